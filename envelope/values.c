@@ -369,7 +369,7 @@ static int united(json_object *old, json_object *value, json_object **out, rv_er
     return 0;
 }
 
-int rv_merged_value(json_object *old, bool has_old, enum rv_merge_how how, json_object *value, json_object **out,
+int rv_merged_value(json_object *old, bool has_old, enum rv_merge_mode how, json_object *value, json_object **out,
                     rv_err **err)
 {
     if (how == RV_MERGE_APPEND)
@@ -381,7 +381,7 @@ int rv_merged_value(json_object *old, bool has_old, enum rv_merge_how how, json_
     return 0;
 }
 
-int rv_envelope_merge_state(rv_envelope *env, rv_str key, enum rv_merge_how how, json_object *value, rv_err **err)
+int rv_envelope_merge_state(rv_envelope *env, rv_str key, enum rv_merge_mode how, json_object *value, rv_err **err)
 {
     const struct rv_name *name = NULL;
     const struct rv_entry *old;

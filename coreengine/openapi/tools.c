@@ -21,7 +21,7 @@ static const struct {
 /* While the tools of one document are made. */
 struct making {
     json_object *document; /* borrowed */
-    const struct rv_openapi_how *how;
+    const struct rv_openapi_opts *how;
     const char *url;    /* for the operations; "": the configured one */
     json_object *tools; /* owned */
     size_t n_bytes, n_operations;
@@ -248,7 +248,7 @@ static int add_path(struct making *m, const char *path, json_object *item, rv_er
     return rc;
 }
 
-int rv_openapi_tools(json_object *document, const struct rv_openapi_how *how, json_object **out, rv_err **err)
+int rv_openapi_tools(json_object *document, const struct rv_openapi_opts *how, json_object **out, rv_err **err)
 {
     RV_AUTO(rv_buf_fini) rv_buf base = RV_BUF_INIT(RV_OPENAPI_MAX_URL);
     json_object *paths = rv_json_get_obj(document, "paths");

@@ -17,7 +17,7 @@ static const char *const words[] = {
     [RV_INGEST_FAILED] = "failed",
 };
 
-const char *rv_ingest_word(enum rv_ingest_what what)
+const char *rv_ingest_outcome_text(enum rv_ingest_outcome what)
 {
     return words[what];
 }

@@ -46,7 +46,7 @@ static void write_name(const char *name, rv_buf *out)
 }
 
 /* FOLDER/PIPELINE/[MODEL/]NAME[.NUMBER].yaml */
-static int write_path(const struct rv_pipeline *p, const char *test, const struct rv_test_how *how, int64_t number,
+static int write_path(const struct rv_pipeline *p, const char *test, const struct rv_test_opts *how, int64_t number,
                       rv_buf *out, rv_err **err)
 {
     if (how->cassettes)
@@ -201,7 +201,7 @@ static int read_cassette(const rv_script *own, const char *path, rv_script **out
 
 /* --- open, write, free --- */
 
-int rv_cassette_open(const struct rv_app_loaded *l, size_t i, const struct rv_test_how *how, int64_t number,
+int rv_cassette_open(const struct rv_app_loaded *l, size_t i, const struct rv_test_opts *how, int64_t number,
                      struct rv_cassette *out, rv_err **err)
 {
     struct stat st;

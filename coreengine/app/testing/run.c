@@ -371,7 +371,7 @@ static int complain_of_missing(const struct rv_app_loaded *l, struct rv_test_rep
 }
 
 /* The n-th run of a test. */
-static int run_once(const struct rv_app *app, struct rv_app_loaded *l, size_t i, const struct rv_test_how *how,
+static int run_once(const struct rv_app *app, struct rv_app_loaded *l, size_t i, const struct rv_test_opts *how,
                     int64_t number, rv_coverage *coverage, struct rv_test_report *out, rv_err **err)
 {
     struct observer o = {.number = number, .report = out, .coverage = coverage, .skipped = json_object_new_array()};
@@ -444,7 +444,7 @@ static int64_t cost_of(const struct rv_test_report *r)
     return n;
 }
 
-int rv_test_run(const struct rv_app *app, struct rv_app_loaded *l, size_t i, const struct rv_test_how *how,
+int rv_test_run(const struct rv_app *app, struct rv_app_loaded *l, size_t i, const struct rv_test_opts *how,
                 rv_coverage *coverage, struct rv_test_report *out, rv_err **err)
 {
     const struct rv_test_config *test = &l->pipeline->tests[i];
