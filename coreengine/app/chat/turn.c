@@ -470,7 +470,7 @@ static int wait(rv_chat *chat, struct rv_chat_turn *out, rv_err **err)
     return chat->rc;
 }
 
-int rv_chat_say(rv_chat *chat, rv_str message, struct rv_chat_turn *out, rv_err **err)
+int rv_chat_send(rv_chat *chat, rv_str message, struct rv_chat_turn *out, rv_err **err)
 {
     *out = (struct rv_chat_turn){0};
     int rc = say(chat, message, false, err);
