@@ -200,7 +200,7 @@ static const struct rv_app_top_row row = {.id = "env_1",
 /* Gives the code of drawing; the second screen has one line that differs. */
 static int draw_twice(void)
 {
-    const struct rv_app_top_look looks[] = {{.now_us = 1, .rows = &row, .n = 1}, {.now_us = 9000000, .rows = &row}};
+    const struct rv_app_top_snapshot looks[] = {{.now_us = 1, .rows = &row, .n = 1}, {.now_us = 9000000, .rows = &row}};
     rv_cli_screen *screen = NULL;
     rv_err *err = NULL;
     int rc = rv_cli_screen_open(&screen, &err);
