@@ -101,7 +101,7 @@ void rv_app_loaded_fini(struct rv_app_loaded *l);
 /** rv_engine_free() that minds calls which ignore their cancellation. e may be NULL. */
 void rv_app_engine_free(struct rv_app_loaded *l, rv_engine *e);
 /** find_agent of struct rv_exec_opts; self is a struct rv_app_loaded that has `agents`. */
-RV_MUST_CHECK int rv_app_find_agent(void *self, const struct rv_context *who, const char *name, rv_buf *text,
+RV_MUST_CHECK int rv_app_find_agent(void *self, const struct rv_context *context, const char *name, rv_buf *text,
                                     rv_err **err);
 bool rv_app_has_agents(const struct rv_pipeline *p); /* are any of its agents declared elsewhere? */
 
@@ -234,7 +234,7 @@ RV_MUST_CHECK int rv_app_take_over(struct rv_app_run *run, rv_err **err);
 /** Have a run that waits take its place in another pipeline, if its state fits: a new run, whose id goes to id; the old
  *  one is ended. word: "new" for the file it came from, or the path of one. next gets what was loaded, with its
  * findings, also on failure; the caller finishes it. RV_E_STATE says why it does not fit. */
-RV_MUST_CHECK int rv_app_migrate(const struct rv_app_run *how, rv_store *store, const char *run, const char *word,
+RV_MUST_CHECK int rv_app_migrate(const struct rv_app_run *opts, rv_store *store, const char *run, const char *word,
                                  const char *script, struct rv_app_loaded *next, char id[RV_ID_MAX], rv_err **err);
 
 /* --- new files, from templates; those that exist are not overwritten: RV_E_EXISTS --- */

@@ -26,7 +26,7 @@ struct rv_ingested {
     const char *path; /* as it was found, borrowed for the call */
     const char *name; /* of its row; NULL if it failed */
     const char *id;   /* the same */
-    enum rv_ingest_outcome what;
+    enum rv_ingest_outcome outcome;
     size_t n_chunks;
     const rv_err *why; /* it failed; borrowed */
 };
@@ -59,6 +59,6 @@ RV_MUST_CHECK int rv_app_ingest_text(const struct rv_app_ingest *opts, const cha
 RV_MUST_CHECK int rv_app_delete_file(rv_store *store, const struct rv_store_scope *scope, const char *id,
                                      int64_t now_us, rv_err **err);
 /** "added", "changed", "unchanged", "failed". */
-const char *rv_ingest_outcome_text(enum rv_ingest_outcome what);
+const char *rv_ingest_outcome_text(enum rv_ingest_outcome outcome);
 
 #endif

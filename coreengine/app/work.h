@@ -56,7 +56,7 @@ struct rv_app_submitted {
 };
 /** Keep a new run and enqueue it, in one transaction, after rv_app_run_open(): no process owns it until a worker takes
  * it. Errors as of rv_app_run_keep() and rv_store_enqueue(). */
-RV_MUST_CHECK int rv_app_submit(struct rv_app_run *run, const rv_envelope *env, const struct rv_app_submit *how,
+RV_MUST_CHECK int rv_app_submit(struct rv_app_run *run, const rv_envelope *env, const struct rv_app_submit *opts,
                                 struct rv_app_submitted *out, rv_err **err);
 /** Have a worker go on with a run of the store. answer NULL: it was left behind, forked, or one of its questions has
  *  expired; else the answer to the question that it names: rv_app_find_question() says which. *is_new (may be NULL):

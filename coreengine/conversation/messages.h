@@ -154,7 +154,7 @@ struct rv_history_opts {
                               .compress = true,                                                                        \
                               .compress_keep = RV_COMPRESS_KEEP,                                                       \
                               .names_keys = true})
-void rv_history_compact(struct rv_history_opts *o, enum rv_compaction how);
+void rv_history_compact(struct rv_history_opts *o, enum rv_compaction compaction);
 /** Tells whether the written form of the options could be read back. */
 RV_MUST_CHECK int rv_history_opts_check(const struct rv_history_opts *o, rv_err **err);
 void rv_history_opts_write(const struct rv_history_opts *o, rv_jw *w); /* an object */

@@ -127,7 +127,7 @@ struct rv_exec_opts {
     const struct rv_conversation *conversation; /* NULL: none; of a run that goes on: its journal's */
     /** The document of an agent that another one asks, appended to text; may be NULL: none can be asked. Errors become
      * the answer of the call. */
-    int (*find_agent)(void *self, const struct rv_context *who, const char *name, rv_buf *text, rv_err **err);
+    int (*find_agent)(void *self, const struct rv_context *context, const char *name, rv_buf *text, rv_err **err);
     void *find_self;
     const struct rv_exec_quotas *quotas;     /* NULL: none */
     const struct rv_exec_services *services; /* NULL: capabilities are answered what the engine knows by itself */

@@ -89,7 +89,7 @@ struct own_journal {
 /* Agents that are asked, as a source of one tool: ask.c. */
 struct ask_tools {
     struct rv_tool_source source;
-    int (*find_agent)(void *self, const struct rv_context *who, const char *name, rv_buf *text, rv_err **err);
+    int (*find_agent)(void *self, const struct rv_context *context, const char *name, rv_buf *text, rv_err **err);
     void *find_self;
     rv_log *log; /* borrowed */
 };

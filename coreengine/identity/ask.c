@@ -8,16 +8,16 @@
 /* --- judging --- */
 
 /* NOT_FOUND is not a failure: the row stays empty. */
-static int look_up(rv_store *store, const struct rv_credentials *given, int64_t now_us, struct rv_api_key_row *row,
-                   rv_err **err)
+static int look_up(rv_store *store, const struct rv_credentials *credentials, int64_t now_us,
+                   struct rv_api_key_row *row, rv_err **err)
 {
     rv_err *why = NULL;
     int rc = 0;
 
-    if (given->kind == RV_CREDENTIAL_KEY && given->id[0])
-        rc = rv_store_get_api_key(store, given->id, row, &why);
-    else if (given->kind == RV_CREDENTIAL_LOGIN)
-        rc = rv_store_find_login(store, given->hash, now_us, row, &why);
+    if (credentials->kind == RV_CREDENTIAL_KEY && credentials->id[0])
+        rc = rv_store_get_api_key(store, credentials->id, row, &why);
+    else if (credentials->kind == RV_CREDENTIAL_LOGIN)
+        rc = rv_store_find_login(store, credentials->hash, now_us, row, &why);
     if (rc == RV_E_NOT_FOUND && !rv_err_is(why, RV_E_NOMEM)) {
         rv_err_free(why);
         return 0;
@@ -30,11 +30,11 @@ static int look_up(rv_store *store, const struct rv_credentials *given, int64_t 
 }
 
 /* Whether an authenticator without settings is open is only asked when it matters. */
-static int look_for_keys(const rv_auth *g, rv_store *store, const struct rv_credentials *given, int64_t now_us,
+static int look_for_keys(const rv_auth *g, rv_store *store, const struct rv_credentials *credentials, int64_t now_us,
                          bool *has, rv_err **err)
 {
     *has = true;
-    if (given->kind != RV_CREDENTIAL_NONE && !given->is_foreign)
+    if (credentials->kind != RV_CREDENTIAL_NONE && !credentials->is_foreign)
         return 0;
     return rv_auth_is_open(g, false) ? rv_store_has_api_keys(store, now_us, has, err) : 0;
 }
@@ -57,14 +57,14 @@ static void name_peer(const rv_auth *g, const struct rv_caller *c, char out[RV_I
 
 /* A wrong key after many others is told to wait. What people chose themselves, which could be guessed, has to wait even
  * when it is right; keys of the store are too long for that, and a neighbour's failures do not lock them out. */
-static int count_failure(rv_auth *g, const struct rv_caller *c, const struct rv_credentials *given, int rc,
+static int count_failure(rv_auth *g, const struct rv_caller *c, const struct rv_credentials *credentials, int rc,
                          int64_t now_us, struct rv_refusal *refusal)
 {
     char peer[RV_IDENTITY_MAX_PEER];
     int64_t wait = 0;
-    bool failed = rc == RV_E_DENIED && refusal->status == 401 && given->kind == RV_CREDENTIAL_KEY;
+    bool failed = rc == RV_E_DENIED && refusal->status == 401 && credentials->kind == RV_CREDENTIAL_KEY;
 
-    if (!failed && !(rc == 0 && given->kind == RV_CREDENTIAL_MASTER_KEY))
+    if (!failed && !(rc == 0 && credentials->kind == RV_CREDENTIAL_MASTER_KEY))
         return rc;
     name_peer(g, c, peer);
     wait = failed ? rv_rates_take(g->rates, "failed", peer, g->failed_per_minute, now_us)
@@ -77,28 +77,28 @@ static int count_failure(rv_auth *g, const struct rv_caller *c, const struct rv_
     return RV_E_DENIED;
 }
 
-static void log_refusal(rv_log *log, const struct rv_caller *c, const struct rv_credentials *given,
+static void log_refusal(rv_log *log, const struct rv_caller *c, const struct rv_credentials *credentials,
                         const struct rv_refusal *refusal)
 {
     RV_LOG(log, WARN, "identity.refused", RV_F_I64("status", refusal->status), RV_F_TEXT("code", refusal->code),
-           RV_F_TEXT("reason", refusal->reason), RV_F_TEXT("key_id", given->id), RV_F_TEXT("peer", c->peer));
+           RV_F_TEXT("reason", refusal->reason), RV_F_TEXT("key_id", credentials->id), RV_F_TEXT("peer", c->peer));
 }
 
-static int ask(rv_auth *g, rv_store *store, const struct rv_caller *c, const struct rv_credentials *given,
+static int ask(rv_auth *g, rv_store *store, const struct rv_caller *c, const struct rv_credentials *credentials,
                int64_t now_us, struct rv_identity *out, struct rv_refusal *refusal, rv_err **err)
 {
     struct rv_api_key_row row = {.own = NULL};
     bool has_keys = true;
 
-    int rc = look_up(store, given, now_us, &row, err);
+    int rc = look_up(store, credentials, now_us, &row, err);
     if (rc == 0)
-        rc = look_for_keys(g, store, given, now_us, &has_keys, err);
+        rc = look_for_keys(g, store, credentials, now_us, &has_keys, err);
     if (rc == 0)
-        rc = rv_auth_verify(g, c, given, row.id ? &row : NULL, has_keys, now_us, out, refusal, err);
+        rc = rv_auth_verify(g, c, credentials, row.id ? &row : NULL, has_keys, now_us, out, refusal, err);
     if (rc == 0 && row.id && row.used_us <= now_us - RV_API_KEY_USED_US)
         RV_IGNORE(rv_store_note_api_key(store, row.id, now_us, NULL), "the request does not depend on it");
     rv_api_key_row_fini(&row);
-    return count_failure(g, c, given, rc, now_us, refusal);
+    return count_failure(g, c, credentials, rc, now_us, refusal);
 }
 
 int rv_auth_identify(rv_auth *g, rv_store *store, const struct rv_caller *c, int64_t now_us, rv_log *log,
@@ -139,7 +139,7 @@ static bool next_header(void *self, const char *name, size_t i, rv_str *out)
     return i == 0;
 }
 
-static int keep_login(const rv_auth *g, rv_store *store, struct rv_rand rand, const struct rv_identity *who,
+static int keep_login(const rv_auth *g, rv_store *store, struct rv_rand rand, const struct rv_identity *identity,
                       int64_t now_us, rv_buf *set_cookie, rv_err **err)
 {
     unsigned char secret[RV_DIGEST];
@@ -148,7 +148,7 @@ static int keep_login(const rv_auth *g, rv_store *store, struct rv_rand rand, co
     rand.fill(rand.self, secret, sizeof secret);
     rv_base64url_write(secret, sizeof secret, word);
     rv_secret_hash(rv_str_of(word), hash);
-    int rc = rv_store_add_login(store, hash, who->key, now_us, now_us + g->login_s * 1000000, err);
+    int rc = rv_store_add_login(store, hash, identity->key, now_us, now_us + g->login_s * 1000000, err);
     if (rc == 0) {
         rv_buf_printf(set_cookie, RV_LOGIN_COOKIE "=%s" LOGIN_ATTRIBUTES "%lld", word, (long long)g->login_s);
         rc = rv_buf_check(set_cookie, "cookie", err);

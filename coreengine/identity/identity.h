@@ -83,7 +83,7 @@ struct rv_identity {
     bool is_tls;                                                           /* between the client and the first proxy */
 };
 /** The rows that it may see: all users of its tenant, or one user's. Borrows from who. */
-struct rv_store_scope rv_identity_scope(const struct rv_identity *who);
+struct rv_store_scope rv_identity_scope(const struct rv_identity *identity);
 
 /* --- Refusals: what to answer, and what to log --- */
 
@@ -98,7 +98,8 @@ struct rv_refusal {
 /** Seconds for the header Retry-After: rounded up, at least 1. */
 int64_t rv_refusal_retry_s(const struct rv_refusal *refusal);
 /** RV_E_DENIED and *refusal filled in (403) when who lacks the scope; else 0. */
-RV_MUST_CHECK int rv_identity_needs(const struct rv_identity *who, enum rv_api_scope scope, struct rv_refusal *refusal);
+RV_MUST_CHECK int rv_identity_needs(const struct rv_identity *identity, enum rv_api_scope scope,
+                                    struct rv_refusal *refusal);
 
 /* --- Settings --- */
 
@@ -190,7 +191,7 @@ RV_MUST_CHECK int rv_auth_read_credentials(const rv_auth *g, const struct rv_cal
  *  @param has_keys  whether the store has any valid API key: without one, and without tokens and a master key, callers
  *                   on this machine are let in as MASTER
  *  @return 0; RV_E_DENIED: *refusal says what to answer; RV_E_NOMEM */
-RV_MUST_CHECK int rv_auth_verify(const rv_auth *g, const struct rv_caller *c, const struct rv_credentials *given,
+RV_MUST_CHECK int rv_auth_verify(const rv_auth *g, const struct rv_caller *c, const struct rv_credentials *credentials,
                                  const struct rv_api_key_row *key, bool has_keys, int64_t now_us,
                                  struct rv_identity *out, struct rv_refusal *refusal, rv_err **err);
 /** Both steps with a store: refresh, read, look up, judge, count failures of the peer, note that a key was used. log:
@@ -237,7 +238,7 @@ bool rv_auth_cors(const rv_auth *g, const struct rv_caller *c,
 
 /** One more request of who: RV_E_DENIED and *refusal (429, Retry-After) when there were too many of late. Memory is
  * bounded: of very many callers those that were quiet for longest are forgotten. */
-RV_MUST_CHECK int rv_auth_count_request(rv_auth *g, const struct rv_identity *who, int64_t now_us,
+RV_MUST_CHECK int rv_auth_count_request(rv_auth *g, const struct rv_identity *identity, int64_t now_us,
                                         struct rv_refusal *refusal);
 /** 429 of a quota: when it may fit again (0: never), in words of the store's answer. */
 void rv_refuse_quota(struct rv_refusal *refusal, const char *why, int64_t again_us, int64_t now_us);

@@ -60,17 +60,17 @@ static int take_row(const struct rv_api_key_row *row, const char *told, int64_t 
     return 0;
 }
 
-static int judge_key(const struct rv_credentials *given, const struct rv_api_key_row *row, int64_t now_us,
+static int judge_key(const struct rv_credentials *credentials, const struct rv_api_key_row *row, int64_t now_us,
                      struct rv_identity *out, struct rv_refusal *refusal)
 {
     static const char nobodys[RV_HASH_MAX] = "0000000000000000000000000000000000000000000000000000000000000000";
-    bool has_row = row && strlen(row->hash) == RV_HASH_MAX - 1 && strcmp(row->id, given->id) == 0;
-    bool same = rv_bytes_equal(given->hash, has_row ? row->hash : nobodys, RV_HASH_MAX - 1);
+    bool has_row = row && strlen(row->hash) == RV_HASH_MAX - 1 && strcmp(row->id, credentials->id) == 0;
+    bool same = rv_bytes_equal(credentials->hash, has_row ? row->hash : nobodys, RV_HASH_MAX - 1);
 
     out->by = RV_BY_KEY;
     if (!has_row || !same)
         return refuse_row(refusal, UNKNOWN_KEY, has_row ? "the secret of the key is wrong" : "there is no such key",
-                          given->id);
+                          credentials->id);
     return take_row(row, UNKNOWN_KEY, now_us, out, refusal);
 }
 
@@ -147,7 +147,7 @@ static bool read_uuid(rv_str text, char out[RV_IDENTITY_MAX_ID + 1])
     return true;
 }
 
-static int name_tenant(const struct rv_caller *c, struct rv_identity *who, struct rv_refusal *refusal)
+static int name_tenant(const struct rv_caller *c, struct rv_identity *identity, struct rv_refusal *refusal)
 {
     rv_str tenant;
     int there = rv_caller_header(c, "x-tenant-id", &tenant);
@@ -156,14 +156,14 @@ static int name_tenant(const struct rv_caller *c, struct rv_identity *who, struc
         return 0;
     if (there < 0 || !rv_is_store_id(tenant))
         return malformed(refusal, "X-Tenant-Id is not an id, or is there several times");
-    if (who->level == RV_LEVEL_MASTER) {
-        rv_text_keep(tenant, who->tenant, sizeof who->tenant);
+    if (identity->level == RV_LEVEL_MASTER) {
+        rv_text_keep(tenant, identity->tenant, sizeof identity->tenant);
         return 0;
     }
-    if (rv_str_is(tenant, who->tenant))
+    if (rv_str_is(tenant, identity->tenant))
         return 0;
     rv_refuse(refusal, 403, "other_tenant", "X-Tenant-Id is not the tenant of the key or token");
-    rv_refuse_reason(refusal, "X-Tenant-Id is not %s", who->tenant);
+    rv_refuse_reason(refusal, "X-Tenant-Id is not %s", identity->tenant);
     return RV_E_DENIED;
 }
 
@@ -181,7 +181,7 @@ static void keep_shown(const struct rv_caller *c, const char *header, char *out,
 }
 
 /* 1: the header named the user. */
-static int name_user_by(const rv_auth *g, const struct rv_caller *c, const char *header, struct rv_identity *who,
+static int name_user_by(const rv_auth *g, const struct rv_caller *c, const char *header, struct rv_identity *identity,
                         struct rv_refusal *refusal)
 {
     rv_str user;
@@ -190,63 +190,65 @@ static int name_user_by(const rv_auth *g, const struct rv_caller *c, const char 
     if (there == 0)
         return 0;
     bool is_sound =
-        there > 0 && (g->any_user_id ? rv_is_store_id(user) && rv_text_keep(user, who->user, sizeof who->user)
-                                     : read_uuid(user, who->user));
+        there > 0 && (g->any_user_id ? rv_is_store_id(user) && rv_text_keep(user, identity->user, sizeof identity->user)
+                                     : read_uuid(user, identity->user));
     if (!is_sound)
         return malformed(refusal, g->any_user_id
                                       ? "the id of the user is empty, too long, has control characters, or is "
                                         "there several times"
                                       : "the id of the user is not a UUID, or is there several times");
-    who->level = RV_LEVEL_USER;
+    identity->level = RV_LEVEL_USER;
     return 1;
 }
 
 /* It was decided before: a header only says for whom of the caller's users the request is. */
-static int name_user(const rv_auth *g, const struct rv_caller *c, struct rv_identity *who, struct rv_refusal *refusal)
+static int name_user(const rv_auth *g, const struct rv_caller *c, struct rv_identity *identity,
+                     struct rv_refusal *refusal)
 {
     int named = 0;
 
-    keep_shown(c, "x-user-name", who->name, sizeof who->name);
-    if (who->level == RV_LEVEL_USER)
+    keep_shown(c, "x-user-name", identity->name, sizeof identity->name);
+    if (identity->level == RV_LEVEL_USER)
         return 0;
     if (g->trust_user_header)
-        named = name_user_by(g, c, "x-user-id", who, refusal);
+        named = name_user_by(g, c, "x-user-id", identity, refusal);
     if (named > 0)
-        keep_shown(c, "x-user-email", who->email, sizeof who->email);
+        keep_shown(c, "x-user-email", identity->email, sizeof identity->email);
     if (named != 0 || !rv_caller_is_proxy(g, c))
         return named < 0 ? named : 0;
-    named = name_user_by(g, c, "x-openwebui-user-id", who, refusal);
+    named = name_user_by(g, c, "x-openwebui-user-id", identity, refusal);
     if (named > 0) {
-        keep_shown(c, "x-openwebui-user-email", who->email, sizeof who->email);
-        keep_shown(c, "x-openwebui-user-name", who->name, sizeof who->name);
+        keep_shown(c, "x-openwebui-user-email", identity->email, sizeof identity->email);
+        keep_shown(c, "x-openwebui-user-name", identity->name, sizeof identity->name);
     }
     return named < 0 ? named : 0;
 }
 
 /* --- the verdict --- */
 
-static int judge(const rv_auth *g, const struct rv_caller *c, const struct rv_credentials *given,
+static int judge(const rv_auth *g, const struct rv_caller *c, const struct rv_credentials *credentials,
                  const struct rv_api_key_row *key, bool has_keys, int64_t now_us, struct rv_identity *out,
                  struct rv_refusal *refusal, rv_err **err)
 {
-    switch (given->kind) {
+    switch (credentials->kind) {
     case RV_CREDENTIAL_NONE:
         return judge_nothing(g, c, has_keys, out, refusal);
     case RV_CREDENTIAL_KEY:
-        return given->is_foreign && rv_auth_is_open(g, has_keys) ? judge_nothing(g, c, has_keys, out, refusal)
-                                                                 : judge_key(given, key, now_us, out, refusal);
+        return credentials->is_foreign && rv_auth_is_open(g, has_keys)
+                   ? judge_nothing(g, c, has_keys, out, refusal)
+                   : judge_key(credentials, key, now_us, out, refusal);
     case RV_CREDENTIAL_MASTER_KEY:
         judge_master(out);
         return 0;
     case RV_CREDENTIAL_JWT:
-        return judge_token(g, given->token, now_us, out, refusal, err);
+        return judge_token(g, credentials->token, now_us, out, refusal, err);
     case RV_CREDENTIAL_LOGIN:
         return judge_login(key, now_us, out, refusal);
     }
     return RV_FAIL(err, RV_E_INTERNAL, "credentials of no kind");
 }
 
-int rv_auth_verify(const rv_auth *g, const struct rv_caller *c, const struct rv_credentials *given,
+int rv_auth_verify(const rv_auth *g, const struct rv_caller *c, const struct rv_credentials *credentials,
                    const struct rv_api_key_row *key, bool has_keys, int64_t now_us, struct rv_identity *out,
                    struct rv_refusal *refusal, rv_err **err)
 {
@@ -255,8 +257,8 @@ int rv_auth_verify(const rv_auth *g, const struct rv_caller *c, const struct rv_
 
     if (rv_caller_client(g, c, &client, &who.is_tls))
         rv_address_write(&client, who.peer);
-    int rc = judge(g, c, given, key, has_keys, now_us, &who, refusal, err);
-    if (rc == 0 && (given->is_ambient || who.by == RV_BY_NOTHING))
+    int rc = judge(g, c, credentials, key, has_keys, now_us, &who, refusal, err);
+    if (rc == 0 && (credentials->is_ambient || who.by == RV_BY_NOTHING))
         rc = rv_caller_check_site(g, c, who.by != RV_BY_NOTHING, refusal);
     if (rc == 0)
         rc = name_tenant(c, &who, refusal);
@@ -269,19 +271,19 @@ int rv_auth_verify(const rv_auth *g, const struct rv_caller *c, const struct rv_
 
 /* --- rates --- */
 
-int rv_auth_count_request(rv_auth *g, const struct rv_identity *who, int64_t now_us, struct rv_refusal *refusal)
+int rv_auth_count_request(rv_auth *g, const struct rv_identity *identity, int64_t now_us, struct rv_refusal *refusal)
 {
     char name[2 * RV_IDENTITY_MAX_ID + 2];
-    size_t n = strlen(who->tenant);
+    size_t n = strlen(identity->tenant);
 
     if (g->per_minute == 0)
         return 0;
-    memcpy(name, who->tenant, n);
+    memcpy(name, identity->tenant, n);
     name[n] = '\n'; /* no id has one */
-    rv_text_keep(rv_str_of(who->user), name + n + 1, sizeof name - n - 1);
-    int64_t wait = who->user[0]  ? rv_rates_take(g->rates, "user", name, g->per_minute, now_us)
-                   : who->key[0] ? rv_rates_take(g->rates, "key", who->key, g->per_minute, now_us)
-                                 : rv_rates_take(g->rates, "peer", who->peer, g->per_minute, now_us);
+    rv_text_keep(rv_str_of(identity->user), name + n + 1, sizeof name - n - 1);
+    int64_t wait = identity->user[0]  ? rv_rates_take(g->rates, "user", name, g->per_minute, now_us)
+                   : identity->key[0] ? rv_rates_take(g->rates, "key", identity->key, g->per_minute, now_us)
+                                      : rv_rates_take(g->rates, "peer", identity->peer, g->per_minute, now_us);
     if (wait == 0)
         return 0;
     rv_refuse(refusal, 429, "rate_limited", "there were too many requests in the last minute");

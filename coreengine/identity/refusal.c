@@ -43,9 +43,9 @@ int64_t rv_refusal_retry_s(const struct rv_refusal *refusal)
     return s < 1 ? 1 : s;
 }
 
-int rv_identity_needs(const struct rv_identity *who, enum rv_api_scope scope, struct rv_refusal *refusal)
+int rv_identity_needs(const struct rv_identity *identity, enum rv_api_scope scope, struct rv_refusal *refusal)
 {
-    if (who->scopes >> scope & 1)
+    if (identity->scopes >> scope & 1)
         return 0;
     rv_refuse(refusal, 403, "insufficient_scope", "");
     snprintf(refusal->detail, sizeof refusal->detail, "this needs the scope \"%s\"", rv_scope_word(scope));
@@ -69,7 +69,8 @@ void rv_refuse_drain(struct rv_refusal *refusal, int64_t wait_us)
     refusal->retry_us = wait_us;
 }
 
-struct rv_store_scope rv_identity_scope(const struct rv_identity *who)
+struct rv_store_scope rv_identity_scope(const struct rv_identity *identity)
 {
-    return (struct rv_store_scope){.tenant = who->tenant, .user = who->level == RV_LEVEL_USER ? who->user : NULL};
+    return (struct rv_store_scope){.tenant = identity->tenant,
+                                   .user = identity->level == RV_LEVEL_USER ? identity->user : NULL};
 }

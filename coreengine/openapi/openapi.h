@@ -31,7 +31,7 @@ struct rv_openapi_opts {
 /** The operations as definitions of tools, an array that is the caller's. One that cannot be a tool has the member
  *  RV_MCP_REFUSED, a text that says why. RV_E_INVALID: the document has no operations, or no address that may be used;
  *  RV_E_LIMIT, RV_E_NOMEM. */
-RV_MUST_CHECK int rv_openapi_tools(json_object *document, const struct rv_openapi_opts *how, json_object **out,
+RV_MUST_CHECK int rv_openapi_tools(json_object *document, const struct rv_openapi_opts *opts, json_object **out,
                                    rv_err **err);
 
 /* A request. */
@@ -43,7 +43,7 @@ struct rv_openapi_request {
 void rv_openapi_request_fini(struct rv_openapi_request *r); /* fine on a zeroed one */
 /** The request of a call. operation: RV_MCP_OPERATION of the definition; args: an object. key: the
  *  idempotency key; "": none. RV_E_INVALID: an argument cannot be sent, or the operation is not one. */
-RV_MUST_CHECK int rv_openapi_request(json_object *operation, json_object *args, const struct rv_openapi_opts *how,
+RV_MUST_CHECK int rv_openapi_request(json_object *operation, json_object *args, const struct rv_openapi_opts *opts,
                                      const char *key, struct rv_openapi_request *out, rv_err **err);
 
 struct rv_openapi_answer {

@@ -20,7 +20,7 @@ static int tell(void *self, const struct rv_ingested *file, rv_err **err)
     rv_jw_kv_text(w, "id", file->id);
     rv_jw_kv_text(w, "path", file->path);
     rv_jw_kv_text(w, "name", file->name);
-    rv_jw_kv_text(w, "status", rv_ingest_outcome_text(file->what));
+    rv_jw_kv_text(w, "status", rv_ingest_outcome_text(file->outcome));
     rv_jw_kv_int(w, "chunks", (int64_t)file->n_chunks);
     rv_jw_obj_end(w);
     return 0;

@@ -216,13 +216,13 @@ static int make_journal(rv_chat *chat, const struct chat_pipeline *with, const r
     return rc;
 }
 
-static int find_agent(void *self, const struct rv_context *who, const char *name, rv_buf *text, rv_err **err)
+static int find_agent(void *self, const struct rv_context *context, const char *name, rv_buf *text, rv_err **err)
 {
     rv_chat *chat = self;
     struct rv_store_scope scope = chat_scope(chat);
     struct rv_agents_found found;
 
-    (void)who; /* an agent that is asked acts for the same user */
+    (void)context; /* an agent that is asked acts for the same user */
     int rc = rv_agents_find(chat->opts.agents, &scope, name, &found, err);
     if (rc == 0)
         rv_buf_add_str(text, found.text);

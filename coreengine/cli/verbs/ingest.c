@@ -21,10 +21,10 @@ static void write_json(const struct rv_ingested *file, rv_buf *out)
 
     rv_jw_obj(&w);
     rv_jw_kv_text(&w, "path", file->path);
-    rv_jw_kv_text(&w, "status", rv_ingest_outcome_text(file->what));
+    rv_jw_kv_text(&w, "status", rv_ingest_outcome_text(file->outcome));
     if (file->name)
         rv_jw_kv_text(&w, "name", file->name);
-    if (file->what == RV_INGEST_ADDED || file->what == RV_INGEST_CHANGED)
+    if (file->outcome == RV_INGEST_ADDED || file->outcome == RV_INGEST_CHANGED)
         rv_jw_kv_int(&w, "chunks", (int64_t)file->n_chunks);
     if (file->why) {
         rv_jw_key(&w, "error");
