@@ -186,8 +186,9 @@ RV_MUST_CHECK int rv_engine_open(rv_engine *e, const struct rv_exec_opts *opts, 
                                  const char *run, const struct rv_response *response, bool cancels, rv_exec **out,
                                  rv_err **err);
 /** Run the loop until that run is over (or waits for an answer): the helper of programs that have nothing else to do.
- * Not from a callback. RV_E_NOMEM, RV_E_INTERNAL; RV_E_INVALID, RV_E_TIMEOUT for an answer of the script that does not
- * fit its interrupt (the run is then over, as interrupted). */
+ * Not from a callback. RV_E_NOMEM; RV_E_FILES: no loop of its own; RV_E_INTERNAL: the run waits for nothing;
+ * RV_E_INVALID, RV_E_TIMEOUT for an answer of the script that does not fit its interrupt (the run is then over, as
+ * interrupted). */
 RV_MUST_CHECK int rv_engine_wait(rv_engine *e, rv_exec *x, rv_err **err);
 /** Answer a question of a run. When the run waits (its status is interrupted), it continues in this engine; with a
  * journal that needs opts.holds, otherwise open its journal again and call rv_engine_continue(). While other branches

@@ -11,7 +11,7 @@
 /* --- workers.c: a bounded pool of threads --- */
 struct pool;
 /** The engine's workers, as sources use them; made when the first call needs them. Work that never blocks runs on the
- * loop. begin: RV_E_LIMIT when too many calls are stuck, RV_E_INTERNAL when no thread can be made. */
+ * loop. begin: RV_E_LIMIT when too many calls are stuck, RV_E_THREADS when the system starts none. */
 struct rv_tool_workers rv_engine_pool(rv_engine *e);
 /** The on_emit of a provider's call: passes the piece to the loop. */
 int rv_pool_take_piece(void *work, rv_str json);

@@ -143,8 +143,8 @@ struct rv_tool_work {
 };
 /* Threads that may block; the host of the source provides them. */
 struct rv_tool_workers {
-    /** Takes w on success; work that never blocks may be over when this returns. RV_E_LIMIT, RV_E_INTERNAL: no thread
-     * can be had; RV_E_NOMEM. */
+    /** Takes w on success; work that never blocks may be over when this returns. RV_E_LIMIT: too many
+     * calls were given up; RV_E_THREADS, RV_E_FILES; RV_E_NOMEM. */
     int (*begin)(void *self, struct rv_tool_work *w, rv_err **err);
     /** Sets `cancelled`. `done` does not come any more; w belongs to the workers. */
     void (*give_up)(void *self, struct rv_tool_work *w);
