@@ -98,7 +98,7 @@ static void ran(struct job *j, bool is_over)
         j->state = JOB_LATE;
 }
 
-static void over(struct rv_tool_work *w)
+static void work_finished(struct rv_tool_work *w)
 {
     struct job *j = w->host;
     struct pool *p = j->pool;
@@ -153,7 +153,7 @@ int rv_pool_take_piece(void *work, rv_str json)
     return rv_pieces_put(j->pool->pieces, w, json);
 }
 
-static void tell(struct rv_tool_work *w, const struct rv_tool_progress *p)
+static void send_progress(struct rv_tool_work *w, const struct rv_tool_progress *p)
 {
     const struct job *j = w->host;
 
@@ -357,9 +357,9 @@ static int begin(void *self, struct rv_tool_work *w, rv_err **err)
         return RV_FAIL(err, RV_E_NOMEM, "make a call");
     *j = (struct job){.work = w, .pool = e->pool};
     w->host = j;
-    w->over = over;
+    w->finished = work_finished;
     w->ask = w->never_blocks ? NULL : ask;
-    w->tell = tell;
+    w->send_progress = send_progress;
     if (w->never_blocks)
         run_here(e, j);
     else
@@ -410,7 +410,7 @@ static void give_up(void *self, struct rv_tool_work *w)
         RV_IGNORE(staff(p, NULL), "whatever is queued then waits until the call comes back or times out");
         break;
     case JOB_LATE:
-        j->given_up = true; /* `over` may come until it is freed */
+        j->given_up = true; /* `finished` may come until it is freed */
         break;
     case JOB_DONE:
         unlink_job(&p->finished, &p->finished_end, j);

@@ -103,8 +103,8 @@ struct rv_plugin_work {
     struct rv_tool_work work;               /* first: a pointer to it is one to this */
     void (*done)(struct rv_plugin_work *w); /* on the thread of the source; may take what is below */
     /** On the thread of the source, before `done`: how far the call is. NULL: it is not told. */
-    void (*told)(struct rv_plugin_work *w, const struct rv_tool_progress *p);
-    void *self;                 /* for `done` and `told` */
+    void (*on_progress)(struct rv_plugin_work *w, const struct rv_tool_progress *p);
+    void *self;                 /* for `done` and `on_progress` */
     rv_plugins *plugins;        /* borrowed; outlives the call */
     struct rv_plugin_call call; /* its texts follow this structure */
     rv_buf reply;
