@@ -14,7 +14,7 @@ static struct rv_llm_reply *reply_of(rv_exchange *x)
     return x->is_nomem ? &x->nomem : &x->reply;
 }
 
-static void wake(struct rv_auth *g)
+static void wake(struct rv_gate *g)
 {
     if (g)
         rv_gate_wake(g);
@@ -213,7 +213,7 @@ int rv_exchange_new(rv_providers *p, const struct rv_exchange_opts *opts, rv_exc
 
 void rv_exchange_free(rv_exchange *x)
 {
-    struct rv_auth *gate;
+    struct rv_gate *gate;
 
     if (!x)
         return;
@@ -303,7 +303,7 @@ static bool waits_for_place(rv_exchange *x, int64_t *at_us)
 
 enum rv_exchange_want rv_exchange_next(rv_exchange *x, int64_t now_us, int64_t *at_us)
 {
-    struct rv_auth *gate = x->ticket.gate;
+    struct rv_gate *gate = x->ticket.gate;
     bool has_moved = false;
 
     *at_us = INT64_MAX;
@@ -343,7 +343,7 @@ const struct rv_http_request *rv_exchange_request(rv_exchange *x)
 /* rc: of the attempt, which only a lack of memory makes fail. */
 static int taken_in(rv_exchange *x, int rc)
 {
-    struct rv_auth *gate = x->ticket.gate;
+    struct rv_gate *gate = x->ticket.gate;
 
     if (rc == 0)
         return 0;
@@ -370,7 +370,7 @@ int rv_exchange_on_body(rv_exchange *x, rv_str bytes, int64_t now_us, rv_err **e
 
 int rv_exchange_on_end(rv_exchange *x, const struct rv_http_end *end, int64_t now_us, rv_err **err)
 {
-    struct rv_auth *gate = x->ticket.gate;
+    struct rv_gate *gate = x->ticket.gate;
     int rc;
 
     if (x->state != RV_EXCHANGE_SENT)

@@ -76,7 +76,7 @@ static int64_t later(int64_t a, int64_t b)
 
 static void join(struct rv_ticket *t)
 {
-    struct rv_auth *g = t->gate;
+    struct rv_gate *g = t->gate;
 
     if (t->is_queued)
         return;
@@ -93,7 +93,7 @@ static void join(struct rv_ticket *t)
 
 static void unlink_ticket(struct rv_ticket *t)
 {
-    struct rv_auth *g = t->gate;
+    struct rv_gate *g = t->gate;
 
     if (!t->is_queued)
         return;
@@ -112,7 +112,7 @@ static void unlink_ticket(struct rv_ticket *t)
 enum rv_gate_verdict rv_gate_enter(struct rv_ticket *t, const struct rv_call_options *limits, int64_t tokens,
                                    int64_t now_us, int64_t *at_us)
 {
-    struct rv_auth *g = t->gate;
+    struct rv_gate *g = t->gate;
     int64_t request_cost = cost_of(1, limits->requests_per_minute);
     int64_t token_cost = cost_of(tokens, limits->tokens_per_minute);
     int64_t open_us = g->closed_until_us;
@@ -176,14 +176,14 @@ static void settle(struct rv_ticket *t, const struct rv_call_options *limits, in
     *full_us = *full_us < latest - cost ? *full_us + cost : latest;
 }
 
-static void close_until(struct rv_auth *g, int64_t until_us)
+static void close_until(struct rv_gate *g, int64_t until_us)
 {
     g->closed_until_us = later(g->closed_until_us, until_us);
 }
 
 /* A callback may start a request, and that may make the next exchange due: use a loop, so that a long queue does not
  * become a deep stack. */
-void rv_gate_wake(struct rv_auth *g)
+void rv_gate_wake(struct rv_gate *g)
 {
     g->wake_again = true;
     if (g->is_waking)
@@ -211,7 +211,7 @@ static bool is_servers_failure(int kind)
 /* What the attempt says of its address, for all that go there. */
 void rv_gate_told(rv_exchange *x)
 {
-    struct rv_auth *gate = x->ticket.gate;
+    struct rv_gate *gate = x->ticket.gate;
     const struct rv_call_options *call = &x->endpoint.call;
     const struct rv_llm_answer *a = &x->reply.answer;
 
@@ -243,7 +243,7 @@ void rv_providers_free(rv_providers *p)
     if (!p)
         return;
     while (p->gates) {
-        struct rv_auth *next = p->gates->next;
+        struct rv_gate *next = p->gates->next;
         assert(!p->gates->in_flight && !p->gates->first);
         free(p->gates);
         p->gates = next;
@@ -251,9 +251,9 @@ void rv_providers_free(rv_providers *p)
     free(p);
 }
 
-struct rv_auth *rv_providers_gate(rv_providers *p, const struct rv_endpoint *e)
+struct rv_gate *rv_providers_gate(rv_providers *p, const struct rv_endpoint *e)
 {
-    struct rv_auth *g;
+    struct rv_gate *g;
 
     for (g = p->gates; g; g = g->next) /* as many as there are addresses: few */
         if (strcmp(g->id, e->gate) == 0)

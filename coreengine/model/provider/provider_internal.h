@@ -117,7 +117,7 @@ struct rv_breaker {
 
 /* --- limits.c: one gate for each address and key, shared by all exchanges --- */
 struct rv_ticket {
-    struct rv_auth *gate;
+    struct rv_gate *gate;
     struct rv_ticket *prev, *next; /* in the queue */
     bool is_queued, is_inside, is_probe, is_told;
     int64_t places; /* that there are, for whom waits; 0: any number */
@@ -125,8 +125,8 @@ struct rv_ticket {
     void (*on_ready)(void *self);
     void *self;
 };
-struct rv_auth {
-    struct rv_auth *next;
+struct rv_gate {
+    struct rv_gate *next;
     char id[RV_HASH_MAX];
     int64_t in_flight, n_waiting;
     struct rv_ticket *first, *last;                            /* borrowed, first come first served */
@@ -141,15 +141,15 @@ enum rv_gate_verdict rv_gate_enter(struct rv_ticket *t, const struct rv_call_opt
 /** Out of the queue or the place, whichever it is in. Follow it by rv_gate_wake(), last of all. */
 void rv_gate_leave(struct rv_ticket *t);
 /** Tell the first exchange of the queue that there may be a place: calls its on_ready. */
-void rv_gate_wake(struct rv_auth *g);
+void rv_gate_wake(struct rv_gate *g);
 /** What the attempt that ended says of its address, for all that go there. After rv_gate_leave(). */
 void rv_gate_told(rv_exchange *x);
 
 struct rv_providers {
     struct rv_provider_env env;
-    struct rv_auth *gates; /* owned list */
+    struct rv_gate *gates; /* owned list */
 };
-struct rv_auth *rv_providers_gate(rv_providers *p, const struct rv_endpoint *e); /* NULL: no memory */
+struct rv_gate *rv_providers_gate(rv_providers *p, const struct rv_endpoint *e); /* NULL: no memory */
 
 /* --- exchange: exchange.c, attempt.c, retry.c, report.c --- */
 enum rv_exchange_state { RV_EXCHANGE_PLACE, RV_EXCHANGE_SENT, RV_EXCHANGE_BACKOFF, RV_EXCHANGE_OVER };

@@ -220,7 +220,7 @@ START_TEST(failures_are_counted_until_it_opens)
     fail_times(&w, 4);
     x = world_exchange(&w, NULL);
     ck_assert_int_eq(rv_exchange_next(x, w.now_us, &at), RV_EXCHANGE_SEND);
-    const struct rv_auth *g = w.providers->gates;
+    const struct rv_gate *g = w.providers->gates;
     ck_assert_int_eq(g->in_flight, 1);
     ck_assert_int_eq(g->breaker.n_failures, 4);
     ck_assert(!g->breaker.is_open);
