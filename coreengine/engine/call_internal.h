@@ -73,7 +73,7 @@ struct call {
     bool is_parked;              /* it happened while a step was being kept: told when that is durable */
 };
 /* Has a model call made as soon as that is allowed. */
-typedef int rv_auth(struct call *c, struct rv_effect *e,
+typedef int rv_gate(struct call *c, struct rv_effect *e,
                     int (*make)(rv_exec *x, struct call *c, struct rv_effect *e, rv_err **err), rv_err **err);
 
 /* A heap by (due, call id, run): the order of answers does not depend on who was faster. */

@@ -39,7 +39,7 @@ struct rv_engine {
     /* For the loop: */
     bool (*turn)(rv_engine *e);               /* lets the next thing happen; false: nothing is due */
     int64_t (*due_in_us)(const rv_engine *e); /* until something is; RV_NEVER: nothing will be by itself */
-    rv_auth *gate;                            /* of model calls, for perform.c: see quota_internal.h */
+    rv_gate *gate;                            /* of model calls, for perform.c: see quota_internal.h */
     rv_exec *execs;
     uint64_t n_started;
     struct due_queue due;
