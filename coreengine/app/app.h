@@ -48,6 +48,8 @@ enum rv_app_store_use {
 };
 /** The store's file, appended. RV_E_NOT_FOUND: the environment does not say where the default place is. */
 RV_MUST_CHECK int rv_app_store_path(const struct rv_app *app, rv_buf *out, rv_err **err);
+/** Open the store of app as `use` says. RV_E_NOT_FOUND: there is none, and it is only made by _MAKE and _FILL (the hint
+ *  says how to name another); RV_E_INVALID: `sync`; what reading the master keys says; else as rv_store_open(). */
 RV_MUST_CHECK int rv_app_store_open(const struct rv_app *app, enum rv_app_store_use use, rv_store **out, rv_err **err);
 /** Open the store for reading. Returns 0 with *out NULL when there is no store yet and app->store names none: lists are
  * empty then. */

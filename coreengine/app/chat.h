@@ -191,6 +191,9 @@ struct rv_app_chat {
     struct rv_app_limits *limits; /* of its user; owned; NULL: none */
     struct rv_app_services services;
 };
+/** Open what the first part names, in this order: settings, limits, script, capabilities, store, agents, engine. What
+ * was opened before a failure is closed by rv_app_chat_close(). RV_E_INVALID: a setting, or a file with faults;
+ *  RV_E_NOT_FOUND; what the store says (store_failed). */
 RV_MUST_CHECK int rv_app_chat_open(struct rv_app_chat *c, rv_err **err);
 /** Another chat in place of the one there is: session NULL is a new one, agent as in struct rv_chat_opts. On failure
  *  nothing changed. */

@@ -9,8 +9,8 @@
 
 #define RV_LOOP_DESCRIPTORS 6 /* of one loop: epoll, async, signal pipe and some to spare */
 
-/** uv_loop_init(), which aborts the process where descriptors run out in the middle of it: that is tried first. On
- * failure there is nothing to close.
+/** uv_loop_init(), which aborts the process where descriptors run out: that is tried first. On failure there is nothing
+ * to close.
  * @return RV_E_FILES, RV_E_NOMEM, RV_E_IO */
 RV_MUST_CHECK static inline int rv_loop_init(uv_loop_t *loop, rv_err **err)
 {

@@ -162,6 +162,7 @@ RV_MUST_CHECK int rv_history_opts_read(json_object *json, struct rv_history_opts
 
 /* Takes rows from the newest to the oldest, so that the reader can stop early. */
 typedef struct rv_history rv_history;
+/** Both are copied. RV_E_INVALID: the policy, or an id that is not UTF-8; RV_E_NOMEM. */
 RV_MUST_CHECK int rv_history_new(const char *session, const struct rv_history_opts *opts, rv_history **out,
                                  rv_err **err);
 void rv_history_free(rv_history *h);

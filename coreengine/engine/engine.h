@@ -43,6 +43,10 @@ struct rv_engine_opts {
     bool traces;                /* spans of its runs go to a collector: requests of calls name them */
     struct rv_provider_env env; /* where providers find keys and addresses; zeroed: the process's environment */
 };
+/** opts is copied, what it points to is borrowed and outlives the engine. On a given loop with a store it starts the
+ *  store thread.
+ *  @return RV_E_INVALID (a loop and simulated time), RV_E_STATE (another engine of the process handles the signals),
+ *  RV_E_THREADS, RV_E_FILES, RV_E_NOMEM, what opening the store again says */
 RV_MUST_CHECK int rv_engine_new(const struct rv_engine_opts *opts, rv_engine **out, rv_err **err);
 /** Ends what runs. Does not wait for calls that ignore their cancellation (their memory is then left to the process, or
  *  freed when they come back after all). Waits for the store thread to commit the steps that it has. Runs may be freed

@@ -551,7 +551,7 @@ static void custom(rv_protocol *p, json_object *event)
         p->ops->custom(p, o, event);
 }
 
-/* NULL: clients are told nothing of it. */
+/* NULL: clients are not told. */
 static void (*const readers[RV_N_EMITS])(rv_protocol *p, json_object *event) = {
     [RV_EMIT_STAGE_STARTED] = stage_started,
     [RV_EMIT_STAGE_COMPLETED] = stage_completed,
