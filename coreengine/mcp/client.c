@@ -44,7 +44,7 @@ struct rv_mcp_open *rv_mcp_open_of(const rv_mcp_client *c, int64_t id)
 
 int rv_mcp_end_ok(rv_mcp_client *c, struct rv_mcp_open *o, json_object *result, rv_err **err)
 {
-    int rc = rv_mcp_put_result(c, o->ask, result, false, err);
+    int rc = rv_mcp_put_result(c, o, result, false, err);
 
     if (rc < 0)
         return rc;
@@ -55,7 +55,7 @@ int rv_mcp_end_ok(rv_mcp_client *c, struct rv_mcp_open *o, json_object *result, 
 
 int rv_mcp_end_asks(rv_mcp_client *c, struct rv_mcp_open *o, json_object *requests, rv_err **err)
 {
-    int rc = rv_mcp_put_result(c, o->ask, requests, true, err);
+    int rc = rv_mcp_put_result(c, o, requests, true, err);
 
     if (rc < 0)
         return rc;

@@ -63,6 +63,16 @@ static int next_page(rv_mcp_client *c, struct rv_mcp_open *o, json_object *curso
     return rv_mcp_send_open(c, o, err);
 }
 
+/* A page without `ttlMs`, or with one that is not a whole number above 0, is not to be kept. */
+static void note_ttl(struct rv_mcp_open *o, json_object *page)
+{
+    int64_t ms = 0;
+
+    if (!rv_json_get_int(page, "ttlMs", &ms) || ms < 0)
+        ms = 0;
+    o->ttl_ms = o->n_pages == 0 || ms < o->ttl_ms ? ms : o->ttl_ms;
+}
+
 static int listed(rv_mcp_client *c, struct rv_mcp_open *o, json_object *result, rv_err **err)
 {
     json_object *page = rv_json_get_arr(result, o->list), *cursor = NULL;
@@ -75,6 +85,7 @@ static int listed(rv_mcp_client *c, struct rv_mcp_open *o, json_object *result, 
     int rc = add_items(o, page, err);
     if (rc < 0)
         return rc;
+    note_ttl(o, result);
     o->n_pages++;
     if (json_object_object_get_ex(result, "nextCursor", &cursor) && cursor) /* "" is a cursor, null is none */
         return next_page(c, o, cursor, err);

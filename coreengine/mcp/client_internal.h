@@ -24,6 +24,7 @@ struct rv_mcp_open {
     json_object *input;            /* owned; NULL: none */
     json_object *responses;        /* inputResponses that are known without a person; owned; NULL: none */
     int n_pages, n_rounds;
+    int64_t ttl_ms; /* of a list: the shortest of its pages */
     int64_t due_us; /* INT64_MAX: none */
     bool wants_progress, has_progress, was_refused, is_repeatable;
     double progress;
@@ -58,7 +59,8 @@ RV_MUST_CHECK int rv_mcp_put_answer(rv_mcp_client *c, json_object *id, json_obje
                                     rv_err **err);
 RV_MUST_CHECK int rv_mcp_put_simple(rv_mcp_client *c, enum rv_mcp_out_kind kind, int64_t id, rv_err **err);
 /** result is taken. asks: it is what a person is asked. */
-RV_MUST_CHECK int rv_mcp_put_result(rv_mcp_client *c, int64_t ask, json_object *result, bool asks, rv_err **err);
+RV_MUST_CHECK int rv_mcp_put_result(rv_mcp_client *c, const struct rv_mcp_open *o, json_object *result, bool asks,
+                                    rv_err **err);
 /** ask 0: the whole connection. */
 RV_MUST_CHECK int rv_mcp_put_trouble(rv_mcp_client *c, int64_t ask, const struct rv_mcp_trouble *t, rv_err **err);
 RV_MUST_CHECK int rv_mcp_put_progress(rv_mcp_client *c, int64_t ask, double progress, double total, rv_str text,

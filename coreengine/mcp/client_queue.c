@@ -126,7 +126,7 @@ int rv_mcp_put_simple(rv_mcp_client *c, enum rv_mcp_out_kind kind, int64_t id, r
     return put_take(c, item);
 }
 
-int rv_mcp_put_result(rv_mcp_client *c, int64_t ask, json_object *result, bool asks, rv_err **err)
+int rv_mcp_put_result(rv_mcp_client *c, const struct rv_mcp_open *o, json_object *result, bool asks, rv_err **err)
 {
     struct rv_mcp_item *item;
 
@@ -135,7 +135,8 @@ int rv_mcp_put_result(rv_mcp_client *c, int64_t ask, json_object *result, bool a
         json_object_put(result);
         return rc;
     }
-    item->out.ask = ask;
+    item->out.ask = o->ask;
+    item->out.ttl_ms = o->ttl_ms;
     item->out.result = item->result = result;
     item->out.asks = asks;
     return put_take(c, item);

@@ -1,7 +1,8 @@
 // An MCP server on standard input and output that does what its arguments say, good and bad. No dependencies.
 //
-//   node server.mjs [--era legacy|modern|both] [--log FILE] [--fault NAME] [--tools N] [--mark TEXT]
+//   node server.mjs [--era legacy|modern|both] [--log FILE] [--fault NAME] [--tools N] [--mark TEXT] [--ttl MS]
 //
+// --ttl: its list stays fresh for so long, and --log notes when it is asked for.
 // --mark is not looked at: a test finds the process by it.
 //
 // Tools: form {ask}, form_once: ask a person for the forms that are named (roots: for the roots), and answer with what they got; steps {n}: as
@@ -68,11 +69,13 @@ function list(id, params) {
             { name: 'array', inputSchema: { type: 'array' } },
             { name: 'x'.repeat(200), inputSchema: { type: 'object' } },
         ] });
-    if (changed)
-        return answer(id, { tools: [{ name: 'other', inputSchema: object({}) }] });
+    const ttl = option('ttl', '') ? { ttlMs: Number(option('ttl')), cacheScope: 'private' } : {};
+    if (ttl.ttlMs !== undefined) note({ list: params?.cursor ?? 'first' });
     const from = Number(params?.cursor ?? 0);
     const to = from + 40;
-    answer(id, { tools: tools.slice(from, to), ...(to < tools.length ? { nextCursor: String(to) } : {}) });
+    if (changed)
+        return answer(id, { tools: [{ name: 'other', inputSchema: object({}) }], ...ttl });
+    answer(id, { tools: tools.slice(from, to), ...ttl, ...(to < tools.length ? { nextCursor: String(to) } : {}) });
 }
 
 const endless = (piece) => {
