@@ -68,7 +68,10 @@ static const char *name_of(json_object *params)
 {
     const char *name = NULL;
 
-    return rv_json_get_text(params, "name", &name) || rv_json_get_text(params, "uri", &name) ? name : NULL;
+    return rv_json_get_text(params, "name", &name) || rv_json_get_text(params, "uri", &name) ||
+                   rv_json_get_text(params, "taskId", &name)
+               ? name
+               : NULL;
 }
 
 int rv_mcp_put_request(rv_mcp_client *c, int64_t id, const char *method, json_object *params, json_object *headers,

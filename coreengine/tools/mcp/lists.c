@@ -114,12 +114,12 @@ static struct mcp_kept *make_room(struct rv_mcp_lists *l)
 int mcp_lists_put(struct rv_mcp_lists *l, const struct rv_mcp_server_config *s, int64_t ttl_ms, int64_t now_us,
                   const struct mcp_listed *listed, rv_err **err)
 {
-    int64_t ttl_us = (ttl_ms < MAX_TTL_MS ? ttl_ms : MAX_TTL_MS) * 1000;
+    int64_t ttl_us = ttl_ms <= 0 ? 0 : (ttl_ms < MAX_TTL_MS ? ttl_ms : MAX_TTL_MS) * 1000;
     struct mcp_kept fresh = {
         .has_resources = listed->has_resources, .has_prompts = listed->has_prompts, .until_us = now_us + ttl_us};
     rv_buf text = RV_BUF_INIT(MAX_BYTES);
 
-    if (ttl_ms <= 0)
+    if (ttl_us == 0)
         return 0;
     rv_json_write(listed->tools, &text);
     if (text.rc == RV_E_LIMIT) {

@@ -14,7 +14,7 @@ START_TEST(a_server_that_answers_discover_is_modern)
     ck_assert_str_eq(p.method, "server/discover");
     ck_assert(p.is_modern);
     ck_assert_ptr_nonnull(strstr(p.sent, "io.modelcontextprotocol/protocolVersion\":\"2026-07-28"));
-    ck_assert_ptr_nonnull(strstr(p.sent, "io.modelcontextprotocol/clientCapabilities\":{}"));
+    ck_assert_ptr_nonnull(strstr(p.sent, "io.modelcontextprotocol/clientCapabilities\":{\"extensions\":"));
     peer_answer(&p, DISCOVERED);
     ck_assert_int_eq(p.n_ready, 1);
     ck_assert_int_eq(rv_mcp_client_version(p.client), RV_MCP_2026_07_28);
@@ -306,7 +306,7 @@ static const struct {
      "input_required"},
     {"{\"resultType\":\"input_required\"}", "invalid_answer"},
     {"{\"resultType\":\"input_required\",\"requestState\":7}", "invalid_answer"},
-    {"{\"resultType\":\"task\",\"taskId\":\"t\"}", "invalid_answer"},
+    {"{\"resultType\":\"tasks\",\"taskId\":\"t\"}", "invalid_answer"},
     {"{\"resultType\":[]}", "invalid_answer"},
     {"{\"resultType\":\"complete\"}", ""},
     {"{}", ""},
