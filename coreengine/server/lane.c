@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coreengine/base/loop.h"
 #include "coreengine/server/server_internal.h"
 
 void srv_lane_read(struct srv_lane *lane)
@@ -28,7 +29,7 @@ int srv_lane_init(struct srv_lane *lane, uv_loop_t *loop, rv_err **err)
     lane->end = &lane->first;
     int failed = uv_async_init(loop, &lane->wake, on_wake);
     if (failed < 0)
-        return RV_FAIL(err, RV_E_INTERNAL, "make the event loop: %s", uv_strerror(failed));
+        return RV_FAIL_SYSTEM(err, failed, "make the event loop");
     lane->wake.data = lane;
     pthread_mutex_init(&lane->lock, NULL);
     return 0;
@@ -44,11 +45,11 @@ static void *go(void *self)
 
 int srv_lane_open(struct srv_lane *lane, rv_err **err)
 {
-    int failed = uv_loop_init(&lane->own);
+    int rc = rv_loop_init(&lane->own, err);
 
-    if (failed < 0)
-        return RV_FAIL(err, RV_E_INTERNAL, "make the event loop: %s", uv_strerror(failed));
-    int rc = srv_lane_init(lane, &lane->own, err);
+    if (rc < 0)
+        return rc;
+    rc = srv_lane_init(lane, &lane->own, err);
     if (rc < 0)
         RV_IGNORE(uv_loop_close(&lane->own), "nothing is open on it");
     return rc;
@@ -56,12 +57,10 @@ int srv_lane_open(struct srv_lane *lane, rv_err **err)
 
 int srv_lane_go(struct srv_lane *lane, rv_err **err)
 {
-    int failed = pthread_create(&lane->thread, NULL, go, lane);
+    int rc = rv_thread_start(&lane->thread, go, lane, err);
 
-    if (failed)
-        return RV_FAIL(err, RV_E_INTERNAL, "start a thread: %s", strerror(failed));
-    lane->has_thread = true;
-    return 0;
+    lane->has_thread = rc == 0;
+    return rc;
 }
 
 void srv_lane_post(struct srv_lane *lane, struct srv_letter *letter)

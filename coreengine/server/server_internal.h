@@ -122,7 +122,7 @@ struct srv_call {
     json_object *details;            /* of a refusal, in place of its text where p8 has an object; owned; NULL: none */
     char param[RV_REQUEST_MAX_PATH]; /* member of the body that is wrong */
     bool is_refused;
-    struct rv_refusal no;
+    struct rv_refusal refusal;
     struct srv_stream *stream; /* NULL: none */
 };
 /** A header of the answer. Text that is not fit for one is left out. */
@@ -205,8 +205,8 @@ struct srv_server {
     uv_loop_t loop;
     struct srv_lane lane; /* of the loop */
     rv_httpd *httpd;
-    rv_gate *gate;             /* guarded by gate_lock */
-    pthread_mutex_t gate_lock; /* a short time only */
+    rv_auth *auth;             /* guarded by auth_lock */
+    pthread_mutex_t auth_lock; /* a short time only */
     pthread_mutex_t desk_lock;
     struct srv_desk *desks; /* that are not in use; guarded */
     struct srv_turns *turns;
