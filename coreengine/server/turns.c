@@ -115,6 +115,7 @@ static void free_turn(struct turn *t)
     rv_app_seat_free(t->seat);
     srv_turn_ask_free(t->ask);
     rv_buf_fini(&t->out);
+    free(t->spare);
     free(t);
 }
 
@@ -350,6 +351,8 @@ static void on_ask(struct srv_letter *l)
     rv_err *err = NULL;
     int rc = t ? 0 : RV_FAIL(&err, RV_E_NOMEM, "begin a turn");
 
+    srv_lane_hurry(&all->lane);
+
     if (rc < 0 || all->is_draining) {
         if (rc == 0)
             rc = RV_FAIL(&err, RV_E_UNAVAILABLE, "the server drains");
@@ -427,6 +430,8 @@ int srv_turns_new(struct srv_server *s, struct srv_turns **out, rv_err **err)
         free(all);
         return rc;
     }
+    all->lane.outlet = &s->lane;
+    all->lane.takes_naps = true;
     all->base = (struct rv_app_chat){.app = &all->app,
                                      .script = s->opts->script,
                                      .wanted = s->opts->capabilities,

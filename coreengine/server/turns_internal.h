@@ -15,6 +15,7 @@ struct turn {
     struct srv_stream *st; /* NULL: no client listens */
     rv_app_seat *seat;
     rv_app_stream *log;    /* NULL: nothing has happened yet */
+    struct kept *spare;    /* with the log, of its writer: a letter for when memory is short; NULL: it was used */
     struct srv_view *view; /* with the log */
     rv_buf out;
     bool is_answering; /* the run of its answer has begun: before it a router may have had one */

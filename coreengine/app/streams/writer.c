@@ -52,7 +52,8 @@ struct rv_app_streams {
     pthread_cond_t wake;
     struct rv_app_stream *first, **end; /* guarded, as the next one */
     bool hurries;                       /* a line that waits does */
-    bool gathers;                       /* the thread sleeps until its time has come, or a line hurries */
+    bool gathers;                       /* the thread sleeps until its time has come, or a line hurries; then the
+                                         * first line need not wake it */
     bool is_over, has_thread;
     int64_t wrote_ns; /* the thread's: when it wrote last */
     pthread_t thread;
@@ -194,7 +195,14 @@ static void list(rv_app_streams *w, struct rv_app_stream *st, bool hurries)
 }
 
 /* With the lock. */
-static void tell(rv_app_streams *w, struct batch *b)
+static bool is_heard(const struct batch *b)
+{
+    const struct rv_app_stream *st = b->st;
+
+    return st->opts.on_kept && !st->is_closed && !st->has_failed && (b->rc < 0 || b->lines.len > 0);
+}
+
+static void tell(rv_app_streams *w, struct batch *b, bool more)
 {
     struct rv_app_stream *st = b->st;
     const struct rv_stream_part part = {.first = b->first, .at_us = b->at_us, .lines = rv_buf_str(&b->lines)};
@@ -203,8 +211,8 @@ static void tell(rv_app_streams *w, struct batch *b)
     st->writing = 0;
     if (b->rc < 0 && !st->has_failed)
         RV_LOG(w->log, WARN, "stream.unkept", RV_F_TEXT("stream", st->id), RV_F_ERR("error", b->err));
-    if (st->opts.on_kept && !st->is_closed && !st->has_failed && (b->rc < 0 || part.lines.len > 0))
-        st->opts.on_kept(st->opts.self, b->rc < 0 ? NULL : &part, b->rc, b->err);
+    if (is_heard(b))
+        st->opts.on_kept(st->opts.self, b->rc < 0 ? NULL : &part, &b->lines, more, b->rc, b->err);
     st->has_failed = st->has_failed || b->rc < 0;
     rv_err_free(b->err);
     rv_buf_fini(&b->lines);
@@ -212,6 +220,18 @@ static void tell(rv_app_streams *w, struct batch *b)
         free_stream(st);
     else if (st->lines.len > 0 || st->lines.rc < 0 || st->head.len > 0 || st->head.rc < 0 || st->is_closed)
         list(w, st, false);
+}
+
+static void tell_all(rv_app_streams *w, struct batch *batches, size_t n)
+{
+    size_t last = 0;
+
+    pthread_mutex_lock(&w->lock);
+    for (size_t i = 0; i < n; i++)
+        last = is_heard(&batches[i]) ? i : last;
+    for (size_t i = 0; i < n; i++)
+        tell(w, &batches[i], i < last);
+    pthread_mutex_unlock(&w->lock);
 }
 
 static void prune(rv_app_streams *w)
@@ -239,12 +259,13 @@ static int64_t now_ns(void)
 static bool wait_for_lines(rv_app_streams *w)
 {
     int64_t until_ns = w->wrote_ns + GATHER_NS;
+    bool is_early = now_ns() < until_ns;
 
-    if (!w->first) {
+    if (!w->first && !is_early) {
         pthread_cond_wait(&w->wake, &w->lock);
         return true;
     }
-    if (w->hurries || w->is_over || now_ns() >= until_ns)
+    if (w->hurries || w->is_over || !is_early)
         return false;
     const struct timespec until = {.tv_sec = until_ns / 1000000000, .tv_nsec = until_ns % 1000000000};
     w->gathers = true;
@@ -266,10 +287,7 @@ static void *run(void *self)
         pthread_mutex_unlock(&w->lock);
         write_all(w, batches, n);
         w->wrote_ns = now_ns();
-        pthread_mutex_lock(&w->lock);
-        for (size_t i = 0; i < n; i++)
-            tell(w, &batches[i]);
-        pthread_mutex_unlock(&w->lock);
+        tell_all(w, batches, n);
         prune(w);
         pthread_mutex_lock(&w->lock);
     }
