@@ -69,6 +69,7 @@ struct rv_engine {
     void (*withdraw)(rv_engine *e, uint64_t ask); /* with services: the answer is not wanted; for workers.c */
     rv_providers *providers;                      /* NULL until a model is asked over HTTP */
     int64_t renew_at_us, look_at_us; /* when leases are renewed, and cancellations looked for; see keep.c */
+    int64_t ends_us, walked_us; /* when the first lease ends, as a walk over the runs at walked_us said */
 };
 
 struct kept_replies; /* scripted.c */
