@@ -81,7 +81,7 @@ int srv_login(struct srv_call *c, rv_err **err)
         return RV_FAIL(err, RV_E_INVALID, "the body needs \"key\": an API key as `reeve keys create` shows it");
     pthread_mutex_lock(&s->gate_lock);
     int rc = rv_gate_login(s->gate, c->store, rv_rand_system(), &caller, rv_str_of(key), srv_now_us(), s->app.log,
-                           &cookie, &c->no, err);
+                           &cookie, c->no, err);
     pthread_mutex_unlock(&s->gate_lock);
     return answer_login(c, rc, &cookie);
 }
@@ -93,7 +93,7 @@ int srv_logout(struct srv_call *c, rv_err **err)
     rv_buf cookie = RV_BUF_INIT(1024);
 
     pthread_mutex_lock(&s->gate_lock);
-    int rc = rv_gate_logout(s->gate, c->store, &caller, &cookie, &c->no, err);
+    int rc = rv_gate_logout(s->gate, c->store, &caller, &cookie, c->no, err);
     pthread_mutex_unlock(&s->gate_lock);
     return answer_login(c, rc, &cookie);
 }

@@ -126,8 +126,7 @@ static void on_kept_letter(struct srv_letter *l)
 }
 
 /* Lines that cannot be handed on end the stream: its client comes back for them. */
-static void on_kept(void *self, const struct rv_stream_part *part, rv_buf *lines, bool more, int rc,
-                    const rv_err *why)
+static void on_kept(void *self, const struct rv_stream_part *part, rv_buf *lines, bool more, int rc, const rv_err *why)
 {
     struct turn *t = self; /* its log is open, so it is there */
     struct kept *k = calloc(1, sizeof *k);
@@ -182,6 +181,8 @@ static int open_log(struct turn *t, rv_err **err)
         flush(t);
     }
     rv_buf_fini(&line);
+    rv_buf_fini(&t->ask->open); /* the stream has it now */
+    rv_buf_init(&t->ask->open, RV_PROTOCOL_MAX_TEXT);
     return rc;
 }
 

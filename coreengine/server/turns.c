@@ -42,6 +42,11 @@ void srv_turn_ask_free(struct srv_turn_ask *ask)
     free(ask->section);
     free(ask->client);
     free(ask->user_name);
+    free(ask->tenant);
+    free(ask->user);
+    free(ask->user_email);
+    free(ask->by_name);
+    free(ask->trace_state);
     free(ask);
 }
 
@@ -233,12 +238,17 @@ void srv_turns_other(struct srv_turns *all, const char *run, bool comes)
 
 /* --- the beginning --- */
 
+static bool is_text(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
 static bool is_same(const struct turn *t, const struct srv_turn_ask *ask)
 {
     const char *session = t->seat ? rv_chat_session(rv_app_seat_chat(t->seat)) : t->ask->session;
 
-    return session && ask->session && strcmp(session, ask->session) == 0 &&
-           strcmp(t->ask->who.tenant, ask->who.tenant) == 0 && strcmp(t->ask->who.user, ask->who.user) == 0;
+    return session && ask->session && strcmp(session, ask->session) == 0 && strcmp(t->ask->tenant, ask->tenant) == 0 &&
+           is_text(t->ask->user, ask->user);
 }
 
 static struct turn *find(struct srv_turns *all, const struct srv_turn_ask *ask, bool is_parked)
@@ -252,7 +262,7 @@ static struct turn *find(struct srv_turns *all, const struct srv_turn_ask *ask, 
 static int take_seat(struct turn *t, rv_err **err)
 {
     const struct srv_turn_ask *a = t->ask;
-    struct rv_app_seat_opts opts = {.scope = {a->who.tenant, a->who.user[0] ? a->who.user : NULL},
+    struct rv_app_seat_opts opts = {.scope = {a->tenant, a->user},
                                     .session = a->session,
                                     .agent = a->agent,
                                     .chat = {.model = a->model ? a->model : t->all->server->opts->model,
@@ -268,14 +278,23 @@ static int take_seat(struct turn *t, rv_err **err)
                                              .self = t}};
 
     opts.chat.context.client_id = a->client;
-    opts.chat.context.user_email = a->who.email;
-    opts.chat.context.user_name = a->user_name ? a->user_name : a->who.name;
+    opts.chat.context.user_email = a->user_email;
+    opts.chat.context.user_name = a->user_name ? a->user_name : a->by_name;
     return rv_app_seat_new(&t->all->base, &opts, &t->seat, err);
 }
 
 static int begin(struct turn *t, const struct rv_response *response, rv_err **err)
 {
     return rv_chat_begin(rv_app_seat_chat(t->seat), rv_buf_str(&t->ask->req.text), response, err);
+}
+
+/* The body of a request is many times as large as the message, which the chat has now. */
+static void let_go_of_body(struct srv_turn_ask *a)
+{
+    const struct rv_chat_request *r = &a->request;
+
+    if (!r->client_tools && !r->output_schema && !r->attachments && !r->metadata)
+        rv_request_fini(&a->req);
 }
 
 /* The parked turn of the session gets its answer, and the client of this request hears what follows. */
@@ -340,7 +359,11 @@ static int start(struct turn *t, struct turn **failed, rv_err **err)
     if (parked) /* a new message gives the question up */
         srv_turn_end(parked);
     int rc = take_seat(t, err);
-    return rc < 0 ? rc : begin(t, NULL, err);
+    if (rc == 0)
+        rc = begin(t, NULL, err);
+    if (rc == 0)
+        let_go_of_body(a);
+    return rc;
 }
 
 static void on_ask(struct srv_letter *l)
@@ -389,9 +412,30 @@ static void on_ask(struct srv_letter *l)
     free_turn(t);
 }
 
+static bool take_text(char **to, const char *text)
+{
+    *to = text[0] ? rv_str_dup(rv_str_of(text)) : NULL;
+    return *to || !text[0];
+}
+
+/* What the turn has of who asks, and for which trace. False: no memory. */
+static bool take_asker(struct srv_turn_ask *ask, const struct srv_call *c)
+{
+    ask->trace = srv_watch_trace(c);
+    rv_str state = srv_watch_trace_state(c, &ask->trace);
+    if (!take_text(&ask->tenant, c->who.tenant) || !take_text(&ask->user, c->who.user) ||
+        !take_text(&ask->user_email, c->who.email) || !take_text(&ask->by_name, c->who.name))
+        return false;
+    if (!ask->trace.parent[0])
+        return true;
+    ask->request.trace = ask->trace.parent;
+    ask->request.trace_state = ask->trace_state = state.len > 0 ? rv_str_dup(state) : NULL;
+    return state.len == 0 || ask->trace_state;
+}
+
 void srv_turns_ask(struct srv_turns *all, struct srv_call *c, struct srv_turn_ask *ask)
 {
-    struct note *n = calloc(1, sizeof *n);
+    struct note *n = take_asker(ask, c) ? calloc(1, sizeof *n) : NULL;
     struct srv_stream *st = n ? srv_stream_new(c, &all->lane) : NULL;
 
     if (!st) {
@@ -401,10 +445,6 @@ void srv_turns_ask(struct srv_turns *all, struct srv_call *c, struct srv_turn_as
         srv_call_reply(c);
         return;
     }
-    ask->who = c->who;
-    ask->trace = srv_watch_trace(c);
-    ask->request.trace = ask->trace.parent[0] ? ask->trace.parent : NULL;
-    ask->request.trace_state = ask->trace.state[0] ? ask->trace.state : NULL;
     st->on_gone = on_gone;
     st->on_drain = on_taken;
     n->letter.open = on_ask;

@@ -22,8 +22,8 @@
 struct rv_app_stream {
     struct rv_app_stream *next; /* of those with something to write; guarded, as all that follows to the line */
     rv_app_streams *writer;
-    char id[RV_STORE_MAX_ID + 1], owner[RV_OWNER_MAX];
-    rv_buf lines; /* that have come */
+    const char *id, *owner; /* behind the struct */
+    rv_buf lines;           /* that have come */
     int64_t n_lines;
     size_t writing; /* bytes that the writer has */
     bool is_listed, is_busy, is_closed, has_failed;
@@ -356,14 +356,15 @@ void rv_app_stream_of_run(const char *run, rv_buf *out)
 
 int rv_app_stream_new(rv_app_streams *w, const struct rv_app_stream_opts *opts, rv_app_stream **out, rv_err **err)
 {
-    struct rv_app_stream *st = calloc(1, sizeof *st);
+    size_t n_id = strlen(opts->id) + 1, n_owner = strlen(opts->owner) + 1;
+    struct rv_app_stream *st = calloc(1, sizeof *st + n_id + n_owner);
 
     if (!st)
         return RV_FAIL(err, RV_E_NOMEM, "keep a stream");
     st->writer = w;
     st->opts = *opts;
-    snprintf(st->id, sizeof st->id, "%s", opts->id);
-    snprintf(st->owner, sizeof st->owner, "%s", opts->owner);
+    st->id = memcpy(st + 1, opts->id, n_id);
+    st->owner = memcpy((char *)(st + 1) + n_id, opts->owner, n_owner);
     rv_buf_init(&st->lines, MAX_WAITING);
     rv_buf_init(&st->head, MAX_WAITING);
     rv_buf_init(&st->text, MAX_WAITING);
