@@ -63,6 +63,34 @@ static struct turn **row_of(struct srv_turns *all, int64_t serial)
     return &all->by_serial[(uint64_t)serial % SRV_TURN_ROWS];
 }
 
+static const char *session_of(const struct turn *t)
+{
+    return t->seat ? rv_chat_session(rv_app_seat_chat(t->seat)) : t->ask->session;
+}
+
+/* NULL: a session that has no id yet. */
+static struct turn **row_of_session(struct srv_turns *all, const char *session)
+{
+    uint32_t h = 2166136261u;
+
+    for (const char *c = session ? session : ""; *c; c++)
+        h = (h ^ (unsigned char)*c) * 16777619u;
+    return session ? &all->by_session[h % SRV_TURN_ROWS] : NULL;
+}
+
+static void link_to_session(struct turn *t)
+{
+    struct turn **row = row_of_session(t->all, session_of(t));
+
+    if (!row)
+        return;
+    t->next_of_session = *row;
+    t->at_session = row;
+    if (*row)
+        (*row)->at_session = &t->next_of_session;
+    *row = t;
+}
+
 static void link_turn(struct srv_turns *all, struct turn *t)
 {
     struct turn **row = row_of(all, t->serial);
@@ -74,6 +102,7 @@ static void link_turn(struct srv_turns *all, struct turn *t)
     all->turns = t;
     t->next_of_row = *row;
     *row = t;
+    link_to_session(t);
 }
 
 static void unlink_turn(struct turn *t)
@@ -86,6 +115,10 @@ static void unlink_turn(struct turn *t)
     while (*at != t)
         at = &(*at)->next_of_row;
     *at = t->next_of_row;
+    if (t->at_session)
+        *t->at_session = t->next_of_session;
+    if (t->at_session && t->next_of_session)
+        t->next_of_session->at_session = t->at_session;
     t->all->n_parked -= t->is_parked;
 }
 
@@ -245,7 +278,7 @@ static bool is_text(const char *a, const char *b)
 
 static bool is_same(const struct turn *t, const struct srv_turn_ask *ask)
 {
-    const char *session = t->seat ? rv_chat_session(rv_app_seat_chat(t->seat)) : t->ask->session;
+    const char *session = session_of(t);
 
     return session && ask->session && strcmp(session, ask->session) == 0 && strcmp(t->ask->tenant, ask->tenant) == 0 &&
            is_text(t->ask->user, ask->user);
@@ -253,7 +286,9 @@ static bool is_same(const struct turn *t, const struct srv_turn_ask *ask)
 
 static struct turn *find(struct srv_turns *all, const struct srv_turn_ask *ask, bool is_parked)
 {
-    for (struct turn *t = all->turns; t; t = t->next)
+    struct turn **row = row_of_session(all, ask->session);
+
+    for (struct turn *t = row ? *row : NULL; t; t = t->next_of_session)
         if (t->is_parked == is_parked && is_same(t, ask))
             return t;
     return NULL;

@@ -7,8 +7,9 @@
 #include "coreengine/server/view_internal.h"
 
 struct turn {
-    struct turn *next, **at;  /* in the list; where it is pointed at from */
-    struct turn *next_of_row; /* of those with a serial of the same row */
+    struct turn *next, **at;                    /* in the list; where it is pointed at from */
+    struct turn *next_of_row;                   /* of those with a serial of the same row */
+    struct turn *next_of_session, **at_session; /* of those with a session of the same row */
     struct srv_turns *all;
     int64_t serial;
     struct srv_turn_ask *ask;
@@ -41,7 +42,7 @@ struct srv_turns {
     struct rv_app app;
     struct rv_app_chat base;
     struct turn *turns; /* newest first */
-    struct turn *by_serial[SRV_TURN_ROWS];
+    struct turn *by_serial[SRV_TURN_ROWS], *by_session[SRV_TURN_ROWS];
     size_t n_parked;
     int64_t n_serial;
     char owner[RV_OWNER_MAX];
