@@ -86,7 +86,7 @@ struct rv_execution_config {
 
 struct rv_state_field {
     const char *key;
-    int merge; /* enum rv_merge_how */
+    int merge; /* enum rv_merge_mode */
     struct rv_src src;
 };
 

@@ -48,6 +48,8 @@ enum rv_app_store_use {
 };
 /** The store's file, appended. RV_E_NOT_FOUND: the environment does not say where the default place is. */
 RV_MUST_CHECK int rv_app_store_path(const struct rv_app *app, rv_buf *out, rv_err **err);
+/** Open the store of app as `use` says. RV_E_NOT_FOUND: there is none, and it is only made by _MAKE and _FILL (the hint
+ *  says how to name another); RV_E_INVALID: `sync`; what reading the master keys says; else as rv_store_open(). */
 RV_MUST_CHECK int rv_app_store_open(const struct rv_app *app, enum rv_app_store_use use, rv_store **out, rv_err **err);
 /** Open the store for reading. Returns 0 with *out NULL when there is no store yet and app->store names none: lists are
  * empty then. */
@@ -101,7 +103,7 @@ void rv_app_loaded_fini(struct rv_app_loaded *l);
 /** rv_engine_free() that minds calls which ignore their cancellation. e may be NULL. */
 void rv_app_engine_free(struct rv_app_loaded *l, rv_engine *e);
 /** find_agent of struct rv_exec_opts; self is a struct rv_app_loaded that has `agents`. */
-RV_MUST_CHECK int rv_app_find_agent(void *self, const struct rv_context *who, const char *name, rv_buf *text,
+RV_MUST_CHECK int rv_app_find_agent(void *self, const struct rv_context *context, const char *name, rv_buf *text,
                                     rv_err **err);
 bool rv_app_has_agents(const struct rv_pipeline *p); /* are any of its agents declared elsewhere? */
 
@@ -234,7 +236,7 @@ RV_MUST_CHECK int rv_app_take_over(struct rv_app_run *run, rv_err **err);
 /** Have a run that waits take its place in another pipeline, if its state fits: a new run, whose id goes to id; the old
  *  one is ended. word: "new" for the file it came from, or the path of one. next gets what was loaded, with its
  * findings, also on failure; the caller finishes it. RV_E_STATE says why it does not fit. */
-RV_MUST_CHECK int rv_app_migrate(const struct rv_app_run *how, rv_store *store, const char *run, const char *word,
+RV_MUST_CHECK int rv_app_migrate(const struct rv_app_run *opts, rv_store *store, const char *run, const char *word,
                                  const char *script, struct rv_app_loaded *next, char id[RV_ID_MAX], rv_err **err);
 
 /* --- new files, from templates; those that exist are not overwritten: RV_E_EXISTS --- */

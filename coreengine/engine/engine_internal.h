@@ -11,7 +11,7 @@
 /* --- workers.c: a bounded pool of threads --- */
 struct pool;
 /** The engine's workers, as sources use them; made when the first call needs them. Work that never blocks runs on the
- * loop. begin: RV_E_LIMIT when too many calls are stuck, RV_E_INTERNAL when no thread can be made. */
+ * loop. begin: RV_E_LIMIT when too many calls are stuck, RV_E_THREADS when the system starts none. */
 struct rv_tool_workers rv_engine_pool(rv_engine *e);
 /** The on_emit of a provider's call: passes the piece to the loop. */
 int rv_pool_take_piece(void *work, rv_str json);
@@ -56,20 +56,19 @@ struct rv_engine {
     struct lease_write *lease_write; /* under way; NULL: none; see keep.c */
     struct settlement *settlements;  /* that the store thread has; see quota.c */
     size_t n_live;                   /* runs that are not over */
-    size_t n_untold;                 /* runs that are over, and on_over has not been told */
+    size_t n_untold;                 /* runs that are over, and on_ended has not been told */
     size_t n_asking;                 /* runs with is_asking */
     size_t n_held;                   /* runs with is_held */
     unsigned n_turns;
     struct tool_record *tools;
     size_t n_tools, cap_tools;
     rv_index tool_index;
-    int64_t blocked_until_us;                     /* later than that no breaker is open */
-    rv_http *http;                                /* NULL until something is asked over HTTP */
-    struct services *services;                    /* NULL until a capability asks for one */
-    void (*withdraw)(rv_engine *e, uint64_t ask); /* with services: the answer is not wanted; for workers.c */
-    rv_providers *providers;                      /* NULL until a model is asked over HTTP */
-    int64_t renew_at_us, look_at_us; /* when leases are renewed, and cancellations looked for; see keep.c */
-    int64_t ends_us, walked_us; /* when the first lease ends, as a walk over the runs at walked_us said */
+    int64_t blocked_until_us;                            /* later than that no breaker is open */
+    rv_http *http;                                       /* NULL until something is asked over HTTP */
+    struct services *services;                           /* NULL until a capability asks for one */
+    void (*withdraw)(rv_engine *e, uint64_t ask);        /* with services: the answer is not wanted; for workers.c */
+    rv_providers *providers;                             /* NULL until a model is asked over HTTP */
+    int64_t renew_at_us, look_at_us, ends_us, walked_us; /* of leases and cancellations: see keep.c */
 };
 
 struct kept_replies; /* scripted.c */
@@ -90,7 +89,7 @@ struct own_journal {
 /* Agents that are asked, as a source of one tool: ask.c. */
 struct ask_tools {
     struct rv_tool_source source;
-    int (*find_agent)(void *self, const struct rv_context *who, const char *name, rv_buf *text, rv_err **err);
+    int (*find_agent)(void *self, const struct rv_context *context, const char *name, rv_buf *text, rv_err **err);
     void *find_self;
     rv_log *log; /* borrowed */
 };
@@ -129,8 +128,8 @@ struct rv_exec {
     bool is_keeping;                 /* it is: nothing is told to the core, and the effects wait */
     bool is_broken;                  /* meanwhile, by rc and err: it is over when the step is kept */
     struct subscribers *subscribers; /* of its capabilities; NULL: they have none */
-    bool is_held;                    /* it is over, and waits for them before on_over is told */
-    bool is_untold;                  /* it is over, and on_over has not been told */
+    bool is_held;                    /* it is over, and waits for them before on_ended is told */
+    bool is_untold;                  /* it is over, and on_ended has not been told */
     bool is_end_told;                /* `done` was, and nothing since */
     bool is_unkept;                  /* its journal refused a step */
     bool recovers;                   /* the effects at hand were asked for by another process */
@@ -166,7 +165,7 @@ void rv_exec_bind_log(rv_exec *x, const char *run); /* once its id is known */
 RV_MUST_CHECK int rv_exec_step(rv_exec *x, const struct rv_event *ev, rv_err **err);
 /** Have the effects at hand performed in the next turn. */
 RV_MUST_CHECK int rv_exec_begin(rv_exec *x, rv_err **err);
-void rv_exec_end(rv_exec *x);       /* it is over; on_over is told at the end of the turn */
+void rv_exec_end(rv_exec *x);       /* it is over; on_ended is told at the end of the turn */
 void rv_exec_tell_over(rv_exec *x); /* it was held; the same */
 /** Break a run: it is over, rv_engine_wait() reports rc. Takes err. */
 void rv_exec_break(rv_exec *x, int rc, rv_err *err);

@@ -244,7 +244,7 @@ int64_t rv_leases_due_us(const rv_engine *e)
     return e->renew_at_us < e->look_at_us ? e->renew_at_us : e->look_at_us;
 }
 
-void rv_engine_look_for_cancels(rv_engine *e)
+void rv_engine_check_cancels(rv_engine *e)
 {
     e->look_at_us = e->look_at_us > 0 ? 1 : 0;
 }

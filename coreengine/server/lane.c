@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "coreengine/base/loop.h"
 #include "coreengine/server/server_internal.h"
 
 #define NAP_NS   UINT64_C(5000000)  /* from wake to wake, while many pieces come */
@@ -75,7 +76,7 @@ int srv_lane_init(struct srv_lane *lane, uv_loop_t *loop, rv_err **err)
     lane->end = &lane->first;
     int failed = uv_async_init(loop, &lane->wake, on_wake);
     if (failed < 0)
-        return RV_FAIL(err, RV_E_INTERNAL, "make the event loop: %s", uv_strerror(failed));
+        return RV_FAIL_SYSTEM(err, failed, "make the event loop");
     lane->wake.data = lane;
     pthread_mutex_init(&lane->lock, NULL);
     pthread_condattr_t attr;
@@ -95,8 +96,7 @@ void srv_lane_hurry(struct srv_lane *lane)
 
 static void nap(struct srv_lane *lane, uint64_t until_ns)
 {
-    const struct timespec until = {.tv_sec = (time_t)(until_ns / 1000000000),
-                                   .tv_nsec = (long)(until_ns % 1000000000)};
+    const struct timespec until = {.tv_sec = (time_t)(until_ns / 1000000000), .tv_nsec = (long)(until_ns % 1000000000)};
 
     pthread_mutex_lock(&lane->lock);
     lane->naps = !lane->first;
@@ -140,11 +140,11 @@ static void *go(void *self)
 
 int srv_lane_open(struct srv_lane *lane, rv_err **err)
 {
-    int failed = uv_loop_init(&lane->own);
+    int rc = rv_loop_init(&lane->own, err);
 
-    if (failed < 0)
-        return RV_FAIL(err, RV_E_INTERNAL, "make the event loop: %s", uv_strerror(failed));
-    int rc = srv_lane_init(lane, &lane->own, err);
+    if (rc < 0)
+        return rc;
+    rc = srv_lane_init(lane, &lane->own, err);
     if (rc < 0)
         RV_IGNORE(uv_loop_close(&lane->own), "nothing is open on it");
     return rc;
@@ -154,11 +154,9 @@ int srv_lane_go(struct srv_lane *lane, rv_err **err)
 {
     if (lane->takes_naps)
         take_naps(lane);
-    int failed = pthread_create(&lane->thread, NULL, go, lane);
-    if (failed)
-        return RV_FAIL(err, RV_E_INTERNAL, "start a thread: %s", strerror(failed));
-    lane->has_thread = true;
-    return 0;
+    int rc = rv_thread_start(&lane->thread, go, lane, err);
+    lane->has_thread = rc == 0;
+    return rc;
 }
 
 void srv_lane_close(struct srv_lane *lane)

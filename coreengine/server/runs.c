@@ -296,7 +296,7 @@ static void refuse_quota(struct srv_call *c, const rv_err *err, int64_t again_us
     while (rv_err_cause(err))
         err = rv_err_cause(err);
     c->is_refused = true;
-    rv_refuse_quota(c->no, rv_err_text(err), again_us, srv_now_us());
+    rv_refuse_quota(c->refusal, rv_err_text(err), again_us, srv_now_us());
 }
 
 int srv_run_of_model(struct srv_call *c, const char *pipeline, rv_str input, const struct rv_protocol_opts *opts,
@@ -304,7 +304,7 @@ int srv_run_of_model(struct srv_call *c, const char *pipeline, rv_str input, con
 {
     struct rv_app_submitted done = {.is_new = false};
 
-    c->is_refused = rv_identity_needs(&c->who, RV_SCOPE_RUNS_WRITE, c->no) == RV_E_DENIED;
+    c->is_refused = rv_identity_needs(&c->who, RV_SCOPE_RUNS_WRITE, c->refusal) == RV_E_DENIED;
     if (c->is_refused)
         return 0;
     c->body = json_object_new_object();

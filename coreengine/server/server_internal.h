@@ -13,6 +13,7 @@
 #include "coreengine/app/work.h"
 #include "coreengine/http/http.h"
 #include "coreengine/protocols/requests.h"
+#include "coreengine/server/lane_internal.h"
 #include "coreengine/server/server.h"
 #include "coreengine/telemetry/telemetry.h"
 
@@ -21,45 +22,6 @@
 #define SRV_MAX_ANSWER ((size_t)256 << 20) /* bytes of an answer that is made as a whole */
 #define SRV_MAX_LIMIT  1000                /* rows of one list */
 #define SRV_LIMIT      50                  /* when nothing is said */
-
-/* --- lane.c: a loop with a thread, and letters to it --- */
-struct srv_letter {
-    struct srv_letter *next;
-    void (*open)(struct srv_letter *l); /* on the thread of the lane; owns the letter */
-    bool is_followed;                   /* by another one at once, so that it wakes the lane */
-};
-struct srv_lane {
-    uv_loop_t *loop;
-    uv_async_t wake;
-    pthread_mutex_t lock;
-    struct srv_letter *first, **end; /* guarded, as the next two */
-    bool is_closed;
-    bool naps;
-    uv_loop_t own; /* of srv_lane_go() */
-    pthread_t thread;
-    bool has_thread;
-    /* --- of its thread --- */
-    struct srv_lane *outlet; /* woken once for all letters to it that come of the letters here; outlives this one */
-    bool owes;               /* the outlet is to be woken */
-    bool takes_naps; /* set before srv_lane_go(): while it is woken again and again, and nothing hurries, it waits some
-                      * milliseconds and handles at once what has come meanwhile */
-    uv_check_t check;
-    pthread_cond_t alarm;
-    uint64_t checked_ns, hurried_ns;
-    unsigned n_busy; /* wakes in a row, each a short time after the last */
-};
-/** For a loop that the caller runs; close it with srv_lane_close() on that thread. */
-RV_MUST_CHECK int srv_lane_init(struct srv_lane *lane, uv_loop_t *loop, rv_err **err);
-/** With a loop of its own, for a thread that srv_lane_go() starts. */
-RV_MUST_CHECK int srv_lane_open(struct srv_lane *lane, rv_err **err);
-RV_MUST_CHECK int srv_lane_go(struct srv_lane *lane, rv_err **err);
-/** Any thread; takes the letter. */
-void srv_lane_post(struct srv_lane *lane, struct srv_letter *letter);
-void srv_lane_hurry(struct srv_lane *lane); /* no naps for some time; on its thread */
-void srv_lane_read(struct srv_lane *lane);  /* open what has come, on its thread, or when that has ended */
-void srv_lane_close(struct srv_lane *lane); /* on its thread: its handle goes, and letters wake it no more */
-void srv_lane_join(struct srv_lane *lane);  /* waits until the loop of its thread has nothing left */
-void srv_lane_fini(struct srv_lane *lane);  /* its own loop goes */
 
 /* --- stream.c: an answer that comes from a lane, piece by piece --- */
 struct srv_server;
@@ -134,8 +96,8 @@ struct srv_call {
     json_object *details;            /* of a refusal, in place of its text where p8 has an object; owned; NULL: none */
     char param[RV_REQUEST_MAX_PATH]; /* member of the body that is wrong */
     bool is_refused;
-    struct rv_refusal *no;     /* owned; NULL: a stream has begun, which can be refused no more */
-    struct srv_stream *stream; /* NULL: none */
+    struct rv_refusal *refusal; /* owned; NULL: a stream has begun, which can be refused no more */
+    struct srv_stream *stream;  /* NULL: none */
 };
 /** A header of the answer. Text that is not fit for one is left out. */
 void srv_call_field(struct srv_call *c, const char *name, const char *value);
@@ -218,8 +180,8 @@ struct srv_server {
     uv_loop_t loop;
     struct srv_lane lane; /* of the loop */
     rv_httpd *httpd;
-    rv_gate *gate;             /* guarded by gate_lock */
-    pthread_mutex_t gate_lock; /* a short time only */
+    rv_auth *auth;             /* guarded by auth_lock */
+    pthread_mutex_t auth_lock; /* a short time only */
     pthread_mutex_t desk_lock;
     struct srv_desk *desks; /* that are not in use; guarded */
     struct srv_turns *turns;

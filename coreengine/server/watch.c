@@ -218,15 +218,15 @@ static void note_start(struct watched *r, json_object *event)
 
 static void take(struct srv_watch *w, struct watched *r, const struct srv_trace *trace, json_object *event)
 {
-    const char *type = rv_json_text_or(event, "type", "");
+    int kind = rv_emit_of(rv_str_of(rv_json_text_or(event, "type", "")));
     struct call *call = NULL;
 
-    if (strcmp(type, "pipeline_started") == 0) {
+    if (kind == RV_EMIT_PIPELINE_STARTED) {
         note_start(r, event);
         begin_trace(w, r, trace, rv_json_text_or(event, "envelope_id", ""));
-    } else if (strcmp(type, "llm_call_start") == 0) {
+    } else if (kind == RV_EMIT_LLM_CALL_START) {
         note_call(r, event);
-    } else if (strcmp(type, "llm_result") == 0) {
+    } else if (kind == RV_EMIT_LLM_RESULT) {
         call = find_call(r, event);
     }
     const struct rv_metrics_run run = {

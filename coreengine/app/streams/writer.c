@@ -10,6 +10,7 @@
 
 #include "coreengine/app/app_internal.h"
 #include "coreengine/app/past.h"
+#include "coreengine/base/system.h"
 
 #define MAX_WAITING RV_STREAM_MAX_PART /* the store takes no larger group */
 #define MAX_HELD    ((size_t)64 << 10) /* bytes of text that become one piece */
@@ -318,10 +319,8 @@ int rv_app_streams_new(const struct rv_app_streams_opts *opts, rv_app_streams **
     int rc = w->batches ? rv_app_store_open(&app, RV_APP_STORE_MAKE, &w->store, err)
                         : RV_FAIL(err, RV_E_NOMEM, "make the writer of streams");
     if (rc == 0) {
-        int failed = pthread_create(&w->thread, NULL, run, w);
-        w->has_thread = failed == 0;
-        if (failed)
-            rc = RV_FAIL(err, RV_E_INTERNAL, "start a thread: %s", strerror(failed));
+        rc = rv_thread_start(&w->thread, run, w, err);
+        w->has_thread = rc == 0;
     }
     if (rc < 0)
         rv_app_streams_free(w);

@@ -173,7 +173,7 @@ int rv_cli_chat_turn(struct rv_cli_chat *c, rv_str message, const struct rv_resp
     c->recorded = c->running = NULL;
     c->has_end = false;
     rv_chat_signals_turn(true);
-    int rc = response ? rv_chat_answer(c->in.chat, response, out, err) : rv_chat_say(c->in.chat, message, out, err);
+    int rc = response ? rv_chat_answer(c->in.chat, response, out, err) : rv_chat_send(c->in.chat, message, out, err);
     rv_chat_signals_turn(false);
     if (rc < 0 && c->events && !c->has_end) /* it could not even begin */
         note_written(c, rv_cli_tell_end(NULL, *err));

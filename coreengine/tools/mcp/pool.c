@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "coreengine/base/loop.h"
 #include "coreengine/tools/mcp/mcptools_internal.h"
 
 #define IDLE_US        ((int64_t)300 * 1000000) /* without a call: then the connection is closed */
@@ -433,12 +434,11 @@ int rv_mcp_pool_new(const struct rv_mcp_pool_opts *opts, rv_mcp_pool **out, rv_e
         free(p);
         return RV_FAIL(err, RV_E_NOMEM, "no memory for connections to MCP servers");
     }
-    int rc = uv_loop_init(&p->loop);
+    int rc = rv_loop_init(&p->loop, err);
     if (rc < 0) {
         free(p->connections);
         free(p);
-        return RV_FAIL(err, rc == UV_ENOMEM ? RV_E_NOMEM : RV_E_LIMIT, "connections to MCP servers: %s",
-                       uv_strerror(rc));
+        return RV_WRAP(err, rc, "connections to MCP servers");
     }
     uv_timer_init(&p->loop, &p->timer); /* does not fail */
     p->timer.data = p;
