@@ -74,7 +74,7 @@ void rv_chat_pipelines_free(rv_chat_pipelines *list); /* after those chats */
 struct rv_chat_opts {
     rv_engine *engine; /* borrowed, as everything below; its store and owner are these */
     rv_store *store;   /* never NULL: what is not to be kept goes to a store in memory */
-    const char *owner;
+    const char *owner; /* of its runs, in the store */
     rv_plugins *plugins;
     rv_agents *agents;
     rv_chat_pipelines *pipelines; /* that other chats have made, too; NULL: this one alone */
@@ -179,10 +179,10 @@ struct rv_app_chat {
     struct rv_app_loaded loaded; /* its plugins and its script */
     const char **capabilities;   /* owned; that are open */
     size_t n_capabilities;
-    rv_store *store;
-    rv_agents *agents;
+    rv_store *store;              /* owned */
+    rv_agents *agents;            /* owned */
     rv_chat_pipelines *pipelines; /* owned; of all its chats and seats */
-    rv_engine *engine;
+    rv_engine *engine;            /* owned */
     char owner[RV_OWNER_MAX];
     struct rv_chat_settings settings;
     rv_chat *chat;                /* rv_chat_send(), rv_chat_answer() */

@@ -114,7 +114,7 @@ struct rv_app_window {
     int64_t from, to;    /* and these */
 };
 struct rv_app_steps {
-    struct rv_app_step *items;
+    struct rv_app_step *items; /* owned */
     size_t n, cap;
     struct rv_app_call *calls; /* in order of asking */
     size_t n_calls, cap_calls;
@@ -159,7 +159,7 @@ struct rv_app_side {
 };
 
 struct rv_app_comparison {
-    rv_store *store;
+    rv_store *store; /* borrowed */
     struct rv_store_scope scope;
     bool exact;
     struct rv_app_side a, b;
@@ -238,9 +238,9 @@ struct rv_app_waiting {
 struct rv_app_runs {
     rv_arena *arena; /* dies with the list */
     rv_index by_id;
-    struct rv_app_listed *items;
+    struct rv_app_listed *items; /* in the arena */
     size_t n, max;
-    struct rv_app_waiting *waiting;
+    struct rv_app_waiting *waiting; /* in the arena */
     size_t n_waiting, max_waiting;
     bool more; /* than the limit */
 };

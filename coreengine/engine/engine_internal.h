@@ -40,7 +40,7 @@ struct rv_engine {
     bool (*turn)(rv_engine *e);               /* lets the next thing happen; false: nothing is due */
     int64_t (*due_in_us)(const rv_engine *e); /* until something is; RV_NEVER: nothing will be by itself */
     rv_gate *gate;                            /* of model calls, for perform.c: see quota_internal.h */
-    rv_exec *execs;
+    rv_exec *execs;                           /* those of this engine; their callers own them */
     uint64_t n_started;
     struct due_queue due;
     _Atomic(struct pool *) pool;       /* NULL until a capability is called; atomic for rv_engine_cancel_all() */
@@ -52,7 +52,7 @@ struct rv_engine {
     struct own_journal *given_up;      /* without a run */
     void (*close)(rv_engine *e);       /* rv_engine_close() was called: for the loop, once nothing is left */
     void (*on_closed)(void *self);
-    void *closed_self;
+    void *closed_self;               /* for on_closed */
     struct lease_write *lease_write; /* under way; NULL: none; see keep.c */
     struct settlement *settlements;  /* that the store thread has; see quota.c */
     size_t n_live;                   /* runs that are not over */
@@ -60,7 +60,7 @@ struct rv_engine {
     size_t n_asking;                 /* runs with is_asking */
     size_t n_held;                   /* runs with is_held */
     unsigned n_turns;
-    struct tool_record *tools;
+    struct tool_record *tools; /* owned; health of tools by name */
     size_t n_tools, cap_tools;
     rv_index tool_index;
     int64_t blocked_until_us;                            /* later than that no breaker is open */
@@ -78,7 +78,7 @@ struct settlement;   /* quota.c */
 struct own_journal {
     struct own_journal *next; /* of those without a run, which the store thread has */
     struct write write;
-    rv_engine *engine;
+    rv_engine *engine;         /* outlives it */
     rv_exec *x;                /* NULL: freed before it was open */
     rv_journal *journal;       /* NULL: not open yet */
     char *run, *tenant, *user; /* to open it with; tenant and user may be NULL */
@@ -90,8 +90,8 @@ struct own_journal {
 struct ask_tools {
     struct rv_tool_source source;
     int (*find_agent)(void *self, const struct rv_context *context, const char *name, rv_buf *text, rv_err **err);
-    void *find_self;
-    rv_log *log; /* borrowed */
+    void *find_self; /* for find_agent; borrowed */
+    rv_log *log;     /* borrowed */
 };
 /* Where the tools of a run come from. */
 struct run_tools {

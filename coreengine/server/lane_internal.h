@@ -8,7 +8,7 @@
 #include "coreengine/base/base.h"
 
 struct srv_letter {
-    struct srv_letter *next;
+    struct srv_letter *next;            /* in its lane; guarded by its lock */
     void (*open)(struct srv_letter *l); /* on the thread of the lane; owns the letter */
     bool is_followed;                   /* by another one at once, so that it wakes the lane */
 };

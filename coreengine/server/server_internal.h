@@ -28,10 +28,10 @@ struct srv_server;
 struct srv_call;
 struct srv_stream {
     atomic_int refs;
-    struct srv_server *server;
-    struct srv_call *call; /* the loop's; NULL: the exchange has ended */
-    bool has_begun;        /* the loop's */
-    atomic_size_t unsent;  /* bytes that wait for the client */
+    struct srv_server *server; /* outlives it */
+    struct srv_call *call;     /* the loop's; NULL: the exchange has ended */
+    bool has_begun;            /* the loop's */
+    atomic_size_t unsent;      /* bytes that wait for the client */
     atomic_bool is_gone;
     struct srv_lane *lane; /* where on_gone, on_drain and on_stop are called; of the producer */
     void (*on_gone)(void *self);
@@ -63,25 +63,25 @@ void srv_stream_unref(struct srv_stream *st);
 
 /* --- call.c: a request, from its head to its answer --- */
 struct srv_route;
-struct srv_desk { /* what one thread of the pool has */
-    struct srv_desk *next;
+struct srv_desk {          /* what one thread of the pool has */
+    struct srv_desk *next; /* of those that are free; guarded */
     struct rv_app_sources sources;
 };
 struct srv_call {
-    struct srv_server *server;
-    rv_httpd_exchange *x;
-    const struct srv_route *route;
+    struct srv_server *server;          /* outlives it */
+    rv_httpd_exchange *x;               /* held by the call until its answer; loop thread */
+    const struct srv_route *route;      /* static */
     const struct rv_httpd_request *req; /* borrowed until the answer begins */
     char *args[SRV_MAX_ARGS];           /* owned: the variable segments */
     size_t n_args;
     uv_work_t work;
     /* while it is worked at */
     struct rv_identity who;
-    struct rv_app app; /* for who; scope borrows from it */
-    struct srv_desk *desk;
-    rv_store *store;   /* of the desk */
-    json_object *body; /* of routes that take JSON; owned */
-    void *made;        /* by work, for begin; freed by free_made */
+    struct rv_app app;     /* for who; scope borrows from it */
+    struct srv_desk *desk; /* of the thread that works at it; else NULL */
+    rv_store *store;       /* of the desk */
+    json_object *body;     /* of routes that take JSON; owned */
+    void *made;            /* by work, for begin; freed by free_made */
     void (*free_made)(void *made);
     /* the answer */
     int status;
@@ -91,7 +91,7 @@ struct srv_call {
     struct rv_httpd_field fields[SRV_MAX_FIELDS]; /* name static, value owned */
     size_t n_fields;
     int rc;
-    rv_err *err;
+    rv_err *err;                     /* owned; of rc */
     const char *code;                /* of the error, in place of that of rc; static; NULL: none */
     json_object *details;            /* of a refusal, in place of its text where p8 has an object; owned; NULL: none */
     char param[RV_REQUEST_MAX_PATH]; /* member of the body that is wrong */

@@ -37,6 +37,7 @@ struct rv_mcp_pool {
     const struct rv_mcp_server_config *servers;
     size_t n_servers;
     struct rv_mcp_http_transport http;
+    struct rv_mcp_lists *kept;
     rv_log *log;
     int n_links;   /* that are not closed yet */
     bool is_ended; /* frees itself when they are */
@@ -267,6 +268,8 @@ static void tell(struct mcp_connection *c, const struct rv_mcp_out *out)
         return;
     case RV_MCP_OUT_CHANGED:
         RV_LOG(c->pool->log, INFO, "mcp.tools_changed", RV_F_TEXT("server", c->server->name));
+        if (c->pool->kept)
+            mcp_lists_drop(c->pool->kept, c->server);
         return;
     case RV_MCP_OUT_NOTE:
         RV_LOG(c->pool->log, WARN, "mcp.note", RV_F_TEXT("server", c->server->name), RV_F_TEXT("text", out->text));
@@ -445,6 +448,7 @@ int rv_mcp_pool_new(const struct rv_mcp_pool_opts *opts, rv_mcp_pool **out, rv_e
     p->servers = opts->servers;
     p->n_servers = opts->n_servers;
     p->http = opts->http;
+    p->kept = opts->kept;
     p->log = opts->log;
     for (size_t i = 0; i < p->n_servers; i++)
         p->connections[i] = (struct mcp_connection){.pool = p, .server = &opts->servers[i]};
