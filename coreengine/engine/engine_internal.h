@@ -63,12 +63,12 @@ struct rv_engine {
     struct tool_record *tools; /* owned; health of tools by name */
     size_t n_tools, cap_tools;
     rv_index tool_index;
-    int64_t blocked_until_us;                     /* later than that no breaker is open */
-    rv_http *http;                                /* NULL until something is asked over HTTP */
-    struct services *services;                    /* NULL until a capability asks for one */
-    void (*withdraw)(rv_engine *e, uint64_t ask); /* with services: the answer is not wanted; for workers.c */
-    rv_providers *providers;                      /* NULL until a model is asked over HTTP */
-    int64_t renew_at_us, look_at_us; /* when leases are renewed, and cancellations looked for; see keep.c */
+    int64_t blocked_until_us;                            /* later than that no breaker is open */
+    rv_http *http;                                       /* NULL until something is asked over HTTP */
+    struct services *services;                           /* NULL until a capability asks for one */
+    void (*withdraw)(rv_engine *e, uint64_t ask);        /* with services: the answer is not wanted; for workers.c */
+    rv_providers *providers;                             /* NULL until a model is asked over HTTP */
+    int64_t renew_at_us, look_at_us, ends_us, walked_us; /* of leases and cancellations: see keep.c */
 };
 
 struct kept_replies; /* scripted.c */

@@ -40,12 +40,12 @@ static int judge(struct srv_call *c, rv_err **err)
     int64_t now_us = srv_now_us();
 
     pthread_mutex_lock(&s->auth_lock);
-    int rc = rv_auth_identify(s->auth, c->store, &caller, now_us, s->app.log, &c->who, &c->refusal, err);
+    int rc = rv_auth_identify(s->auth, c->store, &caller, now_us, s->app.log, &c->who, c->refusal, err);
     if (rc == 0)
-        rc = rv_auth_count_request(s->auth, &c->who, now_us, &c->refusal);
+        rc = rv_auth_count_request(s->auth, &c->who, now_us, c->refusal);
     pthread_mutex_unlock(&s->auth_lock);
     if (rc == 0 && c->route->scope != SRV_KNOWN)
-        rc = rv_identity_needs(&c->who, (enum rv_api_scope)c->route->scope, &c->refusal);
+        rc = rv_identity_needs(&c->who, (enum rv_api_scope)c->route->scope, c->refusal);
     c->is_refused = rc == RV_E_DENIED;
     return rc;
 }
@@ -137,8 +137,10 @@ static struct srv_call *new_call(struct srv_server *s, rv_httpd_exchange *x, con
 {
     struct srv_call *c = calloc(1, sizeof *c);
 
-    if (!c)
+    if (!c || !(c->refusal = calloc(1, sizeof *c->refusal))) {
+        free(c);
         return NULL;
+    }
     c->server = s;
     c->x = x;
     c->route = route;
@@ -221,7 +223,7 @@ static void on_request(void *self, rv_httpd_exchange *x)
         srv_call_reply(c);
     } else if (atomic_load(&s->is_draining) && route->scope != SRV_ASKS) {
         c->is_refused = true;
-        rv_refuse_drain(&c->refusal, INT64_C(5000000));
+        rv_refuse_drain(c->refusal, INT64_C(5000000));
         srv_call_reply(c);
     } else {
         c->work.data = c;

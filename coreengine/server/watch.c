@@ -66,9 +66,16 @@ struct srv_trace srv_watch_trace(const struct srv_call *c)
     if (!t.is_trusted)
         return t;
     rv_traceparent_write(&t.caller, t.parent);
-    if (rv_httpd_field(c->req, "tracestate", &text, NULL) && rv_tracestate_is_valid(text))
-        snprintf(t.state, sizeof t.state, "%.*s", RV_STR_ARG(text));
     return t;
+}
+
+rv_str srv_watch_trace_state(const struct srv_call *c, const struct srv_trace *trace)
+{
+    rv_str text = {NULL, 0};
+
+    if (!trace->parent[0] || !rv_httpd_field(c->req, "tracestate", &text, NULL) || !rv_tracestate_is_valid(text))
+        return (rv_str){NULL, 0};
+    return text;
 }
 
 static void end_trace(struct watched *r)
