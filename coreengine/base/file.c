@@ -66,6 +66,9 @@ static void hint_names(rv_str head, const char *name, char *const *names, size_t
     rv_buf list = RV_BUF_INIT(4096);
     size_t n_alike = 0;
 
+    for (size_t i = 0; i < n && !near; i++) /* its ending was left out */
+        if (name[0] && strncmp(names[i], name, strlen(name)) == 0 && names[i][strlen(name)] == '.')
+            near = names[i];
     for (size_t i = 0; i < n && !near; i++) {
         if (!end[0] || strcmp(ending_of(names[i]), end) != 0 || n_alike++ >= MAX_SHOWN)
             continue;
