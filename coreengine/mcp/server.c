@@ -36,6 +36,7 @@ struct asking {
     struct rv_mcp_orders *orders;
     bool is_modern;
     bool can_ask;
+    bool takes_tasks; /* of a modern request: it declares the extension */
 };
 
 static int refuse(const struct asking *a, int code, const char *text, json_object *data, rv_err **err)
@@ -61,6 +62,23 @@ static bool is_text(json_object *value)
     return json_object_is_type(value, json_type_string);
 }
 
+/* The extension of the newest revision, or what the one before had of its own. */
+static void write_tasks(const struct asking *a, struct rv_json_build *b, json_object *all)
+{
+    static const char *const path[] = {"requests", "tools", "call"};
+    json_object *to;
+
+    if (a->is_modern) {
+        to = rv_json_build(b, all, "extensions", b->rc < 0 ? NULL : json_object_new_object());
+        rv_json_build(b, to, MCP_TASKS, b->rc < 0 ? NULL : json_object_new_object());
+    } else if (a->s->version >= RV_MCP_2025_11_25) {
+        to = rv_json_build(b, all, "tasks", b->rc < 0 ? NULL : json_object_new_object());
+        rv_json_build(b, to, "cancel", b->rc < 0 ? NULL : json_object_new_object());
+        for (size_t i = 0; i < RV_COUNT(path); i++)
+            to = rv_json_build(b, to, path[i], b->rc < 0 ? NULL : json_object_new_object());
+    }
+}
+
 /* Everything that the server may be asked for. Clients are not told when a list changes. */
 static void write_capabilities(const struct asking *a, struct rv_json_build *b, json_object *to)
 {
@@ -69,6 +87,7 @@ static void write_capabilities(const struct asking *a, struct rv_json_build *b, 
 
     for (size_t i = 0; i < RV_COUNT(names) - a->is_modern; i++) /* logging is the last one */
         rv_json_build(b, all, names[i], b->rc < 0 ? NULL : json_object_new_object());
+    write_tasks(a, b, all);
     if (a->s->opts.instructions)
         rv_json_build_text(b, to, "instructions", a->s->opts.instructions);
 }
@@ -166,6 +185,16 @@ static const char *check_tool(json_object *p)
     return NULL;
 }
 
+static const char *check_task(json_object *p)
+{
+    return is_text(member(p, "taskId")) ? NULL : "\"taskId\" is not text";
+}
+
+static const char *check_update(json_object *p)
+{
+    return rv_json_get_obj(p, "inputResponses") ? check_task(p) : "\"inputResponses\" is not an object";
+}
+
 static const char *check_uri(json_object *p)
 {
     return is_text(member(p, "uri")) ? NULL : "\"uri\" is not text";
@@ -208,6 +237,7 @@ static const struct method {
     int (*answer)(const struct asking *a, rv_err **err); /* at once; NULL: it is a call */
     enum rv_mcp_want want;
     const char *(*check)(json_object *params); /* NULL: it takes nothing, or a cursor */
+    bool is_of_tasks;                          /* for clients that know them */
 } methods[] = {
     {.name = "initialize", .eras = LEGACY, .answer = initialize},
     {.name = "ping", .eras = LEGACY, .answer = ping},
@@ -221,12 +251,23 @@ static const struct method {
     {.name = "prompts/list", .eras = BOTH, .want = RV_MCP_WANT_LIST_PROMPTS},
     {.name = "prompts/get", .eras = BOTH, .want = RV_MCP_WANT_GET_PROMPT, .check = check_prompt},
     {.name = "completion/complete", .eras = BOTH, .want = RV_MCP_WANT_COMPLETE, .check = check_completion},
+    {.name = "tasks/get", .eras = BOTH, .want = RV_MCP_WANT_GET_TASK, .check = check_task, .is_of_tasks = true},
+    {.name = "tasks/update",
+     .eras = MODERN,
+     .want = RV_MCP_WANT_UPDATE_TASK,
+     .check = check_update,
+     .is_of_tasks = true},
+    {.name = "tasks/cancel", .eras = BOTH, .want = RV_MCP_WANT_CANCEL_TASK, .check = check_task, .is_of_tasks = true},
+    {.name = "tasks/result", .eras = LEGACY, .want = RV_MCP_WANT_TASK_RESULT, .check = check_task, .is_of_tasks = true},
 };
 
-static const struct method *find_method(const char *name, bool is_modern)
+static const struct method *find_method(const rv_mcp_server *s, const char *name, bool is_modern)
 {
+    bool has_tasks = is_modern || s->version == RV_MCP_UNKNOWN_VERSION || s->version >= RV_MCP_2025_11_25;
+
     for (size_t i = 0; i < RV_COUNT(methods); i++)
-        if (strcmp(methods[i].name, name) == 0 && methods[i].eras & (is_modern ? MODERN : LEGACY))
+        if (strcmp(methods[i].name, name) == 0 && methods[i].eras & (is_modern ? MODERN : LEGACY) &&
+            (has_tasks || !methods[i].is_of_tasks))
             return &methods[i];
     return NULL;
 }
@@ -262,6 +303,16 @@ static bool is_busy(const rv_mcp_server *s, json_object *id)
     return false;
 }
 
+/* A legacy client asks for a task with the parameter `task`, a modern one leaves it to the server. */
+static enum rv_mcp_tasking tasking_of(const struct asking *a, const struct method *method)
+{
+    if (a->is_modern)
+        return a->takes_tasks ? RV_MCP_TASK_MAY : RV_MCP_TASK_NEVER;
+    return method->is_of_tasks || (a->s->version >= RV_MCP_2025_11_25 && rv_json_get_obj(a->m->params, "task") != NULL)
+               ? RV_MCP_TASK_MUST
+               : RV_MCP_TASK_NEVER;
+}
+
 static int begin_call(const struct asking *a, const struct method *method, rv_err **err)
 {
     rv_mcp_server *s = a->s;
@@ -280,9 +331,12 @@ static int begin_call(const struct asking *a, const struct method *method, rv_er
     c.version = a->is_modern ? RV_MCP_2026_07_28 : s->version;
     if (is_text(token) || rv_json_is_int(token))
         c.token = json_object_get(token);
+    if (method->want == RV_MCP_WANT_TASK_RESULT)
+        c.task = json_object_get(member(a->m->params, "taskId"));
     s->calls[s->n_calls++] = c;
     order->want = method->want;
     order->first = c.first;
+    order->tasks = tasking_of(a, method);
     order->params = json_object_get(a->m->params);
     return 0;
 }
@@ -316,8 +370,25 @@ static int check_modern(struct asking *a, bool *ok, rv_err **err)
     if (!capabilities)
         return invalid(a, "\"_meta\" does not have \"" MCP_META_CAPABILITIES "\"", err);
     a->can_ask = can_ask(capabilities);
+    a->takes_tasks = rv_json_get_obj(rv_json_get_obj(capabilities, "extensions"), MCP_TASKS) != NULL;
     *ok = true;
     return 0;
+}
+
+/* The method is of an extension that the request does not declare. */
+static int missing_tasks(const struct asking *a, rv_err **err)
+{
+    static const char *const path[] = {"requiredCapabilities", "extensions", MCP_TASKS};
+    json_object *data = json_object_new_object(), *to = data;
+    struct rv_json_build b = {err, data ? 0 : RV_FAIL(err, RV_E_NOMEM, "answer a request of MCP")};
+
+    for (size_t i = 0; i < RV_COUNT(path); i++)
+        to = rv_json_build(&b, to, path[i], b.rc < 0 ? NULL : json_object_new_object());
+    int rc = b.rc < 0
+                 ? b.rc
+                 : refuse(a, RV_MCP_MISSING_CAPABILITY, "the client does not declare \"" MCP_TASKS "\"", data, err);
+    json_object_put(data);
+    return rc;
 }
 
 /* Before `initialize` a request may be of either era. */
@@ -332,7 +403,7 @@ static bool is_modern(const rv_mcp_server *s, const struct rv_mcp_message *m)
 static int take_request(rv_mcp_server *s, const struct rv_mcp_message *m, struct rv_mcp_orders *orders, rv_err **err)
 {
     struct asking a = {.s = s, .m = m, .orders = orders, .is_modern = is_modern(s, m), .can_ask = s->can_ask};
-    const struct method *method = find_method(m->method, a.is_modern);
+    const struct method *method = find_method(s, m->method, a.is_modern);
     bool ok = true;
     int rc = 0;
 
@@ -356,6 +427,8 @@ static int take_request(rv_mcp_server *s, const struct rv_mcp_message *m, struct
                       err);
     if (method->answer)
         return method->answer(&a, err);
+    if (a.is_modern && method->is_of_tasks && !a.takes_tasks)
+        return missing_tasks(&a, err);
     const char *fault = method->check ? method->check(m->params) : NULL;
     return fault ? invalid(&a, fault, err) : begin_call(&a, method, err);
 }

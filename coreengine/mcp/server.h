@@ -36,6 +36,16 @@ enum rv_mcp_want {
     RV_MCP_WANT_LIST_PROMPTS,
     RV_MCP_WANT_GET_PROMPT,
     RV_MCP_WANT_COMPLETE,
+    RV_MCP_WANT_GET_TASK,
+    RV_MCP_WANT_UPDATE_TASK,
+    RV_MCP_WANT_CANCEL_TASK,
+    RV_MCP_WANT_TASK_RESULT, /* it waits for the end of the task, as a call of its tool does */
+};
+/* May the result of a tool be a task, which the client asks for later by itself? */
+enum rv_mcp_tasking {
+    RV_MCP_TASK_NEVER, /* the client does not know them */
+    RV_MCP_TASK_MAY,   /* the server decides: 2026-07-28 */
+    RV_MCP_TASK_MUST,  /* the client wants one: 2025-11-25 */
 };
 
 enum rv_mcp_order_kind {
@@ -54,6 +64,7 @@ struct rv_mcp_order {
     enum rv_mcp_want want;     /* DO */
     json_object *params;       /* DO: of the request, checked; owned; NULL: none */
     int64_t first;             /* DO of a list: entries to leave out */
+    enum rv_mcp_tasking tasks; /* DO of CALL_TOOL and of tasks: how the client has them */
     enum rv_mcp_action action; /* ANSWERED, with what was filled in: */
     json_object *content;      /* owned; NULL: nothing */
 };
@@ -77,7 +88,8 @@ RV_MUST_CHECK int rv_mcp_server_refuse(json_object *id, int code, const char *te
                                        struct rv_mcp_orders *orders, rv_err **err);
 
 /* What came of a call. A number that is not under way, because it was cancelled, is ignored. */
-/** The result of a call, as the newest revision has it; older clients get what they can read. */
+/** The result of a call, as the newest revision has it; older clients get what they can read. One with `resultType`
+ *  "task" has the members of a task; so have those of GET_TASK and, for older clients, of CANCEL_TASK. */
 RV_MUST_CHECK int rv_mcp_server_give(rv_mcp_server *s, int64_t call, json_object *result, struct rv_mcp_orders *orders,
                                      rv_err **err);
 /** The entries of a list from `first` on, at most RV_MCP_PAGE. has_more: there are others behind them. */

@@ -43,6 +43,7 @@ void rv_mcp_end_call(rv_mcp_server *s, struct mcp_call *c)
 {
     json_object_put(c->id);
     json_object_put(c->token);
+    json_object_put(c->task);
     *c = s->calls[--s->n_calls];
     s->calls[s->n_calls] = (struct mcp_call){.n = 0};
 }
@@ -211,6 +212,7 @@ static void write_form(const struct mcp_call *c, const struct rv_mcp_question *q
         rv_json_build_text(b, params, "mode", "form");
     rv_json_build_text(b, params, "message", q->message);
     rv_json_build(b, params, "requestedSchema", b->rc < 0 ? NULL : json_object_get(q->schema));
+    rv_mcp_mark_task(c, b, params);
 }
 
 static int ask_legacy(rv_mcp_server *s, struct mcp_call *c, const struct rv_mcp_question *q,

@@ -7,6 +7,8 @@
 #define MCP_META_VERSION      "io.modelcontextprotocol/protocolVersion"
 #define MCP_META_CAPABILITIES "io.modelcontextprotocol/clientCapabilities"
 #define MCP_META_SERVER       "io.modelcontextprotocol/serverInfo"
+#define MCP_TASKS             "io.modelcontextprotocol/tasks" /* the extension */
+#define MCP_META_TASK         "io.modelcontextprotocol/related-task"
 #define MCP_LOG_NONE          -1
 
 /* A request that is not answered yet. */
@@ -14,6 +16,7 @@ struct mcp_call {
     int64_t n;          /* from 1 */
     json_object *id;    /* owned, as all of them */
     json_object *token; /* of progress; NULL: none is wanted */
+    json_object *task;  /* id of the task whose result is wanted; NULL: of none */
     enum rv_mcp_want want;
     enum rv_mcp_version version;
     bool can_ask;
@@ -44,6 +47,8 @@ RV_MUST_CHECK int rv_mcp_answer(json_object *id, json_object *result, struct rv_
 /** Make a result what the client of that revision can read. *out is the caller's. */
 RV_MUST_CHECK int rv_mcp_shape(const rv_mcp_server *s, const struct mcp_call *c, json_object *result, json_object **out,
                                rv_err **err);
+/** The task that a message to a legacy client belongs to, in _meta. Nothing to do for a call without one. */
+void rv_mcp_mark_task(const struct mcp_call *c, struct rv_json_build *b, json_object *to);
 /** Members that each result of a modern request has. */
 void rv_mcp_mark_modern(const rv_mcp_server *s, struct rv_json_build *b, json_object *result, const char *type);
 /** {name, version, title?} of the program. */

@@ -26,6 +26,14 @@ void rv_mcp_mark_modern(const rv_mcp_server *s, struct rv_json_build *b, json_ob
     rv_mcp_server_info(s, b, meta, MCP_META_SERVER);
 }
 
+static json_object *member(json_object *object, const char *key)
+{
+    json_object *value = NULL;
+
+    json_object_object_get_ex(object, key, &value);
+    return value;
+}
+
 /* A copy of the object's members, without one. */
 static json_object *copy_without(struct rv_json_build *b, json_object *object, const char *key)
 {
@@ -92,6 +100,64 @@ static void strip_tools(struct rv_json_build *b, json_object *result)
     json_object_put(old);
 }
 
+/* --- tasks --- */
+
+void rv_mcp_mark_task(const struct mcp_call *c, struct rv_json_build *b, json_object *to)
+{
+    if (!c->task || b->rc < 0)
+        return;
+    json_object *meta = rv_json_build(b, to, "_meta", json_object_new_object());
+    json_object *task = rv_json_build(b, meta, MCP_META_TASK, b->rc < 0 ? NULL : json_object_new_object());
+    rv_json_build(b, task, "taskId", b->rc < 0 ? NULL : json_object_get(c->task));
+}
+
+/* A task as 2025-11-25 names its members: its result, its questions and its error are asked for in another way. */
+static json_object *legacy_task(struct rv_json_build *b, json_object *task)
+{
+    static const char *const names[][2] = {
+        {"taskId", "taskId"},
+        {"status", "status"},
+        {"statusMessage", "statusMessage"},
+        {"createdAt", "createdAt"},
+        {"lastUpdatedAt", "lastUpdatedAt"},
+        {"ttlMs", "ttl"},
+        {"pollIntervalMs", "pollInterval"},
+    };
+    json_object *copy = json_object_new_object(), *value = NULL;
+
+    if (!copy)
+        b->rc = RV_FAIL(b->err, RV_E_NOMEM, "shape a result of MCP");
+    for (size_t i = 0; i < RV_COUNT(names) && b->rc == 0; i++)
+        if (json_object_object_get_ex(task, names[i][0], &value))
+            b->rc = rv_json_set_ref(copy, names[i][1], value, b->err);
+    return copy;
+}
+
+/* *out NULL: it is not a task, or the client knows it as it is. */
+static int shape_for_legacy(const struct mcp_call *c, json_object *result, json_object **out, rv_err **err)
+{
+    struct rv_json_build b = {err, 0};
+    bool is_created = rv_str_is(rv_json_str(member(result, "resultType")), "task");
+
+    *out = NULL;
+    if (c->version == RV_MCP_2026_07_28 ||
+        !(is_created || c->want == RV_MCP_WANT_GET_TASK || c->want == RV_MCP_WANT_CANCEL_TASK))
+        return 0;
+    json_object *task = legacy_task(&b, result);
+    if (is_created && b.rc == 0) {
+        json_object *whole = json_object_new_object();
+        if (!whole)
+            b.rc = RV_FAIL(err, RV_E_NOMEM, "shape a result of MCP");
+        rv_json_build(&b, whole, "task", task);
+        task = whole;
+    }
+    if (b.rc < 0)
+        json_object_put(task);
+    else
+        *out = task;
+    return b.rc;
+}
+
 static bool is_list(enum rv_mcp_want want)
 {
     return want == RV_MCP_WANT_LIST_TOOLS || want == RV_MCP_WANT_LIST_RESOURCES || want == RV_MCP_WANT_LIST_TEMPLATES ||
@@ -102,8 +168,13 @@ int rv_mcp_shape(const rv_mcp_server *s, const struct mcp_call *c, json_object *
 {
     struct rv_json_build b = {err, 0};
     bool is_old = c->version < RV_MCP_2025_06_18;
-    json_object *data = NULL, *copy;
+    json_object *data = NULL, *copy = NULL;
 
+    int rc = shape_for_legacy(c, result, &copy, err);
+    if (rc < 0 || copy) {
+        *out = copy;
+        return rc;
+    }
     json_object_object_get_ex(result, "structuredContent", &data);
     copy = copy_without(&b, result, is_old ? "structuredContent" : NULL);
     if (b.rc == 0 && is_old && c->want == RV_MCP_WANT_CALL_TOOL && data)
@@ -118,8 +189,10 @@ int rv_mcp_shape(const rv_mcp_server *s, const struct mcp_call *c, json_object *
             rv_json_build_int(&b, copy, "ttlMs", is_list(c->want) ? LIST_TTL_MS : 0);
             rv_json_build_text(&b, copy, "cacheScope", "private");
         }
-        rv_mcp_mark_modern(s, &b, copy, "complete");
+        bool is_task = rv_str_is(rv_json_str(member(result, "resultType")), "task");
+        rv_mcp_mark_modern(s, &b, copy, is_task ? "task" : "complete");
     }
+    rv_mcp_mark_task(c, &b, copy);
     if (b.rc < 0)
         json_object_put(copy);
     else

@@ -108,11 +108,18 @@ static json_object *member(json_object *o, const char *key)
     return v;
 }
 
+static bool is_of_task(const char *method)
+{
+    return strcmp(method, "tasks/get") == 0 || strcmp(method, "tasks/update") == 0 ||
+           strcmp(method, "tasks/cancel") == 0;
+}
+
 /* The member of the parameters that Mcp-Name repeats; NULL: the method has none. */
 static const char *name_key(const char *method)
 {
     return strcmp(method, "resources/read") == 0                                     ? "uri"
            : strcmp(method, "tools/call") == 0 || strcmp(method, "prompts/get") == 0 ? "name"
+           : is_of_task(method)                                                      ? "taskId"
                                                                                      : NULL;
 }
 

@@ -4,6 +4,7 @@
 
 #include "coreengine/mcp/client.h"
 #include "coreengine/mcp/lines.h"
+#include "coreengine/mcp/server.h"
 #include "coreengine/mcp/tools.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/fault_loop.h"
@@ -309,6 +310,52 @@ static int catalog(void)
     return rc;
 }
 
+/* The server's side: a task begins, is asked for, and its result; in both eras. */
+static int say_to_server(rv_mcp_server *s, const char *text, const char *result)
+{
+    struct rv_mcp_orders orders = {NULL, 0, 0};
+    json_object *value = NULL;
+    int rc = rv_json_parse(rv_str_of(result), NULL, &value, NULL);
+
+    rc = rc == 0 ? rv_mcp_server_read(s, rv_str_of(text), &orders, NULL) : rc;
+    if (rc == 0 && orders.n > 0 && orders.items[0].kind == RV_MCP_DO)
+        rc = rv_mcp_server_give(s, orders.items[0].call, value, &orders, NULL);
+    json_object_put(value);
+    rv_mcp_orders_fini(&orders);
+    return rc;
+}
+
+static int tasks_of_server(void)
+{
+#define SAY(method, params) "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"" method "\",\"params\":{" params "}}"
+#define MODERN(more)                                                                                                   \
+    "\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","                                           \
+    "\"io.modelcontextprotocol/clientCapabilities\":{" more "}}"
+#define EXTENDED MODERN("\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}")
+    static const struct {
+        const char *text, *result;
+    } said[] = {
+        {SAY("server/discover", MODERN("")), "{}"},
+        {SAY("tools/call", "\"name\":\"a\"," EXTENDED), "{\"resultType\":\"task\",\"taskId\":\"t\"}"},
+        {SAY("tasks/get", "\"taskId\":\"t\"," EXTENDED), "{\"taskId\":\"t\",\"ttlMs\":null}"},
+        {SAY("tasks/get", "\"taskId\":\"t\"," MODERN("")), "{}"},
+        {SAY("initialize", "\"protocolVersion\":\"2025-11-25\",\"capabilities\":{}"), "{}"},
+        {SAY("tools/call", "\"name\":\"a\",\"task\":{}"), "{\"resultType\":\"task\",\"taskId\":\"t\"}"},
+        {SAY("tasks/get", "\"taskId\":\"t\""), "{\"taskId\":\"t\",\"ttlMs\":null}"},
+        {SAY("tasks/result", "\"taskId\":\"t\""), "{\"content\":[]}"},
+    };
+#undef EXTENDED
+#undef MODERN
+#undef SAY
+    rv_mcp_server *s = NULL;
+    int rc = rv_mcp_server_new(&(struct rv_mcp_server_opts){.name = "s", .version = "1"}, &s, NULL);
+
+    for (size_t i = 0; i < RV_COUNT(said) && rc == 0; i++)
+        rc = say_to_server(s, said[i].text, said[i].result);
+    rv_mcp_server_free(s);
+    return rc;
+}
+
 static const struct rv_fault_scenario scenarios[] = {{"legacy_client", legacy_client},
                                                      {"modern_client", modern_client},
                                                      {"eliciting_legacy_client", eliciting_legacy_client},
@@ -317,6 +364,7 @@ static const struct rv_fault_scenario scenarios[] = {{"legacy_client", legacy_cl
                                                      {"legacy_client_with_roots", legacy_client_with_roots},
                                                      {"modern_client_with_roots", modern_client_with_roots},
                                                      {"catalog", catalog},
+                                                     {"tasks_of_server", tasks_of_server},
                                                      {"messages_on_lines", messages_on_lines},
                                                      {"refused", refused},
                                                      {"written", written}};

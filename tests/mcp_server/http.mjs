@@ -24,6 +24,25 @@ agents: [{name: wait, has_llm: true, model_role: default, prompt_key: wait, outp
 prompts: {wait: Wait.}
 `)
 file('s/slow.yaml', 'models: {wait: [{text: "done", delay_ms: 60000}]}\n')
+file('p/later.yaml', `name: later
+inputs: []
+models: {default: "scripted:any"}
+agents:
+  - {name: wait, has_llm: true, model_role: default, prompt_key: wait, output_mode: text, default_next: plan}
+  - {name: plan, set: {version: "'1.2'"}, ask: {question: "Release?", options: [yes, no]}}
+prompts: {wait: Wait.}
+`)
+file('s/later.yaml', 'models: {wait: [{text: "done", delay_ms: 4000}]}\n')
+file('p/breaks.yaml', `name: breaks
+inputs: []
+models: {default: "scripted:any"}
+agents:
+  - {name: pick, set: {list: "[1]"}, default_next: wait}
+  - {name: wait, has_llm: true, model_role: default, prompt_key: wait, output_mode: text, default_next: end_it}
+  - {name: end_it, set: {text: "outputs.pick.list[7]"}}
+prompts: {wait: Wait.}
+`)
+file('s/breaks.yaml', 'models: {wait: [{text: "done", delay_ms: 4000}]}\n')
 const path = store('mcp.db')
 const key = (...args) => JSON.parse(command('keys', 'create', '--json', '--store', path, ...args).out).key
 const all = key('--level', 'master')
@@ -39,7 +58,7 @@ async function connect(token, capabilities = {}) {
   return {client, transport}
 }
 const {client, transport} = await connect(all, {elicitation: {}})
-equal((await client.listTools()).tools.map((t) => t.name), ['answer_run', 'ask', 'hello', 'query', 'slow'], 'tools')
+equal((await client.listTools()).tools.map((t) => t.name), ['answer_run', 'ask', 'breaks', 'hello', 'later', 'query', 'slow'], 'tools')
 equal((await client.callTool({name: 'hello', arguments: {who: 'Ada'}})).content[0].text, 'hello Ada', 'a call')
 client.setRequestHandler(ElicitRequestSchema, () => ({action: 'accept', content: {choice: 'no'}}))
 equal((await client.callTool({name: 'ask', arguments: {}})).structuredContent.artifact.answer.choice, 'no', 'a question in the stream, its answer in a request')
@@ -108,6 +127,71 @@ leave.abort()
 const slow = async () => (await (await fetch(`${server.url}/runs?pipeline=slow`, {headers: {authorization: `Bearer ${all}`}})).json()).map((r) => r.status)
 while ((await slow())[0] !== 'cancelled') await new Promise((go) => setTimeout(go, 20))
 check(true, 'a client that leaves cancels the run')
+
+// --- tasks: a call that takes long is asked for later, by its own user alone ---
+const extension = {extensions: {'io.modelcontextprotocol/tasks': {}}}
+const as = (token) => ({authorization: `Bearer ${token}`})
+const bob = as(other)
+const cy = as(key('--user', 'cy'))
+const last = ({data, json}) => (data.at(-1) ?? json)
+const start = async (name, more = extension) => last(await modern('tools/call', {name, arguments: {}}, bob, more)).result
+const task = async (method, taskId, more = {}, who = bob, declared = extension) =>
+  last(await modern(`tasks/${method}`, {taskId, ...more}, {'mcp-name': `=?base64?${Buffer.from(taskId).toString('base64')}?=`, ...who}, declared))
+async function until(taskId, ...wanted) {
+  for (;;) {
+    const {result} = await task('get', taskId, {}, bob, {...extension, elicitation: {}})
+    if (wanted.includes(result.status)) return result
+    await new Promise((go) => setTimeout(go, 20))
+  }
+}
+const begun = await start('slow')
+equal([begun.resultType, begun.status, begun.ttlMs, 'result' in begun], ['task', 'working', null, false], 'a long call becomes a task')
+equal((await task('get', begun.taskId)).result.status, 'working', 'its user sees it')
+for (const method of ['get', 'cancel', 'update']) {
+  equal((await task(method, begun.taskId, {inputResponses: {}}, cy)).error.code, -32602, `another user does not: ${method}`)
+  equal((await task(method, begun.taskId, {inputResponses: {}}, as(reader))).error.code, 'insufficient_scope', `nor a key that starts no runs: ${method}`)
+  equal((await task(method, begun.taskId, {inputResponses: {}}, bob, {})).error.code, -32021, `nor a client that does not declare tasks: ${method}`)
+}
+for (const odd of [begun.taskId.slice(0, -1) + 'x', begun.taskId.replace(':pslow', ':phello'), begun.taskId.split(':')[0], 'é', '', ':'.repeat(500)])
+  equal((await task('get', odd)).error.code, -32602, `not an id: ${odd.slice(0, 40)}`)
+equal(last(await modern('tasks/get', {taskId: begun.taskId}, {...bob, 'mcp-name': 'x'}, extension)).error.code, -32020, 'and is checked')
+const ended = (await task('cancel', begun.taskId)).result
+equal([ended.resultType, 'status' in ended], ['complete', false], 'it is cancelled')
+equal((await until(begun.taskId, 'cancelled', 'completed')).status, 'cancelled', 'and says so')
+equal((await task('cancel', begun.taskId)).result.resultType, 'complete', 'twice is once')
+
+const later = await start('later', {...extension, elicitation: {}})
+const open = await until(later.taskId, 'input_required')
+const [question] = Object.keys(open.inputRequests)
+equal([open.inputRequests[question].method, 'requestState' in open], ['elicitation/create', false], 'a task asks')
+equal('inputRequests' in (await task('get', later.taskId)).result, false, 'but not a client that shows no forms')
+check((await task('update', later.taskId, {inputResponses: {[question]: {action: 'accept', content: {choice: 'maybe'}}}})).error.code === -32602, 'an answer that does not fit is refused')
+equal((await task('update', later.taskId, {inputResponses: {unknown: {action: 'accept'}}})).result.resultType, 'complete', 'one to nothing is passed over')
+equal((await task('get', later.taskId)).result.status, 'input_required', 'and the question stays')
+equal((await task('update', later.taskId, {inputResponses: {[question]: {action: 'accept', content: {choice: 'yes'}}}})).result.resultType, 'complete', 'an answer is taken')
+equal((await until(later.taskId, 'completed')).result.structuredContent.artifact.plan.answer.choice, 'yes', 'and the task ends with the result of its call')
+const broken = await until((await start('breaks')).taskId, 'failed')
+equal([broken.error.code, 'result' in broken], [-32603, false], 'a failure that nothing caught is one of the task')
+equal((await start('hello')).isError, true, 'a call that is over at once has its result')
+
+// The same in 2025-11-25: the client asks for a task, and for its result.
+const {CallToolResultSchema} = load('@modelcontextprotocol/sdk/types.js')
+const {z} = load('zod')
+const any = z.looseObject({})
+const {client: older} = await connect(other, {elicitation: {}})
+older.setRequestHandler(ElicitRequestSchema, () => ({action: 'accept', content: {choice: 'no'}}))
+const made = (await older.request({method: 'tools/call', params: {name: 'later', arguments: {}, task: {ttl: 60000}}}, any)).task
+equal([made.status, made.ttl, typeof made.pollInterval], ['working', null, 'number'], 'a task is made at once')
+const given = await older.request({method: 'tasks/result', params: {taskId: made.taskId}}, CallToolResultSchema)
+equal([given.structuredContent.artifact.plan.answer.choice, given._meta['io.modelcontextprotocol/related-task'].taskId], ['no', made.taskId], 'its result waits for the end, and asks meanwhile')
+equal((await older.request({method: 'tasks/get', params: {taskId: made.taskId}}, any)).status, 'completed', 'then it is over')
+const code = (wanted) => wanted.then(() => 0, (e) => e.code)
+equal(await code(older.request({method: 'tasks/cancel', params: {taskId: made.taskId}}, any)), -32602, 'and cannot be cancelled')
+equal(await code(older.request({method: 'tools/call', params: {name: 'hello', arguments: {}, task: {}}}, any)), -32602, 'a call that cannot begin makes no task')
+const stopped = (await older.request({method: 'tools/call', params: {name: 'slow', arguments: {}, task: {}}}, any)).task
+equal((await older.request({method: 'tasks/cancel', params: {taskId: stopped.taskId}}, any)).status, 'cancelled', 'a task is cancelled')
+equal((await older.request({method: 'tasks/get', params: {taskId: stopped.taskId}}, any)).status, 'cancelled', 'and stays so')
+await older.close()
 
 // --- scopes ---
 const ada = (await connect(reader)).client

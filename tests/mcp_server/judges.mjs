@@ -6,7 +6,8 @@ import {check, equal, finish, scratch, serve} from '../serve/kit.mjs'
 import {exceptions} from './exceptions.mjs'
 
 const here = dirname(fileURLToPath(import.meta.url))
-const server = await serve('judges.db', ['--quiet', '--pipelines', join(here, 'pipelines'), '--scripts', join(here, 'scripts')])
+const tools = ['greet', 'slow_compute', 'failing_job', 'json_schema_2020_12_tool'].flatMap((tool) => ['--mcp-tool', `judged:${tool}`])
+const server = await serve('judges.db', ['--quiet', '-C', process.argv[3], ...tools, '--pipelines', join(here, 'pipelines'), '--scripts', join(here, 'scripts')])
 
 function judge(name, ...args) {
   const program = join(process.env.CLIENT_MODULES, 'node_modules', name, 'dist/index.js')

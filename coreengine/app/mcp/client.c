@@ -1,12 +1,15 @@
 /* One client: its session of the protocol, and the runs that its calls wait for. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "coreengine/app/mcp/mcp_internal.h"
+#include "coreengine/base/json_text.h"
 #include "coreengine/base/version.h"
 
 #define MAX_SAID  ((size_t)4 << 10) /* bytes of the reason of a failure */
 #define MAX_STUCK 40                /* looks: two seconds */
+#define TASK_US   INT64_C(1500000)  /* then a call becomes a task: a person wants to do something else */
 
 static const char instructions[] = "Tools run pipelines and agents of reeve; each call is a run that is kept. When a "
                                    "result says that a run waits for an "
@@ -22,6 +25,9 @@ struct watched {
     char answered[RV_STORE_MAX_ID + 1]; /* the question whose answer is queued; "": none */
     bool is_asking;                     /* the client was asked, and has not answered yet */
     bool is_dropped;                    /* the client does not wait any more */
+    bool may_be_task;                   /* its client takes one instead of the result */
+    bool is_task;                       /* the client asked for the result of one, which goes on without the client */
+    int64_t since_us;                   /* when the call began */
     struct rv_app_past past;
     bool has_past;
     rv_follower *follower; /* NULL: its events are not read */
@@ -137,32 +143,6 @@ static int give_and_put(rv_app_mcp *m, int64_t call, json_object *result, rv_err
 
 /* --- lists and documents --- */
 
-static int list_tools(const rv_app_mcp *m, const struct rv_app_mcp_at *at, int64_t first, json_object *list,
-                      bool *has_more, rv_err **err)
-{
-    struct offers offers;
-    int rc = mcp_offers_list(m->opts, at, &offers, err);
-
-    if (rc < 0)
-        return rc;
-    /* A tool with faults takes its place in the count, so that a cursor means the same as long as it has them. */
-    for (int64_t i = 0, n = 0; i < (int64_t)offers.n && rc == 0; i++) {
-        json_object *tool = NULL;
-        rc = mcp_describe(m->opts, at, &offers.items[i], &tool, err);
-        if (rc < 0 || !tool)
-            continue;
-        *has_more = n >= first + RV_MCP_PAGE;
-        if (n++ < first || *has_more)
-            json_object_put(tool);
-        else
-            rc = rv_json_push_take(list, tool, err);
-        if (*has_more)
-            break;
-    }
-    mcp_offers_fini(&offers);
-    return rc;
-}
-
 static int list(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struct rv_mcp_order *o, rv_err **err)
 {
     json_object *entries = json_object_new_array();
@@ -171,7 +151,7 @@ static int list(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struct rv_m
     int rc = entries ? 0 : RV_FAIL(&why, RV_E_NOMEM, "list for a client");
 
     if (rc == 0 && o->want == RV_MCP_WANT_LIST_TOOLS)
-        rc = list_tools(m, at, o->first, entries, &has_more, &why);
+        rc = mcp_tools_list(m->opts, at, o->first, entries, &has_more, &why);
     else if (rc == 0 && o->want == RV_MCP_WANT_LIST_RESOURCES)
         rc = mcp_resources_list(at, o->first, entries, &has_more, &why);
     else if (rc == 0 && o->want == RV_MCP_WANT_LIST_TEMPLATES)
@@ -211,21 +191,46 @@ static int read_document(rv_app_mcp *m, const struct rv_app_mcp_at *at, const st
 
 /* --- calls --- */
 
-static int watch(rv_app_mcp *m, const struct rv_mcp_order *o, enum offer_kind kind, const struct mcp_started *started,
+/* What is wanted of a task, or that the call has become one. */
+static int give_task(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struct rv_mcp_order *o,
+                     const struct mcp_task *task, rv_err **err)
+{
+    json_object *result = NULL;
+    rv_err *why = NULL;
+    int rc = mcp_task_do(at, o, task, rv_mcp_server_can_ask(m->session, o->call), &result, &why);
+
+    rc = rc < 0 ? fail(m, at, o->call, why, err) : give_and_put(m, o->call, result, err);
+    rv_err_free(why);
+    return rc;
+}
+
+/* The client wants a task, and there is none, because the call failed at once. result is taken. */
+static int refuse_task(rv_app_mcp *m, int64_t call, json_object *result, rv_err **err)
+{
+    json_object *said = json_object_array_get_idx(rv_json_get_arr(result, "content"), 0);
+    int rc = rv_mcp_server_fail(m->session, call, RV_MCP_INVALID_PARAMS,
+                                rv_json_text_or(said, "text", "the call failed"), NULL, m->out, err);
+
+    json_object_put(result);
+    return rc;
+}
+
+static int watch(rv_app_mcp *m, const struct rv_mcp_order *o, const struct mcp_task *t, const char *answered,
                  rv_err **err)
 {
     struct watched *w = calloc(1, sizeof *w);
-    json_object *name = NULL;
 
-    json_object_object_get_ex(o->params, "name", &name);
-    if (!w || !(w->tool = rv_str_dup(rv_json_str(name)))) {
+    if (!w || !(w->tool = rv_str_dup(rv_str_of(t->tool)))) {
         free(w);
         return RV_FAIL(err, RV_E_NOMEM, "wait for a run");
     }
     w->call = o->call;
-    w->kind = kind;
-    memcpy(w->run, started->run, sizeof w->run);
-    memcpy(w->answered, started->answered, sizeof w->answered);
+    w->kind = t->kind;
+    w->may_be_task = o->want == RV_MCP_WANT_CALL_TOOL && o->tasks == RV_MCP_TASK_MAY;
+    w->is_task = o->want == RV_MCP_WANT_TASK_RESULT;
+    w->since_us = rv_app_now_us();
+    memcpy(w->run, t->run, sizeof w->run);
+    memcpy(w->answered, answered, strlen(answered) + 1);
     w->next = m->first;
     m->first = w;
     return 0;
@@ -234,16 +239,45 @@ static int watch(rv_app_mcp *m, const struct rv_mcp_order *o, enum offer_kind ki
 static int call_tool(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struct rv_mcp_order *o, rv_err **err)
 {
     struct mcp_started started;
-    enum offer_kind kind = OFFER_QUERY;
+    struct mcp_task task = {.kind = OFFER_QUERY};
+    json_object *name = NULL;
     rv_err *why = NULL;
-    int rc = mcp_start(m->opts, at, o->call, o->params, &started, &kind, &why);
+    int rc = mcp_start(m->opts, at, o->call, o->params, &started, &task.kind, &why);
 
+    if (rc == 0 && started.run[0]) {
+        json_object_object_get_ex(o->params, "name", &name);
+        snprintf(task.tool, sizeof task.tool, "%s", json_object_get_string(name));
+        memcpy(task.run, started.run, sizeof task.run);
+    }
     if (rc < 0)
         rc = fail(m, at, o->call, why, err);
+    else if (started.result && o->tasks == RV_MCP_TASK_MUST && task.kind != OFFER_QUERY)
+        rc = refuse_task(m, o->call, started.result, err);
     else if (started.result)
         rc = give_and_put(m, o->call, started.result, err);
+    else if (!started.is_aside && o->tasks == RV_MCP_TASK_MUST)
+        rc = give_task(m, at, o, &task, err);
     else if (!started.is_aside)
-        rc = watch(m, o, kind, &started, err);
+        rc = watch(m, o, &task, started.answered, err);
+    rv_err_free(why);
+    return rc;
+}
+
+/* A client asks for a task by its id. */
+static int on_task(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struct rv_mcp_order *o, rv_err **err)
+{
+    json_object *id = NULL;
+    struct mcp_task task;
+    rv_err *why = NULL;
+
+    json_object_object_get_ex(o->params, "taskId", &id);
+    int rc = mcp_task_read(rv_json_str(id), &task, &why);
+    if (rc < 0)
+        rc = fail(m, at, o->call, why, err);
+    else if (o->want == RV_MCP_WANT_TASK_RESULT)
+        rc = watch(m, o, &task, "", err);
+    else
+        rc = give_task(m, at, o, &task, err);
     rv_err_free(why);
     return rc;
 }
@@ -270,7 +304,8 @@ void rv_app_mcp_cancel(rv_app_mcp *m, const struct rv_app_mcp_at *at, int64_t ca
     for (struct watched *w = m->first; w; w = w->next)
         if ((call == 0 || w->call == call) && !w->is_dropped) {
             w->is_dropped = true;
-            mcp_cancel_run(at, w->run);
+            if (!w->is_task)
+                mcp_cancel_run(at, w->run);
         }
 }
 
@@ -322,6 +357,11 @@ static int perform(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struct r
     case RV_MCP_WANT_GET_PROMPT:
     case RV_MCP_WANT_COMPLETE:
         return read_document(m, at, o, err);
+    case RV_MCP_WANT_GET_TASK:
+    case RV_MCP_WANT_UPDATE_TASK:
+    case RV_MCP_WANT_CANCEL_TASK:
+    case RV_MCP_WANT_TASK_RESULT:
+        return on_task(m, at, o, err);
     }
     return RV_FAIL(err, RV_E_INTERNAL, "an order of an unknown kind");
 }
@@ -423,48 +463,17 @@ static int read_events(rv_app_mcp *m, const struct rv_app_mcp_at *at, struct wat
     return rc;
 }
 
-/* Without a client that can ask a person: how the model behind it may do so. */
-static int give_waiting(rv_app_mcp *m, const struct watched *w, const struct rv_app_question *q,
-                        const struct mcp_about *about, rv_err **err)
-{
-    json_object *data = json_object_new_object(), *form = NULL, *result = NULL;
-    struct rv_json_build b = {err, data ? 0 : RV_FAIL(err, RV_E_NOMEM, "answer a call")};
-    rv_buf text = RV_BUF_INIT(2 << 20);
-
-    rv_json_build_text(&b, data, "status", rv_run_status_text(RV_RUN_INTERRUPTED));
-    rv_json_build_text(&b, data, "run", w->run);
-    rv_json_build_text(&b, data, "question", q->id);
-    rv_json_build_text(&b, data, "kind", rv_interrupt_kind_text(q->kind));
-    rv_json_build_text(&b, data, "asks", rv_buf_cstr(&q->text));
-    if (b.rc == 0)
-        b.rc = mcp_form_of(q, &form, err);
-    if (form)
-        rv_json_build(&b, data, "answer", form);
-    rv_buf_printf(&text,
-                  "The run %s waits for an answer (%s): %s\nAsk the person, then call the tool answer_run with run "
-                  "\"%s\" and the answer.",
-                  w->run, rv_interrupt_kind_text(q->kind), rv_buf_cstr(&q->text), w->run);
-    if (b.rc == 0)
-        b.rc = rv_buf_check(&text, "answer of a call", err);
-    const rv_str said = rv_buf_str(&text);
-    if (b.rc == 0)
-        b.rc = mcp_success(about, &said, data, &result, err);
-    if (b.rc == 0)
-        b.rc = give_and_put(m, w->call, result, err);
-    rv_buf_fini(&text);
-    json_object_put(data);
-    return b.rc;
-}
-
 static int ask(rv_app_mcp *m, struct watched *w, const struct rv_app_question *q, const struct mcp_about *about,
                rv_err **err)
 {
-    json_object *form = NULL;
+    json_object *form = NULL, *result = NULL;
     rv_buf state = RV_BUF_INIT(4096);
     int rc = mcp_form_of(q, &form, err);
 
     if (rc == 0 && (!form || !rv_mcp_server_can_ask(m->session, w->call))) {
-        rc = give_waiting(m, w, q, about, err);
+        rc = mcp_waiting(about, q, &result, err);
+        if (rc == 0)
+            rc = give_and_put(m, w->call, result, err);
     } else if (rc == 0) {
         mcp_state_write(w->tool, w->run, q->id, &state);
         rc = rv_buf_check(&state, "state of a call", err);
@@ -477,18 +486,6 @@ static int ask(rv_app_mcp *m, struct watched *w, const struct rv_app_question *q
     }
     rv_buf_fini(&state);
     json_object_put(form);
-    return rc;
-}
-
-/* Is the answer that was given last still on its way? */
-static int is_queued(const struct rv_app_mcp_at *at, const struct rv_run_row *row, bool *out, rv_err **err)
-{
-    struct rv_app_queued q;
-    int rc = rv_app_queued_read(at->sources->store, row, &q, err);
-
-    *out = rc == 0 && q.is_queued;
-    if (rc == 0)
-        rv_app_queued_fini(&q);
     return rc;
 }
 
@@ -509,7 +506,7 @@ static int on_question(rv_app_mcp *m, const struct rv_app_mcp_at *at, struct wat
         return 0;
     }
     if (rc == 0 && strcmp(q.id, w->answered) == 0) {
-        rc = w->is_asking ? 0 : is_queued(at, row, &waits, err);
+        rc = w->is_asking ? 0 : mcp_question_is_answered(at, row, q.id, &waits, err);
         w->n_stuck = waits || w->is_asking ? 0 : w->n_stuck + 1; /* between the two reads it may have gone on */
         if (rc == 0 && w->n_stuck > MAX_STUCK)
             rc = RV_FAIL(err, RV_E_STATE, "the run \"%s\" did not take the answer", w->run);
@@ -536,6 +533,17 @@ static int on_end(rv_app_mcp *m, const struct rv_app_mcp_at *at, struct watched 
     return rc == 0 ? give_and_put(m, w->call, result, err) : rc;
 }
 
+/* The call has taken long enough: its client may ask for it later. */
+static int become_task(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struct watched *w, rv_err **err)
+{
+    const struct rv_mcp_order o = {.want = RV_MCP_WANT_CALL_TOOL, .call = w->call, .tasks = RV_MCP_TASK_MAY};
+    struct mcp_task task = {.kind = w->kind};
+
+    snprintf(task.tool, sizeof task.tool, "%s", w->tool);
+    memcpy(task.run, w->run, sizeof task.run);
+    return give_task(m, at, &o, &task, err);
+}
+
 static int look_at(rv_app_mcp *m, const struct rv_app_mcp_at *at, struct watched *w, rv_err **err)
 {
     struct rv_run_row row;
@@ -558,7 +566,12 @@ static int look_at(rv_app_mcp *m, const struct rv_app_mcp_at *at, struct watched
     w->seen = row.n_records;
     if (rc == 0 && rv_run_status_is_final(row.status))
         return on_end(m, at, w, &about, err);
-    return rc == 0 && row.status == RV_RUN_INTERRUPTED ? on_question(m, at, w, &row, &about, err) : rc;
+    if (rc == 0 && row.status == RV_RUN_INTERRUPTED)
+        rc = on_question(m, at, w, &row, &about, err);
+    if (rc == 0 && w->may_be_task && rv_mcp_server_has_call(m->session, w->call) &&
+        rv_app_now_us() - w->since_us >= TASK_US)
+        rc = become_task(m, at, w, err);
+    return rc;
 }
 
 int rv_app_mcp_look(rv_app_mcp *m, const struct rv_app_mcp_at *at, struct rv_mcp_orders *out, rv_err **err)

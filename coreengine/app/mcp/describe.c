@@ -147,6 +147,10 @@ static int write(const struct offer *o, const struct rv_app_loaded *l, const cha
         b.rc = rv_artifact_schema(NULL, &output, err);
     rv_json_build(&b, tool, "outputSchema", output);
     write_hints(&b, tool, hints);
+    if (o->kind != OFFER_QUERY) { /* each of the others is a run, which may take its time */
+        json_object *execution = rv_json_build(&b, tool, "execution", b.rc < 0 ? NULL : json_object_new_object());
+        rv_json_build_text(&b, execution, "taskSupport", "optional");
+    }
     if (b.rc < 0)
         json_object_put(tool);
     else
@@ -192,8 +196,9 @@ static int write_loaded(const struct rv_app_mcp_at *at, const struct offer *o, s
     return rc;
 }
 
-int mcp_describe(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, const struct offer *o,
-                 json_object **out, rv_err **err)
+/* *out NULL: it has faults, and is not offered; the log says why. */
+static int describe(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, const struct offer *o,
+                    json_object **out, rv_err **err)
 {
     struct rv_app_loaded l;
     rv_err *why = NULL;
@@ -208,7 +213,7 @@ int mcp_describe(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at 
                      "Answer the question that a run waits with; the result is that of the run when it is over. "
                      "Only a person may decide this: ask them first.",
                      (struct hints){.destroys = true, .is_open = true}, out, err);
-    int rc = mcp_offer_load(opts, at, o, &l, &why);
+    int rc = mcp_offer_load(opts, at, o, false, &l, &why);
     if (rc == 0) {
         rc = write_loaded(at, o, &l, out, err);
         rv_app_loaded_fini(&l);
@@ -220,4 +225,30 @@ int mcp_describe(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at 
         RV_LOG(at->app->log, WARN, "mcp.left_out", RV_F_TEXT("tool", o->name), RV_F_ERR("error", why));
     rv_err_free(why);
     return rc == RV_E_NOMEM ? rc : 0;
+}
+
+int mcp_tools_list(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, int64_t first, json_object *list,
+                   bool *has_more, rv_err **err)
+{
+    struct offers offers;
+    int rc = mcp_offers_list(opts, at, &offers, err);
+
+    if (rc < 0)
+        return rc;
+    /* A tool with faults takes its place in the count, so that a cursor means the same as long as it has them. */
+    for (int64_t i = 0, n = 0; i < (int64_t)offers.n && rc == 0; i++) {
+        json_object *tool = NULL;
+        rc = describe(opts, at, &offers.items[i], &tool, err);
+        if (rc < 0 || !tool)
+            continue;
+        *has_more = n >= first + RV_MCP_PAGE;
+        if (n++ < first || *has_more)
+            json_object_put(tool);
+        else
+            rc = rv_json_push_take(list, tool, err);
+        if (*has_more)
+            break;
+    }
+    mcp_offers_fini(&offers);
+    return rc;
 }

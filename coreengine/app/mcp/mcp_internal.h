@@ -28,17 +28,18 @@ RV_MUST_CHECK int mcp_offers_list(const struct rv_app_mcp_opts *opts, const stru
                                   struct offers *out, rv_err **err);
 void mcp_offers_fini(struct offers *offers);
 const struct offer *mcp_offers_find(const struct offers *offers, rv_str name);
-/** Load what a PIPELINE, TOOL or AGENT runs. out as of rv_app_load(): look at its findings. */
+/** Load what a PIPELINE, TOOL or AGENT runs. connects: a run begins, and its MCP servers are asked for their tools. out
+ *  as of rv_app_load(): look at its findings. */
 RV_MUST_CHECK int mcp_offer_load(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at,
-                                 const struct offer *o, struct rv_app_loaded *out, rv_err **err);
+                                 const struct offer *o, bool connects, struct rv_app_loaded *out, rv_err **err);
 
 /** The pipeline that clients are told of: inside of the one that is run, if that has it as a stage. */
 const struct rv_pipeline *mcp_offered(const struct rv_pipeline *p);
 
 /* --- describe.c: a tool as tools/list has it --- */
-/** *out NULL: it has faults, and is not offered; the log says why. */
-RV_MUST_CHECK int mcp_describe(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at,
-                               const struct offer *o, json_object **out, rv_err **err);
+/** Entries from `first` on, at most RV_MCP_PAGE. */
+RV_MUST_CHECK int mcp_tools_list(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, int64_t first,
+                                 json_object *list, bool *has_more, rv_err **err);
 /** The schema of its arguments, for a check; l: what mcp_offer_load() gave, NULL for built-in ones. The caller's. */
 RV_MUST_CHECK int mcp_input_schema(const struct offer *o, const struct rv_app_loaded *l, json_object **out,
                                    rv_err **err);
@@ -76,6 +77,13 @@ RV_MUST_CHECK int mcp_state_read(rv_str text, const char *tool, char run[RV_STOR
 RV_MUST_CHECK int mcp_question_of(const struct rv_app_mcp_at *at, const struct rv_run_row *row, const char *id,
                                   struct rv_app_question *out, rv_err **err);
 
+/** Is the answer to that question on its way to the run? */
+RV_MUST_CHECK int mcp_question_is_answered(const struct rv_app_mcp_at *at, const struct rv_run_row *row, const char *id,
+                                           bool *out, rv_err **err);
+/** The result of a call whose run waits, for a client that cannot ask a person: how the model behind it may do so. */
+RV_MUST_CHECK int mcp_waiting(const struct mcp_about *about, const struct rv_app_question *q, json_object **out,
+                              rv_err **err);
+
 /* --- start.c: a call becomes a run --- */
 struct mcp_started {
     char run[RV_STORE_MAX_ID + 1];      /* "": there is a result at once */
@@ -94,6 +102,20 @@ RV_MUST_CHECK int mcp_query(const struct rv_app_mcp_at *at, rv_str query, json_o
 RV_MUST_CHECK int mcp_enqueue_answer(const struct rv_app_mcp_at *at, const char *run, const char *interrupt,
                                      enum rv_mcp_action action, json_object *content, struct mcp_started *out,
                                      rv_err **err);
+
+/* --- tasks.c: calls that their clients ask for later --- */
+struct mcp_task {
+    enum offer_kind kind;
+    char tool[MCP_MAX_NAME + 1];
+    char run[RV_STORE_MAX_ID + 1];
+};
+/** RV_E_NOT_FOUND: it is not the id of a task. */
+RV_MUST_CHECK int mcp_task_read(rv_str id, struct mcp_task *out, rv_err **err);
+/** What a client wants: CALL_TOOL: the task begins; GET_TASK, UPDATE_TASK, CANCEL_TASK. *out: the result, as
+ *  rv_mcp_server_give() takes it, the caller's. can_ask: the client may see the forms of its questions.
+ *  RV_E_NOT_FOUND: the client has no such task; RV_E_INVALID: an answer does not fit its question; RV_E_STATE. */
+RV_MUST_CHECK int mcp_task_do(const struct rv_app_mcp_at *at, const struct rv_mcp_order *o, const struct mcp_task *t,
+                              bool can_ask, json_object **out, rv_err **err);
 
 /* --- aside.c: queries on a thread of their own --- */
 /** app is borrowed. The thread begins with the first query. */

@@ -172,6 +172,62 @@ int mcp_question_of(const struct rv_app_mcp_at *at, const struct rv_run_row *row
                                 err);
 }
 
+static int take_task(void *self, const struct rv_task_row *row, rv_err **err)
+{
+    bool *is_queued = self;
+
+    (void)err;
+    *is_queued = *is_queued || !rv_task_status_is_final(row->status);
+    return 0;
+}
+
+int mcp_question_is_answered(const struct rv_app_mcp_at *at, const struct rv_run_row *row, const char *id, bool *out,
+                             rv_err **err)
+{
+    const struct rv_store_scope scope = {row->tenant, NULL};
+    rv_buf key = RV_BUF_INIT(2 * RV_STORE_MAX_ID + 2);
+
+    *out = false;
+    rv_buf_printf(&key, "%s/%s", row->id, id);
+    const struct rv_task_filter filter = {.type = RV_TASK_OF_RUN, .key = rv_buf_cstr(&key), .limit = 1};
+    int rc = rv_buf_check(&key, "key of a task", err);
+    if (rc == 0)
+        rc = rv_store_list_tasks(at->sources->store, &scope, &filter, take_task, out, err);
+    rv_buf_fini(&key);
+    return rc;
+}
+
+/* --- without a client that can ask a person --- */
+
+int mcp_waiting(const struct mcp_about *about, const struct rv_app_question *q, json_object **out, rv_err **err)
+{
+    json_object *data = json_object_new_object(), *form = NULL;
+    struct rv_json_build b = {err, data ? 0 : RV_FAIL(err, RV_E_NOMEM, "answer a call")};
+    rv_buf text = RV_BUF_INIT(2 << 20);
+
+    rv_json_build_text(&b, data, "status", rv_run_status_text(RV_RUN_INTERRUPTED));
+    rv_json_build_text(&b, data, "run", about->run);
+    rv_json_build_text(&b, data, "question", q->id);
+    rv_json_build_text(&b, data, "kind", rv_interrupt_kind_text(q->kind));
+    rv_json_build_text(&b, data, "asks", rv_buf_cstr(&q->text));
+    if (b.rc == 0)
+        b.rc = mcp_form_of(q, &form, err);
+    if (form)
+        rv_json_build(&b, data, "answer", form);
+    rv_buf_printf(&text,
+                  "The run %s waits for an answer (%s): %s\nAsk the person, then call the tool answer_run with run "
+                  "\"%s\" and the answer.",
+                  about->run, rv_interrupt_kind_text(q->kind), rv_buf_cstr(&q->text), about->run);
+    if (b.rc == 0)
+        b.rc = rv_buf_check(&text, "answer of a call", err);
+    const rv_str said = rv_buf_str(&text);
+    if (b.rc == 0)
+        b.rc = mcp_success(about, &said, data, out, err);
+    rv_buf_fini(&text);
+    json_object_put(data);
+    return b.rc;
+}
+
 /* --- the way back: RUN:INTERRUPT:MARK. The mark notices an accident; what a client may answer is judged by its scope.
  */
 

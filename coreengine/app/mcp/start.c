@@ -190,7 +190,12 @@ static int check_sound(const struct rv_app_mcp_at *at, const struct offer *o, st
 
     if (rc < 0 || (rv_findings_n_errors(l->findings) == 0 && l->pipeline))
         return rc;
-    const char *text = rv_findings_n(l->findings) > 0 ? rv_findings_at(l->findings, 0).text : "it cannot be read";
+    const char *text = "it cannot be read";
+    for (size_t i = 0; i < rv_findings_n(l->findings); i++)
+        if (rv_findings_at(l->findings, i).severity == RV_SEVERITY_ERROR) {
+            text = rv_findings_at(l->findings, i).text;
+            break;
+        }
     RV_LOG(at->app->log, ERROR, "pipeline.faulty", RV_F_TEXT("tool", o->name), RV_F_TEXT("finding", text));
     return RV_FAIL(err, RV_E_INVALID, "the tool \"%s\" has errors: %s", o->name, text);
 }
@@ -199,7 +204,7 @@ static int begin(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at 
                  json_object *arguments, struct mcp_started *out, rv_err **err)
 {
     struct rv_app_loaded l;
-    int rc = mcp_offer_load(opts, at, o, &l, err);
+    int rc = mcp_offer_load(opts, at, o, true, &l, err);
 
     if (rc < 0)
         return rc;

@@ -399,6 +399,81 @@ START_TEST(modern_requests_say_what_they_are)
 }
 END_TEST
 
+static const char task[] = "{\"taskId\":\"t\",\"status\":\"working\",\"createdAt\":\"a\",\"lastUpdatedAt\":\"b\","
+                           "\"ttlMs\":null,\"pollIntervalMs\":5,\"result\":{},\"inputRequests\":{}}";
+static const char begun[] = "{\"resultType\":\"task\",\"taskId\":\"t\",\"status\":\"working\",\"ttlMs\":null}";
+
+#define TASKS "\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}"
+
+START_TEST(a_modern_client_gets_a_task_only_if_it_takes_them)
+{
+    struct talk t = begin(&opts);
+
+    say(&t, REQUEST("2", "tools/call", "{\"name\":\"a\",\"task\":{}," META("") "}"));
+    ck_assert_int_eq(rv_mcp_server_read(t.s, rv_str_of(REQUEST("3", "tools/call", "{\"name\":\"a\"," META(TASKS) "}")),
+                                        &t.out, NULL),
+                     0);
+    ck_assert_int_eq(t.out.items[0].tasks, RV_MCP_TASK_MAY);
+    ordered(&t);
+    const char *said = give(&t, 2, begun);
+    expect(said, "\"id\":3,\"result\":{\"resultType\":\"task\",\"taskId\":\"t\"");
+    expect(said, "serverInfo");
+    const char *refused_words = say(&t, REQUEST("4", "tasks/get", "{\"taskId\":\"t\"," META("") "}"));
+    expect(refused_words, "{\"code\":-32021,");
+    expect(refused_words,
+           "\"data\":{\"requiredCapabilities\":{\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}}}");
+    expect(say(&t, REQUEST("5", "tasks/get", "{" META(TASKS) "}")), "\\\"taskId\\\" is not text");
+    expect(say(&t, REQUEST("6", "tasks/update", "{\"taskId\":\"t\"," META(TASKS) "}")), "inputResponses");
+    expect(say(&t, REQUEST("7", "tasks/result", "{\"taskId\":\"t\"," META(TASKS) "}")), "-32601");
+    expect(say(&t, REQUEST("8", "tasks/list", "{" META(TASKS) "}")), "-32601");
+    expect(say(&t, REQUEST("9", "tasks/get", "{\"taskId\":\"t\"," META(TASKS) "}")), "do 3 8");
+    said = give(&t, 3, task);
+    expect(said, "\"ttlMs\":null,\"pollIntervalMs\":5,\"result\":{},\"inputRequests\":{},\"resultType\":\"complete\"");
+    expect(say(&t, REQUEST("10", "server/discover", "{" META("") "}")),
+           "\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}");
+    end(&t);
+}
+END_TEST
+
+START_TEST(a_legacy_client_asks_for_a_task_and_for_its_result)
+{
+    struct talk t = begin(&opts);
+
+    expect(say(&t, INITIALIZE("2025-11-25", "{\"elicitation\":{}}")),
+           "\"tasks\":{\"cancel\":{},\"requests\":{\"tools\":{\"call\":{}}}}");
+    ck_assert_int_eq(rv_mcp_server_read(t.s,
+                                        rv_str_of(REQUEST("2", "tools/call", "{\"name\":\"a\",\"task\":{\"ttl\":1}}")),
+                                        &t.out, NULL),
+                     0);
+    ck_assert_int_eq(t.out.items[0].tasks, RV_MCP_TASK_MUST);
+    ordered(&t);
+    ck_assert_str_eq(give(&t, 1, begun), "> "
+                                         "{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"task\":{\"taskId\":\"t\","
+                                         "\"status\":\"working\",\"ttl\":null}}}\n");
+    say(&t, REQUEST("3", "tasks/get", "{\"taskId\":\"t\"}"));
+    ck_assert_str_eq(
+        give(&t, 2, task),
+        "> {\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{\"taskId\":\"t\",\"status\":\"working\",\"createdAt\":\"a\","
+        "\"lastUpdatedAt\":\"b\",\"ttl\":null,\"pollInterval\":5}}\n");
+    say(&t, REQUEST("4", "tasks/result", "{\"taskId\":\"t\"}"));
+    ask(&t, 3);
+    expect(ordered(&t), "\"_meta\":{\"io.modelcontextprotocol/related-task\":{\"taskId\":\"t\"}}");
+    expect(give(&t, 3, "{\"content\":[]}"),
+           "{\"content\":[],\"_meta\":{\"io.modelcontextprotocol/related-task\":{\"taskId\":\"t\"}}}");
+    expect(say(&t, REQUEST("5", "tasks/update", "{\"taskId\":\"t\",\"inputResponses\":{}}")), "-32601");
+    end(&t);
+
+    t = begin(&opts);
+    say(&t, INITIALIZE("2025-06-18", "{}"));
+    expect(say(&t, REQUEST("3", "tasks/get", "{\"taskId\":\"t\"}")), "-32601"); /* that revision did not know them */
+    ck_assert_int_eq(
+        rv_mcp_server_read(t.s, rv_str_of(REQUEST("2", "tools/call", "{\"name\":\"a\",\"task\":{}}")), &t.out, NULL),
+        0);
+    ck_assert_int_eq(t.out.items[0].tasks, RV_MCP_TASK_NEVER);
+    end(&t);
+}
+END_TEST
+
 TCase *server_case(void)
 {
     TCase *tc = tcase_create("server");
@@ -415,5 +490,7 @@ TCase *server_case(void)
     tcase_add_test(tc, asks_a_modern_client_by_the_answer);
     tcase_add_loop_test(tc, asks_only_clients_that_declared_it, 0, (int)RV_COUNT(askable));
     tcase_add_test(tc, modern_requests_say_what_they_are);
+    tcase_add_test(tc, a_modern_client_gets_a_task_only_if_it_takes_them);
+    tcase_add_test(tc, a_legacy_client_asks_for_a_task_and_for_its_result);
     return tc;
 }
