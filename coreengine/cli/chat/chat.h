@@ -38,7 +38,14 @@ struct rv_cli_chat {
  *  nothing changed. */
 RV_MUST_CHECK int rv_cli_chat_enter(struct rv_cli_chat *c, const char *session, const char *agent, rv_err **err);
 /** Owner of these sessions; without a user: sessions without an owner. */
-struct rv_store_scope rv_cli_chat_scope(const struct rv_cli_chat *c);
+static inline struct rv_store_scope rv_cli_chat_scope(const struct rv_cli_chat *c)
+{
+    struct rv_store_scope scope = c->cli->app.scope;
+
+    if (!scope.user)
+        scope.user = "";
+    return scope;
+}
 
 /** One turn, observed; SIGINT cancels it. response NULL: a message. */
 RV_MUST_CHECK int rv_cli_chat_turn(struct rv_cli_chat *c, rv_str message, const struct rv_response *response,
@@ -65,7 +72,7 @@ void rv_chat_show_note(rv_chat_show *s, rv_str text);
 /* --- calls.c: lines of tools, agents and actions --- */
 /** "search(query: "...")", on one line. arguments: JSON, maybe cut. */
 void rv_chat_write_call(rv_str tool, rv_str arguments, rv_buf *b);
-/** Overwrite what has the name of a secret, in place. RV_E_NOMEM: some of it is still there. */
+/** Overwrite what has the name of a secret, in place. RV_E_NOMEM: some secrets are still there. */
 RV_MUST_CHECK int rv_chat_hide(json_object *tree);
 /** The beginning of a text, as at most two further lines, each after a line end. */
 void rv_chat_write_lines(rv_str text, size_t indent, size_t columns, rv_buf *b);

@@ -207,15 +207,6 @@ int rv_cli_chat_turn(struct rv_cli_chat *c, rv_str message, const struct rv_resp
 
 /* --- the chat as the command line wants it --- */
 
-struct rv_store_scope rv_cli_chat_scope(const struct rv_cli_chat *c)
-{
-    struct rv_store_scope scope = c->cli->app.scope;
-
-    if (!scope.user)
-        scope.user = "";
-    return scope;
-}
-
 int rv_cli_chat_enter(struct rv_cli_chat *c, const char *session, const char *agent, rv_err **err)
 {
     const struct rv_store_scope own = rv_cli_chat_scope(c);
@@ -406,12 +397,14 @@ const struct rv_cli_verb rv_verb_chat = {
         "\n"
         "Each turn is a run that the store keeps together with its messages, so that a chat can be continued later.\n"
         "With --debug each request is printed to standard error when it is sent.",
-    .examples = "reeve chat                                            # with the agent general\n"
-                "reeve chat --agent sample-agent --session-name demo   # with another one\n"
-                "reeve chat \"hi\" --script pipelines/scripts/chat-general.yaml --no-store   # without a model; "
-                "nothing is kept\n"
-                "reeve chat --attach shot.png \"What is wrong here?\"    # pictures, PDFs and text files\n"
-                "reeve chat --session ID --message - < letter.txt --json | jq -r .text",
+    .examples =
+        "reeve chat                                            # with the agent general\n"
+        "reeve chat --agent sample-agent --session-name demo   # with another one\n"
+        "reeve chat \"hi\" --script pipelines/scripts/chat-general.yaml --no-store   # without a model; "
+        "nothing is kept\n"
+        "reeve chat --attach README.md \"Is it clear?\" --script pipelines/scripts/chat-general.yaml --no-store   # "
+        "pictures and PDFs, too\n"
+        "reeve chat --session ID --message - < letter.txt --json | jq -r .text",
     RV_CLI_OPTIONS(options),
     .groups = {&rv_cli_of_places, &rv_cli_of_commits},
     .excludes = "json events",
