@@ -52,7 +52,7 @@ struct rv_agent_output {
     json_object *schema; /* JSON Schema; NULL: none. Owned by the pipeline */
     int via;             /* enum rv_output_via */
     struct rv_str_list required_fields;
-    int state_merge; /* enum rv_merge_how for this key, or RV_UNSET */
+    int state_merge; /* enum rv_merge_mode for this key, or RV_UNSET */
 };
 
 /* --- Tools --- */
@@ -163,7 +163,7 @@ enum rv_join_wait { RV_WAIT_NOT, RV_WAIT_ALL, RV_WAIT_ANY, RV_WAIT_COUNT };
 enum rv_join_failures { RV_FAILURES_DRAIN, RV_FAILURES_FAST, RV_FAILURES_COLLECT };
 struct rv_join_merge {
     const char *key; /* of the outputs */
-    int how;         /* enum rv_merge_how */
+    int how;         /* enum rv_merge_mode */
     struct rv_src src;
 };
 struct rv_agent_join {

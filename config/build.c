@@ -43,7 +43,7 @@ void rv_agent_build(struct rv_loader *l, const struct rv_node *keys, struct rv_a
     out->output.state_merge = out->declared.structured = RV_UNSET;
     out->routing.join_of = out->level.fork = RV_TARGET_NONE; /* until its groups are found (groups.c) */
     out->model.system = out->tools.chained = out->routing.default_next = out->routing.error_next = "";
-    rv_planning_defaults(&r, out);
+    rv_planning_defaults(l, &r, out);
     rv_keys_read(&r, keys, table->keys, table->n_keys, out);
     out->has_llm = out->has_llm || out->declared.name[0];
     out->session.joins = out->session.joins && out->declared.name[0];

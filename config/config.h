@@ -18,8 +18,8 @@
 #define RV_LLM_DEFAULT_ATTEMPTS   3 /* requests that are sent for one call: max_attempts of a model */
 
 struct rv_edge_limit {
-    const char *from_name, *to_name;
-    int from, to; /* stage indices */
+    const char *from_name, *to_name; /* in the pipeline's arena */
+    int from, to;                    /* stage indices */
     int64_t max_count;
     struct rv_src src, from_src, to_src;
 };
@@ -31,7 +31,7 @@ struct rv_price {
 };
 
 struct rv_model_config {
-    const char *role;
+    const char *role;                               /* in the pipeline's arena, as all texts here */
     const char *provider, *model;                   /* "openai:gpt-4.1-mini" split at the first colon */
     bool has_temperature, has_max_tokens, optional; /* optional: the role vanishes when its ${env:} is unset */
     double temperature;
@@ -86,7 +86,7 @@ struct rv_execution_config {
 
 struct rv_state_field {
     const char *key;
-    int merge; /* enum rv_merge_how */
+    int merge; /* enum rv_merge_mode */
     struct rv_src src;
 };
 
@@ -100,13 +100,13 @@ struct rv_pipeline {
     bool has_groups;           /* some stage has a list of targets */
     struct rv_str_list inputs; /* what a stage that runs this pipeline must give it */
     int64_t max_iterations, max_llm_calls, max_agent_hops, default_timeout_seconds;
-    struct rv_edge_limit *edge_limits;
+    struct rv_edge_limit *edge_limits; /* in its arena, as all arrays and texts */
     size_t n_edge_limits;
     const char *clarification_resume_stage, *confirmation_resume_stage, *agent_review_resume_stage,
-        *agent_review_reject_stage; /* "" unset */
-    struct rv_capability_config *capabilities;
+        *agent_review_reject_stage;            /* "" unset */
+    struct rv_capability_config *capabilities; /* in the order of the file */
     size_t n_capabilities;
-    struct rv_mcp_server_config *mcp_servers;
+    struct rv_mcp_server_config *mcp_servers; /* in the order of the file */
     size_t n_mcp_servers;
     struct rv_model_config *models;
     size_t n_models;

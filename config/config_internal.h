@@ -91,6 +91,8 @@ struct rv_loader {
     rv_index file_index;      /* path -> one of the pipeline's files */
     struct rv_prices *prices; /* NULL until a model is looked for in them */
     const struct rv_noted_text *noted;
+    struct rv_agent_planning planning; /* the defaults, from the first agent on */
+    bool has_planning;
     int rc; /* RV_E_NOMEM; sticky */
 };
 
@@ -173,7 +175,7 @@ extern const struct rv_key rv_plan_keys[RV_N_PLAN_KEYS], rv_execute_keys[RV_N_EX
     rv_respond_keys[RV_N_RESPOND_KEYS];
 extern const struct rv_term_list rv_strategy_list;
 /** The defaults, below the keys of the stage. */
-void rv_planning_defaults(struct rv_key_reader *r, struct rv_agent *a);
+void rv_planning_defaults(struct rv_loader *l, struct rv_key_reader *r, struct rv_agent *a);
 void rv_decide_planning(struct rv_loader *l); /* once agents and servers were read */
 void rv_check_planning(struct rv_loader *l, const struct rv_agent *a);
 void rv_planning_explain(const struct rv_agent *a, rv_jw *w);

@@ -79,13 +79,18 @@ const struct rv_key rv_respond_keys[RV_N_RESPOND_KEYS] = {
     NUMBER(max_summary_bytes, 256, 4194304, "65536", "All results together; the last outputs are cut first."),
 };
 
-void rv_planning_defaults(struct rv_key_reader *r, struct rv_agent *a)
+/* Read once for a pipeline: most of its agents do not plan. */
+void rv_planning_defaults(struct rv_loader *l, struct rv_key_reader *r, struct rv_agent *a)
 {
     const struct rv_node none = {.kind = RV_NODE_MAP};
 
-    rv_keys_read(r, &none, rv_plan_keys, RV_N_PLAN_KEYS, &a->planning);
-    rv_keys_read(r, &none, rv_execute_keys, RV_N_EXECUTE_KEYS, &a->planning);
-    rv_keys_read(r, &none, rv_respond_keys, RV_N_RESPOND_KEYS, &a->planning);
+    if (!l->has_planning) {
+        rv_keys_read(r, &none, rv_plan_keys, RV_N_PLAN_KEYS, &l->planning);
+        rv_keys_read(r, &none, rv_execute_keys, RV_N_EXECUTE_KEYS, &l->planning);
+        rv_keys_read(r, &none, rv_respond_keys, RV_N_RESPOND_KEYS, &l->planning);
+        l->has_planning = true;
+    }
+    a->planning = l->planning;
 }
 
 /* --- auto --- */

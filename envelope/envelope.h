@@ -77,6 +77,7 @@ void rv_envelope_set_status(rv_envelope *env, enum rv_run_status status);
 json_object *rv_envelope_output(const rv_envelope *env, rv_str key, bool *found);
 /** Replace. Adds a reference to value (NULL stores null). */
 RV_MUST_CHECK int rv_envelope_set_output(rv_envelope *env, rv_str key, json_object *value, rv_err **err);
+/** Afterwards there is none of that key; it need not exist. RV_E_NOMEM. */
 RV_MUST_CHECK int rv_envelope_remove_output(rv_envelope *env, rv_str key, rv_err **err);
 size_t rv_envelope_n_outputs(const rv_envelope *env);
 /** All outputs as one object, insertion order; *out is the caller's. Costs O(outputs): not for hot paths. */
@@ -87,16 +88,18 @@ void rv_envelope_write_metadata(const rv_envelope *env, rv_jw *w);
 void rv_envelope_write_state_values(const rv_envelope *env, rv_jw *w);
 json_object *rv_envelope_metadata(const rv_envelope *env, rv_str key, bool *found);
 RV_MUST_CHECK int rv_envelope_set_metadata(rv_envelope *env, rv_str key, json_object *value, rv_err **err);
-RV_MUST_CHECK int rv_envelope_all_metadata(const rv_envelope *env, json_object **out, rv_err **err);
+RV_MUST_CHECK int rv_envelope_all_metadata(const rv_envelope *env, json_object **out, rv_err **err); /* a new object */
 /* `state` gathers outputs across loops by the pipeline's state schema. */
-enum rv_merge_how { RV_MERGE_REPLACE, RV_MERGE_APPEND, RV_MERGE_DICT };
+enum rv_merge_mode { RV_MERGE_REPLACE, RV_MERGE_APPEND, RV_MERGE_DICT };
 json_object *rv_envelope_state_value(const rv_envelope *env, rv_str key, bool *found);
 /** replace; append (creates the list, wraps an old non-list value); merge_dict (shallow, a non-object replaces). */
-RV_MUST_CHECK int rv_envelope_merge_state(rv_envelope *env, rv_str key, enum rv_merge_how how, json_object *value,
+RV_MUST_CHECK int rv_envelope_merge_state(rv_envelope *env, rv_str key, enum rv_merge_mode mode, json_object *value,
                                           rv_err **err);
-RV_MUST_CHECK int rv_envelope_all_state(const rv_envelope *env, json_object **out, rv_err **err);
+RV_MUST_CHECK int rv_envelope_all_state(const rv_envelope *env, json_object **out, rv_err **err); /* a new object */
 
 /* --- Stage sets --- */
+/** A stage is in one set at most, active, completed or failed: each of these moves it there. text: why it failed, kept
+ *  as valid UTF-8. RV_E_INVALID: the name; RV_E_LIMIT: too many stages; RV_E_NOMEM. Nothing changes on failure. */
 RV_MUST_CHECK int rv_envelope_start_stage(rv_envelope *env, rv_str stage, rv_err **err);
 RV_MUST_CHECK int rv_envelope_complete_stage(rv_envelope *env, rv_str stage, rv_err **err);
 RV_MUST_CHECK int rv_envelope_fail_stage(rv_envelope *env, rv_str stage, rv_str text, rv_err **err);
@@ -143,6 +146,8 @@ void rv_envelope_add_usage(rv_envelope *env, const struct rv_usage *usage);
 /* --- Visits and edges, kept across resumes --- */
 int64_t rv_envelope_visits(const rv_envelope *env, rv_str stage); /* counted by record_start */
 int64_t rv_envelope_edge_count(const rv_envelope *env, rv_str from, rv_str to);
+/** Count one more passage; *out_count, which may be NULL, is how many there are then. RV_E_INVALID, RV_E_LIMIT,
+ *  RV_E_NOMEM: nothing was counted. */
 RV_MUST_CHECK int rv_envelope_count_edge(rv_envelope *env, rv_str from, rv_str to, int64_t *out_count, rv_err **err);
 
 /* --- Bounds and termination --- */
@@ -173,6 +178,8 @@ struct rv_interrupt_spec {
     rv_str stage;      /* that raised it, when others run beside it; ptr NULL: the current one */
     bool replace;      /* else raising over a pending one is RV_E_STATE */
 };
+/** Ask: the run waits until it is resolved. Texts are copied, data gets a reference. RV_E_INVALID (kind, id, data, a
+ *  text), RV_E_STATE (one is pending and replace is false), RV_E_NOMEM; nothing changed then. */
 RV_MUST_CHECK int rv_envelope_raise(rv_envelope *env, const struct rv_interrupt_spec *spec, int64_t now_us,
                                     rv_err **err);
 /** Store the answer, stamped. Checks nothing but that an interrupt exists: pending becomes false either way. */
@@ -241,6 +248,8 @@ struct rv_reset_rules {
     const char *const *stage_reset; /* default: plan execution critic */
     size_t n_stage_reset;
 };
+/** Replace all goals by these n, each pending. RV_E_INVALID: one is not UTF-8; RV_E_LIMIT, RV_E_NOMEM: nothing changed.
+ */
 RV_MUST_CHECK int rv_envelope_init_goals(rv_envelope *env, const char *const *goals, size_t n, rv_err **err);
 /** *more: there is work left (rule 3.7). summary: borrowed object or NULL. */
 RV_MUST_CHECK int rv_envelope_advance_stage(rv_envelope *env, const char *const *satisfied, size_t n,
@@ -257,9 +266,9 @@ int64_t rv_envelope_loops(const rv_envelope *env, enum rv_loop_cause cause, rv_s
 /** iteration + 1; feedback (ptr NULL: none) appended; archive, then clear. */
 RV_MUST_CHECK int rv_envelope_increment_iteration(rv_envelope *env, rv_str feedback, const struct rv_reset_rules *rules,
                                                   rv_err **err);
-RV_MUST_CHECK int rv_envelope_add_feedback(rv_envelope *env, rv_str feedback, rv_err **err);
-json_object *rv_envelope_feedback(const rv_envelope *env);    /* array, borrowed */
-json_object *rv_envelope_prior_plans(const rv_envelope *env); /* array, borrowed */
+RV_MUST_CHECK int rv_envelope_add_feedback(rv_envelope *env, rv_str feedback, rv_err **err); /* RV_E_INVALID */
+json_object *rv_envelope_feedback(const rv_envelope *env);                                   /* array, borrowed */
+json_object *rv_envelope_prior_plans(const rv_envelope *env);                                /* array, borrowed */
 
 /* --- JSON --- */
 /* Where the final response is looked for; NULL members: outputs.integration.final_response. */

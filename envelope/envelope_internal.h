@@ -123,7 +123,7 @@ struct rv_stored_interrupt {
 /* One change of a fork to `state`, replayed by the merge so that two appends do not overwrite each other. */
 struct rv_state_op {
     const struct rv_name *name;
-    enum rv_merge_how how;
+    enum rv_merge_mode how;
     json_object *value; /* owned reference */
 };
 struct rv_envelope {
@@ -196,7 +196,7 @@ json_object *rv_env_list(const rv_envelope *env, enum rv_list_id id);
 RV_MUST_CHECK int rv_env_own_list(rv_envelope *env, enum rv_list_id id, json_object **out, rv_err **err);
 RV_MUST_CHECK int rv_list_copy(json_object *list, json_object **out, rv_err **err); /* shallow */
 /** Rule of `state`: what `old` becomes when value is merged into it; *out is the caller's reference. */
-RV_MUST_CHECK int rv_merged_value(json_object *old, bool has_old, enum rv_merge_how how, json_object *value,
+RV_MUST_CHECK int rv_merged_value(json_object *old, bool has_old, enum rv_merge_mode mode, json_object *value,
                                   json_object **out, rv_err **err);
 
 /* fork.c: the parts of a merge, each one made in the two steps. `env` is the parent of `fork`, or a fork itself. */

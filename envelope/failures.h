@@ -3,6 +3,8 @@
 #ifndef RV_FAILURES_H
 #define RV_FAILURES_H
 
+#include "coreengine/base/err.h"
+
 /* R(X, constant, wire text, meaning, what to do) */
 #define RV_FAILURE_ROWS(R, X)                                                                                          \
     R(X, MODEL_NO_KEY, "model_no_key", "no key for the model's provider is set",                                       \
@@ -65,7 +67,13 @@
     R(X, STAGE_FAILED, "stage_failed", "the stage stated an error, or its work failed in another way", "")             \
     R(X, QUESTION_CANCELLED, "question_cancelled", "the question that the stage waited with was cancelled",            \
       "name an error_next of the stage to go on without an answer")                                                    \
-    R(X, CANCELLED, "cancelled", "the run was cancelled", "")
+    R(X, CANCELLED, "cancelled", "the run was cancelled", "")                                                          \
+    R(X, DISK_FULL, "disk_full", "the disk or its quota is full, or a file would exceed the largest size",             \
+      "make room on the disk, or raise its quota or `ulimit -f`")                                                      \
+    R(X, NO_DESCRIPTORS, "no_descriptors", "the process or the system cannot open more files and sockets",             \
+      "raise `ulimit -n`, or lower the number of runs or workers of the process")                                      \
+    R(X, NO_THREADS, "no_threads", "the system does not start more threads or processes",                              \
+      "raise `ulimit -u` or pids.max of the group of processes, or lower the number of workers")
 
 #define RV_FAILURE_WORD(X, name, text, meaning, remedy) X(name, text, meaning)
 #define RV_FAILURES(X)                                  RV_FAILURE_ROWS(RV_FAILURE_WORD, X)
@@ -74,5 +82,7 @@
 enum rv_failure { RV_FAILURE_NONE = -1, RV_FAILURES(RV_TERM_CONST_FAILURE) RV_N_FAILURE };
 /** What to do about it: one line, or "" where the text of the failure alone can say it; NULL: RV_FAILURE_NONE. */
 const char *rv_failure_remedy(enum rv_failure f);
+/** What the machine had run out of where the chain of an error says so (rv_code_is_scarce()); else RV_FAILURE_NONE. */
+enum rv_failure rv_failure_of_err(const rv_err *err);
 
 #endif

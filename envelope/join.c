@@ -33,7 +33,7 @@ static int object(json_object **obj, rv_err **err)
     return 0;
 }
 
-static enum rv_merge_how how_of(const struct rv_joining *j, const char *key)
+static enum rv_merge_mode how_of(const struct rv_joining *j, const char *key)
 {
     return j->how ? j->how(j->self, key) : RV_MERGE_REPLACE;
 }
@@ -79,7 +79,7 @@ static int gather_outputs(const rv_envelope *fork, struct rv_joining *j, rv_err 
 
     for (size_t i = 0; rc == 0 && i < m->n; i++) {
         const struct rv_entry *e = &m->entries[i];
-        enum rv_merge_how how = e->kind == RV_ENTRY_LIVE ? how_of(j, e->name->text) : RV_MERGE_REPLACE;
+        enum rv_merge_mode how = e->kind == RV_ENTRY_LIVE ? how_of(j, e->name->text) : RV_MERGE_REPLACE;
 
         if (how == RV_MERGE_APPEND)
             rc = gather_item(j, e->name->text, e->value, err);

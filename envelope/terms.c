@@ -176,3 +176,11 @@ const char *rv_failure_remedy(enum rv_failure f)
 
     return (size_t)f < RV_COUNT(remedies) ? remedies[(size_t)f] : NULL;
 }
+
+enum rv_failure rv_failure_of_err(const rv_err *err)
+{
+    return rv_err_is(err, RV_E_DISK)      ? RV_FAILURE_DISK_FULL
+           : rv_err_is(err, RV_E_FILES)   ? RV_FAILURE_NO_DESCRIPTORS
+           : rv_err_is(err, RV_E_THREADS) ? RV_FAILURE_NO_THREADS
+                                          : RV_FAILURE_NONE;
+}

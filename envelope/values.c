@@ -369,19 +369,19 @@ static int united(json_object *old, json_object *value, json_object **out, rv_er
     return 0;
 }
 
-int rv_merged_value(json_object *old, bool has_old, enum rv_merge_how how, json_object *value, json_object **out,
+int rv_merged_value(json_object *old, bool has_old, enum rv_merge_mode mode, json_object *value, json_object **out,
                     rv_err **err)
 {
-    if (how == RV_MERGE_APPEND)
+    if (mode == RV_MERGE_APPEND)
         return appended(old, has_old, value, out, err);
-    if (how == RV_MERGE_DICT && json_object_is_type(old, json_type_object) &&
+    if (mode == RV_MERGE_DICT && json_object_is_type(old, json_type_object) &&
         json_object_is_type(value, json_type_object))
         return united(old, value, out, err);
     *out = json_object_get(value);
     return 0;
 }
 
-int rv_envelope_merge_state(rv_envelope *env, rv_str key, enum rv_merge_how how, json_object *value, rv_err **err)
+int rv_envelope_merge_state(rv_envelope *env, rv_str key, enum rv_merge_mode mode, json_object *value, rv_err **err)
 {
     const struct rv_name *name = NULL;
     const struct rv_entry *old;
@@ -395,13 +395,13 @@ int rv_envelope_merge_state(rv_envelope *env, rv_str key, enum rv_merge_how how,
     if (rc < 0)
         return rc;
     old = rv_env_find(env, RV_MAP_STATE, name);
-    rc = rv_merged_value(old ? old->value : NULL, old != NULL, how, value, &merged, err);
+    rc = rv_merged_value(old ? old->value : NULL, old != NULL, mode, value, &merged, err);
     if (rc < 0)
         return rc;
     rv_map_put_ref(&env->map[RV_MAP_STATE], name, merged);
     json_object_put(merged);
     if (env->parent)
-        env->ops[env->n_ops++] = (struct rv_state_op){name, how, json_object_get(value)};
+        env->ops[env->n_ops++] = (struct rv_state_op){name, mode, json_object_get(value)};
     return 0;
 }
 

@@ -172,9 +172,9 @@ static int source(rv_str text, const char *name, rv_findings *findings, struct r
 #define RV_CHILD_TEXT_WORD(n, t, m) [RV_CHILD_TEXT_##n] = (t),
 static const char *const words[] = {RV_CHILD_TEXTS(RV_CHILD_TEXT_WORD)};
 
-const char *rv_child_text_text(enum rv_child_text how)
+const char *rv_child_text_text(enum rv_child_text child_text)
 {
-    return words[how];
+    return words[child_text];
 }
 
 int rv_child_text_of(rv_str word)

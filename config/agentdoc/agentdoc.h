@@ -36,7 +36,7 @@ struct rv_agentdoc_limits {
       "both are shown, without text that repeats what was shown; those of the asking agent are the answer")
 #define RV_CHILD_TEXT_CONST(n, t, m) RV_CHILD_TEXT_##n,
 enum rv_child_text { RV_CHILD_TEXTS(RV_CHILD_TEXT_CONST) RV_N_CHILD_TEXTS };
-const char *rv_child_text_text(enum rv_child_text how);
+const char *rv_child_text_text(enum rv_child_text child_text);
 int rv_child_text_of(rv_str word); /* RV_UNSET: unknown word */
 
 enum rv_agentdoc_form { RV_AGENTDOC_FLAT, RV_AGENTDOC_NESTED, RV_AGENTDOC_LEGACY };

@@ -219,6 +219,7 @@ struct rv_outside_end {
     const struct rv_visit_shared *bound_of; /* a bound of that run ended it; NULL: none did */
     int64_t llm_calls;                      /* made outside, that count with the visit */
 };
+/** Tell how the work outside ended; end is borrowed for the call, its output taken. The visit goes on. RV_E_NOMEM. */
 RV_MUST_CHECK int rv_visit_outside_end(rv_visit *v, const struct rv_outside_end *end, int64_t now_us,
                                        struct rv_effects *out, rv_err **err);
 /** Model calls were made outside, and the visit is about to be cancelled: they count with it. */

@@ -18,6 +18,14 @@ const char *rv_emit_text(enum rv_emit_kind kind)
     return kind >= 0 && kind < RV_N_EMITS ? emit_texts[kind] : "unknown";
 }
 
+int rv_emit_of(rv_str word)
+{
+    for (int kind = 0; kind < RV_N_EMITS; kind++)
+        if (rv_str_eq(word, rv_str_of(emit_texts[kind])))
+            return kind;
+    return RV_UNSET;
+}
+
 void rv_effect_fini(struct rv_effect *e)
 {
     free(e->owned_name);

@@ -49,7 +49,8 @@ enum rv_effect_kind {
     X(DONE, "done", "the run is over or waits; always last, always once")
 #define RV_EMIT_CONST(n, t, m) RV_EMIT_##n,
 enum rv_emit_kind { RV_EMITS(RV_EMIT_CONST) RV_N_EMITS };
-const char *rv_emit_text(enum rv_emit_kind kind);
+const char *rv_emit_text(enum rv_emit_kind kind); /* static; "unknown" for a value outside the list */
+int rv_emit_of(rv_str word);                      /* enum rv_emit_kind; RV_UNSET: it is not the type of an event */
 
 #define RV_KEY_MAX 160 /* bytes of an idempotency key */
 

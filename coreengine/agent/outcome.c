@@ -229,7 +229,7 @@ int rv_visit_settle(rv_visit *v, struct rv_effects *out, rv_err **err)
     if (!v->knows_outcome && refused_by_outcome(v, &rc, err))
         return rc;
     if (v->agent->output.state_merge != RV_UNSET && !rv_visit_is_element(v)) {
-        rc = rv_envelope_merge_state(v->env, key, (enum rv_merge_how)v->agent->output.state_merge, v->output, err);
+        rc = rv_envelope_merge_state(v->env, key, (enum rv_merge_mode)v->agent->output.state_merge, v->output, err);
         if (rc < 0)
             return rc;
     }

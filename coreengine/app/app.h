@@ -20,6 +20,7 @@ struct rv_app {
     bool keeps_log_level;               /* the log_level of a pipeline does not change the level of log */
     const char *const *capability_dirs; /* folders that are searched for capabilities first */
     size_t n_capability_dirs;
+    struct rv_mcp_lists *mcp;    /* borrowed; lists of MCP servers that are fresh; NULL: servers are always asked */
     rv_plugin_pool *pool;        /* borrowed; opened capabilities that pipelines share; NULL: each opens its own */
     const char *host_program;    /* runs isolated capabilities; NULL: as in struct rv_plugins_opts */
     const char *schema_dir;      /* folder of agent documents; NULL: P8_SCHEMA_DIR of the environment; "": none */
@@ -48,6 +49,8 @@ enum rv_app_store_use {
 };
 /** The store's file, appended. RV_E_NOT_FOUND: the environment does not say where the default place is. */
 RV_MUST_CHECK int rv_app_store_path(const struct rv_app *app, rv_buf *out, rv_err **err);
+/** Open the store of app as `use` says. RV_E_NOT_FOUND: there is none, and it is only made by _MAKE and _FILL (the hint
+ *  says how to name another); RV_E_INVALID: `sync`; what reading the master keys says; else as rv_store_open(). */
 RV_MUST_CHECK int rv_app_store_open(const struct rv_app *app, enum rv_app_store_use use, rv_store **out, rv_err **err);
 /** Open the store for reading. Returns 0 with *out NULL when there is no store yet and app->store names none: lists are
  * empty then. */
@@ -58,15 +61,15 @@ RV_MUST_CHECK int rv_app_find_run(rv_store *store, const struct rv_store_scope *
 
 /* --- pipelines: one with all that belongs to it --- */
 struct rv_app_loaded {
-    rv_findings *findings;
-    rv_findings *missing; /* with a script: capabilities that could not be loaded, as warnings; among findings too */
+    rv_findings *findings; /* owned */
+    rv_findings *missing;  /* with a script: capabilities that could not be loaded, as warnings; among findings too */
     const struct rv_pipeline *pipeline; /* NULL: the file is not a pipeline, and the findings say why */
     struct rv_pipeline *own;            /* the same, unless a bundle owns it */
-    rv_plugins *plugins;
-    rv_mcp_tools *mcp;        /* tools of its MCP servers; NULL: it has no servers */
-    rv_script *script;        /* NULL: none */
-    rv_bundle *bundle;        /* owned; owns pipeline and script; NULL: they were loaded from files */
-    bool plugins_busy;        /* one still runs a call that was given up: its code must stay */
+    rv_plugins *plugins;                /* owned */
+    rv_mcp_tools *mcp;                  /* tools of its MCP servers; NULL: it has no servers */
+    rv_script *script;                  /* NULL: none */
+    rv_bundle *bundle;                  /* owned; owns pipeline and script; NULL: they were loaded from files */
+    bool plugins_busy;                  /* one still runs a call that was given up: its code must stay */
     rv_script **test_scripts; /* with `tests`: one per test of the pipeline, NULL for a test without; else NULL */
     rv_agents *agents;     /* of a pipeline with declared agents: where they are, and those that they ask; else NULL */
     rv_store *agent_store; /* that was opened for them; NULL: the caller's, or none */
@@ -101,15 +104,15 @@ void rv_app_loaded_fini(struct rv_app_loaded *l);
 /** rv_engine_free() that minds calls which ignore their cancellation. e may be NULL. */
 void rv_app_engine_free(struct rv_app_loaded *l, rv_engine *e);
 /** find_agent of struct rv_exec_opts; self is a struct rv_app_loaded that has `agents`. */
-RV_MUST_CHECK int rv_app_find_agent(void *self, const struct rv_context *who, const char *name, rv_buf *text,
+RV_MUST_CHECK int rv_app_find_agent(void *self, const struct rv_context *context, const char *name, rv_buf *text,
                                     rv_err **err);
 bool rv_app_has_agents(const struct rv_pipeline *p); /* are any of its agents declared elsewhere? */
 
 /* --- agents: store, built-in capability, folder --- */
 struct rv_app_sources {
     struct rv_store_scope scope;
-    rv_store *store; /* NULL: none */
-    rv_plugins *plugins;
+    rv_store *store;     /* NULL: none */
+    rv_plugins *plugins; /* owned, as store and agents */
     rv_agents *agents;
 };
 /** A store that is only read may be missing, unless app->store names it. */
@@ -185,7 +188,7 @@ bool rv_app_state_is_runs_own(rv_str key);
 /* --- a run step by step, for fronts that show findings, questions and files --- */
 /* One run. Zero it, fill in what is wanted of the first part, and finish with rv_app_run_fini(). */
 struct rv_app_run {
-    const struct rv_app *app;
+    const struct rv_app *app;     /* borrowed; outlives the run */
     struct rv_app_loaded *loaded; /* what it runs; borrowed */
     int mode;                     /* of a new run: enum rv_run_mode, or RV_UNSET for the pipeline's */
     bool use_mocks;               /* of a new run: the mock handlers of all stages that have one */
@@ -200,12 +203,12 @@ struct rv_app_run {
     const char *run_file;                    /* brought up to date, too, so that an answer counts once; NULL: none */
     enum rv_rules rules;                     /* RV_RULES_NEWEST: of a new run */
     /* filled in */
-    rv_store *store; /* where it is kept; NULL: nowhere. Borrowed where the caller or `loaded` has it open */
-    rv_journal *journal;
+    rv_store *store;     /* where it is kept; NULL: nowhere. Borrowed where the caller or `loaded` has it open */
+    rv_journal *journal; /* owned; NULL: it is not kept */
     char owner[RV_OWNER_MAX];
-    rv_engine *engine;
-    rv_exec *exec;    /* NULL: the run never began */
-    rv_err *save_err; /* why a run file could not be written; NULL: all were */
+    rv_engine *engine; /* owned */
+    rv_exec *exec;     /* NULL: the run never began */
+    rv_err *save_err;  /* why a run file could not be written; NULL: all were */
     struct rv_app_run_state *state;
 };
 /** Tells whether a new run can do its work: stages that neither a mock nor the script answers for, that have no model
@@ -234,7 +237,7 @@ RV_MUST_CHECK int rv_app_take_over(struct rv_app_run *run, rv_err **err);
 /** Have a run that waits take its place in another pipeline, if its state fits: a new run, whose id goes to id; the old
  *  one is ended. word: "new" for the file it came from, or the path of one. next gets what was loaded, with its
  * findings, also on failure; the caller finishes it. RV_E_STATE says why it does not fit. */
-RV_MUST_CHECK int rv_app_migrate(const struct rv_app_run *how, rv_store *store, const char *run, const char *word,
+RV_MUST_CHECK int rv_app_migrate(const struct rv_app_run *opts, rv_store *store, const char *run, const char *word,
                                  const char *script, struct rv_app_loaded *next, char id[RV_ID_MAX], rv_err **err);
 
 /* --- new files, from templates; those that exist are not overwritten: RV_E_EXISTS --- */

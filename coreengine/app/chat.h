@@ -4,7 +4,7 @@
  * earlier messages of the conversation, and its rows are written with its last step. Turns are therefore journaled,
  * replayed, recovered and cancelled as runs are, for the command line as well as for a server.
  *
- * A front opens a struct rv_app_chat, which has all that a chat needs, and enters a session. rv_chat_say() waits for
+ * A front opens a struct rv_app_chat, which has all that a chat needs, and enters a session. rv_chat_send() waits for
  * the end of a turn; rv_chat_begin() does not: the loop goes on, and on_turn tells the end. Used by the engine's
  * thread. */
 #ifndef RV_APP_CHAT_H
@@ -74,7 +74,7 @@ void rv_chat_pipelines_free(rv_chat_pipelines *list); /* after those chats */
 struct rv_chat_opts {
     rv_engine *engine; /* borrowed, as everything below; its store and owner are these */
     rv_store *store;   /* never NULL: what is not to be kept goes to a store in memory */
-    const char *owner;
+    const char *owner; /* of its runs, in the store */
     rv_plugins *plugins;
     rv_agents *agents;
     rv_chat_pipelines *pipelines; /* that other chats have made, too; NULL: this one alone */
@@ -144,8 +144,8 @@ struct rv_chat_turn {
  * another's.
  * attachments: of this message, as in llm.h; NULL: those of the options.
  */
-RV_MUST_CHECK int rv_chat_say(rv_chat *chat, rv_str message, json_object *attachments, struct rv_chat_turn *out,
-                              rv_err **err);
+RV_MUST_CHECK int rv_chat_send(rv_chat *chat, rv_str message, json_object *attachments, struct rv_chat_turn *out,
+                               rv_err **err);
 /** Answer what the last turn waits for; it goes on. */
 RV_MUST_CHECK int rv_chat_answer(rv_chat *chat, const struct rv_response *response, struct rv_chat_turn *out,
                                  rv_err **err);
@@ -162,7 +162,7 @@ void rv_chat_read_on(rv_chat *chat);
 /** End the turn under way: on_turn, or the call that waits, tells it as cancelled, and what was said is kept. Nothing
  * happens when there is none. */
 void rv_chat_cancel(rv_chat *chat);
-/** The run of the session's last turn that waits for an answer, which rv_chat_say() would give up; "": none does. */
+/** The run of the session's last turn that waits for an answer, which rv_chat_send() would give up; "": none does. */
 RV_MUST_CHECK int rv_chat_waiting(rv_chat *chat, char run_id[RV_STORE_MAX_ID + 1], rv_err **err);
 /** A session is deleted, and its runs that are not over are asked to cancel, in one write; how many (may be NULL).
  *  RV_E_NOT_FOUND: no such session in the scope. */
@@ -175,24 +175,27 @@ struct rv_app_chat {
     const char *script;        /* file that answers for models, tools and people; NULL: none */
     const char *const *wanted; /* capabilities beside the built-in one; one that is "": without that, too; borrowed */
     size_t n_wanted;
-    struct uv_loop_s *loop;   /* the caller's, for rv_chat_begin(); NULL: one of its own, for rv_chat_say() */
+    struct uv_loop_s *loop;   /* the caller's, for rv_chat_begin(); NULL: one of its own, for rv_chat_send() */
     struct rv_chat_opts opts; /* model, names, sections, callbacks; what follows and the session are filled in */
     /* filled in */
     struct rv_app_loaded loaded; /* its plugins and its script */
     const char **capabilities;   /* owned; that are open */
     size_t n_capabilities;
-    rv_store *store;
-    rv_agents *agents;
+    rv_store *store;              /* owned */
+    rv_agents *agents;            /* owned */
     rv_chat_pipelines *pipelines; /* owned; of all its chats and seats */
-    rv_engine *engine;
+    rv_engine *engine;            /* owned */
     char owner[RV_OWNER_MAX];
     struct rv_chat_settings settings;
-    rv_chat *chat;                /* rv_chat_say(), rv_chat_answer() */
+    rv_chat *chat;                /* rv_chat_send(), rv_chat_answer() */
     bool store_failed;            /* why it could not be opened */
     struct rv_quotas *quotas;     /* owned; NULL: none */
     struct rv_app_limits *limits; /* of its user; owned; NULL: none */
     struct rv_app_services services;
 };
+/** Open what the first part names, in this order: settings, limits, script, capabilities, store, agents, engine. What
+ * was opened before a failure is closed by rv_app_chat_close(). RV_E_INVALID: a setting, or a file with faults;
+ *  RV_E_NOT_FOUND; what the store says (store_failed). */
 RV_MUST_CHECK int rv_app_chat_open(struct rv_app_chat *c, rv_err **err);
 /** Another chat in place of the one there is: session NULL is a new one, agent as in struct rv_chat_opts. On failure
  *  nothing changed. */

@@ -152,9 +152,9 @@ static int on_step(void *self, const struct rv_record *record, const struct rv_e
 
     (void)record;
     if (ev)
-        rc = rv_app_script_told(&m->script, ev, run, err);
+        rc = rv_app_script_take_event(&m->script, ev, run, err);
     for (size_t i = 0; ev && i < effects->n && rc == 0; i++)
-        rc = rv_app_script_asked(&m->script, &effects->items[i], err);
+        rc = rv_app_script_take_effect(&m->script, &effects->items[i], err);
     return rc;
 }
 
@@ -244,12 +244,12 @@ static int move_over(struct move *m, const char *id, rv_err **err)
     return rc;
 }
 
-int rv_app_migrate(const struct rv_app_run *how, rv_store *store, const char *run, const char *word, const char *script,
-                   struct rv_app_loaded *next, char id[RV_ID_MAX], rv_err **err)
+int rv_app_migrate(const struct rv_app_run *opts, rv_store *store, const char *run, const char *word,
+                   const char *script, struct rv_app_loaded *next, char id[RV_ID_MAX], rv_err **err)
 {
-    struct move m = {.how = how, .store = store, .script_path = script, .next = next};
+    struct move m = {.how = opts, .store = store, .script_path = script, .next = next};
 
-    int rc = rv_app_past_open(store, &how->app->scope, run, &m.past, err);
+    int rc = rv_app_past_open(store, &opts->app->scope, run, &m.past, err);
     if (rc < 0)
         return rc;
     rc = rv_app_script_open(store, &m.past, &m.script, err);

@@ -64,7 +64,7 @@ struct rv_app_dreamt {
 /** Dream, or say what an earlier call has come to: drives the run until it is over. app: its scope names the user. A
  *  run that fails is a success of this call. RV_E_STATE: another process is at it; RV_E_QUOTA; what rv_app_load() and
  *  rv_app_run_keep() say. Thread: blocks the caller. */
-RV_MUST_CHECK int rv_app_dream(const struct rv_app *app, const struct rv_app_dream *what, struct rv_app_dreamt *out,
+RV_MUST_CHECK int rv_app_dream(const struct rv_app *app, const struct rv_app_dream *dream, struct rv_app_dreamt *out,
                                rv_err **err);
 
 /* --- queued --- */
@@ -73,7 +73,7 @@ struct rv_dream_queued {
 };
 /** Add a task for each dreamer of the scope's user; user NULL: of each user who did something in the last days. */
 RV_MUST_CHECK int rv_app_dream_enqueue(rv_store *store, const struct rv_store_scope *scope,
-                                       const struct rv_app_dream *what, int64_t now_us, struct rv_dream_queued *out,
+                                       const struct rv_app_dream *dream, int64_t now_us, struct rv_dream_queued *out,
                                        rv_err **err);
 
 #endif

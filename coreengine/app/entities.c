@@ -50,7 +50,7 @@ static int read_line(struct lines *l, FILE *in, rv_err **err)
     }
     if (ferror(in)) {
         rv_buf_fini(&at->text);
-        return RV_FAIL(err, RV_E_IO, "read line %lld: %s", (long long)at->number, strerror(errno));
+        return RV_FAIL_SYSTEM(err, errno, "read line %lld", (long long)at->number);
     }
     if (!began)
         return 0;

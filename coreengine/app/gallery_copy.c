@@ -194,8 +194,7 @@ static int make_folder(const struct copy *c, struct part *p, rv_err **err)
     if (rc == 0) {
         p->made_folder = mkdir(rv_buf_cstr(&folder), 0777) == 0;
         if (!p->made_folder && errno != EEXIST)
-            rc = RV_FAIL(err, errno == ENOENT ? RV_E_NOT_FOUND : RV_E_IO, "make folder \"%s\": %s",
-                         rv_buf_cstr(&folder), strerror(errno));
+            rc = RV_FAIL_SYSTEM(err, errno, "make folder \"%s\"", rv_buf_cstr(&folder));
     }
     rv_buf_fini(&folder);
     return rc;

@@ -15,7 +15,7 @@
 #define RV_INGEST_MAX_FILES 1000000           /* of one call */
 #define RV_INGEST_SUMMARY   300               /* characters of the moment's summary */
 
-enum rv_ingest_what {
+enum rv_ingest_outcome {
     RV_INGEST_ADDED,
     RV_INGEST_CHANGED,
     RV_INGEST_UNCHANGED,
@@ -26,7 +26,7 @@ struct rv_ingested {
     const char *path; /* as it was found, borrowed for the call */
     const char *name; /* of its row; NULL if it failed */
     const char *id;   /* the same */
-    enum rv_ingest_what what;
+    enum rv_ingest_outcome outcome;
     size_t n_chunks;
     const rv_err *why; /* it failed; borrowed */
 };
@@ -56,9 +56,9 @@ RV_MUST_CHECK int rv_app_ingest(const struct rv_app_ingest *opts, struct rv_inge
  *  as above, and those of the text. */
 RV_MUST_CHECK int rv_app_ingest_text(const struct rv_app_ingest *opts, const char *path, rv_str text, rv_err **err);
 /** Delete a file with its chunks. RV_E_NOT_FOUND, RV_E_DENIED. */
-RV_MUST_CHECK int rv_app_forget_file(rv_store *store, const struct rv_store_scope *scope, const char *id,
+RV_MUST_CHECK int rv_app_delete_file(rv_store *store, const struct rv_store_scope *scope, const char *id,
                                      int64_t now_us, rv_err **err);
 /** "added", "changed", "unchanged", "failed". */
-const char *rv_ingest_word(enum rv_ingest_what what);
+const char *rv_ingest_outcome_text(enum rv_ingest_outcome outcome);
 
 #endif

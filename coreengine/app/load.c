@@ -124,11 +124,11 @@ static int bind_agents(const struct rv_app *app, const struct rv_app_load_opts *
 
 /* --- while the run goes on --- */
 
-int rv_app_find_agent(void *self, const struct rv_context *who, const char *name, rv_buf *text, rv_err **err)
+int rv_app_find_agent(void *self, const struct rv_context *context, const char *name, rv_buf *text, rv_err **err)
 {
     struct rv_app_loaded *l = self;
-    const struct rv_store_scope scope = {.tenant = l->tenant ? l->tenant : who->tenant_id,
-                                         .user = who->user_id ? who->user_id : ""};
+    const struct rv_store_scope scope = {.tenant = l->tenant ? l->tenant : context->tenant_id,
+                                         .user = context->user_id ? context->user_id : ""};
     struct rv_agents_found found;
 
     int rc = rv_agents_find(l->agents, &scope, name, &found, err);

@@ -174,6 +174,5 @@ int rv_app_mcp_logout(const struct rv_app_loaded *l, const char *server, bool *h
     if (rc < 0)
         return rc;
     *had = unlink(rv_buf_cstr(&path)) == 0;
-    return *had || errno == ENOENT ? 0
-                                   : RV_FAIL(err, RV_E_IO, "remove \"%s\": %s", rv_buf_cstr(&path), strerror(errno));
+    return *had || errno == ENOENT ? 0 : RV_FAIL_SYSTEM(err, errno, "remove \"%s\"", rv_buf_cstr(&path));
 }

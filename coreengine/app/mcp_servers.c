@@ -31,6 +31,7 @@ static int open_tools(const struct rv_app *app, struct rv_app_loaded *l, const s
     opts.pipeline = l->pipeline;
     opts.http = rv_app_mcp_http;
     opts.log = app->log;
+    opts.kept = opts.approve.text ? NULL : app->mcp; /* a person looks at what the server says now */
     opts.findings = l->findings;
     int rc = opts.connects ? rv_app_mcp_state(&state, err) : 0;
     opts.state = state.len ? rv_buf_cstr(&state) : NULL;

@@ -33,7 +33,7 @@ struct rv_app_clone {
  *  copied, nor are moments. One transaction. id: room for RV_STORE_MAX_ID + 1 bytes. RV_E_NOT_FOUND; RV_E_EXISTS: the
  *  id is taken; RV_E_DENIED; RV_E_LIMIT: more than 64 MiB of words. */
 RV_MUST_CHECK int rv_app_clone_session(rv_store *store, const struct rv_store_scope *scope,
-                                       const struct rv_app_clone *how, char *id, int64_t *n_messages, rv_err **err);
+                                       const struct rv_app_clone *opts, char *id, int64_t *n_messages, rv_err **err);
 
 struct rv_app_session_search {
     const char *name;  /* part of the name, in any case of ASCII letters; NULL: any */
@@ -72,7 +72,7 @@ struct rv_app_moment_session {
  * is there gets it in its metadata (uploads, resource_keys, latest_moment_id, latest_summary). One transaction, or part
  * of the caller's. *out: the row of the moment, the caller's. session: room for RV_STORE_MAX_ID + 1 bytes. */
 RV_MUST_CHECK int rv_app_moment_session(rv_store *store, const struct rv_store_scope *scope,
-                                        const struct rv_app_moment_session *what, char *session, json_object **out,
+                                        const struct rv_app_moment_session *opts, char *session, json_object **out,
                                         rv_err **err);
 
 struct rv_app_feed {
@@ -83,7 +83,7 @@ struct rv_app_feed {
 };
 /** Days of a user (UTC), newest first: an array with a daily_summary of each day and the day's moments behind it, but
  * no chunks of sessions; the caller's. */
-RV_MUST_CHECK int rv_app_feed(rv_store *store, const struct rv_store_scope *scope, const struct rv_app_feed *what,
+RV_MUST_CHECK int rv_app_feed(rv_store *store, const struct rv_store_scope *scope, const struct rv_app_feed *opts,
                               json_object **out, rv_err **err);
 
 #define RV_NOTIFY_TASK "notify" /* type of tasks that tell users something */
@@ -116,6 +116,6 @@ struct rv_app_summary {
  * the chunk, and of its session if the chunk is its newest moment. RV_E_STATE: the messages changed since;
  * RV_E_NOT_FOUND as above. */
 RV_MUST_CHECK int rv_app_put_summary(rv_store *store, const struct rv_store_scope *scope,
-                                     const struct rv_app_summary *what, rv_str words, rv_err **err);
+                                     const struct rv_app_summary *opts, rv_str words, rv_err **err);
 
 #endif

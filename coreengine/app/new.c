@@ -220,7 +220,7 @@ static int write_capability(const struct words *w, const char *dir, rv_err **err
 
     bool made = mkdir(dir, 0777) == 0;
     if (!made && errno != EEXIST)
-        rc = RV_FAIL(err, errno == ENOENT ? RV_E_NOT_FOUND : RV_E_IO, "make folder \"%s\": %s", dir, strerror(errno));
+        rc = RV_FAIL_SYSTEM(err, errno, "make folder \"%s\"", dir);
     for (; rc == 0 && n < RV_COUNT(capability_files); n++) {
         path_of(w, dir, n, &path);
         rc = rv_buf_check(&path, "path", err);

@@ -35,9 +35,11 @@ struct rv_app_script {
 /** Where it stood when the run began. */
 RV_MUST_CHECK int rv_app_script_open(rv_store *store, const struct rv_app_past *p, struct rv_app_script *out,
                                      rv_err **err);
-RV_MUST_CHECK int rv_app_script_told(struct rv_app_script *s, const struct rv_event *ev, const rv_run *run,
-                                     rv_err **err);
-RV_MUST_CHECK int rv_app_script_asked(struct rv_app_script *s, const struct rv_effect *e, rv_err **err);
+/** An event of the journal that changes the position: an answer that the script gave. RV_E_NOMEM. */
+RV_MUST_CHECK int rv_app_script_take_event(struct rv_app_script *s, const struct rv_event *ev, const rv_run *run,
+                                           rv_err **err);
+/** The same for an effect: a call that the script answers. what rv_script_pass() says. */
+RV_MUST_CHECK int rv_app_script_take_effect(struct rv_app_script *s, const struct rv_effect *e, rv_err **err);
 /** As struct rv_journal_begin has it; yours. */
 RV_MUST_CHECK int rv_app_script_at(const struct rv_app_script *s, json_object **out, rv_err **err);
 void rv_app_script_fini(struct rv_app_script *s);
@@ -112,7 +114,7 @@ struct rv_app_window {
     int64_t from, to;    /* and these */
 };
 struct rv_app_steps {
-    struct rv_app_step *items;
+    struct rv_app_step *items; /* owned */
     size_t n, cap;
     struct rv_app_call *calls; /* in order of asking */
     size_t n_calls, cap_calls;
@@ -157,7 +159,7 @@ struct rv_app_side {
 };
 
 struct rv_app_comparison {
-    rv_store *store;
+    rv_store *store; /* borrowed */
     struct rv_store_scope scope;
     bool exact;
     struct rv_app_side a, b;
@@ -176,9 +178,9 @@ void rv_app_comparison_write(const struct rv_app_comparison *c, rv_jw *w); /* an
 void rv_app_comparison_fini(struct rv_app_comparison *c);
 
 /* --- story.c: what a run did, as lines --- */
-/** Append its input, route, visits, requests to models and their answers, calls of tools, outputs and costs, without ids and
- * moments, so that two runs can be compared line by line. */
-RV_MUST_CHECK int rv_app_story_write(rv_store *store, const struct rv_app_past *p, rv_buf *b, rv_err **err);
+/** Append its input, route, visits, requests to models and their answers, calls of tools, outputs and costs, without
+ * ids and moments, so that two runs can be compared line by line. */
+RV_MUST_CHECK int rv_app_transcript_write(rv_store *store, const struct rv_app_past *p, rv_buf *b, rv_err **err);
 
 /* --- verdict.c: a run again from its journal alone --- */
 struct rv_app_verified {
@@ -192,7 +194,7 @@ RV_MUST_CHECK int rv_app_verify(rv_store *store, const struct rv_app_past *p, in
                                 void (*on_event)(void *self, rv_str line), void *self, struct rv_app_verified *out,
                                 struct rv_replayed *replayed, rv_err **err);
 /** An object: `reeve replay --json`. fault: why it is not identical; NULL: it is. */
-void rv_app_verdict_write(const struct rv_app_past *p, const struct rv_app_verified *v, const rv_err *fault, rv_jw *w);
+void rv_app_verified_write(const struct rv_app_past *p, const struct rv_app_verified *v, const rv_err *fault, rv_jw *w);
 
 /* --- questions.c: which question of a run an answer means --- */
 struct rv_app_question {
@@ -236,9 +238,9 @@ struct rv_app_waiting {
 struct rv_app_runs {
     rv_arena *arena; /* dies with the list */
     rv_index by_id;
-    struct rv_app_listed *items;
+    struct rv_app_listed *items; /* in the arena */
     size_t n, max;
-    struct rv_app_waiting *waiting;
+    struct rv_app_waiting *waiting; /* in the arena */
     size_t n_waiting, max_waiting;
     bool more; /* than the limit */
 };

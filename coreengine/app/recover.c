@@ -42,15 +42,15 @@ int64_t rv_app_next_try_us(int64_t crashes, int64_t last_us)
     return last_us + (wait_us < MAX_BACKOFF_US ? wait_us : MAX_BACKOFF_US);
 }
 
-enum rv_app_verdict rv_app_judge(const struct rv_run_row *row, int64_t now_us, int64_t *patience_us)
+enum rv_app_recovery rv_app_recovery_of(const struct rv_run_row *row, int64_t now_us, int64_t *patience_us)
 {
     if (rv_run_status_is_final(row->status))
-        return RV_APP_IS_OVER;
+        return RV_APP_RECOVERY_ENDED;
     if (row->status == RV_RUN_INTERRUPTED)
-        return RV_APP_IS_WAITS;
+        return RV_APP_RECOVERY_WAITS;
     if (rv_app_owner_of(row, now_us) != RV_APP_OWNER_LIVES)
-        return RV_APP_IS_LEFT;
-    return rv_owner_dies(row->owner, patience_us) ? RV_APP_IS_LEFT : RV_APP_IS_OWNED;
+        return RV_APP_RECOVERY_LEFT;
+    return rv_owner_dies(row->owner, patience_us) ? RV_APP_RECOVERY_LEFT : RV_APP_RECOVERY_OWNED;
 }
 
 static int add(void *self, const struct rv_run_row *row, rv_err **err)
@@ -69,7 +69,7 @@ static int add(void *self, const struct rv_run_row *row, rv_err **err)
     *x = (struct rv_app_unfinished){.id = rv_str_dup(rv_str_of(row->id)),
                                     .owner = row->owner ? rv_str_dup(rv_str_of(row->owner)) : NULL,
                                     .lease_until_us = row->lease_until_us,
-                                    .verdict = rv_app_judge(row, f->now_us, &f->patience_us),
+                                    .verdict = rv_app_recovery_of(row, f->now_us, &f->patience_us),
                                     .status = row->status,
                                     .cancel = row->cancel_requested,
                                     .late = rv_app_owner_of(row, f->now_us) == RV_APP_OWNER_LATE};
@@ -100,11 +100,11 @@ static int judge_waiting(rv_store *store, const struct rv_store_scope *scope, st
 {
     struct rv_app_due d;
 
-    if (x->verdict != RV_APP_IS_WAITS)
+    if (x->verdict != RV_APP_RECOVERY_WAITS)
         return 0;
     int rc = rv_app_find_due(store, scope, x->id, now_us, &d, err);
     if (rc == 0 && d.n > 0)
-        x->verdict = RV_APP_IS_LEFT;
+        x->verdict = RV_APP_RECOVERY_LEFT;
     rv_app_due_fini(&d);
     return rc;
 }
@@ -134,7 +134,7 @@ static int add_due_runs(rv_store *store, const struct rv_store_scope *scope, str
         rc = waits ? add(f, &row, err) : 0;
         rv_run_row_fini(&row);
         if (rc == 0 && waits)
-            f->items[f->n - 1].verdict = RV_APP_IS_LEFT;
+            f->items[f->n - 1].verdict = RV_APP_RECOVERY_LEFT;
     }
     rv_app_due_fini(&d);
     return rc;
@@ -183,11 +183,11 @@ static int find_queued(rv_store *store, const struct rv_store_scope *scope, stru
         const struct rv_task_filter filter = {
             .statuses = RV_TASKS_ALIVE, .type = RV_TASK_OF_RUN, .key = f->items[i].id, .limit = 1};
         bool is_queued = false;
-        if (f->items[i].verdict != RV_APP_IS_LEFT)
+        if (f->items[i].verdict != RV_APP_RECOVERY_LEFT)
             continue;
         rc = rv_store_list_tasks(store, &all, &filter, note_task, &is_queued, err);
         if (is_queued)
-            f->items[i].verdict = RV_APP_IS_QUEUED;
+            f->items[i].verdict = RV_APP_RECOVERY_QUEUED;
     }
     return rc;
 }
@@ -201,7 +201,7 @@ static int find_crashed(rv_store *store, const struct rv_store_scope *scope, boo
     for (size_t i = 0; i < f->n; i++) {
         struct rv_app_unfinished *x = &f->items[i];
         struct rv_run_row row;
-        if (x->verdict != RV_APP_IS_LEFT || rv_store_get_run(store, scope, x->id, &row, NULL) < 0)
+        if (x->verdict != RV_APP_RECOVERY_LEFT || rv_store_get_run(store, scope, x->id, &row, NULL) < 0)
             continue; /* what is wrong with it is said when it is recovered */
         rv_err *cause = NULL;
         int rc = rv_app_crashes(store, scope, &row, f->now_us, &x->crashes, &cause);
@@ -215,7 +215,7 @@ static int find_crashed(rv_store *store, const struct rv_store_scope *scope, boo
         x->apart = !are_named && !x->cancel && x->crashes >= RV_APP_CRASHES;
         x->next_us = rv_app_next_try_us(x->crashes, last_us);
         if (x->apart && last_us <= f->now_us && x->next_us > f->now_us)
-            x->verdict = RV_APP_IS_LATER;
+            x->verdict = RV_APP_RECOVERY_LATER;
     }
     return 0;
 }
@@ -307,7 +307,7 @@ int rv_app_spawn_self(const char *const *words, int *status, int *number, rv_err
     int how = failed ? 0 : wait_for(pid, &signals);
     sigprocmask(SIG_SETMASK, &before, NULL);
     if (failed)
-        return RV_FAIL(err, RV_E_IO, "start a process: %s", strerror(failed));
+        return RV_FAIL_SYSTEM(err, failed, "start a process");
     *number = how >= 0 && WIFSIGNALED(how) ? WTERMSIG(how) : 0;
     *status = how >= 0 && WIFEXITED(how) ? WEXITSTATUS(how) : -1;
     return 0;

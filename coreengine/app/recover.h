@@ -5,21 +5,21 @@
 #include "coreengine/app/app.h"
 
 #define RV_APP_CRASHES 3 /* in a row, from which on a run is recovered last, and in a process of its own */
-enum rv_app_verdict {
-    RV_APP_IS_LEFT, /* its owner is gone, or let its lease end; or one of its questions has expired, and it goes on by
-                     * that
-                     */
-    RV_APP_IS_OVER,
-    RV_APP_IS_WAITS,  /* for an answer */
-    RV_APP_IS_OWNED,  /* by a process that lives */
-    RV_APP_IS_QUEUED, /* for a worker */
-    RV_APP_IS_LATER,  /* it crashed several processes, and is tried again at next_us */
+enum rv_app_recovery {
+    RV_APP_RECOVERY_LEFT, /* its owner is gone, or let its lease end; or one of its questions has expired, and it goes
+                           * on by that
+                           */
+    RV_APP_RECOVERY_ENDED,
+    RV_APP_RECOVERY_WAITS,  /* for an answer */
+    RV_APP_RECOVERY_OWNED,  /* by a process that lives */
+    RV_APP_RECOVERY_QUEUED, /* for a worker */
+    RV_APP_RECOVERY_LATER,  /* it crashed several processes, and is tried again at next_us */
 };
 struct rv_app_unfinished {
     char *id;    /* owned */
     char *owner; /* owned; NULL: none */
     int64_t lease_until_us;
-    enum rv_app_verdict verdict;
+    enum rv_app_recovery verdict;
     enum rv_run_status status;
     bool cancel; /* a cancellation was requested */
     bool late;   /* its owner may live, but let its lease end */
@@ -40,7 +40,7 @@ void rv_app_unfinished_fini(struct rv_app_unfinished_list *f);
 /** How many of the newest 100 unfinished runs were left behind. */
 size_t rv_app_count_left(rv_store *store, const struct rv_store_scope *scope);
 /** patience_us: how long to wait for an owner that is ending; the function subtracts the time it waited. */
-enum rv_app_verdict rv_app_judge(const struct rv_run_row *row, int64_t now_us, int64_t *patience_us);
+enum rv_app_recovery rv_app_recovery_of(const struct rv_run_row *row, int64_t now_us, int64_t *patience_us);
 /** The number of processes that took the run over and ended without making a step. 0 while the owner lives. */
 RV_MUST_CHECK int rv_app_crashes(rv_store *store, const struct rv_store_scope *scope, const struct rv_run_row *row,
                                  int64_t now_us, int64_t *out, rv_err **err);

@@ -105,7 +105,7 @@ static void read_rules(struct rv_key_reader *r, const struct rv_node *node, void
                                            .line = node->items[i]->src.line};
         read_statuses(&inner, &raw.status, &rule->statuses);
         if (!raw.status.is_set)
-            rule->statuses = RV_STATUSES_OVER;
+            rule->statuses = RV_STATUSES_ENDED;
     }
 }
 
@@ -148,7 +148,7 @@ int rv_retention_read(const char *path, rv_findings *findings, rv_retention **ou
     return rc;
 }
 
-rv_retention *rv_retention_of_age(int64_t max_age_us)
+rv_retention *rv_retention_new_of_age(int64_t max_age_us)
 {
     rv_retention *r = calloc(1, sizeof *r);
 
@@ -158,7 +158,7 @@ rv_retention *rv_retention_of_age(int64_t max_age_us)
     }
     r->n = 1;
     r->rules[0] = (struct rv_retention_rule){
-        .pipeline = "", .statuses = RV_STATUSES_OVER, .max_age_us = max_age_us, .max_count = -1};
+        .pipeline = "", .statuses = RV_STATUSES_ENDED, .max_age_us = max_age_us, .max_count = -1};
     return r;
 }
 
@@ -258,9 +258,9 @@ static int doom(struct rv_app_gc *c, const struct rv_run_row *row, const struct 
     }
     if (!rv_has_room(&c->items, &c->cap, c->n + 1, sizeof *c->items))
         return RV_FAIL(err, RV_E_NOMEM, "list what is to be deleted");
-    struct rv_app_doomed *d = &c->items[c->n];
+    struct rv_app_gc_run *d = &c->items[c->n];
     bool is_orphan = !rv_run_status_is_final(row->status) && rv_app_owner_of(row, c->now_us) == RV_APP_OWNER_DEAD;
-    *d = (struct rv_app_doomed){.id = rv_arena_dup(c->arena, rv_str_of(row->id)),
+    *d = (struct rv_app_gc_run){.id = rv_arena_dup(c->arena, rv_str_of(row->id)),
                                 .pipeline = rv_arena_dup(c->arena, rv_str_of(row->pipeline ? row->pipeline : "")),
                                 .status = row->status,
                                 .updated_us = row->updated_us,
@@ -320,7 +320,7 @@ static int list_doomed(struct rv_app_gc *c, rv_err **err)
 }
 
 /* The lease of a process that is gone would hold it yet for a while. */
-static int delete_one(const struct rv_app_gc *c, const struct rv_app_doomed *d, rv_err **err)
+static int delete_one(const struct rv_app_gc *c, const struct rv_app_gc_run *d, rv_err **err)
 {
     const struct rv_store_claim claim = {
         .owner = "gc", .dead = d->dead, .now_us = c->now_us, .until_us = c->now_us + 1};

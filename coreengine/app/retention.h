@@ -14,7 +14,7 @@ struct rv_retention_rule {
 };
 typedef struct rv_retention rv_retention;
 
-#define RV_STATUSES_OVER                                                                                               \
+#define RV_STATUSES_ENDED                                                                                              \
     (1u << RV_RUN_COMPLETED | 1u << RV_RUN_TERMINATED | 1u << RV_RUN_FAILED | 1u << RV_RUN_CANCELLED)
 
 /** Where the rules of this user are, appended; nothing: the environment does not say. */
@@ -22,7 +22,7 @@ RV_MUST_CHECK int rv_retention_path(rv_buf *path, rv_err **err);
 /** Faults become findings; *out may be NULL then. */
 RV_MUST_CHECK int rv_retention_read(const char *path, rv_findings *findings, rv_retention **out, rv_err **err);
 /** One rule for every run that is over. NULL on out of memory. */
-rv_retention *rv_retention_of_age(int64_t max_age_us);
+rv_retention *rv_retention_new_of_age(int64_t max_age_us);
 void rv_retention_free(rv_retention *r);
 void rv_retention_write_schema(rv_jw *w);
 void rv_retention_write_reference(rv_buf *b); /* docs/reference/retention.md */
@@ -36,7 +36,7 @@ struct rv_app_gc_opts {
     int64_t grace_us;    /* unused values that are younger stay: a run may be about to need them */
     bool dry_run;        /* only list what would go */
 };
-struct rv_app_doomed { /* a run; texts in the arena */
+struct rv_app_gc_run { /* a run; texts in the arena */
     const char *id, *pipeline;
     enum rv_run_status status;
     int64_t updated_us;
@@ -48,7 +48,7 @@ struct rv_app_gc {
     const struct rv_app_gc_opts *opts; /* borrowed */
     int64_t now_us;
     rv_arena *arena;             /* owned; dies with the list */
-    struct rv_app_doomed *items; /* owned; in the order of the store: newest first */
+    struct rv_app_gc_run *items; /* owned; in the order of the store: newest first */
     size_t n, cap;
     size_t n_owned; /* that would be deleted, but a process runs them */
     size_t n_deleted;

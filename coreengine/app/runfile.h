@@ -19,6 +19,8 @@ RV_MUST_CHECK int rv_runfile_write(const char *path, const struct rv_runfile *ru
 /** Claim the run for this process until *fd is closed: two answers at once would do things twice. -1: nothing to claim.
  */
 RV_MUST_CHECK int rv_runfile_claim(const char *path, int *fd, rv_err **err);
+/** out owns what it points to: rv_runfile_fini(). RV_E_NOT_FOUND, RV_E_DENIED, RV_E_LIMIT, RV_E_PARSE: the file;
+ *  RV_E_INVALID: not a run file; RV_E_VERSION: of another version, or of newer rules. */
 RV_MUST_CHECK int rv_runfile_read(const char *path, struct rv_runfile *out, rv_err **err);
 void rv_runfile_fini(struct rv_runfile *run);
 

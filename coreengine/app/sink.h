@@ -63,7 +63,7 @@ struct rv_chat_shown rv_chat_sink_piece(struct rv_chat_sink *s, const struct rv_
  *  none. Borrowed until the next call. */
 bool rv_chat_sink_next(struct rv_chat_sink *s, const struct rv_origin **who, struct rv_chat_shown *out);
 /** The turn is over: no more text comes. */
-void rv_chat_sink_over(struct rv_chat_sink *s);
+void rv_chat_sink_end(struct rv_chat_sink *s);
 /** The reply is over; failed: the text of the reply is not kept. */
 void rv_chat_sink_replied(struct rv_chat_sink *s, const struct rv_origin *who, bool failed);
 /** An agent that was asked is done. */

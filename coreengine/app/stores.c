@@ -515,8 +515,7 @@ int rv_runfile_claim(const char *path, int *fd, rv_err **err)
         return 0;
     int f = open(path, O_RDWR | O_CLOEXEC); /* for writing: what is answered is noted there */
     if (f < 0)
-        return RV_FAIL(err, errno == ENOENT ? RV_E_NOT_FOUND : RV_E_IO, "open run file \"%s\": %s", path,
-                       strerror(errno));
+        return RV_FAIL_SYSTEM(err, errno, "open run file \"%s\"", path);
     bool busy = flock(f, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK;
     /* a file that was replaced between open and lock was answered by the one who replaced it */
     if (!busy && fstat(f, &opened) == 0 && (stat(path, &now) < 0 || opened.st_ino != now.st_ino))

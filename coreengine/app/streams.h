@@ -36,9 +36,11 @@ struct rv_app_stream_opts {
     const char *id;    /* of the stream's row; copied */
     const char *owner; /* as the row has it; copied */
     bool no_pieces;    /* pieces are left out: of an answer that is told as a whole */
-    /** On the writer's thread, in order: these lines are in the store (rc 0; part borrowed); or they are not, and
-     * nothing more will be (part NULL). Calls nothing of this header. May be NULL. */
-    void (*on_kept)(void *self, const struct rv_stream_part *part, int rc, const rv_err *err);
+    /** On the writer's thread, in order: these lines are in the store (rc 0; part borrowed, its lines are those of
+     * `lines`, which may be taken with rv_buf_steal()); or they are not, and nothing more will be (part NULL). more:
+     * that of another stream is called at once behind it. Calls nothing of this header. May be NULL. */
+    void (*on_kept)(void *self, const struct rv_stream_part *part, rv_buf *lines, bool more, int rc,
+                    const rv_err *err);
     void *self;
 };
 RV_MUST_CHECK int rv_app_stream_new(rv_app_streams *w, const struct rv_app_stream_opts *opts, rv_app_stream **out,

@@ -15,7 +15,7 @@ enum rv_cassette_use {
     RV_CASSETTES_ALL,  /* all are recorded, also those that are there */
     RV_CASSETTES_NONE, /* none is recorded: a test without one fails */
 };
-struct rv_test_how {
+struct rv_test_opts {
     bool is_live; /* models are asked, and their answers kept as cassettes; the rest of the scripts is played */
     const char *cassettes; /* folder; NULL: `cassettes` beside the pipeline */
     enum rv_cassette_use use;
@@ -98,7 +98,7 @@ void rv_test_changes_free(struct rv_test_changes *c); /* NULL is fine */
 /** Run test i of the pipeline, as often as `how` says. What fails about the test is in the report; an error is a want
  * of memory. coverage may be NULL. */
 RV_MUST_CHECK int rv_test_run(const struct rv_app *app, struct rv_app_loaded *l, size_t i,
-                              const struct rv_test_how *how, rv_coverage *coverage, struct rv_test_report *out,
+                              const struct rv_test_opts *opts, rv_coverage *coverage, struct rv_test_report *out,
                               rv_err **err);
 
 #endif

@@ -58,7 +58,7 @@ struct rv_app_top_rates {
     int64_t n_ended, tokens, cost_micro_usd;
     bool is_partial; /* runs ended of which it is not known what they took */
 };
-struct rv_app_top_look {
+struct rv_app_top_snapshot {
     int64_t now_us;
     const struct rv_app_top_row *rows;
     size_t n, n_running, n_ready, n_waiting;
@@ -74,8 +74,8 @@ RV_MUST_CHECK int rv_app_top_new(rv_store *store, const struct rv_store_scope *s
 void rv_app_top_free(rv_app_top *top); /* NULL is fine */
 /** Look at the store as it is at now_us. *out is borrowed until the next look. A run that cannot be read is a row that
  * says so. RV_E_NOMEM, and what the store says. */
-RV_MUST_CHECK int rv_app_top_look(rv_app_top *top, int64_t now_us, enum rv_app_top_sort sort,
-                                  const struct rv_app_top_look **out, rv_err **err);
-void rv_app_top_write(const struct rv_app_top_look *look, rv_jw *w); /* an object: `reeve top --json` */
+RV_MUST_CHECK int rv_app_top_read(rv_app_top *top, int64_t now_us, enum rv_app_top_sort sort,
+                                  const struct rv_app_top_snapshot **out, rv_err **err);
+void rv_app_top_write(const struct rv_app_top_snapshot *look, rv_jw *w); /* an object: `reeve top --json` */
 
 #endif

@@ -31,6 +31,7 @@ RV_MUST_CHECK int rv_needs_add_capability(struct rv_needs *needs, const char *na
 bool rv_needs_met(const struct rv_needs *offers, const char *need);
 /** An array of texts as JSON, and back: what a worker tells the store. */
 void rv_needs_write(const struct rv_needs *needs, rv_jw *w);
+/** out owns its texts: rv_needs_fini(). RV_E_PARSE, RV_E_INVALID: not such an array; RV_E_LIMIT, RV_E_NOMEM. */
 RV_MUST_CHECK int rv_needs_read(rv_str json, struct rv_needs *out, rv_err **err);
 /** What the run of a loaded pipeline needs: the capabilities that are loaded, with their versions. */
 RV_MUST_CHECK int rv_needs_of_loaded(const struct rv_app_loaded *l, struct rv_needs *out, rv_err **err);
@@ -56,7 +57,7 @@ struct rv_app_submitted {
 };
 /** Keep a new run and enqueue it, in one transaction, after rv_app_run_open(): no process owns it until a worker takes
  * it. Errors as of rv_app_run_keep() and rv_store_enqueue(). */
-RV_MUST_CHECK int rv_app_submit(struct rv_app_run *run, const rv_envelope *env, const struct rv_app_submit *how,
+RV_MUST_CHECK int rv_app_submit(struct rv_app_run *run, const rv_envelope *env, const struct rv_app_submit *opts,
                                 struct rv_app_submitted *out, rv_err **err);
 /** Have a worker go on with a run of the store. answer NULL: it was left behind, forked, or one of its questions has
  *  expired; else the answer to the question that it names: rv_app_find_question() says which. *is_new (may be NULL):
@@ -77,6 +78,8 @@ struct rv_app_queued {
     struct rv_needs needs, unmet; /* unmet: what no living worker offers */
     rv_buf error;                 /* why its last attempt failed; empty: it did not */
 };
+/** The task of that run, with its place in the queue; out->is_queued is false when it has none. Finish out on success.
+ *  RV_E_NOMEM, what the store says. */
 RV_MUST_CHECK int rv_app_queued_read(rv_store *store, const struct rv_run_row *run, struct rv_app_queued *out,
                                      rv_err **err);
 void rv_app_queued_fini(struct rv_app_queued *q);

@@ -37,9 +37,11 @@ char *rv_str_dup(rv_str s)
     return copy;
 }
 
+#define FIRST_ROOM 384 /* bytes: many lists of large elements have one */
+
 bool rv_has_room(void *array, size_t *cap, size_t n, size_t size)
 {
-    size_t to = *cap ? *cap : 8;
+    size_t to = *cap ? *cap : size > FIRST_ROOM / 8 ? 2 : 8;
     void *old, *grown;
 
     if (n <= *cap)

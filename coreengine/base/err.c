@@ -1,6 +1,7 @@
 /* Error chains: making, wrapping, reading, printing.
  *
  * One block per link holds the link, its text and its file name, so that a link is made wholly or not at all. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,51 @@ const char *rv_code_text(int code)
     if (code > -1 || code < -(int)RV_COUNT(code_texts))
         code = RV_E_INTERNAL;
     return code_texts[-1 - code];
+}
+
+bool rv_code_is_scarce(int code)
+{
+    return code == RV_E_DISK || code == RV_E_FILES || code == RV_E_THREADS;
+}
+
+/* --- Refusals of the system --- */
+
+static const struct {
+    int number, code;
+} system_codes[] = {
+    {ENOMEM, RV_E_NOMEM},  {ENOSPC, RV_E_DISK},  {EDQUOT, RV_E_DISK},      {EFBIG, RV_E_DISK},
+    {EMFILE, RV_E_FILES},  {ENFILE, RV_E_FILES}, {EAGAIN, RV_E_THREADS},   {EACCES, RV_E_DENIED},
+    {EPERM, RV_E_DENIED},  {EROFS, RV_E_DENIED}, {ENOENT, RV_E_NOT_FOUND}, {ENOTDIR, RV_E_NOT_FOUND},
+    {EEXIST, RV_E_EXISTS},
+};
+
+int rv_code_of_system(int number)
+{
+    number = number < 0 ? -number : number;
+    for (size_t i = 0; i < RV_COUNT(system_codes); i++)
+        if (system_codes[i].number == number)
+            return system_codes[i].code;
+    return RV_E_IO;
+}
+
+static const char *system_hint(int number)
+{
+    switch (number) {
+    case EFBIG:
+        return "raise the largest size of a file, `ulimit -f`; what was written before is not lost";
+    case ENOSPC:
+        return "make room on the disk; what was written before is not lost";
+    case EDQUOT:
+        return "make room on the disk or raise its quota; what was written before is not lost";
+    case EMFILE:
+        return "raise `ulimit -n`, the largest number of open files of a process";
+    case ENFILE:
+        return "raise fs.file-max, the largest number of open files of the system";
+    case EAGAIN:
+        return "raise `ulimit -u` or pids.max of its group of processes, or give it more memory for stacks";
+    default:
+        return NULL;
+    }
 }
 
 /* Format into out (RV_ERR_MAX_TEXT + 1 bytes). Quoted user bytes may be anything: the result is valid UTF-8. */
@@ -104,6 +150,22 @@ int rv_err_wrap_at(rv_err **err, int code, const char *c_file, int c_line, const
     code = push_link(err, code, c_file, c_line, src, fmt, ap);
     va_end(ap);
     return code;
+}
+
+int rv_err_system_at(rv_err **err, int number, const char *c_file, int c_line, const char *fmt, ...)
+{
+    char text[RV_ERR_MAX_TEXT + 1], reason[128];
+    va_list ap;
+
+    number = number < 0 ? -number : number;
+    va_start(ap, fmt);
+    format_text(text, fmt, ap);
+    va_end(ap);
+    int rc = rv_err_new_at(err, rv_code_of_system(number), c_file, c_line, NULL, "%s: %s", text,
+                           strerror_r(number, reason, sizeof reason));
+    if (system_hint(number))
+        rv_err_hint(err, "%s", system_hint(number));
+    return rc;
 }
 
 void rv_err_hint(rv_err **err, const char *fmt, ...)

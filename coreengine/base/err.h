@@ -30,7 +30,10 @@
     X(VERSION, "version_mismatch", "the other side is too old or too new")                                             \
     X(INTERNAL, "internal_error", "a fault of the engine itself")                                                      \
     X(QUOTA, "quota_exceeded", "a quota or a rate of a user or a tenant does not allow it now")                        \
-    X(UNAVAILABLE, "unavailable", "a store cannot be opened now")
+    X(UNAVAILABLE, "unavailable", "a store cannot be opened now")                                                      \
+    X(DISK, "disk_full", "the disk or its quota is full, or a file would exceed the largest size")                     \
+    X(FILES, "no_descriptors", "the process or the system cannot open more files and sockets")                         \
+    X(THREADS, "no_threads", "the system does not start more threads or processes")
 
 enum rv_code_ordinal {
 #define X(name, text, meaning) RV_CODE_##name,
@@ -47,6 +50,15 @@ enum rv_code {
 
 /** Wire text of a code ("not_found"); "ok" for 0, "internal_error" for anything unknown. Static. */
 const char *rv_code_text(int code);
+
+/** The machine has run out of something that a person can give it and that may come back by itself: RV_E_DISK,
+ * RV_E_FILES, RV_E_THREADS. Not RV_E_NOMEM, after which a process cannot rely on anything. */
+bool rv_code_is_scarce(int code);
+
+/** What a refusal of the system means to a caller. `number` is an errno, or a negative one as libuv returns it.
+ * RV_E_NOMEM, RV_E_DISK, RV_E_FILES, RV_E_THREADS (EAGAIN: only of calls that start a thread or a process),
+ * RV_E_DENIED, RV_E_NOT_FOUND, RV_E_EXISTS; RV_E_IO for all others. */
+int rv_code_of_system(int number);
 
 /* A place in a file. `file` is borrowed here and copied into errors; line and col count from 1, 0 means unknown. */
 struct rv_src {
@@ -72,12 +84,17 @@ typedef struct rv_err rv_err;
 /* Add a link above *err; the code stays. Works on *err == NULL too (then it starts the chain). */
 #define RV_WRAP(err, code, ...)         rv_err_wrap_at((err), (code), __FILE__, __LINE__, NULL, __VA_ARGS__)
 #define RV_WRAP_AT(err, src, code, ...) rv_err_wrap_at((err), (code), __FILE__, __LINE__, (src), __VA_ARGS__)
+/* A refusal of the system (errno, or a negative one): rv_code_of_system() is the code, strerror() the end of the text,
+ * and for what the machine has run out of there is a hint. */
+#define RV_FAIL_SYSTEM(err, number, ...) rv_err_system_at((err), (number), __FILE__, __LINE__, __VA_ARGS__)
 
 /* Behind the macros. *err must be NULL for _new_at; src is borrowed for the call. Both return code. */
 int rv_err_new_at(rv_err **err, int code, const char *c_file, int c_line, const struct rv_src *src, const char *fmt,
                   ...) RV_PRINTF(6, 7);
 int rv_err_wrap_at(rv_err **err, int code, const char *c_file, int c_line, const struct rv_src *src, const char *fmt,
                    ...) RV_PRINTF(6, 7);
+
+int rv_err_system_at(rv_err **err, int number, const char *c_file, int c_line, const char *fmt, ...) RV_PRINTF(5, 6);
 
 /** Attach "what to do about it" to the topmost link; replaces an earlier hint. No-op when err or *err is NULL. */
 void rv_err_hint(rv_err **err, const char *fmt, ...) RV_PRINTF(2, 3);

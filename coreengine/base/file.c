@@ -20,13 +20,11 @@
 
 static int fail_errno(rv_err **err, const char *verb, const char *path, int number)
 {
-    int code = number == ENOENT || number == ENOTDIR ? RV_E_NOT_FOUND
-               : number == ENOMEM                    ? RV_E_NOMEM
-               : number == EISDIR                    ? RV_E_INVALID
-                                                     : RV_E_IO;
     char text[128];
 
-    return RV_FAIL(err, code, "cannot %s \"%s\": %s", verb, path, strerror_r(number, text, sizeof text));
+    if (number == EISDIR)
+        return RV_FAIL(err, RV_E_INVALID, "cannot %s \"%s\": %s", verb, path, strerror_r(number, text, sizeof text));
+    return RV_FAIL_SYSTEM(err, number, "cannot %s \"%s\"", verb, path);
 }
 
 /* --- what could have been meant --- */
@@ -310,7 +308,6 @@ int rv_file_rewrite(const char *path, rv_str bytes, rv_err **err)
 int rv_file_write_new(const char *path, rv_str bytes, rv_err **err)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666), number = fd < 0 ? errno : 0;
-    char text[128];
 
     if (fd >= 0) {
         number = write_all(fd, bytes);
@@ -321,11 +318,7 @@ int rv_file_write_new(const char *path, rv_str bytes, rv_err **err)
     }
     if (!number)
         return 0;
-    int rc = RV_FAIL(err,
-                     number == EEXIST   ? RV_E_EXISTS
-                     : number == ENOENT ? RV_E_NOT_FOUND
-                                        : RV_E_IO,
-                     "write \"%s\": %s", path, strerror_r(number, text, sizeof text));
+    int rc = RV_FAIL_SYSTEM(err, number, "write \"%s\"", path);
     if (rc == RV_E_EXISTS)
         rv_err_hint(err, "existing files are not overwritten: choose another name or move the file");
     return rc;
@@ -333,13 +326,13 @@ int rv_file_write_new(const char *path, rv_str bytes, rv_err **err)
 
 int rv_file_make_folders(const char *path, rv_err **err)
 {
-    char *copy = rv_str_dup(rv_str_of(path)), text[128];
+    char *copy = rv_str_dup(rv_str_of(path));
     int rc = copy ? 0 : RV_FAIL(err, RV_E_NOMEM, "make a folder");
 
     for (char *slash = copy ? strchr(copy + 1, '/') : NULL; slash && rc == 0; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         if (mkdir(copy, FOLDER_MODE) < 0 && errno != EEXIST)
-            rc = RV_FAIL(err, RV_E_IO, "make the folder \"%s\": %s", copy, strerror_r(errno, text, sizeof text));
+            rc = RV_FAIL_SYSTEM(err, errno, "make the folder \"%s\"", copy);
         *slash = '/';
     }
     free(copy);

@@ -30,6 +30,8 @@ void rv_sse_free(rv_sse *s);
 typedef int (*rv_ndjson_fn)(void *self, rv_str line, rv_err **err); /* without its end; never blank */
 typedef struct rv_ndjson rv_ndjson;
 rv_ndjson *rv_ndjson_new(size_t max_line, rv_ndjson_fn on_line, void *self);
+/** Bytes, cut anywhere; each line that ends in them is passed on. RV_E_LIMIT: a line is longer than max_line;
+ * RV_E_NOMEM; what on_line returned. */
 RV_MUST_CHECK int rv_ndjson_read(rv_ndjson *n, rv_str bytes, rv_err **err);
 RV_MUST_CHECK int rv_ndjson_end(rv_ndjson *n, rv_err **err); /* hands over a last line without an end */
 void rv_ndjson_free(rv_ndjson *n);

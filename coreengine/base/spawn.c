@@ -5,7 +5,7 @@
 
 extern char **environ;
 
-int rv_spawn(const struct rv_spawn *how, pid_t *pid)
+int rv_spawn(const struct rv_spawn *opts, pid_t *pid)
 {
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attr;
@@ -15,9 +15,9 @@ int rv_spawn(const struct rv_spawn *how, pid_t *pid)
         return rc;
     rc = posix_spawnattr_init(&attr);
     if (rc == 0) {
-        if ((rc = how->plan(how->self, &files)) == 0 && (rc = posix_spawnattr_setsigmask(&attr, how->mask)) == 0 &&
+        if ((rc = opts->plan(opts->self, &files)) == 0 && (rc = posix_spawnattr_setsigmask(&attr, opts->mask)) == 0 &&
             (rc = posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK)) == 0)
-            rc = posix_spawn(pid, how->program, &files, &attr, how->argv, environ);
+            rc = posix_spawn(pid, opts->program, &files, &attr, opts->argv, environ);
         posix_spawnattr_destroy(&attr);
     }
     posix_spawn_file_actions_destroy(&files);

@@ -19,6 +19,6 @@ struct rv_spawn {
 };
 
 /** The child has the environment of this process. Returns 0 or an errno, as posix_spawn() does. */
-RV_MUST_CHECK int rv_spawn(const struct rv_spawn *how, pid_t *pid);
+RV_MUST_CHECK int rv_spawn(const struct rv_spawn *opts, pid_t *pid);
 
 #endif

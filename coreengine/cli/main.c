@@ -110,8 +110,10 @@ static int open_store(struct rv_cli *cli, rv_err **err)
 
 static int run_checked(struct rv_cli *cli, rv_err **err)
 {
+    struct rv_mcp_lists lists = RV_MCP_LISTS_INIT;
     const char *dirs[RV_CLI_MAX_ARGS];
 
+    cli->app.mcp = &lists;
     cli->app.capability_dirs = dirs;
     int rc = rv_cli_values(cli, "capability-path", dirs, RV_COUNT(dirs), &cli->app.n_capability_dirs, err);
     if (rc == 0)
@@ -125,6 +127,7 @@ static int run_checked(struct rv_cli *cli, rv_err **err)
     if (rc == 0)
         rc = cli->verb->run(cli, err);
     rv_store_close(cli->store);
+    rv_mcp_lists_fini(&lists);
     return rc;
 }
 

@@ -31,7 +31,8 @@ static void overview(bool color, rv_buf *b)
         "  reeve graph hello.yaml                           # see it\n"
         "  reeve test hello.yaml                            # run the tests it carries\n\n"
         "`reeve VERB --help` shows the help of a verb. Exit status: 0 completed, 1 failed, 2 usage or configuration,\n"
-        "3 waits for an answer, 4 stopped by a bound or policy, 130 cancelled.\n");
+        "3 waits for an answer, 4 stopped by a bound or policy, 5 no disk, descriptors, threads or\n"
+        "memory left, 130 cancelled.\n");
 }
 
 static void option_line(const struct rv_cli_option *o, rv_buf *b)
@@ -231,7 +232,8 @@ void rv_cli_write_man(const struct rv_cli_verb *verb, rv_buf *b)
         man_overview(b);
     rv_buf_puts(b,
                 ".SH EXIT STATUS\n0 completed, 1 failed, 2 usage or configuration error, 3 interrupted (waits for an "
-                "answer),\n4 terminated by a bound, budget or policy, 130 cancelled\n");
+                "answer),\n4 terminated by a bound, budget or policy, 5 no room on the disk, no descriptors, threads "
+                "or\nmemory left, 130 cancelled\n");
     man_environment(b);
 }
 

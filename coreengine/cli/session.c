@@ -171,8 +171,7 @@ static int close_payloads(struct watch *w, const char *path, rv_err **err)
 {
     if (w->payloads && w->payloads != stderr && fclose(w->payloads) != 0 && !w->payload_errno)
         w->payload_errno = errno;
-    return w->payload_errno ? RV_FAIL(err, RV_E_IO, "write payloads to \"%s\": %s", path, strerror(w->payload_errno))
-                            : 0;
+    return w->payload_errno ? RV_FAIL_SYSTEM(err, w->payload_errno, "write payloads to \"%s\"", path) : 0;
 }
 
 static int open_watch(const struct rv_cli *cli, struct rv_app_run *run, struct watch *w, rv_err **err)

@@ -129,10 +129,10 @@ int rv_history_opts_read(json_object *json, struct rv_history_opts *out, rv_err 
     return 0;
 }
 
-void rv_history_compact(struct rv_history_opts *o, enum rv_compaction how)
+void rv_history_compact(struct rv_history_opts *o, enum rv_compaction compaction)
 {
-    o->compress = how == RV_COMPACTION_SHORTEN;
-    o->compacts = how == RV_COMPACTION_MOMENTS;
+    o->compress = compaction == RV_COMPACTION_SHORTEN;
+    o->compacts = compaction == RV_COMPACTION_MOMENTS;
 }
 
 int rv_history_opts_check(const struct rv_history_opts *o, rv_err **err)

@@ -154,7 +154,7 @@ struct rv_history_opts {
                               .compress = true,                                                                        \
                               .compress_keep = RV_COMPRESS_KEEP,                                                       \
                               .names_keys = true})
-void rv_history_compact(struct rv_history_opts *o, enum rv_compaction how);
+void rv_history_compact(struct rv_history_opts *o, enum rv_compaction compaction);
 /** Tells whether the written form of the options could be read back. */
 RV_MUST_CHECK int rv_history_opts_check(const struct rv_history_opts *o, rv_err **err);
 void rv_history_opts_write(const struct rv_history_opts *o, rv_jw *w); /* an object */
@@ -162,6 +162,7 @@ RV_MUST_CHECK int rv_history_opts_read(json_object *json, struct rv_history_opts
 
 /* Takes rows from the newest to the oldest, so that the reader can stop early. */
 typedef struct rv_history rv_history;
+/** Both are copied. RV_E_INVALID: the policy, or an id that is not UTF-8; RV_E_NOMEM. */
 RV_MUST_CHECK int rv_history_new(const char *session, const struct rv_history_opts *opts, rv_history **out,
                                  rv_err **err);
 void rv_history_free(rv_history *h);

@@ -379,8 +379,8 @@ static void tell_over(rv_engine *e)
             x->is_untold = false;
             e->n_untold--;
             tell_questions(x);
-            if (x->over && !x->is_untold && x->opts.observer.on_over)
-                x->opts.observer.on_over(x->opts.observer.self, x, x->rc, x->err);
+            if (x->over && !x->is_untold && x->opts.observer.on_ended)
+                x->opts.observer.on_ended(x->opts.observer.self, x, x->rc, x->err);
             next = e->execs; /* the list may be another one now */
         }
         x = next;

@@ -43,6 +43,10 @@ struct rv_engine_opts {
     bool traces;                /* spans of its runs go to a collector: requests of calls name them */
     struct rv_provider_env env; /* where providers find keys and addresses; zeroed: the process's environment */
 };
+/** opts is copied, what it points to is borrowed and outlives the engine. On a given loop with a store it starts the
+ *  store thread.
+ *  @return RV_E_INVALID (a loop and simulated time), RV_E_STATE (another engine of the process handles the signals),
+ *  RV_E_THREADS, RV_E_FILES, RV_E_NOMEM, what opening the store again says */
 RV_MUST_CHECK int rv_engine_new(const struct rv_engine_opts *opts, rv_engine **out, rv_err **err);
 /** Ends what runs. Does not wait for calls that ignore their cancellation (their memory is then left to the process, or
  *  freed when they come back after all). Waits for the store thread to commit the steps that it has. Runs may be freed
@@ -59,7 +63,7 @@ bool rv_engine_is_settled(const rv_engine *e);
 /** Ask every run to end, as rv_exec_cancel(). Any thread. */
 void rv_engine_cancel_all(rv_engine *e);
 /** Look now for runs that another process asked to cancel, and not with the next of the looks every 250 ms. */
-void rv_engine_look_for_cancels(rv_engine *e);
+void rv_engine_check_cancels(rv_engine *e);
 /** Forget all requests to cancel that were made until now; call it before new work begins. */
 void rv_engine_forget_cancel(rv_engine *e);
 int64_t rv_engine_now_us(const rv_engine *e); /* real or simulated */
@@ -88,7 +92,7 @@ struct rv_observer {
     void (*on_question)(void *self, rv_exec *x, const struct rv_pending *q);
     /** The run is over, or waits for an answer that on_question did not give; rc and err (borrowed) as rv_engine_wait()
      * reports them. May free the run, answer it and start others. */
-    void (*on_over)(void *self, rv_exec *x, int rc, const rv_err *err);
+    void (*on_ended)(void *self, rv_exec *x, int rc, const rv_err *err);
     void *self;
 };
 
@@ -127,7 +131,7 @@ struct rv_exec_opts {
     const struct rv_conversation *conversation; /* NULL: none; of a run that goes on: its journal's */
     /** The document of an agent that another one asks, appended to text; may be NULL: none can be asked. Errors become
      * the answer of the call. */
-    int (*find_agent)(void *self, const struct rv_context *who, const char *name, rv_buf *text, rv_err **err);
+    int (*find_agent)(void *self, const struct rv_context *context, const char *name, rv_buf *text, rv_err **err);
     void *find_self;
     const struct rv_exec_quotas *quotas;     /* NULL: none */
     const struct rv_exec_services *services; /* NULL: capabilities are answered what the engine knows by itself */
@@ -181,13 +185,14 @@ RV_MUST_CHECK int rv_engine_continue_cancel(rv_engine *e, const struct rv_exec_o
                                             const struct rv_store_scope *scope, rv_exec **out, rv_err **err);
 /** rv_journal_open() and one of these two, for a run that has its own journal (opts->journal is NULL): on a given loop
  * the store thread takes the run over, and this call does not wait. Until then a cancellation, and an answer if none is
- * given here, wait too. What keeps the run from going on comes with on_over. */
+ * given here, wait too. What keeps the run from going on comes with on_ended. */
 RV_MUST_CHECK int rv_engine_open(rv_engine *e, const struct rv_exec_opts *opts, const struct rv_store_scope *scope,
                                  const char *run, const struct rv_response *response, bool cancels, rv_exec **out,
                                  rv_err **err);
 /** Run the loop until that run is over (or waits for an answer): the helper of programs that have nothing else to do.
- * Not from a callback. RV_E_NOMEM, RV_E_INTERNAL; RV_E_INVALID, RV_E_TIMEOUT for an answer of the script that does not
- * fit its interrupt (the run is then over, as interrupted). */
+ * Not from a callback. RV_E_NOMEM; RV_E_FILES: no loop of its own; RV_E_INTERNAL: the run waits for nothing;
+ * RV_E_INVALID, RV_E_TIMEOUT for an answer of the script that does not fit its interrupt (the run is then over, as
+ * interrupted). */
 RV_MUST_CHECK int rv_engine_wait(rv_engine *e, rv_exec *x, rv_err **err);
 /** Answer a question of a run. When the run waits (its status is interrupted), it continues in this engine; with a
  * journal that needs opts.holds, otherwise open its journal again and call rv_engine_continue(). While other branches
@@ -201,7 +206,7 @@ void rv_exec_read_on(rv_exec *x); /* streams that on_delta held go on */
 void rv_exec_cancel(rv_exec *x);  /* asks; rv_engine_wait then ends soon */
 /** Bring a run with a journal to a point where another process can go on with it. Calls under way may end; of those
  * that the run asks for from now on, only what must not be repeated is made here. When nothing is under way, the run is
- * over in this engine: on_over comes with rc 0, and rv_exec_is_handed_over(). Free the run then, which gives up its
+ * over in this engine: on_ended comes with rc 0, and rv_exec_is_handed_over(). Free the run then, which gives up its
  * lease. A run that ends or pauses before that does so as always. */
 void rv_exec_hand_over(rv_exec *x);
 bool rv_exec_is_handed_over(const rv_exec *x);
@@ -216,9 +221,9 @@ bool rv_exec_is_unrepeatable(const rv_exec *x);
  */
 void rv_exec_tell_end(rv_exec *x, const rv_err *err);
 /** That event, `error` or `done`, of a run that never began. env NULL: it has no state yet. */
-void rv_broken_end_write(enum rv_emit_kind kind, const rv_envelope *env, int64_t now_us, const rv_err *why,
+void rv_unkept_end_write(enum rv_emit_kind kind, const rv_envelope *env, int64_t now_us, const rv_err *why,
                          rv_buf *line);
-bool rv_exec_is_over(const rv_exec *x);
+bool rv_exec_has_ended(const rv_exec *x);
 int64_t rv_exec_last_seq(const rv_exec *x); /* number of its last event so far; 0: none */
 enum rv_run_status rv_exec_status(const rv_exec *x);
 const rv_envelope *

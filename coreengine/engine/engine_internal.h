@@ -11,7 +11,7 @@
 /* --- workers.c: a bounded pool of threads --- */
 struct pool;
 /** The engine's workers, as sources use them; made when the first call needs them. Work that never blocks runs on the
- * loop. begin: RV_E_LIMIT when too many calls are stuck, RV_E_INTERNAL when no thread can be made. */
+ * loop. begin: RV_E_LIMIT when too many calls are stuck, RV_E_THREADS when the system starts none. */
 struct rv_tool_workers rv_engine_pool(rv_engine *e);
 /** The on_emit of a provider's call: passes the piece to the loop. */
 int rv_pool_take_piece(void *work, rv_str json);
@@ -40,7 +40,7 @@ struct rv_engine {
     bool (*turn)(rv_engine *e);               /* lets the next thing happen; false: nothing is due */
     int64_t (*due_in_us)(const rv_engine *e); /* until something is; RV_NEVER: nothing will be by itself */
     rv_gate *gate;                            /* of model calls, for perform.c: see quota_internal.h */
-    rv_exec *execs;
+    rv_exec *execs;                           /* those of this engine; their callers own them */
     uint64_t n_started;
     struct due_queue due;
     _Atomic(struct pool *) pool;       /* NULL until a capability is called; atomic for rv_engine_cancel_all() */
@@ -52,23 +52,23 @@ struct rv_engine {
     struct own_journal *given_up;      /* without a run */
     void (*close)(rv_engine *e);       /* rv_engine_close() was called: for the loop, once nothing is left */
     void (*on_closed)(void *self);
-    void *closed_self;
+    void *closed_self;               /* for on_closed */
     struct lease_write *lease_write; /* under way; NULL: none; see keep.c */
     struct settlement *settlements;  /* that the store thread has; see quota.c */
     size_t n_live;                   /* runs that are not over */
-    size_t n_untold;                 /* runs that are over, and on_over has not been told */
+    size_t n_untold;                 /* runs that are over, and on_ended has not been told */
     size_t n_asking;                 /* runs with is_asking */
     size_t n_held;                   /* runs with is_held */
     unsigned n_turns;
-    struct tool_record *tools;
+    struct tool_record *tools; /* owned; health of tools by name */
     size_t n_tools, cap_tools;
     rv_index tool_index;
-    int64_t blocked_until_us;                     /* later than that no breaker is open */
-    rv_http *http;                                /* NULL until something is asked over HTTP */
-    struct services *services;                    /* NULL until a capability asks for one */
-    void (*withdraw)(rv_engine *e, uint64_t ask); /* with services: the answer is not wanted; for workers.c */
-    rv_providers *providers;                      /* NULL until a model is asked over HTTP */
-    int64_t renew_at_us, look_at_us; /* when leases are renewed, and cancellations looked for; see keep.c */
+    int64_t blocked_until_us;                            /* later than that no breaker is open */
+    rv_http *http;                                       /* NULL until something is asked over HTTP */
+    struct services *services;                           /* NULL until a capability asks for one */
+    void (*withdraw)(rv_engine *e, uint64_t ask);        /* with services: the answer is not wanted; for workers.c */
+    rv_providers *providers;                             /* NULL until a model is asked over HTTP */
+    int64_t renew_at_us, look_at_us, ends_us, walked_us; /* of leases and cancellations: see keep.c */
 };
 
 struct kept_replies; /* scripted.c */
@@ -78,7 +78,7 @@ struct settlement;   /* quota.c */
 struct own_journal {
     struct own_journal *next; /* of those without a run, which the store thread has */
     struct write write;
-    rv_engine *engine;
+    rv_engine *engine;         /* outlives it */
     rv_exec *x;                /* NULL: freed before it was open */
     rv_journal *journal;       /* NULL: not open yet */
     char *run, *tenant, *user; /* to open it with; tenant and user may be NULL */
@@ -89,9 +89,9 @@ struct own_journal {
 /* Agents that are asked, as a source of one tool: ask.c. */
 struct ask_tools {
     struct rv_tool_source source;
-    int (*find_agent)(void *self, const struct rv_context *who, const char *name, rv_buf *text, rv_err **err);
-    void *find_self;
-    rv_log *log; /* borrowed */
+    int (*find_agent)(void *self, const struct rv_context *context, const char *name, rv_buf *text, rv_err **err);
+    void *find_self; /* for find_agent; borrowed */
+    rv_log *log;     /* borrowed */
 };
 /* Where the tools of a run come from. */
 struct run_tools {
@@ -128,8 +128,8 @@ struct rv_exec {
     bool is_keeping;                 /* it is: nothing is told to the core, and the effects wait */
     bool is_broken;                  /* meanwhile, by rc and err: it is over when the step is kept */
     struct subscribers *subscribers; /* of its capabilities; NULL: they have none */
-    bool is_held;                    /* it is over, and waits for them before on_over is told */
-    bool is_untold;                  /* it is over, and on_over has not been told */
+    bool is_held;                    /* it is over, and waits for them before on_ended is told */
+    bool is_untold;                  /* it is over, and on_ended has not been told */
     bool is_end_told;                /* `done` was, and nothing since */
     bool is_unkept;                  /* its journal refused a step */
     bool recovers;                   /* the effects at hand were asked for by another process */
@@ -165,7 +165,7 @@ void rv_exec_bind_log(rv_exec *x, const char *run); /* once its id is known */
 RV_MUST_CHECK int rv_exec_step(rv_exec *x, const struct rv_event *ev, rv_err **err);
 /** Have the effects at hand performed in the next turn. */
 RV_MUST_CHECK int rv_exec_begin(rv_exec *x, rv_err **err);
-void rv_exec_end(rv_exec *x);       /* it is over; on_over is told at the end of the turn */
+void rv_exec_end(rv_exec *x);       /* it is over; on_ended is told at the end of the turn */
 void rv_exec_tell_over(rv_exec *x); /* it was held; the same */
 /** Break a run: it is over, rv_engine_wait() reports rc. Takes err. */
 void rv_exec_break(rv_exec *x, int rc, rv_err *err);

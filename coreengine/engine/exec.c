@@ -422,7 +422,7 @@ void rv_exec_cancel(rv_exec *x)
     x->engine->any_cancel = true;
 }
 
-bool rv_exec_is_over(const rv_exec *x)
+bool rv_exec_has_ended(const rv_exec *x)
 {
     return x->over && !x->is_held;
 }

@@ -8,6 +8,7 @@
 #include "coreengine/engine/engine_internal.h"
 
 #define LOOK_EVERY_US INT64_C(250000)   /* for cancellations */
+#define WALK_US       INT64_C(1000000)  /* how old the knowledge of all leases may be */
 #define RETRY_US      INT64_C(500000)   /* after a failed renewal */
 #define MAX_CANCELS   ((size_t)1 << 20) /* bytes of ids; the others are heard of with the next look */
 
@@ -36,21 +37,26 @@ static bool keeps_leases(const rv_engine *e)
     return false;
 }
 
-/* Of the leases that last: when the first of them ends. RV_NEVER: none does. */
-static int64_t earliest_end(const rv_engine *e, int64_t now_us)
+/* Of the leases that last: when the first of them ends. RV_NEVER: none does. Those that begin later end later, so what
+ * is known for a short time is right, or too early. */
+static int64_t earliest_end(rv_engine *e, int64_t now_us)
 {
     int64_t until_us = RV_NEVER;
 
+    if (e->ends_us > now_us && e->ends_us != RV_NEVER && now_us >= e->walked_us && now_us < e->walked_us + WALK_US)
+        return e->ends_us;
     for (const rv_exec *x = e->execs; x; x = x->next) {
         if (!has_lease(x))
             continue;
         int64_t this_us = rv_journal_lease_until_us(x->opts.journal);
         until_us = this_us > now_us && this_us < until_us ? this_us : until_us; /* one that is over limits no other */
     }
+    e->ends_us = until_us;
+    e->walked_us = now_us;
     return until_us;
 }
 
-static void limit_wait(const rv_engine *e)
+static void limit_wait(rv_engine *e)
 {
     int64_t now_us = rv_engine_now_us(e);
 
@@ -238,7 +244,7 @@ int64_t rv_leases_due_us(const rv_engine *e)
     return e->renew_at_us < e->look_at_us ? e->renew_at_us : e->look_at_us;
 }
 
-void rv_engine_look_for_cancels(rv_engine *e)
+void rv_engine_check_cancels(rv_engine *e)
 {
     e->look_at_us = e->look_at_us > 0 ? 1 : 0;
 }

@@ -2,19 +2,18 @@
  * processes what is due before each poll, a timer ends the poll when the next item is due, and an async handle lets
  * workers and the store thread wake the loop. */
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <uv.h>
 
+#include "coreengine/base/loop.h"
 #include "coreengine/engine/engine_internal.h"
 
-#define EXIT_CANCELLED   130
-#define LOOP_DESCRIPTORS 6                         /* epoll, async, signal pipe and some to spare */
-#define MAX_SLEEP_US     ((int64_t)3600 * 1000000) /* then look again: keeps times in range */
-#define PASS_NS          UINT64_C(1000000)         /* of turns; then others of the loop have theirs */
+#define EXIT_CANCELLED 130
+#define MAX_SLEEP_US   ((int64_t)3600 * 1000000) /* then look again: keeps times in range */
+#define PASS_NS        UINT64_C(1000000)         /* of turns; then others of the loop have theirs */
 
 /* --- SIGINT and SIGTERM: the first asks every run to end, the second ends the process. Watched from the moment an
  * engine is made, so that there is no gap before its loop exists --- */
@@ -166,29 +165,6 @@ void rv_loop_free(struct shell_loop *l)
         close_own(l);
 }
 
-/* libuv aborts where descriptors run out in the middle of its set-up: see first that there are enough. */
-static int check_descriptors(rv_err **err)
-{
-    int fds[LOOP_DESCRIPTORS], rc = 0;
-    size_t n = 0;
-
-    while (n < RV_COUNT(fds) && (fds[n] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0)
-        n++;
-    if (n < RV_COUNT(fds)) {
-        rc = RV_FAIL(err, RV_E_LIMIT, "make the event loop: %s", strerror(errno));
-        rv_err_hint(err, "it needs %d file descriptors: raise `ulimit -n`", LOOP_DESCRIPTORS);
-    }
-    while (n > 0)
-        close(fds[--n]);
-    return rc;
-}
-
-static int fail_uv(struct shell_loop *l, int uv_rc, rv_err **err)
-{
-    free(l);
-    return RV_FAIL(err, uv_rc == UV_ENOMEM ? RV_E_NOMEM : RV_E_INTERNAL, "make the event loop: %s", uv_strerror(uv_rc));
-}
-
 static int open_handles(struct shell_loop *l, rv_engine *e, rv_err **err)
 {
     int uv_rc = uv_async_init(l->uv, &l->async, on_async);
@@ -196,7 +172,8 @@ static int open_handles(struct shell_loop *l, rv_engine *e, rv_err **err)
     if (uv_rc < 0) {
         if (l->uv == &l->own)
             RV_IGNORE(uv_loop_close(&l->own), "nothing is open");
-        return fail_uv(l, uv_rc, err);
+        free(l);
+        return RV_FAIL_SYSTEM(err, uv_rc, "make the event loop");
     }
     uv_timer_init(l->uv, &l->timer); /* these cannot fail */
     uv_prepare_init(l->uv, &l->prepare);
@@ -217,15 +194,14 @@ int rv_loop_ensure(rv_engine *e, rv_err **err)
 
     if (e->loop)
         return 0;
-    int rc = given ? 0 : check_descriptors(err);
-    if (rc < 0)
-        return rc;
     struct shell_loop *l = calloc(1, sizeof *l);
     if (!l)
         return RV_FAIL(err, RV_E_NOMEM, "make the event loop");
-    int uv_rc = given ? 0 : uv_loop_init(&l->own);
-    if (uv_rc < 0)
-        return fail_uv(l, uv_rc, err);
+    int rc = given ? 0 : rv_loop_init(&l->own, err);
+    if (rc < 0) {
+        free(l);
+        return rc;
+    }
     l->uv = given ? given : &l->own;
     return open_handles(l, e, err);
 }

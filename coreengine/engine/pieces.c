@@ -59,7 +59,7 @@ static void tell(const struct piece *p)
     const struct rv_tool_progress progress = {p->progress, p->total, {p->text, p->len}};
 
     if (p->kind == PIECE_PROGRESS)
-        p->work->told(p->work, &progress);
+        p->work->on_progress(p->work, &progress);
     else
         rv_delta_piece(((const struct rv_plugin_work *)p->work)->self, p->kind == PIECE_THINKING, progress.text);
 }

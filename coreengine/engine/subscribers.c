@@ -82,14 +82,6 @@ static void give_up(void *self)
 
 /* --- all of a run --- */
 
-static bool is_event(const char *type)
-{
-    for (int k = 0; k < RV_N_EMITS; k++)
-        if (strcmp(rv_emit_text((enum rv_emit_kind)k), type) == 0)
-            return true;
-    return false;
-}
-
 static int fail_unknown(const char *name, const char *type, rv_err **err)
 {
     const char *known[RV_N_EMITS];
@@ -116,7 +108,7 @@ static int subscribe(rv_exec *x, struct reader *r, const char *name, rv_err **er
 
     *r = (struct reader){.x = x, .name = name};
     for (size_t i = 0; i < how.n_types; i++)
-        if (!is_event(how.types[i]))
+        if (rv_emit_of(rv_str_of(how.types[i])) < 0)
             return fail_unknown(name, how.types[i], err);
     return rv_bus_subscribe(x->subscribers->bus, &how, &r->id, err);
 }

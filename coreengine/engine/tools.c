@@ -56,7 +56,7 @@ int rv_tools_blocked(const rv_exec *x, json_object **out, rv_err **err)
     int rc = 0;
 
     *out = NULL;
-    if (!rv_run_minds_breakers(x->run) || rv_engine_now_us(e) > e->blocked_until_us)
+    if (!rv_run_checks_breakers(x->run) || rv_engine_now_us(e) > e->blocked_until_us)
         return 0;
     for (size_t i = 0; i < e->n_tools && rc == 0; i++)
         if (is_blocked(e, (int)i))
@@ -313,7 +313,7 @@ static int make_call(struct rv_tool_source *s, struct call *c, const struct rv_e
     struct rv_script_reply kept;
     int health = s && s->is_engines ? -1 : watch(x->engine, c->name);
 
-    if (!rv_run_minds_breakers(x->run) && is_blocked(x->engine, health)) {
+    if (!rv_run_checks_breakers(x->run) && is_blocked(x->engine, health)) {
         rv_call_fail(c, "ToolError", true, "tool \"%s\" is blocked: it failed %d times within %d s", c->name,
                      RV_BREAKER_ERRORS, (int)(RV_BREAKER_WINDOW_US / 1000000));
         return 0;

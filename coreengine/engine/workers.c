@@ -7,6 +7,7 @@
 #include <time.h>
 #include <uv.h>
 
+#include "coreengine/base/system.h"
 #include "coreengine/engine/services_internal.h"
 
 #define MAX_WORKERS      256               /* threads; more than any machine of ours has cores */
@@ -97,7 +98,7 @@ static void ran(struct job *j, bool is_over)
         j->state = JOB_LATE;
 }
 
-static void over(struct rv_tool_work *w)
+static void work_finished(struct rv_tool_work *w)
 {
     struct job *j = w->host;
     struct pool *p = j->pool;
@@ -152,7 +153,7 @@ int rv_pool_take_piece(void *work, rv_str json)
     return rv_pieces_put(j->pool->pieces, w, json);
 }
 
-static void tell(struct rv_tool_work *w, const struct rv_tool_progress *p)
+static void send_progress(struct rv_tool_work *w, const struct rv_tool_progress *p)
 {
     const struct job *j = w->host;
 
@@ -203,35 +204,29 @@ static void *worker(void *self)
     return NULL;
 }
 
-/* One more worker; the lock is held. Signals are the loop thread's. */
-static int spawn(struct pool *p)
+/* One more worker; the lock is held. */
+static int spawn(struct pool *p, rv_err **err)
 {
-    sigset_t all, before;
     pthread_t thread;
-    pthread_attr_t attr;
+    int rc = rv_thread_start(&thread, worker, p, err);
 
-    if (pthread_attr_init(&attr) != 0)
-        return RV_E_INTERNAL;
-    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before);
-    int failed = pthread_create(&thread, &attr, worker, p);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attr);
-    if (failed)
-        return RV_E_INTERNAL;
+    if (rc < 0)
+        return rc;
+    RV_IGNORE(pthread_detach(thread), "it was started to be joined");
     p->n_threads++;
     p->n_refs++;
     return 0;
 }
 
-/* Enough workers for what is queued, within the limit; the lock is held. */
-static int staff(struct pool *p)
+/* Enough workers for what is queued, within the limit; the lock is held. Fewer workers are slower, none are a fault. */
+static int staff(struct pool *p, rv_err **err)
 {
+    bool has_some = p->n_threads > p->n_stuck;
+
     if (p->n_queued <= p->n_idle || p->n_threads - p->n_stuck >= p->limit)
         return 0;
-    int rc = spawn(p);
-    return rc < 0 && p->n_threads == p->n_stuck ? rc : 0; /* fewer workers are slower, none are a fault */
+    int rc = spawn(p, has_some ? NULL : err);
+    return has_some ? 0 : rc;
 }
 
 /* --- what the loop does --- */
@@ -313,7 +308,7 @@ static int submit(struct pool *p, struct job *j, rv_err **err)
     size_t stuck = p->n_stuck;
     if (stuck < MAX_STUCK) {
         p->n_queued++;
-        rc = staff(p);
+        rc = staff(p, err);
         if (rc < 0)
             p->n_queued--;
     }
@@ -325,7 +320,7 @@ static int submit(struct pool *p, struct job *j, rv_err **err)
     pthread_mutex_unlock(&p->lock);
     if (rc == RV_E_LIMIT)
         return RV_FAIL(err, rc, "%zu calls that were given up are still running; no further one is started", stuck);
-    return rc < 0 ? RV_FAIL(err, rc, "no worker thread can be started") : 0;
+    return rc < 0 ? RV_WRAP(err, rc, "no worker can be started") : 0;
 }
 
 /* Here and now; the log names work that says it never blocks and does. */
@@ -362,9 +357,9 @@ static int begin(void *self, struct rv_tool_work *w, rv_err **err)
         return RV_FAIL(err, RV_E_NOMEM, "make a call");
     *j = (struct job){.work = w, .pool = e->pool};
     w->host = j;
-    w->over = over;
+    w->finished = work_finished;
     w->ask = w->never_blocks ? NULL : ask;
-    w->tell = tell;
+    w->send_progress = send_progress;
     if (w->never_blocks)
         run_here(e, j);
     else
@@ -412,10 +407,10 @@ static void give_up(void *self, struct rv_tool_work *w)
         is_mine = false;
         j->given_up = true;
         p->n_stuck++;
-        RV_IGNORE(staff(p), "whatever is queued then waits until the call comes back or times out");
+        RV_IGNORE(staff(p, NULL), "whatever is queued then waits until the call comes back or times out");
         break;
     case JOB_LATE:
-        j->given_up = true; /* `over` may come until it is freed */
+        j->given_up = true; /* `finished` may come until it is freed */
         break;
     case JOB_DONE:
         unlink_job(&p->finished, &p->finished_end, j);

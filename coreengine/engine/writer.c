@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include "coreengine/base/system.h"
 #include "coreengine/engine/engine_internal.h"
 
 #define MAX_GROUP 512 /* writes in a transaction: other processes wait for its end */
@@ -177,18 +178,6 @@ static void *run(void *self)
 
 /* --- on the loop --- */
 
-/* Signals are the loop thread's. */
-static int start(struct writer *o)
-{
-    sigset_t all, before;
-
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before);
-    int failed = pthread_create(&o->thread, NULL, run, o);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return failed ? RV_E_INTERNAL : 0;
-}
-
 static void destroy(struct writer *o)
 {
     pthread_cond_destroy(&o->wanted);
@@ -218,9 +207,10 @@ int rv_writer_new(const rv_store *store, struct rv_clock clock, void (*wake)(voi
     pthread_mutex_init(&o->lock, NULL);
     pthread_cond_init(&o->wanted, NULL);
     pthread_cond_init(&o->done, NULL);
-    if (start(o) < 0) {
+    rc = rv_thread_start(&o->thread, run, o, err);
+    if (rc < 0) {
         destroy(o);
-        return RV_FAIL(err, RV_E_INTERNAL, "the thread of the store can not be started");
+        return RV_WRAP(err, rc, "make the thread of the store");
     }
     *out = o;
     return 0;

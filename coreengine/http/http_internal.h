@@ -108,9 +108,9 @@ struct rv_tls_ctx; /* tls.c: of a listener */
 struct rv_out;     /* out.c: bytes that wait */
 
 struct rv_listener {
-    rv_httpd *s;
+    rv_httpd *s; /* the server, which owns it */
     uv_tcp_t tcp;
-    struct rv_listener *next;
+    struct rv_listener *next; /* in s->listeners */
     bool is_loopback, is_open;
     bool owes_accept;           /* memory was short when a connection came */
     char *certificate, *key;    /* paths; NULL: no TLS */
@@ -126,12 +126,12 @@ enum rv_conn_state {
 };
 struct rv_conn {
     uv_tcp_t tcp;
-    struct rv_listener *at;
-    rv_httpd *s;
-    struct rv_conn *prev, *next;
+    struct rv_listener *at;      /* that took it; outlives it */
+    rv_httpd *s;                 /* the server, which owns it */
+    struct rv_conn *prev, *next; /* in s->conns */
     struct rv_wheel_entry clock;
     struct rv_peer peer;
-    struct rv_conn *broken_next;
+    struct rv_conn *broken_next; /* in s->broken */
     enum rv_conn_state state;
     bool has_spoken;  /* a byte of the present head has come */
     bool is_used;     /* a request has been answered */
@@ -146,13 +146,13 @@ struct rv_conn {
     rv_httpd_exchange *x; /* at most one */
     struct rv_tls *tls;   /* owned; NULL: none */
     /* out.c: */
-    struct rv_out *out, *out_last; /* waiting */
-    struct rv_out_write *under_way;
-    size_t n_waiting;    /* bytes in `out` */
-    uint64_t n_sent;     /* bytes that were ever to be sent */
-    uint64_t stall_base; /* bytes taken by the system when stall_us began */
-    int64_t stall_us;    /* 0: nothing waits */
-    size_t n_excess;     /* bytes that came during an answer, or lingering */
+    struct rv_out *out, *out_last;  /* waiting */
+    struct rv_out_write *under_way; /* owned; NULL: nothing is being written */
+    size_t n_waiting;               /* bytes in `out` */
+    uint64_t n_sent;                /* bytes that were ever to be sent */
+    uint64_t stall_base;            /* bytes taken by the system when stall_us began */
+    int64_t stall_us;               /* 0: nothing waits */
+    size_t n_excess;                /* bytes that came during an answer, or lingering */
 };
 
 enum rv_httpd_exchange_phase {
@@ -166,9 +166,9 @@ enum rv_httpd_exchange_phase {
 #define RV_NOTE_STOP  4U
 struct rv_httpd_exchange {
     struct rv_head head;
-    rv_httpd *s;       /* NULL: freed */
-    struct rv_conn *c; /* NULL: gone, or all was sent */
-    rv_httpd_exchange *prev, *next;
+    rv_httpd *s;                    /* NULL: freed */
+    struct rv_conn *c;              /* NULL: gone, or all was sent */
+    rv_httpd_exchange *prev, *next; /* in s->exchanges */
     struct rv_httpd_plan plan;
     struct rv_httpd_watch watch;
     enum rv_httpd_exchange_phase phase;
@@ -177,9 +177,9 @@ struct rv_httpd_exchange {
     bool is_held;     /* by the handler */
     bool is_planning; /* on_head has it */
     bool is_gone, is_events, is_mute, is_chunked, is_streaming, wants_drain;
-    unsigned notes, told; /* what the handler is to be told, and was */
-    bool is_listed;       /* in s->todo */
-    rv_httpd_exchange *todo_next;
+    unsigned notes, told;         /* what the handler is to be told, and was */
+    bool is_listed;               /* in s->todo */
+    rv_httpd_exchange *todo_next; /* in s->todo */
     rv_buf body;
     int status;
     uint64_t n_body, n_out;
@@ -187,10 +187,10 @@ struct rv_httpd_exchange {
 };
 
 struct rv_httpd {
-    uv_loop_t *loop;
-    struct rv_httpd_opts o; /* hosts: owned copies, below */
-    char **hosts;
-    struct rv_listener *listeners;
+    uv_loop_t *loop;               /* borrowed; its thread owns all of this */
+    struct rv_httpd_opts o;        /* hosts: owned copies, below */
+    char **hosts;                  /* owned; o.n_hosts of them */
+    struct rv_listener *listeners; /* owned, as the lists and tables that follow */
     struct rv_conn *conns;
     rv_httpd_exchange *exchanges;
     struct rv_wheel *wheel;
@@ -206,7 +206,7 @@ struct rv_httpd {
     bool is_draining, is_past_deadline, is_freeing, is_freed;
     int64_t deadline_us;
     void (*done)(void *self);
-    void *done_self;
+    void *done_self;              /* for done */
     char *read_room;              /* for one read, of any connection */
     struct rv_tls_room *tls_room; /* NULL: no listener has TLS */
     char date[40];                /* the field of answers, of date_s */

@@ -252,10 +252,8 @@ static void on_connection(uv_stream_t *stream, int status)
 static int fail_uv(int rc, const struct rv_httpd_listen *at, rv_err **err)
 {
     int code = rc == UV_EADDRINUSE                         ? RV_E_EXISTS
-               : rc == UV_EACCES                           ? RV_E_DENIED
                : rc == UV_EINVAL || rc == UV_EADDRNOTAVAIL ? RV_E_INVALID
-               : rc == UV_ENOMEM                           ? RV_E_NOMEM
-                                                           : RV_E_IO;
+                                                           : rv_code_of_system(rc);
 
     return RV_FAIL(err, code, "listen at %s port %d: %s", at->address, at->port, uv_strerror(rc));
 }

@@ -1,4 +1,4 @@
-/* The gate with a store: rows are looked up, failures counted, uses noted; logins begin and end. */
+/* The authenticator with a store: rows are looked up, failures counted, uses noted; logins begin and end. */
 #include <string.h>
 
 #include "coreengine/identity/identity_internal.h"
@@ -8,16 +8,16 @@
 /* --- judging --- */
 
 /* NOT_FOUND is not a failure: the row stays empty. */
-static int look_up(rv_store *store, const struct rv_credentials *given, int64_t now_us, struct rv_api_key_row *row,
-                   rv_err **err)
+static int look_up(rv_store *store, const struct rv_credentials *credentials, int64_t now_us,
+                   struct rv_api_key_row *row, rv_err **err)
 {
     rv_err *why = NULL;
     int rc = 0;
 
-    if (given->kind == RV_CREDENTIAL_KEY && given->id[0])
-        rc = rv_store_get_api_key(store, given->id, row, &why);
-    else if (given->kind == RV_CREDENTIAL_LOGIN)
-        rc = rv_store_find_login(store, given->hash, now_us, row, &why);
+    if (credentials->kind == RV_CREDENTIAL_KEY && credentials->id[0])
+        rc = rv_store_get_api_key(store, credentials->id, row, &why);
+    else if (credentials->kind == RV_CREDENTIAL_LOGIN)
+        rc = rv_store_find_login(store, credentials->hash, now_us, row, &why);
     if (rc == RV_E_NOT_FOUND && !rv_err_is(why, RV_E_NOMEM)) {
         rv_err_free(why);
         return 0;
@@ -29,18 +29,18 @@ static int look_up(rv_store *store, const struct rv_credentials *given, int64_t 
     return rc;
 }
 
-/* Whether a gate without settings is open is only asked when it matters. */
-static int look_for_keys(const rv_gate *g, rv_store *store, const struct rv_credentials *given, int64_t now_us,
+/* Whether an authenticator without settings is open is only asked when it matters. */
+static int look_for_keys(const rv_auth *g, rv_store *store, const struct rv_credentials *credentials, int64_t now_us,
                          bool *has, rv_err **err)
 {
     *has = true;
-    if (given->kind != RV_CREDENTIAL_NONE && !given->is_foreign)
+    if (credentials->kind != RV_CREDENTIAL_NONE && !credentials->is_foreign)
         return 0;
-    return rv_gate_is_open(g, false) ? rv_store_has_api_keys(store, now_us, has, err) : 0;
+    return rv_auth_is_open(g, false) ? rv_store_has_api_keys(store, now_us, has, err) : 0;
 }
 
 /* The unit that failures are counted for: an address, or the network that an IPv6 host can choose its address from. */
-static void name_peer(const rv_gate *g, const struct rv_caller *c, char out[RV_IDENTITY_MAX_PEER])
+static void name_peer(const rv_auth *g, const struct rv_caller *c, char out[RV_IDENTITY_MAX_PEER])
 {
     struct rv_address a;
     bool is_tls;
@@ -57,64 +57,64 @@ static void name_peer(const rv_gate *g, const struct rv_caller *c, char out[RV_I
 
 /* A wrong key after many others is told to wait. What people chose themselves, which could be guessed, has to wait even
  * when it is right; keys of the store are too long for that, and a neighbour's failures do not lock them out. */
-static int count_failure(rv_gate *g, const struct rv_caller *c, const struct rv_credentials *given, int rc,
-                         int64_t now_us, struct rv_refusal *no)
+static int count_failure(rv_auth *g, const struct rv_caller *c, const struct rv_credentials *credentials, int rc,
+                         int64_t now_us, struct rv_refusal *refusal)
 {
     char peer[RV_IDENTITY_MAX_PEER];
     int64_t wait = 0;
-    bool failed = rc == RV_E_DENIED && no->status == 401 && given->kind == RV_CREDENTIAL_KEY;
+    bool failed = rc == RV_E_DENIED && refusal->status == 401 && credentials->kind == RV_CREDENTIAL_KEY;
 
-    if (!failed && !(rc == 0 && given->kind == RV_CREDENTIAL_MASTER_KEY))
+    if (!failed && !(rc == 0 && credentials->kind == RV_CREDENTIAL_MASTER_KEY))
         return rc;
     name_peer(g, c, peer);
     wait = failed ? rv_rates_take(g->rates, "failed", peer, g->failed_per_minute, now_us)
                   : rv_rates_look(g->rates, "failed", peer, g->failed_per_minute, now_us);
     if (wait == 0)
         return rc;
-    rv_refuse(no, 429, "too_many_failures", "there were too many wrong keys from this address; wait");
-    rv_refuse_reason(no, "more than %lld wrong keys a minute", (long long)g->failed_per_minute);
-    no->retry_us = wait;
+    rv_refuse(refusal, 429, "too_many_failures", "there were too many wrong keys from this address; wait");
+    rv_refuse_reason(refusal, "more than %lld wrong keys a minute", (long long)g->failed_per_minute);
+    refusal->retry_us = wait;
     return RV_E_DENIED;
 }
 
-static void log_refusal(rv_log *log, const struct rv_caller *c, const struct rv_credentials *given,
-                        const struct rv_refusal *no)
+static void log_refusal(rv_log *log, const struct rv_caller *c, const struct rv_credentials *credentials,
+                        const struct rv_refusal *refusal)
 {
-    RV_LOG(log, WARN, "identity.refused", RV_F_I64("status", no->status), RV_F_TEXT("code", no->code),
-           RV_F_TEXT("reason", no->reason), RV_F_TEXT("key_id", given->id), RV_F_TEXT("peer", c->peer));
+    RV_LOG(log, WARN, "identity.refused", RV_F_I64("status", refusal->status), RV_F_TEXT("code", refusal->code),
+           RV_F_TEXT("reason", refusal->reason), RV_F_TEXT("key_id", credentials->id), RV_F_TEXT("peer", c->peer));
 }
 
-static int ask(rv_gate *g, rv_store *store, const struct rv_caller *c, const struct rv_credentials *given,
-               int64_t now_us, struct rv_identity *out, struct rv_refusal *no, rv_err **err)
+static int ask(rv_auth *g, rv_store *store, const struct rv_caller *c, const struct rv_credentials *credentials,
+               int64_t now_us, struct rv_identity *out, struct rv_refusal *refusal, rv_err **err)
 {
     struct rv_api_key_row row = {.own = NULL};
     bool has_keys = true;
 
-    int rc = look_up(store, given, now_us, &row, err);
+    int rc = look_up(store, credentials, now_us, &row, err);
     if (rc == 0)
-        rc = look_for_keys(g, store, given, now_us, &has_keys, err);
+        rc = look_for_keys(g, store, credentials, now_us, &has_keys, err);
     if (rc == 0)
-        rc = rv_gate_judge(g, c, given, row.id ? &row : NULL, has_keys, now_us, out, no, err);
+        rc = rv_auth_verify(g, c, credentials, row.id ? &row : NULL, has_keys, now_us, out, refusal, err);
     if (rc == 0 && row.id && row.used_us <= now_us - RV_API_KEY_USED_US)
         RV_IGNORE(rv_store_note_api_key(store, row.id, now_us, NULL), "the request does not depend on it");
     rv_api_key_row_fini(&row);
-    return count_failure(g, c, given, rc, now_us, no);
+    return count_failure(g, c, credentials, rc, now_us, refusal);
 }
 
-int rv_gate_ask(rv_gate *g, rv_store *store, const struct rv_caller *c, int64_t now_us, rv_log *log,
-                struct rv_identity *out, struct rv_refusal *no, rv_err **err)
+int rv_auth_identify(rv_auth *g, rv_store *store, const struct rv_caller *c, int64_t now_us, rv_log *log,
+                     struct rv_identity *out, struct rv_refusal *refusal, rv_err **err)
 {
     struct rv_credentials given = {.kind = RV_CREDENTIAL_NONE};
     rv_err *why = NULL;
 
-    if (rv_gate_refresh(g, now_us, &why) < 0)
+    if (rv_auth_refresh(g, now_us, &why) < 0)
         RV_LOG(log, ERROR, "identity.keys_not_read", RV_F_ERR("error", why));
     rv_err_free(why);
-    int rc = rv_gate_read(g, c, &given, no);
+    int rc = rv_auth_read_credentials(g, c, &given, refusal);
     if (rc == 0)
-        rc = ask(g, store, c, &given, now_us, out, no, err);
+        rc = ask(g, store, c, &given, now_us, out, refusal, err);
     if (rc == RV_E_DENIED)
-        log_refusal(log, c, &given, no);
+        log_refusal(log, c, &given, refusal);
     rv_secret_wipe(given.hash, sizeof given.hash);
     return rc;
 }
@@ -139,7 +139,7 @@ static bool next_header(void *self, const char *name, size_t i, rv_str *out)
     return i == 0;
 }
 
-static int keep_login(const rv_gate *g, rv_store *store, struct rv_rand rand, const struct rv_identity *who,
+static int keep_login(const rv_auth *g, rv_store *store, struct rv_rand rand, const struct rv_identity *identity,
                       int64_t now_us, rv_buf *set_cookie, rv_err **err)
 {
     unsigned char secret[RV_DIGEST];
@@ -148,7 +148,7 @@ static int keep_login(const rv_gate *g, rv_store *store, struct rv_rand rand, co
     rand.fill(rand.self, secret, sizeof secret);
     rv_base64url_write(secret, sizeof secret, word);
     rv_secret_hash(rv_str_of(word), hash);
-    int rc = rv_store_add_login(store, hash, who->key, now_us, now_us + g->login_s * 1000000, err);
+    int rc = rv_store_add_login(store, hash, identity->key, now_us, now_us + g->login_s * 1000000, err);
     if (rc == 0) {
         rv_buf_printf(set_cookie, RV_LOGIN_COOKIE "=%s" LOGIN_ATTRIBUTES "%lld", word, (long long)g->login_s);
         rc = rv_buf_check(set_cookie, "cookie", err);
@@ -158,8 +158,8 @@ static int keep_login(const rv_gate *g, rv_store *store, struct rv_rand rand, co
     return rc;
 }
 
-int rv_gate_login(rv_gate *g, rv_store *store, struct rv_rand rand, const struct rv_caller *c, rv_str key,
-                  int64_t now_us, rv_log *log, rv_buf *set_cookie, struct rv_refusal *no, rv_err **err)
+int rv_auth_login(rv_auth *g, rv_store *store, struct rv_rand rand, const struct rv_caller *c, rv_str key,
+                  int64_t now_us, rv_log *log, rv_buf *set_cookie, struct rv_refusal *refusal, rv_err **err)
 {
     struct with_key with = {c, key};
     struct rv_caller as = *c;
@@ -167,23 +167,23 @@ int rv_gate_login(rv_gate *g, rv_store *store, struct rv_rand rand, const struct
 
     as.header = next_header;
     as.self = &with;
-    int rc = rv_caller_check_site(g, c, true, no);
+    int rc = rv_caller_check_site(g, c, true, refusal);
     if (rc == 0)
-        rc = rv_gate_ask(g, store, &as, now_us, log, &who, no, err);
+        rc = rv_auth_identify(g, store, &as, now_us, log, &who, refusal, err);
     if (rc == 0 && who.by != RV_BY_KEY) {
-        rv_refuse(no, 403, "login_needs_key", "a login begins with an API key of `reeve keys`");
-        rv_refuse_reason(no, "a login without an API key of the store");
+        rv_refuse(refusal, 403, "login_needs_key", "a login begins with an API key of `reeve keys`");
+        rv_refuse_reason(refusal, "a login without an API key of the store");
         rc = RV_E_DENIED;
     }
     return rc == 0 ? keep_login(g, store, rand, &who, now_us, set_cookie, err) : rc;
 }
 
-int rv_gate_logout(const rv_gate *g, rv_store *store, const struct rv_caller *c, rv_buf *set_cookie,
-                   struct rv_refusal *no, rv_err **err)
+int rv_auth_logout(const rv_auth *g, rv_store *store, const struct rv_caller *c, rv_buf *set_cookie,
+                   struct rv_refusal *refusal, rv_err **err)
 {
     char hash[RV_HASH_MAX];
     rv_str value;
-    int rc = rv_caller_check_site(g, c, true, no);
+    int rc = rv_caller_check_site(g, c, true, refusal);
 
     if (rc == 0 && rv_caller_cookie(c, RV_LOGIN_COOKIE, &value) == 1) {
         rv_secret_hash(value, hash);

@@ -19,7 +19,7 @@ int rv_caller_header(const struct rv_caller *c, const char *name, rv_str *out)
 
 /* --- proxies --- */
 
-static bool is_proxy(const rv_gate *g, const struct rv_address *a)
+static bool is_proxy(const rv_auth *g, const struct rv_address *a)
 {
     for (size_t i = 0; i < g->n_proxies; i++)
         if (rv_network_has(&g->proxies[i], a))
@@ -27,7 +27,7 @@ static bool is_proxy(const rv_gate *g, const struct rv_address *a)
     return false;
 }
 
-bool rv_caller_is_proxy(const rv_gate *g, const struct rv_caller *c)
+bool rv_caller_is_proxy(const rv_auth *g, const struct rv_caller *c)
 {
     struct rv_address a;
 
@@ -50,7 +50,7 @@ static rv_str last_of(rv_str *list)
 
 /* From the nearest hop outwards, while hops are proxies that are trusted: each has said who was before it. What cannot
  * be read ends the walk. */
-static void walk_back(const rv_gate *g, const struct rv_caller *c, struct rv_address *at)
+static void walk_back(const rv_auth *g, const struct rv_caller *c, struct rv_address *at)
 {
     struct rv_address before;
     size_t n = 0;
@@ -69,7 +69,7 @@ static void walk_back(const rv_gate *g, const struct rv_caller *c, struct rv_add
     }
 }
 
-bool rv_caller_client(const rv_gate *g, const struct rv_caller *c, struct rv_address *out, bool *is_tls)
+bool rv_caller_client(const rv_auth *g, const struct rv_caller *c, struct rv_address *out, bool *is_tls)
 {
     rv_str proto;
 
@@ -111,7 +111,7 @@ static rv_str without_port(rv_str host)
 
 /* A page of a foreign name that leads to this machine (DNS rebinding) has that name in Host. A proxy that is not named
  * passes on callers from anywhere. */
-bool rv_caller_is_here(const rv_gate *g, const struct rv_caller *c)
+bool rv_caller_is_here(const rv_auth *g, const struct rv_caller *c)
 {
     static const char *const passed_on[] = {"forwarded", "x-forwarded-for", "x-real-ip", "via"};
     struct rv_address at;
@@ -143,7 +143,7 @@ static bool is_own_origin(const struct rv_caller *c, rv_str origin)
 }
 
 /* Of those in the list exactly: neither "null", nor a name that only ends like one of them. */
-static bool is_listed(const rv_gate *g, rv_str origin)
+static bool is_listed(const rv_auth *g, rv_str origin)
 {
     rv_str rest = rv_str_of(g->origins), word;
 
@@ -153,12 +153,12 @@ static bool is_listed(const rv_gate *g, rv_str origin)
     return false;
 }
 
-bool rv_caller_allows_origin(const rv_gate *g, const struct rv_caller *c, rv_str origin)
+bool rv_caller_allows_origin(const rv_auth *g, const struct rv_caller *c, rv_str origin)
 {
     return is_own_origin(c, origin) || is_listed(g, origin);
 }
 
-bool rv_caller_is_any_origin(const rv_gate *g, const struct rv_caller *c, rv_str origin)
+bool rv_caller_is_any_origin(const rv_auth *g, const struct rv_caller *c, rv_str origin)
 {
     return g->any_origin && rv_is_origin(origin) && rv_caller_is_here(g, c);
 }
@@ -169,7 +169,7 @@ static bool is_reading(const struct rv_caller *c)
            (strcmp(c->method, "GET") == 0 || strcmp(c->method, "HEAD") == 0 || strcmp(c->method, "OPTIONS") == 0);
 }
 
-int rv_caller_check_site(const rv_gate *g, const struct rv_caller *c, bool is_cookie, struct rv_refusal *no)
+int rv_caller_check_site(const rv_auth *g, const struct rv_caller *c, bool is_cookie, struct rv_refusal *refusal)
 {
     rv_str origin, site;
 
@@ -186,8 +186,8 @@ int rv_caller_check_site(const rv_gate *g, const struct rv_caller *c, bool is_co
     } else if (!is_cookie) {
         return 0;
     }
-    rv_refuse(no, 403, "origin_not_allowed", "requests of pages of this origin are not accepted without a key");
-    rv_refuse_reason(no, "a write without a key in its headers came from another origin");
+    rv_refuse(refusal, 403, "origin_not_allowed", "requests of pages of this origin are not accepted without a key");
+    rv_refuse_reason(refusal, "a write without a key in its headers came from another origin");
     return RV_E_DENIED;
 }
 

@@ -83,7 +83,7 @@ static void allow_preflight(const struct rv_caller *c, void (*put)(void *self, c
     rv_buf_fini(&headers);
 }
 
-bool rv_gate_cors(const rv_gate *g, const struct rv_caller *c,
+bool rv_auth_cors(const rv_auth *g, const struct rv_caller *c,
                   void (*put)(void *self, const char *name, const char *value), void *self)
 {
     char origin[300];

@@ -1,12 +1,12 @@
 /* Who asks: from the headers of a request to an identity, or to a refusal.
  *
- * A caller of the server shows an API key, a JSON Web Token, or the cookie of a login. A gate has the settings of
- * the server; with it a request is judged in two steps, so that reading the store stays with its user:
+ * A caller of the server shows an API key, a JSON Web Token, or the cookie of a login. An authenticator has the
+ * settings of the server; with it a request is judged in two steps, so that reading the store stays with its user:
  *
- *   rv_gate_read()    which credentials there are; says which row of the store is needed
- *   rv_gate_judge()   that row, the time and the headers -> who it is
+ *   rv_auth_read_credentials()    which credentials there are; says which row of the store is needed
+ *   rv_auth_verify()   that row, the time and the headers -> who it is
  *
- * Both are pure: no clock, no I/O. rv_gate_ask() does both with a store. The identity never comes from a body,
+ * Both are pure: no clock, no I/O. rv_auth_identify() does both with a store. The identity never comes from a body,
  * and no secret ends up in a message: refusals and errors name ids and reasons only. */
 #ifndef RV_IDENTITY_H
 #define RV_IDENTITY_H
@@ -83,7 +83,7 @@ struct rv_identity {
     bool is_tls;                                                           /* between the client and the first proxy */
 };
 /** The rows that it may see: all users of its tenant, or one user's. Borrows from who. */
-struct rv_store_scope rv_identity_scope(const struct rv_identity *who);
+struct rv_store_scope rv_identity_scope(const struct rv_identity *identity);
 
 /* --- Refusals: what to answer, and what to log --- */
 
@@ -96,9 +96,10 @@ struct rv_refusal {
     char reason[256];       /* for the log: more than the caller is told, and no secret either */
 };
 /** Seconds for the header Retry-After: rounded up, at least 1. */
-int64_t rv_refusal_retry_s(const struct rv_refusal *no);
-/** RV_E_DENIED and *no filled in (403) when who lacks the scope; else 0. */
-RV_MUST_CHECK int rv_identity_needs(const struct rv_identity *who, enum rv_api_scope scope, struct rv_refusal *no);
+int64_t rv_refusal_retry_s(const struct rv_refusal *refusal);
+/** RV_E_DENIED and *refusal filled in (403) when who lacks the scope; else 0. */
+RV_MUST_CHECK int rv_identity_needs(const struct rv_identity *identity, enum rv_api_scope scope,
+                                    struct rv_refusal *refusal);
 
 /* --- Settings --- */
 
@@ -141,23 +142,24 @@ extern const size_t rv_n_identity_settings;
 RV_MUST_CHECK int rv_identity_opts_set(struct rv_identity_opts *opts, const struct rv_identity_setting *setting,
                                        const char *value, rv_err **err);
 
-/* --- The gate --- */
+/* --- The authenticator --- */
 
-typedef struct rv_gate rv_gate; /* one thread */
+typedef struct rv_auth rv_auth; /* one thread */
 
-/** Check the options and make a gate with them; reads the JWKS file. Nothing of opts is kept but copies.
+/** Check the options and make an authenticator with them; reads the JWKS file. Nothing of opts is kept but copies.
  *  @return RV_E_INVALID (a setting, with its flag), what reading the file says, RV_E_NOMEM */
-RV_MUST_CHECK int rv_gate_new(const struct rv_identity_opts *opts, int64_t now_us, rv_gate **out, rv_err **err);
-void rv_gate_free(rv_gate *g); /* overwrites secrets; NULL is fine */
+RV_MUST_CHECK int rv_auth_new(const struct rv_identity_opts *opts, int64_t now_us, rv_auth **out, rv_err **err);
+void rv_auth_free(rv_auth *g); /* overwrites secrets; NULL is fine */
 /** Look at the JWKS file again if it changed and the last look is a minute ago or more; call it before tokens are
  * judged. The old keys stay when the new file cannot be used; the error says why, for the log. The only I/O of a
- * gate.
+ * authenticator.
  */
-RV_MUST_CHECK int rv_gate_refresh(rv_gate *g, int64_t now_us, rv_err **err);
+RV_MUST_CHECK int rv_auth_refresh(rv_auth *g, int64_t now_us, rv_err **err);
 
 /* A request, as far as it says who asks. */
 struct rv_caller {
-    /** The i-th value of a header, name in lower case; false: there are no more. Borrowed for the call of the gate. */
+    /** The i-th value of a header, name in lower case; false: there are no more. Borrowed for the call of the
+     * authenticator. */
     bool (*header)(void *self, const char *name, size_t i, rv_str *out);
     void *self;
     const char *peer; /* address of the other end of the connection, as text; NULL or "": unknown, so not trusted */
@@ -177,28 +179,28 @@ struct rv_credentials {
     char id[RV_API_KEY_ID + 1]; /* of KEY */
     char hash[RV_HASH_MAX];     /* of KEY: of its secret; of LOGIN: of its cookie */
     rv_str token;               /* of JWT; borrowed from the header */
-    bool is_foreign;            /* of KEY: it does not look like one of ours; an open gate passes over it */
+    bool is_foreign;            /* of KEY: it does not look like one of ours; an open authenticator passes over it */
     bool is_ambient;            /* a browser adds it by itself, or nothing is asked for: where the request comes from
                                  * is checked, too */
 };
-/** Find the credentials. RV_E_DENIED: 400, two different ones or a malformed one; *no says so. */
-RV_MUST_CHECK int rv_gate_read(const rv_gate *g, const struct rv_caller *c, struct rv_credentials *out,
-                               struct rv_refusal *no);
+/** Find the credentials. RV_E_DENIED: 400, two different ones or a malformed one; *refusal says so. */
+RV_MUST_CHECK int rv_auth_read_credentials(const rv_auth *g, const struct rv_caller *c, struct rv_credentials *out,
+                                           struct rv_refusal *refusal);
 /** Judge them.
  *  @param key       the row that they need, NULL: there is none. An unknown key takes as long as a wrong one
  *  @param has_keys  whether the store has any valid API key: without one, and without tokens and a master key, callers
  *                   on this machine are let in as MASTER
- *  @return 0; RV_E_DENIED: *no says what to answer; RV_E_NOMEM */
-RV_MUST_CHECK int rv_gate_judge(const rv_gate *g, const struct rv_caller *c, const struct rv_credentials *given,
-                                const struct rv_api_key_row *key, bool has_keys, int64_t now_us,
-                                struct rv_identity *out, struct rv_refusal *no, rv_err **err);
+ *  @return 0; RV_E_DENIED: *refusal says what to answer; RV_E_NOMEM */
+RV_MUST_CHECK int rv_auth_verify(const rv_auth *g, const struct rv_caller *c, const struct rv_credentials *credentials,
+                                 const struct rv_api_key_row *key, bool has_keys, int64_t now_us,
+                                 struct rv_identity *out, struct rv_refusal *refusal, rv_err **err);
 /** Both steps with a store: refresh, read, look up, judge, count failures of the peer, note that a key was used. log:
  * of refusals and of a JWKS file that cannot be used; may be NULL.
- *  @return as rv_gate_judge(), and what the store says */
-RV_MUST_CHECK int rv_gate_ask(rv_gate *g, rv_store *store, const struct rv_caller *c, int64_t now_us, rv_log *log,
-                              struct rv_identity *out, struct rv_refusal *no, rv_err **err);
-/** Is the gate open for callers on this machine? False as soon as there is any key. */
-bool rv_gate_is_open(const rv_gate *g, bool has_keys);
+ *  @return as rv_auth_verify(), and what the store says */
+RV_MUST_CHECK int rv_auth_identify(rv_auth *g, rv_store *store, const struct rv_caller *c, int64_t now_us, rv_log *log,
+                                   struct rv_identity *out, struct rv_refusal *refusal, rv_err **err);
+/** Is the authenticator open for callers on this machine? False as soon as there is any key. */
+bool rv_auth_is_open(const rv_auth *g, bool has_keys);
 
 /* --- API keys and logins: made here, kept in the store --- */
 
@@ -215,29 +217,32 @@ void rv_secret_wipe(void *memory, size_t n);
 #define RV_LOGIN_COOKIE "__Host-reeve" /* only over TLS or to localhost, only to this host, not for scripts */
 /** Begin a login: judge the key as if the request had it in a header, keep the login, and append the value of
  *  Set-Cookie. Only for requests of our own pages, and only with an API key of the store.
- *  @return as rv_gate_ask(), which counts wrong keys; RV_E_DENIED (*no: 403) also for another page or another key */
-RV_MUST_CHECK int rv_gate_login(rv_gate *g, rv_store *store, struct rv_rand rand, const struct rv_caller *c, rv_str key,
-                                int64_t now_us, rv_log *log, rv_buf *set_cookie, struct rv_refusal *no, rv_err **err);
+ *  @return as rv_auth_identify(), which counts wrong keys; RV_E_DENIED (*refusal: 403) also for another page or another
+ * key */
+RV_MUST_CHECK int rv_auth_login(rv_auth *g, rv_store *store, struct rv_rand rand, const struct rv_caller *c, rv_str key,
+                                int64_t now_us, rv_log *log, rv_buf *set_cookie, struct rv_refusal *refusal,
+                                rv_err **err);
 /** End the login of the request, if it has one, and append the value of Set-Cookie that takes the cookie back.
- *  @return RV_E_DENIED (*no: 403, the page of another origin asks), what the store says */
-RV_MUST_CHECK int rv_gate_logout(const rv_gate *g, rv_store *store, const struct rv_caller *c, rv_buf *set_cookie,
-                                 struct rv_refusal *no, rv_err **err);
+ *  @return RV_E_DENIED (*refusal: 403, the page of another origin asks), what the store says */
+RV_MUST_CHECK int rv_auth_logout(const rv_auth *g, rv_store *store, const struct rv_caller *c, rv_buf *set_cookie,
+                                 struct rv_refusal *refusal, rv_err **err);
 
 /* --- Cross-origin requests --- */
 
 /** Append the headers of CORS to an answer. put: name in the case that is usual, value borrowed for the call.
  *  @return true: the request is a preflight, answer it with 204 and these headers, before anything is judged */
-bool rv_gate_cors(const rv_gate *g, const struct rv_caller *c,
+bool rv_auth_cors(const rv_auth *g, const struct rv_caller *c,
                   void (*put)(void *self, const char *name, const char *value), void *self);
 
 /* --- Rates --- */
 
-/** One more request of who: RV_E_DENIED and *no (429, Retry-After) when there were too many of late. Memory is bounded:
- * of very many callers those that were quiet for longest are forgotten. */
-RV_MUST_CHECK int rv_gate_count(rv_gate *g, const struct rv_identity *who, int64_t now_us, struct rv_refusal *no);
+/** One more request of who: RV_E_DENIED and *refusal (429, Retry-After) when there were too many of late. Memory is
+ * bounded: of very many callers those that were quiet for longest are forgotten. */
+RV_MUST_CHECK int rv_auth_count_request(rv_auth *g, const struct rv_identity *identity, int64_t now_us,
+                                        struct rv_refusal *refusal);
 /** 429 of a quota: when it may fit again (0: never), in words of the store's answer. */
-void rv_refuse_quota(struct rv_refusal *no, const char *why, int64_t again_us, int64_t now_us);
+void rv_refuse_quota(struct rv_refusal *refusal, const char *why, int64_t again_us, int64_t now_us);
 /** 503 while the server drains. */
-void rv_refuse_drain(struct rv_refusal *no, int64_t wait_us);
+void rv_refuse_drain(struct rv_refusal *refusal, int64_t wait_us);
 
 #endif

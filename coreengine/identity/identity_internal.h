@@ -1,4 +1,5 @@
-/* Shared by the files of the module: bytes of tokens, addresses, refusals, JSON Web Tokens, the gate itself. */
+/* Shared by the files of the module: bytes of tokens, addresses, refusals, JSON Web Tokens, the authenticator itself.
+ */
 #ifndef RV_IDENTITY_INTERNAL_H
 #define RV_IDENTITY_INTERNAL_H
 
@@ -33,10 +34,10 @@ uint32_t rv_scope_bit(rv_str word);
 
 /* --- refusal.c --- */
 
-int rv_refuse(struct rv_refusal *no, int status, const char *code, const char *detail); /* RV_E_DENIED */
+int rv_refuse(struct rv_refusal *refusal, int status, const char *code, const char *detail); /* RV_E_DENIED */
 /** 401 with a challenge. code NULL: nothing was shown; else "invalid_token". */
-int rv_refuse_token(struct rv_refusal *no, const char *code, const char *detail);
-void rv_refuse_reason(struct rv_refusal *no, const char *fmt, ...) RV_PRINTF(2, 3); /* for the log */
+int rv_refuse_token(struct rv_refusal *refusal, const char *code, const char *detail);
+void rv_refuse_reason(struct rv_refusal *refusal, const char *fmt, ...) RV_PRINTF(2, 3); /* for the log */
 
 /* --- net.c --- */
 
@@ -104,9 +105,9 @@ int64_t rv_rates_take(rv_rates *r, const char *kind, const char *name, int64_t p
 /** The same without counting. */
 int64_t rv_rates_look(rv_rates *r, const char *kind, const char *name, int64_t per_minute, int64_t now_us);
 
-/* --- gate.c --- */
+/* --- auth.c --- */
 
-struct rv_gate {
+struct rv_auth {
     rv_arena *arena; /* texts and lists of the settings */
     bool has_master_key;
     unsigned char master_digest[RV_DIGEST];
@@ -131,19 +132,19 @@ struct rv_gate {
 /** The only value of a header. 0: it is missing, 1: *out, -1: there are several. */
 int rv_caller_header(const struct rv_caller *c, const char *name, rv_str *out);
 /** The client behind trusted proxies, and whether it came by TLS. false: the peer is not an address. */
-bool rv_caller_client(const rv_gate *g, const struct rv_caller *c, struct rv_address *out, bool *is_tls);
+bool rv_caller_client(const rv_auth *g, const struct rv_caller *c, struct rv_address *out, bool *is_tls);
 /** The other end of the connection is a proxy of the settings. */
-bool rv_caller_is_proxy(const rv_gate *g, const struct rv_caller *c);
+bool rv_caller_is_proxy(const rv_auth *g, const struct rv_caller *c);
 /** On this machine, without a proxy in between, and addressed by a name of this machine. */
-bool rv_caller_is_here(const rv_gate *g, const struct rv_caller *c);
+bool rv_caller_is_here(const rv_auth *g, const struct rv_caller *c);
 /** An origin of the settings by name, or that of the server itself. */
-bool rv_caller_allows_origin(const rv_gate *g, const struct rv_caller *c, rv_str origin);
+bool rv_caller_allows_origin(const rv_auth *g, const struct rv_caller *c, rv_str origin);
 /** The settings allow every origin, which counts on this machine only, and never for cookies. */
-bool rv_caller_is_any_origin(const rv_gate *g, const struct rv_caller *c, rv_str origin);
+bool rv_caller_is_any_origin(const rv_auth *g, const struct rv_caller *c, rv_str origin);
 /** A write that a browser sent for a foreign page: RV_E_DENIED. is_cookie: a cookie came with it, so it has to say
  * where it is from. */
-RV_MUST_CHECK int rv_caller_check_site(const rv_gate *g, const struct rv_caller *c, bool is_cookie,
-                                       struct rv_refusal *no);
+RV_MUST_CHECK int rv_caller_check_site(const rv_auth *g, const struct rv_caller *c, bool is_cookie,
+                                       struct rv_refusal *refusal);
 /** The only value of a cookie: as rv_caller_header(). */
 int rv_caller_cookie(const struct rv_caller *c, const char *name, rv_str *out);
 

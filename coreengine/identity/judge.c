@@ -9,18 +9,19 @@
 
 /* --- by what is shown --- */
 
-static int judge_nothing(const rv_gate *g, const struct rv_caller *c, bool has_keys, struct rv_identity *out,
-                         struct rv_refusal *no)
+static int judge_nothing(const rv_auth *g, const struct rv_caller *c, bool has_keys, struct rv_identity *out,
+                         struct rv_refusal *refusal)
 {
-    if (!rv_gate_is_open(g, has_keys)) {
-        rv_refuse_token(no, NULL, "send an API key or a token: Authorization: Bearer ...");
-        rv_refuse_reason(no, "no credentials");
+    if (!rv_auth_is_open(g, has_keys)) {
+        rv_refuse_token(refusal, NULL, "send an API key or a token: Authorization: Bearer ...");
+        rv_refuse_reason(refusal, "no credentials");
         return RV_E_DENIED;
     }
     if (!rv_caller_is_here(g, c)) {
-        rv_refuse_token(no, NULL, "without any key set up, only callers on the machine of the server are let in");
-        rv_refuse_reason(no, "no key is set up, and the caller is not on this machine, came through a proxy, or named "
-                             "another host");
+        rv_refuse_token(refusal, NULL, "without any key set up, only callers on the machine of the server are let in");
+        rv_refuse_reason(refusal,
+                         "no key is set up, and the caller is not on this machine, came through a proxy, or named "
+                         "another host");
         return RV_E_DENIED;
     }
     out->by = RV_BY_NOTHING;
@@ -30,55 +31,56 @@ static int judge_nothing(const rv_gate *g, const struct rv_caller *c, bool has_k
     return 0;
 }
 
-static int refuse_row(struct rv_refusal *no, const char *told, const char *why, const char *id)
+static int refuse_row(struct rv_refusal *refusal, const char *told, const char *why, const char *id)
 {
-    rv_refuse_token(no, "invalid_token", told);
-    rv_refuse_reason(no, "%s (key %s)", why, id[0] ? id : "-");
+    rv_refuse_token(refusal, "invalid_token", told);
+    rv_refuse_reason(refusal, "%s (key %s)", why, id[0] ? id : "-");
     return RV_E_DENIED;
 }
 
 /* What the row says, when it is still good. */
 static int take_row(const struct rv_api_key_row *row, const char *told, int64_t now_us, struct rv_identity *out,
-                    struct rv_refusal *no)
+                    struct rv_refusal *refusal)
 {
     rv_str scopes = rv_str_of(row->scopes), word;
 
     if (row->revoked_us > 0)
-        return refuse_row(no, told, "the key is revoked", row->id);
+        return refuse_row(refusal, told, "the key is revoked", row->id);
     if (row->expires_us > 0 && row->expires_us <= now_us)
-        return refuse_row(no, told, "the key has expired", row->id);
+        return refuse_row(refusal, told, "the key has expired", row->id);
     bool is_sound = rv_level_of(row->level, &out->level) &&
                     rv_text_keep(rv_str_of(row->tenant), out->tenant, sizeof out->tenant) && out->tenant[0] &&
                     rv_text_keep(rv_str_of(row->user), out->user, sizeof out->user) &&
                     rv_text_keep(rv_str_of(row->id), out->key, sizeof out->key) &&
                     (out->user[0] != 0) == (out->level == RV_LEVEL_USER);
     if (!is_sound)
-        return refuse_row(no, told, "the row of the key is damaged", row->id);
+        return refuse_row(refusal, told, "the row of the key is damaged", row->id);
     while ((word = rv_list_next(&scopes)).len > 0)
         out->scopes |= rv_scope_bit(word);
     return 0;
 }
 
-static int judge_key(const struct rv_credentials *given, const struct rv_api_key_row *row, int64_t now_us,
-                     struct rv_identity *out, struct rv_refusal *no)
+static int judge_key(const struct rv_credentials *credentials, const struct rv_api_key_row *row, int64_t now_us,
+                     struct rv_identity *out, struct rv_refusal *refusal)
 {
     static const char nobodys[RV_HASH_MAX] = "0000000000000000000000000000000000000000000000000000000000000000";
-    bool has_row = row && strlen(row->hash) == RV_HASH_MAX - 1 && strcmp(row->id, given->id) == 0;
-    bool same = rv_bytes_equal(given->hash, has_row ? row->hash : nobodys, RV_HASH_MAX - 1);
+    bool has_row = row && strlen(row->hash) == RV_HASH_MAX - 1 && strcmp(row->id, credentials->id) == 0;
+    bool same = rv_bytes_equal(credentials->hash, has_row ? row->hash : nobodys, RV_HASH_MAX - 1);
 
     out->by = RV_BY_KEY;
     if (!has_row || !same)
-        return refuse_row(no, UNKNOWN_KEY, has_row ? "the secret of the key is wrong" : "there is no such key",
-                          given->id);
-    return take_row(row, UNKNOWN_KEY, now_us, out, no);
+        return refuse_row(refusal, UNKNOWN_KEY, has_row ? "the secret of the key is wrong" : "there is no such key",
+                          credentials->id);
+    return take_row(row, UNKNOWN_KEY, now_us, out, refusal);
 }
 
-static int judge_login(const struct rv_api_key_row *row, int64_t now_us, struct rv_identity *out, struct rv_refusal *no)
+static int judge_login(const struct rv_api_key_row *row, int64_t now_us, struct rv_identity *out,
+                       struct rv_refusal *refusal)
 {
     out->by = RV_BY_LOGIN;
     if (!row)
-        return refuse_row(no, UNKNOWN_LOGIN, "there is no such login, or it has expired", "");
-    return take_row(row, UNKNOWN_LOGIN, now_us, out, no);
+        return refuse_row(refusal, UNKNOWN_LOGIN, "there is no such login, or it has expired", "");
+    return take_row(row, UNKNOWN_LOGIN, now_us, out, refusal);
 }
 
 static void judge_master(struct rv_identity *out)
@@ -89,8 +91,8 @@ static void judge_master(struct rv_identity *out)
     rv_text_keep(RV_STR_LIT(RV_STORE_TENANT), out->tenant, sizeof out->tenant);
 }
 
-static int judge_token(const rv_gate *g, rv_str token, int64_t now_us, struct rv_identity *out, struct rv_refusal *no,
-                       rv_err **err)
+static int judge_token(const rv_auth *g, rv_str token, int64_t now_us, struct rv_identity *out,
+                       struct rv_refusal *refusal, rv_err **err)
 {
     const struct rv_jwt_rules rules = {.secret = {g->secret, g->n_secret},
                                        .keys = g->keys,
@@ -106,8 +108,8 @@ static int judge_token(const rv_gate *g, rv_str token, int64_t now_us, struct rv
         rc = RV_E_DENIED;
     }
     if (rc == RV_E_DENIED) {
-        rv_refuse_token(no, "invalid_token", BAD_TOKEN);
-        rv_refuse_reason(no, "%s", jwt.why);
+        rv_refuse_token(refusal, "invalid_token", BAD_TOKEN);
+        rv_refuse_reason(refusal, "%s", jwt.why);
     }
     if (rc < 0)
         return rc;
@@ -122,10 +124,10 @@ static int judge_token(const rv_gate *g, rv_str token, int64_t now_us, struct rv
 
 /* --- what headers may say of those who may act for others --- */
 
-static int malformed(struct rv_refusal *no, const char *what)
+static int malformed(struct rv_refusal *refusal, const char *what)
 {
-    rv_refuse(no, 400, "invalid_request", what);
-    rv_refuse_reason(no, "%s", what);
+    rv_refuse(refusal, 400, "invalid_request", what);
+    rv_refuse_reason(refusal, "%s", what);
     return RV_E_DENIED;
 }
 
@@ -145,7 +147,7 @@ static bool read_uuid(rv_str text, char out[RV_IDENTITY_MAX_ID + 1])
     return true;
 }
 
-static int name_tenant(const struct rv_caller *c, struct rv_identity *who, struct rv_refusal *no)
+static int name_tenant(const struct rv_caller *c, struct rv_identity *identity, struct rv_refusal *refusal)
 {
     rv_str tenant;
     int there = rv_caller_header(c, "x-tenant-id", &tenant);
@@ -153,15 +155,15 @@ static int name_tenant(const struct rv_caller *c, struct rv_identity *who, struc
     if (there == 0)
         return 0;
     if (there < 0 || !rv_is_store_id(tenant))
-        return malformed(no, "X-Tenant-Id is not an id, or is there several times");
-    if (who->level == RV_LEVEL_MASTER) {
-        rv_text_keep(tenant, who->tenant, sizeof who->tenant);
+        return malformed(refusal, "X-Tenant-Id is not an id, or is there several times");
+    if (identity->level == RV_LEVEL_MASTER) {
+        rv_text_keep(tenant, identity->tenant, sizeof identity->tenant);
         return 0;
     }
-    if (rv_str_is(tenant, who->tenant))
+    if (rv_str_is(tenant, identity->tenant))
         return 0;
-    rv_refuse(no, 403, "other_tenant", "X-Tenant-Id is not the tenant of the key or token");
-    rv_refuse_reason(no, "X-Tenant-Id is not %s", who->tenant);
+    rv_refuse(refusal, 403, "other_tenant", "X-Tenant-Id is not the tenant of the key or token");
+    rv_refuse_reason(refusal, "X-Tenant-Id is not %s", identity->tenant);
     return RV_E_DENIED;
 }
 
@@ -179,8 +181,8 @@ static void keep_shown(const struct rv_caller *c, const char *header, char *out,
 }
 
 /* 1: the header named the user. */
-static int name_user_by(const rv_gate *g, const struct rv_caller *c, const char *header, struct rv_identity *who,
-                        struct rv_refusal *no)
+static int name_user_by(const rv_auth *g, const struct rv_caller *c, const char *header, struct rv_identity *identity,
+                        struct rv_refusal *refusal)
 {
     rv_str user;
     int there = rv_caller_header(c, header, &user);
@@ -188,77 +190,80 @@ static int name_user_by(const rv_gate *g, const struct rv_caller *c, const char 
     if (there == 0)
         return 0;
     bool is_sound =
-        there > 0 && (g->any_user_id ? rv_is_store_id(user) && rv_text_keep(user, who->user, sizeof who->user)
-                                     : read_uuid(user, who->user));
+        there > 0 && (g->any_user_id ? rv_is_store_id(user) && rv_text_keep(user, identity->user, sizeof identity->user)
+                                     : read_uuid(user, identity->user));
     if (!is_sound)
-        return malformed(no, g->any_user_id ? "the id of the user is empty, too long, has control characters, or is "
-                                              "there several times"
-                                            : "the id of the user is not a UUID, or is there several times");
-    who->level = RV_LEVEL_USER;
+        return malformed(refusal, g->any_user_id
+                                      ? "the id of the user is empty, too long, has control characters, or is "
+                                        "there several times"
+                                      : "the id of the user is not a UUID, or is there several times");
+    identity->level = RV_LEVEL_USER;
     return 1;
 }
 
-/* The gate was opened before: a header only says for whom of the caller's users the request is. */
-static int name_user(const rv_gate *g, const struct rv_caller *c, struct rv_identity *who, struct rv_refusal *no)
+/* It was decided before: a header only says for whom of the caller's users the request is. */
+static int name_user(const rv_auth *g, const struct rv_caller *c, struct rv_identity *identity,
+                     struct rv_refusal *refusal)
 {
     int named = 0;
 
-    keep_shown(c, "x-user-name", who->name, sizeof who->name);
-    if (who->level == RV_LEVEL_USER)
+    keep_shown(c, "x-user-name", identity->name, sizeof identity->name);
+    if (identity->level == RV_LEVEL_USER)
         return 0;
     if (g->trust_user_header)
-        named = name_user_by(g, c, "x-user-id", who, no);
+        named = name_user_by(g, c, "x-user-id", identity, refusal);
     if (named > 0)
-        keep_shown(c, "x-user-email", who->email, sizeof who->email);
+        keep_shown(c, "x-user-email", identity->email, sizeof identity->email);
     if (named != 0 || !rv_caller_is_proxy(g, c))
         return named < 0 ? named : 0;
-    named = name_user_by(g, c, "x-openwebui-user-id", who, no);
+    named = name_user_by(g, c, "x-openwebui-user-id", identity, refusal);
     if (named > 0) {
-        keep_shown(c, "x-openwebui-user-email", who->email, sizeof who->email);
-        keep_shown(c, "x-openwebui-user-name", who->name, sizeof who->name);
+        keep_shown(c, "x-openwebui-user-email", identity->email, sizeof identity->email);
+        keep_shown(c, "x-openwebui-user-name", identity->name, sizeof identity->name);
     }
     return named < 0 ? named : 0;
 }
 
 /* --- the verdict --- */
 
-static int judge(const rv_gate *g, const struct rv_caller *c, const struct rv_credentials *given,
+static int judge(const rv_auth *g, const struct rv_caller *c, const struct rv_credentials *credentials,
                  const struct rv_api_key_row *key, bool has_keys, int64_t now_us, struct rv_identity *out,
-                 struct rv_refusal *no, rv_err **err)
+                 struct rv_refusal *refusal, rv_err **err)
 {
-    switch (given->kind) {
+    switch (credentials->kind) {
     case RV_CREDENTIAL_NONE:
-        return judge_nothing(g, c, has_keys, out, no);
+        return judge_nothing(g, c, has_keys, out, refusal);
     case RV_CREDENTIAL_KEY:
-        return given->is_foreign && rv_gate_is_open(g, has_keys) ? judge_nothing(g, c, has_keys, out, no)
-                                                                 : judge_key(given, key, now_us, out, no);
+        return credentials->is_foreign && rv_auth_is_open(g, has_keys)
+                   ? judge_nothing(g, c, has_keys, out, refusal)
+                   : judge_key(credentials, key, now_us, out, refusal);
     case RV_CREDENTIAL_MASTER_KEY:
         judge_master(out);
         return 0;
     case RV_CREDENTIAL_JWT:
-        return judge_token(g, given->token, now_us, out, no, err);
+        return judge_token(g, credentials->token, now_us, out, refusal, err);
     case RV_CREDENTIAL_LOGIN:
-        return judge_login(key, now_us, out, no);
+        return judge_login(key, now_us, out, refusal);
     }
     return RV_FAIL(err, RV_E_INTERNAL, "credentials of no kind");
 }
 
-int rv_gate_judge(const rv_gate *g, const struct rv_caller *c, const struct rv_credentials *given,
-                  const struct rv_api_key_row *key, bool has_keys, int64_t now_us, struct rv_identity *out,
-                  struct rv_refusal *no, rv_err **err)
+int rv_auth_verify(const rv_auth *g, const struct rv_caller *c, const struct rv_credentials *credentials,
+                   const struct rv_api_key_row *key, bool has_keys, int64_t now_us, struct rv_identity *out,
+                   struct rv_refusal *refusal, rv_err **err)
 {
     struct rv_identity who = {.peer = ""};
     struct rv_address client;
 
     if (rv_caller_client(g, c, &client, &who.is_tls))
         rv_address_write(&client, who.peer);
-    int rc = judge(g, c, given, key, has_keys, now_us, &who, no, err);
-    if (rc == 0 && (given->is_ambient || who.by == RV_BY_NOTHING))
-        rc = rv_caller_check_site(g, c, who.by != RV_BY_NOTHING, no);
+    int rc = judge(g, c, credentials, key, has_keys, now_us, &who, refusal, err);
+    if (rc == 0 && (credentials->is_ambient || who.by == RV_BY_NOTHING))
+        rc = rv_caller_check_site(g, c, who.by != RV_BY_NOTHING, refusal);
     if (rc == 0)
-        rc = name_tenant(c, &who, no);
+        rc = name_tenant(c, &who, refusal);
     if (rc == 0)
-        rc = name_user(g, c, &who, no);
+        rc = name_user(g, c, &who, refusal);
     if (rc == 0)
         *out = who;
     return rc;
@@ -266,23 +271,23 @@ int rv_gate_judge(const rv_gate *g, const struct rv_caller *c, const struct rv_c
 
 /* --- rates --- */
 
-int rv_gate_count(rv_gate *g, const struct rv_identity *who, int64_t now_us, struct rv_refusal *no)
+int rv_auth_count_request(rv_auth *g, const struct rv_identity *identity, int64_t now_us, struct rv_refusal *refusal)
 {
     char name[2 * RV_IDENTITY_MAX_ID + 2];
-    size_t n = strlen(who->tenant);
+    size_t n = strlen(identity->tenant);
 
     if (g->per_minute == 0)
         return 0;
-    memcpy(name, who->tenant, n);
+    memcpy(name, identity->tenant, n);
     name[n] = '\n'; /* no id has one */
-    rv_text_keep(rv_str_of(who->user), name + n + 1, sizeof name - n - 1);
-    int64_t wait = who->user[0]  ? rv_rates_take(g->rates, "user", name, g->per_minute, now_us)
-                   : who->key[0] ? rv_rates_take(g->rates, "key", who->key, g->per_minute, now_us)
-                                 : rv_rates_take(g->rates, "peer", who->peer, g->per_minute, now_us);
+    rv_text_keep(rv_str_of(identity->user), name + n + 1, sizeof name - n - 1);
+    int64_t wait = identity->user[0]  ? rv_rates_take(g->rates, "user", name, g->per_minute, now_us)
+                   : identity->key[0] ? rv_rates_take(g->rates, "key", identity->key, g->per_minute, now_us)
+                                      : rv_rates_take(g->rates, "peer", identity->peer, g->per_minute, now_us);
     if (wait == 0)
         return 0;
-    rv_refuse(no, 429, "rate_limited", "there were too many requests in the last minute");
-    rv_refuse_reason(no, "more than %lld requests a minute", (long long)g->per_minute);
-    no->retry_us = wait;
+    rv_refuse(refusal, 429, "rate_limited", "there were too many requests in the last minute");
+    rv_refuse_reason(refusal, "more than %lld requests a minute", (long long)g->per_minute);
+    refusal->retry_us = wait;
     return RV_E_DENIED;
 }

@@ -6,70 +6,71 @@
 
 #define CHALLENGE "Bearer realm=\"reeve\""
 
-int rv_refuse(struct rv_refusal *no, int status, const char *code, const char *detail)
+int rv_refuse(struct rv_refusal *refusal, int status, const char *code, const char *detail)
 {
-    *no = (struct rv_refusal){.status = status, .code = code};
-    snprintf(no->detail, sizeof no->detail, "%s", detail);
+    *refusal = (struct rv_refusal){.status = status, .code = code};
+    snprintf(refusal->detail, sizeof refusal->detail, "%s", detail);
     if (status == 400)
-        snprintf(no->authenticate, sizeof no->authenticate, CHALLENGE ", error=\"%s\"", code);
+        snprintf(refusal->authenticate, sizeof refusal->authenticate, CHALLENGE ", error=\"%s\"", code);
     return RV_E_DENIED;
 }
 
-int rv_refuse_token(struct rv_refusal *no, const char *code, const char *detail)
+int rv_refuse_token(struct rv_refusal *refusal, const char *code, const char *detail)
 {
-    rv_refuse(no, 401, code ? code : "unauthenticated", detail);
+    rv_refuse(refusal, 401, code ? code : "unauthenticated", detail);
     if (code)
-        snprintf(no->authenticate, sizeof no->authenticate, CHALLENGE ", error=\"%s\"", code);
+        snprintf(refusal->authenticate, sizeof refusal->authenticate, CHALLENGE ", error=\"%s\"", code);
     else
-        snprintf(no->authenticate, sizeof no->authenticate, CHALLENGE);
+        snprintf(refusal->authenticate, sizeof refusal->authenticate, CHALLENGE);
     return RV_E_DENIED;
 }
 
-void rv_refuse_reason(struct rv_refusal *no, const char *fmt, ...)
+void rv_refuse_reason(struct rv_refusal *refusal, const char *fmt, ...)
 {
     va_list args;
 
     va_start(args, fmt);
-    vsnprintf(no->reason, sizeof no->reason, fmt, args);
+    vsnprintf(refusal->reason, sizeof refusal->reason, fmt, args);
     va_end(args);
     /* A value that was cut is cut between characters. */
-    no->reason[rv_utf8_cut(rv_str_of(no->reason), sizeof no->reason - 1).len] = 0;
+    refusal->reason[rv_utf8_cut(rv_str_of(refusal->reason), sizeof refusal->reason - 1).len] = 0;
 }
 
-int64_t rv_refusal_retry_s(const struct rv_refusal *no)
+int64_t rv_refusal_retry_s(const struct rv_refusal *refusal)
 {
-    int64_t s = no->retry_us / 1000000 + (no->retry_us % 1000000 > 0);
+    int64_t s = refusal->retry_us / 1000000 + (refusal->retry_us % 1000000 > 0);
 
     return s < 1 ? 1 : s;
 }
 
-int rv_identity_needs(const struct rv_identity *who, enum rv_api_scope scope, struct rv_refusal *no)
+int rv_identity_needs(const struct rv_identity *identity, enum rv_api_scope scope, struct rv_refusal *refusal)
 {
-    if (who->scopes >> scope & 1)
+    if (identity->scopes >> scope & 1)
         return 0;
-    rv_refuse(no, 403, "insufficient_scope", "");
-    snprintf(no->detail, sizeof no->detail, "this needs the scope \"%s\"", rv_scope_word(scope));
-    snprintf(no->authenticate, sizeof no->authenticate, CHALLENGE ", error=\"insufficient_scope\", scope=\"%s\"",
-             rv_scope_word(scope));
-    rv_refuse_reason(no, "the scope %s is missing", rv_scope_word(scope));
+    rv_refuse(refusal, 403, "insufficient_scope", "");
+    snprintf(refusal->detail, sizeof refusal->detail, "this needs the scope \"%s\"", rv_scope_word(scope));
+    snprintf(refusal->authenticate, sizeof refusal->authenticate,
+             CHALLENGE ", error=\"insufficient_scope\", scope=\"%s\"", rv_scope_word(scope));
+    rv_refuse_reason(refusal, "the scope %s is missing", rv_scope_word(scope));
     return RV_E_DENIED;
 }
 
-void rv_refuse_quota(struct rv_refusal *no, const char *why, int64_t again_us, int64_t now_us)
+void rv_refuse_quota(struct rv_refusal *refusal, const char *why, int64_t again_us, int64_t now_us)
 {
-    rv_refuse(no, 429, "quota_exceeded", "");
-    rv_str text = rv_utf8_cut(rv_str_of(why), sizeof no->detail - 1);
-    rv_text_keep(text, no->detail, sizeof no->detail);
-    no->retry_us = again_us > now_us ? again_us - now_us : 0;
+    rv_refuse(refusal, 429, "quota_exceeded", "");
+    rv_str text = rv_utf8_cut(rv_str_of(why), sizeof refusal->detail - 1);
+    rv_text_keep(text, refusal->detail, sizeof refusal->detail);
+    refusal->retry_us = again_us > now_us ? again_us - now_us : 0;
 }
 
-void rv_refuse_drain(struct rv_refusal *no, int64_t wait_us)
+void rv_refuse_drain(struct rv_refusal *refusal, int64_t wait_us)
 {
-    rv_refuse(no, 503, "draining", "the server is about to stop; ask again");
-    no->retry_us = wait_us;
+    rv_refuse(refusal, 503, "draining", "the server is about to stop; ask again");
+    refusal->retry_us = wait_us;
 }
 
-struct rv_store_scope rv_identity_scope(const struct rv_identity *who)
+struct rv_store_scope rv_identity_scope(const struct rv_identity *identity)
 {
-    return (struct rv_store_scope){.tenant = who->tenant, .user = who->level == RV_LEVEL_USER ? who->user : NULL};
+    return (struct rv_store_scope){.tenant = identity->tenant,
+                                   .user = identity->level == RV_LEVEL_USER ? identity->user : NULL};
 }

@@ -19,6 +19,7 @@ static void open_free(struct rv_mcp_open *o)
     json_object_put(o->state);
     json_object_put(o->input);
     json_object_put(o->responses);
+    json_object_put(o->task);
     free(o);
 }
 
@@ -44,7 +45,7 @@ struct rv_mcp_open *rv_mcp_open_of(const rv_mcp_client *c, int64_t id)
 
 int rv_mcp_end_ok(rv_mcp_client *c, struct rv_mcp_open *o, json_object *result, rv_err **err)
 {
-    int rc = rv_mcp_put_result(c, o->ask, result, false, err);
+    int rc = rv_mcp_put_result(c, o, result, false, err);
 
     if (rc < 0)
         return rc;
@@ -55,7 +56,7 @@ int rv_mcp_end_ok(rv_mcp_client *c, struct rv_mcp_open *o, json_object *result, 
 
 int rv_mcp_end_asks(rv_mcp_client *c, struct rv_mcp_open *o, json_object *requests, rv_err **err)
 {
-    int rc = rv_mcp_put_result(c, o->ask, requests, true, err);
+    int rc = rv_mcp_put_result(c, o, requests, true, err);
 
     if (rc < 0)
         return rc;
@@ -66,8 +67,11 @@ int rv_mcp_end_asks(rv_mcp_client *c, struct rv_mcp_open *o, json_object *reques
 
 int rv_mcp_end_failed(rv_mcp_client *c, struct rv_mcp_open *o, const struct rv_mcp_trouble *t, rv_err **err)
 {
-    int rc = rv_mcp_put_trouble(c, o->ask, t, err);
+    struct rv_mcp_trouble of = *t;
 
+    of.is_unsent =
+        t->is_unsent && !o->task; /* the server has begun with a task, whatever became of a question for it */
+    int rc = rv_mcp_put_trouble(c, o->ask, &of, err);
     if (rc < 0) /* its end cannot be told: it stays open */
         return rc;
     open_unlink(c, o);
@@ -200,8 +204,10 @@ int rv_mcp_withdraw(rv_mcp_client *c, const struct rv_mcp_open *o, const char *r
     struct rv_json_build b = {.err = err};
     int rc = 0;
 
-    if (!o->id || c->phase == RV_MCP_DEAD)
-        return 0;
+    if (c->phase == RV_MCP_READY && o->task)
+        rc = rv_mcp_task_cancel(c, o, err);
+    if (rc < 0 || !o->id || c->phase == RV_MCP_DEAD)
+        return rc;
     if (!(c->is_http && c->era == RV_MCP_ERA_MODERN)) { /* there closing the stream says it */
         json_object *params = json_object_new_object();
         if (!params)
@@ -434,8 +440,7 @@ int rv_mcp_client_tick(rv_mcp_client *c, int64_t now_us, rv_err **err)
         rc = handshake_late(c, err);
     for (struct rv_mcp_open *o = c->open, *next; o && rc == 0; o = next) {
         next = o->next;
-        if (now_us >= o->due_us)
-            rc = time_out(c, o, err);
+        rc = now_us >= o->due_us ? time_out(c, o, err) : rv_mcp_task_tick(c, o, now_us, err);
     }
     return rc;
 }
@@ -446,6 +451,9 @@ int64_t rv_mcp_client_due_us(const rv_mcp_client *c)
 
     for (const struct rv_mcp_open *o = c->open; o; o = o->next)
         due = o->due_us < due ? o->due_us : due;
+    for (const struct rv_mcp_open *o = c->open; o; o = o->next)
+        if (o->task && !o->id && c->phase == RV_MCP_READY && o->poll_at_us < due)
+            due = o->poll_at_us;
     return due;
 }
 

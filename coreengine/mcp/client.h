@@ -78,6 +78,7 @@ struct rv_mcp_out {
     int64_t id;                    /* FORGET: of the request */
     int64_t ask;                   /* DONE, PROGRESS */
     json_object *result;           /* DONE */
+    int64_t ttl_ms;                /* DONE of a list: for so long it need not be asked for again */
     bool asks;                     /* DONE: the result is what a person is asked, {state?, requests: [{key, message,
                                       schema}]}; the request is to be made again with the answers and that state, which
                                       is any JSON */

@@ -63,6 +63,16 @@ static int next_page(rv_mcp_client *c, struct rv_mcp_open *o, json_object *curso
     return rv_mcp_send_open(c, o, err);
 }
 
+/* A page without `ttlMs`, or with one that is not a whole number above 0, is not to be kept. */
+static void note_ttl(struct rv_mcp_open *o, json_object *page)
+{
+    int64_t ms = 0;
+
+    if (!rv_json_get_int(page, "ttlMs", &ms) || ms < 0)
+        ms = 0;
+    o->ttl_ms = o->n_pages == 0 || ms < o->ttl_ms ? ms : o->ttl_ms;
+}
+
 static int listed(rv_mcp_client *c, struct rv_mcp_open *o, json_object *result, rv_err **err)
 {
     json_object *page = rv_json_get_arr(result, o->list), *cursor = NULL;
@@ -75,6 +85,7 @@ static int listed(rv_mcp_client *c, struct rv_mcp_open *o, json_object *result, 
     int rc = add_items(o, page, err);
     if (rc < 0)
         return rc;
+    note_ttl(o, result);
     o->n_pages++;
     if (json_object_object_get_ex(result, "nextCursor", &cursor) && cursor) /* "" is a cursor, null is none */
         return next_page(c, o, cursor, err);
@@ -165,27 +176,31 @@ static int succeeded(rv_mcp_client *c, struct rv_mcp_open *o, json_object *resul
     if (c->era == RV_MCP_ERA_MODERN && json_object_object_get_ex(result, "resultType", &type)) {
         if (rv_str_is(rv_json_str(type), "input_required"))
             return input_required(c, o, result, err);
+        if (rv_str_is(rv_json_str(type), "task"))
+            return rv_mcp_task_begun(c, o, result, err);
         if (!rv_str_is(rv_json_str(type), "complete"))
-            return invalid(c, o, "resultType is neither complete nor input_required", err);
+            return invalid(c, o, "resultType is none of complete, input_required and task", err);
     }
+    if (o->task)
+        return rv_mcp_task_told(c, o, result, err);
     return o->list ? listed(c, o, result, err) : rv_mcp_end_ok(c, o, json_object_get(result), err);
 }
 
-static int refused(rv_mcp_client *c, struct rv_mcp_open *o, const struct rv_mcp_message *m, rv_err **err)
+int rv_mcp_refused(rv_mcp_client *c, struct rv_mcp_open *o, int code, const char *words, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(RV_MCP_MAX_WORDS + 128);
-    rv_str said = rv_utf8_cut(rv_str_of(m->text), RV_MCP_MAX_WORDS);
+    rv_str said = rv_utf8_cut(rv_str_of(words), RV_MCP_MAX_WORDS);
 
-    rv_buf_printf(&text, "the server answers with error %d: %.*s", m->code, RV_STR_ARG(said));
+    rv_buf_printf(&text, "the server answers with error %d: %.*s", code, RV_STR_ARG(said));
     int rc = rv_buf_check(&text, "error of an MCP server", err);
     if (rc == 0)
         rc = rv_mcp_end_failed(
-            c, o, &(struct rv_mcp_trouble){.code = "rejected", .text = rv_buf_cstr(&text), .rpc_code = m->code}, err);
+            c, o, &(struct rv_mcp_trouble){.code = "rejected", .text = rv_buf_cstr(&text), .rpc_code = code}, err);
     rv_buf_fini(&text);
     return rc;
 }
 
 int rv_mcp_answered(rv_mcp_client *c, struct rv_mcp_open *o, const struct rv_mcp_message *m, rv_err **err)
 {
-    return m->kind == RV_MCP_ERROR ? refused(c, o, m, err) : succeeded(c, o, m->result, err);
+    return m->kind == RV_MCP_ERROR ? rv_mcp_refused(c, o, m->code, m->text, err) : succeeded(c, o, m->result, err);
 }

@@ -19,7 +19,7 @@ int rv_mcp_add_meta(const rv_mcp_client *c, json_object *meta, enum rv_mcp_versi
     struct rv_json_build b = {.err = err};
 
     rv_json_build_text(&b, meta, META "protocolVersion", rv_mcp_version_text(version));
-    rv_json_build(&b, meta, META "clientCapabilities", rv_mcp_capabilities(c));
+    rv_json_build(&b, meta, META "clientCapabilities", rv_mcp_capabilities(c, true));
     client_info(&b, meta, META "clientInfo");
     return b.rc;
 }
@@ -48,7 +48,7 @@ int rv_mcp_handshake_initialize(rv_mcp_client *c, rv_err **err)
     if (!params)
         return RV_FAIL(err, RV_E_NOMEM, "begin a connection to an MCP server");
     rv_json_build_text(&b, params, "protocolVersion", rv_mcp_version_text(RV_MCP_NEWEST_LEGACY));
-    rv_json_build(&b, params, "capabilities", rv_mcp_capabilities(c));
+    rv_json_build(&b, params, "capabilities", rv_mcp_capabilities(c, false));
     client_info(&b, params, "clientInfo");
     int rc = b.rc;
     c->phase = RV_MCP_INITIALIZING;

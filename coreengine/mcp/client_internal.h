@@ -24,7 +24,11 @@ struct rv_mcp_open {
     json_object *input;            /* owned; NULL: none */
     json_object *responses;        /* inputResponses that are known without a person; owned; NULL: none */
     int n_pages, n_rounds;
-    int64_t due_us; /* INT64_MAX: none */
+    int64_t ttl_ms;     /* of a list: the shortest of its pages */
+    json_object *task;  /* id of the task that the server made of the call; owned; NULL: none */
+    int64_t poll_us;    /* of a task: between two questions */
+    int64_t poll_at_us; /* when it is asked for next; RV_MCP_POLL_SOON: poll_us from now on; INT64_MAX: not now */
+    int64_t due_us;     /* INT64_MAX: none */
     bool wants_progress, has_progress, was_refused, is_repeatable;
     double progress;
 };
@@ -58,7 +62,8 @@ RV_MUST_CHECK int rv_mcp_put_answer(rv_mcp_client *c, json_object *id, json_obje
                                     rv_err **err);
 RV_MUST_CHECK int rv_mcp_put_simple(rv_mcp_client *c, enum rv_mcp_out_kind kind, int64_t id, rv_err **err);
 /** result is taken. asks: it is what a person is asked. */
-RV_MUST_CHECK int rv_mcp_put_result(rv_mcp_client *c, int64_t ask, json_object *result, bool asks, rv_err **err);
+RV_MUST_CHECK int rv_mcp_put_result(rv_mcp_client *c, const struct rv_mcp_open *o, json_object *result, bool asks,
+                                    rv_err **err);
 /** ask 0: the whole connection. */
 RV_MUST_CHECK int rv_mcp_put_trouble(rv_mcp_client *c, int64_t ask, const struct rv_mcp_trouble *t, rv_err **err);
 RV_MUST_CHECK int rv_mcp_put_progress(rv_mcp_client *c, int64_t ask, double progress, double total, rv_str text,
@@ -83,7 +88,7 @@ RV_MUST_CHECK int rv_mcp_withdraw(rv_mcp_client *c, const struct rv_mcp_open *o,
 
 /* --- client_roots.c: what a server may know of this side without asking a person --- */
 /** What the client can do: an object, or NULL when memory is short. */
-json_object *rv_mcp_capabilities(const rv_mcp_client *c);
+json_object *rv_mcp_capabilities(const rv_mcp_client *c, bool is_modern);
 /** The result of `roots/list`, the caller's. */
 RV_MUST_CHECK int rv_mcp_write_roots(const rv_mcp_client *c, json_object **out, rv_err **err);
 /** Add it to inputResponses under each of keys, a list of texts. */
@@ -118,7 +123,19 @@ RV_MUST_CHECK int rv_mcp_handshake_failed(rv_mcp_client *c, const struct rv_mcp_
 /** Sets params._meta of a request of the new era. */
 RV_MUST_CHECK int rv_mcp_add_meta(const rv_mcp_client *c, json_object *meta, enum rv_mcp_version version, rv_err **err);
 
+/* --- client_task.c: calls that the server made tasks of --- */
+#define RV_MCP_POLL_SOON ((int64_t)-1) /* a message has no time: the next tick knows it */
+/** The answer to a call says that it is a task now. */
+RV_MUST_CHECK int rv_mcp_task_begun(rv_mcp_client *c, struct rv_mcp_open *o, json_object *result, rv_err **err);
+/** The answer to a question for it. */
+RV_MUST_CHECK int rv_mcp_task_told(rv_mcp_client *c, struct rv_mcp_open *o, json_object *result, rv_err **err);
+RV_MUST_CHECK int rv_mcp_task_tick(rv_mcp_client *c, struct rv_mcp_open *o, int64_t now_us, rv_err **err);
+/** Nothing waits for it any more. */
+RV_MUST_CHECK int rv_mcp_task_cancel(rv_mcp_client *c, const struct rv_mcp_open *o, rv_err **err);
+
 /* --- client_answer.c: answers to open requests --- */
+/** The request ends with an error of the server's. */
+RV_MUST_CHECK int rv_mcp_refused(rv_mcp_client *c, struct rv_mcp_open *o, int code, const char *said, rv_err **err);
 RV_MUST_CHECK int rv_mcp_answered(rv_mcp_client *c, struct rv_mcp_open *o, const struct rv_mcp_message *m,
                                   rv_err **err);
 

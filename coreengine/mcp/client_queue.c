@@ -68,7 +68,10 @@ static const char *name_of(json_object *params)
 {
     const char *name = NULL;
 
-    return rv_json_get_text(params, "name", &name) || rv_json_get_text(params, "uri", &name) ? name : NULL;
+    return rv_json_get_text(params, "name", &name) || rv_json_get_text(params, "uri", &name) ||
+                   rv_json_get_text(params, "taskId", &name)
+               ? name
+               : NULL;
 }
 
 int rv_mcp_put_request(rv_mcp_client *c, int64_t id, const char *method, json_object *params, json_object *headers,
@@ -126,7 +129,7 @@ int rv_mcp_put_simple(rv_mcp_client *c, enum rv_mcp_out_kind kind, int64_t id, r
     return put_take(c, item);
 }
 
-int rv_mcp_put_result(rv_mcp_client *c, int64_t ask, json_object *result, bool asks, rv_err **err)
+int rv_mcp_put_result(rv_mcp_client *c, const struct rv_mcp_open *o, json_object *result, bool asks, rv_err **err)
 {
     struct rv_mcp_item *item;
 
@@ -135,7 +138,8 @@ int rv_mcp_put_result(rv_mcp_client *c, int64_t ask, json_object *result, bool a
         json_object_put(result);
         return rc;
     }
-    item->out.ask = ask;
+    item->out.ask = o->ask;
+    item->out.ttl_ms = o->ttl_ms;
     item->out.result = item->result = result;
     item->out.asks = asks;
     return put_take(c, item);

@@ -2,7 +2,7 @@
  * pipeline names as roots. The list does not change while a connection is open, so no notification is declared. */
 #include "coreengine/mcp/client_internal.h"
 
-json_object *rv_mcp_capabilities(const rv_mcp_client *c)
+json_object *rv_mcp_capabilities(const rv_mcp_client *c, bool is_modern)
 {
     struct rv_json_build b = {0};
     json_object *all = json_object_new_object();
@@ -10,6 +10,10 @@ json_object *rv_mcp_capabilities(const rv_mcp_client *c)
 
     if (form)
         rv_json_build(&b, form, "form", json_object_new_object());
+    if (all && is_modern) {
+        json_object *extensions = rv_json_build(&b, all, "extensions", json_object_new_object());
+        rv_json_build(&b, extensions, "io.modelcontextprotocol/tasks", b.rc < 0 ? NULL : json_object_new_object());
+    }
     if (all && c->roots)
         rv_json_build(&b, all, "roots", json_object_new_object());
     if (b.rc == 0)

@@ -212,7 +212,7 @@ static void write_form(const struct mcp_call *c, const struct rv_mcp_question *q
         rv_json_build_text(b, params, "mode", "form");
     rv_json_build_text(b, params, "message", q->message);
     rv_json_build(b, params, "requestedSchema", b->rc < 0 ? NULL : json_object_get(q->schema));
-    rv_mcp_mark_task(c, b, params);
+    mcp_mark_task(c, b, params);
 }
 
 static int ask_legacy(rv_mcp_server *s, struct mcp_call *c, const struct rv_mcp_question *q,

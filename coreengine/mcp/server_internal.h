@@ -48,7 +48,14 @@ RV_MUST_CHECK int rv_mcp_answer(json_object *id, json_object *result, struct rv_
 RV_MUST_CHECK int rv_mcp_shape(const rv_mcp_server *s, const struct mcp_call *c, json_object *result, json_object **out,
                                rv_err **err);
 /** The task that a message to a legacy client belongs to, in _meta. Nothing to do for a call without one. */
-void rv_mcp_mark_task(const struct mcp_call *c, struct rv_json_build *b, json_object *to);
+static inline void mcp_mark_task(const struct mcp_call *c, struct rv_json_build *b, json_object *to)
+{
+    if (!c->task || b->rc < 0)
+        return;
+    json_object *meta = rv_json_build(b, to, "_meta", json_object_new_object());
+    json_object *task = rv_json_build(b, meta, MCP_META_TASK, b->rc < 0 ? NULL : json_object_new_object());
+    rv_json_build(b, task, "taskId", b->rc < 0 ? NULL : json_object_get(c->task));
+}
 /** Members that each result of a modern request has. */
 void rv_mcp_mark_modern(const rv_mcp_server *s, struct rv_json_build *b, json_object *result, const char *type);
 /** {name, version, title?} of the program. */

@@ -102,15 +102,6 @@ static void strip_tools(struct rv_json_build *b, json_object *result)
 
 /* --- tasks --- */
 
-void rv_mcp_mark_task(const struct mcp_call *c, struct rv_json_build *b, json_object *to)
-{
-    if (!c->task || b->rc < 0)
-        return;
-    json_object *meta = rv_json_build(b, to, "_meta", json_object_new_object());
-    json_object *task = rv_json_build(b, meta, MCP_META_TASK, b->rc < 0 ? NULL : json_object_new_object());
-    rv_json_build(b, task, "taskId", b->rc < 0 ? NULL : json_object_get(c->task));
-}
-
 /* A task as 2025-11-25 names its members: its result, its questions and its error are asked for in another way. */
 static json_object *legacy_task(struct rv_json_build *b, json_object *task)
 {
@@ -192,7 +183,7 @@ int rv_mcp_shape(const rv_mcp_server *s, const struct mcp_call *c, json_object *
         bool is_task = rv_str_is(rv_json_str(member(result, "resultType")), "task");
         rv_mcp_mark_modern(s, &b, copy, is_task ? "task" : "complete");
     }
-    rv_mcp_mark_task(c, &b, copy);
+    mcp_mark_task(c, &b, copy);
     if (b.rc < 0)
         json_object_put(copy);
     else

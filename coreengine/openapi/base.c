@@ -70,15 +70,15 @@ static int as_document_says(json_object *document, const char *document_url, rv_
     return 0;
 }
 
-int rv_openapi_base(json_object *document, const struct rv_openapi_how *how, rv_buf *out, rv_err **err)
+int rv_openapi_base(json_object *document, const struct rv_openapi_opts *opts, rv_buf *out, rv_err **err)
 {
     struct rv_mcp_url parts;
     int rc = 0;
 
-    if (how->url[0])
-        rv_buf_puts(out, how->url);
+    if (opts->url[0])
+        rv_buf_puts(out, opts->url);
     else
-        rc = as_document_says(document, how->document_url, out, err);
+        rc = as_document_says(document, opts->document_url, out, err);
     if (rc == 0)
         rc = rv_buf_check(out, "the address of a server", err);
     if (rc < 0)

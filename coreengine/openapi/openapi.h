@@ -23,7 +23,7 @@
  *  not one of OpenAPI 3. */
 RV_MUST_CHECK int rv_openapi_read(rv_str text, const char *name, json_object **out, rv_err **err);
 
-struct rv_openapi_how {
+struct rv_openapi_opts {
     const char *url;          /* where the operations begin, as a person wrote it; "": as the document says */
     const char *document_url; /* where the document was fetched from; "": it is a file */
     json_object *headers;     /* that each request has: an object; a parameter of that name is not the model's. NULL */
@@ -31,7 +31,7 @@ struct rv_openapi_how {
 /** The operations as definitions of tools, an array that is the caller's. One that cannot be a tool has the member
  *  RV_MCP_REFUSED, a text that says why. RV_E_INVALID: the document has no operations, or no address that may be used;
  *  RV_E_LIMIT, RV_E_NOMEM. */
-RV_MUST_CHECK int rv_openapi_tools(json_object *document, const struct rv_openapi_how *how, json_object **out,
+RV_MUST_CHECK int rv_openapi_tools(json_object *document, const struct rv_openapi_opts *opts, json_object **out,
                                    rv_err **err);
 
 /* A request. */
@@ -43,7 +43,7 @@ struct rv_openapi_request {
 void rv_openapi_request_fini(struct rv_openapi_request *r); /* fine on a zeroed one */
 /** The request of a call. operation: RV_MCP_OPERATION of the definition; args: an object. key: the
  *  idempotency key; "": none. RV_E_INVALID: an argument cannot be sent, or the operation is not one. */
-RV_MUST_CHECK int rv_openapi_request(json_object *operation, json_object *args, const struct rv_openapi_how *how,
+RV_MUST_CHECK int rv_openapi_request(json_object *operation, json_object *args, const struct rv_openapi_opts *opts,
                                      const char *key, struct rv_openapi_request *out, rv_err **err);
 
 struct rv_openapi_answer {

@@ -11,7 +11,7 @@
 
 /* --- base.c --- */
 /** Append the address at which the operations begin, without a slash at its end. RV_E_INVALID, RV_E_NOMEM. */
-RV_MUST_CHECK int rv_openapi_base(json_object *document, const struct rv_openapi_how *how, rv_buf *out, rv_err **err);
+RV_MUST_CHECK int rv_openapi_base(json_object *document, const struct rv_openapi_opts *opts, rv_buf *out, rv_err **err);
 
 /* --- schema.c --- */
 /** Follow the `$ref` of a value, if it has one. NULL: it leads nowhere, outside, or in a circle; then why says so. */

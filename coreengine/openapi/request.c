@@ -307,19 +307,19 @@ static int add_rest(const struct openapi_operation *o, json_object *args, struct
 }
 
 /* The address at which the operation begins. One that a document named has to be where the document was. */
-static int write_base(const struct openapi_operation *o, const struct rv_openapi_how *how, rv_buf *out, rv_err **err)
+static int write_base(const struct openapi_operation *o, const struct rv_openapi_opts *opts, rv_buf *out, rv_err **err)
 {
     struct rv_mcp_url from, to;
 
-    if (!how->url[0] && (!rv_mcp_url_read(rv_str_of(how->document_url), &from) ||
-                         !rv_mcp_url_read(rv_str_of(o->url), &to) || !rv_mcp_url_same_origin(&from, &to)))
+    if (!opts->url[0] && (!rv_mcp_url_read(rv_str_of(opts->document_url), &from) ||
+                          !rv_mcp_url_read(rv_str_of(o->url), &to) || !rv_mcp_url_same_origin(&from, &to)))
         return RV_FAIL(err, RV_E_DENIED,
                        "the operation is not at the address of the document: say url in the pipeline");
-    const struct rv_openapi_how there = {.url = how->url[0] ? how->url : o->url, .document_url = ""};
+    const struct rv_openapi_opts there = {.url = opts->url[0] ? opts->url : o->url, .document_url = ""};
     return rv_openapi_base(NULL, &there, out, err);
 }
 
-int rv_openapi_request(json_object *operation, json_object *args, const struct rv_openapi_how *how, const char *key,
+int rv_openapi_request(json_object *operation, json_object *args, const struct rv_openapi_opts *opts, const char *key,
                        struct rv_openapi_request *out, rv_err **err)
 {
     RV_AUTO(rv_buf_fini) rv_buf url = RV_BUF_INIT(RV_OPENAPI_MAX_URL);
@@ -328,7 +328,7 @@ int rv_openapi_request(json_object *operation, json_object *args, const struct r
 
     int rc = o ? read_operation(operation, o, err) : OPENAPI_NOMEM(err);
     if (rc == 0)
-        rc = write_base(o, how, &url, err);
+        rc = write_base(o, opts, &url, err);
     size_t base = url.len;
     if (rc == 0)
         rc = write_path(o, args, &url, err);

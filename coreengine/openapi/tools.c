@@ -21,7 +21,7 @@ static const struct {
 /* While the tools of one document are made. */
 struct making {
     json_object *document; /* borrowed */
-    const struct rv_openapi_how *how;
+    const struct rv_openapi_opts *how;
     const char *url;    /* for the operations; "": the configured one */
     json_object *tools; /* owned */
     size_t n_bytes, n_operations;
@@ -248,12 +248,12 @@ static int add_path(struct making *m, const char *path, json_object *item, rv_er
     return rc;
 }
 
-int rv_openapi_tools(json_object *document, const struct rv_openapi_how *how, json_object **out, rv_err **err)
+int rv_openapi_tools(json_object *document, const struct rv_openapi_opts *opts, json_object **out, rv_err **err)
 {
     RV_AUTO(rv_buf_fini) rv_buf base = RV_BUF_INIT(RV_OPENAPI_MAX_URL);
     json_object *paths = rv_json_get_obj(document, "paths");
     const char *version = "";
-    int rc = rv_openapi_base(document, how, &base, err);
+    int rc = rv_openapi_base(document, opts, &base, err);
 
     if (rc < 0)
         return rc;
@@ -261,8 +261,8 @@ int rv_openapi_tools(json_object *document, const struct rv_openapi_how *how, js
         return RV_FAIL(err, RV_E_INVALID, "the document has no paths");
     RV_IGNORE(!rv_json_get_text(document, "openapi", &version), "checked when it was read");
     struct making m = {.document = document,
-                       .how = how,
-                       .url = how->url[0] ? "" : rv_buf_cstr(&base),
+                       .how = opts,
+                       .url = opts->url[0] ? "" : rv_buf_cstr(&base),
                        .tools = json_object_new_array(),
                        .is_30 = strncmp(version, "3.0", 3) == 0};
     rc = m.tools ? 0 : OPENAPI_NOMEM(err);

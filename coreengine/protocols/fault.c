@@ -26,6 +26,7 @@ static const struct {
     {502, "Bad Gateway", "provider_error", "server_error"},
     {503, "Service Unavailable", "unavailable", "server_error"},
     {504, "Gateway Timeout", "timeout", "server_error"},
+    {507, "Insufficient Storage", "disk_full", "server_error"},
 };
 
 static size_t row_of(int status)
@@ -81,7 +82,8 @@ int rv_protocol_status(int code)
     } statuses[] = {
         {RV_E_INVALID, 400}, {RV_E_PARSE, 400},   {RV_E_LIMIT, 413},   {RV_E_NOT_FOUND, 404},   {RV_E_EXISTS, 409},
         {RV_E_STATE, 409},   {RV_E_DENIED, 403},  {RV_E_TIMEOUT, 504}, {RV_E_CANCELLED, 409},   {RV_E_PROVIDER, 502},
-        {RV_E_TOOL, 502},    {RV_E_VERSION, 400}, {RV_E_QUOTA, 429},   {RV_E_UNAVAILABLE, 503},
+        {RV_E_TOOL, 502},    {RV_E_VERSION, 400}, {RV_E_QUOTA, 429},   {RV_E_UNAVAILABLE, 503}, {RV_E_DISK, 507},
+        {RV_E_FILES, 503},   {RV_E_THREADS, 503},
     };
 
     for (size_t i = 0; i < RV_COUNT(statuses); i++)

@@ -58,7 +58,7 @@ void proto_flat_end(rv_protocol *p, const struct rv_protocol_end *end, say_fn *o
 {
     bool any = false;
 
-    rv_chat_sink_over(&p->sink);
+    rv_chat_sink_end(&p->sink);
     for (size_t i = 0; i < p->n_owners; i++) {
         if (p->owners[i]->asked_by)
             continue;

@@ -107,7 +107,7 @@ void rv_protocol_free(rv_protocol *p)
     free(p);
 }
 
-bool rv_protocol_is_over(const rv_protocol *p)
+bool rv_protocol_has_ended(const rv_protocol *p)
 {
     return p->is_over;
 }

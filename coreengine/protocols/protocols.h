@@ -104,7 +104,7 @@ struct rv_protocol_end rv_protocol_end_of(const struct rv_chat_turn *turn);
  */
 RV_MUST_CHECK int rv_protocol_end(rv_protocol *p, const struct rv_protocol_at *at, const struct rv_protocol_end *end,
                                   rv_buf *out, rv_err **err);
-bool rv_protocol_is_over(const rv_protocol *p);
+bool rv_protocol_has_ended(const rv_protocol *p);
 /** An end as an object, and back. The texts of *out borrow from json. RV_E_INVALID. */
 void rv_protocol_end_write(const struct rv_protocol_end *end, rv_jw *w);
 RV_MUST_CHECK int rv_protocol_end_read(json_object *json, struct rv_protocol_end *out, rv_err **err);

@@ -18,14 +18,14 @@
 
 /* The result of a tool that the client ran. */
 struct rv_request_result {
-    const char *call_id;
-    rv_str content;    /* text, or JSON text of what was not a text */
-    const char *error; /* NULL: it succeeded */
-    rv_buf room;       /* owned: what content borrows from */
+    const char *call_id; /* borrowed from the request */
+    rv_str content;      /* text, or JSON text of what was not a text */
+    const char *error;   /* NULL: it succeeded */
+    rv_buf room;         /* owned: what content borrows from */
 };
 /* An answer to a question that waits. */
 struct rv_request_answer {
-    const char *interrupt_id;
+    const char *interrupt_id;    /* borrowed from the request */
     bool is_cancelled;           /* the person wants to give none */
     json_object *payload;        /* as it came; NULL: none */
     struct rv_response response; /* the same for the engine */
@@ -36,8 +36,8 @@ struct rv_request {
     enum rv_protocol_kind kind; /* AGUI_OLD: a body of AG-UI without protocolVersion */
     const char *thread_id, *run_id, *parent_run_id;
     const char *protocol_version;
-    const char *model;
-    const char *user;
+    const char *model; /* as the client wrote it */
+    const char *user;  /* that the body names; not who asks */
     const char *previous_response_id;
     bool is_unsupported; /* after a failure */
     bool stream, tells_usage;

@@ -551,30 +551,29 @@ static void custom(rv_protocol *p, json_object *event)
         p->ops->custom(p, o, event);
 }
 
-static const struct {
-    const char *type;
-    void (*read)(rv_protocol *p, json_object *event);
-} readers[] = {
-    {"stage_started", stage_started},
-    {"stage_completed", stage_completed},
-    {"llm_call_start", llm_call_start},
-    {"llm_result", llm_result},
-    {"tool_call_start", tool_call_start},
-    {"tool_result", tool_result},
-    {"agent_started", agent_started},
-    {"agent_completed", agent_completed},
-    {"action", action},
-    {"custom", custom},
-    {"interrupt_pending", proto_track_question},
+/* NULL: clients are not told. */
+static void (*const readers[RV_N_EMITS])(rv_protocol *p, json_object *event) = {
+    [RV_EMIT_STAGE_STARTED] = stage_started,
+    [RV_EMIT_STAGE_COMPLETED] = stage_completed,
+    [RV_EMIT_LLM_CALL_START] = llm_call_start,
+    [RV_EMIT_LLM_RESULT] = llm_result,
+    [RV_EMIT_TOOL_CALL_START] = tool_call_start,
+    [RV_EMIT_TOOL_RESULT] = tool_result,
+    [RV_EMIT_AGENT_STARTED] = agent_started,
+    [RV_EMIT_AGENT_COMPLETED] = agent_completed,
+    [RV_EMIT_ACTION] = action,
+    [RV_EMIT_CUSTOM] = custom,
+    [RV_EMIT_INTERRUPT_PENDING] = proto_track_question,
 };
 
 void proto_track_event(rv_protocol *p, json_object *event)
 {
     const char *type = proto_member(event, "type");
 
-    for (size_t i = 0; type && i < RV_COUNT(readers); i++)
-        if (strcmp(type, readers[i].type) == 0)
-            readers[i].read(p, event);
+    int kind = type ? rv_emit_of(rv_str_of(type)) : RV_UNSET;
+
+    if (kind >= 0 && readers[kind])
+        readers[kind](p, event);
 }
 
 void proto_track_broken(rv_protocol *p)

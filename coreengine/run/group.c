@@ -178,13 +178,13 @@ int rv_group_branch_over(rv_run *run, struct branch *b, enum branch_state state,
 
 /* --- settling --- */
 
-static enum rv_merge_how how_of(const void *self, const char *key)
+static enum rv_merge_mode how_of(const void *self, const char *key)
 {
     const struct rv_agent_join *join = self;
 
     for (size_t i = 0; i < join->n_merges; i++)
         if (strcmp(join->merges[i].key, key) == 0)
-            return (enum rv_merge_how)join->merges[i].how;
+            return (enum rv_merge_mode)join->merges[i].how;
     return RV_MERGE_REPLACE;
 }
 

@@ -489,7 +489,7 @@ void rv_run_set_emits(rv_run *run, bool emits)
     run->shared.emits = emits;
 }
 
-bool rv_run_minds_breakers(const rv_run *run)
+bool rv_run_checks_breakers(const rv_run *run)
 {
     return run->shared.rules >= RV_RULES_2;
 }

@@ -87,7 +87,7 @@ const rv_envelope *rv_run_asking(rv_run *run, size_t i, const char **stage);
 void rv_run_set_saves(rv_run *run, enum rv_saves saves);
 /** Tells whether the core itself refuses calls of blocked tools. By older rules the shell refuses them when it performs
  * the call. */
-bool rv_run_minds_breakers(const rv_run *run);
+bool rv_run_checks_breakers(const rv_run *run);
 /** Set opts.emits from the next step on. */
 void rv_run_set_emits(rv_run *run, bool emits);
 

@@ -9,8 +9,8 @@
 
 /* One stage of a parallel batch. */
 struct batch_stage {
-    rv_work *work;
-    rv_envelope *fork;
+    rv_work *work;     /* owned; NULL: not begun, or over */
+    rv_envelope *fork; /* owned; of the envelope of its branch */
 };
 
 /* A failure that is kept: texts are owned. */
@@ -56,10 +56,10 @@ struct branch {
 };
 struct group {
     struct branch *opener;
-    int stage; /* that opened it */
-    const struct rv_branches *list;
-    int join;             /* RV_TARGET_NONE: none */
-    struct branch *items; /* owned; in the order of the list */
+    int stage;                      /* that opened it */
+    const struct rv_branches *list; /* borrowed from the pipeline */
+    int join;                       /* RV_TARGET_NONE: none */
+    struct branch *items;           /* owned; in the order of the list */
     size_t n, n_alive, n_arrived;
     char *prefix; /* of the paths of its branches; owned */
     size_t prefix_len;

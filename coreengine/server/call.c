@@ -148,13 +148,13 @@ static void write_refusal(struct srv_call *c)
 {
     char text[24];
 
-    if (c->no.authenticate[0])
-        srv_call_field(c, "WWW-Authenticate", c->no.authenticate);
-    if (c->no.retry_us > 0) {
-        snprintf(text, sizeof text, "%" PRId64, rv_refusal_retry_s(&c->no));
+    if (c->refusal->authenticate[0])
+        srv_call_field(c, "WWW-Authenticate", c->refusal->authenticate);
+    if (c->refusal->retry_us > 0) {
+        snprintf(text, sizeof text, "%" PRId64, rv_refusal_retry_s(c->refusal));
         srv_call_field(c, "Retry-After", text);
     }
-    srv_call_fault(c, c->no.status, c->no.code, c->no.detail);
+    srv_call_fault(c, c->refusal->status, c->refusal->code, c->refusal->detail);
 }
 
 /* What an error says to a client: faults of ours and of the machine stay in the log. */
@@ -192,6 +192,7 @@ void srv_call_free(struct srv_call *c)
     json_object_put(c->details);
     rv_err_free(c->err);
     rv_buf_fini(&c->out);
+    free(c->refusal);
     free(c);
 }
 

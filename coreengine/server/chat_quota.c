@@ -66,7 +66,7 @@ static int write_details(struct srv_call *c, const struct look *k, rv_err **err)
     if (!c->details)
         return RV_FAIL(err, RV_E_NOMEM, "refuse a turn");
     return RV_SET(c->details, err, RV_M_TEXT("error", "chat_token_quota_exceeded"), RV_M_INT("used", k->used),
-                  RV_M_INT("limit", k->full->limit), RV_M_TEXT("message", c->no.detail));
+                  RV_M_INT("limit", k->full->limit), RV_M_TEXT("message", c->refusal->detail));
 }
 
 static int refuse(struct srv_call *c, const struct look *k, rv_err **err)
@@ -80,7 +80,7 @@ static int refuse(struct srv_call *c, const struct look *k, rv_err **err)
     rv_buf_puts(&why, " are used");
     int rc = rv_buf_check(&why, "why a turn is refused", err);
     if (rc == 0) {
-        rv_refuse_quota(&c->no, rv_buf_cstr(&why), k->again_us, k->now_us);
+        rv_refuse_quota(c->refusal, rv_buf_cstr(&why), k->again_us, k->now_us);
         c->is_refused = true;
         rc = write_details(c, k, err);
     }

@@ -347,10 +347,10 @@ static int take_pipeline(void *self, const char *name, rv_err **err)
 static int each_model(struct models *m, rv_err **err)
 {
     struct srv_call *c = m->c;
-    struct rv_refusal no;
+    struct rv_refusal refusal;
     int rc = rv_agents_list(c->desk->sources.agents, &c->app.scope, take_model, m, err);
 
-    if (rc == 0 && rv_identity_needs(&c->who, RV_SCOPE_RUNS_WRITE, &no) == 0)
+    if (rc == 0 && rv_identity_needs(&c->who, RV_SCOPE_RUNS_WRITE, &refusal) == 0)
         rc = rv_app_pipelines_each(c->server->opts->pipelines, take_pipeline, m, err);
     return rc;
 }

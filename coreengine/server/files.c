@@ -20,7 +20,7 @@ static int tell(void *self, const struct rv_ingested *file, rv_err **err)
     rv_jw_kv_text(w, "id", file->id);
     rv_jw_kv_text(w, "path", file->path);
     rv_jw_kv_text(w, "name", file->name);
-    rv_jw_kv_text(w, "status", rv_ingest_word(file->what));
+    rv_jw_kv_text(w, "status", rv_ingest_outcome_text(file->outcome));
     rv_jw_kv_int(w, "chunks", (int64_t)file->n_chunks);
     rv_jw_obj_end(w);
     return 0;
@@ -68,7 +68,7 @@ int srv_files_post(struct srv_call *c, rv_err **err)
 
 int srv_file_delete(struct srv_call *c, rv_err **err)
 {
-    int rc = rv_app_forget_file(c->store, &c->app.scope, c->args[0], srv_now_us(), err);
+    int rc = rv_app_delete_file(c->store, &c->app.scope, c->args[0], srv_now_us(), err);
 
     if (rc < 0)
         return rc;

@@ -39,13 +39,13 @@ static int judge(struct srv_call *c, rv_err **err)
     const struct rv_caller caller = srv_caller_of(c->req);
     int64_t now_us = srv_now_us();
 
-    pthread_mutex_lock(&s->gate_lock);
-    int rc = rv_gate_ask(s->gate, c->store, &caller, now_us, s->app.log, &c->who, &c->no, err);
+    pthread_mutex_lock(&s->auth_lock);
+    int rc = rv_auth_identify(s->auth, c->store, &caller, now_us, s->app.log, &c->who, c->refusal, err);
     if (rc == 0)
-        rc = rv_gate_count(s->gate, &c->who, now_us, &c->no);
-    pthread_mutex_unlock(&s->gate_lock);
+        rc = rv_auth_count_request(s->auth, &c->who, now_us, c->refusal);
+    pthread_mutex_unlock(&s->auth_lock);
     if (rc == 0 && c->route->scope != SRV_KNOWN)
-        rc = rv_identity_needs(&c->who, (enum rv_api_scope)c->route->scope, &c->no);
+        rc = rv_identity_needs(&c->who, (enum rv_api_scope)c->route->scope, c->refusal);
     c->is_refused = rc == RV_E_DENIED;
     return rc;
 }
@@ -137,8 +137,10 @@ static struct srv_call *new_call(struct srv_server *s, rv_httpd_exchange *x, con
 {
     struct srv_call *c = calloc(1, sizeof *c);
 
-    if (!c)
+    if (!c || !(c->refusal = calloc(1, sizeof *c->refusal))) {
+        free(c);
         return NULL;
+    }
     c->server = s;
     c->x = x;
     c->route = route;
@@ -198,9 +200,9 @@ static void on_request(void *self, rv_httpd_exchange *x)
         rv_httpd_drop(x);
         return;
     }
-    pthread_mutex_lock(&s->gate_lock);
-    bool is_preflight = rv_gate_cors(s->gate, &caller, put_field, c);
-    pthread_mutex_unlock(&s->gate_lock);
+    pthread_mutex_lock(&s->auth_lock);
+    bool is_preflight = rv_auth_cors(s->auth, &caller, put_field, c);
+    pthread_mutex_unlock(&s->auth_lock);
     if (is_preflight) {
         c->status = 204;
         srv_call_reply(c);
@@ -221,7 +223,7 @@ static void on_request(void *self, rv_httpd_exchange *x)
         srv_call_reply(c);
     } else if (atomic_load(&s->is_draining) && route->scope != SRV_ASKS) {
         c->is_refused = true;
-        rv_refuse_drain(&c->no, INT64_C(5000000));
+        rv_refuse_drain(c->refusal, INT64_C(5000000));
         srv_call_reply(c);
     } else {
         c->work.data = c;

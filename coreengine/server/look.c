@@ -236,7 +236,7 @@ int srv_run_replay(struct srv_call *c, rv_err **err)
         *err = fault;
     } else {
         rv_jw w = srv_call_json(c, 200);
-        rv_app_verdict_write(&past, &v, fault, &w);
+        rv_app_verified_write(&past, &v, fault, &w);
         rv_err_free(fault);
         rc = 0;
     }

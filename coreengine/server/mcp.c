@@ -152,7 +152,7 @@ static bool may(void *self, enum rv_app_mcp_right right)
                                                [RV_APP_MCP_SESSIONS] = RV_SCOPE_SESSIONS_READ};
     struct srv_call *c = self;
 
-    return rv_identity_needs(&c->who, scopes[right], &c->no) == 0;
+    return rv_identity_needs(&c->who, scopes[right], c->refusal) == 0;
 }
 
 static struct rv_app_mcp_at at_of(struct srv_call *c)
@@ -190,7 +190,7 @@ static int give(struct srv_call *c, struct srv_mcp_session *session, const struc
 
     if (o) {
         bool is_denied =
-            c->no.status == 403 && (o->code == RV_MCP_INVALID_PARAMS || o->code == RV_MCP_RESOURCE_NOT_FOUND);
+            c->refusal->status == 403 && (o->code == RV_MCP_INVALID_PARAMS || o->code == RV_MCP_RESOURCE_NOT_FOUND);
         c->is_refused = is_denied; /* it may exist, but not for this key */
         set_body(c, o->call ? 200 : status_of(o->code, session->is_modern), rv_buf_str(&o->bytes));
         return 0;

@@ -86,19 +86,20 @@ void srv_mcp_session_end(struct srv_mcp_session *s)
         srv_mcp_session_unref(gone);
 }
 
-static bool is_of_user(const struct srv_mcp_session *s, const struct rv_identity *who)
+static bool is_of_user(const struct srv_mcp_session *s, const struct rv_identity *identity)
 {
-    return strcmp(s->who.tenant, who->tenant) == 0 && strcmp(s->who.user, who->user) == 0;
+    return strcmp(s->who.tenant, identity->tenant) == 0 && strcmp(s->who.user, identity->user) == 0;
 }
 
 /* Under the lock: of that user, or of all with NULL, how many there are and the one that was quiet longest. */
-static size_t count_sessions(const struct srv_mcps *all, const struct rv_identity *who, struct srv_mcp_session **quiet)
+static size_t count_sessions(const struct srv_mcps *all, const struct rv_identity *identity,
+                             struct srv_mcp_session **quiet)
 {
     size_t n = 0;
 
     *quiet = NULL;
     for (struct srv_mcp_session *s = all->table; s; s = s->next) {
-        if (who && !is_of_user(s, who))
+        if (identity && !is_of_user(s, identity))
             continue;
         n++;
         if (s->refs == 1 && (!*quiet || s->used_us < (*quiet)->used_us))

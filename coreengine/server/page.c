@@ -79,10 +79,10 @@ int srv_login(struct srv_call *c, rv_err **err)
 
     if (!rv_json_get_text(c->body, "key", &key) || !key[0])
         return RV_FAIL(err, RV_E_INVALID, "the body needs \"key\": an API key as `reeve keys create` shows it");
-    pthread_mutex_lock(&s->gate_lock);
-    int rc = rv_gate_login(s->gate, c->store, rv_rand_system(), &caller, rv_str_of(key), srv_now_us(), s->app.log,
-                           &cookie, &c->no, err);
-    pthread_mutex_unlock(&s->gate_lock);
+    pthread_mutex_lock(&s->auth_lock);
+    int rc = rv_auth_login(s->auth, c->store, rv_rand_system(), &caller, rv_str_of(key), srv_now_us(), s->app.log,
+                           &cookie, c->refusal, err);
+    pthread_mutex_unlock(&s->auth_lock);
     return answer_login(c, rc, &cookie);
 }
 
@@ -92,9 +92,9 @@ int srv_logout(struct srv_call *c, rv_err **err)
     struct srv_server *s = c->server;
     rv_buf cookie = RV_BUF_INIT(1024);
 
-    pthread_mutex_lock(&s->gate_lock);
-    int rc = rv_gate_logout(s->gate, c->store, &caller, &cookie, &c->no, err);
-    pthread_mutex_unlock(&s->gate_lock);
+    pthread_mutex_lock(&s->auth_lock);
+    int rc = rv_auth_logout(s->auth, c->store, &caller, &cookie, c->refusal, err);
+    pthread_mutex_unlock(&s->auth_lock);
     return answer_login(c, rc, &cookie);
 }
 

@@ -19,7 +19,7 @@ int srv_logout(struct srv_call *c, rv_err **err);
 int srv_login_show(struct srv_call *c, rv_err **err);
 
 /* --- handle.c --- */
-/** What the gate is asked about; borrows from the request. */
+/** What the authenticator is asked about; borrows from the request. */
 struct rv_caller srv_caller_of(const struct rv_httpd_request *req);
 
 #endif

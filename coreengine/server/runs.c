@@ -180,7 +180,7 @@ int srv_run_mode(struct srv_call *c, int *mode, rv_err **err)
 }
 
 /* A run says in its state which trace it belongs to: that is its caller's, as far as the caller is trusted with it. */
-static int set_trace(json_object *state, const struct srv_trace *caller, rv_err **err)
+static int set_trace(json_object *state, const struct srv_trace *caller, rv_str trace_state, rv_err **err)
 {
     json_object *metadata = rv_json_get_obj(state, "metadata");
     int rc = 0;
@@ -197,8 +197,8 @@ static int set_trace(json_object *state, const struct srv_trace *caller, rv_err 
     }
     if (rc == 0)
         rc = rv_json_set_text(metadata, RV_TRACE_PARENT, caller->parent, err);
-    if (rc == 0 && caller->state[0])
-        rc = rv_json_set_text(metadata, RV_TRACE_STATE, caller->state, err);
+    if (rc == 0 && trace_state.len > 0)
+        rc = rv_json_set_str(metadata, RV_TRACE_STATE, trace_state, err);
     return rc;
 }
 
@@ -229,7 +229,7 @@ static int submit(struct srv_call *c, struct rv_app_loaded *l, json_object *stat
     if (rc == 0)
         rc = srv_body_bool(c, "deltas", &how.keeps_deltas, err);
     if (rc == 0)
-        rc = set_trace(state, &caller, err);
+        rc = set_trace(state, &caller, srv_watch_trace_state(c, &caller), err);
     if (rc == 0)
         rc = rv_envelope_load(state, rv_rand_system(), srv_now_us(), &env, err);
     if (rc == 0)
@@ -296,7 +296,7 @@ static void refuse_quota(struct srv_call *c, const rv_err *err, int64_t again_us
     while (rv_err_cause(err))
         err = rv_err_cause(err);
     c->is_refused = true;
-    rv_refuse_quota(&c->no, rv_err_text(err), again_us, srv_now_us());
+    rv_refuse_quota(c->refusal, rv_err_text(err), again_us, srv_now_us());
 }
 
 int srv_run_of_model(struct srv_call *c, const char *pipeline, rv_str input, const struct rv_protocol_opts *opts,
@@ -304,7 +304,7 @@ int srv_run_of_model(struct srv_call *c, const char *pipeline, rv_str input, con
 {
     struct rv_app_submitted done = {.is_new = false};
 
-    c->is_refused = rv_identity_needs(&c->who, RV_SCOPE_RUNS_WRITE, &c->no) == RV_E_DENIED;
+    c->is_refused = rv_identity_needs(&c->who, RV_SCOPE_RUNS_WRITE, c->refusal) == RV_E_DENIED;
     if (c->is_refused)
         return 0;
     c->body = json_object_new_object();

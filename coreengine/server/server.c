@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "coreengine/app/chat.h"
+#include "coreengine/base/loop.h"
 #include "coreengine/server/follow_internal.h"
 #include "coreengine/server/handlers_internal.h"
 #include "coreengine/server/mcp_internal.h"
@@ -80,7 +81,7 @@ static int check_open(struct srv_server *s, const char *address, rv_err **err)
         return rc;
     rc = rv_store_has_api_keys(d->sources.store, srv_now_us(), &has_keys, err);
     srv_desk_give(s, d);
-    if (rc < 0 || is_loopback(address) || !rv_gate_is_open(s->gate, has_keys))
+    if (rc < 0 || is_loopback(address) || !rv_auth_is_open(s->auth, has_keys))
         return rc;
     rc = RV_FAIL(err, RV_E_INVALID, "others can reach %s, and nothing is set up by which the server knows who they are",
                  address);
@@ -250,11 +251,9 @@ static int start_worker(struct life *l, rv_err **err)
                                              .self_event = l->s.watch,
                                              .self = o->self};
     atomic_store(&l->s.worker, 1);
-    int failed = pthread_create(&l->worker_thread, NULL, work, l);
-    if (failed)
-        return RV_FAIL(err, RV_E_INTERNAL, "start a thread: %s", strerror(failed));
-    l->has_worker = true;
-    return 0;
+    int rc = rv_thread_start(&l->worker_thread, work, l, err);
+    l->has_worker = rc == 0;
+    return rc;
 }
 
 /* --- the whole --- */
@@ -263,11 +262,11 @@ static int open_handles(struct life *l, rv_err **err)
 {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
     struct srv_server *s = &l->s;
-    int failed = uv_loop_init(&s->loop);
+    int rc = rv_loop_init(&s->loop, err);
 
-    if (failed < 0)
-        return RV_FAIL(err, RV_E_INTERNAL, "make the event loop: %s", uv_strerror(failed));
-    int rc = srv_lane_init(&s->lane, &s->loop, err);
+    if (rc < 0)
+        return rc;
+    rc = srv_lane_init(&s->lane, &s->loop, err);
     if (rc < 0) {
         RV_IGNORE(uv_loop_close(&s->loop), "nothing is open on it");
         return rc;
@@ -340,7 +339,7 @@ static int open_all(struct life *l, rv_err **err)
 
     int rc = srv_watch_new(s->opts, &s->watch, err);
     if (rc == 0)
-        rc = rv_gate_new(&s->opts->identity, srv_now_us(), &s->gate, err);
+        rc = rv_auth_new(&s->opts->identity, srv_now_us(), &s->auth, err);
     if (rc == 0)
         rc = make_httpd(s, err);
     if (rc == 0)
@@ -387,7 +386,7 @@ static void close_all(struct life *l, int rc)
         uv_run(&s->loop, UV_RUN_DEFAULT);
         RV_IGNORE(uv_loop_close(&s->loop), "all handles are closed");
     }
-    rv_gate_free(s->gate);
+    rv_auth_free(s->auth);
     srv_desks_close(s);
 }
 
@@ -425,7 +424,7 @@ int rv_server_run(const struct rv_server_opts *opts, int64_t *n_left, rv_err **e
     l->s.app.keeps_log_level = true;
     if (!l->s.app.client)
         l->s.app.client = "api";
-    pthread_mutex_init(&l->s.gate_lock, NULL);
+    pthread_mutex_init(&l->s.auth_lock, NULL);
     pthread_mutex_init(&l->s.desk_lock, NULL);
     rv_worker_stop_init(&l->worker_stop);
     l->s.worker_stop = opts->no_worker ? NULL : &l->worker_stop;

@@ -13,6 +13,7 @@
 #include "coreengine/app/work.h"
 #include "coreengine/http/http.h"
 #include "coreengine/protocols/requests.h"
+#include "coreengine/server/lane_internal.h"
 #include "coreengine/server/server.h"
 #include "coreengine/telemetry/telemetry.h"
 
@@ -22,42 +23,15 @@
 #define SRV_MAX_LIMIT  1000                /* rows of one list */
 #define SRV_LIMIT      50                  /* when nothing is said */
 
-/* --- lane.c: a loop with a thread, and letters to it --- */
-struct srv_letter {
-    struct srv_letter *next;
-    void (*open)(struct srv_letter *l); /* on the thread of the lane; owns the letter */
-};
-struct srv_lane {
-    uv_loop_t *loop;
-    uv_async_t wake;
-    pthread_mutex_t lock;
-    struct srv_letter *first, **end; /* guarded, as the next one */
-    bool is_closed;
-    uv_loop_t own; /* of srv_lane_go() */
-    pthread_t thread;
-    bool has_thread;
-};
-/** For a loop that the caller runs; close it with srv_lane_close() on that thread. */
-RV_MUST_CHECK int srv_lane_init(struct srv_lane *lane, uv_loop_t *loop, rv_err **err);
-/** With a loop of its own, for a thread that srv_lane_go() starts. */
-RV_MUST_CHECK int srv_lane_open(struct srv_lane *lane, rv_err **err);
-RV_MUST_CHECK int srv_lane_go(struct srv_lane *lane, rv_err **err);
-/** Any thread; takes the letter. */
-void srv_lane_post(struct srv_lane *lane, struct srv_letter *letter);
-void srv_lane_read(struct srv_lane *lane);  /* open what has come, on its thread, or when that has ended */
-void srv_lane_close(struct srv_lane *lane); /* on its thread: its handle goes, and letters wake it no more */
-void srv_lane_join(struct srv_lane *lane);  /* waits until the loop of its thread has nothing left */
-void srv_lane_fini(struct srv_lane *lane);  /* its own loop goes */
-
 /* --- stream.c: an answer that comes from a lane, piece by piece --- */
 struct srv_server;
 struct srv_call;
 struct srv_stream {
     atomic_int refs;
-    struct srv_server *server;
-    struct srv_call *call; /* the loop's; NULL: the exchange has ended */
-    bool has_begun;        /* the loop's */
-    atomic_size_t unsent;  /* bytes that wait for the client */
+    struct srv_server *server; /* outlives it */
+    struct srv_call *call;     /* the loop's; NULL: the exchange has ended */
+    bool has_begun;            /* the loop's */
+    atomic_size_t unsent;      /* bytes that wait for the client */
     atomic_bool is_gone;
     struct srv_lane *lane; /* where on_gone, on_drain and on_stop are called; of the producer */
     void (*on_gone)(void *self);
@@ -89,25 +63,25 @@ void srv_stream_unref(struct srv_stream *st);
 
 /* --- call.c: a request, from its head to its answer --- */
 struct srv_route;
-struct srv_desk { /* what one thread of the pool has */
-    struct srv_desk *next;
+struct srv_desk {          /* what one thread of the pool has */
+    struct srv_desk *next; /* of those that are free; guarded */
     struct rv_app_sources sources;
 };
 struct srv_call {
-    struct srv_server *server;
-    rv_httpd_exchange *x;
-    const struct srv_route *route;
+    struct srv_server *server;          /* outlives it */
+    rv_httpd_exchange *x;               /* held by the call until its answer; loop thread */
+    const struct srv_route *route;      /* static */
     const struct rv_httpd_request *req; /* borrowed until the answer begins */
     char *args[SRV_MAX_ARGS];           /* owned: the variable segments */
     size_t n_args;
     uv_work_t work;
     /* while it is worked at */
     struct rv_identity who;
-    struct rv_app app; /* for who; scope borrows from it */
-    struct srv_desk *desk;
-    rv_store *store;   /* of the desk */
-    json_object *body; /* of routes that take JSON; owned */
-    void *made;        /* by work, for begin; freed by free_made */
+    struct rv_app app;     /* for who; scope borrows from it */
+    struct srv_desk *desk; /* of the thread that works at it; else NULL */
+    rv_store *store;       /* of the desk */
+    json_object *body;     /* of routes that take JSON; owned */
+    void *made;            /* by work, for begin; freed by free_made */
     void (*free_made)(void *made);
     /* the answer */
     int status;
@@ -117,13 +91,13 @@ struct srv_call {
     struct rv_httpd_field fields[SRV_MAX_FIELDS]; /* name static, value owned */
     size_t n_fields;
     int rc;
-    rv_err *err;
+    rv_err *err;                     /* owned; of rc */
     const char *code;                /* of the error, in place of that of rc; static; NULL: none */
     json_object *details;            /* of a refusal, in place of its text where p8 has an object; owned; NULL: none */
     char param[RV_REQUEST_MAX_PATH]; /* member of the body that is wrong */
     bool is_refused;
-    struct rv_refusal no;
-    struct srv_stream *stream; /* NULL: none */
+    struct rv_refusal *refusal; /* owned; NULL: a stream has begun, which can be refused no more */
+    struct srv_stream *stream;  /* NULL: none */
 };
 /** A header of the answer. Text that is not fit for one is left out. */
 void srv_call_field(struct srv_call *c, const char *name, const char *value);
@@ -181,12 +155,13 @@ struct srv_watch;
 RV_MUST_CHECK int srv_watch_new(const struct rv_server_opts *opts, struct srv_watch **out, rv_err **err);
 struct srv_trace { /* what a request says about the trace that it belongs to */
     struct rv_trace_context caller;
-    bool is_trusted;                   /* its spans belong to that trace; else there is only a link to it */
-    char parent[RV_TRACEPARENT_MAX];   /* the header again; "": there is none, or it is not trusted */
-    char state[RV_TRACESTATE_MAX + 1]; /* tracestate beside it; "": none */
+    bool is_trusted;                 /* its spans belong to that trace; else there is only a link to it */
+    char parent[RV_TRACEPARENT_MAX]; /* the header again; "": there is none, or it is not trusted */
 };
 /** As the headers of a call say. */
 struct srv_trace srv_watch_trace(const struct srv_call *c);
+/** The header tracestate beside it, of the request. len 0: none. */
+rv_str srv_watch_trace_state(const struct srv_call *c, const struct srv_trace *trace);
 /** An event of a run. key: whatever stands for the run while it is driven here; trace NULL: one of its own. */
 void srv_watch_event(struct srv_watch *w, const void *key, const struct srv_trace *trace, rv_str line);
 /** The run goes no further here: the key means nothing any more. */
@@ -205,8 +180,8 @@ struct srv_server {
     uv_loop_t loop;
     struct srv_lane lane; /* of the loop */
     rv_httpd *httpd;
-    rv_gate *gate;             /* guarded by gate_lock */
-    pthread_mutex_t gate_lock; /* a short time only */
+    rv_auth *auth;             /* guarded by auth_lock */
+    pthread_mutex_t auth_lock; /* a short time only */
     pthread_mutex_t desk_lock;
     struct srv_desk *desks; /* that are not in use; guarded */
     struct srv_turns *turns;
@@ -234,18 +209,19 @@ struct srv_turn_ask {
     struct rv_request req;
     struct rv_protocol_opts opts; /* kind and what it tells; ids are filled in */
     char *agent, *model, *session, *session_name, *session_type, *section, *client, *user_name;
-    struct rv_chat_request request;   /* borrows from req and made */
-    json_object *made;                /* for it, and for an answer; owned; NULL: nothing */
-    struct srv_follow_ask *model_run; /* owned; the model is a pipeline: its run is told; NULL: a turn */
-    bool keeps_history;               /* the earlier messages of the request begin its session */
-    bool needs_session;               /* that there is one: a REMLight path, a resumption */
-    char run[RV_STORE_MAX_ID + 1];    /* the run that it will be */
-    int64_t ordinal;                  /* of the streams of that run */
-    rv_buf open;                      /* what its stream is made with */
-    int64_t open_us;                  /* and when */
-    int64_t stays_us;                 /* how long it goes on without a client, or RV_SERVER_STAYS */
-    struct rv_identity who;
+    struct rv_chat_request request;             /* borrows from req and made */
+    json_object *made;                          /* for it, and for an answer; owned; NULL: nothing */
+    struct srv_follow_ask *model_run;           /* owned; the model is a pipeline: its run is told; NULL: a turn */
+    bool keeps_history;                         /* the earlier messages of the request begin its session */
+    bool needs_session;                         /* that there is one: a REMLight path, a resumption */
+    char run[RV_STORE_MAX_ID + 1];              /* the run that it will be */
+    int64_t ordinal;                            /* of the streams of that run */
+    rv_buf open;                                /* what its stream is made with */
+    int64_t open_us;                            /* and when */
+    int64_t stays_us;                           /* how long it goes on without a client, or RV_SERVER_STAYS */
+    char *tenant, *user, *user_email, *by_name; /* who asks: what the turn has of c->who; NULL: none */
     struct srv_trace trace;
+    char *trace_state; /* tracestate of a caller that is trusted; NULL: none */
 };
 RV_MUST_CHECK int srv_turns_new(struct srv_server *s, struct srv_turns **out, rv_err **err);
 /** On the loop; ask is taken. */

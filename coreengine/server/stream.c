@@ -120,6 +120,8 @@ struct srv_stream *srv_stream_new(struct srv_call *call, struct srv_lane *lane)
     st->call = call;
     st->lane = lane;
     call->stream = st;
+    free(call->refusal);
+    call->refusal = NULL;
     const struct rv_httpd_watch watch = {.on_drain = on_drain, .on_gone = on_gone, .on_stop = on_stop, .self = st};
     rv_httpd_watch(call->x, &watch);
     return st;

@@ -125,24 +125,29 @@ static void on_kept_letter(struct srv_letter *l)
     free(k);
 }
 
-static void on_kept(void *self, const struct rv_stream_part *part, int rc, const rv_err *why)
+/* Lines that cannot be handed on end the stream: its client comes back for them. */
+static void on_kept(void *self, const struct rv_stream_part *part, rv_buf *lines, bool more, int rc, const rv_err *why)
 {
     struct turn *t = self; /* its log is open, so it is there */
     struct kept *k = calloc(1, sizeof *k);
 
-    if (!k)
-        return;
+    if (!k) {
+        k = t->spare;
+        t->spare = NULL;
+        rc = rc < 0 ? rc : RV_E_NOMEM;
+        if (!k) /* it was told that it is broken */
+            return;
+    }
     k->letter.open = on_kept_letter;
+    k->letter.is_followed = more;
     k->all = t->all;
     k->serial = t->serial;
-    if (part) {
+    if (rc == 0) {
         k->part = *part;
-        k->part.lines = (rv_str){rv_str_dup(part->lines), part->lines.len};
-    }
-    if (part && !k->part.lines.ptr)
-        rc = RV_E_NOMEM;
-    if (rc < 0)
+        k->part.lines.ptr = rv_buf_steal(lines, &k->part.lines.len);
+    } else {
         rc = RV_FAIL(&k->err, rc, "%s", why ? rv_err_text(why) : "go on with a stream");
+    }
     srv_lane_post(&t->all->lane, &k->letter);
 }
 
@@ -163,8 +168,10 @@ static int open_log(struct turn *t, rv_err **err)
     const struct rv_stream_part part = {.first = 1, .at_us = a->open_us, .lines = rv_buf_str(&line)};
     if (!t->view)
         t->view = srv_view_new(NULL);
-    int rc =
-        t->view ? rv_buf_check(&line, "the first line of a stream", err) : RV_FAIL(err, RV_E_NOMEM, "begin a turn");
+    if (!t->spare)
+        t->spare = calloc(1, sizeof *t->spare);
+    int rc = t->view && t->spare ? rv_buf_check(&line, "the first line of a stream", err)
+                                 : RV_FAIL(err, RV_E_NOMEM, "begin a turn");
     if (rc == 0)
         rc = rv_app_stream_new(t->all->server->streams, &how, &t->log, err);
     if (rc == 0)
@@ -174,6 +181,8 @@ static int open_log(struct turn *t, rv_err **err)
         flush(t);
     }
     rv_buf_fini(&line);
+    rv_buf_fini(&t->ask->open); /* the stream has it now */
+    rv_buf_init(&t->ask->open, RV_PROTOCOL_MAX_TEXT);
     return rc;
 }
 
@@ -207,6 +216,7 @@ void srv_turn_on_event(void *self, const struct rv_effect *e, rv_str line)
     int rc = 0;
 
     (void)e;
+    srv_lane_hurry(&t->all->lane);
     srv_watch_event(t->all->server->watch, t, &t->ask->trace, line);
     if (t->is_told)
         return;

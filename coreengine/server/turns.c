@@ -42,6 +42,11 @@ void srv_turn_ask_free(struct srv_turn_ask *ask)
     free(ask->section);
     free(ask->client);
     free(ask->user_name);
+    free(ask->tenant);
+    free(ask->user);
+    free(ask->user_email);
+    free(ask->by_name);
+    free(ask->trace_state);
     free(ask);
 }
 
@@ -58,6 +63,34 @@ static struct turn **row_of(struct srv_turns *all, int64_t serial)
     return &all->by_serial[(uint64_t)serial % SRV_TURN_ROWS];
 }
 
+static const char *session_of(const struct turn *t)
+{
+    return t->seat ? rv_chat_session(rv_app_seat_chat(t->seat)) : t->ask->session;
+}
+
+/* NULL: a session that has no id yet. */
+static struct turn **row_of_session(struct srv_turns *all, const char *session)
+{
+    uint32_t h = 2166136261u;
+
+    for (const char *c = session ? session : ""; *c; c++)
+        h = (h ^ (unsigned char)*c) * 16777619u;
+    return session ? &all->by_session[h % SRV_TURN_ROWS] : NULL;
+}
+
+static void link_to_session(struct turn *t)
+{
+    struct turn **row = row_of_session(t->all, session_of(t));
+
+    if (!row)
+        return;
+    t->next_of_session = *row;
+    t->at_session = row;
+    if (*row)
+        (*row)->at_session = &t->next_of_session;
+    *row = t;
+}
+
 static void link_turn(struct srv_turns *all, struct turn *t)
 {
     struct turn **row = row_of(all, t->serial);
@@ -69,6 +102,7 @@ static void link_turn(struct srv_turns *all, struct turn *t)
     all->turns = t;
     t->next_of_row = *row;
     *row = t;
+    link_to_session(t);
 }
 
 static void unlink_turn(struct turn *t)
@@ -81,6 +115,10 @@ static void unlink_turn(struct turn *t)
     while (*at != t)
         at = &(*at)->next_of_row;
     *at = t->next_of_row;
+    if (t->at_session)
+        *t->at_session = t->next_of_session;
+    if (t->at_session && t->next_of_session)
+        t->next_of_session->at_session = t->at_session;
     t->all->n_parked -= t->is_parked;
 }
 
@@ -115,6 +153,7 @@ static void free_turn(struct turn *t)
     rv_app_seat_free(t->seat);
     srv_turn_ask_free(t->ask);
     rv_buf_fini(&t->out);
+    free(t->spare);
     free(t);
 }
 
@@ -232,17 +271,24 @@ void srv_turns_other(struct srv_turns *all, const char *run, bool comes)
 
 /* --- the beginning --- */
 
+static bool is_text(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
 static bool is_same(const struct turn *t, const struct srv_turn_ask *ask)
 {
-    const char *session = t->seat ? rv_chat_session(rv_app_seat_chat(t->seat)) : t->ask->session;
+    const char *session = session_of(t);
 
-    return session && ask->session && strcmp(session, ask->session) == 0 &&
-           strcmp(t->ask->who.tenant, ask->who.tenant) == 0 && strcmp(t->ask->who.user, ask->who.user) == 0;
+    return session && ask->session && strcmp(session, ask->session) == 0 && strcmp(t->ask->tenant, ask->tenant) == 0 &&
+           is_text(t->ask->user, ask->user);
 }
 
 static struct turn *find(struct srv_turns *all, const struct srv_turn_ask *ask, bool is_parked)
 {
-    for (struct turn *t = all->turns; t; t = t->next)
+    struct turn **row = row_of_session(all, ask->session);
+
+    for (struct turn *t = row ? *row : NULL; t; t = t->next_of_session)
         if (t->is_parked == is_parked && is_same(t, ask))
             return t;
     return NULL;
@@ -251,7 +297,7 @@ static struct turn *find(struct srv_turns *all, const struct srv_turn_ask *ask, 
 static int take_seat(struct turn *t, rv_err **err)
 {
     const struct srv_turn_ask *a = t->ask;
-    struct rv_app_seat_opts opts = {.scope = {a->who.tenant, a->who.user[0] ? a->who.user : NULL},
+    struct rv_app_seat_opts opts = {.scope = {a->tenant, a->user},
                                     .session = a->session,
                                     .agent = a->agent,
                                     .chat = {.model = a->model ? a->model : t->all->server->opts->model,
@@ -267,14 +313,23 @@ static int take_seat(struct turn *t, rv_err **err)
                                              .self = t}};
 
     opts.chat.context.client_id = a->client;
-    opts.chat.context.user_email = a->who.email;
-    opts.chat.context.user_name = a->user_name ? a->user_name : a->who.name;
+    opts.chat.context.user_email = a->user_email;
+    opts.chat.context.user_name = a->user_name ? a->user_name : a->by_name;
     return rv_app_seat_new(&t->all->base, &opts, &t->seat, err);
 }
 
 static int begin(struct turn *t, const struct rv_response *response, rv_err **err)
 {
     return rv_chat_begin(rv_app_seat_chat(t->seat), rv_buf_str(&t->ask->req.text), response, err);
+}
+
+/* The body of a request is many times as large as the message, which the chat has now. */
+static void let_go_of_body(struct srv_turn_ask *a)
+{
+    const struct rv_chat_request *r = &a->request;
+
+    if (!r->client_tools && !r->output_schema && !r->attachments && !r->metadata)
+        rv_request_fini(&a->req);
 }
 
 /* The parked turn of the session gets its answer, and the client of this request hears what follows. */
@@ -339,7 +394,11 @@ static int start(struct turn *t, struct turn **failed, rv_err **err)
     if (parked) /* a new message gives the question up */
         srv_turn_end(parked);
     int rc = take_seat(t, err);
-    return rc < 0 ? rc : begin(t, NULL, err);
+    if (rc == 0)
+        rc = begin(t, NULL, err);
+    if (rc == 0)
+        let_go_of_body(a);
+    return rc;
 }
 
 static void on_ask(struct srv_letter *l)
@@ -349,6 +408,8 @@ static void on_ask(struct srv_letter *l)
     struct turn *t = calloc(1, sizeof *t), *failed = t;
     rv_err *err = NULL;
     int rc = t ? 0 : RV_FAIL(&err, RV_E_NOMEM, "begin a turn");
+
+    srv_lane_hurry(&all->lane);
 
     if (rc < 0 || all->is_draining) {
         if (rc == 0)
@@ -386,9 +447,30 @@ static void on_ask(struct srv_letter *l)
     free_turn(t);
 }
 
+static bool take_text(char **to, const char *text)
+{
+    *to = text[0] ? rv_str_dup(rv_str_of(text)) : NULL;
+    return *to || !text[0];
+}
+
+/* What the turn has of who asks, and for which trace. False: no memory. */
+static bool take_asker(struct srv_turn_ask *ask, const struct srv_call *c)
+{
+    ask->trace = srv_watch_trace(c);
+    rv_str state = srv_watch_trace_state(c, &ask->trace);
+    if (!take_text(&ask->tenant, c->who.tenant) || !take_text(&ask->user, c->who.user) ||
+        !take_text(&ask->user_email, c->who.email) || !take_text(&ask->by_name, c->who.name))
+        return false;
+    if (!ask->trace.parent[0])
+        return true;
+    ask->request.trace = ask->trace.parent;
+    ask->request.trace_state = ask->trace_state = state.len > 0 ? rv_str_dup(state) : NULL;
+    return state.len == 0 || ask->trace_state;
+}
+
 void srv_turns_ask(struct srv_turns *all, struct srv_call *c, struct srv_turn_ask *ask)
 {
-    struct note *n = calloc(1, sizeof *n);
+    struct note *n = take_asker(ask, c) ? calloc(1, sizeof *n) : NULL;
     struct srv_stream *st = n ? srv_stream_new(c, &all->lane) : NULL;
 
     if (!st) {
@@ -398,10 +480,6 @@ void srv_turns_ask(struct srv_turns *all, struct srv_call *c, struct srv_turn_as
         srv_call_reply(c);
         return;
     }
-    ask->who = c->who;
-    ask->trace = srv_watch_trace(c);
-    ask->request.trace = ask->trace.parent[0] ? ask->trace.parent : NULL;
-    ask->request.trace_state = ask->trace.state[0] ? ask->trace.state : NULL;
     st->on_gone = on_gone;
     st->on_drain = on_taken;
     n->letter.open = on_ask;
@@ -427,6 +505,8 @@ int srv_turns_new(struct srv_server *s, struct srv_turns **out, rv_err **err)
         free(all);
         return rc;
     }
+    all->lane.outlet = &s->lane;
+    all->lane.takes_naps = true;
     all->base = (struct rv_app_chat){.app = &all->app,
                                      .script = s->opts->script,
                                      .wanted = s->opts->capabilities,

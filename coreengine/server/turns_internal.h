@@ -7,14 +7,16 @@
 #include "coreengine/server/view_internal.h"
 
 struct turn {
-    struct turn *next, **at;  /* in the list; where it is pointed at from */
-    struct turn *next_of_row; /* of those with a serial of the same row */
+    struct turn *next, **at;                    /* in the list; where it is pointed at from */
+    struct turn *next_of_row;                   /* of those with a serial of the same row */
+    struct turn *next_of_session, **at_session; /* of those with a session of the same row */
     struct srv_turns *all;
     int64_t serial;
     struct srv_turn_ask *ask;
     struct srv_stream *st; /* NULL: no client listens */
     rv_app_seat *seat;
     rv_app_stream *log;    /* NULL: nothing has happened yet */
+    struct kept *spare;    /* with the log, of its writer: a letter for when memory is short; NULL: it was used */
     struct srv_view *view; /* with the log */
     rv_buf out;
     bool is_answering; /* the run of its answer has begun: before it a router may have had one */
@@ -40,7 +42,7 @@ struct srv_turns {
     struct rv_app app;
     struct rv_app_chat base;
     struct turn *turns; /* newest first */
-    struct turn *by_serial[SRV_TURN_ROWS];
+    struct turn *by_serial[SRV_TURN_ROWS], *by_session[SRV_TURN_ROWS];
     size_t n_parked;
     int64_t n_serial;
     char owner[RV_OWNER_MAX];

@@ -266,7 +266,7 @@ static int open_it(struct told *t, json_object *json)
     v->is_whole = opts.is_whole;
     v->ordinal = number_of(json, "stream");
     v->is_over = false;
-    if (v->encoder && rv_protocol_is_over(v->encoder)) {
+    if (v->encoder && rv_protocol_has_ended(v->encoder)) {
         rc = rv_protocol_again(v->encoder, &v->opts, &t->at, t->out, t->err);
     } else {
         rc = v->encoder ? 0 : rv_protocol_new(&v->opts, &v->encoder, t->err);

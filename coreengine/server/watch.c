@@ -31,7 +31,7 @@ struct srv_watch {
     pthread_mutex_t lock; /* guards what follows */
     rv_metrics *metrics;
     struct watched *runs[ROWS]; /* by what row_of() makes of the key */
-    enum rv_semconv names; /* as the next one: does not change */
+    enum rv_semconv names;      /* as the next one: does not change */
     rv_log *log;
     struct srv_export *collector; /* NULL: none */
 };
@@ -66,9 +66,16 @@ struct srv_trace srv_watch_trace(const struct srv_call *c)
     if (!t.is_trusted)
         return t;
     rv_traceparent_write(&t.caller, t.parent);
-    if (rv_httpd_field(c->req, "tracestate", &text, NULL) && rv_tracestate_is_valid(text))
-        snprintf(t.state, sizeof t.state, "%.*s", RV_STR_ARG(text));
     return t;
+}
+
+rv_str srv_watch_trace_state(const struct srv_call *c, const struct srv_trace *trace)
+{
+    rv_str text = {NULL, 0};
+
+    if (!trace->parent[0] || !rv_httpd_field(c->req, "tracestate", &text, NULL) || !rv_tracestate_is_valid(text))
+        return (rv_str){NULL, 0};
+    return text;
 }
 
 static void end_trace(struct watched *r)
@@ -211,15 +218,15 @@ static void note_start(struct watched *r, json_object *event)
 
 static void take(struct srv_watch *w, struct watched *r, const struct srv_trace *trace, json_object *event)
 {
-    const char *type = rv_json_text_or(event, "type", "");
+    int kind = rv_emit_of(rv_str_of(rv_json_text_or(event, "type", "")));
     struct call *call = NULL;
 
-    if (strcmp(type, "pipeline_started") == 0) {
+    if (kind == RV_EMIT_PIPELINE_STARTED) {
         note_start(r, event);
         begin_trace(w, r, trace, rv_json_text_or(event, "envelope_id", ""));
-    } else if (strcmp(type, "llm_call_start") == 0) {
+    } else if (kind == RV_EMIT_LLM_CALL_START) {
         note_call(r, event);
-    } else if (strcmp(type, "llm_result") == 0) {
+    } else if (kind == RV_EMIT_LLM_RESULT) {
         call = find_call(r, event);
     }
     const struct rv_metrics_run run = {

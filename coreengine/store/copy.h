@@ -71,6 +71,6 @@ struct rv_store_version {
     int64_t has, current; /* of the store; that this program writes */
 };
 /** Look at it and change nothing. RV_E_INVALID: it is not a store. A version that is too new is not an error here. */
-RV_MUST_CHECK int rv_store_look(const char *url, struct rv_store_version *out, rv_err **err);
+RV_MUST_CHECK int rv_store_read_version(const char *url, struct rv_store_version *out, rv_err **err);
 
 #endif

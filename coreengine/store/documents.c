@@ -8,7 +8,7 @@
 
 #define PERSON "person" /* who puts, and does not register */
 
-static int check_schema(const struct rv_schema_row *row, enum rv_schema_put how, rv_err **err)
+static int check_schema(const struct rv_schema_row *row, enum rv_schema_put mode, rv_err **err)
 {
     int rc;
 
@@ -31,7 +31,7 @@ static int check_schema(const struct rv_schema_row *row, enum rv_schema_put how,
         (strcmp(row->source, PERSON) != 0 && strcmp(row->source, "built-in") != 0 && strcmp(row->source, "file") != 0))
         return RV_FAIL(err, RV_E_INVALID, "schema \"%s\": the source \"%.40s\" is neither person, built-in nor file",
                        row->name, row->source ? row->source : "");
-    if (how == RV_SCHEMA_REGISTER && strcmp(row->source, PERSON) == 0)
+    if (mode == RV_SCHEMA_REGISTER && strcmp(row->source, PERSON) == 0)
         return RV_FAIL(err, RV_E_INVALID, "schema \"%s\": what is registered does not belong to a person", row->name);
     return 0;
 }
@@ -64,7 +64,7 @@ static bool same(const char *a, const char *b)
 }
 
 /* Tells whether `given` replaces the existing row (NULL: none). */
-static bool replaces(const struct rv_schema_row *given, enum rv_schema_put how, const struct rv_schema_row *present,
+static bool replaces(const struct rv_schema_row *given, enum rv_schema_put mode, const struct rv_schema_row *present,
                      bool is_deleted)
 {
     bool is_persons;
@@ -72,11 +72,11 @@ static bool replaces(const struct rv_schema_row *given, enum rv_schema_put how, 
     if (!present)
         return true;
     is_persons = strcmp(present->source, PERSON) == 0;
-    if (how == RV_SCHEMA_REGISTER && is_persons)
+    if (mode == RV_SCHEMA_REGISTER && is_persons)
         return false; /* a person's word stands, also when it was to delete what that person had put */
     if (is_deleted)
         return true;
-    if (how == RV_SCHEMA_REGISTER)
+    if (mode == RV_SCHEMA_REGISTER)
         return strcmp(given->checksum, present->checksum) != 0;
     return !(strcmp(given->checksum, present->checksum) == 0 && same(given->version, present->version) &&
              same(given->description, present->description) && same(given->source, present->source) &&
@@ -248,7 +248,7 @@ static int write_row(struct sql_store *st, const struct rv_schema_row *row, stru
     return rc < 0 ? rc : count_change(st, err);
 }
 
-static int put(struct sql_store *st, const struct rv_schema_row *row, enum rv_schema_put how, int64_t now_us,
+static int put(struct sql_store *st, const struct rv_schema_row *row, enum rv_schema_put mode, int64_t now_us,
                bool *changed, rv_err **err)
 {
     char derived[RV_UUID_MAX];
@@ -266,7 +266,7 @@ static int put(struct sql_store *st, const struct rv_schema_row *row, enum rv_sc
         rv_sql_done(stmt);
         return rc;
     }
-    changes = replaces(row, how, rc == 1 ? &found.row : NULL, found.is_deleted);
+    changes = replaces(row, mode, rc == 1 ? &found.row : NULL, found.is_deleted);
     rv_entity_id("schemas", rv_str_of(row->name), row->user, derived);
     to = (struct written){.key = found.key, .is_new = rc == 0 || found.is_deleted};
     snprintf(to.id, sizeof to.id, "%s", rc == 1 ? found.row.id : row->id ? row->id : derived);
@@ -275,12 +275,12 @@ static int put(struct sql_store *st, const struct rv_schema_row *row, enum rv_sc
     return changes ? write_row(st, row, &to, now_us, err) : 0;
 }
 
-int rv_store_put_schema(rv_store *s, const struct rv_schema_row *row, enum rv_schema_put how, int64_t now_us,
+int rv_store_put_schema(rv_store *s, const struct rv_schema_row *row, enum rv_schema_put mode, int64_t now_us,
                         bool *changed, rv_err **err)
 {
     struct rv_schema_row given;
     bool did = false;
-    int rc = check_schema(row, how, err);
+    int rc = check_schema(row, mode, err);
 
     if (rc == 0)
         rc = rv_store_check_time("the time", now_us, err);
@@ -294,7 +294,7 @@ int rv_store_put_schema(rv_store *s, const struct rv_schema_row *row, enum rv_sc
     given.json_schema = given.json_schema.len > 0 ? given.json_schema : RV_STR_LIT("{}");
     rv_hash_of(given.document, given.checksum);
     do
-        rc = put(s->sql, &given, how, now_us, &did, err);
+        rc = put(s->sql, &given, mode, now_us, &did, err);
     while (rv_store_repeats(s, &rc, err));
     rc = rv_store_leave_write(s, rc, err);
     if (rc == 0 && changed)

@@ -28,7 +28,7 @@ enum rv_schema_put {
 };
 /** *changed (may be NULL): something was written. RV_E_DENIED: the given id is that of another user's row; RV_E_EXISTS:
  *  of one with another kind or name. */
-RV_MUST_CHECK int rv_store_put_schema(rv_store *s, const struct rv_schema_row *row, enum rv_schema_put how,
+RV_MUST_CHECK int rv_store_put_schema(rv_store *s, const struct rv_schema_row *row, enum rv_schema_put mode,
                                       int64_t now_us, bool *changed, rv_err **err);
 /** The user's own one of that kind and name, else everybody's (scope user "" or NULL: that). RV_E_NOT_FOUND. */
 RV_MUST_CHECK int rv_store_find_schema(rv_store *s, const struct rv_store_scope *scope, const char *kind,

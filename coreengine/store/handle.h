@@ -37,7 +37,8 @@ struct rv_store_opts {
  *  takes and the parameters "schema" and "query_role" (see ask.h). A fresh file or schema gets the current tables,
  * older ones are migrated forward in one transaction, newer ones are refused.
  *  @return RV_E_NOT_FOUND, RV_E_UNAVAILABLE (the system or the server refused it, or it was locked longer than busy_ms:
- *  the cause is RV_E_IO or RV_E_TIMEOUT), RV_E_VERSION (newer; says both versions), RV_E_DENIED (password, rights),
+ *  the cause is RV_E_IO or RV_E_TIMEOUT), RV_E_DISK, RV_E_FILES, RV_E_VERSION (newer; says both versions), RV_E_DENIED
+ *  (password, rights of the file or of its folder),
  *  RV_E_INVALID (a URL that cannot be read; not a store, or damaged; hint names `reeve gc --check`), RV_E_STATE (half
  * of it was copied, see copy.h) */
 RV_MUST_CHECK int rv_store_open(const char *url, const struct rv_store_opts *opts, rv_store **out, rv_err **err);
@@ -93,7 +94,7 @@ bool rv_store_again(rv_store *s, rv_err **err);
 RV_MUST_CHECK int rv_store_listen(rv_store *s, int *fd, rv_err **err);
 /** Whether something was heard since the last call, or may have been missed while the connection was lost. Does not
  * wait. */
-RV_MUST_CHECK int rv_store_heard(rv_store *s, bool *heard, rv_err **err);
+RV_MUST_CHECK int rv_store_was_notified(rv_store *s, bool *heard, rv_err **err);
 
 /* --- Upkeep --- */
 struct rv_store_stats {
@@ -103,6 +104,7 @@ struct rv_store_stats {
     int64_t bytes; /* that the file takes, with what waits beside it; memory: its pages */
     int64_t schema;
 };
+/** Counts over all tenants. What the database says; RV_E_NOMEM. */
 RV_MUST_CHECK int rv_store_stats(rv_store *s, struct rv_store_stats *out, rv_err **err);
 /** Drop blobs that no run refers to and give the space back. A blob younger than grace_us (before now_us) stays: a run
  *  may be about to refer to it. *freed (may be NULL): bytes the file became smaller by. */

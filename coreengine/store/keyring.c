@@ -121,7 +121,7 @@ static int read_secret(const char *path, const rv_buf *source, rv_buf *text, rv_
     struct stat st;
 
     if (stat(path, &st) < 0)
-        return RV_FAIL(err, errno == ENOENT ? RV_E_NOT_FOUND : RV_E_IO, "%s: %s", rv_buf_cstr(source), strerror(errno));
+        return RV_FAIL_SYSTEM(err, errno, "%s", rv_buf_cstr(source));
     if (S_ISREG(st.st_mode) && (st.st_mode & (S_IROTH | S_IWOTH))) {
         RV_FAIL(err, RV_E_DENIED, "%s: every user of this machine can %s it", rv_buf_cstr(source),
                 st.st_mode & S_IROTH ? "read" : "change");

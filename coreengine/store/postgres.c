@@ -1,4 +1,4 @@
-/* Opening and closing a store that is a schema of a PostgreSQL database. */
+/* A store that is a schema of a PostgreSQL database: opened, closed, and what upkeep asks of its server. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,6 +48,81 @@ static void set_wait(struct sql_store *base, int64_t ms)
     ((struct postgres *)base)->wait_ms = ms;
 }
 
+/* --- upkeep: the server keeps the tables whole and small by itself (checksums, autovacuum) --- */
+
+/* 0 when the server cannot tell. */
+static int64_t size(struct sql_store *base)
+{
+    struct postgres *st = (struct postgres *)base;
+    rv_sql_stmt *stmt = &rv_pg_stmt(st, PG_SIZE)->base;
+    int64_t bytes = rv_sql_step(stmt, "count", NULL) == 1 ? rv_sql_int_at(stmt, 0) : 0;
+
+    rv_sql_done(stmt);
+    return bytes;
+}
+
+/* Rows of handles that were not closed. Space goes back by the server's own vacuum. */
+static int give_back(struct sql_store *base, rv_err **err)
+{
+    struct postgres *st = (struct postgres *)base;
+    int rc;
+
+    do {
+        rc = rv_sql_begin_write(base, "sweep", err);
+        if (rc == 0)
+            rc = rv_sql_end_write(base, rv_sql_run(&rv_pg_stmt(st, PG_OLD_HANDLES)->base, "sweep", err), "sweep", err);
+    } while (rc < 0 && rv_sql_again(base, err));
+    return rc;
+}
+
+static int be_patient(struct sql_store *base, rv_err **err)
+{
+    struct postgres *st = (struct postgres *)base;
+
+    st->is_patient = true;
+    return rv_pg_send_id(st, PG_NO_LIMITS, "begin", err);
+}
+
+/* What PostgreSQL alone can tell of damage shows as failures of what reads it. */
+static int check(struct sql_store *base, struct rv_report *report, rv_err **err)
+{
+    (void)report;
+    return be_patient(base, err);
+}
+
+static int run_text(struct sql_store *base, const rv_buf *sql, const char *what, rv_err **err)
+{
+    rv_sql_stmt *stmt = rv_sql_prepare(base, sql);
+    int rc = rv_sql_step(stmt, what, err);
+
+    rv_sql_finish(stmt);
+    return rc < 0 ? rc : 0;
+}
+
+static int end_table(struct sql_store *base, const char *table, const char *key, rv_err **err)
+{
+    rv_buf sql = RV_BUF_INIT(1000);
+    int rc = 0;
+
+    if (key) {
+        rv_buf_printf(&sql, "SELECT setval(pg_get_serial_sequence('%s', '%s'), greatest(max(\"%s\"), 1)) FROM %s",
+                      table, key, key, table);
+        rc = run_text(base, &sql, "set the next key", err);
+    }
+    rv_buf_clear(&sql);
+    rv_buf_printf(&sql, "ANALYZE %s", table);
+    if (rc == 0)
+        rc = run_text(base, &sql, "count rows", err);
+    rv_buf_fini(&sql);
+    return rc;
+}
+
+static const char *damage(struct sql_store *base)
+{
+    (void)base;
+    return NULL;
+}
+
 static const struct sql_driver postgres_driver = {
     .name = "PostgreSQL",
     .close = close_it,
@@ -78,14 +153,14 @@ static const struct sql_driver postgres_driver = {
     .heard = rv_postgres_heard,
     .ask = rv_postgres_ask,
     .schema = RV_POSTGRES_SCHEMA,
-    .size = rv_postgres_size,
-    .give_back = rv_postgres_give_back,
+    .size = size,
+    .give_back = give_back,
     .reads_pages = true,
     .refuses_bytes = true,
-    .be_patient = rv_postgres_be_patient,
-    .end_table = rv_postgres_end_table,
-    .check = rv_postgres_check,
-    .damage = rv_postgres_damage,
+    .be_patient = be_patient,
+    .end_table = end_table,
+    .check = check,
+    .damage = damage,
 };
 
 static int connect_by(struct postgres *st, const char *url, rv_err **err)

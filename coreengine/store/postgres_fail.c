@@ -22,7 +22,7 @@ static const struct {
     {NO_ROW, RV_E_INTERNAL, PG_RETRY_RACE, NULL},
     {"42P06", RV_E_IO, PG_RETRY_RACE, NULL}, /* several processes make the tables */
     {"42P07", RV_E_IO, PG_RETRY_RACE, NULL},
-    {"53100", RV_E_IO, PG_RETRY_NOT, "make room on the disk of the server; nothing that was written before is lost"},
+    {"53100", RV_E_DISK, PG_RETRY_NOT, "make room on the disk of the server; nothing that was written before is lost"},
     {"53200", RV_E_NOMEM, PG_RETRY_NOT, "the server has no memory left"},
     {"53300", RV_E_IO, PG_RETRY_NOT, "the server has no connection left: raise max_connections, or use a pooler"},
     {"54000", RV_E_LIMIT, PG_RETRY_NOT, NULL},

@@ -241,12 +241,4 @@ RV_MUST_CHECK int rv_pg_send_tidings(struct postgres *st, rv_err **err);
 void rv_pg_tell_failed(struct postgres *st, const char *what, const PGresult *res);
 void rv_pg_stop_listening(struct postgres *st);
 
-/* postgres_upkeep.c */
-int64_t rv_postgres_size(struct sql_store *base);
-int rv_postgres_give_back(struct sql_store *base, rv_err **err);
-int rv_postgres_check(struct sql_store *base, struct rv_report *report, rv_err **err);
-int rv_postgres_be_patient(struct sql_store *base, rv_err **err);
-int rv_postgres_end_table(struct sql_store *base, const char *table, const char *key, rv_err **err);
-const char *rv_postgres_damage(struct sql_store *base);
-
 #endif

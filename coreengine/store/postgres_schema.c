@@ -208,6 +208,8 @@ const char *const rv_postgres_schema[RV_POSTGRES_SCHEMA] = {
     "CREATE DOMAIN " RV_REM_VALUE " AS text CHECK (octet_length(VALUE) <= " RV_ASK_VALUE ");",
     /* 9 to 10. A search reads the rows of one owner, and no entry of another's. */
     "CREATE INDEX tokens_by_owner ON tokens (tenant_id, user_id, change, kind);",
+    /* 10 to 11. */
+    "CREATE INDEX runs_cancelled ON runs (owner) WHERE cancel <> 0; ALTER TABLE streams DROP COLUMN n_parts;",
 };
 
 struct header {

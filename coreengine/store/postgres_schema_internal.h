@@ -5,7 +5,7 @@
 #include "coreengine/store/postgres_internal.h"
 
 /* postgres_schema.c: step i takes the tables from version i to i + 1. */
-#define RV_POSTGRES_SCHEMA 10
+#define RV_POSTGRES_SCHEMA 11
 extern const char *const rv_postgres_schema[RV_POSTGRES_SCHEMA];
 /** Fill in is_there and has, and change nothing. RV_E_INVALID: tables of another program. */
 RV_MUST_CHECK int rv_pg_read_version(struct postgres *st, struct rv_store_version *out, rv_err **err);

@@ -54,7 +54,7 @@ struct rv_store_new_run {
     const char *id, *tenant, *user, *session, *pipeline, *bundle, *parent; /* tenant, parent may be NULL */
     int64_t parent_seq;
     enum rv_run_status status;
-    const char *stage;
+    const char *stage; /* where it stands; borrowed, as all texts here */
     const char *owner; /* NULL: the run has no owner; the fence is 1 in any case */
     int64_t now_us, lease_until_us;
     const struct rv_record *records; /* seq 1..n_records */
@@ -66,15 +66,15 @@ RV_MUST_CHECK int rv_store_create_run(rv_store *s, const struct rv_store_new_run
 
 /* Everything that one step writes: records, status, pending interrupts, rows of sessions. */
 struct rv_store_append {
-    const char *run;
+    const char *run; /* id; borrowed for the call, as all texts here */
     int64_t fence;
     const struct rv_record *records; /* the first seq must be the run's n_records + 1, the rest follow */
     size_t n_records;
     int64_t now_us;
     enum rv_run_status status;
-    const char *stage;
-    bool set_pending; /* replace the run's pending interrupts by these */
-    const struct rv_pending *pending;
+    const char *stage;                /* where the run stands then */
+    bool set_pending;                 /* replace the run's pending interrupts by these */
+    const struct rv_pending *pending; /* n_pending of them; borrowed for the call */
     size_t n_pending;
     struct {
         bool is_set;    /* with set_pending: the step has settled one of them */
@@ -141,6 +141,9 @@ struct rv_store_claimed {
     int64_t fence, n_records;
     enum rv_run_status status;
 };
+/** Make claim->owner the owner of the run; out->fence is what its writes name from now on.
+ *  @return RV_E_NOT_FOUND (the scope sees no such run), RV_E_STATE (the lease of another owner has not ended: the text
+ * says whose), RV_E_INVALID (the claim) */
 RV_MUST_CHECK int rv_store_take(rv_store *s, const struct rv_store_scope *scope, const char *run,
                                 const struct rv_store_claim *claim, struct rv_store_claimed *out, rv_err **err);
 /** Extend every lease of that owner that has not been taken over. None is cut short. */

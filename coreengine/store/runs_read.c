@@ -138,8 +138,9 @@ static void write_query(const struct rv_store_scope *scope, const struct rv_run_
     /* The beginning of an id finds few runs; an index by tenant or time would read all of a tenant. */
     rv_buf_puts(sql, f->id_prefix ? "SELECT " RV_SQL_RUN " WHERE r.tenant || '' = ?1"
                                   : "SELECT " RV_SQL_RUN " WHERE r.tenant = ?1");
+    /* The same of a user: a session has few runs under way, a user may have had any number of them. */
     if (scope->user)
-        rv_buf_puts(sql, " AND r.\"user\" = ?2");
+        rv_buf_puts(sql, f->session && f->statuses ? " AND r.\"user\" || '' = ?2" : " AND r.\"user\" = ?2");
     if (f->pipeline)
         rv_buf_puts(sql, " AND r.pipeline = ?3");
     if (f->session)

@@ -32,6 +32,8 @@ void rv_session_row_fini(struct rv_session_row *row);
  * NULL) owns its texts. */
 RV_MUST_CHECK int rv_store_ensure_session(rv_store *s, const struct rv_session_row *fresh, struct rv_session_row *out,
                                           rv_err **err);
+/** out owns its texts: rv_session_row_fini(). RV_E_NOT_FOUND: the scope sees none of that id, or it was deleted;
+ *  RV_E_INVALID: the id. */
 RV_MUST_CHECK int rv_store_get_session(rv_store *s, const struct rv_store_scope *scope, const char *id,
                                        struct rv_session_row *out, rv_err **err);
 struct rv_session_change {
@@ -43,6 +45,8 @@ struct rv_session_change {
     size_t n_remove;
     int64_t now_us;
 };
+/** RV_E_NOT_FOUND: the scope sees none of that id; RV_E_INVALID: a value of change; RV_E_LIMIT: too much metadata;
+ *  nothing changed then. */
 RV_MUST_CHECK int rv_store_change_session(rv_store *s, const struct rv_store_scope *scope, const char *id,
                                           const struct rv_session_change *change, rv_err **err);
 struct rv_session_filter {
@@ -74,6 +78,8 @@ struct rv_message_filter {
 /** Messages of a session (borrowed for the call). each returns 0, RV_STORE_ENOUGH to end the walk well, or a code that
  *  is passed on. */
 #define RV_STORE_ENOUGH 1
+/** In order of their numbers, of one state of the store; filter NULL: all. each borrows m for the call.
+ *  @return RV_E_NOT_FOUND (no such session in the scope), RV_E_INVALID (id, filter), what each returned */
 RV_MUST_CHECK int rv_store_read_messages(rv_store *s, const struct rv_store_scope *scope, const char *session,
                                          const struct rv_message_filter *filter,
                                          int (*each)(void *self, const struct rv_message *m, rv_err **err), void *self,

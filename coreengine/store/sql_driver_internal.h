@@ -39,7 +39,7 @@ struct sql_driver {
     int (*commit)(struct sql_store *st, rv_err **err);
     void (*rollback)(struct sql_store *st);
     bool (*again)(struct sql_store *st); /* as rv_sql_again(); NULL: never */
-    /* As rv_sql_tell(), rv_store_listen() and rv_store_heard(); NULL: the database tells nothing. */
+    /* As rv_sql_tell(), rv_store_listen() and rv_store_was_notified(); NULL: the database tells nothing. */
     void (*tell)(struct sql_store *st);
     void (*may_be_lost)(struct sql_store *st); /* as rv_sql_may_be_lost(); NULL: does nothing */
     int (*listen)(struct sql_store *st, int *fd, rv_err **err);

@@ -67,7 +67,7 @@ RV_MUST_CHECK int rv_sqlite_open(const char *path, const struct rv_store_opts *o
 /** Open a schema of a PostgreSQL database. shown: the URL as messages say it. */
 RV_MUST_CHECK int rv_postgres_open(const char *url, const char *shown, const struct rv_store_opts *opts,
                                    struct sql_store **out, rv_err **err);
-/** As rv_store_look(). */
+/** As rv_store_read_version(). */
 RV_MUST_CHECK int rv_sqlite_look(const char *path, struct rv_store_version *out, rv_err **err);
 RV_MUST_CHECK int rv_postgres_look(const char *url, const char *shown, struct rv_store_version *out, rv_err **err);
 /** Make an empty file. RV_E_EXISTS. */

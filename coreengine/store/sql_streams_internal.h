@@ -3,8 +3,7 @@
 #define RV_STORE_SQL_STREAMS_INTERNAL_H
 
 /* A group has the number of its last line, so its row says how many lines there are, and nothing else is written for
- * it. n_lines of a stream is what earlier versions counted there, who numbered groups from 1; n_parts is theirs alone.
- */
+ * it. n_lines of a stream is what earlier versions counted there, who numbered groups from 1. */
 #define RV_SQL_LAST_PART "coalesce((SELECT max(p.n) FROM stream_parts p WHERE p.stream = streams.key), 0)"
 #define RV_SQL_STREAM                                                                                                  \
     "SELECT id, run, tenant, \"user\", session, ask, hash, owner, " RV_SQL_LAST_PART                                   \
@@ -12,8 +11,8 @@
 
 #define RV_SQL_STREAM_STATEMENTS(X)                                                                                    \
     X(ADD_STREAM,                                                                                                      \
-      "INSERT INTO streams (id, run, tenant, \"user\", session, ask, hash, owner, n_parts, n_lines, created_us,"       \
-      " ended_us) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 0, 0, ?9, 0) ON CONFLICT DO NOTHING")                        \
+      "INSERT INTO streams (id, run, tenant, \"user\", session, ask, hash, owner, n_lines, created_us, ended_us)"      \
+      " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 0, ?9, 0) ON CONFLICT DO NOTHING")                                     \
     X(FORGET_ASK, "UPDATE streams SET ask = '' WHERE ask = ?1 AND tenant = ?2 AND \"user\" = ?3")                      \
     X(GET_STREAM, RV_SQL_STREAM " WHERE id = ?1 AND tenant = ?2 AND (?3 IS NULL OR \"user\" = ?3)")                    \
     X(FIND_STREAM, RV_SQL_STREAM " WHERE ask = ?1 AND tenant = ?2 AND \"user\" = coalesce(?3, '')")                    \

@@ -24,7 +24,9 @@ static int fail_errno(const char *path, const char *what, rv_err **err)
 {
     int reason = errno;
 
-    return RV_FAIL(err, reason == ENOMEM ? RV_E_NOMEM : RV_E_IO, "\"%s\": %s: %s", path, what, strerror(reason));
+    if (rv_code_of_system(reason) == RV_E_NOT_FOUND) /* of a folder above it; callers take it for "there is no store" */
+        return RV_FAIL(err, RV_E_IO, "\"%s\": %s: %s", path, what, strerror(reason));
+    return RV_FAIL_SYSTEM(err, reason, "\"%s\": %s", path, what);
 }
 
 /* Make the folders above the file that are missing. */
@@ -231,7 +233,7 @@ static int open_plain(struct sqlite *st, const struct rv_store_opts *opts, rv_er
     else
         rc = connect_to(st, st->base.path, opts->read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE, err);
     if (rc == 0 && !opts->read_only && sqlite3_db_readonly(st->link->db, "main") == 1) { /* SQLite makes do with that */
-        rc = RV_FAIL(err, RV_E_IO, "\"%s\" cannot be written to", st->base.path);
+        rc = RV_FAIL(err, RV_E_DENIED, "\"%s\" cannot be written to", st->base.path);
         rv_err_hint(err, "the file and its folder must both be writable; or open it for reading only");
     }
     return rc;

@@ -100,7 +100,7 @@ int rv_sqlite_check(struct sql_store *base, struct rv_report *report, rv_err **e
 const char *rv_sqlite_damage(struct sql_store *base);
 
 /* sqlite_schema.c: step i takes a file from version i to i + 1. */
-#define RV_SQLITE_SCHEMA 10
+#define RV_SQLITE_SCHEMA 11
 extern const char *const rv_sqlite_schema[RV_SQLITE_SCHEMA];
 /** Fill in is_there and has, and change nothing. RV_E_INVALID: a file of another program. */
 RV_MUST_CHECK int rv_sqlite_read_version(struct sqlite *st, struct rv_store_version *out, rv_err **err);

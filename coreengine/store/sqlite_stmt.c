@@ -25,14 +25,15 @@ static int code_of(int rc)
                           the file */
     case SQLITE_SCHEMA:
     case SQLITE_MISMATCH:
-    case SQLITE_FULL:
     case SQLITE_IOERR:
     case SQLITE_CANTOPEN:
-    case SQLITE_READONLY:
     case SQLITE_NOLFS:
         return RV_E_IO;
+    case SQLITE_FULL:
+        return RV_E_DISK;
     case SQLITE_PERM:
     case SQLITE_AUTH:
+    case SQLITE_READONLY:
         return RV_E_DENIED;
     case SQLITE_TOOBIG:
         return RV_E_LIMIT;
@@ -61,7 +62,13 @@ static void advise(const struct sqlite *st, int rc, rv_err **err)
         rv_err_hint(err, "name another file, or restore this one from a backup; `reeve gc --check` looks at a store");
         break;
     case SQLITE_FULL:
-        rv_err_hint(err, "make room on the disk of \"%s\"; nothing that was written before is lost", st->base.path);
+    case SQLITE_IOERR:
+        if (rv_err_code(*err) == RV_E_DISK)
+            rv_err_hint(err, "make room on the disk of \"%s\"; nothing that was written before is lost", st->base.path);
+        break;
+    case SQLITE_CANTOPEN:
+        if (rv_err_code(*err) == RV_E_FILES)
+            rv_err_hint(err, "raise `ulimit -n`, the largest number of open files of a process");
         break;
     case SQLITE_READONLY:
         rv_err_hint(err, "the file and its folder must both be writable");
@@ -106,7 +113,7 @@ static bool has_reason(int rc)
 int rv_sqlite_fail(struct sqlite *st, int rc, const char *what, rv_err **err)
 {
     const char *text = sqlite3_errstr(rc), *reason = "";
-    int code;
+    int code, number = 0;
 
     if (st->link->db &&
         (sqlite3_extended_errcode(st->link->db) & 0xff) == (rc & 0xff)) { /* it still speaks of this failure */
@@ -114,12 +121,17 @@ int rv_sqlite_fail(struct sqlite *st, int rc, const char *what, rv_err **err)
         text = sqlite3_errmsg(st->link->db);
     }
     code = code_of(rc);
-    if ((rc & 0xff) == SQLITE_FULL)
+    if (st->link->db && code == RV_E_IO && has_reason(rc))
+        number = reason_of(st->link->db, rc);
+    if (code == RV_E_DISK)
         reason = "no space left";
-    else if (st->link->db && code == RV_E_IO && has_reason(rc) && reason_of(st->link->db, rc) != 0)
-        reason = strerror(reason_of(st->link->db, rc));
+    else if (number != 0)
+        reason = strerror(number);
+    if (rv_code_is_scarce(rv_code_of_system(number)) || rv_code_of_system(number) == RV_E_DENIED)
+        code = rv_code_of_system(number);
     RV_FAIL(err, code, "\"%s\": %s: %s%s%s", st->base.path, what, text, *reason ? ": " : "", reason);
-    advise(st, rc, err);
+    if (err)
+        advise(st, rc, err);
     return code;
 }
 

@@ -73,7 +73,7 @@ static int fail_file(const char *path, const char *what, rv_err **err)
 {
     int reason = errno;
 
-    return RV_FAIL(err, reason == EEXIST ? RV_E_EXISTS : RV_E_IO, "\"%s\": %s: %s", path, what, strerror(reason));
+    return RV_FAIL_SYSTEM(err, reason, "\"%s\": %s", path, what);
 }
 
 static int sync_path(const char *path, int flags, rv_err **err)

@@ -343,7 +343,7 @@ int rv_store_listen(rv_store *s, int *fd, rv_err **err)
     return rc;
 }
 
-int rv_store_heard(rv_store *s, bool *heard, rv_err **err)
+int rv_store_was_notified(rv_store *s, bool *heard, rv_err **err)
 {
     int rc = enter(s, "heard", err);
 
@@ -465,7 +465,7 @@ int rv_store_list_leased(rv_store *from, const struct rv_store_copy_opts *opts, 
     return rc != 0 ? rc : rv_store_leave_read(from, rv_copy_list_leased(from->sql, opts, err), err);
 }
 
-int rv_store_look(const char *url, struct rv_store_version *out, rv_err **err)
+int rv_store_read_version(const char *url, struct rv_store_version *out, rv_err **err)
 {
     static const struct rv_store_opts none = {0};
     rv_buf shown = RV_BUF_INIT(RV_STORE_MAX_URL + 1);

@@ -159,10 +159,9 @@ static const struct rv_column tenant_keys[] = {NUMBER("key"),        WORD("id"),
                                                WORD("kms_key_id"),   WORD("wrapped_dek"), WORD("public_key"),
                                                NUMBER("created_us"), NUMBER("retired_us")};
 
-static const struct rv_column streams[] = {
-    NUMBER("key"),     WORD("id"),           WORD("run"),       WORD("tenant"), WORD("user"),
-    WORD("session"),   WORD("ask"),          WORD("hash"),      WORD("owner"),  NUMBER("n_parts"),
-    NUMBER("n_lines"), NUMBER("created_us"), NUMBER("ended_us")};
+static const struct rv_column streams[] = {NUMBER("key"), WORD("id"),        WORD("run"),          WORD("tenant"),
+                                           WORD("user"),  WORD("session"),   WORD("ask"),          WORD("hash"),
+                                           WORD("owner"), NUMBER("n_lines"), NUMBER("created_us"), NUMBER("ended_us")};
 static const struct rv_column stream_parts[] = {NUMBER("stream"), NUMBER("n"), NUMBER("first"), NUMBER("at_us"),
                                                 WORDS("body")};
 

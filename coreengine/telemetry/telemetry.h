@@ -112,6 +112,7 @@ struct rv_run_trace_opts {
     void (*ended)(void *self, struct rv_span *span);
     void *self;
 };
+/** opts is copied, what it points to but `run` is borrowed for the life of the trace. RV_E_NOMEM. */
 RV_MUST_CHECK int rv_run_trace_new(const struct rv_run_trace_opts *opts, rv_run_trace **out, rv_err **err);
 /** Spans that are still open are dropped, unless rv_run_trace_end() was called. */
 void rv_run_trace_free(rv_run_trace *t);

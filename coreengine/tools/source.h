@@ -119,22 +119,23 @@ void rv_tool_source_close(struct rv_tool_source *s);
 
 /* A piece of work of a source, embedded in what the source needs for it. */
 struct rv_tool_work {
-    /** On a worker; looks at `cancelled` now and then. False: the work goes on elsewhere, until `over` is called. */
+    /** On a worker; looks at `cancelled` now and then. False: the work goes on elsewhere, until `finished` is called.
+     */
     bool (*run)(struct rv_tool_work *w);
     /** The host's, while it has the work: what `run` left undone is done. Any thread, once, also before `run` returns;
      * not after `free`. */
-    void (*over)(struct rv_tool_work *w);
+    void (*finished)(struct rv_tool_work *w);
     /** The host's, while it has the work; NULL: it answers nothing. On a worker, while `run` runs: asks a service and
      * waits for the answer, which is appended. RV_E_CANCELLED: the work was given up; RV_E_TIMEOUT; what the service
      * says. */
     int (*ask)(struct rv_tool_work *w, const struct rv_service_ask *ask, rv_buf *answer, rv_err **err);
     /** The host's, while it has the work: how far it is; on the thread of `run`, while it runs. The source hears it by
-     * `told`; of several that come before it could be told, the last one. */
-    void (*tell)(struct rv_tool_work *w, const struct rv_tool_progress *p);
-    void (*told)(struct rv_tool_work *w,
-                 const struct rv_tool_progress *p); /* on the thread of the source, before done */
-    void (*done)(struct rv_tool_work *w);           /* then, on the thread of the source; not when it was given up */
-    void (*free)(struct rv_tool_work *w);           /* at last, on either thread, also when it never ran */
+     * `on_progress`; of several that come before it could be told, the last one. */
+    void (*send_progress)(struct rv_tool_work *w, const struct rv_tool_progress *p);
+    void (*on_progress)(struct rv_tool_work *w,
+                        const struct rv_tool_progress *p); /* on the thread of the source, before done */
+    void (*done)(struct rv_tool_work *w); /* then, on the thread of the source; not when it was given up */
+    void (*free)(struct rv_tool_work *w); /* at last, on either thread, also when it never ran */
     rv_cancel_flag cancelled;
     bool never_blocks;                /* `run` may be called on the thread of the source */
     const char *kind, *name, *run_id; /* of what is called: for logs; they live as long as the work */
@@ -143,8 +144,8 @@ struct rv_tool_work {
 };
 /* Threads that may block; the host of the source provides them. */
 struct rv_tool_workers {
-    /** Takes w on success; work that never blocks may be over when this returns. RV_E_LIMIT, RV_E_INTERNAL: no thread
-     * can be had; RV_E_NOMEM. */
+    /** Takes w on success; work that never blocks may be over when this returns. RV_E_LIMIT: too many
+     * calls were given up; RV_E_THREADS, RV_E_FILES; RV_E_NOMEM. */
     int (*begin)(void *self, struct rv_tool_work *w, rv_err **err);
     /** Sets `cancelled`. `done` does not come any more; w belongs to the workers. */
     void (*give_up)(void *self, struct rv_tool_work *w);

@@ -121,6 +121,8 @@ bool rv_tool_allowed(int access, const struct rv_str_list *whitelist, rv_str nam
  * with raw.
  */
 RV_MUST_CHECK int rv_tool_result_normalize(json_object *raw, json_object **out, rv_err **err);
+/** Check that it is such an object: status, "error" exactly with status error, the types of both. RV_E_INVALID says
+ * what is wrong. */
 RV_MUST_CHECK int rv_tool_result_validate(json_object *result, rv_err **err);
 /** The standard result of a reply that reports an error; the caller's. NULL: it reports no error, or is not such a JSON
  * object. */
@@ -162,6 +164,7 @@ struct rv_step_result {
     rv_str error_message;
     bool recoverable;
 };
+/** The step as an object, which is yours; shares what s refers to. RV_E_NOMEM. */
 RV_MUST_CHECK int rv_tool_step_result(const struct rv_step_result *s, json_object **out, rv_err **err);
 
 /* --- Health and circuit breaker of one tool. Caller's storage; times are arguments. --- */

@@ -72,7 +72,7 @@ static void crowd_free(struct crowd *c)
     bench_close(&c->b);
 }
 
-static void start(struct crowd *c, size_t i, bool is_new, void (*on_over)(void *, rv_exec *, int, const rv_err *))
+static void start(struct crowd *c, size_t i, bool is_new, void (*on_ended)(void *, rv_exec *, int, const rv_err *))
 {
     rv_envelope *env = bench_envelope();
     rv_err *err = NULL;
@@ -80,7 +80,7 @@ static void start(struct crowd *c, size_t i, bool is_new, void (*on_over)(void *
     c->journals[i] = is_new ? bench_new_journal(&c->b, env) : bench_journal(&c->b, env);
     struct rv_exec_opts x = bench_exec_opts(&c->b, c->journals[i]);
     x.script = c->scripts[i];
-    x.observer.on_over = on_over;
+    x.observer.on_ended = on_ended;
     x.observer.self = c;
     if (rv_engine_start(c->b.engine, &x, env, NULL, &c->runs[i], &err) < 0)
         bench_die("start", err);
@@ -102,7 +102,7 @@ static int64_t one_commit_each(size_t n, const char *store, enum rv_store_sync s
     return took;
 }
 
-static void on_over(void *self, rv_exec *x, int rc, const rv_err *err)
+static void on_ended(void *self, rv_exec *x, int rc, const rv_err *err)
 {
     struct crowd *c = self;
 
@@ -168,7 +168,7 @@ static int64_t hosted(struct crowd *c, size_t n, const char *store, enum rv_stor
         bench_die("engine", err);
     int64_t begun = c->last_ns = bench_now_ns();
     for (size_t i = 0; i < n; i++)
-        start(c, i, true, on_over);
+        start(c, i, true, on_ended);
     c->last_cpu_ns = thread_cpu_ns();
     c->last_ns = bench_now_ns(); /* it is the caller who starts them all at once */
     uv_run(&loop, UV_RUN_DEFAULT);

@@ -53,7 +53,7 @@ struct host {
     int n_begun;
 };
 
-static void on_over(void *self, rv_exec *x, int rc, const rv_err *err)
+static void on_ended(void *self, rv_exec *x, int rc, const rv_err *err)
 {
     (void)self;
     must(rc, err, "a run");
@@ -140,7 +140,7 @@ static void begin(struct host *h, int i)
     opts.pipeline = h->pipeline;
     opts.plugins = h->plugins;
     opts.script = h->scripts[i];
-    opts.observer.on_over = on_over;
+    opts.observer.on_ended = on_ended;
     must(rv_envelope_new(&seed, rv_rand_seeded(&state, 100 + (uint64_t)i), now_us, &env, &err), err, "envelope");
     const char *id = rv_envelope_fields(env)->envelope_id;
     int rc = rv_store_get_run(h->store, &all, id, &row, &err);

@@ -156,14 +156,14 @@ static void keep_run(const char *store_path, const char *pipeline_path, const ch
 static int look_twice(rv_store *store, rv_buf *out)
 {
     const struct rv_store_scope all = {0};
-    const struct rv_app_top_look *look = NULL;
+    const struct rv_app_top_snapshot *look = NULL;
     rv_app_top *top = NULL;
     rv_jw w = rv_jw_on(out);
     rv_err *err = NULL;
 
     int rc = rv_app_top_new(store, &all, &top, &err);
     for (int i = 0; i < 2 && rc == 0; i++)
-        rc = rv_app_top_look(top, rv_app_now_us(), RV_APP_TOP_BY_STATE, &look, &err);
+        rc = rv_app_top_read(top, rv_app_now_us(), RV_APP_TOP_BY_STATE, &look, &err);
     if (rc == 0)
         rv_app_top_write(look, &w);
     rv_app_top_free(top);

@@ -87,14 +87,14 @@ static void chat(int child_text, rv_buf *out)
             rv_chat_sink_done(&s, &asked[i], false);
         }
     }
-    rv_chat_sink_over(&s);
+    rv_chat_sink_end(&s);
     while (rv_chat_sink_next(&s, &who, &shown))
         write_words(&shown, out);
     for (int piece = 0; piece < 3; piece++) { /* it repeats them, or is not heard */
         shown = rv_chat_sink_piece(&s, NULL, 99, RV_STR_LIT("w "));
         write_words(&shown, out);
     }
-    rv_chat_sink_over(&s);
+    rv_chat_sink_end(&s);
     while (rv_chat_sink_next(&s, &who, &shown))
         write_words(&shown, out);
     rv_chat_sink_fini(&s);
@@ -200,7 +200,7 @@ static const struct rv_app_top_row row = {.id = "env_1",
 /* Gives the code of drawing; the second screen has one line that differs. */
 static int draw_twice(void)
 {
-    const struct rv_app_top_look looks[] = {{.now_us = 1, .rows = &row, .n = 1}, {.now_us = 9000000, .rows = &row}};
+    const struct rv_app_top_snapshot looks[] = {{.now_us = 1, .rows = &row, .n = 1}, {.now_us = 9000000, .rows = &row}};
     rv_cli_screen *screen = NULL;
     rv_err *err = NULL;
     int rc = rv_cli_screen_open(&screen, &err);

@@ -41,7 +41,7 @@ static void on_question(void *self, rv_exec *x, const struct rv_pending *q)
     rv_err_free(err);
 }
 
-static void on_over(void *self, rv_exec *x, int rc, const rv_err *err)
+static void on_ended(void *self, rv_exec *x, int rc, const rv_err *err)
 {
     struct host *h = self;
 
@@ -77,7 +77,7 @@ static int begin(struct host *h, rv_engine *e, rv_store *store, rv_script *scrip
     opts.script = script;
     opts.journal = *j;
     opts.holds = !h->opens;
-    opts.observer = (struct rv_observer){.on_question = on_question, .on_over = on_over, .self = h};
+    opts.observer = (struct rv_observer){.on_question = on_question, .on_ended = on_ended, .self = h};
     if (rc == 0)
         rc = rv_engine_start(e, &opts, env, NULL, x, &err); /* takes env */
     else
@@ -98,7 +98,7 @@ static int open_again(struct host *h, rv_engine *e, rv_script *script, rv_exec *
     rv_script_rewind(script);
     opts.pipeline = h->pipeline;
     opts.script = script;
-    opts.observer = (struct rv_observer){.on_question = on_question, .on_over = on_over, .self = h};
+    opts.observer = (struct rv_observer){.on_question = on_question, .on_ended = on_ended, .self = h};
     int rc = rv_engine_open(e, &opts, &all, h->run, &response, false, x, &err);
     h->is_answered = rc == 0;
     rv_err_free(err);

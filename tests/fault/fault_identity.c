@@ -1,5 +1,5 @@
-/* Each allocation of a gate fails once: settings, keys of tokens, a token, a key of the store, a login. GMP would end
- * the process (README of the module): here it gets its memory past the failing allocator. */
+/* Each allocation of an authenticator fails once: settings, keys of tokens, a token, a key of the store, a login. GMP
+ * would end the process (README of the module): here it gets its memory past the failing allocator. */
 #include <gmp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,15 +77,15 @@ static int judge_token(void)
     const struct rv_caller c = caller_of(headers);
     struct rv_credentials given;
     struct rv_identity who;
-    struct rv_refusal no;
-    rv_gate *g = NULL;
+    struct rv_refusal refusal;
+    rv_auth *g = NULL;
 
-    int rc = rv_gate_new(settings(), NOW_US, &g, NULL);
+    int rc = rv_auth_new(settings(), NOW_US, &g, NULL);
     if (rc == 0)
-        rc = rv_gate_read(g, &c, &given, &no);
+        rc = rv_auth_read_credentials(g, &c, &given, &refusal);
     if (rc == 0)
-        rc = rv_gate_judge(g, &c, &given, NULL, true, NOW_US, &who, &no, NULL);
-    rv_gate_free(g);
+        rc = rv_auth_verify(g, &c, &given, NULL, true, NOW_US, &who, &refusal, NULL);
+    rv_auth_free(g);
     return rc;
 }
 
@@ -104,16 +104,16 @@ static int ask_and_log_in(rv_store *store)
     const char *const headers[] = {"sec-fetch-site", "same-origin", NULL};
     const struct rv_caller c = caller_of(headers);
     rv_buf cookie = RV_BUF_INIT(1000);
-    struct rv_refusal no;
-    rv_gate *g = NULL;
+    struct rv_refusal refusal;
+    rv_auth *g = NULL;
 
-    int rc = rv_gate_new(settings(), NOW_US, &g, NULL);
+    int rc = rv_auth_new(settings(), NOW_US, &g, NULL);
     if (rc == 0)
-        rc = rv_gate_login(g, store, rv_rand_system(), &c, rv_str_of(key.text), NOW_US, NULL, &cookie, &no, NULL);
+        rc = rv_auth_login(g, store, rv_rand_system(), &c, rv_str_of(key.text), NOW_US, NULL, &cookie, &refusal, NULL);
     if (rc == 0)
-        rc = rv_gate_logout(g, store, &c, &cookie, &no, NULL);
+        rc = rv_auth_logout(g, store, &c, &cookie, &refusal, NULL);
     rv_buf_fini(&cookie);
-    rv_gate_free(g);
+    rv_auth_free(g);
     return rc;
 }
 

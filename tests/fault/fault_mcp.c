@@ -206,6 +206,33 @@ static int client_with_roots(enum rv_mcp_era era)
     return rc;
 }
 
+/* A call that becomes a task, is asked for, and is given up. */
+static int client_with_task(void)
+{
+    static const char *const said[] = {
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"supportedVersions\":[\"2026-07-28\"],\"capabilities\":{}}}",
+        "{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"resultType\":\"task\",\"taskId\":\"t\",\"pollIntervalMs\":100}}",
+        "{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{\"status\":\"working\"}}",
+        "{\"jsonrpc\":\"2.0\",\"id\":4,\"result\":{\"status\":\"failed\",\"error\":{\"code\":1,\"message\":\"m\"}}}"};
+    rv_mcp_client *c = NULL;
+    int64_t id, now_us = 1;
+    int rc = rv_mcp_client_new(&(struct rv_mcp_client_opts){.server = "s"}, now_us, &c, NULL);
+
+    rc = rc == 0 ? say(c, said[0]) : rc;
+    for (int i = 0; i < 2 && rc == 0; i++) { /* the second one is given up: ids have grown */
+        rc = rv_mcp_client_ask(c, &(struct rv_mcp_ask){.method = "tools/call"}, now_us, &id, NULL);
+        for (size_t n = 1; n < RV_COUNT(said) && rc == 0 && i == 0; n++) {
+            rc = say(c, said[n]);
+            rc = rc == 0 ? rv_mcp_client_tick(c, now_us, NULL) : rc;
+            rc = rc == 0 ? rv_mcp_client_tick(c, now_us += 1000000, NULL) : rc;
+        }
+    }
+    rc = rc == 0 ? say(c, "{\"jsonrpc\":\"2.0\",\"id\":5,\"result\":{\"resultType\":\"task\",\"taskId\":\"t\"}}") : rc;
+    rc = rc == 0 ? rv_mcp_client_give_up(c, id, NULL) : rc;
+    rv_mcp_client_free(c);
+    return rc;
+}
+
 static int legacy_client_with_roots(void)
 {
     return client_with_roots(RV_MCP_ERA_LEGACY);
@@ -363,6 +390,7 @@ static const struct rv_fault_scenario scenarios[] = {{"legacy_client", legacy_cl
                                                      {"too_large_ask", too_large_ask},
                                                      {"legacy_client_with_roots", legacy_client_with_roots},
                                                      {"modern_client_with_roots", modern_client_with_roots},
+                                                     {"client_with_task", client_with_task},
                                                      {"catalog", catalog},
                                                      {"tasks_of_server", tasks_of_server},
                                                      {"messages_on_lines", messages_on_lines},

@@ -4,7 +4,7 @@
 #include <signal.h>
 #include <stdint.h>
 
-#include "coreengine/tools/mcp/pool.h"
+#include "coreengine/tools/mcp/mcptools_internal.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/suites.h"
 
@@ -75,11 +75,47 @@ START_TEST(a_server_is_started_asked_and_ended)
 }
 END_TEST
 
+/* Lists that are kept: put, found, replaced, dropped. A drop without memory loses lists, and says nothing. */
+static int lists(void)
+{
+    static const struct rv_mcp_server_config servers[] = {{.name = "a", .url = "1"}, {.name = "b", .url = "2"}};
+    struct rv_mcp_lists l = RV_MCP_LISTS_INIT;
+    struct mcp_listed listed = {.tools = json_object_new_array()}, found = {.tools = NULL};
+    int rc = listed.tools ? 0 : RV_E_NOMEM;
+
+    for (size_t i = 0; i < 3 && rc == 0; i++)
+        rc = mcp_lists_put(&l, &servers[i % 2], 1000, 0, &listed, NULL);
+    rc = rc == 0 ? mcp_lists_find(&l, &servers[0], 0, &found, NULL) : rc;
+    json_object_put(found.tools);
+    mcp_lists_drop(&l, &servers[0]);
+    json_object_put(listed.tools);
+    rv_mcp_lists_fini(&l);
+    return rc;
+}
+
+START_TEST(lists_are_kept_or_asked_for_again)
+{
+    bool has_failed = true;
+
+    ck_assert_int_eq(lists(), 0);
+    long balance = rv_fault_balance();
+    for (size_t n = 0; has_failed; n++) {
+        rv_fault_arm(n);
+        int rc = lists();
+        has_failed = rv_fault_disarm();
+        ck_assert_msg(rc == 0 || rc == RV_E_NOMEM, "allocation %zu: %s", n, rv_code_text(rc));
+        ck_assert_msg(rv_fault_balance() == balance, "allocation %zu leaks", n);
+        ck_assert_msg(has_failed || n > 5 || !rv_fault_works(), "only %zu allocations", n);
+    }
+}
+END_TEST
+
 static TCase *pool_case(void)
 {
     TCase *tc = tcase_create("pool");
 
     tcase_add_test(tc, a_server_is_started_asked_and_ended);
+    tcase_add_test(tc, lists_are_kept_or_asked_for_again);
     return tc;
 }
 

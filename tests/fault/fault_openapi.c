@@ -23,7 +23,7 @@ static const char document_text[] =
     "components: {schemas: {S: {type: object, required: [a], properties: {a: {minimum: 1, exclusiveMinimum: "
     "true}}}}}\n";
 
-static int call(json_object *tool, const struct rv_openapi_how *how)
+static int call(json_object *tool, const struct rv_openapi_opts *how)
 {
     static const char text[] = "{\"x\":\"1\",\"q\":{\"a\":2},\"X-H\":\"h\",\"body\":{\"a\":3}}";
     struct rv_openapi_request r = {0};
@@ -40,7 +40,7 @@ static int call(json_object *tool, const struct rv_openapi_how *how)
 
 static int tools_and_calls(void)
 {
-    const struct rv_openapi_how how = {.url = "", .document_url = "https://a.test/o.yaml"};
+    const struct rv_openapi_opts how = {.url = "", .document_url = "https://a.test/o.yaml"};
     json_object *document = NULL, *tools = NULL;
 
     int rc = rv_openapi_read(rv_str_of(document_text), "o.yaml", &document, NULL);

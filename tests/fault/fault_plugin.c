@@ -413,7 +413,7 @@ START_TEST(every_allocation_of_a_late_answer_may_fail)
         rv_fault_arm(n);
         struct rv_plugin_work *w = rv_plugin_work_new(p, &call, take_it, NULL);
         if (w) {
-            w->work.over = count_over;
+            w->work.finished = count_over;
             is_over = w->work.run(&w->work);
             w->work.done(&w->work);
             has_ended = w->failure || n_over == 1;

@@ -71,7 +71,7 @@ static int work(rv_store *s, struct round *r, rv_err **err)
             r->is_done = rc == 0;
     }
     rv_claimed_fini(&got);
-    return rc == 0 ? rv_store_heard(s, &heard, err) : rc;
+    return rc == 0 ? rv_store_was_notified(s, &heard, err) : rc;
 }
 
 static int live(struct round *r)

@@ -82,7 +82,7 @@ static int live(const struct parts *parts, rv_store *store, int n, const struct 
         rc = rv_engine_continue(e, &x_opts, &all, answer, &x, err);
     if (rc == 0 && n > 0) /* the first life dies with all it has asked for */
         rc = rv_engine_wait(e, x, err);
-    *over = rc == 0 && rv_exec_is_over(x) && rv_exec_status(x) == RV_RUN_COMPLETED;
+    *over = rc == 0 && rv_exec_has_ended(x) && rv_exec_status(x) == RV_RUN_COMPLETED;
     rv_exec_free(x);
     rv_engine_free(e);
     rv_journal_free(j);

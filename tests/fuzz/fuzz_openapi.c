@@ -34,7 +34,7 @@ static json_object *arguments_of(json_object *tool)
     return args;
 }
 
-static void call(json_object *tool, const struct rv_openapi_how *how)
+static void call(json_object *tool, const struct rv_openapi_opts *how)
 {
     struct rv_openapi_request r = {0};
     json_object *args = arguments_of(tool), *operation = NULL;
@@ -55,7 +55,7 @@ static void call(json_object *tool, const struct rv_openapi_how *how)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    const struct rv_openapi_how how = {.url = "", .document_url = "https://api.test/o.json"};
+    const struct rv_openapi_opts how = {.url = "", .document_url = "https://api.test/o.json"};
     json_object *document = NULL, *tools = NULL;
     const char *name = NULL;
 

@@ -33,7 +33,7 @@ static void tell(enum rv_protocol_kind kind, rv_str lines)
         RV_IGNORE(rv_protocol_event(p, NULL, line, &out, NULL), "a line that cannot be read breaks the stream");
         lines = (rv_str){lines.ptr + used, lines.len - used};
     }
-    if (rc < 0 || rv_protocol_end(p, NULL, &end, &out, NULL) < 0 || !rv_protocol_is_over(p))
+    if (rc < 0 || rv_protocol_end(p, NULL, &end, &out, NULL) < 0 || !rv_protocol_has_ended(p))
         abort();
     if (out.len < 2 || memcmp(out.ptr + out.len - 2, "\n\n", 2) != 0 || !rv_utf8_valid(rv_buf_str(&out), NULL))
         abort();

@@ -1,5 +1,6 @@
 // /mcp of `reeve serve`: the reference client over HTTP; sessions, identity, headers, both eras.
 import {check, command, env, equal, file, finish, load, scratch, serve, store} from '../serve/kit.mjs'
+import {request} from 'node:http'
 import {join} from 'node:path'
 
 const {Client} = load('@modelcontextprotocol/sdk/client/index.js')
@@ -43,6 +44,14 @@ agents:
 prompts: {wait: Wait.}
 `)
 file('s/breaks.yaml', 'models: {wait: [{text: "done", delay_ms: 4000}]}\n')
+file('p/long.yaml', `name: long
+inputs: []
+models: {default: "scripted:any"}
+agents: [{name: wait, has_llm: true, model_role: default, prompt_key: wait, output_mode: text}]
+response: {output_key: wait}
+prompts: {wait: Wait.}
+`)
+file('s/long.yaml', 'models: {wait: [{text: "done", delay_ms: 4000}]}\n')
 const path = store('mcp.db')
 const key = (...args) => JSON.parse(command('keys', 'create', '--json', '--store', path, ...args).out).key
 const all = key('--level', 'master')
@@ -58,7 +67,7 @@ async function connect(token, capabilities = {}) {
   return {client, transport}
 }
 const {client, transport} = await connect(all, {elicitation: {}})
-equal((await client.listTools()).tools.map((t) => t.name), ['answer_run', 'ask', 'breaks', 'hello', 'later', 'query', 'slow'], 'tools')
+equal((await client.listTools()).tools.map((t) => t.name), ['answer_run', 'ask', 'breaks', 'hello', 'later', 'long', 'query', 'slow'], 'tools')
 equal((await client.callTool({name: 'hello', arguments: {who: 'Ada'}})).content[0].text, 'hello Ada', 'a call')
 client.setRequestHandler(ElicitRequestSchema, () => ({action: 'accept', content: {choice: 'no'}}))
 equal((await client.callTool({name: 'ask', arguments: {}})).structuredContent.artifact.answer.choice, 'no', 'a question in the stream, its answer in a request')
@@ -92,7 +101,14 @@ for (const [text, code] of [['{', -32700], ['[]', -32600], ['{"jsonrpc":"2.0","i
 equal((await post(ping, {'mcp-session-id': id, 'content-type': 'text/plain'})).status, 400, 'another content type')
 equal((await post(ping, {'mcp-session-id': id, accept: 'text/html'})).status, 400, 'a client that takes neither form')
 equal((await post(null, {}, 'GET')).status, 405, 'there is no stream of the server')
-equal((await post('{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"' + 'y'.repeat(17 << 20) + '"}}', {'mcp-session-id': id})).status, 413, 'too large')
+// The server refuses by the length and closes the connection: a client that goes on writing may see that end first.
+const tooLarge = new Promise((resolve, reject) => {
+  const r = request(url, {method: 'POST', headers: {...base, authorization: `Bearer ${all}`, 'mcp-session-id': id, 'content-length': 17 << 20}})
+  r.on('response', (answer) => (resolve(answer.statusCode), r.destroy()))
+  r.on('error', reject)
+  r.flushHeaders()
+})
+equal(await tooLarge, 413, 'too large')
 const old = await post(hello('2024-11-05'))
 equal([old.status, old.json.result.protocolVersion], [200, '2025-11-25'], 'the revision without this transport is not agreed on')
 equal((await post(null, {'mcp-session-id': old.headers.get('mcp-session-id')}, 'DELETE')).status, 200, 'a session ends')
@@ -173,6 +189,18 @@ equal((await until(later.taskId, 'completed')).result.structuredContent.artifact
 const broken = await until((await start('breaks')).taskId, 'failed')
 equal([broken.error.code, 'result' in broken], [-32603, false], 'a failure that nothing caught is one of the task')
 equal((await start('hello')).isError, true, 'a call that is over at once has its result')
+
+// reeve as a client of this server: for its pipeline the task is one call.
+file('caller.yaml', `name: caller
+mcp_servers:
+  far: {url: "${url}", trusted: true, headers: {authorization: "Bearer ${other}"}}
+agents:
+  - {name: plan, set: {steps: "[{'tool': 'far.long', 'parameters': {}}]"}, output_key: plan, default_next: work}
+  - {name: work, has_tools: true, allowed_tools: [far.long], default_next: end}
+`)
+const called = command('run', join(scratch, 'caller.yaml'), '--input', 'x', '--state', '--no-store')
+const step = JSON.parse(called.out).outputs.work.results[0]
+equal([step.status, JSON.stringify(step.data).includes('done')], ['success', true], 'a call of reeve that becomes a task')
 
 // The same in 2025-11-25: the client asks for a task, and for its result.
 const {CallToolResultSchema} = load('@modelcontextprotocol/sdk/types.js')

@@ -96,7 +96,7 @@ static int cache_keep(struct rv_agents_cache *c, const struct rv_store_scope *sc
 /* --- from a document to a row of the store --- */
 
 static int put_row(rv_agents *a, const char *tenant, const char *user, const struct rv_agentdoc *doc, rv_str text,
-                   const char *source, const char *place, enum rv_schema_put how, bool *changed, rv_err **err)
+                   const char *source, const char *place, enum rv_schema_put mode, bool *changed, rv_err **err)
 {
     RV_AUTO(rv_buf_fini) rv_buf json = RV_BUF_INIT(MAX_JSON), description = RV_BUF_INIT((size_t)4 * MAX_SHORT);
     rv_jw w = rv_jw_on(&json);
@@ -119,7 +119,7 @@ static int put_row(rv_agents *a, const char *tenant, const char *user, const str
         return rc;
     row.json_schema = rv_buf_str(&json);
     row.description = doc->short_description ? doc->short_description : rv_buf_cstr(&description);
-    return rv_store_put_schema(a->store, &row, how, a->clock.now_us(a->clock.self), changed, err);
+    return rv_store_put_schema(a->store, &row, mode, a->clock.now_us(a->clock.self), changed, err);
 }
 
 static int check_owner(const struct rv_store_scope *scope, bool user_own, rv_err **err)

@@ -23,6 +23,7 @@ struct rv_agents_opts {
     struct rv_clock clock; /* zeroed: the system's */
     rv_log *log;           /* borrowed; may be NULL */
 };
+/** opts and its folders are copied; store, plugins and log are borrowed and outlive it. RV_E_NOMEM. */
 RV_MUST_CHECK int rv_agents_new(const struct rv_agents_opts *opts, rv_agents **out, rv_err **err);
 void rv_agents_free(rv_agents *a);
 

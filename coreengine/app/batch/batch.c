@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "coreengine/app/batch/loop_internal.h"
+#include "coreengine/base/loop.h"
 
 #define AHEAD        16                 /* slots for each run: so far the order of results may hold up others */
 #define MIN_SLOTS    256                /* and at least */
@@ -266,12 +267,12 @@ static int work(struct batch *b, rv_err **err)
                                         .store = b->store,
                                         .owner = b->owner,
                                         .lease_us = b->opts->app->lease_us};
-    int failed = uv_loop_init(&b->loop);
+    int rc = rv_loop_init(&b->loop, err);
 
-    if (failed < 0)
-        return RV_FAIL(err, RV_E_INTERNAL, "make the event loop: %s", uv_strerror(failed));
+    if (rc < 0)
+        return rc;
     open_handles(b);
-    int rc = rv_engine_new(&opts, &b->engine, err);
+    rc = rv_engine_new(&opts, &b->engine, err);
     if (rc == 0)
         batch_tend(b);
     else

@@ -13,12 +13,13 @@
 
 static int fail(const struct batch_reader *r, const char *what, rv_err **err)
 {
-    int number = errno, code = number == ENOENT || number == ENOTDIR ? RV_E_NOT_FOUND
-                               : number == EISDIR                    ? RV_E_INVALID
-                                                                     : RV_E_IO;
+    int number = errno;
     char text[128];
 
-    return RV_FAIL(err, code, "cannot %s batch \"%s\": %s", what, r->path, strerror_r(number, text, sizeof text));
+    if (number == EISDIR)
+        return RV_FAIL(err, RV_E_INVALID, "cannot %s batch \"%s\": %s", what, r->path,
+                       strerror_r(number, text, sizeof text));
+    return RV_FAIL_SYSTEM(err, number, "cannot %s batch \"%s\"", what, r->path);
 }
 
 int batch_reader_open(const char *path, struct batch_reader *out, rv_err **err)

@@ -119,7 +119,7 @@ static int copy_of(const rv_err *why, int rc, rv_err **err)
     return rc;
 }
 
-static void on_over(void *self, rv_exec *x, int rc, const rv_err *borrowed)
+static void on_ended(void *self, rv_exec *x, int rc, const rv_err *borrowed)
 {
     struct slot *s = self;
     struct batch *b = s->b;
@@ -173,7 +173,7 @@ static struct rv_exec_opts exec_opts(struct slot *s)
         x.find_agent = rv_app_find_agent;
         x.find_self = l;
     }
-    x.observer = (struct rv_observer){.on_over = on_over, .self = s};
+    x.observer = (struct rv_observer){.on_ended = on_ended, .self = s};
     return x;
 }
 
@@ -315,23 +315,23 @@ static int take_up(struct slot *s, const struct rv_run_row *row, bool *is_later,
     bool goes_on = false;
     int rc;
 
-    switch (rv_app_judge(row, rv_app_now_us(), &b->patience_us)) {
-    case RV_APP_IS_OVER:
+    switch (rv_app_recovery_of(row, rv_app_now_us(), &b->patience_us)) {
+    case RV_APP_RECOVERY_ENDED:
         read_past(s, row);
         return 0;
-    case RV_APP_IS_OWNED:
+    case RV_APP_RECOVERY_OWNED:
         conclude_elsewhere(s);
         return 0;
-    case RV_APP_IS_WAITS:
+    case RV_APP_RECOVERY_WAITS:
         rc = rv_app_find_due(b->store, &b->opts->app->scope, row->id, rv_app_now_us(), &due, err);
         goes_on = rc == 0 && (due.n > 0 || row->cancel_requested);
         rv_app_due_fini(&due);
         if (rc == 0 && !goes_on)
             read_past(s, row);
         break;
-    case RV_APP_IS_LEFT:
-    case RV_APP_IS_QUEUED:
-    case RV_APP_IS_LATER:
+    case RV_APP_RECOVERY_LEFT:
+    case RV_APP_RECOVERY_QUEUED:
+    case RV_APP_RECOVERY_LATER:
         goes_on = true;
         rc = judge_crashes(s, row, is_later, err);
         break;

@@ -367,7 +367,7 @@ static void end_parts(struct rv_chat_sink *s, const struct rv_origin *who, bool 
         s->is_taken = false;
 }
 
-void rv_chat_sink_over(struct rv_chat_sink *s)
+void rv_chat_sink_end(struct rv_chat_sink *s)
 {
     end_parts(s, NULL, true);
 }

@@ -216,13 +216,13 @@ static int make_journal(rv_chat *chat, const struct chat_pipeline *with, const r
     return rc;
 }
 
-static int find_agent(void *self, const struct rv_context *who, const char *name, rv_buf *text, rv_err **err)
+static int find_agent(void *self, const struct rv_context *context, const char *name, rv_buf *text, rv_err **err)
 {
     rv_chat *chat = self;
     struct rv_store_scope scope = chat_scope(chat);
     struct rv_agents_found found;
 
-    (void)who; /* an agent that is asked acts for the same user */
+    (void)context; /* an agent that is asked acts for the same user */
     int rc = rv_agents_find(chat->opts.agents, &scope, name, &found, err);
     if (rc == 0)
         rv_buf_add_str(text, found.text);
@@ -246,7 +246,7 @@ static bool on_delta(void *self, const struct rv_delta_from *from, const struct 
 static void advance(rv_chat *chat, int rc, rv_err *err);
 
 /* What went wrong is only borrowed here. */
-static void on_over(void *self, rv_exec *x, int rc, const rv_err *why)
+static void on_ended(void *self, rv_exec *x, int rc, const rv_err *why)
 {
     rv_buf text = RV_BUF_INIT(64 << 10);
     rv_err *err = NULL;
@@ -267,7 +267,7 @@ struct rv_exec_opts chat_exec_opts(rv_chat *chat)
 
     x.journal = chat->journal;
     if (chat->tells)
-        x.observer = (struct rv_observer){.on_over = on_over, .self = chat};
+        x.observer = (struct rv_observer){.on_ended = on_ended, .self = chat};
     if (chat->step == CHAT_SETTLES)
         return x;
     x.pipeline = chat->with->pipeline;
@@ -470,7 +470,7 @@ static int wait(rv_chat *chat, struct rv_chat_turn *out, rv_err **err)
     return chat->rc;
 }
 
-int rv_chat_say(rv_chat *chat, rv_str message, json_object *attachments, struct rv_chat_turn *out, rv_err **err)
+int rv_chat_send(rv_chat *chat, rv_str message, json_object *attachments, struct rv_chat_turn *out, rv_err **err)
 {
     json_object *own = chat->opts.request.attachments;
 

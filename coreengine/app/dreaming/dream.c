@@ -14,16 +14,16 @@
 
 /* --- its id --- */
 
-static const char *agent_of(const struct rv_app_dream *what)
+static const char *agent_of(const struct rv_app_dream *dream)
 {
-    return what->agent ? what->agent : RV_DREAM_AGENT;
+    return dream->agent ? dream->agent : RV_DREAM_AGENT;
 }
 
-int rv_app_dream_id(const struct rv_store_scope *scope, const struct rv_app_dream *what, int n,
+int rv_app_dream_id(const struct rv_store_scope *scope, const struct rv_app_dream *dream, int n,
                     char out[RV_STORE_MAX_ID + 1], rv_err **err)
 {
-    const char *parts[] = {scope->tenant ? scope->tenant : RV_STORE_TENANT, scope->user, agent_of(what),
-                           what->salt ? what->salt : ""};
+    const char *parts[] = {scope->tenant ? scope->tenant : RV_STORE_TENANT, scope->user, agent_of(dream),
+                           dream->salt ? dream->salt : ""};
     char hash[RV_HASH_MAX], day[RV_TIME_MAX], attempt[16] = "";
     struct rv_hash h;
     int rc = dream_check_user(scope, err);
@@ -36,7 +36,7 @@ int rv_app_dream_id(const struct rv_store_scope *scope, const struct rv_app_drea
     for (size_t i = 0; i < RV_COUNT(parts); i++)
         rv_hash_add(&h, (rv_str){parts[i], strlen(parts[i]) + 1});
     rv_hash_hex(&h, hash);
-    rv_time_format(what->day_us, day);
+    rv_time_format(dream->day_us, day);
     if (n > 1)
         snprintf(attempt, sizeof attempt, ".%d", n);
     snprintf(out, RV_STORE_MAX_ID + 1, "dream_%.10s_%.12s%s", day, hash, attempt);
@@ -87,11 +87,11 @@ int rv_app_dream_pipeline(const char *agent, rv_buf *out, rv_err **err)
 
 /* --- its beginning --- */
 
-static int load(struct rv_app_run *run, const struct rv_app_dream *what, struct rv_app_loaded *loaded, rv_err **err)
+static int load(struct rv_app_run *run, const struct rv_app_dream *dream, struct rv_app_loaded *loaded, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(MAX_PIPELINE);
-    struct rv_app_load_opts opts = {.script = what->script, .keeps = true, .store = run->store};
-    int rc = rv_app_dream_pipeline(agent_of(what), &text, err);
+    struct rv_app_load_opts opts = {.script = dream->script, .keeps = true, .store = run->store};
+    int rc = rv_app_dream_pipeline(agent_of(dream), &text, err);
 
     opts.text = rv_buf_str(&text);
     if (rc == 0)
@@ -99,10 +99,10 @@ static int load(struct rv_app_run *run, const struct rv_app_dream *what, struct 
     if (rc == 0)
         rc = rv_app_check_all(loaded, false, err);
     rv_buf_fini(&text);
-    return rc < 0 ? RV_WRAP(err, rc, "dream with agent \"%s\"", agent_of(what)) : 0;
+    return rc < 0 ? RV_WRAP(err, rc, "dream with agent \"%s\"", agent_of(dream)) : 0;
 }
 
-static int envelope_of(const char *user, const struct rv_app_dream *what, const char *id, rv_envelope **out,
+static int envelope_of(const char *user, const struct rv_app_dream *dream, const char *id, rv_envelope **out,
                        rv_err **err)
 {
     struct rv_json_build b = {.err = err};
@@ -114,7 +114,7 @@ static int envelope_of(const char *user, const struct rv_app_dream *what, const 
     rv_json_build_text(&b, state, "user_id", user);
     rv_json_build_text(&b, state, "session_id", id);
     json_object *metadata = rv_json_build(&b, state, "metadata", json_object_new_object());
-    rv_json_build_int(&b, metadata, "days", what->days ? what->days : RV_DREAM_DAYS);
+    rv_json_build_int(&b, metadata, "days", dream->days ? dream->days : RV_DREAM_DAYS);
     int rc = b.rc == 0 ? rv_envelope_load(state, rv_rand_system(), rv_app_now_us(), out, err) : b.rc;
     json_object_put(state);
     return rc;
@@ -142,15 +142,15 @@ static int keep_with_session(struct rv_app_run *run, const rv_envelope *env, rv_
     return rv_store_end(run->store, rc, err);
 }
 
-int rv_app_dream_keep(struct rv_app_run *run, const struct rv_app_dream *what, const char *id,
+int rv_app_dream_keep(struct rv_app_run *run, const struct rv_app_dream *dream, const char *id,
                       struct rv_app_loaded *loaded, rv_envelope **env, rv_err **err)
 {
-    int rc = load(run, what, loaded, err);
+    int rc = load(run, dream, loaded, err);
 
     run->loaded = loaded;
     run->session = id;
     if (rc == 0)
-        rc = envelope_of(run->app->scope.user, what, id, env, err);
+        rc = envelope_of(run->app->scope.user, dream, id, env, err);
     if (rc == 0)
         rc = keep_with_session(run, *env, err);
     return rc;
@@ -200,7 +200,7 @@ static const char *gather_error(const rv_envelope *env)
     return error && rv_json_get_text(error, "message", &message) ? message : NULL;
 }
 
-void rv_app_dream_result(const char *id, const struct rv_app_dream *what, enum rv_run_status status,
+void rv_app_dream_result(const char *id, const struct rv_app_dream *dream, enum rv_run_status status,
                          const rv_envelope *env, rv_buf *out)
 {
     const struct rv_envelope_fields *f = rv_envelope_fields(env);
@@ -214,7 +214,7 @@ void rv_app_dream_result(const char *id, const struct rv_app_dream *what, enum r
     rv_jw_obj(&w);
     rv_jw_kv_text(&w, "status", status != RV_RUN_COMPLETED ? why : is_kept ? "ok" : "the moments were not kept");
     rv_jw_kv_text(&w, "run", id);
-    rv_jw_kv_text(&w, "agent", agent_of(what));
+    rv_jw_kv_text(&w, "agent", agent_of(dream));
     rv_jw_kv_int(&w, "io_tokens", f->usage.input_tokens + f->usage.output_tokens);
     write_member(recent, "phase1", &w);
     rv_jw_key(&w, "phase2");
@@ -340,9 +340,9 @@ static int drive(struct dreaming *d, bool is_new, enum rv_app_go go, rv_err **er
     return rv_buf_check(&d->out->result, "the result of a dreaming", err);
 }
 
-int rv_app_dream(const struct rv_app *app, const struct rv_app_dream *what, struct rv_app_dreamt *out, rv_err **err)
+int rv_app_dream(const struct rv_app *app, const struct rv_app_dream *dream, struct rv_app_dreamt *out, rv_err **err)
 {
-    struct dreaming d = {.app = app, .what = what, .out = out};
+    struct dreaming d = {.app = app, .what = dream, .out = out};
     enum rv_app_go go;
     bool is_new;
 

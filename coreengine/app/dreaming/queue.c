@@ -100,7 +100,7 @@ static int find_users(rv_store *store, const struct rv_store_scope *tenant, int6
 
 /* --- tasks --- */
 
-static int add_task(rv_store *store, const struct rv_store_scope *scope, const struct rv_app_dream *what,
+static int add_task(rv_store *store, const struct rv_store_scope *scope, const struct rv_app_dream *dream,
                     const char *agent, int64_t now_us, struct rv_dream_queued *out, rv_err **err)
 {
     rv_buf payload = RV_BUF_INIT(MAX_PAYLOAD);
@@ -109,13 +109,13 @@ static int add_task(rv_store *store, const struct rv_store_scope *scope, const s
     const char *need = "capability:" RV_APP_BUILT_IN; /* gathers, and keeps */
     struct rv_enqueued done = {.is_new = false};
 
-    rv_time_format(what->day_us, day);
+    rv_time_format(dream->day_us, day);
     day[10] = '\0';
     rv_jw_obj(&w);
     rv_jw_kv_text(&w, "agent", agent);
     rv_jw_kv_text(&w, "date", day);
-    rv_jw_kv_int(&w, "days", what->days ? what->days : RV_DREAM_DAYS);
-    if (what->again)
+    rv_jw_kv_int(&w, "days", dream->days ? dream->days : RV_DREAM_DAYS);
+    if (dream->again)
         rv_jw_kv_bool(&w, "again", true);
     rv_jw_obj_end(&w);
     snprintf(key, sizeof key, "%s/%.100s", day, agent);
@@ -139,21 +139,21 @@ static int add_task(rv_store *store, const struct rv_store_scope *scope, const s
     return rc;
 }
 
-static int add_tasks(rv_store *store, const struct rv_store_scope *scope, const struct rv_app_dream *what,
+static int add_tasks(rv_store *store, const struct rv_store_scope *scope, const struct rv_app_dream *dream,
                      json_object *agents, int64_t now_us, struct rv_dream_queued *out, rv_err **err)
 {
     int rc = 0;
 
-    if (what->agent)
-        return add_task(store, scope, what, what->agent, now_us, out, err);
+    if (dream->agent)
+        return add_task(store, scope, dream, dream->agent, now_us, out, err);
     for (size_t i = 0; rc == 0 && i < json_object_array_length(agents); i++)
-        rc = add_task(store, scope, what, json_object_get_string(json_object_array_get_idx(agents, i)), now_us, out,
+        rc = add_task(store, scope, dream, json_object_get_string(json_object_array_get_idx(agents, i)), now_us, out,
                       err);
     return rc;
 }
 
 /* All or none. */
-static int enqueue(rv_store *store, const struct rv_store_scope *scope, const struct rv_app_dream *what,
+static int enqueue(rv_store *store, const struct rv_store_scope *scope, const struct rv_app_dream *dream,
                    const struct users *users, json_object *agents, int64_t now_us, struct rv_dream_queued *out,
                    rv_err **err)
 {
@@ -166,14 +166,14 @@ static int enqueue(rv_store *store, const struct rv_store_scope *scope, const st
             continue;
         for (size_t i = 0; rc == 0 && i < users->n; i++) {
             const struct rv_store_scope one = {scope->tenant, users->items[i]};
-            rc = add_tasks(store, &one, what, agents, now_us, out, err);
+            rc = add_tasks(store, &one, dream, agents, now_us, out, err);
         }
         rc = rv_store_end(store, rc, err);
     } while (rc < 0 && rv_store_again(store, err));
     return rc;
 }
 
-int rv_app_dream_enqueue(rv_store *store, const struct rv_store_scope *scope, const struct rv_app_dream *what,
+int rv_app_dream_enqueue(rv_store *store, const struct rv_store_scope *scope, const struct rv_app_dream *dream,
                          int64_t now_us, struct rv_dream_queued *out, rv_err **err)
 {
     const struct rv_store_scope tenant = {.tenant = scope->tenant};
@@ -186,9 +186,9 @@ int rv_app_dream_enqueue(rv_store *store, const struct rv_store_scope *scope, co
     if (rc == 0 && scope->user)
         rc = add_user(&users, scope->user, err);
     if (rc == 0 && !scope->user)
-        rc = find_users(store, &tenant, now_us - (what->days ? what->days : RV_DREAM_DAYS) * DAY_US, &users, err);
+        rc = find_users(store, &tenant, now_us - (dream->days ? dream->days : RV_DREAM_DAYS) * DAY_US, &users, err);
     if (rc == 0)
-        rc = enqueue(store, scope, what, &users, agents, now_us, out, err);
+        rc = enqueue(store, scope, dream, &users, agents, now_us, out, err);
     for (size_t i = 0; i < users.n; i++)
         free(users.items[i]);
     free(users.items);

@@ -289,13 +289,13 @@ static int stage_context(json_object *in, rv_jw *out, rv_err **err)
     return rc;
 }
 
-static int merge_of(rv_str word, enum rv_merge_how *out, rv_err **err)
+static int merge_of(rv_str word, enum rv_merge_mode *out, rv_err **err)
 {
     static const char *const words[] = {"replace", "append", "merge_dict"};
 
     for (size_t i = 0; i < RV_COUNT(words); i++)
         if (rv_str_is(word, words[i])) {
-            *out = (enum rv_merge_how)i;
+            *out = (enum rv_merge_mode)i;
             return 0;
         }
     int rc = RV_FAIL(err, RV_E_INVALID, "unknown merge \"%.*s\"", RV_STR_ARG(word));
@@ -306,7 +306,7 @@ static int merge_of(rv_str word, enum rv_merge_how *out, rv_err **err)
 static int merge_state(json_object *in, rv_jw *out, rv_err **err)
 {
     rv_envelope *env = NULL;
-    enum rv_merge_how how = RV_MERGE_REPLACE;
+    enum rv_merge_mode how = RV_MERGE_REPLACE;
     json_object *state = NULL;
 
     int rc = merge_of(rv_fn_str(in, "merge"), &how, err);

@@ -17,9 +17,9 @@ static const char *const words[] = {
     [RV_INGEST_FAILED] = "failed",
 };
 
-const char *rv_ingest_word(enum rv_ingest_what what)
+const char *rv_ingest_outcome_text(enum rv_ingest_outcome outcome)
 {
-    return words[what];
+    return words[outcome];
 }
 
 struct ingest {
@@ -270,8 +270,8 @@ static int take_page(const struct ingest *in, struct page *page, struct rv_inges
     int rc = find_old(in, page, &old, err);
     if (rc == 0)
         rc = choose_name(in, page, old, err);
-    told->what = !old ? RV_INGEST_ADDED : is_same(page, old) ? RV_INGEST_UNCHANGED : RV_INGEST_CHANGED;
-    if (rc == 0 && (told->what != RV_INGEST_UNCHANGED || in->opts->again)) {
+    told->outcome = !old ? RV_INGEST_ADDED : is_same(page, old) ? RV_INGEST_UNCHANGED : RV_INGEST_CHANGED;
+    if (rc == 0 && (told->outcome != RV_INGEST_UNCHANGED || in->opts->again)) {
         rc = rv_page_rows(page, now_us, &rows, err);
         if (rc == 0 && old)
             rc = keep_edges(old, rows.file, err);
@@ -279,7 +279,7 @@ static int take_page(const struct ingest *in, struct page *page, struct rv_inges
             rc = write_rows(in, page, &rows, old != NULL, now_us, err);
         told->n_chunks = rows.n_chunks;
         if (old)
-            told->what = RV_INGEST_CHANGED;
+            told->outcome = RV_INGEST_CHANGED;
     }
     rv_page_rows_fini(&rows);
     json_object_put(old);
@@ -290,12 +290,12 @@ static int take_page(const struct ingest *in, struct page *page, struct rv_inges
 static bool is_of_the_store(int rc)
 {
     return rc == RV_E_IO || rc == RV_E_TIMEOUT || rc == RV_E_DENIED || rc == RV_E_NOMEM || rc == RV_E_VERSION ||
-           rc == RV_E_STATE || rc == RV_E_UNAVAILABLE;
+           rc == RV_E_STATE || rc == RV_E_UNAVAILABLE || rv_code_is_scarce(rc);
 }
 
 static int take_file(const struct ingest *in, struct ingest_file *file, struct rv_ingest_counts *counts, rv_err **err)
 {
-    struct rv_ingested told = {.path = file->path, .why = file->why, .what = RV_INGEST_FAILED};
+    struct rv_ingested told = {.path = file->path, .why = file->why, .outcome = RV_INGEST_FAILED};
     struct page page = {0};
     rv_err *why = NULL;
     int rc = file->why ? rv_err_code(file->why) : rv_page_read(file->path, in->user, &page, &why);
@@ -312,13 +312,13 @@ static int take_file(const struct ingest *in, struct ingest_file *file, struct r
     told.name = page.name;
     told.id = page.name ? page.id : NULL;
     if (rc < 0) {
-        told.what = RV_INGEST_FAILED;
+        told.outcome = RV_INGEST_FAILED;
         told.n_chunks = 0;
         told.why = file->why ? file->why : why;
     }
-    counts->files[told.what]++;
+    counts->files[told.outcome]++;
     counts->n_chunks += (int64_t)told.n_chunks;
-    counts->n_bytes += told.what == RV_INGEST_ADDED || told.what == RV_INGEST_CHANGED ? (int64_t)n_bytes : 0;
+    counts->n_bytes += told.outcome == RV_INGEST_ADDED || told.outcome == RV_INGEST_CHANGED ? (int64_t)n_bytes : 0;
     rc = in->opts->on_file ? in->opts->on_file(in->opts->self, &told, err) : 0;
     rv_page_fini(&page);
     rv_err_free(why);
@@ -368,7 +368,7 @@ static int forget(const struct ingest *in, const char *id, int64_t now_us, rv_er
     return rc == 0 ? delete_tail(in, &named, 0, now_us, err) : rc;
 }
 
-int rv_app_forget_file(rv_store *store, const struct rv_store_scope *scope, const char *id, int64_t now_us,
+int rv_app_delete_file(rv_store *store, const struct rv_store_scope *scope, const char *id, int64_t now_us,
                        rv_err **err)
 {
     const struct rv_app_ingest opts = {.store = store, .scope = *scope};

@@ -108,7 +108,7 @@ int rv_page_read(const char *path, const char *user, struct page *out, rv_err **
     char *real = realpath(path, NULL);
 
     *out = page_of(path);
-    int rc = real ? 0 : RV_FAIL(err, errno == ENOENT ? RV_E_NOT_FOUND : RV_E_IO, "\"%s\": %s", path, strerror(errno));
+    int rc = real ? 0 : RV_FAIL_SYSTEM(err, errno, "\"%s\"", path);
     if (rc == 0 && !rv_utf8_valid(rv_str_of(real), NULL))
         rc = RV_FAIL(err, RV_E_INVALID, "the name of \"%s\" is not UTF-8", path);
     if (rc == 0)

@@ -56,9 +56,8 @@ static int add_file(struct ingest_files *files, const char *path, rv_err *why, r
 static int add_unread(struct ingest_files *files, const char *path, int reason, rv_err **err)
 {
     rv_err *why = NULL;
-    int code = reason == ENOENT ? RV_E_NOT_FOUND : reason == EACCES ? RV_E_DENIED : RV_E_IO;
 
-    RV_IGNORE(RV_FAIL(&why, code, "\"%s\": %s", path, strerror(reason)), "kept with the file");
+    RV_IGNORE(RV_FAIL_SYSTEM(&why, reason, "\"%s\"", path), "kept with the file");
     return add_file(files, path, why, err);
 }
 

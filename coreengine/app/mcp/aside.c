@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "coreengine/app/mcp/mcp_internal.h"
+#include "coreengine/base/system.h"
 
 struct question {
     struct question *next;
@@ -95,9 +96,9 @@ int mcp_aside_new(const struct rv_app *app, struct mcp_aside **out, rv_err **err
     a->done_end = &a->done;
     a->answered = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (a->answered < 0) {
-        int code = errno;
+        int number = errno;
         free(a);
-        return RV_FAIL(err, RV_E_IO, "serve a client: %s", strerror(code));
+        return RV_FAIL_SYSTEM(err, number, "serve a client");
     }
     pthread_mutex_init(&a->lock, NULL);
     pthread_cond_init(&a->asked, NULL);
@@ -147,15 +148,13 @@ bool mcp_aside_is_busy(struct mcp_aside *a)
 int mcp_aside_ask(struct mcp_aside *a, int64_t call, json_object *query, rv_err **err)
 {
     struct question *q = calloc(1, sizeof *q);
-    int failed = 0;
 
     if (!q)
         return RV_FAIL(err, RV_E_NOMEM, "ask a query");
     q->call = call;
     int rc = rv_json_dup(query, &q->query, err); /* a tree belongs to one thread */
     if (rc == 0 && !a->has_thread) {
-        failed = pthread_create(&a->thread, NULL, work, a);
-        rc = failed ? RV_FAIL(err, RV_E_INTERNAL, "start a thread: %s", strerror(failed)) : 0;
+        rc = rv_thread_start(&a->thread, work, a, err);
         a->has_thread = rc == 0;
     }
     if (rc < 0) {

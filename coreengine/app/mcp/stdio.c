@@ -11,6 +11,7 @@
 
 #include "coreengine/app/mcp/mcp_internal.h"
 #include "coreengine/base/limit.h"
+#include "coreengine/base/system.h"
 #include "coreengine/mcp/lines.h"
 
 #define READ_BYTES   ((size_t)64 << 10)
@@ -136,7 +137,7 @@ static int serve(struct stdio *s, struct rv_mcp_lines *lines, rv_err **err)
                                {.fd = mcp_aside_fd(s->at.aside), .events = POLLIN}};
         bool has_runs = rv_app_mcp_is_busy(s->client);
         if (poll(fds, RV_COUNT(fds), has_runs || s->has_ended ? RV_APP_MCP_LOOK_MS : -1) < 0 && errno != EINTR)
-            return RV_FAIL(err, RV_E_IO, "wait for the client: %s", strerror(errno));
+            return RV_FAIL_SYSTEM(err, errno, "wait for the client");
         if (fds[0].revents)
             on_signal(s);
         if (fds[1].revents)
@@ -169,11 +170,9 @@ static int start_worker(struct stdio *s, rv_err **err)
         return 0;
     s->worker_opts = (struct rv_worker_opts){
         .stop = &s->stop, .app = &s->app, .concurrency = s->opts->concurrency, .grace_us = s->opts->grace_us};
-    int failed = pthread_create(&s->thread, NULL, work, s);
-    if (failed)
-        return RV_FAIL(err, RV_E_INTERNAL, "start a thread: %s", strerror(failed));
-    s->has_worker = true;
-    return 0;
+    int rc = rv_thread_start(&s->thread, work, s, err);
+    s->has_worker = rc == 0;
+    return rc;
 }
 
 /* --- the whole --- */
@@ -188,7 +187,7 @@ static int take_signals(struct stdio *s, sigset_t *old, rv_err **err)
     sigaddset(&set, SIGINT);
     s->signals = signalfd(-1, &set, SFD_CLOEXEC);
     if (s->signals < 0)
-        return RV_FAIL(err, RV_E_IO, "wait for signals: %s", strerror(errno));
+        return RV_FAIL_SYSTEM(err, errno, "wait for signals");
     sigaddset(&set, SIGPIPE);
     pthread_sigmask(SIG_BLOCK, &set, old);
     return 0;

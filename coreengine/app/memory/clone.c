@@ -52,10 +52,10 @@ static int metadata_of(const struct rv_session_row *row, json_object **out, rv_e
     return rv_json_set_text(*out, "cloned_from", row->id, err);
 }
 
-static int write_clone(rv_store *store, const struct rv_session_row *from, const struct rv_app_clone *how,
+static int write_clone(rv_store *store, const struct rv_session_row *from, const struct rv_app_clone *opts,
                        const char *id, struct rv_turn *turn, rv_err **err)
 {
-    const char *user = how->user ? how->user : from->user;
+    const char *user = opts->user ? opts->user : from->user;
     const struct rv_store_scope owner = {from->tenant, user};
     char name[MAX_NAME + 32];
     struct rv_session_row there = {0};
@@ -85,57 +85,57 @@ static int write_clone(rv_store *store, const struct rv_session_row *from, const
                                          .user = user,
                                          .name = name,
                                          .description = from->description,
-                                         .agent_name = how->agent ? how->agent : from->agent_name,
+                                         .agent_name = opts->agent ? opts->agent : from->agent_name,
                                          .mode = from->mode,
                                          .metadata = rv_buf_str(&text),
-                                         .created_us = how->now_us};
+                                         .created_us = opts->now_us};
     if (rc == 0)
         rc = rv_store_ensure_session(store, &fresh, NULL, err);
     turn->session = id;
     if (rc == 0)
-        rc = rv_store_add_messages(store, &owner, turn, how->now_us, err);
+        rc = rv_store_add_messages(store, &owner, turn, opts->now_us, err);
     json_object_put(metadata);
     rv_buf_fini(&text);
     return rc;
 }
 
-static int clone_of(rv_store *store, const struct rv_session_row *from, const struct rv_app_clone *how, const char *id,
+static int clone_of(rv_store *store, const struct rv_session_row *from, const struct rv_app_clone *opts, const char *id,
                     int64_t *n, rv_err **err)
 {
     const struct rv_store_scope owner = {from->tenant, from->user};
-    const struct rv_message_filter first = {.limit = how->max_messages, .for_agents = true};
-    struct cloning c = {.turn = rv_turn_new(MAX_WORDS), .rand = how->rand};
+    const struct rv_message_filter first = {.limit = opts->max_messages, .for_agents = true};
+    struct cloning c = {.turn = rv_turn_new(MAX_WORDS), .rand = opts->rand};
 
     int rc = c.turn ? rv_store_read_messages(store, &owner, from->id, &first, take, &c, err)
                     : RV_FAIL(err, RV_E_NOMEM, "copy a session");
     if (rc == 0)
-        rc = write_clone(store, from, how, id, c.turn, err);
+        rc = write_clone(store, from, opts, id, c.turn, err);
     if (rc == 0)
         *n = (int64_t)c.turn->n_rows;
     rv_turn_free(c.turn);
     return rc;
 }
 
-int rv_app_clone_session(rv_store *store, const struct rv_store_scope *scope, const struct rv_app_clone *how, char *id,
+int rv_app_clone_session(rv_store *store, const struct rv_store_scope *scope, const struct rv_app_clone *opts, char *id,
                          int64_t *n_messages, rv_err **err)
 {
     struct rv_session_row row = {0};
     char made[RV_UUID_MAX];
 
-    if (how->max_messages < 0)
-        return RV_FAIL(err, RV_E_INVALID, "%lld messages to copy", (long long)how->max_messages);
-    if (how->user && scope->user && strcmp(how->user, scope->user) != 0)
+    if (opts->max_messages < 0)
+        return RV_FAIL(err, RV_E_INVALID, "%lld messages to copy", (long long)opts->max_messages);
+    if (opts->user && scope->user && strcmp(opts->user, scope->user) != 0)
         return RV_FAIL(err, RV_E_DENIED, "only an operator copies a session for another user");
-    if (how->id && strlen(how->id) > RV_STORE_MAX_ID)
+    if (opts->id && strlen(opts->id) > RV_STORE_MAX_ID)
         return RV_FAIL(err, RV_E_INVALID, "a session's id has at most %d bytes", RV_STORE_MAX_ID);
-    new_id(how->rand, made);
-    const char *wanted = how->id ? how->id : made;
+    new_id(opts->rand, made);
+    const char *wanted = opts->id ? opts->id : made;
     int rc = rv_store_begin(store, err);
     if (rc < 0)
         return rc;
-    rc = rv_store_get_session(store, scope, how->session, &row, err);
+    rc = rv_store_get_session(store, scope, opts->session, &row, err);
     if (rc == 0)
-        rc = clone_of(store, &row, how, wanted, n_messages, err);
+        rc = clone_of(store, &row, opts, wanted, n_messages, err);
     rc = rv_store_end(store, rc, err);
     if (rc == 0)
         memcpy(id, wanted, strlen(wanted) + 1);

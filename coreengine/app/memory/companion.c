@@ -229,19 +229,19 @@ static int write_both(rv_store *store, struct pair *p, rv_err **err)
     return rc;
 }
 
-int rv_app_moment_session(rv_store *store, const struct rv_store_scope *scope, const struct rv_app_moment_session *what,
+int rv_app_moment_session(rv_store *store, const struct rv_store_scope *scope, const struct rv_app_moment_session *opts,
                           char *session, json_object **out, rv_err **err)
 {
     struct pair p = {.owner = {scope->tenant ? scope->tenant : RV_STORE_TENANT, scope->user ? scope->user : ""},
-                     .what = what};
+                     .what = opts};
     unsigned char bytes[16];
 
-    if (what->session && (!what->session[0] || strlen(what->session) > RV_STORE_MAX_ID))
+    if (opts->session && (!opts->session[0] || strlen(opts->session) > RV_STORE_MAX_ID))
         return RV_FAIL(err, RV_E_INVALID, "a session's id has from 1 to %d bytes", RV_STORE_MAX_ID);
-    what->rand.fill(what->rand.self, bytes, sizeof bytes);
+    opts->rand.fill(opts->rand.self, bytes, sizeof bytes);
     rv_uuid_text(bytes, 4, p.session);
-    if (what->session)
-        snprintf(p.session, sizeof p.session, "%s", what->session);
+    if (opts->session)
+        snprintf(p.session, sizeof p.session, "%s", opts->session);
     bool in_group = rv_store_in_group(store);
     int rc = in_group ? 0 : rv_store_begin(store, err);
     if (rc == 0)

@@ -205,33 +205,33 @@ static int tell_day(const struct day *d, int64_t day, json_object *to, rv_err **
 }
 
 /* The last moment of that day. */
-static int cursor_of(const struct rv_app_feed *what, int64_t *until_us, rv_err **err)
+static int cursor_of(const struct rv_app_feed *opts, int64_t *until_us, rv_err **err)
 {
     char text[64];
     int64_t us = 0;
 
     *until_us = INT64_C(253402300799) * 1000000; /* of the year 9999 */
-    if (!what->before_date)
+    if (!opts->before_date)
         return 0;
-    snprintf(text, sizeof text, "%.32sT00:00:00Z", what->before_date);
-    if (strlen(what->before_date) != 10 || rv_time_parse(rv_str_of(text), &us, NULL) < 0)
-        return RV_FAIL(err, RV_E_INVALID, "\"%.40s\" is not a date: write YYYY-MM-DD", what->before_date);
+    snprintf(text, sizeof text, "%.32sT00:00:00Z", opts->before_date);
+    if (strlen(opts->before_date) != 10 || rv_time_parse(rv_str_of(text), &us, NULL) < 0)
+        return RV_FAIL(err, RV_E_INVALID, "\"%.40s\" is not a date: write YYYY-MM-DD", opts->before_date);
     *until_us = us + DAY_US - 1;
     return 0;
 }
 
-int rv_app_feed(rv_store *store, const struct rv_store_scope *scope, const struct rv_app_feed *what, json_object **out,
+int rv_app_feed(rv_store *store, const struct rv_store_scope *scope, const struct rv_app_feed *opts, json_object **out,
                 rv_err **err)
 {
-    struct day d = {.scope = scope, .what = what};
+    struct day d = {.scope = scope, .what = opts};
     json_object *list = json_object_new_array();
     int64_t until_us = 0, day = 0;
-    int rc = list ? cursor_of(what, &until_us, err) : RV_FAIL(err, RV_E_NOMEM, "tell a feed");
+    int rc = list ? cursor_of(opts, &until_us, err) : RV_FAIL(err, RV_E_NOMEM, "tell a feed");
 
-    if (rc == 0 && (what->days < 1 || what->days > RV_APP_MAX_DAYS))
+    if (rc == 0 && (opts->days < 1 || opts->days > RV_APP_MAX_DAYS))
         rc = RV_FAIL(err, RV_E_INVALID, "a feed has from 1 to %d days, not %lld", RV_APP_MAX_DAYS,
-                     (long long)what->days);
-    for (int64_t i = 0; i < what->days && rc == 0; i++) {
+                     (long long)opts->days);
+    for (int64_t i = 0; i < opts->days && rc == 0; i++) {
         rc = find_day(store, &d, until_us, &day, err);
         if (rc < 0 || day < 0)
             break;

@@ -113,23 +113,23 @@ int rv_app_chunk_text(rv_store *store, const struct rv_store_scope *scope, const
 /* --- where its words go --- */
 
 static int change_moment(rv_store *store, const struct rv_store_scope *scope, const struct chunk *c,
-                         const struct rv_app_summary *what, rv_str summary, rv_err **err)
+                         const struct rv_app_summary *opts, rv_str summary, rv_err **err)
 {
     json_object *metadata = NULL, *change = json_object_new_object(), *id = NULL;
     int rc = change ? rv_json_dup(rv_json_get_obj(c->row, "metadata"), &metadata, err)
                     : RV_FAIL(err, RV_E_NOMEM, "change a chunk");
 
     if (rc == 0)
-        rc = rv_json_set_text(metadata, "summariser", what->agent, err);
+        rc = rv_json_set_text(metadata, "summariser", opts->agent, err);
     if (rc == 0)
-        rc = rv_json_set_text(metadata, "summary_run", what->run, err);
+        rc = rv_json_set_text(metadata, "summary_run", opts->run, err);
     if (rc == 0 && json_object_object_get_ex(c->row, "id", &id))
         rc = rv_json_set_ref(change, "id", id, err);
     if (rc == 0)
         rc = rv_json_set_str(change, "summary", summary, err);
     if (rc == 0)
         rc = rv_json_set_ref(change, "metadata", metadata, err);
-    const struct rv_entities_put put = {.kind = "moments", .rows = &change, .n_rows = 1, .now_us = what->now_us};
+    const struct rv_entities_put put = {.kind = "moments", .rows = &change, .n_rows = 1, .now_us = opts->now_us};
     if (rc == 0)
         rc = rv_store_put_entities(store, scope, &put, NULL, err);
     json_object_put(metadata);
@@ -139,7 +139,7 @@ static int change_moment(rv_store *store, const struct rv_store_scope *scope, co
 
 /* A session tells the summary of its newest moment. */
 static int change_session(rv_store *store, const struct rv_store_scope *scope, const struct chunk *c,
-                          const struct rv_app_summary *what, rv_str summary, rv_err **err)
+                          const struct rv_app_summary *opts, rv_str summary, rv_err **err)
 {
     struct rv_session_row session = {.id = NULL};
     json_object *metadata = NULL, *patch = json_object_new_object();
@@ -149,11 +149,11 @@ static int change_session(rv_store *store, const struct rv_store_scope *scope, c
 
     if (rc == 0)
         rc = rv_json_parse(session.metadata, NULL, &metadata, err);
-    if (rc == 0 && (!rv_json_get_text(metadata, "latest_moment_id", &latest) || strcmp(latest, what->moment) != 0))
+    if (rc == 0 && (!rv_json_get_text(metadata, "latest_moment_id", &latest) || strcmp(latest, opts->moment) != 0))
         goto done;
     if (rc == 0)
         rc = rv_json_set_str(patch, "latest_summary", rv_utf8_first(summary, RV_CHUNK_MAX_LATEST), err);
-    const struct rv_session_change change = {.metadata = patch, .now_us = what->now_us};
+    const struct rv_session_change change = {.metadata = patch, .now_us = opts->now_us};
     if (rc == 0)
         rc = rv_store_change_session(store, scope, c->session, &change, err);
 done:
@@ -164,7 +164,7 @@ done:
 }
 
 static int check_told(rv_store *store, const struct rv_store_scope *scope, const struct chunk *c,
-                      const struct rv_app_summary *what, rv_err **err)
+                      const struct rv_app_summary *opts, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(MAX_TEXT);
     char hash[RV_HASH_MAX] = "";
@@ -174,25 +174,25 @@ static int check_told(rv_store *store, const struct rv_store_scope *scope, const
         rc = rv_buf_check(&text, "the text of a chunk", err);
     if (rc == 0)
         rv_hash_of(rv_buf_str(&text), hash);
-    if (rc == 0 && strcmp(hash, what->hash) != 0)
+    if (rc == 0 && strcmp(hash, opts->hash) != 0)
         rc = RV_FAIL(err, RV_E_STATE, "the messages of the chunk are not those that the agent was told");
     rv_buf_fini(&text);
     return rc;
 }
 
-int rv_app_put_summary(rv_store *store, const struct rv_store_scope *scope, const struct rv_app_summary *what,
+int rv_app_put_summary(rv_store *store, const struct rv_store_scope *scope, const struct rv_app_summary *opts,
                        rv_str words, rv_err **err)
 {
     rv_str summary = rv_utf8_first(rv_str_trim(words), RV_CHUNK_MAX_SUMMARY);
     struct chunk c = {.row = NULL};
-    int rc = read_chunk(store, scope, what->moment, &c, err);
+    int rc = read_chunk(store, scope, opts->moment, &c, err);
 
     if (rc == 0)
-        rc = check_told(store, scope, &c, what, err);
+        rc = check_told(store, scope, &c, opts, err);
     if (rc == 0)
-        rc = change_moment(store, scope, &c, what, summary, err);
+        rc = change_moment(store, scope, &c, opts, summary, err);
     if (rc == 0)
-        rc = change_session(store, scope, &c, what, summary, err);
+        rc = change_session(store, scope, &c, opts, summary, err);
     json_object_put(c.row);
     return rc;
 }

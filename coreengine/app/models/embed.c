@@ -1,5 +1,6 @@
 /* A few HTTP requests at once, waited for, outside any run; and texts as vectors, asked of a provider. */
 #include "coreengine/app/models/fetch_internal.h"
+#include "coreengine/base/loop.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -76,9 +77,10 @@ int rv_app_fetch_all(const struct rv_app *app, struct rv_app_fetch *fetches, siz
     }
     if (!waiting)
         return RV_FAIL(err, RV_E_NOMEM, "ask %zu servers", n);
-    if (uv_loop_init(&loop) != 0) {
+    rc = rv_loop_init(&loop, err);
+    if (rc < 0) {
         free(waiting);
-        return RV_FAIL(err, RV_E_IO, "start an event loop");
+        return rc;
     }
     opts.loop = &loop;
     rc = rv_http_new(&opts, &http, err);

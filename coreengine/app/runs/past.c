@@ -76,7 +76,7 @@ int rv_app_script_open(rv_store *store, const struct rv_app_past *p, struct rv_a
     return rc;
 }
 
-int rv_app_script_told(struct rv_app_script *s, const struct rv_event *ev, const rv_run *run, rv_err **err)
+int rv_app_script_take_event(struct rv_app_script *s, const struct rv_event *ev, const rv_run *run, rv_err **err)
 {
     struct rv_response response;
 
@@ -89,7 +89,7 @@ int rv_app_script_told(struct rv_app_script *s, const struct rv_event *ev, const
                : 0;
 }
 
-int rv_app_script_asked(struct rv_app_script *s, const struct rv_effect *e, rv_err **err)
+int rv_app_script_take_effect(struct rv_app_script *s, const struct rv_effect *e, rv_err **err)
 {
     return rv_script_pass(s->script, s->pipeline, s->begin.scripted, e, err);
 }

@@ -228,7 +228,7 @@ static int put_outputs(const rv_envelope *env, rv_buf *b, rv_err **err)
     return 0;
 }
 
-int rv_app_story_write(rv_store *store, const struct rv_app_past *p, rv_buf *b, rv_err **err)
+int rv_app_transcript_write(rv_store *store, const struct rv_app_past *p, rv_buf *b, rv_err **err)
 {
     struct story s = {.pipeline = rv_app_past_pipeline(p),
                       .steps = RV_BUF_INIT(RV_APP_MAX_TEXT),

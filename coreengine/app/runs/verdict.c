@@ -86,7 +86,7 @@ int rv_app_verify(rv_store *store, const struct rv_app_past *p, int64_t upto, vo
     return 0;
 }
 
-void rv_app_verdict_write(const struct rv_app_past *p, const struct rv_app_verified *v, const rv_err *fault, rv_jw *w)
+void rv_app_verified_write(const struct rv_app_past *p, const struct rv_app_verified *v, const rv_err *fault, rv_jw *w)
 {
     rv_jw_obj(w);
     rv_jw_kv_text(w, "run", p->row.id);

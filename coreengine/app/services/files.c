@@ -59,8 +59,7 @@ static int fail_open(const char *path, int code, rv_err **err)
         return RV_FAIL(err, RV_E_NOT_FOUND, "there is no file \"%.300s\"", path);
     if (code == ELOOP)
         return RV_FAIL(err, RV_E_DENIED, "\"%.300s\" leads over a link, which is not followed", path);
-    return RV_FAIL(err, code == EACCES ? RV_E_DENIED : RV_E_IO, "\"%.300s\" cannot be opened: %s", path,
-                   strerror(code));
+    return RV_FAIL_SYSTEM(err, code, "\"%.300s\" cannot be opened", path);
 }
 
 /* Part by part. *fd is the caller's. */
@@ -108,7 +107,7 @@ static int read_text(int fd, const char *path, rv_buf *out, rv_err **err)
             rv_buf_add(out, block, (size_t)n);
     } while ((n > 0 && out->len <= MAX_BYTES) || (n < 0 && errno == EINTR));
     if (n < 0)
-        return RV_FAIL(err, RV_E_IO, "\"%.300s\" cannot be read: %s", path, strerror(errno));
+        return RV_FAIL_SYSTEM(err, errno, "\"%.300s\" cannot be read", path);
     if (!rv_utf8_valid(rv_buf_str(out), NULL) || memchr(rv_buf_cstr(out), '\0', out->len))
         return RV_FAIL(err, RV_E_INVALID, "\"%.300s\" is not text in UTF-8", path);
     return rv_buf_check(out, "file", err);
@@ -133,7 +132,7 @@ static int read_below(const char *folder, const char *path, rv_buf *text, rv_err
     if (base < 0 && errno == ENOENT) /* of a user who has none yet */
         return fail_open(path, errno, err);
     if (base < 0)
-        return RV_FAIL(err, RV_E_IO, "the folder of files cannot be opened: %s", strerror(errno));
+        return RV_FAIL_SYSTEM(err, errno, "the folder of files cannot be opened");
     int rc = open_below(base, path, &fd, err);
     close(base);
     if (rc < 0)

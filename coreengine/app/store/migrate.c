@@ -28,7 +28,7 @@ static int look(const char *url, struct rv_app_migrated *out, rv_err **err)
     if (rc == 0 && !(out->url = rv_str_dup(rv_buf_str(&shown))))
         rc = RV_FAIL(err, RV_E_NOMEM, "look at a store");
     rv_buf_fini(&shown);
-    return rc < 0 ? rc : rv_store_look(url, &out->was, err);
+    return rc < 0 ? rc : rv_store_read_version(url, &out->was, err);
 }
 
 int rv_app_migrate_store(const struct rv_app *app, bool is_dry, struct rv_app_migrated *out, rv_err **err)

@@ -10,6 +10,7 @@
 
 #include "coreengine/app/app_internal.h"
 #include "coreengine/app/past.h"
+#include "coreengine/base/system.h"
 
 #define MAX_WAITING RV_STREAM_MAX_PART /* the store takes no larger group */
 #define MAX_HELD    ((size_t)64 << 10) /* bytes of text that become one piece */
@@ -22,8 +23,8 @@
 struct rv_app_stream {
     struct rv_app_stream *next; /* of those with something to write; guarded, as all that follows to the line */
     rv_app_streams *writer;
-    char id[RV_STORE_MAX_ID + 1], owner[RV_OWNER_MAX];
-    rv_buf lines; /* that have come */
+    const char *id, *owner; /* behind the struct */
+    rv_buf lines;           /* that have come */
     int64_t n_lines;
     size_t writing; /* bytes that the writer has */
     bool is_listed, is_busy, is_closed, has_failed;
@@ -52,7 +53,8 @@ struct rv_app_streams {
     pthread_cond_t wake;
     struct rv_app_stream *first, **end; /* guarded, as the next one */
     bool hurries;                       /* a line that waits does */
-    bool gathers;                       /* the thread sleeps until its time has come, or a line hurries */
+    bool gathers;                       /* the thread sleeps until its time has come, or a line hurries; then the
+                                         * first line need not wake it */
     bool is_over, has_thread;
     int64_t wrote_ns; /* the thread's: when it wrote last */
     pthread_t thread;
@@ -194,7 +196,14 @@ static void list(rv_app_streams *w, struct rv_app_stream *st, bool hurries)
 }
 
 /* With the lock. */
-static void tell(rv_app_streams *w, struct batch *b)
+static bool is_heard(const struct batch *b)
+{
+    const struct rv_app_stream *st = b->st;
+
+    return st->opts.on_kept && !st->is_closed && !st->has_failed && (b->rc < 0 || b->lines.len > 0);
+}
+
+static void tell(rv_app_streams *w, struct batch *b, bool more)
 {
     struct rv_app_stream *st = b->st;
     const struct rv_stream_part part = {.first = b->first, .at_us = b->at_us, .lines = rv_buf_str(&b->lines)};
@@ -203,8 +212,8 @@ static void tell(rv_app_streams *w, struct batch *b)
     st->writing = 0;
     if (b->rc < 0 && !st->has_failed)
         RV_LOG(w->log, WARN, "stream.unkept", RV_F_TEXT("stream", st->id), RV_F_ERR("error", b->err));
-    if (st->opts.on_kept && !st->is_closed && !st->has_failed && (b->rc < 0 || part.lines.len > 0))
-        st->opts.on_kept(st->opts.self, b->rc < 0 ? NULL : &part, b->rc, b->err);
+    if (is_heard(b))
+        st->opts.on_kept(st->opts.self, b->rc < 0 ? NULL : &part, &b->lines, more, b->rc, b->err);
     st->has_failed = st->has_failed || b->rc < 0;
     rv_err_free(b->err);
     rv_buf_fini(&b->lines);
@@ -212,6 +221,18 @@ static void tell(rv_app_streams *w, struct batch *b)
         free_stream(st);
     else if (st->lines.len > 0 || st->lines.rc < 0 || st->head.len > 0 || st->head.rc < 0 || st->is_closed)
         list(w, st, false);
+}
+
+static void tell_all(rv_app_streams *w, struct batch *batches, size_t n)
+{
+    size_t last = 0;
+
+    pthread_mutex_lock(&w->lock);
+    for (size_t i = 0; i < n; i++)
+        last = is_heard(&batches[i]) ? i : last;
+    for (size_t i = 0; i < n; i++)
+        tell(w, &batches[i], i < last);
+    pthread_mutex_unlock(&w->lock);
 }
 
 static void prune(rv_app_streams *w)
@@ -239,12 +260,13 @@ static int64_t now_ns(void)
 static bool wait_for_lines(rv_app_streams *w)
 {
     int64_t until_ns = w->wrote_ns + GATHER_NS;
+    bool is_early = now_ns() < until_ns;
 
-    if (!w->first) {
+    if (!w->first && !is_early) {
         pthread_cond_wait(&w->wake, &w->lock);
         return true;
     }
-    if (w->hurries || w->is_over || now_ns() >= until_ns)
+    if (w->hurries || w->is_over || !is_early)
         return false;
     const struct timespec until = {.tv_sec = until_ns / 1000000000, .tv_nsec = until_ns % 1000000000};
     w->gathers = true;
@@ -266,10 +288,7 @@ static void *run(void *self)
         pthread_mutex_unlock(&w->lock);
         write_all(w, batches, n);
         w->wrote_ns = now_ns();
-        pthread_mutex_lock(&w->lock);
-        for (size_t i = 0; i < n; i++)
-            tell(w, &batches[i]);
-        pthread_mutex_unlock(&w->lock);
+        tell_all(w, batches, n);
         prune(w);
         pthread_mutex_lock(&w->lock);
     }
@@ -300,10 +319,8 @@ int rv_app_streams_new(const struct rv_app_streams_opts *opts, rv_app_streams **
     int rc = w->batches ? rv_app_store_open(&app, RV_APP_STORE_MAKE, &w->store, err)
                         : RV_FAIL(err, RV_E_NOMEM, "make the writer of streams");
     if (rc == 0) {
-        int failed = pthread_create(&w->thread, NULL, run, w);
-        w->has_thread = failed == 0;
-        if (failed)
-            rc = RV_FAIL(err, RV_E_INTERNAL, "start a thread: %s", strerror(failed));
+        rc = rv_thread_start(&w->thread, run, w, err);
+        w->has_thread = rc == 0;
     }
     if (rc < 0)
         rv_app_streams_free(w);
@@ -338,14 +355,15 @@ void rv_app_stream_of_run(const char *run, rv_buf *out)
 
 int rv_app_stream_new(rv_app_streams *w, const struct rv_app_stream_opts *opts, rv_app_stream **out, rv_err **err)
 {
-    struct rv_app_stream *st = calloc(1, sizeof *st);
+    size_t n_id = strlen(opts->id) + 1, n_owner = strlen(opts->owner) + 1;
+    struct rv_app_stream *st = calloc(1, sizeof *st + n_id + n_owner);
 
     if (!st)
         return RV_FAIL(err, RV_E_NOMEM, "keep a stream");
     st->writer = w;
     st->opts = *opts;
-    snprintf(st->id, sizeof st->id, "%s", opts->id);
-    snprintf(st->owner, sizeof st->owner, "%s", opts->owner);
+    st->id = memcpy(st + 1, opts->id, n_id);
+    st->owner = memcpy((char *)(st + 1) + n_id, opts->owner, n_owner);
     rv_buf_init(&st->lines, MAX_WAITING);
     rv_buf_init(&st->head, MAX_WAITING);
     rv_buf_init(&st->text, MAX_WAITING);

@@ -46,18 +46,18 @@ static void write_name(const char *name, rv_buf *out)
 }
 
 /* FOLDER/PIPELINE/[MODEL/]NAME[.NUMBER].yaml */
-static int write_path(const struct rv_pipeline *p, const char *test, const struct rv_test_how *how, int64_t number,
+static int write_path(const struct rv_pipeline *p, const char *test, const struct rv_test_opts *opts, int64_t number,
                       rv_buf *out, rv_err **err)
 {
-    if (how->cassettes)
-        rv_buf_puts(out, how->cassettes);
+    if (opts->cassettes)
+        rv_buf_puts(out, opts->cassettes);
     else
         rv_buf_printf(out, "%s/" FOLDER, p->dir);
     rv_buf_putc(out, '/');
     rv_buf_add_str(out, file_name(p->file));
     rv_buf_putc(out, '/');
-    if (how->variant) {
-        write_name(how->variant, out);
+    if (opts->variant) {
+        write_name(opts->variant, out);
         rv_buf_putc(out, '/');
     }
     write_name(test, out);
@@ -201,20 +201,20 @@ static int read_cassette(const rv_script *own, const char *path, rv_script **out
 
 /* --- open, write, free --- */
 
-int rv_cassette_open(const struct rv_app_loaded *l, size_t i, const struct rv_test_how *how, int64_t number,
+int rv_cassette_open(const struct rv_app_loaded *l, size_t i, const struct rv_test_opts *opts, int64_t number,
                      struct rv_cassette *out, rv_err **err)
 {
     struct stat st;
 
     *out = (struct rv_cassette){.path = RV_BUF_INIT(MAX_PATH_BYTES)};
-    int rc = write_path(l->pipeline, l->pipeline->tests[i].name, how, number, &out->path, err);
+    int rc = write_path(l->pipeline, l->pipeline->tests[i].name, opts, number, &out->path, err);
     if (rc < 0)
         return rc;
     const char *path = rv_buf_cstr(&out->path);
     bool exists = stat(path, &st) == 0;
-    if (exists && how->use != RV_CASSETTES_ALL)
+    if (exists && opts->use != RV_CASSETTES_ALL)
         return read_cassette(l->test_scripts[i], path, &out->script, err);
-    if (how->use == RV_CASSETTES_NONE) {
+    if (opts->use == RV_CASSETTES_NONE) {
         rc = RV_FAIL(err, RV_E_NOT_FOUND, "there is no cassette \"%s\"", path);
         rv_err_hint(err, "record it with `reeve test --live`, which asks the models");
         return rc;

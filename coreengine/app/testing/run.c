@@ -371,7 +371,7 @@ static int complain_of_missing(const struct rv_app_loaded *l, struct rv_test_rep
 }
 
 /* The n-th run of a test. */
-static int run_once(const struct rv_app *app, struct rv_app_loaded *l, size_t i, const struct rv_test_how *how,
+static int run_once(const struct rv_app *app, struct rv_app_loaded *l, size_t i, const struct rv_test_opts *opts,
                     int64_t number, rv_coverage *coverage, struct rv_test_report *out, rv_err **err)
 {
     struct observer o = {.number = number, .report = out, .coverage = coverage, .skipped = json_object_new_array()};
@@ -396,14 +396,14 @@ static int run_once(const struct rv_app *app, struct rv_app_loaded *l, size_t i,
     if (!o.skipped || !out->failures || !out->errors || !out->visited || !out->calls || !out->events || !out->questions)
         rc = RV_FAIL(err, RV_E_NOMEM, "run test \"%s\"", out->test->name);
     if (rc == 0)
-        rc = rv_test_load_variant(app, l, out->test, how, &has_variant, &variant, err);
+        rc = rv_test_load_variant(app, l, out->test, opts, &has_variant, &variant, err);
     if (rc == 0 && has_variant)
         l = &variant;
     o.pipeline = l->pipeline;
     if (rc == 0)
         rc = complain_of_missing(l, out, err);
-    if (rc == 0 && how->is_live)
-        rc = rv_cassette_open(l, i, how, number, &o.cassette, err);
+    if (rc == 0 && opts->is_live)
+        rc = rv_cassette_open(l, i, opts, number, &o.cassette, err);
     if (rc == 0)
         rc = run(app, l, i, &o, &engine, &exec, &services.exec, err);
     if (rc == 0 && !run_passed(out))
@@ -444,20 +444,20 @@ static int64_t cost_of(const struct rv_test_report *r)
     return n;
 }
 
-int rv_test_run(const struct rv_app *app, struct rv_app_loaded *l, size_t i, const struct rv_test_how *how,
+int rv_test_run(const struct rv_app *app, struct rv_app_loaded *l, size_t i, const struct rv_test_opts *opts,
                 rv_coverage *coverage, struct rv_test_report *out, rv_err **err)
 {
     const struct rv_test_config *test = &l->pipeline->tests[i];
-    struct rv_test_rate rate = {.min = test->has_min_pass_rate  ? test->min_pass_rate
-                                       : how->has_min_pass_rate ? how->min_pass_rate
-                                                                : 1};
+    struct rv_test_rate rate = {.min = test->has_min_pass_rate   ? test->min_pass_rate
+                                       : opts->has_min_pass_rate ? opts->min_pass_rate
+                                                                 : 1};
     struct rv_test_report all = {0};
     size_t n_recorded = 0, n_played = 0;
     int64_t micro_usd = 0, judge_micro_usd = 0, n_judge_calls = 0;
 
     do {
         struct rv_test_report one;
-        int rc = run_once(app, l, i, how, rate.n + 1, coverage, &one, err);
+        int rc = run_once(app, l, i, opts, rate.n + 1, coverage, &one, err);
         if (rc < 0) {
             rv_test_report_fini(&all);
             return rc;
@@ -476,7 +476,7 @@ int rv_test_run(const struct rv_app *app, struct rv_app_loaded *l, size_t i, con
         } else {
             rv_test_report_fini(&one);
         }
-    } while (rate.n < how->repeat && all.status != RV_RUN_CANCELLED);
+    } while (rate.n < opts->repeat && all.status != RV_RUN_CANCELLED);
     all.rate = rate;
     all.cost_micro_usd = micro_usd;
     all.judge_micro_usd = judge_micro_usd;

@@ -38,7 +38,7 @@ struct rv_cassette {
     const struct rv_pipeline *pipeline; /* of that run; borrowed */
 };
 /** Find the cassette of a run of test i. RV_E_NOT_FOUND: none may be recorded; RV_E_INVALID: it cannot be played. */
-RV_MUST_CHECK int rv_cassette_open(const struct rv_app_loaded *l, size_t i, const struct rv_test_how *how,
+RV_MUST_CHECK int rv_cassette_open(const struct rv_app_loaded *l, size_t i, const struct rv_test_opts *opts,
                                    int64_t number, struct rv_cassette *out, rv_err **err);
 /** The run that x describes is recorded, and its models are asked. Its on_event has to tell the recorder what it hears.
  */
@@ -50,7 +50,7 @@ void rv_cassette_fini(struct rv_cassette *c); /* also of a zeroed one */
 /** Load the pipeline l once more, with the model and the prompts of a test of a matrix, if it has one of them: *is_one.
  *  The caller ends *out then. RV_E_INVALID: they do not fit the pipeline. */
 RV_MUST_CHECK int rv_test_load_variant(const struct rv_app *app, const struct rv_app_loaded *l,
-                                       const struct rv_test_config *test, const struct rv_test_how *how, bool *is_one,
+                                       const struct rv_test_config *test, const struct rv_test_opts *opts, bool *is_one,
                                        struct rv_app_loaded *out, rv_err **err);
 /* judge.c: where a judge is asked. All is borrowed. */
 struct rv_judge_place {

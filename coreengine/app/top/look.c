@@ -36,7 +36,7 @@ struct rv_app_top {
     int64_t looked_us; /* when the look before was */
     int64_t known_us;  /* since then all that ended is known; 0: all of the last minute */
     int64_t budget;    /* records that this look may still read */
-    struct rv_app_top_look look;
+    struct rv_app_top_snapshot look;
 };
 
 int rv_app_top_new(rv_store *store, const struct rv_store_scope *scope, rv_app_top **out, rv_err **err)
@@ -369,7 +369,7 @@ static int find_wait(rv_app_top *top, size_t i, rv_err **err)
 
 static void add_up(rv_app_top *top)
 {
-    struct rv_app_top_look *l = &top->look;
+    struct rv_app_top_snapshot *l = &top->look;
 
     l->rows = top->rows;
     l->n = top->n;
@@ -387,7 +387,7 @@ static void add_up(rv_app_top *top)
     top->looked_us = l->now_us;
 }
 
-int rv_app_top_look(rv_app_top *top, int64_t now_us, enum rv_app_top_sort sort, const struct rv_app_top_look **out,
+int rv_app_top_read(rv_app_top *top, int64_t now_us, enum rv_app_top_sort sort, const struct rv_app_top_snapshot **out,
                     rv_err **err)
 {
     rv_arena_free(top->arena);
@@ -396,7 +396,7 @@ int rv_app_top_look(rv_app_top *top, int64_t now_us, enum rv_app_top_sort sort, 
     top->stored = NULL;
     top->recent = NULL;
     top->n = top->cap = top->n_recent = top->cap_recent = top->n_begun = 0;
-    top->look = (struct rv_app_top_look){.now_us = now_us};
+    top->look = (struct rv_app_top_snapshot){.now_us = now_us};
     top->budget = RV_APP_TOP_MAX_RECORDS;
     top->began_us = now_us - RV_APP_TOP_SPAN_US;
     top->looks++;

@@ -239,7 +239,7 @@ int top_run_read(struct top_run *r, rv_store *store, const struct rv_store_scope
         return 0;
     }
     top_run_rest(r);
-    if (rc == RV_E_NOMEM || rc == RV_E_UNAVAILABLE || rc == RV_E_TIMEOUT) {
+    if (rc == RV_E_NOMEM || rc == RV_E_UNAVAILABLE || rc == RV_E_TIMEOUT || rv_code_is_scarce(rc)) {
         *err = cause;
         return rc;
     }

@@ -161,7 +161,7 @@ static void write_row(const struct rv_app_top_row *r, rv_jw *w)
     rv_jw_obj_end(w);
 }
 
-void rv_app_top_write(const struct rv_app_top_look *look, rv_jw *w)
+void rv_app_top_write(const struct rv_app_top_snapshot *look, rv_jw *w)
 {
     rv_jw_obj(w);
     write_time(w, "at", look->now_us);

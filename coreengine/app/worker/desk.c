@@ -15,6 +15,7 @@
 #include "coreengine/app/past.h"
 #include "coreengine/app/schedules.h"
 #include "coreengine/app/worker/desk_internal.h"
+#include "coreengine/base/system.h"
 
 #define SWEEP_US   INT64_C(5000000)
 #define SIGN_US    INT64_C(5000000) /* between two signs of life; with short leases more often */
@@ -308,7 +309,7 @@ static bool hear(struct work_desk *d)
     bool heard = false;
     rv_err *err = NULL;
 
-    if (rv_store_heard(d->store, &heard, &err) < 0) {
+    if (rv_store_was_notified(d->store, &heard, &err) < 0) {
         report(d, "listen", err);
         return false;
     }
@@ -431,18 +432,6 @@ bool rv_work_desk_heard_cancel(struct work_desk *d)
     return heard;
 }
 
-/* Signals are the loop's. */
-static int start(struct work_desk *d, rv_err **err)
-{
-    sigset_t all, before;
-
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before);
-    int failed = pthread_create(&d->thread, NULL, work, d);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return failed ? RV_FAIL(err, RV_E_INTERNAL, "start a thread: %s", strerror(failed)) : 0;
-}
-
 static void destroy(struct work_desk *d)
 {
     for (size_t i = 0; i < RV_COUNT(d->bell); i++)
@@ -476,7 +465,7 @@ int rv_work_desk_new(struct rv_worker *w, const rv_store *store, void (*wake)(vo
     d->zones = rv_zones_new(NULL);
     int rc = d->zones ? 0 : RV_FAIL(err, RV_E_NOMEM, "make a worker");
     if (rc == 0 && pipe2(d->bell, O_CLOEXEC | O_NONBLOCK) < 0)
-        rc = RV_FAIL(err, RV_E_INTERNAL, "make a pipe: %s", strerror(errno));
+        rc = RV_FAIL_SYSTEM(err, errno, "make a pipe");
     if (rc == 0)
         rc = rv_store_reopen(store, &d->store, err);
     d->taker = (struct work_taker){.store = d->store,
@@ -488,7 +477,7 @@ int rv_work_desk_new(struct rv_worker *w, const rv_store *store, void (*wake)(vo
                                    .opts = w->opts,
                                    .writes_streams = w->opts->streams != NULL};
     if (rc == 0)
-        rc = start(d, err);
+        rc = rv_thread_start(&d->thread, work, d, err);
     if (rc < 0)
         destroy(d);
     else

@@ -56,7 +56,7 @@ enum work_end rv_work_end_of(const struct work_job *j, int rc)
 {
     if (rc == RV_E_INVALID && j->answers)
         return WORK_FATAL;
-    bool may_pass = rc == RV_E_IO || rc == RV_E_TIMEOUT || rc == RV_E_UNAVAILABLE;
+    bool may_pass = rc == RV_E_IO || rc == RV_E_TIMEOUT || rc == RV_E_UNAVAILABLE || rv_code_is_scarce(rc);
     return may_pass && j->task.attempt <= MAX_BACK ? WORK_BACK : WORK_FAILED;
 }
 

@@ -37,7 +37,7 @@ static void write_answer(const struct rv_response *r, rv_jw *w)
     rv_jw_obj_end(w);
 }
 
-static void write_payload(const char *run, const struct rv_response *answer, const struct rv_app_submit *how,
+static void write_payload(const char *run, const struct rv_response *answer, const struct rv_app_submit *opts,
                           rv_buf *out)
 {
     rv_jw w = rv_jw_on(out);
@@ -46,9 +46,9 @@ static void write_payload(const char *run, const struct rv_response *answer, con
     rv_jw_kv_text(&w, "run", run);
     if (answer)
         write_answer(answer, &w);
-    if (how && how->trace) {
-        rv_jw_kv_text(&w, "trace", how->trace);
-        rv_jw_kv_bool(&w, "trusts_trace", how->trusts_trace);
+    if (opts && opts->trace) {
+        rv_jw_kv_text(&w, "trace", opts->trace);
+        rv_jw_kv_bool(&w, "trusts_trace", opts->trusts_trace);
     }
     rv_jw_obj_end(&w);
 }
@@ -155,7 +155,7 @@ static int add_stream(rv_store *store, const struct rv_run_row *run, rv_err **er
 }
 
 /* In a group, which the caller ends. */
-static int keep_and_enqueue(struct rv_app_run *run, const rv_envelope *env, const struct rv_app_submit *how,
+static int keep_and_enqueue(struct rv_app_run *run, const rv_envelope *env, const struct rv_app_submit *opts,
                             const struct rv_needs *needs, rv_err **err)
 {
     const struct rv_store_scope scope = {run->app->scope.tenant, NULL};
@@ -167,18 +167,18 @@ static int keep_and_enqueue(struct rv_app_run *run, const rv_envelope *env, cons
         rc = rv_store_get_run(run->store, &scope, rv_envelope_fields(env)->envelope_id, &row, err);
     if (rc < 0)
         return rc;
-    for (size_t i = 0; i < how->n_webhooks && rc == 0; i++)
-        rc = rv_store_add_webhook(run->store, &scope, row.id, (int64_t)i, &how->webhooks[i], err);
+    for (size_t i = 0; i < opts->n_webhooks && rc == 0; i++)
+        rc = rv_store_add_webhook(run->store, &scope, row.id, (int64_t)i, &opts->webhooks[i], err);
     const struct item item = {.run = row.id,
                               .tenant = row.tenant,
                               .user = row.user,
                               .key = row.id,
                               .needs = needs,
-                              .how = how,
-                              .priority = how->priority,
-                              .due_us = how->due_us,
+                              .how = opts,
+                              .priority = opts->priority,
+                              .due_us = opts->due_us,
                               .now_us = rv_app_now_us()};
-    if (rc == 0 && how->keeps_deltas)
+    if (rc == 0 && opts->keeps_deltas)
         rc = add_stream(run->store, &row, err);
     if (rc == 0)
         rc = enqueue(run->store, &item, &task, err);
@@ -231,7 +231,7 @@ static int with_id(const rv_envelope *env, const char *id, rv_envelope **out, rv
 }
 
 /* In a group: the run with that key that has not ended, or a new one. */
-static int submit_once(struct rv_app_run *run, const rv_envelope *env, const struct rv_app_submit *how,
+static int submit_once(struct rv_app_run *run, const rv_envelope *env, const struct rv_app_submit *opts,
                        const struct rv_needs *needs, struct rv_app_submitted *out, rv_err **err)
 {
     const struct rv_store_scope scope = {run->app->scope.tenant, NULL};
@@ -240,7 +240,7 @@ static int submit_once(struct rv_app_run *run, const rv_envelope *env, const str
     for (int n = 1; n <= MAX_SAME; n++) {
         struct rv_run_row row;
         rv_err *why = NULL;
-        int rc = id_of_key(run, env, how->key, n, out->run, err);
+        int rc = id_of_key(run, env, opts->key, n, out->run, err);
         if (rc == 0)
             rc = rv_store_get_run(run->store, &scope, out->run, &row, &why);
         if (rc == 0) {
@@ -259,26 +259,26 @@ static int submit_once(struct rv_app_run *run, const rv_envelope *env, const str
         rv_err_free(why);
         rc = with_id(env, out->run, &named, err);
         if (rc == 0)
-            rc = keep_and_enqueue(run, named, how, needs, err);
+            rc = keep_and_enqueue(run, named, opts, needs, err);
         rv_envelope_free(named);
         out->is_new = true;
         return rc;
     }
-    return RV_FAIL(err, RV_E_LIMIT, "%d runs were submitted with the key \"%s\"", MAX_SAME, how->key);
+    return RV_FAIL(err, RV_E_LIMIT, "%d runs were submitted with the key \"%s\"", MAX_SAME, opts->key);
 }
 
-static int submit(struct rv_app_run *run, const rv_envelope *env, const struct rv_app_submit *how,
+static int submit(struct rv_app_run *run, const rv_envelope *env, const struct rv_app_submit *opts,
                   const struct rv_needs *needs, struct rv_app_submitted *out, rv_err **err)
 {
-    if (how->key)
-        return submit_once(run, env, how, needs, out, err);
+    if (opts->key)
+        return submit_once(run, env, opts, needs, out, err);
     out->is_new = true;
     snprintf(out->run, sizeof out->run, "%s", rv_envelope_fields(env)->envelope_id);
-    return keep_and_enqueue(run, env, how, needs, err);
+    return keep_and_enqueue(run, env, opts, needs, err);
 }
 
 /* One transaction; again when another was in the way, or the connection to the server broke. */
-static int submit_whole(struct rv_app_run *run, const rv_envelope *env, const struct rv_app_submit *how,
+static int submit_whole(struct rv_app_run *run, const rv_envelope *env, const struct rv_app_submit *opts,
                         const struct rv_needs *needs, struct rv_app_submitted *out, rv_err **err)
 {
     int rc;
@@ -286,7 +286,7 @@ static int submit_whole(struct rv_app_run *run, const rv_envelope *env, const st
     do {
         rc = rv_store_begin(run->store, err);
         if (rc == 0)
-            rc = rv_store_end(run->store, submit(run, env, how, needs, out, err), err);
+            rc = rv_store_end(run->store, submit(run, env, opts, needs, out, err), err);
         if (rc < 0) { /* of the run that was not made */
             rv_journal_free(run->journal);
             run->journal = NULL;
@@ -295,17 +295,17 @@ static int submit_whole(struct rv_app_run *run, const rv_envelope *env, const st
     return rc;
 }
 
-int rv_app_submit(struct rv_app_run *run, const rv_envelope *env, const struct rv_app_submit *how,
+int rv_app_submit(struct rv_app_run *run, const rv_envelope *env, const struct rv_app_submit *opts,
                   struct rv_app_submitted *out, rv_err **err)
 {
     struct rv_needs needs = {NULL, 0};
 
     run->owner[0] = '\0'; /* it belongs to no process yet */
     int rc = rv_needs_of_loaded(run->loaded, &needs, err);
-    for (size_t i = 0; rc == 0 && i < how->n_labels; i++)
-        rc = rv_needs_add_label(&needs, how->labels[i], err);
+    for (size_t i = 0; rc == 0 && i < opts->n_labels; i++)
+        rc = rv_needs_add_label(&needs, opts->labels[i], err);
     if (rc == 0)
-        rc = submit_whole(run, env, how, &needs, out, err);
+        rc = submit_whole(run, env, opts, &needs, out, err);
     rv_needs_fini(&needs);
     out->again_us = rc == RV_E_QUOTA ? run->state->limits.again_us : 0;
     return rc < 0 ? RV_WRAP(err, rc, "submit the run") : 0;

@@ -66,18 +66,18 @@ static int judge_crashes(struct work_taker *t, struct work_job *j, const struct 
 
 static int judge(struct work_taker *t, struct work_job *j, const struct rv_run_row *row, rv_err **err)
 {
-    switch (rv_app_judge(row, rv_app_now_us(), &t->patience_us)) {
-    case RV_APP_IS_OVER:
+    switch (rv_app_recovery_of(row, rv_app_now_us(), &t->patience_us)) {
+    case RV_APP_RECOVERY_ENDED:
         rv_work_done(j, rv_run_status_text(row->status));
         return 0;
-    case RV_APP_IS_OWNED: /* and when its owner dies, a sweep finds it */
+    case RV_APP_RECOVERY_OWNED: /* and when its owner dies, a sweep finds it */
         rv_work_done(j, "elsewhere");
         return 0;
-    case RV_APP_IS_WAITS:
+    case RV_APP_RECOVERY_WAITS:
         return judge_waiting(t, j, row, err);
-    case RV_APP_IS_LEFT:
-    case RV_APP_IS_QUEUED:
-    case RV_APP_IS_LATER:
+    case RV_APP_RECOVERY_LEFT:
+    case RV_APP_RECOVERY_QUEUED:
+    case RV_APP_RECOVERY_LATER:
         break;
     }
     j->cancels = row->cancel_requested;

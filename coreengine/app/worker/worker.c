@@ -14,6 +14,7 @@
 #include "coreengine/app/past.h"
 #include "coreengine/app/recover.h"
 #include "coreengine/app/worker/hook_internal.h"
+#include "coreengine/base/loop.h"
 #include "coreengine/tools/mcp/pool.h"
 
 #define EXIT_AT_ONCE 130
@@ -200,7 +201,7 @@ static void begin_stream(struct work_job *j, rv_app_stream *log)
         rv_app_stream_again(log, rv_exec_last_seq(j->exec));
 }
 
-static void on_over(void *self, rv_exec *x, int rc, const rv_err *err)
+static void on_ended(void *self, rv_exec *x, int rc, const rv_err *err)
 {
     struct work_job *j = self;
 
@@ -271,7 +272,7 @@ static int begin_run(struct shell *s, struct work_job *j, rv_err **err)
     x.quotas = rv_app_limits_exec(&j->limits);
     x.services = rv_app_services_init_shared(&j->services, &j->app, s->worker.asked);
     x.answer_from_script = x.script != NULL;
-    x.observer = (struct rv_observer){.on_over = on_over, .self = j};
+    x.observer = (struct rv_observer){.on_ended = on_ended, .self = j};
     if (s->worker.opts->on_event || j->stream[0])
         x.observer.on_event = on_event;
     if (j->stream[0])
@@ -396,7 +397,7 @@ static void on_wake(uv_async_t *async)
         if (atomic_load(&j->cancel_wanted) && j->exec)
             rv_exec_cancel(j->exec);
     if (!s->is_over && rv_work_desk_heard_cancel(s->desk))
-        rv_engine_look_for_cancels(s->worker.engine);
+        rv_engine_check_cancels(s->worker.engine);
     if (!s->is_over && !s->is_draining && is_to_stop(s))
         drain(s);
     else
@@ -550,9 +551,8 @@ int rv_worker_run(const struct rv_worker_opts *opts, struct rv_worker_done *out,
     if (!s)
         return RV_FAIL(err, RV_E_NOMEM, "make a worker");
     int rc = prepare(s, opts, err);
-    int failed = rc == 0 ? uv_loop_init(&s->loop) : 0;
-    if (failed < 0)
-        rc = RV_FAIL(err, RV_E_INTERNAL, "make the event loop: %s", uv_strerror(failed));
+    if (rc == 0)
+        rc = rv_loop_init(&s->loop, err);
     if (rc == 0)
         rc = work(s, err);
     *out = s->done;

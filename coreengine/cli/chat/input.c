@@ -75,7 +75,7 @@ int rv_chat_signals_watch(rv_engine *engine, rv_err **err)
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
 
     if (pipe2(wake, O_CLOEXEC) < 0 || pipe2(prompt, O_CLOEXEC | O_NONBLOCK) < 0) {
-        int rc = RV_FAIL(err, RV_E_IO, "watch for signals: %s", strerror(errno));
+        int rc = RV_FAIL_SYSTEM(err, errno, "watch for signals");
         rv_chat_signals_unwatch();
         return rc;
     }

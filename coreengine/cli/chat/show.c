@@ -497,7 +497,7 @@ void rv_chat_show_end(rv_chat_show *s, const struct rv_chat_turn *turn)
 {
     rv_buf out = RV_BUF_INIT(2 * RV_LLM_MAX_REPLY);
 
-    rv_chat_sink_over(&s->sink);
+    rv_chat_sink_end(&s->sink);
     write_held(s);
     tell_acted(s); /* the turn ended before its call */
     end_call_line(s);

@@ -152,7 +152,7 @@ static void put_row(struct grid *g, size_t row, const struct rv_app_top_row *r, 
         put_text(g, row, c, "-");
 }
 
-static void put_sum(struct grid *g, const struct rv_app_top_look *look)
+static void put_sum(struct grid *g, const struct rv_app_top_snapshot *look)
 {
     size_t row = look->n, at = g->text.len;
 
@@ -338,7 +338,7 @@ static void write_rates(const struct rv_app_top_rates *r, rv_buf *line)
     rv_buf_printf(line, " tokens/s, %s$%.2f/h", least, cost);
 }
 
-static void write_sums(const struct rv_app_top_look *look, const struct rv_cli_top_view *view, rv_buf *b)
+static void write_sums(const struct rv_app_top_snapshot *look, const struct rv_cli_top_view *view, rv_buf *b)
 {
     rv_buf line = RV_BUF_INIT(1024);
     char time[RV_TIME_MAX];
@@ -356,7 +356,7 @@ static void write_sums(const struct rv_app_top_look *look, const struct rv_cli_t
 }
 
 /* The whole of the selected run, since a narrow table has only a part. */
-static void write_selected(const struct rv_app_top_look *look, const struct rv_cli_top_view *view, rv_buf *b)
+static void write_selected(const struct rv_app_top_snapshot *look, const struct rv_cli_top_view *view, rv_buf *b)
 {
     rv_buf line = RV_BUF_INIT(4096);
 
@@ -388,7 +388,7 @@ static void scroll(struct rv_cli_top_view *view, size_t n)
     }
 }
 
-static void write_rows(const struct grid *g, const struct rv_app_top_look *look, const struct rv_cli_top_view *view,
+static void write_rows(const struct grid *g, const struct rv_app_top_snapshot *look, const struct rv_cli_top_view *view,
                        rv_buf *b)
 {
     bool live = view->rows > 0;
@@ -402,7 +402,7 @@ static void write_rows(const struct grid *g, const struct rv_app_top_look *look,
     }
 }
 
-void rv_cli_top_draw(const struct rv_app_top_look *look, struct rv_cli_top_view *view, rv_buf *b)
+void rv_cli_top_draw(const struct rv_app_top_snapshot *look, struct rv_cli_top_view *view, rv_buf *b)
 {
     static struct grid g; /* too large for a stack; one process has one screen */
     bool live = view->rows > 0;

@@ -17,7 +17,7 @@ struct rv_cli_top_view {
     size_t room;            /* out: rows of runs that fit */
 };
 /** The whole as lines, each with its end. Moves view->first so that the selected row is among them. */
-void rv_cli_top_draw(const struct rv_app_top_look *look, struct rv_cli_top_view *view, rv_buf *b);
+void rv_cli_top_draw(const struct rv_app_top_snapshot *look, struct rv_cli_top_view *view, rv_buf *b);
 
 /* --- screen.c: a terminal that is drawn again and again --- */
 enum rv_cli_top_key {

@@ -128,8 +128,7 @@ static int close_failures(struct watch *w, const char *path, rv_err **err)
 {
     if (w->failures && fclose(w->failures) != 0 && !w->failures_errno)
         w->failures_errno = errno;
-    return w->failures_errno ? RV_FAIL(err, RV_E_IO, "write failures to \"%s\": %s", path, strerror(w->failures_errno))
-                             : 0;
+    return w->failures_errno ? RV_FAIL_SYSTEM(err, w->failures_errno, "write failures to \"%s\"", path) : 0;
 }
 
 /* Reported here: the counts follow it, and once something did run the exit status is never 2. */

@@ -176,7 +176,7 @@ static int say(struct rv_cli_chat *c, rv_str message, struct rv_chat_turn *out, 
     rv_buf_add_str(&text, rv_buf_str(&c->attached_text));
     int rc = rv_buf_check(&text, "the message with its files", err);
     if (rc == 0)
-        rc = rv_chat_say(c->in.chat, rv_buf_str(&text), c->attached, out, err);
+        rc = rv_chat_send(c->in.chat, rv_buf_str(&text), c->attached, out, err);
     rv_buf_fini(&text);
     if (rc < 0)
         return rc;

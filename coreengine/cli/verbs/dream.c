@@ -33,23 +33,23 @@ static int read_dream(struct rv_cli *cli, struct rv_app_dream *out, rv_err **err
 
 /* --- shown --- */
 
-static int show(const struct rv_app_dream *what, rv_err **err)
+static int show(const struct rv_app_dream *dream, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(RV_APP_MAX_TEXT);
-    int rc = rv_app_dream_pipeline(what->agent ? what->agent : RV_DREAM_AGENT, &text, err);
+    int rc = rv_app_dream_pipeline(dream->agent ? dream->agent : RV_DREAM_AGENT, &text, err);
 
     return rv_cli_print(rc, &text, err);
 }
 
 /* --- queued --- */
 
-static int queue(struct rv_cli *cli, const struct rv_app_dream *what, rv_err **err)
+static int queue(struct rv_cli *cli, const struct rv_app_dream *dream, rv_err **err)
 {
     struct rv_dream_queued done;
     int rc = rv_app_store_open(&cli->app, RV_APP_STORE_MAKE, &cli->store, err);
 
     if (rc == 0)
-        rc = rv_app_dream_enqueue(cli->store, &cli->app.scope, what, rv_app_now_us(), &done, err);
+        rc = rv_app_dream_enqueue(cli->store, &cli->app.scope, dream, rv_app_now_us(), &done, err);
     if (rc == 0)
         rv_cli_say("%lld queued, %lld in the queue already\n", (long long)done.n_new, (long long)done.n_old);
     return rc;
@@ -102,13 +102,13 @@ static void explain(json_object *result)
 }
 
 /* One dreamer. *failed: its run did not do what it should. */
-static int dream(struct rv_cli *cli, const struct rv_app_dream *what, bool *failed, rv_err **err)
+static int dream(struct rv_cli *cli, const struct rv_app_dream *dream, bool *failed, rv_err **err)
 {
     struct rv_app_dreamt done;
     json_object *result = NULL;
     const char *status = NULL;
     rv_buf text = RV_BUF_INIT(RV_APP_MAX_TEXT);
-    int rc = rv_app_dream(&cli->app, what, &done, err);
+    int rc = rv_app_dream(&cli->app, dream, &done, err);
 
     if (rc < 0)
         return rc;

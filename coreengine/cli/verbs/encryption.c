@@ -32,12 +32,11 @@ static int write_key_file(const char *path, const rv_buf *line, rv_err **err)
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600), rc = 0;
 
     if (fd < 0)
-        return RV_FAIL(err, errno == EEXIST ? RV_E_EXISTS : RV_E_IO, "write key file \"%s\": %s", path,
-                       strerror(errno));
+        return RV_FAIL_SYSTEM(err, errno, "write key file \"%s\"", path);
     if (write(fd, rv_buf_cstr(line), line->len) != (ssize_t)line->len || fsync(fd) < 0)
-        rc = RV_FAIL(err, RV_E_IO, "write key file \"%s\": %s", path, strerror(errno));
+        rc = RV_FAIL_SYSTEM(err, errno, "write key file \"%s\"", path);
     if (close(fd) < 0 && rc == 0)
-        rc = RV_FAIL(err, RV_E_IO, "write key file \"%s\": %s", path, strerror(errno));
+        rc = RV_FAIL_SYSTEM(err, errno, "write key file \"%s\"", path);
     if (rc < 0)
         unlink(path);
     return rc;

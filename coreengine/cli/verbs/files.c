@@ -48,7 +48,7 @@ static int add_folder(struct rv_cli_files *files, const char *path, rv_err **err
     int rc = 0;
 
     if (!dir)
-        return RV_FAIL(err, RV_E_IO, "open the folder \"%s\": %s", path, strerror(errno));
+        return RV_FAIL_SYSTEM(err, errno, "open the folder \"%s\"", path);
     while (rc == 0 && (entry = readdir(dir)))
         if (is_pipeline(entry->d_name))
             rc = add(files, path, entry->d_name, err);
@@ -70,7 +70,7 @@ static int add_below(struct rv_cli_files *files, const char *path, int depth, rv
     int rc = 0;
 
     if (!dir)
-        return RV_FAIL(err, RV_E_IO, "open the folder \"%s\": %s", path, strerror(errno));
+        return RV_FAIL_SYSTEM(err, errno, "open the folder \"%s\"", path);
     while (rc == 0 && (entry = readdir(dir))) {
         struct stat st;
         if (entry->d_name[0] == '.' || fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)

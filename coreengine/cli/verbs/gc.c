@@ -17,7 +17,7 @@ static int read_rules(const struct rv_cli *cli, rv_retention **out, rv_err **err
 
     if (age) {
         int rc = rv_cli_parse_duration(age, &max_age_us, err);
-        if (rc == 0 && !(*out = rv_retention_of_age(max_age_us)))
+        if (rc == 0 && !(*out = rv_retention_new_of_age(max_age_us)))
             rc = RV_FAIL(err, RV_E_NOMEM, "read rules");
         return rc;
     }
@@ -61,7 +61,7 @@ static int print_json(const struct rv_app_gc *c, rv_err **err)
 static void list_doomed(const struct rv_app_gc *c, rv_buf *b)
 {
     for (size_t i = 0; i < c->n; i++) {
-        const struct rv_app_doomed *d = &c->items[i];
+        const struct rv_app_gc_run *d = &c->items[i];
         rv_buf_printf(b, "%s  %s  %s, ", d->id, d->pipeline, rv_run_status_text(d->status));
         rv_cli_write_age(b, c->now_us - d->updated_us);
         rv_buf_puts(b, " old");

@@ -21,10 +21,10 @@ static void write_json(const struct rv_ingested *file, rv_buf *out)
 
     rv_jw_obj(&w);
     rv_jw_kv_text(&w, "path", file->path);
-    rv_jw_kv_text(&w, "status", rv_ingest_word(file->what));
+    rv_jw_kv_text(&w, "status", rv_ingest_outcome_text(file->outcome));
     if (file->name)
         rv_jw_kv_text(&w, "name", file->name);
-    if (file->what == RV_INGEST_ADDED || file->what == RV_INGEST_CHANGED)
+    if (file->outcome == RV_INGEST_ADDED || file->outcome == RV_INGEST_CHANGED)
         rv_jw_kv_int(&w, "chunks", (int64_t)file->n_chunks);
     if (file->why) {
         rv_jw_key(&w, "error");
@@ -76,8 +76,8 @@ static int tell(void *self, const struct rv_ingested *file, rv_err **err)
 
 static void write_counts(const struct rv_ingest_counts *c, rv_buf *out)
 {
-    for (enum rv_ingest_what w = RV_INGEST_ADDED; w < RV_INGEST_N; w++)
-        rv_buf_printf(out, "%lld %s, ", (long long)c->files[w], rv_ingest_word(w));
+    for (enum rv_ingest_outcome w = RV_INGEST_ADDED; w < RV_INGEST_N; w++)
+        rv_buf_printf(out, "%lld %s, ", (long long)c->files[w], rv_ingest_outcome_text(w));
     rv_app_write_count(out, c->n_chunks);
     rv_buf_puts(out, c->n_chunks == 1 ? " chunk of " : " chunks of ");
     rv_cli_write_bytes(out, c->n_bytes);

@@ -24,7 +24,7 @@ static int print_verdict(const struct rv_cli *cli, const struct rv_app_past *p, 
     rv_jw w = rv_jw_on(&text);
 
     if (rv_cli_flag(cli, "json")) {
-        rv_app_verdict_write(p, v, NULL, &w);
+        rv_app_verified_write(p, v, NULL, &w);
     } else if (!rv_cli_flag(cli, "state") && !rv_cli_flag(cli, "events")) {
         rv_buf_printf(&text, "identical: %lld records", (long long)v->records);
         if (v->records < p->row.n_records)
@@ -44,7 +44,7 @@ static int report_difference(const struct rv_cli *cli, const struct rv_app_past 
     rv_jw w = rv_jw_on(&text);
 
     if (rv_cli_flag(cli, "json")) {
-        rv_app_verdict_write(p, NULL, fault, &w);
+        rv_app_verified_write(p, NULL, fault, &w);
         rv_buf_putc(&text, '\n');
     }
     int rc = rv_cli_print(0, &text, err);

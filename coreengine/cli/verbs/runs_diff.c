@@ -15,7 +15,7 @@ static int read_side(struct rv_cli *cli, const char *word, struct side *out, rv_
 {
     int rc = rv_app_past_open(cli->store, &cli->app.scope, word, &out->past, err);
 
-    return rc == 0 ? rv_app_story_write(cli->store, &out->past, &out->story, err) : rc;
+    return rc == 0 ? rv_app_transcript_write(cli->store, &out->past, &out->story, err) : rc;
 }
 
 static void side_fini(struct side *s)

@@ -36,15 +36,15 @@ static void say_left_alone(const struct rv_app_unfinished *x)
 {
     char until[RV_TIME_MAX];
 
-    rv_time_format(x->verdict == RV_APP_IS_LATER ? x->next_us : x->lease_until_us, until);
-    if (x->verdict == RV_APP_IS_LATER)
+    rv_time_format(x->verdict == RV_APP_RECOVERY_LATER ? x->next_us : x->lease_until_us, until);
+    if (x->verdict == RV_APP_RECOVERY_LATER)
         SAY(x, "left for later: it crashed %lld times; next attempt after %.19sZ, or with `reeve runs recover %s`",
             (long long)x->crashes, until, x->id);
-    else if (x->verdict == RV_APP_IS_OVER)
+    else if (x->verdict == RV_APP_RECOVERY_ENDED)
         SAY(x, "left alone: it is over (%s)", rv_run_status_text(x->status));
-    else if (x->verdict == RV_APP_IS_QUEUED)
+    else if (x->verdict == RV_APP_RECOVERY_QUEUED)
         SAY(x, "left alone: it is queued for a worker; `reeve runs recover %s` goes on with it here", x->id);
-    else if (x->verdict == RV_APP_IS_WAITS)
+    else if (x->verdict == RV_APP_RECOVERY_WAITS)
         rv_cli_say("run %s: left alone: it waits for an answer; `reeve runs list --waiting` says which\n", x->id);
     else
         SAY(x, "left alone: %s runs it, with a lease until %.19sZ", x->owner, until);
@@ -126,7 +126,7 @@ static int recover_one(struct rv_cli *cli, const struct rv_app_unfinished *x, bo
     int status = rc < 0 ? rv_cli_report(cli, err) : rc;
     *left = false;
     if (status == RV_EXIT_USAGE && rv_store_get_run(cli->store, &cli->app.scope, x->id, &row, NULL) == 0) {
-        *left = rv_app_judge(&row, rv_app_now_us(), &patience_us) != RV_APP_IS_LEFT;
+        *left = rv_app_recovery_of(&row, rv_app_now_us(), &patience_us) != RV_APP_RECOVERY_LEFT;
         rv_run_row_fini(&row);
     }
     return *left || (status == RV_EXIT_CANCELLED && x->cancel) ? RV_EXIT_COMPLETED : status;
@@ -140,7 +140,7 @@ struct tally {
 
 static void take_up(struct rv_cli *cli, const struct rv_app_unfinished *x, struct tally *t)
 {
-    bool left = x->verdict != RV_APP_IS_LEFT;
+    bool left = x->verdict != RV_APP_RECOVERY_LEFT;
 
     if (left) {
         say_left_alone(x);

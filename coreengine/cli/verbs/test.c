@@ -18,7 +18,7 @@ struct session {
     struct rv_cli *cli;
     const struct rv_test_format *format;
     struct rv_test_output to;
-    struct rv_test_how how;
+    struct rv_test_opts how;
     const char *filter; /* NULL: none */
     bool coverage, changed;
     int64_t min_percent;          /* -1: none */
@@ -179,14 +179,14 @@ static const struct rv_test_format *format_of(struct rv_cli *cli)
     return &rv_test_as_text;
 }
 
-static int how_of(struct rv_cli *cli, struct rv_test_how *out, rv_err **err)
+static int how_of(struct rv_cli *cli, struct rv_test_opts *out, rv_err **err)
 {
     static const char *const uses[] = {
         [RV_CASSETTES_NEW] = "new", [RV_CASSETTES_ALL] = "all", [RV_CASSETTES_NONE] = "none"};
     const char *record = rv_cli_value(cli, "record");
     int64_t percent = -1;
 
-    *out = (struct rv_test_how){.is_live = rv_cli_flag(cli, "live"), .cassettes = rv_cli_value(cli, "cassettes")};
+    *out = (struct rv_test_opts){.is_live = rv_cli_flag(cli, "live"), .cassettes = rv_cli_value(cli, "cassettes")};
     int rc = rv_cli_int(cli, "repeat", 1, MAX_REPEAT, &out->repeat, err);
     if (rc == 0)
         rc = rv_cli_int(cli, "min-pass-rate", 0, 100, &percent, err);

@@ -21,7 +21,7 @@ static const struct rv_cli_option options[] = {
 
 /* --- once --- */
 
-static bool is_complete(const struct rv_app_top_look *look)
+static bool is_complete(const struct rv_app_top_snapshot *look)
 {
     for (size_t i = 0; i < look->n; i++)
         if (!look->rows[i].is_read && !look->rows[i].is_damaged)
@@ -31,13 +31,13 @@ static bool is_complete(const struct rv_app_top_look *look)
 
 static int print_once(const struct rv_cli *cli, rv_app_top *top, enum rv_app_top_sort sort, rv_err **err)
 {
-    const struct rv_app_top_look *look = NULL;
+    const struct rv_app_top_snapshot *look = NULL;
     rv_buf text = RV_BUF_INIT(RV_APP_MAX_TEXT);
     rv_jw w = rv_jw_on(&text);
     int rc = 0;
 
     for (int i = 0; rc == 0 && i < MAX_LOOKS && !(look && is_complete(look)); i++)
-        rc = rv_app_top_look(top, rv_app_now_us(), sort, &look, err);
+        rc = rv_app_top_read(top, rv_app_now_us(), sort, &look, err);
     if (rc == 0 && rv_cli_flag(cli, "json")) {
         rv_app_top_write(look, &w);
         rv_buf_putc(&text, '\n');
@@ -55,8 +55,8 @@ static int print_once(const struct rv_cli *cli, rv_app_top *top, enum rv_app_top
 struct live {
     rv_cli_screen *screen;
     struct rv_cli_top_view view;
-    char selected[RV_STORE_MAX_ID + 1]; /* its id: rows change their places; "": the first */
-    const struct rv_app_top_look *look; /* NULL: the store could not be read */
+    char selected[RV_STORE_MAX_ID + 1];     /* its id: rows change their places; "": the first */
+    const struct rv_app_top_snapshot *look; /* NULL: the store could not be read */
     rv_buf fault;
 };
 
@@ -117,7 +117,7 @@ static int look(struct live *l, rv_app_top *top, rv_err **err)
     int rc;
 
     l->look = NULL;
-    rc = rv_app_top_look(top, rv_app_now_us(), l->view.sort, &l->look, &cause);
+    rc = rv_app_top_read(top, rv_app_now_us(), l->view.sort, &l->look, &cause);
     if (rc == RV_E_NOMEM) {
         *err = cause;
         return rc;

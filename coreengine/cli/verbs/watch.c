@@ -36,7 +36,7 @@ int rv_cli_watch_begin(const struct rv_cli_files *files, struct rv_cli_watch *ou
 {
     out->fd = inotify_init1(IN_CLOEXEC);
     if (out->fd < 0)
-        return RV_FAIL(err, RV_E_IO, "watch files: %s", strerror(errno));
+        return RV_FAIL_SYSTEM(err, errno, "watch files");
     for (size_t i = 0; i < files->n; i++) {
         const char *slash = strrchr(files->paths[i], '/');
         char *folder = slash

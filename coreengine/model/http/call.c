@@ -402,6 +402,7 @@ static void end_call(rv_http_call *c)
     struct rv_http_end end = {.fault = rv_http_fault_of(c),
                               .was_sent = c->sent_us != 0,
                               .is_denied = c->is_denied,
+                              .refused_code = rv_http_is_scarce(c->os_error) ? rv_code_of_system(c->os_error) : 0,
                               .text = text,
                               .connect_us = since_start(c, c->connected_us),
                               .first_byte_us = since_start(c, c->answer_us),

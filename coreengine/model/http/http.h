@@ -73,6 +73,7 @@ struct rv_http_end {
     enum rv_http_fault fault;
     bool was_sent;                               /* the request may have reached the server */
     bool is_denied;                              /* by the request's egress: RV_HTTP_LOCAL, nothing was sent */
+    int refused_code;                            /* RV_E_FILES ...: the system gave no socket; 0: it did */
     const char *text;                            /* for people: what failed, with the host; "" when OK. Borrowed */
     int64_t connect_us, first_byte_us, total_us; /* from the start of the call; 0: did not come to that */
 };

@@ -197,6 +197,8 @@ int rv_attempt_end(rv_exchange *x, const struct rv_http_end *end, rv_err **err)
             heed_hints(x);
     } else {
         rv_llm_reply_fail(&x->reply, kind_of(end->fault), "%s", rv_buf_cstr(&why));
+        if (end->refused_code == RV_E_FILES)
+            x->reply.code = RV_FAILURE_NO_DESCRIPTORS;
     }
     rv_buf_fini(&why);
     if (rc < 0)

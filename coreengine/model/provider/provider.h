@@ -67,6 +67,9 @@ enum rv_exchange_want rv_exchange_next(rv_exchange *x, int64_t now_us, int64_t *
 /** After SEND: the request; borrowed until on_end. From here it counts as under way: until it is taken,
  * rv_exchange_next() says SEND again. */
 const struct rv_http_request *rv_exchange_request(rv_exchange *x);
+/** What came of the request, in this order: its head, pieces of its body, its end, after which rv_exchange_next() says
+ *  what is to be done. Arguments are borrowed for the call. Ignored when no request is under way. RV_E_NOMEM; what the
+ *  peer did wrong is part of the reply. */
 RV_MUST_CHECK int rv_exchange_on_head(rv_exchange *x, const struct rv_http_head *head, int64_t now_us, rv_err **err);
 RV_MUST_CHECK int rv_exchange_on_body(rv_exchange *x, rv_str bytes, int64_t now_us, rv_err **err);
 RV_MUST_CHECK int rv_exchange_on_end(rv_exchange *x, const struct rv_http_end *end, int64_t now_us, rv_err **err);

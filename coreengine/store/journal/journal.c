@@ -9,14 +9,14 @@ struct rv_journal {
     rv_store *store; /* borrowed */
     char *run, *tenant;
     int64_t fence, seq, lease_until_us;
-    int64_t snapshot_seq;      /* of the newest snapshot; -1: not looked yet */
-    bool is_owned;             /* there is a lease to give up */
-    char before[RV_OWNER_MAX]; /* the owner before */
-    bool owner_may_live;       /* the process that owned the run before may still live */
-    bool holds;                /* and a pause does not end the lease */
-    bool is_paused;            /* interrupted or over, and the lease was given up with it */
-    bool has_failed;           /* the outcome of a step is unknown: no further write may follow */
-    struct draft *draft;       /* the run is made with its first step; NULL: it is in the store */
+    int64_t snapshot_seq; /* of the newest snapshot; -1: not looked yet */
+    bool is_owned;        /* there is a lease to give up */
+    char *before;         /* the owner before; NULL: none */
+    bool owner_may_live;  /* the process that owned the run before may still live */
+    bool holds;           /* and a pause does not end the lease */
+    bool is_paused;       /* interrupted or over, and the lease was given up with it */
+    bool has_failed;      /* the outcome of a step is unknown: no further write may follow */
+    struct draft *draft;  /* the run is made with its first step; NULL: it is in the store */
     /* the step under way, from prepare to written */
     struct rv_record *records;
     size_t cap;
@@ -25,10 +25,10 @@ struct rv_journal {
     struct turns {
         struct rv_turn *items; /* their texts are the effects' */
         size_t n;
-    } turns; /* what the step adds to sessions */
-    char stage[RV_STAGE_LABEL_MAX + 1];
-    char settled[RV_STORE_MAX_ID + 1]; /* the question that the step answered */
-    rv_buf reason;                     /* why it was cancelled */
+    } turns;       /* what the step adds to sessions */
+    char *stage;   /* one whose label is too long for the store, cut; else NULL */
+    char *settled; /* the question that the step answered */
+    rv_buf reason; /* why it was cancelled */
     struct rv_store_append append;
     struct rv_store_last last, next; /* what the step before left, and what this one leaves */
     const rv_run *paused;            /* its state may be worth a snapshot; NULL: it goes on */
@@ -65,6 +65,9 @@ static void forget_step(rv_journal *j)
 {
     rv_pendings_fini(&j->pendings);
     turns_fini(&j->turns);
+    free(j->stage);
+    free(j->settled);
+    j->stage = j->settled = NULL;
     j->paused = NULL;
 }
 
@@ -83,6 +86,7 @@ void rv_journal_free(rv_journal *j)
     RV_IGNORE(rv_journal_release(j, NULL), "the lease ends by itself, only later");
     free(j->run);
     free(j->tenant);
+    free(j->before);
     free(j->records);
     rv_draft_free(j->draft);
     forget_step(j);
@@ -99,7 +103,7 @@ void rv_journal_move(rv_journal *j, rv_store *store)
 
 const char *rv_journal_owner_before(const rv_journal *j)
 {
-    return j->before;
+    return j->before ? j->before : "";
 }
 
 const char *rv_journal_run(const rv_journal *j)
@@ -216,8 +220,9 @@ static int claim(rv_journal *j, const struct rv_store_scope *scope, const char *
     } else {
         c.dead = row.owner && rv_owner_dies(row.owner, &patience_us) ? row.owner : NULL;
         j->owner_may_live = row.owner && !c.dead;
-        snprintf(j->before, sizeof j->before, "%s", row.owner ? row.owner : "");
-        rc = rv_store_take(j->store, scope, j->run, &c, out, err);
+        j->before = row.owner ? rv_str_dup(rv_str_of(row.owner)) : NULL;
+        rc = row.owner && !j->before ? RV_FAIL(err, RV_E_NOMEM, "open the journal of run \"%s\"", j->run)
+                                     : rv_store_take(j->store, scope, j->run, &c, out, err);
     }
     rv_run_row_fini(&row);
     j->is_owned = rc == 0;
@@ -420,8 +425,9 @@ static int settle(rv_journal *j, const struct rv_response *r, rv_err **err)
                         : r->expired ? RV_INTERRUPT_STATUS_EXPIRED
                                      : RV_INTERRUPT_STATUS_RESOLVED;
     if (id.len > 0) {
-        memcpy(j->settled, id.ptr, id.len);
-        j->settled[id.len] = '\0';
+        j->settled = rv_str_dup(id);
+        if (!j->settled)
+            return RV_FAIL(err, RV_E_NOMEM, "journal an answer");
         a->settled.id = j->settled;
     }
     if (!r->cancelled || !r->text.ptr)
@@ -430,6 +436,16 @@ static int settle(rv_journal *j, const struct rv_response *r, rv_err **err)
     rv_buf_add_str(&j->reason, r->text);
     a->settled.reason = rv_buf_str(&j->reason);
     return rv_buf_check(&j->reason, "the reason of a cancellation", err);
+}
+
+static int take_stage(rv_journal *j, const rv_envelope *env, rv_err **err)
+{
+    const char *stage = rv_envelope_fields(env)->current_stage;
+
+    if (strnlen(stage, RV_STAGE_LABEL_MAX + 1) > RV_STAGE_LABEL_MAX && !(j->stage = malloc(RV_STAGE_LABEL_MAX + 1)))
+        return RV_FAIL(err, RV_E_NOMEM, "journal a step");
+    j->append.stage = rv_journal_stage_of(env, j->stage);
+    return 0;
 }
 
 static int prepare(rv_journal *j, const struct rv_event *ev, const struct rv_effects *effects, const rv_run *run,
@@ -445,14 +461,15 @@ static int prepare(rv_journal *j, const struct rv_event *ev, const struct rv_eff
                                   .fence = j->fence,
                                   .now_us = ev->now_us,
                                   .status = rv_run_status(run),
-                                  .stage = rv_journal_stage_of(env, j->stage),
                                   .set_pending = is_end || ev->kind == RV_EVENT_ANSWER,
                                   .last = &j->last,
                                   .next = &j->next};
     bool is_pause = is_end && a->status == RV_RUN_INTERRUPTED;
     a->release = is_end && !(j->holds && is_pause);
     j->paused = is_pause ? run : NULL;
-    int rc = write_records(j, ev, effects, env, &n, err);
+    int rc = take_stage(j, env, err);
+    if (rc == 0)
+        rc = write_records(j, ev, effects, env, &n, err);
     if (rc == 0 && ev->kind == RV_EVENT_ANSWER)
         rc = settle(j, &ev->response, err);
     if (rc == 0 && is_later)

@@ -16,6 +16,9 @@ struct question {
     char *trouble;      /* why there is none; owned */
     const char *code;
     bool is_over, has_resources, has_prompts, is_without_tools, is_nomem;
+    bool is_kept;      /* it was not asked: its list is fresh */
+    int64_t ttl_ms;    /* of the answer */
+    int64_t n_changes; /* of the kept lists, when it was asked */
 };
 
 static void on_listed(struct rv_mcp_call *c, const struct rv_mcp_out *out)
@@ -24,6 +27,7 @@ static void on_listed(struct rv_mcp_call *c, const struct rv_mcp_out *out)
 
     q->is_over = true;
     q->tools = json_object_get(out->result);
+    q->ttl_ms = out->ttl_ms;
     if (q->tools)
         return;
     q->code = out->trouble.code;
@@ -41,6 +45,37 @@ static int ask(rv_mcp_tools *t, struct question *q, rv_err **err)
     return rv_mcp_pool_ask(t->pool, q->server, &list, &q->call, err);
 }
 
+static int64_t now_us(void)
+{
+    return (int64_t)(uv_hrtime() / 1000);
+}
+
+/* Take the list that is kept, or ask. */
+static int find_or_ask(rv_mcp_tools *t, const struct rv_mcp_tools_opts *o, struct question *q, rv_err **err)
+{
+    struct mcp_listed kept = {.tools = NULL};
+    int rc = o->kept ? mcp_lists_find(o->kept, q->server, now_us(), &kept, err) : 0;
+
+    q->n_changes = kept.n_changes;
+    if (rc < 0 || !kept.tools)
+        return rc < 0 ? rc : ask(t, q, err);
+    RV_LOG(o->log, DEBUG, "mcp.list_kept", RV_F_TEXT("server", q->server->name));
+    q->is_over = q->is_kept = true;
+    q->tools = kept.tools;
+    q->has_resources = kept.has_resources;
+    q->has_prompts = kept.has_prompts;
+    return 0;
+}
+
+static int keep(const struct rv_mcp_tools_opts *o, const struct question *q, rv_err **err)
+{
+    const struct mcp_listed listed = {
+        .tools = q->tools, .has_resources = q->has_resources, .has_prompts = q->has_prompts, .n_changes = q->n_changes};
+
+    return o->kept && q->tools && !q->is_kept ? mcp_lists_put(o->kept, q->server, q->ttl_ms, now_us(), &listed, err)
+                                              : 0;
+}
+
 static bool is_any_open(const struct question *questions, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -53,7 +88,7 @@ static void look_at_offers(const rv_mcp_tools *t, struct question *q)
 {
     const rv_mcp_client *client = rv_mcp_pool_client(t->pool, q->server);
 
-    if (!client || !rv_mcp_client_is_ready(client))
+    if (q->is_kept || !client || !rv_mcp_client_is_ready(client))
         return;
     q->has_resources = rv_mcp_client_offers(client, "resources");
     q->has_prompts = rv_mcp_client_offers(client, "prompts");
@@ -134,8 +169,10 @@ static bool needs_approval(const struct rv_mcp_server_config *s)
 static int take(rv_mcp_tools *t, const struct rv_mcp_tools_opts *o, struct question *q, rv_err **err)
 {
     json_object *approved = NULL;
-    int rc = 0;
+    int rc = keep(o, q, err);
 
+    if (rc < 0)
+        return rc;
     if (q->tools && o->state && needs_approval(q->server)) {
         rc = rv_mcp_pins_filter(o, q->server, q->tools, &approved, err);
         if (rc < 0)
@@ -172,7 +209,7 @@ static int list_all(rv_mcp_tools *t, const struct rv_mcp_tools_opts *o, rv_err *
 
     for (size_t i = 0; i < n && rc == 0; i++) {
         questions[i].server = &o->pipeline->mcp_servers[i];
-        rc = ask(t, &questions[i], err);
+        rc = find_or_ask(t, o, &questions[i], err);
     }
     while (rc == 0 && is_any_open(questions, n))
         rv_mcp_pool_wait(t->pool, MAX_WAIT_US);
@@ -189,8 +226,11 @@ static int list_all(rv_mcp_tools *t, const struct rv_mcp_tools_opts *o, rv_err *
 
 int rv_mcp_tools_new(const struct rv_mcp_tools_opts *o, rv_mcp_tools **out, rv_err **err)
 {
-    const struct rv_mcp_pool_opts pool = {
-        .servers = o->pipeline->mcp_servers, .n_servers = o->pipeline->n_mcp_servers, .http = o->http, .log = o->log};
+    const struct rv_mcp_pool_opts pool = {.servers = o->pipeline->mcp_servers,
+                                          .n_servers = o->pipeline->n_mcp_servers,
+                                          .http = o->http,
+                                          .kept = o->kept,
+                                          .log = o->log};
     rv_mcp_tools *t = calloc(1, sizeof *t);
 
     if (!t)

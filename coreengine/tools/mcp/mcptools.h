@@ -20,6 +20,7 @@ struct rv_mcp_tools_opts {
     bool is_called;     /* calls will be made: of lists that are kept, too */
     json_object *lists; /* as rv_mcp_catalog_write() gave them when the run began; borrowed; NULL: none */
     struct rv_mcp_http_transport http;
+    struct rv_mcp_lists *kept; /* borrowed; lists that are fresh are not asked for; NULL: all are */
     const char *state; /* folder for pins, docs/how-to/approve-tools.md; NULL: nothing is pinned */
     struct {
         rv_buf *text;       /* gets what differs from the pins; NULL: nothing is approved */

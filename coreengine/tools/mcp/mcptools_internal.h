@@ -33,6 +33,20 @@ RV_MUST_CHECK int rv_mcp_roots(const struct rv_mcp_server_config *server, json_o
 RV_MUST_CHECK int rv_mcp_pins_filter(const struct rv_mcp_tools_opts *o, const struct rv_mcp_server_config *s,
                                      json_object *tools, json_object **approved, rv_err **err);
 
+/* --- lists.c --- */
+struct mcp_listed {
+    json_object *tools; /* the caller's; NULL: none is kept */
+    bool has_resources, has_prompts;
+    int64_t n_changes; /* as it was then */
+};
+/** The list of a server, if one is kept that is fresh. */
+RV_MUST_CHECK int mcp_lists_find(struct rv_mcp_lists *l, const struct rv_mcp_server_config *s, int64_t now_us,
+                                 struct mcp_listed *out, rv_err **err);
+/** Keep a list for as long as its server said; not if a server told of a change since listed->n_changes was read. */
+RV_MUST_CHECK int mcp_lists_put(struct rv_mcp_lists *l, const struct rv_mcp_server_config *s, int64_t ttl_ms,
+                                int64_t now_us, const struct mcp_listed *listed, rv_err **err);
+void mcp_lists_drop(struct rv_mcp_lists *l, const struct rv_mcp_server_config *s);
+
 /* --- outer.c --- */
 struct rv_mcp_outer; /* the pool's loop, hung into another one */
 RV_MUST_CHECK int rv_mcp_outer_new(uv_loop_t *inner, uv_loop_t *loop, void (*turn)(void *self), void *self,

@@ -59,14 +59,14 @@ int rv_mcp_outer_new(uv_loop_t *inner, uv_loop_t *loop, void (*turn)(void *self)
     int rc = uv_poll_init(loop, &o->poll, uv_backend_fd(inner));
     if (rc < 0) {
         free(o);
-        return RV_FAIL(err, RV_E_INTERNAL, "connections to MCP servers: %s", uv_strerror(rc));
+        return RV_FAIL_SYSTEM(err, rc, "connections to MCP servers");
     }
     uv_timer_init(loop, &o->timer); /* does not fail */
     o->poll.data = o->timer.data = o;
     rc = uv_poll_start(&o->poll, UV_READABLE, on_poll);
     if (rc < 0) {
         rv_mcp_outer_free(o);
-        return RV_FAIL(err, RV_E_INTERNAL, "connections to MCP servers: %s", uv_strerror(rc));
+        return RV_FAIL_SYSTEM(err, rc, "connections to MCP servers");
     }
     uv_unref((uv_handle_t *)&o->poll); /* an idle connection does not keep the program alive */
     rv_mcp_outer_wake(o);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "coreengine/base/loop.h"
 #include "coreengine/tools/mcp/mcptools_internal.h"
 
 #define IDLE_US        ((int64_t)300 * 1000000) /* without a call: then the connection is closed */
@@ -36,6 +37,7 @@ struct rv_mcp_pool {
     const struct rv_mcp_server_config *servers;
     size_t n_servers;
     struct rv_mcp_http_transport http;
+    struct rv_mcp_lists *kept;
     rv_log *log;
     int n_links;   /* that are not closed yet */
     bool is_ended; /* frees itself when they are */
@@ -266,6 +268,8 @@ static void tell(struct mcp_connection *c, const struct rv_mcp_out *out)
         return;
     case RV_MCP_OUT_CHANGED:
         RV_LOG(c->pool->log, INFO, "mcp.tools_changed", RV_F_TEXT("server", c->server->name));
+        if (c->pool->kept)
+            mcp_lists_drop(c->pool->kept, c->server);
         return;
     case RV_MCP_OUT_NOTE:
         RV_LOG(c->pool->log, WARN, "mcp.note", RV_F_TEXT("server", c->server->name), RV_F_TEXT("text", out->text));
@@ -433,18 +437,18 @@ int rv_mcp_pool_new(const struct rv_mcp_pool_opts *opts, rv_mcp_pool **out, rv_e
         free(p);
         return RV_FAIL(err, RV_E_NOMEM, "no memory for connections to MCP servers");
     }
-    int rc = uv_loop_init(&p->loop);
+    int rc = rv_loop_init(&p->loop, err);
     if (rc < 0) {
         free(p->connections);
         free(p);
-        return RV_FAIL(err, rc == UV_ENOMEM ? RV_E_NOMEM : RV_E_LIMIT, "connections to MCP servers: %s",
-                       uv_strerror(rc));
+        return RV_WRAP(err, rc, "connections to MCP servers");
     }
     uv_timer_init(&p->loop, &p->timer); /* does not fail */
     p->timer.data = p;
     p->servers = opts->servers;
     p->n_servers = opts->n_servers;
     p->http = opts->http;
+    p->kept = opts->kept;
     p->log = opts->log;
     for (size_t i = 0; i < p->n_servers; i++)
         p->connections[i] = (struct mcp_connection){.pool = p, .server = &opts->servers[i]};

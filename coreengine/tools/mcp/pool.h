@@ -9,8 +9,20 @@
 #include "config/config.h"
 #include "coreengine/mcp/client.h"
 
+#include <pthread.h>
+
 struct uv_loop_s;
 typedef struct rv_mcp_pool rv_mcp_pool;
+
+/* Lists of tools that servers said stay fresh, for all pipelines of a process. Any thread may use it. */
+struct rv_mcp_lists {
+    pthread_mutex_t lock; /* guards what follows */
+    struct mcp_kept *items;
+    size_t n, cap;
+    int64_t n_changes; /* times that servers told of a change */
+};
+#define RV_MCP_LISTS_INIT ((struct rv_mcp_lists){.lock = PTHREAD_MUTEX_INITIALIZER})
+void rv_mcp_lists_fini(struct rv_mcp_lists *l); /* no pool that borrows it is left */
 
 /* Opens links over HTTP; stdio is the pool's own. */
 struct rv_mcp_http_transport {
@@ -23,7 +35,8 @@ struct rv_mcp_pool_opts {
     const struct rv_mcp_server_config *servers; /* borrowed; they outlive the pool */
     size_t n_servers;
     struct rv_mcp_http_transport http; /* open NULL: a server with an url cannot be reached */
-    rv_log *log;                       /* borrowed; may be NULL */
+    struct rv_mcp_lists *kept; /* borrowed; a server that tells of a change loses its list there; NULL: none are kept */
+    rv_log *log;               /* borrowed; may be NULL */
 };
 RV_MUST_CHECK int rv_mcp_pool_new(const struct rv_mcp_pool_opts *opts, rv_mcp_pool **out, rv_err **err);
 /** Ends all connections in good order. No call is under way. Waits until the servers have ended, at most some seconds;

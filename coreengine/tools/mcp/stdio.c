@@ -402,8 +402,7 @@ static int spawn(struct stdio_link *l, const struct rv_mcp_stdio *how, char **ar
     int uv_rc = uv_spawn(how->loop, &l->process, &options);
     if (uv_rc == 0)
         return 0;
-    int code = uv_rc == UV_ENOMEM ? RV_E_NOMEM : uv_rc == UV_ENOENT ? RV_E_NOT_FOUND : RV_E_IO;
-    return RV_FAIL(err, code, "%s cannot be started: %s", s->command.items[0], uv_strerror(uv_rc));
+    return RV_FAIL_SYSTEM(err, uv_rc, "%s cannot be started", s->command.items[0]);
 }
 
 static int open_handles(struct stdio_link *l, uv_loop_t *loop)

@@ -32,6 +32,9 @@ static const char *type_of(const rv_err *err)
         {RV_E_QUOTA, "LimitError"},
         {RV_E_STATE, "UnavailableError"},
         {RV_E_UNAVAILABLE, "UnavailableError"},
+        {RV_E_DISK, "UnavailableError"},
+        {RV_E_FILES, "UnavailableError"},
+        {RV_E_THREADS, "UnavailableError"},
     };
 
     for (size_t i = 0; i < RV_COUNT(types); i++)

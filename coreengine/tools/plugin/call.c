@@ -574,5 +574,6 @@ const char *rv_plugin_error_type(const rv_err *err)
 
 const char *rv_plugin_failure_code(const rv_err *err)
 {
-    return rv_err_is(err, RV_E_PLUGIN) ? rv_failure_text(RV_FAILURE_PLUGIN_FAILED) : NULL;
+    return rv_err_is(err, RV_E_PLUGIN) ? rv_failure_text(RV_FAILURE_PLUGIN_FAILED)
+                                       : rv_failure_text(rv_failure_of_err(err));
 }

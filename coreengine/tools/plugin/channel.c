@@ -81,7 +81,7 @@ static int wait_for(int fd, short events, const struct rv_wait *wait, rv_err **e
         if (n > 0)
             return 0;
         if (n < 0 && errno != EINTR)
-            return RV_FAIL(err, RV_E_IO, "wait for a capability's process: errno %d", errno);
+            return RV_FAIL_SYSTEM(err, errno, "wait for a capability\'s process");
     }
 }
 

@@ -62,16 +62,16 @@ static int start_process(const char *program, struct rv_process **out, rv_err **
     if (!c)
         return RV_FAIL(err, RV_E_NOMEM, "start a capability's process");
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0) {
+        int number = errno;
         free(c);
-        return RV_FAIL(err, RV_E_IO, "start a capability's process: no socket: errno %d", errno);
+        return RV_FAIL_SYSTEM(err, number, "start a capability's process: make a socket");
     }
     rc = spawn(program, ends[1], &c->pid);
     close(ends[1]);
     if (rc != 0) {
         close(ends[0]);
         free(c);
-        return rc == ENOMEM ? RV_FAIL(err, RV_E_NOMEM, "start \"%s\" for a capability", program)
-                            : RV_FAIL(err, RV_E_IO, "start \"%s\" for a capability: errno %d", program, rc);
+        return RV_FAIL_SYSTEM(err, rc, "start \"%s\" for a capability", program);
     }
     rv_channel_init(&c->channel, ends[0], RV_CHANNEL_MAX_MANIFEST);
     *out = c;

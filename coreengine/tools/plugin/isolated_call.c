@@ -114,7 +114,8 @@ static int take(struct rv_isolated *iso, const struct rv_wait *wait, struct rv_p
         leave(iso);
     }
     rc = rv_isolated_start(iso, wait, out, NULL, err);
-    if (rc == RV_E_CANCELLED || rc == RV_E_TIMEOUT || rc == RV_E_NOMEM || rc == RV_E_IO)
+    if (rc == RV_E_CANCELLED || rc == RV_E_TIMEOUT || rc == RV_E_NOMEM || rc == RV_E_IO || rc == RV_E_NOT_FOUND ||
+        rc == RV_E_DENIED || rv_code_is_scarce(rc)) /* no process was there that could die */
         leave(iso);
     else if (rc < 0)
         count_death(iso);

@@ -35,6 +35,7 @@ struct rv_plugins_opts {
 RV_MUST_CHECK int rv_plugin_pool_new(rv_plugin_pool **out, rv_err **err);
 /** Closes what no set uses; what a set still uses stays open for good. NULL is fine. */
 void rv_plugin_pool_free(rv_plugin_pool *pool);
+/** An empty set: nothing is loaded. Texts of opts are copied; log and pool are borrowed and outlive it. RV_E_NOMEM. */
 RV_MUST_CHECK int rv_plugins_new(const struct rv_plugins_opts *opts, rv_plugins **out, rv_err **err);
 void rv_plugins_free(rv_plugins *p); /* closes all but what is of a pool; no call of this set may be running */
 
@@ -103,8 +104,8 @@ struct rv_plugin_work {
     struct rv_tool_work work;               /* first: a pointer to it is one to this */
     void (*done)(struct rv_plugin_work *w); /* on the thread of the source; may take what is below */
     /** On the thread of the source, before `done`: how far the call is. NULL: it is not told. */
-    void (*told)(struct rv_plugin_work *w, const struct rv_tool_progress *p);
-    void *self;                 /* for `done` and `told` */
+    void (*on_progress)(struct rv_plugin_work *w, const struct rv_tool_progress *p);
+    void *self;                 /* for `done` and `on_progress` */
     rv_plugins *plugins;        /* borrowed; outlives the call */
     struct rv_plugin_call call; /* its texts follow this structure */
     rv_buf reply;

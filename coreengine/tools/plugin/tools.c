@@ -70,7 +70,7 @@ static int call(void *self, struct rv_tool_call *c, rv_err **err)
     struct rv_plugin_work *w = context.rc == RV_E_NOMEM ? NULL : rv_plugin_work_new(t->plugins, &what, tool_done, c);
     if (!w)
         return RV_FAIL(err, RV_E_NOMEM, "call tool \"%s\"", c->tool);
-    w->told = tool_told;
+    w->on_progress = tool_told;
     c->state = w;
     int rc = t->workers.begin(t->workers.self, &w->work, err);
     if (rc < 0)

@@ -128,7 +128,7 @@ static int end(uint64_t number, int rc, rv_buf *reply, rv_err *failure)
         w->late_reply = *reply;
         failure = NULL;
         *reply = RV_BUF_INIT(0);
-        w->work.over(&w->work);
+        w->work.finished(&w->work);
     }
     pthread_mutex_unlock(&lock);
     free(t);
@@ -262,16 +262,16 @@ static void tell_host(void *self, const struct rv_tool_progress *p)
 {
     struct rv_plugin_work *w = self;
 
-    if (w->work.tell)
-        w->work.tell(&w->work, p);
+    if (w->work.send_progress)
+        w->work.send_progress(&w->work, p);
 }
 
 static void told(struct rv_tool_work *work, const struct rv_tool_progress *p)
 {
     struct rv_plugin_work *w = (struct rv_plugin_work *)work;
 
-    if (w->told)
-        w->told(w, p);
+    if (w->on_progress)
+        w->on_progress(w, p);
 }
 
 /* A text that the work keeps, behind the last one. */
@@ -301,7 +301,7 @@ struct rv_plugin_work *rv_plugin_work_new(rv_plugins *p, const struct rv_plugin_
     if (!w)
         return NULL;
     char *at = (char *)(w + 1);
-    *w = (struct rv_plugin_work){.work = {.run = run, .told = told, .done = work_done, .free = free_work},
+    *w = (struct rv_plugin_work){.work = {.run = run, .on_progress = told, .done = work_done, .free = free_work},
                                  .done = done,
                                  .self = self,
                                  .plugins = p,

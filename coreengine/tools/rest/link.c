@@ -61,9 +61,9 @@ static bool is_address(const char *document)
     return strncmp(document, "http://", 7) == 0 || strncmp(document, "https://", 8) == 0;
 }
 
-static struct rv_openapi_how how_of(const struct rest *r)
+static struct rv_openapi_opts how_of(const struct rest *r)
 {
-    return (struct rv_openapi_how){
+    return (struct rv_openapi_opts){
         .url = r->url, .document_url = r->to_document ? r->document : "", .headers = r->headers};
 }
 
@@ -157,7 +157,7 @@ static void set_result(struct exchange *x, json_object *result)
 
 static void list_operations(struct exchange *x, rv_str text)
 {
-    const struct rv_openapi_how how = how_of(x->r);
+    const struct rv_openapi_opts how = how_of(x->r);
     json_object *document = NULL, *tools = NULL, *result = NULL;
     rv_err *why = NULL;
 
@@ -376,7 +376,7 @@ static int refuse(struct exchange *x, rv_err *why, rv_err **err)
 
 static int call(struct exchange *x, json_object *params, json_object *own_headers, rv_err **err)
 {
-    const struct rv_openapi_how how = how_of(x->r);
+    const struct rv_openapi_opts how = how_of(x->r);
     json_object *meta = rv_json_get_obj(params, "_meta"), *args = rv_json_get_obj(params, "arguments");
     const char *key = "";
     rv_err *why = NULL;

@@ -16,9 +16,9 @@ struct script_entry {
     int64_t index;                                /* matcher; -1: any */
     bool used;
     bool failed, retryable;
-    const char *error_type, *error;
+    const char *error_type, *error; /* of one that failed */
     rv_str body;
-    struct rv_script_delta *deltas;
+    struct rv_script_delta *deltas; /* in the arena */
     size_t n_deltas;
     int64_t delay_ms;
     struct rv_llm_answer answer; /* its views live in the arena */
@@ -27,14 +27,14 @@ struct script_entry {
 
 /* The entries for one name, or all of a flat section. */
 struct script_list {
-    const char *name; /* NULL: flat */
-    struct script_entry *items;
-    size_t n, first_unused; /* all before it are used */
+    const char *name;           /* NULL: flat */
+    struct script_entry *items; /* in the arena */
+    size_t n, first_unused;     /* all before it are used */
     struct rv_src src;
 };
 
 struct script_section {
-    struct script_list *lists;
+    struct script_list *lists; /* in the arena */
     size_t n;
     bool is_flat; /* one list, entries say what they are for */
     rv_index by_name;
@@ -59,13 +59,13 @@ struct script_question {
 };
 
 struct rv_script {
-    rv_arena *arena; /* entries and texts; dies with the script */
-    rv_yaml *doc;    /* owned; NULL: the script was made from a node of the caller's document */
-    const struct rv_node *root;
-    rv_str text; /* that doc was read from, in the arena */
+    rv_arena *arena;            /* entries and texts; dies with the script */
+    rv_yaml *doc;               /* owned; NULL: the script was made from a node of the caller's document */
+    const struct rv_node *root; /* of doc, or of the caller's document, which outlives the script */
+    rv_str text;                /* that doc was read from, in the arena */
     struct script_section sections[RV_SCRIPT_N_KINDS];
-    struct script_tool *tools;
-    const char **tool_names; /* sorted */
+    struct script_tool *tools; /* in the arena; their schemas are owned */
+    const char **tool_names;   /* sorted */
     size_t n_tools;
     rv_index tool_index;
     struct script_answer *answers;

@@ -28,7 +28,7 @@ static bool heard(struct ear *e)
     struct world *w = e->w;
     bool is = false;
 
-    OK(rv_store_heard(e->s, &is, &w->err));
+    OK(rv_store_was_notified(e->s, &is, &w->err));
     return is;
 }
 

@@ -1,7 +1,8 @@
 // An MCP server on standard input and output that does what its arguments say, good and bad. No dependencies.
 //
-//   node server.mjs [--era legacy|modern|both] [--log FILE] [--fault NAME] [--tools N] [--mark TEXT]
+//   node server.mjs [--era legacy|modern|both] [--log FILE] [--fault NAME] [--tools N] [--mark TEXT] [--ttl MS]
 //
+// --ttl: its list stays fresh for so long, and --log notes when it is asked for.
 // --mark is not looked at: a test finds the process by it.
 //
 // Tools: form {ask}, form_once: ask a person for the forms that are named (roots: for the roots), and answer with what they got; steps {n}: as
@@ -68,11 +69,13 @@ function list(id, params) {
             { name: 'array', inputSchema: { type: 'array' } },
             { name: 'x'.repeat(200), inputSchema: { type: 'object' } },
         ] });
-    if (changed)
-        return answer(id, { tools: [{ name: 'other', inputSchema: object({}) }] });
+    const ttl = option('ttl', '') ? { ttlMs: Number(option('ttl')), cacheScope: 'private' } : {};
+    if (ttl.ttlMs !== undefined) note({ list: params?.cursor ?? 'first' });
     const from = Number(params?.cursor ?? 0);
     const to = from + 40;
-    answer(id, { tools: tools.slice(from, to), ...(to < tools.length ? { nextCursor: String(to) } : {}) });
+    if (changed)
+        return answer(id, { tools: [{ name: 'other', inputSchema: object({}) }], ...ttl });
+    answer(id, { tools: tools.slice(from, to), ...ttl, ...(to < tools.length ? { nextCursor: String(to) } : {}) });
 }
 
 const endless = (piece) => {
@@ -136,10 +139,34 @@ const faults = {
         ? text(id, 'answered with the state')
         : put({ id, result: { resultType: 'input_required', requestState: 'abc' } }),
     'again-and-again': (id) => put({ id, result: { resultType: 'input_required', requestState: 'abc' } }),
-    task: (id) => put({ id, result: { resultType: 'task', taskId: 't' } }),
+    task: (id, params) => begin(id, params),
+    'task-endless': (id, params) => begin(id, params),
+    'task-lost': (id) => put({ id, result: { resultType: 'task', taskId: 'lost', status: 'working', pollIntervalMs: 1 } }),
+    'task-fails': (id, params) => begin(id, params),
+    'task-asks': (id, params) => begin(id, params),
     rpc: (id) => put({ id, error: { code: -32602, message: 'no such argument' } }),
     deep: (id) => process.stdout.write(`{"jsonrpc":"2.0","id":${id},"result":${'['.repeat(5000)}${']'.repeat(5000)}}\n`),
 };
+
+// Tasks: the first question for one says that it works, the second one how it ended.
+const tasks = new Map();
+function begin(id, params) {
+    const taskId = `täsk ${tasks.size}`;
+    note({ begun: params.name, declared: params._meta['io.modelcontextprotocol/clientCapabilities'].extensions });
+    tasks.set(taskId, 0);
+    put({ id, result: { resultType: 'task', taskId, status: 'working', ttlMs: null, pollIntervalMs: 1 } });
+}
+function told(id, taskId) {
+    const n = tasks.get(taskId);
+    if (n === undefined) return put({ id, error: { code: -32602, message: 'there is no such task' } });
+    tasks.set(taskId, n + 1);
+    note({ asked: taskId });
+    const base = { resultType: 'complete', taskId, pollIntervalMs: 1 };
+    if (n === 0 || fault === 'task-endless') return put({ id, result: { ...base, status: 'working' } });
+    if (fault === 'task-fails') return put({ id, result: { ...base, status: 'failed', error: { code: -32603, message: 'it broke' } } });
+    if (fault === 'task-asks') return put({ id, result: { ...base, status: 'input_required', inputRequests: { a: wants('name') } } });
+    put({ id, result: { ...base, status: 'completed', result: { content: [{ type: 'text', text: 'the task is done' }] } } });
+}
 
 // What a person may be asked, as the server of either era asks it.
 const forms = {
@@ -247,6 +274,9 @@ function handle(m) {
     if (era === 'modern' && !params?._meta?.['io.modelcontextprotocol/protocolVersion'])
         return put({ id, error: { code: -32602, message: 'no protocol version' } });
     if (method === 'tools/list') return list(id, params);
+    if (method === 'tasks/get') return told(id, params.taskId);
+    if (method === 'tasks/cancel') note({ cancelled: params.taskId });
+    if (method === 'tasks/cancel') return answer(id, {});
     if (method === 'tools/call') return call(id, params);
     if (method === 'resources/list')
         return answer(id, { resources: [{ uri: 'stub://a', name: 'a' }, { uri: 'stub://b', name: 'b' }] });

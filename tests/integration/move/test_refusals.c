@@ -243,7 +243,7 @@ START_TEST(a_disk_that_is_full_can_be_emptied_and_the_copy_continued)
     char *from = world_url(w, FILE_STORE), *to = world_url(w, FILE_STORE);
     fill_plainly(from, 400, 100);
     limit_files(600000);
-    FAILS(RV_E_IO, "File too large", world_copy(w, from, to, NULL, &out));
+    FAILS(RV_E_DISK, "File too large", world_copy(w, from, to, NULL, &out));
     limit_files(RLIM_INFINITY);
     rv_store *s = NULL;
     FAILS(RV_E_STATE, "has an unfinished copy of", rv_store_open(to, NULL, &s, &w->err));

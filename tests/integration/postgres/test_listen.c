@@ -29,7 +29,7 @@ static bool heard(struct world *w, rv_store *s)
 {
     bool is = false;
 
-    OK(rv_store_heard(s, &is, &w->err));
+    OK(rv_store_was_notified(s, &is, &w->err));
     return is;
 }
 

@@ -54,7 +54,7 @@ static const struct rv_app_top_row rows[] = {
 
 static bool frame(rv_cli_screen *screen, const struct rv_app_top_row *first, size_t n, bool color)
 {
-    struct rv_app_top_look look = {
+    struct rv_app_top_snapshot look = {
         .now_us = NOW,
         .rows = first,
         .n = n,

@@ -93,10 +93,21 @@ START_TEST(keys_of_stages_with_long_names_differ)
 }
 END_TEST
 
+START_TEST(the_type_of_an_event_reads_back_and_other_words_are_none)
+{
+    for (int kind = 0; kind < RV_N_EMITS; kind++)
+        ck_assert_int_eq(rv_emit_of(rv_str_of(rv_emit_text((enum rv_emit_kind)kind))), kind);
+    ck_assert_int_eq(rv_emit_of(RV_STR_LIT("stage_start")), RV_UNSET);
+    ck_assert_int_eq(rv_emit_of(RV_STR_LIT("unknown")), RV_UNSET);
+    ck_assert_int_eq(rv_emit_of(RV_STR_LIT("")), RV_UNSET);
+}
+END_TEST
+
 TCase *visit_case(void)
 {
     TCase *tc = tcase_create("visit");
 
+    tcase_add_test(tc, the_type_of_an_event_reads_back_and_other_words_are_none);
     tcase_add_test(tc, a_scripted_stage_is_answered_by_its_script);
     tcase_add_test(tc, the_preview_of_a_reply_is_200_bytes_cut_at_a_character);
     tcase_add_test(tc, an_entry_sees_only_the_parts_it_asked_for);

@@ -55,11 +55,11 @@ static void tear_down(void)
     rv_kit_tmpdir_remove(dir);
 }
 
-static const struct rv_app_top_look *look(void)
+static const struct rv_app_top_snapshot *look(void)
 {
-    const struct rv_app_top_look *out = NULL;
+    const struct rv_app_top_snapshot *out = NULL;
 
-    ck_assert_int_eq(rv_app_top_look(top, rv_app_now_us(), RV_APP_TOP_BY_STATE, &out, NULL), 0);
+    ck_assert_int_eq(rv_app_top_read(top, rv_app_now_us(), RV_APP_TOP_BY_STATE, &out, NULL), 0);
     return out;
 }
 
@@ -78,7 +78,7 @@ START_TEST(a_run_that_waits_is_a_row_until_it_is_over)
     struct rv_app_result result;
 
     for (int i = 0; i < 2; i++) { /* what was read is not counted again */
-        const struct rv_app_top_look *l = look();
+        const struct rv_app_top_snapshot *l = look();
         ck_assert_uint_eq(l->n, 1);
         ck_assert_uint_eq(l->n_waiting, 1);
         ck_assert_int_eq(l->rows[0].waits, RV_APP_TOP_ANSWER);
@@ -93,7 +93,7 @@ START_TEST(a_run_that_waits_is_a_row_until_it_is_over)
     ck_assert_int_eq(result.status, RV_RUN_COMPLETED);
     rv_app_result_fini(&result);
     for (int i = 0; i < 2; i++) {
-        const struct rv_app_top_look *l = look();
+        const struct rv_app_top_snapshot *l = look();
         ck_assert_uint_eq(l->n, 0);
         ck_assert_int_eq(l->rates.n_ended, 1);
         ck_assert_int_eq(l->rates.tokens, 1100);
@@ -110,7 +110,7 @@ START_TEST(a_run_that_ended_before_the_first_look_counts)
     ck_assert_int_eq(rv_app_answer(&app, "last", &yes, NULL, &result, NULL), 0);
     rv_app_result_fini(&result);
     for (int i = 0; i < 2; i++) {
-        const struct rv_app_top_look *l = look();
+        const struct rv_app_top_snapshot *l = look();
         ck_assert_int_eq(l->rates.n_ended, 1);
         ck_assert_int_eq(l->rates.tokens, 1100);
         ck_assert_int_eq(l->rates.cost_micro_usd, 560);
@@ -121,7 +121,7 @@ END_TEST
 START_TEST(a_damaged_journal_is_a_row_that_says_so)
 {
     change("DELETE FROM records WHERE seq = 2");
-    const struct rv_app_top_look *l = look();
+    const struct rv_app_top_snapshot *l = look();
 
     ck_assert_uint_eq(l->n, 1);
     ck_assert(l->rows[0].is_damaged && !l->rows[0].is_read);
@@ -146,7 +146,7 @@ START_TEST(a_look_has_a_bounded_number_of_rows)
            " updated_us, expires_us, n_records, fence, lease_until_us, cancel, n_pending) "
            "SELECT 'run_' || i, tenant, user, session, pipeline, bundle, 0, iif(i <= 230, 'interrupted', 'completed'),"
            " stage, created_us + i, updated_us, 0, 9, 1, 0, 0, 0 FROM runs, n");
-    const struct rv_app_top_look *l = look();
+    const struct rv_app_top_snapshot *l = look();
 
     ck_assert_uint_eq(l->n, RV_APP_TOP_MAX_ROWS);
     ck_assert(l->more);
@@ -161,8 +161,8 @@ START_TEST(rows_are_sorted_as_asked)
     run_one();
     change("UPDATE runs SET pipeline = 'zebra' WHERE key = 1; UPDATE runs SET status = 'running' WHERE key = 1");
     for (size_t i = 0; i < RV_N_APP_TOP_SORTS; i++) {
-        const struct rv_app_top_look *l = NULL;
-        ck_assert_int_eq(rv_app_top_look(top, rv_app_now_us(), (enum rv_app_top_sort)i, &l, NULL), 0);
+        const struct rv_app_top_snapshot *l = NULL;
+        ck_assert_int_eq(rv_app_top_read(top, rv_app_now_us(), (enum rv_app_top_sort)i, &l, NULL), 0);
         ck_assert_uint_eq(l->n, 2);
         bool waiting_first = i == RV_APP_TOP_BY_STATE || i == RV_APP_TOP_BY_PIPELINE;
         ck_assert_str_eq(l->rows[waiting_first ? 1 : 0].pipeline, "zebra");

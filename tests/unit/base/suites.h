@@ -20,5 +20,6 @@ TCase *liveness_case(void);
 TCase *cipher_case(void);
 TCase *rsa_case(void);
 TCase *library_case(void);
+TCase *system_case(void);
 
 #endif

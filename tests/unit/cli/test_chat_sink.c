@@ -235,7 +235,7 @@ static void check(const char *what, const struct step *steps, size_t n, const st
     }
     for (size_t i = 0; i < n && steps[i].what; i++)
         play(&s, &steps[i], &out);
-    rv_chat_sink_over(&s);
+    rv_chat_sink_end(&s);
     write_held(&s, &out);
     ck_assert_msg(strcmp(rv_buf_cstr(&out), want) == 0, "%s: \"%s\"", what, rv_buf_cstr(&out));
     rv_buf_fini(&out);
@@ -448,7 +448,7 @@ static void speak_at_once(struct turn *t, struct speaker *all)
     }
     for (size_t i = 0; i < SPEAKERS; i++)
         end_reply(&t->sink, &all[i]);
-    rv_chat_sink_over(&t->sink);
+    rv_chat_sink_end(&t->sink);
     see_held(all, &t->sink, &n_parts);
 }
 

@@ -41,7 +41,7 @@ static const struct rv_app_top_row rows[] = {
      .text = "",
      .is_read = true},
 };
-static const struct rv_app_top_look look = {
+static const struct rv_app_top_snapshot look = {
     .now_us = NOW,
     .rows = rows,
     .n = RV_COUNT(rows),

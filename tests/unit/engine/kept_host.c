@@ -167,7 +167,7 @@ void host_start_all(struct host *h, size_t from, size_t upto)
         opts.journal = h->runs[i].journal;
         opts.quotas = h->quotas;
         opts.observer.on_event = host_on_event;
-        opts.observer.on_over = host_on_over;
+        opts.observer.on_ended = host_on_over;
         opts.observer.self = h;
         h->runs[i].rc = -1000;
         ck_assert_int_eq(rv_engine_start(h->engine, &opts, env, NULL, &h->runs[i].exec, NULL), 0);

@@ -59,7 +59,7 @@ static void on_event(void *self, const struct rv_effect *e, rv_str line)
     free(text);
 }
 
-static void on_over(void *self, rv_exec *x, int rc, const rv_err *err)
+static void on_ended(void *self, rv_exec *x, int rc, const rv_err *err)
 {
     (void)x;
     (void)err;
@@ -69,7 +69,7 @@ static void on_over(void *self, rv_exec *x, int rc, const rv_err *err)
 
 static struct rv_observer observer(struct seen *s)
 {
-    return (struct rv_observer){.on_event = on_event, .on_question = on_question, .on_over = on_over, .self = s};
+    return (struct rv_observer){.on_event = on_event, .on_question = on_question, .on_ended = on_ended, .self = s};
 }
 
 static rv_exec *start(struct world *w, rv_engine **e, struct seen *s)

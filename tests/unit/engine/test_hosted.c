@@ -49,13 +49,13 @@ static void on_question(void *self, rv_exec *x, const struct rv_pending *q)
         ck_assert_int_eq(rv_exec_answer(x, &answer, NULL), 0);
 }
 
-static void on_over(void *self, rv_exec *x, int rc, const rv_err *err)
+static void on_ended(void *self, rv_exec *x, int rc, const rv_err *err)
 {
     struct host *h = self;
 
     ck_assert_int_eq(rc, 0);
     ck_assert_ptr_null(err);
-    ck_assert(rv_exec_is_over(x));
+    ck_assert(rv_exec_has_ended(x));
     h->n_over++;
     h->n_completed += rv_exec_status(x) == RV_RUN_COMPLETED;
     for (size_t i = 0; i < RV_COUNT(h->runs); i++)
@@ -84,7 +84,7 @@ static void start(struct host *h, size_t i, rv_engine *e)
     opts.plugins = h->w.plugins;
     opts.script = h->w.script;
     opts.observer.on_event = on_event;
-    opts.observer.on_over = on_over;
+    opts.observer.on_ended = on_ended;
     opts.observer.on_question = on_question;
     opts.observer.self = h;
     h->is_starting = true;
@@ -245,7 +245,7 @@ START_TEST(a_question_is_answered_later)
     h.answers_later = true;
     opts.pipeline = h.w.pipeline;
     opts.script = h.w.script;
-    opts.observer = (struct rv_observer){.on_question = on_question, .on_over = note_over, .self = &h};
+    opts.observer = (struct rv_observer){.on_question = on_question, .on_ended = note_over, .self = &h};
     rv_envelope *env = world_envelope("x", rv_engine_now_us(h.engines[0]));
     ck_assert_int_eq(rv_engine_start(h.engines[0], &opts, env, NULL, &run, NULL), 0);
     ck_assert_int_eq(rv_exec_answer(run, &answer, &err), RV_E_STATE); /* it does not wait yet */

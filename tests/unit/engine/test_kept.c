@@ -83,7 +83,7 @@ START_TEST(a_store_that_takes_its_time_delays_no_piece_of_another_run)
     opts.pipeline = h.talks.pipeline;
     opts.script = h.talks.script;
     opts.observer.on_delta = on_delta;
-    opts.observer.on_over = host_on_over;
+    opts.observer.on_ended = host_on_over;
     opts.observer.self = &h;
     rv_envelope *env = host_envelope(50, rv_engine_now_us(h.engine));
     ck_assert_int_eq(rv_engine_start(h.engine, &opts, env, NULL, &talk, NULL), 0);
@@ -200,7 +200,7 @@ START_TEST(a_run_that_holds_its_lease_is_answered_without_opening_its_journal_ag
     opts.pipeline = h.w.pipeline;
     opts.script = h.w.script;
     opts.journal = h.runs[0].journal;
-    opts.observer = (struct rv_observer){.on_question = on_question, .on_over = host_on_over, .self = &h};
+    opts.observer = (struct rv_observer){.on_question = on_question, .on_ended = host_on_over, .self = &h};
     ck_assert_int_eq(rv_engine_start(h.engine, &opts, env, NULL, &h.runs[0].exec, NULL), 0);
     uv_run(&h.loop, UV_RUN_DEFAULT);
     ck_assert_int_eq(h.n_over, 1);

@@ -133,7 +133,7 @@ START_TEST(a_wait_for_a_place_ends_in_its_time)
     ck_assert_uint_eq(second.n_payloads, 0);
     ck_assert(!second.may_be_billed);
     ck_assert_uint_eq(model_server_count(&all.server, &all.server.n_requests), 1);
-    ck_assert(!rv_exec_is_over(first.exec));
+    ck_assert(!rv_exec_has_ended(first.exec));
     talk_fini(&second);
     talk_fini(&first);
     talks_fini(&all);

@@ -54,7 +54,7 @@ static void open_it(struct host *h, const struct rv_response *response)
 
     opts.pipeline = h->w.pipeline;
     opts.script = h->w.script;
-    opts.observer = (struct rv_observer){.on_event = host_on_event, .on_over = host_on_over, .self = h};
+    opts.observer = (struct rv_observer){.on_event = host_on_event, .on_ended = host_on_over, .self = h};
     opts.on_free = on_free;
     opts.self = h;
     h->runs[1].rc = -1000;
@@ -90,7 +90,7 @@ START_TEST(a_run_is_opened_by_the_store_thread)
     host_wait_for_gate(&h);
     for (int i = 0; i < 20; i++)
         uv_run(&h.loop, UV_RUN_NOWAIT);
-    ck_assert(!rv_exec_is_over(h.runs[1].exec));
+    ck_assert(!rv_exec_has_ended(h.runs[1].exec));
     if (_i == ANSWERED_LATER)
         ck_assert_int_eq(rv_exec_answer(h.runs[1].exec, &that_one, NULL), 0);
     if (_i == ANSWERED_LATER || _i == ANSWERED)

@@ -298,7 +298,7 @@ START_TEST(an_engine_may_go_before_its_runs)
     world_start(&w, &how, "x");
     rv_engine_free(w.engine);
     w.engine = NULL;
-    ck_assert(rv_exec_is_over(w.exec));
+    ck_assert(rv_exec_has_ended(w.exec));
     world_fini(&w);
 }
 END_TEST

@@ -98,6 +98,40 @@ START_TEST(a_tool_answers_or_says_what_it_did_wrong)
 }
 END_TEST
 
+/* The stack of new threads. With one that no machine has, the system refuses each thread. */
+static void set_stack(size_t bytes)
+{
+    pthread_attr_t attr;
+
+    pthread_attr_init(&attr);
+    ck_assert_int_eq(pthread_attr_setstacksize(&attr, bytes), 0);
+    ck_assert_int_eq(pthread_setattr_default_np(&attr), 0);
+    pthread_attr_destroy(&attr);
+}
+
+START_TEST(a_call_without_a_thread_fails_with_a_code_of_its_own_and_the_next_run_has_one)
+{
+    struct how how = {.capabilities = capabilities, .workers = 1};
+    struct world w;
+    char *output;
+
+    set_stack((size_t)1 << 46);
+    one_step(&w, &how, "", "30", "greet", "name: Ada");
+    set_stack((size_t)8 << 20);
+    output = world_output(&w, "t");
+    ck_assert_msg(strstr(output, "no worker can be started: start a thread: "), "%s", output);
+    ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&w.events), "\"code\":\"no_threads\""));
+    free(output);
+    world_fini(&w);
+
+    one_step(&w, &how, "", "30", "greet", "name: Ada");
+    output = world_output(&w, "t");
+    ck_assert_msg(strstr(output, "\"status\":\"success\""), "%s", output);
+    free(output);
+    world_fini(&w);
+}
+END_TEST
+
 START_TEST(a_tool_that_ignores_its_deadline_is_given_up_also_in_simulated_time)
 {
     struct how how = {.capabilities = capabilities, .workers = 1};
@@ -287,6 +321,7 @@ Suite *workers_suite(void)
     tcase_add_test(tc, rule_11_2_one_and_eight_workers_give_the_same_bytes);
     tcase_add_loop_test(tc, a_tool_answers_or_says_what_it_did_wrong, 0, RV_COUNT(tools));
     tcase_add_loop_test(tc, hooks_and_mocks_run_on_workers, 0, RV_COUNT(entries));
+    tcase_add_test(tc, a_call_without_a_thread_fails_with_a_code_of_its_own_and_the_next_run_has_one);
     tcase_add_test(tc, a_tool_that_ignores_its_deadline_is_given_up_also_in_simulated_time);
     tcase_add_test(tc, how_long_was_waited_is_what_was_allowed_however_late_the_call_began);
     tcase_add_test(tc, a_cancelled_run_leaves_its_calls_behind);

@@ -63,7 +63,7 @@ static void change_values(rv_envelope *env, struct rv_rand r)
         OK(rv_envelope_set_metadata(env, name(r), v, NULL));
         break;
     case 2:
-        OK(rv_envelope_merge_state(env, name(r), (enum rv_merge_how)rv_rand_below(r, 3), v, NULL));
+        OK(rv_envelope_merge_state(env, name(r), (enum rv_merge_mode)rv_rand_below(r, 3), v, NULL));
         break;
     case 3:
         OK(rv_envelope_set_suspended(env, name(r), v, NULL));

@@ -103,7 +103,7 @@ static void change(rv_envelope *env, struct rv_rand r)
         OR_NOT(rv_envelope_set_metadata(env, a_text(r), v, NULL));
         break;
     case 2:
-        OR_NOT(rv_envelope_merge_state(env, a_text(r), (enum rv_merge_how)rv_rand_below(r, 3), v, NULL));
+        OR_NOT(rv_envelope_merge_state(env, a_text(r), (enum rv_merge_mode)rv_rand_below(r, 3), v, NULL));
         break;
     case 3:
         OR_NOT(rv_envelope_set_suspended(env, a_text(r), v, NULL));

@@ -98,7 +98,7 @@ END_TEST
 
 static const struct {
     const char *old; /* NULL: absent */
-    enum rv_merge_how how;
+    enum rv_merge_mode how;
     const char *value, *want;
 } merges[] = {
     {NULL, RV_MERGE_REPLACE, "{'a':1}", "{'a':1}"},

@@ -1,15 +1,16 @@
-/* The gate with a store: rows, uses, failures, logins; what the log gets. And rates, and pages of other origins. */
+/* The authenticator with a store: rows, uses, failures, logins; what the log gets. And rates, and pages of other
+ * origins. */
 #include "tests/unit/identity/world.h"
 
 struct place {
     struct rv_identity_opts opts;
     rv_store *store;
-    rv_gate *gate;
+    rv_auth *auth;
     struct rv_new_key key;
     rv_buf said;
     rv_log *log;
     struct rv_identity who;
-    struct rv_refusal no;
+    struct rv_refusal refusal;
 };
 
 static void keep_line(void *self, enum rv_log_level level, rv_str line)
@@ -25,7 +26,7 @@ static void place_open(struct place *p, struct rv_identity_opts opts)
 
     *p = (struct place){.opts = opts, .said = RV_BUF_INIT(1 << 20)};
     ck_assert_int_eq(rv_store_open("memory:", NULL, &p->store, NULL), 0);
-    ck_assert_int_eq(rv_gate_new(&opts, T0_US, &p->gate, NULL), 0);
+    ck_assert_int_eq(rv_auth_new(&opts, T0_US, &p->auth, NULL), 0);
     rv_api_key_make(rv_rand_seeded(&state, 1), &p->key);
     p->log = rv_log_new(&(struct rv_log_opts){.line = keep_line, .line_self = &p->said});
     ck_assert_ptr_nonnull(p->log);
@@ -45,7 +46,7 @@ static void place_add_key(struct place *p)
 
 static void place_close(struct place *p)
 {
-    rv_gate_free(p->gate);
+    rv_auth_free(p->auth);
     rv_store_close(p->store);
     rv_log_free(p->log);
     rv_buf_fini(&p->said);
@@ -54,10 +55,10 @@ static void place_close(struct place *p)
 static int ask(struct place *p, struct request *r, int64_t now_us)
 {
     rv_err *err = NULL;
-    int rc = rv_gate_ask(p->gate, p->store, &r->caller, now_us, p->log, &p->who, &p->no, &err);
+    int rc = rv_auth_identify(p->auth, p->store, &r->caller, now_us, p->log, &p->who, &p->refusal, &err);
 
     ck_assert_ptr_null(err);
-    return rc == RV_E_DENIED ? p->no.status : rc;
+    return rc == RV_E_DENIED ? p->refusal.status : rc;
 }
 
 START_TEST(the_first_key_closes_the_gate)
@@ -140,7 +141,7 @@ START_TEST(ten_wrong_keys_a_minute_are_enough)
     for (int i = 0; i < 10; i++)
         ck_assert_int_eq(ask(p, &r, T0_US + i), 401);
     ck_assert_int_eq(ask(p, &r, T0_US + 10), 429);
-    ck_assert_int_eq(rv_refusal_retry_s(&p->no), 6);
+    ck_assert_int_eq(rv_refusal_retry_s(&p->refusal), 6);
     ck_assert_int_eq(ask(p, &right, T0_US + 11), 429); /* it may have been guessed */
     ck_assert_int_eq(ask(p, &other, T0_US + 11), 0);   /* that one cannot be */
     right.caller.peer = "10.0.0.1";
@@ -173,9 +174,9 @@ END_TEST
 /* 0, or the status of the refusal. */
 static int log_in(struct place *p, struct rv_rand rand, const struct request *r, const char *key, rv_buf *cookie)
 {
-    int rc = rv_gate_login(p->gate, p->store, rand, &r->caller, rv_str_of(key), T0_US, NULL, cookie, &p->no, NULL);
+    int rc = rv_auth_login(p->auth, p->store, rand, &r->caller, rv_str_of(key), T0_US, NULL, cookie, &p->refusal, NULL);
 
-    return rc == RV_E_DENIED ? p->no.status : rc;
+    return rc == RV_E_DENIED ? p->refusal.status : rc;
 }
 
 START_TEST(a_key_is_exchanged_for_a_login)
@@ -198,7 +199,7 @@ START_TEST(a_key_is_exchanged_for_a_login)
     ck_assert_str_eq(p->who.user, "ada");
     ck_assert_int_eq((int)p->who.by, RV_BY_LOGIN);
     ck_assert_int_eq(ask(p, &page, T0_US + INT64_C(43200) * 1000000), 401);
-    ck_assert_int_eq(rv_gate_logout(p->gate, p->store, &page.caller, &gone, &p->no, NULL), 0);
+    ck_assert_int_eq(rv_auth_logout(p->auth, p->store, &page.caller, &gone, &p->refusal, NULL), 0);
     ck_assert_str_eq(rv_buf_cstr(&gone), "__Host-reeve=; Path=/; HttpOnly; Secure; SameSite=Strict; Max-Age=0");
     ck_assert_int_eq(ask(p, &page, T0_US + 2), 401);
     rv_buf_fini(&gone);
@@ -224,8 +225,8 @@ START_TEST(only_our_own_pages_log_in_and_out)
     for (size_t i = 0; i < RV_COUNT(sites); i++) {
         request_init(&r, sites[i][0], sites[i][1], NULL);
         ck_assert_int_eq(log_in(p, rv_rand_system(), &r, p->key.text, &cookie), 403);
-        ck_assert_int_eq(rv_gate_logout(p->gate, p->store, &r.caller, &cookie, &p->no, NULL), RV_E_DENIED);
-        ck_assert_int_eq(p->no.status, 403);
+        ck_assert_int_eq(rv_auth_logout(p->auth, p->store, &r.caller, &cookie, &p->refusal, NULL), RV_E_DENIED);
+        ck_assert_int_eq(p->refusal.status, 403);
         ck_assert_uint_eq(cookie.len, 0);
     }
     rv_buf_fini(&cookie);
@@ -246,7 +247,7 @@ START_TEST(a_login_begins_with_a_key_of_the_store_only)
     place_add_key(p);
     request_init(&r, "sec-fetch-site", "same-origin", "authorization", "Bearer the-master-key-of-tests", NULL);
     ck_assert_int_eq(log_in(p, rv_rand_system(), &r, "the-master-key-of-tests", &cookie), 403);
-    ck_assert_str_eq(p->no.code, "login_needs_key");
+    ck_assert_str_eq(p->refusal.code, "login_needs_key");
     for (int i = 0; i < 4; i++) /* only the key that is given counts, and wrong ones are counted */
         ck_assert_int_eq(log_in(p, rv_rand_system(), &r, "rv_0123456789abcdef_wrong", &cookie), i < 3 ? 401 : 429);
     ck_assert_int_eq(log_in(p, rv_rand_system(), &r, "", &cookie), 400);
@@ -278,24 +279,24 @@ START_TEST(a_name_may_do_so_much_a_minute)
     struct rv_identity_opts opts = RV_IDENTITY_OPTS_INIT;
     struct rv_identity ada = {.tenant = "acme", .user = "ada"}, bob = {.tenant = "acme", .user = "bob"},
                        key = {.tenant = "acme", .key = "0123456789abcdef"}, peer = {.tenant = "acme", .peer = "::1"};
-    struct rv_refusal no;
-    rv_gate *g = NULL;
+    struct rv_refusal refusal;
+    rv_auth *g = NULL;
 
     opts.requests_per_minute = 3;
-    ck_assert_int_eq(rv_gate_new(&opts, T0_US, &g, NULL), 0);
+    ck_assert_int_eq(rv_auth_new(&opts, T0_US, &g, NULL), 0);
     for (int i = 0; i < 3; i++)
-        ck_assert_int_eq(rv_gate_count(g, &ada, T0_US, &no), 0);
-    ck_assert_int_eq(rv_gate_count(g, &ada, T0_US, &no), RV_E_DENIED);
-    ck_assert_int_eq(no.status, 429);
-    ck_assert_int_eq(rv_refusal_retry_s(&no), 20);
-    ck_assert_int_eq(rv_gate_count(g, &bob, T0_US, &no), 0);
-    ck_assert_int_eq(rv_gate_count(g, &key, T0_US, &no), 0);
-    ck_assert_int_eq(rv_gate_count(g, &peer, T0_US, &no), 0);
-    ck_assert_int_eq(rv_gate_count(g, &ada, T0_US + 19999999, &no), RV_E_DENIED);
-    ck_assert_int_eq(rv_refusal_retry_s(&no), 1);
-    ck_assert_int_eq(rv_gate_count(g, &ada, T0_US + 20000000, &no), 0);
-    ck_assert_int_eq(rv_gate_count(g, &ada, T0_US + 20000000, &no), RV_E_DENIED);
-    rv_gate_free(g);
+        ck_assert_int_eq(rv_auth_count_request(g, &ada, T0_US, &refusal), 0);
+    ck_assert_int_eq(rv_auth_count_request(g, &ada, T0_US, &refusal), RV_E_DENIED);
+    ck_assert_int_eq(refusal.status, 429);
+    ck_assert_int_eq(rv_refusal_retry_s(&refusal), 20);
+    ck_assert_int_eq(rv_auth_count_request(g, &bob, T0_US, &refusal), 0);
+    ck_assert_int_eq(rv_auth_count_request(g, &key, T0_US, &refusal), 0);
+    ck_assert_int_eq(rv_auth_count_request(g, &peer, T0_US, &refusal), 0);
+    ck_assert_int_eq(rv_auth_count_request(g, &ada, T0_US + 19999999, &refusal), RV_E_DENIED);
+    ck_assert_int_eq(rv_refusal_retry_s(&refusal), 1);
+    ck_assert_int_eq(rv_auth_count_request(g, &ada, T0_US + 20000000, &refusal), 0);
+    ck_assert_int_eq(rv_auth_count_request(g, &ada, T0_US + 20000000, &refusal), RV_E_DENIED);
+    rv_auth_free(g);
 }
 END_TEST
 
@@ -322,17 +323,17 @@ END_TEST
 
 START_TEST(waiting_is_told_in_whole_seconds)
 {
-    struct rv_refusal no;
+    struct rv_refusal refusal;
 
-    rv_refuse_quota(&no, "20 runs a day are used up", T0_US + 1500000, T0_US);
-    ck_assert_int_eq(no.status, 429);
-    ck_assert_str_eq(no.detail, "20 runs a day are used up");
-    ck_assert_int_eq(rv_refusal_retry_s(&no), 2);
-    rv_refuse_quota(&no, "x", 0, T0_US);
-    ck_assert_int_eq(no.retry_us, 0);
-    rv_refuse_drain(&no, 5000000);
-    ck_assert_int_eq(no.status, 503);
-    ck_assert_int_eq(rv_refusal_retry_s(&no), 5);
+    rv_refuse_quota(&refusal, "20 runs a day are used up", T0_US + 1500000, T0_US);
+    ck_assert_int_eq(refusal.status, 429);
+    ck_assert_str_eq(refusal.detail, "20 runs a day are used up");
+    ck_assert_int_eq(rv_refusal_retry_s(&refusal), 2);
+    rv_refuse_quota(&refusal, "x", 0, T0_US);
+    ck_assert_int_eq(refusal.retry_us, 0);
+    rv_refuse_drain(&refusal, 5000000);
+    ck_assert_int_eq(refusal.status, 503);
+    ck_assert_int_eq(rv_refusal_retry_s(&refusal), 5);
 }
 END_TEST
 
@@ -383,10 +384,10 @@ START_TEST(a_browser_is_told_what_a_page_may_do)
     struct rv_identity_opts opts = RV_IDENTITY_OPTS_INIT;
     rv_buf out = RV_BUF_INIT(4000);
     struct request r;
-    rv_gate *g = NULL;
+    rv_auth *g = NULL;
 
     opts.cors_origins = pages[_i].settings;
-    ck_assert_int_eq(rv_gate_new(&opts, T0_US, &g, NULL), 0);
+    ck_assert_int_eq(rv_auth_new(&opts, T0_US, &g, NULL), 0);
     request_init(&r, NULL);
     r.caller.method = pages[_i].method;
     if (pages[_i].origin)
@@ -395,16 +396,16 @@ START_TEST(a_browser_is_told_what_a_page_may_do)
         request_add(&r, "access-control-request-method", pages[_i].wants);
     if (pages[_i].headers)
         request_add(&r, "access-control-request-headers", pages[_i].headers);
-    ck_assert_int_eq(rv_gate_cors(g, &r.caller, put, &out), pages[_i].is_preflight);
+    ck_assert_int_eq(rv_auth_cors(g, &r.caller, put, &out), pages[_i].is_preflight);
     ck_assert_str_eq(rv_buf_cstr(&out), pages[_i].out);
     if (strcmp(pages[_i].settings, "*") == 0) { /* elsewhere it means nothing */
         rv_buf_clear(&out);
         r.caller.peer = "10.0.0.1";
-        ck_assert_int_eq(rv_gate_cors(g, &r.caller, put, &out), pages[_i].is_preflight);
+        ck_assert_int_eq(rv_auth_cors(g, &r.caller, put, &out), pages[_i].is_preflight);
         ck_assert_str_eq(rv_buf_cstr(&out), "Vary: Origin\n");
     }
     rv_buf_fini(&out);
-    rv_gate_free(g);
+    rv_auth_free(g);
 }
 END_TEST
 

@@ -130,11 +130,11 @@ START_TEST(the_client_is_the_last_one_that_is_not_a_proxy)
     char text[RV_IDENTITY_MAX_PEER];
     struct rv_address a;
     struct request r;
-    rv_gate *g = NULL;
+    rv_auth *g = NULL;
     bool is_tls;
 
     opts.trusted_proxies = "10.0.0.0/8";
-    ck_assert_int_eq(rv_gate_new(&opts, T0_US, &g, NULL), 0);
+    ck_assert_int_eq(rv_auth_new(&opts, T0_US, &g, NULL), 0);
     request_init(&r, "x-forwarded-proto", "https", NULL);
     if (walks[_i].forwarded)
         request_add(&r, "x-forwarded-for", walks[_i].forwarded);
@@ -145,7 +145,7 @@ START_TEST(the_client_is_the_last_one_that_is_not_a_proxy)
     rv_address_write(&a, text);
     ck_assert_str_eq(text, walks[_i].out);
     ck_assert_int_eq(is_tls, walks[_i].peer[0] == '1'); /* X-Forwarded-Proto counts from proxies only */
-    rv_gate_free(g);
+    rv_auth_free(g);
 }
 END_TEST
 

@@ -48,7 +48,7 @@ TCase *bytes_case(void);
 TCase *jwt_case(void);
 TCase *jwks_case(void);
 TCase *net_case(void);
-TCase *gate_case(void);
+TCase *auth_case(void);
 TCase *ask_case(void);
 TCase *cors_case(void);
 TCase *rate_case(void);

@@ -14,7 +14,7 @@ START_TEST(a_server_that_answers_discover_is_modern)
     ck_assert_str_eq(p.method, "server/discover");
     ck_assert(p.is_modern);
     ck_assert_ptr_nonnull(strstr(p.sent, "io.modelcontextprotocol/protocolVersion\":\"2026-07-28"));
-    ck_assert_ptr_nonnull(strstr(p.sent, "io.modelcontextprotocol/clientCapabilities\":{}"));
+    ck_assert_ptr_nonnull(strstr(p.sent, "io.modelcontextprotocol/clientCapabilities\":{\"extensions\":"));
     peer_answer(&p, DISCOVERED);
     ck_assert_int_eq(p.n_ready, 1);
     ck_assert_int_eq(rv_mcp_client_version(p.client), RV_MCP_2026_07_28);
@@ -212,6 +212,40 @@ START_TEST(a_list_has_all_of_its_pages)
 }
 END_TEST
 
+static const struct {
+    const char *first, *second;
+    int64_t ttl_ms;
+} ttls[] = {
+    {"", "", 0},
+    {",\"ttlMs\":500", ",\"ttlMs\":900", 500},
+    {",\"ttlMs\":900", ",\"ttlMs\":500", 500},
+    {",\"ttlMs\":900", "", 0},
+    {"", ",\"ttlMs\":900", 0},
+    {",\"ttlMs\":-1", ",\"ttlMs\":900", 0},
+    {",\"ttlMs\":\"900\"", ",\"ttlMs\":900", 0},
+    {",\"ttlMs\":900", ",\"ttlMs\":null", 0},
+    {",\"ttlMs\":900", ",\"ttlMs\":1.5", 0},
+    {",\"ttlMs\":9007199254740993", ",\"ttlMs\":9007199254740993", 9007199254740993},
+    {",\"ttlMs\":1e3", ",\"ttlMs\":900", 0},
+};
+
+START_TEST(a_list_is_fresh_as_long_as_its_shortest_page)
+{
+    char page[200];
+    struct peer p;
+
+    peer_be_modern(&p);
+    peer_ask_for(&p, "tools/list", NULL, "tools", 0);
+    snprintf(page, sizeof page, "{\"tools\":[1],\"nextCursor\":\"a\"%s}", ttls[_i].first);
+    peer_answer(&p, page);
+    snprintf(page, sizeof page, "{\"tools\":[2]%s}", ttls[_i].second);
+    peer_answer(&p, page);
+    ck_assert_str_eq(p.result, "[1,2]");
+    ck_assert_int_eq(p.ttl_ms, ttls[_i].ttl_ms);
+    peer_end(&p);
+}
+END_TEST
+
 /* Proves mcp.M2: A list of more than 64 pages, or with a cursor that comes twice, is an error. */
 START_TEST(a_list_that_does_not_end_fails)
 {
@@ -272,7 +306,7 @@ static const struct {
      "input_required"},
     {"{\"resultType\":\"input_required\"}", "invalid_answer"},
     {"{\"resultType\":\"input_required\",\"requestState\":7}", "invalid_answer"},
-    {"{\"resultType\":\"task\",\"taskId\":\"t\"}", "invalid_answer"},
+    {"{\"resultType\":\"tasks\",\"taskId\":\"t\"}", "invalid_answer"},
     {"{\"resultType\":[]}", "invalid_answer"},
     {"{\"resultType\":\"complete\"}", ""},
     {"{}", ""},
@@ -324,6 +358,7 @@ TCase *client_case(void)
     tcase_add_test(tc, asks_wait_for_the_handshake_and_fail_with_it);
     tcase_add_test(tc, a_session_that_expired_is_begun_again_and_the_request_sent_once_more);
     tcase_add_test(tc, a_list_has_all_of_its_pages);
+    tcase_add_loop_test(tc, a_list_is_fresh_as_long_as_its_shortest_page, 0, (int)RV_COUNT(ttls));
     tcase_add_loop_test(tc, a_list_that_does_not_end_fails, 0, 2);
     tcase_add_loop_test(tc, each_answer_ends_its_request_or_nothing, 0, RV_COUNT(answers));
     tcase_add_loop_test(tc, a_modern_result_has_a_type, 0, RV_COUNT(kinds));

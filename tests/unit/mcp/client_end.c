@@ -170,6 +170,120 @@ START_TEST(too_many_open_requests_are_refused)
 }
 END_TEST
 
+/* --- tasks --- */
+
+#define TASK(more)         "{\"resultType\":\"task\",\"taskId\":\"t 1\",\"status\":\"working\"" more "}"
+#define TOLD(status, more) "{\"resultType\":\"complete\",\"taskId\":\"t 1\",\"status\":\"" status "\"" more "}"
+
+START_TEST(a_task_is_asked_for_until_it_is_over)
+{
+    struct peer p;
+
+    peer_be_modern(&p);
+    ck_assert_ptr_null(strstr(p.sent, "tasks/get"));
+    int64_t ask = peer_ask_for(&p, "tools/call", "{\"name\":\"a\"}", NULL, 60 * SECOND);
+    ck_assert_ptr_nonnull(strstr(p.sent, "\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}"));
+    int64_t call_id = p.sent_id;
+    peer_answer(&p, TASK(",\"pollIntervalMs\":2000"));
+    ck_assert_int_eq(p.n_done, 0);
+    peer_wait_until(&p, p.now_us); /* the interval begins */
+    int n_sent = p.n_sent;
+    peer_wait_until(&p, p.now_us + 2 * SECOND - 1);
+    ck_assert_int_eq(p.n_sent, n_sent);
+    peer_wait_until(&p, p.now_us + 1);
+    ck_assert_str_eq(p.method, "tasks/get");
+    ck_assert_ptr_nonnull(strstr(p.sent, "\"taskId\":\"t 1\""));
+    ck_assert_ptr_null(strstr(p.sent, "\"name\":\"a\""));
+    ck_assert_int_ne(p.sent_id, call_id);
+    peer_wait_until(&p, p.now_us + 20 * SECOND); /* one question at a time */
+    ck_assert_int_eq(p.n_sent, n_sent + 1);
+    peer_say(&p, "{\"jsonrpc\":\"2.0\",\"id\":%d,\"result\":{\"content\":[],\"resultType\":\"complete\"}}",
+             (int)call_id);
+    ck_assert_int_eq(p.n_done, 0); /* the call itself was answered before */
+    peer_answer(&p, TOLD("working", ",\"pollIntervalMs\":1"));
+    peer_wait_until(&p, p.now_us);
+    peer_wait_until(&p, p.now_us + SECOND / 10 - 1); /* not sooner, whatever the server says */
+    ck_assert_int_eq(p.n_sent, n_sent + 1);
+    peer_wait_until(&p, p.now_us + 1);
+    ck_assert_int_eq(p.n_sent, n_sent + 2);
+    peer_answer(&p, TOLD("completed", ",\"result\":{\"content\":[7]}"));
+    ck_assert_int_eq(p.n_done, 1);
+    ck_assert(p.done_ask == ask);
+    ck_assert_str_eq(p.result, "{\"content\":[7]}");
+    peer_end(&p);
+}
+END_TEST
+
+static const struct {
+    const char *begun, *told, *code, *text;
+    bool is_cancelled; /* the server is told */
+} task_ends[] = {
+    {TASK(""), TOLD("failed", ",\"error\":{\"code\":-5,\"message\":\"no luck\"}"), "rejected", "error -5: no luck",
+     false},
+    {TASK(""), TOLD("failed", ""), "invalid_answer", "has no error", false},
+    {TASK(""), TOLD("failed", ",\"error\":{\"code\":99999999999,\"message\":\"\"}"), "invalid_answer", "has no error",
+     false},
+    {TASK(""), TOLD("cancelled", ""), "rejected", "cancelled the task", false},
+    {TASK(""), TOLD("completed", ""), "invalid_answer", "has no result", false},
+    {TASK(""), TOLD("completed", ",\"result\":[]"), "invalid_answer", "has no result", false},
+    {TASK(""), TOLD("input_required", ""), "input_required", "asks for input", true},
+    {TASK(""), TOLD("odd", ""), "invalid_answer", "unknown status", false},
+    {TASK(""), "{\"resultType\":\"complete\"}", "invalid_answer", "no status", false},
+    {TASK(""), TASK(""), "invalid_answer", "does not fit the request", false},
+    {"{\"resultType\":\"task\"}", NULL, "invalid_answer", "taskId", false},
+    {"{\"resultType\":\"task\",\"taskId\":\"\"}", NULL, "invalid_answer", "taskId", false},
+    {"{\"resultType\":\"task\",\"taskId\":7}", NULL, "invalid_answer", "taskId", false},
+    {"{\"resultType\":\"task\",\"taskId\":\"a\\u0000b\"}", NULL, "invalid_answer", "taskId", false},
+};
+
+START_TEST(a_task_that_does_not_complete_fails_its_call)
+{
+    struct peer p;
+
+    peer_be_modern(&p);
+    peer_call(&p);
+    peer_answer(&p, task_ends[_i].begun);
+    if (task_ends[_i].told) {
+        peer_wait_until(&p, p.now_us);
+        peer_wait_until(&p, p.now_us + SECOND);
+        ck_assert_str_eq(p.method, "tasks/get");
+        peer_answer(&p, task_ends[_i].told);
+    }
+    ck_assert_int_eq(p.n_done, 1);
+    ck_assert_str_eq(p.code, task_ends[_i].code);
+    ck_assert_ptr_nonnull(strstr(p.text, task_ends[_i].text));
+    ck_assert(!p.is_unsent);
+    ck_assert_int_eq(strcmp(p.method, "tasks/cancel") == 0, task_ends[_i].is_cancelled);
+    peer_end(&p);
+}
+END_TEST
+
+START_TEST(a_task_ends_with_the_time_of_its_call_and_with_the_caller)
+{
+    struct peer p;
+
+    for (int i = 1; i < 3; i++) { /* at the limit; given up */
+        peer_be_modern(&p);
+        int64_t ask = peer_ask_for(&p, "tools/call", "{\"name\":\"a\"}", NULL, 5 * SECOND);
+        peer_answer(&p, TASK(",\"pollIntervalMs\":10000"));
+        peer_wait_until(&p, p.now_us);
+        if (i == 2)
+            ck_assert_int_eq(rv_mcp_client_give_up(p.client, ask, NULL), 0);
+        else
+            peer_wait_until(&p, p.now_us + 5 * SECOND);
+        peer_drain(&p);
+        ck_assert_str_eq(p.method, "tasks/cancel");
+        ck_assert_ptr_nonnull(strstr(p.sent, "\"taskId\":\"t 1\""));
+        ck_assert_int_eq(p.n_done, i < 2);
+        ck_assert(i == 2 || (p.is_timeout && !p.is_unsent));
+        peer_answer(&p, "{\"resultType\":\"complete\"}"); /* of tasks/cancel: nothing follows */
+        ck_assert_int_eq(p.n_notes, 0);
+        ck_assert(rv_mcp_client_due_us(p.client) == INT64_MAX);
+        peer_end(&p);
+    }
+}
+END_TEST
+
 TCase *client_end_case(void)
 {
     TCase *tc = tcase_create("client_end");
@@ -183,5 +297,8 @@ TCase *client_end_case(void)
     tcase_add_test(tc, over_http_closing_the_stream_cancels_a_modern_request);
     tcase_add_test(tc, a_dead_link_ends_all_requests);
     tcase_add_test(tc, too_many_open_requests_are_refused);
+    tcase_add_test(tc, a_task_is_asked_for_until_it_is_over);
+    tcase_add_loop_test(tc, a_task_that_does_not_complete_fails_its_call, 0, (int)RV_COUNT(task_ends));
+    tcase_add_test(tc, a_task_ends_with_the_time_of_its_call_and_with_the_caller);
     return tc;
 }

@@ -22,6 +22,7 @@ static void take(struct peer *p, const struct rv_mcp_out *o)
         p->n_done++;
         p->done_ask = o->ask;
         p->asks = o->asks;
+        p->ttl_ms = o->ttl_ms;
         rv_json_write(o->result, &b);
         snprintf(p->result, sizeof p->result, "%s", o->result ? rv_buf_cstr(&b) : "");
         /* fallthrough */

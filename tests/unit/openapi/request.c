@@ -36,7 +36,7 @@ START_TEST(each_argument_goes_to_its_place)
 {
     json_object *o = operation("GET", requests[_i].path, requests[_i].parameters),
                 *args = rv_kit_json(requests[_i].args);
-    const struct rv_openapi_how how = {.url = "https://api.test/v1/", .document_url = ""};
+    const struct rv_openapi_opts how = {.url = "https://api.test/v1/", .document_url = ""};
     struct rv_openapi_request r = {0};
     rv_buf seen = RV_BUF_INIT(4000);
 
@@ -58,7 +58,7 @@ START_TEST(a_body_is_json_and_a_change_has_a_key)
 {
     json_object *o = operation("POST", "/a", "[" P("body", "application/json", "body", "json", "false") "]"),
                 *args = rv_kit_json("{'body':{'b':1.10,'a':null}}");
-    const struct rv_openapi_how how = {.url = "https://api.test", .document_url = ""};
+    const struct rv_openapi_opts how = {.url = "https://api.test", .document_url = ""};
     struct rv_openapi_request r = {0};
 
     ck_assert_int_eq(rv_openapi_request(o, args, &how, "run:1", &r, NULL), 0);
@@ -98,7 +98,7 @@ static const struct {
 START_TEST(an_argument_reaches_no_other_place)
 {
     json_object *o = operation("GET", refused[_i].path, refused[_i].parameters), *args = rv_kit_json(refused[_i].args);
-    const struct rv_openapi_how how = {.url = "https://api.test", .document_url = ""};
+    const struct rv_openapi_opts how = {.url = "https://api.test", .document_url = ""};
     struct rv_openapi_request r = {0};
     rv_buf text = RV_BUF_INIT(2000);
     rv_err *err = NULL;
@@ -118,7 +118,7 @@ START_TEST(a_kept_address_is_checked_again)
 {
     json_object *o = rv_kit_json("{'method':'GET','path':'/a','url':'https://a.test/v1','parameters':[]}"),
                 *args = json_object_new_object();
-    struct rv_openapi_how how = {.url = "", .document_url = "https://a.test/o.json"};
+    struct rv_openapi_opts how = {.url = "", .document_url = "https://a.test/o.json"};
     struct rv_openapi_request r = {0};
 
     ck_assert_int_eq(rv_openapi_request(o, args, &how, "", &r, NULL), 0);

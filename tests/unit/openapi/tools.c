@@ -139,7 +139,7 @@ static const struct {
 START_TEST(schemas_become_json_schema)
 {
     rv_buf text = RV_BUF_INIT(2000);
-    const struct rv_openapi_how how = {.url = "https://api.test", .document_url = ""};
+    const struct rv_openapi_opts how = {.url = "https://api.test", .document_url = ""};
     json_object *tools = NULL;
 
     rv_buf_printf(&text,
@@ -180,7 +180,7 @@ static const struct {
 START_TEST(a_document_cannot_send_calls_elsewhere)
 {
     rv_buf text = RV_BUF_INIT(2000);
-    const struct rv_openapi_how how = {.url = addresses[_i].url, .document_url = addresses[_i].document_url};
+    const struct rv_openapi_opts how = {.url = addresses[_i].url, .document_url = addresses[_i].document_url};
     json_object *tools = NULL;
     const char *url = "";
     rv_err *err = NULL;
@@ -240,7 +240,7 @@ END_TEST
 START_TEST(large_documents_are_bounded)
 {
     rv_buf text = RV_BUF_INIT((size_t)8 << 20);
-    const struct rv_openapi_how how = {.url = "https://api.test", .document_url = ""};
+    const struct rv_openapi_opts how = {.url = "https://api.test", .document_url = ""};
     json_object *document = NULL, *tools = NULL;
     const char *why = NULL;
 

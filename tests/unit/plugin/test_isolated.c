@@ -165,7 +165,7 @@ START_TEST(a_program_that_is_no_host_is_an_error)
         const char *program, *says;
         int rc;
     } programs[] = {
-        {"/nonexistent/reeve", "/nonexistent/reeve", RV_E_IO},
+        {"/nonexistent/reeve", "/nonexistent/reeve", RV_E_NOT_FOUND},
         {"/bin/false", "ended with status 1 while it was loaded", RV_E_PLUGIN},
     };
     static const char *const dirs[] = {HOSTILE_DIR};

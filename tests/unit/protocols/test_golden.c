@@ -149,7 +149,7 @@ START_TEST(nothing_comes_behind_the_end)
 
     ck_assert_int_eq(rv_protocol_begin(p, NULL, &out, NULL), 0);
     ck_assert_int_eq(rv_protocol_end(p, NULL, &end, &out, NULL), 0);
-    ck_assert(rv_protocol_is_over(p));
+    ck_assert(rv_protocol_has_ended(p));
     ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&out), "hi"));
     size_t len = out.len;
     ck_assert_int_eq(rv_protocol_event(p, NULL, d, &out, NULL), 0);
@@ -387,6 +387,9 @@ START_TEST(the_detail_of_p8_may_be_an_object)
     ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&out), "\"detail\":\"used up\""));
     ck_assert_int_eq(rv_protocol_status(RV_E_QUOTA), 429);
     ck_assert_int_eq(rv_protocol_status(RV_E_INTERNAL), 500);
+    ck_assert_int_eq(rv_protocol_status(RV_E_DISK), 507);
+    ck_assert_int_eq(rv_protocol_status(RV_E_FILES), 503);
+    ck_assert_int_eq(rv_protocol_status(RV_E_THREADS), 503);
     json_object_put(details);
     rv_buf_fini(&out);
 }

@@ -97,7 +97,7 @@ START_TEST(the_failure_is_the_same_with_any_number_of_threads)
     struct subjects one, four;
     subjects_init(&one, RV_SOURCE_DIR "/tests/sim/effects.yaml", 1);
     subjects_init(&four, RV_SOURCE_DIR "/tests/sim/effects.yaml", 4);
-    struct rv_sim_opts o = subjects_opts(&one, 2000), threads = subjects_opts(&four, 2000);
+    struct rv_sim_opts o = subjects_opts(&one, 400), threads = subjects_opts(&four, 400);
 
     ck_assert_int_eq(sim_run_tampered(&o, &tamper, &a, NULL), 0);
     ck_assert_int_eq(sim_run_tampered(&threads, &tamper, &b, NULL), 0);

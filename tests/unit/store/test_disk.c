@@ -58,10 +58,10 @@ START_TEST(a_file_that_may_not_grow_loses_nothing)
 
     world_open(w, 10);
     limit_files(1000000);
-    n = fill(w, 10, RV_E_IO, "File too large", NULL);
+    n = fill(w, 10, RV_E_DISK, "File too large", NULL);
     ck_assert_int_gt(n, 20);
     ck_assert_int_eq(world_count(w, w->s), n);
-    FAILS(RV_E_IO, "File too large", NULL, world_append(w, w->s, n + 1, 3000));
+    FAILS(RV_E_DISK, "File too large", NULL, world_append(w, w->s, n + 1, 3000));
     ck_assert_int_eq(world_count(w, w->s), n);
     limit_files(RLIM_INFINITY);
     goes_on(w, n);
@@ -80,14 +80,14 @@ START_TEST(a_group_that_does_not_fit_is_given_up_as_a_whole)
     OK(rv_store_begin(w->s, &w->err));
     while (rc == 0 && n < 5000) /* pages wait in memory for a while before they need the disk */
         rc = world_append(w, w->s, ++n, 30000);
-    FAILS(RV_E_IO, "File too large", NULL, rc);
-    FAILS(RV_E_IO, "the group was rolled back", NULL, world_append(w, w->s, n, 3000));
-    FAILS(RV_E_IO, "the group was rolled back", NULL, rv_store_commit(w->s, &w->err));
+    FAILS(RV_E_DISK, "File too large", NULL, rc);
+    FAILS(RV_E_DISK, "the group was rolled back", NULL, world_append(w, w->s, n, 3000));
+    FAILS(RV_E_DISK, "the group was rolled back", NULL, rv_store_commit(w->s, &w->err));
     ck_assert_int_eq(world_count(w, w->s), 10);
     OK(rv_store_begin(w->s, &w->err));
     for (n = 11; n < 200; n++)
         OK(world_append(w, w->s, n, 3000));
-    FAILS(RV_E_IO, "File too large", NULL, rv_store_commit(w->s, &w->err));
+    FAILS(RV_E_DISK, "File too large", NULL, rv_store_commit(w->s, &w->err));
     limit_files(RLIM_INFINITY);
     goes_on(w, 10);
     world_close(w);
@@ -100,7 +100,7 @@ START_TEST(a_store_can_not_be_made_without_room)
 
     world_open(w, -1);
     limit_files(8192); /* Check writes a little to a file of its own */
-    FAILS(RV_E_UNAVAILABLE, "File too large", NULL, world_store(w, w->path, &quick, &w->s));
+    FAILS(RV_E_DISK, "File too large", NULL, world_store(w, w->path, &quick, &w->s));
     limit_files(RLIM_INFINITY);
     OK(world_store(w, w->path, &quick, &w->s));
     OK(rv_store_check(w->s, &w->err));
@@ -116,7 +116,7 @@ START_TEST(a_backup_without_room_leaves_nothing)
     world_open(w, 100);
     copy = rv_kit_path(w->dir, "copy.db");
     limit_files(100000);
-    FAILS(RV_E_IO, "copy", NULL, rv_store_backup(w->s, copy, &w->err));
+    FAILS(RV_E_DISK, "copy", NULL, rv_store_backup(w->s, copy, &w->err));
     ck_assert_int_ne(access(copy, F_OK), 0);
     limit_files(RLIM_INFINITY);
     OK(rv_store_backup(w->s, copy, &w->err));
@@ -146,11 +146,11 @@ START_TEST(a_full_disk_is_named_and_loses_nothing)
     world_write(filler, rv_buf_str(&room));
     rv_buf_fini(&room);
     world_begin(w, 0);
-    n = fill(w, 0, RV_E_IO, "no space left", "make room");
+    n = fill(w, 0, RV_E_DISK, "no space left", "make room");
     ck_assert_int_gt(n, 10);
     ck_assert_int_eq(world_count(w, w->s), n);
-    FAILS(RV_E_UNAVAILABLE, other, NULL, world_store(w, other, &quick, &s)); /* nor can a new one be made */
-    FAILS(RV_E_IO, "no space left", "make room", world_append(w, w->s, n + 1, 3000));
+    FAILS(RV_E_DISK, other, NULL, world_store(w, other, &quick, &s)); /* nor can a new one be made */
+    FAILS(RV_E_DISK, "no space left", "make room", world_append(w, w->s, n + 1, 3000));
     ck_assert_int_eq(unlink(filler), 0);
     goes_on(w, n);
     OK(world_store(w, other, &quick, &s));
@@ -173,12 +173,12 @@ START_TEST(a_file_without_write_permission_is_refused)
     w->s = NULL;
     ck_assert_int_eq(chmod(w->path, 0400), 0);
     world_drop_root(w);
-    FAILS(RV_E_UNAVAILABLE, "cannot be written to", "writable", world_store(w, w->path, &quick, &w->s));
+    FAILS(RV_E_DENIED, "cannot be written to", "writable", world_store(w, w->path, &quick, &w->s));
     OK(world_store(w, w->path, &(struct rv_store_opts){.read_only = true}, &w->s));
     ck_assert_int_eq(world_count(w, w->s), 5);
     rv_store_close(w->s);
     ck_assert_int_eq(chmod(w->path, 0000), 0);
-    FAILS(RV_E_UNAVAILABLE, "unable to open", NULL, world_store(w, w->path, &quick, &w->s));
+    FAILS(RV_E_DENIED, "unable to open", NULL, world_store(w, w->path, &quick, &w->s));
     ck_assert_int_eq(chmod(w->path, 0600), 0);
     OK(world_store(w, w->path, &quick, &w->s));
     ck_assert_int_eq(world_count(w, w->s), 5);
@@ -200,8 +200,8 @@ START_TEST(a_folder_without_write_permission_is_refused)
     other = rv_kit_path(w->dir, "other.db");
     world_drop_root(w);
     ck_assert_int_eq(chmod(w->dir, 0500), 0);
-    FAILS(RV_E_UNAVAILABLE, "Permission denied", NULL, world_store(w, other, &quick, &w->s));
-    FAILS(RV_E_UNAVAILABLE, w->path, NULL, world_store(w, w->path, &quick, &w->s)); /* its log can not be made */
+    FAILS(RV_E_DENIED, "Permission denied", NULL, world_store(w, other, &quick, &w->s));
+    FAILS(RV_E_DENIED, w->path, NULL, world_store(w, w->path, &quick, &w->s)); /* its log can not be made */
     ck_assert_int_eq(chmod(w->dir, 0700), 0);
     OK(world_store(w, w->path, &quick, &w->s));
     ck_assert_int_eq(world_count(w, w->s), 5);
@@ -226,8 +226,8 @@ START_TEST(a_store_on_a_read_only_medium_is_read)
     if (unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
         mount(w->dir, w->dir, NULL, MS_BIND, NULL) == 0 &&
         mount(NULL, w->dir, NULL, MS_BIND | MS_REMOUNT | MS_RDONLY, NULL) == 0) {
-        FAILS(RV_E_UNAVAILABLE, copy, NULL, world_store(w, copy, &quick, &w->s));
-        FAILS(RV_E_UNAVAILABLE, "Read-only file system", NULL, world_store(w, w->path, &quick, &w->s));
+        FAILS(RV_E_DENIED, copy, NULL, world_store(w, copy, &quick, &w->s));
+        FAILS(RV_E_DENIED, "Read-only file system", NULL, world_store(w, w->path, &quick, &w->s));
         OK(world_store(w, copy, &(struct rv_store_opts){.read_only = true}, &w->s));
         ck_assert_int_eq(world_count(w, w->s), 5);
         OK(rv_store_check(w->s, &w->err));

@@ -60,7 +60,7 @@ START_TEST(the_file_says_what_it_is)
     rv_store_close(w->s);
     w->s = NULL;
     ck_assert_int_eq(number(w->path, "PRAGMA application_id"), 0x72656576);
-    ck_assert_int_eq(number(w->path, "PRAGMA user_version"), 10);
+    ck_assert_int_eq(number(w->path, "PRAGMA user_version"), 11);
     ck_assert_int_eq(number(w->path, "PRAGMA auto_vacuum"), 2);
     ck_assert_int_eq(number(w->path, "SELECT journal_mode = 'wal' FROM pragma_journal_mode"), 1);
     world_close(w);

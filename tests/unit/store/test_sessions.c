@@ -93,7 +93,7 @@ START_TEST(a_file_of_version_one_comes_forward_and_takes_sessions)
     struct rv_run_row run;
 
     make_version_one(w);
-    FAILS(RV_E_VERSION, "schema version 1, this program reads version 10", "for writing",
+    FAILS(RV_E_VERSION, "schema version 1, this program reads version 11", "for writing",
           world_store(w, w->path, &(struct rv_store_opts){.read_only = true}, &w->s));
     OK(world_store(w, w->path, &quick, &w->s));
     OK(rv_store_check(w->s, &w->err));
@@ -410,7 +410,7 @@ START_TEST(a_backup_has_the_sessions_and_schemas)
     ck_assert_int_eq(stats.sessions, 1);
     ck_assert_int_eq(stats.messages, 1);
     ck_assert_int_eq(stats.schemas, 1);
-    ck_assert_int_eq(stats.schema, 10);
+    ck_assert_int_eq(stats.schema, 11);
     rv_store_close(copy);
     free(path);
     world_close(w);

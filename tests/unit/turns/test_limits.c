@@ -68,7 +68,7 @@ START_TEST(a_death_costs_and_nobody_stands_still)
 {
     size_t n_broke = 0;
 
-    for (int64_t budget = 10000; budget <= 61000; budget += 3000 * (int64_t)rv_kit_stride(5)) {
+    for (int64_t budget = 10000; budget <= 61000; budget += 3000 * (int64_t)rv_kit_stride(8)) {
         struct scene s = *room_scene("paid");
         char keys[200];
         price(&s, keys, budget);

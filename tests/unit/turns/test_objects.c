@@ -70,7 +70,7 @@ END_TEST
 
 START_TEST(no_more_words_are_kept_than_metadata_has_room_for)
 {
-    static char many[(200 << 10) + 1];
+    static char many[(80 << 10) + 1];
     const struct scene s = {.name = "many words",
                             .parent = "structured_output: true\nproperties: {name: {type: string}}\n",
                             .lines = {{.to = "parent", .text = many, .calls = "f final_result {\"name\":\"ada\"}"}}};

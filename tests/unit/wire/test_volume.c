@@ -104,7 +104,7 @@ START_TEST(pieces_that_repeat_a_name_are_each_read_once)
                       "data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"function\":{\"name\":\"f\","
                       "\"arguments\":\"%s%.*s\"}}]}}]}\n\n",
                       i ? "" : "{\\\"a\\\":\\\"", (int)(5 * MEGABYTE / 2), text);
-    for (size_t i = 0; i < 60000; i++)
+    for (size_t i = 0; i < 15000; i++)
         rv_buf_puts(&body, "data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"function\":{\"name\":\"f\","
                            "\"arguments\":\"}\"}}]}}]}\n\n");
     put_end(&body);

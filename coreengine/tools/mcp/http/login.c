@@ -8,6 +8,7 @@
 #include <string.h>
 #include <uv.h>
 
+#include "coreengine/base/loop.h"
 #include "coreengine/tools/mcp/http/login.h"
 
 #define CALLBACK   "/callback"
@@ -285,9 +286,10 @@ int rv_mcp_login(const struct rv_mcp_login_opts *opts, rv_err **err)
 {
     struct login l = {.login = {on_ask, on_done}, .opts = opts};
 
-    if (uv_loop_init(&l.loop) < 0)
-        return RV_FAIL(err, RV_E_IO, "begin a login");
-    int rc = begin(&l, err);
+    int rc = rv_loop_init(&l.loop, err);
+    if (rc < 0)
+        return RV_WRAP(err, rc, "begin a login");
+    rc = begin(&l, err);
     while (rc == 0 && !l.is_over)
         uv_run(&l.loop, UV_RUN_ONCE);
     for (int i = 0; rc == 0 && i < 3; i++) /* the page that the browser shows */

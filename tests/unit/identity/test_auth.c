@@ -1,4 +1,4 @@
-/* The gate without a store: settings, credentials, verdicts, the file of keys. */
+/* The authenticator without a store: settings, credentials, verdicts, the file of keys. */
 #include "tests/unit/identity/world.h"
 
 #include <utime.h>
@@ -30,26 +30,26 @@ struct trial {
     bool has_keys;
     char out[600];
     struct rv_identity who;
-    struct rv_refusal no;
+    struct rv_refusal refusal;
 };
 
 static const char *try(struct trial *t)
 {
     struct rv_credentials given;
-    rv_gate *g = NULL;
+    rv_auth *g = NULL;
     rv_err *err = NULL;
 
-    ck_assert_int_eq(rv_gate_new(&t->opts, T0_US, &g, &err), 0);
-    int rc = rv_gate_read(g, &t->r.caller, &given, &t->no);
+    ck_assert_int_eq(rv_auth_new(&t->opts, T0_US, &g, &err), 0);
+    int rc = rv_auth_read_credentials(g, &t->r.caller, &given, &t->refusal);
     if (rc == 0)
-        rc = rv_gate_judge(g, &t->r.caller, &given, t->row, t->has_keys, T0_US, &t->who, &t->no, &err);
+        rc = rv_auth_verify(g, &t->r.caller, &given, t->row, t->has_keys, T0_US, &t->who, &t->refusal, &err);
     ck_assert_ptr_null(err);
     if (rc == 0)
         snprintf(t->out, sizeof t->out, "%s %s/%s", rv_level_word(t->who.level), t->who.tenant, t->who.user);
     else
-        snprintf(t->out, sizeof t->out, "%d %s", t->no.status, t->no.code);
-    ck_assert(rc == 0 || (rc == RV_E_DENIED && t->no.detail[0] && t->no.reason[0]));
-    rv_gate_free(g);
+        snprintf(t->out, sizeof t->out, "%d %s", t->refusal.status, t->refusal.code);
+    ck_assert(rc == 0 || (rc == RV_E_DENIED && t->refusal.detail[0] && t->refusal.reason[0]));
+    rv_auth_free(g);
     return t->out;
 }
 #define TRIAL(...)                                                                                                     \
@@ -67,7 +67,7 @@ START_TEST(without_any_key_callers_on_this_machine_are_master)
     ck_assert_str_eq(try(t), "master default/");
     t->r.caller.peer = "10.0.0.1";
     ck_assert_str_eq(try(t), "401 unauthenticated");
-    ck_assert_str_eq(t->no.authenticate, "Bearer realm=\"reeve\"");
+    ck_assert_str_eq(t->refusal.authenticate, "Bearer realm=\"reeve\"");
     t->r.caller.peer = NULL;
     ck_assert_str_eq(try(t), "401 unauthenticated");
     t->r.caller.peer = "127.0.0.1";
@@ -153,7 +153,7 @@ static const struct {
     {"authorization", "Bearer a.b.c", NULL, NULL, "401 invalid_token"},
     {"cookie", "__Host-reeve=a; __Host-reeve=b", NULL, NULL, "400 invalid_request"},
     {"cookie", "access_token=a; access_token=b", NULL, NULL, "400 invalid_request"},
-    {"x-user-id", UUID, NULL, NULL, "401 unauthenticated"}, /* never opens the gate */
+    {"x-user-id", UUID, NULL, NULL, "401 unauthenticated"}, /* never opens the authenticator */
     {"x-openwebui-user-id", UUID, NULL, NULL, "401 unauthenticated"},
 };
 /* Proves p8.W28: No header opens the gate by being there */
@@ -168,11 +168,11 @@ START_TEST(what_is_shown_is_one_thing)
     t->opts.trusted_proxies = "127.0.0.1";
     ck_assert_str_eq(try(t), shown[_i].out);
     if (strncmp(shown[_i].out, "400", 3) == 0)
-        ck_assert_str_eq(t->no.authenticate, "Bearer realm=\"reeve\", error=\"invalid_request\"");
+        ck_assert_str_eq(t->refusal.authenticate, "Bearer realm=\"reeve\", error=\"invalid_request\"");
     if (strcmp(shown[_i].out, "401 invalid_token") == 0)
-        ck_assert_str_eq(t->no.authenticate, "Bearer realm=\"reeve\", error=\"invalid_token\"");
-    ck_assert_ptr_null(strstr(t->no.reason, MASTER_KEY));
-    ck_assert_ptr_null(strstr(t->no.detail, MASTER_KEY));
+        ck_assert_str_eq(t->refusal.authenticate, "Bearer realm=\"reeve\", error=\"invalid_token\"");
+    ck_assert_ptr_null(strstr(t->refusal.reason, MASTER_KEY));
+    ck_assert_ptr_null(strstr(t->refusal.detail, MASTER_KEY));
 }
 END_TEST
 
@@ -188,11 +188,12 @@ START_TEST(a_key_is_worth_what_its_row_says)
     ck_assert_str_eq(t->who.key, KEY_ID);
     ck_assert_int_eq((int)t->who.by, RV_BY_KEY);
     ck_assert_uint_eq(t->who.scopes, UINT32_C(1) << RV_SCOPE_CHAT | UINT32_C(1) << RV_SCOPE_RUNS_READ);
-    struct rv_refusal no;
-    ck_assert_int_eq(rv_identity_needs(&t->who, RV_SCOPE_CHAT, &no), 0);
-    ck_assert_int_eq(rv_identity_needs(&t->who, RV_SCOPE_RUNS_WRITE, &no), RV_E_DENIED);
-    ck_assert_int_eq(no.status, 403);
-    ck_assert_str_eq(no.authenticate, "Bearer realm=\"reeve\", error=\"insufficient_scope\", scope=\"runs:write\"");
+    struct rv_refusal refusal;
+    ck_assert_int_eq(rv_identity_needs(&t->who, RV_SCOPE_CHAT, &refusal), 0);
+    ck_assert_int_eq(rv_identity_needs(&t->who, RV_SCOPE_RUNS_WRITE, &refusal), RV_E_DENIED);
+    ck_assert_int_eq(refusal.status, 403);
+    ck_assert_str_eq(refusal.authenticate,
+                     "Bearer realm=\"reeve\", error=\"insufficient_scope\", scope=\"runs:write\"");
     struct rv_store_scope scope = rv_identity_scope(&t->who);
     ck_assert_str_eq(scope.user, "ada");
     row.expires_us = T0_US;
@@ -201,8 +202,8 @@ START_TEST(a_key_is_worth_what_its_row_says)
     ck_assert_str_eq(try(t), "user acme/ada");
     row.revoked_us = 1;
     ck_assert_str_eq(try(t), "401 invalid_token");
-    ck_assert_str_eq(t->no.reason, "the key is revoked (key " KEY_ID ")");
-    ck_assert_str_eq(t->no.detail, "the API key is unknown, expired or revoked");
+    ck_assert_str_eq(t->refusal.reason, "the key is revoked (key " KEY_ID ")");
+    ck_assert_str_eq(t->refusal.detail, "the API key is unknown, expired or revoked");
     row = key_row("tenant", "");
     ck_assert_str_eq(try(t), "tenant acme/");
     ck_assert_ptr_null(rv_identity_scope(&t->who).user);
@@ -282,11 +283,11 @@ START_TEST(a_token_says_who_it_is)
     ck_assert_uint_eq(t->who.scopes, UINT32_C(1) << RV_SCOPE_CHAT);
     t->opts.issuer = "https://issuer.example";
     ck_assert_str_eq(try(t), "401 invalid_token");
-    ck_assert_str_eq(t->no.reason, "the token is of another issuer");
+    ck_assert_str_eq(t->refusal.reason, "the token is of another issuer");
     t->opts.issuer = NULL;
     snprintf(header, sizeof header, "Bearer %s", token_of("HS256", HEADER, "{\"sub\":\"a\",\"exp\":1700000100}"));
     ck_assert_str_eq(try(t), "401 invalid_token");
-    ck_assert_str_eq(t->no.reason, "\"tenant_id\" is missing");
+    ck_assert_str_eq(t->refusal.reason, "\"tenant_id\" is missing");
     t->opts.jwt_tenant = "corp";
     ck_assert_str_eq(try(t), "user corp/a");
     t->r.headers[1].name = "x-api-key"; /* tokens are not keys */
@@ -337,10 +338,10 @@ static const struct {
 START_TEST(a_setting_that_cannot_be_meant_is_refused)
 {
     rv_buf text = RV_BUF_INIT(2000);
-    rv_gate *g = NULL;
+    rv_auth *g = NULL;
     rv_err *err = NULL;
 
-    ck_assert_int_lt(rv_gate_new(&bad[_i].opts, T0_US, &g, &err), 0);
+    ck_assert_int_lt(rv_auth_new(&bad[_i].opts, T0_US, &g, &err), 0);
     rv_err_write_chain(err, &text);
     ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&text), bad[_i].part));
     rv_err_free(err);
@@ -348,11 +349,11 @@ START_TEST(a_setting_that_cannot_be_meant_is_refused)
 }
 END_TEST
 
-static int ask_token(rv_gate *g, const char *kid, int64_t now_us)
+static int ask_token(rv_auth *g, const char *kid, int64_t now_us)
 {
     struct rv_credentials given;
     struct rv_identity who;
-    struct rv_refusal no;
+    struct rv_refusal refusal;
     char header[200], text[9000];
     struct request r;
 
@@ -360,8 +361,8 @@ static int ask_token(rv_gate *g, const char *kid, int64_t now_us)
     snprintf(text, sizeof text, "Bearer %s",
              token_of("RS256", header, "{\"sub\":\"a\",\"tenant_id\":\"t\",\"exp\":1800000000}"));
     request_init(&r, "authorization", text, NULL);
-    ck_assert_int_eq(rv_gate_read(g, &r.caller, &given, &no), 0);
-    return rv_gate_judge(g, &r.caller, &given, NULL, true, now_us, &who, &no, NULL);
+    ck_assert_int_eq(rv_auth_read_credentials(g, &r.caller, &given, &refusal), 0);
+    return rv_auth_verify(g, &r.caller, &given, NULL, true, now_us, &who, &refusal, NULL);
 }
 
 static void write_keys(const char *path, const char *text, time_t at)
@@ -377,35 +378,35 @@ START_TEST(a_file_of_keys_is_read_again_once_a_minute)
     struct rv_identity_opts opts = RV_IDENTITY_OPTS_INIT;
     const int64_t minute = 60000000;
     char *dir = rv_kit_tmpdir(), path[300];
-    rv_gate *g = NULL;
+    rv_auth *g = NULL;
     rv_err *err = NULL;
 
     snprintf(path, sizeof path, "%s/keys.json", dir);
     write_keys(path, JWKS(JWK_RSA("one", "")), 1000);
     opts.jwks = path;
-    ck_assert_int_eq(rv_gate_new(&opts, T0_US, &g, NULL), 0);
+    ck_assert_int_eq(rv_auth_new(&opts, T0_US, &g, NULL), 0);
     ck_assert_int_eq(ask_token(g, "one", T0_US), 0);
     write_keys(path, JWKS(JWK_RSA("two", "")), 2000);
-    ck_assert_int_eq(rv_gate_refresh(g, T0_US + minute - 1, NULL), 0);
+    ck_assert_int_eq(rv_auth_refresh(g, T0_US + minute - 1, NULL), 0);
     ck_assert_int_eq(ask_token(g, "two", T0_US), RV_E_DENIED);
-    ck_assert_int_eq(rv_gate_refresh(g, T0_US + minute, NULL), 0);
+    ck_assert_int_eq(rv_auth_refresh(g, T0_US + minute, NULL), 0);
     ck_assert_int_eq(ask_token(g, "two", T0_US), 0);
     ck_assert_int_eq(ask_token(g, "one", T0_US), RV_E_DENIED); /* it was taken away */
     write_keys(path, "{\"keys\":[", 3000);
-    ck_assert_int_lt(rv_gate_refresh(g, T0_US + 2 * minute, &err), 0);
+    ck_assert_int_lt(rv_auth_refresh(g, T0_US + 2 * minute, &err), 0);
     ck_assert_ptr_nonnull(strstr(rv_err_text(err), "keys.json"));
     rv_err_free(err);
     ck_assert_int_eq(ask_token(g, "two", T0_US), 0); /* the old ones stay */
-    ck_assert_int_eq(rv_gate_refresh(g, T0_US + 2 * minute + 1, NULL), 0);
+    ck_assert_int_eq(rv_auth_refresh(g, T0_US + 2 * minute + 1, NULL), 0);
     ck_assert_int_eq(unlink(path), 0);
-    ck_assert_int_lt(rv_gate_refresh(g, T0_US + 3 * minute, NULL), 0);
+    ck_assert_int_lt(rv_auth_refresh(g, T0_US + 3 * minute, NULL), 0);
     ck_assert_int_eq(ask_token(g, "two", T0_US), 0);
-    rv_gate_free(g);
+    rv_auth_free(g);
     rv_kit_tmpdir_remove(dir);
 }
 END_TEST
 
-TCase *gate_case(void)
+TCase *auth_case(void)
 {
     TCase *tc = tcase_create("gate");
 

@@ -1,4 +1,4 @@
-/* The gate: settings checked once; the credentials of a request; what they are worth. */
+/* The authenticator: settings checked once; the credentials of a request; what they are worth. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 
 /* --- settings --- */
 
-static int keep(rv_gate *g, const char *text, const char **out, rv_err **err)
+static int keep(rv_auth *g, const char *text, const char **out, rv_err **err)
 {
     if (!text)
         return 0;
@@ -25,7 +25,7 @@ static int keep(rv_gate *g, const char *text, const char **out, rv_err **err)
     return *out ? 0 : RV_FAIL(err, RV_E_NOMEM, "keep the settings of identities");
 }
 
-static int keep_master(rv_gate *g, const char *key, rv_err **err)
+static int keep_master(rv_auth *g, const char *key, rv_err **err)
 {
     if (!key)
         return 0;
@@ -37,7 +37,7 @@ static int keep_master(rv_gate *g, const char *key, rv_err **err)
     return 0;
 }
 
-static int keep_secret(rv_gate *g, const char *secret, rv_err **err)
+static int keep_secret(rv_auth *g, const char *secret, rv_err **err)
 {
     size_t n = secret ? strlen(secret) : 0;
 
@@ -51,7 +51,7 @@ static int keep_secret(rv_gate *g, const char *secret, rv_err **err)
     return g->secret ? 0 : RV_FAIL(err, RV_E_NOMEM, "keep the secret of tokens");
 }
 
-static int keep_proxies(rv_gate *g, const char *list, rv_err **err)
+static int keep_proxies(rv_auth *g, const char *list, rv_err **err)
 {
     rv_str rest = rv_str_of(list), word;
 
@@ -68,7 +68,7 @@ static int keep_proxies(rv_gate *g, const char *list, rv_err **err)
     return 0;
 }
 
-static int keep_origins(rv_gate *g, const char *list, rv_err **err)
+static int keep_origins(rv_auth *g, const char *list, rv_err **err)
 {
     rv_str rest = rv_str_of(list), word;
 
@@ -84,7 +84,7 @@ static int keep_origins(rv_gate *g, const char *list, rv_err **err)
     return keep(g, list, &g->origins, err);
 }
 
-static int keep_tokens(rv_gate *g, const struct rv_identity_opts *o, rv_err **err)
+static int keep_tokens(rv_auth *g, const struct rv_identity_opts *o, rv_err **err)
 {
     int rc = 0;
 
@@ -103,7 +103,7 @@ static int keep_tokens(rv_gate *g, const struct rv_identity_opts *o, rv_err **er
     return keep(g, o->jwt_tenant, &g->jwt_tenant, err);
 }
 
-static int fill_in(rv_gate *g, const struct rv_identity_opts *o, int64_t now_us, rv_err **err)
+static int fill_in(rv_auth *g, const struct rv_identity_opts *o, int64_t now_us, rv_err **err)
 {
     int rc;
 
@@ -118,12 +118,12 @@ static int fill_in(rv_gate *g, const struct rv_identity_opts *o, int64_t now_us,
         (rc = keep_proxies(g, o->trusted_proxies, err)) < 0 || (rc = keep_origins(g, o->cors_origins, err)) < 0 ||
         (rc = keep(g, o->hosts, &g->hosts, err)) < 0 || (rc = rv_rates_new(rv_rand_system(), &g->rates, err)) < 0)
         return rc;
-    return g->jwks_path ? rv_gate_refresh(g, now_us, err) : 0;
+    return g->jwks_path ? rv_auth_refresh(g, now_us, err) : 0;
 }
 
-int rv_gate_new(const struct rv_identity_opts *opts, int64_t now_us, rv_gate **out, rv_err **err)
+int rv_auth_new(const struct rv_identity_opts *opts, int64_t now_us, rv_auth **out, rv_err **err)
 {
-    rv_gate *g = calloc(1, sizeof *g);
+    rv_auth *g = calloc(1, sizeof *g);
 
     if (!g || !(g->arena = rv_arena_new(MAX_ARENA))) {
         free(g);
@@ -132,13 +132,13 @@ int rv_gate_new(const struct rv_identity_opts *opts, int64_t now_us, rv_gate **o
     g->looked_us = INT64_MIN;
     int rc = fill_in(g, opts, now_us, err);
     if (rc < 0)
-        rv_gate_free(g);
+        rv_auth_free(g);
     else
         *out = g;
     return rc;
 }
 
-void rv_gate_free(rv_gate *g)
+void rv_auth_free(rv_auth *g)
 {
     if (!g)
         return;
@@ -153,7 +153,7 @@ void rv_gate_free(rv_gate *g)
 
 /* --- keys of tokens --- */
 
-int rv_gate_refresh(rv_gate *g, int64_t now_us, rv_err **err)
+int rv_auth_refresh(rv_auth *g, int64_t now_us, rv_err **err)
 {
     rv_jwks *fresh = NULL;
     struct stat st;
@@ -177,47 +177,48 @@ int rv_gate_refresh(rv_gate *g, int64_t now_us, rv_err **err)
     return 0;
 }
 
-bool rv_gate_is_open(const rv_gate *g, bool has_keys)
+bool rv_auth_is_open(const rv_auth *g, bool has_keys)
 {
     return !g->always_ask && !has_keys && !g->has_master_key && !g->secret && !g->jwks_path;
 }
 
 /* --- credentials --- */
 
-static bool takes_tokens(const rv_gate *g)
+static bool takes_tokens(const rv_auth *g)
 {
     return g->secret || g->jwks_path;
 }
 
-static int malformed(struct rv_refusal *no, const char *what)
+static int malformed(struct rv_refusal *refusal, const char *what)
 {
-    rv_refuse(no, 400, "invalid_request", what);
-    rv_refuse_reason(no, "%s", what);
+    rv_refuse(refusal, 400, "invalid_request", what);
+    rv_refuse_reason(refusal, "%s", what);
     return RV_E_DENIED;
 }
 
 /* What follows "Bearer"; characters of RFC 6750 and no others. 0: no such header; 1: *out. */
-static int read_bearer(const struct rv_caller *c, rv_str *out, struct rv_refusal *no)
+static int read_bearer(const struct rv_caller *c, rv_str *out, struct rv_refusal *refusal)
 {
     rv_str value;
     int there = rv_caller_header(c, "authorization", &value);
 
     if (there < 0)
-        return malformed(no, "there are several Authorization headers");
+        return malformed(refusal, "there are several Authorization headers");
     if (there == 0)
         return 0;
     if (value.len < 8 || strncasecmp(value.ptr, "bearer ", 7) != 0)
-        return malformed(no, "Authorization is not \"Bearer\" and a key or token");
+        return malformed(refusal, "Authorization is not \"Bearer\" and a key or token");
     *out = rv_str_trim((rv_str){value.ptr + 7, value.len - 7});
     for (size_t i = 0; i < out->len; i++)
         if (!rv_is_digit(out->ptr[i]) && !rv_is_letter(out->ptr[i]) && !strchr("-._~+/=", out->ptr[i]))
-            return malformed(no, "what follows \"Bearer\" has characters that no key and no token has");
+            return malformed(refusal, "what follows \"Bearer\" has characters that no key and no token has");
     if (out->len == 0 || out->len > RV_JWT_MAX)
-        return malformed(no, "what follows \"Bearer\" is empty or longer than " RV_LIMIT_TEXT(RV_JWT_MAX_KB) " KB");
+        return malformed(refusal,
+                         "what follows \"Bearer\" is empty or longer than " RV_LIMIT_TEXT(RV_JWT_MAX_KB) " KB");
     return 1;
 }
 
-static bool is_master(const rv_gate *g, rv_str text)
+static bool is_master(const rv_auth *g, rv_str text)
 {
     unsigned char digest[RV_DIGEST];
 
@@ -236,7 +237,7 @@ static bool has_two_dots(rv_str s)
     return n == 2;
 }
 
-static void sort_out(const rv_gate *g, rv_str text, bool is_bearer, struct rv_credentials *out)
+static void sort_out(const rv_auth *g, rv_str text, bool is_bearer, struct rv_credentials *out)
 {
     if (is_master(g, text)) {
         out->kind = RV_CREDENTIAL_MASTER_KEY;
@@ -251,13 +252,14 @@ static void sort_out(const rv_gate *g, rv_str text, bool is_bearer, struct rv_cr
     }
 }
 
-static int read_cookies(const rv_gate *g, const struct rv_caller *c, struct rv_credentials *out, struct rv_refusal *no)
+static int read_cookies(const rv_auth *g, const struct rv_caller *c, struct rv_credentials *out,
+                        struct rv_refusal *refusal)
 {
     rv_str value;
     int there = rv_caller_cookie(c, RV_LOGIN_COOKIE, &value);
 
     if (there < 0)
-        return malformed(no, "there are several cookies of a login");
+        return malformed(refusal, "there are several cookies of a login");
     out->is_ambient = true;
     if (there > 0) {
         out->kind = RV_CREDENTIAL_LOGIN;
@@ -267,30 +269,31 @@ static int read_cookies(const rv_gate *g, const struct rv_caller *c, struct rv_c
     if (!takes_tokens(g) || (there = rv_caller_cookie(c, JWT_COOKIE, &value)) == 0)
         return 0;
     if (there < 0)
-        return malformed(no, "there are several cookies with a token");
+        return malformed(refusal, "there are several cookies with a token");
     out->kind = RV_CREDENTIAL_JWT;
     out->token = value;
     return 0;
 }
 
-int rv_gate_read(const rv_gate *g, const struct rv_caller *c, struct rv_credentials *out, struct rv_refusal *no)
+int rv_auth_read_credentials(const rv_auth *g, const struct rv_caller *c, struct rv_credentials *out,
+                             struct rv_refusal *refusal)
 {
     rv_str bearer = {NULL, 0}, key = {NULL, 0};
-    int has_bearer = read_bearer(c, &bearer, no), has_key;
+    int has_bearer = read_bearer(c, &bearer, refusal), has_key;
 
     *out = (struct rv_credentials){.kind = RV_CREDENTIAL_NONE};
     if (has_bearer < 0)
         return has_bearer;
     has_key = rv_caller_header(c, "x-api-key", &key);
     if (has_key < 0)
-        return malformed(no, "there are several X-Api-Key headers");
+        return malformed(refusal, "there are several X-Api-Key headers");
     if (has_key > 0 && (key.len == 0 || key.len > RV_JWT_MAX))
-        return malformed(no, "X-Api-Key is empty or longer than " RV_LIMIT_TEXT(RV_JWT_MAX_KB) " KB");
+        return malformed(refusal, "X-Api-Key is empty or longer than " RV_LIMIT_TEXT(RV_JWT_MAX_KB) " KB");
     if (has_key > 0 && has_bearer > 0 && !rv_str_eq(key, bearer))
-        return malformed(no, "X-Api-Key and Authorization differ: send one of them");
+        return malformed(refusal, "X-Api-Key and Authorization differ: send one of them");
     if (has_bearer > 0 || has_key > 0) {
         sort_out(g, has_bearer > 0 ? bearer : key, has_bearer > 0, out);
         return 0;
     }
-    return read_cookies(g, c, out, no);
+    return read_cookies(g, c, out, refusal);
 }

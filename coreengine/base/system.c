@@ -1,0 +1,37 @@
+/* Threads and descriptors: a refusal of the system becomes an error that names what is used up. */
+#include "coreengine/base/system.h"
+#include "coreengine/base/base_internal.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#define MAX_CHECK 16 /* descriptors that are tried at once */
+
+int rv_thread_start(pthread_t *out, void *(*body)(void *self), void *self, rv_err **err)
+{
+    sigset_t all, before;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    int failed = pthread_create(out, NULL, body, self);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return failed ? RV_FAIL_SYSTEM(err, failed, "start a thread") : 0;
+}
+
+int rv_descriptors_check(size_t n, rv_err **err)
+{
+    int fds[MAX_CHECK], rc = 0;
+    size_t opened = 0;
+
+    assert(n <= MAX_CHECK);
+    while (opened < n && (fds[opened] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0)
+        opened++;
+    if (opened < n)
+        rc = RV_FAIL_SYSTEM(err, errno, "open %zu file descriptors", n);
+    while (opened > 0)
+        close(fds[--opened]);
+    return rc;
+}

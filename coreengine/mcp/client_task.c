@@ -1,0 +1,148 @@
+/* Calls that a server of 2026-07-28 made tasks of: the client asks for the task until it is over, within the time that
+ * the call has, and cancels it when no one waits any more. For the caller it is one call, whose result comes late. */
+#include "coreengine/mcp/client_internal.h"
+
+#define POLL_US     ((int64_t)500 * 1000)       /* when the server does not say */
+#define MIN_POLL_US ((int64_t)100 * 1000)       /* a server that wants more is asked in vain most times */
+#define MAX_POLL_US ((int64_t)10 * 1000 * 1000) /* a result that is there should not wait for much longer */
+#define MAX_TASK_ID 512                         /* bytes: it goes into a header of each question */
+
+static int invalid(rv_mcp_client *c, struct rv_mcp_open *o, const char *text, rv_err **err)
+{
+    return rv_mcp_end_failed(c, o, &(struct rv_mcp_trouble){.code = "invalid_answer", .text = text}, err);
+}
+
+static int64_t interval_of(json_object *task)
+{
+    int64_t ms = 0;
+
+    if (!rv_json_get_int(task, "pollIntervalMs", &ms) || ms <= 0)
+        return POLL_US;
+    if (ms >= MAX_POLL_US / 1000)
+        return MAX_POLL_US;
+    return ms * 1000 < MIN_POLL_US ? MIN_POLL_US : ms * 1000;
+}
+
+/* Its id as the parameter of a request. */
+static int params_of(json_object *task, json_object **out, rv_err **err)
+{
+    json_object *params = json_object_new_object();
+
+    if (!params)
+        return RV_FAIL(err, RV_E_NOMEM, "ask an MCP server for a task");
+    int rc = rv_json_set_ref(params, "taskId", task, err);
+    if (rc < 0)
+        json_object_put(params);
+    else
+        *out = params;
+    return rc;
+}
+
+int rv_mcp_task_begun(rv_mcp_client *c, struct rv_mcp_open *o, json_object *result, rv_err **err)
+{
+    json_object *id = NULL, *params = NULL;
+
+    json_object_object_get_ex(result, "taskId", &id);
+    rv_str text = rv_json_str(id);
+    if (strcmp(o->method, "tools/call") != 0)
+        return invalid(c, o, "resultType task does not fit the request", err);
+    if (text.len == 0 || text.len > MAX_TASK_ID || memchr(text.ptr, '\0', text.len))
+        return invalid(c, o, "taskId is not a text of 1 to 512 bytes", err);
+    int rc = params_of(id, &params, err);
+    if (rc < 0)
+        return rc;
+    json_object_put(o->params);
+    json_object_put(o->headers); /* those of the call's arguments do not belong to these questions */
+    json_object_put(o->state);
+    json_object_put(o->input);
+    json_object_put(o->responses);
+    o->headers = o->state = o->input = o->responses = NULL;
+    o->params = params;
+    o->task = json_object_get(id);
+    o->method = "tasks/get";
+    o->wants_progress = false;
+    o->id = 0; /* no request is on its way */
+    o->poll_us = interval_of(result);
+    o->poll_at_us = RV_MCP_POLL_SOON;
+    return 0;
+}
+
+static int failed(rv_mcp_client *c, struct rv_mcp_open *o, json_object *task, rv_err **err)
+{
+    json_object *error = rv_json_get_obj(task, "error");
+    const char *said = NULL;
+    int64_t code = 0;
+
+    if (!rv_json_get_text(error, "message", &said) || !rv_json_get_int(error, "code", &code) || code < INT32_MIN ||
+        code > INT32_MAX)
+        return invalid(c, o, "a task that failed has no error", err);
+    return rv_mcp_refused(c, o, (int)code, said, err);
+}
+
+static int asks(rv_mcp_client *c, struct rv_mcp_open *o, rv_err **err)
+{
+    int rc = rv_mcp_task_cancel(c, o, err);
+
+    return rc < 0 ? rc
+                  : rv_mcp_end_failed(c, o,
+                                      &(struct rv_mcp_trouble){.code = "input_required",
+                                                               .text = "the task asks for input while it runs, which "
+                                                                       "is not supported"},
+                                      err);
+}
+
+int rv_mcp_task_told(rv_mcp_client *c, struct rv_mcp_open *o, json_object *task, rv_err **err)
+{
+    const char *status = "";
+
+    if (!rv_json_get_text(task, "status", &status))
+        return invalid(c, o, "a task has no status", err);
+    if (strcmp(status, "completed") == 0) {
+        json_object *result = rv_json_get_obj(task, "result");
+        return result ? rv_mcp_end_ok(c, o, json_object_get(result), err)
+                      : invalid(c, o, "a task that completed has no result", err);
+    }
+    if (strcmp(status, "failed") == 0)
+        return failed(c, o, task, err);
+    if (strcmp(status, "cancelled") == 0)
+        return rv_mcp_end_failed(
+            c, o, &(struct rv_mcp_trouble){.code = "rejected", .text = "the server cancelled the task"}, err);
+    if (strcmp(status, "input_required") == 0)
+        return asks(c, o, err);
+    if (strcmp(status, "working") != 0)
+        return invalid(c, o, "a task has an unknown status", err);
+    o->id = 0;
+    o->poll_us = interval_of(task);
+    o->poll_at_us = RV_MCP_POLL_SOON;
+    return 0;
+}
+
+int rv_mcp_task_tick(rv_mcp_client *c, struct rv_mcp_open *o, int64_t now_us, rv_err **err)
+{
+    if (!o->task || c->phase != RV_MCP_READY || o->id)
+        return 0;
+    if (o->poll_at_us == RV_MCP_POLL_SOON)
+        o->poll_at_us = now_us + o->poll_us;
+    if (now_us < o->poll_at_us)
+        return 0;
+    o->poll_at_us = INT64_MAX;
+    return rv_mcp_send_open(c, o, err);
+}
+
+int rv_mcp_task_cancel(rv_mcp_client *c, const struct rv_mcp_open *o, rv_err **err)
+{
+    json_object *params = NULL, *meta = json_object_new_object();
+    int rc = meta ? params_of(o->task, &params, err) : RV_FAIL(err, RV_E_NOMEM, "cancel a task of an MCP server");
+
+    if (rc == 0)
+        rc = rv_mcp_add_meta(c, meta, c->version, err);
+    if (rc == 0) {
+        rc = rv_json_set_take(params, "_meta", meta, err);
+        meta = NULL;
+    }
+    if (rc == 0) /* its answer changes nothing */
+        rc = rv_mcp_put_request(c, ++c->last_id, "tasks/cancel", params, NULL, true, c->version, err);
+    json_object_put(params);
+    json_object_put(meta);
+    return rc;
+}
