@@ -26,7 +26,7 @@ static void find_name(struct rv_key_reader *r, const struct rv_node *keys, struc
         a->name = a->declared.name;
         a->places.name = a->places.agent;
     } else if (!name && keys->kind == RV_NODE_MAP && !rv_node_get(keys, "agent")) {
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &keys->src, NULL, "name is required");
+        rv_keys_finding(r, RV_SEVERITY_ERROR, &keys->src, "add `name:` with one word", "name is required");
     }
 }
 

@@ -83,7 +83,7 @@ static void check_dependencies(struct rv_loader *l, const struct rv_agent *a, co
 
     for (size_t i = 0; i < list->n; i++) {
         if (strcmp(list->items[i], a->name) == 0) {
-            finding(l, a, RV_SEVERITY_ERROR, &list->srcs[i], NULL, self_text);
+            finding(l, a, RV_SEVERITY_ERROR, &list->srcs[i], "take its own name out of the list", self_text);
         } else if (indices[i] < 0) {
             rv_name_hint(l->findings, rv_str_of(list->items[i]), "stages", l->p->stage_names, l->p->n_agents, hint);
             rv_findings_add(l->findings, RV_SEVERITY_ERROR, &list->srcs[i], hint,

@@ -30,7 +30,8 @@
     R(X, MODEL_DECLINED, "model_declined", "the model declined to answer", "change the prompt")                        \
     R(X, MODEL_FAILED, "model_failed", "a model call failed for another reason", "`reeve doctor` tests the model")     \
     R(X, OUTPUT_UNREADABLE, "output_unreadable", "the reply has no JSON object, or is cut off or not UTF-8",           \
-      "ask for a JSON object in the prompt, raise max_tokens, or set output_schema")                                   \
+      "ask for a JSON object in the prompt, set output_mode: text for plain text, raise max_tokens, or set "           \
+      "output_schema")                                                                                                 \
     R(X, OUTPUT_MISSING_FIELD, "output_missing_field", "the output lacks a required field",                            \
       "name the field in the prompt, raise max_repairs, or remove it from the required fields")                        \
     R(X, OUTPUT_INVALID, "output_invalid", "the output breaks output_schema, or states an unknown outcome",            \

@@ -131,8 +131,10 @@ static const struct rv_cap_entry entries[] = {
              "type" : "object",
              "additionalProperties" : false,
              "required" : [ "path", "text" ],
-             "properties" :
-                 {"path" : {"type" : "string", "minLength" : 1, "maxLength" : 1000}, "text" : {"type" : "string"}}
+             "properties" : {
+                 "path" : {"type" : "string", "minLength" : 1, "maxLength" : 1000},
+                 "text" : {"type" : "string", "maxLength" : 8388608}
+             }
          },
          "output_schema" :
              {"type" : "object", "properties" : {"path" : {"type" : "string"}, "bytes" : {"type" : "integer"}}}

@@ -16,12 +16,15 @@
 #define NEEDS(...) "\"required\": " #__VA_ARGS__ ", "
 #define ALONE      "" /* it asks for nothing */
 #define ASKS(...)  ", \"services\": " #__VA_ARGS__
-#define TOOL(name, text, how, required, properties, services, fn)                                                      \
+/* Of what it answers when nothing goes wrong; an answer may lack them, and has `status`, `error` and `code` beside
+ * them. */
+#define ANSWERS(...) ", \"output_schema\": {\"type\": \"object\", \"properties\": " RV_CAP_JSON(__VA_ARGS__) "}"
+#define TOOL(name, text, how, required, properties, answers, services, fn)                                             \
     {                                                                                                                  \
         RV_CAP_TOOL, name,                                                                                             \
             "{\"description\": \"" text "\", " how                                                                     \
             ", \"input_schema\": {\"type\": \"object\", \"additionalProperties\": false, " required                    \
-            "\"properties\": " properties "}" services "}",                                                            \
+            "\"properties\": " properties "}" answers services "}",                                                    \
             fn                                                                                                         \
     }
 
@@ -44,6 +47,11 @@ static const struct rv_cap_entry entries[] = {
                  "description": "observation: confidence (0 to 1), sources, session_name (three to five words), references, flags, risk_level (low, moderate, high, critical), risk_score (0 to 100), risk_reasoning, recommended_action, extra. elicit: question, options, timeout_seconds. delegate: target_agent, task, context. complete, escalate: reason"
              }
          }),
+         ANSWERS({
+             "_action_event": {"type": "boolean"},
+             "action_type": {"type": "string"},
+             "payload": {"type": "object"}
+         }),
          ALONE, act),
     TOOL("keep_record",
          "Keep a record: one line of JSON at the end of the configured file.",
@@ -52,13 +60,24 @@ static const struct rv_cap_entry entries[] = {
              "name": {"type": "string", "minLength": 1, "maxLength": 200, "description": "what it is a record of"},
              "fields": {"type": "object", "description": "what is kept"}
          }),
+         ANSWERS({
+             "name": {"type": "string"},
+             "line": {"type": "integer"}
+         }),
          ALONE, keep_record),
     TOOL("search",
          "Ask the knowledge base with one query of the REM dialect: LOOKUP name[, name...] finds things by their names; SEARCH text FROM table finds by meaning, with rank=hybrid also by words; FUZZY text finds names that are nearly so; TRAVERSE name DEPTH n follows connections; SQL SELECT ... answers questions about dates and counts. Tables: moments (what happened), resources (files, links, articles), ontologies (knowledge). A plain question is not a query.",
          READS, NEEDS(["query"]),
          RV_CAP_JSON({
-             "query": {"type": "string", "description": "begins with LOOKUP, SEARCH, FUZZY, TRAVERSE or SQL"},
+             "query": {"type": "string", "maxLength": 32768, "description": "begins with LOOKUP, SEARCH, FUZZY, TRAVERSE or SQL"},
              "limit": {"type": ["integer", "null"], "default": 20, "description": "results at most"}
+         }),
+         ANSWERS({
+             "query": {"type": "string"},
+             "results": {"type": "array"},
+             "count": {"type": "integer"},
+             "truncated": {"type": "boolean"},
+             "warnings": {"type": "array", "items": {"type": "string"}}
          }),
          ASKS(["query"]), search),
     TOOL("gather_activity",
@@ -68,6 +87,16 @@ static const struct rv_cap_entry entries[] = {
              "days": {"type": ["integer", "null"], "default": 1, "description": "1 to 366"},
              "max_tokens": {"type": ["integer", "null"], "default": 38400, "description": "of the text, estimated; a section that does not fit is left out"}
          }),
+         ANSWERS({
+             "is_empty": {"type": "boolean"},
+             "phase1": {"type": "object"},
+             "since": {"type": "string"},
+             "n_moments": {"type": "integer"},
+             "n_sessions": {"type": "integer"},
+             "n_files": {"type": "integer"},
+             "tokens": {"type": "integer"},
+             "text": {"type": "string"}
+         }),
          ASKS(["dreaming.gather"]), gather_activity),
     TOOL("save_moments",
          "Keep moments: what is worth coming back to, and what it is connected with. One of the same name is written over.",
@@ -75,10 +104,16 @@ static const struct rv_cap_entry entries[] = {
          RV_CAP_JSON({
              "moments": {
                  "type": "array",
+                 "maxItems": 100,
                  "items": {"type": "object"},
                  "description": "each: name, summary, topic_tags, emotion_tags, affinity_fragments (each: target, which is the name of something that is kept already, relation, weight from 0 to 1, reason)"
              },
              "user_id": {"type": ["string", "null"], "default": null, "description": "leave it out"}
+         }),
+         ANSWERS({
+             "saved_moment_ids": {"type": "array", "items": {"type": "string"}},
+             "moments_count": {"type": "integer"},
+             "merge_results": {"type": "array", "items": {"type": "object"}}
          }),
          ASKS(["entities.lookup", "entities.put"]), save_moments),
     TOOL("get_moments",
@@ -87,89 +122,167 @@ static const struct rv_cap_entry entries[] = {
          RV_CAP_JSON({
              "moment_type": {"type": ["string", "null"], "default": null, "description": "dream, session_chunk, content_upload, reminder, web_search, note, ..."},
              "category": {"type": ["string", "null"], "default": null},
-             "topic_tags": {"type": ["array", "null"], "items": {"type": "string"}, "default": null, "description": "all of them"},
+             "topic_tags": {"type": ["array", "null"], "items": {"type": "string", "maxLength": 1000}, "maxItems": 1000, "default": null, "description": "all of them"},
              "after_date": {"type": ["string", "null"], "default": null, "description": "the first day or time, as 2026-01-31 or 2026-01-31T09:30Z"},
              "before_date": {"type": ["string", "null"], "default": null, "description": "the last day or time"},
              "limit": {"type": ["integer", "null"], "default": 20, "description": "1 to 100"},
              "offset": {"type": ["integer", "null"], "default": 0, "description": "how many to pass over"}
+         }),
+         ANSWERS({
+             "results": {"type": "array", "items": {"type": "object"}},
+             "count": {"type": "integer"},
+             "limit": {"type": "integer"},
+             "offset": {"type": "integer"},
+             "has_more": {"type": "boolean"}
          }),
          ASKS(["entities.find"]), get_moments),
     TOOL("get_user_profile",
          "What is known about the person of this conversation.",
          READS, ALWAYS,
          RV_CAP_JSON({}),
+         ANSWERS({
+             "user_id": {"type": "string"},
+             "name": {"type": ["string", "null"]},
+             "email": {"type": ["string", "null"]},
+             "content": {"type": ["string", "null"]},
+             "metadata": {"type": ["object", "null"]},
+             "tags": {"type": ["array", "null"]}
+         }),
          ASKS(["entities.find"]), get_user_profile),
     TOOL("update_user_metadata",
          "Keep facts about the person of this conversation. Send only what changed. Sections: relations (name, role, notes), interests, feeds (url, name, type, notes), preferences, facts, categories, sources.",
          WRITES, NEEDS(["metadata"]),
          RV_CAP_JSON({
              "metadata": {"type": "object", "description": "sections; each takes the place of the one that is kept"},
-             "remove_keys": {"type": ["array", "null"], "items": {"type": "string"}, "default": null, "description": "sections to forget"},
+             "remove_keys": {"type": ["array", "null"], "items": {"type": "string", "maxLength": 1000}, "maxItems": 1000, "default": null, "description": "sections to forget"},
              "list_mode": {"type": ["string", "null"], "default": null, "description": "replace (default), or union: relations, feeds and interests are added to those that are kept"}
+         }),
+         ANSWERS({
+             "user_id": {"type": "string"},
+             "metadata": {"type": "object"}
          }),
          ASKS(["entities.find", "entities.merge_metadata"]), update_user_metadata),
     TOOL("remind_me",
          "Remind the person of this conversation at a time, or again and again. A reminder of the same name is replaced.",
          WRITES, NEEDS(["name", "description", "crontab"]),
          RV_CAP_JSON({
-             "name": {"type": "string", "description": "a short name"},
-             "description": {"type": "string", "description": "what to say then"},
-             "crontab": {"type": "string", "description": "once: 2026-04-15T15:00+02:00 (UTC without an offset); again and again: five fields as 0 9 * * MON-FRI, or @daily; in UTC"},
-             "tags": {"type": ["array", "null"], "items": {"type": "string"}, "default": null}
+             "name": {"type": "string", "maxLength": 1000, "description": "a short name"},
+             "description": {"type": "string", "maxLength": 65536, "description": "what to say then"},
+             "crontab": {"type": "string", "maxLength": 1000, "description": "once: 2026-04-15T15:00+02:00 (UTC without an offset); again and again: five fields as 0 9 * * MON-FRI, or @daily; in UTC"},
+             "tags": {"type": ["array", "null"], "items": {"type": "string", "maxLength": 1000}, "maxItems": 1000, "default": null}
+         }),
+         ANSWERS({
+             "reminder_id": {"type": "string"},
+             "moment_id": {"type": ["string", "null"]},
+             "name": {"type": "string"},
+             "frequency": {"type": "string"},
+             "recurrence": {"type": "string"},
+             "next_at": {"type": ["string", "null"]}
          }),
          ASKS(["moments.put", "schedules.add"]), remind_me),
     TOOL("list_reminders",
          "The reminders of the person of this conversation that are still to come.",
          READS, ALWAYS,
          RV_CAP_JSON({}),
+         ANSWERS({
+             "count": {"type": "integer"},
+             "reminders": {"type": "array", "items": {"type": "object"}}
+         }),
          ASKS(["schedules.list"]), list_reminders),
     TOOL("cancel_reminder",
          "Cancel a reminder of the person of this conversation.",
          WRITES, NEEDS(["name"]),
          RV_CAP_JSON({
-             "name": {"type": "string", "description": "as it was given to remind_me"}
+             "name": {"type": "string", "maxLength": 1000, "description": "as it was given to remind_me"}
+         }),
+         ANSWERS({
+             "name": {"type": "string"}
          }),
          ASKS(["schedules.cancel"]), cancel_reminder),
     TOOL("save_plot",
          "Keep a drawing of this conversation: its source as text.",
          WRITES, NEEDS(["title", "source"]),
          RV_CAP_JSON({
-             "title": {"type": "string"},
-             "source": {"type": "string"},
+             "title": {"type": "string", "maxLength": 1000},
+             "source": {"type": "string", "maxLength": 262144},
              "plot_type": {"type": ["string", "null"], "default": "mermaid", "description": "mermaid, chartjs or vega"},
              "description": {"type": ["string", "null"], "default": null},
-             "topic_tags": {"type": ["array", "null"], "items": {"type": "string"}, "default": null}
+             "topic_tags": {"type": ["array", "null"], "items": {"type": "string", "maxLength": 1000}, "maxItems": 1000, "default": null}
+         }),
+         ANSWERS({
+             "plot_id": {"type": "string"},
+             "moment_id": {"type": ["string", "null"]},
+             "plot_count": {"type": "integer"},
+             "collection_name": {"type": "string"},
+             "moment_link": {"type": "string"}
          }),
          ASKS(["entities.find", "entities.get", "entities.merge_metadata", "entities.put"]), save_plot),
     TOOL("remove_plot",
          "Take a drawing out of the collection of a day.",
          WRITES, NEEDS(["plot_id"]),
          RV_CAP_JSON({
-             "plot_id": {"type": "string"},
+             "plot_id": {"type": "string", "maxLength": 1000},
              "collection_date": {"type": ["string", "null"], "default": null, "description": "as 2026-01-31; today if it is left out"}
+         }),
+         ANSWERS({
+             "removed_title": {"type": ["string", "null"]},
+             "remaining_count": {"type": "integer"}
          }),
          ASKS(["entities.find", "entities.get", "entities.merge_metadata", "entities.put"]), remove_plot),
     TOOL("get_file",
          "What an uploaded file says: rows of a table, or text.",
          READS, NEEDS(["file_id"]),
          RV_CAP_JSON({
-             "file_id": {"type": "string", "description": "id of the file, or of the moment that names it"},
+             "file_id": {"type": "string", "maxLength": 1000, "description": "id of the file, or of the moment that names it"},
              "head": {"type": ["integer", "null"], "default": 0, "description": "so many rows or lines; 0: all"}
+         }),
+         ANSWERS({
+             "format": {"type": "string"},
+             "file_id": {"type": "string"},
+             "name": {"type": ["string", "null"]},
+             "columns": {"type": "array"},
+             "row_count": {"type": "integer"},
+             "rows": {"type": "array", "items": {"type": "object"}},
+             "line_count": {"type": "integer"},
+             "content": {"type": "string"},
+             "truncated": {"type": "boolean"}
          }),
          ASKS(["entities.get"]), get_file),
     TOOL("read_resource",
          "Something by its address: user://profile, or files://{file_id}.",
          READS, NEEDS(["uri"]),
-         RV_CAP_JSON({"uri": {"type": "string"}}),
+         RV_CAP_JSON({"uri": {"type": "string", "maxLength": 1000}}),
+         ANSWERS({
+             "user_id": {"type": "string"},
+             "email": {"type": ["string", "null"]},
+             "metadata": {"type": ["object", "null"]},
+             "tags": {"type": ["array", "null"]},
+             "format": {"type": "string"},
+             "file_id": {"type": "string"},
+             "name": {"type": ["string", "null"]},
+             "columns": {"type": "array"},
+             "row_count": {"type": "integer"},
+             "rows": {"type": "array", "items": {"type": "object"}},
+             "line_count": {"type": "integer"},
+             "content": {"type": "string"},
+             "truncated": {"type": "boolean"}
+         }),
          ASKS(["entities.find", "entities.get"]), read_resource),
     TOOL("web_search",
          "Search the web. What is found is kept as resources, unless save is false.",
          "\"risk\": \"medium\", \"category\": \"network\", \"effect\": \"non_idempotent\", \"timeout_ms\": 60000", NEEDS(["query"]),
          RV_CAP_JSON({
-             "query": {"type": "string"},
+             "query": {"type": "string", "maxLength": 4000},
              "max_results": {"type": ["integer", "null"], "default": 5, "description": "1 to 20"},
              "search_depth": {"type": ["string", "null"], "default": "basic", "description": "basic or advanced"},
              "save": {"type": ["boolean", "null"], "default": true}
+         }),
+         ANSWERS({
+             "query": {"type": "string"},
+             "results": {"type": "array", "items": {"type": "object"}},
+             "count": {"type": "integer"},
+             "moment_id": {"type": ["string", "null"]},
+             "saved": {"type": "boolean"}
          }),
          ASKS(["entities.put", "http.request", "quotas.take"]), web_search),
     TOOL("save_agent",
@@ -179,30 +292,55 @@ static const struct rv_cap_entry entries[] = {
              "name": {"type": ["string", "null"], "default": null, "description": "in place of the name in the document"},
              "schema_yaml": {"type": ["string", "null"], "default": null, "description": "the document: name, description (the prompt), tools, properties, ..."},
              "description": {"type": ["string", "null"], "default": null, "description": "one line about the agent, for lists"},
-             "tags": {"type": ["array", "null"], "items": {"type": "string"}, "default": null},
+             "tags": {"type": ["array", "null"], "items": {"type": "string", "maxLength": 1000}, "maxItems": 1000, "default": null},
              "overwrite": {"type": ["boolean", "null"], "default": false, "description": "replace an agent of that name"}
+         }),
+         ANSWERS({
+             "_action_event": {"type": "boolean"},
+             "action_type": {"type": "string"},
+             "payload": {"type": "object"},
+             "data": {"type": "object"}
          }),
          ASKS(["agents.save"]), save_agent),
     TOOL("parse_file",
          "Read a text file of the folder that is configured for files. It is kept for get_file and for searches, unless save_to_db is false.",
          WRITES, NEEDS(["uri"]),
          RV_CAP_JSON({
-             "uri": {"type": "string", "description": "path in that folder"},
+             "uri": {"type": "string", "maxLength": 1000, "description": "path in that folder"},
              "user_id": {"type": ["string", "null"], "default": null, "description": "leave it out"},
              "save_to_db": {"type": ["boolean", "null"], "default": true}
+         }),
+         ANSWERS({
+             "file_id": {"type": ["string", "null"]},
+             "uri": {"type": "string"},
+             "uri_hash": {"type": "string"},
+             "name": {"type": "string"},
+             "content": {"type": "string"},
+             "parsed_output": {"type": "object"},
+             "truncated": {"type": "boolean"}
          }),
          ASKS(["entities.put", "files.read"]), parse_file),
     TOOL("analyze_pages",
          "Have a model describe pages of a text file of the folder that is configured for files. Form feeds divide pages.",
          "\"risk\": \"medium\", \"category\": \"network\", \"effect\": \"idempotent\", \"timeout_ms\": 600000", NEEDS(["file_uri"]),
          RV_CAP_JSON({
-             "file_uri": {"type": "string", "description": "path in that folder"},
+             "file_uri": {"type": "string", "maxLength": 1000, "description": "path in that folder"},
              "start_page": {"type": ["integer", "null"], "default": 1},
              "end_page": {"type": ["integer", "null"], "default": null, "description": "the last page; left out: to the end"},
              "prompt": {"type": ["string", "null"], "default": null, "description": "what to say about the pages"},
              "provider": {"type": ["string", "null"], "default": null, "description": "of the model, as anthropic; leave it out"},
              "model": {"type": ["string", "null"], "default": null, "description": "leave it out for the usual model"},
              "page_batch_size": {"type": ["integer", "null"], "default": 5, "description": "pages that the model sees at once, 1 to 20"}
+         }),
+         ANSWERS({
+             "file_uri": {"type": "string"},
+             "description": {"type": "string"},
+             "page_count": {"type": "integer"},
+             "usage": {"type": "object"},
+             "start_page": {"type": "integer"},
+             "end_page": {"type": "integer"},
+             "total_pages": {"type": "integer"},
+             "runs": {"type": "array", "items": {"type": "string"}}
          }),
          ASKS(["files.read", "models.call"]), analyze_pages),
     P8_AGENTS

@@ -186,7 +186,8 @@ static void lint_edge_limits(const struct rv_pipeline *p, const struct rv_routes
         const struct rv_edge_limit *limit = &p->edge_limits[i];
 
         if (!leads(p, routes, limit->from, limit->to))
-            rv_findings_add(findings, RV_SEVERITY_WARNING, &limit->src, NULL,
+            rv_findings_add(findings, RV_SEVERITY_WARNING, &limit->src,
+                            "take it out, or name the stages of a route: from is where it leaves",
                             "edge limit \"%s\" to \"%s\" limits nothing: no route of \"%s\" leads there",
                             limit->from_name, limit->to_name, limit->from_name);
     }
@@ -204,7 +205,8 @@ static int lint_prompts(const struct rv_pipeline *p, rv_findings *findings, rv_e
     }
     for (size_t i = 0; i < p->n_prompts && rc != RV_E_NOMEM; i++) {
         if (rv_index_get(&used, rv_str_of(p->prompts[i].key)) < 0)
-            rv_findings_add(findings, RV_SEVERITY_WARNING, &p->prompts[i].src, NULL,
+            rv_findings_add(findings, RV_SEVERITY_WARNING, &p->prompts[i].src,
+                            "take it out, or name it as the prompt_key of a stage with has_llm: true",
                             "prompt \"%s\" is never used: no stage has it as prompt_key or system_key",
                             p->prompts[i].key);
     }

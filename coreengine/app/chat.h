@@ -142,8 +142,10 @@ struct rv_chat_turn {
 /** One turn, until it is over or waits. A run that fails is a turn all the same. A turn of the session that waits for
  * an answer is given up first: it ends as cancelled, and what was said in it is kept. RV_E_DENIED: the session is
  * another's.
+ * attachments: of this message, as in llm.h; NULL: those of the options.
  */
-RV_MUST_CHECK int rv_chat_send(rv_chat *chat, rv_str message, struct rv_chat_turn *out, rv_err **err);
+RV_MUST_CHECK int rv_chat_send(rv_chat *chat, rv_str message, json_object *attachments, struct rv_chat_turn *out,
+                               rv_err **err);
 /** Answer what the last turn waits for; it goes on. */
 RV_MUST_CHECK int rv_chat_answer(rv_chat *chat, const struct rv_response *response, struct rv_chat_turn *out,
                                  rv_err **err);

@@ -49,8 +49,10 @@ int rv_app_check_model(const char *model, rv_err **err)
     if (!model || strcmp(model, "scripted") == 0 ||
         (colon && colon > model && colon[1] && rv_utf8_valid(rv_str_of(model), NULL)))
         return 0;
-    return RV_FAIL(err, RV_E_INVALID, "a model is provider:model, for example openai:gpt-4.1-mini, not \"%.100s\"",
-                   model);
+    int rc =
+        RV_FAIL(err, RV_E_INVALID, "a model is provider:model, for example openai:gpt-4.1-mini, not \"%.100s\"", model);
+    rv_err_hint(err, "write the provider before it; `reeve inspect --providers` lists them");
+    return rc;
 }
 
 int rv_app_check_replaced(const struct rv_pipeline *p, const char *model, rv_err **err)

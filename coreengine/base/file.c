@@ -2,6 +2,7 @@
  * it elsewhere. */
 #include "coreengine/base/base_internal.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,6 +14,8 @@
 #define READ_CHUNK     ((size_t)64 << 10)
 #define MAX_TEMP_TRIES 16
 #define FOLDER_MODE    0700
+#define MAX_SEEN       1000 /* names of a folder that are looked at for one that is near */
+#define MAX_SHOWN      5    /* of them that a hint lists */
 #define FILE_MODE      0600 /* files may hold what users said: only their owner reads them */
 
 static int fail_errno(rv_err **err, const char *verb, const char *path, int number)
@@ -23,6 +26,99 @@ static int fail_errno(rv_err **err, const char *verb, const char *path, int numb
         return RV_FAIL(err, RV_E_INVALID, "cannot %s \"%s\": %s", verb, path, strerror_r(number, text, sizeof text));
     return RV_FAIL_SYSTEM(err, number, "cannot %s \"%s\"", verb, path);
 }
+
+/* --- what could have been meant --- */
+
+static const char *ending_of(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    return dot ? dot : "";
+}
+
+/* The names of a folder, up to MAX_SEEN, sorted; the caller frees them. Without memory there are fewer. */
+static size_t list_names(const char *folder, char *names[MAX_SEEN])
+{
+    DIR *dir = opendir(folder);
+    const struct dirent *entry;
+    size_t n = 0;
+
+    while (dir && n < MAX_SEEN && (entry = readdir(dir))) {
+        size_t at = n;
+        char *name = entry->d_name[0] == '.' ? NULL : rv_str_dup(rv_str_of(entry->d_name));
+        if (!name)
+            continue;
+        for (; at > 0 && strcmp(names[at - 1], name) > 0; at--)
+            names[at] = names[at - 1];
+        names[at] = name;
+        n++;
+    }
+    if (dir)
+        closedir(dir);
+    return n;
+}
+
+/* head: the folder as it was typed, with its slash. */
+static void hint_names(rv_str head, const char *name, char *const *names, size_t n, rv_err **err)
+{
+    const char *near = rv_nearest(rv_str_of(name), (const char *const *)names, n), *end = ending_of(name);
+    rv_buf list = RV_BUF_INIT(4096);
+    size_t n_alike = 0;
+
+    for (size_t i = 0; i < n && !near; i++) /* its ending was left out */
+        if (name[0] && strncmp(names[i], name, strlen(name)) == 0 && names[i][strlen(name)] == '.')
+            near = names[i];
+    for (size_t i = 0; i < n && !near; i++) {
+        if (!end[0] || strcmp(ending_of(names[i]), end) != 0 || n_alike++ >= MAX_SHOWN)
+            continue;
+        rv_buf_printf(&list, "%s%s", n_alike > 1 ? ", " : "", names[i]);
+    }
+    if (near)
+        rv_err_hint(err, "did you mean %.*s%s?", RV_STR_ARG(head), near);
+    else if (n_alike > 0 && list.rc == 0)
+        rv_err_hint(err, "files there: %s%s", rv_buf_cstr(&list), n_alike > MAX_SHOWN ? ", ..." : "");
+    else
+        rv_err_hint(err,
+                    "check the path, which begins in the folder of the file that names it, or in the current folder");
+    rv_buf_fini(&list);
+}
+
+static void hint_missing(const char *path, rv_err **err)
+{
+    const char *slash = strrchr(path, '/');
+    const rv_str head = {path, slash ? (size_t)(slash - path) + 1 : 0};
+    char *folder = rv_str_dup(slash ? head : RV_STR_LIT("."));
+    char **names = calloc(MAX_SEEN, sizeof *names);
+    struct stat st;
+
+    if (!folder || !names) {
+        free(names);
+        free(folder);
+        return;
+    }
+    if (stat(folder, &st) < 0 || !S_ISDIR(st.st_mode)) {
+        rv_err_hint(err, "there is no folder %s", folder);
+    } else {
+        size_t n = list_names(folder, names);
+        hint_names(head, slash ? slash + 1 : path, names, n, err);
+        for (size_t i = 0; i < n; i++)
+            free(names[i]);
+    }
+    free(names);
+    free(folder);
+}
+
+static int fail_read(rv_err **err, const char *verb, const char *path, int number)
+{
+    int rc = fail_errno(err, verb, path, number);
+
+    if (err && (number == ENOENT || number == ENOTDIR))
+        hint_missing(path, err);
+    else if (number == EISDIR)
+        rv_err_hint(err, "it is a folder: name a file in it");
+    return rc;
+}
+
+/* --- reading --- */
 
 static int read_all(int fd, const char *path, rv_buf *b, rv_err **err)
 {
@@ -42,7 +138,7 @@ static int read_all(int fd, const char *path, rv_buf *b, rv_err **err)
         if (n < 0) {
             if (errno == EINTR)
                 continue;
-            return fail_errno(err, "read", path, errno);
+            return fail_read(err, "read", path, errno);
         }
         if (n == 0)
             break;
@@ -69,7 +165,7 @@ int rv_file_read(const char *path, rv_buf *b, rv_err **err)
         fd = open(path, O_RDONLY | O_CLOEXEC);
     while (fd < 0 && errno == EINTR);
     if (fd < 0)
-        return fail_errno(err, "open", path, errno);
+        return fail_read(err, "open", path, errno);
     rc = read_all(fd, path, b, err);
     close(fd);
     return rc;

@@ -155,7 +155,6 @@ static const struct {
     {"schema_dir: the folder", "--schema-dir: the folder"},
     {"keep the run in a store", "leave --no-store out, or name a file of quotas without these limits with --quotas"},
     {"no_store excludes changes", "--no-store excludes changes"},
-    {"name the capability that has it", "name the capability that has it with --capability"},
     {"leave out the session's id for a new session", "leave --session out for a new session"},
     {"name the script to continue with", "name the script to continue with: --script FILE"},
     {"; a limit shows the newest", "; --limit shows the newest"},

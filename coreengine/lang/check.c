@@ -360,6 +360,8 @@ static int check_pattern(struct rv_compile *c, struct rv_node *n)
         rc = RV_EXPR_FAIL(c, arg->off, RV_E_NOMEM, "no memory for an expression");
     } else {
         rc = RV_EXPR_FAIL(c, arg->off, RV_E_INVALID, "%s", rv_err_text(why));
+        if (rv_err_hint_text(why))
+            rv_err_hint(c->err, "%s", rv_err_hint_text(why));
     }
     rv_err_free(why);
     return rc;

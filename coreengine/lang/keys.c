@@ -70,6 +70,8 @@ static const char *type_hint(const struct rv_node *node, const char *what, bool 
     if (strncmp(what, "a list", 6) == 0 && node->kind == RV_NODE_MAP)
         return node->n && node->keys[0]->text.ptr[0] == '-' ? "a blank belongs behind \"-\""
                                                             : "each item of a list begins with \"- \"";
+    if (strcmp(what, "a map") == 0 || strcmp(what, "an object") == 0)
+        return "write a map: {key: value}";
     return strcmp(what, "a list of strings") == 0 ? "write a list: [a, b]" : NULL;
 }
 
@@ -133,10 +135,17 @@ static bool hint_parts(rv_str word, const char *const *names, size_t n, char *hi
     return n_found > 0;
 }
 
+static void list_keys(const struct rv_key *keys, size_t n_keys, char hint[MAX_HINT_NAMES])
+{
+    size_t len = (size_t)snprintf(hint, MAX_HINT_NAMES, "keys here: ");
+
+    for (size_t i = 0; i < n_keys; i++)
+        append_name(hint, MAX_HINT_NAMES, &len, i == 0, keys[i].name);
+}
+
 static void unknown_key(struct rv_key_reader *r, const struct rv_node *key, const struct rv_key *keys, size_t n_keys)
 {
     char hint[MAX_HINT_NAMES] = "";
-    size_t len = 0;
     const char **names = malloc((n_keys > 0 ? n_keys : 1) * sizeof *names);
     const char *near;
 
@@ -156,9 +165,7 @@ static void unknown_key(struct rv_key_reader *r, const struct rv_node *key, cons
     } else if (memchr(key->text.ptr, ':', key->text.len)) {
         snprintf(hint, sizeof hint, "a blank belongs between \":\" and the value");
     } else {
-        len = (size_t)snprintf(hint, sizeof hint, "keys here: ");
-        for (size_t i = 0; i < n_keys; i++)
-            append_name(hint, sizeof hint, &len, i == 0, names[i]);
+        list_keys(keys, n_keys, hint);
     }
     free(names);
     rv_keys_finding(r, RV_SEVERITY_ERROR, &key->src, hint, "unknown key \"%s%s\"", path_of(r), key->text.ptr);
@@ -440,15 +447,32 @@ static const struct rv_key *find_key(const struct rv_key *keys, size_t n_keys, r
     return NULL;
 }
 
+/* What the key is for, as the rest of a sentence. */
+static void say_missing(const struct rv_key *key, char hint[MAX_HINT_NAMES])
+{
+    const char *doc = key->doc ? key->doc : "";
+    size_t len = strlen(doc);
+    bool is_word = len > 1 && doc[0] >= 'A' && doc[0] <= 'Z' && doc[1] >= 'a' && doc[1] <= 'z';
+    bool is_article = len > 1 && doc[0] == 'A' && doc[1] == ' ';
+
+    len -= len > 0 && doc[len - 1] == '.' ? 1 : 0;
+    snprintf(hint, MAX_HINT_NAMES, "add `%s:`%s%.*s", key->name, len > 0 ? ", " : "", (int)len, doc);
+    if (is_word || is_article) {
+        char *first = hint + strlen("add `") + strlen(key->name) + strlen(":`, ");
+        *first = (char)(*first - 'A' + 'a');
+    }
+}
+
 void rv_keys_read(struct rv_key_reader *r, const struct rv_node *map, const struct rv_key *keys, size_t n_keys,
                   void *target)
 {
     for (size_t i = 0; i < n_keys; i++)
         set_default(r, &keys[i], target);
     if (map->kind != RV_NODE_MAP) {
-        char value[MAX_QUOTED + 8];
+        char value[MAX_QUOTED + 8], hint[MAX_HINT_NAMES];
         quoted(r, map, value);
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &map->src, NULL, "must be a map, not %s%s", rv_node_kind_text(map->kind),
+        list_keys(keys, n_keys, hint);
+        rv_keys_finding(r, RV_SEVERITY_ERROR, &map->src, hint, "must be a map, not %s%s", rv_node_kind_text(map->kind),
                         value);
         return;
     }
@@ -459,7 +483,11 @@ void rv_keys_read(struct rv_key_reader *r, const struct rv_node *map, const stru
         else
             unknown_key(r, map->keys[i], keys, n_keys);
     }
-    for (size_t i = 0; i < n_keys; i++)
-        if (keys[i].required && !rv_node_get(map, keys[i].name))
-            rv_keys_finding(r, RV_SEVERITY_ERROR, &map->src, NULL, "%s%s is required", path_of(r), keys[i].name);
+    for (size_t i = 0; i < n_keys; i++) {
+        char hint[MAX_HINT_NAMES];
+        if (!keys[i].required || rv_node_get(map, keys[i].name))
+            continue;
+        say_missing(&keys[i], hint);
+        rv_keys_finding(r, RV_SEVERITY_ERROR, &map->src, hint, "%s%s is required", path_of(r), keys[i].name);
+    }
 }

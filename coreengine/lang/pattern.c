@@ -24,7 +24,9 @@ static int refuse(int number, const char *shown, rv_err **err)
     if (number == PCRE2_ERROR_HEAP_FAILED)
         return RV_FAIL(err, RV_E_NOMEM, "no memory to compile a pattern");
     pcre2_get_error_message(number, text, sizeof text);
-    return RV_FAIL(err, RV_E_PARSE, "pattern %s: %s", shown, (const char *)text);
+    int rc = RV_FAIL(err, RV_E_PARSE, "pattern %s: %s", shown, (const char *)text);
+    rv_err_hint(err, "a character that stands for itself, such as ( or [, has a backslash before it");
+    return rc;
 }
 
 static int compile(rv_str text, rv_pattern *p, rv_err **err)

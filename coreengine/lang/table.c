@@ -168,6 +168,8 @@ static int read_row(struct csv *c, rv_err **err)
     }
     if (rc == 0 && n != n_names)
         rc = RV_FAIL_AT(err, &src, RV_E_PARSE, "the row has %zu cells, the first line names %zu columns", n, n_names);
+    if (rc == RV_E_PARSE && n != n_names)
+        rv_err_hint(err, "a cell with a comma in it stands in double quotes");
     if (rc < 0) {
         json_object_put(row);
         return rc;

@@ -165,6 +165,9 @@ static void hint_key(json_object *obj, rv_str segment, rv_err **err)
     near = rv_nearest(segment, names, n);
     if (near)
         rv_err_hint(err, "did you mean \"%s\"?", near);
+    else if (n > 0)
+        rv_err_hint(err, "there is \"%s\"%s%s%s%s", names[0], n > 1 ? ", \"" : "", n > 1 ? names[1] : "",
+                    n > 1 ? "\"" : "", n > 2 ? ", ..." : "");
 }
 
 /* `in` is the value that has no `segment`, or NULL if that is not known. */

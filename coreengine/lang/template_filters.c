@@ -104,9 +104,12 @@ static int take_filter(struct reader *r, struct rv_filter *f)
         rc = take_number(r, f->kind == RV_FILTER_INDENT ? MAX_INDENT : RV_TEMPLATE_MAX_OUTPUT, &f->n);
     if (rc == RV_E_NOMEM)
         return RV_FAIL(r->err, rc, "no memory for a template");
-    if (rc < 0)
-        return RV_FAIL_AT(r->err, &r->ph->src, RV_E_PARSE, "\"{{%.*s | %s\": write it as in {{%.*s | %s}}",
-                          RV_STR_ARG(r->ph->path), filters[i].name, RV_STR_ARG(r->ph->path), filters[i].example);
+    if (rc < 0) {
+        rc = RV_FAIL_AT(r->err, &r->ph->src, RV_E_PARSE, "\"{{%.*s | %s\" lacks %s that fits", RV_STR_ARG(r->ph->path),
+                        filters[i].name, filters[i].has_text ? "a text" : "a number");
+        rv_err_hint(r->err, "write it as in {{%.*s | %s}}", RV_STR_ARG(r->ph->path), filters[i].example);
+        return rc;
+    }
     return 0;
 }
 

@@ -12,8 +12,9 @@ typedef struct rv_store rv_store;
 #define RV_STORE_MAX_VALUE  ((size_t)256 << 20) /* one value or blob */
 /* One record's body: the calls of a reply, twice escaped, and what its provider wants back stand in it. */
 #define RV_STORE_MAX_BODY     ((size_t)96 << 20)
-#define RV_STORE_MAX_QUESTION ((size_t)1 << 20) /* one pending row's text, and its body */
-#define RV_STORE_MAX_META     ((size_t)1 << 20) /* the metadata of a session, or of a message */
+#define RV_STORE_MAX_QUESTION ((size_t)1 << 20)  /* one pending row's text, and its body */
+#define RV_STORE_MAX_META     ((size_t)1 << 20)  /* the metadata of a session */
+#define RV_STORE_MAX_PARTS    ((size_t)16 << 20) /* that of a message, which has its pictures and files in base64 */
 #define RV_STORE_HASH_MAX     RV_HASH_MAX
 #define RV_STORE_MAX_ID       200 /* bytes of a run id, tenant, user, owner or interrupt id */
 #define RV_STORE_TENANT       "default"

@@ -41,7 +41,7 @@ static int check_message(const struct rv_message *m, rv_err **err)
     if ((rc = rv_store_check_id("id", m->id, err)) < 0 || (rc = rv_store_check_id("type", m->type, err)) < 0 ||
         (rc = m->has_content ? rv_store_check_bytes("content", m->content, RV_STORE_MAX_VALUE, err) : 0) < 0 ||
         (rc = rv_store_check_object("tool_calls", m->tool_calls, RV_STORE_MAX_BODY, err)) < 0 ||
-        (rc = rv_store_check_object("metadata", m->metadata, RV_STORE_MAX_META, err)) < 0)
+        (rc = rv_store_check_object("metadata", m->metadata, RV_STORE_MAX_PARTS, err)) < 0)
         return rc;
     for (size_t i = 0; i < RV_COUNT(texts) && rc == 0; i++)
         rc = texts[i].text ? rv_store_check_text(texts[i].kind, texts[i].text, RV_STORE_MAX_TEXT, err) : 0;

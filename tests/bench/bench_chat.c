@@ -112,7 +112,7 @@ static void talk(rv_chat *chat, rv_store *store, size_t n, struct watch *w)
             before = stored(store);
         w->seen = false;
         w->begun_ns = bench_now_ns();
-        must("turn", rv_chat_send(chat, rv_str_of(question), &t, &err), err);
+        must("turn", rv_chat_send(chat, rv_str_of(question), NULL, &t, &err), err);
         if (t.status != RV_RUN_COMPLETED || !t.was_kept || !w->seen)
             bench_die(t.error ? t.error : "a turn did not complete", NULL);
         took[i % LAST] = w->request_ns;

@@ -1,11 +1,13 @@
 /* Every allocation of a run in one call fails once: no crash, no leak, and the code is RV_E_NOMEM, unless the run can
  * go on without. */
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "coreengine/app/past.h"
 #include "coreengine/app/quotas.h"
+#include "coreengine/app/testing.h"
 #include "coreengine/app/top.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/kit.h"
@@ -215,6 +217,95 @@ START_TEST(any_allocation_of_a_look_may_fail)
 }
 END_TEST
 
+/* --- tests: which of them changed, and those of a matrix --- */
+
+static const char tested[] = "name: tested\nmodels: {default: scripted}\nagents:\n"
+                             "  - {name: a, has_llm: true, model_role: default, prompt_key: q}\n"
+                             "prompts: {q: {file: q.md}}\n"
+                             "tests:\n"
+                             "  - {name: one, script: s.yaml, expect: {status: completed}}\n"
+                             "  - {name: two, matrix: {prompts: {short: {q: Say it.}}}, script: s.yaml,"
+                             " expect: {status: completed}}\n";
+
+/* As `reeve test --changed` does: what passed is known by its hashes, and the rest runs. */
+static int run_changed(const char *path)
+{
+    const struct rv_app app = {.no_store = true, .capability = ""};
+    const struct rv_app_load_opts opts = {.tests = true};
+    const struct rv_test_how how = {0};
+    struct rv_test_changes *changes = NULL;
+    struct rv_test_choice sum = {0};
+    struct rv_app_loaded l;
+    rv_err *err = NULL;
+    int rc = rv_app_load(&app, path, &opts, &l, &err);
+
+    if (rc < 0) {
+        rv_err_free(err);
+        return rc;
+    }
+    rc = rv_findings_n(l.findings) > 0 ? RV_E_INVALID : rv_test_changes_open(&app, &l, NULL, &changes, &err);
+    for (size_t i = 0; rc == 0 && i < l.pipeline->n_tests; i++) {
+        struct rv_test_report report = {0};
+        if (!rv_test_changes_runs(changes, i, &sum))
+            continue;
+        rc = rv_test_run(&app, &l, i, &how, NULL, &report, &err);
+        if (rc == 0)
+            rv_test_changes_note(changes, i, rv_test_passed(&report));
+        if (rc == 0 && !rv_test_passed(&report)) /* its run had no memory, and says so */
+            rc = RV_E_NOMEM;
+        rv_test_report_fini(&report);
+    }
+    if (rc == 0)
+        rc = rv_test_changes_keep(changes, &err);
+    rv_test_changes_free(changes);
+    rv_app_loaded_fini(&l);
+    rv_err_free(err);
+    return rc;
+}
+
+START_TEST(any_allocation_of_changed_tests_may_fail)
+{
+    char *dir = rv_kit_tmpdir(), *path = rv_kit_path(dir, "p.yaml"), *script_path = rv_kit_path(dir, "s.yaml"),
+         *prompt_path = rv_kit_path(dir, "q.md"), *state = rv_kit_path(dir, "state");
+    size_t n;
+
+    ck_assert_int_eq(setenv("XDG_STATE_HOME", state, 1), 0);
+    rv_kit_write(path, tested);
+    rv_kit_write(script_path, script);
+    rv_kit_write(prompt_path, "Say something.");
+    ck_assert_int_eq(run_changed(path), 0);
+    rv_fault_arm(SIZE_MAX);
+    ck_assert_int_eq(run_changed(path), 0); /* nothing runs: what passed is known */
+    rv_fault_disarm();
+    const size_t n_known = rv_fault_count();
+    rv_kit_write(prompt_path, "Say something else."); /* and both run again */
+    rv_fault_arm(SIZE_MAX);
+    ck_assert_int_eq(run_changed(path), 0);
+    rv_fault_disarm();
+    ck_assert(rv_fault_count() > n_known || !rv_fault_works());
+    const size_t step = rv_kit_step(rv_fault_count() / 160 + 1);
+    for (n = 0;; n += step) {
+        char text[64];
+        snprintf(text, sizeof text, "Say %zu.", n);
+        rv_kit_write(prompt_path, text);
+        rv_fault_arm(n);
+        int rc = run_changed(path);
+        if (!rv_fault_disarm()) {
+            ck_assert_int_eq(rc, 0);
+            break;
+        }
+        ck_assert_msg(rc == RV_E_NOMEM || rc == 0, "allocation %zu: %d", n, rc);
+        ck_assert_msg(rv_fault_balance() == 0, "allocation %zu: %ld blocks", n, rv_fault_balance());
+    }
+    ck_assert(n > 100 || !rv_fault_works());
+    free(path);
+    free(script_path);
+    free(prompt_path);
+    free(state);
+    rv_kit_tmpdir_remove(dir);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("fault_app");
@@ -223,6 +314,7 @@ int main(void)
     tcase_add_test(tc, any_allocation_may_fail);
     tcase_add_test(tc, any_allocation_of_what_quotas_do_may_fail);
     tcase_add_test(tc, any_allocation_of_a_look_may_fail);
+    tcase_add_test(tc, any_allocation_of_changed_tests_may_fail);
     suite_add_tcase(suite, tc);
     return rv_kit_run(suite);
 }

@@ -346,7 +346,7 @@ static int two_turns(rv_engine *engine, rv_store *store, rv_agents *agents, rv_e
 
     int rc = rv_chat_new(&o, &chat, err);
     for (int i = 0; i < 2 && rc == 0; i++) {
-        rc = rv_chat_send(chat, RV_STR_LIT("ask"), &t, err);
+        rc = rv_chat_send(chat, RV_STR_LIT("ask"), NULL, &t, err);
         n_kept += rc == 0 && t.was_kept;
         must(rc < 0 || !t.was_kept || t.status != RV_RUN_COMPLETED || t.text.len > 0);
         must(rc < 0 || i > 0 || !t.was_kept || t.status != RV_RUN_COMPLETED || rv_str_is(t.text, SAID));

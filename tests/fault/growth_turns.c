@@ -41,7 +41,7 @@ static void talk(rv_chat *chat, struct watch *w)
         rv_err *err = NULL;
         w->seen = false;
         rv_fault_arm(SIZE_MAX);
-        int rc = rv_chat_send(chat, rv_str_of(question), &t, &err);
+        int rc = rv_chat_send(chat, rv_str_of(question), NULL, &t, &err);
         ck_assert(!rv_fault_disarm());
         ck_assert_msg(rc == 0 && t.status == RV_RUN_COMPLETED && t.was_kept && w->seen, "turn %zu", w->turn);
     }

@@ -470,11 +470,17 @@ static int wait(rv_chat *chat, struct rv_chat_turn *out, rv_err **err)
     return chat->rc;
 }
 
-int rv_chat_send(rv_chat *chat, rv_str message, struct rv_chat_turn *out, rv_err **err)
+int rv_chat_send(rv_chat *chat, rv_str message, json_object *attachments, struct rv_chat_turn *out, rv_err **err)
 {
+    json_object *own = chat->opts.request.attachments;
+
     *out = (struct rv_chat_turn){0};
+    if (attachments)
+        chat->opts.request.attachments = attachments; /* only read, and only until the turn is over */
     int rc = say(chat, message, false, err);
-    return rc < 0 ? rc : wait(chat, out, err);
+    rc = rc < 0 ? rc : wait(chat, out, err);
+    chat->opts.request.attachments = own;
+    return rc;
 }
 
 int rv_chat_answer(rv_chat *chat, const struct rv_response *response, struct rv_chat_turn *out, rv_err **err)

@@ -19,6 +19,8 @@ struct rv_cli_chat {
     rv_chat_show *show;                                 /* for people; NULL: no display */
     rv_chat_edit *edit;                                 /* at the prompt; NULL: lines as the terminal gives them */
     rv_buf again;                                       /* what /retry says */
+    json_object *attached;                              /* pictures and files of the next message; owned; NULL: none */
+    rv_buf attached_text;                               /* its text files, as they follow it */
     char model[RV_CLI_MAX_MODEL];                       /* that /model chose; "": none */
     bool recalls;                                       /* lines are kept for later chats */
     rv_recorder *recorder;                              /* --record; NULL: not */
@@ -36,7 +38,14 @@ struct rv_cli_chat {
  *  nothing changed. */
 RV_MUST_CHECK int rv_cli_chat_enter(struct rv_cli_chat *c, const char *session, const char *agent, rv_err **err);
 /** Owner of these sessions; without a user: sessions without an owner. */
-struct rv_store_scope rv_cli_chat_scope(const struct rv_cli_chat *c);
+static inline struct rv_store_scope rv_cli_chat_scope(const struct rv_cli_chat *c)
+{
+    struct rv_store_scope scope = c->cli->app.scope;
+
+    if (!scope.user)
+        scope.user = "";
+    return scope;
+}
 
 /** One turn, observed; SIGINT cancels it. response NULL: a message. */
 RV_MUST_CHECK int rv_cli_chat_turn(struct rv_cli_chat *c, rv_str message, const struct rv_response *response,
@@ -63,6 +72,12 @@ void rv_chat_show_note(rv_chat_show *s, rv_str text);
 /* --- calls.c: lines of tools, agents and actions --- */
 /** "search(query: "...")", on one line. arguments: JSON, maybe cut. */
 void rv_chat_write_call(rv_str tool, rv_str arguments, rv_buf *b);
+/** Overwrite what has the name of a secret, in place. RV_E_NOMEM: some secrets are still there. */
+RV_MUST_CHECK int rv_chat_hide(json_object *tree);
+/** The beginning of a text, as at most two further lines, each after a line end. */
+void rv_chat_write_lines(rv_str text, size_t indent, size_t columns, rv_buf *b);
+/** The same of what a tool answered, as `tool_result` has it; nothing of an empty answer. */
+void rv_chat_write_result(json_object *event, size_t indent, size_t columns, rv_buf *b);
 /** {action_type, payload}: what an agent says beside its answer. */
 void rv_chat_write_action(json_object *event, const char *indent, rv_buf *b);
 /** Text on one line, cut where it is long. */
@@ -110,9 +125,20 @@ void rv_chat_recall_add(rv_str line);
 /** What the end of text may become, whole words; gives the bytes of the word that are there. */
 size_t rv_chat_complete(struct rv_cli_chat *c, rv_str text, void (*take)(void *self, rv_str word), void *self);
 
+/* --- attach.c: files of a message --- */
+/** A file for the next message, by its path; "again": the pictures and PDFs of the last message that had some; "-":
+ *  none; "": only tell. told gets lines about it. RV_E_NOT_FOUND, RV_E_INVALID (not a regular file, empty, or of a type
+ *  that models do not take), RV_E_LIMIT, RV_E_STATE (no message had some), RV_E_IO: nothing changed. */
+RV_MUST_CHECK int rv_chat_attach(struct rv_cli_chat *c, const char *what, rv_buf *told, rv_err **err);
+/** The attachments of a kept message, as in llm.h; owned; NULL: none. */
+RV_MUST_CHECK int rv_chat_attached_of(const struct rv_message *m, json_object **out, rv_err **err);
+/** A line for each: head, name, type and size. NULL is none. */
+void rv_chat_write_attached(json_object *attachments, const char *head, rv_buf *b);
+
 /* --- turns.c --- */
-/** Take the last turn back: its rows are not seen any more. said gets its message. RV_E_STATE: there is none. */
-RV_MUST_CHECK int rv_chat_take_back(struct rv_cli_chat *c, rv_buf *said, rv_err **err);
+/** Take the last turn back: its rows are not seen any more. said gets its message, *attached (owned) what belonged to
+ *  it. RV_E_STATE: there is none. */
+RV_MUST_CHECK int rv_chat_take_back(struct rv_cli_chat *c, rv_buf *said, json_object **attached, rv_err **err);
 RV_MUST_CHECK int rv_chat_write_usage(struct rv_cli_chat *c, rv_buf *out, rv_err **err); /* a row for each model */
 RV_MUST_CHECK int rv_chat_write_cost(struct rv_cli_chat *c, rv_buf *out, rv_err **err);  /* one line */
 /** The conversation in a new file: Markdown, or rows as JSON if its name ends with .json. */
@@ -129,7 +155,13 @@ RV_MUST_CHECK int rv_cli_chat_answer(struct rv_cli_chat *c, struct rv_chat_lines
 /* NONE: it is a message; AGAIN: the message is in `again` of the chat */
 enum rv_chat_word { RV_CHAT_WORD_NONE, RV_CHAT_WORD_DONE, RV_CHAT_WORD_EXIT, RV_CHAT_WORD_AGAIN };
 enum rv_chat_word rv_cli_chat_command(struct rv_cli_chat *c, rv_str line);
-enum rv_chat_takes { RV_CHAT_TAKES_NOTHING, RV_CHAT_TAKES_AGENT, RV_CHAT_TAKES_SESSION, RV_CHAT_TAKES_SWITCH };
+enum rv_chat_takes {
+    RV_CHAT_TAKES_NOTHING,
+    RV_CHAT_TAKES_AGENT,
+    RV_CHAT_TAKES_SESSION,
+    RV_CHAT_TAKES_SWITCH,
+    RV_CHAT_TAKES_FILE
+};
 const char *rv_chat_command_name(size_t i); /* NULL behind the last */
 enum rv_chat_takes rv_chat_command_takes(rv_str name);
 /** The newest n messages of the session, oldest first, on stdout. */

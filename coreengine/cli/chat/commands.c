@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define MAX_WORD       256
+#define MAX_REST       4096 /* bytes of what follows a command: a path */
 #define SHOWN_SESSIONS 20
 #define SHOWN_MESSAGES 20
 #define MAX_SHOWN      1000
@@ -135,6 +136,7 @@ struct rows {
 static void write_words(const struct rv_cli *cli, const char *who, const struct rv_message *m, bool is_answer,
                         rv_buf *b)
 {
+    json_object *attached = NULL;
     rv_cli_md *md = NULL;
     size_t columns;
 
@@ -155,6 +157,9 @@ static void write_words(const struct rv_cli *cli, const char *who, const struct 
     if (m->status && strcmp(m->status, rv_turn_status_text(RV_TURN_COMPLETED)) != 0)
         rv_buf_printf(b, "%s[%s]", m->content.len ? "  " : "", m->status);
     rv_buf_putc(b, '\n');
+    if (!is_answer && rv_chat_attached_of(m, &attached, NULL) == 0)
+        rv_chat_write_attached(attached, "  attached ", b);
+    json_object_put(attached);
 }
 
 static void write_call(const struct rv_cli *cli, const struct rv_message *m, rv_buf *b)
@@ -164,7 +169,7 @@ static void write_call(const struct rv_cli *cli, const struct rv_message *m, rv_
     json_object *json = NULL;
 
     rv_app_tool_call_read(m, &json, &call);
-    if (call.arguments)
+    if (call.arguments && rv_chat_hide(call.arguments) == 0)
         rv_json_write(call.arguments, &arguments);
     rv_buf_puts(b, cli->out_color ? "\033[2m  > " : "  > ");
     rv_chat_write_call(rv_str_of(call.name), rv_buf_str(&arguments), b);
@@ -282,12 +287,20 @@ static int switch_debug(struct rv_cli_chat *c, const char *rest, rv_err **err)
 
 /* --- turns --- */
 
-static int undo(struct rv_cli_chat *c, const char *rest, rv_err **err)
+static int print_or_drop(rv_buf *text, int rc)
+{
+    if (rc == 0)
+        print(text);
+    else
+        rv_buf_fini(text);
+    return rc;
+}
+
+static int take_back(struct rv_cli_chat *c, json_object **attached, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(4096);
+    int rc = rv_chat_take_back(c, &c->again, attached, err);
 
-    (void)rest;
-    int rc = rv_chat_take_back(c, &c->again, err);
     if (rc == 0) {
         rv_buf_puts(&text, "taken back: ");
         rv_chat_write_line(rv_buf_str(&c->again), &text);
@@ -297,20 +310,36 @@ static int undo(struct rv_cli_chat *c, const char *rest, rv_err **err)
     return rc;
 }
 
-static int retry(struct rv_cli_chat *c, const char *rest, rv_err **err)
+static int undo(struct rv_cli_chat *c, const char *rest, rv_err **err)
 {
-    int rc = undo(c, rest, err);
+    json_object *attached = NULL;
 
-    return rc == 0 ? RV_CHAT_WORD_AGAIN : rc;
+    (void)rest;
+    int rc = take_back(c, &attached, err);
+    json_object_put(attached);
+    return rc;
 }
 
-static int print_or_drop(rv_buf *text, int rc)
+/* The message is said as it was, with what belonged to it and nothing else. */
+static int retry(struct rv_cli_chat *c, const char *rest, rv_err **err)
 {
-    if (rc == 0)
-        print(text);
-    else
-        rv_buf_fini(text);
-    return rc;
+    json_object *attached = NULL;
+
+    (void)rest;
+    int rc = take_back(c, &attached, err);
+    if (rc < 0)
+        return rc;
+    rv_buf_clear(&c->attached_text);
+    json_object_put(c->attached);
+    c->attached = attached;
+    return RV_CHAT_WORD_AGAIN;
+}
+
+static int attach(struct rv_cli_chat *c, const char *rest, rv_err **err)
+{
+    rv_buf text = RV_BUF_INIT(1 << 16);
+
+    return print_or_drop(&text, rv_chat_attach(c, rest, &text, err));
 }
 
 static int show_usage(struct rv_cli_chat *c, const char *rest, rv_err **err)
@@ -381,6 +410,7 @@ static const struct {
     {"/session", "ID", "continue that session; without an id: which this is", show_session, RV_CHAT_TAKES_SESSION},
     {"/sessions", "", "the sessions touched last", show_sessions, RV_CHAT_TAKES_NOTHING},
     {"/history", "N", "the last N messages", show_history, RV_CHAT_TAKES_NOTHING},
+    {"/attach", "FILE", "send a file with the next message; again: as before, -: none", attach, RV_CHAT_TAKES_FILE},
     {"/retry", "", "take the last turn back and send its message again", retry, RV_CHAT_TAKES_NOTHING},
     {"/undo", "", "take the last turn back", undo, RV_CHAT_TAKES_NOTHING},
     {"/export", "FILE", "write the session as Markdown, or JSON (.json)", export_to, RV_CHAT_TAKES_NOTHING},
@@ -441,7 +471,7 @@ static bool is_farewell(rv_str line)
 enum rv_chat_word rv_cli_chat_command(struct rv_cli_chat *c, rv_str line)
 {
     rv_str text = rv_str_trim(line);
-    char word[MAX_WORD] = "", rest[MAX_WORD] = "";
+    char word[MAX_WORD] = "", rest[MAX_REST] = "";
     rv_err *err = NULL;
     size_t len = 0;
     int rc;
@@ -455,7 +485,10 @@ enum rv_chat_word rv_cli_chat_command(struct rv_cli_chat *c, rv_str line)
     rv_str tail = rv_str_trim((rv_str){text.ptr + len, text.len - len});
     rv_str head = rv_utf8_cut((rv_str){text.ptr, len}, sizeof word - 1);
     memcpy(word, head.ptr, head.len);
-    tail = rv_utf8_cut(tail, sizeof rest - 1);
+    if (tail.len >= sizeof rest) {
+        rv_cli_say("%s: more than %d bytes follow it\n", word, MAX_REST - 1);
+        return RV_CHAT_WORD_DONE;
+    }
     if (tail.len)
         memcpy(rest, tail.ptr, tail.len);
     for (size_t i = 0; i < RV_COUNT(commands); i++) {

@@ -1,6 +1,8 @@
-/* What the Tab key finds: commands, and the agents and sessions that some of them take. */
+/* What the Tab key finds: commands, and the agents, sessions and files that some of them take. */
 #include "coreengine/cli/chat/chat.h"
 
+#include <glob.h>
+#include <limits.h>
 #include <string.h>
 
 #define MAX_SESSIONS 100 /* the ones touched last */
@@ -37,6 +39,27 @@ static int offer_session(void *self, const struct rv_session_row *row, rv_err **
     return 0;
 }
 
+/* Paths that begin like that; a folder ends with "/". Names with blanks and the like are not offered: they are typed
+ * in quotes. */
+static void offer_files(const struct search *s)
+{
+    rv_buf pattern = RV_BUF_INIT(2 * PATH_MAX);
+    glob_t found = {0};
+
+    for (size_t i = 0; i < s->begins.len; i++) {
+        if (s->begins.ptr[i] && strchr("*?[\\", s->begins.ptr[i]))
+            rv_buf_putc(&pattern, '\\');
+        rv_buf_putc(&pattern, s->begins.ptr[i]);
+    }
+    rv_buf_putc(&pattern, '*');
+    if (rv_buf_check(&pattern, "a path", NULL) == 0 && glob(rv_buf_cstr(&pattern), GLOB_MARK, NULL, &found) == 0)
+        for (size_t i = 0; i < found.gl_pathc; i++)
+            if (!strpbrk(found.gl_pathv[i], " \t\\\"'") && rv_utf8_valid(rv_str_of(found.gl_pathv[i]), NULL))
+                offer(s, found.gl_pathv[i]);
+    globfree(&found);
+    rv_buf_fini(&pattern);
+}
+
 size_t rv_chat_complete(struct rv_cli_chat *c, rv_str text, void (*take)(void *self, rv_str word), void *self)
 {
     const struct rv_store_scope scope = rv_cli_chat_scope(c);
@@ -66,6 +89,9 @@ size_t rv_chat_complete(struct rv_cli_chat *c, rv_str text, void (*take)(void *s
     case RV_CHAT_TAKES_SWITCH:
         offer(&s, "on");
         offer(&s, "off");
+        break;
+    case RV_CHAT_TAKES_FILE:
+        offer_files(&s);
         break;
     case RV_CHAT_TAKES_NOTHING:
         break;

@@ -260,7 +260,8 @@ static unsigned char complete(EditLine *el, int key)
     } else if (f.n == 1 || f.n_common > had) {
         rv_str common = rv_utf8_cut(rv_buf_str(&f.words), f.n_common);
         rv_str rest = {common.ptr + had, common.len > had ? common.len - had : 0};
-        what = insert(el, rest, f.n == 1) ? CC_REFRESH : CC_ERROR;
+        bool is_whole = f.n == 1 && (common.len == 0 || common.ptr[common.len - 1] != '/'); /* a folder goes on */
+        what = insert(el, rest, is_whole) ? CC_REFRESH : CC_ERROR;
     } else {
         list(&f);
         what = CC_REDISPLAY;

@@ -1,5 +1,6 @@
 /* A turn as a person watches it: words as they come on stdout, beneath labels that say whose they are, as the Markdown
- * that they are; on stderr a line for each call, agent and action. What is shown is decided by the sink. */
+ * that they are; on stderr a card for each call (what it was, how long it took, the beginning of its result or why it
+ * failed), agent and action. What is shown is decided by the sink. */
 #include "coreengine/app/sink.h"
 #include "coreengine/base/json_text.h"
 #include "coreengine/cli/chat/chat.h"
@@ -12,6 +13,10 @@
 #define MAX_LINE ((size_t)64 << 10)
 #define MAX_ID   200
 
+#define OUTCOME_COLUMNS 10 /* "  999.9 s" */
+#define MIN_CALL        20 /* columns of a call on its line, however narrow the terminal is */
+#define PIPE_COLUMNS    80 /* of a result where no terminal shows it */
+
 struct rv_chat_show {
     const struct rv_cli *cli;
     struct rv_chat_show_opts opts;
@@ -21,6 +26,7 @@ struct rv_chat_show {
     bool in_text;                         /* the last line of stdout has no end yet */
     bool in_call;                         /* that of stderr: the call of call_id has no result yet */
     int64_t call_id;
+    size_t call_columns;    /* that its line has taken */
     json_object *acted;     /* what that call made known: told when its line has its end; NULL: nothing */
     char done_call[MAX_ID]; /* by which the last agent that is done was asked: its result says nothing new */
     bool left;              /* the reader of stdout is gone */
@@ -235,6 +241,42 @@ static bool is_chained(json_object *event)
     return rv_json_get_bool(event, "chained", &chained) && chained;
 }
 
+/* The columns of a line; where no terminal shows it, it is not cut. */
+static size_t columns_of_line(const rv_chat_show *s)
+{
+    size_t columns = SIZE_MAX;
+
+    if (s->cli->err_tty)
+        rv_cli_terminal_size(&columns, NULL);
+    return columns;
+}
+
+/* A call that is longer than its line loses the end of its arguments, so that the outcome has room. */
+static void cut_call(rv_buf *line, size_t columns)
+{
+    size_t room = columns > OUTCOME_COLUMNS + MIN_CALL ? columns - OUTCOME_COLUMNS : MIN_CALL;
+    rv_str all = rv_buf_str(line);
+
+    if (rv_cli_width(all) <= room)
+        return;
+    rv_buf_truncate(line, rv_cli_fitting(all, room - 4).len);
+    rv_buf_puts(line, "...)");
+}
+
+static void write_call(const rv_chat_show *s, json_object *event, rv_buf *line)
+{
+    json_object *arguments = rv_json_get_obj(event, "arguments");
+    rv_buf text = RV_BUF_INIT(RV_JSON_MAX_BYTES);
+
+    if (!arguments) /* events of older rules have only their beginning */
+        rv_buf_puts(&text, rv_json_text_or(event, "params_preview", ""));
+    else if (rv_chat_hide(arguments) == 0)
+        rv_json_write(arguments, &text);
+    rv_chat_write_call(rv_str_of(rv_json_text_or(event, "tool", "")), rv_buf_str(&text), line);
+    cut_call(line, columns_of_line(s));
+    rv_buf_fini(&text);
+}
+
 static void call_begins(rv_chat_show *s, const struct rv_effect *e, json_object *event)
 {
     rv_buf line = RV_BUF_INIT(MAX_LINE);
@@ -246,27 +288,45 @@ static void call_begins(rv_chat_show *s, const struct rv_effect *e, json_object 
         rv_chat_write_line(rv_str_of(rv_json_text_or(event, "tool", "")), &line);
         rv_buf_puts(&line, " gets the output");
     } else {
-        rv_chat_write_call(rv_str_of(rv_json_text_or(event, "tool", "")),
-                           rv_str_of(rv_json_text_or(event, "params_preview", "")), &line);
+        write_call(s, event, &line);
     }
     if (int_of(event, "attempt") > 1)
         rv_buf_puts(&line, " again");
+    s->call_columns = rv_cli_width(rv_buf_str(&line));
     write_note(s, &line, true);
     s->in_call = true;
     s->call_id = int_of(event, "call_id");
     rv_buf_fini(&line);
 }
 
-/* Its time is not told of a chained call. */
-static void write_outcome(json_object *event, const char *time_key, rv_buf *b)
+/* Why a call failed: on its line if that has room, else below it. */
+static void write_failure(const rv_chat_show *s, const char *error, size_t depth, size_t used, rv_buf *b)
+{
+    size_t columns = columns_of_line(s);
+    rv_buf reason = RV_BUF_INIT(MAX_LINE);
+
+    rv_chat_write_line(rv_str_of(error), &reason);
+    rv_buf_puts(b, "failed");
+    if (columns == SIZE_MAX || used + strlen("  failed: ") + rv_cli_width(rv_buf_str(&reason)) <= columns) {
+        rv_buf_puts(b, ": ");
+        rv_buf_add_str(b, rv_buf_str(&reason));
+    } else {
+        rv_chat_write_lines(rv_buf_str(&reason), depth + 2, columns, b);
+    }
+    rv_buf_fini(&reason);
+}
+
+/* Its time is not told of a chained call. used: columns of the line that are taken. */
+static void write_outcome(const rv_chat_show *s, const struct rv_origin *who, json_object *event, const char *time_key,
+                          size_t used, rv_buf *b)
 {
     const char *error = rv_json_text_or(event, "error", "");
+    size_t depth = 2 + 2 * (who ? (size_t)who->depth : 0);
     int64_t ms;
 
     rv_buf_puts(b, "  ");
     if (error[0]) {
-        rv_buf_puts(b, "failed: ");
-        rv_chat_write_line(rv_str_of(error), b);
+        write_failure(s, error, depth, used, b);
     } else if (rv_json_get_int(event, time_key, &ms)) {
         rv_cli_write_duration(b, ms * 1000);
     } else {
@@ -327,9 +387,15 @@ static void call_ends(rv_chat_show *s, const struct rv_effect *e, json_object *e
             begin_line(s);
             indent(e->origin, 0, &line);
             rv_buf_puts(&line, "< ");
-            rv_chat_write_line(rv_str_of(rv_json_text_or(event, "tool", "")), &line);
+            write_call(s, event, &line); /* others may have begun after it: it says again which one it is */
         }
-        write_outcome(event, "execution_time_ms", &line);
+        write_outcome(s, e->origin, event, "execution_time_ms",
+                      goes_on ? s->call_columns : rv_cli_width(rv_buf_str(&line)), &line);
+        if (!s->acted && !rv_json_text_or(event, "error", "")[0]) { /* an action is told by itself */
+            size_t columns = columns_of_line(s);
+            rv_chat_write_result(event, 4 + 2 * (e->origin ? (size_t)e->origin->depth : 0),
+                                 columns == SIZE_MAX ? PIPE_COLUMNS : columns, &line);
+        }
         write_note(s, &line, false);
         s->in_call = false;
     }
@@ -348,7 +414,7 @@ static void agent_ends(rv_chat_show *s, const struct rv_effect *e, json_object *
     indent(e->origin, -1, &line);
     rv_buf_puts(&line, "< ");
     rv_chat_write_line(rv_str_of(e->origin->agent), &line);
-    write_outcome(event, "duration_ms", &line);
+    write_outcome(s, e->origin, event, "duration_ms", rv_cli_width(rv_buf_str(&line)), &line);
     write_note(s, &line, false);
     rv_buf_fini(&line);
 }

@@ -16,6 +16,7 @@ struct last_turn {
     int64_t *seqs; /* of its rows, newest first */
     size_t n, cap;
     rv_buf said;
+    json_object *attached; /* owned; NULL: none */
     bool has_said;
 };
 
@@ -32,9 +33,11 @@ static int take_row(void *self, const struct rv_message *m, rv_err **err)
         return RV_FAIL(err, RV_E_NOMEM, "read the last turn");
     t->seqs[t->n++] = m->seq;
     t->has_said = is_type(m, RV_MESSAGE_USER) && !m->parent_call_id;
-    if (t->has_said)
-        rv_buf_add_str(&t->said, m->content);
-    return t->has_said ? RV_STORE_ENOUGH : 0;
+    if (!t->has_said)
+        return 0;
+    rv_buf_add_str(&t->said, m->content);
+    int rc = rv_chat_attached_of(m, &t->attached, err);
+    return rc < 0 ? rc : RV_STORE_ENOUGH;
 }
 
 static int delete_rows(struct rv_cli_chat *c, const struct last_turn *t, rv_err **err)
@@ -50,7 +53,7 @@ static int delete_rows(struct rv_cli_chat *c, const struct last_turn *t, rv_err 
     return rv_store_end(c->in.store, rc, err);
 }
 
-int rv_chat_take_back(struct rv_cli_chat *c, rv_buf *said, rv_err **err)
+int rv_chat_take_back(struct rv_cli_chat *c, rv_buf *said, json_object **attached, rv_err **err)
 {
     const struct rv_store_scope scope = rv_cli_chat_scope(c);
     const struct rv_message_filter newest = {.newest_first = true, .with_children = true, .for_agents = true};
@@ -73,6 +76,11 @@ int rv_chat_take_back(struct rv_cli_chat *c, rv_buf *said, rv_err **err)
         rv_buf_add_str(said, rv_buf_str(&t.said));
         rc = rv_buf_check(said, "a message", err);
     }
+    if (rc == 0) {
+        *attached = t.attached;
+        t.attached = NULL;
+    }
+    json_object_put(t.attached);
     rv_buf_fini(&t.said);
     free(t.seqs);
     return rc;
@@ -224,6 +232,11 @@ static void write_markdown(const struct rv_message *m, rv_buf *b)
     rv_buf_printf(b, "\n## %s\n\n", who);
     rv_buf_add_str(b, rv_str_trim(m->content));
     rv_buf_putc(b, '\n');
+    if (is_type(m, RV_MESSAGE_USER) && rv_chat_attached_of(m, &json, NULL) == 0 && json) {
+        rv_buf_putc(b, '\n');
+        rv_chat_write_attached(json, "- attached ", b);
+        json_object_put(json);
+    }
 }
 
 static int write_message(void *self, const struct rv_message *m, rv_err **err)

@@ -25,6 +25,8 @@ static const struct rv_cli_option options[] = {
      NULL, false},
     {"message", 0, "TEXT", "send this message and exit; - reads it from standard input", NULL, false},
     {"input-file", 0, "FILE", "read the message from a file; - is standard input", "FILE", false},
+    {"attach", 0, "FILE", "send a picture, a PDF or a text file with the first message; again: as before", "FILE",
+     true},
     {"instruction", 0, "TEXT", "additional instruction for the agent, in this chat only", NULL, true},
     {"history", 0, "N", "show the last N messages of the session first", NULL, false},
     {"leave", 0, NULL, "leave the agent that a router chose earlier", NULL, false},
@@ -165,6 +167,25 @@ static void watch(struct rv_cli_chat *c, struct rv_chat_opts *opts)
     }
 }
 
+/* The message with its files. A turn that could not begin leaves them for the next one. */
+static int say(struct rv_cli_chat *c, rv_str message, struct rv_chat_turn *out, rv_err **err)
+{
+    rv_buf text = RV_BUF_INIT(RV_CLI_MAX_MESSAGE);
+
+    rv_buf_add_str(&text, message);
+    rv_buf_add_str(&text, rv_buf_str(&c->attached_text));
+    int rc = rv_buf_check(&text, "the message with its files", err);
+    if (rc == 0)
+        rc = rv_chat_send(c->in.chat, rv_buf_str(&text), c->attached, out, err);
+    rv_buf_fini(&text);
+    if (rc < 0)
+        return rc;
+    json_object_put(c->attached);
+    c->attached = NULL;
+    rv_buf_clear(&c->attached_text);
+    return 0;
+}
+
 int rv_cli_chat_turn(struct rv_cli_chat *c, rv_str message, const struct rv_response *response,
                      struct rv_chat_turn *out, rv_err **err)
 {
@@ -173,7 +194,7 @@ int rv_cli_chat_turn(struct rv_cli_chat *c, rv_str message, const struct rv_resp
     c->recorded = c->running = NULL;
     c->has_end = false;
     rv_chat_signals_turn(true);
-    int rc = response ? rv_chat_answer(c->in.chat, response, out, err) : rv_chat_send(c->in.chat, message, out, err);
+    int rc = response ? rv_chat_answer(c->in.chat, response, out, err) : say(c, message, out, err);
     rv_chat_signals_turn(false);
     if (rc < 0 && c->events && !c->has_end) /* it could not even begin */
         note_written(c, rv_cli_tell_end(NULL, *err));
@@ -185,15 +206,6 @@ int rv_cli_chat_turn(struct rv_cli_chat *c, rv_str message, const struct rv_resp
 }
 
 /* --- the chat as the command line wants it --- */
-
-struct rv_store_scope rv_cli_chat_scope(const struct rv_cli_chat *c)
-{
-    struct rv_store_scope scope = c->cli->app.scope;
-
-    if (!scope.user)
-        scope.user = "";
-    return scope;
-}
 
 int rv_cli_chat_enter(struct rv_cli_chat *c, const char *session, const char *agent, rv_err **err)
 {
@@ -246,8 +258,27 @@ static int open_chat(struct rv_cli_chat *c, const char *session, rv_err **err)
     return rc;
 }
 
+/* What --attach names; said where the header is. */
+static int attach_files(struct rv_cli_chat *c, rv_err **err)
+{
+    bool told = !rv_cli_flag(c->cli, "quiet") && !rv_cli_flag(c->cli, "json") && !rv_cli_flag(c->cli, "events");
+    const char *files[RV_CLI_MAX_ARGS];
+    rv_buf text = RV_BUF_INIT(1 << 20);
+    size_t n = 0;
+    int rc = rv_cli_values(c->cli, "attach", files, RV_COUNT(files), &n, err);
+
+    for (size_t i = 0; i < n && rc == 0; i++)
+        rc = rv_chat_attach(c, files[i], &text, err);
+    if (rc == 0 && told)
+        rv_cli_err(rv_buf_str(&text));
+    rv_buf_fini(&text);
+    return rc;
+}
+
 static void close_chat(struct rv_cli_chat *c)
 {
+    json_object_put(c->attached);
+    rv_buf_fini(&c->attached_text);
     rv_chat_signals_unwatch();
     rv_app_chat_close(&c->in);
     rv_chat_show_free(c->show);
@@ -324,7 +355,7 @@ static int finish(struct rv_cli_chat *c, int status)
 static int chat(struct rv_cli *cli, rv_err **err)
 {
     bool data = rv_cli_flag(cli, "json") || rv_cli_flag(cli, "events"), said = false;
-    struct rv_cli_chat c = {.cli = cli};
+    struct rv_cli_chat c = {.cli = cli, .attached_text = RV_BUF_INIT(RV_CLI_MAX_MESSAGE)};
     rv_buf message = RV_BUF_INIT(RV_CLI_MAX_MESSAGE);
     const char *session = rv_cli_value(cli, "session");
 
@@ -341,6 +372,8 @@ static int chat(struct rv_cli *cli, rv_err **err)
         rc = open_observers(&c, repl, err);
     if (rc == 0)
         rc = open_chat(&c, session, err);
+    if (rc == 0)
+        rc = attach_files(&c, err);
     if (rc == 0)
         rc = history(&c, err);
     if (rc == 0)
@@ -364,11 +397,14 @@ const struct rv_cli_verb rv_verb_chat = {
         "\n"
         "Each turn is a run that the store keeps together with its messages, so that a chat can be continued later.\n"
         "With --debug each request is printed to standard error when it is sent.",
-    .examples = "reeve chat                                            # with the agent general\n"
-                "reeve chat --agent sample-agent --session-name demo   # with another one\n"
-                "reeve chat \"hi\" --script pipelines/scripts/chat-general.yaml --no-store   # without a model; "
-                "nothing is kept\n"
-                "reeve chat --session ID --message - < letter.txt --json | jq -r .text",
+    .examples =
+        "reeve chat                                            # with the agent general\n"
+        "reeve chat --agent sample-agent --session-name demo   # with another one\n"
+        "reeve chat \"hi\" --script pipelines/scripts/chat-general.yaml --no-store   # without a model; "
+        "nothing is kept\n"
+        "reeve chat --attach README.md \"Is it clear?\" --script pipelines/scripts/chat-general.yaml --no-store   # "
+        "pictures and PDFs, too\n"
+        "reeve chat --session ID --message - < letter.txt --json | jq -r .text",
     RV_CLI_OPTIONS(options),
     .groups = {&rv_cli_of_places, &rv_cli_of_commits},
     .excludes = "json events",

@@ -20,6 +20,12 @@ static const char *const subscriber_keys[] = {"description", "events", "timeout_
 static const char *const provider_keys[] = {"description", "timeout_ms", "blocking", "attachments", "services"};
 static const char *const prompt_keys[] = {"description", "text"};
 
+static int advise(int rc, const char *hint, rv_err **err)
+{
+    rv_err_hint(err, "%s", hint);
+    return rc;
+}
+
 /* A JSON object from text that a plugin gave; what names it in messages. RV_E_PLUGIN. */
 static int read_object(const char *text, const char *what, json_object **out, rv_err **err)
 {
@@ -28,10 +34,12 @@ static int read_object(const char *text, const char *what, json_object **out, rv
     int rc;
 
     if (!text)
-        return RV_FAIL(err, RV_E_PLUGIN, "%s is missing", what);
+        return advise(RV_FAIL(err, RV_E_PLUGIN, "%s is missing", what), "write it as JSON, at least {}", err);
     rc = rv_json_parse((rv_str){text, strnlen(text, RV_PLUGIN_MAX_SPEC + 1)}, &opts, &obj, err);
     if (rc < 0)
-        return rc == RV_E_NOMEM ? rc : RV_WRAP(err, RV_E_PLUGIN, "%s is not JSON", what);
+        return rc == RV_E_NOMEM ? rc
+                                : advise(RV_WRAP(err, RV_E_PLUGIN, "%s is not JSON", what),
+                                         "RV_CAP_JSON({...}) of capability.h writes it without quotes around it", err);
     if (!json_object_is_type(obj, json_type_object)) {
         rc = RV_FAIL(err, RV_E_PLUGIN, "%s is not an object but %s", what, rv_json_type_text(obj));
         json_object_put(obj);
@@ -242,7 +250,9 @@ static int read_prompt(struct rv_plugin_entry *e, rv_err **err)
         return RV_FAIL(err, RV_E_PLUGIN, "it has no \"text\"");
     rc = rv_template_compile(rv_str_of(e->prompt_text), NULL, &e->prompt, &why);
     if (rc < 0) /* the text only: a place inside a plugin would hide the place in the pipeline */
-        rc = RV_FAIL(err, rc == RV_E_NOMEM ? rc : RV_E_PLUGIN, "its text is not a template: %s", rv_err_text(why));
+        rc = advise(
+            RV_FAIL(err, rc == RV_E_NOMEM ? rc : RV_E_PLUGIN, "its text is not a template: %s", rv_err_text(why)),
+            "placeholders are written {{path}}", err);
     rv_err_free(why);
     return rc;
 }
@@ -318,8 +328,9 @@ static int check_versions(const struct rv_cap_desc *given, rv_err **err)
         return rc;
     }
     if (size < MIN_DESC_SIZE)
-        return RV_FAIL(err, RV_E_VERSION, "its descriptor is %u bytes long, ABI %d needs at least %zu", size,
-                       RV_CAP_ABI, MIN_DESC_SIZE);
+        return advise(RV_FAIL(err, RV_E_VERSION, "its descriptor is %u bytes long, ABI %d needs at least %zu", size,
+                              RV_CAP_ABI, MIN_DESC_SIZE),
+                      "define it with RV_CAPABILITY() of capability.h", err);
     if (given->entry_size < MIN_ENTRY_SIZE || given->entry_size > RV_PLUGIN_MAX_ENTRY_SIZE ||
         given->entry_size % _Alignof(struct rv_cap_entry) != 0)
         return RV_FAIL(err, RV_E_VERSION, "its entries are said to be %u bytes long, which cannot be (ABI %d has %zu)",
@@ -369,9 +380,10 @@ int rv_plugin_check_desc(const struct rv_cap_desc *given, struct rv_plugin *pl, 
 
     name = (rv_str){pl->desc.name, pl->desc.name ? strnlen(pl->desc.name, RV_PLUGIN_MAX_NAME + 1) : 0};
     if (!rv_plugin_name_ok(name, true))
-        return RV_FAIL(err, RV_E_PLUGIN,
-                       "it calls itself \"%.*s\", which is not a name (a-z, 0-9, _ and -, at most %d)",
-                       RV_STR_ARG(name), RV_PLUGIN_MAX_NAME);
+        return advise(RV_FAIL(err, RV_E_PLUGIN,
+                              "it calls itself \"%.*s\", which is not a name (a-z, 0-9, _ and -, at most %d)",
+                              RV_STR_ARG(name), RV_PLUGIN_MAX_NAME),
+                      "change .name of its descriptor", err);
     if (!pl->desc.entries)
         return RV_FAIL(err, RV_E_PLUGIN, "it has no list of entries");
     rc = copy_text(pl->desc.name, "name", &pl->name, err);
@@ -415,7 +427,8 @@ static int check_row(const struct rv_cap_entry *given, size_t i, rv_err **err)
         return RV_FAIL(err, RV_E_PLUGIN, "entry %zu: \"%.*s\" is not a name of a %s (a-z, 0-9 and _, at most %d)", i,
                        RV_STR_ARG(name), noun, RV_PLUGIN_MAX_NAME);
     if (has_function && !given->fn)
-        return RV_FAIL(err, RV_E_PLUGIN, "%s \"%s\" has no function", noun, given->name);
+        return advise(RV_FAIL(err, RV_E_PLUGIN, "%s \"%s\" has no function", noun, given->name),
+                      "name the function of the call as the last member of the entry", err);
     if (!has_function && given->fn)
         return RV_FAIL(err, RV_E_PLUGIN, "%s \"%s\" has a function; %ss have none", noun, given->name, noun);
     return 0;

@@ -37,6 +37,7 @@ static int fail_dl(const char *path, rv_err **err)
         rc = RV_FAIL(err, RV_E_NOMEM, "open \"%s\"", path);
     else
         rc = RV_FAIL(err, RV_E_PLUGIN, "\"%s\" is not a capability that can be loaded: %s", path, why);
+    rv_err_hint(err, "build it as a shared object of this machine; `reeve new capability NAME` writes one that builds");
     (void)dlerror(); /* lets go of the text */
     return rc;
 }
@@ -86,7 +87,10 @@ int rv_plugin_open(struct rv_plugin *pl, const char *base_dir, const char *confi
     rv_late_offer(&pl->host);
     if (pl->desc.open && pl->desc.open(&pl->host, config, &pl->self, why, sizeof why) != 0) {
         why[sizeof why - 1] = '\0'; /* the function may have filled the whole buffer */
-        return RV_FAIL(err, RV_E_PLUGIN, "it failed to open: %s", *why ? why : "it does not say why");
+        int rc = RV_FAIL(err, RV_E_PLUGIN, "it failed to open: %s", *why ? why : "it does not say why");
+        if (!*why)
+            rv_err_hint(err, "its function open() gets a buffer for the reason");
+        return rc;
     }
     pl->is_open = true;
     return 0;

@@ -288,7 +288,8 @@ static void read_tool_calls(struct rv_key_reader *r, const struct rv_node *node,
         if (calls[i].id && !calls[i].id[0])
             calls[i].id = NULL;
         if (node->items[i]->kind == RV_NODE_MAP && !calls[i].has_name)
-            rv_keys_finding(r, RV_SEVERITY_ERROR, &calls[i].src, NULL, "tool_calls.name is required");
+            rv_keys_finding(r, RV_SEVERITY_ERROR, &calls[i].src, "add `name:`, the tool that the model calls",
+                            "tool_calls.name is required");
     }
     if (r->rc == 0 && rv_findings_n_errors(r->findings) == before)
         number_calls(r, calls, node->n);

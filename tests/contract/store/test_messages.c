@@ -116,6 +116,41 @@ START_TEST(a_long_content_is_kept_whole)
 }
 END_TEST
 
+static int check_metadata_size(void *self, const struct rv_message *m, rv_err **err)
+{
+    (void)err;
+    ck_assert_uint_eq(m->metadata.len, *(const size_t *)self);
+    return 0;
+}
+
+/* A picture stands in the metadata of its message, which may be larger than that of a session. */
+START_TEST(a_message_keeps_the_files_that_belong_to_it)
+{
+    static const char head[] = "{\"attachments\":[{\"data\":\"", tail[] = "\"}]}";
+    struct world world, *w = &world;
+    size_t len = 4 * RV_STORE_MAX_META;
+    char *text = malloc(RV_STORE_MAX_PARTS + 1);
+    struct rv_message m = world_message("m1", "user", "look");
+    struct rv_turn turn = {.session = "s1", .rows = &m, .n_rows = 1};
+
+    world_open(w, _i);
+    make_session(w, "s1", "u");
+    ck_assert_ptr_nonnull(text);
+    memset(text, 'A', RV_STORE_MAX_PARTS + 1);
+    memcpy(text, head, strlen(head));
+    memcpy(text + len - strlen(tail), tail, strlen(tail));
+    m.metadata = (rv_str){text, len};
+    OK(rv_store_add_messages(w->s, &operator_scope, &turn, T0, &w->err));
+    OK(rv_store_read_messages(w->s, &operator_scope, "s1", &(struct rv_message_filter){0}, check_metadata_size, &len,
+                              &w->err));
+    m.id = "m2";
+    m.metadata.len = RV_STORE_MAX_PARTS + 1;
+    SAYS(RV_E_LIMIT, "metadata", rv_store_add_messages(w->s, &operator_scope, &turn, T0, &w->err));
+    free(text);
+    world_close(w);
+}
+END_TEST
+
 static const struct {
     struct rv_message_filter filter;
     int stop_at;
@@ -349,6 +384,7 @@ Suite *messages_suite(void)
 
     ADD(tc, everything_of_a_message_is_kept);
     ADD(tc, a_long_content_is_kept_whole);
+    ADD(tc, a_message_keeps_the_files_that_belong_to_it);
     ADD(tc, a_walk_gives_what_the_filter_says);
     ADD(tc, what_a_callback_says_ends_the_walk);
     ADD(tc, a_message_that_is_there_is_passed_over);

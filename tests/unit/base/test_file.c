@@ -97,13 +97,48 @@ START_TEST(failures_say_what_the_system_said)
 
     ck_assert_int_eq(rv_file_read("/nonexistent/x", &b, &err), RV_E_NOT_FOUND);
     text = rv_kit_err_take(err);
-    ck_assert_str_eq(text, "cannot open \"/nonexistent/x\": No such file or directory  [not_found]\n");
+    ck_assert_str_eq(text, "cannot open \"/nonexistent/x\": No such file or directory  [not_found]\n"
+                           "  hint: there is no folder /nonexistent/\n");
     free(text);
     err = NULL;
     ck_assert_int_eq(rv_file_read("/", &b, &err), RV_E_INVALID);
     rv_err_free(err);
     ck_assert_int_eq(rv_file_write(dir, RV_STR_LIT("x"), NULL), RV_E_INVALID);
     ck_assert_int_eq(rv_file_write("/nonexistent/x", RV_STR_LIT("x"), NULL), RV_E_NOT_FOUND);
+    rv_buf_fini(&b);
+}
+END_TEST
+
+/* The nearest name, else files of the same kind, else where paths begin. */
+START_TEST(a_file_that_is_not_there_has_a_hint)
+{
+    static const struct {
+        const char *name, *hint;
+    } cases[] = {{"lop.yaml", "/loop.yaml?"},
+                 {"other-thing.yaml", "files there: loop.yaml, qa.yaml"},
+                 {"other.json", "check the path"},
+                 {"loop", "/loop.yaml?"},
+                 {"no/x.yaml", "/no/"},
+                 {"loop.yaml/x", "/loop.yaml/"},
+                 {".", "it is a folder: name a file in it"}};
+    char *loop = rv_kit_path(dir, "loop.yaml"), *qa = rv_kit_path(dir, "qa.yaml");
+    rv_buf b = RV_BUF_INIT(100);
+
+    rv_kit_write(loop, "x");
+    rv_kit_write(qa, "x");
+    for (size_t i = 0; i < RV_COUNT(cases); i++) {
+        char *path = rv_kit_path(dir, cases[i].name);
+        rv_err *err = NULL;
+        ck_assert_int_lt(rv_file_read(path, &b, &err), 0);
+        ck_assert_msg(rv_err_hint_text(err) && strstr(rv_err_hint_text(err), cases[i].hint), "%s: the hint is \"%s\"",
+                      path, rv_err_hint_text(err));
+        rv_err_free(err);
+        free(path);
+    }
+    unlink(loop);
+    unlink(qa);
+    free(loop);
+    free(qa);
     rv_buf_fini(&b);
 }
 END_TEST
@@ -250,6 +285,7 @@ TCase *file_case(void)
     tcase_add_test(tc, a_large_file_is_read_whole_and_an_empty_one_too);
     tcase_add_test(tc, a_file_above_the_ceiling_is_refused);
     tcase_add_test(tc, failures_say_what_the_system_said);
+    tcase_add_test(tc, a_file_that_is_not_there_has_a_hint);
     tcase_add_test(tc, what_is_written_is_for_its_owner_only);
     tcase_add_test(tc, no_link_leads_a_write_elsewhere);
     tcase_add_test(tc, a_device_is_written_to_and_stays);

@@ -65,7 +65,7 @@ START_TEST(no_piece_of_a_fast_child_is_lost_or_late) /* p8 W41, remlight 19 row 
     world_init(&w, NULL, files);
     world_chat(&w, "parent", NULL, "alice");
     world_watch(&w, &(struct rv_chat_opts){.on_delta = on_delta, .on_event = on_event, .self = &s});
-    ck_assert_int_eq(rv_chat_send(w.chat, rv_buf_str(&ask), &t, &err), 0);
+    ck_assert_int_eq(rv_chat_send(w.chat, rv_buf_str(&ask), NULL, &t, &err), 0);
     ck_assert_msg(t.status == RV_RUN_COMPLETED, "%s", t.error);
     ck_assert(!s.late);
     ck_assert_int_ge(s.next, N_WORDS);

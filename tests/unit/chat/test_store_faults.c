@@ -75,7 +75,7 @@ static bool turn_with_fault(int n, int *n_told)
     t = world_say(&w, "first");
     ck_assert(t.was_kept);
     rv_store_set_faults(w.store, (struct rv_store_faults){at, &f});
-    int rc = rv_chat_send(w.chat, RV_STR_LIT("second"), &t, &err);
+    int rc = rv_chat_send(w.chat, RV_STR_LIT("second"), NULL, &t, &err);
     rv_store_set_faults(w.store, (struct rv_store_faults){NULL, NULL});
     struct count c = count_rows(&w);
     ck_assert_msg(c.n_user == c.n_answers && c.n_user >= 1 && c.n_user <= 2, "%s: %d, %d", f.point, c.n_user,

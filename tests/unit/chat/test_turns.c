@@ -112,7 +112,7 @@ START_TEST(a_session_is_its_owners) /* p8 W27 */
     opts.context.user_id = "bob";
     ck_assert_int_eq(rv_chat_new(&opts, &other, &err), 0);
     ck_assert(rv_chat_is_new(other));
-    int rc = rv_chat_send(other, RV_STR_LIT("what did alice say?"), &t, &err);
+    int rc = rv_chat_send(other, RV_STR_LIT("what did alice say?"), NULL, &t, &err);
     ck_assert_int_eq(rc, 0);
     ck_assert_int_eq(t.status, RV_RUN_COMPLETED); /* with one of his own of that id: nothing tells that hers is there */
     ck_assert(rv_str_is(t.text, "nothing"));
@@ -175,7 +175,7 @@ START_TEST(a_fallback_that_is_a_router_is_no_answer)
 
     world_init(&w, "models: {desk: [{json: {agent: nobody}}], porter: [{json: {agent: cook}}]}", files);
     world_chat(&w, "desk", NULL, "alice");
-    ck_assert_int_eq(rv_chat_send(w.chat, RV_STR_LIT("hello?"), &t, &err), RV_E_INVALID);
+    ck_assert_int_eq(rv_chat_send(w.chat, RV_STR_LIT("hello?"), NULL, &t, &err), RV_E_INVALID);
     ck_assert_ptr_nonnull(strstr(rv_err_text(rv_err_cause(err)), "agent \"porter\" is a router"));
     rv_err_free(err);
     world_fini(&w);

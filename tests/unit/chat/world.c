@@ -134,7 +134,7 @@ struct rv_chat_turn world_say(struct world *w, const char *message)
     rv_buf_clear(&w->deltas);
     rv_buf_clear(&w->calls);
     rv_buf_clear(&w->pieces);
-    must(rv_chat_send(w->chat, rv_str_of(message), &turn, &err), err);
+    must(rv_chat_send(w->chat, rv_str_of(message), NULL, &turn, &err), err);
     return turn;
 }
 

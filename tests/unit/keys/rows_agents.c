@@ -91,7 +91,7 @@ static char *tell(const struct key_row *row, const char *variant)
     w.chat = NULL;
     int rc = rv_chat_new(&w.opts, &w.chat, &err);
     for (size_t i = 0; rc == 0 && i < RV_COUNT(said); i++) {
-        rc = rv_chat_send(w.chat, rv_str_of(said[i]), &turn, &err);
+        rc = rv_chat_send(w.chat, rv_str_of(said[i]), NULL, &turn, &err);
         if (rc == 0)
             rv_buf_printf(&told, "status %d of %s: %s\n", (int)turn.status, turn.agent ? turn.agent : "",
                           turn.error ? turn.error : "");
