@@ -231,13 +231,13 @@ static const char tested[] = "name: tested\nmodels: {default: scripted}\nagents:
 static int run_changed(const char *path)
 {
     const struct rv_app app = {.no_store = true, .capability = ""};
-    const struct rv_app_load_opts opts = {.tests = true};
-    const struct rv_test_how how = {0};
+    const struct rv_app_load_opts load = {.tests = true};
+    const struct rv_test_opts opts = {0};
     struct rv_test_changes *changes = NULL;
     struct rv_test_choice sum = {0};
     struct rv_app_loaded l;
     rv_err *err = NULL;
-    int rc = rv_app_load(&app, path, &opts, &l, &err);
+    int rc = rv_app_load(&app, path, &load, &l, &err);
 
     if (rc < 0) {
         rv_err_free(err);
@@ -248,7 +248,7 @@ static int run_changed(const char *path)
         struct rv_test_report report = {0};
         if (!rv_test_changes_runs(changes, i, &sum))
             continue;
-        rc = rv_test_run(&app, &l, i, &how, NULL, &report, &err);
+        rc = rv_test_run(&app, &l, i, &opts, NULL, &report, &err);
         if (rc == 0)
             rv_test_changes_note(changes, i, rv_test_passed(&report));
         if (rc == 0 && !rv_test_passed(&report)) /* its run had no memory, and says so */
