@@ -201,7 +201,7 @@ START_TEST(a_folder_without_write_permission_is_refused)
     world_drop_root(w);
     ck_assert_int_eq(chmod(w->dir, 0500), 0);
     FAILS(RV_E_DENIED, "Permission denied", NULL, world_store(w, other, &quick, &w->s));
-    FAILS(RV_E_DENIED, w->path, NULL, world_store(w, w->path, &quick, &w->s)); /* its log can not be made */
+    FAILS(RV_E_DENIED, w->path, NULL, world_store(w, w->path, &quick, &w->s)); /* its log cannot be made */
     ck_assert_int_eq(chmod(w->dir, 0700), 0);
     OK(world_store(w, w->path, &quick, &w->s));
     ck_assert_int_eq(world_count(w, w->s), 5);
