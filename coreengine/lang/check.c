@@ -8,7 +8,7 @@
 
 #define MAX_LISTED 12 /* names that a hint lists */
 
-static int check(struct rv_compile *c, struct rv_node *n);
+static int check(struct rv_compile *c, struct rv_expr_node *n);
 
 /* "int", "int or double", ...: the types of a small set, for messages. */
 static const char *types_text(unsigned types, char *buf, size_t size)
@@ -23,7 +23,7 @@ static const char *types_text(unsigned types, char *buf, size_t size)
     return buf;
 }
 
-static int no_overload(struct rv_compile *c, const struct rv_node *n, const struct rv_node *a, const struct rv_node *b)
+static int no_overload(struct rv_compile *c, const struct rv_expr_node *n, const struct rv_expr_node *a, const struct rv_expr_node *b)
 {
     char left[96], right[96];
     int rc;
@@ -67,7 +67,7 @@ static void hint_names(struct rv_compile *c, rv_str name, const char *kind, cons
 
 /* --- Names ------------------------------------------------------------------------------------------------------- */
 
-static int check_name(struct rv_compile *c, struct rv_node *n)
+static int check_name(struct rv_compile *c, struct rv_expr_node *n)
 {
     bool is_declared = false;
     enum rv_type type;
@@ -75,7 +75,7 @@ static int check_name(struct rv_compile *c, struct rv_node *n)
 
     for (size_t i = c->n_scope; i-- > 0;) {
         if (rv_str_eq(c->scope[i], n->name)) {
-            n->kind = RV_NODE_SLOT;
+            n->kind = RV_EXPR_NODE_SLOT;
             n->slot = i;
             n->types = RV_M_ANY;
             return 0;
@@ -85,12 +85,12 @@ static int check_name(struct rv_compile *c, struct rv_node *n)
         is_declared = rv_str_is(n->name, c->vars[i]);
     type = rv_type_named(n->name);
     if (!is_declared && type != RV_N_TYPES) {
-        n->kind = RV_NODE_LITERAL;
+        n->kind = RV_EXPR_NODE_LITERAL;
         n->value = (struct rv_value){.type = RV_T_TYPE, .as.t = type};
         n->types = RV_M_TYPE;
         return 0;
     }
-    n->kind = RV_NODE_VAR;
+    n->kind = RV_EXPR_NODE_VAR;
     n->types = RV_M_ANY & ~RV_M_TYPE;
     n->next_var = c->e->vars;
     c->e->vars = n;
@@ -105,7 +105,7 @@ static int check_name(struct rv_compile *c, struct rv_node *n)
 }
 
 /* n names a member of a variable: n->name and n->field are set. */
-static void note_name(struct rv_compile *c, struct rv_node *n)
+static void note_name(struct rv_compile *c, struct rv_expr_node *n)
 {
     if (c->e->last_name)
         c->e->last_name->next_name = n;
@@ -116,9 +116,9 @@ static void note_name(struct rv_compile *c, struct rv_node *n)
 }
 
 /* a.b and a["b"] of a variable ask the scope for the member, so that it need not build the whole. */
-static void fuse_field(struct rv_compile *c, struct rv_node *n, rv_str field)
+static void fuse_field(struct rv_compile *c, struct rv_expr_node *n, rv_str field)
 {
-    n->kind = RV_NODE_VAR_FIELD;
+    n->kind = RV_EXPR_NODE_VAR_FIELD;
     n->name = n->a->name;
     n->field = field;
     n->types = RV_M_ANY & ~RV_M_TYPE;
@@ -126,22 +126,22 @@ static void fuse_field(struct rv_compile *c, struct rv_node *n, rv_str field)
 }
 
 /* "b" in a, "c" in a.b: a constant that is looked for. */
-static void note_search(struct rv_compile *c, struct rv_node *what, struct rv_node *in)
+static void note_search(struct rv_compile *c, struct rv_expr_node *what, struct rv_expr_node *in)
 {
-    if (what->kind != RV_NODE_LITERAL || what->value.type != RV_T_STRING)
+    if (what->kind != RV_EXPR_NODE_LITERAL || what->value.type != RV_T_STRING)
         return;
-    if (in->kind == RV_NODE_VAR) {
+    if (in->kind == RV_EXPR_NODE_VAR) {
         what->name = in->name;
         what->field = what->value.as.s;
         what->is_test = true;
         note_name(c, what);
-    } else if (in->kind == RV_NODE_VAR_FIELD) {
+    } else if (in->kind == RV_EXPR_NODE_VAR_FIELD) {
         in->member = what->value.as.s;
         in->is_test = true;
     }
 }
 
-static int check_select(struct rv_compile *c, struct rv_node *n)
+static int check_select(struct rv_compile *c, struct rv_expr_node *n)
 {
     int rc = check(c, n->a);
 
@@ -150,14 +150,14 @@ static int check_select(struct rv_compile *c, struct rv_node *n)
     if (!(n->a->types & RV_M_MAP))
         return no_overload(c, n, n->a, NULL);
     n->types = RV_M_ANY;
-    if (n->a->kind == RV_NODE_VAR)
+    if (n->a->kind == RV_EXPR_NODE_VAR)
         fuse_field(c, n, n->field);
-    else if (n->a->kind == RV_NODE_VAR_FIELD)
+    else if (n->a->kind == RV_EXPR_NODE_VAR_FIELD)
         n->a->member = n->field;
     return 0;
 }
 
-static int check_index(struct rv_compile *c, struct rv_node *n)
+static int check_index(struct rv_compile *c, struct rv_expr_node *n)
 {
     unsigned keys;
     int rc;
@@ -169,10 +169,10 @@ static int check_index(struct rv_compile *c, struct rv_node *n)
     if (!(n->b->types & keys))
         return no_overload(c, n, n->a, keys ? n->b : NULL);
     n->types = RV_M_ANY;
-    if (n->b->kind == RV_NODE_LITERAL && n->b->value.type == RV_T_STRING) {
-        if (n->a->kind == RV_NODE_VAR)
+    if (n->b->kind == RV_EXPR_NODE_LITERAL && n->b->value.type == RV_T_STRING) {
+        if (n->a->kind == RV_EXPR_NODE_VAR)
             fuse_field(c, n, n->b->value.as.s);
-        else if (n->a->kind == RV_NODE_VAR_FIELD)
+        else if (n->a->kind == RV_EXPR_NODE_VAR_FIELD)
             n->a->member = n->b->value.as.s;
     }
     return 0;
@@ -181,7 +181,7 @@ static int check_index(struct rv_compile *c, struct rv_node *n)
 /* --- Operators -----------------------------------------------------------------------------------------------------
  */
 
-static int check_binary(struct rv_compile *c, struct rv_node *n)
+static int check_binary(struct rv_compile *c, struct rv_expr_node *n)
 {
     unsigned a, b;
     int rc;
@@ -208,34 +208,34 @@ static int check_binary(struct rv_compile *c, struct rv_node *n)
     return n->types ? 0 : no_overload(c, n, n->a, n->b);
 }
 
-static int check_unary(struct rv_compile *c, struct rv_node *n)
+static int check_unary(struct rv_compile *c, struct rv_expr_node *n)
 {
     int rc = check(c, n->a);
 
     if (rc < 0)
         return rc;
-    n->types = n->a->types & (n->kind == RV_NODE_NOT ? RV_M_BOOL : RV_M_INT | RV_M_DOUBLE);
+    n->types = n->a->types & (n->kind == RV_EXPR_NODE_NOT ? RV_M_BOOL : RV_M_INT | RV_M_DOUBLE);
     return n->types ? 0 : no_overload(c, n, n->a, NULL);
 }
 
-static int check_items(struct rv_compile *c, struct rv_node *n)
+static int check_items(struct rv_compile *c, struct rv_expr_node *n)
 {
     bool is_key = true;
 
-    for (struct rv_node *item = n->items; item; item = item->next, is_key = !is_key) {
+    for (struct rv_expr_node *item = n->items; item; item = item->next, is_key = !is_key) {
         int rc = check(c, item);
 
         if (rc < 0)
             return rc;
-        if ((n->kind == RV_NODE_AND || n->kind == RV_NODE_OR) && !(item->types & RV_M_BOOL))
+        if ((n->kind == RV_EXPR_NODE_AND || n->kind == RV_EXPR_NODE_OR) && !(item->types & RV_M_BOOL))
             return no_overload(c, n, item, NULL);
-        if (n->kind == RV_NODE_MAP && is_key && !(item->types & (RV_M_BOOL | RV_M_INT | RV_M_UINT | RV_M_STRING)))
+        if (n->kind == RV_EXPR_NODE_MAP && is_key && !(item->types & (RV_M_BOOL | RV_M_INT | RV_M_UINT | RV_M_STRING)))
             return RV_EXPR_FAIL(c, item->off, RV_E_INVALID, "a map key must be a bool, int, uint or string");
     }
     return 0;
 }
 
-static int check_cond(struct rv_compile *c, struct rv_node *n)
+static int check_cond(struct rv_compile *c, struct rv_expr_node *n)
 {
     int rc;
 
@@ -260,16 +260,16 @@ static const struct {
     {"map", RV_MACRO_MAP, RV_M_LIST},
 };
 
-static int check_macro(struct rv_compile *c, struct rv_node *n, size_t m)
+static int check_macro(struct rv_compile *c, struct rv_expr_node *n, size_t m)
 {
     bool is_map = macros[m].macro == RV_MACRO_MAP;
-    struct rv_node *var = n->items, *body;
+    struct rv_expr_node *var = n->items, *body;
     int rc;
 
     if (n->n_items != 2 && !(is_map && n->n_items == 3))
         return RV_EXPR_FAIL(c, n->off, RV_E_INVALID, "%s() takes %s: a variable name and what to do with it",
                             macros[m].name, is_map ? "2 or 3 arguments" : "2 arguments");
-    if (var->kind != RV_NODE_NAME) {
+    if (var->kind != RV_EXPR_NODE_NAME) {
         rc = RV_EXPR_FAIL(c, var->off, RV_E_INVALID, "the first argument of %s() must be a plain name", macros[m].name);
         rv_err_hint(c->err, "for example output.items.%s(x, x > 1)", macros[m].name);
         return rc;
@@ -288,7 +288,7 @@ static int check_macro(struct rv_compile *c, struct rv_node *n, size_t m)
         return rc;
 
     body = var->next;
-    n->kind = RV_NODE_MACRO;
+    n->kind = RV_EXPR_NODE_MACRO;
     n->macro = macros[m].macro;
     n->types = macros[m].result;
     n->b = is_map && n->n_items == 2 ? NULL : body;
@@ -298,24 +298,24 @@ static int check_macro(struct rv_compile *c, struct rv_node *n, size_t m)
     return 0;
 }
 
-static int check_has(struct rv_compile *c, struct rv_node *n)
+static int check_has(struct rv_compile *c, struct rv_expr_node *n)
 {
     int rc;
 
-    if (n->n_items != 1 || n->items->kind != RV_NODE_SELECT)
+    if (n->n_items != 1 || n->items->kind != RV_EXPR_NODE_SELECT)
         return RV_EXPR_FAIL(c, n->off, RV_E_INVALID,
                             "has() takes one argument of the form a.b (for other keys: \"key\" in a)");
     rc = check(c, n->items);
-    n->kind = RV_NODE_HAS;
+    n->kind = RV_EXPR_NODE_HAS;
     n->a = n->items;
     n->types = RV_M_BOOL;
-    struct rv_node *name = n->a->kind == RV_NODE_SELECT ? n->a->a : n->a;
-    if (rc == 0 && name->kind == RV_NODE_VAR_FIELD)
+    struct rv_expr_node *name = n->a->kind == RV_EXPR_NODE_SELECT ? n->a->a : n->a;
+    if (rc == 0 && name->kind == RV_EXPR_NODE_VAR_FIELD)
         name->is_test = true;
     return rc;
 }
 
-static int unknown_function(struct rv_compile *c, const struct rv_node *n)
+static int unknown_function(struct rv_compile *c, const struct rv_expr_node *n)
 {
     static const char *const absent[] = {"bytes", "timestamp", "duration"};
     const char *names[64], *name;
@@ -344,13 +344,13 @@ static int unknown_function(struct rv_compile *c, const struct rv_node *n)
 }
 
 /* A pattern that is written out is compiled once, now. */
-static int check_pattern(struct rv_compile *c, struct rv_node *n)
+static int check_pattern(struct rv_compile *c, struct rv_expr_node *n)
 {
-    const struct rv_node *arg = n->a ? n->items : n->items->next;
+    const struct rv_expr_node *arg = n->a ? n->items : n->items->next;
     rv_err *why = NULL;
     int rc;
 
-    if (arg->kind != RV_NODE_LITERAL || arg->value.type != RV_T_STRING)
+    if (arg->kind != RV_EXPR_NODE_LITERAL || arg->value.type != RV_T_STRING)
         return 0;
     rc = rv_pattern_new(arg->value.as.s, &n->pattern, &why);
     if (rc == 0) {
@@ -367,7 +367,7 @@ static int check_pattern(struct rv_compile *c, struct rv_node *n)
     return rc;
 }
 
-static int check_call(struct rv_compile *c, struct rv_node *n)
+static int check_call(struct rv_compile *c, struct rv_expr_node *n)
 {
     size_t n_args = n->n_items + (n->a ? 1 : 0), i = 0;
     char taken[96], given[96];
@@ -396,7 +396,7 @@ static int check_call(struct rv_compile *c, struct rv_node *n)
                                    : "a, b");
         return rc;
     }
-    for (struct rv_node *arg = n->a ? n->a : n->items; arg; arg = arg == n->a ? n->items : arg->next, i++) {
+    for (struct rv_expr_node *arg = n->a ? n->a : n->items; arg; arg = arg == n->a ? n->items : arg->next, i++) {
         rc = check(c, arg);
         if (rc < 0)
             return rc;
@@ -409,48 +409,48 @@ static int check_call(struct rv_compile *c, struct rv_node *n)
     return rv_str_is(n->name, "matches") ? check_pattern(c, n) : 0;
 }
 
-static int check(struct rv_compile *c, struct rv_node *n)
+static int check(struct rv_compile *c, struct rv_expr_node *n)
 {
     switch (n->kind) {
-    case RV_NODE_LITERAL:
+    case RV_EXPR_NODE_LITERAL:
         n->types = RV_TBIT(n->value.type);
         return 0;
-    case RV_NODE_NAME:
+    case RV_EXPR_NODE_NAME:
         return check_name(c, n);
-    case RV_NODE_SELECT:
+    case RV_EXPR_NODE_SELECT:
         return check_select(c, n);
-    case RV_NODE_INDEX:
+    case RV_EXPR_NODE_INDEX:
         return check_index(c, n);
-    case RV_NODE_NOT:
-    case RV_NODE_NEGATE:
+    case RV_EXPR_NODE_NOT:
+    case RV_EXPR_NODE_NEGATE:
         return check_unary(c, n);
-    case RV_NODE_BINARY:
+    case RV_EXPR_NODE_BINARY:
         return check_binary(c, n);
-    case RV_NODE_AND:
-    case RV_NODE_OR:
+    case RV_EXPR_NODE_AND:
+    case RV_EXPR_NODE_OR:
         n->types = RV_M_BOOL;
         return check_items(c, n);
-    case RV_NODE_COND:
+    case RV_EXPR_NODE_COND:
         return check_cond(c, n);
-    case RV_NODE_LIST:
+    case RV_EXPR_NODE_LIST:
         n->types = RV_M_LIST;
         return check_items(c, n);
-    case RV_NODE_MAP:
+    case RV_EXPR_NODE_MAP:
         n->types = RV_M_MAP;
         return check_items(c, n);
-    case RV_NODE_CALL:
+    case RV_EXPR_NODE_CALL:
         return check_call(c, n);
-    case RV_NODE_VAR:
-    case RV_NODE_VAR_FIELD:
-    case RV_NODE_SLOT:
-    case RV_NODE_HAS:
-    case RV_NODE_MACRO:
+    case RV_EXPR_NODE_VAR:
+    case RV_EXPR_NODE_VAR_FIELD:
+    case RV_EXPR_NODE_SLOT:
+    case RV_EXPR_NODE_HAS:
+    case RV_EXPR_NODE_MACRO:
         return 0; /* made by this pass, and no node is visited twice */
     }
     return 0;
 }
 
-int rv_expr_check(struct rv_compile *c, struct rv_node *n)
+int rv_expr_check(struct rv_compile *c, struct rv_expr_node *n)
 {
     return check(c, n);
 }

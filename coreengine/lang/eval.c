@@ -26,7 +26,7 @@ static bool next_element(struct walk *w, struct rv_value *out)
 }
 
 /* The condition for the element in the slot. A fault, a wrong type included, is left in ev->fault. */
-static int run_condition(struct rv_eval *ev, const struct rv_node *n, bool *out)
+static int run_condition(struct rv_eval *ev, const struct rv_expr_node *n, bool *out)
 {
     struct rv_value v = {.type = RV_T_NULL};
 
@@ -39,7 +39,7 @@ static int run_condition(struct rv_eval *ev, const struct rv_node *n, bool *out)
 }
 
 /* all and exists are chains of && and ||: an element that decides outweighs elements that fail. */
-static int run_quantifier(struct rv_eval *ev, const struct rv_node *n, struct walk *w, struct rv_value *out)
+static int run_quantifier(struct rv_eval *ev, const struct rv_expr_node *n, struct walk *w, struct rv_value *out)
 {
     bool decisive = n->macro == RV_MACRO_EXISTS, yes = false;
     struct rv_fault_record first = {.kind = RV_FAULT_NONE};
@@ -64,7 +64,7 @@ static int run_quantifier(struct rv_eval *ev, const struct rv_node *n, struct wa
     return 0;
 }
 
-static int run_exists_one(struct rv_eval *ev, const struct rv_node *n, struct walk *w, struct rv_value *out)
+static int run_exists_one(struct rv_eval *ev, const struct rv_expr_node *n, struct walk *w, struct rv_value *out)
 {
     size_t count = 0;
     bool yes = false;
@@ -78,7 +78,7 @@ static int run_exists_one(struct rv_eval *ev, const struct rv_node *n, struct wa
     return 0;
 }
 
-static int run_list(struct rv_eval *ev, const struct rv_node *n, struct walk *w, struct rv_value *out)
+static int run_list(struct rv_eval *ev, const struct rv_expr_node *n, struct walk *w, struct rv_value *out)
 {
     struct rv_value *items = rv_ev_alloc(ev, n, (rv_value_size(&w->range) + 1) * sizeof(*items));
     size_t count = 0;
@@ -101,7 +101,7 @@ static int run_list(struct rv_eval *ev, const struct rv_node *n, struct walk *w,
     return 0;
 }
 
-static int ev_macro(struct rv_eval *ev, const struct rv_node *n, struct rv_value *out)
+static int ev_macro(struct rv_eval *ev, const struct rv_expr_node *n, struct rv_value *out)
 {
     struct walk w = {.i = 0};
 
@@ -124,13 +124,13 @@ static int ev_macro(struct rv_eval *ev, const struct rv_node *n, struct rv_value
 
 /* --- Nodes --- */
 
-int rv_ev_fault(struct rv_eval *ev, enum rv_fault kind, const struct rv_node *n)
+int rv_ev_fault(struct rv_eval *ev, enum rv_fault kind, const struct rv_expr_node *n)
 {
     ev->fault = (struct rv_fault_record){.kind = kind, .node = n};
     return -1;
 }
 
-int rv_ev_fault_types(struct rv_eval *ev, const struct rv_node *n, const struct rv_value *a, const struct rv_value *b)
+int rv_ev_fault_types(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *a, const struct rv_value *b)
 {
     ev->fault = (struct rv_fault_record){.kind = b ? RV_FAULT_TYPES : RV_FAULT_TYPE, .node = n, .a = *a};
     if (b)
@@ -138,13 +138,13 @@ int rv_ev_fault_types(struct rv_eval *ev, const struct rv_node *n, const struct 
     return -1;
 }
 
-int rv_ev_work(struct rv_eval *ev, const struct rv_node *n, size_t steps, size_t bytes)
+int rv_ev_work(struct rv_eval *ev, const struct rv_expr_node *n, size_t steps, size_t bytes)
 {
     ev->work += steps + bytes / RV_EXPR_BYTES_PER_STEP;
     return ev->work > RV_EXPR_MAX_WORK ? rv_ev_fault(ev, RV_FAULT_WORK, n) : 0;
 }
 
-void *rv_ev_alloc(struct rv_eval *ev, const struct rv_node *n, size_t size)
+void *rv_ev_alloc(struct rv_eval *ev, const struct rv_expr_node *n, size_t size)
 {
     void *p;
 
@@ -164,7 +164,7 @@ void *rv_ev_alloc(struct rv_eval *ev, const struct rv_node *n, size_t size)
 /* --- Variables and members -----------------------------------------------------------------------------------------
  */
 
-static int lookup(struct rv_eval *ev, const struct rv_node *n, struct rv_value *out, bool *found)
+static int lookup(struct rv_eval *ev, const struct rv_expr_node *n, struct rv_value *out, bool *found)
 {
     json_object *v = NULL;
 
@@ -177,7 +177,7 @@ static int lookup(struct rv_eval *ev, const struct rv_node *n, struct rv_value *
     return 0;
 }
 
-static int run_var(struct rv_eval *ev, const struct rv_node *n, struct rv_value *out)
+static int run_var(struct rv_eval *ev, const struct rv_expr_node *n, struct rv_value *out)
 {
     bool found;
 
@@ -186,13 +186,13 @@ static int run_var(struct rv_eval *ev, const struct rv_node *n, struct rv_value 
     return found ? 0 : rv_ev_fault(ev, RV_FAULT_NO_VALUE, n);
 }
 
-static int no_key(struct rv_eval *ev, const struct rv_node *n, const struct rv_value *map, const struct rv_value *key)
+static int no_key(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *map, const struct rv_value *key)
 {
     ev->fault = (struct rv_fault_record){.kind = RV_FAULT_NO_KEY, .node = n, .a = *map, .b = *key};
     return -1;
 }
 
-static int find_field(struct rv_eval *ev, const struct rv_node *n, struct rv_value *map, struct rv_value *out,
+static int find_field(struct rv_eval *ev, const struct rv_expr_node *n, struct rv_value *map, struct rv_value *out,
                       bool *found)
 {
     struct rv_value key = {.type = RV_T_STRING, .as.s = n->field};
@@ -204,7 +204,7 @@ static int find_field(struct rv_eval *ev, const struct rv_node *n, struct rv_val
     return rv_value_find(ev, n, map, &key, out, found);
 }
 
-static int run_select(struct rv_eval *ev, const struct rv_node *n, struct rv_value *out)
+static int run_select(struct rv_eval *ev, const struct rv_expr_node *n, struct rv_value *out)
 {
     struct rv_value map, key = {.type = RV_T_STRING, .as.s = n->field};
     bool found;
@@ -214,11 +214,11 @@ static int run_select(struct rv_eval *ev, const struct rv_node *n, struct rv_val
     return found ? 0 : no_key(ev, n, &map, &key);
 }
 
-static int run_has(struct rv_eval *ev, const struct rv_node *n, struct rv_value *out)
+static int run_has(struct rv_eval *ev, const struct rv_expr_node *n, struct rv_value *out)
 {
     struct rv_value map, member;
     bool found;
-    int rc = n->a->kind == RV_NODE_VAR_FIELD ? lookup(ev, n->a, &member, &found)
+    int rc = n->a->kind == RV_EXPR_NODE_VAR_FIELD ? lookup(ev, n->a, &member, &found)
                                              : find_field(ev, n->a, &map, &member, &found);
 
     if (rc < 0)
@@ -238,7 +238,7 @@ static bool to_index(const struct rv_value *v, size_t size, size_t *out)
     return v->type != RV_T_DOUBLE || (double)*out == v->as.d;
 }
 
-static int run_index(struct rv_eval *ev, const struct rv_node *n, struct rv_value *out)
+static int run_index(struct rv_eval *ev, const struct rv_expr_node *n, struct rv_value *out)
 {
     struct rv_value of, key;
     bool found;
@@ -264,7 +264,7 @@ static int run_index(struct rv_eval *ev, const struct rv_node *n, struct rv_valu
 /* --- Operators -----------------------------------------------------------------------------------------------------
  */
 
-static int order_values(struct rv_eval *ev, const struct rv_node *n, const struct rv_value *a, const struct rv_value *b,
+static int order_values(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *a, const struct rv_value *b,
                         int *order)
 {
     size_t shorter;
@@ -300,7 +300,7 @@ static bool order_fits(enum rv_punct op, int order)
     return op == RV_OP_GT ? order > 0 : order >= 0;
 }
 
-static int is_in(struct rv_eval *ev, const struct rv_node *n, const struct rv_value *item, const struct rv_value *in,
+static int is_in(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *item, const struct rv_value *in,
                  bool *out)
 {
     struct rv_value unused;
@@ -319,7 +319,7 @@ static int is_in(struct rv_eval *ev, const struct rv_node *n, const struct rv_va
     return rc;
 }
 
-static int run_binary(struct rv_eval *ev, const struct rv_node *n, struct rv_value *out)
+static int run_binary(struct rv_eval *ev, const struct rv_expr_node *n, struct rv_value *out)
 {
     struct rv_value a = {.type = RV_T_NULL}, b = a;
     bool yes = false;
@@ -343,12 +343,12 @@ static int run_binary(struct rv_eval *ev, const struct rv_node *n, struct rv_val
 }
 
 /* One operand that decides is enough, wherever it stands: a failure of the others is forgotten then. */
-static int run_logical(struct rv_eval *ev, const struct rv_node *n, struct rv_value *out)
+static int run_logical(struct rv_eval *ev, const struct rv_expr_node *n, struct rv_value *out)
 {
-    bool decisive = n->kind == RV_NODE_OR;
+    bool decisive = n->kind == RV_EXPR_NODE_OR;
     struct rv_fault_record first = {.kind = RV_FAULT_NONE};
 
-    for (const struct rv_node *item = n->items; item; item = item->next) {
+    for (const struct rv_expr_node *item = n->items; item; item = item->next) {
         int rc = rv_ev_run(ev, item, out);
 
         if (rc == 0 && out->type != RV_T_BOOL)
@@ -368,13 +368,13 @@ static int run_logical(struct rv_eval *ev, const struct rv_node *n, struct rv_va
     return 0;
 }
 
-static int run_unary(struct rv_eval *ev, const struct rv_node *n, struct rv_value *out)
+static int run_unary(struct rv_eval *ev, const struct rv_expr_node *n, struct rv_value *out)
 {
     struct rv_value a = {.type = RV_T_NULL};
 
     if (rv_ev_run(ev, n->a, &a) < 0)
         return -1;
-    if (n->kind == RV_NODE_NEGATE)
+    if (n->kind == RV_EXPR_NODE_NEGATE)
         return rv_ev_negate(ev, n, &a, out);
     if (a.type != RV_T_BOOL)
         return rv_ev_fault_types(ev, n, &a, NULL);
@@ -382,7 +382,7 @@ static int run_unary(struct rv_eval *ev, const struct rv_node *n, struct rv_valu
     return 0;
 }
 
-static int run_cond(struct rv_eval *ev, const struct rv_node *n, struct rv_value *out)
+static int run_cond(struct rv_eval *ev, const struct rv_expr_node *n, struct rv_value *out)
 {
     struct rv_value a = {.type = RV_T_NULL};
 
@@ -396,7 +396,7 @@ static int run_cond(struct rv_eval *ev, const struct rv_node *n, struct rv_value
 /* --- Literals and calls --------------------------------------------------------------------------------------------
  */
 
-static int check_key(struct rv_eval *ev, const struct rv_node *n, const struct rv_value *map,
+static int check_key(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *map,
                      const struct rv_value *key)
 {
     struct rv_value unused;
@@ -412,16 +412,16 @@ static int check_key(struct rv_eval *ev, const struct rv_node *n, const struct r
     return -1;
 }
 
-static int run_items(struct rv_eval *ev, const struct rv_node *n, struct rv_value *out)
+static int run_items(struct rv_eval *ev, const struct rv_expr_node *n, struct rv_value *out)
 {
-    bool is_map = n->kind == RV_NODE_MAP;
+    bool is_map = n->kind == RV_EXPR_NODE_MAP;
     struct rv_value *items = rv_ev_alloc(ev, n, (n->n_items + 1) * sizeof(*items));
     size_t i = 0;
 
     if (!items)
         return -1;
     *out = (struct rv_value){.type = is_map ? RV_T_MAP : RV_T_LIST, .as.items = {items, 0}};
-    for (const struct rv_node *item = n->items; item; item = item->next, i++) {
+    for (const struct rv_expr_node *item = n->items; item; item = item->next, i++) {
         if (rv_ev_run(ev, item, &items[i]) < 0)
             return -1;
         if (is_map && i % 2 == 0 && check_key(ev, item, out, &items[i]) < 0)
@@ -431,10 +431,10 @@ static int run_items(struct rv_eval *ev, const struct rv_node *n, struct rv_valu
     return 0;
 }
 
-static int run_call(struct rv_eval *ev, const struct rv_node *n, struct rv_value *out)
+static int run_call(struct rv_eval *ev, const struct rv_expr_node *n, struct rv_value *out)
 {
     struct rv_value args[RV_FN_MAX_ARGS] = {{.type = RV_T_NULL}};
-    const struct rv_node *arg = n->a ? n->a : n->items;
+    const struct rv_expr_node *arg = n->a ? n->a : n->items;
 
     for (size_t i = 0; i < n->fn->n_args; i++) {
         if (rv_ev_run(ev, arg, &args[i]) < 0)
@@ -446,44 +446,44 @@ static int run_call(struct rv_eval *ev, const struct rv_node *n, struct rv_value
     return n->fn->call(ev, n, args, out);
 }
 
-int rv_ev_run(struct rv_eval *ev, const struct rv_node *n, struct rv_value *out)
+int rv_ev_run(struct rv_eval *ev, const struct rv_expr_node *n, struct rv_value *out)
 {
     if (rv_ev_work(ev, n, 1, 0) < 0)
         return -1;
     switch (n->kind) {
-    case RV_NODE_LITERAL:
+    case RV_EXPR_NODE_LITERAL:
         *out = n->value;
         return 0;
-    case RV_NODE_SLOT:
+    case RV_EXPR_NODE_SLOT:
         *out = ev->slots[n->slot];
         return 0;
-    case RV_NODE_VAR:
-    case RV_NODE_VAR_FIELD:
+    case RV_EXPR_NODE_VAR:
+    case RV_EXPR_NODE_VAR_FIELD:
         return run_var(ev, n, out);
-    case RV_NODE_SELECT:
+    case RV_EXPR_NODE_SELECT:
         return run_select(ev, n, out);
-    case RV_NODE_INDEX:
+    case RV_EXPR_NODE_INDEX:
         return run_index(ev, n, out);
-    case RV_NODE_HAS:
+    case RV_EXPR_NODE_HAS:
         return run_has(ev, n, out);
-    case RV_NODE_NOT:
-    case RV_NODE_NEGATE:
+    case RV_EXPR_NODE_NOT:
+    case RV_EXPR_NODE_NEGATE:
         return run_unary(ev, n, out);
-    case RV_NODE_BINARY:
+    case RV_EXPR_NODE_BINARY:
         return run_binary(ev, n, out);
-    case RV_NODE_AND:
-    case RV_NODE_OR:
+    case RV_EXPR_NODE_AND:
+    case RV_EXPR_NODE_OR:
         return run_logical(ev, n, out);
-    case RV_NODE_COND:
+    case RV_EXPR_NODE_COND:
         return run_cond(ev, n, out);
-    case RV_NODE_LIST:
-    case RV_NODE_MAP:
+    case RV_EXPR_NODE_LIST:
+    case RV_EXPR_NODE_MAP:
         return run_items(ev, n, out);
-    case RV_NODE_CALL:
+    case RV_EXPR_NODE_CALL:
         return run_call(ev, n, out);
-    case RV_NODE_MACRO:
+    case RV_EXPR_NODE_MACRO:
         return ev_macro(ev, n, out);
-    case RV_NODE_NAME:
+    case RV_EXPR_NODE_NAME:
         break; /* check.c leaves none */
     }
     *out = (struct rv_value){.type = RV_T_NULL};

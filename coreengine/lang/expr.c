@@ -64,14 +64,14 @@ static void value_text(const struct rv_value *v, rv_buf *b)
 /* A variable, or the member of one, that the scope does not have. Only now the whole variable is asked for. */
 static int report_no_value(struct rv_eval *ev)
 {
-    const struct rv_node *n = ev->fault.node;
+    const struct rv_expr_node *n = ev->fault.node;
     json_object *whole = NULL;
     struct rv_value v;
     bool found = false;
     struct rv_src at;
     int rc = 0;
 
-    if (n->kind == RV_NODE_VAR_FIELD)
+    if (n->kind == RV_EXPR_NODE_VAR_FIELD)
         rc = ev->scope->lookup(ev->scope->self, n->name, (rv_str){NULL, 0}, &whole, &found, ev->err);
     if (rc < 0)
         return rc;
@@ -166,7 +166,7 @@ static int report(struct rv_eval *ev)
 /* --- Compiling and evaluating --- */
 
 /* Nodes are the bulk: one per token at most, and an expression has at most one token a byte. */
-#define MAX_COMPILED (RV_EXPR_MAX_BYTES * (sizeof(struct rv_node) + 64) + 65536)
+#define MAX_COMPILED (RV_EXPR_MAX_BYTES * (sizeof(struct rv_expr_node) + 64) + 65536)
 
 struct rv_src rv_text_place(rv_str text, const struct rv_src *start, size_t off)
 {
@@ -194,9 +194,9 @@ struct rv_src rv_expr_place(const rv_expr *e, size_t off)
 
 bool rv_expr_has_variable(const rv_expr *e, const char *name, struct rv_src *src)
 {
-    const struct rv_node *first = NULL;
+    const struct rv_expr_node *first = NULL;
 
-    for (const struct rv_node *n = e->vars; n; n = n->next_var)
+    for (const struct rv_expr_node *n = e->vars; n; n = n->next_var)
         if (rv_str_is(n->name, name) && (!first || n->off < first->off))
             first = n;
     if (first && src)
@@ -209,7 +209,7 @@ size_t rv_expr_n_names(const rv_expr *e)
     return e->n_names;
 }
 
-static bool is_same_name(const struct rv_node *a, const struct rv_node *b)
+static bool is_same_name(const struct rv_expr_node *a, const struct rv_expr_node *b)
 {
     return rv_str_eq(a->name, b->name) && rv_str_eq(a->field, b->field) && !a->member.ptr == !b->member.ptr &&
            rv_str_eq(a->member, b->member);
@@ -217,12 +217,12 @@ static bool is_same_name(const struct rv_node *a, const struct rv_node *b)
 
 struct rv_placeholder rv_expr_name(const rv_expr *e, size_t i)
 {
-    const struct rv_node *n = e->names;
+    const struct rv_expr_node *n = e->names;
     bool is_test = false;
 
     while (i-- > 0)
         n = n->next_name;
-    for (const struct rv_node *other = e->names; other && !is_test; other = other->next_name)
+    for (const struct rv_expr_node *other = e->names; other && !is_test; other = other->next_name)
         is_test = other->is_test && is_same_name(n, other);
     return (struct rv_placeholder){.root = n->name,
                                    .field = n->field,
@@ -235,7 +235,7 @@ void rv_expr_free(rv_expr *e)
 {
     if (!e)
         return;
-    for (struct rv_node *n = e->patterns; n; n = n->next_pattern)
+    for (struct rv_expr_node *n = e->patterns; n; n = n->next_pattern)
         rv_pattern_free(n->pattern);
     rv_arena_free(e->arena);
     free(e);

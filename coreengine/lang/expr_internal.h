@@ -122,32 +122,32 @@ struct rv_token {
     struct rv_value value;
 };
 
-enum rv_node_kind {
-    RV_NODE_LITERAL,   /* value */
-    RV_NODE_NAME,      /* name, before check.c */
-    RV_NODE_VAR,       /* name */
-    RV_NODE_VAR_FIELD, /* name and field: one lookup */
-    RV_NODE_SLOT,      /* slot: the variable of a macro */
-    RV_NODE_SELECT,    /* a . field */
-    RV_NODE_INDEX,     /* a [ b ] */
-    RV_NODE_HAS,       /* a is a SELECT or VAR_FIELD */
-    RV_NODE_NOT,       /* a */
-    RV_NODE_NEGATE,    /* a */
-    RV_NODE_BINARY,    /* a op b */
-    RV_NODE_AND,       /* items */
-    RV_NODE_OR,        /* items */
-    RV_NODE_COND,      /* a ? b : c */
-    RV_NODE_LIST,      /* items */
-    RV_NODE_MAP,       /* items: key, value, key, value */
-    RV_NODE_CALL,      /* name, items; a is the receiver or NULL; fn after check.c */
-    RV_NODE_MACRO,     /* macro, slot; a: range, b: predicate (NULL for 2-argument map), c: what map yields */
+enum rv_expr_node_kind {
+    RV_EXPR_NODE_LITERAL,   /* value */
+    RV_EXPR_NODE_NAME,      /* name, before check.c */
+    RV_EXPR_NODE_VAR,       /* name */
+    RV_EXPR_NODE_VAR_FIELD, /* name and field: one lookup */
+    RV_EXPR_NODE_SLOT,      /* slot: the variable of a macro */
+    RV_EXPR_NODE_SELECT,    /* a . field */
+    RV_EXPR_NODE_INDEX,     /* a [ b ] */
+    RV_EXPR_NODE_HAS,       /* a is a SELECT or VAR_FIELD */
+    RV_EXPR_NODE_NOT,       /* a */
+    RV_EXPR_NODE_NEGATE,    /* a */
+    RV_EXPR_NODE_BINARY,    /* a op b */
+    RV_EXPR_NODE_AND,       /* items */
+    RV_EXPR_NODE_OR,        /* items */
+    RV_EXPR_NODE_COND,      /* a ? b : c */
+    RV_EXPR_NODE_LIST,      /* items */
+    RV_EXPR_NODE_MAP,       /* items: key, value, key, value */
+    RV_EXPR_NODE_CALL,      /* name, items; a is the receiver or NULL; fn after check.c */
+    RV_EXPR_NODE_MACRO,     /* macro, slot; a: range, b: predicate (NULL for 2-argument map), c: what map yields */
 };
 
 enum rv_macro { RV_MACRO_ALL, RV_MACRO_EXISTS, RV_MACRO_EXISTS_ONE, RV_MACRO_FILTER, RV_MACRO_MAP };
 
 struct rv_function;
-struct rv_node {
-    enum rv_node_kind kind;
+struct rv_expr_node {
+    enum rv_expr_node_kind kind;
     enum rv_punct op;
     enum rv_macro macro;
     int depth;      /* 1 for a leaf */
@@ -156,16 +156,16 @@ struct rv_node {
     size_t off, len; /* the token that a message points to */
     rv_str name, field;
     struct rv_value value;
-    struct rv_node *a, *b, *c;
-    struct rv_node *items, *next; /* a list of children, and the link within such a list */
+    struct rv_expr_node *a, *b, *c;
+    struct rv_expr_node *items, *next; /* a list of children, and the link within such a list */
     size_t n_items;
     const struct rv_function *fn;
     rv_pattern *pattern;          /* of matches() with a literal; NULL: it is made when it is needed */
-    struct rv_node *next_pattern; /* the next node that owns one */
+    struct rv_expr_node *next_pattern; /* the next node that owns one */
     rv_str member;                /* of a VAR_FIELD: what is read of that field by a constant name; ptr NULL: nothing */
     bool is_test;                 /* what it names last may be missing */
-    struct rv_node *next_var;     /* the next node that is a variable */
-    struct rv_node *next_name;    /* the next node that names a member of a variable */
+    struct rv_expr_node *next_var;     /* the next node that is a variable */
+    struct rv_expr_node *next_name;    /* the next node that names a member of a variable */
 };
 
 struct rv_expr {
@@ -173,10 +173,10 @@ struct rv_expr {
     char *text;
     size_t len;
     struct rv_src start; /* of text; .file in the arena */
-    struct rv_node *root;
-    struct rv_node *patterns;          /* nodes that own a pattern */
-    struct rv_node *vars;              /* nodes that are variables, the last first */
-    struct rv_node *names, *last_name; /* nodes that name a member of a variable, as they were found */
+    struct rv_expr_node *root;
+    struct rv_expr_node *patterns;          /* nodes that own a pattern */
+    struct rv_expr_node *vars;              /* nodes that are variables, the last first */
+    struct rv_expr_node *names, *last_name; /* nodes that name a member of a variable, as they were found */
     size_t n_names;
 };
 
@@ -203,9 +203,9 @@ struct rv_src rv_expr_place(const rv_expr *e, size_t off);
 
 /** Read the next token into c->tok. */
 RV_MUST_CHECK int rv_expr_next_token(struct rv_compile *c);
-RV_MUST_CHECK int rv_expr_parse(struct rv_compile *c, struct rv_node **out);
+RV_MUST_CHECK int rv_expr_parse(struct rv_compile *c, struct rv_expr_node **out);
 /** Resolve names and macros in place, fill in types. */
-RV_MUST_CHECK int rv_expr_check(struct rv_compile *c, struct rv_node *n);
+RV_MUST_CHECK int rv_expr_check(struct rv_compile *c, struct rv_expr_node *n);
 
 /* --- Evaluation ----------------------------------------------------------------------------------------------------
  */
@@ -233,7 +233,7 @@ enum rv_fault {
 
 struct rv_fault_record {
     enum rv_fault kind;
-    const struct rv_node *node;
+    const struct rv_expr_node *node;
     struct rv_value a, b;
     rv_str text;
 };
@@ -250,12 +250,12 @@ struct rv_eval {
 };
 
 /* All of these return 0, or -1 with ev->fault set. */
-int rv_ev_run(struct rv_eval *ev, const struct rv_node *n, struct rv_value *out);
-int rv_ev_fault(struct rv_eval *ev, enum rv_fault kind, const struct rv_node *n);
-int rv_ev_fault_types(struct rv_eval *ev, const struct rv_node *n, const struct rv_value *a, const struct rv_value *b);
+int rv_ev_run(struct rv_eval *ev, const struct rv_expr_node *n, struct rv_value *out);
+int rv_ev_fault(struct rv_eval *ev, enum rv_fault kind, const struct rv_expr_node *n);
+int rv_ev_fault_types(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *a, const struct rv_value *b);
 /** Count work: `steps` plus what `bytes` cost. */
-int rv_ev_work(struct rv_eval *ev, const struct rv_node *n, size_t steps, size_t bytes);
-void *rv_ev_alloc(struct rv_eval *ev, const struct rv_node *n, size_t size); /* NULL: fault set */
+int rv_ev_work(struct rv_eval *ev, const struct rv_expr_node *n, size_t steps, size_t bytes);
+void *rv_ev_alloc(struct rv_eval *ev, const struct rv_expr_node *n, size_t size); /* NULL: fault set */
 
 /* Containers, whichever way they are stored. */
 struct rv_value rv_value_of_json(json_object *v);
@@ -264,18 +264,18 @@ struct rv_value rv_value_at(const struct rv_value *list, size_t i);
 /** Walks a map: start with *pos NULL; false at the end. */
 bool rv_value_next_pair(const struct rv_value *map, const void **pos, struct rv_value *key, struct rv_value *val);
 /** Sets *found; a number finds an equal number of another type. */
-int rv_value_find(struct rv_eval *ev, const struct rv_node *n, const struct rv_value *map, const struct rv_value *key,
+int rv_value_find(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *map, const struct rv_value *key,
                   struct rv_value *out, bool *found);
-int rv_value_equal(struct rv_eval *ev, const struct rv_node *n, const struct rv_value *a, const struct rv_value *b,
+int rv_value_equal(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *a, const struct rv_value *b,
                    int depth, bool *out);
 /** -1, 0, 1, or 2 when a NaN is involved. Both are numbers. */
 int rv_value_compare_numbers(const struct rv_value *a, const struct rv_value *b);
 /** The JSON of v; JSON parts of the scope are shared, not copied. */
 int rv_value_to_json(struct rv_eval *ev, const struct rv_value *v, int depth, json_object **out);
 /** a op b for + - * / % */
-int rv_ev_arith(struct rv_eval *ev, const struct rv_node *n, const struct rv_value *a, const struct rv_value *b,
+int rv_ev_arith(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *a, const struct rv_value *b,
                 struct rv_value *out);
-int rv_ev_negate(struct rv_eval *ev, const struct rv_node *n, const struct rv_value *a, struct rv_value *out);
+int rv_ev_negate(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *a, struct rv_value *out);
 
 /* --- Functions -----------------------------------------------------------------------------------------------------
  */
@@ -286,7 +286,7 @@ struct rv_function {
     unsigned args[RV_FN_MAX_ARGS]; /* types it takes */
     unsigned result;
     bool is_method; /* the receiver is the first argument */
-    int (*call)(struct rv_eval *ev, const struct rv_node *n, const struct rv_value *args, struct rv_value *out);
+    int (*call)(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *args, struct rv_value *out);
 };
 /** NULL if there is none. */
 const struct rv_function *rv_function_find(rv_str name, bool is_method);

@@ -11,7 +11,7 @@
 
 #define NUMBER_TEXT_MAX 32 /* longest text that is read or written as a number, NUL included */
 
-static int cannot(struct rv_eval *ev, const struct rv_node *n, const struct rv_value *v, const char *what)
+static int cannot(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *v, const char *what)
 {
     RV_IGNORE(rv_ev_fault(ev, RV_FAULT_CONVERT, n), "the failure is returned below, with more detail");
     ev->fault.a = *v;
@@ -19,7 +19,7 @@ static int cannot(struct rv_eval *ev, const struct rv_node *n, const struct rv_v
     return -1;
 }
 
-static int call_size(struct rv_eval *ev, const struct rv_node *n, const struct rv_value *args, struct rv_value *out)
+static int call_size(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *args, struct rv_value *out)
 {
     size_t size = 0;
 
@@ -35,7 +35,7 @@ static int call_size(struct rv_eval *ev, const struct rv_node *n, const struct r
     return 0;
 }
 
-static int call_contains(struct rv_eval *ev, const struct rv_node *n, const struct rv_value *args, struct rv_value *out)
+static int call_contains(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *args, struct rv_value *out)
 {
     rv_str in = args[0].as.s, part = args[1].as.s;
 
@@ -45,7 +45,7 @@ static int call_contains(struct rv_eval *ev, const struct rv_node *n, const stru
     return 0;
 }
 
-static int call_starts_with(struct rv_eval *ev, const struct rv_node *n, const struct rv_value *args,
+static int call_starts_with(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *args,
                             struct rv_value *out)
 {
     rv_str in = args[0].as.s, part = args[1].as.s;
@@ -55,7 +55,7 @@ static int call_starts_with(struct rv_eval *ev, const struct rv_node *n, const s
     return rv_ev_work(ev, n, 0, part.len);
 }
 
-static int call_ends_with(struct rv_eval *ev, const struct rv_node *n, const struct rv_value *args,
+static int call_ends_with(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *args,
                           struct rv_value *out)
 {
     rv_str in = args[0].as.s, part = args[1].as.s;
@@ -67,7 +67,7 @@ static int call_ends_with(struct rv_eval *ev, const struct rv_node *n, const str
 }
 
 /* A step of the match is one of the evaluation. */
-static int match(struct rv_eval *ev, const struct rv_node *n, const rv_pattern *p, rv_str text, struct rv_value *out)
+static int match(struct rv_eval *ev, const struct rv_expr_node *n, const rv_pattern *p, rv_str text, struct rv_value *out)
 {
     size_t given = RV_EXPR_MAX_WORK, left = given;
     bool found = false;
@@ -79,7 +79,7 @@ static int match(struct rv_eval *ev, const struct rv_node *n, const rv_pattern *
     return rc < 0 ? rv_ev_fault(ev, RV_FAULT_WORK, n) : rv_ev_work(ev, n, given - left, 0);
 }
 
-static int call_matches(struct rv_eval *ev, const struct rv_node *n, const struct rv_value *args, struct rv_value *out)
+static int call_matches(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *args, struct rv_value *out)
 {
     rv_pattern *p = NULL;
     int rc;
@@ -109,7 +109,7 @@ static bool is_integer_text(rv_str s)
     return i == s.len;
 }
 
-static int call_int(struct rv_eval *ev, const struct rv_node *n, const struct rv_value *args, struct rv_value *out)
+static int call_int(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *args, struct rv_value *out)
 {
     double d = args->as.d;
 
@@ -131,7 +131,7 @@ static int call_int(struct rv_eval *ev, const struct rv_node *n, const struct rv
     return 0;
 }
 
-static int call_uint(struct rv_eval *ev, const struct rv_node *n, const struct rv_value *args, struct rv_value *out)
+static int call_uint(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *args, struct rv_value *out)
 {
     double d = args->as.d;
 
@@ -174,7 +174,7 @@ static bool is_double_text(rv_str s)
     return digits > 0;
 }
 
-static int call_double(struct rv_eval *ev, const struct rv_node *n, const struct rv_value *args, struct rv_value *out)
+static int call_double(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *args, struct rv_value *out)
 {
     char *end;
 
@@ -205,7 +205,7 @@ static void double_text(double d, char buf[NUMBER_TEXT_MAX])
     }
 }
 
-static int call_string(struct rv_eval *ev, const struct rv_node *n, const struct rv_value *args, struct rv_value *out)
+static int call_string(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *args, struct rv_value *out)
 {
     char buf[NUMBER_TEXT_MAX] = "";
     char *text;
@@ -233,7 +233,7 @@ static int call_string(struct rv_eval *ev, const struct rv_node *n, const struct
     return 0;
 }
 
-static int call_bool(struct rv_eval *ev, const struct rv_node *n, const struct rv_value *args, struct rv_value *out)
+static int call_bool(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *args, struct rv_value *out)
 {
     static const char *const words[] = {"true", "True", "TRUE", "t", "1", "false", "False", "FALSE", "f", "0"};
 
@@ -249,7 +249,7 @@ static int call_bool(struct rv_eval *ev, const struct rv_node *n, const struct r
     return cannot(ev, n, args, "a bool");
 }
 
-static int call_type(struct rv_eval *ev, const struct rv_node *n, const struct rv_value *args, struct rv_value *out)
+static int call_type(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *args, struct rv_value *out)
 {
     (void)ev;
     (void)n;
@@ -257,7 +257,7 @@ static int call_type(struct rv_eval *ev, const struct rv_node *n, const struct r
     return 0;
 }
 
-static int call_dyn(struct rv_eval *ev, const struct rv_node *n, const struct rv_value *args, struct rv_value *out)
+static int call_dyn(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *args, struct rv_value *out)
 {
     (void)ev;
     (void)n;

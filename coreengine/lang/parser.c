@@ -5,7 +5,7 @@
 
 #include "coreengine/lang/expr_internal.h"
 
-static int parse_expr(struct rv_compile *c, struct rv_node **out);
+static int parse_expr(struct rv_compile *c, struct rv_expr_node **out);
 
 /* Does the token at hand stand behind the word "not"? */
 static bool follows_not(const struct rv_compile *c)
@@ -59,9 +59,9 @@ static int too_deep(struct rv_compile *c, size_t off)
 }
 
 /* A node that points to token t; NULL when there is no memory, with the error made. */
-static struct rv_node *new_node(struct rv_compile *c, enum rv_node_kind kind, const struct rv_token *t)
+static struct rv_expr_node *new_node(struct rv_compile *c, enum rv_expr_node_kind kind, const struct rv_token *t)
 {
-    struct rv_node *n = rv_arena_alloc(c->e->arena, sizeof(*n));
+    struct rv_expr_node *n = rv_arena_alloc(c->e->arena, sizeof(*n));
 
     if (!n) {
         RV_IGNORE(RV_EXPR_FAIL(c, t->off, RV_E_NOMEM, "no memory for an expression"), "NULL tells the caller");
@@ -76,22 +76,22 @@ static struct rv_node *new_node(struct rv_compile *c, enum rv_node_kind kind, co
 }
 
 /* After the children of n are set. */
-static int set_depth(struct rv_compile *c, struct rv_node *n)
+static int set_depth(struct rv_compile *c, struct rv_expr_node *n)
 {
-    const struct rv_node *kids[] = {n->a, n->b, n->c};
+    const struct rv_expr_node *kids[] = {n->a, n->b, n->c};
 
     for (size_t i = 0; i < RV_COUNT(kids); i++) {
         if (kids[i] && kids[i]->depth >= n->depth)
             n->depth = kids[i]->depth + 1;
     }
-    for (const struct rv_node *kid = n->items; kid; kid = kid->next) {
+    for (const struct rv_expr_node *kid = n->items; kid; kid = kid->next) {
         if (kid->depth >= n->depth)
             n->depth = kid->depth + 1;
     }
     return n->depth > RV_EXPR_MAX_DEPTH ? too_deep(c, n->off) : 0;
 }
 
-static void append_item(struct rv_node *n, struct rv_node **last, struct rv_node *item)
+static void append_item(struct rv_expr_node *n, struct rv_expr_node **last, struct rv_expr_node *item)
 {
     if (*last)
         (*last)->next = item;
@@ -103,9 +103,9 @@ static void append_item(struct rv_node *n, struct rv_node **last, struct rv_node
 
 /* Expressions separated by commas up to `close`, which is consumed; of a map: pairs. A comma may come last in list and
  * map literals. */
-static int parse_items(struct rv_compile *c, struct rv_node *n, enum rv_punct close, const char *expected)
+static int parse_items(struct rv_compile *c, struct rv_expr_node *n, enum rv_punct close, const char *expected)
 {
-    struct rv_node *last = NULL, *item = NULL;
+    struct rv_expr_node *last = NULL, *item = NULL;
     int rc;
 
     while (!is_op(c, close)) {
@@ -113,7 +113,7 @@ static int parse_items(struct rv_compile *c, struct rv_node *n, enum rv_punct cl
         if (rc < 0)
             return rc;
         append_item(n, &last, item);
-        if (n->kind == RV_NODE_MAP) {
+        if (n->kind == RV_EXPR_NODE_MAP) {
             if ((rc = expect(c, RV_OP_COLON, "\":\" after a map key")) < 0 || (rc = parse_expr(c, &item)) < 0)
                 return rc;
             append_item(n, &last, item);
@@ -154,9 +154,9 @@ static int token_name(struct rv_compile *c, rv_str *out)
     return 0;
 }
 
-static int parse_name(struct rv_compile *c, struct rv_node **out)
+static int parse_name(struct rv_compile *c, struct rv_expr_node **out)
 {
-    struct rv_node *n = new_node(c, RV_NODE_NAME, &c->tok);
+    struct rv_expr_node *n = new_node(c, RV_EXPR_NODE_NAME, &c->tok);
     int rc;
 
     if (!n)
@@ -170,14 +170,14 @@ static int parse_name(struct rv_compile *c, struct rv_node **out)
     rc = rv_expr_next_token(c);
     if (rc < 0 || !is_op(c, RV_OP_LPAREN))
         return rc;
-    n->kind = RV_NODE_CALL;
+    n->kind = RV_EXPR_NODE_CALL;
     rc = rv_expr_next_token(c);
     return rc < 0 ? rc : parse_items(c, n, RV_OP_RPAREN, "\",\" or \")\" after an argument");
 }
 
-static int parse_literal(struct rv_compile *c, bool negative, struct rv_node **out)
+static int parse_literal(struct rv_compile *c, bool negative, struct rv_expr_node **out)
 {
-    struct rv_node *n = new_node(c, RV_NODE_LITERAL, &c->tok);
+    struct rv_expr_node *n = new_node(c, RV_EXPR_NODE_LITERAL, &c->tok);
 
     if (!n)
         return RV_E_NOMEM;
@@ -193,7 +193,7 @@ static int parse_literal(struct rv_compile *c, bool negative, struct rv_node **o
     return rv_expr_next_token(c);
 }
 
-static int parse_primary(struct rv_compile *c, struct rv_node **out)
+static int parse_primary(struct rv_compile *c, struct rv_expr_node **out)
 {
     enum rv_punct close;
     int rc;
@@ -209,7 +209,7 @@ static int parse_primary(struct rv_compile *c, struct rv_node **out)
     }
     if (is_op(c, RV_OP_LBRACKET) || is_op(c, RV_OP_LBRACE)) {
         close = c->tok.op == RV_OP_LBRACKET ? RV_OP_RBRACKET : RV_OP_RBRACE;
-        *out = new_node(c, close == RV_OP_RBRACKET ? RV_NODE_LIST : RV_NODE_MAP, &c->tok);
+        *out = new_node(c, close == RV_OP_RBRACKET ? RV_EXPR_NODE_LIST : RV_EXPR_NODE_MAP, &c->tok);
         if (!*out)
             return RV_E_NOMEM;
         rc = rv_expr_next_token(c);
@@ -223,10 +223,10 @@ static int parse_primary(struct rv_compile *c, struct rv_node **out)
 }
 
 /* .field, .method(...) or [index] behind `of`. */
-static int parse_suffix(struct rv_compile *c, struct rv_node *of, struct rv_node **out)
+static int parse_suffix(struct rv_compile *c, struct rv_expr_node *of, struct rv_expr_node **out)
 {
     bool is_index = is_op(c, RV_OP_LBRACKET);
-    struct rv_node *n = new_node(c, is_index ? RV_NODE_INDEX : RV_NODE_SELECT, &c->tok);
+    struct rv_expr_node *n = new_node(c, is_index ? RV_EXPR_NODE_INDEX : RV_EXPR_NODE_SELECT, &c->tok);
     int rc;
 
     if (!n)
@@ -250,17 +250,17 @@ static int parse_suffix(struct rv_compile *c, struct rv_node *of, struct rv_node
         return rc;
     if (!is_op(c, RV_OP_LPAREN))
         return set_depth(c, n);
-    n->kind = RV_NODE_CALL;
+    n->kind = RV_EXPR_NODE_CALL;
     n->name = n->field;
     rc = rv_expr_next_token(c);
     return rc < 0 ? rc : parse_items(c, n, RV_OP_RPAREN, "\",\" or \")\" after an argument");
 }
 
-static int parse_unary(struct rv_compile *c, struct rv_node **out)
+static int parse_unary(struct rv_compile *c, struct rv_expr_node **out)
 {
     struct rv_token ops[RV_EXPR_MAX_DEPTH];
     size_t n_ops = 0;
-    struct rv_node *n;
+    struct rv_expr_node *n;
     int rc;
 
     while (is_op(c, RV_OP_NOT) || is_op(c, RV_OP_SUB)) {
@@ -285,7 +285,7 @@ static int parse_unary(struct rv_compile *c, struct rv_node **out)
     while (rc == 0 && n_ops > 0) {
         const struct rv_token *op = &ops[--n_ops];
 
-        n = new_node(c, op->op == RV_OP_NOT ? RV_NODE_NOT : RV_NODE_NEGATE, op);
+        n = new_node(c, op->op == RV_OP_NOT ? RV_EXPR_NODE_NOT : RV_EXPR_NODE_NEGATE, op);
         if (!n)
             return RV_E_NOMEM;
         n->a = *out;
@@ -307,12 +307,12 @@ static int tightness(const struct rv_compile *c)
     return c->tok.op <= RV_OP_GE || is_op(c, RV_OP_LT) || is_op(c, RV_OP_GT) || is_op(c, RV_OP_IN);
 }
 
-static int parse_binary(struct rv_compile *c, int at_least, struct rv_node **out)
+static int parse_binary(struct rv_compile *c, int at_least, struct rv_expr_node **out)
 {
     int rc = at_least > 3 ? parse_unary(c, out) : parse_binary(c, at_least + 1, out);
 
     while (rc == 0 && at_least <= 3 && tightness(c) == at_least) {
-        struct rv_node *n = new_node(c, RV_NODE_BINARY, &c->tok);
+        struct rv_expr_node *n = new_node(c, RV_EXPR_NODE_BINARY, &c->tok);
 
         if (!n)
             return RV_E_NOMEM;
@@ -325,9 +325,9 @@ static int parse_binary(struct rv_compile *c, int at_least, struct rv_node **out
     return rc;
 }
 
-static int parse_logical(struct rv_compile *c, enum rv_punct op, struct rv_node **out)
+static int parse_logical(struct rv_compile *c, enum rv_punct op, struct rv_expr_node **out)
 {
-    struct rv_node *n = NULL, *last = NULL, *item = NULL;
+    struct rv_expr_node *n = NULL, *last = NULL, *item = NULL;
     int rc;
 
     for (;;) {
@@ -338,7 +338,7 @@ static int parse_logical(struct rv_compile *c, enum rv_punct op, struct rv_node 
             *out = item;
             return 0;
         }
-        if (!n && !(n = new_node(c, op == RV_OP_OR ? RV_NODE_OR : RV_NODE_AND, &c->tok)))
+        if (!n && !(n = new_node(c, op == RV_OP_OR ? RV_EXPR_NODE_OR : RV_EXPR_NODE_AND, &c->tok)))
             return RV_E_NOMEM;
         append_item(n, &last, item);
         if (!is_op(c, op))
@@ -351,14 +351,14 @@ static int parse_logical(struct rv_compile *c, enum rv_punct op, struct rv_node 
     return set_depth(c, n);
 }
 
-static int parse_cond(struct rv_compile *c, struct rv_node **out)
+static int parse_cond(struct rv_compile *c, struct rv_expr_node **out)
 {
-    struct rv_node *n;
+    struct rv_expr_node *n;
     int rc = parse_logical(c, RV_OP_OR, out);
 
     if (rc < 0 || !is_op(c, RV_OP_QUESTION))
         return rc;
-    n = new_node(c, RV_NODE_COND, &c->tok);
+    n = new_node(c, RV_EXPR_NODE_COND, &c->tok);
     if (!n)
         return RV_E_NOMEM;
     n->a = *out;
@@ -369,7 +369,7 @@ static int parse_cond(struct rv_compile *c, struct rv_node **out)
     return set_depth(c, n);
 }
 
-static int parse_expr(struct rv_compile *c, struct rv_node **out)
+static int parse_expr(struct rv_compile *c, struct rv_expr_node **out)
 {
     int rc;
 
@@ -381,7 +381,7 @@ static int parse_expr(struct rv_compile *c, struct rv_node **out)
     return rc;
 }
 
-int rv_expr_parse(struct rv_compile *c, struct rv_node **out)
+int rv_expr_parse(struct rv_compile *c, struct rv_expr_node **out)
 {
     int rc;
 

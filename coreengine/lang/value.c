@@ -88,7 +88,7 @@ bool rv_value_next_pair(const struct rv_value *map, const void **pos, struct rv_
     return true;
 }
 
-int rv_value_find(struct rv_eval *ev, const struct rv_node *n, const struct rv_value *map, const struct rv_value *key,
+int rv_value_find(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *map, const struct rv_value *key,
                   struct rv_value *out, bool *found)
 {
     json_object *member;
@@ -170,7 +170,7 @@ int rv_value_compare_numbers(const struct rv_value *a, const struct rv_value *b)
     return (a->as.u > b->as.u) - (a->as.u < b->as.u);
 }
 
-static int lists_equal(struct rv_eval *ev, const struct rv_node *n, const struct rv_value *a, const struct rv_value *b,
+static int lists_equal(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *a, const struct rv_value *b,
                        int depth, bool *out)
 {
     size_t size = rv_value_size(a);
@@ -185,7 +185,7 @@ static int lists_equal(struct rv_eval *ev, const struct rv_node *n, const struct
     return rc;
 }
 
-static int maps_equal(struct rv_eval *ev, const struct rv_node *n, const struct rv_value *a, const struct rv_value *b,
+static int maps_equal(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *a, const struct rv_value *b,
                       int depth, bool *out)
 {
     struct rv_value key, x, y;
@@ -201,7 +201,7 @@ static int maps_equal(struct rv_eval *ev, const struct rv_node *n, const struct 
     return rc;
 }
 
-int rv_value_equal(struct rv_eval *ev, const struct rv_node *n, const struct rv_value *a, const struct rv_value *b,
+int rv_value_equal(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *a, const struct rv_value *b,
                    int depth, bool *out)
 {
     if (rv_ev_work(ev, n, 1, 0) < 0)
@@ -370,7 +370,7 @@ int rv_value_to_json(struct rv_eval *ev, const struct rv_value *v, int depth, js
 
 /* + - * / % and the unary minus. Both sides have the same type, nothing is converted, integers never wrap. */
 
-static int int_arith(struct rv_eval *ev, const struct rv_node *n, int64_t a, int64_t b, int64_t *out)
+static int int_arith(struct rv_eval *ev, const struct rv_expr_node *n, int64_t a, int64_t b, int64_t *out)
 {
     bool overflow = false;
 
@@ -390,7 +390,7 @@ static int int_arith(struct rv_eval *ev, const struct rv_node *n, int64_t a, int
     return overflow ? rv_ev_fault(ev, RV_FAULT_OVERFLOW, n) : 0;
 }
 
-static int uint_arith(struct rv_eval *ev, const struct rv_node *n, uint64_t a, uint64_t b, uint64_t *out)
+static int uint_arith(struct rv_eval *ev, const struct rv_expr_node *n, uint64_t a, uint64_t b, uint64_t *out)
 {
     bool overflow = false;
 
@@ -418,7 +418,7 @@ static double double_arith(enum rv_punct op, double a, double b)
     return op == RV_OP_MUL ? a * b : a / b;
 }
 
-static int join_strings(struct rv_eval *ev, const struct rv_node *n, rv_str a, rv_str b, rv_str *out)
+static int join_strings(struct rv_eval *ev, const struct rv_expr_node *n, rv_str a, rv_str b, rv_str *out)
 {
     char *text = rv_ev_alloc(ev, n, a.len + b.len + 1);
 
@@ -431,7 +431,7 @@ static int join_strings(struct rv_eval *ev, const struct rv_node *n, rv_str a, r
     return 0;
 }
 
-static int join_lists(struct rv_eval *ev, const struct rv_node *n, const struct rv_value *a, const struct rv_value *b,
+static int join_lists(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *a, const struct rv_value *b,
                       struct rv_value *out)
 {
     size_t size_a = rv_value_size(a), size = size_a + rv_value_size(b);
@@ -448,7 +448,7 @@ static int join_lists(struct rv_eval *ev, const struct rv_node *n, const struct 
     return 0;
 }
 
-int rv_ev_arith(struct rv_eval *ev, const struct rv_node *n, const struct rv_value *a, const struct rv_value *b,
+int rv_ev_arith(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *a, const struct rv_value *b,
                 struct rv_value *out)
 {
     if (a->type != b->type)
@@ -469,7 +469,7 @@ int rv_ev_arith(struct rv_eval *ev, const struct rv_node *n, const struct rv_val
     return rv_ev_fault_types(ev, n, a, b);
 }
 
-int rv_ev_negate(struct rv_eval *ev, const struct rv_node *n, const struct rv_value *a, struct rv_value *out)
+int rv_ev_negate(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *a, struct rv_value *out)
 {
     *out = *a;
     if (a->type == RV_T_DOUBLE) {

@@ -189,8 +189,8 @@ static int give(struct srv_call *c, struct srv_mcp_session *session, const struc
     struct going *g;
 
     if (o) {
-        bool is_denied =
-            c->refusal->status == 403 && (o->code == RV_MCP_INVALID_PARAMS || o->code == RV_MCP_RESOURCE_NOT_FOUND);
+        bool is_denied = c->refusal && c->refusal->status == 403 &&
+                         (o->code == RV_MCP_INVALID_PARAMS || o->code == RV_MCP_RESOURCE_NOT_FOUND);
         c->is_refused = is_denied; /* it may exist, but not for this key */
         set_body(c, o->call ? 200 : status_of(o->code, session->is_modern), rv_buf_str(&o->bytes));
         return 0;

@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""groups.py FILE...: which C files may be compiled together, as lines "FILE GROUP".
+
+Reading headers takes most of the time of a build that does not optimise; files of a group are included in one and read them
+once. Two files cannot share a group when both define a name outside of functions, or one uses a name that the other
+defines as a macro. A file that defines a name of the C library, as its own, stands alone and gets no line.
+"""
+import re
+import sys
+
+MOST_LINES = 6000  # of a group: no compiler runs much longer than the others
+LIBC = set(
+    "abs accept access alarm basename bind close connect daemon dirname dup exp floor index ioctl j0 j1 kill link listen "
+    "log nice open pause pipe poll raise read recv remove rename rewind round select send shutdown signal sleep socket "
+    "stat step sync time truncate wait write y0 y1".split()
+)
+SKIPPED = re.compile(r"""/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'""", re.S)
+WORD = re.compile(r"[A-Za-z_]\w*")
+
+
+def defined_by(head):
+    """The names that a declaration outside of functions defines; head: its text before '{' or ';'."""
+    before = re.sub(r"\[[^\]]*\]", "", head.split("=")[0])
+    tag = re.search(r"\b(?:struct|union|enum)\s+(\w+)\s*$", before)
+    call = re.search(r"(\w+)\s*\(", before)
+    if tag:
+        return {tag.group(1)}
+    if call:
+        return {call.group(1)}
+    return {WORD.findall(part)[-1] for part in before.split(",") if WORD.search(part)}
+
+
+def names_of(text):
+    """(names defined outside of functions, macros, all words)"""
+    text = SKIPPED.sub(" ", text)
+    macros = set(re.findall(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", text, re.M))
+    words = set(WORD.findall(text))
+    text = re.sub(r"^[ \t]*#(?:\\\n|[^\n])*", "", text, flags=re.M)
+    names, depth, head = set(macros), 0, ""
+    for part in re.split(r"([{};])", text):
+        if part == "{":
+            if depth == 0:
+                names |= defined_by(head)
+                is_enum = re.search(r"\benum\b[^()=]*$", head)
+            depth += 1
+        elif part == "}":
+            depth -= 1
+            head = ""
+        elif part == ";":
+            if depth == 0:
+                names |= defined_by(head)
+                head = ""
+        elif depth == 0:
+            head = part
+        elif depth == 1 and is_enum:
+            names |= set(re.findall(r"(?:^|,)\s*(\w+)", part))
+    return names, macros, words
+
+
+def main():
+    groups = []
+    for path in sys.argv[1:]:
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        names, macros, words = names_of(text)
+        lines = text.count("\n")
+        own = {name for name in names if not name.startswith("rv_")}  # those are of one file in all the tree
+        if own & LIBC:
+            continue
+        for group in groups:
+            if (
+                group["lines"] + lines <= MOST_LINES
+                and not own & group["own"]
+                and not macros & group["words"]
+                and not group["macros"] & words
+            ):
+                break
+        else:
+            group = {"lines": 0, "own": set(), "macros": set(), "words": set(), "n": len(groups)}
+            groups.append(group)
+        group["lines"] += lines
+        group["own"] |= own
+        group["macros"] |= macros
+        group["words"] |= words
+        print(path, "g%d" % group["n"])
+
+
+main()
