@@ -19,14 +19,16 @@ static const struct {
     {MODEL("base_url: 1"), "t.yaml:2:38: error: model \"a\": base_url must be a string, not integer\n"},
     {MODEL("headers: [a]"), "t.yaml:2:37: error: model \"a\": headers must be a map of strings, not list\n"},
     {MODEL("headers: {a: 1}"), "t.yaml:2:41: error: model \"a\": headers.a must be a string, not integer\n"},
-    {MODEL("extra_body: x"), "t.yaml:2:40: error: model \"a\": extra_body must be a map, not string\n"},
+    {MODEL("extra_body: x"), "t.yaml:2:40: error: model \"a\": extra_body must be a map, not string\n"
+                             "  hint: write a map: {key: value}\n"},
     {MODEL("quirks: {no_tool: true, no_sampling: 1}"),
      "t.yaml:2:37: error: model \"a\": unknown key \"quirks.no_tool\"\n  hint: did you mean \"no_tools\"?\n"
      "t.yaml:2:65: error: model \"a\": quirks.no_sampling must be a boolean, not integer\n"},
     {MODEL("options: {proxy: p, mine: 1}"),
      "t.yaml:2:38: error: model \"a\": options.proxy is a key of the model itself\n"
      "  hint: write it beside \"options\"\n"},
-    {MODEL("options: 1"), "t.yaml:2:37: error: model \"a\": options must be a map, not integer\n"},
+    {MODEL("options: 1"), "t.yaml:2:37: error: model \"a\": options must be a map, not integer\n"
+                          "  hint: write a map: {key: value}\n"},
     {MODEL("price: {input: -1, output: 2}"),
      "t.yaml:2:43: error: model \"a\": price.input is out of range\n  hint: legal: 0 to 1000000\n"},
     {MODEL("max_request_bytes: 0"),
@@ -41,8 +43,10 @@ static const struct {
      "t.yaml:2:107: error: model \"c\": its fallback \"a\" leads back to it\n  hint: leave one of them out\n"},
     {"name: x\nmodels: {a: {model: 'p:m', fallback: [c, b]}, b: {model: 'p:n', fallback: [c]}, c: 'p:o'}\n", ""},
     /* a budget */
-    {"name: x\nbudget: 1\n", "t.yaml:2:9: error: pipeline \"x\": budget must be a map, not integer 1\n"},
-    {"name: x\nbudget: {}\n", "t.yaml:2:9: error: pipeline \"x\": budget.usd is required\n"},
+    {"name: x\nbudget: 1\n", "t.yaml:2:9: error: pipeline \"x\": budget must be a map, not integer 1\n"
+                             "  hint: write a map: {key: value}\n"},
+    {"name: x\nbudget: {}\n", "t.yaml:2:9: error: pipeline \"x\": budget.usd is required\n"
+                              "  hint: add `usd:`, US dollars, a micro-dollar at least; what is less is left out\n"},
     {"name: x\nbudget: {usd: -1}\n", "t.yaml:2:15: error: pipeline \"x\": budget.usd must be at least 0, not -1\n  "
                                      "hint: the nearest legal value is 0\n"},
     {"name: x\nbudget: {usd: 0.0000009}\n",

@@ -9,7 +9,8 @@
 static const struct {
     const char *text, *want;
 } cases[] = {
-    {AGENT("output_schema: 1"), "t.yaml:3:60: error: agent \"a\": output_schema must be a map, not integer 1\n"},
+    {AGENT("output_schema: 1"), "t.yaml:3:60: error: agent \"a\": output_schema must be a map, not integer 1\n"
+                                "  hint: write a map: {key: value}\n"},
     {AGENT("output_schema: {type: array}"), "t.yaml:3:60: error: agent \"a\": output_schema must describe an object\n  "
                                             "hint: write \"type: object\" at its top\n"},
     {AGENT("output_schema: {file: 1}"),

@@ -154,7 +154,8 @@ START_TEST(a_table_that_is_named_must_be_there)
 {
     setenv("REEVE_PRICES", "/nonexistent/p.json", 1);
     expect_findings("name: x\nmodels: {a: 'corp:big'}\n",
-                    "/nonexistent/p.json:1:1: error: cannot open \"/nonexistent/p.json\": No such file or directory\n");
+                    "/nonexistent/p.json:1:1: error: cannot open \"/nonexistent/p.json\": No such file or directory\n"
+                    "  hint: there is no folder /nonexistent/\n");
     expect_findings("name: x\nmodels: {a: 'scripted:big'}\n", ""); /* nobody asked for it */
     unsetenv("REEVE_PRICES");
 }

@@ -30,10 +30,12 @@ static const struct {
                                                  "  hint: each item of a list begins with \"- \"\n"},
     {STAGE("examples: [{user: u}, {user: 1, assistant: ''}, x, {user: u, assistant: v, usr: w}]"),
      "t.yaml:4:56: error: agent \"a\": examples[0].assistant is required\n"
+     "  hint: add `assistant:`, what it is to have answered; with placeholders, too\n"
      "t.yaml:4:74: error: agent \"a\": examples[1].user must be a string, not integer 1\n"
      "  hint: put it in quotes: \"1\"\n"
      "t.yaml:4:88: error: agent \"a\": examples[1].assistant is required but empty\n"
      "t.yaml:4:93: error: agent \"a\": must be a map, not string \"x\"\n"
+     "  hint: keys here: user, assistant\n"
      "t.yaml:4:120: error: agent \"a\": unknown key \"examples[3].usr\"\n"
      "  hint: did you mean \"user\"?\n"},
     {STAGE("examples: [{user: '{{zz}}', assistant: '{{a | upper}}'}, {user: '{{#if x}}', assistant: '{{outputs.b}}'}]"),

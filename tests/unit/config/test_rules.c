@@ -10,15 +10,28 @@ static const struct {
     /* 4.3 row 1 */
     /* Proves 4.2/name: `name`: text, required
      * Proves 4.3/1: A pipeline needs a name */
-    {"4.3/1", "agents: []\n", "t.yaml:1:1: error: pipeline: name is required\n"},
+    {"4.3/1", "agents: []\n",
+     "t.yaml:1:1: error: pipeline: name is required\n"
+     "  hint: add `name:`, the pipeline's name\n"},
     {"4.3/1", "name: ''\n", "t.yaml:1:7: error: pipeline: name is required but empty\n"},
     /* row 3, and 4.1 */
     /* Proves 4.1/name: An agent without a name is an error that says the name is required. `name`: text, required,
      * unique; the stage's name
      * Proves 4.3/3: Each agent must be valid by itself */
-    {"4.3/3", HEAD "  - {stage_order: 1}\n", "t.yaml:3:5: error: agent: name is required\n"},
+    {"4.3/3", HEAD "  - {stage_order: 1}\n",
+     "t.yaml:3:5: error: agent: name is required\n"
+     "  hint: add `name:` with one word\n"},
     {"4.3/3", HEAD "  - {name: ''}\n", "t.yaml:3:12: error: agent: name is required but empty\n"},
-    {"4.3/3", HEAD "  - just text\n", "t.yaml:3:5: error: agent: must be a map, not string \"just text\"\n"},
+    {"4.3/3", HEAD "  - just text\n",
+     "t.yaml:3:5: error: agent: must be a map, not string \"just text\"\n"
+     "  hint: keys here: name, agent, structured_output, joins_session, child_text, child_text_resets, "
+     "stage_order, requires, after, join_strategy, has_llm, has_tools, has_policies, tool_access, allowed_tools, "
+     "client_tools, tool_choice, model_role, prompt_key, system_key, examples, attachments, temperature, "
+     "max_tokens, output_key, output_mode, output_schema, output_via, max_repairs, required_output_fields, "
+     "routing_rules, default_next, error_next, join, for_each, max_items, max_parallel, on_item_error, pipeline, "
+     "inputs, outputs, set, ask, on_answer, on_denied, routing_function, timeout_seconds, max_retries, max_rounds,"
+     " max_bad_calls, max_context_tokens, limits, strategy, plan, execute, respond, max_visits, plan_from, "
+     "policies, pre_process, post_process, before_model, after_model, before_tool, after_tool, mock_handler, mock\n"},
     /* Proves 4.1/role: has_llm without model_role is an error naming the agent and both keys; a role that `models`
      * does not list is one too
      * Proves 4.1/model_role */
@@ -69,12 +82,14 @@ static const struct {
      "t.yaml:3:26: error: agent \"a\": requires names \"b\", which is not a stage\n  hint: stages: a\n"},
     {"4.3/7", HEAD "  - {name: a, requires: [end]}\n",
      "t.yaml:3:26: error: agent \"a\": requires names \"end\", which is not a stage\n  hint: stages: a\n"},
-    {"4.3/7", HEAD "  - {name: a, requires: [a]}\n", "t.yaml:3:26: error: agent \"a\": it cannot require itself\n"},
+    {"4.3/7", HEAD "  - {name: a, requires: [a]}\n",
+     "t.yaml:3:26: error: agent \"a\": it cannot require itself\n  hint: take its own name out of the list\n"},
     /* row 8 */
     /* Proves 4.3/8: after names known stages and never the agent itself */
     {"4.3/8", HEAD "  - {name: a}\n  - {name: b, after: [a, c]}\n",
      "t.yaml:4:26: error: agent \"b\": after names \"c\", which is not a stage\n  hint: stages: a, b\n"},
-    {"4.3/8", HEAD "  - {name: a, after: [a]}\n", "t.yaml:3:23: error: agent \"a\": it cannot be after itself\n"},
+    {"4.3/8", HEAD "  - {name: a, after: [a]}\n",
+     "t.yaml:3:23: error: agent \"a\": it cannot be after itself\n  hint: take its own name out of the list\n"},
     /* error_next */
     /* Proves 4.3/error_next: error_next is empty or such a target
      * Proves 4.3/resume: Resume stages (and the reject stage) are empty or known stages, not end
@@ -109,7 +124,8 @@ static const struct {
      "t.yaml:6:5: error: edge limit: the way from \"a\" to \"a\" is limited twice; the first time on line 5\n"
      "  hint: keep one of them\n"},
     {"W19", HEAD "  - {name: a}\nedge_limits: [{from: a, to: a}]\n",
-     "t.yaml:4:15: error: edge limit: max_count is required\n"},
+     "t.yaml:4:15: error: edge limit: max_count is required\n"
+     "  hint: add `max_count:`, how often a run may go this way; once more ends it\n"},
     /* output keys */
     {"W19", HEAD "  - {name: a}\n  - {name: b, output_key: a}\n",
      "t.yaml:4:27: error: agents \"a\" and \"b\" share the output_key \"a\"\n"

@@ -19,13 +19,15 @@ static const struct {
     {"name: x\nmodels: {a: {model: 'p:m', temperature: 3}}\n",
      "t.yaml:2:41: error: model \"a\": temperature is out of range\n  hint: legal: 0 to 2\n"},
     {"name: x\nmodels: {a: {model: 'p:m', price: {input: 1}}}\n",
-     "t.yaml:2:35: error: model \"a\": price.output is required\n"},
+     "t.yaml:2:35: error: model \"a\": price.output is required\n"
+     "  hint: add `output:`, US dollars for a million tokens of output\n"},
     {"name: x\nmodels: {a: {model: 'p:m', price: {input: 1, output: 2, free: 3}, base_ulr: u}}\n",
      "t.yaml:2:57: error: model \"a\": unknown key \"price.free\"\n  hint: keys here: input, output, cached, "
      "cache_write\n"
      "t.yaml:2:67: error: model \"a\": unknown key \"base_ulr\"\n  hint: did you mean \"base_url\"?\n"},
     {"name: x\nmodels: 1\nagents: [{name: a, has_llm: true, model_role: r}]\n",
-     "t.yaml:2:9: error: pipeline \"x\": models must be a map, not integer 1\n"},
+     "t.yaml:2:9: error: pipeline \"x\": models must be a map, not integer 1\n"
+     "  hint: write a map: {key: value}\n"},
     /* prompts (5.5) */
     {"name: x\nprompts: {a: 1}\n",
      "t.yaml:2:14: error: prompt \"a\": must be a text or a map with \"file\", not integer\n"
@@ -92,7 +94,7 @@ static const struct {
      "{d: 1}}\n"
      "  - {name: t, expect: {errors: -1, response_contains: 1, interrupt: pause}, input: {text: hi}, mode: fast}\n"
      "  - {name: u, script: 5}\n",
-     "t.yaml:4:5: error: test: name is required\n"
+     "t.yaml:4:5: error: test: name is required\n  hint: add `name:`, what the test shows\n"
      "t.yaml:4:27: error: test \"\": expect.visited names \"b\", which is not a stage\n  hint: stages: a\n"
      "t.yaml:4:39: error: test: expect.status is \"done\", which is not a valid run status\n"
      "  hint: legal: ready, running, completed, interrupted, terminated, failed, cancelled\n"

@@ -65,7 +65,7 @@ static const struct {
     {"name: x\nagents: [{agent: 1}, {agent: ok, name: ''}, {}]\n",
      "t.yaml:2:18: error: agent: agent must be a string, not integer 1\n  hint: put it in quotes: \"1\"\n"
      "t.yaml:2:40: error: agent: name is required but empty\n"
-     "t.yaml:2:45: error: agent: name is required\n"},
+     "t.yaml:2:45: error: agent: name is required\n  hint: add `name:` with one word\n"},
     {"name: x\nagents: [agent: ok, agent: ok]\n",
      "t.yaml:2:28: error: duplicate agent name \"ok\"; the first one is on line 2\n"
      "  hint: give each agent a name of its own\n"},

@@ -127,13 +127,15 @@ static const struct {
                  "  hint: a placeholder is a path, such as {{plan.goal}}; write \\{{ for two braces that are text\n"},
     {"{{name}", "\"{{name\" is not followed by \"}}\"  [parse_error]  (plan.md:1:1)\n"
                 "  hint: a placeholder is a path, such as {{plan.goal}}; write \\{{ for two braces that are text\n"},
-    {"\n {{ a b }}", "\"{{a\" is not followed by \"}}\"  [parse_error]  (plan.md:2:2)\n"
-                     "  hint: a placeholder is a path, such as {{plan.goal}}; write \\{{ for two braces that are text\n"},
+    {"\n {{ a b }}",
+     "\"{{a\" is not followed by \"}}\"  [parse_error]  (plan.md:2:2)\n"
+     "  hint: a placeholder is a path, such as {{plan.goal}}; write \\{{ for two braces that are text\n"},
     {"{{a.}}", "\"{{a.\": a name or an index must follow \".\"  [parse_error]  (plan.md:1:1)\n"},
     {"{{a..b}}", "\"{{a.\": a name or an index must follow \".\"  [parse_error]  (plan.md:1:1)\n"},
     {"{{a | uper}}", "\"{{a | uper\": unknown filter \"uper\"  [parse_error]  (plan.md:1:1)\n"
                      "  hint: filters are default, json, join, truncate, indent\n"},
-    {"x {{a|truncate x}}", "\"{{a | truncate\": write it as in {{a | truncate 200}}  [parse_error]  (plan.md:1:3)\n"},
+    {"x {{a|truncate x}}", "\"{{a | truncate\" lacks a number that fits  [parse_error]  (plan.md:1:3)\n"
+                           "  hint: write it as in {{a | truncate 200}}\n"},
     {"{{#list}}{{.b}}{{/list}}", "no value for \"{{.b}}\": there is no \"b\"  [not_found]  (plan.md:1:10)\n"},
     {"{{a.b.c.d.e.f.g.h.i.j.k.l.m.n.o.p.q}}",
      "placeholder has more than 16 segments  [resource_exhausted]  (plan.md:1:1)\n"},

@@ -95,9 +95,10 @@ END_TEST
 static const struct {
     const char *text, *want;
 } wrong[] = {
-    {"{}", "t.yaml:1:1: error: thing \"x\": name is required\n"},
+    {"{}", "t.yaml:1:1: error: thing \"x\": name is required\n  hint: add `name:`, its name\n"},
     {"name: ''", "t.yaml:1:7: error: thing \"x\": name is required but empty\n"},
-    {"[1]", "t.yaml:1:1: error: thing \"x\": must be a map, not list\n"},
+    {"[1]", "t.yaml:1:1: error: thing \"x\": must be a map, not list\n"
+            "  hint: keys here: name, note, on, size, share, mode, tags, any, least, inner\n"},
     {"nmae: a\nname: b", "t.yaml:1:1: error: thing \"x\": unknown key \"nmae\"\n  hint: did you mean \"name\"?\n"},
     {"{name: b, qqqqqqqq: 1}", "t.yaml:1:11: error: thing \"x\": unknown key \"qqqqqqqq\"\n"
                                "  hint: keys here: name, note, on, size, share, mode, tags, any, least, inner\n"},
@@ -135,7 +136,7 @@ static const struct {
                             "  hint: the nearest legal value is 0.25\n"},
     {"{name: b, least: .inf}", "t.yaml:1:18: error: thing \"x\": least must be a finite number, not .inf\n"},
     {"{name: b, inner: {m: 1}}", "t.yaml:1:19: error: thing \"x\": unknown key \"inner.m\"\n  hint: keys here: n\n"
-                                 "t.yaml:1:18: error: thing \"x\": inner.n is required\n"},
+                                 "t.yaml:1:18: error: thing \"x\": inner.n is required\n  hint: add `n:`\n"},
 };
 
 /* Proves 4.3/strict, W40 */
