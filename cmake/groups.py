@@ -2,13 +2,17 @@
 """groups.py FILE...: which C files may be compiled together, as lines "FILE GROUP".
 
 Reading headers takes most of the time of a build that does not optimise; files of a group are included in one and read them
-once. Two files cannot share a group when both define a name outside of functions, or one uses a name that the other
-defines as a macro. A file that defines a name of the C library, as its own, stands alone and gets no line.
+once. Two files cannot share a group when both define a name outside of functions, themselves or in different headers, or one
+uses a name that the other defines as a macro. A file gets no line, and stands alone, when it defines a name of the C library as
+its own, or includes headers that do not go together with all others.
 """
+import os
 import re
 import sys
 
-MOST_LINES = 6000  # of a group: no compiler runs much longer than the others
+MOST = 24  # of a group: no compiler runs much longer than the others
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+known = {}
 LIBC = set(
     "abs accept access alarm basename bind close connect daemon dirname dup exp floor index ioctl j0 j1 kill link listen "
     "log nice open pause pipe poll raise read recv remove rename rewind round select send shutdown signal sleep socket "
@@ -22,7 +26,7 @@ def defined_by(head):
     """The names that a declaration outside of functions defines; head: its text before '{' or ';'."""
     before = re.sub(r"\[[^\]]*\]", "", head.split("=")[0])
     tag = re.search(r"\b(?:struct|union|enum)\s+(\w+)\s*$", before)
-    call = re.search(r"(\w+)\s*\(", before)
+    call = re.search(r"(?:START_TEST\s*\(\s*)?(\w+)\s*[()]", before)  # a test has the name that stands in START_TEST()
     if tag:
         return {tag.group(1)}
     if call:
@@ -57,32 +61,47 @@ def names_of(text):
     return names, macros, words
 
 
-def main():
-    groups = []
-    for path in sys.argv[1:]:
+def read(path):
+    """(what defines each name, macros, words) of a file and the headers of the tree that it includes."""
+    if path not in known:
         with open(path, encoding="utf-8") as file:
             text = file.read()
         names, macros, words = names_of(text)
-        lines = text.count("\n")
-        own = {name for name in names if not name.startswith("rv_")}  # those are of one file in all the tree
-        if own & LIBC:
+        definers = {name: path for name in names if not name.startswith("rv_")}  # those are of one file in all the tree
+        known[path] = (definers, macros, words)
+        for header in re.findall(r'^#include "([^"]+)"', text, re.M):
+            header = os.path.join(ROOT, header)
+            if os.path.exists(header):
+                definers.update(read(header)[0])
+        if re.search(r"^#include <(linux|reeve)/", text, re.M):
+            definers["read"] = path  # <linux/tcp.h> and <netinet/tcp.h>; the macro fail() of <check.h>
+    return known[path]
+
+
+def main():
+    groups = []
+    for path in sys.argv[1:]:
+        definers, macros, words = read(os.path.abspath(path))
+        if definers.keys() & LIBC:
             continue
         for group in groups:
             if (
-                group["lines"] + lines <= MOST_LINES
-                and not own & group["own"]
+                len(group["files"]) < MOST
+                and all(group["definers"].get(name, file) == file for name, file in definers.items())
                 and not macros & group["words"]
                 and not group["macros"] & words
             ):
                 break
         else:
-            group = {"lines": 0, "own": set(), "macros": set(), "words": set(), "n": len(groups)}
+            group = {"files": [], "definers": {}, "macros": set(), "words": set()}
             groups.append(group)
-        group["lines"] += lines
-        group["own"] |= own
+        group["files"].append(path)
+        group["definers"].update(definers)
         group["macros"] |= macros
         group["words"] |= words
-        print(path, "g%d" % group["n"])
+    for number, group in enumerate(groups):
+        for path in group["files"]:
+            print(path, "g%d" % number)
 
 
 main()

@@ -54,7 +54,7 @@ function(rv_module name)
     rv_group(rv_${name} ${arg_SOURCES})
 endfunction()
 
-# With RV_GROUPS the files of a module are compiled several at a time (cmake/groups.py), which takes half the time where
+# With RV_GROUPS the files of a module or a test program are compiled several at a time (cmake/groups.py), which takes half the time where
 # nothing is optimised. A build that is edited has more of files that are compiled alone.
 function(rv_group target)
     if(NOT RV_GROUPS)
@@ -134,6 +134,7 @@ function(rv_test name)
         set(side plain)
     endif()
     set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS};${side}" ENVIRONMENT "${environment}")
+    rv_group(${name} ${arg_SOURCES})
     set_property(GLOBAL APPEND PROPERTY RV_${side} ${name})
 endfunction()
 
