@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""groups.py FILE...: which C files may be compiled together, as lines "FILE GROUP".
+"""groups.py: which C files may be compiled together. Reads lines "TARGET FOLDER FILE...", and prints lines
+"FOLDER FILE GROUP" of those that share a group.
 
 Reading headers takes most of the time of a build that does not optimise; files of a group are included in one and read them
 once. Two files cannot share a group when both define a name outside of functions, themselves or in different headers, or one
@@ -78,10 +79,10 @@ def read(path):
     return known[path]
 
 
-def main():
+def groups_of(folder, files):
     groups = []
-    for path in sys.argv[1:]:
-        definers, macros, words = read(os.path.abspath(path))
+    for name in files:
+        definers, macros, words = read(os.path.normpath(os.path.join(folder, name)))
         if definers.keys() & LIBC:
             continue
         for group in groups:
@@ -95,13 +96,15 @@ def main():
         else:
             group = {"files": [], "definers": {}, "macros": set(), "words": set()}
             groups.append(group)
-        group["files"].append(path)
+        group["files"].append(name)
         group["definers"].update(definers)
         group["macros"] |= macros
         group["words"] |= words
-    for number, group in enumerate(groups):
-        for path in group["files"]:
-            print(path, "g%d" % number)
+    return [group["files"] for group in groups if len(group["files"]) > 1]
 
 
-main()
+for line in sys.stdin:
+    target, folder, *files = line.split()
+    for number, group in enumerate(groups_of(folder, files)):
+        for file in group:
+            print(folder, file, "%s_%d" % (target, number))

@@ -54,27 +54,39 @@ function(rv_module name)
     rv_group(rv_${name} ${arg_SOURCES})
 endfunction()
 
-# With RV_GROUPS the files of a module or a test program are compiled several at a time (cmake/groups.py), which takes half the time where
-# nothing is optimised. A build that is edited has more of files that are compiled alone.
+# With RV_GROUPS the files of a module or a test program are compiled several at a time (cmake/groups.py), which takes half
+# the time where nothing is optimised. A build that is edited has more of files that are compiled alone.
 function(rv_group target)
-    if(NOT RV_GROUPS)
-        return()
-    endif()
     set(files ${ARGN})
     list(FILTER files INCLUDE REGEX "\\.c$")
     list(FILTER files EXCLUDE REGEX "^/")
-    execute_process(COMMAND python3 ${PROJECT_SOURCE_DIR}/cmake/groups.py ${files}
-        WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} OUTPUT_VARIABLE groups COMMAND_ERROR_IS_FATAL ANY)
-    string(STRIP "${groups}" groups)
-    string(REPLACE "\n" ";" groups "${groups}")
+    list(LENGTH files n)
+    if(NOT RV_GROUPS OR n LESS 2)
+        return()
+    endif()
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
-    foreach(line IN LISTS groups)
-        separate_arguments(line)
-        list(GET line 0 file)
-        list(GET line 1 group)
-        set_source_files_properties(${file} PROPERTIES UNITY_GROUP ${group})
+    list(JOIN files " " files)
+    set_property(GLOBAL APPEND_STRING PROPERTY RV_GROUPED "${target} ${CMAKE_CURRENT_SOURCE_DIR} ${files}\n")
+endfunction()
+
+# Once all targets are known.
+function(rv_make_groups)
+    get_property(grouped GLOBAL PROPERTY RV_GROUPED)
+    file(WRITE ${PROJECT_BINARY_DIR}/groups "${grouped}")
+    execute_process(COMMAND python3 ${PROJECT_SOURCE_DIR}/cmake/groups.py INPUT_FILE ${PROJECT_BINARY_DIR}/groups
+        OUTPUT_VARIABLE lines COMMAND_ERROR_IS_FATAL ANY)
+    string(REGEX MATCHALL "[^\n]+" lines "${lines}")
+    foreach(line IN LISTS lines)
+        string(REPLACE " " ";" line "${line}")
+        list(GET line 0 folder)
+        list(GET line 1 file)
+        list(GET line 2 group)
+        set_property(SOURCE ${folder}/${file} DIRECTORY ${folder} PROPERTY UNITY_GROUP ${group})
     endforeach()
 endfunction()
+if(RV_GROUPS)
+    cmake_language(DEFER DIRECTORY ${PROJECT_SOURCE_DIR} CALL rv_make_groups)
+endif()
 
 function(rv_capability name)
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;USES")
