@@ -1,1 +1,2 @@
-rv_test(fault_served SOURCES fault_served.c USES rv::server rv::kit rv::fault LABELS fault)
+# Each test serves at a port and in threads of its own.
+rv_test(fault_served FORKS SOURCES fault_served.c USES rv::server rv::kit rv::fault LABELS fault)
