@@ -102,7 +102,8 @@ async function clicked(page, find, how) {
       await still(element)
       await element.evaluate((e) => {
         window.came = false
-        e.addEventListener('click', () => (window.came = true), {once: true, capture: true})
+        const came = ({target}) => (window.came = e.contains(target) || target.closest(e.tagName)?.textContent === e.textContent)
+        document.addEventListener('click', came, {once: true, capture: true}) // also on the one that was drawn in its place
       })
       await element.click(how)
       if (await page.evaluate(() => window.came !== false).catch(() => true)) return // another page came: it was clicked
