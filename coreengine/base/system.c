@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #define MAX_CHECK 16 /* descriptors that are tried at once */
@@ -34,4 +35,15 @@ int rv_descriptors_check(size_t n, rv_err **err)
     while (opened > 0)
         close(fds[--opened]);
     return rc;
+}
+
+int rv_terminal_reader(int fd)
+{
+    char path[32];
+
+    if (!isatty(fd))
+        return fd;
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    int own = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    return own < 0 ? fd : own;
 }

@@ -1,6 +1,7 @@
 /* A file line by line. Memory holds one line and a piece at most. A pipe that has nothing yet does not block
  * the thread. */
 #include "coreengine/app/batch/batch_internal.h"
+#include "coreengine/base/system.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +30,9 @@ int batch_reader_open(const char *path, struct batch_reader *out, rv_err **err)
     *out = (struct batch_reader){.path = path, .fd = -1, .text = RV_BUF_INIT(BATCH_MAX_LINE + 2 * PIECE)};
     if (strcmp(path, "-") == 0) {
         out->path = "standard input";
-        out->fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+        out->fd = rv_terminal_reader(STDIN_FILENO);
+        if (out->fd == STDIN_FILENO)
+            out->fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
     } else {
         out->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     }

@@ -23,6 +23,7 @@ struct stdio {
     struct rv_app_sources sources;
     struct rv_app_mcp_at at;
     rv_app_mcp *client;
+    int in;           /* opts->in, or the same terminal opened once more */
     int signals;      /* signalfd */
     bool has_ended;   /* the input */
     bool is_gone;     /* no one reads the output */
@@ -88,7 +89,7 @@ static int on_line(void *self, rv_str line, bool is_whole, rv_err **err)
 static int read_some(struct stdio *s, struct rv_mcp_lines *lines, rv_err **err)
 {
     char bytes[READ_BYTES];
-    ssize_t n = read(s->opts->in, bytes, sizeof bytes);
+    ssize_t n = read(s->in, bytes, sizeof bytes);
 
     if (n < 0 && (errno == EINTR || errno == EAGAIN))
         return 0;
@@ -132,7 +133,7 @@ static int serve(struct stdio *s, struct rv_mcp_lines *lines, rv_err **err)
 
     while (rc == 0 && !is_over(s)) {
         struct pollfd fds[] = {{.fd = s->signals, .events = POLLIN},
-                               {.fd = s->has_ended ? -1 : s->opts->in, .events = POLLIN},
+                               {.fd = s->has_ended ? -1 : s->in, .events = POLLIN},
                                {.fd = s->opts->out, .events = 0}, /* tells when its reader is gone */
                                {.fd = mcp_aside_fd(s->at.aside), .events = POLLIN}};
         bool has_runs = rv_app_mcp_is_busy(s->client);
@@ -220,6 +221,7 @@ int rv_app_mcp_serve(const struct rv_app_mcp_serve *opts, int64_t *n_left, rv_er
     if (!s)
         return RV_FAIL(err, RV_E_NOMEM, "serve a client");
     s->opts = opts;
+    s->in = rv_terminal_reader(opts->in);
     s->app = *opts->app;
     s->app.keeps_log_level = true;
     rv_worker_stop_init(&s->stop);
@@ -242,6 +244,8 @@ int rv_app_mcp_serve(const struct rv_app_mcp_serve *opts, int64_t *n_left, rv_er
     rv_app_sources_fini(&s->sources);
     rv_err_free(s->worker_err);
     rv_worker_stop_fini(&s->stop);
+    if (s->in != opts->in)
+        close(s->in);
     free(s);
     return rc;
 }

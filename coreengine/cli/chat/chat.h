@@ -92,6 +92,7 @@ int rv_chat_signals_seen(void); /* SIGINT or SIGTERM outside of a turn; 0: none 
 /* lines of standard input */
 struct rv_chat_lines {
     rv_buf buf;
+    int fd;       /* standard input, or the same terminal opened once more */
     size_t at;    /* where what has not been handed out begins */
     bool is_over; /* the end was read */
 };

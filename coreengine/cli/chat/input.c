@@ -2,6 +2,7 @@
  * The handler only writes a byte; a thread of its own reads it, since asking an engine to cancel is not for handlers. A
  * second signal during a turn ends the process, whatever holds the first one up. Lines of standard input are read so
  * that a signal ends the waiting: a library's reader would go on with it. */
+#include "coreengine/base/system.h"
 #include "coreengine/cli/chat/chat.h"
 
 #include <errno.h>
@@ -118,18 +119,21 @@ int rv_chat_signals_seen(void)
 
 void rv_chat_lines_init(struct rv_chat_lines *l)
 {
-    *l = (struct rv_chat_lines){.buf = RV_BUF_INIT(RV_CLI_MAX_MESSAGE + 2 * CHUNK)};
+    *l = (struct rv_chat_lines){.buf = RV_BUF_INIT(RV_CLI_MAX_MESSAGE + 2 * CHUNK),
+                                .fd = rv_terminal_reader(STDIN_FILENO)};
 }
 
 void rv_chat_lines_fini(struct rv_chat_lines *l)
 {
+    if (l->fd != STDIN_FILENO)
+        close(l->fd);
     rv_buf_fini(&l->buf);
 }
 
 /* 0: there is something to read, or the end; RV_CHAT_AGAIN: a signal without a meaning for a chat came first. */
-static int wait_for_input(rv_err **err)
+static int wait_for_input(int fd, rv_err **err)
 {
-    struct pollfd fds[] = {{.fd = STDIN_FILENO, .events = POLLIN}, {.fd = prompt[0], .events = POLLIN}};
+    struct pollfd fds[] = {{.fd = fd, .events = POLLIN}, {.fd = prompt[0], .events = POLLIN}};
 
     for (;;) {
         if (rv_chat_signals_seen())
@@ -148,10 +152,10 @@ static int read_more(struct rv_chat_lines *l, rv_err **err)
 {
     static char chunk[CHUNK];
 
-    int rc = wait_for_input(err);
+    int rc = wait_for_input(l->fd, err);
     if (rc != 0)
         return rc;
-    ssize_t n = read(STDIN_FILENO, chunk, sizeof chunk);
+    ssize_t n = read(l->fd, chunk, sizeof chunk);
     if (n < 0 && (errno == EINTR || errno == EAGAIN))
         return 0;
     if (n < 0)

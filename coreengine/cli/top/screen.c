@@ -1,6 +1,7 @@
 /* A terminal that shows a screen of lines: the other screen of the terminal, so that what was there before comes back;
  * a line is written only when it changed; keys, the size, and Ctrl-Z. Signals only set a flag, and are let through
  * while it waits, so that none is missed. */
+#include "coreengine/base/system.h"
 #include "coreengine/cli/show/width.h"
 #include "coreengine/cli/top/top.h"
 
@@ -22,6 +23,7 @@ static const int numbers[] = {SIGWINCH, SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGCON
 struct rv_cli_screen {
     struct termios before;
     bool has_keys; /* standard input is a terminal */
+    int fd;        /* the same terminal, opened once more to read keys */
     struct sigaction actions[RV_COUNT(numbers)];
     sigset_t mask; /* before */
     rv_buf shown;  /* the lines that the terminal has */
@@ -80,6 +82,7 @@ int rv_cli_screen_open(rv_cli_screen **out, rv_err **err)
     s->shown = RV_BUF_INIT(RV_CLI_TOP_MAX_TEXT);
     s->has_keys = isatty(STDIN_FILENO) && tcgetattr(STDIN_FILENO, &s->before) == 0;
     s->is_over = !s->has_keys;
+    s->fd = rv_terminal_reader(STDIN_FILENO);
     seen_size = seen_end = seen_stop = 0;
     sigemptyset(&watched);
     sigemptyset(&action.sa_mask);
@@ -101,6 +104,8 @@ void rv_cli_screen_close(rv_cli_screen *s)
     for (size_t i = 0; i < RV_COUNT(numbers); i++)
         RV_IGNORE(sigaction(numbers[i], &s->actions[i], NULL) < 0, "it was in force before");
     RV_IGNORE(sigprocmask(SIG_SETMASK, &s->mask, NULL) < 0, "the same");
+    if (s->fd != STDIN_FILENO)
+        close(s->fd);
     rv_buf_fini(&s->shown);
     free(s);
 }
@@ -243,7 +248,7 @@ static bool take_signal(rv_cli_screen *s, enum rv_cli_top_key *out)
 
 static void read_bytes(rv_cli_screen *s)
 {
-    ssize_t n = read(STDIN_FILENO, s->bytes + s->n_bytes, sizeof s->bytes - s->n_bytes);
+    ssize_t n = read(s->fd, s->bytes + s->n_bytes, sizeof s->bytes - s->n_bytes);
 
     if (n > 0)
         s->n_bytes += (size_t)n;
@@ -259,7 +264,7 @@ enum rv_cli_top_key rv_cli_screen_wait(rv_cli_screen *s, int64_t timeout_ms)
     enum rv_cli_top_key key;
 
     for (;;) {
-        struct pollfd in = {.fd = s->is_over ? -1 : STDIN_FILENO, .events = POLLIN};
+        struct pollfd in = {.fd = s->is_over ? -1 : s->fd, .events = POLLIN};
         int64_t left_us = c.until_us - rv_app_now_us();
         struct timespec left = {.tv_sec = left_us / 1000000, .tv_nsec = left_us % 1000000 * 1000};
         if (take_signal(s, &key) || (key = take_key(s)) != RV_CLI_TOP_TIME)

@@ -13,5 +13,6 @@ Suite *lines_suite(void);
 Suite *yaml_text_suite(void);
 Suite *top_suite(void);
 Suite *markdown_suite(void);
+Suite *terminal_suite(void);
 
 #endif
