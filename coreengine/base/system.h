@@ -16,8 +16,8 @@ RV_MUST_CHECK int rv_thread_start(pthread_t *out, void *(*body)(void *self), voi
 RV_MUST_CHECK int rv_descriptors_check(size_t n, rv_err **err);
 
 /** Where to read what a process polls. Ctrl-C throws away what was typed, also between a poll() that saw it and the
- * read(), which would then wait: a terminal is opened once more, so that its own read() never waits and other programs on
- * that terminal see no change. The caller closes what is not `fd`. Any thread.
+ * read(), which would then wait: a terminal is opened once more, so that its own read() never waits and other programs
+ * on that terminal see no change. The caller closes what is not `fd`. Any thread.
  * @return fd itself when it is not a terminal, or cannot be opened again */
 int rv_terminal_reader(int fd);
 

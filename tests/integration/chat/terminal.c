@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 #define MAX_SHOWN   (1 << 20)
-#define PATIENCE_MS 60000  /* what shows nothing for that long hangs */
+#define PATIENCE_MS 60000 /* what shows nothing for that long hangs */
 #define FAILED      99
 
 static char shown[MAX_SHOWN + 1];

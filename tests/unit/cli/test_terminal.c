@@ -1,5 +1,5 @@
-/* Ctrl-C behind other keys: the terminal throws them away after poll() saw them, and read() finds nothing. This program's
- * poll() and ppoll() let that happen each time; its read() tells where one would have waited for good. */
+/* Ctrl-C behind other keys: the terminal throws them away after poll() saw them, and read() finds nothing. This
+ * program's poll() and ppoll() let that happen each time; its read() tells where one would have waited for good. */
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
