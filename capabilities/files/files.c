@@ -199,7 +199,7 @@ static int files_open(const struct rv_cap_host *host, const char *config_text, v
     bool ok = f && config;
 
     if (!ok)
-        snprintf(error, error_size, "out of memory");
+        snprintf(error, error_size, f ? "the configuration cannot be read" : "out of memory");
     if (ok) {
         f->max_file_bytes = config_size(config, "max_file_bytes", (size_t)1 << 20);
         f->max_results = config_size(config, "max_results", 8);

@@ -102,7 +102,7 @@ void passages_begin(struct passages *p, const char *path, const char *text, size
 bool passages_next(struct passages *p, struct passage *out);
 
 /* --- json.c: arguments in, answers out. `failed` is sticky, so that a builder checks once. --- */
-json_object *json_of(const char *text);            /* what the host gave; NULL: no memory */
+json_object *json_of(const char *text);            /* what the host gave; NULL: no memory, or no JSON */
 json_object *args_parse(struct rv_cap_call *call); /* NULL: the call has been failed */
 const char *arg_path(json_object *args); /* "path"; NULL: absent, or cut short by a NUL: no other file is meant */
 const char *arg_text(json_object *args, const char *key); /* NULL: absent or no string */

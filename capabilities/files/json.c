@@ -5,9 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MAX_DEPTH 512 /* nesting of what the host gives: 256 levels of a value, inside an envelope */
+
 json_object *json_of(const char *text)
 {
-    return json_tokener_parse(text);
+    json_tokener *tokener = json_tokener_new_ex(MAX_DEPTH); /* the usual depth of json-c is 32 */
+    json_object *value = tokener ? json_tokener_parse_ex(tokener, text, -1) : NULL;
+
+    if (tokener)
+        json_tokener_free(tokener);
+    return value;
 }
 
 json_object *args_parse(struct rv_cap_call *call)
@@ -15,7 +22,7 @@ json_object *args_parse(struct rv_cap_call *call)
     json_object *args = json_of(call->args);
 
     if (!args) {
-        call->fail(call, "ExecutionError", "out of memory");
+        call->fail(call, "ExecutionError", "the arguments cannot be read");
         return NULL;
     }
     if (!json_object_is_type(args, json_type_object)) {

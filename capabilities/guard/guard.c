@@ -9,6 +9,8 @@
 #include <string.h>
 #include <strings.h>
 
+#define MAX_DEPTH 512 /* nesting of what the host gives: 256 levels of a value, inside an envelope */
+
 /* What well-known credentials begin with, and how many more characters of [A-Za-z0-9_-] make it one. */
 static const struct secret {
     const char *prefix;
@@ -56,28 +58,44 @@ static const char *find_secret(const char *text, size_t len)
     return NULL;
 }
 
-/* --- policies --- */
-
-/* The output as text; the caller frees the tree that keeps it. */
-static json_object *output_of(const struct rv_cap_call *call, json_object **output)
+/* NULL: no memory, or no JSON. The caller's. */
+static json_object *json_of(const char *text)
 {
-    json_object *args = json_tokener_parse(call->args);
-    *output = NULL;
-    if (args)
-        json_object_object_get_ex(args, "output", output);
-    return args;
+    json_tokener *tokener = json_tokener_new_ex(MAX_DEPTH);
+    json_object *value = tokener ? json_tokener_parse_ex(tokener, text, -1) : NULL;
+
+    if (tokener)
+        json_tokener_free(tokener);
+    return value;
+}
+
+/* --- policies: what they cannot read they do not allow --- */
+
+#define UNREADABLE "the output cannot be read"
+
+/* The arguments, with the output in them; NULL: there is none that can be read. The caller's. */
+static json_object *read_output(const struct rv_cap_call *call, json_object **output)
+{
+    json_object *args = json_of(call->args);
+
+    if (json_object_is_type(args, json_type_object) && json_object_object_get_ex(args, "output", output))
+        return args;
+    json_object_put(args);
+    return NULL;
 }
 
 static int no_secrets(void *self, struct rv_cap_call *call)
 {
-    json_object *output, *args = output_of(call, &output);
-    const char *text = output ? json_object_to_json_string_ext(output, JSON_C_TO_STRING_NOSLASHESCAPE) : "";
-    const char *found = find_secret(text, strlen(text));
+    json_object *output, *args = read_output(call, &output);
+    const char *text = args ? json_object_to_json_string_ext(output, JSON_C_TO_STRING_NOSLASHESCAPE) : NULL;
+    const char *found = text ? find_secret(text, strlen(text)) : NULL;
     char reply[160];
     int rc;
 
     (void)self;
-    if (found) {
+    if (!text) {
+        rc = call->fail(call, "ExecutionError", UNREADABLE);
+    } else if (found) {
         snprintf(reply, sizeof reply, "{\"decision\": \"deny\", \"reason\": \"the output holds a secret: %s\"}", found);
         rc = call->reply(call, reply);
     } else {
@@ -89,11 +107,13 @@ static int no_secrets(void *self, struct rv_cap_call *call)
 
 static int confirm_commands(void *self, struct rv_cap_call *call)
 {
-    json_object *output, *args = output_of(call, &output);
+    json_object *output, *args = read_output(call, &output);
     int asks =
-        output && json_object_is_type(output, json_type_object) && json_object_object_get_ex(output, "command", NULL);
+        args && json_object_is_type(output, json_type_object) && json_object_object_get_ex(output, "command", NULL);
 
     (void)self;
+    if (!args)
+        return call->fail(call, "ExecutionError", UNREADABLE);
     json_object_put(args);
     return call->reply(call,
                        asks ? "{\"decision\": \"confirm\", \"message\": \"the output holds a command: may it pass?\"}"
@@ -202,19 +222,21 @@ static json_object *changeable(const struct place *place, json_object *shown)
 
 static int redact_secrets(void *self, struct rv_cap_call *call)
 {
-    json_object *args = json_tokener_parse(call->args), *shown = NULL, *reply = NULL, *kept = NULL;
+    json_object *args = json_of(call->args), *shown = NULL, *reply = NULL, *kept = NULL, *whole;
     const struct place *place = place_of(args, &shown);
     int changed = 0, failed = 0, rc;
 
     (void)self;
-    if (place && (kept = changeable(place, shown)))
-        json_object_put(redact(kept, &changed, &failed));
+    if (place && (kept = changeable(place, shown)) && (whole = redact(kept, &changed, &failed))) {
+        json_object_put(kept);
+        kept = whole;
+    }
     if (changed && (reply = json_object_new_object())) {
         json_object_object_add(reply, "action", json_object_new_string("replace"));
         json_object_object_add(reply, place->member, json_object_get(kept));
     }
     if (failed || !args || (changed && !reply))
-        rc = call->fail(call, "ExecutionError", "out of memory");
+        rc = call->fail(call, "ExecutionError", args ? "out of memory" : "the call cannot be read");
     else
         rc = call->reply(call, reply ? json_object_to_json_string_ext(reply, JSON_C_TO_STRING_NOSLASHESCAPE)
                                      : "{\"action\": \"continue\"}");
@@ -249,7 +271,7 @@ static const char *find_word(const struct guard *g, json_object *v)
 static int block_words(void *self, struct rv_cap_call *call)
 {
     const struct guard *g = self;
-    json_object *args = json_tokener_parse(call->args), *shown = NULL, *kept = NULL, *reply = NULL;
+    json_object *args = json_of(call->args), *shown = NULL, *kept = NULL, *reply = NULL;
     const struct place *place = place_of(args, &shown);
     const char *word = NULL;
     char reason[200];
@@ -263,7 +285,7 @@ static int block_words(void *self, struct rv_cap_call *call)
         json_object_object_add(reply, "reason", json_object_new_string(reason));
     }
     if (!args || (word && !reply))
-        rc = call->fail(call, "ExecutionError", "out of memory");
+        rc = call->fail(call, "ExecutionError", args ? "out of memory" : "the call cannot be read");
     else
         rc = call->reply(call, reply ? json_object_to_json_string_ext(reply, JSON_C_TO_STRING_NOSLASHESCAPE)
                                      : "{\"action\": \"continue\"}");
@@ -304,11 +326,11 @@ static int guard_open(const struct rv_cap_host *host, const char *config_text, v
                       uint32_t error_size)
 {
     struct guard *g = calloc(1, sizeof *g);
-    json_object *config = json_tokener_parse(config_text), *words = NULL;
+    json_object *config = json_of(config_text), *words = NULL;
 
     (void)host;
     if (!g || !config) {
-        snprintf(error, error_size, "out of memory");
+        snprintf(error, error_size, g ? "the configuration cannot be read" : "out of memory");
         json_object_put(config);
         free(g);
         return 1;

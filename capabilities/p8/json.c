@@ -9,11 +9,10 @@
 json_object *json_of(const char *text)
 {
     json_tokener *tokener = json_tokener_new_ex(MAX_DEPTH); /* the usual depth of json-c is 32 */
-    json_object *value = NULL;
+    json_object *value = tokener ? json_tokener_parse_ex(tokener, text, -1) : NULL;
 
     if (tokener)
-        value = json_tokener_parse_ex(tokener, text, (int)strlen(text));
-    json_tokener_free(tokener);
+        json_tokener_free(tokener);
     return value;
 }
 
