@@ -133,7 +133,7 @@ int rv_visit_fail_at(rv_visit *v, enum rv_failure code, const char *type, const 
         return RV_FAIL(err, RV_E_NOMEM, "report the failure of stage \"%s\"", v->agent->name);
     rv_err_free(v->failure);
     v->failure = NULL;
-    RV_IGNORE(rv_err_new_at(&v->failure, RV_E_STATE, c_file, c_line, NULL, "%s", v->error_text), "looked at below");
+    RV_IGNORE(rv_err_add_at(&v->failure, RV_E_STATE, c_file, c_line, NULL, "%s", v->error_text), "looked at below");
     if (rv_err_is(v->failure, RV_E_NOMEM))
         return RV_FAIL(err, RV_E_NOMEM, "report the failure of stage \"%s\"", v->agent->name);
     v->code = code != RV_FAILURE_NONE ? code : failure_of_stage(type);

@@ -1,6 +1,7 @@
 /* Error chains: making, wrapping, reading, printing.
  *
  * One block per link holds the link, its text and its file name, so that a link is made wholly or not at all. */
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -130,19 +131,8 @@ static RV_PRINTF(6, 0) int push_link(rv_err **err, int code, const char *c_file,
     return code;
 }
 
-int rv_err_new_at(rv_err **err, int code, const char *c_file, int c_line, const struct rv_src *src, const char *fmt,
+int rv_err_add_at(rv_err **err, int code, const char *c_file, int c_line, const struct rv_src *src, const char *fmt,
                   ...)
-{
-    va_list ap;
-
-    va_start(ap, fmt);
-    code = push_link(err, code, c_file, c_line, src, fmt, ap);
-    va_end(ap);
-    return code;
-}
-
-int rv_err_wrap_at(rv_err **err, int code, const char *c_file, int c_line, const struct rv_src *src, const char *fmt,
-                   ...)
 {
     va_list ap;
 
@@ -161,7 +151,7 @@ int rv_err_system_at(rv_err **err, int number, const char *c_file, int c_line, c
     va_start(ap, fmt);
     format_text(text, fmt, ap);
     va_end(ap);
-    int rc = rv_err_new_at(err, rv_code_of_system(number), c_file, c_line, NULL, "%s: %s", text,
+    int rc = rv_err_add_at(err, rv_code_of_system(number), c_file, c_line, NULL, "%s: %s", text,
                            strerror_r(number, reason, sizeof reason));
     if (system_hint(number))
         rv_err_hint(err, "%s", system_hint(number));
@@ -201,6 +191,18 @@ void rv_err_add_causes(rv_err **err, rv_err *causes)
             break;
     }
     last->cause = causes;
+}
+
+int rv_err_pass(rv_err **err, rv_err *cause)
+{
+    int code = rv_err_code(cause);
+
+    assert(cause && !(err && *err));
+    if (err)
+        *err = cause;
+    else
+        rv_err_free(cause);
+    return code;
 }
 
 void rv_err_free(rv_err *err)
@@ -393,16 +395,6 @@ static void write_head(const rv_err *link, rv_jw *w, rv_str message)
     rv_jw_kv_str(w, "message", message);
 }
 
-/* All texts of the chain, outermost first. */
-static void join_texts(const rv_err *err, rv_buf *b)
-{
-    for (; err; err = err->cause) {
-        rv_buf_puts(b, err->text);
-        if (err->cause)
-            rv_buf_puts(b, ": ");
-    }
-}
-
 void rv_err_write_json(const rv_err *err, rv_jw *w)
 {
     rv_buf joined = RV_BUF_INIT((size_t)RV_ERR_MAX_LINKS * (RV_ERR_MAX_TEXT + 2));
@@ -412,7 +404,7 @@ void rv_err_write_json(const rv_err *err, rv_jw *w)
         rv_jw_null(w);
         return;
     }
-    join_texts(err, &joined);
+    rv_err_write_chain(err, &joined);
     rv_jw_obj(w);
     write_head(err, w, joined.rc ? rv_str_of(err->text) : rv_buf_str(&joined));
     rv_buf_fini(&joined);

@@ -79,20 +79,18 @@ typedef struct rv_err rv_err;
     } while (0)
 
 /* Each of these evaluates to `code`, so that `return RV_FAIL(err, RV_E_INVALID, "...")` reads as one step. */
-#define RV_FAIL(err, code, ...)         rv_err_new_at((err), (code), __FILE__, __LINE__, NULL, __VA_ARGS__)
-#define RV_FAIL_AT(err, src, code, ...) rv_err_new_at((err), (code), __FILE__, __LINE__, (src), __VA_ARGS__)
+#define RV_FAIL(err, code, ...)         rv_err_add_at((err), (code), __FILE__, __LINE__, NULL, __VA_ARGS__)
+#define RV_FAIL_AT(err, src, code, ...) rv_err_add_at((err), (code), __FILE__, __LINE__, (src), __VA_ARGS__)
 /* Add a link above *err; the code stays. Works on *err == NULL too (then it starts the chain). */
-#define RV_WRAP(err, code, ...)         rv_err_wrap_at((err), (code), __FILE__, __LINE__, NULL, __VA_ARGS__)
-#define RV_WRAP_AT(err, src, code, ...) rv_err_wrap_at((err), (code), __FILE__, __LINE__, (src), __VA_ARGS__)
+#define RV_WRAP(err, code, ...)         rv_err_add_at((err), (code), __FILE__, __LINE__, NULL, __VA_ARGS__)
+#define RV_WRAP_AT(err, src, code, ...) rv_err_add_at((err), (code), __FILE__, __LINE__, (src), __VA_ARGS__)
 /* A refusal of the system (errno, or a negative one): rv_code_of_system() is the code, strerror() the end of the text,
  * and for what the machine has run out of there is a hint. */
 #define RV_FAIL_SYSTEM(err, number, ...) rv_err_system_at((err), (number), __FILE__, __LINE__, __VA_ARGS__)
 
-/* Behind the macros. *err must be NULL for _new_at; src is borrowed for the call. Both return code. */
-int rv_err_new_at(rv_err **err, int code, const char *c_file, int c_line, const struct rv_src *src, const char *fmt,
+/* Behind the macros. *err is NULL for a new error; src is borrowed for the call. Returns code. */
+int rv_err_add_at(rv_err **err, int code, const char *c_file, int c_line, const struct rv_src *src, const char *fmt,
                   ...) RV_PRINTF(6, 7);
-int rv_err_wrap_at(rv_err **err, int code, const char *c_file, int c_line, const struct rv_src *src, const char *fmt,
-                   ...) RV_PRINTF(6, 7);
 
 int rv_err_system_at(rv_err **err, int number, const char *c_file, int c_line, const char *fmt, ...) RV_PRINTF(5, 6);
 
@@ -102,6 +100,9 @@ void rv_err_hint(rv_err **err, const char *fmt, ...) RV_PRINTF(2, 3);
 /** Put the chain `causes` (taken) below the last link of *err. It is freed where the chain would be too long, or where
  * *err is NULL. */
 void rv_err_add_causes(rv_err **err, rv_err *causes);
+
+/** Hand a cause over: it is the error now, or goes where `err` is NULL. Returns its code. Takes cause. */
+int rv_err_pass(rv_err **err, rv_err *cause);
 
 void rv_err_free(rv_err *err); /* frees the whole chain; NULL and the static error are fine */
 

@@ -232,7 +232,7 @@ static void keep_cause(struct call *c, int code, const char *c_file, int c_line)
 {
     rv_err_free(c->causes);
     c->causes = NULL;
-    RV_IGNORE(rv_err_new_at(&c->causes, code, c_file, c_line, NULL, "%s", rv_buf_cstr(&c->text)), "the text is kept");
+    RV_IGNORE(rv_err_add_at(&c->causes, code, c_file, c_line, NULL, "%s", rv_buf_cstr(&c->text)), "the text is kept");
 }
 
 void rv_call_fail(struct call *c, const char *type, bool retryable, const char *fmt, ...)

@@ -152,7 +152,7 @@ static int pick_of(struct claiming *c, int64_t lane, size_t room, size_t n_looke
             continue;
         }
         if (rc < 0) {
-            *err = cause;
+            rc = rv_err_pass(err, cause);
             break;
         }
         task.row.status = RV_TASK_PROCESSING;

@@ -114,7 +114,7 @@ static int activate(rv_chat *chat, const char *agent, const struct chat_pipeline
         rc = serve(chat, to, out, &cause);
     }
     if (rc < 0) {
-        *err = cause;
+        rc = rv_err_pass(err, cause);
         return RV_WRAP(err, rc, "route to agent \"%s\"", to);
     }
     rv_routing_activate(routing, to, (*out)->routing_max_turns);
@@ -127,8 +127,8 @@ int chat_routed(rv_chat *chat, int rc, rv_err *cause, const struct chat_pipeline
     const char *output = chat->with->pipeline->agents[0].output.key, *agent = NULL;
     char name[RV_ROUTING_MAX_NAME] = "";
 
-    if (rv_err_is(cause, RV_E_NOMEM)) {
-        *err = cause;
+    if (rv_err_is(cause, RV_E_NOMEM)) { /* perhaps only for a text on top */
+        rv_err_pass(err, cause);
         return RV_E_NOMEM;
     }
     rv_err_free(cause); /* a message that cannot be classified goes to the fallback */
@@ -155,10 +155,10 @@ int chat_route(rv_chat *chat, const struct rv_agentdoc *router, const struct cha
         int rc = serve(chat, routing->active_agent, out, &cause);
         if (rc == 0)
             rv_routing_increment(routing);
-        if (rc == 0 || rc == RV_E_NOMEM) {
-            *err = cause;
-            return rc;
-        }
+        if (rc == 0)
+            return 0;
+        if (rc == RV_E_NOMEM)
+            return rv_err_pass(err, cause);
         rv_err_free(cause); /* the agent no longer exists: another one has to serve */
     }
     return ask(chat, out, err);

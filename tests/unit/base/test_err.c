@@ -165,6 +165,17 @@ START_TEST(an_endless_chain_stops_growing)
 END_TEST
 
 /* Proves 10/codes: Errors have codes from one list */
+START_TEST(a_cause_is_passed_on_or_goes)
+{
+    rv_err *err = NULL, *cause = NULL;
+
+    ck_assert_int_eq(RV_FAIL(&cause, RV_E_LIMIT, "too long"), RV_E_LIMIT);
+    ck_assert_int_eq(rv_err_pass(&err, cause), RV_E_LIMIT);
+    ck_assert_ptr_eq(err, cause);
+    ck_assert_int_eq(rv_err_pass(NULL, err), RV_E_LIMIT); /* asan sees whether it is freed */
+}
+END_TEST
+
 START_TEST(every_code_has_a_text)
 {
     ck_assert_str_eq(rv_code_text(0), "ok");
@@ -188,6 +199,7 @@ TCase *err_case(void)
     tcase_add_test(tc, long_text_is_cut_between_characters);
     tcase_add_test(tc, quoted_bytes_cannot_break_utf8_or_steer_a_terminal);
     tcase_add_test(tc, an_endless_chain_stops_growing);
+    tcase_add_test(tc, a_cause_is_passed_on_or_goes);
     tcase_add_test(tc, every_code_has_a_text);
     return tc;
 }
