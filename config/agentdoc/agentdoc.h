@@ -13,6 +13,7 @@
 #define RV_AGENTDOC_MAX_BYTES ((size_t)256 << 10)
 #define RV_AGENTDOC_FALLBACK  "general" /* who answers where a router names no fallback */
 #define RV_AGENTDOC_MAX_NAME  128       /* bytes; names are a word: letters, digits, '-', '_', '.' */
+#define RV_AGENTDOC_MAX_WORD  127       /* bytes of a word in the braces of a uri: the name of a parameter */
 #define RV_AGENTDOC_MAX_TOOLS 128
 
 struct rv_agentdoc_tool {

@@ -50,7 +50,7 @@ static bool is_word_char(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/* "scheme:rest" without blanks, with {word} for each parameter. */
+/* "scheme:rest" without blanks, with {word} for each parameter, a word of at most RV_AGENTDOC_MAX_WORD bytes. */
 static bool is_uri(rv_str s)
 {
     bool inside = false;
@@ -67,7 +67,7 @@ static bool is_uri(rv_str s)
             inside = true;
             n_word = 0;
         } else if (c == '}') {
-            if (!inside || n_word == 0)
+            if (!inside || n_word == 0 || n_word > RV_AGENTDOC_MAX_WORD)
                 return false;
             inside = false;
         } else {

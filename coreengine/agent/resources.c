@@ -69,9 +69,9 @@ static const char *from_context(const rv_visit *v, rv_str word)
 
 static int add_word(json_object *properties, json_object *required, rv_str word, rv_err **err)
 {
-    char name[128];
+    char name[RV_AGENTDOC_MAX_WORD + 1];
 
-    if (word.len >= sizeof name)
+    if (word.len >= sizeof name) /* a resource that a session brought */
         return RV_FAIL(err, RV_E_LIMIT, "a word in braces of a uri has more than %zu bytes", sizeof name - 1);
     memcpy(name, word.ptr, word.len);
     name[word.len] = '\0';

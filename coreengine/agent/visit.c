@@ -23,7 +23,8 @@ static int64_t stage_deadline(const rv_visit *v)
     return cap_us > 0 && cap_us < at_us ? cap_us : at_us;
 }
 
-static rv_visit *new_visit(struct rv_visit_shared *shared, int stage, rv_envelope *env, int64_t now_us, rv_err **err)
+static int new_visit(struct rv_visit_shared *shared, int stage, rv_envelope *env, int64_t now_us, rv_visit **out,
+                     rv_err **err)
 {
     const struct rv_agent *agent = &shared->pipeline->agents[stage];
     rv_visit *v = shared->spare;
@@ -33,10 +34,8 @@ static rv_visit *new_visit(struct rv_visit_shared *shared, int stage, rv_envelop
         memset(v, 0, sizeof *v);
     else
         v = calloc(1, sizeof *v);
-    if (!v) {
-        RV_IGNORE(RV_FAIL(err, RV_E_NOMEM, "begin stage \"%s\"", agent->name), "told by NULL");
-        return NULL;
-    }
+    if (!v)
+        return RV_FAIL(err, RV_E_NOMEM, "begin stage \"%s\"", agent->name);
     v->shared = shared;
     v->agent = agent;
     v->env = env;
@@ -58,12 +57,16 @@ static rv_visit *new_visit(struct rv_visit_shared *shared, int stage, rv_envelop
     v->routing = RV_ROUTING_INIT;
     if (shared->conversation && shared->conversation->has_routing)
         v->routing = shared->conversation->routing;
-    if (rv_resources_open(v, err) < 0 || rv_client_tools_open(v, err) < 0 ||
-        (rv_stage_plans(shared, agent) && rv_planned_new(&v->planned, err) < 0)) {
+    int rc = rv_resources_open(v, err);
+    if (rc == 0)
+        rc = rv_client_tools_open(v, err);
+    if (rc == 0 && rv_stage_plans(shared, agent))
+        rc = rv_planned_new(&v->planned, err);
+    if (rc == 0)
+        *out = v;
+    else
         rv_visit_free(v);
-        return NULL;
-    }
-    return v;
+    return rc;
 }
 
 int rv_visit_begin(struct rv_visit_shared *shared, int stage, rv_envelope *env, const struct rv_visit_place *place,
@@ -71,11 +74,12 @@ int rv_visit_begin(struct rv_visit_shared *shared, int stage, rv_envelope *env, 
                    rv_err **err)
 {
     const struct rv_agent *agent = &shared->pipeline->agents[stage];
-    rv_visit *v = new_visit(shared, stage, env, now_us, err);
     rv_str name = rv_str_of(agent->name);
+    rv_visit *v = NULL;
+    int rc = new_visit(shared, stage, env, now_us, &v, err);
 
-    if (!v)
-        return RV_E_NOMEM;
+    if (rc < 0)
+        return rc;
     if (place)
         v->place = *place;
     v->is_list = agent->each.list && !rv_visit_is_element(v) && !shared->origin;
@@ -92,8 +96,8 @@ int rv_visit_begin(struct rv_visit_shared *shared, int stage, rv_envelope *env, 
         return went;
     }
     v->model.has_call = llm_reserved;
-    int rc = rv_visit_is_element(v) ? rv_envelope_record_part(env, name, agent->order.stage_order, now_us, err)
-                                    : rv_envelope_record_start(env, name, agent->order.stage_order, now_us, err);
+    rc = rv_visit_is_element(v) ? rv_envelope_record_part(env, name, agent->order.stage_order, now_us, err)
+                                : rv_envelope_record_start(env, name, agent->order.stage_order, now_us, err);
     if (rc < 0)
         goto fail;
     v->visit_no = rv_envelope_visits(env, name);
@@ -420,14 +424,14 @@ int rv_visit_give_up(struct rv_visit_shared *shared, int stage, rv_envelope *env
     if (!agent->declared.doc || !rv_envelope_suspended(env, rv_str_of(agent->name)) ||
         rv_visit_is_ask(shared, stage, env)) /* its turn was over when it asked */
         return 0;
-    rv_visit *v = new_visit(shared, stage, env, now_us, err);
-    if (!v)
-        return RV_E_NOMEM;
+    rv_visit *v = NULL;
+    int rc = new_visit(shared, stage, env, now_us, &v, err);
+    if (rc < 0)
+        return rc;
     v->visit_no = rv_envelope_visits(env, rv_str_of(agent->name));
     v->error_type = "CancelledError";
     v->error_text = rv_str_dup(rv_str_of(why));
-    int rc =
-        v->error_text ? rv_visit_resume_work(v, err) : RV_FAIL(err, RV_E_NOMEM, "give up stage \"%s\"", agent->name);
+    rc = v->error_text ? rv_visit_resume_work(v, err) : RV_FAIL(err, RV_E_NOMEM, "give up stage \"%s\"", agent->name);
     if (rc == 0)
         rc = rv_visit_keep_rows(v, RV_TURN_CANCELLED, out, err);
     rv_visit_free(v);
@@ -449,11 +453,11 @@ int rv_visit_approve(struct rv_visit_shared *shared, int stage, rv_envelope *env
                      struct rv_effects *out, int *to, rv_err **err)
 {
     const struct rv_agent *agent = &shared->pipeline->agents[stage];
-    rv_visit *v = new_visit(shared, stage, env, now_us, err);
-    int rc = 0;
+    rv_visit *v = NULL;
+    int rc = new_visit(shared, stage, env, now_us, &v, err);
 
-    if (!v)
-        return RV_E_NOMEM;
+    if (rc < 0)
+        return rc;
     *to = rv_agent_approved_target(agent);
     v->visit_no = rv_envelope_visits(env, rv_str_of(agent->name));
     v->n_interrupts = 1; /* the one that was approved */

@@ -3,6 +3,10 @@
 
 #include "tests/unit/agentdoc/suites.h"
 
+/* As long as the name of a parameter may be. */
+#define WORD_50  "a2345678901234567890123456789012345678901234567890"
+#define WORD_127 WORD_50 WORD_50 "a23456789012345678901234567"
+
 #define HEAD   "name: a\ndescription: d\n"
 #define NESTED "description: d\njson_schema_extra:\n  name: a\n"
 
@@ -22,6 +26,7 @@ static const struct {
     {HEAD "resources: null", "[]"},
     {HEAD "tools: [x]\nresources: [{name: Weather Report, description: r}, {name: X}]",
      "[{\"name\":\"x\"},{\"name\":\"weather_report\",\"description\":\"r\"}]"},
+    {HEAD "tools: [{name: x, uri: 'a:{" WORD_127 "}'}]", "[{\"name\":\"x\",\"uri\":\"a:{" WORD_127 "}\"}]"},
     {HEAD "resources: [{name: w, uri: 'rem://w'}]", "[{\"name\":\"w\"}]"}, /* p8 1.4: the URI is not kept */
     {HEAD "resources: ['rem://w', {uri: 'rem://w'}]", "[]"},
     {NESTED "  resources: [{uri: 'user://profile/{user_id}'}]",
@@ -69,6 +74,7 @@ static const struct {
     {HEAD "tools: [{name: x, uri: 'a:{}'}]", "tools[0].uri must be a URI"},
     {HEAD "tools: [{name: x, uri: 'a:{b-c}'}]", "tools[0].uri must be a URI"},
     {HEAD "tools: [{name: x, uri: ':a'}]", "tools[0].uri must be a URI"},
+    {HEAD "tools: [{name: x, uri: 'a:{" WORD_127 "b}'}]", "tools[0].uri must be a URI"},
     {HEAD "tools: [{name: x, descripton: d}]",
      "3:19: warning: agent \"a\": tools[0].descripton has no effect\n  hint: did you mean \"description\"?"},
     {HEAD "tools: [{name: x, protocol: p}]", "warning: agent \"a\": tools[0].protocol has no effect"},
