@@ -165,10 +165,9 @@ static json_object *check_string(struct rv_validation *c, const struct rv_place 
 
     if (!memchr(text.ptr, '$', text.len))
         return json_object_get(string);
-    if (rv_argument_read(text, c->arena, &t, c->err) < 0) {
-        c->rc = RV_E_NOMEM;
+    c->rc = rv_argument_read(text, c->arena, &t, c->err);
+    if (c->rc < 0)
         return NULL;
-    }
     if (t.fault) {
         enum rv_plan_error_type type = type_of_fault(t.fault);
         if (type == RV_PLAN_ERROR_TOO_MANY_REFERENCES)
@@ -199,8 +198,8 @@ static void check_members(struct rv_validation *c, const struct rv_place *at, js
         for (size_t i = 0; c->rc == 0 && i < json_object_array_length(value); i++) {
             struct rv_place here = {at, NULL, i, at->depth + 1, 0};
             json_object *child = check_value(c, &here, json_object_array_get_idx(value, i));
-            if (c->rc == 0 && rv_json_push_ref(copy, child, c->err) < 0)
-                c->rc = RV_E_NOMEM;
+            if (c->rc == 0)
+                c->rc = rv_json_push_ref(copy, child, c->err);
             json_object_put(child);
         }
         return;
@@ -208,8 +207,8 @@ static void check_members(struct rv_validation *c, const struct rv_place *at, js
     json_object_object_foreach (value, key, member) {
         struct rv_place here = {at, key, 0, at->depth + 1, 0};
         json_object *child = c->rc == 0 ? check_value(c, &here, member) : NULL;
-        if (c->rc == 0 && rv_json_set_ref(copy, key, child, c->err) < 0)
-            c->rc = RV_E_NOMEM;
+        if (c->rc == 0)
+            c->rc = rv_json_set_ref(copy, key, child, c->err);
         json_object_put(child);
     }
 }
