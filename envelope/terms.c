@@ -169,7 +169,7 @@ bool rv_risk_needs_confirmation(enum rv_risk risk)
     return risk == RV_RISK_DESTRUCTIVE || risk == RV_RISK_HIGH || risk == RV_RISK_CRITICAL;
 }
 
-#define FAILURE_REMEDY(X, name, text, meaning, remedy) [RV_FAILURE_##name] = (remedy),
+#define FAILURE_REMEDY(X, name, whose, text, meaning, remedy) [RV_FAILURE_##name] = (remedy),
 const char *rv_failure_remedy(enum rv_failure f)
 {
     static const char *const remedies[] = {RV_FAILURE_ROWS(FAILURE_REMEDY, )};
