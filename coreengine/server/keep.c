@@ -143,11 +143,13 @@ static int again(struct srv_call *c, struct srv_turn_ask *a, const struct rv_str
         rc = take_up(c, a, row, err);
         return rc == 0 ? 1 : rc;
     }
+    if (rc < 0 && rc != RV_E_NOT_FOUND)
+        return rv_err_pass(err, cause);
     if (rc == 0) {
         hurry(c, &run);
         rv_run_row_fini(&run);
     }
-    rv_err_free(cause);
+    rv_err_free(cause); /* without a run: its process is about to begin it */
     rc = srv_rejoin_make(c, row, &j, err);
     if (rc < 0)
         return rc;
@@ -262,8 +264,7 @@ static int answered_run(struct srv_call *c, struct srv_turn_ask *a, rv_err **err
         a->ordinal = 1 + (mark ? strtoll(mark + 1, NULL, 10) : 1);
         rv_stream_row_fini(&last);
     } else if (rc != RV_E_NOT_FOUND) {
-        *err = cause;
-        return rc;
+        return rv_err_pass(err, cause);
     }
     rv_err_free(cause);
     return 0;
@@ -300,10 +301,8 @@ int srv_chat_keep(struct srv_call *c, struct srv_turn_ask *a, rv_err **err)
         rc = name_request(c, a, &name, err);
     bool knows = rc == 0 && name.text[0] && !name.is_first;
     int found = knows ? rv_store_find_stream(c->store, &c->app.scope, name.text, &row, &cause) : RV_E_NOT_FOUND;
-    if (rc == 0 && found < 0 && found != RV_E_NOT_FOUND) {
-        *err = cause;
-        return found;
-    }
+    if (rc == 0 && found < 0 && found != RV_E_NOT_FOUND)
+        return rv_err_pass(err, cause);
     rv_err_free(cause);
     if (found == 0 && strcmp(row.hash, name.hash) == 0) {
         rc = again(c, a, &row, err);

@@ -20,7 +20,8 @@ struct rejoin {
     struct srv_stream *st;
     struct rv_store_scope scope;
     struct rv_app_past past;
-    bool has_past, has_begun, is_over, is_counted;
+    bool has_past, has_begun, is_over;
+    struct srv_letter *leave; /* owned: tells the turn that this client is gone; NULL: the turn was not told that it came */
     rv_follower *follower;
     int64_t seen;           /* records */
     int64_t ordinal, wants; /* the stream that is read, and that is sent; of the run's streams */
@@ -78,9 +79,7 @@ static int open_past(struct rejoin *r, rv_err **err)
         return 0;
     }
     r->has_past = rc == 0;
-    if (rc < 0)
-        *err = cause;
-    return rc;
+    return rc < 0 ? rv_err_pass(err, cause) : 0;
 }
 
 static int read_journal(struct rejoin *r, rv_err **err)
@@ -236,11 +235,7 @@ static int maybe_finish(struct rejoin *r, rv_err **err)
         cause = NULL;
     }
     rv_stream_row_fini(&row);
-    if (cause) {
-        *err = cause;
-        return rv_err_code(cause);
-    }
-    return 0;
+    return cause ? rv_err_pass(err, cause) : 0;
 }
 
 /* --- one client --- */
@@ -267,8 +262,7 @@ static void end_rejoin(struct rejoin *r)
         *at = r->next;
     if (r->st)
         srv_stream_end(r->st);
-    if (r->is_counted)
-        srv_turns_other(all->reader.server->turns, r->ask.run, false);
+    srv_turns_leave(all->reader.server->turns, &r->leave);
     rv_follower_free(r->follower);
     if (r->has_past)
         rv_app_past_fini(&r->past);
@@ -378,7 +372,7 @@ static int hand_over(struct srv_rejoins *all, const struct rv_store_scope *scope
             rc = rv_app_enqueue(all->reader.store, scope, ask->run, &r, &is_new, &cause);
         }
         if (rc < 0 && (rc != RV_E_NOT_FOUND || is_last))
-            *err = cause;
+            rc = rv_err_pass(err, cause);
         else
             rv_err_free(cause);
     }
@@ -401,7 +395,8 @@ static int open_rejoin(struct rejoin *r, struct srv_turn_ask *answer, rv_err **e
     r->view = srv_view_new(&r->ask.from);
     if (!r->view)
         return RV_FAIL(err, RV_E_NOMEM, "go on with a stream");
-    return answer ? hand_over(r->all, &r->scope, answer, err) : 0;
+    int rc = srv_turns_come(r->all->reader.server->turns, r->ask.run, &r->leave, err);
+    return rc == 0 && answer ? hand_over(r->all, &r->scope, answer, err) : rc;
 }
 
 static void on_ask(struct srv_letter *l)
@@ -432,8 +427,6 @@ static void on_ask(struct srv_letter *l)
         return;
     }
     free(n);
-    r->is_counted = true;
-    srv_turns_other(all->reader.server->turns, r->ask.run, true);
     r->next = all->first;
     all->first = r;
     uv_timer_start(&all->reader.timer, on_look, LOOK_MS, LOOK_MS);

@@ -226,8 +226,11 @@ struct srv_turn_ask {
 RV_MUST_CHECK int srv_turns_new(struct srv_server *s, struct srv_turns **out, rv_err **err);
 /** On the loop; ask is taken. */
 void srv_turns_ask(struct srv_turns *t, struct srv_call *c, struct srv_turn_ask *ask);
-/** Another client follows the turn of that run, or does not any more. On any thread. */
-void srv_turns_other(struct srv_turns *t, const char *run, bool comes);
+struct srv_letter;
+/** Another client follows the turn of that run, or does not any more: *leave is what is needed to say so, and empty
+ *  afterwards. On any thread. */
+RV_MUST_CHECK int srv_turns_come(struct srv_turns *t, const char *run, struct srv_letter **leave, rv_err **err);
+void srv_turns_leave(struct srv_turns *t, struct srv_letter **leave);
 void srv_turns_drain(struct srv_turns *t); /* on the loop: end when no turn is left */
 void srv_turns_stop(struct srv_turns *t);  /* on the loop: turns that are left are cancelled */
 void srv_turns_free(struct srv_turns *t);  /* waits for its thread */

@@ -256,17 +256,37 @@ static void on_other(struct srv_letter *l)
     free(o);
 }
 
-void srv_turns_other(struct srv_turns *all, const char *run, bool comes)
+static struct srv_letter *new_other(struct srv_turns *all, const char *run, bool comes)
 {
     struct other *o = calloc(1, sizeof *o);
 
     if (!o)
-        return;
+        return NULL;
     o->letter.open = on_other;
     o->all = all;
     o->comes = comes;
     snprintf(o->run, sizeof o->run, "%s", run);
-    srv_lane_post(&all->lane, &o->letter);
+    return &o->letter;
+}
+
+int srv_turns_come(struct srv_turns *all, const char *run, struct srv_letter **leave, rv_err **err)
+{
+    struct srv_letter *come = new_other(all, run, true);
+
+    *leave = come ? new_other(all, run, false) : NULL;
+    if (!*leave) {
+        free(come);
+        return RV_FAIL(err, RV_E_NOMEM, "tell a turn that it is followed");
+    }
+    srv_lane_post(&all->lane, come);
+    return 0;
+}
+
+void srv_turns_leave(struct srv_turns *all, struct srv_letter **leave)
+{
+    if (*leave)
+        srv_lane_post(&all->lane, *leave);
+    *leave = NULL;
 }
 
 /* --- the beginning --- */
