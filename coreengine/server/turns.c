@@ -262,9 +262,7 @@ static struct srv_letter *new_other(struct srv_turns *all, const char *run, bool
 
     if (!o)
         return NULL;
-    o->letter.open = on_other;
-    o->all = all;
-    o->comes = comes;
+    *o = (struct other){.letter = {.open = on_other}, .all = all, .comes = comes};
     snprintf(o->run, sizeof o->run, "%s", run);
     return &o->letter;
 }

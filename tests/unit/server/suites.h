@@ -5,6 +5,7 @@
 #include <check.h>
 
 TCase *pieces_case(void);
+TCase *reason_case(void);
 TCase *routes_case(void);
 TCase *view_case(void);
 
