@@ -91,9 +91,9 @@ RV_MUST_CHECK int rv_step_error(rv_visit *v, size_t index, const char *type, rv_
             ((struct rv_member){.key = "result", .kind = RV_MEMBER_RESULT, .n = (call_id), .value = (r)}))
 
 /* --- tools.c: the order of steps --- */
-int rv_visit_tools(rv_visit *v, struct rv_effects *out, rv_err **err);
-int rv_visit_tool_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
-int rv_visit_tool_hook_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_visit_tools(rv_visit *v, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_visit_tool_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_visit_tool_hook_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
 /** A call that the model asked for is not made. A model that repeats such calls is stopped: the visit fails. */
 RV_MUST_CHECK int rv_tools_count_bad(rv_visit *v, const char *why, rv_err **err);
 void rv_visit_tools_fini(struct tool_progress *t);
@@ -142,12 +142,12 @@ void rv_child_free(struct child *c);
 RV_MUST_CHECK int rv_visit_pause(rv_visit *v, enum rv_interrupt_kind asks, const char *work, int64_t ttl_us,
                                  rv_str message, json_object *data, struct rv_effects *out, rv_err **err);
 /** Stop before the step at hand until a person approves it. */
-int rv_visit_suspend(rv_visit *v, const struct rv_tool_info *info, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_visit_suspend(rv_visit *v, const struct rv_tool_info *info, struct rv_effects *out, rv_err **err);
 /** Stop at the step at hand, whose outcome is unknown, until a person says whether it happened. */
-int rv_visit_ask_outcome(rv_visit *v, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_visit_ask_outcome(rv_visit *v, struct rv_effects *out, rv_err **err);
 /** What the stage was suspended with, if it is of this kind; NULL: it is not. Borrowed from env. */
 json_object *rv_visit_kept(const struct rv_visit_shared *shared, int stage, const rv_envelope *env, const char *kind);
-int rv_visit_resume_work(rv_visit *v, rv_err **err); /* picks up what was suspended */
+RV_MUST_CHECK int rv_visit_resume_work(rv_visit *v, rv_err **err); /* picks up what was suspended */
 
 /* --- input.c: tools that ask a person before they can answer --- */
 /** The call at hand asks: what it comes to is kept with the step, and the stage waits, or *entry says why it does not
@@ -164,8 +164,9 @@ RV_MUST_CHECK int rv_input_answered(rv_visit *v, json_object *answer, rv_err **e
 RV_MUST_CHECK int rv_input_write(const rv_visit *v, char **out, size_t *len, rv_err **err);
 
 /* --- chain.c --- */
-int rv_visit_chain(rv_visit *v, struct rv_effects *out, rv_err **err);
-int rv_visit_chain_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
-int rv_visit_chain_hook_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_visit_chain(rv_visit *v, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_visit_chain_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_visit_chain_hook_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out,
+                                           rv_err **err);
 
 #endif

@@ -42,7 +42,7 @@ struct rv_app_limits {
 void rv_app_limits_set(struct rv_app_limits *l, const rv_quotas *q, const char *tenant, const char *user);
 const struct rv_exec_quotas *rv_app_limits_exec(const struct rv_app_limits *l); /* NULL: there are none */
 /** RV_E_INVALID: a run with these limits is not to be kept, and nothing would count what it uses. */
-int rv_app_limits_refuse(const struct rv_app_limits *l, rv_err **err);
+RV_MUST_CHECK int rv_app_limits_refuse(const struct rv_app_limits *l, rv_err **err);
 /** Count one before it begins; may be part of a group. RV_E_QUOTA: it may not begin now. */
 RV_MUST_CHECK int rv_app_limits_count(struct rv_app_limits *l, rv_store *store, enum rv_quota_kind kind, int64_t now_us,
                                       rv_log *log, rv_err **err);

@@ -24,7 +24,7 @@ static inline bool rv_has_text(const char *text)
 }
 
 /** The string of a JSON member as C text, NULL for null and for none; RV_E_INVALID: another type, or a NUL inside. */
-int rv_text_of_json(json_object *v, const char *what, const char **out, rv_err **err);
+RV_MUST_CHECK int rv_text_of_json(json_object *v, const char *what, const char **out, rv_err **err);
 /** Append in one line: what would break it becomes a blank. */
 void rv_text_line(rv_buf *out, rv_str text);
 

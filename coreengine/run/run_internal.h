@@ -166,18 +166,19 @@ RV_MUST_CHECK int rv_run_look_for_money(rv_run *run, int64_t now_us, struct rv_e
 
 /* sequential.c */
 /** Count the edge; a loop-back is told and clears what it clears, a limit stops the run. */
-int rv_run_take_edge(rv_run *run, struct branch *branch, int from, int to, enum rv_outcome outcome,
-                     json_object *feedback, int64_t now_us, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_run_take_edge(rv_run *run, struct branch *branch, int from, int to, enum rv_outcome outcome,
+                                   json_object *feedback, int64_t now_us, struct rv_effects *out, rv_err **err);
 
 /* branch.c: what a branch does next */
 /** Let everything move that can; then finish the run where nothing is left to do, or only questions are. */
-int rv_run_go(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_run_go(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err);
 void rv_branch_fini(struct branch *b);                     /* its group and its visit, too; not its envelope */
 void rv_branch_ready(rv_run *run, struct branch *b);       /* it can move */
 void rv_branch_ready_first(rv_run *run, struct branch *b); /* before all others */
 void rv_branch_forget_ready(rv_run *run);                  /* take those that are over out of the queue */
 /** It goes on to that list as soon as no question keeps it. */
-int rv_branch_hold(struct branch *b, int stage, const struct rv_branches *list, const bool *taken, rv_err **err);
+RV_MUST_CHECK int rv_branch_hold(struct branch *b, int stage, const struct rv_branches *list, const bool *taken,
+                                 rv_err **err);
 /** The visit under way may have moved: note what it used. */
 struct left {
     int64_t calls, hops;
@@ -185,7 +186,7 @@ struct left {
 struct left rv_run_left(const rv_run *run); /* before it */
 void rv_branch_worked(rv_run *run, struct branch *b, struct left before);
 /** First visit of a branch whose group was just opened: false when a bound keeps it from beginning. */
-int rv_branch_begin(rv_run *run, struct branch *b, int64_t now_us, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_branch_begin(rv_run *run, struct branch *b, int64_t now_us, struct rv_effects *out, rv_err **err);
 /** The next one in list order, those that wait for a group before the branches of it; NULL after the last one. */
 struct branch *rv_branch_next(struct branch *b);
 static inline bool rv_branch_asks(const struct branch *b)
@@ -193,11 +194,11 @@ static inline bool rv_branch_asks(const struct branch *b)
     return b->state == BRANCH_ALIVE && !b->opened && !b->work && rv_envelope_has_interrupt(b->env);
 }
 /** Give up what is under way in the branch and in all that it opened. */
-int rv_branch_cancel(rv_run *run, struct branch *b, const char *why, json_object *partials, int64_t now_us,
-                     struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_branch_cancel(rv_run *run, struct branch *b, const char *why, json_object *partials,
+                                   int64_t now_us, struct rv_effects *out, rv_err **err);
 
 /* bounds.c: what all branches have used together */
-int rv_totals_begin(rv_run *run, rv_err **err); /* when the first group opens */
+RV_MUST_CHECK int rv_totals_begin(rv_run *run, rv_err **err); /* when the first group opens */
 void rv_totals_fini(struct totals *t);
 /** Will its visit of the stage call a model, rather than fail before its work? */
 bool rv_branch_calls_llm(const rv_run *run, const struct branch *b, int stage);
@@ -207,29 +208,31 @@ enum rv_reason rv_run_bound_at(const rv_run *run, const struct branch *b, int st
 int64_t rv_run_count_edge(rv_run *run, int from, int to, int64_t of_branch);
 void rv_run_write_bound(const rv_run *run, enum rv_reason reason, int stage, rv_buf *out);
 /** End the run, now where nothing else is under way in it, else when that is done. Nothing new begins. */
-int rv_run_halt(rv_run *run, enum rv_run_status status, enum rv_reason reason, const char *text, int64_t now_us,
-                struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_run_halt(rv_run *run, enum rv_run_status status, enum rv_reason reason, const char *text,
+                              int64_t now_us, struct rv_effects *out, rv_err **err);
 /** A bound of a run around this one leaves no room for a visit: halt. */
-int rv_run_halt_outside(rv_run *run, bool llm, bool *stopped, int64_t now_us, struct rv_effects *out, rv_err **err);
-int rv_run_end_halted(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_run_halt_outside(rv_run *run, bool llm, bool *stopped, int64_t now_us, struct rv_effects *out,
+                                      rv_err **err);
+RV_MUST_CHECK int rv_run_end_halted(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err);
 
 /* tree.c: the branches in the state of a run */
-int rv_run_keep_tree(rv_run *run, rv_err **err);
+RV_MUST_CHECK int rv_run_keep_tree(rv_run *run, rv_err **err);
 /** The branches that a loaded envelope has, once; nothing where it has none. On failure there are none. */
-int rv_run_load_tree(rv_run *run, rv_err **err);
+RV_MUST_CHECK int rv_run_load_tree(rv_run *run, rv_err **err);
 
 /* questions.c: questions of branches */
 struct branch *rv_questions_first(rv_run *run); /* in the order of the lists; NULL: none is open */
-int rv_questions_withdraw(rv_run *run, struct branch *b, rv_err **err);
-int rv_questions_refuse_withdrawn(rv_run *run, const struct rv_response *r, rv_err **err);
-int rv_questions_show(rv_run *run, rv_err **err);
+RV_MUST_CHECK int rv_questions_withdraw(rv_run *run, struct branch *b, rv_err **err);
+RV_MUST_CHECK int rv_questions_refuse_withdrawn(rv_run *run, const struct rv_response *r, rv_err **err);
+RV_MUST_CHECK int rv_questions_show(rv_run *run, rv_err **err);
 /** Before the run goes on. */
-int rv_questions_hide(rv_run *run, rv_err **err);
-int rv_questions_check(rv_run *run, const struct rv_response *r, int64_t now_us, rv_err **err);
-int rv_questions_answer(rv_run *run, const struct rv_response *r, int64_t now_us, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_questions_hide(rv_run *run, rv_err **err);
+RV_MUST_CHECK int rv_questions_check(rv_run *run, const struct rv_response *r, int64_t now_us, rv_err **err);
+RV_MUST_CHECK int rv_questions_answer(rv_run *run, const struct rv_response *r, int64_t now_us, struct rv_effects *out,
+                                      rv_err **err);
 /** Along the edge that the asking stage would have taken, with the output that the person saw. */
-int rv_questions_go_on_approved(rv_run *run, struct branch *b, int from, int64_t now_us, struct rv_effects *out,
-                                rv_err **err);
+RV_MUST_CHECK int rv_questions_go_on_approved(rv_run *run, struct branch *b, int from, int64_t now_us,
+                                              struct rv_effects *out, rv_err **err);
 
 /* cancelled.c */
 /** The question of that branch, which is resolved, was cancelled. */

@@ -13,10 +13,10 @@ extern const struct srv_page_file srv_page_files[];
 extern const size_t srv_n_page_files;
 
 /* --- page.c --- */
-int srv_page(struct srv_call *c, rv_err **err);
-int srv_login(struct srv_call *c, rv_err **err);
-int srv_logout(struct srv_call *c, rv_err **err);
-int srv_login_show(struct srv_call *c, rv_err **err);
+RV_MUST_CHECK int srv_page(struct srv_call *c, rv_err **err);
+RV_MUST_CHECK int srv_login(struct srv_call *c, rv_err **err);
+RV_MUST_CHECK int srv_logout(struct srv_call *c, rv_err **err);
+RV_MUST_CHECK int srv_login_show(struct srv_call *c, rv_err **err);
 
 /* --- handle.c --- */
 /** What the authenticator is asked about; borrows from the request. */

@@ -59,8 +59,8 @@ void srv_rejoins_free(struct srv_rejoins *r);
 /** A run has a stream for each of its turns, counted from 1: its id, and the count in an id. */
 void srv_stream_id(const char *run, int64_t ordinal, char out[SRV_STREAM_ID]);
 int64_t srv_stream_ordinal(const char *stream);
-int srv_run_stream(struct srv_call *c, rv_err **err);
-int srv_chat_stream(struct srv_call *c, rv_err **err);
+RV_MUST_CHECK int srv_run_stream(struct srv_call *c, rv_err **err);
+RV_MUST_CHECK int srv_chat_stream(struct srv_call *c, rv_err **err);
 void srv_rejoin_begin(struct srv_call *c);
 
 #endif

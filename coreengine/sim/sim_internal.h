@@ -80,8 +80,8 @@ struct sim_ledger {
 };
 RV_MUST_CHECK int sim_ledger_add(struct sim_seed *s, const struct rv_event *ev, int64_t seq, rv_err **err);
 /** on_step of a replay; self is the seed. */
-int sim_ledger_compare(void *self, const struct rv_record *record, const struct rv_event *ev,
-                       const struct rv_effects *effects, const rv_run *run, rv_err **err);
+RV_MUST_CHECK int sim_ledger_compare(void *self, const struct rv_record *record, const struct rv_event *ev,
+                                     const struct rv_effects *effects, const rv_run *run, rv_err **err);
 /** Replay the journal as a whole and up to some record, and compare. */
 RV_MUST_CHECK int sim_ledger_verify(struct sim_seed *s, rv_err **err);
 uint64_t sim_hash64(uint64_t h, rv_str bytes);

@@ -34,7 +34,7 @@ RV_MUST_CHECK int rv_ask_row(struct rv_asking_rows *r, struct rv_cell *cells, si
 int rv_ask_fail_long(rv_err **err);
 
 /* postgres_ask.c */
-int rv_postgres_ask(struct sql_store *base, const struct rv_store_scope *scope, struct rv_asking_rows *rows,
-                    rv_err **err);
+RV_MUST_CHECK int rv_postgres_ask(struct sql_store *base, const struct rv_store_scope *scope,
+                                  struct rv_asking_rows *rows, rv_err **err);
 
 #endif

@@ -190,8 +190,9 @@ rv_sql_stmt *rv_postgres_use(struct sql_store *base, enum sql_id id);
 rv_sql_stmt *rv_postgres_prepare(struct sql_store *base, const rv_buf *sql);
 void rv_postgres_finish(rv_sql_stmt *base);
 void rv_postgres_reset(rv_sql_stmt *base);
-int rv_postgres_step(rv_sql_stmt *base, const char *what, rv_err **err);
-int rv_postgres_run(rv_sql_stmt *base, enum sql_wants wants, int64_t *out, const char *what, rv_err **err);
+RV_MUST_CHECK int rv_postgres_step(rv_sql_stmt *base, const char *what, rv_err **err);
+RV_MUST_CHECK int rv_postgres_run(rv_sql_stmt *base, enum sql_wants wants, int64_t *out, const char *what,
+                                  rv_err **err);
 void rv_postgres_column(const rv_sql_stmt *base, int i, enum sql_type type, struct sql_value *out, bool *lacked);
 /** Its text in PostgreSQL's words. */
 RV_MUST_CHECK int rv_pg_translate(struct postgres_stmt *stmt, rv_err **err);
@@ -201,8 +202,8 @@ int rv_pg_rows_of(enum sql_id id);
 
 /* postgres_rows.c */
 rv_sql_stmt *rv_postgres_use_rows(struct sql_store *base, enum sql_id id);
-int rv_postgres_add_row(const struct sql_rows *rows, rv_err **err);
-int rv_postgres_end_rows(const struct sql_rows *rows, int rc, rv_err **err);
+RV_MUST_CHECK int rv_postgres_add_row(const struct sql_rows *rows, rv_err **err);
+RV_MUST_CHECK int rv_postgres_end_rows(const struct sql_rows *rows, int rc, rv_err **err);
 /** Write the text of a statement with `many`, for which arrays are bound. */
 void rv_pg_put_rows_text(struct postgres_stmt *stmt, const char *at, rv_buf *out);
 /** The array for $(k + 1), valid until the rows are forgotten. Returns its size. */
@@ -210,14 +211,14 @@ size_t rv_pg_list_rows(struct postgres_stmt *stmt, int k, const char **at, int *
 void rv_pg_free_rows(struct postgres_stmt *stmt);
 
 /* postgres_transaction.c */
-int rv_postgres_begin_read(struct sql_store *base, bool *began, rv_err **err);
+RV_MUST_CHECK int rv_postgres_begin_read(struct sql_store *base, bool *began, rv_err **err);
 void rv_postgres_end_read(struct sql_store *base, bool began);
-int rv_postgres_begin_write(struct sql_store *base, const char *what, rv_err **err);
-int rv_postgres_end_write(struct sql_store *base, int rc, const char *what, rv_err **err);
-int rv_postgres_begin_part(struct sql_store *base, rv_err **err);
-int rv_postgres_end_part(struct sql_store *base, int rc, rv_err **err);
-int rv_postgres_begin(struct sql_store *base, rv_err **err);
-int rv_postgres_commit(struct sql_store *base, rv_err **err);
+RV_MUST_CHECK int rv_postgres_begin_write(struct sql_store *base, const char *what, rv_err **err);
+RV_MUST_CHECK int rv_postgres_end_write(struct sql_store *base, int rc, const char *what, rv_err **err);
+RV_MUST_CHECK int rv_postgres_begin_part(struct sql_store *base, rv_err **err);
+RV_MUST_CHECK int rv_postgres_end_part(struct sql_store *base, int rc, rv_err **err);
+RV_MUST_CHECK int rv_postgres_begin(struct sql_store *base, rv_err **err);
+RV_MUST_CHECK int rv_postgres_commit(struct sql_store *base, rv_err **err);
 void rv_postgres_rollback(struct sql_store *base);
 bool rv_postgres_again(struct sql_store *base);
 void rv_postgres_may_be_lost(struct sql_store *base);
@@ -232,7 +233,7 @@ void rv_pg_abandon(struct postgres *st);
 
 /* postgres_listen.c */
 void rv_postgres_tell(struct sql_store *base);
-int rv_postgres_listen(struct sql_store *base, int *fd, rv_err **err);
+RV_MUST_CHECK int rv_postgres_listen(struct sql_store *base, int *fd, rv_err **err);
 bool rv_postgres_heard(struct sql_store *base);
 /** Queue the announcement of the transaction, if it has one, before its commit. */
 RV_MUST_CHECK int rv_pg_send_tidings(struct postgres *st, rv_err **err);

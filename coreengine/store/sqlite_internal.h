@@ -66,37 +66,37 @@ rv_sql_stmt *rv_sqlite_prepare(struct sql_store *base, const rv_buf *sql);
 void rv_sqlite_finish(rv_sql_stmt *base);
 void rv_sqlite_drop_spare(struct sqlite_link *l);
 void rv_sqlite_reset(rv_sql_stmt *base);
-int rv_sqlite_step(rv_sql_stmt *base, const char *what, rv_err **err);
-int rv_sqlite_run(rv_sql_stmt *base, enum sql_wants wants, int64_t *out, const char *what, rv_err **err);
+RV_MUST_CHECK int rv_sqlite_step(rv_sql_stmt *base, const char *what, rv_err **err);
+RV_MUST_CHECK int rv_sqlite_run(rv_sql_stmt *base, enum sql_wants wants, int64_t *out, const char *what, rv_err **err);
 void rv_sqlite_column(const rv_sql_stmt *base, int i, enum sql_type type, struct sql_value *out, bool *lacked);
 /** A column of a statement that SQLite alone knows. ptr NULL for null only. */
 rv_str rv_sqlite_str_at(sqlite3_stmt *stmt, int i);
 
 rv_sql_stmt *rv_sqlite_use_rows(struct sql_store *base, enum sql_id id);
-int rv_sqlite_add_row(const struct sql_rows *rows, rv_err **err);
-int rv_sqlite_end_rows(const struct sql_rows *rows, int rc, rv_err **err);
+RV_MUST_CHECK int rv_sqlite_add_row(const struct sql_rows *rows, rv_err **err);
+RV_MUST_CHECK int rv_sqlite_end_rows(const struct sql_rows *rows, int rc, rv_err **err);
 
 /* sqlite_transaction.c */
-int rv_sqlite_begin_read(struct sql_store *base, bool *began, rv_err **err);
+RV_MUST_CHECK int rv_sqlite_begin_read(struct sql_store *base, bool *began, rv_err **err);
 void rv_sqlite_end_read(struct sql_store *base, bool began);
-int rv_sqlite_begin_write(struct sql_store *base, const char *what, rv_err **err);
-int rv_sqlite_end_write(struct sql_store *base, int rc, const char *what, rv_err **err);
-int rv_sqlite_begin_part(struct sql_store *base, rv_err **err);
-int rv_sqlite_end_part(struct sql_store *base, int rc, rv_err **err);
-int rv_sqlite_begin(struct sql_store *base, rv_err **err);
-int rv_sqlite_commit(struct sql_store *base, rv_err **err);
+RV_MUST_CHECK int rv_sqlite_begin_write(struct sql_store *base, const char *what, rv_err **err);
+RV_MUST_CHECK int rv_sqlite_end_write(struct sql_store *base, int rc, const char *what, rv_err **err);
+RV_MUST_CHECK int rv_sqlite_begin_part(struct sql_store *base, rv_err **err);
+RV_MUST_CHECK int rv_sqlite_end_part(struct sql_store *base, int rc, rv_err **err);
+RV_MUST_CHECK int rv_sqlite_begin(struct sql_store *base, rv_err **err);
+RV_MUST_CHECK int rv_sqlite_commit(struct sql_store *base, rv_err **err);
 void rv_sqlite_rollback(struct sql_store *base);
 
 /* sqlite_ask.c */
-int rv_sqlite_ask(struct sql_store *base, const struct rv_store_scope *scope, struct rv_asking_rows *rows,
-                  rv_err **err);
+RV_MUST_CHECK int rv_sqlite_ask(struct sql_store *base, const struct rv_store_scope *scope, struct rv_asking_rows *rows,
+                                rv_err **err);
 
 /* sqlite_upkeep.c */
 int64_t rv_sqlite_size(struct sql_store *base);
-int rv_sqlite_give_back(struct sql_store *base, rv_err **err);
-int rv_sqlite_scrub(struct sql_store *base, rv_err **err);
-int rv_sqlite_backup(struct sql_store *base, const char *path, rv_err **err);
-int rv_sqlite_check(struct sql_store *base, struct rv_report *report, rv_err **err);
+RV_MUST_CHECK int rv_sqlite_give_back(struct sql_store *base, rv_err **err);
+RV_MUST_CHECK int rv_sqlite_scrub(struct sql_store *base, rv_err **err);
+RV_MUST_CHECK int rv_sqlite_backup(struct sql_store *base, const char *path, rv_err **err);
+RV_MUST_CHECK int rv_sqlite_check(struct sql_store *base, struct rv_report *report, rv_err **err);
 const char *rv_sqlite_damage(struct sql_store *base);
 
 /* sqlite_schema.c: step i takes a file from version i to i + 1. */

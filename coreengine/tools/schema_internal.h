@@ -163,7 +163,7 @@ bool rv_schema_check_combined(struct rv_schema_check *c, const struct rv_schema_
 /** Hand the fault that was begun to the watch. */
 void rv_schema_report(struct rv_schema_check *c, rv_buf *line);
 /** Why the check could not be finished. */
-int rv_schema_unfinished(const rv_schema *s, const struct rv_schema_check *c, rv_err **err);
+RV_MUST_CHECK int rv_schema_unfinished(const rv_schema *s, const struct rv_schema_check *c, rv_err **err);
 /** Does v hold a value that is not known yet? */
 bool rv_schema_has_hole(struct rv_schema_check *c, json_object *v);
 unsigned rv_schema_types_of(json_object *v); /* all that fit: 1 is an integer and a number */
