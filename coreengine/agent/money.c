@@ -212,15 +212,8 @@ int rv_money_look(rv_visit *v, const struct rv_event *ev, struct rv_effects *out
 
 static int add_short(struct rv_short *list, int64_t timer, rv_err **err)
 {
-    if (list->n == list->cap) {
-        size_t cap = list->cap ? list->cap * 2 : 16;
-        int64_t *timers = realloc(list->timers, cap * sizeof *timers);
-
-        if (!timers)
-            return RV_FAIL(err, RV_E_NOMEM, "look for money");
-        list->timers = timers;
-        list->cap = cap;
-    }
+    if (!rv_has_room(&list->timers, &list->cap, list->n + 1, sizeof *list->timers))
+        return RV_FAIL(err, RV_E_NOMEM, "look for money");
     list->timers[list->n++] = timer;
     return 0;
 }

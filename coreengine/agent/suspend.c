@@ -172,6 +172,12 @@ static int keep_conversation(const rv_visit *v, json_object **out, rv_err **err)
     return 0;
 }
 
+static void take_call_times(rv_visit *v, json_object *kept)
+{
+    RV_IGNORE(!rv_json_get_int(kept, "key_visit", &v->tools.key_visit), "left out by older runs");
+    RV_IGNORE(!rv_json_get_int(kept, "called_us", &v->tools.called_us), "left out by older runs");
+}
+
 static void take_count(json_object *kept, const char *key, int64_t *out)
 {
     int64_t n = 0;
@@ -358,8 +364,7 @@ static void take_answer(rv_visit *v, json_object *kept)
     const char *decision = NULL;
     json_object *data = NULL;
 
-    (void)rv_json_get_int(kept, "key_visit", &v->tools.key_visit);
-    (void)rv_json_get_int(kept, "called_us", &v->tools.called_us);
+    take_call_times(v, kept);
     v->tools.approved = true; /* the tool was called: it has its approval */
     if (!answer || !rv_json_get_text(answer, "decision", &decision))
         v->tools.review = REVIEW_ASK;
@@ -429,8 +434,7 @@ static void take_approval(rv_visit *v, json_object *kept)
 /* The tool was called, and asked: it has its approval, and the call that follows is the same effect. */
 static int take_input(rv_visit *v, json_object *kept, rv_err **err)
 {
-    (void)rv_json_get_int(kept, "key_visit", &v->tools.key_visit);
-    (void)rv_json_get_int(kept, "called_us", &v->tools.called_us);
+    take_call_times(v, kept);
     v->tools.approved = true;
     return rv_input_answered(v, answer_to(v, kept), err);
 }
@@ -498,8 +502,8 @@ int rv_visit_resume_work(rv_visit *v, rv_err **err)
             else
                 take_approval(v, kept);
             v->tools.all_succeeded = true;
-            (void)rv_json_get_bool(kept, "all_succeeded", &v->tools.all_succeeded);
-            (void)rv_json_get_int(kept, "total_time_ms", &v->tools.total_ms);
+            RV_IGNORE(!rv_json_get_bool(kept, "all_succeeded", &v->tools.all_succeeded), "absent: true");
+            RV_IGNORE(!rv_json_get_int(kept, "total_time_ms", &v->tools.total_ms), "absent: 0");
             v->resumed = true;
             if (rc < 0)
                 return rc;

@@ -58,9 +58,14 @@ static int settle(struct settlement *s, rv_store *store, rv_err **err)
                       : rv_store_settle_left(store, s->run, s->fence, NULL, err);
 }
 
+static struct settlement *settlement_of_write(struct write *w)
+{
+    return (struct settlement *)((char *)w - offsetof(struct settlement, write));
+}
+
 static int write_settlement(struct write *w, rv_store *store, rv_err **err)
 {
-    return settle((struct settlement *)((char *)w - offsetof(struct settlement, write)), store, err);
+    return settle(settlement_of_write(w), store, err);
 }
 
 /* The reservation stays when it failed: the next owner of the run settles it, or its period ends. */
@@ -73,7 +78,7 @@ static void settled(struct settlement *s, rv_err *err)
 
 static void settlement_done(struct write *w)
 {
-    struct settlement *s = (struct settlement *)((char *)w - offsetof(struct settlement, write));
+    struct settlement *s = settlement_of_write(w);
 
     settled(s, s->write.err);
     *s->at = s->next;

@@ -43,9 +43,9 @@ struct rv_mcp_open *rv_mcp_open_of(const rv_mcp_client *c, int64_t id)
     return NULL;
 }
 
-int rv_mcp_end_ok(rv_mcp_client *c, struct rv_mcp_open *o, json_object *result, rv_err **err)
+static int end_with(rv_mcp_client *c, struct rv_mcp_open *o, json_object *result, bool asks, rv_err **err)
 {
-    int rc = rv_mcp_put_result(c, o, result, false, err);
+    int rc = rv_mcp_put_result(c, o, result, asks, err);
 
     if (rc < 0)
         return rc;
@@ -54,15 +54,14 @@ int rv_mcp_end_ok(rv_mcp_client *c, struct rv_mcp_open *o, json_object *result, 
     return 0;
 }
 
+int rv_mcp_end_ok(rv_mcp_client *c, struct rv_mcp_open *o, json_object *result, rv_err **err)
+{
+    return end_with(c, o, result, false, err);
+}
+
 int rv_mcp_end_asks(rv_mcp_client *c, struct rv_mcp_open *o, json_object *requests, rv_err **err)
 {
-    int rc = rv_mcp_put_result(c, o, requests, true, err);
-
-    if (rc < 0)
-        return rc;
-    open_unlink(c, o);
-    open_free(o);
-    return 0;
+    return end_with(c, o, requests, true, err);
 }
 
 int rv_mcp_end_failed(rv_mcp_client *c, struct rv_mcp_open *o, const struct rv_mcp_trouble *t, rv_err **err)
