@@ -96,7 +96,7 @@ static int entry_is_final(rv_visit *v, struct pending_call *call, struct rv_effe
     if (rc < 0 || !call->hooks.is_refused)
         return rc;
     error = rv_json_get_obj(call->entry, "error");
-    RV_IGNORE(!error || !rv_json_get_text(error, "message", &why), "it has one");
+    RV_IGNORE(!error || !rv_json_get_text(error, "message", &why), "absent: empty");
     return rv_tools_count_bad(v, why, err);
 }
 

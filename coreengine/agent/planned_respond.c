@@ -46,7 +46,7 @@ static int add_result(json_object *step, json_object *entry, json_object *list, 
     int64_t ms = 0;
     int rc = rv_json_push_take(list, one, err);
 
-    RV_IGNORE(!rv_json_get_int(entry, "execution_time_ms", &ms), "it has one");
+    RV_IGNORE(!rv_json_get_int(entry, "execution_time_ms", &ms), "absent: 0");
     return rc < 0 ? rc
                   : RV_SET(one, err, RV_M_TEXT("tool_name", rv_planned_text(entry, "tool")),
                            RV_M_OF(VALUE, "arguments", arguments ? arguments : rv_json_get_obj(step, PLANNED_TEMPLATE)),

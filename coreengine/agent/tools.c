@@ -152,7 +152,7 @@ static void tell_result(rv_visit *v, size_t index, json_object *entry, int64_t c
 
     if (!rv_json_get_text(entry, "status", &status) || strcmp(status, "success") != 0)
         v->tools.all_succeeded = false;
-    RV_IGNORE(!rv_json_get_int(entry, "execution_time_ms", &ms), "it has one");
+    RV_IGNORE(!rv_json_get_int(entry, "execution_time_ms", &ms), "absent: 0");
     v->tools.total_ms += ms;
     json_object *error = rv_json_get_obj(entry, "error");
     bool has_type = error && rv_json_get_text(error, "type", &type);
@@ -468,7 +468,7 @@ static int entry_is_final(rv_visit *v, struct rv_effects *out, rv_err **err)
     int rc = step_ended(v, entry, out, err);
     if (rc < 0 || !is_refused)
         return rc;
-    RV_IGNORE(!error || !rv_json_get_text(error, "message", &why), "it has one"); /* the results have the entry */
+    RV_IGNORE(!error || !rv_json_get_text(error, "message", &why), "absent: empty"); /* the results have the entry */
     return rv_tools_count_bad(v, why, err);
 }
 

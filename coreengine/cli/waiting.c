@@ -113,7 +113,7 @@ static void write_shown(json_object *data, rv_buf *b)
     if (json_object_object_get_ex(data, RV_ASK_SHOWN, &shown)) {
         rv_json_write(shown, &text);
     } else {
-        RV_IGNORE(!rv_json_get_text(data, "output_key", &key), "it has one");
+        RV_IGNORE(!rv_json_get_text(data, "output_key", &key), "absent: empty");
         rv_buf_printf(&text, "(too long to show: output %s)", key);
     }
     rv_buf_puts(b, "  ");

@@ -173,7 +173,7 @@ int rv_mcp_add_input(const rv_mcp_client *c, const struct rv_mcp_open *o, json_o
     const char *key = NULL;
     int rc = rv_json_set_take(params, "inputResponses", to, err);
 
-    RV_IGNORE(!rv_json_get_int(o->input, "round", &round), "it has one");
+    RV_IGNORE(!rv_json_get_int(o->input, "round", &round), "absent: 0");
     for (size_t i = 0; i < n && rc == 0; i++) {
         json_object *one = json_object_array_get_idx(answers, i), *answer = NULL;
         if (!rv_json_get_int(one, "round", &of) || of != round || !rv_json_get_text(one, "key", &key))

@@ -197,8 +197,8 @@ static void routed(struct sim_seed *s, const struct rv_effect *e)
     const char *to = "", *reason = "";
     int64_t rule = -1;
 
-    RV_IGNORE(!rv_json_get_text(line, "to", &to), "always there");
-    RV_IGNORE(!rv_json_get_text(line, "reason", &reason), "always there");
+    RV_IGNORE(!rv_json_get_text(line, "to", &to), "absent: empty");
+    RV_IGNORE(!rv_json_get_text(line, "reason", &reason), "absent: empty");
     RV_IGNORE(!rv_json_get_int(line, "rule", &rule), "rules only");
     s->watch.from = e->stage;
     s->watch.to = rv_pipeline_stage(s->subject->pipeline, rv_str_of(to));

@@ -123,8 +123,8 @@ static void put_tool_result(struct story *s, json_object *told)
     json_object *part = NULL;
     rv_buf *b = &s->steps;
 
-    RV_IGNORE(!rv_json_get_text(told, "tool", &name) && !rv_json_get_text(told, "name", &name), "it has one");
-    RV_IGNORE(!rv_json_get_text(told, "status", &status), "it has one");
+    RV_IGNORE(!rv_json_get_text(told, "tool", &name) && !rv_json_get_text(told, "name", &name), "absent: ?");
+    RV_IGNORE(!rv_json_get_text(told, "status", &status), "absent: ?");
     rv_buf_printf(b, "%s: %s\n", name, status);
     for (size_t i = 0; i < RV_COUNT(parts); i++)
         if (json_object_object_get_ex(told, parts[i], &part) && part)
@@ -137,7 +137,7 @@ static void put_end(struct story *s, const struct rv_effect *e, json_object *tol
     json_object *output = NULL;
     rv_buf *b = &s->steps;
 
-    RV_IGNORE(!rv_json_get_text(told, "status", &status), "it has one");
+    RV_IGNORE(!rv_json_get_text(told, "status", &status), "absent: ?");
     put_stage(s, e, b);
     rv_buf_printf(b, ", visit %lld: %s", (long long)e->visit, status);
     if (rv_json_get_text(told, "next_stage", &next))

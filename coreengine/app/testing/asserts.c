@@ -35,7 +35,7 @@ static int64_t used(const struct rv_test_report *r, const char *key)
 {
     int64_t n = 0;
 
-    RV_IGNORE(!rv_json_get_int(rv_json_get_obj(r->state, "usage"), key, &n), "left out means none");
+    RV_IGNORE(!rv_json_get_int(rv_json_get_obj(r->state, "absent: 0"), key, &n), "left out means none");
     return n;
 }
 
@@ -229,7 +229,7 @@ static int complain_of_number(struct rv_test_report *r, size_t n_wanted, rv_err 
     for (size_t i = 0; i < n; i++) {
         const char *tool = "", *stage = "";
         json_object *call = json_object_array_get_idx(r->calls, i);
-        RV_IGNORE(!rv_json_get_text(call, "tool", &tool) || !rv_json_get_text(call, "stage", &stage), "ours");
+        RV_IGNORE(!rv_json_get_text(call, "tool", &tool) || !rv_json_get_text(call, "stage", &stage), "absent: empty");
         rv_buf_printf(&text, "%s%s: %s", i ? ", " : ": ", stage, tool);
         if (text.len > MAX_MESSAGE / 2)
             break;

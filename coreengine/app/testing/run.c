@@ -85,7 +85,7 @@ static bool model_failed(const struct rv_test_report *r)
 {
     for (size_t i = 0; i < json_object_array_length(r->errors); i++) {
         const char *type = "";
-        RV_IGNORE(!rv_json_get_text(json_object_array_get_idx(r->errors, i), "type", &type), "always there");
+        RV_IGNORE(!rv_json_get_text(json_object_array_get_idx(r->errors, i), "type", &type), "absent: empty");
         if (strcmp(type, "LLMError") == 0 || strcmp(type, "TimeoutError") == 0)
             return true;
     }
@@ -222,7 +222,7 @@ static int list_failures(const struct rv_pipeline *p, const rv_envelope *env, st
     if (rc < 0 || !f->terminated)
         return rc;
     r->code = rv_reason_text(f->terminal_reason);
-    RV_IGNORE(n == 0 || !rv_json_get_text(json_object_array_get_idx(errors, n - 1), "error", &last), "none");
+    RV_IGNORE(n == 0 || !rv_json_get_text(json_object_array_get_idx(errors, n - 1), "error", &last), "NULL: it has no error");
     if (rv_json_get_text(r->state, "termination_reason", &reason) && (!last || strcmp(last, reason) != 0))
         r->ended_by = reason;
     return 0;
@@ -440,7 +440,7 @@ static int64_t cost_of(const struct rv_test_report *r)
 {
     int64_t n = 0;
 
-    RV_IGNORE(!r->state || !rv_json_get_int(rv_json_get_obj(r->state, "usage"), "cost_micro_usd", &n), "none");
+    RV_IGNORE(!r->state || !rv_json_get_int(rv_json_get_obj(r->state, "usage"), "cost_micro_usd", &n), "absent: 0");
     return n;
 }
 

@@ -26,7 +26,7 @@ static void write_failure(json_object *failure, rv_buf *b)
     json_object *found = NULL;
     const char *path = "", *message = NULL;
 
-    RV_IGNORE(!rv_json_get_text(failure, "path", &path), "always there");
+    RV_IGNORE(!rv_json_get_text(failure, "path", &path), "absent: empty");
     if (rv_json_get_text(failure, "message", &message)) {
         rv_buf_printf(b, "%s%s%s", path, path[0] ? ": " : "", message);
         return;

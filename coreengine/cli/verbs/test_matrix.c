@@ -17,7 +17,7 @@ static json_object *row_of(const struct rv_test_matrix *m, const char *file, con
     for (size_t i = 0; i < json_object_array_length(m->rows); i++) {
         json_object *row = json_object_array_get_idx(m->rows, i);
         const char *f = "", *t = "";
-        RV_IGNORE(!rv_json_get_text(row, "file", &f) || !rv_json_get_text(row, "test", &t), "always there");
+        RV_IGNORE(!rv_json_get_text(row, "file", &f) || !rv_json_get_text(row, "test", &t), "absent: empty");
         if (strcmp(f, file) == 0 && strcmp(t, test) == 0)
             return row;
     }
@@ -75,7 +75,7 @@ static json_object *cell_of(const struct rv_test_matrix *m, json_object *row, co
     for (size_t i = 0; i < json_object_array_length(results); i++) {
         json_object *cell = json_object_array_get_idx(results, i);
         const char *name = "";
-        RV_IGNORE(!rv_json_get_text(cell, m->column_key, &name), "always there");
+        RV_IGNORE(!rv_json_get_text(cell, m->column_key, &name), "absent: empty");
         if (strcmp(name, column) == 0)
             return cell;
     }
@@ -155,7 +155,7 @@ static int write_table(const struct rv_test_matrix *m, bool color, rv_buf *out, 
     for (size_t i = 0; t && i < json_object_array_length(m->rows); i++) {
         json_object *row = json_object_array_get_idx(m->rows, i);
         const char *test = "";
-        RV_IGNORE(!rv_json_get_text(row, "test", &test), "always there");
+        RV_IGNORE(!rv_json_get_text(row, "test", &test), "absent: empty");
         rv_cli_table_add_text(t, test);
         for (size_t k = 0; k < m->n_columns; k++) {
             rv_buf cell = RV_BUF_INIT(256);
@@ -197,7 +197,7 @@ static void write_html_table(const struct rv_test_matrix *m, rv_buf *b)
     for (size_t i = 0; i < json_object_array_length(m->rows); i++) {
         json_object *row = json_object_array_get_idx(m->rows, i);
         const char *name = "";
-        RV_IGNORE(!rv_json_get_text(row, "test", &name), "always there");
+        RV_IGNORE(!rv_json_get_text(row, "test", &name), "absent: empty");
         rv_buf_puts(b, "<tr><td>");
         rv_buf_xml(b, rv_str_of(name));
         rv_buf_puts(b, "</td>");
