@@ -35,7 +35,7 @@ static int64_t used(const struct rv_test_report *r, const char *key)
 {
     int64_t n = 0;
 
-    RV_IGNORE(!rv_json_get_int(rv_json_get_obj(r->state, "absent: 0"), key, &n), "left out means none");
+    RV_IGNORE(!rv_json_get_int(rv_json_get_obj(r->state, "usage"), key, &n), "absent: 0");
     return n;
 }
 

@@ -222,7 +222,8 @@ static int list_failures(const struct rv_pipeline *p, const rv_envelope *env, st
     if (rc < 0 || !f->terminated)
         return rc;
     r->code = rv_reason_text(f->terminal_reason);
-    RV_IGNORE(n == 0 || !rv_json_get_text(json_object_array_get_idx(errors, n - 1), "error", &last), "NULL: it has no error");
+    RV_IGNORE(n == 0 || !rv_json_get_text(json_object_array_get_idx(errors, n - 1), "error", &last),
+              "NULL: it has no error");
     if (rv_json_get_text(r->state, "termination_reason", &reason) && (!last || strcmp(last, reason) != 0))
         r->ended_by = reason;
     return 0;
