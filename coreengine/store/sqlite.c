@@ -200,7 +200,7 @@ static int set_up(struct sqlite *st, enum rv_store_sync sync, rv_err **err)
     if (rc == 0)
         rc = rv_sqlite_set_sync(st, sync, err);
     if (rc == 0)
-        rc = rv_sqlite_bring_forward(st, rv_sqlite_schema, RV_SQLITE_SCHEMA, err);
+        rc = rv_sqlite_bring_forward(st, rv_sqlite_tables, rv_sqlite_schema, RV_SQLITE_SCHEMA, err);
     /* Only now it is known to be ours. A file that is not stays as it is. */
     if (rc == 0 && !st->read_only && !st->is_memory)
         rc = enter_wal(st, err);

@@ -102,9 +102,12 @@ const char *rv_sqlite_damage(struct sql_store *base);
 /* sqlite_schema.c: step i takes a file from version i to i + 1. */
 #define RV_SQLITE_SCHEMA 11
 extern const char *const rv_sqlite_schema[RV_SQLITE_SCHEMA];
+extern const char rv_sqlite_tables[]; /* the result of all steps */
 /** Fill in is_there and has, and change nothing. RV_E_INVALID: a file of another program. */
 RV_MUST_CHECK int rv_sqlite_read_version(struct sqlite *st, struct rv_store_version *out, rv_err **err);
-/** Check that the file is a store, create it when it is empty, bring it forward when it is older. */
-RV_MUST_CHECK int rv_sqlite_bring_forward(struct sqlite *st, const char *const *steps, int n_steps, rv_err **err);
+/** Check that the file is a store, create it when it is empty, by \a tables or else by all steps, and bring it forward
+ * when it is older. */
+RV_MUST_CHECK int rv_sqlite_bring_forward(struct sqlite *st, const char *tables, const char *const *steps, int n_steps,
+                                          rv_err **err);
 
 #endif

@@ -42,7 +42,7 @@ static int bring_forward(struct world *w, bool read_only)
     int rc;
 
     ck_assert_int_eq(sqlite3_open(w->path, &st.own.db), SQLITE_OK);
-    rc = rv_sqlite_bring_forward(&st, later, n_later, &w->err);
+    rc = rv_sqlite_bring_forward(&st, NULL, later, n_later, &w->err);
     rv_sqlite_disconnect(&st.own);
     return rc;
 }
@@ -118,6 +118,55 @@ START_TEST(a_fresh_file_takes_all_steps)
 }
 END_TEST
 
+static int add_row(void *text, int n, char **values, char **names)
+{
+    (void)names;
+    for (int i = 0; i < n; i++)
+        rv_buf_printf(text, "%s|", values[i] ? values[i] : "-");
+    rv_buf_putc(text, '\n');
+    return 0;
+}
+
+/* The tables of a store that is made with \a tables, and the rows it begins with. */
+static rv_buf made(const char *tables)
+{
+    static const char *const asked[] = {
+        "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name",
+        "SELECT name, sql FROM sqlite_schema WHERE type = 'index' ORDER BY rowid", /* which of two is newer */
+        "SELECT name, value FROM counters ORDER BY name",
+        "SELECT name, length(value) FROM about ORDER BY name",
+        "PRAGMA application_id",
+        "PRAGMA user_version",
+        "PRAGMA auto_vacuum"};
+    struct sqlite st = {.base = {.driver = &rv_sqlite_driver, .path = ":memory:"}, .link = &st.own};
+    rv_buf text = RV_BUF_INIT(1 << 20);
+    rv_err *err = NULL;
+
+    ck_assert_int_eq(sqlite3_open(":memory:", &st.own.db), SQLITE_OK);
+    ck_assert_int_eq(rv_sqlite_bring_forward(&st, tables, rv_sqlite_schema, RV_SQLITE_SCHEMA, &err), 0);
+    for (size_t i = 0; i < RV_COUNT(asked); i++)
+        ck_assert_int_eq(sqlite3_exec(st.own.db, asked[i], add_row, &text, NULL), SQLITE_OK);
+    rv_sqlite_disconnect(&st.own);
+    ck_assert_int_eq(text.rc, 0);
+    return text;
+}
+
+START_TEST(a_store_made_at_once_is_one_that_took_all_steps)
+{
+    rv_buf at_once = made(rv_sqlite_tables), by_steps = made(NULL);
+    const char *a = rv_buf_cstr(&at_once), *b = rv_buf_cstr(&by_steps);
+    size_t same = 0;
+
+    while (a[same] && a[same] == b[same])
+        same++;
+    ck_assert_msg(a[same] == b[same], "at once: %.300s\n\nby steps: %.300s", a + same - (same < 100 ? same : 100),
+                  b + same - (same < 100 ? same : 100));
+    ck_assert_uint_gt(at_once.len, 10000);
+    rv_buf_fini(&at_once);
+    rv_buf_fini(&by_steps);
+}
+END_TEST
+
 START_TEST(a_newer_file_is_refused_and_not_touched)
 {
     static const struct rv_store_opts opts[] = {{.busy_ms = 50}, {.read_only = true}};
@@ -161,6 +210,7 @@ Suite *schema_suite(void)
     tcase_add_test(tc, a_step_that_fails_leaves_the_file_as_it_was);
     tcase_add_test(tc, a_reader_does_not_bring_a_file_forward);
     tcase_add_test(tc, a_fresh_file_takes_all_steps);
+    tcase_add_test(tc, a_store_made_at_once_is_one_that_took_all_steps);
     tcase_add_test(tc, a_newer_file_is_refused_and_not_touched);
     tcase_add_test(tc, a_database_of_another_program_is_refused_and_not_touched);
     suite_add_tcase(suite, tc);

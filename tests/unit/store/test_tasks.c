@@ -245,7 +245,7 @@ START_TEST(a_file_of_version_3_gets_the_queue_and_keeps_its_data)
     world_open(w, -1);
     st.base.path = w->path;
     ck_assert_int_eq(sqlite3_open(w->path, &st.own.db), SQLITE_OK);
-    OK(rv_sqlite_bring_forward(&st, rv_sqlite_schema, 3, &w->err)); /* as that version of the program did */
+    OK(rv_sqlite_bring_forward(&st, NULL, rv_sqlite_schema, 3, &w->err)); /* as that version of the program did */
     rv_sqlite_disconnect(&st.own);
     world_sql(w->path,
               "INSERT INTO blobs VALUES (1, X'1e6ed65d77d6364eeaed5a745ba5c4985ae2b700dd85d7cf7f027bdf294a33fc', 5, "
