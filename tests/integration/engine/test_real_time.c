@@ -132,9 +132,10 @@ START_TEST(too_many_stuck_calls_make_further_ones_fail_at_once)
     rv_buf text = RV_BUF_INIT(1 << 16), state = RV_BUF_INIT(1 << 24);
     rv_exec *second = NULL;
 
+    /* 5 s: each call has begun by then, on a busy machine and under the thread sanitizer, too */
     rv_buf_puts(&text, "name: stuck\nmax_agent_hops: 200\ndefault_run_mode: parallel\nagents:\n  - {name: p}\n");
     for (int i = 0; i < 66; i++)
-        rv_buf_printf(&text, "  - {name: s%d, pre_process: slow.doze, timeout_seconds: 1, requires: [p]}\n", i);
+        rv_buf_printf(&text, "  - {name: s%d, pre_process: slow.doze, timeout_seconds: 5, requires: [p]}\n", i);
     world_run(&w, &how, rv_buf_cstr(&text), "stages: {p: [{output: {ms: 20000}}]}");
     ck_assert_str_eq(world_status(&w), "failed");
 
