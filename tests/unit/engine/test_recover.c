@@ -205,8 +205,8 @@ START_TEST(nor_does_it_matter_when_the_next_one_dies_as_well)
 {
     char *want = uninterrupted(_i);
 
-    for (int n = _i % rv_kit_sample(2, 1); n < 8; n += rv_kit_sample(2, 1))
-        die_twice(_i, n, want);
+    for (size_t step = rv_kit_step(2), n = (size_t)_i % step; n < 8; n += step)
+        die_twice(_i, (int)n, want);
     free(want);
 }
 END_TEST
