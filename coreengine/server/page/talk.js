@@ -8,6 +8,8 @@ import {Turn} from './turn.js'
 const MAX_ROWS = 5000
 const RETRY_MS = [250, 500, 1000, 2000, 4000, 8000]
 
+export const naming = new Set() // requests under way that name a session; a list that is read behind them has the names
+
 export function uuid() {
   if (crypto.randomUUID) return crypto.randomUUID()
   const b = crypto.getRandomValues(new Uint8Array(16))
@@ -91,15 +93,19 @@ export class Talk extends EventTarget {
     return this.perform(turn, {messages: [{id: uuid(), role: 'user', content: text}]})
   }
   // A session has the first words of its user as its name, unless its agent or its user named it.
-  async nameIt() {
+  nameIt() {
     const words = this.turns[0]?.question?.trim().replace(/\s+/g, ' ')
     if (this.name || !words) return
     const name = words.length > 60 ? `${words.slice(0, 59)}…` : words
-    try {
-      await send('PATCH', `/sessions/${encodeURIComponent(this.id)}`, {name})
-      this.name ||= name
-      this.changed()
-    } catch {} // a key without sessions:write
+    const sent = send('PATCH', `/sessions/${encodeURIComponent(this.id)}`, {name})
+      .then(() => {
+        this.name ||= name
+        this.changed()
+      })
+      .catch(() => {}) // a key without sessions:write
+      .finally(() => naming.delete(sent))
+    naming.add(sent)
+    return sent
   }
   async perform(turn, more) {
     this.busy = true

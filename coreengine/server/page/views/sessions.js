@@ -2,12 +2,13 @@
 import {get, raw, send} from '../api.js'
 import {go} from '../app.js'
 import {confirmDialog, dialog, fill, h, icon, iconButton, timeEl, toast} from '../dom.js'
+import {naming} from '../talk.js'
 
 export const title = 'Sessions'
 const PAGE = 40
 const WAIT_MS = 200 // behind the last key, before the server is asked
 
-const shown = (s) => (s.name && !/^chat-[0-9a-f-]{36}$/.test(s.name) ? s.name : s.first_message || 'Chat')
+const shown = (s) => (s.name && !/^chat-[0-9a-f-]{36}$/.test(s.name) ? s.name : 'Chat')
 
 export async function show(main, params, query) {
   const list = h('ul', {class: 'rows', 'aria-label': 'Sessions'})
@@ -36,6 +37,7 @@ export async function show(main, params, query) {
     clearTimeout(timer)
     timer = setTimeout(again, WAIT_MS)
   })
+  await Promise.all(naming)
   await load(0)
   fill(
     main,
