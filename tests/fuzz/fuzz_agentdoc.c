@@ -4,14 +4,7 @@
 #include <string.h>
 
 #include "config/agentdoc/agentdoc.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool fact)
-{
-    if (!fact)
-        abort();
-}
+#include "tests/kit/fuzz.h"
 
 static void require_same(const struct rv_agentdoc *d, rv_str text)
 {
@@ -59,7 +52,7 @@ static void use(const struct rv_agentdoc *d)
     rv_buf_fini(&b);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+RV_FUZZ_TARGET(agentdoc)
 {
     rv_findings *findings = rv_findings_new();
     struct rv_agentdoc *d = NULL;

@@ -4,14 +4,7 @@
 #include <string.h>
 
 #include "coreengine/model/wire/wire.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool fact)
-{
-    if (!fact)
-        abort();
-}
+#include "tests/kit/fuzz.h"
 
 static void say(enum rv_wire_kind wire, json_object *request)
 {
@@ -28,7 +21,7 @@ static void say(enum rv_wire_kind wire, json_object *request)
     rv_buf_fini(&body);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+RV_FUZZ_TARGET(attachments)
 {
     rv_str text = {size ? (const char *)data : "", size};
     json_object *value = NULL, *request = json_object_new_object(), *list = json_object_new_array();

@@ -7,14 +7,7 @@
 #include <unistd.h>
 
 #include "coreengine/app/batch/batch_internal.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool fact)
-{
-    if (!fact)
-        abort();
-}
+#include "tests/kit/fuzz.h"
 
 /* A line as the plainest reader sees it. False: there is none. */
 static bool plain_next(const char **at, const char *end, int64_t *number, rv_str *line)
@@ -54,7 +47,7 @@ static void read_line(struct batch_line *line, rv_str text)
     rv_err_free(err);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+RV_FUZZ_TARGET(batch)
 {
     const char *at = (const char *)data, *end = at + size;
     struct batch_reader r;

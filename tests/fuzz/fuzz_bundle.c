@@ -4,16 +4,9 @@
 #include <string.h>
 
 #include "coreengine/store/journal/bundle.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/kit/fuzz.h"
 
 #define MAX_TEXT ((size_t)64 << 20)
-
-static void require(bool fact)
-{
-    if (!fact)
-        abort();
-}
 
 static rv_bundle *open_bundle(rv_str text)
 {
@@ -53,7 +46,7 @@ static void use(rv_bundle *b)
     rv_buf_fini(&second);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+RV_FUZZ_TARGET(bundle)
 {
     rv_bundle *b = open_bundle((rv_str){(const char *)data, size});
 

@@ -3,14 +3,7 @@
 #include <string.h>
 
 #include "config/config.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool fact)
-{
-    if (!fact)
-        abort();
-}
+#include "tests/kit/fuzz.h"
 
 static const char *const *list(void *self, enum rv_name_kind kind, size_t *n)
 {
@@ -94,7 +87,7 @@ static void delegate(const struct rv_pipeline *of, rv_str text)
     rv_err_free(err);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+RV_FUZZ_TARGET(config)
 {
     rv_findings *findings = rv_findings_new();
     struct rv_known_names known = {list, NULL};

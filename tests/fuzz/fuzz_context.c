@@ -5,16 +5,9 @@
 #include <string.h>
 
 #include "coreengine/conversation/context.h"
+#include "tests/kit/fuzz.h"
 
 #define MAX_HEADERS 16
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool holds)
-{
-    if (!holds)
-        abort();
-}
 
 static rv_buf text_of(const struct rv_conversation *c)
 {
@@ -22,7 +15,7 @@ static rv_buf text_of(const struct rv_conversation *c)
     rv_jw w = rv_jw_on(&b);
 
     rv_conversation_write_json(c, &w);
-    must(b.rc == 0);
+    require(b.rc == 0);
     return b;
 }
 
@@ -31,7 +24,7 @@ static rv_buf told(const struct rv_conversation *c)
     rv_buf b = RV_BUF_INIT((size_t)1 << 20);
 
     rv_instructions_write(c, NULL, true, 0, &b);
-    must(b.rc == 0 && rv_utf8_valid(rv_buf_str(&b), NULL));
+    require(b.rc == 0 && rv_utf8_valid(rv_buf_str(&b), NULL));
     return b;
 }
 
@@ -43,15 +36,15 @@ static void check_conversation(json_object *json)
 
     if (rv_conversation_read_json(json, &c, NULL) < 0)
         return;
-    must(rv_conversation_check(c, NULL) == 0);
+    require(rv_conversation_check(c, NULL) == 0);
     text = text_of(c);
-    must(rv_json_parse(rv_buf_str(&text), NULL, &again, NULL) == 0);
-    must(rv_conversation_read_json(again, &copy, NULL) == 0);
+    require(rv_json_parse(rv_buf_str(&text), NULL, &again, NULL) == 0);
+    require(rv_conversation_read_json(again, &copy, NULL) == 0);
     copy_text = text_of(copy);
-    must(rv_str_eq(rv_buf_str(&text), rv_buf_str(&copy_text)));
+    require(rv_str_eq(rv_buf_str(&text), rv_buf_str(&copy_text)));
     lines = told(c);
     copy_lines = told(copy);
-    must(rv_str_eq(rv_buf_str(&lines), rv_buf_str(&copy_lines)));
+    require(rv_str_eq(rv_buf_str(&lines), rv_buf_str(&copy_lines)));
     rv_buf_fini(&text);
     rv_buf_fini(&copy_text);
     rv_buf_fini(&lines);
@@ -68,12 +61,12 @@ static void check_context(const struct rv_context *c)
     rv_buf text = RV_BUF_INIT((size_t)1 << 20), copy_text = RV_BUF_INIT((size_t)1 << 20);
     rv_jw w = rv_jw_on(&text), copy_w = rv_jw_on(&copy_text);
 
-    must(rv_context_check(c, NULL) == 0 && c->tenant_id && c->tenant_id[0]);
+    require(rv_context_check(c, NULL) == 0 && c->tenant_id && c->tenant_id[0]);
     rv_context_write_json(c, &w);
-    must(rv_json_parse(rv_buf_str(&text), NULL, &again, NULL) == 0);
-    must(rv_context_read_json(again, &copy, NULL) == 0);
+    require(rv_json_parse(rv_buf_str(&text), NULL, &again, NULL) == 0);
+    require(rv_context_read_json(again, &copy, NULL) == 0);
     rv_context_write_json(&copy, &copy_w);
-    must(rv_str_eq(rv_buf_str(&text), rv_buf_str(&copy_text)));
+    require(rv_str_eq(rv_buf_str(&text), rv_buf_str(&copy_text)));
     json_object_put(again);
     rv_buf_fini(&text);
     rv_buf_fini(&copy_text);
@@ -88,7 +81,7 @@ static void check_headers(rv_str text)
     struct rv_context c;
     char *email = NULL;
 
-    must(room != NULL);
+    require(room != NULL);
     while (text.len > 0 && from.n_headers < MAX_HEADERS) {
         const char *end = memchr(text.ptr, '\n', text.len);
         rv_str line = {text.ptr, end ? (size_t)(end - text.ptr) : text.len};
@@ -110,7 +103,7 @@ static void check_headers(rv_str text)
     free(email);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+RV_FUZZ_TARGET(context)
 {
     rv_str text = {(const char *)data, size};
     json_object *json = NULL;

@@ -5,17 +5,10 @@
 
 #include "coreengine/calendar/cron.h"
 #include "coreengine/calendar/when.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/kit/fuzz.h"
 
 /* 2026-03-28T12:00:00Z and 2026-10-24T12:00:00Z: clocks are set forward, or back, on the day after. */
 static const int64_t starts_us[] = {INT64_C(1774699200000000), INT64_C(1792843200000000)};
-
-static void require(bool fact)
-{
-    if (!fact)
-        abort();
-}
 
 static const rv_zone *berlin(void)
 {
@@ -55,7 +48,7 @@ static void check_cron(rv_str text)
     }
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+RV_FUZZ_TARGET(cron)
 {
     rv_str text = {(const char *)data, size};
     struct rv_when when;

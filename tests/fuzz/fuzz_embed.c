@@ -4,16 +4,9 @@
 #include <stdlib.h>
 
 #include "coreengine/model/wire/wire.h"
+#include "tests/kit/fuzz.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool fact)
-{
-    if (!fact)
-        abort();
-}
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+RV_FUZZ_TARGET(embed)
 {
     struct rv_wire_target t = {.provider = "p", .model = "m"};
     struct rv_embeddings e = {0};

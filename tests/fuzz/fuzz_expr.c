@@ -3,8 +3,7 @@
 #include <stdlib.h>
 
 #include "coreengine/lang/expr.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/kit/fuzz.h"
 
 static const char sample[] =
     "{\"output\": {\"confidence\": 0.3, \"verdict\": \"loop_back\", \"n\": 3, \"none\": null, \"steps\": [{\"ok\": "
@@ -13,12 +12,6 @@ static const char sample[] =
     " \"metadata\": {}, \"state\": {\"l\": [3, 1, 2], \"s\": \"h\\u00e9llo\", \"big\": 18446744073709551615},"
     " \"interrupt\": null}";
 static const char *const vars[] = {"output", "outputs", "envelope", "metadata", "state", "interrupt"};
-
-static void require(bool fact)
-{
-    if (!fact)
-        abort();
-}
 
 static json_object *scope_object(void)
 {
@@ -53,7 +46,7 @@ static void evaluate(const rv_expr *e)
     rv_err_free(err);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+RV_FUZZ_TARGET(expr)
 {
     rv_str text = {(const char *)data, size};
     struct rv_src src = {"fuzz.yaml", 1, 1};

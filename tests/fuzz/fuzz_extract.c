@@ -1,19 +1,12 @@
 /* Finding the object in a reply: what is found is an object, is valid JSON of the text's own parts, and is found again
  * when it is the whole text; required fields only ever choose among candidates. */
 #include "coreengine/agent/agent.h"
+#include "tests/kit/fuzz.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 #define MAX_OUT ((size_t)64 << 20)
-
-static void must(bool holds)
-{
-    if (!holds)
-        abort();
-}
 
 static bool found_again(json_object *obj)
 {
@@ -22,11 +15,11 @@ static bool found_again(json_object *obj)
     json_object *again = NULL, *parsed = NULL;
 
     rv_json_write(obj, &text);
-    must(rv_buf_check(&text, "x", NULL) == 0);
-    must(rv_json_parse(rv_buf_str(&text), &opts, &parsed, NULL) == 0);
+    require(rv_buf_check(&text, "x", NULL) == 0);
+    require(rv_json_parse(rv_buf_str(&text), &opts, &parsed, NULL) == 0);
     bool same = rv_json_equal(parsed, obj);
     if (text.len <= RV_JSON_MAX_BYTES) {
-        must(rv_extract_object(rv_buf_str(&text), NULL, 0, &again, NULL) == 0);
+        require(rv_extract_object(rv_buf_str(&text), NULL, 0, &again, NULL) == 0);
         same &= rv_json_equal(again, obj);
     }
     json_object_put(again);
@@ -35,7 +28,7 @@ static bool found_again(json_object *obj)
     return same;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+RV_FUZZ_TARGET(extract)
 {
     static const char *const required[] = {"a"};
     rv_str text = {(const char *)data, size};
@@ -44,16 +37,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int rc = rv_extract_object(text, NULL, 0, &any, &err);
     int rc_with = rv_extract_object(text, required, 1, &with, NULL);
 
-    must((rc == 0) == (any != NULL) && (rc < 0) == (err != NULL));
-    must(rc == 0 || rc == RV_E_PARSE || rc == RV_E_LIMIT);
-    must(rc == rc_with); /* the fields choose, they refuse nothing */
+    require((rc == 0) == (any != NULL) && (rc < 0) == (err != NULL));
+    require(rc == 0 || rc == RV_E_PARSE || rc == RV_E_LIMIT);
+    require(rc == rc_with); /* the fields choose, they refuse nothing */
     if (rc == 0) {
-        must(json_object_is_type(any, json_type_object) && found_again(any));
-        must(json_object_is_type(with, json_type_object) && found_again(with));
+        require(json_object_is_type(any, json_type_object) && found_again(any));
+        require(json_object_is_type(with, json_type_object) && found_again(with));
         if (json_object_object_get_ex(any, "a", NULL))
-            must(rv_json_equal(any, with));
+            require(rv_json_equal(any, with));
         else
-            must(json_object_object_get_ex(with, "a", NULL) || rv_json_equal(any, with));
+            require(json_object_object_get_ex(with, "a", NULL) || rv_json_equal(any, with));
     }
     json_object_put(any);
     json_object_put(with);

@@ -3,14 +3,7 @@
 #include <string.h>
 
 #include "coreengine/lang/yaml.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool fact)
-{
-    if (!fact)
-        abort();
-}
+#include "tests/kit/fuzz.h"
 
 static int format(rv_str text, rv_buf *out, size_t *n_errors)
 {
@@ -26,7 +19,7 @@ static int format(rv_str text, rv_buf *out, size_t *n_errors)
     return rc;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+RV_FUZZ_TARGET(format)
 {
     rv_str text = {size > 0 ? (const char *)data : "", size};
     rv_buf once = RV_BUF_INIT(RV_YAML_MAX_BYTES), twice = RV_BUF_INIT(RV_YAML_MAX_BYTES);

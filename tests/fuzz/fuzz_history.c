@@ -1,19 +1,12 @@
 /* Any text read as the rows of a turn either fails or gives rows whose history can be shown; and bytes taken as rows of
  * a store, whatever is in them, become messages in which each call is followed by its result, with any options. */
 #include "coreengine/conversation/messages.h"
+#include "tests/kit/fuzz.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 #define MAX_ROWS 200
-
-static void must(bool holds)
-{
-    if (!holds)
-        abort();
-}
 
 /* --- what has to hold --- */
 
@@ -21,15 +14,15 @@ static void check_calls(json_object *calls, json_object *messages, size_t at)
 {
     size_t n = json_object_array_length(calls);
 
-    must(n > 0 && at + n < json_object_array_length(messages));
+    require(n > 0 && at + n < json_object_array_length(messages));
     for (size_t i = 0; i < n; i++) {
         json_object *call = json_object_array_get_idx(calls, i), *arguments = NULL;
         json_object *result = json_object_array_get_idx(messages, at + 1 + i);
         const char *id = NULL, *answers = NULL, *text = NULL;
-        must(rv_json_get_text(call, "id", &id) && *id && rv_json_get_text(call, "arguments", &text));
-        must(rv_json_get_text(result, "tool_call_id", &answers) && rv_str_is(rv_str_of(id), answers));
-        must(rv_json_parse(rv_str_of(text), NULL, &arguments, NULL) == 0);
-        must(json_object_is_type(arguments, json_type_object));
+        require(rv_json_get_text(call, "id", &id) && *id && rv_json_get_text(call, "arguments", &text));
+        require(rv_json_get_text(result, "tool_call_id", &answers) && rv_str_is(rv_str_of(id), answers));
+        require(rv_json_parse(rv_str_of(text), NULL, &arguments, NULL) == 0);
+        require(json_object_is_type(arguments, json_type_object));
         json_object_put(arguments);
     }
 }
@@ -45,8 +38,8 @@ static void check_messages(json_object *messages)
             check_calls(calls, messages, i);
     }
     rv_json_write(messages, &text);
-    must(rv_buf_check(&text, "messages", NULL) == 0); /* all of it is UTF-8 */
-    must(rv_json_parse(rv_buf_str(&text), NULL, &again, NULL) == 0);
+    require(rv_buf_check(&text, "messages", NULL) == 0); /* all of it is UTF-8 */
+    require(rv_json_parse(rv_buf_str(&text), NULL, &again, NULL) == 0);
     json_object_put(again);
     rv_buf_fini(&text);
 }
@@ -58,10 +51,10 @@ static void show(const struct rv_message *rows, size_t n, const struct rv_histor
     json_object *messages = NULL;
     bool full = false;
 
-    must(rv_history_new("s", o, &h, NULL) == 0);
+    require(rv_history_new("s", o, &h, NULL) == 0);
     for (size_t i = n; i > 0 && !full; i--)
-        must(rv_history_add(h, &rows[i - 1], &full, NULL) == 0);
-    must(rv_history_finish(h, &messages, NULL) == 0);
+        require(rv_history_add(h, &rows[i - 1], &full, NULL) == 0);
+    require(rv_history_finish(h, &messages, NULL) == 0);
     check_messages(messages);
     json_object_put(messages);
     rv_history_free(h);
@@ -74,7 +67,7 @@ static void as_turn(rv_str text)
     struct rv_turn *t = rv_turn_new(1 << 20);
     json_object *json = NULL;
 
-    must(t != NULL);
+    require(t != NULL);
     if (rv_json_parse(text, NULL, &json, NULL) == 0 && rv_json_get_arr(json, "rows") &&
         rv_turn_read_rows(rv_json_get_arr(json, "rows"), t, NULL) == 0) {
         struct rv_history_opts o = RV_HISTORY_OPTS_INIT;
@@ -151,13 +144,13 @@ static void as_key(rv_str text)
     if (!rv_message_key_read(text, &session, &seq, &is_cut) || is_cut)
         return;
     char *name = rv_str_dup(session);
-    must(name != NULL);
+    require(name != NULL);
     rv_message_key(name, seq, key);
-    must(rv_str_eq(rv_str_of(key), text) || rv_str_of(name).len != session.len); /* no NUL within */
+    require(rv_str_eq(rv_str_of(key), text) || rv_str_of(name).len != session.len); /* no NUL within */
     free(name);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+RV_FUZZ_TARGET(history)
 {
     rv_str text = {(const char *)data, size};
 

@@ -2,43 +2,36 @@
 #include <stdlib.h>
 
 #include "coreengine/http/http_internal.h"
+#include "tests/kit/fuzz.h"
 
 #define MAX_BODY ((size_t)1 << 10) /* small, so that the limit is met too */
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 static const struct rv_httpd_limits limits = {.max_head = 2048, .max_fields = 16, .max_target = 512};
-
-static void must(bool is_right)
-{
-    if (!is_right)
-        abort();
-}
 
 static void check_text(rv_str s)
 {
-    must(rv_utf8_valid(s, NULL) && (s.len == 0 || !memchr(s.ptr, '\0', s.len)));
+    require(rv_utf8_valid(s, NULL) && (s.len == 0 || !memchr(s.ptr, '\0', s.len)));
 }
 
 static void check_head(const struct rv_head *h)
 {
     const struct rv_httpd_request *req = &h->req;
 
-    must(req->host.len > 0 && req->path.len > 0 && req->path.ptr[0] == '/' && req->n_fields <= limits.max_fields);
-    must(!h->is_chunked || (h->length == 0 && !h->is_1_0));
+    require(req->host.len > 0 && req->path.len > 0 && req->path.ptr[0] == '/' && req->n_fields <= limits.max_fields);
+    require(!h->is_chunked || (h->length == 0 && !h->is_1_0));
     for (size_t i = 0; i < req->n_segments; i++) {
         check_text(req->segments[i]);
-        must(!rv_str_is(req->segments[i], ".") && !rv_str_is(req->segments[i], ".."));
-        must(req->segments[i].len > 0 || i + 1 == req->n_segments);
+        require(!rv_str_is(req->segments[i], ".") && !rv_str_is(req->segments[i], ".."));
+        require(req->segments[i].len > 0 || i + 1 == req->n_segments);
     }
     for (size_t i = 0; i < req->n_query; i++) {
         check_text(req->query[i].name);
         check_text(req->query[i].value);
     }
     for (size_t i = 0; i < req->n_fields; i++) {
-        must(rv_is_token(req->fields[i].name));
+        require(rv_is_token(req->fields[i].name));
         for (size_t j = 0; j < req->fields[i].value.len; j++)
-            must(!strchr("\r\n", req->fields[i].value.ptr[j]));
+            require(!strchr("\r\n", req->fields[i].value.ptr[j]));
     }
 }
 
@@ -60,7 +53,7 @@ static void read_body(struct rv_head *h, const llhttp_t *parser, rv_str rest, si
         rest = (rv_str){rest.ptr + used, rest.len - used};
         total += used;
     }
-    must(b.bytes.len <= MAX_BODY && (rc != 1 || h->is_chunked || b.bytes.len == h->length));
+    require(b.bytes.len <= MAX_BODY && (rc != 1 || h->is_chunked || b.bytes.len == h->length));
     /* Where a body is refused, and how far it was read until then, may depend on the pieces. */
     rv_buf_printf(log, "body %d %zu", rc, rc == 1 ? total : 0);
     if (rc == 1)
@@ -95,7 +88,7 @@ static void read_request(rv_str bytes, size_t step, rv_buf *log)
     free(h.block);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+RV_FUZZ_TARGET(http_request)
 {
     rv_buf at_once = RV_BUF_INIT(SIZE_MAX / 2), in_pieces = RV_BUF_INIT(SIZE_MAX / 2);
     size_t steps[2] = {1, 0};
@@ -108,7 +101,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (size_t i = 0; i < RV_COUNT(steps); i++) {
         rv_buf_clear(&in_pieces);
         read_request(bytes, steps[i], &in_pieces);
-        must(rv_str_eq(rv_buf_str(&at_once), rv_buf_str(&in_pieces)));
+        require(rv_str_eq(rv_buf_str(&at_once), rv_buf_str(&in_pieces)));
     }
     rv_buf_fini(&at_once);
     rv_buf_fini(&in_pieces);

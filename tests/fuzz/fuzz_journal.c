@@ -6,11 +6,10 @@
 
 #include "coreengine/store/journal/journal.h"
 #include "tests/kit/catalog.h"
+#include "tests/kit/fuzz.h"
 
 #define MAX_RECORDS 200
 #define RUN         "env_live" /* as in the states of the corpus */
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const char yaml[] =
     "name: t\nmodels: {r: scripted}\nmax_iterations: 3\nagents:\n"
@@ -29,19 +28,13 @@ static const struct rv_tool_info tools[] = {
 static struct rv_kit_tools tool_list = {tools, RV_COUNT(tools)};
 static const struct rv_catalog catalog = RV_KIT_CATALOG(&tool_list);
 
-static void must(bool holds)
-{
-    if (!holds)
-        abort();
-}
-
 static const struct rv_pipeline *the_pipeline(void)
 {
     static struct rv_pipeline *p;
 
     if (!p) {
         rv_findings *findings = rv_findings_new();
-        must(rv_pipeline_parse(rv_str_of(yaml), "t.yaml", ".", findings, &p, NULL) == 0 && p->is_sound);
+        require(rv_pipeline_parse(rv_str_of(yaml), "t.yaml", ".", findings, &p, NULL) == 0 && p->is_sound);
         rv_findings_free(findings);
     }
     return p;
@@ -79,9 +72,9 @@ static void check_state(const rv_run *run)
     json_object *json = NULL;
 
     rv_envelope_write_state(rv_run_envelope(run), &state);
-    must(rv_buf_check(&state, "state", NULL) == 0);
-    must(rv_json_parse(rv_buf_str(&state), &opts, &json, NULL) == 0);
-    must(rv_envelope_load(json, rv_rand_seeded(&bits, 1), 0, &env, NULL) == 0);
+    require(rv_buf_check(&state, "state", NULL) == 0);
+    require(rv_json_parse(rv_buf_str(&state), &opts, &json, NULL) == 0);
+    require(rv_envelope_load(json, rv_rand_seeded(&bits, 1), 0, &env, NULL) == 0);
     rv_envelope_free(env);
     json_object_put(json);
     rv_buf_fini(&state);
@@ -95,13 +88,13 @@ static void replay(rv_store *store, int64_t upto)
     rv_err *err = NULL;
 
     int rc = rv_journal_replay(store, &scope, RUN, &opts, &r, &err);
-    must((rc < 0) == (err != NULL));
+    require((rc < 0) == (err != NULL));
     rv_err_free(err);
     if (rc < 0)
         return;
     check_state(r.run);
     for (size_t i = 0; i < r.open.n; i++)
-        must(r.open.items[i].call_id > 0 && (i == 0 || r.open.items[i].call_id > r.open.items[i - 1].call_id));
+        require(r.open.items[i].call_id > 0 && (i == 0 || r.open.items[i].call_id > r.open.items[i - 1].call_id));
     rv_replayed_fini(&r);
 }
 
@@ -113,21 +106,21 @@ static void show(const struct rv_record *r)
     const struct rv_json_opts opts = {.max_bytes = b.max, .max_depth = 2000, .allow_duplicates = true};
 
     rv_record_write_json(r, &w);
-    must(rv_buf_check(&b, "line", NULL) == 0);
-    must(rv_json_parse(rv_buf_str(&b), &opts, &json, NULL) == 0);
+    require(rv_buf_check(&b, "line", NULL) == 0);
+    require(rv_json_parse(rv_buf_str(&b), &opts, &json, NULL) == 0);
     json_object_put(json);
     rv_buf_fini(&b);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+RV_FUZZ_TARGET(journal)
 {
     struct rv_record records[MAX_RECORDS];
     char hash[RV_STORE_HASH_MAX];
     rv_store *store = NULL;
     size_t n = cut((rv_str){(const char *)data, size}, records);
 
-    must(rv_store_open("memory:", NULL, &store, NULL) == 0);
-    must(rv_store_put_blob(store, RV_STR_LIT("b"), hash, NULL) == 0);
+    require(rv_store_open("memory:", NULL, &store, NULL) == 0);
+    require(rv_store_put_blob(store, RV_STR_LIT("b"), hash, NULL) == 0);
     const struct rv_store_new_run run = {.id = RUN,
                                          .user = "u",
                                          .session = "s",

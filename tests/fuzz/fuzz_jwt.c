@@ -5,26 +5,19 @@
 #include <string.h>
 
 #include "coreengine/identity/identity_internal.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/kit/fuzz.h"
 
 #define SECRET "a secret of at least thirty-two bytes"
 #define NOW_US INT64_C(1700000000000000)
-
-static void must(bool holds)
-{
-    if (!holds)
-        abort();
-}
 
 static int verdict(rv_str token, struct rv_jwt *out)
 {
     const struct rv_jwt_rules rules = {.secret = RV_STR_LIT(SECRET), .skew_s = 30};
     int rc = rv_jwt_verify(&rules, token, NOW_US, out, NULL);
 
-    must(rc == 0 || rc == RV_E_DENIED);
-    must((rc == 0) == (out->why[0] == 0));
-    must(rv_utf8_valid(rv_str_of(out->why), NULL));
+    require(rc == 0 || rc == RV_E_DENIED);
+    require((rc == 0) == (out->why[0] == 0));
+    require(rv_utf8_valid(rv_str_of(out->why), NULL));
     return rc;
 }
 
@@ -34,12 +27,12 @@ static void try_token(rv_str token)
 
     if (verdict(token, &jwt) < 0)
         return;
-    must(rv_is_store_id(rv_str_of(jwt.subject)) && verdict(token, &again) == 0);
-    must(strcmp(jwt.subject, again.subject) == 0 && jwt.scopes == again.scopes);
+    require(rv_is_store_id(rv_str_of(jwt.subject)) && verdict(token, &again) == 0);
+    require(strcmp(jwt.subject, again.subject) == 0 && jwt.scopes == again.scopes);
     char *copy = rv_str_dup(token);
     for (size_t i = 0; copy && i < token.len; i++) {
         copy[i] ^= 1;
-        must(verdict((rv_str){copy, token.len}, &again) < 0);
+        require(verdict((rv_str){copy, token.len}, &again) < 0);
         copy[i] ^= 1;
     }
     free(copy);
@@ -51,12 +44,12 @@ static void try_keys(rv_str text)
 
     if (rv_jwks_parse(text, &set, NULL) < 0)
         return;
-    must(rv_jwks_find(set, RV_JWT_RS256, (rv_str){NULL, 0}) != -1 ||
-         rv_jwks_find(set, RV_JWT_ES256, (rv_str){NULL, 0}) != -1);
+    require(rv_jwks_find(set, RV_JWT_RS256, (rv_str){NULL, 0}) != -1 ||
+            rv_jwks_find(set, RV_JWT_ES256, (rv_str){NULL, 0}) != -1);
     rv_jwks_free(set);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+RV_FUZZ_TARGET(jwt)
 {
     rv_str rest = {(const char *)data + 1, size ? size - 1 : 0};
 

@@ -1,26 +1,19 @@
 /* Markdown on a terminal, of any bytes: the same comes out however they are cut; no control character gets through but
  * line ends, tabs and the looks that are written here; the output is UTF-8. */
 #include "coreengine/cli/markdown/markdown.h"
+#include "tests/kit/fuzz.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 #define MAX_OUT ((size_t)64 << 20)
-
-static void must(bool holds)
-{
-    if (!holds)
-        abort();
-}
 
 static void write_text(bool styled, rv_str text, size_t piece, rv_buf *out)
 {
     rv_cli_md *md = rv_cli_md_new(styled, 40);
 
-    must(md != NULL);
+    require(md != NULL);
     for (size_t i = 0, n; i < text.len; i += n) {
         n = text.len - i < piece ? text.len - i : piece;
         rv_cli_md_add(md, (rv_str){text.ptr + i, n}, out);
@@ -39,15 +32,15 @@ static size_t look_at(const char *at)
 
 static void check(bool styled, const rv_buf *out)
 {
-    must(out->rc == 0 && rv_utf8_valid(rv_buf_str(out), NULL));
+    require(out->rc == 0 && rv_utf8_valid(rv_buf_str(out), NULL));
     for (size_t i = 0; i < out->len;) {
         size_t look = styled ? look_at(out->ptr + i) : 0;
-        must(look || out->ptr[i] == '\n' || out->ptr[i] == '\t' || !rv_utf8_control(out->ptr + i, out->len - i));
+        require(look || out->ptr[i] == '\n' || out->ptr[i] == '\t' || !rv_utf8_control(out->ptr + i, out->len - i));
         i += look ? look : 1;
     }
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+RV_FUZZ_TARGET(markdown)
 {
     rv_str text = {(const char *)data, size};
 
@@ -55,7 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         rv_buf whole = RV_BUF_INIT(MAX_OUT), cut = RV_BUF_INIT(MAX_OUT);
         write_text(styled, text, SIZE_MAX, &whole);
         write_text(styled, text, size > 0 ? 1 + data[0] % 5 : 1, &cut);
-        must(rv_str_eq(rv_buf_str(&whole), rv_buf_str(&cut)));
+        require(rv_str_eq(rv_buf_str(&whole), rv_buf_str(&cut)));
         check(styled, &whole);
         rv_buf_fini(&whole);
         rv_buf_fini(&cut);

@@ -6,14 +6,7 @@
 
 #include "coreengine/match/pages.h"
 #include "coreengine/match/vectors.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool fact)
-{
-    if (!fact)
-        abort();
-}
+#include "tests/kit/fuzz.h"
 
 static void check_key(rv_str text)
 {
@@ -100,7 +93,7 @@ static void check_edges(rv_str text)
     json_object_put(wrapped);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+RV_FUZZ_TARGET(match)
 {
     rv_str text = {size ? (const char *)data : "", size};
 

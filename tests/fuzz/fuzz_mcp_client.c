@@ -3,16 +3,9 @@
 #include <stdlib.h>
 
 #include "coreengine/mcp/client.h"
+#include "tests/kit/fuzz.h"
 
 #define N_ASKS 6
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool fact)
-{
-    if (!fact)
-        abort();
-}
 
 struct seen {
     int n_done[N_ASKS + 1], n_ready, n_dead;
@@ -35,7 +28,7 @@ static void drain(rv_mcp_client *c, struct seen *s)
     }
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+RV_FUZZ_TARGET(mcp_client)
 {
     json_object *roots = size && (data[0] & 16) ? json_object_new_array() : NULL;
     const struct rv_mcp_client_opts opts = {.server = "s",

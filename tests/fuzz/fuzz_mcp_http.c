@@ -6,14 +6,7 @@
 #include <string.h>
 
 #include "coreengine/mcp/http.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool fact)
-{
-    if (!fact)
-        abort();
-}
+#include "tests/kit/fuzz.h"
 
 struct seen {
     size_t n, bytes;
@@ -101,7 +94,7 @@ static void try_headers(rv_str line)
     rv_buf_fini(&word);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+RV_FUZZ_TARGET(mcp_http)
 {
     if (size < 3)
         return 0;

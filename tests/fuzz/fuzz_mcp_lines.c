@@ -3,16 +3,9 @@
 #include <stdlib.h>
 
 #include "coreengine/mcp/lines.h"
+#include "tests/kit/fuzz.h"
 
 #define MAX_LINE 40 /* short, so that inputs cross it */
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool fact)
-{
-    if (!fact)
-        abort();
-}
 
 static int note(void *self, rv_str line, bool is_whole, rv_err **err)
 {
@@ -39,7 +32,7 @@ static void run(rv_str bytes, size_t step, rv_buf *seen)
     rv_mcp_lines_fini(&lines);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+RV_FUZZ_TARGET(mcp_lines)
 {
     rv_buf whole = RV_BUF_INIT(2 * size + 10), pieces = RV_BUF_INIT(2 * size + 10);
 

@@ -3,14 +3,7 @@
 #include <stdlib.h>
 
 #include "coreengine/mcp/message.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool fact)
-{
-    if (!fact)
-        abort();
-}
+#include "tests/kit/fuzz.h"
 
 static bool is_id(json_object *id)
 {
@@ -55,7 +48,7 @@ static void check(const struct rv_mcp_message *m)
     rv_buf_fini(&text);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+RV_FUZZ_TARGET(mcp_message)
 {
     struct rv_mcp_message m;
     rv_err *err = NULL;

@@ -8,17 +8,10 @@
 #include "coreengine/mcp/http.h"
 #include "coreengine/mcp/oauth.h"
 #include "coreengine/mcp/url.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/kit/fuzz.h"
 
 #define SECRET    "the-secret-of-a-client"
 #define MAX_STEPS 20
-
-static void require(bool fact)
-{
-    if (!fact)
-        abort();
-}
 
 static rv_str next_line(const uint8_t **at, const uint8_t *end)
 {
@@ -57,7 +50,7 @@ static int answer(rv_oauth *o, rv_str line)
     return rc;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+RV_FUZZ_TARGET(mcp_oauth)
 {
     static const unsigned char random[RV_OAUTH_RANDOM] = {1};
     const uint8_t *at = data + 1, *end = data + size;

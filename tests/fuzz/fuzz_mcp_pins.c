@@ -5,14 +5,7 @@
 #include <string.h>
 
 #include "coreengine/mcp/pins.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool fact)
-{
-    if (!fact)
-        abort();
-}
+#include "tests/kit/fuzz.h"
 
 static json_object *read_object(const uint8_t *data, size_t size)
 {
@@ -43,7 +36,7 @@ static void compare(json_object *a, json_object *b)
     json_object_put(pins);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+RV_FUZZ_TARGET(mcp_pins)
 {
     const uint8_t *stop = size ? memchr(data, '\n', size) : NULL;
     size_t n = stop ? (size_t)(stop - data) : size;

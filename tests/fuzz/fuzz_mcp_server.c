@@ -4,14 +4,7 @@
 
 #include "coreengine/mcp/lines.h"
 #include "coreengine/mcp/server.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool fact)
-{
-    if (!fact)
-        abort();
-}
+#include "tests/kit/fuzz.h"
 
 static void check(rv_mcp_server *s, const struct rv_mcp_message *m, struct rv_mcp_orders *orders)
 {
@@ -64,7 +57,7 @@ static int on_line(void *self, rv_str line, bool is_whole, rv_err **err)
     return rc;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+RV_FUZZ_TARGET(mcp_server)
 {
     struct rv_mcp_server_opts opts = {.name = "reeve", .version = "1"};
     struct rv_mcp_lines lines;

@@ -7,8 +7,7 @@
 
 #include "coreengine/run/run_internal.h"
 #include "tests/kit/catalog.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/kit/fuzz.h"
 
 #define MAX_STEPS 400
 #define PIPELINE                                                                                                       \
@@ -24,12 +23,6 @@ static struct rv_tool_info tools[] = {
     {.name = "put", .description = "", .category = RV_UNSET, .risk = RV_RISK_WRITE, .effect = RV_UNSET},
     {.name = "wipe", .description = "", .category = RV_UNSET, .risk = RV_RISK_DESTRUCTIVE, .effect = RV_UNSET},
 };
-
-static void must(bool holds)
-{
-    if (!holds)
-        abort();
-}
 
 static const char *tool_name(void *self, size_t i)
 {
@@ -49,11 +42,11 @@ static void begin(void)
     rv_findings *findings = rv_findings_new();
     json_object *input = NULL;
 
-    must(rv_pipeline_parse(RV_STR_LIT(PIPELINE), "t.yaml", ".", findings, &pipeline, NULL) == 0);
-    must(pipeline && pipeline->is_sound);
-    must(rv_json_parse(RV_STR_LIT("{\"type\":\"object\",\"properties\":{\"n\":{\"type\":\"integer\"}}}"), NULL, &input,
-                       NULL) == 0);
-    must(rv_schema_compile(input, "read", &schema, NULL) == 0);
+    require(rv_pipeline_parse(RV_STR_LIT(PIPELINE), "t.yaml", ".", findings, &pipeline, NULL) == 0);
+    require(pipeline && pipeline->is_sound);
+    require(rv_json_parse(RV_STR_LIT("{\"type\":\"object\",\"properties\":{\"n\":{\"type\":\"integer\"}}}"), NULL,
+                          &input, NULL) == 0);
+    require(rv_schema_compile(input, "read", &schema, NULL) == 0);
     tools[0].input = schema;
     tools[0].input_json = input;
     rv_findings_free(findings);
@@ -83,16 +76,16 @@ static void look_at_request(rv_str request)
     const struct rv_json_opts opts = {.max_bytes = (size_t)256 << 20};
     json_object *json = NULL;
 
-    must(rv_json_parse(request, &opts, &json, NULL) == 0);
+    require(rv_json_parse(request, &opts, &json, NULL) == 0);
     json_object *turns = rv_json_get_arr(json, "turns");
     size_t n = turns ? json_object_array_length(turns) : 0;
     for (size_t i = 0; i < n;) {
         json_object *turn = json_object_array_get_idx(turns, i++), *calls = rv_json_get_arr(turn, "tool_calls");
-        must(strcmp(text_in(turn, "role"), "tool") != 0);
+        require(strcmp(text_in(turn, "role"), "tool") != 0);
         for (size_t j = 0; calls && j < json_object_array_length(calls); j++) {
             json_object *result = json_object_array_get_idx(turns, i++);
-            must(i <= n && strcmp(text_in(result, "role"), "tool") == 0);
-            must(strcmp(text_in(result, "tool_call_id"), text_in(json_object_array_get_idx(calls, j), "id")) == 0);
+            require(i <= n && strcmp(text_in(result, "role"), "tool") == 0);
+            require(strcmp(text_in(result, "tool_call_id"), text_in(json_object_array_get_idx(calls, j), "id")) == 0);
         }
     }
     json_object_put(json);
@@ -105,7 +98,7 @@ static void take(struct talk *t)
         if (e->kind == RV_EFFECT_CALL_LLM)
             look_at_request((rv_str){e->request, e->request_len});
         if (e->kind <= RV_EFFECT_CALL_HOOK || e->kind == RV_EFFECT_ARM_TIMER) {
-            must(t->n_asked < MAX_STEPS);
+            require(t->n_asked < MAX_STEPS);
             t->asked[t->n_asked++] = (struct asked){e->call_id, e->kind};
         }
         t->over = t->over || e->kind == RV_EFFECT_FINISH;
@@ -172,11 +165,11 @@ static void answer(rv_run *run, struct talk *t)
         ev.kind = RV_EVENT_LLM_DONE;
         say(t, &ev);
     }
-    must(rv_run_step(run, &ev, &t->fx, NULL) == 0);
+    require(rv_run_step(run, &ev, &t->fx, NULL) == 0);
     take(t);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+RV_FUZZ_TARGET(model_reply)
 {
     const struct rv_envelope_seed seed = {.raw_input = RV_STR_LIT("hi")};
     struct rv_event ev = {.kind = RV_EVENT_START, .now_us = 1};
@@ -188,15 +181,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (!pipeline)
         begin();
-    must(rv_envelope_new(&seed, rv_rand_seeded(&state, 3), 1, &env, NULL) == 0);
-    must(rv_run_new(pipeline, &catalog, &opts, env, &run, NULL) == 0);
+    require(rv_envelope_new(&seed, rv_rand_seeded(&state, 3), 1, &env, NULL) == 0);
+    require(rv_run_new(pipeline, &catalog, &opts, env, &run, NULL) == 0);
     for (int pauses = 0; pauses < 5; pauses++) {
-        must(rv_run_step(run, &ev, &t.fx, NULL) == 0);
+        require(rv_run_step(run, &ev, &t.fx, NULL) == 0);
         take(&t);
         while (!t.over && t.next < t.n_asked)
             answer(run, &t);
-        must(t.over && run->shared.reserved_micro_usd == 0);
-        must(run->shared.spent_micro_usd == rv_envelope_fields(run->env)->usage.cost_micro_usd);
+        require(t.over && run->shared.reserved_micro_usd == 0);
+        require(run->shared.spent_micro_usd == rv_envelope_fields(run->env)->usage.cost_micro_usd);
         if (rv_run_status(run) != RV_RUN_INTERRUPTED)
             break;
         t.over = false;

@@ -6,14 +6,7 @@
 
 #include "coreengine/mcp/tools.h"
 #include "coreengine/openapi/openapi.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool fact)
-{
-    if (!fact)
-        abort();
-}
+#include "tests/kit/fuzz.h"
 
 /* Arguments that would like to be elsewhere. */
 static json_object *arguments_of(json_object *tool)
@@ -53,7 +46,7 @@ static void call(json_object *tool, const struct rv_openapi_opts *how)
     json_object_put(args);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+RV_FUZZ_TARGET(openapi)
 {
     const struct rv_openapi_opts how = {.url = "", .document_url = "https://api.test/o.json"};
     json_object *document = NULL, *tools = NULL;

@@ -3,16 +3,9 @@
 #include <string.h>
 
 #include "coreengine/lang/pattern.h"
+#include "tests/kit/fuzz.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool fact)
-{
-    if (!fact)
-        abort();
-}
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+RV_FUZZ_TARGET(pattern)
 {
     const char *all = size ? (const char *)data : "";
     const char *end = size ? memchr(all, '\n', size) : NULL;

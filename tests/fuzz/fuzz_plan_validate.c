@@ -6,10 +6,9 @@
 #include "coreengine/plan/planner.h"
 #include "coreengine/plan/resolve.h"
 #include "coreengine/plan/validate.h"
+#include "tests/kit/fuzz.h"
 
 #define MAX_TOOLS 20
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static json_object *any(json_object *from, const char *key)
 {
@@ -107,7 +106,7 @@ static void give_planner(const rv_plan_catalog *catalog)
     rv_buf_fini(&text);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+RV_FUZZ_TARGET(plan_validate)
 {
     const char *text = (const char *)data, *line_feed = memchr(data, '\n', size);
     size_t n = line_feed ? (size_t)(line_feed - text) : size;

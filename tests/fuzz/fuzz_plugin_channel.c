@@ -5,11 +5,10 @@
 #include <unistd.h>
 
 #include "coreengine/tools/plugin/isolated_internal.h"
+#include "tests/kit/fuzz.h"
 
 #define MAX_INPUT 65536 /* fits into the buffer of a socket */
 #define MAX_BODY  4096
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void look_at(const struct rv_frame *frame)
 {
@@ -26,7 +25,7 @@ static void look_at(const struct rv_frame *frame)
     rv_err_free(err);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+RV_FUZZ_TARGET(plugin_channel)
 {
     struct rv_channel channel;
     struct rv_frame frame;

@@ -5,8 +5,7 @@
 
 #include "coreengine/model/llm/llm.h"
 #include "coreengine/tools/plugin/plugin_internal.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/kit/fuzz.h"
 
 static int judge(enum rv_name_kind kind, rv_str text, rv_err **err)
 {
@@ -81,7 +80,7 @@ static bool as_piece(rv_str text)
     return rc == 0;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+RV_FUZZ_TARGET(plugin_reply)
 {
     rv_str text = {(const char *)data, size};
     rv_err *err = NULL;

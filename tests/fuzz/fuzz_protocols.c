@@ -4,8 +4,7 @@
 #include <string.h>
 
 #include "coreengine/protocols/protocols.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/kit/fuzz.h"
 
 static void tell(enum rv_protocol_kind kind, rv_str lines)
 {
@@ -41,7 +40,7 @@ static void tell(enum rv_protocol_kind kind, rv_str lines)
     rv_buf_fini(&out);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+RV_FUZZ_TARGET(protocols)
 {
     for (int kind = 0; kind < RV_N_PROTOCOLS; kind++)
         tell((enum rv_protocol_kind)kind, (rv_str){(const char *)data, size});

@@ -3,14 +3,7 @@
 #include <stdlib.h>
 
 #include "coreengine/rem/rem.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool fact)
-{
-    if (!fact)
-        abort();
-}
+#include "tests/kit/fuzz.h"
 
 static bool begins_with_mode(rv_str text)
 {
@@ -25,7 +18,7 @@ static bool begins_with_mode(rv_str text)
     return false;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+RV_FUZZ_TARGET(rem)
 {
     rv_str text = {(const char *)data, size};
 

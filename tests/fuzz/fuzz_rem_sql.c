@@ -3,14 +3,7 @@
 #include <stdlib.h>
 
 #include "coreengine/rem/rem.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool fact)
-{
-    if (!fact)
-        abort();
-}
+#include "tests/kit/fuzz.h"
 
 /* Outside of quotes there is no semicolon and no comment. */
 static void check_text(rv_str text)
@@ -52,7 +45,7 @@ static void check(rv_str text, enum rv_rem_policy policy, enum rv_rem_backend ba
     rv_rem_sql_fini(&sql);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+RV_FUZZ_TARGET(rem_sql)
 {
     rv_str text = {(const char *)data, size};
 

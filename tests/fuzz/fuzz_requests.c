@@ -3,8 +3,7 @@
 #include <string.h>
 
 #include "coreengine/protocols/requests.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/kit/fuzz.h"
 
 static void look(const struct rv_request *r)
 {
@@ -21,7 +20,7 @@ static void look(const struct rv_request *r)
         abort();
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+RV_FUZZ_TARGET(requests)
 {
     static const enum rv_protocol_kind kinds[] = {RV_PROTOCOL_AGUI, RV_PROTOCOL_OPENAI, RV_PROTOCOL_RESPONSES,
                                                   RV_PROTOCOL_REMLIGHT};

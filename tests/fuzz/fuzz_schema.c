@@ -4,8 +4,7 @@
 #include <string.h>
 
 #include "coreengine/tools/tools.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/kit/fuzz.h"
 
 static int check_not(json_object *doc, json_object *value)
 {
@@ -59,7 +58,7 @@ static void check(const rv_schema *s, json_object *doc, json_object *value)
         RV_IGNORE(rv_schema_fill_defaults(s, value, NULL), "only that it ends well");
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+RV_FUZZ_TARGET(schema)
 {
     const char *text = (const char *)data, *line_feed = memchr(data, '\n', size);
     json_object *doc = NULL, *value = NULL;

@@ -3,14 +3,7 @@
 #include <string.h>
 
 #include "coreengine/tools/script/script.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool fact)
-{
-    if (!fact)
-        abort();
-}
+#include "tests/kit/fuzz.h"
 
 /* What the core is promised about replies of models. */
 static void see_reply(const struct rv_script_reply *reply)
@@ -77,7 +70,7 @@ static void use(rv_script *s)
     rv_script_rewind(s);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+RV_FUZZ_TARGET(script)
 {
     rv_findings *f = rv_findings_new();
     rv_yaml *doc = NULL;

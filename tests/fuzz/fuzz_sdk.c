@@ -6,16 +6,9 @@
 
 #include "capabilities/sdk/capability.h"
 #include "coreengine/base/json.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/kit/fuzz.h"
 
 #define MAX_NESTED 50 /* of what is copied: the header writes up to 64 levels */
-
-static void require(bool fact)
-{
-    if (!fact)
-        abort();
-}
 
 static void copy_value(struct rv_cap_out *out, const char *key, const char *value, int depth);
 
@@ -133,7 +126,7 @@ static void write_again(json_object *want, const char *text)
     rv_cap_out_free(&out);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+RV_FUZZ_TARGET(sdk)
 {
     char *text = malloc(size + 1), few[8];
     json_object *want = NULL;

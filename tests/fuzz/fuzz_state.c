@@ -1,24 +1,17 @@
 /* Any JSON read as a state either fails or dumps to text that loads back to the same bytes; so does a copy of it, a
  * fork of it, and the same state handed back as a patch. */
 #include "envelope/branches.h"
+#include "tests/kit/fuzz.h"
 
 #include <stdint.h>
 #include <stdlib.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool holds)
-{
-    if (!holds)
-        abort();
-}
 
 static rv_buf dump(const rv_envelope *env)
 {
     rv_buf b = RV_BUF_INIT(RV_STATE_MAX_BYTES);
 
     rv_envelope_write_state(env, &b);
-    must(rv_buf_check(&b, "state", NULL) == 0);
+    require(rv_buf_check(&b, "state", NULL) == 0);
     return b;
 }
 
@@ -26,7 +19,7 @@ static void must_dump_to(const rv_envelope *env, const rv_buf *want)
 {
     rv_buf got = dump(env);
 
-    must(rv_str_eq(rv_buf_str(&got), rv_buf_str(want)));
+    require(rv_str_eq(rv_buf_str(&got), rv_buf_str(want)));
     rv_buf_fini(&got);
 }
 
@@ -43,23 +36,23 @@ static void check(json_object *state)
     if (rv_envelope_load(state, rand, 0, &env, NULL) < 0)
         return;
     text = dump(env);
-    must(rv_json_parse(rv_buf_str(&text), &opts, &again, NULL) == 0);
-    must(rv_envelope_load(again, rand, 1, &loaded, NULL) == 0);
+    require(rv_json_parse(rv_buf_str(&text), &opts, &again, NULL) == 0);
+    require(rv_envelope_load(again, rand, 1, &loaded, NULL) == 0);
     must_dump_to(loaded, &text);
-    must(rv_envelope_dup(env, &copy, NULL) == 0);
+    require(rv_envelope_dup(env, &copy, NULL) == 0);
     must_dump_to(copy, &text);
-    must(rv_envelope_fork(env, &fork, NULL) == 0);
+    require(rv_envelope_fork(env, &fork, NULL) == 0);
     must_dump_to(fork, &text);
-    must(rv_envelope_patch(fork, again, NULL) == 0);
+    require(rv_envelope_patch(fork, again, NULL) == 0);
     must_dump_to(fork, &text);
     if (!rv_envelope_has_interrupt(env)) { /* else it would be queued as one more */
-        must(rv_envelope_merge(env, fork, RV_STR_LIT("s"), &m, NULL) == 0);
+        require(rv_envelope_merge(env, fork, RV_STR_LIT("s"), &m, NULL) == 0);
         must_dump_to(env, &text);
     }
-    must(rv_envelope_patch(copy, again, NULL) == 0);
+    require(rv_envelope_patch(copy, again, NULL) == 0);
     must_dump_to(copy, &text);
     rv_envelope_write_result(env, NULL, &result);
-    must(rv_buf_check(&result, "result", NULL) == 0);
+    require(rv_buf_check(&result, "result", NULL) == 0);
     rv_buf_fini(&result);
     rv_buf_fini(&text);
     rv_merge_fini(&m);
@@ -70,7 +63,7 @@ static void check(json_object *state)
     rv_envelope_free(env);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+RV_FUZZ_TARGET(state)
 {
     json_object *state = NULL;
 

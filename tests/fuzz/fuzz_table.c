@@ -3,14 +3,7 @@
 #include <string.h>
 
 #include "coreengine/lang/table.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool fact)
-{
-    if (!fact)
-        abort();
-}
+#include "tests/kit/fuzz.h"
 
 /* Names of columns and values are written and read as they were. */
 static void write_again(const struct rv_table *t)
@@ -25,7 +18,7 @@ static void write_again(const struct rv_table *t)
     json_object_put(again);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+RV_FUZZ_TARGET(table)
 {
     static const char *const names[] = {"t.csv", "t.jsonl", "t.yaml"};
 

@@ -4,17 +4,10 @@
 #include <string.h>
 
 #include "coreengine/lang/expr.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/kit/fuzz.h"
 
 static const char sample[] =
     "{\"a\": \"x\", \"name\": \"{{name}}\", \"l\": [1, [2], {\"b\": null}], \"o\": {\"p\": {\"q\": 1.5}}}";
-
-static void require(bool fact)
-{
-    if (!fact)
-        abort();
-}
 
 static json_object *scope_object(void)
 {
@@ -39,7 +32,7 @@ static void render(const rv_template *t, rv_str text)
     rv_err_free(err);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+RV_FUZZ_TARGET(template)
 {
     rv_str text = {(const char *)data, size};
     struct rv_src src = {"fuzz.md", 1, 1};

@@ -3,14 +3,7 @@
 #include <stdlib.h>
 
 #include "coreengine/tools/tools.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool fact)
-{
-    if (!fact)
-        abort();
-}
+#include "tests/kit/fuzz.h"
 
 static void shape(json_object *raw, json_object *standard)
 {
@@ -30,7 +23,7 @@ static void shape(json_object *raw, json_object *standard)
     json_object_put(found);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+RV_FUZZ_TARGET(tool_result)
 {
     json_object *raw = NULL, *standard = NULL, *again = NULL;
     rv_err *err = NULL;

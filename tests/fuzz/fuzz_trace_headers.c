@@ -4,14 +4,7 @@
 #include <string.h>
 
 #include "coreengine/telemetry/telemetry.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool holds)
-{
-    if (!holds)
-        abort();
-}
+#include "tests/kit/fuzz.h"
 
 /* In its one spelling. */
 static void write_parent(const struct rv_trace_context *c, char out[56])
@@ -25,17 +18,17 @@ static void write_parent(const struct rv_trace_context *c, char out[56])
     out[55] = '\0';
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+RV_FUZZ_TARGET(trace_headers)
 {
     rv_str text = {(const char *)data, size};
     struct rv_trace_context c, again;
     char written[56];
 
-    must(rv_traceparent_read(text, &c) == rv_trace_is_set(&c));
+    require(rv_traceparent_read(text, &c) == rv_trace_is_set(&c));
     if (rv_trace_is_set(&c)) {
         write_parent(&c, written);
-        must(rv_traceparent_read(rv_str_of(written), &again) && memcmp(&c, &again, sizeof c) == 0);
-        must(memcmp(written + 3, text.ptr + 3, 50) == 0);
+        require(rv_traceparent_read(rv_str_of(written), &again) && memcmp(&c, &again, sizeof c) == 0);
+        require(memcmp(written + 3, text.ptr + 3, 50) == 0);
     }
     return 0;
 }

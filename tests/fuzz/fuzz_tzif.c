@@ -4,16 +4,9 @@
 
 #include "coreengine/calendar/calendar_internal.h"
 #include "coreengine/calendar/cron.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/kit/fuzz.h"
 
 #define STEP_S (INT64_C(1) << 33) /* 272 years */
-
-static void require(bool fact)
-{
-    if (!fact)
-        abort();
-}
 
 static void check_instant(const rv_zone *zone, int64_t t_s)
 {
@@ -44,7 +37,7 @@ static void check_cron(const rv_zone *zone, const char *text, int64_t us)
     }
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+RV_FUZZ_TARGET(tzif)
 {
     rv_zone *zone = NULL;
     rv_err *err = NULL;

@@ -4,14 +4,7 @@
 #include <stdlib.h>
 
 #include "coreengine/model/wire/wire_internal.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool fact)
-{
-    if (!fact)
-        abort();
-}
+#include "tests/kit/fuzz.h"
 
 static void on_delta(void *self, const struct rv_llm_delta *d)
 {
@@ -80,7 +73,7 @@ static void write_request(const struct rv_wire_target *t, rv_str text)
     rv_buf_fini(&body);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+RV_FUZZ_TARGET(wire_anthropic)
 {
     static const char *const types[] = {"text/event-stream", "application/x-ndjson", "application/json"};
     rv_buf at_once = RV_BUF_INIT(SIZE_MAX / 2), other = RV_BUF_INIT(SIZE_MAX / 2);

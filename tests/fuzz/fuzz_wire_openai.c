@@ -4,16 +4,9 @@
 #include <stdlib.h>
 
 #include "coreengine/model/wire/wire_internal.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/kit/fuzz.h"
 
 static const struct rv_wire_target target = {.wire = RV_WIRE_OPENAI, .provider = "openai", .model = "m"};
-
-static void require(bool fact)
-{
-    if (!fact)
-        abort();
-}
 
 static void on_delta(void *self, const struct rv_llm_delta *d)
 {
@@ -74,7 +67,7 @@ static void read_fault(rv_str body, int status)
     rv_llm_reply_fini(&reply);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+RV_FUZZ_TARGET(wire_openai)
 {
     static const char *const types[] = {"text/event-stream", "application/x-ndjson", "application/json", "text/html"};
     rv_buf at_once = RV_BUF_INIT(SIZE_MAX / 2), other = RV_BUF_INIT(SIZE_MAX / 2);

@@ -2,10 +2,9 @@
 #include <stdlib.h>
 
 #include "coreengine/model/wire/wire.h"
+#include "tests/kit/fuzz.h"
 
 #define MAX_PIECE 64 /* small, so that the limit is met too */
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static int on_event(void *self, const struct rv_sse_event *ev, rv_err **err)
 {
@@ -53,7 +52,7 @@ static void read_all(rv_str bytes, size_t step, rv_buf *log)
     rv_ndjson_free(n);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+RV_FUZZ_TARGET(wire_sse)
 {
     rv_buf at_once = RV_BUF_INIT(SIZE_MAX / 2), in_pieces = RV_BUF_INIT(SIZE_MAX / 2);
     rv_str bytes;

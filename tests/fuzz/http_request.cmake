@@ -1,2 +1,1 @@
-rv_fuzz(http_request SOURCES fuzz_http_request.c USES rv::httpd)
-target_include_directories(fuzz_http_request SYSTEM PRIVATE ${LLHTTP_INCLUDE_DIR})
+rv_fuzz(http_request SOURCES fuzz_http_request.c USES rv::httpd INCLUDES ${LLHTTP_INCLUDE_DIR})

@@ -1,14 +1,23 @@
-/* Runs a fuzz entry over files, so that a corpus is a plain test too: fuzz_json DIR_OR_FILE... */
+/* Runs a fuzz target over files, so that a corpus is a plain test, too: fuzz_corpus TARGET DIR_OR_FILE... */
+#include "tests/kit/fuzz.h"
+
 #include <dirent.h>
 #include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
+static struct rv_fuzz_target *targets;
+static int (*run)(const uint8_t *data, size_t size);
 static size_t n_inputs;
+
+void rv_fuzz_add(struct rv_fuzz_target *target)
+{
+    target->next = targets;
+    targets = target;
+}
 
 static int run_file(const char *path)
 {
@@ -22,7 +31,7 @@ static int run_file(const char *path)
     if (size >= 0 && fseek(f, 0, SEEK_SET) == 0)
         data = malloc((size_t)size ? (size_t)size : 1);
     if (data && fread(data, 1, (size_t)size, f) == (size_t)size) { /* exact block: reading past the end shows */
-        LLVMFuzzerTestOneInput(data, (size_t)size);
+        run(data, (size_t)size);
         n_inputs++;
         rc = 0;
     } else {
@@ -59,11 +68,17 @@ int main(int argc, char **argv)
     struct stat st;
     int i, rc = 0;
 
-    if (argc < 2) {
-        (void)fprintf(stderr, "usage: %s DIR_OR_FILE...\n", argv[0]);
+    for (const struct rv_fuzz_target *t = targets; t && argc > 2; t = t->next)
+        if (strcmp(t->name, argv[1]) == 0)
+            run = t->run;
+    if (!run) {
+        (void)fprintf(stderr, "usage: %s TARGET DIR_OR_FILE...\ntargets:", argv[0]);
+        for (const struct rv_fuzz_target *t = targets; t; t = t->next)
+            (void)fprintf(stderr, " %s", t->name);
+        (void)fputc('\n', stderr);
         return 1;
     }
-    for (i = 1; i < argc; i++) {
+    for (i = 2; i < argc; i++) {
         if (stat(argv[i], &st) < 0) {
             perror(argv[i]);
             rc = 1;
