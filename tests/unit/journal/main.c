@@ -3,8 +3,8 @@
 
 int main(void)
 {
-    static TCase *(*const cases[])(void) = {owner_case,  write_case,  faults_case, format_case, extreme_case,
-                                            replay_case, random_case, damage_case, growth_case, snapshot_case};
+    static TCase *(*const cases[])(void) = {owner_case,   write_case,  faults_case, format_case,
+                                            extreme_case, replay_case, random_case, damage_case};
 
     return rv_kit_run_cases("journal", cases, RV_COUNT(cases));
 }
