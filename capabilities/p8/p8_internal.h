@@ -45,9 +45,10 @@ int reply_take(struct rv_cap_call *call, json_object *obj, bool failed);
 #define CONFLICT      "conflict"
 #define INTERNAL      "internal"
 
+/* A call under way. All but args is borrowed for the call. */
 struct tool {
     struct rv_cap_call *call;
-    json_object *args;  /* an object */
+    json_object *args;  /* an object; owned */
     const char *echo;   /* the argument that an error repeats; NULL: none */
     const char *code;   /* it failed; NULL: not yet */
     const char *action; /* type of the action that its failure is as well; NULL: none */

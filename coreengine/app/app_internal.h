@@ -91,12 +91,12 @@ struct rv_app_early {
 struct rv_app_conversation;
 /* State of a run that its caller does not see. */
 struct rv_app_run_state {
-    bool closes_store;         /* it is ours */
-    bool continues, cancels;   /* a run whose journal was opened; to end it as cancelled */
-    char *id;                  /* of such a run; owned */
-    struct rv_app_early early; /* owned, too */
-    struct rv_app_conversation *talk;
-    rv_quotas *quotas; /* NULL: none */
+    bool closes_store;                /* it is ours */
+    bool continues, cancels;          /* a run whose journal was opened; to end it as cancelled */
+    char *id;                         /* of such a run; owned */
+    struct rv_app_early early;        /* owned, too */
+    struct rv_app_conversation *talk; /* owned */
+    rv_quotas *quotas;                /* NULL: none; owned */
     struct rv_app_limits limits;
     struct rv_app_services services;
 };
@@ -122,7 +122,7 @@ bool rv_app_mcp_may_have(const struct rv_app_loaded *l, const char *tool);
 struct rv_app_tools {
     struct rv_catalog plugins;
     struct rv_known_names known;
-    const rv_mcp_catalog *mcp; /* NULL: none */
+    const rv_mcp_catalog *mcp; /* NULL: none; borrowed from the pipeline's servers */
     const char **names;        /* of all tools, sorted; owned */
     size_t n_names;
 };

@@ -12,7 +12,7 @@
 struct rv_app_put_lines {
     rv_store *store; /* borrowed */
     struct rv_store_scope scope;
-    const char *kind;
+    const char *kind;   /* borrowed for the call */
     bool is_tenantless; /* as struct rv_entities_put */
     /** For each line with a row, in order: the row as it is now, or why it could not be written (borrowed; row NULL).
      * Not 0: it ends there, and that is passed on. */

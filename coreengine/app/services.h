@@ -13,7 +13,7 @@
 /* A store in memory, for a test. */
 struct rv_app_scratch {
     pthread_mutex_t lock;
-    rv_store *store; /* NULL: nothing was asked yet */
+    rv_store *store; /* NULL: nothing was asked yet; owned */
 };
 /* Handles of a store that are not in use. */
 typedef struct rv_app_handles rv_app_handles;

@@ -6,6 +6,7 @@
 
 #include <stddef.h>
 
+/* What it points to is static. */
 struct rv_app_template {
     const char *name; /* path below templates/ */
     const char *text; /* not NUL-terminated */

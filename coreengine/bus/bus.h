@@ -60,6 +60,7 @@ bool rv_bus_counts(const rv_bus *b, uint64_t id, struct rv_bus_counts *out);
 #define RV_BUS_MAX_ASKS     1024 /* under way at once */
 
 enum rv_bus_kind { RV_BUS_EVENT, RV_BUS_COMMAND, RV_BUS_QUERY };
+/* What it points to is borrowed for the call that passes it. */
 struct rv_bus_message {
     enum rv_bus_kind kind;
     const char *type;

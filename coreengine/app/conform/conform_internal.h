@@ -5,7 +5,7 @@
 #include "coreengine/app/conform.h"
 
 struct conform_finding {
-    struct conform_finding *next;
+    struct conform_finding *next; /* owned by the list */
     enum rv_conform_rule rule;
     char *entry, *text; /* owned */
 };

@@ -22,7 +22,7 @@ struct rv_work_payload {
     const char *run; /* borrowed from json, as the texts of the answer */
     bool has_answer;
     struct rv_response answer;
-    const char *trace; /* of who asked for the run; NULL: not told */
+    const char *trace; /* of who asked for the run; NULL: not told; borrowed from json */
     bool trusts_trace;
     json_object *json; /* owned */
 };
@@ -115,6 +115,7 @@ void rv_work_not_done(struct work_job *j, const char *text);
 void rv_work_done(struct work_job *j, const char *run_status);
 
 /* --- take.c, on the desk's thread: from a claimed task to a run that can go on --- */
+/* What it points to is borrowed from the worker. */
 struct work_taker {
     rv_store *store;
     const char *owner;

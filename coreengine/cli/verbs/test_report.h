@@ -50,6 +50,7 @@ struct rv_test_output {
     int64_t suite_ms;
 };
 
+/* What it points to is static. */
 struct rv_test_format {
     const char *option;   /* NULL: the default */
     bool is_one_document; /* printed as a whole, at the end */
