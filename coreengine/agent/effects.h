@@ -124,6 +124,7 @@ enum rv_event_kind {
     RV_EVENT_CANCEL,
     RV_EVENT_RECOVER, /* the run goes on in another process; the time since its last event does not count */
 };
+/* What it points to is borrowed for the step. */
 struct rv_event {
     enum rv_event_kind kind;
     int64_t now_us;

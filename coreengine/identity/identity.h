@@ -156,7 +156,7 @@ void rv_auth_free(rv_auth *g); /* overwrites secrets; NULL is fine */
  */
 RV_MUST_CHECK int rv_auth_refresh(rv_auth *g, int64_t now_us, rv_err **err);
 
-/* A request, as far as it says who asks. */
+/* A request, as far as it says who asks. What it points to is borrowed for the call of the authenticator. */
 struct rv_caller {
     /** The i-th value of a header, name in lower case; false: there are no more. Borrowed for the call of the
      * authenticator. */

@@ -7,8 +7,8 @@
 #include "coreengine/lang/yaml.h"
 
 struct rv_yaml {
-    rv_arena *arena; /* dies with the document: nodes, texts, the name */
-    const char *name;
+    rv_arena *arena;  /* dies with the document: nodes, texts, the name; owned */
+    const char *name; /* in the arena, as root */
     const struct rv_node *root;
 };
 

@@ -36,7 +36,7 @@ struct rv_plan {
     size_t n_calls;
     bool duplicate_keys; /* an object had two equal keys: the last one counts */
     /* What is wrong; NULL: nothing. */
-    const char *fault;         /* plan_malformed, empty_plan, too_many_calls */
+    const char *fault;         /* plan_malformed, empty_plan, too_many_calls; static, as reason */
     const char *reason;        /* of plan_malformed: json, type, missing_field, multiple, truncated, empty */
     char *detail;              /* owned; for people */
     size_t n_given, max_calls; /* of too_many_calls */
