@@ -81,7 +81,7 @@ struct own_journal {
     rv_engine *engine;         /* outlives it */
     rv_exec *x;                /* NULL: freed before it was open; borrowed */
     rv_journal *journal;       /* NULL: not open yet; owned */
-    char *run, *tenant, *user; /* to open it with; tenant and user may be NULL; owned, as the other two */
+    char *run, *tenant, *user; /* to open it with; tenant and user may be NULL; owned */
     bool cancels, has_response, is_orphan;
     struct rv_response response; /* the texts are owned */
 };

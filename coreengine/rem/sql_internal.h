@@ -18,7 +18,7 @@ struct sql_token {
     rv_str raw;                                   /* in the source */
     rv_str value;                                 /* a string without quotes, a name without quotes, else as raw */
     bool gap;                                     /* blanks or a comment before it */
-    struct sql_edit *before, *after, *last_after; /* in the arena, as the other two */
+    struct sql_edit *before, *after, *last_after; /* in the arena */
     const char *instead;                          /* NULL: the token; "" drops it; in the arena, or static */
 };
 

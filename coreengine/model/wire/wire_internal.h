@@ -35,7 +35,7 @@ struct rv_wire_reader {
     const struct wire_codec *codec; /* static */
     rv_llm_delta_fn on_delta;
     void *self;  /* borrowed */
-    rv_sse *sse; /* one of these three frames the body; owned, as ndjson */
+    rv_sse *sse; /* one of these three frames the body; owned */
     rv_ndjson *ndjson;
     rv_buf whole;
     bool is_whole, is_stranger; /* stranger: neither of the three; its beginning is kept for the message */
