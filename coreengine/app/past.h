@@ -255,7 +255,7 @@ struct rv_app_fork {
     int64_t step; /* its number in struct rv_app_step; 0: the beginning */
     /** Change the state before the new run gets it; may be NULL. */
     int (*change)(void *self, json_object *state, rv_err **err);
-    void *self;
+    void *self;         /* borrowed for the call */
     char id[RV_ID_MAX]; /* out: of the new run */
 };
 /** The new run is kept in the store; rv_app_continue() with RV_APP_RECOVER runs it. RV_E_NOT_FOUND: there is no such

@@ -105,9 +105,9 @@ struct run_tools {
 };
 
 struct rv_exec {
-    rv_exec *prev, *next;
-    rv_engine *engine; /* NULL: it is gone; borrowed */
-    uint64_t number;   /* the order of starting */
+    rv_exec *prev, *next; /* in the list of the engine */
+    rv_engine *engine;    /* NULL: it is gone; borrowed */
+    uint64_t number;      /* the order of starting */
     struct rv_exec_opts opts;
     rv_log *log;                      /* the engine's, with the run's id; owned; NULL: there is none */
     struct rv_catalog under, catalog; /* of the capabilities; what the core decides by: `tools` as a catalog */

@@ -132,7 +132,7 @@ struct rv_conn {
     struct rv_conn *prev, *next; /* in s->conns */
     struct rv_wheel_entry clock;
     struct rv_peer peer;
-    struct rv_conn *broken_next; /* in s->broken */
+    struct rv_conn *broken_next; /* in s->broken; borrowed */
     enum rv_conn_state state;
     bool has_spoken;  /* a byte of the present head has come */
     bool is_used;     /* a request has been answered */

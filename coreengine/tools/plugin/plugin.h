@@ -27,7 +27,7 @@ struct rv_plugins_opts {
     rv_log *log;          /* borrowed; may be NULL */
     /** The program that `isolation: process` starts as `PROGRAM capability-host`: `reeve`, or one whose main() calls
      *  rv_plugin_host(). NULL: this program if it is called reeve, else the installed one. */
-    const char *host_program;
+    const char *host_program; /* copied */
     /** Borrowed, outlives the set; NULL: the set opens all of its own. A capability that shares this process is taken
      *  from here when it was opened from the same file, as it is now, with the same configuration, base_dir and log. */
     rv_plugin_pool *pool;

@@ -139,7 +139,7 @@ extern const struct script_table rv_script_model_table, rv_script_chunk_table, r
     rv_script_answer_table, rv_script_tool_table;
 
 /* A declared tool or an answer as it is read. Texts live in the arena of the script; JSON is owned until the tool is
- * made of it. */
+ * made. */
 struct script_raw_tool {
     const char *description;
     int risk, effect;
