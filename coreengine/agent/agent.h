@@ -130,7 +130,8 @@ struct rv_failed {
     int64_t attempt;
 };
 /* Where a visit stands among the branches of its run, and the values that only such a place has. Borrowed for the
- * visit; a zeroed value means that the place has none (index: -1). */
+ * visit; a zeroed value means that the place has none (index: -1). What it points to is borrowed, and outlives the
+ * visit. */
 struct rv_visit_place {
     const char *path;    /* of the branch: part of the ids of calls and questions; NULL or "": the main branch */
     json_object *group;  /* at a join: how its group ended */

@@ -225,6 +225,7 @@ bool rv_app_is_due(const struct rv_pending *p, int64_t now_us);
 bool rv_app_answers(enum rv_interrupt_kind kind, json_object *data, const struct rv_response *response);
 
 /* --- list.c: the runs of a store --- */
+/* Texts are borrowed from the list. */
 struct rv_app_listed {
     const char *id, *pipeline, *session, *user, *bundle, *parent, *stage, *owner; /* NULL as in the row */
     struct rv_run_row row;           /* its numbers; the texts are those above */

@@ -171,7 +171,7 @@ struct rv_expr_node {
 
 struct rv_expr {
     rv_arena *arena; /* owns everything below, nodes included */
-    char *text;
+    char *text;      /* in the arena, as all here */
     size_t len;
     struct rv_src start; /* of text; .file in the arena */
     struct rv_expr_node *root;

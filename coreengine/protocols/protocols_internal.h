@@ -22,15 +22,15 @@ struct rv_protocol_from {
 
 /* Who speaks: the agent of a stage, or one that was asked. Lives as long as the encoder. */
 struct proto_owner {
-    struct rv_origin origin; /* for the sink; its texts are owned */
-    char *visit;             /* owned: which visit of which stage, see write_visit() */
-    struct proto_owner *parent;
-    char *asked_by;   /* owned; the id of the call by which it was asked; NULL: a stage's own agent */
-    const char *call; /* the same as clients know it */
-    const char *run;  /* AG-UI: its subagentRunId */
-    const char *step; /* AG-UI: name of the step that is open; NULL: none */
-    char *model;      /* owned; that was asked last; NULL: not known */
-    int64_t reply;    /* the model call that it was told of last; 0: none */
+    struct rv_origin origin;    /* for the sink; its texts are owned */
+    char *visit;                /* owned: which visit of which stage, see write_visit() */
+    struct proto_owner *parent; /* borrowed */
+    char *asked_by;             /* owned; the id of the call by which it was asked; NULL: a stage's own agent */
+    const char *call;           /* the same as clients know it; in the arena of the encoder, as all texts below */
+    const char *run;            /* AG-UI: its subagentRunId */
+    const char *step;           /* AG-UI: name of the step that is open; NULL: none */
+    char *model;                /* owned; that was asked last; NULL: not known */
+    int64_t reply;              /* the model call that it was told of last; 0: none */
     bool reply_over;
     bool reply_broke;        /* it comes again under the same number */
     bool is_late;            /* the piece came when the reply was over: it is the object of a structured agent */
@@ -104,7 +104,7 @@ struct rv_protocol {
     int rc;         /* sticky */
     /* of the stream */
     bool has_begun, is_over, is_broken;
-    struct proto_owner **owners;
+    struct proto_owner **owners; /* owned */
     size_t n_owners, cap_owners;
     struct proto_owner *main;  /* made for what says nothing of its visit; borrowed: one of the owners */
     struct proto_call **calls; /* owned */

@@ -7,7 +7,7 @@
 /* A body that is being read. */
 struct req {
     struct rv_request *out; /* borrowed */
-    char *path;             /* RV_REQUEST_MAX_PATH bytes, of the caller */
+    char *path;             /* RV_REQUEST_MAX_PATH bytes, of the caller; borrowed */
     size_t path_len;
     size_t text_left; /* bytes of text that the new message may still have */
     bool is_unsupported;

@@ -170,7 +170,7 @@ struct rv_rem_literal {
 };
 struct rv_rem_sql {
     rv_str text;                           /* to prepare; has no parameters */
-    const struct rv_rem_literal *literals; /* of the statement as it was typed */
+    const struct rv_rem_literal *literals; /* of the statement as it was typed; in its memory */
     size_t n_literals;
     bool is_recursive; /* WITH RECURSIVE: it may never end; the executor's limits of time and rows end it */
     bool is_explain;   /* EXPLAIN */

@@ -69,7 +69,7 @@ struct srv_desk {          /* what one thread of the pool has */
 };
 struct srv_call {
     struct srv_server *server;          /* outlives it */
-    rv_httpd_exchange *x;               /* held by the call until its answer; loop thread */
+    rv_httpd_exchange *x;               /* held by the call until its answer; loop thread; borrowed */
     const struct srv_route *route;      /* static */
     const struct rv_httpd_request *req; /* borrowed until the answer begins */
     char *args[SRV_MAX_ARGS];           /* owned: the variable segments */

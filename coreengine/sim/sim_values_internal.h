@@ -55,8 +55,8 @@ struct sim_field {
     bool is_required;
     bool is_list;
 };
-struct sim_shape { /* of what is stored under a stage's output key */
-    struct sim_field *fields;
+struct sim_shape {            /* of what is stored under a stage's output key */
+    struct sim_field *fields; /* owned */
     size_t n_fields, cap;
     const char **tools; /* a tool stage reads its plan from here: what it may call; owned array */
     size_t n_tools;

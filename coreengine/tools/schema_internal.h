@@ -87,7 +87,7 @@ struct rv_schema_node {
 };
 
 struct rv_schema {
-    json_object *document;       /* a reference */
+    json_object *document;       /* a reference; owned: a reference of its own */
     rv_arena *arena;             /* owned; dies with the schema */
     const char *what;            /* in the arena */
     struct rv_schema_node *root; /* in the arena */

@@ -74,8 +74,8 @@ char *rv_url_escape(rv_arena *a, const char *text);
 
 /* --- endpoint.c --- */
 struct rv_endpoint {
-    rv_arena *arena; /* owned: everything below lives in it, or is borrowed from the options */
-    const struct rv_provider_info *info;
+    rv_arena *arena;                     /* owned: everything below lives in it, or is borrowed from the options */
+    const struct rv_provider_info *info; /* static */
     struct rv_wire_target target;
     struct rv_call_options call;
     const char *url, *address, *host; /* address: base as it may be shown; host: with its port */

@@ -34,9 +34,9 @@ struct rv_wire_reader {
     struct rv_wire_target target;   /* a copy; its pointers are borrowed */
     const struct wire_codec *codec; /* static */
     rv_llm_delta_fn on_delta;
-    void *self;  /* borrowed */
-    rv_sse *sse; /* one of these three frames the body; owned */
-    rv_ndjson *ndjson;
+    void *self;        /* borrowed */
+    rv_sse *sse;       /* one of these three frames the body; owned */
+    rv_ndjson *ndjson; /* owned */
     rv_buf whole;
     bool is_whole, is_stranger; /* stranger: neither of the three; its beginning is kept for the message */
     bool has_begun, is_broken;

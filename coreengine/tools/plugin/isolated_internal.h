@@ -83,9 +83,9 @@ void rv_process_kill(struct rv_process *c);
 
 struct rv_isolated {
     /* Constant once it is open. */
-    const struct rv_plugin *owner;
-    char *program, *base_dir; /* owned */
-    char *config;             /* NULL until it is open */
+    const struct rv_plugin *owner; /* borrowed */
+    char *program, *base_dir;      /* owned */
+    char *config;                  /* NULL until it is open; owned */
     int64_t memory_mb, open_files;
     json_object *manifest;        /* what the descriptor's pointers point into; owned */
     struct rv_cap_entry *entries; /* rows of the descriptor; owned */

@@ -24,19 +24,19 @@ struct rv_isolated; /* the processes of one that does not share ours */
 
 struct rv_plugin_entry {
     enum rv_name_kind kind;
-    rv_cap_fn fn; /* NULL for prompts; of an isolated capability it only says that there is one */
-    const struct rv_plugin *owner;
-    char *name;                  /* as pipelines say it: tools and probes bare, the rest "capability.name"; owned */
-    const char *bare;            /* points into name */
-    json_object *spec;           /* owned; texts and schemas below belong to it */
-    const char *description;     /* borrowed from spec */
-    struct rv_tool_info tool;    /* tools */
-    rv_schema *input, *output;   /* owned */
-    struct rv_entry_info info;   /* hooks, policies, mocks, routing functions, probes, providers */
-    rv_template *prompt;         /* prompts; owned */
-    const char *prompt_text;     /* borrowed from spec */
-    bool never_blocks;           /* it says so: `blocking: false` */
-    struct rv_str_list services; /* that it may ask; borrowed from the specification */
+    rv_cap_fn fn;                  /* NULL for prompts; of an isolated capability it only says that there is one */
+    const struct rv_plugin *owner; /* borrowed: it has the entry */
+    char *name;                    /* as pipelines say it: tools and probes bare, the rest "capability.name"; owned */
+    const char *bare;              /* points into name */
+    json_object *spec;             /* owned; texts and schemas below belong to it */
+    const char *description;       /* borrowed from spec */
+    struct rv_tool_info tool;      /* tools */
+    rv_schema *input, *output;     /* owned */
+    struct rv_entry_info info;     /* hooks, policies, mocks, routing functions, probes, providers */
+    rv_template *prompt;           /* prompts; owned */
+    const char *prompt_text;       /* borrowed from spec */
+    bool never_blocks;             /* it says so: `blocking: false` */
+    struct rv_str_list services;   /* that it may ask; borrowed from the specification */
 };
 
 /* An agent is a document: it has no function to call, and a stage cannot name it as it names an entry. */
@@ -52,7 +52,7 @@ struct rv_plugin {
     struct rv_cap_host host;         /* handed to open, stays valid until close */
     char *name, *path;               /* owned */
     char *version, *description;     /* owned */
-    json_object *config_schema_json; /* NULL: takes no configuration */
+    json_object *config_schema_json; /* NULL: takes no configuration; owned */
     rv_schema *config_schema;        /* owned */
     struct rv_plugin_entry *entries; /* owned; the array never moves once the capability is in a set */
     size_t n_entries;
