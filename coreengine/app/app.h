@@ -244,8 +244,9 @@ RV_MUST_CHECK int rv_app_migrate(const struct rv_app_run *opts, rv_store *store,
                                  const char *script, struct rv_app_loaded *next, char id[RV_ID_MAX], rv_err **err);
 
 /* --- new files, from templates; those that exist are not overwritten: RV_E_EXISTS --- */
-/** A pipeline that runs without a model and carries tests. */
-RV_MUST_CHECK int rv_app_new_pipeline(const char *path, rv_err **err);
+/** A pipeline that runs without a model and carries tests. A path that does not end with .yaml or .yml gets ".yaml".
+ *  Appends the path of the file to written. */
+RV_MUST_CHECK int rv_app_new_pipeline(const char *path, rv_buf *written, rv_err **err);
 /** A plugin in C with build files, a pipeline and tests, in a folder: all or nothing. dir NULL: it is called like the
  *  capability. sdk: folder that contains reeve/capability.h; NULL: searched. */
 RV_MUST_CHECK int rv_app_new_capability(const char *name, const char *dir, const char *sdk, rv_err **err);
