@@ -21,7 +21,7 @@ struct rejoin {
     struct rv_store_scope scope;
     struct rv_app_past past;
     bool has_past, has_begun, is_over;
-    struct srv_letter *leave; /* tells the turn that this client is gone; owned; NULL: the turn does not know of it */
+    struct srv_letter *leave; /* tells the turn that this client is gone; owned; NULL: the turn was not told */
     rv_follower *follower;    /* owned */
     int64_t seen;             /* records */
     int64_t ordinal, wants;   /* the stream that is read, and that is sent; of the run's streams */
