@@ -179,8 +179,8 @@ RV_MUST_CHECK int rv_httpd_reload(rv_httpd *s, rv_err **err);
 
 /** End gracefully: nothing is accepted any more, idle connections are closed, exchanges under way are told by on_stop
  * and go on until they end. At deadline_us from now those that are left are ended here: requests without an answer get
- * 503, streams their last chunk, and on_gone comes with RV_GONE_STOPPED. `done` comes once, when no connection is left
- * (also when there was none). A second call only moves the deadline. */
+ * 503, streams are cut as by rv_httpd_drop(), and on_gone comes with RV_GONE_STOPPED. `done` comes once, when no
+ * connection is left (also when there was none). A second call only moves the deadline. */
 void rv_httpd_drain(rv_httpd *s, int64_t deadline_us, void (*done)(void *self), void *self);
 /** Do what is due by the clock. The server does this from the loop by itself, unless the clock is the host's own. */
 void rv_httpd_tick(rv_httpd *s);
@@ -259,8 +259,9 @@ size_t rv_httpd_event(rv_httpd_exchange *x, const struct rv_httpd_event *event);
 
 /** End a stream with its last chunk. Ends the exchange. */
 void rv_httpd_end(rv_httpd_exchange *x);
-/** Give up: without an answer the client gets 500, a stream is cut off without its last chunk. Ends the exchange. The
- * right end of one whose client is gone. */
+/** Give up: without an answer the client gets 500, a stream is cut off without its last chunk; for a client of
+ * HTTP/1.0, whose stream has none, the connection is reset. Ends the exchange. The right end of one whose client is
+ * gone. */
 void rv_httpd_drop(rv_httpd_exchange *x);
 
 #endif

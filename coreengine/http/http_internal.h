@@ -139,6 +139,7 @@ struct rv_conn {
     bool closes;      /* after the answer under way */
     bool is_shut;     /* our side is closed */
     bool is_broken;   /* a write failed: to be closed from the loop */
+    bool ends_stream; /* its end would be that of a stream that goes on: it is reset */
     int64_t since_us; /* of the state, or of the head's first byte */
     int64_t spoke_us; /* last write */
     rv_buf in;        /* a head that came in pieces */

@@ -311,6 +311,7 @@ static bool take(struct client *c)
     char room[65536];
     ssize_t n = c->is_over ? 0 : recv(c->fd, room, sizeof room, 0);
 
+    c->is_reset = c->is_reset || (n < 0 && errno == ECONNRESET);
     if (n > 0)
         rv_buf_add(&c->got, room, (size_t)n);
     else if (n == 0 || (errno != EAGAIN && errno != EINTR))
