@@ -194,7 +194,7 @@ struct rv_agent_source {
     /** The document of that name: text and place (path or other words for where it is from) are borrowed until the next
      *  call. RV_E_NOT_FOUND, RV_E_INVALID. */
     int (*find)(void *self, const char *name, rv_str *text, const char **place, rv_err **err);
-    void *self;
+    void *self; /* borrowed */
 };
 /** The value for an agent: the stage sets it, else its document, else the pipeline; RV_UNSET: none of them does. */
 int rv_agent_child_text(const struct rv_pipeline *p, const struct rv_agent *a);

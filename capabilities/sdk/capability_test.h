@@ -42,7 +42,7 @@ struct rv_cap_test {
     unsigned n_services, n_asked;
     /* the call under way, and the last one */
     const struct rv_cap_entry *entry;
-    char *reply, *type, *message; /* owned, as type and message */
+    char *reply, *type, *message; /* owned */
     int n_replies, n_fails, returned;
     unsigned n_progress, n_emitted;
     long host_calls, fail_at; /* the fail_at-th call of the host is refused, from 0; -1: none */

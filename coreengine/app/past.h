@@ -225,6 +225,7 @@ bool rv_app_is_due(const struct rv_pending *p, int64_t now_us);
 bool rv_app_answers(enum rv_interrupt_kind kind, json_object *data, const struct rv_response *response);
 
 /* --- list.c: the runs of a store --- */
+/* Texts are borrowed from the list. */
 struct rv_app_listed {
     const char *id, *pipeline, *session, *user, *bundle, *parent, *stage, *owner; /* NULL as in the row */
     struct rv_run_row row;           /* its numbers; the texts are those above */
@@ -255,7 +256,7 @@ struct rv_app_fork {
     int64_t step; /* its number in struct rv_app_step; 0: the beginning */
     /** Change the state before the new run gets it; may be NULL. */
     int (*change)(void *self, json_object *state, rv_err **err);
-    void *self;
+    void *self;         /* borrowed for the call */
     char id[RV_ID_MAX]; /* out: of the new run */
 };
 /** The new run is kept in the store; rv_app_continue() with RV_APP_RECOVER runs it. RV_E_NOT_FOUND: there is no such

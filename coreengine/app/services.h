@@ -25,7 +25,7 @@ struct rv_app_services {
     struct rv_exec_services exec;   /* for struct rv_exec_opts */
     const struct rv_app *app;       /* borrowed */
     struct rv_app_scratch *scratch; /* borrowed; NULL: the store of app */
-    rv_app_handles *handles;        /* NULL until something is asked */
+    rv_app_handles *handles;        /* NULL until something is asked; owned, unless `shares` */
     bool shares;                    /* the handles are borrowed */
 };
 /** For runs that are kept; s and app outlive them. Gives &s->exec. End it with rv_app_services_fini() when no run is

@@ -98,7 +98,7 @@ struct rv_worker_stop {
     pthread_mutex_t lock; /* guards what follows */
     bool is_wanted;
     bool has_news;
-    void *wake; /* of the worker, while it works; internal */
+    void *wake; /* of the worker, while it works; internal; borrowed */
 };
 void rv_worker_stop_init(struct rv_worker_stop *stop);
 void rv_worker_stop(struct rv_worker_stop *stop); /* any thread, also before the worker begins */

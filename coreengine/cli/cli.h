@@ -98,8 +98,8 @@ struct rv_cli {
     const char *words[RV_CLI_MAX_ARGS]; /* positional; borrowed from argv */
     size_t n_words;
     struct {
-        const struct rv_cli_option *option;
-        const char *value; /* NULL for flags */
+        const struct rv_cli_option *option; /* static */
+        const char *value;                  /* NULL for flags; borrowed from argv */
     } given[RV_CLI_MAX_ARGS];
     size_t n_given;
     rv_store *store; /* see enum rv_cli_store_use; NULL: none; owned */

@@ -45,8 +45,7 @@ struct shown {
 /* A result whose call is still to come: it stands further back. */
 struct waiting {
     char id[MESSAGE_MAX_ID], name[MESSAGE_MAX_NAME];
-    struct shown
-        *shown; /* one of the items; NULL: it did not fit, so its call is left out, too; borrowed from the items */
+    struct shown *shown; /* one of the items; borrowed; NULL: it did not fit, so its call is left out, too */
 };
 
 struct rv_history {

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/server/view_internal.h"
-
 #include "coreengine/base/json_text.h"
+#include "coreengine/server/chats_internal.h"
+#include "coreengine/server/view_internal.h"
 
 #define MAX_JSON ((size_t)256 << 20)
 
@@ -18,12 +18,12 @@ struct view_event {
     size_t len;
 };
 struct srv_view {
-    rv_protocol *encoder;
-    char *texts; /* of opts; owned */
+    rv_protocol *encoder; /* owned */
+    char *texts;          /* of opts; owned */
     struct rv_protocol_opts opts;
     json_object *tools;        /* names of the tools of the client, of the first stream that says them; owned */
     const char **names;        /* the same; the list is owned */
-    struct view_event *events; /* that were not told yet, in order */
+    struct view_event *events; /* that were not told yet, in order; owned */
     size_t n_events, cap_events, at_event;
     int64_t n_told, n_known; /* numbers of events: told last, known last */
     int64_t ordinal, line;   /* line: that was read last */
@@ -112,6 +112,11 @@ int srv_view_event(struct srv_view *v, int64_t seq, rv_str line, rv_err **err)
     v->events[v->n_events++] = (struct view_event){seq, copy, line.len};
     v->n_known = seq;
     return 0;
+}
+
+bool srv_view_break(struct srv_view *v, int code, rv_buf *out)
+{
+    return v->encoder && !v->is_whole && srv_tell_break(v->encoder, v->opts.run_id, code, out);
 }
 
 /* --- one line --- */

@@ -30,7 +30,8 @@ struct rv_agents_cache {
     struct rv_agents_kept *items[RV_AGENTS_MAX_CACHE]; /* the oldest first; owned */
     size_t n;
 };
-/* files.c. A file of a folder of agents. It owns its texts. */
+/* files.c */
+/* A file of a folder of agents. It owns its texts. */
 struct rv_agents_file {
     char *path;
     int64_t mtime_ns, size;

@@ -38,7 +38,7 @@ struct chat_left {
     size_t n, at; /* at: the next one to be ended */
     size_t cap;
     int64_t now_us, patience_us;
-    const char *owner; /* us */
+    const char *owner; /* us; borrowed from opts */
     bool waiting;      /* those that wait are looked for */
 };
 

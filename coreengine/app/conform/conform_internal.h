@@ -12,8 +12,8 @@ struct conform_finding {
 
 struct conform {
     size_t checked[RV_N_CONFORM_RULES], kept[RV_N_CONFORM_RULES];
-    struct conform_finding *findings, **end;
-    int rc; /* sticky: memory is short */
+    struct conform_finding *findings, **end; /* owned */
+    int rc;                                  /* sticky: memory is short */
 };
 
 /** One thing that a rule holds for: kept, or not and why. */

@@ -14,8 +14,8 @@ typedef struct rv_chat_edit rv_chat_edit;
 struct rv_cli_chat {
     struct rv_cli *cli; /* borrowed */
     struct rv_app_chat in;
-    const char *sections[RV_CONVERSATION_MAX_SECTIONS]; /* --instruction */
-    const char *wanted[RV_CLI_MAX_ARGS];                /* --capability */
+    const char *sections[RV_CONVERSATION_MAX_SECTIONS]; /* --instruction; borrowed from argv, as wanted */
+    const char *wanted[RV_CLI_MAX_ARGS];                /* --capability; borrowed from argv */
     rv_chat_show *show;                                 /* for people; NULL: no display; owned */
     rv_chat_edit *edit;                 /* at the prompt; NULL: lines as the terminal gives them; owned */
     rv_buf again;                       /* what /retry says */

@@ -15,8 +15,8 @@ struct rv_test_matrix {
     size_t at;            /* tests by models: the one that is tested now */
     json_object
         *rows; /* array of {file, test, results: array of {COLUMN_KEY, passed, runs, runs_passed, usd}}; owned */
-    const char *column_key; /* of cells: "model", or "column" */
-    const char *corner;     /* what the column of rows is headed by */
+    const char *column_key; /* of cells: "model", or "column"; static */
+    const char *corner;     /* what the column of rows is headed by; static */
     json_object *about;     /* of a matrix: {file, test, axes}; owned */
     size_t written;         /* of a matrix: number of its test in the file */
 };

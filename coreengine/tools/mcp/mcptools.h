@@ -14,6 +14,7 @@ typedef struct rv_mcp_tools rv_mcp_tools;
 /** Append the path of a file that is kept of a server: folder/kind/name-hash.json. */
 void rv_mcp_state_path(const char *folder, const char *kind, const struct rv_mcp_server_config *server, rv_buf *out);
 
+/* What it points to is borrowed for the call, unless it says that it outlives the set. */
 struct rv_mcp_tools_opts {
     const struct rv_pipeline *pipeline; /* borrowed; outlives the tools */
     bool connects;      /* servers are started and asked for their lists; else the kept files say what they have */
@@ -21,7 +22,7 @@ struct rv_mcp_tools_opts {
     json_object *lists; /* as rv_mcp_catalog_write() gave them when the run began; borrowed; NULL: none */
     struct rv_mcp_http_transport http;
     struct rv_mcp_lists *kept; /* borrowed; lists that are fresh are not asked for; NULL: all are */
-    const char *state; /* folder for pins, docs/how-to/approve-tools.md; NULL: nothing is pinned */
+    const char *state;         /* folder for pins, docs/how-to/approve-tools.md; NULL: nothing is pinned */
     struct {
         rv_buf *text;       /* gets what differs from the pins; NULL: nothing is approved */
         const char *server; /* NULL: all */
