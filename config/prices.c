@@ -23,8 +23,8 @@ static int64_t micro_usd_down(double usd)
 
 /* The user's table. */
 struct rv_prices {
-    rv_yaml *doc; /* names point into it */
-    struct rv_price_row *rows;
+    rv_yaml *doc;              /* names point into it; owned */
+    struct rv_price_row *rows; /* owned */
     size_t n;
 };
 

@@ -37,6 +37,7 @@ enum rv_app_mcp_right {
     RV_APP_MCP_DATA,     /* to read entities, and query them */
     RV_APP_MCP_SESSIONS, /* to read sessions */
 };
+/* What it points to is borrowed, and outlives the client. */
 struct rv_app_mcp_at {
     const struct rv_app *app; /* with the scope of the client; of rv_app_mcp_look() its texts outlive the client */
     struct rv_app_sources *sources;
@@ -78,6 +79,7 @@ int64_t rv_app_mcp_last_call(const rv_app_mcp *m); /* as of the session */
 bool rv_app_mcp_has_call(const rv_app_mcp *m, int64_t call);
 
 /* --- standard input and output --- */
+/* What it points to is borrowed for the call. */
 struct rv_app_mcp_serve {
     const struct rv_app *app;
     struct rv_app_mcp_opts offer;

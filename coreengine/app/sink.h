@@ -36,7 +36,7 @@ struct rv_chat_sink {
     struct rv_chat_told told;     /* by asked agents, in this run */
     bool is_taken;                /* the floor, by `last` */
     rv_buf spoken;                /* of the part that was handed out last */
-    const struct rv_origin *last; /* whose the last piece was */
+    const struct rv_origin *last; /* whose the last piece was; borrowed until the run ends */
     int64_t last_call;            /* 0: the next piece begins a part in any case */
     bool has_said;                /* in this turn */
     rv_buf gap, held;             /* white space: handed out, held back until words follow it */

@@ -23,8 +23,8 @@ struct breaker {
 struct sub {
     struct sub *next;
     uint64_t id;
-    char *name; /* owned */
-    char **types;
+    char *name;   /* owned */
+    char **types; /* owned */
     size_t n_types;
     struct rv_bus_sub how; /* but for the texts */
     struct message *first, *last, *under_way;

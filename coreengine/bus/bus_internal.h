@@ -12,8 +12,8 @@ struct rv_bus_handling;
 
 struct rv_bus {
     struct rv_clock clock;
-    rv_log *log;
-    struct sub *subs; /* in the order of subscribing */
+    rv_log *log;      /* borrowed */
+    struct sub *subs; /* in the order of subscribing; owned */
     uint64_t last_id;
     int depth;  /* of the message that is handed over */
     int n_busy; /* loops over the list: no member leaves it meanwhile */
@@ -22,7 +22,7 @@ struct rv_bus {
     size_t n_handlers, cap_handlers;
     struct rv_bus_middleware middleware[RV_BUS_MAX_MIDDLEWARE];
     size_t n_middleware;
-    struct rv_bus_ask *asks; /* under way, the newest first */
+    struct rv_bus_ask *asks; /* under way, the newest first; owned */
     size_t n_asks;
     uint64_t last_ask;
 };

@@ -17,8 +17,8 @@ struct reader {
     struct rv_plugin_work *work; /* under way; NULL: none */
 };
 struct subscribers {
-    rv_bus *bus;
-    struct reader *readers;
+    rv_bus *bus;            /* owned */
+    struct reader *readers; /* owned */
     size_t n;
     int64_t held_until_us; /* the run is over and waits for them; 0: it does not */
 };

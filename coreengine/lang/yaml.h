@@ -17,6 +17,7 @@
 
 enum rv_node_kind { RV_NODE_NULL, RV_NODE_BOOL, RV_NODE_INT, RV_NODE_FLOAT, RV_NODE_STR, RV_NODE_LIST, RV_NODE_MAP };
 
+/* Nodes live in the arena of their document, as all that they point to. */
 struct rv_node {
     enum rv_node_kind kind;
     struct rv_src src;      /* of the first character; file is the document's name */
@@ -107,8 +108,8 @@ enum rv_key_type {
     RV_KEY_MAP,      /* a nested map with its own table `keys`, read into the same struct at `offset` */
 };
 struct rv_str_list {
-    const char **items; /* arena */
-    struct rv_src *srcs;
+    const char **items;  /* arena */
+    struct rv_src *srcs; /* arena */
     size_t n;
     bool is_set; /* an empty list is not an absent one */
 };
@@ -131,6 +132,7 @@ struct rv_key {
     size_t src_offset;                /* struct rv_src that receives the value's place; 0: none */
     const struct rv_term_list *terms; /* TERM: a list that rv_term_lists does not have; NULL: see term_list */
 };
+/* What it points to is borrowed for the read. */
 struct rv_key_reader {
     rv_arena *arena;
     rv_findings *findings;

@@ -7,9 +7,9 @@
 #include "coreengine/lang/yaml.h"
 
 struct rv_yaml {
-    rv_arena *arena; /* dies with the document: nodes, texts, the name */
-    const char *name;
-    const struct rv_node *root;
+    rv_arena *arena;            /* dies with the document: nodes, texts, the name; owned */
+    const char *name;           /* in the arena, as root */
+    const struct rv_node *root; /* in the arena */
 };
 
 struct rv_anchor {

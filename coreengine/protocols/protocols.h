@@ -69,7 +69,7 @@ void rv_protocol_free(rv_protocol *p);
 /* When, and under which id of the stream: of each call below. */
 struct rv_protocol_at {
     int64_t now_us; /* of a piece; an event has its own time. 0: not told */
-    const char *id; /* printable ASCII without spaces, else it is left out; NULL: none */
+    const char *id; /* printable ASCII without spaces, else it is left out; NULL: none; borrowed for the call */
 };
 
 /* Each appends to out what the client is to be told now, which may be nothing. On failure nothing is appended, and the
@@ -119,6 +119,7 @@ enum rv_protocol_family {
     RV_FAMILY_P8,      /* application/json, with `detail` as p8 has it */
     RV_FAMILY_OPENAI,  /* application/json; clients read `error` */
 };
+/* What it points to is borrowed for the call. */
 struct rv_protocol_fault {
     int status;           /* 400..599 */
     const char *code;     /* a word of rv_code or of enum rv_failure; NULL: by status */

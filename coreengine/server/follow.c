@@ -24,13 +24,13 @@ struct follow {
     struct srv_stream *st;
     struct rv_store_scope scope;
     struct rv_app_past past;
-    rv_follower *follower; /* NULL: nothing was read yet */
+    rv_follower *follower; /* NULL: nothing was read yet; owned */
     int64_t seen;          /* records */
     int64_t from;
     rv_buf out; /* whole blocks */
     size_t sent;
     bool is_over;              /* no more comes */
-    struct srv_pieces *pieces; /* NULL: events alone */
+    struct srv_pieces *pieces; /* NULL: events alone; owned */
     int64_t part;              /* of the run's stream that was read last */
     int n_idle;                /* looks at a run that is over, without a new line */
     bool is_told;              /* CHAT: the end, too */

@@ -6,9 +6,9 @@
 
 struct srv_told {
     struct rv_protocol_opts opts;
-    char *model;
+    char *model; /* owned */
     char run[RV_STORE_MAX_ID + 1];
-    rv_protocol *encoder;
+    rv_protocol *encoder; /* owned */
 };
 
 void srv_told_free(struct srv_told *t)

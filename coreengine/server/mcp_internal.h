@@ -11,26 +11,26 @@
 struct srv_mcp_stream {
     struct srv_mcp_stream *next;
     int64_t call;
-    struct srv_stream *st; /* NULL: the client has left, or its answer has not begun */
-    rv_buf waiting;        /* what came before the answer began */
-    bool is_gone;          /* the client has left: what is for it is thrown away */
-    bool is_over;          /* its last message is written */
-    struct srv_mcp_session *session;
+    struct srv_stream *st;           /* NULL: the client has left, or its answer has not begun; borrowed */
+    rv_buf waiting;                  /* what came before the answer began */
+    bool is_gone;                    /* the client has left: what is for it is thrown away */
+    bool is_over;                    /* its last message is written */
+    struct srv_mcp_session *session; /* borrowed */
 };
 /* What one client has. A client of 2026-07-28 has one for each request. */
 struct srv_mcp_session {
     struct srv_mcp_session *next; /* of the table */
     struct srv_letter end;        /* it goes, on the lane: no memory is needed then */
-    struct srv_mcps *all;
-    char id[SRV_MCP_MAX_ID + 1]; /* "": it is in no table */
-    int refs;                    /* guarded by the lock of all */
-    int64_t used_us;             /* guarded as well */
+    struct srv_mcps *all;         /* borrowed */
+    char id[SRV_MCP_MAX_ID + 1];  /* "": it is in no table */
+    int refs;                     /* guarded by the lock of all */
+    int64_t used_us;              /* guarded as well */
     struct rv_identity who;
     bool is_modern;
-    pthread_mutex_t lock; /* guards what follows; taken alone, or inside the lock of all never */
-    rv_app_mcp *client;   /* NULL: the session has ended */
-    struct rv_app app;    /* its scope borrows from who */
-    struct srv_mcp_stream *streams;
+    pthread_mutex_t lock;              /* guards what follows; taken alone, or inside the lock of all never */
+    rv_app_mcp *client;                /* NULL: the session has ended; owned */
+    struct rv_app app;                 /* its scope borrows from who */
+    struct srv_mcp_stream *streams;    /* owned */
     struct srv_mcp_session *next_busy; /* the lane's: sessions with streams */
     bool is_listed;                    /* there */
 };

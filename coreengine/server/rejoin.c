@@ -21,14 +21,14 @@ struct rejoin {
     struct rv_store_scope scope;
     struct rv_app_past past;
     bool has_past, has_begun, is_over;
-    struct srv_letter *leave; /* owned: tells the turn that this client is gone; NULL: the turn was not told that it came */
-    rv_follower *follower;
-    int64_t seen;           /* records */
-    int64_t ordinal, wants; /* the stream that is read, and that is sent; of the run's streams */
-    int64_t part;           /* the last one that was read */
+    struct srv_letter *leave; /* tells the turn that this client is gone; owned; NULL: the turn does not know of it */
+    rv_follower *follower;    /* owned */
+    int64_t seen;             /* records */
+    int64_t ordinal, wants;   /* the stream that is read, and that is sent; of the run's streams */
+    int64_t part;             /* the last one that was read */
     int64_t n_events;
-    rv_buf done; /* the last event `done` */
-    struct srv_view *view;
+    rv_buf done;           /* the last event `done` */
+    struct srv_view *view; /* owned */
     rv_buf out;
 };
 struct srv_rejoins {

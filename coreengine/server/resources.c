@@ -22,7 +22,7 @@ struct wanted {
     struct rv_entity_filter filter;
     struct rv_entity_where where[MAX_WHERE];
     char *columns[MAX_WHERE]; /* owned, as the next ones */
-    char *name, *tag;
+    char *name, *tag;         /* owned */
     const char *tags[1];
 };
 

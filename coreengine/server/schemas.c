@@ -141,7 +141,7 @@ struct finding {
     struct srv_call *c;
     const char *query;
     bool by_name, by_tags, by_words;
-    json_object *alike; /* rows of schemas by meaning; NULL: not asked for */
+    json_object *alike; /* rows of schemas by meaning; NULL: not asked for; owned */
     int64_t limit, n;
     rv_jw w;
 };

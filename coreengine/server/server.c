@@ -28,7 +28,7 @@ struct life {
     struct rv_worker_stop worker_stop;
     struct rv_worker_done worker_done;
     struct rv_app worker_app;
-    rv_err *worker_err; /* why it ended by itself */
+    rv_err *worker_err; /* why it ended by itself; owned */
     char url[128];
 };
 

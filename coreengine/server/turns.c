@@ -20,7 +20,7 @@
 struct note {
     struct srv_letter letter;
     struct srv_turns *all;
-    struct srv_turn_ask *ask;
+    struct srv_turn_ask *ask; /* owned */
     struct srv_stream *st;
 };
 

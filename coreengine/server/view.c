@@ -18,12 +18,12 @@ struct view_event {
     size_t len;
 };
 struct srv_view {
-    rv_protocol *encoder;
-    char *texts; /* of opts; owned */
+    rv_protocol *encoder; /* owned */
+    char *texts;          /* of opts; owned */
     struct rv_protocol_opts opts;
     json_object *tools;        /* names of the tools of the client, of the first stream that says them; owned */
     const char **names;        /* the same; the list is owned */
-    struct view_event *events; /* that were not told yet, in order */
+    struct view_event *events; /* that were not told yet, in order; owned */
     size_t n_events, cap_events, at_event;
     int64_t n_told, n_known; /* numbers of events: told last, known last */
     int64_t ordinal, line;   /* line: that was read last */

@@ -28,12 +28,12 @@ struct watched { /* a run that is driven here */
 };
 #define ROWS 4096 /* each event looks for its run: some thousands are driven at a time */
 struct srv_watch {
-    pthread_mutex_t lock; /* guards what follows */
-    rv_metrics *metrics;
+    pthread_mutex_t lock;       /* guards what follows */
+    rv_metrics *metrics;        /* owned */
     struct watched *runs[ROWS]; /* by what row_of() makes of the key */
     enum rv_semconv names;      /* as the next one: does not change */
     rv_log *log;
-    struct srv_export *collector; /* NULL: none */
+    struct srv_export *collector; /* NULL: none; owned */
 };
 
 /* --- to the collector --- */

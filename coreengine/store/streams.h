@@ -11,6 +11,7 @@
 #define RV_STREAM_MAX_PART ((size_t)64 << 20)   /* bytes of one group */
 #define RV_STREAM_LIVES_US INT64_C(86400000000) /* a stream that never ended is deleted after a day */
 
+/* Texts are borrowed, or in the memory of `own`. */
 struct rv_stream_row {
     const char *id;               /* the run's id; of a further stream of the run with "~2", "~3", ... */
     const char *run;              /* which may not have begun yet */

@@ -197,7 +197,7 @@ int rv_chat_set_agent(rv_chat *chat, const char *name, rv_err **err)
 /* --- a session is deleted: what still runs in it is asked to end, in the same write --- */
 
 struct unfinished {
-    char **ids;
+    char **ids; /* owned */
     size_t n, cap;
 };
 

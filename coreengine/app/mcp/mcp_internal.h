@@ -14,6 +14,7 @@
 
 /* --- offers.c: the tools --- */
 enum offer_kind { OFFER_QUERY, OFFER_ANSWER, OFFER_PIPELINE, OFFER_TOOL, OFFER_AGENT };
+/* It owns its texts. */
 struct offer {
     char *name;
     enum offer_kind kind;
@@ -47,6 +48,7 @@ RV_MUST_CHECK int mcp_input_schema(const struct offer *o, const struct rv_app_lo
                                    rv_err **err);
 
 /* --- result.c: results of tools/call --- */
+/* What it points to is borrowed for the call. */
 struct mcp_about { /* what is told with a result */
     const char *tool, *run;
     const struct rv_store_scope *scope;

@@ -46,7 +46,7 @@ struct batch {
     int64_t n_lines, first, at_us;
     bool closes;
     int rc;
-    rv_err *err;
+    rv_err *err; /* owned */
 };
 struct rv_app_streams {
     pthread_mutex_t lock;
@@ -58,8 +58,8 @@ struct rv_app_streams {
     bool is_over, has_thread;
     int64_t wrote_ns; /* the thread's: when it wrote last */
     pthread_t thread;
-    rv_store *store; /* the thread's, as the next one */
-    struct batch *batches;
+    rv_store *store;       /* the thread's, as the next one */
+    struct batch *batches; /* owned */
     int64_t kept_us, pruned_us;
     rv_log *log;
 };

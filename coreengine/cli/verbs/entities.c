@@ -90,7 +90,7 @@ static int take_row(void *self, json_object *row, rv_err **err)
 
 struct conditions {
     struct rv_entity_where where[MAX_CONDITIONS];
-    char *columns[MAX_CONDITIONS];
+    char *columns[MAX_CONDITIONS]; /* owned */
     size_t n;
 };
 

@@ -8,7 +8,7 @@
 
 struct listing {
     struct rv_cli_list list;
-    rv_zones *zones;
+    rv_zones *zones; /* owned */
 };
 
 static void write_time(struct listing *l, const struct rv_schedule_row *row, int64_t us)

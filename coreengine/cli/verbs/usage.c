@@ -23,7 +23,7 @@ static const struct rv_cli_column columns[] = {
 struct listing {
     const struct rv_cli *cli;
     const char *tenant;
-    rv_cli_table *table;
+    rv_cli_table *table; /* owned */
     rv_jw w;
     size_t n;
 };

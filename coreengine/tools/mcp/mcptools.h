@@ -18,8 +18,9 @@ void rv_mcp_state_path(const char *folder, const char *kind, const struct rv_mcp
  * thread that waits; zeroed: they are. */
 struct rv_mcp_until {
     bool (*is_over)(const void *self);
-    const void *self;
+    const void *self; /* borrowed; outlives the wait */
 };
+/* What it points to is borrowed for the call, unless it says that it outlives the set. */
 struct rv_mcp_tools_opts {
     const struct rv_pipeline *pipeline; /* borrowed; outlives the tools */
     bool connects; /* servers are started and asked for their lists; else the kept files say what they have */
