@@ -128,12 +128,12 @@ RV_MUST_CHECK int mcp_task_do(const struct rv_app_mcp_at *at, const struct rv_mc
 struct rv_app_mcp_job;
 struct watched;
 struct rv_app_mcp {
-    const struct rv_app_mcp_opts *opts;
-    rv_mcp_server *session;
-    struct watched *first;
-    struct rv_app_mcp_job *jobs; /* under way, in no order */
-    struct rv_mcp_orders *out;   /* while something happens */
-    struct watched *now;         /* whose events are read */
+    const struct rv_app_mcp_opts *opts; /* borrowed; outlives the client */
+    rv_mcp_server *session;             /* owned */
+    struct watched *first;              /* owned */
+    struct rv_app_mcp_job *jobs;        /* under way, in no order; owned by those who do them */
+    struct rv_mcp_orders *out;          /* while something happens; borrowed */
+    struct watched *now;                /* borrowed, one of first: whose events are read */
 };
 /** A failure of this side, as the client is told: what is not its business stays in the log. */
 RV_MUST_CHECK int mcp_fail(rv_app_mcp *m, const struct rv_app_mcp_at *at, int64_t call, const rv_err *why,
