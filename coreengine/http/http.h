@@ -9,7 +9,7 @@
  * is valid and what is written is thrown away.
  *
  * Everything belongs to the loop's thread. on_drain, on_gone and on_stop come from the loop, never from within a
- * function of this header, except for rv_httpd_tend() and rv_httpd_free(). on_access may come from within any, and
+ * function of this header, except for rv_httpd_tick() and rv_httpd_free(). on_access may come from within any, and
  * calls none. In all other callbacks every function may be called, except for rv_httpd_free(). */
 #ifndef RV_HTTP_SERVER_H
 #define RV_HTTP_SERVER_H
@@ -147,7 +147,7 @@ struct rv_httpd_opts {
      * "localhost" and loopback addresses (a page of another site cannot reach it by a name of its own); else any. */
     const char *const *hosts;
     size_t n_hosts;
-    struct rv_clock clock; /* zeroed: the system's. With another one, rv_httpd_tend() has to be called when it moved */
+    struct rv_clock clock; /* zeroed: the system's. With another one, rv_httpd_tick() has to be called when it moved */
     struct rv_rand rand;   /* for request ids; zeroed: the system's */
     rv_log *log;           /* borrowed; may be NULL */
 };
@@ -179,11 +179,11 @@ RV_MUST_CHECK int rv_httpd_reload(rv_httpd *s, rv_err **err);
 
 /** End gracefully: nothing is accepted any more, idle connections are closed, exchanges under way are told by on_stop
  * and go on until they end. At deadline_us from now those that are left are ended here: requests without an answer get
- * 503, streams their last chunk, and on_gone comes with RV_GONE_STOPPED. `done` comes once, when no connection is left
- * (also when there was none). A second call only moves the deadline. */
+ * 503, streams are cut as by rv_httpd_drop(), and on_gone comes with RV_GONE_STOPPED. `done` comes once, when no
+ * connection is left (also when there was none). A second call only moves the deadline. */
 void rv_httpd_drain(rv_httpd *s, int64_t deadline_us, void (*done)(void *self), void *self);
 /** Do what is due by the clock. The server does this from the loop by itself, unless the clock is the host's own. */
-void rv_httpd_tend(rv_httpd *s);
+void rv_httpd_tick(rv_httpd *s);
 
 struct rv_httpd_counts {
     size_t connections, exchanges, streams; /* now; exchanges: from their head to their end */
@@ -259,8 +259,9 @@ size_t rv_httpd_event(rv_httpd_exchange *x, const struct rv_httpd_event *event);
 
 /** End a stream with its last chunk. Ends the exchange. */
 void rv_httpd_end(rv_httpd_exchange *x);
-/** Give up: without an answer the client gets 500, a stream is cut off without its last chunk. Ends the exchange. The
- * right end of one whose client is gone. */
+/** Give up: without an answer the client gets 500, a stream is cut off without its last chunk; for a client of
+ * HTTP/1.0, whose stream has none, the connection is reset. Ends the exchange. The right end of one whose client is
+ * gone. */
 void rv_httpd_drop(rv_httpd_exchange *x);
 
 #endif

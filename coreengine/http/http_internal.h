@@ -139,6 +139,7 @@ struct rv_conn {
     bool closes;      /* after the answer under way */
     bool is_shut;     /* our side is closed */
     bool is_broken;   /* a write failed: to be closed from the loop */
+    bool ends_stream; /* its end would be that of a stream that goes on: it is reset */
     int64_t since_us; /* of the state, or of the head's first byte */
     int64_t spoke_us; /* last write */
     rv_buf in;        /* a head that came in pieces */
@@ -227,7 +228,7 @@ void rv_httpd_handle_closed(rv_httpd *s); /* one of s->n_handles */
 void rv_conn_accept(struct rv_listener *at);
 void rv_conn_input(struct rv_conn *c, rv_str bytes);     /* decrypted */
 void rv_conn_arm(struct rv_conn *c);                     /* something may be due earlier than before */
-void rv_conn_tend(struct rv_conn *c, int64_t now_us);    /* its entry of the wheel came */
+void rv_conn_tick(struct rv_conn *c, int64_t now_us);    /* its entry of the wheel came */
 void rv_conn_close(struct rv_conn *c, enum rv_gone why); /* at once */
 void rv_conn_break(struct rv_conn *c, enum rv_gone why); /* from the loop; its exchange is lost at once */
 void rv_conn_drained(struct rv_conn *c);                 /* the system has taken all */

@@ -66,6 +66,11 @@ int srv_told_end(struct srv_told *t, enum rv_run_status status, const struct rv_
     return rc == 0 ? rv_protocol_end(t->encoder, &at, &end, out, err) : rc;
 }
 
+bool srv_told_break(struct srv_told *t, int code, rv_buf *out)
+{
+    return t->encoder && !t->opts.is_whole && srv_tell_break(t->encoder, t->run, code, out);
+}
+
 bool srv_told_is_whole(const struct srv_told *t)
 {
     return t->opts.is_whole;

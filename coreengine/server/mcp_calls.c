@@ -21,12 +21,21 @@ struct srv_mcps {
 
 /* --- sessions --- */
 
+/* Without its answer: a last chunk would say that all is there. */
+static void cut(struct srv_stream *st)
+{
+    rv_err *err = NULL;
+    int rc = RV_FAIL(&err, RV_E_UNAVAILABLE, "the answer of a call breaks off");
+
+    srv_stream_fail(st, rc, err);
+}
+
 static void free_streams(struct srv_mcp_session *s)
 {
     for (struct srv_mcp_stream *st = s->streams, *next; st; st = next) {
         next = st->next;
         if (st->st)
-            srv_stream_end(st->st);
+            cut(st->st);
         rv_buf_fini(&st->waiting);
         free(st);
     }
@@ -219,7 +228,7 @@ static struct srv_mcp_stream *find(struct srv_mcp_session *s, int64_t call)
 static void flush(struct srv_mcp_stream *st)
 {
     if (st->waiting.rc < 0 && st->st) { /* half of a message is worse than none */
-        srv_stream_end(st->st);
+        cut(st->st);
         st->st = NULL;
         st->is_gone = true;
     }
@@ -257,7 +266,9 @@ static void sweep(struct srv_mcp_session *s)
             continue;
         }
         *p = st->next;
-        if (st->st)
+        if (st->st && st->is_cut)
+            cut(st->st);
+        else if (st->st)
             srv_stream_end(st->st);
         rv_buf_fini(&st->waiting);
         free(st);
@@ -277,8 +288,10 @@ static void look(struct srv_mcp_session *s)
         RV_IGNORE(!srv_mcp_stream_add(s, &out.items[i]), "its client has left");
     if (rc < 0) { /* no memory: the answers break off, and the runs go on */
         RV_LOG(s->app.log, ERROR, "mcp.failed", RV_F_ERR("error", err));
-        for (struct srv_mcp_stream *st = s->streams; st; st = st->next)
+        for (struct srv_mcp_stream *st = s->streams; st; st = st->next) {
+            st->is_cut = !st->is_over;
             st->is_over = true;
+        }
     }
     sweep(s);
     pthread_mutex_unlock(&s->lock);
@@ -319,7 +332,7 @@ static void lose(struct srv_mcp_stream *st)
     const struct rv_app_mcp_at at = {.app = &s->app, .sources = &sources, .worker = s->all->reader.server->worker_stop};
 
     if (st->st)
-        srv_stream_end(st->st);
+        cut(st->st);
     st->st = NULL;
     st->is_gone = true;
     if (s->is_modern && s->client) {
@@ -362,7 +375,7 @@ static void on_begin(struct srv_letter *l)
     }
     pthread_mutex_unlock(&s->lock);
     if (!st && n->st)
-        srv_stream_end(n->st);
+        cut(n->st);
     free(n);
     if (!st || s->is_listed) {
         srv_mcp_session_unref(s);

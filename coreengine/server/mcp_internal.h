@@ -14,7 +14,8 @@ struct srv_mcp_stream {
     struct srv_stream *st;           /* NULL: the client has left, or its answer has not begun; borrowed */
     rv_buf waiting;                  /* what came before the answer began */
     bool is_gone;                    /* the client has left: what is for it is thrown away */
-    bool is_over;                    /* its last message is written */
+    bool is_over;                    /* its last message is written, or */
+    bool is_cut;                     /* it never will be */
     struct srv_mcp_session *session; /* borrowed */
 };
 /* What one client has. A client of 2026-07-28 has one for each request. */

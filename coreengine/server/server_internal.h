@@ -51,11 +51,12 @@ void srv_stream_begin(struct srv_stream *st);
 /** As lines of JSON. */
 void srv_stream_begin_lines(struct srv_stream *st);
 void srv_stream_write(struct srv_stream *st, rv_buf *bytes); /* takes the bytes; one that has failed cuts it */
-/** The end, and the producer's reference goes. */
+/** The end of a stream that is whole, or that says itself that it broke; the producer's reference goes. */
 void srv_stream_end(struct srv_stream *st);
 /** In place of a stream: a whole answer of the call, whose status and body are set on the loop by srv_call_reply(). */
 void srv_stream_answer(struct srv_stream *st, int status, const char *type, rv_buf *body);
-/** An error before the stream began; err is taken. */
+/** In place of a stream: an error; err is taken. A stream that has begun is cut, without its last chunk, so that its
+ * client does not take what it has for the whole. */
 void srv_stream_fail(struct srv_stream *st, int rc, rv_err *err);
 /** Another producer answers the call: `to` is called on the loop; c NULL: its client has left. */
 void srv_stream_move(struct srv_stream *st, void (*to)(struct srv_call *c, void *arg), void *arg);

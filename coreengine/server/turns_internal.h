@@ -54,7 +54,7 @@ struct srv_turns {
 /** Of the list; NULL: it is over. */
 struct turn *srv_turn_of(const struct srv_turns *all, int64_t serial);
 void srv_turn_end(struct turn *t);
-/** It keeps its seat, and no client listens until an answer comes. */
+/** It keeps its seat; its stream has ended, and no client listens until an answer comes. */
 void srv_turn_park(struct turn *t);
 
 /* --- turn.c: what a client is sent, from what happens --- */

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/server/view_internal.h"
-
 #include "coreengine/base/json_text.h"
+#include "coreengine/server/chats_internal.h"
+#include "coreengine/server/view_internal.h"
 
 #define MAX_JSON ((size_t)256 << 20)
 
@@ -112,6 +112,11 @@ int srv_view_event(struct srv_view *v, int64_t seq, rv_str line, rv_err **err)
     v->events[v->n_events++] = (struct view_event){seq, copy, line.len};
     v->n_known = seq;
     return 0;
+}
+
+bool srv_view_break(struct srv_view *v, int code, rv_buf *out)
+{
+    return v->encoder && !v->is_whole && srv_tell_break(v->encoder, v->opts.run_id, code, out);
 }
 
 /* --- one line --- */
