@@ -92,12 +92,12 @@ struct rv_app_early {
 struct rv_app_conversation;
 /* State of a run that its caller does not see. */
 struct rv_app_run_state {
-    bool closes_store;                /* it is ours */
-    bool continues, cancels;          /* a run whose journal was opened; to end it as cancelled */
-    char *id;                         /* of such a run; owned */
-    struct rv_app_early early;        /* owned, too */
-    struct rv_app_conversation *talk; /* owned */
-    rv_quotas *quotas;                /* NULL: none; owned */
+    bool closes_store;                        /* it is ours */
+    bool continues, cancels;                  /* a run whose journal was opened; to end it as cancelled */
+    char *id;                                 /* of such a run; owned */
+    struct rv_app_early early;                /* owned, too */
+    struct rv_app_conversation *conversation; /* owned */
+    rv_quotas *quotas;                        /* NULL: none; owned */
     struct rv_app_limits limits;
     struct rv_app_services services;
 };

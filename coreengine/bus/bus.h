@@ -45,7 +45,7 @@ void rv_bus_publish(rv_bus *b, const char *type, rv_str text);
 /** The message that the subscriber has is done. why NULL: well; else why not (borrowed). */
 void rv_bus_settled(rv_bus *b, uint64_t id, const rv_err *why);
 /** Give up messages whose time is over. */
-void rv_bus_tend(rv_bus *b);
+void rv_bus_tick(rv_bus *b);
 /** No message waits or is under way. */
 bool rv_bus_is_idle(const rv_bus *b);
 /** What a subscription has come to. False: there is none of that id. */
@@ -103,7 +103,7 @@ RV_MUST_CHECK int rv_bus_ask(rv_bus *b, const struct rv_bus_question *q, uint64_
 void rv_bus_answer(rv_bus *b, uint64_t ask, rv_str text, rv_err *why);
 /** The asker does not want the answer any more: `done` does not come. Nothing happens to one that is over. */
 void rv_bus_withdraw(rv_bus *b, uint64_t ask);
-int64_t rv_bus_due_us(const rv_bus *b); /* when rv_bus_tend() ends the next ask; INT64_MAX: never */
+int64_t rv_bus_due_us(const rv_bus *b); /* when rv_bus_tick() ends the next ask; INT64_MAX: never */
 
 /* What sees all messages. The first one that was added is the first before and the last after. */
 struct rv_bus_middleware {

@@ -31,7 +31,7 @@ struct rv_bus {
  * it was stopped quietly; negative: it failed. */
 RV_MUST_CHECK int rv_bus_before(rv_bus *b, struct rv_bus_message *m, rv_buf *room, size_t *n_seen, rv_err **err);
 void rv_bus_after(rv_bus *b, const struct rv_bus_message *m, size_t n_seen, struct rv_bus_outcome *o);
-void rv_bus_asks_tend(rv_bus *b); /* gives up asks whose time is over */
+void rv_bus_asks_tick(rv_bus *b); /* gives up asks whose time is over */
 void rv_bus_asks_free(rv_bus *b); /* gives up what is under way, without a word to the askers */
 
 #endif

@@ -237,14 +237,14 @@ RV_MUST_CHECK int rv_writer_start(rv_engine *e, rv_err **err);
 RV_MUST_CHECK int rv_keep(rv_exec *x, const struct rv_event *ev, rv_err **err);
 void rv_keep_wait(rv_exec *x); /* blocks while the step is written; its effects are not performed */
 /** Renew what is due, and cancel what others asked to be cancelled. */
-void rv_leases_tend(rv_engine *e);
+void rv_leases_tick(rv_engine *e);
 void rv_leases_free(rv_engine *e);            /* blocks while the thread of the store is at them */
 int64_t rv_leases_due_us(const rv_engine *e); /* when it is to be called next; RV_NEVER: not at all */
 /** Check whether this run may begin an effect that must not be done twice. RV_E_STATE: its lease has run out. */
 RV_MUST_CHECK int rv_lease_check(const rv_exec *x, rv_err **err);
 
 /* --- handover.c: runs that another process goes on with --- */
-void rv_handovers_tend(rv_engine *e); /* end those that have nothing under way */
+void rv_handovers_tick(rv_engine *e); /* end those that have nothing under way */
 
 /* --- own.c: journals that runs have for themselves --- */
 

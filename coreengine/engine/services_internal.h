@@ -84,7 +84,7 @@ static inline void rv_service_answer(const rv_engine *e, uint64_t id, const rv_b
 
 /* --- services.c --- */
 
-void rv_services_tend(rv_engine *e); /* takes up what workers ask, and ends what is late */
+void rv_services_tick(rv_engine *e); /* takes up what workers ask, and ends what is late */
 int64_t
 rv_services_due_us(const rv_engine *e); /* when it is to be called next, by the real clock; RV_NEVER: not at all */
 void rv_services_free(rv_engine *e);    /* before the workers and the client of HTTP */

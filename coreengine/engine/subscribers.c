@@ -162,7 +162,7 @@ void rv_subscribers_stop(rv_exec *x)
 
 void rv_subscribers_tell(rv_exec *x, enum rv_emit_kind kind, rv_str line)
 {
-    rv_bus_tend(x->subscribers->bus);
+    rv_bus_tick(x->subscribers->bus);
     rv_bus_publish(x->subscribers->bus, rv_emit_text(kind), line);
 }
 
@@ -188,7 +188,7 @@ bool rv_subscribers_let_go(rv_exec *x)
 {
     struct subscribers *s = x->subscribers;
 
-    rv_bus_tend(s->bus);
+    rv_bus_tick(s->bus);
     if (!rv_bus_is_idle(s->bus) && real_us(x) < s->held_until_us)
         return false;
     rv_subscribers_go_on(x);

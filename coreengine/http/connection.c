@@ -97,7 +97,7 @@ static void on_late_head(struct rv_conn *c)
         rv_conn_close(c, RV_GONE_LEFT);
 }
 
-void rv_conn_tend(struct rv_conn *c, int64_t now_us)
+void rv_conn_tick(struct rv_conn *c, int64_t now_us)
 {
     static const struct rv_httpd_fault slow = {408, "request_timeout", "the body of the request came too slowly"};
 

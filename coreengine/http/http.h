@@ -9,7 +9,7 @@
  * is valid and what is written is thrown away.
  *
  * Everything belongs to the loop's thread. on_drain, on_gone and on_stop come from the loop, never from within a
- * function of this header, except for rv_httpd_tend() and rv_httpd_free(). on_access may come from within any, and
+ * function of this header, except for rv_httpd_tick() and rv_httpd_free(). on_access may come from within any, and
  * calls none. In all other callbacks every function may be called, except for rv_httpd_free(). */
 #ifndef RV_HTTP_SERVER_H
 #define RV_HTTP_SERVER_H
@@ -147,7 +147,7 @@ struct rv_httpd_opts {
      * "localhost" and loopback addresses (a page of another site cannot reach it by a name of its own); else any. */
     const char *const *hosts;
     size_t n_hosts;
-    struct rv_clock clock; /* zeroed: the system's. With another one, rv_httpd_tend() has to be called when it moved */
+    struct rv_clock clock; /* zeroed: the system's. With another one, rv_httpd_tick() has to be called when it moved */
     struct rv_rand rand;   /* for request ids; zeroed: the system's */
     rv_log *log;           /* borrowed; may be NULL */
 };
@@ -183,7 +183,7 @@ RV_MUST_CHECK int rv_httpd_reload(rv_httpd *s, rv_err **err);
  * connection is left (also when there was none). A second call only moves the deadline. */
 void rv_httpd_drain(rv_httpd *s, int64_t deadline_us, void (*done)(void *self), void *self);
 /** Do what is due by the clock. The server does this from the loop by itself, unless the clock is the host's own. */
-void rv_httpd_tend(rv_httpd *s);
+void rv_httpd_tick(rv_httpd *s);
 
 struct rv_httpd_counts {
     size_t connections, exchanges, streams; /* now; exchanges: from their head to their end */

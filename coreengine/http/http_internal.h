@@ -228,7 +228,7 @@ void rv_httpd_handle_closed(rv_httpd *s); /* one of s->n_handles */
 void rv_conn_accept(struct rv_listener *at);
 void rv_conn_input(struct rv_conn *c, rv_str bytes);     /* decrypted */
 void rv_conn_arm(struct rv_conn *c);                     /* something may be due earlier than before */
-void rv_conn_tend(struct rv_conn *c, int64_t now_us);    /* its entry of the wheel came */
+void rv_conn_tick(struct rv_conn *c, int64_t now_us);    /* its entry of the wheel came */
 void rv_conn_close(struct rv_conn *c, enum rv_gone why); /* at once */
 void rv_conn_break(struct rv_conn *c, enum rv_gone why); /* from the loop; its exchange is lost at once */
 void rv_conn_drained(struct rv_conn *c);                 /* the system has taken all */

@@ -59,7 +59,7 @@ void batch_stop(struct batch *b, bool lets_end);
 /** Stop it by err, which is taken; the first one counts. */
 void batch_fail(struct batch *b, int rc, rv_err *err);
 /** After anything that changed: is there more to do now, something to wait for, or nothing left? */
-void batch_tend(struct batch *b);
+void batch_tick(struct batch *b);
 
 /* --- slot.c --- */
 /** Begin the run of a line that was read, or go on with it, or read its result. False: not while other runs go on. */

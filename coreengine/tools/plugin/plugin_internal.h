@@ -185,10 +185,10 @@ struct rv_plugin_asks {
     struct rv_plugin_answer *answers; /* owned */
     const char *failure;              /* the last one; one of the answers; borrowed */
 };
-struct rv_plugin_ears;
+struct rv_plugin_callbacks;
 /** Ask as struct rv_cap_call says. Any texts, NULL too. *answer lives until rv_plugin_asks_fini(). */
-int rv_plugin_ask(struct rv_plugin_asks *a, const struct rv_plugin_ears *ears, const char *service, const char *args,
-                  const char **answer);
+int rv_plugin_ask(struct rv_plugin_asks *a, const struct rv_plugin_callbacks *callbacks, const char *service,
+                  const char *args, const char **answer);
 void rv_plugin_asks_fini(struct rv_plugin_asks *a);
 /** In the engine's process: have the caller's engine answer. until_us: of the system's clock; INT64_MAX: no limit. */
 RV_MUST_CHECK int rv_plugin_pass_on(const struct rv_plugin_entry *e, const struct rv_plugin_call *call,
@@ -205,7 +205,7 @@ struct rv_plugin_said {
     char message[RV_PLUGIN_MAX_TEXT + 1];
 };
 /* Whom a running call can turn to. */
-struct rv_plugin_ears {
+struct rv_plugin_callbacks {
     bool (*cancelled)(void *self);
     void (*log)(void *self, enum rv_log_level level, const char *text); /* the text is clean */
     bool (*emit)(void *self, rv_str json); /* any bytes within the limit; returns true when no more pieces are wanted */
@@ -216,7 +216,7 @@ struct rv_plugin_ears {
 };
 /** Run the entry's function in this process; args ends with NUL. The reply is appended to out. */
 void rv_plugin_run(const struct rv_plugin_entry *e, const struct rv_plugin_call *call, const char *args,
-                   const struct rv_plugin_ears *ears, rv_buf *out, struct rv_plugin_said *said);
+                   const struct rv_plugin_callbacks *callbacks, rv_buf *out, struct rv_plugin_said *said);
 /** Note a reply and append it to out; any text, NULL too. Returns true when it is refused. */
 bool rv_plugin_said_reply(struct rv_plugin_said *said, rv_buf *out, const char *json);
 /** What the capability did in a call whose reply begins at `start` of out. A reply is one strict JSON object within the
