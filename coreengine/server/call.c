@@ -159,7 +159,7 @@ static void write_refusal(struct srv_call *c)
     srv_call_fault(c, c->refusal->status, c->refusal->code, c->refusal->detail);
 }
 
-/* What the machine lacks may come back; of it a client is told no more than that. NULL: a fault of another kind. */
+/* What the machine lacks may come back; a client is told that, and no more. NULL: a fault of another kind. */
 static const char *lack_of(int rc)
 {
     switch (rc) {
