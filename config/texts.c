@@ -177,7 +177,8 @@ static void read_rule(struct rv_key_reader *r, const struct rv_node *node, size_
         rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, "split it into two rules, or say both in \"when\"",
                         "%s has \"when\" and \"%s\"", label, raw.has_condition ? "condition" : "value");
     else if (!raw.has_when && !raw.has_condition)
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, "a rule without a test belongs into \"default_next\"",
+        rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src,
+                        "write its target as default_next of the stage, which counts where no rule matches",
                         "%s has neither \"condition\" with \"value\" nor \"when\"", label);
     else if (!raw.has_when && !raw.has_value)
         rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, "write \"value: null\" to compare with null",

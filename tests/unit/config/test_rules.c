@@ -222,7 +222,7 @@ static const struct {
      "  hint: write \"value: null\" to compare with null\n"},
     {"5.8", HEAD "  - name: a\n    routing_rules: [{target: end}]\n",
      "t.yaml:4:21: error: agent \"a\": rule 1 has neither \"condition\" with \"value\" nor \"when\"\n"
-     "  hint: a rule without a test belongs into \"default_next\"\n"},
+     "  hint: write its target as default_next of the stage, which counts where no rule matches\n"},
     {"when", HEAD "  - name: a\n    routing_rules: [{when: \"outptu.x == 1\", target: end}]\n",
      "t.yaml:4:29: error: agent \"a\": rule 1: \"when\": unknown variable \"outptu\"\n"
      "  hint: did you mean \"output\"?\n"},
