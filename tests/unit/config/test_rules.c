@@ -204,11 +204,11 @@ static const struct {
      "t.yaml:2:13: error: pipeline \"x\": unknown key \"execution.llm_timout\"\n"
      "  hint: did you mean \"llm_timeout\"?\n"},
     {"W40", "name: x\nagents: {a: 1}\n",
-     "t.yaml:2:9: error: pipeline \"x\": agents must be a list, not map\n"
-     "  hint: each item of a list begins with \"- \"\n"},
+     "t.yaml:2:9: error: pipeline \"x\": agents must be a list of maps with a name, not map\n"
+     "  hint: begin each item with `- ` and write its name inside: `- name: a`\n"},
     {"W40", "name: x\nagents: {a: 1}\nclarification_resume_stage: a\nstate: [{key: a}]\n", /* nothing follows from it */
-     "t.yaml:2:9: error: pipeline \"x\": agents must be a list, not map\n"
-     "  hint: each item of a list begins with \"- \"\n"},
+     "t.yaml:2:9: error: pipeline \"x\": agents must be a list of maps with a name, not map\n"
+     "  hint: begin each item with `- ` and write its name inside: `- name: a`\n"},
     {"W40", "- name: x\n",
      "t.yaml:1:1: error: a pipeline must be a map, not list\n"
      "  hint: begin with \"name:\" and \"agents:\"\n"},
