@@ -38,7 +38,7 @@ static void tell_arguments(rv_protocol *p, const struct rv_protocol_from *from, 
     rv_buf_fini(&whole);
 }
 
-/* Nothing was told of it: at the end an answer is told as a whole, but not when its agent has said something before. */
+/* A reply of which no piece was told: at the end an answer is told as a whole, but not when its agent has said something before. */
 static bool is_told_now(const struct proto_owner *o, json_object *event)
 {
     bool is_muted = false;
