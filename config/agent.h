@@ -99,7 +99,7 @@ enum rv_target {
 };
 /* A list of targets: the run goes on at each of them, one branch for each. */
 struct rv_branch_target {
-    const char *name;
+    const char *name; /* in the arena of the pipeline */
     int target;
     rv_expr *when; /* NULL: always. Owned by the pipeline, as all expressions and templates of this file */
     struct rv_src src;
@@ -110,6 +110,7 @@ struct rv_branches {
     bool is_list; /* false: a single target, or none */
     struct rv_src src;
 };
+/* Owned by the pipeline, as all values and expressions of an agent. */
 struct rv_rule {
     const char *condition;   /* output key; NULL when `when` is used */
     json_object *value;      /* compared with the output's value; NULL is null */

@@ -9,7 +9,8 @@
 struct rv_pipeline;
 
 /* A pipeline of one stage, `agent: NAME`, that a program makes of an agent document: for a chat, or for an agent that
- * another one asks. Zeroed members: the document says it, else the default. */
+ * another one asks. Zeroed members: the document says it, else the default. What it points to is borrowed for the call.
+ */
 struct rv_agent_model_role {
     const char *role;
     const char *model; /* "provider:model"; "openai:" is put before a bare name */
@@ -17,6 +18,7 @@ struct rv_agent_model_role {
     double temperature;
     int64_t max_tokens;
 };
+/* All but `of` is borrowed for the call. */
 struct rv_agent_pipeline {
     const char *agent; /* its name, and that of the stage and the pipeline */
     rv_str document;
@@ -50,7 +52,8 @@ struct rv_agent_pipeline {
 RV_MUST_CHECK int rv_pipeline_of_agent(const struct rv_agent_pipeline *from, rv_findings *findings,
                                        struct rv_pipeline **out, rv_err **err);
 
-/* An agent that another one asked: a pipeline of one stage, named like the agent. */
+/* An agent that another one asked: a pipeline of one stage, named like the agent. What it points to is borrowed for the
+ * call. */
 struct rv_delegate {
     const char *name;
     rv_str document;

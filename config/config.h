@@ -30,7 +30,7 @@ struct rv_price {
     int64_t cached, cache_write; /* input that a cache had, or was given; RV_UNSET: as other input */
 };
 
-struct rv_model_config {
+struct rv_model_config {                            /* the pipeline owns all that it points to */
     const char *role;                               /* in the pipeline's arena, as all texts here */
     const char *provider, *model;                   /* "openai:gpt-4.1-mini" split at the first colon */
     bool has_temperature, has_max_tokens, optional; /* optional: the role vanishes when its ${env:} is unset */
@@ -49,7 +49,7 @@ struct rv_model_config {
 };
 
 struct rv_prompt_config {
-    const char *key;
+    const char *key;       /* in the arena of the pipeline, as all texts here */
     rv_template *compiled; /* owned by the pipeline */
     const char *file;      /* NULL: inline */
     struct rv_src src;     /* of the text */
@@ -59,9 +59,9 @@ struct rv_prompt_config {
 #define RV_ISOLATED_MEMORY_MB  1024 /* where limits says nothing */
 #define RV_ISOLATED_OPEN_FILES 64
 enum rv_isolation { RV_ISOLATION_NONE, RV_ISOLATION_PROCESS };
-struct rv_capability_config {
+struct rv_capability_config {      /* texts: in the arena of the pipeline */
     const char *name;              /* a name to look up, or a path when it has a slash */
-    json_object *config;           /* handed to the capability's open; may be NULL */
+    json_object *config;           /* handed to the capability's open; may be NULL; owned by the pipeline */
     int isolation;                 /* enum rv_isolation */
     int64_t memory_mb, open_files; /* limits of a process of its own; 0: the above */
     struct rv_src src;
@@ -79,17 +79,18 @@ struct rv_execution_config {
     bool require_confirmation_for_destructive, replan_on_partial_success, strict_transition_validation,
         enable_idempotency, enforce_idempotency_for_tools, enforce_idempotency_for_agents, meta_validation_enabled,
         enable_loop_back, enable_arbiter, skip_arbiter_for_read_only;
-    const char *log_level;
+    const char *log_level; /* in the arena of the pipeline */
     bool has_tool_timeout, has_llm_timeout, has_agent_timeout, has_executor_timeout, has_max_loop_iterations,
         has_max_replan_iterations, has_max_loop_back_rejections, has_log_level; /* given in the file */
 };
 
 struct rv_state_field {
-    const char *key;
-    int merge; /* enum rv_merge_mode */
+    const char *key; /* in the arena of the pipeline */
+    int merge;       /* enum rv_merge_mode */
     struct rv_src src;
 };
 
+/* A loaded pipeline. All texts and arrays live in its arena, and die with it. */
 struct rv_pipeline {
     const char *name, *description, *file, *dir; /* file: as given; dir: its folder, "." at least */
     struct rv_agent *agents;                     /* sorted by stage_order, stable */
@@ -140,7 +141,7 @@ RV_MUST_CHECK int rv_pipeline_load(const char *path, rv_findings *findings, stru
 /** The same from text; `name` stands for the file in messages, `dir` is what relative paths start from. */
 RV_MUST_CHECK int rv_pipeline_parse(rv_str text, const char *name, const char *dir, rv_findings *findings,
                                     struct rv_pipeline **out, rv_err **err);
-/* The environment's choices for a model role. Names of models are not secret: requests and events contain them. */
+/* The environment's choices for a model role; names of models are not secret. Texts are borrowed from the pipeline. */
 struct rv_chosen_model {
     const char *role;
     const char *provider, *model; /* provider NULL: the role was left out */
@@ -149,13 +150,14 @@ struct rv_chosen_model {
     int64_t max_input_tokens;
     bool replaces; /* the caller chose it: what the file says of the provider, the price and fallbacks is not for it */
 };
-/* The same for the roles of a file that stages run. */
+/* The same for the roles of a file that stages run. What it points to is borrowed for the call. */
 struct rv_inner_models {
     const char *file; /* as rv_pipeline.file of the inner pipeline */
     struct rv_chosen_model *models;
     size_t n_models;
 };
-/* Where the parts of a pipeline come from that are not in its text; zeroed: files and the environment. */
+/* The parts of a pipeline that are not in its text; zeroed: files and the environment. What it points to is borrowed
+ * for the call. */
 struct rv_pipeline_opts {
     /** The text of a prompt file, by the path that was made for it; borrowed until parsing ends. False: it is not
      *  there, which is a finding. With it no prompt file is read, and scripts of tests are not looked for. */
@@ -192,7 +194,7 @@ struct rv_agent_source {
     /** The document of that name: text and place (path or other words for where it is from) are borrowed until the next
      *  call. RV_E_NOT_FOUND, RV_E_INVALID. */
     int (*find)(void *self, const char *name, rv_str *text, const char **place, rv_err **err);
-    void *self;
+    void *self; /* borrowed */
 };
 /** The value for an agent: the stage sets it, else its document, else the pipeline; RV_UNSET: none of them does. */
 int rv_agent_child_text(const struct rv_pipeline *p, const struct rv_agent *a);
@@ -203,7 +205,7 @@ int rv_agent_child_text(const struct rv_pipeline *p, const struct rv_agent *a);
  * may become false. */
 RV_MUST_CHECK int rv_pipeline_bind_agents(struct rv_pipeline *p, const struct rv_agent_source *source,
                                           rv_findings *findings, rv_err **err);
-/* A document that was bound; a caller that makes the same pipeline again needs it. */
+/* A document that was bound; a caller that makes the same pipeline again needs it. In its arena. */
 struct rv_bound_agent {
     const char *name, *place;
     rv_str text;

@@ -17,7 +17,7 @@
 
 /* How a model or capability was written, so that explaining it never prints what an indirection gave. */
 struct rv_written {
-    const struct rv_node *node; /* the value in the file */
+    const struct rv_node *node; /* the value in the file; borrowed from the file's tree */
     bool hides_name;            /* its provider and model come from an indirection */
 };
 
@@ -31,9 +31,10 @@ struct rv_links {
 RV_MUST_CHECK int rv_pipeline_link(struct rv_pipeline *p, rv_err **err);
 void rv_links_fini(struct rv_links *links); /* fine on a zeroed one */
 
+/* What a pipeline is made of that its users do not see. Arrays live in its arena; nodes are borrowed from doc. */
 struct rv_pipeline_internal {
     rv_arena *arena;           /* texts and arrays of the pipeline; dies with it */
-    rv_yaml *doc;              /* the file; inline scripts and written values point into it */
+    rv_yaml *doc;              /* the file; inline scripts and written values point into it; owned */
     struct rv_links links;     /* dependents of each stage */
     rv_index edges;            /* key: two stage indices as bytes; value: index in edge_limits */
     rv_index output_index;     /* output key -> stage */
@@ -69,7 +70,8 @@ struct rv_owned {
     json_object *value;
 };
 
-/* A text of a stage whose names are checked once all stages are known (rv_check_names()). */
+/* A text of a stage whose names are checked once all stages are known (rv_check_names()). It lives in the arena of the
+ * pipeline. */
 struct rv_noted_text {
     const struct rv_noted_text *next;
     const char *what;    /* how findings about it begin: agent "a": rule 1: "when" */
@@ -80,7 +82,8 @@ struct rv_noted_text {
     const rv_template *template;
 };
 
-/* One load. Readers of table rows reach it by rv_key_reader.user. */
+/* One load. Readers of table rows reach it by rv_key_reader.user. What it points to is borrowed for the load, but for
+ * what is said to be owned. */
 struct rv_loader {
     struct rv_pipeline *p;
     rv_arena *arena; /* the pipeline's */
@@ -89,7 +92,7 @@ struct rv_loader {
     const struct rv_node *root;
     size_t n_file_bytes;      /* of text files so far */
     rv_index file_index;      /* path -> one of the pipeline's files */
-    struct rv_prices *prices; /* NULL until a model is looked for in them */
+    struct rv_prices *prices; /* NULL until a model is looked for in them; owned */
     const struct rv_noted_text *noted;
     struct rv_agent_planning planning; /* the defaults, from the first agent on */
     bool has_planning;
@@ -104,6 +107,8 @@ struct rv_key_table {
     size_t n_keys;
     const char *more; /* further rules between keys, as members of a JSON Schema object; NULL: none */
 };
+/** What users of other tools write in the place of keys of this table (words.c). */
+const struct rv_key_word *rv_words_of_keys(const struct rv_key *keys);
 extern const struct rv_key_table rv_agent_table, rv_budget_table, rv_capability_table, rv_edge_limit_table,
     rv_client_tool_table, rv_mcp_server_table, rv_mcp_tool_table, rv_example_table, rv_execution_table, rv_model_table,
     rv_pipeline_table, rv_price_table, rv_prompt_table, rv_rule_table, rv_state_field_table, rv_test_call_table,
@@ -243,9 +248,10 @@ struct rv_pipeline *rv_pipeline_blank(rv_str text, const char *name, const char 
 
 /* Small things that several sections need. */
 struct rv_loader *rv_loader_of(struct rv_key_reader *r);
-/** Room for the items of a list or a map, at most max of them: zeroed arena memory, *n of size each. NULL, and *n is 0:
- *  the node is of another kind or too long, which is a finding, or memory is short. */
-void *rv_loader_items(struct rv_key_reader *r, const struct rv_node *node, enum rv_node_kind kind, const char *key,
+/** Room for the items of a list or a map, at most max of them; what: "a list ..." or "a map ...", for messages: zeroed
+ * arena memory, *n of size each. NULL, and *n is 0: the node is of another kind or too long, which is a finding, or
+ * memory is short. */
+void *rv_loader_items(struct rv_key_reader *r, const struct rv_node *node, const char *what, const char *key,
                       size_t max, size_t size, size_t *n);
 /** Zeroed arena memory for n items (n may be 0); NULL is out of memory and recorded in the loader. */
 void *rv_loader_array(struct rv_loader *l, size_t n, size_t size);

@@ -22,13 +22,14 @@ enum rv_mcp_pins { RV_MCP_PINS_FIRST, RV_MCP_PINS_STRICT };
 enum rv_mcp_output_validation { RV_MCP_OUTPUT_STRICT, RV_MCP_OUTPUT_WARN, RV_MCP_OUTPUT_OFF };
 /* What the file says of one tool of an MCP server; it counts before what the server says. */
 struct rv_mcp_tool_config {
-    const char *name; /* at the server */
+    const char *name; /* at the server; in the arena of the pipeline */
     bool has_read_only, has_destructive, has_idempotent;
     bool read_only, destructive, idempotent;
     int confirm;        /* enum rv_mcp_confirm or RV_UNSET: the server's */
     int64_t timeout_ms; /* 0: the server's */
     struct rv_src src;
 };
+/* Texts and arrays live in the arena of the pipeline. */
 struct rv_mcp_server_config {
     const char *name;
     struct rv_str_list command; /* of a server on pipes: program and arguments; is_set false: it has an url */

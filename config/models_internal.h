@@ -28,7 +28,8 @@ void rv_prices_find(struct rv_loader *l, const char *provider, const char *model
 void rv_prices_find_built_in(struct rv_loader *l, const char *provider, const char *model, struct rv_chosen_model *out);
 void rv_prices_free(struct rv_prices *prices);
 
-/* A mapping as written. Strings that may hold indirections are taken from the nodes instead. */
+/* A mapping as written. Strings that may hold indirections are taken from the nodes instead. Texts live in the arena of
+ * the pipeline. */
 struct raw_model {
     struct rv_model_config model;
     const char *provider, *name;

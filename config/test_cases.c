@@ -14,7 +14,7 @@
 /* One expansion. */
 struct expansion {
     struct rv_key_reader *r;      /* of the test */
-    json_object *scope;           /* {case: {...}, matrix: {...}} */
+    json_object *scope;           /* {case: {...}, matrix: {...}}; owned */
     int number;                   /* of the case, from 1 */
     const struct rv_node *cases;  /* stay as they are; NULL: none */
     const struct rv_node *matrix; /* as cases */

@@ -40,7 +40,7 @@ RV_MUST_CHECK int rv_envelope_branch(const rv_envelope *env, rv_envelope **out, 
 /* The join of one group; zeroed at first but for how and self. */
 struct rv_joining {
     enum rv_merge_mode (*how)(const void *self, const char *key); /* of an output key; NULL: replace for all */
-    const void *self;
+    const void *self;                                             /* for how; borrowed */
     json_object *gathered; /* outputs that are merged from several writers; owned */
     json_object *writers;  /* metadata key -> branch that wrote it last; owned */
     json_object

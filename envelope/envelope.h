@@ -239,7 +239,7 @@ json_object *rv_envelope_suspended(const rv_envelope *env, rv_str stage);
 RV_MUST_CHECK int rv_envelope_set_suspended(rv_envelope *env, rv_str stage, json_object *value, rv_err **err);
 
 /* --- Goals and retry context --- */
-/* Which outputs a loop-back archives and deletes, and which a new goal stage deletes. NULL lists: the defaults. */
+/* Outputs that a loop-back archives and deletes, and that a new goal stage deletes. Borrowed; NULL: the defaults. */
 struct rv_reset_rules {
     const char *const *retry_archive; /* default: plan */
     size_t n_retry_archive;
@@ -271,7 +271,7 @@ json_object *rv_envelope_feedback(const rv_envelope *env);                      
 json_object *rv_envelope_prior_plans(const rv_envelope *env);                                /* array, borrowed */
 
 /* --- JSON --- */
-/* Where the final response is looked for; NULL members: outputs.integration.final_response. */
+/* Where the final response is looked for; borrowed; NULL members: outputs.integration.final_response. */
 struct rv_response_place {
     const char *output_key, *field;
 };

@@ -39,6 +39,7 @@ void rv_names_fini(struct rv_names *names);
 
 /* --- names.c: maps --- */
 enum rv_entry_kind { RV_ENTRY_DEAD, RV_ENTRY_LIVE, RV_ENTRY_GONE };
+/* Names are borrowed from the root's table of names. */
 struct rv_entry {
     const struct rv_name *name;
     const struct rv_name *to; /* second half of the key, of edges; else NULL */
@@ -102,12 +103,12 @@ enum rv_text_id {
     RV_N_TEXTS
 };
 struct rv_text {
-    char *ptr; /* NULL: none */
+    char *ptr; /* NULL: none; owned */
     size_t len;
     bool borrowed; /* a fork's view of its parent's text */
 };
 struct rv_record {
-    const struct rv_name *agent;
+    const struct rv_name *agent; /* borrowed from the table of names */
     int64_t stage_order, started_at_us, duration_ms, llm_calls;
     int64_t completed_at_us; /* 0: running */
     enum rv_history_status status;
@@ -122,14 +123,14 @@ struct rv_stored_interrupt {
 };
 /* One change of a fork to `state`, replayed by the merge so that two appends do not overwrite each other. */
 struct rv_state_op {
-    const struct rv_name *name;
+    const struct rv_name *name; /* borrowed from the table of names */
     enum rv_merge_mode how;
     json_object *value; /* owned reference */
 };
 struct rv_envelope {
     struct rv_envelope_fields f; /* its pointers mirror `text` and `stage` */
     struct rv_text text[RV_N_TEXTS];
-    const struct rv_name *stage; /* current_stage */
+    const struct rv_name *stage; /* current_stage; borrowed from the table of names */
     struct rv_map map[RV_N_MAPS];
     json_object *list[RV_N_LISTS]; /* owned arrays; never NULL in a root */
     struct rv_record *records;     /* owned */
@@ -185,7 +186,7 @@ int64_t rv_env_count(const rv_envelope *env, enum rv_map_id id, const struct rv_
 /* Every visible entry in order: the root's, then those of the forks down to env. Counts are rv_env_count()'s business.
  */
 struct rv_cursor {
-    const rv_envelope *env, *level;
+    const rv_envelope *env, *level; /* borrowed */
     enum rv_map_id id;
     size_t i;
 };
@@ -263,7 +264,7 @@ enum rv_row_kind {
 };
 enum rv_row_patch { RV_PATCH_SET, RV_PATCH_MERGE, RV_PATCH_SAME };
 struct rv_row {
-    const char *key;
+    const char *key; /* static */
     enum rv_row_kind kind;
     size_t at;
     enum rv_row_patch patch;

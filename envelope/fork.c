@@ -281,7 +281,7 @@ void rv_fork_commit_counters(rv_envelope *env, const rv_envelope *fork)
 
 struct prepared {
     struct rv_map state;
-    json_object *queue; /* NULL: nothing to queue */
+    json_object *queue; /* NULL: nothing to queue; owned */
     bool take_interrupt;
     struct rv_text stage; /* of the interrupt that is taken; owned */
 };

@@ -8,7 +8,7 @@
 
 struct patch {
     rv_envelope *env;   /* to change */
-    rv_envelope *given; /* blank but for the rows that are present; its names become env's in prepare() */
+    rv_envelope *given; /* blank but for the rows that are present; its names become env's in prepare(); owned */
     uint64_t present;
 };
 

@@ -273,10 +273,11 @@ enum rv_finish_reason { RV_FINISH_REASONS(RV_TERM_CONST_FINISH) RV_N_FINISH };
     RV_MUST_CHECK int rv_##tag##_of(rv_str text, enum rv_##tag *out, rv_err **err);
 RV_TERM_TYPES(RV_TERM_DECLARE)
 
-/* The same tables by name, for `fn`, the schema and the docs. */
+/* The same tables by name, for `fn`, the schema and the docs. Texts are static. */
 struct rv_term {
     const char *text, *meaning;
 };
+/* What it points to is static. */
 struct rv_term_list {
     const char *name; /* "outcome", ... */
     const char *kind; /* "outcome", "tool status", ... as messages say it */

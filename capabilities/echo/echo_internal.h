@@ -5,6 +5,7 @@
 #include <json-c/json_object.h>
 #include <stddef.h>
 
+/* Bytes that are borrowed. */
 struct text {
     const char *ptr;
     size_t len;

@@ -21,10 +21,11 @@
 #define MAX_RESULTS      50
 #define ATTEMPTS         3 /* of the question's search: the plain one and two wider ones */
 
+/* A folder or a file that may be read. */
 struct root {
-    char *label; /* first part of its paths; "" for the pipeline's own folder */
+    char *label; /* first part of its paths; "" for the pipeline's own folder; owned */
     int fd;      /* the folder; for a single file the folder it is in */
-    char *file;  /* NULL for a folder */
+    char *file;  /* NULL for a folder; owned */
 };
 
 struct files { /* the capability's state; constant after open */
@@ -39,7 +40,7 @@ struct files { /* the capability's state; constant after open */
 bool root_add(struct files *f, const char *base_dir, const char *path, char *error, size_t error_size);
 void roots_close(struct files *f);
 struct place {
-    const struct root *root;
+    const struct root *root;  /* borrowed */
     char rel[MAX_PATH_BYTES]; /* below the root's folder; "." for itself */
 };
 /** Which root, and where below it. On failure the call has been failed with the reason; call may be NULL. */
@@ -60,7 +61,7 @@ bool glob_match(const char *pattern, const char *path);
 
 /* --- walk.c --- */
 struct walked {
-    char **paths; /* sorted within each root, in the order of roots */
+    char **paths; /* sorted within each root, in the order of roots; owned */
     size_t n, cap;
     bool truncated, failed; /* more than MAX_FILES or too deep; out of memory */
 };
@@ -85,14 +86,14 @@ const char *const *synonyms_of(const char *word);
 
 /* --- passages.c --- */
 struct passage {
-    const char *text; /* into the file's bytes */
+    const char *text; /* into the file's bytes; borrowed */
     size_t len;
     int line, end_line; /* from 1, both included */
     bool is_code;       /* in a fence of a Markdown file */
     char heading[256];  /* titles above it, outermost first */
 };
 struct passages {
-    const char *text;
+    const char *text; /* borrowed */
     size_t len, at;
     int line;
     bool is_markdown, in_fence;
@@ -116,7 +117,7 @@ json_object *new_text(const char *text, size_t len);
 int reply_take(struct rv_cap_call *call, json_object *obj, bool failed);
 /* A text that grows; failed is sticky. */
 struct text {
-    char *ptr;
+    char *ptr; /* owned */
     size_t len, cap;
     bool failed;
 };

@@ -16,7 +16,7 @@ struct pages {
     int64_t first, last, batch; /* pages from 1; last 0: to the end */
     const char *text;
     int64_t total;
-    json_object *runs;
+    json_object *runs; /* owned */
     int64_t usage[4];
     char *said; /* the descriptions so far; owned */
     size_t len;

@@ -14,8 +14,8 @@
 
 /* What is to be written, and the links back to it. */
 struct saving {
-    json_object *rows, *links, *merges; /* merges: one for each fragment, its status is set in the end */
-    json_object *waits;                 /* those of merges that wait for their link, in the order of links */
+    json_object *rows, *links, *merges; /* merges: one for each fragment, its status is set in the end; owned */
+    json_object *waits;                 /* those of merges that wait for their link, in the order of links; owned */
     size_t n_fragments;
 };
 

@@ -16,6 +16,7 @@
 #define MAX_RECORD_BYTES ((size_t)256 << 10) /* one line of the file of records */
 #define MAX_FILE_BYTES   ((size_t)64 << 20) /* the whole file: it is read to find out whether a record exists already */
 
+/* The state of the capability, constant after open. It owns its texts. */
 struct p8 {        /* constant after open */
     int base;      /* the folder of the pipeline */
     char *records; /* path below it; NULL: none is configured */
@@ -45,9 +46,10 @@ int reply_take(struct rv_cap_call *call, json_object *obj, bool failed);
 #define CONFLICT      "conflict"
 #define INTERNAL      "internal"
 
+/* A call under way. All but args is borrowed for the call. */
 struct tool {
     struct rv_cap_call *call;
-    json_object *args;  /* an object */
+    json_object *args;  /* an object; owned */
     const char *echo;   /* the argument that an error repeats; NULL: none */
     const char *code;   /* it failed; NULL: not yet */
     const char *action; /* type of the action that its failure is as well; NULL: none */

@@ -14,7 +14,7 @@
 /* The moment of a day, and where its plots are. */
 struct collection {
     char date[16], name[64];
-    json_object *moment; /* its row; NULL: there is none yet */
+    json_object *moment; /* its row; NULL: there is none yet; owned */
     char *session;       /* whose metadata has the plots; NULL: the moment's own has */
     json_object *plots;  /* a list of its own */
 };

@@ -232,7 +232,7 @@ static void schedule_name(const struct tool *t, const char *name, char out[64])
 
 struct reminder {
     const char *name, *description, *when;
-    json_object *tags;
+    json_object *tags; /* owned */
     bool is_once;
     char job[64], frequency[MAX_WHEN + 64], schedule[64];
 };

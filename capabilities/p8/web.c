@@ -188,8 +188,8 @@ static json_object *moment_of(struct tool *t, const char *query, const char *dep
 /* --- the tool --- */
 
 struct found {
-    json_object *cards, *rows; /* rows: one for each card */
-    json_object *moment;       /* id; NULL: there is none */
+    json_object *cards, *rows; /* rows: one for each card; owned */
+    json_object *moment;       /* id; NULL: there is none; owned */
     bool is_saved;
 };
 

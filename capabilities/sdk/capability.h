@@ -111,7 +111,8 @@ enum rv_cap_kind {
     RV_CAP_POLICY = 3,
     /* args: {stage, visit, envelope}. reply: the stage's output object. spec as hook */
     RV_CAP_MOCK = 4,
-    /* args: {stage, failed, output, envelope}. reply: {next: "stage"}, {terminate: "why"} or {break: "why"}. spec as hook */
+    /* args: {stage, failed, output, envelope}. reply: {next: "stage"}, {terminate: "why"} or {break: "why"}. spec as
+       hook */
     RV_CAP_ROUTE = 5,
     /* no function. spec: {description, text: "template with {{names}}"} */
     RV_CAP_PROMPT = 6,
@@ -141,13 +142,15 @@ enum rv_cap_kind {
     RV_CAP_SUBSCRIBER = 10,
 };
 
-/* An image or a file of a request to a model; texts that are absent are "". data is base64. */
+/* An image or a file of a request to a model; texts that are absent are "". data is base64. The side that hands it over
+ * owns the texts, until that call returns. */
 struct rv_cap_attachment {
     const char *type; /* "image" or "file" */
     const char *url, *data, *media_type, *name;
 };
 #define RV_CAP_MAX_ATTACHMENTS 32
 
+/* The host owns it with all its texts. A plugin borrows them until the function of the entry returns. */
 struct rv_cap_call {
     uint32_t size;              /* sizeof of the host's struct: fields beyond it do not exist */
     const char *name;           /* the entry's name */
@@ -205,6 +208,7 @@ struct rv_cap_call {
 
 typedef int (*rv_cap_fn)(void *self, struct rv_cap_call *call);
 
+/* The plugin owns its texts: they live, unchanged, until close() returns. */
 struct rv_cap_entry {
     int32_t kind;     /* enum rv_cap_kind; 0 ends the list */
     const char *name; /* [a-z][a-z0-9_]*, unique within its kind; tools are known by it alone, probes too; the rest as
@@ -219,6 +223,7 @@ struct rv_cap_entry {
 #define RV_CAP_MAX_ENTRIES 1024
 #define RV_CAP_MAX_REPLY   (8u << 20) /* bytes of one answer */
 
+/* The host owns it with its texts. A plugin may use them until close() returns. */
 struct rv_cap_host {
     uint32_t size, abi;
     const char *engine_version;
@@ -232,6 +237,7 @@ struct rv_cap_host {
     int (*late_cancelled)(uint64_t ticket);
 };
 
+/* The plugin owns it with all that it points to: static, as a rule; the host uses it until close() returns. */
 struct rv_cap_desc {
     uint32_t size;       /* sizeof(struct rv_cap_desc) as the plugin was built */
     uint32_t abi;        /* RV_CAP_ABI as the plugin was built */

@@ -133,7 +133,7 @@ static inline size_t rv_cap_size(const char *value)
  *     struct rv_cap_iter i = rv_cap_each(rv_cap_get(call->args, "files"));
  *     while (rv_cap_next(&i))
  *         ... i.value, i.index, and of an object i.key, which is a text of JSON, too
- */
+ * All texts are borrowed from the text that is read. */
 struct rv_cap_iter {
     const char *at; /* behind the last value; NULL: there are no more */
     const char *key, *value;

@@ -24,23 +24,25 @@
 
 #define RV_CAP_TEST_MAX_SERVICES 64
 
+/* Borrowed texts, which outlive the test. */
 struct rv_cap_test_service {
     const char *name, *args; /* args NULL: any */
     const char *answer;      /* or the failure, {"type", "message"} */
     int fails;
 };
 
+/* A test of a capability. What it points to is borrowed, but for what the last call gave. */
 struct rv_cap_test {
     const struct rv_cap_desc *desc; /* NULL: open() failed */
     struct rv_cap_host host;
-    void *self;
+    void *self;                 /* the capability's */
     struct rv_cap_call context; /* of calls: run_id, stage, user_id, timeout_ms, ... may be set */
     unsigned n_checks, n_failures;
     struct rv_cap_test_service services[RV_CAP_TEST_MAX_SERVICES]; /* that are still to be asked, in order */
     unsigned n_services, n_asked;
     /* the call under way, and the last one */
     const struct rv_cap_entry *entry;
-    char *reply, *type, *message;
+    char *reply, *type, *message; /* owned */
     int n_replies, n_fails, returned;
     unsigned n_progress, n_emitted;
     long host_calls, fail_at; /* the fail_at-th call of the host is refused, from 0; -1: none */

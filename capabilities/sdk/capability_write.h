@@ -25,9 +25,9 @@
 #endif
 
 struct rv_cap_out {
-    char *text;
+    char *text; /* owned: rv_cap_reply() or rv_cap_out_free() frees it */
     size_t len, size;
-    const char *failed; /* why; NULL: all is well */
+    const char *failed; /* why; NULL: all is well; static */
     unsigned depth;
     char open[64]; /* '{' or '[' of each level */
 };

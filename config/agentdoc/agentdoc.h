@@ -16,6 +16,7 @@
 #define RV_AGENTDOC_MAX_WORD  127       /* bytes of a word in the braces of a uri: the name of a parameter */
 #define RV_AGENTDOC_MAX_TOOLS 128
 
+/* Texts are borrowed from the document. */
 struct rv_agentdoc_tool {
     const char *name;
     const char *server;      /* NULL: in process, which "local" and "rem" say, too */

@@ -14,14 +14,16 @@ struct rv_agentdoc_owner {
     rv_yaml *yaml; /* NULL: the tree was made from JSON and lives in the arena */
 };
 
-/* One key of the flat document, wherever it was written. */
+/* One key of the flat document, wherever it was written. What it points to is borrowed from the document; row is
+ * static. */
 struct rv_agentdoc_field {
     const struct rv_node *key, *value;
     const struct rv_agentdoc_key *row; /* NULL: not a key of ours, or one that is only kept */
 };
+/* A document that is being read. All nodes are borrowed from its tree. */
 struct rv_agentdoc_reading {
-    struct rv_key_reader keys; /* arena, findings, how messages begin */
-    struct rv_agentdoc *doc;
+    struct rv_key_reader keys;        /* arena, findings, how messages begin */
+    struct rv_agentdoc *doc;          /* borrowed from its owner */
     struct rv_agentdoc_field *fields; /* of the arena */
     size_t n_fields, max_fields;
     const struct rv_node *resources; /* NULL: none */
@@ -31,7 +33,7 @@ struct rv_agentdoc_reading {
 };
 
 enum rv_agentdoc_key_kind { RV_AGENTDOC_TEXT, RV_AGENTDOC_BOOL, RV_AGENTDOC_INT, RV_AGENTDOC_CUSTOM };
-/* One row reads, writes, checks and documents a key. */
+/* One row reads, writes, checks and documents a key. What it points to is static. */
 struct rv_agentdoc_key {
     const char *name;
     enum rv_agentdoc_key_kind kind;
@@ -53,6 +55,7 @@ const struct rv_agentdoc_key *rv_agentdoc_key_of(rv_str name); /* NULL: none */
 /** The nearest key of the table, or NULL. */
 const char *rv_agentdoc_nearest_key(rv_str name);
 #define RV_AGENTDOC_LIMITS 5
+/* What it points to is static. */
 struct rv_agentdoc_limit_key {
     const char *name;
     size_t offset; /* in struct rv_agentdoc_limits */

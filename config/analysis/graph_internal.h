@@ -8,6 +8,7 @@
 #define RV_GRAPH_MAX_NAME  48                  /* characters shown of a name or label */
 
 enum graph_node_kind { GRAPH_LLM, GRAPH_TOOLS, GRAPH_SERVICE, GRAPH_END, GRAPH_ASK };
+/* Texts live in the arena of the graph. */
 struct graph_node {
     enum graph_node_kind kind;
     const char *name; /* safe to print: no control characters */
@@ -18,15 +19,15 @@ enum graph_edge_kind { GRAPH_FLOW, GRAPH_BRANCH, GRAPH_ERROR, GRAPH_AFTER, GRAPH
 struct graph_edge {
     int from, to;
     enum graph_edge_kind kind; /* FLOW: a line; BRANCH: a thick one; the others: dashed */
-    const char *label;         /* "" none; safe to print; lines are joined with '\n' after merging */
+    const char *label;         /* "" none; safe to print; lines are joined with '\n' after merging; in the arena */
 };
 struct graph {
-    rv_arena *arena; /* owned */
-    const struct rv_pipeline *p;
-    const char *title;        /* safe to print */
-    size_t n_stages, n_nodes; /* nodes: the stages, then end, clarification, confirmation */
-    struct graph_node *nodes;
-    struct graph_edge *edges; /* by `from`, in the order of its routes */
+    rv_arena *arena;             /* owned */
+    const struct rv_pipeline *p; /* borrowed */
+    const char *title;           /* safe to print; in the arena, as what follows */
+    size_t n_stages, n_nodes;    /* nodes: the stages, then end, clarification, confirmation */
+    struct graph_node *nodes;    /* in the arena */
+    struct graph_edge *edges;    /* by `from`, in the order of its routes; in the arena */
     size_t n_edges;
 };
 static inline bool graph_is_dashed(const struct graph_edge *e)

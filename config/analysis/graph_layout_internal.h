@@ -26,8 +26,8 @@ struct wire {
     int64_t top_x, bottom_x; /* where it touches the boxes */
 };
 struct layout {
-    const struct graph *g;
-    struct spot *spots; /* arena; boxes first, by node */
+    const struct graph *g; /* borrowed */
+    struct spot *spots;    /* arena; boxes first, by node */
     size_t n_spots;
     struct wire *wires; /* arena; by edge */
     struct link *links; /* arena */

@@ -51,7 +51,7 @@ struct rv_group_fold {
     const struct rv_agent_join *join; /* NULL: the group has none */
     size_t n_branches, n_counts, cap;
     /* Tables, one row of space->n each, in one block */
-    int64_t *block;
+    int64_t *block;                   /* owned */
     int64_t *stop, *open, *best_open; /* all are stopped; all first visits so far; the most of those */
     int64_t *good, *bad;              /* no failure (`any`: an arrival), and the contrary */
     int64_t *mixed, *scratch, *over, *stops;

@@ -40,11 +40,11 @@ struct rv_group_list {
     size_t first, n; /* its branches */
 };
 struct rv_group_graph {
-    const struct rv_pipeline *p;
+    const struct rv_pipeline *p; /* borrowed */
     size_t n;
-    struct rv_group_arc *arcs; /* owned; of stage s: arcs[start[s] .. start[s + 1]) */
-    size_t *start, n_arcs, cap_arcs;
-    struct rv_group_list *lists; /* owned */
+    struct rv_group_arc *arcs;       /* owned; of stage s: arcs[start[s] .. start[s + 1]) */
+    size_t *start, n_arcs, cap_arcs; /* owned */
+    struct rv_group_list *lists;     /* owned */
     size_t n_lists;
     struct rv_group_branch *branches; /* owned */
     size_t n_branches;
@@ -105,6 +105,7 @@ struct rv_group_settled {
 };
 /* The branches of a list, one table for each outcome and one number of the first visit. */
 struct rv_group_fold; /* group_fold.c */
+/* The tables are borrowed for the call. */
 struct rv_group_branch_tables {
     const int64_t *of[RV_N_GROUP_OUTCOMES];
     const int64_t *first; /* its first visit alone */
@@ -127,6 +128,7 @@ enum rv_group_goal {
     RV_GROUP_LEAST_CALLS,   /* the same, one for each visit: is there a walk that max_llm_calls cuts? */
     RV_GROUP_QUESTIONS,
 };
+/* What it points to is borrowed for the search. */
 struct rv_group_search {
     const struct rv_group_graph *g;
     const int64_t *weights;       /* of a visit to each stage */

@@ -63,7 +63,7 @@ int64_t rv_agent_most_calls(const struct rv_pipeline *p, const struct rv_agent *
 struct gather {
     struct rv_walk_graph *g;
     const struct rv_pipeline *p;
-    size_t *slot;
+    size_t *slot; /* owned */
 };
 
 static void add_edge(struct gather *ga, const struct rv_route *route, int to)

@@ -108,20 +108,21 @@ struct rv_visit_result {
     int next;                /* stage index or RV_TARGET_END; NONE: failed and not routed, or routing was off */
     enum rv_reason reason;   /* FAILED and not routed: the terminal reason */
     const char *error_text;  /* FAILED; owned by the visit */
-    const char *error_type;  /* FAILED */
-    const char *error_stage; /* FAILED inside of the stage: the stage there, as "inner"; NULL: the stage itself */
+    const char *error_type;  /* FAILED; static, or borrowed from the visit */
+    const char *error_stage; /* FAILED inside of the stage: the stage there, as "inner"; NULL: the stage itself;
+                                borrowed from the visit */
     enum rv_failure code;    /* FAILED */
     int64_t attempt;         /* FAILED: how often the work was tried */
-    const struct rv_visit_shared *bound_of; /* FAILED by a bound that ends a run, which no stage can catch: that run */
+    const struct rv_visit_shared *bound_of; /* FAILED by a bound that no stage can catch: of that run; borrowed */
     bool is_given;                          /* FAILED: the reason is of work outside, as of a run within the visit */
     json_object *output;                    /* OK: what it made, also where it was stored; borrowed from the visit */
     json_object *feedback;                  /* string `feedback` of the output, borrowed from the visit; or NULL */
-    const struct rv_branches *branches;     /* next is RV_TARGET_LIST: its targets */
+    const struct rv_branches *branches;     /* next is RV_TARGET_LIST: its targets; borrowed from the pipeline */
     const bool *taken;                      /* the same: those that start; owned by the visit */
 };
 
 typedef struct rv_visit rv_visit;
-/* A failure that is passed on. */
+/* A failure that is passed on. What it points to is borrowed for the call. */
 struct rv_failed {
     const char *stage, *type, *text; /* the stage that failed, the error type and text */
     enum rv_failure code;
@@ -129,7 +130,8 @@ struct rv_failed {
     int64_t attempt;
 };
 /* Where a visit stands among the branches of its run, and the values that only such a place has. Borrowed for the
- * visit; a zeroed value means that the place has none (index: -1). */
+ * visit; a zeroed value means that the place has none (index: -1). What it points to is borrowed, and outlives the
+ * visit. */
 struct rv_visit_place {
     const char *path;    /* of the branch: part of the ids of calls and questions; NULL or "": the main branch */
     json_object *group;  /* at a join: how its group ended */
@@ -207,16 +209,16 @@ json_object *rv_visit_outside_state(const rv_visit *v); /* PIPELINE that waited 
 int64_t rv_visit_deadline(const rv_visit *v);
 int64_t rv_visit_number(const rv_visit *v); /* of the visits of its stage, from 1 */
 struct rv_outside_end {
-    json_object *output;                    /* taken, on every path; NULL: it failed */
-    bool terminates;                        /* with output: the run is to end */
-    const rv_envelope *asks;                /* it waits for a person: its envelope, borrowed; then `output` is NULL */
-    json_object *state;                     /* with asks: what it takes to go on; taken */
-    const char *stage;                      /* failed: inside of the stage, as "inner"; NULL: the stage itself */
-    const char *error_type;                 /* failed: borrowed for the call */
-    const char *error;                      /* its text */
-    enum rv_failure code;                   /* NONE: by its type */
-    enum rv_reason reason;                  /* NONE: by its type */
-    const struct rv_visit_shared *bound_of; /* a bound of that run ended it; NULL: none did */
+    json_object *output;     /* taken, on every path; NULL: it failed */
+    bool terminates;         /* with output: the run is to end */
+    const rv_envelope *asks; /* it waits for a person: its envelope, borrowed; then `output` is NULL */
+    json_object *state;      /* with asks: what it takes to go on; taken */
+    const char *stage;       /* failed: inside of the stage, as "inner"; NULL: the stage; borrowed, as all texts here */
+    const char *error_type;  /* failed: borrowed for the call */
+    const char *error;       /* its text */
+    enum rv_failure code;    /* NONE: by its type */
+    enum rv_reason reason;   /* NONE: by its type */
+    const struct rv_visit_shared *bound_of; /* a bound of that run ended it; NULL: none did; borrowed */
     int64_t llm_calls;                      /* made outside, that count with the visit */
 };
 /** Tell how the work outside ended; end is borrowed for the call, its output taken. The visit goes on. RV_E_NOMEM. */
@@ -270,7 +272,7 @@ const struct rv_branches *rv_agent_list(const struct rv_agent *agent, int rule);
  * elements. RV_E_INVALID, with the place of a condition that cannot be decided. */
 RV_MUST_CHECK int rv_branches_choose(const struct rv_branches *list, const struct rv_scope *scope, bool *taken,
                                      rv_err **err);
-/** The values that prompts (prompt true) or `when` expressions see: output may be NULL. */
+/** The values that prompts (prompt true) or `when` expressions see: output may be NULL. All but made is borrowed. */
 struct rv_stage_scope {
     const struct rv_pipeline *pipeline;
     const rv_envelope *env;

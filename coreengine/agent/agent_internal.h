@@ -23,9 +23,9 @@ enum visit_phase {
 
 /* A pending call: a safe tool call among several that a reply asked for and that run side by side. */
 struct pending_call {
-    int64_t call_id, attempt,
-        started_us;      /* call_id: of the call, or of the timer before its next attempt; 0: answered */
-    bool waits, begun;   /* for that timer; of a call of a plan: it began, since those that it needs have ended */
+    int64_t call_id; /* of the call, or of the timer before its next attempt; 0: answered */
+    int64_t attempt, started_us;
+    bool waits, begun;   /* waits: for that timer; begun: the calls of the plan that it needs have ended */
     struct child *child; /* the agent that was asked, while it works; owned; NULL: none */
     json_object *entry;  /* its entry of `results`, once it is answered; owned */
     struct tool_hooks hooks;
@@ -39,8 +39,8 @@ struct tool_progress {
     int64_t total_ms;
     bool all_succeeded;
     bool approved;           /* the step at `at` was approved by a person */
-    int64_t call_started_us; /* of the first attempt at `at`; time that does not count is taken out; 0: not begun */
-    int64_t called_us;       /* when that was */
+    int64_t call_started_us; /* of the first attempt at `at`, without pauses that do not count; 0: not begun */
+    int64_t called_us;       /* when the first attempt at `at` was made */
     int64_t key_visit;       /* whose idempotency key the step at `at` has; 0: this visit's */
     enum {
         REVIEW_NONE,
@@ -70,7 +70,7 @@ struct rv_visit {
     char *outside_type;                     /* the error type of a failure outside; owned; NULL: none */
     bool is_list;                           /* for_each: its elements are visits of their own */
     enum rv_reason given_reason;            /* of a failure outside; NONE: it follows from the type */
-    const struct rv_visit_shared *bound_of; /* with `bound`: the run that has it */
+    const struct rv_visit_shared *bound_of; /* with `bound`: the run that has it; borrowed */
     bool is_bound_hard;                     /* it was hit outside: no error_next leads on from there */
     bool route;
     enum visit_phase phase, failed_in; /* failed_in: the phase that called rv_visit_fail() */
@@ -97,7 +97,7 @@ struct rv_visit {
     bool asks;                      /* it ends with the question of the stage */
     bool goes_on;                   /* it is not a visit of its own: an answer came to the question of an earlier one */
     const char *choice;             /* that decided where the run goes; borrowed from the pipeline; NULL: none did */
-    const struct rv_model_config *asked; /* of the role of an agent with a model; NULL: it has none */
+    const struct rv_model_config *asked; /* of the agent's role; borrowed from the pipeline; NULL: no model */
     json_object *output;                 /* of the main phase, later the stored one; owned */
     json_object *previous;               /* output under the same key before this visit; owned */
     bool had_previous, stored;
@@ -115,14 +115,14 @@ struct rv_visit {
     int routed_rule;
     int routed_to;
     struct rv_visit_result result;
-    bool *taken;         /* of the list that it routes to; owned; NULL: it does not */
-    json_object *chosen; /* the names of these; owned */
-    char *error_text;    /* owned */
-    char *type_text;     /* owned; what error_type points to, where that is not static */
-    const char *error_type;
-    rv_buf partial;       /* of the model call that failed or was cancelled: what had come */
-    json_object *chained; /* what the chained tool answered; owned; NULL: nothing */
-    int64_t chain_call;   /* id of its call; 0: not made */
+    bool *taken;            /* of the list that it routes to; owned; NULL: it does not */
+    json_object *chosen;    /* the names of these; owned */
+    char *error_text;       /* owned */
+    char *type_text;        /* owned; what error_type points to, where that is not static */
+    const char *error_type; /* static, or type_text */
+    rv_buf partial;         /* of the model call that failed or was cancelled: what had come */
+    json_object *chained;   /* what the chained tool answered; owned; NULL: nothing */
+    int64_t chain_call;     /* id of its call; 0: not made */
     struct tool_hooks chain_hooks;
     struct rv_turn *rows;      /* of a delegated agent: its rows; owned; NULL: none */
     char *session_name;        /* an observation named the session so; owned; NULL: none */

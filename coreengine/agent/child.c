@@ -17,8 +17,8 @@ struct kept_origin {
 };
 struct kept_pipeline {
     struct kept_pipeline *next;
-    struct rv_pipeline *pipeline;
-    char *name, *document, *role;
+    struct rv_pipeline *pipeline; /* owned */
+    char *name, *document, *role; /* owned */
     int structured, child_text;
 };
 struct rv_delegated {

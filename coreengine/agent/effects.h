@@ -76,7 +76,7 @@ struct rv_effect {
                                 tells, as people are shown it. Owned; take it by setting it to NULL */
     size_t request_len;
     char *about; /* ARTIFACT: what is known about it, JSON text; its content is `request`. CALL_TOOL: what the tool
-                    asked for, with the answers: {round, state?, answers}; NULL: nothing. Owned */
+                    asked for, with the answers: {round, state?, answers}; NULL: nothing. Owned; owned */
     size_t about_len;
     struct rv_turn *turn;                  /* KEEP: owned; take it by setting it to NULL */
     int64_t deadline_us;                   /* CALL_*: answer by then or report a timeout; 0: none */
@@ -100,7 +100,7 @@ struct rv_effect {
 };
 /* Zero it before first use. One owner; reused from step to step. */
 struct rv_effects {
-    struct rv_effect *items;
+    struct rv_effect *items; /* owned */
     size_t n, cap;
     rv_buf text; /* lines of the EMIT effects */
     int rc;      /* sticky RV_E_NOMEM of an append; the function that made the step checks it */
@@ -124,6 +124,7 @@ enum rv_event_kind {
     RV_EVENT_CANCEL,
     RV_EVENT_RECOVER, /* the run goes on in another process; the time since its last event does not count */
 };
+/* What it points to is borrowed for the step. */
 struct rv_event {
     enum rv_event_kind kind;
     int64_t now_us;

@@ -9,9 +9,9 @@ struct planned; /* planned_internal.h */
 
 /* The rows of an agent that was asked, with the tool call that asked it. */
 struct child_rows {
-    struct child_rows *next;
-    char *call_id;
-    struct rv_turn *rows;
+    struct child_rows *next; /* owned by the list */
+    char *call_id;           /* owned */
+    struct rv_turn *rows;    /* owned */
 };
 
 /* The progress of a visit with a model: the messages after the prompt, and what was counted. */

@@ -64,7 +64,7 @@ static int fail_for_money(rv_visit *v, const struct rv_visit_shared *s, int64_t 
 }
 
 /* Is it a run, and has it a budget? */
-static bool has_purse(const struct rv_visit_shared *s)
+static bool is_budgeted(const struct rv_visit_shared *s)
 {
     return !s->origin && s->pipeline->has_budget;
 }
@@ -74,7 +74,7 @@ static bool is_paid(const rv_visit *v)
 {
     const struct rv_visit_shared *s = v->shared;
 
-    while (s && !has_purse(s))
+    while (s && !is_budgeted(s))
         s = s->up;
     return s != NULL;
 }
@@ -82,29 +82,29 @@ static bool is_paid(const rv_visit *v)
 static void reserve_all(rv_visit *v, int64_t micro_usd)
 {
     for (struct rv_visit_shared *s = v->shared; s; s = s->up)
-        if (has_purse(s))
+        if (is_budgeted(s))
             s->reserved_micro_usd += micro_usd;
 }
 
 /* The outermost run that cannot pay for it. *waits: it could if nothing were set aside there, and so could all others.
  * NULL: all can, or the call is about to be refused for another reason. */
-static const struct rv_visit_shared *who_cannot_pay(const rv_visit *v, int64_t cost, bool *waits)
+static const struct rv_visit_shared *find_exhausted(const rv_visit *v, int64_t cost, bool *waits)
 {
-    const struct rv_visit_shared *poor = NULL, *crowded = NULL;
+    const struct rv_visit_shared *exhausted = NULL, *reserved = NULL;
 
     for (const struct rv_visit_shared *s = v->shared; s; s = s->up) {
         int64_t spent = plus(s->spent_micro_usd, cost);
 
-        if (has_purse(s) && spent > s->pipeline->budget_micro_usd)
-            poor = s;
-        if (has_purse(s) && plus(spent, s->reserved_micro_usd) > s->pipeline->budget_micro_usd)
-            crowded = s;
+        if (is_budgeted(s) && spent > s->pipeline->budget_micro_usd)
+            exhausted = s;
+        if (is_budgeted(s) && plus(spent, s->reserved_micro_usd) > s->pipeline->budget_micro_usd)
+            reserved = s;
     }
     *waits = false;
-    if (v->shared->rules < RV_RULES_4 || poor || !crowded)
-        return v->shared->rules < RV_RULES_4 ? crowded : poor;
+    if (v->shared->rules < RV_RULES_4 || exhausted || !reserved)
+        return v->shared->rules < RV_RULES_4 ? reserved : exhausted;
     *waits = !rv_visit_must_end(v);
-    return *waits ? crowded : NULL;
+    return *waits ? reserved : NULL;
 }
 
 static void set_aside(rv_visit *v, int64_t cost)
@@ -191,7 +191,7 @@ int rv_money_look(rv_visit *v, const struct rv_event *ev, struct rv_effects *out
 {
     bool is_timer = rv_visit_root(v->shared)->told_to_look != ev->call_id, waits = false;
     int64_t cost = v->model.cost_micro_usd;
-    const struct rv_visit_shared *poor = who_cannot_pay(v, cost, &waits);
+    const struct rv_visit_shared *exhausted = find_exhausted(v, cost, &waits);
 
     if (waits && is_timer) /* another process moved its deadline */
         return wait(v, cost, out, err);
@@ -202,9 +202,9 @@ int rv_money_look(rv_visit *v, const struct rv_event *ev, struct rv_effects *out
     int rc = is_timer ? 0 : drop_timer(v, ev->call_id, out, err);
     if (rc < 0)
         return rc;
-    if (poor) {
+    if (exhausted) {
         rv_money_stop_waiting(v);
-        return fail_for_money(v, poor, cost, err);
+        return fail_for_money(v, exhausted, cost, err);
     }
     set_aside(v, cost);
     return send_kept(v, out, err);
@@ -232,17 +232,17 @@ int rv_model_send(rv_visit *v, rv_buf *request, struct rv_effects *out, rv_err *
 {
     int64_t cost = worst_cost(v, request->len);
     bool waits = false, keeps = cost > 0 && v->shared->rules >= RV_RULES_4 && is_paid(v);
-    const struct rv_visit_shared *poor = who_cannot_pay(v, cost, &waits);
+    const struct rv_visit_shared *exhausted = find_exhausted(v, cost, &waits);
 
     int rc = keeps ? keep_request(v, request, err) : 0;
-    if (rc == 0 && !poor) {
+    if (rc == 0 && !exhausted) {
         set_aside(v, cost);
         return rv_model_call(v, request, out, err);
     }
     rv_buf_fini(request);
     if (rc < 0)
         return rc;
-    return waits ? wait(v, cost, out, err) : fail_for_money(v, poor, cost, err);
+    return waits ? wait(v, cost, out, err) : fail_for_money(v, exhausted, cost, err);
 }
 
 static void count(rv_visit *v, const struct rv_usage *used)
@@ -304,13 +304,13 @@ bool rv_money_recover(rv_visit *v, struct rv_effects *out, int *rc, rv_err **err
     bool waits = false;
 
     rv_money_lose(v, "nobody knows what became of a model call: it counts as charged for, and is made again", out);
-    const struct rv_visit_shared *poor = cost > 0 ? who_cannot_pay(v, cost, &waits) : NULL;
-    if (!poor) {
+    const struct rv_visit_shared *exhausted = cost > 0 ? find_exhausted(v, cost, &waits) : NULL;
+    if (!exhausted) {
         set_aside(v, cost);
         return true;
     }
     if (!waits) {
-        *rc = fail_for_money(v, poor, cost, err);
+        *rc = fail_for_money(v, exhausted, cost, err);
         return false;
     }
     if (v->shared->rules >= RV_RULES_5) { /* the lost call may have been made: this is one more, and has its key */

@@ -6,10 +6,10 @@
 
 /* The rows that are being made. */
 struct rows {
-    const rv_visit *v;
+    const rv_visit *v; /* borrowed */
     enum rv_turn_status status;
-    bool is_lean; /* the turn is larger than what is kept of one: long values are left out */
-    struct rv_turn *turn;
+    bool is_lean;           /* the turn is larger than what is kept of one: long values are left out */
+    struct rv_turn *turn;   /* owned */
     struct rv_message row;  /* the one being made; its texts are copied when it ends */
     rv_buf calls, metadata; /* its JSON texts */
     rv_jw w;                /* on one of them */

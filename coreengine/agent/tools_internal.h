@@ -61,8 +61,8 @@ bool rv_step_asks_agent(const rv_visit *v, size_t index);
 enum step_verdict { STEP_RUNS, STEP_ASKS, STEP_IS_CLIENTS, STEP_IS_BAD, STEP_IS_BLOCKED };
 struct step_judgement {
     enum step_verdict verdict;
-    const struct rv_tool_info *info; /* RUNS, ASKS, IS_CLIENTS */
-    const char *error_type;          /* IS_BAD, IS_BLOCKED */
+    const struct rv_tool_info *info; /* RUNS, ASKS, IS_CLIENTS; borrowed from the catalog */
+    const char *error_type;          /* IS_BAD, IS_BLOCKED; static */
     bool recoverable;
     rv_buf text; /* IS_BAD, IS_BLOCKED: why; owned */
 };

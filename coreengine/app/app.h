@@ -75,13 +75,15 @@ struct rv_app_loaded {
     rv_store *agent_store; /* that was opened for them; NULL: the caller's, or none */
     const char *tenant;    /* of struct rv_app */
 };
+/* What it points to is borrowed for the call. */
 struct rv_app_load_opts {
-    const char *script; /* file that answers for models, stages, tools, hooks and people; NULL: none */
-    bool tests;         /* with the scripts of the pipeline's own tests: a tool that any plays is known */
-    bool connects;      /* MCP servers are started and asked for their tools: a run begins */
-    bool keeps;         /* the run is kept in the store: agents are looked for there, and registered */
-    rv_store *store;    /* that store, where it is open already; borrowed; NULL: it is opened if there are agents */
-    const char *model;  /* "provider:model" in the place of each model of the file; NULL: its own; not with text */
+    const char *script;        /* file that answers for models, stages, tools, hooks and people; NULL: none */
+    bool tests;                /* with the scripts of the pipeline's own tests: a tool that any plays is known */
+    bool connects;             /* MCP servers are started and asked for their tools: a run begins */
+    struct rv_mcp_until until; /* they are waited for; zeroed: as long as they may take */
+    bool keeps;                /* the run is kept in the store: agents are looked for there, and registered */
+    rv_store *store;   /* that store, where it is open already; borrowed; NULL: it is opened if there are agents */
+    const char *model; /* "provider:model" in the place of each model of the file; NULL: its own; not with text */
     const struct rv_test_place
         *place;  /* prompts of a test's matrix in the place of the file's; NULL: none; not with text
                   */
@@ -111,9 +113,9 @@ bool rv_app_has_agents(const struct rv_pipeline *p); /* are any of its agents de
 /* --- agents: store, built-in capability, folder --- */
 struct rv_app_sources {
     struct rv_store_scope scope;
-    rv_store *store;     /* NULL: none */
+    rv_store *store;     /* NULL: none; owned */
     rv_plugins *plugins; /* owned, as store and agents */
-    rv_agents *agents;
+    rv_agents *agents;   /* owned */
 };
 /** A store that is only read may be missing, unless app->store names it. */
 RV_MUST_CHECK int rv_app_sources_open(const struct rv_app *app, enum rv_app_store_use use, struct rv_app_sources *out,
@@ -148,6 +150,7 @@ struct rv_app_observer {
     void (*on_payload)(void *self, int64_t call_id, const char *provider, rv_str body);
 };
 /* --- a run in one call --- */
+/* Texts are borrowed for the call. */
 struct rv_app_job {
     const char *pipeline; /* its file */
     const char *input;    /* raw_input of the envelope; NULL: none */
@@ -186,7 +189,8 @@ bool rv_app_has_answer(enum rv_run_status status, const rv_envelope *env);
 bool rv_app_state_is_runs_own(rv_str key);
 
 /* --- a run step by step, for fronts that show findings, questions and files --- */
-/* One run. Zero it, fill in what is wanted of the first part, and finish with rv_app_run_fini(). */
+/* One run. Zero it, fill in what is wanted of the first part, and finish with rv_app_run_fini(). Its texts are
+ * borrowed, and outlive it. */
 struct rv_app_run {
     const struct rv_app *app;     /* borrowed; outlives the run */
     struct rv_app_loaded *loaded; /* what it runs; borrowed */
@@ -206,10 +210,10 @@ struct rv_app_run {
     rv_store *store;     /* where it is kept; NULL: nowhere. Borrowed where the caller or `loaded` has it open */
     rv_journal *journal; /* owned; NULL: it is not kept */
     char owner[RV_OWNER_MAX];
-    rv_engine *engine; /* owned */
-    rv_exec *exec;     /* NULL: the run never began */
-    rv_err *save_err;  /* why a run file could not be written; NULL: all were */
-    struct rv_app_run_state *state;
+    rv_engine *engine;              /* owned */
+    rv_exec *exec;                  /* NULL: the run never began; owned */
+    rv_err *save_err;               /* why a run file could not be written; NULL: all were; owned */
+    struct rv_app_run_state *state; /* owned */
 };
 /** Tells whether a new run can do its work: stages that neither a mock nor the script answers for, that have no model
  *  or no tool, become findings of l. */
@@ -241,8 +245,9 @@ RV_MUST_CHECK int rv_app_migrate(const struct rv_app_run *opts, rv_store *store,
                                  const char *script, struct rv_app_loaded *next, char id[RV_ID_MAX], rv_err **err);
 
 /* --- new files, from templates; those that exist are not overwritten: RV_E_EXISTS --- */
-/** A pipeline that runs without a model and carries tests. */
-RV_MUST_CHECK int rv_app_new_pipeline(const char *path, rv_err **err);
+/** A pipeline that runs without a model and carries tests. A path that does not end with .yaml or .yml gets ".yaml".
+ *  Appends the path of the file to written. */
+RV_MUST_CHECK int rv_app_new_pipeline(const char *path, rv_buf *written, rv_err **err);
 /** A plugin in C with build files, a pipeline and tests, in a folder: all or nothing. dir NULL: it is called like the
  *  capability. sdk: folder that contains reeve/capability.h; NULL: searched. */
 RV_MUST_CHECK int rv_app_new_capability(const char *name, const char *dir, const char *sdk, rv_err **err);

@@ -48,6 +48,7 @@ RV_MUST_CHECK int rv_app_limits_count(struct rv_app_limits *l, rv_store *store, 
                                       rv_log *log, rv_err **err);
 
 /* --- run.c --- */
+/* What it points to is borrowed for the call. */
 struct rv_app_begin {   /* of a new run that takes another's place */
     const char *parent; /* NULL: it takes none */
     int64_t parent_seq;
@@ -85,18 +86,18 @@ RV_MUST_CHECK int rv_app_run_drive_with(struct rv_app_run *run, rv_envelope *env
 /* Before any code of a capability is loaded, the store knows who recovers the run: should that code end this process, a
  * dead owner is left, and the next process that takes the run over notes it in the journal. */
 struct rv_app_early {
-    rv_journal *journal; /* of a run that had an owner */
+    rv_journal *journal; /* of a run that had an owner; owned */
     int64_t fence;       /* of one that had none; 0: it had */
 };
 struct rv_app_conversation;
 /* State of a run that its caller does not see. */
 struct rv_app_run_state {
-    bool closes_store;         /* it is ours */
-    bool continues, cancels;   /* a run whose journal was opened; to end it as cancelled */
-    char *id;                  /* of such a run; owned */
-    struct rv_app_early early; /* owned, too */
-    struct rv_app_conversation *talk;
-    rv_quotas *quotas; /* NULL: none */
+    bool closes_store;                        /* it is ours */
+    bool continues, cancels;                  /* a run whose journal was opened; to end it as cancelled */
+    char *id;                                 /* of such a run; owned */
+    struct rv_app_early early;                /* owned, too */
+    struct rv_app_conversation *conversation; /* owned */
+    rv_quotas *quotas;                        /* NULL: none; owned */
     struct rv_app_limits limits;
     struct rv_app_services services;
 };
@@ -122,7 +123,7 @@ bool rv_app_mcp_may_have(const struct rv_app_loaded *l, const char *tool);
 struct rv_app_tools {
     struct rv_catalog plugins;
     struct rv_known_names known;
-    const rv_mcp_catalog *mcp; /* NULL: none */
+    const rv_mcp_catalog *mcp; /* NULL: none; borrowed from the pipeline's servers */
     const char **names;        /* of all tools, sorted; owned */
     size_t n_names;
 };

@@ -10,6 +10,7 @@ struct rv_app_artifact {
     json_object *about; /* what its record says: {id, title, type, stage, visit, step_id, bytes, sha256, metadata} */
     rv_str content;     /* {parts, mcp_schema?, rendering_hints?} as JSON text */
 };
+/* What it points to is borrowed for the call. */
 struct rv_app_artifacts_filter {
     const char *run, *session; /* NULL: any; run is a whole id */
     const char *id;            /* of the artifact; NULL: any */
@@ -32,7 +33,7 @@ RV_MUST_CHECK int rv_app_artifact_content(const struct rv_app_artifact *artifact
 /* A part as a file has it. */
 struct rv_app_artifact_file {
     rv_buf bytes;
-    const char *extension; /* "txt", "json", "" when the name has one */
+    const char *extension; /* "txt", "json", "" when the name has one; static */
     const char *name;      /* borrowed from the part; NULL: it has none */
 };
 /** @param out bytes has a limit when it comes; a link has none and is RV_E_STATE: nothing is fetched */

@@ -24,6 +24,7 @@ struct rv_app_batch_sum {
     bool is_cut;        /* it was stopped: there may be more lines */
 };
 
+/* A batch; what it points to is borrowed until it has ended. */
 struct rv_app_batch {
     const struct rv_app *app;
     struct rv_app_loaded *loaded; /* what it runs: checked; with its store, if its agents needed one */

@@ -71,6 +71,7 @@ typedef struct chat_pipelines rv_chat_pipelines;
 rv_chat_pipelines *rv_chat_pipelines_new(void);       /* NULL: no memory */
 void rv_chat_pipelines_free(rv_chat_pipelines *list); /* after those chats */
 #define RV_CHAT_DEFAULT_AGENT "general"
+/* All that it points to is borrowed and outlives the chat, unless a line says that it is copied. */
 struct rv_chat_opts {
     rv_engine *engine; /* borrowed, as everything below; its store and owner are these */
     rv_store *store;   /* never NULL: what is not to be kept goes to a store in memory */
@@ -172,10 +173,10 @@ RV_MUST_CHECK int rv_chat_delete_session(rv_store *store, const struct rv_store_
 /* A chat with all that it needs. Zero it, fill in the first part, open it, enter a session; close it in any case. */
 struct rv_app_chat {
     const struct rv_app *app;  /* borrowed; with no_store a store in memory has the conversation */
-    const char *script;        /* file that answers for models, tools and people; NULL: none */
+    const char *script;        /* file that answers for models, tools and people; NULL: none; borrowed */
     const char *const *wanted; /* capabilities beside the built-in one; one that is "": without that, too; borrowed */
     size_t n_wanted;
-    struct uv_loop_s *loop;   /* the caller's, for rv_chat_begin(); NULL: one of its own, for rv_chat_send() */
+    struct uv_loop_s *loop; /* the caller's, for rv_chat_begin(); NULL: one of its own, for rv_chat_send(); borrowed */
     struct rv_chat_opts opts; /* model, names, sections, callbacks; what follows and the session are filled in */
     /* filled in */
     struct rv_app_loaded loaded; /* its plugins and its script */
@@ -187,7 +188,7 @@ struct rv_app_chat {
     rv_engine *engine;            /* owned */
     char owner[RV_OWNER_MAX];
     struct rv_chat_settings settings;
-    rv_chat *chat;                /* rv_chat_send(), rv_chat_answer() */
+    rv_chat *chat;                /* rv_chat_send(), rv_chat_answer(); owned */
     bool store_failed;            /* why it could not be opened */
     struct rv_quotas *quotas;     /* owned; NULL: none */
     struct rv_app_limits *limits; /* of its user; owned; NULL: none */

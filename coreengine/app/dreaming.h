@@ -41,6 +41,7 @@ RV_MUST_CHECK int rv_app_dream_context(rv_store *store, const struct rv_store_sc
                                        int64_t max_tokens, int64_t now_us, struct rv_dream_context *out, rv_err **err);
 
 /* --- one dreaming --- */
+/* What it points to is borrowed for the call. */
 struct rv_app_dream {
     const char *agent;  /* the dreamer; NULL: RV_DREAM_AGENT */
     const char *script; /* file that answers for its models; NULL: none */

@@ -4,7 +4,7 @@
 
 #include "coreengine/app/app.h"
 
-/* The first request of a stage that asks a model. */
+/* The first request of a stage that asks a model. What it points to is borrowed for the call. */
 struct rv_app_dry_stage {
     const struct rv_pipeline *pipeline; /* that it is in: of an inner one, too */
     const struct rv_agent *agent;

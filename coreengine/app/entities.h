@@ -12,12 +12,12 @@
 struct rv_app_put_lines {
     rv_store *store; /* borrowed */
     struct rv_store_scope scope;
-    const char *kind;
+    const char *kind;   /* borrowed for the call */
     bool is_tenantless; /* as struct rv_entities_put */
     /** For each line with a row, in order: the row as it is now, or why it could not be written (borrowed; row NULL).
      * Not 0: it ends there, and that is passed on. */
     int (*on_row)(void *self, int64_t line, json_object *row, const rv_err *why, rv_err **err);
-    void *self;
+    void *self; /* borrowed for the call */
 };
 /** Write each line of `in`, which is one JSON object, as a row; empty lines are passed over. A row that cannot be
  * written leaves the others as they are. Rows are committed some hundred at a time. *n_failed: lines that were refused.

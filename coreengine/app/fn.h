@@ -9,6 +9,7 @@
 #define RV_FN_MAX_REPLY ((size_t)256 << 20)      /* of one answer */
 #define RV_FN_MAX_WORDS 10000                    /* of a list of words */
 
+/* What it points to is static. */
 struct rv_fn {
     const char *name, *takes, *gives, *doc;
     int (*call)(json_object *in, rv_jw *out, rv_err **err); /* writes exactly one value */

@@ -13,8 +13,8 @@
 
 struct rv_gallery {
     char folder[PATH_MAX];
-    rv_yaml *list; /* the texts of the items are in it */
-    struct rv_gallery_item *items;
+    rv_yaml *list;                 /* the texts of the items are in it; owned */
+    struct rv_gallery_item *items; /* owned */
     size_t n;
 };
 

@@ -32,8 +32,9 @@ struct rv_gallery_copy {
 };
 void rv_gallery_copy_fini(struct rv_gallery_copy *c);
 /** Copy an item to path, its script and its other files into the folder of path, under the name of the file. All or
- *  nothing; folders that are missing are made. A path whose last part has no "." gets ".yaml". Files that exist stay as
- *  they are: RV_E_EXISTS, but for other files that are the same already. Zero out first; finish it in any case. */
+ *  nothing; folders that are missing are made. A path that does not end with .yaml or .yml gets ".yaml". Files that
+ * exist stay as they are: RV_E_EXISTS, but for other files that are the same already. Zero out first; finish it in any
+ * case. */
 RV_MUST_CHECK int rv_gallery_copy(const rv_gallery *g, const struct rv_gallery_item *item, const char *path,
                                   struct rv_gallery_copy *out, rv_err **err);
 

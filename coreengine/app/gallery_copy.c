@@ -48,23 +48,6 @@ void rv_gallery_copy_fini(struct rv_gallery_copy *c)
 
 /* --- texts --- */
 
-/* Text as one word of a shell, or as the beginning of one. */
-static void write_word(rv_str text, rv_buf *out)
-{
-    bool plain = true;
-
-    for (size_t i = 0; i < text.len; i++)
-        plain = plain && (rv_is_letter(text.ptr[i]) || rv_is_digit(text.ptr[i]) || strchr("_-./", text.ptr[i]));
-    rv_buf_puts(out, plain ? "" : "'");
-    for (size_t i = 0; i < text.len; i++) {
-        if (text.ptr[i] == '\'')
-            rv_buf_puts(out, "'\\''");
-        else
-            rv_buf_putc(out, text.ptr[i]);
-    }
-    rv_buf_puts(out, plain ? "" : "'");
-}
-
 struct pair {
     rv_buf old, new;
 };
@@ -146,27 +129,27 @@ static void add_part(struct copy *c, const char *folder, const char *from, const
 
 static int name_parts(struct copy *c, const rv_gallery *g, const char *path, rv_err **err)
 {
-    const char *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path;
-    rv_buf own = RV_BUF_INIT(PATH_MAX), from = RV_BUF_INIT(PATH_MAX), to = RV_BUF_INIT(PATH_MAX);
-    int rc = 0;
+    rv_buf whole = RV_BUF_INIT(PATH_MAX), from = RV_BUF_INIT(PATH_MAX), to = RV_BUF_INIT(PATH_MAX);
+    int rc = rv_app_path_of_pipeline(path, &whole, err);
 
-    for (const char *p = path; *p; p++)
-        if (rv_utf8_control(p, strlen(p)) > 0)
-            return RV_FAIL(err, RV_E_INVALID, "the path of a new pipeline has no control characters");
+    if (rc < 0) {
+        rv_buf_fini(&whole);
+        return rc;
+    }
+    const char *slash = strrchr(rv_buf_cstr(&whole), '/'), *file = slash ? slash + 1 : rv_buf_cstr(&whole);
     rv_app_name_of_file(path, c->name);
-    rv_buf_add(&c->folder, path, (size_t)(file - path));
-    write_word(rv_buf_str(&c->folder), &c->shown_folder);
-    rv_buf_printf(&own, "%s%s", file, strchr(file, '.') ? "" : ".yaml");
+    rv_buf_add(&c->folder, whole.ptr, (size_t)(file - whole.ptr));
+    rv_app_write_word(rv_buf_str(&c->folder), &c->shown_folder);
     rv_buf_printf(&from, "%s.yaml", c->item->name);
-    add_part(c, rv_gallery_folder(g), rv_buf_cstr(&from), rv_buf_cstr(&own), true);
-    write_word(rv_buf_str(&c->parts[0].to), &c->shown);
+    add_part(c, rv_gallery_folder(g), rv_buf_cstr(&from), file, true);
+    rv_app_write_word(rv_buf_str(&c->parts[0].to), &c->shown);
     rv_buf_clear(&from);
     rv_buf_printf(&from, "scripts/%s.yaml", c->item->name);
     rv_buf_printf(&to, "scripts/%s.yaml", c->name);
     add_part(c, rv_gallery_folder(g), rv_buf_cstr(&from), rv_buf_cstr(&to), true);
     for (size_t i = 0; i < c->item->n_files; i++)
         add_part(c, rv_gallery_folder(g), c->item->files[i], c->item->files[i], false);
-    const rv_buf *all[] = {&own, &from, &to, &c->folder, &c->shown, &c->shown_folder};
+    const rv_buf *all[] = {&from, &to, &c->folder, &c->shown, &c->shown_folder};
     for (size_t i = 0; rc == 0 && i < RV_COUNT(all); i++)
         rc = rv_buf_check(all[i], "a path", err);
     for (size_t i = 0; rc == 0 && i < c->n; i++) {
@@ -174,7 +157,7 @@ static int name_parts(struct copy *c, const rv_gallery *g, const char *path, rv_
         if (rc == 0)
             rc = rv_buf_check(&c->parts[i].to, "a path", err);
     }
-    rv_buf_fini(&own);
+    rv_buf_fini(&whole);
     rv_buf_fini(&from);
     rv_buf_fini(&to);
     return rc;

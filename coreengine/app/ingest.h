@@ -22,6 +22,7 @@ enum rv_ingest_outcome {
     RV_INGEST_FAILED,
     RV_INGEST_N,
 };
+/* What it points to is borrowed for the call. */
 struct rv_ingested {
     const char *path; /* as it was found, borrowed for the call */
     const char *name; /* of its row; NULL if it failed */
@@ -35,6 +36,7 @@ struct rv_ingest_counts {
     int64_t n_chunks, n_bytes; /* of files that were written */
     int64_t n_passed_over;     /* files in folders whose suffix is none of those that are read */
 };
+/* What it points to is borrowed for the call. */
 struct rv_app_ingest {
     rv_store *store;             /* borrowed */
     struct rv_store_scope scope; /* user NULL or "": the rows belong to no user, every user finds them */

@@ -20,6 +20,7 @@
 RV_MUST_CHECK int rv_app_timeline(rv_store *store, const struct rv_store_scope *scope, const char *session,
                                   int64_t limit, json_object **out, rv_err **err);
 
+/* What it points to is borrowed for the call. */
 struct rv_app_clone {
     const char *session;  /* that is copied */
     const char *id;       /* of the copy; NULL: random */
@@ -35,6 +36,7 @@ struct rv_app_clone {
 RV_MUST_CHECK int rv_app_clone_session(rv_store *store, const struct rv_store_scope *scope,
                                        const struct rv_app_clone *opts, char *id, int64_t *n_messages, rv_err **err);
 
+/* What it points to is borrowed for the call. */
 struct rv_app_session_search {
     const char *name;  /* part of the name, in any case of ASCII letters; NULL: any */
     const char *agent; /* NULL: any */
@@ -60,6 +62,7 @@ RV_MUST_CHECK int rv_app_grep_sessions(rv_store *store, const struct rv_store_sc
                                        int (*each)(void *self, const struct rv_session_row *row, rv_err **err),
                                        void *self, rv_err **err);
 
+/* What it points to is borrowed for the call. */
 struct rv_app_moment_session {
     json_object *moment; /* columns of the moment: name and moment_type are needed; borrowed */
     const char *session; /* that it belongs to, made if it is not there; NULL: the one that the moment of this name has,
@@ -75,6 +78,7 @@ RV_MUST_CHECK int rv_app_moment_session(rv_store *store, const struct rv_store_s
                                         const struct rv_app_moment_session *opts, char *session, json_object **out,
                                         rv_err **err);
 
+/* What it points to is borrowed for the call. */
 struct rv_app_feed {
     const char *before_date; /* "YYYY-MM-DD": this day and earlier ones; NULL: all */
     int64_t days;            /* with anything in them, 1 to RV_APP_MAX_DAYS */
@@ -106,6 +110,7 @@ RV_MUST_CHECK int rv_app_notify(rv_store *store, const struct rv_store_scope *sc
  *  session is gone. */
 RV_MUST_CHECK int rv_app_chunk_text(rv_store *store, const struct rv_store_scope *scope, const char *moment,
                                     rv_buf *out, char hash[RV_HASH_MAX], rv_err **err);
+/* What it points to is borrowed for the call. */
 struct rv_app_summary {
     const char *moment;      /* id of the chunk */
     const char *agent, *run; /* who wrote it */

@@ -12,10 +12,10 @@
 #define RV_APP_MAX_MODELS  200 /* of one server */
 
 struct rv_app_server {
-    const struct rv_provider_info *provider;
-    struct rv_embed_target target;   /* its headers ask for the list of models, too */
-    char *address, *url;             /* owned; of the base, of the list */
-    char *models[RV_APP_MAX_MODELS]; /* owned */
+    const struct rv_provider_info *provider; /* static */
+    struct rv_embed_target target;           /* its headers ask for the list of models, too */
+    char *address, *url;                     /* owned; of the base, of the list */
+    char *models[RV_APP_MAX_MODELS];         /* owned */
     size_t n_models;
     bool answers;        /* something is there */
     const char *problem; /* static; answers, but without a list; NULL: with a list */

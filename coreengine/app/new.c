@@ -126,12 +126,65 @@ void rv_app_name_of_file(const char *path, char out[RV_APP_MAX_NAME + 1])
         memcpy(out, "pipeline", sizeof "pipeline");
 }
 
-int rv_app_new_pipeline(const char *path, rv_err **err)
+static bool ends_with(rv_str text, const char *end)
 {
-    struct words w = {.file = path};
+    size_t n = strlen(end);
 
-    rv_app_name_of_file(path, w.name);
-    return write_template(&w, "pipeline.yaml", path, err);
+    return text.len >= n && memcmp(text.ptr + text.len - n, end, n) == 0;
+}
+
+int rv_app_path_of_pipeline(const char *path, rv_buf *out, rv_err **err)
+{
+    rv_str text = rv_str_of(path);
+
+    for (const char *p = path; *p; p++)
+        if (rv_utf8_control(p, strlen(p)) > 0)
+            return RV_FAIL(err, RV_E_INVALID, "the path of a new pipeline has no control characters");
+    if (text.len == 0 || ends_with(text, "/")) {
+        int rc = RV_FAIL(err, RV_E_INVALID, "\"%s\" is not the name of a file", path);
+        rv_err_hint(err, "name the file to write, for example %spipeline.yaml", path);
+        return rc;
+    }
+    rv_buf_printf(out, "%s%s", path, ends_with(text, ".yaml") || ends_with(text, ".yml") ? "" : ".yaml");
+    return rv_buf_check(out, "a path", err);
+}
+
+void rv_app_write_word(rv_str text, rv_buf *out)
+{
+    bool plain = true;
+
+    for (size_t i = 0; i < text.len; i++)
+        plain = plain && (rv_is_letter(text.ptr[i]) || rv_is_digit(text.ptr[i]) || strchr("_-./", text.ptr[i]));
+    rv_buf_puts(out, plain ? "" : "'");
+    for (size_t i = 0; i < text.len; i++) {
+        if (text.ptr[i] == '\'')
+            rv_buf_puts(out, "'\\''");
+        else
+            rv_buf_putc(out, text.ptr[i]);
+    }
+    rv_buf_puts(out, plain ? "" : "'");
+}
+
+int rv_app_new_pipeline(const char *path, rv_buf *written, rv_err **err)
+{
+    rv_buf file = RV_BUF_INIT(PATH_MAX), word = RV_BUF_INIT(5 * PATH_MAX);
+    struct words w = {0};
+
+    int rc = rv_app_path_of_pipeline(path, &file, err);
+    if (rc == 0) {
+        rv_app_write_word(rv_buf_str(&file), &word);
+        rc = rv_buf_check(&word, "a path", err);
+    }
+    if (rc == 0) {
+        w.file = rv_buf_cstr(&word);
+        rv_app_name_of_file(path, w.name);
+        rc = write_template(&w, "pipeline.yaml", rv_buf_cstr(&file), err);
+    }
+    if (rc == 0)
+        rv_buf_add_str(written, rv_buf_str(&file));
+    rv_buf_fini(&file);
+    rv_buf_fini(&word);
+    return rc;
 }
 
 /* --- capability --- */

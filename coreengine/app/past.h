@@ -11,7 +11,7 @@
 struct rv_app_past {
     struct rv_store_scope scope; /* it was found in; borrowed */
     struct rv_run_row row;
-    rv_bundle *bundle; /* opened offline: no capability is loaded */
+    rv_bundle *bundle; /* opened offline: no capability is loaded; owned */
     struct rv_catalog catalog;
 };
 /** word as rv_app_find_run() takes it. */
@@ -28,9 +28,9 @@ RV_MUST_CHECK int rv_app_past_replay(rv_store *store, const struct rv_app_past *
 
 /* The position in the run's script while its journal is replayed. */
 struct rv_app_script {
-    rv_script *script; /* of the past's bundle; borrowed; NULL: the run has none */
-    const struct rv_pipeline *pipeline;
-    struct rv_journal_begin begin; /* of the run */
+    rv_script *script;                  /* of the past's bundle; borrowed; NULL: the run has none */
+    const struct rv_pipeline *pipeline; /* of the past's bundle; borrowed */
+    struct rv_journal_begin begin;      /* of the run */
 };
 /** Where it stood when the run began. */
 RV_MUST_CHECK int rv_app_script_open(rv_store *store, const struct rv_app_past *p, struct rv_app_script *out,
@@ -104,7 +104,7 @@ struct rv_app_step {
     bool asks;                    /* the run stays there until a person has answered */
     bool can_fork;                /* a state was saved right behind it */
     char *line;                   /* its stage_completed event, not read yet; owned */
-    json_object *end;             /* the same, read; NULL: under way, or left out */
+    json_object *end;             /* the same, read; NULL: under way, or left out; owned */
     bool is_left_out;             /* the window is elsewhere */
 };
 /* Which steps are wanted, by their numbers; those under way are always. */
@@ -116,7 +116,7 @@ struct rv_app_window {
 struct rv_app_steps {
     struct rv_app_step *items; /* owned */
     size_t n, cap;
-    struct rv_app_call *calls; /* in order of asking */
+    struct rv_app_call *calls; /* in order of asking; owned */
     size_t n_calls, cap_calls;
     int64_t n_ended;
     struct rv_app_window window;
@@ -152,10 +152,10 @@ struct rv_difference {
 /* One run, record by record. */
 struct rv_app_side {
     struct rv_run_row row;
-    struct rv_normal *normal; /* the ids that the run has named so far */
+    struct rv_normal *normal; /* the ids that the run has named so far; owned */
     int64_t seq;              /* of the record at hand; above n_records: the end was passed */
     rv_buf line;              /* it as JSON */
-    json_object *tree;        /* it, made comparable unless --exact */
+    json_object *tree;        /* it, made comparable unless --exact; owned */
 };
 
 struct rv_app_comparison {
@@ -225,6 +225,7 @@ bool rv_app_is_due(const struct rv_pending *p, int64_t now_us);
 bool rv_app_answers(enum rv_interrupt_kind kind, json_object *data, const struct rv_response *response);
 
 /* --- list.c: the runs of a store --- */
+/* Texts are borrowed from the list. */
 struct rv_app_listed {
     const char *id, *pipeline, *session, *user, *bundle, *parent, *stage, *owner; /* NULL as in the row */
     struct rv_run_row row;           /* its numbers; the texts are those above */
@@ -255,7 +256,7 @@ struct rv_app_fork {
     int64_t step; /* its number in struct rv_app_step; 0: the beginning */
     /** Change the state before the new run gets it; may be NULL. */
     int (*change)(void *self, json_object *state, rv_err **err);
-    void *self;
+    void *self;         /* borrowed for the call */
     char id[RV_ID_MAX]; /* out: of the new run */
 };
 /** The new run is kept in the store; rv_app_continue() with RV_APP_RECOVER runs it. RV_E_NOT_FOUND: there is no such

@@ -25,7 +25,7 @@ size_t rv_quotas_limits(const rv_quotas *q, const char *tenant, const char *user
 void rv_quotas_each_user(const rv_quotas *q, const char *tenant, void (*each)(void *self, const char *user),
                          void *self);
 
-/* A limit and what is used, or what is counted without a limit. */
+/* A limit and what is used, or what is counted without a limit. Texts are borrowed for the call of each. */
 struct rv_app_usage {
     const char *user; /* "": none; with is_tenants also */
     bool is_tenants, is_rate;

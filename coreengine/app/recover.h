@@ -27,7 +27,7 @@ struct rv_app_unfinished {
     int64_t crashes, next_us;
 };
 struct rv_app_unfinished_list {
-    struct rv_app_unfinished *items;
+    struct rv_app_unfinished *items; /* owned */
     size_t n, cap;
     int64_t now_us;
     int64_t patience_us; /* for owners that are ending */

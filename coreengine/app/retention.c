@@ -243,14 +243,15 @@ int rv_retention_path(rv_buf *path, rv_err **err)
 
 /* --- the rules applied --- */
 
-struct sieve {
+struct run_filter {
     struct rv_app_gc *gc;
     const char **ids; /* of the runs that a rule drops, in the arena; sorted once the rules have seen all */
     size_t n, cap;
 };
 
 /* rule NULL: its session was deleted. */
-static int doom(struct rv_app_gc *c, const struct rv_run_row *row, const struct rv_retention_rule *rule, rv_err **err)
+static int mark_expired(struct rv_app_gc *c, const struct rv_run_row *row, const struct rv_retention_rule *rule,
+                        rv_err **err)
 {
     if (!rv_run_status_is_final(row->status) && rv_app_owner_of(row, c->now_us) == RV_APP_OWNER_LIVES) {
         c->n_owned++;
@@ -275,7 +276,7 @@ static int doom(struct rv_app_gc *c, const struct rv_run_row *row, const struct 
 
 static int judge(void *self, const struct rv_run_row *row, rv_err **err)
 {
-    struct sieve *s = self;
+    struct run_filter *s = self;
     struct rv_app_gc *c = s->gc;
     const struct rv_retention_rule *rule = drops(c->opts->rules, row, c->now_us);
 
@@ -285,7 +286,7 @@ static int judge(void *self, const struct rv_run_row *row, rv_err **err)
     if (!id || !rv_has_room(&s->ids, &s->cap, s->n + 1, sizeof *s->ids))
         return RV_FAIL(err, RV_E_NOMEM, "list what is to be deleted");
     s->ids[s->n++] = id;
-    return doom(c, row, rule, err);
+    return mark_expired(c, row, rule, err);
 }
 
 static int compare_ids(const void *a, const void *b)
@@ -295,20 +296,20 @@ static int compare_ids(const void *a, const void *b)
 
 static int judge_deleted(void *self, const struct rv_run_row *row, rv_err **err)
 {
-    const struct sieve *s = self;
+    const struct run_filter *s = self;
     const char *id = row->id;
 
     if (s->n > 0 && bsearch(&id, s->ids, s->n, sizeof *s->ids, compare_ids)) /* a rule has judged it */
         return 0;
-    return doom(s->gc, row, NULL, err);
+    return mark_expired(s->gc, row, NULL, err);
 }
 
 /* The rules count what fits them, so they see each run once. */
-static int list_doomed(struct rv_app_gc *c, rv_err **err)
+static int list_expired(struct rv_app_gc *c, rv_err **err)
 {
     const struct rv_run_filter all = {0}, deleted = {.of_deleted_sessions = true};
     const struct rv_app_gc_opts *opts = c->opts;
-    struct sieve s = {.gc = c};
+    struct run_filter s = {.gc = c};
     int rc = opts->rules ? rv_store_list_runs(opts->store, &opts->scope, &all, judge, &s, err) : 0;
 
     if (s.n > 0)
@@ -385,7 +386,7 @@ int rv_app_gc(const struct rv_app_gc_opts *opts, struct rv_app_gc *out, rv_err *
     *out = (struct rv_app_gc){.opts = opts, .now_us = rv_app_now_us(), .arena = rv_arena_new(MAX_LIST_BYTES)};
     int rc = out->arena ? 0 : RV_FAIL(err, RV_E_NOMEM, "list what is to be deleted");
     if (rc == 0)
-        rc = list_doomed(out, err);
+        rc = list_expired(out, err);
     if (rc == 0 && !opts->dry_run)
         rc = delete_all(out, err);
     if (rc == 0 && !opts->dry_run) /* counters of quotas that are over */

@@ -5,7 +5,7 @@
 #include "coreengine/app/app.h"
 
 struct rv_retention_rule {
-    const char *pipeline; /* "": any */
+    const char *pipeline; /* "": any; owned */
     unsigned statuses;    /* bits 1u << enum rv_run_status */
     int64_t max_age_us;   /* since the run was last touched; < 0: any */
     int64_t max_count;    /* of those that the rule fits, the newest; < 0: any number */

@@ -141,7 +141,7 @@ int rv_app_keep(struct rv_app_run *run, const rv_envelope *env, const struct rv_
 /* --- a run that belongs to a session --- */
 
 struct rv_app_conversation {
-    struct rv_conversation talk;
+    struct rv_conversation conversation;
     struct rv_session_row row;
     json_object *metadata;
     char model[RV_CONTEXT_MAX_TEXT]; /* of the pipeline; the context borrows it */
@@ -151,8 +151,8 @@ static void conversation_free(struct rv_app_conversation *c)
 {
     if (!c)
         return;
-    json_object_put(c->talk.history);
-    json_object_put(c->talk.moments);
+    json_object_put(c->conversation.history);
+    json_object_put(c->conversation.moments);
     json_object_put(c->metadata);
     rv_session_row_fini(&c->row);
     free(c);
@@ -160,7 +160,7 @@ static void conversation_free(struct rv_app_conversation *c)
 
 static const struct rv_conversation *conversation_of(const struct rv_app_conversation *c)
 {
-    return c ? &c->talk : NULL;
+    return c ? &c->conversation : NULL;
 }
 
 /* One history is told to all of them. */
@@ -198,7 +198,7 @@ static int fill(struct rv_app_conversation *c, const struct rv_app_run *run, con
         rc = rv_json_parse(c->row.metadata, NULL, &c->metadata, err);
     if (rc < 0)
         return rc;
-    c->talk = (struct rv_conversation){
+    c->conversation = (struct rv_conversation){
         .context = {.user_id = user[0] ? user : NULL,
                     .tenant_id = tenant,
                     .session_id = id,
@@ -212,10 +212,11 @@ static int fill(struct rv_app_conversation *c, const struct rv_app_run *run, con
         .moment_opts = settings.moments,
         .moment_token_threshold = settings.moment_token_threshold,
         .moment_summariser = settings.moment_summariser};
-    c->talk.history_opts.names_keys = all_can_look_up(run->loaded->pipeline);
-    rc = rv_conversation_check(&c->talk, err);
+    c->conversation.history_opts.names_keys = all_can_look_up(run->loaded->pipeline);
+    rc = rv_conversation_check(&c->conversation, err);
     return rc < 0 ? rc
-                  : rv_journal_read_history(run->store, &own, &c->talk, &c->talk.history, c->talk.history_hash, err);
+                  : rv_journal_read_history(run->store, &own, &c->conversation, &c->conversation.history,
+                                            c->conversation.history_hash, err);
 }
 
 static int converse(const struct rv_app_run *run, struct rv_app_conversation **out, rv_err **err)
@@ -267,8 +268,8 @@ int rv_app_run_open(struct rv_app_run *run, rv_err **err)
 static int keep_new(struct rv_app_run *run, const char *bundle, const rv_envelope *env, bool in_group,
                     enum rv_quota_kind counts, rv_err **err)
 {
-    int rc = converse(run, &run->state->talk, err);
-    const struct rv_app_begin begin = {.conversation = conversation_of(run->state->talk),
+    int rc = converse(run, &run->state->conversation, err);
+    const struct rv_app_begin begin = {.conversation = conversation_of(run->state->conversation),
                                        .bundle = bundle,
                                        .in_group = in_group,
                                        .limits = &run->state->limits,
@@ -364,7 +365,7 @@ static void fill_in(struct rv_app_run *run, struct rv_exec_opts *x)
     x->mcp = run->loaded->mcp;
     x->journal = run->journal;
     x->quotas = rv_app_limits_exec(&run->state->limits);
-    x->conversation = conversation_of(run->state->talk);
+    x->conversation = conversation_of(run->state->conversation);
     if (run->loaded->agents) {
         x->find_agent = rv_app_find_agent;
         x->find_self = run->loaded;
@@ -489,7 +490,7 @@ void rv_app_run_fini(struct rv_app_run *run)
             rv_store_rollback(run->store); /* nothing to do, unless it did not come to a commit */
         rv_journal_free(run->journal);
         let_go(run);
-        conversation_free(run->state->talk);
+        conversation_free(run->state->conversation);
         if (run->state->closes_store)
             rv_store_close(run->store);
         rv_quotas_free(run->state->quotas);

@@ -14,6 +14,7 @@
 #define RV_SCHEDULE_MAX_STATE (RV_TASK_MAX_JSON - 4096) /* bytes of a state or a payload: a firing adds to it */
 
 /* --- when --- */
+/* What it points to is borrowed for the call. */
 struct rv_app_when {  /* as a person writes it */
     const char *cron; /* expression; NULL: once */
     const char *at;   /* a time; NULL: again and again */
@@ -22,7 +23,7 @@ struct rv_app_when {  /* as a person writes it */
 /* The instants at which something fires. */
 struct rv_app_times {
     rv_zones *zones;     /* owned; NULL: borrowed from elsewhere */
-    const rv_zone *zone; /* of zones */
+    const rv_zone *zone; /* of zones; borrowed */
     bool is_once;
     int64_t at_us; /* of what fires once */
     struct rv_cron cron;
@@ -50,6 +51,7 @@ RV_MUST_CHECK int rv_app_plan(const struct rv_app_times *t, int64_t next_us, int
                               rv_err **err);
 
 /* --- adding --- */
+/* What it points to is borrowed for the call. */
 struct rv_app_schedule {
     const char *name;
     struct rv_app_when when;
@@ -86,7 +88,7 @@ RV_MUST_CHECK int rv_app_fire_due(const struct rv_app *app, rv_store *store, rv_
 
 /* --- for programs --- */
 /** An object: every column but what its runs begin with. times: the next ones; n_times 0: none are listed. firings
- *  NULL: none are. */
+ *  NULL: none are. What it points to is borrowed for the call. */
 struct rv_app_schedule_view {
     const struct rv_schedule_row *row;
     const struct rv_app_times *times; /* NULL: not known */

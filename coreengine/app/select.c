@@ -12,8 +12,8 @@
 #define MAX_BYTES ((size_t)64 << 20)
 
 struct reading {
-    json_object *rows;
-    char **names; /* owned, and each of them */
+    json_object *rows; /* owned */
+    char **names;      /* owned, and each of them */
     size_t n;
 };
 

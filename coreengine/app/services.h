@@ -13,7 +13,7 @@
 /* A store in memory, for a test. */
 struct rv_app_scratch {
     pthread_mutex_t lock;
-    rv_store *store; /* NULL: nothing was asked yet */
+    rv_store *store; /* NULL: nothing was asked yet; owned */
 };
 /* Handles of a store that are not in use. */
 typedef struct rv_app_handles rv_app_handles;
@@ -25,7 +25,7 @@ struct rv_app_services {
     struct rv_exec_services exec;   /* for struct rv_exec_opts */
     const struct rv_app *app;       /* borrowed */
     struct rv_app_scratch *scratch; /* borrowed; NULL: the store of app */
-    rv_app_handles *handles;        /* NULL until something is asked */
+    rv_app_handles *handles;        /* NULL until something is asked; owned, unless `shares` */
     bool shares;                    /* the handles are borrowed */
 };
 /** For runs that are kept; s and app outlive them. Gives &s->exec. End it with rv_app_services_fini() when no run is

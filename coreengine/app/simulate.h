@@ -9,7 +9,7 @@
 struct rv_app_subject {
     struct rv_app_loaded loaded;
     struct rv_catalog plugins, *scripts; /* each script's tools on top of those before */
-    const char **tools;                  /* all that are known */
+    const char **tools;                  /* all that are known; owned */
     struct rv_sim_agent *agents;         /* that may be asked; their texts are owned */
     size_t n_agents;
     bool is_loaded;

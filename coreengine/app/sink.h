@@ -1,12 +1,12 @@
 /* Decides which text of a turn is shown to people while it arrives. Pure: pieces in, decisions out.
  *
- * Whose words they are when agents ask each other is said by `child_text` of the agent that asks. final: everybody's,
- * but of the agent that asked no reply that only repeats what was shown; words that may become such a repetition are
- * held until that is known. child: once an asked agent has spoken and has not failed, the one that asked it is not
- * heard any more. parent: asked agents are not heard. both: everybody is. An agent with structured output has data, no
- * words, and whatever is said below it belongs to that data. Each reply is a part; parts are kept apart. Of agents that
- * speak at once one has the floor, and the words of the others are held until its reply is over. White space at the
- * borders of parts is not shown, all else once, in the order in which its speaker says it. */
+ * When agents ask each other, `child_text` of the asking agent decides whose text is shown. final: that of all agents,
+ * but no reply of the asking agent that only repeats what was shown; text that may become such a repetition is held
+ * until that is known. child: once an asked agent has spoken and has not failed, the text of the asking agent is not
+ * shown any more. parent: text of asked agents is not shown. both: all text is shown. An agent with structured output
+ * has data and no text, and text of the agents that it asks belongs to that data. Each reply is a part; parts are kept
+ * apart. When agents speak at the same time, the reply of one is shown, and the others are held until it is over. White
+ * space at the borders of parts is not shown, all other text once, in the order in which its agent says it. */
 #ifndef RV_APP_SINK_H
 #define RV_APP_SINK_H
 
@@ -34,9 +34,9 @@ struct rv_chat_sink {
     struct rv_chat_part *parts; /* in the order in which they began; owned */
     size_t n_parts, cap_parts;
     struct rv_chat_told told;     /* by asked agents, in this run */
-    bool is_taken;                /* the floor, by `last` */
+    bool is_taken;                /* the reply of `last` is shown, the others are held */
     rv_buf spoken;                /* of the part that was handed out last */
-    const struct rv_origin *last; /* whose the last piece was */
+    const struct rv_origin *last; /* whose the last piece was; borrowed until the run ends */
     int64_t last_call;            /* 0: the next piece begins a part in any case */
     bool has_said;                /* in this turn */
     rv_buf gap, held;             /* white space: handed out, held back until words follow it */

@@ -39,9 +39,8 @@ struct rv_app_stream_opts {
     /** On the writer's thread, in order: these lines are in the store (rc 0; part borrowed, its lines are those of
      * `lines`, which may be taken with rv_buf_steal()); or they are not, and nothing more will be (part NULL). more:
      * that of another stream is called at once behind it. Calls nothing of this header. May be NULL. */
-    void (*on_kept)(void *self, const struct rv_stream_part *part, rv_buf *lines, bool more, int rc,
-                    const rv_err *err);
-    void *self;
+    void (*on_kept)(void *self, const struct rv_stream_part *part, rv_buf *lines, bool more, int rc, const rv_err *err);
+    void *self; /* borrowed; outlives the stream */
 };
 RV_MUST_CHECK int rv_app_stream_new(rv_app_streams *w, const struct rv_app_stream_opts *opts, rv_app_stream **out,
                                     rv_err **err);

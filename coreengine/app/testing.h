@@ -17,7 +17,7 @@ enum rv_cassette_use {
 };
 struct rv_test_opts {
     bool is_live; /* models are asked, and their answers kept as cassettes; the rest of the scripts is played */
-    const char *cassettes; /* folder; NULL: `cassettes` beside the pipeline */
+    const char *cassettes; /* folder; NULL: `cassettes` beside the pipeline; borrowed */
     enum rv_cassette_use use;
     const char *variant;  /* the model that is asked for all roles: it has cassettes of its own; NULL: the pipeline's */
     int64_t repeat;       /* runs of each test; 0: 1 */

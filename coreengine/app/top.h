@@ -37,6 +37,7 @@ enum rv_app_top_wait {
     RV_APP_TOP_OWNER,  /* no process runs it */
 };
 
+/* Texts are borrowed from the snapshot. */
 struct rv_app_top_row {
     const char *id, *pipeline, *stage, *user, *session;
     enum rv_run_status status;
@@ -58,6 +59,7 @@ struct rv_app_top_rates {
     int64_t n_ended, tokens, cost_micro_usd;
     bool is_partial; /* runs ended of which it is not known what they took */
 };
+/* What it points to is borrowed until the next look. */
 struct rv_app_top_snapshot {
     int64_t now_us;
     const struct rv_app_top_row *rows;

@@ -5,6 +5,7 @@
 #include "coreengine/app/app.h"
 #include "coreengine/store/copy.h"
 
+/* What it points to is borrowed for the call. */
 struct rv_app_copy_watch {
     void *self;
     /* As in struct rv_store_copy_opts. NULL: not called. */

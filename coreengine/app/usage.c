@@ -13,10 +13,10 @@ struct counter {
     bool is_shown;
 };
 struct usage {
-    rv_buf names; /* of users, each with a NUL behind it */
-    struct counter *counters;
+    rv_buf names;             /* of users, each with a NUL behind it */
+    struct counter *counters; /* owned */
     size_t n, cap;
-    size_t *users; /* where the names of different users begin */
+    size_t *users; /* where the names of different users begin; owned */
     size_t n_users, cap_users;
     rv_err **err;
     int rc;

@@ -37,6 +37,7 @@ RV_MUST_CHECK int rv_needs_read(rv_str json, struct rv_needs *out, rv_err **err)
 RV_MUST_CHECK int rv_needs_of_loaded(const struct rv_app_loaded *l, struct rv_needs *out, rv_err **err);
 
 /* --- submitting --- */
+/* What it points to is borrowed for the call. */
 struct rv_app_submit {
     const char *key; /* when a run of the same user that was submitted with this key has not ended, that run is meant
                         and no new one is made; NULL: none */
@@ -87,6 +88,7 @@ void rv_app_queued_fini(struct rv_app_queued *q);
 /* --- workers --- */
 #define RV_WORKER_SEEN_US                                                                                              \
     INT64_C(30000000) /* a worker that gave no sign of life for so long does not count as living */
+/* Texts are borrowed, and outlive the worker. */
 struct rv_worker_handler {
     const char *type;   /* of the tasks that it handles */
     const char *target; /* file of a pipeline, or "capability:tool"; of a script: its file */
@@ -96,7 +98,7 @@ struct rv_worker_stop {
     pthread_mutex_t lock; /* guards what follows */
     bool is_wanted;
     bool has_news;
-    void *wake; /* of the worker, while it works; internal */
+    void *wake; /* of the worker, while it works; internal; borrowed */
 };
 void rv_worker_stop_init(struct rv_worker_stop *stop);
 void rv_worker_stop(struct rv_worker_stop *stop); /* any thread, also before the worker begins */
@@ -105,6 +107,7 @@ void rv_worker_stop(struct rv_worker_stop *stop); /* any thread, also before the
 void rv_worker_tell(struct rv_worker_stop *stop);
 void rv_worker_stop_fini(struct rv_worker_stop *stop);
 
+/* What it points to is borrowed, and outlives the worker. */
 struct rv_worker_opts {
     struct rv_worker_stop *stop; /* in place of SIGTERM and SIGINT, which it leaves alone then; borrowed; may be NULL */
     const struct rv_app *app;    /* scope is ignored: a worker works for all tenants; keeps_log_level is taken as set */

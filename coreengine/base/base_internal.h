@@ -15,7 +15,7 @@ struct rv_err {
     const char *c_file; /* static: __FILE__ */
     rv_err *cause;      /* owned */
     char *hint;         /* owned, may be NULL */
-    const char *file;   /* inside this block, behind text; NULL when the place is unknown */
+    const char *file;   /* in this block, behind text; NULL when the place is unknown; static */
     int line, col;
     char text[]; /* valid UTF-8 */
 };

@@ -18,6 +18,7 @@
 #define RV_JSON_MAX_BYTES ((size_t)8 << 20) /* the longest model reply or state that is read at once */
 #define RV_JSON_MAX_DEPTH 256               /* nesting; deeper input is an attack or a fault */
 
+/* What it points to is borrowed for the call. */
 struct rv_json_opts {
     size_t max_bytes;      /* 0: RV_JSON_MAX_BYTES */
     int max_depth;         /* 0: RV_JSON_MAX_DEPTH */
@@ -96,7 +97,7 @@ RV_MUST_CHECK int rv_json_push_ref(json_object *arr, json_object *val, rv_err **
 
 /* Building a whole tree: the first failure sticks, and what follows it does nothing. Check rc at the end. */
 struct rv_json_build {
-    rv_err **err; /* of the first failure; may be NULL */
+    rv_err **err; /* of the first failure; may be NULL; borrowed */
     int rc;
 };
 /** Add value, which it takes, to an object, or with key NULL to an array. A NULL value is an out-of-memory error.

@@ -14,6 +14,7 @@ enum outcome {
     NO_MEMORY,
 };
 
+/* What it points to is borrowed for the call. */
 struct reader {
     const char *text, *p, *end;
     const struct rv_json_opts *opts;

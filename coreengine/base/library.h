@@ -13,11 +13,13 @@
 #define RV_LINKED(function) NULL
 #endif
 
+/* What it points to is static. */
 struct rv_library_function {
     const char *name;
     size_t offset;        /* of its pointer in the table */
     void (*linked)(void); /* RV_LINKED(); NULL: the library is opened */
 };
+/* Texts and functions are static. */
 struct rv_library {
     const char *file;     /* as dlopen() takes it */
     const char *what;     /* "the HTTP library" */

@@ -12,6 +12,7 @@ enum rv_log_level { RV_LOG_TRACE, RV_LOG_DEBUG, RV_LOG_INFO, RV_LOG_WARN, RV_LOG
 enum rv_log_format { RV_LOG_TEXT, RV_LOG_JSON };
 
 enum rv_field_kind { RV_FIELD_STR, RV_FIELD_I64, RV_FIELD_BOOL, RV_FIELD_ERR };
+/* What it points to is borrowed for the call. */
 struct rv_field {
     const char *key;
     enum rv_field_kind kind;

@@ -9,6 +9,7 @@
 #include <spawn.h>
 #include <sys/types.h>
 
+/* What it points to is borrowed for the call. */
 struct rv_spawn {
     const char *program;  /* a path; PATH is not searched */
     char *const *argv;    /* ends with NULL */

@@ -249,7 +249,7 @@ static struct rv_bus_ask *late(const rv_bus *b, int64_t now)
     return a;
 }
 
-void rv_bus_asks_tend(rv_bus *b)
+void rv_bus_asks_tick(rv_bus *b)
 {
     int64_t now = now_us(b);
     struct rv_bus_ask *a;

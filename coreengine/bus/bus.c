@@ -23,8 +23,8 @@ struct breaker {
 struct sub {
     struct sub *next;
     uint64_t id;
-    char *name; /* owned */
-    char **types;
+    char *name;   /* owned */
+    char **types; /* owned */
     size_t n_types;
     struct rv_bus_sub how; /* but for the texts */
     struct message *first, *last, *under_way;
@@ -357,7 +357,7 @@ void rv_bus_publish(rv_bus *b, const char *type, rv_str text)
 
 /* --- time --- */
 
-void rv_bus_tend(rv_bus *b)
+void rv_bus_tick(rv_bus *b)
 {
     b->n_busy++;
     for (struct sub *s = b->subs; s; s = s->next) {
@@ -375,7 +375,7 @@ void rv_bus_tend(rv_bus *b)
     }
     b->n_busy--;
     sweep(b);
-    rv_bus_asks_tend(b);
+    rv_bus_asks_tick(b);
 }
 
 bool rv_bus_is_idle(const rv_bus *b)

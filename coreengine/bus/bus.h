@@ -29,7 +29,7 @@ struct rv_bus_sub {
     int (*deliver)(void *self, uint64_t sub, const char *type, rv_str text, rv_err **err);
     /** The message under way is waited for no longer: rv_bus_settled() must not be called for it. May be NULL. */
     void (*give_up)(void *self);
-    void *self;
+    void *self; /* borrowed; outlives the subscription */
 };
 
 /** clock: only now_us is used. log: borrowed; may be NULL. */
@@ -45,7 +45,7 @@ void rv_bus_publish(rv_bus *b, const char *type, rv_str text);
 /** The message that the subscriber has is done. why NULL: well; else why not (borrowed). */
 void rv_bus_settled(rv_bus *b, uint64_t id, const rv_err *why);
 /** Give up messages whose time is over. */
-void rv_bus_tend(rv_bus *b);
+void rv_bus_tick(rv_bus *b);
 /** No message waits or is under way. */
 bool rv_bus_is_idle(const rv_bus *b);
 /** What a subscription has come to. False: there is none of that id. */
@@ -60,6 +60,7 @@ bool rv_bus_counts(const rv_bus *b, uint64_t id, struct rv_bus_counts *out);
 #define RV_BUS_MAX_ASKS     1024 /* under way at once */
 
 enum rv_bus_kind { RV_BUS_EVENT, RV_BUS_COMMAND, RV_BUS_QUERY };
+/* What it points to is borrowed for the call that passes it. */
 struct rv_bus_message {
     enum rv_bus_kind kind;
     const char *type;
@@ -81,7 +82,7 @@ struct rv_bus_handler {
     int (*begin)(void *self, uint64_t ask, const struct rv_bus_message *m, rv_err **err);
     /** The answer is not wanted any more: rv_bus_answer() has no effect from now on. May be NULL. */
     void (*give_up)(void *self, uint64_t ask);
-    void *self;
+    void *self; /* borrowed; outlives the bus */
 };
 /** A handler for a type, for as long as the bus lives. RV_E_EXISTS: it has one; RV_E_LIMIT, RV_E_NOMEM. */
 RV_MUST_CHECK int rv_bus_handle(rv_bus *b, const struct rv_bus_handler *handler, rv_err **err);
@@ -93,7 +94,7 @@ struct rv_bus_question {
     /** The end, once, also from within rv_bus_ask(). It may take o->why, and leave NULL. Errors: RV_E_NOT_FOUND (no
      * handler; the hint has the nearest type), RV_E_TIMEOUT, what the handler or middleware says. */
     void (*done)(void *self, struct rv_bus_outcome *o);
-    void *self;
+    void *self; /* borrowed until the answer */
 };
 /** Ask a query, or send a command. *id: for rv_bus_withdraw(); set before `done` comes. Negative: `done` does not come:
  * RV_E_LIMIT (RV_BUS_MAX_ASKS are under way, or RV_BUS_MAX_DEPTH within each other), RV_E_NOMEM. */
@@ -102,7 +103,7 @@ RV_MUST_CHECK int rv_bus_ask(rv_bus *b, const struct rv_bus_question *q, uint64_
 void rv_bus_answer(rv_bus *b, uint64_t ask, rv_str text, rv_err *why);
 /** The asker does not want the answer any more: `done` does not come. Nothing happens to one that is over. */
 void rv_bus_withdraw(rv_bus *b, uint64_t ask);
-int64_t rv_bus_due_us(const rv_bus *b); /* when rv_bus_tend() ends the next ask; INT64_MAX: never */
+int64_t rv_bus_due_us(const rv_bus *b); /* when rv_bus_tick() ends the next ask; INT64_MAX: never */
 
 /* What sees all messages. The first one that was added is the first before and the last after. */
 struct rv_bus_middleware {
@@ -112,7 +113,7 @@ struct rv_bus_middleware {
     /** May replace the text (by one that lives as long as the handler's) and the error. Not for a message that its
      * `before` did not let pass. Of an event: it was handed out. May be NULL. */
     void (*after)(void *self, const struct rv_bus_message *m, struct rv_bus_outcome *o);
-    void *self;
+    void *self; /* borrowed; outlives the bus */
 };
 /** RV_E_LIMIT: there are too many. */
 RV_MUST_CHECK int rv_bus_use(rv_bus *b, const struct rv_bus_middleware *middleware, rv_err **err);

@@ -12,8 +12,8 @@ struct rv_bus_handling;
 
 struct rv_bus {
     struct rv_clock clock;
-    rv_log *log;
-    struct sub *subs; /* in the order of subscribing */
+    rv_log *log;      /* borrowed */
+    struct sub *subs; /* in the order of subscribing; owned */
     uint64_t last_id;
     int depth;  /* of the message that is handed over */
     int n_busy; /* loops over the list: no member leaves it meanwhile */
@@ -22,7 +22,7 @@ struct rv_bus {
     size_t n_handlers, cap_handlers;
     struct rv_bus_middleware middleware[RV_BUS_MAX_MIDDLEWARE];
     size_t n_middleware;
-    struct rv_bus_ask *asks; /* under way, the newest first */
+    struct rv_bus_ask *asks; /* under way, the newest first; owned */
     size_t n_asks;
     uint64_t last_ask;
 };
@@ -31,7 +31,7 @@ struct rv_bus {
  * it was stopped quietly; negative: it failed. */
 RV_MUST_CHECK int rv_bus_before(rv_bus *b, struct rv_bus_message *m, rv_buf *room, size_t *n_seen, rv_err **err);
 void rv_bus_after(rv_bus *b, const struct rv_bus_message *m, size_t n_seen, struct rv_bus_outcome *o);
-void rv_bus_asks_tend(rv_bus *b); /* gives up asks whose time is over */
+void rv_bus_asks_tick(rv_bus *b); /* gives up asks whose time is over */
 void rv_bus_asks_free(rv_bus *b); /* gives up what is under way, without a word to the askers */
 
 #endif

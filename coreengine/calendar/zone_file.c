@@ -18,8 +18,8 @@ struct entry {
 };
 
 struct rv_zones {
-    char *dir; /* owned */
-    struct entry *entries;
+    char *dir;             /* owned */
+    struct entry *entries; /* owned */
     size_t n;
 };
 

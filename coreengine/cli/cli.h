@@ -18,6 +18,7 @@ enum rv_exit {
     RV_EXIT_CANCELLED = 130,
 };
 
+/* What it points to is static. */
 struct rv_cli_option {
     const char *name; /* without dashes */
     char letter;      /* 0: none */
@@ -27,7 +28,7 @@ struct rv_cli_option {
     bool many;         /* may be given more than once */
 };
 
-/* Options that several verbs have. */
+/* Options that several verbs have. What it points to is static. */
 struct rv_cli_group {
     const char *title; /* one word */
     const struct rv_cli_option *options;
@@ -44,7 +45,7 @@ extern const struct rv_cli_group rv_cli_common, /* of all verbs */
 /** All of them, ending with NULL. */
 extern const struct rv_cli_group *const rv_cli_groups[];
 
-/* Words of a command line that are no files. */
+/* Words of a command line that are no files. What it points to is static. */
 struct rv_cli_takes {
     const char *what;
     const char *fixed; /* words that are always there; may be empty */
@@ -62,6 +63,7 @@ enum rv_cli_store_use { RV_CLI_OPENS_NONE, RV_CLI_READS, RV_CLI_READS_IF_ANY, RV
 #define RV_CLI_QUOTAS_DOC     "plans and their limits (default REEVE_QUOTAS, else ~/.config/reeve/quotas.yaml)"
 #define RV_CLI_MAX_GROUPS     4
 struct rv_cli;
+/* What it points to is static. */
 struct rv_cli_verb {
     const char *name; /* of a verb below another one: both, "runs list" */
     const char *args, *summary;
@@ -91,16 +93,16 @@ struct rv_cli_verb {
 /* A process of the runner, and its command line. */
 struct rv_cli {
     bool out_tty, err_tty, out_color, err_color, debug;
-    struct rv_app app; /* what the command line says of it */
-    const struct rv_cli_verb *verb;
-    const char *words[RV_CLI_MAX_ARGS]; /* positional */
+    struct rv_app app;                  /* what the command line says of it */
+    const struct rv_cli_verb *verb;     /* static */
+    const char *words[RV_CLI_MAX_ARGS]; /* positional; borrowed from argv */
     size_t n_words;
     struct {
-        const struct rv_cli_option *option;
-        const char *value; /* NULL for flags */
+        const struct rv_cli_option *option; /* static */
+        const char *value;                  /* NULL for flags; borrowed from argv */
     } given[RV_CLI_MAX_ARGS];
     size_t n_given;
-    rv_store *store; /* see enum rv_cli_store_use; NULL: none */
+    rv_store *store; /* see enum rv_cli_store_use; NULL: none; owned */
 };
 
 extern const struct rv_cli_verb *const rv_cli_verbs[]; /* ends with NULL */

@@ -30,7 +30,7 @@ struct rv_progress {
     pthread_mutex_t lock; /* guards all below; leaf lock */
     pthread_cond_t wake;
     bool stopped, drawn;
-    struct span *spans;
+    struct span *spans; /* owned */
     size_t n, cap;
     int64_t begun_us, offset_us; /* offset: engine time minus our own clock */
     size_t received;             /* bytes of model text so far */

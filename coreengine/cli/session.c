@@ -9,13 +9,13 @@
 struct watch {
     const struct rv_pipeline *pipeline;
     rv_progress *progress;
-    rv_recorder *recorder;
-    bool events;       /* --events: event lines on stdout */
-    bool deltas;       /* --deltas: pieces of what models say among them */
-    FILE *payloads;    /* --debug-payload: what is sent to providers; owned, or stderr. NULL: not asked for */
-    int payload_errno; /* of the first that could not be written; 0: none */
-    bool has_end;      /* the last event was printed */
-    bool is_unread;    /* the reader of stdout left, or the disk is full: the run goes on, its events are dropped */
+    rv_recorder *recorder; /* owned */
+    bool events;           /* --events: event lines on stdout */
+    bool deltas;           /* --deltas: pieces of what models say among them */
+    FILE *payloads;        /* --debug-payload: what is sent to providers; owned, or stderr. NULL: not asked for */
+    int payload_errno;     /* of the first that could not be written; 0: none */
+    bool has_end;          /* the last event was printed */
+    bool is_unread;        /* the reader of stdout left, or the disk is full: the run goes on, its events are dropped */
 };
 
 static void on_event(void *self, const struct rv_effect *e, rv_str line)

@@ -25,6 +25,7 @@ struct rv_context {
 struct rv_context_header {
     rv_str name, value; /* names are matched without regard to case */
 };
+/* What it points to is borrowed for the call. */
 struct rv_context_source {
     const struct rv_context_header *headers;
     size_t n_headers;

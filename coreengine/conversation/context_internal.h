@@ -4,7 +4,7 @@
 
 #include "coreengine/conversation/context.h"
 
-/* One text of a context: how JSON and HTTP call it, where it is, what fits. */
+/* One text of a context: how JSON and HTTP call it, where it is, what fits. What it points to is static. */
 struct rv_context_member {
     const char *name;
     const char *header; /* NULL: no header sets it */

@@ -17,7 +17,7 @@ static_assert(sizeof MADE_UP - 1 + MESSAGE_MAX_DIGITS + SALT_DIGITS < MESSAGE_MA
               "an id that is made up has to fit");
 
 struct writer {
-    json_object *list;
+    json_object *list; /* owned */
     rv_index ids;
 };
 

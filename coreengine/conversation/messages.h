@@ -57,6 +57,7 @@ struct rv_message {
 int64_t rv_tokens_estimate(rv_str text);
 
 /* --- What one step adds to a session: made by the core, kept with the step in one transaction --- */
+/* One of rv_turn_new() owns its rows and, in `room`, its texts; else all is borrowed for the call. */
 struct rv_turn {
     const char *session;            /* id */
     const char *name;               /* the session's new name; NULL: as it is */

@@ -45,15 +45,15 @@ struct shown {
 /* A result whose call is still to come: it stands further back. */
 struct waiting {
     char id[MESSAGE_MAX_ID], name[MESSAGE_MAX_NAME];
-    struct shown *shown; /* one of the items; NULL: it did not fit, so its call is left out, too */
+    struct shown *shown; /* one of the items; borrowed; NULL: it did not fit, so its call is left out, too */
 };
 
 struct rv_history {
-    char *session;
+    char *session; /* owned */
     struct rv_history_opts opts;
     struct shown **items; /* newest first; owned */
     size_t n_items, cap_items;
-    struct waiting *waiting; /* newest first */
+    struct waiting *waiting; /* newest first; owned */
     size_t n_waiting, cap_waiting;
     int64_t tokens, n_rows; /* of the limits, used up or set aside; only counted where there is a limit */
     int64_t n_shown;        /* rows */

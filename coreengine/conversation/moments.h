@@ -47,6 +47,7 @@ void rv_chunk_summary(const struct rv_chunk *c, rv_buf *out);
 void rv_chunk_name(const char *session, int64_t first_us, int64_t index, int hex, char out[RV_CHUNK_NAME_MAX]);
 /** The id that follows from the session's id and the index, the same for every owner. */
 void rv_chunk_id(const char *session, int64_t index, char out[37]);
+/* What it points to is borrowed for the call. */
 struct rv_chunk_place {
     const char *session, *name;
     const char *previous;   /* name of the chunk before; NULL: none */

@@ -9,7 +9,7 @@
 
 struct rv_context rv_call_who(const struct call *c)
 {
-    const struct rv_conversation *talk = c->x->opts.conversation;
+    const struct rv_conversation *conversation = c->x->opts.conversation;
     const struct rv_envelope_fields *f = rv_envelope_fields(rv_run_envelope(c->x->run));
     const struct rv_agent *a =
         c->origin || !c->pipeline ? &c->x->opts.pipeline->agents[c->stage] : &c->pipeline->agents[c->agent];
@@ -17,8 +17,8 @@ struct rv_context rv_call_who(const struct call *c)
                               .tenant_id = RV_STORE_TENANT,
                               .session_id = f->session_id};
 
-    if (talk)
-        base = talk->context;
+    if (conversation)
+        base = conversation->context;
     if (c->origin)
         return rv_context_child(&base, c->origin->agent, NULL);
     return a->declared.doc ? rv_context_child(&base, a->declared.doc->name, NULL) : base;

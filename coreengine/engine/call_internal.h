@@ -17,8 +17,8 @@ struct call_hold {
 /* Something that will happen to a run: an answer, a timer, a part of a stream, an answer of a person. */
 struct call {
     struct call *prev, *next; /* of the same run */
-    rv_exec *x;
-    size_t heap_at; /* position in the queue */
+    rv_exec *x;               /* borrowed: the run has the call */
+    size_t heap_at;           /* position in the queue */
     int64_t due_us, call_id;
     enum call_kind {
         CALL_BEGIN,  /* perform what the first step asked for, or what a recovered run had asked for */
@@ -32,7 +32,7 @@ struct call {
     int agent; /* of `pipeline`; that of a stage of an inner run is not `stage` */
     int64_t started_us, deadline_us;
     int64_t allowed_us;          /* the time that the core gave it; 0: unknown, another process has used a part */
-    struct rv_plugin_work *work; /* of an entry, under way; then due_us is when to give up */
+    struct rv_plugin_work *work; /* of an entry, under way; then due_us is when to give up; owned */
     struct rv_tool_call tool; /* for a call of a tool; pending while it has a source; then due_us is when to give up */
     int64_t patience_us;      /* simulated time: real time at which the job is given up */
     const struct rv_origin *origin;     /* of a delegated agent; NULL: the stage's own; lives as long as the run */
@@ -78,7 +78,7 @@ typedef int rv_gate(struct call *c, struct rv_effect *e,
 
 /* A heap by (due, call id, run): the order of answers does not depend on who was faster. */
 struct due_queue {
-    struct call **items;
+    struct call **items; /* owned; the calls are their runs' */
     size_t n, cap;
 };
 /** NULL: empty. */

@@ -399,8 +399,8 @@ static bool let_happen(rv_engine *e)
 {
     bool any = collect(e);
 
-    rv_services_tend(e);
-    rv_leases_tend(e);
+    rv_services_tick(e);
+    rv_leases_tick(e);
     if (cancel_asked(e))
         return true;
     struct call *c = rv_due_top(&e->due);
@@ -421,7 +421,7 @@ static bool engine_turn(rv_engine *e)
 {
     bool any = let_happen(e);
 
-    rv_handovers_tend(e);
+    rv_handovers_tick(e);
     let_go(e);
     any = any || e->n_untold > 0 || e->n_asking > 0;
     tell_asking(e);
@@ -433,10 +433,10 @@ static bool engine_turn(rv_engine *e)
 static int64_t due_in_us(const rv_engine *e)
 {
     const struct call *c = rv_due_top(&e->due);
-    int64_t due_us = c ? c->due_us : RV_NEVER, tend_us = rv_leases_due_us(e), ask_us = rv_services_due_us(e);
+    int64_t due_us = c ? c->due_us : RV_NEVER, renew_us = rv_leases_due_us(e), ask_us = rv_services_due_us(e);
 
-    tend_us = tend_us < ask_us ? tend_us : ask_us;
-    due_us = due_us < tend_us ? due_us : tend_us;
+    renew_us = renew_us < ask_us ? renew_us : ask_us;
+    due_us = due_us < renew_us ? due_us : renew_us;
     if (e->n_held > 0 && (due_us == RV_NEVER || due_us - rv_engine_now_us(e) > HELD_LOOK_US))
         return HELD_LOOK_US;
     return due_us == RV_NEVER ? RV_NEVER : due_us - rv_engine_now_us(e);

@@ -93,7 +93,7 @@ struct rv_observer {
     /** The run is over, or waits for an answer that on_question did not give; rc and err (borrowed) as rv_engine_wait()
      * reports them. May free the run, answer it and start others. */
     void (*on_ended)(void *self, rv_exec *x, int rc, const rv_err *err);
-    void *self;
+    void *self; /* borrowed; outlives the run */
 };
 
 /* What a service has to do that may block: it is done on the thread of the call that asks. */
@@ -108,11 +108,11 @@ struct rv_exec_services {
      * RV_E_INVALID, RV_E_NOMEM. */
     int (*make)(void *self, const struct rv_service_ask *ask, json_object *args, struct rv_service_job **out,
                 rv_err **err);
-    void *self;
+    void *self; /* borrowed; outlives the run */
 };
 
 /* What the model calls of a run may take: the store is asked before each, see coreengine/store/quotas.h. The run needs
- * a journal. */
+ * a journal. What it points to is borrowed, and outlives the run. */
 struct rv_exec_quotas {
     const char *tenant, *user;           /* as in struct rv_quota_ask */
     const struct rv_quota_limit *limits; /* in force as long as this process has the run */

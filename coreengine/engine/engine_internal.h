@@ -48,13 +48,13 @@ struct rv_engine {
     atomic_bool cancel_all;            /* any thread */
     bool any_cancel;                   /* some run has cancel_asked */
     bool any_hands_over;               /* some run that is not over has hands_over */
-    struct writer *writer;             /* NULL: steps are kept by the loop thread; see keep.c */
-    struct own_journal *given_up;      /* without a run */
+    struct writer *writer;             /* NULL: steps are kept by the loop thread; see keep.c; owned */
+    struct own_journal *given_up;      /* without a run; owned */
     void (*close)(rv_engine *e);       /* rv_engine_close() was called: for the loop, once nothing is left */
     void (*on_closed)(void *self);
-    void *closed_self;               /* for on_closed */
-    struct lease_write *lease_write; /* under way; NULL: none; see keep.c */
-    struct settlement *settlements;  /* that the store thread has; see quota.c */
+    void *closed_self;               /* for on_closed; borrowed */
+    struct lease_write *lease_write; /* under way; NULL: none; see keep.c; owned */
+    struct settlement *settlements;  /* that the store thread has; see quota.c; owned */
     size_t n_live;                   /* runs that are not over */
     size_t n_untold;                 /* runs that are over, and on_ended has not been told */
     size_t n_asking;                 /* runs with is_asking */
@@ -64,10 +64,10 @@ struct rv_engine {
     size_t n_tools, cap_tools;
     rv_index tool_index;
     int64_t blocked_until_us;                            /* later than that no breaker is open */
-    rv_http *http;                                       /* NULL until something is asked over HTTP */
-    struct services *services;                           /* NULL until a capability asks for one */
+    rv_http *http;                                       /* NULL until something is asked over HTTP; owned */
+    struct services *services;                           /* NULL until a capability asks for one; owned */
     void (*withdraw)(rv_engine *e, uint64_t ask);        /* with services: the answer is not wanted; for workers.c */
-    rv_providers *providers;                             /* NULL until a model is asked over HTTP */
+    rv_providers *providers;                             /* NULL until a model is asked over HTTP; owned */
     int64_t renew_at_us, look_at_us, ends_us, walked_us; /* of leases and cancellations: see keep.c */
 };
 
@@ -79,9 +79,9 @@ struct own_journal {
     struct own_journal *next; /* of those without a run, which the store thread has */
     struct write write;
     rv_engine *engine;         /* outlives it */
-    rv_exec *x;                /* NULL: freed before it was open */
-    rv_journal *journal;       /* NULL: not open yet */
-    char *run, *tenant, *user; /* to open it with; tenant and user may be NULL */
+    rv_exec *x;                /* NULL: freed before it was open; borrowed */
+    rv_journal *journal;       /* NULL: not open yet; owned */
+    char *run, *tenant, *user; /* to open it with; tenant and user may be NULL; owned */
     bool cancels, has_response, is_orphan;
     struct rv_response response; /* the texts are owned */
 };
@@ -99,15 +99,15 @@ struct run_tools {
     struct rv_plugin_tools capabilities; /* with plugins */
     struct rv_tool_source script;        /* with a script */
     struct rv_tool_source mcp;           /* with MCP servers */
-    rv_mcp_pool *attached;               /* their connections, on the engine's own loop; NULL: they are not */
-    struct rv_tool_source *sources[4];
+    rv_mcp_pool *attached;               /* their connections, on the engine's own loop; NULL: they are not; borrowed */
+    struct rv_tool_source *sources[4];   /* borrowed: they are the members above */
     struct rv_tool_set set;
 };
 
 struct rv_exec {
-    rv_exec *prev, *next;
-    rv_engine *engine; /* NULL: it is gone */
-    uint64_t number;   /* the order of starting */
+    rv_exec *prev, *next; /* in the list of the engine */
+    rv_engine *engine;    /* NULL: it is gone; borrowed */
+    uint64_t number;      /* the order of starting */
     struct rv_exec_opts opts;
     rv_log *log;                      /* the engine's, with the run's id; owned; NULL: there is none */
     struct rv_catalog under, catalog; /* of the capabilities; what the core decides by: `tools` as a catalog */
@@ -115,19 +115,19 @@ struct rv_exec {
     bool *scripted;                       /* per stage; owned */
     json_object *scripted_inner;          /* names of stages inside of stages; owned; NULL: none */
     struct rv_conversation *conversation; /* of a run that goes on; owned; NULL: none, or the caller's */
-    rv_run *run;
+    rv_run *run;                          /* owned */
     struct rv_effects effects;
     struct rv_turn *unkept; /* rows of a turn that the journal refused; owned */
-    struct call *calls;
+    struct call *calls;     /* owned */
     bool over, cancel_asked;
     bool hands_over;                 /* another process is to go on with it: see handover.c */
-    struct own_journal *own;         /* NULL: the journal is the caller's */
+    struct own_journal *own;         /* NULL: the journal is the caller's; owned */
     bool is_opening;                 /* the store thread opens it: there is no rv_run yet */
     bool is_freed;                   /* by the caller, while a step is kept */
     struct write write;              /* the step being kept */
     bool is_keeping;                 /* it is: nothing is told to the core, and the effects wait */
     bool is_broken;                  /* meanwhile, by rc and err: it is over when the step is kept */
-    struct subscribers *subscribers; /* of its capabilities; NULL: they have none */
+    struct subscribers *subscribers; /* of its capabilities; NULL: they have none; owned */
     bool is_held;                    /* it is over, and waits for them before on_ended is told */
     bool is_untold;                  /* it is over, and on_ended has not been told */
     bool is_end_told;                /* `done` was, and nothing since */
@@ -148,8 +148,8 @@ struct rv_exec {
     int64_t ahead_us; /* its time is so far before this process's: the clock went back since its journal was written */
     struct kept_replies *kept; /* of the script, to calls under way when the process died; owned; NULL: none */
     enum rv_run_status status;
-    int rc; /* why it broke */
-    rv_err *err;
+    int rc;      /* why it broke */
+    rv_err *err; /* owned */
 };
 
 /* --- exec.c --- */
@@ -237,14 +237,14 @@ RV_MUST_CHECK int rv_writer_start(rv_engine *e, rv_err **err);
 RV_MUST_CHECK int rv_keep(rv_exec *x, const struct rv_event *ev, rv_err **err);
 void rv_keep_wait(rv_exec *x); /* blocks while the step is written; its effects are not performed */
 /** Renew what is due, and cancel what others asked to be cancelled. */
-void rv_leases_tend(rv_engine *e);
+void rv_leases_tick(rv_engine *e);
 void rv_leases_free(rv_engine *e);            /* blocks while the thread of the store is at them */
 int64_t rv_leases_due_us(const rv_engine *e); /* when it is to be called next; RV_NEVER: not at all */
 /** Check whether this run may begin an effect that must not be done twice. RV_E_STATE: its lease has run out. */
 RV_MUST_CHECK int rv_lease_check(const rv_exec *x, rv_err **err);
 
 /* --- handover.c: runs that another process goes on with --- */
-void rv_handovers_tend(rv_engine *e); /* end those that have nothing under way */
+void rv_handovers_tick(rv_engine *e); /* end those that have nothing under way */
 
 /* --- own.c: journals that runs have for themselves --- */
 

@@ -32,7 +32,7 @@ static bool is_quiet(const rv_exec *x)
     return true;
 }
 
-void rv_handovers_tend(rv_engine *e)
+void rv_handovers_tick(rv_engine *e)
 {
     if (!e->any_hands_over)
         return;

@@ -165,7 +165,7 @@ static void lease_write_free(struct lease_write *l)
     free(l);
 }
 
-static void tended(struct write *w)
+static void on_renewed(struct write *w)
 {
     struct lease_write *l = lease_write_of(w);
     rv_engine *e = l->engine;
@@ -180,7 +180,7 @@ static void tended(struct write *w)
 }
 
 /* False: there is no memory for it. */
-static bool tend_aside(rv_engine *e, int64_t now_us, bool renews)
+static bool renew_aside(rv_engine *e, int64_t now_us, bool renews)
 {
     struct lease_write *l = calloc(1, sizeof *l);
 
@@ -188,7 +188,7 @@ static bool tend_aside(rv_engine *e, int64_t now_us, bool renews)
         return false;
     *l = (struct lease_write){.write = {.write = write_renewal,
                                         .rest = list_cancels,
-                                        .done = tended,
+                                        .done = on_renewed,
                                         .until_us = earliest_end(e, now_us),
                                         .is_alone = !renews}, /* a look needs no transaction */
                               .engine = e,
@@ -210,14 +210,14 @@ void rv_leases_free(rv_engine *e)
     e->lease_write = NULL;
 }
 
-static void tend(rv_engine *e, int64_t now_us)
+static void maintain(rv_engine *e, int64_t now_us)
 {
     bool renews = e->renew_at_us > 0 && now_us >= e->renew_at_us;
 
     if (e->renew_at_us == 0) /* the leases are as young as the runs */
         e->renew_at_us = now_us + lease_us(e) / 3;
     if (e->writer) {
-        if ((renews || e->look_at_us > 0) && !tend_aside(e, now_us, renews))
+        if ((renews || e->look_at_us > 0) && !renew_aside(e, now_us, renews))
             e->renew_at_us = now_us + RETRY_US;
     } else {
         if (renews)
@@ -228,13 +228,13 @@ static void tend(rv_engine *e, int64_t now_us)
     e->look_at_us = now_us + LOOK_EVERY_US;
 }
 
-void rv_leases_tend(rv_engine *e)
+void rv_leases_tick(rv_engine *e)
 {
     if (!e->opts.store || e->opts.virtual_time || e->lease_write)
         return;
     int64_t now_us = rv_engine_now_us(e);
     if ((now_us >= e->renew_at_us || now_us >= e->look_at_us) && keeps_leases(e))
-        tend(e, now_us);
+        maintain(e, now_us);
 }
 
 int64_t rv_leases_due_us(const rv_engine *e)

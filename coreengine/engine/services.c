@@ -347,7 +347,7 @@ static void put(rv_engine *e, struct ask *a)
         rv_asks_done(a->desk, a, err);
 }
 
-void rv_services_tend(rv_engine *e)
+void rv_services_tick(rv_engine *e)
 {
     struct asks *d = asks_of(e);
     enum ask_state was;
@@ -367,7 +367,7 @@ void rv_services_tend(rv_engine *e)
         }
     }
     if (e->services)
-        rv_bus_tend(e->services->bus);
+        rv_bus_tick(e->services->bus);
 }
 
 int64_t rv_services_due_us(const rv_engine *e)

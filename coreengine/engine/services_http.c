@@ -29,8 +29,8 @@ struct fetch {
     uint64_t id;
     rv_http_call *http; /* NULL: none is under way */
     char method[16];
-    char *url; /* owned; the present one */
-    char *headers[MAX_HEADERS];
+    char *url;                  /* owned; the present one */
+    char *headers[MAX_HEADERS]; /* owned */
     size_t n_headers;
     char *body; /* owned; NULL: none */
     size_t body_len;

@@ -10,13 +10,14 @@
 
 /* One ask on its way. The worker waits for it; the loop has it in between. */
 struct asks;
+/* The worker owns it until it is left. */
 struct ask {
-    struct ask *next;
-    struct asks *desk;
+    struct ask *next;        /* in the list of the desk */
+    struct asks *desk;       /* borrowed */
     struct rv_service_ask q; /* its texts follow this structure */
     uint64_t id;             /* of the bus; the loop's */
     /* The lock guards all below, but for the bytes of the answer while a job runs: they are the worker's. */
-    const struct rv_tool_work *work; /* that asks */
+    const struct rv_tool_work *work; /* that asks; borrowed */
     enum ask_state {
         ASK_NEW,  /* it was not looked at */
         ASK_LOOP, /* the loop has it */
@@ -24,11 +25,11 @@ struct ask {
         ASK_RAN,  /* it did: the loop tells the bus */
         ASK_DONE, /* the worker takes the answer */
     } state;
-    bool is_left;    /* the worker waits no longer: the loop frees it */
-    bool is_dropped; /* the loop has nothing to do with it any more: the worker frees it */
-    struct rv_service_job *job;
+    bool is_left;               /* the worker waits no longer: the loop frees it */
+    bool is_dropped;            /* the loop has nothing to do with it any more: the worker frees it */
+    struct rv_service_job *job; /* owned */
     rv_buf answer;
-    rv_err *why; /* NULL: there is an answer */
+    rv_err *why; /* NULL: there is an answer; owned */
 };
 
 /* asks.c. Those of a pool of workers. */
@@ -61,13 +62,13 @@ void rv_pieces_drop(struct pieces *p, const struct rv_tool_work *w);
 void rv_pieces_tell(struct pieces *p); /* loop: what has come since it was called last */
 
 struct services {
-    rv_bus *bus;
-    struct handler *handlers; /* one for each service */
-    rv_egress *egress;        /* NULL until something is asked over HTTP */
-    struct fetch *fetches;    /* under way: services_http.c */
+    rv_bus *bus;              /* owned */
+    struct handler *handlers; /* one for each service; owned */
+    rv_egress *egress;        /* NULL until something is asked over HTTP; owned */
+    struct fetch *fetches;    /* under way: services_http.c; owned */
 };
 
-/* services.c. One ask while it is begun. */
+/* services.c. One ask while it is begun. What it points to is borrowed for the call. */
 struct service_call {
     rv_engine *e;
     rv_exec *x; /* the run that the call belongs to */
@@ -83,7 +84,7 @@ static inline void rv_service_answer(const rv_engine *e, uint64_t id, const rv_b
 
 /* --- services.c --- */
 
-void rv_services_tend(rv_engine *e); /* takes up what workers ask, and ends what is late */
+void rv_services_tick(rv_engine *e); /* takes up what workers ask, and ends what is late */
 int64_t
 rv_services_due_us(const rv_engine *e); /* when it is to be called next, by the real clock; RV_NEVER: not at all */
 void rv_services_free(rv_engine *e);    /* before the workers and the client of HTTP */

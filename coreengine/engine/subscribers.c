@@ -17,8 +17,8 @@ struct reader {
     struct rv_plugin_work *work; /* under way; NULL: none */
 };
 struct subscribers {
-    rv_bus *bus;
-    struct reader *readers;
+    rv_bus *bus;            /* owned */
+    struct reader *readers; /* owned */
     size_t n;
     int64_t held_until_us; /* the run is over and waits for them; 0: it does not */
 };
@@ -162,7 +162,7 @@ void rv_subscribers_stop(rv_exec *x)
 
 void rv_subscribers_tell(rv_exec *x, enum rv_emit_kind kind, rv_str line)
 {
-    rv_bus_tend(x->subscribers->bus);
+    rv_bus_tick(x->subscribers->bus);
     rv_bus_publish(x->subscribers->bus, rv_emit_text(kind), line);
 }
 
@@ -188,7 +188,7 @@ bool rv_subscribers_let_go(rv_exec *x)
 {
     struct subscribers *s = x->subscribers;
 
-    rv_bus_tend(s->bus);
+    rv_bus_tick(s->bus);
     if (!rv_bus_is_idle(s->bus) && real_us(x) < s->held_until_us)
         return false;
     rv_subscribers_go_on(x);

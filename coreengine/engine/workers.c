@@ -39,7 +39,7 @@ struct pool {
     bool stopping, poked;
     size_t n_refs;
     struct asks *asks;        /* owned; a lock of its own, which is taken first */
-    struct pieces *pieces;    /* the same */
+    struct pieces *pieces;    /* the same; owned */
     void (*wake)(void *self); /* called under the lock, so that what it wakes is not gone; it takes none itself */
     void *wake_self;
 };

@@ -304,6 +304,7 @@ static void begin(rv_httpd_exchange *x, const struct rv_httpd_answer *a)
     }
     if (!x->c)
         return;
+    x->c->ends_stream = !x->is_chunked && !x->is_mute;
     x->is_streaming = true;
     x->s->counts.streams++;
 }
@@ -350,8 +351,8 @@ void rv_httpd_exchange_last_word(rv_httpd_exchange *x)
 
     if (x->phase == RV_EXCHANGE_OPEN)
         RV_IGNORE(!send_whole(x, &stopped), "the connection is closed in any case");
-    else if (x->is_chunked && !x->is_mute)
-        put_out(x, NULL, 0, last_chunk, RV_BODY_STATIC);
+    else
+        rv_conn_break(x->c, RV_GONE_STOPPED);
 }
 
 /* --- server-sent events --- */

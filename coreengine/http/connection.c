@@ -97,7 +97,7 @@ static void on_late_head(struct rv_conn *c)
         rv_conn_close(c, RV_GONE_LEFT);
 }
 
-void rv_conn_tend(struct rv_conn *c, int64_t now_us)
+void rv_conn_tick(struct rv_conn *c, int64_t now_us)
 {
     static const struct rv_httpd_fault slow = {408, "request_timeout", "the body of the request came too slowly"};
 
@@ -152,7 +152,8 @@ void rv_conn_close(struct rv_conn *c, enum rv_gone why)
         c->next->prev = c->prev;
     *(c->prev ? &c->prev->next : &s->conns) = c->next;
     s->counts.connections--;
-    uv_close((uv_handle_t *)&c->tcp, on_closed);
+    if (!c->ends_stream || uv_tcp_close_reset(&c->tcp, (uv_close_cb)on_closed) < 0)
+        uv_close((uv_handle_t *)&c->tcp, on_closed);
     rv_httpd_look(s);
 }
 
@@ -181,6 +182,7 @@ static void linger(struct rv_conn *c)
     uv_shutdown_t *req = malloc(sizeof *req);
 
     c->state = RV_CONN_LINGER;
+    c->ends_stream = false;
     c->since_us = rv_httpd_now(c->s);
     c->is_shut = true;
     if (c->tls)

@@ -9,7 +9,7 @@
  * is valid and what is written is thrown away.
  *
  * Everything belongs to the loop's thread. on_drain, on_gone and on_stop come from the loop, never from within a
- * function of this header, except for rv_httpd_tend() and rv_httpd_free(). on_access may come from within any, and
+ * function of this header, except for rv_httpd_tick() and rv_httpd_free(). on_access may come from within any, and
  * calls none. In all other callbacks every function may be called, except for rv_httpd_free(). */
 #ifndef RV_HTTP_SERVER_H
 #define RV_HTTP_SERVER_H
@@ -45,6 +45,7 @@ struct rv_httpd_field {
 #define RV_REQUEST_ID_MAX 128 /* bytes, without the NUL */
 #define RV_PEER_MAX       48
 
+/* All is borrowed from the exchange; a body that is not streamed, until the answer begins. */
 struct rv_httpd_request {
     enum rv_method method;
     char id[RV_REQUEST_ID_MAX + 1]; /* the client's X-Request-Id if it is one of [A-Za-z0-9._-], else made here */
@@ -101,7 +102,7 @@ struct rv_httpd_limits {
 struct rv_httpd_plan {
     const char *route; /* for the access log: "POST /chat/{id}"; borrowed until the exchange has ended; NULL: none */
     size_t max_body;   /* the limit of the server until it is changed here; a larger body is answered with 413 */
-    void *data;        /* req->data from now on */
+    void *data;        /* req->data from now on; the handler's: freed by free_data */
     void (*free_data)(void *data); /* at the end of the exchange, whatever it is; NULL: nothing */
 };
 
@@ -109,10 +110,11 @@ struct rv_httpd_plan {
 struct rv_httpd_refusal {
     int status;                /* 400, 405, 408, 413, 414, 421, 431, 500, 501, 503, 505 */
     const char *code, *detail; /* "bad_request"; a sentence for the client. Static */
-    const char *request_id;
+    const char *request_id;    /* borrowed for the call */
 };
 
-/* One line of the access log, when the answer was handed to the system or the exchange was given up. */
+/* One line of the access log, when the answer was handed to the system or the exchange was given up. What it points to
+ * is borrowed for the call. */
 struct rv_httpd_access {
     const char *method; /* "" when the head could not be read */
     const char *route;  /* of the plan; "" if none */
@@ -132,7 +134,7 @@ struct rv_httpd_handler {
     /** Body and content type (static) of a refusal, in the host's own form. NULL: plain text. */
     void (*on_refusal)(void *self, const struct rv_httpd_refusal *why, rv_buf *body, const char **content_type);
     void (*on_access)(void *self, const struct rv_httpd_access *line); /* NULL: no log */
-    void *self;
+    void *self;                                                        /* borrowed; outlives the server */
 };
 
 struct rv_httpd_opts {
@@ -145,7 +147,7 @@ struct rv_httpd_opts {
      * "localhost" and loopback addresses (a page of another site cannot reach it by a name of its own); else any. */
     const char *const *hosts;
     size_t n_hosts;
-    struct rv_clock clock; /* zeroed: the system's. With another one, rv_httpd_tend() has to be called when it moved */
+    struct rv_clock clock; /* zeroed: the system's. With another one, rv_httpd_tick() has to be called when it moved */
     struct rv_rand rand;   /* for request ids; zeroed: the system's */
     rv_log *log;           /* borrowed; may be NULL */
 };
@@ -161,6 +163,7 @@ RV_MUST_CHECK int rv_httpd_new(const struct rv_httpd_opts *opts, rv_httpd **out,
  * NULL is fine. */
 void rv_httpd_free(rv_httpd *s);
 
+/* Texts are copied. */
 struct rv_httpd_listen {
     const char *address;     /* numeric: "127.0.0.1", "::1", "0.0.0.0", "::" */
     int port;                /* 0: the system chooses */
@@ -176,11 +179,11 @@ RV_MUST_CHECK int rv_httpd_reload(rv_httpd *s, rv_err **err);
 
 /** End gracefully: nothing is accepted any more, idle connections are closed, exchanges under way are told by on_stop
  * and go on until they end. At deadline_us from now those that are left are ended here: requests without an answer get
- * 503, streams their last chunk, and on_gone comes with RV_GONE_STOPPED. `done` comes once, when no connection is left
- * (also when there was none). A second call only moves the deadline. */
+ * 503, streams are cut as by rv_httpd_drop(), and on_gone comes with RV_GONE_STOPPED. `done` comes once, when no
+ * connection is left (also when there was none). A second call only moves the deadline. */
 void rv_httpd_drain(rv_httpd *s, int64_t deadline_us, void (*done)(void *self), void *self);
 /** Do what is due by the clock. The server does this from the loop by itself, unless the clock is the host's own. */
-void rv_httpd_tend(rv_httpd *s);
+void rv_httpd_tick(rv_httpd *s);
 
 struct rv_httpd_counts {
     size_t connections, exchanges, streams; /* now; exchanges: from their head to their end */
@@ -207,7 +210,7 @@ struct rv_httpd_watch {
     void (*on_gone)(void *self, rv_httpd_exchange *x, enum rv_gone why);
     /** Once: the server is to stop. End a stream soon with its last event. */
     void (*on_stop)(void *self, rv_httpd_exchange *x);
-    void *self;
+    void *self; /* borrowed until the exchange has ended */
 };
 /** Be told what happens to the exchange; each function may be NULL. Copied; replaces what was there. What has happened
  * already is told soon, from the loop. */
@@ -221,7 +224,7 @@ enum rv_body_owner {
 };
 struct rv_httpd_answer {
     int status;                          /* 200..599 */
-    const char *type;                    /* Content-Type; NULL: none */
+    const char *type;                    /* Content-Type; NULL: none; borrowed for the call */
     const struct rv_httpd_field *fields; /* more of them; borrowed for the call */
     size_t n_fields;
     rv_str body; /* not sent for HEAD; must be empty for 204 and 304 */
@@ -256,8 +259,9 @@ size_t rv_httpd_event(rv_httpd_exchange *x, const struct rv_httpd_event *event);
 
 /** End a stream with its last chunk. Ends the exchange. */
 void rv_httpd_end(rv_httpd_exchange *x);
-/** Give up: without an answer the client gets 500, a stream is cut off without its last chunk. Ends the exchange. The
- * right end of one whose client is gone. */
+/** Give up: without an answer the client gets 500, a stream is cut off without its last chunk; for a client of
+ * HTTP/1.0, whose stream has none, the connection is reset. Ends the exchange. The right end of one whose client is
+ * gone. */
 void rv_httpd_drop(rv_httpd_exchange *x);
 
 #endif

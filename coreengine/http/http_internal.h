@@ -66,6 +66,7 @@ RV_MUST_CHECK int rv_body_read(struct rv_body *b, rv_str bytes, size_t *used, st
 
 #define RV_WHEEL_SLOTS   1024
 #define RV_WHEEL_TICK_US INT64_C(125000)
+/* Part of what owns it; the wheel borrows it. */
 struct rv_wheel_entry {
     struct rv_wheel_entry *prev, *next; /* NULL: in no wheel */
     int64_t due_us;
@@ -110,11 +111,11 @@ struct rv_out;     /* out.c: bytes that wait */
 struct rv_listener {
     rv_httpd *s; /* the server, which owns it */
     uv_tcp_t tcp;
-    struct rv_listener *next; /* in s->listeners */
+    struct rv_listener *next; /* in s->listeners; owned by the server */
     bool is_loopback, is_open;
     bool owes_accept;           /* memory was short when a connection came */
-    char *certificate, *key;    /* paths; NULL: no TLS */
-    struct rv_tls_ctx *tls_ctx; /* NULL: no TLS */
+    char *certificate, *key;    /* paths; NULL: no TLS; owned */
+    struct rv_tls_ctx *tls_ctx; /* NULL: no TLS; owned */
 };
 
 enum rv_conn_state {
@@ -131,22 +132,23 @@ struct rv_conn {
     struct rv_conn *prev, *next; /* in s->conns */
     struct rv_wheel_entry clock;
     struct rv_peer peer;
-    struct rv_conn *broken_next; /* in s->broken */
+    struct rv_conn *broken_next; /* in s->broken; borrowed */
     enum rv_conn_state state;
     bool has_spoken;  /* a byte of the present head has come */
     bool is_used;     /* a request has been answered */
     bool closes;      /* after the answer under way */
     bool is_shut;     /* our side is closed */
     bool is_broken;   /* a write failed: to be closed from the loop */
+    bool ends_stream; /* its end would be that of a stream that goes on: it is reset */
     int64_t since_us; /* of the state, or of the head's first byte */
     int64_t spoke_us; /* last write */
     rv_buf in;        /* a head that came in pieces */
     struct rv_head_scan scan;
     struct rv_body *body; /* owned; while it is read */
-    rv_httpd_exchange *x; /* at most one */
+    rv_httpd_exchange *x; /* at most one; borrowed */
     struct rv_tls *tls;   /* owned; NULL: none */
     /* out.c: */
-    struct rv_out *out, *out_last;  /* waiting */
+    struct rv_out *out, *out_last;  /* waiting; owned */
     struct rv_out_write *under_way; /* owned; NULL: nothing is being written */
     size_t n_waiting;               /* bytes in `out` */
     uint64_t n_sent;                /* bytes that were ever to be sent */
@@ -164,6 +166,7 @@ enum rv_httpd_exchange_phase {
 #define RV_NOTE_DRAIN 1U
 #define RV_NOTE_GONE  2U
 #define RV_NOTE_STOP  4U
+/* The server owns it until it has ended and its answer was sent. */
 struct rv_httpd_exchange {
     struct rv_head head;
     rv_httpd *s;                    /* NULL: freed */
@@ -206,9 +209,9 @@ struct rv_httpd {
     bool is_draining, is_past_deadline, is_freeing, is_freed;
     int64_t deadline_us;
     void (*done)(void *self);
-    void *done_self;              /* for done */
-    char *read_room;              /* for one read, of any connection */
-    struct rv_tls_room *tls_room; /* NULL: no listener has TLS */
+    void *done_self;              /* for done; borrowed */
+    char *read_room;              /* for one read, of any connection; owned */
+    struct rv_tls_room *tls_room; /* NULL: no listener has TLS; owned */
     char date[40];                /* the field of answers, of date_s */
     int64_t date_s;
 };
@@ -225,7 +228,7 @@ void rv_httpd_handle_closed(rv_httpd *s); /* one of s->n_handles */
 void rv_conn_accept(struct rv_listener *at);
 void rv_conn_input(struct rv_conn *c, rv_str bytes);     /* decrypted */
 void rv_conn_arm(struct rv_conn *c);                     /* something may be due earlier than before */
-void rv_conn_tend(struct rv_conn *c, int64_t now_us);    /* its entry of the wheel came */
+void rv_conn_tick(struct rv_conn *c, int64_t now_us);    /* its entry of the wheel came */
 void rv_conn_close(struct rv_conn *c, enum rv_gone why); /* at once */
 void rv_conn_break(struct rv_conn *c, enum rv_gone why); /* from the loop; its exchange is lost at once */
 void rv_conn_drained(struct rv_conn *c);                 /* the system has taken all */

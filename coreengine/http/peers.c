@@ -11,8 +11,8 @@ struct peer_count {
     size_t n;
 };
 struct rv_peers {
-    uint64_t seed; /* of the hash, which clients must not guess */
-    struct peer_count *buckets[N_BUCKETS];
+    uint64_t seed;                         /* of the hash, which clients must not guess */
+    struct peer_count *buckets[N_BUCKETS]; /* owned */
 };
 
 static const unsigned char v4_prefix[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};

@@ -33,7 +33,7 @@ static void on_timer(uv_timer_t *timer)
     rv_httpd *s = timer->data;
 
     s->timer_us = RV_HTTPD_NEVER;
-    rv_httpd_tend(s);
+    rv_httpd_tick(s);
 }
 
 void rv_httpd_arm(rv_httpd *s)
@@ -394,13 +394,13 @@ static void end_all(rv_httpd *s)
     }
 }
 
-void rv_httpd_tend(rv_httpd *s)
+void rv_httpd_tick(rv_httpd *s)
 {
     int64_t now = rv_httpd_now(s);
     struct rv_wheel_entry *e;
 
     while ((e = rv_wheel_pop(s->wheel, now)))
-        rv_conn_tend((struct rv_conn *)(void *)((char *)e - offsetof(struct rv_conn, clock)), now);
+        rv_conn_tick((struct rv_conn *)(void *)((char *)e - offsetof(struct rv_conn, clock)), now);
     for (struct rv_listener *l = s->listeners; l; l = l->next)
         if (l->owes_accept)
             rv_conn_accept(l);

@@ -9,7 +9,7 @@
 struct rv_tls {
     const struct rv_openssl *lib;
     struct rv_conn *c;
-    SSL *ssl;
+    SSL *ssl;       /* owned */
     rv_str in;      /* what has come and is not read */
     bool is_failed; /* no word may follow */
 };

@@ -49,15 +49,15 @@ struct rv_openssl {
 #define X(name) __typeof__(name) *name;
     RV_TLS_FUNCTIONS(X)
 #undef X
-    BIO_METHOD *method; /* bytes from and to a struct rv_tls */
+    BIO_METHOD *method; /* bytes from and to a struct rv_tls; owned: lives as long as the process */
 };
 
 /** Opens libssl once in a process; never closed. RV_E_NOT_FOUND, RV_E_VERSION, RV_E_NOMEM. */
 RV_MUST_CHECK int rv_openssl_open(const struct rv_openssl **out, rv_err **err);
 
 struct rv_tls_ctx {
-    const struct rv_openssl *lib;
-    SSL_CTX *ctx;
+    const struct rv_openssl *lib; /* static */
+    SSL_CTX *ctx;                 /* owned */
 };
 
 /* tls.c: what OpenSSL reads and writes. */

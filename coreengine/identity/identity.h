@@ -127,7 +127,7 @@ struct rv_identity_opts {
 #define RV_IDENTITY_OPTS_INIT                                                                                          \
     ((struct rv_identity_opts){.skew_s = 30, .login_s = INT64_C(12) * 3600, .failed_logins_a_minute = 10})
 
-/* One row for each setting: for `reeve serve`, its help and docs/reference/identity.md. */
+/* One row for each setting: for `reeve serve`, its help and docs/reference/identity.md. What it points to is static. */
 struct rv_identity_setting {
     const char *flag, *env, *arg; /* "jwt-issuer", "REEVE_JWT_ISSUER", "URL"; arg NULL: a switch */
     const char *help;
@@ -156,7 +156,7 @@ void rv_auth_free(rv_auth *g); /* overwrites secrets; NULL is fine */
  */
 RV_MUST_CHECK int rv_auth_refresh(rv_auth *g, int64_t now_us, rv_err **err);
 
-/* A request, as far as it says who asks. */
+/* A request, as far as it says who asks. What it points to is borrowed for the call of the authenticator. */
 struct rv_caller {
     /** The i-th value of a header, name in lower case; false: there are no more. Borrowed for the call of the
      * authenticator. */

@@ -76,6 +76,7 @@ bool rv_jwks_verify(const rv_jwks *set, int key, const unsigned char digest[RV_D
 
 /* --- jwt.c --- */
 
+/* What it points to is borrowed for the call. */
 struct rv_jwt_rules {
     rv_str secret;        /* of HS256; empty: none */
     const rv_jwks *keys;  /* NULL: none */
@@ -113,7 +114,7 @@ struct rv_auth {
     unsigned char master_digest[RV_DIGEST];
     char *secret; /* owned, of jwt; wiped */
     size_t n_secret;
-    const char *jwks_path;
+    const char *jwks_path;                   /* in the arena, as all texts here but secret */
     rv_jwks *keys;                           /* owned; NULL: none */
     int64_t looked_us, mtime_us, size, node; /* of the file, when it was read last */
     const char *issuer, *audiences, *jwt_tenant;

@@ -18,6 +18,7 @@
 #define RV_KNOWLEDGE_SQL_CELL  ((size_t)RV_KNOWLEDGE_CELL_KIB << 10)
 #define RV_KNOWLEDGE_SQL_BYTES ((size_t)4 << 20) /* of all rows */
 
+/* What it points to is borrowed for the call. */
 struct rv_knowledge_opts {
     int64_t now_us; /* now() of SQL; 0: the clock */
     enum rv_rem_natural natural;

@@ -11,13 +11,14 @@ enum knowledge_fault {
 };
 const char *rv_asking_fault_word(enum knowledge_fault fault); /* results.c */
 
+/* A query that is answered. All but results and warnings is borrowed. */
 struct asking {
     rv_store *store;
     const struct rv_store_scope *scope;
     const struct rv_rem_query *q;
     const struct rv_knowledge_opts *opts;
     struct rv_knowledge_fault *fault;
-    json_object *results, *warnings; /* lists */
+    json_object *results, *warnings; /* lists; owned */
     size_t bytes;                    /* of the results as JSON */
     bool is_truncated;
 };

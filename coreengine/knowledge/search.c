@@ -33,10 +33,10 @@ struct search {
     const struct rv_store_scope *scope;
     const struct rv_knowledge_search *query;
     struct rv_search_rows rows;
-    char *table;     /* owned */
-    float *vector;   /* owned; of the query */
-    rv_buf provider; /* of the store, when the query names none */
-    json_object *results, *warnings;
+    char *table;                     /* owned */
+    float *vector;                   /* owned; of the query */
+    rv_buf provider;                 /* of the store, when the query names none */
+    json_object *results, *warnings; /* owned */
 };
 
 static int warn(struct search *q, const char *text, rv_err **err)
@@ -170,8 +170,8 @@ static int by_vectors(struct search *q, rv_err **err)
 
 /* The rows of two lists, each once: those of the first one, then those that only the second one has. */
 struct both {
-    struct result *at;
-    size_t *first, *second; /* the lists, as numbers of rows */
+    struct result *at;      /* owned */
+    size_t *first, *second; /* the lists, as numbers of rows; owned */
     size_t n;
 };
 

@@ -34,9 +34,10 @@ struct rv_knowledge_embedder {
      * free(). It may block. */
     int (*embed)(void *self, const char *provider, const rv_str *texts, size_t n, float **values, size_t *dims,
                  rv_err **err);
-    void *self;
+    void *self; /* borrowed for the call */
 };
 
+/* What it points to is borrowed for the call. */
 struct rv_knowledge_search {
     rv_str text;           /* UTF-8 */
     rv_str table;          /* the name of a kind that has an embedded field */
@@ -61,6 +62,7 @@ RV_MUST_CHECK int rv_knowledge_search(rv_store *s, const struct rv_store_scope *
                                       json_object **warnings, rv_err **err);
 
 /* --- Work at embeddings --- */
+/* What it points to is borrowed for the call. */
 struct rv_knowledge_embed {
     const char *provider; /* NULL: that of the store; another one becomes the store's, and its rows are queued */
     size_t limit;         /* rows at most; 0: until nothing is left */

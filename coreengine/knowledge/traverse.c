@@ -40,11 +40,11 @@ struct edge {
 };
 struct walk {
     struct asking *a;
-    rv_arena *memory;   /* of the names */
+    rv_arena *memory;   /* of the names; owned */
     size_t n_bytes;     /* of the names that edges lead to */
     rv_index names;     /* to nodes, or IS_MISSING */
-    struct node *nodes; /* RV_KNOWLEDGE_MAX_ROWS */
-    struct step *steps; /* RV_KNOWLEDGE_MAX_ROWS */
+    struct node *nodes; /* RV_KNOWLEDGE_MAX_ROWS; owned */
+    struct step *steps; /* RV_KNOWLEDGE_MAX_ROWS; owned */
     bool *is_taken;     /* for each node: a step has it */
     int n_nodes, n_steps;
     struct edge *edges; /* of the level */

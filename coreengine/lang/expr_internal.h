@@ -146,6 +146,7 @@ enum rv_expr_node_kind {
 enum rv_macro { RV_MACRO_ALL, RV_MACRO_EXISTS, RV_MACRO_EXISTS_ONE, RV_MACRO_FILTER, RV_MACRO_MAP };
 
 struct rv_function;
+/* Nodes live in the arena of their expression, as all that they point to, but patterns. */
 struct rv_expr_node {
     enum rv_expr_node_kind kind;
     enum rv_punct op;
@@ -160,17 +161,17 @@ struct rv_expr_node {
     struct rv_expr_node *items, *next; /* a list of children, and the link within such a list */
     size_t n_items;
     const struct rv_function *fn;
-    rv_pattern *pattern;          /* of matches() with a literal; NULL: it is made when it is needed */
+    rv_pattern *pattern;               /* of matches() with a literal; NULL: it is made when it is needed */
     struct rv_expr_node *next_pattern; /* the next node that owns one */
-    rv_str member;                /* of a VAR_FIELD: what is read of that field by a constant name; ptr NULL: nothing */
-    bool is_test;                 /* what it names last may be missing */
-    struct rv_expr_node *next_var;     /* the next node that is a variable */
-    struct rv_expr_node *next_name;    /* the next node that names a member of a variable */
+    rv_str member; /* of a VAR_FIELD: what is read of that field by a constant name; ptr NULL: nothing */
+    bool is_test;  /* what it names last may be missing */
+    struct rv_expr_node *next_var;  /* the next node that is a variable */
+    struct rv_expr_node *next_name; /* the next node that names a member of a variable */
 };
 
 struct rv_expr {
     rv_arena *arena; /* owns everything below, nodes included */
-    char *text;
+    char *text;      /* in the arena, as all here */
     size_t len;
     struct rv_src start; /* of text; .file in the arena */
     struct rv_expr_node *root;
@@ -182,6 +183,7 @@ struct rv_expr {
 
 /* --- Compilation ---------------------------------------------------------------------------------------------------
  */
+/* A text that is being compiled. What it points to is borrowed. */
 struct rv_compile {
     rv_expr *e; /* borrowed */
     const char *const *vars;
@@ -233,16 +235,16 @@ enum rv_fault {
 
 struct rv_fault_record {
     enum rv_fault kind;
-    const struct rv_expr_node *node;
+    const struct rv_expr_node *node; /* borrowed from the expression */
     struct rv_value a, b;
     rv_str text;
 };
 
-struct rv_eval {
+struct rv_eval { /* all but arena is borrowed */
     const rv_expr *e;
     const struct rv_scope *scope;
     rv_err **err;
-    rv_arena *arena; /* made when first needed */
+    rv_arena *arena; /* made when first needed; owned */
     size_t memory, work;
     int scope_rc; /* with RV_FAULT_SCOPE */
     struct rv_fault_record fault;
@@ -252,7 +254,8 @@ struct rv_eval {
 /* All of these return 0, or -1 with ev->fault set. */
 int rv_ev_run(struct rv_eval *ev, const struct rv_expr_node *n, struct rv_value *out);
 int rv_ev_fault(struct rv_eval *ev, enum rv_fault kind, const struct rv_expr_node *n);
-int rv_ev_fault_types(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *a, const struct rv_value *b);
+int rv_ev_fault_types(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *a,
+                      const struct rv_value *b);
 /** Count work: `steps` plus what `bytes` cost. */
 int rv_ev_work(struct rv_eval *ev, const struct rv_expr_node *n, size_t steps, size_t bytes);
 void *rv_ev_alloc(struct rv_eval *ev, const struct rv_expr_node *n, size_t size); /* NULL: fault set */
@@ -264,8 +267,8 @@ struct rv_value rv_value_at(const struct rv_value *list, size_t i);
 /** Walks a map: start with *pos NULL; false at the end. */
 bool rv_value_next_pair(const struct rv_value *map, const void **pos, struct rv_value *key, struct rv_value *val);
 /** Sets *found; a number finds an equal number of another type. */
-int rv_value_find(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *map, const struct rv_value *key,
-                  struct rv_value *out, bool *found);
+int rv_value_find(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *map,
+                  const struct rv_value *key, struct rv_value *out, bool *found);
 int rv_value_equal(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *a, const struct rv_value *b,
                    int depth, bool *out);
 /** -1, 0, 1, or 2 when a NaN is involved. Both are numbers. */
@@ -280,6 +283,7 @@ int rv_ev_negate(struct rv_eval *ev, const struct rv_expr_node *n, const struct 
 /* --- Functions -----------------------------------------------------------------------------------------------------
  */
 #define RV_FN_MAX_ARGS 2
+/* What it points to is static. */
 struct rv_function {
     const char *name;
     size_t n_args;                 /* receiver included */

@@ -14,7 +14,7 @@ struct entry {
 };
 struct rv_findings {
     rv_arena *arena;
-    struct entry *entries; /* RV_FINDINGS_MAX of them */
+    struct entry *entries; /* RV_FINDINGS_MAX of them; owned */
     size_t n, n_errors, n_dropped;
     const char *code; /* of findings that have none of their own; static */
     bool failed;      /* out of memory once */

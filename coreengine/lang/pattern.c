@@ -13,7 +13,7 @@
 #define MAX_SHOWN      60                  /* bytes of a pattern in a message */
 
 struct rv_pattern {
-    pcre2_code *code;
+    pcre2_code *code;          /* owned */
     char shown[MAX_SHOWN + 8]; /* the pattern, or its beginning; for messages */
 };
 

@@ -13,8 +13,8 @@ static rv_str rest_of(rv_str s, size_t n)
 
 struct builder {
     const char *name;
-    json_object *rows;
-    int *lines;
+    json_object *rows; /* owned */
+    int *lines;        /* owned */
     size_t n, cap;
 };
 

@@ -30,8 +30,8 @@ enum rv_tag_kind {
 struct rv_part {
     rv_str before; /* in the template's text */
     enum rv_tag_kind kind;
-    struct rv_placeholder ph; /* root.ptr NULL: a path that begins with a dot, of the item */
-    const struct rv_filter *filters;
+    struct rv_placeholder ph;        /* root.ptr NULL: a path that begins with a dot, of the item */
+    const struct rv_filter *filters; /* in the arena of the template */
     size_t n_filters;
     size_t other;      /* of a section, the part that ends it */
     size_t begin, end; /* bytes of the tag; while it is read */

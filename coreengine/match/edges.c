@@ -63,9 +63,9 @@ static int identity_of(json_object *edge, rv_buf *out, rv_err **err)
 }
 
 struct merge {
-    json_object *out;
-    rv_index places; /* from identities to places in out */
-    rv_arena *arena; /* of the identities */
+    json_object *out; /* owned */
+    rv_index places;  /* from identities to places in out */
+    rv_arena *arena;  /* of the identities */
 };
 
 /* The edge as it is kept: the same one, or a copy whose weight is within 0 and 1. */

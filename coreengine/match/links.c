@@ -105,7 +105,7 @@ static void name_of(rv_str target, rv_str page, rv_buf *out)
 /* --- the edges --- */
 
 struct links {
-    json_object *out;
+    json_object *out; /* owned */
     rv_str page;
     rv_index seen; /* keys of targets */
     rv_arena *arena;

@@ -17,10 +17,10 @@ struct coarse {
 
 struct rv_matrix {
     size_t dims, n, cap;
-    float *values;   /* n rows */
-    double *lengths; /* of each row; 0: of zeros, or removed */
-    int8_t *codes;   /* of the first n_coarse rows */
-    struct coarse *coarse;
+    float *values;         /* n rows; owned */
+    double *lengths;       /* of each row; 0: of zeros, or removed; owned */
+    int8_t *codes;         /* of the first n_coarse rows; owned */
+    struct coarse *coarse; /* owned */
     size_t n_coarse, coarse_cap;
 };
 

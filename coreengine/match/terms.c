@@ -5,12 +5,12 @@
 
 /* The words while a text is read. */
 struct collector {
-    char *bytes;                      /* room for all of them: they stay where they are */
+    char *bytes;                      /* room for all of them: they stay where they are; owned */
     size_t n_bytes, n_words, n_chars; /* n_chars: of the word under way */
-    struct rv_word *at;
-    size_t cap, from; /* from: where the word under way begins */
-    int32_t last;     /* of a run of characters written without spaces the last one; 0: not in such a run */
-    bool is_paired;   /* it is in a word already */
+    struct rv_word *at;               /* owned */
+    size_t cap, from;                 /* from: where the word under way begins */
+    int32_t last;   /* of a run of characters written without spaces the last one; 0: not in such a run */
+    bool is_paired; /* it is in a word already */
 };
 
 static int compare(const void *a, const void *b)

@@ -25,6 +25,7 @@ RV_MUST_CHECK int rv_matrix_add(rv_matrix *m, const float *v, size_t *row, rv_er
 /** A removed row matches nothing. */
 void rv_matrix_remove(rv_matrix *m, size_t row);
 
+/* What it points to is borrowed for the call. */
 struct rv_vector_query {
     const float *vector; /* of as many dimensions as the matrix */
     size_t limit;        /* at most so many hits */

@@ -53,12 +53,12 @@ struct rv_mcp_ask {
 struct rv_mcp_trouble {
     const char *code; /* static: a code of RV_MCP_FAULTS, "timed_out", "rejected" (a JSON-RPC error), "invalid_answer",
                          "input_required", "too_many_pages", "unsupported_version" */
-    const char *text;
-    int rpc_code;    /* of a JSON-RPC error; 0: none */
-    int status;      /* of HTTP; 0: none */
-    bool is_unsent;  /* the server has certainly not acted on it */
-    bool retryable;  /* the same may succeed a little later */
-    bool is_timeout; /* nothing came in time */
+    const char *text; /* borrowed until the next call */
+    int rpc_code;     /* of a JSON-RPC error; 0: none */
+    int status;       /* of HTTP; 0: none */
+    bool is_unsent;   /* the server has certainly not acted on it */
+    bool retryable;   /* the same may succeed a little later */
+    bool is_timeout;  /* nothing came in time */
 };
 
 enum rv_mcp_out_kind {

@@ -15,10 +15,10 @@ struct rv_mcp_item; /* of the queue */
 /* A request that the caller made. */
 struct rv_mcp_open {
     struct rv_mcp_open *next;
-    int64_t ask, id; /* id 0: not sent yet */
-    const char *method, *list;
+    int64_t ask, id;               /* id 0: not sent yet */
+    const char *method, *list;     /* static */
     json_object *params, *headers; /* owned references; NULL: none */
-    json_object *items, *cursors;  /* of a list: what came so far; the cursors that were used, as keys */
+    json_object *items, *cursors;  /* of a list: what came so far; the cursors that were used, as keys; owned */
     json_object *cursor;           /* of the next page; owned; NULL: the first */
     json_object *state;            /* requestState that the server wants back; owned; NULL: none */
     json_object *input;            /* owned; NULL: none */
@@ -34,7 +34,7 @@ struct rv_mcp_open {
 };
 
 struct rv_mcp_client {
-    char *server;
+    char *server; /* owned */
     bool is_http, elicits;
     enum rv_mcp_phase phase;
     enum rv_mcp_era era;
@@ -43,9 +43,9 @@ struct rv_mcp_client {
     int64_t handshake_due_us;
     int64_t handshake_id; /* of the request on its way; 0: none */
     int64_t last_id, last_ask;
-    struct rv_mcp_open *open, **open_end; /* in the order of asking */
+    struct rv_mcp_open *open, **open_end; /* in the order of asking; owned */
     size_t n_open;
-    struct rv_mcp_item *first, **end, *shown; /* the queue, and the item that the caller looks at */
+    struct rv_mcp_item *first, **end, *shown; /* the queue, and the item that the caller looks at; owned */
     json_object *answer;                      /* to the handshake; owned */
     json_object *roots;                       /* owned; NULL: not declared */
     int n_notes;
@@ -97,8 +97,8 @@ RV_MUST_CHECK int rv_mcp_add_roots(const rv_mcp_client *c, json_object *keys, js
 /* --- client_elicit.c: servers that ask a person --- */
 /* What `inputRequests` want. Zeroed: nothing. */
 struct rv_mcp_wanted {
-    json_object *forms; /* [{key, message, schema}] for a person */
-    json_object *roots; /* keys of requests for roots */
+    json_object *forms; /* [{key, message, schema}] for a person; owned */
+    json_object *roots; /* keys of requests for roots; owned */
     bool is_refused;    /* one of them is of another kind, was not declared, or there are too many */
 };
 /** *out is to be freed with rv_mcp_wanted_fini() on every path. */

@@ -40,7 +40,7 @@ enum rv_mcp_tool_kind {
     RV_MCP_LIST_PROMPTS,
     RV_MCP_GET_PROMPT,
 };
-/* An argument that is also a header of HTTP: x-mcp-header of its schema. */
+/* An argument that is also a header of HTTP: x-mcp-header of its schema. Texts live as long as the tool. */
 struct rv_mcp_header {
     const char *property; /* borrowed from the definition */
     const char *name;
@@ -49,12 +49,12 @@ struct rv_mcp_header {
 
 struct rv_mcp_tool {
     struct rv_tool_info info, bare; /* the same tool by both of its names; bare.name NULL: it has only one */
-    const char *name;               /* at the server */
+    const char *name;               /* at the server; owned by the catalog */
     enum rv_mcp_tool_kind kind;
     const struct rv_mcp_server_config *server; /* borrowed from the pipeline */
     struct rv_mcp_hints hints;
-    json_object *definition; /* as the server gave it; owned, and borrowed from by all of the above */
-    rv_schema *input, *output;
+    json_object *definition;       /* as the server gave it; owned, and borrowed from by all of the above */
+    rv_schema *input, *output;     /* owned */
     char *qualified, *description; /* owned; description NULL: it is the definition's */
     json_object *confirm;          /* owned */
     struct rv_mcp_header headers[RV_MCP_MAX_HEADERS];

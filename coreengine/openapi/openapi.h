@@ -23,6 +23,7 @@
  *  not one of OpenAPI 3. */
 RV_MUST_CHECK int rv_openapi_read(rv_str text, const char *name, json_object **out, rv_err **err);
 
+/* What it points to is borrowed for the call. */
 struct rv_openapi_opts {
     const char *url;          /* where the operations begin, as a person wrote it; "": as the document says */
     const char *document_url; /* where the document was fetched from; "": it is a file */
@@ -46,6 +47,7 @@ void rv_openapi_request_fini(struct rv_openapi_request *r); /* fine on a zeroed 
 RV_MUST_CHECK int rv_openapi_request(json_object *operation, json_object *args, const struct rv_openapi_opts *opts,
                                      const char *key, struct rv_openapi_request *out, rv_err **err);
 
+/* What it points to is borrowed for the call. */
 struct rv_openapi_answer {
     int status; /* 0: nothing was sent, and the body is the reason */
     rv_str content_type, body;

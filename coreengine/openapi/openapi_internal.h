@@ -38,12 +38,14 @@ void rv_openapi_schemas_fini(struct openapi_schemas *s);
 enum openapi_in { OPENAPI_PATH, OPENAPI_QUERY, OPENAPI_HEADER, OPENAPI_BODY };
 enum openapi_style { OPENAPI_PLAIN, OPENAPI_DEEP, OPENAPI_SPACES, OPENAPI_PIPES, OPENAPI_JSON };
 extern const char *const rv_openapi_ins[], *const rv_openapi_styles[]; /* by these, as a definition has them */
+/* Texts are borrowed from the document or the definition. */
 struct openapi_parameter {
     const char *argument, *name; /* of the tool; in the request */
     enum openapi_in in;
     enum openapi_style style;
     bool explode;
 };
+/* Texts are borrowed from the document or the definition. */
 struct openapi_operation {
     const char *method, *path;
     const char *url; /* at which it begins; "": the configured one */

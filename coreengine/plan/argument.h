@@ -15,27 +15,27 @@ enum rv_accessor_kind {
 };
 struct rv_accessor {
     enum rv_accessor_kind kind;
-    rv_str key;   /* of NAME and KEY; ends with NUL */
-    size_t index; /* of INDEX, and of a NAME of digits; SIZE_MAX: none, or too large for any list */
-    struct rv_accessor *next;
+    rv_str key;               /* of NAME and KEY; ends with NUL */
+    size_t index;             /* of INDEX, and of a NAME of digits; SIZE_MAX: none, or too large for any list */
+    struct rv_accessor *next; /* in the arena */
 };
 
 struct rv_ref {
-    size_t call; /* index of the call in the plan, at most 2^31 - 1 */
-    struct rv_accessor *path;
+    size_t call;              /* index of the call in the plan, at most 2^31 - 1 */
+    struct rv_accessor *path; /* in the arena */
 };
 
 struct rv_piece {
     rv_str text;              /* as it is, borrowed from the string; unless there is a ref */
-    const struct rv_ref *ref; /* NULL: text */
-    struct rv_piece *next;
+    const struct rv_ref *ref; /* NULL: text; in the arena */
+    struct rv_piece *next;    /* in the arena */
 };
 
 struct rv_argument {
     const char *fault; /* static: invalid_template_syntax, embedded_reference, too_many_references; NULL: none */
     bool whole;        /* one reference and nothing else: the value keeps its type */
     size_t n_refs;
-    struct rv_piece *first; /* NULL: the empty string, or a fault */
+    struct rv_piece *first; /* NULL: the empty string, or a fault; in the arena */
 };
 
 /** Read one string.

@@ -8,7 +8,7 @@
 #define RV_ARTIFACT_PROVENANCE "io.systemprompt/execution" /* the key of a result's _meta, unless configured */
 #define RV_ARTIFACT_MAX_TYPE   64                          /* bytes of the name of a type; a longer one is cut */
 
-/* Who asked, and where; NULL: not known. */
+/* Who asked, and where; NULL: not known. What it points to is borrowed for the call. */
 struct rv_artifact_context {
     const char *context_id, *request_id, *trace_id, *session_id, *user_id, *agent_name, *task_id;
     const char *skill_id, *skill_name, *execution_id;

@@ -18,7 +18,7 @@ struct rv_plan_names {
 };
 
 struct maker {
-    rv_plan_catalog *catalog;
+    rv_plan_catalog *catalog;   /* owned */
     struct rv_plan_tool *tools; /* the room of catalog->tools */
     struct rv_plan_drop *drops;
     rv_err **err;

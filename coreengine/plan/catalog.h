@@ -7,6 +7,7 @@
 #define RV_PLAN_MAX_TOOLS     10000 /* of one catalog: more than all prompts of all providers could hold */
 #define RV_PLAN_MAX_TOOL_NAME 128   /* bytes of a bare name, as MCP has it */
 
+/* A catalog owns what its tools point to, but `owner`; of a tool that is given to it, all is copied. */
 struct rv_plan_tool {
     const char *name;        /* at its server */
     const char *server;      /* NULL: a tool without a server */
@@ -24,7 +25,7 @@ struct rv_plan_tool {
     const rv_schema *input_schema, *output_schema; /* compiled; NULL: none */
 };
 
-/* A tool that is not in the catalog. */
+/* A tool that is not in the catalog. Texts live as long as the catalog. */
 struct rv_plan_drop {
     const char *name, *server; /* server NULL: none */
     const char *reason;        /* static: denied, reserved_name, bad_name, bad_input_schema, bad_output_schema,
@@ -34,12 +35,12 @@ struct rv_plan_drop {
 
 /* Constant once it is made; one thread's. */
 typedef struct rv_plan_catalog {
-    const struct rv_plan_tool *tools; /* by visible name, in the order of bytes */
+    const struct rv_plan_tool *tools; /* by visible name, in the order of bytes; in the arena */
     size_t n;
-    const struct rv_plan_drop *drops; /* in no order */
+    const struct rv_plan_drop *drops; /* in no order; in the arena */
     size_t n_drops;
-    rv_arena *arena;             /* what all texts here live in */
-    struct rv_plan_names *names; /* of rv_plan_find() */
+    rv_arena *arena;             /* what all texts here live in; owned */
+    struct rv_plan_names *names; /* of rv_plan_find(); owned */
     rv_schema **schemas;         /* owned */
     size_t n_schemas;
 } rv_plan_catalog;

@@ -24,7 +24,7 @@ struct rv_plan_call {
     const char *actual_type; /* static; what the model gave instead of an object, else NULL */
     /* As the model gave them, borrowed from the plan; NULL: not given. rv_plan_validate() reads them. */
     json_object *after;      /* indices of calls that have to run before this one */
-    json_object *on_failure; /* "halt", which is the default, or "continue" */
+    json_object *on_failure; /* "halt", which is the default, or "continue"; borrowed */
     bool continues;          /* on_failure is "continue": only calls that need this one are skipped when it fails */
 };
 
@@ -36,8 +36,8 @@ struct rv_plan {
     size_t n_calls;
     bool duplicate_keys; /* an object had two equal keys: the last one counts */
     /* What is wrong; NULL: nothing. */
-    const char *fault;         /* plan_malformed, empty_plan, too_many_calls */
-    const char *reason;        /* of plan_malformed: json, type, missing_field, multiple, truncated, empty */
+    const char *fault;         /* plan_malformed, empty_plan, too_many_calls; static, as reason */
+    const char *reason;        /* of plan_malformed: json, type, missing_field, multiple, truncated, empty; static */
     char *detail;              /* owned; for people */
     size_t n_given, max_calls; /* of too_many_calls */
     json_object *root;         /* owned; what the texts above are borrowed from */

@@ -14,7 +14,7 @@ struct rv_step_output {
     bool usable;        /* it succeeded */
     json_object *value; /* borrowed; NULL: null */
     /* Borrowed: the id of its artifact, which is found as artifact_id where the value has no such member. NULL: none */
-    json_object *artifact_id;
+    json_object *artifact_id; /* borrowed */
 };
 
 struct rv_resolution {

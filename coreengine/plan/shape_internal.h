@@ -23,8 +23,8 @@ enum rv_shape_type {
 #define RV_SHAPE_MAX_NAMES   100 /* fields listed of a place */
 
 struct rv_shape {
-    json_object *root; /* of the document; where references begin */
-    json_object *schemas[RV_SHAPE_MAX_SCHEMAS];
+    json_object *root;                          /* of the document; where references begin; borrowed, as schemas */
+    json_object *schemas[RV_SHAPE_MAX_SCHEMAS]; /* borrowed */
     size_t n;
     bool is_any;      /* anything may be there, whatever the schemas say */
     bool is_optional; /* a conforming value may have nothing there */

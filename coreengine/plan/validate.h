@@ -48,7 +48,7 @@ struct rv_plan_error {
     size_t n_names;
 };
 
-/* What a call needs before it may run. */
+/* What a call needs before it may run. Lists live as long as the check. */
 struct rv_plan_needs {
     const size_t *calls; /* indices of earlier calls of this plan, ascending: its references and its `after` */
     size_t n;
@@ -62,17 +62,18 @@ struct rv_plan_needs {
 /* A call of an earlier round, whose result stands. Its index is its place in the list; the calls of the plan come
  * after it. */
 struct rv_plan_done {
-    const char *tool;         /* visible name */
+    const char *tool;         /* visible name; borrowed */
     bool usable;              /* it succeeded */
     json_object *value;       /* borrowed: its output; NULL: null */
     json_object *artifact_id; /* borrowed: as in struct rv_step_output */
 };
 struct rv_plan_rules {
     bool defer_unschematized; /* a reference to an output without a schema is checked when it runs, not an error */
-    const struct rv_plan_done *done;
+    const struct rv_plan_done *done; /* borrowed for the call */
     size_t n_done;
 };
 
+/* Lists live in its arena. */
 struct rv_plan_check {
     const struct rv_plan_error *errors; /* by call, then by place in its arguments as written */
     size_t n_errors;

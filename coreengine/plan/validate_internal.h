@@ -8,7 +8,7 @@
 
 #define RV_PLAN_MAX_PATH ((size_t)2 << 10) /* bytes of a path in an error; a longer one is cut */
 
-/* Where a value is in the arguments. */
+/* Where a value is in the arguments. What it points to is borrowed. */
 struct rv_place {
     const struct rv_place *up; /* NULL: the arguments themselves */
     const char *key;           /* NULL: an item of a list */
@@ -22,6 +22,7 @@ struct rv_placed_error {
     size_t order, number;
 };
 
+/* A check that goes on. What it points to is borrowed, or in the arena, unless it says owned. */
 struct rv_validation {
     const struct rv_plan *plan;
     const rv_plan_catalog *catalog;

@@ -69,7 +69,7 @@ void rv_protocol_free(rv_protocol *p);
 /* When, and under which id of the stream: of each call below. */
 struct rv_protocol_at {
     int64_t now_us; /* of a piece; an event has its own time. 0: not told */
-    const char *id; /* printable ASCII without spaces, else it is left out; NULL: none */
+    const char *id; /* printable ASCII without spaces, else it is left out; NULL: none; borrowed for the call */
 };
 
 /* Each appends to out what the client is to be told now, which may be nothing. On failure nothing is appended, and the
@@ -81,6 +81,16 @@ RV_MUST_CHECK int rv_protocol_begin(rv_protocol *p, const struct rv_protocol_at 
 /** line: an event of docs/reference/events.md, or a line of deltas of that page. */
 RV_MUST_CHECK int rv_protocol_event(rv_protocol *p, const struct rv_protocol_at *at, rv_str line, rv_buf *out,
                                     rv_err **err);
+/** The same of a line that was read. The event is an object, and is not changed. */
+RV_MUST_CHECK int rv_protocol_event_read(rv_protocol *p, const struct rv_protocol_at *at, json_object *event,
+                                         rv_buf *out, rv_err **err);
+/** The reply of a model call as the journal has it, before its event `llm_result`: when the process died before its
+ * last pieces were lines. What is missing behind what was told is told. Borrowed for the call. */
+struct rv_protocol_reply {
+    rv_str text, tool_calls; /* tool_calls: JSON, [{id, name, arguments}]; empty: none */
+};
+RV_MUST_CHECK int rv_protocol_missed(rv_protocol *p, const struct rv_protocol_at *at, json_object *event,
+                                     const struct rv_protocol_reply *reply, rv_buf *out, rv_err **err);
 /** The model calls under way broke off, and are made again under the same numbers: what is open of them is closed, and
  * what comes again is told in messages of its own. */
 RV_MUST_CHECK int rv_protocol_broken(rv_protocol *p, const struct rv_protocol_at *at, rv_buf *out, rv_err **err);
@@ -119,6 +129,7 @@ enum rv_protocol_family {
     RV_FAMILY_P8,      /* application/json, with `detail` as p8 has it */
     RV_FAMILY_OPENAI,  /* application/json; clients read `error` */
 };
+/* What it points to is borrowed for the call. */
 struct rv_protocol_fault {
     int status;           /* 400..599 */
     const char *code;     /* a word of rv_code or of enum rv_failure; NULL: by status */

@@ -22,19 +22,21 @@ struct rv_protocol_from {
 
 /* Who speaks: the agent of a stage, or one that was asked. Lives as long as the encoder. */
 struct proto_owner {
-    struct rv_origin origin; /* for the sink; its texts are owned */
-    char *visit;             /* owned: which visit of which stage, see write_visit() */
-    struct proto_owner *parent;
-    char *asked_by;   /* owned; the id of the call by which it was asked; NULL: a stage's own agent */
-    const char *call; /* the same as clients know it */
-    const char *run;  /* AG-UI: its subagentRunId */
-    const char *step; /* AG-UI: name of the step that is open; NULL: none */
-    char *model;      /* owned; that was asked last; NULL: not known */
-    int64_t reply;    /* the model call that it was told of last; 0: none */
+    struct rv_origin origin;    /* for the sink; its texts are owned */
+    char *visit;                /* owned: which visit of which stage, see write_visit() */
+    struct proto_owner *parent; /* borrowed */
+    char *asked_by;             /* owned; the id of the call by which it was asked; NULL: a stage's own agent */
+    const char *call;           /* the same as clients know it; in the arena of the encoder, as all texts below */
+    const char *run;            /* AG-UI: its subagentRunId */
+    const char *step;           /* AG-UI: name of the step that is open; NULL: none */
+    char *model;                /* owned; that was asked last; NULL: not known */
+    int64_t reply;              /* the model call that it was told of last; 0: none */
     bool reply_over;
     bool reply_broke;        /* it comes again under the same number */
     bool is_late;            /* the piece came when the reply was over: it is the object of a structured agent */
     int n_texts, n_thoughts; /* parts of that reply so far */
+    size_t told_len;         /* bytes of its text that were told, and their hash */
+    uint64_t told_hash;
     bool text_open, thought_open;
     bool is_told; /* clients know that it was asked */
     bool is_over;
@@ -45,13 +47,13 @@ struct proto_owner {
 enum proto_call_state { PROTO_CALL_OPEN, PROTO_CALL_COMPLETE };
 /* A tool call that has no result yet. */
 struct proto_call {
-    char *id;          /* owned; as events have it */
-    const char *shown; /* as clients are told: unique within the stream */
-    char *name;        /* owned */
-    struct proto_owner *by;
-    int64_t reply; /* the model call that made it; 0: none did */
-    size_t index;  /* within that reply */
-    size_t number; /* of the calls that the client is told, from 0 */
+    char *id;               /* owned; as events have it */
+    const char *shown;      /* as clients are told: unique within the stream; id, or in the arena of the encoder */
+    char *name;             /* owned */
+    struct proto_owner *by; /* borrowed from the encoder */
+    int64_t reply;          /* the model call that made it; 0: none did */
+    size_t index;           /* within that reply */
+    size_t number;          /* of the calls that the client is told, from 0 */
     enum proto_call_state state;
     bool is_client; /* the client runs it */
     bool is_known;  /* an earlier stream began it */
@@ -95,26 +97,26 @@ extern const struct proto_ops proto_agui, proto_agui_old, proto_openai, proto_re
 
 struct rv_protocol {
     struct rv_protocol_opts opts;
-    const struct proto_ops *ops;
+    const struct proto_ops *ops; /* static */
     /* of the call under way */
-    rv_buf *out;
+    rv_buf *out; /* borrowed for the call */
     rv_jw w;
     int64_t now_us;
     bool has_block; /* something was appended, and its last block may get the id */
     int rc;         /* sticky */
     /* of the stream */
     bool has_begun, is_over, is_broken;
-    struct proto_owner **owners;
+    struct proto_owner **owners; /* owned */
     size_t n_owners, cap_owners;
-    struct proto_owner *main; /* made for what says nothing of its visit */
-    struct proto_call **calls;
+    struct proto_owner *main;  /* made for what says nothing of its visit; borrowed: one of the owners */
+    struct proto_call **calls; /* owned */
     size_t n_calls, cap_calls, n_told_calls;
-    struct proto_usage *usage;
+    struct proto_usage *usage; /* owned */
     size_t n_usage, cap_usage;
-    struct proto_question *questions;
+    struct proto_question *questions; /* owned */
     size_t n_questions, cap_questions;
     rv_index names; /* that were given out */
-    rv_arena *room; /* for them; dies with the encoder */
+    rv_arena *room; /* for them; dies with the encoder; owned */
     rv_buf said;    /* all text that was told, with an empty line between parts */
     /* flat protocols: one text out of many speakers */
     struct rv_chat_sink sink;
@@ -126,7 +128,7 @@ struct rv_protocol {
     rv_buf item_text;       /* RESPONSES: its text */
     json_object *items;     /* RESPONSES: the output so far; OPENAI: calls of the client; owned */
     json_object *seen;      /* REMLIGHT: payload of the last observation; owned */
-    const char *responding; /* REMLIGHT: the asked agent that spoke last; NULL: none */
+    const char *responding; /* REMLIGHT: the asked agent that spoke last; NULL: none; borrowed from an owner */
 };
 
 /* block.c */
@@ -150,6 +152,10 @@ void proto_track_event(rv_protocol *p, json_object *event);
 void proto_track_delta(rv_protocol *p, const struct rv_protocol_from *from, const struct rv_llm_delta *d);
 void proto_track_question(rv_protocol *p, json_object *body);
 void proto_track_broken(rv_protocol *p);
+#define PROTO_NO_TEXT UINT64_C(14695981039346656037) /* the hash of no text */
+void proto_note_text(struct proto_owner *o, rv_str text);
+/** Before the event of a reply: the rest, which no piece has told. */
+void proto_track_missed(rv_protocol *p, json_object *event, const struct rv_protocol_reply *reply);
 /** Before the end: calls that were cut off are complete, and those that came to nothing have a result. */
 void proto_track_end(rv_protocol *p, const struct rv_protocol_end *end);
 

@@ -16,14 +16,14 @@
 #define RV_REQUEST_MAX_ID       200 /* bytes of an id of a thread, run, message, call or interrupt */
 #define RV_REQUEST_MAX_PATH     128 /* bytes of the path of a member, as "messages[3].content[0].type" */
 
-/* The result of a tool that the client ran. */
+/* The result of a tool that the client ran. Texts are borrowed from the request. */
 struct rv_request_result {
     const char *call_id; /* borrowed from the request */
     rv_str content;      /* text, or JSON text of what was not a text */
     const char *error;   /* NULL: it succeeded */
     rv_buf room;         /* owned: what content borrows from */
 };
-/* An answer to a question that waits. */
+/* An answer to a question that waits. What it points to is borrowed from the request. */
 struct rv_request_answer {
     const char *interrupt_id;    /* borrowed from the request */
     bool is_cancelled;           /* the person wants to give none */

@@ -6,12 +6,12 @@
 
 /* A body that is being read. */
 struct req {
-    struct rv_request *out;
-    char *path; /* RV_REQUEST_MAX_PATH bytes, of the caller */
+    struct rv_request *out; /* borrowed */
+    char *path;             /* RV_REQUEST_MAX_PATH bytes, of the caller; borrowed */
     size_t path_len;
     size_t text_left; /* bytes of text that the new message may still have */
     bool is_unsupported;
-    rv_err **err;
+    rv_err **err; /* borrowed */
 };
 
 /* The path of the member that is looked at: enter it, and go back to what there was before. */
@@ -44,6 +44,7 @@ RV_MUST_CHECK int req_make(struct req *q, json_object *value, json_object **out)
 
 /* One message of a transcript, of whatever protocol. */
 enum req_role { REQ_SYSTEM, REQ_USER, REQ_ASSISTANT, REQ_TOOL, REQ_OTHER };
+/* What it points to is borrowed from the body. */
 struct req_message {
     enum req_role role;
     json_object *content;             /* text, parts, or NULL */
@@ -55,7 +56,7 @@ struct req_message {
 struct req_messages {
     struct req_message *items; /* owned */
     size_t n;
-    const char *key; /* of the list: "messages", "input" */
+    const char *key; /* of the list: "messages", "input"; static */
     bool is_string;  /* the list is one text */
 };
 /** Take what is new from the end: results of tools, then a message of the user. with_history: also what came before.

@@ -67,11 +67,12 @@ const char *rv_rem_mode_word(enum rv_rem_mode mode);
 
 /* How a column is read by SQL. Times and JSON are texts; BOOL is 0 or 1 in SQLite. */
 enum rv_rem_type { RV_REM_TEXT, RV_REM_INT, RV_REM_FLOAT, RV_REM_BOOL, RV_REM_TIME, RV_REM_JSON };
+/* What it points to is static. */
 struct rv_rem_column {
     const char *name;
     enum rv_rem_type type;
 };
-/* A table that queries may name. */
+/* A table that queries may name. What it points to is static. */
 struct rv_rem_table {
     const char *name;
     const char *embedded_field;          /* that SEARCH compares; NULL: the table cannot be searched */
@@ -110,6 +111,7 @@ struct rv_rem_opts {
 };
 
 #define RV_REM_MAX_WARNINGS 8
+/* All lies in memory. */
 struct rv_rem_query {
     enum rv_rem_mode mode;
     const rv_str *keys; /* LOOKUP, in order, as typed, 1..RV_REM_MAX_KEYS */
@@ -158,7 +160,7 @@ struct rv_rem_sql_opts {
     int64_t now_us;                    /* now(), CURRENT_DATE: microseconds since 1970 */
     const struct rv_rem_table *tables; /* borrowed for the call: all may be read */
     size_t n_tables;
-    const struct rv_src *src; /* where text begins, for places of errors; NULL: line 1, column 1 */
+    const struct rv_src *src; /* where text begins, for errors; borrowed for the call; NULL: line 1, column 1 */
 };
 
 struct rv_rem_literal {
@@ -168,7 +170,7 @@ struct rv_rem_literal {
 };
 struct rv_rem_sql {
     rv_str text;                           /* to prepare; has no parameters */
-    const struct rv_rem_literal *literals; /* of the statement as it was typed */
+    const struct rv_rem_literal *literals; /* of the statement as it was typed; in its memory */
     size_t n_literals;
     bool is_recursive; /* WITH RECURSIVE: it may never end; the executor's limits of time and rows end it */
     bool is_explain;   /* EXPLAIN */

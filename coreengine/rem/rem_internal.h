@@ -8,6 +8,7 @@
 
 /* --- fault.c --- */
 
+/* What it points to is borrowed for the call. */
 struct rem_source {
     rv_str text;
     struct rv_src start;        /* of text, in what the caller shows to people */
@@ -34,8 +35,8 @@ int rv_rem_no_memory(const struct rem_source *s);
 /* A word of the four modes: unquoted. */
 struct rem_word {
     rv_str text;         /* in the arena */
-    const char *literal; /* for each byte of text: 1 if it was quoted or escaped */
-    const char *at;      /* in the source */
+    const char *literal; /* for each byte of text: 1 if it was quoted or escaped; in the arena */
+    const char *at;      /* in the source; borrowed */
     size_t first_quote;  /* bytes of text before the first quote or escape; SIZE_MAX: none */
 };
 struct rem_words {

@@ -10,16 +10,16 @@
 
 enum sql_kind { SQL_END, SQL_WORD, SQL_NAME, SQL_STRING, SQL_NUMBER, SQL_OP };
 struct sql_edit {
-    const char *text; /* in the arena, or static */
-    struct sql_edit *next;
+    const char *text;      /* in the arena, or static */
+    struct sql_edit *next; /* in the arena */
 };
 struct sql_token {
     enum sql_kind kind;
-    rv_str raw;   /* in the source */
-    rv_str value; /* a string without quotes, a name without quotes, else as raw */
-    bool gap;     /* blanks or a comment before it */
-    struct sql_edit *before, *after, *last_after;
-    const char *instead; /* NULL: the token; "" drops it */
+    rv_str raw;                                   /* in the source */
+    rv_str value;                                 /* a string without quotes, a name without quotes, else as raw */
+    bool gap;                                     /* blanks or a comment before it */
+    struct sql_edit *before, *after, *last_after; /* in the arena */
+    const char *instead;                          /* NULL: the token; "" drops it; in the arena, or static */
 };
 
 struct sql_names {
@@ -34,14 +34,14 @@ struct sql_ref {
 
 struct sql {
     struct rem_source s;
-    const struct rv_rem_sql_opts *opts;
-    struct sql_token *tokens; /* in the arena; the last one is SQL_END */
+    const struct rv_rem_sql_opts *opts; /* borrowed */
+    struct sql_token *tokens;           /* in the arena; the last one is SQL_END */
     size_t n, pos;
     int depth;
-    struct sql_names ctes;    /* names of WITH */
-    struct sql_names sources; /* what may stand before a dot: tables, their aliases */
-    struct sql_names aliases; /* columns that the statement itself names */
-    const struct rv_rem_table **used;
+    struct sql_names ctes;            /* names of WITH */
+    struct sql_names sources;         /* what may stand before a dot: tables, their aliases */
+    struct sql_names aliases;         /* columns that the statement itself names */
+    const struct rv_rem_table **used; /* in the arena */
     size_t n_used;
     struct sql_ref *refs; /* in the arena, one for each token at most */
     size_t n_refs;

@@ -20,14 +20,14 @@ struct element {
     bool is_cancelled;
 };
 struct under_way {
-    rv_work *work;
+    rv_work *work; /* owned */
     size_t index;
 };
 struct each {
     json_object *list; /* borrowed from the visit */
     size_t n, n_begun, cap;
-    struct element *elements; /* n_begun */
-    struct under_way *slots;  /* n_slots, in the order in which they began */
+    struct element *elements; /* n_begun; owned */
+    struct under_way *slots;  /* n_slots, in the order in which they began; owned */
     size_t n_slots, max_slots;
     bool stops;                             /* no further one begins */
     bool terminates;                        /* an element ended the run */

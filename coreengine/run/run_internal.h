@@ -32,30 +32,30 @@ void rv_failure_fini(struct failure *f);
 enum branch_state { BRANCH_ALIVE, BRANCH_ARRIVED, BRANCH_ENDED, BRANCH_FAILED, BRANCH_CANCELLED };
 struct group;
 struct branch {
-    struct group *group;  /* that it belongs to; NULL: the main branch */
+    struct group *group;  /* that it belongs to; NULL: the main branch; borrowed: it has the branch */
     struct group *opened; /* that it waits for; owned; NULL: none */
     rv_envelope *env;     /* owned; of the main branch the run's, which owns it */
     rv_work *work;        /* the visit under way; owned; NULL: none */
-    const char *name;     /* of its first stage */
+    const char *name;     /* of its first stage; borrowed from the pipeline */
     char *path;           /* owned; NULL: the main branch */
     int first;            /* stage */
     int asked_by;         /* the stage whose visit left an interrupt pending; -1: none has */
     enum branch_state state;
     size_t n_calls;            /* that it waits for, as the table of calls has it */
     bool is_ready;             /* it stands in the queue of those that can move */
-    struct branch *next_ready; /* the queue */
+    struct branch *next_ready; /* the queue; borrowed */
     /* Of its visit: model calls and visits that it took from what is left, and those of the envelope before it. */
     int64_t calls_taken, hops_taken, calls_before, hops_before;
     json_object *joined;            /* `group`, for the visit of a join; owned */
     struct failure missed;          /* why that join is not satisfied; zeroed: it is */
     struct rv_failed passed;        /* the same as its visit has it */
     struct failure failure;         /* FAILED */
-    const struct rv_branches *held; /* a list that it goes on to when its question is answered; NULL: none */
+    const struct rv_branches *held; /* list that it goes on to when its question is answered; borrowed; NULL: none */
     bool *held_taken;               /* owned */
     int held_by;                    /* the stage that routed there */
 };
 struct group {
-    struct branch *opener;
+    struct branch *opener;          /* borrowed: it has the group */
     int stage;                      /* that opened it */
     const struct rv_branches *list; /* borrowed from the pipeline */
     int join;                       /* RV_TARGET_NONE: none */
@@ -63,7 +63,7 @@ struct group {
     size_t n, n_alive, n_arrived;
     char *prefix; /* of the paths of its branches; owned */
     size_t prefix_len;
-    struct branch *failed_first; /* in time; NULL: none */
+    struct branch *failed_first; /* in time; NULL: none; borrowed: one of items */
     bool is_settled;             /* its opener goes on next */
 };
 
@@ -96,7 +96,7 @@ struct rv_run {
     enum rv_run_status status;
 
     struct branch main;
-    struct branch *first_ready, *last_ready; /* branches that can move, in the order in which they do */
+    struct branch *first_ready, *last_ready; /* branches that can move, in the order in which they do; borrowed */
     size_t n_working;                        /* visits under way */
     struct totals totals;
     struct call_table calls;
@@ -108,15 +108,15 @@ struct rv_run {
     /* A run that is the work of a stage (inner.c) has a root in `shared`. It does not tell how it began and ended. */
     bool is_inner;
     struct rv_visit_place place;              /* of all its visits */
-    const struct rv_visit_shared *stopped_by; /* the run around it whose bound ended it; NULL: none did */
+    const struct rv_visit_shared *stopped_by; /* the run around it whose bound ended it; NULL: none did; borrowed */
     char *failed_type; /* owned; of the failure that ended it, when nothing caught it; NULL: none did */
     enum rv_failure failed_code;
     char *failed_stage; /* owned */
 
     /* parallel; arrays have one element per stage */
-    enum rv_stage_state *states;
-    bool *forced; /* an error route made it ready, whatever it requires */
-    bool *parked; /* its interrupt is queued: it waits until that was answered */
+    enum rv_stage_state *states; /* owned, as all arrays here */
+    bool *forced;                /* an error route made it ready, whatever it requires */
+    bool *parked;                /* its interrupt is queued: it waits until that was answered */
     bool *is_candidate;
     int *candidates; /* stages whose readiness may have changed */
     size_t n_candidates;

@@ -30,9 +30,9 @@ struct rv_work {
     rv_envelope *env;                /* borrowed */
     rv_visit *visit;                 /* owned: of the stage */
     struct rv_visit_place place;     /* of the visit; borrowed values */
-    const struct rv_work_kind *kind; /* of what the visit left outside, while that is under way; NULL: nothing is */
+    const struct rv_work_kind *kind; /* static; of what the visit left outside and is under way; NULL: nothing */
     struct each *each;               /* owned; of that kind only, as is the next */
-    struct inner *inner;
+    struct inner *inner;             /* owned */
 };
 
 #endif

@@ -30,6 +30,10 @@ RV_MUST_CHECK int srv_chat_quota(struct srv_call *c, rv_err **err);
 RV_MUST_CHECK int srv_run_of_model(struct srv_call *c, const char *pipeline, rv_str input,
                                    const struct rv_protocol_opts *opts, struct srv_follow_ask **out, rv_err **err);
 
+/* --- reason.c --- */
+/** The encoder's stream breaks off: append an error as its protocol has it. False: it cannot be told. */
+bool srv_tell_break(rv_protocol *encoder, const char *run, int code, rv_buf *out);
+
 /* --- follow_chat.c: runs in the protocols of chats --- */
 RV_MUST_CHECK int srv_told_new(const struct rv_protocol_opts *opts, const char *run, const char *model,
                                struct srv_told **out, rv_err **err);
@@ -39,5 +43,7 @@ RV_MUST_CHECK int srv_told_event(struct srv_told *t, rv_str line, rv_buf *out, r
 RV_MUST_CHECK int srv_told_end(struct srv_told *t, enum rv_run_status status, const struct rv_pipeline *p,
                                const rv_envelope *env, rv_buf *out, rv_err **err);
 bool srv_told_is_whole(const struct srv_told *t);
+/** As srv_view_break(). */
+bool srv_told_break(struct srv_told *t, int code, rv_buf *out);
 
 #endif

@@ -15,7 +15,7 @@ struct search {
     struct srv_call *c;
     struct srv_turn_ask *a;
     struct rv_store_scope scope;
-    struct open_one *open; /* of MAX_LOOKED, in a ring */
+    struct open_one *open; /* of MAX_LOOKED, in a ring; owned */
     size_t n;              /* that were found; the newest is behind the others */
     const struct open_one *found;
     json_object *asked; /* the data of its question; owned */

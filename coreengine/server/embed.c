@@ -12,10 +12,10 @@
 
 struct embedding {
     struct srv_call *c;
-    rv_str *texts;
+    rv_str *texts; /* owned */
     size_t n, dims;
-    rv_buf model; /* "provider:model", maybe with "@dimensions" */
-    float *values;
+    rv_buf model;  /* "provider:model", maybe with "@dimensions" */
+    float *values; /* owned */
     bool as_base64;
 };
 

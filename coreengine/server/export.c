@@ -24,13 +24,13 @@ struct srv_export {
     struct srv_export_opts opts;
     struct rv_otlp_resource resource;
     char instance[RV_ID_MAX];
-    pthread_mutex_t lock; /* guards the next three */
-    struct rv_span *queue[MAX_QUEUE];
+    pthread_mutex_t lock;             /* guards the next three */
+    struct rv_span *queue[MAX_QUEUE]; /* owned */
     size_t n;
     int64_t n_lost;
     struct srv_lane lane; /* what follows is its own */
     uv_timer_t tick, deadline;
-    rv_http *http;
+    rv_http *http;      /* owned */
     rv_http_call *call; /* NULL: nothing is sent now */
     rv_buf spans_url, metrics_url, body;
     char *headers[MAX_HEADERS]; /* owned; "Name: value" */

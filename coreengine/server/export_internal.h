@@ -8,10 +8,10 @@
 struct srv_export;
 struct srv_export_opts {
     struct rv_telemetry_settings to; /* url is not NULL; borrowed, as all */
-    rv_log *log;
+    rv_log *log;                     /* borrowed */
     /** Append the metrics of now; on the thread of the sender. */
     void (*write_metrics)(void *self, const struct rv_otlp_resource *resource, rv_buf *out);
-    void *self;
+    void *self; /* borrowed */
 };
 /** RV_E_INVALID: not an address; what rv_http_new() says. */
 RV_MUST_CHECK int srv_export_new(const struct srv_export_opts *opts, struct srv_export **out, rv_err **err);

@@ -24,13 +24,13 @@ struct follow {
     struct srv_stream *st;
     struct rv_store_scope scope;
     struct rv_app_past past;
-    rv_follower *follower; /* NULL: nothing was read yet */
+    rv_follower *follower; /* NULL: nothing was read yet; owned */
     int64_t seen;          /* records */
     int64_t from;
     rv_buf out; /* whole blocks */
     size_t sent;
     bool is_over;              /* no more comes */
-    struct srv_pieces *pieces; /* NULL: events alone */
+    struct srv_pieces *pieces; /* NULL: events alone; owned */
     int64_t part;              /* of the run's stream that was read last */
     int n_idle;                /* looks at a run that is over, without a new line */
     bool is_told;              /* CHAT: the end, too */
@@ -202,6 +202,17 @@ static void send_some(struct follow *f)
     }
 }
 
+/* What is there, however much waits for the client. */
+static void send_all(struct follow *f)
+{
+    rv_buf bytes = RV_BUF_INIT(RV_APP_MAX_TEXT);
+
+    rv_buf_add(&bytes, f->out.ptr + f->sent, f->out.len - f->sent);
+    srv_stream_write(f->st, &bytes);
+    rv_buf_fini(&bytes);
+    f->sent = f->out.len;
+}
+
 static void give_result(struct follow *f)
 {
     struct rv_replayed r = {0};
@@ -275,6 +286,23 @@ static void end_follow(struct follow *f)
         uv_timer_stop(&all->reader.timer);
 }
 
+/* A client that came by GET comes back with its number when the stream is cut; one that posted is told. */
+static void break_off(struct follow *f, rv_err *err)
+{
+    int rc = rv_err_code(err);
+
+    if (f->st && f->ask.told && srv_told_break(f->ask.told, rc, &f->out)) {
+        send_all(f);
+        rv_err_free(err);
+    } else if (f->st) {
+        srv_stream_fail(f->st, rc, err);
+        f->st = NULL;
+    } else {
+        rv_err_free(err);
+    }
+    end_follow(f);
+}
+
 static void go_on(struct follow *f)
 {
     rv_err *err = NULL;
@@ -287,8 +315,7 @@ static void go_on(struct follow *f)
     if (rc < 0) {
         RV_LOG(f->all->reader.server->app.log, WARN, "follow.failed", RV_F_TEXT("run", f->ask.run),
                RV_F_ERR("error", err));
-        rv_err_free(err);
-        end_follow(f); /* the client comes back with its number */
+        break_off(f, err);
         return;
     }
     if (f->st && !(f->ask.told && srv_told_is_whole(f->ask.told)))
@@ -320,6 +347,14 @@ static void on_gone(void *self)
 static void on_drain(void *self)
 {
     send_some(self);
+}
+
+static void on_stop(void *self)
+{
+    rv_err *err = NULL;
+
+    RV_IGNORE(RV_FAIL(&err, RV_E_UNAVAILABLE, "the server drains"), "it is told");
+    break_off(self, err);
 }
 
 /* --- the beginning --- */
@@ -389,7 +424,7 @@ void srv_follows_ask(struct srv_follows *all, struct srv_call *c, const struct s
     }
     st->on_gone = on_gone;
     st->on_drain = on_drain;
-    st->on_stop = on_gone;
+    st->on_stop = on_stop;
     n->letter.open = on_ask;
     n->all = all;
     n->ask = *ask;
@@ -404,7 +439,7 @@ static void end_all(void *self)
     struct srv_follows *all = self;
 
     while (all->first)
-        end_follow(all->first);
+        on_stop(all->first);
 }
 
 int srv_follows_new(struct srv_server *s, struct srv_follows **out, rv_err **err)

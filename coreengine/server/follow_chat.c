@@ -6,9 +6,9 @@
 
 struct srv_told {
     struct rv_protocol_opts opts;
-    char *model;
+    char *model; /* owned */
     char run[RV_STORE_MAX_ID + 1];
-    rv_protocol *encoder;
+    rv_protocol *encoder; /* owned */
 };
 
 void srv_told_free(struct srv_told *t)
@@ -64,6 +64,11 @@ int srv_told_end(struct srv_told *t, enum rv_run_status status, const struct rv_
         RV_IGNORE(!rv_envelope_final_response(env, &place, &end.text), "a run may have no response");
     int rc = t->encoder ? 0 : srv_told_event(t, RV_STR_LIT("{\"type\":\"none\"}"), out, err);
     return rc == 0 ? rv_protocol_end(t->encoder, &at, &end, out, err) : rc;
+}
+
+bool srv_told_break(struct srv_told *t, int code, rv_buf *out)
+{
+    return t->encoder && !t->opts.is_whole && srv_tell_break(t->encoder, t->run, code, out);
 }
 
 bool srv_told_is_whole(const struct srv_told *t)

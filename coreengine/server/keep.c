@@ -65,6 +65,7 @@ int srv_rejoin_make(struct srv_call *c, const struct rv_stream_row *row, struct 
     snprintf(j->stream, sizeof j->stream, "%s", row->id);
     snprintf(j->session, sizeof j->session, "%s", row->session);
     memcpy(j->tenant, c->who.tenant, sizeof j->tenant);
+    j->is_post = c->req->method == RV_METHOD_POST;
     j->has_user = c->app.scope.user != NULL;
     if (j->has_user)
         snprintf(j->user, sizeof j->user, "%s", c->app.scope.user);

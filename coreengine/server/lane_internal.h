@@ -13,7 +13,7 @@ struct srv_letter {
     bool is_followed;                   /* by another one at once, so that it wakes the lane */
 };
 struct srv_lane {
-    uv_loop_t *loop;
+    uv_loop_t *loop; /* borrowed, or own */
     uv_async_t wake;
     pthread_mutex_t lock;
     struct srv_letter *first, **end; /* guarded, as the next two */

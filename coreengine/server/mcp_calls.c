@@ -13,7 +13,8 @@
 struct srv_mcps {
     struct srv_reader reader;
     struct rv_app_mcp_opts offer;
-    pthread_mutex_t lock; /* guards the table, and the references and times of sessions */
+    rv_app_mcp_aside *aside; /* each of its jobs has a reference of its session */
+    pthread_mutex_t lock;    /* guards the table, and the references and times of sessions */
     struct srv_mcp_session *table;
     size_t n;
     struct srv_mcp_session *busy; /* the lane's: sessions with streams; each has a reference */
@@ -21,12 +22,21 @@ struct srv_mcps {
 
 /* --- sessions --- */
 
+/* Without its answer: a last chunk would say that all is there. */
+static void cut(struct srv_stream *st)
+{
+    rv_err *err = NULL;
+    int rc = RV_FAIL(&err, RV_E_UNAVAILABLE, "the answer of a call breaks off");
+
+    srv_stream_fail(st, rc, err);
+}
+
 static void free_streams(struct srv_mcp_session *s)
 {
     for (struct srv_mcp_stream *st = s->streams, *next; st; st = next) {
         next = st->next;
         if (st->st)
-            srv_stream_end(st->st);
+            cut(st->st);
         rv_buf_fini(&st->waiting);
         free(st);
     }
@@ -219,7 +229,7 @@ static struct srv_mcp_stream *find(struct srv_mcp_session *s, int64_t call)
 static void flush(struct srv_mcp_stream *st)
 {
     if (st->waiting.rc < 0 && st->st) { /* half of a message is worse than none */
-        srv_stream_end(st->st);
+        cut(st->st);
         st->st = NULL;
         st->is_gone = true;
     }
@@ -257,11 +267,29 @@ static void sweep(struct srv_mcp_session *s)
             continue;
         }
         *p = st->next;
-        if (st->st)
+        if (st->st && st->is_cut)
+            cut(st->st);
+        else if (st->st)
             srv_stream_end(st->st);
         rv_buf_fini(&st->waiting);
         free(st);
     }
+}
+
+/* What came of calls, under the lock; takes out and err. */
+static void tell(struct srv_mcp_session *s, struct rv_mcp_orders *out, int rc, rv_err *err)
+{
+    for (size_t i = 0; i < out->n; i++)
+        RV_IGNORE(!srv_mcp_stream_add(s, &out->items[i]), "its client has left");
+    if (rc < 0) { /* no memory: the answers break off, and the runs go on */
+        RV_LOG(s->app.log, ERROR, "mcp.failed", RV_F_ERR("error", err));
+        for (struct srv_mcp_stream *st = s->streams; st; st = st->next) {
+            st->is_cut = !st->is_over;
+            st->is_over = true;
+        }
+    }
+    rv_mcp_orders_fini(out);
+    rv_err_free(err);
 }
 
 static void look(struct srv_mcp_session *s)
@@ -273,22 +301,45 @@ static void look(struct srv_mcp_session *s)
 
     pthread_mutex_lock(&s->lock);
     int rc = s->client ? rv_app_mcp_look(s->client, &at, &out, &err) : 0;
-    for (size_t i = 0; i < out.n; i++)
-        RV_IGNORE(!srv_mcp_stream_add(s, &out.items[i]), "its client has left");
-    if (rc < 0) { /* no memory: the answers break off, and the runs go on */
-        RV_LOG(s->app.log, ERROR, "mcp.failed", RV_F_ERR("error", err));
-        for (struct srv_mcp_stream *st = s->streams; st; st = st->next)
-            st->is_over = true;
-    }
+    tell(s, &out, rc, err);
     sweep(s);
     pthread_mutex_unlock(&s->lock);
-    rv_mcp_orders_fini(&out);
-    rv_err_free(err);
+}
+
+void srv_mcp_job_add(struct srv_mcp_session *s, rv_app_mcp_job *job)
+{
+    pthread_mutex_lock(&s->all->lock);
+    s->refs++;
+    pthread_mutex_unlock(&s->all->lock);
+    rv_app_mcp_aside_add(s->all->aside, job, &s->app, s);
+}
+
+/* Calls that have begun on other threads, or failed there. */
+static void finish_jobs(struct srv_mcps *all)
+{
+    rv_app_mcp_job *job;
+    void *owner;
+
+    while ((job = rv_app_mcp_aside_take(all->aside, &owner)) != NULL) {
+        struct srv_mcp_session *s = owner;
+        struct rv_app_sources sources = {.store = all->reader.store};
+        const struct rv_app_mcp_at at = {
+            .app = &s->app, .sources = &sources, .worker = all->reader.server->worker_stop};
+        struct rv_mcp_orders out = {NULL, 0, 0};
+        rv_err *err = NULL;
+        pthread_mutex_lock(&s->lock);
+        int rc = rv_app_mcp_finish(s->client, &at, job, &out, &err);
+        tell(s, &out, rc, err);
+        pthread_mutex_unlock(&s->lock);
+        srv_mcp_session_unref(s);
+    }
 }
 
 static void on_look(uv_timer_t *timer)
 {
     struct srv_mcps *all = timer->data;
+
+    finish_jobs(all);
 
     for (struct srv_mcp_session **p = &all->busy; *p;) {
         struct srv_mcp_session *s = *p;
@@ -304,7 +355,7 @@ static void on_look(uv_timer_t *timer)
         s->is_listed = false;
         srv_mcp_session_unref(s);
     }
-    if (!all->busy && !all->reader.lane.is_closed)
+    if (!all->busy && !rv_app_mcp_aside_is_busy(all->aside) && !all->reader.lane.is_closed)
         uv_timer_stop(&all->reader.timer);
 }
 
@@ -319,7 +370,7 @@ static void lose(struct srv_mcp_stream *st)
     const struct rv_app_mcp_at at = {.app = &s->app, .sources = &sources, .worker = s->all->reader.server->worker_stop};
 
     if (st->st)
-        srv_stream_end(st->st);
+        cut(st->st);
     st->st = NULL;
     st->is_gone = true;
     if (s->is_modern && s->client) {
@@ -362,7 +413,7 @@ static void on_begin(struct srv_letter *l)
     }
     pthread_mutex_unlock(&s->lock);
     if (!st && n->st)
-        srv_stream_end(n->st);
+        cut(n->st);
     free(n);
     if (!st || s->is_listed) {
         srv_mcp_session_unref(s);
@@ -416,6 +467,8 @@ static void end_all(void *self)
 {
     struct srv_mcps *all = self;
 
+    rv_app_mcp_aside_stop(all->aside);
+    finish_jobs(all);
     for (struct srv_mcp_session *s = all->busy, *next; s; s = next) {
         next = s->next_busy;
         pthread_mutex_lock(&s->lock);
@@ -450,10 +503,13 @@ int srv_mcps_new(struct srv_server *s, struct srv_mcps **out, rv_err **err)
                                           .tools = s->opts->mcp_tools,
                                           .n_tools = s->opts->n_mcp_tools,
                                           .is_http = true};
-    int rc = srv_reader_open(&all->reader, s, end_all, all, &is_open, err);
+    int rc = rv_app_mcp_aside_new(s->worker_stop, &all->aside, err);
+    if (rc == 0)
+        rc = srv_reader_open(&all->reader, s, end_all, all, &is_open, err);
     if (is_open) {
         *out = all;
     } else {
+        rv_app_mcp_aside_free(all->aside);
         pthread_mutex_destroy(&all->lock);
         free(all);
     }
@@ -470,6 +526,7 @@ void srv_mcps_free(struct srv_mcps *all)
     if (!all)
         return;
     srv_reader_close(&all->reader);
+    rv_app_mcp_aside_free(all->aside);
     pthread_mutex_destroy(&all->lock);
     free(all);
 }

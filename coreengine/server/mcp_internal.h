@@ -11,26 +11,27 @@
 struct srv_mcp_stream {
     struct srv_mcp_stream *next;
     int64_t call;
-    struct srv_stream *st; /* NULL: the client has left, or its answer has not begun */
-    rv_buf waiting;        /* what came before the answer began */
-    bool is_gone;          /* the client has left: what is for it is thrown away */
-    bool is_over;          /* its last message is written */
-    struct srv_mcp_session *session;
+    struct srv_stream *st;           /* NULL: the client has left, or its answer has not begun; borrowed */
+    rv_buf waiting;                  /* what came before the answer began */
+    bool is_gone;                    /* the client has left: what is for it is thrown away */
+    bool is_over;                    /* its last message is written, or */
+    bool is_cut;                     /* it never will be */
+    struct srv_mcp_session *session; /* borrowed */
 };
 /* What one client has. A client of 2026-07-28 has one for each request. */
 struct srv_mcp_session {
     struct srv_mcp_session *next; /* of the table */
     struct srv_letter end;        /* it goes, on the lane: no memory is needed then */
-    struct srv_mcps *all;
-    char id[SRV_MCP_MAX_ID + 1]; /* "": it is in no table */
-    int refs;                    /* guarded by the lock of all */
-    int64_t used_us;             /* guarded as well */
+    struct srv_mcps *all;         /* borrowed */
+    char id[SRV_MCP_MAX_ID + 1];  /* "": it is in no table */
+    int refs;                     /* guarded by the lock of all */
+    int64_t used_us;              /* guarded as well */
     struct rv_identity who;
     bool is_modern;
-    pthread_mutex_t lock; /* guards what follows; taken alone, or inside the lock of all never */
-    rv_app_mcp *client;   /* NULL: the session has ended */
-    struct rv_app app;    /* its scope borrows from who */
-    struct srv_mcp_stream *streams;
+    pthread_mutex_t lock;              /* guards what follows; taken alone, or inside the lock of all never */
+    rv_app_mcp *client;                /* NULL: the session has ended; owned */
+    struct rv_app app;                 /* its scope borrows from who */
+    struct srv_mcp_stream *streams;    /* owned */
     struct srv_mcp_session *next_busy; /* the lane's: sessions with streams */
     bool is_listed;                    /* there */
 };
@@ -47,6 +48,8 @@ RV_MUST_CHECK int srv_mcp_session_new(struct srv_mcps *m, const struct srv_call 
 struct srv_mcp_session *srv_mcp_session_find(struct srv_mcps *m, const struct srv_call *c, const char *id);
 void srv_mcp_session_end(struct srv_mcp_session *session); /* it is not found any more */
 void srv_mcp_session_unref(struct srv_mcp_session *session);
+/** Without the lock: a call waits for others, on another thread. */
+void srv_mcp_job_add(struct srv_mcp_session *session, rv_app_mcp_job *job);
 /** Under the session's lock: the call goes on, and its messages wait until its answer begins. */
 RV_MUST_CHECK int srv_mcp_stream_new(struct srv_mcp_session *session, int64_t call, rv_err **err);
 /** Under the session's lock: one more message of its call. False: that call has no stream. */

@@ -5,6 +5,7 @@
 #include "coreengine/server/server_internal.h"
 
 /* --- the source that page/embed.cmake makes --- */
+/* What it points to is static. */
 struct srv_page_file {
     const char *name, *type, *etag; /* "views/chat.js" */
     rv_str bytes;

@@ -15,7 +15,7 @@ struct piece_event {
 struct srv_pieces {
     struct srv_piece_cursor from;
     bool is_lines;              /* JSON, one a line; a piece has its id as its first member, "cursor" */
-    struct piece_event *events; /* that were not told yet, in order */
+    struct piece_event *events; /* that were not told yet, in order; owned */
     size_t n_events, cap_events, at_event;
     int64_t told, known; /* numbers of events: told last, known last */
     int64_t n_pieces;    /* since the last event */

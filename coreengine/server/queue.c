@@ -181,8 +181,8 @@ struct adding {
     rv_str payload;
     int64_t retries;
     struct rv_app_run *run; /* NULL: of tasks */
-    json_object *state;
-    bool replaces; /* the one of that name */
+    json_object *state;     /* owned */
+    bool replaces;          /* the one of that name */
     char id[RV_ID_MAX];
 };
 

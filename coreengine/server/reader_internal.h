@@ -7,11 +7,11 @@
 
 struct srv_reader {
     struct srv_lane lane;
-    struct srv_server *server;
-    rv_store *store;
-    uv_timer_t timer; /* its data: `self` */
+    struct srv_server *server; /* borrowed */
+    rv_store *store;           /* owned */
+    uv_timer_t timer;          /* its data: `self` */
     void (*end_all)(void *self);
-    void *self;
+    void *self;             /* borrowed */
     struct srv_letter stop; /* told without memory: without it the process would not end */
     atomic_bool is_stopped;
 };

@@ -2,10 +2,10 @@
  * capabilities, its pipeline, its store) may name hosts, files and settings: the client gets the meaning of the code
  * and the id of the run, the log has the text under that id. What the person said or may do, and bounds, are told as
  * they are. */
-#include "coreengine/server/turns_internal.h"
-
 #include <stdio.h>
 #include <string.h>
+
+#include "coreengine/server/turns_internal.h"
 
 enum whose { OF_THE_SERVER, OF_THE_REQUEST };
 static const struct {
@@ -29,4 +29,18 @@ const char *srv_reason(const struct rv_chat_turn *turn, const char *run, char ou
     (void)snprintf(out, SRV_MAX_REASON, "%s; the log of the server says more under %.*s", meaning, RV_STORE_MAX_ID,
                    run);
     return out;
+}
+
+bool srv_tell_break(rv_protocol *encoder, const char *run, int code, rv_buf *out)
+{
+    char text[SRV_MAX_REASON];
+    const struct rv_protocol_at at = {.id = NULL};
+    const struct rv_protocol_end end = {
+        .status = RV_RUN_FAILED, .finish = RV_UNSET, .error = text, .code = rv_code_text(code)};
+
+    if (out->rc < 0 || rv_protocol_has_ended(encoder))
+        return false;
+    (void)snprintf(text, sizeof text, "the stream broke off; the log of the server says more under %.*s",
+                   RV_STORE_MAX_ID, run);
+    return rv_protocol_end(encoder, &at, &end, out, NULL) == 0;
 }

@@ -21,14 +21,14 @@ struct rejoin {
     struct rv_store_scope scope;
     struct rv_app_past past;
     bool has_past, has_begun, is_over;
-    struct srv_letter *leave; /* owned: tells the turn that this client is gone; NULL: the turn was not told that it came */
-    rv_follower *follower;
-    int64_t seen;           /* records */
-    int64_t ordinal, wants; /* the stream that is read, and that is sent; of the run's streams */
-    int64_t part;           /* the last one that was read */
+    struct srv_letter *leave; /* tells the turn that this client is gone; owned; NULL: the turn was not told */
+    rv_follower *follower;    /* owned */
+    int64_t seen;             /* records */
+    int64_t ordinal, wants;   /* the stream that is read, and that is sent; of the run's streams */
+    int64_t part;             /* the last one that was read */
     int64_t n_events;
-    rv_buf done; /* the last event `done` */
-    struct srv_view *view;
+    rv_buf done;           /* the last event `done` */
+    struct srv_view *view; /* owned */
     rv_buf out;
 };
 struct srv_rejoins {
@@ -53,6 +53,8 @@ static int on_step(void *self, const struct rv_record *record, const struct rv_e
     int rc = 0;
 
     (void)record;
+    const struct rv_protocol_reply reply = {.text = ev ? ev->reply : (rv_str){NULL, 0},
+                                            .tool_calls = ev ? ev->llm.tool_calls : (rv_str){NULL, 0}};
     for (size_t i = 0; ev && i < effects->n; i++)
         seq -= effects->items[i].kind == RV_EFFECT_EMIT;
     for (size_t i = 0; ev && i < effects->n && rc == 0; i++) {
@@ -64,7 +66,10 @@ static int on_step(void *self, const struct rv_record *record, const struct rv_e
             rv_buf_add_str(&r->done, line);
         }
         r->n_events = seq;
-        rc = srv_view_event(r->view, seq++, line, err);
+        rc = srv_view_event(r->view, seq, line, NULL, err);
+        if (rc == 0 && effects->items[i].emit == RV_EMIT_LLM_RESULT && ev->kind == RV_EVENT_LLM_DONE && !ev->failed)
+            rc = srv_view_reply(r->view, seq, &reply, err);
+        seq++;
     }
     return rc;
 }
@@ -274,6 +279,21 @@ static void end_rejoin(struct rejoin *r)
         uv_timer_stop(&all->reader.timer);
 }
 
+/* A client that came by GET comes back by itself when the stream is cut; one that posted is told. */
+static void break_off(struct rejoin *r, rv_err *err)
+{
+    int rc = rv_err_code(err);
+
+    if (r->has_begun && r->ask.is_post && srv_view_break(r->view, rc, &r->out)) {
+        srv_stream_write(r->st, &r->out);
+        rv_err_free(err);
+    } else {
+        srv_stream_fail(r->st, rc, err);
+        r->st = NULL;
+    }
+    end_rejoin(r);
+}
+
 static void give_whole(struct rejoin *r)
 {
     begin(r);
@@ -307,8 +327,7 @@ static void go_on(struct rejoin *r)
     if (!r->is_over && r->out.len < MAX_UNSENT && look(r, &err) < 0) {
         RV_LOG(r->all->reader.server->app.log, WARN, "rejoin.failed", RV_F_TEXT("run", r->ask.run),
                RV_F_ERR("error", err));
-        rv_err_free(err);
-        end_rejoin(r); /* the client comes back */
+        break_off(r, err);
         return;
     }
     if (r->is_over && srv_view_is_whole(r->view)) {
@@ -341,6 +360,14 @@ static void on_gone(void *self)
 static void on_drain(void *self)
 {
     send_some(self);
+}
+
+static void on_stop(void *self)
+{
+    rv_err *err = NULL;
+
+    RV_IGNORE(RV_FAIL(&err, RV_E_UNAVAILABLE, "the server drains"), "it is told");
+    break_off(self, err);
 }
 
 /* --- the beginning --- */
@@ -448,7 +475,7 @@ static void ask(struct srv_rejoins *all, struct srv_call *c, const struct srv_re
     }
     st->on_gone = on_gone;
     st->on_drain = on_drain;
-    st->on_stop = on_gone;
+    st->on_stop = on_stop;
     n->letter.open = on_ask;
     n->all = all;
     n->ask = *what;
@@ -466,7 +493,7 @@ void srv_rejoins_ask(struct srv_rejoins *all, struct srv_call *c, const struct s
 static void on_moved(struct srv_call *c, void *arg)
 {
     struct srv_turn_ask *a = arg;
-    struct srv_rejoin_ask what = {.from = {.line = 0}};
+    struct srv_rejoin_ask what = {.is_post = true};
 
     if (!c) {
         srv_turn_ask_free(a);
@@ -495,7 +522,7 @@ static void end_all(void *self)
     struct srv_rejoins *all = self;
 
     while (all->first)
-        end_rejoin(all->first);
+        on_stop(all->first);
 }
 
 int srv_rejoins_new(struct srv_server *s, struct srv_rejoins **out, rv_err **err)

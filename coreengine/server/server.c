@@ -28,7 +28,7 @@ struct life {
     struct rv_worker_stop worker_stop;
     struct rv_worker_done worker_done;
     struct rv_app worker_app;
-    rv_err *worker_err; /* why it ended by itself */
+    rv_err *worker_err; /* why it ended by itself; owned */
     char url[128];
 };
 
@@ -105,7 +105,8 @@ static int hear(struct life *l, rv_err **err)
         .address = address, .port = port, .certificate = s->opts->certificate, .key = s->opts->key};
     rc = rv_httpd_listen(s->httpd, &at, &port, err);
     if (rc == RV_E_EXISTS)
-        rv_err_hint(err, "another process listens there; choose another port, or 0 for any free one");
+        rv_err_hint(err, "another process listens there: end it, or choose another port with --listen; port 0 is any "
+                         "free one");
     if (rc < 0)
         return RV_WRAP(err, rc, "listen at %s", text);
     rv_buf url = RV_BUF_INIT(sizeof l->url);
@@ -227,10 +228,13 @@ static void *work(void *self)
 
 static void on_run_event(void *self, const void *run, rv_str line)
 {
+    json_object *event = line.len > 0 ? rv_telemetry_event(line) : NULL;
+
     if (line.len > 0)
-        srv_watch_event(self, run, NULL, line);
+        srv_watch_event(self, run, NULL, event);
     else
         srv_watch_over(self, run);
+    json_object_put(event);
 }
 
 static int start_worker(struct life *l, rv_err **err)

@@ -14,6 +14,7 @@
 #define RV_SERVER_STAYS    INT64_MAX /* turns go on without a client until they are over */
 #define RV_SERVER_STAYS_US INT64_C(5000000)
 
+/* What it points to is borrowed, and outlives the call. */
 struct rv_server_opts {
     const struct rv_app *app; /* where stores, capabilities and agents are; scope is ignored; no_store is refused */
     struct rv_identity_opts identity;

@@ -29,17 +29,17 @@ struct srv_call;
 struct srv_stream {
     atomic_int refs;
     struct srv_server *server; /* outlives it */
-    struct srv_call *call;     /* the loop's; NULL: the exchange has ended */
+    struct srv_call *call;     /* the loop's; NULL: the exchange has ended; borrowed */
     bool has_begun;            /* the loop's */
     atomic_size_t unsent;      /* bytes that wait for the client */
     atomic_bool is_gone;
-    struct srv_lane *lane; /* where on_gone, on_drain and on_stop are called; of the producer */
+    struct srv_lane *lane; /* where on_gone, on_drain and on_stop are called; of the producer; borrowed */
     void (*on_gone)(void *self);
     void (*on_drain)(void *self);
     void (*on_stop)(void *self);
-    void *self;
+    void *self;          /* borrowed */
     bool is_closed;      /* the producer's: it has ended the stream, and is told nothing more */
-    struct piece *spare; /* the producer's: a letter for its end, where memory is short; NULL: it was used */
+    struct piece *spare; /* the producer's: a letter for its end, where memory is short; NULL: it was used; owned */
 };
 /** On the loop: the answer of a call is a stream from now on. One reference is the caller's. NULL: no memory. */
 struct srv_stream *srv_stream_new(struct srv_call *call, struct srv_lane *lane);
@@ -51,11 +51,12 @@ void srv_stream_begin(struct srv_stream *st);
 /** As lines of JSON. */
 void srv_stream_begin_lines(struct srv_stream *st);
 void srv_stream_write(struct srv_stream *st, rv_buf *bytes); /* takes the bytes; one that has failed cuts it */
-/** The end, and the producer's reference goes. */
+/** The end of a stream that is whole, or that says itself that it broke; the producer's reference goes. */
 void srv_stream_end(struct srv_stream *st);
 /** In place of a stream: a whole answer of the call, whose status and body are set on the loop by srv_call_reply(). */
 void srv_stream_answer(struct srv_stream *st, int status, const char *type, rv_buf *body);
-/** An error before the stream began; err is taken. */
+/** In place of a stream: an error; err is taken. A stream that has begun is cut, without its last chunk, so that its
+ * client does not take what it has for the whole. */
 void srv_stream_fail(struct srv_stream *st, int rc, rv_err *err);
 /** Another producer answers the call: `to` is called on the loop; c NULL: its client has left. */
 void srv_stream_move(struct srv_stream *st, void (*to)(struct srv_call *c, void *arg), void *arg);
@@ -69,7 +70,7 @@ struct srv_desk {          /* what one thread of the pool has */
 };
 struct srv_call {
     struct srv_server *server;          /* outlives it */
-    rv_httpd_exchange *x;               /* held by the call until its answer; loop thread */
+    rv_httpd_exchange *x;               /* held by the call until its answer; loop thread; borrowed */
     const struct srv_route *route;      /* static */
     const struct rv_httpd_request *req; /* borrowed until the answer begins */
     char *args[SRV_MAX_ARGS];           /* owned: the variable segments */
@@ -78,8 +79,8 @@ struct srv_call {
     /* while it is worked at */
     struct rv_identity who;
     struct rv_app app;     /* for who; scope borrows from it */
-    struct srv_desk *desk; /* of the thread that works at it; else NULL */
-    rv_store *store;       /* of the desk */
+    struct srv_desk *desk; /* of the thread that works at it; else NULL; borrowed */
+    rv_store *store;       /* of the desk; borrowed */
     json_object *body;     /* of routes that take JSON; owned */
     void *made;            /* by work, for begin; freed by free_made */
     void (*free_made)(void *made);
@@ -97,7 +98,7 @@ struct srv_call {
     char param[RV_REQUEST_MAX_PATH]; /* member of the body that is wrong */
     bool is_refused;
     struct rv_refusal *refusal; /* owned; NULL: a stream has begun, which can be refused no more */
-    struct srv_stream *stream;  /* NULL: none */
+    struct srv_stream *stream;  /* NULL: none; borrowed */
 };
 /** A header of the answer. Text that is not fit for one is left out. */
 void srv_call_field(struct srv_call *c, const char *name, const char *value);
@@ -124,6 +125,7 @@ enum srv_scope {                 /* beside enum rv_api_scope */
                  SRV_LOGIN = -3, /* work judges who asks by itself: with a store, and without c->who and c->app.scope */
                  SRV_ASKS = -4,  /* no key is needed, and work looks at the store, which may be away: c->store NULL */
 };
+/* What it points to is static. */
 struct srv_route {
     enum rv_method method;
     const char *path; /* "/runs/{id}" */
@@ -163,7 +165,7 @@ struct srv_trace srv_watch_trace(const struct srv_call *c);
 /** The header tracestate beside it, of the request. len 0: none. */
 rv_str srv_watch_trace_state(const struct srv_call *c, const struct srv_trace *trace);
 /** An event of a run. key: whatever stands for the run while it is driven here; trace NULL: one of its own. */
-void srv_watch_event(struct srv_watch *w, const void *key, const struct srv_trace *trace, rv_str line);
+void srv_watch_event(struct srv_watch *w, const void *key, const struct srv_trace *trace, json_object *event);
 /** The run goes no further here: the key means nothing any more. */
 void srv_watch_over(struct srv_watch *w, const void *key);
 void srv_watch_request(struct srv_watch *w, const struct rv_httpd_access *a);
@@ -175,15 +177,15 @@ struct srv_follows;
 struct srv_rejoins;
 struct srv_mcps;
 struct srv_server {
-    const struct rv_server_opts *opts;
-    struct rv_app app; /* of the server: without a user */
+    const struct rv_server_opts *opts; /* borrowed */
+    struct rv_app app;                 /* of the server: without a user */
     uv_loop_t loop;
-    struct srv_lane lane; /* of the loop */
-    rv_httpd *httpd;
+    struct srv_lane lane;      /* of the loop */
+    rv_httpd *httpd;           /* owned, as the tables below */
     rv_auth *auth;             /* guarded by auth_lock */
     pthread_mutex_t auth_lock; /* a short time only */
     pthread_mutex_t desk_lock;
-    struct srv_desk *desks; /* that are not in use; guarded */
+    struct srv_desk *desks; /* that are not in use; guarded; owned */
     struct srv_turns *turns;
     struct srv_follows *follows;
     struct srv_rejoins *rejoins;
@@ -192,7 +194,7 @@ struct srv_server {
     rv_app_streams *streams;
     char owner[RV_OWNER_MAX];
     atomic_bool is_draining;
-    struct rv_worker_stop *worker_stop; /* of the worker of this process; NULL: there is none */
+    struct rv_worker_stop *worker_stop; /* of the worker of this process; NULL: there is none; borrowed */
     atomic_int worker;                  /* 0: there is none here; 1: it works; 2: it has ended */
     uv_signal_t signals[3];
     uv_timer_t tick;

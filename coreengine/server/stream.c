@@ -155,8 +155,8 @@ static void answer(struct srv_stream *st, struct piece *p)
 {
     struct srv_call *c = st->call;
 
-    if (st->has_begun) { /* too late: only the end is left */
-        end(st);
+    if (st->has_begun) { /* too late: a last chunk would say that all is there */
+        on_gone(st, c->x, RV_GONE_LEFT);
         return;
     }
     st->call = NULL;

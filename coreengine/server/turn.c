@@ -58,11 +58,12 @@ static void finish(struct turn *t)
         begin_stream(t);
         if (t->ask->opts.is_whole) {
             srv_stream_answer(t->st, srv_view_http(t->view), "application/json", &t->out);
-            t->st = NULL;
             rv_buf_init(&t->out, RV_PROTOCOL_MAX_OUT);
         } else {
             flush(t);
+            srv_stream_end(t->st);
         }
+        t->st = NULL;
     }
     srv_turn_close_log(t, RV_APP_STREAM_ENDS);
     if (t->is_told && status == RV_RUN_INTERRUPTED && !t->all->is_draining)
@@ -71,13 +72,28 @@ static void finish(struct turn *t)
         srv_turn_end(t);
 }
 
+/* The client of a stream that broke must not take it for one that ended. */
+static void tell_broken(struct turn *t, rv_err *err)
+{
+    int rc = rv_err_code(err);
+
+    if (t->has_begun && t->view && srv_view_break(t->view, rc, &t->out)) {
+        flush(t);
+        srv_stream_end(t->st);
+        rv_err_free(err);
+    } else {
+        srv_stream_fail(t->st, rc, err);
+    }
+    t->st = NULL;
+}
+
 static void broken(struct turn *t, rv_err *err)
 {
     RV_LOG(t->all->app.log, WARN, "stream.broken", RV_F_TEXT("run", t->ask->run), RV_F_ERR("error", err));
-    rv_err_free(err);
     if (t->st)
-        srv_stream_end(t->st);
-    t->st = NULL;
+        tell_broken(t, err);
+    else
+        rv_err_free(err);
     srv_turn_close_log(t, RV_APP_STREAM_LEAVES);
     if (t->is_told) { /* its end cannot be told any more */
         srv_turn_end(t);
@@ -208,28 +224,36 @@ static bool is_of_answer(struct turn *t, rv_str line)
     return t->is_answering;
 }
 
-void srv_turn_on_event(void *self, const struct rv_effect *e, rv_str line)
+static void tell_event(struct turn *t, rv_str line, json_object *event)
 {
-    struct turn *t = self;
     int64_t seq = number_of(line);
     rv_err *err = NULL;
     int rc = 0;
 
-    (void)e;
-    srv_lane_hurry(&t->all->lane);
-    srv_watch_event(t->all->server->watch, t, &t->ask->trace, line);
-    if (t->is_told)
-        return;
     if (!t->log)
         rc = open_log(t, &err);
     if (rc == 0 && seq > 0 && is_of_answer(t, line)) {
-        rc = srv_view_event(t->view, seq, line, &err);
+        rc = srv_view_event(t->view, seq, line, event, &err);
         rv_app_stream_event(t->log, line);
     } else if (rc == 0) {
         rv_app_stream_note(t->log, "", line);
     }
     if (rc < 0)
         broken(t, err);
+}
+
+/* The line is read once, for what is counted and for what the client is told. */
+void srv_turn_on_event(void *self, const struct rv_effect *e, rv_str line)
+{
+    struct turn *t = self;
+    json_object *event = rv_telemetry_event(line);
+
+    (void)e;
+    srv_lane_hurry(&t->all->lane);
+    srv_watch_event(t->all->server->watch, t, &t->ask->trace, event);
+    if (!t->is_told)
+        tell_event(t, line, event);
+    json_object_put(event);
 }
 
 bool srv_turn_on_delta(void *self, const struct rv_delta_from *from, const struct rv_llm_delta *d)

@@ -20,7 +20,7 @@
 struct note {
     struct srv_letter letter;
     struct srv_turns *all;
-    struct srv_turn_ask *ask;
+    struct srv_turn_ask *ask; /* owned */
     struct srv_stream *st;
 };
 
@@ -145,8 +145,12 @@ static void end_grace(struct turn *t)
 
 static void free_turn(struct turn *t)
 {
-    if (t->st)
-        srv_stream_end(t->st);
+    rv_err *err = NULL;
+
+    if (t->st) {
+        int rc = RV_FAIL(&err, RV_E_UNAVAILABLE, "the server ends");
+        srv_stream_fail(t->st, rc, err);
+    }
     end_grace(t);
     srv_turn_close_log(t, RV_APP_STREAM_GIVES);
     srv_view_free(t->view);
@@ -177,9 +181,6 @@ void srv_turn_park(struct turn *t)
         srv_turn_end(oldest);
     t->is_parked = true;
     t->all->n_parked++;
-    if (t->st)
-        srv_stream_end(t->st);
-    t->st = NULL;
     end_grace(t);
 }
 

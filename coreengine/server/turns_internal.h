@@ -8,16 +8,16 @@
 
 struct turn {
     struct turn *next, **at;                    /* in the list; where it is pointed at from */
-    struct turn *next_of_row;                   /* of those with a serial of the same row */
+    struct turn *next_of_row;                   /* of those with a serial of the same row; borrowed */
     struct turn *next_of_session, **at_session; /* of those with a session of the same row */
-    struct srv_turns *all;
+    struct srv_turns *all;                      /* borrowed: it has the turn */
     int64_t serial;
-    struct srv_turn_ask *ask;
-    struct srv_stream *st; /* NULL: no client listens */
-    rv_app_seat *seat;
-    rv_app_stream *log;    /* NULL: nothing has happened yet */
-    struct kept *spare;    /* with the log, of its writer: a letter for when memory is short; NULL: it was used */
-    struct srv_view *view; /* with the log */
+    struct srv_turn_ask *ask; /* owned */
+    struct srv_stream *st;    /* NULL: no client listens; borrowed */
+    rv_app_seat *seat;        /* owned */
+    rv_app_stream *log;       /* NULL: nothing has happened yet; owned */
+    struct kept *spare; /* with the log, of its writer: a letter for when memory is short; NULL: it was used; owned */
+    struct srv_view *view; /* with the log; owned */
     rv_buf out;
     bool is_answering; /* the run of its answer has begun: before it a router may have had one */
     bool is_told;      /* its end is a line, or there will be none */
@@ -26,23 +26,23 @@ struct turn {
     char interrupt_id[RV_STORE_MAX_ID + 1];
     bool has_begun;    /* the head was sent, or will be */
     size_t n_others;   /* clients that follow it elsewhere in this process */
-    uv_timer_t *grace; /* runs while no client listens; NULL: it does not */
+    uv_timer_t *grace; /* runs while no client listens; NULL: it does not; owned */
 };
 /* A letter that is under way once at most. */
 struct order {
     struct srv_letter letter;
-    struct srv_turns *all;
+    struct srv_turns *all; /* borrowed */
     atomic_bool is_posted;
 };
 
 #define SRV_TURN_ROWS 4096 /* each kept line looks for its turn: some thousands are open at a time */
 struct srv_turns {
     struct srv_lane lane;
-    struct srv_server *server;
+    struct srv_server *server; /* borrowed */
     struct rv_app app;
     struct rv_app_chat base;
-    struct turn *turns; /* newest first */
-    struct turn *by_serial[SRV_TURN_ROWS], *by_session[SRV_TURN_ROWS];
+    struct turn *turns;                                                /* newest first; owned */
+    struct turn *by_serial[SRV_TURN_ROWS], *by_session[SRV_TURN_ROWS]; /* borrowed */
     size_t n_parked;
     int64_t n_serial;
     char owner[RV_OWNER_MAX];
@@ -54,7 +54,7 @@ struct srv_turns {
 /** Of the list; NULL: it is over. */
 struct turn *srv_turn_of(const struct srv_turns *all, int64_t serial);
 void srv_turn_end(struct turn *t);
-/** It keeps its seat, and no client listens until an answer comes. */
+/** It keeps its seat; its stream has ended, and no client listens until an answer comes. */
 void srv_turn_park(struct turn *t);
 
 /* --- turn.c: what a client is sent, from what happens --- */

@@ -6,24 +6,28 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coreengine/base/json_text.h"
+#include "coreengine/server/chats_internal.h"
 #include "coreengine/server/view_internal.h"
 
-#include "coreengine/base/json_text.h"
-
 #define MAX_JSON ((size_t)256 << 20)
+#define MAX_READ ((size_t)16 << 10) /* bytes of an event that waits as an object, which is many times as large */
 
 struct view_event {
     int64_t seq;
-    char *line; /* owned */
+    char *line; /* owned; NULL: it was read */
     size_t len;
+    json_object *read;  /* owned; NULL: it was not read */
+    char *text, *calls; /* of the reply that it was made of; owned; NULL: none */
+    size_t text_len, calls_len;
 };
 struct srv_view {
-    rv_protocol *encoder;
-    char *texts; /* of opts; owned */
+    rv_protocol *encoder; /* owned */
+    char *texts;          /* of opts; owned */
     struct rv_protocol_opts opts;
     json_object *tools;        /* names of the tools of the client, of the first stream that says them; owned */
     const char **names;        /* the same; the list is owned */
-    struct view_event *events; /* that were not told yet, in order */
+    struct view_event *events; /* that were not told yet, in order; owned */
     size_t n_events, cap_events, at_event;
     int64_t n_told, n_known; /* numbers of events: told last, known last */
     int64_t ordinal, line;   /* line: that was read last */
@@ -63,12 +67,20 @@ struct srv_view *srv_view_new(const struct srv_cursor *from)
     return v;
 }
 
+static void free_event(struct view_event *e)
+{
+    free(e->line);
+    free(e->text);
+    free(e->calls);
+    json_object_put(e->read);
+}
+
 void srv_view_free(struct srv_view *v)
 {
     if (!v)
         return;
     for (size_t i = v->at_event; i < v->n_events; i++)
-        free(v->events[i].line);
+        free_event(&v->events[i]);
     free(v->events);
     rv_protocol_free(v->encoder);
     free(v->texts);
@@ -100,17 +112,43 @@ int srv_view_http(const struct srv_view *v)
     return !failed ? 200 : v->is_quota ? 429 : 502;
 }
 
-int srv_view_event(struct srv_view *v, int64_t seq, rv_str line, rv_err **err)
+int srv_view_event(struct srv_view *v, int64_t seq, rv_str line, json_object *event, rv_err **err)
 {
+    struct view_event e = {.seq = seq, .len = line.len};
+
     if (seq <= v->n_known)
         return 0;
     if (v->at_event > 0 && v->at_event == v->n_events)
         v->at_event = v->n_events = 0;
-    char *copy = rv_has_room(&v->events, &v->cap_events, v->n_events + 1, sizeof *v->events) ? rv_str_dup(line) : NULL;
-    if (!copy)
+    bool has_room = rv_has_room(&v->events, &v->cap_events, v->n_events + 1, sizeof *v->events);
+    if (has_room && line.len <= MAX_READ && json_object_is_type(event, json_type_object))
+        e.read = json_object_get(event);
+    else if (has_room)
+        e.line = rv_str_dup(line);
+    if (!e.read && !e.line)
         return RV_FAIL(err, RV_E_NOMEM, "go on with a stream");
-    v->events[v->n_events++] = (struct view_event){seq, copy, line.len};
+    v->events[v->n_events++] = e;
     v->n_known = seq;
+    return 0;
+}
+
+bool srv_view_break(struct srv_view *v, int code, rv_buf *out)
+{
+    return v->encoder && !v->is_whole && srv_tell_break(v->encoder, v->opts.run_id, code, out);
+}
+
+int srv_view_reply(struct srv_view *v, int64_t seq, const struct rv_protocol_reply *reply, rv_err **err)
+{
+    struct view_event *e = v->at_event < v->n_events ? &v->events[v->n_events - 1] : NULL;
+
+    if (!e || e->seq != seq || e->text)
+        return 0;
+    e->text = rv_str_dup(reply->text);
+    e->calls = rv_str_dup(reply->tool_calls);
+    if (!e->text || !e->calls)
+        return RV_FAIL(err, RV_E_NOMEM, "go on with a stream");
+    e->text_len = reply->text.len;
+    e->calls_len = reply->tool_calls.len;
     return 0;
 }
 
@@ -123,17 +161,35 @@ struct told {
     rv_err **err;
 };
 
-static int tell_events(struct told *t, int64_t upto)
+/* Pieces come before the line of the event that ends their reply: when that is missing, they may be, too. */
+static int tell_missed(struct told *t, const struct view_event *e)
+{
+    const struct rv_protocol_reply reply = {{e->text, e->text_len}, {e->calls, e->calls_len}};
+    json_object *event = NULL;
+    int rc = rv_json_parse((rv_str){e->line, e->len}, NULL, &event, t->err);
+
+    if (rc == 0)
+        rc = rv_protocol_missed(t->v->encoder, &t->at, event, &reply, t->out, t->err);
+    json_object_put(event);
+    return rc;
+}
+
+/* upto has a line of its own if has_line. */
+static int tell_events(struct told *t, int64_t upto, bool has_line)
 {
     struct srv_view *v = t->v;
     int rc = 0;
 
     while (rc == 0 && v->at_event < v->n_events && v->events[v->at_event].seq <= upto) {
         struct view_event *e = &v->events[v->at_event++];
-        if (v->encoder)
+        if (v->encoder && e->text && e->line && (e->seq < upto || !has_line))
+            rc = tell_missed(t, e);
+        if (rc == 0 && v->encoder && e->read)
+            rc = rv_protocol_event_read(v->encoder, &t->at, e->read, t->out, t->err);
+        else if (rc == 0 && v->encoder)
             rc = rv_protocol_event(v->encoder, &t->at, (rv_str){e->line, e->len}, t->out, t->err);
         v->n_told = e->seq;
-        free(e->line);
+        free_event(e);
     }
     return rc;
 }
@@ -271,7 +327,7 @@ static int open_it(struct told *t, json_object *json)
     } else {
         rc = v->encoder ? 0 : rv_protocol_new(&v->opts, &v->encoder, t->err);
         if (rc == 0)
-            rc = tell_events(t, number_of(json, "before"));
+            rc = tell_events(t, number_of(json, "before"), true);
         if (rc == 0)
             rc = rv_protocol_begin(v->encoder, &t->at, t->out, t->err);
     }
@@ -345,7 +401,7 @@ static int read_line(struct told *t, rv_str line)
     int64_t seq = read_number(rest);
     if (seq > v->n_known)
         return 1;
-    int rc = tell_events(t, seq);
+    int rc = tell_events(t, seq, !again);
     return rc == 0 && again ? rv_protocol_broken(v->encoder, &t->at, t->out, t->err) : rc;
 }
 

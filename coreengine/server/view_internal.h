@@ -15,8 +15,11 @@ struct srv_view;
 /** from NULL: from the beginning. NULL: no memory. */
 struct srv_view *srv_view_new(const struct srv_cursor *from);
 void srv_view_free(struct srv_view *v);
-/** An event of the journal, in order; one that is known changes nothing. */
-RV_MUST_CHECK int srv_view_event(struct srv_view *v, int64_t seq, rv_str line, rv_err **err);
+/** An event of the journal, in order; one that is known changes nothing. event: the line as an object; NULL: it was not
+ * read. */
+RV_MUST_CHECK int srv_view_event(struct srv_view *v, int64_t seq, rv_str line, json_object *event, rv_err **err);
+/** The reply that the last event was made of: pieces may be missing. */
+RV_MUST_CHECK int srv_view_reply(struct srv_view *v, int64_t seq, const struct rv_protocol_reply *reply, rv_err **err);
 /** The next lines, in order; those that were read are passed over. What the client is sent is appended. 1: a line needs
  * an event that is not known yet; hand the lines over again when it is. */
 RV_MUST_CHECK int srv_view_lines(struct srv_view *v, const struct rv_stream_part *part, rv_buf *out, rv_err **err);
@@ -24,6 +27,9 @@ bool srv_view_is_over(const struct srv_view *v);              /* the end was rea
 bool srv_view_is_whole(const struct srv_view *v);             /* one JSON object */
 enum rv_run_status srv_view_status(const struct srv_view *v); /* as the end said */
 int srv_view_http(const struct srv_view *v);                  /* its status over HTTP, of an answer that is whole */
+/** The stream breaks off, for a failure of that code: an error as its protocol has it, without an id, since the stream
+ * has no such line. False: it cannot be told. Then the view is only freed. */
+bool srv_view_break(struct srv_view *v, int code, rv_buf *out);
 /** The first line of a stream. ordinal: of the streams of its run, from 1; before: the last event of the run that
  * happened before it. */
 void srv_view_open_write(const struct rv_protocol_opts *opts, int64_t ordinal, int64_t before, rv_buf *out);
@@ -34,6 +40,7 @@ struct srv_rejoin_ask {
     char run[RV_STORE_MAX_ID + 1], stream[SRV_STREAM_ID], session[RV_STORE_MAX_ID + 1];
     char tenant[RV_IDENTITY_MAX_ID + 1], user[RV_IDENTITY_MAX_ID + 1];
     bool has_user;
+    bool is_post;           /* its client does not come back by itself: it is told when the stream breaks */
     struct srv_cursor from; /* zeroed: from the beginning */
 };
 /** From the request of a call. RV_E_INVALID: Last-Event-ID. */

@@ -66,10 +66,10 @@ struct reading {
     struct sim_hints *h;
     const struct rv_pipeline *p;
     struct sim_shape *own;
-    struct sim_shape *shapes[MAX_PATHS]; /* where each path is */
+    struct sim_shape *shapes[MAX_PATHS]; /* where each path is; owned */
     size_t fields[MAX_PATHS];            /* its index there: the list may move */
     size_t n;
-    json_object *constants; /* array */
+    json_object *constants; /* array; owned */
 };
 
 static bool is_name(char c)

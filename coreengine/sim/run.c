@@ -15,7 +15,7 @@ struct shrinking {
     enum rv_sim_invariant invariant;
     uint32_t *best; /* owned: decisions that break it */
     size_t n;
-    uint32_t *tried; /* room for as many */
+    uint32_t *tried; /* room for as many; owned */
     int64_t n_runs;
 };
 

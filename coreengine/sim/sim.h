@@ -55,7 +55,7 @@ RV_MUST_CHECK int rv_sim_faults_of(rv_str text, unsigned *out, rv_err **err);
 #define RV_SIM_INVARIANT_CONST(n, t, m) RV_SIM_KEEPS_##n,
 enum rv_sim_invariant { RV_SIM_INVARIANTS(RV_SIM_INVARIANT_CONST) RV_N_SIM_INVARIANTS };
 
-/* An agent that may be asked by others. */
+/* An agent that may be asked by others. Texts are borrowed from the subject. */
 struct rv_sim_agent {
     const char *name;
     rv_str document; /* ptr NULL: the document exists but is not usable */
@@ -72,6 +72,7 @@ struct rv_sim_subject {
     size_t n_agents;
 };
 
+/* What it points to is borrowed for the call. */
 struct rv_sim_opts {
     const struct rv_sim_subject *subjects; /* the same pipeline, once per thread */
     size_t n_subjects;
@@ -105,8 +106,8 @@ struct rv_sim_place {
 struct rv_sim_failure {
     uint64_t seed;
     enum rv_sim_invariant invariant;
-    char *text;                   /* what is wrong */
-    char *trace;                  /* how it came to that, in plain words, cut down */
+    char *text;                   /* what is wrong; owned */
+    char *trace;                  /* how it came to that, in plain words, cut down; owned */
     size_t n_decisions, n_before; /* left of how many */
 };
 struct rv_sim_report {
@@ -114,20 +115,20 @@ struct rv_sim_report {
     int64_t by_status[RV_N_RUN];     /* how they ended */
     int64_t faults[RV_N_SIM_FAULTS]; /* injected */
     int64_t n_steps, n_calls, n_recoveries, n_answers, n_effects;
-    int64_t n_asked;         /* calls of ask_agent */
-    int64_t n_agents;        /* agents that began to work for another one */
-    int64_t n_agents_ok;     /* that had an answer */
-    int64_t max_depth;       /* one that is asked by a stage is 1 deep */
-    int64_t n_agent_calls;   /* made by them */
-    int64_t n_agent_faults;  /* faults of their calls, deaths and cancels while one of them was at work */
-    int64_t n_turns, n_rows; /* that were kept of conversations */
-    struct rv_sim_place *places;
+    int64_t n_asked;             /* calls of ask_agent */
+    int64_t n_agents;            /* agents that began to work for another one */
+    int64_t n_agents_ok;         /* that had an answer */
+    int64_t max_depth;           /* one that is asked by a stage is 1 deep */
+    int64_t n_agent_calls;       /* made by them */
+    int64_t n_agent_faults;      /* faults of their calls, deaths and cancels while one of them was at work */
+    int64_t n_turns, n_rows;     /* that were kept of conversations */
+    struct rv_sim_place *places; /* owned */
     size_t n_places;
     char hash[RV_HASH_MAX]; /* over all events and effects of all seeds */
     int64_t elapsed_us;
     bool has_failure;
     struct rv_sim_failure failure; /* of the smallest seed that has one */
-    char *trace;                   /* if it was asked for */
+    char *trace;                   /* if it was asked for; owned */
 };
 /** Run the seeds; stops at a failure, which is a result. RV_E_INVALID (no subject, pipeline not sound), RV_E_NOMEM,
  *  RV_E_IO (no thread). */

@@ -55,9 +55,9 @@ struct sim_key {
     bool settled;      /* a person saw that it did: it may not */
 };
 struct sim_world {
-    struct sim_key *keys;
+    struct sim_key *keys; /* owned */
     size_t n, cap;
-    int64_t *finished; /* ids of calls whose answer is journaled */
+    int64_t *finished; /* ids of calls whose answer is journaled; owned */
     size_t n_finished, cap_finished;
 };
 void sim_world_fini(struct sim_world *w);
@@ -73,10 +73,10 @@ struct sim_entry {
     uint64_t acts, state; /* event and effects; state dict */
 };
 struct sim_ledger {
-    struct sim_entry *entries;
-    size_t n, cap, at;   /* at: where a replay is */
-    struct rv_hash hash; /* over all events and effects */
-    rv_buf text;         /* of one step; reused */
+    struct sim_entry *entries; /* owned */
+    size_t n, cap, at;         /* at: where a replay is */
+    struct rv_hash hash;       /* over all events and effects */
+    rv_buf text;               /* of one step; reused */
 };
 RV_MUST_CHECK int sim_ledger_add(struct sim_seed *s, const struct rv_event *ev, int64_t seq, rv_err **err);
 /** on_step of a replay; self is the seed. */
@@ -113,16 +113,16 @@ void sim_session_fini(struct sim_session *c);
 /* For tests: makes the simulated process do wrong. */
 struct sim_tamper {
     int (*after_replay)(void *self, struct sim_seed *s, struct rv_replayed *r, rv_err **err); /* may be NULL */
-    void *self;
+    void *self;                                                                               /* borrowed */
 };
 
 struct sim_seed {
-    const struct rv_sim_opts *opts;
+    const struct rv_sim_opts *opts; /* borrowed, as all up to tally but hints */
     const struct rv_sim_subject *subject;
-    struct sim_hints *hints;
+    struct sim_hints *hints; /* owned */
     const struct rv_proof *proof;
     const struct sim_tamper *tamper; /* NULL: none */
-    struct rv_sim_report *tally;     /* of the thread */
+    struct rv_sim_report *tally;     /* of the thread; borrowed */
     uint64_t seed;
     struct sim_tape tape;
     uint32_t rates[RV_N_SIM_FAULTS]; /* per mille */
@@ -130,16 +130,16 @@ struct sim_seed {
     json_object *scripted_inner;     /* names of stages inside of stages; borrowed the same way; NULL: none */
     int64_t now_us, last_event_us, n_steps;
 
-    rv_store *store;
-    rv_journal *journal; /* NULL while no process runs it */
-    rv_run *run;
+    rv_store *store;             /* owned */
+    rv_journal *journal;         /* NULL while no process runs it; owned */
+    rv_run *run;                 /* owned */
     struct rv_replayed replayed; /* what the run borrows from when it comes out of a journal; its own run is NULL */
-    rv_journal *ghost;           /* of a process that was taken for dead; NULL: none */
+    rv_journal *ghost;           /* of a process that was taken for dead; NULL: none; owned */
     char run_id[RV_ID_MAX], owner[32];
     int64_t n_owners;
     struct rv_effects fx;
 
-    struct sim_call *calls;
+    struct sim_call *calls; /* owned */
     size_t n_calls, cap_calls;
     struct sim_world world;
     struct sim_ledger ledger;
@@ -153,7 +153,7 @@ struct sim_seed {
     bool is_broken;
     enum rv_sim_invariant invariant;
     rv_buf broken; /* what is wrong */
-    rv_buf *trace; /* NULL: not wanted */
+    rv_buf *trace; /* NULL: not wanted; borrowed */
 };
 
 /* process.c: the simulated process */

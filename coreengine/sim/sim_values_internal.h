@@ -8,7 +8,7 @@
 struct sim_tape {
     uint32_t *items; /* owned: what was decided, in order */
     size_t n, cap;
-    const uint32_t *script; /* a replay's decisions; zero where it ends */
+    const uint32_t *script; /* a replay's decisions; zero where it ends; borrowed */
     size_t n_script;
     bool is_replay;
     int rc; /* sticky RV_E_NOMEM, of whatever has no other way to tell */
@@ -55,14 +55,14 @@ struct sim_field {
     bool is_required;
     bool is_list;
 };
-struct sim_shape { /* of what is stored under a stage's output key */
-    struct sim_field *fields;
+struct sim_shape {            /* of what is stored under a stage's output key */
+    struct sim_field *fields; /* owned */
     size_t n_fields, cap;
     const char **tools; /* a tool stage reads its plan from here: what it may call; owned array */
     size_t n_tools;
 };
 struct sim_hints {
-    struct sim_shape *shapes; /* one per stage */
+    struct sim_shape *shapes; /* one per stage; owned */
     size_t n_shapes;
     char **metadata; /* keys of the envelope's metadata that something looks at; owned */
     size_t n_metadata, cap_metadata;

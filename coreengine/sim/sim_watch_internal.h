@@ -28,9 +28,9 @@ struct sim_open { /* a call or timer without an answer */
 struct sim_watch {
     int64_t next_seq, last_call_id;
     int64_t n_visits, n_llm, n_loops;
-    int64_t *visits; /* per stage: that began */
-    bool *is_open;   /* per stage: begun, not completed */
-    int64_t *edges;  /* n_agents * n_agents: taken */
+    int64_t *visits; /* per stage: that began; owned */
+    bool *is_open;   /* per stage: begun, not completed; owned */
+    int64_t *edges;  /* n_agents * n_agents: taken; owned */
     int from, to;    /* the last decision of a sequential run; to -1: none */
     bool is_done;    /* since the last start or answer */
     bool has_begun;

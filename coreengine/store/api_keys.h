@@ -12,6 +12,7 @@
 #define RV_API_KEY_MAX_TEXT   1000 /* bytes of a note, or of all scopes */
 #define RV_API_KEY_MAX_LOGINS 100  /* of one key at a time; the oldest ends when another one begins */
 
+/* Texts are borrowed, or in the memory of `own`. */
 struct rv_api_key_row {
     const char *id;              /* public: 16 lower-case hex digits */
     const char *hash;            /* SHA-256 of the secret as lower-case hex */

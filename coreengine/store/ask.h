@@ -27,7 +27,7 @@ struct rv_store_ask {
     int (*on_columns)(void *self, const char *const *names, size_t n, rv_err **err);
     /** A row; borrowed. Not 0: it ends there; RV_STORE_ENOUGH ends it well, a code is passed on. */
     int (*on_row)(void *self, const struct rv_cell *cells, size_t n, rv_err **err);
-    void *self;
+    void *self; /* borrowed for the call */
 };
 struct rv_store_asked {
     bool has_more;  /* rows that the limits left out */

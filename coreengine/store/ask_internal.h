@@ -19,6 +19,7 @@ void rv_ask_write(const struct rv_store_scope *scope, const struct rv_rem_sql *s
 bool rv_ask_is_table(const char *name);
 
 /* ask_rows.c */
+/* What it points to is borrowed for the ask. */
 struct rv_asking_rows {
     bool hides; /* as for rv_ask_write() */
     const struct rv_store_ask *ask;

@@ -24,7 +24,7 @@ struct rv_store_copied {
 enum rv_store_copy_phase { RV_STORE_COPY_COMPARES, RV_STORE_COPY_WRITES, RV_STORE_COPY_VERIFIES };
 struct rv_store_copy_progress {
     enum rv_store_copy_phase phase;
-    const char *table;
+    const char *table;     /* static */
     int64_t n_rows, bytes; /* of this table, so far; WRITES: committed */
 };
 /* A run that has an owner whose lease lasts; in fields, because what it means is the caller's to say. */
@@ -43,7 +43,7 @@ struct rv_store_copy_opts {
     /* After each transaction, and now and then while rows are read; a code ends the copy. It may not use the stores.
      * NULL: not called. */
     int (*on_progress)(void *self, const struct rv_store_copy_progress *p, rv_err **err);
-    void *self;
+    void *self; /* borrowed for the call */
 };
 /** Copy all rows that belong to runs, conversations and the queue; what belongs to processes (workers, duties) stays.
  *

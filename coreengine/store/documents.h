@@ -5,6 +5,7 @@
 
 #include "coreengine/store/handle.h"
 
+/* Texts are borrowed, or in the memory of `own`. */
 struct rv_schema_row {
     const char *id; /* may be NULL when it is put: a UUID that follows from name and user. Once given it stays */
     const char *tenant, *user; /* when put, NULL: RV_STORE_TENANT, everybody's */
@@ -40,7 +41,8 @@ RV_MUST_CHECK int rv_store_list_schemas(rv_store *s, const struct rv_store_scope
 /** The user's own (scope user ""  or NULL: everybody's). RV_E_NOT_FOUND: there is none that may be deleted so. */
 RV_MUST_CHECK int rv_store_delete_schema(rv_store *s, const struct rv_store_scope *scope, const char *kind,
                                          const char *name, int64_t now_us, rv_err **err);
-/* What a schema was, each time when its content or its flat document changed, it was deleted, or came back. */
+/* What a schema was, each time when its content or its flat document changed, it was deleted, or came back. Texts are
+ * borrowed for the call that gets it. */
 struct rv_schema_version {
     const char *schema_id, *kind, *user;
     const char *operation;      /* "insert", "update", "delete" */

@@ -171,7 +171,7 @@ struct rewrapped {
     rv_buf wrapped;
 };
 struct rewrapping {
-    struct rewrapped *at;
+    struct rewrapped *at; /* owned */
     size_t n, cap;
 };
 

@@ -24,7 +24,7 @@ const char *rv_encryption_mode_text(enum rv_encryption_mode mode);
 /** RV_E_INVALID: there is no such mode; NONE is not one that can be set. */
 RV_MUST_CHECK int rv_encryption_mode_of(rv_str text, enum rv_encryption_mode *out, rv_err **err);
 
-/* A row of tenant_keys. */
+/* A row of tenant_keys. Texts are borrowed for the call that gets it. */
 struct rv_tenant_key {
     const char *id, *tenant; /* tenant "": of those that have no row of their own */
     enum rv_encryption_mode mode;

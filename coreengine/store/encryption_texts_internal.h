@@ -8,11 +8,13 @@
 #define RV_MAX_TEXTS 3 /* of one row */
 
 enum column_of { OF_TEXT = 1, OF_FIELDS, OF_VALUE }; /* fields: members of a JSON object; value: maybe a blob */
+/* What it points to is static. */
 struct rv_texts_column {
     const char *name;
     enum sql_type type;
     enum column_of of;
 };
+/* What it points to is static. */
 struct rv_texts_table {
     const char *name;
     const char *select; /* key, second key, tenant, three ids, seq, texts; up to WHERE */
@@ -28,7 +30,7 @@ extern const struct rv_texts_table rv_texts_tables[];
 extern const size_t rv_n_texts_tables;
 
 struct rv_texts_row {
-    const struct rv_texts_table *table;
+    const struct rv_texts_table *table; /* static */
     int64_t key, second, seq;
     char second_text[RV_STORE_MAX_ID + 1], tenant[RV_STORE_MAX_ID + 1], ids[3][RV_STORE_MAX_ID + 1];
     bool has_blob, has_text[RV_MAX_TEXTS], changed;
@@ -39,6 +41,7 @@ struct rv_texts_row {
 struct rv_texts_walk;
 typedef int rv_texts_visit_fn(struct rv_texts_walk *w, const struct rv_place *at, const char *column, rv_buf *text,
                               bool *changed, rv_err **err);
+/* What it points to is borrowed for the walk. */
 struct rv_texts_walk {
     struct sql_store *st;
     rv_texts_visit_fn *visit;

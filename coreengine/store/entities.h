@@ -25,6 +25,7 @@
 #define RV_ENTITY_MAX_FIND  10000 /* rows of one find */
 
 /* --- Writing --- */
+/* What it points to is borrowed for the call. */
 struct rv_entities_put {
     const char *kind;
     json_object *const *rows; /* objects of columns, borrowed */
@@ -72,10 +73,12 @@ RV_MUST_CHECK int rv_store_get_entity(rv_store *s, const struct rv_store_scope *
 /** The same by the row's number in the table of its kind, as a lookup or a search gives it. */
 RV_MUST_CHECK int rv_store_load_entity(rv_store *s, const struct rv_store_scope *scope, const char *kind, int64_t row,
                                        json_object **out, rv_err **err);
+/* What it points to is borrowed for the call. */
 struct rv_entity_where {
     const char *column;
     json_object *value; /* equal to that; NULL: null */
 };
+/* What it points to is borrowed for the call. */
 struct rv_entity_filter {
     const char *name, *about; /* NULL: any. about: see struct rv_kind */
     const char *const *tags;  /* all of them */
@@ -96,6 +99,7 @@ RV_MUST_CHECK int rv_store_find_entities(rv_store *s, const struct rv_store_scop
                                          rv_err **err);
 
 /* --- The index of names --- */
+/* Texts are borrowed for the call that gets it; kind is static. */
 struct rv_key_hit {
     const struct rv_kind *kind;
     int64_t row;               /* in the table of its kind; rv_store_load_entity() */

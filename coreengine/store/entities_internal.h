@@ -12,10 +12,10 @@
 /* --- entity_columns.c --- */
 /* A row that was given, checked: values as they are kept. */
 struct rv_entity_given {
-    const struct rv_kind *kind;
-    char id[RV_UUID_MAX]; /* given, or following from a key */
-    bool is_id_given;     /* by the caller: other owners may have it */
-    const char *user;     /* borrowed from the row; NULL: not given */
+    const struct rv_kind *kind; /* static */
+    char id[RV_UUID_MAX];       /* given, or following from a key */
+    bool is_id_given;           /* by the caller: other owners may have it */
+    const char *user;           /* borrowed from the row; NULL: not given */
     json_object
         *columns; /* owned: the kind's columns and metadata, tags, graph_edges, encryption_level; null is NULL */
 };
@@ -61,8 +61,8 @@ RV_MUST_CHECK int rv_entity_see(struct sql_store *st, const struct rv_store_scop
 
 /* --- entities_change.c --- */
 struct rv_entity_change {
-    const struct rv_kind *kind;
-    const char *id;
+    const struct rv_kind *kind; /* static */
+    const char *id;             /* borrowed */
     int64_t now_us;
 };
 RV_MUST_CHECK int rv_entity_check_change(const struct rv_store_scope *scope, const char *kind_name, const char *id,
@@ -76,7 +76,8 @@ int rv_entity_fail_shared(rv_err **err);
 int rv_entity_fail_place(const struct rv_kind *kind, rv_err **err);
 
 /* --- keys.c --- */
-/* A row of any kind as the index has it. Call it in the transaction that writes the row. */
+/* A row of any kind as the index has it. Call it in the transaction that writes the row. Texts are borrowed for the
+ * call. */
 struct rv_key_source {
     const char *kind;
     int64_t row;

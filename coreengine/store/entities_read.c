@@ -160,8 +160,8 @@ struct finding {
     const struct rv_kind *kind;
     const struct rv_store_scope *scope;
     const struct rv_entity_filter *f;
-    rv_buf *marks; /* texts that the JSON of a row has, when its value fits */
-    bool *is_or;   /* of marks: it or the one before it */
+    rv_buf *marks; /* texts that the JSON of a row has, when its value fits; owned */
+    bool *is_or;   /* of marks: it or the one before it; owned */
     size_t n_marks;
     const struct rv_entity_where *spelt;   /* the first condition on the matched column; NULL: none */
     rv_buf spellings[RV_SECRET_SPELLINGS]; /* its value, encrypted */

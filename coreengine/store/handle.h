@@ -61,7 +61,8 @@ void rv_store_defer_sync(rv_store *s, bool defers);
  * lease lasts. 0: busy_ms again. */
 void rv_store_set_wait(rv_store *s, int64_t ms);
 
-/* The rows that a call may see. Every read of runs, sessions, messages and schemas takes a scope. */
+/* The rows that a call may see. Every read of runs, sessions, messages and schemas takes a scope. Texts are borrowed
+ * for the call. */
 struct rv_store_scope {
     const char *tenant; /* NULL: RV_STORE_TENANT */
     const char *user;   /* NULL: all users of the tenant (an operator); "": only data without an owner */
@@ -120,7 +121,7 @@ RV_MUST_CHECK int rv_store_backup(rv_store *s, const char *path, rv_err **err);
  * after, it did, and the caller does not know (a reply that got lost). For tests. */
 struct rv_store_faults {
     int (*at)(void *self, const char *point, rv_err **err);
-    void *self;
+    void *self; /* borrowed; outlives the store */
 };
 void rv_store_set_faults(rv_store *s, struct rv_store_faults faults); /* at NULL: none */
 

@@ -6,12 +6,14 @@
 
 #include "coreengine/store/runs.h"
 
+/* Texts are borrowed for the call that gets it. */
 struct rv_interrupt_row {
     const char *run, *id, *tenant, *user, *session, *kind, *stage;
     rv_str text, reason; /* what is asked, while it is open; why it was cancelled, ptr NULL: no reason */
     enum rv_interrupt_status status;
     int64_t created_us, expires_us, ended_us; /* expires 0: never; ended 0: the run still waits with it */
 };
+/* What it points to is borrowed for the call. */
 struct rv_interrupt_filter {
     const char *run, *session, *kind; /* NULL: any */
     unsigned statuses;                /* bits 1u << enum rv_interrupt_status; 0: all */
@@ -25,7 +27,7 @@ RV_MUST_CHECK int rv_store_list_interrupts(rv_store *s, const struct rv_store_sc
                                            void *self, rv_err **err);
 /* How many of one kind have one status. */
 struct rv_interrupt_count {
-    const char *kind;
+    const char *kind; /* borrowed for the call that gets it */
     enum rv_interrupt_status status;
     int64_t n, n_open;     /* n_open: runs still wait with them (those that expired may be among them) */
     int64_t oldest_us;     /* when the oldest of them was asked */

@@ -18,6 +18,7 @@ enum rv_kind_type {
 };
 const char *rv_kind_type_text(enum rv_kind_type type); /* "text", "list of objects" */
 
+/* What it points to is static. */
 struct rv_kind_field {
     const char *name;
     enum rv_kind_type type;
@@ -30,6 +31,7 @@ struct rv_kind_field {
 enum rv_kind_place { RV_PLACE_ENTITIES, RV_PLACE_SESSIONS, RV_PLACE_MESSAGES, RV_PLACE_SCHEMAS };
 
 #define RV_KIND_MAX_NAMES 3
+/* What it points to is static. */
 struct rv_kind {
     const char *name, *doc;
     enum rv_kind_place place;

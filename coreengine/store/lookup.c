@@ -11,7 +11,7 @@ struct hit {
     char *own; /* its texts */
 };
 struct hits {
-    struct hit *list;
+    struct hit *list; /* owned */
     size_t n, cap;
 };
 

@@ -304,7 +304,7 @@ int rv_store_build_moment(rv_store *s, const struct rv_store_scope *scope, const
 /* --- What is deleted is not remembered --- */
 
 struct keys {
-    int64_t *list;
+    int64_t *list; /* owned */
     size_t n, cap;
 };
 
@@ -413,7 +413,7 @@ int rv_moments_forget(struct sql_store *st, const struct found_session *found, i
 
 struct noting {
     const char *user;
-    json_object *rows[MAX_NOTED];
+    json_object *rows[MAX_NOTED]; /* owned */
     size_t n;
     size_t max_injected;
     int64_t uncovered; /* tokens that a history may show beyond the chunks so far; RV_UNSET: any number */

@@ -34,7 +34,7 @@ struct pg_asking {
     int64_t until_ns;
     int n;           /* columns */
     char **names;    /* owned */
-    unsigned *types; /* of the columns */
+    unsigned *types; /* of the columns; owned */
     int n_args;
     const char *args[2];
 };

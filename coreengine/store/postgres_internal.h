@@ -61,14 +61,14 @@ struct pg_many; /* rows of arguments; postgres_rows.c */
 struct postgres_stmt {
     rv_sql_stmt base;
     int id;                   /* of enum sql_id or pg_id; negative: a text that was put together */
-    char *text;               /* as PostgreSQL wants it; NULL: not translated yet */
+    char *text;               /* as PostgreSQL wants it; NULL: not translated yet; owned */
     int n_params;             /* $1 to $n_params */
     int arg[RV_SQL_MAX_ARGS]; /* $k is the argument ?arg[k - 1] */
     bool is_walk;             /* read with a cursor, a page at a time */
     bool is_read;             /* a SELECT */
     bool wants_key;
     int64_t prepared_on;  /* the number of the connection that has it prepared; 0: none */
-    PGresult *rows;       /* of the page at hand */
+    PGresult *rows;       /* of the page at hand; owned */
     int row, n_asked;     /* rows: the present one; those that the page may have */
     bool is_open;         /* a walk: its cursor is */
     bool owns_reading;    /* a walk: it began the transaction */
@@ -85,8 +85,8 @@ enum pg_retry {
 
 /* What was sent and not answered yet. */
 struct pg_sent {
-    const char *what;               /* for its failure; NULL: a failure does not matter */
-    struct postgres_stmt *prepares; /* not NULL: the preparation of that statement */
+    const char *what;               /* for its failure; NULL: a failure does not matter; static */
+    struct postgres_stmt *prepares; /* not NULL: the preparation of that statement; borrowed */
     bool is_sync, is_asked;
     bool counts; /* a write begins: its last column is the version of what is encrypted */
 };
@@ -95,15 +95,15 @@ struct pg_sent {
 
 struct postgres {
     struct sql_store base;
-    const struct rv_pq *pq;
-    PQconninfoOption *options; /* of the URL, without the parameters that are ours */
+    const struct rv_pq *pq;    /* static */
+    PQconninfoOption *options; /* of the URL, without the parameters that are ours; owned */
     char schema[RV_PG_NAME_ROOM];
     char query_role[RV_PG_NAME_ROOM]; /* that statements of others have; "": the one of the connection */
     bool read_only;
     enum rv_store_sync sync;
     int64_t busy_ms, wait_ms; /* as struct sqlite has them */
 
-    PGconn *conn;        /* NULL: lost */
+    PGconn *conn;        /* NULL: lost; owned */
     int64_t n_conn;      /* counts connections, from 1 */
     char why[RV_PG_WHY]; /* why the last one was lost */
     char state[6];       /* SQLSTATE of what the server refused last, and its text */
@@ -111,7 +111,7 @@ struct postgres {
     struct pg_sent sent[RV_PG_MAX_SENT + 8];
     int n_sent, n_read; /* entries 0 to n_sent; those before n_read have been answered */
     size_t sent_bytes;
-    PGresult *asked; /* the answer of the statement that was asked last */
+    PGresult *asked; /* the answer of the statement that was asked last; owned */
 
     enum pg_transaction transaction;
     bool is_first;                       /* nothing that was read in the transaction has been handed out */
@@ -133,7 +133,7 @@ struct postgres {
     bool is_patient;    /* the present statement may take as long as it likes */
 
     int n_texts;             /* statements that were put together so far */
-    struct postgres *ear;    /* the connection that listens, with nothing else; NULL: not asked for yet */
+    struct postgres *ear;    /* the connection that listens, with nothing else; NULL: not asked for yet; owned */
     bool has_heard, is_deaf; /* something may have been announced; the database refuses to listen */
     int64_t listen_at_ns;    /* not before: the next attempt to connect it */
     bool tells, cannot_tell; /* the transaction at hand announces itself; the database refuses that */

@@ -68,6 +68,7 @@ int64_t rv_rate_count(const struct rv_rate_window *w);
 int64_t rv_rate_fits_us(const struct rv_rate_window *w, enum rv_quota_span span, int64_t limit, int64_t n);
 
 /* --- Reserving --- */
+/* What it points to is borrowed for the call. */
 struct rv_quota_ask {
     const char *tenant, *user; /* NULL: RV_STORE_TENANT, no user. Runs without a user count as one user's */
     const struct rv_quota_limit *limits;

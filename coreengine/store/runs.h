@@ -6,6 +6,7 @@
 #include "coreengine/store/handle.h"
 #include "envelope/terms.h"
 
+/* Texts are borrowed, or in the memory of `own`. */
 struct rv_run_row {
     const char *id, *tenant, *user, *session;
     const char *pipeline; /* its name */
@@ -33,7 +34,8 @@ struct rv_record {
     rv_str body;  /* UTF-8 */
     rv_str value; /* UTF-8; ptr NULL: none. With its body longer than RV_STORE_INLINE_MAX: kept once for equal ones */
 };
-/* An interrupt that waits for an answer: a view for lists, derived from the journal. */
+/* An interrupt that waits for an answer: a view for lists, derived from the journal. Texts are borrowed for the call
+ * that gets it. */
 struct rv_pending {
     const char *run, *id, *kind, *stage, *user; /* when written, run and user are the run's own and are ignored here */
     rv_str text;                                /* what is asked */
@@ -50,6 +52,7 @@ struct rv_store_last {
     bool asks; /* it has questions, or may have */
     char tenant[RV_STORE_MAX_ID + 1];
 };
+/* What it points to is borrowed for the call. */
 struct rv_store_new_run {
     const char *id, *tenant, *user, *session, *pipeline, *bundle, *parent; /* tenant, parent may be NULL */
     int64_t parent_seq;
@@ -64,7 +67,8 @@ struct rv_store_new_run {
 /** RV_E_EXISTS (the id is taken), RV_E_NOT_FOUND (no such bundle), RV_E_INVALID (an id or text is malformed). */
 RV_MUST_CHECK int rv_store_create_run(rv_store *s, const struct rv_store_new_run *run, rv_err **err);
 
-/* Everything that one step writes: records, status, pending interrupts, rows of sessions. */
+/* Everything that one step writes: records, status, pending interrupts, rows of sessions. What it points to is borrowed
+ * for the call. */
 struct rv_store_append {
     const char *run; /* id; borrowed for the call, as all texts here */
     int64_t fence;
@@ -97,6 +101,7 @@ RV_MUST_CHECK int rv_store_append(rv_store *s, const struct rv_store_append *a, 
 /** RV_E_NOT_FOUND also for a run outside the scope. `out` owns its texts: rv_run_row_fini(). */
 RV_MUST_CHECK int rv_store_get_run(rv_store *s, const struct rv_store_scope *scope, const char *id,
                                    struct rv_run_row *out, rv_err **err);
+/* What it points to is borrowed for the call. */
 struct rv_run_filter {
     unsigned statuses;              /* bits 1u << enum rv_run_status; 0: all */
     const char *pipeline, *session; /* NULL: any */

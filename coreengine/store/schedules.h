@@ -17,6 +17,7 @@
 #define RV_SCHEDULE_KEPT_FIRINGS 100      /* of one schedule; older ones are deleted */
 #define RV_SCHEDULE_MAX_DUE      1000     /* of one list */
 
+/* Texts are borrowed, or in the memory of `own`. */
 struct rv_schedule_row {
     const char *id, *tenant, *user; /* user "": none */
     const char *name;               /* unique in the tenant */
@@ -56,6 +57,7 @@ RV_MUST_CHECK int rv_store_list_schedules(rv_store *s, const struct rv_store_sco
 /** It is deleted with the list of its firings; what they queued stays. word as above. RV_E_NOT_FOUND. */
 RV_MUST_CHECK int rv_store_delete_schedule(rv_store *s, const struct rv_store_scope *scope, const char *word,
                                            rv_err **err);
+/* Texts are borrowed for the call that gets it. */
 struct rv_firing {
     int64_t planned_us;  /* the instant that it stands for */
     int64_t since_us;    /* and the first of those before it that were missed; the same: none was */
@@ -69,6 +71,7 @@ RV_MUST_CHECK int rv_store_list_firings(rv_store *s, const struct rv_store_scope
                                         void *self, rv_err **err);
 
 /* --- Workers --- */
+/* Texts are borrowed for the call that gets it. */
 struct rv_due_schedule {
     const char *id, *tenant;
     int64_t next_us; /* as the row says it */
@@ -79,6 +82,7 @@ struct rv_due_schedule {
 RV_MUST_CHECK int rv_store_list_due_schedules(rv_store *s, int64_t now_us, int64_t max,
                                               int (*each)(void *self, const struct rv_due_schedule *due, rv_err **err),
                                               void *self, rv_err **err);
+/* What it points to is borrowed for the call. */
 struct rv_fire {
     const char *id;       /* of the schedule */
     int64_t expected_us;  /* its next_us, as the caller saw it */

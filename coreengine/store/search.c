@@ -47,7 +47,7 @@ struct found {
     double score;
 };
 struct founds {
-    struct found *at;
+    struct found *at; /* owned */
     size_t n, cap;
 };
 

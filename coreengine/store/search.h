@@ -21,8 +21,8 @@
 #define RV_EMBED_MAX_BATCH  256
 
 struct rv_search_hit {
-    const struct rv_kind *kind;
-    int64_t row; /* rv_store_load_entity() */
+    const struct rv_kind *kind; /* static */
+    int64_t row;                /* rv_store_load_entity() */
     double score;
 };
 struct rv_search_hits {
@@ -42,6 +42,7 @@ RV_MUST_CHECK int rv_store_search_names(rv_store *s, const struct rv_store_scope
 RV_MUST_CHECK int rv_store_read_key(rv_store *s, const struct rv_store_scope *scope, const struct rv_search_hit *hit,
                                     rv_buf *key, rv_buf *summary, rv_err **err);
 
+/* What it points to is borrowed for the call. */
 struct rv_search_rows {
     const char *kind;
     rv_str category; /* ptr NULL: any; of kinds without that column passed over */
@@ -74,14 +75,14 @@ bool rv_embedding_is_local(const char *provider);
 /* A row to embed. */
 struct rv_embedding {
     int64_t key, row;
-    const struct rv_kind *kind;
-    const char *text; /* owned by the list; "": nothing to embed */
+    const struct rv_kind *kind; /* static */
+    const char *text;           /* owned by the list; "": nothing to embed */
     char hash[RV_HASH_MAX];
     bool is_current; /* its vector has that hash */
     int attempts;    /* this one counts */
 };
 struct rv_embeddings_claimed {
-    struct rv_embedding *at;
+    struct rv_embedding *at; /* owned */
     size_t n;
 };
 void rv_embeddings_claimed_fini(struct rv_embeddings_claimed *list);

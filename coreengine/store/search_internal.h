@@ -40,8 +40,8 @@ uint32_t rv_word_hash(rv_str word);
 
 /* From 64-bit numbers to 32-bit ones. */
 struct rv_number_map {
-    uint64_t *keys; /* owned; key + 1, 0: free */
-    uint32_t *values;
+    uint64_t *keys;   /* owned; key + 1, 0: free */
+    uint32_t *values; /* owned */
     size_t n, cap;
 };
 
@@ -50,7 +50,7 @@ enum rv_index_of { RV_INDEX_NAMES, RV_INDEX_WORDS, RV_INDEX_VECTORS };
 #define RV_INDEX_MAX_DOCS ((size_t)1 << 24) /* a posting has 24 bits for a row, and 8 for what it counts */
 
 struct rv_index_doc {
-    const struct rv_kind *kind;
+    const struct rv_kind *kind; /* static */
     int64_t row, created_us;
     char *id;          /* owned */
     uint32_t category; /* the number of its text; 0: none */
@@ -58,26 +58,26 @@ struct rv_index_doc {
     bool is_dead;
 };
 struct rv_posting_list {
-    uint32_t *at;
+    uint32_t *at; /* owned */
     uint32_t n, cap;
 };
 struct rv_search_index {
     enum rv_index_of of;
     char *tenant, *provider;    /* owned; provider of VECTORS */
     char *owner;                /* whose rows, owned; "": those without an owner, NULL: all rows */
-    const struct rv_kind *kind; /* NULL: all */
+    const struct rv_kind *kind; /* NULL: all; static */
     int64_t since;              /* the mark of what was read; 0: nothing yet */
     int64_t used;               /* when it was used last, in searches */
-    struct rv_index_doc *docs;
+    struct rv_index_doc *docs;  /* owned */
     size_t n, cap, n_dead;
     struct rv_number_map rows;  /* from kind and row to the doc */
     struct rv_number_map texts; /* from hashes of categories to their numbers */
     char **names;               /* owned, by number - 1 */
     size_t n_names, names_cap;
-    struct rv_number_map terms; /* from a trigram or the hash of a word to its list */
-    struct rv_posting_list *lists;
+    struct rv_number_map terms;    /* from a trigram or the hash of a word to its list */
+    struct rv_posting_list *lists; /* owned */
     size_t n_lists, lists_cap;
-    rv_matrix *matrix; /* of VECTORS, rows as docs; NULL while there is none */
+    rv_matrix *matrix; /* of VECTORS, rows as docs; NULL while there is none; owned */
 };
 void rv_search_index_free(struct rv_search_index *x);
 /** The number of a text, 0 for "" and NULL. make: give it one. UINT32_MAX: it has none, or no memory (make). */

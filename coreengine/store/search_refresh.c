@@ -11,7 +11,7 @@
 #define FEW_DEAD    1000
 
 struct rv_search_cache {
-    struct rv_search_index *at[MAX_INDEXES];
+    struct rv_search_index *at[MAX_INDEXES]; /* owned */
     size_t n;
     int64_t n_searches;
 };

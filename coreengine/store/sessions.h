@@ -17,6 +17,7 @@
 enum rv_session_status { RV_SESSION_STATUSES(RV_SESSION_CONST) RV_N_SESSION_STATUSES };
 const char *rv_session_status_text(enum rv_session_status status);
 
+/* Texts are borrowed, or in the memory of `own`. */
 struct rv_session_row {
     const char *id, *tenant, *user; /* user "": none */
     const char *name, *description, *agent_name, *mode;
@@ -36,6 +37,7 @@ RV_MUST_CHECK int rv_store_ensure_session(rv_store *s, const struct rv_session_r
  *  RV_E_INVALID: the id. */
 RV_MUST_CHECK int rv_store_get_session(rv_store *s, const struct rv_store_scope *scope, const char *id,
                                        struct rv_session_row *out, rv_err **err);
+/* What it points to is borrowed for the call. */
 struct rv_session_change {
     const char *name, *mode;   /* NULL: as it is */
     const char *status;        /* NULL: unchanged */
@@ -49,6 +51,7 @@ struct rv_session_change {
  *  nothing changed then. */
 RV_MUST_CHECK int rv_store_change_session(rv_store *s, const struct rv_store_scope *scope, const char *id,
                                           const struct rv_session_change *change, rv_err **err);
+/* What it points to is borrowed for the call. */
 struct rv_session_filter {
     const char *agent_name, *name_contains; /* NULL: any; ASCII case does not matter */
     const char *status;                     /* NULL: any */

@@ -5,6 +5,7 @@
 
 #include "coreengine/store/sql_internal.h"
 
+/* What it points to is borrowed until the rows are done. */
 struct sql_rows {
     rv_sql_stmt *stmt; /* of rv_sql_use_rows(); NULL is reported by the first row */
     const char *what;

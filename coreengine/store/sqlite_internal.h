@@ -10,14 +10,14 @@
 struct sqlite_link;
 struct sqlite_stmt {
     rv_sql_stmt base;
-    sqlite3_stmt *native; /* NULL: it could not be prepared */
+    sqlite3_stmt *native; /* NULL: it could not be prepared; owned */
     int prepare_rc;
-    struct sqlite_link *link; /* of a text that is made when it is needed; else NULL */
+    struct sqlite_link *link; /* of a text that is made when it is needed; else NULL; borrowed */
 };
 /* A connection with its statements. */
 #define RV_SQLITE_SPARE 8 /* statements of lists are few, and their texts repeat: as many are kept */
 struct sqlite_link {
-    sqlite3 *db;
+    sqlite3 *db;                                /* owned */
     struct sqlite_stmt *spare[RV_SQLITE_SPARE]; /* owned; the last one that was used first */
     struct sqlite_stmt stmts[SQL_N_STATEMENTS];
 };
@@ -25,8 +25,8 @@ struct sqlite {
     struct sql_store base;
     struct sqlite_link own;
     struct sqlite_link *link;     /* the present one: own, or in a write that of the writer */
-    struct sqlite_writer *writer; /* shared with all handles of this process for the file; NULL: there is none */
-    sqlite3 *asks;                /* for statements of others; NULL: not opened yet */
+    struct sqlite_writer *writer; /* shared by the handles of this process for the file; borrowed; NULL: none */
+    sqlite3 *asks;                /* for statements of others; NULL: not opened yet; owned */
     int64_t busy_ms;              /* how long a write waits for others */
     int64_t wait_ms;              /* instead of that; 0: as that */
     int64_t waits_since_ns;       /* of the wait under way, or the last one */
@@ -34,7 +34,7 @@ struct sqlite {
     bool is_memory, read_only, defers_sync;
     enum rv_store_sync sync;
     int changes;                       /* sqlite3_total_changes() when the present write began */
-    const struct sqlite_link *seen_by; /* the connection of the last write of this handle; NULL: it failed */
+    const struct sqlite_link *seen_by; /* the connection of the last write of this handle; NULL: it failed; borrowed */
     unsigned seen;                     /* which state of the file that connection left */
 };
 

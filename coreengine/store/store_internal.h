@@ -11,11 +11,11 @@
 #define RV_STORE_DIGEST     32
 
 struct rv_store {
-    struct sql_store *sql;
-    char *url;                 /* as it may be shown */
-    char *source;              /* as it was given: it may have a password */
+    struct sql_store *sql;     /* owned */
+    char *url;                 /* as it may be shown; owned */
+    char *source;              /* as it was given: it may have a password; owned */
     struct rv_store_opts opts; /* as it was opened */
-    const char *op;            /* under way, or the last one */
+    const char *op;            /* under way, or the last one; static */
     bool in_group;
     bool is_writing; /* between rv_store_enter_write() and rv_store_repeats() */
     bool is_walking; /* a read is under way, and its callback may not use the store */
@@ -70,7 +70,7 @@ int rv_store_damaged(const struct sql_store *st, rv_err **err, const char *fmt, 
 /** RV_E_IO: one of them is not a number that an object of that kind ("run") can have. */
 RV_MUST_CHECK int rv_store_check_numbers(const struct sql_store *st, const char *kind, const char *id,
                                          const int64_t *numbers, size_t n, rv_err **err);
-/* The texts of a row, for code that treats them alike. */
+/* The texts of a row, for code that treats them alike. What it points to is borrowed from the row. */
 struct rv_row_texts {
     const char **texts[16]; /* NULL texts stay NULL */
     rv_str *strs[4];        /* the same; a copy has a NUL behind it */
@@ -140,7 +140,7 @@ RV_MUST_CHECK int rv_upkeep_sweep(struct sql_store *st, int64_t now_us, int64_t 
 /* What a check of the store found. */
 #define RV_REPORT_BYTES 700 /* an error's text has room for that; the count says how much more there is */
 struct rv_report {
-    struct sql_store *st;
+    struct sql_store *st; /* borrowed */
     rv_buf text;
     int n, n_index; /* problems; those of them that a new index mends */
 };

@@ -239,7 +239,7 @@ int rv_store_take_stream(rv_store *s, const char *id, const char *from, const ch
     return rv_store_leave_write(s, rc, err);
 }
 
-static int find_owned(struct sql_store *st, const char *id, const char *owner, struct rv_stream_pen *out, rv_err **err)
+static int find_owned(struct sql_store *st, const char *id, const char *owner, struct rv_stream_tail *out, rv_err **err)
 {
     rv_sql_stmt *stmt = rv_sql_use(st, SQL_FIND_STREAM_KEY);
     bool lacked = false;
@@ -250,7 +250,7 @@ static int find_owned(struct sql_store *st, const char *id, const char *owner, s
         rc = fail_none(id, err);
     if (rc == 1) {
         const char *tenant = rv_sql_text_at(stmt, 1, &lacked), *has = rv_sql_text_at(stmt, 2, &lacked);
-        *out = (struct rv_stream_pen){.key = rv_sql_int_at(stmt, 0), .n_lines = n_lines_at(stmt, 3)};
+        *out = (struct rv_stream_tail){.key = rv_sql_int_at(stmt, 0), .n_lines = n_lines_at(stmt, 3)};
         rc = 0;
         if (lacked)
             rc = RV_FAIL(err, RV_E_NOMEM, "find a stream");
@@ -266,38 +266,38 @@ static int find_owned(struct sql_store *st, const char *id, const char *owner, s
 }
 
 /* *n 0: the row has another owner, has ended, or is gone. */
-static int add_part(struct sql_store *st, const char *id, const char *owner, const struct rv_stream_pen *pen,
+static int add_part(struct sql_store *st, const char *id, const char *owner, const struct rv_stream_tail *tail,
                     rv_str lines, int64_t n_lines, int64_t at_us, int64_t *n, rv_err **err)
 {
-    const struct rv_place at = rv_engine_place(pen->tenant, "stream_parts", id, NULL, pen->n_lines + n_lines);
+    const struct rv_place at = rv_engine_place(tail->tenant, "stream_parts", id, NULL, tail->n_lines + n_lines);
     rv_sql_stmt *stmt = rv_sql_use(st, SQL_ADD_STREAM_PART);
 
-    rv_sql_int(stmt, 1, pen->key);
-    rv_sql_int(stmt, 2, pen->n_lines + n_lines);
-    rv_sql_int(stmt, 3, pen->n_lines + 1);
+    rv_sql_int(stmt, 1, tail->key);
+    rv_sql_int(stmt, 2, tail->n_lines + n_lines);
+    rv_sql_int(stmt, 3, tail->n_lines + 1);
     rv_sql_int(stmt, 4, at_us);
     rv_secret_bind(stmt, 5, SQL_STR, &at, "body", lines);
     rv_sql_text(stmt, 6, owner);
     return rv_sql_run_counted(stmt, n, "add to a stream", err);
 }
 
-static int write_part(struct sql_store *st, const char *id, const char *owner, struct rv_stream_pen *pen, rv_str lines,
-                      int64_t n_lines, int64_t at_us, rv_err **err)
+static int write_part(struct sql_store *st, const char *id, const char *owner, struct rv_stream_tail *tail,
+                      rv_str lines, int64_t n_lines, int64_t at_us, rv_err **err)
 {
     int64_t n = 0;
-    int rc = pen->key ? 0 : find_owned(st, id, owner, pen, err);
+    int rc = tail->key ? 0 : find_owned(st, id, owner, tail, err);
 
     if (rc == 0)
-        rc = add_part(st, id, owner, pen, lines, n_lines, at_us, &n, err);
+        rc = add_part(st, id, owner, tail, lines, n_lines, at_us, &n, err);
     if (rc == 0 && n == 0) /* why */
-        rc = find_owned(st, id, owner, pen, err);
+        rc = find_owned(st, id, owner, tail, err);
     return rc == 0 && n == 0 ? fail_other(id, err) : rc;
 }
 
 int rv_store_add_stream_part(rv_store *s, const char *id, const char *owner, rv_str lines, int64_t n_lines,
-                             int64_t at_us, struct rv_stream_pen *pen, int64_t *first, rv_err **err)
+                             int64_t at_us, struct rv_stream_tail *tail, int64_t *first, rv_err **err)
 {
-    struct rv_stream_pen own = {.key = 0};
+    struct rv_stream_tail own = {.key = 0};
     int rc = rv_store_check_id("stream", id, err);
 
     if (rc == 0)
@@ -310,15 +310,15 @@ int rv_store_add_stream_part(rv_store *s, const char *id, const char *owner, rv_
     if (rc != 0)
         return rc;
     do {
-        own = pen ? *pen : (struct rv_stream_pen){.key = 0};
+        own = tail ? *tail : (struct rv_stream_tail){.key = 0};
         rc = write_part(s->sql, id, owner, &own, lines, n_lines, at_us, err);
     } while (rv_store_repeats(s, &rc, err));
     if (rc == 0 && first)
         *first = own.n_lines + 1;
     own.n_lines += n_lines;
     rc = rv_store_leave_write(s, rc, err);
-    if (rc == 0 && pen)
-        *pen = own;
+    if (rc == 0 && tail)
+        *tail = own;
     return rc;
 }
 

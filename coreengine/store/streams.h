@@ -11,6 +11,7 @@
 #define RV_STREAM_MAX_PART ((size_t)64 << 20)   /* bytes of one group */
 #define RV_STREAM_LIVES_US INT64_C(86400000000) /* a stream that never ended is deleted after a day */
 
+/* Texts are borrowed, or in the memory of `own`. */
 struct rv_stream_row {
     const char *id;               /* the run's id; of a further stream of the run with "~2", "~3", ... */
     const char *run;              /* which may not have begun yet */
@@ -43,15 +44,15 @@ RV_MUST_CHECK int rv_store_session_stream(rv_store *s, const struct rv_store_sco
 /** Another process writes its lines from now on. RV_E_STATE: it has another owner than `from`, or has ended. */
 RV_MUST_CHECK int rv_store_take_stream(rv_store *s, const char *id, const char *from, const char *owner, rv_err **err);
 /* Where a process goes on to write in a stream of its own. All 0: it is looked up. */
-struct rv_stream_pen {
+struct rv_stream_tail {
     int64_t key, n_lines;
     char tenant[RV_STORE_MAX_ID + 1];
 };
-/** A group of lines, each with its LF. RV_E_STATE: another process writes them, or it has ended; RV_E_NOT_FOUND. pen
+/** A group of lines, each with its LF. RV_E_STATE: another process writes them, or it has ended; RV_E_NOT_FOUND. tail
  * (may be NULL): moved behind the group; after a group of writes that did not come to be it has to be 0 again. *first
  * (may be NULL): number of the first of them, from 1. */
 RV_MUST_CHECK int rv_store_add_stream_part(rv_store *s, const char *id, const char *owner, rv_str lines,
-                                           int64_t n_lines, int64_t at_us, struct rv_stream_pen *pen, int64_t *first,
+                                           int64_t n_lines, int64_t at_us, struct rv_stream_tail *tail, int64_t *first,
                                            rv_err **err);
 RV_MUST_CHECK int rv_store_end_stream(rv_store *s, const char *id, const char *owner, int64_t now_us, rv_err **err);
 struct rv_stream_part {

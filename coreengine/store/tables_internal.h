@@ -7,11 +7,13 @@
 #define RV_TABLE_MAX_KEY     4
 #define RV_TABLE_MAX_COLUMNS RV_SQL_MAX_ARGS
 
+/* What it points to is static. */
 struct rv_column {
     const char *name;
     enum sql_type type; /* as PostgreSQL keeps it: SQL_TEXT is TEXT there, SQL_STR and SQL_BLOB are BYTEA */
     bool is_own;        /* a number that means something in this database alone: 0 in copies */
 };
+/* What it points to is static. */
 struct rv_table {
     const char *name;
     const struct rv_column *columns; /* all of them; the first n_key are its primary key */
@@ -23,7 +25,8 @@ struct rv_table {
 extern const struct rv_table rv_tables[];
 extern const size_t rv_n_tables;
 
-/* Reading the rows of a table in the order of their keys, a few at a time where a database gives them in pages. */
+/* Reading the rows of a table in the order of their keys, a few at a time where a database gives them in pages. What it
+ * points to is borrowed for the walk. */
 struct rv_rows {
     struct sql_store *st;
     const struct rv_table *table;

@@ -34,6 +34,7 @@ bool rv_task_status_is_final(enum rv_task_status status);
 #define RV_TASK_MAX_CLASSES  256               /* of one claim */
 #define RV_TASK_MAX_WEIGHT   1000
 
+/* Texts are borrowed, or in the memory of `own`. */
 struct rv_task_row {
     const char *id, *tenant, *user; /* user "": none */
     const char *type;               /* what handles it: "run", "file_processing", ... */
@@ -60,6 +61,7 @@ struct rv_task_row {
 void rv_task_row_fini(struct rv_task_row *row);
 
 /* --- Enqueue --- */
+/* What it points to is borrowed for the call. */
 struct rv_new_task {
     const char *id;            /* unique in the store; the caller makes it */
     const char *tenant, *user; /* NULL: RV_STORE_TENANT, no user */
@@ -84,7 +86,8 @@ struct rv_enqueued {
 RV_MUST_CHECK int rv_store_enqueue(rv_store *s, const struct rv_new_task *task, struct rv_enqueued *out, rv_err **err);
 
 /* --- Workers: which tasks they can do --- */
-/* A tier and a set of needs that tasks have had. Classes are added, never changed. */
+/* A tier and a set of needs that tasks have had. Classes are added, never changed. What it points to is borrowed for
+ * the call that gets it. */
 struct rv_task_class {
     int64_t id; /* from 1 */
     const char *tier;
@@ -108,6 +111,7 @@ RV_MUST_CHECK int rv_store_next_tasks(rv_store *s, const int64_t *classes, size_
                                       rv_err **err);
 
 /* --- Workers: claiming --- */
+/* What it points to is borrowed for the call. */
 struct rv_claim_tasks {
     const char *worker;     /* a name that no other process uses, nor this one after a restart */
     const int64_t *classes; /* that it can serve, in the order in which they are tried: a caller that turns the list by
@@ -117,10 +121,10 @@ struct rv_claim_tasks {
     int64_t now_us, until_us; /* until: when the lease ends, unless it is renewed */
 };
 struct rv_claimed {
-    struct rv_task_row *rows; /* in the order in which they were claimed; each has attempt and worker */
+    struct rv_task_row *rows; /* in the order in which they were claimed; each has attempt and worker; owned */
     size_t n;
     size_t n_denied; /* tasks that were passed over: they are encrypted, and this process has no key for them */
-    rv_err *denied;  /* what the first of them was told; NULL: there was none */
+    rv_err *denied;  /* what the first of them was told; NULL: there was none; owned */
 };
 void rv_claimed_fini(struct rv_claimed *claimed);
 /** Claim up to n pending tasks: lanes by what they were served, in each by priority (greatest first), when they were
@@ -129,7 +133,7 @@ void rv_claimed_fini(struct rv_claimed *claimed);
 RV_MUST_CHECK int rv_store_claim_tasks(rv_store *s, const struct rv_claim_tasks *claim, struct rv_claimed *out,
                                        rv_err **err);
 
-/* The right to change a task that is processing. */
+/* The right to change a task that is processing. Texts are borrowed for the call. */
 struct rv_task_lease {
     const char *id, *worker;
     int64_t attempt;
@@ -147,6 +151,7 @@ struct rv_task_end {
  * being completed; rv_store_complete_task() says why. */
 RV_MUST_CHECK int rv_store_complete_tasks(rv_store *s, struct rv_task_end *ends, size_t n, int64_t now_us,
                                           rv_err **err);
+/* What it points to is borrowed for the call. */
 struct rv_task_failure {
     const char *error;  /* why; cut to RV_TASK_MAX_ERROR */
     bool is_final;      /* another attempt would fail as well: `failed` at once */
@@ -197,6 +202,7 @@ RV_MUST_CHECK int rv_store_prune_tasks(rv_store *s, int64_t before_us, int64_t m
 /** RV_E_NOT_FOUND also for a task outside the scope. `out` owns its texts. */
 RV_MUST_CHECK int rv_store_get_task(rv_store *s, const struct rv_store_scope *scope, const char *id,
                                     struct rv_task_row *out, rv_err **err);
+/* What it points to is borrowed for the call. */
 struct rv_task_filter {
     unsigned statuses;      /* bits 1u << enum rv_task_status; 0: all. Dead letters: 1u << RV_TASK_FAILED */
     const char *type, *key; /* NULL: any */
@@ -210,6 +216,7 @@ RV_MUST_CHECK int rv_store_list_tasks(rv_store *s, const struct rv_store_scope *
                                       const struct rv_task_filter *filter,
                                       int (*each)(void *self, const struct rv_task_row *row, rv_err **err), void *self,
                                       rv_err **err);
+/* Texts are borrowed for the call that gets it. */
 struct rv_task_event {
     int64_t seq; /* from 1 */
     int64_t at_us;
@@ -240,7 +247,7 @@ struct rv_task_share {
 };
 /** For all lanes of the tenant (NULL: RV_STORE_TENANT), those to come included. */
 RV_MUST_CHECK int rv_store_set_share(rv_store *s, const char *tenant, const struct rv_task_share *share, rv_err **err);
-/* What waits and runs of one tenant and class. */
+/* What waits and runs of one tenant and class. Texts are borrowed for the call that gets it. */
 struct rv_task_lane {
     int64_t class_id;
     const char *tier, *tenant;

@@ -121,7 +121,7 @@ struct claiming {
     struct sql_store *st;
     const struct rv_claim_tasks *want;
     struct rv_claimed got;
-    struct task_step *steps; /* of each row */
+    struct task_step *steps; /* of each row; owned */
 };
 
 /* A task that this process has no key for is another worker's. */

@@ -8,8 +8,8 @@
 /* Tasks that are completed together. */
 struct completing {
     const struct rv_task_end *ends;
-    struct task_step *steps; /* of each; key 0: its lease was lost */
-    int64_t *lanes;          /* of those that were completed */
+    struct task_step *steps; /* of each; key 0: its lease was lost; owned */
+    int64_t *lanes;          /* of those that were completed; owned */
     size_t n, n_done;
 };
 

@@ -31,7 +31,7 @@ struct found_task {
 /** From a row of a statement that begins as RV_SQL_FOUND_TASK. */
 RV_MUST_CHECK int rv_task_found(struct sql_store *st, rv_sql_stmt *stmt, struct found_task *out, rv_err **err);
 int rv_task_fail_none(const char *id, rv_err **err);
-/* A change that ends the lease, if there is one. */
+/* A change that ends the lease, if there is one. Texts are borrowed for the call. */
 struct task_change {
     enum rv_task_status status;
     int64_t now_us;
@@ -49,7 +49,7 @@ RV_MUST_CHECK int rv_task_check_lease(const struct rv_task_lease *lease, int64_t
 /** The task of a lease. RV_E_NOT_FOUND, RV_E_STATE "lost_lease ...". */
 RV_MUST_CHECK int rv_task_find_held(struct sql_store *st, const struct rv_task_lease *lease, struct found_task *out,
                                     rv_err **err);
-/* A change of a task whose row counts its event already. */
+/* A change of a task whose row counts its event already. Texts are borrowed for the call. */
 struct task_step {
     int64_t key; /* 0: there was none */
     int64_t n_events, attempt;

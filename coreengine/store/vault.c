@@ -13,11 +13,11 @@
 #define MAX_RULES ((size_t)1024)
 
 struct rv_vault {
-    int64_t begun;   /* the transaction whose rules these are */
-    int64_t version; /* of the rules; 0: nothing was ever encrypted */
-    struct rv_vault_key **keys;
+    int64_t begun;              /* the transaction whose rules these are */
+    int64_t version;            /* of the rules; 0: nothing was ever encrypted */
+    struct rv_vault_key **keys; /* owned */
     size_t n_keys, keys_cap;
-    struct rv_vault_rule *rules;
+    struct rv_vault_rule *rules; /* owned */
     size_t n_rules, rules_cap;
 };
 /* --- The vault --- */

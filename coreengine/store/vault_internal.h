@@ -13,7 +13,7 @@
 #include "coreengine/store/encryption.h"
 #include "coreengine/store/sql_internal.h"
 
-/* Where a text is. The ids are those that other rows of its table do not have. */
+/* Where a text is. The ids are those that other rows of its table do not have. Texts are borrowed for the call. */
 struct rv_place {
     const char *tenant, *table;
     const char *ids[3]; /* NULL: none */

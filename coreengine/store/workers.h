@@ -7,6 +7,7 @@
 
 #define RV_STORE_MAX_OFFERS ((size_t)256 << 10)
 
+/* Texts are borrowed for the call that gets it. */
 struct rv_worker_row {
     const char *name; /* unique: no other process has it, nor the same one after a restart */
     const char *host; /* for people */

@@ -35,7 +35,8 @@ bool rv_tracestate_is_valid(rv_str text);
 
 /** The trace of a run: that of its caller (what RV_TRACE_PARENT has; NULL: none), else one that follows from its id. */
 void rv_trace_of_run(const char *run, const char *caller, unsigned char trace[16]);
-/* A span of a run, by what its rows, its events and its requests know: its id follows from that. */
+/* A span of a run, by what its rows, its events and its requests know: its id follows from that. Texts are borrowed for
+ * the call. */
 struct rv_trace_span {
     const char *run;   /* id of the envelope */
     int64_t call_id;   /* a call of a model or a tool; else 0, and a visit is meant: */
@@ -63,7 +64,7 @@ enum rv_semconv { RV_SEMCONV_1_41, RV_SEMCONV_DRAFT };
 
 enum rv_attr_kind { RV_ATTR_TEXT, RV_ATTR_INT, RV_ATTR_DOUBLE, RV_ATTR_LIST };
 struct rv_attr {
-    const char *key;
+    const char *key; /* static */
     enum rv_attr_kind kind;
     rv_str text; /* of a list: its texts, each with a line end behind it */
     int64_t number;
@@ -82,7 +83,7 @@ struct rv_span {
     struct rv_attr attrs[RV_SPAN_MAX_ATTRS];
     size_t n_attrs, n_dropped;
     bool is_error;
-    const char *message;          /* of an error; NULL: none */
+    const char *message;          /* of an error; NULL: none; borrowed for the call that gets it */
     struct rv_trace_context link; /* of a caller that is not trusted with the trace itself; all zero: none */
     rv_arena *arena;
 };
@@ -110,7 +111,7 @@ struct rv_run_trace_opts {
     const char *run;              /* id; copied; NULL: unknown */
     /** A span ended. Taken. */
     void (*ended)(void *self, struct rv_span *span);
-    void *self;
+    void *self; /* borrowed; outlives the trace */
 };
 /** opts is copied, what it points to but `run` is borrowed for the life of the trace. RV_E_NOMEM. */
 RV_MUST_CHECK int rv_run_trace_new(const struct rv_run_trace_opts *opts, rv_run_trace **out, rv_err **err);
@@ -181,7 +182,7 @@ void rv_metrics_free(rv_metrics *m);
 /** Add to a counter (amount >= 0), or observe a value of a histogram. labels: as many as it has, in the order of the
  * list; NULL: "". Never labels that name users, sessions or runs. Not a finite number: nothing happens. */
 void rv_metrics_add(rv_metrics *m, enum rv_metric metric, const char *const *labels, double amount);
-/* What an event does not tell, and events before it did. */
+/* What an event does not tell, and events before it did. Texts are borrowed for the call. */
 struct rv_metrics_run {
     const char *pipeline; /* name */
     const char *model;    /* of an llm_result: what llm_call_start of the same call_id said; NULL: nothing */
@@ -192,6 +193,7 @@ void rv_metrics_event(rv_metrics *m, const struct rv_metrics_run *run, json_obje
 
 /* --- Settings: variables OTEL_* and P8_OTEL_* --- */
 
+/* Texts are borrowed from the environment, or static. */
 struct rv_telemetry_settings {
     const char *url;         /* of the collector, without /v1/traces; NULL: none */
     const char *headers;     /* of its requests, as OTEL_EXPORTER_OTLP_HEADERS has them; NULL: none */
@@ -210,6 +212,7 @@ void rv_telemetry_write_reference(rv_buf *out);
 
 /* --- Formats --- */
 
+/* Texts are borrowed for the call. */
 struct rv_otlp_resource {
     const char *service, *version, *environment; /* version, environment may be NULL */
     const char *instance;                        /* of this process; may be NULL */

@@ -6,7 +6,7 @@
 
 #define RV_METRIC_MAX_BUCKETS 14
 
-/* What is the same of all series of a metric. */
+/* What is the same of all series of a metric. What it points to is static. */
 struct metric_kind {
     const char *name, *unit, *labels, *help;
     const double *bounds; /* NULL: a counter */
@@ -48,6 +48,7 @@ int64_t rv_event_int(json_object *event, const char *member);      /* 0 when the
 
 /* --- spans.c: what spans there are, and which attributes they have --- */
 enum span_id { SPAN_RUN, SPAN_STAGE, SPAN_AGENT, SPAN_MODEL, SPAN_TOOL, N_SPANS };
+/* What it points to is static. */
 struct span_row {
     const char *operation; /* its name begins with this */
     const char *subject;   /* and ends with that, in words */
@@ -70,6 +71,7 @@ enum attr_from {
     FROM_MS,    /* written in seconds */
     FROM_LIST,  /* of one text */
 };
+/* What it points to is static. */
 struct attr_row {
     unsigned spans; /* bits of enum span_id */
     const char *key;
@@ -97,6 +99,7 @@ enum setting {
     SET_P8_INSECURE,
     N_SETTINGS
 };
+/* What it points to is static. */
 struct setting_row {
     const char *name, *usual, *what; /* usual "": none */
 };

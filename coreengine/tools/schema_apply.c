@@ -150,7 +150,7 @@ bool rv_schema_check_applied(struct rv_schema_check *c, const node *n, json_obje
 
 /* Members of an object or array by their position, marked when a keyword has looked at them. */
 struct seen {
-    bool *member;
+    bool *member; /* owned */
     size_t n;
 };
 

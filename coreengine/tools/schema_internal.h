@@ -24,6 +24,7 @@ enum rv_schema_type {
 };
 
 struct rv_schema_node;
+/* Nodes and the list live in the arena of the schema. */
 struct rv_schema_list {
     struct rv_schema_node **items;
     size_t n;
@@ -32,7 +33,7 @@ struct rv_schema_range {
     size_t min, max; /* max is SIZE_MAX when there is none */
 };
 
-/* A format of strings that is checked. */
+/* A format of strings that is checked. What it points to is static. */
 struct rv_schema_format {
     const char *name;
     bool (*fits)(rv_str text);
@@ -40,13 +41,15 @@ struct rv_schema_format {
 };
 const struct rv_schema_format *rv_schema_format_of(rv_str name); /* NULL: of that name none is */
 
-/* What an object has to have when it has a property: the keywords dependentRequired, dependentSchemas, dependencies. */
+/* What an object has to have when it has a property: the keywords dependentRequired, dependentSchemas, dependencies. It
+ * lives in the arena of the schema; required is borrowed from its source. */
 struct rv_schema_dependent {
     const char *name;
     json_object *required;         /* array of strings, NULL: absent */
     struct rv_schema_node *schema; /* for the whole object, NULL: absent */
     struct rv_schema_dependent *next;
 };
+/* It lives in the arena of the schema. */
 struct rv_schema_pattern_property {
     rv_pattern *pattern; /* the schema's */
     struct rv_schema_node *schema;
@@ -84,15 +87,15 @@ struct rv_schema_node {
 };
 
 struct rv_schema {
-    json_object *document; /* a reference */
-    rv_arena *arena;       /* owned; dies with the schema */
-    const char *what;
-    struct rv_schema_node *root;
-    rv_pattern **patterns; /* owned, with the list */
+    json_object *document;       /* a reference; owned: a reference of its own */
+    rv_arena *arena;             /* owned; dies with the schema */
+    const char *what;            /* in the arena */
+    struct rv_schema_node *root; /* in the arena */
+    rv_pattern **patterns;       /* owned, with the list */
     size_t n_patterns, cap_patterns;
 };
 
-/* While compiling. */
+/* While compiling. What it points to is borrowed while the schema is compiled. */
 struct rv_schema_compiler {
     rv_schema *schema;
     struct rv_schema_node **nodes; /* owned */
@@ -120,7 +123,7 @@ bool rv_schema_is_multiple(json_object *v, json_object *of);
 RV_MUST_CHECK int rv_schema_find_equal(json_object *array, size_t *steps, bool *found, size_t pair[2]);
 
 /* --- checking --- */
-/* Where the check is in the value: a chain of frames on the stack. */
+/* Where the check is in the value: a chain of frames on the stack. What it points to is borrowed for the check. */
 struct rv_schema_path {
     const struct rv_schema_path *up; /* NULL: the top */
     const char *key;                 /* NULL: an array's item */
@@ -136,10 +139,10 @@ struct rv_schema_check {
     int deepest;    /* depth of the deepest fault; tells which alternative came nearest */
     int nesting;
     int rc;                                /* sticky: RV_E_LIMIT, RV_E_NOMEM */
-    const struct rv_schema_watch *watch;   /* NULL: faults become one text */
-    const struct rv_schema_path *fault_at; /* of the fault that was begun */
+    const struct rv_schema_watch *watch;   /* NULL: faults become one text; borrowed */
+    const struct rv_schema_path *fault_at; /* of the fault that was begun; borrowed */
     struct rv_schema_fault fault;          /* its kind, name and properties, for the watch */
-    rv_err *failed;                        /* of rc, when a pattern failed */
+    rv_err *failed;                        /* of rc, when a pattern failed; owned */
 };
 /** Tells whether v fits; faults go into c. */
 bool rv_schema_check_node(struct rv_schema_check *c, const struct rv_schema_node *n, json_object *v,

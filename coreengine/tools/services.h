@@ -15,6 +15,7 @@
 #define RV_SERVICE_MAX_DEPTH  32                /* nesting of arguments */
 
 struct rv_script;
+/* What it points to is static. */
 struct rv_service_info {
     const char *name;
     enum rv_effect_class effect; /* what asking it again may do */

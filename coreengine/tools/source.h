@@ -99,11 +99,11 @@ struct rv_tool_source_ops {
 
 /* A source in use. Caller's storage; a call points to it, so it stays where it is. */
 struct rv_tool_source {
-    const struct rv_tool_source_ops *ops; /* NULL: closed */
+    const struct rv_tool_source_ops *ops; /* NULL: closed; static */
     void *self;                           /* the implementer's; must outlive the source's use */
     bool stands_in;                       /* it answers in the place of other sources, and nothing real happens */
     bool is_engines;                      /* the engine's own tools: not counted in the health of tools */
-    struct rv_tool_call *pending;         /* under way */
+    struct rv_tool_call *pending;         /* under way; borrowed: the calls are their callers' */
 };
 /** Begin a call of a tool. c is filled in by the caller, zeroed from `state` on. What ops->call says; RV_E_LIMIT:
  *  args are too long; RV_E_STATE: the source is closed. */
@@ -138,7 +138,7 @@ struct rv_tool_work {
     void (*free)(struct rv_tool_work *w); /* at last, on either thread, also when it never ran */
     rv_cancel_flag cancelled;
     bool never_blocks;                /* `run` may be called on the thread of the source */
-    const char *kind, *name, *run_id; /* of what is called: for logs; they live as long as the work */
+    const char *kind, *name, *run_id; /* of what is called: for logs; they live as long as the work; borrowed */
     int64_t call_id;                  /* for logs, too */
     void *host;                       /* belongs to the host that runs the work */
 };
@@ -149,7 +149,7 @@ struct rv_tool_workers {
     int (*begin)(void *self, struct rv_tool_work *w, rv_err **err);
     /** Sets `cancelled`. `done` does not come any more; w belongs to the workers. */
     void (*give_up)(void *self, struct rv_tool_work *w);
-    void *self;
+    void *self; /* borrowed; outlives the calls */
 };
 
 /* --- The catalog of a run ---------------------------------------------------------------------------------------- */
@@ -166,6 +166,7 @@ struct rv_tool_set {
     struct rv_tool_source *const *sources; /* borrowed, with what it points to */
     size_t n_sources;
 };
+/* What it points to is borrowed from the set. */
 struct rv_tool_found {
     const struct rv_tool_info *info; /* NULL: unknown */
     struct rv_tool_source *source;   /* NULL: none answers its calls */

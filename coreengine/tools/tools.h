@@ -27,12 +27,14 @@ void rv_schema_free(rv_schema *s);
 /** Validate. RV_E_INVALID: the text lists every fault (at most 20) with its JSON pointer, what was found and what is
  * legal. */
 RV_MUST_CHECK int rv_schema_check(const rv_schema *s, json_object *value, rv_err **err);
-/* One fault of a value, for callers that do not want them as one text. */
+/* One fault of a value, for callers that do not want them as one text. What it points to is borrowed for the call that
+ * gets it. */
 struct rv_schema_step {
     const char *key; /* NULL: an item of a list */
     size_t i;
 };
 enum rv_schema_fault_kind { RV_SCHEMA_FAULT_VALUE, RV_SCHEMA_FAULT_MISSING, RV_SCHEMA_FAULT_UNKNOWN };
+/* What it points to is borrowed for the call that gets it. */
 struct rv_schema_fault {
     enum rv_schema_fault_kind kind;
     const struct rv_schema_step *steps; /* from the root to the value; of a missing or unknown property, its object */
@@ -41,6 +43,7 @@ struct rv_schema_fault {
     json_object *properties; /* of an unknown one: an object whose keys are the names that there are; NULL: none */
     const char *text;        /* what was expected and found */
 };
+/* What it points to is borrowed for the check. */
 struct rv_schema_watch {
     json_object *hole; /* a value that is not known yet: wherever this very object is, it fits. NULL: there is none */
     size_t max_faults; /* that are reported; all borrowed until the call returns */
@@ -59,6 +62,7 @@ RV_MUST_CHECK int rv_schema_fill_defaults(const rv_schema *s, json_object *value
 RV_MUST_CHECK int rv_schema_check_pipeline(struct rv_pipeline *p, rv_findings *findings, rv_err **err);
 
 /* --- Definitions --- */
+/* What it points to is borrowed from the catalog. */
 struct rv_tool_info {
     const char *name, *description;
     int category;                          /* enum rv_tool_category or RV_UNSET */
@@ -85,7 +89,8 @@ void rv_tool_write_line(const struct rv_tool_info *info, rv_buf *b);
 extern const struct rv_tool_info rv_tool_ask_agent;
 extern const char rv_tool_ask_agent_schema[]; /* of its parameters, JSON text */
 
-/* The declared inputs of a hook, policy, mock or routing function, and prompts by key. */
+/* The declared inputs of a hook, policy, mock or routing function, and prompts by key. What it points to is borrowed
+ * from the catalog. */
 struct rv_entry_info {
     const char *name; /* "capability.name" */
     enum rv_name_kind kind;
@@ -152,7 +157,8 @@ void rv_tool_write_content(json_object *list, rv_buf *out);
 #define RV_TOOL_MAX_REQUESTS 8 /* questions of a tool at once: a person reads them one after the other */
 #define RV_TOOL_MAX_ROUNDS   8 /* times that one call may ask: a tool may ask without end */
 
-/* One entry of a tool stage's `results` (rule 6.1, engine shape), from a standard result or an error. */
+/* One entry of a tool stage's `results` (rule 6.1, engine shape), from a standard result or an error. What it points to
+ * is borrowed for the call. */
 struct rv_step_result {
     rv_str step_id, tool;
     json_object *parameters; /* borrowed; NULL: an empty object */

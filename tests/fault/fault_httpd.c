@@ -89,7 +89,7 @@ static bool take(rv_httpd *s, int fd, const char *until)
 
     for (int i = 0; i < MAX_ROUNDS; i++) {
         uv_run(&loop, UV_RUN_NOWAIT);
-        rv_httpd_tend(s);
+        rv_httpd_tick(s);
         ssize_t n = recv(fd, got + len, sizeof got - len, 0);
         len += n > 0 ? (size_t)n : 0;
         if (len >= n_until && memcmp(got + len - n_until, until, n_until) == 0)

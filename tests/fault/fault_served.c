@@ -157,6 +157,8 @@ static void check_chat(const char *name, size_t at, bool fired)
 {
     check_end(name, at);
     ck_assert_msg(fired || has_text(&got), "%s, allocation %zu: %s", name, at, got.text);
+    ck_assert_msg(!is_whole(&got) || strstr(got.text, "data: [DONE]"),
+                  "%s, allocation %zu: a stream that broke ends as if it were whole: %s", name, at, got.text);
 }
 
 /* Of a body in chunks: what is said, in place. */
@@ -182,7 +184,7 @@ static const char *said(struct answer *a)
 static void check_same(const char *name, size_t at, bool fired)
 {
     static struct answer whole;
-    bool is_begun = is_ok(&got);
+    bool is_begun = is_ok(&got), was_whole = is_whole(&got);
 
     check_end(name, at);
     ck_assert_msg(fired || is_whole(&got), "%s, allocation %zu: %s", name, at, got.text);
@@ -191,6 +193,8 @@ static void check_same(const char *name, size_t at, bool fired)
     if (is_begun)
         ck_assert_msg(fired ? strncmp(has, all, strlen(has)) == 0 : strcmp(has, all) == 0,
                       "%s, allocation %zu: %s is not of %s", name, at, has, all);
+    ck_assert_msg(!was_whole || strcmp(has, all) == 0,
+                  "%s, allocation %zu: a stream that broke ends as if it were whole: %s", name, at, has);
 }
 
 static void rounds(struct served *s, const struct kind *kind)

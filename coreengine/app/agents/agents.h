@@ -27,6 +27,7 @@ struct rv_agents_opts {
 RV_MUST_CHECK int rv_agents_new(const struct rv_agents_opts *opts, rv_agents **out, rv_err **err);
 void rv_agents_free(rv_agents *a);
 
+/* What it points to is borrowed until the next call. */
 struct rv_agents_found {
     const struct rv_agentdoc *doc; /* borrowed until the next call */
     rv_str text;                   /* the document as it was given; borrowed, too */

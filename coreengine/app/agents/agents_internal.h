@@ -20,16 +20,18 @@ struct rv_agents_entry {
 };
 void rv_agents_entry_fini(struct rv_agents_entry *agent);
 
+/* A document of a store that was read a short time ago. It owns its texts. */
 struct rv_agents_kept {
     char *name, *tenant, *user; /* user NULL: all of the tenant */
     int64_t until_us;
     struct rv_agents_entry agent;
 };
 struct rv_agents_cache {
-    struct rv_agents_kept *items[RV_AGENTS_MAX_CACHE]; /* the oldest first */
+    struct rv_agents_kept *items[RV_AGENTS_MAX_CACHE]; /* the oldest first; owned */
     size_t n;
 };
 /* files.c */
+/* A file of a folder of agents. It owns its texts. */
 struct rv_agents_file {
     char *path;
     int64_t mtime_ns, size;
@@ -37,10 +39,10 @@ struct rv_agents_file {
     char *name; /* of the agent; NULL: it could not be read */
     char *text; /* NULL: it could not be read */
     size_t len;
-    rv_err *fault; /* NULL: it is a document */
+    rv_err *fault; /* NULL: it is a document; owned */
 };
 struct rv_agents_files {
-    struct rv_agents_file *items; /* folder by folder, *.yaml before *.yml, by name */
+    struct rv_agents_file *items; /* folder by folder, *.yaml before *.yml, by name; owned */
     size_t n, cap;
     bool was_read;
     int64_t read_us;

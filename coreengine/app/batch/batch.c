@@ -51,7 +51,7 @@ static void on_signal(uv_signal_t *handle, int number)
     rv_err *err = NULL;
     int rc = RV_FAIL(&err, RV_E_CANCELLED, "the batch was stopped; the same command goes on with it");
     batch_fail(b, rc, err);
-    batch_tend(b);
+    batch_tick(b);
 }
 
 /* --- lines --- */
@@ -109,7 +109,7 @@ static void on_more(uv_idle_t *idle)
             break;
     }
     uv_idle_stop(&b->more);
-    batch_tend(b);
+    batch_tick(b);
 }
 
 static void on_input(uv_poll_t *poll, int status, int events)
@@ -120,7 +120,7 @@ static void on_input(uv_poll_t *poll, int status, int events)
     (void)events;
     uv_poll_stop(poll);
     b->is_waiting = false;
-    batch_tend(b);
+    batch_tick(b);
 }
 
 static void wait_for_input(struct batch *b)
@@ -153,7 +153,7 @@ static void close_all(struct batch *b)
         uv_close((uv_handle_t *)&b->signals[i], NULL);
 }
 
-void batch_tend(struct batch *b)
+void batch_tick(struct batch *b)
 {
     struct slot *waits = waiting_slot(b);
 
@@ -274,7 +274,7 @@ static int work(struct batch *b, rv_err **err)
     open_handles(b);
     rc = rv_engine_new(&opts, &b->engine, err);
     if (rc == 0)
-        batch_tend(b);
+        batch_tick(b);
     else
         close_all(b);
     uv_run(&b->loop, UV_RUN_DEFAULT);

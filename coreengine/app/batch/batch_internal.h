@@ -8,8 +8,8 @@
 /* --- read.c: a file, line by line --- */
 #define BATCH_MAX_LINE ((size_t)8 << 20) /* bytes of one line: as long as the longest input of `run` */
 struct batch_reader {
-    const char *path;
-    int fd; /* -1: none */
+    const char *path; /* borrowed */
+    int fd;           /* -1: none */
     bool is_plain, is_over, skips;
     rv_buf text;        /* read, and not handed out before `at` */
     size_t at, seen;    /* seen: the first place where a line can end */
@@ -33,11 +33,11 @@ struct batch_line {
     const char *file; /* borrowed */
     int64_t number;
     char run[RV_STORE_MAX_ID + 1]; /* "": it has none */
-    json_object *item;             /* what it says; NULL: it could not be read */
+    json_object *item;             /* what it says; NULL: it could not be read; owned */
     json_object *label;            /* its `id`; borrowed from item; NULL: none */
-    json_object *state;            /* of a new run, without envelope_id */
+    json_object *state;            /* of a new run, without envelope_id; owned */
 };
-/** What decides a run besides its line: hashed into its id. */
+/** What decides a run besides its line: hashed into its id. What it points to is borrowed from the batch. */
 struct batch_seed {
     const char *bundle, *tenant, *name;
     int mode;

@@ -9,15 +9,17 @@
 
 #define BATCH_MAX_TEXT ((size_t)300 << 20) /* bytes of one result: an envelope and what is around it */
 
+/* Room for a run that goes on. */
 struct slot {
-    struct batch *b;
+    struct batch *b; /* borrowed: it has the slot */
     struct batch_line line;
     rv_script *script; /* borrowed from the pool while the run goes on; NULL: none */
-    rv_exec *exec;
+    rv_exec *exec;     /* owned */
     struct rv_app_limits limits;
     bool is_open, is_done, is_failure;
     rv_buf text; /* its result */
 };
+/* A batch that goes on. All is owned but opts and store. */
 struct batch {
     const struct rv_app_batch *opts;
     struct rv_app_batch_sum sum;
@@ -57,7 +59,7 @@ void batch_stop(struct batch *b, bool lets_end);
 /** Stop it by err, which is taken; the first one counts. */
 void batch_fail(struct batch *b, int rc, rv_err *err);
 /** After anything that changed: is there more to do now, something to wait for, or nothing left? */
-void batch_tend(struct batch *b);
+void batch_tick(struct batch *b);
 
 /* --- slot.c --- */
 /** Begin the run of a line that was read, or go on with it, or read its result. False: not while other runs go on. */

@@ -147,7 +147,7 @@ static void on_ended(void *self, rv_exec *x, int rc, const rv_err *borrowed)
     }
     rv_exec_free(x);
     s->exec = NULL;
-    batch_tend(b);
+    batch_tick(b);
 }
 
 static struct rv_exec_opts exec_opts(struct slot *s)

@@ -12,8 +12,8 @@
 struct chat_pipeline {
     size_t n_refs;                /* lists that it is in, of one thread */
     struct rv_pipeline *pipeline; /* owned */
-    char *agent;
-    char checksum[RV_HASH_MAX]; /* of the document and what was asked for beside it */
+    char *agent;                  /* owned */
+    char checksum[RV_HASH_MAX];   /* of the document and what was asked for beside it */
     char bundle[RV_STORE_HASH_MAX];
     int64_t put_us; /* when the bundle was put into the store; 0: never */
     int64_t routing_max_turns;
@@ -38,7 +38,7 @@ struct chat_left {
     size_t n, at; /* at: the next one to be ended */
     size_t cap;
     int64_t now_us, patience_us;
-    const char *owner; /* us */
+    const char *owner; /* us; borrowed from opts */
     bool waiting;      /* those that wait are looked for */
 };
 
@@ -52,22 +52,22 @@ enum chat_step {
 
 struct rv_chat {
     struct rv_chat_opts opts;
-    char *texts[8]; /* what the context borrows */
+    char *texts[8]; /* what the context borrows; owned */
     struct rv_context context;
     char session_id[RV_STORE_MAX_ID + 1];
     bool is_new;                     /* no turn was begun */
     bool waits;                      /* the last turn does, for an answer */
-    char *agent;                     /* that is asked for */
+    char *agent;                     /* that is asked for; owned */
     struct chat_pipelines pipelines; /* newest first */
     struct rv_catalog under, catalog;
     /* The run under way, or the last one. */
-    const struct chat_pipeline *with;
+    const struct chat_pipeline *with; /* borrowed from pipelines */
     struct rv_conversation conversation;
-    const char *sections[CHAT_MAX_SECTIONS];
-    rv_buf section;    /* of the router */
-    rv_bundle *bundle; /* of a run that is ended; owned */
-    rv_journal *journal;
-    rv_exec *exec;
+    const char *sections[CHAT_MAX_SECTIONS]; /* borrowed from opts and section */
+    rv_buf section;                          /* of the router */
+    rv_bundle *bundle;                       /* of a run that is ended; owned */
+    rv_journal *journal;                     /* owned */
+    rv_exec *exec;                           /* owned */
     char run_id[RV_ID_MAX];
     int64_t began_us;
     /* The turn under way, or the last one. */
@@ -80,10 +80,10 @@ struct rv_chat {
     bool is_routed;
     struct rv_routing routing;
     rv_buf text, store_error;
-    json_object *output, *chained;
+    json_object *output, *chained; /* owned */
     struct rv_chat_turn turn;
-    int rc; /* of a turn that could not be had */
-    rv_err *err;
+    int rc;      /* of a turn that could not be had */
+    rv_err *err; /* owned */
 };
 
 struct rv_store_scope chat_scope(const rv_chat *chat);
@@ -109,6 +109,7 @@ RV_MUST_CHECK int chat_request_metadata(const rv_chat *chat, json_object **out, 
 
 /* turn.c */
 struct rv_exec_opts chat_exec_opts(rv_chat *chat);
+/* What it points to is borrowed until the run is over. */
 struct chat_call {
     const struct chat_pipeline *with;
     const struct rv_routing *routing; /* NULL: none */

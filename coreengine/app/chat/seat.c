@@ -10,7 +10,7 @@ struct rv_app_seat {
     char tenant[RV_STORE_MAX_ID + 1], user[RV_STORE_MAX_ID + 1];
     struct rv_app_limits *limits; /* owned; NULL: nothing is limited */
     struct rv_app_services services;
-    rv_chat *chat;
+    rv_chat *chat; /* owned */
 };
 
 static int set_scope(rv_app_seat *seat, const struct rv_store_scope *scope, rv_err **err)

@@ -5,15 +5,15 @@
 #include "coreengine/app/conform.h"
 
 struct conform_finding {
-    struct conform_finding *next;
+    struct conform_finding *next; /* owned by the list */
     enum rv_conform_rule rule;
     char *entry, *text; /* owned */
 };
 
 struct conform {
     size_t checked[RV_N_CONFORM_RULES], kept[RV_N_CONFORM_RULES];
-    struct conform_finding *findings, **end;
-    int rc; /* sticky: memory is short */
+    struct conform_finding *findings, **end; /* owned */
+    int rc;                                  /* sticky: memory is short */
 };
 
 /** One thing that a rule holds for: kept, or not and why. */

@@ -250,7 +250,7 @@ struct dreaming {
     rv_store *store;
     struct rv_app_loaded loaded;
     struct rv_app_run run;
-    rv_envelope *env; /* of a new run */
+    rv_envelope *env; /* of a new run; owned */
 };
 
 /* The attempt that counts: one that is completed, or goes on, or the first that is not there yet. */

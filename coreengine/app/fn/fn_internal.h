@@ -9,6 +9,7 @@
 #include "coreengine/app/app_internal.h"
 #include "coreengine/app/fn.h"
 
+/* What it points to is static. */
 struct rv_fn_group {
     const struct rv_fn *items;
     size_t n;

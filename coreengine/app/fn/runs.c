@@ -326,12 +326,12 @@ static int merge_state(json_object *in, rv_jw *out, rv_err **err)
 /* --- runs --- */
 
 struct filter_run {
-    struct rv_pipeline *pipeline;
-    const char **providers; /* that the pipeline names: the script plays any; owned */
-    rv_yaml *script_doc;
-    rv_script *script;
-    rv_engine *engine;
-    rv_exec *exec;
+    struct rv_pipeline *pipeline; /* owned */
+    const char **providers;       /* that the pipeline names: the script plays any; owned */
+    rv_yaml *script_doc;          /* owned */
+    rv_script *script;            /* owned */
+    rv_engine *engine;            /* owned */
+    rv_exec *exec;                /* owned */
 };
 
 /* Only what the script plays is known: its tools, and any provider. */

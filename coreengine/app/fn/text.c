@@ -132,10 +132,10 @@ static int lexical_rank(json_object *in, rv_jw *out, rv_err **err)
 /* Names of all lists get numbers in order of appearance, which is the order of equal scores. */
 struct fusion {
     rv_index names;
-    rv_str *texts;            /* by number */
-    size_t *items;            /* of all lists, one behind the other */
-    struct rv_ranking *lists; /* views of them */
-    struct rv_fused *fused;
+    rv_str *texts;            /* by number; owned */
+    size_t *items;            /* of all lists, one behind the other; owned */
+    struct rv_ranking *lists; /* views of them; owned */
+    struct rv_fused *fused;   /* owned */
     size_t n, n_items;
 };
 

@@ -10,8 +10,8 @@ struct grep {
     rv_store *store;
     const struct rv_store_scope *scope;
     const char *text;
-    char **ids; /* owned, and each of them; of those whose name has the text the first byte of `named` is set */
-    bool *named;
+    char **ids;  /* owned, and each of them; of those whose name has the text the first byte of `named` is set */
+    bool *named; /* owned */
     size_t n, cap, cap_named;
     bool is_found;
 };

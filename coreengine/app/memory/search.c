@@ -17,11 +17,11 @@ struct searching {
     const struct rv_app_session_search *s;
     rv_store *store;
     const struct rv_store_scope *scope;
-    json_object *results;
+    json_object *results; /* owned */
     int64_t total;
     /* With a query: */
-    json_object *alike[N_ALIKE]; /* results of SEARCH: descriptions of sessions, summaries of moments */
-    json_object *found;          /* rows of sessions in any of the lists, newest first */
+    json_object *alike[N_ALIKE]; /* results of SEARCH: descriptions of sessions, summaries of moments; owned */
+    json_object *found;          /* rows of sessions in any of the lists, newest first; owned */
 };
 
 static bool contains(const char *text, const char *part)
@@ -113,10 +113,10 @@ static int search_alike(struct searching *s, const struct rv_entity_filter *filt
 
 /* Numbers of found sessions in the order of a list, and the best cosine of each. */
 struct lists {
-    size_t *items[N_ALIKE + 1];
+    size_t *items[N_ALIKE + 1]; /* owned */
     size_t n[N_ALIKE + 1];
-    double *scores;
-    struct rv_fused *fused;
+    double *scores;         /* owned */
+    struct rv_fused *fused; /* owned */
     size_t n_fused;
 };
 

@@ -12,7 +12,7 @@ struct event {
     json_object *json; /* owned */
 };
 struct timeline {
-    struct event *events;
+    struct event *events; /* owned */
     size_t n, cap;
     const char *user; /* whose moments count */
     int64_t limit;

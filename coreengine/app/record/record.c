@@ -177,13 +177,13 @@ static int join(json_object *declared, json_object *tools, rv_err **err)
 /* --- the recorder --- */
 
 struct rv_recorder {
-    struct rv_record_call *calls; /* under way */
+    struct rv_record_call *calls; /* under way; owned */
     size_t n_calls, cap_calls;
-    json_object *models;   /* stage -> list of entries, in the order in which the calls were made */
-    json_object *tools;    /* tool -> list of entries */
-    json_object *declared; /* tool -> further members of its entry in a script */
-    json_object *answers;
-    json_object *requests; /* call id -> rv_script_request_of(), of calls under way; NULL: they are not noted */
+    json_object *models;   /* stage -> list of entries, in the order in which the calls were made; owned */
+    json_object *tools;    /* tool -> list of entries; owned */
+    json_object *declared; /* tool -> further members of its entry in a script; owned */
+    json_object *answers;  /* owned */
+    json_object *requests; /* call id -> rv_script_request_of(), of calls under way; NULL: they are not noted; owned */
     struct rv_record_secrets secrets;
     int64_t last_us; /* the latest time that was seen */
     bool failed;     /* memory ran out: reported at the end */

@@ -14,10 +14,10 @@ struct rv_record_piece {
 struct rv_record_call {
     int64_t id, start_us;
     bool is_model;
-    bool is_whole;      /* its pieces are not recorded */
-    json_object *entry; /* borrowed from its list; empty until the call is over */
-    rv_buf text;        /* of the pieces, one after another */
-    struct rv_record_piece *pieces;
+    bool is_whole;                  /* its pieces are not recorded */
+    json_object *entry;             /* borrowed from its list; empty until the call is over */
+    rv_buf text;                    /* of the pieces, one after another */
+    struct rv_record_piece *pieces; /* owned */
     size_t n_pieces, cap_pieces;
 };
 
@@ -28,7 +28,7 @@ RV_MUST_CHECK int rv_record_no_answer(const struct rv_record_call *c, int64_t la
 
 /* Values that must not be written down. */
 struct rv_record_secrets {
-    char **items;
+    char **items; /* owned */
     size_t n;
 };
 void rv_record_secrets_fini(struct rv_record_secrets *s);

@@ -23,7 +23,7 @@ struct search {
     const struct rv_app_artifacts_filter *filter;
     rv_app_on_artifact each;
     void *self;
-    struct found_run *runs;
+    struct found_run *runs; /* owned */
     size_t n, cap, at;
     bool is_enough;
 };

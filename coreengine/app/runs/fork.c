@@ -10,7 +10,7 @@
 struct saved {
     rv_buf state;           /* the state dict's text */
     int64_t seq;            /* of the record that ended the step */
-    json_object *script_at; /* how far its script was handed out by then; NULL: not at all, or it has none */
+    json_object *script_at; /* how far its script was handed out by then; NULL: not at all, or it has none; owned */
     /* of the search */
     int64_t step, n_steps, next_boundary;
 };

@@ -68,7 +68,7 @@ int rv_app_schedule_json(const struct rv_app_schedule_view *v, rv_jw *w, rv_err 
 
 struct firings {
     const struct rv_schedule_row *row;
-    json_object *list;
+    json_object *list; /* owned */
 };
 
 static void build_time(struct rv_json_build *b, json_object *o, const char *key, int64_t us)

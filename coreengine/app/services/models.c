@@ -25,7 +25,7 @@ struct calling {
     char id[RV_STORE_MAX_ID + 1];
     struct rv_app_loaded loaded;
     struct rv_app_run run;
-    rv_envelope *env; /* of a new run */
+    rv_envelope *env; /* of a new run; owned */
 };
 
 /* --- what is asked for --- */

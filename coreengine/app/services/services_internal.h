@@ -5,11 +5,11 @@
 #include "coreengine/app/services.h"
 #include "coreengine/app/work.h"
 
-/* One ask while it is served, on the thread that asks. */
+/* One ask while it is served, on the thread that asks. What it points to is borrowed for the ask, but for args. */
 struct app_ask {
     struct rv_app app;              /* with the tenant of the run, and its user: "" for none */
     rv_store *store;                /* open; NULL: the service needs none */
-    json_object *args;              /* an object */
+    json_object *args;              /* an object; owned */
     const char *key;                /* of the call; "" when it has none */
     const char *capability, *entry; /* who asks */
     const char *run_id;             /* of the run that asks */

@@ -32,7 +32,7 @@ struct rv_app_stream {
     bool has_told; /* pieces of its answer: the next ones need not hurry */
     enum rv_app_stream_close how;
     struct rv_app_stream_opts opts;
-    struct rv_stream_pen pen; /* the thread's */
+    struct rv_stream_tail tail; /* the thread's */
     /* --- the producer's --- */
     rv_buf head, text; /* of a piece that may grow: its line up to the text, its text */
     struct rv_delta_from held;
@@ -46,7 +46,7 @@ struct batch {
     int64_t n_lines, first, at_us;
     bool closes;
     int rc;
-    rv_err *err;
+    rv_err *err; /* owned */
 };
 struct rv_app_streams {
     pthread_mutex_t lock;
@@ -58,8 +58,8 @@ struct rv_app_streams {
     bool is_over, has_thread;
     int64_t wrote_ns; /* the thread's: when it wrote last */
     pthread_t thread;
-    rv_store *store; /* the thread's, as the next one */
-    struct batch *batches;
+    rv_store *store;       /* the thread's, as the next one */
+    struct batch *batches; /* owned */
     int64_t kept_us, pruned_us;
     rv_log *log;
 };
@@ -82,7 +82,7 @@ static int write_one(rv_app_streams *w, struct batch *b)
 
     if (rc < 0 || st->has_failed || b->lines.len == 0)
         return rc;
-    return rv_store_add_stream_part(w->store, st->id, st->owner, rv_buf_str(&b->lines), b->n_lines, b->at_us, &st->pen,
+    return rv_store_add_stream_part(w->store, st->id, st->owner, rv_buf_str(&b->lines), b->n_lines, b->at_us, &st->tail,
                                     &b->first, &b->err);
 }
 
@@ -121,7 +121,7 @@ static void write_all(rv_app_streams *w, struct batch *batches, size_t n)
             batches[i].err = NULL;
             batches[i].rc = 0;
             if (rc < 0) /* what it moved over is not there */
-                batches[i].st->pen = (struct rv_stream_pen){.key = 0};
+                batches[i].st->tail = (struct rv_stream_tail){.key = 0};
         }
         rc = rv_store_begin(w->store, &err);
         for (size_t i = 0; i < n && rc == 0; i++) {

@@ -26,10 +26,10 @@ struct line {
 };
 struct rv_test_changes {
     rv_buf path;
-    struct line *passed; /* that the file has */
+    struct line *passed; /* that the file has; owned */
     size_t n_passed;
-    struct line *now; /* of each test */
-    bool *has_passed;
+    struct line *now; /* of each test; owned */
+    bool *has_passed; /* owned */
     size_t n;
 };
 

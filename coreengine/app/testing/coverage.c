@@ -30,7 +30,7 @@ struct item {
 
 struct rv_coverage {
     const struct rv_pipeline *pipeline; /* borrowed */
-    struct item *items;
+    struct item *items;                 /* owned */
     size_t n;
     int rc; /* an event could not be read: the count is not complete */
 };

@@ -46,8 +46,8 @@ struct top_run {
     size_t n_calls, n_more; /* n_more: that did not fit */
     int64_t llm_calls;
     struct rv_usage used;
-    rv_follower *follower;     /* NULL: begins again with the first record */
-    struct top_bundle *bundle; /* that the follower uses; NULL: none */
+    rv_follower *follower;     /* NULL: begins again with the first record; owned */
+    struct top_bundle *bundle; /* that the follower uses; NULL: none; borrowed from the list of bundles */
     struct top_minute *minute; /* borrowed; new records are counted there */
     int64_t counted;           /* records that were */
     unsigned seen;             /* number of the last look that listed it */

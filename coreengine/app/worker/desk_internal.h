@@ -19,16 +19,16 @@ struct work_desk {
     bool is_told;      /* by this process that there may be work */
     bool heard_cancel; /* something was announced while runs go on: for the loop */
     void (*wake)(void *self);
-    void *wake_self;
+    void *wake_self; /* borrowed */
     pthread_t thread;
     /* the thread's own */
     struct rv_worker *worker; /* what does not change */
-    rv_store *store;
+    rv_store *store;          /* owned */
     struct work_taker taker;
-    rv_zones *zones;          /* of the schedules that it fires */
-    struct work_job *held;    /* by next_held */
+    rv_zones *zones;          /* of the schedules that it fires; owned */
+    struct work_job *held;    /* by next_held; owned */
     struct work_list unloads; /* ended, and told; what they loaded may still be in use */
-    int64_t *classes;         /* that it can serve */
+    int64_t *classes;         /* that it can serve; owned */
     size_t n_classes, cap_classes, first_class;
     int64_t n_known_classes; /* -1: not asked yet */
     int64_t poll_us, poll_at_us, sweep_at_us, sign_at_us, started_us, prune_at_us;

@@ -9,10 +9,10 @@
 struct work_hook {
     rv_buf url, body, headers[WORK_HOOK_HEADERS];
     /* the loop's */
-    struct work_hooks *hooks;
-    struct rv_http_call *call; /* NULL: none is under way */
-    const char *lines[WORK_HOOK_HEADERS];
-    int status; /* 0: no answer */
+    struct work_hooks *hooks;  /* borrowed from the worker */
+    struct rv_http_call *call; /* NULL: none is under way; borrowed: it ends with on_end, or when it is cancelled */
+    const char *lines[WORK_HOOK_HEADERS]; /* borrowed from headers */
+    int status;                           /* 0: no answer */
     void (*on_end)(struct work_job *j);
 };
 void rv_work_hook_free(struct work_hook *h);

@@ -14,8 +14,8 @@
 #define STATUS_GONE 410
 
 struct work_hooks {
-    rv_http *http;
-    rv_egress *egress;
+    rv_http *http;     /* owned */
+    rv_egress *egress; /* owned */
 };
 
 void rv_work_hooks_free(struct work_hooks *hooks)

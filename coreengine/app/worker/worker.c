@@ -28,9 +28,9 @@ struct shell {
     uv_timer_t grace;
     uv_signal_t signals[2];
     rv_store *store;
-    struct work_desk *desk;
-    struct work_job *jobs; /* that go on, by `next` */
-    struct work_hooks *hooks;
+    struct work_desk *desk;   /* owned */
+    struct work_job *jobs;    /* that go on, by `next` */
+    struct work_hooks *hooks; /* owned */
     bool is_draining, is_over;
     struct rv_worker_done done;
 };

@@ -22,7 +22,7 @@ struct rv_work_payload {
     const char *run; /* borrowed from json, as the texts of the answer */
     bool has_answer;
     struct rv_response answer;
-    const char *trace; /* of who asked for the run; NULL: not told */
+    const char *trace; /* of who asked for the run; NULL: not told; borrowed from json */
     bool trusts_trace;
     json_object *json; /* owned */
 };
@@ -69,7 +69,7 @@ struct work_job {
     struct rv_task_row task; /* owned */
     struct rv_app app;       /* for its tenant */
     struct rv_work_payload payload;
-    const struct work_handler *handler; /* NULL: a task of type `run` */
+    const struct work_handler *handler; /* NULL: a task of type `run`; borrowed from the worker */
     json_object *asked;                 /* payload of a task that the worker handles by itself; owned */
     struct rv_app_dream dream;          /* what it says, borrowed from asked */
     struct work_summary summary;
@@ -83,13 +83,13 @@ struct work_job {
     struct rv_catalog catalog;
     struct rv_app_limits limits; /* of its tenant and user */
     struct rv_app_services services;
-    rv_exec *exec;                    /* the loop's */
+    rv_exec *exec;                    /* the loop's; owned */
     char stream[RV_STORE_MAX_ID + 1]; /* of its client, that this process writes now; "": none */
-    rv_app_stream *log;               /* the loop's */
+    rv_app_stream *log;               /* the loop's; owned */
     bool ends_stream;                 /* it has no more lines, not even of another process */
-    struct work_apart *apart;         /* the loop's: its process */
-    struct work_hook *hook; /* what a receiver is told in place of a run (hook_internal.h); owned; NULL: none */
-    struct rv_worker *worker;
+    struct work_apart *apart;         /* the loop's: its process; owned */
+    struct work_hook *hook;    /* what a receiver is told in place of a run (hook_internal.h); owned; NULL: none */
+    struct rv_worker *worker;  /* borrowed */
     atomic_bool cancel_wanted; /* the task is to be cancelled; the desk's thread sets it */
     bool is_cancelled;         /* by the loop */
     bool is_told;              /* the store has its end */
@@ -98,6 +98,7 @@ struct work_job {
     rv_buf result;
     rv_buf error;
 };
+/* Jobs are owned by the list that they are in. */
 struct work_list {
     struct work_job *first, **end;
 };
@@ -115,6 +116,7 @@ void rv_work_not_done(struct work_job *j, const char *text);
 void rv_work_done(struct work_job *j, const char *run_status);
 
 /* --- take.c, on the desk's thread: from a claimed task to a run that can go on --- */
+/* What it points to is borrowed from the worker. */
 struct work_taker {
     rv_store *store;
     const char *owner;
@@ -176,8 +178,8 @@ RV_MUST_CHECK int rv_work_offers(const struct rv_app *app, const char *const *la
                                  struct rv_needs *out, rv_err **err);
 
 /* --- desk.c: the thread that talks to the store --- */
-struct rv_worker { /* what does not change while it works */
-    const struct rv_worker_opts *opts;
+struct rv_worker {                     /* what does not change while it works */
+    const struct rv_worker_opts *opts; /* borrowed */
     struct rv_app app;
     char owner[RV_OWNER_MAX];
     int64_t lease_us;
@@ -186,7 +188,7 @@ struct rv_worker { /* what does not change while it works */
     struct work_handler *handlers; /* owned */
     rv_quotas *quotas;             /* owned; NULL: none */
     rv_app_handles *asked;         /* owned: handles of the store for what capabilities ask */
-    rv_engine *engine;             /* for rv_engine_is_settled() */
+    rv_engine *engine;             /* for rv_engine_is_settled(); borrowed */
 };
 struct work_desk;
 /** w lives as long as the desk, which has a handle of the store of its own. wake is called on its thread. RV_E_STATE:

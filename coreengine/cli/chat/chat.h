@@ -12,25 +12,25 @@ typedef struct rv_chat_show rv_chat_show;
 typedef struct rv_chat_edit rv_chat_edit;
 
 struct rv_cli_chat {
-    struct rv_cli *cli;
+    struct rv_cli *cli; /* borrowed */
     struct rv_app_chat in;
-    const char *sections[RV_CONVERSATION_MAX_SECTIONS]; /* --instruction */
-    const char *wanted[RV_CLI_MAX_ARGS];                /* --capability */
-    rv_chat_show *show;                                 /* for people; NULL: no display */
-    rv_chat_edit *edit;                                 /* at the prompt; NULL: lines as the terminal gives them */
-    rv_buf again;                                       /* what /retry says */
-    json_object *attached;                              /* pictures and files of the next message; owned; NULL: none */
-    rv_buf attached_text;                               /* its text files, as they follow it */
-    char model[RV_CLI_MAX_MODEL];                       /* that /model chose; "": none */
-    bool recalls;                                       /* lines are kept for later chats */
-    rv_recorder *recorder;                              /* --record; NULL: not */
-    const struct rv_pipeline *recorded;                 /* the last one of this turn that the recorder knows */
-    const struct rv_pipeline *running;                  /* of the turn's last model call; NULL: none yet */
-    bool debug;                                         /* requests are printed */
-    bool shows_remarks;                                 /* a person sees warnings as they come */
-    bool events, deltas;                                /* lines of --events on stdout */
-    bool has_end;                                       /* the events of the turn under way end with `done` */
-    bool reader_left;                                   /* the reader of stdout is gone */
+    const char *sections[RV_CONVERSATION_MAX_SECTIONS]; /* --instruction; borrowed from argv, as wanted */
+    const char *wanted[RV_CLI_MAX_ARGS];                /* --capability; borrowed from argv */
+    rv_chat_show *show;                                 /* for people; NULL: no display; owned */
+    rv_chat_edit *edit;                 /* at the prompt; NULL: lines as the terminal gives them; owned */
+    rv_buf again;                       /* what /retry says */
+    json_object *attached;              /* pictures and files of the next message; owned; NULL: none */
+    rv_buf attached_text;               /* its text files, as they follow it */
+    char model[RV_CLI_MAX_MODEL];       /* that /model chose; "": none */
+    bool recalls;                       /* lines are kept for later chats */
+    rv_recorder *recorder;              /* --record; NULL: not; owned */
+    const struct rv_pipeline *recorded; /* the last one of this turn that the recorder knows; borrowed */
+    const struct rv_pipeline *running;  /* of the turn's last model call; NULL: none yet; borrowed */
+    bool debug;                         /* requests are printed */
+    bool shows_remarks;                 /* a person sees warnings as they come */
+    bool events, deltas;                /* lines of --events on stdout */
+    bool has_end;                       /* the events of the turn under way end with `done` */
+    bool reader_left;                   /* the reader of stdout is gone */
 };
 
 /* --- verbs/chat.c --- */

@@ -27,7 +27,7 @@ struct rv_chat_edit {
     struct rv_chat_lines *lines; /* borrowed; where bytes come from, during a line */
     rv_buf line;                 /* the last one */
     bool is_change;              /* of a text that is there, not a message */
-    rv_err *err;                 /* why reading ended, with rc; NULL: at the end of the input */
+    rv_err *err;                 /* why reading ended, with rc; NULL: at the end of the input; owned */
     int rc;
 };
 

@@ -21,13 +21,13 @@ struct rv_chat_show {
     const struct rv_cli *cli;
     struct rv_chat_show_opts opts;
     struct rv_chat_sink sink;
-    rv_cli_md *md;                        /* NULL: words are shown as they are */
+    rv_cli_md *md;                        /* NULL: words are shown as they are; owned */
     char agent[RV_AGENTDOC_MAX_NAME + 1]; /* of the stage; "": not known yet */
     bool in_text;                         /* the last line of stdout has no end yet */
     bool in_call;                         /* that of stderr: the call of call_id has no result yet */
     int64_t call_id;
     size_t call_columns;    /* that its line has taken */
-    json_object *acted;     /* what that call made known: told when its line has its end; NULL: nothing */
+    json_object *acted;     /* what that call made known: told when its line has its end; NULL: nothing; owned */
     char done_call[MAX_ID]; /* by which the last agent that is done was asked: its result says nothing new */
     bool left;              /* the reader of stdout is gone */
 };

@@ -13,7 +13,7 @@
 /* --- the last turn --- */
 
 struct last_turn {
-    int64_t *seqs; /* of its rows, newest first */
+    int64_t *seqs; /* of its rows, newest first; owned */
     size_t n, cap;
     rv_buf said;
     json_object *attached; /* owned; NULL: none */

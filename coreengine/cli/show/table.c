@@ -21,8 +21,8 @@ struct cell {
 struct rv_cli_table {
     const struct rv_cli_column *columns;
     size_t n_columns;
-    rv_arena *arena; /* dies with the table */
-    struct cell *cells;
+    rv_arena *arena;    /* dies with the table */
+    struct cell *cells; /* owned */
     size_t n, cap;
     bool failed;
 };

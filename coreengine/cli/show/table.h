@@ -6,6 +6,7 @@
 
 struct rv_cli;
 
+/* What it points to is static. */
 struct rv_cli_column {
     const char *head;
     size_t most; /* columns; what is longer ends in "..."; 0: never cut */
@@ -28,11 +29,11 @@ RV_MUST_CHECK int rv_query_write_table(json_object *rows, rv_buf *b, rv_err **er
 
 /* --- list.c: what a verb lists, as a table, with --json as an array, else one word a line --- */
 struct rv_cli_list {
-    const char *what;    /* "tasks" */
-    const char *words;   /* the flag for one word a line; NULL: there is none */
+    const char *what;    /* "tasks"; static, as words */
+    const char *words;   /* the flag for one word a line; NULL: there is none; static */
     bool is_cut;         /* by --limit */
-    rv_cli_table *table; /* these and the rest are set by begin; NULL: for programs */
-    rv_jw *json, w;      /* json NULL: words */
+    rv_cli_table *table; /* these and the rest are set by begin; NULL: for programs; owned */
+    rv_jw *json, w;      /* json NULL: words; borrowed: &w */
     rv_buf text;         /* what programs get */
     int64_t read;        /* rows to ask for: one more than are shown, which tells whether there are more; 0: all */
     int64_t n, limit, now_us;

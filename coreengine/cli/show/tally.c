@@ -20,8 +20,8 @@ struct sample {
 };
 struct rv_cli_tally {
     const struct rv_pipeline *pipeline; /* borrowed */
-    struct row *rows;                   /* one for each stage */
-    struct sample *samples;
+    struct row *rows;                   /* one for each stage; owned */
+    struct sample *samples;             /* owned */
     size_t n_samples, cap_samples;
     int rc; /* sticky RV_E_NOMEM: samples are missing */
 };

@@ -54,9 +54,9 @@ void rv_cli_warn_hidden(const rv_agents *agents, const char *name, const struct 
 struct listing {
     const struct rv_app_sources *sources;
     rv_buf *warnings;
-    rv_cli_table *table;
-    rv_jw *json;   /* NULL: as a table */
-    rv_buf *names; /* names only; NULL: not asked for */
+    rv_cli_table *table; /* owned */
+    rv_jw *json;         /* NULL: as a table */
+    rv_buf *names;       /* names only; NULL: not asked for */
     size_t n;
 };
 

@@ -114,8 +114,16 @@ static int make_pipeline(struct rv_cli *cli, rv_err **err)
         return rv_cli_usage(cli, err, "`reeve new pipeline` takes one file, not \"%s\" too", cli->words[2]);
     if (from)
         return copy(from, path, err);
-    int rc = rv_app_new_pipeline(path, err);
-    rv_buf_printf(&text, "wrote %s\nnext: reeve test %s\n      reeve run %s --input hello\n", path, path, path);
+    rv_buf file = RV_BUF_INIT(MAX_TEXT);
+    int rc = rv_app_new_pipeline(path, &file, err);
+    if (rc == 0) {
+        rv_buf_printf(&text, "wrote %s\nnext: reeve test ", rv_buf_cstr(&file));
+        rv_cli_write_word(rv_buf_cstr(&file), &text);
+        rv_buf_puts(&text, "\n      reeve run ");
+        rv_cli_write_word(rv_buf_cstr(&file), &text);
+        rv_buf_puts(&text, " --input hello\n");
+    }
+    rv_buf_fini(&file);
     return rv_cli_print(rc, &text, err);
 }
 
@@ -161,10 +169,11 @@ const struct rv_cli_verb rv_verb_new = {
     .args = "pipeline FILE | pipeline --list | capability NAME [DIR]",
     .summary = "write a new pipeline or capability from a template",
     .text =
-        "The pipeline runs without a model and contains tests. With --from it is a copy of one that comes with reeve,\n"
-        "under the name of FILE (.yaml is added), with its script and its agents in the folders scripts and agents "
-        "beside\n"
-        "it. The capability is a folder with a plugin in C, build files, a pipeline that uses it and tests. Existing "
+        "The pipeline runs without a model and contains tests; .yaml is added to FILE if it does not end with .yaml "
+        "or\n"
+        ".yml. With --from it is a copy of one that comes with reeve, with its script and its agents in the folders\n"
+        "scripts and agents beside it. The capability is a folder with a plugin in C, build files, a pipeline that "
+        "uses it and tests. Existing "
         "files\n"
         "are not overwritten.",
     .examples = "reeve new pipeline hello.yaml && reeve test hello.yaml\n"

@@ -194,7 +194,7 @@ static int prune(struct rv_cli *cli, rv_err **err)
 /* --- lanes --- */
 
 struct lanes {
-    rv_cli_table *table; /* NULL: JSON */
+    rv_cli_table *table; /* NULL: JSON; owned */
     rv_jw *json;
     int64_t n;
 };

@@ -21,6 +21,7 @@ struct session {
     struct rv_test_opts how;
     const char *filter; /* NULL: none */
     bool coverage, changed;
+    rv_buf findings;              /* of the pipeline that is tested, as they were reported */
     int64_t min_percent;          /* -1: none */
     struct rv_test_choice choice; /* of --changed */
     size_t n_tests, n_found;      /* n_found: that the filter has found */
@@ -47,6 +48,7 @@ static int run_one(struct session *s, const char *path, struct rv_app_loaded *l,
     s->to.n_played += r.n_played;
     if (!rv_test_passed(&r)) {
         s->to.n_failed++;
+        s->to.n_not_begun += !rv_test_began(&r);
         worsen(s, RV_EXIT_FAILED);
     }
     s->format->test(&s->to, l->pipeline, &r);
@@ -124,7 +126,21 @@ static void show(struct session *s)
     }
 }
 
-static void test_pipeline(struct session *s, const char *path)
+/* Once, however many models the pipeline is loaded for. */
+static void say_findings(struct session *s, const struct rv_app_loaded *l)
+{
+    rv_buf text = RV_BUF_INIT(RV_TEST_MAX_OUTPUT);
+
+    rv_findings_write_text(l->findings, false, &text);
+    if (!rv_str_eq(rv_buf_str(&text), rv_buf_str(&s->findings)))
+        rv_cli_say_findings(s->cli, l->findings);
+    rv_buf_clear(&s->findings);
+    rv_buf_add_str(&s->findings, rv_buf_str(&text));
+    rv_buf_fini(&text);
+}
+
+/* False: it did not load. */
+static bool test_pipeline(struct session *s, const char *path)
 {
     const struct rv_app_load_opts opts = {.tests = true, .connects = s->how.is_live, .model = s->how.variant};
     struct rv_app_loaded l;
@@ -132,12 +148,14 @@ static void test_pipeline(struct session *s, const char *path)
 
     if (rv_app_load(&s->cli->app, path, &opts, &l, &err) < 0) {
         worsen(s, rv_cli_report(s->cli, err));
-        return;
+        return false;
     }
-    bool sound = rv_cli_sound(s->cli, &l, false);
+    bool sound = l.pipeline && rv_findings_n_errors(l.findings) == 0;
     s->to.show_pipeline = sound && n_wanted(s, l.pipeline) > 0;
     s->format->pipeline(&s->to, path, &l, sound);
     if (!sound) {
+        say_findings(s, &l);
+        s->to.n_unreached += l.pipeline ? n_wanted(s, l.pipeline) : 0;
         worsen(s, RV_EXIT_USAGE);
     } else {
         s->n_tests += l.pipeline->n_tests;
@@ -148,18 +166,22 @@ static void test_pipeline(struct session *s, const char *path)
     }
     s->format->pipeline_end(&s->to);
     rv_app_loaded_fini(&l);
+    return sound;
 }
 
 /* Once, or once for each model. */
 static void test_file(struct session *s, const char *path)
 {
     struct rv_test_matrix *m = &s->to.tables.models;
+    bool loaded = true;
 
+    rv_buf_clear(&s->findings);
     m->at = 0;
     do {
         s->how.variant = m->n_columns > 0 ? m->columns[m->at] : NULL;
-        test_pipeline(s, path);
+        loaded = test_pipeline(s, path) && loaded;
     } while (++m->at < m->n_columns);
+    s->to.n_unloaded += !loaded;
 }
 
 static void say_choice(const struct rv_test_choice *choice)
@@ -226,7 +248,9 @@ static int options_of(struct rv_cli *cli, struct session *s, rv_err **err)
 {
     *s = (struct session){.cli = cli,
                           .format = format_of(cli),
+                          .findings = RV_BUF_INIT(RV_TEST_MAX_OUTPUT),
                           .to = {.out = RV_BUF_INIT(RV_TEST_MAX_OUTPUT),
+                                 .cause = RV_BUF_INIT(RV_TEST_MAX_OUTPUT),
                                  .body = RV_BUF_INIT(RV_TEST_MAX_OUTPUT),
                                  .color = cli->out_color},
                           .filter = rv_cli_value(cli, "filter"),
@@ -278,7 +302,9 @@ static int test_all(struct rv_cli *cli, rv_err **err)
         show(&s);
     }
     rv_cli_files_fini(&files);
+    rv_buf_fini(&s.findings);
     s.format->end(&s.to);
+    rv_buf_fini(&s.to.cause);
     rc = rv_buf_check(&s.to.body, "report of tests", err);
     rv_buf_fini(&s.to.body);
     tables_fini(&s.to.tables);

@@ -95,24 +95,90 @@ static void write_events(json_object *events, rv_buf *b)
     }
 }
 
-/* Each line of the reasons behind the same lead. */
-void rv_test_write_reasons(const struct rv_test_report *r, const char *lead, rv_buf *out)
+/* A failure that does not come from the run: the test could not begin, or a capability is missing. */
+static bool is_cause(json_object *failure)
 {
-    rv_buf lines = RV_BUF_INIT(RV_TEST_MAX_OUTPUT);
+    const char *path = "";
+
+    RV_IGNORE(!rv_json_get_text(failure, "path", &path), "absent: empty");
+    return !path[0] || strcmp(path, "/capabilities") == 0;
+}
+
+/* Gives how many failures were of that kind. */
+static size_t write_failures(const struct rv_test_report *r, bool causes, rv_buf *b)
+{
+    size_t n = 0;
 
     for (size_t i = 0; i < json_object_array_length(r->failures); i++) {
-        write_failure(json_object_array_get_idx(r->failures, i), &lines);
-        rv_buf_putc(&lines, '\n');
+        json_object *failure = json_object_array_get_idx(r->failures, i);
+        if (is_cause(failure) != causes)
+            continue;
+        write_failure(failure, b);
+        rv_buf_putc(b, '\n');
+        n++;
     }
-    write_errors(r, &lines);
-    write_path(r->visited, &lines);
-    write_events(r->events, &lines);
-    for (const char *p = rv_buf_cstr(&lines); *p;) {
+    return n;
+}
+
+bool rv_test_began(const struct rv_test_report *r)
+{
+    return r->state != NULL;
+}
+
+/* Each line behind the same lead. */
+static void write_behind(const rv_buf *lines, const char *lead, rv_buf *out)
+{
+    for (const char *p = rv_buf_cstr(lines); *p;) {
         size_t n = strcspn(p, "\n");
         rv_buf_printf(out, "%s%.*s\n", lead, (int)n, p);
         p += n + (p[n] == '\n');
     }
+}
+
+static void write_run(const struct rv_test_report *r, rv_buf *b)
+{
+    write_errors(r, b);
+    if (rv_test_began(r))
+        write_path(r->visited, b);
+    write_events(r->events, b);
+}
+
+void rv_test_write_reasons(const struct rv_test_report *r, const char *lead, rv_buf *out)
+{
+    rv_buf lines = RV_BUF_INIT(RV_TEST_MAX_OUTPUT);
+
+    write_failures(r, true, &lines);
+    write_failures(r, false, &lines);
+    write_run(r, &lines);
+    write_behind(&lines, lead, out);
     rv_buf_fini(&lines);
+}
+
+/* The reasons of a test among others: what kept several of them from being run is written once. */
+static void write_reasons_once(struct rv_test_output *o, const struct rv_test_report *r, const char *lead)
+{
+    rv_buf cause = RV_BUF_INIT(RV_TEST_MAX_OUTPUT), lines = RV_BUF_INIT(RV_TEST_MAX_OUTPUT);
+    size_t n_causes = write_failures(r, true, &cause);
+    bool is_known = n_causes > 0 && o->cause_of && rv_str_eq(rv_buf_str(&cause), rv_buf_str(&o->cause));
+
+    if (is_known) {
+        rv_buf_printf(&lines, "for the same reason as \"%s\"\n", o->cause_of);
+    } else {
+        rv_buf_add_str(&lines, rv_buf_str(&cause));
+        rv_buf_clear(&o->cause);
+        rv_buf_add_str(&o->cause, rv_buf_str(&cause));
+        o->cause_of = n_causes > 0 ? r->test->name : NULL;
+    }
+    if (write_failures(r, false, &lines) > 0 || !is_known)
+        write_run(r, &lines);
+    write_behind(&lines, lead, &o->out);
+    rv_buf_fini(&cause);
+    rv_buf_fini(&lines);
+}
+
+static void lines_tests(struct rv_test_output *o)
+{
+    o->cause_of = NULL;
 }
 
 void rv_test_write_name(const struct rv_test_output *o, const struct rv_test_report *r, rv_buf *out)
@@ -182,7 +248,7 @@ static void text_test(struct rv_test_output *o, const struct rv_pipeline *p, con
         return;
     }
     rv_buf_printf(&o->out, "  (%s:%d)\n", p->file, r->test->src.line);
-    rv_test_write_reasons(r, "        ", &o->out);
+    write_reasons_once(o, r, "        ");
 }
 
 static void text_coverage(struct rv_test_output *o, const rv_coverage *c)
@@ -196,6 +262,16 @@ static void text_tests_end(struct rv_test_output *o, const struct rv_pipeline *p
     (void)p;
 }
 
+static void write_not_begun(const struct rv_test_output *o, rv_buf *b)
+{
+    if (o->n_not_begun > 0)
+        rv_buf_printf(b, " (%zu did not begin)", o->n_not_begun);
+    if (o->n_unloaded > 0)
+        rv_buf_printf(b, "; %zu pipeline%s did not load", o->n_unloaded, o->n_unloaded == 1 ? "" : "s");
+    if (o->n_unreached > 0)
+        rv_buf_printf(b, ": %zu test%s did not begin", o->n_unreached, o->n_unreached == 1 ? "" : "s");
+}
+
 static void text_end(struct rv_test_output *o)
 {
     rv_err *err = NULL;
@@ -205,8 +281,10 @@ static void text_end(struct rv_test_output *o)
         o->out.rc = rc; /* the caller reports it */
         rv_err_free(err);
     }
-    rv_buf_printf(&o->out, "%zu test%s: %zu passed, %zu failed\n", o->n_run, o->n_run == 1 ? "" : "s",
+    rv_buf_printf(&o->out, "%zu test%s: %zu passed, %zu failed", o->n_run, o->n_run == 1 ? "" : "s",
                   o->n_run - o->n_failed, o->n_failed);
+    write_not_begun(o, &o->out);
+    rv_buf_putc(&o->out, '\n');
     if (o->n_judge_calls > 0) {
         rv_test_write_judges(o, &o->out);
         rv_buf_putc(&o->out, '\n');
@@ -217,7 +295,7 @@ static void text_end(struct rv_test_output *o)
 
 const struct rv_test_format rv_test_as_text = {.begin = rv_test_output_none,
                                                .pipeline = text_pipeline,
-                                               .tests = rv_test_output_none,
+                                               .tests = lines_tests,
                                                .test = text_test,
                                                .coverage = text_coverage,
                                                .tests_end = text_tests_end,
@@ -259,7 +337,7 @@ static void tap_test(struct rv_test_output *o, const struct rv_pipeline *p, cons
         rv_buf_putc(&o->out, '\n');
     }
     if (!passed)
-        rv_test_write_reasons(r, "# ", &o->out);
+        write_reasons_once(o, r, "# ");
 }
 
 static void tap_end(struct rv_test_output *o)
@@ -270,7 +348,7 @@ static void tap_end(struct rv_test_output *o)
 const struct rv_test_format rv_test_as_tap = {.option = "tap",
                                               .begin = tap_begin,
                                               .pipeline = tap_pipeline,
-                                              .tests = rv_test_output_none,
+                                              .tests = lines_tests,
                                               .test = tap_test,
                                               .tests_end = text_tests_end,
                                               .pipeline_end = rv_test_output_none,

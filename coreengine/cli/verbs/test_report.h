@@ -15,8 +15,8 @@ struct rv_test_matrix {
     size_t at;            /* tests by models: the one that is tested now */
     json_object
         *rows; /* array of {file, test, results: array of {COLUMN_KEY, passed, runs, runs_passed, usd}}; owned */
-    const char *column_key; /* of cells: "model", or "column" */
-    const char *corner;     /* what the column of rows is headed by */
+    const char *column_key; /* of cells: "model", or "column"; static */
+    const char *corner;     /* what the column of rows is headed by; static */
     json_object *about;     /* of a matrix: {file, test, axes}; owned */
     size_t written;         /* of a matrix: number of its test in the file */
 };
@@ -43,9 +43,14 @@ struct rv_test_output {
     int64_t n_judge_calls, judge_micro_usd;
     size_t n_recorded, n_played; /* cassettes */
     size_t n_run, n_failed, n_suite_run, n_suite_failed;
+    size_t n_not_begun;             /* of those that failed */
+    size_t n_unloaded, n_unreached; /* pipelines that did not load; their tests, which are not among n_run */
+    rv_buf cause;                   /* lines: why the last test that failed could not be run as it should be */
+    const char *cause_of;           /* name of the first test of this pipeline with that cause; borrowed */
     int64_t suite_ms;
 };
 
+/* What it points to is static. */
 struct rv_test_format {
     const char *option;   /* NULL: the default */
     bool is_one_document; /* printed as a whole, at the end */
@@ -61,6 +66,8 @@ struct rv_test_format {
 extern const struct rv_test_format rv_test_as_text, rv_test_as_tap;                    /* test_lines.c */
 extern const struct rv_test_format rv_test_as_json, rv_test_as_junit, rv_test_as_html; /* test_documents.c */
 
+/** Whether its run began. */
+bool rv_test_began(const struct rv_test_report *r);
 /** Why a test failed: a line each for what differs, what went wrong in the run, the last events and the way it took;
  *  each behind lead. */
 void rv_test_write_reasons(const struct rv_test_report *r, const char *lead, rv_buf *out);

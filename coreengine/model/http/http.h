@@ -21,7 +21,7 @@ struct rv_http_opts {
     struct uv_loop_s *loop; /* borrowed; outlives the client */
     bool runs_on;           /* the loop runs after rv_http_free(), which then does not run it */
     size_t max_connections; /* kept open for reuse; 0: 64 */
-    const char *user_agent; /* NULL: "reeve/VERSION" */
+    const char *user_agent; /* NULL: "reeve/VERSION"; copied */
     rv_log *log;            /* borrowed; may be NULL */
 };
 /** Opens libcurl. RV_E_NOT_FOUND: it is not there (the hint says what to install), RV_E_VERSION, RV_E_NOMEM,
@@ -34,6 +34,7 @@ const char *rv_http_library(void);
  * opts.runs_on. */
 void rv_http_free(rv_http *h);
 
+/* All but body and egress is borrowed for the call. */
 struct rv_http_request {
     const char *method;         /* "POST" */
     const char *url;            /* http:// or https:// only; redirects are not followed */
@@ -83,7 +84,7 @@ struct rv_http_events {
      * count as idle. */
     bool (*on_body)(void *self, rv_str bytes);
     void (*on_end)(void *self, const struct rv_http_end *end); /* once, last; the call is gone afterwards */
-    void *self;
+    void *self;                                                /* borrowed until on_end or cancel */
 };
 /** RV_E_INVALID (address or header), RV_E_NOMEM, RV_E_INTERNAL; else on_end will come. */
 RV_MUST_CHECK int rv_http_start(rv_http *h, const struct rv_http_request *req, const struct rv_http_events *events,

@@ -60,9 +60,9 @@ struct rv_head_reader {
 };
 
 struct rv_http_call {
-    rv_http *h;
-    CURL *easy;
-    struct curl_slist *headers;
+    rv_http *h;                 /* borrowed: the client */
+    CURL *easy;                 /* owned */
+    struct curl_slist *headers; /* owned */
     struct rv_http_events events;
     rv_http_call *prev, *next; /* among all of the client */
     rv_http_call *todo_next;
@@ -83,26 +83,26 @@ struct rv_http_call {
     bool is_todo, is_fresh, is_cancelled, is_held, wants_resume, is_over, is_ended;
     const rv_egress *egress; /* borrowed; NULL: anywhere */
     bool is_denied;
-    char *host; /* with egress; without brackets */
+    char *host; /* with egress; without brackets; owned */
     int port;
-    char *origin; /* "host:port", for messages */
+    char *origin; /* "host:port", for messages; owned */
     char error[CURL_ERROR_SIZE];
 };
 
 struct rv_http {
-    const struct rv_curl *curl;
-    uv_loop_t *loop;
-    bool runs_on; /* the loop, after rv_http_free() */
-    rv_log *log;
-    CURLM *multi;
-    char *user_agent;
-    size_t max_idle; /* connections kept for reuse */
+    const struct rv_curl *curl; /* static */
+    uv_loop_t *loop;            /* borrowed */
+    bool runs_on;               /* the loop, after rv_http_free() */
+    rv_log *log;                /* borrowed */
+    CURLM *multi;               /* owned */
+    char *user_agent;           /* owned */
+    size_t max_idle;            /* connections kept for reuse */
     uv_timer_t curl_timer, clock;
     int64_t armed_us; /* what the clock is set to */
     size_t n_handles; /* of the loop that are not yet closed */
     int in_curl;
     rv_http_call *calls, *todo, **todo_end;
-    rv_http_call **due; /* a binary heap by due_us; n_calls of them */
+    rv_http_call **due; /* a binary heap by due_us; n_calls of them; owned */
     size_t n_calls, due_cap;
 };
 

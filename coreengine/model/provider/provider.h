@@ -16,8 +16,9 @@
 /* --- What stands behind a model --- */
 struct rv_provider_env {
     const char *(*get)(void *self, const char *name); /* an environment variable; NULL: not set. Borrowed */
-    void *self;
+    void *self;                                       /* borrowed; outlives the providers */
 };
+/* What it points to is static. */
 struct rv_provider_info {
     const char *name; /* "openai", "anthropic", "ollama", "azure", "openrouter", "llamacpp", "vllm", ... */
     const char *description;
@@ -44,15 +45,16 @@ typedef struct rv_exchange rv_exchange;
 struct rv_exchange_opts {
     const struct rv_pipeline *pipeline; /* borrowed: models by role, with their options and fallbacks */
     const char *role;                   /* borrowed */
-    json_object *request;               /* coreengine/model/llm/llm.h; shared while another role may be asked */
-    int64_t now_us, deadline_us;        /* deadline 0: none */
-    uint64_t random;                    /* for the jitter of waits */
-    bool charged;                       /* there is a budget: do not repeat what may have been charged for */
-    rv_llm_delta_fn on_delta;           /* may be NULL */
+    json_object *request; /* coreengine/model/llm/llm.h; shared while another role may be asked; borrowed until the
+                             exchange is freed */
+    int64_t now_us, deadline_us; /* deadline 0: none */
+    uint64_t random;             /* for the jitter of waits */
+    bool charged;                /* there is a budget: do not repeat what may have been charged for */
+    rv_llm_delta_fn on_delta;    /* may be NULL */
     /** It waited for its turn, which may have come: ask rv_exchange_next() again, now or soon, since those behind it
      * wait for it. Called from within a function on another exchange, never on its own. May be NULL. */
     void (*on_ready)(void *self);
-    void *self; /* of both */
+    void *self; /* of both; borrowed */
 };
 /** Takes nothing. RV_E_NOMEM only: whatever keeps it from being sent (unknown provider, no key, no address) is its
  * reply, there at once. */

@@ -74,8 +74,8 @@ char *rv_url_escape(rv_arena *a, const char *text);
 
 /* --- endpoint.c --- */
 struct rv_endpoint {
-    rv_arena *arena; /* owned: everything below lives in it, or is borrowed from the options */
-    const struct rv_provider_info *info;
+    rv_arena *arena;                     /* owned: everything below lives in it, or is borrowed from the options */
+    const struct rv_provider_info *info; /* static */
     struct rv_wire_target target;
     struct rv_call_options call;
     const char *url, *address, *host; /* address: base as it may be shown; host: with its port */
@@ -85,6 +85,7 @@ struct rv_endpoint {
     size_t n_secrets;
     char gate[RV_HASH_MAX]; /* names address and key */
 };
+/* What it points to is borrowed for the life of the endpoint. */
 struct rv_endpoint_want {
     const char *provider, *model;
     json_object *options; /* may be NULL */
@@ -117,16 +118,16 @@ struct rv_breaker {
 
 /* --- limits.c: one gate for each address and key, shared by all exchanges --- */
 struct rv_ticket {
-    struct rv_gate *gate;
+    struct rv_gate *gate;          /* borrowed from the providers */
     struct rv_ticket *prev, *next; /* in the queue */
     bool is_queued, is_inside, is_probe, is_told;
     int64_t places; /* that there are, for whom waits; 0: any number */
     int64_t tokens; /* that were taken for it */
     void (*on_ready)(void *self);
-    void *self;
+    void *self; /* borrowed */
 };
 struct rv_gate {
-    struct rv_gate *next;
+    struct rv_gate *next; /* owned by the providers */
     char id[RV_HASH_MAX];
     int64_t in_flight, n_waiting;
     struct rv_ticket *first, *last;                            /* borrowed, first come first served */
@@ -161,7 +162,7 @@ struct rv_exchange {
     enum rv_exchange_state state;
     int64_t now_us; /* of the call under way */
 
-    const struct rv_model_config *asked, *model; /* of the role that was asked, and that is */
+    const struct rv_model_config *asked, *model; /* of the role that was asked, and that is; borrowed */
     size_t next_fallback;
     struct rv_endpoint endpoint;
     rv_buf body;
@@ -177,7 +178,7 @@ struct rv_exchange {
     int status;     /* 0: no head came */
     bool was_local; /* it failed by us or by our deadline: says nothing of the server */
     bool attempt_may_be_billed;
-    rv_wire_reader *reader;
+    rv_wire_reader *reader; /* owned */
     rv_buf error_body, content_type;
     struct rv_hints hints;
     bool has_begun; /* a piece of the answer was handed out */

@@ -65,7 +65,7 @@ int rv_wire_embed_request(const struct rv_wire_target *t, const rv_str *texts, s
 
 struct rows {
     struct rv_embeddings *out;
-    bool *has;         /* one for each row */
+    bool *has;         /* one for each row; owned */
     size_t body_bytes; /* of the answer */
     rv_err **err;
 };

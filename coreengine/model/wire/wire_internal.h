@@ -31,12 +31,12 @@ struct wire_call {
 
 struct wire_codec;
 struct rv_wire_reader {
-    struct rv_wire_target target; /* a copy; its pointers are borrowed */
-    const struct wire_codec *codec;
+    struct rv_wire_target target;   /* a copy; its pointers are borrowed */
+    const struct wire_codec *codec; /* static */
     rv_llm_delta_fn on_delta;
-    void *self;
-    rv_sse *sse; /* one of these three frames the body */
-    rv_ndjson *ndjson;
+    void *self;        /* borrowed */
+    rv_sse *sse;       /* one of these three frames the body; owned */
+    rv_ndjson *ndjson; /* owned */
     rv_buf whole;
     bool is_whole, is_stranger; /* stranger: neither of the three; its beginning is kept for the message */
     bool has_begun, is_broken;
@@ -47,11 +47,11 @@ struct rv_wire_reader {
     rv_buf broken_why;
     rv_buf text;
     struct wire_half half, thinking_half;
-    bool has_halves;        /* the event that is read holds marks, see half.c */
-    rv_buf scratch, joined; /* a piece of text while it is put together; kept for their memory */
-    bool no_short_way;      /* tests: every chunk is parsed to a tree */
-    size_t total_bytes;     /* of text, thinking and arguments */
-    struct wire_call *calls;
+    bool has_halves;         /* the event that is read holds marks, see half.c */
+    rv_buf scratch, joined;  /* a piece of text while it is put together; kept for their memory */
+    bool no_short_way;       /* tests: every chunk is parsed to a tree */
+    size_t total_bytes;      /* of text, thinking and arguments */
+    struct wire_call *calls; /* owned */
     size_t n_calls, cap_calls;
     json_object *blocks; /* Anthropic: thinking blocks to be handed back, as opaque {provider, blocks}; owned */
     int64_t block_index; /* and the block that is open */

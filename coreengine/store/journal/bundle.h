@@ -13,6 +13,7 @@
 
 typedef struct rv_bundle rv_bundle;
 
+/* What it points to is borrowed for the call. */
 struct rv_bundle_source {
     const struct rv_pipeline *pipeline;
     const struct rv_catalog *catalog;   /* tools, entries and prompts are asked for by the names below */

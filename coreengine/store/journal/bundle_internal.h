@@ -16,19 +16,19 @@ struct bundle_tool {
     rv_schema *input, *output; /* owned; NULL: anything */
 };
 struct bundle_catalog {
-    json_object *json; /* a reference: everything below borrows from it */
-    struct bundle_tool *tools;
-    struct rv_entry_info *entries;
-    rv_template **prompts;
+    json_object *json;             /* a reference: everything below borrows from it */
+    struct bundle_tool *tools;     /* owned */
+    struct rv_entry_info *entries; /* owned */
+    rv_template **prompts;         /* owned */
     size_t n_tools, n_entries, n_prompts;
     rv_index tool_index, prompt_index, entry_index[RV_N_NAME_KINDS];
 };
 
 struct rv_bundle {
-    struct rv_pipeline *pipeline;
-    char *base;        /* NULL: not kept */
-    rv_script *script; /* NULL: none */
-    json_object *mcp;  /* NULL: none */
+    struct rv_pipeline *pipeline; /* owned */
+    char *base;                   /* NULL: not kept; owned */
+    rv_script *script;            /* NULL: none; owned */
+    json_object *mcp;             /* NULL: none; owned */
     struct bundle_catalog catalog;
     struct rv_tool_source script_tools, *sources[1]; /* with a script */
     struct rv_tool_set tools;                        /* the catalog over the script's */

@@ -6,8 +6,8 @@
 #include "coreengine/store/journal/journal_internal.h"
 
 struct rv_journal {
-    rv_store *store; /* borrowed */
-    char *run, *tenant;
+    rv_store *store;    /* borrowed */
+    char *run, *tenant; /* owned */
     int64_t fence, seq, lease_until_us;
     int64_t snapshot_seq; /* of the newest snapshot; -1: not looked yet */
     bool is_owned;        /* there is a lease to give up */
@@ -16,18 +16,18 @@ struct rv_journal {
     bool holds;           /* and a pause does not end the lease */
     bool is_paused;       /* interrupted or over, and the lease was given up with it */
     bool has_failed;      /* the outcome of a step is unknown: no further write may follow */
-    struct draft *draft;  /* the run is made with its first step; NULL: it is in the store */
+    struct draft *draft;  /* the run is made with its first step; NULL: it is in the store; owned */
     /* the step under way, from prepare to written */
-    struct rv_record *records;
+    struct rv_record *records; /* owned */
     size_t cap;
     rv_buf bodies, value;
     struct rv_pendings pendings;
     struct turns {
-        struct rv_turn *items; /* their texts are the effects' */
+        struct rv_turn *items; /* their texts are the effects'; owned */
         size_t n;
     } turns;       /* what the step adds to sessions */
-    char *stage;   /* one whose label is too long for the store, cut; else NULL */
-    char *settled; /* the question that the step answered */
+    char *stage;   /* one whose label is too long for the store, cut; else NULL; owned */
+    char *settled; /* the question that the step answered; owned */
     rv_buf reason; /* why it was cancelled */
     struct rv_store_append append;
     struct rv_store_last last, next; /* what the step before left, and what this one leaves */

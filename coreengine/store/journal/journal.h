@@ -47,15 +47,16 @@ struct rv_journal_begin {
     bool has_script;          /* the bundle's script answers calls */
     bool answers_from_script; /* and interrupts */
     size_t max_parallel;
-    const bool *scripted;        /* per stage of the pipeline: the script plays it; NULL: none */
+    const bool *scripted;        /* per stage of the pipeline: the script plays it; NULL: none; borrowed */
     bool *own;                   /* what scripted points to when it was read from a journal */
-    json_object *scripted_inner; /* names of stages inside of stages, "sub/inner": the same; NULL: none; put as next */
-    json_object *script_at; /* where the script stood then (rv_script_position()); put by rv_journal_begin_fini() */
+    json_object *scripted_inner; /* names of stages inside of stages, "sub/inner": the same; owned; NULL: none */
+    json_object *script_at;      /* where the script stood then (rv_script_position()); owned */
     const struct rv_conversation *conversation; /* that the run belongs to; NULL: none */
-    struct rv_conversation *own_conversation;   /* the same when it was read from a journal, with its history */
+    struct rv_conversation *own_conversation;   /* the same when it was read from a journal, with its history; owned */
 };
 void rv_journal_begin_fini(struct rv_journal_begin *b);
 
+/* What it points to is borrowed for the call. */
 struct rv_journal_start {
     const char *tenant;                 /* NULL: the default one */
     const char *bundle;                 /* hash, see bundle.h; its blob is in the store */
@@ -146,7 +147,7 @@ struct rv_replay_opts {
                    const struct rv_effects *effects, const rv_run *run, rv_err **err);
     /** Before the run is made: how it began, borrowed for the call. A code ends the replay. May be NULL. */
     int (*on_begin)(void *self, const struct rv_journal_begin *begin, rv_err **err);
-    void *self;
+    void *self; /* borrowed for the call */
 };
 struct rv_replayed {
     rv_run *run; /* owned; positioned at the end of the journal; has not begun when the journal has no events */

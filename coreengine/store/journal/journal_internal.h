@@ -43,7 +43,7 @@ struct draft {
     struct rv_store_new_run run; /* of its own texts */
     struct rv_record begin;
     rv_buf body, state;
-    char *texts[9];
+    char *texts[9]; /* owned */
 };
 /** owner NULL: the run has no owner. Copies what it needs. */
 RV_MUST_CHECK int rv_draft_new(const struct rv_journal_start *s, const char *owner, int64_t lease_until_us,

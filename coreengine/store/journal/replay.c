@@ -438,7 +438,7 @@ void rv_replayed_fini(struct rv_replayed *r)
 struct rv_follower {
     rv_store *store;             /* borrowed, as the texts of scope */
     struct rv_store_scope scope; /* of the caller's choice */
-    char *run;
+    char *run;                   /* owned */
     struct rv_replay_opts opts;
     struct replay replay;
 };

@@ -15,7 +15,7 @@
 
 struct mcp_kept {
     char key[RV_HASH_MAX];
-    char *text; /* array of tools */
+    char *text; /* array of tools; owned */
     bool has_resources, has_prompts;
     int64_t until_us;
 };

@@ -8,16 +8,16 @@
 #include "coreengine/tools/mcp/pool.h"
 
 struct rv_mcp_tools {
-    rv_log *log; /* borrowed */
-    rv_mcp_catalog *catalog;
-    rv_mcp_pool *pool;                          /* NULL: no call can be made */
+    rv_log *log;                                /* borrowed */
+    rv_mcp_catalog *catalog;                    /* owned */
+    rv_mcp_pool *pool;                          /* NULL: no call can be made; owned */
     const struct rv_mcp_server_config *servers; /* borrowed */
     bool *failed;                               /* of the servers: its list could not be had; owned */
 };
 
 /* --- stdio.c --- */
 struct rv_mcp_stdio {
-    uv_loop_t *loop;
+    uv_loop_t *loop;                           /* borrowed */
     const struct rv_mcp_server_config *server; /* borrowed for the call */
     struct rv_mcp_link_user user;
 };

@@ -18,7 +18,7 @@
 struct mcp_connection {
     rv_mcp_pool *pool;
     const struct rv_mcp_server_config *server;
-    rv_mcp_client *client; /* NULL: none */
+    rv_mcp_client *client; /* NULL: none; owned */
     struct rv_mcp_link link;
     struct rv_mcp_call *calls; /* under way, in no order */
     enum rv_mcp_era era;       /* as it was found out */
@@ -31,9 +31,9 @@ struct mcp_connection {
 struct rv_mcp_pool {
     uv_loop_t loop;
     uv_timer_t timer;
-    struct rv_mcp_outer *outer; /* NULL: it runs by rv_mcp_pool_wait() */
-    pthread_t thread;           /* that attached it */
-    struct mcp_connection *connections;
+    struct rv_mcp_outer *outer;         /* NULL: it runs by rv_mcp_pool_wait(); owned */
+    pthread_t thread;                   /* that attached it */
+    struct mcp_connection *connections; /* owned */
     const struct rv_mcp_server_config *servers;
     size_t n_servers;
     struct rv_mcp_http_transport http;

@@ -28,10 +28,10 @@ struct stdio_link {
     uv_process_t process;
     uv_pipe_t in, out, error;
     uv_timer_t timer;
-    char *server;
+    char *server;                 /* owned */
     struct rv_mcp_link_user user; /* zeroed: it is closed */
     struct rv_mcp_lines lines;
-    char *chunk; /* of READ_BYTES, for both outputs */
+    char *chunk; /* of READ_BYTES, for both outputs; owned */
     char last[MAX_NOISE_LEN + 1],
         part[MAX_NOISE_LEN + 1]; /* line of its error output: the last whole one, and a part */
     size_t part_len;

@@ -96,8 +96,8 @@ static int check(const struct rv_plugin_asks *a, const char *service, rv_str arg
     return 0;
 }
 
-int rv_plugin_ask(struct rv_plugin_asks *a, const struct rv_plugin_ears *ears, const char *service, const char *args,
-                  const char **answer)
+int rv_plugin_ask(struct rv_plugin_asks *a, const struct rv_plugin_callbacks *callbacks, const char *service,
+                  const char *args, const char **answer)
 {
     rv_str text = {args ? args : "{}", args ? strnlen(args, RV_SERVICE_MAX_ARGS + 1) : 2};
     rv_buf out = RV_BUF_INIT(RV_SERVICE_MAX_ANSWER);
@@ -106,7 +106,7 @@ int rv_plugin_ask(struct rv_plugin_asks *a, const struct rv_plugin_ears *ears, c
     a->n += a->n <= RV_CAP_MAX_ASKS;
     int rc = check(a, service, text, &why);
     if (rc == 0)
-        rc = ears->ask(ears->self, service, text, &out, &why);
+        rc = callbacks->ask(callbacks->self, service, text, &out, &why);
     if (rc == 0)
         rc = rv_buf_check(&out, "answer of a service", &why);
     if (rc < 0) {

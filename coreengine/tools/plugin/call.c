@@ -101,7 +101,7 @@ struct call_state {
     const struct rv_plugin_entry *entry;
     struct rv_plugin_work *work; /* NULL: the answer cannot come late */
     const char *args;
-    const struct rv_plugin_ears *ears;
+    const struct rv_plugin_callbacks *callbacks;
     rv_buf *out; /* where the reply is appended */
     bool can_emit, enough;
     size_t emitted; /* bytes of all pieces */
@@ -122,7 +122,7 @@ static int host_cancelled(const struct rv_cap_call *call)
 {
     const struct call_state *s = state_of(call);
 
-    return s->ears->cancelled(s->ears->self);
+    return s->callbacks->cancelled(s->callbacks->self);
 }
 
 bool rv_plugin_said_reply(struct rv_plugin_said *said, rv_buf *out, const char *json)
@@ -193,7 +193,7 @@ static int host_ask(struct rv_cap_call *call, const char *service, const char *a
     struct call_state *s = state_of(call);
 
     if (s->said->n_replies == 0 && s->said->n_failures == 0)
-        return rv_plugin_ask(&s->asks, s->ears, service, args, answer);
+        return rv_plugin_ask(&s->asks, s->callbacks, service, args, answer);
     if (answer)
         *answer = over;
     return 1;
@@ -295,7 +295,8 @@ static int host_emit(struct rv_cap_call *call, const char *json)
     if (len > RV_CAP_MAX_REPLY - s->emitted)
         return refuse_piece(s, RV_PIECE_LARGE);
     s->emitted += len;
-    s->enough = s->enough || s->ears->cancelled(s->ears->self) || s->ears->emit(s->ears->self, (rv_str){json, len});
+    s->enough = s->enough || s->callbacks->cancelled(s->callbacks->self) ||
+                s->callbacks->emit(s->callbacks->self, (rv_str){json, len});
     return s->enough;
 }
 
@@ -308,7 +309,7 @@ static int host_progress(struct rv_cap_call *call, double done, double total, co
         isfinite(total)) {
         rv_plugin_clean(words, sizeof words, text);
         const struct rv_tool_progress p = {.progress = done, .total = total, .text = rv_str_of(words)};
-        s->ears->progress(s->ears->self, &p);
+        s->callbacks->progress(s->callbacks->self, &p);
     }
     return host_cancelled(call);
 }
@@ -318,7 +319,7 @@ static void host_log(const struct rv_cap_call *call, int level, const char *mess
     static const enum rv_log_level levels[] = {RV_LOG_DEBUG, RV_LOG_INFO, RV_LOG_WARN, RV_LOG_ERROR};
     const struct call_state *s = state_of(call);
 
-    s->ears->log(s->ears->self, levels[level < 0 ? 0 : level > 3 ? 3 : level], message);
+    s->callbacks->log(s->callbacks->self, levels[level < 0 ? 0 : level > 3 ? 3 : level], message);
 }
 
 /* The decision whether an effect is repeated depends on this answer: nothing is guessed. */
@@ -407,13 +408,13 @@ int rv_plugin_fail_unknown(const rv_plugins *p, enum rv_name_kind kind, const ch
 }
 
 void rv_plugin_run(const struct rv_plugin_entry *e, const struct rv_plugin_call *call, const char *args,
-                   const struct rv_plugin_ears *ears, rv_buf *out, struct rv_plugin_said *said)
+                   const struct rv_plugin_callbacks *callbacks, rv_buf *out, struct rv_plugin_said *said)
 {
     struct call_state state = {.magic = CALL_MAGIC,
                                .entry = e,
                                .work = call->work,
                                .args = args,
-                               .ears = ears,
+                               .callbacks = callbacks,
                                .out = out,
                                .can_emit = e->kind == RV_NAME_PROVIDER,
                                .said = said};
@@ -507,12 +508,13 @@ static int call_here(const struct rv_plugin_entry *e, struct rv_plugin_pieces *p
 {
     const struct rv_plugin_call *call = pieces->call;
     struct here here = {e, pieces, until_us(e, call)};
-    const struct rv_plugin_ears ears = {is_cancelled_here, log_here, emit_here, progress_here, ask_here, &here};
+    const struct rv_plugin_callbacks callbacks = {is_cancelled_here, log_here, emit_here,
+                                                  progress_here,     ask_here, &here};
     char *args = rv_str_dup(call->args.len ? call->args : RV_STR_LIT("{}")); /* NUL-terminated, the plugin's to read */
 
     if (!args)
         return RV_FAIL(err, RV_E_NOMEM, "copy the arguments");
-    rv_plugin_run(e, call, args, &ears, out, said);
+    rv_plugin_run(e, call, args, &callbacks, out, said);
     free(args);
     return 0;
 }

@@ -349,7 +349,7 @@ static const struct rv_plugin_entry *entry_of(const struct host *h, json_object 
 static int call(struct host *h, const struct rv_plugin_entry *e, const struct rv_frame *frame, rv_err **err)
 {
     struct host_call state = {.host = h};
-    const struct rv_plugin_ears ears = {is_cancelled, send_log, send_piece, send_progress, ask, &state};
+    const struct rv_plugin_callbacks callbacks = {is_cancelled, send_log, send_piece, send_progress, ask, &state};
     struct rv_plugin_call view = {.kind = e->kind,
                                   .run_id = rv_json_text_or(frame->head, "run", ""),
                                   .stage = rv_json_text_or(frame->head, "stage", ""),
@@ -369,7 +369,7 @@ static int call(struct host *h, const struct rv_plugin_entry *e, const struct rv
     RV_IGNORE(rv_json_get_bool(frame->head, "cancelled", &state.cancelled), "left out: no");
     state.level = (enum rv_log_level)level;
     atomic_store(&h->busy, true);
-    rv_plugin_run(e, &view, args, &ears, &reply, &said);
+    rv_plugin_run(e, &view, args, &callbacks, &reply, &said);
     free(args);
     int rc = send_said(h, &said, &reply, err);
     atomic_store(&h->busy, false);

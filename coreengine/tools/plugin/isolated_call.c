@@ -188,7 +188,7 @@ static int read_said(json_object *head, struct rv_plugin_said *said, bool *spent
 }
 
 /* One call while it is under way, as this side sees it. */
-struct talk {
+struct exchange {
     const struct rv_plugin_entry *entry;
     struct rv_process *child;
     struct rv_plugin_pieces *pieces;
@@ -200,7 +200,7 @@ struct talk {
     bool spent; /* it takes no further call */
 };
 
-static void pass_on_log(const struct talk *t, json_object *head, int64_t level)
+static void pass_on_log(const struct exchange *t, json_object *head, int64_t level)
 {
     const char *text = "";
 
@@ -209,7 +209,7 @@ static void pass_on_log(const struct talk *t, json_object *head, int64_t level)
                   level < RV_LOG_TRACE || level > RV_LOG_ERROR ? RV_LOG_ERROR : (enum rv_log_level)level, text);
 }
 
-static int tell_enough(struct talk *t, const struct rv_wait *wait, rv_err **err)
+static int tell_enough(struct exchange *t, const struct rv_wait *wait, rv_err **err)
 {
     RV_AUTO(rv_buf_fini) rv_buf head = RV_BUF_INIT(64);
 
@@ -219,7 +219,7 @@ static int tell_enough(struct talk *t, const struct rv_wait *wait, rv_err **err)
 }
 
 /* The host in the child keeps the limit by itself: a piece beyond it is not the host's. */
-static int take_piece(struct talk *t, rv_str json, const struct rv_wait *wait, rv_err **err)
+static int take_piece(struct exchange *t, rv_str json, const struct rv_wait *wait, rv_err **err)
 {
     bool enough;
 
@@ -233,7 +233,7 @@ static int take_piece(struct talk *t, rv_str json, const struct rv_wait *wait, r
 }
 
 /* What it says is cleaned once more: a child is not trusted. */
-static int take_progress(const struct talk *t, json_object *head, rv_str text, rv_err **err)
+static int take_progress(const struct exchange *t, json_object *head, rv_str text, rv_err **err)
 {
     const struct rv_plugin_call *call = t->pieces->call;
     char words[RV_PLUGIN_MAX_TEXT + 1];
@@ -253,7 +253,7 @@ static int take_progress(const struct talk *t, json_object *head, rv_str text, r
     return 0;
 }
 
-static int send_answer(struct talk *t, const rv_buf *answer, const rv_err *why, const struct rv_wait *wait,
+static int send_answer(struct exchange *t, const rv_buf *answer, const rv_err *why, const struct rv_wait *wait,
                        rv_err **err)
 {
     RV_AUTO(rv_buf_fini) rv_buf head = RV_BUF_INIT(RV_CHANNEL_MAX_HEAD);
@@ -269,7 +269,7 @@ static int send_answer(struct talk *t, const rv_buf *answer, const rv_err *why, 
 }
 
 /* The child waits for the answer, and is not read meanwhile. */
-static int take_ask(struct talk *t, const char *service, rv_str args, const struct rv_wait *wait, rv_err **err)
+static int take_ask(struct exchange *t, const char *service, rv_str args, const struct rv_wait *wait, rv_err **err)
 {
     RV_AUTO(rv_buf_fini) rv_buf answer = RV_BUF_INIT(RV_SERVICE_MAX_ANSWER);
     rv_err *why = NULL;
@@ -289,7 +289,7 @@ static int take_ask(struct talk *t, const char *service, rv_str args, const stru
 }
 
 /* What may come any number of times. 1: it was such a message. */
-static int hear_on_the_way(struct talk *t, const struct rv_frame *frame, const struct rv_wait *wait, rv_err **err)
+static int hear_on_the_way(struct exchange *t, const struct rv_frame *frame, const struct rv_wait *wait, rv_err **err)
 {
     const char *service;
     int64_t level = 0;
@@ -310,7 +310,7 @@ static int hear_on_the_way(struct talk *t, const struct rv_frame *frame, const s
     return rc < 0 ? rc : 1;
 }
 
-static int hear_answer(struct talk *t, const struct rv_frame *frame, rv_err **err)
+static int hear_answer(struct exchange *t, const struct rv_frame *frame, rv_err **err)
 {
     int rc;
 
@@ -323,7 +323,7 @@ static int hear_answer(struct talk *t, const struct rv_frame *frame, rv_err **er
 }
 
 /* Log lines, pieces and progress, then the answer. */
-static int hear(struct talk *t, const struct rv_wait *wait, rv_err **err)
+static int hear(struct exchange *t, const struct rv_wait *wait, rv_err **err)
 {
     struct rv_frame frame;
     int rc;
@@ -341,7 +341,7 @@ static int hear(struct talk *t, const struct rv_wait *wait, rv_err **err)
 }
 
 /* The answer is not wanted any more: say so, and give the function a moment to come back. True: it did. */
-static bool comes_back(struct talk *t)
+static bool comes_back(struct exchange *t)
 {
     const struct rv_wait grace = {rv_channel_now_us() + GRACE_US, NULL};
 
@@ -367,7 +367,7 @@ static int fail_dead(const struct rv_plugin_entry *e, const struct rv_plugin_cal
 }
 
 /* A call that was not answered by the time it should have been, or was cancelled. */
-static int give_up(struct talk *t, int rc, bool *usable, rv_err **err)
+static int give_up(struct exchange *t, int rc, bool *usable, rv_err **err)
 {
     size_t start = t->out->len;
 
@@ -392,28 +392,28 @@ int rv_isolated_call(const struct rv_plugin_entry *e, struct rv_plugin_pieces *p
     int64_t now_us = rv_channel_now_us();
     bool has_end = call->timeout_ms > 0 && call->timeout_ms <= RV_PLUGIN_MAX_TIMEOUT_MS;
     const struct rv_wait wait = {has_end ? now_us + call->timeout_ms * 1000 : RV_WAIT_FOREVER, call->cancelled};
-    struct talk talk = {.entry = e, .pieces = pieces, .out = out, .said = said};
+    struct exchange exchange = {.entry = e, .pieces = pieces, .out = out, .said = said};
     bool usable = true;
-    int rc = take(iso, &wait, &talk.child, err);
+    int rc = take(iso, &wait, &exchange.child, err);
 
     if (rc < 0)
         return rc;
-    rc = send_call(e, call, talk.child, &wait, err);
+    rc = send_call(e, call, exchange.child, &wait, err);
     if (rc == 0) {
-        rc = hear(&talk, &wait, err);
+        rc = hear(&exchange, &wait, err);
         if (rc == RV_E_TIMEOUT || rc == RV_E_CANCELLED)
-            rc = give_up(&talk, rc, &usable, err);
+            rc = give_up(&exchange, rc, &usable, err);
         else
             usable = rc == 0;
     } else {
         usable = false;
     }
     if (rc == RV_E_IO)
-        return fail_dead(e, call, talk.child, err);
-    if (usable && !talk.spent) {
-        give_back(iso, talk.child);
+        return fail_dead(e, call, exchange.child, err);
+    if (usable && !exchange.spent) {
+        give_back(iso, exchange.child);
     } else {
-        rv_process_kill(talk.child);
+        rv_process_kill(exchange.child);
         leave(iso);
     }
     return rc;

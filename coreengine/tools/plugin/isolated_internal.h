@@ -43,7 +43,7 @@ struct rv_channel {
     size_t max_body;
 };
 struct rv_frame {
-    json_object *head; /* an object; the receiver's to put */
+    json_object *head; /* an object; the receiver's to put; owned */
     rv_str body;       /* of the channel, until the next receive */
 };
 
@@ -72,7 +72,7 @@ RV_MUST_CHECK int rv_channel_read_err(json_object *list, rv_err **err);
 struct rv_process {
     pid_t pid; /* 0: none */
     struct rv_channel channel;
-    struct rv_process *next;
+    struct rv_process *next; /* owned by the list that it is in */
 };
 /** It is gone or about to be: wait for it, by force if need be, and say how it ended. */
 void rv_process_bury(struct rv_process *c, rv_buf *how);
@@ -83,19 +83,19 @@ void rv_process_kill(struct rv_process *c);
 
 struct rv_isolated {
     /* Constant once it is open. */
-    const struct rv_plugin *owner;
-    char *program, *base_dir;
-    char *config; /* NULL until it is open */
+    const struct rv_plugin *owner; /* borrowed */
+    char *program, *base_dir;      /* owned */
+    char *config;                  /* NULL until it is open; owned */
     int64_t memory_mb, open_files;
-    json_object *manifest;        /* what the descriptor's pointers point into */
-    struct rv_cap_entry *entries; /* rows of the descriptor */
+    json_object *manifest;        /* what the descriptor's pointers point into; owned */
+    struct rv_cap_entry *entries; /* rows of the descriptor; owned */
     struct rv_cap_desc desc;
 
-    pthread_mutex_t lock; /* guards all below; never held while one waits for a child */
-    pthread_cond_t freed; /* a child is idle, or there is room for one */
-    struct rv_process *idle;
-    size_t n_children; /* idle, busy and about to start */
-    int n_deaths;      /* since the last answer */
+    pthread_mutex_t lock;    /* guards all below; never held while one waits for a child */
+    pthread_cond_t freed;    /* a child is idle, or there is room for one */
+    struct rv_process *idle; /* owned */
+    size_t n_children;       /* idle, busy and about to start */
+    int n_deaths;            /* since the last answer */
     int64_t not_before_us;
 };
 /** A child that has loaded the capability, and opened it when iso->config is there. *manifest is its first word. */

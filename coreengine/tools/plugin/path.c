@@ -14,7 +14,7 @@
 #define SUFFIX        ".so"
 
 struct texts {
-    char **items; /* NULL-terminated */
+    char **items; /* NULL-terminated; owned */
     size_t n, cap;
 };
 

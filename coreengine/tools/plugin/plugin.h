@@ -13,6 +13,7 @@ typedef struct rv_plugin_pool rv_plugin_pool; /* opened capabilities that sets s
 /* A capability that is part of the program. Such a name is found before the path. A program that has any defines the
  * list, which ends with {NULL, NULL}; by itself it is empty. */
 struct rv_cap_desc;
+/* What it points to is static. */
 struct rv_capability_linked {
     const char *name;
     const struct rv_cap_desc *(*entry_point)(void);
@@ -22,11 +23,11 @@ extern const struct rv_capability_linked rv_capabilities_linked[];
 struct rv_plugins_opts {
     const char *const *dirs; /* where names are looked up, in order; borrowed for the call */
     size_t n_dirs;
-    const char *base_dir; /* folder of the pipeline file; handed to plugins, and relative .so paths start there */
+    const char *base_dir; /* folder of the pipeline file, where relative .so paths start; for plugins; copied */
     rv_log *log;          /* borrowed; may be NULL */
     /** The program that `isolation: process` starts as `PROGRAM capability-host`: `reeve`, or one whose main() calls
      *  rv_plugin_host(). NULL: this program if it is called reeve, else the installed one. */
-    const char *host_program;
+    const char *host_program; /* copied */
     /** Borrowed, outlives the set; NULL: the set opens all of its own. A capability that shares this process is taken
      *  from here when it was opened from the same file, as it is now, with the same configuration, base_dir and log. */
     rv_plugin_pool *pool;
@@ -66,7 +67,7 @@ struct rv_known_names rv_plugins_names(rv_plugins *p);
  *  from the set; the document has been read and is one. Each name is there once. */
 bool rv_plugins_agent(rv_plugins *p, size_t i, const char **name, rv_str *document, const char **capability);
 
-/* One call into a capability. */
+/* One call into a capability. What it points to is borrowed for the call. */
 struct rv_plugin_call {
     enum rv_name_kind kind; /* TOOL, HOOK, POLICY, MOCK, ROUTE, PROBE or PROVIDER */
     const char *name;       /* tools and probes: the tool's; the rest "capability.name" */
@@ -105,18 +106,18 @@ struct rv_plugin_work {
     void (*done)(struct rv_plugin_work *w); /* on the thread of the source; may take what is below */
     /** On the thread of the source, before `done`: how far the call is. NULL: it is not told. */
     void (*on_progress)(struct rv_plugin_work *w, const struct rv_tool_progress *p);
-    void *self;                 /* for `done` and `on_progress` */
+    void *self;                 /* for `done` and `on_progress`; borrowed */
     rv_plugins *plugins;        /* borrowed; outlives the call */
     struct rv_plugin_call call; /* its texts follow this structure */
     rv_buf reply;
-    rv_err *failure;          /* NULL: it went well */
+    rv_err *failure;          /* NULL: it went well; owned */
     bool reports_error;       /* of a tool, as in struct rv_tool_reply */
-    struct rv_llm_reply *llm; /* of a provider; NULL: memory ran out, which failure says */
+    struct rv_llm_reply *llm; /* of a provider; NULL: memory ran out, which failure says; owned */
     /* of an answer that comes late, see work.c: */
     uint64_t ticket; /* 0: none */
     bool is_late;    /* the call ends by what follows */
     rv_buf late_reply;
-    rv_err *late_failure;
+    rv_err *late_failure; /* owned */
 };
 /** emit_self, ask_self and progress_self become the work, on_ask and on_progress its host's. NULL: memory is short. */
 struct rv_plugin_work *rv_plugin_work_new(rv_plugins *p, const struct rv_plugin_call *call,

@@ -24,36 +24,36 @@ struct rv_isolated; /* the processes of one that does not share ours */
 
 struct rv_plugin_entry {
     enum rv_name_kind kind;
-    rv_cap_fn fn; /* NULL for prompts; of an isolated capability it only says that there is one */
-    const struct rv_plugin *owner;
-    char *name;        /* as pipelines say it: tools and probes bare, the rest "capability.name" */
-    const char *bare;  /* points into name */
-    json_object *spec; /* owned; texts and schemas below belong to it */
-    const char *description;
-    struct rv_tool_info tool;  /* tools */
-    rv_schema *input, *output; /* owned */
-    struct rv_entry_info info; /* hooks, policies, mocks, routing functions, probes, providers */
-    rv_template *prompt;       /* prompts; owned */
-    const char *prompt_text;
-    bool never_blocks;           /* it says so: `blocking: false` */
-    struct rv_str_list services; /* that it may ask; borrowed from the specification */
+    rv_cap_fn fn;                  /* NULL for prompts; of an isolated capability it only says that there is one */
+    const struct rv_plugin *owner; /* borrowed: it has the entry */
+    char *name;                    /* as pipelines say it: tools and probes bare, the rest "capability.name"; owned */
+    const char *bare;              /* points into name */
+    json_object *spec;             /* owned; texts and schemas below belong to it */
+    const char *description;       /* borrowed from spec */
+    struct rv_tool_info tool;      /* tools */
+    rv_schema *input, *output;     /* owned */
+    struct rv_entry_info info;     /* hooks, policies, mocks, routing functions, probes, providers */
+    rv_template *prompt;           /* prompts; owned */
+    const char *prompt_text;       /* borrowed from spec */
+    bool never_blocks;             /* it says so: `blocking: false` */
+    struct rv_str_list services;   /* that it may ask; borrowed from the specification */
 };
 
 /* An agent is a document: it has no function to call, and a stage cannot name it as it names an entry. */
 struct rv_plugin_agent {
-    char *text; /* owned: the document as it was given */
-    struct rv_agentdoc *doc;
+    char *text;              /* owned: the document as it was given */
+    struct rv_agentdoc *doc; /* owned */
 };
 
 struct rv_plugin {
-    void *handle;                 /* of dlopen; NULL when isolated, or part of the program */
-    struct rv_isolated *isolated; /* owned; NULL: its code runs in this process */
-    struct rv_cap_desc desc;      /* our copy; its pointers live in the shared object */
-    struct rv_cap_host host;      /* handed to open, stays valid until close */
-    char *name, *path;
-    char *version, *description;
-    json_object *config_schema_json; /* NULL: takes no configuration */
-    rv_schema *config_schema;
+    void *handle;                    /* of dlopen; NULL when isolated, or part of the program; owned */
+    struct rv_isolated *isolated;    /* owned; NULL: its code runs in this process */
+    struct rv_cap_desc desc;         /* our copy; its pointers live in the shared object */
+    struct rv_cap_host host;         /* handed to open, stays valid until close */
+    char *name, *path;               /* owned */
+    char *version, *description;     /* owned */
+    json_object *config_schema_json; /* NULL: takes no configuration; owned */
+    rv_schema *config_schema;        /* owned */
     struct rv_plugin_entry *entries; /* owned; the array never moves once the capability is in a set */
     size_t n_entries;
     struct rv_plugin_agent *agents; /* owned */
@@ -78,11 +78,11 @@ struct rv_plugin_names {
 struct rv_plugins {
     char **dirs; /* owned copies */
     size_t n_dirs;
-    char *base_dir;
-    char *host_program; /* NULL: not given */
-    rv_log *log;
-    rv_plugin_pool *pool; /* borrowed; NULL: none */
-    struct rv_plugin **loaded;
+    char *base_dir;            /* owned */
+    char *host_program;        /* NULL: not given; owned */
+    rv_log *log;               /* borrowed */
+    rv_plugin_pool *pool;      /* borrowed; NULL: none */
+    struct rv_plugin **loaded; /* owned */
     size_t n_loaded;
     struct rv_plugin_names names;
 };
@@ -142,7 +142,7 @@ struct rv_plugin_pieces {
     const struct rv_plugin_call *call; /* borrowed */
     bool enough;                       /* the caller wants no more pieces */
     int rc;                            /* of the first piece that was none; 0: all were good */
-    rv_err *err;
+    rv_err *err;                       /* owned */
 };
 void rv_plugin_pieces_fini(struct rv_plugin_pieces *p);
 /** Check the next piece and pass it on. Returns true when no more pieces are wanted. */
@@ -181,14 +181,14 @@ void rv_plugin_attached_fini(struct rv_plugin_attached *a);
 /* What a call has asked so far. Zeroed: nothing. */
 struct rv_plugin_asks {
     int n;
-    size_t n_bytes; /* of the answers */
-    struct rv_plugin_answer *answers;
-    const char *failure; /* the last one; one of the answers */
+    size_t n_bytes;                   /* of the answers */
+    struct rv_plugin_answer *answers; /* owned */
+    const char *failure;              /* the last one; one of the answers; borrowed */
 };
-struct rv_plugin_ears;
+struct rv_plugin_callbacks;
 /** Ask as struct rv_cap_call says. Any texts, NULL too. *answer lives until rv_plugin_asks_fini(). */
-int rv_plugin_ask(struct rv_plugin_asks *a, const struct rv_plugin_ears *ears, const char *service, const char *args,
-                  const char **answer);
+int rv_plugin_ask(struct rv_plugin_asks *a, const struct rv_plugin_callbacks *callbacks, const char *service,
+                  const char *args, const char **answer);
 void rv_plugin_asks_fini(struct rv_plugin_asks *a);
 /** In the engine's process: have the caller's engine answer. until_us: of the system's clock; INT64_MAX: no limit. */
 RV_MUST_CHECK int rv_plugin_pass_on(const struct rv_plugin_entry *e, const struct rv_plugin_call *call,
@@ -205,18 +205,18 @@ struct rv_plugin_said {
     char message[RV_PLUGIN_MAX_TEXT + 1];
 };
 /* Whom a running call can turn to. */
-struct rv_plugin_ears {
+struct rv_plugin_callbacks {
     bool (*cancelled)(void *self);
     void (*log)(void *self, enum rv_log_level level, const char *text); /* the text is clean */
     bool (*emit)(void *self, rv_str json); /* any bytes within the limit; returns true when no more pieces are wanted */
     void (*progress)(void *self, const struct rv_tool_progress *p); /* finite numbers, and a clean text */
     /** Ask a service; blocks. The name and the size of the arguments are good. */
     int (*ask)(void *self, const char *service, rv_str args, rv_buf *answer, rv_err **err);
-    void *self;
+    void *self; /* borrowed for the call */
 };
 /** Run the entry's function in this process; args ends with NUL. The reply is appended to out. */
 void rv_plugin_run(const struct rv_plugin_entry *e, const struct rv_plugin_call *call, const char *args,
-                   const struct rv_plugin_ears *ears, rv_buf *out, struct rv_plugin_said *said);
+                   const struct rv_plugin_callbacks *callbacks, rv_buf *out, struct rv_plugin_said *said);
 /** Note a reply and append it to out; any text, NULL too. Returns true when it is refused. */
 bool rv_plugin_said_reply(struct rv_plugin_said *said, rv_buf *out, const char *json);
 /** What the capability did in a call whose reply begins at `start` of out. A reply is one strict JSON object within the

@@ -15,7 +15,7 @@
 struct rv_plugin_key {
     struct rv_plugin_key *next; /* of the pool, the last one used first */
     struct rv_plugin *plugin;   /* that has this key; NULL: it is not in the pool yet */
-    char *base_dir, *config;
+    char *base_dir, *config;    /* owned */
     struct stat file;
     size_t n_users;
     bool is_stale; /* its file is another one now */

@@ -41,9 +41,9 @@ struct rest {
     uv_loop_t *loop; /* borrowed */
     struct rv_mcp_link_user user;
     rv_http *http;                      /* owned, as all below */
-    rv_egress *to_document, *to_server; /* to_document NULL: it is a file */
-    char *document, *url, *ca_file;     /* ca_file NULL: the system's */
-    json_object *headers;               /* configured */
+    rv_egress *to_document, *to_server; /* to_document NULL: it is a file; owned */
+    char *document, *url, *ca_file;     /* ca_file NULL: the system's; owned */
+    json_object *headers;               /* configured; owned */
     struct rv_mcp_headers configured;   /* the same as lines */
     bool is_one_origin;                 /* the document is where the server is: it gets these headers, too */
     struct exchange *exchanges;

@@ -12,6 +12,7 @@
 
 struct uv_loop_s;
 
+/* What it points to is copied. */
 struct rv_rest_opts {
     struct uv_loop_s *loop; /* borrowed; until `closed` has come */
     const char *document;   /* a path, or an address of http:// or https://; copied, as all texts */

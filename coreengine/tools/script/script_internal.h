@@ -27,7 +27,7 @@ struct script_entry {
 
 /* The entries for one name, or all of a flat section. */
 struct script_list {
-    const char *name;           /* NULL: flat */
+    const char *name;           /* NULL: flat; borrowed from the document */
     struct script_entry *items; /* in the arena */
     size_t n, first_unused;     /* all before it are used */
     struct rv_src src;
@@ -50,7 +50,7 @@ struct script_tool {
 struct script_answer {
     struct rv_response response; /* data and arguments are owned */
     int64_t delay_ms;
-    const char *stage; /* matcher; NULL: any */
+    const char *stage; /* matcher; NULL: any; borrowed from the document */
     bool used;
 };
 /* A question that waits. */
@@ -65,10 +65,10 @@ struct rv_script {
     rv_str text;                /* that doc was read from, in the arena */
     struct script_section sections[RV_SCRIPT_N_KINDS];
     struct script_tool *tools; /* in the arena; their schemas are owned */
-    const char **tool_names;   /* sorted */
+    const char **tool_names;   /* sorted; in the arena */
     size_t n_tools;
     rv_index tool_index;
-    struct script_answer *answers;
+    struct script_answer *answers;     /* in the arena */
     size_t n_answers, next_answer;     /* all before next_answer are used */
     struct script_question *questions; /* owned */
     size_t n_questions;
@@ -82,18 +82,19 @@ struct rv_script {
 
 /* While reading. */
 struct script_reader {
-    rv_script *s;
+    rv_script *s; /* borrowed */
     struct rv_key_reader keys;
     struct rv_src at; /* of the entry that is being made */
 };
 
-/* An entry as the tables read it, before it is made ready. */
+/* An entry as the tables read it, before it is made ready. Texts live in the arena of the script. */
 struct script_raw_error {
     const char *message, *type;
     int kind; /* MODEL: enum rv_llm_error */
     bool recoverable, retryable, has_retryable, billed;
     int64_t status, retry_after_ms;
 };
+/* Texts live in the arena of the script; JSON is owned until the entry takes it. */
 struct script_raw_entry {
     const char *stage, *tool, *contains, *branch, *request;
     int64_t visit, index, delay_ms;
@@ -127,7 +128,7 @@ struct script_raw_chunk {
     int64_t delay_ms;
 };
 
-/* The tables of an entry, by kind. */
+/* The tables of an entry, by kind. What it points to is static. */
 struct script_table {
     const char *what; /* "model reply" */
     const struct rv_key *keys;
@@ -137,13 +138,15 @@ const struct script_table *rv_script_table(enum rv_script_kind kind);
 extern const struct script_table rv_script_model_table, rv_script_chunk_table, rv_script_call_table,
     rv_script_answer_table, rv_script_tool_table;
 
-/* A declared tool or an answer as it is read. */
+/* A declared tool or an answer as it is read. Texts live in the arena of the script; JSON is owned until the tool is
+ * made. */
 struct script_raw_tool {
     const char *description;
     int risk, effect;
     json_object *input_schema, *confirm;
     const struct rv_node *calls;
 };
+/* Texts live in the arena of the script; JSON is owned until the answer takes it. */
 struct script_raw_answer {
     const char *text;
     int64_t delay_ms;

@@ -187,14 +187,14 @@ START_TEST(a_query_that_takes_too_long_is_over)
     ck_assert_int_eq(rv_bus_ask(w.bus, &q, &id, NULL), 0);
     ck_assert_int_eq(rv_bus_due_us(w.bus), 1000400);
     w.clock.us += 399;
-    rv_bus_tend(w.bus);
+    rv_bus_tick(w.bus);
     ck_assert_str_eq(w.seen, "");
     w.clock.us += 1;
-    rv_bus_tend(w.bus);
+    rv_bus_tick(w.bus);
     ck_assert_str_eq(w.seen, "timeout()");
     ck_assert_int_eq(rv_bus_due_us(w.bus), 1001000);
     w.clock.us += 600;
-    rv_bus_tend(w.bus);
+    rv_bus_tick(w.bus);
     ck_assert_str_eq(w.seen, "timeout() timeout()");
     ck_assert_int_eq(h.n_given_up, 2);
     rv_bus_answer(w.bus, h.ask, RV_STR_LIT("late"), NULL);

@@ -213,10 +213,10 @@ START_TEST(one_that_does_not_answer_is_given_up)
     rv_bus_publish(w.bus, "a", RV_STR_LIT("1"));
     rv_bus_publish(w.bus, "a", RV_STR_LIT("2"));
     w.clock.us += 999;
-    rv_bus_tend(w.bus);
+    rv_bus_tick(w.bus);
     ck_assert_int_eq(slow.n_given_up, 0);
     w.clock.us += 1;
-    rv_bus_tend(w.bus);
+    rv_bus_tick(w.bus);
     ck_assert_int_eq(slow.n_given_up, 1);
     ck_assert(rv_bus_counts(w.bus, slow.id, &c));
     ck_assert_int_eq(c.failed, 1);

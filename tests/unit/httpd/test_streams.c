@@ -268,6 +268,22 @@ START_TEST(ends_when_the_handler_drops_a_stream)
 }
 END_TEST
 
+/* Its end would be that of the stream. */
+START_TEST(resets_the_connection_of_an_old_client_when_a_stream_is_dropped)
+{
+    client_text(&c, "GET /stream HTTP/1.0\r\nHost: localhost\r\n\r\n");
+    rv_httpd_write(w.x, RV_STR_LIT("hello"));
+    ck_assert_str_eq(news(), "hello");
+    if (_i == 0)
+        rv_httpd_drop(w.x);
+    else
+        rv_httpd_end(w.x);
+    client_look(&c);
+    ck_assert(c.is_over);
+    ck_assert_int_eq(c.is_reset, _i == 0);
+}
+END_TEST
+
 TCase *streams_case(void)
 {
     TCase *tc = tcase_create("streams");
@@ -285,5 +301,6 @@ TCase *streams_case(void)
     tcase_add_test(tc, tells_a_writer_when_to_go_on);
     tcase_add_test(tc, drops_a_client_that_reads_too_slowly);
     tcase_add_test(tc, ends_when_the_handler_drops_a_stream);
+    tcase_add_loop_test(tc, resets_the_connection_of_an_old_client_when_a_stream_is_dropped, 0, 2);
     return tc;
 }

@@ -70,7 +70,7 @@ static void on_head(void *self, rv_httpd_exchange *x, struct rv_httpd_plan *plan
     if (is_at(req, "small"))
         plan->max_body = 10;
     if (is_at(req, "stopped")) /* a drain whose deadline passes while a head is looked at */
-        rv_httpd_drain(w->server, 0, NULL, NULL), rv_httpd_tend(w->server);
+        rv_httpd_drain(w->server, 0, NULL, NULL), rv_httpd_tick(w->server);
     if (is_at(req, "denied")) {
         struct rv_httpd_field f = {RV_STR_LIT("WWW-Authenticate"), RV_STR_LIT("Bearer realm=\"reeve\"")};
         struct rv_httpd_answer a = {
@@ -269,7 +269,7 @@ void world_run(struct world *w)
 void world_pass(struct world *w, int64_t us)
 {
     w->clock.us += us;
-    rv_httpd_tend(w->server);
+    rv_httpd_tick(w->server);
     world_run(w);
 }
 
@@ -311,6 +311,7 @@ static bool take(struct client *c)
     char room[65536];
     ssize_t n = c->is_over ? 0 : recv(c->fd, room, sizeof room, 0);
 
+    c->is_reset = c->is_reset || (n < 0 && errno == ECONNRESET);
     if (n > 0)
         rv_buf_add(&c->got, room, (size_t)n);
     else if (n == 0 || (errno != EAGAIN && errno != EINTR))

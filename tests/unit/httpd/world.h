@@ -39,6 +39,7 @@ struct client {
     int fd, port;
     uint64_t n_sent;
     bool is_over; /* the server has closed */
+    bool is_reset;
     rv_buf got;
 };
 void client_open(struct world *w, struct client *c);

@@ -1,7 +1,7 @@
 /* @NAME@: a capability for reeve. One tool, two hooks, and the table that names them.
  *
- * Only <reeve/capability.h> is needed: its functions rv_cap_get() and rv_cap_str() read JSON, rv_cap_put_...() write
- * it. RV_CAP_PROVIDER in the header is for capabilities that answer for a model. */
+ * It needs only <reeve/capability.h>: rv_cap_get() and rv_cap_str() read JSON, rv_cap_put_...() write it. For a
+ * capability that answers instead of a model, see RV_CAP_PROVIDER in that header. */
 #include <reeve/capability.h>
 
 #define MAX_NAME 320 /* bytes of a name: 80 characters, as the schema below says */
@@ -14,7 +14,7 @@ static int greet(void *self, struct rv_cap_call *call)
 
     (void)self;
     if (rv_cap_str(rv_cap_get(call->args, "name"), name, sizeof name) <= 0)
-        return call->fail(call, "ValidationError", "there is nobody to greet");
+        return call->fail(call, "ValidationError", "the name is empty");
     rv_cap_put_strf(&out, "text", "Hello, %s!", name);
     return rv_cap_reply(call, &out);
 }
@@ -31,10 +31,10 @@ static int plan(void *self, struct rv_cap_call *call)
     rv_cap_put_str(&out, "tool", "@IDENT@_greet");
     rv_cap_begin(&out, "parameters", '{');
     rv_cap_put_json(&out, "name", rv_cap_get(call->args, "envelope.raw_input"));
-    return rv_cap_reply(call, &out); /* closes what was begun */
+    return rv_cap_reply(call, &out); /* closes the open objects and arrays */
 }
 
-/* Makes the answer of the run from what the tool said. */
+/* Makes the answer of the run from the result of the tool. */
 static int answer(void *self, struct rv_cap_call *call)
 {
     const char *text = rv_cap_get(call->args, "envelope.outputs.greet.results.0.data.text");
@@ -42,13 +42,13 @@ static int answer(void *self, struct rv_cap_call *call)
 
     (void)self;
     rv_cap_begin(&out, "output", '{');
-    rv_cap_put_json(&out, "final_response", text ? text : "\"I do not know whom to greet.\"");
+    rv_cap_put_json(&out, "final_response", text ? text : "\"Please give a name.\"");
     return rv_cap_reply(call, &out);
 }
 
 static const struct rv_cap_entry entries[] = {
     {RV_CAP_TOOL, "@IDENT@_greet", RV_CAP_JSON({
-         "description" : "Greet somebody by name.",
+         "description" : "Greet a person by name.",
          "risk" : "read_only",
          "category" : "standalone",
          "input_schema" : {

@@ -1,4 +1,4 @@
-/* Tests of @NAME@ on its own: no engine, no pipeline. `make check` runs them. */
+/* Tests of @NAME@ alone, without engine and pipeline. `make check` runs them. */
 #include <reeve/capability_test.h>
 
 int main(void)
@@ -10,7 +10,7 @@ int main(void)
     rv_cap_test_reply(&t, RV_CAP_HOOK, "plan", "{\"envelope\": {\"raw_input\": \"Ada\"}}",
                       "{\"output\": {\"steps\": [{\"tool\": \"@IDENT@_greet\", \"parameters\": {\"name\": \"Ada\"}}]}}");
 
-    /* Cancelled, without memory, malformed, called by an old host, ... */
+    /* Calls that are cancelled, run out of memory, have malformed arguments or come from an older host. */
     rv_cap_test_abuse(&t, RV_CAP_TOOL, "@IDENT@_greet", "{\"name\": \"Ada\"}");
     rv_cap_test_abuse(&t, RV_CAP_HOOK, "plan", "{\"envelope\": {\"raw_input\": \"Ada\"}}");
     rv_cap_test_abuse(&t, RV_CAP_HOOK, "answer", "{\"envelope\": {\"outputs\": {}}}");

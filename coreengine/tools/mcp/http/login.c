@@ -22,12 +22,12 @@ struct login {
     uv_loop_t loop;
     uv_tcp_t port;
     uv_timer_t timer;
-    rv_http *http;
-    rv_egress *egress;
-    rv_mcp_tokens *tokens;
+    rv_http *http;         /* owned */
+    rv_egress *egress;     /* owned */
+    rv_mcp_tokens *tokens; /* owned */
     int n_guests;
     bool is_over;
-    rv_err *problem;
+    rv_err *problem; /* owned */
 };
 
 /* One connection of a browser. */

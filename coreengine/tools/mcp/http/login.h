@@ -4,6 +4,7 @@
 
 #include "coreengine/tools/mcp/http/web.h"
 
+/* What it points to is borrowed for the call. */
 struct rv_mcp_login_opts {
     const char *url;                    /* of the server */
     const char *allowed, *ca_file;      /* as in struct rv_mcp_web_opts */

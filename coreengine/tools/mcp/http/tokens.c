@@ -17,7 +17,7 @@ struct rv_mcp_tokens {
     char *texts[N_TEXTS]; /* owned; those of opts */
     json_object *kept;    /* owned */
     /* the flow that is under way */
-    rv_oauth *oauth; /* NULL: none */
+    rv_oauth *oauth; /* NULL: none; owned */
     rv_buf refused;  /* the token that began it; empty: there was none. The flow may drop it from what is kept */
     rv_http_call *call;
     struct rv_mcp_wait *waits; /* borrowed */

@@ -16,11 +16,12 @@
 #define RV_MCP_MAX_REQUESTS 256 /* of one link under way; a session asks for a few at a time */
 #define RV_MCP_MAX_URL      ((size_t)8 << 10)
 
-/* How a token is got, where the server wants one. */
+/* How a token is got, where the server wants one. Texts are copied by what takes it. */
 struct rv_mcp_web_auth {
     const char *file;              /* where tokens are kept */
     struct rv_oauth_config config; /* resource is filled in */
 };
+/* What it points to is copied, unless it says borrowed. */
 struct rv_mcp_web_opts {
     struct uv_loop_s *loop;     /* borrowed; until `closed` has come */
     const char *url;            /* copied, as all texts */

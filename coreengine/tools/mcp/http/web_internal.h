@@ -10,8 +10,8 @@ struct web;
 
 /* A POST, the stream of a legacy server, or the DELETE at the end. */
 struct exchange {
-    struct web *w;
-    struct exchange *next;
+    struct web *w;            /* borrowed: it has the exchange */
+    struct exchange *next;    /* owned by w */
     int64_t id;               /* of the request; 0: a message without an answer, or a stream of the server's own */
     bool is_modern, is_first; /* first: `initialize` */
     bool opens_stream;        /* it ends the handshake of a legacy server, which may then have a stream of its own */
@@ -27,7 +27,7 @@ struct exchange {
     char *url, *body;  /* owned */
     size_t body_len;
     struct rv_mcp_headers headers; /* of the message; those of the server are added when it is sent */
-    rv_http_call *call;            /* NULL: not under way */
+    rv_http_call *call;            /* NULL: not under way; borrowed: it ends with on_end, or when it is cancelled */
     struct rv_mcp_answer answer;
     rv_buf challenge;
     char *location; /* owned; of a redirect */
@@ -42,14 +42,14 @@ struct exchange {
 struct web {
     uv_loop_t *loop; /* borrowed */
     struct rv_mcp_link_user user;
-    rv_http *http; /* owned, as all below */
-    rv_egress *egress;
-    rv_mcp_tokens *tokens; /* NULL: none */
-    char *url, *ca_file;   /* ca_file NULL: the system's */
+    rv_http *http;         /* owned, as all below */
+    rv_egress *egress;     /* owned */
+    rv_mcp_tokens *tokens; /* NULL: none; owned */
+    char *url, *ca_file;   /* ca_file NULL: the system's; owned */
     struct rv_mcp_headers configured;
     char session[RV_MCP_MAX_SESSION + 1];
-    char version[32]; /* negotiated; "": not yet */
-    struct exchange *exchanges;
+    char version[32];           /* negotiated; "": not yet */
+    struct exchange *exchanges; /* owned */
     size_t n_exchanges;
     uv_timer_t timer; /* for streams that continue; then for the end */
     bool awaits_stream;
@@ -57,7 +57,7 @@ struct web {
     bool is_walking;    /* the timer, over the exchanges: those that end meanwhile stay in the list */
     bool is_closing;
     void (*closed)(void *arg);
-    void *closed_arg;
+    void *closed_arg; /* borrowed */
 };
 
 /* link.c */
