@@ -299,7 +299,7 @@ static const char *const growing[] = {
 
 START_TEST(a_value_has_a_limit_in_each_database)
 {
-    const struct rv_knowledge_opts patient = {.sql_ms = 60000, .now_us = T0};
+    const struct rv_knowledge_opts patient = {.sql_ms = 3600000, .now_us = T0};
     struct world world, *w = &world;
 
     world_open(w, _i);

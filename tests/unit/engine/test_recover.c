@@ -205,7 +205,7 @@ START_TEST(nor_does_it_matter_when_the_next_one_dies_as_well)
 {
     char *want = uninterrupted(_i);
 
-    for (size_t step = rv_kit_step(2), n = (size_t)_i % step; n < 8; n += step)
+    for (size_t step = rv_kit_step(4), n = (size_t)_i % step; n < 8; n += step)
         die_twice(_i, (int)n, want);
     free(want);
 }

@@ -7,7 +7,7 @@
 #include "tests/unit/journal/live.h"
 #include "tests/unit/journal/suites.h"
 
-#define ROUNDS  rv_kit_sample(400, 400)
+#define ROUNDS  rv_kit_sample(200, 400)
 #define LONGEST ((size_t)100000)
 
 static const int64_t ints[] = {INT64_MIN,

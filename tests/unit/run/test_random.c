@@ -446,7 +446,7 @@ START_TEST(no_run_escapes_its_bounds)
 {
     struct luck l = {0};
     rv_buf yaml = RV_BUF_INIT(1 << 16);
-    int n = rv_kit_sample(400, 1250);
+    int n = rv_kit_sample(240, 1250);
 
     l.rand = rv_rand_seeded(&l.state, 77000u + (uint64_t)_i);
     for (int i = 0; i < n; i++) {
