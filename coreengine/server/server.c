@@ -148,6 +148,7 @@ static void on_grace(uv_timer_t *timer)
 {
     struct life *l = timer->data;
 
+    atomic_store(&l->s.is_over, true);
     srv_turns_stop(l->s.turns);
 }
 
