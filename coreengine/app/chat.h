@@ -184,7 +184,7 @@ struct rv_app_chat {
     size_t n_capabilities;
     rv_store *store;              /* owned */
     rv_agents *agents;            /* owned */
-    rv_chat_pipelines *pipelines; /* owned; of all its chats and seats */
+    rv_chat_pipelines *pipelines; /* owned; of all its chats */
     rv_engine *engine;            /* owned */
     char owner[RV_OWNER_MAX];
     struct rv_chat_settings settings;
@@ -205,17 +205,17 @@ RV_MUST_CHECK int rv_app_chat_enter(struct rv_app_chat *c, const char *session, 
 void rv_app_chat_write(const struct rv_app_chat *c, const struct rv_chat_turn *turn, rv_buf *b);
 void rv_app_chat_close(struct rv_app_chat *c);
 
-/* One more chat with what c has open, for a front with many users: each has a seat. */
-typedef struct rv_app_seat rv_app_seat;
-struct rv_app_seat_opts {
+/* One more chat with what c has open, for a front with many users: each has a chat of its own. */
+typedef struct rv_app_user_chat rv_app_user_chat;
+struct rv_app_user_chat_opts {
     struct rv_store_scope scope; /* for whom; copied. user NULL: no user */
     const char *session, *agent; /* as rv_app_chat_enter() takes them */
-    struct rv_chat_opts chat;    /* names, model, sections, callbacks: what they point to lives as long as the seat */
+    struct rv_chat_opts chat;    /* names, model, sections, callbacks: what they point to lives as long as the chat */
 };
-/** As rv_app_chat_enter(). c outlives the seat. */
-RV_MUST_CHECK int rv_app_seat_new(struct rv_app_chat *c, const struct rv_app_seat_opts *opts, rv_app_seat **out,
-                                  rv_err **err);
-rv_chat *rv_app_seat_chat(const rv_app_seat *seat);
-void rv_app_seat_free(rv_app_seat *seat); /* NULL is fine */
+/** As rv_app_chat_enter(). c outlives the chat. */
+RV_MUST_CHECK int rv_app_user_chat_new(struct rv_app_chat *c, const struct rv_app_user_chat_opts *opts,
+                                       rv_app_user_chat **out, rv_err **err);
+rv_chat *rv_app_user_chat_of(const rv_app_user_chat *user_chat);
+void rv_app_user_chat_free(rv_app_user_chat *user_chat); /* NULL is fine */
 
 #endif
