@@ -157,7 +157,8 @@ static int begin_visit(rv_run *run, struct branch *b, int stage, int64_t now_us,
     take(run, b, llm);
     run->n_working++;
     size_t from = out->n;
-    int rc = rv_work_begin(&run->shared, stage, b->env, &place, true, llm, now_us, out, &b->work, err);
+    const struct rv_visit_start start = {stage, b->env, &place, .route = true, .llm_reserved = llm};
+    int rc = rv_work_begin(&run->shared, &start, now_us, out, &b->work, err);
     if (rc == 0)
         rc = rv_calls_note(run, b, out, from, err);
     if (rc == 0)
