@@ -215,13 +215,19 @@ bool rv_api_key_read(rv_str text, char id[RV_API_KEY_ID + 1], char hash[RV_HASH_
 void rv_secret_wipe(void *memory, size_t n);
 
 #define RV_LOGIN_COOKIE "__Host-reeve" /* only over TLS or to localhost, only to this host, not for scripts */
+/* A login that is wanted. */
+struct rv_login {
+    rv_str key;          /* borrowed for the call */
+    struct rv_rand rand; /* for the cookie */
+    int64_t now_us;
+    rv_log *log; /* borrowed; may be NULL */
+};
 /** Begin a login: judge the key as if the request had it in a header, keep the login, and append the value of
  *  Set-Cookie. Only for requests of our own pages, and only with an API key of the store.
  *  @return as rv_auth_identify(), which counts wrong keys; RV_E_DENIED (*refusal: 403) also for another page or another
  * key */
-RV_MUST_CHECK int rv_auth_login(rv_auth *g, rv_store *store, struct rv_rand rand, const struct rv_caller *c, rv_str key,
-                                int64_t now_us, rv_log *log, rv_buf *set_cookie, struct rv_refusal *refusal,
-                                rv_err **err);
+RV_MUST_CHECK int rv_auth_login(rv_auth *g, rv_store *store, const struct rv_caller *c, const struct rv_login *login,
+                                rv_buf *set_cookie, struct rv_refusal *refusal, rv_err **err);
 /** End the login of the request, if it has one, and append the value of Set-Cookie that takes the cookie back.
  *  @return RV_E_DENIED (*refusal: 403, the page of another origin asks), what the store says */
 RV_MUST_CHECK int rv_auth_logout(const rv_auth *g, rv_store *store, const struct rv_caller *c, rv_buf *set_cookie,

@@ -165,9 +165,15 @@ RV_MUST_CHECK int rv_run_find_short(rv_run *run, struct rv_short *out, rv_err **
 RV_MUST_CHECK int rv_run_look_for_money(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err);
 
 /* sequential.c */
+/* A passage from one stage to another. */
+struct edge {
+    int from, to; /* stages */
+    enum rv_outcome outcome;
+    json_object *feedback; /* of a loop-back; borrowed; NULL: none */
+};
 /** Count the edge; a loop-back is told and clears what it clears, a limit stops the run. */
-RV_MUST_CHECK int rv_run_take_edge(rv_run *run, struct branch *branch, int from, int to, enum rv_outcome outcome,
-                                   json_object *feedback, int64_t now_us, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_run_take_edge(rv_run *run, struct branch *branch, const struct edge *edge, int64_t now_us,
+                                   struct rv_effects *out, rv_err **err);
 
 /* branch.c: what a branch does next */
 /** Let everything move that can; then finish the run where nothing is left to do, or only questions are. */
