@@ -5,6 +5,9 @@
  * they are journaled and survive this process, and questions, confirmations and cancellation are those of runs. A
  * client is told of them by rv_app_mcp_look(), which reads the store and never waits.
  *
+ * A call that waits before it becomes a run (for the servers of its pipeline, or as a query for a provider) is a job,
+ * which the front does on any thread while the client says other things.
+ *
  * Fronts move bytes: rv_app_mcp_serve() is the one for standard input and output. One thread at a time per client. */
 #ifndef RV_APP_MCP_H
 #define RV_APP_MCP_H
@@ -25,6 +28,8 @@ struct rv_app_mcp_opts {
     bool is_http;
 };
 
+typedef struct rv_app_mcp_job rv_app_mcp_job;
+
 /* For whom, and with what: the calling thread's. */
 enum rv_app_mcp_right {
     RV_APP_MCP_RUNS,     /* to start, answer and cancel runs */
@@ -42,7 +47,7 @@ struct rv_app_mcp_at {
     struct rv_worker_stop *worker; /* of this process: it is told of what is queued; NULL: there is none */
     const char *trace;             /* traceparent of the request; NULL: none */
     bool trusts_trace;
-    struct mcp_aside *aside; /* asks queries on another thread; NULL: this one asks them */
+    rv_app_mcp_job **job; /* gets a call that waits, at most one of a message; NULL: such a call is waited for */
 };
 
 typedef struct rv_app_mcp rv_app_mcp;
@@ -55,12 +60,21 @@ RV_MUST_CHECK int rv_app_mcp_read(rv_app_mcp *m, const struct rv_app_mcp_at *at,
                                   struct rv_mcp_orders *out, rv_err **err);
 RV_MUST_CHECK int rv_app_mcp_take(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struct rv_mcp_message *message,
                                   struct rv_mcp_orders *out, rv_err **err);
+/** Do what a call waits for, on any thread; at: of that thread, without a job. The client may be used meanwhile. */
+void rv_app_mcp_job_do(rv_app_mcp_job *job, const struct rv_app_mcp_at *at);
+/** It is not done: why, which is taken, is told to the client. */
+void rv_app_mcp_job_fail(rv_app_mcp_job *job, rv_err *why);
+int64_t rv_app_mcp_job_call(const rv_app_mcp_job *job);
+bool rv_app_mcp_job_is_query(const rv_app_mcp_job *job);
+/** Answer the call of a job, as rv_app_mcp_take() does; takes the job. A call that ended meanwhile leaves no run. */
+RV_MUST_CHECK int rv_app_mcp_finish(rv_app_mcp *m, const struct rv_app_mcp_at *at, rv_app_mcp_job *job,
+                                    struct rv_mcp_orders *out, rv_err **err);
 /** See how the calls under way are doing. Always with the same handle of the store. */
 RV_MUST_CHECK int rv_app_mcp_look(rv_app_mcp *m, const struct rv_app_mcp_at *at, struct rv_mcp_orders *out,
                                   rv_err **err);
-/** The client is gone: the runs of its calls are cancelled. call 0: all of them. */
+/** The client is gone: the runs of its calls are cancelled, and its jobs end soon. call 0: all of them. */
 void rv_app_mcp_cancel(rv_app_mcp *m, const struct rv_app_mcp_at *at, int64_t call);
-bool rv_app_mcp_is_busy(const rv_app_mcp *m);      /* there are calls under way */
+bool rv_app_mcp_is_busy(const rv_app_mcp *m);      /* there are runs to look at */
 int64_t rv_app_mcp_last_call(const rv_app_mcp *m); /* as of the session */
 bool rv_app_mcp_has_call(const rv_app_mcp *m, int64_t call);
 

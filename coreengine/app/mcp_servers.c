@@ -38,9 +38,14 @@ static int open_tools(const struct rv_app *app, struct rv_app_loaded *l, const s
     return rc < 0 ? rc : rv_mcp_tools_new(&opts, &l->mcp, err);
 }
 
-int rv_app_mcp_open(const struct rv_app *app, struct rv_app_loaded *l, bool connects, rv_err **err)
+int rv_app_mcp_open(const struct rv_app *app, struct rv_app_loaded *l, bool connects, const struct rv_mcp_until *until,
+                    rv_err **err)
 {
-    return open_tools(app, l, &(struct rv_mcp_tools_opts){.connects = connects}, err);
+    struct rv_mcp_tools_opts opts = {.connects = connects};
+
+    if (until)
+        opts.until = *until;
+    return open_tools(app, l, &opts, err);
 }
 
 int rv_app_mcp_approve(const struct rv_app *app, struct rv_app_loaded *l, const char *server, bool is_yes, rv_buf *text,

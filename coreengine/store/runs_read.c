@@ -131,6 +131,14 @@ static int check_filter(const struct rv_run_filter *filter, rv_err **err)
     return rc;
 }
 
+/* Of runs of a session there are indexes of those under way and of those that wait, and of no others. */
+static bool has_index_of_session(const struct rv_run_filter *f)
+{
+    const unsigned open = 1u << RV_RUN_READY | 1u << RV_RUN_RUNNING;
+
+    return f->session && f->statuses && (!(f->statuses & ~open) || f->statuses == 1u << RV_RUN_INTERRUPTED);
+}
+
 /* Only the conditions that are asked for, so that an index can serve them. Values are bound, never written in. */
 static void write_query(const struct rv_store_scope *scope, const struct rv_run_filter *f, const char *prefix_end,
                         rv_buf *sql)
@@ -139,8 +147,9 @@ static void write_query(const struct rv_store_scope *scope, const struct rv_run_
     rv_buf_puts(sql, f->id_prefix ? "SELECT " RV_SQL_RUN " WHERE r.tenant || '' = ?1"
                                   : "SELECT " RV_SQL_RUN " WHERE r.tenant = ?1");
     /* The same of a user: a session has few runs under way, a user may have had any number of them. */
+    bool by_session = has_index_of_session(f), by_user = scope->user && f->session && !by_session;
     if (scope->user)
-        rv_buf_puts(sql, f->session && f->statuses ? " AND r.\"user\" || '' = ?2" : " AND r.\"user\" = ?2");
+        rv_buf_puts(sql, by_session ? " AND r.\"user\" || '' = ?2" : " AND r.\"user\" = ?2");
     if (f->pipeline)
         rv_buf_puts(sql, " AND r.pipeline = ?3");
     if (f->session)
@@ -158,7 +167,8 @@ static void write_query(const struct rv_store_scope *scope, const struct rv_run_
         rv_buf_puts(sql, " AND EXISTS (SELECT 1 FROM records e WHERE e.run = r.key AND e.kind = ?10)");
     if (f->statuses) {
         const char *comma = "";
-        rv_buf_puts(sql, " AND r.status IN ("); /* as runs_under_way has it, so that it can serve */
+        /* As runs_under_way has it, so that it can serve; a tenant has more runs of a status than a user has runs. */
+        rv_buf_puts(sql, by_user ? " AND r.status || '' IN (" : " AND r.status IN (");
         for (unsigned i = 0; i < RV_N_RUN; i++)
             if (f->statuses & 1u << i) {
                 rv_buf_printf(sql, "%s'%s'", comma, rv_run_status_text((enum rv_run_status)i));

@@ -220,12 +220,14 @@ static int note(void *self, const struct rv_run_row *row, rv_err **err)
 static int delete_with_runs(rv_store *store, const struct rv_store_scope *owner, const char *id, int64_t now_us,
                             struct unfinished *u, rv_err **err)
 {
-    const struct rv_run_filter filter = {
-        .statuses = 1u << RV_RUN_READY | 1u << RV_RUN_RUNNING | 1u << RV_RUN_INTERRUPTED, .session = id};
+    /* Each has an index; both at once would read the runs of the user. */
+    static const unsigned statuses[] = {1u << RV_RUN_READY | 1u << RV_RUN_RUNNING, 1u << RV_RUN_INTERRUPTED};
     int rc = rv_store_delete_session(store, owner, id, now_us, err);
 
-    if (rc == 0)
+    for (size_t i = 0; i < RV_COUNT(statuses) && rc == 0; i++) {
+        const struct rv_run_filter filter = {.statuses = statuses[i], .session = id};
         rc = rv_store_list_runs(store, owner, &filter, note, u, err);
+    }
     for (size_t i = 0; i < u->n && rc == 0; i++)
         rc = rv_store_request_cancel(store, owner, u->ids[i], now_us, err);
     return rc;

@@ -1,6 +1,6 @@
-/* Queries of a client on a pipe, asked on a thread of their own: a query waits for the store, or for a provider that
- * makes its vectors, and the thread that reads the client's messages does not. Answers are taken in the order of
- * asking. */
+/* Jobs on threads of their own: what a call waits for is waited for there, and the thread that reads the client's
+ * messages does not. Queries have one thread, and are answered in the order of asking; calls whose servers are asked
+ * for their tools have some more, so that one server does not hold up the calls of another one. */
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
@@ -12,88 +12,117 @@
 #include "coreengine/app/mcp/mcp_internal.h"
 #include "coreengine/base/system.h"
 
-struct question {
-    struct question *next;
-    int64_t call;
-    json_object *query;  /* owned; the thread's while it is asked */
-    json_object *result; /* owned; NULL: see why */
-    rv_err *why;         /* owned */
+#define MAX_THREADS 16 /* for calls: as many runs as a worker does at once */
+
+struct queue {
+    struct rv_app_mcp_job *first, **end;
+    size_t n;
+};
+/* Threads that do the jobs of one queue. */
+struct crew {
+    struct mcp_aside *all;
+    struct queue jobs; /* not begun yet */
+    pthread_cond_t asked;
+    pthread_t threads[MAX_THREADS];
+    size_t n_threads, max_threads;
+    size_t n_idle; /* that wait for a job, or were woken for one */
 };
 struct mcp_aside {
-    const struct rv_app *app; /* borrowed */
-    int answered;             /* eventfd: readable when there is an answer */
-    pthread_t thread;
-    pthread_mutex_t lock; /* guards what follows */
-    pthread_cond_t asked;
-    struct question *first, **end;     /* not asked yet */
-    struct question *done, **done_end; /* answered */
-    size_t n_open;                     /* all that were not taken */
-    bool has_thread, is_over;
-    /* the thread's */
-    rv_store *store; /* NULL: not open yet */
+    const struct rv_app *app;      /* borrowed */
+    struct rv_worker_stop *worker; /* borrowed */
+    int answered;                  /* eventfd: readable when a job is done */
+    pthread_mutex_t lock;          /* guards what follows */
+    struct crew queries, calls;
+    struct queue done;
+    size_t n_open; /* all that were not taken */
+    bool is_over;
 };
 
-static void question_free(struct question *q)
+static void put(struct queue *q, struct rv_app_mcp_job *job)
 {
-    json_object_put(q->query);
-    json_object_put(q->result);
-    rv_err_free(q->why);
-    free(q);
+    *mcp_job_next(job) = NULL;
+    *q->end = job;
+    q->end = mcp_job_next(job);
+    q->n++;
 }
 
-/* --- the thread --- */
-
-static void answer(struct mcp_aside *a, struct question *q)
+static struct rv_app_mcp_job *get(struct queue *q)
 {
-    struct rv_app_sources sources = {.scope = a->app->scope};
-    int rc = a->store ? 0 : rv_app_store_open(a->app, RV_APP_STORE_MAKE, &a->store, &q->why);
+    struct rv_app_mcp_job *job = q->first;
 
-    sources.store = a->store;
-    if (rc == 0)
-        rc = mcp_query(&(struct rv_app_mcp_at){.app = a->app, .sources = &sources}, rv_json_str(q->query), &q->result,
-                       &q->why);
-    assert((rc == 0) == (q->result != NULL));
+    if (!job)
+        return NULL;
+    q->first = *mcp_job_next(job);
+    if (!q->first)
+        q->end = &q->first;
+    q->n--;
+    return job;
+}
+
+/* --- the threads --- */
+
+/* app and store are the thread's; its first job opens the store. */
+static void do_job(const struct rv_app *app, rv_store **store, struct rv_worker_stop *worker,
+                   struct rv_app_mcp_job *job)
+{
+    struct rv_app_sources sources = {.scope = app->scope};
+    rv_err *why = NULL;
+
+    if (!*store && rv_app_store_open(app, RV_APP_STORE_MAKE, store, &why) < 0) {
+        rv_app_mcp_job_fail(job, why);
+        return;
+    }
+    sources.store = *store;
+    rv_app_mcp_job_do(job, &(struct rv_app_mcp_at){.app = app, .sources = &sources, .worker = worker});
 }
 
 static void *work(void *self)
 {
-    struct mcp_aside *a = self;
+    struct crew *crew = self;
+    struct mcp_aside *a = crew->all;
+    const struct rv_app app = *a->app;
     const uint64_t one = 1;
+    rv_store *store = NULL;
 
     pthread_mutex_lock(&a->lock);
     while (!a->is_over) {
-        struct question *q = a->first;
-        if (!q) {
-            pthread_cond_wait(&a->asked, &a->lock);
+        struct rv_app_mcp_job *job = get(&crew->jobs);
+        if (!job) {
+            crew->n_idle++;
+            pthread_cond_wait(&crew->asked, &a->lock);
+            crew->n_idle--;
             continue;
         }
-        a->first = q->next;
-        if (!a->first)
-            a->end = &a->first;
         pthread_mutex_unlock(&a->lock);
-        answer(a, q);
+        do_job(&app, &store, a->worker, job);
         pthread_mutex_lock(&a->lock);
-        q->next = NULL;
-        *a->done_end = q;
-        a->done_end = &q->next;
+        put(&a->done, job);
         RV_IGNORE(write(a->answered, &one, sizeof one) < 0, "it is readable already");
     }
     pthread_mutex_unlock(&a->lock);
-    rv_store_close(a->store);
+    rv_store_close(store);
     return NULL;
 }
 
 /* --- the client's side --- */
 
-int mcp_aside_new(const struct rv_app *app, struct mcp_aside **out, rv_err **err)
+static void init_crew(struct mcp_aside *a, struct crew *c, size_t max_threads)
+{
+    c->all = a;
+    c->jobs.end = &c->jobs.first;
+    c->max_threads = max_threads;
+    pthread_cond_init(&c->asked, NULL);
+}
+
+int mcp_aside_new(const struct rv_app *app, struct rv_worker_stop *worker, struct mcp_aside **out, rv_err **err)
 {
     struct mcp_aside *a = calloc(1, sizeof *a);
 
     if (!a)
         return RV_FAIL(err, RV_E_NOMEM, "serve a client");
     a->app = app;
-    a->end = &a->first;
-    a->done_end = &a->done;
+    a->worker = worker;
+    a->done.end = &a->done.first;
     a->answered = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (a->answered < 0) {
         int number = errno;
@@ -101,32 +130,45 @@ int mcp_aside_new(const struct rv_app *app, struct mcp_aside **out, rv_err **err
         return RV_FAIL_SYSTEM(err, number, "serve a client");
     }
     pthread_mutex_init(&a->lock, NULL);
-    pthread_cond_init(&a->asked, NULL);
+    init_crew(a, &a->queries, 1);
+    init_crew(a, &a->calls, MAX_THREADS);
     *out = a;
     return 0;
 }
 
-static void free_all(struct question *q)
+static void move_all(struct queue *from, struct queue *to)
 {
-    for (struct question *next; q; q = next) {
-        next = q->next;
-        question_free(q);
-    }
+    for (struct rv_app_mcp_job *job; (job = get(from)) != NULL;)
+        put(to, job);
+}
+
+static void stop_crew(struct crew *c)
+{
+    for (size_t i = 0; i < c->n_threads; i++)
+        pthread_join(c->threads[i], NULL);
+    c->n_threads = 0;
+    move_all(&c->jobs, &c->all->done);
+}
+
+void mcp_aside_stop(struct mcp_aside *a)
+{
+    pthread_mutex_lock(&a->lock);
+    a->is_over = true;
+    pthread_cond_broadcast(&a->queries.asked);
+    pthread_cond_broadcast(&a->calls.asked);
+    pthread_mutex_unlock(&a->lock);
+    stop_crew(&a->queries);
+    stop_crew(&a->calls);
 }
 
 void mcp_aside_free(struct mcp_aside *a)
 {
     if (!a)
         return;
-    pthread_mutex_lock(&a->lock);
-    a->is_over = true;
-    pthread_cond_signal(&a->asked);
-    pthread_mutex_unlock(&a->lock);
-    if (a->has_thread)
-        pthread_join(a->thread, NULL);
-    free_all(a->first);
-    free_all(a->done);
-    pthread_cond_destroy(&a->asked);
+    assert(a->n_open == 0);
+    mcp_aside_stop(a);
+    pthread_cond_destroy(&a->queries.asked);
+    pthread_cond_destroy(&a->calls.asked);
     pthread_mutex_destroy(&a->lock);
     close(a->answered);
     free(a);
@@ -145,70 +187,38 @@ bool mcp_aside_is_busy(struct mcp_aside *a)
     return is_busy;
 }
 
-int mcp_aside_ask(struct mcp_aside *a, int64_t call, json_object *query, rv_err **err)
+void mcp_aside_add(struct mcp_aside *a, struct rv_app_mcp_job *job)
 {
-    struct question *q = calloc(1, sizeof *q);
+    struct crew *c = rv_app_mcp_job_is_query(job) ? &a->queries : &a->calls;
+    const uint64_t one = 1;
+    rv_err *why = NULL;
 
-    if (!q)
-        return RV_FAIL(err, RV_E_NOMEM, "ask a query");
-    q->call = call;
-    int rc = rv_json_dup(query, &q->query, err); /* a tree belongs to one thread */
-    if (rc == 0 && !a->has_thread) {
-        rc = rv_thread_start(&a->thread, work, a, err);
-        a->has_thread = rc == 0;
-    }
-    if (rc < 0) {
-        question_free(q);
-        return rc;
-    }
     pthread_mutex_lock(&a->lock);
-    *a->end = q;
-    a->end = &q->next;
     a->n_open++;
-    pthread_cond_signal(&a->asked);
-    pthread_mutex_unlock(&a->lock);
-    return 0;
-}
-
-void mcp_aside_drop(struct mcp_aside *a, int64_t call)
-{
-    pthread_mutex_lock(&a->lock);
-    for (struct question **at = &a->first, *q; (q = *at) != NULL;) {
-        if (call != 0 && q->call != call) {
-            at = &q->next;
-            continue;
+    put(&c->jobs, job);
+    if (c->jobs.n > c->n_idle && c->n_threads < c->max_threads) { /* idle ones may not have woken yet */
+        if (rv_thread_start(&c->threads[c->n_threads], work, c, &why) == 0)
+            c->n_threads++;
+        if (c->n_threads == 0) { /* it is the only one */
+            put(&a->done, get(&c->jobs));
+            rv_app_mcp_job_fail(job, why);
+            why = NULL;
+            RV_IGNORE(write(a->answered, &one, sizeof one) < 0, "it is readable already");
         }
-        *at = q->next;
-        a->n_open--;
-        question_free(q);
     }
-    a->end = &a->first;
-    while (*a->end)
-        a->end = &(*a->end)->next;
+    pthread_cond_signal(&c->asked);
     pthread_mutex_unlock(&a->lock);
+    rv_err_free(why);
 }
 
-bool mcp_aside_next(struct mcp_aside *a, int64_t *call, json_object **result, rv_err **why)
+struct rv_app_mcp_job *mcp_aside_take(struct mcp_aside *a)
 {
     uint64_t n;
 
     pthread_mutex_lock(&a->lock);
     RV_IGNORE(read(a->answered, &n, sizeof n) < 0, "there may be none");
-    struct question *q = a->done;
-    if (q) {
-        a->done = q->next;
-        if (!a->done)
-            a->done_end = &a->done;
-        a->n_open--;
-    }
+    struct rv_app_mcp_job *job = get(&a->done);
+    a->n_open -= job != NULL;
     pthread_mutex_unlock(&a->lock);
-    if (!q)
-        return false;
-    *call = q->call;
-    *result = q->result;
-    *why = q->why;
-    q->result = NULL;
-    q->why = NULL;
-    question_free(q);
-    return true;
+    return job;
 }

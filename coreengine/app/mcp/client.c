@@ -35,14 +35,6 @@ struct watched {
     int64_t n_events;
     int n_stuck; /* looks at a run that waits with an answered question and has no task */
 };
-struct rv_app_mcp {
-    const struct rv_app_mcp_opts *opts;
-    rv_mcp_server *session;
-    struct watched *first;
-    struct rv_mcp_orders *out; /* while something happens */
-    struct watched *now;       /* whose events are read */
-};
-
 int rv_app_mcp_new(const struct rv_app_mcp_opts *opts, bool is_modern, rv_app_mcp **out, rv_err **err)
 {
     const struct rv_mcp_server_opts how = {.name = "reeve",
@@ -109,10 +101,29 @@ static struct watched *find(const rv_app_mcp *m, int64_t call)
     return w;
 }
 
+int mcp_watch(rv_app_mcp *m, const struct rv_mcp_order *o, const struct mcp_task *t, const char *answered, rv_err **err)
+{
+    struct watched *w = calloc(1, sizeof *w);
+
+    if (!w || !(w->tool = rv_str_dup(rv_str_of(t->tool)))) {
+        free(w);
+        return RV_FAIL(err, RV_E_NOMEM, "wait for a run");
+    }
+    w->call = o->call;
+    w->kind = t->kind;
+    w->may_be_task = o->want == RV_MCP_WANT_CALL_TOOL && o->tasks == RV_MCP_TASK_MAY;
+    w->is_task = o->want == RV_MCP_WANT_TASK_RESULT;
+    w->since_us = rv_app_now_us();
+    memcpy(w->run, t->run, sizeof w->run);
+    memcpy(w->answered, answered, strlen(answered) + 1);
+    w->next = m->first;
+    m->first = w;
+    return 0;
+}
+
 /* --- results --- */
 
-/* A failure of this side, as the client is told: what is not its business stays in the log. */
-static int fail(rv_app_mcp *m, const struct rv_app_mcp_at *at, int64_t call, const rv_err *why, rv_err **err)
+int mcp_fail(rv_app_mcp *m, const struct rv_app_mcp_at *at, int64_t call, const rv_err *why, rv_err **err)
 {
     int code = rv_err_code(why);
     rv_buf text = RV_BUF_INIT(MAX_SAID);
@@ -133,7 +144,7 @@ static int fail(rv_app_mcp *m, const struct rv_app_mcp_at *at, int64_t call, con
     return rc;
 }
 
-static int give_and_put(rv_app_mcp *m, int64_t call, json_object *result, rv_err **err)
+int mcp_give_and_put(rv_app_mcp *m, int64_t call, json_object *result, rv_err **err)
 {
     int rc = rv_mcp_server_give(m->session, call, result, m->out, err);
 
@@ -159,7 +170,7 @@ static int list(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struct rv_m
     else if (rc == 0)
         rc = mcp_prompts_list(m->opts, at, o->first, entries, &has_more, &why);
     rc = rc == 0 ? rv_mcp_server_give_list(m->session, o->call, entries, has_more, m->out, err)
-                 : fail(m, at, o->call, why, err);
+                 : mcp_fail(m, at, o->call, why, err);
     rv_err_free(why);
     json_object_put(entries);
     return rc;
@@ -180,127 +191,18 @@ static int read_document(rv_app_mcp *m, const struct rv_app_mcp_at *at, const st
         rc = mcp_complete(at, o->params, &result, &why);
     }
     if (rc == 0)
-        rc = give_and_put(m, o->call, result, err);
+        rc = mcp_give_and_put(m, o->call, result, err);
     else if (rc == RV_E_NOT_FOUND && uri)
         rc = rv_mcp_server_no_resource(m->session, o->call, json_object_get_string(uri), m->out, err);
     else
-        rc = fail(m, at, o->call, why, err);
+        rc = mcp_fail(m, at, o->call, why, err);
     rv_err_free(why);
-    return rc;
-}
-
-/* --- calls --- */
-
-/* What is wanted of a task, or that the call has become one. */
-static int give_task(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struct rv_mcp_order *o,
-                     const struct mcp_task *task, rv_err **err)
-{
-    json_object *result = NULL;
-    rv_err *why = NULL;
-    int rc = mcp_task_do(at, o, task, rv_mcp_server_can_ask(m->session, o->call), &result, &why);
-
-    rc = rc < 0 ? fail(m, at, o->call, why, err) : give_and_put(m, o->call, result, err);
-    rv_err_free(why);
-    return rc;
-}
-
-/* The client wants a task, and there is none, because the call failed at once. result is taken. */
-static int refuse_task(rv_app_mcp *m, int64_t call, json_object *result, rv_err **err)
-{
-    json_object *said = json_object_array_get_idx(rv_json_get_arr(result, "content"), 0);
-    int rc = rv_mcp_server_fail(m->session, call, RV_MCP_INVALID_PARAMS,
-                                rv_json_text_or(said, "text", "the call failed"), NULL, m->out, err);
-
-    json_object_put(result);
-    return rc;
-}
-
-static int watch(rv_app_mcp *m, const struct rv_mcp_order *o, const struct mcp_task *t, const char *answered,
-                 rv_err **err)
-{
-    struct watched *w = calloc(1, sizeof *w);
-
-    if (!w || !(w->tool = rv_str_dup(rv_str_of(t->tool)))) {
-        free(w);
-        return RV_FAIL(err, RV_E_NOMEM, "wait for a run");
-    }
-    w->call = o->call;
-    w->kind = t->kind;
-    w->may_be_task = o->want == RV_MCP_WANT_CALL_TOOL && o->tasks == RV_MCP_TASK_MAY;
-    w->is_task = o->want == RV_MCP_WANT_TASK_RESULT;
-    w->since_us = rv_app_now_us();
-    memcpy(w->run, t->run, sizeof w->run);
-    memcpy(w->answered, answered, strlen(answered) + 1);
-    w->next = m->first;
-    m->first = w;
-    return 0;
-}
-
-static int call_tool(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struct rv_mcp_order *o, rv_err **err)
-{
-    struct mcp_started started;
-    struct mcp_task task = {.kind = OFFER_QUERY};
-    json_object *name = NULL;
-    rv_err *why = NULL;
-    int rc = mcp_start(m->opts, at, o->call, o->params, &started, &task.kind, &why);
-
-    if (rc == 0 && started.run[0]) {
-        json_object_object_get_ex(o->params, "name", &name);
-        snprintf(task.tool, sizeof task.tool, "%s", json_object_get_string(name));
-        memcpy(task.run, started.run, sizeof task.run);
-    }
-    if (rc < 0)
-        rc = fail(m, at, o->call, why, err);
-    else if (started.result && o->tasks == RV_MCP_TASK_MUST && task.kind != OFFER_QUERY)
-        rc = refuse_task(m, o->call, started.result, err);
-    else if (started.result)
-        rc = give_and_put(m, o->call, started.result, err);
-    else if (!started.is_aside && o->tasks == RV_MCP_TASK_MUST)
-        rc = give_task(m, at, o, &task, err);
-    else if (!started.is_aside)
-        rc = watch(m, o, &task, started.answered, err);
-    rv_err_free(why);
-    return rc;
-}
-
-/* A client asks for a task by its id. */
-static int on_task(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struct rv_mcp_order *o, rv_err **err)
-{
-    json_object *id = NULL;
-    struct mcp_task task;
-    rv_err *why = NULL;
-
-    json_object_object_get_ex(o->params, "taskId", &id);
-    int rc = mcp_task_read(rv_json_str(id), &task, &why);
-    if (rc < 0)
-        rc = fail(m, at, o->call, why, err);
-    else if (o->want == RV_MCP_WANT_TASK_RESULT)
-        rc = watch(m, o, &task, "", err);
-    else
-        rc = give_task(m, at, o, &task, err);
-    rv_err_free(why);
-    return rc;
-}
-
-/* What was asked on another thread. */
-static int give_aside(rv_app_mcp *m, const struct rv_app_mcp_at *at, rv_err **err)
-{
-    json_object *result = NULL;
-    rv_err *why = NULL;
-    int64_t call;
-    int rc = 0;
-
-    while (rc == 0 && mcp_aside_next(at->aside, &call, &result, &why)) {
-        rc = result ? give_and_put(m, call, result, err) : fail(m, at, call, why, err);
-        rv_err_free(why);
-    }
     return rc;
 }
 
 void rv_app_mcp_cancel(rv_app_mcp *m, const struct rv_app_mcp_at *at, int64_t call)
 {
-    if (at->aside)
-        mcp_aside_drop(at->aside, call);
+    mcp_stop_jobs(m, call);
     for (struct watched *w = m->first; w; w = w->next)
         if ((call == 0 || w->call == call) && !w->is_dropped) {
             w->is_dropped = true;
@@ -326,7 +228,7 @@ static int take_answer(rv_app_mcp *m, const struct rv_app_mcp_at *at, const stru
         rc =
             rv_err_is(why, RV_E_NOMEM) ? RV_FAIL(err, RV_E_NOMEM, "take an answer") : mcp_failure_of(why, &result, err);
         if (rc == 0)
-            rc = give_and_put(m, o->call, result, err);
+            rc = mcp_give_and_put(m, o->call, result, err);
     }
     rv_err_free(why);
     return rc;
@@ -347,7 +249,7 @@ static int perform(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struct r
     }
     switch (o->want) {
     case RV_MCP_WANT_CALL_TOOL:
-        return call_tool(m, at, o, err);
+        return mcp_call_tool(m, at, o, err);
     case RV_MCP_WANT_LIST_TOOLS:
     case RV_MCP_WANT_LIST_RESOURCES:
     case RV_MCP_WANT_LIST_TEMPLATES:
@@ -361,7 +263,7 @@ static int perform(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struct r
     case RV_MCP_WANT_UPDATE_TASK:
     case RV_MCP_WANT_CANCEL_TASK:
     case RV_MCP_WANT_TASK_RESULT:
-        return on_task(m, at, o, err);
+        return mcp_on_task(m, at, o, err);
     }
     return RV_FAIL(err, RV_E_INTERNAL, "an order of an unknown kind");
 }
@@ -473,7 +375,7 @@ static int ask(rv_app_mcp *m, struct watched *w, const struct rv_app_question *q
     if (rc == 0 && (!form || !rv_mcp_server_can_ask(m->session, w->call))) {
         rc = mcp_waiting(about, q, &result, err);
         if (rc == 0)
-            rc = give_and_put(m, w->call, result, err);
+            rc = mcp_give_and_put(m, w->call, result, err);
     } else if (rc == 0) {
         mcp_state_write(w->tool, w->run, q->id, &state);
         rc = rv_buf_check(&state, "state of a call", err);
@@ -530,7 +432,7 @@ static int on_end(rv_app_mcp *m, const struct rv_app_mcp_at *at, struct watched 
     rc = mcp_result_of_run(about, kind, w->past.row.status, rv_app_past_pipeline(&w->past), rv_run_envelope(r.run),
                            &result, err);
     rv_replayed_fini(&r);
-    return rc == 0 ? give_and_put(m, w->call, result, err) : rc;
+    return rc == 0 ? mcp_give_and_put(m, w->call, result, err) : rc;
 }
 
 /* The call has taken long enough: its client may ask for it later. */
@@ -541,7 +443,7 @@ static int become_task(rv_app_mcp *m, const struct rv_app_mcp_at *at, const stru
 
     snprintf(task.tool, sizeof task.tool, "%s", w->tool);
     memcpy(task.run, w->run, sizeof task.run);
-    return give_task(m, at, &o, &task, err);
+    return mcp_give_task(m, at, &o, &task, err);
 }
 
 static int look_at(rv_app_mcp *m, const struct rv_app_mcp_at *at, struct watched *w, rv_err **err)
@@ -583,7 +485,7 @@ int rv_app_mcp_look(rv_app_mcp *m, const struct rv_app_mcp_at *at, struct rv_mcp
         struct watched *w = *p;
         rv_err *why = NULL;
         if (!w->is_dropped && look_at(m, at, w, &why) < 0)
-            rc = fail(m, at, w->call, why, err);
+            rc = mcp_fail(m, at, w->call, why, err);
         rv_err_free(why);
         if (rc == 0 && (w->is_dropped || !rv_mcp_server_has_call(m->session, w->call))) {
             *p = w->next;
@@ -592,8 +494,6 @@ int rv_app_mcp_look(rv_app_mcp *m, const struct rv_app_mcp_at *at, struct rv_mcp
             p = &w->next;
         }
     }
-    if (rc == 0 && at->aside)
-        rc = give_aside(m, at, err);
     m->out = NULL;
     return rc;
 }

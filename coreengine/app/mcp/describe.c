@@ -2,6 +2,7 @@
  */
 #include <string.h>
 
+#include "coreengine/app/app_internal.h"
 #include "coreengine/app/mcp/mcp_internal.h"
 #include "coreengine/plan/artifact.h"
 
@@ -163,7 +164,8 @@ static int write_loaded(const struct rv_app_mcp_at *at, const struct offer *o, s
                         json_object **out, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(64 << 10);
-    int rc = l->pipeline ? rv_app_check(l, false, err) : 0;
+    bool is_known = l->pipeline && !rv_app_mcp_unlisted(l); /* what its servers have, a call finds out */
+    int rc = is_known ? rv_app_check(l, false, err) : 0;
 
     if (rc < 0)
         return rc;
@@ -213,7 +215,7 @@ static int describe(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_
                      "Answer the question that a run waits with; the result is that of the run when it is over. "
                      "Only a person may decide this: ask them first.",
                      (struct hints){.destroys = true, .is_open = true}, out, err);
-    int rc = mcp_offer_load(opts, at, o, false, &l, &why);
+    int rc = mcp_offer_load(opts, at, o, false, NULL, &l, &why);
     if (rc == 0) {
         rc = write_loaded(at, o, &l, out, err);
         rv_app_loaded_fini(&l);

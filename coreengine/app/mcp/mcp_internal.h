@@ -28,11 +28,13 @@ struct offers {
 RV_MUST_CHECK int mcp_offers_list(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at,
                                   struct offers *out, rv_err **err);
 void mcp_offers_fini(struct offers *offers);
-const struct offer *mcp_offers_find(const struct offers *offers, rv_str name);
-/** Load what a PIPELINE, TOOL or AGENT runs. connects: a run begins, and its MCP servers are asked for their tools. out
- *  as of rv_app_load(): look at its findings. */
+void mcp_offer_fini(struct offer *o);
+struct offer *mcp_offers_find(const struct offers *offers, rv_str name);
+/** Load what a PIPELINE, TOOL or AGENT runs. connects: a run begins, and its MCP servers are asked for their tools,
+ *  until (NULL: as long as they may take). out as of rv_app_load(): look at its findings. */
 RV_MUST_CHECK int mcp_offer_load(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at,
-                                 const struct offer *o, bool connects, struct rv_app_loaded *out, rv_err **err);
+                                 const struct offer *o, bool connects, const struct rv_mcp_until *until,
+                                 struct rv_app_loaded *out, rv_err **err);
 
 /** The pipeline that clients are told of: inside of the one that is run, if that has it as a stage. */
 const struct rv_pipeline *mcp_offered(const struct rv_pipeline *p);
@@ -91,15 +93,18 @@ struct mcp_started {
     char run[RV_STORE_MAX_ID + 1];      /* "": there is a result at once */
     char answered[RV_STORE_MAX_ID + 1]; /* the question of that run whose answer is queued; "": none */
     json_object *result;                /* owned */
-    bool is_aside;                      /* it is asked on another thread */
+    bool waits;                         /* nothing is done yet: it has to wait for others */
 };
-/** RV_E_NOT_FOUND: there is no such tool. Other failures of the call are results. */
-RV_MUST_CHECK int mcp_start(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, int64_t call,
-                            json_object *params, struct mcp_started *out, enum offer_kind *kind, rv_err **err);
+/** RV_E_NOT_FOUND: there is no such tool. */
+RV_MUST_CHECK int mcp_find_offer(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at,
+                                 json_object *params, struct offer *out, rv_err **err);
+/** Failures of the call are results; RV_E_NOMEM, RV_E_INVALID (its state was changed). may_wait: else out->waits. until
+ *  as of mcp_offer_load(). */
+RV_MUST_CHECK int mcp_start(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, const struct offer *o,
+                            json_object *params, bool may_wait, const struct rv_mcp_until *until,
+                            struct mcp_started *out, rv_err **err);
 /** A client does not wait for that run any more: it is asked to end. */
 void mcp_cancel_run(const struct rv_app_mcp_at *at, const char *run);
-/** The result of a query, also of one that fails; the caller's. */
-RV_MUST_CHECK int mcp_query(const struct rv_app_mcp_at *at, rv_str query, json_object **out, rv_err **err);
 /** Have the answer to a question of a run queued. */
 RV_MUST_CHECK int mcp_enqueue_answer(const struct rv_app_mcp_at *at, const char *run, const char *interrupt,
                                      enum rv_mcp_action action, json_object *content, struct mcp_started *out,
@@ -119,16 +124,49 @@ RV_MUST_CHECK int mcp_task_read(rv_str id, struct mcp_task *out, rv_err **err);
 RV_MUST_CHECK int mcp_task_do(const struct rv_app_mcp_at *at, const struct rv_mcp_order *o, const struct mcp_task *t,
                               bool can_ask, json_object **out, rv_err **err);
 
-/* --- aside.c: queries on a thread of their own --- */
-/** app is borrowed. The thread begins with the first query. */
-RV_MUST_CHECK int mcp_aside_new(const struct rv_app *app, struct mcp_aside **out, rv_err **err);
-void mcp_aside_free(struct mcp_aside *a);    /* waits for the query that is asked right now */
-int mcp_aside_fd(const struct mcp_aside *a); /* readable: there is an answer */
-bool mcp_aside_is_busy(struct mcp_aside *a); /* answers are to come, or to be taken */
-RV_MUST_CHECK int mcp_aside_ask(struct mcp_aside *a, int64_t call, json_object *query, rv_err **err);
-void mcp_aside_drop(struct mcp_aside *a, int64_t call); /* unless it is asked right now; 0: all of them */
-/** Take an answer: a result, or why there is none; both are the caller's. */
-bool mcp_aside_next(struct mcp_aside *a, int64_t *call, json_object **result, rv_err **why);
+/* --- client.c, calls.c: a client and the runs that its calls wait for --- */
+struct rv_app_mcp_job;
+struct watched;
+struct rv_app_mcp {
+    const struct rv_app_mcp_opts *opts; /* borrowed; outlives the client */
+    rv_mcp_server *session;             /* owned */
+    struct watched *first;              /* owned */
+    struct rv_app_mcp_job *jobs;        /* under way, in no order; owned by those who do them */
+    struct rv_mcp_orders *out;          /* while something happens; borrowed */
+    struct watched *now;                /* borrowed, one of first: whose events are read */
+};
+/** A failure of this side, as the client is told: what is not its business stays in the log. */
+RV_MUST_CHECK int mcp_fail(rv_app_mcp *m, const struct rv_app_mcp_at *at, int64_t call, const rv_err *why,
+                           rv_err **err);
+RV_MUST_CHECK int mcp_give_and_put(rv_app_mcp *m, int64_t call, json_object *result, rv_err **err);
+/** A call waits for the run t->run. */
+RV_MUST_CHECK int mcp_watch(rv_app_mcp *m, const struct rv_mcp_order *o, const struct mcp_task *t, const char *answered,
+                            rv_err **err);
+/** tools/call */
+RV_MUST_CHECK int mcp_call_tool(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struct rv_mcp_order *o,
+                                rv_err **err);
+/** What is wanted of a task, or that the call has become one. */
+RV_MUST_CHECK int mcp_give_task(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struct rv_mcp_order *o,
+                                const struct mcp_task *task, rv_err **err);
+/** A client asks for a task by its id. */
+RV_MUST_CHECK int mcp_on_task(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struct rv_mcp_order *o,
+                              rv_err **err);
+void mcp_stop_jobs(rv_app_mcp *m, int64_t call);                  /* of that call; 0: all */
+struct rv_app_mcp_job **mcp_job_next(struct rv_app_mcp_job *job); /* for the queue that it is in */
+
+/* --- aside.c: jobs on threads of their own --- */
+struct mcp_aside;
+/** app and worker are borrowed; worker as struct rv_app_mcp_at has it. Threads begin with the first job. */
+RV_MUST_CHECK int mcp_aside_new(const struct rv_app *app, struct rv_worker_stop *worker, struct mcp_aside **out,
+                                rv_err **err);
+/** Wait for the jobs that are done right now; no other one begins. Those that were not taken are still there. */
+void mcp_aside_stop(struct mcp_aside *a);
+void mcp_aside_free(struct mcp_aside *a);    /* after all were taken */
+int mcp_aside_fd(const struct mcp_aside *a); /* readable: a job is done */
+bool mcp_aside_is_busy(struct mcp_aside *a); /* jobs are to come, or to be taken */
+void mcp_aside_add(struct mcp_aside *a, struct rv_app_mcp_job *job);
+/** Take a job that is done; after mcp_aside_stop() any. NULL: there is none. */
+struct rv_app_mcp_job *mcp_aside_take(struct mcp_aside *a);
 
 /* --- resources.c, prompts.c --- */
 /** Entries from `first` on, at most RV_MCP_PAGE. */

@@ -118,17 +118,22 @@ int mcp_offers_list(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_
     return rc;
 }
 
+void mcp_offer_fini(struct offer *o)
+{
+    free(o->name);
+    free(o->target);
+    *o = (struct offer){.kind = o->kind};
+}
+
 void mcp_offers_fini(struct offers *offers)
 {
-    for (size_t i = 0; i < offers->n; i++) {
-        free(offers->items[i].name);
-        free(offers->items[i].target);
-    }
+    for (size_t i = 0; i < offers->n; i++)
+        mcp_offer_fini(&offers->items[i]);
     free(offers->items);
     *offers = (struct offers){NULL, 0, 0};
 }
 
-const struct offer *mcp_offers_find(const struct offers *offers, rv_str name)
+struct offer *mcp_offers_find(const struct offers *offers, rv_str name)
 {
     for (size_t i = 0; i < offers->n; i++)
         if (rv_str_is(name, offers->items[i].name))
@@ -213,12 +218,14 @@ static int load_outer(const struct rv_app_mcp_at *at, const struct offer *o, str
 }
 
 int mcp_offer_load(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, const struct offer *o,
-                   bool connects, struct rv_app_loaded *out, rv_err **err)
+                   bool connects, const struct rv_mcp_until *until, struct rv_app_loaded *out, rv_err **err)
 {
     struct rv_app_load_opts load = {.connects = connects, .keeps = true, .store = at->sources->store};
     rv_buf text = RV_BUF_INIT(16 << 10), script = RV_BUF_INIT(8192);
     const char *path = o->kind == OFFER_PIPELINE ? o->target : NO_FILE;
 
+    if (until)
+        load.until = *until;
     if (o->kind != OFFER_PIPELINE) {
         write_pipeline(o, &text);
         load.text = rv_buf_str(&text);

@@ -33,15 +33,17 @@ static int check_arguments(const struct offer *o, const struct rv_app_loaded *l,
 
 /* --- query --- */
 
-int mcp_query(const struct rv_app_mcp_at *at, rv_str query, json_object **out, rv_err **err)
+/* Also a query that fails has a result. */
+static int answer_query(const struct rv_app_mcp_at *at, json_object *arguments, json_object **out, rv_err **err)
 {
     const struct rv_knowledge_embedder embedder = rv_app_embedder(at->app);
     const struct rv_knowledge_opts opts = {.embedder = &embedder, .max_bytes = MCP_MAX_RESULT / 2};
     const struct mcp_about about = {.tool = "query", .scope = &at->app->scope, .now_us = rv_app_now_us()};
-    json_object *answer = NULL;
+    json_object *query = NULL, *answer = NULL;
     rv_err *why = NULL;
 
-    int rc = rv_knowledge_query(at->sources->store, &at->app->scope, query, &opts, &answer, NULL, &why);
+    json_object_object_get_ex(arguments, "query", &query);
+    int rc = rv_knowledge_query(at->sources->store, &at->app->scope, rv_json_str(query), &opts, &answer, NULL, &why);
     if (rc == RV_E_NOMEM)
         rc = RV_FAIL(err, rc, "answer a query");
     else if (rc < 0)
@@ -51,17 +53,6 @@ int mcp_query(const struct rv_app_mcp_at *at, rv_str query, json_object **out, r
     rv_err_free(why);
     json_object_put(answer);
     return rc;
-}
-
-static int answer_query(const struct rv_app_mcp_at *at, int64_t call, json_object *arguments, struct mcp_started *out,
-                        rv_err **err)
-{
-    json_object *query = NULL;
-
-    json_object_object_get_ex(arguments, "query", &query);
-    out->is_aside = at->aside != NULL;
-    return at->aside ? mcp_aside_ask(at->aside, call, query, err)
-                     : mcp_query(at, rv_json_str(query), &out->result, err);
 }
 
 /* --- answers --- */
@@ -201,17 +192,19 @@ static int check_sound(const struct rv_app_mcp_at *at, const struct offer *o, st
 }
 
 static int begin(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, const struct offer *o,
-                 json_object *arguments, struct mcp_started *out, rv_err **err)
+                 json_object *arguments, bool may_wait, const struct rv_mcp_until *until, struct mcp_started *out,
+                 rv_err **err)
 {
     struct rv_app_loaded l;
-    int rc = mcp_offer_load(opts, at, o, true, &l, err);
+    int rc = mcp_offer_load(opts, at, o, may_wait, until, &l, err);
 
     if (rc < 0)
         return rc;
-    rc = check_sound(at, o, &l, err);
-    if (rc == 0)
+    out->waits = !may_wait && l.pipeline && l.pipeline->n_mcp_servers > 0;
+    rc = out->waits ? 0 : check_sound(at, o, &l, err);
+    if (rc == 0 && !out->waits)
         rc = check_arguments(o, &l, arguments, out, err);
-    if (rc == 0 && !out->result)
+    if (rc == 0 && !out->waits && !out->result)
         rc = submit(at, o, &l, arguments, out, err);
     rv_app_loaded_fini(&l);
     return rc;
@@ -242,44 +235,59 @@ static int go_on(const struct rv_app_mcp_at *at, const struct offer *o, json_obj
                               rv_json_get_obj(answer, "content"), out, err);
 }
 
-static int start_offer(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, int64_t call,
-                       const struct offer *o, json_object *params, json_object *arguments, struct mcp_started *out,
-                       rv_err **err)
+static int start_offer(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, const struct offer *o,
+                       json_object *params, json_object *arguments, bool may_wait, const struct rv_mcp_until *until,
+                       struct mcp_started *out, rv_err **err)
 {
     if (json_object_object_get_ex(params, "requestState", NULL) && o->kind != OFFER_QUERY)
         return go_on(at, o, params, out, err);
     if (o->kind != OFFER_QUERY && o->kind != OFFER_ANSWER)
-        return begin(opts, at, o, arguments, out, err);
+        return begin(opts, at, o, arguments, may_wait, until, out, err);
     int rc = check_arguments(o, NULL, arguments, out, err);
     if (rc < 0 || out->result)
         return rc;
+    out->waits = o->kind == OFFER_QUERY && !may_wait;
+    if (out->waits)
+        return 0;
     return o->kind == OFFER_QUERY
-               ? answer_query(at, call, arguments, out, err)
+               ? answer_query(at, arguments, &out->result, err)
                : mcp_enqueue_answer(at, rv_json_text_or(arguments, "run", NULL),
                                     rv_json_text_or(arguments, "question", NULL), RV_MCP_ACCEPT, arguments, out, err);
 }
 
-int mcp_start(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, int64_t call, json_object *params,
-              struct mcp_started *out, enum offer_kind *kind, rv_err **err)
+int mcp_find_offer(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, json_object *params,
+                   struct offer *out, rv_err **err)
 {
-    json_object *name = NULL, *arguments = rv_json_get_obj(params, "arguments");
+    json_object *name = NULL;
     struct offers offers;
-    rv_err *why = NULL;
 
-    *out = (struct mcp_started){.result = NULL};
     json_object_object_get_ex(params, "name", &name);
     int rc = mcp_offers_list(opts, at, &offers, err);
     if (rc < 0)
         return rc;
-    const struct offer *o = mcp_offers_find(&offers, rv_json_str(name));
-    if (!o) {
-        mcp_offers_fini(&offers);
-        return RV_FAIL(err, RV_E_NOT_FOUND, "there is no tool \"%.*s\"",
-                       RV_STR_ARG(rv_utf8_cut(rv_json_str(name), MAX_SHOWN)));
+    struct offer *o = mcp_offers_find(&offers, rv_json_str(name));
+    if (o) {
+        *out = *o;
+        *o = (struct offer){.kind = o->kind}; /* moved */
+    } else {
+        rc = RV_FAIL(err, RV_E_NOT_FOUND, "there is no tool \"%.*s\"",
+                     RV_STR_ARG(rv_utf8_cut(rv_json_str(name), MAX_SHOWN)));
     }
-    *kind = o->kind;
+    mcp_offers_fini(&offers);
+    return rc;
+}
+
+int mcp_start(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, const struct offer *o,
+              json_object *params, bool may_wait, const struct rv_mcp_until *until, struct mcp_started *out,
+              rv_err **err)
+{
+    json_object *arguments = rv_json_get_obj(params, "arguments");
+    rv_err *why = NULL;
+
+    *out = (struct mcp_started){.result = NULL};
     json_object *made = arguments ? json_object_get(arguments) : json_object_new_object();
-    rc = made ? start_offer(opts, at, call, o, params, made, out, &why) : RV_FAIL(&why, RV_E_NOMEM, "start a call");
+    int rc = made ? start_offer(opts, at, o, params, made, may_wait, until, out, &why)
+                  : RV_FAIL(&why, RV_E_NOMEM, "start a call");
     bool is_state = rc == RV_E_INVALID && json_object_object_get_ex(params, "requestState", NULL);
     if (rc == RV_E_NOMEM || is_state) {
         rc = is_state ? RV_FAIL(err, rc, "%s", rv_err_text(why)) : RV_FAIL(err, rc, "start a call");
@@ -288,6 +296,5 @@ int mcp_start(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at
     }
     rv_err_free(why);
     json_object_put(made);
-    mcp_offers_fini(&offers);
     return rc;
 }

@@ -1,5 +1,5 @@
 /* One client at standard input and output. This thread reads, answers and looks at runs; another one is the worker that
- * does them; a third one asks queries. */
+ * does them; others do what calls wait for before they begin. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -23,12 +23,14 @@ struct stdio {
     struct rv_app_sources sources;
     struct rv_app_mcp_at at;
     rv_app_mcp *client;
-    int in;           /* opts->in, or the same terminal opened once more */
-    int signals;      /* signalfd */
-    bool has_ended;   /* the input */
-    bool is_gone;     /* no one reads the output */
-    bool is_stopping; /* SIGTERM or SIGINT came */
-    int64_t ends_us;  /* when calls under way are cancelled; 0: not yet known */
+    struct mcp_aside *aside;
+    rv_app_mcp_job *job; /* of the message that is read */
+    int in;              /* opts->in, or the same terminal opened once more */
+    int signals;         /* signalfd */
+    bool has_ended;      /* the input */
+    bool is_gone;        /* no one reads the output */
+    bool is_stopping;    /* SIGTERM or SIGINT came */
+    int64_t ends_us;     /* when calls under way are cancelled; 0: not yet known */
     /* the worker */
     struct rv_worker_opts worker_opts;
     struct rv_worker_stop stop;
@@ -83,6 +85,9 @@ static int on_line(void *self, rv_str line, bool is_whole, rv_err **err)
                                              "a message is longer than " RV_LIMIT_TEXT(RV_MCP_MAX_MESSAGE_MIB) " MiB",
                                              NULL, &out, err);
 
+    if (s->job)
+        mcp_aside_add(s->aside, s->job);
+    s->job = NULL;
     return send_all(s, &out, rc, err);
 }
 
@@ -115,7 +120,7 @@ static void on_signal(struct stdio *s)
 
 static bool is_busy(struct stdio *s)
 {
-    return rv_app_mcp_is_busy(s->client) || mcp_aside_is_busy(s->at.aside);
+    return rv_app_mcp_is_busy(s->client) || mcp_aside_is_busy(s->aside);
 }
 
 static bool is_over(struct stdio *s)
@@ -127,6 +132,20 @@ static bool is_over(struct stdio *s)
     return gives_up || (s->has_ended && !is_busy(s));
 }
 
+/* What was done on other threads, and how runs are doing. */
+static int look(struct stdio *s, rv_err **err)
+{
+    struct rv_mcp_orders out = {NULL, 0, 0};
+    rv_app_mcp_job *job;
+    int rc = 0;
+
+    while (rc == 0 && (job = mcp_aside_take(s->aside)) != NULL)
+        rc = rv_app_mcp_finish(s->client, &s->at, job, &out, err);
+    if (rc == 0)
+        rc = rv_app_mcp_look(s->client, &s->at, &out, err);
+    return send_all(s, &out, rc, err);
+}
+
 static int serve(struct stdio *s, struct rv_mcp_lines *lines, rv_err **err)
 {
     int rc = 0;
@@ -135,7 +154,7 @@ static int serve(struct stdio *s, struct rv_mcp_lines *lines, rv_err **err)
         struct pollfd fds[] = {{.fd = s->signals, .events = POLLIN},
                                {.fd = s->has_ended ? -1 : s->in, .events = POLLIN},
                                {.fd = s->opts->out, .events = 0}, /* tells when its reader is gone */
-                               {.fd = mcp_aside_fd(s->at.aside), .events = POLLIN}};
+                               {.fd = mcp_aside_fd(s->aside), .events = POLLIN}};
         bool has_runs = rv_app_mcp_is_busy(s->client);
         if (poll(fds, RV_COUNT(fds), has_runs || s->has_ended ? RV_APP_MCP_LOOK_MS : -1) < 0 && errno != EINTR)
             return RV_FAIL_SYSTEM(err, errno, "wait for the client");
@@ -145,11 +164,8 @@ static int serve(struct stdio *s, struct rv_mcp_lines *lines, rv_err **err)
             rc = read_some(s, lines, err);
         if (fds[2].revents & (POLLERR | POLLNVAL))
             s->is_gone = true;
-        if (rc == 0 && (has_runs || fds[3].revents)) {
-            struct rv_mcp_orders out = {NULL, 0, 0};
-            rc = rv_app_mcp_look(s->client, &s->at, &out, err);
-            rc = send_all(s, &out, rc, err);
-        }
+        if (rc == 0 && (has_runs || fds[3].revents))
+            rc = look(s, err);
     }
     return rc;
 }
@@ -202,13 +218,28 @@ static int open_all(struct stdio *s, rv_err **err)
         rc = rv_app_check_folder(s->opts->offer.scripts, err);
     if (rc == 0)
         rc = rv_app_sources_open(&s->app, RV_APP_STORE_MAKE, &s->sources, err);
-    s->at =
-        (struct rv_app_mcp_at){.app = &s->app, .sources = &s->sources, .worker = s->opts->no_worker ? NULL : &s->stop};
+    s->at = (struct rv_app_mcp_at){
+        .app = &s->app, .sources = &s->sources, .worker = s->opts->no_worker ? NULL : &s->stop, .job = &s->job};
     if (rc == 0)
-        rc = mcp_aside_new(&s->app, &s->at.aside, err);
+        rc = mcp_aside_new(&s->app, s->at.worker, &s->aside, err);
     if (rc == 0)
         rc = rv_app_mcp_new(&s->opts->offer, false, &s->client, err);
     return rc == 0 ? start_worker(s, err) : rc;
+}
+
+/* Jobs end; a run that one of them began is not waited for. */
+static void end_jobs(struct stdio *s)
+{
+    struct rv_mcp_orders out = {NULL, 0, 0};
+    rv_app_mcp_job *job;
+
+    if (s->client)
+        mcp_stop_jobs(s->client, 0);
+    mcp_aside_stop(s->aside);
+    while ((job = mcp_aside_take(s->aside)) != NULL)
+        RV_IGNORE(rv_app_mcp_finish(s->client, &s->at, job, &out, NULL) < 0, "no client is left");
+    rv_mcp_orders_fini(&out);
+    mcp_aside_free(s->aside);
 }
 
 int rv_app_mcp_serve(const struct rv_app_mcp_serve *opts, int64_t *n_left, rv_err **err)
@@ -231,6 +262,8 @@ int rv_app_mcp_serve(const struct rv_app_mcp_serve *opts, int64_t *n_left, rv_er
         rc = open_all(s, err);
         if (rc == 0)
             rc = serve(s, &lines, err);
+        if (s->aside)
+            end_jobs(s);
         rv_worker_stop(&s->stop);
         if (s->has_worker)
             pthread_join(s->thread, NULL);
@@ -239,7 +272,6 @@ int rv_app_mcp_serve(const struct rv_app_mcp_serve *opts, int64_t *n_left, rv_er
         pthread_sigmask(SIG_SETMASK, &old, NULL);
     }
     rv_mcp_lines_fini(&lines);
-    mcp_aside_free(s->at.aside);
     rv_app_mcp_free(s->client);
     rv_app_sources_fini(&s->sources);
     rv_err_free(s->worker_err);

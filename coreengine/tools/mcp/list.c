@@ -7,6 +7,7 @@
 
 #define MAX_KEPT    ((size_t)16 << 20) /* bytes of a kept file */
 #define MAX_WAIT_US ((int64_t)1000000) /* between two looks whether all have answered */
+#define LOOK_US     ((int64_t)50000)   /* the same, when another thread may end it */
 
 /* The question to one server. */
 struct question {
@@ -212,7 +213,10 @@ static int list_all(rv_mcp_tools *t, const struct rv_mcp_tools_opts *o, rv_err *
         rc = find_or_ask(t, o, &questions[i], err);
     }
     while (rc == 0 && is_any_open(questions, n))
-        rv_mcp_pool_wait(t->pool, MAX_WAIT_US);
+        if (o->until.is_over && o->until.is_over(o->until.self))
+            rc = RV_FAIL(err, RV_E_CANCELLED, "the call ended before its MCP servers had answered");
+        else
+            rv_mcp_pool_wait(t->pool, o->until.is_over ? LOOK_US : MAX_WAIT_US);
     if (rc == 0)
         rc = take_answers(t, o, questions, n, err);
     for (size_t i = 0; questions && i < n; i++) {

@@ -14,12 +14,19 @@ typedef struct rv_mcp_tools rv_mcp_tools;
 /** Append the path of a file that is kept of a server: folder/kind/name-hash.json. */
 void rv_mcp_state_path(const char *folder, const char *kind, const struct rv_mcp_server_config *server, rv_buf *out);
 
+/* How long servers are waited for besides their time limits: until is_over says so, as seldom as every 50 ms, on the
+ * thread that waits; zeroed: they are. */
+struct rv_mcp_until {
+    bool (*is_over)(const void *self);
+    const void *self; /* borrowed; outlives the wait */
+};
 /* What it points to is borrowed for the call, unless it says that it outlives the set. */
 struct rv_mcp_tools_opts {
     const struct rv_pipeline *pipeline; /* borrowed; outlives the tools */
-    bool connects;      /* servers are started and asked for their lists; else the kept files say what they have */
-    bool is_called;     /* calls will be made: of lists that are kept, too */
-    json_object *lists; /* as rv_mcp_catalog_write() gave them when the run began; borrowed; NULL: none */
+    bool connects; /* servers are started and asked for their lists; else the kept files say what they have */
+    struct rv_mcp_until until; /* servers are waited for */
+    bool is_called;            /* calls will be made: of lists that are kept, too */
+    json_object *lists;        /* as rv_mcp_catalog_write() gave them when the run began; borrowed; NULL: none */
     struct rv_mcp_http_transport http;
     struct rv_mcp_lists *kept; /* borrowed; lists that are fresh are not asked for; NULL: all are */
     const char *state;         /* folder for pins, docs/how-to/approve-tools.md; NULL: nothing is pinned */
@@ -32,7 +39,7 @@ struct rv_mcp_tools_opts {
     rv_findings *findings; /* servers that fail, tools that are left out, files that cannot be read */
 };
 /** Blocks while servers are asked, each of them at most its timeout_ms; all are asked at once. A server that fails is a
- * warning, or an error if it is required. RV_E_NOMEM, RV_E_LIMIT, RV_E_INVALID (lists). */
+ * warning, or an error if it is required. RV_E_NOMEM, RV_E_LIMIT, RV_E_INVALID (lists), RV_E_CANCELLED (until). */
 RV_MUST_CHECK int rv_mcp_tools_new(const struct rv_mcp_tools_opts *opts, rv_mcp_tools **out, rv_err **err);
 void rv_mcp_tools_free(rv_mcp_tools *t); /* as rv_mcp_pool_free() */
 const rv_mcp_catalog *rv_mcp_tools_catalog(const rv_mcp_tools *t);

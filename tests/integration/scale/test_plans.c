@@ -1,6 +1,8 @@
 /* Every statement of the store finds its rows by an index, in a store of 20,000 runs and 200,000 records, so that it
  * takes as long in one of a million. What does not is listed with its reason. */
 #include "coreengine/store/postgres_internal.h"
+#include "coreengine/store/sqlite_internal.h"
+#include "coreengine/store/store_internal.h"
 #include "tests/bench/scale_fill.h"
 #include "tests/kit/kit.h"
 #include "tests/kit/postgres.h"
@@ -195,6 +197,56 @@ START_TEST(sqlite_reads_no_large_table_from_end_to_end)
 }
 END_TEST
 
+/* --- What a server lists of a session, whose statement is written for what is asked --- */
+
+static const unsigned listed[] = {0,
+                                  1u << RV_RUN_READY | 1u << RV_RUN_RUNNING,
+                                  1u << RV_RUN_RUNNING,
+                                  1u << RV_RUN_INTERRUPTED,
+                                  1u << RV_RUN_INTERRUPTED | 1u << RV_RUN_RUNNING,
+                                  1u << RV_RUN_COMPLETED,
+                                  1u << RV_RUN_COMPLETED | 1u << RV_RUN_FAILED};
+
+static int count_step(void *self)
+{
+    ++*(int64_t *)self;
+    return 0;
+}
+
+static int count_run(void *self, const struct rv_run_row *row, rv_err **err)
+{
+    (void)err;
+    ck_assert_str_eq(row->session, "session100");
+    ++*(int64_t *)self;
+    return 0;
+}
+
+START_TEST(a_list_of_runs_of_a_session_does_not_read_those_of_a_tenant)
+{
+    const struct rv_store_opts opts = {.sync = RV_STORE_SYNC_OFF};
+    const struct rv_store_scope scope = {"default", "user1000"};
+    char *dir = rv_kit_tmpdir(), *path = rv_kit_path(dir, "store.db");
+    int64_t n_runs = 0;
+    rv_store *s = NULL;
+
+    scale_fill(path, RUNS, 1, false);
+    ck_assert_int_eq(rv_store_open(path, &opts, &s, NULL), 0);
+    for (size_t i = 0; i < RV_COUNT(listed); i++) {
+        const struct rv_run_filter filter = {.session = "session100", .statuses = listed[i], .limit = 100};
+        int64_t n_steps = 0;
+        sqlite3 *db = ((struct sqlite *)s->sql)->link->db;
+        sqlite3_progress_handler(db, 1, count_step, &n_steps);
+        ck_assert_int_eq(rv_store_list_runs(s, &scope, &filter, count_run, &n_runs, NULL), 0);
+        sqlite3_progress_handler(db, 0, NULL, NULL);
+        ck_assert_msg(n_steps < 1000, "%zu: %lld instructions", i, (long long)n_steps);
+    }
+    ck_assert_int_gt(n_runs, 0);
+    rv_store_close(s);
+    free(path);
+    rv_kit_tmpdir_remove(dir);
+}
+END_TEST
+
 /* --- PostgreSQL: EXPLAIN of the plan that serves every value --- */
 
 /* PREPARE x AS ...; EXPLAIN EXECUTE x(NULL, ...), without the cursor that a walk has around it. */
@@ -311,6 +363,7 @@ int main(void)
     rv_kit_postgres();
     tcase_set_timeout(tc, 300);
     tcase_add_test(tc, sqlite_reads_no_large_table_from_end_to_end);
+    tcase_add_test(tc, a_list_of_runs_of_a_session_does_not_read_those_of_a_tenant);
     tcase_add_test(tc, postgresql_reads_no_large_table_from_end_to_end);
     suite_add_tcase(suite, tc);
     return rv_kit_run(suite);

@@ -1,0 +1,210 @@
+/* Calls of tools: done at once, as a job on another thread, or begun as a run that the client waits for; and the tasks
+ * that they become. */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "coreengine/app/mcp/mcp_internal.h"
+#include "coreengine/base/json_text.h"
+
+/* --- tasks --- */
+
+int mcp_give_task(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struct rv_mcp_order *o,
+                  const struct mcp_task *task, rv_err **err)
+{
+    json_object *result = NULL;
+    rv_err *why = NULL;
+    int rc = mcp_task_do(at, o, task, rv_mcp_server_can_ask(m->session, o->call), &result, &why);
+
+    rc = rc < 0 ? mcp_fail(m, at, o->call, why, err) : mcp_give_and_put(m, o->call, result, err);
+    rv_err_free(why);
+    return rc;
+}
+
+/* The client wants a task, and there is none, because the call failed at once. result is taken. */
+static int refuse_task(rv_app_mcp *m, int64_t call, json_object *result, rv_err **err)
+{
+    json_object *said = json_object_array_get_idx(rv_json_get_arr(result, "content"), 0);
+    int rc = rv_mcp_server_fail(m->session, call, RV_MCP_INVALID_PARAMS,
+                                rv_json_text_or(said, "text", "the call failed"), NULL, m->out, err);
+
+    json_object_put(result);
+    return rc;
+}
+
+int mcp_on_task(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struct rv_mcp_order *o, rv_err **err)
+{
+    json_object *id = NULL;
+    struct mcp_task task;
+    rv_err *why = NULL;
+
+    json_object_object_get_ex(o->params, "taskId", &id);
+    int rc = mcp_task_read(rv_json_str(id), &task, &why);
+    if (rc < 0)
+        rc = mcp_fail(m, at, o->call, why, err);
+    else if (o->want == RV_MCP_WANT_TASK_RESULT)
+        rc = mcp_watch(m, o, &task, "", err);
+    else
+        rc = mcp_give_task(m, at, o, &task, err);
+    rv_err_free(why);
+    return rc;
+}
+
+/* --- what a call has become --- */
+
+/* started: of which the result is taken. */
+static int give_started(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struct rv_mcp_order *o,
+                        const struct offer *offer, struct mcp_started *started, rv_err **err)
+{
+    struct mcp_task task = {.kind = offer->kind};
+    json_object *result = started->result;
+
+    started->result = NULL;
+    if (result)
+        return o->tasks == RV_MCP_TASK_MUST && offer->kind != OFFER_QUERY ? refuse_task(m, o->call, result, err)
+                                                                          : mcp_give_and_put(m, o->call, result, err);
+    snprintf(task.tool, sizeof task.tool, "%s", offer->name);
+    memcpy(task.run, started->run, sizeof task.run);
+    return o->tasks == RV_MCP_TASK_MUST ? mcp_give_task(m, at, o, &task, err)
+                                        : mcp_watch(m, o, &task, started->answered, err);
+}
+
+/* --- jobs --- */
+
+struct rv_app_mcp_job {
+    struct rv_app_mcp_job *next;       /* of its client */
+    struct rv_app_mcp_job *next_queue; /* where it waits to be done, or to be taken */
+    const struct rv_app_mcp_opts *opts;
+    int64_t call;
+    enum rv_mcp_tasking tasks;
+    struct offer offer;  /* owned */
+    json_object *params; /* owned: a tree belongs to one thread */
+    atomic_bool is_stopped;
+    struct mcp_started started;
+    rv_err *why; /* owned; NULL: it has begun, or was not done */
+    bool is_done;
+};
+
+static void free_job(struct rv_app_mcp_job *job)
+{
+    mcp_offer_fini(&job->offer);
+    json_object_put(job->params);
+    json_object_put(job->started.result);
+    rv_err_free(job->why);
+    free(job);
+}
+
+/* offer is moved there. */
+static int make_job(rv_app_mcp *m, const struct rv_mcp_order *o, struct offer *offer, struct rv_app_mcp_job **out,
+                    rv_err **err)
+{
+    struct rv_app_mcp_job *job = calloc(1, sizeof *job);
+
+    if (!job)
+        return RV_FAIL(err, RV_E_NOMEM, "start a call");
+    int rc = rv_json_dup(o->params, &job->params, err);
+    if (rc < 0) {
+        free_job(job);
+        return rc;
+    }
+    job->opts = m->opts;
+    job->call = o->call;
+    job->tasks = o->tasks;
+    job->offer = *offer;
+    *offer = (struct offer){.kind = offer->kind};
+    atomic_init(&job->is_stopped, false);
+    job->next = m->jobs;
+    m->jobs = job;
+    *out = job;
+    return 0;
+}
+
+static bool is_stopped(const void *self)
+{
+    const struct rv_app_mcp_job *job = self;
+
+    return atomic_load(&job->is_stopped);
+}
+
+void rv_app_mcp_job_do(rv_app_mcp_job *job, const struct rv_app_mcp_at *at)
+{
+    const struct rv_mcp_until until = {is_stopped, job};
+
+    if (atomic_load(&job->is_stopped))
+        return;
+    job->is_done = mcp_start(job->opts, at, &job->offer, job->params, true, &until, &job->started, &job->why) == 0;
+}
+
+void rv_app_mcp_job_fail(rv_app_mcp_job *job, rv_err *why)
+{
+    job->why = why;
+}
+
+int64_t rv_app_mcp_job_call(const rv_app_mcp_job *job)
+{
+    return job->call;
+}
+
+bool rv_app_mcp_job_is_query(const rv_app_mcp_job *job)
+{
+    return job->offer.kind == OFFER_QUERY;
+}
+
+struct rv_app_mcp_job **mcp_job_next(struct rv_app_mcp_job *job)
+{
+    return &job->next_queue;
+}
+
+void mcp_stop_jobs(rv_app_mcp *m, int64_t call)
+{
+    for (struct rv_app_mcp_job *job = m->jobs; job; job = job->next)
+        if (call == 0 || job->call == call)
+            atomic_store(&job->is_stopped, true);
+}
+
+int rv_app_mcp_finish(rv_app_mcp *m, const struct rv_app_mcp_at *at, rv_app_mcp_job *job, struct rv_mcp_orders *out,
+                      rv_err **err)
+{
+    const struct rv_mcp_order o = {.want = RV_MCP_WANT_CALL_TOOL, .call = job->call, .tasks = job->tasks};
+    struct rv_app_mcp_job **p = &m->jobs;
+    int rc = 0;
+
+    while (*p != job)
+        p = &(*p)->next;
+    *p = job->next;
+    m->out = out;
+    if (atomic_load(&job->is_stopped) || !rv_mcp_server_has_call(m->session, job->call)) {
+        if (job->started.run[0])
+            mcp_cancel_run(at, job->started.run);
+    } else if (job->is_done) {
+        rc = give_started(m, at, &o, &job->offer, &job->started, err);
+    } else {
+        rc = mcp_fail(m, at, job->call, job->why, err);
+    }
+    m->out = NULL;
+    free_job(job);
+    return rc;
+}
+
+/* --- the beginning --- */
+
+int mcp_call_tool(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struct rv_mcp_order *o, rv_err **err)
+{
+    struct mcp_started started = {.result = NULL};
+    struct offer offer = {.name = NULL};
+    rv_err *why = NULL;
+    int rc = mcp_find_offer(m->opts, at, o->params, &offer, &why);
+
+    if (rc == 0)
+        rc = mcp_start(m->opts, at, &offer, o->params, !at->job, NULL, &started, &why);
+    if (rc < 0)
+        rc = mcp_fail(m, at, o->call, why, err);
+    else if (started.waits)
+        rc = make_job(m, o, &offer, at->job, err);
+    else
+        rc = give_started(m, at, o, &offer, &started, err);
+    rv_err_free(why);
+    mcp_offer_fini(&offer);
+    return rc;
+}

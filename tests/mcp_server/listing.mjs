@@ -1,0 +1,117 @@
+// A call of a pipeline that has servers of its own, while such a server does not answer: the client's other messages,
+// and those of other clients, are answered meanwhile; and its process ends with the call.
+import {spawn} from 'node:child_process'
+import {createServer} from 'node:net'
+import {join} from 'node:path'
+import {check, command, env, equal, file, finish, reeve, root, scratch} from '../serve/kit.mjs'
+
+// The test's end of the mute servers: each is a socket, with the messages that it was sent.
+const arrivals = []
+let arrived = () => {}
+const hub = createServer((socket) => {
+  const server = {socket, asked: '', hear: () => {}, ended: new Promise((done) => socket.on('close', done))}
+  socket.on('error', () => {})
+  socket.on('data', (bytes) => {
+    server.asked += bytes
+    server.hear()
+  })
+  arrivals.push(server)
+  arrived()
+})
+await new Promise((resolve) => hub.listen(0, '127.0.0.1', resolve))
+async function nextServer() {
+  while (arrivals.length === 0) await new Promise((resolve) => (arrived = resolve))
+  const server = arrivals.shift()
+  while (!server.asked) await new Promise((resolve) => (server.hear = resolve))
+  return server
+}
+
+// Servers in the shell, which are many: what they are asked goes to the test.
+const pipeline = (name, script, more = '') => file(`p/${name}.yaml`, `name: ${name}
+mcp_servers:
+  far: {command: [bash, -c, "${script} >/dev/tcp/127.0.0.1/${hub.address().port}${more}"], required: true, timeout_ms: ${name === 'brief' ? 50 : 600000}}
+agents: [{name: work, has_tools: true, allowed_tools: [far.do_it]}]
+`)
+pipeline('mute', 'exec 3>&1 cat') // its output stays open
+pipeline('brief', 'exec 3>&1 cat')
+pipeline('dies', 'head -c 1', '; exit 3')
+file('p/hello.yaml', 'name: hello\nagents: [{name: say, set: {text: "\'hello\'"}}]\nresponse: {output_key: say, field: text}\n')
+
+// --- on a pipe ---
+const path = join(scratch, 'listing.db')
+const runs = () => JSON.parse(command('runs', 'list', '--json', '--store', path).out || '[]').map((r) => [r.pipeline, r.status].join(' '))
+function client() {
+  const child = spawn(reeve, ['mcp', 'serve', '--store', path, '--pipelines', join(scratch, 'p'), '--grace', '600s'], {env, cwd: root})
+  const waits = new Map()
+  let rest = '', log = ''
+  child.stderr.on('data', (bytes) => (log += bytes))
+  child.stdout.on('data', (bytes) => {
+    rest += bytes
+    for (let end; (end = rest.indexOf('\n')) >= 0; rest = rest.slice(end + 1)) {
+      const m = JSON.parse(rest.slice(0, end))
+      waits.get(m.id)?.(m)
+      waits.delete(m.id)
+    }
+  })
+  const put = (m) => child.stdin.write(JSON.stringify({jsonrpc: '2.0', ...m}) + '\n')
+  let id = 0
+  const request = (method, params) => new Promise((resolve) => {
+    waits.set(++id, resolve)
+    put({id, method, params})
+  })
+  const call = (name) => request('tools/call', {name, arguments: {input: 'x'}})
+  const ended = new Promise((resolve) => child.on('exit', (code, signal) => resolve(signal ?? code)))
+  return {child, put, request, call, ended, waits, last: () => id, log: () => log}
+}
+const init = {protocolVersion: '2025-11-25', capabilities: {}, clientInfo: {name: 't', version: '1'}}
+
+let c = client()
+await c.request('initialize', init)
+let call = c.call('mute')
+let server = await nextServer()
+check((await c.request('ping', {})).result, 'a ping is answered while a server is asked for its tools')
+equal((await c.request('tools/list', {})).result.tools.map((t) => t.name), ['answer_run', 'brief', 'dies', 'hello', 'mute', 'query'], 'tools are listed meanwhile')
+equal((await c.call('hello')).result.content[0].text, 'hello', 'another pipeline is run meanwhile')
+equal((await c.request('tools/call', {name: 'query', arguments: {query: 'SELECT 1 AS one FROM sessions LIMIT 1'}})).result.isError, undefined, 'a query is answered meanwhile')
+
+// Another one at the same time, whose server ends.
+let r = (await c.call('dies')).result
+check(r.isError && r.content[0].text.includes('"far"') && r.content[0].text.includes('status 3'), 'a server that ends is an error of the call that says so', r)
+check(c.waits.size === 1, 'the first call still waits')
+
+// A time limit.
+r = (await c.call('brief')).result
+check(r.isError && r.content[0].text.includes('"far"') && r.content[0].text.includes('timed_out'), 'a server that does not answer in its time is one, too', r)
+while (arrivals.length > 0) await arrivals.shift().ended // they were killed or have ended
+
+// Cancelled: the server ends, and no run is made.
+c.put({method: 'notifications/cancelled', params: {requestId: 2}})
+await server.ended
+check((await c.request('ping', {})).result, 'a ping is answered after a call was cancelled')
+equal([...c.waits.keys()], [2], 'a cancelled call has no answer')
+equal(runs(), ['hello completed'], 'and no run')
+
+// More of them than threads: the others wait for their turn, and nothing else does.
+const firstOfMany = c.last() + 1
+const many = Array.from({length: 20}, () => c.call('mute'))
+const servers = []
+for (let i = 0; i < 16; i++) servers.push(await nextServer())
+equal((await c.call('hello')).result.content[0].text, 'hello', 'a pipeline is run while many servers do not answer')
+const cancel = (i) => c.put({method: 'notifications/cancelled', params: {requestId: firstOfMany + i}})
+for (let i = 16; i < 20; i++) cancel(i)
+for (let i = 0; i < 16; i++) cancel(i)
+for (const s of servers) await s.ended
+equal(arrivals.length, 0, 'those that were cancelled before their turn start no server')
+void many, call
+
+// The input ends, then it is told to end: no server is left.
+call = c.call('mute')
+server = await nextServer()
+c.child.stdin.end()
+c.child.kill('SIGTERM')
+equal(await c.ended, 0, 'it ends when it is told to', c.log())
+await server.ended
+check(true, 'and its server has ended')
+equal(runs().filter((text) => !text.startsWith('hello')), [], 'no run was made of any of them')
+hub.close()
+finish('listing')
