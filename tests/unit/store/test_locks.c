@@ -132,7 +132,7 @@ START_TEST(a_write_waits_as_long_as_it_is_told)
     OK(patient.rc);
     rv_store_set_faults(w->s, (struct rv_store_faults){0});
     ck_assert_int_eq(world_count(w, w->s), 4);
-    rv_store_free(other);
+    rv_store_close(other);
     close(begun[0]);
     close(begun[1]);
     world_close(w);
