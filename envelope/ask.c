@@ -117,6 +117,10 @@ static int unknown_choice(json_object *data, rv_str choice, rv_err **err)
     rv_buf list = RV_BUF_INIT(RV_JSON_MAX_BYTES);
 
     rv_ask_write_options(data, &list);
+    if (list.rc == RV_E_NOMEM) {
+        rv_buf_fini(&list);
+        return RV_FAIL(err, RV_E_NOMEM, "list the choices of a question");
+    }
     int rc =
         RV_FAIL(err, RV_E_INVALID, "the question has no choice \"%.*s\": choose one of %.*s",
                 RV_STR_ARG(rv_utf8_cut(choice, MAX_SHOWN)), RV_STR_ARG(rv_utf8_cut(rv_buf_str(&list), MAX_LISTED)));
@@ -137,6 +141,10 @@ static int no_choice(json_object *data, const struct rv_response *r, rv_err **er
     rv_buf list = RV_BUF_INIT(RV_JSON_MAX_BYTES);
 
     rv_ask_write_options(data, &list);
+    if (list.rc == RV_E_NOMEM) {
+        rv_buf_fini(&list);
+        return RV_FAIL(err, RV_E_NOMEM, "list the choices of a question");
+    }
     int rc = RV_FAIL(err, RV_E_INVALID, "the answer has no choice%s: choose one of %.*s",
                      r->text.ptr ? "; a text only goes with one" : "",
                      RV_STR_ARG(rv_utf8_cut(rv_buf_str(&list), MAX_LISTED)));

@@ -64,7 +64,6 @@ RV_MUST_CHECK int rv_app_mcp_take(rv_app_mcp *m, const struct rv_app_mcp_at *at,
 void rv_app_mcp_job_do(rv_app_mcp_job *job, const struct rv_app_mcp_at *at);
 /** It is not done: why, which is taken, is told to the client. */
 void rv_app_mcp_job_fail(rv_app_mcp_job *job, rv_err *why);
-int64_t rv_app_mcp_job_call(const rv_app_mcp_job *job);
 bool rv_app_mcp_job_is_query(const rv_app_mcp_job *job);
 /** Answer the call of a job, as rv_app_mcp_take() does; takes the job. A call that ended meanwhile leaves no run. */
 RV_MUST_CHECK int rv_app_mcp_finish(rv_app_mcp *m, const struct rv_app_mcp_at *at, rv_app_mcp_job *job,
@@ -77,6 +76,21 @@ void rv_app_mcp_cancel(rv_app_mcp *m, const struct rv_app_mcp_at *at, int64_t ca
 bool rv_app_mcp_is_busy(const rv_app_mcp *m);      /* there are runs to look at */
 int64_t rv_app_mcp_last_call(const rv_app_mcp *m); /* as of the session */
 bool rv_app_mcp_has_call(const rv_app_mcp *m, int64_t call);
+
+/* --- jobs on threads of their own --- */
+typedef struct rv_app_mcp_aside rv_app_mcp_aside;
+/** Any thread may use it. worker is borrowed, as struct rv_app_mcp_at has it. Threads begin with the first job. */
+RV_MUST_CHECK int rv_app_mcp_aside_new(struct rv_worker_stop *worker, rv_app_mcp_aside **out, rv_err **err);
+/** Jobs under way are told to end, and waited for; no other one begins, and those that were not taken are still there.
+ * No run is left of any of them. */
+void rv_app_mcp_aside_stop(rv_app_mcp_aside *a);
+void rv_app_mcp_aside_free(rv_app_mcp_aside *a);    /* after all were taken */
+int rv_app_mcp_aside_fd(const rv_app_mcp_aside *a); /* readable: a job is done */
+bool rv_app_mcp_aside_is_busy(rv_app_mcp_aside *a); /* jobs are to come, or to be taken */
+/** Do a job. app: for whom; it outlives the job. owner: for rv_app_mcp_aside_take(). */
+void rv_app_mcp_aside_add(rv_app_mcp_aside *a, rv_app_mcp_job *job, const struct rv_app *app, void *owner);
+/** A job that is done, for rv_app_mcp_finish(); after rv_app_mcp_aside_stop() any. NULL: there is none. */
+rv_app_mcp_job *rv_app_mcp_aside_take(rv_app_mcp_aside *a, void **owner);
 
 /* --- standard input and output --- */
 /* What it points to is borrowed for the call. */

@@ -279,29 +279,33 @@ static int read_line(rv_protocol *p, rv_str line, json_object **out, rv_err **er
                             : RV_FAIL(err, RV_E_INVALID, "an event must be an object");
 }
 
-int rv_protocol_event(rv_protocol *p, const struct rv_protocol_at *at, rv_str line, rv_buf *out, rv_err **err)
+int rv_protocol_event_read(rv_protocol *p, const struct rv_protocol_at *at, json_object *event, rv_buf *out,
+                           rv_err **err)
 {
     struct rv_protocol_from from;
-    json_object *event = NULL;
     struct rv_llm_delta d;
     size_t mark = out->len;
+
+    if (p->is_broken || !enter(p, at, out))
+        return 0;
+    const char *type = proto_member(event, "type");
+    take_time(p, event);
+    if (!type || strcmp(type, "delta") != 0)
+        proto_track_event(p, event);
+    else if (read_delta(event, &from, &d))
+        proto_track_delta(p, &from, &d);
+    return leave(p, at, mark, err);
+}
+
+int rv_protocol_event(rv_protocol *p, const struct rv_protocol_at *at, rv_str line, rv_buf *out, rv_err **err)
+{
+    json_object *event = NULL;
 
     if (p->is_broken || p->is_over)
         return 0;
     int rc = read_line(p, line, &event, err);
-    if (rc < 0)
-        return rc;
-    const char *type = proto_member(event, "type");
-    if (enter(p, at, out)) {
-        take_time(p, event);
-        if (type && strcmp(type, "delta") == 0) {
-            if (read_delta(event, &from, &d))
-                proto_track_delta(p, &from, &d);
-        } else {
-            proto_track_event(p, event);
-        }
-        rc = leave(p, at, mark, err);
-    }
+    if (rc == 0)
+        rc = rv_protocol_event_read(p, at, event, out, err);
     json_object_put(event);
     return rc;
 }

@@ -81,6 +81,9 @@ RV_MUST_CHECK int rv_protocol_begin(rv_protocol *p, const struct rv_protocol_at 
 /** line: an event of docs/reference/events.md, or a line of deltas of that page. */
 RV_MUST_CHECK int rv_protocol_event(rv_protocol *p, const struct rv_protocol_at *at, rv_str line, rv_buf *out,
                                     rv_err **err);
+/** The same of a line that was read. The event is an object, and is not changed. */
+RV_MUST_CHECK int rv_protocol_event_read(rv_protocol *p, const struct rv_protocol_at *at, json_object *event,
+                                         rv_buf *out, rv_err **err);
 /** The model calls under way broke off, and are made again under the same numbers: what is open of them is closed, and
  * what comes again is told in messages of its own. */
 RV_MUST_CHECK int rv_protocol_broken(rv_protocol *p, const struct rv_protocol_at *at, rv_buf *out, rv_err **err);

@@ -6,6 +6,8 @@
 
 #include "coreengine/server/body_internal.h"
 
+#define RETRY_S "5" /* after which what the machine lacked may be back */
+
 int64_t srv_now_us(void)
 {
     return rv_app_now_us();
@@ -157,6 +159,23 @@ static void write_refusal(struct srv_call *c)
     srv_call_fault(c, c->refusal->status, c->refusal->code, c->refusal->detail);
 }
 
+/* What the machine lacks may come back; a client is told that, and no more. NULL: a fault of another kind. */
+static const char *lack_of(int rc)
+{
+    switch (rc) {
+    case RV_E_DISK:
+        return "the disk of the server is full: ask again when its operator has made room";
+    case RV_E_FILES:
+        return "the server cannot open more files and connections now: ask again later";
+    case RV_E_THREADS:
+        return "the server cannot start more threads now: ask again later";
+    case RV_E_UNAVAILABLE:
+        return "the server or its store is not available now: ask again later";
+    default:
+        return NULL;
+    }
+}
+
 /* What an error says to a client: faults of ours and of the machine stay in the log. */
 static void write_error(struct srv_call *c)
 {
@@ -166,7 +185,11 @@ static void write_error(struct srv_call *c)
     if (status >= 500) {
         RV_LOG(c->server->app.log, ERROR, "request.failed", RV_F_TEXT("request_id", c->req->id),
                RV_F_TEXT("route", c->route->path), RV_F_ERR("error", c->err));
-        rv_buf_puts(&text, "the server could not do this; its log has the reason, with the id of the request");
+        const char *lack = lack_of(c->rc);
+        rv_buf_printf(&text, "%s; its log has the reason, with the id of the request",
+                      lack ? lack : "the server could not do this");
+        if (lack)
+            srv_call_field(c, "Retry-After", RETRY_S);
     } else {
         rv_err_write_chain(c->err, &text);
         if (rv_err_hint_text(c->err))

@@ -181,7 +181,7 @@ static void on_head(void *self, rv_httpd_exchange *x, struct rv_httpd_plan *plan
         if (route->max_body)
             plan->max_body = route->max_body;
     }
-    plan->data = NULL;
+    plan->data = n == 0 ? (void *)(uintptr_t)route : NULL; /* so that it is not looked for again */
     (void)s;
 }
 
@@ -193,7 +193,9 @@ static void on_request(void *self, rv_httpd_exchange *x)
     rv_str args[SRV_MAX_ARGS];
     unsigned allowed = 0;
     size_t n = 0;
-    const struct srv_route *route = srv_route_find(req->method, req->segments, req->n_segments, args, &n, &allowed);
+    const struct srv_route *route = req->data;
+    if (!route)
+        route = srv_route_find(req->method, req->segments, req->n_segments, args, &n, &allowed);
     struct srv_call *c = new_call(s, x, route);
 
     if (!c) {

@@ -184,7 +184,8 @@ static const struct rv_mcp_order *sort_out(struct srv_mcp_session *session, cons
 }
 
 /* What the client is told at once, or the beginning of a stream. */
-static int give(struct srv_call *c, struct srv_mcp_session *session, const struct rv_mcp_order *o, rv_err **err)
+static int give(struct srv_call *c, struct srv_mcp_session *session, const struct rv_mcp_order *o, int64_t call,
+                rv_err **err)
 {
     struct going *g;
 
@@ -198,7 +199,7 @@ static int give(struct srv_call *c, struct srv_mcp_session *session, const struc
     g = calloc(1, sizeof *g);
     if (!g)
         return RV_FAIL(err, RV_E_NOMEM, "answer a client");
-    g->call = rv_app_mcp_last_call(session->client); /* that is not answered */
+    g->call = call;
     int rc = srv_mcp_stream_new(session, g->call, err);
     if (rc < 0) {
         free(g);
@@ -210,11 +211,39 @@ static int give(struct srv_call *c, struct srv_mcp_session *session, const struc
     return 0;
 }
 
+/* Under the lock, which is given up while a query waits. *job: a call that other threads begin; NULL: none. */
+static int perform(struct srv_call *c, struct srv_mcp_session *session, struct rv_app_mcp_at *at,
+                   const struct rv_mcp_message *m, struct rv_mcp_orders *out, rv_app_mcp_job **job, rv_err **err)
+{
+    at->job = job;
+    int rc = rv_app_mcp_take(session->client, at, m, out, err);
+    int64_t call = rv_app_mcp_last_call(session->client); /* of others there may be new ones afterwards */
+
+    at->job = NULL;
+    if (*job && (rc < 0 || rv_app_mcp_job_is_query(*job))) {
+        if (rc == 0) {
+            pthread_mutex_unlock(&session->lock);
+            rv_app_mcp_job_do(*job, at);
+            pthread_mutex_lock(&session->lock);
+        }
+        int finished = rv_app_mcp_finish(session->client, at, *job, out, rc < 0 ? NULL : err);
+        rc = rc < 0 ? rc : finished;
+        *job = NULL;
+    }
+    const struct rv_mcp_order *own = rc == 0 ? sort_out(session, out) : NULL;
+    if (rc == 0 && m->kind != RV_MCP_REQUEST)
+        c->status = 202;
+    else if (rc == 0)
+        rc = give(c, session, own, call, err);
+    return rc;
+}
+
 /* The client's reference of the session is taken. */
 static int take(struct srv_call *c, struct srv_mcp_session *session, const struct rv_mcp_message *m, rv_err **err)
 {
     struct rv_app_mcp_at at = at_of(c);
     struct rv_mcp_orders out = {NULL, 0, 0};
+    rv_app_mcp_job *job = NULL;
     char *trace = srv_call_header(c, "traceparent");
     struct srv_trace caller = srv_watch_trace(c);
     int rc = 0;
@@ -222,16 +251,13 @@ static int take(struct srv_call *c, struct srv_mcp_session *session, const struc
     at.trace = rv_trace_is_set(&caller.caller) ? trace : NULL;
     at.trusts_trace = caller.is_trusted;
     pthread_mutex_lock(&session->lock);
-    if (!session->client)
-        rc = refuse(c, 404, m->id, RV_MCP_INVALID_REQUEST, "the session has ended: initialize again", err);
+    if (session->client)
+        rc = perform(c, session, &at, m, &out, &job, err);
     else
-        rc = rv_app_mcp_take(session->client, &at, m, &out, err);
-    const struct rv_mcp_order *own = rc == 0 ? sort_out(session, &out) : NULL;
-    if (rc == 0 && m->kind != RV_MCP_REQUEST)
-        c->status = 202;
-    else if (rc == 0 && c->status == 0)
-        rc = give(c, session, own, err);
+        rc = refuse(c, 404, m->id, RV_MCP_INVALID_REQUEST, "the session has ended: initialize again", err);
     pthread_mutex_unlock(&session->lock);
+    if (job)
+        srv_mcp_job_add(session, job);
     rv_mcp_orders_fini(&out);
     free(trace);
     if (!c->made)

@@ -13,7 +13,8 @@
 struct srv_mcps {
     struct srv_reader reader;
     struct rv_app_mcp_opts offer;
-    pthread_mutex_t lock; /* guards the table, and the references and times of sessions */
+    rv_app_mcp_aside *aside; /* each of its jobs has a reference of its session */
+    pthread_mutex_t lock;    /* guards the table, and the references and times of sessions */
     struct srv_mcp_session *table;
     size_t n;
     struct srv_mcp_session *busy; /* the loop's: sessions with streams; each has a reference */
@@ -275,6 +276,22 @@ static void sweep(struct srv_mcp_session *s)
     }
 }
 
+/* What came of calls, under the lock; takes out and err. */
+static void tell(struct srv_mcp_session *s, struct rv_mcp_orders *out, int rc, rv_err *err)
+{
+    for (size_t i = 0; i < out->n; i++)
+        RV_IGNORE(!srv_mcp_stream_add(s, &out->items[i]), "its client has left");
+    if (rc < 0) { /* no memory: the answers break off, and the runs go on */
+        RV_LOG(s->app.log, ERROR, "mcp.failed", RV_F_ERR("error", err));
+        for (struct srv_mcp_stream *st = s->streams; st; st = st->next) {
+            st->is_cut = !st->is_over;
+            st->is_over = true;
+        }
+    }
+    rv_mcp_orders_fini(out);
+    rv_err_free(err);
+}
+
 static void look(struct srv_mcp_session *s)
 {
     struct rv_app_sources sources = {.store = s->all->reader.store};
@@ -284,24 +301,45 @@ static void look(struct srv_mcp_session *s)
 
     pthread_mutex_lock(&s->lock);
     int rc = s->client ? rv_app_mcp_look(s->client, &at, &out, &err) : 0;
-    for (size_t i = 0; i < out.n; i++)
-        RV_IGNORE(!srv_mcp_stream_add(s, &out.items[i]), "its client has left");
-    if (rc < 0) { /* no memory: the answers break off, and the runs go on */
-        RV_LOG(s->app.log, ERROR, "mcp.failed", RV_F_ERR("error", err));
-        for (struct srv_mcp_stream *st = s->streams; st; st = st->next) {
-            st->is_cut = !st->is_over;
-            st->is_over = true;
-        }
-    }
+    tell(s, &out, rc, err);
     sweep(s);
     pthread_mutex_unlock(&s->lock);
-    rv_mcp_orders_fini(&out);
-    rv_err_free(err);
+}
+
+void srv_mcp_job_add(struct srv_mcp_session *s, rv_app_mcp_job *job)
+{
+    pthread_mutex_lock(&s->all->lock);
+    s->refs++;
+    pthread_mutex_unlock(&s->all->lock);
+    rv_app_mcp_aside_add(s->all->aside, job, &s->app, s);
+}
+
+/* Calls that have begun on other threads, or failed there. */
+static void finish_jobs(struct srv_mcps *all)
+{
+    rv_app_mcp_job *job;
+    void *owner;
+
+    while ((job = rv_app_mcp_aside_take(all->aside, &owner)) != NULL) {
+        struct srv_mcp_session *s = owner;
+        struct rv_app_sources sources = {.store = all->reader.store};
+        const struct rv_app_mcp_at at = {
+            .app = &s->app, .sources = &sources, .worker = all->reader.server->worker_stop};
+        struct rv_mcp_orders out = {NULL, 0, 0};
+        rv_err *err = NULL;
+        pthread_mutex_lock(&s->lock);
+        int rc = rv_app_mcp_finish(s->client, &at, job, &out, &err);
+        tell(s, &out, rc, err);
+        pthread_mutex_unlock(&s->lock);
+        srv_mcp_session_unref(s);
+    }
 }
 
 static void on_look(uv_timer_t *timer)
 {
     struct srv_mcps *all = timer->data;
+
+    finish_jobs(all);
 
     for (struct srv_mcp_session **p = &all->busy; *p;) {
         struct srv_mcp_session *s = *p;
@@ -317,7 +355,7 @@ static void on_look(uv_timer_t *timer)
         s->is_listed = false;
         srv_mcp_session_unref(s);
     }
-    if (!all->busy && !all->reader.loop.is_closed)
+    if (!all->busy && !rv_app_mcp_aside_is_busy(all->aside) && !all->reader.loop.is_closed)
         uv_timer_stop(&all->reader.timer);
 }
 
@@ -429,6 +467,8 @@ static void end_all(void *self)
 {
     struct srv_mcps *all = self;
 
+    rv_app_mcp_aside_stop(all->aside);
+    finish_jobs(all);
     for (struct srv_mcp_session *s = all->busy, *next; s; s = next) {
         next = s->next_busy;
         pthread_mutex_lock(&s->lock);
@@ -463,10 +503,13 @@ int srv_mcps_new(struct srv_server *s, struct srv_mcps **out, rv_err **err)
                                           .tools = s->opts->mcp_tools,
                                           .n_tools = s->opts->n_mcp_tools,
                                           .is_http = true};
-    int rc = srv_reader_open(&all->reader, s, end_all, all, &is_open, err);
+    int rc = rv_app_mcp_aside_new(s->worker_stop, &all->aside, err);
+    if (rc == 0)
+        rc = srv_reader_open(&all->reader, s, end_all, all, &is_open, err);
     if (is_open) {
         *out = all;
     } else {
+        rv_app_mcp_aside_free(all->aside);
         pthread_mutex_destroy(&all->lock);
         free(all);
     }
@@ -483,6 +526,7 @@ void srv_mcps_free(struct srv_mcps *all)
     if (!all)
         return;
     srv_reader_close(&all->reader);
+    rv_app_mcp_aside_free(all->aside);
     pthread_mutex_destroy(&all->lock);
     free(all);
 }

@@ -48,6 +48,8 @@ RV_MUST_CHECK int srv_mcp_session_new(struct srv_mcps *m, const struct srv_call 
 struct srv_mcp_session *srv_mcp_session_find(struct srv_mcps *m, const struct srv_call *c, const char *id);
 void srv_mcp_session_end(struct srv_mcp_session *session); /* it is not found any more */
 void srv_mcp_session_unref(struct srv_mcp_session *session);
+/** Without the lock: a call waits for others, on another thread. */
+void srv_mcp_job_add(struct srv_mcp_session *session, rv_app_mcp_job *job);
 /** Under the session's lock: the call goes on, and its messages wait until its answer begins. */
 RV_MUST_CHECK int srv_mcp_stream_new(struct srv_mcp_session *session, int64_t call, rv_err **err);
 /** Under the session's lock: one more message of its call. False: that call has no stream. */

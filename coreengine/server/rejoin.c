@@ -64,7 +64,7 @@ static int on_step(void *self, const struct rv_record *record, const struct rv_e
             rv_buf_add_str(&r->done, line);
         }
         r->n_events = seq;
-        rc = srv_view_event(r->view, seq++, line, err);
+        rc = srv_view_event(r->view, seq++, line, NULL, err);
     }
     return rc;
 }

@@ -227,10 +227,13 @@ static void *work(void *self)
 
 static void on_run_event(void *self, const void *run, rv_str line)
 {
+    json_object *event = line.len > 0 ? rv_telemetry_event(line) : NULL;
+
     if (line.len > 0)
-        srv_watch_event(self, run, NULL, line);
+        srv_watch_event(self, run, NULL, event);
     else
         srv_watch_over(self, run);
+    json_object_put(event);
 }
 
 static int start_worker(struct life *l, rv_err **err)

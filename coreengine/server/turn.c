@@ -224,28 +224,36 @@ static bool is_of_answer(struct turn *t, rv_str line)
     return t->is_answering;
 }
 
-void srv_turn_on_event(void *self, const struct rv_effect *e, rv_str line)
+static void tell_event(struct turn *t, rv_str line, json_object *event)
 {
-    struct turn *t = self;
     int64_t seq = number_of(line);
     rv_err *err = NULL;
     int rc = 0;
 
-    (void)e;
-    srv_loop_hurry(&t->all->loop);
-    srv_watch_event(t->all->server->watch, t, &t->ask->trace, line);
-    if (t->is_told)
-        return;
     if (!t->log)
         rc = open_log(t, &err);
     if (rc == 0 && seq > 0 && is_of_answer(t, line)) {
-        rc = srv_view_event(t->view, seq, line, &err);
+        rc = srv_view_event(t->view, seq, line, event, &err);
         rv_app_stream_event(t->log, line);
     } else if (rc == 0) {
         rv_app_stream_note(t->log, "", line);
     }
     if (rc < 0)
         broken(t, err);
+}
+
+/* The line is read once, for what is counted and for what the client is told. */
+void srv_turn_on_event(void *self, const struct rv_effect *e, rv_str line)
+{
+    struct turn *t = self;
+    json_object *event = rv_telemetry_event(line);
+
+    (void)e;
+    srv_loop_hurry(&t->all->loop);
+    srv_watch_event(t->all->server->watch, t, &t->ask->trace, event);
+    if (!t->is_told)
+        tell_event(t, line, event);
+    json_object_put(event);
 }
 
 bool srv_turn_on_delta(void *self, const struct rv_delta_from *from, const struct rv_llm_delta *d)

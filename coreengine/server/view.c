@@ -11,11 +11,13 @@
 #include "coreengine/server/view_internal.h"
 
 #define MAX_JSON ((size_t)256 << 20)
+#define MAX_READ ((size_t)16 << 10) /* bytes of an event that waits as an object, which is many times as large */
 
 struct view_event {
     int64_t seq;
-    char *line; /* owned */
+    char *line; /* owned; NULL: it was read */
     size_t len;
+    json_object *read; /* owned; NULL: it was not read */
 };
 struct srv_view {
     rv_protocol *encoder; /* owned */
@@ -63,12 +65,18 @@ struct srv_view *srv_view_new(const struct srv_cursor *from)
     return v;
 }
 
+static void free_event(struct view_event *e)
+{
+    free(e->line);
+    json_object_put(e->read);
+}
+
 void srv_view_free(struct srv_view *v)
 {
     if (!v)
         return;
     for (size_t i = v->at_event; i < v->n_events; i++)
-        free(v->events[i].line);
+        free_event(&v->events[i]);
     free(v->events);
     rv_protocol_free(v->encoder);
     free(v->texts);
@@ -100,16 +108,22 @@ int srv_view_http(const struct srv_view *v)
     return !failed ? 200 : v->is_quota ? 429 : 502;
 }
 
-int srv_view_event(struct srv_view *v, int64_t seq, rv_str line, rv_err **err)
+int srv_view_event(struct srv_view *v, int64_t seq, rv_str line, json_object *event, rv_err **err)
 {
+    struct view_event e = {.seq = seq, .len = line.len};
+
     if (seq <= v->n_known)
         return 0;
     if (v->at_event > 0 && v->at_event == v->n_events)
         v->at_event = v->n_events = 0;
-    char *copy = rv_has_room(&v->events, &v->cap_events, v->n_events + 1, sizeof *v->events) ? rv_str_dup(line) : NULL;
-    if (!copy)
+    bool has_room = rv_has_room(&v->events, &v->cap_events, v->n_events + 1, sizeof *v->events);
+    if (has_room && line.len <= MAX_READ && json_object_is_type(event, json_type_object))
+        e.read = json_object_get(event);
+    else if (has_room)
+        e.line = rv_str_dup(line);
+    if (!e.read && !e.line)
         return RV_FAIL(err, RV_E_NOMEM, "go on with a stream");
-    v->events[v->n_events++] = (struct view_event){seq, copy, line.len};
+    v->events[v->n_events++] = e;
     v->n_known = seq;
     return 0;
 }
@@ -135,10 +149,12 @@ static int tell_events(struct told *t, int64_t upto)
 
     while (rc == 0 && v->at_event < v->n_events && v->events[v->at_event].seq <= upto) {
         struct view_event *e = &v->events[v->at_event++];
-        if (v->encoder)
+        if (v->encoder && e->read)
+            rc = rv_protocol_event_read(v->encoder, &t->at, e->read, t->out, t->err);
+        else if (v->encoder)
             rc = rv_protocol_event(v->encoder, &t->at, (rv_str){e->line, e->len}, t->out, t->err);
         v->n_told = e->seq;
-        free(e->line);
+        free_event(e);
     }
     return rc;
 }

@@ -254,10 +254,8 @@ void srv_watch_begin(void *watch, const void *key, const char *trace, bool is_tr
     pthread_mutex_unlock(&w->lock);
 }
 
-void srv_watch_event(struct srv_watch *w, const void *key, const struct srv_trace *trace, rv_str line)
+void srv_watch_event(struct srv_watch *w, const void *key, const struct srv_trace *trace, json_object *event)
 {
-    json_object *event = rv_telemetry_event(line);
-
     if (!event) /* of an engine that is wrong; its run goes on */
         return;
     pthread_mutex_lock(&w->lock);
@@ -265,7 +263,6 @@ void srv_watch_event(struct srv_watch *w, const void *key, const struct srv_trac
     if (r)
         take(w, r, trace || !r->has_asked ? trace : &r->asked, event);
     pthread_mutex_unlock(&w->lock);
-    json_object_put(event);
 }
 
 void srv_watch_over(struct srv_watch *w, const void *key)

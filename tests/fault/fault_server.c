@@ -45,7 +45,7 @@ static int view_agui(void)
         rc = rv_buf_check(&lines, "lines", NULL);
     const struct rv_stream_part part = {.n = 1, .first = 1, .at_us = 1, .lines = rv_buf_str(&lines)};
     for (int64_t seq = 1; seq <= 2 && rc == 0; seq++)
-        rc = srv_view_event(v, seq, event, NULL);
+        rc = srv_view_event(v, seq, event, NULL, NULL);
     if (rc == 0)
         rc = srv_view_lines(v, &part, &out, NULL);
     srv_view_free(v);

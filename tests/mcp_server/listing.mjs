@@ -3,7 +3,7 @@
 import {spawn} from 'node:child_process'
 import {createServer} from 'node:net'
 import {join} from 'node:path'
-import {check, command, env, equal, file, finish, reeve, root, scratch} from '../serve/kit.mjs'
+import {check, command, env, equal, file, finish, reeve, root, scratch, serve, store} from '../serve/kit.mjs'
 
 // The test's end of the mute servers: each is a socket, with the messages that it was sent.
 const arrivals = []
@@ -113,5 +113,69 @@ equal(await c.ended, 0, 'it ends when it is told to', c.log())
 await server.ended
 check(true, 'and its server has ended')
 equal(runs().filter((text) => !text.startsWith('hello')), [], 'no run was made of any of them')
+
+// --- over HTTP ---
+file('p/slow.yaml', `name: slow
+inputs: []
+models: {default: "scripted:any"}
+agents: [{name: wait, has_llm: true, model_role: default, prompt_key: wait, output_mode: text}]
+prompts: {wait: Wait.}
+`)
+file('s/slow.yaml', 'models: {wait: [{text: "done", delay_ms: 600000}]}\n')
+const host = await serve('listing-http.db', ['--pipelines', join(scratch, 'p'), '--scripts', join(scratch, 's'), '--grace', '1s'])
+const base = {'content-type': 'application/json', accept: 'application/json, text/event-stream'}
+const post = (message, headers = {}, more = {}) => fetch(`${host.url}/mcp`, {method: 'POST', headers: {...base, ...headers}, body: JSON.stringify({jsonrpc: '2.0', ...message}), ...more})
+const answer = async (response) => {
+  const text = await (await response).text()
+  return JSON.parse(text.startsWith('{') ? text : text.slice(text.lastIndexOf('data: ') + 6))
+}
+async function session() {
+  const headers = {'mcp-session-id': (await post({id: 0, method: 'initialize', params: init})).headers.get('mcp-session-id')}
+  let n = 0
+  return {
+    say: (method, params) => post({method, params}, headers),
+    request: (method, params) => post({id: ++n, method, params}, headers),
+    call: (name) => post({id: ++n, method: 'tools/call', params: {name, arguments: name === 'slow' ? {} : {input: 'x'}}}, headers),
+    last: () => n,
+  }
+}
+const ada = await session(), bob = await session()
+await ada.call('slow') // its answer has begun, and is looked at again and again
+call = ada.call('mute')
+server = await nextServer()
+check((await answer(ada.request('ping', {}))).result, 'HTTP: a ping of the session is answered while a server is asked for its tools')
+equal((await answer(bob.call('hello'))).result.content[0].text, 'hello', 'HTTP: a run of another session has its result meanwhile')
+r = (await answer(ada.call('dies'))).result
+check(r.isError && r.content[0].text.includes('status 3'), 'HTTP: a server that ends is an error of the call', r)
+await ada.say('notifications/cancelled', {requestId: 2})
+await server.ended
+equal((await (await call).text()).includes('data:'), false, 'HTTP: a cancelled call has no answer, and its server has ended')
+
+// A client of 2026-07-28 that leaves; then more calls than the server has threads.
+const modern = {'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': 'mute'}
+const meta = {'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {}}
+const start = (signal) => post({id: 1, method: 'tools/call', params: {name: 'mute', arguments: {input: 'x'}, _meta: meta}}, modern, {signal})
+let leave = new AbortController()
+await start(leave.signal)
+server = await nextServer()
+leave.abort()
+await server.ended
+check(true, 'HTTP: the server ends when its client leaves')
+leave = new AbortController()
+const crowd = await Promise.all(Array.from({length: 24}, () => start(leave.signal)))
+servers.length = 0
+for (let i = 0; i < 16; i++) servers.push(await nextServer())
+equal((await answer(bob.call('hello'))).result.content[0].text, 'hello', 'HTTP: a run has its result while many servers do not answer')
+leave.abort()
+for (const s of servers) await s.ended
+void crowd
+
+call = bob.call('mute')
+do server = await nextServer()
+while (await Promise.race([server.ended.then(() => true), new Promise((go) => setImmediate(go))])) // of those who left
+equal(await host.stop(), 0, 'HTTP: it ends when it is told to', host.err())
+await server.ended
+const kept = JSON.parse(command('runs', 'list', '--json', '--store', store('listing-http.db')).out)
+equal(kept.filter((row) => row.pipeline === 'mute' || row.pipeline === 'dies'), [], 'HTTP: no run was made of any of them')
 hub.close()
 finish('listing')

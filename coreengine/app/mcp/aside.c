@@ -20,29 +20,28 @@ struct queue {
 };
 /* Threads that do the jobs of one queue. */
 struct crew {
-    struct mcp_aside *all;
+    struct rv_app_mcp_aside *all;
     struct queue jobs; /* not begun yet */
     pthread_cond_t asked;
     pthread_t threads[MAX_THREADS];
     size_t n_threads, max_threads;
     size_t n_idle; /* that wait for a job, or were woken for one */
 };
-struct mcp_aside {
-    const struct rv_app *app;      /* borrowed */
+struct rv_app_mcp_aside {
     struct rv_worker_stop *worker; /* borrowed */
     int answered;                  /* eventfd: readable when a job is done */
     pthread_mutex_t lock;          /* guards what follows */
     struct crew queries, calls;
-    struct queue done;
+    struct queue doing, done;
     size_t n_open; /* all that were not taken */
     bool is_over;
 };
 
 static void put(struct queue *q, struct rv_app_mcp_job *job)
 {
-    *mcp_job_next(job) = NULL;
+    mcp_job_place(job)->next = NULL;
     *q->end = job;
-    q->end = mcp_job_next(job);
+    q->end = &mcp_job_place(job)->next;
     q->n++;
 }
 
@@ -52,35 +51,52 @@ static struct rv_app_mcp_job *get(struct queue *q)
 
     if (!job)
         return NULL;
-    q->first = *mcp_job_next(job);
+    q->first = mcp_job_place(job)->next;
     if (!q->first)
         q->end = &q->first;
     q->n--;
     return job;
 }
 
+static void drop(struct queue *q, const struct rv_app_mcp_job *job)
+{
+    struct rv_app_mcp_job **at = &q->first;
+
+    while (*at != job)
+        at = &mcp_job_place(*at)->next;
+    *at = mcp_job_place(*at)->next;
+    q->n--;
+    for (q->end = &q->first; *q->end;)
+        q->end = &mcp_job_place(*q->end)->next;
+}
+
+static void stop_all(const struct queue *q)
+{
+    for (struct rv_app_mcp_job *job = q->first; job; job = mcp_job_place(job)->next)
+        mcp_job_stop(job);
+}
+
 /* --- the threads --- */
 
-/* app and store are the thread's; its first job opens the store. */
-static void do_job(const struct rv_app *app, rv_store **store, struct rv_worker_stop *worker,
-                   struct rv_app_mcp_job *job)
+/* store: the thread's, which its first job opens. */
+static void do_job(rv_store **store, struct rv_worker_stop *worker, struct rv_app_mcp_job *job)
 {
-    struct rv_app_sources sources = {.scope = app->scope};
+    const struct rv_app app = *mcp_job_place(job)->app;
+    struct rv_app_sources sources = {.scope = app.scope};
     rv_err *why = NULL;
 
-    if (!*store && rv_app_store_open(app, RV_APP_STORE_MAKE, store, &why) < 0) {
+    if (!*store && rv_app_store_open(&app, RV_APP_STORE_MAKE, store, &why) < 0) {
         rv_app_mcp_job_fail(job, why);
         return;
     }
     sources.store = *store;
-    rv_app_mcp_job_do(job, &(struct rv_app_mcp_at){.app = app, .sources = &sources, .worker = worker});
+    rv_app_mcp_job_do(job, &(struct rv_app_mcp_at){.app = &app, .sources = &sources, .worker = worker});
 }
 
 static void *work(void *self)
 {
     struct crew *crew = self;
-    struct mcp_aside *a = crew->all;
-    const struct rv_app app = *a->app;
+    struct rv_app_mcp_aside *a = crew->all;
     const uint64_t one = 1;
     rv_store *store = NULL;
 
@@ -93,9 +109,11 @@ static void *work(void *self)
             crew->n_idle--;
             continue;
         }
+        put(&a->doing, job);
         pthread_mutex_unlock(&a->lock);
-        do_job(&app, &store, a->worker, job);
+        do_job(&store, a->worker, job);
         pthread_mutex_lock(&a->lock);
+        drop(&a->doing, job);
         put(&a->done, job);
         RV_IGNORE(write(a->answered, &one, sizeof one) < 0, "it is readable already");
     }
@@ -106,7 +124,7 @@ static void *work(void *self)
 
 /* --- the client's side --- */
 
-static void init_crew(struct mcp_aside *a, struct crew *c, size_t max_threads)
+static void init_crew(struct rv_app_mcp_aside *a, struct crew *c, size_t max_threads)
 {
     c->all = a;
     c->jobs.end = &c->jobs.first;
@@ -114,14 +132,14 @@ static void init_crew(struct mcp_aside *a, struct crew *c, size_t max_threads)
     pthread_cond_init(&c->asked, NULL);
 }
 
-int mcp_aside_new(const struct rv_app *app, struct rv_worker_stop *worker, struct mcp_aside **out, rv_err **err)
+int rv_app_mcp_aside_new(struct rv_worker_stop *worker, rv_app_mcp_aside **out, rv_err **err)
 {
-    struct mcp_aside *a = calloc(1, sizeof *a);
+    struct rv_app_mcp_aside *a = calloc(1, sizeof *a);
 
     if (!a)
         return RV_FAIL(err, RV_E_NOMEM, "serve a client");
-    a->app = app;
     a->worker = worker;
+    a->doing.end = &a->doing.first;
     a->done.end = &a->done.first;
     a->answered = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (a->answered < 0) {
@@ -150,10 +168,14 @@ static void stop_crew(struct crew *c)
     move_all(&c->jobs, &c->all->done);
 }
 
-void mcp_aside_stop(struct mcp_aside *a)
+void rv_app_mcp_aside_stop(struct rv_app_mcp_aside *a)
 {
     pthread_mutex_lock(&a->lock);
     a->is_over = true;
+    stop_all(&a->queries.jobs);
+    stop_all(&a->calls.jobs);
+    stop_all(&a->doing);
+    stop_all(&a->done);
     pthread_cond_broadcast(&a->queries.asked);
     pthread_cond_broadcast(&a->calls.asked);
     pthread_mutex_unlock(&a->lock);
@@ -161,12 +183,12 @@ void mcp_aside_stop(struct mcp_aside *a)
     stop_crew(&a->calls);
 }
 
-void mcp_aside_free(struct mcp_aside *a)
+void rv_app_mcp_aside_free(struct rv_app_mcp_aside *a)
 {
     if (!a)
         return;
     assert(a->n_open == 0);
-    mcp_aside_stop(a);
+    rv_app_mcp_aside_stop(a);
     pthread_cond_destroy(&a->queries.asked);
     pthread_cond_destroy(&a->calls.asked);
     pthread_mutex_destroy(&a->lock);
@@ -174,12 +196,12 @@ void mcp_aside_free(struct mcp_aside *a)
     free(a);
 }
 
-int mcp_aside_fd(const struct mcp_aside *a)
+int rv_app_mcp_aside_fd(const struct rv_app_mcp_aside *a)
 {
     return a->answered;
 }
 
-bool mcp_aside_is_busy(struct mcp_aside *a)
+bool rv_app_mcp_aside_is_busy(struct rv_app_mcp_aside *a)
 {
     pthread_mutex_lock(&a->lock);
     bool is_busy = a->n_open > 0;
@@ -187,12 +209,14 @@ bool mcp_aside_is_busy(struct mcp_aside *a)
     return is_busy;
 }
 
-void mcp_aside_add(struct mcp_aside *a, struct rv_app_mcp_job *job)
+void rv_app_mcp_aside_add(rv_app_mcp_aside *a, rv_app_mcp_job *job, const struct rv_app *app, void *owner)
 {
     struct crew *c = rv_app_mcp_job_is_query(job) ? &a->queries : &a->calls;
     const uint64_t one = 1;
     rv_err *why = NULL;
 
+    mcp_job_place(job)->app = app;
+    mcp_job_place(job)->owner = owner;
     pthread_mutex_lock(&a->lock);
     a->n_open++;
     put(&c->jobs, job);
@@ -211,7 +235,7 @@ void mcp_aside_add(struct mcp_aside *a, struct rv_app_mcp_job *job)
     rv_err_free(why);
 }
 
-struct rv_app_mcp_job *mcp_aside_take(struct mcp_aside *a)
+rv_app_mcp_job *rv_app_mcp_aside_take(rv_app_mcp_aside *a, void **owner)
 {
     uint64_t n;
 
@@ -220,5 +244,7 @@ struct rv_app_mcp_job *mcp_aside_take(struct mcp_aside *a)
     struct rv_app_mcp_job *job = get(&a->done);
     a->n_open -= job != NULL;
     pthread_mutex_unlock(&a->lock);
+    if (job)
+        *owner = mcp_job_place(job)->owner;
     return job;
 }

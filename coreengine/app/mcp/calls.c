@@ -73,13 +73,15 @@ static int give_started(rv_app_mcp *m, const struct rv_app_mcp_at *at, const str
 /* --- jobs --- */
 
 struct rv_app_mcp_job {
-    struct rv_app_mcp_job *next;       /* of its client */
-    struct rv_app_mcp_job *next_queue; /* where it waits to be done, or to be taken */
+    struct rv_app_mcp_job *next; /* of its client */
+    struct mcp_job_place place;
     const struct rv_app_mcp_opts *opts;
     int64_t call;
     enum rv_mcp_tasking tasks;
     struct offer offer;  /* owned */
     json_object *params; /* owned: a tree belongs to one thread */
+    char *trace;         /* owned; NULL: none */
+    bool trusts_trace;
     atomic_bool is_stopped;
     struct mcp_started started;
     rv_err *why; /* owned; NULL: it has begun, or was not done */
@@ -90,13 +92,14 @@ static void free_job(struct rv_app_mcp_job *job)
 {
     mcp_offer_fini(&job->offer);
     json_object_put(job->params);
+    free(job->trace);
     json_object_put(job->started.result);
     rv_err_free(job->why);
     free(job);
 }
 
 /* offer is moved there. */
-static int make_job(rv_app_mcp *m, const struct rv_mcp_order *o, struct offer *offer, struct rv_app_mcp_job **out,
+static int make_job(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struct rv_mcp_order *o, struct offer *offer,
                     rv_err **err)
 {
     struct rv_app_mcp_job *job = calloc(1, sizeof *job);
@@ -104,6 +107,8 @@ static int make_job(rv_app_mcp *m, const struct rv_mcp_order *o, struct offer *o
     if (!job)
         return RV_FAIL(err, RV_E_NOMEM, "start a call");
     int rc = rv_json_dup(o->params, &job->params, err);
+    if (rc == 0 && at->trace && !(job->trace = rv_str_dup(rv_str_of(at->trace))))
+        rc = RV_FAIL(err, RV_E_NOMEM, "start a call");
     if (rc < 0) {
         free_job(job);
         return rc;
@@ -111,12 +116,13 @@ static int make_job(rv_app_mcp *m, const struct rv_mcp_order *o, struct offer *o
     job->opts = m->opts;
     job->call = o->call;
     job->tasks = o->tasks;
+    job->trusts_trace = at->trusts_trace;
     job->offer = *offer;
     *offer = (struct offer){.kind = offer->kind};
     atomic_init(&job->is_stopped, false);
     job->next = m->jobs;
     m->jobs = job;
-    *out = job;
+    *at->job = job;
     return 0;
 }
 
@@ -130,10 +136,13 @@ static bool is_stopped(const void *self)
 void rv_app_mcp_job_do(rv_app_mcp_job *job, const struct rv_app_mcp_at *at)
 {
     const struct rv_mcp_until until = {is_stopped, job};
+    struct rv_app_mcp_at here = *at;
 
     if (atomic_load(&job->is_stopped))
         return;
-    job->is_done = mcp_start(job->opts, at, &job->offer, job->params, true, &until, &job->started, &job->why) == 0;
+    here.trace = job->trace;
+    here.trusts_trace = job->trusts_trace;
+    job->is_done = mcp_start(job->opts, &here, &job->offer, job->params, true, &until, &job->started, &job->why) == 0;
 }
 
 void rv_app_mcp_job_fail(rv_app_mcp_job *job, rv_err *why)
@@ -141,26 +150,26 @@ void rv_app_mcp_job_fail(rv_app_mcp_job *job, rv_err *why)
     job->why = why;
 }
 
-int64_t rv_app_mcp_job_call(const rv_app_mcp_job *job)
-{
-    return job->call;
-}
-
 bool rv_app_mcp_job_is_query(const rv_app_mcp_job *job)
 {
     return job->offer.kind == OFFER_QUERY;
 }
 
-struct rv_app_mcp_job **mcp_job_next(struct rv_app_mcp_job *job)
+struct mcp_job_place *mcp_job_place(struct rv_app_mcp_job *job)
 {
-    return &job->next_queue;
+    return &job->place;
+}
+
+void mcp_job_stop(struct rv_app_mcp_job *job)
+{
+    atomic_store(&job->is_stopped, true);
 }
 
 void mcp_stop_jobs(rv_app_mcp *m, int64_t call)
 {
     for (struct rv_app_mcp_job *job = m->jobs; job; job = job->next)
         if (call == 0 || job->call == call)
-            atomic_store(&job->is_stopped, true);
+            mcp_job_stop(job);
 }
 
 int rv_app_mcp_finish(rv_app_mcp *m, const struct rv_app_mcp_at *at, rv_app_mcp_job *job, struct rv_mcp_orders *out,
@@ -201,7 +210,7 @@ int mcp_call_tool(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struct rv
     if (rc < 0)
         rc = mcp_fail(m, at, o->call, why, err);
     else if (started.waits)
-        rc = make_job(m, o, &offer, at->job, err);
+        rc = make_job(m, at, o, &offer, err);
     else
         rc = give_started(m, at, o, &offer, &started, err);
     rv_err_free(why);

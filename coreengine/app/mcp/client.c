@@ -128,7 +128,7 @@ int mcp_fail(rv_app_mcp *m, const struct rv_app_mcp_at *at, int64_t call, const 
     int code = rv_err_code(why);
     rv_buf text = RV_BUF_INIT(MAX_SAID);
 
-    if (code == RV_E_NOMEM)
+    if (rv_err_is(why, RV_E_NOMEM))
         return RV_FAIL(err, RV_E_NOMEM, "answer a client");
     bool is_theirs = code == RV_E_INVALID || code == RV_E_NOT_FOUND || code == RV_E_PARSE || code == RV_E_STATE ||
                      code == RV_E_LIMIT || code == RV_E_DENIED;
@@ -138,8 +138,10 @@ int mcp_fail(rv_app_mcp *m, const struct rv_app_mcp_at *at, int64_t call, const 
         RV_LOG(at->app->log, ERROR, "mcp.failed", RV_F_ERR("error", why));
         rv_buf_puts(&text, "the server could not do this; its log has the reason");
     }
-    int rc = rv_mcp_server_fail(m->session, call, is_theirs ? RV_MCP_INVALID_PARAMS : RV_MCP_INTERNAL_ERROR,
-                                rv_buf_cstr(&text), NULL, m->out, err);
+    int rc = text.rc == RV_E_NOMEM
+                 ? RV_FAIL(err, RV_E_NOMEM, "answer a client")
+                 : rv_mcp_server_fail(m->session, call, is_theirs ? RV_MCP_INVALID_PARAMS : RV_MCP_INTERNAL_ERROR,
+                                      rv_buf_cstr(&text), NULL, m->out, err);
     rv_buf_fini(&text);
     return rc;
 }

@@ -151,22 +151,15 @@ RV_MUST_CHECK int mcp_give_task(rv_app_mcp *m, const struct rv_app_mcp_at *at, c
 /** A client asks for a task by its id. */
 RV_MUST_CHECK int mcp_on_task(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struct rv_mcp_order *o,
                               rv_err **err);
-void mcp_stop_jobs(rv_app_mcp *m, int64_t call);                  /* of that call; 0: all */
-struct rv_app_mcp_job **mcp_job_next(struct rv_app_mcp_job *job); /* for the queue that it is in */
-
-/* --- aside.c: jobs on threads of their own --- */
-struct mcp_aside;
-/** app and worker are borrowed; worker as struct rv_app_mcp_at has it. Threads begin with the first job. */
-RV_MUST_CHECK int mcp_aside_new(const struct rv_app *app, struct rv_worker_stop *worker, struct mcp_aside **out,
-                                rv_err **err);
-/** Wait for the jobs that are done right now; no other one begins. Those that were not taken are still there. */
-void mcp_aside_stop(struct mcp_aside *a);
-void mcp_aside_free(struct mcp_aside *a);    /* after all were taken */
-int mcp_aside_fd(const struct mcp_aside *a); /* readable: a job is done */
-bool mcp_aside_is_busy(struct mcp_aside *a); /* jobs are to come, or to be taken */
-void mcp_aside_add(struct mcp_aside *a, struct rv_app_mcp_job *job);
-/** Take a job that is done; after mcp_aside_stop() any. NULL: there is none. */
-struct rv_app_mcp_job *mcp_aside_take(struct mcp_aside *a);
+void mcp_stop_jobs(rv_app_mcp *m, int64_t call); /* of that call; 0: all */
+/* Of a job: what aside.c needs while it has it. */
+struct mcp_job_place {
+    struct rv_app_mcp_job *next; /* in the queue that it is in; borrowed */
+    const struct rv_app *app;    /* borrowed; outlives the job */
+    void *owner;                 /* borrowed; handed back with the job */
+};
+struct mcp_job_place *mcp_job_place(struct rv_app_mcp_job *job);
+void mcp_job_stop(struct rv_app_mcp_job *job); /* from any thread */
 
 /* --- resources.c, prompts.c --- */
 /** Entries from `first` on, at most RV_MCP_PAGE. */

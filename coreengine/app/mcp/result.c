@@ -89,7 +89,8 @@ int mcp_failure_of(const rv_err *why, json_object **out, rv_err **err)
     rv_err_write_chain(why, &text);
     if (rv_err_hint_text(why))
         rv_buf_printf(&text, " (%s)", rv_err_hint_text(why));
-    int rc = mcp_failure(rv_buf_str(&text), out, err);
+    int rc = text.rc == RV_E_NOMEM ? RV_FAIL(err, RV_E_NOMEM, "tell why a call failed")
+                                   : mcp_failure(rv_buf_str(&text), out, err);
     rv_buf_fini(&text);
     return rc;
 }
@@ -280,7 +281,8 @@ static int give_failure(enum rv_run_status status, const rv_envelope *env, json_
     rv_buf_printf(&text, "the run ended with status %s", rv_run_status_text(status));
     if (f->termination_reason)
         rv_buf_printf(&text, ": %s", f->termination_reason);
-    int rc = mcp_failure(rv_buf_str(&text), out, err);
+    int rc = text.rc == RV_E_NOMEM ? RV_FAIL(err, RV_E_NOMEM, "tell why a run ended")
+                                   : mcp_failure(rv_buf_str(&text), out, err);
     rv_buf_fini(&text);
     return rc;
 }

@@ -288,6 +288,7 @@ int mcp_start(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at
     json_object *made = arguments ? json_object_get(arguments) : json_object_new_object();
     int rc = made ? start_offer(opts, at, o, params, made, may_wait, until, out, &why)
                   : RV_FAIL(&why, RV_E_NOMEM, "start a call");
+    rc = rc < 0 && rv_err_is(why, RV_E_NOMEM) ? RV_E_NOMEM : rc;
     bool is_state = rc == RV_E_INVALID && json_object_object_get_ex(params, "requestState", NULL);
     if (rc == RV_E_NOMEM || is_state) {
         rc = is_state ? RV_FAIL(err, rc, "%s", rv_err_text(why)) : RV_FAIL(err, rc, "start a call");

@@ -23,7 +23,7 @@ struct stdio {
     struct rv_app_sources sources;
     struct rv_app_mcp_at at;
     rv_app_mcp *client;
-    struct mcp_aside *aside;
+    rv_app_mcp_aside *aside;
     rv_app_mcp_job *job; /* of the message that is read */
     int in;              /* opts->in, or the same terminal opened once more */
     int signals;         /* signalfd */
@@ -86,7 +86,7 @@ static int on_line(void *self, rv_str line, bool is_whole, rv_err **err)
                                              NULL, &out, err);
 
     if (s->job)
-        mcp_aside_add(s->aside, s->job);
+        rv_app_mcp_aside_add(s->aside, s->job, &s->app, NULL);
     s->job = NULL;
     return send_all(s, &out, rc, err);
 }
@@ -120,7 +120,7 @@ static void on_signal(struct stdio *s)
 
 static bool is_busy(struct stdio *s)
 {
-    return rv_app_mcp_is_busy(s->client) || mcp_aside_is_busy(s->aside);
+    return rv_app_mcp_is_busy(s->client) || rv_app_mcp_aside_is_busy(s->aside);
 }
 
 static bool is_over(struct stdio *s)
@@ -137,9 +137,10 @@ static int look(struct stdio *s, rv_err **err)
 {
     struct rv_mcp_orders out = {NULL, 0, 0};
     rv_app_mcp_job *job;
+    void *owner;
     int rc = 0;
 
-    while (rc == 0 && (job = mcp_aside_take(s->aside)) != NULL)
+    while (rc == 0 && (job = rv_app_mcp_aside_take(s->aside, &owner)) != NULL)
         rc = rv_app_mcp_finish(s->client, &s->at, job, &out, err);
     if (rc == 0)
         rc = rv_app_mcp_look(s->client, &s->at, &out, err);
@@ -154,7 +155,7 @@ static int serve(struct stdio *s, struct rv_mcp_lines *lines, rv_err **err)
         struct pollfd fds[] = {{.fd = s->signals, .events = POLLIN},
                                {.fd = s->has_ended ? -1 : s->in, .events = POLLIN},
                                {.fd = s->opts->out, .events = 0}, /* tells when its reader is gone */
-                               {.fd = mcp_aside_fd(s->aside), .events = POLLIN}};
+                               {.fd = rv_app_mcp_aside_fd(s->aside), .events = POLLIN}};
         bool has_runs = rv_app_mcp_is_busy(s->client);
         if (poll(fds, RV_COUNT(fds), has_runs || s->has_ended ? RV_APP_MCP_LOOK_MS : -1) < 0 && errno != EINTR)
             return RV_FAIL_SYSTEM(err, errno, "wait for the client");
@@ -221,7 +222,7 @@ static int open_all(struct stdio *s, rv_err **err)
     s->at = (struct rv_app_mcp_at){
         .app = &s->app, .sources = &s->sources, .worker = s->opts->no_worker ? NULL : &s->stop, .job = &s->job};
     if (rc == 0)
-        rc = mcp_aside_new(&s->app, s->at.worker, &s->aside, err);
+        rc = rv_app_mcp_aside_new(s->at.worker, &s->aside, err);
     if (rc == 0)
         rc = rv_app_mcp_new(&s->opts->offer, false, &s->client, err);
     return rc == 0 ? start_worker(s, err) : rc;
@@ -232,14 +233,13 @@ static void end_jobs(struct stdio *s)
 {
     struct rv_mcp_orders out = {NULL, 0, 0};
     rv_app_mcp_job *job;
+    void *owner;
 
-    if (s->client)
-        mcp_stop_jobs(s->client, 0);
-    mcp_aside_stop(s->aside);
-    while ((job = mcp_aside_take(s->aside)) != NULL)
+    rv_app_mcp_aside_stop(s->aside);
+    while ((job = rv_app_mcp_aside_take(s->aside, &owner)) != NULL)
         RV_IGNORE(rv_app_mcp_finish(s->client, &s->at, job, &out, NULL) < 0, "no client is left");
     rv_mcp_orders_fini(&out);
-    mcp_aside_free(s->aside);
+    rv_app_mcp_aside_free(s->aside);
 }
 
 int rv_app_mcp_serve(const struct rv_app_mcp_serve *opts, int64_t *n_left, rv_err **err)

@@ -65,7 +65,6 @@ static int take_question(void *self, const struct rv_pending *p, rv_err **err)
     struct rv_app_question *q = s->out;
     json_object *body = NULL;
 
-    (void)err;
     q->n++;
     if (s->wanted.ptr ? !rv_str_is(s->wanted, p->id) : q->n > 1)
         return 0;
@@ -74,14 +73,16 @@ static int take_question(void *self, const struct rv_pending *p, rv_err **err)
     q->kind = RV_INTERRUPT_SYSTEM_ERROR;
     RV_IGNORE(rv_interrupt_kind_of(rv_str_of(p->kind), &q->kind, NULL), "an unknown kind asks for nothing");
     q->expires_us = p->expires_us;
-    if (rv_json_parse(p->body, &opts, &body, NULL) == 0) {
+    int rc = rv_json_parse(p->body, &opts, &body, NULL);
+    if (rc == 0) {
         json_object_put(q->data);
         q->data = json_object_get(rv_json_get_obj(body, "data"));
     }
     json_object_put(body);
     rv_buf_clear(&q->text);
     rv_buf_add_str(&q->text, p->text);
-    return 0;
+    /* without its data it would be another question */
+    return rc == RV_E_NOMEM || q->text.rc == RV_E_NOMEM ? RV_FAIL(err, RV_E_NOMEM, "read a question of a run") : 0;
 }
 
 /* Was that question answered before? The journal has every answer with the id it was given for. */

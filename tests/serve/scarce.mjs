@@ -1,0 +1,97 @@
+// A server whose disk is full, or that can open no more files: each request gets the status of what is lacking, a stream
+// that breaks off says so, and the server goes on and serves again as soon as there is room. The limits are those of the
+// process, moved from outside.
+import {execFileSync} from 'node:child_process'
+import {readdirSync, statSync} from 'node:fs'
+import {connect} from 'node:net'
+import {join} from 'node:path'
+import {call, check, equal, file, finish, scratch, serve} from './kit.mjs'
+
+const dir = join(file('agents/mock.yaml', 'kind: agent\nname: mock\ndescription: Answer.\nmodel: scripted:any\n'), '..')
+const words = Array.from({length: 30}, (_, i) => `{text: "word${i} ", delay_ms: 10}`).join(', ')
+const script = file('scarce.yaml', `models:\n  mock:\n    - {contains: long, chunks: [${words}]}\n    - {chunks: [Good, ' morning']}\n`)
+const args = ['--schema-dir', dir, '--script', script, '--capability', '']
+
+const limit = (server, what) => execFileSync('prlimit', ['--pid', String(server.pid), `--${what}`])
+const body = (content, stream) => ({model: 'mock', stream, messages: [{role: 'user', content}]})
+const chat = (server, content) => call(server, 'POST', '/v1/chat/completions', body(content, false))
+// The largest file of the store: no file may become larger than a page more.
+const sizes = (name) => readdirSync(scratch).filter((n) => n.startsWith(name)).map((n) => statSync(join(scratch, n)).size)
+const fill = (server) => limit(server, `fsize=${Math.max(...sizes('full.db')) + 4096}:`)
+
+function refused(r, status, code, what) {
+  equal([r.status, r.json?.code, r.json?.error?.code], [status, code, code], `${what}: status and code`)
+  check(/ask again/.test(r.json?.detail), `${what}: the answer says what to do`, r.text)
+  check(Number(r.headers.get('retry-after')) > 0, `${what}: and when`)
+}
+const served = (r, what) => equal([r.status, r.json?.choices?.[0].message.content], [200, 'Good morning'], what)
+
+// The disk is full before a turn.
+const full = await serve('full.db', args)
+served(await chat(full, 'hello'), 'there is room')
+fill(full)
+let last
+for (let i = 0; i < 20 && last?.status !== 507; i++) last = await chat(full, `hello ${'x'.repeat(5000)}`)
+refused(last, 507, 'disk_full', 'a full disk')
+equal((await call(full, 'GET', '/sessions')).status, 200, 'what is there can be read')
+equal((await call(full, 'GET', '/healthz')).status, 200, 'the process lives')
+limit(full, 'fsize=unlimited:')
+served(await chat(full, 'hello'), 'there is room again')
+
+// Within one: its stream says that it broke, or is cut; it never ends like one that is whole.
+let text = ''
+let was_cut = false
+try {
+  const r = await fetch(`${full.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: {'content-type': 'application/json'},
+    body: JSON.stringify(body('a long one', true)),
+  })
+  const decoder = new TextDecoder()
+  for await (const chunk of r.body) {
+    if (!text.includes('word0') && (text += decoder.decode(chunk, {stream: true})).includes('word0')) limit(full, 'fsize=1:')
+    else text += decoder.decode(chunk, {stream: true})
+  }
+} catch {
+  was_cut = true
+}
+check(text.includes('word0') && !text.includes('word29'), 'the disk was full within the turn', text)
+check(was_cut || (/"code":"disk_full"/.test(text) && /data: \[DONE\]\n\n$/.test(text)), 'the stream says that it broke', text)
+limit(full, 'fsize=unlimited:')
+served(await chat(full, 'hello'), 'and the next turn has room')
+equal(await full.stop(), 0, 'it ends as ever')
+
+// Five more files can be opened: fewer than there are connections.
+const few = await serve('few.db', args)
+served(await chat(few, 'hello'), 'there are descriptors')
+while (!/working as/.test(few.err())) await new Promise((done) => setTimeout(done, 5)) // it has opened what it needs
+const used = new Set(readdirSync(`/proc/${few.pid}/fd`).map(Number))
+let most = 0
+for (let unused = 0; unused < 5; most++) unused += !used.has(most)
+limit(few, `nofile=${most}:`)
+const {hostname, port} = new URL(few.url)
+const open = Array.from({length: 12}, () => {
+  const socket = Object.assign(connect(Number(port), hostname), {text: '', over: false})
+  socket.on('data', (part) => (socket.text += part)).on('error', () => {})
+  socket.end_of = new Promise((done) => socket.on('close', () => done((socket.over = true))))
+  return socket
+})
+await Promise.all(open.map((s) => new Promise((done) => s.on('connect', done).on('close', done))))
+const asked = JSON.stringify(body('hello', false))
+const request =
+  'POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n' +
+  `Content-Type: application/json\r\nContent-Length: ${asked.length}\r\n\r\n${asked}`
+for (const s of open) s.write(request)
+await Promise.all(open.map((s) => s.end_of))
+const statuses = open.map((s) => /^HTTP\/1.1 (\d+)/.exec(s.text)?.[1] ?? 'closed')
+check(
+  statuses.every((s) => ['200', '503', 'closed'].includes(s)) && statuses.some((s) => s !== '200'),
+  'each request is answered, refused or closed',
+  statuses,
+)
+for (const s of open.filter((o) => / 503 /.test(o.text.slice(0, 20))))
+  check(/"code":"no_descriptors"/.test(s.text) && /\r\nRetry-After: /i.test(s.text), 'a refusal says what is lacking', s.text)
+limit(few, 'nofile=4096:')
+served(await chat(few, 'hello'), 'there are descriptors again')
+equal(await few.stop(), 0, 'it ends as ever')
+finish('scarce')
