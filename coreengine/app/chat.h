@@ -36,7 +36,8 @@ RV_MUST_CHECK int rv_chat_settings_read(struct rv_chat_settings *out, rv_err **e
 /** The part of a session that an agent sees: as its document says, else as the settings say. */
 struct rv_history_opts rv_chat_history_opts(const struct rv_chat_settings *settings, const struct rv_agentdoc *doc);
 
-/** The same for what it is told of the session's moments. RV_E_INVALID: the document wants too many. */
+/** The number of the session's moments that it is told, and of their tokens, in the same way. RV_E_INVALID: the
+ * document wants too many. */
 RV_MUST_CHECK int rv_chat_moment_opts(const struct rv_chat_settings *settings, const struct rv_agentdoc *doc,
                                       struct rv_moment_opts *out, rv_err **err);
 
@@ -104,8 +105,9 @@ struct rv_chat_opts {
     void (*on_payload)(void *self, int64_t call_id, const char *provider, rv_str body);
     void (*on_input)(void *self, const struct rv_event *ev);
     void (*on_effect)(void *self, const struct rv_effects *all, const struct rv_effect *e);
-    /** The turn that rv_chat_begin() began is over, or waits for an answer. rc < 0: it could
-     * not be had, and err says why. Both are borrowed for the call, which may begin the next turn or free the chat. */
+    /** The turn that rv_chat_begin() began is over, or waits for an answer. rc < 0: it failed
+     * without a result, and err says why. Both are borrowed for the call, which may begin the next turn or free the
+     * chat. */
     void (*on_turn)(void *self, rv_chat *chat, const struct rv_chat_turn *turn, int rc, const rv_err *err);
     void *self;
 };

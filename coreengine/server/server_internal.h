@@ -166,7 +166,7 @@ struct srv_trace srv_watch_trace(const struct srv_call *c);
 rv_str srv_watch_trace_state(const struct srv_call *c, const struct srv_trace *trace);
 /** An event of a run. key: whatever stands for the run while it is driven here; trace NULL: one of its own. */
 void srv_watch_event(struct srv_watch *w, const void *key, const struct srv_trace *trace, json_object *event);
-/** The run goes no further here: the key means nothing any more. */
+/** The run ends in this process, or goes on in another one: the key is not used any more. */
 void srv_watch_over(struct srv_watch *w, const void *key);
 void srv_watch_request(struct srv_watch *w, const struct rv_httpd_access *a);
 void srv_watch_free(struct srv_watch *w);

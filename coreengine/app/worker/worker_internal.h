@@ -9,7 +9,7 @@
 #include "coreengine/app/work.h"
 #include "coreengine/base/hash.h"
 
-/* Ids of runs that handle tasks of other types begin so; their task goes on with them. */
+/* The prefix of ids of runs that handle tasks of other types: such a run is continued by its task. */
 #define RV_WORK_JOB_PREFIX "job_"
 
 /* --- needs.c --- */
