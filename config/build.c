@@ -34,7 +34,8 @@ void rv_agent_build(struct rv_loader *l, const struct rv_node *keys, struct rv_a
 {
     const struct rv_node *name = rv_node_get(keys, "name");
     const struct rv_key_table *table = &rv_agent_table;
-    struct rv_key_reader r = {.arena = l->arena, .findings = l->findings, .owner_kind = "agent", .user = l};
+    struct rv_key_reader r = {
+        .arena = l->arena, .findings = l->findings, .owner_kind = "agent", .user = l, .words = rv_words_of_keys};
 
     if (!name)
         name = rv_node_get(keys, "agent");

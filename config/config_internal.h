@@ -107,6 +107,8 @@ struct rv_key_table {
     size_t n_keys;
     const char *more; /* further rules between keys, as members of a JSON Schema object; NULL: none */
 };
+/** What users of other tools write in the place of keys of this table (words.c). */
+const struct rv_key_word *rv_words_of_keys(const struct rv_key *keys);
 extern const struct rv_key_table rv_agent_table, rv_budget_table, rv_capability_table, rv_edge_limit_table,
     rv_client_tool_table, rv_mcp_server_table, rv_mcp_tool_table, rv_example_table, rv_execution_table, rv_model_table,
     rv_pipeline_table, rv_price_table, rv_prompt_table, rv_rule_table, rv_state_field_table, rv_test_call_table,
@@ -246,9 +248,10 @@ struct rv_pipeline *rv_pipeline_blank(rv_str text, const char *name, const char 
 
 /* Small things that several sections need. */
 struct rv_loader *rv_loader_of(struct rv_key_reader *r);
-/** Room for the items of a list or a map, at most max of them: zeroed arena memory, *n of size each. NULL, and *n is 0:
- *  the node is of another kind or too long, which is a finding, or memory is short. */
-void *rv_loader_items(struct rv_key_reader *r, const struct rv_node *node, enum rv_node_kind kind, const char *key,
+/** Room for the items of a list or a map, at most max of them; what: "a list ..." or "a map ...", for messages: zeroed
+ * arena memory, *n of size each. NULL, and *n is 0: the node is of another kind or too long, which is a finding, or
+ * memory is short. */
+void *rv_loader_items(struct rv_key_reader *r, const struct rv_node *node, const char *what, const char *key,
                       size_t max, size_t size, size_t *n);
 /** Zeroed arena memory for n items (n may be 0); NULL is out of memory and recorded in the loader. */
 void *rv_loader_array(struct rv_loader *l, size_t n, size_t size);

@@ -114,7 +114,8 @@ static const char *full_name(struct rv_loader *l, const struct rv_test_node *t, 
 static void read_test(struct rv_loader *l, const struct rv_test_node *t, struct rv_test_config *test)
 {
     const struct rv_node *name = rv_node_get(t->node, "name");
-    struct rv_key_reader r = {.arena = l->arena, .findings = l->findings, .owner_kind = "test", .user = l};
+    struct rv_key_reader r = {
+        .arena = l->arena, .findings = l->findings, .owner_kind = "test", .user = l, .words = rv_words_of_keys};
 
     test->src = t->node->src;
     test->node = t->node;
@@ -131,7 +132,8 @@ static void read_test(struct rv_loader *l, const struct rv_test_node *t, struct 
 
 static void read_entry(struct rv_loader *l, const struct rv_node *node, size_t written, struct rv_test_nodes *nodes)
 {
-    struct rv_key_reader r = {.arena = l->arena, .findings = l->findings, .owner_kind = "test", .user = l};
+    struct rv_key_reader r = {
+        .arena = l->arena, .findings = l->findings, .owner_kind = "test", .user = l, .words = rv_words_of_keys};
     const struct rv_node *name = rv_node_get(node, "name");
 
     r.owner_name = name && name->kind == RV_NODE_STR ? name->text.ptr : NULL;
@@ -147,7 +149,7 @@ void rv_read_tests(struct rv_key_reader *r, const struct rv_node *node, void *ta
 
     (void)target;
     if (node->kind != RV_NODE_LIST) {
-        rv_keys_wrong_type(r, node, "tests", "a list");
+        rv_keys_wrong_type(r, node, "tests", "a list of maps with a name");
         return;
     }
     for (size_t i = 0; i < node->n && l->rc == 0; i++)

@@ -48,7 +48,7 @@ static void read_edge_limits(struct rv_key_reader *r, const struct rv_node *node
 
     (void)target;
     l->p->edge_limits =
-        rv_loader_items(r, node, RV_NODE_LIST, "edge_limits", RV_MAX_EDGE_LIMITS, sizeof *l->p->edge_limits, &n);
+        rv_loader_items(r, node, "a list of maps", "edge_limits", RV_MAX_EDGE_LIMITS, sizeof *l->p->edge_limits, &n);
     for (size_t i = 0; i < n && l->rc == 0; i++) {
         struct rv_key_reader inner = {
             .arena = l->arena, .findings = l->findings, .owner_kind = "edge limit", .user = l};
@@ -70,7 +70,7 @@ static void read_state(struct rv_key_reader *r, const struct rv_node *node, void
 
     (void)target;
     l->p->state_fields =
-        rv_loader_items(r, node, RV_NODE_LIST, "state", RV_MAX_STATE_FIELDS, sizeof *l->p->state_fields, &n);
+        rv_loader_items(r, node, "a list of maps", "state", RV_MAX_STATE_FIELDS, sizeof *l->p->state_fields, &n);
     for (size_t i = 0; i < n && l->rc == 0; i++) {
         struct rv_key_reader inner = {
             .arena = l->arena, .findings = l->findings, .owner_kind = "state field", .user = l};
@@ -107,8 +107,8 @@ static void read_agents(struct rv_key_reader *r, const struct rv_node *node, voi
     struct rv_loader *l = rv_loader_of(r);
 
     (void)target;
-    l->p->agents =
-        rv_loader_items(r, node, RV_NODE_LIST, "agents", RV_MAX_STAGES, sizeof *l->p->agents, &l->p->n_agents);
+    l->p->agents = rv_loader_items(r, node, "a list of maps with a name", "agents", RV_MAX_STAGES, sizeof *l->p->agents,
+                                   &l->p->n_agents);
     for (size_t i = 0; i < l->p->n_agents && l->rc == 0; i++)
         rv_agent_build(l, node->items[i], &l->p->agents[i]);
 }
@@ -193,7 +193,8 @@ static void reserve_files(struct rv_loader *l)
 static void read_all(struct rv_loader *l)
 {
     const struct rv_node *name = rv_node_get(l->root, "name");
-    struct rv_key_reader r = {.arena = l->arena, .findings = l->findings, .owner_kind = "pipeline", .user = l};
+    struct rv_key_reader r = {
+        .arena = l->arena, .findings = l->findings, .owner_kind = "pipeline", .user = l, .words = rv_words_of_keys};
 
     if (name && name->kind == RV_NODE_STR)
         r.owner_name = name->text.ptr;

@@ -378,6 +378,7 @@ static void read_model(struct rv_loader *l, const struct rv_node *key, const str
                                    .owner_kind = "model",
                                    .owner_name = key->text.ptr,
                                    .user = l,
+                                   .words = rv_words_of_keys,
                                    .hide_values = true};
     struct model_read m = {.l = l, .reader = &reader, .out = out, .written = written};
     struct rv_chosen_model replacement;
@@ -436,7 +437,8 @@ void rv_read_models(struct rv_key_reader *r, const struct rv_node *node, void *t
     size_t n;
 
     (void)target;
-    l->p->models = rv_loader_items(r, node, RV_NODE_MAP, "models", RV_MAX_MODELS, sizeof *l->p->models, &n);
+    l->p->models =
+        rv_loader_items(r, node, "a map from role to model", "models", RV_MAX_MODELS, sizeof *l->p->models, &n);
     if (!l->p->models)
         return;
     internal->has_models = true;

@@ -273,7 +273,7 @@ void rv_read_budget(struct rv_key_reader *r, const struct rv_node *node, void *t
 
     (void)target;
     if (node->kind != RV_NODE_MAP) {
-        rv_keys_wrong_type(r, node, "budget", "a map");
+        rv_keys_not_a_map(r, node, "budget", "usd");
         return;
     }
     r->path = "budget.";

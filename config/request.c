@@ -48,7 +48,7 @@ void rv_read_examples(struct rv_key_reader *r, const struct rv_node *node, void 
     struct rv_agent_model *m = (struct rv_agent_model *)((char *)target - offsetof(struct rv_agent_model, examples));
 
     m->examples =
-        rv_loader_items(r, node, RV_NODE_LIST, "examples", RV_MAX_EXAMPLES, sizeof *m->examples, &m->n_examples);
+        rv_loader_items(r, node, "a list of maps", "examples", RV_MAX_EXAMPLES, sizeof *m->examples, &m->n_examples);
     for (size_t i = 0; i < m->n_examples; i++)
         read_example(r, node->items[i], i, &m->examples[i]);
 }
@@ -59,7 +59,7 @@ void rv_read_attachments(struct rv_key_reader *r, const struct rv_node *node, vo
 {
     struct rv_agent_model *m = (struct rv_agent_model *)((char *)target - offsetof(struct rv_agent_model, attachments));
 
-    m->attachments = rv_loader_items(r, node, RV_NODE_LIST, "attachments", RV_MAX_ATTACHMENTS, sizeof *m->attachments,
+    m->attachments = rv_loader_items(r, node, "a list of expressions", "attachments", RV_MAX_ATTACHMENTS, sizeof *m->attachments,
                                      &m->n_attachments);
     for (size_t i = 0; i < m->n_attachments; i++) {
         char label[48];

@@ -306,7 +306,7 @@ static void read_checked_map(struct rv_key_reader *r, const struct rv_node *node
     char path[16];
 
     if (node->kind != RV_NODE_MAP) {
-        rv_keys_wrong_type(r, node, key, "a map");
+        rv_keys_not_a_map(r, node, key, table->keys[0].name);
         return;
     }
     snprintf(path, sizeof path, "%s.", key);

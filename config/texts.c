@@ -177,7 +177,8 @@ static void read_rule(struct rv_key_reader *r, const struct rv_node *node, size_
         rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, "split it into two rules, or say both in \"when\"",
                         "%s has \"when\" and \"%s\"", label, raw.has_condition ? "condition" : "value");
     else if (!raw.has_when && !raw.has_condition)
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, "a rule without a test belongs into \"default_next\"",
+        rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src,
+                        "write its target as default_next of the stage, which counts where no rule matches",
                         "%s has neither \"condition\" with \"value\" nor \"when\"", label);
     else if (!raw.has_when && !raw.has_value)
         rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, "write \"value: null\" to compare with null",
@@ -188,7 +189,7 @@ void rv_read_rules(struct rv_key_reader *r, const struct rv_node *node, void *ta
 {
     struct rv_agent *a = (struct rv_agent *)((char *)target - offsetof(struct rv_agent, routing.rules));
 
-    a->routing.rules = rv_loader_items(r, node, RV_NODE_LIST, "routing_rules", RV_MAX_RULES_PER_AGENT,
+    a->routing.rules = rv_loader_items(r, node, "a list of rules", "routing_rules", RV_MAX_RULES_PER_AGENT,
                                        sizeof *a->routing.rules, &a->routing.n_rules);
     for (size_t i = 0; i < a->routing.n_rules; i++)
         read_rule(r, node->items[i], i + 1, &a->routing.rules[i]);
@@ -310,7 +311,8 @@ void rv_read_prompts(struct rv_key_reader *r, const struct rv_node *node, void *
     size_t n;
 
     (void)target;
-    l->p->prompts = rv_loader_items(r, node, RV_NODE_MAP, "prompts", RV_MAX_PROMPTS, sizeof *l->p->prompts, &n);
+    l->p->prompts =
+        rv_loader_items(r, node, "a map from key to text", "prompts", RV_MAX_PROMPTS, sizeof *l->p->prompts, &n);
     for (size_t i = 0; i < n && l->rc == 0; i++) {
         struct rv_prompt_config *out = &l->p->prompts[i];
         const struct rv_node *other = rv_node_get(others, node->keys[i]->text.ptr);

@@ -199,9 +199,9 @@ bool rv_agentdoc_word(struct rv_agentdoc_reading *r, const struct rv_node *node,
         return false;
     if (!rv_agentdoc_is_name(node->text)) {
         rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &node->src,
-                        "a name is one word of letters, digits, \"-\", \"_\" and \".\", and begins with one of the "
+                        "a name has letters, digits, \"-\", \"_\" and \".\", and begins with one of the "
                         "first two or \"_\"",
-                        "%s%s must be a name, not \"%.60s\"", r->keys.path ? r->keys.path : "", key, text);
+                        "%s%s must be a plain name, not \"%.60s\"", r->keys.path ? r->keys.path : "", key, text);
         return false;
     }
     *out = text;

@@ -156,8 +156,11 @@ int rv_app_store_open(const struct rv_app *app, enum rv_app_store_use use, rv_st
     int rc = rv_app_store_path(app, &path, err);
     if (rc == 0)
         rc = sync_of(app, &opts.sync, err);
-    if (rc == 0 && use == RV_APP_STORE_MAKE && !named_store(app)) /* a file */
+    if (rc == 0 && use == RV_APP_STORE_MAKE && !named_store(app)) { /* a file */
         rc = rv_file_make_folders(rv_buf_cstr(&path), err);
+        if (rc < 0)
+            rc = RV_WRAP(err, rc, "open store \"%s\"", rv_buf_cstr(&path));
+    }
     if (rc == 0)
         rc = keyring_of(&opts.ring, err);
     if (rc == 0) {
@@ -171,10 +174,15 @@ int rv_app_store_open(const struct rv_app *app, enum rv_app_store_use use, rv_st
         if (rc == RV_E_NOT_FOUND && opts.must_exist && !rv_store_is_postgres(rv_buf_cstr(&path))) {
             rv_err_free(cause);
             rc = no_store(rv_buf_cstr(&path), err);
-        } else if (rc < 0) {
+        } else if (rc < 0 && err) {
             *err = cause;
+        } else {
+            rv_err_free(cause);
         }
     }
+    if (rc == RV_E_DENIED && err && !rv_err_hint_text(*err))
+        rv_err_hint(err, "name another file with --store or REEVE_STORE; `reeve run` and `reeve chat` need none with "
+                         "--no-store");
     rv_keyring_unref(opts.ring);
     rv_buf_fini(&path);
     return rc;

@@ -189,6 +189,21 @@ static const struct rv_cli_option *find(const struct rv_cli_verb *verb, rv_str n
     return NULL;
 }
 
+/* What other programs call an option of this one; NULL: nothing known. */
+static const char *other_word(rv_str name)
+{
+    static const char *const words[][2] = {
+        {"port", "listen"},  {"host", "listen"},    {"bind", "listen"},   {"address", "listen"},
+        {"prompt", "input"}, {"message", "input"},  {"query", "input"},   {"text", "input"},
+        {"db", "store"},     {"database", "store"}, {"verbose", "debug"}, {"dry", "dry-run"},
+    };
+
+    for (size_t i = 0; i < RV_COUNT(words); i++)
+        if (rv_str_is(name, words[i][0]))
+            return words[i][1];
+    return NULL;
+}
+
 static int unknown(const struct rv_cli_verb *verb, const char *word, rv_str name, rv_err **err)
 {
     const struct rv_cli_option *o;
@@ -197,7 +212,9 @@ static int unknown(const struct rv_cli_verb *verb, const char *word, rv_str name
 
     for (; n < RV_COUNT(names) && (o = rv_cli_option_at(verb, n)); n++)
         names[n] = o->name;
-    const char *near = rv_nearest(name, names, n);
+    const char *other = other_word(name), *near = other && find(verb, rv_str_of(other), 0) ? other : NULL;
+    if (!near)
+        near = rv_nearest(name, names, n);
     int rc = RV_FAIL(err, RV_E_INVALID, "unknown option \"%s\" of `reeve %s`", word, verb->name);
     if (near)
         rv_err_hint(err, "did you mean --%s? `reeve %s --help` lists all", near, verb->name);
@@ -351,6 +368,32 @@ static int check_excludes(const struct rv_cli *cli, const char **at, rv_err **er
     return rc;
 }
 
+/* Words behind a pipeline are its input, most likely, unless they name another one. */
+static int too_many_words(const struct rv_cli *cli, rv_err **err)
+{
+    const struct rv_cli_verb *v = cli->verb;
+    const char *word = cli->words[v->max_words];
+
+    if (v->max_words != 1 || !find(v, RV_STR_LIT("input"), 0) || rv_cli_value(cli, "input") || strstr(word, ".y"))
+        return rv_cli_usage(cli, err, "`reeve %s` does not take \"%s\"", v->name, word);
+    rv_buf line = RV_BUF_INIT(4096);
+    rv_buf_printf(&line, "reeve %s ", v->name);
+    rv_cli_write_word(cli->words[0], &line);
+    rv_buf_puts(&line, " --input ");
+    rv_buf input = RV_BUF_INIT(4096);
+    for (size_t i = 1; i < cli->n_words; i++)
+        rv_buf_printf(&input, "%s%s", i > 1 ? " " : "", cli->words[i]);
+    rv_cli_write_word(rv_buf_cstr(&input), &line);
+    int rc = RV_FAIL(err, RV_E_INVALID, "`reeve %s` does not take \"%s\"", v->name, word);
+    if (input.rc == 0 && line.rc == 0)
+        rv_err_hint(err, "write the input behind --input: %s", rv_buf_cstr(&line));
+    else
+        rv_err_hint(err, "write the input behind --input, or its file behind --input-file");
+    rv_buf_fini(&input);
+    rv_buf_fini(&line);
+    return rc;
+}
+
 int rv_cli_check(const struct rv_cli *cli, rv_err **err)
 {
     const struct rv_cli_verb *v = cli->verb;
@@ -359,7 +402,7 @@ int rv_cli_check(const struct rv_cli *cli, rv_err **err)
     if (cli->n_words < v->min_words)
         return rv_cli_usage(cli, err, "`reeve %s` needs %s", v->name, v->args);
     if (cli->n_words > v->max_words)
-        return rv_cli_usage(cli, err, "`reeve %s` does not take \"%s\"", v->name, cli->words[v->max_words]);
+        return too_many_words(cli, err);
     for (const char *at = v->needs; at && *at && rc == 0; at += *at == ';') {
         rv_str word = next_word(&at), needed = next_word(&at);
         if (is_given(cli, word) && !is_given(cli, needed))

@@ -29,7 +29,7 @@ static void overview(bool color, rv_buf *b)
         "  reeve new pipeline hello.yaml                    # a pipeline that runs at once\n"
         "  reeve run hello.yaml --input \"hi\"                # run it\n"
         "  reeve graph hello.yaml                           # see it\n"
-        "  reeve test hello.yaml                            # run the tests it carries\n\n"
+        "  reeve test hello.yaml                            # run its tests\n\n"
         "`reeve VERB --help` shows the help of a verb. Exit status: 0 completed, 1 failed, 2 usage or configuration,\n"
         "3 waits for an answer, 4 stopped by a bound or policy, 5 no disk, descriptors, threads or\n"
         "memory left, 130 cancelled.\n");

@@ -69,7 +69,7 @@ static int judge_key(const struct rv_credentials *credentials, const struct rv_a
 
     out->by = RV_BY_KEY;
     if (!has_row || !same)
-        return refuse_row(refusal, UNKNOWN_KEY, has_row ? "the secret of the key is wrong" : "there is no such key",
+        return refuse_row(refusal, UNKNOWN_KEY, has_row ? "the secret of the key is wrong" : "the key is unknown; `reeve keys list` shows those of this store",
                           credentials->id);
     return take_row(row, UNKNOWN_KEY, now_us, out, refusal);
 }
@@ -79,7 +79,7 @@ static int judge_login(const struct rv_api_key_row *row, int64_t now_us, struct 
 {
     out->by = RV_BY_LOGIN;
     if (!row)
-        return refuse_row(refusal, UNKNOWN_LOGIN, "there is no such login, or it has expired", "");
+        return refuse_row(refusal, UNKNOWN_LOGIN, "the login is unknown or has expired; log in again", "");
     return take_row(row, UNKNOWN_LOGIN, now_us, out, refusal);
 }
 

@@ -8,9 +8,8 @@
 
 #include "coreengine/lang/yaml_internal.h"
 
-#define MAX_QUOTED     60   /* of a user's value in a message */
-#define MAX_MESSAGE    2048 /* a finding without its owner */
-#define MAX_HINT_NAMES 1200 /* bytes of names in one hint */
+#define MAX_QUOTED  60   /* of a user's value in a message */
+#define MAX_MESSAGE 2048 /* a finding without its owner */
 
 void rv_keys_finding(struct rv_key_reader *r, enum rv_severity severity, const struct rv_src *src, const char *hint,
                      const char *fmt, ...)
@@ -45,45 +44,26 @@ static void quoted(const struct rv_key_reader *r, const struct rv_node *node, ch
     snprintf(out, MAX_QUOTED + 8, " %s%.*s%s%s", mark, RV_STR_ARG(cut), cut.len < node->text.len ? "..." : "", mark);
 }
 
-/* Tells nothing of a hidden value but its kind, which the finding has. */
-static const char *type_hint(const struct rv_node *node, const char *what, bool hidden, char out[MAX_QUOTED + 64])
+/* inner: a key that the wanted map may have; NULL: what says what its keys are. */
+static void wrong_type(struct rv_key_reader *r, const struct rv_node *node, const char *key, const char *what,
+                       const char *inner)
 {
-    bool wants_string = strcmp(what, "a string") == 0;
-    bool wants_number = strcmp(what, "an integer") == 0 || strcmp(what, "a number") == 0;
+    char value[MAX_QUOTED + 8], hint[RV_KEYS_MAX_HINT];
+    bool has_hint = rv_keys_type_hint(r, node, what, inner, hint);
 
-    if (node->kind == RV_NODE_NULL)
-        return "leave the key out to get its default";
-    if (strcmp(what, "a boolean") == 0 && node->kind == RV_NODE_STR)
-        return "booleans are written true and false";
-    if (wants_string && !hidden &&
-        (node->kind == RV_NODE_INT || node->kind == RV_NODE_FLOAT || node->kind == RV_NODE_BOOL) &&
-        node->text.len <= MAX_QUOTED) {
-        snprintf(out, MAX_QUOTED + 64, "put it in quotes: \"%s\"", node->text.ptr);
-        return out;
-    }
-    if (wants_number && !hidden && node->kind == RV_NODE_STR && node->is_quoted && node->text.len > 0 &&
-        strspn(node->text.ptr, "0123456789.-") == node->text.len)
-        return "write the number without quotes";
-    if (wants_number)
-        return strcmp(what, "a number") == 0 ? "write a number, without unit or quotes"
-                                             : "write a whole number, without unit or quotes";
-    if (strncmp(what, "a list", 6) == 0 && node->kind == RV_NODE_MAP)
-        return node->n && node->keys[0]->text.ptr[0] == '-' ? "a blank belongs behind \"-\""
-                                                            : "each item of a list begins with \"- \"";
-    if (strcmp(what, "a map") == 0 || strcmp(what, "an object") == 0)
-        return "write a map: {key: value}";
-    return strcmp(what, "a list of strings") == 0 ? "write a list: [a, b]" : NULL;
+    quoted(r, node, value);
+    rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, has_hint ? hint : NULL, "%s%s must be %s, not %s%s", path_of(r),
+                    key, what, rv_node_kind_text(node->kind), value);
 }
 
 void rv_keys_wrong_type(struct rv_key_reader *r, const struct rv_node *node, const char *key, const char *what)
 {
-    char value[MAX_QUOTED + 8];
-    char hint[MAX_QUOTED + 64];
-    const char *said = type_hint(node, what, r->hide_values, hint);
+    wrong_type(r, node, key, what, NULL);
+}
 
-    quoted(r, node, value);
-    rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, said, "%s%s must be %s, not %s%s", path_of(r), key, what,
-                    rv_node_kind_text(node->kind), value);
+void rv_keys_not_a_map(struct rv_key_reader *r, const struct rv_node *node, const char *key, const char *inner)
+{
+    wrong_type(r, node, key, "a map", inner);
 }
 
 static void out_of_memory(struct rv_key_reader *r)
@@ -91,90 +71,10 @@ static void out_of_memory(struct rv_key_reader *r)
     r->rc = RV_E_NOMEM;
 }
 
-/* --- Hints made of names --- */
-
-static void append_name(char *hint, size_t size, size_t *len, bool first, const char *name)
-{
-    if (*len < size)
-        *len += (size_t)snprintf(hint + *len, size - *len, "%s%s", first ? "" : ", ", name);
-}
-
-/* What other systems call a key of ours. */
-static const char *other_word(rv_str name, const char *const *names, size_t n)
-{
-    static const char *const words[][2] = {{"stages", "agents"}, {"steps", "agents"}, {"nodes", "agents"}};
-
-    for (size_t i = 0; i < RV_COUNT(words); i++)
-        for (size_t k = 0; rv_str_is(name, words[i][0]) && k < n; k++)
-            if (strcmp(names[k], words[i][1]) == 0)
-                return names[k];
-    return NULL;
-}
-
-/* Is word a part of the name, as "prompt" is of "prompt_key"? */
-static bool has_part(const char *name, rv_str word)
-{
-    for (const char *part = name; part; part = strchr(part, '_')) {
-        part += *part == '_';
-        if (strcspn(part, "_") == word.len && memcmp(part, word.ptr, word.len) == 0)
-            return true;
-    }
-    return false;
-}
-
-/* "did you mean ...?" with all names that have the word as a part. False: none has. */
-static bool hint_parts(rv_str word, const char *const *names, size_t n, char *hint, size_t size)
-{
-    size_t len = (size_t)snprintf(hint, size, "did you mean "), n_found = 0;
-
-    for (size_t i = 0; word.len > 0 && i < n; i++)
-        if (has_part(names[i], word))
-            append_name(hint, size, &len, n_found++ == 0, names[i]);
-    if (n_found > 0 && len < size)
-        snprintf(hint + len, size - len, "?");
-    return n_found > 0;
-}
-
-static void list_keys(const struct rv_key *keys, size_t n_keys, char hint[MAX_HINT_NAMES])
-{
-    size_t len = (size_t)snprintf(hint, MAX_HINT_NAMES, "keys here: ");
-
-    for (size_t i = 0; i < n_keys; i++)
-        append_name(hint, MAX_HINT_NAMES, &len, i == 0, keys[i].name);
-}
-
-static void unknown_key(struct rv_key_reader *r, const struct rv_node *key, const struct rv_key *keys, size_t n_keys)
-{
-    char hint[MAX_HINT_NAMES] = "";
-    const char **names = malloc((n_keys > 0 ? n_keys : 1) * sizeof *names);
-    const char *near;
-
-    if (!names) {
-        out_of_memory(r);
-        return;
-    }
-    for (size_t i = 0; i < n_keys; i++)
-        names[i] = keys[i].name;
-    near = other_word(key->text, names, n_keys);
-    if (!near)
-        near = rv_nearest(key->text, names, n_keys);
-    if (near) {
-        snprintf(hint, sizeof hint, "did you mean \"%s\"?", near);
-    } else if (hint_parts(key->text, names, n_keys, hint, sizeof hint)) {
-        /* it is written */
-    } else if (memchr(key->text.ptr, ':', key->text.len)) {
-        snprintf(hint, sizeof hint, "a blank belongs between \":\" and the value");
-    } else {
-        list_keys(keys, n_keys, hint);
-    }
-    free(names);
-    rv_keys_finding(r, RV_SEVERITY_ERROR, &key->src, hint, "unknown key \"%s%s\"", path_of(r), key->text.ptr);
-}
-
 static void unknown_term(struct rv_key_reader *r, const struct rv_node *node, const struct rv_key *key,
                          const struct rv_term_list *list)
 {
-    char hint[MAX_HINT_NAMES] = "";
+    char hint[RV_KEYS_MAX_HINT] = "";
     size_t len = 0;
     const char **names = malloc((list->n > 0 ? list->n : 1) * sizeof *names);
     const char *near;
@@ -190,7 +90,7 @@ static void unknown_term(struct rv_key_reader *r, const struct rv_node *node, co
         len = (size_t)snprintf(hint, sizeof hint, "did you mean \"%s\"? ", near);
     len += (size_t)snprintf(hint + len, sizeof hint - len, "legal: ");
     for (size_t i = 0; i < list->n; i++)
-        append_name(hint, sizeof hint, &len, i == 0, names[i]);
+        rv_keys_append_name(hint, &len, i == 0, names[i]);
     free(names);
     rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, hint, "%s%s is \"%.*s\", which is not a valid %s", path_of(r),
                     key->name, RV_STR_ARG(rv_utf8_cut(node->text, MAX_QUOTED)), list->kind);
@@ -332,7 +232,7 @@ static void read_nested(struct rv_key_reader *r, const struct rv_node *node, con
 
     snprintf(path, sizeof path, "%s%s.", path_of(r), key->name);
     if (node->kind != RV_NODE_MAP) {
-        rv_keys_wrong_type(r, node, key->name, "a map");
+        wrong_type(r, node, key->name, "a map", key->n_keys > 0 ? key->keys[0].name : NULL);
         return;
     }
     r->path = path;
@@ -448,7 +348,7 @@ static const struct rv_key *find_key(const struct rv_key *keys, size_t n_keys, r
 }
 
 /* What the key is for, as the rest of a sentence. */
-static void say_missing(const struct rv_key *key, char hint[MAX_HINT_NAMES])
+static void say_missing(const struct rv_key *key, char hint[RV_KEYS_MAX_HINT])
 {
     const char *doc = key->doc ? key->doc : "";
     size_t len = strlen(doc);
@@ -456,7 +356,7 @@ static void say_missing(const struct rv_key *key, char hint[MAX_HINT_NAMES])
     bool is_article = len > 1 && doc[0] == 'A' && doc[1] == ' ';
 
     len -= len > 0 && doc[len - 1] == '.' ? 1 : 0;
-    snprintf(hint, MAX_HINT_NAMES, "add `%s:`%s%.*s", key->name, len > 0 ? ", " : "", (int)len, doc);
+    snprintf(hint, RV_KEYS_MAX_HINT, "add `%s:`%s%.*s", key->name, len > 0 ? ", " : "", (int)len, doc);
     if (is_word || is_article) {
         char *first = hint + strlen("add `") + strlen(key->name) + strlen(":`, ");
         *first = (char)(*first - 'A' + 'a');
@@ -469,9 +369,9 @@ void rv_keys_read(struct rv_key_reader *r, const struct rv_node *map, const stru
     for (size_t i = 0; i < n_keys; i++)
         set_default(r, &keys[i], target);
     if (map->kind != RV_NODE_MAP) {
-        char value[MAX_QUOTED + 8], hint[MAX_HINT_NAMES];
+        char value[MAX_QUOTED + 8], hint[RV_KEYS_MAX_HINT];
         quoted(r, map, value);
-        list_keys(keys, n_keys, hint);
+        rv_keys_list(keys, n_keys, hint);
         rv_keys_finding(r, RV_SEVERITY_ERROR, &map->src, hint, "must be a map, not %s%s", rv_node_kind_text(map->kind),
                         value);
         return;
@@ -481,10 +381,10 @@ void rv_keys_read(struct rv_key_reader *r, const struct rv_node *map, const stru
         if (key)
             read_value(r, map->items[i], key, target);
         else
-            unknown_key(r, map->keys[i], keys, n_keys);
+            rv_keys_unknown(r, map->keys[i], keys, n_keys);
     }
     for (size_t i = 0; i < n_keys; i++) {
-        char hint[MAX_HINT_NAMES];
+        char hint[RV_KEYS_MAX_HINT];
         if (!keys[i].required || rv_node_get(map, keys[i].name))
             continue;
         say_missing(&keys[i], hint);

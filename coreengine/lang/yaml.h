@@ -132,6 +132,11 @@ struct rv_key {
     size_t src_offset;                /* struct rv_src that receives the value's place; 0: none */
     const struct rv_term_list *terms; /* TERM: a list that rv_term_lists does not have; NULL: see term_list */
 };
+/* What users write who know another tool or another place in the file. Lists end with a NULL. */
+struct rv_key_word {
+    const char *words; /* keys, in small letters without "_" and "-", with blanks between them */
+    const char *says;  /* the hint */
+};
 /* What it points to is borrowed for the read. */
 struct rv_key_reader {
     rv_arena *arena;
@@ -141,8 +146,9 @@ struct rv_key_reader {
     void *user;             /* of the caller */
     const char *path;       /* what stands before a key in messages: "execution."; NULL: nothing */
     const char *code;       /* of all findings, static; NULL: none */
-    bool hide_values;       /* values may be secrets: messages do not quote them */
-    int rc;                 /* sticky RV_E_NOMEM */
+    const struct rv_key_word *(*words)(const struct rv_key *keys); /* for unknown keys of a table; NULL: none */
+    bool hide_values; /* values may be secrets: messages do not quote them */
+    int rc;           /* sticky RV_E_NOMEM */
 };
 /** Read `map` into target by the table: unknown keys (with the nearest), wrong types, out of range, missing required
  * keys become findings. Defaults are set first; without one a STR is "", a TERM RV_UNSET and anything else untouched. A
@@ -151,6 +157,8 @@ void rv_keys_read(struct rv_key_reader *r, const struct rv_node *map, const stru
                   void *target);
 /** `must be an integer, not string "x"` for a value of the wrong kind; for `read` functions. what: "an integer". */
 void rv_keys_wrong_type(struct rv_key_reader *r, const struct rv_node *node, const char *key, const char *what);
+/** The same where a map is wanted; inner: a key that it may have, for the hint. */
+void rv_keys_not_a_map(struct rv_key_reader *r, const struct rv_node *node, const char *key, const char *inner);
 /** A finding that begins with the reader's owner: `agent "plan": ...`. */
 void rv_keys_finding(struct rv_key_reader *r, enum rv_severity severity, const struct rv_src *src, const char *hint,
                      const char *fmt, ...) RV_PRINTF(5, 6);

@@ -40,4 +40,17 @@ const char *rv_node_kind_phrase(enum rv_node_kind kind);
 /** The word list of a TERM key. */
 const struct rv_term_list *rv_key_terms(const struct rv_key *key);
 
+#define RV_KEYS_MAX_HINT 1200 /* bytes of a hint */
+
+/* --- keys_hint.c --- */
+/** What to write in the place of a value of another kind than `what`. inner: a key that the wanted map may have, or
+ *  NULL. False: nothing can be said. Tells nothing of a hidden value but its kind. */
+bool rv_keys_type_hint(const struct rv_key_reader *r, const struct rv_node *node, const char *what, const char *inner,
+                       char out[RV_KEYS_MAX_HINT]);
+/** A finding for a key that the table does not have, with the one that was probably meant. */
+void rv_keys_unknown(struct rv_key_reader *r, const struct rv_node *key, const struct rv_key *keys, size_t n_keys);
+/** "keys here: a, b". */
+void rv_keys_list(const struct rv_key *keys, size_t n_keys, char hint[RV_KEYS_MAX_HINT]);
+void rv_keys_append_name(char hint[RV_KEYS_MAX_HINT], size_t *len, bool first, const char *name);
+
 #endif

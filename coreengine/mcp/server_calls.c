@@ -126,7 +126,7 @@ int rv_mcp_server_no_resource(rv_mcp_server *s, int64_t call, const char *uri, s
     if (rc == 0)
         rc = rv_mcp_server_fail(s, call,
                                 c->version == RV_MCP_2026_07_28 ? RV_MCP_INVALID_PARAMS : RV_MCP_RESOURCE_NOT_FOUND,
-                                "there is no such resource", data, orders, err);
+                                "unknown resource; resources/templates/list has the forms of addresses", data, orders, err);
     json_object_put(data);
     return rc;
 }

@@ -297,6 +297,17 @@ int rv_protocol_event_read(rv_protocol *p, const struct rv_protocol_at *at, json
     return leave(p, at, mark, err);
 }
 
+int rv_protocol_missed(rv_protocol *p, const struct rv_protocol_at *at, json_object *event,
+                       const struct rv_protocol_reply *reply, rv_buf *out, rv_err **err)
+{
+    size_t mark = out->len;
+
+    if (p->is_broken || !enter(p, at, out))
+        return 0;
+    proto_track_missed(p, event, reply);
+    return leave(p, at, mark, err);
+}
+
 int rv_protocol_event(rv_protocol *p, const struct rv_protocol_at *at, rv_str line, rv_buf *out, rv_err **err)
 {
     json_object *event = NULL;

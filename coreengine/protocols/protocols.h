@@ -84,6 +84,13 @@ RV_MUST_CHECK int rv_protocol_event(rv_protocol *p, const struct rv_protocol_at 
 /** The same of a line that was read. The event is an object, and is not changed. */
 RV_MUST_CHECK int rv_protocol_event_read(rv_protocol *p, const struct rv_protocol_at *at, json_object *event,
                                          rv_buf *out, rv_err **err);
+/** The reply of a model call as the journal has it, before its event `llm_result`: when the process died before its
+ * last pieces were lines. What is missing behind what was told is told. Borrowed for the call. */
+struct rv_protocol_reply {
+    rv_str text, tool_calls; /* tool_calls: JSON, [{id, name, arguments}]; empty: none */
+};
+RV_MUST_CHECK int rv_protocol_missed(rv_protocol *p, const struct rv_protocol_at *at, json_object *event,
+                                     const struct rv_protocol_reply *reply, rv_buf *out, rv_err **err);
 /** The model calls under way broke off, and are made again under the same numbers: what is open of them is closed, and
  * what comes again is told in messages of its own. */
 RV_MUST_CHECK int rv_protocol_broken(rv_protocol *p, const struct rv_protocol_at *at, rv_buf *out, rv_err **err);

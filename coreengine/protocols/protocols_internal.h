@@ -35,6 +35,8 @@ struct proto_owner {
     bool reply_broke;        /* it comes again under the same number */
     bool is_late;            /* the piece came when the reply was over: it is the object of a structured agent */
     int n_texts, n_thoughts; /* parts of that reply so far */
+    size_t told_len;         /* bytes of its text that were told, and their hash */
+    uint64_t told_hash;
     bool text_open, thought_open;
     bool is_told; /* clients know that it was asked */
     bool is_over;
@@ -150,6 +152,10 @@ void proto_track_event(rv_protocol *p, json_object *event);
 void proto_track_delta(rv_protocol *p, const struct rv_protocol_from *from, const struct rv_llm_delta *d);
 void proto_track_question(rv_protocol *p, json_object *body);
 void proto_track_broken(rv_protocol *p);
+#define PROTO_NO_TEXT UINT64_C(14695981039346656037) /* the hash of no text */
+void proto_note_text(struct proto_owner *o, rv_str text);
+/** Before the event of a reply: the rest, which no piece has told. */
+void proto_track_missed(rv_protocol *p, json_object *event, const struct rv_protocol_reply *reply);
 /** Before the end: calls that were cut off are complete, and those that never got one have a result. */
 void proto_track_end(rv_protocol *p, const struct rv_protocol_end *end);
 

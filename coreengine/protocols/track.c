@@ -137,6 +137,8 @@ static void begin_reply(rv_protocol *p, struct proto_owner *o, int64_t call_id)
     if (o->reply != call_id)
         o->n_texts = o->n_thoughts = 0;
     o->reply = call_id;
+    o->told_len = 0;
+    o->told_hash = PROTO_NO_TEXT;
     o->reply_over = o->reply_broke = false;
 }
 
@@ -144,10 +146,11 @@ static void begin_reply(rv_protocol *p, struct proto_owner *o, int64_t call_id)
 
 static void tell_text(rv_protocol *p, struct proto_owner *o, rv_str text, bool is_thought)
 {
+    if (!is_thought)
+        proto_note_text(o, text);
     while (text.len > 0 && p->rc == 0) {
         rv_str part = rv_utf8_cut(text, RV_PROTOCOL_MAX_TEXT);
-        if (part.len == 0)
-            part = text;
+        part = part.len > 0 ? part : text;
         if (is_thought)
             p->ops->thought(p, o, part);
         else
@@ -199,7 +202,6 @@ void proto_track_delta(rv_protocol *p, const struct rv_protocol_from *from, cons
     o->reply_over = false;
     switch (d->kind) {
     case RV_LLM_DELTA_TEXT:
-        o->has_said = o->has_said || is_shown(p, from, o);
         if (is_shown(p, from, o))
             tell_text(p, o, d->text, false);
         break;
@@ -569,7 +571,6 @@ static void (*const readers[RV_N_EMITS])(rv_protocol *p, json_object *event) = {
 void proto_track_event(rv_protocol *p, json_object *event)
 {
     const char *type = proto_member(event, "type");
-
     int kind = type ? rv_emit_of(rv_str_of(type)) : RV_UNSET;
 
     if (kind >= 0 && readers[kind])

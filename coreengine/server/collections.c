@@ -193,8 +193,10 @@ int srv_collection_remove(struct srv_call *c, rv_err **err)
     struct change how = {.remove = c->args[1]};
     int rc = change_whole(c, c->args[0], &how, err);
 
-    if (rc == 0 && how.n == 0)
-        rc = RV_FAIL(err, RV_E_NOT_FOUND, "the collection has no such session");
+    if (rc == 0 && how.n == 0) {
+        rc = RV_FAIL(err, RV_E_NOT_FOUND, "the session \"%.200s\" is not in the collection", c->args[1]);
+        rv_err_hint(err, "GET /collections/{id}/sessions lists those that are");
+    }
     if (rc < 0)
         return rc;
     rv_jw w = srv_call_json(c, 200);

@@ -229,9 +229,12 @@ int srv_ontology_content(struct srv_call *c, rv_err **err)
     for (size_t i = 0; i < n && rc == 0 && !id; i++)
         if (strcmp(leaves[i].path, c->args[0]) == 0)
             RV_IGNORE(rv_json_get_text(leaves[i].row, "id", &id), "every row has one");
+    if (rc == 0 && !id) {
+        rc = RV_FAIL(err, RV_E_NOT_FOUND, "unknown page \"%.200s\"", c->args[0]);
+        rv_err_hint(err, "GET /ontology/tree lists the pages");
+    }
     if (rc == 0)
-        rc = id ? rv_store_get_entity(c->store, &c->app.scope, "files", id, &row, err)
-                : RV_FAIL(err, RV_E_NOT_FOUND, "there is no such page");
+        rc = rv_store_get_entity(c->store, &c->app.scope, "files", id, &row, err);
     if (rc == 0) {
         rv_jw w = srv_call_json(c, 200);
         rv_jw_obj(&w);

@@ -53,6 +53,8 @@ static int on_step(void *self, const struct rv_record *record, const struct rv_e
     int rc = 0;
 
     (void)record;
+    const struct rv_protocol_reply reply = {.text = ev ? ev->reply : (rv_str){NULL, 0},
+                                            .tool_calls = ev ? ev->llm.tool_calls : (rv_str){NULL, 0}};
     for (size_t i = 0; ev && i < effects->n; i++)
         seq -= effects->items[i].kind == RV_EFFECT_EMIT;
     for (size_t i = 0; ev && i < effects->n && rc == 0; i++) {
@@ -64,7 +66,10 @@ static int on_step(void *self, const struct rv_record *record, const struct rv_e
             rv_buf_add_str(&r->done, line);
         }
         r->n_events = seq;
-        rc = srv_view_event(r->view, seq++, line, NULL, err);
+        rc = srv_view_event(r->view, seq, line, NULL, err);
+        if (rc == 0 && effects->items[i].emit == RV_EMIT_LLM_RESULT && ev->kind == RV_EVENT_LLM_DONE && !ev->failed)
+            rc = srv_view_reply(r->view, seq, &reply, err);
+        seq++;
     }
     return rc;
 }

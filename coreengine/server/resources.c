@@ -13,7 +13,11 @@ int srv_kind_of(const struct srv_call *c, const struct rv_kind **out, rv_err **e
     const char *at = c->route->path + 1;
 
     *out = rv_kind_find((rv_str){at, strcspn(at, "/")});
-    return *out ? 0 : RV_FAIL(err, RV_E_NOT_FOUND, "there is no such kind");
+    if (*out)
+        return 0;
+    RV_FAIL(err, RV_E_NOT_FOUND, "unknown kind \"%.60s\"", at);
+    rv_err_hint(err, "GET /entities lists the kinds");
+    return RV_E_NOT_FOUND;
 }
 
 /* --- a list: each parameter of the route that is a column is a condition --- */

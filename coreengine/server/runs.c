@@ -21,8 +21,11 @@ static int new_follow(const struct srv_call *c, const char *run, struct srv_foll
 {
     struct srv_follow_ask *f = strlen(run) <= RV_STORE_MAX_ID ? calloc(1, sizeof *f) : NULL;
 
-    if (!f && strlen(run) > RV_STORE_MAX_ID)
-        return RV_FAIL(err, RV_E_NOT_FOUND, "there is no such run");
+    if (!f && strlen(run) > RV_STORE_MAX_ID) {
+        RV_FAIL(err, RV_E_NOT_FOUND, "the id of a run has at most %d characters", RV_STORE_MAX_ID);
+        rv_err_hint(err, "GET /runs lists the runs");
+        return RV_E_NOT_FOUND;
+    }
     if (!f)
         return RV_FAIL(err, RV_E_NOMEM, "follow a run");
     memcpy(f->run, run, strlen(run) + 1);

@@ -277,6 +277,7 @@ int srv_agent_version(struct srv_call *c, rv_err **err)
     int rc = rv_store_list_schema_versions(c->store, &c->app.scope, AGENT, c->args[0], take_version, &t, err);
 
     if (rc >= 0 && (t.wanted < 1 || t.n < t.wanted))
-        return RV_FAIL(err, RV_E_NOT_FOUND, "the agent has no such version: they are numbered from 1, oldest first");
+        return RV_FAIL(err, RV_E_NOT_FOUND, "the agent has %lld versions, numbered from 1, oldest first",
+                       (long long)t.n);
     return rc < 0 ? rc : 0;
 }

@@ -105,7 +105,8 @@ static int hear(struct life *l, rv_err **err)
         .address = address, .port = port, .certificate = s->opts->certificate, .key = s->opts->key};
     rc = rv_httpd_listen(s->httpd, &at, &port, err);
     if (rc == RV_E_EXISTS)
-        rv_err_hint(err, "another process listens there; choose another port, or 0 for any free one");
+        rv_err_hint(err, "another process listens there: end it, or choose another port with --listen; port 0 is any "
+                         "free one");
     if (rc < 0)
         return RV_WRAP(err, rc, "listen at %s", text);
     rv_buf url = RV_BUF_INIT(sizeof l->url);

@@ -17,7 +17,9 @@ struct view_event {
     int64_t seq;
     char *line; /* owned; NULL: it was read */
     size_t len;
-    json_object *read; /* owned; NULL: it was not read */
+    json_object *read;  /* owned; NULL: it was not read */
+    char *text, *calls; /* of the reply that it was made of; owned; NULL: none */
+    size_t text_len, calls_len;
 };
 struct srv_view {
     rv_protocol *encoder; /* owned */
@@ -68,6 +70,8 @@ struct srv_view *srv_view_new(const struct srv_cursor *from)
 static void free_event(struct view_event *e)
 {
     free(e->line);
+    free(e->text);
+    free(e->calls);
     json_object_put(e->read);
 }
 
@@ -133,6 +137,21 @@ bool srv_view_break(struct srv_view *v, int code, rv_buf *out)
     return v->encoder && !v->is_whole && srv_tell_break(v->encoder, v->opts.run_id, code, out);
 }
 
+int srv_view_reply(struct srv_view *v, int64_t seq, const struct rv_protocol_reply *reply, rv_err **err)
+{
+    struct view_event *e = v->at_event < v->n_events ? &v->events[v->n_events - 1] : NULL;
+
+    if (!e || e->seq != seq || e->text)
+        return 0;
+    e->text = rv_str_dup(reply->text);
+    e->calls = rv_str_dup(reply->tool_calls);
+    if (!e->text || !e->calls)
+        return RV_FAIL(err, RV_E_NOMEM, "go on with a stream");
+    e->text_len = reply->text.len;
+    e->calls_len = reply->tool_calls.len;
+    return 0;
+}
+
 /* --- one line --- */
 
 struct told {
@@ -142,16 +161,32 @@ struct told {
     rv_err **err;
 };
 
-static int tell_events(struct told *t, int64_t upto)
+/* Pieces come before the line of the event that ends their reply: when that is missing, they may be, too. */
+static int tell_missed(struct told *t, const struct view_event *e)
+{
+    const struct rv_protocol_reply reply = {{e->text, e->text_len}, {e->calls, e->calls_len}};
+    json_object *event = NULL;
+    int rc = rv_json_parse((rv_str){e->line, e->len}, NULL, &event, t->err);
+
+    if (rc == 0)
+        rc = rv_protocol_missed(t->v->encoder, &t->at, event, &reply, t->out, t->err);
+    json_object_put(event);
+    return rc;
+}
+
+/* upto has a line of its own if has_line. */
+static int tell_events(struct told *t, int64_t upto, bool has_line)
 {
     struct srv_view *v = t->v;
     int rc = 0;
 
     while (rc == 0 && v->at_event < v->n_events && v->events[v->at_event].seq <= upto) {
         struct view_event *e = &v->events[v->at_event++];
-        if (v->encoder && e->read)
+        if (v->encoder && e->text && e->line && (e->seq < upto || !has_line))
+            rc = tell_missed(t, e);
+        if (rc == 0 && v->encoder && e->read)
             rc = rv_protocol_event_read(v->encoder, &t->at, e->read, t->out, t->err);
-        else if (v->encoder)
+        else if (rc == 0 && v->encoder)
             rc = rv_protocol_event(v->encoder, &t->at, (rv_str){e->line, e->len}, t->out, t->err);
         v->n_told = e->seq;
         free_event(e);
@@ -292,7 +327,7 @@ static int open_it(struct told *t, json_object *json)
     } else {
         rc = v->encoder ? 0 : rv_protocol_new(&v->opts, &v->encoder, t->err);
         if (rc == 0)
-            rc = tell_events(t, number_of(json, "before"));
+            rc = tell_events(t, number_of(json, "before"), true);
         if (rc == 0)
             rc = rv_protocol_begin(v->encoder, &t->at, t->out, t->err);
     }
@@ -366,7 +401,7 @@ static int read_line(struct told *t, rv_str line)
     int64_t seq = read_number(rest);
     if (seq > v->n_known)
         return 1;
-    int rc = tell_events(t, seq);
+    int rc = tell_events(t, seq, !again);
     return rc == 0 && again ? rv_protocol_broken(v->encoder, &t->at, t->out, t->err) : rc;
 }
 

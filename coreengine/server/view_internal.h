@@ -18,6 +18,8 @@ void srv_view_free(struct srv_view *v);
 /** An event of the journal, in order; one that is known changes nothing. event: the line as an object; NULL: it was not
  * read. */
 RV_MUST_CHECK int srv_view_event(struct srv_view *v, int64_t seq, rv_str line, json_object *event, rv_err **err);
+/** The reply that the last event was made of: pieces may be missing. */
+RV_MUST_CHECK int srv_view_reply(struct srv_view *v, int64_t seq, const struct rv_protocol_reply *reply, rv_err **err);
 /** The next lines, in order; those that were read are passed over. What the client is sent is appended. 1: a line needs
  * an event that is not known yet; hand the lines over again when it is. */
 RV_MUST_CHECK int srv_view_lines(struct srv_view *v, const struct rv_stream_part *part, rv_buf *out, rv_err **err);

@@ -68,6 +68,20 @@ struct place {
     int depth;
 };
 
+/* What languages call a type of JSON; NULL: nothing known. */
+static const char *type_of_language(rv_str word)
+{
+    static const char *const words[][2] = {
+        {"str", "string"},    {"text", "string"},    {"int", "integer"},  {"long", "integer"}, {"float", "number"},
+        {"double", "number"}, {"decimal", "number"}, {"bool", "boolean"}, {"dict", "object"},  {"map", "object"},
+        {"list", "array"},    {"tuple", "array"},    {"none", "null"},    {"None", "null"}};
+
+    for (size_t i = 0; i < RV_COUNT(words); i++)
+        if (rv_str_is(word, words[i][0]))
+            return words[i][1];
+    return NULL;
+}
+
 static int read_type_word(struct place *p, json_object *word)
 {
     static const char *const words[] = {"null", "boolean", "integer", "number", "string", "array", "object"};
@@ -83,7 +97,9 @@ static int read_type_word(struct place *p, json_object *word)
             return 0;
         }
     RV_SCHEMA_FAIL(p->c, p->at, "unknown type \"%.*s\"", RV_STR_ARG(text));
-    near = rv_nearest(text, words, RV_COUNT(words));
+    near = type_of_language(text);
+    if (!near)
+        near = rv_nearest(text, words, RV_COUNT(words));
     if (near)
         rv_err_hint(p->c->err, "did you mean \"%s\"?", near);
     else
@@ -271,8 +287,11 @@ static int read_size(struct place *p, json_object *v, void *slot)
 
 static int read_number(struct place *p, json_object *v, void *slot)
 {
-    if (!rv_json_is_number(v))
-        return RV_SCHEMA_FAIL(p->c, p->at, "expected number, found %s", rv_json_type_text(v));
+    if (!rv_json_is_number(v)) {
+        RV_SCHEMA_FAIL(p->c, p->at, "expected number, found %s", rv_json_type_text(v));
+        rv_err_hint(p->c->err, "write a number, without unit or quotes");
+        return RV_E_INVALID;
+    }
     *(json_object **)slot = v;
     return 0;
 }
@@ -312,8 +331,11 @@ static int read_names(struct place *p, json_object *v, void *slot)
 
 static int read_values(struct place *p, json_object *v, void *slot)
 {
-    if (!json_object_is_type(v, json_type_array) || json_object_array_length(v) == 0)
-        return RV_SCHEMA_FAIL(p->c, p->at, "expected a list with at least one value");
+    if (!json_object_is_type(v, json_type_array) || json_object_array_length(v) == 0) {
+        RV_SCHEMA_FAIL(p->c, p->at, "expected a list with at least one value");
+        rv_err_hint(p->c->err, "write the values that are allowed as a list, for example [low, high]");
+        return RV_E_INVALID;
+    }
     *(json_object **)slot = v;
     return 0;
 }

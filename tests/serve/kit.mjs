@@ -90,7 +90,7 @@ export function serve(name, args = [], more = {}, port = 0) {
     child.stdout.on('data', (part) => (out += part))
     child.stderr.on('data', (part) => {
       err += part
-      const m = /listening on (\S+)\n/.exec(err)
+      const m = /listening on (\S+) .*\n/.exec(err)
       if (m && !server.url) {
         server.url = m[1]
         resolve(server)

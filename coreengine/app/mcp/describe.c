@@ -173,7 +173,7 @@ static int write_loaded(const struct rv_app_mcp_at *at, const struct offer *o, s
     if (rv_findings_n_errors(l->findings) > 0 || !l->pipeline || (o->kind == OFFER_TOOL && !tool)) {
         RV_LOG(at->app->log, WARN, "mcp.left_out", RV_F_TEXT("tool", o->name),
                RV_F_TEXT("reason", rv_findings_n(l->findings) > 0 ? rv_findings_at(l->findings, 0).text
-                                                                  : "the capability has no such tool"));
+                                                                  : "the capability does not offer this tool"));
         return 0;
     }
     if (o->kind == OFFER_AGENT) {

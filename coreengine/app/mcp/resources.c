@@ -202,7 +202,7 @@ int mcp_resource_read(const struct rv_app_mcp_at *at, rv_str uri, json_object **
     if (rc == 0)
         rc = rv_buf_check(&text, "a resource", &why);
     if (rc < 0) {
-        rc = RV_FAIL(err, rc, "%s", why ? rv_err_text(why) : "there is no such resource");
+        rc = RV_FAIL(err, rc, "%s", why ? rv_err_text(why) : "unknown resource; resources/templates/list has the forms of addresses");
     } else {
         json_object *result = json_object_new_object();
         struct rv_json_build b = {err, result ? 0 : RV_FAIL(err, RV_E_NOMEM, "read a resource")};

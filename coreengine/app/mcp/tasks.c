@@ -37,7 +37,7 @@ int mcp_task_read(rv_str id, struct mcp_task *out, rv_err **err)
                 memcpy(out->tool, name + 1, strlen(name));
                 return 0;
             }
-    return RV_FAIL(err, RV_E_NOT_FOUND, "there is no such task");
+    return RV_FAIL(err, RV_E_NOT_FOUND, "unknown task: its run is not there, or it is of another user");
 }
 
 /* --- questions --- */
@@ -256,11 +256,11 @@ int mcp_task_do(const struct rv_app_mcp_at *at, const struct rv_mcp_order *o, co
     rv_err *why = NULL;
 
     if (!mcp_may(at, t->kind == OFFER_AGENT ? RV_APP_MCP_CHAT : RV_APP_MCP_RUNS))
-        return RV_FAIL(err, RV_E_NOT_FOUND, "there is no such task");
+        return RV_FAIL(err, RV_E_NOT_FOUND, "unknown task: its run is not there, or it is of another user");
     int rc = rv_store_get_run(at->sources->store, &at->app->scope, t->run, &row, &why);
 
     if (rc < 0) /* also one of another user: as if it did not exist */
-        rc = rc == RV_E_NOT_FOUND ? RV_FAIL(err, rc, "there is no such task")
+        rc = rc == RV_E_NOT_FOUND ? RV_FAIL(err, rc, "unknown task: its run is not there, or it is of another user")
                                   : RV_FAIL(err, rc, "find a task: %s", rv_err_text(why));
     rv_err_free(why);
     if (rc < 0)

@@ -173,6 +173,25 @@ static int compare_that(const struct rv_pipeline *p, const rv_envelope *env, str
 
 /* --- schema --- */
 
+/* No stage stored it; say which were. */
+static int complain_of_output(struct rv_test_report *r, const char *path, json_object *outputs, rv_err **err)
+{
+    rv_buf text = RV_BUF_INIT(1 << 16);
+    size_t n = 0;
+
+    rv_buf_puts(&text, "no stage stored this output; stored: ");
+    json_object_object_foreach (outputs, key, value) { /* a run has them, if only {} */
+        (void)value;
+        rv_buf_printf(&text, "%s%s", n++ > 0 ? ", " : "", key);
+    }
+    rv_buf_puts(&text, n > 0 ? "" : "none");
+    int rc = rv_buf_check(&text, "failure of a test", err);
+    if (rc == 0)
+        rc = rv_test_complain(r, path, rv_buf_cstr(&text), err);
+    rv_buf_fini(&text);
+    return rc;
+}
+
 static int compare_schema(struct rv_test_report *r, const struct rv_test_schema *s, rv_err **err)
 {
     json_object *outputs = rv_json_get_obj(r->state, "outputs"), *output = NULL;
@@ -182,7 +201,7 @@ static int compare_schema(struct rv_test_report *r, const struct rv_test_schema 
 
     snprintf(path, sizeof path, "/schema/%s", s->output_key);
     if (!json_object_object_get_ex(outputs, s->output_key, &output))
-        return rv_test_complain(r, path, "there is no such output", err);
+        return complain_of_output(r, path, outputs, err);
     int rc = rv_schema_compile(s->schema, "the output", &schema, err);
     if (rc == 0)
         rc = rv_schema_check(schema, output, &fault);

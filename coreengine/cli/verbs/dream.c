@@ -187,7 +187,7 @@ static const struct rv_cli_option options[] = {
 const struct rv_cli_verb rv_verb_dream = {
     .name = "dream",
     .args = "",
-    .summary = "look back over what a user did lately, and keep what belongs together",
+    .summary = "summarise the recent activity of a user and link related rows",
     .text =
         "First the long conversations of the user get chunks, without a model. Then a dreamer, an agent, is told what "
         "is\n"

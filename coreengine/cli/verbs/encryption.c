@@ -220,7 +220,7 @@ static const struct rv_cli_option set_options[] = {
 static const struct rv_cli_verb status_verb = {
     .name = "encryption status",
     .args = "",
-    .summary = "list what is encrypted, and by which keys",
+    .summary = "list tenants with their keys and what is encrypted",
     .text =
         "Prints the mode of each tenant and the names of its keys, also of retired ones, which go on decrypting what\n"
         "they encrypted. No key is printed.",
@@ -317,7 +317,7 @@ static const struct rv_cli_verb *const subs[] = {&status_verb, &set_verb,   &app
 const struct rv_cli_verb rv_verb_encryption = {
     .name = "encryption",
     .args = "VERB",
-    .summary = "encrypt what is kept of a tenant",
+    .summary = "encrypt the stored data of a tenant",
     .text =
         "Contents of messages, runs, tasks and entities are encrypted by a key of their tenant, which a master key\n"
         "wraps. REEVE_ENCRYPTION_KEY_FILE names the file with the master key.",

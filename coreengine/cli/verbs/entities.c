@@ -521,7 +521,7 @@ static const struct rv_cli_verb *const subs[] = {&list_verb,    &show_verb,    &
 const struct rv_cli_verb rv_verb_entities = {
     .name = "entities",
     .args = "VERB",
-    .summary = "list, show, write and delete what the store knows",
+    .summary = "list, show, write and delete rows of knowledge",
     .text =
         "Entities are rows of kinds: users, ontologies, schemas, resources, moments, sessions, files, servers, tools,\n"
         "tenants, messages, feedback, scenarios and collections. `reeve docs reference entities` lists their columns.",

@@ -335,7 +335,7 @@ static const struct rv_cli_verb show_verb = {
 static const struct rv_cli_verb revoke_verb = {
     .name = "keys revoke",
     .args = "KEY...",
-    .summary = "end API keys",
+    .summary = "revoke API keys",
     .text = "A revoked key opens nothing from the next request on, and the logins that were exchanged for it end.\n"
             "It stays in `reeve keys list --all`.",
     .examples = "reeve keys revoke 8f14a1b2c3d4e5f6",
@@ -352,7 +352,7 @@ static const struct rv_cli_verb *const subs[] = {&list_verb, &create_verb, &show
 const struct rv_cli_verb rv_verb_keys = {
     .name = "keys",
     .args = "VERB",
-    .summary = "API keys of the server",
+    .summary = "list, create and revoke API keys of the server",
     .text =
         "An API key says who asks: a level (user, tenant, master), a tenant, a user, and scopes. While there is no\n"
         "key, the server lets in callers on its own machine only; the first key closes it for them, too.",

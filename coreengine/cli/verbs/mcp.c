@@ -149,7 +149,7 @@ static const struct rv_cli_verb *const subs[] = {&rv_verb_mcp_serve,   &rv_verb_
 const struct rv_cli_verb rv_verb_mcp = {
     .name = "mcp",
     .args = "VERB",
-    .summary = "the Model Context Protocol",
+    .summary = "use and offer tools over the Model Context Protocol",
     .text =
         "MCP connects programs that have a model with programs that have tools. Without a verb this serves a client\n"
         "on standard input and output.",

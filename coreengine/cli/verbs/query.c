@@ -197,7 +197,7 @@ static const struct rv_cli_option options[] = {
 const struct rv_cli_verb rv_verb_query = {
     .name = "query",
     .args = "[QUERY | -]",
-    .summary = "ask the knowledge in a store",
+    .summary = "query the knowledge in a store",
     .text = "LOOKUP KEY[, KEY...] prints whole rows by their names, ids, or the key that a shortened message names\n"
             "(session-ID-msg-N). TRAVERSE KEY [DEPTH n] [TYPE relation] [LOAD] [PATHS] follows the edges of a row. "
             "SELECT ...\n"

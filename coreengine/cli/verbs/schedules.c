@@ -125,7 +125,7 @@ static const struct rv_cli_verb list_verb = {
 static const struct rv_cli_verb cancel_verb = {
     .name = "schedules cancel",
     .args = "SCHEDULE...",
-    .summary = "end schedules",
+    .summary = "delete schedules",
     .text = "The schedule is deleted with the list of its firings, and its name is free. Runs and tasks that it has\n"
             "queued stay; `reeve runs cancel` and `reeve tasks cancel` end those. SCHEDULE is a name or an id.",
     .examples = "reeve schedules cancel greet",
@@ -143,7 +143,7 @@ static const struct rv_cli_verb *const subs[] = {
 const struct rv_cli_verb rv_verb_schedules = {
     .name = "schedules",
     .args = "VERB",
-    .summary = "queue work at a time, or again and again",
+    .summary = "queue work at set times, once or repeatedly",
     .text = "A schedule queues a run of a pipeline, or a task, at a time or at each match of a cron expression. Any\n"
             "`reeve worker` fires what is due; each time is fired once, however many workers there are. With --user\n"
             "(or REEVE_USER) only the schedules of that user are visible.",

@@ -165,7 +165,7 @@ static int add(struct rv_cli *cli, rv_err **err)
 const struct rv_cli_verb rv_verb_schedules_add = {
     .name = "schedules add",
     .args = "NAME [PIPELINE]",
-    .summary = "queue a pipeline or a task at a time, or again and again",
+    .summary = "queue a pipeline or a task at set times, once or repeatedly",
     .text =
         "Prints the id of the schedule. Workers fire it: each firing queues a run of the pipeline, as `reeve submit`\n"
         "does, or a task of a type, as `reeve tasks add` does. The pipeline, its input and other files are read now;\n"

@@ -145,7 +145,7 @@ static void say(void *self, const char *line)
 static void on_ready(void *self, const char *url)
 {
     (void)self;
-    rv_cli_say("listening on %s\n", url);
+    rv_cli_say("listening on %s (open it in a browser; ^C ends)\n", url);
 }
 
 static const char *environment(void *self, const char *name)

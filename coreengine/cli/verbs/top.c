@@ -196,7 +196,7 @@ static int top(struct rv_cli *cli, rv_err **err)
 const struct rv_cli_verb rv_verb_top = {
     .name = "top",
     .args = "",
-    .summary = "watch the runs that are under way or wait",
+    .summary = "watch running and waiting runs",
     .text =
         "On a terminal it shows running, queued and waiting runs of the store and looks again every two seconds: "
         "state,\n"

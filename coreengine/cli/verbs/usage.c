@@ -189,7 +189,7 @@ static int usage(struct rv_cli *cli, rv_err **err)
 const struct rv_cli_verb rv_verb_usage = {
     .name = "usage",
     .args = "",
-    .summary = "what users and tenants have used of their quotas",
+    .summary = "show what users and tenants used of their quotas",
     .text =
         "Lists the limits of the tenant, of each user that the file of quotas names, and of each user that used\n"
         "something, with what is used of them and what is reserved for model calls under way. Amounts of a period\n"

@@ -198,7 +198,7 @@ static int worker(struct rv_cli *cli, rv_err **err)
 const struct rv_cli_verb rv_verb_worker = {
     .name = "worker",
     .args = "",
-    .summary = "do what is queued",
+    .summary = "run what is queued",
     .text =
         "Claims queued runs and tasks, and runs whose process died, and does them, until SIGTERM or SIGINT. Any "
         "number\n"

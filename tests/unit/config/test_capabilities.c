@@ -63,9 +63,9 @@ static const struct {
      MEMORY "must be an integer, not null\n  hint: leave the key out to get its default\n"},
     {"isolation: process, limits: {open_files: many}", FILES "must be an integer, not string\n" A_NUMBER},
     {"isolation: process, limits: 512",
-     PLACE "43:" OWNER "limits must be a map, not integer\n  hint: write a map: {key: value}\n"},
+     PLACE "43:" OWNER "limits must be a map, not integer\n  hint: write a map: {memory_mb: value}\n"},
     {"isolation: process, limits: [memory_mb]",
-     PLACE "43:" OWNER "limits must be a map, not list\n  hint: write a map: {key: value}\n"},
+     PLACE "43:" OWNER "limits must be a map, not list\n  hint: write a map: {memory_mb: value}\n"},
     /* names */
     {"isolation: process, limits: {memory: 512}",
      PLACE "44:" OWNER "unknown key \"limits.memory\"\n  hint: did you mean \"memory_mb\"?\n"},

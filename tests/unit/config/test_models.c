@@ -17,7 +17,8 @@ static const struct {
      "t.yaml:2:42: error: model \"a\": max_attempts is out of range\n  hint: legal: 1 to 20\n"
      "t.yaml:2:63: error: model \"a\": idle_timeout_ms is out of range\n  hint: legal: 1 to 3600000\n"},
     {MODEL("base_url: 1"), "t.yaml:2:38: error: model \"a\": base_url must be a string, not integer\n"},
-    {MODEL("headers: [a]"), "t.yaml:2:37: error: model \"a\": headers must be a map of strings, not list\n"},
+    {MODEL("headers: [a]"), "t.yaml:2:37: error: model \"a\": headers must be a map of strings, not list\n"
+                            "  hint: write a map: {key: value}\n"},
     {MODEL("headers: {a: 1}"), "t.yaml:2:41: error: model \"a\": headers.a must be a string, not integer\n"},
     {MODEL("extra_body: x"), "t.yaml:2:40: error: model \"a\": extra_body must be a map, not string\n"
                              "  hint: write a map: {key: value}\n"},
@@ -44,7 +45,7 @@ static const struct {
     {"name: x\nmodels: {a: {model: 'p:m', fallback: [c, b]}, b: {model: 'p:n', fallback: [c]}, c: 'p:o'}\n", ""},
     /* a budget */
     {"name: x\nbudget: 1\n", "t.yaml:2:9: error: pipeline \"x\": budget must be a map, not integer 1\n"
-                             "  hint: write a map: {key: value}\n"},
+                             "  hint: write a map: {usd: 1}\n"},
     {"name: x\nbudget: {}\n", "t.yaml:2:9: error: pipeline \"x\": budget.usd is required\n"
                               "  hint: add `usd:`, US dollars, a micro-dollar at least; what is less is left out\n"},
     {"name: x\nbudget: {usd: -1}\n", "t.yaml:2:15: error: pipeline \"x\": budget.usd must be at least 0, not -1\n  "

@@ -26,8 +26,9 @@ static const struct {
     /* examples */
     {STAGE("examples: []"), ""},
     {STAGE("examples: [{user: '{{raw_input}}', assistant: '{{#a}}{{.x}}{{/a}}'}]"), ""},
-    {STAGE("examples: {user: u, assistant: v}"), "t.yaml:4:55: error: agent \"a\": examples must be a list, not map\n"
-                                                 "  hint: each item of a list begins with \"- \"\n"},
+    {STAGE("examples: {user: u, assistant: v}"),
+     "t.yaml:4:55: error: agent \"a\": examples must be a list of maps, not map\n"
+     "  hint: begin each item with `- `, as in `- user: u`\n"},
     {STAGE("examples: [{user: u}, {user: 1, assistant: ''}, x, {user: u, assistant: v, usr: w}]"),
      "t.yaml:4:56: error: agent \"a\": examples[0].assistant is required\n"
      "  hint: add `assistant:`, what it is to have answered; with placeholders, too\n"
@@ -51,7 +52,8 @@ static const struct {
     /* attachments */
     {STAGE("attachments: ['outputs.a.picture', \"'https://x/y.png'\", 'has(metadata.p) ? metadata.p : null']"), ""},
     {STAGE("attachments: metadata.x"),
-     "t.yaml:4:58: error: agent \"a\": attachments must be a list, not string \"metadata.x\"\n"},
+     "t.yaml:4:58: error: agent \"a\": attachments must be a list of expressions, not string \"metadata.x\"\n"
+     "  hint: write a list: [metadata.x]\n"},
     {STAGE("attachments: [1, 'output.x', 'metadata.', 'outputs.zz.p']"),
      "t.yaml:4:59: error: agent \"a\": attachments[0] must be an expression, not integer 1\n"
      "t.yaml:4:63: error: agent \"a\": attachments[1]: unknown variable \"output\"\n"

@@ -204,11 +204,11 @@ static const struct {
      "t.yaml:2:13: error: pipeline \"x\": unknown key \"execution.llm_timout\"\n"
      "  hint: did you mean \"llm_timeout\"?\n"},
     {"W40", "name: x\nagents: {a: 1}\n",
-     "t.yaml:2:9: error: pipeline \"x\": agents must be a list, not map\n"
-     "  hint: each item of a list begins with \"- \"\n"},
+     "t.yaml:2:9: error: pipeline \"x\": agents must be a list of maps with a name, not map\n"
+     "  hint: begin each item with `- ` and write its name inside: `- name: a`\n"},
     {"W40", "name: x\nagents: {a: 1}\nclarification_resume_stage: a\nstate: [{key: a}]\n", /* nothing follows from it */
-     "t.yaml:2:9: error: pipeline \"x\": agents must be a list, not map\n"
-     "  hint: each item of a list begins with \"- \"\n"},
+     "t.yaml:2:9: error: pipeline \"x\": agents must be a list of maps with a name, not map\n"
+     "  hint: begin each item with `- ` and write its name inside: `- name: a`\n"},
     {"W40", "- name: x\n",
      "t.yaml:1:1: error: a pipeline must be a map, not list\n"
      "  hint: begin with \"name:\" and \"agents:\"\n"},
@@ -222,7 +222,7 @@ static const struct {
      "  hint: write \"value: null\" to compare with null\n"},
     {"5.8", HEAD "  - name: a\n    routing_rules: [{target: end}]\n",
      "t.yaml:4:21: error: agent \"a\": rule 1 has neither \"condition\" with \"value\" nor \"when\"\n"
-     "  hint: a rule without a test belongs into \"default_next\"\n"},
+     "  hint: write its target as default_next of the stage, which counts where no rule matches\n"},
     {"when", HEAD "  - name: a\n    routing_rules: [{when: \"outptu.x == 1\", target: end}]\n",
      "t.yaml:4:29: error: agent \"a\": rule 1: \"when\": unknown variable \"outptu\"\n"
      "  hint: did you mean \"output\"?\n"},

@@ -394,7 +394,7 @@ START_TEST(modern_requests_say_what_they_are)
     expect(say(&t, REQUEST("6", "resources/read", "{\"uri\":\"a\"," META("") "}")), "do 1 4"); /* legacy, as agreed */
     ck_assert_int_eq(rv_mcp_server_no_resource(t.s, 1, "a", &t.out, NULL), 0);
     expect(ordered(&t),
-           "\"id\":6,\"error\":{\"code\":-32002,\"message\":\"there is no such resource\",\"data\":{\"uri\":\"a\"}}");
+           "\"id\":6,\"error\":{\"code\":-32002,\"message\":\"unknown resource; resources/templates/list has the forms of addresses\",\"data\":{\"uri\":\"a\"}}");
     end(&t);
 }
 END_TEST

@@ -47,11 +47,73 @@ START_TEST(streams_have_ordinals)
 }
 END_TEST
 
+/* The process died when the reply was in the journal, and its last pieces were not in the stream: they are told before
+ * the event that ends the reply. A reply that does not go on with what was told is left alone. */
+#define OPEN    "{\"type\":\"delta\",\"stage\":\"a\",\"call_id\":1,"
+#define SAYS(s) OPEN "\"kind\":\"text\",\"text\":\"" s "\"}\n"
+#define BEGINS  "1\n2\n" SAYS("Here it ")
+#define CALL    OPEN "\"kind\":\"tool_call_start\",\"index\":0,\"id\":\"c\",\"name\":\"f\"}\n"
+static const struct {
+    const char *lines, *reply, *calls, *has, *has_not;
+} missed[] = {
+    {BEGINS "again 4\n", "Here it is.", "", "\"delta\":\"is.\"", "\"delta\":\"Here it is.\""},
+    {BEGINS "4\n", "Here it is.", "", "\"delta\":\"is.\"", "\"delta\":\"Here it is.\""},
+    {BEGINS SAYS("is.") "3\n4\n", "Here it is.", "", "\"delta\":\"is.\"", "\"delta\":\"Here it is.\""},
+    {BEGINS "3\n4\n", "Here it is.", "", "Here it ", "\"delta\":\"is.\""},
+    {BEGINS "again 4\n", "There it is.", "", "Here it ", "is."},
+    {BEGINS "again 2\n3\n4\n", "Here it is.", "", "Here it ", "\"delta\":\"is.\""},
+    {BEGINS CALL "again 4\n", "Here it ", "[{\"id\":\"c\",\"name\":\"f\",\"arguments\":\"{\\\"x\\\":1}\"}]",
+     "\"delta\":\"{\\\"x\\\":1}\"", "\"delta\":\"Here it is.\""},
+};
+
+static void tell_missed(const char *lines, const struct rv_protocol_reply *reply, rv_buf *out)
+{
+    static const char *const events[] = {
+        "{\"type\":\"stage_started\",\"stage\":\"a\",\"visit\":1}",
+        "{\"type\":\"llm_call_start\",\"stage\":\"a\",\"visit\":1,\"call_id\":1,\"model\":\"m\"}",
+        "{\"type\":\"llm_result\",\"stage\":\"a\",\"visit\":1,\"call_id\":1,\"status\":\"success\",\"preview\":\"\"}",
+        "{\"type\":\"stage_completed\",\"stage\":\"a\",\"visit\":1,\"status\":\"success\"}"};
+    const struct rv_protocol_opts opts = {
+        .kind = RV_PROTOCOL_AGUI, .run_id = "r", .session_id = "s", .model = "m", .created_us = 1};
+    struct srv_view *v = srv_view_new(NULL);
+    rv_buf text = RV_BUF_INIT(4096);
+
+    rv_buf_puts(&text, "open ");
+    srv_view_open_write(&opts, 1, 0, &text);
+    rv_buf_printf(&text, "\n%send {\"status\":\"completed\",\"text\":\"\",\"usage\":{}}\n", lines);
+    for (size_t i = 0; i < RV_COUNT(events); i++) {
+        int64_t seq = (int64_t)i + 1;
+        ck_assert_int_eq(srv_view_event(v, seq, rv_str_of(events[i]), NULL, NULL), 0);
+        if (seq == 3)
+            ck_assert_int_eq(srv_view_reply(v, seq, reply, NULL), 0);
+    }
+    const struct rv_stream_part part = {.n = 1, .first = 1, .at_us = 1, .lines = rv_buf_str(&text)};
+    ck_assert_int_eq(srv_view_lines(v, &part, out, NULL), 0);
+    ck_assert(srv_view_is_over(v));
+    srv_view_free(v);
+    rv_buf_fini(&text);
+}
+
+START_TEST(pieces_that_no_line_has_are_told_from_the_journal)
+{
+    const struct rv_protocol_reply reply = {rv_str_of(missed[_i].reply), rv_str_of(missed[_i].calls)};
+    rv_buf out = RV_BUF_INIT(65536);
+
+    tell_missed(missed[_i].lines, &reply, &out);
+    ck_assert_msg(strstr(rv_buf_cstr(&out), missed[_i].has), "%s: %s", missed[_i].lines, rv_buf_cstr(&out));
+    ck_assert_msg(!strstr(rv_buf_cstr(&out), missed[_i].has_not), "%s: %s", missed[_i].lines, rv_buf_cstr(&out));
+    const char *first = strstr(rv_buf_cstr(&out), "TEXT_MESSAGE_START");
+    ck_assert_ptr_null(strstr(first + 1, "TEXT_MESSAGE_START"));
+    rv_buf_fini(&out);
+}
+END_TEST
+
 TCase *view_case(void)
 {
     TCase *c = tcase_create("view");
 
     tcase_add_loop_test(c, cursors_are_read, 0, RV_COUNT(cursors));
+    tcase_add_loop_test(c, pieces_that_no_line_has_are_told_from_the_journal, 0, RV_COUNT(missed));
     tcase_add_loop_test(c, streams_have_ordinals, 1, 4);
     return c;
 }

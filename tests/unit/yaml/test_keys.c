@@ -124,7 +124,7 @@ static const struct {
     {"{name: b, mode: paralel}", "t.yaml:1:17: error: thing \"x\": mode is \"paralel\", which is not a valid run mode\n"
                                  "  hint: did you mean \"parallel\"? legal: sequential, parallel\n"},
     {"{name: b, tags: x}", "t.yaml:1:17: error: thing \"x\": tags must be a list of strings, not string \"x\"\n"
-                           "  hint: write a list: [a, b]\n"},
+                           "  hint: write a list: [x]\n"},
     {"{name: b, tags: [a, 2]}", "t.yaml:1:21: error: thing \"x\": tags[1] must be a string, not integer 2\n"
                                 "  hint: put it in quotes: \"2\"\n"},
     {"{name: b, any: .inf}", "t.yaml:1:16: error: the number .inf has no JSON form\n"},
