@@ -152,12 +152,14 @@ void proto_track_event(rv_protocol *p, json_object *event);
 void proto_track_delta(rv_protocol *p, const struct rv_protocol_from *from, const struct rv_llm_delta *d);
 void proto_track_question(rv_protocol *p, json_object *body);
 void proto_track_broken(rv_protocol *p);
+/** Before the end: calls that were cut off are complete, and those that never got one have a result. */
+void proto_track_end(rv_protocol *p, const struct rv_protocol_end *end);
+
+/* missed.c */
 #define PROTO_NO_TEXT UINT64_C(14695981039346656037) /* the hash of no text */
 void proto_note_text(struct proto_owner *o, rv_str text);
 /** Before the event of a reply: the rest, which no piece has told. */
 void proto_track_missed(rv_protocol *p, json_object *event, const struct rv_protocol_reply *reply);
-/** Before the end: calls that were cut off are complete, and those that never got one have a result. */
-void proto_track_end(rv_protocol *p, const struct rv_protocol_end *end);
 
 /* owners.c */
 void proto_fail(rv_protocol *p, int rc); /* the first one sticks */
