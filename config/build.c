@@ -30,12 +30,17 @@ static void find_name(struct rv_key_reader *r, const struct rv_node *keys, struc
     }
 }
 
+static const struct rv_key_word *words_of(const struct rv_key *keys)
+{
+    return keys == rv_agent_table.keys ? rv_agent_words : keys == rv_rule_table.keys ? rv_rule_words : NULL;
+}
+
 void rv_agent_build(struct rv_loader *l, const struct rv_node *keys, struct rv_agent *out)
 {
     const struct rv_node *name = rv_node_get(keys, "name");
     const struct rv_key_table *table = &rv_agent_table;
     struct rv_key_reader r = {
-        .arena = l->arena, .findings = l->findings, .owner_kind = "agent", .user = l, .words = rv_words_of_keys};
+        .arena = l->arena, .findings = l->findings, .owner_kind = "agent", .user = l, .words = words_of};
 
     if (!name)
         name = rv_node_get(keys, "agent");

@@ -107,8 +107,9 @@ struct rv_key_table {
     size_t n_keys;
     const char *more; /* further rules between keys, as members of a JSON Schema object; NULL: none */
 };
-/** What users of other tools write in the place of keys of this table (words.c). */
-const struct rv_key_word *rv_words_of_keys(const struct rv_key *keys);
+/* What users of other tools write in the place of keys (words.c), for struct rv_key_reader.words. */
+extern const struct rv_key_word rv_pipeline_words[], rv_agent_words[], rv_rule_words[], rv_budget_words[],
+    rv_test_words[], rv_expect_words[], rv_server_words[], rv_model_words[];
 extern const struct rv_key_table rv_agent_table, rv_budget_table, rv_capability_table, rv_edge_limit_table,
     rv_client_tool_table, rv_mcp_server_table, rv_mcp_tool_table, rv_example_table, rv_execution_table, rv_model_table,
     rv_pipeline_table, rv_price_table, rv_prompt_table, rv_rule_table, rv_state_field_table, rv_test_call_table,

@@ -190,11 +190,16 @@ static void reserve_files(struct rv_loader *l)
     l->p->internal->cap_files = n;
 }
 
+static const struct rv_key_word *words_of(const struct rv_key *keys)
+{
+    return keys == pipeline_keys ? rv_pipeline_words : keys == rv_budget_table.keys ? rv_budget_words : NULL;
+}
+
 static void read_all(struct rv_loader *l)
 {
     const struct rv_node *name = rv_node_get(l->root, "name");
     struct rv_key_reader r = {
-        .arena = l->arena, .findings = l->findings, .owner_kind = "pipeline", .user = l, .words = rv_words_of_keys};
+        .arena = l->arena, .findings = l->findings, .owner_kind = "pipeline", .user = l, .words = words_of};
 
     if (name && name->kind == RV_NODE_STR)
         r.owner_name = name->text.ptr;

@@ -253,6 +253,11 @@ static void check_rest(struct rv_key_reader *r, const struct rv_node *node, cons
     }
 }
 
+static const struct rv_key_word *words_of(const struct rv_key *keys)
+{
+    return keys == server_keys ? rv_server_words : NULL;
+}
+
 static void read_server(struct rv_loader *l, const struct rv_node *key, const struct rv_node *node,
                         struct rv_mcp_server_config *s)
 {
@@ -261,7 +266,7 @@ static void read_server(struct rv_loader *l, const struct rv_node *key, const st
                               .owner_kind = "MCP server",
                               .owner_name = key->text.ptr,
                               .user = l,
-                              .words = rv_words_of_keys,
+                              .words = words_of,
                               .hide_values = true};
 
     s->name = arena_text(l, key->text);

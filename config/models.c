@@ -370,6 +370,11 @@ static void set_price(struct model_read *m)
     out->price = from->price;
 }
 
+static const struct rv_key_word *words_of(const struct rv_key *keys)
+{
+    return keys == rv_model_table.keys ? rv_model_words : NULL;
+}
+
 static void read_model(struct rv_loader *l, const struct rv_node *key, const struct rv_node *node,
                        struct rv_model_config *out, struct rv_written *written, bool *is_dropped)
 {
@@ -378,7 +383,7 @@ static void read_model(struct rv_loader *l, const struct rv_node *key, const str
                                    .owner_kind = "model",
                                    .owner_name = key->text.ptr,
                                    .user = l,
-                                   .words = rv_words_of_keys,
+                                   .words = words_of,
                                    .hide_values = true};
     struct model_read m = {.l = l, .reader = &reader, .out = out, .written = written};
     struct rv_chosen_model replacement;

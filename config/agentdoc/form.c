@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "config/agentdoc/agentdoc_internal.h"
+#include "coreengine/lang/key_words.h"
 
 static const char *const config_keys[] = {
     "temperature",     "max_iterations",    "max_tokens",       "limits", "structured_output",
@@ -49,17 +50,35 @@ static void no_effect(struct rv_agentdoc_reading *r, const struct rv_node *key, 
 
 /* --- Flat --- */
 
+/* Keys of Docker Agent, LangGraph, Pydantic AI and CrewAI. */
+static const struct rv_key_word other_tools[] = {
+    {"instruction instructions prompt systemprompt systemmessage system persona role goal backstory",
+     "the system prompt is `description`"},
+    {"subagents handoffs delegates team", "agents ask others with a tool: `tools: [{name: ask_agent}]`"},
+    {"agents", "a document is one agent: write a file for each"},
+    {"toolsets functions plugins", "name each tool: `tools: [{name: TOOL}]`"},
+    {"maxiterations maxturns maxsteps maxrequests recursionlimit usagelimits",
+     "a turn is limited by `limits: {request_limit: NUMBER}`"},
+    {"budget usd maxcost maxcostusd maxusd", "the cost of runs is limited by `budget` of a pipeline, and by quotas"},
+    {"outputtype outputschema responseformat schema", "describe the output in `properties`"},
+    {"provider llm", "write `model: PROVIDER:MODEL`"},
+    {0},
+};
+
 static void add_flat(struct rv_agentdoc_reading *r, const struct rv_node *key, const struct rv_node *value)
 {
     const struct rv_agentdoc_key *row = rv_agentdoc_key_of(key->text);
+    const char *said;
     bool is_quiet = (key->text.len > 1 && memcmp(key->text.ptr, "x-", 2) == 0) ||
                     is_one_of(key->text, annotations, RV_COUNT(annotations));
 
     if (rv_str_is(key->text, "title"))
         return; /* a name for the schema, which is none of the agent's */
-    if (!row && !is_quiet)
-        no_effect(r, key, rv_agentdoc_nearest_key(key->text),
-                  "it is only kept; begin the key with \"x-\" if that is wanted");
+    if (!row && !is_quiet) {
+        said = rv_key_word_says(other_tools, key->text);
+        no_effect(r, key, said ? NULL : rv_agentdoc_nearest_key(key->text),
+                  said ? said : "it is only kept; begin the key with \"x-\" if that is wanted");
+    }
     add(r, key, value, row);
 }
 

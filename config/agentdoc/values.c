@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "config/agentdoc/agentdoc_internal.h"
+#include "coreengine/lang/key_words.h"
 
 /* Scalars as the contract takes them (p8 1.1): numbers may be written as strings, whole floats are integers, booleans
  * have words; strings are strings. */
@@ -222,9 +223,19 @@ const struct rv_agentdoc_limit_key rv_agentdoc_limit_keys[RV_AGENTDOC_LIMITS] = 
 
 static void unknown_key(struct rv_agentdoc_reading *r, const struct rv_node *key, const char *const *names, size_t n)
 {
-    rv_agentdoc_near(r, RV_SEVERITY_WARNING, &key->src, rv_nearest(key->text, names, n),
-                     rv_agentdoc_listed(r, "the keys are ", names, n), "%s%.*s has no effect", r->keys.path,
-                     RV_STR_ARG(key->text));
+    static const struct rv_key_word other_tools[] = {
+        {"usd budget cost maxcost maxusd maxcostusd",
+         "the cost of runs is limited by `budget` of a pipeline, and by quotas"},
+        {"maxtokens tokens tokenlimit totaltokens", "did you mean \"total_tokens_limit\"?"},
+        {"requests maxrequests maxturns llmcalls maxiterations", "did you mean \"request_limit\"?"},
+        {"toolcalls maxtoolcalls", "did you mean \"tool_calls_limit\"?"},
+        {0},
+    };
+    const char *said = rv_key_word_says(other_tools, key->text);
+
+    rv_agentdoc_near(r, RV_SEVERITY_WARNING, &key->src, said ? NULL : rv_nearest(key->text, names, n),
+                     said ? said : rv_agentdoc_listed(r, "the keys are ", names, n), "%s%.*s has no effect",
+                     r->keys.path, RV_STR_ARG(key->text));
 }
 
 static bool is_map(struct rv_agentdoc_reading *r, const struct rv_node *node, const char *key)

@@ -18,6 +18,7 @@
 struct rv_app {
     rv_log *log;                        /* borrowed; NULL: nothing is logged */
     bool keeps_log_level;               /* the log_level of a pipeline does not change the level of log */
+    struct rv_mcp_until until;          /* outside runs, providers and servers are waited for; zeroed: as they need */
     const char *const *capability_dirs; /* folders that are searched for capabilities first */
     size_t n_capability_dirs;
     struct rv_mcp_lists *mcp;    /* borrowed; lists of MCP servers that are fresh; NULL: servers are always asked */
@@ -77,13 +78,12 @@ struct rv_app_loaded {
 };
 /* What it points to is borrowed for the call. */
 struct rv_app_load_opts {
-    const char *script;        /* file that answers for models, stages, tools, hooks and people; NULL: none */
-    bool tests;                /* with the scripts of the pipeline's own tests: a tool that any plays is known */
-    bool connects;             /* MCP servers are started and asked for their tools: a run begins */
-    struct rv_mcp_until until; /* they are waited for; zeroed: as long as they may take */
-    bool keeps;                /* the run is kept in the store: agents are looked for there, and registered */
-    rv_store *store;   /* that store, where it is open already; borrowed; NULL: it is opened if there are agents */
-    const char *model; /* "provider:model" in the place of each model of the file; NULL: its own; not with text */
+    const char *script; /* file that answers for models, stages, tools, hooks and people; NULL: none */
+    bool tests;         /* with the scripts of the pipeline's own tests: a tool that any plays is known */
+    bool connects;      /* MCP servers are started and asked for their tools: a run begins */
+    bool keeps;         /* the run is kept in the store: agents are looked for there, and registered */
+    rv_store *store;    /* that store, where it is open already; borrowed; NULL: it is opened if there are agents */
+    const char *model;  /* "provider:model" in the place of each model of the file; NULL: its own; not with text */
     const struct rv_test_place
         *place;  /* prompts of a test's matrix in the place of the file's; NULL: none; not with text
                   */

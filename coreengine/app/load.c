@@ -474,7 +474,7 @@ static int complete(const struct rv_app *app, const struct rv_app_load_opts *opt
     if (rc == 0)
         rc = bind_agents(app, opts, l, err);
     if (rc == 0)
-        rc = rv_app_mcp_open(app, l, opts->connects && needs_servers(l), &opts->until, err);
+        rc = rv_app_mcp_open(app, l, opts->connects && needs_servers(l), err);
     if (rc == 0)
         check_test_scripts(l);
     if (rc == 0 && l->script)

@@ -31,6 +31,7 @@ static int open_tools(const struct rv_app *app, struct rv_app_loaded *l, const s
     opts.pipeline = l->pipeline;
     opts.http = rv_app_mcp_http;
     opts.log = app->log;
+    opts.until = app->until;
     opts.kept = opts.approve.text ? NULL : app->mcp; /* a person looks at what the server says now */
     opts.findings = l->findings;
     int rc = opts.connects ? rv_app_mcp_state(&state, err) : 0;
@@ -38,14 +39,9 @@ static int open_tools(const struct rv_app *app, struct rv_app_loaded *l, const s
     return rc < 0 ? rc : rv_mcp_tools_new(&opts, &l->mcp, err);
 }
 
-int rv_app_mcp_open(const struct rv_app *app, struct rv_app_loaded *l, bool connects, const struct rv_mcp_until *until,
-                    rv_err **err)
+int rv_app_mcp_open(const struct rv_app *app, struct rv_app_loaded *l, bool connects, rv_err **err)
 {
-    struct rv_mcp_tools_opts opts = {.connects = connects};
-
-    if (until)
-        opts.until = *until;
-    return open_tools(app, l, &opts, err);
+    return open_tools(app, l, &(struct rv_mcp_tools_opts){.connects = connects}, err);
 }
 
 int rv_app_mcp_approve(const struct rv_app *app, struct rv_app_loaded *l, const char *server, bool is_yes, rv_buf *text,

@@ -5,9 +5,8 @@
 #include "coreengine/app/app.h"
 
 /** Fills in l->mcp: lists from the servers, if connects, else from kept files. What goes wrong with a server is a
- * finding of l. until: NULL: as long as they may take. */
-RV_MUST_CHECK int rv_app_mcp_open(const struct rv_app *app, struct rv_app_loaded *l, bool connects,
-                                  const struct rv_mcp_until *until, rv_err **err);
+ * finding of l. */
+RV_MUST_CHECK int rv_app_mcp_open(const struct rv_app *app, struct rv_app_loaded *l, bool connects, rv_err **err);
 /** The same, connecting; the tools that differ from what was approved are appended to text, and approved with is_yes.
  * server NULL: of all. */
 RV_MUST_CHECK int rv_app_mcp_approve(const struct rv_app *app, struct rv_app_loaded *l, const char *server, bool is_yes,

@@ -181,8 +181,7 @@ int rv_app_store_open(const struct rv_app *app, enum rv_app_store_use use, rv_st
         }
     }
     if (rc == RV_E_DENIED && err && !rv_err_hint_text(*err))
-        rv_err_hint(err, "name another file with --store or REEVE_STORE; `reeve run` and `reeve chat` need none with "
-                         "--no-store");
+        rv_err_hint(err, "name another place for the store");
     rv_keyring_unref(opts.ring);
     rv_buf_fini(&path);
     return rc;

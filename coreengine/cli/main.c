@@ -8,6 +8,24 @@
 #include <unistd.h>
 
 /* parent NULL: a verb, else one below it. */
+/* What other programs call a verb; NULL: nothing known. */
+static const char *other_word(const char *name)
+{
+    static const char *const words[][2] = {
+        {"validate", "lint"},    {"check", "lint"},     {"verify", "lint"},      {"init", "new"},
+        {"create", "new"},       {"list", "runs list"}, {"ls", "runs list"},     {"ps", "top"},
+        {"status", "runs list"}, {"show", "runs show"}, {"eval", "test"},        {"exec", "run"},
+        {"start", "run"},        {"execute", "run"},    {"logs", "runs events"}, {"format", "fmt"},
+        {"search", "query"},     {"draw", "graph"},     {"ask", "chat"},         {"repl", "chat"},
+        {"continue", "resume"},  {"answer", "resume"},  {"import", "ingest"},
+    };
+
+    for (size_t i = 0; i < RV_COUNT(words); i++)
+        if (strcmp(name, words[i][0]) == 0)
+            return words[i][1];
+    return NULL;
+}
+
 static int unknown_verb(struct rv_cli *cli, const struct rv_cli_verb *parent, const char *name)
 {
     const struct rv_cli_verb *const *list = parent ? parent->subs : rv_cli_verbs;
@@ -18,7 +36,9 @@ static int unknown_verb(struct rv_cli *cli, const struct rv_cli_verb *parent, co
     for (size_t i = 0; n < RV_COUNT(names) && list[i]; i++)
         if (!list[i]->hidden)
             names[n++] = rv_cli_short_name(list[i]);
-    const char *near = rv_nearest(rv_str_of(name), names, n);
+    const char *near = parent ? NULL : other_word(name);
+    if (!near)
+        near = rv_nearest(rv_str_of(name), names, n);
     if (parent)
         RV_IGNORE(RV_FAIL(&err, RV_E_INVALID, "`reeve %s` does not know \"%s\"", above, name), "reported at once");
     else

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coreengine/lang/key_words.h"
 #include "coreengine/lang/yaml_internal.h"
 
 #define MAX_OWN 40 /* bytes of a user's value that is shown as it should be written */
@@ -162,13 +163,13 @@ static bool is_word(rv_str name, const char *word)
     return *word == 0;
 }
 
-static const char *other_word(const struct rv_key_word *w, rv_str name)
+const char *rv_key_word_says(const struct rv_key_word *words, rv_str key)
 {
-    for (; w && w->words; w++)
+    for (const struct rv_key_word *w = words; w && w->words; w++)
         for (const char *at = w->words; *at; at += strcspn(at, " ") + (strchr(at, ' ') != NULL)) {
             char word[MAX_OWN];
             snprintf(word, sizeof word, "%.*s", (int)strcspn(at, " "), at);
-            if (is_word(name, word))
+            if (is_word(key, word))
                 return w->says;
         }
     return NULL;
@@ -202,7 +203,7 @@ void rv_keys_unknown(struct rv_key_reader *r, const struct rv_node *key, const s
 {
     char hint[RV_KEYS_MAX_HINT] = "";
     const char **names = malloc((n_keys > 0 ? n_keys : 1) * sizeof *names);
-    const char *said = other_word(r->words ? r->words(keys) : NULL, key->text), *near;
+    const char *said = rv_key_word_says(r->words ? r->words(keys) : NULL, key->text), *near;
 
     if (!names) {
         r->rc = RV_E_NOMEM;

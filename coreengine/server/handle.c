@@ -85,6 +85,13 @@ static int do_ask(struct srv_call *c, rv_err **err)
     return rc;
 }
 
+static bool is_over(const void *self)
+{
+    const struct srv_server *s = self;
+
+    return atomic_load(&s->is_over);
+}
+
 static int do_work(struct srv_call *c, rv_err **err)
 {
     if (c->route->scope == SRV_ASKS)
@@ -94,6 +101,7 @@ static int do_work(struct srv_call *c, rv_err **err)
         return rc;
     c->store = c->handles->sources.store;
     c->app = c->server->app;
+    c->app.until = (struct rv_mcp_until){is_over, c->server};
     if (c->route->scope != SRV_LOGIN) {
         rc = judge(c, err);
         c->app.scope = rv_identity_scope(&c->who);

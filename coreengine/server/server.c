@@ -83,8 +83,7 @@ static int check_open(struct srv_server *s, const char *address, rv_err **err)
     srv_handles_give(s, d);
     if (rc < 0 || is_loopback(address) || !rv_auth_is_open(s->auth, has_keys))
         return rc;
-    rc = RV_FAIL(err, RV_E_INVALID, "others can reach %s, and nothing is set up by which the server knows who they are",
-                 address);
+    rc = RV_FAIL(err, RV_E_INVALID, "others can reach %s, and no authentication is set up", address);
     rv_err_hint(err, "make a key with `reeve keys create`, name --jwks or --jwt-secret-file, or listen on 127.0.0.1");
     return rc;
 }
@@ -149,6 +148,7 @@ static void on_grace(uv_timer_t *timer)
 {
     struct life *l = timer->data;
 
+    atomic_store(&l->s.is_over, true);
     srv_turns_stop(l->s.turns);
 }
 

@@ -194,6 +194,7 @@ struct srv_server {
     rv_app_streams *streams;
     char owner[RV_OWNER_MAX];
     atomic_bool is_draining;
+    atomic_bool is_over; /* and its grace has passed: handlers wait for providers and servers no longer */
     struct rv_worker_stop *worker_stop; /* of the worker of this process; NULL: there is none; borrowed */
     atomic_int worker;                  /* 0: there is none here; 1: it works; 2: it has ended */
     uv_signal_t signals[3];

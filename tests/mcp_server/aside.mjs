@@ -2,7 +2,7 @@
 // cancelled, when the input has ended, and when the process is told to end.
 import {execFileSync, spawn} from 'node:child_process'
 import {createServer} from 'node:http'
-import {check, command, env, equal, file, finish, reeve, root, scratch} from '../serve/kit.mjs'
+import {check, command, env, equal, file, finish, reeve, root, scratch, serve} from '../serve/kit.mjs'
 
 // A provider of vectors that answers when the test says so.
 const held = []
@@ -111,11 +111,22 @@ busy = under()
 search(2, c)
 search(3, c)
 await busy
-c.child.kill('SIGTERM')
-await new Promise((resolve) => setImmediate(resolve))
-held.shift()()
+c.child.kill('SIGTERM') // the provider does not answer
 check([0, 'SIGTERM'].includes(await c.ended), 'it ends when it is told to', c.log())
 equal(command('gc', '--check', '--store', path).status, 0, 'the store is whole')
+
+// A server over HTTP is told to end, with a query that waits: it has the time of --grace.
+const host = await serve('aside.db', ['--grace', '1s'], here)
+const meta = {'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {}}
+busy = under()
+const given = fetch(`${host.url}/mcp`, {
+  method: 'POST',
+  headers: {'content-type': 'application/json', accept: 'application/json, text/event-stream', 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': 'query'},
+  body: JSON.stringify({jsonrpc: '2.0', id: 1, method: 'tools/call', params: {name: 'query', arguments: {query: 'SEARCH ropes FROM resources'}, _meta: meta}}),
+}).then((response) => response.json())
+await busy
+equal(await host.stop(), 0, 'HTTP: it ends when it is told to', host.err())
+check(JSON.stringify((await given).result).includes('not waited for any more'), 'HTTP: and the query has an answer, without what the provider would have said')
 provider.closeAllConnections()
 provider.close()
 finish('aside')

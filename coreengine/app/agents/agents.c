@@ -474,8 +474,11 @@ static int check_name(const char *name, rv_err **err)
     if (!rv_utf8_valid(given, NULL))
         given = RV_STR_LIT("");
     rc = RV_FAIL(err, RV_E_INVALID, "\"%.*s\" is not a name of an agent", RV_STR_ARG(rv_utf8_cut(given, 80)));
-    rv_err_hint(err, "a name is a word of letters, digits, \"-\", \"_\" and \".\", of at most %d bytes",
-                RV_AGENTDOC_MAX_NAME);
+    if (memchr(given.ptr, '/', given.len))
+        rv_err_hint(err, "give the name that the document has, and its folder as schema_dir");
+    else
+        rv_err_hint(err, "a name is a word of letters, digits, \"-\", \"_\" and \".\", of at most %d bytes",
+                    RV_AGENTDOC_MAX_NAME);
     return rc;
 }
 

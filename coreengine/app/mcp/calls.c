@@ -126,23 +126,31 @@ static int make_job(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struct 
     return 0;
 }
 
-static bool is_stopped(const void *self)
+/* The call has ended, or what the caller waits until has come. */
+struct until {
+    const struct rv_app_mcp_job *job; /* borrowed */
+    struct rv_mcp_until outer;
+};
+static bool is_over(const void *self)
 {
-    const struct rv_app_mcp_job *job = self;
+    const struct until *u = self;
 
-    return atomic_load(&job->is_stopped);
+    return atomic_load(&u->job->is_stopped) || (u->outer.is_over && u->outer.is_over(u->outer.self));
 }
 
 void rv_app_mcp_job_do(rv_app_mcp_job *job, const struct rv_app_mcp_at *at)
 {
-    const struct rv_mcp_until until = {is_stopped, job};
+    const struct until until = {job, at->app->until};
+    struct rv_app app = *at->app;
     struct rv_app_mcp_at here = *at;
 
     if (atomic_load(&job->is_stopped))
         return;
+    app.until = (struct rv_mcp_until){is_over, &until};
+    here.app = &app;
     here.trace = job->trace;
     here.trusts_trace = job->trusts_trace;
-    job->is_done = mcp_start(job->opts, &here, &job->offer, job->params, true, &until, &job->started, &job->why) == 0;
+    job->is_done = mcp_start(job->opts, &here, &job->offer, job->params, true, &job->started, &job->why) == 0;
 }
 
 void rv_app_mcp_job_fail(rv_app_mcp_job *job, rv_err *why)
@@ -206,7 +214,7 @@ int mcp_call_tool(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struct rv
     int rc = mcp_find_offer(m->opts, at, o->params, &offer, &why);
 
     if (rc == 0)
-        rc = mcp_start(m->opts, at, &offer, o->params, !at->job, NULL, &started, &why);
+        rc = mcp_start(m->opts, at, &offer, o->params, !at->job, &started, &why);
     if (rc < 0)
         rc = mcp_fail(m, at, o->call, why, err);
     else if (started.waits)

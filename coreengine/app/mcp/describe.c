@@ -215,7 +215,7 @@ static int describe(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_
                      "Answer the question that a run waits with; the result is that of the run when it is over. "
                      "Only a person may decide this: ask them first.",
                      (struct hints){.destroys = true, .is_open = true}, out, err);
-    int rc = mcp_offer_load(opts, at, o, false, NULL, &l, &why);
+    int rc = mcp_offer_load(opts, at, o, false, &l, &why);
     if (rc == 0) {
         rc = write_loaded(at, o, &l, out, err);
         rv_app_loaded_fini(&l);

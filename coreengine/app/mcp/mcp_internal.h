@@ -30,11 +30,10 @@ RV_MUST_CHECK int mcp_offers_list(const struct rv_app_mcp_opts *opts, const stru
 void mcp_offers_fini(struct offers *offers);
 void mcp_offer_fini(struct offer *o);
 struct offer *mcp_offers_find(const struct offers *offers, rv_str name);
-/** Load what a PIPELINE, TOOL or AGENT runs. connects: a run begins, and its MCP servers are asked for their tools,
- *  until (NULL: as long as they may take). out as of rv_app_load(): look at its findings. */
+/** Load what a PIPELINE, TOOL or AGENT runs. connects: a run begins, and its MCP servers are asked for their tools. out
+ *  as of rv_app_load(): look at its findings. */
 RV_MUST_CHECK int mcp_offer_load(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at,
-                                 const struct offer *o, bool connects, const struct rv_mcp_until *until,
-                                 struct rv_app_loaded *out, rv_err **err);
+                                 const struct offer *o, bool connects, struct rv_app_loaded *out, rv_err **err);
 
 /** The pipeline that clients are told of: inside of the one that is run, if that has it as a stage. */
 const struct rv_pipeline *mcp_offered(const struct rv_pipeline *p);
@@ -98,11 +97,9 @@ struct mcp_started {
 /** RV_E_NOT_FOUND: there is no such tool. */
 RV_MUST_CHECK int mcp_find_offer(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at,
                                  json_object *params, struct offer *out, rv_err **err);
-/** Failures of the call are results; RV_E_NOMEM, RV_E_INVALID (its state was changed). may_wait: else out->waits. until
- *  as of mcp_offer_load(). */
+/** Failures of the call are results; RV_E_NOMEM, RV_E_INVALID (its state was changed). may_wait: else out->waits. */
 RV_MUST_CHECK int mcp_start(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, const struct offer *o,
-                            json_object *params, bool may_wait, const struct rv_mcp_until *until,
-                            struct mcp_started *out, rv_err **err);
+                            json_object *params, bool may_wait, struct mcp_started *out, rv_err **err);
 /** A client does not wait for that run any more: it is asked to end. */
 void mcp_cancel_run(const struct rv_app_mcp_at *at, const char *run);
 /** Have the answer to a question of a run queued. */

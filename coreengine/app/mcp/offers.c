@@ -218,14 +218,12 @@ static int load_outer(const struct rv_app_mcp_at *at, const struct offer *o, str
 }
 
 int mcp_offer_load(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, const struct offer *o,
-                   bool connects, const struct rv_mcp_until *until, struct rv_app_loaded *out, rv_err **err)
+                   bool connects, struct rv_app_loaded *out, rv_err **err)
 {
     struct rv_app_load_opts load = {.connects = connects, .keeps = true, .store = at->sources->store};
     rv_buf text = RV_BUF_INIT(16 << 10), script = RV_BUF_INIT(8192);
     const char *path = o->kind == OFFER_PIPELINE ? o->target : NO_FILE;
 
-    if (until)
-        load.until = *until;
     if (o->kind != OFFER_PIPELINE) {
         write_pipeline(o, &text);
         load.text = rv_buf_str(&text);

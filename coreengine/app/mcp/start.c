@@ -192,11 +192,10 @@ static int check_sound(const struct rv_app_mcp_at *at, const struct offer *o, st
 }
 
 static int begin(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, const struct offer *o,
-                 json_object *arguments, bool may_wait, const struct rv_mcp_until *until, struct mcp_started *out,
-                 rv_err **err)
+                 json_object *arguments, bool may_wait, struct mcp_started *out, rv_err **err)
 {
     struct rv_app_loaded l;
-    int rc = mcp_offer_load(opts, at, o, may_wait, until, &l, err);
+    int rc = mcp_offer_load(opts, at, o, may_wait, &l, err);
 
     if (rc < 0)
         return rc;
@@ -236,13 +235,13 @@ static int go_on(const struct rv_app_mcp_at *at, const struct offer *o, json_obj
 }
 
 static int start_offer(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, const struct offer *o,
-                       json_object *params, json_object *arguments, bool may_wait, const struct rv_mcp_until *until,
-                       struct mcp_started *out, rv_err **err)
+                       json_object *params, json_object *arguments, bool may_wait, struct mcp_started *out,
+                       rv_err **err)
 {
     if (json_object_object_get_ex(params, "requestState", NULL) && o->kind != OFFER_QUERY)
         return go_on(at, o, params, out, err);
     if (o->kind != OFFER_QUERY && o->kind != OFFER_ANSWER)
-        return begin(opts, at, o, arguments, may_wait, until, out, err);
+        return begin(opts, at, o, arguments, may_wait, out, err);
     int rc = check_arguments(o, NULL, arguments, out, err);
     if (rc < 0 || out->result)
         return rc;
@@ -278,16 +277,15 @@ int mcp_find_offer(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_a
 }
 
 int mcp_start(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, const struct offer *o,
-              json_object *params, bool may_wait, const struct rv_mcp_until *until, struct mcp_started *out,
-              rv_err **err)
+              json_object *params, bool may_wait, struct mcp_started *out, rv_err **err)
 {
     json_object *arguments = rv_json_get_obj(params, "arguments");
     rv_err *why = NULL;
 
     *out = (struct mcp_started){.result = NULL};
     json_object *made = arguments ? json_object_get(arguments) : json_object_new_object();
-    int rc = made ? start_offer(opts, at, o, params, made, may_wait, until, out, &why)
-                  : RV_FAIL(&why, RV_E_NOMEM, "start a call");
+    int rc =
+        made ? start_offer(opts, at, o, params, made, may_wait, out, &why) : RV_FAIL(&why, RV_E_NOMEM, "start a call");
     rc = rc < 0 && rv_err_is(why, RV_E_NOMEM) ? RV_E_NOMEM : rc;
     bool is_state = rc == RV_E_INVALID && json_object_object_get_ex(params, "requestState", NULL);
     if (rc == RV_E_NOMEM || is_state) {

@@ -10,6 +10,7 @@
 #define CONNECT_US    INT64_C(10000000)
 #define FIRST_BYTE_US INT64_C(300000000) /* a local model may have to be loaded first */
 #define IDLE_US       INT64_C(60000000)
+#define LOOK_MS       50 /* between two looks whether the answers are still wanted */
 
 /* --- requests --- */
 
@@ -61,6 +62,29 @@ static int start_all(rv_http *http, uv_loop_t *loop, struct rv_app_fetch *fetche
     return 0;
 }
 
+static void on_look(uv_timer_t *timer)
+{
+    (void)timer; /* the loop turns, that is all */
+}
+
+static int wait_all(const struct rv_app *app, uv_loop_t *loop, const size_t *n_left, rv_err **err)
+{
+    uv_timer_t look;
+    int rc = 0;
+
+    uv_timer_init(loop, &look);
+    if (app->until.is_over)
+        uv_timer_start(&look, on_look, LOOK_MS, LOOK_MS);
+    while (rc == 0 && *n_left > 0)
+        if (app->until.is_over && app->until.is_over(app->until.self))
+            rc = RV_FAIL(err, RV_E_CANCELLED, "the answer is not waited for any more");
+        else
+            uv_run(loop, UV_RUN_ONCE);
+    uv_close((uv_handle_t *)&look, NULL);
+    uv_run(loop, UV_RUN_NOWAIT); /* the timer is of this function */
+    return rc;
+}
+
 int rv_app_fetch_all(const struct rv_app *app, struct rv_app_fetch *fetches, size_t n, rv_err **err)
 {
     struct rv_http_opts opts = {.log = app->log};
@@ -86,8 +110,8 @@ int rv_app_fetch_all(const struct rv_app *app, struct rv_app_fetch *fetches, siz
     rc = rv_http_new(&opts, &http, err);
     if (rc == 0)
         rc = start_all(http, &loop, fetches, waiting, n, &n_left, err);
-    while (rc == 0 && n_left > 0)
-        uv_run(&loop, UV_RUN_ONCE);
+    if (rc == 0)
+        rc = wait_all(app, &loop, &n_left, err);
     rv_http_free(http);
     uv_run(&loop, UV_RUN_NOWAIT);
     uv_loop_close(&loop);

@@ -35,7 +35,7 @@ static int open_servers(struct rv_cli *cli, bool connects, struct rv_app_loaded 
     if (l->pipeline->n_mcp_servers == 0)
         rc = RV_FAIL(err, RV_E_NOT_FOUND, "pipeline \"%s\" has no mcp_servers", cli->words[0]);
     if (rc == 0)
-        rc = rv_app_mcp_open(&cli->app, l, connects, NULL, err);
+        rc = rv_app_mcp_open(&cli->app, l, connects, err);
     if (rc < 0)
         rv_app_loaded_fini(l);
     return rc;

@@ -152,6 +152,11 @@ static int make(struct rv_cli *cli, rv_err **err)
         return make_pipeline(cli, err);
     if (strcmp(kind, "capability") == 0)
         return make_capability(cli, err);
+    if (strcmp(kind, "agent") == 0 || strcmp(kind, "agents") == 0) {
+        int rc = RV_FAIL(err, RV_E_INVALID, "unknown template \"%s\" (templates: pipeline, capability)", kind);
+        rv_err_hint(err, "an agent is one YAML file; `reeve agents show general --yaml` prints one to change");
+        return rc;
+    }
     const char *near = rv_nearest(rv_str_of(kind), kinds, RV_COUNT(kinds));
     return rv_cli_usage(cli, err, "unknown template \"%s\" (templates: pipeline, capability)%s%s%s", kind,
                         near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");

@@ -132,7 +132,7 @@ static void say_findings(struct session *s, const struct rv_app_loaded *l)
     rv_buf text = RV_BUF_INIT(RV_TEST_MAX_OUTPUT);
 
     rv_findings_write_text(l->findings, false, &text);
-    if (!rv_str_eq(rv_buf_str(&text), rv_buf_str(&s->findings)))
+    if (text.rc < 0 || !rv_str_eq(rv_buf_str(&text), rv_buf_str(&s->findings)))
         rv_cli_say_findings(s->cli, l->findings);
     rv_buf_clear(&s->findings);
     rv_buf_add_str(&s->findings, rv_buf_str(&text));
