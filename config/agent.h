@@ -15,11 +15,11 @@
 #include "coreengine/lang/expr.h"
 
 #define RV_MAX_STAGE_NAME      128 /* bytes: names stand in one line of a terminal */
-#define RV_MAX_RULES_PER_AGENT 256
+#define RV_MAX_RULES_PER_AGENT 256 /* all are evaluated after a visit */
 
 /* --- The model --- */
 #define RV_MAX_EXAMPLES    64
-#define RV_MAX_ATTACHMENTS 32
+#define RV_MAX_ATTACHMENTS 32 /* expressions of a prompt */
 /* A question and the answer that the model is to take as an example. */
 struct rv_example {
     rv_template *user, *assistant; /* owned by the pipeline */
@@ -188,7 +188,7 @@ struct rv_agent_level {
 
 /* --- Other kinds of work --- */
 #define RV_EACH_MAX_ITEMS    100000
-#define RV_EACH_MAX_PARALLEL 1000
+#define RV_EACH_MAX_PARALLEL 1000 /* elements at once */
 #define RV_EACH_PARALLEL     8
 enum rv_item_error { RV_ITEM_FAIL, RV_ITEM_SKIP, RV_ITEM_COLLECT };
 /* `for_each`: the work of the stage is done for each element of a list. */
@@ -223,7 +223,7 @@ struct rv_answer_route {
     int target;
     struct rv_src src, choice_src;
 };
-#define RV_ASK_MAX_OPTIONS 64
+#define RV_ASK_MAX_OPTIONS 64 /* of a question: a person reads all of them */
 struct rv_agent_ask {
     rv_template *question;          /* NULL: the stage does not ask */
     rv_expr *show;                  /* NULL: the output */

@@ -13,7 +13,7 @@
 #include "envelope/envelope.h"
 
 #define RV_MAX_STAGES             10000 /* agents of one pipeline */
-#define RV_LLM_DEFAULT_MAX_TOKENS 2000
+#define RV_LLM_DEFAULT_MAX_TOKENS 2000  /* of a reply, where neither the file nor the document says it */
 #define RV_LLM_CONTEXT_TOKENS     16384
 #define RV_LLM_DEFAULT_ATTEMPTS   3 /* requests that are sent for one call: max_attempts of a model */
 
@@ -172,7 +172,7 @@ struct rv_pipeline_opts {
     const struct rv_within *within;    /* of a pipeline that is a stage of another one: for loading itself */
     bool has_other_outputs; /* not all stages are in the text: an expression may name an output that none of them makes
                              */
-    bool offline; /* a ${env:} or ${file:} that is not to be had is the empty text; ${file:} never is to be had */
+    bool offline;           /* a ${env:} that is not set, and each ${file:}, is the empty text */
 };
 /** rv_pipeline_load() and rv_pipeline_parse() with options. */
 RV_MUST_CHECK int rv_pipeline_load_with(const char *path, const struct rv_pipeline_opts *opts, rv_findings *findings,

@@ -4,9 +4,9 @@
 
 #include "config/config.h"
 
-#define RV_MAX_MODELS           256
-#define RV_MAX_PROMPTS          4096
-#define RV_MAX_CAPABILITIES     256
+#define RV_MAX_MODELS           256   /* of a pipeline */
+#define RV_MAX_PROMPTS          4096  /* of a pipeline */
+#define RV_MAX_CAPABILITIES     256   /* of a pipeline */
 #define RV_MAX_TEST_CONFIGS     10000 /* with one for each case */
 #define RV_MAX_STATE_FIELDS     1024
 #define RV_MAX_EDGE_LIMITS      10000

@@ -295,22 +295,8 @@ static void write_client_tools(const struct rv_agent *a, rv_jw *w)
     rv_jw_arr_end(w);
 }
 
-static void write_agent(const struct rv_pipeline *p, const struct rv_agent *a, rv_jw *w)
+static void write_model(const struct rv_agent *a, rv_jw *w)
 {
-    rv_jw_obj(w);
-    rv_jw_kv_text(w, "name", a->name);
-    if (a->declared.name[0])
-        write_declared(a, w);
-    write_child_text(p, a, w);
-    rv_jw_kv_int(w, "stage_order", a->order.stage_order);
-    rv_jw_kv_list(w, "requires", &a->order.required);
-    rv_jw_kv_list(w, "after", &a->order.after);
-    write_term(w, &rv_agent_table, "join_strategy", a->order.join);
-    rv_jw_kv_bool(w, "has_llm", a->has_llm);
-    rv_jw_kv_bool(w, "has_tools", a->has_tools);
-    rv_jw_kv_bool(w, "has_policies", a->has_policies);
-    write_term(w, &rv_agent_table, "tool_access", a->tools.access);
-    write_list_if_set(w, "allowed_tools", &a->tools.allowed);
     write_if(w, "model_role", a->model.role);
     write_if(w, "prompt_key", a->model.prompt_key);
     write_if(w, "system_key", a->model.system_key);
@@ -329,6 +315,38 @@ static void write_agent(const struct rv_pipeline *p, const struct rv_agent *a, r
         rv_explain_double(w, "temperature", a->model.temperature);
     if (a->model.has_max_tokens)
         rv_jw_kv_int(w, "max_tokens", a->model.max_tokens);
+}
+
+static void write_hooks(const struct rv_agent_hooks *h, rv_jw *w)
+{
+    rv_jw_kv_list(w, "policies", &h->policies);
+    write_if(w, "pre_process", h->pre_process);
+    write_if(w, "post_process", h->post_process);
+    write_list_if_set(w, "before_model", &h->before_model);
+    write_list_if_set(w, "after_model", &h->after_model);
+    write_list_if_set(w, "before_tool", &h->before_tool);
+    write_list_if_set(w, "after_tool", &h->after_tool);
+    write_if(w, "mock_handler", h->mock_handler);
+    rv_jw_kv_bool(w, "mock", h->mock);
+}
+
+static void write_agent(const struct rv_pipeline *p, const struct rv_agent *a, rv_jw *w)
+{
+    rv_jw_obj(w);
+    rv_jw_kv_text(w, "name", a->name);
+    if (a->declared.name[0])
+        write_declared(a, w);
+    write_child_text(p, a, w);
+    rv_jw_kv_int(w, "stage_order", a->order.stage_order);
+    rv_jw_kv_list(w, "requires", &a->order.required);
+    rv_jw_kv_list(w, "after", &a->order.after);
+    write_term(w, &rv_agent_table, "join_strategy", a->order.join);
+    rv_jw_kv_bool(w, "has_llm", a->has_llm);
+    rv_jw_kv_bool(w, "has_tools", a->has_tools);
+    rv_jw_kv_bool(w, "has_policies", a->has_policies);
+    write_term(w, &rv_agent_table, "tool_access", a->tools.access);
+    write_list_if_set(w, "allowed_tools", &a->tools.allowed);
+    write_model(a, w);
     rv_jw_kv_text(w, "output_key", a->output.key);
     write_term(w, &rv_agent_table, "output_mode", a->output.mode);
     if (a->output.schema) {
@@ -360,15 +378,7 @@ static void write_agent(const struct rv_pipeline *p, const struct rv_agent *a, r
     if (a->limits.max_visits > 0)
         rv_jw_kv_int(w, "max_visits", a->limits.max_visits);
     rv_jw_kv_text(w, "plan_from", a->tools.plan_from);
-    rv_jw_kv_list(w, "policies", &a->hooks.policies);
-    write_if(w, "pre_process", a->hooks.pre_process);
-    write_if(w, "post_process", a->hooks.post_process);
-    write_list_if_set(w, "before_model", &a->hooks.before_model);
-    write_list_if_set(w, "after_model", &a->hooks.after_model);
-    write_list_if_set(w, "before_tool", &a->hooks.before_tool);
-    write_list_if_set(w, "after_tool", &a->hooks.after_tool);
-    write_if(w, "mock_handler", a->hooks.mock_handler);
-    rv_jw_kv_bool(w, "mock", a->hooks.mock);
+    write_hooks(&a->hooks, w);
     rv_jw_obj_end(w);
 }
 

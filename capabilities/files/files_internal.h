@@ -8,7 +8,7 @@
 
 #include <reeve/capability.h>
 
-#define MAX_ROOTS        32
+#define MAX_ROOTS        32          /* folders and files that may be read */
 #define MAX_PATH_BYTES   1024        /* of a path in arguments and answers */
 #define MAX_FILES        20000       /* files that one walk visits */
 #define MAX_WALK_DEPTH   32          /* folders below each other */
@@ -18,8 +18,8 @@
 #define MAX_TERMS        48          /* words of one query */
 #define MAX_WORD         64          /* bytes of a word that is compared; longer ones are cut */
 #define MAX_SNIPPET      700         /* bytes of a passage shown in a hit */
-#define MAX_RESULTS      50
-#define ATTEMPTS         3 /* of the question's search: the plain one and two wider ones */
+#define MAX_RESULTS      50          /* hits of one search */
+#define ATTEMPTS         3           /* of the question's search: the plain one and two wider ones */
 
 /* A folder or a file that may be read. */
 struct root {

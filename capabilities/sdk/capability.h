@@ -148,7 +148,7 @@ struct rv_cap_attachment {
     const char *type; /* "image" or "file" */
     const char *url, *data, *media_type, *name;
 };
-#define RV_CAP_MAX_ATTACHMENTS 32
+#define RV_CAP_MAX_ATTACHMENTS 32 /* of one request */
 
 /* The host owns it with all its texts. A plugin borrows them until the function of the entry returns. */
 struct rv_cap_call {
@@ -200,7 +200,7 @@ struct rv_cap_call {
      * wanted any more. Older hosts: only there if `size` says so. */
     int (*progress)(struct rv_cap_call *call, double done, double total, const char *text);
 };
-#define RV_CAP_MAX_ASKS  1000
+#define RV_CAP_MAX_ASKS  1000        /* of one call */
 #define RV_CAP_MAX_ASKED (32u << 20) /* bytes of all answers of one call; then further asks are refused */
 #define RV_CAP_LATER     0x1a7e      /* what a function returns that answers later */
 /* Does a structure of the host have that member, for hosts that are older than this header? */
@@ -220,7 +220,7 @@ struct rv_cap_entry {
     {                                                                                                                  \
         0, 0, 0, 0                                                                                                     \
     }
-#define RV_CAP_MAX_ENTRIES 1024
+#define RV_CAP_MAX_ENTRIES 1024       /* of one capability */
 #define RV_CAP_MAX_REPLY   (8u << 20) /* bytes of one answer */
 
 /* The host owns it with its texts. A plugin may use them until close() returns. */

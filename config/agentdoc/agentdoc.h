@@ -10,11 +10,11 @@
 
 #include "coreengine/lang/yaml.h"
 
-#define RV_AGENTDOC_MAX_BYTES ((size_t)256 << 10)
-#define RV_AGENTDOC_FALLBACK  "general" /* who answers where a router names no fallback */
-#define RV_AGENTDOC_MAX_NAME  128       /* bytes; names are a word: letters, digits, '-', '_', '.' */
-#define RV_AGENTDOC_MAX_WORD  127       /* bytes of a word in the braces of a uri: the name of a parameter */
-#define RV_AGENTDOC_MAX_TOOLS 128
+#define RV_AGENTDOC_MAX_BYTES ((size_t)256 << 10) /* of a document */
+#define RV_AGENTDOC_FALLBACK  "general"           /* who answers where a router names no fallback */
+#define RV_AGENTDOC_MAX_NAME  128                 /* bytes; names are a word: letters, digits, '-', '_', '.' */
+#define RV_AGENTDOC_MAX_WORD  127                 /* bytes of a word in the braces of a uri: the name of a parameter */
+#define RV_AGENTDOC_MAX_TOOLS 128                 /* of one agent: models mistake tools when there are more */
 
 /* Texts are borrowed from the document. */
 struct rv_agentdoc_tool {
@@ -29,7 +29,7 @@ struct rv_agentdoc_tool {
 struct rv_agentdoc_limits {
     int64_t request_limit, tool_calls_limit, input_tokens_limit, output_tokens_limit, total_tokens_limit;
 };
-/* When an agent asks another one: whose words people are shown, and which are kept as its answer. */
+/* The text that people are shown, and that is kept as the answer, when an agent asks another one. */
 #define RV_CHILD_TEXTS(X)                                                                                              \
     X(CHILD, "child", "once the asked agent has spoken, the asking one is not shown any more")                         \
     X(PARENT, "parent", "only the words of the asking agent are shown and kept")                                       \

@@ -13,7 +13,7 @@
 #define RV_PROVE_MAX_EDGES    ((size_t)1 << 20)  /* pairs of stages; more come only from many routing functions */
 #define RV_PROVE_MAX_STATES   ((size_t)2 << 20)  /* of one search: 12 bytes each */
 #define RV_PROVE_MAX_STEPS    ((size_t)20 << 20) /* edges followed in one search: below 0.1 s */
-#define RV_PROVE_MAX_COUNTERS 16
+#define RV_PROVE_MAX_COUNTERS 16                 /* of a walk; each multiplies the states */
 
 struct rv_walk_edge {
     int from, to;

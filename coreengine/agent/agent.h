@@ -143,11 +143,14 @@ struct rv_visit_place {
 };
 #define RV_VISIT_PLACE_NONE ((struct rv_visit_place){.index = -1})
 
-/** Begin. shared and env are borrowed until rv_visit_free. place: NULL is the main branch. route false: routing rules
- * and default_next are not used (parallel mode). llm_reserved: one model call was taken from llm_left beforehand for
- * this visit. */
-RV_MUST_CHECK int rv_visit_begin(struct rv_visit_shared *shared, int stage, rv_envelope *env,
-                                 const struct rv_visit_place *place, bool route, bool llm_reserved, int64_t now_us,
+struct rv_visit_start { /* what a visit begins with; it borrows, as shared, until rv_visit_free() */
+    int stage;
+    rv_envelope *env;
+    const struct rv_visit_place *place; /* copied; NULL: the main branch */
+    bool route;                         /* false: routing rules and default_next are not used (parallel mode) */
+    bool llm_reserved;                  /* a model call was taken from llm_left beforehand for this visit */
+};
+RV_MUST_CHECK int rv_visit_begin(struct rv_visit_shared *shared, const struct rv_visit_start *start, int64_t now_us,
                                  struct rv_effects *out, rv_visit **visit, rv_err **err);
 /** Visits whose model call waits for money that calls under way have set aside: their timers, in the order of lists. */
 struct rv_short {

@@ -248,7 +248,7 @@ static int begin(rv_visit *v, size_t index, const struct ask *ask, rv_str docume
         rc = new_envelope(v, index, ask, &c->env, cause);
     if (rc == 0) {
         set_up(v, c, ask, p, origin);
-        rc = rv_visit_begin(&c->shared, 0, c->env, NULL, false, false, v->now_us, fx, &c->visit, cause);
+        rc = rv_visit_begin(&c->shared, &(struct rv_visit_start){.env = c->env}, v->now_us, fx, &c->visit, cause);
     }
     if (rc < 0) {
         rv_child_free(c);

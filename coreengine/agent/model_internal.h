@@ -104,7 +104,7 @@ int64_t rv_parts_worst_tokens(const rv_visit *v);
 RV_MUST_CHECK int rv_parts_keep(const struct model_progress *t, json_object *kept, rv_err **err);
 RV_MUST_CHECK int rv_parts_take(struct model_progress *t, json_object *kept, rv_err **err);
 
-/* --- reply.c: what a model's reply comes to --- */
+/* --- reply.c: evaluates a model's reply --- */
 RV_MUST_CHECK int rv_visit_llm_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
 /** A reply that is paid for and told to observers, as hooks left it, or that a hook gave. */
 RV_MUST_CHECK int rv_reply_take(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);

@@ -125,9 +125,10 @@ struct child {
  * agent could not begin; if *entry is NULL, too, the answer is not a document (a script's stand-in). */
 RV_MUST_CHECK int rv_child_begin(rv_visit *v, size_t index, rv_str answer, struct child **child, json_object **entry,
                                  struct rv_effects *out, rv_err **err);
-/** It may not be asked: what the call comes to. */
+/** The agent may not be asked: *entry is the entry of `results` for the call, with that reason. */
 RV_MUST_CHECK int rv_child_refuse(rv_visit *v, size_t index, const char *why, json_object **entry, rv_err **err);
-/** It is done: what its call came to, as an entry of `results`; rows, usage and text become the asking visit's. */
+/** The agent has ended: *entry is the entry of `results` for its call; rows, usage and text become the asking visit's.
+ */
 RV_MUST_CHECK int rv_child_end(rv_visit *v, size_t index, struct child *c, int64_t ms, json_object **entry,
                                rv_err **err);
 /** It is given up with the asking visit, which keeps its rows. partials: as rv_visit_cancel(). */
@@ -141,24 +142,24 @@ void rv_child_free(struct child *c);
  *  rv_visit_raise_for(). message and data are borrowed. */
 RV_MUST_CHECK int rv_visit_pause(rv_visit *v, enum rv_interrupt_kind asks, const char *work, int64_t ttl_us,
                                  rv_str message, json_object *data, struct rv_effects *out, rv_err **err);
-/** Stop before the step at hand until a person approves it. */
+/** Stop before the step under way until a person approves it. */
 RV_MUST_CHECK int rv_visit_suspend(rv_visit *v, const struct rv_tool_info *info, struct rv_effects *out, rv_err **err);
-/** Stop at the step at hand, whose outcome is unknown, until a person says whether it happened. */
+/** Stop at the step under way, whose outcome is unknown, until a person says whether it happened. */
 RV_MUST_CHECK int rv_visit_ask_outcome(rv_visit *v, struct rv_effects *out, rv_err **err);
 /** What the stage was suspended with, if it is of this kind; NULL: it is not. Borrowed from env. */
 json_object *rv_visit_kept(const struct rv_visit_shared *shared, int stage, const rv_envelope *env, const char *kind);
 RV_MUST_CHECK int rv_visit_resume_work(rv_visit *v, rv_err **err); /* picks up what was suspended */
 
 /* --- input.c: tools that ask a person before they can answer --- */
-/** The call at hand asks: what it comes to is kept with the step, and the stage waits, or *entry says why it does not
- * (the caller's). */
+/** The call under way asks a person: the questions are kept with the step, and the stage waits; or *entry, the
+ * caller's, says why it cannot. */
 RV_MUST_CHECK int rv_input_asked(rv_visit *v, const struct rv_event *ev, int64_t ms, json_object **entry,
                                  struct rv_effects *out, rv_err **err);
 RV_MUST_CHECK int rv_input_ask(rv_visit *v, struct rv_effects *out, rv_err **err); /* the first one that is open */
 /* --- input_answer.c --- */
 json_object *
-rv_input_open(const rv_visit *v); /* the first question of the step at hand; borrowed; NULL: none is open */
-/** A person has answered that one. answer NULL: not yet. */
+rv_input_open(const rv_visit *v); /* the first question of the step under way; borrowed; NULL: none is open */
+/** Take the answer to the question that rv_input_open() gives; answer NULL: there is none yet. */
 RV_MUST_CHECK int rv_input_answered(rv_visit *v, json_object *answer, rv_err **err);
 /** The state and answers that the next call is given; NULL in *out: the tool asked nothing. */
 RV_MUST_CHECK int rv_input_write(const rv_visit *v, char **out, size_t *len, rv_err **err);

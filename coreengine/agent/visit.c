@@ -69,10 +69,11 @@ static int new_visit(struct rv_visit_shared *shared, int stage, rv_envelope *env
     return rc;
 }
 
-int rv_visit_begin(struct rv_visit_shared *shared, int stage, rv_envelope *env, const struct rv_visit_place *place,
-                   bool route, bool llm_reserved, int64_t now_us, struct rv_effects *out, rv_visit **visit,
-                   rv_err **err)
+int rv_visit_begin(struct rv_visit_shared *shared, const struct rv_visit_start *start, int64_t now_us,
+                   struct rv_effects *out, rv_visit **visit, rv_err **err)
 {
+    int stage = start->stage;
+    rv_envelope *env = start->env;
     const struct rv_agent *agent = &shared->pipeline->agents[stage];
     rv_str name = rv_str_of(agent->name);
     rv_visit *v = NULL;
@@ -80,12 +81,12 @@ int rv_visit_begin(struct rv_visit_shared *shared, int stage, rv_envelope *env, 
 
     if (rc < 0)
         return rc;
-    if (place)
-        v->place = *place;
+    if (start->place)
+        v->place = *start->place;
     v->is_list = agent->each.list && !rv_visit_is_element(v) && !shared->origin;
-    v->route = route;
+    v->route = start->route;
     if (rv_visit_goes_on(shared, stage, env)) {
-        rv_calls_take(shared, -(int64_t)llm_reserved); /* no model is asked */
+        rv_calls_take(shared, -(int64_t)start->llm_reserved); /* no model is asked */
         int went = rv_visit_go_on(v, out, err);
         if (went == 0)
             went = advance(v, out, err);
@@ -95,7 +96,7 @@ int rv_visit_begin(struct rv_visit_shared *shared, int stage, rv_envelope *env, 
             *visit = v;
         return went;
     }
-    v->model.has_call = llm_reserved;
+    v->model.has_call = start->llm_reserved;
     rc = rv_visit_is_element(v) ? rv_envelope_record_part(env, name, agent->order.stage_order, now_us, err)
                                 : rv_envelope_record_start(env, name, agent->order.stage_order, now_us, err);
     if (rc < 0)
@@ -106,7 +107,7 @@ int rv_visit_begin(struct rv_visit_shared *shared, int stage, rv_envelope *env, 
     rv_visit_emit(v, out, shared->origin ? RV_EMIT_AGENT_STARTED : RV_EMIT_STAGE_STARTED, (struct rv_member){0});
     bool is_cancelled = rv_visit_is_cancelled(shared, stage, env);
     if (v->place.failed || is_cancelled) {
-        rv_calls_take(shared, -llm_reserved); /* no model is asked */
+        rv_calls_take(shared, -start->llm_reserved); /* no model is asked */
         v->model.has_call = v->is_list = false;
     }
     if (is_cancelled) {

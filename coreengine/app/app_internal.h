@@ -92,7 +92,7 @@ struct rv_app_early {
 struct rv_app_conversation;
 /* State of a run that its caller does not see. */
 struct rv_app_run_state {
-    bool closes_store;                        /* it is ours */
+    bool closes_store;                        /* the run opened it */
     bool continues, cancels;                  /* a run whose journal was opened; to end it as cancelled */
     char *id;                                 /* of such a run; owned */
     struct rv_app_early early;                /* owned, too */

@@ -36,7 +36,8 @@ RV_MUST_CHECK int rv_chat_settings_read(struct rv_chat_settings *out, rv_err **e
 /** The part of a session that an agent sees: as its document says, else as the settings say. */
 struct rv_history_opts rv_chat_history_opts(const struct rv_chat_settings *settings, const struct rv_agentdoc *doc);
 
-/** The same for what it is told of the session's moments. RV_E_INVALID: the document wants too many. */
+/** The number of the session's moments that it is told, and of their tokens, in the same way. RV_E_INVALID: the
+ * document wants too many. */
 RV_MUST_CHECK int rv_chat_moment_opts(const struct rv_chat_settings *settings, const struct rv_agentdoc *doc,
                                       struct rv_moment_opts *out, rv_err **err);
 
@@ -104,8 +105,9 @@ struct rv_chat_opts {
     void (*on_payload)(void *self, int64_t call_id, const char *provider, rv_str body);
     void (*on_input)(void *self, const struct rv_event *ev);
     void (*on_effect)(void *self, const struct rv_effects *all, const struct rv_effect *e);
-    /** The turn that rv_chat_begin() began is over, or waits for an answer. rc < 0: it could
-     * not be had, and err says why. Both are borrowed for the call, which may begin the next turn or free the chat. */
+    /** The turn that rv_chat_begin() began is over, or waits for an answer. rc < 0: it failed
+     * without a result, and err says why. Both are borrowed for the call, which may begin the next turn or free the
+     * chat. */
     void (*on_turn)(void *self, rv_chat *chat, const struct rv_chat_turn *turn, int rc, const rv_err *err);
     void *self;
 };
@@ -184,7 +186,7 @@ struct rv_app_chat {
     size_t n_capabilities;
     rv_store *store;              /* owned */
     rv_agents *agents;            /* owned */
-    rv_chat_pipelines *pipelines; /* owned; of all its chats and seats */
+    rv_chat_pipelines *pipelines; /* owned; of all its chats */
     rv_engine *engine;            /* owned */
     char owner[RV_OWNER_MAX];
     struct rv_chat_settings settings;
@@ -205,17 +207,17 @@ RV_MUST_CHECK int rv_app_chat_enter(struct rv_app_chat *c, const char *session, 
 void rv_app_chat_write(const struct rv_app_chat *c, const struct rv_chat_turn *turn, rv_buf *b);
 void rv_app_chat_close(struct rv_app_chat *c);
 
-/* One more chat with what c has open, for a front with many users: each has a seat. */
-typedef struct rv_app_seat rv_app_seat;
-struct rv_app_seat_opts {
+/* One more chat with what c has open, for a front with many users: each has a chat of its own. */
+typedef struct rv_app_user_chat rv_app_user_chat;
+struct rv_app_user_chat_opts {
     struct rv_store_scope scope; /* for whom; copied. user NULL: no user */
     const char *session, *agent; /* as rv_app_chat_enter() takes them */
-    struct rv_chat_opts chat;    /* names, model, sections, callbacks: what they point to lives as long as the seat */
+    struct rv_chat_opts chat;    /* names, model, sections, callbacks: what they point to lives as long as the chat */
 };
-/** As rv_app_chat_enter(). c outlives the seat. */
-RV_MUST_CHECK int rv_app_seat_new(struct rv_app_chat *c, const struct rv_app_seat_opts *opts, rv_app_seat **out,
-                                  rv_err **err);
-rv_chat *rv_app_seat_chat(const rv_app_seat *seat);
-void rv_app_seat_free(rv_app_seat *seat); /* NULL is fine */
+/** As rv_app_chat_enter(). c outlives the chat. */
+RV_MUST_CHECK int rv_app_user_chat_new(struct rv_app_chat *c, const struct rv_app_user_chat_opts *opts,
+                                       rv_app_user_chat **out, rv_err **err);
+rv_chat *rv_app_user_chat_of(const rv_app_user_chat *user_chat);
+void rv_app_user_chat_free(rv_app_user_chat *user_chat); /* NULL is fine */
 
 #endif

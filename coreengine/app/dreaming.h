@@ -15,11 +15,11 @@
 #define RV_DREAM_AGENT      "dreaming-agent" /* where the tenant names none */
 #define RV_DREAM_MODE       "dreaming"       /* of the sessions in which dreamers work */
 #define RV_DREAM_DAYS       1                /* that are looked back over */
-#define RV_DREAM_MAX_DAYS   366
-#define RV_DREAM_TOKENS     38400 /* of what a dreamer is told: 30 % of a window of 128,000 */
-#define RV_DREAM_THRESHOLD  6000  /* tokens of a session that no chunk covers, for a new one */
-#define RV_DREAM_SESSIONS   10    /* last touched, that get chunks */
-#define RV_DREAM_MAX_AGENTS 16    /* dreamers of a tenant */
+#define RV_DREAM_MAX_DAYS   366              /* a year */
+#define RV_DREAM_TOKENS     38400            /* of what a dreamer is told: 30 % of a window of 128,000 */
+#define RV_DREAM_THRESHOLD  6000             /* tokens of a session that no chunk covers, for a new one */
+#define RV_DREAM_SESSIONS   10               /* last touched, that get chunks */
+#define RV_DREAM_MAX_AGENTS 16               /* dreamers of a tenant */
 
 /* --- what there is to dream about --- */
 struct rv_dream_chunks {

@@ -4,7 +4,7 @@
 
 #include "coreengine/base/base.h"
 
-#define RV_APP_MAX_MONEY 32
+#define RV_APP_MAX_MONEY 32 /* bytes of an amount as text */
 /** "$0.0123": no digit of a micro-dollar is lost, cents are always there. In out, or static. */
 const char *rv_app_money(int64_t micro_usd, char out[RV_APP_MAX_MONEY]);
 void rv_app_write_count(rv_buf *b, int64_t n); /* "16,384" */

@@ -135,8 +135,8 @@ struct rv_worker_opts {
     void *self_event;
 };
 #define RV_WORKER_CONCURRENCY 16
-#define RV_WORKER_GRACE_US    INT64_C(30000000)
-#define RV_WORKER_MAX         1024 /* runs at once */
+#define RV_WORKER_GRACE_US    INT64_C(30000000) /* for runs to come to a point where another process goes on */
+#define RV_WORKER_MAX         1024              /* runs at once */
 struct rv_worker_done {
     int64_t n_done, n_failed, n_back; /* tasks: completed; that failed an attempt; handed back */
     int64_t n_left; /* runs with a call under way that must not be repeated: not 0: end the process without more ado,

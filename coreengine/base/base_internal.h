@@ -34,7 +34,7 @@ static inline char *rv_buf_room(rv_buf *b, size_t n)
     return b->rc == 0 && b->cap && n < b->cap - b->len ? b->ptr + b->len : rv_buf_grow(b, n);
 }
 
-#define RV_JSON_NUMBER_MAX 40
+#define RV_JSON_NUMBER_MAX 40 /* bytes of a number as text, with the NUL */
 /** Value of a NUL-terminated JSON number, whatever the locale. */
 double rv_json_number_read(const char *text);
 /** Shortest text that reads back as d, with a point or an exponent. d is finite. Returns the length. */

@@ -27,7 +27,7 @@ uint64_t rv_rand_u64(struct rv_rand r);
 /** Uniform in [0, n); n > 0. */
 uint64_t rv_rand_below(struct rv_rand r, uint64_t n);
 
-#define RV_ID_MAX 32
+#define RV_ID_MAX 32 /* bytes, with the NUL: "env_" and 16 digits, or longer prefixes */
 /** prefix + 16 lower-case hex characters, e.g. "env_0123456789abcdef". prefix is at most 8 bytes. */
 void rv_id_make(struct rv_rand r, const char *prefix, char out[RV_ID_MAX]);
 
@@ -40,7 +40,7 @@ int64_t rv_date_days(int64_t year, int month, int day);
 struct rv_date rv_date_of_days(int64_t days);
 int rv_date_month_days(int64_t year, int month); /* 28..31; month 1..12 */
 
-#define RV_TIME_MAX 40
+#define RV_TIME_MAX 40 /* bytes of an RFC 3339 time, with the NUL */
 /** RFC 3339, UTC: "2026-11-21T21:05:00.123456Z" (always six digits). Years 0001..9999; others are clamped. */
 void rv_time_format(int64_t us, char out[RV_TIME_MAX]);
 /** Reads RFC 3339 with any offset and 0..9 fraction digits (cut to microseconds). RV_E_PARSE. */

@@ -44,7 +44,7 @@ void rv_bus_unsubscribe(rv_bus *b, uint64_t id);
 void rv_bus_publish(rv_bus *b, const char *type, rv_str text);
 /** The message that the subscriber has is done. why NULL: well; else why not (borrowed). */
 void rv_bus_settled(rv_bus *b, uint64_t id, const rv_err *why);
-/** Give up messages whose time is over. */
+/** Drop messages whose deadline has passed. */
 void rv_bus_tick(rv_bus *b);
 /** No message waits or is under way. */
 bool rv_bus_is_idle(const rv_bus *b);
@@ -56,7 +56,7 @@ bool rv_bus_counts(const rv_bus *b, uint64_t id, struct rv_bus_counts *out);
 
 /* --- commands and queries: asks.c --- */
 
-#define RV_BUS_MAX_HANDLERS 256
+#define RV_BUS_MAX_HANDLERS 256  /* of one bus; an engine has one for each service */
 #define RV_BUS_MAX_ASKS     1024 /* under way at once */
 
 enum rv_bus_kind { RV_BUS_EVENT, RV_BUS_COMMAND, RV_BUS_QUERY };

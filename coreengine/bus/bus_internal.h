@@ -4,7 +4,7 @@
 
 #include "coreengine/bus/bus.h"
 
-#define RV_BUS_MAX_MIDDLEWARE 8
+#define RV_BUS_MAX_MIDDLEWARE 8 /* each sees every message */
 
 struct sub; /* bus.c */
 struct rv_bus_ask;

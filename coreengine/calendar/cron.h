@@ -6,8 +6,8 @@
 
 #include "coreengine/calendar/zone.h"
 
-#define RV_CRON_MAX_TEXT  1024
-#define RV_CRON_MAX_YEARS 8 /* the longest wait between two matches: 29 February, 2096 to 2104 */
+#define RV_CRON_MAX_TEXT  1024 /* bytes of an expression */
+#define RV_CRON_MAX_YEARS 8    /* the longest wait between two matches: 29 February, 2096 to 2104 */
 
 /* A compiled expression: a value, to be copied. Bit n of a set is the value n. */
 struct rv_cron {

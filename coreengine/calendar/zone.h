@@ -7,7 +7,7 @@
 
 #include "coreengine/base/base.h"
 
-#define RV_ZONE_MAX_NAME  64
+#define RV_ZONE_MAX_NAME  64                 /* bytes; tzdata has shorter ones */
 #define RV_ZONE_MAX_BYTES ((size_t)16 << 10) /* the largest file of tzdata 2025b has 3,592 bytes */
 
 typedef struct rv_zone rv_zone; /* immutable: threads may share it */

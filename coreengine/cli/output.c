@@ -119,7 +119,7 @@ int rv_cli_exit_of(enum rv_run_status status)
 
 static int exit_of_error(const rv_err *err)
 {
-    switch (rv_err_code(err)) {
+    switch ((enum rv_code)rv_err_code(err)) { /* without default: a new code is given its status here */
     case RV_E_INVALID:
     case RV_E_PARSE:
     case RV_E_NOT_FOUND:
@@ -139,9 +139,15 @@ static int exit_of_error(const rv_err *err)
     case RV_E_FILES:
     case RV_E_THREADS:
         return RV_EXIT_SCARCE;
-    default:
-        return RV_EXIT_FAILED;
+    case RV_E_TIMEOUT:
+    case RV_E_IO:
+    case RV_E_PROVIDER:
+    case RV_E_TOOL:
+    case RV_E_PLUGIN:
+    case RV_E_INTERNAL:
+        break;
     }
+    return RV_EXIT_FAILED;
 }
 
 /* What texts of coreengine/app name, and how the command line says it. */

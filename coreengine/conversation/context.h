@@ -66,7 +66,7 @@ void rv_entity_id(const char *table, rv_str key, const char *user, char out[RV_U
     X(ESCALATED, "escalated", "the active agent has given up; the fallback serves until somebody resolves it")
 #define RV_ROUTING_CONST(n, t, m) RV_ROUTING_##n,
 enum rv_routing_state { RV_ROUTING_STATES(RV_ROUTING_CONST) RV_N_ROUTING_STATES };
-#define RV_ROUTING_MAX_NAME 129
+#define RV_ROUTING_MAX_NAME 129 /* bytes of an agent's name, with the NUL */
 struct rv_routing {
     char active_agent[RV_ROUTING_MAX_NAME]; /* "": none */
     enum rv_routing_state state;

@@ -9,15 +9,15 @@
 
 #include "coreengine/conversation/messages.h"
 
-#define RV_MOMENT_MAX_HINT   120 /* code points of a summary in a hint */
-#define RV_MOMENT_MAX_KEYS   10  /* of metadata.resource_keys */
-#define RV_MOMENT_MAX_INJECT 50  /* moments in one history */
-#define RV_MOMENT_MAX_TOKENS (INT64_C(1) << 20)
-#define RV_MOMENT_MAX_COVERS 64   /* chunks to which one history refers */
-#define RV_CHUNK_MAX_SUMMARY 2000 /* code points */
-#define RV_CHUNK_MAX_LATEST  200  /* code points in the session's metadata */
+#define RV_MOMENT_MAX_HINT   120                /* code points of a summary in a hint */
+#define RV_MOMENT_MAX_KEYS   10                 /* of metadata.resource_keys */
+#define RV_MOMENT_MAX_INJECT 50                 /* moments in one history */
+#define RV_MOMENT_MAX_TOKENS (INT64_C(1) << 20) /* of all moments that a turn is told */
+#define RV_MOMENT_MAX_COVERS 64                 /* chunks to which one history refers */
+#define RV_CHUNK_MAX_SUMMARY 2000               /* code points */
+#define RV_CHUNK_MAX_LATEST  200                /* code points in the session's metadata */
 #define RV_CHUNK_TYPE        "session_chunk"
-#define RV_CHUNK_NAME_MAX    128
+#define RV_CHUNK_NAME_MAX    128       /* bytes */
 #define RV_MEMORY_MEMBER     "_memory" /* of a session's metadata: how far its chunks go */
 
 /* --- Chunks --- */

@@ -78,7 +78,7 @@ static struct ask *new_ask(struct asks *d, const struct rv_tool_work *work, cons
     if (!a)
         return NULL;
     char *at = (char *)(a + 1);
-    *a = (struct ask){.q = *q, .desk = d, .work = work, .answer = RV_BUF_INIT(RV_SERVICE_MAX_ANSWER)};
+    *a = (struct ask){.q = *q, .list = d, .work = work, .answer = RV_BUF_INIT(RV_SERVICE_MAX_ANSWER)};
     const char **copies[] = {&a->q.service, &a->q.capability, &a->q.entry,      &a->q.kind, &a->q.run_id,
                              &a->q.stage,   &a->q.user_id,    &a->q.session_id, &a->q.key};
     for (size_t i = 0; i < RV_COUNT(copies); i++)

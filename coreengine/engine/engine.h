@@ -243,7 +243,7 @@ RV_MUST_CHECK int rv_script_pass(rv_script *script, const struct rv_pipeline *p,
 /** Health of the tools this engine has called: array of {tool, status, success_rate, calls, breaker_open, errors}, the
  *  latter the kinds of errors that count against it as [{error_type, message, count}], most frequent first. */
 void rv_engine_write_health(const rv_engine *e, rv_jw *w);
-/** That of all of them: of the worst whose status is known. */
+/** The health of all tools: the worst status that is known. */
 enum rv_health rv_engine_health(const rv_engine *e);
 
 #endif

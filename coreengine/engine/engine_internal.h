@@ -15,7 +15,7 @@ struct pool;
 struct rv_tool_workers rv_engine_pool(rv_engine *e);
 /** The on_emit of a provider's call: passes the piece to the loop. */
 int rv_pool_take_piece(void *work, rv_str json);
-/** Ends the workers and waits for them, except for those whose work was given up, as all work that runs has been. */
+/** Ends the workers and waits for them, except for workers whose work was given up. Give up all work before. */
 void rv_pool_free(struct pool *p);
 void rv_pool_collect(struct pool *p); /* tells what pieces and answers have come */
 /** Wait until some work is done, was poked, or that long has passed. */
@@ -154,7 +154,7 @@ struct rv_exec {
 
 /* --- exec.c --- */
 
-/** Now, as the core of that run may hear it. */
+/** The time that the core of that run is told now. */
 int64_t rv_exec_now_us(rv_exec *x);
 /** When a time that its core has named comes, by the engine's clock. */
 int64_t rv_exec_due_us(const rv_exec *x, int64_t run_us);

@@ -223,8 +223,9 @@ void rv_exec_tell_end(rv_exec *x, const rv_err *err)
 /* --- events --- */
 
 /* The record of each kind of event: its name, its level and the members of the event that it repeats. Level info tells
- * the story of a run, debug adds the calls of its stages. Nothing here is an error record: the caller reports a failed
- * run, once. Outputs, replies and arguments are left out; at level trace the record has the whole line. */
+ * the story of a run, debug adds the calls of its stages. The text of an error is told by the stage that failed; the
+ * run repeats its code alone. Nothing here is an error record: the caller reports a failed run, once. Outputs, replies
+ * and arguments are left out; at level trace the record has the whole line. */
 static const struct {
     const char *event;
     enum rv_log_level level;
@@ -259,8 +260,8 @@ static const struct {
     [RV_EMIT_CUSTOM] = {"event.publish", RV_LOG_DEBUG, {"capability", "name"}},
     [RV_EMIT_TOOL_PROGRESS] = {"tool.progress", RV_LOG_DEBUG, {"call_id", "tool", "message"}},
     [RV_EMIT_WARNING] = {"run.warn", RV_LOG_WARN, {"message"}},
-    [RV_EMIT_ERROR] = {"run.fail", RV_LOG_DEBUG, {"error"}}, /* run.finish repeats the error */
-    [RV_EMIT_DONE] = {"run.finish", RV_LOG_INFO, {"status", "terminal_reason", "stage_visits", "llm_calls", "error"}},
+    [RV_EMIT_ERROR] = {"run.fail", RV_LOG_DEBUG, {"error", "code"}},
+    [RV_EMIT_DONE] = {"run.finish", RV_LOG_INFO, {"status", "terminal_reason", "stage_visits", "llm_calls", "code"}},
 };
 
 bool rv_observes(const rv_exec *x)

@@ -173,7 +173,7 @@ static int begin_job(const struct service_call *c, rv_err **err)
     c->ask->q.script = c->x->opts.script;
     int rc = s->make(s->self, &c->ask->q, c->args, &job, err);
     if (rc == 0)
-        rv_asks_run(c->ask->desk, c->ask, job);
+        rv_asks_run(c->ask->list, c->ask, job);
     return rc;
 }
 
@@ -325,7 +325,7 @@ static void done(void *self, struct rv_bus_outcome *o)
         rv_buf_add_str(&a->answer, o->text.len ? o->text : RV_STR_LIT("{}"));
     if (!why)
         RV_IGNORE(rv_buf_check(&a->answer, "answer of a service", &why), "the error says it");
-    rv_asks_done(a->desk, a, why);
+    rv_asks_done(a->list, a, why);
 }
 
 /* A new one goes to the bus. */
@@ -344,7 +344,7 @@ static void put(rv_engine *e, struct ask *a)
     if (rc == 0)
         rc = rv_bus_ask(e->services->bus, &q, &a->id, &err);
     if (rc < 0)
-        rv_asks_done(a->desk, a, err);
+        rv_asks_done(a->list, a, err);
 }
 
 void rv_services_tick(rv_engine *e)

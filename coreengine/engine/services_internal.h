@@ -12,8 +12,8 @@
 struct asks;
 /* The worker owns it until it is left. */
 struct ask {
-    struct ask *next;        /* in the list of the desk */
-    struct asks *desk;       /* borrowed */
+    struct ask *next;        /* in the list of the list */
+    struct asks *list;       /* borrowed */
     struct rv_service_ask q; /* its texts follow this structure */
     uint64_t id;             /* of the bus; the loop's */
     /* The lock guards all below, but for the bytes of the answer while a job runs: they are the worker's. */

@@ -15,7 +15,7 @@ struct write {
     int64_t until_us;                               /* when its lease ends */
     bool is_alone;                                  /* it makes transactions of its own: written once, without others */
     bool is_written;                                /* guarded by the lock */
-    int rc;                                         /* when it is done: what it came to */
+    int rc;                                         /* the result of the write, once it is done */
     rv_err *err;                                    /* why; its owner's */
 };
 struct writer;

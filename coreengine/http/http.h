@@ -43,7 +43,7 @@ struct rv_httpd_field {
 };
 
 #define RV_REQUEST_ID_MAX 128 /* bytes, without the NUL */
-#define RV_PEER_MAX       48
+#define RV_PEER_MAX       48  /* bytes of an IPv6 address as text, with a zone */
 
 /* All is borrowed from the exchange; a body that is not streamed, until the answer begins. */
 struct rv_httpd_request {

@@ -65,7 +65,7 @@ RV_MUST_CHECK int rv_body_read(struct rv_body *b, rv_str bytes, size_t *used, st
 /* --- wheel.c: pure --- */
 
 #define RV_WHEEL_SLOTS   1024
-#define RV_WHEEL_TICK_US INT64_C(125000)
+#define RV_WHEEL_TICK_US INT64_C(125000) /* the shortest limit is a second */
 /* Part of what owns it; the wheel borrows it. */
 struct rv_wheel_entry {
     struct rv_wheel_entry *prev, *next; /* NULL: in no wheel */
@@ -215,7 +215,7 @@ struct rv_httpd {
     char date[40];                /* the field of answers, of date_s */
     int64_t date_s;
 };
-#define RV_HTTPD_READ_BYTES ((size_t)64 << 10)
+#define RV_HTTPD_READ_BYTES ((size_t)64 << 10) /* of one read: as many as a socket usually has */
 
 /* --- server.c --- */
 

@@ -139,16 +139,16 @@ static bool next_header(void *self, const char *name, size_t i, rv_str *out)
     return i == 0;
 }
 
-static int keep_login(const rv_auth *g, rv_store *store, struct rv_rand rand, const struct rv_identity *identity,
-                      int64_t now_us, rv_buf *set_cookie, rv_err **err)
+static int keep_login(const rv_auth *g, rv_store *store, const struct rv_login *login,
+                      const struct rv_identity *identity, rv_buf *set_cookie, rv_err **err)
 {
     unsigned char secret[RV_DIGEST];
     char word[RV_API_KEY_SECRET + 1], hash[RV_HASH_MAX];
 
-    rand.fill(rand.self, secret, sizeof secret);
+    login->rand.fill(login->rand.self, secret, sizeof secret);
     rv_base64url_write(secret, sizeof secret, word);
     rv_secret_hash(rv_str_of(word), hash);
-    int rc = rv_store_add_login(store, hash, identity->key, now_us, now_us + g->login_s * 1000000, err);
+    int rc = rv_store_add_login(store, hash, identity->key, login->now_us, login->now_us + g->login_s * 1000000, err);
     if (rc == 0) {
         rv_buf_printf(set_cookie, RV_LOGIN_COOKIE "=%s" LOGIN_ATTRIBUTES "%lld", word, (long long)g->login_s);
         rc = rv_buf_check(set_cookie, "cookie", err);
@@ -158,10 +158,10 @@ static int keep_login(const rv_auth *g, rv_store *store, struct rv_rand rand, co
     return rc;
 }
 
-int rv_auth_login(rv_auth *g, rv_store *store, struct rv_rand rand, const struct rv_caller *c, rv_str key,
-                  int64_t now_us, rv_log *log, rv_buf *set_cookie, struct rv_refusal *refusal, rv_err **err)
+int rv_auth_login(rv_auth *g, rv_store *store, const struct rv_caller *c, const struct rv_login *login,
+                  rv_buf *set_cookie, struct rv_refusal *refusal, rv_err **err)
 {
-    struct with_key with = {c, key};
+    struct with_key with = {c, login->key};
     struct rv_caller as = *c;
     struct rv_identity who;
 
@@ -169,13 +169,13 @@ int rv_auth_login(rv_auth *g, rv_store *store, struct rv_rand rand, const struct
     as.self = &with;
     int rc = rv_caller_check_site(g, c, true, refusal);
     if (rc == 0)
-        rc = rv_auth_identify(g, store, &as, now_us, log, &who, refusal, err);
+        rc = rv_auth_identify(g, store, &as, login->now_us, login->log, &who, refusal, err);
     if (rc == 0 && who.by != RV_BY_KEY) {
         rv_refuse(refusal, 403, "login_needs_key", "a login begins with an API key of `reeve keys`");
         rv_refuse_reason(refusal, "a login without an API key of the store");
         rc = RV_E_DENIED;
     }
-    return rc == 0 ? keep_login(g, store, rand, &who, now_us, set_cookie, err) : rc;
+    return rc == 0 ? keep_login(g, store, login, &who, set_cookie, err) : rc;
 }
 
 int rv_auth_logout(const rv_auth *g, rv_store *store, const struct rv_caller *c, rv_buf *set_cookie,

@@ -14,10 +14,10 @@
 #include "coreengine/store/api_keys.h"
 
 #define RV_IDENTITY_MAX_ID    RV_STORE_MAX_ID /* bytes of a tenant or user */
-#define RV_IDENTITY_MAX_EMAIL 320
-#define RV_IDENTITY_MAX_NAME  200
-#define RV_IDENTITY_MAX_PEER  48 /* an address as text, with its NUL */
-#define RV_JWT_MAX_KB         8
+#define RV_IDENTITY_MAX_EMAIL 320             /* bytes: 64 before the @, 255 behind it */
+#define RV_IDENTITY_MAX_NAME  200             /* bytes; a longer one is cut */
+#define RV_IDENTITY_MAX_PEER  48              /* an address as text, with its NUL */
+#define RV_JWT_MAX_KB         8               /* of a token: a header of a request has no room for more */
 #define RV_JWT_MAX            ((size_t)RV_JWT_MAX_KB << 10)
 #define RV_API_KEY_ID         16 /* hex digits */
 #define RV_API_KEY_SECRET     43 /* characters: 32 random bytes as base64url */
@@ -179,9 +179,9 @@ struct rv_credentials {
     char id[RV_API_KEY_ID + 1]; /* of KEY */
     char hash[RV_HASH_MAX];     /* of KEY: of its secret; of LOGIN: of its cookie */
     rv_str token;               /* of JWT; borrowed from the header */
-    bool is_foreign;            /* of KEY: it does not look like one of ours; an open authenticator passes over it */
-    bool is_ambient;            /* a browser adds it by itself, or nothing is asked for: where the request comes from
-                                 * is checked, too */
+    bool is_foreign; /* of KEY: it does not have the form of a key of reeve; an open authenticator ignores it */
+    bool is_ambient; /* a browser adds it by itself, or nothing is asked for: where the request comes from
+                      * is checked, too */
 };
 /** Find the credentials. RV_E_DENIED: 400, two different ones or a malformed one; *refusal says so. */
 RV_MUST_CHECK int rv_auth_read_credentials(const rv_auth *g, const struct rv_caller *c, struct rv_credentials *out,
@@ -215,13 +215,19 @@ bool rv_api_key_read(rv_str text, char id[RV_API_KEY_ID + 1], char hash[RV_HASH_
 void rv_secret_wipe(void *memory, size_t n);
 
 #define RV_LOGIN_COOKIE "__Host-reeve" /* only over TLS or to localhost, only to this host, not for scripts */
+/* A login that is wanted. */
+struct rv_login {
+    rv_str key;          /* borrowed for the call */
+    struct rv_rand rand; /* for the cookie */
+    int64_t now_us;
+    rv_log *log; /* borrowed; may be NULL */
+};
 /** Begin a login: judge the key as if the request had it in a header, keep the login, and append the value of
  *  Set-Cookie. Only for requests of our own pages, and only with an API key of the store.
  *  @return as rv_auth_identify(), which counts wrong keys; RV_E_DENIED (*refusal: 403) also for another page or another
  * key */
-RV_MUST_CHECK int rv_auth_login(rv_auth *g, rv_store *store, struct rv_rand rand, const struct rv_caller *c, rv_str key,
-                                int64_t now_us, rv_log *log, rv_buf *set_cookie, struct rv_refusal *refusal,
-                                rv_err **err);
+RV_MUST_CHECK int rv_auth_login(rv_auth *g, rv_store *store, const struct rv_caller *c, const struct rv_login *login,
+                                rv_buf *set_cookie, struct rv_refusal *refusal, rv_err **err);
 /** End the login of the request, if it has one, and append the value of Set-Cookie that takes the cookie back.
  *  @return RV_E_DENIED (*refusal: 403, the page of another origin asks), what the store says */
 RV_MUST_CHECK int rv_auth_logout(const rv_auth *g, rv_store *store, const struct rv_caller *c, rv_buf *set_cookie,

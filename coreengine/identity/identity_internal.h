@@ -48,7 +48,7 @@ struct rv_network {
     struct rv_address at;
     int bits; /* 0 to 128 */
 };
-#define RV_MAX_NETWORKS 64
+#define RV_MAX_NETWORKS 64 /* trusted proxies, each an address or a network */
 /** Read an address; a zone (fe80::1%eth0), a port ([::1]:80, 1.2.3.4:80) and brackets are passed over. */
 bool rv_address_read(rv_str text, struct rv_address *out);
 void rv_address_write(const struct rv_address *a, char out[RV_IDENTITY_MAX_PEER]);

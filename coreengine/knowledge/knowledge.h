@@ -13,8 +13,8 @@
 #define RV_KNOWLEDGE_MAX_BYTES ((size_t)256 << 20) /* of all results, as JSON, when the caller gives no other limit */
 /* Of one statement of SQL: */
 #define RV_KNOWLEDGE_SQL_ROWS  200
-#define RV_KNOWLEDGE_SQL_MS    5000
-#define RV_KNOWLEDGE_CELL_KIB  16 /* of a text of a result of SQL; what is longer is cut */
+#define RV_KNOWLEDGE_SQL_MS    5000 /* of one statement, unless the caller says it */
+#define RV_KNOWLEDGE_CELL_KIB  16   /* of a text of a result of SQL; what is longer is cut */
 #define RV_KNOWLEDGE_SQL_CELL  ((size_t)RV_KNOWLEDGE_CELL_KIB << 10)
 #define RV_KNOWLEDGE_SQL_BYTES ((size_t)4 << 20) /* of all rows */
 

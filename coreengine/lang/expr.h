@@ -73,7 +73,7 @@ RV_MUST_CHECK int rv_expr_test(const rv_expr *e, const struct rv_scope *scope, b
  * so JSON samples need no escaping; so does what looks like a tag and is none (rv_template_foreign() tells). Inserted
  * text is not expanded again. docs/reference/templates.md. */
 #define RV_TEMPLATE_MAX_BYTES  ((size_t)1 << 20)
-#define RV_TEMPLATE_MAX_OUTPUT ((size_t)8 << 20)
+#define RV_TEMPLATE_MAX_OUTPUT ((size_t)8 << 20) /* bytes of what it renders */
 
 typedef struct rv_template rv_template;
 

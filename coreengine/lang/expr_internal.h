@@ -13,7 +13,7 @@
 #define RV_EXPR_MAX_MEMORY ((size_t)1 << 20)
 /* Bytes that one step of work may look at; longer strings cost more steps. A text of 8 MiB can be searched three times.
  */
-#define RV_EXPR_BYTES_PER_STEP 256
+#define RV_EXPR_BYTES_PER_STEP 256 /* of a text that is copied or compared: one step of work */
 /* Walking two values side by side; readers cap trees at 256, an expression adds at most its own depth. */
 #define RV_EXPR_MAX_VALUE_DEPTH 512
 
@@ -282,7 +282,7 @@ int rv_ev_negate(struct rv_eval *ev, const struct rv_expr_node *n, const struct 
 
 /* --- Functions -----------------------------------------------------------------------------------------------------
  */
-#define RV_FN_MAX_ARGS 2
+#define RV_FN_MAX_ARGS 2 /* of a function of the expression language */
 /* What it points to is static. */
 struct rv_function {
     const char *name;

@@ -13,7 +13,7 @@
 
 #include "coreengine/base/base.h"
 
-#define RV_PATTERN_MAX_BYTES 4096
+#define RV_PATTERN_MAX_BYTES 4096 /* of its text */
 #define RV_PATTERN_STEPS     100000
 
 typedef struct rv_pattern rv_pattern;

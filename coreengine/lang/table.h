@@ -10,8 +10,8 @@
 #include "coreengine/lang/yaml.h"
 
 #define RV_TABLE_MAX_BYTES   ((size_t)8 << 20) /* of a file */
-#define RV_TABLE_MAX_ROWS    10000
-#define RV_TABLE_MAX_COLUMNS 256
+#define RV_TABLE_MAX_ROWS    10000             /* of a CSV file of cases */
+#define RV_TABLE_MAX_COLUMNS 256               /* of a CSV file of cases */
 
 struct rv_table {
     json_object *rows; /* array of objects; owned */

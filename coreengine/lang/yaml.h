@@ -11,9 +11,9 @@
 #include "envelope/terms.h"
 
 #define RV_YAML_MAX_BYTES   ((size_t)1 << 20) /* libyaml needs quadratic time on hostile nesting: cap the text first */
-#define RV_YAML_MAX_DEPTH   64
-#define RV_YAML_MAX_NODES   200000 /* after alias expansion */
-#define RV_YAML_MAX_ALIASES 1000   /* anchors, and uses of them */
+#define RV_YAML_MAX_DEPTH   64                /* levels; deeper input is an attack or a fault */
+#define RV_YAML_MAX_NODES   200000            /* after alias expansion */
+#define RV_YAML_MAX_ALIASES 1000              /* anchors, and uses of them */
 
 enum rv_node_kind { RV_NODE_NULL, RV_NODE_BOOL, RV_NODE_INT, RV_NODE_FLOAT, RV_NODE_STR, RV_NODE_LIST, RV_NODE_MAP };
 

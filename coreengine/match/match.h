@@ -80,7 +80,7 @@ void rv_lexical_rank(const struct rv_terms *query, struct rv_lexical_doc *docs, 
  * it adds to the score of a document that has it count times. length: its words, as a multiple of the average. */
 double rv_lexical_rarity(size_t n, size_t n_with);
 double rv_lexical_part(double rarity, double count, double length);
-/** What a part comes to at most. */
+/** The limit of a part for a word that stands in a document any number of times. */
 double rv_lexical_most(double rarity);
 
 #define RV_FUSE_K 60

@@ -5,7 +5,7 @@
 
 #include "coreengine/match/match.h"
 
-#define RV_VECTOR_MAX_DIMS 8192
+#define RV_VECTOR_MAX_DIMS 8192 /* the largest models have half as many */
 
 /** The sum of a[i] * b[i]. One order of additions on every machine: 16 partial sums, sum k of the elements k, k + 16,
  * ..., added in pairs at the end; so the result does not depend on the width of the processor's registers. */

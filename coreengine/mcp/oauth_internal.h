@@ -5,7 +5,7 @@
 #include "coreengine/mcp/oauth.h"
 #include "coreengine/mcp/url.h"
 
-#define OAUTH_MAX_URL    ((size_t)4 << 10)
+#define OAUTH_MAX_URL    ((size_t)4 << 10)  /* bytes */
 #define OAUTH_MAX_TEXT   ((size_t)16 << 10) /* of a form or an address with all parameters */
 #define OAUTH_CANDIDATES 4
 

@@ -80,7 +80,7 @@ struct proto_ops {
     void (*call_begins)(rv_protocol *p, struct proto_call *c);
     void (*call_arguments)(rv_protocol *p, struct proto_call *c, rv_str text);
     void (*call_complete)(rv_protocol *p, struct proto_call *c);
-    /** result: JSON text of any value. event: NULL for a call that came to nothing. */
+    /** result: JSON text of any value. event: NULL for a call that never got a result. */
     void (*call_result)(rv_protocol *p, struct proto_call *c, rv_str result, json_object *event);
     /** The object of an agent with structured output. */
     void (*output)(rv_protocol *p, struct proto_owner *by, json_object *event);
@@ -152,7 +152,7 @@ void proto_track_event(rv_protocol *p, json_object *event);
 void proto_track_delta(rv_protocol *p, const struct rv_protocol_from *from, const struct rv_llm_delta *d);
 void proto_track_question(rv_protocol *p, json_object *body);
 void proto_track_broken(rv_protocol *p);
-/** Before the end: calls that were cut off are complete, and those that came to nothing have a result. */
+/** Before the end: calls that were cut off are complete, and those that never got one have a result. */
 void proto_track_end(rv_protocol *p, const struct rv_protocol_end *end);
 
 /* missed.c */
@@ -175,7 +175,7 @@ void proto_said(rv_protocol *p, rv_str text, bool begins_part);
 /* agui.c: what both forms of AG-UI have */
 void proto_agui_event(rv_protocol *p, const char *type); /* begins a block: {"type", "timestamp"? */
 void proto_agui_event_end(rv_protocol *p);
-#define PROTO_MAX_MESSAGE_ID 512
+#define PROTO_MAX_MESSAGE_ID 512 /* bytes */
 /** kind "": the text, "r": reasoning; n: which part of the reply, from 1. */
 const char *proto_agui_message(const rv_protocol *p, const struct proto_owner *by, const char *kind, int n,
                                char out[PROTO_MAX_MESSAGE_ID]);

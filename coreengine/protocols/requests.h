@@ -12,7 +12,7 @@
 #define RV_REQUEST_MAX_TEXT     ((size_t)1 << 20)  /* bytes of the new message */
 #define RV_REQUEST_MAX_TOOLS    128                /* of the client */
 #define RV_REQUEST_MAX_RESULTS  RV_LLM_MAX_TOOL_CALLS
-#define RV_REQUEST_MAX_ANSWERS  64
+#define RV_REQUEST_MAX_ANSWERS  64  /* of one request; a run has fewer open questions */
 #define RV_REQUEST_MAX_ID       200 /* bytes of an id of a thread, run, message, call or interrupt */
 #define RV_REQUEST_MAX_PATH     128 /* bytes of the path of a member, as "messages[3].content[0].type" */
 

@@ -20,7 +20,7 @@ size_t req_enter_at(struct req *q, size_t index);
 void req_back(struct req *q, size_t mark);
 /** RV_E_INVALID, at the path: what is legal, and what is there. */
 int req_wrong(struct req *q, const char *fmt, ...) RV_PRINTF(2, 3);
-/** RV_E_INVALID: well said, and not to be had. */
+/** RV_E_INVALID: the request is well-formed, but asks for something that is not supported. */
 int req_unsupported(struct req *q, const char *why);
 int req_wrong_type(struct req *q, json_object *value, const char *legal);
 int req_no_memory(struct req *q);

@@ -157,7 +157,9 @@ static int begin_visit(rv_run *run, struct branch *b, int stage, int64_t now_us,
     take(run, b, llm);
     run->n_working++;
     size_t from = out->n;
-    int rc = rv_work_begin(&run->shared, stage, b->env, &place, true, llm, now_us, out, &b->work, err);
+    const struct rv_visit_start start = {
+        .stage = stage, .env = b->env, .place = &place, .route = true, .llm_reserved = llm};
+    int rc = rv_work_begin(&run->shared, &start, now_us, out, &b->work, err);
     if (rc == 0)
         rc = rv_calls_note(run, b, out, from, err);
     if (rc == 0)
@@ -335,8 +337,9 @@ static int follow(rv_run *run, struct branch *b, int from, const struct rv_visit
         return 0;
     if (r->feedback && rv_outcome_requires_loop(r->outcome) && !looped)
         rc = rv_envelope_add_feedback(b->env, rv_json_str(r->feedback), err);
+    const struct edge edge = {.from = from, .to = r->next, .outcome = r->outcome, .feedback = r->feedback};
     if (rc == 0 && moves)
-        rc = rv_run_take_edge(run, b, from, r->next, r->outcome, r->feedback, now_us, out, err);
+        rc = rv_run_take_edge(run, b, &edge, now_us, out, err);
     if (rc == 0 && leaves && r->next == RV_TARGET_LIST && r->branches)
         rc = rv_branch_hold(b, from, r->branches, r->taken, err);
     return rc;

@@ -121,8 +121,9 @@ static int begin_element(rv_work *w, bool llm, int64_t now_us, struct rv_effects
     rv_hops_take(w->shared, 1);
     rv_calls_take(w->shared, llm);
     rc = rv_envelope_fork(w->env, &el->fork, err);
+    const struct rv_visit_start start = {.stage = stage, .env = el->fork, .place = &place, .llm_reserved = llm};
     if (rc == 0)
-        rc = rv_work_begin(w->shared, stage, el->fork, &place, false, llm, now_us, out, &slot->work, err);
+        rc = rv_work_begin(w->shared, &start, now_us, out, &slot->work, err);
     if (rc == 0)
         e->n_slots++;
     return rc;

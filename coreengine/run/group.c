@@ -126,7 +126,8 @@ static int begin_all(rv_run *run, struct group *g, int64_t now_us, struct rv_eff
 
         if (b->state != BRANCH_ALIVE)
             continue;
-        rc = rv_run_take_edge(run, b, g->stage, b->first, RV_OUTCOME_SUCCESS, NULL, now_us, out, err);
+        const struct edge edge = {.from = g->stage, .to = b->first, .outcome = RV_OUTCOME_SUCCESS};
+        rc = rv_run_take_edge(run, b, &edge, now_us, out, err);
         if (rc < 0 || run->finished || run->halt.is_set)
             return rc;
         tell_started(run, b, now_us, out);

@@ -200,11 +200,12 @@ static int advance_batch(rv_run *run, int64_t now_us, struct rv_effects *out, rv
         int rc = rv_envelope_fork(run->env, &b->fork, err);
         if (rc == 0)
             rc = rv_envelope_set_stage(b->fork, rv_str_of(run->pipeline->agents[stage].name), err);
-        if (rc == 0)
-            rc = rv_work_begin(&run->shared, stage, b->fork, &run->place, false,
-                               rv_stage_calls_llm(&run->shared, stage) &&
-                                   !rv_visit_goes_on(&run->shared, stage, b->fork),
-                               now_us, out, &b->work, err);
+        struct rv_visit_start start = {.stage = stage, .env = b->fork, .place = &run->place};
+        if (rc == 0) {
+            start.llm_reserved =
+                rv_stage_calls_llm(&run->shared, stage) && !rv_visit_goes_on(&run->shared, stage, b->fork);
+            rc = rv_work_begin(&run->shared, &start, now_us, out, &b->work, err);
+        }
         if (rc < 0)
             return rc;
         run->n_begun++;

@@ -149,7 +149,8 @@ int rv_questions_go_on_approved(rv_run *run, struct branch *b, int from, int64_t
             !json_object_is_type(feedback, json_type_string))
             feedback = NULL;
         json_object_get(feedback); /* a loop-back may clear the output */
-        rc = rv_run_take_edge(run, b, from, to, RV_OUTCOME_SUCCESS, feedback, now_us, out, err);
+        const struct edge edge = {.from = from, .to = to, .outcome = RV_OUTCOME_SUCCESS, .feedback = feedback};
+        rc = rv_run_take_edge(run, b, &edge, now_us, out, err);
         json_object_put(feedback);
     }
     return rc < 0 || run->finished ? rc : rv_run_save(run, out, err);

@@ -165,9 +165,15 @@ RV_MUST_CHECK int rv_run_find_short(rv_run *run, struct rv_short *out, rv_err **
 RV_MUST_CHECK int rv_run_look_for_money(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err);
 
 /* sequential.c */
+/* A passage from one stage to another. */
+struct edge {
+    int from, to; /* stages */
+    enum rv_outcome outcome;
+    json_object *feedback; /* of a loop-back; borrowed; NULL: none */
+};
 /** Count the edge; a loop-back is told and clears what it clears, a limit stops the run. */
-RV_MUST_CHECK int rv_run_take_edge(rv_run *run, struct branch *branch, int from, int to, enum rv_outcome outcome,
-                                   json_object *feedback, int64_t now_us, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_run_take_edge(rv_run *run, struct branch *branch, const struct edge *edge, int64_t now_us,
+                                   struct rv_effects *out, rv_err **err);
 
 /* branch.c: what a branch does next */
 /** Let everything move that can; then finish the run where nothing is left to do, or only questions are. */
@@ -263,10 +269,10 @@ RV_MUST_CHECK int rv_run_stop_at_bound(rv_run *run, enum rv_reason reason, int64
 RV_MUST_CHECK int rv_run_stop_at_visits(rv_run *run, int stage, int64_t now_us, struct rv_effects *out, rv_err **err);
 /** A stage or batch is over: save the state if opts.saves says so. */
 RV_MUST_CHECK int rv_run_save(rv_run *run, struct rv_effects *out, rv_err **err);
-/** The last effects of a run: what it came to. error_text may be NULL. */
+/** The last effects of a run: its end with that status. error_text may be NULL. */
 RV_MUST_CHECK int rv_run_finish(rv_run *run, enum rv_run_status status, const char *error_text, int64_t now_us,
                                 struct rv_effects *out, rv_err **err);
-/** A stage that was cancelled, by whomever, did not fail. */
+/** The status of a run that ends by that result: a stage that was cancelled did not fail. */
 enum rv_run_status rv_run_failure_status(const struct rv_visit_result *r);
 /** Terminate the envelope, then finish. */
 RV_MUST_CHECK int rv_run_fail(rv_run *run, enum rv_run_status status, enum rv_reason reason, const char *text,

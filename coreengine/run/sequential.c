@@ -53,14 +53,14 @@ static int count_loop(rv_run *run, struct branch *b, int from, enum rv_outcome o
 }
 
 /* why: what follows the names of the edge. */
-static int stop_at_edge(rv_run *run, struct branch *b, int from, int to, const char *why, int64_t now_us,
+static int stop_at_edge(rv_run *run, struct branch *b, const struct edge *e, const char *why, int64_t now_us,
                         struct rv_effects *out, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(RV_JSON_MAX_BYTES);
     int rc = rv_envelope_set_stage(b->env, RV_STR_LIT(RV_STAGE_END), err);
 
-    rv_buf_printf(&text, "edge %.*s -> %.*s %s", RV_STR_ARG(rv_run_shown(run->pipeline->agents[from].name)),
-                  RV_STR_ARG(rv_run_shown(run->pipeline->agents[to].name)), why);
+    rv_buf_printf(&text, "edge %.*s -> %.*s %s", RV_STR_ARG(rv_run_shown(run->pipeline->agents[e->from].name)),
+                  RV_STR_ARG(rv_run_shown(run->pipeline->agents[e->to].name)), why);
     if (rc == 0)
         rc = rv_buf_check(&text, "reason", err);
     if (rc == 0)
@@ -69,26 +69,28 @@ static int stop_at_edge(rv_run *run, struct branch *b, int from, int to, const c
     return rc;
 }
 
-static int loop_back(rv_run *run, struct branch *b, int from, int to, json_object *feedback, int64_t now_us,
-                     struct rv_effects *out, rv_err **err)
+static int loop_back(rv_run *run, struct branch *b, const struct edge *e, int64_t now_us, struct rv_effects *out,
+                     rv_err **err)
 {
     struct rv_reset_rules rules = rv_pipeline_reset_rules(run->pipeline);
-    rv_str text = feedback ? rv_json_str(feedback) : (rv_str){NULL, 0};
+    rv_str text = e->feedback ? rv_json_str(e->feedback) : (rv_str){NULL, 0};
 
     int rc = rv_envelope_increment_iteration(b->env, text, &rules, err);
     if (rc < 0)
         return rc;
     run->totals.iterations++;
     rv_branch_emit(run, b, out, RV_EMIT_ITERATION, now_us, RV_M_INT("iteration", rv_envelope_fields(b->env)->iteration),
-                   RV_M_TEXT("from", run->pipeline->agents[from].name), RV_M_TEXT("to", run->pipeline->agents[to].name),
-                   RV_M_IF(feedback, RV_M_STR("feedback", text)));
+                   RV_M_TEXT("from", run->pipeline->agents[e->from].name),
+                   RV_M_TEXT("to", run->pipeline->agents[e->to].name),
+                   RV_M_IF(e->feedback, RV_M_STR("feedback", text)));
     return 0;
 }
 
 /* Rule 7.4, in this order: count, loop back, limits. A self-edge is a loop-back (W04). */
-int rv_run_take_edge(rv_run *run, struct branch *branch, int from, int to, enum rv_outcome outcome,
-                     json_object *feedback, int64_t now_us, struct rv_effects *out, rv_err **err)
+int rv_run_take_edge(rv_run *run, struct branch *branch, const struct edge *edge, int64_t now_us,
+                     struct rv_effects *out, rv_err **err)
 {
+    int from = edge->from, to = edge->to;
     rv_str a = rv_str_of(run->pipeline->agents[from].name), b = rv_str_of(run->pipeline->agents[to].name);
     int64_t used = 0, limit = rv_pipeline_edge_limit(run->pipeline, from, to);
     rv_buf why = RV_BUF_INIT(512);
@@ -96,14 +98,14 @@ int rv_run_take_edge(rv_run *run, struct branch *branch, int from, int to, enum 
     int rc = rv_envelope_count_edge(branch->env, a, b, &used, err);
     used = rv_run_count_edge(run, from, to, used);
     if (rc == 0 && to <= from && !run->pipeline->execution.enable_loop_back)
-        return stop_at_edge(run, branch, from, to, "loops back, which execution.enable_loop_back forbids", now_us, out,
+        return stop_at_edge(run, branch, edge, "loops back, which execution.enable_loop_back forbids", now_us, out,
                             err);
     if (rc == 0 && to <= from) {
-        rc = count_loop(run, branch, from, outcome, &why, err);
+        rc = count_loop(run, branch, from, edge->outcome, &why, err);
         if (rc == 0)
             rc = rv_buf_check(&why, "reason", err);
         if (rc == 0)
-            rc = loop_back(run, branch, from, to, feedback, now_us, out, err);
+            rc = loop_back(run, branch, edge, now_us, out, err);
     }
     if (rc == 0 && limit > 0 && used > limit) { /* its own limit is named first */
         rv_buf_clear(&why);
@@ -111,7 +113,7 @@ int rv_run_take_edge(rv_run *run, struct branch *branch, int from, int to, enum 
         rc = rv_buf_check(&why, "reason", err);
     }
     if (rc == 0 && why.len > 0)
-        rc = stop_at_edge(run, branch, from, to, rv_buf_cstr(&why), now_us, out, err);
+        rc = stop_at_edge(run, branch, edge, rv_buf_cstr(&why), now_us, out, err);
     rv_buf_fini(&why);
     return rc;
 }

@@ -36,17 +36,17 @@ static int advance(rv_work *w, int64_t now_us, struct rv_effects *out, rv_err **
     return rc;
 }
 
-int rv_work_begin(struct rv_visit_shared *shared, int stage, rv_envelope *env, const struct rv_visit_place *place,
-                  bool route, bool llm_reserved, int64_t now_us, struct rv_effects *out, rv_work **work, rv_err **err)
+int rv_work_begin(struct rv_visit_shared *shared, const struct rv_visit_start *start, int64_t now_us,
+                  struct rv_effects *out, rv_work **work, rv_err **err)
 {
     rv_work *w = calloc(1, sizeof *w);
 
     if (!w)
-        return RV_FAIL(err, RV_E_NOMEM, "begin stage \"%s\"", shared->pipeline->agents[stage].name);
+        return RV_FAIL(err, RV_E_NOMEM, "begin stage \"%s\"", shared->pipeline->agents[start->stage].name);
     w->shared = shared;
-    w->env = env;
-    w->place = place ? *place : RV_VISIT_PLACE_NONE;
-    int rc = rv_visit_begin(shared, stage, env, place, route, llm_reserved, now_us, out, &w->visit, err);
+    w->env = start->env;
+    w->place = start->place ? *start->place : RV_VISIT_PLACE_NONE;
+    int rc = rv_visit_begin(shared, start, now_us, out, &w->visit, err);
     if (rc == 0)
         rc = advance(w, now_us, out, err);
     if (rc < 0) {

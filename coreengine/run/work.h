@@ -10,10 +10,8 @@
 
 typedef struct rv_work rv_work;
 
-/** Begin. shared and env are borrowed until rv_work_free. place: NULL is the main branch; its values are borrowed for
- *  as long. route, llm_reserved: as rv_visit_begin(). */
-RV_MUST_CHECK int rv_work_begin(struct rv_visit_shared *shared, int stage, rv_envelope *env,
-                                const struct rv_visit_place *place, bool route, bool llm_reserved, int64_t now_us,
+/** Begin. shared, and what `start` points to, are borrowed until rv_work_free(). */
+RV_MUST_CHECK int rv_work_begin(struct rv_visit_shared *shared, const struct rv_visit_start *start, int64_t now_us,
                                 struct rv_effects *out, rv_work **work, rv_err **err);
 /** True if it waits for that call or timer. */
 bool rv_work_waits_for(const rv_work *w, int64_t call_id);

@@ -19,7 +19,7 @@ struct rv_work_kind {
     int (*cancel)(rv_work *w, const char *why, json_object *partials, int64_t now_us, struct rv_effects *out,
                   rv_err **err);
     int (*recover)(rv_work *w, int64_t gap_us, int64_t now_us, struct rv_effects *out, rv_err **err);
-    int (*end)(rv_work *w, struct rv_outside_end *end, rv_err **err); /* what it came to; texts live until free */
+    int (*end)(rv_work *w, struct rv_outside_end *end, rv_err **err); /* its result; texts live until free */
     void (*free)(rv_work *w);
 };
 extern const struct rv_work_kind rv_each_kind;  /* each.c: the elements of a list */

@@ -20,7 +20,7 @@ int srv_agents_list(struct srv_call *c, rv_err **err)
     rv_jw w = srv_call_json(c, 200);
 
     rv_jw_arr(&w);
-    int rc = rv_agents_list(c->desk->sources.agents, &c->app.scope, write_agent, &w, err);
+    int rc = rv_agents_list(c->handles->sources.agents, &c->app.scope, write_agent, &w, err);
     rv_jw_arr_end(&w);
     return rc;
 }
@@ -31,7 +31,7 @@ int srv_tools(struct srv_call *c, rv_err **err)
     static const char *const members[] = {"name", "description", "risk", "category"};
     json_object *caps = NULL, *tools, *part;
 
-    int rc = rv_app_capabilities(c->desk->sources.plugins, &caps, err);
+    int rc = rv_app_capabilities(c->handles->sources.plugins, &caps, err);
     if (rc < 0)
         return rc;
     rv_jw w = srv_call_json(c, 200);
@@ -59,7 +59,7 @@ int srv_tools(struct srv_call *c, rv_err **err)
 int srv_agent_show(struct srv_call *c, rv_err **err)
 {
     struct rv_agents_found found;
-    int rc = rv_agents_find(c->desk->sources.agents, &c->app.scope, c->args[0], &found, err);
+    int rc = rv_agents_find(c->handles->sources.agents, &c->app.scope, c->args[0], &found, err);
 
     if (rc < 0)
         return rc;
@@ -71,7 +71,7 @@ int srv_agent_show(struct srv_call *c, rv_err **err)
 int srv_agent_content(struct srv_call *c, rv_err **err)
 {
     struct rv_agents_found found;
-    int rc = rv_agents_find(c->desk->sources.agents, &c->app.scope, c->args[0], &found, err);
+    int rc = rv_agents_find(c->handles->sources.agents, &c->app.scope, c->args[0], &found, err);
 
     if (rc < 0)
         return rc;
@@ -96,7 +96,7 @@ static int check(struct srv_call *c, rv_findings *findings, struct rv_agentdoc *
         rc = rv_agents_check(*out, findings, err);
     if (rc == 0 && *out) {
         const struct rv_agents_found found = {*out, text, "file", "the body"};
-        rc = rv_chat_check_agent(c->desk->sources.plugins, &found, findings, err);
+        rc = rv_chat_check_agent(c->handles->sources.plugins, &found, findings, err);
     }
     rv_findings_sort(findings);
     return rc;
@@ -130,7 +130,7 @@ int srv_agent_put(struct srv_call *c, rv_err **err)
 
     if (rc < 0)
         return rc;
-    rc = rv_agents_put(c->desk->sources.agents, &c->app.scope, is_own, c->req->body, "the body", &changed, err);
+    rc = rv_agents_put(c->handles->sources.agents, &c->app.scope, is_own, c->req->body, "the body", &changed, err);
     if (rc == 0) {
         rv_jw w = srv_call_json(c, 200);
         rv_jw_obj(&w);
@@ -148,7 +148,7 @@ int srv_agent_delete(struct srv_call *c, rv_err **err)
 
     if (rc < 0)
         return rc;
-    rv_agents_forget(c->desk->sources.agents);
+    rv_agents_forget(c->handles->sources.agents);
     rv_jw w = srv_call_json(c, 200);
     rv_jw_raw(&w, RV_STR_LIT("{\"deleted\":true}"));
     return 0;

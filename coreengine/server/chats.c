@@ -68,7 +68,7 @@ static int first_header(const struct srv_call *c, const char *a, const char *b, 
 static int check_agent(struct srv_call *c, struct srv_turn_ask *a, rv_err **err)
 {
     struct rv_agents_found found;
-    int rc = a->agent ? rv_agents_find(c->desk->sources.agents, &c->app.scope, a->agent, &found, err) : 0;
+    int rc = a->agent ? rv_agents_find(c->handles->sources.agents, &c->app.scope, a->agent, &found, err) : 0;
 
     return rc < 0 ? rc : srv_chat_request(c, a, a->agent ? found.doc : NULL, err);
 }
@@ -348,7 +348,7 @@ static int each_model(struct models *m, rv_err **err)
 {
     struct srv_call *c = m->c;
     struct rv_refusal refusal;
-    int rc = rv_agents_list(c->desk->sources.agents, &c->app.scope, take_model, m, err);
+    int rc = rv_agents_list(c->handles->sources.agents, &c->app.scope, take_model, m, err);
 
     if (rc == 0 && rv_identity_needs(&c->who, RV_SCOPE_RUNS_WRITE, &refusal) == 0)
         rc = rv_app_pipelines_each(c->server->opts->pipelines, take_pipeline, m, err);

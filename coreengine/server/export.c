@@ -1,4 +1,4 @@
-/* What a collector gets: finished spans in batches, and the metrics once a minute, over OTLP. On a lane of its own, so
+/* What a collector gets: finished spans in batches, and the metrics once a minute, over OTLP. On a loop of its own, so
  * that a collector that is slow or gone keeps no run back: what does not fit into the queue is lost, and counted. */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ struct srv_export {
     struct rv_span *queue[MAX_QUEUE]; /* owned */
     size_t n;
     int64_t n_lost;
-    struct srv_lane lane; /* what follows is its own */
+    struct srv_loop loop; /* what follows is its own */
     uv_timer_t tick, deadline;
     rv_http *http;      /* owned */
     rv_http_call *call; /* NULL: nothing is sent now */
@@ -176,7 +176,7 @@ static bool take_metrics(struct srv_export *e)
     return true;
 }
 
-static void close_lane(struct srv_export *e)
+static void close_loop(struct srv_export *e)
 {
     if (e->is_closed)
         return;
@@ -184,7 +184,7 @@ static void close_lane(struct srv_export *e)
     rv_http_free(e->http); /* cancels what is under way */
     uv_close((uv_handle_t *)&e->tick, NULL);
     uv_close((uv_handle_t *)&e->deadline, NULL);
-    srv_lane_close(&e->lane);
+    srv_loop_close(&e->loop);
 }
 
 static void on_tick(uv_timer_t *timer)
@@ -195,7 +195,7 @@ static void on_tick(uv_timer_t *timer)
         return;
     if (!e->url && !take_spans(e) && !take_metrics(e)) {
         if (e->is_ending)
-            close_lane(e);
+            close_loop(e);
         else
             look_again(e, SEND_MS);
     } else if (e->body.rc < 0) {
@@ -212,42 +212,43 @@ static void on_deadline(uv_timer_t *timer)
 {
     struct srv_export *e = timer->data;
 
-    close_lane(e);
+    close_loop(e);
     if (e->url)
         lose(e, "the server ends");
 }
 
-struct bye {
-    struct srv_letter letter;
+struct ending {
+    struct srv_message message;
     struct srv_export *e;
 };
 
-static void on_bye(struct srv_letter *l)
+static void on_ending(struct srv_message *l)
 {
-    struct srv_export *e = ((struct bye *)l)->e;
+    struct srv_export *e = ((struct ending *)l)->e;
 
     e->is_ending = true;
     uv_timer_start(&e->deadline, on_deadline, LAST_WORDS_MS, 0);
     look_again(e, 0);
 }
 
-static void say_bye(struct srv_export *e)
+static void end_thread(struct srv_export *e)
 {
-    struct bye bye = {.letter = {.open = on_bye}, .e = e}; /* read before the thread ends, which is waited for */
+    struct ending ending = {.message = {.open = on_ending},
+                            .e = e}; /* read before the thread ends, which is waited for */
 
-    srv_lane_post(&e->lane, &bye.letter);
-    srv_lane_join(&e->lane);
+    srv_loop_post(&e->loop, &ending.message);
+    srv_loop_join(&e->loop);
 }
 
 void srv_export_free(struct srv_export *e)
 {
     if (!e)
         return;
-    if (e->lane.has_thread)
-        say_bye(e);
+    if (e->loop.has_thread)
+        end_thread(e);
     else
-        close_lane(e); /* it never ran */
-    srv_lane_fini(&e->lane);
+        close_loop(e); /* it never ran */
+    srv_loop_fini(&e->loop);
     for (size_t i = 0; i < e->n; i++)
         rv_span_free(e->queue[i]);
     for (size_t i = 0; i < e->n_headers; i++)
@@ -324,8 +325,8 @@ static int read_headers(struct srv_export *e, const char *text, rv_err **err)
 
 static void init_timers(struct srv_export *e)
 {
-    uv_timer_init(e->lane.loop, &e->tick);
-    uv_timer_init(e->lane.loop, &e->deadline);
+    uv_timer_init(e->loop.uv, &e->tick);
+    uv_timer_init(e->loop.uv, &e->deadline);
     e->tick.data = e->deadline.data = e;
     look_again(e, SEND_MS);
 }
@@ -339,7 +340,7 @@ int srv_export_new(const struct srv_export_opts *opts, struct srv_export **out, 
         return rc;
     if (!e)
         return RV_FAIL(err, RV_E_NOMEM, "send spans");
-    rc = srv_lane_open(&e->lane, err);
+    rc = srv_loop_open(&e->loop, err);
     if (rc < 0) {
         free(e);
         return rc;
@@ -354,12 +355,12 @@ int srv_export_new(const struct srv_export_opts *opts, struct srv_export **out, 
     e->metrics_at_us = srv_now_us() + METRICS_US;
     make_urls(e);
     init_timers(e);
-    const struct rv_http_opts http = {.loop = e->lane.loop, .runs_on = true, .max_connections = 1, .log = opts->log};
+    const struct rv_http_opts http = {.loop = e->loop.uv, .runs_on = true, .max_connections = 1, .log = opts->log};
     rc = read_headers(e, opts->to.headers, err);
     if (rc == 0)
         rc = rv_http_new(&http, &e->http, err);
     if (rc == 0)
-        rc = srv_lane_go(&e->lane, err);
+        rc = srv_loop_go(&e->loop, err);
     if (rc < 0) {
         srv_export_free(e);
         return RV_WRAP(err, rc, "send spans to %s", opts->to.url);

@@ -1,7 +1,7 @@
 /* Runs that clients watch: each is a replay of its journal that goes on while the run does, in whatever process that
  * is. The same number gives the same bytes each time, as everything comes from the journal.
  *
- * A lane reads all of them. What a client has not taken waits here, so a slow client keeps its connection. */
+ * A loop reads all of them. What a client has not taken waits here, so a slow client keeps its connection. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +41,7 @@ struct srv_follows {
 };
 
 struct note {
-    struct srv_letter letter;
+    struct srv_message message;
     struct srv_follows *all;
     struct srv_follow_ask ask;
     struct srv_stream *st;
@@ -282,7 +282,7 @@ static void end_follow(struct follow *f)
     rv_buf_fini(&f->out);
     srv_told_free(f->ask.told);
     free(f);
-    if (!all->first && !all->reader.lane.is_closed)
+    if (!all->first && !all->reader.loop.is_closed)
         uv_timer_stop(&all->reader.timer);
 }
 
@@ -370,14 +370,14 @@ static int open_follow(struct follow *f, rv_err **err)
     return rv_app_past_open(f->all->reader.store, &f->scope, f->ask.run, &f->past, err);
 }
 
-static void on_ask(struct srv_letter *l)
+static void on_ask(struct srv_message *l)
 {
     struct note *n = (struct note *)l;
     struct srv_follows *all = n->all;
-    struct follow *f = all->reader.lane.is_closed ? NULL : calloc(1, sizeof *f);
+    struct follow *f = all->reader.loop.is_closed ? NULL : calloc(1, sizeof *f);
     rv_err *err = NULL;
     int rc = f                            ? 0
-             : all->reader.lane.is_closed ? RV_FAIL(&err, RV_E_UNAVAILABLE, "the server drains")
+             : all->reader.loop.is_closed ? RV_FAIL(&err, RV_E_UNAVAILABLE, "the server drains")
                                           : RV_FAIL(&err, RV_E_NOMEM, "follow a run");
 
     if (f) {
@@ -413,7 +413,7 @@ static void on_ask(struct srv_letter *l)
 void srv_follows_ask(struct srv_follows *all, struct srv_call *c, const struct srv_follow_ask *ask)
 {
     struct note *n = calloc(1, sizeof *n);
-    struct srv_stream *st = n ? srv_stream_new(c, &all->reader.lane) : NULL;
+    struct srv_stream *st = n ? srv_stream_new(c, &all->reader.loop) : NULL;
 
     if (!st) {
         free(n);
@@ -425,14 +425,14 @@ void srv_follows_ask(struct srv_follows *all, struct srv_call *c, const struct s
     st->on_gone = on_gone;
     st->on_drain = on_drain;
     st->on_stop = on_stop;
-    n->letter.open = on_ask;
+    n->message.open = on_ask;
     n->all = all;
     n->ask = *ask;
     n->st = st;
-    srv_lane_post(&all->reader.lane, &n->letter);
+    srv_loop_post(&all->reader.loop, &n->message);
 }
 
-/* --- the lane --- */
+/* --- the loop --- */
 
 static void end_all(void *self)
 {

@@ -71,16 +71,16 @@ static int read_body(struct srv_call *c, rv_err **err)
 static int do_ask(struct srv_call *c, rv_err **err)
 {
     rv_err *why = NULL;
-    int rc = srv_desk_take(c->server, &c->desk, &why);
+    int rc = srv_handles_take(c->server, &c->handles, &why);
 
     if (rc < 0)
         RV_LOG(c->server->app.log, ERROR, "store.unreachable", RV_F_ERR("error", why));
     rv_err_free(why);
-    c->store = rc == 0 ? c->desk->sources.store : NULL;
+    c->store = rc == 0 ? c->handles->sources.store : NULL;
     rc = c->route->work(c, err);
-    if (c->desk)
-        srv_desk_give(c->server, c->desk);
-    c->desk = NULL;
+    if (c->handles)
+        srv_handles_give(c->server, c->handles);
+    c->handles = NULL;
     c->store = NULL;
     return rc;
 }
@@ -96,10 +96,10 @@ static int do_work(struct srv_call *c, rv_err **err)
 {
     if (c->route->scope == SRV_ASKS)
         return do_ask(c, err);
-    int rc = srv_desk_take(c->server, &c->desk, err);
+    int rc = srv_handles_take(c->server, &c->handles, err);
     if (rc < 0)
         return rc;
-    c->store = c->desk->sources.store;
+    c->store = c->handles->sources.store;
     c->app = c->server->app;
     c->app.until = (struct rv_mcp_until){is_over, c->server};
     if (c->route->scope != SRV_LOGIN) {
@@ -110,8 +110,8 @@ static int do_work(struct srv_call *c, rv_err **err)
         rc = read_body(c, err);
     if (rc == 0)
         rc = c->route->work(c, err);
-    srv_desk_give(c->server, c->desk);
-    c->desk = NULL;
+    srv_handles_give(c->server, c->handles);
+    c->handles = NULL;
     c->store = NULL;
     return rc;
 }

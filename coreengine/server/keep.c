@@ -209,9 +209,9 @@ static int add_row(struct srv_call *c, struct srv_turn_ask *a, const struct name
         rc = rv_store_begin(c->store, err);
     if (rc == 0) {
         rc = rv_store_add_stream(c->store, &row, err);
+        const struct rv_new_stream_part part = {row.id, row.owner, rv_buf_str(&line), 1, row.created_us};
         if (rc == 0)
-            rc = rv_store_add_stream_part(c->store, row.id, row.owner, rv_buf_str(&line), 1, row.created_us, NULL, NULL,
-                                          err);
+            rc = rv_store_add_stream_part(c->store, &part, NULL, NULL, err);
         rc = rv_store_end(c->store, rc, err);
     }
     rv_store_defer_sync(c->store, false);

@@ -158,7 +158,7 @@ static bool may(void *self, enum rv_app_mcp_right right)
 static struct rv_app_mcp_at at_of(struct srv_call *c)
 {
     return (struct rv_app_mcp_at){
-        .app = &c->app, .sources = &c->desk->sources, .worker = c->server->worker_stop, .may = may, .self = c};
+        .app = &c->app, .sources = &c->handles->sources, .worker = c->server->worker_stop, .may = may, .self = c};
 }
 
 /* --- a message --- */

@@ -1,4 +1,4 @@
-/* Sessions of MCP clients, and the answers of their calls that come over time. A lane looks at the runs that clients
+/* Sessions of MCP clients, and the answers of their calls that come over time. A loop looks at the runs that clients
  * wait for, and writes what is told of them. */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ struct srv_mcps {
     pthread_mutex_t lock;    /* guards the table, and the references and times of sessions */
     struct srv_mcp_session *table;
     size_t n;
-    struct srv_mcp_session *busy; /* the lane's: sessions with streams; each has a reference */
+    struct srv_mcp_session *busy; /* the loop's: sessions with streams; each has a reference */
 };
 
 /* --- sessions --- */
@@ -43,7 +43,7 @@ static void free_streams(struct srv_mcp_session *s)
     s->streams = NULL;
 }
 
-static void on_end(struct srv_letter *l)
+static void on_end(struct srv_message *l)
 {
     struct srv_mcp_session *s = (struct srv_mcp_session *)((char *)l - offsetof(struct srv_mcp_session, end));
 
@@ -68,7 +68,7 @@ void srv_mcp_session_unref(struct srv_mcp_session *s)
     if (!is_last)
         return;
     s->end.open = on_end;
-    srv_lane_post(&all->reader.lane, &s->end);
+    srv_loop_post(&all->reader.loop, &s->end);
 }
 
 /* Under the lock of all. */
@@ -355,11 +355,11 @@ static void on_look(uv_timer_t *timer)
         s->is_listed = false;
         srv_mcp_session_unref(s);
     }
-    if (!all->busy && !rv_app_mcp_aside_is_busy(all->aside) && !all->reader.lane.is_closed)
+    if (!all->busy && !rv_app_mcp_aside_is_busy(all->aside) && !all->reader.loop.is_closed)
         uv_timer_stop(&all->reader.timer);
 }
 
-/* --- the beginning and the end of an answer, on the lane --- */
+/* --- the beginning and the end of an answer, on the loop --- */
 
 /* A client that leaves cancels its call in 2026-07-28; a legacy client may come back, so its run goes on. Under the
  * lock of the session. */
@@ -390,20 +390,20 @@ static void on_gone(void *self)
 }
 
 struct note {
-    struct srv_letter letter;
+    struct srv_message message;
     struct srv_mcp_session *session;
     int64_t call;
     struct srv_stream *st; /* NULL: the client is gone */
 };
 
-static void on_begin(struct srv_letter *l)
+static void on_begin(struct srv_message *l)
 {
     struct note *n = (struct note *)l;
     struct srv_mcp_session *s = n->session;
     struct srv_mcps *all = s->all;
 
     pthread_mutex_lock(&s->lock);
-    struct srv_mcp_stream *st = s->client && !all->reader.lane.is_closed ? find(s, n->call) : NULL;
+    struct srv_mcp_stream *st = s->client && !all->reader.loop.is_closed ? find(s, n->call) : NULL;
     if (st && !n->st) {
         lose(st);
     } else if (st) {
@@ -428,7 +428,7 @@ static void on_begin(struct srv_letter *l)
 void srv_mcp_stream_begin(struct srv_call *c, struct srv_mcp_session *s, int64_t call)
 {
     struct note *n = calloc(1, sizeof *n);
-    struct srv_stream *st = n ? srv_stream_new(c, &s->all->reader.lane) : NULL;
+    struct srv_stream *st = n ? srv_stream_new(c, &s->all->reader.loop) : NULL;
 
     if (!st) {
         free(n);
@@ -439,11 +439,11 @@ void srv_mcp_stream_begin(struct srv_call *c, struct srv_mcp_session *s, int64_t
     }
     st->on_gone = on_gone;
     st->on_stop = on_gone;
-    n->letter.open = on_begin;
+    n->message.open = on_begin;
     n->session = s;
     n->call = call;
     n->st = st;
-    srv_lane_post(&s->all->reader.lane, &n->letter);
+    srv_loop_post(&s->all->reader.loop, &n->message);
 }
 
 void srv_mcp_stream_lost(struct srv_mcp_session *s, int64_t call)
@@ -454,15 +454,15 @@ void srv_mcp_stream_lost(struct srv_mcp_session *s, int64_t call)
         srv_mcp_session_unref(s);
         return;
     }
-    n->letter.open = on_begin;
+    n->message.open = on_begin;
     n->session = s;
     n->call = call;
-    srv_lane_post(&s->all->reader.lane, &n->letter);
+    srv_loop_post(&s->all->reader.loop, &n->message);
 }
 
 /* --- the whole --- */
 
-/* On the lane: nothing is told any more. */
+/* On the loop: nothing is told any more. */
 static void end_all(void *self)
 {
     struct srv_mcps *all = self;
@@ -486,7 +486,7 @@ static void end_all(void *self)
             break;
         srv_mcp_session_unref(s);
     }
-    srv_lane_read(&all->reader.lane); /* they go while their store is open */
+    srv_loop_read(&all->reader.loop); /* they go while their store is open */
 }
 
 int srv_mcps_new(struct srv_server *s, struct srv_mcps **out, rv_err **err)

@@ -21,7 +21,7 @@ struct srv_mcp_stream {
 /* What one client has. A client of 2026-07-28 has one for each request. */
 struct srv_mcp_session {
     struct srv_mcp_session *next; /* of the table */
-    struct srv_letter end;        /* it goes, on the lane: no memory is needed then */
+    struct srv_message end;       /* it goes, on the loop: no memory is needed then */
     struct srv_mcps *all;         /* borrowed */
     char id[SRV_MCP_MAX_ID + 1];  /* "": it is in no table */
     int refs;                     /* guarded by the lock of all */
@@ -32,7 +32,7 @@ struct srv_mcp_session {
     rv_app_mcp *client;                /* NULL: the session has ended; owned */
     struct rv_app app;                 /* its scope borrows from who */
     struct srv_mcp_stream *streams;    /* owned */
-    struct srv_mcp_session *next_busy; /* the lane's: sessions with streams */
+    struct srv_mcp_session *next_busy; /* the loop's: sessions with streams */
     bool is_listed;                    /* there */
 };
 

@@ -79,9 +79,10 @@ int srv_login(struct srv_call *c, rv_err **err)
 
     if (!rv_json_get_text(c->body, "key", &key) || !key[0])
         return RV_FAIL(err, RV_E_INVALID, "the body needs \"key\": an API key as `reeve keys create` shows it");
+    const struct rv_login login = {
+        .key = rv_str_of(key), .rand = rv_rand_system(), .now_us = srv_now_us(), .log = s->app.log};
     pthread_mutex_lock(&s->auth_lock);
-    int rc = rv_auth_login(s->auth, c->store, rv_rand_system(), &caller, rv_str_of(key), srv_now_us(), s->app.log,
-                           &cookie, c->refusal, err);
+    int rc = rv_auth_login(s->auth, c->store, &caller, &login, &cookie, c->refusal, err);
     pthread_mutex_unlock(&s->auth_lock);
     return answer_login(c, rc, &cookie);
 }

@@ -3,13 +3,13 @@
 
 #include "coreengine/server/server_internal.h"
 
-int srv_desk_take(struct srv_server *s, struct srv_desk **out, rv_err **err)
+int srv_handles_take(struct srv_server *s, struct srv_handles **out, rv_err **err)
 {
-    pthread_mutex_lock(&s->desk_lock);
-    struct srv_desk *d = s->desks;
+    pthread_mutex_lock(&s->handles_lock);
+    struct srv_handles *d = s->free_handles;
     if (d)
-        s->desks = d->next;
-    pthread_mutex_unlock(&s->desk_lock);
+        s->free_handles = d->next;
+    pthread_mutex_unlock(&s->handles_lock);
     if (!d) {
         d = calloc(1, sizeof *d);
         if (!d)
@@ -24,17 +24,17 @@ int srv_desk_take(struct srv_server *s, struct srv_desk **out, rv_err **err)
     return 0;
 }
 
-void srv_desk_give(struct srv_server *s, struct srv_desk *d)
+void srv_handles_give(struct srv_server *s, struct srv_handles *d)
 {
-    pthread_mutex_lock(&s->desk_lock);
-    d->next = s->desks;
-    s->desks = d;
-    pthread_mutex_unlock(&s->desk_lock);
+    pthread_mutex_lock(&s->handles_lock);
+    d->next = s->free_handles;
+    s->free_handles = d;
+    pthread_mutex_unlock(&s->handles_lock);
 }
 
-void srv_desks_close(struct srv_server *s)
+void srv_handles_close(struct srv_server *s)
 {
-    for (struct srv_desk *d = s->desks, *next; d; d = next) {
+    for (struct srv_handles *d = s->free_handles, *next; d; d = next) {
         next = d->next;
         rv_app_sources_fini(&d->sources);
         free(d);

@@ -1,4 +1,4 @@
-/* A lane that reads the store for clients that watch. */
+/* A loop that reads the store for clients that watch. */
 #include "coreengine/server/reader_internal.h"
 
 #include <stddef.h>
@@ -9,25 +9,25 @@ int srv_reader_open(struct srv_reader *r, struct srv_server *s, void (*end_all)(
     r->server = s;
     r->end_all = end_all;
     r->self = self;
-    int rc = srv_lane_open(&r->lane, err);
+    int rc = srv_loop_open(&r->loop, err);
     *is_open = rc == 0;
     if (rc < 0)
         return rc;
-    uv_timer_init(&r->lane.own, &r->timer);
+    uv_timer_init(&r->loop.own, &r->timer);
     r->timer.data = self;
     rc = rv_app_store_open(&s->app, RV_APP_STORE_MAKE, &r->store, err);
-    return rc < 0 ? rc : srv_lane_go(&r->lane, err);
+    return rc < 0 ? rc : srv_loop_go(&r->loop, err);
 }
 
-static void on_stop(struct srv_letter *l)
+static void on_stop(struct srv_message *l)
 {
     struct srv_reader *r = (struct srv_reader *)((char *)l - offsetof(struct srv_reader, stop));
 
     r->end_all(r->self);
-    if (r->lane.is_closed)
+    if (r->loop.is_closed)
         return;
     uv_close((uv_handle_t *)&r->timer, NULL);
-    srv_lane_close(&r->lane);
+    srv_loop_close(&r->loop);
 }
 
 void srv_reader_stop(struct srv_reader *r)
@@ -35,12 +35,12 @@ void srv_reader_stop(struct srv_reader *r)
     if (atomic_exchange(&r->is_stopped, true))
         return;
     r->stop.open = on_stop;
-    srv_lane_post(&r->lane, &r->stop);
+    srv_loop_post(&r->loop, &r->stop);
 }
 
 void srv_reader_close(struct srv_reader *r)
 {
-    srv_lane_join(&r->lane);
-    srv_lane_fini(&r->lane);
+    srv_loop_join(&r->loop);
+    srv_loop_fini(&r->loop);
     rv_store_close(r->store);
 }

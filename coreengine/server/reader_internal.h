@@ -1,4 +1,4 @@
-/* A lane that reads the store for clients that watch: a loop, a handle of the store and a timer on a thread of its own.
+/* A loop that reads the store for clients that watch: a loop, a handle of the store and a timer on a thread of its own.
  */
 #ifndef RV_SERVER_READER_INTERNAL_H
 #define RV_SERVER_READER_INTERNAL_H
@@ -6,13 +6,13 @@
 #include "coreengine/server/server_internal.h"
 
 struct srv_reader {
-    struct srv_lane lane;
+    struct srv_loop loop;
     struct srv_server *server; /* borrowed */
     rv_store *store;           /* owned */
     uv_timer_t timer;          /* its data: `self` */
     void (*end_all)(void *self);
-    void *self;             /* borrowed */
-    struct srv_letter stop; /* told without memory: without it the process would not end */
+    void *self;              /* borrowed */
+    struct srv_message stop; /* told without memory: without it the process would not end */
     atomic_bool is_stopped;
 };
 /** Its thread goes when this succeeds. *is_open: it has to be closed, also when this failed. end_all: on its thread,

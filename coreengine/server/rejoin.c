@@ -1,5 +1,5 @@
 /* Turns that clients come back to, after their connection, this process or another one has ended: their streams are
- * read from the store, and each client is sent what follows the last block that it has. The same lane hands answers
+ * read from the store, and each client is sent what follows the last block that it has. The same loop hands answers
  * over whose turns are not in this process. A stream that no process ends, as its own has died when all was done, gets
  * its end here. */
 #include <inttypes.h>
@@ -21,11 +21,11 @@ struct rejoin {
     struct rv_store_scope scope;
     struct rv_app_past past;
     bool has_past, has_begun, is_over;
-    struct srv_letter *leave; /* tells the turn that this client is gone; owned; NULL: the turn was not told */
-    rv_follower *follower;    /* owned */
-    int64_t seen;             /* records */
-    int64_t ordinal, wants;   /* the stream that is read, and that is sent; of the run's streams */
-    int64_t part;             /* the last one that was read */
+    struct srv_message *leave; /* tells the turn that this client is gone; owned; NULL: the turn was not told */
+    rv_follower *follower;     /* owned */
+    int64_t seen;              /* records */
+    int64_t ordinal, wants;    /* the stream that is read, and that is sent; of the run's streams */
+    int64_t part;              /* the last one that was read */
     int64_t n_events;
     rv_buf done;           /* the last event `done` */
     struct srv_view *view; /* owned */
@@ -36,7 +36,7 @@ struct srv_rejoins {
     struct rejoin *first;
 };
 struct note {
-    struct srv_letter letter;
+    struct srv_message message;
     struct srv_rejoins *all;
     struct srv_rejoin_ask ask;
     struct srv_turn_ask *answer; /* owned; NULL: none */
@@ -275,7 +275,7 @@ static void end_rejoin(struct rejoin *r)
     rv_buf_fini(&r->done);
     rv_buf_fini(&r->out);
     free(r);
-    if (!all->first && !all->reader.lane.is_closed)
+    if (!all->first && !all->reader.loop.is_closed)
         uv_timer_stop(&all->reader.timer);
 }
 
@@ -426,14 +426,14 @@ static int open_rejoin(struct rejoin *r, struct srv_turn_ask *answer, rv_err **e
     return rc == 0 && answer ? hand_over(r->all, &r->scope, answer, err) : rc;
 }
 
-static void on_ask(struct srv_letter *l)
+static void on_ask(struct srv_message *l)
 {
     struct note *n = (struct note *)l;
     struct srv_rejoins *all = n->all;
-    struct rejoin *r = all->reader.lane.is_closed ? NULL : calloc(1, sizeof *r);
+    struct rejoin *r = all->reader.loop.is_closed ? NULL : calloc(1, sizeof *r);
     rv_err *err = NULL;
     int rc = r                            ? 0
-             : all->reader.lane.is_closed ? RV_FAIL(&err, RV_E_UNAVAILABLE, "the server drains")
+             : all->reader.loop.is_closed ? RV_FAIL(&err, RV_E_UNAVAILABLE, "the server drains")
                                           : RV_FAIL(&err, RV_E_NOMEM, "go on with a stream");
 
     if (r) {
@@ -464,7 +464,7 @@ static void ask(struct srv_rejoins *all, struct srv_call *c, const struct srv_re
                 struct srv_turn_ask *answer)
 {
     struct note *n = calloc(1, sizeof *n);
-    struct srv_stream *st = n ? srv_stream_new(c, &all->reader.lane) : NULL;
+    struct srv_stream *st = n ? srv_stream_new(c, &all->reader.loop) : NULL;
 
     if (!st) {
         free(n);
@@ -476,12 +476,12 @@ static void ask(struct srv_rejoins *all, struct srv_call *c, const struct srv_re
     st->on_gone = on_gone;
     st->on_drain = on_drain;
     st->on_stop = on_stop;
-    n->letter.open = on_ask;
+    n->message.open = on_ask;
     n->all = all;
     n->ask = *what;
     n->answer = answer;
     n->st = st;
-    srv_lane_post(&all->reader.lane, &n->letter);
+    srv_loop_post(&all->reader.loop, &n->message);
 }
 
 void srv_rejoins_ask(struct srv_rejoins *all, struct srv_call *c, const struct srv_rejoin_ask *what)
@@ -515,7 +515,7 @@ void srv_rejoins_answer(struct srv_rejoins *all, struct srv_stream *st, struct s
     srv_stream_move(st, on_moved, a);
 }
 
-/* --- the lane --- */
+/* --- the loop --- */
 
 static void end_all(void *self)
 {

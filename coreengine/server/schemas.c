@@ -44,7 +44,7 @@ static int put_agent(struct srv_call *c, rv_err **err)
         rc = rv_buf_check(&text, "the document", err);
     }
     if (rc == 0)
-        rc = rv_agents_put(c->desk->sources.agents, &c->app.scope, c->who.level == RV_LEVEL_USER, rv_buf_str(&text),
+        rc = rv_agents_put(c->handles->sources.agents, &c->app.scope, c->who.level == RV_LEVEL_USER, rv_buf_str(&text),
                            "the body", NULL, err);
     json_object_put(doc);
     rv_buf_fini(&text);
@@ -129,7 +129,7 @@ int srv_schema_delete(struct srv_call *c, rv_err **err)
     json_object_put(row);
     if (rc < 0)
         return rc;
-    rv_agents_forget(c->desk->sources.agents);
+    rv_agents_forget(c->handles->sources.agents);
     rv_jw w = srv_call_json(c, 200);
     rv_jw_raw(&w, RV_STR_LIT("{\"deleted\":true}"));
     return 0;
@@ -243,7 +243,7 @@ int srv_agents_search(struct srv_call *c, rv_err **err)
     rv_jw_obj(&f.w);
     rv_jw_key(&f.w, "results");
     rv_jw_arr(&f.w);
-    rc = rv_agents_list(c->desk->sources.agents, &c->app.scope, take_agent, &f, err);
+    rc = rv_agents_list(c->handles->sources.agents, &c->app.scope, take_agent, &f, err);
     rv_jw_arr_end(&f.w);
     rv_jw_kv_int(&f.w, "total", f.n);
     rv_jw_obj_end(&f.w);

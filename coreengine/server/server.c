@@ -73,14 +73,14 @@ static bool is_loopback(const char *address)
 /* A client that can connect could do everything, so only clients on this machine may. */
 static int check_open(struct srv_server *s, const char *address, rv_err **err)
 {
-    struct srv_desk *d;
+    struct srv_handles *d;
     bool has_keys = false;
 
-    int rc = srv_desk_take(s, &d, err);
+    int rc = srv_handles_take(s, &d, err);
     if (rc < 0)
         return rc;
     rc = rv_store_has_api_keys(d->sources.store, srv_now_us(), &has_keys, err);
-    srv_desk_give(s, d);
+    srv_handles_give(s, d);
     if (rc < 0 || is_loopback(address) || !rv_auth_is_open(s->auth, has_keys))
         return rc;
     rc = RV_FAIL(err, RV_E_INVALID, "others can reach %s, and no authentication is set up", address);
@@ -138,8 +138,8 @@ static void on_drained(void *self)
     l->s.follows = NULL;
     l->s.rejoins = NULL;
     l->s.mcps = NULL;
-    srv_lane_read(&l->s.lane);
-    srv_lane_close(&l->s.lane);
+    srv_loop_read(&l->s.server_loop);
+    srv_loop_close(&l->s.server_loop);
     uv_stop(&l->s.loop); /* what is left goes with the HTTP server */
 }
 
@@ -196,13 +196,13 @@ static void on_signal(uv_signal_t *handle, int number)
 /* --- the worker in this process --- */
 
 struct fall {
-    struct srv_letter letter;
+    struct srv_message message;
     struct life *life;
 };
 
-static void on_fallen(struct srv_letter *letter)
+static void on_fallen(struct srv_message *message)
 {
-    struct fall *f = (struct fall *)letter;
+    struct fall *f = (struct fall *)message;
 
     if (!atomic_load(&f->life->s.is_draining))
         drain(f->life);
@@ -217,9 +217,9 @@ static void *work(void *self)
 
     atomic_store(&l->s.worker, 2);
     if (rc < 0 && f) {
-        f->letter.open = on_fallen;
+        f->message.open = on_fallen;
         f->life = l;
-        srv_lane_post(&l->s.lane, &f->letter);
+        srv_loop_post(&l->s.server_loop, &f->message);
     } else {
         free(f);
     }
@@ -270,7 +270,7 @@ static int open_handles(struct life *l, rv_err **err)
 
     if (rc < 0)
         return rc;
-    rc = srv_lane_init(&s->lane, &s->loop, err);
+    rc = srv_loop_init(&s->server_loop, &s->loop, err);
     if (rc < 0) {
         RV_IGNORE(uv_loop_close(&s->loop), "nothing is open on it");
         return rc;
@@ -383,7 +383,7 @@ static void close_all(struct life *l, int rc)
         if (s->follows)
             srv_follows_stop(s->follows);
         srv_follows_free(s->follows);
-        srv_lane_close(&s->lane);
+        srv_loop_close(&s->server_loop);
     }
     rv_httpd_free(s->httpd);
     if (l->has_loop) {
@@ -391,7 +391,7 @@ static void close_all(struct life *l, int rc)
         RV_IGNORE(uv_loop_close(&s->loop), "all handles are closed");
     }
     rv_auth_free(s->auth);
-    srv_desks_close(s);
+    srv_handles_close(s);
 }
 
 /* Before anything is made. */
@@ -429,7 +429,7 @@ int rv_server_run(const struct rv_server_opts *opts, int64_t *n_left, rv_err **e
     if (!l->s.app.client)
         l->s.app.client = "api";
     pthread_mutex_init(&l->s.auth_lock, NULL);
-    pthread_mutex_init(&l->s.desk_lock, NULL);
+    pthread_mutex_init(&l->s.handles_lock, NULL);
     rv_worker_stop_init(&l->worker_stop);
     l->s.worker_stop = opts->no_worker ? NULL : &l->worker_stop;
     int rc = open_handles(l, err);
@@ -443,7 +443,7 @@ int rv_server_run(const struct rv_server_opts *opts, int64_t *n_left, rv_err **e
     close_all(l, rc);
     if (l->has_worker)
         pthread_join(l->worker_thread, NULL);
-    srv_lane_read(&l->s.lane);
+    srv_loop_read(&l->s.server_loop);
     if (l->worker_done.n_left == 0)
         rv_app_streams_free(l->s.streams);
     if (l->worker_done.n_left == 0)

@@ -13,7 +13,7 @@
 #include "coreengine/app/work.h"
 #include "coreengine/http/http.h"
 #include "coreengine/protocols/requests.h"
-#include "coreengine/server/lane_internal.h"
+#include "coreengine/server/loop_internal.h"
 #include "coreengine/server/server.h"
 #include "coreengine/telemetry/telemetry.h"
 
@@ -23,7 +23,7 @@
 #define SRV_MAX_LIMIT  1000                /* rows of one list */
 #define SRV_LIMIT      50                  /* when nothing is said */
 
-/* --- stream.c: an answer that comes from a lane, piece by piece --- */
+/* --- stream.c: an answer that comes from a loop, piece by piece --- */
 struct srv_server;
 struct srv_call;
 struct srv_stream {
@@ -33,17 +33,17 @@ struct srv_stream {
     bool has_begun;            /* the loop's */
     atomic_size_t unsent;      /* bytes that wait for the client */
     atomic_bool is_gone;
-    struct srv_lane *lane; /* where on_gone, on_drain and on_stop are called; of the producer; borrowed */
+    struct srv_loop *loop; /* where on_gone, on_drain and on_stop are called; of the producer; borrowed */
     void (*on_gone)(void *self);
     void (*on_drain)(void *self);
     void (*on_stop)(void *self);
     void *self;          /* borrowed */
     bool is_closed;      /* the producer's: it has ended the stream, and is told nothing more */
-    struct piece *spare; /* the producer's: a letter for its end, where memory is short; NULL: it was used; owned */
+    struct piece *spare; /* the producer's: a message for its end, where memory is short; NULL: it was used; owned */
 };
 /** On the loop: the answer of a call is a stream from now on. One reference is the caller's. NULL: no memory. */
-struct srv_stream *srv_stream_new(struct srv_call *call, struct srv_lane *lane);
-/* What a producer does, on its lane. Each may come at any time; what comes behind srv_stream_end() is lost. */
+struct srv_stream *srv_stream_new(struct srv_call *call, struct srv_loop *loop);
+/* What a producer does, on its loop. Each may come at any time; what comes behind srv_stream_end() is lost. */
 /** A header of the answer, before it begins. name: static. */
 void srv_stream_field(struct srv_stream *st, const char *name, const char *value);
 /** 200 and the headers, as events. */
@@ -64,8 +64,8 @@ void srv_stream_unref(struct srv_stream *st);
 
 /* --- call.c: a request, from its head to its answer --- */
 struct srv_route;
-struct srv_desk {          /* what one thread of the pool has */
-    struct srv_desk *next; /* of those that are free; guarded */
+struct srv_handles {          /* what one thread of the pool has */
+    struct srv_handles *next; /* of those that are free; guarded */
     struct rv_app_sources sources;
 };
 struct srv_call {
@@ -78,11 +78,11 @@ struct srv_call {
     uv_work_t work;
     /* while it is worked at */
     struct rv_identity who;
-    struct rv_app app;     /* for who; scope borrows from it */
-    struct srv_desk *desk; /* of the thread that works at it; else NULL; borrowed */
-    rv_store *store;       /* of the desk; borrowed */
-    json_object *body;     /* of routes that take JSON; owned */
-    void *made;            /* by work, for begin; freed by free_made */
+    struct rv_app app;           /* for who; scope borrows from it */
+    struct srv_handles *handles; /* of the thread that works at it; else NULL; borrowed */
+    rv_store *store;             /* of the handles; borrowed */
+    json_object *body;           /* of routes that take JSON; owned */
+    void *made;                  /* by work, for begin; freed by free_made */
     void (*free_made)(void *made);
     /* the answer */
     int status;
@@ -166,7 +166,7 @@ struct srv_trace srv_watch_trace(const struct srv_call *c);
 rv_str srv_watch_trace_state(const struct srv_call *c, const struct srv_trace *trace);
 /** An event of a run. key: whatever stands for the run while it is driven here; trace NULL: one of its own. */
 void srv_watch_event(struct srv_watch *w, const void *key, const struct srv_trace *trace, json_object *event);
-/** The run goes no further here: the key means nothing any more. */
+/** The run ends in this process, or goes on in another one: the key is not used any more. */
 void srv_watch_over(struct srv_watch *w, const void *key);
 void srv_watch_request(struct srv_watch *w, const struct rv_httpd_access *a);
 void srv_watch_free(struct srv_watch *w);
@@ -180,12 +180,12 @@ struct srv_server {
     const struct rv_server_opts *opts; /* borrowed */
     struct rv_app app;                 /* of the server: without a user */
     uv_loop_t loop;
-    struct srv_lane lane;      /* of the loop */
-    rv_httpd *httpd;           /* owned, as the tables below */
-    rv_auth *auth;             /* guarded by auth_lock */
-    pthread_mutex_t auth_lock; /* a short time only */
-    pthread_mutex_t desk_lock;
-    struct srv_desk *desks; /* that are not in use; guarded; owned */
+    struct srv_loop server_loop; /* of `loop` */
+    rv_httpd *httpd;             /* owned, as the tables below */
+    rv_auth *auth;               /* guarded by auth_lock */
+    pthread_mutex_t auth_lock;   /* a short time only */
+    pthread_mutex_t handles_lock;
+    struct srv_handles *free_handles; /* that are not in use; guarded; owned */
     struct srv_turns *turns;
     struct srv_follows *follows;
     struct srv_rejoins *rejoins;
@@ -202,11 +202,11 @@ struct srv_server {
 };
 
 /* --- places.c --- */
-RV_MUST_CHECK int srv_desk_take(struct srv_server *s, struct srv_desk **out, rv_err **err);
-void srv_desk_give(struct srv_server *s, struct srv_desk *d);
-void srv_desks_close(struct srv_server *s); /* those that are not in use */
+RV_MUST_CHECK int srv_handles_take(struct srv_server *s, struct srv_handles **out, rv_err **err);
+void srv_handles_give(struct srv_server *s, struct srv_handles *d);
+void srv_handles_close(struct srv_server *s); /* those that are not in use */
 
-/* --- turns.c: turns of chats, on a lane with one engine --- */
+/* --- turns.c: turns of chats, on a loop with one engine --- */
 /* A turn that is asked for. All texts are owned. */
 struct srv_turn_ask {
     struct rv_request req;
@@ -229,11 +229,11 @@ struct srv_turn_ask {
 RV_MUST_CHECK int srv_turns_new(struct srv_server *s, struct srv_turns **out, rv_err **err);
 /** On the loop; ask is taken. */
 void srv_turns_ask(struct srv_turns *t, struct srv_call *c, struct srv_turn_ask *ask);
-struct srv_letter;
+struct srv_message;
 /** Another client follows the turn of that run, or does not any more: *leave is what is needed to say so, and empty
  *  afterwards. On any thread. */
-RV_MUST_CHECK int srv_turns_come(struct srv_turns *t, const char *run, struct srv_letter **leave, rv_err **err);
-void srv_turns_leave(struct srv_turns *t, struct srv_letter **leave);
+RV_MUST_CHECK int srv_turns_come(struct srv_turns *t, const char *run, struct srv_message **leave, rv_err **err);
+void srv_turns_leave(struct srv_turns *t, struct srv_message **leave);
 void srv_turns_drain(struct srv_turns *t); /* on the loop: end when no turn is left */
 void srv_turns_stop(struct srv_turns *t);  /* on the loop: turns that are left are cancelled */
 void srv_turns_free(struct srv_turns *t);  /* waits for its thread */

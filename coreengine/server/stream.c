@@ -1,4 +1,4 @@
-/* An answer that comes piece by piece from another thread: its letters to the loop, and what the loop tells it. */
+/* An answer that comes piece by piece from another thread: its messages to the loop, and what the loop tells it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@ enum step {
     STEP_CUT
 };
 struct piece {
-    struct srv_letter letter; /* the first member */
+    struct srv_message message; /* the first member */
     struct srv_stream *st;
     enum step step;
     char *bytes; /* owned */
@@ -29,7 +29,7 @@ struct piece {
 };
 /* To the producer. */
 struct word {
-    struct srv_letter letter;
+    struct srv_message message;
     struct srv_stream *st;
     void (*tell)(void *self);
 };
@@ -44,7 +44,7 @@ void srv_stream_unref(struct srv_stream *st)
 
 /* --- to the producer --- */
 
-static void on_word(struct srv_letter *l)
+static void on_word(struct srv_message *l)
 {
     struct word *w = (struct word *)l;
 
@@ -60,11 +60,11 @@ static void tell(struct srv_stream *st, void (*what)(void *self))
 
     if (!w) /* without memory: the producer goes on, and what it writes is thrown away */
         return;
-    w->letter.open = on_word;
+    w->message.open = on_word;
     w->st = st;
     w->tell = what;
     atomic_fetch_add(&st->refs, 1);
-    srv_lane_post(st->lane, &w->letter);
+    srv_loop_post(st->loop, &w->message);
 }
 
 static void on_drain(void *self, rv_httpd_exchange *x)
@@ -107,7 +107,7 @@ static void on_gone(void *self, rv_httpd_exchange *x, enum rv_gone why)
     end_call(st);
 }
 
-struct srv_stream *srv_stream_new(struct srv_call *call, struct srv_lane *lane)
+struct srv_stream *srv_stream_new(struct srv_call *call, struct srv_loop *loop)
 {
     struct srv_stream *st = calloc(1, sizeof *st);
 
@@ -118,7 +118,7 @@ struct srv_stream *srv_stream_new(struct srv_call *call, struct srv_lane *lane)
     atomic_init(&st->refs, 2); /* the loop's and the producer's */
     st->server = call->server;
     st->call = call;
-    st->lane = lane;
+    st->loop = loop;
     call->stream = st;
     free(call->refusal);
     call->refusal = NULL;
@@ -184,7 +184,7 @@ static void move(struct srv_stream *st, struct piece *p)
         srv_stream_unref(st);
 }
 
-static void on_piece(struct srv_letter *l)
+static void on_piece(struct srv_message *l)
 {
     struct piece *p = (struct piece *)l;
     struct srv_stream *st = p->st;
@@ -225,7 +225,7 @@ static void on_piece(struct srv_letter *l)
 
 /* --- what producers call --- */
 
-/* NULL: no memory. What ends a stream is always told: a letter was set aside for it. */
+/* NULL: no memory. What ends a stream is always told: a message was set aside for it. */
 static struct piece *make(struct srv_stream *st, enum step step)
 {
     struct piece *p = calloc(1, sizeof *p);
@@ -236,7 +236,7 @@ static struct piece *make(struct srv_stream *st, enum step step)
     }
     if (!p)
         return NULL;
-    p->letter.open = on_piece;
+    p->message.open = on_piece;
     p->st = st;
     p->step = step;
     return p;
@@ -251,7 +251,7 @@ static void post(struct srv_stream *st, struct piece *p)
             return;
     }
     atomic_fetch_add(&st->refs, 1);
-    srv_lane_post(&st->server->lane, &p->letter);
+    srv_loop_post(&st->server->server_loop, &p->message);
 }
 
 void srv_stream_field(struct srv_stream *st, const char *name, const char *value)

@@ -23,7 +23,7 @@ static void begin_stream(struct turn *t)
     if (t->has_begun || !t->st)
         return;
     t->has_begun = true;
-    srv_stream_field(t->st, "X-Session-Id", rv_chat_session(rv_app_seat_chat(t->seat)));
+    srv_stream_field(t->st, "X-Session-Id", rv_chat_session(rv_app_user_chat_of(t->user_chat)));
     srv_stream_field(t->st, "X-Run-Id", t->ask->run);
     if (!t->ask->opts.is_whole)
         srv_stream_begin(t->st);
@@ -47,7 +47,7 @@ void srv_turn_read_on(struct turn *t)
     if (!t->is_held || is_full || (t->log && rv_app_stream_waiting(t->log) > MAX_UNKEPT))
         return;
     t->is_held = false;
-    rv_chat_read_on(rv_app_seat_chat(t->seat));
+    rv_chat_read_on(rv_app_user_chat_of(t->user_chat));
 }
 
 static void finish(struct turn *t)
@@ -100,20 +100,20 @@ static void broken(struct turn *t, rv_err *err)
         return;
     }
     t->is_told = true;
-    rv_chat_cancel(rv_app_seat_chat(t->seat));
+    rv_chat_cancel(rv_app_user_chat_of(t->user_chat));
 }
 
 /* --- lines that are in the store now --- */
 
 struct kept {
-    struct srv_letter letter;
+    struct srv_message message;
     struct srv_turns *all;
     int64_t serial;
     struct rv_stream_part part; /* its lines are owned */
     rv_err *err;
 };
 
-static void on_kept_letter(struct srv_letter *l)
+static void on_kept_message(struct srv_message *l)
 {
     struct kept *k = (struct kept *)l;
     struct turn *t = srv_turn_of(k->all, k->serial);
@@ -154,8 +154,8 @@ static void on_kept(void *self, const struct rv_stream_part *part, rv_buf *lines
         if (!k) /* it was told that it is broken */
             return;
     }
-    k->letter.open = on_kept_letter;
-    k->letter.is_followed = more;
+    k->message.open = on_kept_message;
+    k->message.is_followed = more;
     k->all = t->all;
     k->serial = t->serial;
     if (rc == 0) {
@@ -164,7 +164,7 @@ static void on_kept(void *self, const struct rv_stream_part *part, rv_buf *lines
     } else {
         rc = RV_FAIL(&k->err, rc, "%s", why ? rv_err_text(why) : "go on with a stream");
     }
-    srv_lane_post(&t->all->lane, &k->letter);
+    srv_loop_post(&t->all->loop, &k->message);
 }
 
 /* --- what happens in a turn, as lines --- */
@@ -249,7 +249,7 @@ void srv_turn_on_event(void *self, const struct rv_effect *e, rv_str line)
     json_object *event = rv_telemetry_event(line);
 
     (void)e;
-    srv_lane_hurry(&t->all->lane);
+    srv_loop_hurry(&t->all->loop);
     srv_watch_event(t->all->server->watch, t, &t->ask->trace, event);
     if (!t->is_told)
         tell_event(t, line, event);

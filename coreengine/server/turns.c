@@ -1,10 +1,10 @@
-/* Turns of chats: a lane with one engine, on which any number of them go on at once.
+/* Turns of chats: a loop with one engine, on which any number of them go on at once.
  *
  * What happens in a turn becomes lines of its stream (coreengine/app/streams.h). When they are in the store, they come
  * back here, and the client is sent what they say: a client that lost its connection is sent the same bytes by
  * follow.c, also by another process.
  *
- * A turn that waits for an answer keeps its seat, so that the answer finds it; the oldest go when there are many, and
+ * A turn that waits for an answer keeps its chat, so that the answer finds it; the oldest go when there are many, and
  * who answers them then takes the run from the store. A client that leaves has some time to come back, then its turn is
  * cancelled: what was said until then is kept. */
 #include <stdio.h>
@@ -13,12 +13,12 @@
 
 #include "coreengine/server/turns_internal.h"
 
-#define MAX_PARKED 1000 /* turns that wait for an answer, with their seats */
+#define MAX_PARKED 1000 /* turns that wait for an answer, with their chats */
 
-/* --- the letters --- */
+/* --- the messages --- */
 
 struct note {
-    struct srv_letter letter;
+    struct srv_message message;
     struct srv_turns *all;
     struct srv_turn_ask *ask; /* owned */
     struct srv_stream *st;
@@ -54,8 +54,8 @@ void srv_turn_ask_free(struct srv_turn_ask *ask)
 
 static void maybe_close(struct srv_turns *all)
 {
-    if (all->is_draining && !all->turns && !all->lane.is_closed)
-        srv_lane_close(&all->lane);
+    if (all->is_draining && !all->turns && !all->loop.is_closed)
+        srv_loop_close(&all->loop);
 }
 
 static struct turn **row_of(struct srv_turns *all, int64_t serial)
@@ -65,7 +65,7 @@ static struct turn **row_of(struct srv_turns *all, int64_t serial)
 
 static const char *session_of(const struct turn *t)
 {
-    return t->seat ? rv_chat_session(rv_app_seat_chat(t->seat)) : t->ask->session;
+    return t->user_chat ? rv_chat_session(rv_app_user_chat_of(t->user_chat)) : t->ask->session;
 }
 
 /* NULL: a session that has no id yet. */
@@ -154,7 +154,7 @@ static void free_turn(struct turn *t)
     end_grace(t);
     srv_turn_close_log(t, RV_APP_STREAM_GIVES);
     srv_view_free(t->view);
-    rv_app_seat_free(t->seat);
+    rv_app_user_chat_free(t->user_chat);
     srv_turn_ask_free(t->ask);
     rv_buf_fini(&t->out);
     free(t->spare);
@@ -189,7 +189,7 @@ void srv_turn_park(struct turn *t)
 static void cancel(struct turn *t)
 {
     if (!t->is_parked && !t->is_told)
-        rv_chat_cancel(rv_app_seat_chat(t->seat));
+        rv_chat_cancel(rv_app_user_chat_of(t->user_chat));
 }
 
 static void on_grace(uv_timer_t *timer)
@@ -214,7 +214,7 @@ static void no_client(struct turn *t)
         cancel(t);
         return;
     }
-    uv_timer_init(&t->all->lane.own, t->grace);
+    uv_timer_init(&t->all->loop.own, t->grace);
     t->grace->data = t;
     uv_timer_start(t->grace, on_grace, (uint64_t)(grace_us / 1000), 0);
 }
@@ -235,13 +235,13 @@ static void on_taken(void *self)
 }
 
 struct other {
-    struct srv_letter letter;
+    struct srv_message message;
     struct srv_turns *all;
     char run[RV_STORE_MAX_ID + 1];
     bool comes;
 };
 
-static void on_other(struct srv_letter *l)
+static void on_other(struct srv_message *l)
 {
     struct other *o = (struct other *)l;
     struct turn *t = o->all->turns;
@@ -257,34 +257,34 @@ static void on_other(struct srv_letter *l)
     free(o);
 }
 
-static struct srv_letter *new_other(struct srv_turns *all, const char *run, bool comes)
+static struct srv_message *new_other(struct srv_turns *all, const char *run, bool comes)
 {
     struct other *o = calloc(1, sizeof *o);
 
     if (!o)
         return NULL;
-    *o = (struct other){.letter = {.open = on_other}, .all = all, .comes = comes};
+    *o = (struct other){.message = {.open = on_other}, .all = all, .comes = comes};
     snprintf(o->run, sizeof o->run, "%s", run);
-    return &o->letter;
+    return &o->message;
 }
 
-int srv_turns_come(struct srv_turns *all, const char *run, struct srv_letter **leave, rv_err **err)
+int srv_turns_come(struct srv_turns *all, const char *run, struct srv_message **leave, rv_err **err)
 {
-    struct srv_letter *come = new_other(all, run, true);
+    struct srv_message *come = new_other(all, run, true);
 
     *leave = come ? new_other(all, run, false) : NULL;
     if (!*leave) {
         free(come);
         return RV_FAIL(err, RV_E_NOMEM, "tell a turn that it is followed");
     }
-    srv_lane_post(&all->lane, come);
+    srv_loop_post(&all->loop, come);
     return 0;
 }
 
-void srv_turns_leave(struct srv_turns *all, struct srv_letter **leave)
+void srv_turns_leave(struct srv_turns *all, struct srv_message **leave)
 {
     if (*leave)
-        srv_lane_post(&all->lane, *leave);
+        srv_loop_post(&all->loop, *leave);
     *leave = NULL;
 }
 
@@ -313,33 +313,33 @@ static struct turn *find(struct srv_turns *all, const struct srv_turn_ask *ask, 
     return NULL;
 }
 
-static int take_seat(struct turn *t, rv_err **err)
+static int take_user_chat(struct turn *t, rv_err **err)
 {
     const struct srv_turn_ask *a = t->ask;
-    struct rv_app_seat_opts opts = {.scope = {a->tenant, a->user},
-                                    .session = a->session,
-                                    .agent = a->agent,
-                                    .chat = {.model = a->model ? a->model : t->all->server->opts->model,
-                                             .session_name = a->session_name,
-                                             .session_type = a->session_type,
-                                             .run_id = a->run,
-                                             .sections = (const char *const *)&a->section,
-                                             .n_sections = a->section != NULL,
-                                             .request = a->request,
-                                             .on_event = srv_turn_on_event,
-                                             .on_delta = srv_turn_on_delta,
-                                             .on_turn = srv_turn_on_turn,
-                                             .self = t}};
+    struct rv_app_user_chat_opts opts = {.scope = {a->tenant, a->user},
+                                         .session = a->session,
+                                         .agent = a->agent,
+                                         .chat = {.model = a->model ? a->model : t->all->server->opts->model,
+                                                  .session_name = a->session_name,
+                                                  .session_type = a->session_type,
+                                                  .run_id = a->run,
+                                                  .sections = (const char *const *)&a->section,
+                                                  .n_sections = a->section != NULL,
+                                                  .request = a->request,
+                                                  .on_event = srv_turn_on_event,
+                                                  .on_delta = srv_turn_on_delta,
+                                                  .on_turn = srv_turn_on_turn,
+                                                  .self = t}};
 
     opts.chat.context.client_id = a->client;
     opts.chat.context.user_email = a->user_email;
     opts.chat.context.user_name = a->user_name ? a->user_name : a->by_name;
-    return rv_app_seat_new(&t->all->base, &opts, &t->seat, err);
+    return rv_app_user_chat_new(&t->all->base, &opts, &t->user_chat, err);
 }
 
 static int begin(struct turn *t, const struct rv_response *response, rv_err **err)
 {
-    return rv_chat_begin(rv_app_seat_chat(t->seat), rv_buf_str(&t->ask->req.text), response, err);
+    return rv_chat_begin(rv_app_user_chat_of(t->user_chat), rv_buf_str(&t->ask->req.text), response, err);
 }
 
 /* The body of a request is many times as large as the message, which the chat has now. */
@@ -360,10 +360,10 @@ static int answer_parked(struct turn *fresh, struct turn *parked, rv_err **err)
     for (size_t i = 0; i < fresh->ask->req.n_answers; i++)
         if (strcmp(fresh->ask->req.answers[i].interrupt_id, parked->interrupt_id) == 0)
             response = fresh->ask->req.answers[i].response;
-    int rc = rv_chat_check_answer(rv_app_seat_chat(parked->seat), &response, err);
+    int rc = rv_chat_check_answer(rv_app_user_chat_of(parked->user_chat), &response, err);
     if (rc < 0)
         return rc;
-    struct srv_turn_ask *ask = parked->ask; /* the seat borrows from it: only the request changes */
+    struct srv_turn_ask *ask = parked->ask; /* the chat borrows from it: only the request changes */
     struct rv_request old = ask->req;
     json_object *old_made = ask->made;
     ask->req = fresh->ask->req;
@@ -412,7 +412,7 @@ static int start(struct turn *t, struct turn **failed, rv_err **err)
     }
     if (parked) /* a new message gives the question up */
         srv_turn_end(parked);
-    int rc = take_seat(t, err);
+    int rc = take_user_chat(t, err);
     if (rc == 0)
         rc = begin(t, NULL, err);
     if (rc == 0)
@@ -420,7 +420,7 @@ static int start(struct turn *t, struct turn **failed, rv_err **err)
     return rc;
 }
 
-static void on_ask(struct srv_letter *l)
+static void on_ask(struct srv_message *l)
 {
     struct note *n = (struct note *)l;
     struct srv_turns *all = n->all;
@@ -428,7 +428,7 @@ static void on_ask(struct srv_letter *l)
     rv_err *err = NULL;
     int rc = t ? 0 : RV_FAIL(&err, RV_E_NOMEM, "begin a turn");
 
-    srv_lane_hurry(&all->lane);
+    srv_loop_hurry(&all->loop);
 
     if (rc < 0 || all->is_draining) {
         if (rc == 0)
@@ -490,7 +490,7 @@ static bool take_asker(struct srv_turn_ask *ask, const struct srv_call *c)
 void srv_turns_ask(struct srv_turns *all, struct srv_call *c, struct srv_turn_ask *ask)
 {
     struct note *n = take_asker(ask, c) ? calloc(1, sizeof *n) : NULL;
-    struct srv_stream *st = n ? srv_stream_new(c, &all->lane) : NULL;
+    struct srv_stream *st = n ? srv_stream_new(c, &all->loop) : NULL;
 
     if (!st) {
         free(n);
@@ -501,14 +501,14 @@ void srv_turns_ask(struct srv_turns *all, struct srv_call *c, struct srv_turn_as
     }
     st->on_gone = on_gone;
     st->on_drain = on_taken;
-    n->letter.open = on_ask;
+    n->message.open = on_ask;
     n->all = all;
     n->ask = ask;
     n->st = st;
-    srv_lane_post(&all->lane, &n->letter);
+    srv_loop_post(&all->loop, &n->message);
 }
 
-/* --- the lane --- */
+/* --- the loop --- */
 
 int srv_turns_new(struct srv_server *s, struct srv_turns **out, rv_err **err)
 {
@@ -519,24 +519,24 @@ int srv_turns_new(struct srv_server *s, struct srv_turns **out, rv_err **err)
     all->server = s;
     all->app = s->app;
     rv_owner_name(all->owner);
-    int rc = srv_lane_open(&all->lane, err);
+    int rc = srv_loop_open(&all->loop, err);
     if (rc < 0) {
         free(all);
         return rc;
     }
-    all->lane.outlet = &s->lane;
-    all->lane.takes_naps = true;
+    all->loop.outlet = &s->server_loop;
+    all->loop.coalesces = true;
     all->base = (struct rv_app_chat){.app = &all->app,
                                      .script = s->opts->script,
                                      .wanted = s->opts->capabilities,
                                      .n_wanted = s->opts->n_capabilities,
-                                     .loop = &all->lane.own};
+                                     .loop = &all->loop.own};
     *out = all;
     rc = rv_app_chat_open(&all->base, err);
-    return rc < 0 ? rc : srv_lane_go(&all->lane, err);
+    return rc < 0 ? rc : srv_loop_go(&all->loop, err);
 }
 
-static void on_drain(struct srv_letter *l)
+static void on_drain(struct srv_message *l)
 {
     struct order *o = (struct order *)l;
     struct srv_turns *all = o->all;
@@ -551,22 +551,22 @@ static void on_drain(struct srv_letter *l)
     maybe_close(all);
 }
 
-static void on_stop(struct srv_letter *l)
+static void on_stop(struct srv_message *l)
 {
     struct order *o = (struct order *)l;
 
     atomic_store(&o->is_posted, false);
     for (struct turn *t = o->all->turns; t; t = t->next)
-        rv_chat_cancel(rv_app_seat_chat(t->seat));
+        rv_chat_cancel(rv_app_user_chat_of(t->user_chat));
 }
 
-static void tell_lane(struct srv_turns *all, struct order *o, void (*open)(struct srv_letter *l))
+static void tell_loop(struct srv_turns *all, struct order *o, void (*open)(struct srv_message *l))
 {
     if (atomic_exchange(&o->is_posted, true))
         return;
-    o->letter.open = open;
+    o->message.open = open;
     o->all = all;
-    srv_lane_post(&all->lane, &o->letter);
+    srv_loop_post(&all->loop, &o->message);
 }
 
 const struct rv_quotas *srv_turns_quotas(const struct srv_turns *all)
@@ -576,25 +576,25 @@ const struct rv_quotas *srv_turns_quotas(const struct srv_turns *all)
 
 void srv_turns_drain(struct srv_turns *all)
 {
-    tell_lane(all, &all->drain, on_drain);
+    tell_loop(all, &all->drain, on_drain);
 }
 
 void srv_turns_stop(struct srv_turns *all)
 {
-    tell_lane(all, &all->stop, on_stop);
+    tell_loop(all, &all->stop, on_stop);
 }
 
 void srv_turns_free(struct srv_turns *all)
 {
     if (!all)
         return;
-    if (all->lane.has_thread)
-        srv_lane_join(&all->lane);
+    if (all->loop.has_thread)
+        srv_loop_join(&all->loop);
     else
-        srv_lane_close(&all->lane); /* it never ran */
+        srv_loop_close(&all->loop); /* it never ran */
     while (all->turns)
         srv_turn_end(all->turns);
     rv_app_chat_close(&all->base);
-    srv_lane_fini(&all->lane);
+    srv_loop_fini(&all->loop);
     free(all);
 }

@@ -1,4 +1,4 @@
-/* Turns of chats, as the lane that holds them (turns.c) and the turns themselves (turn.c) know them. */
+/* Turns of chats, as the loop that holds them (turns.c) and the turns themselves (turn.c) know them. */
 #ifndef RV_SERVER_TURNS_INTERNAL_H
 #define RV_SERVER_TURNS_INTERNAL_H
 
@@ -12,11 +12,11 @@ struct turn {
     struct turn *next_of_session, **at_session; /* of those with a session of the same row */
     struct srv_turns *all;                      /* borrowed: it has the turn */
     int64_t serial;
-    struct srv_turn_ask *ask; /* owned */
-    struct srv_stream *st;    /* NULL: no client listens; borrowed */
-    rv_app_seat *seat;        /* owned */
-    rv_app_stream *log;       /* NULL: nothing has happened yet; owned */
-    struct kept *spare; /* with the log, of its writer: a letter for when memory is short; NULL: it was used; owned */
+    struct srv_turn_ask *ask;    /* owned */
+    struct srv_stream *st;       /* NULL: no client listens; borrowed */
+    rv_app_user_chat *user_chat; /* owned */
+    rv_app_stream *log;          /* NULL: nothing has happened yet; owned */
+    struct kept *spare; /* with the log, of its writer: a message for when memory is short; NULL: it was used; owned */
     struct srv_view *view; /* with the log; owned */
     rv_buf out;
     bool is_answering; /* the run of its answer has begun: before it a router may have had one */
@@ -28,16 +28,16 @@ struct turn {
     size_t n_others;   /* clients that follow it elsewhere in this process */
     uv_timer_t *grace; /* runs while no client listens; NULL: it does not; owned */
 };
-/* A letter that is under way once at most. */
+/* A message that is under way once at most. */
 struct order {
-    struct srv_letter letter;
+    struct srv_message message;
     struct srv_turns *all; /* borrowed */
     atomic_bool is_posted;
 };
 
 #define SRV_TURN_ROWS 4096 /* each kept line looks for its turn: some thousands are open at a time */
 struct srv_turns {
-    struct srv_lane lane;
+    struct srv_loop loop;
     struct srv_server *server; /* borrowed */
     struct rv_app app;
     struct rv_app_chat base;
@@ -54,7 +54,7 @@ struct srv_turns {
 /** Of the list; NULL: it is over. */
 struct turn *srv_turn_of(const struct srv_turns *all, int64_t serial);
 void srv_turn_end(struct turn *t);
-/** It keeps its seat; its stream has ended, and no client listens until an answer comes. */
+/** It keeps its chat; its stream has ended, and no client listens until an answer comes. */
 void srv_turn_park(struct turn *t);
 
 /* --- turn.c: what a client is sent, from what happens --- */

@@ -52,10 +52,10 @@ RV_MUST_CHECK int srv_chat_keep(struct srv_call *c, struct srv_turn_ask *a, rv_e
 /** A run whose process died is queued at once, as a client waits for it. */
 void srv_run_hurry(struct srv_call *c, const char *id);
 
-/* --- rejoin.c: streams of turns that clients come back to, from the store, on a lane --- */
+/* --- rejoin.c: streams of turns that clients come back to, from the store, on a loop --- */
 /** On the loop. */
 void srv_rejoins_ask(struct srv_rejoins *r, struct srv_call *c, const struct srv_rejoin_ask *ask);
-/** A turn that is answered is not here: the run of the store gets the answer, and the client follows it. From any lane;
+/** A turn that is answered is not here: the run of the store gets the answer, and the client follows it. From any loop;
  * all is taken. */
 void srv_rejoins_answer(struct srv_rejoins *r, struct srv_stream *st, struct srv_turn_ask *ask);
 RV_MUST_CHECK int srv_rejoins_new(struct srv_server *s, struct srv_rejoins **out, rv_err **err);

@@ -107,7 +107,7 @@ struct rv_sim_failure {
     uint64_t seed;
     enum rv_sim_invariant invariant;
     char *text;                   /* what is wrong; owned */
-    char *trace;                  /* how it came to that, in plain words, cut down; owned */
+    char *trace;                  /* the events that led to it, as text, shortened; owned */
     size_t n_decisions, n_before; /* left of how many */
 };
 struct rv_sim_report {

@@ -4,7 +4,7 @@
 
 #include "coreengine/store/handle.h"
 
-#define RV_STORE_MAX_TABLES 32
+#define RV_STORE_MAX_TABLES 32 /* of a database; the schema has fewer */
 
 /* What a copy has of one table. */
 struct rv_store_table {

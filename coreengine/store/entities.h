@@ -19,10 +19,10 @@
 
 #define RV_ENTITY_MAX_BYTES ((size_t)16 << 20) /* of a row's own columns, as JSON */
 #define RV_ENTITY_MAX_NAME  1024               /* bytes */
-#define RV_ENTITY_MAX_TAGS  256
-#define RV_ENTITY_MAX_TAG   200 /* bytes */
-#define RV_ENTITY_MAX_EDGES 1000
-#define RV_ENTITY_MAX_FIND  10000 /* rows of one find */
+#define RV_ENTITY_MAX_TAGS  256                /* of one row */
+#define RV_ENTITY_MAX_TAG   200                /* bytes */
+#define RV_ENTITY_MAX_EDGES 1000               /* of one row; a traversal reads them all */
+#define RV_ENTITY_MAX_FIND  10000              /* rows of one find */
 
 /* --- Writing --- */
 /* What it points to is borrowed for the call. */

@@ -89,11 +89,12 @@ bool rv_store_has_one_writer(const rv_store *s);
 bool rv_store_again(rv_store *s, rv_err **err);
 
 /* --- Hearing of work --- */
-/** Hear of what there is for workers: tasks, and requests to cancel, that others commit from now on. Call it before
- * each wait. *fd: readable as soon as there may be something to hear, valid until the next call; -1: the store cannot
- * tell (SQLite, databases without LISTEN), or its server is away, so the caller looks from time to time. RV_E_NOMEM. */
+/** Be notified of what there is for workers: tasks, and requests to cancel, that others commit from now on. Call it
+ * before each wait. *fd: readable as soon as there may be a notification, valid until the next call; -1: the store
+ * cannot tell (SQLite, databases without LISTEN), or its server is away, so the caller looks from time to time.
+ * RV_E_NOMEM. */
 RV_MUST_CHECK int rv_store_listen(rv_store *s, int *fd, rv_err **err);
-/** Whether something was heard since the last call, or may have been missed while the connection was lost. Does not
+/** Whether a notification came since the last call, or may have been missed while the connection was lost. Does not
  * wait. */
 RV_MUST_CHECK int rv_store_was_notified(rv_store *s, bool *heard, rv_err **err);
 

@@ -90,7 +90,7 @@ struct pg_sent {
     bool is_sync, is_asked;
     bool counts; /* a write begins: its last column is the version of what is encrypted */
 };
-#define RV_PG_MAX_SENT  256
+#define RV_PG_MAX_SENT  256               /* statements; what the server answers meanwhile waits in buffers */
 #define RV_PG_MAX_BYTES ((size_t)1 << 20) /* queued before they are sent and their answers read */
 
 struct postgres {

@@ -24,7 +24,7 @@ struct sql_value {
     int64_t number;
     rv_str bytes;
 };
-#define RV_SQL_MAX_ARGS 28
+#define RV_SQL_MAX_ARGS 28 /* of one statement: columns of the widest table */
 
 struct sql_store;
 /* A statement that was prepared, and its arguments. A driver's own statement begins with it. */
@@ -127,7 +127,7 @@ void rv_sql_rollback(struct sql_store *st);
 /** After a write or a group that failed: it wrote nothing, and the same may succeed now, because another
  * process was in the way or the connection broke. Waits a little; forgets *err when it is so. */
 bool rv_sql_again(struct sql_store *st, rv_err **err);
-/** Those that listen to the store hear of the present transaction when it is committed: of one with work for them. */
+/** Listeners of the store are notified when the present transaction is committed: of one with work for them. */
 void rv_sql_tell(struct sql_store *st);
 /** The present write, unless it is part of a group, need not survive a crash of the server: its commit does not wait
  * for the disk, where the database can do that for one transaction. */

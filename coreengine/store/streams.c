@@ -266,56 +266,57 @@ static int find_owned(struct sql_store *st, const char *id, const char *owner, s
 }
 
 /* *n 0: the row has another owner, has ended, or is gone. */
-static int add_part(struct sql_store *st, const char *id, const char *owner, const struct rv_stream_tail *tail,
-                    rv_str lines, int64_t n_lines, int64_t at_us, int64_t *n, rv_err **err)
+static int add_part(struct sql_store *st, const struct rv_new_stream_part *part, const struct rv_stream_tail *tail,
+                    int64_t *n, rv_err **err)
 {
-    const struct rv_place at = rv_engine_place(tail->tenant, "stream_parts", id, NULL, tail->n_lines + n_lines);
+    const struct rv_place at =
+        rv_engine_place(tail->tenant, "stream_parts", part->id, NULL, tail->n_lines + part->n_lines);
     rv_sql_stmt *stmt = rv_sql_use(st, SQL_ADD_STREAM_PART);
 
     rv_sql_int(stmt, 1, tail->key);
-    rv_sql_int(stmt, 2, tail->n_lines + n_lines);
+    rv_sql_int(stmt, 2, tail->n_lines + part->n_lines);
     rv_sql_int(stmt, 3, tail->n_lines + 1);
-    rv_sql_int(stmt, 4, at_us);
-    rv_secret_bind(stmt, 5, SQL_STR, &at, "body", lines);
-    rv_sql_text(stmt, 6, owner);
+    rv_sql_int(stmt, 4, part->at_us);
+    rv_secret_bind(stmt, 5, SQL_STR, &at, "body", part->lines);
+    rv_sql_text(stmt, 6, part->owner);
     return rv_sql_run_counted(stmt, n, "add to a stream", err);
 }
 
-static int write_part(struct sql_store *st, const char *id, const char *owner, struct rv_stream_tail *tail,
-                      rv_str lines, int64_t n_lines, int64_t at_us, rv_err **err)
+static int write_part(struct sql_store *st, const struct rv_new_stream_part *part, struct rv_stream_tail *tail,
+                      rv_err **err)
 {
     int64_t n = 0;
-    int rc = tail->key ? 0 : find_owned(st, id, owner, tail, err);
+    int rc = tail->key ? 0 : find_owned(st, part->id, part->owner, tail, err);
 
     if (rc == 0)
-        rc = add_part(st, id, owner, tail, lines, n_lines, at_us, &n, err);
+        rc = add_part(st, part, tail, &n, err);
     if (rc == 0 && n == 0) /* why */
-        rc = find_owned(st, id, owner, tail, err);
-    return rc == 0 && n == 0 ? fail_other(id, err) : rc;
+        rc = find_owned(st, part->id, part->owner, tail, err);
+    return rc == 0 && n == 0 ? fail_other(part->id, err) : rc;
 }
 
-int rv_store_add_stream_part(rv_store *s, const char *id, const char *owner, rv_str lines, int64_t n_lines,
-                             int64_t at_us, struct rv_stream_tail *tail, int64_t *first, rv_err **err)
+int rv_store_add_stream_part(rv_store *s, const struct rv_new_stream_part *part, struct rv_stream_tail *tail,
+                             int64_t *first, rv_err **err)
 {
     struct rv_stream_tail own = {.key = 0};
-    int rc = rv_store_check_id("stream", id, err);
+    int rc = rv_store_check_id("stream", part->id, err);
 
     if (rc == 0)
-        rc = rv_store_check_id("owner", owner, err);
+        rc = rv_store_check_id("owner", part->owner, err);
     if (rc == 0)
-        rc = rv_store_check_bytes("group of lines", lines, RV_STREAM_MAX_PART, err);
-    if (rc == 0 && n_lines < 1)
+        rc = rv_store_check_bytes("group of lines", part->lines, RV_STREAM_MAX_PART, err);
+    if (rc == 0 && part->n_lines < 1)
         rc = RV_FAIL(err, RV_E_INVALID, "a group has no line");
     rc = rv_store_enter_write(s, rc, "add stream part", err);
     if (rc != 0)
         return rc;
     do {
         own = tail ? *tail : (struct rv_stream_tail){.key = 0};
-        rc = write_part(s->sql, id, owner, &own, lines, n_lines, at_us, err);
+        rc = write_part(s->sql, part, &own, err);
     } while (rv_store_repeats(s, &rc, err));
     if (rc == 0 && first)
         *first = own.n_lines + 1;
-    own.n_lines += n_lines;
+    own.n_lines += part->n_lines;
     rc = rv_store_leave_write(s, rc, err);
     if (rc == 0 && tail)
         *tail = own;

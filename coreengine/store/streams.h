@@ -48,12 +48,17 @@ struct rv_stream_tail {
     int64_t key, n_lines;
     char tenant[RV_STORE_MAX_ID + 1];
 };
-/** A group of lines, each with its LF. RV_E_STATE: another process writes them, or it has ended; RV_E_NOT_FOUND. tail
- * (may be NULL): moved behind the group; after a group of writes that did not come to be it has to be 0 again. *first
- * (may be NULL): number of the first of them, from 1. */
-RV_MUST_CHECK int rv_store_add_stream_part(rv_store *s, const char *id, const char *owner, rv_str lines,
-                                           int64_t n_lines, int64_t at_us, struct rv_stream_tail *tail, int64_t *first,
-                                           rv_err **err);
+/* A group of lines, each with its LF. What it points to is borrowed for the call. */
+struct rv_new_stream_part {
+    const char *id, *owner; /* of the stream, and who writes it */
+    rv_str lines;
+    int64_t n_lines, at_us;
+};
+/** RV_E_STATE: another process writes them, or it has ended; RV_E_NOT_FOUND. tail (may be NULL): moved behind the
+ * group; after a group of writes that did not come to be it has to be 0 again. *first (may be NULL): number of the
+ * first of them, from 1. */
+RV_MUST_CHECK int rv_store_add_stream_part(rv_store *s, const struct rv_new_stream_part *part,
+                                           struct rv_stream_tail *tail, int64_t *first, rv_err **err);
 RV_MUST_CHECK int rv_store_end_stream(rv_store *s, const char *id, const char *owner, int64_t now_us, rv_err **err);
 struct rv_stream_part {
     int64_t n, first, at_us; /* n: grows from group to group; first: number of its first line */

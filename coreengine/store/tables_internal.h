@@ -4,8 +4,8 @@
 
 #include "coreengine/store/store_internal.h"
 
-#define RV_TABLE_MAX_KEY     4
-#define RV_TABLE_MAX_COLUMNS RV_SQL_MAX_ARGS
+#define RV_TABLE_MAX_KEY     4               /* columns of a primary key */
+#define RV_TABLE_MAX_COLUMNS RV_SQL_MAX_ARGS /* of a CSV file of cases */
 
 /* What it points to is static. */
 struct rv_column {

@@ -24,15 +24,15 @@
 /** Tells whether a task of that status is over for good, unless a person retries it. */
 bool rv_task_status_is_final(enum rv_task_status status);
 
-#define RV_TASK_MAX_NEEDS    16
-#define RV_TASK_MAX_RETRIES  100
-#define RV_TASK_RETRIES      3 /* of p8; so a task has four attempts */
-#define RV_TASK_MAX_PRIORITY 1000000
+#define RV_TASK_MAX_NEEDS    16                /* of one task */
+#define RV_TASK_MAX_RETRIES  100               /* of one task */
+#define RV_TASK_RETRIES      3                 /* of p8; so a task has four attempts */
+#define RV_TASK_MAX_PRIORITY 1000000           /* and its negative */
 #define RV_TASK_MAX_JSON     ((size_t)1 << 20) /* a payload, or a result */
 #define RV_TASK_MAX_ERROR    8192              /* bytes of an error's text; more is cut off */
 #define RV_TASK_MAX_CLAIM    1000              /* tasks of one claim, promotion, recovery or deletion */
 #define RV_TASK_MAX_CLASSES  256               /* of one claim */
-#define RV_TASK_MAX_WEIGHT   1000
+#define RV_TASK_MAX_WEIGHT   1000              /* of a tenant: shares are at most a thousand to one */
 
 /* Texts are borrowed, or in the memory of `own`. */
 struct rv_task_row {

@@ -9,8 +9,8 @@
 #define RV_WEBHOOK_TASK       "webhook" /* type of its tasks: {run, n, event, at, status, interrupts?} */
 #define RV_WEBHOOK_PREFIX     "hook_"   /* of their ids */
 #define RV_WEBHOOK_MAX        4         /* of one run */
-#define RV_WEBHOOK_MAX_URL    2000
-#define RV_WEBHOOK_MAX_SECRET 512
+#define RV_WEBHOOK_MAX_URL    2000      /* bytes */
+#define RV_WEBHOOK_MAX_SECRET 512       /* bytes */
 #define RV_WEBHOOK_RETRIES    8
 
 #define RV_WEBHOOK_ENDED       1 /* "run.ended" */

@@ -5,7 +5,7 @@
 
 #include "coreengine/store/runs.h"
 
-#define RV_STORE_MAX_OFFERS ((size_t)256 << 10)
+#define RV_STORE_MAX_OFFERS ((size_t)256 << 10) /* bytes of what a worker offers, as JSON */
 
 /* Texts are borrowed for the call that gets it. */
 struct rv_worker_row {

@@ -21,8 +21,8 @@ struct rv_trace_context {
 bool rv_trace_is_set(const struct rv_trace_context *c);
 /** A new trace, sampled, with an id for its first span. */
 void rv_trace_begin(struct rv_rand rand, struct rv_trace_context *out);
-#define RV_TRACEPARENT_MAX 56 /* with the NUL */
-#define RV_TRACESTATE_MAX  512
+#define RV_TRACEPARENT_MAX 56  /* with the NUL */
+#define RV_TRACESTATE_MAX  512 /* bytes, as W3C trace context has it */
 /** One header value. Of the flags only "sampled" is kept. false: it is malformed; *out is all zero. */
 bool rv_traceparent_read(rv_str text, struct rv_trace_context *out);
 void rv_traceparent_write(const struct rv_trace_context *c, char out[RV_TRACEPARENT_MAX]);
@@ -71,7 +71,7 @@ struct rv_attr {
     double real;
 };
 enum rv_span_kind { RV_SPAN_INTERNAL = 1, RV_SPAN_SERVER, RV_SPAN_CLIENT }; /* as OTLP numbers them */
-#define RV_SPAN_MAX_ATTRS 32
+#define RV_SPAN_MAX_ATTRS 32                                                /* of one span */
 #define RV_SPAN_MAX_TEXT  1024 /* bytes of one value; longer ones are cut between characters */
 struct rv_span {
     struct rv_trace_context id;
@@ -121,7 +121,7 @@ void rv_run_trace_free(rv_run_trace *t);
 json_object *rv_telemetry_event(rv_str line);
 /** An observable event. Never fails: what is none (NULL, too), or cannot be kept, is counted. */
 void rv_run_trace_event(rv_run_trace *t, json_object *event);
-/** The run goes no further in this process: open spans end now, with the error type "cancelled". */
+/** The run does not go on in this process: open spans end now, with the error type "cancelled". */
 void rv_run_trace_end(rv_run_trace *t, int64_t now_us);
 /** Events and spans that were left out. */
 int64_t rv_run_trace_dropped(const rv_run_trace *t);
@@ -172,7 +172,7 @@ enum rv_metric {
 #undef X
         RV_N_METRICS
 };
-#define RV_METRIC_MAX_LABELS 4
+#define RV_METRIC_MAX_LABELS 4   /* of one series */
 #define RV_METRIC_MAX_SERIES 200 /* of one metric; further label values are counted as "other" */
 #define RV_METRIC_MAX_VALUE  128 /* bytes of a label's value */
 

@@ -4,7 +4,7 @@
 
 #include "coreengine/telemetry/telemetry.h"
 
-#define RV_METRIC_MAX_BUCKETS 14
+#define RV_METRIC_MAX_BUCKETS 14 /* of one histogram: bounds are fixed */
 
 /* What is the same of all series of a metric. What it points to is static. */
 struct metric_kind {

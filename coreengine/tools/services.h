@@ -9,7 +9,7 @@
 
 #include "envelope/envelope.h"
 
-#define RV_SERVICE_MAX_NAME   64
+#define RV_SERVICE_MAX_NAME   64                /* bytes */
 #define RV_SERVICE_MAX_ARGS   ((size_t)1 << 20) /* bytes of the arguments of one ask */
 #define RV_SERVICE_MAX_ANSWER ((size_t)8 << 20) /* bytes of one answer */
 #define RV_SERVICE_MAX_DEPTH  32                /* nesting of arguments */

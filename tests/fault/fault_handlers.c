@@ -85,7 +85,7 @@ static struct world {
     char *dir, *store, *pipelines;
     struct rv_server_opts opts;
     struct srv_server server;
-    struct srv_desk desk;
+    struct srv_handles handles;
     char run[RV_STORE_MAX_ID + 1];
 } world;
 
@@ -134,8 +134,8 @@ static int ask(const struct asked *a, rv_buf *out)
     c->server = &world.server;
     c->req = &req;
     c->route = srv_route_find(a->method, segments, n, args, &n_args, &allowed);
-    c->desk = &world.desk;
-    c->store = world.desk.sources.store;
+    c->handles = &world.handles;
+    c->store = world.handles.sources.store;
     c->app = world.server.app;
     c->who =
         (struct rv_identity){.level = RV_LEVEL_USER, .scopes = UINT32_MAX, .tenant = RV_STORE_TENANT, .user = "ada"};
@@ -184,8 +184,8 @@ static void fill(void)
     json_object *json = NULL;
     const char *id = NULL;
 
-    ck_assert_int_eq(rv_store_ensure_session(world.desk.sources.store, &fresh, NULL, NULL), 0);
-    ck_assert_int_eq(rv_store_add_messages(world.desk.sources.store, &ada, &turn, T0, NULL), 0);
+    ck_assert_int_eq(rv_store_ensure_session(world.handles.sources.store, &fresh, NULL, NULL), 0);
+    ck_assert_int_eq(rv_store_add_messages(world.handles.sources.store, &ada, &turn, T0, NULL), 0);
     for (size_t i = 0; i < RV_COUNT(requests); i++) {
         if (strcmp(requests[i].path, "agents") != 0 && strcmp(requests[i].path, "entities/moments") != 0 &&
             strcmp(requests[i].path, "runs") != 0)
@@ -216,7 +216,7 @@ static void begin(void)
     world.server.app = (struct rv_app){
         .store = world.store, .sync = "off", .schema_dir = "", .capability = "", .quotas = "", .files = ""};
     rv_owner_name(world.server.owner);
-    ck_assert_int_eq(rv_app_sources_open(&world.server.app, RV_APP_STORE_MAKE, &world.desk.sources, NULL), 0);
+    ck_assert_int_eq(rv_app_sources_open(&world.server.app, RV_APP_STORE_MAKE, &world.handles.sources, NULL), 0);
     ck_assert_int_eq(srv_turns_new(&world.server, &world.server.turns, NULL), 0);
     ck_assert_int_eq(srv_mcps_new(&world.server, &world.server.mcps, NULL), 0);
     fill();
@@ -228,7 +228,7 @@ static void end(void)
     srv_mcps_free(world.server.mcps);
     srv_turns_drain(world.server.turns);
     srv_turns_free(world.server.turns);
-    rv_app_sources_fini(&world.desk.sources);
+    rv_app_sources_fini(&world.handles.sources);
     free(world.store);
     free(world.pipelines);
     rv_kit_tmpdir_remove(world.dir);

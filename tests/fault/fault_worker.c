@@ -1,5 +1,5 @@
-/* A worker of which each allocation fails once, in whatever thread: its loop, the desk that talks to the store, the
- * threads of the engine. It begins a queued run, goes on with one that no process drives, handles two tasks (one
+/* A worker of which each allocation fails once, in whatever thread: its loop, the dispatcher that talks to the store,
+ * the threads of the engine. It begins a queued run, goes on with one that no process drives, handles two tasks (one
  * fails) and fires a schedule. No crash and no lost work: after a worker that has its memory, each run and each task
  * has ended. Then, on one thread and without a leak: submitting, and what a queued run waits for. */
 #include <check.h>

@@ -8,7 +8,7 @@
 #define RV_AGENTS_TTL_US    ((int64_t)300 * 1000000)
 #define RV_AGENTS_MAX_CACHE 256  /* answers that are kept; the oldest goes */
 #define RV_AGENTS_MAX_FILES 1000 /* documents of one folder: each is looked at for every answer */
-#define RV_AGENTS_MAX_PATH  4096
+#define RV_AGENTS_MAX_PATH  4096 /* bytes, as Linux has it */
 
 /* One answer: an agent as one user sees it. */
 struct rv_agents_entry {

@@ -4,9 +4,9 @@
 
 #include "coreengine/app/chat.h"
 
-#define CHAT_MAX_SECTIONS 16
-#define CHAT_MAX_SECTION  ((size_t)16 << 10)
-#define CHAT_MAX_LEFT     64 /* unfinished turns of a session that are looked at */
+#define CHAT_MAX_SECTIONS 16                 /* of the instructions of a turn */
+#define CHAT_MAX_SECTION  ((size_t)16 << 10) /* bytes */
+#define CHAT_MAX_LEFT     64                 /* unfinished turns of a session that are looked at */
 
 /* An agent as a pipeline, and the bundle that turns with it are started with. */
 struct chat_pipeline {
@@ -82,7 +82,7 @@ struct rv_chat {
     rv_buf text, store_error;
     json_object *output, *chained; /* owned */
     struct rv_chat_turn turn;
-    int rc;      /* of a turn that could not be had */
+    int rc;      /* of a turn that failed without a result; 0: none */
     rv_err *err; /* owned */
 };
 

@@ -82,8 +82,8 @@ static int write_one(rv_app_streams *w, struct batch *b)
 
     if (rc < 0 || st->has_failed || b->lines.len == 0)
         return rc;
-    return rv_store_add_stream_part(w->store, st->id, st->owner, rv_buf_str(&b->lines), b->n_lines, b->at_us, &st->tail,
-                                    &b->first, &b->err);
+    const struct rv_new_stream_part part = {st->id, st->owner, rv_buf_str(&b->lines), b->n_lines, b->at_us};
+    return rv_store_add_stream_part(w->store, &part, &st->tail, &b->first, &b->err);
 }
 
 static int close_one(rv_app_streams *w, struct batch *b)

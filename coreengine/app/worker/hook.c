@@ -1,6 +1,6 @@
 /* Tasks of type `webhook`: what a receiver is told of a run, and the request that tells it, signed in the manner of
- * Standard Webhooks. Made here on the desk's thread; sent by hook_send.c on the loop, so that a receiver that is slow
- * keeps nothing else back. */
+ * Standard Webhooks. Made here on the dispatcher's thread; sent by hook_send.c on the loop, so that a receiver that is
+ * slow keeps nothing else back. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

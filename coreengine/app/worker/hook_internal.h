@@ -17,7 +17,7 @@ struct work_hook {
 };
 void rv_work_hook_free(struct work_hook *h);
 
-/* --- hook.c, on the desk's thread: an own handler (own.c) --- */
+/* --- hook.c, on the dispatcher's thread: an own handler (own.c) --- */
 RV_MUST_CHECK int rv_work_hook_make(struct work_taker *t, struct work_job *j, rv_err **err);
 
 /* --- hook_send.c, on the loop --- */

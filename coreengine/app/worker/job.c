@@ -31,7 +31,7 @@ void rv_work_job_free(struct work_job *j)
 {
     if (!j)
         return;
-    rv_journal_free(j->journal); /* gives the run up, if it is still the desk's */
+    rv_journal_free(j->journal); /* gives the run up, if it is still the dispatcher's */
     rv_app_loaded_fini(&j->loaded);
     rv_work_payload_fini(&j->payload);
     json_object_put(j->asked);

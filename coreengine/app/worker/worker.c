@@ -1,5 +1,5 @@
-/* A worker: one loop, one engine, many runs. Tasks come from the desk's thread with their runs taken over and loaded;
- * here the runs go on, and their results go back to the desk.
+/* A worker: one loop, one engine, many runs. Tasks come from the dispatcher's thread with their runs taken over and
+ * loaded; here the runs go on, and their results go back to the dispatcher.
  *
  * SIGTERM and SIGINT drain it. Nothing new is claimed. What is claimed and has not begun is handed back; a run that
  * goes on is handed over as soon as none of its calls is under way. When the grace time is over, calls that may be
@@ -28,9 +28,9 @@ struct shell {
     uv_timer_t grace;
     uv_signal_t signals[2];
     rv_store *store;
-    struct work_desk *desk;   /* owned */
-    struct work_job *jobs;    /* that go on, by `next` */
-    struct work_hooks *hooks; /* owned */
+    struct work_dispatcher *dispatcher; /* owned */
+    struct work_job *jobs;              /* that go on, by `next` */
+    struct work_hooks *hooks;           /* owned */
     bool is_draining, is_over;
     struct rv_worker_done done;
 };
@@ -97,7 +97,8 @@ static void maybe_end(struct shell *s)
 
     if (s->is_over || s->jobs)
         return;
-    if (s->is_draining ? rv_work_desk_is_empty(s->desk) : o->until_idle && rv_work_desk_end_if_idle(s->desk))
+    if (s->is_draining ? rv_work_dispatcher_is_empty(s->dispatcher)
+                       : o->until_idle && rv_work_dispatcher_end_if_idle(s->dispatcher))
         close_all(s);
 }
 
@@ -107,9 +108,9 @@ static void give_back(struct shell *s, struct work_job *j)
     s->done.n_failed += j->end == WORK_FAILED || j->end == WORK_FATAL;
     s->done.n_back += j->end == WORK_BACK || j->end == WORK_LATER || j->end == WORK_QUOTA;
     say_end(s, j);
-    if (j->loaded.mcp) /* the desk frees it on another thread, which must not touch this loop */
+    if (j->loaded.mcp) /* the dispatcher frees it on another thread, which must not touch this loop */
         rv_mcp_pool_detach(rv_mcp_tools_pool(j->loaded.mcp));
-    rv_work_desk_give(s->desk, j);
+    rv_work_dispatcher_give(s->dispatcher, j);
 }
 
 static void unlink_job(struct shell *s, struct work_job *j)
@@ -388,15 +389,15 @@ static void on_wake(uv_async_t *async)
     struct shell *s = async->data;
 
     if (!s->is_over && has_news(s))
-        rv_work_desk_tell(s->desk);
-    for (struct work_job *j = s->is_over ? NULL : rv_work_desk_take(s->desk), *next; j; j = next) {
+        rv_work_dispatcher_tell(s->dispatcher);
+    for (struct work_job *j = s->is_over ? NULL : rv_work_dispatcher_take(s->dispatcher), *next; j; j = next) {
         next = j->next;
         begin(s, j);
     }
     for (struct work_job *j = s->jobs; j; j = j->next)
         if (atomic_load(&j->cancel_wanted) && j->exec)
             rv_exec_cancel(j->exec);
-    if (!s->is_over && rv_work_desk_heard_cancel(s->desk))
+    if (!s->is_over && rv_work_dispatcher_heard_cancel(s->dispatcher))
         rv_engine_check_cancels(s->worker.engine);
     if (!s->is_over && !s->is_draining && is_to_stop(s))
         drain(s);
@@ -404,10 +405,10 @@ static void on_wake(uv_async_t *async)
         maybe_end(s);
 }
 
-/* On the desk's thread. */
+/* On the dispatcher's thread. */
 static void wake(void *self)
 {
-    RV_IGNORE(uv_async_send(&((struct shell *)self)->wake), "the handle is open as long as the desk is");
+    RV_IGNORE(uv_async_send(&((struct shell *)self)->wake), "the handle is open as long as the dispatcher is");
 }
 
 /* --- its end --- */
@@ -418,8 +419,8 @@ static void close_all(struct shell *s)
     rv_work_hooks_free(s->hooks);
     s->hooks = NULL;
     set_wake(s, NULL);
-    rv_work_desk_free(s->desk);
-    s->desk = NULL;
+    rv_work_dispatcher_free(s->dispatcher);
+    s->dispatcher = NULL;
     uv_close((uv_handle_t *)&s->wake, NULL);
     uv_close((uv_handle_t *)&s->grace, NULL);
     for (size_t i = 0; i < RV_COUNT(s->signals); i++)
@@ -457,7 +458,7 @@ static void drain(struct shell *s)
     s->is_draining = true;
     say(s, "draining: no new tasks; runs have %lld s to come to a point where another worker can go on",
         (long long)(grace_us / 1000000));
-    rv_work_desk_drain(s->desk);
+    rv_work_dispatcher_drain(s->dispatcher);
     uv_timer_start(&s->grace, on_grace, (uint64_t)(grace_us / 1000), 0);
     for (struct work_job *j = s->jobs; j; j = j->next)
         if (j->exec)
@@ -529,7 +530,7 @@ static int work(struct shell *s, rv_err **err)
     open_handles(s);
     int rc = rv_engine_new(&opts, &w->engine, err);
     if (rc == 0)
-        rc = rv_work_desk_new(w, s->store, wake, s, &s->desk, err);
+        rc = rv_work_dispatcher_new(w, s->store, wake, s, &s->dispatcher, err);
     if (rc == 0)
         say(s, "working as %s: up to %zu runs at once", w->owner, w->n_max);
     else

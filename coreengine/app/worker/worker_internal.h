@@ -9,7 +9,7 @@
 #include "coreengine/app/work.h"
 #include "coreengine/base/hash.h"
 
-/* Ids of runs that handle tasks of other types begin so; their task goes on with them. */
+/* The prefix of ids of runs that handle tasks of other types: such a run is continued by its task. */
 #define RV_WORK_JOB_PREFIX "job_"
 
 /* --- needs.c --- */
@@ -62,7 +62,7 @@ struct work_summary {
     rv_buf text, said;          /* what the agent is told, and said */
     char hash[RV_HASH_MAX];     /* of the text */
 };
-/* Belongs to the desk's thread or to the loop's, one after the other. */
+/* Belongs to the dispatcher's thread or to the loop's, one after the other. */
 struct work_job {
     struct work_job *next; /* of the list that it is in */
     struct work_job *next_held;
@@ -90,7 +90,7 @@ struct work_job {
     struct work_apart *apart;         /* the loop's: its process; owned */
     struct work_hook *hook;    /* what a receiver is told in place of a run (hook_internal.h); owned; NULL: none */
     struct rv_worker *worker;  /* borrowed */
-    atomic_bool cancel_wanted; /* the task is to be cancelled; the desk's thread sets it */
+    atomic_bool cancel_wanted; /* the task is to be cancelled; the dispatcher's thread sets it */
     bool is_cancelled;         /* by the loop */
     bool is_told;              /* the store has its end */
     enum work_end end;
@@ -115,7 +115,7 @@ void rv_work_not_done(struct work_job *j, const char *text);
 /** It ends as done, with {"status": "ok", "run": ID, "run_status": status}. */
 void rv_work_done(struct work_job *j, const char *run_status);
 
-/* --- take.c, on the desk's thread: from a claimed task to a run that can go on --- */
+/* --- take.c, on the dispatcher's thread: from a claimed task to a run that can go on --- */
 /* What it points to is borrowed from the worker. */
 struct work_taker {
     rv_store *store;
@@ -143,7 +143,7 @@ void rv_work_take_object(struct work_job *j, json_object *o);
 /** What its task has as a result: j->end, result and error. */
 void rv_work_handler_result(struct work_job *j, enum rv_run_status status, const rv_envelope *env);
 
-/* --- own.c, on the desk's thread --- */
+/* --- own.c, on the dispatcher's thread --- */
 const struct work_handler *rv_work_own_handler(const char *type); /* NULL: there is none */
 /** What a handler of the worker itself does before any run: nothing is left to do, unless j->end is WORK_RUNS. */
 RV_MUST_CHECK int rv_work_own(struct work_taker *t, struct work_job *j, rv_err **err);
@@ -155,20 +155,20 @@ RV_MUST_CHECK int rv_work_refuse(struct work_job *j, rv_err **err, const char *t
 /** The file that answers for the models of the task; NULL: none does. */
 const char *rv_work_script(const struct work_taker *t, const struct work_job *j);
 
-/* --- summary.c: as the members of struct work_handler; keep, also on the desk's thread --- */
+/* --- summary.c: as the members of struct work_handler; keep, also on the dispatcher's thread --- */
 RV_MUST_CHECK int rv_work_summarise(struct work_taker *t, struct work_job *j, rv_err **err);
 RV_MUST_CHECK int rv_work_summary_make(struct work_taker *t, struct work_job *j, const char *id, rv_err **err);
 void rv_work_summary_result(struct work_job *j, enum rv_run_status status, const rv_envelope *env);
 RV_MUST_CHECK int rv_work_summary_keep(rv_store *store, const struct work_job *j, rv_err **err);
 
-/* --- tell.c, on the desk's thread --- */
+/* --- tell.c, on the dispatcher's thread --- */
 /** What rv_store_complete_task() and its like say: RV_E_STATE when the worker lost the task. */
 RV_MUST_CHECK int rv_work_tell_end(rv_store *store, struct work_job *j, rv_err **err);
 
 /** The same in one transaction for those of a list (by `next`) that are done: is_told of each that the store took. */
 void rv_work_tell_done(rv_store *store, struct work_job *first);
 
-/* --- sweep.c, on the desk's thread --- */
+/* --- sweep.c, on the dispatcher's thread --- */
 /** Queue the runs that no process drives. *n: how many. */
 RV_MUST_CHECK int rv_work_sweep(rv_store *store, int64_t now_us, int64_t *n, rv_err **err);
 
@@ -177,7 +177,7 @@ RV_MUST_CHECK int rv_work_sweep(rv_store *store, int64_t now_us, int64_t *n, rv_
 RV_MUST_CHECK int rv_work_offers(const struct rv_app *app, const char *const *labels, size_t n_labels,
                                  struct rv_needs *out, rv_err **err);
 
-/* --- desk.c: the thread that talks to the store --- */
+/* --- dispatcher.c: the thread that talks to the store --- */
 struct rv_worker {                     /* what does not change while it works */
     const struct rv_worker_opts *opts; /* borrowed */
     struct rv_app app;
@@ -190,22 +190,23 @@ struct rv_worker {                     /* what does not change while it works */
     rv_app_handles *asked;         /* owned: handles of the store for what capabilities ask */
     rv_engine *engine;             /* for rv_engine_is_settled(); borrowed */
 };
-struct work_desk;
-/** w lives as long as the desk, which has a handle of the store of its own. wake is called on its thread. RV_E_STATE:
- * the store keeps everything in memory. */
-RV_MUST_CHECK int rv_work_desk_new(struct rv_worker *w, const rv_store *store, void (*wake)(void *self), void *self,
-                                   struct work_desk **out, rv_err **err);
-void rv_work_desk_tell(struct work_desk *d);                     /* something was queued, or is to be cancelled */
-void rv_work_desk_drain(struct work_desk *d);                    /* it claims nothing new */
-void rv_work_desk_give(struct work_desk *d, struct work_job *j); /* it has ended */
-struct work_job *rv_work_desk_take(struct work_desk *d);         /* those to begin, by `next` */
-bool rv_work_desk_is_empty(struct work_desk *d);                 /* it holds no task */
+struct work_dispatcher;
+/** w lives as long as the dispatcher, which has a handle of the store of its own. wake is called on its thread.
+ * RV_E_STATE: the store keeps everything in memory. */
+RV_MUST_CHECK int rv_work_dispatcher_new(struct rv_worker *w, const rv_store *store, void (*wake)(void *self),
+                                         void *self, struct work_dispatcher **out, rv_err **err);
+void rv_work_dispatcher_tell(struct work_dispatcher *d);  /* something was queued, or is to be cancelled */
+void rv_work_dispatcher_drain(struct work_dispatcher *d); /* it claims nothing new */
+void rv_work_dispatcher_give(struct work_dispatcher *d, struct work_job *j); /* it has ended */
+struct work_job *rv_work_dispatcher_take(struct work_dispatcher *d);         /* those to begin, by `next` */
+bool rv_work_dispatcher_is_empty(struct work_dispatcher *d);                 /* it holds no task */
 /** True when it holds no task and there was none to be claimed: from then on it claims none, and is only to be freed.
  */
-bool rv_work_desk_end_if_idle(struct work_desk *d);
+bool rv_work_dispatcher_end_if_idle(struct work_dispatcher *d);
 /** True once after something was announced that may be a request to cancel a run. */
-bool rv_work_desk_heard_cancel(struct work_desk *d);
-void rv_work_desk_free(struct work_desk *d); /* waits until the store was told what it was given; NULL is fine */
+bool rv_work_dispatcher_heard_cancel(struct work_dispatcher *d);
+void rv_work_dispatcher_free(
+    struct work_dispatcher *d); /* waits until the store was told what it was given; NULL is fine */
 
 /* --- apart.c, on the loop: a run in a process of its own --- */
 struct uv_loop_s;

@@ -9,7 +9,7 @@
 
 #include "coreengine/base/base.h"
 
-#define RV_EGRESS_MAX_RULES 256
+#define RV_EGRESS_MAX_RULES 256 /* of one policy; each connection is compared with all */
 
 struct sockaddr;
 typedef struct rv_egress rv_egress; /* constant once it is made: any thread */

@@ -10,7 +10,7 @@
 
 #include "coreengine/model/http/egress.h"
 
-#define RV_HTTP_MAX_HEADERS 64
+#define RV_HTTP_MAX_HEADERS 64                 /* of an answer */
 #define RV_HTTP_MAX_HEAD    ((size_t)64 << 10) /* bytes of all headers of an answer */
 
 typedef struct rv_http rv_http;

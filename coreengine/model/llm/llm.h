@@ -39,7 +39,7 @@
 /* --- Images and files --- */
 #define RV_LLM_MAX_ATTACHMENTS      32
 #define RV_LLM_MAX_ATTACHMENT_BYTES ((size_t)16 << 20) /* of base64, all attachments of a request together */
-#define RV_LLM_MAX_URL              8192
+#define RV_LLM_MAX_URL              8192               /* bytes; longer ones are not understood by servers */
 /* Tokens that a provider counts for one at most, where the window of the model is not known to be less. Their bytes do
  * not tell: a small file may hold a large picture or many pages. */
 #define RV_LLM_IMAGE_TOKENS 65536

@@ -12,7 +12,7 @@ struct rv_mcp_tools {
     rv_mcp_catalog *catalog;                    /* owned */
     rv_mcp_pool *pool;                          /* NULL: no call can be made; owned */
     const struct rv_mcp_server_config *servers; /* borrowed */
-    bool *failed;                               /* of the servers: its list could not be had; owned */
+    bool *failed;                               /* of the servers: its list could not be read; owned */
 };
 
 /* --- stdio.c --- */

@@ -24,7 +24,7 @@
 
 #include "coreengine/tools/plugin/plugin_internal.h"
 
-#define RV_CHANNEL_MAX_HEAD     ((size_t)64 << 10)
+#define RV_CHANNEL_MAX_HEAD     ((size_t)64 << 10) /* bytes of the JSON before the payload of a frame */
 #define RV_CHANNEL_MAX_ARGS     ((size_t)64 << 20) /* body from the engine */
 #define RV_CHANNEL_MAX_MANIFEST ((size_t)16 << 20) /* body from the child while it loads */
 #define RV_CHANNEL_SLICE_MS     10                 /* how late a cancellation is seen, at most */

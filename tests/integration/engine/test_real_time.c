@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -197,7 +198,19 @@ START_TEST(another_thread_may_cancel)
 }
 END_TEST
 
-/* In a child: a run that waits, with signals watched. Exit status: that of the run. */
+static void tell_ready(void *self, const struct rv_effect *e, rv_str line)
+{
+    int *ready = self;
+
+    (void)line;
+    if (*ready >= 0 && e->emit == RV_EMIT_STAGE_STARTED) {
+        ck_assert_int_eq(write(*ready, "r", 1), 1);
+        *ready = -1;
+    }
+}
+
+/* In a child: a run that waits, with signals watched. ready: gets a byte when its stage begins; -1: nothing. Exit
+ * status: that of the run. */
 static int wait_for_signals(const char *pipeline, const char *script, int ready)
 {
     const struct rv_engine_opts opts = {.handle_signals = true, .workers = 1};
@@ -209,9 +222,9 @@ static int wait_for_signals(const char *pipeline, const char *script, int ready)
     x.pipeline = w.pipeline;
     x.script = w.script;
     x.plugins = w.plugins;
+    x.observer = (struct rv_observer){.on_event = tell_ready, .self = &ready};
     int rc = rv_engine_start(w.engine, &x, world_envelope("x", rv_engine_now_us(w.engine)), NULL, &w.exec, NULL);
     ck_assert_int_eq(rc, 0);
-    ck_assert_int_eq(write(ready, "r", 1), 1);
     rc = rv_engine_wait(w.engine, w.exec, NULL);
     return rc == 0 ? 40 + (int)rv_exec_status(w.exec) : 1;
 }
@@ -228,8 +241,6 @@ static int signalled_child(int n_signals, int number)
         _exit(
             wait_for_signals("name: s\nagents: [{name: a}]", "stages: {a: [{output: {}, delay_ms: 30000}]}", ready[1]));
     ck_assert_int_eq(read(ready[0], &c, 1), 1);
-    struct timespec rest = {0, 300000000};
-    nanosleep(&rest, NULL);
     for (int i = 0; i < n_signals; i++)
         ck_assert_int_eq(kill(pid, number), 0);
     ck_assert_int_eq(waitpid(pid, &status, 0), pid);
@@ -244,26 +255,29 @@ START_TEST(a_signal_cancels)
 }
 END_TEST
 
-/* Capability code that sleeps and does not listen holds up nothing. */
+/* Capability code that sleeps and does not listen holds up nothing. It opens a pipe when it begins. */
 START_TEST(a_run_with_a_deaf_call_still_ends_at_the_first_signal)
 {
-    int ready[2], status = 0;
-    char c;
+    char *dir = rv_kit_tmpdir(), *begun = rv_kit_path(dir, "begun");
+    rv_buf script = RV_BUF_INIT(4096);
+    int status = 0;
 
-    ck_assert_int_eq(pipe(ready), 0);
+    ck_assert_int_eq(mkfifo(begun, 0600), 0);
+    rv_buf_printf(&script, "stages: {p: [{output: {ms: " TOO_LONG ", begun: \"%s\"}}]}", begun);
     pid_t pid = fork();
     ck_assert_int_ge(pid, 0);
     if (pid == 0)
         _exit(wait_for_signals("name: s\nagents: [{name: p, default_next: a}, {name: a, pre_process: slow.doze}]",
-                               "stages: {p: [{output: {ms: " TOO_LONG "}}]}", ready[1]));
-    ck_assert_int_eq(read(ready[0], &c, 1), 1);
-    struct timespec rest = {0, 300000000};
-    nanosleep(&rest, NULL);
+                               rv_buf_cstr(&script), -1));
+    int fd = open(begun, O_RDONLY | O_CLOEXEC); /* waits until the other end is opened */
+    ck_assert_int_ge(fd, 0);
     ck_assert_int_eq(kill(pid, SIGINT), 0);
     ck_assert_int_eq(waitpid(pid, &status, 0), pid);
     ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 40 + RV_RUN_CANCELLED);
-    close(ready[0]);
-    close(ready[1]);
+    close(fd);
+    rv_buf_fini(&script);
+    free(begun);
+    rv_kit_tmpdir_remove(dir);
 }
 END_TEST
 

@@ -4,7 +4,7 @@
 
 #include <check.h>
 
-TCase *desk_case(void);
+TCase *dispatcher_case(void);
 TCase *memory_case(void);
 TCase *needs_case(void);
 TCase *plan_case(void);

@@ -174,7 +174,8 @@ END_TEST
 /* 0, or the status of the refusal. */
 static int log_in(struct place *p, struct rv_rand rand, const struct request *r, const char *key, rv_buf *cookie)
 {
-    int rc = rv_auth_login(p->auth, p->store, rand, &r->caller, rv_str_of(key), T0_US, NULL, cookie, &p->refusal, NULL);
+    const struct rv_login login = {.key = rv_str_of(key), .rand = rand, .now_us = T0_US};
+    int rc = rv_auth_login(p->auth, p->store, &r->caller, &login, cookie, &p->refusal, NULL);
 
     return rc == RV_E_DENIED ? p->refusal.status : rc;
 }

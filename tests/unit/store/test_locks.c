@@ -1,8 +1,8 @@
 /* Several handles on one file: in other processes, which may hold it too long, and in other threads. */
 #include <pthread.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "coreengine/store/sqlite_internal.h"
@@ -77,30 +77,64 @@ START_TEST(a_file_locked_for_too_long_is_a_timeout)
 }
 END_TEST
 
-static void *let_go_soon(void *self)
+/* A write of another thread. */
+struct patient {
+    struct world w; /* its own errors */
+    int begun;      /* a byte is written to it when the write begins */
+    int rc;
+};
+
+static int tell_begun(void *self, const char *point, rv_err **err)
 {
-    nanosleep(&(struct timespec){0, 200000000}, NULL); /* longer than the store would wait by itself */
-    let_go(self, false);
+    const struct patient *p = self;
+
+    (void)err;
+    if (strcmp(point, "append") == 0)
+        ck_assert_int_eq(write(p->begun, "b", 1), 1);
+    return 0;
+}
+
+static void *append_patiently(void *self)
+{
+    struct patient *p = self;
+
+    p->rc = world_append(&p->w, p->w.s, 4, 100);
     return NULL;
 }
 
+/* While it waits, a handle that waits for 50 ms gives up. */
 START_TEST(a_write_waits_as_long_as_it_is_told)
 {
     struct world world, *w = &world;
+    struct patient patient;
+    rv_store *other = NULL;
     struct holder h;
     pthread_t thread;
+    int begun[2];
+    char c;
 
     world_open(w, 3);
+    OK(world_store(w, w->path, &(struct rv_store_opts){.sync = RV_STORE_SYNC_OFF, .busy_ms = 50}, &other));
+    ck_assert_int_eq(pipe(begun), 0);
     h = hold_lock(w->path, "BEGIN IMMEDIATE; UPDATE runs SET stage = 'never'");
     rv_store_set_wait(w->s, 1);
     FAILS(RV_E_TIMEOUT, "database is locked", "more than 1 ms", world_append(w, w->s, 4, 100));
     rv_store_set_wait(w->s, 0);
     FAILS(RV_E_TIMEOUT, "database is locked", "more than 50 ms", world_append(w, w->s, 4, 100));
     rv_store_set_wait(w->s, 600000);
-    ck_assert_int_eq(pthread_create(&thread, NULL, let_go_soon, &h), 0);
-    OK(world_append(w, w->s, 4, 100));
+    patient = (struct patient){.w = *w, .begun = begun[1]};
+    rv_store_set_faults(w->s, (struct rv_store_faults){tell_begun, &patient});
+    ck_assert_int_eq(pthread_create(&thread, NULL, append_patiently, &patient), 0);
+    ck_assert_int_eq(read(begun[0], &c, 1), 1);
+    FAILS(RV_E_TIMEOUT, "locked", "more than 50 ms", rv_store_renew(other, "A", T0 + 900, &w->err));
+    let_go(&h, false);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    OK(patient.rc);
+    rv_store_set_faults(w->s, (struct rv_store_faults){0});
     ck_assert_int_eq(world_count(w, w->s), 4);
+    rv_store_close(other);
+    close(begun[0]);
+    close(begun[1]);
     world_close(w);
 }
 END_TEST

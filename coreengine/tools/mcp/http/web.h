@@ -13,8 +13,8 @@
 #include "coreengine/model/http/http.h"
 #include "coreengine/tools/mcp/http/tokens.h"
 
-#define RV_MCP_MAX_REQUESTS 256 /* of one link under way; a session asks for a few at a time */
-#define RV_MCP_MAX_URL      ((size_t)8 << 10)
+#define RV_MCP_MAX_REQUESTS 256               /* of one link under way; a session asks for a few at a time */
+#define RV_MCP_MAX_URL      ((size_t)8 << 10) /* bytes */
 
 /* How a token is got, where the server wants one. Texts are copied by what takes it. */
 struct rv_mcp_web_auth {

@@ -1,11 +1,11 @@
-/* What the desk asks the store for: which classes of tasks it can serve, what is due, which tasks are free; and when to
- * ask again. */
+/* What the dispatcher asks the store for: which classes of tasks it can serve, what is due, which tasks are free; and
+ * when to ask again. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "coreengine/app/past.h"
 #include "coreengine/app/schedules.h"
-#include "coreengine/app/worker/desk_internal.h"
+#include "coreengine/app/worker/dispatcher_internal.h"
 
 #define POLL_MAX_US    INT64_C(2000000)
 #define MAX_CLASSES    4096 /* that a worker looks at */
@@ -23,7 +23,7 @@ static bool can_serve(const struct rv_worker *w, const struct rv_task_class *c)
 
 static int note_class(void *self, const struct rv_task_class *c, rv_err **err)
 {
-    struct work_desk *d = self;
+    struct work_dispatcher *d = self;
 
     d->n_known_classes++;
     if (!can_serve(d->worker, c) || d->n_classes >= MAX_CLASSES)
@@ -41,7 +41,7 @@ static int note_class(void *self, const struct rv_task_class *c, rv_err **err)
 }
 
 /* As many as a claim takes, beginning with another one each time. */
-static size_t some_classes(struct work_desk *d, int64_t out[RV_TASK_MAX_CLASSES])
+static size_t some_classes(struct work_dispatcher *d, int64_t out[RV_TASK_MAX_CLASSES])
 {
     size_t n = d->n_classes < RV_TASK_MAX_CLASSES ? d->n_classes : RV_TASK_MAX_CLASSES;
 
@@ -52,7 +52,7 @@ static size_t some_classes(struct work_desk *d, int64_t out[RV_TASK_MAX_CLASSES]
     return n;
 }
 
-static struct work_job *new_job(struct work_desk *d, struct rv_task_row *task)
+static struct work_job *new_job(struct work_dispatcher *d, struct rv_task_row *task)
 {
     struct work_job *j = calloc(1, sizeof *j);
 
@@ -71,7 +71,7 @@ static struct work_job *new_job(struct work_desk *d, struct rv_task_row *task)
     return j;
 }
 
-static void begin_job(struct work_desk *d, struct work_job *j)
+static void begin_job(struct work_dispatcher *d, struct work_job *j)
 {
     rv_work_take_up(&d->taker, j);
     pthread_mutex_lock(&d->lock);
@@ -82,7 +82,7 @@ static void begin_job(struct work_desk *d, struct work_job *j)
 
 /* Room for as many tasks as may be claimed is held while the store is asked: a worker that is drained meanwhile does
  * not end before it has given back what it got. 0: none. */
-static size_t reserve(struct work_desk *d)
+static size_t reserve(struct work_dispatcher *d)
 {
     pthread_mutex_lock(&d->lock);
     bool is_over = d->is_draining || d->is_ending;
@@ -92,7 +92,7 @@ static size_t reserve(struct work_desk *d)
     return n;
 }
 
-static void release(struct work_desk *d, size_t n)
+static void release(struct work_dispatcher *d, size_t n)
 {
     pthread_mutex_lock(&d->lock);
     d->n_held -= n;
@@ -103,7 +103,7 @@ static void release(struct work_desk *d, size_t n)
 }
 
 /* Once: such tasks may stay there for long, and other workers take them. */
-static void tell_denied(struct work_desk *d, const struct rv_claimed *got)
+static void tell_denied(struct work_dispatcher *d, const struct rv_claimed *got)
 {
     if (!got->denied || d->has_told_denied)
         return;
@@ -112,14 +112,14 @@ static void tell_denied(struct work_desk *d, const struct rv_claimed *got)
            RV_F_ERR("error", got->denied));
 }
 
-void rv_desk_hand_back(struct work_desk *d, const char *task, int64_t attempt)
+void rv_dispatcher_hand_back(struct work_dispatcher *d, const char *task, int64_t attempt)
 {
     const struct rv_task_lease lease = {.id = task, .worker = d->worker->owner, .attempt = attempt};
 
     RV_IGNORE(rv_store_release_task(d->store, &lease, rv_app_now_us(), NULL), "the next sign of life finds it");
 }
 
-static int claim(struct work_desk *d, const int64_t *classes, size_t n_classes, rv_err **err)
+static int claim(struct work_dispatcher *d, const int64_t *classes, size_t n_classes, rv_err **err)
 {
     struct rv_claimed got = {0};
     int64_t now_us = rv_app_now_us();
@@ -137,7 +137,7 @@ static int claim(struct work_desk *d, const int64_t *classes, size_t n_classes, 
     for (size_t i = 0; rc == 0 && i < got.n; i++) {
         struct work_job *j = new_job(d, &got.rows[i]);
         if (!j) { /* no memory: another worker takes it */
-            rv_desk_hand_back(d, got.rows[i].id, got.rows[i].attempt);
+            rv_dispatcher_hand_back(d, got.rows[i].id, got.rows[i].attempt);
             continue;
         }
         n++;
@@ -152,7 +152,7 @@ static int claim(struct work_desk *d, const int64_t *classes, size_t n_classes, 
 }
 
 /* What time has brought: tasks that are due, and those of workers that are gone. */
-static int be_timely(struct work_desk *d, const struct rv_next_tasks *next, rv_err **err)
+static int be_timely(struct work_dispatcher *d, const struct rv_next_tasks *next, rv_err **err)
 {
     struct rv_recovered recovered = {0};
     int64_t now_us = rv_app_now_us(), n = 0;
@@ -170,7 +170,7 @@ static int be_timely(struct work_desk *d, const struct rv_next_tasks *next, rv_e
 }
 
 /* Schedules that are due. One that fails is put off; the rest goes on. */
-static int fire(struct work_desk *d, const struct rv_next_tasks *next, rv_err **err)
+static int fire(struct work_dispatcher *d, const struct rv_next_tasks *next, rv_err **err)
 {
     struct rv_app_fired fired;
     int64_t now_us = rv_app_now_us();
@@ -182,32 +182,32 @@ static int fire(struct work_desk *d, const struct rv_next_tasks *next, rv_err **
     return rc;
 }
 
-int64_t rv_desk_earlier(int64_t a_us, int64_t b_us)
+int64_t rv_dispatcher_earlier(int64_t a_us, int64_t b_us)
 {
     return b_us > 0 && b_us < a_us ? b_us : a_us;
 }
 
 /* When to look again: soon after something was there, else later and later, but when a task is due. */
-static void plan_look(struct work_desk *d, const struct rv_next_tasks *next)
+static void plan_look(struct work_dispatcher *d, const struct rv_next_tasks *next)
 {
     int64_t now_us = rv_app_now_us();
 
     if (d->found_something)
-        d->poll_us = RV_DESK_POLL_US;
+        d->poll_us = RV_DISPATCHER_POLL_US;
     else if (d->poll_us < POLL_MAX_US)
         d->poll_us = d->poll_us * 2 < POLL_MAX_US ? d->poll_us * 2 : POLL_MAX_US;
     int64_t spread_us = (int64_t)rv_rand_below(rv_rand_system(), (uint64_t)d->poll_us / 4 + 1);
     d->poll_at_us = now_us + d->poll_us - spread_us;
-    d->poll_at_us = rv_desk_earlier(d->poll_at_us, next->due_us);
-    d->poll_at_us = rv_desk_earlier(d->poll_at_us, next->stale_us);
+    d->poll_at_us = rv_dispatcher_earlier(d->poll_at_us, next->due_us);
+    d->poll_at_us = rv_dispatcher_earlier(d->poll_at_us, next->stale_us);
     if (next->fires_us > now_us)
-        d->poll_at_us =
-            rv_desk_earlier(d->poll_at_us, next->fires_us + (int64_t)rv_rand_below(rv_rand_system(), FIRE_SPREAD_US));
-    if (d->poll_at_us < now_us + RV_DESK_POLL_US / 5)
-        d->poll_at_us = now_us + RV_DESK_POLL_US / 5;
+        d->poll_at_us = rv_dispatcher_earlier(
+            d->poll_at_us, next->fires_us + (int64_t)rv_rand_below(rv_rand_system(), FIRE_SPREAD_US));
+    if (d->poll_at_us < now_us + RV_DISPATCHER_POLL_US / 5)
+        d->poll_at_us = now_us + RV_DISPATCHER_POLL_US / 5;
 }
 
-int rv_desk_look(struct work_desk *d, rv_err **err)
+int rv_dispatcher_look(struct work_dispatcher *d, rv_err **err)
 {
     int64_t classes[RV_TASK_MAX_CLASSES];
     struct rv_next_tasks next = {0};

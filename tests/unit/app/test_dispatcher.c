@@ -1,5 +1,5 @@
-/* The desk of a worker, the thread that talks to the store: it claims no task once it ends, and hands back tasks that
- * only the store thinks it holds. */
+/* The dispatcher of a worker, the thread that talks to the store: it claims no task once it ends, and hands back tasks
+ * that only the store thinks it holds. */
 #include <pthread.h>
 #include <sched.h>
 #include <sqlite3.h>
@@ -99,7 +99,7 @@ static void make_stray(const struct shown *w, const char *id)
     sqlite3_free(sql);
 }
 
-/* The loop stands still while the desk goes on, whose signs of life show in the lease of "first". */
+/* The loop stands still while the dispatcher goes on, whose signs of life show in the lease of "first". */
 static void wait_for_release(struct shown *w)
 {
     int64_t lease_us = 0;
@@ -193,39 +193,39 @@ static void wait_for(struct bell *b)
 }
 
 /* What the loop does while it drains: each task goes back. */
-static void give_all(struct work_desk *d)
+static void give_all(struct work_dispatcher *d)
 {
-    for (struct work_job *j = rv_work_desk_take(d), *next; j; j = next) {
+    for (struct work_job *j = rv_work_dispatcher_take(d), *next; j; j = next) {
         next = j->next;
         j->end = WORK_BACK;
-        rv_work_desk_give(d, j);
+        rv_work_dispatcher_give(d, j);
     }
 }
 
 /* A task comes just as the worker that is idle is asked whether it ends: it is claimed and given back, or not claimed;
- * one that the desk claims when it has said that it ends would be left behind. */
+ * one that the dispatcher claims when it has said that it ends would be left behind. */
 static void end_while_a_task_comes(struct rv_worker *w, rv_store *s, struct bell *bell, int i)
 {
     const struct rv_store_scope all = {NULL, NULL};
-    struct work_desk *d = NULL;
+    struct work_dispatcher *d = NULL;
     rv_err *err = NULL;
     char id[32];
 
     snprintf(id, sizeof id, "task-%d", i);
     bell->n = 0;
-    int rc = rv_work_desk_new(w, s, ring, bell, &d, &err);
+    int rc = rv_work_dispatcher_new(w, s, ring, bell, &d, &err);
     ck_assert_msg(rc == 0, "%s", rv_kit_err_take(err));
     wait_for(bell);
     enqueue(s, id, 0);
-    rv_work_desk_tell(d);
-    for (int k = 0; k < i * 61 % MAX_YIELDS; k++) /* to meet the desk at any point of its way to a claim */
+    rv_work_dispatcher_tell(d);
+    for (int k = 0; k < i * 61 % MAX_YIELDS; k++) /* to meet the dispatcher at any point of its way to a claim */
         sched_yield();
-    if (!rv_work_desk_end_if_idle(d)) {
-        rv_work_desk_drain(d);
-        for (give_all(d); !rv_work_desk_is_empty(d); give_all(d))
+    if (!rv_work_dispatcher_end_if_idle(d)) {
+        rv_work_dispatcher_drain(d);
+        for (give_all(d); !rv_work_dispatcher_is_empty(d); give_all(d))
             wait_for(bell);
     }
-    rv_work_desk_free(d);
+    rv_work_dispatcher_free(d);
     struct rv_task_row row = task_of(s, id);
     ck_assert_msg(row.status != RV_TASK_PROCESSING, "%s was claimed by a worker that has ended", id);
     rv_task_row_fini(&row);
@@ -256,9 +256,9 @@ START_TEST(a_worker_that_ends_because_it_is_idle_claims_nothing_more)
 }
 END_TEST
 
-TCase *desk_case(void)
+TCase *dispatcher_case(void)
 {
-    TCase *tc = tcase_create("desk");
+    TCase *tc = tcase_create("dispatcher");
 
     tcase_add_test(tc, a_task_that_only_the_store_thinks_it_holds_is_handed_back);
     tcase_add_test(tc, a_worker_that_ends_because_it_is_idle_claims_nothing_more);

@@ -14,7 +14,7 @@
 
 #include "coreengine/app/past.h"
 #include "coreengine/app/schedules.h"
-#include "coreengine/app/worker/desk_internal.h"
+#include "coreengine/app/worker/dispatcher_internal.h"
 #include "coreengine/base/system.h"
 
 #define SWEEP_US   INT64_C(5000000)
@@ -28,7 +28,7 @@
 
 /* --- how tasks ended --- */
 
-static void let_go(struct work_desk *d, struct work_job *j)
+static void let_go(struct work_dispatcher *d, struct work_job *j)
 {
     struct work_job **at = &d->held;
 
@@ -44,7 +44,7 @@ static void let_go(struct work_desk *d, struct work_job *j)
 }
 
 /* True: it is settled. Else the store refused, and is asked again. */
-static bool end_job(struct work_desk *d, struct work_job *j)
+static bool end_job(struct work_dispatcher *d, struct work_job *j)
 {
     rv_log *log = d->worker->app.log;
     rv_err *err = NULL;
@@ -62,7 +62,7 @@ static bool end_job(struct work_desk *d, struct work_job *j)
 }
 
 /* Calls that were given up may still run code of what they were loaded with. */
-static void unload(struct work_desk *d, bool at_the_end)
+static void unload(struct work_dispatcher *d, bool at_the_end)
 {
     struct rv_worker *w = d->worker;
 
@@ -84,7 +84,7 @@ static void unload(struct work_desk *d, bool at_the_end)
 /* Tasks that the store thinks are held here and are not: it could not be told how they ended, or the answer to a claim
  * got lost for good. Signs of life would keep them from other workers as long as this one has others. */
 struct strays {
-    struct work_desk *desk;
+    struct work_dispatcher *dispatcher;
     struct {
         char id[RV_STORE_MAX_ID + 1];
         int64_t attempt;
@@ -98,7 +98,7 @@ static int note_lease(void *self, const struct rv_task_lease *lease, bool cancel
     bool is_held = false;
 
     (void)err;
-    for (struct work_job *j = s->desk->held; j; j = j->next_held) {
+    for (struct work_job *j = s->dispatcher->held; j; j = j->next_held) {
         if (strcmp(j->task.id, lease->id) != 0)
             continue;
         is_held = is_held || j->task.attempt == lease->attempt;
@@ -113,9 +113,9 @@ static int note_lease(void *self, const struct rv_task_lease *lease, bool cancel
 }
 
 /* Those that a worker leaves when it ends are for others when their leases end. */
-static int look_at_held(struct work_desk *d, rv_err **err)
+static int look_at_held(struct work_dispatcher *d, rv_err **err)
 {
-    struct strays s = {.desk = d};
+    struct strays s = {.dispatcher = d};
     int rc = rv_store_list_held(d->store, d->worker->owner, note_lease, &s, err);
 
     pthread_mutex_lock(&d->lock);
@@ -123,12 +123,12 @@ static int look_at_held(struct work_desk *d, rv_err **err)
     pthread_mutex_unlock(&d->lock);
     for (size_t i = 0; rc == 0 && !is_draining && i < s.n; i++) {
         RV_LOG(d->worker->app.log, WARN, "task.stray", RV_F_TEXT("task", s.tasks[i].id));
-        rv_desk_hand_back(d, s.tasks[i].id, s.tasks[i].attempt);
+        rv_dispatcher_hand_back(d, s.tasks[i].id, s.tasks[i].attempt);
     }
     return rc;
 }
 
-static int sign(struct work_desk *d, rv_err **err)
+static int sign(struct work_dispatcher *d, rv_err **err)
 {
     const struct rv_worker *w = d->worker;
     int64_t now_us = rv_app_now_us();
@@ -163,7 +163,7 @@ static int sign(struct work_desk *d, rv_err **err)
 }
 
 /* Tasks here, runs on the loop. */
-static int look_for_cancels(struct work_desk *d, rv_err **err)
+static int look_for_cancels(struct work_dispatcher *d, rv_err **err)
 {
     d->cancels_at_us = 0;
     d->cancelled_us = rv_app_now_us();
@@ -176,7 +176,7 @@ static int look_for_cancels(struct work_desk *d, rv_err **err)
 }
 
 /* One of the workers looks for all. */
-static int sweep(struct work_desk *d, rv_err **err)
+static int sweep(struct work_dispatcher *d, rv_err **err)
 {
     int64_t now_us = rv_app_now_us(), n = 0;
     bool is_mine = false;
@@ -190,7 +190,7 @@ static int sweep(struct work_desk *d, rv_err **err)
         rc = rv_store_prune_usage(d->store, now_us - RV_USAGE_KEPT_US, now_us, MAX_PRUNED, NULL, err);
     }
     if (n > 0) {
-        d->poll_us = RV_DESK_POLL_US;
+        d->poll_us = RV_DISPATCHER_POLL_US;
         d->poll_at_us = 0;
         RV_LOG(d->worker->app.log, INFO, "runs.queued", RV_F_I64("left", n));
     }
@@ -199,7 +199,7 @@ static int sweep(struct work_desk *d, rv_err **err)
 
 /* --- the thread --- */
 
-static void report(const struct work_desk *d, const char *what, rv_err *err)
+static void report(const struct work_dispatcher *d, const char *what, rv_err *err)
 {
     RV_LOG(d->worker->app.log, WARN, "worker.store", RV_F_TEXT("what", what), RV_F_ERR("error", err));
     rv_err_free(err);
@@ -211,7 +211,7 @@ static int64_t sign_every_us(const struct rv_worker *w)
 }
 
 /* What is due. A store that refuses is asked again: the worker goes on. */
-static void be_due(struct work_desk *d)
+static void be_due(struct work_dispatcher *d)
 {
     int64_t now_us = rv_app_now_us();
     rv_err *err = NULL;
@@ -241,14 +241,14 @@ static void be_due(struct work_desk *d)
         report(d, "look for cancellations", err);
         err = NULL;
     }
-    if (rv_app_now_us() >= d->poll_at_us && !is_draining && rv_desk_look(d, &err) < 0) {
+    if (rv_app_now_us() >= d->poll_at_us && !is_draining && rv_dispatcher_look(d, &err) < 0) {
         d->poll_at_us = rv_app_now_us() + RETRY_US;
         report(d, "look for tasks", err);
     }
 }
 
 /* Those that the loop gave, with those that the store did not take: these now and then. */
-static void end_jobs(struct work_desk *d, struct work_list *untold)
+static void end_jobs(struct work_dispatcher *d, struct work_list *untold)
 {
     int64_t now_us = rv_app_now_us();
     struct work_job *j;
@@ -278,13 +278,13 @@ static void end_jobs(struct work_desk *d, struct work_list *untold)
     d->untold_at_us = untold->first ? now_us + RETRY_US : 0;
 }
 
-static void ring(struct work_desk *d)
+static void ring(struct work_dispatcher *d)
 {
     RV_IGNORE((int)write(d->bell[1], "", 1), "a pipe that is full wakes it as well");
 }
 
 /* 0: not at all. */
-static int64_t wait_us(struct work_desk *d, bool is_pressed)
+static int64_t wait_us(struct work_dispatcher *d, bool is_pressed)
 {
     int64_t now_us = rv_app_now_us(), until_us = d->sign_at_us;
 
@@ -298,13 +298,13 @@ static int64_t wait_us(struct work_desk *d, bool is_pressed)
     if (!is_draining && d->sweep_at_us < until_us)
         until_us = d->sweep_at_us;
     if (is_pressed || d->unloads.first)
-        until_us = rv_desk_earlier(until_us, now_us + RETRY_US);
-    until_us = rv_desk_earlier(until_us, d->cancels_at_us);
+        until_us = rv_dispatcher_earlier(until_us, now_us + RETRY_US);
+    until_us = rv_dispatcher_earlier(until_us, d->cancels_at_us);
     return until_us > now_us ? until_us - now_us : 0;
 }
 
 /* Others announced something: there is a task, or one of those held here is to be cancelled. */
-static bool hear(struct work_desk *d)
+static bool hear(struct work_dispatcher *d)
 {
     bool heard = false;
     rv_err *err = NULL;
@@ -320,7 +320,7 @@ static bool hear(struct work_desk *d)
     pthread_mutex_unlock(&d->lock);
     if (!heard)
         return false;
-    d->poll_us = RV_DESK_POLL_US;
+    d->poll_us = RV_DISPATCHER_POLL_US;
     if (!is_full)
         d->poll_at_us = 0;
     if (d->held && d->cancels_at_us == 0)
@@ -328,7 +328,7 @@ static bool hear(struct work_desk *d)
     return true;
 }
 
-static void wait_for_work(struct work_desk *d, bool is_pressed)
+static void wait_for_work(struct work_dispatcher *d, bool is_pressed)
 {
     struct pollfd fds[] = {{.fd = d->bell[0], .events = POLLIN}, {.fd = -1, .events = POLLIN}};
     rv_err *err = NULL;
@@ -347,7 +347,7 @@ static void wait_for_work(struct work_desk *d, bool is_pressed)
 
 static void *work(void *self)
 {
-    struct work_desk *d = self;
+    struct work_dispatcher *d = self;
     struct work_list untold;
     bool is_ending = false;
 
@@ -374,7 +374,7 @@ static void *work(void *self)
 
 /* --- for the loop --- */
 
-void rv_work_desk_tell(struct work_desk *d)
+void rv_work_dispatcher_tell(struct work_dispatcher *d)
 {
     pthread_mutex_lock(&d->lock);
     d->is_told = true;
@@ -382,7 +382,7 @@ void rv_work_desk_tell(struct work_desk *d)
     ring(d);
 }
 
-void rv_work_desk_drain(struct work_desk *d)
+void rv_work_dispatcher_drain(struct work_dispatcher *d)
 {
     pthread_mutex_lock(&d->lock);
     d->is_draining = true;
@@ -390,7 +390,7 @@ void rv_work_desk_drain(struct work_desk *d)
     ring(d);
 }
 
-void rv_work_desk_give(struct work_desk *d, struct work_job *j)
+void rv_work_dispatcher_give(struct work_dispatcher *d, struct work_job *j)
 {
     pthread_mutex_lock(&d->lock);
     rv_work_list_add(&d->ended, j);
@@ -398,7 +398,7 @@ void rv_work_desk_give(struct work_desk *d, struct work_job *j)
     ring(d);
 }
 
-struct work_job *rv_work_desk_take(struct work_desk *d)
+struct work_job *rv_work_dispatcher_take(struct work_dispatcher *d)
 {
     pthread_mutex_lock(&d->lock);
     struct work_job *first = rv_work_list_take(&d->begins);
@@ -406,7 +406,7 @@ struct work_job *rv_work_desk_take(struct work_desk *d)
     return first;
 }
 
-bool rv_work_desk_is_empty(struct work_desk *d)
+bool rv_work_dispatcher_is_empty(struct work_dispatcher *d)
 {
     pthread_mutex_lock(&d->lock);
     bool is = d->n_held == 0;
@@ -414,7 +414,7 @@ bool rv_work_desk_is_empty(struct work_desk *d)
     return is;
 }
 
-bool rv_work_desk_end_if_idle(struct work_desk *d)
+bool rv_work_dispatcher_end_if_idle(struct work_dispatcher *d)
 {
     pthread_mutex_lock(&d->lock);
     bool is = d->is_idle && d->n_held == 0;
@@ -423,7 +423,7 @@ bool rv_work_desk_end_if_idle(struct work_desk *d)
     return is;
 }
 
-bool rv_work_desk_heard_cancel(struct work_desk *d)
+bool rv_work_dispatcher_heard_cancel(struct work_dispatcher *d)
 {
     pthread_mutex_lock(&d->lock);
     bool heard = d->heard_cancel;
@@ -432,7 +432,7 @@ bool rv_work_desk_heard_cancel(struct work_desk *d)
     return heard;
 }
 
-static void destroy(struct work_desk *d)
+static void destroy(struct work_dispatcher *d)
 {
     for (size_t i = 0; i < RV_COUNT(d->bell); i++)
         if (d->bell[i] >= 0)
@@ -444,10 +444,10 @@ static void destroy(struct work_desk *d)
     free(d);
 }
 
-int rv_work_desk_new(struct rv_worker *w, const rv_store *store, void (*wake)(void *self), void *self,
-                     struct work_desk **out, rv_err **err)
+int rv_work_dispatcher_new(struct rv_worker *w, const rv_store *store, void (*wake)(void *self), void *self,
+                           struct work_dispatcher **out, rv_err **err)
 {
-    struct work_desk *d = calloc(1, sizeof *d);
+    struct work_dispatcher *d = calloc(1, sizeof *d);
 
     if (!d)
         return RV_FAIL(err, RV_E_NOMEM, "make a worker");
@@ -460,7 +460,7 @@ int rv_work_desk_new(struct rv_worker *w, const rv_store *store, void (*wake)(vo
     d->wake = wake;
     d->wake_self = self;
     d->n_known_classes = -1;
-    d->poll_us = RV_DESK_POLL_US;
+    d->poll_us = RV_DISPATCHER_POLL_US;
     d->started_us = rv_app_now_us();
     d->zones = rv_zones_new(NULL);
     int rc = d->zones ? 0 : RV_FAIL(err, RV_E_NOMEM, "make a worker");
@@ -485,7 +485,7 @@ int rv_work_desk_new(struct rv_worker *w, const rv_store *store, void (*wake)(vo
     return rc;
 }
 
-void rv_work_desk_free(struct work_desk *d)
+void rv_work_dispatcher_free(struct work_dispatcher *d)
 {
     if (!d)
         return;

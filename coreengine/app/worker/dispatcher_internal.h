@@ -1,15 +1,15 @@
-/* Shared by the files of the desk, the thread of a worker that talks to the store. */
-#ifndef RV_WORK_DESK_INTERNAL_H
-#define RV_WORK_DESK_INTERNAL_H
+/* Shared by the files of the dispatcher, the thread of a worker that talks to the store. */
+#ifndef RV_WORK_DISPATCHER_INTERNAL_H
+#define RV_WORK_DISPATCHER_INTERNAL_H
 
 #include <pthread.h>
 
 #include "coreengine/app/schedules.h"
 #include "coreengine/app/worker/worker_internal.h"
 
-#define RV_DESK_POLL_US INT64_C(50000) /* until the next look, when something was found */
+#define RV_DISPATCHER_POLL_US INT64_C(50000) /* until the next look, when something was found */
 
-struct work_desk {
+struct work_dispatcher {
     pthread_mutex_t lock;    /* guards what follows up to `thread`; never held while the store is used */
     int bell[2];             /* a pipe; a byte in it: something was given, or is to be done */
     struct work_list ended;  /* from the loop */
@@ -40,14 +40,14 @@ struct work_desk {
     int64_t cancels_at_us, cancelled_us; /* when to look for cancellations, and the last look; 0: none */
 };
 
-/* desk_look.c */
+/* dispatcher_look.c */
 /** Ask the store what there is to do: fire, promote and recover what is due, claim what there is room for, and plan the
  * next look. */
-RV_MUST_CHECK int rv_desk_look(struct work_desk *d, rv_err **err);
+RV_MUST_CHECK int rv_dispatcher_look(struct work_dispatcher *d, rv_err **err);
 /** A task that is claimed and that nothing here can go on with is free again. If that fails, the next sign of life
  * finds it. */
-void rv_desk_hand_back(struct work_desk *d, const char *task, int64_t attempt);
+void rv_dispatcher_hand_back(struct work_dispatcher *d, const char *task, int64_t attempt);
 /** The first of two times; b 0: there is none. */
-int64_t rv_desk_earlier(int64_t a_us, int64_t b_us);
+int64_t rv_dispatcher_earlier(int64_t a_us, int64_t b_us);
 
 #endif
