@@ -28,8 +28,8 @@ static const char hello[] =
 static const char *const names[] = {"done", "breaks", "asks", "later"};
 static const char *const texts[] = {
     "name: done\nagents: [{name: a, set: {text: envelope.raw_input}}]\nresponse: {output_key: a, field: text}\n",
-    "name: breaks\nagents:\n  - {name: a, set: {list: \"[1]\"}, default_next: b}\n"
-    "  - {name: b, set: {text: \"outputs.a.list[7]\"}}\n",
+    ("name: breaks\nagents:\n  - {name: a, set: {list: \"[1]\"}, default_next: b}\n"
+     "  - {name: b, set: {text: \"outputs.a.list[7]\"}}\n"),
     "name: asks\nagents: [{name: a, set: {v: \"1\"}, ask: {question: Go?, options: [yes, no]}}]\n",
     "name: later\nagents: [{name: a, set: {v: \"1\"}}]\n"};
 
