@@ -1,6 +1,6 @@
-/* A fuzz target: RV_FUZZ_TARGET(json) { ... data, size ...; return 0; } in fuzz_json.c, which tests/fuzz/json.cmake
- * names. With libFuzzer each is a program; else all are in one, `fuzz_corpus json FILES...`, which runs them over what
- * was kept. A target takes any bytes, and aborts when what must hold does not. */
+/* A fuzz target: RV_FUZZ_TARGET(json) { ... data, size ...; return 0; } in fuzz_json.c, with rv_fuzz(json ...) in a
+ * .cmake file of tests/fuzz. With libFuzzer each is a program; else all are in one, `fuzz_corpus json FILES...`, which
+ * runs them over what was kept. A target takes any bytes, and aborts when what must hold does not. */
 #ifndef RV_KIT_FUZZ_H
 #define RV_KIT_FUZZ_H
 

@@ -94,7 +94,7 @@ struct mcp_started {
     json_object *result;                /* owned */
     bool waits;                         /* nothing is done yet: it has to wait for others */
 };
-/** RV_E_NOT_FOUND: there is no such tool. */
+/** RV_E_NOT_FOUND: nothing that is offered has the name. */
 RV_MUST_CHECK int mcp_find_offer(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at,
                                  json_object *params, struct offer *out, rv_err **err);
 /** Failures of the call are results; RV_E_NOMEM, RV_E_INVALID (its state was changed). may_wait: else out->waits. */
