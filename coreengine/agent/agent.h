@@ -90,12 +90,11 @@ static inline bool rv_emit_is_wanted(struct rv_visit_shared *s)
     root->next_seq += !root->emits;
     return root->emits;
 }
-/** rv_emit() with these members; NULL, too, when no observer listens. */
-#define RV_EMIT(shared, out, kind, stage, visit, now_us, ...)                                                          \
-    (rv_emit_is_wanted(shared)                                                                                         \
-         ? rv_emit(shared, out, kind, stage, visit, now_us, (const struct rv_member[]){__VA_ARGS__},                   \
-                   sizeof(const struct rv_member[]){__VA_ARGS__} / sizeof(struct rv_member))                           \
-         : NULL)
+/** rv_emit() with these members. NULL, too, when no observer listens; then nothing of it is evaluated. */
+#define RV_EMIT(shared, out, head, ...)                                                                                \
+    (rv_emit_is_wanted(shared) ? rv_emit(shared, out, head, (const struct rv_member[]){__VA_ARGS__},                   \
+                                         sizeof(const struct rv_member[]){__VA_ARGS__} / sizeof(struct rv_member))     \
+                               : NULL)
 
 enum rv_visit_end {
     RV_VISIT_OK,     /* done, `next` says where to */
@@ -169,7 +168,7 @@ RV_MUST_CHECK int rv_visit_cancel(rv_visit *v, const char *why, json_object *par
 /** A stage that waits for a person never goes on: the messages of its turn are kept as cancelled. Nothing where it does
  * not wait in the middle of one. */
 RV_MUST_CHECK int rv_visit_give_up(struct rv_visit_shared *shared, int stage, rv_envelope *env, const char *why,
-                                   int64_t now_us, struct rv_effects *out, rv_err **err);
+                                   struct rv_effects *out, rv_err **err);
 /** The question that the stage waits with is cancelled: its next visit fails with RV_QUESTION_CANCELLED before it does
  * anything. What the stage kept is lost: rv_visit_give_up() before. */
 RV_MUST_CHECK int rv_visit_cancel_question(const struct rv_visit_shared *shared, int stage, rv_envelope *env,
@@ -189,8 +188,8 @@ bool rv_visit_asks_inside(const struct rv_visit_shared *shared, const rv_envelop
 int rv_visit_asked_by_route(const struct rv_visit_shared *shared, const rv_envelope *env, json_object *data);
 /** A person approved it: tells observers where it leads. *to: a stage or RV_TARGET_END; RV_TARGET_CLARIFICATION when
  * that raised the next question, and the run stays. */
-RV_MUST_CHECK int rv_visit_approve(struct rv_visit_shared *shared, int stage, rv_envelope *env, int64_t now_us,
-                                   struct rv_effects *out, int *to, rv_err **err);
+RV_MUST_CHECK int rv_visit_approve(struct rv_visit_shared *shared, int stage, rv_envelope *env, struct rv_effects *out,
+                                   int *to, rv_err **err);
 /* A question of the key `ask`: the visit ends as STAYED. Its answer is kept with the envelope (call it when the
  * interrupt is resolved, before anything else is raised); rv_visit_begin() then goes on where the question was put: it
  * visits nothing, so that no bound of visits or model calls concerns it. */

@@ -152,11 +152,9 @@ static inline int rv_visit_stage_of(const struct rv_visit *v)
 
 /** Emit an event of the visit. */
 #define rv_visit_emit(v, out, kind, ...)                                                                               \
-    (rv_emit_is_wanted((v)->shared)                                                                                    \
-         ? rv_emit_at((v)->shared, out, kind, (v)->agent->index, &(v)->place, (v)->visit_no, (v)->now_us,              \
-                      (const struct rv_member[]){__VA_ARGS__},                                                         \
-                      sizeof(const struct rv_member[]){__VA_ARGS__} / sizeof(struct rv_member))                        \
-         : NULL)
+    RV_EMIT((v)->shared, out,                                                                                          \
+            (&(const struct rv_emit_head){kind, (v)->agent->index, (v)->visit_no, &(v)->place, (v)->now_us}),          \
+            __VA_ARGS__)
 
 /* --- phase.c: what all phases use --- */
 #define RV_ARBITER "arbiter" /* the output key by which the rules know the arbiter */

@@ -218,15 +218,8 @@ int rv_effect_place(struct rv_effect *e, const struct rv_visit_shared *shared, i
     return rc;
 }
 
-struct rv_effect *rv_emit(struct rv_visit_shared *shared, struct rv_effects *out, enum rv_emit_kind kind, int stage,
-                          int64_t visit, int64_t now_us, const struct rv_member *members, size_t n)
-{
-    return rv_emit_at(shared, out, kind, stage, NULL, visit, now_us, members, n);
-}
-
-struct rv_effect *rv_emit_at(struct rv_visit_shared *shared, struct rv_effects *out, enum rv_emit_kind kind, int stage,
-                             const struct rv_visit_place *place, int64_t visit, int64_t now_us,
-                             const struct rv_member *members, size_t n)
+struct rv_effect *rv_emit(struct rv_visit_shared *shared, struct rv_effects *out, const struct rv_emit_head *head,
+                          const struct rv_member *members, size_t n)
 {
     struct rv_visit_shared *root = rv_visit_root(shared);
     const struct rv_origin *origin = shared->origin;
@@ -238,24 +231,24 @@ struct rv_effect *rv_emit_at(struct rv_visit_shared *shared, struct rv_effects *
         return NULL;
     if (!out->text.max)
         out->text.max = RV_EFFECTS_MAX_TEXT;
-    if (rv_effect_place(e, shared, stage, place, NULL) < 0) {
+    if (rv_effect_place(e, shared, head->stage, head->place, NULL) < 0) {
         out->rc = RV_E_NOMEM;
         return NULL;
     }
-    e->emit = kind;
+    e->emit = head->kind;
     e->origin = origin;
-    e->visit = visit;
+    e->visit = head->visit;
     e->text_at = out->text.len;
 
-    rv_time_format(now_us, time);
+    rv_time_format(head->now_us, time);
     rv_jw w = rv_jw_on(&out->text);
     rv_jw_obj(&w);
     rv_jw_kv_int(&w, "seq", root->next_seq++);
-    rv_jw_kv_text(&w, "type", rv_emit_text(kind));
+    rv_jw_kv_text(&w, "type", rv_emit_text(head->kind));
     rv_jw_kv_text(&w, "time", time);
-    if (stage >= 0) {
+    if (head->stage >= 0) {
         rv_jw_kv_text(&w, "stage", e->label ? e->label : root->pipeline->agents[e->stage].name);
-        rv_jw_kv_int(&w, "visit", visit);
+        rv_jw_kv_int(&w, "visit", head->visit);
     }
     if (e->path)
         rv_jw_kv_text(&w, "path", e->path);

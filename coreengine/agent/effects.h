@@ -102,8 +102,9 @@ struct rv_effect {
 struct rv_effects {
     struct rv_effect *items; /* owned */
     size_t n, cap;
-    rv_buf text; /* lines of the EMIT effects */
-    int rc;      /* sticky RV_E_NOMEM of an append; the function that made the step checks it */
+    rv_buf text;    /* lines of the EMIT effects */
+    int64_t now_us; /* time of the step: of its event, set by rv_run_step() */
+    int rc;         /* sticky RV_E_NOMEM of an append; the function that made the step checks it */
 };
 #define RV_EFFECTS_MAX_TEXT ((size_t)256 << 20) /* one step's event lines */
 void rv_effects_clear(struct rv_effects *e);    /* frees what was not taken, keeps the memory */
@@ -181,15 +182,19 @@ struct rv_member {
 #define RV_M_STAGES(k, s, i) ((struct rv_member){.key = (k), .kind = RV_MEMBER_STAGES, .n = (i), .stages = (s)})
 #define RV_M_USAGE(k, u)     ((struct rv_member){.key = (k), .kind = RV_MEMBER_USAGE, .usage = (u)})
 #define RV_M_IF(is, member)  ((is) ? (member) : (struct rv_member){0})
-/** Emit an event {seq, type, time, stage?, visit?, members}. stage -1: none. The effect, valid until the next one;
- * NULL: nothing is written, since no observer listens, or memory is short (sticky in out). */
-struct rv_effect *rv_emit(struct rv_visit_shared *shared, struct rv_effects *out, enum rv_emit_kind kind, int stage,
-                          int64_t visit, int64_t now_us, const struct rv_member *members, size_t n);
 struct rv_visit_place;
-/** The same of a visit that stands at this place: also {path?, index?}. place may be NULL. */
-struct rv_effect *rv_emit_at(struct rv_visit_shared *shared, struct rv_effects *out, enum rv_emit_kind kind, int stage,
-                             const struct rv_visit_place *place, int64_t visit, int64_t now_us,
-                             const struct rv_member *members, size_t n);
+/* What every observable event says: what happened, where and when. */
+struct rv_emit_head {
+    enum rv_emit_kind kind;
+    int stage;                          /* -1: none */
+    int64_t visit;                      /* with a stage */
+    const struct rv_visit_place *place; /* borrowed for the call; NULL: the main branch */
+    int64_t now_us;
+};
+/** Emit an event {seq, type, time, stage?, visit?, path?, index?, members}. The effect, valid until the next one; NULL:
+ * nothing is written, since no observer listens, or memory is short (sticky in out). */
+struct rv_effect *rv_emit(struct rv_visit_shared *shared, struct rv_effects *out, const struct rv_emit_head *head,
+                          const struct rv_member *members, size_t n);
 /** Say where an effect of that stage of shared's pipeline belongs: stage, agent, path, label, index. RV_E_NOMEM. */
 RV_MUST_CHECK int rv_effect_place(struct rv_effect *e, const struct rv_visit_shared *shared, int stage,
                                   const struct rv_visit_place *place, rv_err **err);

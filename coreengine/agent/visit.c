@@ -417,7 +417,7 @@ int rv_visit_cancel(rv_visit *v, const char *why, json_object *partials, int64_t
     return rc < 0 ? rc : advance(v, out, err);
 }
 
-int rv_visit_give_up(struct rv_visit_shared *shared, int stage, rv_envelope *env, const char *why, int64_t now_us,
+int rv_visit_give_up(struct rv_visit_shared *shared, int stage, rv_envelope *env, const char *why,
                      struct rv_effects *out, rv_err **err)
 {
     const struct rv_agent *agent = &shared->pipeline->agents[stage];
@@ -426,7 +426,7 @@ int rv_visit_give_up(struct rv_visit_shared *shared, int stage, rv_envelope *env
         rv_visit_is_ask(shared, stage, env)) /* its turn was over when it asked */
         return 0;
     rv_visit *v = NULL;
-    int rc = new_visit(shared, stage, env, now_us, &v, err);
+    int rc = new_visit(shared, stage, env, out->now_us, &v, err);
     if (rc < 0)
         return rc;
     v->visit_no = rv_envelope_visits(env, rv_str_of(agent->name));
@@ -450,12 +450,12 @@ int rv_visit_asked_by_route(const struct rv_visit_shared *shared, const rv_envel
     return rv_pipeline_stage(shared->pipeline, rv_str_of(stage));
 }
 
-int rv_visit_approve(struct rv_visit_shared *shared, int stage, rv_envelope *env, int64_t now_us,
-                     struct rv_effects *out, int *to, rv_err **err)
+int rv_visit_approve(struct rv_visit_shared *shared, int stage, rv_envelope *env, struct rv_effects *out, int *to,
+                     rv_err **err)
 {
     const struct rv_agent *agent = &shared->pipeline->agents[stage];
     rv_visit *v = NULL;
-    int rc = new_visit(shared, stage, env, now_us, &v, err);
+    int rc = new_visit(shared, stage, env, out->now_us, &v, err);
 
     if (rc < 0)
         return rc;

@@ -110,23 +110,23 @@ int64_t rv_run_count_edge(rv_run *run, int from, int to, int64_t of_branch)
 
 /* --- stopping --- */
 
-int rv_run_end_halted(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err)
+int rv_run_end_halted(rv_run *run, struct rv_effects *out, rv_err **err)
 {
     char *text = run->halt.text;
 
     run->halt.text = NULL;
-    int rc = rv_run_fail(run, run->halt.status, run->halt.reason, text, now_us, out, err);
+    int rc = rv_run_fail(run, run->halt.status, run->halt.reason, text, out, err);
     free(text);
     return rc;
 }
 
-int rv_run_halt(rv_run *run, enum rv_run_status status, enum rv_reason reason, const char *text, int64_t now_us,
-                struct rv_effects *out, rv_err **err)
+int rv_run_halt(rv_run *run, enum rv_run_status status, enum rv_reason reason, const char *text, struct rv_effects *out,
+                rv_err **err)
 {
     if (run->halt.is_set)
         return 0;
     if (run->n_working == 0)
-        return rv_run_fail(run, status, reason, text, now_us, out, err);
+        return rv_run_fail(run, status, reason, text, out, err);
     char *kept = rv_str_dup(rv_str_of(text));
     if (!kept)
         return RV_FAIL(err, RV_E_NOMEM, "stop a run");
@@ -136,7 +136,7 @@ int rv_run_halt(rv_run *run, enum rv_run_status status, enum rv_reason reason, c
     return 0;
 }
 
-int rv_run_halt_outside(rv_run *run, bool llm, bool *stopped, int64_t now_us, struct rv_effects *out, rv_err **err)
+int rv_run_halt_outside(rv_run *run, bool llm, bool *stopped, struct rv_effects *out, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(1024);
     enum rv_reason reason;
@@ -152,7 +152,7 @@ int rv_run_halt_outside(rv_run *run, bool llm, bool *stopped, int64_t now_us, st
         (long long)(reason == RV_REASON_MAX_LLM_CALLS ? by->pipeline->max_llm_calls : by->pipeline->max_agent_hops));
     int rc = rv_buf_check(&text, "reason", err);
     if (rc == 0)
-        rc = rv_run_halt(run, RV_RUN_TERMINATED, reason, rv_buf_cstr(&text), now_us, out, err);
+        rc = rv_run_halt(run, RV_RUN_TERMINATED, reason, rv_buf_cstr(&text), out, err);
     rv_buf_fini(&text);
     return rc;
 }

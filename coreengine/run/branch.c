@@ -137,7 +137,7 @@ static void take(rv_run *run, struct branch *b, bool llm)
     rv_hops_take(&run->shared, 1);
 }
 
-static int begin_visit(rv_run *run, struct branch *b, int stage, int64_t now_us, struct rv_effects *out, rv_err **err)
+static int begin_visit(rv_run *run, struct branch *b, int stage, struct rv_effects *out, rv_err **err)
 {
     const struct failure *m = &b->missed;
     bool llm = rv_branch_calls_llm(run, b, stage);
@@ -159,7 +159,7 @@ static int begin_visit(rv_run *run, struct branch *b, int stage, int64_t now_us,
     size_t from = out->n;
     const struct rv_visit_start start = {
         .stage = stage, .env = b->env, .place = &place, .route = true, .llm_reserved = llm};
-    int rc = rv_work_begin(&run->shared, &start, now_us, out, &b->work, err);
+    int rc = rv_work_begin(&run->shared, &start, out, &b->work, err);
     if (rc == 0)
         rc = rv_calls_note(run, b, out, from, err);
     if (rc == 0)
@@ -167,67 +167,65 @@ static int begin_visit(rv_run *run, struct branch *b, int stage, int64_t now_us,
     return rc;
 }
 
-static int stop_at(rv_run *run, enum rv_reason reason, int stage, int64_t now_us, struct rv_effects *out, rv_err **err)
+static int stop_at(rv_run *run, enum rv_reason reason, int stage, struct rv_effects *out, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(1024);
 
     rv_run_write_bound(run, reason, stage, &text);
     int rc = rv_buf_check(&text, "reason", err);
     if (rc == 0)
-        rc = rv_run_halt(run, RV_RUN_TERMINATED, reason, rv_buf_cstr(&text), now_us, out, err);
+        rc = rv_run_halt(run, RV_RUN_TERMINATED, reason, rv_buf_cstr(&text), out, err);
     rv_buf_fini(&text);
     return rc;
 }
 
 /* Unless a bound keeps it from beginning: that of a run around this one first. */
-static int begin_in_bounds(rv_run *run, struct branch *b, int stage, int64_t now_us, struct rv_effects *out,
-                           rv_err **err)
+static int begin_in_bounds(rv_run *run, struct branch *b, int stage, struct rv_effects *out, rv_err **err)
 {
     bool llm = rv_branch_calls_llm(run, b, stage), stopped = false;
 
     if (!rv_visit_goes_on(&run->shared, stage, b->env)) {
-        int rc = rv_run_halt_outside(run, llm, &stopped, now_us, out, err);
+        int rc = rv_run_halt_outside(run, llm, &stopped, out, err);
         if (rc < 0 || stopped)
             return rc;
         enum rv_reason reason = rv_run_bound_at(run, b, stage);
         if (reason != RV_REASON_NONE)
-            return stop_at(run, reason, stage, now_us, out, err);
+            return stop_at(run, reason, stage, out, err);
     }
-    return begin_visit(run, b, stage, now_us, out, err);
+    return begin_visit(run, b, stage, out, err);
 }
 
-int rv_branch_begin(rv_run *run, struct branch *b, int64_t now_us, struct rv_effects *out, rv_err **err)
+int rv_branch_begin(rv_run *run, struct branch *b, struct rv_effects *out, rv_err **err)
 {
-    return begin_in_bounds(run, b, b->first, now_us, out, err);
+    return begin_in_bounds(run, b, b->first, out, err);
 }
 
 /* --- what comes next --- */
 
-static int fail_branch(rv_run *run, struct branch *b, const struct failure *f, int64_t now_us, struct rv_effects *out,
-                       rv_err **err)
+static int fail_branch(rv_run *run, struct branch *b, const struct failure *f, struct rv_effects *out, rv_err **err)
 {
     int rc = rv_failure_copy(f, &b->failure, err);
 
     if (rc == 0 && !b->group)
-        return rv_run_fail_with(run, &b->failure, now_us, out, err);
-    return rc < 0 ? rc : rv_group_branch_over(run, b, BRANCH_FAILED, now_us, out, err);
+        return rv_run_fail_with(run, &b->failure, out, err);
+    return rc < 0 ? rc : rv_group_branch_over(run, b, BRANCH_FAILED, out, err);
 }
 
 /* It stands at a join that is not that of the group that it opened: it arrives there. */
-static int arrive(rv_run *run, struct branch *b, int stage, int64_t now_us, struct rv_effects *out, rv_err **err)
+static int arrive(rv_run *run, struct branch *b, int stage, struct rv_effects *out, rv_err **err)
 {
     const char *name = run->pipeline->agents[stage].name;
 
     if (b->group && b->group->join == stage)
-        return rv_group_branch_over(run, b, BRANCH_ARRIVED, now_us, out, err);
-    return rv_run_stop(run, RV_RUN_FAILED, RV_REASON_JOIN, now_us, out, err,
+        return rv_group_branch_over(run, b, BRANCH_ARRIVED, out, err);
+    return rv_run_stop(run, RV_RUN_FAILED, RV_REASON_JOIN, out, err,
                        "stage \"%.*s\" is a join, and no group that it could join is open here",
                        RV_STR_ARG(rv_run_shown(name)));
 }
 
-static int unknown_stage(rv_run *run, struct branch *b, int64_t now_us, struct rv_effects *out, rv_err **err)
+static int unknown_stage(rv_run *run, struct branch *b, struct rv_effects *out, rv_err **err)
 {
-    return rv_run_stop(run, RV_RUN_FAILED, RV_REASON_TOOL_FAILED, now_us, out, err, "unknown stage \"%.*s\"",
+    return rv_run_stop(run, RV_RUN_FAILED, RV_REASON_TOOL_FAILED, out, err, "unknown stage \"%.*s\"",
                        RV_STR_ARG(rv_run_shown(rv_envelope_fields(b->env)->current_stage)));
 }
 
@@ -236,77 +234,77 @@ static bool is_at_join(const rv_run *run, const struct branch *b, int stage)
     return stage >= 0 && run->pipeline->agents[stage].join.wait != RV_WAIT_NOT && !b->joined;
 }
 
-static int open_held(rv_run *run, struct branch *b, int64_t now_us, struct rv_effects *out, rv_err **err)
+static int open_held(rv_run *run, struct branch *b, struct rv_effects *out, rv_err **err)
 {
     const struct rv_branches *list = b->held;
     bool *taken = b->held_taken;
 
     b->held = NULL;
     b->held_taken = NULL;
-    int rc = rv_group_open(run, b, b->held_by, list, taken, now_us, out, err);
+    int rc = rv_group_open(run, b, b->held_by, list, taken, out, err);
     free(taken);
     return rc;
 }
 
 /* The main branch while no other one is there. */
-static int next_of_main(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err)
+static int next_of_main(rv_run *run, struct rv_effects *out, rv_err **err)
 {
     struct branch *b = &run->main;
     const struct rv_envelope_fields *f = rv_envelope_fields(run->env);
     enum rv_reason reason = RV_REASON_NONE;
 
     if (f->terminated)
-        return rv_run_finish(run, RV_RUN_TERMINATED, NULL, now_us, out, err);
+        return rv_run_finish(run, RV_RUN_TERMINATED, NULL, out, err);
     if (b->held && !f->interrupt_pending)
-        return open_held(run, b, now_us, out, err);
+        return open_held(run, b, out, err);
     if (strcmp(f->current_stage, RV_STAGE_END) == 0)
-        return rv_run_finish(run, f->interrupt_pending ? RV_RUN_INTERRUPTED : RV_RUN_COMPLETED, NULL, now_us, out, err);
+        return rv_run_finish(run, f->interrupt_pending ? RV_RUN_INTERRUPTED : RV_RUN_COMPLETED, NULL, out, err);
     int stage = rv_pipeline_stage(run->pipeline, rv_str_of(f->current_stage));
     bool llm = stage >= 0 && rv_branch_calls_llm(run, b, stage);
     if (stage >= 0 && !f->interrupt_pending && rv_visit_goes_on(&run->shared, stage, run->env))
-        return begin_visit(run, b, stage, now_us, out, err);
+        return begin_visit(run, b, stage, out, err);
     bool stopped = false;
-    int rc = rv_run_stop_outside(run, llm, &stopped, now_us, out, err);
+    int rc = rv_run_stop_outside(run, llm, &stopped, out, err);
     if (rc < 0 || stopped)
         return rc;
     if (!rv_envelope_can_continue(run->env, llm, &reason))
-        return reason == RV_REASON_NONE ? rv_run_finish(run, RV_RUN_INTERRUPTED, NULL, now_us, out, err)
-                                        : rv_run_stop_at_bound(run, reason, now_us, out, err);
+        return reason == RV_REASON_NONE ? rv_run_finish(run, RV_RUN_INTERRUPTED, NULL, out, err)
+                                        : rv_run_stop_at_bound(run, reason, out, err);
     if (stage < 0)
-        return unknown_stage(run, b, now_us, out, err);
+        return unknown_stage(run, b, out, err);
     if (is_at_join(run, b, stage))
-        return arrive(run, b, stage, now_us, out, err);
+        return arrive(run, b, stage, out, err);
     if (!rv_run_visits_left(run, stage))
-        return rv_run_stop_at_visits(run, stage, now_us, out, err);
-    return begin_visit(run, b, stage, now_us, out, err);
+        return rv_run_stop_at_visits(run, stage, out, err);
+    return begin_visit(run, b, stage, out, err);
 }
 
-static int next_of_branch(rv_run *run, struct branch *b, int64_t now_us, struct rv_effects *out, rv_err **err)
+static int next_of_branch(rv_run *run, struct branch *b, struct rv_effects *out, rv_err **err)
 {
     const struct rv_envelope_fields *f = rv_envelope_fields(b->env);
 
     if (f->terminated) {
         rv_envelope_take_end(run->env, b->env);
-        return rv_run_finish(run, RV_RUN_TERMINATED, NULL, now_us, out, err);
+        return rv_run_finish(run, RV_RUN_TERMINATED, NULL, out, err);
     }
     if (f->interrupt_pending)
         return 0; /* it waits for a person */
     if (b->held)
-        return open_held(run, b, now_us, out, err);
+        return open_held(run, b, out, err);
     if (strcmp(f->current_stage, RV_STAGE_END) == 0)
-        return rv_group_branch_over(run, b, BRANCH_ENDED, now_us, out, err);
+        return rv_group_branch_over(run, b, BRANCH_ENDED, out, err);
     int stage = rv_pipeline_stage(run->pipeline, rv_str_of(f->current_stage));
     if (stage < 0)
-        return unknown_stage(run, b, now_us, out, err);
+        return unknown_stage(run, b, out, err);
     if (is_at_join(run, b, stage))
-        return arrive(run, b, stage, now_us, out, err);
-    return begin_in_bounds(run, b, stage, now_us, out, err);
+        return arrive(run, b, stage, out, err);
+    return begin_in_bounds(run, b, stage, out, err);
 }
 
-static int next_step(rv_run *run, struct branch *b, int64_t now_us, struct rv_effects *out, rv_err **err)
+static int next_step(rv_run *run, struct branch *b, struct rv_effects *out, rv_err **err)
 {
     rv_run_hold_bounds(run, b);
-    return b->group ? next_of_branch(run, b, now_us, out, err) : next_of_main(run, now_us, out, err);
+    return b->group ? next_of_branch(run, b, out, err) : next_of_main(run, out, err);
 }
 
 /* --- a visit is over --- */
@@ -326,8 +324,8 @@ int rv_branch_hold(struct branch *b, int stage, const struct rv_branches *list, 
 }
 
 /* Follow the visit's result. */
-static int follow(rv_run *run, struct branch *b, int from, const struct rv_visit_result *r, int64_t now_us,
-                  struct rv_effects *out, rv_err **err)
+static int follow(rv_run *run, struct branch *b, int from, const struct rv_visit_result *r, struct rv_effects *out,
+                  rv_err **err)
 {
     bool leaves = r->end != RV_VISIT_STAYED && r->outcome != RV_OUTCOME_TERMINATE;
     bool moves = leaves && r->next >= 0, looped = moves && r->next <= from;
@@ -339,7 +337,7 @@ static int follow(rv_run *run, struct branch *b, int from, const struct rv_visit
         rc = rv_envelope_add_feedback(b->env, rv_json_str(r->feedback), err);
     const struct edge edge = {.from = from, .to = r->next, .outcome = r->outcome, .feedback = r->feedback};
     if (rc == 0 && moves)
-        rc = rv_run_take_edge(run, b, &edge, now_us, out, err);
+        rc = rv_run_take_edge(run, b, &edge, out, err);
     if (rc == 0 && leaves && r->next == RV_TARGET_LIST && r->branches)
         rc = rv_branch_hold(b, from, r->branches, r->taken, err);
     return rc;
@@ -379,19 +377,18 @@ static void leave_place(struct branch *b, const struct rv_visit_result *r)
 }
 
 /* A visit has failed, and no error route leads on. */
-static int failed(rv_run *run, struct branch *b, const struct failure *f, int64_t now_us, struct rv_effects *out,
-                  rv_err **err)
+static int failed(rv_run *run, struct branch *b, const struct failure *f, struct rv_effects *out, rv_err **err)
 {
     if (b->group && f->status != RV_RUN_FAILED) { /* by a bound, or cancelled at one */
         if (run->halt.is_set)
-            return rv_group_branch_over(run, b, BRANCH_CANCELLED, now_us, out, err);
+            return rv_group_branch_over(run, b, BRANCH_CANCELLED, out, err);
         run->stopped_by = f->bound_of != &run->shared ? f->bound_of : NULL;
-        return rv_run_halt(run, f->status, f->reason, f->text, now_us, out, err);
+        return rv_run_halt(run, f->status, f->reason, f->text, out, err);
     }
-    return fail_branch(run, b, f, now_us, out, err);
+    return fail_branch(run, b, f, out, err);
 }
 
-static int after_visit(rv_run *run, struct branch *b, int64_t now_us, struct rv_effects *out, rv_err **err)
+static int after_visit(rv_run *run, struct branch *b, struct rv_effects *out, rv_err **err)
 {
     rv_work *work = b->work;
     const struct rv_visit_result *r = rv_work_result(work);
@@ -403,13 +400,13 @@ static int after_visit(rv_run *run, struct branch *b, int64_t now_us, struct rv_
     if (is_failure)
         rc = note_failure(run, from, r, &f, err);
     if (rc == 0 && !(is_failure && r->next == RV_TARGET_NONE)) {
-        rc = follow(run, b, from, r, now_us, out, err);
+        rc = follow(run, b, from, r, out, err);
         if (rc == 0 && !run->finished) {
             leave_place(b, r);
             rc = rv_run_save(run, out, err);
         }
     } else if (rc == 0) {
-        rc = failed(run, b, &f, now_us, out, err);
+        rc = failed(run, b, &f, out, err);
     }
     rv_failure_fini(&f);
     rv_work_free(work);
@@ -422,37 +419,37 @@ static int after_visit(rv_run *run, struct branch *b, int64_t now_us, struct rv_
 
 /* --- everything moves that can --- */
 
-static int move(rv_run *run, struct branch *b, int64_t now_us, struct rv_effects *out, rv_err **err)
+static int move(rv_run *run, struct branch *b, struct rv_effects *out, rv_err **err)
 {
     int rc = 0;
 
     if (b->opened && b->opened->is_settled)
-        rc = rv_group_settle(run, b, now_us, out, err);
+        rc = rv_group_settle(run, b, out, err);
     while (rc == 0 && !run->finished && b->state == BRANCH_ALIVE && !b->opened) {
         if (b->work && !rv_work_is_done(b->work))
             return 0;
         if (b->work)
-            rc = after_visit(run, b, now_us, out, err);
+            rc = after_visit(run, b, out, err);
         else if (run->halt.is_set || (b->group && rv_branch_asks(b)))
             return 0;
         else
-            rc = next_step(run, b, now_us, out, err);
+            rc = next_step(run, b, out, err);
     }
     return rc;
 }
 
-static int stand_still(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err)
+static int stand_still(rv_run *run, struct rv_effects *out, rv_err **err)
 {
     if (run->n_working > 0)
         return 0;
     if (run->halt.is_set)
-        return rv_run_end_halted(run, now_us, out, err);
+        return rv_run_end_halted(run, out, err);
     if (rv_questions_first(run))
-        return rv_run_finish(run, RV_RUN_INTERRUPTED, NULL, now_us, out, err);
+        return rv_run_finish(run, RV_RUN_INTERRUPTED, NULL, out, err);
     return RV_FAIL(err, RV_E_STATE, "no branch of the run can move, and none waits");
 }
 
-int rv_run_go(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err)
+int rv_run_go(rv_run *run, struct rv_effects *out, rv_err **err)
 {
     int rc = 0;
 
@@ -460,16 +457,16 @@ int rv_run_go(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err)
         struct branch *b = take_ready(run);
 
         if (!b)
-            return stand_still(run, now_us, out, err);
-        rc = move(run, b, now_us, out, err);
+            return stand_still(run, out, err);
+        rc = move(run, b, out, err);
     }
     return rc;
 }
 
 /* --- giving up --- */
 
-static int cancel_opened(rv_run *run, struct branch *b, const char *why, json_object *partials, int64_t now_us,
-                         struct rv_effects *out, rv_err **err)
+static int cancel_opened(rv_run *run, struct branch *b, const char *why, json_object *partials, struct rv_effects *out,
+                         rv_err **err)
 {
     struct group *g = b->opened;
     struct rv_joining j = {0};
@@ -477,7 +474,7 @@ static int cancel_opened(rv_run *run, struct branch *b, const char *why, json_ob
 
     for (size_t i = 0; i < g->n && rc == 0; i++)
         if (g->items[i].state == BRANCH_ALIVE)
-            rc = rv_branch_cancel(run, &g->items[i], why, partials, now_us, out, err);
+            rc = rv_branch_cancel(run, &g->items[i], why, partials, out, err);
     for (size_t i = 0; i < g->n && rc == 0; i++)
         rc = rv_envelope_join(b->env, g->items[i].env, rv_str_of(g->items[i].name), false, &j, err);
     rv_joining_fini(&j);
@@ -489,15 +486,15 @@ static int cancel_opened(rv_run *run, struct branch *b, const char *why, json_ob
     return 0;
 }
 
-static int cancel_visit(rv_run *run, struct branch *b, const char *why, json_object *partials, int64_t now_us,
-                        struct rv_effects *out, rv_err **err)
+static int cancel_visit(rv_run *run, struct branch *b, const char *why, json_object *partials, struct rv_effects *out,
+                        rv_err **err)
 {
     struct left left = rv_run_left(run);
     size_t from = out->n;
     int rc = 0;
 
     if (!rv_work_is_done(b->work)) {
-        rc = rv_work_cancel(b->work, why, partials, now_us, out, err);
+        rc = rv_work_cancel(b->work, why, partials, out, err);
         if (rc == 0)
             rc = rv_calls_note(run, b, out, from, err);
         if (rc == 0)
@@ -509,26 +506,26 @@ static int cancel_visit(rv_run *run, struct branch *b, const char *why, json_obj
 }
 
 /* The work so far of a stage that waits for a person is kept with its session. */
-static int give_up(rv_run *run, struct branch *b, const char *why, int64_t now_us, struct rv_effects *out, rv_err **err)
+static int give_up(rv_run *run, struct branch *b, const char *why, struct rv_effects *out, rv_err **err)
 {
     int stage = rv_pipeline_stage(run->pipeline, rv_str_of(rv_envelope_fields(b->env)->current_stage));
 
     int rc = rv_questions_withdraw(run, b, err);
-    return rc < 0 || stage < 0 ? rc : rv_work_give_up(&run->shared, stage, b->env, why, now_us, out, err);
+    return rc < 0 || stage < 0 ? rc : rv_work_give_up(&run->shared, stage, b->env, why, out, err);
 }
 
-int rv_branch_cancel(rv_run *run, struct branch *b, const char *why, json_object *partials, int64_t now_us,
-                     struct rv_effects *out, rv_err **err)
+int rv_branch_cancel(rv_run *run, struct branch *b, const char *why, json_object *partials, struct rv_effects *out,
+                     rv_err **err)
 {
     int rc = 0;
 
     if (b->opened)
-        rc = cancel_opened(run, b, why, partials, now_us, out, err);
+        rc = cancel_opened(run, b, why, partials, out, err);
     else if (b->work)
-        rc = cancel_visit(run, b, why, partials, now_us, out, err);
+        rc = cancel_visit(run, b, why, partials, out, err);
     else if (rv_branch_asks(b))
-        rc = give_up(run, b, why, now_us, out, err);
+        rc = give_up(run, b, why, out, err);
     if (rc < 0 || !b->group)
         return rc;
-    return rv_group_branch_over(run, b, BRANCH_CANCELLED, now_us, out, err);
+    return rv_group_branch_over(run, b, BRANCH_CANCELLED, out, err);
 }

@@ -28,7 +28,7 @@ static int stage_that_fails(const rv_run *run, const struct branch *b, const str
     return !run->parallel && arrives ? -1 : stage;
 }
 
-static int end(rv_run *run, rv_str reason, int64_t now_us, struct rv_effects *out, rv_err **err)
+static int end(rv_run *run, rv_str reason, struct rv_effects *out, rv_err **err)
 {
     bool has_reason = rv_str_trim(reason).len > 0;
     rv_buf text = RV_BUF_INIT(MAX_TEXT);
@@ -37,13 +37,12 @@ static int end(rv_run *run, rv_str reason, int64_t now_us, struct rv_effects *ou
                   RV_STR_ARG(has_reason ? reason : RV_STR_LIT("")));
     int rc = rv_buf_check(&text, "reason", err);
     if (rc == 0)
-        rc = rv_run_fail(run, RV_RUN_TERMINATED, RV_REASON_USER_CANCELLED, rv_buf_cstr(&text), now_us, out, err);
+        rc = rv_run_fail(run, RV_RUN_TERMINATED, RV_REASON_USER_CANCELLED, rv_buf_cstr(&text), out, err);
     rv_buf_fini(&text);
     return rc;
 }
 
-int rv_question_cancelled(rv_run *run, struct branch *b, rv_str reason, int64_t now_us, struct rv_effects *out,
-                          rv_err **err)
+int rv_question_cancelled(rv_run *run, struct branch *b, rv_str reason, struct rv_effects *out, rv_err **err)
 {
     const struct rv_interrupt in = rv_envelope_interrupt(b->env);
 
@@ -53,10 +52,10 @@ int rv_question_cancelled(rv_run *run, struct branch *b, rv_str reason, int64_t 
         return 0; /* the stage is visited again, and the run inside, or its model, is told */
     int stage = stage_that_fails(run, b, &in);
     if (stage < 0)
-        return end(run, reason, now_us, out, err);
+        return end(run, reason, out, err);
     b->held = NULL; /* a list that an answer would have led to */
     free(b->held_taken);
     b->held_taken = NULL;
-    int rc = rv_work_give_up(&run->shared, stage, b->env, "the question was cancelled", now_us, out, err);
+    int rc = rv_work_give_up(&run->shared, stage, b->env, "the question was cancelled", out, err);
     return rc < 0 ? rc : rv_visit_cancel_question(&run->shared, stage, b->env, reason, err);
 }

@@ -63,11 +63,10 @@ static void each_free(rv_work *w)
     free(e);
 }
 
-static int each_begin(rv_work *w, int64_t now_us, struct rv_effects *out, rv_err **err)
+static int each_begin(rv_work *w, struct rv_effects *out, rv_err **err)
 {
     struct each *e = calloc(1, sizeof *e);
 
-    (void)now_us;
     (void)out;
     if (!e)
         return RV_FAIL(err, RV_E_NOMEM, "begin the elements of a list");
@@ -103,7 +102,7 @@ static int add_element(rv_work *w, struct element **out, rv_err **err)
     return rc;
 }
 
-static int begin_element(rv_work *w, bool llm, int64_t now_us, struct rv_effects *out, rv_err **err)
+static int begin_element(rv_work *w, bool llm, struct rv_effects *out, rv_err **err)
 {
     struct each *e = w->each;
     struct rv_visit_place place = w->place;
@@ -123,7 +122,7 @@ static int begin_element(rv_work *w, bool llm, int64_t now_us, struct rv_effects
     rc = rv_envelope_fork(w->env, &el->fork, err);
     const struct rv_visit_start start = {.stage = stage, .env = el->fork, .place = &place, .llm_reserved = llm};
     if (rc == 0)
-        rc = rv_work_begin(w->shared, &start, now_us, out, &slot->work, err);
+        rc = rv_work_begin(w->shared, &start, out, &slot->work, err);
     if (rc == 0)
         e->n_slots++;
     return rc;
@@ -189,15 +188,14 @@ static int end_element(rv_work *w, size_t at, rv_err **err)
     return rc;
 }
 
-static int cancel_elements(rv_work *w, const char *why, json_object *partials, int64_t now_us, struct rv_effects *out,
-                           rv_err **err)
+static int cancel_elements(rv_work *w, const char *why, json_object *partials, struct rv_effects *out, rv_err **err)
 {
     struct each *e = w->each;
     int rc = 0;
 
     while (e->n_slots > 0 && rc == 0) {
         e->elements[e->slots[0].index].is_cancelled = true;
-        rc = rv_work_cancel(e->slots[0].work, why, partials, now_us, out, err);
+        rc = rv_work_cancel(e->slots[0].work, why, partials, out, err);
         if (rc == 0)
             rc = end_element(w, 0, err);
     }
@@ -206,7 +204,7 @@ static int cancel_elements(rv_work *w, const char *why, json_object *partials, i
 
 /* --- all of them --- */
 
-static int each_advance(rv_work *w, int64_t now_us, struct rv_effects *out, bool *ended, rv_err **err)
+static int each_advance(rv_work *w, struct rv_effects *out, bool *ended, rv_err **err)
 {
     struct each *e = w->each;
     bool llm = rv_element_calls_llm(w->shared, rv_visit_stage(w->visit));
@@ -219,14 +217,14 @@ static int each_advance(rv_work *w, int64_t now_us, struct rv_effects *out, bool
             else
                 i++;
         if (rc == 0 && e->terminates)
-            rc = cancel_elements(w, "another element ended the run", NULL, now_us, out, err);
+            rc = cancel_elements(w, "another element ended the run", NULL, out, err);
         if (rc < 0 || e->stops || e->n_begun == e->n || e->n_slots == e->max_slots)
             break;
         e->bound_of = rv_bound_of(w->shared, llm, true, &e->bound);
         e->stops = e->bound_of != NULL;
         if (e->stops)
             break;
-        rc = begin_element(w, llm, now_us, out, err);
+        rc = begin_element(w, llm, out, err);
         if (rc < 0)
             break;
     }
@@ -264,13 +262,13 @@ static int each_on(rv_work *w, const struct rv_event *ev, struct rv_effects *out
     return 0;
 }
 
-static int each_recover(rv_work *w, int64_t gap_us, int64_t now_us, struct rv_effects *out, rv_err **err)
+static int each_recover(rv_work *w, int64_t gap_us, struct rv_effects *out, rv_err **err)
 {
     struct each *e = w->each;
     int rc = 0;
 
     for (size_t i = 0; i < e->n_slots && rc == 0; i++)
-        rc = rv_work_recover(e->slots[i].work, gap_us, now_us, out, err);
+        rc = rv_work_recover(e->slots[i].work, gap_us, out, err);
     return rc;
 }
 
@@ -290,10 +288,9 @@ static int merge(rv_work *w, rv_err **err)
     return rc;
 }
 
-static int each_cancel(rv_work *w, const char *why, json_object *partials, int64_t now_us, struct rv_effects *out,
-                       rv_err **err)
+static int each_cancel(rv_work *w, const char *why, json_object *partials, struct rv_effects *out, rv_err **err)
 {
-    int rc = cancel_elements(w, why, partials, now_us, out, err);
+    int rc = cancel_elements(w, why, partials, out, err);
 
     return rc < 0 ? rc : merge(w, err);
 }

@@ -55,13 +55,13 @@ static const char *asking_stage(const rv_run *run, const struct rv_interrupt *in
     return stage ? stage : rv_envelope_fields(run->env)->current_stage;
 }
 
-static void emit_interrupt(rv_run *run, int64_t now_us, struct rv_effects *out)
+static void emit_interrupt(rv_run *run, struct rv_effects *out)
 {
     struct rv_interrupt in = rv_envelope_interrupt(run->env);
 
     if (!in.exists)
         return;
-    rv_run_emit(run, out, RV_EMIT_INTERRUPT_PENDING, now_us, RV_M_TEXT("stage", asking_stage(run, &in)),
+    rv_run_emit(run, out, RV_EMIT_INTERRUPT_PENDING, RV_M_TEXT("stage", asking_stage(run, &in)),
                 RV_M_TEXT("kind", rv_interrupt_kind_text(in.kind)), RV_M_TEXT("id", in.id),
                 RV_M_TEXT("question", in.question), RV_M_TEXT("message", in.message), RV_M_OF(VALUE, "data", in.data),
                 RV_M_IF(in.expires_at_us,
@@ -76,15 +76,15 @@ static const char *code_of(const rv_run *run)
     return run->shared.rules >= RV_RULES_3 && code != RV_FAILURE_NONE ? rv_failure_text(code) : NULL;
 }
 
-static void emit_end(rv_run *run, const char *error_text, int64_t now_us, struct rv_effects *out)
+static void emit_end(rv_run *run, const char *error_text, struct rv_effects *out)
 {
     const struct rv_envelope_fields *f = rv_envelope_fields(run->env);
     const char *code = code_of(run);
 
     if (error_text)
-        rv_run_emit(run, out, RV_EMIT_ERROR, now_us, RV_M_TEXT("stage", f->current_stage),
-                    RV_M_TEXT("error", error_text), RV_M_IF(code, RV_M_TEXT("code", code)));
-    rv_run_emit(run, out, RV_EMIT_DONE, now_us, RV_M_TEXT("stage", "__end__"),
+        rv_run_emit(run, out, RV_EMIT_ERROR, RV_M_TEXT("stage", f->current_stage), RV_M_TEXT("error", error_text),
+                    RV_M_IF(code, RV_M_TEXT("code", code)));
+    rv_run_emit(run, out, RV_EMIT_DONE, RV_M_TEXT("stage", "__end__"),
                 RV_M_TEXT("status", rv_run_status_text(run->status)), RV_M_BOOL("terminated", f->terminated),
                 RV_M_TEXT("terminal_reason", rv_reason_text(f->terminal_reason)),
                 RV_M_IF(run->shared.rules >= RV_RULES_2,
@@ -96,11 +96,10 @@ static void emit_end(rv_run *run, const char *error_text, int64_t now_us, struct
                 RV_M_IF(!rv_usage_is_zero(&f->usage), RV_M_USAGE("usage", &f->usage)));
 }
 
-int rv_run_finish(rv_run *run, enum rv_run_status status, const char *error_text, int64_t now_us,
-                  struct rv_effects *out, rv_err **err)
+int rv_run_finish(rv_run *run, enum rv_run_status status, const char *error_text, struct rv_effects *out, rv_err **err)
 {
     int rc = status == RV_RUN_INTERRUPTED ? rv_questions_show(run, err)
-                                          : rv_group_close_all(run, "the run has ended", NULL, now_us, out, err);
+                                          : rv_group_close_all(run, "the run has ended", NULL, out, err);
 
     if (rc == 0 && !run->is_inner)
         rc = rv_envelope_add_withdrawn(run->env, run->shared.withdrawn, err);
@@ -110,15 +109,15 @@ int rv_run_finish(rv_run *run, enum rv_run_status status, const char *error_text
     run->finished = true;
     rv_envelope_set_status(run->env, status);
     if (status == RV_RUN_COMPLETED)
-        rv_envelope_complete(run->env, now_us);
+        rv_envelope_complete(run->env, out->now_us);
     if (run->is_inner) /* the visit that it is the work of tells how it ended */
         return 0;
     rc = rv_run_save(run, out, err);
     if (rc < 0)
         return rc;
     if (status == RV_RUN_INTERRUPTED)
-        emit_interrupt(run, now_us, out);
-    emit_end(run, error_text, now_us, out);
+        emit_interrupt(run, out);
+    emit_end(run, error_text, out);
     struct rv_effect *e = rv_effects_add(out, RV_EFFECT_FINISH);
     if (!e)
         return RV_FAIL(err, RV_E_NOMEM, "finish a run");
@@ -139,17 +138,17 @@ enum rv_run_status rv_run_failure_status(const struct rv_visit_result *r)
     return reason == RV_REASON_USER_CANCELLED ? RV_RUN_CANCELLED : RV_RUN_FAILED;
 }
 
-int rv_run_fail(rv_run *run, enum rv_run_status status, enum rv_reason reason, const char *text, int64_t now_us,
-                struct rv_effects *out, rv_err **err)
+int rv_run_fail(rv_run *run, enum rv_run_status status, enum rv_reason reason, const char *text, struct rv_effects *out,
+                rv_err **err)
 {
     if (rv_envelope_fields(run->env)->terminated) /* the first termination wins (W12); a failure stays in `errors` */
-        return rv_run_finish(run, RV_RUN_TERMINATED, NULL, now_us, out, err);
+        return rv_run_finish(run, RV_RUN_TERMINATED, NULL, out, err);
     char *kept = rv_str_dup(rv_str_of(text)); /* text may belong to a visit or to the envelope */
     if (!kept)
         return RV_FAIL(err, RV_E_NOMEM, "end a run");
-    int rc = rv_envelope_terminate(run->env, rv_str_of(kept), reason, now_us, err);
+    int rc = rv_envelope_terminate(run->env, rv_str_of(kept), reason, out->now_us, err);
     if (rc == 0)
-        rc = rv_run_finish(run, status, status == RV_RUN_FAILED ? kept : NULL, now_us, out, err);
+        rc = rv_run_finish(run, status, status == RV_RUN_FAILED ? kept : NULL, out, err);
     free(kept);
     return rc;
 }
@@ -163,8 +162,8 @@ void rv_run_hold_bounds(rv_run *run, struct branch *b)
         rv_envelope_set_parallel(b->env, run->parallel);
 }
 
-int rv_run_stop(rv_run *run, enum rv_run_status status, enum rv_reason reason, int64_t now_us, struct rv_effects *out,
-                rv_err **err, const char *fmt, ...)
+int rv_run_stop(rv_run *run, enum rv_run_status status, enum rv_reason reason, struct rv_effects *out, rv_err **err,
+                const char *fmt, ...)
 {
     rv_buf text = RV_BUF_INIT(RV_JSON_MAX_BYTES);
     va_list args;
@@ -174,27 +173,27 @@ int rv_run_stop(rv_run *run, enum rv_run_status status, enum rv_reason reason, i
     va_end(args);
     int rc = rv_buf_check(&text, "reason", err);
     if (rc == 0)
-        rc = rv_run_fail(run, status, reason, rv_buf_cstr(&text), now_us, out, err);
+        rc = rv_run_fail(run, status, reason, rv_buf_cstr(&text), out, err);
     rv_buf_fini(&text);
     return rc;
 }
 
-int rv_run_stop_at_bound(rv_run *run, enum rv_reason reason, int64_t now_us, struct rv_effects *out, rv_err **err)
+int rv_run_stop_at_bound(rv_run *run, enum rv_reason reason, struct rv_effects *out, rv_err **err)
 {
     const struct rv_envelope_fields *f = rv_envelope_fields(run->env);
 
     if (reason == RV_REASON_MAX_ITERATIONS)
-        return rv_run_stop(run, RV_RUN_TERMINATED, reason, now_us, out, err,
+        return rv_run_stop(run, RV_RUN_TERMINATED, reason, out, err,
                            "the run looped back more often than max_iterations (%lld) allows",
                            (long long)f->max_iterations);
     if (reason == RV_REASON_MAX_LLM_CALLS)
-        return rv_run_stop(run, RV_RUN_TERMINATED, reason, now_us, out, err,
+        return rv_run_stop(run, RV_RUN_TERMINATED, reason, out, err,
                            "all model calls that max_llm_calls (%lld) allows were made", (long long)f->max_llm_calls);
-    return rv_run_stop(run, RV_RUN_TERMINATED, reason, now_us, out, err,
+    return rv_run_stop(run, RV_RUN_TERMINATED, reason, out, err,
                        "all stage visits that max_agent_hops (%lld) allows were made", (long long)f->max_agent_hops);
 }
 
-int rv_run_stop_outside(rv_run *run, bool llm, bool *stopped, int64_t now_us, struct rv_effects *out, rv_err **err)
+int rv_run_stop_outside(rv_run *run, bool llm, bool *stopped, struct rv_effects *out, rv_err **err)
 {
     enum rv_reason reason;
 
@@ -204,9 +203,9 @@ int rv_run_stop_outside(rv_run *run, bool llm, bool *stopped, int64_t now_us, st
         return 0;
     const struct rv_pipeline *p = run->stopped_by->pipeline;
     if (reason == RV_REASON_MAX_LLM_CALLS)
-        return rv_run_stop(run, RV_RUN_TERMINATED, reason, now_us, out, err,
+        return rv_run_stop(run, RV_RUN_TERMINATED, reason, out, err,
                            "all model calls that max_llm_calls (%lld) allows were made", (long long)p->max_llm_calls);
-    return rv_run_stop(run, RV_RUN_TERMINATED, reason, now_us, out, err,
+    return rv_run_stop(run, RV_RUN_TERMINATED, reason, out, err,
                        "all stage visits that max_agent_hops (%lld) allows were made", (long long)p->max_agent_hops);
 }
 
@@ -222,7 +221,7 @@ static int keep_type(rv_run *run, const char *type, rv_err **err)
     return 0;
 }
 
-int rv_run_fail_by(rv_run *run, rv_work *work, int64_t now_us, struct rv_effects *out, rv_err **err)
+int rv_run_fail_by(rv_run *run, rv_work *work, struct rv_effects *out, rv_err **err)
 {
     const struct rv_visit_result *r = rv_work_result(work);
     rv_buf stage = RV_BUF_INIT(RV_JSON_MAX_BYTES);
@@ -238,10 +237,10 @@ int rv_run_fail_by(rv_run *run, rv_work *work, int64_t now_us, struct rv_effects
     free(run->failed_stage);
     run->failed_stage = rc == 0 ? rv_buf_steal(&stage, NULL) : NULL;
     rv_buf_fini(&stage);
-    return rc < 0 ? rc : rv_run_fail(run, rv_run_failure_status(r), r->reason, r->error_text, now_us, out, err);
+    return rc < 0 ? rc : rv_run_fail(run, rv_run_failure_status(r), r->reason, r->error_text, out, err);
 }
 
-int rv_run_fail_with(rv_run *run, const struct failure *f, int64_t now_us, struct rv_effects *out, rv_err **err)
+int rv_run_fail_with(rv_run *run, const struct failure *f, struct rv_effects *out, rv_err **err)
 {
     char *stage = rv_str_dup(rv_str_of(f->stage));
 
@@ -254,7 +253,7 @@ int rv_run_fail_with(rv_run *run, const struct failure *f, int64_t now_us, struc
     int rc = keep_type(run, f->type, err);
     if (rc < 0)
         return rc;
-    return rv_run_fail(run, f->status, f->reason, f->text, now_us, out, err);
+    return rv_run_fail(run, f->status, f->reason, f->text, out, err);
 }
 
 bool rv_run_visits_left(const rv_run *run, int stage)
@@ -267,11 +266,11 @@ bool rv_run_visits_left(const rv_run *run, int stage)
     return rv_envelope_suspended(run->env, name) != NULL; /* it goes on with a visit that was paused */
 }
 
-int rv_run_stop_at_visits(rv_run *run, int stage, int64_t now_us, struct rv_effects *out, rv_err **err)
+int rv_run_stop_at_visits(rv_run *run, int stage, struct rv_effects *out, rv_err **err)
 {
     const struct rv_agent *a = &run->pipeline->agents[stage];
 
-    return rv_run_stop(run, RV_RUN_TERMINATED, RV_REASON_MAX_VISITS, now_us, out, err,
+    return rv_run_stop(run, RV_RUN_TERMINATED, RV_REASON_MAX_VISITS, out, err,
                        "stage \"%.*s\" was visited as often as its max_visits (%lld) allows",
                        RV_STR_ARG(rv_run_shown(a->name)), (long long)a->limits.max_visits);
 }

@@ -91,17 +91,17 @@ static const char *const state_texts[] = {
     [BRANCH_FAILED] = "failed", [BRANCH_CANCELLED] = "cancelled",
 };
 
-static void tell_started(rv_run *run, const struct branch *b, int64_t now_us, struct rv_effects *out)
+static void tell_started(rv_run *run, const struct branch *b, struct rv_effects *out)
 {
-    rv_branch_emit(run, b, out, RV_EMIT_BRANCH_STARTED, now_us, RV_M_TEXT("name", b->name),
+    rv_branch_emit(run, b, out, RV_EMIT_BRANCH_STARTED, RV_M_TEXT("name", b->name),
                    RV_M_TEXT("from", run->pipeline->agents[b->group->stage].name));
 }
 
-static void tell_ended(rv_run *run, const struct branch *b, int64_t now_us, struct rv_effects *out)
+static void tell_ended(rv_run *run, const struct branch *b, struct rv_effects *out)
 {
     bool failed = b->state == BRANCH_FAILED;
 
-    rv_branch_emit(run, b, out, RV_EMIT_BRANCH_ENDED, now_us, RV_M_TEXT("name", b->name),
+    rv_branch_emit(run, b, out, RV_EMIT_BRANCH_ENDED, RV_M_TEXT("name", b->name),
                    RV_M_TEXT("end", state_texts[b->state]),
                    RV_M_IF(b->state == BRANCH_ARRIVED, RV_M_TEXT("join", rv_envelope_fields(b->env)->current_stage)),
                    RV_M_IF(failed, RV_M_TEXT("error_type", b->failure.type)),
@@ -117,7 +117,7 @@ void rv_group_look_at(rv_run *run, struct group *g)
 }
 
 /* In the order of the list: the edge is counted, limits are looked at, the first visit begins. */
-static int begin_all(rv_run *run, struct group *g, int64_t now_us, struct rv_effects *out, rv_err **err)
+static int begin_all(rv_run *run, struct group *g, struct rv_effects *out, rv_err **err)
 {
     int rc = 0;
 
@@ -127,11 +127,11 @@ static int begin_all(rv_run *run, struct group *g, int64_t now_us, struct rv_eff
         if (b->state != BRANCH_ALIVE)
             continue;
         const struct edge edge = {.from = g->stage, .to = b->first, .outcome = RV_OUTCOME_SUCCESS};
-        rc = rv_run_take_edge(run, b, &edge, now_us, out, err);
+        rc = rv_run_take_edge(run, b, &edge, out, err);
         if (rc < 0 || run->finished || run->halt.is_set)
             return rc;
-        tell_started(run, b, now_us, out);
-        rc = rv_branch_begin(run, b, now_us, out, err);
+        tell_started(run, b, out);
+        rc = rv_branch_begin(run, b, out, err);
         if (rc < 0 || run->finished || run->halt.is_set)
             return rc;
     }
@@ -142,7 +142,7 @@ static int begin_all(rv_run *run, struct group *g, int64_t now_us, struct rv_eff
 }
 
 int rv_group_open(rv_run *run, struct branch *b, int stage, const struct rv_branches *list, const bool *taken,
-                  int64_t now_us, struct rv_effects *out, rv_err **err)
+                  struct rv_effects *out, rv_err **err)
 {
     int rc = rv_totals_begin(run, err);
 
@@ -153,13 +153,12 @@ int rv_group_open(rv_run *run, struct branch *b, int stage, const struct rv_bran
     struct group *g = b->opened;
     for (size_t i = 0; i < g->n; i++)
         if (g->items[i].state != BRANCH_ALIVE) /* its condition is false */
-            tell_ended(run, &g->items[i], now_us, out);
+            tell_ended(run, &g->items[i], out);
     rv_group_look_at(run, g);
-    return g->is_settled ? 0 : begin_all(run, g, now_us, out, err);
+    return g->is_settled ? 0 : begin_all(run, g, out, err);
 }
 
-int rv_group_branch_over(rv_run *run, struct branch *b, enum branch_state state, int64_t now_us, struct rv_effects *out,
-                         rv_err **err)
+int rv_group_branch_over(rv_run *run, struct branch *b, enum branch_state state, struct rv_effects *out, rv_err **err)
 {
     struct group *g = b->group;
 
@@ -170,7 +169,7 @@ int rv_group_branch_over(rv_run *run, struct branch *b, enum branch_state state,
     g->n_arrived += state == BRANCH_ARRIVED;
     if (state == BRANCH_FAILED && !g->failed_first)
         g->failed_first = b;
-    tell_ended(run, b, now_us, out);
+    tell_ended(run, b, out);
     if (!run->halt.is_set && state != BRANCH_CANCELLED)
         rv_group_look_at(run, g);
     (void)err;
@@ -189,17 +188,17 @@ static enum rv_merge_mode how_of(const void *self, const char *key)
     return RV_MERGE_REPLACE;
 }
 
-static void warn_conflicts(rv_run *run, const struct rv_joining *j, int64_t now_us, struct rv_effects *out)
+static void warn_conflicts(rv_run *run, const struct rv_joining *j, struct rv_effects *out)
 {
     size_t n = j->conflicts ? json_object_array_length(j->conflicts) : 0;
 
     for (size_t i = 0; i < n; i++)
-        rv_run_emit(run, out, RV_EMIT_WARNING, now_us,
+        rv_run_emit(run, out, RV_EMIT_WARNING,
                     RV_M_TEXT("message", "two branches wrote the same metadata: the later one in the list is kept"),
                     RV_M_OF(VALUE, "conflict", json_object_array_get_idx(j->conflicts, i)));
 }
 
-static int merge(rv_run *run, struct group *g, struct verdict v, int64_t now_us, struct rv_effects *out, rv_err **err)
+static int merge(rv_run *run, struct group *g, struct verdict v, struct rv_effects *out, rv_err **err)
 {
     struct rv_joining j = {.how = g->join >= 0 ? how_of : NULL,
                            .self = g->join >= 0 ? &run->pipeline->agents[g->join].join : NULL};
@@ -214,29 +213,28 @@ static int merge(rv_run *run, struct group *g, struct verdict v, int64_t now_us,
     if (rc == 0)
         rc = rv_envelope_join_end(g->opener->env, &j, err);
     if (rc == 0)
-        warn_conflicts(run, &j, now_us, out);
+        warn_conflicts(run, &j, out);
     rv_joining_fini(&j);
     return rc;
 }
 
-static int cancel_alive(rv_run *run, struct group *g, int64_t now_us, struct rv_effects *out, rv_err **err)
+static int cancel_alive(rv_run *run, struct group *g, struct rv_effects *out, rv_err **err)
 {
     int rc = 0;
 
     for (size_t i = 0; i < g->n && rc == 0; i++)
         if (g->items[i].state == BRANCH_ALIVE)
-            rc = rv_branch_cancel(run, &g->items[i], "the group was settled without this branch", NULL, now_us, out,
-                                  err);
+            rc = rv_branch_cancel(run, &g->items[i], "the group was settled without this branch", NULL, out, err);
     rv_branch_forget_ready(run);
     return rc;
 }
 
-static void tell_settled(rv_run *run, const struct group *g, struct verdict v, json_object *described, int64_t now_us,
+static void tell_settled(rv_run *run, const struct group *g, struct verdict v, json_object *described,
                          struct rv_effects *out)
 {
     const struct rv_agent *agents = run->pipeline->agents;
 
-    rv_branch_emit(run, g->opener, out, RV_EMIT_GROUP_SETTLED, now_us, RV_M_TEXT("from", agents[g->stage].name),
+    rv_branch_emit(run, g->opener, out, RV_EMIT_GROUP_SETTLED, RV_M_TEXT("from", agents[g->stage].name),
                    RV_M_TEXT("join", g->join >= 0 ? agents[g->join].name : NULL),
                    RV_M_BOOL("satisfied", v.is_satisfied), RV_M_OF(VALUE, "group", described));
 }
@@ -251,18 +249,18 @@ static const struct branch *failed_in(const struct group *g)
 }
 
 /* A group without a join is over: so is the branch that opened it. */
-static int end_opener(rv_run *run, struct branch *b, const struct failure *failure, int64_t now_us,
-                      struct rv_effects *out, rv_err **err)
+static int end_opener(rv_run *run, struct branch *b, const struct failure *failure, struct rv_effects *out,
+                      rv_err **err)
 {
     if (!failure->text)
         return rv_envelope_set_stage(b->env, RV_STR_LIT(RV_STAGE_END), err);
     int rc = rv_failure_copy(failure, &b->failure, err);
     if (rc == 0 && !b->group)
-        return rv_run_fail_with(run, &b->failure, now_us, out, err);
-    return rc < 0 ? rc : rv_group_branch_over(run, b, BRANCH_FAILED, now_us, out, err);
+        return rv_run_fail_with(run, &b->failure, out, err);
+    return rc < 0 ? rc : rv_group_branch_over(run, b, BRANCH_FAILED, out, err);
 }
 
-int rv_group_settle(rv_run *run, struct branch *b, int64_t now_us, struct rv_effects *out, rv_err **err)
+int rv_group_settle(rv_run *run, struct branch *b, struct rv_effects *out, rv_err **err)
 {
     struct group *g = b->opened;
     int join = g->join;
@@ -270,7 +268,7 @@ int rv_group_settle(rv_run *run, struct branch *b, int64_t now_us, struct rv_eff
     struct failure failure = {0};
     json_object *described = NULL;
 
-    int rc = cancel_alive(run, g, now_us, out, err);
+    int rc = cancel_alive(run, g, out, err);
     if (rc == 0)
         rc = rv_join_describe(g, &described, err);
     if (rc == 0 && join >= 0 && !v.is_satisfied)
@@ -278,9 +276,9 @@ int rv_group_settle(rv_run *run, struct branch *b, int64_t now_us, struct rv_eff
     else if (rc == 0 && join < 0 && failed_in(g))
         rc = rv_failure_copy(&failed_in(g)->failure, &failure, err);
     if (rc == 0)
-        rc = merge(run, g, v, now_us, out, err);
+        rc = merge(run, g, v, out, err);
     if (rc == 0) {
-        tell_settled(run, g, v, described, now_us, out);
+        tell_settled(run, g, v, described, out);
         rv_group_free(g);
         b->opened = NULL;
     }
@@ -292,7 +290,7 @@ int rv_group_settle(rv_run *run, struct branch *b, int64_t now_us, struct rv_eff
         b->missed = failure;
         failure = (struct failure){0};
     } else if (rc == 0) {
-        rc = end_opener(run, b, &failure, now_us, out, err);
+        rc = end_opener(run, b, &failure, out, err);
     }
     if (rc == 0 && !run->finished)
         rc = rv_run_save(run, out, err);
@@ -301,12 +299,11 @@ int rv_group_settle(rv_run *run, struct branch *b, int64_t now_us, struct rv_eff
     return rc;
 }
 
-int rv_group_close_all(rv_run *run, const char *why, json_object *partials, int64_t now_us, struct rv_effects *out,
-                       rv_err **err)
+int rv_group_close_all(rv_run *run, const char *why, json_object *partials, struct rv_effects *out, rv_err **err)
 {
     int rc = run->main.opened ? rv_run_keep_tree(run, err) : 0; /* the values of branches that are not merged */
 
     if (rc < 0 || !run->main.opened)
         return rc;
-    return rv_branch_cancel(run, &run->main, why, partials, now_us, out, err);
+    return rv_branch_cancel(run, &run->main, why, partials, out, err);
 }

@@ -140,10 +140,10 @@ static void nest(rv_work *w, rv_run *run)
     run->shared.deadline_us = rv_visit_deadline(w->visit);
 }
 
-static int start(rv_work *w, json_object *state, int64_t now_us, struct rv_effects *out, rv_err **err)
+static int start(rv_work *w, json_object *state, struct rv_effects *out, rv_err **err)
 {
     struct rv_interrupt asked = rv_envelope_interrupt(w->env);
-    struct rv_event ev = {.kind = RV_EVENT_START, .now_us = now_us, .llm = RV_LLM_ANSWER_NONE};
+    struct rv_event ev = {.kind = RV_EVENT_START, .now_us = out->now_us, .llm = RV_LLM_ANSWER_NONE};
 
     if (state && asked.response) {
         ev.kind = RV_EVENT_ANSWER;
@@ -178,7 +178,7 @@ static int set_scripted(struct inner *in, json_object *names, const struct rv_pi
     return 0;
 }
 
-static int inner_begin(rv_work *w, int64_t now_us, struct rv_effects *out, rv_err **err)
+static int inner_begin(rv_work *w, struct rv_effects *out, rv_err **err)
 {
     struct inner *in = w->inner = calloc(1, sizeof *in);
     json_object *state = rv_visit_outside_state(w->visit);
@@ -198,13 +198,13 @@ static int inner_begin(rv_work *w, int64_t now_us, struct rv_effects *out, rv_er
         rc = set_scripted(in, rv_visit_root(w->shared)->scripted_inner, agent_of(w)->inner.pipeline, err);
     opts.scripted_stages = in->scripted;
     if (rc == 0)
-        rc = state ? old_envelope(in, state, now_us, &env, err) : new_envelope(w, now_us, &env, err);
+        rc = state ? old_envelope(in, state, out->now_us, &env, err) : new_envelope(w, out->now_us, &env, err);
     if (rc == 0 && env)
         rc = rv_run_new(agent_of(w)->inner.pipeline, &w->shared->catalog, &opts, env, &in->run, err);
     if (rc < 0 || !in->run)
         return rc;
     nest(w, in->run);
-    return start(w, state, now_us, out, err);
+    return start(w, state, out, err);
 }
 
 /* --- under way --- */
@@ -227,15 +227,13 @@ static int inner_on(rv_work *w, const struct rv_event *ev, struct rv_effects *ou
     if (rc < 0 || rv_run_is_finished(in->run) || ev->now_us < rv_visit_deadline(w->visit))
         return rc;
     in->is_late = true; /* nothing inside may go on, not even what could do without a call */
-    return rv_run_cancel(in->run, "the stage that runs the pipeline is out of time", NULL, ev->now_us, out, err);
+    return rv_run_cancel(in->run, "the stage that runs the pipeline is out of time", NULL, out, err);
 }
 
-static int inner_cancel(rv_work *w, const char *why, json_object *partials, int64_t now_us, struct rv_effects *out,
-                        rv_err **err)
+static int inner_cancel(rv_work *w, const char *why, json_object *partials, struct rv_effects *out, rv_err **err)
 {
-    int rc = !w->inner->run || rv_run_is_finished(w->inner->run)
-                 ? 0
-                 : rv_run_cancel(w->inner->run, why, partials, now_us, out, err);
+    int rc =
+        !w->inner->run || rv_run_is_finished(w->inner->run) ? 0 : rv_run_cancel(w->inner->run, why, partials, out, err);
 
     if (rc < 0 || !w->inner->run)
         return rc;
@@ -245,17 +243,16 @@ static int inner_cancel(rv_work *w, const char *why, json_object *partials, int6
     return 0;
 }
 
-static int inner_recover(rv_work *w, int64_t gap_us, int64_t now_us, struct rv_effects *out, rv_err **err)
+static int inner_recover(rv_work *w, int64_t gap_us, struct rv_effects *out, rv_err **err)
 {
     struct rv_visit_shared *s = &w->inner->run->shared;
 
     s->deadline_us += gap_us < INT64_MAX - s->deadline_us ? gap_us : 0;
-    return rv_run_recover(w->inner->run, gap_us, now_us, out, err);
+    return rv_run_recover(w->inner->run, gap_us, out, err);
 }
 
-static int inner_advance(rv_work *w, int64_t now_us, struct rv_effects *out, bool *ended, rv_err **err)
+static int inner_advance(rv_work *w, struct rv_effects *out, bool *ended, rv_err **err)
 {
-    (void)now_us;
     (void)out;
     (void)err;
     *ended = w->inner->is_refused || rv_run_is_finished(w->inner->run);

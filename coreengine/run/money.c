@@ -17,14 +17,14 @@ int rv_run_find_short(rv_run *run, struct rv_short *out, rv_err **err)
     return rc;
 }
 
-static int look(rv_run *run, const struct rv_short *list, int64_t now_us, struct rv_effects *out, rv_err **err)
+static int look(rv_run *run, const struct rv_short *list, struct rv_effects *out, rv_err **err)
 {
     struct rv_visit_shared *root = &run->shared;
     int rc = 0;
 
     for (size_t i = 0; i < list->n && rc == 0 && !run->finished; i++) {
         const struct rv_event ev = {
-            .kind = RV_EVENT_TIMER, .now_us = now_us, .call_id = list->timers[i], .llm = RV_LLM_ANSWER_NONE};
+            .kind = RV_EVENT_TIMER, .now_us = out->now_us, .call_id = list->timers[i], .llm = RV_LLM_ANSWER_NONE};
 
         root->told_to_look = ev.call_id;
         rc = rv_run_on_done(run, &ev, out, err); /* nothing where it was cancelled meanwhile */
@@ -33,7 +33,7 @@ static int look(rv_run *run, const struct rv_short *list, int64_t now_us, struct
     return rc;
 }
 
-int rv_run_look_for_money(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err)
+int rv_run_look_for_money(rv_run *run, struct rv_effects *out, rv_err **err)
 {
     struct rv_visit_shared *root = &run->shared;
     struct rv_short list = {0};
@@ -44,7 +44,7 @@ int rv_run_look_for_money(rv_run *run, int64_t now_us, struct rv_effects *out, r
         list.n = 0;
         rc = rv_run_find_short(run, &list, err);
         if (rc == 0)
-            rc = look(run, &list, now_us, out, err);
+            rc = look(run, &list, out, err);
     }
     root->looks_for_money = false;
     free(list.timers);

@@ -154,15 +154,15 @@ static size_t reserve(rv_run *run, const int *ready, size_t n, int *over_visits)
     return taken;
 }
 
-static int stop_at_bound(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err)
+static int stop_at_bound(rv_run *run, struct rv_effects *out, rv_err **err)
 {
     bool stopped = false;
-    int rc = rv_run_stop_outside(run, run->bound == RV_REASON_MAX_LLM_CALLS, &stopped, now_us, out, err);
+    int rc = rv_run_stop_outside(run, run->bound == RV_REASON_MAX_LLM_CALLS, &stopped, out, err);
 
-    return rc < 0 || stopped ? rc : rv_run_stop_at_bound(run, run->bound, now_us, out, err);
+    return rc < 0 || stopped ? rc : rv_run_stop_at_bound(run, run->bound, out, err);
 }
 
-static int start_batch(rv_run *run, const int *ready, size_t n, int64_t now_us, struct rv_effects *out, rv_err **err)
+static int start_batch(rv_run *run, const int *ready, size_t n, struct rv_effects *out, rv_err **err)
 {
     int over_visits, rc = 0;
 
@@ -176,8 +176,7 @@ static int start_batch(rv_run *run, const int *ready, size_t n, int64_t now_us, 
         rc = set_first_open(run, err);
         if (rc < 0)
             return rc;
-        return over_visits >= 0 ? rv_run_stop_at_visits(run, over_visits, now_us, out, err)
-                                : stop_at_bound(run, now_us, out, err);
+        return over_visits >= 0 ? rv_run_stop_at_visits(run, over_visits, out, err) : stop_at_bound(run, out, err);
     }
     run->n_batch = taken;
     run->n_begun = run->n_done = run->first_open = 0;
@@ -186,11 +185,11 @@ static int start_batch(rv_run *run, const int *ready, size_t n, int64_t now_us, 
         rc = rv_envelope_start_stage(run->env, rv_str_of(run->pipeline->agents[run->batch[i]].name), err);
     }
     if (rc == 0)
-        rv_run_emit(run, out, RV_EMIT_BATCH, now_us, RV_M_STAGES("stages", run->batch, (int64_t)taken));
+        rv_run_emit(run, out, RV_EMIT_BATCH, RV_M_STAGES("stages", run->batch, (int64_t)taken));
     return rc;
 }
 
-static int advance_batch(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err)
+static int advance_batch(rv_run *run, struct rv_effects *out, rv_err **err)
 {
     size_t limit = run->opts.max_parallel;
 
@@ -204,7 +203,7 @@ static int advance_batch(rv_run *run, int64_t now_us, struct rv_effects *out, rv
         if (rc == 0) {
             start.llm_reserved =
                 rv_stage_calls_llm(&run->shared, stage) && !rv_visit_goes_on(&run->shared, stage, b->fork);
-            rc = rv_work_begin(&run->shared, &start, now_us, out, &b->work, err);
+            rc = rv_work_begin(&run->shared, &start, out, &b->work, err);
         }
         if (rc < 0)
             return rc;
@@ -255,18 +254,18 @@ static int merge_branch(rv_run *run, int stage, struct rv_merge *m, rv_err **err
     return rc;
 }
 
-static void warn_conflicts(rv_run *run, const struct rv_merge *m, int64_t now_us, struct rv_effects *out)
+static void warn_conflicts(rv_run *run, const struct rv_merge *m, struct rv_effects *out)
 {
     size_t n = m->conflicts ? json_object_array_length(m->conflicts) : 0;
 
     for (size_t i = 0; i < n; i++)
         rv_run_emit(
-            run, out, RV_EMIT_WARNING, now_us,
+            run, out, RV_EMIT_WARNING,
             RV_M_TEXT("message", "two stages of a batch wrote the same output: the later one in stage order is kept"),
             RV_M_OF(VALUE, "conflict", json_object_array_get_idx(m->conflicts, i)));
 }
 
-static int end_batch(rv_run *run, int failed, int64_t now_us, struct rv_effects *out, rv_err **err)
+static int end_batch(rv_run *run, int failed, struct rv_effects *out, rv_err **err)
 {
     int rc = set_first_open(run, err);
     if (rc < 0)
@@ -274,12 +273,12 @@ static int end_batch(rv_run *run, int failed, int64_t now_us, struct rv_effects 
     if (run->cancelled)
         return 0; /* ended by the one who cancels */
     if (failed >= 0)
-        return rv_run_fail_by(run, run->batch_stages[failed].work, now_us, out, err);
+        return rv_run_fail_by(run, run->batch_stages[failed].work, out, err);
     rc = rv_run_save(run, out, err);
     if (rc < 0 || run->bound == RV_REASON_NONE || rv_envelope_fields(run->env)->terminated ||
         rv_envelope_fields(run->env)->interrupt_pending)
         return rc;
-    return stop_at_bound(run, now_us, out, err);
+    return stop_at_bound(run, out, err);
 }
 
 /* The handler sees the first failure in stage order of those that lead to it. */
@@ -292,7 +291,7 @@ static int hand_over(rv_run *run, int failed, int handler, rv_err **err)
     return rv_envelope_set_caught(run->env, name, rv_envelope_caught(run->batch_stages[failed].fork, name), err);
 }
 
-int rv_run_batch_merge(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err)
+int rv_run_batch_merge(rv_run *run, struct rv_effects *out, rv_err **err)
 {
     const struct rv_pipeline *p = run->pipeline;
     struct rv_merge m = {NULL, NULL};
@@ -318,8 +317,8 @@ int rv_run_batch_merge(rv_run *run, int64_t now_us, struct rv_effects *out, rv_e
         }
     }
     if (rc == 0) {
-        warn_conflicts(run, &m, now_us, out);
-        rc = end_batch(run, failed, now_us, out, err);
+        warn_conflicts(run, &m, out);
+        rc = end_batch(run, failed, out, err);
     }
     rv_merge_fini(&m);
     for (size_t i = 0; i < run->n_begun; i++) {
@@ -417,23 +416,24 @@ static const char *why_skipped(const struct rv_run *run, int stage)
     return failed ? "a stage it requires has failed" : "a stage it requires was skipped";
 }
 
-static int skip(rv_run *run, int stage, const char *why, int64_t now_us, struct rv_effects *out, rv_err **err)
+static int skip(rv_run *run, int stage, const char *why, struct rv_effects *out, rv_err **err)
 {
     const struct rv_agent *a = &run->pipeline->agents[stage];
     size_t n;
 
-    int rc = rv_envelope_record_skipped(run->env, rv_str_of(a->name), a->order.stage_order, now_us, err);
+    int rc = rv_envelope_record_skipped(run->env, rv_str_of(a->name), a->order.stage_order, out->now_us, err);
     if (rc < 0)
         return rc;
     run->states[stage] = RV_STAGE_SKIPPED;
     const int *deps = rv_pipeline_dependents(run->pipeline, stage, &n);
     for (size_t d = 0; d < n; d++)
         add_candidate(run, deps[d]);
-    RV_EMIT(&run->shared, out, RV_EMIT_STAGE_SKIPPED, stage, 0, now_us, RV_M_TEXT("reason", why));
+    RV_EMIT(&run->shared, out, (&(const struct rv_emit_head){RV_EMIT_STAGE_SKIPPED, stage, .now_us = out->now_us}),
+            RV_M_TEXT("reason", why));
     return 0;
 }
 
-static int skip_cut_off(rv_run *run, bool *skipped, int64_t now_us, struct rv_effects *out, rv_err **err)
+static int skip_cut_off(rv_run *run, bool *skipped, struct rv_effects *out, rv_err **err)
 {
     int rc = 0;
 
@@ -441,7 +441,7 @@ static int skip_cut_off(rv_run *run, bool *skipped, int64_t now_us, struct rv_ef
     for (size_t i = 0; i < run->pipeline->n_agents && rc == 0; i++) {
         const char *why = why_skipped(run, (int)i);
         if (why) {
-            rc = skip(run, (int)i, why, now_us, out, err);
+            rc = skip(run, (int)i, why, out, err);
             *skipped = true;
         }
     }
@@ -449,19 +449,18 @@ static int skip_cut_off(rv_run *run, bool *skipped, int64_t now_us, struct rv_ef
 }
 
 /* Stages wait for a stage that waits for one of them to fail: it will not be needed. */
-static int skip_a_fallback(rv_run *run, bool *skipped, int64_t now_us, struct rv_effects *out, rv_err **err)
+static int skip_a_fallback(rv_run *run, bool *skipped, struct rv_effects *out, rv_err **err)
 {
     *skipped = false;
     for (size_t i = 0; i < run->pipeline->n_agents; i++)
         if (run->states[i] == RV_STAGE_WAITING && is_fallback(run, (int)i)) {
             *skipped = true;
-            return skip(run, (int)i, "stages wait for it, and its own run waits for one of them to fail", now_us, out,
-                        err);
+            return skip(run, (int)i, "stages wait for it, and its own run waits for one of them to fail", out, err);
         }
     return 0;
 }
 
-static int fail_blocked(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err)
+static int fail_blocked(rv_run *run, struct rv_effects *out, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(RV_JSON_MAX_BYTES);
     const char *sep = "no stage can start, these are blocked: ";
@@ -475,69 +474,69 @@ static int fail_blocked(rv_run *run, int64_t now_us, struct rv_effects *out, rv_
     if (rc == 0)
         rc = set_first_open(run, err);
     if (rc == 0)
-        rc = rv_run_fail(run, RV_RUN_FAILED, RV_REASON_TOOL_FAILED, rv_buf_cstr(&text), now_us, out, err);
+        rc = rv_run_fail(run, RV_RUN_FAILED, RV_REASON_TOOL_FAILED, rv_buf_cstr(&text), out, err);
     rv_buf_fini(&text);
     return rc;
 }
 
 /* Nothing is ready: skip what is cut off, ask what is queued, or end. */
-static int nothing_ready(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err)
+static int nothing_ready(rv_run *run, struct rv_effects *out, rv_err **err)
 {
     bool more;
-    int rc = skip_cut_off(run, &more, now_us, out, err);
+    int rc = skip_cut_off(run, &more, out, err);
     if (rc < 0 || more)
         return rc;
-    rc = rv_envelope_promote_interrupt(run->env, now_us, &more, err);
+    rc = rv_envelope_promote_interrupt(run->env, out->now_us, &more, err);
     if (rc == 0)
         rc = set_first_open(run, err);
     if (rc < 0)
         return rc;
     if (more)
-        return rv_run_finish(run, RV_RUN_INTERRUPTED, NULL, now_us, out, err);
-    rc = skip_a_fallback(run, &more, now_us, out, err);
+        return rv_run_finish(run, RV_RUN_INTERRUPTED, NULL, out, err);
+    rc = skip_a_fallback(run, &more, out, err);
     if (rc < 0 || more)
         return rc;
     for (size_t i = 0; i < run->pipeline->n_agents; i++)
         if (run->states[i] == RV_STAGE_WAITING)
-            return fail_blocked(run, now_us, out, err);
-    return rv_run_finish(run, RV_RUN_COMPLETED, NULL, now_us, out, err);
+            return fail_blocked(run, out, err);
+    return rv_run_finish(run, RV_RUN_COMPLETED, NULL, out, err);
 }
 
 /* Between batches. */
-static int next_batch(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err)
+static int next_batch(rv_run *run, struct rv_effects *out, rv_err **err)
 {
     enum rv_reason reason = RV_REASON_NONE;
 
     rv_run_hold_bounds(run, &run->main);
     if (rv_envelope_fields(run->env)->terminated)
-        return rv_run_finish(run, RV_RUN_TERMINATED, NULL, now_us, out, err);
+        return rv_run_finish(run, RV_RUN_TERMINATED, NULL, out, err);
     size_t n = take_ready(run);
     if (rv_envelope_fields(run->env)->interrupt_pending) {
         int rc = set_first_open(run, err);
-        return rc < 0 ? rc : rv_run_finish(run, RV_RUN_INTERRUPTED, NULL, now_us, out, err);
+        return rc < 0 ? rc : rv_run_finish(run, RV_RUN_INTERRUPTED, NULL, out, err);
     }
     if (n == 0)
-        return nothing_ready(run, now_us, out, err);
+        return nothing_ready(run, out, err);
     if (!rv_envelope_can_continue(run->env, false, &reason)) {
         int rc = set_first_open(run, err);
-        return rc < 0 ? rc : rv_run_stop_at_bound(run, reason, now_us, out, err);
+        return rc < 0 ? rc : rv_run_stop_at_bound(run, reason, out, err);
     }
-    return start_batch(run, run->candidates, n, now_us, out, err);
+    return start_batch(run, run->candidates, n, out, err);
 }
 
-int rv_run_parallel(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err)
+int rv_run_parallel(rv_run *run, struct rv_effects *out, rv_err **err)
 {
     int rc = 0;
 
     while (rc == 0 && !run->finished) {
         if (run->n_batch == 0) {
-            rc = next_batch(run, now_us, out, err);
+            rc = next_batch(run, out, err);
             continue;
         }
-        rc = advance_batch(run, now_us, out, err);
+        rc = advance_batch(run, out, err);
         if (rc < 0 || run->n_done < run->n_batch)
             return rc;
-        rc = rv_run_batch_merge(run, now_us, out, err);
+        rc = rv_run_batch_merge(run, out, err);
     }
     return rc;
 }

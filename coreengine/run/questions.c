@@ -113,8 +113,8 @@ static int hold_list(rv_run *run, struct branch *b, int from, json_object *outpu
     return rc;
 }
 
-static int hold_list_or_fail(rv_run *run, struct branch *b, int from, json_object *output, int64_t now_us,
-                             struct rv_effects *out, rv_err **err)
+static int hold_list_or_fail(rv_run *run, struct branch *b, int from, json_object *output, struct rv_effects *out,
+                             rv_err **err)
 {
     rv_err *cause = NULL;
 
@@ -122,25 +122,24 @@ static int hold_list_or_fail(rv_run *run, struct branch *b, int from, json_objec
     if (rc == 0)
         return 0;
     if (rc != RV_E_NOMEM)
-        rc = rv_run_fail(run, RV_RUN_FAILED, RV_REASON_EXPRESSION, rv_err_text(cause), now_us, out, err);
+        rc = rv_run_fail(run, RV_RUN_FAILED, RV_REASON_EXPRESSION, rv_err_text(cause), out, err);
     else
         RV_IGNORE(RV_FAIL(err, RV_E_NOMEM, "open a group"), "told by rc");
     rv_err_free(cause);
     return rc;
 }
 
-int rv_questions_go_on_approved(rv_run *run, struct branch *b, int from, int64_t now_us, struct rv_effects *out,
-                                rv_err **err)
+int rv_questions_go_on_approved(rv_run *run, struct branch *b, int from, struct rv_effects *out, rv_err **err)
 {
     const struct rv_agent *asker = &run->pipeline->agents[from];
     json_object *output = rv_envelope_output(b->env, rv_str_of(asker->output.key), NULL), *feedback = NULL;
     int to = RV_TARGET_END;
 
-    int rc = rv_visit_approve(&run->shared, from, b->env, now_us, out, &to, err);
+    int rc = rv_visit_approve(&run->shared, from, b->env, out, &to, err);
     if (rc < 0 || to == RV_TARGET_CLARIFICATION)
         return rc;
     if (to == RV_TARGET_LIST)
-        return hold_list_or_fail(run, b, from, output, now_us, out, err);
+        return hold_list_or_fail(run, b, from, output, out, err);
     rc = rv_envelope_set_stage(b->env, rv_str_of(rv_pipeline_target_name(run->pipeline, to)), err);
     if (rc < 0)
         return rc;
@@ -150,20 +149,20 @@ int rv_questions_go_on_approved(rv_run *run, struct branch *b, int from, int64_t
             feedback = NULL;
         json_object_get(feedback); /* a loop-back may clear the output */
         const struct edge edge = {.from = from, .to = to, .outcome = RV_OUTCOME_SUCCESS, .feedback = feedback};
-        rc = rv_run_take_edge(run, b, &edge, now_us, out, err);
+        rc = rv_run_take_edge(run, b, &edge, out, err);
         json_object_put(feedback);
     }
     return rc < 0 || run->finished ? rc : rv_run_save(run, out, err);
 }
 
 /* The branch goes on where the answer leads; a denial ends the run. */
-static int take(rv_run *run, struct branch *b, struct rv_interrupt in, const struct rv_response *r, int64_t now_us,
+static int take(rv_run *run, struct branch *b, struct rv_interrupt in, const struct rv_response *r,
                 struct rv_effects *out, rv_err **err)
 {
     int asker;
 
     if (r->cancelled)
-        return rv_question_cancelled(run, b, r->text, now_us, out, err);
+        return rv_question_cancelled(run, b, r->text, out, err);
     if (rv_interrupt_is_ask(in.data))
         return rv_visit_answered(&run->shared, b->env, err);
     if (rv_interrupt_goes_on(in.kind, in.data))
@@ -172,29 +171,28 @@ static int take(rv_run *run, struct branch *b, struct rv_interrupt in, const str
         return rv_visit_tells_denial(&run->shared, b->env)
                    ? 0
                    : rv_run_fail(run, RV_RUN_TERMINATED, RV_REASON_USER_CANCELLED, "the user denied the confirmation",
-                                 now_us, out, err);
+                                 out, err);
     if (in.kind == RV_INTERRUPT_CONFIRMATION) {
         asker = rv_visit_asked_by_route(&run->shared, b->env, in.data);
-        return asker >= 0 ? rv_questions_go_on_approved(run, b, asker, now_us, out, err) : 0;
+        return asker >= 0 ? rv_questions_go_on_approved(run, b, asker, out, err) : 0;
     }
     if (in.kind == RV_INTERRUPT_AGENT_REVIEW && rv_str_is(r->decision, "reject"))
-        return rv_run_fail(run, RV_RUN_TERMINATED, RV_REASON_USER_CANCELLED, "the review rejected it", now_us, out,
-                           err);
+        return rv_run_fail(run, RV_RUN_TERMINATED, RV_REASON_USER_CANCELLED, "the review rejected it", out, err);
     if (in.kind == RV_INTERRUPT_AGENT_REVIEW && rv_str_is(r->decision, "modify") && r->text.ptr)
         return rv_envelope_add_feedback(b->env, r->text, err);
     return 0;
 }
 
-int rv_questions_answer(rv_run *run, const struct rv_response *r, int64_t now_us, struct rv_effects *out, rv_err **err)
+int rv_questions_answer(rv_run *run, const struct rv_response *r, struct rv_effects *out, rv_err **err)
 {
     struct branch *b = find(run, r->interrupt_id);
     struct rv_interrupt in = rv_envelope_interrupt(b->env);
 
     json_object *data = json_object_get(in.data); /* resolving keeps it, a change of the branch need not */
     in.data = data;
-    int rc = rv_envelope_resolve(b->env, r, now_us, err);
+    int rc = rv_envelope_resolve(b->env, r, out->now_us, err);
     if (rc == 0)
-        rc = take(run, b, in, r, now_us, out, err);
+        rc = take(run, b, in, r, out, err);
     json_object_put(data);
     if (rc == 0 && !run->finished)
         rv_branch_ready(run, b);

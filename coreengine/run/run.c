@@ -6,12 +6,12 @@
 #include <string.h>
 
 /* The work so far of stages that wait for a person is kept with their sessions: they will not go on. */
-static int give_up_waiting(rv_run *run, const char *why, int64_t now_us, struct rv_effects *out, rv_err **err)
+static int give_up_waiting(rv_run *run, const char *why, struct rv_effects *out, rv_err **err)
 {
     int rc = 0;
 
     for (size_t i = 0; i < run->pipeline->n_agents && rc == 0; i++)
-        rc = rv_work_give_up(&run->shared, (int)i, run->env, why, now_us, out, err);
+        rc = rv_work_give_up(&run->shared, (int)i, run->env, why, out, err);
     return rc;
 }
 
@@ -29,7 +29,7 @@ static int initialise(rv_run *run, rv_err **err)
 }
 
 /* What every begin does; nothing of a resumed run's position is touched (W03). */
-static int begin(rv_run *run, bool resumed, int64_t now_us, struct rv_effects *out, rv_err **err)
+static int begin(rv_run *run, bool resumed, struct rv_effects *out, rv_err **err)
 {
     const struct rv_pipeline *p = run->pipeline;
     const struct rv_envelope_fields *f = rv_envelope_fields(run->env);
@@ -49,19 +49,19 @@ static int begin(rv_run *run, bool resumed, int64_t now_us, struct rv_effects *o
     rv_envelope_set_status(run->env, RV_RUN_RUNNING);
     if (run->is_inner)
         return 0;
-    rv_run_emit(run, out, RV_EMIT_PIPELINE_STARTED, now_us, RV_M_TEXT("pipeline", p->name),
+    rv_run_emit(run, out, RV_EMIT_PIPELINE_STARTED, RV_M_TEXT("pipeline", p->name),
                 RV_M_TEXT("mode", rv_run_mode_text(run->parallel ? RV_MODE_PARALLEL : RV_MODE_SEQUENTIAL)),
                 RV_M_BOOL("resumed", resumed), RV_M_TEXT("envelope_id", f->envelope_id),
                 RV_M_TEXT("request_id", f->request_id), RV_M_TEXT("session_id", f->session_id));
     return 0;
 }
 
-static int start(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err)
+static int start(rv_run *run, struct rv_effects *out, rv_err **err)
 {
     bool starts_over = run->shared.rules >= RV_RULES_2 && !run->opts.continues;
     int rc = starts_over ? rv_envelope_restart(run->env, err) : 0;
 
-    return rc < 0 ? rc : begin(run, false, now_us, out, err);
+    return rc < 0 ? rc : begin(run, false, out, err);
 }
 
 static int go_to(rv_run *run, const char *stage, rv_err **err)
@@ -69,14 +69,14 @@ static int go_to(rv_run *run, const char *stage, rv_err **err)
     return stage[0] ? rv_envelope_set_stage(run->env, rv_str_of(stage), err) : 0;
 }
 
-static int deny(rv_run *run, const char *text, int64_t now_us, struct rv_effects *out, rv_err **err)
+static int deny(rv_run *run, const char *text, struct rv_effects *out, rv_err **err)
 {
-    int rc = give_up_waiting(run, text, now_us, out, err);
-    return rc < 0 ? rc : rv_run_fail(run, RV_RUN_TERMINATED, RV_REASON_USER_CANCELLED, text, now_us, out, err);
+    int rc = give_up_waiting(run, text, out, err);
+    return rc < 0 ? rc : rv_run_fail(run, RV_RUN_TERMINATED, RV_REASON_USER_CANCELLED, text, out, err);
 }
 
-static int choose_stage(rv_run *run, enum rv_interrupt_kind kind, const struct rv_response *r, int64_t now_us,
-                        struct rv_effects *out, rv_err **err)
+static int choose_stage(rv_run *run, enum rv_interrupt_kind kind, const struct rv_response *r, struct rv_effects *out,
+                        rv_err **err)
 {
     const struct rv_pipeline *p = run->pipeline;
     int asker;
@@ -88,16 +88,16 @@ static int choose_stage(rv_run *run, enum rv_interrupt_kind kind, const struct r
         if (!r->approved && rv_visit_tells_denial(&run->shared, run->env))
             return 0;
         if (!r->approved)
-            return deny(run, "the user denied the confirmation", now_us, out, err);
+            return deny(run, "the user denied the confirmation", out, err);
         asker = run->parallel || p->confirmation_resume_stage[0]
                     ? -1
                     : rv_visit_asked_by_route(&run->shared, run->env, rv_envelope_interrupt(run->env).data);
-        return asker >= 0 ? rv_questions_go_on_approved(run, &run->main, asker, now_us, out, err)
+        return asker >= 0 ? rv_questions_go_on_approved(run, &run->main, asker, out, err)
                           : go_to(run, p->confirmation_resume_stage, err);
     case RV_INTERRUPT_AGENT_REVIEW:
         if (rv_str_is(r->decision, "reject")) {
             if (!p->agent_review_reject_stage[0])
-                return deny(run, "the review rejected it", now_us, out, err);
+                return deny(run, "the review rejected it", out, err);
             return go_to(run, p->agent_review_reject_stage, err);
         }
         if (rv_str_is(r->decision, "modify") && r->text.ptr) {
@@ -116,9 +116,9 @@ static int choose_stage(rv_run *run, enum rv_interrupt_kind kind, const struct r
     return 0;
 }
 
-static int answer(rv_run *run, const struct rv_response *response, int64_t now_us, struct rv_effects *out, rv_err **err)
+static int answer(rv_run *run, const struct rv_response *response, struct rv_effects *out, rv_err **err)
 {
-    int rc = rv_visit_check_answer(&run->shared, run->env, response, now_us, err);
+    int rc = rv_visit_check_answer(&run->shared, run->env, response, out->now_us, err);
     if (rc < 0)
         return rc;
     rc = rv_envelope_select_interrupt(run->env, response->interrupt_id, err);
@@ -128,16 +128,16 @@ static int answer(rv_run *run, const struct rv_response *response, int64_t now_u
     bool asks_inside = rv_visit_asks_inside(&run->shared, run->env, &in);
     bool denies = in.kind == RV_INTERRUPT_CONFIRMATION && response->has_approved && !response->approved;
     bool goes_on = rv_interrupt_goes_on(in.kind, in.data);
-    rc = rv_envelope_resolve(run->env, response, now_us, err);
+    rc = rv_envelope_resolve(run->env, response, out->now_us, err);
     if (rc == 0)
-        rc = begin(run, true, now_us, out, err);
+        rc = begin(run, true, out, err);
     if (rc == 0 && response->cancelled)
-        return rv_question_cancelled(run, &run->main, response->text, now_us, out, err);
+        return rv_question_cancelled(run, &run->main, response->text, out, err);
     if (rc < 0 || goes_on || (asks_inside && !denies)) /* the stage that asked goes on with it */
         return rc;
     if (rv_interrupt_is_ask(in.data))
         return rv_visit_answered(&run->shared, run->env, err);
-    return choose_stage(run, in.kind, response, now_us, out, err);
+    return choose_stage(run, in.kind, response, out, err);
 }
 
 static const struct rv_work_kind *const outside_kinds[] = {
@@ -217,15 +217,15 @@ static bool is_paused(const rv_run *run)
     return run->finished && run->status == RV_RUN_INTERRUPTED;
 }
 
-static int advance(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err)
+static int advance(rv_run *run, struct rv_effects *out, rv_err **err)
 {
     if (run->finished)
         return 0;
     if (run->parallel)
-        return rv_run_parallel(run, now_us, out, err);
+        return rv_run_parallel(run, out, err);
     if (!run->main.opened)
         rv_branch_ready(run, &run->main);
-    return rv_run_go(run, now_us, out, err);
+    return rv_run_go(run, out, err);
 }
 
 /* The visit that waits for a call, or NULL: its answer is not wanted any more. */
@@ -266,7 +266,7 @@ static int on_done_of_branch(rv_run *run, const struct rv_event *ev, struct rv_e
     rv_branch_worked(run, b, left);
     if (rv_work_is_done(b->work))
         rv_branch_ready(run, b);
-    return rv_run_go(run, ev->now_us, out, err);
+    return rv_run_go(run, out, err);
 }
 
 int rv_run_on_done(rv_run *run, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
@@ -280,32 +280,29 @@ int rv_run_on_done(rv_run *run, const struct rv_event *ev, struct rv_effects *ou
     if (rc < 0)
         return rc;
     run->n_done += rv_work_is_done(w);
-    return advance(run, ev->now_us, out, err);
+    return advance(run, out, err);
 }
 
-int rv_run_cancel(rv_run *run, const char *why, json_object *partials, int64_t now_us, struct rv_effects *out,
-                  rv_err **err)
+int rv_run_cancel(rv_run *run, const char *why, json_object *partials, struct rv_effects *out, rv_err **err)
 {
     int rc = 0;
 
     if (run->main.work || run->main.opened)
-        rc = rv_branch_cancel(run, &run->main, why, partials, now_us, out, err);
+        rc = rv_branch_cancel(run, &run->main, why, partials, out, err);
     if (run->parallel && run->n_batch > 0) {
         for (size_t i = 0; i < run->n_begun && rc == 0; i++) {
             rv_work *w = run->batch_stages[run->batch[i]].work;
             if (!rv_work_is_done(w))
-                rc = rv_work_cancel(w, why, partials, now_us, out, err);
+                rc = rv_work_cancel(w, why, partials, out, err);
         }
         run->n_done = run->n_begun;
         run->cancelled = true;
         if (rc == 0)
-            rc = rv_run_batch_merge(run, now_us, out, err);
+            rc = rv_run_batch_merge(run, out, err);
     }
     if (rc == 0 && !run->finished)
-        rc = give_up_waiting(run, why, now_us, out, err);
-    return rc < 0 || run->finished
-               ? rc
-               : rv_run_fail(run, RV_RUN_CANCELLED, RV_REASON_USER_CANCELLED, why, now_us, out, err);
+        rc = give_up_waiting(run, why, out, err);
+    return rc < 0 || run->finished ? rc : rv_run_fail(run, RV_RUN_CANCELLED, RV_REASON_USER_CANCELLED, why, out, err);
 }
 
 static int on_cancel(rv_run *run, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
@@ -317,18 +314,18 @@ static int on_cancel(rv_run *run, const struct rv_event *ev, struct rv_effects *
     if (rc == 0 && partials && !json_object_is_type(partials, json_type_array))
         rc = RV_FAIL(err, RV_E_INVALID, "what had come of model calls must be a list");
     if (rc == 0)
-        rc = rv_run_cancel(run, "cancelled by the caller", partials, ev->now_us, out, err);
+        rc = rv_run_cancel(run, "cancelled by the caller", partials, out, err);
     json_object_put(partials);
     return rc;
 }
 
-static int recover_branch(rv_run *run, struct branch *b, int64_t gap_us, int64_t now_us, bool *ended,
-                          struct rv_effects *out, rv_err **err)
+static int recover_branch(rv_run *run, struct branch *b, int64_t gap_us, struct rv_effects *out, bool *ended,
+                          rv_err **err)
 {
     struct left left = rv_run_left(run);
     size_t from = out->n;
 
-    int rc = rv_work_recover(b->work, gap_us, now_us, out, err);
+    int rc = rv_work_recover(b->work, gap_us, out, err);
     if (rc == 0)
         rc = rv_calls_note(run, b, out, from, err);
     if (rc < 0)
@@ -342,23 +339,23 @@ static int recover_branch(rv_run *run, struct branch *b, int64_t gap_us, int64_t
 }
 
 /* The process that replays the run makes the pending calls again; this function corrects time and cost. */
-int rv_run_recover(rv_run *run, int64_t gap_us, int64_t now_us, struct rv_effects *out, rv_err **err)
+int rv_run_recover(rv_run *run, int64_t gap_us, struct rv_effects *out, rv_err **err)
 {
     bool ended = false;
     int rc = 0;
 
     for (struct branch *b = &run->main; b && rc == 0; b = rv_branch_next(b))
         if (b->work && !rv_work_is_done(b->work))
-            rc = recover_branch(run, b, gap_us, now_us, &ended, out, err);
+            rc = recover_branch(run, b, gap_us, out, &ended, err);
     for (size_t i = 0; i < run->n_begun && rc == 0; i++) {
         rv_work *w = run->batch_stages[run->batch[i]].work;
         if (!w || rv_work_is_done(w))
             continue;
-        rc = rv_work_recover(w, gap_us, now_us, out, err);
+        rc = rv_work_recover(w, gap_us, out, err);
         run->n_done += rv_work_is_done(w);
         ended = ended || rv_work_is_done(w);
     }
-    return rc == 0 && ended ? advance(run, now_us, out, err) : rc;
+    return rc == 0 && ended ? advance(run, out, err) : rc;
 }
 
 /* To the question of a branch, which was checked. Others may run meanwhile. */
@@ -369,12 +366,12 @@ static int answer_branch(rv_run *run, const struct rv_event *ev, struct rv_effec
         if (rc < 0)
             return rc;
         rearm(run);
-        rc = begin(run, true, ev->now_us, out, err);
+        rc = begin(run, true, out, err);
         if (rc < 0)
             return rc;
     }
-    int rc = rv_questions_answer(run, &ev->response, ev->now_us, out, err);
-    return rc < 0 || run->finished ? rc : rv_run_go(run, ev->now_us, out, err);
+    int rc = rv_questions_answer(run, &ev->response, out, err);
+    return rc < 0 || run->finished ? rc : rv_run_go(run, out, err);
 }
 
 int rv_run_check_answer(rv_run *run, const struct rv_response *r, int64_t now_us, rv_err **err)
@@ -424,9 +421,8 @@ static int step(rv_run *run, const struct rv_event *ev, struct rv_effects *out, 
     case RV_EVENT_ANSWER:
         if (run->started)
             return RV_FAIL(err, RV_E_STATE, "the run has begun already");
-        rc = ev->kind == RV_EVENT_START ? start(run, ev->now_us, out, err)
-                                        : answer(run, &ev->response, ev->now_us, out, err);
-        return rc < 0 ? rc : advance(run, ev->now_us, out, err);
+        rc = ev->kind == RV_EVENT_START ? start(run, out, err) : answer(run, &ev->response, out, err);
+        return rc < 0 ? rc : advance(run, out, err);
     case RV_EVENT_LLM_DONE:
     case RV_EVENT_TOOL_DONE:
     case RV_EVENT_HOOK_DONE:
@@ -435,17 +431,18 @@ static int step(rv_run *run, const struct rv_event *ev, struct rv_effects *out, 
     case RV_EVENT_CANCEL:
         return on_cancel(run, ev, out, err);
     case RV_EVENT_RECOVER:
-        return rv_run_recover(run, ev->now_us > run->last_us ? ev->now_us - run->last_us : 0, ev->now_us, out, err);
+        return rv_run_recover(run, ev->now_us > run->last_us ? ev->now_us - run->last_us : 0, out, err);
     }
     return RV_FAIL(err, RV_E_INVALID, "unknown event kind %d", (int)ev->kind);
 }
 
 int rv_run_step(rv_run *run, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
 {
+    out->now_us = ev->now_us;
     run->shared.blocked = run->shared.rules >= RV_RULES_2 ? ev->blocked : NULL;
     int rc = step(run, ev, out, err);
     if (rc == 0 && !run->is_inner)
-        rc = rv_run_look_for_money(run, ev->now_us, out, err);
+        rc = rv_run_look_for_money(run, out, err);
     run->shared.blocked = NULL;
     if (rc == 0 && ev->now_us > run->last_us)
         run->last_us = ev->now_us;

@@ -134,35 +134,30 @@ static inline rv_str rv_run_shown(const char *stage)
 }
 
 /** Emit an event that belongs to no stage. */
-#define rv_run_emit(run, out, kind, now_us, ...)                                                                       \
-    (rv_emit_is_wanted(&(run)->shared)                                                                                 \
-         ? rv_emit_at(&(run)->shared, out, kind, -1, &(run)->place, 0, now_us,                                         \
-                      (const struct rv_member[]){__VA_ARGS__},                                                         \
-                      sizeof(const struct rv_member[]){__VA_ARGS__} / sizeof(struct rv_member))                        \
-         : NULL)
+#define rv_run_emit(run, out, kind, ...)                                                                               \
+    RV_EMIT(&(run)->shared, out, (&(const struct rv_emit_head){kind, -1, 0, &(run)->place, (out)->now_us}), __VA_ARGS__)
 
 struct rv_visit_place rv_branch_place(const rv_run *run, const struct branch *b);
 /** The same of a branch. */
-#define rv_branch_emit(run, b, out, kind, now_us, ...)                                                                 \
-    (rv_emit_is_wanted(&(run)->shared)                                                                                 \
-         ? rv_emit_at(&(run)->shared, out, kind, -1, (const struct rv_visit_place[]){rv_branch_place((run), (b))}, 0,  \
-                      now_us, (const struct rv_member[]){__VA_ARGS__},                                                 \
-                      sizeof(const struct rv_member[]){__VA_ARGS__} / sizeof(struct rv_member))                        \
-         : NULL)
+#define rv_branch_emit(run, b, out, kind, ...)                                                                         \
+    RV_EMIT(&(run)->shared, out,                                                                                       \
+            (&(const struct rv_emit_head){kind, -1, 0, (const struct rv_visit_place[]){rv_branch_place((run), (b))},   \
+                                          (out)->now_us}),                                                             \
+            __VA_ARGS__)
 
 /* run.c */
 bool rv_run_waits_for(rv_run *run, int64_t call_id);
 /** The answer to a call, or a timer. */
 RV_MUST_CHECK int rv_run_on_done(rv_run *run, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
 /** Cancel all that is under way, and end. */
-RV_MUST_CHECK int rv_run_cancel(rv_run *run, const char *why, json_object *partials, int64_t now_us,
-                                struct rv_effects *out, rv_err **err);
-RV_MUST_CHECK int rv_run_recover(rv_run *run, int64_t gap_us, int64_t now_us, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_run_cancel(rv_run *run, const char *why, json_object *partials, struct rv_effects *out,
+                                rv_err **err);
+RV_MUST_CHECK int rv_run_recover(rv_run *run, int64_t gap_us, struct rv_effects *out, rv_err **err);
 
 /* money.c: visits whose model call waits until others need less of a budget */
 RV_MUST_CHECK int rv_run_find_short(rv_run *run, struct rv_short *out, rv_err **err);
 /** At the end of a step: where some of that money came back, these look again, in the order of the lists. */
-RV_MUST_CHECK int rv_run_look_for_money(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_run_look_for_money(rv_run *run, struct rv_effects *out, rv_err **err);
 
 /* sequential.c */
 /* A passage from one stage to another. */
@@ -172,12 +167,12 @@ struct edge {
     json_object *feedback; /* of a loop-back; borrowed; NULL: none */
 };
 /** Count the edge; a loop-back is told and clears what it clears, a limit stops the run. */
-RV_MUST_CHECK int rv_run_take_edge(rv_run *run, struct branch *branch, const struct edge *edge, int64_t now_us,
-                                   struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_run_take_edge(rv_run *run, struct branch *branch, const struct edge *edge, struct rv_effects *out,
+                                   rv_err **err);
 
 /* branch.c: what a branch does next */
 /** Let everything move that can; then finish the run where nothing is left to do, or only questions are. */
-RV_MUST_CHECK int rv_run_go(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_run_go(rv_run *run, struct rv_effects *out, rv_err **err);
 void rv_branch_fini(struct branch *b);                     /* its group and its visit, too; not its envelope */
 void rv_branch_ready(rv_run *run, struct branch *b);       /* it can move */
 void rv_branch_ready_first(rv_run *run, struct branch *b); /* before all others */
@@ -192,7 +187,7 @@ struct left {
 struct left rv_run_left(const rv_run *run); /* before it */
 void rv_branch_worked(rv_run *run, struct branch *b, struct left before);
 /** First visit of a branch whose group was just opened: false when a bound keeps it from beginning. */
-RV_MUST_CHECK int rv_branch_begin(rv_run *run, struct branch *b, int64_t now_us, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_branch_begin(rv_run *run, struct branch *b, struct rv_effects *out, rv_err **err);
 /** The next one in list order, those that wait for a group before the branches of it; NULL after the last one. */
 struct branch *rv_branch_next(struct branch *b);
 static inline bool rv_branch_asks(const struct branch *b)
@@ -201,7 +196,7 @@ static inline bool rv_branch_asks(const struct branch *b)
 }
 /** Give up what is under way in the branch and in all that it opened. */
 RV_MUST_CHECK int rv_branch_cancel(rv_run *run, struct branch *b, const char *why, json_object *partials,
-                                   int64_t now_us, struct rv_effects *out, rv_err **err);
+                                   struct rv_effects *out, rv_err **err);
 
 /* bounds.c: what all branches have used together */
 RV_MUST_CHECK int rv_totals_begin(rv_run *run, rv_err **err); /* when the first group opens */
@@ -215,11 +210,10 @@ int64_t rv_run_count_edge(rv_run *run, int from, int to, int64_t of_branch);
 void rv_run_write_bound(const rv_run *run, enum rv_reason reason, int stage, rv_buf *out);
 /** End the run, now where nothing else is under way in it, else when that is done. Nothing new begins. */
 RV_MUST_CHECK int rv_run_halt(rv_run *run, enum rv_run_status status, enum rv_reason reason, const char *text,
-                              int64_t now_us, struct rv_effects *out, rv_err **err);
+                              struct rv_effects *out, rv_err **err);
 /** A bound of a run around this one leaves no room for a visit: halt. */
-RV_MUST_CHECK int rv_run_halt_outside(rv_run *run, bool llm, bool *stopped, int64_t now_us, struct rv_effects *out,
-                                      rv_err **err);
-RV_MUST_CHECK int rv_run_end_halted(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_run_halt_outside(rv_run *run, bool llm, bool *stopped, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_run_end_halted(rv_run *run, struct rv_effects *out, rv_err **err);
 
 /* tree.c: the branches in the state of a run */
 RV_MUST_CHECK int rv_run_keep_tree(rv_run *run, rv_err **err);
@@ -234,51 +228,47 @@ RV_MUST_CHECK int rv_questions_show(rv_run *run, rv_err **err);
 /** Before the run goes on. */
 RV_MUST_CHECK int rv_questions_hide(rv_run *run, rv_err **err);
 RV_MUST_CHECK int rv_questions_check(rv_run *run, const struct rv_response *r, int64_t now_us, rv_err **err);
-RV_MUST_CHECK int rv_questions_answer(rv_run *run, const struct rv_response *r, int64_t now_us, struct rv_effects *out,
-                                      rv_err **err);
+RV_MUST_CHECK int rv_questions_answer(rv_run *run, const struct rv_response *r, struct rv_effects *out, rv_err **err);
 /** Along the edge that the asking stage would have taken, with the output that the person saw. */
-RV_MUST_CHECK int rv_questions_go_on_approved(rv_run *run, struct branch *b, int from, int64_t now_us,
-                                              struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_questions_go_on_approved(rv_run *run, struct branch *b, int from, struct rv_effects *out,
+                                              rv_err **err);
 
 /* cancelled.c */
 /** The question of that branch, which is resolved, was cancelled. */
-RV_MUST_CHECK int rv_question_cancelled(rv_run *run, struct branch *b, rv_str reason, int64_t now_us,
-                                        struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_question_cancelled(rv_run *run, struct branch *b, rv_str reason, struct rv_effects *out,
+                                        rv_err **err);
 
 /* parallel.c */
 RV_MUST_CHECK int rv_run_parallel_begin(rv_run *run, rv_err **err);
-RV_MUST_CHECK int rv_run_parallel(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_run_parallel(rv_run *run, struct rv_effects *out, rv_err **err);
 void rv_run_parallel_fini(rv_run *run);
 /** Merge the branches of the batch under way, and end the run where that follows from them. */
-RV_MUST_CHECK int rv_run_batch_merge(rv_run *run, int64_t now_us, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_run_batch_merge(rv_run *run, struct rv_effects *out, rv_err **err);
 
 /* finish.c */
 /** The pipeline's bounds and the run's mode stand, whatever a hook wrote over them. */
 void rv_run_hold_bounds(rv_run *run, struct branch *b);
 bool rv_run_visits_left(const rv_run *run, int stage);
 /** A bound of a run around this one leaves no room for a visit: end. *stopped false: there is room. */
-RV_MUST_CHECK int rv_run_stop_outside(rv_run *run, bool llm, bool *stopped, int64_t now_us, struct rv_effects *out,
-                                      rv_err **err);
+RV_MUST_CHECK int rv_run_stop_outside(rv_run *run, bool llm, bool *stopped, struct rv_effects *out, rv_err **err);
 /** The run ends by a failure that nothing caught; the failure lives as long as the run. */
-RV_MUST_CHECK int rv_run_fail_with(rv_run *run, const struct failure *f, int64_t now_us, struct rv_effects *out,
-                                   rv_err **err);
+RV_MUST_CHECK int rv_run_fail_with(rv_run *run, const struct failure *f, struct rv_effects *out, rv_err **err);
 /** The same of a visit. */
-RV_MUST_CHECK int rv_run_fail_by(rv_run *run, rv_work *work, int64_t now_us, struct rv_effects *out, rv_err **err);
-RV_MUST_CHECK int rv_run_stop_at_bound(rv_run *run, enum rv_reason reason, int64_t now_us, struct rv_effects *out,
-                                       rv_err **err);
-RV_MUST_CHECK int rv_run_stop_at_visits(rv_run *run, int stage, int64_t now_us, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_run_fail_by(rv_run *run, rv_work *work, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_run_stop_at_bound(rv_run *run, enum rv_reason reason, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_run_stop_at_visits(rv_run *run, int stage, struct rv_effects *out, rv_err **err);
 /** A stage or batch is over: save the state if opts.saves says so. */
 RV_MUST_CHECK int rv_run_save(rv_run *run, struct rv_effects *out, rv_err **err);
 /** The last effects of a run: its end with that status. error_text may be NULL. */
-RV_MUST_CHECK int rv_run_finish(rv_run *run, enum rv_run_status status, const char *error_text, int64_t now_us,
-                                struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_run_finish(rv_run *run, enum rv_run_status status, const char *error_text, struct rv_effects *out,
+                                rv_err **err);
 /** The status of a run that ends by that result: a stage that was cancelled did not fail. */
 enum rv_run_status rv_run_failure_status(const struct rv_visit_result *r);
 /** Terminate the envelope, then finish. */
 RV_MUST_CHECK int rv_run_fail(rv_run *run, enum rv_run_status status, enum rv_reason reason, const char *text,
-                              int64_t now_us, struct rv_effects *out, rv_err **err);
+                              struct rv_effects *out, rv_err **err);
 /** The same with a text that is written here. */
-RV_MUST_CHECK int rv_run_stop(rv_run *run, enum rv_run_status status, enum rv_reason reason, int64_t now_us,
-                              struct rv_effects *out, rv_err **err, const char *fmt, ...) RV_PRINTF(7, 8);
+RV_MUST_CHECK int rv_run_stop(rv_run *run, enum rv_run_status status, enum rv_reason reason, struct rv_effects *out,
+                              rv_err **err, const char *fmt, ...) RV_PRINTF(6, 7);
 
 #endif

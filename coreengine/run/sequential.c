@@ -53,8 +53,8 @@ static int count_loop(rv_run *run, struct branch *b, int from, enum rv_outcome o
 }
 
 /* why: what follows the names of the edge. */
-static int stop_at_edge(rv_run *run, struct branch *b, const struct edge *e, const char *why, int64_t now_us,
-                        struct rv_effects *out, rv_err **err)
+static int stop_at_edge(rv_run *run, struct branch *b, const struct edge *e, const char *why, struct rv_effects *out,
+                        rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(RV_JSON_MAX_BYTES);
     int rc = rv_envelope_set_stage(b->env, RV_STR_LIT(RV_STAGE_END), err);
@@ -64,13 +64,12 @@ static int stop_at_edge(rv_run *run, struct branch *b, const struct edge *e, con
     if (rc == 0)
         rc = rv_buf_check(&text, "reason", err);
     if (rc == 0)
-        rc = rv_run_halt(run, RV_RUN_TERMINATED, RV_REASON_MAX_LOOP, rv_buf_cstr(&text), now_us, out, err);
+        rc = rv_run_halt(run, RV_RUN_TERMINATED, RV_REASON_MAX_LOOP, rv_buf_cstr(&text), out, err);
     rv_buf_fini(&text);
     return rc;
 }
 
-static int loop_back(rv_run *run, struct branch *b, const struct edge *e, int64_t now_us, struct rv_effects *out,
-                     rv_err **err)
+static int loop_back(rv_run *run, struct branch *b, const struct edge *e, struct rv_effects *out, rv_err **err)
 {
     struct rv_reset_rules rules = rv_pipeline_reset_rules(run->pipeline);
     rv_str text = e->feedback ? rv_json_str(e->feedback) : (rv_str){NULL, 0};
@@ -79,7 +78,7 @@ static int loop_back(rv_run *run, struct branch *b, const struct edge *e, int64_
     if (rc < 0)
         return rc;
     run->totals.iterations++;
-    rv_branch_emit(run, b, out, RV_EMIT_ITERATION, now_us, RV_M_INT("iteration", rv_envelope_fields(b->env)->iteration),
+    rv_branch_emit(run, b, out, RV_EMIT_ITERATION, RV_M_INT("iteration", rv_envelope_fields(b->env)->iteration),
                    RV_M_TEXT("from", run->pipeline->agents[e->from].name),
                    RV_M_TEXT("to", run->pipeline->agents[e->to].name),
                    RV_M_IF(e->feedback, RV_M_STR("feedback", text)));
@@ -87,8 +86,7 @@ static int loop_back(rv_run *run, struct branch *b, const struct edge *e, int64_
 }
 
 /* Rule 7.4, in this order: count, loop back, limits. A self-edge is a loop-back (W04). */
-int rv_run_take_edge(rv_run *run, struct branch *branch, const struct edge *edge, int64_t now_us,
-                     struct rv_effects *out, rv_err **err)
+int rv_run_take_edge(rv_run *run, struct branch *branch, const struct edge *edge, struct rv_effects *out, rv_err **err)
 {
     int from = edge->from, to = edge->to;
     rv_str a = rv_str_of(run->pipeline->agents[from].name), b = rv_str_of(run->pipeline->agents[to].name);
@@ -98,14 +96,13 @@ int rv_run_take_edge(rv_run *run, struct branch *branch, const struct edge *edge
     int rc = rv_envelope_count_edge(branch->env, a, b, &used, err);
     used = rv_run_count_edge(run, from, to, used);
     if (rc == 0 && to <= from && !run->pipeline->execution.enable_loop_back)
-        return stop_at_edge(run, branch, edge, "loops back, which execution.enable_loop_back forbids", now_us, out,
-                            err);
+        return stop_at_edge(run, branch, edge, "loops back, which execution.enable_loop_back forbids", out, err);
     if (rc == 0 && to <= from) {
         rc = count_loop(run, branch, from, edge->outcome, &why, err);
         if (rc == 0)
             rc = rv_buf_check(&why, "reason", err);
         if (rc == 0)
-            rc = loop_back(run, branch, edge, now_us, out, err);
+            rc = loop_back(run, branch, edge, out, err);
     }
     if (rc == 0 && limit > 0 && used > limit) { /* its own limit is named first */
         rv_buf_clear(&why);
@@ -113,7 +110,7 @@ int rv_run_take_edge(rv_run *run, struct branch *branch, const struct edge *edge
         rc = rv_buf_check(&why, "reason", err);
     }
     if (rc == 0 && why.len > 0)
-        rc = stop_at_edge(run, branch, edge, rv_buf_cstr(&why), now_us, out, err);
+        rc = stop_at_edge(run, branch, edge, rv_buf_cstr(&why), out, err);
     rv_buf_fini(&why);
     return rc;
 }

@@ -13,7 +13,7 @@ static void drop(rv_work *w)
 }
 
 /* Whatever the visit leaves outside is begun; what has ended there is handed to it. */
-static int advance(rv_work *w, int64_t now_us, struct rv_effects *out, rv_err **err)
+static int advance(rv_work *w, struct rv_effects *out, rv_err **err)
 {
     struct rv_outside_end end;
     bool ended = false;
@@ -22,22 +22,22 @@ static int advance(rv_work *w, int64_t now_us, struct rv_effects *out, rv_err **
     while (rc == 0 && rv_visit_outside(w->visit) != RV_OUTSIDE_NONE) {
         if (!w->kind) {
             w->kind = w->shared->outside[rv_visit_outside(w->visit)];
-            rc = w->kind->begin(w, now_us, out, err);
+            rc = w->kind->begin(w, out, err);
         }
         if (rc == 0)
-            rc = w->kind->advance(w, now_us, out, &ended, err);
+            rc = w->kind->advance(w, out, &ended, err);
         if (rc < 0 || !ended)
             return rc;
         rc = w->kind->end(w, &end, err);
         if (rc == 0)
-            rc = rv_visit_outside_end(w->visit, &end, now_us, out, err);
+            rc = rv_visit_outside_end(w->visit, &end, out->now_us, out, err);
         drop(w);
     }
     return rc;
 }
 
-int rv_work_begin(struct rv_visit_shared *shared, const struct rv_visit_start *start, int64_t now_us,
-                  struct rv_effects *out, rv_work **work, rv_err **err)
+int rv_work_begin(struct rv_visit_shared *shared, const struct rv_visit_start *start, struct rv_effects *out,
+                  rv_work **work, rv_err **err)
 {
     rv_work *w = calloc(1, sizeof *w);
 
@@ -46,9 +46,9 @@ int rv_work_begin(struct rv_visit_shared *shared, const struct rv_visit_start *s
     w->shared = shared;
     w->env = start->env;
     w->place = start->place ? *start->place : RV_VISIT_PLACE_NONE;
-    int rc = rv_visit_begin(shared, start, now_us, out, &w->visit, err);
+    int rc = rv_visit_begin(shared, start, out->now_us, out, &w->visit, err);
     if (rc == 0)
-        rc = advance(w, now_us, out, err);
+        rc = advance(w, out, err);
     if (rc < 0) {
         rv_work_free(w);
         return rc;
@@ -71,31 +71,30 @@ int rv_work_on(rv_work *w, const struct rv_event *ev, struct rv_effects *out, rv
 {
     int rc = w->kind ? w->kind->on(w, ev, out, err) : rv_visit_on(w->visit, ev, out, err);
 
-    return rc < 0 ? rc : advance(w, ev->now_us, out, err);
+    return rc < 0 ? rc : advance(w, out, err);
 }
 
-int rv_work_cancel(rv_work *w, const char *why, json_object *partials, int64_t now_us, struct rv_effects *out,
-                   rv_err **err)
+int rv_work_cancel(rv_work *w, const char *why, json_object *partials, struct rv_effects *out, rv_err **err)
 {
-    int rc = w->kind ? w->kind->cancel(w, why, partials, now_us, out, err) : 0;
+    int rc = w->kind ? w->kind->cancel(w, why, partials, out, err) : 0;
 
     drop(w);
-    return rc < 0 ? rc : rv_visit_cancel(w->visit, why, partials, now_us, out, err);
+    return rc < 0 ? rc : rv_visit_cancel(w->visit, why, partials, out->now_us, out, err);
 }
 
-int rv_work_give_up(struct rv_visit_shared *shared, int stage, rv_envelope *env, const char *why, int64_t now_us,
+int rv_work_give_up(struct rv_visit_shared *shared, int stage, rv_envelope *env, const char *why,
                     struct rv_effects *out, rv_err **err)
 {
-    return rv_visit_give_up(shared, stage, env, why, now_us, out, err);
+    return rv_visit_give_up(shared, stage, env, why, out, err);
 }
 
-int rv_work_recover(rv_work *w, int64_t gap_us, int64_t now_us, struct rv_effects *out, rv_err **err)
+int rv_work_recover(rv_work *w, int64_t gap_us, struct rv_effects *out, rv_err **err)
 {
     int rc = rv_visit_recover(w->visit, gap_us, out, err);
 
     if (rc == 0 && w->kind)
-        rc = w->kind->recover(w, gap_us, now_us, out, err);
-    return rc < 0 ? rc : advance(w, now_us, out, err); /* something that cannot be paid twice has ended */
+        rc = w->kind->recover(w, gap_us, out, err);
+    return rc < 0 ? rc : advance(w, out, err); /* something that cannot be paid twice has ended */
 }
 
 bool rv_work_is_done(const rv_work *w)

@@ -11,7 +11,7 @@
 typedef struct rv_work rv_work;
 
 /** Begin. shared, and what `start` points to, are borrowed until rv_work_free(). */
-RV_MUST_CHECK int rv_work_begin(struct rv_visit_shared *shared, const struct rv_visit_start *start, int64_t now_us,
+RV_MUST_CHECK int rv_work_begin(struct rv_visit_shared *shared, const struct rv_visit_start *start,
                                 struct rv_effects *out, rv_work **work, rv_err **err);
 /** True if it waits for that call or timer. */
 bool rv_work_waits_for(const rv_work *w, int64_t call_id);
@@ -20,13 +20,13 @@ RV_MUST_CHECK int rv_work_find_short(const rv_work *w, struct rv_short *out, rv_
 /** The event that it waits for. */
 RV_MUST_CHECK int rv_work_on(rv_work *w, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
 /** Give up all that is under way in it. */
-RV_MUST_CHECK int rv_work_cancel(rv_work *w, const char *why, json_object *partials, int64_t now_us,
-                                 struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_work_cancel(rv_work *w, const char *why, json_object *partials, struct rv_effects *out,
+                                 rv_err **err);
 /** A stage that waits for a person never goes on. */
 RV_MUST_CHECK int rv_work_give_up(struct rv_visit_shared *shared, int stage, rv_envelope *env, const char *why,
-                                  int64_t now_us, struct rv_effects *out, rv_err **err);
+                                  struct rv_effects *out, rv_err **err);
 /** Another process goes on with it. */
-RV_MUST_CHECK int rv_work_recover(rv_work *w, int64_t gap_us, int64_t now_us, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_work_recover(rv_work *w, int64_t gap_us, struct rv_effects *out, rv_err **err);
 bool rv_work_is_done(const rv_work *w);
 const struct rv_visit_result *rv_work_result(const rv_work *w); /* only when done */
 int rv_work_stage(const rv_work *w);

@@ -9,16 +9,15 @@ struct inner;
 
 /* One kind of work that a visit leaves outside (enum rv_outside). */
 struct rv_work_kind {
-    int (*begin)(rv_work *w, int64_t now_us, struct rv_effects *out, rv_err **err);
+    int (*begin)(rv_work *w, struct rv_effects *out, rv_err **err);
     /* As far as may be; *ended: nothing is under way any more. */
-    int (*advance)(rv_work *w, int64_t now_us, struct rv_effects *out, bool *ended, rv_err **err);
+    int (*advance)(rv_work *w, struct rv_effects *out, bool *ended, rv_err **err);
     bool (*waits_for)(const rv_work *w, int64_t call_id);
     int (*find_short)(const rv_work *w, struct rv_short *out, rv_err **err); /* as rv_work_find_short() */
     int (*on)(rv_work *w, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
     /* Give up what is under way; what has ended keeps its history. */
-    int (*cancel)(rv_work *w, const char *why, json_object *partials, int64_t now_us, struct rv_effects *out,
-                  rv_err **err);
-    int (*recover)(rv_work *w, int64_t gap_us, int64_t now_us, struct rv_effects *out, rv_err **err);
+    int (*cancel)(rv_work *w, const char *why, json_object *partials, struct rv_effects *out, rv_err **err);
+    int (*recover)(rv_work *w, int64_t gap_us, struct rv_effects *out, rv_err **err);
     int (*end)(rv_work *w, struct rv_outside_end *end, rv_err **err); /* its result; texts live until free */
     void (*free)(rv_work *w);
 };
