@@ -189,9 +189,15 @@ bool rv_visit_retry(rv_visit *v, int64_t max_retries, bool needs_llm, const char
  * outcome never expires. */
 RV_MUST_CHECK int rv_visit_raise(rv_visit *v, enum rv_interrupt_kind kind, rv_str text, json_object *data,
                                  char id[RV_ID_MAX], rv_err **err);
-/** The same with a time to live: 0: it never expires; < 0: that of its kind. */
-RV_MUST_CHECK int rv_visit_raise_for(rv_visit *v, enum rv_interrupt_kind kind, rv_str text, json_object *data,
-                                     int64_t ttl_us, char id[RV_ID_MAX], rv_err **err);
+/* A question to a person. Borrowed for the call. */
+struct visit_question {
+    enum rv_interrupt_kind kind;
+    rv_str text;
+    json_object *data;
+    int64_t ttl_us; /* 0: it never expires; < 0: after the time of its kind */
+};
+/** The same with a time to live. */
+RV_MUST_CHECK int rv_visit_raise_for(rv_visit *v, const struct visit_question *q, char id[RV_ID_MAX], rv_err **err);
 /** Of the run, the stage and, outside of the main branch, the branch: what ids of calls and questions follow from. */
 uint64_t rv_visit_identity(const rv_visit *v);
 /** The visit fails with that error, once the current phase returns to the driver. Its code follows from the type. */

@@ -151,8 +151,13 @@ static int raise(rv_visit *v, rv_str question, json_object *shown, rv_err **err)
 
     int rc = data ? describe(v, shown, data, err) : RV_FAIL(err, RV_E_NOMEM, "ask a person");
     if (rc == 0)
-        rc = rv_visit_raise_for(v, ask->any_text ? RV_INTERRUPT_CLARIFICATION : RV_INTERRUPT_CONFIRMATION, question,
-                                data, ask->expires_seconds * 1000000, id, err);
+        rc = rv_visit_raise_for(
+            v,
+            &(struct visit_question){.kind = ask->any_text ? RV_INTERRUPT_CLARIFICATION : RV_INTERRUPT_CONFIRMATION,
+                                     .text = question,
+                                     .data = data,
+                                     .ttl_us = ask->expires_seconds * 1000000},
+            id, err);
     if (rc == 0)
         rc = suspend(v, id, err);
     json_object_put(data);

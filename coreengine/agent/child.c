@@ -309,12 +309,19 @@ int rv_child_recover(struct child *c, int64_t gap_us, struct rv_effects *out, rv
     return rv_visit_is_done(c->visit) ? 0 : rv_visit_recover(c->visit, gap_us, out, err);
 }
 
+/* How a delegation ended. Borrowed. */
+struct ending {
+    const char *agent;        /* that was asked */
+    const rv_visit *child;    /* its visit; NULL: it never began */
+    const char *type, *fault; /* error type and text; fault NULL: it answered */
+    int64_t ms;
+};
+
 /* The result of a delegation as models and rows have it; the caller's. */
-static int result_map(const rv_visit *v, size_t index, const char *agent, const struct child *c, const char *error,
-                      json_object **out, rv_err **err)
+static int result_map(const rv_visit *v, size_t index, const struct ending *e, json_object **out, rv_err **err)
 {
-    const char *asked = NULL;
-    const rv_visit *child = c ? c->visit : NULL;
+    const char *asked = NULL, *error = e->fault;
+    const rv_visit *child = e->child;
     bool structured = child && !error && child->agent->output.schema;
     json_object *text = NULL, *map = json_object_new_object();
     rv_buf text_response = RV_BUF_INIT(4 * RV_LLM_MAX_REPLY);
@@ -332,7 +339,7 @@ static int result_map(const rv_visit *v, size_t index, const char *agent, const 
     if (rc == 0)
         rc = RV_SET(map, err, RV_M_TEXT("status", error ? "error" : "success"),
                     structured ? RV_M_OF(VALUE, "output", child->output) : RV_M_STR("output", rv_json_str(text)),
-                    RV_M_STR("text_response", rv_buf_str(&text_response)), RV_M_TEXT("agent_schema", agent),
+                    RV_M_STR("text_response", rv_buf_str(&text_response)), RV_M_TEXT("agent_schema", e->agent),
                     RV_M_IF(has_asked, RV_M_TEXT("input_text", asked)), RV_M_IF(error, RV_M_TEXT("error", error)),
                     RV_M_IF(!error, RV_M_BOOL("is_structured_output", structured)),
                     RV_M_IF(!error, RV_M_OF(VALUE, "chained_tool_result", child->chained)));
@@ -346,24 +353,24 @@ static int result_map(const rv_visit *v, size_t index, const char *agent, const 
 }
 
 /* Takes map: an entry of `results`. */
-static int entry_of(rv_visit *v, size_t index, json_object *map, const char *type, const char *error, int64_t ms,
-                    json_object **entry, rv_err **err)
+static int entry_of(rv_visit *v, size_t index, const struct ending *e, json_object *map, json_object **entry,
+                    rv_err **err)
 {
     char scratch[48];
     struct rv_step_result r = {.step_id = rv_step_id(v, index, scratch, sizeof scratch),
                                .tool = rv_step_tool(v, index),
                                .parameters = rv_step_parameters(v, index),
-                               .execution_ms = ms};
+                               .execution_ms = e->ms};
     json_object *standard = json_object_new_object(), *fault = NULL;
     int rc = standard ? 0 : RV_FAIL(err, RV_E_NOMEM, "end a delegation");
 
     if (rc == 0)
-        rc = rv_json_set_text(standard, "status", error ? "error" : "success", err);
-    if (rc == 0 && error) {
+        rc = rv_json_set_text(standard, "status", e->fault ? "error" : "success", err);
+    if (rc == 0 && e->fault) {
         fault = json_object_new_object();
         rc = rv_json_set_take(standard, "error", fault, err);
         if (rc == 0)
-            rc = RV_SET(fault, err, RV_M_TEXT("error_type", type), RV_M_TEXT("message", error));
+            rc = RV_SET(fault, err, RV_M_TEXT("error_type", e->type), RV_M_TEXT("message", e->fault));
     }
     if (rc == 0)
         rc = rv_json_set_take(standard, "data", map, err);
@@ -376,14 +383,13 @@ static int entry_of(rv_visit *v, size_t index, json_object *map, const char *typ
     return rc;
 }
 
-/* The outcome of the call of that agent, as an entry of `results`. c NULL: it never began. error NULL: it answered. */
-static int result_entry(rv_visit *v, size_t index, const char *agent, const struct child *c, const char *type,
-                        const char *error, int64_t ms, json_object **entry, rv_err **err)
+/* The outcome of the call of an agent, as an entry of `results`. */
+static int result_entry(rv_visit *v, size_t index, const struct ending *e, json_object **entry, rv_err **err)
 {
     json_object *map = NULL;
-    int rc = result_map(v, index, agent, c, error, &map, err);
+    int rc = result_map(v, index, e, &map, err);
 
-    return rc < 0 ? rc : entry_of(v, index, map, type, error, ms, entry, err);
+    return rc < 0 ? rc : entry_of(v, index, e, map, entry, err);
 }
 
 int rv_child_refuse(rv_visit *v, size_t index, const char *why, json_object **entry, rv_err **err)
@@ -393,7 +399,8 @@ int rv_child_refuse(rv_visit *v, size_t index, const char *why, json_object **en
 
     if (parameters && !rv_json_get_text(parameters, "agent_name", &agent))
         agent = "";
-    return result_entry(v, index, agent, NULL, "AgentError", why, 0, entry, err);
+    const struct ending e = {.agent = agent, .type = "AgentError", .fault = why};
+    return result_entry(v, index, &e, entry, err);
 }
 
 /* Why it failed, or NULL; *type is then the error's. The text is in `why`. */
@@ -440,15 +447,16 @@ static int roll_up(rv_visit *v, size_t index, struct child *c, rv_err **err)
 
 int rv_child_end(rv_visit *v, size_t index, struct child *c, int64_t ms, json_object **entry, rv_err **err)
 {
-    const char *type = NULL, *agent = c->visit->shared->origin->agent;
+    struct ending e = {.agent = c->visit->shared->origin->agent, .child = c->visit, .ms = ms};
     rv_buf why = RV_BUF_INIT(RV_JSON_MAX_BYTES);
-    const char *fault = fault_of(c, &why, &type);
+
+    e.fault = fault_of(c, &why, &e.type);
 
     int rc = why.rc == RV_E_NOMEM ? rv_buf_check(&why, "why an agent failed", err) : roll_up(v, index, c, err);
     if (rc == 0)
-        rc = result_entry(v, index, agent, c, type, fault, ms, entry, err);
+        rc = result_entry(v, index, &e, entry, err);
     if (rc == 0)
-        rv_visible_child(v, c->visit, fault != NULL);
+        rv_visible_child(v, c->visit, e.fault != NULL);
     rv_buf_fini(&why);
     return rc;
 }

@@ -80,8 +80,11 @@ static int ask_client(rv_visit *v, struct rv_effects *out, rv_err **err)
     if (rc == 0)
         rc = rv_buf_check(&message, "a question", err);
     if (rc == 0)
-        rc = rv_visit_pause(v, RV_INTERRUPT_AGENT_REVIEW, RV_CLIENT_TOOLS, WAIT_US, rv_buf_str(&message), data, out,
-                            err);
+        rc = rv_visit_pause(
+            v,
+            &(struct visit_question){
+                .kind = RV_INTERRUPT_AGENT_REVIEW, .text = rv_buf_str(&message), .data = data, .ttl_us = WAIT_US},
+            RV_CLIENT_TOOLS, out, err);
     json_object_put(calls);
     json_object_put(data);
     rv_buf_fini(&message);

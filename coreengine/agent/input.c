@@ -82,7 +82,9 @@ int rv_input_asked(rv_visit *v, const struct rv_event *ev, int64_t ms, json_obje
         why = "the tool asks again and again, and got " RV_LIMIT_TEXT(RV_TOOL_MAX_ROUNDS) " answers";
     if (why) {
         json_object_put(asked);
-        return rv_step_error(v, v->tools.at, "ToolError", rv_str_of(why), false, ms, entry, err);
+        return rv_step_error(v, v->tools.at,
+                             &(struct step_failure){.type = "ToolError", .message = rv_str_of(why), .ms = ms}, entry,
+                             err);
     }
     rc = next_round(v, asked, &input, err);
     json_object_put(asked);
@@ -117,7 +119,11 @@ int rv_input_ask(rv_visit *v, struct rv_effects *out, rv_err **err)
     if (rc == 0)
         rc = rv_buf_check(&message, "a question", err);
     if (rc == 0)
-        rc = rv_visit_pause(v, RV_INTERRUPT_AGENT_REVIEW, RV_TOOL_INPUT, WAIT_US, rv_buf_str(&message), data, out, err);
+        rc = rv_visit_pause(
+            v,
+            &(struct visit_question){
+                .kind = RV_INTERRUPT_AGENT_REVIEW, .text = rv_buf_str(&message), .data = data, .ttl_us = WAIT_US},
+            RV_TOOL_INPUT, out, err);
     json_object_put(data);
     rv_buf_fini(&message);
     return rc;

@@ -67,7 +67,11 @@ static int check_breaker(rv_visit *v, size_t i, bool *refused, struct rv_effects
     *refused = rv_tool_is_refused(v, rv_step_tool(v, step), &why);
     int rc = rv_buf_check(&why, "a refusal", err);
     if (rc == 0 && *refused)
-        rc = rv_step_error(v, step, "ToolError", rv_buf_str(&why), true, (v->now_us - call->started_us) / 1000,
+        rc = rv_step_error(v, step,
+                           &(struct step_failure){.type = "ToolError",
+                                                  .message = rv_buf_str(&why),
+                                                  .recoverable = true,
+                                                  .ms = (v->now_us - call->started_us) / 1000},
                            &call->entry, err);
     rv_buf_fini(&why);
     if (rc < 0 || !*refused)
@@ -223,7 +227,10 @@ static int refuse(rv_visit *v, struct pending_call *call, const struct step_judg
 {
     size_t step = v->tools.at + (size_t)(call - v->tools.pending);
     json_object *entry = NULL;
-    int rc = rv_step_error(v, step, j->error_type, rv_buf_str(&j->text), j->recoverable, 0, &entry, err);
+    int rc = rv_step_error(
+        v, step,
+        &(struct step_failure){.type = j->error_type, .message = rv_buf_str(&j->text), .recoverable = j->recoverable},
+        &entry, err);
 
     call->entry = entry;
     if (rc == 0)
@@ -360,9 +367,13 @@ static int answered(rv_visit *v, struct pending_call *call, const struct rv_even
     if (rc == 0 && call->child)
         return rv_visit_is_done(call->child->visit) ? child_ended(v, call, out, err) : 0;
     if (rc == 0 && ev->asks)
-        rc = rv_step_error(v, step, "ToolError",
-                           RV_STR_LIT("the tool asks a person, who is not asked while other calls are under way"),
-                           false, (v->now_us - call->started_us) / 1000, &call->entry, err);
+        rc = rv_step_error(
+            v, step,
+            &(struct step_failure){
+                .type = "ToolError",
+                .message = RV_STR_LIT("the tool asks a person, who is not asked while other calls are under way"),
+                .ms = (v->now_us - call->started_us) / 1000},
+            &call->entry, err);
     if (rc == 0 && rv_step_asks_agent(v, step) && ev->failed)
         rc = not_found(v, step, ev->error, &call->entry, err);
     if (rc == 0 && !call->entry)

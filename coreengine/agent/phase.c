@@ -362,22 +362,24 @@ static void interrupt_id(const rv_visit *v, char id[RV_ID_MAX])
 int rv_visit_raise(rv_visit *v, enum rv_interrupt_kind kind, rv_str text, json_object *data, char id[RV_ID_MAX],
                    rv_err **err)
 {
-    return rv_visit_raise_for(v, kind, text, data, rv_interrupt_asks_outcome(kind, data) ? 0 : -1, id, err);
+    const struct visit_question q = {
+        .kind = kind, .text = text, .data = data, .ttl_us = rv_interrupt_asks_outcome(kind, data) ? 0 : -1};
+
+    return rv_visit_raise_for(v, &q, id, err);
 }
 
-int rv_visit_raise_for(rv_visit *v, enum rv_interrupt_kind kind, rv_str text, json_object *data, int64_t ttl_us,
-                       char id[RV_ID_MAX], rv_err **err)
+int rv_visit_raise_for(rv_visit *v, const struct visit_question *q, char id[RV_ID_MAX], rv_err **err)
 {
     interrupt_id(v, id);
     v->n_interrupts++;
     if (rv_envelope_has_interrupt(v->env))
         return 0;
     struct rv_interrupt_spec spec = {
-        .kind = kind, .id = rv_str_of(id), .data = data, .ttl_us = ttl_us, .replace = true};
-    if (kind == RV_INTERRUPT_CLARIFICATION)
-        spec.question = text;
+        .kind = q->kind, .id = rv_str_of(id), .data = q->data, .ttl_us = q->ttl_us, .replace = true};
+    if (q->kind == RV_INTERRUPT_CLARIFICATION)
+        spec.question = q->text;
     else
-        spec.message = text;
+        spec.message = q->text;
     return rv_envelope_raise(v->env, &spec, v->now_us, err);
 }
 

@@ -44,12 +44,13 @@ static int list_outputs(const rv_visit *v, size_t index, struct rv_step_output *
 }
 
 /* The entry of a step that fails with that code, before or in place of its call. */
-static int fail_step(rv_visit *v, size_t index, const char *type, const char *code, rv_str why, int64_t ms,
-                     json_object **entry, rv_err **err)
+static int fail_step(rv_visit *v, size_t index, struct step_failure why, const char *code, json_object **entry,
+                     rv_err **err)
 {
     json_object *made = NULL;
-    int rc = rv_step_error(v, index, type, rv_utf8_cut(why, MAX_WHY), false, ms, &made, err);
 
+    why.message = rv_utf8_cut(why.message, MAX_WHY);
+    int rc = rv_step_error(v, index, &why, &made, err);
     if (rc == 0)
         rc = rv_planned_set_code(v, made, code, false, err);
     if (rc < 0)
@@ -67,7 +68,8 @@ static int unresolved(rv_visit *v, size_t index, const struct rv_resolution *r, 
                   r->reason ? r->reason : "it cannot be resolved");
     int rc = why.rc == RV_E_NOMEM ? rv_buf_check(&why, "why a call is not made", err) : 0;
     if (rc == 0)
-        rc = fail_step(v, index, "ValidationError", r->code, rv_buf_str(&why), 0, entry, err);
+        rc = fail_step(v, index, (struct step_failure){.type = "ValidationError", .message = rv_buf_str(&why)}, r->code,
+                       entry, err);
     rv_buf_fini(&why);
     return rc;
 }
@@ -116,18 +118,24 @@ int rv_planned_prepare(rv_visit *v, size_t index, json_object **entry, rv_err **
     if (rv_json_get_obj(step, "parameters")) /* it waited for a person */
         return 0;
     if (v->now_us >= v->planned->until_us)
-        return fail_step(v, index, "TimeoutError", "budget_exhausted",
-                         RV_STR_LIT("the time of all calls (execute.max_total_ms) was over before this one"), 0, entry,
-                         err);
+        return fail_step(
+            v, index,
+            (struct step_failure){
+                .type = "TimeoutError",
+                .message = RV_STR_LIT("the time of all calls (execute.max_total_ms) was over before this one")},
+            "budget_exhausted", entry, err);
     int rc = list_outputs(v, index, &outputs, &n, err);
     if (rc == 0)
         rc = rv_plan_resolve(template, outputs, n, &resolved, err);
     if (rc == 0 && resolved.arguments)
         rc = keep_arguments(v, step, resolved.arguments, err);
     if (rc == 0 && resolved.arguments && is_done(v, index))
-        rc = fail_step(v, index, "ValidationError", "repeated_call",
-                       RV_STR_LIT("this call succeeded before, with these arguments: it is not made again"), 0, entry,
-                       err);
+        rc = fail_step(
+            v, index,
+            (struct step_failure){
+                .type = "ValidationError",
+                .message = RV_STR_LIT("this call succeeded before, with these arguments: it is not made again")},
+            "repeated_call", entry, err);
     else if (rc == 0 && !resolved.arguments)
         rc = unresolved(v, index, &resolved, entry, err);
     rv_resolution_fini(&resolved);
@@ -198,15 +206,20 @@ int rv_planned_skip(const rv_visit *v, size_t index, bool *waits, json_object **
 
 int rv_planned_deny(rv_visit *v, size_t index, const char *why, json_object **entry, rv_err **err)
 {
-    return fail_step(v, index, "AccessDenied", "confirmation_denied", rv_str_of(why), 0, entry, err);
+    return fail_step(v, index, (struct step_failure){.type = "AccessDenied", .message = rv_str_of(why)},
+                     "confirmation_denied", entry, err);
 }
 
 int rv_planned_unknown(rv_visit *v, size_t index, int64_t ms, json_object **entry, rv_err **err)
 {
-    return fail_step(v, index, "ToolError", "outcome_unknown",
-                     RV_STR_LIT("reeve stopped while the tool was called: it is unknown whether the call happened, and "
-                                "it is not made again"),
-                     ms, entry, err);
+    return fail_step(v, index,
+                     (struct step_failure){
+                         .type = "ToolError",
+                         .message = RV_STR_LIT(
+                             "reeve stopped while the tool was called: it is unknown whether the call happened, and "
+                             "it is not made again"),
+                         .ms = ms},
+                     "outcome_unknown", entry, err);
 }
 
 /* --- the order --- */

@@ -349,11 +349,12 @@ static int entry_of(rv_visit *v, size_t index, struct rv_step_result *r, json_ob
     return rv_tool_step_result(r, out, err);
 }
 
-int rv_step_error(rv_visit *v, size_t index, const char *type, rv_str message, bool recoverable, int64_t ms,
-                  json_object **out, rv_err **err)
+int rv_step_error(rv_visit *v, size_t index, const struct step_failure *why, json_object **out, rv_err **err)
 {
-    struct rv_step_result r = {
-        .execution_ms = ms, .error_type = type, .error_message = message, .recoverable = recoverable};
+    struct rv_step_result r = {.execution_ms = why->ms,
+                               .error_type = why->type,
+                               .error_message = why->message,
+                               .recoverable = why->recoverable};
     return entry_of(v, index, &r, out, err);
 }
 
@@ -375,16 +376,6 @@ static int unwrap_data(json_object *raw, json_object *standard, rv_err **err)
         return rc;
     }
     return rv_json_set_take(standard, "data", wrapped, err);
-}
-
-/* Takes cause, which is not RV_E_NOMEM. */
-static int error_entry(rv_visit *v, size_t index, const char *type, rv_err *cause, int64_t ms, json_object **out,
-                       rv_err **err)
-{
-    int rc = rv_step_error(v, index, type, rv_str_of(rv_err_text(cause)), false, ms, out, err);
-
-    rv_err_free(cause);
-    return rc;
 }
 
 static int check_data(const struct rv_tool_info *info, json_object *standard, rv_err **cause)
@@ -443,7 +434,9 @@ static int good_entry(rv_visit *v, size_t index, rv_str reply, int64_t ms, json_
         rv_err_free(cause);
         rc = RV_FAIL(err, RV_E_NOMEM, "read a tool result");
     } else {
-        rc = error_entry(v, index, type, cause, ms, out, err);
+        /* not RV_E_NOMEM */
+        rc = rv_step_error(v, index, &(struct step_failure){type, rv_str_of(rv_err_text(cause)), false, ms}, out, err);
+        rv_err_free(cause);
     }
     if (rc == 0 && v->planned)
         rc = mark(v, out, success && is_result, value, code, err);
@@ -461,7 +454,11 @@ int rv_step_entry(rv_visit *v, size_t index, const struct rv_event *ev, int64_t 
 {
     if (!ev->failed)
         return good_entry(v, index, ev->reply, ms, out, err);
-    int rc = rv_step_error(v, index, ev->error_type ? ev->error_type : "ExecutionError", ev->error, ev->retryable, ms,
+    int rc = rv_step_error(v, index,
+                           &(struct step_failure){.type = ev->error_type ? ev->error_type : "ExecutionError",
+                                                  .message = ev->error,
+                                                  .recoverable = ev->retryable,
+                                                  .ms = ms},
                            out, err);
     return rc == 0 && v->planned ? mark(v, out, false, NULL, NULL, err) : rc;
 }

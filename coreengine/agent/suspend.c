@@ -248,13 +248,11 @@ static int describe_step(const rv_visit *v, json_object *data, rv_err **err)
     return rc == 0 && !parameters ? rv_json_set_take(data, "parameters", json_object_new_object(), err) : rc;
 }
 
-int rv_visit_pause(rv_visit *v, enum rv_interrupt_kind asks, const char *work, int64_t ttl_us, rv_str message,
-                   json_object *data, struct rv_effects *out, rv_err **err)
+int rv_visit_pause(rv_visit *v, const struct visit_question *q, const char *work, struct rv_effects *out, rv_err **err)
 {
     char interrupt[RV_ID_MAX];
     json_object *kept = json_object_new_object();
-    int rc = kept ? rv_visit_raise_for(v, asks, message, data, ttl_us, interrupt, err)
-                  : RV_FAIL(err, RV_E_NOMEM, "keep the work of a stage");
+    int rc = kept ? rv_visit_raise_for(v, q, interrupt, err) : RV_FAIL(err, RV_E_NOMEM, "keep the work of a stage");
 
     if (rc == 0)
         rc = RV_SET(kept, err, RV_M_TEXT("kind", work), RV_M_TEXT("interrupt_id", interrupt),
@@ -304,7 +302,11 @@ int rv_visit_suspend(rv_visit *v, const struct rv_tool_info *info, struct rv_eff
     if (rc == 0)
         rc = rv_buf_check(&message, "confirmation message", err);
     if (rc == 0)
-        rc = rv_visit_pause(v, RV_INTERRUPT_CONFIRMATION, GATE, -1, rv_buf_str(&message), data, out, err);
+        rc = rv_visit_pause(
+            v,
+            &(struct visit_question){
+                .kind = RV_INTERRUPT_CONFIRMATION, .text = rv_buf_str(&message), .data = data, .ttl_us = -1},
+            GATE, out, err);
     json_object_put(data);
     rv_buf_fini(&message);
     return rc;
@@ -330,7 +332,9 @@ int rv_visit_ask_outcome(rv_visit *v, struct rv_effects *out, rv_err **err)
     if (rc == 0)
         rc = rv_buf_check(&message, "review message", err);
     if (rc == 0)
-        rc = rv_visit_pause(v, RV_INTERRUPT_AGENT_REVIEW, OUTCOME, 0, rv_buf_str(&message), data, out, err);
+        rc = rv_visit_pause(
+            v, &(struct visit_question){.kind = RV_INTERRUPT_AGENT_REVIEW, .text = rv_buf_str(&message), .data = data},
+            OUTCOME, out, err);
     json_object_put(data);
     rv_buf_fini(&message);
     rv_buf_fini(&key);

@@ -148,7 +148,9 @@ static int block(rv_visit *v, size_t index, struct tool_hooks *h, enum hook_plac
         RV_IGNORE(!rv_json_get_int(h->entry, "execution_time_ms", &ms), "absent: 0");
     int rc = rv_buf_check(&text, "why a call is blocked", err);
     if (rc == 0)
-        rc = rv_step_error(v, index, "AccessDenied", rv_buf_str(&text), false, ms, &entry, err);
+        rc = rv_step_error(v, index,
+                           &(struct step_failure){.type = "AccessDenied", .message = rv_buf_str(&text), .ms = ms},
+                           &entry, err);
     rv_buf_fini(&text);
     if (rc < 0)
         return rc;

@@ -269,7 +269,10 @@ int rv_tools_count_bad(rv_visit *v, const char *why, rv_err **err)
 static int bad_step(rv_visit *v, const struct step_judgement *j, struct rv_effects *out, rv_err **err)
 {
     json_object *entry = NULL;
-    int rc = rv_step_error(v, v->tools.at, j->error_type, rv_buf_str(&j->text), j->recoverable, 0, &entry, err);
+    int rc = rv_step_error(
+        v, v->tools.at,
+        &(struct step_failure){.type = j->error_type, .message = rv_buf_str(&j->text), .recoverable = j->recoverable},
+        &entry, err);
 
     if (rc == 0 && v->planned)
         rc = rv_planned_set_code(v, entry, NULL, false, err);
@@ -426,7 +429,9 @@ static int take_denial(rv_visit *v, struct rv_effects *out, rv_err **err)
     int rc = rv_buf_check(&text, "why a call is refused", err);
     if (rc == 0)
         rc = v->planned ? rv_planned_deny(v, v->tools.at, rv_buf_cstr(&text), &entry, err)
-                        : rv_step_error(v, v->tools.at, "AccessDenied", rv_buf_str(&text), false, 0, &entry, err);
+                        : rv_step_error(v, v->tools.at,
+                                        &(struct step_failure){.type = "AccessDenied", .message = rv_buf_str(&text)},
+                                        &entry, err);
     rv_buf_fini(&text);
     return rc < 0 ? rc : step_ended(v, entry, out, err);
 }

@@ -81,9 +81,16 @@ bool rv_step_may_repeat(const rv_visit *v, size_t index, const struct rv_event *
 /** The entry of `results` for a step whose call was answered; *out is the caller's. */
 RV_MUST_CHECK int rv_step_entry(rv_visit *v, size_t index, const struct rv_event *ev, int64_t ms, json_object **out,
                                 rv_err **err);
-/** The entry of one that could not be called, or failed. */
-RV_MUST_CHECK int rv_step_error(rv_visit *v, size_t index, const char *type, rv_str message, bool recoverable,
-                                int64_t ms, json_object **out, rv_err **err);
+/* Why a step could not be called, or failed. Borrowed for the call. */
+struct step_failure {
+    const char *type; /* error type */
+    rv_str message;
+    bool recoverable; /* a repeat may help */
+    int64_t ms;       /* how long its call took */
+};
+/** The entry of such a step. */
+RV_MUST_CHECK int rv_step_error(rv_visit *v, size_t index, const struct step_failure *why, json_object **out,
+                                rv_err **err);
 /* What a call was given and, with call_id, its result, as members of an event; not of runs of the older rules. */
 #define RV_M_ARGUMENTS(v, a) RV_M_IF((v)->shared->rules >= RV_RULES_2, RV_M_OF(OBJECT, "arguments", a))
 #define RV_M_RESULT(v, r, call_id)                                                                                     \
@@ -138,10 +145,9 @@ RV_MUST_CHECK int rv_child_recover(struct child *c, int64_t gap_us, struct rv_ef
 void rv_child_free(struct child *c);
 
 /* --- suspend.c: work that waits for a person --- */
-/** Ask, keep with the envelope what is done so far as that kind of work, and leave the run at this stage. ttl_us as
- *  rv_visit_raise_for(). message and data are borrowed. */
-RV_MUST_CHECK int rv_visit_pause(rv_visit *v, enum rv_interrupt_kind asks, const char *work, int64_t ttl_us,
-                                 rv_str message, json_object *data, struct rv_effects *out, rv_err **err);
+/** Ask, keep with the envelope what is done so far as that kind of work, and leave the run at this stage. */
+RV_MUST_CHECK int rv_visit_pause(rv_visit *v, const struct visit_question *q, const char *work, struct rv_effects *out,
+                                 rv_err **err);
 /** Stop before the step under way until a person approves it. */
 RV_MUST_CHECK int rv_visit_suspend(rv_visit *v, const struct rv_tool_info *info, struct rv_effects *out, rv_err **err);
 /** Stop at the step under way, whose outcome is unknown, until a person says whether it happened. */
