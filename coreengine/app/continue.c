@@ -38,7 +38,8 @@ static int take_early(rv_store *store, const struct rv_store_scope *scope, const
     int64_t now_us = clock.now_us(clock.self);
     const struct rv_store_claim claim = {.owner = owner, .now_us = now_us, .until_us = now_us + lease_us};
     if (row->owner)
-        rc = rv_journal_open(store, scope, row->id, owner, now_us, lease_us, &out->journal, err);
+        rc = rv_journal_open(store, scope, row->id, &(struct rv_journal_claim){owner, now_us, lease_us}, &out->journal,
+                             err);
     else
         rc = rv_store_claim(store, scope, row->id, &claim, &out->fence, err);
     return rv_store_end(store, rc, err);
@@ -94,8 +95,8 @@ int rv_app_take_over(struct rv_app_run *run, rv_err **err)
     if (early->fence)
         rc = rv_store_release(run->store, run->state->id, early->fence, err);
     return rc < 0 ? rc
-                  : rv_journal_open(run->store, &run->app->scope, run->state->id, run->owner, now_us, lease_us,
-                                    &run->journal, err);
+                  : rv_journal_open(run->store, &run->app->scope, run->state->id,
+                                    &(struct rv_journal_claim){run->owner, now_us, lease_us}, &run->journal, err);
 }
 
 /* --- with another pipeline --- */
@@ -204,7 +205,8 @@ static int end_old(struct move *m, const char *owner, rv_err **err)
 
     if (ev.now_us < m->was.last_us)
         ev.now_us = m->was.last_us;
-    int rc = rv_journal_open(m->store, &m->past.scope, m->past.row.id, owner, ev.now_us, 0, &j, err);
+    int rc = rv_journal_open(m->store, &m->past.scope, m->past.row.id,
+                             &(struct rv_journal_claim){.owner = owner, .now_us = ev.now_us}, &j, err);
     if (rc == 0 && rv_journal_seq(j) != m->was.seq)
         rc = RV_FAIL(err, RV_E_STATE, "run \"%s\" continued in the meantime", m->past.row.id);
     if (rc == 0)

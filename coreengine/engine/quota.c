@@ -54,8 +54,9 @@ static bool limits_calls(const struct rv_exec_quotas *q)
 
 static int settle(struct settlement *s, rv_store *store, rv_err **err)
 {
-    return s->call_id ? rv_store_settle(store, s->run, s->fence, s->call_id, s->used, NULL, err)
-                      : rv_store_settle_left(store, s->run, s->fence, NULL, err);
+    return s->call_id
+               ? rv_store_settle(store, &(struct rv_settlement){s->run, s->fence, s->call_id, s->used}, NULL, err)
+               : rv_store_settle_left(store, s->run, s->fence, NULL, err);
 }
 
 static struct settlement *settlement_of_write(struct write *w)

@@ -324,7 +324,8 @@ static int open_journal(struct write *w, rv_store *store, rv_err **err)
     const rv_engine *e = o->engine;
     const struct rv_store_scope scope = {o->tenant, o->user};
 
-    return rv_journal_open(store, &scope, o->run, e->opts.owner, e->clock.now_us(e->clock.self), e->opts.lease_us,
+    return rv_journal_open(store, &scope, o->run,
+                           &(struct rv_journal_claim){e->opts.owner, e->clock.now_us(e->clock.self), e->opts.lease_us},
                            &o->journal, err);
 }
 

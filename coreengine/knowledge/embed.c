@@ -74,7 +74,8 @@ static int keep_rows(struct work *w, const struct rv_embedding *const *rows, siz
     int rc = 0;
 
     for (size_t i = 0; i < n && rc == 0; i++) {
-        rc = rv_store_put_vector(w->s, rows[i], rv_buf_cstr(&w->provider), values + i * dims, dims, now_of(w), err);
+        rc = rv_store_put_vector(w->s, rows[i], &(struct rv_vector){rv_buf_cstr(&w->provider), values + i * dims, dims},
+                                 now_of(w), err);
         w->done.processed += rc == 0;
     }
     return rc;

@@ -201,7 +201,8 @@ int srv_run_journal(struct srv_call *c, rv_err **err)
     rv_jw_kv_int(&w, "of", row.n_records);
     rv_jw_key(&w, "records");
     rv_jw_arr(&w);
-    rc = rv_store_read(c->store, &c->app.scope, row.id, from, from + limit - 1, write_record, &page, err);
+    rc = rv_store_read(c->store, &c->app.scope, &(struct rv_record_range){row.id, from, from + limit - 1}, write_record,
+                       &page, err);
     rv_jw_arr_end(&w);
     rv_jw_key(&w, "next");
     if (page.next <= row.n_records)

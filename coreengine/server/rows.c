@@ -111,7 +111,7 @@ int srv_row_write(struct srv_call *c, const char *kind, const char *id, rv_err *
 
 int srv_row_drop(struct srv_call *c, const char *kind, const char *id, rv_err **err)
 {
-    int rc = rv_store_delete_entity(c->store, &c->app.scope, kind, id, srv_now_us(), err);
+    int rc = rv_store_delete_entity(c->store, &c->app.scope, &(struct rv_entity_target){kind, id, srv_now_us()}, err);
 
     if (rc < 0)
         return rc;

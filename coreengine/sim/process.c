@@ -308,7 +308,8 @@ static int try_too_early(struct sim_seed *s, rv_err **err)
     rv_run_row_fini(&row);
     if (!is_leased)
         return 0;
-    rc = rv_journal_open(s->store, &scope, s->run_id, "somebody else", s->now_us, 0, &thief, NULL);
+    rc = rv_journal_open(s->store, &scope, s->run_id,
+                         &(struct rv_journal_claim){.owner = "somebody else", .now_us = s->now_us}, &thief, NULL);
     if (rc == 0)
         sim_break(s, RV_SIM_KEEPS_OWNER, "a run was taken over while the lease of its owner lasted");
     rv_journal_free(thief);
@@ -493,7 +494,8 @@ int sim_process_open(struct sim_seed *s, rv_err **err)
     bool is_over = rv_run_status_is_final(row.status);
     rv_run_row_fini(&row);
     if (!is_over) /* else there is nothing to own: its end is in the journal */
-        rc = rv_journal_open(s->store, &scope, s->run_id, s->owner, s->now_us, 0, &s->journal, err);
+        rc = rv_journal_open(s->store, &scope, s->run_id,
+                             &(struct rv_journal_claim){.owner = s->owner, .now_us = s->now_us}, &s->journal, err);
     if (rc < 0)
         return sim_unexpected(s, RV_SIM_KEEPS_OWNER, rc, "nobody can take the run over", err);
     sim_say(s, "%s takes the run over", s->owner);

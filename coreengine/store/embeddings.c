@@ -195,31 +195,31 @@ static int take_off(struct sql_store *st, const struct rv_embedding *e, bool *wa
     return rc;
 }
 
-static int put_vector(struct sql_store *st, const struct rv_embedding *e, const char *provider, const float *vector,
-                      size_t dims, int64_t now_us, rv_err **err)
+static int put_vector(struct sql_store *st, const struct rv_embedding *e, const struct rv_vector *vector,
+                      int64_t now_us, rv_err **err)
 {
     bool is_ours = false;
     int rc = take_off(st, e, &is_ours, err);
 
     if (rc < 0 || !is_ours)
         return rc;
-    rc = rv_vector_keep(st, e->kind->name, e->row, provider, e->hash, vector, dims, now_us, err);
+    rc = rv_vector_keep(st, &(struct rv_embedded_row){e->kind->name, e->row, e->hash}, vector, now_us, err);
     return rc < 0 ? rc : rv_tokens_touch(st, e->kind->name, e->row, err);
 }
 
-int rv_store_put_vector(rv_store *s, const struct rv_embedding *row, const char *provider, const float *vector,
-                        size_t dims, int64_t now_us, rv_err **err)
+int rv_store_put_vector(rv_store *s, const struct rv_embedding *row, const struct rv_vector *vector, int64_t now_us,
+                        rv_err **err)
 {
-    int rc = rv_store_check_text("provider", provider, RV_EMBED_MAX_NAME, err);
+    int rc = rv_store_check_text("provider", vector->provider, RV_EMBED_MAX_NAME, err);
 
-    if (rc == 0 && (dims < 1 || dims > RV_VECTOR_MAX_DIMS))
-        rc = RV_FAIL(err, RV_E_INVALID, "a vector of %zu dimensions: use 1 to %d", dims, RV_VECTOR_MAX_DIMS);
-    if (rc == 0 && !rv_vector_is_finite(vector, dims))
+    if (rc == 0 && (vector->dims < 1 || vector->dims > RV_VECTOR_MAX_DIMS))
+        rc = RV_FAIL(err, RV_E_INVALID, "a vector of %zu dimensions: use 1 to %d", vector->dims, RV_VECTOR_MAX_DIMS);
+    if (rc == 0 && !rv_vector_is_finite(vector->values, vector->dims))
         rc = RV_FAIL(err, RV_E_INVALID, "a vector has an element that is not finite");
     if ((rc = rv_store_enter_write(s, rc, "put vector", err)) != 0)
         return rc;
     do
-        rc = put_vector(s->sql, row, provider, vector, dims, now_us, err);
+        rc = put_vector(s->sql, row, vector, now_us, err);
     while (rv_store_repeats(s, &rc, err));
     return rv_store_leave_write(s, rc, err);
 }

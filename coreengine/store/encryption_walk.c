@@ -113,7 +113,7 @@ static int index_row(struct sql_store *st, const struct rv_texts_row *r, rv_err 
     if (json_object_object_get_ex(whole, column, &updated))
         rc = rv_time_parse(rv_json_str(updated), &us, err);
     if (rc == 0)
-        rc = rv_keys_put_row(st, kind, r->key, r->tenant, r->ids[0], whole, us, err);
+        rc = rv_keys_put_row(st, &(struct rv_owned_row){kind, r->key, r->tenant, r->ids[0]}, whole, us, err);
     json_object_put(whole);
     return rc;
 }

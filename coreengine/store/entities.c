@@ -323,7 +323,7 @@ static int put_row(struct sql_store *st, const struct rv_store_scope *scope, con
     if (rc == 0 && (g->kind->is_indexed || out))
         rc = rv_entity_at(st, g->kind, p.key, &whole, err);
     if (rc == 0)
-        rc = rv_keys_put_row(st, g->kind, p.key, scope->tenant, owner, whole, now_us, err);
+        rc = rv_keys_put_row(st, &(struct rv_owned_row){g->kind, p.key, scope->tenant, owner}, whole, now_us, err);
     if (rc == 0 && out)
         rc = rv_json_push_ref(out, whole, err);
     json_object_put(whole);
@@ -450,7 +450,7 @@ static int delete_one(struct sql_store *st, const struct rv_store_scope *scope, 
 }
 
 /* What `one` does to a row of the table entities. */
-static int change_one(rv_store *s, const struct rv_store_scope *scope, const char *kind, const char *id, int64_t now_us,
+static int change_one(rv_store *s, const struct rv_store_scope *scope, const struct rv_entity_target *at,
                       const char *what,
                       int (*one)(struct sql_store *st, const struct rv_store_scope *scope,
                                  const struct rv_entity_change *c, rv_err **err),
@@ -458,7 +458,7 @@ static int change_one(rv_store *s, const struct rv_store_scope *scope, const cha
 {
     struct rv_store_scope sc;
     struct rv_entity_change c;
-    int rc = rv_entity_check_change(scope, kind, id, now_us, &sc, &c, err);
+    int rc = rv_entity_check_change(scope, at, &sc, &c, err);
 
     if (rc == 0 && c.kind->place != RV_PLACE_ENTITIES)
         rc = rv_entity_fail_place(c.kind, err);
@@ -470,10 +470,10 @@ static int change_one(rv_store *s, const struct rv_store_scope *scope, const cha
     return rv_store_leave_write(s, rc, err);
 }
 
-int rv_store_delete_entity(rv_store *s, const struct rv_store_scope *scope, const char *kind, const char *id,
-                           int64_t now_us, rv_err **err)
+int rv_store_delete_entity(rv_store *s, const struct rv_store_scope *scope, const struct rv_entity_target *at,
+                           rv_err **err)
 {
-    return change_one(s, scope, kind, id, now_us, "delete entity", delete_one, err);
+    return change_one(s, scope, at, "delete entity", delete_one, err);
 }
 
 /* --- Dates --- */
@@ -496,16 +496,17 @@ static int redate_one(struct sql_store *st, const struct rv_store_scope *scope, 
     if (rc == 0) /* searches order by the date */
         rc = rv_entity_at(st, c->kind, found.key, &whole, err);
     if (rc == 0)
-        rc = rv_keys_put_row(st, c->kind, found.key, found.tenant, found.user, whole, c->now_us, err);
+        rc = rv_keys_put_row(st, &(struct rv_owned_row){c->kind, found.key, found.tenant, found.user}, whole, c->now_us,
+                             err);
     json_object_put(whole);
     json_object_put(found.row);
     return rc;
 }
 
-int rv_store_redate_entity(rv_store *s, const struct rv_store_scope *scope, const char *kind, const char *id,
-                           int64_t now_us, rv_err **err)
+int rv_store_redate_entity(rv_store *s, const struct rv_store_scope *scope, const struct rv_entity_target *at,
+                           rv_err **err)
 {
-    return change_one(s, scope, kind, id, now_us, "date entity", redate_one, err);
+    return change_one(s, scope, at, "date entity", redate_one, err);
 }
 
 /* --- Deleting by name --- */
@@ -548,19 +549,20 @@ static int delete_named(struct sql_store *st, const struct rv_store_scope *scope
     return rc;
 }
 
-int rv_store_delete_entities_named(rv_store *s, const struct rv_store_scope *scope, const char *kind, const char *name,
-                                   int64_t now_us, int64_t *n, rv_err **err)
+int rv_store_delete_entities_named(rv_store *s, const struct rv_store_scope *scope, const struct rv_entity_target *at,
+                                   int64_t *n, rv_err **err)
 {
     struct rv_store_scope sc;
     struct rv_entity_change c;
     int64_t total = 0;
-    int rc = rv_entity_check_change(scope, kind, "-", now_us, &sc, &c, err);
+    const struct rv_entity_target any = {.kind = at->kind, .id = "-", .now_us = at->now_us};
+    int rc = rv_entity_check_change(scope, &any, &sc, &c, err);
 
     if (rc == 0)
-        rc = rv_store_check_text("name", name, RV_ENTITY_MAX_NAME, err);
+        rc = rv_store_check_text("name", at->id, RV_ENTITY_MAX_NAME, err);
     if (rc == 0 && c.kind->place != RV_PLACE_ENTITIES)
         rc = rv_entity_fail_place(c.kind, err);
-    c.id = name;
+    c.id = at->id;
     if ((rc = rv_store_enter_write(s, rc, "delete entities named", err)) != 0)
         return rc;
     do

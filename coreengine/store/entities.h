@@ -43,26 +43,38 @@ struct rv_entities_put {
  *  user_id of another user, or a row without an owner), RV_E_EXISTS (an operator gave the id of another owner's row) */
 RV_MUST_CHECK int rv_store_put_entities(rv_store *s, const struct rv_store_scope *scope,
                                         const struct rv_entities_put *put, json_object **out, rv_err **err);
+/* Which row is changed, and when. Borrowed for the call. */
+struct rv_entity_target {
+    const char *kind;
+    const char *id; /* of rv_store_delete_entities_named(): the name */
+    int64_t now_us;
+};
 /** Mark a row as deleted; nothing finds it any more, until it is written again. RV_E_NOT_FOUND; RV_E_DENIED. */
-RV_MUST_CHECK int rv_store_delete_entity(rv_store *s, const struct rv_store_scope *scope, const char *kind,
-                                         const char *id, int64_t now_us, rv_err **err);
+RV_MUST_CHECK int rv_store_delete_entity(rv_store *s, const struct rv_store_scope *scope,
+                                         const struct rv_entity_target *at, rv_err **err);
 /** Make it a row of now: created_at and updated_at become now_us. For what happens again, such as a reminder.
  *  RV_E_NOT_FOUND; RV_E_DENIED. */
-RV_MUST_CHECK int rv_store_redate_entity(rv_store *s, const struct rv_store_scope *scope, const char *kind,
-                                         const char *id, int64_t now_us, rv_err **err);
+RV_MUST_CHECK int rv_store_redate_entity(rv_store *s, const struct rv_store_scope *scope,
+                                         const struct rv_entity_target *at, rv_err **err);
 /** Delete all rows of that name (bytes) that the caller may delete, as rv_store_delete_entity(). *n (may be NULL): how
  * many. RV_E_NOT_FOUND. */
-RV_MUST_CHECK int rv_store_delete_entities_named(rv_store *s, const struct rv_store_scope *scope, const char *kind,
-                                                 const char *name, int64_t now_us, int64_t *n, rv_err **err);
-/** Put the members of patch (an object or NULL) into a row's metadata, whole, then take the named ones out; one
- *  transaction. *out (may be NULL): the new metadata, owned. RV_E_NOT_FOUND; RV_E_DENIED; RV_E_LIMIT. */
-RV_MUST_CHECK int rv_store_merge_metadata(rv_store *s, const struct rv_store_scope *scope, const char *kind,
-                                          const char *id, json_object *patch, const char *const *remove,
-                                          size_t n_remove, int64_t now_us, json_object **out, rv_err **err);
+RV_MUST_CHECK int rv_store_delete_entities_named(rv_store *s, const struct rv_store_scope *scope,
+                                                 const struct rv_entity_target *at, int64_t *n, rv_err **err);
+/* A change of metadata. Borrowed for the call. */
+struct rv_metadata_change {
+    json_object *members;      /* these are set, whole; an object or NULL */
+    const char *const *remove; /* then these are taken out */
+    size_t n_remove;
+};
+/** Change the metadata of a row; one transaction. *out (may be NULL): the new metadata, owned. RV_E_NOT_FOUND;
+ * RV_E_DENIED; RV_E_LIMIT. */
+RV_MUST_CHECK int rv_store_merge_metadata(rv_store *s, const struct rv_store_scope *scope,
+                                          const struct rv_entity_target *at, const struct rv_metadata_change *change,
+                                          json_object **out, rv_err **err);
 /** Merge edges (an array of objects) into those of a row, as p8-data 16 says; one transaction. *n_edges (may be NULL):
  *  how many it has then. RV_E_NOT_FOUND; RV_E_DENIED; RV_E_INVALID; RV_E_LIMIT. */
-RV_MUST_CHECK int rv_store_merge_edges(rv_store *s, const struct rv_store_scope *scope, const char *kind,
-                                       const char *id, json_object *edges, int64_t now_us, int64_t *n_edges,
+RV_MUST_CHECK int rv_store_merge_edges(rv_store *s, const struct rv_store_scope *scope,
+                                       const struct rv_entity_target *at, json_object *edges, int64_t *n_edges,
                                        rv_err **err);
 
 /* --- Reading --- */

@@ -30,17 +30,17 @@ int rv_entity_check_owner(const struct rv_store_scope *scope, const char *tenant
     return *tenant || !scope->user ? 0 : rv_entity_fail_shared(err);
 }
 
-int rv_entity_check_change(const struct rv_store_scope *scope, const char *kind_name, const char *id, int64_t now_us,
+int rv_entity_check_change(const struct rv_store_scope *scope, const struct rv_entity_target *at,
                            struct rv_store_scope *sc, struct rv_entity_change *c, rv_err **err)
 {
     int rc = rv_store_check_scope(scope, sc, err);
 
-    *c = (struct rv_entity_change){.id = id, .now_us = now_us};
+    *c = (struct rv_entity_change){.id = at->id, .now_us = at->now_us};
     if (rc == 0)
-        rc = rv_kind_of(rv_str_of(kind_name), &c->kind, err);
+        rc = rv_kind_of(rv_str_of(at->kind), &c->kind, err);
     if (rc == 0)
-        rc = rv_store_check_id("id", id, err);
-    return rc < 0 ? rc : rv_store_check_time("the time", now_us, err);
+        rc = rv_store_check_id("id", at->id, err);
+    return rc < 0 ? rc : rv_store_check_time("the time", at->now_us, err);
 }
 
 /* --- Metadata, edges: a column of a row in whichever table --- */
@@ -100,7 +100,7 @@ static int check_place(const struct rv_kind *kind, rv_err **err)
 
 /* `becomes` is where the new JSON text goes. */
 static int merge_metadata(struct sql_store *st, const struct rv_store_scope *scope, const struct rv_entity_change *c,
-                          json_object *patch, const char *const *remove, size_t n_remove, rv_buf *becomes, rv_err **err)
+                          const struct rv_metadata_change *change, rv_buf *becomes, rv_err **err)
 {
     struct rv_entity_found found;
     rv_buf old = RV_BUF_INIT(2 * RV_STORE_MAX_META);
@@ -112,7 +112,7 @@ static int merge_metadata(struct sql_store *st, const struct rv_store_scope *sco
     }
     rv_buf_clear(becomes);
     if (rc == 0)
-        rc = rv_store_merge(rv_buf_str(&old), patch, remove, n_remove, becomes, err);
+        rc = rv_store_merge(rv_buf_str(&old), change->members, change->remove, change->n_remove, becomes, err);
     if (rc == 0)
         rc = set_column(st, c, &found, "metadata", becomes, err);
     json_object_put(found.row);
@@ -120,28 +120,27 @@ static int merge_metadata(struct sql_store *st, const struct rv_store_scope *sco
     return rc;
 }
 
-int rv_store_merge_metadata(rv_store *s, const struct rv_store_scope *scope, const char *kind, const char *id,
-                            json_object *patch, const char *const *remove, size_t n_remove, int64_t now_us,
-                            json_object **out, rv_err **err)
+int rv_store_merge_metadata(rv_store *s, const struct rv_store_scope *scope, const struct rv_entity_target *at,
+                            const struct rv_metadata_change *change, json_object **out, rv_err **err)
 {
     struct rv_store_scope sc;
     struct rv_entity_change c;
     rv_buf becomes = RV_BUF_INIT(RV_STORE_MAX_META);
     bool lacked = false;
-    int rc = rv_entity_check_change(scope, kind, id, now_us, &sc, &c, err);
+    int rc = rv_entity_check_change(scope, at, &sc, &c, err);
 
     if (rc == 0)
         rc = check_place(c.kind, err);
     if (rc == 0)
-        rc = rv_store_check_members("patch", patch, err);
-    if (rc == 0 && n_remove > 0 && !remove)
-        rc = RV_FAIL(err, RV_E_INVALID, "%zu members to remove and none given", n_remove);
+        rc = rv_store_check_members("patch", change->members, err);
+    if (rc == 0 && change->n_remove > 0 && !change->remove)
+        rc = RV_FAIL(err, RV_E_INVALID, "%zu members to remove and none given", change->n_remove);
     if ((rc = rv_store_enter_write(s, rc, "merge metadata", err)) != 0)
         return rc;
     do {
         rc = rv_sql_begin_part(s->sql, err);
         if (rc == 0)
-            rc = rv_sql_end_part(s->sql, merge_metadata(s->sql, &sc, &c, patch, remove, n_remove, &becomes, err), err);
+            rc = rv_sql_end_part(s->sql, merge_metadata(s->sql, &sc, &c, change, &becomes, err), err);
     } while (rv_store_repeats(s, &rc, err));
     rc = rv_store_leave_write(s, rc, err);
     if (rc == 0 && out && !(*out = rv_entity_parse(rv_buf_str(&becomes), json_type_object, &lacked)))
@@ -178,13 +177,13 @@ static int merge_edges(struct sql_store *st, const struct rv_store_scope *scope,
     return rc;
 }
 
-int rv_store_merge_edges(rv_store *s, const struct rv_store_scope *scope, const char *kind, const char *id,
-                         json_object *edges, int64_t now_us, int64_t *n_edges, rv_err **err)
+int rv_store_merge_edges(rv_store *s, const struct rv_store_scope *scope, const struct rv_entity_target *at,
+                         json_object *edges, int64_t *n_edges, rv_err **err)
 {
     struct rv_store_scope sc;
     struct rv_entity_change c;
     int64_t n = 0;
-    int rc = rv_entity_check_change(scope, kind, id, now_us, &sc, &c, err);
+    int rc = rv_entity_check_change(scope, at, &sc, &c, err);
 
     if (rc == 0)
         rc = check_place(c.kind, err);

@@ -65,9 +65,8 @@ struct rv_entity_change {
     const char *id;             /* borrowed */
     int64_t now_us;
 };
-RV_MUST_CHECK int rv_entity_check_change(const struct rv_store_scope *scope, const char *kind_name, const char *id,
-                                         int64_t now_us, struct rv_store_scope *sc, struct rv_entity_change *c,
-                                         rv_err **err);
+RV_MUST_CHECK int rv_entity_check_change(const struct rv_store_scope *scope, const struct rv_entity_target *at,
+                                         struct rv_store_scope *sc, struct rv_entity_change *c, rv_err **err);
 /** RV_E_DENIED: the scope sees a row of that owner and may not change it. */
 RV_MUST_CHECK int rv_entity_check_owner(const struct rv_store_scope *scope, const char *tenant, const char *user,
                                         rv_err **err);
@@ -89,8 +88,13 @@ struct rv_key_source {
 RV_MUST_CHECK int rv_keys_put(struct sql_store *st, const struct rv_key_source *k, rv_err **err);
 RV_MUST_CHECK int rv_keys_drop(struct sql_store *st, const char *kind, int64_t row, rv_err **err);
 /** The same for the whole row, as rv_entity_read() gives it; of a kind without an index nothing. */
-RV_MUST_CHECK int rv_keys_put_row(struct sql_store *st, const struct rv_kind *kind, int64_t row, const char *tenant,
-                                  const char *user, json_object *whole, int64_t updated_us, rv_err **err);
+struct rv_owned_row {           /* a row in the table of its kind, and whose it is */
+    const struct rv_kind *kind; /* static */
+    int64_t row;
+    const char *tenant, *user; /* borrowed */
+};
+RV_MUST_CHECK int rv_keys_put_row(struct sql_store *st, const struct rv_owned_row *at, json_object *whole,
+                                  int64_t updated_us, rv_err **err);
 /** The same for a new session, and for one that gets another name. */
 RV_MUST_CHECK int rv_keys_put_session(struct sql_store *st, int64_t row, const struct rv_session_row *session,
                                       rv_err **err);

@@ -153,18 +153,18 @@ static rv_str text_of(json_object *whole, const char *column)
     return json_object_is_type(v, json_type_string) ? rv_json_str(v) : (rv_str){NULL, 0};
 }
 
-int rv_keys_put_row(struct sql_store *st, const struct rv_kind *kind, int64_t row, const char *tenant, const char *user,
-                    json_object *whole, int64_t updated_us, rv_err **err)
+int rv_keys_put_row(struct sql_store *st, const struct rv_owned_row *at, json_object *whole, int64_t updated_us,
+                    rv_err **err)
 {
-    if (!kind->is_indexed)
+    if (!at->kind->is_indexed)
         return 0;
-    const struct rv_key_source k = {.kind = kind->name,
-                                    .row = row,
-                                    .tenant = tenant,
-                                    .user = user,
+    const struct rv_key_source k = {.kind = at->kind->name,
+                                    .row = at->row,
+                                    .tenant = at->tenant,
+                                    .user = at->user,
                                     .id = text_of(whole, "id").ptr,
                                     .name = text_of(whole, "name"),
-                                    .summary = summary_of(kind, whole),
+                                    .summary = summary_of(at->kind, whole),
                                     .updated_us = updated_us,
                                     .whole = whole};
     return rv_keys_put(st, &k, err);
@@ -218,8 +218,9 @@ static int write_page(struct sql_store *st, const struct rv_kind *kind, json_obj
 
     for (size_t i = 0; i < n && rc == 0; i++) {
         rv_str tenant = text_of(rows[i], "tenant_id"), user = text_of(rows[i], "user_id");
-        rc = rv_keys_put_row(st, kind, keys[i], tenant.ptr ? tenant.ptr : "", user.ptr ? user.ptr : "", rows[i],
-                             time_of(kind, rows[i]), err);
+        rc = rv_keys_put_row(
+            st, &(struct rv_owned_row){kind, keys[i], tenant.ptr ? tenant.ptr : "", user.ptr ? user.ptr : ""}, rows[i],
+            time_of(kind, rows[i]), err);
     }
     return rc;
 }
@@ -278,7 +279,8 @@ static int compare_row(struct rv_report *r, const struct rv_kind *kind, json_obj
     if (rc == 0)
         rc = rv_buf_check(&summary, "summary", err);
     if (rc == 0)
-        rc = rv_tokens_compare(kind, whole, rv_buf_str(&key), rv_buf_str(&summary), provider, kept, &what, err);
+        rc = rv_tokens_compare(&(struct rv_found_by){kind, whole, rv_buf_str(&key), rv_buf_str(&summary)}, provider,
+                               kept, &what, err);
     if (rc == 0 && what)
         say(r, kind, whole, what);
     rv_buf_fini(&key);

@@ -343,17 +343,16 @@ static rv_sql_stmt *use_holds(struct sql_store *st, enum sql_id id, const char *
 }
 
 /* used NULL: as much as was reserved. The rows of the call are locked first: who has them settles them. */
-static int settle(struct sql_store *st, const char *run, int64_t fence, int64_t call_id, const int64_t used[RV_N_QUOTA],
-                  int64_t *n, rv_err **err)
+static int settle(struct sql_store *st, const struct rv_settlement *c, int64_t *n, rv_err **err)
 {
     struct held list[RV_QUOTA_MAX_LIMITS];
     size_t n_held = 0;
-    int rc = read_holds(st, use_holds(st, SQL_HOLDS, run, fence, call_id), list, &n_held, err);
+    int rc = read_holds(st, use_holds(st, SQL_HOLDS, c->run, c->fence, c->call_id), list, &n_held, err);
 
     for (size_t i = 0; rc == 0 && i < n_held; i++)
-        rc = settle_one(st, &list[i], used ? used[list[i].kind] : list[i].amount, err);
+        rc = settle_one(st, &list[i], c->used ? c->used[list[i].kind] : list[i].amount, err);
     if (rc == 0 && n_held > 0)
-        rc = rv_sql_run(use_holds(st, SQL_DROP_HOLDS, run, fence, call_id), "settle", err);
+        rc = rv_sql_run(use_holds(st, SQL_DROP_HOLDS, c->run, c->fence, c->call_id), "settle", err);
     *n += (int64_t)n_held;
     return rc;
 }
@@ -377,11 +376,11 @@ static int find_left(struct sql_store *st, const char *run, int64_t before, int6
 
 static int settle_left(struct sql_store *st, const char *run, int64_t before, int64_t *n, rv_err **err)
 {
-    int64_t fence = 0, call_id = 0;
+    struct rv_settlement c = {.run = run};
     int rc;
 
-    while ((rc = find_left(st, run, before, &fence, &call_id, err)) == 1) {
-        rc = settle(st, run, fence, call_id, NULL, n, err);
+    while ((rc = find_left(st, run, before, &c.fence, &c.call_id, err)) == 1) {
+        rc = settle(st, &c, n, err);
         if (rc < 0)
             break;
     }
@@ -389,20 +388,18 @@ static int settle_left(struct sql_store *st, const char *run, int64_t before, in
 }
 
 /* call_id 0: all of earlier fences. */
-static int settle_part(struct sql_store *st, const char *run, int64_t fence, int64_t call_id,
-                       const int64_t used[RV_N_QUOTA], int64_t *n, rv_err **err)
+static int settle_part(struct sql_store *st, const struct rv_settlement *c, int64_t *n, rv_err **err)
 {
     int rc = rv_sql_begin_part(st, err);
 
     *n = 0;
     if (rc < 0)
         return rc;
-    rc = call_id > 0 ? settle(st, run, fence, call_id, used, n, err) : settle_left(st, run, fence, n, err);
+    rc = c->call_id > 0 ? settle(st, c, n, err) : settle_left(st, c->run, c->fence, n, err);
     return rv_sql_end_part(st, rc, err);
 }
 
-static int settle_in(rv_store *s, int rc, const char *op, const char *run, int64_t fence, int64_t call_id,
-                     const int64_t used[RV_N_QUOTA], int64_t *n, rv_err **err)
+static int settle_in(rv_store *s, int rc, const char *op, const struct rv_settlement *c, int64_t *n, rv_err **err)
 {
     int64_t changed = 0;
 
@@ -410,7 +407,7 @@ static int settle_in(rv_store *s, int rc, const char *op, const char *run, int64
     if (rc != 0)
         return rc;
     do
-        rc = settle_part(s->sql, run, fence, call_id, used, &changed, err);
+        rc = settle_part(s->sql, c, &changed, err);
     while (rv_store_repeats(s, &rc, err));
     rc = rv_store_leave_write(s, rc, err);
     if (rc == 0 && n)
@@ -418,19 +415,20 @@ static int settle_in(rv_store *s, int rc, const char *op, const char *run, int64
     return rc;
 }
 
-int rv_store_settle(rv_store *s, const char *run, int64_t fence, int64_t call_id, const int64_t used[RV_N_QUOTA],
-                    int64_t *n, rv_err **err)
+int rv_store_settle(rv_store *s, const struct rv_settlement *call, int64_t *n, rv_err **err)
 {
-    int rc = check_hold(run, fence, call_id, err);
+    int rc = check_hold(call->run, call->fence, call->call_id, err);
 
     if (rc == 0)
-        rc = check_amounts("settle", used, err);
-    return settle_in(s, rc, "settle", run, fence, call_id, used, n, err);
+        rc = check_amounts("settle", call->used, err);
+    return settle_in(s, rc, "settle", call, n, err);
 }
 
 int rv_store_settle_left(rv_store *s, const char *run, int64_t fence, int64_t *n, rv_err **err)
 {
-    return settle_in(s, check_hold(run, fence, 1, err), "settle left", run, fence, 0, NULL, n, err);
+    const struct rv_settlement all = {.run = run, .fence = fence};
+
+    return settle_in(s, check_hold(run, fence, 1, err), "settle left", &all, n, err);
 }
 
 /* --- upkeep --- */

@@ -93,10 +93,15 @@ struct rv_quota_answer {
  *  already stays as it is. */
 RV_MUST_CHECK int rv_store_reserve(rv_store *s, const struct rv_quota_ask *ask, struct rv_quota_answer *out,
                                    rv_err **err);
+/* What a model call used in the end. Borrowed for the call. */
+struct rv_settlement {
+    const char *run;
+    int64_t fence, call_id;
+    const int64_t *used; /* RV_N_QUOTA of them */
+};
 /** The call is over: what was reserved for it is given back, and `used` counts, each kind once. *n (may be NULL): how
  * many counters it changed; 0: it was settled before, or is another owner's. */
-RV_MUST_CHECK int rv_store_settle(rv_store *s, const char *run, int64_t fence, int64_t call_id,
-                                  const int64_t used[RV_N_QUOTA], int64_t *n, rv_err **err);
+RV_MUST_CHECK int rv_store_settle(rv_store *s, const struct rv_settlement *call, int64_t *n, rv_err **err);
 /** What owners of the run before that fence reserved counts as used: its calls may have been made. */
 RV_MUST_CHECK int rv_store_settle_left(rv_store *s, const char *run, int64_t fence, int64_t *n, rv_err **err);
 /** Forget periods that ended before `before_us`, and windows in which nothing has happened up to `now_us`; at most max

@@ -119,10 +119,15 @@ RV_MUST_CHECK int rv_store_list_runs(rv_store *s, const struct rv_store_scope *s
                                      const struct rv_run_filter *filter,
                                      int (*each)(void *self, const struct rv_run_row *row, rv_err **err), void *self,
                                      rv_err **err);
-/** Records from..upto (upto 0: to the end) in order; body and value are borrowed for the call; each as above. */
-RV_MUST_CHECK int rv_store_read(rv_store *s, const struct rv_store_scope *scope, const char *run, int64_t from,
-                                int64_t upto, int (*each)(void *self, const struct rv_record *r, rv_err **err),
-                                void *self, rv_err **err);
+/* Records of a run. */
+struct rv_record_range {
+    const char *run;    /* borrowed for the call */
+    int64_t from, upto; /* upto 0: to the end */
+};
+/** These in order; body and value are borrowed for the call; each as above. */
+RV_MUST_CHECK int rv_store_read(rv_store *s, const struct rv_store_scope *scope, const struct rv_record_range *range,
+                                int (*each)(void *self, const struct rv_record *r, rv_err **err), void *self,
+                                rv_err **err);
 /** Pending interrupts of a run, or of all runs (run NULL), oldest first; each as above. */
 RV_MUST_CHECK int rv_store_list_pending(rv_store *s, const struct rv_store_scope *scope, const char *run,
                                         int (*each)(void *self, const struct rv_pending *p, rv_err **err), void *self,

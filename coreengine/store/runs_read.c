@@ -257,10 +257,12 @@ static int read_texts(rv_sql_stmt *stmt, const char *tenant, const char *run, in
     return rc < 0 ? rc : rv_secret_at(stmt, value, &at, "value", &r->value, err);
 }
 
-static int read_records(struct sql_store *st, const char *run, const struct found_run *found, int64_t from,
-                        int64_t upto, rv_each_record *each, void *ctx, rv_err **err)
+static int read_records(struct sql_store *st, const struct found_run *found, const struct rv_record_range *range,
+                        rv_each_record *each, void *ctx, rv_err **err)
 {
-    int64_t next = from < 1 ? 1 : from, last = upto < found->n_records ? upto : found->n_records;
+    const char *run = range->run;
+    bool is_cut = range->upto > 0 && range->upto < found->n_records;
+    int64_t next = range->from < 1 ? 1 : range->from, last = is_cut ? range->upto : found->n_records;
     rv_sql_stmt *stmt = rv_sql_use(st, SQL_READ);
     int rc;
 
@@ -287,23 +289,23 @@ static int read_records(struct sql_store *st, const char *run, const struct foun
     return rc == 0 && next <= last ? fail_gap(st, run, next, err) : rc;
 }
 
-int rv_store_read(rv_store *s, const struct rv_store_scope *scope, const char *run, int64_t from, int64_t upto,
+int rv_store_read(rv_store *s, const struct rv_store_scope *scope, const struct rv_record_range *range,
                   int (*each)(void *self, const struct rv_record *r, rv_err **err), void *self, rv_err **err)
 {
     struct rv_store_scope sc;
     struct found_run found;
     bool began = false;
-    int rc = rv_store_check_scoped(scope, "run id", run, &sc, err);
+    int rc = rv_store_check_scoped(scope, "run id", range->run, &sc, err);
 
-    if (rc == 0 && upto < 0)
-        rc = RV_FAIL(err, RV_E_INVALID, "records of run \"%s\" up to %lld", run, (long long)upto);
+    if (rc == 0 && range->upto < 0)
+        rc = RV_FAIL(err, RV_E_INVALID, "records of run \"%s\" up to %lld", range->run, (long long)range->upto);
     if ((rc = rv_store_enter_read(s, rc, "read", err)) != 0)
         return rc;
     rc = rv_sql_begin_read(s->sql, &began, err);
     if (rc == 0)
-        rc = rv_run_find(s->sql, &sc, run, &found, err);
+        rc = rv_run_find(s->sql, &sc, range->run, &found, err);
     if (rc == 0)
-        rc = read_records(s->sql, run, &found, from, upto ? upto : INT64_MAX, each, self, err);
+        rc = read_records(s->sql, &found, range, each, self, err);
     rv_sql_end_read(s->sql, began);
     return rv_store_leave_read(s, rc, err);
 }

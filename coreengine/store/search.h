@@ -89,10 +89,15 @@ void rv_embeddings_claimed_fini(struct rv_embeddings_claimed *list);
 /** Claim up to limit of the oldest rows of the queue, all tenants', for five minutes. */
 RV_MUST_CHECK int rv_store_claim_embeddings(rv_store *s, const char *provider, size_t limit, int64_t now_us,
                                             struct rv_embeddings_claimed *out, rv_err **err);
+struct rv_vector {        /* borrowed */
+    const char *provider; /* that made it */
+    const float *values;
+    size_t dims;
+};
 /** Keep the vector of a row and take the row from the queue; nothing happens if it was deleted or changed meanwhile, or
  *  claimed by another process after the lease. */
-RV_MUST_CHECK int rv_store_put_vector(rv_store *s, const struct rv_embedding *row, const char *provider,
-                                      const float *vector, size_t dims, int64_t now_us, rv_err **err);
+RV_MUST_CHECK int rv_store_put_vector(rv_store *s, const struct rv_embedding *row, const struct rv_vector *vector,
+                                      int64_t now_us, rv_err **err);
 /** Nothing is to be done for it. */
 RV_MUST_CHECK int rv_store_skip_embedding(rv_store *s, const struct rv_embedding *row, rv_err **err);
 /** Back into the queue, or failed after RV_EMBED_MAX_TRIES: *failed. */

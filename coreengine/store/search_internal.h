@@ -21,12 +21,22 @@ RV_MUST_CHECK int rv_tokens_copy_provider(struct sql_store *from, struct sql_sto
 rv_str rv_tokens_text(const struct rv_kind *kind, json_object *whole, char hash[RV_HASH_MAX]);
 /** The provider of the store, kept with the connection. */
 RV_MUST_CHECK int rv_tokens_provider(struct sql_store *st, bool again, const char **out, rv_err **err);
-RV_MUST_CHECK int rv_vector_keep(struct sql_store *st, const char *kind, int64_t row, const char *provider,
-                                 const char *hash, const float *vector, size_t dims, int64_t now_us, rv_err **err);
+struct rv_embedded_row { /* in the table of its kind; the hash of the text that was embedded; borrowed */
+    const char *kind;
+    int64_t row;
+    const char *hash;
+};
+RV_MUST_CHECK int rv_vector_keep(struct sql_store *st, const struct rv_embedded_row *of, const struct rv_vector *vector,
+                                 int64_t now_us, rv_err **err);
 /** Compare what is kept beside a row with what it says: kept is a row of SQL_INDEX_PAGE for that provider. *what: what
  *  differs, as a text of its own ("other trigrams than ..."); NULL: nothing. Static */
-RV_MUST_CHECK int rv_tokens_compare(const struct rv_kind *kind, json_object *whole, rv_str key, rv_str summary,
-                                    const char *provider, rv_sql_stmt *kept, const char **what, rv_err **err);
+struct rv_found_by {            /* what a row is found by; borrowed */
+    const struct rv_kind *kind; /* static */
+    json_object *whole;         /* the row */
+    rv_str key, summary;
+};
+RV_MUST_CHECK int rv_tokens_compare(const struct rv_found_by *row, const char *provider, rv_sql_stmt *kept,
+                                    const char **what, rv_err **err);
 /** Before the tokens of all rows are written again: drop vectors that cannot be those of their rows. */
 RV_MUST_CHECK int rv_vectors_mend(struct sql_store *st, rv_err **err);
 /** Behind that: drop vectors and places in the queue whose rows are gone. */

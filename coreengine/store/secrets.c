@@ -215,26 +215,29 @@ static int unseal(const struct rv_rsa *by, rv_str bound, rv_str kept, unsigned c
     return rc;
 }
 
-/* by: the private key of a sealed text. */
-static int open_text(struct rv_vault_key *k, const struct rv_rsa *by, char form, rv_str bound, rv_str kept,
-                     unsigned char *out, rv_err **err)
+struct opener {
+    struct rv_vault_key *k;
+    const struct rv_rsa *by; /* the private key, for sealed texts */
+};
+
+static int open_text(const struct opener *o, char form, rv_str bound, rv_str kept, unsigned char *out, rv_err **err)
 {
     if (form == SEALED)
-        return unseal(by, bound, kept, out, err);
-    if (form == MATCHED ? rv_siv_decrypt(&k->siv, bound, kept, out)
-                        : rv_cipher_decrypt(&k->cipher, (const unsigned char *)kept.ptr, bound,
+        return unseal(o->by, bound, kept, out, err);
+    if (form == MATCHED ? rv_siv_decrypt(&o->k->siv, bound, kept, out)
+                        : rv_cipher_decrypt(&o->k->cipher, (const unsigned char *)kept.ptr, bound,
                                             (rv_str){kept.ptr + RV_CIPHER_NONCE, kept.len - RV_CIPHER_NONCE}, out))
         return 0;
     return RV_FAIL(err, RV_E_IO, "an encrypted text was changed");
 }
 
-static int decrypt(struct sql_store *st, struct rv_vault_key *k, const struct rv_rsa *by, const struct rv_place *at,
-                   const char *column, rv_str kept, rv_buf *out, rv_err **err)
+static int decrypt(struct sql_store *st, const struct opener *o, const struct rv_place *at, const char *column,
+                   rv_str kept, rv_buf *out, rv_err **err)
 {
     rv_buf bytes = RV_BUF_INIT(MAX_KEPT), bound = RV_BUF_INIT(MAX_BOUND);
     rv_str coded = {kept.ptr + N_SECRET, kept.len - N_SECRET};
     char form = form_of(kept);
-    size_t n_extra = extra_of(k, form);
+    size_t n_extra = extra_of(o->k, form);
     rv_err *why = NULL;
     int rc = write_bound(at, column, form, &bound, err);
 
@@ -246,7 +249,7 @@ static int decrypt(struct sql_store *st, struct rv_vault_key *k, const struct rv
     unsigned char *plain = rc == 0 ? malloc(n + 1) : NULL;
     if (rc == 0 && !plain)
         rc = RV_FAIL(err, RV_E_NOMEM, "decrypt a text");
-    if (rc == 0 && (rc = open_text(k, by, form, rv_buf_str(&bound), rv_buf_str(&bytes), plain, &why)) < 0)
+    if (rc == 0 && (rc = open_text(o, form, rv_buf_str(&bound), rv_buf_str(&bytes), plain, &why)) < 0)
         rc = rc == RV_E_NOMEM ? RV_FAIL(err, RV_E_NOMEM, "decrypt a text") : fail_changed(st, at, column, err);
     rv_err_free(why);
     if (rc == 0) {
@@ -300,7 +303,7 @@ int rv_secret_read(struct sql_store *st, const struct rv_place *at, const char *
         rv_buf_add_str(out, kept);
         return rv_buf_check(out, column, err);
     }
-    return decrypt(st, k, by, at, column, kept, out, err);
+    return decrypt(st, &(struct opener){k, by}, at, column, kept, out, err);
 }
 
 /* --- Looking for a text --- */

@@ -360,7 +360,7 @@ static int index_again(struct sql_store *st, const struct rv_session_at *here, i
     int rc = rv_entity_at(st, kind, key, &whole, err);
 
     if (rc == 0)
-        rc = rv_keys_put_row(st, kind, key, here->tenant, here->user, whole, now_us, err);
+        rc = rv_keys_put_row(st, &(struct rv_owned_row){kind, key, here->tenant, here->user}, whole, now_us, err);
     json_object_put(whole);
     return rc;
 }

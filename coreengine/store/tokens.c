@@ -145,9 +145,12 @@ struct tokens {
     rv_str text; /* to embed; borrowed from the row */
 };
 
-static int make(const struct rv_kind *kind, json_object *whole, rv_str key, rv_str summary, struct tokens *t,
-                rv_err **err)
+static int make(const struct rv_found_by *row, struct tokens *t, rv_err **err)
 {
+    const struct rv_kind *kind = row->kind;
+    json_object *whole = row->whole;
+    rv_str key = row->key, summary = row->summary;
+
     t->text = rv_tokens_text(kind, whole, t->hash);
     int rc = write_grams(key, &t->key, err);
     if (rc == 0 && !rv_str_eq(key, summary))
@@ -257,22 +260,23 @@ int rv_tokens_copy_provider(struct sql_store *from, struct sql_store *to, rv_err
 
 /* --- Vectors --- */
 
-int rv_vector_keep(struct sql_store *st, const char *kind, int64_t row, const char *provider, const char *hash,
-                   const float *vector, size_t dims, int64_t now_us, rv_err **err)
+int rv_vector_keep(struct sql_store *st, const struct rv_embedded_row *of, const struct rv_vector *vector,
+                   int64_t now_us, rv_err **err)
 {
+    size_t dims = vector->dims;
     uint32_t *bytes = calloc(dims + 1, sizeof *bytes);
 
     if (!bytes)
         return RV_FAIL(err, RV_E_NOMEM, "keep a vector");
-    memcpy(bytes, vector, dims * sizeof *bytes);
+    memcpy(bytes, vector->values, dims * sizeof *bytes);
     for (size_t i = 0; i < dims; i++)
         bytes[i] = htole32(bytes[i]);
     rv_sql_stmt *stmt = rv_sql_use(st, SQL_SET_VECTOR);
-    rv_sql_text(stmt, 1, kind);
-    rv_sql_int(stmt, 2, row);
-    rv_sql_text(stmt, 3, provider);
+    rv_sql_text(stmt, 1, of->kind);
+    rv_sql_int(stmt, 2, of->row);
+    rv_sql_text(stmt, 3, vector->provider);
     rv_sql_int(stmt, 4, (int64_t)dims);
-    rv_sql_text(stmt, 5, hash);
+    rv_sql_text(stmt, 5, of->hash);
     rv_sql_blob(stmt, 6, bytes, dims * sizeof *bytes);
     rv_sql_int(stmt, 7, now_us);
     int rc = rv_sql_run(stmt, "keep a vector", err);
@@ -294,7 +298,8 @@ static int embed(struct sql_store *st, const struct rv_key_source *k, const char
                     : RV_FAIL(err, RV_E_NOMEM, "embed a row");
 
     if (rc == 0)
-        rc = rv_vector_keep(st, k->kind, k->row, provider, t->hash, vector, dims, k->updated_us, err);
+        rc = rv_vector_keep(st, &(struct rv_embedded_row){k->kind, k->row, t->hash},
+                            &(struct rv_vector){provider, vector, dims}, k->updated_us, err);
     free(vector);
     return rc;
 }
@@ -344,7 +349,7 @@ int rv_tokens_put(struct sql_store *st, const struct rv_key_source *k, rv_str ke
 {
     const struct rv_kind *kind = rv_kind_find(rv_str_of(k->kind));
     struct tokens t = {.key = RV_BUF_INIT(MAX_BLOB), .summary = RV_BUF_INIT(MAX_BLOB), .words = RV_BUF_INIT(MAX_BLOB)};
-    int rc = make(kind, k->whole, key, summary, &t, err);
+    int rc = make(&(struct rv_found_by){kind, k->whole, key, summary}, &t, err);
 
     if (rc == 0 && kind->embedded)
         rc = keep_vector(st, k, k->whole, &t, err);
@@ -422,17 +427,17 @@ static bool has_owner(json_object *whole, rv_sql_stmt *kept)
            rv_time_parse(text_of(whole, "created_at"), &created_us, NULL) == 0 && rv_sql_int_at(kept, 5) == created_us;
 }
 
-int rv_tokens_compare(const struct rv_kind *kind, json_object *whole, rv_str key, rv_str summary, const char *provider,
-                      rv_sql_stmt *kept, const char **what, rv_err **err)
+int rv_tokens_compare(const struct rv_found_by *row, const char *provider, rv_sql_stmt *kept, const char **what,
+                      rv_err **err)
 {
     struct tokens t = {.key = RV_BUF_INIT(MAX_BLOB), .summary = RV_BUF_INIT(MAX_BLOB), .words = RV_BUF_INIT(MAX_BLOB)};
-    int rc = make(kind, whole, key, summary, &t, err);
+    int rc = make(row, &t, err);
 
     *what = NULL;
     if (rc == 0) {
-        if (!has_owner(whole, kept))
+        if (!has_owner(row->whole, kept))
             *what = "is found as that of another owner, id, category or time";
-        else if (!is_text_at(kept, 11, summary))
+        else if (!is_text_at(kept, 11, row->summary))
             *what = "has another summary in the index of names";
         else if (!is_text_at(kept, 8, rv_buf_str(&t.key)) || !is_text_at(kept, 9, rv_buf_str(&t.summary)))
             *what = "is found by other trigrams than it has";

@@ -288,7 +288,9 @@ enum rv_run_status bench_resume(struct bench *b, const char *id, const struct rv
 
     if (b->script)
         rv_script_rewind(b->script);
-    if (rv_journal_open(b->store, &all, id, owner, rv_engine_now_us(b->engine), 0, &j, &err) < 0)
+    if (rv_journal_open(b->store, &all, id,
+                        &(struct rv_journal_claim){.owner = owner, .now_us = rv_engine_now_us(b->engine)}, &j,
+                        &err) < 0)
         bench_die("take over", err);
     struct rv_exec_opts x = bench_exec_opts(b, j);
     if (rv_engine_continue(b->engine, &x, &all, answer, &exec, &err) < 0)

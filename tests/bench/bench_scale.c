@@ -160,7 +160,7 @@ static int read_journal(rv_store *s, int i, rv_err **err)
 
     id_of(2 * i, id);
     id[strlen(id) - 1] = '2';
-    return rv_store_read(s, &all, id, 1, 0, skip_record, &n, err);
+    return rv_store_read(s, &all, &(struct rv_record_range){.run = id, .from = 1}, skip_record, &n, err);
 }
 
 static int list_questions(rv_store *s, int i, rv_err **err)

@@ -83,7 +83,8 @@ static int answer_pause(struct world *w, rv_err **err)
     rv_journal_free(w->j);
     w->j = NULL;
     n_pauses++;
-    int rc = rv_journal_open(w->store, &scope, w->id, "there", w->now_us, 0, &w->j, err);
+    int rc = rv_journal_open(w->store, &scope, w->id, &(struct rv_journal_claim){.owner = "there", .now_us = w->now_us},
+                             &w->j, err);
     return rc == 0 ? step(w, &ev, err) : rc;
 }
 
@@ -183,7 +184,8 @@ static int scenario(void)
     if (rc == 0)
         rc = replay(&w, false, &err);
     if (rc == 0)
-        rc = rv_snapshot_put(w.store, &scope, w.id, 1 + n_pauses, rv_journal_seq(w.j), w.now_us, w.run, &err);
+        rc = rv_snapshot_put(w.store, &scope,
+                             &(struct snapshot_new){w.id, 1 + n_pauses, rv_journal_seq(w.j), w.now_us, w.run}, &err);
     if (rc == 0)
         rc = replay(&w, true, &err);
     if (rc == 0)
@@ -193,7 +195,7 @@ static int scenario(void)
     if (rc == 0)
         rc = count_takeovers(&w, &err);
     if (rc == 0)
-        rc = rv_store_read(w.store, &scope, w.id, 1, 0, show, NULL, &err);
+        rc = rv_store_read(w.store, &scope, &(struct rv_record_range){.run = w.id, .from = 1}, show, NULL, &err);
     rv_journal_free(w.j);
     rv_run_free(w.run);
     rv_effects_fini(&w.fx);

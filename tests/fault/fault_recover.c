@@ -74,7 +74,8 @@ static int live(const struct parts *parts, rv_store *store, int n, const struct 
     if (rc == 0)
         rc = rv_engine_new(&opts, &e, err);
     if (rc == 0)
-        rc = rv_journal_open(store, &all, RUN, "me", rv_engine_now_us(e), 0, &j, err);
+        rc = rv_journal_open(store, &all, RUN, &(struct rv_journal_claim){.owner = "me", .now_us = rv_engine_now_us(e)},
+                             &j, err);
     x_opts.pipeline = parts->pipeline;
     x_opts.script = script;
     x_opts.journal = j;

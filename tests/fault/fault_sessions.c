@@ -200,12 +200,13 @@ static int change_page(rv_store *s, const char *id, rv_err **err)
 {
     json_object *out = NULL;
     int64_t n = 0;
-    int rc = rv_store_merge_metadata(s, &own, "ontologies", id, metadata, NULL, 0, T0 + 1, &out, err);
+    int rc = rv_store_merge_metadata(s, &own, &(struct rv_entity_target){"ontologies", id, T0 + 1},
+                                     &(struct rv_metadata_change){.members = metadata}, &out, err);
 
     must((rc == 0) == (out != NULL));
     json_object_put(out);
     if (rc == 0)
-        rc = rv_store_merge_edges(s, &own, "ontologies", id, edges, T0 + 1, &n, err);
+        rc = rv_store_merge_edges(s, &own, &(struct rv_entity_target){"ontologies", id, T0 + 1}, edges, &n, err);
     must(rc < 0 || n == 2);
     out = NULL;
     if (rc == 0)
@@ -238,7 +239,8 @@ static int keep_entities(rv_store *s, rv_err **err)
     if (rc == 0)
         rc = rv_store_rebuild_keys(s, &n, err);
     if (rc == 0)
-        rc = rv_store_delete_entities_named(s, &own, "ontologies", "My page", T0 + 2, &n, err);
+        rc = rv_store_delete_entities_named(s, &own, &(struct rv_entity_target){"ontologies", "My page", T0 + 2}, &n,
+                                            err);
     must(rc < 0 || n == 1);
     return rc;
 }

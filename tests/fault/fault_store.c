@@ -154,7 +154,7 @@ static int read_all(rv_store *s, rv_err **err)
     rv_buf out = RV_BUF_INIT(20000);
     char hash[RV_HASH_MAX];
     int64_t n = 0, seq = 0;
-    int rc = rv_store_read(s, &scope, "r1", 1, 0, look_record, &n, err);
+    int rc = rv_store_read(s, &scope, &(struct rv_record_range){.run = "r1", .from = 1}, look_record, &n, err);
 
     must(rc < 0 || n == 4);
     n = 0;

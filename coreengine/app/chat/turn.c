@@ -440,8 +440,10 @@ static int reply(rv_chat *chat, const struct rv_response *response, bool tells, 
     chat->journal = NULL;
     int rc = rv_store_begin(chat->opts.store, err);
     if (rc == 0) {
-        rc = rv_journal_open(chat->opts.store, &scope, chat->run_id, chat->opts.owner,
-                             rv_engine_now_us(chat->opts.engine), chat->opts.lease_us, &chat->journal, err);
+        rc = rv_journal_open(
+            chat->opts.store, &scope, chat->run_id,
+            &(struct rv_journal_claim){chat->opts.owner, rv_engine_now_us(chat->opts.engine), chat->opts.lease_us},
+            &chat->journal, err);
         rc = rv_store_end(chat->opts.store, rc, err);
     }
     if (rc < 0)

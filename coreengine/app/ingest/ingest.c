@@ -187,7 +187,8 @@ static int delete_tail(const struct ingest *in, const struct page *page, size_t 
         filter.offset += filter.limit;
     } while (rc == 0 && tail.n_seen == filter.offset);
     for (size_t i = 0; i < tail.n && rc == 0; i++)
-        rc = rv_store_delete_entity(in->opts->store, &in->own, "resources", tail.ids[i], now_us, err);
+        rc = rv_store_delete_entity(in->opts->store, &in->own,
+                                    &(struct rv_entity_target){"resources", tail.ids[i], now_us}, err);
     free(tail.ids);
     return rc;
 }
@@ -364,7 +365,8 @@ static int forget(const struct ingest *in, const char *id, int64_t now_us, rv_er
     struct page named = {.name = NULL};
 
     snprintf(named.id, sizeof named.id, "%s", id);
-    int rc = rv_store_delete_entity(in->opts->store, &in->opts->scope, "files", id, now_us, err);
+    int rc =
+        rv_store_delete_entity(in->opts->store, &in->opts->scope, &(struct rv_entity_target){"files", id, now_us}, err);
     return rc == 0 ? delete_tail(in, &named, 0, now_us, err) : rc;
 }
 

@@ -71,7 +71,8 @@ static int write_moment(struct telling *t, rv_err **err)
     int rc = rv_app_moment_session(t->store, &t->owner, &what, t->session, &row, err);
     if (rc == 0) {
         snprintf(t->moment, RV_STORE_MAX_ID + 1, "%s", rv_json_text_or(row, "id", ""));
-        rc = rv_store_redate_entity(t->store, &t->owner, "moments", t->moment, t->notice->now_us, err);
+        rc = rv_store_redate_entity(t->store, &t->owner,
+                                    &(struct rv_entity_target){"moments", t->moment, t->notice->now_us}, err);
     }
     json_object_put(row);
     json_object_put(given);

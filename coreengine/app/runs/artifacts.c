@@ -76,7 +76,8 @@ int rv_app_artifacts_each(rv_store *store, const struct rv_store_scope *scope,
 
     for (s.at = 0; s.at < s.n && rc == 0 && !s.is_enough; s.at++) {
         rv_err *cause = NULL;
-        rc = rv_store_read(store, scope, s.runs[s.at].id, 1, 0, take_record, &s, &cause);
+        rc = rv_store_read(store, scope, &(struct rv_record_range){.run = s.runs[s.at].id, .from = 1}, take_record, &s,
+                           &cause);
         if (rv_err_is(cause, RV_E_NOT_FOUND)) { /* it was deleted meanwhile */
             rv_err_free(cause);
             rc = 0;

@@ -289,7 +289,8 @@ static int next_record(const struct rv_app_comparison *c, struct rv_app_side *s,
         rv_buf_clear(&s->line);
         if (++s->seq > s->row.n_records)
             break;
-        rc = rv_store_read(c->store, &c->scope, s->row.id, s->seq, s->seq, take_record, &t, err);
+        rc = rv_store_read(c->store, &c->scope, &(struct rv_record_range){s->row.id, s->seq, s->seq}, take_record, &t,
+                           err);
         if (rc == 0 && (c->exact || !t.skip))
             return normal_record(c->exact ? NULL : s->normal, rv_buf_str(&s->line), &s->tree, err);
     }

@@ -123,7 +123,10 @@ static bool was_withdrawn(rv_store *store, const struct rv_store_scope *scope, c
 static int fail_unknown(rv_store *store, const struct rv_store_scope *scope, const struct rv_run_row *row,
                         struct search *s, rv_err **err)
 {
-    if (s->wanted.ptr && rv_store_read(store, scope, row->id, 1, 0, look_for_answer, s, NULL) == 0 && s->found)
+    if (s->wanted.ptr &&
+        rv_store_read(store, scope, &(struct rv_record_range){.run = row->id, .from = 1}, look_for_answer, s, NULL) ==
+            0 &&
+        s->found)
         return RV_FAIL(err, RV_E_STATE, "question \"%.*s\" of run \"%s\" is already answered", RV_STR_ARG(s->wanted),
                        row->id);
     if (was_withdrawn(store, scope, row, s->wanted))

@@ -84,7 +84,8 @@ static int link_one(const struct app_ask *a, json_object *link, rv_jw *w, rv_err
 
     if (!rv_json_get_text(link, "kind", &kind) || !rv_json_get_text(link, "id", &id) || !edges)
         return RV_FAIL(err, RV_E_INVALID, "\"links\": each is {kind, id, edges: [...]}");
-    int rc = rv_store_merge_edges(a->store, &a->app.scope, kind, id, edges, rv_app_now_us(), &n, &why);
+    int rc = rv_store_merge_edges(a->store, &a->app.scope, &(struct rv_entity_target){kind, id, rv_app_now_us()}, edges,
+                                  &n, &why);
     if (rc < 0 && !is_of_link(rc)) {
         *err = why;
         return rc;
@@ -211,7 +212,9 @@ int app_entities_delete(const struct app_ask *a, rv_jw *w, rv_err **err)
     (void)w; /* a command */
     if (rc == 0)
         rc = kind_and_id(a, &kind, &id, err);
-    return rc == 0 ? rv_store_delete_entity(a->store, &a->app.scope, kind, id, rv_app_now_us(), err) : rc;
+    return rc == 0 ? rv_store_delete_entity(a->store, &a->app.scope,
+                                            &(struct rv_entity_target){kind, id, rv_app_now_us()}, err)
+                   : rc;
 }
 
 int app_entities_merge_metadata(const struct app_ask *a, rv_jw *w, rv_err **err)
@@ -229,8 +232,9 @@ int app_entities_merge_metadata(const struct app_ask *a, rv_jw *w, rv_err **err)
     if (rc == 0)
         rc = texts_of(a, "remove", remove, &n, err);
     if (rc == 0)
-        rc = rv_store_merge_metadata(a->store, &a->app.scope, kind, id, patch, remove, n, rv_app_now_us(), &metadata,
-                                     err);
+        rc = rv_store_merge_metadata(a->store, &a->app.scope, &(struct rv_entity_target){kind, id, rv_app_now_us()},
+                                     &(struct rv_metadata_change){.members = patch, .remove = remove, .n_remove = n},
+                                     &metadata, err);
     if (rc == 0)
         rv_jw_kv_value(w, "metadata", metadata);
     json_object_put(metadata);
@@ -250,7 +254,8 @@ int app_entities_merge_edges(const struct app_ask *a, rv_jw *w, rv_err **err)
     if (rc == 0 && !edges)
         rc = RV_FAIL(err, RV_E_INVALID, "it needs \"edges\", a list");
     if (rc == 0)
-        rc = rv_store_merge_edges(a->store, &a->app.scope, kind, id, edges, rv_app_now_us(), &n, err);
+        rc = rv_store_merge_edges(a->store, &a->app.scope, &(struct rv_entity_target){kind, id, rv_app_now_us()}, edges,
+                                  &n, err);
     if (rc == 0)
         rv_jw_kv_int(w, "n_edges", n);
     return rc;

@@ -92,7 +92,8 @@ static int take_over(struct work_taker *t, struct work_job *j, rv_err **err)
 
     if (rc < 0)
         return rc;
-    rc = rv_journal_open(t->store, &j->app.scope, j->run, t->owner, rv_app_now_us(), t->lease_us, &j->journal, err);
+    rc = rv_journal_open(t->store, &j->app.scope, j->run,
+                         &(struct rv_journal_claim){t->owner, rv_app_now_us(), t->lease_us}, &j->journal, err);
     return rv_store_end(t->store, rc, err);
 }
 

@@ -306,8 +306,10 @@ static int delete_rows(struct rv_cli *cli, rv_err **err)
         const char *word = cli->words[i];
         int64_t n = 1;
         rc = is_uuid(word)
-                 ? rv_store_delete_entity(cli->store, &cli->app.scope, kind, word, rv_app_now_us(), err)
-                 : rv_store_delete_entities_named(cli->store, &cli->app.scope, kind, word, rv_app_now_us(), &n, err);
+                 ? rv_store_delete_entity(cli->store, &cli->app.scope,
+                                          &(struct rv_entity_target){kind, word, rv_app_now_us()}, err)
+                 : rv_store_delete_entities_named(cli->store, &cli->app.scope,
+                                                  &(struct rv_entity_target){kind, word, rv_app_now_us()}, &n, err);
         if (rc == 0)
             rv_buf_printf(&said, "%lld %s of %s deleted: %s\n", (long long)n, n == 1 ? "row" : "rows", kind, word);
     }

@@ -88,7 +88,8 @@ static int print_first(rv_store *store, const struct rv_app_past *p, struct stre
 static int print_more(rv_store *store, const struct rv_app_past *p, bool records, struct stream *s, rv_err **err)
 {
     if (records)
-        return rv_store_read(store, &p->scope, p->row.id, s->next, 0, print_record, s, err);
+        return rv_store_read(store, &p->scope, &(struct rv_record_range){.run = p->row.id, .from = s->next},
+                             print_record, s, err);
     return s->follower ? rv_follower_more(s->follower, err) : print_first(store, p, s, err);
 }
 

@@ -134,7 +134,8 @@ static int read_picture(const char *word, struct picture *p, rv_err **err)
     if (rc == 0)
         rc = rv_store_list_pending(store, scope, p->past.row.id, take_pending, p, err);
     if (rc == 0)
-        rc = rv_store_read(store, scope, p->past.row.id, 1, 0, take_chosen, p, err);
+        rc = rv_store_read(store, scope, &(struct rv_record_range){.run = p->past.row.id, .from = 1}, take_chosen, p,
+                           err);
     if (rc == 0)
         rc = read_artifacts(p, err);
     if (rc == 0 && !rv_run_status_is_final(p->past.row.status))

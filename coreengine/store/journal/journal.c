@@ -273,17 +273,17 @@ static int take_over(rv_journal *j, const struct rv_store_scope *scope, const ch
     return rc;
 }
 
-int rv_journal_open(rv_store *store, const struct rv_store_scope *scope, const char *run, const char *owner,
-                    int64_t now_us, int64_t lease_us, rv_journal **out, rv_err **err)
+int rv_journal_open(rv_store *store, const struct rv_store_scope *scope, const char *run,
+                    const struct rv_journal_claim *claim, rv_journal **out, rv_err **err)
 {
     rv_journal *j = NULL;
 
     int rc = new_journal(store, scope->tenant, run, &j, err);
     if (rc < 0)
         return rc;
-    j->lease_until_us = now_us + (lease_us > 0 ? lease_us : RV_LEASE_DEFAULT_US);
+    j->lease_until_us = claim->now_us + (claim->lease_us > 0 ? claim->lease_us : RV_LEASE_DEFAULT_US);
     j->snapshot_seq = -1;
-    rc = take_over(j, scope, owner, now_us, err);
+    rc = take_over(j, scope, claim->owner, claim->now_us, err);
     if (rc < 0) {
         j->is_owned =
             j->is_owned && !rv_store_in_group(store); /* the claim goes with its group, which may be repeated */
@@ -378,7 +378,7 @@ static void keep_snapshot(rv_journal *j, rv_store *store, int64_t seq, int64_t n
     if (seq - j->snapshot_seq <= RV_SNAPSHOT_EVERY)
         return;
     j->snapshot_seq = seq; /* whether or not it succeeds: not tried again at once */
-    RV_IGNORE(rv_snapshot_put(store, &scope, j->run, j->fence, seq, now_us, run, NULL),
+    RV_IGNORE(rv_snapshot_put(store, &scope, &(struct snapshot_new){j->run, j->fence, seq, now_us, run}, NULL),
               "the journal is complete without it");
 }
 

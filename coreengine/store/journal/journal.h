@@ -73,11 +73,16 @@ RV_MUST_CHECK int rv_journal_create(rv_store *store, const struct rv_journal_sta
                                     rv_err **err);
 /** A new run that is made with its first step, in the same transaction: nothing is written before. */
 RV_MUST_CHECK int rv_journal_new(rv_store *store, const struct rv_journal_start *start, rv_journal **out, rv_err **err);
+/* A process that becomes the owner of a run. */
+struct rv_journal_claim {
+    const char *owner;        /* borrowed for the call */
+    int64_t now_us, lease_us; /* lease 0: RV_LEASE_DEFAULT_US */
+};
 /** Become the owner of an existing run. The lease of an owner that is known to be dead is ignored. RV_E_STATE: another
  * process runs it (the text says which and until when). Writes an OWNER record unless the run was interrupted (an
  * answer follows). */
 RV_MUST_CHECK int rv_journal_open(rv_store *store, const struct rv_store_scope *scope, const char *run,
-                                  const char *owner, int64_t now_us, int64_t lease_us, rv_journal **out, rv_err **err);
+                                  const struct rv_journal_claim *claim, rv_journal **out, rv_err **err);
 /** Gives the lease up if the run is not over, once: as rv_store_release(). Nothing can be kept afterwards. */
 RV_MUST_CHECK int rv_journal_release(rv_journal *j, rv_err **err);
 void rv_journal_free(rv_journal *j); /* gives the lease up if the run is not over; NULL is fine */

@@ -63,8 +63,13 @@ struct snapshot {
     int64_t last_us, n_events;
     rv_envelope *env; /* owned */
 };
-RV_MUST_CHECK int rv_snapshot_put(rv_store *store, const struct rv_store_scope *scope, const char *run, int64_t fence,
-                                  int64_t seq, int64_t last_us, const rv_run *state, rv_err **err);
+struct snapshot_new { /* of a run after record seq; borrowed */
+    const char *run;
+    int64_t fence, seq, last_us; /* time of the last event */
+    const rv_run *state;
+};
+RV_MUST_CHECK int rv_snapshot_put(rv_store *store, const struct rv_store_scope *scope, const struct snapshot_new *of,
+                                  rv_err **err);
 /** The newest one, if it is whole, of this version and not after upto. Only RV_E_NOMEM fails. */
 RV_MUST_CHECK int rv_snapshot_get(rv_store *store, const struct rv_store_scope *scope, const char *run, int64_t upto,
                                   struct snapshot *out, rv_err **err);

@@ -284,7 +284,9 @@ int rv_journal_takeovers(rv_store *store, const struct rv_store_scope *scope, co
 
     for (int64_t upto = row->n_records; upto > 0; upto -= PAGE) {
         struct tail tail = {0, false};
-        int rc = rv_store_read(store, scope, row->id, upto > PAGE ? upto - PAGE + 1 : 1, upto, look, &tail, err);
+        int rc =
+            rv_store_read(store, scope, &(struct rv_record_range){row->id, upto > PAGE ? upto - PAGE + 1 : 1, upto},
+                          look, &tail, err);
         if (rc < 0)
             return rc;
         n += tail.n;

@@ -319,7 +319,7 @@ static int read_rest(struct replay *r, rv_store *store, const struct rv_store_sc
 
     r->next = from;
     if (from <= upto)
-        rc = rv_store_read(store, scope, run, from, upto, on_record, r, err);
+        rc = rv_store_read(store, scope, &(struct rv_record_range){run, from, upto}, on_record, r, err);
     if (rc == 0 && r->next != upto + 1)
         rc = RV_FAIL(err, RV_E_INVALID, "the journal ends with record %lld of %lld", (long long)r->next - 1,
                      (long long)upto);
@@ -364,11 +364,11 @@ static int read_all(struct replay *r, rv_store *store, const struct rv_store_sco
 {
     int64_t last = r->snapshot.env ? 1 : upto;
 
-    int rc = upto > 0 ? rv_store_read(store, scope, run, 1, last, on_any, r, err) : 0;
+    int rc = upto > 0 ? rv_store_read(store, scope, &(struct rv_record_range){run, 1, last}, on_any, r, err) : 0;
     if (r->wanted && !r->out.run) {
         rc = read_history(r, store, scope, run, err);
         if (rc == 0)
-            rc = rv_store_read(store, scope, run, 1, last, on_any, r, err);
+            rc = rv_store_read(store, scope, &(struct rv_record_range){run, 1, last}, on_any, r, err);
     }
     return rc == 0 && !r->out.run ? RV_FAIL(err, RV_E_INVALID, "the journal is empty") : rc;
 }
@@ -520,7 +520,7 @@ int rv_journal_read_begin(rv_store *store, const struct rv_store_scope *scope, c
 {
     struct begin_reader b = {.pipeline = pipeline, .begin = {.mode = RV_UNSET}};
 
-    int rc = rv_store_read(store, scope, run, 1, 1, read_begin, &b, err);
+    int rc = rv_store_read(store, scope, &(struct rv_record_range){run, 1, 1}, read_begin, &b, err);
     if (rc == 0 && !b.found)
         rc = RV_FAIL(err, RV_E_INVALID, "the journal of run \"%s\" is empty", run);
     if (rc == 0)

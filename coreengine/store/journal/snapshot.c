@@ -43,19 +43,19 @@ static void write_snapshot(const struct snapshot *s, rv_str state, rv_buf *out)
     memcpy(out->ptr, hash, HASH_LEN);
 }
 
-int rv_snapshot_put(rv_store *store, const struct rv_store_scope *scope, const char *run, int64_t fence, int64_t seq,
-                    int64_t last_us, const rv_run *state, rv_err **err)
+int rv_snapshot_put(rv_store *store, const struct rv_store_scope *scope, const struct snapshot_new *of, rv_err **err)
 {
-    struct snapshot old = {0}, s = {.seq = seq, .counters = rv_run_counters(state), .last_us = last_us};
+    struct snapshot old = {0}, s = {.seq = of->seq, .counters = rv_run_counters(of->state), .last_us = of->last_us};
     rv_buf text = RV_BUF_INIT(RV_STATE_MAX_BYTES), out = RV_BUF_INIT(MAX_TEXT);
     struct count c = {0};
 
-    int rc = rv_snapshot_get(store, scope, run, seq - 1, &old, err);
+    int rc = rv_snapshot_get(store, scope, of->run, of->seq - 1, &old, err);
     if (rc == 0)
-        rc = rv_store_read(store, scope, run, old.seq + 1, seq, count_event, &c, err);
+        rc =
+            rv_store_read(store, scope, &(struct rv_record_range){of->run, old.seq + 1, of->seq}, count_event, &c, err);
     s.n_events = old.n_events + c.n_events;
     if (rc == 0) {
-        rv_envelope_write_state(rv_run_envelope(state), &text);
+        rv_envelope_write_state(rv_run_envelope(of->state), &text);
         rc = rv_buf_check(&text, "state", err);
     }
     if (rc == 0) {
@@ -63,7 +63,7 @@ int rv_snapshot_put(rv_store *store, const struct rv_store_scope *scope, const c
         rc = rv_buf_check(&out, "snapshot", err);
     }
     if (rc == 0)
-        rc = rv_store_put_snapshot(store, run, fence, seq, rv_buf_str(&out), err);
+        rc = rv_store_put_snapshot(store, of->run, of->fence, of->seq, rv_buf_str(&out), err);
     rv_snapshot_fini(&old);
     rv_buf_fini(&text);
     rv_buf_fini(&out);

@@ -99,7 +99,8 @@ void fill_hidden(struct world *w)
     }
     put(w, &(struct rv_store_scope){"other", ""}, "ontologies", 26, "{\"name\":\"Atlas\",\"content\":\"hidden page\"}");
     put(w, &ada, "moments", 27, "{\"name\":\"hidden later\",\"summary\":\"hidden since deleted\"}");
-    OK(rv_store_delete_entities_named(w->s, &ada, "moments", "hidden later", T0 + 28, NULL, &w->err));
+    OK(rv_store_delete_entities_named(w->s, &ada, &(struct rv_entity_target){"moments", "hidden later", T0 + 28}, NULL,
+                                      &w->err));
     open_session(w, RV_STORE_TENANT, "bob", "talk", "hidden talk", 30);
     say(w, &bob, "talk", "user", "hidden question 9", 31);
     open_session(w, "other", "ada", "talk", "hidden talk", 32);

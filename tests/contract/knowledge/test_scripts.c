@@ -40,7 +40,8 @@ static void change(struct world *w, const struct rv_store_scope *scope, struct r
     rv_buf row = RV_BUF_INIT(4096);
 
     if (rv_rand_below(r, 6) == 0) {
-        int rc = rv_store_delete_entities_named(w->s, scope, kind, name, some_time(r, step), NULL, &w->err);
+        int rc = rv_store_delete_entities_named(w->s, scope, &(struct rv_entity_target){kind, name, some_time(r, step)},
+                                                NULL, &w->err);
         ck_assert(rc == 0 || rc == RV_E_NOT_FOUND);
         rv_err_free(w->err);
         w->err = NULL;

@@ -152,10 +152,11 @@ START_TEST(a_vector_that_comes_after_a_deletion_is_not_kept)
     fill(w);
     OK(rv_store_claim_embeddings(w->s, SERVER, 9, T0, &claimed, &w->err));
     ck_assert_uint_eq(claimed.n, 2);
-    OK(rv_store_delete_entities_named(w->s, &ada, "moments", "Harbour", T0 + 5, NULL, &w->err));
+    OK(rv_store_delete_entities_named(w->s, &ada, &(struct rv_entity_target){"moments", "Harbour", T0 + 5}, NULL,
+                                      &w->err));
     OK(try_put(w, &ada, "resources", "{\"name\":\"Tide table\",\"content\":\"low water at noon\"}", T0 + 6));
     for (size_t i = 0; i < claimed.n; i++)
-        OK(rv_store_put_vector(w->s, &claimed.at[i], SERVER, vector, 2, T0, &w->err));
+        OK(rv_store_put_vector(w->s, &claimed.at[i], &(struct rv_vector){SERVER, vector, 2}, T0, &w->err));
     rv_embeddings_claimed_fini(&claimed);
     COUNTS("SELECT count(*) FROM vectors", "0");
     COUNTS("SELECT kind, status FROM embeddings", "resources|pending");
@@ -172,7 +173,8 @@ START_TEST(a_sweep_takes_all_of_a_deleted_row_along)
 
     world_open(w, _i);
     fill(w);
-    OK(rv_store_delete_entities_named(w->s, &ada, "moments", "Harbour", T0 + 5, NULL, &w->err));
+    OK(rv_store_delete_entities_named(w->s, &ada, &(struct rv_entity_target){"moments", "Harbour", T0 + 5}, NULL,
+                                      &w->err));
     COUNTS("SELECT count(*) FROM vectors WHERE kind = 'moments'", "0");
     free(world_sql(w, "INSERT INTO vectors (kind, row, provider, dims, hash, vector, created_us)"
                       " SELECT kind, (SELECT t.row FROM tokens t WHERE t.kind = 'moments'), provider, dims, hash,"

@@ -176,7 +176,7 @@ START_TEST(rows_of_a_worker_that_died_are_claimed_again)
     f.now_us = T0 + RV_EMBED_LEASE_US;
     WORK(NULL, 0, "1 0 0");
     /* The first worker comes back: another worker has embedded its row, which stays out of the queue. */
-    OK(rv_store_put_vector(w->s, &claimed.at[0], SERVER, vector, 2, T0, &w->err));
+    OK(rv_store_put_vector(w->s, &claimed.at[0], &(struct rv_vector){SERVER, vector, 2}, T0, &w->err));
     WORK(NULL, 0, "0 0 0");
     rv_embeddings_claimed_fini(&claimed);
     world_close(w);

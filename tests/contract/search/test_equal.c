@@ -38,8 +38,9 @@ static void delete_random(struct world *w, struct rv_rand r)
     write_words(r, 1, &name);
     rv_err_free(w->err);
     w->err = NULL;
-    RV_IGNORE(rv_store_delete_entities_named(w->s, &scopes[rv_rand_below(r, RV_COUNT(scopes))], "resources",
-                                             rv_buf_cstr(&name), T0 + 9999, &n, NULL),
+    RV_IGNORE(rv_store_delete_entities_named(w->s, &scopes[rv_rand_below(r, RV_COUNT(scopes))],
+                                             &(struct rv_entity_target){"resources", rv_buf_cstr(&name), T0 + 9999}, &n,
+                                             NULL),
               "there may be none");
     rv_buf_fini(&name);
 }

@@ -100,7 +100,7 @@ START_TEST(fuzzy_follows_what_is_written_deleted_and_renamed)
     put(w, &ada, "resources", "{\"uri\":\"u\",\"name\":\"orange\"}", T0 + 1);
     FUZZY(&all, "apple", 0.3, "");
     FUZZY(&all, "orange", 0.3, "orange:1.000");
-    OK(rv_store_delete_entity(w->s, &ada, "resources", id, T0 + 2, &w->err));
+    OK(rv_store_delete_entity(w->s, &ada, &(struct rv_entity_target){"resources", id, T0 + 2}, &w->err));
     FUZZY(&all, "orange", 0.3, "");
     put(w, &ada, "resources", "{\"uri\":\"u\"}", T0 + 3);
     FUZZY(&all, "orange", 0.3, "orange:1.000");

@@ -50,16 +50,18 @@ int do_find_entities(struct world *w)
 }
 int do_delete_entity(struct world *w)
 {
-    return rv_store_delete_entity(w->s, &operator_scope, "ontologies", PAGE, T0, &w->err);
+    return rv_store_delete_entity(w->s, &operator_scope, &(struct rv_entity_target){"ontologies", PAGE, T0}, &w->err);
 }
 int do_delete_entities_named(struct world *w)
 {
-    return rv_store_delete_entities_named(w->s, &operator_scope, "ontologies", "page", T0, NULL, &w->err);
+    return rv_store_delete_entities_named(w->s, &operator_scope, &(struct rv_entity_target){"ontologies", "page", T0},
+                                          NULL, &w->err);
 }
 int do_merge_metadata(struct world *w)
 {
     json_object *patch = tree("{\"a\":1}"), *out = NULL;
-    int rc = rv_store_merge_metadata(w->s, &operator_scope, "ontologies", PAGE, patch, NULL, 0, T0 + 1, &out, &w->err);
+    int rc = rv_store_merge_metadata(w->s, &operator_scope, &(struct rv_entity_target){"ontologies", PAGE, T0 + 1},
+                                     &(struct rv_metadata_change){.members = patch}, &out, &w->err);
     ck_assert_int_eq(out != NULL, rc == 0);
     json_object_put(patch);
     json_object_put(out);
@@ -68,7 +70,8 @@ int do_merge_metadata(struct world *w)
 int do_merge_edges(struct world *w)
 {
     json_object *edges = tree("[{\"target\":\"x\"}]");
-    int rc = rv_store_merge_edges(w->s, &operator_scope, "ontologies", PAGE, edges, T0 + 1, NULL, &w->err);
+    int rc = rv_store_merge_edges(w->s, &operator_scope, &(struct rv_entity_target){"ontologies", PAGE, T0 + 1}, edges,
+                                  NULL, &w->err);
     json_object_put(edges);
     return rc;
 }

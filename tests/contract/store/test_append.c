@@ -27,12 +27,15 @@ START_TEST(records_are_read_in_order_and_in_part)
     OK(append(w, "r1", 1, 3, "b3", NULL));
     OK(append(w, "r1", 1, 4, "b4", NULL));
     for (size_t i = 0; i < RV_COUNT(parts); i++) {
-        OK(rv_store_read(w->s, &operator_scope, "r1", parts[i].from, parts[i].upto, see_record, &seen, &w->err));
+        OK(rv_store_read(w->s, &operator_scope, &(struct rv_record_range){"r1", parts[i].from, parts[i].upto},
+                         see_record, &seen, &w->err));
         must_see(&seen, parts[i].want, (int)i);
     }
     seen.stop_at = 2;
     seen.code = 7;
-    ck_assert_int_eq(rv_store_read(w->s, &operator_scope, "r1", 1, 0, see_record, &seen, &w->err), 7);
+    ck_assert_int_eq(rv_store_read(w->s, &operator_scope, &(struct rv_record_range){.run = "r1", .from = 1}, see_record,
+                                   &seen, &w->err),
+                     7);
     SEEN(&seen, "1:one 2:b2");
     world_close(w);
 }
@@ -128,9 +131,10 @@ START_TEST(kinds_and_bytes_come_back_unchanged)
     OK(rv_store_append(w->s, &a, &w->err));
     OK(append(w, "r1", 1, 3, "", NULL));
     OK(append(w, "r1", 1, 4, "", "v"));
-    OK(rv_store_read(w->s, &operator_scope, "r1", 3, 0, see_record, &seen, &w->err));
+    OK(rv_store_read(w->s, &operator_scope, &(struct rv_record_range){.run = "r1", .from = 3}, see_record, &seen,
+                     &w->err));
     SEEN(&seen, "3: 4:=v");
-    OK(rv_store_read(w->s, &operator_scope, "r1", 2, 2, see_record, &seen, &w->err));
+    OK(rv_store_read(w->s, &operator_scope, &(struct rv_record_range){"r1", 2, 2}, see_record, &seen, &w->err));
     ck_assert_uint_eq(seen.text.len, strlen("2:a="));
     rv_buf_fini(&seen.text);
     world_close(w);
@@ -168,7 +172,8 @@ START_TEST(bodies_and_values_of_any_size_come_back)
         r.body = (rv_str){bytes, sizes[i]};
         r.value = (rv_str){bytes, sizes[i]};
         OK(rv_store_append(w->s, &a, &w->err));
-        OK(rv_store_read(w->s, &operator_scope, "r1", r.seq, r.seq, is_the_same, &r, &w->err));
+        OK(rv_store_read(w->s, &operator_scope, &(struct rv_record_range){"r1", r.seq, r.seq}, is_the_same, &r,
+                         &w->err));
     }
     free(bytes);
     world_close(w);

@@ -226,8 +226,10 @@ START_TEST(other_calls_check_what_they_are_given)
     FAILS(RV_E_INVALID, rv_store_get_run(w->s, NULL, "r1", &row, &w->err));
     FAILS(RV_E_INVALID, rv_store_get_run(w->s, &(struct rv_store_scope){"", NULL}, "r1", &row, &w->err));
     FAILS(RV_E_INVALID, rv_store_get_run(w->s, &operator_scope, NULL, &row, &w->err));
-    FAILS(RV_E_INVALID, rv_store_read(w->s, &operator_scope, "", 1, 0, see_record, &seen, &w->err));
-    FAILS(RV_E_INVALID, rv_store_read(w->s, &operator_scope, "r1", 1, -1, see_record, &seen, &w->err));
+    FAILS(RV_E_INVALID, rv_store_read(w->s, &operator_scope, &(struct rv_record_range){.run = "", .from = 1},
+                                      see_record, &seen, &w->err));
+    FAILS(RV_E_INVALID,
+          rv_store_read(w->s, &operator_scope, &(struct rv_record_range){"r1", 1, -1}, see_record, &seen, &w->err));
     FAILS(RV_E_INVALID, rv_store_list_runs(w->s, NULL, NULL, see_run, &seen, &w->err));
     FAILS(RV_E_INVALID,
           rv_store_list_runs(w->s, &operator_scope, &(struct rv_run_filter){.limit = -1}, see_run, &seen, &w->err));

@@ -232,7 +232,8 @@ START_TEST(values_of_records_come_back)
         OK(append(w, "r1", 1, (int64_t)i + 2, "{\"a\":1}", value));
         rv_buf_printf(&want, "%zu:{\"a\":1}=%s", i + 2, value);
         seen.text = RV_BUF_INIT(200000);
-        OK(rv_store_read(w->s, &operator_scope, "r1", (int64_t)i + 2, 0, see_record, &seen, &w->err));
+        OK(rv_store_read(w->s, &operator_scope, &(struct rv_record_range){.run = "r1", .from = (int64_t)i + 2},
+                         see_record, &seen, &w->err));
         ck_assert_str_eq(rv_buf_cstr(&seen.text), rv_buf_cstr(&want));
         rv_buf_fini(&want);
         rv_buf_fini(&seen.text);
@@ -262,7 +263,8 @@ START_TEST(an_entity_is_ciphertext_in_no_index_and_changes_as_ever)
     ck_assert_str_eq(hash, "");
     ck_assert_str_eq(summary, "Bread");
     char *id = rv_str_dup(rv_str_of(json_object_get_string(json_object_object_get(row, "id"))));
-    OK(rv_store_merge_metadata(w->s, &ada, "resources", id, patch, NULL, 0, T0 + 1, &got, &w->err));
+    OK(rv_store_merge_metadata(w->s, &ada, &(struct rv_entity_target){"resources", id, T0 + 1},
+                               &(struct rv_metadata_change){.members = patch}, &got, &w->err));
     ck_assert_str_eq(json_object_to_json_string_ext(got, 0), "{\"who\":\"platypus\",\"more\":1}");
     json_object_put(got);
     json_object_put(row);
@@ -301,7 +303,8 @@ START_TEST(a_client_is_shown_ciphertext_and_an_agent_the_words)
     ck_assert_ptr_nonnull(strstr(member(row, "content"), "reeve-enc1:"));
     ck_assert_ptr_nonnull(strstr(member(row, "metadata"), "{\"encrypted\":\"reeve-enc1:"));
     const char *id = json_object_get_string(json_object_object_get(row, "id"));
-    OK(rv_store_merge_metadata(w->s, &ada, "resources", id, patch, NULL, 0, T0 + 1, &got, &w->err));
+    OK(rv_store_merge_metadata(w->s, &ada, &(struct rv_entity_target){"resources", id, T0 + 1},
+                               &(struct rv_metadata_change){.members = patch}, &got, &w->err));
     ck_assert_str_eq(json_object_to_json_string_ext(got, 0), "{\"who\":\"platypus\",\"more\":1}");
     json_object_put(got);
     json_object_put(patch);

@@ -98,10 +98,11 @@ START_TEST(writing_a_deleted_row_brings_it_back)
     snprintf(id, sizeof id, "%s", json_object_get_string(json_object_object_get(row, "id")));
     json_object_put(row);
     LOOKS_UP(&ada, "a-b", "ontologies:a-b/ada");
-    OK(rv_store_delete_entity(w->s, &ada, "ontologies", id, T0 + 1, &w->err));
+    OK(rv_store_delete_entity(w->s, &ada, &(struct rv_entity_target){"ontologies", id, T0 + 1}, &w->err));
     LOOKS_UP(&ada, "a-b", "");
     FAILS(RV_E_NOT_FOUND, rv_store_get_entity(w->s, &ada, "ontologies", id, &row, &w->err));
-    FAILS(RV_E_NOT_FOUND, rv_store_delete_entity(w->s, &ada, "ontologies", id, T0 + 1, &w->err));
+    FAILS(RV_E_NOT_FOUND,
+          rv_store_delete_entity(w->s, &ada, &(struct rv_entity_target){"ontologies", id, T0 + 1}, &w->err));
     FINDS_NAMES(&ada, "ontologies", NULL, "");
     row = put_one(w, &ada, "ontologies", "{\"name\":\"A b\"}", T0 + 2);
     ck_assert_str_eq(member(row, "content"), "\"c\"");
@@ -122,10 +123,15 @@ static void see_nothing(struct world *w, const struct rv_store_scope *scope, con
 
     FAILS(RV_E_NOT_FOUND, rv_store_get_entity(w->s, scope, "moments", id, &row, &w->err));
     FAILS(RV_E_NOT_FOUND, rv_store_load_entity(w->s, scope, "moments", 1, &row, &w->err));
-    FAILS(RV_E_NOT_FOUND, rv_store_delete_entity(w->s, scope, "moments", id, T0 + 9, &w->err));
-    FAILS(RV_E_NOT_FOUND, rv_store_delete_entities_named(w->s, scope, "moments", "secret", T0 + 9, &n, &w->err));
-    FAILS(RV_E_NOT_FOUND, rv_store_merge_metadata(w->s, scope, "moments", id, NULL, gone, 1, T0 + 9, NULL, &w->err));
-    FAILS(RV_E_NOT_FOUND, rv_store_merge_edges(w->s, scope, "moments", id, edges, T0 + 9, NULL, &w->err));
+    FAILS(RV_E_NOT_FOUND,
+          rv_store_delete_entity(w->s, scope, &(struct rv_entity_target){"moments", id, T0 + 9}, &w->err));
+    FAILS(RV_E_NOT_FOUND, rv_store_delete_entities_named(
+                              w->s, scope, &(struct rv_entity_target){"moments", "secret", T0 + 9}, &n, &w->err));
+    FAILS(RV_E_NOT_FOUND,
+          rv_store_merge_metadata(w->s, scope, &(struct rv_entity_target){"moments", id, T0 + 9},
+                                  &(struct rv_metadata_change){.remove = gone, .n_remove = 1}, NULL, &w->err));
+    FAILS(RV_E_NOT_FOUND,
+          rv_store_merge_edges(w->s, scope, &(struct rv_entity_target){"moments", id, T0 + 9}, edges, NULL, &w->err));
     FINDS_NAMES(scope, "moments", NULL, "");
     LOOKS_UP(scope, "secret", "");
     LOOKS_UP(scope, id, "");
@@ -207,14 +213,19 @@ START_TEST(a_user_reads_shared_rows_and_does_not_change_them)
     rv_buf_printf(&text, "{\"id\":\"%s\",\"content\":\"x\"}", id);
     SAYS(RV_E_DENIED, "no owner", try_put(w, &ada, "ontologies", rv_buf_cstr(&text), T0 + 1));
     rv_buf_fini(&text);
-    FAILS(RV_E_DENIED, rv_store_delete_entity(w->s, &ada, "ontologies", id, T0 + 1, &w->err));
-    FAILS(RV_E_NOT_FOUND, rv_store_delete_entities_named(w->s, &ada, "ontologies", "page", T0 + 1, NULL, &w->err));
-    FAILS(RV_E_DENIED, rv_store_merge_edges(w->s, &ada, "ontologies", id, edges, T0 + 1, NULL, &w->err));
-    FAILS(RV_E_DENIED, rv_store_merge_metadata(w->s, &ada, "ontologies", id, NULL, NULL, 0, T0 + 1, NULL, &w->err));
+    FAILS(RV_E_DENIED,
+          rv_store_delete_entity(w->s, &ada, &(struct rv_entity_target){"ontologies", id, T0 + 1}, &w->err));
+    FAILS(RV_E_NOT_FOUND, rv_store_delete_entities_named(
+                              w->s, &ada, &(struct rv_entity_target){"ontologies", "page", T0 + 1}, NULL, &w->err));
+    FAILS(RV_E_DENIED,
+          rv_store_merge_edges(w->s, &ada, &(struct rv_entity_target){"ontologies", id, T0 + 1}, edges, NULL, &w->err));
+    FAILS(RV_E_DENIED, rv_store_merge_metadata(w->s, &ada, &(struct rv_entity_target){"ontologies", id, T0 + 1},
+                                               &(struct rv_metadata_change){0}, NULL, &w->err));
     SAYS(RV_E_DENIED, "not that of the caller",
          try_put(w, &ada, "ontologies", "{\"name\":\"q\",\"user_id\":\"bob\"}", T0));
     OK(try_put(w, NULL, "ontologies", "{\"name\":\"q\",\"user_id\":\"bob\"}", T0 + 1));
-    OK(rv_store_merge_edges(w->s, &operator_scope, "ontologies", id, edges, T0 + 1, NULL, &w->err));
+    OK(rv_store_merge_edges(w->s, &operator_scope, &(struct rv_entity_target){"ontologies", id, T0 + 1}, edges, NULL,
+                            &w->err));
     FINDS_NAMES(&bob, "ontologies", NULL, "q page");
     FINDS_NAMES(&ada, "ontologies", NULL, "page");
     json_object_put(edges);
@@ -355,7 +366,9 @@ START_TEST(metadata_is_merged_member_by_member)
     world_open(w, _i);
     row = put_one(w, &ada, "users", "{\"email\":\"a@b\",\"metadata\":{\"a\":{\"x\":1},\"b\":2}}", T0);
     const char *id = json_object_get_string(json_object_object_get(row, "id"));
-    OK(rv_store_merge_metadata(w->s, &ada, "users", id, patch, gone, 2, T0 + 1, &got, &w->err));
+    OK(rv_store_merge_metadata(w->s, &ada, &(struct rv_entity_target){"users", id, T0 + 1},
+                               &(struct rv_metadata_change){.members = patch, .remove = gone, .n_remove = 2}, &got,
+                               &w->err));
     ck_assert_str_eq(json_object_to_json_string_ext(got, JSON_C_TO_STRING_PLAIN), "{\"a\":{\"y\":2},\"c\":null}");
     json_object_put(got);
     OK(rv_store_get_entity(w->s, &ada, "users", id, &got, &w->err));
@@ -363,8 +376,10 @@ START_TEST(metadata_is_merged_member_by_member)
     ck_assert_str_eq(member(got, "updated_at"), "\"2023-11-14T22:13:20.000001+00:00\"");
     json_object_put(got);
     json_object *half = world_half(w, "x"), *other = world_half(w, "y");
-    OK(rv_store_merge_metadata(w->s, &ada, "users", id, half, NULL, 0, T0 + 1, NULL, &w->err));
-    FAILS(RV_E_LIMIT, rv_store_merge_metadata(w->s, &ada, "users", id, other, NULL, 0, T0 + 1, NULL, &w->err));
+    OK(rv_store_merge_metadata(w->s, &ada, &(struct rv_entity_target){"users", id, T0 + 1},
+                               &(struct rv_metadata_change){.members = half}, NULL, &w->err));
+    FAILS(RV_E_LIMIT, rv_store_merge_metadata(w->s, &ada, &(struct rv_entity_target){"users", id, T0 + 1},
+                                              &(struct rv_metadata_change){.members = other}, NULL, &w->err));
     json_object_put(half);
     json_object_put(other);
     json_object_put(row);
@@ -389,7 +404,7 @@ START_TEST(edges_are_merged_into_the_row)
     const char *id = json_object_get_string(json_object_object_get(row, "id"));
     edges = tree("[{\"target\":\"a-b\",\"weight\":0.7,\"why\":\"new\"},{\"target\":\"c\",\"relation\":\"links_to\","
                  "\"weight\":1.0,\"x\":1},{\"target\":\"d\"}]");
-    OK(rv_store_merge_edges(w->s, &ada, "ontologies", id, edges, T0 + 1, &n, &w->err));
+    OK(rv_store_merge_edges(w->s, &ada, &(struct rv_entity_target){"ontologies", id, T0 + 1}, edges, &n, &w->err));
     ck_assert_int_eq(n, 3);
     OK(rv_store_get_entity(w->s, &ada, "ontologies", id, &got, &w->err));
     ck_assert_str_eq(
@@ -397,7 +412,7 @@ START_TEST(edges_are_merged_into_the_row)
         "[{\"target\":\"a-b\",\"weight\":0.7,\"why\":\"new\"},{\"target\":\"c\",\"relation\":\"links_to\"},"
         "{\"target\":\"d\"}]");
     json_object_put(got);
-    OK(rv_store_merge_edges(w->s, &ada, "ontologies", id, edges, T0 + 2, &n, &w->err));
+    OK(rv_store_merge_edges(w->s, &ada, &(struct rv_entity_target){"ontologies", id, T0 + 2}, edges, &n, &w->err));
     ck_assert_int_eq(n, 3);
     json_object_put(edges);
     json_object_put(row);

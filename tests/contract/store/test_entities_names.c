@@ -144,12 +144,12 @@ START_TEST(a_sweep_erases_what_was_deleted_thirty_days_ago)
 
     world_open(w, _i);
     json_object_put(put_one(w, &ada, "moments", "{\"name\":\"a\",\"summary\":\"old\"}", T0));
-    OK(rv_store_delete_entities_named(w->s, &ada, "moments", "a", T0, NULL, &w->err));
+    OK(rv_store_delete_entities_named(w->s, &ada, &(struct rv_entity_target){"moments", "a", T0}, NULL, &w->err));
     OK(rv_store_sweep(w->s, T0 + 30 * day - 1, 0, NULL, &w->err));
     row = put_one(w, &ada, "moments", "{\"name\":\"a\"}", T0 + day);
     ck_assert_str_eq(member(row, "summary"), "\"old\"");
     json_object_put(row);
-    OK(rv_store_delete_entities_named(w->s, &ada, "moments", "a", T0 + day, NULL, &w->err));
+    OK(rv_store_delete_entities_named(w->s, &ada, &(struct rv_entity_target){"moments", "a", T0 + day}, NULL, &w->err));
     OK(rv_store_sweep(w->s, T0 + 31 * day, 0, NULL, &w->err));
     row = put_one(w, &ada, "moments", "{\"name\":\"a\"}", T0 + 32 * day);
     ck_assert_str_eq(member(row, "summary"), "null");

@@ -189,11 +189,14 @@ static void step_delete(struct script *s)
 
     random_id(s, kind, id);
     if (below(s, 2)) {
-        note(s, "delete", rv_store_delete_entity(s->world.s, scopes[s->who], kind, id, s->now_us, &s->err));
+        note(s, "delete",
+             rv_store_delete_entity(s->world.s, scopes[s->who], &(struct rv_entity_target){kind, id, s->now_us},
+                                    &s->err));
         return;
     }
     note(s, "delete named",
-         rv_store_delete_entities_named(s->world.s, scopes[s->who], kind, ONE_OF(names), s->now_us, &n, &s->err));
+         rv_store_delete_entities_named(s->world.s, scopes[s->who],
+                                        &(struct rv_entity_target){kind, ONE_OF(names), s->now_us}, &n, &s->err));
     rv_buf_printf(&s->logs[s->who], "  %lld\n", (long long)n);
 }
 
@@ -208,11 +211,15 @@ static void step_merge(struct script *s)
 
     random_id(s, kind, id);
     if (is_edges)
-        note(s, "edges", rv_store_merge_edges(s->world.s, scopes[s->who], kind, id, given, s->now_us, &n, &s->err));
+        note(s, "edges",
+             rv_store_merge_edges(s->world.s, scopes[s->who], &(struct rv_entity_target){kind, id, s->now_us}, given,
+                                  &n, &s->err));
     else
         note(s, "metadata",
-             rv_store_merge_metadata(s->world.s, scopes[s->who], kind, id, given, gone, below(s, 2), s->now_us, &got,
-                                     &s->err));
+             rv_store_merge_metadata(
+                 s->world.s, scopes[s->who], &(struct rv_entity_target){kind, id, s->now_us},
+                 &(struct rv_metadata_change){.members = given, .remove = gone, .n_remove = below(s, 2)}, &got,
+                 &s->err));
     rv_buf_printf(&s->logs[s->who], "  %lld ", (long long)n);
     rv_json_write(got, &s->logs[s->who]);
     rv_buf_putc(&s->logs[s->who], '\n');

@@ -125,7 +125,8 @@ static int do_list_runs(struct world *w)
 static int do_read(struct world *w)
 {
     struct seen seen = SEEN_INIT;
-    int rc = rv_store_read(w->s, &operator_scope, "r1", 1, 0, see_record, &seen, &w->err);
+    int rc = rv_store_read(w->s, &operator_scope, &(struct rv_record_range){.run = "r1", .from = 1}, see_record, &seen,
+                           &w->err);
     rv_buf_fini(&seen.text);
     return rc;
 }

@@ -143,7 +143,7 @@ START_TEST(a_chunk_that_was_deleted_is_not_made_anew)
     make_run(w, "r1");
     OK(keep_turn(w, w->s, 2, "s1", "a", THRESHOLD));
     rv_chunk_id("s1", 0, id);
-    OK(rv_store_delete_entity(w->s, &owner, "moments", id, T0 + 5, &w->err));
+    OK(rv_store_delete_entity(w->s, &owner, &(struct rv_entity_target){"moments", id, T0 + 5}, &w->err));
     OK(rv_store_build_moment(w->s, &owner, "s1", 0, T0 + 6, &row, &w->err));
     ck_assert_ptr_null(row);
     OK(keep_turn(w, w->s, 3, "s1", "b", THRESHOLD));

@@ -46,9 +46,10 @@ START_TEST(a_limit_can_be_reached_and_not_passed)
     OK(rv_store_reserve(w->s, &ask, &a, &w->err));
     ck_assert_uint_eq(a.near, 1);
     USAGE("ann", 1, "ann tokens day 0+100");
-    OK(rv_store_settle(w->s, "r1", 1, 1, (int64_t[RV_N_QUOTA]){10}, NULL, &w->err));
+    OK(rv_store_settle(w->s, &(struct rv_settlement){"r1", 1, 1, (int64_t[RV_N_QUOTA]){10}}, NULL, &w->err));
     USAGE("ann", 1, "ann tokens day 10+40");
-    OK(rv_store_settle(w->s, "r1", 1, 2, (int64_t[RV_N_QUOTA]){50}, NULL, &w->err)); /* more than was thought */
+    OK(rv_store_settle(w->s, &(struct rv_settlement){"r1", 1, 2, (int64_t[RV_N_QUOTA]){50}}, NULL,
+                       &w->err)); /* more than was thought */
     USAGE("ann", 1, "ann tokens day 60+0");
     ask = tokens("ann", 41, 3, 2);
     SAYS(RV_E_QUOTA, "used: 60 tokens; needed: 41 tokens; fits again at 2023-11-15T00:00:00Z",
@@ -72,11 +73,11 @@ START_TEST(a_reservation_is_settled_once_and_by_its_owner)
     OK(rv_store_reserve(w->s, &ask, &a, &w->err));
     OK(rv_store_reserve(w->s, &ask, &a, &w->err)); /* the same call again */
     USAGE("ann", 0, "ann tokens day 0+30");
-    OK(rv_store_settle(w->s, "r1", 2, 1, (int64_t[RV_N_QUOTA]){7}, &n, &w->err));
+    OK(rv_store_settle(w->s, &(struct rv_settlement){"r1", 2, 1, (int64_t[RV_N_QUOTA]){7}}, &n, &w->err));
     ck_assert_int_eq(n, 0); /* another owner's */
-    OK(rv_store_settle(w->s, "r1", 1, 1, (int64_t[RV_N_QUOTA]){7}, &n, &w->err));
+    OK(rv_store_settle(w->s, &(struct rv_settlement){"r1", 1, 1, (int64_t[RV_N_QUOTA]){7}}, &n, &w->err));
     ck_assert_int_eq(n, 1);
-    OK(rv_store_settle(w->s, "r1", 1, 1, (int64_t[RV_N_QUOTA]){7}, &n, &w->err));
+    OK(rv_store_settle(w->s, &(struct rv_settlement){"r1", 1, 1, (int64_t[RV_N_QUOTA]){7}}, &n, &w->err));
     ck_assert_int_eq(n, 0);
     USAGE("ann", 0, "ann tokens day 7+0");
     world_close(w);
@@ -103,7 +104,8 @@ START_TEST(what_a_dead_owner_reserved_counts_as_used_once)
     OK(rv_store_reserve(w->s, &again, &a, &w->err));
     USAGE("ann", 1, "ann tokens day 30+20");
     OK(rv_store_settle_left(w->s, "r1", 2, &n, &w->err));
-    OK(rv_store_settle(w->s, "r1", 1, 3, (int64_t[RV_N_QUOTA]){9}, NULL, &w->err)); /* the dead one speaks up */
+    OK(rv_store_settle(w->s, &(struct rv_settlement){"r1", 1, 3, (int64_t[RV_N_QUOTA]){9}}, NULL,
+                       &w->err)); /* the dead one speaks up */
     USAGE("ann", 1, "ann tokens day 30+20");
     world_close(w);
 }
@@ -151,7 +153,7 @@ START_TEST(a_call_over_midnight_counts_where_it_began)
     OK(rv_store_reserve(w->s, &ask, &a, &w->err));
     ask = tokens("ann", 80, 2, MIDNIGHT);
     OK(rv_store_reserve(w->s, &ask, &a, &w->err));
-    OK(rv_store_settle(w->s, "r1", 1, 1, (int64_t[RV_N_QUOTA]){5}, NULL, &w->err));
+    OK(rv_store_settle(w->s, &(struct rv_settlement){"r1", 1, 1, (int64_t[RV_N_QUOTA]){5}}, NULL, &w->err));
     USAGE("ann", MIDNIGHT, "ann tokens day 0+80");
     USAGE("ann", MIDNIGHT - 1, "ann tokens day 5+0");
     world_close(w);
@@ -268,7 +270,7 @@ START_TEST(a_refusal_within_a_group_leaves_the_rest_of_it)
     OK(rv_store_commit(w->s, &w->err));
     USAGE("ann", 0, "ann tokens day 0+60");
     OK(rv_store_begin(w->s, &w->err));
-    OK(rv_store_settle(w->s, "r1", 1, 1, (int64_t[RV_N_QUOTA]){0}, NULL, &w->err));
+    OK(rv_store_settle(w->s, &(struct rv_settlement){"r1", 1, 1, (int64_t[RV_N_QUOTA]){0}}, NULL, &w->err));
     rv_store_rollback(w->s);
     USAGE("ann", 0, "ann tokens day 0+60");
     world_close(w);
@@ -293,7 +295,7 @@ START_TEST(periods_and_windows_that_are_over_are_forgotten)
     ck_assert_int_eq(n, 1); /* ann's window */
     OK(rv_store_prune_usage(w->s, AT(MIDNIGHT), AT(MIDNIGHT), 100, &n, &w->err));
     ck_assert_int_eq(n, 2);
-    OK(rv_store_settle(w->s, "r1", 1, 1, (int64_t[RV_N_QUOTA]){60}, &n, &w->err));
+    OK(rv_store_settle(w->s, &(struct rv_settlement){"r1", 1, 1, (int64_t[RV_N_QUOTA]){60}}, &n, &w->err));
     ck_assert_int_eq(n, 0); /* its reservation went with the day */
     world_close(w);
 }
@@ -324,8 +326,10 @@ START_TEST(arguments_that_are_none_are_refused)
     ask = tokens("ann", 1, 1, 0);
     ask.n_limits = RV_QUOTA_MAX_LIMITS + 1;
     FAILS(RV_E_INVALID, rv_store_reserve(w->s, &ask, &a, &w->err));
-    FAILS(RV_E_INVALID, rv_store_settle(w->s, "r1", 0, 1, (int64_t[RV_N_QUOTA]){0}, NULL, &w->err));
-    FAILS(RV_E_INVALID, rv_store_settle(w->s, "r1", 1, 1, (int64_t[RV_N_QUOTA]){-1}, NULL, &w->err));
+    FAILS(RV_E_INVALID,
+          rv_store_settle(w->s, &(struct rv_settlement){"r1", 0, 1, (int64_t[RV_N_QUOTA]){0}}, NULL, &w->err));
+    FAILS(RV_E_INVALID,
+          rv_store_settle(w->s, &(struct rv_settlement){"r1", 1, 1, (int64_t[RV_N_QUOTA]){-1}}, NULL, &w->err));
     FAILS(RV_E_INVALID, rv_store_prune_usage(w->s, T0, T0, 0, NULL, &w->err));
     USAGE(NULL, 0, "");
     world_close(w);

@@ -79,7 +79,7 @@ static void settle_some(struct world *w, rv_store *s, struct model *m, struct rv
     int64_t used = (int64_t)rv_rand_below(*rand, 200), n = 0;
     bool held = m->calls[call].amount > 0 && m->calls[call].fence == m->fence;
 
-    OK(rv_store_settle(s, "r", m->fence, call, (int64_t[RV_N_QUOTA]){used}, &n, &w->err));
+    OK(rv_store_settle(s, &(struct rv_settlement){"r", m->fence, call, (int64_t[RV_N_QUOTA]){used}}, &n, &w->err));
     ck_assert_int_eq(n, held ? 2 : 0);
     if (held) {
         add(m, m->calls[call].user, m->calls[call].day, used, -m->calls[call].amount);
@@ -179,7 +179,7 @@ static void spend(const char *url, int number, int out)
         if (rc < 0)
             break;
         counted++;
-        rc = rv_store_settle(s, run, 1, call, (int64_t[RV_N_QUOTA]){used}, NULL, NULL);
+        rc = rv_store_settle(s, &(struct rv_settlement){run, 1, call, (int64_t[RV_N_QUOTA]){used}}, NULL, NULL);
         if (rc < 0 || write(out, &used, sizeof used) != sizeof used)
             _exit(201);
     }

@@ -127,7 +127,8 @@ START_TEST(nothing_outside_the_scope_is_seen_or_touched)
         const struct rv_store_scope *sc = &foreign[i];
         struct rv_run_row row = {0};
         FAILS(RV_E_NOT_FOUND, rv_store_get_run(w->s, sc, "t1", &row, &w->err));
-        FAILS(RV_E_NOT_FOUND, rv_store_read(w->s, sc, "t1", 1, 0, see_record, &seen, &w->err));
+        FAILS(RV_E_NOT_FOUND,
+              rv_store_read(w->s, sc, &(struct rv_record_range){.run = "t1", .from = 1}, see_record, &seen, &w->err));
         FAILS(RV_E_NOT_FOUND, rv_store_list_pending(w->s, sc, "t1", see_pending, &seen, &w->err));
         OK(rv_store_list_pending(w->s, sc, NULL, see_pending, &seen, &w->err));
         FAILS(RV_E_NOT_FOUND, rv_store_get_snapshot(w->s, sc, "t1", &seq, &out, &w->err));
@@ -326,7 +327,8 @@ START_TEST(a_deleted_run_leaves_nothing_and_its_id_is_free)
     RECORDS("r1", "1:one 2:two");
     OK(rv_store_delete_run(w->s, &operator_scope, "r1", T0 + 100, &w->err));
     FAILS(RV_E_NOT_FOUND, rv_store_delete_run(w->s, &operator_scope, "r1", T0 + 100, &w->err));
-    FAILS(RV_E_NOT_FOUND, rv_store_read(w->s, &operator_scope, "r1", 1, 0, see_record, &seen, &w->err));
+    FAILS(RV_E_NOT_FOUND, rv_store_read(w->s, &operator_scope, &(struct rv_record_range){.run = "r1", .from = 1},
+                                        see_record, &seen, &w->err));
     FAILS(RV_E_NOT_FOUND, append(w, "r1", 1, 3, "x", NULL));
     OK(rv_store_stats(w->s, &stats, &w->err));
     ck_assert_int_eq(stats.runs, 1);

@@ -90,7 +90,8 @@ START_TEST(a_sealed_text_stays_while_other_columns_change)
     row = put_one(w, &ada, "resources", "{\"name\":\"Bread\",\"category\":\"food\",\"comment\":\"new\"}", T0 + 1);
     ck_assert_str_eq(member(row, "content"), before);
     json_object_put(row);
-    OK(rv_store_merge_metadata(w->s, &ada, "resources", id, patch, NULL, 0, T0 + 1, &got, &w->err));
+    OK(rv_store_merge_metadata(w->s, &ada, &(struct rv_entity_target){"resources", id, T0 + 1},
+                               &(struct rv_metadata_change){.members = patch}, &got, &w->err));
     ck_assert_str_eq(json_object_to_json_string_ext(got, 0), "{\"who\":\"platypus\",\"more\":1}");
     json_object_put(got);
     set_mode(w, RV_ENCRYPTION_DISABLED); /* what is sealed stays so, and is in no index */

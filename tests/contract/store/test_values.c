@@ -121,7 +121,7 @@ START_TEST(a_shared_value_lives_as_long_as_one_run_has_it)
     OK(append(w, "r2", 1, 2, "", value));
     OK(rv_store_delete_run(w->s, &operator_scope, "r1", LATER, &w->err));
     OK(rv_store_sweep(w->s, LATER, 0, NULL, &w->err));
-    OK(rv_store_read(w->s, &operator_scope, "r2", 2, 2, see_record, &seen, &w->err));
+    OK(rv_store_read(w->s, &operator_scope, &(struct rv_record_range){"r2", 2, 2}, see_record, &seen, &w->err));
     ck_assert_str_eq(rv_buf_cstr(&seen.text) + 3, value);
     rv_buf_fini(&seen.text);
     OK(rv_store_get_blob(w->s, hash, &out, &w->err));

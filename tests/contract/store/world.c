@@ -208,7 +208,10 @@ void records_are(struct world *w, const char *run, const char *text, int line)
 {
     struct seen seen = SEEN_INIT;
 
-    must_ok(w, rv_store_read(w->s, &operator_scope, run, 1, 0, see_record, &seen, &w->err), "read", line);
+    must_ok(w,
+            rv_store_read(w->s, &operator_scope, &(struct rv_record_range){.run = run, .from = 1}, see_record, &seen,
+                          &w->err),
+            "read", line);
     must_see(&seen, text, line);
 }
 

@@ -182,7 +182,7 @@ static void works_on(struct world *w, rv_store *s)
                                          .n_records = 1};
     OK(rv_store_create_run(s, &run, &w->err));
     OK(write_as(w, s, "fresh", 1, 2));
-    OK(rv_store_read(s, &operator_scope, "run000003", 1, 0, seen, &n, &w->err));
+    OK(rv_store_read(s, &operator_scope, &(struct rv_record_range){.run = "run000003", .from = 1}, seen, &n, &w->err));
     ck_assert_int_eq(n, 20);
     FAILS(RV_E_STATE, "taken over", write_as(w, s, "run000002", 1, 21));
     OK(rv_store_claim(s, &operator_scope, "run000002", &claim, &fence, &w->err));

@@ -437,7 +437,8 @@ START_TEST(a_read_that_is_cut_gives_no_record_twice)
     for (int at = 0; was_cut; at += 1 + at / 60 * 20) {
         int64_t n = 0;
         proxy_arm(sc.proxy, at, PROXY_BOTH);
-        int rc = rv_store_read(sc.s, &operator_scope, "long", 1, 0, count_record, &n, &w->err);
+        int rc = rv_store_read(sc.s, &operator_scope, &(struct rv_record_range){.run = "long", .from = 1}, count_record,
+                               &n, &w->err);
         proxy_count(sc.proxy, &was_cut);
         n_whole += rc == 0;
         n_failed += rc < 0;

@@ -118,7 +118,7 @@ static int look(void *self, const struct rv_record *r, rv_err **err)
 int64_t world_count(struct world *w, const char *run)
 {
     int64_t n = 0;
-    int rc = rv_store_read(w->s, &operator_scope, run, 1, 0, look, &n, &w->err);
+    int rc = rv_store_read(w->s, &operator_scope, &(struct rv_record_range){.run = run, .from = 1}, look, &n, &w->err);
 
     if (rc == RV_E_NOT_FOUND) {
         rv_err_free(w->err);

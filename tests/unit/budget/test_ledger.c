@@ -198,7 +198,8 @@ static void begin(struct world *w, rv_engine *e, struct life *l, const struct rv
     if (row.owner)
         must(rv_store_release(w->store, l->id, row.fence, &err), err, "release");
     rv_run_row_fini(&row);
-    int opened = rv_journal_open(w->store, &all, l->id, "test/1", now_us, 0, &l->journal, &err);
+    int opened = rv_journal_open(w->store, &all, l->id, &(struct rv_journal_claim){.owner = "test/1", .now_us = now_us},
+                                 &l->journal, &err);
     if (opened == RV_E_STATE) { /* it was over, and died before anybody heard */
         l->is_over = true;
         rv_err_free(err);

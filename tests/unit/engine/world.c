@@ -214,7 +214,8 @@ int world_continue(struct world *w, const struct how *how, const char *run, cons
     const struct rv_store_scope all = {NULL, NULL};
     struct rv_exec_opts x = ready(w, how);
 
-    int rc = rv_journal_open(how->store, &all, run, "test/1", w->started_us, how->lease_us, &w->journal, err);
+    int rc = rv_journal_open(how->store, &all, run, &(struct rv_journal_claim){"test/1", w->started_us, how->lease_us},
+                             &w->journal, err);
     x.journal = w->journal;
     return rc < 0 ? rc : rv_engine_continue(w->engine, &x, &all, response, &w->exec, err);
 }

@@ -395,7 +395,8 @@ void live_hand_over(struct live *l)
 
     rv_journal_free(l->j);
     l->j = NULL;
-    if (rv_journal_open(l->store, &scope, LIVE_RUN, "there/2", l->now_us, 0, &l->j, &err) < 0)
+    if (rv_journal_open(l->store, &scope, LIVE_RUN, &(struct rv_journal_claim){.owner = "there/2", .now_us = l->now_us},
+                        &l->j, &err) < 0)
         rv_kit_die("%s", rv_kit_err_take(err));
     if (rv_journal_seq(l->j) > l->shots[l->n_shots - 1].seq) /* an OWNER record */
         take_shot(l);

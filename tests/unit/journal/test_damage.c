@@ -199,7 +199,8 @@ START_TEST(what_differs_is_named)
     ck_assert_int_eq(rv_store_open("memory:", NULL, &store, NULL), 0);
     ck_assert_int_eq(rv_store_open("memory:", NULL, &other, NULL), 0);
     struct live *l = eight_records(store);
-    ck_assert_int_eq(rv_store_read(store, &scope, LIVE_RUN, 1, 0, keep, &b, NULL), 0);
+    ck_assert_int_eq(
+        rv_store_read(store, &scope, &(struct rv_record_range){.run = LIVE_RUN, .from = 1}, keep, &b, NULL), 0);
     damage(&b, _i);
     write_book(other, &b);
     l->store = other;

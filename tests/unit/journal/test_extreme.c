@@ -315,7 +315,8 @@ START_TEST(every_snapshot_that_can_be_written_can_be_read)
 
         if (last_us < 0) /* times are cut off where they are taken in */
             continue;
-        int rc = rv_snapshot_put(store, &scope, LIVE_RUN, row.fence, seq, last_us, l->run, &err);
+        int rc =
+            rv_snapshot_put(store, &scope, &(struct snapshot_new){LIVE_RUN, row.fence, seq, last_us, l->run}, &err);
         ck_assert_msg(rc == 0, "%s", rv_err_text(err));
         ck_assert_int_eq(rv_snapshot_get(store, &scope, LIVE_RUN, seq, &got, NULL), 0);
         ck_assert_msg(got.seq == seq && got.env, "a snapshot at %lld is not read", (long long)last_us);

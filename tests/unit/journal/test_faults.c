@@ -116,14 +116,18 @@ START_TEST(taking_over_may_fail_and_be_tried_again)
         rv_journal_free(l->j);
         l->j = NULL;
         rv_store_set_faults(store, (struct rv_store_faults){at, &f});
-        int rc = rv_journal_open(store, &scope, LIVE_RUN, "there/2", l->now_us, 0, &j, &err);
+        int rc = rv_journal_open(store, &scope, LIVE_RUN,
+                                 &(struct rv_journal_claim){.owner = "there/2", .now_us = l->now_us}, &j, &err);
         rv_store_set_faults(store, (struct rv_store_faults){0});
         more = f.fired;
         if (f.fired)
             live_must_say(rc, RV_E_IO, &err, "injected");
         rv_journal_free(j);
         l->now_us += RV_LEASE_DEFAULT_US + 1; /* a claim whose answer was lost ends by itself */
-        ck_assert_int_eq(rv_journal_open(store, &scope, LIVE_RUN, "there/3", l->now_us, 0, &l->j, NULL), 0);
+        ck_assert_int_eq(rv_journal_open(store, &scope, LIVE_RUN,
+                                         &(struct rv_journal_claim){.owner = "there/3", .now_us = l->now_us}, &l->j,
+                                         NULL),
+                         0);
         struct played got;
         ck_assert_int_eq(play(l, 0, false, &got, NULL), 0);
         char *state = live_state(got.r.run);

@@ -187,7 +187,9 @@ START_TEST(the_page_tells_of_every_member)
         ck_assert_int_eq(rv_store_open("memory:", NULL, &store, NULL), 0);
         struct live *l = live_new(store, live_pipelines[3], seed, RV_UNSET);
         live_go(l, 100);
-        ck_assert_int_eq(rv_store_read(store, &scope, LIVE_RUN, 1, 0, read_one, &reader, NULL), 0);
+        ck_assert_int_eq(rv_store_read(store, &scope, &(struct rv_record_range){.run = LIVE_RUN, .from = 1}, read_one,
+                                       &reader, NULL),
+                         0);
         rv_buf b = RV_BUF_INIT(4096);
         const struct rv_conversation conversation = {.context = {.tenant_id = "default"}};
         struct rv_journal_begin begin = {.mode = RV_MODE_PARALLEL,

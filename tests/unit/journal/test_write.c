@@ -199,8 +199,9 @@ START_TEST(an_end_frees_the_run_and_nobody_takes_it_then)
     ck_assert_ptr_null(row.owner);
     ck_assert_int_eq(row.n_records, 4);
     rv_run_row_fini(&row);
-    live_must_say(rv_journal_open(store, &scope, LIVE_RUN, "there/2", l->now_us, 0, &j, &err), RV_E_STATE, &err,
-                  "run \"env_live\" is over (completed)");
+    live_must_say(rv_journal_open(store, &scope, LIVE_RUN,
+                                  &(struct rv_journal_claim){.owner = "there/2", .now_us = l->now_us}, &j, &err),
+                  RV_E_STATE, &err, "run \"env_live\" is over (completed)");
     live_free(l);
 }
 END_TEST
@@ -214,9 +215,12 @@ START_TEST(who_lost_the_run_writes_nothing_more)
     rv_err *err = NULL;
 
     live_start(l);
-    live_must_say(rv_journal_open(store, &scope, LIVE_RUN, "there/2", LIVE_T0 + 1, 0, &other, &err), RV_E_STATE, &err,
-                  "here/1");
-    ck_assert_int_eq(rv_journal_open(store, &scope, LIVE_RUN, "there/2", late, 0, &other, NULL), 0);
+    live_must_say(rv_journal_open(store, &scope, LIVE_RUN,
+                                  &(struct rv_journal_claim){.owner = "there/2", .now_us = LIVE_T0 + 1}, &other, &err),
+                  RV_E_STATE, &err, "here/1");
+    ck_assert_int_eq(rv_journal_open(store, &scope, LIVE_RUN,
+                                     &(struct rv_journal_claim){.owner = "there/2", .now_us = late}, &other, NULL),
+                     0);
     ck_assert_int_eq(rv_journal_seq(other), 4); /* begin, start, the hook's started, owner */
     live_must_say(live_reply(l, "{}", &err), RV_E_STATE, &err, "there/2");
     struct rv_run_row row = row_of(LIVE_RUN);
@@ -248,7 +252,9 @@ START_TEST(an_owner_that_is_gone_is_not_waited_for)
     dead.owner = gone;
     dead.dead = "here/1";
     ck_assert_int_eq(rv_store_claim(store, &scope, LIVE_RUN, &dead, &fence, NULL), 0);
-    ck_assert_int_eq(rv_journal_open(store, &scope, LIVE_RUN, me, LIVE_T0 + 1, 0, &j, NULL), 0);
+    ck_assert_int_eq(rv_journal_open(store, &scope, LIVE_RUN,
+                                     &(struct rv_journal_claim){.owner = me, .now_us = LIVE_T0 + 1}, &j, NULL),
+                     0);
     rv_journal_free(j);
     live_free(l);
 }
@@ -275,7 +281,9 @@ static void take_over_times(int n)
 
     for (int i = 0; i < n; i++) {
         rv_journal *j = NULL;
-        ck_assert_int_eq(rv_journal_open(store, &scope, LIVE_RUN, "there/2", LIVE_T0, 0, &j, NULL), 0);
+        ck_assert_int_eq(rv_journal_open(store, &scope, LIVE_RUN,
+                                         &(struct rv_journal_claim){.owner = "there/2", .now_us = LIVE_T0}, &j, NULL),
+                         0);
         rv_journal_free(j);
     }
 }
@@ -336,7 +344,9 @@ START_TEST(a_paused_run_shows_what_it_waits_for)
     rv_run_row_fini(&row);
     const struct rv_event cancel = {.kind = RV_EVENT_CANCEL, .now_us = l->now_us};
     live_must_say(rv_journal_step(l->j, &cancel, &l->fx, l->run, &err), RV_E_STATE, &err, "open its journal again");
-    ck_assert_int_eq(rv_journal_open(store, &scope, LIVE_RUN, "there/2", l->now_us, 0, &j, NULL), 0);
+    ck_assert_int_eq(rv_journal_open(store, &scope, LIVE_RUN,
+                                     &(struct rv_journal_claim){.owner = "there/2", .now_us = l->now_us}, &j, NULL),
+                     0);
     ck_assert_int_eq(rv_journal_seq(j), 4); /* no OWNER record: an answer follows */
     rv_journal_free(l->j);
     l->j = j;

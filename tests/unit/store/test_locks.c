@@ -256,7 +256,8 @@ static const char *work(struct worker *me, rv_store *s, const char *name)
         if (rv_store_append(s, &a, NULL) < 0)
             return "append to what was claimed"; /* nobody else could: the lease lasts */
     }
-    if (rv_store_read(s, &operator_scope, name, 1, 0, count_up, &n, NULL) < 0 || n != N_STEPS)
+    if (rv_store_read(s, &operator_scope, &(struct rv_record_range){.run = name, .from = 1}, count_up, &n, NULL) < 0 ||
+        n != N_STEPS)
         return "read";
     return NULL;
 }

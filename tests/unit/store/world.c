@@ -89,7 +89,7 @@ static int count(void *self, const struct rv_record *r, rv_err **err)
 int64_t world_count(struct world *w, rv_store *s)
 {
     int64_t n = 0;
-    int rc = rv_store_read(s, &operator_scope, "r1", 1, 0, count, &n, &w->err);
+    int rc = rv_store_read(s, &operator_scope, &(struct rv_record_range){.run = "r1", .from = 1}, count, &n, &w->err);
 
     return rc < 0 ? rc : n;
 }

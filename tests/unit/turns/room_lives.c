@@ -40,7 +40,10 @@ void room_die(struct room *r)
     r->replayed.run = NULL;
     rv_run_set_emits(r->run, true);
     ck_assert_int_eq(r->replayed.last_us, r->now_us);
-    must(r, rv_journal_open(r->store, &all, r->run_id, "there/1", r->now_us + RV_LEASE_DEFAULT_US + 1, 0, &r->j, &err),
+    must(r,
+         rv_journal_open(r->store, &all, r->run_id,
+                         &(struct rv_journal_claim){.owner = "there/1", .now_us = r->now_us + RV_LEASE_DEFAULT_US + 1},
+                         &r->j, &err),
          err);
     ck_assert_uint_eq(r->replayed.open.n, r->n_calls);
     for (size_t i = 0; i < r->n_calls; i++) {
@@ -70,7 +73,10 @@ static void reopen(struct room *r)
 
     rv_journal_free(r->j);
     r->j = NULL;
-    must(r, rv_journal_open(r->store, &all, r->run_id, "here/1", r->now_us, 0, &r->j, &err), err);
+    must(r,
+         rv_journal_open(r->store, &all, r->run_id, &(struct rv_journal_claim){.owner = "here/1", .now_us = r->now_us},
+                         &r->j, &err),
+         err);
 }
 
 /* A result for each call that waits for the client. */
