@@ -84,37 +84,40 @@ static void log_refusal(rv_log *log, const struct rv_caller *c, const struct rv_
            RV_F_TEXT("reason", refusal->reason), RV_F_TEXT("key_id", credentials->id), RV_F_TEXT("peer", c->peer));
 }
 
-static int ask(rv_auth *g, rv_store *store, const struct rv_caller *c, const struct rv_credentials *credentials,
-               int64_t now_us, struct rv_identity *out, struct rv_refusal *refusal, rv_err **err)
+static int ask(rv_auth *g, const struct rv_auth_with *with, const struct rv_caller *c,
+               struct rv_credentials *credentials, struct rv_identity *out, struct rv_refusal *refusal, rv_err **err)
 {
     struct rv_api_key_row row = {.own = NULL};
-    bool has_keys = true;
+    struct rv_evidence e = {.credentials = credentials, .has_keys = true, .now_us = with->now_us};
+    rv_store *store = with->store;
+    int64_t now_us = with->now_us;
 
     int rc = look_up(store, credentials, now_us, &row, err);
     if (rc == 0)
-        rc = look_for_keys(g, store, credentials, now_us, &has_keys, err);
+        rc = look_for_keys(g, store, credentials, now_us, &e.has_keys, err);
+    e.key = row.id ? &row : NULL;
     if (rc == 0)
-        rc = rv_auth_verify(g, c, credentials, row.id ? &row : NULL, has_keys, now_us, out, refusal, err);
+        rc = rv_auth_verify(g, c, &e, out, refusal, err);
     if (rc == 0 && row.id && row.used_us <= now_us - RV_API_KEY_USED_US)
         RV_IGNORE(rv_store_note_api_key(store, row.id, now_us, NULL), "the request does not depend on it");
     rv_api_key_row_fini(&row);
     return count_failure(g, c, credentials, rc, now_us, refusal);
 }
 
-int rv_auth_identify(rv_auth *g, rv_store *store, const struct rv_caller *c, int64_t now_us, rv_log *log,
-                     struct rv_identity *out, struct rv_refusal *refusal, rv_err **err)
+int rv_auth_identify(rv_auth *g, const struct rv_auth_with *with, const struct rv_caller *c, struct rv_identity *out,
+                     struct rv_refusal *refusal, rv_err **err)
 {
     struct rv_credentials given = {.kind = RV_CREDENTIAL_NONE};
     rv_err *why = NULL;
 
-    if (rv_auth_refresh(g, now_us, &why) < 0)
-        RV_LOG(log, ERROR, "identity.keys_not_read", RV_F_ERR("error", why));
+    if (rv_auth_refresh(g, with->now_us, &why) < 0)
+        RV_LOG(with->log, ERROR, "identity.keys_not_read", RV_F_ERR("error", why));
     rv_err_free(why);
     int rc = rv_auth_read_credentials(g, c, &given, refusal);
     if (rc == 0)
-        rc = ask(g, store, c, &given, now_us, out, refusal, err);
+        rc = ask(g, with, c, &given, out, refusal, err);
     if (rc == RV_E_DENIED)
-        log_refusal(log, c, &given, refusal);
+        log_refusal(with->log, c, &given, refusal);
     rv_secret_wipe(given.hash, sizeof given.hash);
     return rc;
 }
@@ -169,7 +172,7 @@ int rv_auth_login(rv_auth *g, rv_store *store, const struct rv_caller *c, const 
     as.self = &with;
     int rc = rv_caller_check_site(g, c, true, refusal);
     if (rc == 0)
-        rc = rv_auth_identify(g, store, &as, login->now_us, login->log, &who, refusal, err);
+        rc = rv_auth_identify(g, &(struct rv_auth_with){store, login->now_us, login->log}, &as, &who, refusal, err);
     if (rc == 0 && who.by != RV_BY_KEY) {
         rv_refuse(refusal, 403, "login_needs_key", "a login begins with an API key of `reeve keys`");
         rv_refuse_reason(refusal, "a login without an API key of the store");

@@ -186,18 +186,28 @@ struct rv_credentials {
 /** Find the credentials. RV_E_DENIED: 400, two different ones or a malformed one; *refusal says so. */
 RV_MUST_CHECK int rv_auth_read_credentials(const rv_auth *g, const struct rv_caller *c, struct rv_credentials *out,
                                            struct rv_refusal *refusal);
-/** Judge them.
- *  @param key       the row that they need, NULL: there is none. An unknown key takes as long as a wrong one
- *  @param has_keys  whether the store has any valid API key: without one, and without tokens and a master key, callers
- *                   on this machine are let in as MASTER
+/* What a request is judged by besides its headers. Borrowed for the call. */
+struct rv_evidence {
+    const struct rv_credentials *credentials;
+    const struct rv_api_key_row *key; /* the row that they need; NULL: there is none. An unknown key takes as long as a
+                                         wrong one */
+    bool has_keys; /* the store has a valid API key: without one, and without tokens and a master key, callers on this
+                      machine are let in as MASTER */
+    int64_t now_us;
+};
+/** Judge it.
  *  @return 0; RV_E_DENIED: *refusal says what to answer; RV_E_NOMEM */
-RV_MUST_CHECK int rv_auth_verify(const rv_auth *g, const struct rv_caller *c, const struct rv_credentials *credentials,
-                                 const struct rv_api_key_row *key, bool has_keys, int64_t now_us,
+RV_MUST_CHECK int rv_auth_verify(const rv_auth *g, const struct rv_caller *c, const struct rv_evidence *e,
                                  struct rv_identity *out, struct rv_refusal *refusal, rv_err **err);
-/** Both steps with a store: refresh, read, look up, judge, count failures of the peer, note that a key was used. log:
- * of refusals and of a JWKS file that cannot be used; may be NULL.
+/* Where and when a request is judged. Borrowed for the call. */
+struct rv_auth_with {
+    rv_store *store;
+    int64_t now_us;
+    rv_log *log; /* of refusals and of a JWKS file that cannot be used; may be NULL */
+};
+/** Both steps with a store: refresh, read, look up, judge, count failures of the peer, note that a key was used.
  *  @return as rv_auth_verify(), and what the store says */
-RV_MUST_CHECK int rv_auth_identify(rv_auth *g, rv_store *store, const struct rv_caller *c, int64_t now_us, rv_log *log,
+RV_MUST_CHECK int rv_auth_identify(rv_auth *g, const struct rv_auth_with *with, const struct rv_caller *c,
                                    struct rv_identity *out, struct rv_refusal *refusal, rv_err **err);
 /** Is the authenticator open for callers on this machine? False as soon as there is any key. */
 bool rv_auth_is_open(const rv_auth *g, bool has_keys);

@@ -69,7 +69,9 @@ static int judge_key(const struct rv_credentials *credentials, const struct rv_a
 
     out->by = RV_BY_KEY;
     if (!has_row || !same)
-        return refuse_row(refusal, UNKNOWN_KEY, has_row ? "the secret of the key is wrong" : "the key is unknown; `reeve keys list` shows those of this store",
+        return refuse_row(refusal, UNKNOWN_KEY,
+                          has_row ? "the secret of the key is wrong"
+                                  : "the key is unknown; `reeve keys list` shows those of this store",
                           credentials->id);
     return take_row(row, UNKNOWN_KEY, now_us, out, refusal);
 }
@@ -226,30 +228,30 @@ static int name_user(const rv_auth *g, const struct rv_caller *c, struct rv_iden
 
 /* --- the verdict --- */
 
-static int judge(const rv_auth *g, const struct rv_caller *c, const struct rv_credentials *credentials,
-                 const struct rv_api_key_row *key, bool has_keys, int64_t now_us, struct rv_identity *out,
+static int judge(const rv_auth *g, const struct rv_caller *c, const struct rv_evidence *e, struct rv_identity *out,
                  struct rv_refusal *refusal, rv_err **err)
 {
+    const struct rv_credentials *credentials = e->credentials;
+
     switch (credentials->kind) {
     case RV_CREDENTIAL_NONE:
-        return judge_nothing(g, c, has_keys, out, refusal);
+        return judge_nothing(g, c, e->has_keys, out, refusal);
     case RV_CREDENTIAL_KEY:
-        return credentials->is_foreign && rv_auth_is_open(g, has_keys)
-                   ? judge_nothing(g, c, has_keys, out, refusal)
-                   : judge_key(credentials, key, now_us, out, refusal);
+        return credentials->is_foreign && rv_auth_is_open(g, e->has_keys)
+                   ? judge_nothing(g, c, e->has_keys, out, refusal)
+                   : judge_key(credentials, e->key, e->now_us, out, refusal);
     case RV_CREDENTIAL_MASTER_KEY:
         judge_master(out);
         return 0;
     case RV_CREDENTIAL_JWT:
-        return judge_token(g, credentials->token, now_us, out, refusal, err);
+        return judge_token(g, credentials->token, e->now_us, out, refusal, err);
     case RV_CREDENTIAL_LOGIN:
-        return judge_login(key, now_us, out, refusal);
+        return judge_login(e->key, e->now_us, out, refusal);
     }
     return RV_FAIL(err, RV_E_INTERNAL, "credentials of no kind");
 }
 
-int rv_auth_verify(const rv_auth *g, const struct rv_caller *c, const struct rv_credentials *credentials,
-                   const struct rv_api_key_row *key, bool has_keys, int64_t now_us, struct rv_identity *out,
+int rv_auth_verify(const rv_auth *g, const struct rv_caller *c, const struct rv_evidence *e, struct rv_identity *out,
                    struct rv_refusal *refusal, rv_err **err)
 {
     struct rv_identity who = {.peer = ""};
@@ -257,8 +259,8 @@ int rv_auth_verify(const rv_auth *g, const struct rv_caller *c, const struct rv_
 
     if (rv_caller_client(g, c, &client, &who.is_tls))
         rv_address_write(&client, who.peer);
-    int rc = judge(g, c, credentials, key, has_keys, now_us, &who, refusal, err);
-    if (rc == 0 && (credentials->is_ambient || who.by == RV_BY_NOTHING))
+    int rc = judge(g, c, e, &who, refusal, err);
+    if (rc == 0 && (e->credentials->is_ambient || who.by == RV_BY_NOTHING))
         rc = rv_caller_check_site(g, c, who.by != RV_BY_NOTHING, refusal);
     if (rc == 0)
         rc = name_tenant(c, &who, refusal);

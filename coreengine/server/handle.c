@@ -40,7 +40,8 @@ static int judge(struct srv_call *c, rv_err **err)
     int64_t now_us = srv_now_us();
 
     pthread_mutex_lock(&s->auth_lock);
-    int rc = rv_auth_identify(s->auth, c->store, &caller, now_us, s->app.log, &c->who, c->refusal, err);
+    int rc = rv_auth_identify(s->auth, &(struct rv_auth_with){c->store, now_us, s->app.log}, &caller, &c->who,
+                              c->refusal, err);
     if (rc == 0)
         rc = rv_auth_count_request(s->auth, &c->who, now_us, c->refusal);
     pthread_mutex_unlock(&s->auth_lock);

@@ -84,7 +84,7 @@ static int judge_token(void)
     if (rc == 0)
         rc = rv_auth_read_credentials(g, &c, &given, &refusal);
     if (rc == 0)
-        rc = rv_auth_verify(g, &c, &given, NULL, true, NOW_US, &who, &refusal, NULL);
+        rc = rv_auth_verify(g, &c, &(struct rv_evidence){&given, NULL, true, NOW_US}, &who, &refusal, NULL);
     rv_auth_free(g);
     return rc;
 }

@@ -55,7 +55,8 @@ static void place_close(struct place *p)
 static int ask(struct place *p, struct request *r, int64_t now_us)
 {
     rv_err *err = NULL;
-    int rc = rv_auth_identify(p->auth, p->store, &r->caller, now_us, p->log, &p->who, &p->refusal, &err);
+    int rc = rv_auth_identify(p->auth, &(struct rv_auth_with){p->store, now_us, p->log}, &r->caller, &p->who,
+                              &p->refusal, &err);
 
     ck_assert_ptr_null(err);
     return rc == RV_E_DENIED ? p->refusal.status : rc;

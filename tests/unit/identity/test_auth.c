@@ -42,7 +42,8 @@ static const char *try(struct trial *t)
     ck_assert_int_eq(rv_auth_new(&t->opts, T0_US, &g, &err), 0);
     int rc = rv_auth_read_credentials(g, &t->r.caller, &given, &t->refusal);
     if (rc == 0)
-        rc = rv_auth_verify(g, &t->r.caller, &given, t->row, t->has_keys, T0_US, &t->who, &t->refusal, &err);
+        rc = rv_auth_verify(g, &t->r.caller, &(struct rv_evidence){&given, t->row, t->has_keys, T0_US}, &t->who,
+                            &t->refusal, &err);
     ck_assert_ptr_null(err);
     if (rc == 0)
         snprintf(t->out, sizeof t->out, "%s %s/%s", rv_level_word(t->who.level), t->who.tenant, t->who.user);
@@ -362,7 +363,7 @@ static int ask_token(rv_auth *g, const char *kid, int64_t now_us)
              token_of("RS256", header, "{\"sub\":\"a\",\"tenant_id\":\"t\",\"exp\":1800000000}"));
     request_init(&r, "authorization", text, NULL);
     ck_assert_int_eq(rv_auth_read_credentials(g, &r.caller, &given, &refusal), 0);
-    return rv_auth_verify(g, &r.caller, &given, NULL, true, now_us, &who, &refusal, NULL);
+    return rv_auth_verify(g, &r.caller, &(struct rv_evidence){&given, NULL, true, now_us}, &who, &refusal, NULL);
 }
 
 static void write_keys(const char *path, const char *text, time_t at)
