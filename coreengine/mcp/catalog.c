@@ -177,14 +177,15 @@ static int add_offers(rv_mcp_catalog *c, const struct rv_mcp_server_config *s, c
     return rc;
 }
 
-int rv_mcp_catalog_add(rv_mcp_catalog *c, const struct rv_mcp_server_config *server, json_object *tools,
-                       bool has_resources, bool has_prompts, rv_findings *findings, rv_err **err)
+int rv_mcp_catalog_add(rv_mcp_catalog *c, const struct rv_mcp_server_config *server, const struct rv_mcp_offer *offer,
+                       rv_findings *findings, rv_err **err)
 {
     struct listed *l = &c->listed[server - c->servers];
+    json_object *tools = offer->tools;
     size_t n = json_object_is_type(tools, json_type_array) ? json_object_array_length(tools) : 0;
     int rc = 0;
 
-    *l = (struct listed){.is_added = true, .has_resources = has_resources, .has_prompts = has_prompts};
+    *l = (struct listed){.is_added = true, .has_resources = offer->has_resources, .has_prompts = offer->has_prompts};
     for (size_t i = 0; i < n && rc == 0; i++)
         rc = add_listed(c, server, json_object_array_get_idx(tools, i), i, findings, err);
     return rc == 0 ? add_offers(c, server, l, findings, err) : rc;
@@ -316,15 +317,14 @@ int rv_mcp_catalog_read(rv_mcp_catalog *c, json_object *lists, rv_findings *find
         return RV_FAIL(err, RV_E_INVALID, "a kept list of MCP tools is not an object");
     json_object_object_foreach (lists, key, list) {
         const struct rv_mcp_server_config *s = server_of(c, key);
-        bool has_resources = false, has_prompts = false;
-        json_object *tools = rv_json_get_arr(list, "tools");
-        if (!tools)
+        struct rv_mcp_offer offer = {.tools = rv_json_get_arr(list, "tools")};
+        if (!offer.tools)
             return RV_FAIL(err, RV_E_INVALID, "a kept list of MCP tools has no \"tools\" for a server");
         if (!s || c->listed[s - c->servers].is_added)
             continue;
-        RV_IGNORE(!rv_json_get_bool(list, "resources", &has_resources), "left out means none");
-        RV_IGNORE(!rv_json_get_bool(list, "prompts", &has_prompts), "left out means none");
-        rc = rv_mcp_catalog_add(c, s, tools, has_resources, has_prompts, findings, err);
+        RV_IGNORE(!rv_json_get_bool(list, "resources", &offer.has_resources), "left out means none");
+        RV_IGNORE(!rv_json_get_bool(list, "prompts", &offer.has_prompts), "left out means none");
+        rc = rv_mcp_catalog_add(c, s, &offer, findings, err);
         if (rc < 0)
             return rc;
     }

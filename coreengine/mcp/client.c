@@ -150,8 +150,14 @@ int rv_mcp_send_open(rv_mcp_client *c, struct rv_mcp_open *o, rv_err **err)
         rc = write_meta(c, o, params, err);
     bool any = json_object_object_length(params) > 0;
     if (rc == 0)
-        rc = rv_mcp_put_request(c, o->id, o->method, any ? params : NULL, o->headers, c->era == RV_MCP_ERA_MODERN,
-                                c->version, err);
+        rc = rv_mcp_put_request(c,
+                                &(struct mcp_request){.id = o->id,
+                                                      .method = o->method,
+                                                      .params = any ? params : NULL,
+                                                      .headers = o->headers,
+                                                      .is_modern = c->era == RV_MCP_ERA_MODERN,
+                                                      .version = c->version},
+                                err);
     json_object_put(params);
     if (rc != RV_E_LIMIT)
         return rc;

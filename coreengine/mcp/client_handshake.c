@@ -35,7 +35,13 @@ static int discover(rv_mcp_client *c, rv_err **err)
                         : RV_FAIL(err, RV_E_NOMEM, "begin a connection to an MCP server");
     c->handshake_id = ++c->last_id;
     if (rc == 0)
-        rc = rv_mcp_put_request(c, c->handshake_id, "server/discover", params, NULL, true, RV_MCP_2026_07_28, err);
+        rc = rv_mcp_put_request(c,
+                                &(struct mcp_request){.id = c->handshake_id,
+                                                      .method = "server/discover",
+                                                      .params = params,
+                                                      .is_modern = true,
+                                                      .version = RV_MCP_2026_07_28},
+                                err);
     json_object_put(params);
     return rc;
 }
@@ -55,7 +61,11 @@ int rv_mcp_handshake_initialize(rv_mcp_client *c, rv_err **err)
     c->phase_due_us = c->handshake_due_us;
     c->handshake_id = ++c->last_id;
     if (rc == 0)
-        rc = rv_mcp_put_request(c, c->handshake_id, "initialize", params, NULL, false, RV_MCP_NEWEST_LEGACY, err);
+        rc = rv_mcp_put_request(
+            c,
+            &(struct mcp_request){
+                .id = c->handshake_id, .method = "initialize", .params = params, .version = RV_MCP_NEWEST_LEGACY},
+            err);
     json_object_put(params);
     return rc;
 }

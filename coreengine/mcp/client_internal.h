@@ -54,8 +54,15 @@ struct rv_mcp_client {
 };
 
 /* --- client_queue.c: what waits for the caller --- */
-RV_MUST_CHECK int rv_mcp_put_request(rv_mcp_client *c, int64_t id, const char *method, json_object *params,
-                                     json_object *headers, bool is_modern, enum rv_mcp_version version, rv_err **err);
+/* A request that is sent. Borrowed for the call. */
+struct mcp_request {
+    int64_t id;
+    const char *method;
+    json_object *params, *headers; /* headers NULL: none besides those of every request */
+    bool is_modern;                /* it follows the modern revisions */
+    enum rv_mcp_version version;
+};
+RV_MUST_CHECK int rv_mcp_put_request(rv_mcp_client *c, const struct mcp_request *r, rv_err **err);
 RV_MUST_CHECK int rv_mcp_put_notification(rv_mcp_client *c, const char *method, json_object *params, rv_err **err);
 /** Answer a request of the server: with an error, or, text NULL, with a result (borrowed; NULL: {}). */
 RV_MUST_CHECK int rv_mcp_put_answer(rv_mcp_client *c, json_object *id, json_object *result, int code, const char *text,

@@ -74,23 +74,22 @@ static const char *name_of(json_object *params)
                : NULL;
 }
 
-int rv_mcp_put_request(rv_mcp_client *c, int64_t id, const char *method, json_object *params, json_object *headers,
-                       bool is_modern, enum rv_mcp_version version, rv_err **err)
+int rv_mcp_put_request(rv_mcp_client *c, const struct mcp_request *r, rv_err **err)
 {
     struct rv_mcp_item *item;
 
     int rc = item_new(RV_MCP_OUT_SEND, &item, err);
     if (rc < 0)
         return rc;
-    item->kept = json_object_get(params);
-    item->headers = json_object_get(headers);
-    item->out.send = (struct rv_mcp_send){.id = id,
-                                          .method = method,
-                                          .name = name_of(params),
-                                          .headers = headers,
-                                          .version = rv_mcp_version_text(version),
-                                          .is_modern = is_modern};
-    return put_message(c, item, rv_mcp_write_request(id, method, params, &item->body, err));
+    item->kept = json_object_get(r->params);
+    item->headers = json_object_get(r->headers);
+    item->out.send = (struct rv_mcp_send){.id = r->id,
+                                          .method = r->method,
+                                          .name = name_of(r->params),
+                                          .headers = r->headers,
+                                          .version = rv_mcp_version_text(r->version),
+                                          .is_modern = r->is_modern};
+    return put_message(c, item, rv_mcp_write_request(r->id, r->method, r->params, &item->body, err));
 }
 
 int rv_mcp_put_notification(rv_mcp_client *c, const char *method, json_object *params, rv_err **err)

@@ -141,7 +141,13 @@ int rv_mcp_task_cancel(rv_mcp_client *c, const struct rv_mcp_open *o, rv_err **e
         meta = NULL;
     }
     if (rc == 0) /* its answer changes nothing */
-        rc = rv_mcp_put_request(c, ++c->last_id, "tasks/cancel", params, NULL, true, c->version, err);
+        rc = rv_mcp_put_request(c,
+                                &(struct mcp_request){.id = ++c->last_id,
+                                                      .method = "tasks/cancel",
+                                                      .params = params,
+                                                      .is_modern = true,
+                                                      .version = c->version},
+                                err);
     json_object_put(params);
     json_object_put(meta);
     return rc;

@@ -2,21 +2,20 @@
  * other server the stricter of annotation and default holds: it can make a tool more dangerous, never safer. */
 #include "coreengine/mcp/tools.h"
 
-static bool hint(json_object *annotations, const char *key, bool is_trusted, bool otherwise, bool strict)
+/* The default of each hint is its stricter value. */
+static bool hint(json_object *annotations, bool is_trusted, const char *key, bool strict)
 {
-    bool said = otherwise;
+    bool said = strict;
 
-    if (!rv_json_get_bool(annotations, key, &said))
-        return otherwise;
-    return is_trusted || said == strict ? said : otherwise;
+    return is_trusted && rv_json_get_bool(annotations, key, &said) ? said : strict;
 }
 
 struct rv_mcp_hints rv_mcp_hints_of(json_object *annotations, bool is_trusted, const struct rv_mcp_tool_config *own)
 {
-    struct rv_mcp_hints h = {.read_only = hint(annotations, "readOnlyHint", is_trusted, false, false),
-                             .destructive = hint(annotations, "destructiveHint", is_trusted, true, true),
-                             .idempotent = hint(annotations, "idempotentHint", is_trusted, false, false),
-                             .open_world = hint(annotations, "openWorldHint", is_trusted, true, true)};
+    struct rv_mcp_hints h = {.read_only = hint(annotations, is_trusted, "readOnlyHint", false),
+                             .destructive = hint(annotations, is_trusted, "destructiveHint", true),
+                             .idempotent = hint(annotations, is_trusted, "idempotentHint", false),
+                             .open_world = hint(annotations, is_trusted, "openWorldHint", true)};
     bool said;
 
     h.says_destructive = rv_json_get_bool(annotations, "destructiveHint", &said) && said;

@@ -66,11 +66,13 @@ typedef struct rv_mcp_catalog rv_mcp_catalog;
 RV_MUST_CHECK int rv_mcp_catalog_new(const struct rv_mcp_server_config *servers, size_t n_servers, rv_mcp_catalog **out,
                                      rv_err **err);
 void rv_mcp_catalog_free(rv_mcp_catalog *c);
-/** Add the tools of a server from `tools`, an array of definitions as `tools/list` gives them; borrowed. What is not
- * taken becomes a warning among findings. has_resources, has_prompts: the server offers them. RV_E_LIMIT, RV_E_NOMEM.
- */
-RV_MUST_CHECK int rv_mcp_catalog_add(rv_mcp_catalog *c, const struct rv_mcp_server_config *server, json_object *tools,
-                                     bool has_resources, bool has_prompts, rv_findings *findings, rv_err **err);
+struct rv_mcp_offer {   /* of a server; borrowed */
+    json_object *tools; /* an array of definitions as `tools/list` gives them */
+    bool has_resources, has_prompts;
+};
+/** Add the tools of a server. What is not taken becomes a warning among findings. RV_E_LIMIT, RV_E_NOMEM. */
+RV_MUST_CHECK int rv_mcp_catalog_add(rv_mcp_catalog *c, const struct rv_mcp_server_config *server,
+                                     const struct rv_mcp_offer *offer, rv_findings *findings, rv_err **err);
 /** All are added: find out which bare names are there. */
 RV_MUST_CHECK int rv_mcp_catalog_finish(rv_mcp_catalog *c, rv_err **err);
 /** By "server.tool" or bare name. *info: of the name that was asked for. NULL: it has no such tool. */

@@ -32,11 +32,18 @@ static bool is_taken(const struct gathering *g, const char *argument)
     return json_object_object_get_ex(g->properties, argument, NULL);
 }
 
-/* Adds an argument. schema NULL: any value. *name_in_tool is borrowed from the properties. */
-static int add(struct gathering *g, const char *name, const char *alternative, json_object *schema, const char *text,
-               bool is_required, const char **argument, rv_err **err)
+/* Of a tool; borrowed. */
+struct argument {
+    const char *name, *alternative; /* alternative: its name where another argument has that */
+    json_object *schema;            /* NULL: any value */
+    const char *text;               /* its description */
+    bool is_required;
+};
+
+/* *key_in_tool: its name there; borrowed from the properties. */
+static int add(struct gathering *g, const struct argument *a, const char **key_in_tool, rv_err **err)
 {
-    const char *key = is_taken(g, name) ? alternative : name;
+    const char *key = is_taken(g, a->name) ? a->alternative : a->name;
     json_object *copied = NULL;
     int rc = 0;
 
@@ -44,17 +51,17 @@ static int add(struct gathering *g, const char *name, const char *alternative, j
         rv_buf_puts(g->why, "two of its arguments would have one name");
         return 0;
     }
-    if (schema)
-        rc = rv_openapi_schema(&g->schemas, schema, &copied, err);
+    if (a->schema)
+        rc = rv_openapi_schema(&g->schemas, a->schema, &copied, err);
     else
         copied = json_object_new_object();
     if (rc < 0 || g->why->len > 0)
         return rc;
     if (!copied)
         return OPENAPI_NOMEM(err);
-    if (text[0] && json_object_is_type(copied, json_type_object) &&
+    if (a->text[0] && json_object_is_type(copied, json_type_object) &&
         !json_object_object_get_ex(copied, "description", NULL)) {
-        rc = rv_json_set_text(copied, "description", text, err);
+        rc = rv_json_set_text(copied, "description", a->text, err);
         if (rc < 0) {
             json_object_put(copied);
             return rc;
@@ -64,13 +71,13 @@ static int add(struct gathering *g, const char *name, const char *alternative, j
     json_object *word = rc == 0 ? json_object_new_string(key) : NULL;
     if (rc == 0 && !word)
         rc = OPENAPI_NOMEM(err);
-    if (rc == 0 && is_required)
+    if (rc == 0 && a->is_required)
         rc = rv_json_push_ref(g->required, word, err);
     json_object_put(word);
     json_object_object_foreach (g->properties, kept, value) {
         (void)value;
         if (strcmp(kept, key) == 0)
-            *argument = kept;
+            *key_in_tool = kept;
     }
     return rc;
 }
@@ -183,7 +190,8 @@ static int add_parameter(struct gathering *g, json_object *parameter, rv_err **e
     rv_buf_printf(&other, "%.*s_in_%s", RV_STR_ARG(rv_utf8_cut(rv_str_of(p.name), 900)), places[p.in]);
     int rc = rv_buf_check(&other, "the name of an argument", err);
     if (rc == 0)
-        rc = add(g, p.name, rv_buf_cstr(&other), schema, text, is_required || p.in == OPENAPI_PATH, &p.argument, err);
+        rc = add(g, &(struct argument){p.name, rv_buf_cstr(&other), schema, text, is_required || p.in == OPENAPI_PATH},
+                 &p.argument, err);
     if (rc == 0 && g->why->len == 0)
         g->o->parameters[g->o->n++] = p;
     return rc;
@@ -248,7 +256,7 @@ static int add_body(struct gathering *g, rv_err **err)
         if (value == media)
             p.name = type;
     json_object_object_get_ex(media, "schema", &schema);
-    int rc = add(g, "body", "request_body", schema, text, is_required, &p.argument, err);
+    int rc = add(g, &(struct argument){"body", "request_body", schema, text, is_required}, &p.argument, err);
     if (rc == 0 && g->why->len == 0)
         g->o->parameters[g->o->n++] = p;
     return rc;

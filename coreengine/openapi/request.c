@@ -111,8 +111,11 @@ static bool write_value(json_object *v, bool encodes, rv_buf *out)
 }
 
 /* A value in one piece: the items of a list, or the names and values of an object, with something between them. */
-static bool write_joined(json_object *v, const char *between, bool encodes, bool explode, rv_buf *out)
+enum joined { ENCODED = 1, EXPLODED = 2 }; /* EXPLODED: name=value instead of name and value as two pieces */
+
+static bool write_joined(json_object *v, const char *between, unsigned how, rv_buf *out)
 {
+    bool encodes = how & ENCODED;
     bool is_fine = true;
     size_t n = 0;
 
@@ -131,7 +134,7 @@ static bool write_joined(json_object *v, const char *between, bool encodes, bool
             rv_mcp_url_encode(rv_str_of(key), out);
         else
             rv_buf_puts(out, key);
-        rv_buf_puts(out, explode ? "=" : between);
+        rv_buf_puts(out, how & EXPLODED ? "=" : between);
         is_fine = is_fine && write_value(value, encodes, out);
     }
     return is_fine;
@@ -175,8 +178,9 @@ static int write_path(const struct openapi_operation *o, json_object *args, rv_b
         json_object *value = value_of(o, (rv_str){p + 1, n - 1}, args, &parameter);
         if (!parameter)
             return RV_FAIL(err, RV_E_INVALID, "the path of the operation has a part that is not an argument");
-        if (!(parameter->style == OPENAPI_JSON ? write_json(value, out)
-                                               : write_joined(value, ",", true, parameter->explode, out)))
+        if (!(parameter->style == OPENAPI_JSON
+                  ? write_json(value, out)
+                  : write_joined(value, ",", parameter->explode ? ENCODED | EXPLODED : ENCODED, out)))
             return refuse(parameter, "is null or a list of lists", err);
         if (out->rc == 0 && out->len == before)
             return refuse(parameter, "is empty, and would lead to another path", err);
@@ -251,7 +255,7 @@ static bool write_query(const struct openapi_parameter *p, json_object *v, rv_bu
     if (p->style != OPENAPI_JSON && ((is_object && p->style == OPENAPI_DEEP) || (p->explode && (is_object || is_list))))
         return write_exploded(p, v, out, has_query);
     write_pair(rv_str_of(p->name), out, has_query);
-    return p->style == OPENAPI_JSON ? write_json(v, out) : write_joined(v, between[p->style], true, false, out);
+    return p->style == OPENAPI_JSON ? write_json(v, out) : write_joined(v, between[p->style], ENCODED, out);
 }
 
 static int add_header(const struct openapi_parameter *p, json_object *v, struct rv_openapi_request *r, rv_err **err)
@@ -260,7 +264,7 @@ static int add_header(const struct openapi_parameter *p, json_object *v, struct 
 
     if (p->style == OPENAPI_JSON)
         rv_json_write(v, &text);
-    else if (!write_joined(v, ",", false, p->explode, &text))
+    else if (!write_joined(v, ",", p->explode ? EXPLODED : 0, &text))
         return refuse(p, "is null, or nested too deeply for a header", err);
     int rc = rv_buf_check(&text, "a header", err);
     if (rc == 0)

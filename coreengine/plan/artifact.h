@@ -61,11 +61,15 @@ void rv_artifact_write(const struct rv_artifact *artifact, const char *title, rv
 /** The output schema of a tool that returns wrapped artifacts.
  *  @param artifact the schema of the artifact, of which *out takes a reference; NULL: any object */
 RV_MUST_CHECK int rv_artifact_schema(json_object *artifact, json_object **out, rv_err **err);
-/** The result of such a tool: {content, structuredContent: {artifact_id, artifact, _metadata}, _meta}.
- *  @param summary the text block for models
- *  @param at RFC 3339 */
-RV_MUST_CHECK int rv_artifact_wrap(json_object *artifact, const char *id, const char *tool, const char *at,
-                                   const struct rv_artifact_context *context, const char *summary, json_object **out,
-                                   rv_err **err);
+/* What such a tool made. Borrowed for the call. */
+struct rv_artifact_made {
+    json_object *artifact;
+    const char *id, *tool;
+    const char *at;      /* RFC 3339 */
+    const char *summary; /* the text block for models */
+};
+/** Its result: {content, structuredContent: {artifact_id, artifact, _metadata}, _meta}. */
+RV_MUST_CHECK int rv_artifact_wrap(const struct rv_artifact_made *made, const struct rv_artifact_context *context,
+                                   json_object **out, rv_err **err);
 
 #endif

@@ -97,22 +97,24 @@ static bool maps_names(const char *keyword)
            strcmp(keyword, "dependentSchemas") == 0 || strcmp(keyword, "dependencies") == 0;
 }
 
+/* Where a schema stands. A header belongs to a property that only `properties` lead to. */
+enum standing { UNREACHABLE, ROOT, PROPERTY };
+
 /* The schema nests at most as deep as the compiler allows: it was compiled. */
-static int find_headers(json_object *schema, bool is_property, bool is_reachable, json_object *seen, const char **fault,
-                        rv_err **err)
+static int find_headers(json_object *schema, enum standing at, json_object *seen, const char **fault, rv_err **err)
 {
     json_object *header = NULL;
     int rc = 0;
 
     if (json_object_is_type(schema, json_type_array)) {
         for (size_t i = 0; rc == 0 && !*fault && i < json_object_array_length(schema); i++)
-            rc = find_headers(json_object_array_get_idx(schema, i), false, false, seen, fault, err);
+            rc = find_headers(json_object_array_get_idx(schema, i), UNREACHABLE, seen, fault, err);
         return rc;
     }
     if (!json_object_is_type(schema, json_type_object))
         return 0;
     if (json_object_object_get_ex(schema, "x-mcp-header", &header)) {
-        *fault = fault_of_header(schema, header, is_property && is_reachable, seen);
+        *fault = fault_of_header(schema, header, at == PROPERTY, seen);
         rc = *fault ? 0 : rv_json_push_ref(seen, header, err);
     }
     json_object_object_foreach (schema, keyword, value) {
@@ -122,13 +124,13 @@ static int find_headers(json_object *schema, bool is_property, bool is_reachable
         if (holds_data(keyword) || strncmp(keyword, "x-", 2) == 0)
             continue;
         if (!maps_names(keyword) || !json_object_is_type(value, json_type_object)) {
-            rc = find_headers(value, false, false, seen, fault, err);
+            rc = find_headers(value, UNREACHABLE, seen, fault, err);
             continue;
         }
         json_object_object_foreach (value, name, child) {
             (void)name;
             if (rc == 0 && !*fault)
-                rc = find_headers(child, is_properties, is_properties && is_reachable, seen, fault, err);
+                rc = find_headers(child, is_properties && at != UNREACHABLE ? PROPERTY : UNREACHABLE, seen, fault, err);
         }
     }
     return rc;
@@ -140,7 +142,7 @@ static int check_headers(json_object *input, const char **fault, rv_err **err)
 
     if (!seen)
         return no_memory(err);
-    int rc = find_headers(input, false, true, seen, fault, err);
+    int rc = find_headers(input, ROOT, seen, fault, err);
     json_object_put(seen);
     return rc;
 }

@@ -197,6 +197,38 @@ static void put_mismatch(const struct rv_plan_error *e, rv_buf *out)
     rv_buf_printf(out, " needs %s", e->target_type);
 }
 
+static void put_invalid(const char *what, const char *name, const struct rv_plan_error *e, rv_buf *out)
+{
+    put_quoted(what, name, out);
+    rv_buf_puts(out, ": ");
+    put(e->text, out);
+}
+
+/* What a tool or its output does not have, and what it has. */
+static void put_lacking(const char *of, const char *name, const char *lists, const struct rv_plan_error *e, rv_buf *out)
+{
+    put_quoted(of, e->tool, out);
+    put_quoted(e->type == RV_PLAN_ERROR_UNKNOWN_ARGUMENT ? " does not have an argument " : " does not have a field ",
+               name, out);
+    put_names(lists, "", e, out);
+}
+
+static void put_out_of_bounds(const struct rv_plan_error *e, rv_buf *out)
+{
+    rv_buf_printf(out, "the plan does not have a call %zu", e->referenced_index);
+    if (e->max_index == SIZE_MAX)
+        rv_buf_puts(out, "; the first call cannot use outputs");
+    else
+        rv_buf_printf(out, "; outputs of calls 0 to %zu can be used here", e->max_index);
+}
+
+static const char *const fixed[] = {
+    [RV_PLAN_ERROR_INVALID_TEMPLATE_SYNTAX] =
+        "not a valid reference; write $N.output.field, or ${N.output.field} inside a text",
+    [RV_PLAN_ERROR_EMBEDDED_REFERENCE] = "a reference inside a text is written ${N.output.field}",
+    [RV_PLAN_ERROR_SELF_REFERENCE] = "a call cannot use its own output",
+};
+
 static void put_message(const struct rv_plan_error *e, rv_buf *out)
 {
     switch (e->type) {
@@ -217,9 +249,7 @@ static void put_message(const struct rv_plan_error *e, rv_buf *out)
         put_names("; use one of: ", "", e, out);
         return;
     case RV_PLAN_ERROR_INVALID_CALL_OPTION:
-        put_quoted("invalid ", e->subject, out);
-        rv_buf_puts(out, ": ");
-        put(e->text, out);
+        put_invalid("invalid ", e->subject, e, out);
         return;
     case RV_PLAN_ERROR_ARGUMENTS_NOT_OBJECT:
         rv_buf_printf(out, "arguments have to be an object, not %s", e->subject);
@@ -229,30 +259,18 @@ static void put_message(const struct rv_plan_error *e, rv_buf *out)
         put_quoted(" needs argument ", e->subject, out);
         return;
     case RV_PLAN_ERROR_UNKNOWN_ARGUMENT:
-        put_quoted("tool ", e->tool, out);
-        put_quoted(" does not have an argument ", e->argument, out);
-        put_names("; it has: ", "", e, out);
+        put_lacking("tool ", e->argument, "; it has: ", e, out);
         return;
     case RV_PLAN_ERROR_INVALID_ARGUMENT:
-        put_quoted("invalid argument of tool ", e->tool, out);
-        rv_buf_puts(out, ": ");
-        put(e->text, out);
+        put_invalid("invalid argument of tool ", e->tool, e, out);
         return;
     case RV_PLAN_ERROR_INVALID_TEMPLATE_SYNTAX:
-        rv_buf_puts(out, "not a valid reference; write $N.output.field, or ${N.output.field} inside a text");
-        return;
     case RV_PLAN_ERROR_EMBEDDED_REFERENCE:
-        rv_buf_puts(out, "a reference inside a text is written ${N.output.field}");
-        return;
     case RV_PLAN_ERROR_SELF_REFERENCE:
-        rv_buf_puts(out, "a call cannot use its own output");
+        rv_buf_puts(out, fixed[e->type]);
         return;
     case RV_PLAN_ERROR_INDEX_OUT_OF_BOUNDS:
-        rv_buf_printf(out, "the plan does not have a call %zu", e->referenced_index);
-        if (e->max_index == SIZE_MAX)
-            rv_buf_puts(out, "; the first call cannot use outputs");
-        else
-            rv_buf_printf(out, "; outputs of calls 0 to %zu can be used here", e->max_index);
+        put_out_of_bounds(e, out);
         return;
     case RV_PLAN_ERROR_FORWARD_REFERENCE:
         rv_buf_printf(out, "call %zu runs later: only outputs of earlier calls can be used", e->referenced_index);
@@ -262,9 +280,7 @@ static void put_message(const struct rv_plan_error *e, rv_buf *out)
         rv_buf_puts(out, " does not declare its output, so it cannot be referenced");
         return;
     case RV_PLAN_ERROR_FIELD_NOT_FOUND:
-        put_quoted("the output of tool ", e->tool, out);
-        put_quoted(" does not have a field ", e->subject, out);
-        put_names("; available fields: ", "", e, out);
+        put_lacking("the output of tool ", e->subject, "; available fields: ", e, out);
         return;
     case RV_PLAN_ERROR_UNRESOLVED_REFERENCE:
         put(e->subject, out);

@@ -175,9 +175,15 @@ static void build_options(struct rv_json_build *b, json_object *properties)
     rv_json_build(b, words, NULL, text_of("continue"));
 }
 
-/* A call of the tools [from, to); its properties in *properties. */
-static json_object *build_call(struct rv_json_build *b, const rv_plan_catalog *c, size_t from, size_t to,
-                               const struct rv_planner_opts *opts, json_object *into, const char *key,
+/* The tools that a call may name: [from, to) of a catalog. */
+struct choice {
+    const rv_plan_catalog *catalog;
+    size_t from, to;
+    bool has_options; /* of the call */
+};
+
+/* A call of one of them; its properties in *properties. */
+static json_object *build_call(struct rv_json_build *b, struct choice of, json_object *into, const char *key,
                                json_object **properties)
 {
     json_object *call = typed(b, into, key, "object");
@@ -185,10 +191,10 @@ static json_object *build_call(struct rv_json_build *b, const rv_plan_catalog *c
     *properties = rv_json_build(b, call, "properties", json_object_new_object());
     json_object *name = typed(b, *properties, "tool_name", "string");
     json_object *names = rv_json_build(b, name, "enum", json_object_new_array());
-    for (size_t i = from; i < to; i++)
-        rv_json_build(b, names, NULL, text_of(c->tools[i].visible));
+    for (size_t i = of.from; i < of.to; i++)
+        rv_json_build(b, names, NULL, text_of(of.catalog->tools[i].visible));
     typed(b, *properties, "arguments", "object");
-    if (opts->has_options)
+    if (of.has_options)
         build_options(b, *properties);
     json_object *required = rv_json_build(b, call, "required", json_object_new_array());
     rv_json_build(b, required, NULL, text_of("tool_name"));
@@ -204,7 +210,7 @@ static void build_each_call(struct rv_json_build *b, const rv_plan_catalog *c, c
 
     for (size_t i = 0; b->rc == 0 && i < c->n; i++) {
         struct relaxing r = {.b = b};
-        build_call(b, c, i, i + 1, opts, branches, NULL, &properties);
+        build_call(b, (struct choice){c, i, i + 1, opts->has_options}, branches, NULL, &properties);
         snprintf(r.prefix, sizeof r.prefix, "#/properties/calls/items/anyOf/%zu/properties/arguments", i);
         if (b->rc < 0 || !json_object_is_type(c->tools[i].input, json_type_object))
             continue;
@@ -226,7 +232,7 @@ static void build_calls(struct rv_json_build *b, const rv_plan_catalog *c, const
     if (opts->any_of)
         build_each_call(b, c, opts, calls);
     else
-        build_call(b, c, 0, c->n, opts, calls, "items", &unused);
+        build_call(b, (struct choice){c, 0, c->n, opts->has_options}, calls, "items", &unused);
 }
 
 static void build_plan(struct rv_json_build *b, const rv_plan_catalog *c, const struct rv_planner_opts *opts,

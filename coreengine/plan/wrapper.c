@@ -72,8 +72,8 @@ static void add_metadata(struct rv_json_build *b, json_object *to, const char *t
             rv_json_build_text(b, to, members[i].key, members[i].text ? members[i].text : "");
 }
 
-int rv_artifact_wrap(json_object *artifact, const char *id, const char *tool, const char *at,
-                     const struct rv_artifact_context *context, const char *summary, json_object **out, rv_err **err)
+int rv_artifact_wrap(const struct rv_artifact_made *made, const struct rv_artifact_context *context, json_object **out,
+                     rv_err **err)
 {
     struct rv_json_build b = {err, 0};
     json_object *root = json_object_new_object();
@@ -83,17 +83,18 @@ int rv_artifact_wrap(json_object *artifact, const char *id, const char *tool, co
     json_object *content = rv_json_build(&b, root, "content", json_object_new_array());
     json_object *block = rv_json_build(&b, content, NULL, json_object_new_object());
     rv_json_build_text(&b, block, "type", "text");
-    rv_json_build_text(&b, block, "text", summary);
+    rv_json_build_text(&b, block, "text", made->summary);
     json_object *structured = rv_json_build(&b, root, "structuredContent", json_object_new_object());
-    rv_json_build_text(&b, structured, "artifact_id", id);
+    rv_json_build_text(&b, structured, "artifact_id", made->id);
     if (context->execution_id && context->execution_id[0])
         rv_json_build_text(&b, structured, "mcp_execution_id", context->execution_id);
-    rv_artifact_share(&b, structured, "artifact", artifact);
-    add_metadata(&b, rv_json_build(&b, structured, "_metadata", json_object_new_object()), tool, at, context);
+    rv_artifact_share(&b, structured, "artifact", made->artifact);
+    add_metadata(&b, rv_json_build(&b, structured, "_metadata", json_object_new_object()), made->tool, made->at,
+                 context);
     json_object *meta = rv_json_build(&b, root, "_meta", json_object_new_object());
     json_object *provenance = rv_json_build(&b, meta, RV_ARTIFACT_PROVENANCE, json_object_new_object());
-    rv_json_build_text(&b, provenance, "artifact_id", id);
-    add_metadata(&b, provenance, tool, at, context);
+    rv_json_build_text(&b, provenance, "artifact_id", made->id);
+    add_metadata(&b, provenance, made->tool, made->at, context);
     if (b.rc < 0)
         json_object_put(root);
     else

@@ -306,7 +306,7 @@ static int use(rv_mcp_catalog *c, rv_findings *f)
     const char *code;
 
     int rc = rv_json_parse(rv_str_of(text), NULL, &tools, NULL);
-    rc = rc == 0 ? rv_mcp_catalog_add(c, &server, tools, true, true, f, NULL) : rc;
+    rc = rc == 0 ? rv_mcp_catalog_add(c, &server, &(struct rv_mcp_offer){tools, true, true}, f, NULL) : rc;
     rc = rc == 0 ? rv_mcp_catalog_finish(c, NULL) : rc;
     rc = rc == 0 ? rv_mcp_catalog_write(c, NULL, &lists, NULL) : rc;
     rc = rc == 0 ? rv_json_parse(RV_STR_LIT("{\"r\":1}"), NULL, &args, NULL) : rc;

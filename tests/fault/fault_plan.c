@@ -248,7 +248,9 @@ static int wrapped(void)
 {
     struct rv_artifact_context context = {.context_id = "c", .skill_id = "s", .execution_id = "e"};
     json_object *payload = json_object_new_object(), *result = NULL, *schema = NULL;
-    int rc = payload ? rv_artifact_wrap(payload, "i", "t", "now", &context, "done", &result, NULL) : RV_E_NOMEM;
+    int rc = payload ? rv_artifact_wrap(&(struct rv_artifact_made){payload, "i", "t", "now", "done"}, &context, &result,
+                                        NULL)
+                     : RV_E_NOMEM;
 
     if (rc == 0)
         rc = rv_artifact_schema(payload, &schema, NULL);

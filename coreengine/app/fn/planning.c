@@ -275,9 +275,10 @@ static int artifact_wrap(json_object *in, rv_jw *out, rv_err **err)
     int rc = rv_artifact_schema(rv_fn_any(in, "artifact_schema"), &schema, err);
 
     if (rc == 0)
-        rc = rv_artifact_wrap(rv_fn_any(in, "artifact"), rv_json_text_or(in, "id", NULL),
-                              rv_json_text_or(in, "tool", NULL), rv_json_text_or(in, "now", NULL), &context,
-                              summary ? summary : "", &result, err);
+        rc = rv_artifact_wrap(&(struct rv_artifact_made){rv_fn_any(in, "artifact"), rv_json_text_or(in, "id", NULL),
+                                                         rv_json_text_or(in, "tool", NULL),
+                                                         rv_json_text_or(in, "now", NULL), summary ? summary : ""},
+                              &context, &result, err);
     if (rc == 0) {
         rv_jw_obj(out);
         rv_jw_kv_value(out, "outputSchema", schema);

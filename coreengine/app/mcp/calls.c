@@ -150,7 +150,8 @@ void rv_app_mcp_job_do(rv_app_mcp_job *job, const struct rv_app_mcp_at *at)
     here.app = &app;
     here.trace = job->trace;
     here.trusts_trace = job->trusts_trace;
-    job->is_done = mcp_start(job->opts, &here, &job->offer, job->params, true, &job->started, &job->why) == 0;
+    job->is_done = mcp_start(job->opts, &here, &job->offer, (struct mcp_call){.params = job->params, .may_wait = true},
+                             &job->started, &job->why) == 0;
 }
 
 void rv_app_mcp_job_fail(rv_app_mcp_job *job, rv_err *why)
@@ -214,7 +215,8 @@ int mcp_call_tool(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struct rv
     int rc = mcp_find_offer(m->opts, at, o->params, &offer, &why);
 
     if (rc == 0)
-        rc = mcp_start(m->opts, at, &offer, o->params, !at->job, &started, &why);
+        rc = mcp_start(m->opts, at, &offer, (struct mcp_call){.params = o->params, .may_wait = !at->job}, &started,
+                       &why);
     if (rc < 0)
         rc = mcp_fail(m, at, o->call, why, err);
     else if (started.waits)

@@ -426,7 +426,7 @@ static int on_end(rv_app_mcp *m, const struct rv_app_mcp_at *at, struct watched 
 {
     struct rv_replayed r = {0};
     json_object *result = NULL;
-    int rc = rv_app_past_replay(at->sources->store, &w->past, 0, NULL, NULL, &r, err);
+    int rc = rv_app_past_replay(at->sources->store, &w->past, NULL, &r, err);
 
     if (rc < 0)
         return rc;

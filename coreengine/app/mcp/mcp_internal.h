@@ -97,9 +97,15 @@ struct mcp_started {
 /** RV_E_NOT_FOUND: nothing that is offered has the name. */
 RV_MUST_CHECK int mcp_find_offer(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at,
                                  json_object *params, struct offer *out, rv_err **err);
-/** Failures of the call are results; RV_E_NOMEM, RV_E_INVALID (its state was changed). may_wait: else out->waits. */
+/* A call of a tool that is offered. */
+struct mcp_call {
+    json_object *params;    /* as the client sent them; borrowed */
+    json_object *arguments; /* of the tool; mcp_start() reads them from params */
+    bool may_wait;          /* for other servers; else out->waits says that it would have to */
+};
+/** Failures of the call are results; RV_E_NOMEM, RV_E_INVALID (its state was changed). */
 RV_MUST_CHECK int mcp_start(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, const struct offer *o,
-                            json_object *params, bool may_wait, struct mcp_started *out, rv_err **err);
+                            struct mcp_call call, struct mcp_started *out, rv_err **err);
 /** A client does not wait for that run any more: it is asked to end. */
 void mcp_cancel_run(const struct rv_app_mcp_at *at, const char *run);
 /** Have the answer to a question of a run queued. */

@@ -138,7 +138,7 @@ static int wrap(const struct mcp_about *about, const char *text, json_object *ar
 
     make_uuid(id);
     rv_time_format(about->now_us, time);
-    return rv_artifact_wrap(artifact, id, about->tool, time, &context, text, out, err);
+    return rv_artifact_wrap(&(struct rv_artifact_made){artifact, id, about->tool, time, text}, &context, out, err);
 }
 
 int mcp_success(const struct mcp_about *about, const rv_str *text, json_object *data, json_object **out, rv_err **err)

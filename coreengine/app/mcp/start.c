@@ -192,19 +192,19 @@ static int check_sound(const struct rv_app_mcp_at *at, const struct offer *o, st
 }
 
 static int begin(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, const struct offer *o,
-                 json_object *arguments, bool may_wait, struct mcp_started *out, rv_err **err)
+                 const struct mcp_call *call, struct mcp_started *out, rv_err **err)
 {
     struct rv_app_loaded l;
-    int rc = mcp_offer_load(opts, at, o, may_wait, &l, err);
+    int rc = mcp_offer_load(opts, at, o, call->may_wait, &l, err);
 
     if (rc < 0)
         return rc;
-    out->waits = !may_wait && l.pipeline && l.pipeline->n_mcp_servers > 0;
+    out->waits = !call->may_wait && l.pipeline && l.pipeline->n_mcp_servers > 0;
     rc = out->waits ? 0 : check_sound(at, o, &l, err);
     if (rc == 0 && !out->waits)
-        rc = check_arguments(o, &l, arguments, out, err);
+        rc = check_arguments(o, &l, call->arguments, out, err);
     if (rc == 0 && !out->waits && !out->result)
-        rc = submit(at, o, &l, arguments, out, err);
+        rc = submit(at, o, &l, call->arguments, out, err);
     rv_app_loaded_fini(&l);
     return rc;
 }
@@ -235,17 +235,18 @@ static int go_on(const struct rv_app_mcp_at *at, const struct offer *o, json_obj
 }
 
 static int start_offer(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, const struct offer *o,
-                       json_object *params, json_object *arguments, bool may_wait, struct mcp_started *out,
-                       rv_err **err)
+                       const struct mcp_call *call, struct mcp_started *out, rv_err **err)
 {
-    if (json_object_object_get_ex(params, "requestState", NULL) && o->kind != OFFER_QUERY)
-        return go_on(at, o, params, out, err);
+    json_object *arguments = call->arguments;
+
+    if (json_object_object_get_ex(call->params, "requestState", NULL) && o->kind != OFFER_QUERY)
+        return go_on(at, o, call->params, out, err);
     if (o->kind != OFFER_QUERY && o->kind != OFFER_ANSWER)
-        return begin(opts, at, o, arguments, may_wait, out, err);
+        return begin(opts, at, o, call, out, err);
     int rc = check_arguments(o, NULL, arguments, out, err);
     if (rc < 0 || out->result)
         return rc;
-    out->waits = o->kind == OFFER_QUERY && !may_wait;
+    out->waits = o->kind == OFFER_QUERY && !call->may_wait;
     if (out->waits)
         return 0;
     return o->kind == OFFER_QUERY
@@ -277,23 +278,22 @@ int mcp_find_offer(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_a
 }
 
 int mcp_start(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, const struct offer *o,
-              json_object *params, bool may_wait, struct mcp_started *out, rv_err **err)
+              struct mcp_call call, struct mcp_started *out, rv_err **err)
 {
-    json_object *arguments = rv_json_get_obj(params, "arguments");
+    json_object *arguments = rv_json_get_obj(call.params, "arguments");
     rv_err *why = NULL;
 
     *out = (struct mcp_started){.result = NULL};
-    json_object *made = arguments ? json_object_get(arguments) : json_object_new_object();
-    int rc =
-        made ? start_offer(opts, at, o, params, made, may_wait, out, &why) : RV_FAIL(&why, RV_E_NOMEM, "start a call");
+    call.arguments = arguments ? json_object_get(arguments) : json_object_new_object();
+    int rc = call.arguments ? start_offer(opts, at, o, &call, out, &why) : RV_FAIL(&why, RV_E_NOMEM, "start a call");
     rc = rc < 0 && rv_err_is(why, RV_E_NOMEM) ? RV_E_NOMEM : rc;
-    bool is_state = rc == RV_E_INVALID && json_object_object_get_ex(params, "requestState", NULL);
+    bool is_state = rc == RV_E_INVALID && json_object_object_get_ex(call.params, "requestState", NULL);
     if (rc == RV_E_NOMEM || is_state) {
         rc = is_state ? RV_FAIL(err, rc, "%s", rv_err_text(why)) : RV_FAIL(err, rc, "start a call");
     } else if (rc < 0) {
         rc = mcp_failure_of(why, &out->result, err);
     }
     rv_err_free(why);
-    json_object_put(made);
+    json_object_put(call.arguments);
     return rc;
 }

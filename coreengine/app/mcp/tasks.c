@@ -132,7 +132,7 @@ static int write_end(const struct rv_app_mcp_at *at, const struct mcp_task *t, j
     b.rc = rv_app_past_open(at->sources->store, &at->app->scope, t->run, &past, err);
     if (b.rc < 0)
         return b.rc;
-    b.rc = rv_app_past_replay(at->sources->store, &past, 0, NULL, NULL, &r, err);
+    b.rc = rv_app_past_replay(at->sources->store, &past, NULL, &r, err);
     if (b.rc == 0)
         b.rc = mcp_result_of_run(&about, t->kind == OFFER_ANSWER ? OFFER_PIPELINE : t->kind, past.row.status,
                                  rv_app_past_pipeline(&past), rv_run_envelope(r.run), &result, err);

@@ -181,7 +181,8 @@ static int take(rv_mcp_tools *t, const struct rv_mcp_tools_opts *o, struct quest
         json_object_put(q->tools);
         q->tools = approved;
     }
-    return rv_mcp_catalog_add(t->catalog, q->server, q->tools, q->has_resources, q->has_prompts, o->findings, err);
+    return rv_mcp_catalog_add(t->catalog, q->server, &(struct rv_mcp_offer){q->tools, q->has_resources, q->has_prompts},
+                              o->findings, err);
 }
 
 static int take_answers(rv_mcp_tools *t, const struct rv_mcp_tools_opts *o, struct question *questions, size_t n,

@@ -85,7 +85,9 @@ static void add(struct world *w, int server, const char *list)
 {
     json_object *tools = json(list);
 
-    ck_assert_int_eq(rv_mcp_catalog_add(w->catalog, &w->servers[server], tools, true, true, w->findings, NULL), 0);
+    ck_assert_int_eq(rv_mcp_catalog_add(w->catalog, &w->servers[server], &(struct rv_mcp_offer){tools, true, true},
+                                        w->findings, NULL),
+                     0);
     json_object_put(tools);
 }
 

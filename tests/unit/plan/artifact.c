@@ -253,7 +253,9 @@ START_TEST(wrapped_artifacts_are_read)
     struct rv_artifact a;
 
     ck_assert_int_eq(
-        rv_artifact_wrap(payload, "id-1", "draw", "2026-01-02T03:04:05Z", &context, "drawn", &result, NULL), 0);
+        rv_artifact_wrap(&(struct rv_artifact_made){payload, "id-1", "draw", "2026-01-02T03:04:05Z", "drawn"}, &context,
+                         &result, NULL),
+        0);
     ck_assert_int_eq(rv_artifact_schema(NULL, &schema, NULL), 0);
     ck_assert_int_eq(rv_schema_compile(schema, "artifact", &compiled, NULL), 0);
     ck_assert(json_object_object_get_ex(result, "structuredContent", &structured));
