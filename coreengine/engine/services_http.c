@@ -275,23 +275,23 @@ static int start(struct fetch *f, rv_err **err);
 static int follow(struct fetch *f, rv_err **err)
 {
     RV_AUTO(rv_buf_fini) rv_buf url = RV_BUF_INIT(MAX_URL);
-    bool same_origin = false, is_safe = false;
+    struct rv_http_redirect kind = {0};
 
     if (!is_redirect(f))
         return 1;
     if (f->n_redirects++ == MAX_REDIRECTS)
         return RV_FAIL(err, RV_E_LIMIT, "more than %d redirects", MAX_REDIRECTS);
-    int rc = rv_http_follow(f->e->http, f->url, f->location, &url, &same_origin, &is_safe, err);
+    int rc = rv_http_follow(f->e->http, f->url, f->location, &url, &kind, err);
     if (rc < 0)
         return rc;
-    if (!is_safe)
+    if (!kind.is_safe)
         return 1;
     free(f->url);
     f->url = rv_buf_steal(&url, NULL);
-    for (size_t i = 0; !same_origin && i < f->n_headers; i++)
+    for (size_t i = 0; !kind.same_origin && i < f->n_headers; i++)
         free(f->headers[i]);
-    f->n_headers = same_origin ? f->n_headers : 0;
-    f->is_traced = f->is_traced && same_origin;
+    f->n_headers = kind.same_origin ? f->n_headers : 0;
+    f->is_traced = f->is_traced && kind.same_origin;
     free(f->location);
     f->location = NULL;
     rv_buf_clear(&f->text);

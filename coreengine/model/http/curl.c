@@ -248,7 +248,7 @@ static char *origin_of(const struct rv_curl *curl, CURLU *url)
 }
 
 static int follow(const struct rv_curl *curl, CURLU *url, const char *base, const char *location, rv_buf *out,
-                  bool *same_origin, bool *is_safe, rv_err **err)
+                  struct rv_http_redirect *kind, rv_err **err)
 {
     char *before = NULL, *after = NULL, *text = NULL;
     CURLUcode rc = curl->url_set(url, CURLUPART_URL, base, 0);
@@ -262,8 +262,8 @@ static int follow(const struct rv_curl *curl, CURLU *url, const char *base, cons
     bool is_http = before && after && (strncmp(after, "http://", 7) == 0 || strncmp(after, "https://", 8) == 0);
     if (rc == CURLUE_OK && is_http) {
         rv_buf_puts(out, text);
-        *same_origin = strcmp(before, after) == 0;
-        *is_safe = strncmp(before, "https:", 6) != 0 || strncmp(after, "https:", 6) == 0;
+        kind->same_origin = strcmp(before, after) == 0;
+        kind->is_safe = strncmp(before, "https:", 6) != 0 || strncmp(after, "https:", 6) == 0;
     }
     bool no_memory = rc == CURLUE_OUT_OF_MEMORY || (rc == CURLUE_OK && (!before || !after));
     free(before);
@@ -275,13 +275,13 @@ static int follow(const struct rv_curl *curl, CURLU *url, const char *base, cons
                                       : RV_FAIL(err, RV_E_INVALID, "a redirect leads to no address of http or https");
 }
 
-int rv_http_follow(rv_http *h, const char *base, const char *location, rv_buf *out, bool *same_origin, bool *is_safe,
+int rv_http_follow(rv_http *h, const char *base, const char *location, rv_buf *out, struct rv_http_redirect *kind,
                    rv_err **err)
 {
     CURLU *url = h->curl->url();
     if (!url)
         return RV_FAIL(err, RV_E_NOMEM, "follow a redirect");
-    int rc = follow(h->curl, url, base, location, out, same_origin, is_safe, err);
+    int rc = follow(h->curl, url, base, location, out, kind, err);
     h->curl->url_cleanup(url);
     return rc;
 }

@@ -89,10 +89,14 @@ struct rv_http_events {
 /** RV_E_INVALID (address or header), RV_E_NOMEM, RV_E_INTERNAL; else on_end will come. */
 RV_MUST_CHECK int rv_http_start(rv_http *h, const struct rv_http_request *req, const struct rv_http_events *events,
                                 rv_http_call **out, rv_err **err);
+struct rv_http_redirect {
+    bool same_origin; /* the scheme, host and port stay */
+    bool is_safe;     /* it does not leave https */
+};
 /** The address that `location` means in an answer from `base`, appended. RV_E_INVALID: it is not one of http:// or
- * https://; RV_E_NOMEM. *same_origin: it has the scheme, host and port of base. *is_safe: it does not leave https. */
-RV_MUST_CHECK int rv_http_follow(rv_http *h, const char *base, const char *location, rv_buf *out, bool *same_origin,
-                                 bool *is_safe, rv_err **err);
+ * https://; RV_E_NOMEM. */
+RV_MUST_CHECK int rv_http_follow(rv_http *h, const char *base, const char *location, rv_buf *out,
+                                 struct rv_http_redirect *kind, rv_err **err);
 void rv_http_resume(rv_http_call *c);
 void rv_http_cancel(rv_http_call *c); /* closes its connection; no callback follows */
 

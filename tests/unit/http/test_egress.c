@@ -337,15 +337,15 @@ static const struct {
 
 START_TEST(a_redirect_is_read_like_an_address)
 {
-    bool same_origin = false, is_safe = false;
+    struct rv_http_redirect kind = {0};
     rv_buf out = RV_BUF_INIT(1000);
 
-    int rc = rv_http_follow(w.http, redirects[_i].base, redirects[_i].location, &out, &same_origin, &is_safe, NULL);
+    int rc = rv_http_follow(w.http, redirects[_i].base, redirects[_i].location, &out, &kind, NULL);
     ck_assert_int_eq(rc, redirects[_i].url ? 0 : RV_E_INVALID);
     if (rc == 0) {
         ck_assert_str_eq(rv_buf_cstr(&out), redirects[_i].url);
-        ck_assert_int_eq(same_origin, redirects[_i].same_origin);
-        ck_assert_int_eq(is_safe, redirects[_i].is_safe);
+        ck_assert_int_eq(kind.same_origin, redirects[_i].same_origin);
+        ck_assert_int_eq(kind.is_safe, redirects[_i].is_safe);
     }
     rv_buf_fini(&out);
 }

@@ -235,14 +235,14 @@ static enum rv_mcp_fault fault_of_code(int rc)
 int rv_mcp_web_redirect(rv_http *h, const char *location, int *n, char **url, rv_err **err)
 {
     RV_AUTO(rv_buf_fini) rv_buf next = RV_BUF_INIT(RV_MCP_MAX_URL);
-    bool is_same = false, is_safe = false;
+    struct rv_http_redirect kind = {0};
 
     if ((*n)++ == MAX_REDIRECTS)
         return RV_FAIL(err, RV_E_LIMIT, "more than %d redirects", MAX_REDIRECTS);
-    int rc = rv_http_follow(h, *url, location, &next, &is_same, &is_safe, err);
+    int rc = rv_http_follow(h, *url, location, &next, &kind, err);
     if (rc < 0)
         return rc;
-    if (!is_same)
+    if (!kind.same_origin)
         return RV_FAIL(err, RV_E_DENIED, "the server redirects to another origin, which is not followed");
     free(*url);
     *url = rv_buf_steal(&next, NULL);
