@@ -183,12 +183,17 @@ RV_MUST_CHECK int rv_engine_continue(rv_engine *e, const struct rv_exec_opts *op
 /** The same, to end it as cancelled. */
 RV_MUST_CHECK int rv_engine_continue_cancel(rv_engine *e, const struct rv_exec_opts *opts,
                                             const struct rv_store_scope *scope, rv_exec **out, rv_err **err);
+/* A run that goes on. Borrowed for the call. */
+struct rv_engine_resume {
+    const char *run;
+    const struct rv_response *response; /* answers an interrupt; NULL: none */
+    bool cancels;                       /* it is ended as cancelled */
+};
 /** rv_journal_open() and one of these two, for a run that has its own journal (opts->journal is NULL): on a given loop
  * the store thread takes the run over, and this call does not wait. Until then a cancellation, and an answer if none is
  * given here, wait too. What keeps the run from going on comes with on_ended. */
 RV_MUST_CHECK int rv_engine_open(rv_engine *e, const struct rv_exec_opts *opts, const struct rv_store_scope *scope,
-                                 const char *run, const struct rv_response *response, bool cancels, rv_exec **out,
-                                 rv_err **err);
+                                 const struct rv_engine_resume *what, rv_exec **out, rv_err **err);
 /** Run the loop until that run is over (or waits for an answer): the helper of programs that have nothing else to do.
  * Not from a callback. RV_E_NOMEM; RV_E_FILES: no loop of its own; RV_E_INTERNAL: the run waits for nothing;
  * RV_E_INVALID, RV_E_TIMEOUT for an answer of the script that does not fit its interrupt (the run is then over, as

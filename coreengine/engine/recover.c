@@ -206,9 +206,16 @@ static bool is_for_branch(const rv_exec *x, const struct rv_response *response, 
            rv_run_check_branch_answer(x->run, response, now_us, id, NULL) == 0;
 }
 
-static int next_event(const rv_exec *x, const struct rv_response *response, bool cancel, int64_t n_events,
-                      char id[RV_ID_MAX], struct rv_event *ev, rv_err **err)
+/* What a run that goes on is told. Borrowed. */
+struct told {
+    const struct rv_response *response; /* NULL: no answer */
+    bool cancels;
+};
+
+static int next_event(const rv_exec *x, const struct told *told, int64_t n_events, char id[RV_ID_MAX],
+                      struct rv_event *ev, rv_err **err)
 {
+    const struct rv_response *response = told->response;
     enum rv_run_status status = rv_run_status(x->run);
     const char *run = rv_journal_run(x->opts.journal);
 
@@ -218,7 +225,7 @@ static int next_event(const rv_exec *x, const struct rv_response *response, bool
                        RV_STR_ARG(rv_utf8_cut(response->interrupt_id, RV_ID_MAX)));
     if (is_over)
         return RV_FAIL(err, RV_E_STATE, "run \"%s\" is over: it was %s", run, rv_run_status_text(status));
-    if (cancel) {
+    if (told->cancels) {
         ev->kind = RV_EVENT_CANCEL;
     } else if (is_due(x, ev->now_us, id, ev)) {
         if (response)
@@ -238,8 +245,7 @@ static int next_event(const rv_exec *x, const struct rv_response *response, bool
     return 0;
 }
 
-static int step_on(rv_exec *x, const struct rv_store_scope *scope, const struct rv_response *response, bool cancel,
-                   rv_err **err)
+static int step_on(rv_exec *x, const struct rv_store_scope *scope, const struct told *told, rv_err **err)
 {
     struct rv_effects open = {0};
     struct rv_event ev = {0};
@@ -249,7 +255,7 @@ static int step_on(rv_exec *x, const struct rv_store_scope *scope, const struct 
     int rc = replay(&p, scope, &open, err);
     if (rc == 0) {
         ev.now_us = rv_exec_now_us(x);
-        rc = next_event(x, response, cancel, p.n_events, id, &ev, err);
+        rc = next_event(x, told, p.n_events, id, &ev, err);
     }
     if (rc == 0)
         rc = rv_exec_step(x, &ev, err);
@@ -258,16 +264,15 @@ static int step_on(rv_exec *x, const struct rv_store_scope *scope, const struct 
         rc = note_gap(&p, ev.now_us, x->run, err);
         if (rc == 0)
             rc = ask_again(&p, &open, err);
-        if (rc == 0 && response)
-            rc = rv_exec_tell_later(x, response, err);
+        if (rc == 0 && told->response)
+            rc = rv_exec_tell_later(x, told->response, err);
     }
     rv_effects_fini(&open);
     free(p.gaps);
     return rc;
 }
 
-static int go_on(rv_exec *x, const struct rv_store_scope *scope, const struct rv_response *response, bool cancel,
-                 rv_err **err)
+static int go_on(rv_exec *x, const struct rv_store_scope *scope, const struct told *told, rv_err **err)
 {
     const char *before = rv_journal_owner_before(x->opts.journal);
 
@@ -276,19 +281,19 @@ static int go_on(rv_exec *x, const struct rv_store_scope *scope, const struct rv
         RV_LOG(x->log, INFO, "run.takeover", RV_F_TEXT("owner", before),
                RV_F_BOOL("may_live", rv_journal_owner_may_live(x->opts.journal)));
     rv_quotas_recover(x);
-    int rc = step_on(x, scope, response, cancel, err);
+    int rc = step_on(x, scope, told, err);
     return rc < 0 ? rc : rv_exec_begin(x, err);
 }
 
 static int continue_run(rv_engine *e, const struct rv_exec_opts *opts, const struct rv_store_scope *scope,
-                        const struct rv_response *response, bool cancel, rv_exec **out, rv_err **err)
+                        const struct told *told, rv_exec **out, rv_err **err)
 {
     rv_exec *x = NULL;
 
     int rc = rv_exec_new(e, opts, &x, err);
     if (rc < 0)
         return rc;
-    rc = go_on(x, scope, response, cancel, err);
+    rc = go_on(x, scope, told, err);
     if (rc < 0) {
         if (x->is_unkept && err && !e->opts.loop) /* a host is told nothing before this returns */
             rv_exec_tell_end(x, *err);
@@ -302,13 +307,13 @@ static int continue_run(rv_engine *e, const struct rv_exec_opts *opts, const str
 int rv_engine_continue(rv_engine *e, const struct rv_exec_opts *opts, const struct rv_store_scope *scope,
                        const struct rv_response *response, rv_exec **out, rv_err **err)
 {
-    return continue_run(e, opts, scope, response, false, out, err);
+    return continue_run(e, opts, scope, &(struct told){.response = response}, out, err);
 }
 
 int rv_engine_continue_cancel(rv_engine *e, const struct rv_exec_opts *opts, const struct rv_store_scope *scope,
                               rv_exec **out, rv_err **err)
 {
-    return continue_run(e, opts, scope, NULL, true, out, err);
+    return continue_run(e, opts, scope, &(struct told){.cancels = true}, out, err);
 }
 
 /* --- runs that the store thread takes over --- */
@@ -337,7 +342,8 @@ static int opened(struct own_journal *o, rv_err **err)
     rv_journal_move(o->journal, x->engine->opts.store);
     x->opts.journal = o->journal;
     rv_journal_hold(o->journal, x->answers || x->opts.holds);
-    return go_on(x, &scope, o->has_response ? &o->response : NULL, o->cancels || x->cancel_asked, err);
+    const struct told told = {o->has_response ? &o->response : NULL, o->cancels || x->cancel_asked};
+    return go_on(x, &scope, &told, err);
 }
 
 /* On the loop. */
@@ -363,21 +369,21 @@ static void open_done(struct write *w)
         rv_exec_break(x, rc, err);
 }
 
-int rv_engine_open(rv_engine *e, const struct rv_exec_opts *opts, const struct rv_store_scope *scope, const char *run,
-                   const struct rv_response *response, bool cancels, rv_exec **out, rv_err **err)
+int rv_engine_open(rv_engine *e, const struct rv_exec_opts *opts, const struct rv_store_scope *scope,
+                   const struct rv_engine_resume *what, rv_exec **out, rv_err **err)
 {
     rv_exec *x = NULL;
 
     int rc = rv_exec_new(e, opts, &x, err);
     if (rc < 0)
         return rc;
-    rv_exec_bind_log(x, run);
-    x->own = rv_own_new(x, scope, run);
+    rv_exec_bind_log(x, what->run);
+    x->own = rv_own_new(x, scope, what->run);
     rc = x->own ? 0 : RV_FAIL(err, RV_E_NOMEM, "open a run");
-    if (rc == 0 && response)
-        rc = rv_own_answer(x->own, response, err);
+    if (rc == 0 && what->response)
+        rc = rv_own_answer(x->own, what->response, err);
     if (rc == 0)
-        x->own->cancels = cancels;
+        x->own->cancels = what->cancels;
     if (rc == 0 && e->writer) {
         x->is_opening = true;
         x->own->write = (struct write){.write = open_journal, .done = open_done, .is_alone = true};

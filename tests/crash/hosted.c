@@ -156,7 +156,7 @@ static void begin(struct host *h, int i)
         return;
     }
     if (!is_over)
-        must(rv_engine_open(h->engine, &opts, &all, id, NULL, false, &x, &err), err, "open");
+        must(rv_engine_open(h->engine, &opts, &all, &(struct rv_engine_resume){.run = id}, &x, &err), err, "open");
     rv_envelope_free(env);
 }
 

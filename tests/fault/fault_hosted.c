@@ -99,7 +99,7 @@ static int open_again(struct host *h, rv_engine *e, rv_script *script, rv_exec *
     opts.pipeline = h->pipeline;
     opts.script = script;
     opts.observer = (struct rv_observer){.on_question = on_question, .on_ended = on_ended, .self = h};
-    int rc = rv_engine_open(e, &opts, &all, h->run, &response, false, x, &err);
+    int rc = rv_engine_open(e, &opts, &all, &(struct rv_engine_resume){.run = h->run, .response = &response}, x, &err);
     h->is_answered = rc == 0;
     rv_err_free(err);
     return rc;

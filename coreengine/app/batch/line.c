@@ -38,19 +38,20 @@ static int refuse_key(const char *key, const char *const *keys, size_t n, rv_err
     return rc;
 }
 
-static int check_keys(json_object *object, bool is_outer, bool has_item, rv_err **err)
+/* has_item: the line has its whole item as a member. */
+static int check_keys(json_object *object, bool has_item, rv_err **err)
 {
     const char *keys[RV_STATE_MAX_KEYS];
     size_t n = rv_envelope_state_keys(keys);
 
     json_object_object_foreach (object, key, value) {
-        bool is_known = is_outer && (is_own_key(key, has_item) || (has_item && strcmp(key, WHOLE_ITEM) == 0));
+        bool is_known = is_own_key(key, has_item) || (has_item && strcmp(key, WHOLE_ITEM) == 0);
         (void)value;
-        for (size_t i = 0; !is_known && !(is_outer && has_item) && i < n; i++)
+        for (size_t i = 0; !is_known && !has_item && i < n; i++)
             is_known = strcmp(key, keys[i]) == 0;
         if (!is_known)
             return refuse_key(key, keys, n, err);
-        if (rv_app_state_is_runs_own(rv_str_of(key)) && !(is_outer && is_own_key(key, has_item)))
+        if (rv_app_state_is_runs_own(rv_str_of(key)) && !is_own_key(key, has_item))
             return RV_FAIL(err, RV_E_INVALID, "a new run sets \"%s\" when it begins", key);
         if (strcmp(key, "envelope_id") == 0)
             return RV_FAIL(err, RV_E_INVALID, "a batch sets \"envelope_id\"");
@@ -100,7 +101,7 @@ static int unwrap(struct batch_line *line, rv_err **err)
     if (!json_object_is_type(line->item, json_type_object) ||
         !json_object_object_get_ex(line->item, WHOLE_ITEM, &inner))
         return 0;
-    int rc = check_keys(line->item, true, true, err);
+    int rc = check_keys(line->item, true, err);
     if (rc < 0)
         return rc;
     inner = json_object_get(inner);
@@ -122,7 +123,7 @@ static int make_state(struct batch_line *line, json_object *base, rv_err **err)
     if (!json_object_is_type(line->item, json_type_object))
         return RV_FAIL(err, RV_E_INVALID, "a line is a text or an object, not of type %s",
                        rv_json_type_text(line->item));
-    rc = check_keys(line->item, true, false, err);
+    rc = check_keys(line->item, false, err);
     return rc < 0 ? rc : lay_over(line->state, line->item, err);
 }
 

@@ -10,14 +10,13 @@
 
 /* --- results --- */
 
-static void count(struct batch *b, const char *status, bool is_failure, bool was_over)
+static void count(struct batch *b, const char *status, bool is_failure)
 {
     int64_t *n = is_failure                                                    ? &b->sum.failed
                  : strcmp(status, rv_run_status_text(RV_RUN_INTERRUPTED)) == 0 ? &b->sum.waiting
                  : strcmp(status, rv_run_status_text(RV_RUN_RUNNING)) == 0     ? &b->sum.elsewhere
                                                                                : &b->sum.completed;
     (*n)++;
-    b->sum.earlier += was_over;
 }
 
 static void hand_out(struct batch *b, struct slot *s)
@@ -65,7 +64,8 @@ static void conclude(struct slot *s, int rc, rv_err *err, const char *status, bo
         batch_fail(b, rc, err);
     } else if (s->text.len) {
         b->held += s->text.len;
-        count(b, status, s->is_failure, was_over);
+        count(b, status, s->is_failure);
+        b->sum.earlier += was_over;
     }
     hand_out_all(b, s);
 }
@@ -255,7 +255,8 @@ static void go_on(struct slot *s, const char *user, bool cancels)
 
     set_limits(s, user);
     const struct rv_exec_opts x = exec_opts(s);
-    int rc = rv_engine_open(b->engine, &x, &b->opts->app->scope, s->line.run, NULL, cancels, &s->exec, &err);
+    int rc = rv_engine_open(b->engine, &x, &b->opts->app->scope,
+                            &(struct rv_engine_resume){.run = s->line.run, .cancels = cancels}, &s->exec, &err);
 
     if (rc == 0) {
         b->n_running++;
@@ -279,7 +280,7 @@ static void read_past(struct slot *s, const struct rv_run_row *row)
 
     past.row = *row;
     if (rc == 0)
-        rc = rv_app_past_replay(b->store, &past, 0, NULL, NULL, &r, &err);
+        rc = rv_app_past_replay(b->store, &past, NULL, &r, &err);
     if (rc < 0) {
         conclude(s, rc, err, "", false);
         return;

@@ -63,7 +63,8 @@ START_TEST(a_run_is_handed_over_when_its_call_has_ended)
     opts.script = h.w.script;
     opts.observer = (struct rv_observer){.on_event = host_on_event, .on_ended = host_on_over, .self = &h};
     h.n_over = h.n_events = 0;
-    ck_assert_int_eq(rv_engine_open(h.engine, &opts, &all, h.left, NULL, false, &h.runs[1].exec, NULL), 0);
+    ck_assert_int_eq(
+        rv_engine_open(h.engine, &opts, &all, &(struct rv_engine_resume){.run = h.left}, &h.runs[1].exec, NULL), 0);
     uv_run(&h.loop, UV_RUN_DEFAULT);
     ck_assert_int_eq(h.n_over, 1);
     ck_assert_int_eq(h.runs[1].rc, 0);

@@ -58,7 +58,10 @@ static void open_it(struct host *h, const struct rv_response *response)
     opts.on_free = on_free;
     opts.self = h;
     h->runs[1].rc = -1000;
-    ck_assert_int_eq(rv_engine_open(h->engine, &opts, &all, h->left, response, false, &h->runs[1].exec, NULL), 0);
+    ck_assert_int_eq(rv_engine_open(h->engine, &opts, &all,
+                                    &(struct rv_engine_resume){.run = h->left, .response = response}, &h->runs[1].exec,
+                                    NULL),
+                     0);
 }
 
 static bool has_owner(struct host *h)

@@ -398,7 +398,8 @@ START_TEST(a_run_with_a_journal_of_its_own_is_freed_in_a_call)
     opts.quotas = &quotas;
     opts.observer = (struct rv_observer){.on_ended = host_on_over, .self = &h};
     const char *run = rv_envelope_fields(env)->envelope_id;
-    ck_assert_int_eq(rv_engine_open(h.engine, &opts, &all, run, NULL, false, &h.runs[0].exec, NULL), 0);
+    ck_assert_int_eq(
+        rv_engine_open(h.engine, &opts, &all, &(struct rv_engine_resume){.run = run}, &h.runs[0].exec, NULL), 0);
     while (c.reserved[RV_QUOTA_TOKENS] == 0) {
         uv_run(&h.loop, UV_RUN_NOWAIT);
         c = count(h.store, now_us);
