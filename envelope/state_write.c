@@ -177,10 +177,34 @@ static bool bool_field(const rv_envelope *env, const struct rv_row *row)
     return value;
 }
 
-static void write_row(const rv_envelope *env, const struct rv_row *row, rv_jw *w)
+static void write_time_or_null(int64_t us, rv_jw *w)
+{
+    if (us == 0)
+        rv_jw_null(w);
+    else
+        rv_time_write(us, w);
+}
+
+static void write_open_interrupt(const rv_envelope *env, rv_jw *w)
 {
     const struct rv_stored_interrupt *it = rv_env_interrupt(env);
 
+    if (it->exists)
+        rv_interrupt_write(it, (rv_str){NULL, 0}, w);
+    else
+        rv_jw_null(w);
+}
+
+/* A list that is kept as JSON. */
+static json_object *list_of(const rv_envelope *env, const struct rv_row *row)
+{
+    if (row->kind == RV_ROW_BRANCHES)
+        return env->branches;
+    return row->kind == RV_ROW_WITHDRAWN ? env->withdrawn : rv_env_list(env, (enum rv_list_id)row->at);
+}
+
+static void write_row(const rv_envelope *env, const struct rv_row *row, rv_jw *w)
+{
     switch (row->kind) {
     case RV_ROW_TEXT:
     case RV_ROW_TEXT_NULL:
@@ -193,10 +217,7 @@ static void write_row(const rv_envelope *env, const struct rv_row *row, rv_jw *w
         rv_time_write(int_field(env, row), w);
         break;
     case RV_ROW_TIME_NULL:
-        if (int_field(env, row) == 0)
-            rv_jw_null(w);
-        else
-            rv_time_write(int_field(env, row), w);
+        write_time_or_null(int_field(env, row), w);
         break;
     case RV_ROW_BOOL:
         rv_jw_bool(w, bool_field(env, row));
@@ -223,7 +244,9 @@ static void write_row(const rv_envelope *env, const struct rv_row *row, rv_jw *w
         break;
     case RV_ROW_TEXTS:
     case RV_ROW_OBJECTS:
-        rv_jw_value(w, rv_env_list(env, (enum rv_list_id)row->at));
+    case RV_ROW_BRANCHES:
+    case RV_ROW_WITHDRAWN:
+        rv_jw_value(w, list_of(env, row));
         break;
     case RV_ROW_ERRORS:
         errors_write(env, w);
@@ -232,22 +255,13 @@ static void write_row(const rv_envelope *env, const struct rv_row *row, rv_jw *w
         write_records(env, w);
         break;
     case RV_ROW_INTERRUPT:
-        if (it->exists)
-            rv_interrupt_write(it, (rv_str){NULL, 0}, w);
-        else
-            rv_jw_null(w);
+        write_open_interrupt(env, w);
         break;
     case RV_ROW_USAGE:
         rv_usage_write_json(&env->f.usage, w);
         break;
-    case RV_ROW_BRANCHES:
-        rv_jw_value(w, env->branches);
-        break;
     case RV_ROW_INTERRUPTS:
         rv_interrupts_write(env, w);
-        break;
-    case RV_ROW_WITHDRAWN:
-        rv_jw_value(w, env->withdrawn);
         break;
     }
 }

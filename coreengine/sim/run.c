@@ -28,7 +28,8 @@ static int attempt(struct shrinking *k, size_t n, bool *broke, rv_err **err)
     *broke = false;
     if (k->n_runs++ >= MAX_RUNS)
         return 0;
-    int rc = sim_once(k->setup, k->seed, k->tried, n, NULL, &tally, &s, err);
+    int rc = sim_once(k->setup, &(struct sim_try){.seed = k->seed, .script = k->tried, .n_script = n, .tally = &tally},
+                      &s, err);
     if (rc == 0 && s.is_broken && s.invariant == k->invariant) {
         *broke = true;
         k->n = s.tape.n < n ? s.tape.n : n; /* what was asked for: the rest was never used */
@@ -111,7 +112,10 @@ static int describe(struct shrinking *k, struct rv_sim_failure *out, rv_err **er
     rv_buf trace = RV_BUF_INIT(SIM_MAX_TRACE);
     struct sim_seed s;
 
-    int rc = sim_once(k->setup, k->seed, k->best, k->n, &trace, &tally, &s, err);
+    int rc = sim_once(
+        k->setup,
+        &(struct sim_try){.seed = k->seed, .script = k->best, .n_script = k->n, .trace = &trace, .tally = &tally}, &s,
+        err);
     if (rc == 0) {
         out->n_decisions = n_decided(k->best, k->n);
         out->text = rv_str_dup(rv_buf_str(&s.broken));
@@ -218,7 +222,10 @@ static int run_seed(struct worker *me, int64_t index, struct rv_hash *hash, bool
     char hex[RV_HASH_MAX];
     struct sim_seed s;
 
-    int rc = sim_once(&me->setup, w->opts->first_seed + (uint64_t)index, NULL, 0, traced ? &trace : NULL, &me->tally,
+    int rc = sim_once(&me->setup,
+                      &(struct sim_try){.seed = w->opts->first_seed + (uint64_t)index,
+                                        .trace = traced ? &trace : NULL,
+                                        .tally = &me->tally},
                       &s, err);
     me->tally.n_seeds++;
     if (rc == 0) {
@@ -335,7 +342,8 @@ static int explain(struct worker *me, int64_t index, struct rv_sim_report *out, 
     struct rv_sim_report tally = {0};
     struct sim_seed s;
 
-    int rc = sim_once(&me->setup, me->work->opts->first_seed + (uint64_t)index, NULL, 0, NULL, &tally, &s, err);
+    int rc = sim_once(
+        &me->setup, &(struct sim_try){.seed = me->work->opts->first_seed + (uint64_t)index, .tally = &tally}, &s, err);
     if (rc == 0 && !s.is_broken)
         rc = RV_FAIL(err, RV_E_INTERNAL, "seed %llu broke something once and does not again: it is not deterministic",
                      (unsigned long long)s.seed);

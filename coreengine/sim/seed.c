@@ -148,8 +148,7 @@ static int run_seed(struct sim_seed *s, rv_err **err)
 
 /* --- set up and taken down --- */
 
-int sim_once(const struct sim_setup *setup, uint64_t seed, const uint32_t *script, size_t n_script, rv_buf *trace,
-             struct rv_sim_report *tally, struct sim_seed *s, rv_err **err)
+int sim_once(const struct sim_setup *setup, const struct sim_try *of, struct sim_seed *s, rv_err **err)
 {
     memset(s, 0, sizeof *s);
     s->opts = setup->opts;
@@ -160,16 +159,16 @@ int sim_once(const struct sim_setup *setup, uint64_t seed, const uint32_t *scrip
     s->scripted = setup->scripted;
     s->scripted_inner = setup->scripted_inner;
     s->store = setup->store;
-    s->tally = tally;
-    s->seed = seed;
-    s->trace = trace;
+    s->tally = of->tally;
+    s->seed = of->seed;
+    s->trace = of->trace;
     s->now_us = SIM_T0_US;
     s->broken = RV_BUF_INIT(SIM_MAX_BROKEN);
     s->ledger.text = RV_BUF_INIT(RV_STATE_MAX_BYTES);
     rv_hash_init(&s->ledger.hash);
-    sim_tape_init(&s->tape, seed);
-    if (script)
-        sim_tape_replay(&s->tape, script, n_script);
+    sim_tape_init(&s->tape, of->seed);
+    if (of->script)
+        sim_tape_replay(&s->tape, of->script, of->n_script);
     if (s->subject->script)
         rv_script_rewind(s->subject->script);
     int rc = sim_watch_init(&s->watch, s->subject->pipeline, err);

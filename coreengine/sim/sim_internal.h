@@ -233,9 +233,16 @@ struct sim_setup { /* what a thread needs to run a seed */
      * its statements prepared. */
     rv_store *store;
 };
-/** One run. script NULL: by the seed, else by these decisions. s is to be ended with sim_seed_fini() in any case. */
-RV_MUST_CHECK int sim_once(const struct sim_setup *setup, uint64_t seed, const uint32_t *script, size_t n_script,
-                           rv_buf *trace, struct rv_sim_report *tally, struct sim_seed *s, rv_err **err);
+/* Borrowed for the run. */
+struct sim_try {
+    uint64_t seed;
+    const uint32_t *script; /* decisions; NULL: those of the seed */
+    size_t n_script;
+    rv_buf *trace;               /* gets what happens; NULL: it is not written */
+    struct rv_sim_report *tally; /* gets what it reached */
+};
+/** One run. s is to be ended with sim_seed_fini() in any case. */
+RV_MUST_CHECK int sim_once(const struct sim_setup *setup, const struct sim_try *of, struct sim_seed *s, rv_err **err);
 void sim_seed_fini(struct sim_seed *s);
 
 /* report.c */

@@ -207,6 +207,33 @@ static void put_decision(json_object *line, rv_buf *b)
     rv_buf_printf(b, " (%s)", sim_text(line, "reason"));
 }
 
+static void put_tool_result(json_object *line, rv_buf *b)
+{
+    rv_buf_printf(b, "step %s, tool %s: %s", sim_text(line, "step_id"), sim_text(line, "tool"),
+                  sim_text(line, "status"));
+    put_text(b, line, ", ", "error");
+}
+
+static void put_question(json_object *line, rv_buf *b)
+{
+    rv_buf_printf(b, "stage %s asks, %s %s", sim_text(line, "stage"), sim_text(line, "kind"), sim_text(line, "id"));
+    put_text(b, line, ": ", "question");
+    put_text(b, line, ": ", "message");
+}
+
+static void put_branches(enum rv_emit_kind kind, json_object *line, rv_buf *b)
+{
+    if (kind == RV_EMIT_BRANCH_STARTED) {
+        rv_buf_printf(b, "branch %s begins", sim_text(line, "path"));
+    } else if (kind == RV_EMIT_BRANCH_ENDED) {
+        rv_buf_printf(b, "branch %s: %s", sim_text(line, "path"), sim_text(line, "end"));
+        put_text(b, line, ", ", "error");
+    } else {
+        rv_buf_printf(b, "the group of %s is settled", sim_text(line, "from"));
+        put_text(b, line, ", join ", "join");
+    }
+}
+
 /* False: the calls say it already. */
 static bool put_emit(enum rv_emit_kind kind, json_object *line, rv_buf *b)
 {
@@ -233,25 +260,15 @@ static bool put_emit(enum rv_emit_kind kind, json_object *line, rv_buf *b)
         put_text(b, line, ": ", "error");
         return true;
     case RV_EMIT_TOOL_RESULT:
-        rv_buf_printf(b, "step %s, tool %s: %s", sim_text(line, "step_id"), sim_text(line, "tool"),
-                      sim_text(line, "status"));
-        put_text(b, line, ", ", "error");
+        put_tool_result(line, b);
         return true;
     case RV_EMIT_INTERRUPT_PENDING:
-        rv_buf_printf(b, "stage %s asks, %s %s", sim_text(line, "stage"), sim_text(line, "kind"), sim_text(line, "id"));
-        put_text(b, line, ": ", "question");
-        put_text(b, line, ": ", "message");
+        put_question(line, b);
         return true;
     case RV_EMIT_BRANCH_STARTED:
-        rv_buf_printf(b, "branch %s begins", sim_text(line, "path"));
-        return true;
     case RV_EMIT_BRANCH_ENDED:
-        rv_buf_printf(b, "branch %s: %s", sim_text(line, "path"), sim_text(line, "end"));
-        put_text(b, line, ", ", "error");
-        return true;
     case RV_EMIT_GROUP_SETTLED:
-        rv_buf_printf(b, "the group of %s is settled", sim_text(line, "from"));
-        put_text(b, line, ", join ", "join");
+        put_branches(kind, line, b);
         return true;
     case RV_EMIT_STAGE_SKIPPED:
         rv_buf_printf(b, "stage %s is skipped", sim_text(line, "stage"));
