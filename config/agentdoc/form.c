@@ -144,15 +144,18 @@ static void gather_response(struct rv_agentdoc_reading *r, const struct rv_node 
     }
 }
 
-static void warn_of_legacy(struct rv_agentdoc_reading *r, const struct rv_node *map, bool is_row, bool is_config)
+/* What a map of the legacy form is: either or both. */
+enum legacy { LEGACY_ROW = 1, LEGACY_CONFIG = 2 };
+
+static void warn_of_legacy(struct rv_agentdoc_reading *r, const struct rv_node *map, unsigned is)
 {
     static const char *const others[] = {"model", "model_name", "response_schema"};
 
     for (size_t i = 0; i < map->n; i++) {
         const struct rv_node *key = map->keys[i];
-        bool is_known = (is_row && is_one_of(key->text, row_columns, RV_COUNT(row_columns))) ||
-                        (is_config && (is_one_of(key->text, config_keys, RV_COUNT(config_keys)) ||
-                                       is_one_of(key->text, others, RV_COUNT(others)))) ||
+        bool is_known = ((is & LEGACY_ROW) && is_one_of(key->text, row_columns, RV_COUNT(row_columns))) ||
+                        ((is & LEGACY_CONFIG) && (is_one_of(key->text, config_keys, RV_COUNT(config_keys)) ||
+                                                  is_one_of(key->text, others, RV_COUNT(others)))) ||
                         is_one_of(key->text, annotations, RV_COUNT(annotations));
         if (!is_known && map->items[i]->kind != RV_NODE_NULL)
             no_effect(r, key, rv_nearest(key->text, config_keys, RV_COUNT(config_keys)),
@@ -176,9 +179,9 @@ static void gather_legacy(struct rv_agentdoc_reading *r, const struct rv_node *r
             add_as(r, config, config_keys[i], config_keys[i]);
         gather_response(r, rv_agentdoc_set(config, "response_schema"));
     }
-    warn_of_legacy(r, row, true, config == row);
+    warn_of_legacy(r, row, config == row ? LEGACY_ROW | LEGACY_CONFIG : LEGACY_ROW);
     if (config && config != row)
-        warn_of_legacy(r, config, false, true);
+        warn_of_legacy(r, config, LEGACY_CONFIG);
 }
 
 /* --- Which one --- */

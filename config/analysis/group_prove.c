@@ -141,19 +141,23 @@ static void weigh(struct numbers *n, enum rv_group_goal goal, bool sure)
 
 /* --- The answers --- */
 
-static int search(struct numbers *n, enum rv_group_goal goal, bool sure, bool counts_calls, struct rv_group_answer *out,
-                  rv_err **err)
+struct question {
+    enum rv_group_goal goal;
+    bool only_sure;    /* count what surely happens */
+    bool counts_calls; /* the bound of model calls ends paths, too */
+};
+
+static int search(struct numbers *n, const struct question *q, struct rv_group_answer *out, rv_err **err)
 {
     const struct rv_group_search s = {.g = &n->graph,
                                       .weights = n->weights,
                                       .first_weights = n->first_weights,
-                                      .only_sure = sure,
-                                      .counts_visits = is_visits(goal),
-                                      .counts_calls = counts_calls};
-
+                                      .only_sure = q->only_sure,
+                                      .counts_visits = is_visits(q->goal),
+                                      .counts_calls = q->counts_calls};
     bool any = false;
 
-    weigh(n, goal, sure);
+    weigh(n, q->goal, q->only_sure);
     for (size_t i = 0; i < n->p->n_agents && !any; i++)
         any = n->weights[i] > 0;
     *out = (struct rv_group_answer){0, false};
@@ -166,11 +170,10 @@ static int64_t least(int64_t a, int64_t b)
 }
 
 /* A search and, where it left nothing out, the sure one that may reach the same number. */
-static int search_both(struct numbers *n, enum rv_group_goal goal, bool counts_calls, int64_t most, int64_t *best,
-                       bool *exact, rv_err **err)
+static int search_both(struct numbers *n, struct question q, int64_t most, int64_t *best, bool *exact, rv_err **err)
 {
     struct rv_group_answer all, sure;
-    int rc = search(n, goal, false, counts_calls, &all, err);
+    int rc = search(n, &q, &all, err);
 
     if (rc < 0)
         return rc;
@@ -178,7 +181,8 @@ static int search_both(struct numbers *n, enum rv_group_goal goal, bool counts_c
     *exact = false;
     if (all.is_limited)
         return 0;
-    rc = search(n, goal, true, counts_calls, &sure, err);
+    q.only_sure = true;
+    rc = search(n, &q, &sure, err);
     *exact = rc == 0 && least(sure.best, most) == *best;
     return rc;
 }
@@ -189,16 +193,18 @@ static int prove(struct numbers *n, struct rv_proof *out, rv_err **err)
     struct rv_group_answer callers, mocked, questions;
     int64_t visits = 0;
 
-    int rc = search(n, RV_GROUP_LEAST_CALLS, false, false, &callers, err);
+    int rc = search(n, &(struct question){.goal = RV_GROUP_LEAST_CALLS}, &callers, err);
     bool counts_calls = rc == 0 && callers.best > calls;
     if (rc == 0)
-        rc = search_both(n, RV_GROUP_VISITS, counts_calls, INT64_MAX, &visits, &out->visits_exact, err);
+        rc = search_both(n, (struct question){.goal = RV_GROUP_VISITS, .counts_calls = counts_calls}, INT64_MAX,
+                         &visits, &out->visits_exact, err);
     if (rc == 0)
-        rc = search_both(n, RV_GROUP_CALLS, false, calls, &out->max_llm_calls, &out->llm_exact, err);
+        rc =
+            search_both(n, (struct question){.goal = RV_GROUP_CALLS}, calls, &out->max_llm_calls, &out->llm_exact, err);
     if (rc == 0)
-        rc = search(n, RV_GROUP_MOCKED_VISITS, false, false, &mocked, err);
+        rc = search(n, &(struct question){.goal = RV_GROUP_MOCKED_VISITS}, &mocked, err);
     if (rc == 0)
-        rc = search(n, RV_GROUP_QUESTIONS, false, counts_calls, &questions, err);
+        rc = search(n, &(struct question){.goal = RV_GROUP_QUESTIONS, .counts_calls = counts_calls}, &questions, err);
     if (rc < 0)
         return rc;
     out->max_visits = least(visits, hops);

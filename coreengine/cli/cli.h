@@ -260,9 +260,11 @@ RV_MUST_CHECK int rv_cli_back_up(struct rv_cli *cli, const char *path, rv_err **
 const char *rv_cli_status_color(enum rv_run_status status); /* how a terminal shows it */
 
 /* verbs/runs_events.c */
-/** Follow a run in whatever process it goes on, until it is over, or (until_waits) waits for an answer: p->row is as it
+enum rv_cli_until { RV_CLI_UNTIL_OVER, RV_CLI_UNTIL_WAITS };
+/** Follow a run in whatever process it goes on, until it is over or (UNTIL_WAITS) waits for an answer: p->row is as it
  * is then. prints: its events go to stdout, those before included. It ends, too, when its reader is gone. */
-RV_MUST_CHECK int rv_cli_follow(rv_store *store, struct rv_app_past *p, bool until_waits, bool prints, rv_err **err);
+RV_MUST_CHECK int rv_cli_follow(rv_store *store, struct rv_app_past *p, enum rv_cli_until until, bool prints,
+                                rv_err **err);
 
 /* verbs/agents.c: what people are told of where an agent was found */
 /** "in the store, ID", "built in, by NAME", "in the file PATH". */
@@ -272,7 +274,8 @@ void rv_cli_warn_hidden(const rv_agents *agents, const char *name, const struct 
 
 /* progress.c: what people see on a terminal while a run goes on, and the timeline at its end */
 typedef struct rv_progress rv_progress;
-rv_progress *rv_progress_new(const struct rv_cli *cli, const struct rv_pipeline *p, bool live, bool timeline);
+enum rv_progress_part { RV_PROGRESS_LIVE = 1, RV_PROGRESS_TIMELINE = 2 };
+rv_progress *rv_progress_new(const struct rv_cli *cli, const struct rv_pipeline *p, unsigned parts);
 void rv_progress_event(rv_progress *p, const struct rv_effect *e, rv_str line);
 void rv_progress_delta(rv_progress *p, rv_str text);
 /** End the live display, write the timeline on stderr, and free it. p may be NULL. */

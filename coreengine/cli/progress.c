@@ -120,8 +120,9 @@ static void *redraw(void *arg)
     return NULL;
 }
 
-rv_progress *rv_progress_new(const struct rv_cli *cli, const struct rv_pipeline *p, bool live, bool timeline)
+rv_progress *rv_progress_new(const struct rv_cli *cli, const struct rv_pipeline *p, unsigned parts)
 {
+    bool live = parts & RV_PROGRESS_LIVE, timeline = parts & RV_PROGRESS_TIMELINE;
     rv_progress *g = calloc(1, sizeof *g);
     if (!g)
         return NULL;

@@ -183,7 +183,8 @@ static int open_watch(const struct rv_cli *cli, struct rv_app_run *run, struct w
     *w = (struct watch){.pipeline = run->loaded->pipeline, .events = rv_cli_flag(cli, "events")};
     w->deltas = w->events && rv_cli_flag(cli, "deltas");
     if (live || timeline)
-        w->progress = rv_progress_new(cli, w->pipeline, live, timeline);
+        w->progress =
+            rv_progress_new(cli, w->pipeline, (live ? RV_PROGRESS_LIVE : 0) | (timeline ? RV_PROGRESS_TIMELINE : 0));
     if (rv_cli_value(cli, "record") && !(w->recorder = rv_recorder_new()))
         return RV_FAIL(err, RV_E_NOMEM, "record the run");
     int rc = open_payloads(w, rv_cli_value(cli, "debug-payload"), err);

@@ -366,7 +366,9 @@ static void put_block_scalar(struct writer *w, size_t start, size_t end)
     w->ends_without_break = !w->is_fresh && chomp != '-';
 }
 
-static void open_level(struct writer *w, const yaml_token_t *token, bool is_list, bool is_indentless)
+enum level_kind { MAPPING, LIST, INDENTLESS_LIST };
+
+static void open_level(struct writer *w, const yaml_token_t *token, enum level_kind kind)
 {
     size_t start = offset_of(w, &token->start_mark);
 
@@ -378,7 +380,7 @@ static void open_level(struct writer *w, const yaml_token_t *token, bool is_list
         begins_line(w, start) || w->last == YAML_NO_TOKEN
             ? inner_column(w)
             : (int)(w->out->len - line_start(rv_buf_str(w->out), w->out->len)) + 1; /* "- ", "? " or ": " precede it */
-    w->levels[w->n++] = (struct level){(int)token->start_mark.column, to, is_list, is_indentless};
+    w->levels[w->n++] = (struct level){(int)token->start_mark.column, to, kind != MAPPING, kind == INDENTLESS_LIST};
 }
 
 static void close_indentless(struct writer *w)
@@ -427,7 +429,7 @@ static void put_token(struct writer *w, const yaml_token_t *token)
     switch ((int)token->type) {
     case YAML_BLOCK_SEQUENCE_START_TOKEN:
     case YAML_BLOCK_MAPPING_START_TOKEN:
-        open_level(w, token, token->type == YAML_BLOCK_SEQUENCE_START_TOKEN, false);
+        open_level(w, token, token->type == YAML_BLOCK_SEQUENCE_START_TOKEN ? LIST : MAPPING);
         return;
     case YAML_BLOCK_END_TOKEN:
         close_indentless(w);
@@ -435,7 +437,7 @@ static void put_token(struct writer *w, const yaml_token_t *token)
         return;
     case YAML_BLOCK_ENTRY_TOKEN:
         if (w->n_flows == 0 && (w->n == 0 || !w->levels[w->n - 1].is_list))
-            open_level(w, token, true, true);
+            open_level(w, token, INDENTLESS_LIST);
         break;
     case YAML_KEY_TOKEN:
     case YAML_VALUE_TOKEN:

@@ -45,12 +45,15 @@ void proto_flat_text(rv_protocol *p, struct proto_owner *by, rv_str text, say_fn
     say_held(p, out);
 }
 
-void proto_flat_over(rv_protocol *p, struct proto_owner *by, bool is_done, bool failed, say_fn *out)
+void proto_flat_replied(rv_protocol *p, struct proto_owner *by, bool failed, say_fn *out)
 {
-    if (is_done)
-        rv_chat_sink_done(&p->sink, &by->origin, failed);
-    else
-        rv_chat_sink_replied(&p->sink, &by->origin, failed);
+    rv_chat_sink_replied(&p->sink, &by->origin, failed);
+    say_held(p, out);
+}
+
+void proto_flat_done(rv_protocol *p, struct proto_owner *by, bool failed, say_fn *out)
+{
+    rv_chat_sink_done(&p->sink, &by->origin, failed);
     say_held(p, out);
 }
 
@@ -62,7 +65,7 @@ void proto_flat_end(rv_protocol *p, const struct rv_protocol_end *end, say_fn *o
     for (size_t i = 0; i < p->n_owners; i++) {
         if (p->owners[i]->asked_by)
             continue;
-        proto_flat_over(p, p->owners[i], false, false, out);
+        proto_flat_replied(p, p->owners[i], false, out);
         any = any || p->owners[i]->has_said;
     }
     say_held(p, out);

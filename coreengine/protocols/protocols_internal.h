@@ -191,8 +191,11 @@ void proto_agui_answer(rv_protocol *p, const struct rv_protocol_end *end);
 /* flat.c: the text of all speakers as one text */
 void proto_flat_text(rv_protocol *p, struct proto_owner *by, rv_str text,
                      void (*say)(rv_protocol *p, const struct rv_origin *who, rv_str text));
-void proto_flat_over(rv_protocol *p, struct proto_owner *by, bool is_done, bool failed,
-                     void (*say)(rv_protocol *p, const struct rv_origin *who, rv_str text));
+void proto_flat_replied(rv_protocol *p, struct proto_owner *by, bool failed,
+                        void (*say)(rv_protocol *p, const struct rv_origin *who, rv_str text));
+void proto_flat_done(rv_protocol *p, struct proto_owner *by, bool failed,
+                     void (*say)(rv_protocol *p, const struct rv_origin *who,
+                                 rv_str text)); /* nothing of them follows */
 void proto_flat_end(rv_protocol *p, const struct rv_protocol_end *end,
                     void (*say)(rv_protocol *p, const struct rv_origin *who, rv_str text));
 /** The questions that were told, as text behind the answer. */

@@ -83,7 +83,7 @@ static int read_messages(struct req *q, json_object *body)
             req_back(q, mark);
     }
     if (rc == 0)
-        rc = req_take(q, &m, false, false);
+        rc = req_take(q, &m, 0);
     free(m.items);
     return rc;
 }

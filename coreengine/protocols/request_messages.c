@@ -443,8 +443,9 @@ static bool is_passed_over(const struct req_message *x)
     return x->role == REQ_OTHER || x->role == REQ_SYSTEM;
 }
 
-int req_take(struct req *q, const struct req_messages *m, bool with_history, bool any_end)
+int req_take(struct req *q, const struct req_messages *m, unsigned how)
 {
+    bool with_history = how & REQ_WITH_HISTORY, any_end = how & REQ_ANY_END;
     size_t end = m->n, user = m->n, from;
     int rc = 0;
 

@@ -245,7 +245,7 @@ static int read_list(struct req *q, json_object *list, const char *key,
             req_back(q, mark);
     }
     if (rc == 0)
-        rc = req_take(q, &m, true, any_end);
+        rc = req_take(q, &m, any_end ? REQ_WITH_HISTORY | REQ_ANY_END : REQ_WITH_HISTORY);
     free(m.items);
     return rc;
 }
@@ -362,7 +362,7 @@ static int read_input(struct req *q, json_object *body)
         return req_wrong(q, "is missing: a text or a list of items");
     }
     if (json_object_is_type(input, json_type_string))
-        return req_take(q, &m, false, false);
+        return req_take(q, &m, 0);
     int rc = req_list(q, body, "input", RV_REQUEST_MAX_MESSAGES, &list);
     if (rc == 0)
         rc = read_list(q, list, "input", item, false);

@@ -59,9 +59,12 @@ struct req_messages {
     const char *key; /* of the list: "messages", "input"; static */
     bool is_string;  /* the list is one text */
 };
-/** Take what is new from the end: results of tools, then a message of the user. with_history: also what came before.
- *  any_end: the last message of the user counts, whatever follows it. */
-RV_MUST_CHECK int req_take(struct req *q, const struct req_messages *m, bool with_history, bool any_end);
+enum req_take_how {
+    REQ_WITH_HISTORY = 1, /* also what came before */
+    REQ_ANY_END = 2,      /* the last message of the user counts, whatever follows it */
+};
+/** Take what is new from the end: results of tools, then a message of the user. how: of enum req_take_how. */
+RV_MUST_CHECK int req_take(struct req *q, const struct req_messages *m, unsigned how);
 RV_MUST_CHECK int req_tool(struct req *q, json_object *item, const char *name_path); /* a tool of the client */
 
 RV_MUST_CHECK int req_read_agui(struct req *q, json_object *body);

@@ -255,7 +255,7 @@ static void thought(rv_protocol *p, struct proto_owner *by, rv_str words)
 
 static void reply_over(rv_protocol *p, struct proto_owner *by, bool failed)
 {
-    proto_flat_over(p, by, false, failed, say);
+    proto_flat_replied(p, by, failed, say);
 }
 
 /* --- calls of the client's tools --- */
@@ -363,7 +363,7 @@ static void agent_over(rv_protocol *p, struct proto_owner *who, json_object *e)
 {
     const char *status = e ? proto_member(e, "status") : NULL;
 
-    proto_flat_over(p, who, true, !status || strcmp(status, "error") == 0, say);
+    proto_flat_done(p, who, !status || strcmp(status, "error") == 0, say);
 }
 
 static void stage(rv_protocol *p, struct proto_owner *root, const char *name, bool begins)

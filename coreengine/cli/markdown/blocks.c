@@ -392,13 +392,16 @@ static bool begin_line(rv_cli_md *md, enum kind kind, size_t prefix, rv_buf *out
     return false;
 }
 
-/* A table ends where a line begins with something else, or is too long for a row. */
-static void leave_table(rv_cli_md *md, rv_str s, bool ended, bool is_long, rv_buf *out)
+/* It is a row of a table, or may become one. */
+static bool is_row(rv_str s, bool ended)
 {
     size_t at = blanks_of(s);
 
-    if (!has_table(md) || (!is_long && ((at == s.len && !ended) || (at < s.len && s.ptr[at] == '|'))))
-        return;
+    return at < s.len ? s.ptr[at] == '|' : !ended;
+}
+
+static void leave_table(rv_cli_md *md, rv_buf *out)
+{
     if (md->table.rows.len > 0)
         write_table(md, out);
     rv_buf_putc(out, '\n');
@@ -414,7 +417,8 @@ static bool decide(rv_cli_md *md, bool ended, bool *whole, rv_buf *out)
     *whole = false;
     for (;;) {
         rv_str s = rv_buf_str(&md->line);
-        leave_table(md, s, ended, is_long, out);
+        if (has_table(md) && (is_long || !is_row(s, ended)))
+            leave_table(md, out);
         enum kind kind = md->fence ? in_code(md, s, ended) : kind_of(md, s, ended, &prefix);
         if (is_long && (kind == UNDECIDED || kind == TABLE || kind == FENCE))
             kind = PARAGRAPH;

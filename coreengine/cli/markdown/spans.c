@@ -5,8 +5,14 @@
 
 #define MAX_DEPTH 4 /* of spans in spans; deeper marks stay */
 
-static void write_spans(struct md_spans *s, rv_str text, unsigned look, int depth, bool ended, size_t *used,
-                        rv_buf *out);
+/* Where a text stands. */
+struct within {
+    unsigned look; /* of the text around it */
+    int depth;     /* spans around it */
+    bool ended;    /* no more of it comes */
+};
+
+static void write_spans(struct md_spans *s, rv_str text, const struct within *in, size_t *used, rv_buf *out);
 
 void md_look(bool styled, unsigned look, rv_buf *out)
 {
@@ -143,17 +149,17 @@ static void write_inner(struct md_spans *s, rv_str text, unsigned look, int dept
     size_t used;
 
     md_look(s->styled, look, out);
-    write_spans(s, text, look, depth + 1, true, &used, out);
+    write_spans(s, text, &(struct within){look, depth + 1, true}, &used, out);
 }
 
-static void write_link(struct md_spans *s, rv_str text, size_t at, const struct link *l, unsigned look, int depth,
+static void write_link(struct md_spans *s, rv_str text, size_t at, const struct link *l, const struct within *in,
                        rv_buf *out)
 {
     rv_str label = part(text, at + 1, l->text_end), url = part(text, l->url, l->url_end);
 
     if (label.len > 0) {
-        write_inner(s, label, look | MD_UNDERLINE, depth, out);
-        md_look(s->styled, look, out);
+        write_inner(s, label, in->look | MD_UNDERLINE, in->depth, out);
+        md_look(s->styled, in->look, out);
     }
     if (rv_str_eq(label, url))
         return;
@@ -189,44 +195,43 @@ static enum found code_span(struct md_spans *s, rv_str text, size_t *at, unsigne
 }
 
 /* before: the byte in front of the mark. */
-static enum found marked_span(struct md_spans *s, rv_str text, size_t *at, char before, unsigned look, int depth,
-                              bool ended, rv_buf *out)
+static enum found marked_span(struct md_spans *s, rv_str text, size_t *at, char before, const struct within *in,
+                              rv_buf *out)
 {
     char mark = text.ptr[*at];
     size_t n = run_of(text, *at);
 
     if (*at + n == text.len)
-        return ended ? PLAIN : WAITS;
+        return in->ended ? PLAIN : WAITS;
     if (n > 3 || is_blank(text.ptr[*at + n]) || (mark == '~' && n != 2) || (mark == '_' && is_word(before)))
         return PLAIN;
     size_t end = marks_end(text, *at, n);
     s->awaited = mark;
-    if (!ended && (!end || end + n == text.len))
+    if (!in->ended && (!end || end + n == text.len))
         return WAITS;
-    if (!end || depth >= MAX_DEPTH)
+    if (!end || in->depth >= MAX_DEPTH)
         return PLAIN;
-    write_inner(s, part(text, *at + n, end), look | look_of(mark, n), depth, out);
-    md_look(s->styled, look, out);
+    write_inner(s, part(text, *at + n, end), in->look | look_of(mark, n), in->depth, out);
+    md_look(s->styled, in->look, out);
     *at = end + n;
     return SPAN;
 }
 
-static enum found link_span(struct md_spans *s, rv_str text, size_t *at, unsigned look, int depth, bool ended,
-                            rv_buf *out)
+static enum found link_span(struct md_spans *s, rv_str text, size_t *at, const struct within *in, rv_buf *out)
 {
     bool image = text.ptr[*at] == '!';
     size_t open = *at + image;
     struct link l;
 
     if (open >= text.len)
-        return ended ? PLAIN : WAITS;
-    if (text.ptr[open] != '[' || depth >= MAX_DEPTH)
+        return in->ended ? PLAIN : WAITS;
+    if (text.ptr[open] != '[' || in->depth >= MAX_DEPTH)
         return PLAIN;
     s->awaited = ')';
     if (!link_at(text, open, &l))
-        return !ended && may_be_link(text, open) ? WAITS : PLAIN;
+        return !in->ended && may_be_link(text, open) ? WAITS : PLAIN;
     rv_buf_puts(out, image ? "image: " : "");
-    write_link(s, text, open, &l, look, depth, out);
+    write_link(s, text, open, &l, in, out);
     *at = l.end;
     return SPAN;
 }
@@ -245,23 +250,22 @@ static enum found escape(rv_str text, size_t *at, bool ended, rv_buf *out)
 }
 
 /* *used: what was written; less than all where a mark waits for its end. */
-static void write_spans(struct md_spans *s, rv_str text, unsigned look, int depth, bool ended, size_t *used,
-                        rv_buf *out)
+static void write_spans(struct md_spans *s, rv_str text, const struct within *in, size_t *used, rv_buf *out)
 {
     size_t at = 0;
 
     while (at < text.len) {
-        char c = text.ptr[at], before = at ? text.ptr[at - 1] : depth ? ' ' : s->last;
+        char c = text.ptr[at], before = at ? text.ptr[at - 1] : in->depth ? ' ' : s->last;
         enum found found = PLAIN;
         s->awaited = 0;
         if (c == '`')
-            found = code_span(s, text, &at, look, ended, out);
+            found = code_span(s, text, &at, in->look, in->ended, out);
         else if (c == '*' || c == '_' || c == '~')
-            found = marked_span(s, text, &at, before, look, depth, ended, out);
+            found = marked_span(s, text, &at, before, in, out);
         else if (c == '[' || c == '!')
-            found = link_span(s, text, &at, look, depth, ended, out);
+            found = link_span(s, text, &at, in, out);
         else if (c == '\\')
-            found = escape(text, &at, ended, out);
+            found = escape(text, &at, in->ended, out);
         if (found == WAITS)
             break;
         if (found == PLAIN) { /* all marks of a run: fewer of them would be another mark */
@@ -294,7 +298,7 @@ static void settle(struct md_spans *s, bool ended, rv_buf *out)
 {
     size_t used = 0;
 
-    write_spans(s, rv_buf_str(&s->held), s->base, 0, ended, &used, out);
+    write_spans(s, rv_buf_str(&s->held), &(struct within){s->base, 0, ended}, &used, out);
     if (used == 0)
         return;
     s->last = s->held.ptr[used - 1];

@@ -216,16 +216,23 @@ static void write_padded(const struct md_table *t, size_t c, rv_str text, size_t
     rv_buf_printf(out, "%*s", (int)(spare - left) + 1, "");
 }
 
-/* A cell that fits is styled, one of several lines is not. */
-static void write_cell(const struct md_table *t, size_t c, rv_str cell, rv_str *rest, bool styled, bool first,
-                       unsigned base, rv_buf *out)
+struct cell {
+    rv_str text; /* Markdown */
+    rv_str rest; /* as it is shown, without the lines that are written */
+};
+
+/* Its next line. A cell that fits is styled, one of several lines is not: may_style at the first one. */
+static void write_cell(const struct md_table *t, size_t c, struct cell *cell, bool may_style, unsigned base,
+                       rv_buf *out)
 {
+    rv_str *rest = &cell->rest;
+
     rv_buf text = RV_BUF_INIT(2 * MAX_CELL), content = RV_BUF_INIT(MAX_CELL);
 
-    if (first && styled && rv_cli_width(*rest) <= t->widths[c]) {
+    if (may_style && rv_cli_width(*rest) <= t->widths[c]) {
         size_t width = rv_cli_width(*rest);
         md_look(base != 0, base, &text);
-        write_content(cell, &content);
+        write_content(cell->text, &content);
         add_spans(rv_buf_str(&content), true, base, &text);
         md_look(base != 0, 0, &text);
         write_padded(t, c, rv_buf_str(&text), width, out);
@@ -242,24 +249,24 @@ static void write_cell(const struct md_table *t, size_t c, rv_str cell, rv_str *
 
 static void write_row(const struct md_table *t, rv_str line, bool styled, unsigned base, rv_buf *out)
 {
-    rv_str cells[MD_MAX_COLUMNS], rests[MD_MAX_COLUMNS];
+    struct cell cells[MD_MAX_COLUMNS];
     rv_buf shown[MD_MAX_COLUMNS];
     bool more = true;
 
     line = inside(line);
     for (size_t c = 0; c < t->n_columns; c++) {
         shown[c] = RV_BUF_INIT(MAX_CELL);
-        cells[c] = next_cell(&line, c + 1 == t->n_columns);
-        write_shown(cells[c], styled, &shown[c]);
-        rests[c] = rv_buf_str(&shown[c]);
+        cells[c].text = next_cell(&line, c + 1 == t->n_columns);
+        write_shown(cells[c].text, styled, &shown[c]);
+        cells[c].rest = rv_buf_str(&shown[c]);
     }
     for (bool first = true; more; first = false) {
         more = false;
         rv_buf_puts(out, first ? "" : "\n");
         for (size_t c = 0; c < t->n_columns; c++) {
             write_bar(styled, out);
-            write_cell(t, c, cells[c], &rests[c], styled, first, base, out);
-            more = more || rests[c].len > 0;
+            write_cell(t, c, &cells[c], first && styled, base, out);
+            more = more || cells[c].rest.len > 0;
         }
         write_bar(styled, out);
     }

@@ -100,13 +100,13 @@ static void pause_ms(int64_t ms)
 }
 
 /* Looks at the run by its key until it is over, or waits and that is the end. */
-static int follow(rv_store *store, struct rv_app_past *p, bool until_waits, bool records, struct stream *s,
+static int follow(rv_store *store, struct rv_app_past *p, enum rv_cli_until until, bool records, struct stream *s,
                   rv_err **err)
 {
     int rc = 0;
 
     while (rc == 0 && !s->broken && !rv_run_status_is_final(p->row.status) &&
-           !(until_waits && p->row.status == RV_RUN_INTERRUPTED)) {
+           !(until == RV_CLI_UNTIL_WAITS && p->row.status == RV_RUN_INTERRUPTED)) {
         struct rv_run_row row;
         pause_ms(POLL_MS);
         rc = rv_store_get_run(store, &p->scope, p->row.id, &row, err);
@@ -123,7 +123,7 @@ static int follow(rv_store *store, struct rv_app_past *p, bool until_waits, bool
     return rc;
 }
 
-int rv_cli_follow(rv_store *store, struct rv_app_past *p, bool until_waits, bool prints, rv_err **err)
+int rv_cli_follow(rv_store *store, struct rv_app_past *p, enum rv_cli_until until, bool prints, rv_err **err)
 {
     struct stream s = {.next = 1, .is_silent = !prints};
     int rc = 0;
@@ -133,7 +133,7 @@ int rv_cli_follow(rv_store *store, struct rv_app_past *p, bool until_waits, bool
         s.broken = !rv_cli_out_now(RV_STR_LIT(""));
     }
     if (rc == 0)
-        rc = follow(store, p, until_waits, false, &s, err);
+        rc = follow(store, p, until, false, &s, err);
     rv_follower_free(s.follower);
     return rc;
 }
@@ -151,7 +151,7 @@ static int events(struct rv_cli *cli, rv_err **err)
         rc = print_more(cli->store, &p, records, &s, err);
     s.broken = !rv_cli_out_now(RV_STR_LIT(""));
     if (rc == 0 && rv_cli_flag(cli, "follow"))
-        rc = follow(cli->store, &p, false, records, &s, err);
+        rc = follow(cli->store, &p, RV_CLI_UNTIL_OVER, records, &s, err);
     rv_follower_free(s.follower);
     rv_app_past_fini(&p);
     return rc;

@@ -463,7 +463,7 @@ static int follow(struct rv_cli *cli, rv_err **err)
 
     int rc = rv_app_past_open(cli->store, &cli->app.scope, cli->words[0], &past, err);
     if (rc == 0)
-        rc = rv_cli_follow(cli->store, &past, false, true, err);
+        rc = rv_cli_follow(cli->store, &past, RV_CLI_UNTIL_OVER, true, err);
     rv_app_past_fini(&past);
     return rc;
 }

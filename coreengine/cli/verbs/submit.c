@@ -72,7 +72,7 @@ static int conclude(struct rv_cli *cli, rv_store *store, const struct rv_app_pas
 {
     struct rv_replayed r = {0};
 
-    int rc = rv_app_past_replay(store, p, 0, NULL, NULL, &r, err);
+    int rc = rv_app_past_replay(store, p, NULL, &r, err);
     if (rc < 0)
         return rc;
     const rv_envelope *env = rv_run_envelope(r.run);
@@ -90,7 +90,7 @@ static int wait_for(struct rv_cli *cli, rv_store *store, const char *run, rv_err
 
     int rc = rv_app_past_open(store, &cli->app.scope, run, &p, err);
     if (rc == 0)
-        rc = rv_cli_follow(store, &p, true, rv_cli_flag(cli, "events"), err);
+        rc = rv_cli_follow(store, &p, RV_CLI_UNTIL_WAITS, rv_cli_flag(cli, "events"), err);
     if (rc == 0)
         rc = conclude(cli, store, &p, err);
     rv_app_past_fini(&p);
