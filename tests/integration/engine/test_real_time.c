@@ -9,7 +9,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "tests/kit/kit.h"
@@ -174,30 +173,7 @@ START_TEST(a_service_run_makes_no_thread_and_no_loop)
 }
 END_TEST
 
-static void *cancel_soon(void *engine)
-{
-    struct timespec rest = {0, 50000000};
-    nanosleep(&rest, NULL);
-    rv_engine_cancel_all(engine);
-    return NULL;
-}
-
-START_TEST(another_thread_may_cancel)
-{
-    struct how how = {.real_time = true};
-    struct world w;
-    pthread_t thread;
-
-    world_load(&w, "name: s\nagents: [{name: a}]", "stages: {a: [{output: {}, delay_ms: " TOO_LONG "}]}", NULL);
-    world_start(&w, &how, "x");
-    ck_assert_int_eq(pthread_create(&thread, NULL, cancel_soon, w.engine), 0);
-    ck_assert_int_eq(rv_engine_wait(w.engine, w.exec, NULL), 0);
-    pthread_join(thread, NULL);
-    ck_assert_str_eq(world_status(&w), "cancelled");
-    world_fini(&w);
-}
-END_TEST
-
+/* Tells once that a stage has begun: a byte for the pipe whose end self points to; -1: told, or not wanted. */
 static void tell_ready(void *self, const struct rv_effect *e, rv_str line)
 {
     int *ready = self;
@@ -208,6 +184,50 @@ static void tell_ready(void *self, const struct rv_effect *e, rv_str line)
         *ready = -1;
     }
 }
+
+struct canceller {
+    rv_engine *engine; /* borrowed */
+    int ready;         /* gets a byte when the stage has begun */
+};
+
+static void *cancel_when_ready(void *self)
+{
+    struct canceller *c = self;
+    char byte;
+
+    if (read(c->ready, &byte, 1) == 1)
+        rv_engine_cancel_all(c->engine);
+    return NULL;
+}
+
+START_TEST(another_thread_may_cancel)
+{
+    const struct rv_engine_opts opts = {.workers = 1};
+    struct rv_exec_opts x = RV_EXEC_OPTS_INIT;
+    struct canceller canceller;
+    struct world w;
+    pthread_t thread;
+    int ready[2], told;
+
+    ck_assert_int_eq(pipe(ready), 0);
+    told = ready[1];
+    world_load(&w, "name: s\nagents: [{name: a}]", "stages: {a: [{output: {}, delay_ms: " TOO_LONG "}]}", NULL);
+    ck_assert_int_eq(rv_engine_new(&opts, &w.engine, NULL), 0);
+    canceller = (struct canceller){w.engine, ready[0]};
+    ck_assert_int_eq(pthread_create(&thread, NULL, cancel_when_ready, &canceller), 0);
+    x.pipeline = w.pipeline;
+    x.script = w.script;
+    x.observer = (struct rv_observer){.on_event = tell_ready, .self = &told};
+    int rc = rv_engine_start(w.engine, &x, world_envelope("x", rv_engine_now_us(w.engine)), NULL, &w.exec, NULL);
+    ck_assert_int_eq(rc, 0);
+    ck_assert_int_eq(rv_engine_wait(w.engine, w.exec, NULL), 0);
+    pthread_join(thread, NULL);
+    ck_assert_str_eq(world_status(&w), "cancelled");
+    close(ready[0]);
+    close(ready[1]);
+    world_fini(&w);
+}
+END_TEST
 
 /* In a child: a run that waits, with signals watched. ready: gets a byte when its stage begins; -1: nothing. Exit
  * status: that of the run. */
