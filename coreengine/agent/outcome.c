@@ -116,7 +116,7 @@ static int validate_verdict(rv_visit *v, struct rv_effects *out, rv_err **err)
     if (v->shared->rules < RV_RULES_2 || !knobs(v)->meta_validation_enabled || v->agent->declared.doc ||
         v->shared->origin || !contradicts_itself(v, &verdict))
         return 0;
-    if (!v->asked_twice && (!needs_llm || !rv_bound_of(v->shared, true, false, &reason))) {
+    if (!v->asked_twice && (!needs_llm || !rv_bound_of(v->shared, RV_NEEDS_CALL, &reason))) {
         int64_t timer = rv_visit_wait(v, knobs(v)->meta_validation_delay_ms * 1000, v->attempt,
                                       "the verdict of the output contradicts its outcome", out);
         if (timer) {

@@ -298,7 +298,7 @@ int64_t rv_visit_back_off(rv_visit *v, int64_t attempt, const char *why, struct 
 static bool lacks_call(rv_visit *v, int64_t max_retries, bool needs_llm)
 {
     enum rv_reason reason;
-    const struct rv_visit_shared *of = needs_llm ? rv_bound_of(v->shared, true, false, &reason) : NULL;
+    const struct rv_visit_shared *of = needs_llm ? rv_bound_of(v->shared, RV_NEEDS_CALL, &reason) : NULL;
 
     if (!of)
         return false;
@@ -399,8 +399,7 @@ void rv_hops_take(struct rv_visit_shared *s, int64_t n)
             s->hops_left -= n;
 }
 
-const struct rv_visit_shared *rv_bound_of(const struct rv_visit_shared *s, bool needs_call, bool needs_visit,
-                                          enum rv_reason *reason)
+const struct rv_visit_shared *rv_bound_of(const struct rv_visit_shared *s, unsigned needs, enum rv_reason *reason)
 {
     const struct rv_visit_shared *found = NULL;
 
@@ -408,8 +407,8 @@ const struct rv_visit_shared *rv_bound_of(const struct rv_visit_shared *s, bool 
     for (; s; s = s->up) {
         if (s->origin)
             continue;
-        bool no_call = needs_call && s->llm_left <= 0;
-        if (!no_call && (!needs_visit || s->hops_left > 0))
+        bool no_call = (needs & RV_NEEDS_CALL) && s->llm_left <= 0;
+        if (!no_call && (!(needs & RV_NEEDS_VISIT) || s->hops_left > 0))
             continue;
         found = s; /* one further out is looked at first */
         *reason = no_call ? RV_REASON_MAX_LLM_CALLS : RV_REASON_MAX_HOPS;

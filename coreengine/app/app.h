@@ -238,11 +238,17 @@ RV_MUST_CHECK int rv_app_continue(struct rv_app_run *run, rv_store *store, const
                                   struct rv_app_loaded *out, rv_err **err);
 /** Begins the transaction that the first step of the run commits. */
 RV_MUST_CHECK int rv_app_take_over(struct rv_app_run *run, rv_err **err);
+/* A run that goes on with another pipeline. Borrowed for the call. */
+struct rv_app_migration {
+    const char *run;    /* that waits */
+    const char *word;   /* "new" for the file it came from, or the path of one */
+    const char *script; /* path; NULL: none */
+};
 /** Have a run that waits take its place in another pipeline, if its state fits: a new run, whose id goes to id; the old
- *  one is ended. word: "new" for the file it came from, or the path of one. next gets what was loaded, with its
+ *  one is ended. next gets what was loaded, with its
  * findings, also on failure; the caller finishes it. RV_E_STATE says why it does not fit. */
-RV_MUST_CHECK int rv_app_migrate(const struct rv_app_run *opts, rv_store *store, const char *run, const char *word,
-                                 const char *script, struct rv_app_loaded *next, char id[RV_ID_MAX], rv_err **err);
+RV_MUST_CHECK int rv_app_migrate(const struct rv_app_run *opts, rv_store *store, const struct rv_app_migration *what,
+                                 struct rv_app_loaded *next, char id[RV_ID_MAX], rv_err **err);
 
 /* --- new files, from templates; those that exist are not overwritten: RV_E_EXISTS --- */
 /** A pipeline that runs without a model and carries tests. A path that does not end with .yaml or .yml gets ".yaml".

@@ -101,10 +101,13 @@ struct rv_app_run_state {
     struct rv_app_limits limits;
     struct rv_app_services services;
 };
-/** What a run of the store was started with. calls: it will make some. Else neither capabilities nor secrets are
- * needed, and both may be gone. own_handle: its agents get a handle of the store for themselves, for another thread. */
+enum rv_app_bundle_use {
+    RV_APP_MAKES_CALLS = 1, /* else neither capabilities nor secrets are needed, and both may be gone */
+    RV_APP_OWN_HANDLE = 2,  /* its agents get a handle of the store for themselves, for another thread */
+};
+/** What a run of the store was started with. use: of enum rv_app_bundle_use. */
 RV_MUST_CHECK int rv_app_open_bundle(const struct rv_app *app, rv_store *store, const struct rv_run_row *row,
-                                     bool calls, bool own_handle, struct rv_app_loaded *out, rv_err **err);
+                                     unsigned use, struct rv_app_loaded *out, rv_err **err);
 
 /* --- mcp_access.c --- */
 extern const struct rv_mcp_http_transport rv_app_mcp_http;

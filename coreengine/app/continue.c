@@ -9,11 +9,12 @@
 
 #define MAX_BUNDLE ((size_t)64 << 20)
 
-int rv_app_open_bundle(const struct rv_app *app, rv_store *store, const struct rv_run_row *row, bool calls,
-                       bool own_handle, struct rv_app_loaded *out, rv_err **err)
+int rv_app_open_bundle(const struct rv_app *app, rv_store *store, const struct rv_run_row *row, unsigned use,
+                       struct rv_app_loaded *out, rv_err **err)
 {
+    bool calls = use & RV_APP_MAKES_CALLS;
     const struct rv_bundle_opts opts = {.offline = !calls};
-    const struct rv_app_load_opts load = {.keeps = true, .store = own_handle ? NULL : store};
+    const struct rv_app_load_opts load = {.keeps = true, .store = use & RV_APP_OWN_HANDLE ? NULL : store};
     rv_buf text = RV_BUF_INIT(MAX_BUNDLE);
     rv_bundle *bundle = NULL;
 
@@ -28,18 +29,17 @@ int rv_app_open_bundle(const struct rv_app *app, rv_store *store, const struct r
 
 /* See struct rv_app_early. */
 static int take_early(rv_store *store, const struct rv_store_scope *scope, const struct rv_run_row *row,
-                      const char *owner, int64_t lease_us, struct rv_app_early *out, rv_err **err)
+                      struct rv_journal_claim by, struct rv_app_early *out, rv_err **err)
 {
     struct rv_clock clock = rv_clock_system();
 
     int rc = rv_store_begin(store, err);
     if (rc < 0)
         return rc;
-    int64_t now_us = clock.now_us(clock.self);
-    const struct rv_store_claim claim = {.owner = owner, .now_us = now_us, .until_us = now_us + lease_us};
+    by.now_us = clock.now_us(clock.self); /* within the transaction */
+    const struct rv_store_claim claim = {.owner = by.owner, .now_us = by.now_us, .until_us = by.now_us + by.lease_us};
     if (row->owner)
-        rc = rv_journal_open(store, scope, row->id, &(struct rv_journal_claim){owner, now_us, lease_us}, &out->journal,
-                             err);
+        rc = rv_journal_open(store, scope, row->id, &by, &out->journal, err);
     else
         rc = rv_store_claim(store, scope, row->id, &claim, &out->fence, err);
     return rv_store_end(store, rc, err);
@@ -66,9 +66,11 @@ int rv_app_continue(struct rv_app_run *run, rv_store *store, const char *id, enu
         rv_app_limits_set(&run->state->limits, run->state->quotas, row.tenant, row.user);
     bool recovers = rc == 0 && go == RV_APP_RECOVER && (row.status == RV_RUN_READY || row.status == RV_RUN_RUNNING);
     if (recovers)
-        rc = take_early(store, &app->scope, &row, run->owner, rv_app_lease_us(app), &run->state->early, err);
+        rc = take_early(store, &app->scope, &row,
+                        (struct rv_journal_claim){.owner = run->owner, .lease_us = rv_app_lease_us(app)},
+                        &run->state->early, err);
     if (rc == 0)
-        rc = rv_app_open_bundle(app, store, &row, go != RV_APP_CANCEL, false, out, err);
+        rc = rv_app_open_bundle(app, store, &row, go != RV_APP_CANCEL ? RV_APP_MAKES_CALLS : 0, out, err);
     rv_run_row_fini(&row);
     return rc;
 }
@@ -246,22 +248,23 @@ static int move_over(struct move *m, const char *id, rv_err **err)
     return rc;
 }
 
-int rv_app_migrate(const struct rv_app_run *opts, rv_store *store, const char *run, const char *word,
-                   const char *script, struct rv_app_loaded *next, char id[RV_ID_MAX], rv_err **err)
+int rv_app_migrate(const struct rv_app_run *opts, rv_store *store, const struct rv_app_migration *what,
+                   struct rv_app_loaded *next, char id[RV_ID_MAX], rv_err **err)
 {
-    struct move m = {.how = opts, .store = store, .script_path = script, .next = next};
+    struct move m = {.how = opts, .store = store, .script_path = what->script, .next = next};
 
-    int rc = rv_app_past_open(store, &opts->app->scope, run, &m.past, err);
+    int rc = rv_app_past_open(store, &opts->app->scope, what->run, &m.past, err);
     if (rc < 0)
         return rc;
     rc = rv_app_script_open(store, &m.past, &m.script, err);
     if (rc == 0)
-        rc = rv_app_past_replay(store, &m.past, 0, on_step, &m, &m.was, err);
+        rc = rv_app_past_replay(store, &m.past, &(struct rv_app_replay_opts){.on_step = on_step, .self = &m}, &m.was,
+                                err);
     if (rc == 0 && !(rv_run_is_finished(m.was.run) && rv_run_status(m.was.run) == RV_RUN_INTERRUPTED))
         rc = RV_FAIL(err, RV_E_STATE, "only a waiting run can continue with another pipeline; run \"%s\" is %s",
                      m.past.row.id, rv_run_status_text(m.past.row.status));
     if (rc == 0)
-        rc = load_next(&m, word, err);
+        rc = load_next(&m, what->word, err);
     if (rc == 0)
         rc = rv_bundle_fits(m.next->pipeline, rv_run_envelope(m.was.run), err);
     if (rc == 0)

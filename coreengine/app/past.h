@@ -22,9 +22,14 @@ const struct rv_pipeline *rv_app_past_pipeline(const struct rv_app_past *p);
 
 typedef int (*rv_app_on_step)(void *self, const struct rv_record *record, const struct rv_event *ev,
                               const struct rv_effects *effects, const rv_run *run, rv_err **err);
-/** All of its journal, or up to a record; on_step may be NULL. */
-RV_MUST_CHECK int rv_app_past_replay(rv_store *store, const struct rv_app_past *p, int64_t upto, rv_app_on_step on_step,
-                                     void *self, struct rv_replayed *out, rv_err **err);
+struct rv_app_replay_opts {
+    int64_t upto;           /* record; 0: all */
+    rv_app_on_step on_step; /* may be NULL */
+    void *self;             /* handed to it */
+};
+/** Replay its journal. opts NULL: all of it, without a listener. */
+RV_MUST_CHECK int rv_app_past_replay(rv_store *store, const struct rv_app_past *p,
+                                     const struct rv_app_replay_opts *opts, struct rv_replayed *out, rv_err **err);
 
 /* The position in the run's script while its journal is replayed. */
 struct rv_app_script {
@@ -188,11 +193,15 @@ struct rv_app_verified {
     enum rv_run_status status;
     char events_hash[RV_HASH_MAX], state_hash[RV_HASH_MAX];
 };
-/** Replay it, whole or up to a record, and compare it with its row. on_event, which may be NULL, gets each event.
- *  Finish replayed with rv_replayed_fini() on success. An error says where it went another way than then. */
-RV_MUST_CHECK int rv_app_verify(rv_store *store, const struct rv_app_past *p, int64_t upto,
-                                void (*on_event)(void *self, rv_str line), void *self, struct rv_app_verified *out,
-                                struct rv_replayed *replayed, rv_err **err);
+struct rv_app_verify_opts {
+    int64_t upto;                              /* record; 0: all */
+    void (*on_event)(void *self, rv_str line); /* gets each event; may be NULL */
+    void *self;                                /* handed to it */
+};
+/** Replay it and compare it with its row. opts NULL: whole, without a listener. Finish replayed with rv_replayed_fini()
+ * on success. An error says where it went another way than then. */
+RV_MUST_CHECK int rv_app_verify(rv_store *store, const struct rv_app_past *p, const struct rv_app_verify_opts *opts,
+                                struct rv_app_verified *out, struct rv_replayed *replayed, rv_err **err);
 /** An object: `reeve replay --json`. fault: why it is not identical; NULL: it is. */
 void rv_app_verified_write(const struct rv_app_past *p, const struct rv_app_verified *v, const rv_err *fault, rv_jw *w);
 

@@ -65,11 +65,16 @@ struct rv_app_schedule {
  *  and rv_store_add_schedule() say. */
 RV_MUST_CHECK int rv_app_schedule_runs(struct rv_app_run *run, json_object *state, const struct rv_app_schedule *s,
                                        char id[RV_ID_MAX], rv_err **err);
-/** A schedule of tasks of any other type. payload: a JSON object without a member "schedule"; empty: {}. max_retries:
- *  RV_UNSET: RV_TASK_RETRIES. */
-RV_MUST_CHECK int rv_app_schedule_tasks(const struct rv_app *app, rv_store *store, const char *type, rv_str payload,
-                                        int64_t max_retries, const struct rv_app_schedule *s, char id[RV_ID_MAX],
-                                        rv_err **err);
+/* What a schedule queues. Borrowed for the call. */
+struct rv_app_scheduled_task {
+    const char *type;
+    rv_str payload;      /* a JSON object without a member "schedule"; empty: {} */
+    int64_t max_retries; /* RV_UNSET: RV_TASK_RETRIES */
+};
+/** A schedule of tasks of any other type. */
+RV_MUST_CHECK int rv_app_schedule_tasks(const struct rv_app *app, rv_store *store,
+                                        const struct rv_app_scheduled_task *task, const struct rv_app_schedule *s,
+                                        char id[RV_ID_MAX], rv_err **err);
 
 /** Let it fire at other times: what `when` does not say stays, as does everything that it queues; its list of firings
  *  begins again. word: a name or an id. priority RV_UNSET: stays. RV_E_NOT_FOUND; what rv_app_times_open() says. */

@@ -15,6 +15,7 @@ enum rv_cassette_use {
     RV_CASSETTES_ALL,  /* all are recorded, also those that are there */
     RV_CASSETTES_NONE, /* none is recorded: a test without one fails */
 };
+typedef struct rv_coverage rv_coverage;
 struct rv_test_opts {
     bool is_live; /* models are asked, and their answers kept as cassettes; the rest of the scripts is played */
     const char *cassettes; /* folder; NULL: `cassettes` beside the pipeline; borrowed */
@@ -23,6 +24,7 @@ struct rv_test_opts {
     int64_t repeat;       /* runs of each test; 0: 1 */
     double min_pass_rate; /* of tests that do not say it themselves, once has_min_pass_rate */
     bool has_min_pass_rate;
+    rv_coverage *coverage; /* gets the routes that are taken; borrowed; NULL: none */
 };
 /* The runs of a test. */
 struct rv_test_rate {
@@ -61,7 +63,6 @@ bool rv_test_passed(const struct rv_test_report *r);
 void rv_test_report_fini(struct rv_test_report *r);
 
 /* coverage.c: stages and routes, and which of them any test took */
-typedef struct rv_coverage rv_coverage;
 rv_coverage *rv_coverage_new(const struct rv_pipeline *p); /* NULL: out of memory */
 void rv_coverage_free(rv_coverage *c);
 void rv_coverage_event(rv_coverage *c, const struct rv_effect *e, rv_str line);
@@ -98,7 +99,6 @@ void rv_test_changes_free(struct rv_test_changes *c); /* NULL is fine */
 /** Run test i of the pipeline, as often as `how` says. What fails about the test is in the report; an error is a want
  * of memory. coverage may be NULL. */
 RV_MUST_CHECK int rv_test_run(const struct rv_app *app, struct rv_app_loaded *l, size_t i,
-                              const struct rv_test_opts *opts, rv_coverage *coverage, struct rv_test_report *out,
-                              rv_err **err);
+                              const struct rv_test_opts *opts, struct rv_test_report *out, rv_err **err);
 
 #endif

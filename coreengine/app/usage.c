@@ -18,7 +18,9 @@ struct usage {
     size_t n, cap;
     size_t *users; /* where the names of different users begin; owned */
     size_t n_users, cap_users;
-    rv_err **err;
+    int64_t now_us;
+    void (*each)(void *self, const struct rv_app_usage *row); /* gets the rows */
+    void *self;                                               /* handed to it */
     int rc;
 };
 
@@ -79,8 +81,7 @@ static struct rv_app_usage row_of(const struct counter *c, const char *user)
 }
 
 /* The limits of one user, or of the tenant, and then what is counted without one. */
-static void show(struct usage *u, const struct rv_quota_limit *limits, size_t n, bool is_tenants, const char *user,
-                 int64_t now_us, void (*each)(void *self, const struct rv_app_usage *row), void *self)
+static void show(struct usage *u, const struct rv_quota_limit *limits, size_t n, bool is_tenants, const char *user)
 {
     for (size_t i = 0; i < n; i++) {
         const struct rv_quota_limit *l = &limits[i];
@@ -90,7 +91,7 @@ static void show(struct usage *u, const struct rv_quota_limit *limits, size_t n,
         if (l->is_tenants != is_tenants)
             continue;
         if (!l->is_rate)
-            rv_quota_period(l->span, now_us, &start_us, &row.end_us);
+            rv_quota_period(l->span, u->now_us, &start_us, &row.end_us);
         for (size_t k = 0; k < u->n; k++)
             if (counts(u, &u->counters[k], user, l)) {
                 row = row_of(&u->counters[k], user);
@@ -98,34 +99,33 @@ static void show(struct usage *u, const struct rv_quota_limit *limits, size_t n,
             }
         row.limit = l->limit;
         row.plan = l->plan;
-        each(self, &row);
+        u->each(u->self, &row);
     }
     for (size_t k = 0; k < u->n; k++) {
         const struct counter *c = &u->counters[k];
         bool is_own = c->row.is_tenants == is_tenants && (is_tenants || strcmp(name_at(u, c->user), user) == 0);
         const struct rv_app_usage row = row_of(c, user);
         if (is_own && !c->is_shown)
-            each(self, &row);
+            u->each(u->self, &row);
     }
 }
 
-static void show_all(struct usage *u, const rv_quotas *q, const struct rv_store_scope *scope, int64_t now_us,
-                     void (*each)(void *self, const struct rv_app_usage *row), void *self)
+static void show_all(struct usage *u, const rv_quotas *q, const struct rv_store_scope *scope)
 {
     struct rv_quota_limit limits[RV_QUOTA_MAX_LIMITS];
 
     if (!scope->user)
-        show(u, limits, rv_quotas_limits(q, scope->tenant, NULL, limits), true, "", now_us, each, self);
+        show(u, limits, rv_quotas_limits(q, scope->tenant, NULL, limits), true, "");
     for (size_t i = 0; i < u->n_users; i++) {
         const char *user = name_at(u, u->users[i]);
-        show(u, limits, rv_quotas_limits(q, scope->tenant, user, limits), false, user, now_us, each, self);
+        show(u, limits, rv_quotas_limits(q, scope->tenant, user, limits), false, user);
     }
 }
 
 int rv_app_usage_list(const rv_quotas *q, rv_store *store, const struct rv_store_scope *scope, int64_t now_us,
                       void (*each)(void *self, const struct rv_app_usage *row), void *self, rv_err **err)
 {
-    struct usage u = {.names = RV_BUF_INIT(MAX_NAMES)};
+    struct usage u = {.names = RV_BUF_INIT(MAX_NAMES), .now_us = now_us, .each = each, .self = self};
     int rc = 0;
 
     if (scope->user)
@@ -137,7 +137,7 @@ int rv_app_usage_list(const rv_quotas *q, rv_store *store, const struct rv_store
     if (rc == 0 && u.rc < 0)
         rc = RV_FAIL(err, u.rc, "list what was used");
     if (rc == 0)
-        show_all(&u, q, scope, now_us, each, self);
+        show_all(&u, q, scope);
     rv_buf_fini(&u.names);
     free(u.counters);
     free(u.users);

@@ -77,7 +77,7 @@ static int is_same_talk(const struct search *s, const char *run, bool *out, rv_e
     int rc = rv_app_past_open(s->c->store, &s->scope, run, &past, err);
     if (rc < 0)
         return rc;
-    rc = rv_app_past_replay(s->c->store, &past, 0, NULL, NULL, &r, err);
+    rc = rv_app_past_replay(s->c->store, &past, NULL, &r, err);
     if (rc == 0) {
         *out = strcmp(rv_envelope_fields(rv_run_envelope(r.run))->raw_input, said) == 0;
         rv_replayed_fini(&r);

@@ -220,7 +220,7 @@ static void give_result(struct follow *f)
     rv_jw w = rv_jw_on(&body);
     rv_err *err = NULL;
 
-    int rc = rv_app_past_replay(f->all->reader.store, &f->past, 0, NULL, NULL, &r, &err);
+    int rc = rv_app_past_replay(f->all->reader.store, &f->past, NULL, &r, &err);
     if (rc == 0) {
         rv_jw_obj(&w);
         rv_jw_kv_text(&w, "id", f->ask.run);
@@ -250,7 +250,7 @@ static int tell_end(struct follow *f, rv_err **err)
 {
     enum rv_run_status status = f->past.row.status;
     struct rv_replayed r = {0};
-    int rc = rv_app_past_replay(f->all->reader.store, &f->past, 0, NULL, NULL, &r, err);
+    int rc = rv_app_past_replay(f->all->reader.store, &f->past, NULL, &r, err);
 
     if (rc < 0)
         return rc;

@@ -232,7 +232,7 @@ int srv_run_replay(struct srv_call *c, rv_err **err)
     int rc = open_past(c, &past, err);
     if (rc < 0)
         return rc;
-    rc = rv_app_verify(c->store, &past, 0, NULL, NULL, &v, &replayed, &fault);
+    rc = rv_app_verify(c->store, &past, NULL, &v, &replayed, &fault);
     if (is_no_verdict(rc)) {
         *err = fault;
     } else {

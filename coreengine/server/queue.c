@@ -194,8 +194,10 @@ static int put(struct adding *a, rv_err **err)
 
     if (rc < 0)
         return rc;
-    return a->run ? rv_app_schedule_runs(a->run, a->state, &a->s, a->id, err)
-                  : rv_app_schedule_tasks(&c->app, store, a->type, a->payload, a->retries, &a->s, a->id, err);
+    return a->run
+               ? rv_app_schedule_runs(a->run, a->state, &a->s, a->id, err)
+               : rv_app_schedule_tasks(&c->app, store, &(struct rv_app_scheduled_task){a->type, a->payload, a->retries},
+                                       &a->s, a->id, err);
 }
 
 static int put_whole(struct adding *a, rv_err **err)

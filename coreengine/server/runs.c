@@ -70,7 +70,7 @@ int srv_run_last_event(struct srv_call *c, const char *run, int64_t *out, rv_err
     int rc = rv_app_past_open(c->store, &c->app.scope, run, &past, err);
 
     if (rc == 0)
-        rc = rv_app_past_replay(c->store, &past, 0, NULL, NULL, &r, err);
+        rc = rv_app_past_replay(c->store, &past, NULL, &r, err);
     if (rc == 0) {
         *out = rv_run_counters(r.run).next_seq - 1;
         rv_replayed_fini(&r);

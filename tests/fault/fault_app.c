@@ -248,7 +248,7 @@ static int run_changed(const char *path)
         struct rv_test_report report = {0};
         if (!rv_test_changes_runs(changes, i, &sum))
             continue;
-        rc = rv_test_run(&app, &l, i, &opts, NULL, &report, &err);
+        rc = rv_test_run(&app, &l, i, &opts, &report, &err);
         if (rc == 0)
             rv_test_changes_note(changes, i, rv_test_passed(&report));
         if (rc == 0 && !rv_test_passed(&report)) /* its run had no memory, and says so */

@@ -51,7 +51,8 @@ static int add_tasks(const struct rv_app *app, rv_store *store, rv_err **err)
         .name = "tasks", .when = {.cron = "*/5 * * * *"}, .labels = labels, .n_labels = 1, .user = "u"};
     char id[RV_ID_MAX];
 
-    return rv_app_schedule_tasks(app, store, "note", RV_STR_LIT("{\"a\": 1}"), RV_UNSET, &s, id, err);
+    return rv_app_schedule_tasks(
+        app, store, &(struct rv_app_scheduled_task){"note", RV_STR_LIT("{\"a\": 1}"), RV_UNSET}, &s, id, err);
 }
 
 static int fire(const struct rv_app *app, rv_store *store, rv_err **err)

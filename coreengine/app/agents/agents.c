@@ -95,20 +95,28 @@ static int cache_keep(struct rv_agents_cache *c, const struct rv_store_scope *sc
 
 /* --- from a document to a row of the store --- */
 
-static int put_row(rv_agents *a, const char *tenant, const char *user, const struct rv_agentdoc *doc, rv_str text,
-                   const char *source, const char *place, enum rv_schema_put mode, bool *changed, rv_err **err)
+/* A document that becomes a row. Borrowed. */
+struct new_row {
+    const char *tenant, *user; /* its owner; tenant NULL: the first one */
+    const struct rv_agentdoc *doc;
+    rv_str text;                /* as it was given */
+    const char *source, *place; /* where it came from */
+};
+
+static int put_row(rv_agents *a, const struct new_row *from, enum rv_schema_put mode, bool *changed, rv_err **err)
 {
     RV_AUTO(rv_buf_fini) rv_buf json = RV_BUF_INIT(MAX_JSON), description = RV_BUF_INIT((size_t)4 * MAX_SHORT);
+    const struct rv_agentdoc *doc = from->doc;
     rv_jw w = rv_jw_on(&json);
-    struct rv_schema_row row = {.tenant = tenant ? tenant : RV_STORE_TENANT,
-                                .user = user,
+    struct rv_schema_row row = {.tenant = from->tenant ? from->tenant : RV_STORE_TENANT,
+                                .user = from->user,
                                 .name = doc->name,
                                 .kind = RV_AGENTS_KIND, /* whatever else it calls itself (p8 1.5) */
                                 .version = doc->version,
                                 .content = rv_str_of(doc->description),
-                                .document = text,
-                                .source = source,
-                                .place = place};
+                                .document = from->text,
+                                .source = from->source,
+                                .place = from->place};
     int rc;
 
     rv_agentdoc_write_json(doc, &w);
@@ -161,8 +169,8 @@ int rv_agents_put(rv_agents *a, const struct rv_store_scope *scope, bool user_ow
         rv_agentdoc_free(doc);
         return rc;
     }
-    rc =
-        put_row(a, scope->tenant, user_own ? scope->user : "", doc, text, "person", file, RV_SCHEMA_PUT, &written, err);
+    const struct new_row from = {scope->tenant, user_own ? scope->user : "", doc, text, "person", file};
+    rc = put_row(a, &from, RV_SCHEMA_PUT, &written, err);
     if (rc == 0 && changed)
         *changed = written;
     rv_agentdoc_free(doc);
@@ -298,8 +306,10 @@ static int register_it(rv_agents *a, const struct rv_store_scope *scope, const s
 {
     bool changed = false;
     rv_err *why = NULL;
-    int rc = put_row(a, scope->tenant, owner_of(scope, agent), agent->doc, (rv_str){agent->text, agent->len},
-                     agent->source, agent->place, RV_SCHEMA_REGISTER, &changed, &why);
+    const struct new_row from = {scope->tenant, owner_of(scope, agent),
+                                 agent->doc,    (rv_str){agent->text, agent->len},
+                                 agent->source, agent->place};
+    int rc = put_row(a, &from, RV_SCHEMA_REGISTER, &changed, &why);
 
     if (rc == RV_E_NOMEM) {
         rv_err_free(why);

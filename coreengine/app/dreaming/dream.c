@@ -231,7 +231,7 @@ int rv_app_dream_is_empty(rv_store *store, const struct rv_store_scope *scope, c
     *out = false;
     if (rc < 0)
         return rc;
-    rc = rv_app_past_replay(store, &past, 0, NULL, NULL, &r, err);
+    rc = rv_app_past_replay(store, &past, NULL, &r, err);
     if (rc == 0) {
         json_object *recent = rv_envelope_output(rv_run_envelope(r.run), RV_STR_LIT("recent"), NULL);
         *out = recent && rv_json_get_bool(recent, "is_empty", out) && *out;
@@ -295,7 +295,7 @@ static int read_old(struct dreaming *d, rv_err **err)
 
     if (rc < 0)
         return rc;
-    rc = rv_app_past_replay(d->store, &past, 0, NULL, NULL, &r, err);
+    rc = rv_app_past_replay(d->store, &past, NULL, &r, err);
     if (rc == 0) {
         rv_app_dream_result(d->out->run, d->what, d->out->status, rv_run_envelope(r.run), &d->out->result);
         rv_replayed_fini(&r);

@@ -100,9 +100,19 @@ static int find_users(rv_store *store, const struct rv_store_scope *tenant, int6
 
 /* --- tasks --- */
 
-static int add_task(rv_store *store, const struct rv_store_scope *scope, const struct rv_app_dream *dream,
-                    const char *agent, int64_t now_us, struct rv_dream_queued *out, rv_err **err)
+/* What is queued, for whom, and what came of it. Borrowed. */
+struct queueing {
+    const struct rv_app_dream *dream;
+    const struct users *users;
+    json_object *agents; /* names, where dream has none */
+    int64_t now_us;
+    struct rv_dream_queued *out;
+};
+
+static int add_task(rv_store *store, const struct rv_store_scope *scope, const struct queueing *q, const char *agent,
+                    rv_err **err)
 {
+    const struct rv_app_dream *dream = q->dream;
     rv_buf payload = RV_BUF_INIT(MAX_PAYLOAD);
     rv_jw w = rv_jw_on(&payload);
     char id[RV_ID_MAX], day[RV_TIME_MAX], key[RV_STORE_MAX_ID + 1];
@@ -129,44 +139,40 @@ static int add_task(rv_store *store, const struct rv_store_scope *scope, const s
                                      .n_needs = 1,
                                      .payload = rv_buf_str(&payload),
                                      .max_retries = RV_UNSET,
-                                     .now_us = now_us};
+                                     .now_us = q->now_us};
     int rc = rv_buf_check(&payload, "payload", err);
     if (rc == 0)
         rc = rv_store_enqueue(store, &task, &done, err);
-    out->n_new += rc == 0 && done.is_new;
-    out->n_old += rc == 0 && !done.is_new;
+    q->out->n_new += rc == 0 && done.is_new;
+    q->out->n_old += rc == 0 && !done.is_new;
     rv_buf_fini(&payload);
     return rc;
 }
 
-static int add_tasks(rv_store *store, const struct rv_store_scope *scope, const struct rv_app_dream *dream,
-                     json_object *agents, int64_t now_us, struct rv_dream_queued *out, rv_err **err)
+static int add_tasks(rv_store *store, const struct rv_store_scope *scope, const struct queueing *q, rv_err **err)
 {
     int rc = 0;
 
-    if (dream->agent)
-        return add_task(store, scope, dream, dream->agent, now_us, out, err);
-    for (size_t i = 0; rc == 0 && i < json_object_array_length(agents); i++)
-        rc = add_task(store, scope, dream, json_object_get_string(json_object_array_get_idx(agents, i)), now_us, out,
-                      err);
+    if (q->dream->agent)
+        return add_task(store, scope, q, q->dream->agent, err);
+    for (size_t i = 0; rc == 0 && i < json_object_array_length(q->agents); i++)
+        rc = add_task(store, scope, q, json_object_get_string(json_object_array_get_idx(q->agents, i)), err);
     return rc;
 }
 
 /* All or none. */
-static int enqueue(rv_store *store, const struct rv_store_scope *scope, const struct rv_app_dream *dream,
-                   const struct users *users, json_object *agents, int64_t now_us, struct rv_dream_queued *out,
-                   rv_err **err)
+static int enqueue(rv_store *store, const struct rv_store_scope *scope, const struct queueing *q, rv_err **err)
 {
     int rc;
 
     do {
-        *out = (struct rv_dream_queued){0};
+        *q->out = (struct rv_dream_queued){0};
         rc = rv_store_begin(store, err);
         if (rc < 0)
             continue;
-        for (size_t i = 0; rc == 0 && i < users->n; i++) {
-            const struct rv_store_scope one = {scope->tenant, users->items[i]};
-            rc = add_tasks(store, &one, dream, agents, now_us, out, err);
+        for (size_t i = 0; rc == 0 && i < q->users->n; i++) {
+            const struct rv_store_scope one = {scope->tenant, q->users->items[i]};
+            rc = add_tasks(store, &one, q, err);
         }
         rc = rv_store_end(store, rc, err);
     } while (rc < 0 && rv_store_again(store, err));
@@ -188,7 +194,7 @@ int rv_app_dream_enqueue(rv_store *store, const struct rv_store_scope *scope, co
     if (rc == 0 && !scope->user)
         rc = find_users(store, &tenant, now_us - (dream->days ? dream->days : RV_DREAM_DAYS) * DAY_US, &users, err);
     if (rc == 0)
-        rc = enqueue(store, scope, dream, &users, agents, now_us, out, err);
+        rc = enqueue(store, scope, &(struct queueing){dream, &users, agents, now_us, out}, err);
     for (size_t i = 0; i < users.n; i++)
         free(users.items[i]);
     free(users.items);

@@ -138,7 +138,7 @@ static int saved_read(rv_store *store, const struct rv_app_past *p, int64_t step
     *out = (struct saved){.step = step, .state = RV_BUF_INIT(RV_APP_MAX_TEXT)};
     int rc = rv_app_script_open(store, p, &s.script, err);
     if (rc == 0)
-        rc = rv_app_past_replay(store, p, 0, on_step, &s, &replayed, err);
+        rc = rv_app_past_replay(store, p, &(struct rv_app_replay_opts){.on_step = on_step, .self = &s}, &replayed, err);
     if (rc == 0)
         rv_replayed_fini(&replayed);
     rv_run_free(s.shadow);

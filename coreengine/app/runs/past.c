@@ -48,15 +48,15 @@ const struct rv_pipeline *rv_app_past_pipeline(const struct rv_app_past *p)
     return rv_bundle_pipeline(p->bundle);
 }
 
-int rv_app_past_replay(rv_store *store, const struct rv_app_past *p, int64_t upto, rv_app_on_step on_step, void *self,
+int rv_app_past_replay(rv_store *store, const struct rv_app_past *p, const struct rv_app_replay_opts *opts,
                        struct rv_replayed *out, rv_err **err)
 {
-    const struct rv_replay_opts opts = {.pipeline = rv_bundle_pipeline(p->bundle),
-                                        .catalog = &p->catalog,
-                                        .upto = upto,
-                                        .on_step = on_step,
-                                        .self = self};
-    int rc = rv_journal_replay(store, &p->scope, p->row.id, &opts, out, err);
+    const struct rv_replay_opts how = {.pipeline = rv_bundle_pipeline(p->bundle),
+                                       .catalog = &p->catalog,
+                                       .upto = opts ? opts->upto : 0,
+                                       .on_step = opts ? opts->on_step : NULL,
+                                       .self = opts ? opts->self : NULL};
+    int rc = rv_journal_replay(store, &p->scope, p->row.id, &how, out, err);
     bool is_damaged = rc == RV_E_INVALID || rc == RV_E_PARSE; /* of the store, not of the command line */
     return is_damaged
                ? RV_WRAP(err, RV_E_IO, "read the journal of run \"%s\" in \"%s\"", p->row.id, rv_store_url(store))

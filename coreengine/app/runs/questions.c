@@ -112,7 +112,7 @@ static bool was_withdrawn(rv_store *store, const struct rv_store_scope *scope, c
 
     if (!id.ptr || rv_app_past_open(store, scope, row->id, &past, NULL) < 0)
         return false;
-    if (rv_app_past_replay(store, &past, 0, NULL, NULL, &r, NULL) == 0) {
+    if (rv_app_past_replay(store, &past, NULL, &r, NULL) == 0) {
         was = rv_envelope_was_withdrawn(rv_run_envelope(r.run), id);
         rv_replayed_fini(&r);
     }

@@ -431,7 +431,7 @@ int rv_app_steps_read(rv_store *store, const struct rv_app_past *p, const struct
                       struct rv_app_steps *out, struct rv_replayed *replayed, rv_err **err)
 {
     *out = (struct rv_app_steps){.window = *window};
-    int rc = rv_app_past_replay(store, p, 0, on_step, out, replayed, err);
+    int rc = rv_app_past_replay(store, p, &(struct rv_app_replay_opts){.on_step = on_step, .self = out}, replayed, err);
     if (rc == 0)
         rc = read_kept(out, err);
     if (rc < 0)

@@ -239,7 +239,7 @@ int rv_app_transcript_write(rv_store *store, const struct rv_app_past *p, rv_buf
     s.visits = calloc(s.pipeline->n_agents + 1, sizeof *s.visits);
     if (!s.visits)
         return RV_FAIL(err, RV_E_NOMEM, "read run \"%s\"", p->row.id);
-    rc = rv_app_past_replay(store, p, 0, on_step, &s, &replayed, err);
+    rc = rv_app_past_replay(store, p, &(struct rv_app_replay_opts){.on_step = on_step, .self = &s}, &replayed, err);
     if (rc == 0)
         rc = rv_buf_check(&s.route, "the route of a run", err);
     if (rc == 0) {

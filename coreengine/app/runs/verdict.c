@@ -62,14 +62,15 @@ static int take_state(const rv_run *run, struct rv_app_verified *v, rv_err **err
     return rc;
 }
 
-int rv_app_verify(rv_store *store, const struct rv_app_past *p, int64_t upto, void (*on_event)(void *self, rv_str line),
-                  void *self, struct rv_app_verified *out, struct rv_replayed *replayed, rv_err **err)
+int rv_app_verify(rv_store *store, const struct rv_app_past *p, const struct rv_app_verify_opts *opts,
+                  struct rv_app_verified *out, struct rv_replayed *replayed, rv_err **err)
 {
-    struct listener l = {.v = out, .on_event = on_event, .self = self};
+    struct listener l = {.v = out, .on_event = opts ? opts->on_event : NULL, .self = opts ? opts->self : NULL};
 
     *out = (struct rv_app_verified){.records = 0};
     rv_hash_init(&l.events);
-    int rc = rv_app_past_replay(store, p, upto, on_step, &l, replayed, err);
+    int rc =
+        rv_app_past_replay(store, p, &(struct rv_app_replay_opts){opts ? opts->upto : 0, on_step, &l}, replayed, err);
     if (rc == 0) {
         rc = check_row(p, replayed, err);
         if (rc == 0)

@@ -77,15 +77,15 @@ static int check_payload(rv_str payload, rv_err **err)
     return rc;
 }
 
-int rv_app_schedule_tasks(const struct rv_app *app, rv_store *store, const char *type, rv_str payload,
-                          int64_t max_retries, const struct rv_app_schedule *s, char id[RV_ID_MAX], rv_err **err)
+int rv_app_schedule_tasks(const struct rv_app *app, rv_store *store, const struct rv_app_scheduled_task *task,
+                          const struct rv_app_schedule *s, char id[RV_ID_MAX], rv_err **err)
 {
     struct rv_schedule_row row = {
-        .tenant = app->scope.tenant, .type = type, .payload = payload, .max_retries = max_retries};
+        .tenant = app->scope.tenant, .type = task->type, .payload = task->payload, .max_retries = task->max_retries};
     struct rv_needs needs = {NULL, 0};
-    int rc = check_payload(payload, err);
+    int rc = check_payload(task->payload, err);
 
-    if (rc == 0 && strcmp(type, RV_TASK_OF_RUN) == 0)
+    if (rc == 0 && strcmp(task->type, RV_TASK_OF_RUN) == 0)
         rc = RV_FAIL(err, RV_E_INVALID, "tasks of type \"" RV_TASK_OF_RUN "\" are runs: give a pipeline instead");
     if (rc == 0)
         rc = rv_schedule_labels(s, &needs, err);

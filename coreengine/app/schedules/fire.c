@@ -214,7 +214,7 @@ static int fire_run(struct firing *f, const struct rv_needs *needs, rv_err **err
     int rc = run_id(f, id, err);
     row.id = id;
     if (rc == 0)
-        rc = rv_app_open_bundle(f->app, f->store, &row, false, false, &loaded, err);
+        rc = rv_app_open_bundle(f->app, f->store, &row, 0, &loaded, err);
     if (rc < 0)
         return rc;
     rc = rv_json_parse(f->row->payload, &opts, &begin, err);

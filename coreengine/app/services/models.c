@@ -219,7 +219,7 @@ static int read_old(struct calling *c, rv_jw *w, rv_err **err)
 
     if (rc < 0)
         return rc;
-    rc = rv_app_past_replay(c->run.store, &past, 0, NULL, NULL, &r, err);
+    rc = rv_app_past_replay(c->run.store, &past, NULL, &r, err);
     if (rc == 0) {
         rc = write_answer(c, RV_RUN_COMPLETED, rv_run_envelope(r.run), w, err);
         rv_replayed_fini(&r);

@@ -165,7 +165,8 @@ static int replace(const struct app_ask *a, const struct rv_app_schedule *s, con
             rc = RV_FAIL(err, RV_E_EXISTS, "the name \"%s\" is taken", s->name);
         }
         if (rc == 0)
-            rc = rv_app_schedule_tasks(&a->app, a->store, type, payload, RV_UNSET, s, id, err);
+            rc = rv_app_schedule_tasks(&a->app, a->store, &(struct rv_app_scheduled_task){type, payload, RV_UNSET}, s,
+                                       id, err);
         rc = rv_store_end(a->store, rc, err);
     } while (rc < 0 && rv_store_again(a->store, err));
     return rc;
@@ -202,7 +203,8 @@ static int add(const struct app_ask *a, const struct rv_app_schedule *s, const c
     if (rc == 0 && l.n >= RV_APP_MAX_SCHEDULES)
         rc = RV_FAIL(err, RV_E_LIMIT, "this user has %d schedules", RV_APP_MAX_SCHEDULES);
     if (rc == 0)
-        rc = rv_app_schedule_tasks(&a->app, a->store, type, rv_buf_str(&payload), RV_UNSET, s, id, err);
+        rc = rv_app_schedule_tasks(&a->app, a->store,
+                                   &(struct rv_app_scheduled_task){type, rv_buf_str(&payload), RV_UNSET}, s, id, err);
     if (rc == RV_E_EXISTS) {
         rc = same_one(a, s, type, rv_buf_str(&payload), id, err);
         is_new = false;

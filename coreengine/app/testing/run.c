@@ -41,6 +41,8 @@ struct observer {
     struct rv_test_recent recent;
     struct rv_cassette cassette; /* of a live test */
     json_object *skipped;        /* stages that never ran, though the history has a record of them; owned */
+    rv_engine *engine;           /* owned; NULL: it never came so far */
+    rv_exec *exec;               /* owned; NULL: it never began */
     rv_err *err;                 /* the first failure; taken by the caller */
     int rc;
 };
@@ -275,8 +277,8 @@ static bool first_answer(const rv_envelope *env, rv_script *script, struct rv_re
            rv_script_answer(script, out, NULL);
 }
 
-static int run(const struct rv_app *app, struct rv_app_loaded *l, size_t i, struct observer *o, rv_engine **engine,
-               rv_exec **exec, const struct rv_exec_services *services, rv_err **err)
+static int run(const struct rv_app *app, struct rv_app_loaded *l, size_t i, struct observer *o,
+               const struct rv_exec_services *services, rv_err **err)
 {
     const struct rv_test_config *test = &l->pipeline->tests[i];
     bool is_recorded = o->cassette.recorder != NULL;
@@ -309,31 +311,31 @@ static int run(const struct rv_app *app, struct rv_app_loaded *l, size_t i, stru
     }
     if (is_recorded)
         rv_cassette_record(&o->cassette, &x);
-    int rc = rv_engine_new(&opts, engine, err);
+    int rc = rv_engine_new(&opts, &o->engine, err);
     if (rc == 0)
         rc = load_envelope(test, o->number, &env, err);
     if (rc < 0)
         return rc;
     size_t n_before = rv_envelope_n_records(env);
     bool resumes = first_answer(env, x.script, &response);
-    o->cassette.engine = *engine;
-    int64_t start_us = rv_engine_now_us(*engine);
-    rc = rv_engine_start(*engine, &x, env, resumes ? &response : NULL, exec, err);
+    o->cassette.engine = o->engine;
+    int64_t start_us = rv_engine_now_us(o->engine);
+    rc = rv_engine_start(o->engine, &x, env, resumes ? &response : NULL, &o->exec, err);
     if (rc == 0)
-        rc = rv_engine_wait(*engine, *exec, err);
+        rc = rv_engine_wait(o->engine, o->exec, err);
     if (rc == 0 && (rc = o->rc) < 0) {
         *err = o->err;
         o->err = NULL;
     }
     if (rc < 0)
         return rc;
-    o->report->status = rv_exec_status(*exec);
-    o->report->duration_ms = (rv_engine_now_us(*engine) - start_us) / 1000;
+    o->report->status = rv_exec_status(o->exec);
+    o->report->duration_ms = (rv_engine_now_us(o->engine) - start_us) / 1000;
     if (is_recorded)
         rv_recorder_run_over(o->cassette.recorder);
-    rc = read_end(l->pipeline, rv_exec_envelope(*exec), o, n_before, err);
+    rc = read_end(l->pipeline, rv_exec_envelope(o->exec), o, n_before, err);
     if (rc == 0 && test->judge.rubric)
-        rc = ask_judge(l, *engine, x.script, rv_exec_envelope(*exec), o, err);
+        rc = ask_judge(l, o->engine, x.script, rv_exec_envelope(o->exec), o, err);
     return rc == 0 ? end_cassette(o, err) : rc;
 }
 
@@ -371,30 +373,54 @@ static int complain_of_missing(const struct rv_app_loaded *l, struct rv_test_rep
     return rc;
 }
 
-/* The n-th run of a test. */
-static int run_once(const struct rv_app *app, struct rv_app_loaded *l, size_t i, const struct rv_test_opts *opts,
-                    int64_t number, rv_coverage *coverage, struct rv_test_report *out, rv_err **err)
+static int begin_report(const struct rv_test_config *test, struct rv_test_report *out, rv_err **err)
 {
-    struct observer o = {.number = number, .report = out, .coverage = coverage, .skipped = json_object_new_array()};
-    struct rv_app_scratch *scratch = calloc(1, sizeof *scratch);
-    struct rv_app_services services;
-    struct rv_app_loaded variant = {0};
-    bool has_variant = false;
-    rv_engine *engine = NULL;
-    rv_exec *exec = NULL;
-    int rc = 0;
-
-    if (!scratch)
-        return RV_FAIL(err, RV_E_NOMEM, "run a test");
-    rv_app_services_init_scratch(&services, app, scratch);
-    *out = (struct rv_test_report){.test = &l->pipeline->tests[i],
+    *out = (struct rv_test_report){.test = test,
                                    .failures = json_object_new_array(),
                                    .visited = json_object_new_array(),
                                    .calls = json_object_new_array(),
                                    .events = json_object_new_array(),
                                    .questions = json_object_new_array(),
                                    .errors = json_object_new_array()};
-    if (!o.skipped || !out->failures || !out->errors || !out->visited || !out->calls || !out->events || !out->questions)
+    if (out->failures && out->errors && out->visited && out->calls && out->events && out->questions)
+        return 0;
+    return RV_FAIL(err, RV_E_NOMEM, "run test \"%s\"", test->name);
+}
+
+/* The test could not be run: that is its result. Takes the error. */
+static int report_error(const struct rv_app *app, struct rv_test_report *out, rv_err **err)
+{
+    rv_buf text = RV_BUF_INIT(1 << 16);
+
+    rv_err_write_text(*err, app->debug, &text);
+    rv_str trimmed = rv_str_trim(rv_buf_str(&text));
+    rv_buf_truncate(&text, trimmed.len);
+    rv_err_free(*err);
+    *err = NULL;
+    int rc = rv_test_complain(out, "", rv_buf_cstr(&text), err);
+    rv_buf_fini(&text);
+    return rc;
+}
+
+/* The n-th run of a test. */
+static int run_once(const struct rv_app *app, struct rv_app_loaded *l, size_t i, const struct rv_test_opts *opts,
+                    int64_t number, struct rv_test_report *out, rv_err **err)
+{
+    struct observer o = {
+        .number = number, .report = out, .coverage = opts->coverage, .skipped = json_object_new_array()};
+    struct rv_app_scratch *scratch = calloc(1, sizeof *scratch);
+    struct rv_app_services services;
+    struct rv_app_loaded variant = {0};
+    bool has_variant = false;
+    int rc = 0;
+
+    if (!scratch) {
+        json_object_put(o.skipped);
+        return RV_FAIL(err, RV_E_NOMEM, "run a test");
+    }
+    rv_app_services_init_scratch(&services, app, scratch);
+    rc = begin_report(&l->pipeline->tests[i], out, err);
+    if (rc == 0 && !o.skipped)
         rc = RV_FAIL(err, RV_E_NOMEM, "run test \"%s\"", out->test->name);
     if (rc == 0)
         rc = rv_test_load_variant(app, l, out->test, opts, &has_variant, &variant, err);
@@ -406,21 +432,13 @@ static int run_once(const struct rv_app *app, struct rv_app_loaded *l, size_t i,
     if (rc == 0 && opts->is_live)
         rc = rv_cassette_open(l, i, opts, number, &o.cassette, err);
     if (rc == 0)
-        rc = run(app, l, i, &o, &engine, &exec, &services.exec, err);
+        rc = run(app, l, i, &o, &services.exec, err);
     if (rc == 0 && !run_passed(out))
         rc = rv_test_recent_list(&o.recent, out->events, err);
-    if (rc < 0 && rc != RV_E_NOMEM) { /* the test could not be run: that is its result */
-        rv_buf text = RV_BUF_INIT(1 << 16);
-        rv_err_write_text(*err, app->debug, &text);
-        rv_str trimmed = rv_str_trim(rv_buf_str(&text));
-        rv_buf_truncate(&text, trimmed.len);
-        rv_err_free(*err);
-        *err = NULL;
-        rc = rv_test_complain(out, "", rv_buf_cstr(&text), err);
-        rv_buf_fini(&text);
-    }
-    rv_exec_free(exec);
-    rv_app_engine_free(l, engine);
+    if (rc < 0 && rc != RV_E_NOMEM)
+        rc = report_error(app, out, err);
+    rv_exec_free(o.exec);
+    rv_app_engine_free(l, o.engine);
     if (!l->plugins_busy) { /* else a call that hangs may still be asking */
         rv_app_scratch_fini(scratch);
         free(scratch);
@@ -446,7 +464,7 @@ static int64_t cost_of(const struct rv_test_report *r)
 }
 
 int rv_test_run(const struct rv_app *app, struct rv_app_loaded *l, size_t i, const struct rv_test_opts *opts,
-                rv_coverage *coverage, struct rv_test_report *out, rv_err **err)
+                struct rv_test_report *out, rv_err **err)
 {
     const struct rv_test_config *test = &l->pipeline->tests[i];
     struct rv_test_rate rate = {.min = test->has_min_pass_rate   ? test->min_pass_rate
@@ -458,7 +476,7 @@ int rv_test_run(const struct rv_app *app, struct rv_app_loaded *l, size_t i, con
 
     do {
         struct rv_test_report one;
-        int rc = run_once(app, l, i, opts, rate.n + 1, coverage, &one, err);
+        int rc = run_once(app, l, i, opts, rate.n + 1, &one, err);
         if (rc < 0) {
             rv_test_report_fini(&all);
             return rc;

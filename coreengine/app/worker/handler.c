@@ -182,7 +182,7 @@ static int read_result(struct work_taker *t, struct work_job *j, rv_err **err)
     int rc = rv_app_past_open(t->store, &j->app.scope, j->run, &past, err);
     if (rc < 0)
         return rc;
-    rc = rv_app_past_replay(t->store, &past, 0, NULL, NULL, &r, err);
+    rc = rv_app_past_replay(t->store, &past, NULL, &r, err);
     if (rc == 0) {
         rv_work_handler_result(j, rv_run_status(r.run), rv_run_envelope(r.run));
         rv_replayed_fini(&r);

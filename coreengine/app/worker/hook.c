@@ -40,7 +40,7 @@ static void write_result(struct work_taker *t, const struct rv_store_scope *scop
     bool has = false;
 
     if (rv_app_past_open(t->store, scope, run, &past, &why) == 0) {
-        if (rv_app_past_replay(t->store, &past, 0, NULL, NULL, &r, &why) == 0) {
+        if (rv_app_past_replay(t->store, &past, NULL, &r, &why) == 0) {
             rv_envelope_write_result(rv_run_envelope(r.run), &rv_app_past_pipeline(&past)->response, &text);
             has = text.rc == 0;
             rv_replayed_fini(&r);

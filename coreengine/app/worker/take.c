@@ -144,7 +144,8 @@ static int take_stream(struct work_taker *t, struct work_job *j, rv_err **err)
 
 static int load(struct work_taker *t, struct work_job *j, const struct rv_run_row *row, rv_err **err)
 {
-    int rc = rv_app_open_bundle(&j->app, t->store, row, !j->cancels, true, &j->loaded, err);
+    int rc = rv_app_open_bundle(&j->app, t->store, row, (!j->cancels ? RV_APP_MAKES_CALLS : 0) | RV_APP_OWN_HANDLE,
+                                &j->loaded, err);
 
     if (rc == 0)
         rc = rv_app_findings_error(j->loaded.findings, err);

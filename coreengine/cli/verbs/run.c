@@ -413,7 +413,8 @@ static int continue_with(struct rv_cli *cli, const char *run, const struct rv_re
         return rv_cli_continue(cli, run, RV_APP_ANSWER, response, err);
     int rc = rv_cli_run_opts(cli, &next, &how, err);
     if (rc == 0)
-        rc = rv_app_migrate(&how, cli->store, run, bundle, rv_cli_value(cli, "script"), &next, id, err);
+        rc = rv_app_migrate(&how, cli->store, &(struct rv_app_migration){run, bundle, rv_cli_value(cli, "script")},
+                            &next, id, err);
     if (next.findings)
         RV_IGNORE(!rv_cli_sound(cli, &next, false), "the error says so, too");
     rv_app_loaded_fini(&next);

@@ -100,7 +100,8 @@ static int add_tasks(struct rv_cli *cli, const char *type, const struct rv_app_s
     if (rc == 0)
         rc = rv_app_store_open(&cli->app, RV_APP_STORE_MAKE, &cli->store, err);
     if (rc == 0)
-        rc = rv_app_schedule_tasks(&cli->app, cli->store, type, rv_buf_str(&payload), retries, s, id, err);
+        rc = rv_app_schedule_tasks(&cli->app, cli->store,
+                                   &(struct rv_app_scheduled_task){type, rv_buf_str(&payload), retries}, s, id, err);
     rv_buf_fini(&payload);
     return rc;
 }

@@ -37,7 +37,10 @@ static int run_one(struct session *s, const char *path, struct rv_app_loaded *l,
                    rv_err **err)
 {
     struct rv_test_report r;
-    int rc = rv_test_run(&s->cli->app, l, i, &s->how, coverage, &r, err);
+    struct rv_test_opts how = s->how;
+
+    how.coverage = coverage;
+    int rc = rv_test_run(&s->cli->app, l, i, &how, &r, err);
 
     if (rc < 0)
         return rc;

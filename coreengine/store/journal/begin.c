@@ -114,7 +114,7 @@ static int hash_of(json_object *messages, char hash[RV_HASH_MAX], rv_err **err)
 
 /* told_us: for a run that was told it at that moment, also what its owner has deleted since; 0: now. */
 static int read_history(rv_store *store, const struct rv_store_scope *scope, const struct rv_conversation *c,
-                        json_object *moments, int64_t told_us, json_object **out, char hash[RV_HASH_MAX], rv_err **err)
+                        int64_t told_us, json_object **out, char hash[RV_HASH_MAX], rv_err **err)
 {
     const struct rv_message_filter filter = {.upto_seq = c->upto_seq,
                                              .newest_first = true,
@@ -132,7 +132,7 @@ static int read_history(rv_store *store, const struct rv_store_scope *scope, con
     if (rc == 0)
         rc = rv_store_read_messages(store, scope, session, &filter, add_row, h, err);
     if (rc == 0) {
-        rv_history_set_moments(h, moments);
+        rv_history_set_moments(h, c->moments);
         rc = rv_history_finish(h, out, err);
     }
     if (rc == 0)
@@ -165,7 +165,7 @@ int rv_journal_read_history(rv_store *store, const struct rv_store_scope *scope,
 
     *out = NULL;
     return rc < 0 ? RV_WRAP(err, rc, "read the moments of session \"%s\"", c->context.session_id)
-                  : read_history(store, scope, c, c->moments, 0, out, hash, err);
+                  : read_history(store, scope, c, 0, out, hash, err);
 }
 
 int rv_journal_same_history(rv_store *store, const struct rv_store_scope *scope, const struct rv_conversation *c,
@@ -175,7 +175,7 @@ int rv_journal_same_history(rv_store *store, const struct rv_store_scope *scope,
     const struct rv_store_scope owner = {.tenant = scope->tenant, .user = user ? user : ""};
     char hash[RV_HASH_MAX];
 
-    int rc = read_history(store, &owner, c, c->moments, told_us > 0 ? told_us : 1, out, hash, err);
+    int rc = read_history(store, &owner, c, told_us > 0 ? told_us : 1, out, hash, err);
     if (rc < 0 || strcmp(hash, c->history_hash) == 0)
         return rc;
     json_object_put(*out);
