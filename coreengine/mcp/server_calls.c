@@ -124,9 +124,9 @@ int rv_mcp_server_no_resource(rv_mcp_server *s, int64_t call, const char *uri, s
         return 0;
     int rc = data ? rv_json_set_text(data, "uri", uri, err) : RV_FAIL(err, RV_E_NOMEM, "answer a client of MCP");
     if (rc == 0)
-        rc = rv_mcp_server_fail(s, call,
-                                c->version == RV_MCP_2026_07_28 ? RV_MCP_INVALID_PARAMS : RV_MCP_RESOURCE_NOT_FOUND,
-                                "unknown resource; resources/templates/list has the forms of addresses", data, orders, err);
+        rc = rv_mcp_server_fail(
+            s, call, c->version == RV_MCP_2026_07_28 ? RV_MCP_INVALID_PARAMS : RV_MCP_RESOURCE_NOT_FOUND,
+            "unknown resource; resources/templates/list has the forms of addresses", data, orders, err);
     json_object_put(data);
     return rc;
 }
