@@ -254,6 +254,26 @@ static int start_offer(const struct rv_app_mcp_opts *opts, const struct rv_app_m
                                     rv_json_text_or(arguments, "question", NULL), RV_MCP_ACCEPT, arguments, out, err);
 }
 
+/* A model reads it: what the client may use instead, and how many there are. */
+static int refuse_name(rv_str name, const struct offers *offers, rv_err **err)
+{
+    const char **names = malloc((offers->n + 1) * sizeof *names);
+    const rv_str shown = rv_utf8_cut(name, MAX_SHOWN);
+
+    if (!names)
+        return RV_FAIL(err, RV_E_NOMEM, "find a tool");
+    for (size_t i = 0; i < offers->n; i++)
+        names[i] = offers->items[i].name;
+    const char *near = rv_nearest(shown, names, offers->n);
+    free(names);
+    if (near)
+        return RV_FAIL(err, RV_E_NOT_FOUND, "unknown tool \"%.*s\": did you mean \"%s\"? (%zu offered, see tools/list)",
+                       RV_STR_ARG(shown), near, offers->n);
+    return RV_FAIL(err, RV_E_NOT_FOUND,
+                   "unknown tool \"%.*s\": no similar name is offered (%zu offered, see tools/list)", RV_STR_ARG(shown),
+                   offers->n);
+}
+
 int mcp_find_offer(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, json_object *params,
                    struct offer *out, rv_err **err)
 {
@@ -269,8 +289,7 @@ int mcp_find_offer(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_a
         *out = *o;
         *o = (struct offer){.kind = o->kind}; /* moved */
     } else {
-        rc = RV_FAIL(err, RV_E_NOT_FOUND, "there is no tool \"%.*s\"",
-                     RV_STR_ARG(rv_utf8_cut(rv_json_str(name), MAX_SHOWN)));
+        rc = refuse_name(rv_json_str(name), &offers, err);
     }
     mcp_offers_fini(&offers);
     return rc;
