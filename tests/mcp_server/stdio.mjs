@@ -99,6 +99,17 @@ r = await plain.callTool({name: 'answer_run', arguments: {run: r.structuredConte
 equal(r.structuredContent.artifact.answer.choice, 'no', 'the answer continues the run')
 await plain.close()
 
+// --- more tasks than a page has ---
+const idle = await connect(['--store', store(), ...offered, '--no-worker'])
+const any = load('zod').z.looseObject({})
+for (let i = 0; i < 101; i++) await idle.request({method: 'tools/call', params: {name: 'release', arguments: {}, task: {}}}, any)
+const page = async (params) => await idle.request({method: 'tasks/list', params}, any)
+const ids = ({tasks}) => tasks.map((t) => t.taskId)
+const newest = await page({}), rest = await page({cursor: newest.nextCursor})
+equal([newest.tasks.length, rest.tasks.length, rest.nextCursor], [100, 1, undefined], 'tasks are listed in pages')
+equal(new Set([...ids(newest), ...ids(rest)]).size, 101, 'each once')
+await idle.close()
+
 // --- a client that breaks rules ---
 function raw(args = []) {
   const child = spawn(reeve, ['mcp', '--store', store(), ...offered, ...args], {cwd: root, env})
