@@ -171,6 +171,14 @@ void srv_watch_over(struct srv_watch *w, const void *key);
 void srv_watch_request(struct srv_watch *w, const struct rv_httpd_access *a);
 void srv_watch_free(struct srv_watch *w);
 
+/* Of the worker of this process. */
+enum srv_worker_state {
+    SRV_WORKER_NONE,
+    SRV_WORKER_WORKS,
+    SRV_WORKER_WAITS, /* to be started again: something is lacking */
+    SRV_WORKER_ENDED
+};
+
 /* --- server.c --- */
 struct srv_turns;
 struct srv_follows;
@@ -196,7 +204,7 @@ struct srv_server {
     atomic_bool is_draining;
     atomic_bool is_over; /* and its grace has passed: handlers wait for providers and servers no longer */
     struct rv_worker_stop *worker_stop; /* of the worker of this process; NULL: there is none; borrowed */
-    atomic_int worker;                  /* 0: there is none here; 1: it works; 2: it has ended */
+    atomic_int worker;                  /* enum srv_worker_state */
     uv_signal_t signals[3];
     uv_timer_t tick;
 };

@@ -102,6 +102,7 @@ struct mcp_call {
     json_object *params;    /* as the client sent them; borrowed */
     json_object *arguments; /* of the tool; mcp_start() reads them from params */
     bool may_wait;          /* for other servers; else out->waits says that it would have to */
+    bool is_task;           /* the client wants a task at once: its run is one that mcp_tasks_list() finds */
 };
 /** Failures of the call are results; RV_E_NOMEM, RV_E_INVALID (its state was changed). */
 RV_MUST_CHECK int mcp_start(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, const struct offer *o,
@@ -121,8 +122,15 @@ struct mcp_task {
 };
 /** RV_E_NOT_FOUND: it is not the id of a task. */
 RV_MUST_CHECK int mcp_task_read(rv_str id, struct mcp_task *out, rv_err **err);
-/** What a client wants: CALL_TOOL: the task begins; GET_TASK, UPDATE_TASK, CANCEL_TASK. *out: the result, as
- *  rv_mcp_server_give() takes it, the caller's. can_ask: the client may see the forms of its questions.
+#define MCP_TASK_RUNS "env_mcp_" /* ids of runs that began as tasks */
+/** What a run is as a task, without its id: how its journal keeps it. out holds MCP_MAX_NAME + 2 bytes. */
+void mcp_task_kind(enum offer_kind kind, const char *tool, char *out);
+/** The tasks of the scope that began as such, newest first. *next: `first` of the next page; 0: there is none. */
+RV_MUST_CHECK int mcp_tasks_list(const struct rv_app_mcp_at *at, int64_t first, json_object *list, int64_t *next,
+                                 rv_err **err);
+/** What a client wants: CALL_TOOL: the task begins; LIST_TASKS, GET_TASK: how it is, without its end and with it;
+ *  UPDATE_TASK, CANCEL_TASK. *out: the result, as rv_mcp_server_give() takes it, the caller's. can_ask: the client may
+ *  see the forms of its questions.
  *  RV_E_NOT_FOUND: the client has no such task; RV_E_INVALID: an answer does not fit its question; RV_E_STATE. */
 RV_MUST_CHECK int mcp_task_do(const struct rv_app_mcp_at *at, const struct rv_mcp_order *o, const struct mcp_task *t,
                               bool can_ask, json_object **out, rv_err **err);
