@@ -25,7 +25,7 @@ struct rv_app {
     rv_plugin_pool *pool;        /* borrowed; opened capabilities that pipelines share; NULL: each opens its own */
     const char *host_program;    /* runs isolated capabilities; NULL: as in struct rv_plugins_opts */
     const char *schema_dir;      /* folder of agent documents; NULL: P8_SCHEMA_DIR of the environment; "": none */
-    const char *capability;      /* whose agents are built in; NULL: p8, if it can be found; "": none */
+    const char *capability;      /* the capability with the built-in agents; NULL: p8, if it can be found; "": none */
     const char *store;           /* file of the store; NULL: REEVE_STORE, else the default place */
     const char *sync;            /* durability of a commit: full, normal, off; NULL: REEVE_SYNC, else full */
     const char *quotas;          /* file of quotas; NULL: REEVE_QUOTAS, else the user's settings; "": none */

@@ -19,8 +19,8 @@ RV_MUST_CHECK int rv_app_findings_error(const rv_findings *f, rv_err **err);
 /** rv_app_check(), where each error that loading or checking found is the error. */
 RV_MUST_CHECK int rv_app_check_all(struct rv_app_loaded *l, bool use_mocks, rv_err **err);
 
-/** Is that a model's name, as of a role in a file? NULL is fine. That there is such a provider, the checks of names
- * tell. */
+/** Is that the name of a model, in the form that a role in a file has? NULL is fine. Whether the provider exists is
+ * checked elsewhere. */
 RV_MUST_CHECK int rv_app_check_model(const char *model, rv_err **err);
 /** A model that no stage asks would be chosen without effect. */
 RV_MUST_CHECK int rv_app_check_replaced(const struct rv_pipeline *p, const char *model, rv_err **err);

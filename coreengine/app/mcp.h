@@ -62,7 +62,7 @@ RV_MUST_CHECK int rv_app_mcp_take(rv_app_mcp *m, const struct rv_app_mcp_at *at,
                                   struct rv_mcp_orders *out, rv_err **err);
 /** Do what a call waits for, on any thread; at: of that thread, without a job. The client may be used meanwhile. */
 void rv_app_mcp_job_do(rv_app_mcp_job *job, const struct rv_app_mcp_at *at);
-/** It is not done: why, which is taken, is told to the client. */
+/** The order was not carried out: tell the client why, which is taken. */
 void rv_app_mcp_job_fail(rv_app_mcp_job *job, rv_err *why);
 bool rv_app_mcp_job_is_query(const rv_app_mcp_job *job);
 /** Answer the call of a job, as rv_app_mcp_take() does; takes the job. A call that ended meanwhile leaves no run. */

@@ -192,8 +192,8 @@ static int find_queued(rv_store *store, const struct rv_store_scope *scope, stru
     return rc;
 }
 
-/* Those that ended several processes come last and apart, unless a person names them; then they are tried here and now.
- */
+/* Runs that crashed several processes come last, each in a process of its own, unless a person names them; then they
+ * are tried at once, in this process. */
 static int find_crashed(rv_store *store, const struct rv_store_scope *scope, bool are_named,
                         struct rv_app_unfinished_list *f, rv_err **err)
 {

@@ -411,7 +411,7 @@ static int begin(struct rv_app_run *run, const struct rv_exec_opts *x, rv_envelo
     return rc;
 }
 
-/* Of a run that is not kept: nothing would count what it uses. */
+/* The use of a run that is not kept would not be counted: it is refused where a quota applies. */
 static int check_uncounted(struct rv_app_run *run, const rv_envelope *env, rv_err **err)
 {
     struct rv_app_limits *l = &run->state->limits;

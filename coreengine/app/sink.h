@@ -15,7 +15,7 @@
 struct rv_chat_shown {
     bool is_shown;    /* false: nothing to be written now */
     bool begins_part; /* a blank line comes before it */
-    bool new_speaker; /* who speaks is another than in the piece before, or this is the first one */
+    bool new_speaker; /* the speaker has changed since the piece before, or this is the first piece */
     rv_str gap, text; /* to be written in this order; gap is white space that was held back, borrowed until the next
                          piece */
 };

@@ -56,7 +56,7 @@ void rv_app_stream_again(rv_app_stream *st, int64_t seq);
 size_t rv_app_stream_waiting(rv_app_stream *st);
 /** on_kept is not called any more. What has come is written, and then: */
 enum rv_app_stream_close {
-    RV_APP_STREAM_LEAVES, /* nothing: another process goes on, or this one in another way */
+    RV_APP_STREAM_LEAVES, /* no end: another process goes on with the turn, or this one in another way */
     RV_APP_STREAM_GIVES,  /* any process may go on: the row has the owner RV_APP_STREAM_NOBODY */
     RV_APP_STREAM_ENDS,   /* the stream has ended; one that lacks lines is given */
 };

@@ -8,7 +8,7 @@
 /* What it points to is borrowed for the call. */
 struct rv_app_copy_watch {
     void *self;
-    /* As in struct rv_store_copy_opts. NULL: not called. */
+    /* Progress, as in struct rv_store_copy_opts. NULL: not called. */
     int (*on_progress)(void *self, const struct rv_store_copy_progress *p, rv_err **err);
 };
 struct rv_app_copied {

@@ -93,7 +93,7 @@ struct rv_worker_handler {
     const char *type;   /* of the tasks that it handles */
     const char *target; /* file of a pipeline, or "capability:tool"; of a script: its file */
 };
-/* By which another thread drains a worker, or tells it that there is work. */
+/* A handle by which another thread drains a worker, or tells it that there is work. */
 struct rv_worker_stop {
     pthread_mutex_t lock; /* guards what follows */
     bool is_wanted;
@@ -102,8 +102,8 @@ struct rv_worker_stop {
 };
 void rv_worker_stop_init(struct rv_worker_stop *stop);
 void rv_worker_stop(struct rv_worker_stop *stop); /* any thread, also before the worker begins */
-/** Something was queued, or is to be cancelled: it looks at once, and not at its next time. Any thread; NULL is fine.
- */
+/** Tell a worker that a task was queued or is to be cancelled: it looks at once, and not at its next time. Any thread;
+ * NULL is fine. */
 void rv_worker_tell(struct rv_worker_stop *stop);
 void rv_worker_stop_fini(struct rv_worker_stop *stop);
 

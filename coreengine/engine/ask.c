@@ -1,5 +1,5 @@
-/* Agents that are asked, as a source of one tool: ask_agent, whose answer is the agent's document. The core then runs
- * the agent. Also who makes a call, as tools are told. */
+/* Agents as a source of one tool, ask_agent: its answer is the document of the agent that is asked, and the core then
+ * runs that agent. Also the context of a call, which tells a tool which agent calls it. */
 #include <stdlib.h>
 
 #include "coreengine/engine/engine_internal.h"
@@ -47,7 +47,7 @@ static const struct rv_tool_info *find(void *self, rv_str name)
 static const char *const *names(void *self, size_t *n)
 {
     (void)self;
-    *n = 0; /* who may ask agents lists the tool */
+    *n = 0; /* an agent that may ask others lists the tool itself */
     return NULL;
 }
 
@@ -123,7 +123,7 @@ static int call(void *self, struct rv_tool_call *c, rv_err **err)
 
 static void cancel(void *self, struct rv_tool_call *c)
 {
-    (void)self; /* no call is ever under way */
+    (void)self; /* each call is answered when it begins */
     (void)c;
 }
 

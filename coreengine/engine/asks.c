@@ -1,7 +1,7 @@
-/* Asks of calls that run on workers, brought to the loop, and what comes of them brought back. A worker waits until the
- * loop has an answer, the time of its call is over, or the call is given up. What may block is a job, which the loop
- * hands back to the worker that waits anyway: so no further thread is needed, and workers that ask cannot wait for each
- * other. */
+/* Requests that calls on worker threads make of the host: they are passed to the loop, and the answers back. A worker
+ * waits until the loop has answered, the time of its call is over, or the call is given up. Work that may block is a
+ * job, which the loop hands back to the waiting worker: no further thread is needed, and workers that ask cannot wait
+ * for each other. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -135,7 +135,7 @@ static void run_job(struct asks *d, struct ask *a)
     pthread_mutex_unlock(&d->lock);
     RV_IGNORE(a->job->run(a->job, &a->answer, &why), "the error says it");
     pthread_mutex_lock(&d->lock);
-    if (a->is_dropped || a->state == ASK_DONE) { /* meanwhile: the answer is not wanted */
+    if (a->is_dropped || a->state == ASK_DONE) { /* it was given up meanwhile: the answer is not wanted */
         rv_err_free(why);
         return;
     }
@@ -144,7 +144,7 @@ static void run_job(struct asks *d, struct ask *a)
     wake(d);
 }
 
-/* The lock is held. 0: there is an answer, or why there is none; else why it is waited for no longer. */
+/* The lock is held. 0: the loop has answered, with a result or an error; else why the worker stops waiting. */
 static int wait_for(struct asks *d, struct ask *a)
 {
     struct timespec end = until(a->q.until_us);

@@ -10,7 +10,7 @@
 #define RV_NOWHERE          SIZE_MAX          /* place of a call that is in no queue */
 
 struct call;
-/* What a call has beside itself, to be given back when it is freed. */
+/* Something that is released together with a call. */
 struct call_hold {
     void (*release)(struct call *c);
 };
@@ -72,7 +72,7 @@ struct call {
     bool unknown;                /* it is unknown whether the call happened */
     bool is_parked;              /* it happened while a step was being kept: told when that is durable */
 };
-/* Has a model call made as soon as that is allowed. */
+/* Lets `make` begin a model call now, or later when it is allowed. */
 typedef int rv_gate(struct call *c, struct rv_effect *e,
                     int (*make)(rv_exec *x, struct call *c, struct rv_effect *e, rv_err **err), rv_err **err);
 
@@ -99,13 +99,13 @@ void rv_calls_unpark(rv_exec *x);
 /** End the call as failed: text from a format; type "" for the kind's default. The core receives the failure at
  * due_us. */
 void rv_call_fail(struct call *c, const char *type, bool retryable, const char *fmt, ...) RV_PRINTF(4, 5);
-/** It failed because of what kept it from being made; takes *err. RV_E_NOMEM: nothing is taken. */
+/** End the call as failed because it could not be made; takes *err, the reason. RV_E_NOMEM: nothing is taken. */
 RV_MUST_CHECK int rv_call_fail_with(struct call *c, const char *type, int rc, rv_err **err);
 void rv_call_timed_out(struct call *c);
 bool rv_call_is_under_way(const struct call *c); /* a worker or a source has it and has not answered yet */
-/** It is under way: it is due when it is to be given up. */
+/** The call is under way: it is due at its deadline. */
 void rv_call_await(struct call *c);
-void rv_call_say_limit(struct call *c); /* to the text of a model call that its deadline ended */
+void rv_call_say_limit(struct call *c); /* appends to the text of a timeout which key gives the model more time */
 /** The result of a model call; its views stay borrowed from reply. */
 void rv_call_take_llm(struct call *c, const struct rv_llm_reply *reply);
 void rv_call_answered(struct call *c); /* its answer is there: it is due now */

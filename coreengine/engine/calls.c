@@ -257,7 +257,7 @@ int rv_call_fail_with(struct call *c, const char *type, int rc, rv_err **err)
     return 0;
 }
 
-/* Who wants a model to have longer has to know what to change. */
+/* Names the key that limited the time of a model call. */
 void rv_call_say_limit(struct call *c)
 {
     const struct rv_execution_config *e = &c->x->opts.pipeline->execution;
@@ -278,7 +278,8 @@ void rv_call_say_limit(struct call *c)
 
 void rv_call_timed_out(struct call *c)
 {
-    int64_t us = c->allowed_us ? c->allowed_us : c->deadline_us - c->started_us; /* it began a while after the step */
+    int64_t us =
+        c->allowed_us ? c->allowed_us : c->deadline_us - c->started_us; /* the request began some time after the step */
 
     give_up(c);
     rv_call_fail(c, "TimeoutError", true, "%s \"%s\" did not answer within %lld ms", c->what, c->name,

@@ -23,7 +23,7 @@ static int64_t real_now(void)
     return clock.now_us(clock.self);
 }
 
-/* Tells whether the first call of the queue is due now. If not, has waited a little for it. */
+/* Tells whether the first call of the queue is due now; waits a little for it when it is not. */
 static bool virtual_ready(rv_engine *e, struct call *c)
 {
     if (!rv_call_is_under_way(c)) {
@@ -73,7 +73,7 @@ static bool stream(struct call *c)
     return false;
 }
 
-/* By a quota: it is not made yet, or gone. */
+/* By a quota: the call is not made yet, or was freed. */
 static bool is_held_back(struct call *c)
 {
     rv_exec *x = c->x;
@@ -299,7 +299,7 @@ static bool cancel_asked(rv_engine *e)
     return true;
 }
 
-/* True: steps were kept; there may be more of them. */
+/* True: steps became durable, and more may be waiting. */
 static bool collect(rv_engine *e)
 {
     rv_pool_collect(e->pool);
@@ -387,7 +387,7 @@ static void tell_over(rv_engine *e)
     }
 }
 
-/* Runs that are over and whose subscribers have heard so, or had their time. */
+/* Runs that are over and whose subscribers received the last event, or used up their time. */
 static void let_go(rv_engine *e)
 {
     for (rv_exec *x = e->n_held > 0 ? e->execs : NULL; x; x = x->next)
@@ -429,7 +429,7 @@ static bool engine_turn(rv_engine *e)
     return any;
 }
 
-/* Until something is due; RV_NEVER: nothing will be by itself. */
+/* How long until something is due; RV_NEVER: only a message from outside can wake the engine. */
 static int64_t due_in_us(const rv_engine *e)
 {
     const struct call *c = rv_due_top(&e->due);

@@ -96,7 +96,7 @@ struct rv_observer {
     void *self; /* borrowed; outlives the run */
 };
 
-/* What a service has to do that may block: it is done on the thread of the call that asks. */
+/* The part of a service that may block: it runs on the thread of the call that asks. */
 struct rv_service_job {
     /** The answer, JSON text of an object, is appended. Everything it needs is its own: run and engine may be gone. */
     int (*run)(struct rv_service_job *j, rv_buf *answer, rv_err **err);
@@ -134,8 +134,8 @@ struct rv_exec_opts {
     int (*find_agent)(void *self, const struct rv_context *context, const char *name, rv_buf *text, rv_err **err);
     void *find_self;
     const struct rv_exec_quotas *quotas;     /* NULL: none */
-    const struct rv_exec_services *services; /* NULL: capabilities are answered what the engine knows by itself */
-    const struct rv_catalog *catalog;        /* what the core decides by; NULL: that of the plugins and the script */
+    const struct rv_exec_services *services; /* NULL: only the services of the engine itself are answered */
+    const struct rv_catalog *catalog; /* the catalog that the core uses; NULL: that of the plugins and the script */
     enum rv_rules rules; /* that the run began with; NEWEST: it begins now. Of a run with a journal: the journal's */
     int mode;            /* enum rv_run_mode or RV_UNSET */
     bool use_mocks;
@@ -240,8 +240,8 @@ const struct rv_turn *rv_exec_unkept(const rv_exec *x);
 rv_envelope *rv_exec_steal_envelope(rv_exec *x); /* after it is over */
 void rv_exec_free(rv_exec *x); /* cancels if under way; waits for the commit of its step, unless there is on_free */
 
-/** A run of that pipeline asked for this, and if the script plays it, the script has answered: bring it there. For who
- * replays a journal. scripted: as in struct rv_journal_begin. */
+/** Bring the script to where it stood after it answered that effect of a run of the pipeline, if it answers it at all.
+ * For callers that replay a journal. scripted: as in struct rv_journal_begin. */
 RV_MUST_CHECK int rv_script_pass(rv_script *script, const struct rv_pipeline *p, const bool *scripted,
                                  const struct rv_effect *e, rv_err **err);
 

@@ -17,7 +17,7 @@ struct rv_tool_workers rv_engine_pool(rv_engine *e);
 int rv_pool_take_piece(void *work, rv_str json);
 /** Ends the workers and waits for them, except for workers whose work was given up. Give up all work before. */
 void rv_pool_free(struct pool *p);
-void rv_pool_collect(struct pool *p); /* tells what pieces and answers have come */
+void rv_pool_collect(struct pool *p); /* passes on the pieces and answers that have arrived */
 /** Wait until some work is done, was poked, or that long has passed. */
 void rv_pool_wait(struct pool *p, int64_t us);
 void rv_pool_poke(struct pool *p); /* any thread */
@@ -37,10 +37,11 @@ struct rv_engine {
     struct rv_clock clock;
     int64_t virtual_us;
     /* For the loop: */
-    bool (*turn)(rv_engine *e);               /* lets the next thing happen; false: nothing is due */
-    int64_t (*due_in_us)(const rv_engine *e); /* until something is; RV_NEVER: nothing will be by itself */
-    rv_gate *gate;                            /* of model calls, for perform.c: see quota_internal.h */
-    rv_exec *execs;                           /* those of this engine; their callers own them */
+    bool (*turn)(rv_engine *e); /* handles the next item of the queue; false: none is due */
+    int64_t (*due_in_us)(
+        const rv_engine *e); /* until the next item; RV_NEVER: only a message from outside can wake the engine */
+    rv_gate *gate;           /* of model calls, for perform.c: see quota_internal.h */
+    rv_exec *execs;          /* those of this engine; their callers own them */
     uint64_t n_started;
     struct due_queue due;
     _Atomic(struct pool *) pool;       /* NULL until a capability is called; atomic for rv_engine_cancel_all() */
@@ -123,17 +124,17 @@ struct rv_exec {
     bool hands_over;                 /* another process is to go on with it: see handover.c */
     struct own_journal *own;         /* NULL: the journal is the caller's; owned */
     bool is_opening;                 /* the store thread opens it: there is no rv_run yet */
-    bool is_freed;                   /* by the caller, while a step is kept */
+    bool is_freed;                   /* the caller freed it while a step was being written */
     struct write write;              /* the step being kept */
-    bool is_keeping;                 /* it is: nothing is told to the core, and the effects wait */
-    bool is_broken;                  /* meanwhile, by rc and err: it is over when the step is kept */
+    bool is_keeping;                 /* a step is being written: the core gets no event, and the effects wait */
+    bool is_broken;                  /* it broke meanwhile, by rc and err: it ends when the step is durable */
     struct subscribers *subscribers; /* of its capabilities; NULL: they have none; owned */
     bool is_held;                    /* it is over, and waits for them before on_ended is told */
     bool is_untold;                  /* it is over, and on_ended has not been told */
-    bool is_end_told;                /* `done` was, and nothing since */
+    bool is_end_told;                /* `done` was told, and no event since */
     bool is_unkept;                  /* its journal refused a step */
     bool recovers;                   /* the effects at hand were asked for by another process */
-    int64_t under_way_until_us;      /* it may live, and be in one of its calls for so long; 0: it is gone */
+    int64_t under_way_until_us;      /* that process may still live, and be in a call until then; 0: it is dead */
     bool answers;                    /* interrupts are answered by the script */
     int64_t n_asked;          /* questions of branches that the host was told of, or will be at the end of the turn */
     int64_t expiry_us;        /* of the question that is waited for while the run works; 0: none is */
@@ -223,7 +224,7 @@ void rv_call_schedule(struct call *c);
 /* Of a run that goes on: what the script had answered to calls that were under way. */
 struct kept_replies *rv_kept_new(void); /* NULL: no memory */
 void rv_kept_free(struct kept_replies *kept);
-/** Have the script answer this call as it did then. A hole in it shows again when the call is made. */
+/** Have the script answer this call as it did before. A reply that it lacks is reported again when the call is made. */
 RV_MUST_CHECK int rv_kept_ask(rv_exec *x, const struct rv_effect *e, rv_err **err);
 /** The script's reply to that call, once. False: there is none. */
 bool rv_kept_take(rv_exec *x, int64_t call_id, struct rv_script_reply *out);
@@ -238,7 +239,7 @@ RV_MUST_CHECK int rv_keep(rv_exec *x, const struct rv_event *ev, rv_err **err);
 void rv_keep_wait(rv_exec *x); /* blocks while the step is written; its effects are not performed */
 /** Renew what is due, and cancel what others asked to be cancelled. */
 void rv_leases_tick(rv_engine *e);
-void rv_leases_free(rv_engine *e);            /* blocks while the thread of the store is at them */
+void rv_leases_free(rv_engine *e);            /* blocks while the store thread works on them */
 int64_t rv_leases_due_us(const rv_engine *e); /* when it is to be called next; RV_NEVER: not at all */
 /** Check whether this run may begin an effect that must not be done twice. RV_E_STATE: its lease has run out. */
 RV_MUST_CHECK int rv_lease_check(const rv_exec *x, rv_err **err);

@@ -10,7 +10,7 @@
 #define LOOK_EVERY_US INT64_C(250000)   /* for cancellations */
 #define WALK_US       INT64_C(1000000)  /* how old the knowledge of all leases may be */
 #define RETRY_US      INT64_C(500000)   /* after a failed renewal */
-#define MAX_CANCELS   ((size_t)1 << 20) /* bytes of ids; the others are heard of with the next look */
+#define MAX_CANCELS   ((size_t)1 << 20) /* bytes of ids; further runs are found by the next look */
 
 /* --- leases --- */
 
@@ -49,7 +49,8 @@ static int64_t earliest_end(rv_engine *e, int64_t now_us)
         if (!has_lease(x))
             continue;
         int64_t this_us = rv_journal_lease_until_us(x->opts.journal);
-        until_us = this_us > now_us && this_us < until_us ? this_us : until_us; /* one that is over limits no other */
+        until_us = this_us > now_us && this_us < until_us ? this_us
+                                                          : until_us; /* a run that is over does not limit the others */
     }
     e->ends_us = until_us;
     e->walked_us = now_us;
@@ -90,7 +91,7 @@ static void renewed(rv_engine *e, int64_t now_us, int64_t until_us, int rc, cons
         }
         if (has_lease(x) && !x->hoped_until_us)
             RV_LOG(x->log, WARN, "lease.lost", RV_F_TEXT("reason", "it ran out before it was renewed"));
-        x->hoped_until_us = until_us; /* unless it was taken over meanwhile: the next step will tell */
+        x->hoped_until_us = until_us; /* unless another process took the run over meanwhile: its next step finds out */
     }
     e->renew_at_us = now_us + lease_us(e) / 3;
 }
@@ -214,7 +215,7 @@ static void maintain(rv_engine *e, int64_t now_us)
 {
     bool renews = e->renew_at_us > 0 && now_us >= e->renew_at_us;
 
-    if (e->renew_at_us == 0) /* the leases are as young as the runs */
+    if (e->renew_at_us == 0) /* the runs have just begun, and their leases with them */
         e->renew_at_us = now_us + lease_us(e) / 3;
     if (e->writer) {
         if ((renews || e->look_at_us > 0) && !renew_aside(e, now_us, renews))
@@ -239,7 +240,7 @@ void rv_leases_tick(rv_engine *e)
 
 int64_t rv_leases_due_us(const rv_engine *e)
 {
-    if (e->lease_write || !keeps_leases(e)) /* the first is heard of when it is done */
+    if (e->lease_write || !keeps_leases(e)) /* the loop is woken when the write under way is done */
         return RV_NEVER;
     return e->renew_at_us < e->look_at_us ? e->renew_at_us : e->look_at_us;
 }
@@ -337,7 +338,7 @@ static void unkept_by(rv_exec *x, int rc, rv_err **err)
                 rv_journal_run(x->opts.journal));
 }
 
-/* The step was written, or not; what rv_journal_written() says. */
+/* The step was written, or failed. Returns what rv_journal_written() says. */
 static int kept(rv_exec *x, rv_err **err)
 {
     rv_err *failed = x->write.err;

@@ -13,7 +13,7 @@
 
 #define EXIT_CANCELLED 130
 #define MAX_SLEEP_US   ((int64_t)3600 * 1000000) /* then look again: keeps times in range */
-#define PASS_NS        UINT64_C(1000000)         /* of turns; then others of the loop have theirs */
+#define PASS_NS        UINT64_C(1000000)         /* of turns in a row; then other users of the loop have their turn */
 
 /* --- SIGINT and SIGTERM: the first asks every run to end, the second ends the process. Watched from the moment an
  * engine is made, so that there is no gap before its loop exists --- */
@@ -41,7 +41,7 @@ static void on_signal(int number)
 
     (void)number;
     if (atomic_fetch_add(&n_seen, 1) > 0)
-        _exit(EXIT_CANCELLED); /* asked twice: nothing of ours may hold it up */
+        _exit(EXIT_CANCELLED); /* the second signal: the process ends at once, without any cleanup */
     if (e)
         cancel_all(e);
     errno = saved;
@@ -226,7 +226,7 @@ int rv_loop_run(rv_engine *e, bool waits, rv_err **err)
 {
     int rc = rv_loop_ensure(e, err);
 
-    if (rc < 0 || atomic_load(&e->cancel_all)) /* asked for after the last look, before there was a loop to wake */
+    if (rc < 0 || atomic_load(&e->cancel_all)) /* a request to cancel that came before there was a loop to wake */
         return rc;
     struct shell_loop *l = e->loop;
     uv_run(l->uv, waits ? UV_RUN_ONCE : UV_RUN_NOWAIT);

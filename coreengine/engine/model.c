@@ -16,7 +16,7 @@ struct model_call {
     rv_http_call *http; /* NULL: no request is under way */
     bool held;          /* the observer wants no more pieces now */
     bool is_done;       /* the call has its answer */
-    bool lingers;       /* all was said, and the body goes on */
+    bool lingers;       /* the answer is complete, and its body still arrives */
 };
 
 static void advance(struct model_call *m);
@@ -63,7 +63,7 @@ void rv_models_free(rv_engine *e)
     e->providers = NULL;
 }
 
-/* --- what the exchange and the network tell --- */
+/* --- events of the exchange and of the network --- */
 
 static int64_t now_us(const struct model_call *m)
 {
@@ -305,7 +305,7 @@ bool rv_model_due(struct call *c)
         end_request(m);
     else
         advance(m);
-    return false; /* it is due again, or gone with its run */
+    return false; /* the call is due again, or was freed with its run */
 }
 
 void rv_model_read_on(struct call *c)
@@ -331,7 +331,7 @@ void rv_model_free(struct model_call *m)
 
 /* --- asking --- */
 
-/* Other runs wait for other times (FNV-1a). */
+/* A hash (FNV-1a) by which the waits before retries differ from run to run. */
 static uint64_t jitter_of(const rv_exec *x, const struct call *c)
 {
     uint64_t h = 1469598103934665603u;

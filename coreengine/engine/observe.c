@@ -88,7 +88,8 @@ bool rv_delta_tell(struct call *c, const struct rv_llm_delta *d)
     return !o->observer.on_delta || tell_watcher(c, &from, d, is_internal);
 }
 
-/* The event tells the object of a structured agent: at the top it is the answer's one piece. */
+/* The output of a structured agent is one piece of text for observers, its whole object; that of a delegated agent is
+ * not shown. */
 static void tell_output(rv_exec *x, const struct rv_effect *e)
 {
     const struct rv_delta_from from = {e->stage, e->call_id, e->origin, false};
@@ -138,7 +139,7 @@ void rv_delta_tell_rest(struct call *c)
     rv_str text = rv_buf_str(&c->text);
 
     if ((!c->x->opts.observer.on_delta && !c->x->opts.on_piece) || c->model ||
-        c->failed) /* a wire tells everything itself */
+        c->failed) /* the wire has passed on all parts itself */
         return;
     if (!c->told_text && text.len && rv_utf8_valid(text, NULL))
         tell(c, &(struct rv_llm_delta){.kind = RV_LLM_DELTA_TEXT, .text = text});

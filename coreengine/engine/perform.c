@@ -69,7 +69,8 @@ static int call_provider(rv_exec *x, struct call *c, struct rv_effect *e, json_o
     return rc < 0 ? model_failed(c, rc, RV_LLM_ERROR_CONNECTION, err) : 0;
 }
 
-/* told: what became of the failure by rc. The failure is the script's, not the model's or the stage's. */
+/* Returns told, which ending the call returned. Where the script has no reply, the code says that it is the script that
+ * failed, not the model or the stage. */
 static int script_failed(struct call *c, int rc, int told)
 {
     if (rc == RV_E_NOT_FOUND)
@@ -392,7 +393,7 @@ void rv_exec_perform(rv_exec *x)
         if (!is_left(x, &x->effects.items[i]))
             rc = perform(x, &x->effects.items[i], &err);
     }
-    rv_effects_fini(&x->effects); /* a run that waits keeps no room for its next step */
+    rv_effects_fini(&x->effects); /* a waiting run does not keep memory for its next step */
     x->recovers = false;
     rv_observe_bounds(x);
     if (rc == 0 && !rv_run_is_finished(x->run) && (x->n_asked > 0 || rv_run_n_asked(x->run) > 0))

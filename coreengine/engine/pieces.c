@@ -1,5 +1,5 @@
-/* What calls on workers say before they end, brought to the loop: pieces of the answers of providers, all of them and
- * in order, and how far tools are, of which only the last one that could not be told yet. */
+/* Partial results of calls on workers, passed to the loop: pieces of the answers of providers, all of them and in
+ * order, and reports of progress of tools, of which only the latest one is kept until it is passed on. */
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -64,7 +64,8 @@ static void tell(const struct piece *p)
         rv_delta_piece(((const struct rv_plugin_work *)p->work)->self, p->kind == PIECE_THINKING, progress.text);
 }
 
-/* One that is not told yet, and that this one replaces: it gets what this one has. The lock is held. */
+/* A report of progress of the same work that was not passed on yet: it gets the values of the new one. The lock is
+ * held. */
 static bool replaces(const struct pieces *p, struct piece *piece)
 {
     struct piece *last = p->list;
@@ -82,7 +83,7 @@ static bool replaces(const struct pieces *p, struct piece *piece)
     return true;
 }
 
-/* Takes it. -1: nothing of its work is wanted any more. */
+/* Takes the piece. -1: the work was given up, and its pieces are not wanted. */
 static int put(struct pieces *p, struct piece *piece)
 {
     if (piece->work->never_blocks) { /* the call is made on the loop */

@@ -7,7 +7,8 @@
 
 #include "coreengine/engine/quota_internal.h"
 
-#define AGAIN_US INT64_C(100000) /* until a call asks again that only calls under way keep from being made */
+/* The wait before a call asks again when only reservations of calls under way exceed a limit. */
+#define AGAIN_US INT64_C(100000)
 
 /* A call that reserves, or has reserved. */
 struct quota_call {
@@ -40,7 +41,7 @@ static bool has_quotas(const rv_exec *x)
     return x->opts.quotas && x->opts.quotas->n_limits > 0 && x->opts.journal && x->engine->opts.store;
 }
 
-/* Does any of the limits look at what a model call takes? */
+/* Does any of the limits count what model calls use? */
 static bool limits_calls(const struct rv_exec_quotas *q)
 {
     for (size_t i = 0; i < q->n_limits; i++)
@@ -98,7 +99,7 @@ void rv_quotas_free_settlements(rv_engine *e)
     e->settlements = NULL;
 }
 
-/* What follows in the queue of the store thread, the step of the call's answer, is not durable before. */
+/* The step with the answer of the call follows in the queue of the store thread, so it is not durable before this. */
 static void submit(rv_engine *e, const struct settlement *from)
 {
     struct settlement *s = e->writer ? malloc(sizeof *s) : NULL;
@@ -235,7 +236,7 @@ static void due_at(struct call *c, int64_t us)
     rv_due_moved(&c->x->engine->due, c);
 }
 
-/* Only what is reserved for calls under way is in its way: ask again, until its time is up. */
+/* Only the reservations of calls under way exceed the limit: ask again until the time of the call is up. */
 static bool can_wait(const struct call *c, const struct quota_call *q)
 {
     int64_t at_us = rv_engine_now_us(c->x->engine) + AGAIN_US;
@@ -275,7 +276,7 @@ static int answered(struct call *c, int rc, rv_err **err)
 
     if (rc == RV_E_QUOTA)
         return refused(c, q, err);
-    if (rc < 0) { /* not known to be allowed: not made; perhaps it was, and the answer of the store is lost */
+    if (rc < 0) { /* without an answer of the store the call is not made; the reservation may exist */
         q->is_held = true;
         rc = rv_call_fail_with(c, "LLMError", rc, err);
         if (rc == 0)

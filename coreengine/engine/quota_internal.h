@@ -10,7 +10,8 @@
 RV_MUST_CHECK int rv_quota_call(struct call *c, struct rv_effect *e,
                                 int (*make)(rv_exec *x, struct call *c, struct rv_effect *e, rv_err **err),
                                 rv_err **err);
-/** One with a hold is due. True: that was not its answer; it is due again, or gone. *rc < 0: the run cannot go on. */
+/** A call with a reservation is due. True: it has no answer yet, and is due again, or was freed. *rc < 0: the run
+ * cannot go on. */
 bool rv_quota_waits(struct call *c, int *rc, rv_err **err);
 void rv_quota_settle(struct call *c); /* one with a hold is over, and its usage known */
 /** What earlier owners of the run reserved counts as used. */

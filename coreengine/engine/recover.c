@@ -5,7 +5,7 @@
 
 #include "coreengine/engine/quota_internal.h"
 
-/* What a replay finds out about the run's earlier lives. */
+/* What a replay learns of the processes that had the run before. */
 struct past {
     rv_exec *x;
     int64_t n_events;
@@ -56,7 +56,7 @@ static int on_step(void *self, const struct rv_record *record, const struct rv_e
     return rc;
 }
 
-/* What the journal says of how the run was started. */
+/* The options that the run was started with, as its journal has them. */
 static int on_begin(void *self, const struct rv_journal_begin *begin, rv_err **err)
 {
     const struct past *p = self;
@@ -70,7 +70,7 @@ static int on_begin(void *self, const struct rv_journal_begin *begin, rv_err **e
         rc = RV_FAIL(err, RV_E_STATE, "the run was started with a script, and there is none");
     } else if (!begin->has_script) {
         x->opts.script = NULL;
-        rv_run_tools_fini(&x->tools); /* it answers for no tool, either */
+        rv_run_tools_fini(&x->tools); /* so it does not answer for tools either */
         rv_run_tools_init(&x->tools, &x->opts, x->engine);
     } else {
         x->answers = begin->answers_from_script;
@@ -100,7 +100,7 @@ static int replay(struct past *p, const struct rv_store_scope *scope, struct rv_
                                         .catalog = &x->catalog,
                                         .without_events = true,
                                         .n_records = rv_journal_seq(x->opts.journal),
-                                        .from_snapshot = !x->opts.script, /* it has to see every call */
+                                        .from_snapshot = !x->opts.script, /* the script must see every call */
                                         .on_begin = on_begin,
                                         .on_step = on_step,
                                         .self = p};
@@ -113,7 +113,7 @@ static int replay(struct past *p, const struct rv_store_scope *scope, struct rv_
     r.run = NULL;
     rv_run_set_emits(x->run, rv_observes(x));
     rv_run_set_saves(x->run, x->opts.saves);
-    if (r.begin.own) { /* the run looks at it as long as it lives */
+    if (r.begin.own) { /* the run borrows it until it is freed */
         free(x->scripted);
         x->scripted = r.begin.own;
         r.begin.own = NULL;
@@ -179,7 +179,7 @@ static int ask_again(const struct past *p, struct rv_effects *open, rv_err **err
     for (size_t i = 0; i < open->n; i++)
         for (size_t g = 0; g < p->n_gaps && open->items[i].deadline_us; g++) {
             int64_t *deadline_us = &open->items[i].deadline_us;
-            bool is_last = g + 1 == p->n_gaps; /* the time since the owner was last heard of */
+            bool is_last = g + 1 == p->n_gaps; /* the time since the last sign of life of the owner */
             if (is_last && may_live && *deadline_us > x->under_way_until_us)
                 x->under_way_until_us = *deadline_us;
             if (open->items[i].call_id < p->gaps[g].next_call_id)
@@ -193,7 +193,7 @@ static int ask_again(const struct past *p, struct rv_effects *open, rv_err **err
  * it. True: ev tells the run. */
 static bool is_due(const rv_exec *x, int64_t now_us, char id[RV_ID_MAX], struct rv_event *ev)
 {
-    ev->kind = RV_EVENT_ANSWER; /* of a run that works, the recovery is told first */
+    ev->kind = RV_EVENT_ANSWER; /* a run that was not waiting gets the recovery first */
     return rv_run_is_finished(x->run) && rv_run_due_question(x->run, now_us, id, &ev->response);
 }
 

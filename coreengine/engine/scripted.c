@@ -6,9 +6,9 @@
 
 #define SCRIPT_ENTRY "script" /* the mock of a stage that a script plays */
 
-/* --- what a run that goes on was answered before --- */
+/* --- replies that a run got before it was continued --- */
 
-/* What the script had answered to calls whose answers never reached the journal: they get the same again. */
+/* Replies of the script to calls whose answers never reached the journal: the same calls get them again. */
 struct kept_replies {
     struct kept_reply {
         int64_t call_id;
@@ -100,7 +100,7 @@ bool rv_script_plays(const rv_exec *x, const struct rv_effect *e)
     return plays(x->opts.script, x->opts.pipeline, x->scripted, e);
 }
 
-/* What tells an attachment: its type, name and address, and its bytes in base64. */
+/* What identifies an attachment: its type, name and address, and its bytes in base64. */
 static void tell_attachments(json_object *list, rv_buf *text)
 {
     static const char *const keys[] = {"type", "media_type", "name", "url", "data"};
@@ -192,7 +192,8 @@ int rv_script_pass(rv_script *script, const struct rv_pipeline *p, const bool *s
     return rc == RV_E_NOMEM ? RV_FAIL(err, rc, "bring a script to where it stood") : 0;
 }
 
-/* The script answered this call then, so it does now. A hole in it shows again when the call is made. */
+/* The script has answered this call before, so it does now. A reply that it lacks is reported again when the call is
+ * made. */
 int rv_kept_ask(rv_exec *x, const struct rv_effect *e, rv_err **err)
 {
     struct kept_replies *kept = x->kept;

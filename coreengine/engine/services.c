@@ -132,7 +132,8 @@ static int publish(const struct service_call *c, rv_err **err)
     return 0;
 }
 
-/* What begins to answer, and what ends that early. A name that is not here is the program's to answer. */
+/* For each service the function that begins to answer, and the one that cancels that. The program answers services that
+ * are not in this table. */
 static const struct row {
     const char *name;
     int (*begin)(const struct service_call *c, rv_err **err);
@@ -223,7 +224,7 @@ static int guard(void *self, struct rv_bus_message *m, rv_buf *room, rv_err **er
 
     (void)self;
     (void)room;
-    if (a->q.is_declared || !rv_service_find(rv_str_of(m->type))) /* the bus says what there is instead */
+    if (a->q.is_declared || !rv_service_find(rv_str_of(m->type))) /* the bus names the services that exist */
         return 0;
     int rc = RV_FAIL(err, RV_E_DENIED, "%s \"%s\" of capability \"%s\" does not say that it asks for \"%s\"", a->q.kind,
                      a->q.entry, a->q.capability, m->type);
@@ -328,7 +329,7 @@ static void done(void *self, struct rv_bus_outcome *o)
     rv_asks_done(a->list, a, why);
 }
 
-/* A new one goes to the bus. */
+/* A new request goes to the bus. */
 static void put(rv_engine *e, struct ask *a)
 {
     const struct rv_service_info *info = rv_service_find(rv_str_of(a->q.service));

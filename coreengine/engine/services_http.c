@@ -96,7 +96,7 @@ static int read_method(struct fetch *f, json_object *args, bool any, rv_err **er
     return 0;
 }
 
-/* Headers that say where a request goes, or where it ends: they would undo what the engine decides. */
+/* Headers that set the destination or the length of a request: the engine decides both. */
 static bool is_engines(const char *name)
 {
     static const char *const names[] = {

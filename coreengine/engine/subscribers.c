@@ -132,7 +132,7 @@ int rv_subscribers_init(rv_exec *x, rv_err **err)
     return rc;
 }
 
-/* What it missed is told once. */
+/* Logs once how many events a subscriber missed. */
 static void leave(const rv_exec *x, const struct reader *r, rv_bus *bus)
 {
     struct rv_bus_counts c;

@@ -258,7 +258,7 @@ static int attach_mcp(rv_exec *x, rv_err **err)
     int rc = rv_loop_ensure(x->engine, err);
     if (rc == 0)
         rc = rv_mcp_pool_attach(pool, rv_loop_uv(x->engine->loop), err);
-    if (rc == 0 && !x->engine->opts.loop) /* which ends before they do */
+    if (rc == 0 && !x->engine->opts.loop) /* a loop of the engine, which ends before the connections do */
         x->tools.attached = pool;
     return rc;
 }
@@ -304,7 +304,7 @@ static struct rv_tool_source *source_of(rv_exec *x, const char *tool)
 {
     struct rv_tool_source *s = rv_tool_set_find(&x->tools.set, rv_str_of(tool)).source;
 
-    return s || !x->opts.plugins ? s : &x->tools.capabilities.source; /* which says what it does not have */
+    return s || !x->opts.plugins ? s : &x->tools.capabilities.source; /* it answers that it does not have the tool */
 }
 
 static int make_call(struct rv_tool_source *s, struct call *c, const struct rv_effect *e, rv_err **err)
@@ -330,7 +330,7 @@ static int make_call(struct rv_tool_source *s, struct call *c, const struct rv_e
     }
     int rc = call_source(s, c, e, err);
     if (rc == RV_E_NOT_FOUND)
-        c->health = -1; /* a hole in the script says nothing about the tool */
+        c->health = -1; /* a reply that the script lacks is not a failure of the tool */
     return rc < 0 ? rv_call_fail_with(c, "ExecutionError", rc, err) : 0;
 }
 
@@ -373,7 +373,7 @@ static int keep(struct call *c, struct rv_effect *e, rv_err **err)
     return 0;
 }
 
-/* A probe has as long as it says, and not longer than the call it asks about. */
+/* A probe has the time that it declares, at most that of the call that it asks about. */
 static void bound_probe(rv_exec *x, struct call *c)
 {
     const struct rv_entry_info *info = x->under.entry(x->under.self, RV_NAME_PROBE, rv_str_of(c->name));
@@ -420,7 +420,7 @@ static int find_outcome(rv_exec *x, struct call *c, struct rv_effect *e, rv_err 
 
     RV_LOG(x->log, WARN, "call.outcome_unknown", RV_F_TEXT("tool", e->name), RV_F_I64("call_id", e->call_id),
            RV_F_TEXT("key", e->key ? e->key : ""));
-    /* what a probe does not see yet may still come of an owner who lives */
+    /* an owner that still lives may yet make the call that the probe does not see */
     bool settled = rv_exec_now_us(x) >= x->under_way_until_us;
     if (!e->key || !x->opts.plugins || !info || !info->has_probe || !settled) {
         unknown(c);

@@ -11,15 +11,15 @@
 #include "coreengine/engine/services_internal.h"
 
 #define MAX_WORKERS      256               /* threads; more than any machine of ours has cores */
-#define WORKERS          64                /* unless told: most calls wait for something, and need no core for it */
-#define IDLE_US          INT64_C(10000000) /* unless told: then a worker without work leaves */
+#define WORKERS          64                /* by default: most calls wait for something and do not need a core */
+#define IDLE_US          INT64_C(10000000) /* by default: then a worker without work leaves */
 #define MAX_STUCK        64                /* given-up calls that still run; further calls fail at once */
-#define LOOP_PATIENCE_NS 10000000          /* of the loop with work that says it never blocks */
+#define LOOP_PATIENCE_NS 10000000          /* that work which declares it never blocks may take on the loop */
 
 /* One piece of work on its way. The pool's lock guards it, except for `work` and `pool`, which do not change. */
 struct job {
     struct job *next;
-    enum { JOB_QUEUED, JOB_RUNNING, JOB_LATE, JOB_DONE } state; /* LATE: it ran, and is over at some later time */
+    enum { JOB_QUEUED, JOB_RUNNING, JOB_LATE, JOB_DONE } state; /* LATE: `run` has returned, the result comes later */
     bool given_up;                                              /* while it runs: then its worker frees it */
     bool is_over;
     struct rv_tool_work *work; /* owned */
@@ -323,7 +323,7 @@ static int submit(struct pool *p, struct job *j, rv_err **err)
     return rc < 0 ? RV_WRAP(err, rc, "no worker can be started") : 0;
 }
 
-/* Here and now; the log names work that says it never blocks and does. */
+/* Run the work at once, on the loop. The log names work that declares it never blocks and takes long. */
 static void run_here(rv_engine *e, struct job *j)
 {
     struct rv_tool_work *w = j->work;
@@ -378,7 +378,7 @@ static void unlink_job(struct job **at, struct job ***end, struct job *j)
         *end = at;
 }
 
-/* What it asked is not answered any more. */
+/* Its open requests are dropped. */
 static void drop_asks(rv_engine *e, const struct rv_tool_work *w)
 {
     uint64_t id = 0;

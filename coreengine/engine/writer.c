@@ -120,7 +120,8 @@ static void write_alone(struct writer *o, struct write *w)
     w->next = next;
 }
 
-/* Others had the store for as long as these may wait: asking once more for each would take that long each time. */
+/* Other processes had the store for as long as these writes may wait: trying each one alone would take that long each
+ * time. */
 static void none_written(struct write *first, int rc, const rv_err *why)
 {
     for (struct write *w = first; w; w = w->next) {

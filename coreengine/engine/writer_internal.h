@@ -5,7 +5,7 @@
 #include "coreengine/base/base.h"
 #include "coreengine/store/store.h"
 
-/* Something to be written: embedded in what it belongs to, and the thread's from submit to done. */
+/* A write. It is embedded in the structure that it belongs to; the store thread owns it from submit to done. */
 struct write {
     struct write *next; /* guarded by the writer's lock */
     /** In a transaction with others; called again alone when that fails. */

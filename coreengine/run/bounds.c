@@ -66,7 +66,7 @@ int rv_totals_begin(rv_run *run, rv_err **err)
         t->rejections[i] = rv_envelope_loops(run->env, RV_LOOP_REJECTION, name);
         t->replans += rv_envelope_loops(run->env, RV_LOOP_REPLAN, name);
     }
-    for (struct branch *b = &run->main; b; b = rv_branch_next(b)) /* of a loaded run, others are there already */
+    for (struct branch *b = &run->main; b; b = rv_branch_next(b)) /* a loaded run has other branches already */
         if (b->group)
             add_branch(run, b);
     for (size_t i = 0; i < p->n_edge_limits; i++)
@@ -182,7 +182,7 @@ size_t rv_run_bounds(const rv_run *run, struct rv_bound_use out[RV_RUN_BOUNDS])
     const struct rv_pipeline *p = run->pipeline;
     const struct rv_visit_shared *s = &run->shared;
     const struct rv_envelope_fields *f = rv_envelope_fields(run->env);
-    bool all = run->totals.is_on; /* else the run is one branch, whose envelope counts */
+    bool all = run->totals.is_on; /* else the run is one branch, and its envelope has the counts */
     size_t n = 0;
 
     out[n++] = (struct rv_bound_use){"max_llm_calls", all ? p->max_llm_calls - s->llm_left : f->llm_call_count,

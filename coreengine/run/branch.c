@@ -126,7 +126,7 @@ void rv_branch_worked(rv_run *run, struct branch *b, struct left before)
     run->shared.hops_left += b->hops_taken - hops;
 }
 
-/* Take what the visit costs, here and from the runs around. */
+/* Count the visit and its model call, in this run and in all runs around it. */
 static void take(rv_run *run, struct branch *b, bool llm)
 {
     if (!run->totals.is_on) {
@@ -179,7 +179,7 @@ static int stop_at(rv_run *run, enum rv_reason reason, int stage, struct rv_effe
     return rc;
 }
 
-/* Unless a bound keeps it from beginning: that of a run around this one first. */
+/* Begin the visit, unless a bound forbids it: those of the runs around this one are checked first. */
 static int begin_in_bounds(rv_run *run, struct branch *b, int stage, struct rv_effects *out, rv_err **err)
 {
     bool llm = rv_branch_calls_llm(run, b, stage), stopped = false;
@@ -211,7 +211,7 @@ static int fail_branch(rv_run *run, struct branch *b, const struct failure *f, s
     return rc < 0 ? rc : rv_group_branch_over(run, b, BRANCH_FAILED, out, err);
 }
 
-/* It stands at a join that is not that of the group that it opened: it arrives there. */
+/* The branch stands at a join of a group that it did not open: it arrives there. */
 static int arrive(rv_run *run, struct branch *b, int stage, struct rv_effects *out, rv_err **err)
 {
     const char *name = run->pipeline->agents[stage].name;
@@ -246,7 +246,7 @@ static int open_held(rv_run *run, struct branch *b, struct rv_effects *out, rv_e
     return rc;
 }
 
-/* The main branch while no other one is there. */
+/* The next step of the main branch while it is the only one. */
 static int next_of_main(rv_run *run, struct rv_effects *out, rv_err **err)
 {
     struct branch *b = &run->main;
@@ -331,7 +331,7 @@ static int follow(rv_run *run, struct branch *b, int from, const struct rv_visit
     bool moves = leaves && r->next >= 0, looped = moves && r->next <= from;
     int rc = 0;
 
-    if (run->halt.is_set) /* the branch goes nowhere any more: no edge is taken */
+    if (run->halt.is_set) /* the run is about to end: the branch takes no further edge */
         return 0;
     if (r->feedback && rv_outcome_requires_loop(r->outcome) && !looped)
         rc = rv_envelope_add_feedback(b->env, rv_json_str(r->feedback), err);
@@ -366,7 +366,8 @@ static int note_failure(rv_run *run, int stage, const struct rv_visit_result *r,
     return rc;
 }
 
-/* What only the visits at a join and of a handler see is gone when they are over, unless the stage is visited again. */
+/* Values that only the visit of a join or of an error handler sees are dropped when it is over, unless the stage is
+ * visited again. */
 static void leave_place(struct branch *b, const struct rv_visit_result *r)
 {
     if (r->end == RV_VISIT_STAYED)
@@ -417,7 +418,7 @@ static int after_visit(rv_run *run, struct branch *b, struct rv_effects *out, rv
     return rc;
 }
 
-/* --- everything moves that can --- */
+/* --- all branches move that can --- */
 
 static int move(rv_run *run, struct branch *b, struct rv_effects *out, rv_err **err)
 {

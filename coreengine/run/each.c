@@ -128,7 +128,7 @@ static int begin_element(rv_work *w, bool llm, struct rv_effects *out, rv_err **
     return rc;
 }
 
-/* A person cannot be waited for: the list goes on. */
+/* What the element asks: it fails with that, since an element cannot wait for a person, and the list goes on. */
 static const char *question_of(const struct element *el)
 {
     struct rv_interrupt in = rv_envelope_interrupt(el->fork);
@@ -346,7 +346,7 @@ static int end_at_bound(rv_work *w, struct rv_outside_end *end, rv_err **err)
     end->bound_of = e->bound_of;
     for (size_t i = 0; i < e->n_begun && e->text.len == 0; i++)
         if (e->elements[i].error && e->elements[i].reason == e->bound)
-            rv_buf_puts(&e->text, e->elements[i].error); /* an element ran into it and said how */
+            rv_buf_puts(&e->text, e->elements[i].error); /* an element hit the bound, and its error says so */
     if (e->text.len == 0 && e->bound == RV_REASON_MAX_LLM_CALLS)
         rv_buf_printf(&e->text,
                       "all model calls that max_llm_calls (%" PRId64 ") allows were made, and %zu of %zu "

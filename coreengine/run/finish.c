@@ -25,7 +25,8 @@ int rv_run_save(rv_run *run, struct rv_effects *out, rv_err **err)
 {
     rv_buf state = RV_BUF_INIT(STATE_MAX_BYTES);
 
-    bool in_group = run->main.held || run->main.opened || run->main.joined; /* what that holds is not in the state */
+    bool in_group =
+        run->main.held || run->main.opened || run->main.joined; /* values of groups and joins are not in the state */
 
     if ((in_group && !run->finished) || !is_due(run))
         return 0;
@@ -110,7 +111,7 @@ int rv_run_finish(rv_run *run, enum rv_run_status status, const char *error_text
     rv_envelope_set_status(run->env, status);
     if (status == RV_RUN_COMPLETED)
         rv_envelope_complete(run->env, out->now_us);
-    if (run->is_inner) /* the visit that it is the work of tells how it ended */
+    if (run->is_inner) /* the visit around it tells how it ended */
         return 0;
     rc = rv_run_save(run, out, err);
     if (rc < 0)
@@ -209,7 +210,7 @@ int rv_run_stop_outside(rv_run *run, bool llm, bool *stopped, struct rv_effects 
                        "all stage visits that max_agent_hops (%lld) allows were made", (long long)p->max_agent_hops);
 }
 
-/* The visit that failed is gone before the caller of the run looks. */
+/* Copies, because the visit that failed is freed before the caller of the run reads them. */
 static int keep_type(rv_run *run, const char *type, rv_err **err)
 {
     char *kept = type ? rv_str_dup(rv_str_of(type)) : NULL;

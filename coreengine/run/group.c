@@ -14,7 +14,7 @@ void rv_group_free(struct group *g)
     for (size_t i = 0; i < g->n; i++) {
         rv_envelope *env = g->items[i].env;
         rv_branch_fini(&g->items[i]);
-        rv_envelope_free(env); /* after the groups that forked it */
+        rv_envelope_free(env); /* after the groups whose branches were forked from it */
     }
     free(g->items);
     free(g->prefix);

@@ -10,7 +10,7 @@ RV_MUST_CHECK int rv_group_open(rv_run *run, struct branch *b, int stage, const 
                                 const bool *taken, struct rv_effects *out, rv_err **err);
 /** Its group is settled: cancel who is left, merge, and let it go on at the join. */
 RV_MUST_CHECK int rv_group_settle(rv_run *run, struct branch *b, struct rv_effects *out, rv_err **err);
-/** A group without branches, and one more of them, without an envelope. */
+/** Make a group without branches; add one branch to it, without an envelope. */
 RV_MUST_CHECK int rv_group_new(rv_run *run, struct branch *opener, int stage, const struct rv_branches *list,
                                rv_err **err);
 RV_MUST_CHECK int rv_group_add(struct group *g, const struct rv_branch_target *target, rv_err **err);
@@ -18,7 +18,7 @@ void rv_group_look_at(rv_run *run, struct group *g); /* is it settled? Then its 
 /** A branch of a group is over. */
 RV_MUST_CHECK int rv_group_branch_over(rv_run *run, struct branch *b, enum branch_state state, struct rv_effects *out,
                                        rv_err **err);
-/** The run ends: give up all that is under way in the groups, and keep what they did but for their values. */
+/** The run ends: give up all that is under way in the groups. Their history is kept, their values are not. */
 RV_MUST_CHECK int rv_group_close_all(rv_run *run, const char *why, json_object *partials, struct rv_effects *out,
                                      rv_err **err);
 void rv_group_free(struct group *g);

@@ -18,7 +18,7 @@ struct inner {
     rv_buf text;                    /* of the failure */
     bool is_refused;                /* what it had kept, or the answer of a person, does not fit: `text` says why */
     bool is_late;                   /* it was cancelled since the stage is out of time */
-    struct rv_envelope_used before; /* what counts outside already: the run waited for a person */
+    struct rv_envelope_used before; /* counted in the run around it already, before this run waited for a person */
 };
 
 static const struct rv_agent *agent_of(const rv_work *w)
@@ -67,7 +67,7 @@ static struct rv_envelope_used used_by(rv_run *run)
         struct rv_envelope_used own = rv_envelope_used(b->env), under = rv_envelope_used(b->group->opener->env);
         all.hops += own.hops - under.hops;
         all.llm_calls += own.llm_calls - under.llm_calls;
-        rv_usage_add(&all.usage, &own.usage); /* a branch has no other usage than its own */
+        rv_usage_add(&all.usage, &own.usage); /* the usage of a branch is its own only */
     }
     return all;
 }
@@ -113,7 +113,7 @@ static int refuse(struct inner *in, rv_err *cause, rv_err **err)
     return 0;
 }
 
-/* That of an inner run that waited for a person. */
+/* The envelope of an inner run that waited for a person. */
 static int old_envelope(struct inner *in, json_object *state, int64_t now_us, rv_envelope **out, rv_err **err)
 {
     rv_err *cause = NULL;
@@ -159,7 +159,7 @@ static int start(rv_work *w, json_object *state, struct rv_effects *out, rv_err 
     return rc < 0 ? refuse(w->inner, cause, err) : 0;
 }
 
-/* Names have the stages that lead to them in front. */
+/* Each name begins with the stages that lead to it, as "outer/inner". */
 static int set_scripted(struct inner *in, json_object *names, const struct rv_pipeline *p, rv_err **err)
 {
     size_t len = strlen(in->prefix);
@@ -226,7 +226,7 @@ static int inner_on(rv_work *w, const struct rv_event *ev, struct rv_effects *ou
 
     if (rc < 0 || rv_run_is_finished(in->run) || ev->now_us < rv_visit_deadline(w->visit))
         return rc;
-    in->is_late = true; /* nothing inside may go on, not even what could do without a call */
+    in->is_late = true; /* nothing inside may go on, not even stages that need no call */
     return rv_run_cancel(in->run, "the stage that runs the pipeline is out of time", NULL, out, err);
 }
 

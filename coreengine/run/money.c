@@ -27,7 +27,7 @@ static int look(rv_run *run, const struct rv_short *list, struct rv_effects *out
             .kind = RV_EVENT_TIMER, .now_us = out->now_us, .call_id = list->timers[i], .llm = RV_LLM_ANSWER_NONE};
 
         root->told_to_look = ev.call_id;
-        rc = rv_run_on_done(run, &ev, out, err); /* nothing where it was cancelled meanwhile */
+        rc = rv_run_on_done(run, &ev, out, err); /* no effect where the call was cancelled meanwhile */
         root->told_to_look = 0;
     }
     return rc;

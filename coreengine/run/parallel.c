@@ -105,7 +105,7 @@ static int set_first_open(rv_run *run, rv_err **err)
     return rv_envelope_set_stage(run->env, RV_STR_LIT(RV_STAGE_END), err);
 }
 
-/* To what runs around this one have left. */
+/* Limit it to what the runs around this one have left. */
 static void clip(const rv_run *run, struct rv_envelope_left *left)
 {
     for (const struct rv_visit_shared *s = run->shared.up; s; s = s->up) {
@@ -366,7 +366,8 @@ static size_t take_ready(rv_run *run)
     return n;
 }
 
-/* Will never complete, and that is as the pipeline wants it: its failure was routed, or it waited for such a one. */
+/* The stage will never complete, as the pipeline intends: its failure was routed, or it waited for a stage whose
+ * failure was. */
 static bool is_given_up(const struct rv_run *run, int stage)
 {
     return run->states[stage] == RV_STAGE_SKIPPED ||
@@ -448,7 +449,7 @@ static int skip_cut_off(rv_run *run, bool *skipped, struct rv_effects *out, rv_e
     return rc;
 }
 
-/* Stages wait for a stage that waits for one of them to fail: it will not be needed. */
+/* Stages wait for an error handler that waits for one of them to fail: the handler is skipped. */
 static int skip_a_fallback(rv_run *run, bool *skipped, struct rv_effects *out, rv_err **err)
 {
     *skipped = false;

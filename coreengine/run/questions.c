@@ -26,7 +26,7 @@ static struct branch *find(rv_run *run, rv_str id)
     return b;
 }
 
-/* That of an inner run, too, counts with the run around it: people know its id from there. */
+/* A question of an inner run counts with the run around it, too: people know its id from there. */
 int rv_questions_withdraw(rv_run *run, struct branch *b, rv_err **err)
 {
     struct rv_visit_shared *root = rv_visit_root(&run->shared);
@@ -188,7 +188,8 @@ int rv_questions_answer(rv_run *run, const struct rv_response *r, struct rv_effe
     struct branch *b = find(run, r->interrupt_id);
     struct rv_interrupt in = rv_envelope_interrupt(b->env);
 
-    json_object *data = json_object_get(in.data); /* resolving keeps it, a change of the branch need not */
+    json_object *data =
+        json_object_get(in.data); /* resolving the question keeps its data, a change of the branch may free it */
     in.data = data;
     int rc = rv_envelope_resolve(b->env, r, out->now_us, err);
     if (rc == 0)

@@ -28,7 +28,7 @@ static int initialise(rv_run *run, rv_err **err)
     return rc;
 }
 
-/* What every begin does; nothing of a resumed run's position is touched (W03). */
+/* What every beginning does; the position of a resumed run is not changed (W03). */
 static int begin(rv_run *run, bool resumed, struct rv_effects *out, rv_err **err)
 {
     const struct rv_pipeline *p = run->pipeline;
@@ -358,7 +358,7 @@ int rv_run_recover(rv_run *run, int64_t gap_us, struct rv_effects *out, rv_err *
     return rc == 0 && ended ? advance(run, out, err) : rc;
 }
 
-/* To the question of a branch, which was checked. Others may run meanwhile. */
+/* An answer, already checked, to the question of a branch. Other branches may be under way. */
 static int answer_branch(rv_run *run, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
 {
     if (is_paused(run) || !run->started) {

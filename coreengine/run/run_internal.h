@@ -32,7 +32,7 @@ void rv_failure_fini(struct failure *f);
 enum branch_state { BRANCH_ALIVE, BRANCH_ARRIVED, BRANCH_ENDED, BRANCH_FAILED, BRANCH_CANCELLED };
 struct group;
 struct branch {
-    struct group *group;  /* that it belongs to; NULL: the main branch; borrowed: it has the branch */
+    struct group *group;  /* that it belongs to; NULL: the main branch; borrowed: the group owns the branch */
     struct group *opened; /* that it waits for; owned; NULL: none */
     rv_envelope *env;     /* owned; of the main branch the run's, which owns it */
     rv_work *work;        /* the visit under way; owned; NULL: none */
@@ -67,7 +67,8 @@ struct group {
     bool is_settled;             /* its opener goes on next */
 };
 
-/* What all branches of a run have used together; while it is not on, the envelope of the only one says it. */
+/* What all branches of a run have used together. While it is not on, the run has one branch, and its envelope has the
+ * counts. */
 struct totals {
     bool is_on;
     int64_t visits, llm_calls; /* of visits that are over; what is left is in `shared` */
@@ -156,7 +157,8 @@ RV_MUST_CHECK int rv_run_recover(rv_run *run, int64_t gap_us, struct rv_effects 
 
 /* money.c: visits whose model call waits until others need less of a budget */
 RV_MUST_CHECK int rv_run_find_short(rv_run *run, struct rv_short *out, rv_err **err);
-/** At the end of a step: where some of that money came back, these look again, in the order of the lists. */
+/** At the end of a step: when some of that money was given back, these visits check again, in the order of the lists.
+ */
 RV_MUST_CHECK int rv_run_look_for_money(rv_run *run, struct rv_effects *out, rv_err **err);
 
 /* sequential.c */
@@ -166,7 +168,8 @@ struct edge {
     enum rv_outcome outcome;
     json_object *feedback; /* of a loop-back; borrowed; NULL: none */
 };
-/** Count the edge; a loop-back is told and clears what it clears, a limit stops the run. */
+/** Count the edge. A loop-back is told to observers and clears outputs by the reset rules of the pipeline; a limit
+ * stops the run. */
 RV_MUST_CHECK int rv_run_take_edge(rv_run *run, struct branch *branch, const struct edge *edge, struct rv_effects *out,
                                    rv_err **err);
 
@@ -177,7 +180,7 @@ void rv_branch_fini(struct branch *b);                     /* its group and its 
 void rv_branch_ready(rv_run *run, struct branch *b);       /* it can move */
 void rv_branch_ready_first(rv_run *run, struct branch *b); /* before all others */
 void rv_branch_forget_ready(rv_run *run);                  /* take those that are over out of the queue */
-/** It goes on to that list as soon as no question keeps it. */
+/** The branch opens that list as soon as no question is open. */
 RV_MUST_CHECK int rv_branch_hold(struct branch *b, int stage, const struct rv_branches *list, const bool *taken,
                                  rv_err **err);
 /** The visit under way may have moved: note what it used. */
@@ -186,7 +189,7 @@ struct left {
 };
 struct left rv_run_left(const rv_run *run); /* before it */
 void rv_branch_worked(rv_run *run, struct branch *b, struct left before);
-/** First visit of a branch whose group was just opened: false when a bound keeps it from beginning. */
+/** Begin the first visit of a branch whose group was just opened, unless a bound forbids it. */
 RV_MUST_CHECK int rv_branch_begin(rv_run *run, struct branch *b, struct rv_effects *out, rv_err **err);
 /** The next one in list order, those that wait for a group before the branches of it; NULL after the last one. */
 struct branch *rv_branch_next(struct branch *b);
@@ -205,7 +208,8 @@ void rv_totals_fini(struct totals *t);
 bool rv_branch_calls_llm(const rv_run *run, const struct branch *b, int stage);
 /** Which bound keeps a visit of that stage from beginning; RV_REASON_NONE: none does. */
 enum rv_reason rv_run_bound_at(const rv_run *run, const struct branch *b, int stage);
-/** An edge is taken that the branch has taken so often: how often all branches have, where the edge has a limit. */
+/** Count an edge that the branch has now taken of_branch times. Where the edge has a limit: how often all branches have
+ * taken it. */
 int64_t rv_run_count_edge(rv_run *run, int from, int to, int64_t of_branch);
 void rv_run_write_bound(const rv_run *run, enum rv_reason reason, int stage, rv_buf *out);
 /** End the run, now where nothing else is under way in it, else when that is done. Nothing new begins. */
@@ -246,7 +250,7 @@ void rv_run_parallel_fini(rv_run *run);
 RV_MUST_CHECK int rv_run_batch_merge(rv_run *run, struct rv_effects *out, rv_err **err);
 
 /* finish.c */
-/** The pipeline's bounds and the run's mode stand, whatever a hook wrote over them. */
+/** Restore the bounds of the pipeline and the mode of the run where a hook has overwritten them. */
 void rv_run_hold_bounds(rv_run *run, struct branch *b);
 bool rv_run_visits_left(const rv_run *run, int stage);
 /** A bound of a run around this one leaves no room for a visit: end. *stopped false: there is room. */

@@ -104,7 +104,7 @@ int rv_run_take_edge(rv_run *run, struct branch *branch, const struct edge *edge
         if (rc == 0)
             rc = loop_back(run, branch, edge, out, err);
     }
-    if (rc == 0 && limit > 0 && used > limit) { /* its own limit is named first */
+    if (rc == 0 && limit > 0 && used > limit) { /* the limit of the edge is named before other bounds */
         rv_buf_clear(&why);
         rv_buf_printf(&why, "was used as often as its limit (%lld) allows", (long long)limit);
         rc = rv_buf_check(&why, "reason", err);

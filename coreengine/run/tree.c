@@ -290,7 +290,7 @@ static int read_branch(struct reader *rd, struct branch *b, json_object *entry)
     return rc;
 }
 
-/* None of its branches moved when the run paused; of a state that a person wrote it may. */
+/* No branch could move when the run paused; in a state that a person has edited one may. */
 static void wake(rv_run *run)
 {
     for (struct branch *b = &run->main; b; b = rv_branch_next(b)) {

@@ -1,6 +1,6 @@
-/* The work of one visit: which kind it is, and that every question about it goes to the right one. A stage with
- * for_each or `pipeline` begins as a visit, leaves its work to one of the kinds that its run knows (each.c, inner.c),
- * and is told how that ended. */
+/* The work of one visit: passes each call to the kind of work that the visit has. A stage with for_each or `pipeline`
+ * begins as a visit, leaves its work to one of the kinds that its run knows (each.c, inner.c), and is told how that
+ * ended. */
 #include "coreengine/run/work_internal.h"
 
 #include <stdlib.h>
@@ -94,7 +94,7 @@ int rv_work_recover(rv_work *w, int64_t gap_us, struct rv_effects *out, rv_err *
 
     if (rc == 0 && w->kind)
         rc = w->kind->recover(w, gap_us, out, err);
-    return rc < 0 ? rc : advance(w, out, err); /* something that cannot be paid twice has ended */
+    return rc < 0 ? rc : advance(w, out, err); /* a call that must not be paid twice has ended */
 }
 
 bool rv_work_is_done(const rv_work *w)

@@ -10,7 +10,7 @@ struct inner;
 /* One kind of work that a visit leaves outside (enum rv_outside). */
 struct rv_work_kind {
     int (*begin)(rv_work *w, struct rv_effects *out, rv_err **err);
-    /* As far as may be; *ended: nothing is under way any more. */
+    /* Begin as much as is allowed; *ended: nothing is under way any more. */
     int (*advance)(rv_work *w, struct rv_effects *out, bool *ended, rv_err **err);
     bool (*waits_for)(const rv_work *w, int64_t call_id);
     int (*find_short)(const rv_work *w, struct rv_short *out, rv_err **err); /* as rv_work_find_short() */

@@ -39,8 +39,8 @@ RV_MUST_CHECK int rv_store_list_api_keys(rv_store *s, const struct rv_store_scop
                                          void *self, rv_err **err);
 /** Whether there is a key, of any tenant, that is not revoked and not expired. */
 RV_MUST_CHECK int rv_store_has_api_keys(rv_store *s, int64_t now_us, bool *has, rv_err **err);
-/** It opens nothing from now on, and its logins end. One that is revoked already stays as it is. RV_E_NOT_FOUND also
- * for one outside of the scope. */
+/** From now on the key is refused, and its logins end. A key that is revoked already stays as it is. RV_E_NOT_FOUND
+ * also for one outside of the scope. */
 RV_MUST_CHECK int rv_store_revoke_api_key(rv_store *s, const struct rv_store_scope *scope, const char *id,
                                           int64_t now_us, rv_err **err);
 /** Note that it was used, unless that was noted after now_us - RV_API_KEY_USED_US. */

@@ -1,5 +1,5 @@
-/* What an argument has to be like, rows that own their texts, and metadata. Nothing behind these checks looks at ids,
- * sizes, encodings or order again. */
+/* Checks of arguments, rows that own their texts, and metadata. The code behind these checks relies on ids, sizes,
+ * encodings and order. */
 #include <json-c/linkhash.h>
 #include <stdio.h>
 #include <stdlib.h>

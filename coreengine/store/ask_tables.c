@@ -95,8 +95,8 @@ static void put_column(struct writing *w, const char *table, const char *name, b
     }
 }
 
-/* What was written behind `from` is an expression that may give an encrypted text: no statement can work on it, and it
- * is null. The mark of a plain text that looks like one is taken off. */
+/* The text behind `from` is an expression whose value may be an encrypted text: a statement cannot work on that, so it
+ * becomes null. The mark of a plain text that looks encrypted is removed. */
 static void hide(struct writing *w, size_t from, bool is_secret)
 {
     char *text = NULL;
@@ -189,7 +189,7 @@ static void put_member(struct writing *w, const struct rv_kind_field *f)
                       f->name);
 }
 
-/* What a row shows that lacks it, as SQL: the fallback is JSON. */
+/* The value that a row without the column shows, as SQL; the fallback is JSON. */
 static void put_fallback(struct writing *w, const struct rv_kind_field *f)
 {
     const char *text = f->fallback ? f->fallback : "[]";

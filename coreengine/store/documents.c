@@ -217,7 +217,7 @@ static int keep_beside(struct sql_store *st, const struct rv_schema_row *row, co
                                      now_us, err);
 }
 
-/* What a row is found by, and its id, stay as they are. */
+/* The keys that a row is found by, and its id, do not change. */
 static int write_row(struct sql_store *st, const struct rv_schema_row *row, struct written *to, int64_t now_us,
                      rv_err **err)
 {
@@ -302,7 +302,7 @@ int rv_store_put_schema(rv_store *s, const struct rv_schema_row *row, enum rv_sc
     return rc;
 }
 
-/* What a scope finds by kind and name, as look() takes it. */
+/* The key of a document: scope, kind and name, as look() takes it. */
 static int check_key(const struct rv_store_scope *scope, const char *kind, const char *name, struct rv_schema_row *key,
                      rv_err **err)
 {

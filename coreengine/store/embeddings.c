@@ -62,7 +62,7 @@ int rv_store_set_embedding_provider(rv_store *s, const char *provider, int64_t n
     do
         rc = set_provider(s->sql, provider, now_us, err);
     while (rv_store_repeats(s, &rc, err));
-    free(s->sql->embeds); /* what is there now is read at the next write */
+    free(s->sql->embeds); /* the setting is read again at the next write */
     s->sql->embeds = NULL;
     return rv_store_leave_write(s, rc, err);
 }

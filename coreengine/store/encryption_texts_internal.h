@@ -34,10 +34,10 @@ struct rv_texts_row {
     int64_t key, second, seq;
     char second_text[RV_STORE_MAX_ID + 1], tenant[RV_STORE_MAX_ID + 1], ids[3][RV_STORE_MAX_ID + 1];
     bool has_blob, has_text[RV_MAX_TEXTS], changed;
-    rv_buf texts[RV_MAX_TEXTS]; /* as they are kept, and then as they will be */
+    rv_buf texts[RV_MAX_TEXTS]; /* before, as they are kept; afterwards as they will be kept */
 };
 
-/* What is done with each text: `text` as it is kept, and maybe another one. */
+/* A function for each text: gets it as it is kept, and may give another one in its place. */
 struct rv_texts_walk;
 typedef int rv_texts_visit_fn(struct rv_texts_walk *w, const struct rv_place *at, const char *column, rv_buf *text,
                               bool *changed, rv_err **err);

@@ -161,7 +161,7 @@ static json_object *field_of(const struct rv_entity_given *g, const struct prese
     return v;
 }
 
-/* Is the column written as it is kept, because it is sealed and nothing new was given? */
+/* Is the column copied in its kept form, because it is sealed and the caller gave no new value? */
 static bool stays_sealed(const struct rv_entity_given *g, const struct present *p, const char *name)
 {
     for (size_t i = 0; i < RV_KIND_MAX_NAMES && g->kind->encrypted[i]; i++)
@@ -449,7 +449,7 @@ static int delete_one(struct sql_store *st, const struct rv_store_scope *scope, 
     return rc;
 }
 
-/* What `one` does to a row of the table entities. */
+/* Do `one` to a row of the table entities, in a write. */
 static int change_one(rv_store *s, const struct rv_store_scope *scope, const struct rv_entity_target *at,
                       const char *what,
                       int (*one)(struct sql_store *st, const struct rv_store_scope *scope,

@@ -78,8 +78,8 @@ RV_MUST_CHECK int rv_store_merge_edges(rv_store *s, const struct rv_store_scope 
                                        rv_err **err);
 
 /* --- Reading --- */
-/** One row; *out is the caller's. A user's own goes before one without an owner. RV_E_NOT_FOUND; RV_E_INVALID: several
- *  users have that id, and an operator has to say whose is meant. */
+/** One row; *out is the caller's. A row of the user is preferred to one without an owner. RV_E_NOT_FOUND; RV_E_INVALID:
+ * several users have that id, and an operator has to say whose is meant. */
 RV_MUST_CHECK int rv_store_get_entity(rv_store *s, const struct rv_store_scope *scope, const char *kind, const char *id,
                                       json_object **out, rv_err **err);
 /** The same by the row's number in the table of its kind, as a lookup or a search gives it. */
@@ -121,10 +121,10 @@ struct rv_key_hit {
     rv_str summary;            /* at most 500 characters; may be empty */
     int64_t updated_us;
 };
-/** What that name means to the caller: their own rows before shared ones, kinds in the order of rv_kinds, newest first;
- *  one row for each kind and owner. Where nothing has the name: an entity by its id, else message n of a session by
- *  "session-<session>-msg-<n>" (rv_message_key(), its own kind). It is not an error to find nothing. each borrows hit.
- */
+/** Rows that the name refers to, for this caller: own rows before shared ones, kinds in the order of rv_kinds, newest
+ * first; one row for each kind and owner. Where nothing has the name: an entity by its id, else message n of a session
+ * by "session-<session>-msg-<n>" (rv_message_key(), its own kind). It is not an error to find nothing. each borrows
+ * hit. */
 RV_MUST_CHECK int rv_store_lookup(rv_store *s, const struct rv_store_scope *scope, rv_str key,
                                   int (*each)(void *self, const struct rv_key_hit *hit, rv_err **err), void *self,
                                   rv_err **err);

@@ -86,7 +86,7 @@ static int see_to_change(struct sql_store *st, const struct rv_store_scope *scop
         rc = set_column(st, c, found, column, NULL, err);
     json_object_put(found->row);
     found->row = NULL;
-    st->reveals = true; /* what stays as it is is encrypted once more */
+    st->reveals = true; /* members that do not change are encrypted again */
     if (rc == 0)
         rc = rv_entity_at(st, c->kind, found->key, &found->row, err);
     st->reveals = false;

@@ -1,4 +1,4 @@
-/* What a row of an entity has to be like: each column by its type, ids, sizes. */
+/* Checks of a row of an entity: each column by its type, ids, sizes. */
 #include <json-c/linkhash.h>
 #include <math.h>
 #include <stdio.h>

@@ -83,7 +83,7 @@ static int place_of(const struct rv_kind *kind, rv_sql_stmt *stmt, struct rv_pla
     return lacked ? RV_FAIL(err, RV_E_NOMEM, "read a row") : 0;
 }
 
-/* What a client is shown of an object that it has to decrypt itself. */
+/* The form in which a client gets an object that it has to decrypt itself. */
 static int set_secret(json_object *row, const char *name, rv_str kept, rv_err **err)
 {
     json_object *v = json_object_new_object();

@@ -81,7 +81,8 @@ void rv_store_rollback(rv_store *s);
 RV_MUST_CHECK int rv_store_end(rv_store *s, int rc, rv_err **err);
 
 bool rv_store_in_group(const rv_store *s);
-/** Does every other writer wait while a transaction is open? Then long work is cut into short ones, with pauses. */
+/** Does every other writer wait while a transaction is open? Then long work is cut into short transactions, with
+ * pauses. */
 bool rv_store_has_one_writer(const rv_store *s);
 /** After rv_store_begin() or rv_store_commit() failed: the group wrote nothing, and the same group may succeed
  * now, because another process was in the way or the connection to the database broke. Waits a little, longer each

@@ -48,7 +48,7 @@ static int settle(struct sql_store *st, const struct found_run *run, const struc
     return rv_sql_run(stmt, "settle an interrupt", err);
 }
 
-/* What the run no longer asks was withdrawn. */
+/* Questions that the run no longer has are marked as withdrawn. */
 static int close_rest(struct sql_store *st, const struct found_run *run, const struct rv_store_append *a, rv_err **err)
 {
     bool stands = a->status != RV_RUN_RUNNING && a->status != RV_RUN_READY;

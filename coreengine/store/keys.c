@@ -15,7 +15,7 @@
 
 /* --- Keeping it --- */
 
-/* What is left of a summary where a database keeps no NUL in a text. */
+/* A summary without NUL bytes, which a database may not keep in a text. */
 static void write_summary(rv_str summary, rv_buf *out)
 {
     rv_str cut = rv_utf8_first(summary, SUMMARY_CHARS);
@@ -172,7 +172,7 @@ int rv_keys_put_row(struct sql_store *st, const struct rv_owned_row *at, json_ob
 
 /* --- Rebuilding it --- */
 
-/* Of what is newest: a session is as old as it is, however often it is continued. */
+/* The time by which the newest row is found: of a session when it was created, however often it was continued. */
 static int64_t time_of(const struct rv_kind *kind, json_object *whole)
 {
     const char *column = kind->place == RV_PLACE_SESSIONS ? "created_at" : "updated_at";

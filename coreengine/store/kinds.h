@@ -41,7 +41,7 @@ struct rv_kind {
     const char *embedded;                     /* the field whose words are searched; NULL: none */
     const char *encrypted[RV_KIND_MAX_NAMES]; /* fields that may be ciphertext */
     const char *matched;                      /* the one that is encrypted so that equal texts are equal; NULL: none */
-    const char *summary[RV_KIND_MAX_NAMES];   /* of the key index: the first that says something */
+    const char *summary[RV_KIND_MAX_NAMES];   /* of the key index: the first one that is not empty */
     const char *about; /* the field that says what a row belongs to, "metadata.x" for a member; NULL: none */
     bool is_indexed;   /* LOOKUP finds it by its name */
     bool is_sealed;    /* the mode "sealed" seals its encrypted fields, which reeve has no need to read */

@@ -1,4 +1,4 @@
-/* What a name means to a caller: rows of the index of names (keys.c), messages by their keys, rows by their ids. */
+/* Rows that a name refers to: rows of the index of names (keys.c), messages by their keys, rows by their ids. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -74,7 +74,7 @@ int rv_store_check_turn(const struct rv_turn *turn, rv_err **err)
 
 /* --- Writing a turn --- */
 
-/* What a turn adds to, and where it stands meanwhile. */
+/* The session that a turn adds to, and its counts meanwhile. */
 struct target {
     struct rv_session_at at;
     int64_t n_messages, total_tokens;

@@ -20,7 +20,7 @@ struct building {
     struct rv_store_scope owner;
     struct rv_session_at at;
     int64_t total_tokens, n_messages;
-    bool is_latest; /* of a chunk that is changed: the session tells its summary */
+    bool is_latest; /* for a chunk that is changed: the session shows its summary */
     struct rv_memory memory;
     rv_buf metadata; /* of the session, as it is; then as it will be */
     struct rv_chunk chunk;
@@ -226,7 +226,7 @@ static int queue_summary(struct sql_store *st, const struct building *b, const c
     return rc;
 }
 
-/* What the rows themselves do not allow: the next turn would fail by it, too. */
+/* An error that is caused by the rows: the next turn would fail in the same way. */
 static bool is_refusal(int rc)
 {
     return rc == RV_E_INVALID || rc == RV_E_LIMIT || rc == RV_E_DENIED || rc == RV_E_EXISTS || rc == RV_E_NOT_FOUND;

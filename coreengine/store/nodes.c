@@ -49,7 +49,7 @@ static rv_str part(const rv_sql_stmt *stmt, int at)
     return (rv_str){"", 0};
 }
 
-/* One that a client has to decrypt itself is as if there was none. */
+/* A value that only a client can decrypt counts as absent. */
 static int read_metadata(rv_sql_stmt *stmt, const struct rv_key_hit *h, rv_str *out, rv_err **err)
 {
     const struct rv_place at = rv_entity_place(h->kind, h->tenant, h->user, h->id);

@@ -4,7 +4,7 @@
 
 #include "coreengine/store/entities.h"
 
-/* What a name means to a scope: the first row that rv_store_lookup() gives for it. */
+/* The row that a name refers to in a scope: the first one that rv_store_lookup() gives. */
 struct rv_key_node {
     struct rv_key_hit hit;
     rv_str metadata, edges; /* JSON as it is kept: an object, a list; empty: none */

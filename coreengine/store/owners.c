@@ -1,4 +1,4 @@
-/* Who may write a run: leases, fences, requests to cancel; and what its owner keeps beside it, snapshots. */
+/* Ownership of runs: leases, fences, requests to cancel; and the snapshots that an owner keeps beside its run. */
 #include <string.h>
 
 #include "coreengine/store/store_internal.h"

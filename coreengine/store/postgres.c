@@ -83,7 +83,7 @@ static int be_patient(struct sql_store *base, rv_err **err)
     return rv_pg_send_id(st, PG_NO_LIMITS, "begin", err);
 }
 
-/* What PostgreSQL alone can tell of damage shows as failures of what reads it. */
+/* Damage that only PostgreSQL can detect shows as failures of the statements that read it. */
 static int check(struct sql_store *base, struct rv_report *report, rv_err **err)
 {
     (void)report;

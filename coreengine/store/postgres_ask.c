@@ -67,7 +67,7 @@ static bool is_long(const struct postgres *st)
            (is_state(st, "54000") && strstr(st->refused, "out of memory"));
 }
 
-/* What the server said of the statement; of anything else the error stays. */
+/* The message of the server about the statement; any other error stays as it is. */
 static int refuse(const struct pg_asking *a, int rc, rv_err **err)
 {
     static const char *const ours[] = {"08", "25", "28", "3D", "40", "55", "57P", "58", "XX", "42501"};

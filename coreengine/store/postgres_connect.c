@@ -41,7 +41,7 @@ int rv_pg_poll(struct postgres *st, short events, int64_t until_ns)
             return 0;
         int n = poll(&fd, 1, left_ms > 60000 ? 60000 : (int)left_ms);
         if (n > 0)
-            return 1; /* what is broken shows when it is read */
+            return 1; /* a broken connection shows when it is read */
         if (n < 0 && errno != EINTR)
             return -1;
     }

@@ -83,7 +83,7 @@ enum pg_retry {
     PG_RETRY_LOST, /* the connection broke: nothing was written */
 };
 
-/* What was sent and not answered yet. */
+/* A statement that was sent and not answered yet. */
 struct pg_sent {
     const char *what;               /* for its failure; NULL: a failure does not matter; static */
     struct postgres_stmt *prepares; /* not NULL: the preparation of that statement; borrowed */
@@ -114,7 +114,7 @@ struct postgres {
     PGresult *asked; /* the answer of the statement that was asked last; owned */
 
     enum pg_transaction transaction;
-    bool is_first;                       /* nothing that was read in the transaction has been handed out */
+    bool is_first;                       /* no row that was read in the transaction has been given to the caller */
     bool is_spoilt;                      /* a statement of the transaction failed: only a rollback is possible */
     int64_t n_changes, n_changes_before; /* statements of the transaction that may write; when the write began */
     enum pg_retry retry;
@@ -222,7 +222,7 @@ RV_MUST_CHECK int rv_postgres_commit(struct sql_store *base, rv_err **err);
 void rv_postgres_rollback(struct sql_store *base);
 bool rv_postgres_again(struct sql_store *base);
 void rv_postgres_may_be_lost(struct sql_store *base);
-/** What was tried succeeded, or is given up. */
+/** The statement that was repeated succeeded, or is given up. */
 void rv_pg_done_trying(struct postgres *st);
 /** A connection in pipeline mode on which no transaction is open; made again if it was lost. */
 RV_MUST_CHECK int rv_pg_ready(struct postgres *st, rv_err **err);

@@ -61,7 +61,7 @@ static struct postgres *new_ear(const struct postgres *st)
     return ear;
 }
 
-/* Whatever was announced while there was no connection is made up for by one look. */
+/* After a time without a connection the caller looks once, in place of all announcements that were missed. */
 static void connect_ear(struct postgres *st)
 {
     struct postgres *ear = st->ear;

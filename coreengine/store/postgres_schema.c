@@ -313,7 +313,8 @@ static int take_steps(struct postgres *st, int64_t version, const char *const *s
     return rc < 0 ? rc : rv_pg_exec(st, sql, "note the schema version", err);
 }
 
-/* Others that do the same wait for the row of the version or, when there is none yet, fail on the name of a table. */
+/* Other processes that create or migrate the tables at the same time wait for the row of the version or, when there is
+ * none yet, fail on the name of a table. */
 static int change(struct postgres *st, const struct header *seen, const char *const *steps, int n_steps, rv_err **err)
 {
     struct header h = *seen;

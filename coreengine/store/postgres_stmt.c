@@ -44,7 +44,7 @@ static const struct {
     {SQL_TOKENS_MARK, "SELECT CAST(CAST(pg_snapshot_xmin(pg_current_snapshot()) AS TEXT) AS BIGINT)"},
 };
 
-/* What a transaction that writes reads first it locks, where SQLite has locked everything. */
+/* Rows that a writing transaction reads first are locked here; SQLite has locked the whole file. */
 static const struct {
     enum sql_id id;
     int locked;
@@ -132,7 +132,7 @@ static void put_text(struct postgres_stmt *stmt, const char *at, rv_buf *out)
         } else if (begins(at, "instr(")) {
             rv_buf_puts(out, "strpos(");
             at += strlen("instr(");
-        } else if (begins(at, "lower(?")) { /* as SQLite does: ASCII alone, whatever the database's language */
+        } else if (begins(at, "lower(?")) { /* as in SQLite: only ASCII, in any language of the database */
             rv_buf_puts(out, "lower(");
             at = put_argument(stmt, at + strlen("lower("), out);
             rv_buf_puts(out, " COLLATE \"C\"");
@@ -278,7 +278,7 @@ static int ask(struct postgres *st, struct postgres_stmt *stmt, const char *what
     return rc;
 }
 
-/* What only reads, and of which nothing was handed out yet, is asked once more on another connection. */
+/* A statement that only reads, and whose rows were not given to the caller yet, is repeated on another connection. */
 static int ask_again(struct postgres *st, struct postgres_stmt *stmt, bool was_reading, const char *what, rv_err **err)
 {
     int rc = rv_pg_ready(st, err);

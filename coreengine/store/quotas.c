@@ -97,7 +97,7 @@ static void write_refusal(const struct rv_quota_ask *ask, const struct rv_quota_
         rv_buf_puts(out, ", which never fits");
         return;
     }
-    rv_time_format(a->again_us + 999999, time); /* whole seconds are enough for people, and not too early */
+    rv_time_format(a->again_us + 999999, time); /* rounded up to whole seconds, which are enough for people */
     rv_buf_printf(out, "; fits again at %.*sZ%s", (int)strlen("2026-01-01T00:00:00"), time,
                   a->is_crowded ? ", when calls under way are over" : "");
 }
@@ -263,7 +263,7 @@ static int take_all(struct sql_store *st, const struct rv_quota_ask *ask, struct
     return rc;
 }
 
-/* One that is refused leaves nothing behind, and the group that it is part of as it was. */
+/* A request that is refused changes nothing, neither the counters nor the group that it is part of. */
 static int reserve(struct sql_store *st, const struct rv_quota_ask *ask, struct rv_quota_answer *out, rv_err **err)
 {
     bool held = false;

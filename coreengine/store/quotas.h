@@ -85,7 +85,7 @@ struct rv_quota_answer {
     int64_t used, wanted; /* of that one; used: reservations of calls under way included */
     int64_t reserved;     /* of used */
     int64_t again_us;     /* when it may fit; 0: it never does */
-    bool is_crowded;      /* it would fit, were nothing reserved for calls under way */
+    bool is_crowded;      /* it would fit without the reservations of calls under way */
     uint64_t near;        /* allowed: bits of the limits of which this took the use to 80 % or more, from below */
 };
 /** Check all limits, and count or reserve. RV_E_QUOTA: one of them refuses; then nothing is counted, and the text says
@@ -102,7 +102,7 @@ struct rv_settlement {
 /** The call is over: what was reserved for it is given back, and `used` counts, each kind once. *n (may be NULL): how
  * many counters it changed; 0: it was settled before, or is another owner's. */
 RV_MUST_CHECK int rv_store_settle(rv_store *s, const struct rv_settlement *call, int64_t *n, rv_err **err);
-/** What owners of the run before that fence reserved counts as used: its calls may have been made. */
+/** Reservations of owners of the run before that fence count as used: their calls may have been made. */
 RV_MUST_CHECK int rv_store_settle_left(rv_store *s, const char *run, int64_t fence, int64_t *n, rv_err **err);
 /** Forget periods that ended before `before_us`, and windows in which nothing has happened up to `now_us`; at most max
  * of each. */

@@ -11,7 +11,7 @@
 
 /* --- Statements --- */
 
-/* What stands before, between and behind the names of the first n columns. */
+/* The texts before, between and behind the names of the first n columns. */
 static void put_names(rv_buf *sql, const struct rv_table *t, int n)
 {
     for (int i = 0; i < n; i++)

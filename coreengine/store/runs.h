@@ -146,7 +146,7 @@ struct rv_store_claim {
  * even if it is the same owner's. */
 RV_MUST_CHECK int rv_store_claim(rv_store *s, const struct rv_store_scope *scope, const char *run,
                                  const struct rv_store_claim *claim, int64_t *fence, rv_err **err);
-/** The same, and where the run stands: from now on no other process writes it. */
+/** The same, and the run's status and counts: from now on no other process writes the run. */
 struct rv_store_claimed {
     int64_t fence, n_records;
     enum rv_run_status status;

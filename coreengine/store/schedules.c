@@ -24,7 +24,7 @@ static int check_name(const char *name, rv_err **err)
     return rc;
 }
 
-/* What its tasks will be: checked now, so that no firing fails by it. */
+/* The tasks that it will queue, checked now, so that no firing fails by them. */
 static int check_tasks(const struct rv_schedule_row *row, rv_err **err)
 {
     const struct rv_new_task task = {.id = row->id,

@@ -54,7 +54,7 @@ RV_MUST_CHECK int rv_store_get_schedule(rv_store *s, const struct rv_store_scope
 RV_MUST_CHECK int rv_store_list_schedules(rv_store *s, const struct rv_store_scope *scope,
                                           int (*each)(void *self, const struct rv_schedule_row *row, rv_err **err),
                                           void *self, rv_err **err);
-/** It is deleted with the list of its firings; what they queued stays. word as above. RV_E_NOT_FOUND. */
+/** Delete a schedule and the list of its firings; tasks that they queued stay. word as above. RV_E_NOT_FOUND. */
 RV_MUST_CHECK int rv_store_delete_schedule(rv_store *s, const struct rv_store_scope *scope, const char *word,
                                            rv_err **err);
 /* Texts are borrowed for the call that gets it. */

@@ -99,7 +99,7 @@ RV_MUST_CHECK int rv_doc_post(struct rv_search_index *x, uint32_t term, uint32_t
 const struct rv_posting_list *rv_doc_list(const struct rv_search_index *x, uint32_t term);
 
 /* --- search_refresh.c --- */
-/* What a search is made in. A user's rows and those without an owner are two indexes, so that rows of other users are
+/* An index that is searched. A user's rows and those without an owner are two indexes, so that rows of other users are
  * neither read nor passed over: how much there is of them does not change how long a search takes. */
 struct rv_search_indexes {
     struct rv_search_index *at[2]; /* borrowed from the handle until the next call */

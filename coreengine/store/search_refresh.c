@@ -192,7 +192,7 @@ static int refresh(struct sql_store *st, struct rv_search_index *x, rv_err **err
 
 /* --- The indexes of a handle --- */
 
-/* What an index is asked for by; members as those of the index. */
+/* The key of an index; members as those of the index. */
 struct wanted {
     enum rv_index_of of;
     const char *tenant, *owner, *provider;
@@ -223,7 +223,7 @@ static struct rv_search_index *make(const struct wanted *w)
     return NULL;
 }
 
-/* Of those that this search does not use; c->n: it uses all. */
+/* The index that was used longest ago, of those that this search does not use; c->n: it uses all. */
 static size_t oldest(const struct rv_search_cache *c)
 {
     size_t i = c->n;

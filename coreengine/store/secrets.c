@@ -69,7 +69,8 @@ static char form_at(enum rv_encryption_mode mode, const struct rv_place *at, con
     return kind->matched && strcmp(column, kind->matched) == 0 ? MATCHED : RANDOM;
 }
 
-/* What has to be the same when it is decrypted. Equal texts of a tenant's column have equal bytes: no row is in it. */
+/* The data that must be the same when a text is decrypted. Equal texts of a tenant's column have equal bytes: no row is
+ * in it. */
 static int write_bound(const struct rv_place *at, const char *column, char form, rv_buf *out, rv_err **err)
 {
     struct rv_place whole = *at;

@@ -181,7 +181,7 @@ static int fail_ambiguous(const char *id, rv_err **err)
     return RV_E_INVALID;
 }
 
-/* Who sees all users of a tenant has to say whose is meant, when two have one of that id. */
+/* A caller that sees all users of a tenant must name the user when two users have a session of that id. */
 static int is_only_one(struct sql_store *st, const struct rv_store_scope *scope, const char *id, rv_err **err)
 {
     int64_t n = 0;

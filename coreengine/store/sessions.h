@@ -87,9 +87,9 @@ RV_MUST_CHECK int rv_store_read_messages(rv_store *s, const struct rv_store_scop
                                          const struct rv_message_filter *filter,
                                          int (*each)(void *self, const struct rv_message *m, rv_err **err), void *self,
                                          rv_err **err);
-/** One message is not seen any more. The numbers of the others stay, and so do the session's counts of messages and of
- * tokens, which were used. Its words go with the first sweep that finds no unfinished run of the session.
- * RV_E_NOT_FOUND: no such session in the scope, or no such message. */
+/** Hide one message. The numbers of the others stay, and so do the session's counts of messages and of tokens, which
+ * were used. Its words go with the first sweep that finds no unfinished run of the session. RV_E_NOT_FOUND: no such
+ * session in the scope, or no such message. */
 RV_MUST_CHECK int rv_store_delete_message(rv_store *s, const struct rv_store_scope *scope, const char *session,
                                           int64_t seq, int64_t now_us, rv_err **err);
 /** Rows that no run wrote, in one transaction: the session must be there. Their seq is given here (in order), the

@@ -1,4 +1,4 @@
-/* What a driver is: the functions by which sql.c and the handle reach a database. */
+/* A driver: the functions by which sql.c and the handle reach a database. */
 #ifndef RV_STORE_SQL_DRIVER_INTERNAL_H
 #define RV_STORE_SQL_DRIVER_INTERNAL_H
 
@@ -9,7 +9,7 @@ struct rv_asking_rows;   /* ask.c */
 struct rv_store_version; /* copy.h */
 struct sql_rows;
 
-/* What a database does in its own way. Codes and errors are the store's. */
+/* Operations that differ between databases. Codes and errors are the store's. */
 struct sql_driver {
     const char *name;
     bool has_one_writer; /* while one transaction writes, all others wait */

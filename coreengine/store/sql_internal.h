@@ -34,7 +34,7 @@ typedef struct rv_sql_stmt {
     bool is_running;
     struct sql_value args[RV_SQL_MAX_ARGS];
     struct sql_text *bound, *opened; /* owned, see rv_sql_text_of() */
-    int failed_rc;                   /* of an argument that could not be made: the step says so */
+    int failed_rc;                   /* of an argument that could not be bound: rv_sql_step() returns it */
     rv_err *failed;                  /* owned */
 } rv_sql_stmt;
 

@@ -183,7 +183,7 @@ static int open_reader(struct sqlite *st, rv_err **err)
 
 static int reader_of(struct sqlite *st, sqlite3 **out, rv_err **err)
 {
-    bool is_own = st->is_memory || st->read_only; /* what is on a read-only medium is opened in a special way */
+    bool is_own = st->is_memory || st->read_only; /* a file on a read-only medium is opened in a special way */
     int rc = is_own || st->asks ? 0 : open_reader(st, err);
 
     if (rc == 0)

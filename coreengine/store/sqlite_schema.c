@@ -87,7 +87,7 @@ const char *const rv_sqlite_schema[RV_SQLITE_SCHEMA] = {
     "CREATE TABLE task_events (task INTEGER NOT NULL REFERENCES tasks (key) ON DELETE CASCADE, seq INTEGER NOT NULL,"
     " at_us INTEGER NOT NULL, kind TEXT NOT NULL, attempt INTEGER NOT NULL, worker TEXT, text TEXT,"
     " retry INTEGER NOT NULL, next_us INTEGER NOT NULL, PRIMARY KEY (task, seq)) WITHOUT ROWID;",
-    /* Who works at the queue, and what one worker at a time does for all. */
+    /* The workers of the queue, and the duties that one worker at a time has for all. */
     "CREATE TABLE workers (name TEXT PRIMARY KEY, host TEXT NOT NULL, pid INTEGER NOT NULL, offers TEXT NOT NULL,"
     " n_max INTEGER NOT NULL, n_runs INTEGER NOT NULL, draining INTEGER NOT NULL, started_us INTEGER NOT NULL,"
     " seen_us INTEGER NOT NULL) WITHOUT ROWID;"
@@ -105,8 +105,8 @@ const char *const rv_sqlite_schema[RV_SQLITE_SCHEMA] = {
     "CREATE TABLE firings (schedule INTEGER NOT NULL REFERENCES schedules (key) ON DELETE CASCADE,"
     " planned_us INTEGER NOT NULL, since_us INTEGER NOT NULL, at_us INTEGER NOT NULL, made TEXT, skipped TEXT,"
     " PRIMARY KEY (schedule, planned_us)) WITHOUT ROWID;"
-    /* What quotas have used, what is reserved of them for calls under way, and windows of rates. user '' in a
-     * row with is_tenants: all users together. */
+    /* The use of quotas, reservations for calls under way, and windows of rates. user '' in a row with is_tenants: all
+       users together. */
     "CREATE TABLE usage (key INTEGER PRIMARY KEY, tenant TEXT NOT NULL, is_tenants INTEGER NOT NULL,"
     " user TEXT NOT NULL, kind TEXT NOT NULL, span TEXT NOT NULL, start_us INTEGER NOT NULL, end_us INTEGER NOT NULL,"
     " used INTEGER NOT NULL, reserved INTEGER NOT NULL, UNIQUE (tenant, is_tenants, user, kind, span, start_us));"
@@ -136,7 +136,7 @@ const char *const rv_sqlite_schema[RV_SQLITE_SCHEMA] = {
     " ended_us) SELECT p.run, p.id, r.tenant, r.\"user\", r.session, p.kind, p.stage, p.text, 'pending', p.created_us,"
     " p.expires_us, 0 FROM pending p JOIN runs r ON r.key = p.run;"
     "UPDATE runs SET n_open = n_pending WHERE n_pending > 0;"
-    /* What the store is: its id, and whether it is a copy of another one. */
+    /* The identity of the store: its id, and whether it is a copy of another one. */
     "CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;"
     "INSERT INTO about VALUES ('id', lower(hex(randomblob(16))));"
     /* Rows that are few among many, and lists of one user or status. */
@@ -219,7 +219,7 @@ const char *const rv_sqlite_schema[RV_SQLITE_SCHEMA] = {
     "CREATE TABLE stream_parts (stream INTEGER NOT NULL REFERENCES streams (key) ON DELETE CASCADE,"
     " n INTEGER NOT NULL, first INTEGER NOT NULL, at_us INTEGER NOT NULL, body TEXT NOT NULL, PRIMARY KEY (stream, n))"
     " WITHOUT ROWID;"
-    /* Who is told when a run ends or waits (webhooks.h). */
+    /* The addresses that are called when a run ends or waits (webhooks.h). */
     "CREATE TABLE webhooks (run INTEGER NOT NULL REFERENCES runs (key) ON DELETE CASCADE, n INTEGER NOT NULL,"
     " url TEXT NOT NULL, secret TEXT NOT NULL, events INTEGER NOT NULL, PRIMARY KEY (run, n)) WITHOUT ROWID;",
     /* 9 to 10. A search reads the rows of one owner, and no entry of another's. */
@@ -506,7 +506,7 @@ int rv_sqlite_bring_forward(struct sqlite *st, const char *tables, const char *c
         rc = compare(st, &h, n_steps, err);
     if (rc <= 0)
         return rc;
-    /* What it takes to give space back has to be said before the first table; it changes nothing afterwards. */
+    /* The mode that allows to give space back must be set before the first table; later it has no effect. */
     rc = is_fresh(&h) ? rv_sqlite_exec(st, "PRAGMA auto_vacuum = INCREMENTAL", "set up", err) : 0;
     if (rc == 0)
         rc = rv_sqlite_begin_write(&st->base, "begin to change the schema", err);

@@ -16,7 +16,7 @@ static unsigned state_of(const struct sqlite_link *l)
     return state;
 }
 
-/* What is encrypted need not be looked up again when no other one has written since. */
+/* The state of encryption is read again only when another connection has written since. */
 static void begun(struct sqlite *st)
 {
     if (st->seen_by != st->link || st->seen != state_of(st->link))
@@ -29,7 +29,7 @@ static void committed(struct sqlite *st)
     st->seen = state_of(st->link);
 }
 
-/* Whatever state a failure left the connection in: no transaction is open afterwards. */
+/* Ends the transaction in any state that a failure left the connection in. */
 static void abandon(struct sqlite *st)
 {
     if (sqlite3_get_autocommit(st->link->db))
@@ -62,7 +62,7 @@ void rv_sqlite_end_read(struct sql_store *base, bool began)
     struct sqlite *st = (struct sqlite *)base;
 
     if (began)
-        abandon(st); /* nothing was written: a rollback cannot fail half-way */
+        abandon(st); /* a transaction that wrote nothing: its rollback cannot fail half-way */
 }
 
 static int fail_broken(const struct sql_store *base, rv_err **err)
@@ -124,7 +124,7 @@ int rv_sqlite_begin_part(struct sql_store *base, rv_err **err)
     return base->in_group ? run_id(st, SQL_BEGIN_PART, "begin a part of the group", err) : 0;
 }
 
-/* What SQLite or the system could not do gives up the group, as ever. */
+/* Errors that refuse one write. Any error of SQLite or of the system ends its group, too. */
 static bool is_refusal(int rc)
 {
     return rc == RV_E_DENIED || rc == RV_E_EXISTS || rc == RV_E_INVALID || rc == RV_E_LIMIT || rc == RV_E_NOT_FOUND ||

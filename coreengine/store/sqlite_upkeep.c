@@ -1,4 +1,4 @@
-/* What keeps a file of SQLite whole and small: measured, cut, copied, checked. */
+/* Maintenance of a file of SQLite: measure, shrink, copy, check. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -29,7 +29,7 @@ struct sqlite_writer {
     bool is_shared;          /* there were two handles at once: they write by `link` */
     bool is_taken;           /* one has the turn */
     struct waiter *waiters;  /* in the order in which they came; on the stacks of their threads */
-    struct sqlite_link link; /* of the one that has the turn, as `sync`; connected at the first one */
+    struct sqlite_link link; /* of the handle that has the turn, as `sync`; opened for the first one */
     enum rv_store_sync sync;
 };
 
@@ -139,7 +139,7 @@ static int enter(struct sqlite *st, struct sqlite_writer *w, const char *what, r
         w->is_taken = true;
     } else {
         st->has_queued = true;
-        st->waits_since_ns = began_ns; /* what it waits for other processes counts with that */
+        st->waits_since_ns = began_ns; /* the wait for other processes counts with it */
         if (!wait_in(w, began_ns + wait_ms * 1000000))
             rc = RV_E_TIMEOUT;
     }

@@ -164,7 +164,7 @@ int rv_task_change(struct sql_store *st, const struct found_task *found, const s
                         -(found->status == RV_TASK_PROCESSING), err);
 }
 
-/* Whatever its holder wanted to do with it, it was to be cancelled. */
+/* The task was to be cancelled, so it ends as cancelled and not as its holder says. */
 static void cancel_instead(struct task_change *change)
 {
     change->status = RV_TASK_CANCELLED;

@@ -106,7 +106,8 @@ struct rv_next_tasks {
     int64_t stale_us;  /* when the first lease of any worker ends: rv_store_recover_tasks(); 0: none is held */
     int64_t fires_us;  /* when the first schedule is due: rv_store_list_due_schedules(); 0: there is none */
 };
-/** What there is to do, and when there will be more: a read, which waits for no writer, so a worker may ask often. */
+/** The tasks that are ready, and when more will be. A read, which does not wait for writers, so a worker may ask often.
+ */
 RV_MUST_CHECK int rv_store_next_tasks(rv_store *s, const int64_t *classes, size_t n_classes, struct rv_next_tasks *out,
                                       rv_err **err);
 
@@ -176,8 +177,8 @@ RV_MUST_CHECK int rv_store_stop_task(rv_store *s, const struct rv_task_lease *le
  *  one that was recovered meanwhile does not come back. *n (may be NULL): how many it holds. */
 RV_MUST_CHECK int rv_store_heartbeat(rv_store *s, const char *worker, int64_t now_us, int64_t until_us, int64_t *n,
                                      rv_err **err);
-/** What the worker holds, oldest first: what is not named any more was lost; what is to be cancelled, says so. each as
- *  rv_store_list_runs(). */
+/** The tasks that the worker holds, oldest first: one that is missing was lost; one that is to be cancelled says so.
+ * each as rv_store_list_runs(). */
 RV_MUST_CHECK int rv_store_list_held(rv_store *s, const char *worker,
                                      int (*each)(void *self, const struct rv_task_lease *lease, bool cancel_requested,
                                                  rv_err **err),

@@ -1,5 +1,5 @@
-/* What workers ask the queue: which classes of tasks there are, what is ready, the next tasks, and to keep those that
- * they hold. */
+/* Requests of workers to the queue: the classes of tasks, the tasks that are ready, the next tasks to work at, and
+ * renewals of leases. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -303,7 +303,7 @@ static int make_room(struct claiming *c, rv_err **err)
     return c->got.rows && c->steps ? 0 : RV_FAIL(err, RV_E_NOMEM, "claim %zu tasks", c->want->n);
 }
 
-/* What an attempt found that has to be repeated. */
+/* Drops the result of an attempt that is repeated. */
 static void forget(struct claiming *c)
 {
     while (c->got.n > 0)

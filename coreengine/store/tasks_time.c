@@ -1,4 +1,4 @@
-/* What time does to tasks: they become due, their leases end, and those that are over become old. Any worker does these
+/* Changes of tasks by time alone: they become due, their leases end, and old ones are removed. Any worker does these
  * for all of them, a little at a time. */
 #include <stdio.h>
 #include <stdlib.h>

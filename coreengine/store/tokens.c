@@ -1,4 +1,4 @@
-/* What rows are found by: trigrams of the key and the summary, words of the name and the embedded field, and, for a
+/* The search data of rows: trigrams of the key and the summary, words of the name and the embedded field, and, for a
  * provider that needs no server, the vector. Written in the transaction of the row. */
 #include <endian.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Is a store whole? What only the store knows: blobs by their hash, journals and sessions by their numbers. Everything
- * is looked at in one read transaction, while others may write. */
+/* Checks that a store is whole, beyond the checks of its database: blobs by their hash, journals and sessions by their
+ * numbers. One read transaction sees everything, while others may write. */
 #include <string.h>
 
 #include "coreengine/store/search_internal.h"

@@ -21,8 +21,8 @@ struct rv_place {
     bool is_engines;    /* no client is shown it as it is: it is decrypted in every mode */
 };
 
-/* Of a record, an interrupt or a task: what else is unique in its table. Clients never read these rows as they are
- * kept. */
+/* The place of a text of a record, an interrupt or a task: a value that is unique in its table. Clients never read
+ * these rows as they are kept. */
 static inline struct rv_place rv_engine_place(const char *tenant, const char *table, const char *id, const char *more,
                                               int64_t seq)
 {
@@ -56,7 +56,7 @@ bool rv_secret_is(rv_str kept);
 bool rv_secret_is_sealed(rv_str kept);
 /** By which key; "" of a plain text. */
 void rv_secret_key(rv_str kept, char id[RV_ENCRYPTION_ID]);
-/** Is it as it would be written now: plain, or by the tenant's key, in the form of its place? */
+/** Is the text kept as it would be written now: plain, or encrypted by the tenant's key, in the form of its place? */
 RV_MUST_CHECK int rv_secret_is_current(struct sql_store *st, const struct rv_place *at, const char *column, rv_str kept,
                                        bool *out, rv_err **err);
 /** How a text may stand in a column whose equal texts have equal bytes: by each key of the tenant. out: initialised.

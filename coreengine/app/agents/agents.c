@@ -349,7 +349,8 @@ int rv_agents_look_up(rv_agents *a, const struct rv_store_scope *scope, const ch
 
 /* --- all of them, before they are used --- */
 
-/* Is there a row of this agent that says what its source says? A person's row stands in any case. */
+/* Does the store have a row of this agent with the text of its source? A row that a person has put stays in any case.
+ */
 static int is_current(rv_agents *a, const struct rv_store_scope *scope, const char *name, bool *out, rv_err **err)
 {
     struct rv_schema_row row = {.id = NULL};

@@ -10,7 +10,7 @@
 #define RV_AGENTS_MAX_FILES 1000 /* documents of one folder: each is looked at for every answer */
 #define RV_AGENTS_MAX_PATH  4096 /* bytes, as Linux has it */
 
-/* One answer: an agent as one user sees it. */
+/* One cached agent, as one user sees it. */
 struct rv_agents_entry {
     char *text; /* owned */
     size_t len;

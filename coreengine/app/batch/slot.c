@@ -289,7 +289,7 @@ static void read_past(struct slot *s, const struct rv_run_row *row)
     rv_replayed_fini(&r);
 }
 
-/* One that ended several processes goes on when nothing else does; one that ended many is left alone. */
+/* A line that crashed several processes runs alone, after all others; one that crashed many is not run again. */
 static int judge_crashes(struct slot *s, const struct rv_run_row *row, bool *is_later, rv_err **err)
 {
     struct batch *b = s->b;

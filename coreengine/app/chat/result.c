@@ -31,7 +31,7 @@ static void say_before(rv_str words, rv_buf *text)
     if (words.len > 0 && later.len > 0)
         rv_buf_puts(text, "\n\n");
     rv_buf_add_str(text, rv_buf_str(&later));
-    if (later.rc < 0) /* it is not whole: that must not be lost with it */
+    if (later.rc < 0) /* the text is not whole, and the reason must be shown */
         text->rc = later.rc;
     rv_buf_fini(&later);
 }

@@ -1,4 +1,4 @@
-/* Who is heard of a turn, as a small state machine: see the header. */
+/* Whose text of a turn is shown, as a small state machine: see the header. */
 #include "coreengine/app/sink.h"
 
 #include <stdlib.h>

@@ -20,7 +20,7 @@ RV_MUST_CHECK int dream_sessions_read(rv_store *store, const struct rv_store_sco
 void dream_sessions_fini(struct dream_sessions *s);
 /** A text of a row; "" for none. */
 const char *dream_text(json_object *row, const char *column);
-/** Is the content of a row sealed? What dreams say is not, so that nothing of the row is copied. */
+/** Is the content of a row sealed? Texts of dreams are not sealed, so they must not copy from such a row. */
 bool dream_is_sealed(json_object *row);
 /** RV_E_INVALID: the scope names no user. */
 RV_MUST_CHECK int dream_check_user(const struct rv_store_scope *scope, rv_err **err);

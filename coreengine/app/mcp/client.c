@@ -1,4 +1,4 @@
-/* One client: its session of the protocol, and the runs that its calls wait for. */
+/* One client of the MCP server: its session of the protocol, and the runs that its calls wait for. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -328,7 +328,8 @@ static int list_task(const struct rv_app_mcp_at *at, const char *run, json_objec
     rv_err *why = NULL;
 
     snprintf(task.run, sizeof task.run, "%s", run);
-    int rc = rv_store_read(at->sources->store, &at->app->scope, run, 1, 1, take_kind, &task, &why);
+    int rc = rv_store_read(at->sources->store, &at->app->scope, &(struct rv_record_range){run, 1, 1}, take_kind, &task,
+                           &why);
     if (rc == 0 && task.run[0] && task.kind != OFFER_QUERY)
         rc = mcp_task_do(at, &brief, &task, false, &made, &why);
     if (rc == RV_E_NOT_FOUND)

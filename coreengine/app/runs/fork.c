@@ -82,7 +82,7 @@ static int look_for_state(struct search *s, int64_t seq, rv_err **err)
             continue;
         s->out->next_boundary = s->out->n_steps;
         if (s->out->n_steps > s->out->step)
-            return FOUND; /* it ended in the middle of a batch or group, and this step is behind that */
+            return FOUND; /* the wanted place is in the middle of a batch or group, and this step is behind it */
         rv_buf_add(&s->out->state, e->request, e->request_len);
         return take(s, seq, err);
     }

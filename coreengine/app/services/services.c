@@ -66,7 +66,7 @@ static void job_free(struct rv_service_job *job)
     free(j);
 }
 
-/* That of a test is made by the first ask, and the others wait for their turn. */
+/* The scratch store of a test is made by the first request; other requests wait for it. */
 static int open_store(const struct job *j, struct app_ask *a, rv_err **err)
 {
     static const struct rv_store_opts opts = {.sync = RV_STORE_SYNC_OFF};

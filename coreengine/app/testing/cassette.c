@@ -176,7 +176,7 @@ static int parse_json(json_object *all, const char *path, rv_script **out, rv_er
     return rc;
 }
 
-/* It is read by itself first: its faults have their places then. */
+/* The cassette is parsed alone first, so that its faults have their places. */
 static int read_cassette(const rv_script *own, const char *path, rv_script **out, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(RV_YAML_MAX_BYTES);

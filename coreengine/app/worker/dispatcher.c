@@ -112,7 +112,7 @@ static int note_lease(void *self, const struct rv_task_lease *lease, bool cancel
     return 0;
 }
 
-/* Those that a worker leaves when it ends are for others when their leases end. */
+/* Tasks that a worker still holds when it ends go to other workers when their leases end. */
 static int look_at_held(struct work_dispatcher *d, rv_err **err)
 {
     struct strays s = {.dispatcher = d};
@@ -303,7 +303,7 @@ static int64_t wait_us(struct work_dispatcher *d, bool is_pressed)
     return until_us > now_us ? until_us - now_us : 0;
 }
 
-/* Others announced something: there is a task, or one of those held here is to be cancelled. */
+/* Another process announced a task, or that a task held here is to be cancelled. */
 static bool hear(struct work_dispatcher *d)
 {
     bool heard = false;

@@ -173,7 +173,7 @@ static int make_run(struct work_taker *t, struct work_job *j, const char *id, rv
     return rc;
 }
 
-/* It was completed, and the worker died before it said so. */
+/* The run was over, and the worker died before it completed the task. */
 static int read_result(struct work_taker *t, struct work_job *j, rv_err **err)
 {
     struct rv_app_past past;

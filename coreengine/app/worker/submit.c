@@ -277,7 +277,7 @@ static int submit(struct rv_app_run *run, const rv_envelope *env, const struct r
     return keep_and_enqueue(run, env, opts, needs, err);
 }
 
-/* One transaction; again when another was in the way, or the connection to the server broke. */
+/* One transaction, repeated when another one conflicted, or the connection to the server broke. */
 static int submit_whole(struct rv_app_run *run, const rv_envelope *env, const struct rv_app_submit *opts,
                         const struct rv_needs *needs, struct rv_app_submitted *out, rv_err **err)
 {

@@ -41,7 +41,7 @@ enum work_end {
     WORK_BACK,   /* handed back: the next worker goes on */
     WORK_LATER,  /* its run is tried again at later_us */
     WORK_QUOTA,  /* a quota allows it at later_us again, by `error` */
-    WORK_LEFT,   /* nothing is told: as after a crash */
+    WORK_LEFT,   /* the store is not told, as after a crash */
 };
 struct work_job;
 struct work_taker;
@@ -76,7 +76,7 @@ struct work_job {
     char run[RV_STORE_MAX_ID + 1];
     bool cancels;    /* the run is opened to be ended */
     bool answers;    /* the payload's answer is for the question that it waits with */
-    bool is_apart;   /* it ended the processes that went on with it: in one of its own */
+    bool is_apart;   /* it crashed the processes that went on with it: it gets a process of its own */
     int64_t crashes; /* how many in a row */
     struct rv_app_loaded loaded;
     rv_journal *journal; /* taken over; NULL: the engine has it, or no one */
@@ -106,7 +106,7 @@ void rv_work_list_init(struct work_list *l);
 void rv_work_list_add(struct work_list *l, struct work_job *j);
 struct work_job *rv_work_list_take(struct work_list *l); /* all of them, by `next` */
 void rv_work_job_free(struct work_job *j);
-/** It ends by err, which is taken. */
+/** The job ends as `end` says, by err, which is taken. */
 void rv_work_fail(struct work_job *j, enum work_end end, rv_err *err);
 /** How it ends when its run stops with an error: a store that cannot be reached is not a failure of the task. */
 enum work_end rv_work_end_of(const struct work_job *j, int rc);

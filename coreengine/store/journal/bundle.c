@@ -69,7 +69,7 @@ static size_t count_bound(const struct rv_pipeline *p)
     return all;
 }
 
-/* Those that are not there yet: the same name is the same document in all pipelines of a run. */
+/* Add the documents that are not there yet: one name means one document in all pipelines of a run. */
 static void add_bound(const struct rv_pipeline *p, const struct rv_bound_agent **list, size_t *n)
 {
     size_t n_more;
@@ -128,8 +128,7 @@ static void write_price(const struct rv_price *price, rv_jw *w)
     rv_jw_obj_end(w);
 }
 
-/* What was decided outside of the text: with other names, another set of roles or other prices, the run would go
- * another way. */
+/* Settings from outside of the text: with other names, roles or prices the run would take another course. */
 static void write_chosen(const struct rv_pipeline *p, rv_jw *w)
 {
     size_t n;

@@ -174,7 +174,7 @@ static int read_inner(json_object *obj, struct pipeline_parts *parts, const char
     return 0;
 }
 
-/* What stands for the source of documents: those that the run was started with, and no others. */
+/* The source of documents of an opened bundle: only the documents that the run was started with. */
 static int find_agent(void *self, const char *name, rv_str *text, const char **place, rv_err **err)
 {
     json_object *agents = self, *entry = NULL;
@@ -240,7 +240,7 @@ static int open_pipeline(rv_bundle *b, json_object *root, bool offline, rv_err *
         (rc = rv_bundle_text(obj, "text", true, &parts.text, err)) < 0 ||
         (rc = rv_bundle_object(obj, "models", true, &models, err)) < 0)
         return rc;
-    const char *base = offline ? NULL : parts.base; /* nothing outside is looked at then, and messages stay short */
+    const char *base = offline ? NULL : parts.base; /* no file is read then, and messages stay short */
     rc = read_models(models, &parts.models, &parts.n_models, err);
     if (rc == 0)
         rc = read_inner(obj, &parts, base, err);
@@ -288,7 +288,7 @@ static int open_parts(rv_bundle *b, json_object *root, bool offline, rv_err **er
     rc = rv_bundle_catalog_read(catalog, &b->catalog, err);
     if (rc == 0)
         rc = rv_bundle_object(root, "mcp", false, &b->mcp, err);
-    b->mcp = json_object_get(b->mcp); /* what it holds is looked at when servers are called */
+    b->mcp = json_object_get(b->mcp); /* its content is checked when servers are called */
     if (rc == 0)
         rv_bundle_compose(b);
     return rc;

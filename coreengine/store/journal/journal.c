@@ -30,7 +30,7 @@ struct rv_journal {
     char *settled; /* the question that the step answered; owned */
     rv_buf reason; /* why it was cancelled */
     struct rv_store_append append;
-    struct rv_store_last last, next; /* what the step before left, and what this one leaves */
+    struct rv_store_last last, next; /* the row of the run as the step before left it, and as this one leaves it */
     const rv_run *paused;            /* its state may be worth a snapshot; NULL: it goes on */
 };
 
@@ -412,7 +412,7 @@ static int own_value(rv_journal *j, rv_err **err)
     return rv_buf_check(&j->value, "an answer", err);
 }
 
-/* What the answer does to its question. An id that no question of the store can have settles none. */
+/* How the answer settles its question. An id that no question of the store can have settles none. */
 static int settle(rv_journal *j, const struct rv_response *r, rv_err **err)
 {
     struct rv_store_append *a = &j->append;

@@ -94,7 +94,7 @@ int64_t rv_journal_seq(const rv_journal *j);              /* of the last record 
 int64_t rv_journal_fence(const rv_journal *j);            /* of this owner; a later owner has a greater one */
 int64_t rv_journal_lease_until_us(const rv_journal *j);   /* as far as this process knows */
 const char *rv_journal_owner_before(const rv_journal *j); /* before rv_journal_open(); "" when it had none */
-/** It was taken from an owner who is not known to be gone: a call of theirs may still be under way. */
+/** The run was taken from an owner that is not known to be dead: one of its calls may still be under way. */
 bool rv_journal_owner_may_live(const rv_journal *j);
 /** One step: what the core was told and what it wants done. Durable on return, or within the store's group. Adds the
  * run's status, stage and pending interrupts to its row; when it is finished, the lease ends. RV_E_STATE when the run
@@ -108,7 +108,7 @@ RV_MUST_CHECK int rv_journal_prepare(rv_journal *j, const struct rv_event *ev, c
                                      const rv_run *run, rv_err **err);
 /** Into any handle of the run's store; may be part of its group, and be repeated. */
 RV_MUST_CHECK int rv_journal_write(const rv_journal *j, rv_store *store, rv_err **err);
-void rv_journal_rest(rv_journal *j, rv_store *store); /* what the journal is complete without */
+void rv_journal_rest(rv_journal *j, rv_store *store); /* writes values that the journal is complete without */
 /** Report the result of the write; returns rc. After a failure nothing more can be written. */
 RV_MUST_CHECK int rv_journal_written(rv_journal *j, int rc, rv_err **err);
 /** The owner also answers the run's interrupts: a pause does not end the lease, rv_journal_free() does. */
@@ -135,7 +135,7 @@ struct rv_pendings {
     size_t n;
     rv_buf bodies;
 };
-/** What an envelope waits for. stage: of the questions that name none. */
+/** The questions that an envelope waits for. stage: for those that name none. */
 RV_MUST_CHECK int rv_pendings_of(const rv_envelope *env, const char *stage, struct rv_pendings *out, rv_err **err);
 void rv_pendings_fini(struct rv_pendings *p);
 

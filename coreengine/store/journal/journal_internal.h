@@ -50,7 +50,7 @@ RV_MUST_CHECK int rv_draft_new(const struct rv_journal_start *s, const char *own
                                struct draft **out, rv_err **err);
 void rv_draft_free(struct draft *d); /* NULL is fine */
 
-/** The same messages again, as a run was told them at that moment. RV_E_STATE: they are others now. */
+/** Read the same messages again, as a run got them at that moment. RV_E_STATE: they have changed. */
 RV_MUST_CHECK int rv_journal_same_history(rv_store *store, const struct rv_store_scope *scope,
                                           const struct rv_conversation *c, int64_t told_us, json_object **out,
                                           rv_err **err);

@@ -1,5 +1,5 @@
-/* Who runs a run, and whether anything of that process is left. The mark in an owner's name tells (base/liveness.h).
- * Names without one, which older versions wrote, are looked up in /proc. */
+/* The process that runs a run, and whether it, or a thread or child of it, is still alive. The mark in an owner's name
+ * tells (base/liveness.h). Names without one, which older versions wrote, are looked up in /proc. */
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>

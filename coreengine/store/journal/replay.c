@@ -223,7 +223,7 @@ static int on_record(void *self, const struct rv_record *rec, rv_err **err)
         rc = on_owner(r, rec, err);
     else if (rec->kind == RV_RECORD_BEGIN)
         rc = RV_FAIL(err, RV_E_INVALID, "record %lld begins a run that has begun", (long long)rec->seq);
-    else if (rec->kind != RV_RECORD_ARTIFACT) /* it follows from the events, and nothing follows from it */
+    else if (rec->kind != RV_RECORD_ARTIFACT) /* it can be derived from the events, and no decision depends on it */
         rc = RV_FAIL(err, RV_E_INVALID, "record %lld is of kind %d, which this engine does not know",
                      (long long)rec->seq, rec->kind);
     if (rc == 0)
@@ -358,7 +358,7 @@ static int read_history(struct replay *r, rv_store *store, const struct rv_store
     return rc < 0 ? rc : rv_journal_same_history(store, scope, r->wanted, created_us, &r->wanted->history, err);
 }
 
-/* What is behind a snapshot is read by itself. */
+/* Records behind a snapshot are read apart. */
 static int read_all(struct replay *r, rv_store *store, const struct rv_store_scope *scope, const char *run,
                     int64_t upto, rv_err **err)
 {

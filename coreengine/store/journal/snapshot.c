@@ -135,7 +135,7 @@ int rv_snapshot_get(rv_store *store, const struct rv_store_scope *scope, const c
     else
         rv_snapshot_fini(&s);
     rv_buf_fini(&text);
-    rv_err_free(why); /* whatever is wrong with it, the journal has it all */
+    rv_err_free(why); /* a damaged snapshot is ignored: the journal has all records */
     return rc == RV_E_NOMEM ? RV_FAIL(err, RV_E_NOMEM, "read the snapshot of run \"%s\"", run) : 0;
 }
 
