@@ -63,7 +63,8 @@ int rv_knowledge_fuzzy(rv_store *s, const struct rv_store_scope *scope, const st
 {
     struct rv_search_hits hits = {0};
     json_object *list = NULL;
-    int rc = rv_store_search_names(s, scope, query->text, query->threshold, query->limit, &hits, err);
+    int rc = rv_store_search_names(s, scope, &(struct rv_name_search){query->text, query->threshold, query->limit},
+                                   &hits, err);
 
     if (rc == 0 && !(list = json_object_new_array()))
         rc = RV_FAIL(err, RV_E_NOMEM, "search names");

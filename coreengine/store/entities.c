@@ -86,9 +86,10 @@ static int take_present(rv_sql_stmt *stmt, const struct rv_store_scope *scope, c
 }
 
 /* An operator means the row of that owner; when none is named, the only one. */
-static int choose(const struct rv_store_scope *scope, const struct rv_entity_given *g, const char *owner, bool is_named,
+static int choose(const struct rv_store_scope *scope, const struct rv_entity_given *g, const char *owner,
                   rv_sql_stmt *stmt, struct present *p, rv_err **err)
 {
+    bool is_named = g->user != NULL;
     size_t n = 0;
     int rc;
 
@@ -114,7 +115,7 @@ static int choose(const struct rv_store_scope *scope, const struct rv_entity_giv
 }
 
 static int look(struct sql_store *st, const struct rv_store_scope *scope, const struct rv_entity_given *g,
-                const char *owner, bool is_named, struct present *p, rv_err **err)
+                const char *owner, struct present *p, rv_err **err)
 {
     rv_sql_stmt *stmt = rv_sql_use(st, SQL_SAME_ENTITY);
 
@@ -122,7 +123,7 @@ static int look(struct sql_store *st, const struct rv_store_scope *scope, const 
     rv_sql_text(stmt, 2, g->kind->name);
     rv_sql_text(stmt, 3, g->id);
     rv_sql_text(stmt, 4, scope->user);
-    int rc = choose(scope, g, owner, is_named, stmt, p, err);
+    int rc = choose(scope, g, owner, stmt, p, err);
     rv_sql_done(stmt);
     return rc;
 }
@@ -310,12 +311,12 @@ static int write_row(struct sql_store *st, const struct rv_store_scope *scope, c
 static int put_row(struct sql_store *st, const struct rv_store_scope *scope, const struct rv_entity_given *g,
                    int64_t now_us, json_object *out, rv_err **err)
 {
-    bool is_named = g->user != NULL, names_itself = strcmp(g->kind->name, "users") == 0;
+    bool names_itself = strcmp(g->kind->name, "users") == 0;
     const char *owner = g->user ? g->user : scope->user ? scope->user : names_itself ? g->id : "";
     struct present p = {0};
     json_object *whole = NULL;
 
-    int rc = look(st, scope, g, owner, is_named, &p, err);
+    int rc = look(st, scope, g, owner, &p, err);
     if (rc == 0 && p.is_there)
         owner = p.user;
     if (rc == 0)
@@ -337,15 +338,16 @@ int rv_entity_put(struct sql_store *st, const struct rv_store_scope *scope, cons
     return put_row(st, scope, g, now_us, out, err);
 }
 
-static int put_rows(struct sql_store *st, const struct rv_store_scope *scope, const struct rv_entity_given *given,
-                    size_t n, int64_t now_us, json_object *out, rv_err **err)
+static int put_rows(struct sql_store *st, const struct rv_store_scope *scope, const struct rv_entities_put *put,
+                    const struct rv_entity_given *given, json_object *out, rv_err **err)
 {
+    size_t n = put->n_rows;
     int rc = rv_sql_begin_part(st, err);
 
     if (rc < 0)
         return rc;
     for (size_t i = 0; i < n && rc == 0; i++) {
-        rc = put_row(st, scope, &given[i], now_us, out, err);
+        rc = put_row(st, scope, &given[i], put->now_us, out, err);
         if (rc < 0 && n > 1)
             RV_WRAP(err, rc, "row %zu of %zu", i + 1, n);
     }
@@ -394,8 +396,7 @@ static int put_checked(rv_store *s, int rc, const struct rv_store_scope *scope, 
     do {
         json_object_put(rows);
         rows = out ? json_object_new_array() : NULL;
-        rc = out && !rows ? RV_FAIL(err, RV_E_NOMEM, "write rows")
-                          : put_rows(s->sql, scope, given, put->n_rows, put->now_us, rows, err);
+        rc = out && !rows ? RV_FAIL(err, RV_E_NOMEM, "write rows") : put_rows(s->sql, scope, put, given, rows, err);
     } while (rv_store_repeats(s, &rc, err));
     rc = rv_store_leave_write(s, rc, err);
     if (rc == 0 && out)

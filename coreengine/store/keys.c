@@ -181,9 +181,15 @@ static int64_t time_of(const struct rv_kind *kind, json_object *whole)
     return rv_time_parse(text_of(whole, column), &us, NULL) < 0 ? 0 : us;
 }
 
-/* Behind row `after`: up to PAGE_ROWS rows of a kind as an array of [row, object]; *last: the last one. */
-static int read_page(struct sql_store *st, const struct rv_kind *kind, int64_t after, json_object **rows, int64_t *keys,
-                     size_t *n, rv_err **err)
+/* Rows of a kind in the order of their numbers. */
+struct page {
+    json_object **rows; /* PAGE_ROWS; owned, as the rows are */
+    int64_t *keys;      /* their numbers; owned */
+    size_t n;
+};
+
+/* The rows behind row `after`: up to PAGE_ROWS of them. */
+static int read_page(struct sql_store *st, const struct rv_kind *kind, int64_t after, struct page *p, rv_err **err)
 {
     static const char *const froms[] = {[RV_PLACE_ENTITIES] = RV_SQL_ROWS_ENTITIES,
                                         [RV_PLACE_SESSIONS] = RV_SQL_ROWS_SESSIONS,
@@ -199,49 +205,51 @@ static int read_page(struct sql_store *st, const struct rv_kind *kind, int64_t a
     rv_sql_int(stmt, 1, after);
     if (kind->place == RV_PLACE_ENTITIES)
         rv_sql_text(stmt, 2, kind->name);
-    *n = 0;
-    while ((rc = rv_sql_step(stmt, "read rows", err)) == 1 && *n < PAGE_ROWS) {
-        keys[*n] = rv_sql_int_at(stmt, 0);
-        rc = rv_entity_read(st, kind, stmt, &rows[*n], err);
+    p->n = 0;
+    while ((rc = rv_sql_step(stmt, "read rows", err)) == 1 && p->n < PAGE_ROWS) {
+        p->keys[p->n] = rv_sql_int_at(stmt, 0);
+        rc = rv_entity_read(st, kind, stmt, &p->rows[p->n], err);
         if (rc < 0)
             break;
-        ++*n;
+        p->n++;
     }
     rv_sql_finish(stmt);
     return rc < 0 ? rc : 0;
 }
 
-static int write_page(struct sql_store *st, const struct rv_kind *kind, json_object *const *rows, const int64_t *keys,
-                      size_t n, rv_err **err)
+static void drop_rows(struct page *p)
+{
+    for (size_t i = 0; i < p->n; i++)
+        json_object_put(p->rows[i]);
+}
+
+static int write_page(struct sql_store *st, const struct rv_kind *kind, const struct page *p, rv_err **err)
 {
     int rc = 0;
 
-    for (size_t i = 0; i < n && rc == 0; i++) {
-        rv_str tenant = text_of(rows[i], "tenant_id"), user = text_of(rows[i], "user_id");
+    for (size_t i = 0; i < p->n && rc == 0; i++) {
+        rv_str tenant = text_of(p->rows[i], "tenant_id"), user = text_of(p->rows[i], "user_id");
         rc = rv_keys_put_row(
-            st, &(struct rv_owned_row){kind, keys[i], tenant.ptr ? tenant.ptr : "", user.ptr ? user.ptr : ""}, rows[i],
-            time_of(kind, rows[i]), err);
+            st, &(struct rv_owned_row){kind, p->keys[i], tenant.ptr ? tenant.ptr : "", user.ptr ? user.ptr : ""},
+            p->rows[i], time_of(kind, p->rows[i]), err);
     }
     return rc;
 }
 
-static int index_kind(struct sql_store *st, const struct rv_kind *kind, json_object **rows, int64_t *keys,
-                      int64_t *total, rv_err **err)
+static int index_kind(struct sql_store *st, const struct rv_kind *kind, struct page *p, int64_t *total, rv_err **err)
 {
     int64_t after = 0;
-    size_t n = 0;
     int rc;
 
     do {
-        rc = read_page(st, kind, after, rows, keys, &n, err);
-        if (rc == 0 && n > 0) {
-            after = keys[n - 1];
-            *total += (int64_t)n;
-            rc = write_page(st, kind, rows, keys, n, err);
+        rc = read_page(st, kind, after, p, err);
+        if (rc == 0 && p->n > 0) {
+            after = p->keys[p->n - 1];
+            *total += (int64_t)p->n;
+            rc = write_page(st, kind, p, err);
         }
-        for (size_t i = 0; i < n; i++)
-            json_object_put(rows[i]);
-    } while (rc == 0 && n > 0);
+        drop_rows(p);
+    } while (rc == 0 && p->n > 0);
     return rc;
 }
 
@@ -289,67 +297,64 @@ static int compare_row(struct rv_report *r, const struct rv_kind *kind, json_obj
 }
 
 /* Both come in the order of their keys. */
-static int compare_page(struct rv_report *r, const struct rv_kind *kind, json_object *const *rows, const int64_t *keys,
-                        size_t n, const char *provider, rv_err **err)
+static int compare_page(struct rv_report *r, const struct rv_kind *kind, const struct page *p, const char *provider,
+                        rv_err **err)
 {
     rv_sql_stmt *kept = rv_sql_use(r->st, SQL_INDEX_PAGE);
     size_t i = 0;
     int rc;
 
     rv_sql_text(kept, 1, kind->name);
-    rv_sql_int(kept, 2, keys[0] - 1);
-    rv_sql_int(kept, 3, keys[n - 1]);
+    rv_sql_int(kept, 2, p->keys[0] - 1);
+    rv_sql_int(kept, 3, p->keys[p->n - 1]);
     rv_sql_text(kept, 4, provider);
     while ((rc = rv_sql_step(kept, "check", err)) == 1) {
         int64_t row = rv_sql_int_at(kept, 0);
-        for (; i < n && keys[i] < row; i++)
-            say(r, kind, rows[i], "is not in the index of words");
-        if (i == n || keys[i] != row)
+        for (; i < p->n && p->keys[i] < row; i++)
+            say(r, kind, p->rows[i], "is not in the index of words");
+        if (i == p->n || p->keys[i] != row)
             continue; /* it has no row, which is looked for elsewhere */
-        rc = compare_row(r, kind, rows[i++], provider, kept, err);
+        rc = compare_row(r, kind, p->rows[i++], provider, kept, err);
         if (rc < 0)
             break;
     }
     rv_sql_done(kept);
-    for (; rc == 0 && i < n; i++)
-        say(r, kind, rows[i], "is not in the index of words");
+    for (; rc == 0 && i < p->n; i++)
+        say(r, kind, p->rows[i], "is not in the index of words");
     return rc;
 }
 
-static int compare_kind(struct rv_report *r, const struct rv_kind *kind, json_object **rows, int64_t *keys,
-                        const char *provider, rv_err **err)
+static int compare_kind(struct rv_report *r, const struct rv_kind *kind, struct page *p, const char *provider,
+                        rv_err **err)
 {
     int64_t after = 0;
-    size_t n = 0;
     int rc;
 
     do {
-        rc = read_page(r->st, kind, after, rows, keys, &n, err);
-        if (rc == 0 && n > 0) {
-            after = keys[n - 1];
-            rc = compare_page(r, kind, rows, keys, n, provider, err);
+        rc = read_page(r->st, kind, after, p, err);
+        if (rc == 0 && p->n > 0) {
+            after = p->keys[p->n - 1];
+            rc = compare_page(r, kind, p, provider, err);
         }
-        for (size_t i = 0; i < n; i++)
-            json_object_put(rows[i]);
-    } while (rc == 0 && n > 0 && !rv_report_is_full(r));
+        drop_rows(p);
+    } while (rc == 0 && p->n > 0 && !rv_report_is_full(r));
     return rc;
 }
 
 int rv_keys_compare(struct rv_report *r, rv_err **err)
 {
-    json_object **rows = calloc(PAGE_ROWS, sizeof *rows);
-    int64_t *keys = calloc(PAGE_ROWS, sizeof *keys);
+    struct page p = {.rows = calloc(PAGE_ROWS, sizeof *p.rows), .keys = calloc(PAGE_ROWS, sizeof *p.keys)};
     const char *provider = NULL;
     bool behind = false;
-    int rc = rows && keys ? is_behind(r->st, &behind, err) : RV_FAIL(err, RV_E_NOMEM, "check");
+    int rc = p.rows && p.keys ? is_behind(r->st, &behind, err) : RV_FAIL(err, RV_E_NOMEM, "check");
 
     if (rc == 0)
         rc = rv_tokens_provider(r->st, true, &provider, err);
     for (size_t i = 0; i < rv_n_kinds && rc == 0 && !behind; i++)
         if (rv_kinds[i].is_indexed)
-            rc = compare_kind(r, &rv_kinds[i], rows, keys, provider, err);
-    free(rows);
-    free(keys);
+            rc = compare_kind(r, &rv_kinds[i], &p, provider, err);
+    free(p.rows);
+    free(p.keys);
     return rc;
 }
 
@@ -364,9 +369,8 @@ static int set_current(struct sql_store *st, rv_err **err)
 
 int rv_keys_rebuild(struct sql_store *st, int64_t *total, rv_err **err)
 {
-    json_object **rows = calloc(PAGE_ROWS, sizeof *rows);
-    int64_t *keys = calloc(PAGE_ROWS, sizeof *keys);
-    int rc = rows && keys ? 0 : RV_FAIL(err, RV_E_NOMEM, "rebuild keys");
+    struct page p = {.rows = calloc(PAGE_ROWS, sizeof *p.rows), .keys = calloc(PAGE_ROWS, sizeof *p.keys)};
+    int rc = p.rows && p.keys ? 0 : RV_FAIL(err, RV_E_NOMEM, "rebuild keys");
 
     *total = 0;
     if (rc == 0 && st->driver->be_patient)
@@ -380,14 +384,14 @@ int rv_keys_rebuild(struct sql_store *st, int64_t *total, rv_err **err)
     st->as_kept = true; /* nothing encrypted is in the index */
     for (size_t i = 0; i < rv_n_kinds && rc == 0; i++)
         if (rv_kinds[i].is_indexed)
-            rc = index_kind(st, &rv_kinds[i], rows, keys, total, err);
+            rc = index_kind(st, &rv_kinds[i], &p, total, err);
     st->as_kept = false;
     if (rc == 0)
         rc = rv_vectors_drop_lost(st, err);
     if (rc == 0)
         rc = set_current(st, err);
-    free(rows);
-    free(keys);
+    free(p.rows);
+    free(p.keys);
     return rc;
 }
 

@@ -80,8 +80,15 @@ int64_t rv_rate_us(enum rv_quota_span span)
 
 typedef int each_usage(void *self, const struct rv_usage_row *row, rv_err **err);
 
-static int row_of(struct sql_store *st, rv_sql_stmt *stmt, const struct rv_store_scope *scope, bool is_rate,
-                  int64_t now_us, struct rv_usage_row *out, rv_err **err)
+/* Which counters are listed: of rates, or of quotas. */
+struct listing {
+    const struct rv_store_scope *scope;
+    bool is_rate;
+    int64_t now_us;
+};
+
+static int row_of(struct sql_store *st, rv_sql_stmt *stmt, const struct listing *l, struct rv_usage_row *out,
+                  rv_err **err)
 {
     bool lacked = false;
     const char *user = rv_sql_text_at(stmt, 0, &lacked);
@@ -89,23 +96,23 @@ static int row_of(struct sql_store *st, rv_sql_stmt *stmt, const struct rv_store
 
     if (lacked)
         return RV_FAIL(err, RV_E_NOMEM, "list what was used");
-    if (!user || kind < 0 || span < 0 || !rv_quota_has_span(is_rate, (enum rv_quota_span)span))
+    if (!user || kind < 0 || span < 0 || !rv_quota_has_span(l->is_rate, (enum rv_quota_span)span))
         return rv_store_damaged(st, err, "a counter of a quota is damaged");
-    *out = (struct rv_usage_row){.tenant = scope->tenant,
+    *out = (struct rv_usage_row){.tenant = l->scope->tenant,
                                  .user = user,
                                  .is_tenants = rv_sql_int_at(stmt, 1) != 0,
-                                 .is_rate = is_rate,
+                                 .is_rate = l->is_rate,
                                  .kind = (enum rv_quota_kind)kind,
                                  .span = (enum rv_quota_span)span};
-    if (is_rate) {
+    if (l->is_rate) {
         struct rv_rate_window w;
         int rc = rv_rate_read(st, stmt, 4, &w, err);
         if (rc < 0)
             return rc;
-        rv_rate_move(&w, out->span, now_us);
+        rv_rate_move(&w, out->span, l->now_us);
         out->used = rv_rate_count(&w);
-        out->end_us = now_us;
-        out->start_us = now_us - rv_rate_us(out->span);
+        out->end_us = l->now_us;
+        out->start_us = l->now_us - rv_rate_us(out->span);
         return 0;
     }
     int64_t *numbers[] = {&out->start_us, &out->end_us, &out->used, &out->reserved};
@@ -114,18 +121,17 @@ static int row_of(struct sql_store *st, rv_sql_stmt *stmt, const struct rv_store
     return 0;
 }
 
-static int list(struct sql_store *st, const struct rv_store_scope *scope, bool is_rate, int64_t now_us,
-                each_usage *each, void *self, rv_err **err)
+static int list(struct sql_store *st, const struct listing *l, each_usage *each, void *self, rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_sql_use(st, is_rate ? SQL_RATES : SQL_USAGE);
+    rv_sql_stmt *stmt = rv_sql_use(st, l->is_rate ? SQL_RATES : SQL_USAGE);
     struct rv_usage_row row;
     int rc;
 
-    rv_sql_text(stmt, 1, scope->tenant);
-    rv_sql_text(stmt, 2, scope->user);
-    rv_sql_int(stmt, 3, now_us);
+    rv_sql_text(stmt, 1, l->scope->tenant);
+    rv_sql_text(stmt, 2, l->scope->user);
+    rv_sql_int(stmt, 3, l->now_us);
     while ((rc = rv_sql_step(stmt, "list what was used", err)) == 1) {
-        rc = row_of(st, stmt, scope, is_rate, now_us, &row, err);
+        rc = row_of(st, stmt, l, &row, err);
         if (rc == 0)
             rc = each(self, &row, err);
         if (rc != 0)
@@ -146,8 +152,8 @@ int rv_store_list_usage(rv_store *s, const struct rv_store_scope *scope, int64_t
     rc = rv_store_enter_read(s, rc, "list usage", err);
     if (rc != 0)
         return rc;
-    rc = list(s->sql, &sc, false, now_us, each, self, err);
+    rc = list(s->sql, &(struct listing){&sc, false, now_us}, each, self, err);
     if (rc == 0)
-        rc = list(s->sql, &sc, true, now_us, each, self, err);
+        rc = list(s->sql, &(struct listing){&sc, true, now_us}, each, self, err);
     return rv_store_leave_read(s, rc, err);
 }

@@ -176,7 +176,7 @@ static int leave(rv_store *s, int rc, struct rv_search_hits *out, rv_err **err)
     return rc;
 }
 
-static int search_names(rv_store *s, const struct rv_store_scope *scope, rv_str text, double threshold, size_t limit,
+static int search_names(rv_store *s, const struct rv_store_scope *scope, const struct rv_name_search *q,
                         struct rv_search_hits *out, rv_err **err)
 {
     struct rv_search_indexes in;
@@ -185,11 +185,11 @@ static int search_names(rv_store *s, const struct rv_store_scope *scope, rv_str 
     int rc = rv_search_indexes_get(s, scope, RV_INDEX_NAMES, NULL, NULL, &in, err);
 
     if (rc == 0)
-        rc = rv_grams_of(text, &query, err);
+        rc = rv_grams_of(q->text, &query, err);
     if (rc == 0)
-        rc = begin(&best, limit, err);
+        rc = begin(&best, q->limit, err);
     for (size_t i = 0; i < in.n && rc == 0; i++)
-        rc = rank_names(in.at[i], &query, threshold, &best, out, err);
+        rc = rank_names(in.at[i], &query, q->threshold, &best, out, err);
     if (rc == 0)
         rc = give(&best, out, err);
     rv_grams_fini(&query);
@@ -197,16 +197,16 @@ static int search_names(rv_store *s, const struct rv_store_scope *scope, rv_str 
     return rc;
 }
 
-int rv_store_search_names(rv_store *s, const struct rv_store_scope *scope, rv_str text, double threshold, size_t limit,
+int rv_store_search_names(rv_store *s, const struct rv_store_scope *scope, const struct rv_name_search *query,
                           struct rv_search_hits *out, rv_err **err)
 {
     struct rv_store_scope sc;
-    int rc = check(scope, &sc, text, threshold, limit, err);
+    int rc = check(scope, &sc, query->text, query->threshold, query->limit, err);
 
     *out = (struct rv_search_hits){0};
     if ((rc = rv_store_enter_read(s, rc, "search names", err)) != 0)
         return rc;
-    return leave(s, search_names(s, &sc, text, threshold, limit, out, err), out, err);
+    return leave(s, search_names(s, &sc, query, out, err), out, err);
 }
 
 static int read_key(struct sql_store *st, const struct rv_store_scope *scope, const struct rv_search_hit *hit,

@@ -32,10 +32,15 @@ struct rv_search_hits {
 };
 void rv_search_hits_fini(struct rv_search_hits *hits);
 
-/** Rows of all kinds by the trigram similarity of their key or summary, the greater one, with the text.
- *  @param threshold  0 to 1; 0: all rows. RV_E_INVALID, RV_E_LIMIT, RV_E_NOMEM */
-RV_MUST_CHECK int rv_store_search_names(rv_store *s, const struct rv_store_scope *scope, rv_str text, double threshold,
-                                        size_t limit, struct rv_search_hits *out, rv_err **err);
+struct rv_name_search {
+    rv_str text;
+    double threshold; /* 0 to 1; 0: all rows */
+    size_t limit;
+};
+/** Rows of all kinds by the trigram similarity of their key or summary, the greater one, with the text. RV_E_INVALID,
+ * RV_E_LIMIT, RV_E_NOMEM */
+RV_MUST_CHECK int rv_store_search_names(rv_store *s, const struct rv_store_scope *scope,
+                                        const struct rv_name_search *query, struct rv_search_hits *out, rv_err **err);
 
 /** The key and the summary of a row, as the index of names has them. RV_E_NOT_FOUND: no such row, or the scope does not
  *  see it. */

@@ -203,8 +203,11 @@ static int write_task(const struct mcp_task *t, const struct rv_run_row *row, co
     return b.rc;
 }
 
+/* What a description has beside the status. */
+enum shown { SHOWS_QUESTIONS = 1, SHOWS_END = 2 };
+
 static int describe(const struct rv_app_mcp_at *at, const struct mcp_task *t, const struct rv_run_row *row,
-                    bool can_ask, bool with_end, json_object *task, rv_err **err)
+                    unsigned shown, json_object *task, rv_err **err)
 {
     struct open_ids open = {.n = 0};
     int rc = row->status == RV_RUN_INTERRUPTED ? list_open(at, row, &open, err) : 0;
@@ -213,9 +216,9 @@ static int describe(const struct rv_app_mcp_at *at, const struct mcp_task *t, co
         return rc;
     const char *status = status_of(row, &open);
     rc = write_task(t, row, status, task, err);
-    if (rc == 0 && strcmp(status, "input_required") == 0 && can_ask)
+    if (rc == 0 && strcmp(status, "input_required") == 0 && (shown & SHOWS_QUESTIONS))
         rc = write_questions(at, row, &open, task, err);
-    if (rc == 0 && with_end && (strcmp(status, "completed") == 0 || strcmp(status, "failed") == 0))
+    if (rc == 0 && (shown & SHOWS_END) && (strcmp(status, "completed") == 0 || strcmp(status, "failed") == 0))
         rc = write_end(at, t, task, err);
     return rc;
 }
@@ -252,7 +255,8 @@ static int perform(const struct rv_app_mcp_at *at, const struct rv_mcp_order *o,
         return rc < 0 ? rc : write_task(t, row, "working", out, err);
     }
     if (o->want == RV_MCP_WANT_GET_TASK || o->want == RV_MCP_WANT_LIST_TASKS)
-        return describe(at, t, row, can_ask, o->want == RV_MCP_WANT_GET_TASK, out, err);
+        return describe(at, t, row, (can_ask ? SHOWS_QUESTIONS : 0) | (o->want == RV_MCP_WANT_GET_TASK ? SHOWS_END : 0),
+                        out, err);
     if (o->want == RV_MCP_WANT_UPDATE_TASK)
         return update(at, row, rv_json_get_obj(o->params, "inputResponses"), err);
     if (rv_run_status_is_final(row->status))
