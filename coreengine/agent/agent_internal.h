@@ -101,19 +101,17 @@ struct rv_visit {
     json_object *output;                 /* of the main phase, later the stored one; owned */
     json_object *previous;               /* output under the same key before this visit; owned */
     bool had_previous, stored;
-    bool knows_outcome;         /* nothing can change the output after it was checked */
-    json_object *caught;        /* the failure that it handles, from the envelope; owned; NULL: none */
-    struct resource *resources; /* tools of the document that have a URI; owned */
-    size_t n_resources;
+    bool knows_outcome;                /* nothing can change the output after it was checked */
+    json_object *caught;               /* the failure that it handles, from the envelope; owned; NULL: none */
+    struct resource *resources;        /* tools of the document that have a URI; owned */
     struct rv_tool_info *client_tools; /* that the client calls; owned */
-    size_t n_client_tools;
+    size_t n_resources, n_client_tools;
     struct tool_progress tools;
     struct model_progress model;
     struct planned *planned; /* owned; NULL: the stage does not plan its calls */
     enum rv_reason bound;    /* the bound that failed it; RV_REASON_NONE: none did */
     enum rv_route_by routed_by;
-    int routed_rule;
-    int routed_to;
+    int routed_rule, routed_to;
     struct rv_visit_result result;
     bool *taken;            /* of the list that it routes to; owned; NULL: it does not */
     json_object *chosen;    /* the names of these; owned */
@@ -189,14 +187,12 @@ bool rv_visit_retry(rv_visit *v, int64_t max_retries, bool needs_llm, const char
  * outcome never expires. */
 RV_MUST_CHECK int rv_visit_raise(rv_visit *v, enum rv_interrupt_kind kind, rv_str text, json_object *data,
                                  char id[RV_ID_MAX], rv_err **err);
-/* A question to a person. Borrowed for the call. */
-struct visit_question {
+struct visit_question { /* borrowed for the call */
     enum rv_interrupt_kind kind;
     rv_str text;
     json_object *data;
     int64_t ttl_us; /* 0: it never expires; < 0: after the time of its kind */
 };
-/** The same with a time to live. */
 RV_MUST_CHECK int rv_visit_raise_for(rv_visit *v, const struct visit_question *q, char id[RV_ID_MAX], rv_err **err);
 /** Of the run, the stage and, outside of the main branch, the branch: what ids of calls and questions follow from. */
 uint64_t rv_visit_identity(const rv_visit *v);

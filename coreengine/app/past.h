@@ -25,9 +25,9 @@ typedef int (*rv_app_on_step)(void *self, const struct rv_record *record, const 
 struct rv_app_replay_opts {
     int64_t upto;           /* record; 0: all */
     rv_app_on_step on_step; /* may be NULL */
-    void *self;             /* handed to it */
+    void *self;             /* its first argument; borrowed */
 };
-/** Replay its journal. opts NULL: all of it, without a listener. */
+/** Replay its journal. opts NULL: to the end, without a listener. */
 RV_MUST_CHECK int rv_app_past_replay(rv_store *store, const struct rv_app_past *p,
                                      const struct rv_app_replay_opts *opts, struct rv_replayed *out, rv_err **err);
 
@@ -196,10 +196,10 @@ struct rv_app_verified {
 struct rv_app_verify_opts {
     int64_t upto;                              /* record; 0: all */
     void (*on_event)(void *self, rv_str line); /* gets each event; may be NULL */
-    void *self;                                /* handed to it */
+    void *self;                                /* borrowed */
 };
-/** Replay it and compare it with its row. opts NULL: whole, without a listener. Finish replayed with rv_replayed_fini()
- * on success. An error says where it went another way than then. */
+/** Replay it and compare it with its row: an error says where it differs. opts NULL: all. Finish replayed on success.
+ */
 RV_MUST_CHECK int rv_app_verify(rv_store *store, const struct rv_app_past *p, const struct rv_app_verify_opts *opts,
                                 struct rv_app_verified *out, struct rv_replayed *replayed, rv_err **err);
 /** An object: `reeve replay --json`. fault: why it is not identical; NULL: it is. */

@@ -37,11 +37,10 @@ struct rv_engine {
     struct rv_clock clock;
     int64_t virtual_us;
     /* For the loop: */
-    bool (*turn)(rv_engine *e); /* handles the next item of the queue; false: none is due */
-    int64_t (*due_in_us)(
-        const rv_engine *e); /* until the next item; RV_NEVER: only a message from outside can wake the engine */
-    rv_gate *gate;           /* of model calls, for perform.c: see quota_internal.h */
-    rv_exec *execs;          /* those of this engine; their callers own them */
+    bool (*turn)(rv_engine *e);               /* handles the next item of the queue; false: none is due */
+    int64_t (*due_in_us)(const rv_engine *e); /* until the next item; RV_NEVER: only a message can wake the engine */
+    rv_gate *gate;                            /* of model calls, for perform.c: see quota_internal.h */
+    rv_exec *execs;                           /* those of this engine; their callers own them */
     uint64_t n_started;
     struct due_queue due;
     _Atomic(struct pool *) pool;       /* NULL until a capability is called; atomic for rv_engine_cancel_all() */

@@ -11,7 +11,7 @@ struct sql_rows;
 
 /* Operations that differ between databases. Codes and errors are the store's. */
 struct sql_driver {
-    const char *name;
+    const char *name;    /* static */
     bool has_one_writer; /* while one transaction writes, all others wait */
     void (*close)(struct sql_store *st);
     void (*set_wait)(struct sql_store *st, int64_t ms);

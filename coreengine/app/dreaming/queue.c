@@ -100,7 +100,7 @@ static int find_users(rv_store *store, const struct rv_store_scope *tenant, int6
 
 /* --- tasks --- */
 
-/* What is queued, for whom, and what came of it. Borrowed. */
+/* Tasks of dreaming that are queued, for whom, and their counts. Borrowed. */
 struct queueing {
     const struct rv_app_dream *dream;
     const struct users *users;

@@ -9,7 +9,7 @@
 struct within {
     unsigned look; /* of the text around it */
     int depth;     /* spans around it */
-    bool ended;    /* no more of it comes */
+    bool ended;    /* no more text comes */
 };
 
 static void write_spans(struct md_spans *s, rv_str text, const struct within *in, size_t *used, rv_buf *out);

@@ -1,4 +1,4 @@
-/* The process that runs a run, and whether it, or a thread or child of it, is still alive. The mark in an owner's name
+/* The process that runs a run, and whether it, a thread or a child still lives. The mark in an owner's name
  * tells (base/liveness.h). Names without one, which older versions wrote, are looked up in /proc. */
 #include <ctype.h>
 #include <dirent.h>
