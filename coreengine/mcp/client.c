@@ -311,6 +311,8 @@ static int answered(rv_mcp_client *c, const struct rv_mcp_message *m, rv_err **e
 
     if (id > 0 && id == c->handshake_id)
         return rv_mcp_handshake_answer(c, m, err);
+    if (id > 0 && id == c->probe_id)
+        return rv_mcp_handshake_probed(c, m, err);
     if (o)
         return rv_mcp_answered(c, o, m, err);
     if (id > 0 && id <= c->last_id)
@@ -424,9 +426,11 @@ static int time_out(rv_mcp_client *c, struct rv_mcp_open *o, rv_err **err)
 
 static int handshake_late(rv_mcp_client *c, rv_err **err)
 {
-    c->handshake_id = 0;
-    if (c->phase == RV_MCP_PROBING && c->era == RV_MCP_ERA_UNKNOWN && c->phase_due_us < c->handshake_due_us)
+    if (c->phase == RV_MCP_PROBING && c->era == RV_MCP_ERA_UNKNOWN && c->phase_due_us < c->handshake_due_us) {
+        c->probe_id = c->handshake_id;
         return rv_mcp_handshake_initialize(c, err);
+    }
+    c->handshake_id = 0;
     return rv_mcp_die(c,
                       &(struct rv_mcp_trouble){.code = "timed_out",
                                                .text = "the server did not begin the connection in time",

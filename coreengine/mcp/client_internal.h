@@ -44,6 +44,7 @@ struct rv_mcp_client {
     int64_t handshake_us, phase_due_us; /* when the handshake, or the probe, has taken too long */
     int64_t handshake_due_us;
     int64_t handshake_id; /* of the request on its way; 0: none */
+    int64_t probe_id;     /* of a `server/discover` that was not answered in time: it may still be; 0: none */
     int64_t last_id, last_ask;
     struct rv_mcp_open *open, **open_end; /* in the order of asking; owned */
     size_t n_open;
@@ -121,6 +122,8 @@ RV_MUST_CHECK int rv_mcp_handshake_begin(rv_mcp_client *c, int64_t now_us, rv_er
 /** Of `server/discover`: its answer did not come in time, or says that the server is of the old era. */
 RV_MUST_CHECK int rv_mcp_handshake_initialize(rv_mcp_client *c, rv_err **err);
 RV_MUST_CHECK int rv_mcp_handshake_answer(rv_mcp_client *c, const struct rv_mcp_message *m, rv_err **err);
+/** An answer to the probe after its time: that of a server of the new era, which started slowly, still decides. */
+RV_MUST_CHECK int rv_mcp_handshake_probed(rv_mcp_client *c, const struct rv_mcp_message *m, rv_err **err);
 RV_MUST_CHECK int rv_mcp_handshake_failed(rv_mcp_client *c, const struct rv_mcp_failure *f, rv_err **err);
 /** Sets params._meta of a request of the new era. */
 RV_MUST_CHECK int rv_mcp_add_meta(const rv_mcp_client *c, json_object *meta, enum rv_mcp_version version, rv_err **err);
