@@ -81,14 +81,13 @@ const char *rv_app_call_end_text(enum rv_app_call_end end);
 
 #define RV_APP_NO_CALL SIZE_MAX
 struct rv_app_call {
-    int64_t id, attempt;
+    int64_t id, attempt, begun_us, ended_us;
     enum rv_effect_kind kind; /* CALL_LLM, CALL_TOOL, CALL_HOOK */
     enum rv_name_kind entry;  /* CALL_HOOK */
     char *name;               /* owned */
     int effect_class;         /* CALL_TOOL */
     enum rv_app_call_end end;
-    size_t next; /* index of the next call of its visit; RV_APP_NO_CALL: none */
-    int64_t begun_us, ended_us;
+    size_t next;    /* index of the next call of its visit; RV_APP_NO_CALL: none */
     char *step_id;  /* CALL_TOOL, as the model named it; owned; NULL: not told */
     char *asked;    /* the agent that works on it; owned; NULL: not a call of ask_agent, or the agent did not begin */
     char *agent;    /* that made it, if one was asked; owned; NULL: the stage */
@@ -100,17 +99,16 @@ struct rv_app_call {
 struct rv_app_step {
     int64_t number; /* what `fork --at` takes; 0: it has not ended */
     int stage;
-    char *path;         /* of its branch, element or inner run, as in events; owned; NULL: the main branch */
-    char *label;        /* of a stage of an inner run: "sub/inner"; owned; NULL: the name of `stage` */
-    int64_t index;      /* of the element of a list; -1: not in a list */
-    int64_t visit, seq; /* seq: of the record that ended it */
-    int64_t begun_us, ended_us;
-    size_t first_call, last_call; /* RV_APP_NO_CALL: none */
-    bool asks;                    /* the run stays there until a person has answered */
-    bool can_fork;                /* a state was saved right behind it */
-    char *line;                   /* its stage_completed event, not read yet; owned */
-    json_object *end;             /* the same, read; NULL: under way, or left out; owned */
-    bool is_left_out;             /* the window is elsewhere */
+    char *path;    /* of its branch, element or inner run, as in events; owned; NULL: the main branch */
+    char *label;   /* of a stage of an inner run: "sub/inner"; owned; NULL: the name of `stage` */
+    int64_t index; /* of the element of a list; -1: not in a list */
+    int64_t visit, begun_us, ended_us, seq; /* seq: of the record that ended it */
+    size_t first_call, last_call;           /* RV_APP_NO_CALL: none */
+    bool asks;                              /* the run stays there until a person has answered */
+    bool can_fork;                          /* a state was saved right behind it */
+    char *line;                             /* its stage_completed event, not read yet; owned */
+    json_object *end;                       /* the same, read; NULL: under way, or left out; owned */
+    bool is_left_out;                       /* the window is elsewhere */
 };
 /* Which steps are wanted, by their numbers; those under way are always. */
 struct rv_app_window {

@@ -10,6 +10,7 @@
 #include "coreengine/base/loop.h"
 #include "coreengine/server/follow_internal.h"
 #include "coreengine/server/handlers_internal.h"
+#include "coreengine/server/hands_internal.h"
 #include "coreengine/server/mcp_internal.h"
 #include "coreengine/server/view_internal.h"
 #include "coreengine/server/worker_internal.h"
@@ -17,7 +18,6 @@
 #define LAST_WORDS_US INT64_C(10000000) /* for the ends of turns that were cancelled */
 #define MAX_NAMES     64
 #define EXIT_AT_ONCE  130
-#define POOL          "8" /* threads that judge and read the store */
 
 struct life {
     struct srv_server s; /* the first member */
@@ -300,6 +300,8 @@ static int open_all(struct life *l, rv_err **err)
     if (rc == 0)
         rc = rv_auth_new(&s->opts->identity, srv_now_us(), &s->auth, err);
     if (rc == 0)
+        rc = srv_hands_new(s, &s->hands, err);
+    if (rc == 0)
         rc = make_httpd(s, err);
     if (rc == 0)
         rc = hear(l, err); /* a wrong address is told before anything else happens */
@@ -343,7 +345,10 @@ static void close_all(struct life *l, int rc)
         srv_loop_close(&s->server_loop);
     }
     rv_httpd_free(s->httpd);
+    atomic_store(&s->is_over, true);
+    srv_hands_free(s->hands);
     if (l->has_loop) {
+        srv_loop_read(&s->server_loop);
         uv_run(&s->loop, UV_RUN_DEFAULT);
         RV_IGNORE(uv_loop_close(&s->loop), "all handles are closed");
     }
@@ -379,7 +384,6 @@ int rv_server_run(const struct rv_server_opts *opts, int64_t *n_left, rv_err **e
         free(l);
         return bad;
     }
-    RV_IGNORE(setenv("UV_THREADPOOL_SIZE", POOL, 0), "the default is four threads");
     l->s.opts = opts;
     l->s.app = *opts->app;
     l->s.app.scope = (struct rv_store_scope){NULL, NULL};
