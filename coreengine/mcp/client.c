@@ -136,7 +136,7 @@ int rv_mcp_send_open(rv_mcp_client *c, struct rv_mcp_open *o, rv_err **err)
     if (!params)
         return NOMEM(err);
     o->id = ++c->last_id;
-    o->has_progress = false;
+    o->has_progress = o->has_progress && o->token;
     int rc = copy_members(o->params, params, err);
     if (rc == 0 && o->cursor)
         rc = rv_json_set_ref(params, "cursor", o->cursor, err);
@@ -146,6 +146,8 @@ int rv_mcp_send_open(rv_mcp_client *c, struct rv_mcp_open *o, rv_err **err)
         rc = rv_json_set_ref(params, "requestState", o->state, err);
     if (rc == 0 && o->input && c->era == RV_MCP_ERA_MODERN)
         rc = rv_mcp_add_input(c, o, params, err);
+    if (rc == 0)
+        rc = rv_mcp_task_wish(c, o, params, err);
     if (rc == 0)
         rc = write_meta(c, o, params, err);
     bool any = json_object_object_length(params) > 0;
@@ -182,6 +184,7 @@ int rv_mcp_client_ask(rv_mcp_client *c, const struct rv_mcp_ask *ask, int64_t no
                               .headers = json_object_get(ask->headers),
                               .input = json_object_get(ask->input),
                               .is_repeatable = ask->is_repeatable,
+                              .needs_task = ask->needs_task,
                               .due_us = ask->timeout_us > 0 ? now_us + ask->timeout_us : INT64_MAX,
                               .wants_progress = ask->wants_progress};
     *c->open_end = o;
@@ -242,8 +245,10 @@ static int progressed(rv_mcp_client *c, json_object *params, rv_err **err)
 
     if (!rv_json_get_int(params, "progressToken", &token))
         return 0;
-    struct rv_mcp_open *o = token > 0 ? rv_mcp_open_of(c, token) : NULL;
-    if (!o || !o->wants_progress || !json_object_object_get_ex(params, "progress", &now) || !rv_json_is_number(now))
+    struct rv_mcp_open *o = c->open;
+    while (o && (token <= 0 || !((o->wants_progress && o->id == token) || o->token == token)))
+        o = o->next;
+    if (!o || !json_object_object_get_ex(params, "progress", &now) || !rv_json_is_number(now))
         return 0;
     double progress = json_object_get_double(now), total = 0;
     if (!isfinite(progress))

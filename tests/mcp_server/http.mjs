@@ -130,6 +130,10 @@ equal((await modern('tools/list', {})).json.result.resultType, 'complete', 'a re
 equal((await modern('tools/list', {}, {'mcp-method': 'tools/call'})).json.error.code, -32020, 'a header that differs')
 equal((await modern('prompts/get', {name: 'é'}, {'mcp-name': '=?base64?w6k=?='})).json.error.code, -32602, 'a name in base64')
 equal((await modern('ping', {})).status, 404, 'a method that was removed')
+const listen = await modern('subscriptions/listen', {notifications: {toolsListChanged: true}})
+equal([listen.status, listen.json.error.code], [404, -32601], 'no stream of changes, which would stay empty')
+const declared = (await modern('server/discover', {})).json.result.capabilities
+check(!/listChanged|subscribe/.test(JSON.stringify(declared)), 'and none is declared', declared)
 const waits = (await modern('tools/call', {name: 'ask', arguments: {}}, {}, {elicitation: {}})).data.at(-1).result
 equal([waits.resultType, Object.keys(waits.inputRequests)], ['input_required', ['answer']], 'a question')
 const again = {name: 'ask', arguments: {}, requestState: waits.requestState, inputResponses: {answer: {action: 'accept', content: {choice: 'yes'}}}}
