@@ -35,8 +35,15 @@ for (let i = 0; i < 20 && last?.status !== 507; i++) last = await chat(full, `he
 refused(last, 507, 'disk_full', 'a full disk')
 equal((await call(full, 'GET', '/sessions')).status, 200, 'what is there can be read')
 equal((await call(full, 'GET', '/healthz')).status, 200, 'the process lives')
+const unready = await call(full, 'GET', '/readyz')
+equal([unready.status, unready.json?.checks.store, unready.json?.reasons], [503, 'unwritable', ['the disk of the store is full']], 'it is not ready, and says why')
+check(Number(unready.headers.get('retry-after')) > 0, 'and when to ask again')
 limit(full, 'fsize=unlimited:')
 served(await chat(full, 'hello'), 'there is room again')
+let again
+do again = await call(full, 'GET', '/readyz') // it tries once a second
+while (again.status === 503)
+equal(again.json?.checks, {store: 'ok', worker: 'ok', draining: false}, 'and it is ready again')
 
 // Within one: its stream says that it broke, or is cut; it never ends like one that is whole.
 let text = ''
