@@ -262,7 +262,7 @@ void rv_httpd_exchange_note(rv_httpd_exchange *x, unsigned note);
 void rv_httpd_exchange_tell_all(rv_httpd *s);
 void rv_httpd_exchange_orphan(rv_httpd_exchange *x); /* the server is freed */
 
-/* --- tls.c, tls_lib.c --- */
+/* --- tls.c --- */
 
 /** RV_E_INVALID, RV_E_NOT_FOUND, RV_E_VERSION, RV_E_NOMEM. */
 RV_MUST_CHECK int rv_tls_ctx_new(const char *certificate, const char *key, struct rv_tls_ctx **out, rv_err **err);

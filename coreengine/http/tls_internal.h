@@ -52,17 +52,9 @@ struct rv_openssl {
     BIO_METHOD *method; /* bytes from and to a struct rv_tls; owned: lives as long as the process */
 };
 
-/** Opens libssl once in a process; never closed. RV_E_NOT_FOUND, RV_E_VERSION, RV_E_NOMEM. */
-RV_MUST_CHECK int rv_openssl_open(const struct rv_openssl **out, rv_err **err);
-
 struct rv_tls_ctx {
     const struct rv_openssl *lib; /* static */
     SSL_CTX *ctx;                 /* owned */
 };
-
-/* tls.c: what OpenSSL reads and writes. */
-int rv_tls_bio_write(BIO *bio, const char *bytes, int len);
-int rv_tls_bio_read(BIO *bio, char *room, int len);
-long rv_tls_bio_ctrl(BIO *bio, int cmd, long num, void *ptr);
 
 #endif

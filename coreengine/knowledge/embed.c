@@ -1,8 +1,9 @@
 /* Work at the queue of vectors: rows are claimed, their texts embedded in one call, the vectors kept. */
 #include <stdlib.h>
 
-#include "coreengine/knowledge/search_internal.h"
+#include "coreengine/knowledge/search.h"
 #include "coreengine/match/vectors.h"
+#include "coreengine/store/entities.h"
 
 #define BATCH 20
 

@@ -158,13 +158,8 @@ int rv_pg_poll(struct postgres *st, short events, int64_t until_ns);
  * It says so in a line of its own; a server's line begins with "ERROR:". */
 bool rv_pg_lacks_memory(const struct postgres *st);
 
-/* postgres_fail.c */
-/** Is the result that of a server which ends the connection (it stops, or a time limit of its own has passed)? */
-bool rv_pg_is_told_end(const struct postgres *st, const PGresult *res);
-/** The error of a result, or (NULL) of the connection, which is given up if it is broken. */
-int rv_pg_fail(struct postgres *st, const PGresult *res, const char *what, rv_err **err);
+/* postgres_pipe.c: failures */
 int rv_pg_fail_state(struct postgres *st, const char *sqlstate, const char *text, const char *what, rv_err **err);
-int rv_pg_fail_lost(struct postgres *st, const char *what, rv_err **err);
 
 /* postgres_pipe.c */
 /** Queue one statement. */
@@ -231,15 +226,11 @@ RV_MUST_CHECK int rv_pg_open_reading(struct postgres *st, rv_err **err);
 /** End it, or roll a transaction back. The answers are read later. */
 void rv_pg_abandon(struct postgres *st);
 
-/* postgres_listen.c */
-void rv_postgres_tell(struct sql_store *base);
-RV_MUST_CHECK int rv_postgres_listen(struct sql_store *base, int *fd, rv_err **err);
-bool rv_postgres_heard(struct sql_store *base);
+/* postgres.c: announcements */
 /** Queue the announcement of the transaction, if it has one, before its commit. */
 RV_MUST_CHECK int rv_pg_send_tidings(struct postgres *st, rv_err **err);
 /** A statement sent as `what` failed: if it was an announcement, the database has none, and the transaction is repeated
  * without. */
 void rv_pg_tell_failed(struct postgres *st, const char *what, const PGresult *res);
-void rv_pg_stop_listening(struct postgres *st);
 
 #endif

@@ -1,12 +1,104 @@
 /* Sending statements and reading their answers: queued ones go out together, and their answers come back in order. A
  * queue that is sent ends with a mark (Sync); behind a failure the server passes over the rest up to that mark. */
+#include "coreengine/store/postgres_internal.h"
+
 #include <endian.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/store/postgres_internal.h"
+/* --- failures: what PostgreSQL's codes (SQLSTATE) mean to a caller of the store, and whether the same may succeed when
+ * it is done again --- */
+
+#define NO_ROW "22012" /* a division by zero: COUNT_WRITE found no row of the handle */
+
+/* The first entry whose text begins the code decides. */
+static const struct {
+    const char *state;
+    int code;
+    enum pg_retry retry;
+    const char *hint;
+} meanings[] = {
+    {"40001", RV_E_TIMEOUT, PG_RETRY_RACE, NULL}, /* others were in the way */
+    {"40P01", RV_E_TIMEOUT, PG_RETRY_RACE, NULL},
+    {"OC0", RV_E_TIMEOUT, PG_RETRY_RACE, NULL},
+    {"23505", RV_E_INTERNAL, PG_RETRY_RACE, NULL}, /* written by another after this one had looked for it */
+    {"23503", RV_E_INTERNAL, PG_RETRY_RACE, NULL}, /* deleted by another meanwhile */
+    {NO_ROW, RV_E_INTERNAL, PG_RETRY_RACE, NULL},
+    {"42P06", RV_E_IO, PG_RETRY_RACE, NULL}, /* several processes make the tables */
+    {"42P07", RV_E_IO, PG_RETRY_RACE, NULL},
+    {"53100", RV_E_DISK, PG_RETRY_NOT, "make room on the disk of the server; nothing that was written before is lost"},
+    {"53200", RV_E_NOMEM, PG_RETRY_NOT, "the server has no memory left"},
+    {"53300", RV_E_IO, PG_RETRY_NOT, "the server has no connection left: raise max_connections, or use a pooler"},
+    {"54000", RV_E_LIMIT, PG_RETRY_NOT, NULL},
+    {"55P03", RV_E_TIMEOUT, PG_RETRY_NOT, "another transaction holds the lock; pg_stat_activity shows it"},
+    {"57014", RV_E_TIMEOUT, PG_RETRY_NOT, "the statement took longer than it may, or was cancelled"},
+    {"57P", RV_E_IO, PG_RETRY_NOT, "the server starts or stops; try again"},
+    {"25006", RV_E_DENIED, PG_RETRY_NOT, "the server is a standby, or the role may only read"},
+    {"28", RV_E_DENIED, PG_RETRY_NOT, "PGPASSWORD or the file ~/.pgpass can have the password"},
+    {"42501", RV_E_DENIED, PG_RETRY_NOT, "the role needs USAGE and CREATE on the schema, or CREATE on the database"},
+    {"3D000", RV_E_NOT_FOUND, PG_RETRY_NOT, "create it with `createdb`"},
+    {"42P01", RV_E_IO, PG_RETRY_NOT, "a table is missing: another program changed the schema; restore a backup"},
+    {"42703", RV_E_IO, PG_RETRY_NOT, "a column is missing: another program changed the schema; restore a backup"},
+    {"XX", RV_E_IO, PG_RETRY_NOT, "the log of the server says more"},
+    {"58", RV_E_IO, PG_RETRY_NOT, "the log of the server says more"},
+    {"", RV_E_INTERNAL, PG_RETRY_NOT, NULL}, /* arguments were checked, so these are ours */
+};
+
+int rv_pg_fail_state(struct postgres *st, const char *sqlstate, const char *text, const char *what, rv_err **err)
+{
+    size_t i = 0;
+
+    while (strncmp(meanings[i].state, sqlstate, strlen(meanings[i].state)) != 0)
+        i++;
+    st->retry = meanings[i].retry;
+    snprintf(st->state, sizeof st->state, "%s", sqlstate);
+    snprintf(st->refused, sizeof st->refused, "%.*s", (int)strcspn(text, "\n"), text);
+    if (strcmp(sqlstate, NO_ROW) == 0)
+        st->is_registered = false;
+    RV_FAIL(err, meanings[i].code, "\"%s\": %s: %.*s (%s)", st->base.path, what, (int)strcspn(text, "\n"), text,
+            sqlstate);
+    if (meanings[i].hint)
+        rv_err_hint(err, "%s", meanings[i].hint);
+    return meanings[i].code;
+}
+
+static int fail_lost(struct postgres *st, const char *what, rv_err **err)
+{
+    st->retry = PG_RETRY_LOST;
+    RV_FAIL(err, RV_E_IO, "\"%s\": %s: the connection to the server broke: %s", st->base.path, what, st->why);
+    rv_err_hint(err, "is the server running? `pg_isready` asks it");
+    return RV_E_IO;
+}
+
+/* Is the result that of a server which ends the connection (it stops, or a time limit of its own has passed)? */
+static bool is_told_end(const struct postgres *st, const PGresult *res)
+{
+    const char *severity = res ? st->pq->resultErrorField(res, PG_DIAG_SEVERITY_NONLOCALIZED) : NULL;
+
+    return severity && (strcmp(severity, "FATAL") == 0 || strcmp(severity, "PANIC") == 0);
+}
+
+/* The error of a result, or (NULL) of the connection, which is given up if it is broken. */
+static int fail(struct postgres *st, const PGresult *res, const char *what, rv_err **err)
+{
+    const char *state = res ? st->pq->resultErrorField(res, PG_DIAG_SQLSTATE) : NULL;
+    const char *text = res ? st->pq->resultErrorField(res, PG_DIAG_MESSAGE_PRIMARY) : NULL;
+
+    if (!st->conn)
+        return fail_lost(st, what, err);
+    if (st->pq->status(st->conn) == CONNECTION_BAD || is_told_end(st, res)) {
+        rv_pg_disconnect(st, st->pq->errorMessage(st->conn));
+        return fail_lost(st, what, err);
+    }
+    if (state)
+        return rv_pg_fail_state(st, state, text ? text : "", what, err);
+    text = st->pq->errorMessage(st->conn);
+    st->retry = PG_RETRY_NOT;
+    int rc = strstr(text, "memory") || !*text ? RV_E_NOMEM : RV_E_INTERNAL;
+    return RV_FAIL(err, rc, "\"%s\": %s: %.*s", st->base.path, what, (int)strcspn(text, "\n"), text);
+}
 
 #define ANSWER_MS INT64_C(15000) /* for an answer, beside what the server's own limits are */
 
@@ -55,7 +147,7 @@ static void note(struct postgres *st, const char *what, struct postgres_stmt *pr
 
 static int fail_send(struct postgres *st, const char *what, rv_err **err)
 {
-    return rv_pg_fail(st, NULL, what, err);
+    return fail(st, NULL, what, err);
 }
 
 /* --- Queueing --- */
@@ -124,7 +216,7 @@ int rv_pg_send(struct postgres *st, struct postgres_stmt *stmt, const char *what
     if (rc == 0 && (st->n_sent >= RV_PG_MAX_SENT || st->sent_bytes >= RV_PG_MAX_BYTES))
         rc = rv_pg_settle(st, false, err);
     if (rc == 0 && !st->conn)
-        rc = rv_pg_fail_lost(st, what, err);
+        rc = fail_lost(st, what, err);
     if (rc < 0)
         return rc;
     st->sent_bytes += list_values(stmt, &v);
@@ -181,13 +273,13 @@ static bool take_result(struct reading *r, struct pg_sent *sent, PGresult *res)
     }
     if (sent->prepares)
         sent->prepares->prepared_on = 0;
-    if (st->pq->status(st->conn) == CONNECTION_BAD || rv_pg_is_told_end(st, res)) {
+    if (st->pq->status(st->conn) == CONNECTION_BAD || is_told_end(st, res)) {
         rv_pg_disconnect(st, st->pq->errorMessage(st->conn));
         st->pq->clear(res);
         return false;
     }
     if (status != PGRES_PIPELINE_ABORTED && sent->what && r->rc == 0) {
-        r->rc = rv_pg_fail(st, res, sent->what, r->err);
+        r->rc = fail(st, res, sent->what, r->err);
         rv_pg_tell_failed(st, sent->what, res);
         st->is_spoilt = st->transaction != PG_IDLE;
     }
@@ -224,7 +316,7 @@ int rv_pg_settle(struct postgres *st, bool ask, rv_err **err)
     struct reading r = {.st = st, .until_ns = deadline(st), .err = err};
 
     if (!st->conn)
-        return rv_pg_fail_lost(st, what, err);
+        return fail_lost(st, what, err);
     if (ask && st->n_sent > 0)
         st->sent[st->n_sent - 1].is_asked = true;
     if (mark_end(st) < 0 || push_out(st, r.until_ns) < 0)
@@ -236,7 +328,7 @@ int rv_pg_settle(struct postgres *st, bool ask, rv_err **err)
             rv_err_free(*err);
             *err = NULL;
         }
-        return rv_pg_fail_lost(st, what, err);
+        return fail_lost(st, what, err);
     }
     st->n_sent = st->n_read = 0;
     st->sent_bytes = 0;
@@ -261,7 +353,7 @@ int rv_pg_ask(struct postgres *st, const char *sql, int n, const char *const *ar
               rv_err **err)
 {
     if (!st->conn)
-        return rv_pg_fail_lost(st, what, err);
+        return fail_lost(st, what, err);
     if (!st->pq->sendQueryParams(st->conn, sql, n, NULL, args, NULL, NULL, 0))
         return fail_send(st, what, err);
     note(st, what, NULL);
@@ -278,7 +370,7 @@ int rv_pg_describe(struct postgres *st, const char *sql, int n, PGresult **out, 
     static const Oid texts[] = {25, 25};
 
     if (!st->conn)
-        return rv_pg_fail_lost(st, what, err);
+        return fail_lost(st, what, err);
     if (!st->pq->sendPrepare(st->conn, "", sql, n, texts) || !st->pq->sendDescribePrepared(st->conn, ""))
         return fail_send(st, what, err);
     note(st, what, NULL);
@@ -297,18 +389,18 @@ int rv_pg_exec(struct postgres *st, const char *sql, const char *what, rv_err **
     int rc = 0;
 
     if (!st->conn)
-        return rv_pg_fail_lost(st, what, err);
+        return fail_lost(st, what, err);
     if (!st->pq->exitPipelineMode(st->conn) || !st->pq->sendQuery(st->conn, sql) || push_out(st, INT64_MAX) < 0)
         return fail_send(st, what, err);
     while ((res = next_result(st, INT64_MAX))) {
         if (rc == 0 && !is_fine(st->pq->resultStatus(res)))
-            rc = rv_pg_fail(st, res, what, err);
+            rc = fail(st, res, what, err);
         st->pq->clear(res);
         if (!st->conn)
             return rc;
     }
     if (rc == 0 && !st->conn)
-        return rv_pg_fail_lost(st, what, err);
+        return fail_lost(st, what, err);
     if (st->conn && !st->pq->enterPipelineMode(st->conn) && rc == 0)
         return fail_send(st, what, err);
     return rc;

@@ -1,5 +1,5 @@
-/* Shared by the files of searching: tokens.c writes what rows are found by, search_index.c keeps it in memory,
- * search_refresh.c reads what changed, search.c ranks, embeddings.c is the queue of vectors. */
+/* Shared by the files of searching: tokens.c writes what rows are found by, search_refresh.c keeps it in memory
+ * and reads what changed, search.c ranks, embeddings.c is the queue of vectors. */
 #ifndef RV_STORE_SEARCH_INTERNAL_H
 #define RV_STORE_SEARCH_INTERNAL_H
 
@@ -46,7 +46,7 @@ bool rv_vector_is_whole(rv_str bytes, int64_t dims);
 /** The 32-bit hash by which a word is found. */
 uint32_t rv_word_hash(rv_str word);
 
-/* --- search_index.c: what a handle has in memory --- */
+/* --- search_refresh.c: what a handle has in memory --- */
 
 /* From 64-bit numbers to 32-bit ones. */
 struct rv_number_map {
@@ -89,13 +89,8 @@ struct rv_search_index {
     size_t n_lists, lists_cap;
     rv_matrix *matrix; /* of VECTORS, rows as docs; NULL while there is none; owned */
 };
-void rv_search_index_free(struct rv_search_index *x);
 /** The number of a text, 0 for "" and NULL. make: give it one. UINT32_MAX: it has none, or no memory (make). */
 uint32_t rv_doc_text(struct rv_search_index *x, rv_str text, bool make);
-/** Add a doc; it replaces the one of that row. */
-RV_MUST_CHECK int rv_doc_add(struct rv_search_index *x, const struct rv_index_doc *doc, size_t *at, rv_err **err);
-void rv_doc_remove(struct rv_search_index *x, const struct rv_kind *kind, int64_t row);
-RV_MUST_CHECK int rv_doc_post(struct rv_search_index *x, uint32_t term, uint32_t posting, rv_err **err);
 const struct rv_posting_list *rv_doc_list(const struct rv_search_index *x, uint32_t term);
 
 /* --- search_refresh.c --- */

@@ -1,10 +1,201 @@
 /* The indexes of a handle, and how they follow the rows: before each search those that changed since are read. An index
  * that mostly has dead docs, or whose reading failed half-way, is dropped and read again. */
+#include "coreengine/store/search_internal.h"
+#include "coreengine/store/sql_driver_internal.h"
+
 #include <endian.h>
 #include <stdlib.h>
 
-#include "coreengine/store/search_internal.h"
-#include "coreengine/store/sql_driver_internal.h"
+/* --- an index: the rows themselves (docs), lists of those that have a trigram or a word, or a matrix of their vectors.
+ * A row that changes gets a new doc and its old one is dead; the matrix alone has one for each row --- */
+
+/* --- Maps --- */
+
+static size_t place_of(const struct rv_number_map *m, uint64_t key)
+{
+    uint64_t h = key * UINT64_C(0x9e3779b97f4a7c15);
+    size_t at = (size_t)(h >> 32) & (m->cap - 1);
+
+    while (m->keys[at] != 0 && m->keys[at] != key + 1)
+        at = (at + 1) & (m->cap - 1);
+    return at;
+}
+
+static void map_fini(struct rv_number_map *m)
+{
+    free(m->keys);
+    free(m->values);
+    *m = (struct rv_number_map){0};
+}
+
+static bool grow(struct rv_number_map *m)
+{
+    struct rv_number_map more = {.cap = m->cap ? 2 * m->cap : 256};
+
+    more.keys = calloc(more.cap, sizeof *more.keys);
+    more.values = calloc(more.cap, sizeof *more.values);
+    if (!more.keys || !more.values) {
+        map_fini(&more);
+        return false;
+    }
+    for (size_t i = 0; i < m->cap; i++)
+        if (m->keys[i] != 0) {
+            size_t at = place_of(&more, m->keys[i] - 1);
+            more.keys[at] = m->keys[i];
+            more.values[at] = m->values[i];
+        }
+    more.n = m->n;
+    map_fini(m);
+    *m = more;
+    return true;
+}
+
+/* The place of a key's value, made with UINT32_MAX if it is new; NULL: no memory. Valid until the next call. */
+static uint32_t *map_at(struct rv_number_map *m, uint64_t key)
+{
+    if (2 * (m->n + 1) > m->cap && !grow(m))
+        return NULL;
+    size_t at = place_of(m, key);
+    if (m->keys[at] == 0) {
+        m->keys[at] = key + 1;
+        m->values[at] = UINT32_MAX;
+        m->n++;
+    }
+    return &m->values[at];
+}
+
+static const uint32_t *map_find(const struct rv_number_map *m, uint64_t key)
+{
+    if (m->cap == 0)
+        return NULL;
+    size_t at = place_of(m, key);
+    return m->keys[at] == 0 ? NULL : &m->values[at];
+}
+
+/* --- Texts --- */
+
+static uint64_t hash_of(rv_str text)
+{
+    uint64_t h = UINT64_C(0xcbf29ce484222325);
+
+    for (size_t i = 0; i < text.len; i++)
+        h = (h ^ (unsigned char)text.ptr[i]) * UINT64_C(0x100000001b3);
+    return h >> 1; /* room behind it for those that share it */
+}
+
+uint32_t rv_doc_text(struct rv_search_index *x, rv_str text, bool make)
+{
+    uint64_t h = hash_of(text);
+
+    if (text.len == 0)
+        return 0;
+    for (;; h++) {
+        const uint32_t *known = map_find(&x->texts, h);
+        if (known && rv_str_is(text, x->names[*known - 1]))
+            return *known;
+        if (known)
+            continue;
+        if (!make || !rv_has_room(&x->names, &x->names_cap, x->n_names + 1, sizeof *x->names))
+            return UINT32_MAX;
+        x->names[x->n_names] = rv_str_dup(text);
+        uint32_t *number = x->names[x->n_names] ? map_at(&x->texts, h) : NULL;
+        if (!number) {
+            free(x->names[x->n_names]);
+            return UINT32_MAX;
+        }
+        return *number = (uint32_t)++x->n_names;
+    }
+}
+
+/* --- Docs --- */
+
+static uint64_t row_key(const struct rv_kind *kind, int64_t row)
+{
+    return (uint64_t)(kind - rv_kinds) << 56 | ((uint64_t)row & ((UINT64_C(1) << 56) - 1));
+}
+
+static void remove_doc(struct rv_search_index *x, const struct rv_kind *kind, int64_t row)
+{
+    const uint32_t *at = map_find(&x->rows, row_key(kind, row));
+
+    if (!at || *at == UINT32_MAX || x->docs[*at].is_dead)
+        return;
+    x->docs[*at].is_dead = true;
+    x->n_dead++;
+    if (x->matrix)
+        rv_matrix_remove(x->matrix, *at);
+}
+
+/* Add a doc; it replaces the one of that row. */
+static int add_doc(struct rv_search_index *x, const struct rv_index_doc *doc, size_t *at, rv_err **err)
+{
+    remove_doc(x, doc->kind, doc->row);
+    if (x->n >= RV_INDEX_MAX_DOCS)
+        return RV_FAIL(err, RV_E_LIMIT, "more than %zu rows cannot be searched", RV_INDEX_MAX_DOCS);
+    uint32_t *place = map_at(&x->rows, row_key(doc->kind, doc->row));
+    if (!place || !rv_has_room(&x->docs, &x->cap, x->n + 1, sizeof *x->docs))
+        return RV_FAIL(err, RV_E_NOMEM, "keep rows for searching");
+    *place = (uint32_t)x->n;
+    x->docs[x->n] = *doc;
+    *at = x->n++;
+    return 0;
+}
+
+/* --- Lists --- */
+
+static int post_doc(struct rv_search_index *x, uint32_t term, uint32_t posting, rv_err **err)
+{
+    uint32_t *at = map_at(&x->terms, term);
+
+    if (at && *at == UINT32_MAX && rv_has_room(&x->lists, &x->lists_cap, x->n_lists + 1, sizeof *x->lists)) {
+        x->lists[x->n_lists] = (struct rv_posting_list){0};
+        *at = (uint32_t)x->n_lists++;
+    }
+    if (!at || *at == UINT32_MAX)
+        return RV_FAIL(err, RV_E_NOMEM, "keep words for searching");
+    struct rv_posting_list *list = &x->lists[*at];
+    if (list->n == list->cap) {
+        uint32_t cap = list->cap < 4 ? 4 : list->cap + list->cap / 2;
+        uint32_t *more = reallocarray(list->at, cap, sizeof *more);
+        if (!more)
+            return RV_FAIL(err, RV_E_NOMEM, "keep words for searching");
+        list->at = more;
+        list->cap = cap;
+    }
+    list->at[list->n++] = posting;
+    return 0;
+}
+
+const struct rv_posting_list *rv_doc_list(const struct rv_search_index *x, uint32_t term)
+{
+    static const struct rv_posting_list none = {0};
+    const uint32_t *at = map_find(&x->terms, term);
+
+    return at && *at != UINT32_MAX ? &x->lists[*at] : &none;
+}
+
+static void index_free(struct rv_search_index *x)
+{
+    if (!x)
+        return;
+    for (size_t i = 0; i < x->n; i++)
+        free(x->docs[i].id);
+    for (size_t i = 0; i < x->n_names; i++)
+        free(x->names[i]);
+    for (size_t i = 0; i < x->n_lists; i++)
+        free(x->lists[i].at);
+    free(x->docs);
+    free(x->names);
+    free(x->lists);
+    free(x->tenant);
+    free(x->provider);
+    free(x->owner);
+    map_fini(&x->rows);
+    map_fini(&x->texts);
+    map_fini(&x->terms);
+    rv_matrix_free(x->matrix);
+    free(x);
+}
 
 #define MAX_INDEXES 256 /* three for each user and table that is searched, and those of rows without an owner */
 #define MAX_DOCS    ((size_t)400000) /* of all indexes together, if there is more than one */
@@ -21,13 +212,13 @@ void rv_search_cache_free(struct rv_search_cache *c)
     if (!c)
         return;
     for (size_t i = 0; i < c->n; i++)
-        rv_search_index_free(c->at[i]);
+        index_free(c->at[i]);
     free(c);
 }
 
 static void drop(struct rv_search_cache *c, size_t i)
 {
-    rv_search_index_free(c->at[i]);
+    index_free(c->at[i]);
     c->at[i] = c->at[--c->n];
 }
 
@@ -47,7 +238,7 @@ static int add_grams(struct rv_search_index *x, size_t doc, unsigned which, rv_s
 
     x->docs[doc].size[which] = (uint32_t)(grams.len / 4);
     for (size_t i = 0; i + 4 <= grams.len && rc == 0; i += 4)
-        rc = rv_doc_post(x, number_at(grams, i), (uint32_t)doc << 1 | which, err);
+        rc = post_doc(x, number_at(grams, i), (uint32_t)doc << 1 | which, err);
     return rc;
 }
 
@@ -57,7 +248,7 @@ static int add_words(struct rv_search_index *x, size_t doc, int64_t n_words, rv_
 
     x->docs[doc].size[0] = n_words > UINT32_MAX ? UINT32_MAX : (uint32_t)n_words;
     for (size_t i = 0; i + 5 <= words.len && rc == 0; i += 5)
-        rc = rv_doc_post(x, number_at(words, i), (uint32_t)doc << 8 | (unsigned char)words.ptr[i + 4], err);
+        rc = post_doc(x, number_at(words, i), (uint32_t)doc << 8 | (unsigned char)words.ptr[i + 4], err);
     return rc;
 }
 
@@ -118,7 +309,7 @@ static int take_row(struct rv_search_index *x, rv_sql_stmt *stmt, rv_err **err)
     if (!doc.kind) /* of a later version */
         return 0;
     if (rv_sql_int_at(stmt, 7) != 0 || !has_content(x, stmt)) {
-        rv_doc_remove(x, doc.kind, doc.row);
+        remove_doc(x, doc.kind, doc.row);
         return 0;
     }
     if (rv_sql_str_at(stmt, 2).len == 0 && !doc.kind->is_shared)
@@ -130,7 +321,7 @@ static int take_row(struct rv_search_index *x, rv_sql_stmt *stmt, rv_err **err)
         free(doc.id);
         return RV_FAIL(err, RV_E_NOMEM, "keep rows for searching");
     }
-    int rc = rv_doc_add(x, &doc, &at, err);
+    int rc = add_doc(x, &doc, &at, err);
     if (rc < 0) {
         free(doc.id);
         return rc;
@@ -219,7 +410,7 @@ static struct rv_search_index *make(const struct wanted *w)
     x->owner = w->owner ? rv_str_dup(rv_str_of(w->owner)) : NULL;
     if (x->tenant && x->provider && !x->owner == !w->owner)
         return x;
-    rv_search_index_free(x);
+    index_free(x);
     return NULL;
 }
 

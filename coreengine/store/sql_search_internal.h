@@ -1,4 +1,4 @@
-/* Statements of tokens.c, search_index.c and embeddings.c; see sql_internal.h. */
+/* Statements of tokens.c, search_refresh.c and embeddings.c; see sql_internal.h. */
 #ifndef RV_STORE_SQL_SEARCH_INTERNAL_H
 #define RV_STORE_SQL_SEARCH_INTERNAL_H
 

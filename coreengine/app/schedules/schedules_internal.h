@@ -14,9 +14,4 @@
 /* Member of a task's payload and of a run's metadata that says which schedule made it. */
 #define RV_SCHEDULE_MEMBER "schedule"
 
-/** Keep it: the first instant is computed here. row has what differs from one kind to another. */
-RV_MUST_CHECK int rv_schedule_add(rv_store *store, const struct rv_app_schedule *s, const struct rv_needs *needs,
-                                  struct rv_schedule_row *row, char id[RV_ID_MAX], rv_err **err);
-RV_MUST_CHECK int rv_schedule_labels(const struct rv_app_schedule *s, struct rv_needs *needs, rv_err **err);
-
 #endif

@@ -4,23 +4,217 @@
  *   dreaming   of a user and a dreamer: a run (coreengine/app/dreaming.h); without a dreamer, or for all users of the
  *              tenant: one such task for each
  *   webhook    a run ended, or waits: told to a receiver (hook.c)
- *   summary    a chunk of a session: a run of the agent that writes its summary (summary.c)
+ *   summary    a chunk of a session: a run of the agent that writes its summary
  *
  * A task may be taken up again after its work was done and before the store was told: nothing is done twice then. */
-#include <stdio.h>
-#include <string.h>
-
 #include "coreengine/app/dreaming/dreaming_internal.h"
 #include "coreengine/app/memory.h"
 #include "coreengine/app/past.h"
 #include "coreengine/app/worker/hook_internal.h"
+#include "coreengine/app/worker/worker_internal.h"
+#include "coreengine/base/hash.h"
 #include "coreengine/base/limit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static int refuse(struct work_job *j, rv_err **err, const char *text);
+static const char *script_of(const struct work_taker *t, const struct work_job *j);
+static int text_of(struct work_job *j, const char *key, const char **out, rv_err **err);
+
+/* --- summaries: an agent writes that of a chunk. Its run is made and driven as that of any task; its words are kept in
+ * the transaction that completes the task, so a worker that dies before has changed nothing, and the next one finds the
+ * run and does not ask the model again --- */
+
+#define STAGE        "summary"
+#define MAX_TEXT     ((size_t)4 << 20)
+#define MAX_PIPELINE ((size_t)4 << 10)
+#define MAX_SAID     ((size_t)256 << 10)
+
+/* --- before the run --- */
+
+static int skip(struct work_job *j, const char *why)
+{
+    rv_jw w = rv_jw_on(&j->result);
+
+    rv_jw_obj(&w);
+    rv_jw_kv_text(&w, "status", "ok");
+    rv_jw_kv_text(&w, "skipped", why);
+    rv_jw_obj_end(&w);
+    j->end = WORK_DONE;
+    return 0;
+}
+
+static int read_names(struct work_job *j, rv_err **err)
+{
+    struct work_summary *s = &j->summary;
+    int rc = text_of(j, "moment", &s->moment, err);
+
+    if (rc == 0)
+        rc = text_of(j, "agent", &s->agent, err);
+    if (rc == 0 && (!s->moment || !s->moment[0]))
+        rc = refuse(j, err, "the payload needs \"moment\", the id of a chunk");
+    if (rc == 0 && (!s->agent || !rv_agentdoc_is_name(rv_str_of(s->agent))))
+        rc = refuse(j, err, "the payload needs \"agent\", the name of an agent");
+    return rc;
+}
+
+static int write_summary(struct work_taker *t, struct work_job *j, rv_err **err)
+{
+    const struct rv_store_scope scope = {j->task.tenant, j->task.user};
+    struct work_summary *s = &j->summary;
+    rv_err *cause = NULL;
+    int rc = read_names(j, err);
+
+    if (rc < 0)
+        return rc;
+    rv_buf_fini(&s->text);
+    s->text = RV_BUF_INIT(MAX_TEXT);
+    s->hash[0] = '\0';
+    rc = rv_app_chunk_text(t->store, &scope, s->moment, &s->text, s->hash, &cause);
+    if (rc == RV_E_NOT_FOUND) { /* deleted since */
+        rv_err_free(cause);
+        return skip(j, "the chunk is gone");
+    }
+    if (rc < 0)
+        *err = cause;
+    return rc == 0 && s->text.len == 0 ? skip(j, "the chunk has no words") : rc;
+}
+
+/* --- its run --- */
+
+static int load(struct rv_app_run *run, const char *script, const char *agent, struct rv_app_loaded *loaded,
+                rv_err **err)
+{
+    rv_buf text = RV_BUF_INIT(MAX_PIPELINE);
+    struct rv_app_load_opts opts = {.script = script, .keeps = true, .store = run->store};
+
+    rv_buf_printf(&text,
+                  "name: summary\n"
+                  "description: Writes the summary of a part of a conversation.\n"
+                  "models:\n"
+                  "  default: {model: \"${env:REEVE_MODEL}\", optional: true}\n"
+                  "max_llm_calls: 4\n"
+                  "agents:\n"
+                  "  - {name: " STAGE ", agent: %s, default_next: end}\n",
+                  agent);
+    opts.text = rv_buf_str(&text);
+    int rc = rv_buf_check(&text, "pipeline", err);
+    if (rc == 0)
+        rc = rv_app_load(run->app, "summary", &opts, loaded, err);
+    if (rc == 0)
+        rc = rv_app_check_all(loaded, false, err);
+    rv_buf_fini(&text);
+    return rc < 0 ? RV_WRAP(err, rc, "summarise with agent \"%s\"", agent) : 0;
+}
+
+static int envelope_of(const struct work_job *j, const char *id, rv_envelope **out, rv_err **err)
+{
+    struct rv_json_build b = {.err = err};
+    json_object *state = json_object_new_object();
+
+    if (!state)
+        return RV_FAIL(err, RV_E_NOMEM, "begin to summarise");
+    rv_json_build_text(&b, state, "envelope_id", id);
+    if (j->task.user[0])
+        rv_json_build_text(&b, state, "user_id", j->task.user);
+    rv_json_build_text(&b, state, "raw_input", rv_buf_cstr(&j->summary.text));
+    json_object *metadata = rv_json_build(&b, state, "metadata", json_object_new_object());
+    rv_json_build_text(&b, metadata, "moment", j->summary.moment);
+    rv_json_build_text(&b, metadata, "text_hash", j->summary.hash);
+    int rc = b.rc == 0 ? rv_envelope_load(state, rv_rand_system(), rv_app_now_us(), out, err) : b.rc;
+    json_object_put(state);
+    return rc;
+}
+
+static int summary_make(struct work_taker *t, struct work_job *j, const char *id, rv_err **err)
+{
+    const struct rv_app_begin begin = {.limits = &j->limits, .counts = RV_QUOTA_TASKS};
+    struct rv_app_loaded loaded = {0};
+    struct rv_app app = j->app;
+    struct rv_app_run run = {.app = &app, .loaded = &loaded, .mode = RV_UNSET, .store = t->store};
+    rv_envelope *env = NULL;
+    app.scope.user = j->task.user;
+    int rc = rv_app_run_prepare(&run, err);
+
+    if (rc == 0)
+        rc = load(&run, script_of(t, j), j->summary.agent, &loaded, err);
+    if (rc == 0)
+        rc = envelope_of(j, id, &env, err);
+    if (rc == 0)
+        rc = rv_app_keep(&run, env, &begin, err);
+    rv_journal_free(run.journal);
+    run.journal = NULL;
+    rv_envelope_free(env);
+    rv_app_run_fini(&run);
+    rv_app_loaded_fini(&loaded);
+    return rc;
+}
+
+/* --- after it --- */
+
+/* A structured answer has its summary in the member of that name; every other one is the summary. */
+static const char *said_of(const rv_envelope *env)
+{
+    json_object *output = rv_envelope_output(env, RV_STR_LIT(STAGE), NULL);
+    const char *text = NULL;
+
+    if (json_object_is_type(output, json_type_string))
+        return json_object_get_string(output);
+    return output && (rv_json_get_text(output, "summary", &text) || rv_json_get_text(output, "response", &text)) ? text
+                                                                                                                 : "";
+}
+
+static void summary_result(struct work_job *j, enum rv_run_status status, const rv_envelope *env)
+{
+    const struct rv_envelope_fields *f = rv_envelope_fields(env);
+    json_object *hash = rv_envelope_metadata(env, RV_STR_LIT("text_hash"), NULL);
+    struct work_summary *s = &j->summary;
+    const char *said = said_of(env);
+    rv_jw w = rv_jw_on(&j->result);
+
+    rv_buf_fini(&s->said);
+    s->said = RV_BUF_INIT(MAX_SAID);
+    if (status != RV_RUN_COMPLETED) {
+        rv_work_not_done(j, f->termination_reason ? f->termination_reason : rv_run_status_text(status));
+        return;
+    }
+    if (rv_str_trim(rv_str_of(said)).len == 0) {
+        rv_work_not_done(j, "the agent wrote no summary");
+        return;
+    }
+    snprintf(s->hash, sizeof s->hash, "%s", hash ? json_object_get_string(hash) : "");
+    rv_buf_puts(&s->said, said);
+    rv_jw_obj(&w);
+    rv_jw_kv_text(&w, "status", "ok");
+    rv_jw_kv_text(&w, "run", j->run);
+    rv_jw_kv_text(&w, "moment", s->moment);
+    rv_jw_kv_int(&w, "io_tokens", f->usage.input_tokens + f->usage.output_tokens);
+    rv_jw_obj_end(&w);
+    j->end = WORK_DONE;
+    if (s->said.rc < 0)
+        rv_work_not_done(j, "the summary is too long");
+}
+
+static int summary_keep(rv_store *store, const struct work_job *j, rv_err **err)
+{
+    const struct rv_store_scope scope = {j->task.tenant, j->task.user};
+    struct rv_app_summary what = {
+        .moment = j->summary.moment, .agent = j->summary.agent, .run = j->run, .now_us = rv_app_now_us()};
+
+    if (!j->run[0]) /* it was skipped */
+        return 0;
+    if (j->summary.said.len == 0)
+        return RV_FAIL(err, RV_E_STATE, "the run of the summary goes on elsewhere");
+    memcpy(what.hash, j->summary.hash, sizeof what.hash);
+    return rv_app_put_summary(store, &scope, &what, rv_buf_str(&j->summary.said), err);
+}
 
 #define MAX_USERS 100 /* of one notice */
 
 /* --- payloads: programs and people wrote them --- */
 
-int rv_work_refuse(struct work_job *j, rv_err **err, const char *text)
+static int refuse(struct work_job *j, rv_err **err, const char *text)
 {
     j->end = WORK_FATAL;
     return RV_FAIL(err, RV_E_INVALID, "%s", text);
@@ -32,13 +226,14 @@ static int read_payload(struct work_job *j, rv_err **err)
     int rc = rv_json_parse(j->task.payload, &opts, &j->asked, err);
 
     if (rc == 0 && !json_object_is_type(j->asked, json_type_object))
-        rc = rv_work_refuse(j, err, "the payload of a task is an object");
+        rc = refuse(j, err, "the payload of a task is an object");
     if (rc < 0)
         j->end = WORK_FATAL;
     return rc;
 }
 
-int rv_work_text_of(struct work_job *j, const char *key, const char **out, rv_err **err)
+/* A text of the payload; NULL: it is not there. RV_E_INVALID and WORK_FATAL: it is something else. */
+static int text_of(struct work_job *j, const char *key, const char **out, rv_err **err)
 {
     *out = NULL;
     if (!json_object_object_get_ex(j->asked, key, NULL) || rv_json_get_text(j->asked, key, out))
@@ -47,7 +242,8 @@ int rv_work_text_of(struct work_job *j, const char *key, const char **out, rv_er
     return RV_FAIL(err, RV_E_INVALID, "\"%s\" of the payload is not a string", key);
 }
 
-const char *rv_work_script(const struct work_taker *t, const struct work_job *j)
+/* The file that answers for the models of the task; NULL: none does. */
+static const char *script_of(const struct work_taker *t, const struct work_job *j)
 {
     for (size_t i = 0; i < t->opts->n_scripts; i++)
         if (strcmp(t->opts->scripts[i].type, j->task.type) == 0)
@@ -83,18 +279,18 @@ static int tell_users(struct work_taker *t, struct work_job *j, const struct rv_
     int rc = 0;
 
     if (n > MAX_USERS)
-        return rv_work_refuse(j, err, "\"user_ids\" of the payload names more than " RV_LIMIT_TEXT(MAX_USERS) " users");
+        return refuse(j, err, "\"user_ids\" of the payload names more than " RV_LIMIT_TEXT(MAX_USERS) " users");
     if (!users && !j->task.user[0])
-        return rv_work_refuse(j, err, "the payload needs \"user_ids\", a list of users");
+        return refuse(j, err, "the payload needs \"user_ids\", a list of users");
     if (!users)
         return tell_user(t, j, notice, j->task.user, w, err);
     for (size_t i = 0; rc == 0 && i < n; i++) {
         json_object *user = json_object_array_get_idx(users, i);
         if (!json_object_is_type(user, json_type_string) || json_object_get_string_len(user) < 1 ||
             json_object_get_string_len(user) > RV_STORE_MAX_ID)
-            return rv_work_refuse(j, err, "\"user_ids\" of the payload is not a list of users");
+            return refuse(j, err, "\"user_ids\" of the payload is not a list of users");
         if (j->task.user[0] && strcmp(json_object_get_string(user), j->task.user) != 0)
-            return rv_work_refuse(j, err, "\"user_ids\" of the payload names another user than that of the task");
+            return refuse(j, err, "\"user_ids\" of the payload names another user than that of the task");
         rc = tell_user(t, j, notice, json_object_get_string(user), w, err);
     }
     return rc;
@@ -104,12 +300,12 @@ static int notify(struct work_taker *t, struct work_job *j, rv_err **err)
 {
     struct rv_app_notice notice = {.key = j->task.id, .now_us = rv_app_now_us(), .rand = rv_rand_system()};
     rv_jw w = rv_jw_on(&j->result);
-    int rc = rv_work_text_of(j, "title", &notice.title, err);
+    int rc = text_of(j, "title", &notice.title, err);
 
     if (rc == 0)
-        rc = rv_work_text_of(j, "body", &notice.body, err);
+        rc = text_of(j, "body", &notice.body, err);
     if (rc == 0 && (!notice.title || !notice.title[0]))
-        rc = rv_work_refuse(j, err, "the payload needs \"title\", a text");
+        rc = refuse(j, err, "the payload needs \"title\", a text");
     notice.body = notice.body ? notice.body : "";
     notice.data = rv_json_get_obj(j->asked, "data");
     if (rc < 0)
@@ -132,7 +328,7 @@ static int read_date(struct work_job *j, rv_err **err)
 {
     const char *date;
     char whole[32];
-    int rc = rv_work_text_of(j, "date", &date, err);
+    int rc = text_of(j, "date", &date, err);
 
     j->dream.day_us = j->task.created_us;
     if (rc < 0 || !date)
@@ -140,26 +336,26 @@ static int read_date(struct work_job *j, rv_err **err)
     snprintf(whole, sizeof whole, "%.10sT00:00:00Z", date);
     if (strlen(date) == 10 && rv_time_parse(rv_str_of(whole), &j->dream.day_us, NULL) == 0)
         return 0;
-    return rv_work_refuse(j, err, "\"date\" of the payload is not a day such as 2026-02-24");
+    return refuse(j, err, "\"date\" of the payload is not a day such as 2026-02-24");
 }
 
 static int read_dream(const struct work_taker *t, struct work_job *j, rv_err **err)
 {
     json_object *days = NULL;
-    int rc = rv_work_text_of(j, "agent", &j->dream.agent, err);
+    int rc = text_of(j, "agent", &j->dream.agent, err);
 
     if (rc == 0)
         rc = read_date(j, err);
     if (rc == 0 && j->dream.agent && !rv_agentdoc_is_name(rv_str_of(j->dream.agent)))
-        rc = rv_work_refuse(j, err, "\"agent\" of the payload is not the name of an agent");
+        rc = refuse(j, err, "\"agent\" of the payload is not the name of an agent");
     j->dream.days = RV_DREAM_DAYS;
     if (rc == 0 && json_object_object_get_ex(j->asked, "days", &days) &&
         (!rv_json_get_int(j->asked, "days", &j->dream.days) || j->dream.days < 1 || j->dream.days > RV_DREAM_MAX_DAYS))
-        rc = rv_work_refuse(j, err, "\"days\" of the payload is not a number from 1 to 366");
+        rc = refuse(j, err, "\"days\" of the payload is not a number from 1 to 366");
     if (rc == 0 && rv_json_get_bool(j->asked, "again", &j->dream.again) && j->dream.again)
         j->dream.salt = j->task.id; /* this task dreams once, however often it is taken up */
     j->dream.again = false;
-    j->dream.script = rv_work_script(t, j);
+    j->dream.script = script_of(t, j);
     return rc;
 }
 
@@ -192,7 +388,7 @@ static int dream(struct work_taker *t, struct work_job *j, rv_err **err)
         return rc;
     RV_IGNORE(!rv_json_get_bool(j->asked, "all_users", &all), "left out: only the task's own");
     if (!j->task.user[0] && !all)
-        return rv_work_refuse(j, err, "skipped_no_user: the task has no user, and its payload does not say all_users");
+        return refuse(j, err, "skipped_no_user: the task has no user, and its payload does not say all_users");
     return !j->task.user[0] || !j->dream.agent ? spread(t, j, !j->task.user[0], err) : 0;
 }
 
@@ -236,10 +432,10 @@ static const struct work_handler own[] = {
     {.type = RV_NOTIFY_TASK, .own = notify},
     {.type = RV_WEBHOOK_TASK, .own = rv_work_hook_make},
     {.type = RV_SUMMARY_TASK,
-     .own = rv_work_summarise,
-     .make = rv_work_summary_make,
-     .result = rv_work_summary_result,
-     .keep = rv_work_summary_keep},
+     .own = write_summary,
+     .make = summary_make,
+     .result = summary_result,
+     .keep = summary_keep},
 };
 
 const struct work_handler *rv_work_own_handler(const char *type)

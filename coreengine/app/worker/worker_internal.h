@@ -56,7 +56,7 @@ struct work_handler {
     void (*result)(struct work_job *j, enum rv_run_status status, const rv_envelope *env); /* j->end and its texts */
     int (*keep)(rv_store *store, const struct work_job *j, rv_err **err); /* part of completing the task */
 };
-/* A summary that is written (summary.c). */
+/* A summary that is written (own.c). */
 struct work_summary {
     const char *moment, *agent; /* borrowed from the payload */
     rv_buf text, said;          /* what the agent is told, and said */
@@ -147,19 +147,6 @@ void rv_work_handler_result(struct work_job *j, enum rv_run_status status, const
 const struct work_handler *rv_work_own_handler(const char *type); /* NULL: there is none */
 /** What a handler of the worker itself does before any run: nothing is left to do, unless j->end is WORK_RUNS. */
 RV_MUST_CHECK int rv_work_own(struct work_taker *t, struct work_job *j, rv_err **err);
-/** A text of the payload; NULL: it is not there. RV_E_INVALID and WORK_FATAL: it is something else. */
-RV_MUST_CHECK int rv_work_text_of(struct work_job *j, const char *key, const char **out, rv_err **err);
-/** WORK_FATAL: RV_E_INVALID with that text. */
-RV_MUST_CHECK int rv_work_refuse(struct work_job *j, rv_err **err, const char *text);
-
-/** The file that answers for the models of the task; NULL: none does. */
-const char *rv_work_script(const struct work_taker *t, const struct work_job *j);
-
-/* --- summary.c: as the members of struct work_handler; keep, also on the dispatcher's thread --- */
-RV_MUST_CHECK int rv_work_summarise(struct work_taker *t, struct work_job *j, rv_err **err);
-RV_MUST_CHECK int rv_work_summary_make(struct work_taker *t, struct work_job *j, const char *id, rv_err **err);
-void rv_work_summary_result(struct work_job *j, enum rv_run_status status, const rv_envelope *env);
-RV_MUST_CHECK int rv_work_summary_keep(rv_store *store, const struct work_job *j, rv_err **err);
 
 /* --- tell.c, on the dispatcher's thread --- */
 /** What rv_store_complete_task() and its like say: RV_E_STATE when the worker lost the task. */

@@ -11,7 +11,6 @@ extern const struct rv_cli_verb rv_verb_chat, rv_verb_run, rv_verb_resume, rv_ve
     rv_verb_tasks, rv_verb_submit, rv_verb_worker, rv_verb_schedules, rv_verb_interrupts, rv_verb_artifacts,
     rv_verb_top, rv_verb_usage, rv_verb_store, rv_verb_encryption, rv_verb_entities, rv_verb_ingest, rv_verb_dream,
     rv_verb_keys, rv_verb_serve, rv_verb_mcp, rv_verb_mcp_serve;
-extern const struct rv_cli_verb rv_verb_mcp_list, rv_verb_mcp_tools, rv_verb_mcp_inspect, rv_verb_mcp_call;
 extern const struct rv_cli_verb rv_verb_runs_show, rv_verb_runs_events, rv_verb_runs_diff, rv_verb_runs_cancel,
     rv_verb_runs_recover;
 extern const struct rv_cli_verb rv_verb_sessions_show, rv_verb_sessions_messages, rv_verb_sessions_export,
