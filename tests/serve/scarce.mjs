@@ -97,7 +97,22 @@ check(
   statuses,
 )
 for (const s of open.filter((o) => / 503 /.test(o.text.slice(0, 20))))
-  check(/"code":"no_descriptors"/.test(s.text) && /\r\nRetry-After: /i.test(s.text), 'a refusal says what is lacking', s.text)
+  check(/("code":"no_descriptors"|Content-Length: 0\r\n)/.test(s.text) && /\r\nRetry-After: /i.test(s.text), 'a refusal says what is lacking', s.text)
+// Clients that stay take all but the last, which is there to tell the others.
+const stay = []
+const knock = () =>
+  new Promise((done) => {
+    const socket = connect(Number(port), hostname, () => socket.write('GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n'))
+    let text = ''
+    stay.push(socket)
+    socket.on('data', (part) => /"ok"/.test((text += part)) && done(text)).on('close', () => done(text)).on('error', () => {})
+  })
+let told
+for (let i = 0; i < 12 && !/ 503 /.test(told); i++) told = await knock()
+check(/^HTTP\/1.1 503 .*\r\nRetry-After: /s.test(told), 'the client for which no other is left is refused', told)
+equal(await knock(), told, 'and so is the next one')
+equal(few.err().split('http.no_descriptors').length > 1, true, 'which the log says')
+for (const socket of stay) socket.destroy()
 limit(few, 'nofile=4096:')
 served(await chat(few, 'hello'), 'there are descriptors again')
 equal(await few.stop(), 0, 'it ends as ever')
