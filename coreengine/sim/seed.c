@@ -4,84 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- the tape: every random choice of a seed goes through it, so that a run can be repeated with some decisions taken
- * back. Zero is always the plain choice: nothing fails, the first of a list, at once --- */
-
-#define TAPE_MAX ((size_t)1 << 22) /* decisions of one seed; a run is cut by its steps long before */
-
-static void tape_init(struct sim_tape *t, uint64_t seed)
-{
-    *t = (struct sim_tape){0};
-    t->rand = rv_rand_seeded(&t->state, seed);
-}
-
-static void tape_fini(struct sim_tape *t)
-{
-    free(t->items);
-    memset(t, 0, sizeof *t);
-}
-
-static void tape_replay(struct sim_tape *t, const uint32_t *script, size_t n)
-{
-    t->script = script;
-    t->n_script = n;
-    t->is_replay = true;
-}
-
-/* Note what was decided: a replay with other decisions before may ask for other things, and this is what it came to. */
-static void note(struct sim_tape *t, uint32_t v)
-{
-    if (t->n < TAPE_MAX && rv_has_room(&t->items, &t->cap, t->n + 1, sizeof *t->items))
-        t->items[t->n++] = v;
-    else
-        t->rc = RV_E_NOMEM;
-}
-
-static uint32_t scripted(const struct sim_tape *t)
-{
-    return t->n < t->n_script ? t->script[t->n] : 0;
-}
-
-uint32_t sim_draw(struct sim_tape *t, uint32_t n)
-{
-    uint32_t v = t->is_replay ? scripted(t) % n : (uint32_t)rv_rand_below(t->rand, n);
-    note(t, v);
-    return v;
-}
-
-uint32_t sim_bits(struct sim_tape *t)
-{
-    uint32_t v = t->is_replay ? scripted(t) : (uint32_t)rv_rand_u64(t->rand);
-    note(t, v);
-    return v;
-}
-
-size_t sim_pick(struct sim_tape *t, const uint32_t *per_mille, size_t n)
-{
-    size_t at = 0;
-
-    if (t->is_replay) {
-        at = scripted(t) % (n + 1);
-        if (at > 0 && per_mille[at - 1] == 0)
-            at = 0;
-    } else {
-        uint64_t r = rv_rand_below(t->rand, 1000);
-        for (size_t i = 0; i < n && at == 0; i++) {
-            if (r < per_mille[i])
-                at = i + 1;
-            else
-                r -= per_mille[i];
-        }
-    }
-    note(t, (uint32_t)at);
-    return at;
-}
-
-bool sim_chance(struct sim_tape *t, uint32_t per_mille)
-{
-    return sim_pick(t, &per_mille, 1) == 1;
-}
-
 /* Which faults this run has, and how often: a few kinds at a time find more than all of them a little. */
 static void choose_rates(struct sim_seed *s)
 {
@@ -244,9 +166,9 @@ int sim_once(const struct sim_setup *setup, const struct sim_try *of, struct sim
     s->broken = RV_BUF_INIT(SIM_MAX_BROKEN);
     s->ledger.text = RV_BUF_INIT(RV_STATE_MAX_BYTES);
     rv_hash_init(&s->ledger.hash);
-    tape_init(&s->tape, of->seed);
+    sim_tape_init(&s->tape, of->seed);
     if (of->script)
-        tape_replay(&s->tape, of->script, of->n_script);
+        sim_tape_replay(&s->tape, of->script, of->n_script);
     if (s->subject->script)
         rv_script_rewind(s->subject->script);
     int rc = sim_watch_init(&s->watch, s->subject->pipeline, err);
@@ -262,7 +184,7 @@ int sim_once(const struct sim_setup *setup, const struct sim_try *of, struct sim
 void sim_seed_fini(struct sim_seed *s)
 {
     sim_process_fini(s);
-    tape_fini(&s->tape);
+    sim_tape_fini(&s->tape);
     sim_world_fini(&s->world);
     sim_watch_fini(&s->watch);
     sim_session_fini(&s->session);

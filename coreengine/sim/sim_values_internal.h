@@ -4,7 +4,7 @@
 
 #include "coreengine/sim/sim.h"
 
-/* --- seed.c: decisions --- */
+/* --- tape.c: decisions --- */
 struct sim_tape {
     uint32_t *items; /* owned: what was decided, in order */
     size_t n, cap;
@@ -15,6 +15,9 @@ struct sim_tape {
     struct rv_rand_state state;
     struct rv_rand rand; /* points to state: a tape does not move */
 };
+void sim_tape_init(struct sim_tape *t, uint64_t seed);
+void sim_tape_fini(struct sim_tape *t);
+void sim_tape_replay(struct sim_tape *t, const uint32_t *script, size_t n);
 uint32_t sim_draw(struct sim_tape *t, uint32_t n); /* one of 0..n-1 */
 uint32_t sim_bits(struct sim_tape *t);             /* what content is made from; 0: the plainest */
 /** 0 mostly, i + 1 with a chance of per_mille[i]. */
