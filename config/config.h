@@ -145,6 +145,7 @@ RV_MUST_CHECK int rv_pipeline_parse(rv_str text, const char *name, const char *d
 struct rv_chosen_model {
     const char *role;
     const char *provider, *model; /* provider NULL: the role was left out */
+    const char *missing;          /* then: the variable that is not set; NULL: not known */
     bool has_price;               /* the price a table gave it */
     struct rv_price price;
     int64_t max_input_tokens;
