@@ -120,6 +120,7 @@ int rv_app_keep(struct rv_app_run *run, const rv_envelope *env, const struct rv_
         .max_parallel = RV_ENGINE_MAX_PARALLEL,
         .script_at = begin->script_at,
         .conversation = begin->conversation,
+        .task = run->task,
     };
     if (rc == 0 && !begin->in_group)
         rc = rv_store_begin(run->store, err);

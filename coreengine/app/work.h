@@ -125,6 +125,8 @@ struct rv_worker_opts {
     /** One line about what it does, without line end; on the thread of rv_worker_run(). May be NULL. */
     void (*say)(void *self, const char *line);
     void *self;
+    /** All is open, and it claims tasks from now on; on the same thread. May be NULL. */
+    void (*on_works)(void *self_event);
     /** A line of docs/reference/events.md of a run that it drives; on the same thread. run stands for the run until it
      *  goes no further here: then line is empty. Not for runs that have a process of their own. May be NULL. */
     void (*on_event)(void *self_event, const void *run, rv_str line);

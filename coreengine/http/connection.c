@@ -137,6 +137,17 @@ static void on_closed(uv_handle_t *handle)
     rv_httpd_handle_closed(s);
 }
 
+/* It is closed before the loop came to it. */
+static void leave_broken(struct rv_conn *c)
+{
+    struct rv_conn **at = &c->s->broken;
+
+    while (c->is_broken && *at && *at != c)
+        at = &(*at)->broken_next;
+    if (c->is_broken && *at)
+        *at = c->broken_next;
+}
+
 void rv_conn_close(struct rv_conn *c, enum rv_gone why)
 {
     rv_httpd *s = c->s;
@@ -144,6 +155,7 @@ void rv_conn_close(struct rv_conn *c, enum rv_gone why)
     if (c->state == RV_CONN_CLOSED)
         return;
     c->state = RV_CONN_CLOSED;
+    leave_broken(c);
     if (c->x)
         rv_httpd_exchange_lost(c->x, why);
     rv_wheel_remove(s->wheel, &c->clock);

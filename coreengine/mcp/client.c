@@ -136,7 +136,7 @@ int rv_mcp_send_open(rv_mcp_client *c, struct rv_mcp_open *o, rv_err **err)
     if (!params)
         return NOMEM(err);
     o->id = ++c->last_id;
-    o->has_progress = false;
+    o->has_progress = o->has_progress && o->token;
     int rc = copy_members(o->params, params, err);
     if (rc == 0 && o->cursor)
         rc = rv_json_set_ref(params, "cursor", o->cursor, err);
@@ -146,6 +146,8 @@ int rv_mcp_send_open(rv_mcp_client *c, struct rv_mcp_open *o, rv_err **err)
         rc = rv_json_set_ref(params, "requestState", o->state, err);
     if (rc == 0 && o->input && c->era == RV_MCP_ERA_MODERN)
         rc = rv_mcp_add_input(c, o, params, err);
+    if (rc == 0)
+        rc = rv_mcp_task_wish(c, o, params, err);
     if (rc == 0)
         rc = write_meta(c, o, params, err);
     bool any = json_object_object_length(params) > 0;
@@ -182,6 +184,7 @@ int rv_mcp_client_ask(rv_mcp_client *c, const struct rv_mcp_ask *ask, int64_t no
                               .headers = json_object_get(ask->headers),
                               .input = json_object_get(ask->input),
                               .is_repeatable = ask->is_repeatable,
+                              .needs_task = ask->needs_task,
                               .due_us = ask->timeout_us > 0 ? now_us + ask->timeout_us : INT64_MAX,
                               .wants_progress = ask->wants_progress};
     *c->open_end = o;
@@ -242,8 +245,10 @@ static int progressed(rv_mcp_client *c, json_object *params, rv_err **err)
 
     if (!rv_json_get_int(params, "progressToken", &token))
         return 0;
-    struct rv_mcp_open *o = token > 0 ? rv_mcp_open_of(c, token) : NULL;
-    if (!o || !o->wants_progress || !json_object_object_get_ex(params, "progress", &now) || !rv_json_is_number(now))
+    struct rv_mcp_open *o = c->open;
+    while (o && (token <= 0 || !((o->wants_progress && o->id == token) || o->token == token)))
+        o = o->next;
+    if (!o || !json_object_object_get_ex(params, "progress", &now) || !rv_json_is_number(now))
         return 0;
     double progress = json_object_get_double(now), total = 0;
     if (!isfinite(progress))
@@ -306,6 +311,8 @@ static int answered(rv_mcp_client *c, const struct rv_mcp_message *m, rv_err **e
 
     if (id > 0 && id == c->handshake_id)
         return rv_mcp_handshake_answer(c, m, err);
+    if (id > 0 && id == c->probe_id)
+        return rv_mcp_handshake_probed(c, m, err);
     if (o)
         return rv_mcp_answered(c, o, m, err);
     if (id > 0 && id <= c->last_id)
@@ -419,9 +426,11 @@ static int time_out(rv_mcp_client *c, struct rv_mcp_open *o, rv_err **err)
 
 static int handshake_late(rv_mcp_client *c, rv_err **err)
 {
-    c->handshake_id = 0;
-    if (c->phase == RV_MCP_PROBING && c->era == RV_MCP_ERA_UNKNOWN && c->phase_due_us < c->handshake_due_us)
+    if (c->phase == RV_MCP_PROBING && c->era == RV_MCP_ERA_UNKNOWN && c->phase_due_us < c->handshake_due_us) {
+        c->probe_id = c->handshake_id;
         return rv_mcp_handshake_initialize(c, err);
+    }
+    c->handshake_id = 0;
     return rv_mcp_die(c,
                       &(struct rv_mcp_trouble){.code = "timed_out",
                                                .text = "the server did not begin the connection in time",

@@ -45,6 +45,7 @@ struct rv_mcp_ask {
     json_object *input;   /* what a person answered to earlier asks of this kind, {round, state?, answers} of
                              coreengine/tools/source.h; NULL: nothing */
     bool is_repeatable;   /* the request may be made again: the server may ask a person meanwhile */
+    bool needs_task;      /* tools/call of a tool that a server of 2025-11-25 runs as a task only */
     int64_t timeout_us;   /* a hard limit, whatever progress comes; 0: none */
     bool wants_progress;
 };

@@ -181,6 +181,10 @@ static int succeeded(rv_mcp_client *c, struct rv_mcp_open *o, json_object *resul
         if (!rv_str_is(rv_json_str(type), "complete"))
             return invalid(c, o, "resultType is none of complete, input_required and task", err);
     }
+    if (o->asked_for_task && rv_json_get_obj(result, "task")) {
+        o->asked_for_task = false;
+        return rv_mcp_task_begun(c, o, rv_json_get_obj(result, "task"), err);
+    }
     if (o->task)
         return rv_mcp_task_told(c, o, result, err);
     return o->list ? listed(c, o, result, err) : rv_mcp_end_ok(c, o, json_object_get(result), err);

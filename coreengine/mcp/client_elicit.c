@@ -206,9 +206,15 @@ static json_object *answer_of(const struct rv_mcp_open *o, const char *message, 
     return NULL;
 }
 
-/* The call that a server of the old era means: messages do not say it. NULL: none, or more than one. */
-static struct rv_mcp_open *call_under_way(const rv_mcp_client *c)
+/* The call that a server of the old era means: only messages about tasks say it. NULL: none, or more than one. */
+static struct rv_mcp_open *call_under_way(const rv_mcp_client *c, json_object *params)
 {
+    json_object *task = NULL, *meta = rv_json_get_obj(params, "_meta");
+
+    json_object_object_get_ex(rv_json_get_obj(meta, RV_MCP_META_TASK), "taskId", &task);
+    for (struct rv_mcp_open *o = c->open; task && o; o = o->next)
+        if (o->task && rv_json_equal(o->task, task))
+            return o;
     struct rv_mcp_open *found = NULL;
 
     for (struct rv_mcp_open *o = c->open; o; o = o->next) {
@@ -221,11 +227,26 @@ static struct rv_mcp_open *call_under_way(const rv_mcp_client *c)
     return found;
 }
 
-static int cancel_question(rv_mcp_client *c, const struct rv_mcp_message *m, rv_err **err)
+/* An answer about a task says so. */
+static int mark_task(const struct rv_mcp_open *o, json_object *answer, rv_err **err)
+{
+    struct rv_json_build b = {.err = err};
+
+    if (!o->task)
+        return 0;
+    json_object *meta = rv_json_build(&b, answer, "_meta", json_object_new_object());
+    json_object *of = rv_json_build(&b, meta, RV_MCP_META_TASK, b.rc < 0 ? NULL : json_object_new_object());
+    rv_json_build(&b, of, "taskId", b.rc < 0 ? NULL : json_object_get(o->task));
+    return b.rc;
+}
+
+static int cancel_question(rv_mcp_client *c, const struct rv_mcp_message *m, const struct rv_mcp_open *o, rv_err **err)
 {
     json_object *answer = NULL, *none = json_object_new_object();
     int rc = none ? write_answer(none, &answer, err) : RV_FAIL(err, RV_E_NOMEM, "answer an MCP server");
 
+    if (rc == 0)
+        rc = mark_task(o, answer, err);
     if (rc == 0)
         rc = rv_mcp_put_answer(c, m->id, answer, 0, NULL, err);
     json_object_put(none);
@@ -255,7 +276,7 @@ static int ask_again_later(rv_mcp_client *c, struct rv_mcp_open *o, const char *
 
 int rv_mcp_elicited(rv_mcp_client *c, const struct rv_mcp_message *m, rv_err **err)
 {
-    struct rv_mcp_open *o = call_under_way(c);
+    struct rv_mcp_open *o = call_under_way(c, m->params);
     const char *message = NULL;
     json_object *schema = NULL, *known, *answer = NULL;
 
@@ -269,8 +290,10 @@ int rv_mcp_elicited(rv_mcp_client *c, const struct rv_mcp_message *m, rv_err **e
                                  "no call is under way, or several are: it is not known who is asked", err);
     known = answer_of(o, message, schema);
     if (!known)
-        return o->is_repeatable ? ask_again_later(c, o, message, schema, err) : cancel_question(c, m, err);
+        return o->is_repeatable ? ask_again_later(c, o, message, schema, err) : cancel_question(c, m, o, err);
     rc = write_answer(known, &answer, err);
+    if (rc == 0)
+        rc = mark_task(o, answer, err);
     if (rc == 0)
         rc = rv_mcp_put_answer(c, m->id, answer, 0, NULL, err);
     json_object_put(answer);

@@ -1,5 +1,6 @@
 /* How a connection begins. A server of 2026-07-28 or later answers `server/discover`; any other answer, and none in
- * time, mean that it wants `initialize`. A server that is known to be of the new era is never asked to `initialize`. */
+ * time, mean that it wants `initialize`; an answer of the new era that comes after that still counts, since a server
+ * may start slowly. A server that is known to be of the new era is never asked to `initialize`. */
 #include "coreengine/base/version.h"
 #include "coreengine/mcp/client_internal.h"
 
@@ -131,16 +132,25 @@ static int discover_again(rv_mcp_client *c, rv_err **err)
     return discover(c, err);
 }
 
-/* The server is of the new era and has said what it speaks; answer NULL: it refused the request, and says so. */
-static int choose(rv_mcp_client *c, json_object *versions, json_object *answer, rv_err **err)
+static bool speaks_modern(json_object *versions)
 {
     size_t n = json_object_is_type(versions, json_type_array) ? json_object_array_length(versions) : 0;
 
     for (size_t i = 0; i < n; i++)
         if (rv_mcp_version_of(rv_json_str(json_object_array_get_idx(versions, i))) == RV_MCP_2026_07_28)
-            return answer          ? be_ready(c, RV_MCP_ERA_MODERN, RV_MCP_2026_07_28, answer, err)
-                   : c->is_retried ? refuse_version(c, RV_STR_LIT("2026-07-28, but not as reeve does"), err)
-                                   : discover_again(c, err);
+            return true;
+    return false;
+}
+
+/* The server is of the new era and has said what it speaks; answer NULL: it refused the request, and says so. */
+static int choose(rv_mcp_client *c, json_object *versions, json_object *answer, rv_err **err)
+{
+    size_t n = json_object_is_type(versions, json_type_array) ? json_object_array_length(versions) : 0;
+
+    if (speaks_modern(versions))
+        return answer          ? be_ready(c, RV_MCP_ERA_MODERN, RV_MCP_2026_07_28, answer, err)
+               : c->is_retried ? refuse_version(c, RV_STR_LIT("2026-07-28, but not as reeve does"), err)
+                               : discover_again(c, err);
     return refuse_version(c, n ? rv_json_str(json_object_array_get_idx(versions, 0)) : RV_STR_LIT("unknown"), err);
 }
 
@@ -190,6 +200,16 @@ int rv_mcp_handshake_answer(rv_mcp_client *c, const struct rv_mcp_message *m, rv
 {
     c->handshake_id = 0;
     return c->phase == RV_MCP_PROBING ? discovered(c, m, err) : initialized(c, m, err);
+}
+
+int rv_mcp_handshake_probed(rv_mcp_client *c, const struct rv_mcp_message *m, rv_err **err)
+{
+    json_object *versions = m->kind == RV_MCP_RESULT ? rv_json_get_arr(m->result, "supportedVersions") : NULL;
+
+    c->probe_id = 0;
+    return c->phase == RV_MCP_INITIALIZING && speaks_modern(versions)
+               ? be_ready(c, RV_MCP_ERA_MODERN, RV_MCP_2026_07_28, m->result, err)
+               : 0; /* `initialize` decides */
 }
 
 /* A status that says that the endpoint does not know requests of the new era. */

@@ -26,10 +26,12 @@ struct rv_mcp_open {
     int n_pages, n_rounds;
     int64_t ttl_ms;     /* of a list: the shortest of its pages */
     json_object *task;  /* id of the task that the server made of the call; owned; NULL: none */
+    int64_t token;      /* of the progress of a task: the id of the call that began it; 0: none */
     int64_t poll_us;    /* of a task: between two questions */
     int64_t poll_at_us; /* when it is asked for next; RV_MCP_POLL_SOON: poll_us from now on; INT64_MAX: not now */
     int64_t due_us;     /* INT64_MAX: none */
     bool wants_progress, has_progress, was_refused, is_repeatable;
+    bool needs_task, asked_for_task; /* asked: the request on its way has the parameter `task` */
     double progress;
 };
 
@@ -42,6 +44,7 @@ struct rv_mcp_client {
     int64_t handshake_us, phase_due_us; /* when the handshake, or the probe, has taken too long */
     int64_t handshake_due_us;
     int64_t handshake_id; /* of the request on its way; 0: none */
+    int64_t probe_id;     /* of a `server/discover` that was not answered in time: it may still be; 0: none */
     int64_t last_id, last_ask;
     struct rv_mcp_open *open, **open_end; /* in the order of asking; owned */
     size_t n_open;
@@ -119,13 +122,18 @@ RV_MUST_CHECK int rv_mcp_handshake_begin(rv_mcp_client *c, int64_t now_us, rv_er
 /** Of `server/discover`: its answer did not come in time, or says that the server is of the old era. */
 RV_MUST_CHECK int rv_mcp_handshake_initialize(rv_mcp_client *c, rv_err **err);
 RV_MUST_CHECK int rv_mcp_handshake_answer(rv_mcp_client *c, const struct rv_mcp_message *m, rv_err **err);
+/** An answer to the probe after its time: that of a server of the new era, which started slowly, still decides. */
+RV_MUST_CHECK int rv_mcp_handshake_probed(rv_mcp_client *c, const struct rv_mcp_message *m, rv_err **err);
 RV_MUST_CHECK int rv_mcp_handshake_failed(rv_mcp_client *c, const struct rv_mcp_failure *f, rv_err **err);
 /** Sets params._meta of a request of the new era. */
 RV_MUST_CHECK int rv_mcp_add_meta(const rv_mcp_client *c, json_object *meta, enum rv_mcp_version version, rv_err **err);
 
 /* --- client_task.c: calls that the server made tasks of --- */
-#define RV_MCP_POLL_SOON ((int64_t)-1) /* a message has no time: the next tick knows it */
-/** The answer to a call says that it is a task now. */
+#define RV_MCP_POLL_SOON ((int64_t)-1)                          /* a message has no time: the next tick knows it */
+#define RV_MCP_META_TASK "io.modelcontextprotocol/related-task" /* in 2025-11-25: the task that a message is about */
+/** A call of 2025-11-25 asks for a task, if its tool needs one and the server has tasks. */
+RV_MUST_CHECK int rv_mcp_task_wish(const rv_mcp_client *c, struct rv_mcp_open *o, json_object *params, rv_err **err);
+/** The answer to a call says that it is a task now; result has the task's members. */
 RV_MUST_CHECK int rv_mcp_task_begun(rv_mcp_client *c, struct rv_mcp_open *o, json_object *result, rv_err **err);
 /** The answer to a question for it. */
 RV_MUST_CHECK int rv_mcp_task_told(rv_mcp_client *c, struct rv_mcp_open *o, json_object *result, rv_err **err);

@@ -1,5 +1,9 @@
-/* Calls that a server of 2026-07-28 made tasks of: the client asks for the task until it is over, within the time that
- * the call has, and cancels it when no one waits any more. For the caller it is one call, whose result comes late. */
+/* Calls that a server made tasks of: the client asks for the task until it is over, within the time that the call has,
+ * and cancels it when no one waits any more. For the caller it is one call, whose result comes late.
+ *
+ * In 2026-07-28 the server decides, and the end of a task has its result. In 2025-11-25 the client asks for a task,
+ * which it does for tools that need one, and then for the result; a task that asks a person does so while it is asked
+ * for. */
 #include "coreengine/mcp/client_internal.h"
 
 #define POLL_US     ((int64_t)500 * 1000)       /* when the server does not say */
@@ -16,7 +20,7 @@ static int64_t interval_of(json_object *task)
 {
     int64_t ms = 0;
 
-    if (!rv_json_get_int(task, "pollIntervalMs", &ms) || ms <= 0)
+    if ((!rv_json_get_int(task, "pollIntervalMs", &ms) && !rv_json_get_int(task, "pollInterval", &ms)) || ms <= 0)
         return POLL_US;
     if (ms >= MAX_POLL_US / 1000)
         return MAX_POLL_US;
@@ -38,6 +42,29 @@ static int params_of(json_object *task, json_object **out, rv_err **err)
     return rc;
 }
 
+/* What a server of 2025-11-25 says of its tasks; NULL: nothing. */
+static json_object *tasks_of(const rv_mcp_client *c)
+{
+    return c->version == RV_MCP_2025_11_25 ? rv_json_get_obj(rv_json_get_obj(c->answer, "capabilities"), "tasks")
+                                           : NULL;
+}
+
+int rv_mcp_task_wish(const rv_mcp_client *c, struct rv_mcp_open *o, json_object *params, rv_err **err)
+{
+    json_object *tools = rv_json_get_obj(rv_json_get_obj(tasks_of(c), "requests"), "tools");
+
+    o->asked_for_task = o->needs_task && !o->task && rv_json_get_obj(tools, "call") != NULL;
+    return o->asked_for_task ? rv_json_set_take(params, "task", json_object_new_object(), err) : 0;
+}
+
+static int poll_later(struct rv_mcp_open *o, json_object *task)
+{
+    o->id = 0;
+    o->poll_us = interval_of(task);
+    o->poll_at_us = RV_MCP_POLL_SOON;
+    return 0;
+}
+
 int rv_mcp_task_begun(rv_mcp_client *c, struct rv_mcp_open *o, json_object *result, rv_err **err)
 {
     json_object *id = NULL, *params = NULL;
@@ -54,17 +81,18 @@ int rv_mcp_task_begun(rv_mcp_client *c, struct rv_mcp_open *o, json_object *resu
     json_object_put(o->params);
     json_object_put(o->headers); /* those of the call's arguments do not belong to these questions */
     json_object_put(o->state);
-    json_object_put(o->input);
     json_object_put(o->responses);
-    o->headers = o->state = o->input = o->responses = NULL;
+    o->headers = o->state = o->responses = NULL;
+    if (c->era == RV_MCP_ERA_MODERN) { /* a server of the era before asks for it once more */
+        json_object_put(o->input);
+        o->input = NULL;
+    }
     o->params = params;
     o->task = json_object_get(id);
     o->method = "tasks/get";
+    o->token = o->wants_progress && c->era == RV_MCP_ERA_LEGACY ? o->id : 0; /* it stays that of the call */
     o->wants_progress = false;
-    o->id = 0; /* no request is on its way */
-    o->poll_us = interval_of(result);
-    o->poll_at_us = RV_MCP_POLL_SOON;
-    return 0;
+    return poll_later(o, result); /* no request is on its way */
 }
 
 static int failed(rv_mcp_client *c, struct rv_mcp_open *o, json_object *task, rv_err **err)
@@ -91,11 +119,31 @@ static int asks(rv_mcp_client *c, struct rv_mcp_open *o, rv_err **err)
                                       err);
 }
 
+/* Of 2025-11-25: the result is asked for when it is there, or when the server wants to ask a person meanwhile. 1: the
+ * status says anything else. */
+static int legacy_told(rv_mcp_client *c, struct rv_mcp_open *o, json_object *task, const char *status, rv_err **err)
+{
+    bool is_over = strcmp(status, "completed") == 0 || strcmp(status, "failed") == 0;
+
+    if (strcmp(o->method, "tasks/result") == 0)
+        return rv_mcp_end_ok(c, o, json_object_get(task), err);
+    if (!is_over && !(strcmp(status, "input_required") == 0 && c->elicits))
+        return 1;
+    o->method = "tasks/result";
+    return rv_mcp_send_open(c, o, err);
+}
+
 int rv_mcp_task_told(rv_mcp_client *c, struct rv_mcp_open *o, json_object *task, rv_err **err)
 {
     const char *status = "";
+    bool has_status = rv_json_get_text(task, "status", &status);
 
-    if (!rv_json_get_text(task, "status", &status))
+    if (c->era == RV_MCP_ERA_LEGACY) {
+        int rc = legacy_told(c, o, task, status, err);
+        if (rc <= 0)
+            return rc;
+    }
+    if (!has_status)
         return invalid(c, o, "a task has no status", err);
     if (strcmp(status, "completed") == 0) {
         json_object *result = rv_json_get_obj(task, "result");
@@ -111,10 +159,7 @@ int rv_mcp_task_told(rv_mcp_client *c, struct rv_mcp_open *o, json_object *task,
         return asks(c, o, err);
     if (strcmp(status, "working") != 0)
         return invalid(c, o, "a task has an unknown status", err);
-    o->id = 0;
-    o->poll_us = interval_of(task);
-    o->poll_at_us = RV_MCP_POLL_SOON;
-    return 0;
+    return poll_later(o, task);
 }
 
 int rv_mcp_task_tick(rv_mcp_client *c, struct rv_mcp_open *o, int64_t now_us, rv_err **err)
@@ -131,17 +176,23 @@ int rv_mcp_task_tick(rv_mcp_client *c, struct rv_mcp_open *o, int64_t now_us, rv
 
 int rv_mcp_task_cancel(rv_mcp_client *c, const struct rv_mcp_open *o, rv_err **err)
 {
-    json_object *params = NULL, *meta = json_object_new_object();
-    int rc = meta ? params_of(o->task, &params, err) : RV_FAIL(err, RV_E_NOMEM, "cancel a task of an MCP server");
+    bool is_modern = c->era == RV_MCP_ERA_MODERN;
+    json_object *params = NULL, *meta = NULL;
 
-    if (rc == 0)
-        rc = rv_mcp_add_meta(c, meta, c->version, err);
-    if (rc == 0) {
-        rc = rv_json_set_take(params, "_meta", meta, err);
-        meta = NULL;
+    if (!is_modern && !rv_json_get_obj(tasks_of(c), "cancel"))
+        return 0; /* the server cannot: the task ends by itself */
+    int rc = params_of(o->task, &params, err);
+    if (rc == 0 && is_modern) {
+        meta = json_object_new_object();
+        rc = meta ? rv_mcp_add_meta(c, meta, c->version, err)
+                  : RV_FAIL(err, RV_E_NOMEM, "cancel a task of an MCP server");
+        if (rc == 0) {
+            rc = rv_json_set_take(params, "_meta", meta, err);
+            meta = NULL;
+        }
     }
     if (rc == 0) /* its answer changes nothing */
-        rc = rv_mcp_put_request(c, ++c->last_id, "tasks/cancel", params, NULL, true, c->version, err);
+        rc = rv_mcp_put_request(c, ++c->last_id, "tasks/cancel", params, NULL, is_modern, c->version, err);
     json_object_put(params);
     json_object_put(meta);
     return rc;

@@ -73,6 +73,7 @@ static void write_tasks(const struct asking *a, struct rv_json_build *b, json_ob
         rv_json_build(b, to, MCP_TASKS, b->rc < 0 ? NULL : json_object_new_object());
     } else if (a->s->version >= RV_MCP_2025_11_25) {
         to = rv_json_build(b, all, "tasks", b->rc < 0 ? NULL : json_object_new_object());
+        rv_json_build(b, to, "list", b->rc < 0 ? NULL : json_object_new_object());
         rv_json_build(b, to, "cancel", b->rc < 0 ? NULL : json_object_new_object());
         for (size_t i = 0; i < RV_COUNT(path); i++)
             to = rv_json_build(b, to, path[i], b->rc < 0 ? NULL : json_object_new_object());
@@ -251,6 +252,7 @@ static const struct method {
     {.name = "prompts/list", .eras = BOTH, .want = RV_MCP_WANT_LIST_PROMPTS},
     {.name = "prompts/get", .eras = BOTH, .want = RV_MCP_WANT_GET_PROMPT, .check = check_prompt},
     {.name = "completion/complete", .eras = BOTH, .want = RV_MCP_WANT_COMPLETE, .check = check_completion},
+    {.name = "tasks/list", .eras = LEGACY, .want = RV_MCP_WANT_LIST_TASKS, .is_of_tasks = true},
     {.name = "tasks/get", .eras = BOTH, .want = RV_MCP_WANT_GET_TASK, .check = check_task, .is_of_tasks = true},
     {.name = "tasks/update",
      .eras = MODERN,

@@ -40,6 +40,7 @@ enum rv_mcp_want {
     RV_MCP_WANT_UPDATE_TASK,
     RV_MCP_WANT_CANCEL_TASK,
     RV_MCP_WANT_TASK_RESULT, /* it waits for the end of the task, as a call of its tool does */
+    RV_MCP_WANT_LIST_TASKS,
 };
 /* May the result of a tool be a task, which the client asks for later by itself? */
 enum rv_mcp_tasking {
@@ -92,8 +93,8 @@ RV_MUST_CHECK int rv_mcp_server_refuse(json_object *id, int code, const char *te
  *  "task" has the members of a task; so have those of GET_TASK and, for older clients, of CANCEL_TASK. */
 RV_MUST_CHECK int rv_mcp_server_give(rv_mcp_server *s, int64_t call, json_object *result, struct rv_mcp_orders *orders,
                                      rv_err **err);
-/** The entries of a list from `first` on, at most RV_MCP_PAGE. has_more: there are others behind them. */
-RV_MUST_CHECK int rv_mcp_server_give_list(rv_mcp_server *s, int64_t call, json_object *entries, bool has_more,
+/** The entries of a list from `first` on, at most RV_MCP_PAGE. next: `first` of the next page; 0: there is none. */
+RV_MUST_CHECK int rv_mcp_server_give_list(rv_mcp_server *s, int64_t call, json_object *entries, int64_t next,
                                           struct rv_mcp_orders *orders, rv_err **err);
 RV_MUST_CHECK int rv_mcp_server_fail(rv_mcp_server *s, int64_t call, int code, const char *text, json_object *data,
                                      struct rv_mcp_orders *orders, rv_err **err);

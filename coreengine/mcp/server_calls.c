@@ -124,9 +124,9 @@ int rv_mcp_server_no_resource(rv_mcp_server *s, int64_t call, const char *uri, s
         return 0;
     int rc = data ? rv_json_set_text(data, "uri", uri, err) : RV_FAIL(err, RV_E_NOMEM, "answer a client of MCP");
     if (rc == 0)
-        rc = rv_mcp_server_fail(s, call,
-                                c->version == RV_MCP_2026_07_28 ? RV_MCP_INVALID_PARAMS : RV_MCP_RESOURCE_NOT_FOUND,
-                                "unknown resource; resources/templates/list has the forms of addresses", data, orders, err);
+        rc = rv_mcp_server_fail(
+            s, call, c->version == RV_MCP_2026_07_28 ? RV_MCP_INVALID_PARAMS : RV_MCP_RESOURCE_NOT_FOUND,
+            "unknown resource; resources/templates/list has the forms of addresses", data, orders, err);
     json_object_put(data);
     return rc;
 }
@@ -150,13 +150,14 @@ int rv_mcp_server_give(rv_mcp_server *s, int64_t call, json_object *result, stru
     return rc;
 }
 
-int rv_mcp_server_give_list(rv_mcp_server *s, int64_t call, json_object *entries, bool has_more,
+int rv_mcp_server_give_list(rv_mcp_server *s, int64_t call, json_object *entries, int64_t next,
                             struct rv_mcp_orders *orders, rv_err **err)
 {
     static const char *const keys[] = {[RV_MCP_WANT_LIST_TOOLS] = "tools",
                                        [RV_MCP_WANT_LIST_RESOURCES] = "resources",
                                        [RV_MCP_WANT_LIST_TEMPLATES] = "resourceTemplates",
-                                       [RV_MCP_WANT_LIST_PROMPTS] = "prompts"};
+                                       [RV_MCP_WANT_LIST_PROMPTS] = "prompts",
+                                       [RV_MCP_WANT_LIST_TASKS] = "tasks"};
     struct mcp_call *c = rv_mcp_find_call(s, call);
     json_object *result = c ? json_object_new_object() : NULL;
     rv_buf cursor = RV_BUF_INIT(32);
@@ -165,8 +166,8 @@ int rv_mcp_server_give_list(rv_mcp_server *s, int64_t call, json_object *entries
         return 0;
     int rc = result ? rv_json_set_ref(result, keys[c->want], entries, err)
                     : RV_FAIL(err, RV_E_NOMEM, "answer a client of MCP");
-    if (rc == 0 && has_more) {
-        rv_buf_printf(&cursor, "%" PRId64, c->first + (int64_t)json_object_array_length(entries));
+    if (rc == 0 && next > 0) {
+        rv_buf_printf(&cursor, "%" PRId64, next);
         rc = rv_buf_check(&cursor, "a cursor", err);
         rc = rc == 0 ? rv_json_set_str(result, "nextCursor", rv_buf_str(&cursor), err) : rc;
         rv_buf_fini(&cursor);

@@ -124,6 +124,21 @@ static json_object *legacy_task(struct rv_json_build *b, json_object *task)
     return copy;
 }
 
+static void rename_tasks(struct rv_json_build *b, json_object *result)
+{
+    json_object *old = json_object_get(rv_json_get_arr(result, "tasks")), *list = json_object_new_array();
+
+    rv_json_build(b, result, "tasks", list);
+    for (size_t i = 0; b->rc == 0 && i < json_object_array_length(old); i++) {
+        json_object *task = legacy_task(b, json_object_array_get_idx(old, i));
+        if (b->rc == 0)
+            rv_json_build(b, list, NULL, task);
+        else
+            json_object_put(task);
+    }
+    json_object_put(old);
+}
+
 /* *out NULL: it is not a task, or the client knows it as it is. */
 static int shape_for_legacy(const struct mcp_call *c, json_object *result, json_object **out, rv_err **err)
 {
@@ -172,6 +187,8 @@ int rv_mcp_shape(const rv_mcp_server *s, const struct mcp_call *c, json_object *
         fold(&b, copy, data);
     if (b.rc == 0 && is_old && c->want == RV_MCP_WANT_LIST_TOOLS)
         strip_tools(&b, copy);
+    if (b.rc == 0 && c->want == RV_MCP_WANT_LIST_TASKS) /* only legacy clients list them */
+        rename_tasks(&b, copy);
     if (b.rc == 0 && c->version == RV_MCP_2026_07_28) {
         json_object *meta = rv_json_get_obj(copy, "_meta"); /* the caller's: it stays as it is */
         if (meta && (meta = copy_without(&b, meta, NULL)))

@@ -308,6 +308,10 @@ int rv_mcp_tool_request(const struct rv_mcp_tool *t, json_object *args, const ch
     if (!json_object_is_type(args, json_type_object))
         return RV_FAIL(err, RV_E_INVALID, "arguments of tool \"%s\" are not an object", t->qualified);
     r.params = json_object_new_object();
+    const char *tasks = "";
+    r.needs_task = t->kind == RV_MCP_CALL_TOOL &&
+                   rv_json_get_text(rv_json_get_obj(t->definition, "execution"), "taskSupport", &tasks) &&
+                   strcmp(tasks, "required") == 0;
     int rc = r.params ? call_params(t, args, key, r.params, err) : NOMEM(err);
     if (rc == 0)
         rc = add_headers(t, args, &r.headers, err);

@@ -97,6 +97,7 @@ RV_MUST_CHECK int rv_mcp_tool_result(const struct rv_mcp_tool *t, json_object *r
 struct rv_mcp_request {
     const char *method, *list; /* literals; list as in struct rv_mcp_ask */
     json_object *params, *headers;
+    bool needs_task; /* as of struct rv_mcp_ask */
 };
 RV_MUST_CHECK int rv_mcp_tool_request(const struct rv_mcp_tool *t, json_object *args, const char *key,
                                       struct rv_mcp_request *out, rv_err **err);

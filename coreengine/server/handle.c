@@ -1,7 +1,8 @@
-/* A request, from its head on: its route, who asks, and the work on a thread of the pool. */
+/* A request, from its head on: its route, who asks, and the work on a thread of hands.c. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "coreengine/server/hands_internal.h"
 #include "coreengine/server/page_internal.h"
 
 static void put_field(void *self, const char *name, const char *value)
@@ -31,7 +32,7 @@ struct rv_caller srv_caller_of(const struct rv_httpd_request *req)
                               .is_tls = req->is_tls};
 }
 
-/* --- the work, on a thread of the pool --- */
+/* --- the work, on a thread of hands.c --- */
 
 static int judge(struct srv_call *c, rv_err **err)
 {
@@ -85,11 +86,13 @@ static int do_ask(struct srv_call *c, rv_err **err)
     return rc;
 }
 
+/* Asked while another server is waited for. */
 static bool is_over(const void *self)
 {
-    const struct srv_server *s = self;
+    struct srv_call *c = (void *)(uintptr_t)self;
 
-    return atomic_load(&s->is_over);
+    c->is_crowded = !srv_hands_wait(c->server->hands, c);
+    return c->is_crowded || atomic_load(&c->server->is_over);
 }
 
 static int do_work(struct srv_call *c, rv_err **err)
@@ -101,7 +104,7 @@ static int do_work(struct srv_call *c, rv_err **err)
         return rc;
     c->store = c->handles->sources.store;
     c->app = c->server->app;
-    c->app.until = (struct rv_mcp_until){is_over, c->server};
+    c->app.until = (struct rv_mcp_until){is_over, c};
     if (c->route->scope != SRV_LOGIN) {
         rc = judge(c, err);
         c->app.scope = rv_identity_scope(&c->who);
@@ -116,19 +119,20 @@ static int do_work(struct srv_call *c, rv_err **err)
     return rc;
 }
 
-static void work(uv_work_t *w)
+void srv_call_work(struct srv_call *c)
 {
-    struct srv_call *c = w->data;
-
     c->rc = do_work(c, &c->err);
+    if (c->rc < 0 && c->is_crowded) {
+        rv_err_free(c->err);
+        c->err = NULL;
+        c->rc = RV_FAIL(&c->err, RV_E_UNAVAILABLE, "too many requests wait for servers of tools or of vectors");
+    }
 }
 
-static void after_work(uv_work_t *w, int status)
+static void after_work(struct srv_message *worked)
 {
-    struct srv_call *c = w->data;
+    struct srv_call *c = (struct srv_call *)(void *)((char *)worked - offsetof(struct srv_call, worked));
 
-    if (status < 0) /* the loop was told to end before the work began */
-        c->rc = RV_E_CANCELLED;
     if (rv_httpd_is_gone(c->x)) {
         rv_httpd_drop(c->x);
         srv_call_free(c);
@@ -236,8 +240,8 @@ static void on_request(void *self, rv_httpd_exchange *x)
         rv_refuse_drain(c->refusal, INT64_C(5000000));
         srv_call_reply(c);
     } else {
-        c->work.data = c;
-        RV_IGNORE(uv_queue_work(&s->loop, &c->work, work, after_work), "it fails without a work function only");
+        c->worked.open = after_work;
+        srv_hands_do(s->hands, c);
     }
 }
 

@@ -28,10 +28,10 @@ static bool store_answers(struct srv_call *c)
 
 int srv_readyz(struct srv_call *c, rv_err **err)
 {
-    static const char *const workers[] = {"none", "ok", "ended"};
+    static const char *const workers[] = {"none", "ok", "waiting", "ended"};
     bool drains = atomic_load(&c->server->is_draining), has_store = store_answers(c);
     int worker = atomic_load(&c->server->worker);
-    bool is_ready = !drains && has_store && worker != 2;
+    bool is_ready = !drains && has_store && worker < SRV_WORKER_WAITS;
     rv_jw w = srv_call_json(c, is_ready ? 200 : 503);
 
     (void)err;
@@ -51,7 +51,9 @@ int srv_readyz(struct srv_call *c, rv_err **err)
         rv_jw_text(&w, "the server ends: nothing new is accepted");
     if (!has_store)
         rv_jw_text(&w, "the store does not answer; the log says why");
-    if (worker == 2)
+    if (worker == SRV_WORKER_WAITS)
+        rv_jw_text(&w, "the worker of this process cannot start now; the log says why");
+    if (worker == SRV_WORKER_ENDED)
         rv_jw_text(&w, "the worker of this process has ended");
     rv_jw_arr_end(&w);
     rv_jw_obj_end(&w);

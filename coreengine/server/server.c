@@ -10,25 +10,20 @@
 #include "coreengine/base/loop.h"
 #include "coreengine/server/follow_internal.h"
 #include "coreengine/server/handlers_internal.h"
+#include "coreengine/server/hands_internal.h"
 #include "coreengine/server/mcp_internal.h"
 #include "coreengine/server/view_internal.h"
+#include "coreengine/server/worker_internal.h"
 
 #define LAST_WORDS_US INT64_C(10000000) /* for the ends of turns that were cancelled */
 #define MAX_NAMES     64
 #define EXIT_AT_ONCE  130
-#define POOL          "8" /* threads that judge and read the store */
 
 struct life {
     struct srv_server s; /* the first member */
     uv_timer_t grace;
-    pthread_t worker_thread;
-    bool has_loop; /* with its handles */
-    bool has_worker;
-    struct rv_worker_opts worker_opts;
-    struct rv_worker_stop worker_stop;
-    struct rv_worker_done worker_done;
-    struct rv_app worker_app;
-    rv_err *worker_err; /* why it ended by itself; owned */
+    bool has_loop;             /* with its handles */
+    struct srv_worker *worker; /* NULL: it has none; owned */
     char url[128];
 };
 
@@ -161,7 +156,7 @@ static void drain(struct life *l)
     if (o->say)
         o->say(o->self, "draining: nothing new is accepted");
     srv_turns_drain(l->s.turns);
-    rv_worker_stop(&l->worker_stop);
+    srv_worker_stop(l->worker);
     uv_timer_start(&l->grace, on_grace, (uint64_t)(grace_us / 1000), 0);
     rv_httpd_drain(l->s.httpd, grace_us + LAST_WORDS_US, on_drained, l);
 }
@@ -209,55 +204,15 @@ static void on_fallen(struct srv_message *message)
     free(f);
 }
 
-static void *work(void *self)
+static void on_worker_fallen(struct srv_server *s)
 {
-    struct life *l = self;
     struct fall *f = calloc(1, sizeof *f);
-    int rc = rv_worker_run(&l->worker_opts, &l->worker_done, &l->worker_err);
 
-    atomic_store(&l->s.worker, 2);
-    if (rc < 0 && f) {
-        f->message.open = on_fallen;
-        f->life = l;
-        srv_loop_post(&l->s.server_loop, &f->message);
-    } else {
-        free(f);
-    }
-    return NULL;
-}
-
-static void on_run_event(void *self, const void *run, rv_str line)
-{
-    json_object *event = line.len > 0 ? rv_telemetry_event(line) : NULL;
-
-    if (line.len > 0)
-        srv_watch_event(self, run, NULL, event);
-    else
-        srv_watch_over(self, run);
-    json_object_put(event);
-}
-
-static int start_worker(struct life *l, rv_err **err)
-{
-    const struct rv_server_opts *o = l->s.opts;
-
-    if (o->no_worker)
-        return 0;
-    l->worker_app = l->s.app;
-    l->worker_opts = (struct rv_worker_opts){.stop = &l->worker_stop,
-                                             .app = &l->worker_app,
-                                             .concurrency = o->concurrency,
-                                             .grace_us = o->grace_us,
-                                             .say = o->say,
-                                             .on_event = on_run_event,
-                                             .on_trace = srv_watch_begin,
-                                             .streams = l->s.streams,
-                                             .self_event = l->s.watch,
-                                             .self = o->self};
-    atomic_store(&l->s.worker, 1);
-    int rc = rv_thread_start(&l->worker_thread, work, l, err);
-    l->has_worker = rc == 0;
-    return rc;
+    if (!f)
+        return; /* /readyz says it */
+    f->message.open = on_fallen;
+    f->life = (struct life *)s; /* its first member */
+    srv_loop_post(&s->server_loop, &f->message);
 }
 
 /* --- the whole --- */
@@ -345,6 +300,8 @@ static int open_all(struct life *l, rv_err **err)
     if (rc == 0)
         rc = rv_auth_new(&s->opts->identity, srv_now_us(), &s->auth, err);
     if (rc == 0)
+        rc = srv_hands_new(s, &s->hands, err);
+    if (rc == 0)
         rc = make_httpd(s, err);
     if (rc == 0)
         rc = hear(l, err); /* a wrong address is told before anything else happens */
@@ -357,10 +314,12 @@ static int open_all(struct life *l, rv_err **err)
     if (rc == 0)
         rc = srv_rejoins_new(s, &s->rejoins, err);
     if (rc == 0)
+        rc = srv_worker_new(s, on_worker_fallen, &l->worker, err);
+    if (rc == 0)
         rc = srv_mcps_new(s, &s->mcps, err);
     if (rc == 0)
         rc = srv_turns_new(s, &s->turns, err);
-    return rc < 0 ? rc : start_worker(l, err);
+    return rc < 0 ? rc : srv_worker_start(l->worker, err);
 }
 
 static void close_all(struct life *l, int rc)
@@ -386,7 +345,10 @@ static void close_all(struct life *l, int rc)
         srv_loop_close(&s->server_loop);
     }
     rv_httpd_free(s->httpd);
+    atomic_store(&s->is_over, true);
+    srv_hands_free(s->hands);
     if (l->has_loop) {
+        srv_loop_read(&s->server_loop);
         uv_run(&s->loop, UV_RUN_DEFAULT);
         RV_IGNORE(uv_loop_close(&s->loop), "all handles are closed");
     }
@@ -412,6 +374,7 @@ static int check_opts(const struct rv_server_opts *o, rv_err **err)
 int rv_server_run(const struct rv_server_opts *opts, int64_t *n_left, rv_err **err)
 {
     struct life *l = calloc(1, sizeof *l);
+    rv_err *worker_err = NULL;
 
     *n_left = 0;
     if (!l)
@@ -421,7 +384,6 @@ int rv_server_run(const struct rv_server_opts *opts, int64_t *n_left, rv_err **e
         free(l);
         return bad;
     }
-    RV_IGNORE(setenv("UV_THREADPOOL_SIZE", POOL, 0), "the default is four threads");
     l->s.opts = opts;
     l->s.app = *opts->app;
     l->s.app.scope = (struct rv_store_scope){NULL, NULL};
@@ -430,8 +392,6 @@ int rv_server_run(const struct rv_server_opts *opts, int64_t *n_left, rv_err **e
         l->s.app.client = "api";
     pthread_mutex_init(&l->s.auth_lock, NULL);
     pthread_mutex_init(&l->s.handles_lock, NULL);
-    rv_worker_stop_init(&l->worker_stop);
-    l->s.worker_stop = opts->no_worker ? NULL : &l->worker_stop;
     int rc = open_handles(l, err);
     if (rc == 0)
         rc = open_all(l, err);
@@ -441,21 +401,18 @@ int rv_server_run(const struct rv_server_opts *opts, int64_t *n_left, rv_err **e
         uv_run(&l->s.loop, UV_RUN_DEFAULT);
     }
     close_all(l, rc);
-    if (l->has_worker)
-        pthread_join(l->worker_thread, NULL);
+    int worker_rc = srv_worker_join(l->worker, n_left, &worker_err);
     srv_loop_read(&l->s.server_loop);
-    if (l->worker_done.n_left == 0)
+    if (*n_left == 0)
         rv_app_streams_free(l->s.streams);
-    if (l->worker_done.n_left == 0)
+    if (*n_left == 0)
         srv_watch_free(l->s.watch);
-    *n_left = l->worker_done.n_left;
-    if (rc == 0 && l->worker_err) {
-        rc = rv_err_code(l->worker_err);
-        *err = l->worker_err;
-        l->worker_err = NULL;
+    if (rc == 0 && worker_rc < 0) {
+        rc = worker_rc;
+        *err = worker_err;
+        worker_err = NULL;
     }
-    rv_err_free(l->worker_err);
-    rv_worker_stop_fini(&l->worker_stop);
+    rv_err_free(worker_err);
     free(l);
     return rc;
 }

@@ -64,7 +64,7 @@ void srv_stream_unref(struct srv_stream *st);
 
 /* --- call.c: a request, from its head to its answer --- */
 struct srv_route;
-struct srv_handles {          /* what one thread of the pool has */
+struct srv_handles {          /* what one thread that works at requests has */
     struct srv_handles *next; /* of those that are free; guarded */
     struct rv_app_sources sources;
 };
@@ -75,8 +75,11 @@ struct srv_call {
     const struct rv_httpd_request *req; /* borrowed until the answer begins */
     char *args[SRV_MAX_ARGS];           /* owned: the variable segments */
     size_t n_args;
-    uv_work_t work;
+    struct srv_message worked;    /* tells the loop that it was worked at */
+    struct srv_call *queued_next; /* that waits for a thread, too; of hands.c */
     /* while it is worked at */
+    bool waits;      /* for another server; of hands.c */
+    bool is_crowded; /* and too many do */
     struct rv_identity who;
     struct rv_app app;           /* for who; scope borrows from it */
     struct srv_handles *handles; /* of the thread that works at it; else NULL; borrowed */
@@ -117,6 +120,7 @@ void srv_call_free(struct srv_call *c);
 
 /* --- handle.c --- */
 extern const struct rv_httpd_handler srv_handler; /* self: the server */
+void srv_call_work(struct srv_call *c);           /* on a thread of hands.c */
 
 /* --- routes.c --- */
 enum srv_scope {                 /* beside enum rv_api_scope */
@@ -131,7 +135,7 @@ struct srv_route {
     const char *path; /* "/runs/{id}" */
     int scope;        /* enum rv_api_scope or enum srv_scope */
     enum rv_protocol_family family;
-    /** On a thread of the pool, with c->who, c->store, c->app. */
+    /** On a thread of hands.c, with c->who, c->store, c->app. */
     int (*work)(struct srv_call *c, rv_err **err);
     /** On the loop when work has succeeded: makes a stream. NULL: the answer is what work made. */
     void (*begin)(struct srv_call *c);
@@ -171,7 +175,16 @@ void srv_watch_over(struct srv_watch *w, const void *key);
 void srv_watch_request(struct srv_watch *w, const struct rv_httpd_access *a);
 void srv_watch_free(struct srv_watch *w);
 
+/* Of the worker of this process. */
+enum srv_worker_state {
+    SRV_WORKER_NONE,
+    SRV_WORKER_WORKS,
+    SRV_WORKER_WAITS, /* to be started again: something is lacking */
+    SRV_WORKER_ENDED
+};
+
 /* --- server.c --- */
+struct srv_hands;
 struct srv_turns;
 struct srv_follows;
 struct srv_rejoins;
@@ -185,7 +198,9 @@ struct srv_server {
     rv_auth *auth;               /* guarded by auth_lock */
     pthread_mutex_t auth_lock;   /* a short time only */
     pthread_mutex_t handles_lock;
-    struct srv_handles *free_handles; /* that are not in use; guarded; owned */
+    struct srv_handles *free_handles; /* that are not in use; guarded, as their number; owned */
+    size_t n_free_handles;
+    struct srv_hands *hands;
     struct srv_turns *turns;
     struct srv_follows *follows;
     struct srv_rejoins *rejoins;
@@ -196,7 +211,7 @@ struct srv_server {
     atomic_bool is_draining;
     atomic_bool is_over; /* and its grace has passed: handlers wait for providers and servers no longer */
     struct rv_worker_stop *worker_stop; /* of the worker of this process; NULL: there is none; borrowed */
-    atomic_int worker;                  /* 0: there is none here; 1: it works; 2: it has ended */
+    atomic_int worker;                  /* enum srv_worker_state */
     uv_signal_t signals[3];
     uv_timer_t tick;
 };

@@ -40,7 +40,7 @@ static const struct asked {
     const char *has; /* of the answer, with memory */
 } asked[] = {
     {true, NULL, ASK("tools/list", MODERN), "answer_run"},
-    {true, NULL, ASK("tools/call", "\"name\":\"nothing\",\"arguments\":{}," MODERN), "no tool"},
+    {true, NULL, ASK("tools/call", "\"name\":\"nothing\",\"arguments\":{}," MODERN), "no similar name"},
     {true, NULL, ASK("tools/call", "\"name\":\"done\",\"arguments\":{\"text\":\"x\"}," MODERN), "isError"},
     {true, NULL,
      ASK("tools/call",
@@ -57,6 +57,7 @@ static const struct asked {
     {true, "later", ASK("tasks/cancel", TASK "," MODERN), "complete"},
     {false, "asks", ASK("tasks/get", TASK), "input_required"},
     {false, "later", ASK("tasks/cancel", TASK), "cancelled"},
+    {false, NULL, ASK("tasks/list", "\"cursor\":\"1\""), "input_required"},
     {false, "done", ASK("tasks/result", TASK), "related-task"},
     {false, "asks", ASK("tasks/result", TASK), "elicitation/create"},
 };

@@ -130,6 +130,10 @@ equal((await modern('tools/list', {})).json.result.resultType, 'complete', 'a re
 equal((await modern('tools/list', {}, {'mcp-method': 'tools/call'})).json.error.code, -32020, 'a header that differs')
 equal((await modern('prompts/get', {name: 'é'}, {'mcp-name': '=?base64?w6k=?='})).json.error.code, -32602, 'a name in base64')
 equal((await modern('ping', {})).status, 404, 'a method that was removed')
+const listen = await modern('subscriptions/listen', {notifications: {toolsListChanged: true}})
+equal([listen.status, listen.json.error.code], [404, -32601], 'no stream of changes, which would stay empty')
+const declared = (await modern('server/discover', {})).json.result.capabilities
+check(!/listChanged|subscribe/.test(JSON.stringify(declared)), 'and none is declared', declared)
 const waits = (await modern('tools/call', {name: 'ask', arguments: {}}, {}, {elicitation: {}})).data.at(-1).result
 equal([waits.resultType, Object.keys(waits.inputRequests)], ['input_required', ['answer']], 'a question')
 const again = {name: 'ask', arguments: {}, requestState: waits.requestState, inputResponses: {answer: {action: 'accept', content: {choice: 'yes'}}}}
@@ -148,7 +152,8 @@ check(true, 'a client that leaves cancels the run')
 const extension = {extensions: {'io.modelcontextprotocol/tasks': {}}}
 const as = (token) => ({authorization: `Bearer ${token}`})
 const bob = as(other)
-const cy = as(key('--user', 'cy'))
+const stranger = key('--user', 'cy')
+const cy = as(stranger)
 const last = ({data, json}) => (data.at(-1) ?? json)
 const start = async (name, more = extension) => last(await modern('tools/call', {name, arguments: {}}, bob, more)).result
 const task = async (method, taskId, more = {}, who = bob, declared = extension) =>
@@ -219,6 +224,15 @@ equal(await code(older.request({method: 'tools/call', params: {name: 'hello', ar
 const stopped = (await older.request({method: 'tools/call', params: {name: 'slow', arguments: {}, task: {}}}, any)).task
 equal((await older.request({method: 'tasks/cancel', params: {taskId: stopped.taskId}}, any)).status, 'cancelled', 'a task is cancelled')
 equal((await older.request({method: 'tasks/get', params: {taskId: stopped.taskId}}, any)).status, 'cancelled', 'and stays so')
+const listed = async (from, params = {}) => (await from.request({method: 'tasks/list', params}, any)).tasks.map((t) => [t.taskId, t.status, 'error' in t || 'result' in t])
+equal(await listed(older), [[stopped.taskId, 'cancelled', false], [made.taskId, 'completed', false]], 'tasks are listed, newest first, without runs that are none')
+equal(await listed(older, {cursor: '1'}), [[made.taskId, 'completed', false]], 'from a cursor on')
+equal(await code(older.request({method: 'tasks/list', params: {cursor: 'x'}}, any)), -32602, 'which is one of this list')
+for (const token of [reader, stranger]) {
+  const {client: another} = await connect(token)
+  equal(await listed(another), [], 'another user, or a key that may not use them, has none of them')
+  await another.close()
+}
 await older.close()
 
 // --- scopes ---

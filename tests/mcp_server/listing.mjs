@@ -170,6 +170,25 @@ leave.abort()
 for (const s of servers) await s.ended
 void crowd
 
+// Requests that start runs wait for the servers of their pipelines, and hold up no other request; some are too many.
+file('p/remote.yaml', `name: remote
+mcp_servers:
+  far: {url: "http://127.0.0.1:${hub.address().port}/", required: true, timeout_ms: 600000}
+agents: [{name: work, has_tools: true, allowed_tools: [far.do_it]}]
+`)
+const ask = (pipeline, more) => fetch(`${host.url}/runs`, {method: 'POST', headers: {'content-type': 'application/json'}, body: JSON.stringify({pipeline, input: 'x'}), ...more})
+leave = new AbortController()
+const waiting = Array.from({length: 64}, () => ask('remote', {signal: leave.signal}).catch(() => {}))
+servers.length = 0
+for (let i = 0; i < 64; i++) servers.push(await nextServer())
+equal((await ask('hello')).status, 202, 'HTTP: a run is started while 64 requests wait for servers')
+equal((await fetch(`${host.url}/readyz`)).status, 200, 'HTTP: and the server is ready')
+const late = await ask('remote')
+equal([late.status, late.headers.get('retry-after') > 0], [503, true], 'HTTP: one request more is refused')
+for (const s of servers) s.socket.destroy()
+leave.abort()
+await Promise.all(waiting)
+
 call = bob.call('mute')
 do server = await nextServer()
 while (await Promise.race([server.ended.then(() => true), new Promise((go) => setImmediate(go))])) // of those who left

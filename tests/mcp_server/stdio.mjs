@@ -63,7 +63,10 @@ check(r.isError && r.content[0].text.includes('"b"'), 'a missing argument is tol
 // Proves mcp.M6: A failing tool is a result with isError, an unknown tool an error of the protocol
 r = await client.callTool({name: 'read_file', arguments: {path: '/no/such/file'}})
 check(r.isError && r.content[0].text.length > 0, 'a failing tool says why', r)
-equal((await client.callTool({name: 'nothing', arguments: {}}).catch((e) => e)).code, -32602, 'an unknown tool')
+for (const [name, told] of [['helo', /unknown tool "helo": did you mean "hello"\? \(8 offered/], ['nothing', /unknown tool "nothing": no similar name is offered \(8/]]) {
+  r = await client.callTool({name, arguments: {}}).catch((e) => e)
+  check(r.code === -32602 && told.test(r.message), 'an unknown tool names the nearest one and the number of all', r)
+}
 r = await client.callTool({name: 'query', arguments: {query: 'SELECT 1 AS one FROM sessions LIMIT 1'}})
 check(Array.isArray(r.structuredContent.artifact.results), 'a query answers', r)
 let asked = []
@@ -95,6 +98,17 @@ check(!r.isError && r.content[0].text.includes('answer_run'), 'and how it is ans
 r = await plain.callTool({name: 'answer_run', arguments: {run: r.structuredContent.artifact.run, choice: 'no'}})
 equal(r.structuredContent.artifact.answer.choice, 'no', 'the answer continues the run')
 await plain.close()
+
+// --- more tasks than a page has ---
+const idle = await connect(['--store', store(), ...offered, '--no-worker'])
+const any = load('zod').z.looseObject({})
+for (let i = 0; i < 101; i++) await idle.request({method: 'tools/call', params: {name: 'release', arguments: {}, task: {}}}, any)
+const page = async (params) => await idle.request({method: 'tasks/list', params}, any)
+const ids = ({tasks}) => tasks.map((t) => t.taskId)
+const newest = await page({}), rest = await page({cursor: newest.nextCursor})
+equal([newest.tasks.length, rest.tasks.length, rest.nextCursor], [100, 1, undefined], 'tasks are listed in pages')
+equal(new Set([...ids(newest), ...ids(rest)]).size, 101, 'each once')
+await idle.close()
 
 // --- a client that breaks rules ---
 function raw(args = []) {

@@ -61,9 +61,11 @@ export const store = (name) =>
 
 // {url, log, stop, kill}: stop drains and gives the exit status; log has the lines of the access log.
 // port: of a server before, which clients come back to.
-export function serve(name, args = [], more = {}, port = 0) {
+// before: a program with arguments that starts it.
+export function serve(name, args = [], more = {}, port = 0, before = []) {
   return new Promise((resolve, reject) => {
-    const child = spawn(reeve, ['serve', '--listen', `127.0.0.1:${port}`, '--store', store(name), ...args], {
+    const [program, ...rest] = [...before, reeve]
+    const child = spawn(program, [...rest, 'serve', '--listen', `127.0.0.1:${port}`, '--store', store(name), ...args], {
       cwd: root,
       env: {...env, ...more},
     })

@@ -94,4 +94,27 @@ for (const s of open.filter((o) => / 503 /.test(o.text.slice(0, 20))))
 limit(few, 'nofile=4096:')
 served(await chat(few, 'hello'), 'there are descriptors again')
 equal(await few.stop(), 0, 'it ends as ever')
+
+// So few that its worker cannot start: each of these says so and ends before it listens, or goes on without the worker.
+const starts = await Promise.all(
+  Array.from({length: 8}, (_, i) => {
+    return serve(`start${i}.db`, args, {}, 0, ['prlimit', `--nofile=${used.size - 14 + 2 * i}:`]).catch((e) => String(e))
+  }),
+)
+const waits = starts.filter((s) => s.url)
+check(waits.length > 2, 'many go on', starts.map((s) => s.url ?? s))
+for (const s of starts) check(s.url || /ended with 5.*Too many open files/s.test(s), 'others say what is lacking', s)
+for (const s of waits) {
+  while (!/worker.waits|working as/.test(s.err())) await new Promise((done) => setTimeout(done, 5))
+  limit(s, 'nofile=4096:')
+}
+check(waits.filter((s) => /worker.waits/.test(s.err())).length > 2, 'some without their worker', waits.map((s) => s.err()))
+for (const s of waits) {
+  while (!/working as/.test(s.err())) await new Promise((done) => setTimeout(done, 5)) // it is started by itself
+  let ready
+  while ((ready = await call(s, 'GET', '/readyz')).status !== 200) equal(ready.json.checks.worker, 'waiting', 'it says what is not ready')
+  check(s.err().split('worker.waits').length <= 2, 'the log says it once', s.err())
+  served(await chat(s, 'hello'), 'and it serves')
+}
+for (const status of await Promise.all(waits.map((s) => s.stop()))) equal(status, 0, 'each ends as ever')
 finish('scarce')

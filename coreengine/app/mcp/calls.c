@@ -141,6 +141,7 @@ static bool is_over(const void *self)
 void rv_app_mcp_job_do(rv_app_mcp_job *job, const struct rv_app_mcp_at *at)
 {
     const struct until until = {job, at->app->until};
+    const struct mcp_how how = {.may_wait = true, .is_task = job->tasks == RV_MCP_TASK_MUST};
     struct rv_app app = *at->app;
     struct rv_app_mcp_at here = *at;
 
@@ -150,7 +151,7 @@ void rv_app_mcp_job_do(rv_app_mcp_job *job, const struct rv_app_mcp_at *at)
     here.app = &app;
     here.trace = job->trace;
     here.trusts_trace = job->trusts_trace;
-    job->is_done = mcp_start(job->opts, &here, &job->offer, job->params, true, &job->started, &job->why) == 0;
+    job->is_done = mcp_start(job->opts, &here, &job->offer, job->params, &how, &job->started, &job->why) == 0;
 }
 
 void rv_app_mcp_job_fail(rv_app_mcp_job *job, rv_err *why)
@@ -208,13 +209,14 @@ int rv_app_mcp_finish(rv_app_mcp *m, const struct rv_app_mcp_at *at, rv_app_mcp_
 
 int mcp_call_tool(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struct rv_mcp_order *o, rv_err **err)
 {
+    const struct mcp_how how = {.may_wait = !at->job, .is_task = o->tasks == RV_MCP_TASK_MUST};
     struct mcp_started started = {.result = NULL};
     struct offer offer = {.name = NULL};
     rv_err *why = NULL;
     int rc = mcp_find_offer(m->opts, at, o->params, &offer, &why);
 
     if (rc == 0)
-        rc = mcp_start(m->opts, at, &offer, o->params, !at->job, &started, &why);
+        rc = mcp_start(m->opts, at, &offer, o->params, &how, &started, &why);
     if (rc < 0)
         rc = mcp_fail(m, at, o->call, why, err);
     else if (started.waits)

@@ -160,6 +160,7 @@ static int list(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struct rv_m
 {
     json_object *entries = json_object_new_array();
     bool has_more = false;
+    int64_t next = 0;
     rv_err *why = NULL;
     int rc = entries ? 0 : RV_FAIL(&why, RV_E_NOMEM, "list for a client");
 
@@ -169,9 +170,13 @@ static int list(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struct rv_m
         rc = mcp_resources_list(at, o->first, entries, &has_more, &why);
     else if (rc == 0 && o->want == RV_MCP_WANT_LIST_TEMPLATES)
         rc = mcp_templates_list(at, entries, &why);
+    else if (rc == 0 && o->want == RV_MCP_WANT_LIST_TASKS)
+        rc = mcp_tasks_list(at, o->first, entries, &next, &why);
     else if (rc == 0)
         rc = mcp_prompts_list(m->opts, at, o->first, entries, &has_more, &why);
-    rc = rc == 0 ? rv_mcp_server_give_list(m->session, o->call, entries, has_more, m->out, err)
+    if (rc == 0 && has_more)
+        next = o->first + (int64_t)json_object_array_length(entries);
+    rc = rc == 0 ? rv_mcp_server_give_list(m->session, o->call, entries, next, m->out, err)
                  : mcp_fail(m, at, o->call, why, err);
     rv_err_free(why);
     json_object_put(entries);
@@ -256,6 +261,7 @@ static int perform(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struct r
     case RV_MCP_WANT_LIST_RESOURCES:
     case RV_MCP_WANT_LIST_TEMPLATES:
     case RV_MCP_WANT_LIST_PROMPTS:
+    case RV_MCP_WANT_LIST_TASKS:
         return list(m, at, o, err);
     case RV_MCP_WANT_READ_RESOURCE:
     case RV_MCP_WANT_GET_PROMPT:

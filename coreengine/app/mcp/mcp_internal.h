@@ -97,9 +97,13 @@ struct mcp_started {
 /** RV_E_NOT_FOUND: nothing that is offered has the name. */
 RV_MUST_CHECK int mcp_find_offer(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at,
                                  json_object *params, struct offer *out, rv_err **err);
-/** Failures of the call are results; RV_E_NOMEM, RV_E_INVALID (its state was changed). may_wait: else out->waits. */
+struct mcp_how {
+    bool may_wait; /* false: what has to wait for others is not done, see waits */
+    bool is_task;  /* the client wants a task at once: its run is one that mcp_tasks_list() finds */
+};
+/** Failures of the call are results; RV_E_NOMEM, RV_E_INVALID (its state was changed). */
 RV_MUST_CHECK int mcp_start(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, const struct offer *o,
-                            json_object *params, bool may_wait, struct mcp_started *out, rv_err **err);
+                            json_object *params, const struct mcp_how *how, struct mcp_started *out, rv_err **err);
 /** A client does not wait for that run any more: it is asked to end. */
 void mcp_cancel_run(const struct rv_app_mcp_at *at, const char *run);
 /** Have the answer to a question of a run queued. */
@@ -115,8 +119,15 @@ struct mcp_task {
 };
 /** RV_E_NOT_FOUND: it is not the id of a task. */
 RV_MUST_CHECK int mcp_task_read(rv_str id, struct mcp_task *out, rv_err **err);
-/** What a client wants: CALL_TOOL: the task begins; GET_TASK, UPDATE_TASK, CANCEL_TASK. *out: the result, as
- *  rv_mcp_server_give() takes it, the caller's. can_ask: the client may see the forms of its questions.
+#define MCP_TASK_RUNS "env_mcp_" /* ids of runs that began as tasks */
+/** What a run is as a task, without its id: how its journal keeps it. out holds MCP_MAX_NAME + 2 bytes. */
+void mcp_task_kind(enum offer_kind kind, const char *tool, char *out);
+/** The tasks of the scope that began as such, newest first. *next: `first` of the next page; 0: there is none. */
+RV_MUST_CHECK int mcp_tasks_list(const struct rv_app_mcp_at *at, int64_t first, json_object *list, int64_t *next,
+                                 rv_err **err);
+/** What a client wants: CALL_TOOL: the task begins; LIST_TASKS, GET_TASK: how it is, without its end and with it;
+ *  UPDATE_TASK, CANCEL_TASK. *out: the result, as rv_mcp_server_give() takes it, the caller's. can_ask: the client may
+ *  see the forms of its questions.
  *  RV_E_NOT_FOUND: the client has no such task; RV_E_INVALID: an answer does not fit its question; RV_E_STATE. */
 RV_MUST_CHECK int mcp_task_do(const struct rv_app_mcp_at *at, const struct rv_mcp_order *o, const struct mcp_task *t,
                               bool can_ask, json_object **out, rv_err **err);

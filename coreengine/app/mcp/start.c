@@ -100,13 +100,18 @@ static int set_plan(const struct offer *o, json_object *arguments, json_object *
     return b.rc < 0 ? b.rc : rv_json_set_ref(step, "parameters", arguments, err);
 }
 
-static int make_state(const struct rv_app_mcp_at *at, const struct offer *o, json_object *arguments, json_object **out,
-                      rv_err **err)
+static int make_state(const struct rv_app_mcp_at *at, const struct offer *o, json_object *arguments, bool is_task,
+                      json_object **out, rv_err **err)
 {
     json_object *input = NULL;
     const char *session = o->kind == OFFER_TOOL ? NULL : rv_json_text_or(arguments, "session", NULL);
     int rc = (*out = json_object_new_object()) ? 0 : RV_FAIL(err, RV_E_NOMEM, "start a run");
 
+    if (rc == 0 && is_task) {
+        char id[RV_ID_MAX];
+        rv_id_make(rv_rand_system(), MCP_TASK_RUNS, id);
+        rc = rv_json_set_text(*out, "envelope_id", id, err);
+    }
     if (rc == 0 && o->kind == OFFER_TOOL)
         rc = set_plan(o, arguments, *out, err);
     if (rc == 0 && json_object_object_get_ex(arguments, "input", &input) && o->kind != OFFER_TOOL)
@@ -125,15 +130,18 @@ static int make_state(const struct rv_app_mcp_at *at, const struct offer *o, jso
 }
 
 static int submit(const struct rv_app_mcp_at *at, const struct offer *o, struct rv_app_loaded *l,
-                  json_object *arguments, struct mcp_started *out, rv_err **err)
+                  json_object *arguments, bool is_task, struct mcp_started *out, rv_err **err)
 {
+    char task[MCP_MAX_NAME + 2];
     const struct rv_app_submit how = {.trace = at->trace, .trusts_trace = at->trusts_trace};
     struct rv_app_run run = {.app = at->app, .loaded = l, .mode = RV_UNSET, .store = at->sources->store};
     struct rv_app_submitted done = {.is_new = false};
     rv_envelope *env = NULL;
     json_object *state = NULL;
-    int rc = make_state(at, o, arguments, &state, err);
+    int rc = make_state(at, o, arguments, is_task, &state, err);
 
+    mcp_task_kind(o->kind, o->name, task);
+    run.task = is_task ? task : NULL;
     if (o->kind != OFFER_TOOL)
         run.session = rv_json_text_or(arguments, "session", NULL);
     if (rc == 0)
@@ -192,19 +200,19 @@ static int check_sound(const struct rv_app_mcp_at *at, const struct offer *o, st
 }
 
 static int begin(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, const struct offer *o,
-                 json_object *arguments, bool may_wait, struct mcp_started *out, rv_err **err)
+                 json_object *arguments, const struct mcp_how *how, struct mcp_started *out, rv_err **err)
 {
     struct rv_app_loaded l;
-    int rc = mcp_offer_load(opts, at, o, may_wait, &l, err);
+    int rc = mcp_offer_load(opts, at, o, how->may_wait, &l, err);
 
     if (rc < 0)
         return rc;
-    out->waits = !may_wait && l.pipeline && l.pipeline->n_mcp_servers > 0;
+    out->waits = !how->may_wait && l.pipeline && l.pipeline->n_mcp_servers > 0;
     rc = out->waits ? 0 : check_sound(at, o, &l, err);
     if (rc == 0 && !out->waits)
         rc = check_arguments(o, &l, arguments, out, err);
     if (rc == 0 && !out->waits && !out->result)
-        rc = submit(at, o, &l, arguments, out, err);
+        rc = submit(at, o, &l, arguments, how->is_task, out, err);
     rv_app_loaded_fini(&l);
     return rc;
 }
@@ -235,23 +243,43 @@ static int go_on(const struct rv_app_mcp_at *at, const struct offer *o, json_obj
 }
 
 static int start_offer(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, const struct offer *o,
-                       json_object *params, json_object *arguments, bool may_wait, struct mcp_started *out,
+                       json_object *params, json_object *arguments, const struct mcp_how *how, struct mcp_started *out,
                        rv_err **err)
 {
     if (json_object_object_get_ex(params, "requestState", NULL) && o->kind != OFFER_QUERY)
         return go_on(at, o, params, out, err);
     if (o->kind != OFFER_QUERY && o->kind != OFFER_ANSWER)
-        return begin(opts, at, o, arguments, may_wait, out, err);
+        return begin(opts, at, o, arguments, how, out, err);
     int rc = check_arguments(o, NULL, arguments, out, err);
     if (rc < 0 || out->result)
         return rc;
-    out->waits = o->kind == OFFER_QUERY && !may_wait;
+    out->waits = o->kind == OFFER_QUERY && !how->may_wait;
     if (out->waits)
         return 0;
     return o->kind == OFFER_QUERY
                ? answer_query(at, arguments, &out->result, err)
                : mcp_enqueue_answer(at, rv_json_text_or(arguments, "run", NULL),
                                     rv_json_text_or(arguments, "question", NULL), RV_MCP_ACCEPT, arguments, out, err);
+}
+
+/* A model reads it: what the client may use instead, and how many there are. */
+static int refuse_name(rv_str name, const struct offers *offers, rv_err **err)
+{
+    const char **names = malloc((offers->n + 1) * sizeof *names);
+    const rv_str shown = rv_utf8_cut(name, MAX_SHOWN);
+
+    if (!names)
+        return RV_FAIL(err, RV_E_NOMEM, "find a tool");
+    for (size_t i = 0; i < offers->n; i++)
+        names[i] = offers->items[i].name;
+    const char *near = rv_nearest(shown, names, offers->n);
+    free(names);
+    if (near)
+        return RV_FAIL(err, RV_E_NOT_FOUND, "unknown tool \"%.*s\": did you mean \"%s\"? (%zu offered, see tools/list)",
+                       RV_STR_ARG(shown), near, offers->n);
+    return RV_FAIL(err, RV_E_NOT_FOUND,
+                   "unknown tool \"%.*s\": no similar name is offered (%zu offered, see tools/list)", RV_STR_ARG(shown),
+                   offers->n);
 }
 
 int mcp_find_offer(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, json_object *params,
@@ -269,23 +297,21 @@ int mcp_find_offer(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_a
         *out = *o;
         *o = (struct offer){.kind = o->kind}; /* moved */
     } else {
-        rc = RV_FAIL(err, RV_E_NOT_FOUND, "there is no tool \"%.*s\"",
-                     RV_STR_ARG(rv_utf8_cut(rv_json_str(name), MAX_SHOWN)));
+        rc = refuse_name(rv_json_str(name), &offers, err);
     }
     mcp_offers_fini(&offers);
     return rc;
 }
 
 int mcp_start(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, const struct offer *o,
-              json_object *params, bool may_wait, struct mcp_started *out, rv_err **err)
+              json_object *params, const struct mcp_how *how, struct mcp_started *out, rv_err **err)
 {
     json_object *arguments = rv_json_get_obj(params, "arguments");
     rv_err *why = NULL;
 
     *out = (struct mcp_started){.result = NULL};
     json_object *made = arguments ? json_object_get(arguments) : json_object_new_object();
-    int rc =
-        made ? start_offer(opts, at, o, params, made, may_wait, out, &why) : RV_FAIL(&why, RV_E_NOMEM, "start a call");
+    int rc = made ? start_offer(opts, at, o, params, made, how, out, &why) : RV_FAIL(&why, RV_E_NOMEM, "start a call");
     rc = rc < 0 && rv_err_is(why, RV_E_NOMEM) ? RV_E_NOMEM : rc;
     bool is_state = rc == RV_E_INVALID && json_object_object_get_ex(params, "requestState", NULL);
     if (rc == RV_E_NOMEM || is_state) {

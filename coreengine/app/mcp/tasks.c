@@ -2,6 +2,7 @@
  * the run, and the store knows the rest, so that a task outlives the session, the connection and the process. What a
  * client may see of a run is decided by its scope, each time. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "coreengine/app/mcp/mcp_internal.h"
@@ -16,13 +17,29 @@
 static const char letters[] = {
     [OFFER_QUERY] = 'q', [OFFER_ANSWER] = 'r', [OFFER_PIPELINE] = 'p', [OFFER_TOOL] = 't', [OFFER_AGENT] = 'a'};
 
+void mcp_task_kind(enum offer_kind kind, const char *tool, char *out)
+{
+    snprintf(out, MCP_MAX_NAME + 2, "%c%s", letters[kind], tool);
+}
+
 static int write_id(const struct mcp_task *t, rv_buf *out, rv_err **err)
 {
     char name[MCP_MAX_NAME + 2];
 
-    snprintf(name, sizeof name, "%c%s", letters[t->kind], t->tool);
+    mcp_task_kind(t->kind, t->tool, name);
     mcp_state_write(DOMAIN, t->run, name, out);
     return rv_buf_check(out, "id of a task", err);
+}
+
+static bool read_kind(const char *name, struct mcp_task *out)
+{
+    for (size_t i = OFFER_ANSWER; i < RV_COUNT(letters) && strlen(name) <= MCP_MAX_NAME + 1; i++) /* never a query */
+        if (name[0] == letters[i]) {
+            out->kind = (enum offer_kind)i;
+            memcpy(out->tool, name + 1, strlen(name));
+            return true;
+        }
+    return false;
 }
 
 int mcp_task_read(rv_str id, struct mcp_task *out, rv_err **err)
@@ -30,13 +47,8 @@ int mcp_task_read(rv_str id, struct mcp_task *out, rv_err **err)
     char name[RV_STORE_MAX_ID + 1];
 
     *out = (struct mcp_task){.kind = OFFER_QUERY};
-    if (mcp_state_read(id, DOMAIN, out->run, name, NULL) == 0 && strlen(name) <= MCP_MAX_NAME + 1)
-        for (size_t i = OFFER_ANSWER; i < RV_COUNT(letters); i++) /* queries are never tasks */
-            if (name[0] == letters[i]) {
-                out->kind = (enum offer_kind)i;
-                memcpy(out->tool, name + 1, strlen(name));
-                return 0;
-            }
+    if (mcp_state_read(id, DOMAIN, out->run, name, NULL) == 0 && read_kind(name, out))
+        return 0;
     return RV_FAIL(err, RV_E_NOT_FOUND, "unknown task: its run is not there, or it is of another user");
 }
 
@@ -192,7 +204,7 @@ static int write_task(const struct mcp_task *t, const struct rv_run_row *row, co
 }
 
 static int describe(const struct rv_app_mcp_at *at, const struct mcp_task *t, const struct rv_run_row *row,
-                    bool can_ask, json_object *task, rv_err **err)
+                    bool can_ask, bool with_end, json_object *task, rv_err **err)
 {
     struct open_ids open = {.n = 0};
     int rc = row->status == RV_RUN_INTERRUPTED ? list_open(at, row, &open, err) : 0;
@@ -203,7 +215,7 @@ static int describe(const struct rv_app_mcp_at *at, const struct mcp_task *t, co
     rc = write_task(t, row, status, task, err);
     if (rc == 0 && strcmp(status, "input_required") == 0 && can_ask)
         rc = write_questions(at, row, &open, task, err);
-    if (rc == 0 && (strcmp(status, "completed") == 0 || strcmp(status, "failed") == 0))
+    if (rc == 0 && with_end && (strcmp(status, "completed") == 0 || strcmp(status, "failed") == 0))
         rc = write_end(at, t, task, err);
     return rc;
 }
@@ -239,8 +251,8 @@ static int perform(const struct rv_app_mcp_at *at, const struct rv_mcp_order *o,
         int rc = rv_json_set_text(out, "resultType", "task", err);
         return rc < 0 ? rc : write_task(t, row, "working", out, err);
     }
-    if (o->want == RV_MCP_WANT_GET_TASK)
-        return describe(at, t, row, can_ask, out, err);
+    if (o->want == RV_MCP_WANT_GET_TASK || o->want == RV_MCP_WANT_LIST_TASKS)
+        return describe(at, t, row, can_ask, o->want == RV_MCP_WANT_GET_TASK, out, err);
     if (o->want == RV_MCP_WANT_UPDATE_TASK)
         return update(at, row, rv_json_get_obj(o->params, "inputResponses"), err);
     if (rv_run_status_is_final(row->status))
@@ -272,5 +284,72 @@ int mcp_task_do(const struct rv_app_mcp_at *at, const struct rv_mcp_order *o, co
     else
         *out = task;
     rv_run_row_fini(&row);
+    return rc;
+}
+
+/* --- the list --- */
+
+/* Ids of runs; the store is not asked for anything else while it lists them. */
+struct page {
+    int64_t first, n_seen;
+    char (*runs)[RV_STORE_MAX_ID + 1];
+    size_t n;
+};
+
+static int take_run(void *self, const struct rv_run_row *row, rv_err **err)
+{
+    struct page *p = self;
+
+    (void)err;
+    if (p->n_seen++ >= p->first && p->n < RV_MCP_PAGE)
+        snprintf(p->runs[p->n++], RV_STORE_MAX_ID + 1, "%s", row->id);
+    return 0;
+}
+
+static int take_kind(void *self, const struct rv_record *r, rv_err **err)
+{
+    const struct rv_json_opts opts = {.max_bytes = RV_STORE_MAX_VALUE, .max_depth = RV_STATE_MAX_DEPTH};
+    struct mcp_task *task = self;
+    json_object *body = NULL;
+    int rc = rv_json_parse(r->body, &opts, &body, err);
+
+    if (rc == 0 && !read_kind(rv_json_text_or(body, "task", ""), task))
+        task->run[0] = '\0'; /* the run of something else that has such an id */
+    json_object_put(body);
+    return rc;
+}
+
+/* One of them; a run that was deleted meanwhile, or that the client may not use, is left out. */
+static int list_task(const struct rv_app_mcp_at *at, const char *run, json_object *list, rv_err **err)
+{
+    const struct rv_mcp_order brief = {.want = RV_MCP_WANT_LIST_TASKS};
+    struct mcp_task task = {.kind = OFFER_QUERY};
+    json_object *made = NULL;
+    rv_err *why = NULL;
+
+    snprintf(task.run, sizeof task.run, "%s", run);
+    int rc = rv_store_read(at->sources->store, &at->app->scope, run, 1, 1, take_kind, &task, &why);
+    if (rc == 0 && task.run[0] && task.kind != OFFER_QUERY)
+        rc = mcp_task_do(at, &brief, &task, false, &made, &why);
+    if (rc == RV_E_NOT_FOUND)
+        rc = 0;
+    else if (rc < 0)
+        rc = RV_FAIL(err, rc, "list tasks: %s", rv_err_text(why));
+    rv_err_free(why);
+    return made ? rv_json_push_take(list, made, err) : rc;
+}
+
+int mcp_tasks_list(const struct rv_app_mcp_at *at, int64_t first, json_object *list, int64_t *next, rv_err **err)
+{
+    const struct rv_run_filter filter = {.id_prefix = MCP_TASK_RUNS, .limit = first + RV_MCP_PAGE + 1};
+    struct page page = {.first = first, .runs = calloc(RV_MCP_PAGE, sizeof *page.runs)};
+    int rc = page.runs ? 0 : RV_FAIL(err, RV_E_NOMEM, "list tasks");
+
+    if (rc == 0)
+        rc = rv_store_list_runs(at->sources->store, &at->app->scope, &filter, take_run, &page, err);
+    for (size_t i = 0; i < page.n && rc == 0; i++)
+        rc = list_task(at, page.runs[i], list, err);
+    *next = rc == 0 && page.n_seen > first + RV_MCP_PAGE ? first + RV_MCP_PAGE : 0;
+    free(page.runs);
     return rc;
 }

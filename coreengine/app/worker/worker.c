@@ -531,10 +531,13 @@ static int work(struct shell *s, rv_err **err)
     int rc = rv_engine_new(&opts, &w->engine, err);
     if (rc == 0)
         rc = rv_work_dispatcher_new(w, s->store, wake, s, &s->dispatcher, err);
-    if (rc == 0)
+    if (rc == 0) {
         say(s, "working as %s: up to %zu runs at once", w->owner, w->n_max);
-    else
+        if (w->opts->on_works)
+            w->opts->on_works(w->opts->self_event);
+    } else {
         close_all(s);
+    }
     uv_run(&s->loop, UV_RUN_DEFAULT);
     if (s->done.n_left > 0) /* the process is about to end: to free these runs would give them up */
         return rc;

@@ -75,6 +75,8 @@ void rv_record_put_begin(const struct rv_journal_begin *b, const struct rv_pipel
         rv_jw_key(&w, "conversation");
         rv_conversation_write_json(b->conversation, &w);
     }
+    if (b->task)
+        rv_jw_kv_text(&w, "task", b->task);
     rv_jw_obj_end(&w);
 }
 

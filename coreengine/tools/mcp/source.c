@@ -184,6 +184,7 @@ static int ask(const rv_mcp_tools *t, struct mcp_tool_call *c, json_object *args
                                    .headers = r.headers,
                                    .input = input,
                                    .is_repeatable = rv_tool_effect(&c->tool->info) != RV_EFFECT_NON_IDEMPOTENT,
+                                   .needs_task = r.needs_task,
                                    .timeout_us = timeout_ms * 1000,
                                    .wants_progress = c->tool->kind == RV_MCP_CALL_TOOL};
     rc = rv_mcp_pool_ask(t->pool, c->tool->server, &ask, &c->call, err);

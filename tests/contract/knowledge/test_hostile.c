@@ -5,18 +5,20 @@
 
 struct attacked {
     struct world with, without;
-    int n;
+    size_t n, step; /* statements met; each step-th is asked, another one of each store */
 };
 
 static void attack(struct attacked *a, const char *query)
 {
     const struct rv_knowledge_opts opts = {.sql_ms = 150, .now_us = T0 + INT64_C(86400000000)};
+
+    if (a->n++ % a->step != 0)
+        return;
     char *with = ask(&a->with, &ada, query, &opts), *without = ask(&a->without, &ada, query, &opts);
 
     ck_assert_msg(strcmp(with, without) == 0, "%s: %s\nwith other rows: %s\nwithout: %s", a->with.impl->name, query,
                   with, without);
     ck_assert_uint_lt(strlen(with), RV_KNOWLEDGE_SQL_BYTES * 2);
-    a->n++;
     free(with);
     free(without);
 }
@@ -67,7 +69,7 @@ static void know_sizes(struct world *w)
 /* Proves p8-data.23/7: No result of any mode has a row of another user, nor does one change an answer */
 START_TEST(what_is_not_seen_changes_no_answer)
 {
-    struct attacked a = {.n = 0};
+    struct attacked a = {.n = (size_t)_i, .step = rv_kit_stride(3)};
 
     world_open(&a.with, _i);
     world_open(&a.without, _i);
@@ -81,7 +83,7 @@ START_TEST(what_is_not_seen_changes_no_answer)
     each_line(RV_SOURCE_DIR "/tests/conformance/rem/hostile.txt", attack_coded, &a);
     each_line(RV_SOURCE_DIR "/tests/conformance/rem/portable.txt", attack_plain, &a);
     each_line(RV_SOURCE_DIR "/tests/contract/knowledge/statements.txt", attack_plain, &a);
-    ck_assert_int_gt(a.n, 1000);
+    ck_assert_uint_gt(a.n, 1000);
     char *after = everything(&a.with);
     ck_assert_str_eq(after, before);
     free(before);

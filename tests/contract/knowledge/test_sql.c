@@ -303,7 +303,7 @@ START_TEST(a_value_has_a_limit_in_each_database)
     struct world world, *w = &world;
 
     world_open(w, _i);
-    for (size_t i = 0; i < RV_COUNT(growing); i++) {
+    for (size_t i = (size_t)_i % rv_kit_stride(3); i < RV_COUNT(growing); i += rv_kit_stride(3)) {
         char *said = ask(w, &ada, growing[i], &patient);
         ck_assert_msg(strstr(said, "a value of the statement is longer than 67108864 bytes"), "%zu: %s", i, said);
         free(said);

@@ -56,7 +56,7 @@ export function pipeline(name, serverArgs, more = '', tools = 'echo') {
 mcp_servers:
   stub:
     command: ${JSON.stringify(['node', server, ...serverArgs])}
-    timeout_ms: 3000
+    timeout_ms: 60000
 ${more}
 models: {default: "scripted:any"}
 agents:

@@ -1,14 +1,15 @@
 // An MCP server on standard input and output that does what its arguments say, good and bad. No dependencies.
 //
-//   node server.mjs [--era legacy|modern|both] [--log FILE] [--fault NAME] [--tools N] [--mark TEXT] [--ttl MS]
+//   node server.mjs [--era legacy|modern|both] [--log FILE] [--fault NAME] [--tools N] [--mark TEXT] [--ttl MS] [--until FILE]
 //
+// --until: a task works until that file is there.
 // --ttl: its list stays fresh for so long, and --log notes when it is asked for.
 // --mark is not looked at: a test finds the process by it.
 //
 // Tools: form {ask}, form_once: ask a person for the forms that are named (roots: for the roots), and answer with what they got; steps {n}: as
 // many notifications of progress; rich, picture: blocks of all kinds; echo {text}; add {a, b}; count {by}: appends a line to --log, so that a test can count effects; slow {ms};
-// fail; structured; and what --fault adds.
-import { appendFileSync } from 'node:fs';
+// fail; structured; work {by}: as a task only (2025-11-25); and what --fault adds.
+import { appendFileSync, existsSync } from 'node:fs';
 import { spawn } from 'node:child_process';
 
 const args = process.argv.slice(2);
@@ -50,6 +51,8 @@ const tools = [
       inputSchema: object({ ask: { type: 'array', items: { type: 'string' } } }) },
     { name: 'steps', description: 'Tell of progress.', annotations: { readOnlyHint: true },
       inputSchema: object({ n: { type: 'integer' } }) },
+    { name: 'work', description: 'Work as a task.', execution: { taskSupport: 'required' },
+      inputSchema: object({ by: { type: 'integer' } }) },
     { name: 'rich', description: 'Answer with data, and with what a model should read.', inputSchema: object({}),
       annotations: { readOnlyHint: true } },
     { name: 'picture', description: 'Answer with more than text.', inputSchema: object({}) },
@@ -149,7 +152,36 @@ const faults = {
 };
 
 // Tasks: the first question for one says that it works, the second one how it ended.
+// In the era before, a client asks for one with `task`, and for its result with tasks/result. The tool `work` needs one:
+// its effect is counted when the task begins, and --fault says how it ends.
 const tasks = new Map();
+const ends = { 'task-fails': 'failed', 'task-lost': 'lost', 'task-asks': 'input_required', 'task-cancelled': 'cancelled' };
+const shown = (taskId, status) => ({ taskId, status, createdAt: '2026-01-01T00:00:00Z', lastUpdatedAt: '2026-01-01T00:00:00Z',
+                                     ttl: null, pollInterval: 1 });
+function work(id, params) {
+    if (!params.task) return put({ id, error: { code: -32601, message: 'this tool needs a task' } });
+    const taskId = `täsk ${tasks.size}`;
+    note({ by: params.arguments.by, key: params._meta?.['dev.reeve/idempotency-key'] });
+    tasks.set(taskId, 0);
+    put({ id, result: { task: shown(taskId, 'working') } });
+}
+function workTold(id, taskId) {
+    const n = tasks.get(taskId);
+    if (n === undefined || (n > 0 && fault === 'task-lost'))
+        return put({ id, error: { code: -32602, message: 'there is no such task' } });
+    tasks.set(taskId, n + 1);
+    const works = n === 0 || fault === 'task-endless' || (option('until', '') && !existsSync(option('until')));
+    put({ id, result: shown(taskId, works ? 'working' : ends[fault] ?? 'completed') });
+}
+function workEnd(id, taskId) {
+    const about = { _meta: { 'io.modelcontextprotocol/related-task': { taskId } } };
+    const give = (words, more) => put({ id, result: { content: [{ type: 'text', text: words }], ...about, ...more } });
+    note({ result: taskId });
+    if (fault === 'task-fails') return give('it broke', { isError: true });
+    if (fault !== 'task-asks') return give('the work is done');
+    waiting.set('of a task', (m) => { note({ answer: m.result }); give(JSON.stringify(m.result.content)); });
+    put({ id: 'of a task', method: 'elicitation/create', params: { ...forms.name, ...about } });
+}
 function begin(id, params) {
     const taskId = `täsk ${tasks.size}`;
     note({ begun: params.name, declared: params._meta['io.modelcontextprotocol/clientCapabilities'].extensions });
@@ -222,6 +254,8 @@ function call(id, params) {
         if (log) appendFileSync(log, JSON.stringify({ by: given.by, key: params._meta?.['dev.reeve/idempotency-key'] }) + '\n');
         if (fault === 'exit-after-effect') process.exit(3);
         return setTimeout(() => text(id, JSON.stringify({ counted: given.by })), fault === 'late' ? 300 : 0);
+    case 'work':
+        return work(id, params);
     case 'slow':
         put({ method: 'notifications/progress',
               params: { progressToken: params._meta?.progressToken, progress: 1, total: 2, message: 'half' } });
@@ -261,7 +295,8 @@ function call(id, params) {
 
 function handle(m) {
     const { id, method, params } = m;
-    const capabilities = { tools: { listChanged: true }, resources: {}, prompts: {} };
+    const capabilities = { tools: { listChanged: true }, resources: {}, prompts: {},
+                           ...(era === 'legacy' ? { tasks: { cancel: {}, requests: { tools: { call: {} } } } } : {}) };
     if (method === 'server/discover' && era !== 'legacy')
         return answer(id, { supportedVersions: [modern], capabilities });
     if (method === 'initialize' && era !== 'modern')
@@ -274,7 +309,8 @@ function handle(m) {
     if (era === 'modern' && !params?._meta?.['io.modelcontextprotocol/protocolVersion'])
         return put({ id, error: { code: -32602, message: 'no protocol version' } });
     if (method === 'tools/list') return list(id, params);
-    if (method === 'tasks/get') return told(id, params.taskId);
+    if (method === 'tasks/get') return (era === 'legacy' ? workTold : told)(id, params.taskId);
+    if (method === 'tasks/result') return workEnd(id, params.taskId);
     if (method === 'tasks/cancel') note({ cancelled: params.taskId });
     if (method === 'tasks/cancel') return answer(id, {});
     if (method === 'tools/call') return call(id, params);

@@ -2,6 +2,7 @@
 #include "tests/unit/httpd/world.h"
 
 #include <stdlib.h>
+#include <sys/socket.h>
 
 #define S INT64_C(1000000)
 
@@ -232,6 +233,27 @@ START_TEST(refuses_in_the_words_of_its_host)
 }
 END_TEST
 
+/* Both in one look at the sockets: the stream is given up, and its client is found to have left. */
+START_TEST(closes_once_what_breaks_and_ends_at_the_same_time)
+{
+    static const char drop[] = "GET /drop_last HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    struct client stream, other;
+
+    client_open(&w, &stream);
+    client_text(&stream, "GET /stream HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    client_open(&w, &other);
+    ck_assert_int_eq(send(other.fd, drop, sizeof drop - 1, 0), (ssize_t)sizeof drop - 1);
+    other.n_sent += sizeof drop - 1;
+    ck_assert_int_eq(shutdown(stream.fd, SHUT_RDWR), 0);
+    client_look(&other);
+    ck_assert_int_eq(status_of(rv_buf_cstr(&other.got)), 200);
+    ck_assert_str_eq(body_of(rv_buf_cstr(&other.got)), "dropped");
+    client_close(&stream);
+    client_close(&other);
+    ck_assert_str_eq(rv_buf_cstr(&w.access), "GET  200 0 cut\nGET  200 0 whole\n");
+}
+END_TEST
+
 TCase *life_case(void)
 {
     TCase *tc = tcase_create("life");
@@ -247,5 +269,6 @@ TCase *life_case(void)
     tcase_add_test(tc, says_why_it_cannot_listen);
     tcase_add_test(tc, logs_each_access_once);
     tcase_add_test(tc, refuses_in_the_words_of_its_host);
+    tcase_add_test(tc, closes_once_what_breaks_and_ends_at_the_same_time);
     return tc;
 }

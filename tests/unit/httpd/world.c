@@ -145,6 +145,9 @@ static void on_request(void *self, rv_httpd_exchange *x)
     ck_assert_ptr_eq(req->data, w);
     if (is_at(req, "hello")) {
         reply_text(x, RV_STR_LIT("hello"));
+    } else if (is_at(req, "drop_last")) { /* the last stream */
+        rv_httpd_drop(w->x);
+        reply_text(x, RV_STR_LIT("dropped"));
     } else if (is_at(req, "later") || is_at(req, "stream") || is_at(req, "events")) {
         rv_httpd_watch(x, &watch);
         w->x = x;

@@ -197,7 +197,8 @@ START_TEST(the_page_tells_of_every_member)
                                          .max_parallel = 5,
                                          .scripted = scripted,
                                          .script_at = rv_kit_json("{}"),
-                                         .conversation = &conversation};
+                                         .conversation = &conversation,
+                                         .task = "pgreet"};
         rv_record_put_begin(&begin, l->p, 5, &b);
         rv_journal_begin_fini(&begin);
         must_tell_all(reader.page, "begin", rv_buf_str(&b));

@@ -49,15 +49,46 @@ START_TEST(an_error_and_silence_mean_an_older_server)
 }
 END_TEST
 
-START_TEST(a_late_answer_to_discover_changes_nothing)
+/* A server that took its time to start: what it says to `initialize` no longer matters. */
+START_TEST(a_late_answer_of_the_new_era_still_counts)
+{
+    struct peer p;
+
+    peer_begin(&p, RV_MCP_ERA_UNKNOWN, false);
+    peer_call(&p);
+    peer_wait_until(&p, 3 * SECOND);
+    ck_assert_str_eq(p.method, "initialize");
+    peer_say(&p, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":" DISCOVERED "}");
+    ck_assert_int_eq(p.n_ready, 1);
+    ck_assert_int_eq(rv_mcp_client_era(p.client), RV_MCP_ERA_MODERN);
+    ck_assert_str_eq(p.method, "tools/call");
+    peer_say(&p, _i ? "{\"jsonrpc\":\"2.0\",\"id\":2,\"error\":{\"code\":-32602,\"message\":\"no version\"}}"
+                    : "{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":" INITIALIZED "}");
+    ck_assert_int_eq(p.n_dead, 0);
+    ck_assert_int_eq(p.n_ready, 1);
+    ck_assert_int_eq(rv_mcp_client_era(p.client), RV_MCP_ERA_MODERN);
+    peer_wait_until(&p, 200 * SECOND);
+    ck_assert_int_eq(p.n_dead, 0);
+    peer_end(&p);
+}
+END_TEST
+
+START_TEST(a_late_answer_of_the_old_era_changes_nothing)
 {
     struct peer p;
 
     peer_begin(&p, RV_MCP_ERA_UNKNOWN, false);
     peer_wait_until(&p, 3 * SECOND);
-    peer_say(&p, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":" DISCOVERED "}");
+    peer_say(&p, _i ? "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32601,\"message\":\"no\"}}"
+                    : "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"supportedVersions\":[\"2031\"]}}");
     ck_assert_int_eq(p.n_ready, 0);
     peer_answer(&p, INITIALIZED);
+    ck_assert_int_eq(rv_mcp_client_era(p.client), RV_MCP_ERA_LEGACY);
+    peer_end(&p);
+    peer_begin(&p, RV_MCP_ERA_UNKNOWN, false);
+    peer_wait_until(&p, 3 * SECOND);
+    peer_answer(&p, INITIALIZED); /* it is of the old era then, whatever it says later */
+    peer_say(&p, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":" DISCOVERED "}");
     ck_assert_int_eq(rv_mcp_client_era(p.client), RV_MCP_ERA_LEGACY);
     peer_end(&p);
 }
@@ -350,7 +381,8 @@ TCase *client_case(void)
 
     tcase_add_test(tc, a_server_that_answers_discover_is_modern);
     tcase_add_loop_test(tc, an_error_and_silence_mean_an_older_server, 0, 2);
-    tcase_add_test(tc, a_late_answer_to_discover_changes_nothing);
+    tcase_add_loop_test(tc, a_late_answer_of_the_new_era_still_counts, 0, 2);
+    tcase_add_loop_test(tc, a_late_answer_of_the_old_era_changes_nothing, 0, 2);
     tcase_add_loop_test(tc, a_modern_server_is_never_asked_to_initialize, 0, RV_COUNT(refusals));
     tcase_add_loop_test(tc, a_server_that_refuses_the_revision_that_it_lists_is_asked_once_more, 0, 2);
     tcase_add_test(tc, a_legacy_server_of_an_unknown_revision_is_refused);

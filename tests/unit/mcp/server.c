@@ -176,11 +176,11 @@ START_TEST(lists_in_pages)
 
     say(&t, INITIALIZE("2025-11-25", "{}"));
     ck_assert_str_eq(say(&t, REQUEST("2", "prompts/list", "{\"cursor\":\"100\"}")), "do 1 5 from 100\n");
-    ck_assert_int_eq(rv_mcp_server_give_list(t.s, 1, entries, true, &t.out, NULL), 0);
+    ck_assert_int_eq(rv_mcp_server_give_list(t.s, 1, entries, 102, &t.out, NULL), 0);
     ck_assert_str_eq(ordered(&t),
                      "> {\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"prompts\":[1,2],\"nextCursor\":\"102\"}}\n");
     say(&t, REQUEST("3", "resources/templates/list", "{}"));
-    ck_assert_int_eq(rv_mcp_server_give_list(t.s, 2, entries, false, &t.out, NULL), 0);
+    ck_assert_int_eq(rv_mcp_server_give_list(t.s, 2, entries, 0, &t.out, NULL), 0);
     ck_assert_str_eq(ordered(&t), "> {\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{\"resourceTemplates\":[1,2]}}\n");
     json_object_put(entries);
     end(&t);
@@ -201,7 +201,7 @@ START_TEST(shapes_results_by_revision)
                      "\"hi\\n\\n```json\\n{\\n  \\\"a\\\": 1\\n}\\n```\"},{\"type\":\"image\"}]}}\n");
     json_object *tools = json("[{\"name\":\"a\",\"title\":\"A\",\"outputSchema\":{}}]");
     say(&t, REQUEST("3", "tools/list", "{}"));
-    ck_assert_int_eq(rv_mcp_server_give_list(t.s, 2, tools, false, &t.out, NULL), 0);
+    ck_assert_int_eq(rv_mcp_server_give_list(t.s, 2, tools, 0, &t.out, NULL), 0);
     expect(ordered(&t), "\"tools\":[{\"name\":\"a\"}]");
     json_object_put(tools);
     end(&t);
@@ -393,8 +393,8 @@ START_TEST(modern_requests_say_what_they_are)
     say(&t, INITIALIZE("2025-11-25", "{}"));
     expect(say(&t, REQUEST("6", "resources/read", "{\"uri\":\"a\"," META("") "}")), "do 1 4"); /* legacy, as agreed */
     ck_assert_int_eq(rv_mcp_server_no_resource(t.s, 1, "a", &t.out, NULL), 0);
-    expect(ordered(&t),
-           "\"id\":6,\"error\":{\"code\":-32002,\"message\":\"unknown resource; resources/templates/list has the forms of addresses\",\"data\":{\"uri\":\"a\"}}");
+    expect(ordered(&t), "\"id\":6,\"error\":{\"code\":-32002,\"message\":\"unknown resource; resources/templates/list "
+                        "has the forms of addresses\",\"data\":{\"uri\":\"a\"}}");
     end(&t);
 }
 END_TEST
@@ -440,7 +440,7 @@ START_TEST(a_legacy_client_asks_for_a_task_and_for_its_result)
     struct talk t = begin(&opts);
 
     expect(say(&t, INITIALIZE("2025-11-25", "{\"elicitation\":{}}")),
-           "\"tasks\":{\"cancel\":{},\"requests\":{\"tools\":{\"call\":{}}}}");
+           "\"tasks\":{\"list\":{},\"cancel\":{},\"requests\":{\"tools\":{\"call\":{}}}}");
     ck_assert_int_eq(rv_mcp_server_read(t.s,
                                         rv_str_of(REQUEST("2", "tools/call", "{\"name\":\"a\",\"task\":{\"ttl\":1}}")),
                                         &t.out, NULL),
@@ -464,8 +464,19 @@ START_TEST(a_legacy_client_asks_for_a_task_and_for_its_result)
     end(&t);
 
     t = begin(&opts);
+    say(&t, INITIALIZE("2025-11-25", "{}"));
+    expect(say(&t, REQUEST("2", "tasks/list", "{\"cursor\":\"7\"}")), "from 7");
+    json_object *tasks = json("[{\"taskId\":\"t\",\"status\":\"failed\",\"ttlMs\":null,\"error\":{}}]");
+    ck_assert_int_eq(rv_mcp_server_give_list(t.s, 1, tasks, 9, &t.out, NULL), 0);
+    ck_assert_str_eq(ordered(&t), "> {\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"tasks\":[{\"taskId\":\"t\","
+                                  "\"status\":\"failed\",\"ttl\":null}],\"nextCursor\":\"9\"}}\n");
+    json_object_put(tasks);
+    end(&t);
+
+    t = begin(&opts);
     say(&t, INITIALIZE("2025-06-18", "{}"));
     expect(say(&t, REQUEST("3", "tasks/get", "{\"taskId\":\"t\"}")), "-32601"); /* that revision did not know them */
+    expect(say(&t, REQUEST("4", "tasks/list", "{}")), "-32601");
     ck_assert_int_eq(
         rv_mcp_server_read(t.s, rv_str_of(REQUEST("2", "tools/call", "{\"name\":\"a\",\"task\":{}}")), &t.out, NULL),
         0);
