@@ -132,7 +132,7 @@ endif()
 # There are hundreds of test programs, and most of a build without changes links them: LLVM's linker takes a third.
 find_program(RV_LLD ld.lld)
 
-# By itself each test of a program runs in a process of its own. Under the address sanitizer all of them run in one, which
+# By itself each test of a program runs in a process of its own. Under a sanitizer all of them run in one, which
 # takes a quarter of the time: a fork has to copy its tables, and each end looks for leaks. FORKS: the tests need
 # processes of their own, because they change or end theirs. PLAIN: it is about time or very many cases; `./dev check`
 # runs it without sanitizers, all others of these under them. LONG: it begins first, or the end of a check waits for it alone.
@@ -151,7 +151,7 @@ function(rv_test name)
         RV_SOURCE_DIR="${PROJECT_SOURCE_DIR}" RV_BINARY_DIR="${PROJECT_BINARY_DIR}")
     add_test(NAME ${name} COMMAND ${name} ${arg_ARGS} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
     set(environment ${RV_TEST_PLACES})
-    if(RV_SANITIZE MATCHES "address" AND NOT arg_FORKS)
+    if(RV_SANITIZE AND NOT arg_FORKS)
         list(APPEND environment CK_FORK=no)
     endif()
     set(side inside)

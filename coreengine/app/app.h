@@ -21,14 +21,15 @@ struct rv_app {
     struct rv_mcp_until until;          /* outside runs, providers and servers are waited for; zeroed: as they need */
     const char *const *capability_dirs; /* folders that are searched for capabilities first */
     size_t n_capability_dirs;
-    struct rv_mcp_lists *mcp;    /* borrowed; lists of MCP servers that are fresh; NULL: servers are always asked */
-    rv_plugin_pool *pool;        /* borrowed; opened capabilities that pipelines share; NULL: each opens its own */
-    const char *host_program;    /* runs isolated capabilities; NULL: as in struct rv_plugins_opts */
-    const char *schema_dir;      /* folder of agent documents; NULL: P8_SCHEMA_DIR of the environment; "": none */
-    const char *capability;      /* whose agents are built in; NULL: p8, if it can be found; "": none */
-    const char *store;           /* file of the store; NULL: REEVE_STORE, else the default place */
-    const char *sync;            /* durability of a commit: full, normal, off; NULL: REEVE_SYNC, else full */
-    const char *quotas;          /* file of quotas; NULL: REEVE_QUOTAS, else the user's settings; "": none */
+    struct rv_mcp_lists *mcp;       /* borrowed; lists of MCP servers that are fresh; NULL: servers are always asked */
+    rv_plugin_pool *pool;           /* borrowed; opened capabilities that pipelines share; NULL: each opens its own */
+    const char *host_program;       /* runs isolated capabilities; NULL: as in struct rv_plugins_opts */
+    const char *schema_dir;         /* folder of agent documents; NULL: P8_SCHEMA_DIR of the environment; "": none */
+    const char *capability;         /* whose agents are built in; NULL: p8, if it can be found; "": none */
+    const char *store;              /* file of the store; NULL: REEVE_STORE, else the default place */
+    struct rv_store_health *health; /* of the stores that are opened; borrowed; NULL: it is not kept */
+    const char *sync;               /* durability of a commit: full, normal, off; NULL: REEVE_SYNC, else full */
+    const char *quotas;             /* file of quotas; NULL: REEVE_QUOTAS, else the user's settings; "": none */
     const char *files;           /* folder of files for capabilities; NULL: REEVE_FILES; "": none (services/files.c) */
     bool no_store;               /* nothing is kept */
     struct rv_store_scope scope; /* tenant NULL: the default one; user NULL: the rows of all users */

@@ -149,7 +149,8 @@ int rv_app_store_open(const struct rv_app *app, enum rv_app_store_use use, rv_st
 {
     struct rv_store_opts opts = {.read_only = use == RV_APP_STORE_READ,
                                  .must_exist = use == RV_APP_STORE_READ || use == RV_APP_STORE_CHANGE,
-                                 .takes_copy = use == RV_APP_STORE_FILL};
+                                 .takes_copy = use == RV_APP_STORE_FILL,
+                                 .health = app->health};
     rv_buf path = RV_BUF_INIT(4096);
     rv_err *cause = NULL;
 

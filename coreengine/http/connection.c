@@ -502,7 +502,7 @@ static bool is_welcome(struct rv_conn *c, const char **last_word)
 {
     rv_httpd *s = c->s;
 
-    if (s->is_draining || s->counts.connections >= s->o.limits.max_connections) {
+    if (s->is_draining || s->counts.connections >= s->o.limits.max_connections || rv_httpd_is_short(s, &c->tcp)) {
         *last_word =
             "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\nRetry-After: 1\r\n\r\n";
         return false;

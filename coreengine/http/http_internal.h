@@ -207,6 +207,7 @@ struct rv_httpd {
     size_t n_handles;       /* of the loop that are not yet closed */
     struct rv_httpd_counts counts;
     bool is_draining, is_past_deadline, is_freeing, is_freed;
+    bool is_short; /* the last connection took the last descriptor */
     int64_t deadline_us;
     void (*done)(void *self);
     void *done_self;              /* for done; borrowed */
@@ -219,7 +220,9 @@ struct rv_httpd {
 
 /* --- server.c --- */
 
-void rv_httpd_arm(rv_httpd *s);  /* set the timer to what is due next */
+void rv_httpd_arm(rv_httpd *s);                             /* set the timer to what is due next */
+bool rv_httpd_is_short(rv_httpd *s, const uv_tcp_t *taken); /* it has the last descriptor: the next client would be
+                                                             closed without a word */
 void rv_httpd_look(rv_httpd *s); /* there is work for the loop: broken connections, notes, the end of a drain */
 void rv_httpd_handle_closed(rv_httpd *s); /* one of s->n_handles */
 

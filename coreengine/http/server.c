@@ -2,7 +2,9 @@
 #include "coreengine/http/http_internal.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define BACKLOG      4096
 #define FLUSH_US     INT64_C(1000000) /* after the deadline of a drain, for the last bytes */
@@ -240,6 +242,20 @@ void rv_httpd_free(rv_httpd *s)
 }
 
 /* --- listening --- */
+
+bool rv_httpd_is_short(rv_httpd *s, const uv_tcp_t *taken)
+{
+    uv_os_fd_t fd;
+    int spare = uv_fileno((const uv_handle_t *)taken, &fd) == 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
+    bool is = spare < 0 && (errno == EMFILE || errno == ENFILE);
+
+    if (spare >= 0)
+        close(spare);
+    if (is && !s->is_short)
+        RV_LOG(s->o.log, ERROR, "http.no_descriptors", RV_F_I64("connections", (int64_t)s->counts.connections));
+    s->is_short = is;
+    return is;
+}
 
 static void on_connection(uv_stream_t *stream, int status)
 {

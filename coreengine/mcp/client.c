@@ -131,10 +131,11 @@ static int write_meta(const rv_mcp_client *c, const struct rv_mcp_open *o, json_
 /* Sent, or sent again as the server wants it: each time with an id of its own. */
 int rv_mcp_send_open(rv_mcp_client *c, struct rv_mcp_open *o, rv_err **err)
 {
-    json_object *params = json_object_new_object();
+    int resumed = rv_mcp_task_resume(c, o, err);
+    json_object *params = resumed < 0 ? NULL : json_object_new_object();
 
     if (!params)
-        return NOMEM(err);
+        return resumed < 0 ? resumed : NOMEM(err);
     o->id = ++c->last_id;
     o->has_progress = o->has_progress && o->token;
     int rc = copy_members(o->params, params, err);
@@ -144,7 +145,7 @@ int rv_mcp_send_open(rv_mcp_client *c, struct rv_mcp_open *o, rv_err **err)
         rc = rv_json_set_ref(params, "inputResponses", o->responses, err);
     if (rc == 0 && o->state)
         rc = rv_json_set_ref(params, "requestState", o->state, err);
-    if (rc == 0 && o->input && c->era == RV_MCP_ERA_MODERN)
+    if (rc == 0 && o->input && c->era == RV_MCP_ERA_MODERN && strcmp(o->method, "tasks/get") != 0)
         rc = rv_mcp_add_input(c, o, params, err);
     if (rc == 0)
         rc = rv_mcp_task_wish(c, o, params, err);

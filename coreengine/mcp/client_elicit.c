@@ -112,8 +112,10 @@ int rv_mcp_read_requests(const rv_mcp_client *c, json_object *requests, struct r
     return rc;
 }
 
-/* What is kept while a person thinks: the server's text, and which of its requests are answered with roots. */
-static int write_state(const struct rv_mcp_wanted *w, json_object *state, json_object **out, rv_err **err)
+/* What is kept while a person thinks: the server's text, which of its requests are answered with roots, and the task
+ * that waits for the answers. */
+static int write_state(const struct rv_mcp_open *o, const struct rv_mcp_wanted *w, json_object *state,
+                       json_object **out, rv_err **err)
 {
     struct rv_json_build b = {.err = err};
     json_object *both = json_object_new_object();
@@ -123,6 +125,8 @@ static int write_state(const struct rv_mcp_wanted *w, json_object *state, json_o
     if (state)
         rv_json_build(&b, both, "state", json_object_get(state));
     rv_json_build(&b, both, "roots", json_object_get(w->roots));
+    if (o->task)
+        rv_json_build(&b, both, "task", json_object_get(o->task));
     if (b.rc < 0)
         json_object_put(both);
     else
@@ -134,7 +138,7 @@ int rv_mcp_ask_person(rv_mcp_client *c, struct rv_mcp_open *o, const struct rv_m
                       rv_err **err)
 {
     json_object *asks = NULL, *both = NULL;
-    int rc = json_object_array_length(w->roots) > 0 ? write_state(w, state, &both, err) : 0;
+    int rc = o->task || json_object_array_length(w->roots) > 0 ? write_state(o, w, state, &both, err) : 0;
 
     if (rc == 0)
         rc = write_asks(w->forms, both ? both : state, &asks, err);
@@ -162,6 +166,23 @@ static int write_answer(json_object *answer, json_object **out, rv_err **err)
     else
         *out = to;
     return b.rc;
+}
+
+bool rv_mcp_is_answered(const struct rv_mcp_open *o, const char *key)
+{
+    json_object *answers = o->input ? rv_json_get_arr(o->input, "answers") : NULL;
+    size_t n = answers ? json_object_array_length(answers) : 0;
+    int64_t round = 0, of = 0;
+    const char *text = NULL;
+
+    RV_IGNORE(o->input && !rv_json_get_int(o->input, "round", &round), "absent: 0");
+    for (size_t i = 0; i < n; i++) {
+        json_object *one = json_object_array_get_idx(answers, i);
+        if (rv_json_get_int(one, "round", &of) && of == round && rv_json_get_text(one, "key", &text) &&
+            strcmp(text, key) == 0)
+            return true;
+    }
+    return false;
 }
 
 int rv_mcp_add_input(const rv_mcp_client *c, const struct rv_mcp_open *o, json_object *params, rv_err **err)

@@ -108,6 +108,8 @@ struct rv_mcp_wanted {
 RV_MUST_CHECK int rv_mcp_read_requests(const rv_mcp_client *c, json_object *requests, struct rv_mcp_wanted *out,
                                        rv_err **err);
 void rv_mcp_wanted_fini(struct rv_mcp_wanted *w);
+/** Was that request answered with what the caller gave? */
+bool rv_mcp_is_answered(const struct rv_mcp_open *o, const char *key);
 /** End the request with what a person is asked. */
 RV_MUST_CHECK int rv_mcp_ask_person(rv_mcp_client *c, struct rv_mcp_open *o, const struct rv_mcp_wanted *w,
                                     json_object *state, rv_err **err);
@@ -133,6 +135,8 @@ RV_MUST_CHECK int rv_mcp_add_meta(const rv_mcp_client *c, json_object *meta, enu
 #define RV_MCP_META_TASK "io.modelcontextprotocol/related-task" /* in 2025-11-25: the task that a message is about */
 /** A call of 2025-11-25 asks for a task, if its tool needs one and the server has tasks. */
 RV_MUST_CHECK int rv_mcp_task_wish(const rv_mcp_client *c, struct rv_mcp_open *o, json_object *params, rv_err **err);
+/** A call that is made again because its task, of 2026-07-28, asked a person: it becomes the answer for that task. */
+RV_MUST_CHECK int rv_mcp_task_resume(const rv_mcp_client *c, struct rv_mcp_open *o, rv_err **err);
 /** The answer to a call says that it is a task now; result has the task's members. */
 RV_MUST_CHECK int rv_mcp_task_begun(rv_mcp_client *c, struct rv_mcp_open *o, json_object *result, rv_err **err);
 /** The answer to a question for it. */

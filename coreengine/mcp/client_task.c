@@ -6,6 +6,8 @@
  * for. */
 #include "coreengine/mcp/client_internal.h"
 
+#include <json-c/linkhash.h>
+
 #define POLL_US     ((int64_t)500 * 1000)       /* when the server does not say */
 #define MIN_POLL_US ((int64_t)100 * 1000)       /* a server that wants more is asked in vain most times */
 #define MAX_POLL_US ((int64_t)10 * 1000 * 1000) /* a result that is there should not wait for much longer */
@@ -107,16 +109,79 @@ static int failed(rv_mcp_client *c, struct rv_mcp_open *o, json_object *task, rv
     return rv_mcp_refused(c, o, (int)code, said, err);
 }
 
-static int asks(rv_mcp_client *c, struct rv_mcp_open *o, rv_err **err)
+static int refuse_input(rv_mcp_client *c, struct rv_mcp_open *o, rv_err **err)
 {
     int rc = rv_mcp_task_cancel(c, o, err);
 
     return rc < 0 ? rc
                   : rv_mcp_end_failed(c, o,
                                       &(struct rv_mcp_trouble){.code = "input_required",
-                                                               .text = "the task asks for input while it runs, which "
-                                                                       "is not supported"},
+                                                               .text = "the task asks for input that was not declared, "
+                                                                       "that is not a form for a person, or for too "
+                                                                       "much"},
                                       err);
+}
+
+/* Answers that are known without a person. */
+static int answer_roots(rv_mcp_client *c, struct rv_mcp_open *o, json_object *keys, rv_err **err)
+{
+    if (++o->n_rounds > RV_MCP_MAX_ROUNDS)
+        return invalid(c, o, "a task asks for the roots again and again", err);
+    json_object_put(o->responses);
+    o->responses = json_object_new_object();
+    if (!o->responses)
+        return RV_FAIL(err, RV_E_NOMEM, "answer an MCP server");
+    int rc = rv_mcp_add_roots(c, keys, o->responses, err);
+    if (rc < 0)
+        return rc;
+    json_object_put(o->input); /* it was answered before */
+    o->input = NULL;
+    o->method = "tasks/update";
+    return rv_mcp_send_open(c, o, err);
+}
+
+/* Of 2026-07-28. The call ends with what a person is asked, and the task goes on; when the call is made again with the
+ * answers, they are sent to the task (rv_mcp_task_resume()). */
+static int asks(rv_mcp_client *c, struct rv_mcp_open *o, json_object *task, rv_err **err)
+{
+    json_object *requests = rv_json_get_obj(task, "inputRequests");
+    struct rv_mcp_wanted w = {0};
+
+    if (c->era == RV_MCP_ERA_LEGACY || !requests || json_object_object_length(requests) == 0)
+        return refuse_input(c, o, err);
+    json_object_object_foreach (requests, key, request) {
+        (void)request;
+        if (rv_mcp_is_answered(o, key))
+            return poll_later(o, task); /* the server has not looked at the answer yet */
+    }
+    int rc = rv_mcp_read_requests(c, requests, &w, err);
+    if (rc == 0 && w.is_refused)
+        rc = refuse_input(c, o, err);
+    else if (rc == 0 && json_object_array_length(w.forms) > 0)
+        rc = rv_mcp_ask_person(c, o, &w, NULL, err);
+    else if (rc == 0)
+        rc = answer_roots(c, o, w.roots, err);
+    rv_mcp_wanted_fini(&w);
+    return rc;
+}
+
+int rv_mcp_task_resume(const rv_mcp_client *c, struct rv_mcp_open *o, rv_err **err)
+{
+    json_object *state = o->input ? rv_json_get_obj(o->input, "state") : NULL, *task = NULL, *params = NULL;
+
+    if (o->task || c->era != RV_MCP_ERA_MODERN || !state || !json_object_object_get_ex(state, "task", &task))
+        return 0;
+    int rc = params_of(task, &params, err);
+    if (rc < 0)
+        return rc;
+    json_object_put(o->params);
+    json_object_put(o->headers);
+    o->headers = NULL;
+    o->params = params;
+    o->task = json_object_get(task);
+    o->method = "tasks/update";
+    o->wants_progress = false;
+    return 0;
 }
 
 /* Of 2025-11-25: the result is asked for when it is there, or when the server wants to ask a person meanwhile. 1: the
@@ -143,6 +208,12 @@ int rv_mcp_task_told(rv_mcp_client *c, struct rv_mcp_open *o, json_object *task,
         if (rc <= 0)
             return rc;
     }
+    if (strcmp(o->method, "tasks/update") == 0) { /* it says nothing of the task */
+        json_object_put(o->responses);
+        o->responses = NULL;
+        o->method = "tasks/get";
+        return poll_later(o, task);
+    }
     if (!has_status)
         return invalid(c, o, "a task has no status", err);
     if (strcmp(status, "completed") == 0) {
@@ -156,7 +227,7 @@ int rv_mcp_task_told(rv_mcp_client *c, struct rv_mcp_open *o, json_object *task,
         return rv_mcp_end_failed(
             c, o, &(struct rv_mcp_trouble){.code = "rejected", .text = "the server cancelled the task"}, err);
     if (strcmp(status, "input_required") == 0)
-        return asks(c, o, err);
+        return asks(c, o, task, err);
     if (strcmp(status, "working") != 0)
         return invalid(c, o, "a task has an unknown status", err);
     return poll_later(o, task);

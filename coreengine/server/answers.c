@@ -15,7 +15,7 @@ static const struct {
     /* of the server */
     {"Health", "status:text"},
     {"Ready", "status:text checks:ReadyChecks reasons:[text]"},
-    {"ReadyChecks", "store:=ok|=unreachable worker:=none|=ok|=waiting|=ended draining:bool"},
+    {"ReadyChecks", "store:=ok|=unreachable|=unwritable worker:=none|=ok|=waiting|=ended draining:bool"},
     {"OpenApi", "openapi:text info:object paths:object components:object"},
     {"LoggedIn", ""},
     {"Login", "name:text user:text tenant:text level:text scopes:text login:bool"},

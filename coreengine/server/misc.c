@@ -2,6 +2,8 @@
 #include "coreengine/server/server_internal.h"
 #include "coreengine/store/api_keys.h"
 
+#define PROBE_US INT64_C(1000000)
+
 int srv_healthz(struct srv_call *c, rv_err **err)
 {
     rv_jw w = srv_call_json(c, 200);
@@ -26,12 +28,40 @@ static bool store_answers(struct srv_call *c)
     return rc == 0;
 }
 
+/* A store that refused a write is tried until it takes one, once in a while: NULL, or why it cannot be written. */
+static const char *refusal_of(struct srv_call *c)
+{
+    struct srv_server *s = c->server;
+    int64_t now_us = srv_now_us(), last_us = atomic_load(&s->probed_us);
+    rv_err *why = NULL;
+    int rc = atomic_load(&s->health.refused);
+
+    if (rc == 0)
+        return NULL;
+    bool is_mine = (now_us >= last_us + PROBE_US || now_us < last_us) &&
+                   atomic_compare_exchange_strong(&s->probed_us, &last_us, now_us);
+    if (is_mine && (rc = rv_store_probe(c->store, &why)) < 0)
+        RV_LOG(s->app.log, ERROR, "store.unwritable", RV_F_ERR("error", why));
+    rv_err_free(why);
+    switch (rc) {
+    case 0:
+        return NULL;
+    case RV_E_DISK:
+        return "the disk of the store is full";
+    case RV_E_DENIED:
+        return "the store cannot be written: the system does not allow it";
+    default:
+        return "the store cannot be written; the log says why";
+    }
+}
+
 int srv_readyz(struct srv_call *c, rv_err **err)
 {
     static const char *const workers[] = {"none", "ok", "waiting", "ended"};
     bool drains = atomic_load(&c->server->is_draining), has_store = store_answers(c);
+    const char *refusal = has_store ? refusal_of(c) : NULL;
     int worker = atomic_load(&c->server->worker);
-    bool is_ready = !drains && has_store && worker < SRV_WORKER_WAITS;
+    bool is_ready = !drains && has_store && !refusal && worker < SRV_WORKER_WAITS;
     rv_jw w = srv_call_json(c, is_ready ? 200 : 503);
 
     (void)err;
@@ -41,7 +71,7 @@ int srv_readyz(struct srv_call *c, rv_err **err)
     rv_jw_kv_text(&w, "status", is_ready ? "ready" : drains ? "draining" : "not ready");
     rv_jw_key(&w, "checks");
     rv_jw_obj(&w);
-    rv_jw_kv_text(&w, "store", has_store ? "ok" : "unreachable");
+    rv_jw_kv_text(&w, "store", !has_store ? "unreachable" : refusal ? "unwritable" : "ok");
     rv_jw_kv_text(&w, "worker", workers[worker]);
     rv_jw_kv_bool(&w, "draining", drains);
     rv_jw_obj_end(&w);
@@ -51,6 +81,8 @@ int srv_readyz(struct srv_call *c, rv_err **err)
         rv_jw_text(&w, "the server ends: nothing new is accepted");
     if (!has_store)
         rv_jw_text(&w, "the store does not answer; the log says why");
+    if (refusal)
+        rv_jw_text(&w, refusal);
     if (worker == SRV_WORKER_WAITS)
         rv_jw_text(&w, "the worker of this process cannot start now; the log says why");
     if (worker == SRV_WORKER_ENDED)

@@ -388,6 +388,7 @@ int rv_server_run(const struct rv_server_opts *opts, int64_t *n_left, rv_err **e
     l->s.app = *opts->app;
     l->s.app.scope = (struct rv_store_scope){NULL, NULL};
     l->s.app.keeps_log_level = true;
+    l->s.app.health = &l->s.health;
     if (!l->s.app.client)
         l->s.app.client = "api";
     pthread_mutex_init(&l->s.auth_lock, NULL);

@@ -76,7 +76,7 @@ struct srv_call {
     char *args[SRV_MAX_ARGS];           /* owned: the variable segments */
     size_t n_args;
     struct srv_message worked;    /* tells the loop that it was worked at */
-    struct srv_call *queued_next; /* that waits for a thread, too; of hands.c */
+    struct srv_call *queued_next; /* that waits for a thread, too; of hands.c; borrowed */
     /* while it is worked at */
     bool waits;      /* for another server; of hands.c */
     bool is_crowded; /* and too many do */
@@ -198,6 +198,8 @@ struct srv_server {
     rv_auth *auth;               /* guarded by auth_lock */
     pthread_mutex_t auth_lock;   /* a short time only */
     pthread_mutex_t handles_lock;
+    struct rv_store_health health;    /* of all handles of the store */
+    _Atomic int64_t probed_us;        /* when /readyz last tried whether it can be written */
     struct srv_handles *free_handles; /* that are not in use; guarded, as their number; owned */
     size_t n_free_handles;
     struct srv_hands *hands;

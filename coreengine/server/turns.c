@@ -1,8 +1,7 @@
 /* Turns of chats: a loop with one engine, on which any number of them go on at once.
  *
  * What happens in a turn becomes lines of its stream (coreengine/app/streams.h). When they are in the store, they come
- * back here, and the client is sent what they say: a client that lost its connection is sent the same bytes by
- * follow.c, also by another process.
+ * back here, and the client is sent what they say. A client that comes back is sent the same bytes by rejoin.c.
  *
  * A turn that waits for an answer keeps its chat, so that the answer finds it; the oldest go when there are many, and
  * who answers them then takes the run from the store. A client that leaves has some time to come back, then its turn is
@@ -412,9 +411,11 @@ static int start(struct turn *t, struct turn **failed, rv_err **err)
     }
     if (parked) /* a new message gives the question up */
         srv_turn_end(parked);
+    rv_agents_hold(t->all->base.agents, true);
     int rc = take_user_chat(t, err);
     if (rc == 0)
         rc = begin(t, NULL, err);
+    rv_agents_hold(t->all->base.agents, false);
     if (rc == 0)
         let_go_of_body(a);
     return rc;
@@ -429,7 +430,6 @@ static void on_ask(struct srv_message *l)
     int rc = t ? 0 : RV_FAIL(&err, RV_E_NOMEM, "begin a turn");
 
     srv_loop_hurry(&all->loop);
-
     if (rc < 0 || all->is_draining) {
         if (rc == 0)
             rc = RV_FAIL(&err, RV_E_UNAVAILABLE, "the server drains");

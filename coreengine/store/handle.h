@@ -24,13 +24,20 @@ enum rv_store_sync {
     RV_STORE_SYNC_NORMAL, /* survives the death of the process; a power cut may take the last commits, never the file */
     RV_STORE_SYNC_OFF,    /* for tests and scratch files */
 };
+/* Of several handles, for a host that says whether it can serve. Any thread. */
+struct rv_store_health {
+    _Atomic int refused; /* code of the last write that the disk or its rights refused: RV_E_DISK, RV_E_IO or
+                          * RV_E_DENIED. 0: there was none since rv_store_probe() succeeded. Writes that succeed do not
+                          * clear it: a disk may have room for a short one only. */
+};
 struct rv_store_opts {
     enum rv_store_sync sync;
     int64_t busy_ms; /* how long to wait for other writers; 0: 60000 */
     bool read_only;  /* nothing is created, migrated or written: writes are RV_E_DENIED */
     bool must_exist; /* RV_E_NOT_FOUND instead of a new file */
     struct rv_keyring
-        *ring;       /* master keys (keyring.h), for what is encrypted; the store takes a reference. NULL: none */
+        *ring; /* master keys (keyring.h), for what is encrypted; the store takes a reference. NULL: none */
+    struct rv_store_health *health; /* borrowed; outlives the handle and those reopened from it; NULL: it is not kept */
     bool takes_copy; /* for rv_store_copy(): an unfinished copy may be in it, which is RV_E_STATE otherwise */
 };
 /** Open or create. url: "memory:", "sqlite:PATH", a path, or "postgres://..." (also "postgresql://...") with what libpq
@@ -45,7 +52,9 @@ RV_MUST_CHECK int rv_store_open(const char *url, const struct rv_store_opts *opt
 /** Another handle on the same store with the same options and fault points, for another thread. RV_E_STATE: this one
  * keeps everything in memory, where writing waits for nothing. */
 RV_MUST_CHECK int rv_store_reopen(const rv_store *s, rv_store **out, rv_err **err);
-void rv_store_close(rv_store *s);            /* NULL is fine */
+void rv_store_close(rv_store *s); /* NULL is fine */
+/** Write as much as a turn of a chat does, and take it away again. Success clears the health. Errors as of a write. */
+RV_MUST_CHECK int rv_store_probe(rv_store *s, rv_err **err);
 const char *rv_store_url(const rv_store *s); /* as it may be shown, without a password */
 /** SQLite keeps no count of the memory that it takes, which spares 5 % of the instructions of a step. For programs of
  * our own, before their first thread and store: it is a setting of the whole process. */

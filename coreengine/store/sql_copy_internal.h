@@ -6,6 +6,7 @@
     X(ABOUT, "SELECT value FROM about WHERE name = ?1")                                                                \
     X(SET_ABOUT, "INSERT INTO about (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE"                        \
                  " SET value = excluded.value")                                                                        \
+    X(DROP_PROBE, "DELETE FROM about WHERE name = 'probe'")                                                            \
     X(DROP_COPY_MARK, "DELETE FROM about WHERE name IN ('copy_of', 'copy_from', 'copy_by')")                           \
     X(STILL_COPIES, "UPDATE about SET value = ?1 WHERE name = 'copy_by' AND value = ?1")                               \
     X(LEASED_RUNS, "SELECT id, owner, lease_until_us FROM runs WHERE owner IS NOT NULL AND lease_until_us > ?1"        \

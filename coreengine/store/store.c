@@ -1,6 +1,7 @@
 /* The handle of a store: the one place that opens it, passes the fault points, guards against calls that do not fit
  * (writes to a read-only store, calls from within a walk), repeats a write and makes several writes one. */
 #include <assert.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,8 @@
 #include "coreengine/store/sql_driver_internal.h"
 #include "coreengine/store/store_internal.h"
 
-#define MAX_POINT 64 /* bytes of a fault point's name */
+#define MAX_POINT   64 /* bytes of a fault point's name */
+#define PROBE_BYTES ((size_t)64 << 10)
 
 /* "get run" as "get_run", or "get_run.done". */
 static int pass(rv_store *s, const char *end, rv_err **err)
@@ -43,6 +45,13 @@ static int enter_write(rv_store *s, const char *op, rv_err **err)
 static int leave(rv_store *s, int rc, rv_err **err)
 {
     return rc == 0 ? pass(s, ".done", err) : rc;
+}
+
+static int leave_write(rv_store *s, int rc, rv_err **err)
+{
+    if ((rc == RV_E_DISK || rc == RV_E_IO || rc == RV_E_DENIED) && s->opts.health)
+        atomic_store(&s->opts.health->refused, rc);
+    return leave(s, rc, err);
 }
 
 int rv_store_enter_read(rv_store *s, int rc, const char *op, rv_err **err)
@@ -85,7 +94,7 @@ bool rv_store_repeats(rv_store *s, int *rc, rv_err **err)
 int rv_store_leave_write(rv_store *s, int rc, rv_err **err)
 {
     assert(!s->is_writing); /* rv_store_repeats() has ended it */
-    return leave(s, rc, err);
+    return leave_write(s, rc, err);
 }
 
 /* --- Opening --- */
@@ -254,6 +263,42 @@ void rv_store_set_wait(rv_store *s, int64_t ms)
     rv_sql_set_wait(s->sql, ms > 0 ? ms : 0);
 }
 
+/* text NULL: what was written goes. */
+static int write_probe(rv_store *s, const char *text, rv_err **err)
+{
+    int rc = rv_store_enter_write(s, 0, "probe", err);
+
+    if (rc != 0)
+        return rc;
+    do {
+        rv_sql_stmt *stmt = rv_sql_use(s->sql, text ? SQL_SET_ABOUT : SQL_DROP_PROBE);
+        if (text) {
+            rv_sql_text(stmt, 1, "probe");
+            rv_sql_text(stmt, 2, text);
+        }
+        rc = rv_sql_run(stmt, "probe", err);
+    } while (rv_store_repeats(s, &rc, err));
+    return rv_store_leave_write(s, rc, err);
+}
+
+int rv_store_probe(rv_store *s, rv_err **err)
+{
+    char *text = malloc(PROBE_BYTES + 1);
+    int before = s->opts.health ? atomic_load(&s->opts.health->refused) : 0;
+
+    if (!text)
+        return RV_FAIL(err, RV_E_NOMEM, "probe the store");
+    memset(text, 'x', PROBE_BYTES);
+    text[PROBE_BYTES] = '\0';
+    int rc = write_probe(s, text, err);
+    free(text);
+    if (rc == 0)
+        rc = write_probe(s, NULL, err);
+    if (rc == 0 && before != 0) /* what was refused meanwhile stays */
+        atomic_compare_exchange_strong(&s->opts.health->refused, &before, 0);
+    return rc;
+}
+
 const char *rv_store_url(const rv_store *s)
 {
     return s->url;
@@ -276,7 +321,7 @@ int rv_store_begin(rv_store *s, rv_err **err)
         return rc;
     rc = rv_sql_begin(s->sql, err);
     s->in_group = rc == 0;
-    rc = leave(s, rc, err);
+    rc = leave_write(s, rc, err);
     if (rc != 0)
         rv_store_rollback(s); /* a caller that gets the error will not end it */
     return rc;
@@ -294,7 +339,7 @@ int rv_store_commit(rv_store *s, rv_err **err)
         return rc;
     }
     s->in_group = false;
-    return leave(s, rv_sql_commit(s->sql, err), err);
+    return leave_write(s, rv_sql_commit(s->sql, err), err);
 }
 
 void rv_store_rollback(rv_store *s)

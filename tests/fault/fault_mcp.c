@@ -233,6 +233,79 @@ static int client_with_task(void)
     return rc;
 }
 
+/* Tasks of both eras that end with a result, and that ask. */
+#define FORM_OF_TASK                                                                                                   \
+    "\"message\":\"who?\",\"requestedSchema\":{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"string\"}}}"
+#define DISCOVERED_TASKS                                                                                               \
+    "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"supportedVersions\":[\"2026-07-28\"],\"capabilities\":{}}}"
+#define INITIALIZED_TASKS                                                                                              \
+    "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"protocolVersion\":\"2025-11-25\",\"capabilities\":{\"tasks\":{"       \
+    "\"cancel\":{},"                                                                                                   \
+    "\"requests\":{\"tools\":{\"call\":{}}}}}}}"
+#define RESULT_OF(id, result) "{\"jsonrpc\":\"2.0\",\"id\":" id ",\"result\":{" result "}}"
+
+static int run_task(enum rv_mcp_era era, const char *input, const char *const *said, size_t n)
+{
+    rv_mcp_client *c = NULL;
+    json_object *given = NULL, *roots = NULL;
+    int64_t id, now_us = 1;
+    int rc = rv_json_parse(RV_STR_LIT("[{\"uri\":\"file:///a\",\"name\":\"a\"}]"), NULL, &roots, NULL);
+
+    rc = rc == 0 && input ? rv_json_parse(rv_str_of(input), NULL, &given, NULL) : rc;
+    const struct rv_mcp_client_opts opts = {.server = "s", .era = era, .elicits = true, .roots = roots};
+    const struct rv_mcp_ask ask = {.method = "tools/call", .input = given, .needs_task = true, .is_repeatable = true};
+    rc = rc == 0 ? rv_mcp_client_new(&opts, now_us, &c, NULL) : rc;
+    rc = rc == 0 ? rv_mcp_client_ask(c, &ask, now_us, &id, NULL) : rc;
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        rc = say(c, said[i]);
+        rc = rc == 0 ? rv_mcp_client_tick(c, now_us, NULL) : rc;
+        rc = rc == 0 ? rv_mcp_client_tick(c, now_us += 1000000, NULL) : rc;
+    }
+    rv_mcp_client_free(c);
+    json_object_put(given);
+    json_object_put(roots);
+    return rc;
+}
+
+static int legacy_task(void)
+{
+    static const char *const said[] = {INITIALIZED_TASKS, RESULT_OF("2", "\"task\":{\"taskId\":\"t\"}"),
+                                       RESULT_OF("3", "\"status\":\"working\""),
+                                       RESULT_OF("4", "\"status\":\"completed\""), RESULT_OF("5", "\"content\":[]")};
+    return run_task(RV_MCP_ERA_LEGACY, NULL, said, RV_COUNT(said));
+}
+
+static int legacy_task_that_asks(void)
+{
+    static const char *const said[] = {
+        INITIALIZED_TASKS, RESULT_OF("2", "\"task\":{\"taskId\":\"t\"}"),
+        RESULT_OF("3", "\"status\":\"input_required\""),
+        "{\"jsonrpc\":\"2.0\",\"id\":\"e\",\"method\":\"elicitation/create\",\"params\":{" FORM_OF_TASK
+        ",\"_meta\":{\"io.modelcontextprotocol/related-task\":{\"taskId\":\"t\"}}}}"};
+    return run_task(RV_MCP_ERA_LEGACY, NULL, said, RV_COUNT(said));
+}
+
+static int modern_task_that_asks(void)
+{
+    static const char *const said[] = {
+        DISCOVERED_TASKS, RESULT_OF("2", "\"resultType\":\"task\",\"taskId\":\"t\""),
+        RESULT_OF("3", "\"status\":\"input_required\",\"inputRequests\":{\"r\":{\"method\":\"roots/list\"}}"),
+        RESULT_OF("4", "\"resultType\":\"complete\""),
+        RESULT_OF("5", "\"status\":\"input_required\",\"inputRequests\":{\"r\":{\"method\":\"roots/list\"},\"a\":"
+                       "{\"method\":\"elicitation/create\",\"params\":{" FORM_OF_TASK "}}}")};
+    return run_task(RV_MCP_ERA_MODERN, NULL, said, RV_COUNT(said));
+}
+
+static int modern_task_that_is_answered(void)
+{
+    static const char input[] = "{\"round\":1,\"state\":{\"roots\":[\"r\"],\"task\":\"t\"},\"answers\":[{\"round\":1,"
+                                "\"key\":\"a\",\"action\":\"accept\",\"content\":{\"a\":\"x\"}}]}";
+    static const char *const said[] = {DISCOVERED_TASKS, RESULT_OF("2", "\"resultType\":\"complete\""),
+                                       RESULT_OF("3", "\"status\":\"input_required\",\"inputRequests\":{\"a\":{}}"),
+                                       RESULT_OF("4", "\"status\":\"completed\",\"result\":{\"content\":[]}")};
+    return run_task(RV_MCP_ERA_MODERN, input, said, RV_COUNT(said));
+}
+
 static int legacy_client_with_roots(void)
 {
     return client_with_roots(RV_MCP_ERA_LEGACY);
@@ -391,6 +464,10 @@ static const struct rv_fault_scenario scenarios[] = {{"legacy_client", legacy_cl
                                                      {"legacy_client_with_roots", legacy_client_with_roots},
                                                      {"modern_client_with_roots", modern_client_with_roots},
                                                      {"client_with_task", client_with_task},
+                                                     {"legacy_task", legacy_task},
+                                                     {"legacy_task_that_asks", legacy_task_that_asks},
+                                                     {"modern_task_that_asks", modern_task_that_asks},
+                                                     {"modern_task_that_is_answered", modern_task_that_is_answered},
                                                      {"catalog", catalog},
                                                      {"tasks_of_server", tasks_of_server},
                                                      {"messages_on_lines", messages_on_lines},

@@ -14,7 +14,7 @@ const script = file(
   `models:
   boss:
     - {chunks: [${pieces(['I', 'look', 'for', 'it', 'now'])}], tool_calls: [{name: search, arguments: {query: x}}]}
-    - {chunks: [${pieces(['Here', 'it', 'is', 'in', 'many', 'small', 'words', 'to', 'the', 'end'])}]}
+    - {chunks: [${pieces(['So', 'there', 'it', 'is']).replaceAll('text:', 'thinking:')}, ${pieces(['Here', 'it', 'is', 'in', 'many', 'small', 'words', 'to', 'the', 'end'])}]}
 tools:
   wipe: [{result: {}}]
   search: [{result: {found: 1}}]
@@ -49,6 +49,7 @@ function keep(blocks, what) {
   const messages = new Map()
   const calls = new Map()
   const open = new Set()
+  const thoughts = new Map()
   let over = 0
   for (const e of blocks.map(event)) {
     check(!over, `${what}: nothing follows the end`, e)
@@ -57,11 +58,16 @@ function keep(blocks, what) {
     if (e.type === 'TEXT_MESSAGE_CONTENT') check(open.has(of), `${what}: text of an open message`, e), messages.set(of, messages.get(of) + e.delta)
     if (e.type === 'TOOL_CALL_START') check(!calls.has(of), `${what}: a call begins once`, e), calls.set(of, 0), open.add(of)
     if (e.type === 'TEXT_MESSAGE_END' || e.type === 'TOOL_CALL_END') check(open.delete(of), `${what}: ends once`, e)
+    if (e.type === 'REASONING_MESSAGE_START') check(!thoughts.has(of), `${what}: thinking begins once`, e), thoughts.set(of, ''), open.add(of)
+    if (e.type === 'REASONING_MESSAGE_CONTENT') check(open.has(of), `${what}: of an open message`, e), thoughts.set(of, thoughts.get(of) + e.delta)
+    if (e.type === 'REASONING_MESSAGE_END') check(open.delete(of), `${what}: thinking ends once`, e)
     if (e.type === 'TOOL_CALL_RESULT') calls.set(e.toolCallId, calls.get(e.toolCallId) + 1)
     if (e.type === 'RUN_FINISHED' || e.type === 'RUN_ERROR') over++
   }
   equal([over, open.size], [1, 0], `${what}: one end, and nothing is open`)
   check([...calls.values()].every((n) => n === 1), `${what}: each call has one result`, [...calls])
+  // what was not stored of it when the server died is told no more: it is no part of the answer
+  check([...thoughts.values()].every((t) => 'So there it is '.startsWith(t)), `${what}: thinking is whole or cut`, [...thoughts])
   return [...messages.values()]
 }
 

@@ -35,8 +35,15 @@ for (let i = 0; i < 20 && last?.status !== 507; i++) last = await chat(full, `he
 refused(last, 507, 'disk_full', 'a full disk')
 equal((await call(full, 'GET', '/sessions')).status, 200, 'what is there can be read')
 equal((await call(full, 'GET', '/healthz')).status, 200, 'the process lives')
+const unready = await call(full, 'GET', '/readyz')
+equal([unready.status, unready.json?.checks.store, unready.json?.reasons], [503, 'unwritable', ['the disk of the store is full']], 'it is not ready, and says why')
+check(Number(unready.headers.get('retry-after')) > 0, 'and when to ask again')
 limit(full, 'fsize=unlimited:')
 served(await chat(full, 'hello'), 'there is room again')
+let again
+do again = await call(full, 'GET', '/readyz') // it tries once a second
+while (again.status === 503)
+equal(again.json?.checks, {store: 'ok', worker: 'ok', draining: false}, 'and it is ready again')
 
 // Within one: its stream says that it broke, or is cut; it never ends like one that is whole.
 let text = ''
@@ -90,7 +97,22 @@ check(
   statuses,
 )
 for (const s of open.filter((o) => / 503 /.test(o.text.slice(0, 20))))
-  check(/"code":"no_descriptors"/.test(s.text) && /\r\nRetry-After: /i.test(s.text), 'a refusal says what is lacking', s.text)
+  check(/("code":"no_descriptors"|Content-Length: 0\r\n)/.test(s.text) && /\r\nRetry-After: /i.test(s.text), 'a refusal says what is lacking', s.text)
+// Clients that stay take all but the last, which is there to tell the others.
+const stay = []
+const knock = () =>
+  new Promise((done) => {
+    const socket = connect(Number(port), hostname, () => socket.write('GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n'))
+    let text = ''
+    stay.push(socket)
+    socket.on('data', (part) => /"ok"/.test((text += part)) && done(text)).on('close', () => done(text)).on('error', () => {})
+  })
+let told
+for (let i = 0; i < 12 && !/ 503 /.test(told); i++) told = await knock()
+check(/^HTTP\/1.1 503 .*\r\nRetry-After: /s.test(told), 'the client for which no other is left is refused', told)
+equal(await knock(), told, 'and so is the next one')
+equal(few.err().split('http.no_descriptors').length > 1, true, 'which the log says')
+for (const socket of stay) socket.destroy()
 limit(few, 'nofile=4096:')
 served(await chat(few, 'hello'), 'there are descriptors again')
 equal(await few.stop(), 0, 'it ends as ever')

@@ -10,7 +10,7 @@ const script = file(
   'long.yaml',
   `models:
   boss:
-    - {chunks: [{text: One, delay_ms: 20}, {text: " two", delay_ms: 20}, {text: " three", delay_ms: 20}, {text: " four", delay_ms: 20}]}
+    - {chunks: [{thinking: Let me, delay_ms: 20}, {thinking: " count.", delay_ms: 20}, {text: One, delay_ms: 20}, {text: " two", delay_ms: 20}, {text: " three", delay_ms: 20}, {text: " four", delay_ms: 20}]}
     - {text: I will., tool_calls: [{name: wipe, arguments: {path: /tmp/x}}]}
     - {text: It is gone.}
     - {text: Late.}
@@ -55,6 +55,8 @@ const all = await part(server, `/runs/${seen.run}/stream`)
 equal([...whole(seen.bytes), ...plain(rest.bytes)], plain(all.bytes), 'what follows joins what was seen')
 equal(plain(all.bytes).map(id).length, new Set(plain(all.bytes).map(id)).size, 'each block has an id of its own')
 check(all.bytes.includes('RUN_FINISHED'), 'and the turn has its end')
+const thoughts = events(plain(all.bytes)).filter((e) => e.type === 'REASONING_MESSAGE_CONTENT')
+equal(thoughts.map((e) => e.delta).join(''), 'Let me count.', 'thinking is told to clients that come back, too')
 for (const block of plain(all.bytes)) {
   const from = await part(server, `/runs/${seen.run}/stream`, undefined, '', {'last-event-id': id(block)})
   const follows = plain(all.bytes).slice(plain(all.bytes).indexOf(block) + 1)

@@ -451,6 +451,9 @@ int rv_agents_catch_up(rv_agents *a, rv_err **err)
 {
     int64_t version = 0;
     bool changed = false;
+
+    if (a->is_held && a->is_fresh)
+        return 0;
     int rc = rv_agents_refresh_files(a, a->clock.now_us(a->clock.self), &changed, err);
 
     if (rc == 0 && a->store)
@@ -460,7 +463,14 @@ int rv_agents_catch_up(rv_agents *a, rv_err **err)
     if (changed || version != a->schemas_version)
         cache_clear(&a->cache);
     a->schemas_version = version;
+    a->is_fresh = true;
     return 0;
+}
+
+void rv_agents_hold(rv_agents *a, bool holds)
+{
+    a->is_held = holds;
+    a->is_fresh = false;
 }
 
 /* Before it is part of a message, a query or anything else. */

@@ -37,6 +37,9 @@ struct rv_agents_found {
 /** RV_E_NOT_FOUND (says where was looked and names the nearest), RV_E_INVALID: it is there and is none (with place). */
 RV_MUST_CHECK int rv_agents_find(rv_agents *a, const struct rv_store_scope *scope, const char *name,
                                  struct rv_agents_found *out, rv_err **err);
+/** Until it ends, folders and store are looked at once for what has changed, at the first search, not at each. For the
+ * length of a call: a caller that holds on does not see what people change. */
+void rv_agents_hold(rv_agents *a, bool holds);
 /** The path of a file that also has an agent of that name but is hidden by the one that was found; NULL: none. Borrowed
  * until the next call. An agent that a person put into the store hides others on purpose. */
 const char *rv_agents_hidden(const rv_agents *a, const char *name, const struct rv_agents_found *found);

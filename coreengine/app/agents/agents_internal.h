@@ -74,6 +74,7 @@ struct rv_agents {
     struct rv_clock clock;
     rv_log *log; /* borrowed */
     int64_t schemas_version;
+    bool is_held, is_fresh; /* see rv_agents_hold(); is_fresh: it was looked since */
     struct rv_agents_files files;
     struct rv_agents_cache cache;
 };

@@ -12,14 +12,19 @@ if (!reeve || !(aSecond > 0) || !(seconds > 0)) {
   process.exit(2);
 }
 const WARM = 100;
+const PEERS = 20; // addresses that the chats come from: one may have 100 connections, and a machine that is busy with
+// something else needs more
 const server = await serve(reeve, { script: "models:\n  mock:\n    - {chunks: [Good, ' morning', ' to all.']}\n" });
 const agent = new Agent({ keepAlive: true });
 const body = JSON.stringify({ model: "mock", stream: true, messages: [{ role: "user", content: "Good morning." }] });
 const headers = { "content-type": "application/json", "content-length": Buffer.byteLength(body) };
 // Milliseconds to the first byte of the body, and to its end.
+let n = 0;
 function chat(begunMs) {
+  const localAddress = `127.0.0.${1 + (n++ % PEERS)}`;
   return new Promise((resolve, reject) => {
-    const options = { host: "127.0.0.1", port: server.port, method: "POST", path: "/v1/chat/completions", headers, agent };
+    const at = { host: "127.0.0.1", port: server.port, localAddress, agent };
+    const options = { ...at, method: "POST", path: "/v1/chat/completions", headers };
     const req = request(options, (res) => {
       let text = "";
       let first = 0;
@@ -30,7 +35,7 @@ function chat(begunMs) {
       res.on("error", reject);
       res.on("end", () => {
         if (text.includes("[DONE]")) resolve([first, performance.now() - begunMs]);
-        else reject(new Error(`no end: ${text.slice(-300)}`));
+        else reject(new Error(`${res.statusCode}, no end: ${text.slice(-300)}`));
       });
     });
     req.on("error", reject);

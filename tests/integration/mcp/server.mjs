@@ -155,6 +155,7 @@ const faults = {
 // In the era before, a client asks for one with `task`, and for its result with tasks/result. The tool `work` needs one:
 // its effect is counted when the task begins, and --fault says how it ends.
 const tasks = new Map();
+const updates = new Map(); // answers that tasks have got
 const ends = { 'task-fails': 'failed', 'task-lost': 'lost', 'task-asks': 'input_required', 'task-cancelled': 'cancelled' };
 const shown = (taskId, status) => ({ taskId, status, createdAt: '2026-01-01T00:00:00Z', lastUpdatedAt: '2026-01-01T00:00:00Z',
                                      ttl: null, pollInterval: 1 });
@@ -196,8 +197,9 @@ function told(id, taskId) {
     const base = { resultType: 'complete', taskId, pollIntervalMs: 1 };
     if (n === 0 || fault === 'task-endless') return put({ id, result: { ...base, status: 'working' } });
     if (fault === 'task-fails') return put({ id, result: { ...base, status: 'failed', error: { code: -32603, message: 'it broke' } } });
-    if (fault === 'task-asks') return put({ id, result: { ...base, status: 'input_required', inputRequests: { a: wants('name') } } });
-    put({ id, result: { ...base, status: 'completed', result: { content: [{ type: 'text', text: 'the task is done' }] } } });
+    if (fault === 'task-asks' && !updates.has(taskId)) return put({ id, result: { ...base, status: 'input_required', inputRequests: { a: wants('name') } } });
+    const words = updates.has(taskId) ? JSON.stringify(updates.get(taskId)) : 'the task is done';
+    put({ id, result: { ...base, status: 'completed', result: { content: [{ type: 'text', text: words }] } } });
 }
 
 // What a person may be asked, as the server of either era asks it.
@@ -310,6 +312,12 @@ function handle(m) {
         return put({ id, error: { code: -32602, message: 'no protocol version' } });
     if (method === 'tools/list') return list(id, params);
     if (method === 'tasks/get') return (era === 'legacy' ? workTold : told)(id, params.taskId);
+    if (method === 'tasks/update') {
+        note({ updated: params.taskId });
+        tasks.set(params.taskId, tasks.get(params.taskId) ?? 1); // one that outlives its process
+        updates.set(params.taskId, params.inputResponses);
+        return answer(id, {});
+    }
     if (method === 'tasks/result') return workEnd(id, params.taskId);
     if (method === 'tasks/cancel') note({ cancelled: params.taskId });
     if (method === 'tasks/cancel') return answer(id, {});

@@ -24,6 +24,19 @@ assert.match(JSON.stringify((await call('task-lost')).error), /there is no such 
 assert.match(JSON.stringify((await call('task-asks')).error), /asks for input.*\[input_required\]/);
 assert.ok(noted().some((line) => line.cancelled === 'täsk 0'), 'a task that cannot go on is cancelled');
 
+// A task that asks a person: its call waits without a connection, and the answer goes to the task, which goes on.
+writeFileSync(place('log'), '');
+pipeline('p.yaml', ['--era', 'modern', '--fault', 'task-asks', '--log', place('log')], '    trusted: true\n    elicitation: true', 'stub.echo');
+const waits = await run('run', 'p.yaml', '--script', 'script.yaml', '--input', 'x', '--store', place('waits.db'));
+assert.equal(waits.status, 3, waits.err);
+const [{ id: waiting }] = JSON.parse((await run('runs', 'list', '--json', '--store', place('waits.db'))).out);
+const going = await run('resume', waiting, '--decision', 'accept', '--data', '{"name": "Ada"}', '--state', '--store', place('waits.db'));
+assert.equal(going.status, 0, going.err);
+assert.match(JSON.stringify(results(going.out)[0].data), /accept.*Ada/);
+assert.equal(noted().filter((line) => line.begun).length, 1, 'it is not begun again');
+assert.equal(noted().filter((line) => line.updated).length, 1);
+assert.ok(!noted().some((line) => line.cancelled), 'nor cancelled meanwhile');
+
 // The same in 2025-11-25, where the client asks for a task: of a tool that needs one, and after its end for the result.
 script([{ tool: 'stub.work', parameters: { by: 1 } }]);
 async function legacy(fault, more = '', ...args) {

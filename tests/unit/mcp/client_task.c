@@ -1,4 +1,5 @@
-/* Tasks of 2025-11-25: the client asks for one where the tool needs it, asks how it is, and then for its result. */
+/* Tasks of 2025-11-25: the client asks for one where the tool needs it, asks how it is, and then for its result. And
+ * tasks of 2026-07-28 that ask a person. */
 #include "tests/unit/mcp/peer.h"
 
 #include <stdio.h>
@@ -175,6 +176,121 @@ START_TEST(a_task_asks_a_person_while_its_result_is_waited_for)
 }
 END_TEST
 
+/* --- 2026-07-28: a task that asks --- */
+
+#define NEW_TASK "{\"resultType\":\"task\",\"taskId\":\"t 1\",\"status\":\"working\"}"
+#define ASKS(requests)                                                                                                 \
+    "{\"resultType\":\"complete\",\"taskId\":\"t 1\",\"status\":\"input_required\",\"pollIntervalMs\":2000,"           \
+    "\"inputRequests\":{" requests "}}"
+#define A_FORM                                                                                                         \
+    "\"a\":{\"method\":\"elicitation/create\",\"params\":{\"message\":\"who?\",\"requestedSchema\":" FORM "}}"
+#define ROOTS "\"r\":{\"method\":\"roots/list\"}"
+#define ANSWERED                                                                                                       \
+    "{\"round\":1,\"state\":{\"roots\":[\"r\"],\"task\":\"t "                                                          \
+    "1\"},\"answers\":[{\"round\":1,\"key\":\"a\",\"message\":\"who?\","                                               \
+    "\"schema\":" FORM ",\"action\":\"accept\",\"content\":{\"name\":\"x\"}}]}"
+
+static void begin_modern(struct peer *p, bool elicits, const char *input)
+{
+    json_object *roots = NULL, *given = NULL, *params = NULL;
+    int64_t id;
+
+    ck_assert_int_eq(rv_json_parse(RV_STR_LIT("[{\"uri\":\"file:///a\",\"name\":\"a\"}]"), NULL, &roots, NULL), 0);
+    ck_assert_int_eq(rv_json_parse(RV_STR_LIT("{\"name\":\"a\"}"), NULL, &params, NULL), 0);
+    if (input)
+        ck_assert_int_eq(rv_json_parse(rv_str_of(input), NULL, &given, NULL), 0);
+    const struct rv_mcp_client_opts opts = {
+        .server = "s", .era = RV_MCP_ERA_MODERN, .elicits = elicits, .roots = roots};
+    const struct rv_mcp_ask ask = {.method = "tools/call", .params = params, .input = given, .timeout_us = 60 * SECOND};
+    *p = (struct peer){.now_us = SECOND};
+    ck_assert_int_eq(rv_mcp_client_new(&opts, p->now_us, &p->client, NULL), 0);
+    peer_drain(p);
+    ck_assert_int_eq(rv_mcp_client_ask(p->client, &ask, p->now_us, &id, NULL), 0); /* its era is found out later */
+    peer_answer(p, DISCOVERED);
+    json_object_put(roots);
+    json_object_put(params);
+    json_object_put(given);
+}
+
+START_TEST(a_question_of_a_task_ends_the_call_and_its_answer_goes_to_the_task)
+{
+    struct peer p;
+
+    begin_modern(&p, true, NULL);
+    peer_answer(&p, NEW_TASK);
+    poll(&p);
+    peer_answer(&p, ASKS(A_FORM "," ROOTS));
+    ck_assert(p.asks && p.n_done == 1);
+    ck_assert_str_eq(p.method, "tasks/get"); /* and not tasks/cancel */
+    ck_assert_ptr_nonnull(strstr(p.result, "\"state\":{\"roots\":[\"r\"],\"task\":\"t 1\"}"));
+    peer_end(&p);
+
+    begin_modern(&p, true, ANSWERED);
+    ck_assert_str_eq(p.method, "tasks/update");
+    ck_assert_ptr_nonnull(strstr(p.sent, "\"taskId\":\"t 1\""));
+    ck_assert_ptr_nonnull(strstr(p.sent, "\"a\":{\"action\":\"accept\",\"content\":{\"name\":\"x\"}}"));
+    ck_assert_ptr_nonnull(strstr(p.sent, "\"r\":{\"roots\":[{"));
+    ck_assert_ptr_null(strstr(p.sent, "\"name\":\"a\",\"_meta\"")); /* nothing of the call */
+    peer_answer(&p, "{\"resultType\":\"complete\"}");
+    poll(&p);
+    ck_assert_ptr_null(strstr(p.sent, "inputResponses"));
+    peer_answer(&p, ASKS(A_FORM)); /* the server has not looked at the answer yet */
+    ck_assert_int_eq(p.n_done, 0);
+    poll(&p);
+    peer_answer(
+        &p, "{\"resultType\":\"complete\",\"taskId\":\"t 1\",\"status\":\"completed\",\"result\":{\"content\":[7]}}");
+    ck_assert_str_eq(p.result, "{\"content\":[7]}");
+    peer_end(&p);
+}
+END_TEST
+
+START_TEST(a_task_gets_the_roots_at_once_and_not_without_end)
+{
+    struct peer p;
+
+    begin_modern(&p, false, NULL);
+    peer_answer(&p, NEW_TASK);
+    for (int i = 0; i <= RV_MCP_MAX_ROUNDS; i++) {
+        ck_assert_int_eq(p.n_done, 0);
+        poll(&p);
+        ck_assert_ptr_null(strstr(p.sent, "inputResponses"));
+        peer_answer(&p, ASKS(ROOTS));
+        if (i == RV_MCP_MAX_ROUNDS)
+            break;
+        ck_assert_str_eq(p.method, "tasks/update");
+        ck_assert_ptr_nonnull(strstr(p.sent, "\"inputResponses\":{\"r\":{\"roots\":[{"));
+        peer_answer(&p, "{\"resultType\":\"complete\"}");
+    }
+    ck_assert_str_eq(p.code, "invalid_answer");
+    peer_end(&p);
+}
+END_TEST
+
+static const struct {
+    bool elicits;
+    const char *told;
+} too_much[] = {
+    {false, ASKS(A_FORM)},
+    {true, ASKS(A_FORM ",\"m\":{\"method\":\"sampling/createMessage\",\"params\":{}}")},
+    {true, ASKS("\"a\":7")},
+    {true, ASKS("")},
+    {true, "{\"resultType\":\"complete\",\"taskId\":\"t 1\",\"status\":\"input_required\",\"pollIntervalMs\":2000}"},
+};
+START_TEST(a_task_that_asks_for_too_much_is_cancelled)
+{
+    struct peer p;
+
+    begin_modern(&p, too_much[_i].elicits, NULL);
+    peer_answer(&p, NEW_TASK);
+    poll(&p);
+    peer_answer(&p, too_much[_i].told);
+    ck_assert_int_eq(p.n_done, 1);
+    ck_assert_str_eq(p.code, "input_required");
+    ck_assert_str_eq(p.method, "tasks/cancel");
+    peer_end(&p);
+}
+END_TEST
+
 TCase *client_task_case(void)
 {
     TCase *tc = tcase_create("client_task");
@@ -185,5 +301,8 @@ TCase *client_task_case(void)
     tcase_add_loop_test(tc, a_task_that_has_no_result_fails_its_call, 0, (int)RV_COUNT(ends));
     tcase_add_test(tc, a_task_is_cancelled_where_the_server_can_do_it);
     tcase_add_test(tc, a_task_asks_a_person_while_its_result_is_waited_for);
+    tcase_add_test(tc, a_question_of_a_task_ends_the_call_and_its_answer_goes_to_the_task);
+    tcase_add_test(tc, a_task_gets_the_roots_at_once_and_not_without_end);
+    tcase_add_loop_test(tc, a_task_that_asks_for_too_much_is_cancelled, 0, (int)RV_COUNT(too_much));
     return tc;
 }
