@@ -81,7 +81,7 @@ const tools = async () => (await run('mcp', 'tools', place('p.yaml'), '--json'))
 // A document that is a file, in YAML or JSON: url says where the server is.
 write('api.json', JSON.stringify(document));
 env.THE_KEY = 'k-123';
-file(['openapi: api.json', `url: ${base}/v1`, 'headers: {X-Secret: "${env:THE_KEY}"}', 'timeout_ms: 5000',
+file(['openapi: api.json', `url: ${base}/v1`, 'headers: {X-Secret: "${env:THE_KEY}"}', 'timeout_ms: 60000',
       'tools: {slow: {timeout_ms: 300}}']);
 const listed = await tools();
 assert.equal(listed.status, 0, listed.err);

@@ -155,6 +155,7 @@ const faults = {
 // In the era before, a client asks for one with `task`, and for its result with tasks/result. The tool `work` needs one:
 // its effect is counted when the task begins, and --fault says how it ends.
 const tasks = new Map();
+const isEarly = () => option('until', '') && !existsSync(option('until'));
 const updates = new Map(); // answers that tasks have got
 const ends = { 'task-fails': 'failed', 'task-lost': 'lost', 'task-asks': 'input_required', 'task-cancelled': 'cancelled' };
 const shown = (taskId, status) => ({ taskId, status, createdAt: '2026-01-01T00:00:00Z', lastUpdatedAt: '2026-01-01T00:00:00Z',
@@ -171,7 +172,7 @@ function workTold(id, taskId) {
     if (n === undefined || (n > 0 && fault === 'task-lost'))
         return put({ id, error: { code: -32602, message: 'there is no such task' } });
     tasks.set(taskId, n + 1);
-    const works = n === 0 || fault === 'task-endless' || (option('until', '') && !existsSync(option('until')));
+    const works = n === 0 || fault === 'task-endless' || isEarly();
     put({ id, result: shown(taskId, works ? 'working' : ends[fault] ?? 'completed') });
 }
 function workEnd(id, taskId) {
@@ -195,7 +196,7 @@ function told(id, taskId) {
     tasks.set(taskId, n + 1);
     note({ asked: taskId });
     const base = { resultType: 'complete', taskId, pollIntervalMs: 1 };
-    if (n === 0 || fault === 'task-endless') return put({ id, result: { ...base, status: 'working' } });
+    if (n === 0 || fault === 'task-endless' || (updates.has(taskId) && isEarly())) return put({ id, result: { ...base, status: 'working' } });
     if (fault === 'task-fails') return put({ id, result: { ...base, status: 'failed', error: { code: -32603, message: 'it broke' } } });
     if (fault === 'task-asks' && !updates.has(taskId)) return put({ id, result: { ...base, status: 'input_required', inputRequests: { a: wants('name') } } });
     const words = updates.has(taskId) ? JSON.stringify(updates.get(taskId)) : 'the task is done';

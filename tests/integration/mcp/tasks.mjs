@@ -37,6 +37,26 @@ assert.equal(noted().filter((line) => line.begun).length, 1, 'it is not begun ag
 assert.equal(noted().filter((line) => line.updated).length, 1);
 assert.ok(!noted().some((line) => line.cancelled), 'nor cancelled meanwhile');
 
+// reeve is killed when the task has the answer: the same answer goes to the same task again, and nothing is begun.
+writeFileSync(place('log'), '');
+pipeline('p.yaml', ['--era', 'modern', '--fault', 'task-asks', '--until', place('answered.over'), '--log', place('log')],
+         '    trusted: true\n    elicitation: true', 'stub.echo');
+const later = ['--store', place('answered.db')];
+assert.equal((await run('run', 'p.yaml', '--script', 'script.yaml', '--input', 'x', ...later)).status, 3);
+const [{ id: answering }] = JSON.parse((await run('runs', 'list', '--json', ...later)).out);
+const dying = start('resume', answering, '--decision', 'accept', '--data', '{"name": "Ada"}', ...later);
+const dead = new Promise((resolve) => dying.on('exit', resolve));
+await until(() => noted().some((line) => line.updated));
+dying.kill('SIGKILL');
+await dead;
+await until(() => processes(place('answered.over')).length === 0);
+writeFileSync(place('answered.over'), '');
+const repeated = await run('runs', 'recover', ...later);
+const [{ status: end }] = JSON.parse((await run('runs', 'list', '--json', ...later)).out);
+assert.equal(end, 'completed', repeated.err);
+assert.deepEqual([noted().filter((line) => line.begun).length, noted().filter((line) => line.updated).map((line) => line.updated)],
+                 [1, ['täsk 0', 'täsk 0']]);
+
 // The same in 2025-11-25, where the client asks for a task: of a tool that needs one, and after its end for the result.
 script([{ tool: 'stub.work', parameters: { by: 1 } }]);
 async function legacy(fault, more = '', ...args) {

@@ -89,7 +89,7 @@ export const connections = [
       await x.wait(300)
       await good(x)
     },
-    knobs: {...quick, first_byte_timeout_ms: 5000},
+    knobs: {...quick, first_byte_timeout_ms: 60000},
     want: {},
   },
   {
