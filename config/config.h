@@ -143,7 +143,7 @@ RV_MUST_CHECK int rv_pipeline_parse(rv_str text, const char *name, const char *d
                                     struct rv_pipeline **out, rv_err **err);
 /* The environment's choices for a model role; names of models are not secret. Texts are borrowed from the pipeline. */
 struct rv_chosen_model {
-    const char *role;
+    const char *role, *missing;   /* missing: of a role that was left out, the variable that is not set; or NULL */
     const char *provider, *model; /* provider NULL: the role was left out */
     bool has_price;               /* the price a table gave it */
     struct rv_price price;

@@ -272,7 +272,8 @@ void rv_name_hint(const rv_findings *f, rv_str name, const char *what, const cha
  *  @return the new value (owned), NULL after a failure or for null */
 struct rv_indirection {
     bool missing_ok;
-    bool replaced, is_missing; /* out */
+    bool replaced, is_missing, is_wrong; /* out; is_wrong: a finding says why */
+    const char *missing;                 /* out: the first variable that is not set, in the arena; NULL: none */
 };
 json_object *rv_resolve_indirections(struct rv_loader *l, const struct rv_node *node, struct rv_indirection *how);
 

@@ -35,8 +35,9 @@ static void check_list(struct lists *c, const struct rv_agent *a, const struct r
             one->target == RV_TARGET_CONFIRMATION) {
             snprintf(text, sizeof text, "agent \"%s\": the branch \"%s\" is not a stage", a->name, one->name);
             find(c, "bad_branch", &one->src,
-                 one->target == RV_TARGET_END ? "leave it out: a branch that has nothing to do is not named"
-                                              : "name a stage whose rule has this target",
+                 one->target != RV_TARGET_END ? "name a stage whose rule has this target"
+                 : list->n == 1               ? "write end in place of the list: each name in a list opens a branch"
+                                              : "leave it out: a branch that has nothing to do is not named",
                  text);
         }
     }

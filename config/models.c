@@ -222,7 +222,7 @@ static void split_name(struct model_read *m, const char *text, const struct rv_n
 {
     const char *colon;
 
-    if (m->how.is_missing && !m->l->opts->offline)
+    if ((m->how.is_missing && !m->l->opts->offline) || m->how.is_wrong)
         return; /* a finding, or the role is left out */
     colon = strchr(text, ':');
     m->out->model = colon ? colon + 1 : "";
@@ -376,7 +376,7 @@ static const struct rv_key_word *words_of(const struct rv_key *keys)
 }
 
 static void read_model(struct rv_loader *l, const struct rv_node *key, const struct rv_node *node,
-                       struct rv_model_config *out, struct rv_written *written, bool *is_dropped)
+                       struct rv_model_config *out, struct rv_written *written, bool *is_dropped, const char **missing)
 {
     struct rv_key_reader reader = {.arena = l->arena,
                                    .findings = l->findings,
@@ -418,15 +418,17 @@ static void read_model(struct rv_loader *l, const struct rv_node *key, const str
     if (l->rc == 0)
         set_price(&m);
     *is_dropped = m.how.is_missing && out->optional && !l->opts->models;
+    *missing = m.how.missing;
 }
 
-static void note_chosen(struct rv_loader *l, const struct rv_model_config *model, bool is_dropped)
+static void note_chosen(struct rv_loader *l, const struct rv_model_config *model, bool is_dropped, const char *missing)
 {
     struct rv_chosen_model *note = &l->p->internal->chosen_models[l->p->internal->n_chosen_models++];
 
     note->role = model->role;
     note->provider = is_dropped ? NULL : model->provider;
     note->model = is_dropped ? NULL : model->model;
+    note->missing = is_dropped ? missing : NULL;
     if (is_dropped)
         return;
     note->has_price = model->price_from_table;
@@ -453,10 +455,11 @@ void rv_read_models(struct rv_key_reader *r, const struct rv_node *node, void *t
         struct rv_model_config *out = &l->p->models[l->p->n_models];
         struct rv_written *written = &internal->models[l->p->n_models];
         bool is_dropped = false;
+        const char *missing = NULL;
 
-        read_model(l, node->keys[i], node->items[i], out, written, &is_dropped);
+        read_model(l, node->keys[i], node->items[i], out, written, &is_dropped, &missing);
         if (is_dropped || written->hides_name || out->is_replaced || out->price_from_table || out->max_input_tokens > 0)
-            note_chosen(l, out, is_dropped);
+            note_chosen(l, out, is_dropped, missing);
         if (is_dropped) {
             json_object_put(out->options);
             *out = (struct rv_model_config){0};

@@ -219,17 +219,23 @@ bool rv_has_indirection(rv_str text)
 }
 
 /* "${word:" or "${word}" of another kind: surely meant as one of the two. */
-static void check_others(struct rv_loader *l, rv_str text, const struct rv_src *src)
+static void check_others(struct rv_loader *l, rv_str text, const struct rv_src *src, struct rv_indirection *how)
 {
+    char hint[RV_HINT_MAX];
+
     for (const char *at = find(text, 0, "${"); at; at = find(text, (size_t)(at - text.ptr) + 2, "${")) {
         size_t left = text.len - (size_t)(at - text.ptr), n = 2;
         while (n < left && (isalnum((unsigned char)at[n]) || at[n] == '_'))
             n++;
         bool is_word = n > 2 && n < left && (at[n] == ':' || at[n] == '}');
         bool known = strncmp(at, "${env:", 6) == 0 || strncmp(at, "${file:", 7) == 0;
-        if (is_word && !known)
-            rv_findings_add(l->findings, RV_SEVERITY_ERROR, src, "write ${env:NAME} or ${file:path}",
-                            "\"%.*s\" is not a known indirection", (int)(n + 1), at);
+        if (!is_word || known)
+            continue;
+        how->is_wrong = true;
+        snprintf(hint, sizeof hint, at[n] == '}' ? "write ${env:%.*s}" : "write ${env:NAME} or ${file:path}",
+                 (int)(n - 2 < 100 ? n - 2 : 100), at + 2);
+        rv_findings_add(l->findings, RV_SEVERITY_ERROR, src, hint, "\"%.*s\" is not a known indirection", (int)(n + 1),
+                        at);
     }
 }
 
@@ -250,6 +256,7 @@ static void add_variable(struct rv_loader *l, rv_str name, const struct rv_src *
     const char *value;
 
     if (!is_variable_name(name) || name.len >= sizeof key) {
+        how->is_wrong = true;
         rv_findings_add(l->findings, RV_SEVERITY_ERROR, src, "write ${env:NAME}",
                         "\"%.*s\" is not the name of an environment variable", RV_STR_ARG(rv_utf8_cut(name, 100)));
         return;
@@ -259,6 +266,8 @@ static void add_variable(struct rv_loader *l, rv_str name, const struct rv_src *
     value = getenv(key);
     if (!value || !value[0]) {
         how->is_missing = true;
+        if (!how->missing && !(how->missing = rv_arena_dup(l->arena, name)))
+            l->rc = RV_E_NOMEM;
         if (!how->missing_ok && !l->opts->offline)
             rv_findings_add(l->findings, RV_SEVERITY_ERROR, src,
                             l->opts->models ? "set it again: it was set when this was begun"
@@ -289,8 +298,10 @@ static void add_file(struct rv_loader *l, rv_str name, const struct rv_src *src,
         return;
     }
     path = rv_loader_path(l, name);
-    if (!path || !loader_file(l, "${file:}", path, src, RV_MAX_SECRET_BYTES, &text))
+    if (!path || !loader_file(l, "${file:}", path, src, RV_MAX_SECRET_BYTES, &text)) {
+        how->is_wrong = true;
         return;
+    }
     while (text.len > 0 && (text.ptr[text.len - 1] == '\n' || text.ptr[text.len - 1] == '\r'))
         text.len--; /* editors end files with a line break that does not belong to a key */
     rv_buf_add_str(out, text);
@@ -303,7 +314,7 @@ static json_object *resolve_text(struct rv_loader *l, const struct rv_node *node
     json_object *value = NULL;
     size_t at = 0;
 
-    check_others(l, node->text, &src);
+    check_others(l, node->text, &src, how);
     for (;;) {
         const char *start = next_indirection(node->text, at);
         const char *end = start ? find(node->text, (size_t)(start - node->text.ptr), "}") : NULL;

@@ -55,6 +55,11 @@ int open_parent(const struct files *f, const struct place *place, char *name, si
 bool is_text(const char *s, size_t len); /* UTF-8 without NULs */
 char *read_text(const struct files *f, const struct place *place, size_t *len, const char **type, const char **why);
 
+/* --- nearest.c --- */
+/** The name in the folder of a place that is most like its last part; false: none is like it. Hidden names are left
+ * out. */
+bool nearest_name(const struct files *f, const struct place *place, char *out, size_t size);
+
 /* --- glob.c --- */
 /** `*` and `?` stay within one part, `**` crosses parts; a pattern without a slash is for the last part. */
 bool glob_match(const char *pattern, const char *path);

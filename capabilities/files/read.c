@@ -84,6 +84,18 @@ static int reply_lines(struct rv_cap_call *call, const char *path, const char *t
     return reply_take(call, reply, failed);
 }
 
+static int fail_unread(const struct files *f, struct rv_cap_call *call, const char *path, const struct place *place,
+                       const char *type, const char *why)
+{
+    char name[MAX_PATH_BYTES];
+
+    if (strcmp(type, "NotFoundError") != 0)
+        return rv_cap_failf(call, type, "file \"%s\": %s", path, why);
+    if (nearest_name(f, place, name, sizeof name))
+        return rv_cap_failf(call, type, "file \"%s\": %s; its folder has \"%s\"", path, why, name);
+    return rv_cap_failf(call, type, "file \"%s\": %s; list_files shows those that are there", path, why);
+}
+
 int read_file(void *self, struct rv_cap_call *call)
 {
     const struct files *f = self;
@@ -101,7 +113,7 @@ int read_file(void *self, struct rv_cap_call *call)
         goto done;
     text = read_text(f, &place, &len, &type, &why);
     if (!text)
-        rc = rv_cap_failf(call, type, "file \"%s\": %s", path, why);
+        rc = fail_unread(f, call, path, &place, type, why);
     else if (want.first < 1 || want.last < want.first)
         rc = call->fail(call, "ValidationError", "end_line is before start_line");
     else if (want.first > 1 && want.first > count_lines(text, len))

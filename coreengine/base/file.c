@@ -321,6 +321,8 @@ int rv_file_write_new(const char *path, rv_str bytes, rv_err **err)
     int rc = RV_FAIL_SYSTEM(err, number, "write \"%s\"", path);
     if (rc == RV_E_EXISTS)
         rv_err_hint(err, "existing files are not overwritten: choose another name or move the file");
+    else if (number == EACCES || number == EROFS)
+        rv_err_hint(err, "choose a folder that you may write to");
     return rc;
 }
 

@@ -93,9 +93,10 @@ struct rv_cli_verb {
 /* A process of the runner, and its command line. */
 struct rv_cli {
     bool out_tty, err_tty, out_color, err_color, debug;
-    struct rv_app app;                  /* what the command line says of it */
-    const struct rv_cli_verb *verb;     /* static */
-    const char *words[RV_CLI_MAX_ARGS]; /* positional; borrowed from argv */
+    struct rv_app app;                      /* what the command line says of it */
+    const struct rv_cli_verb *verb;         /* static */
+    const struct rv_cli_verb *const *verbs; /* of the program, static; ends with NULL */
+    const char *words[RV_CLI_MAX_ARGS];     /* positional; borrowed from argv */
     size_t n_words;
     struct {
         const struct rv_cli_option *option; /* static */
@@ -106,6 +107,10 @@ struct rv_cli {
 };
 
 extern const struct rv_cli_verb *const rv_cli_verbs[]; /* ends with NULL */
+
+/* unknown_option.c */
+/** Fails: word, whose name is given, is not an option of cli's verb. The hint says what may be meant. */
+RV_MUST_CHECK int rv_cli_unknown_option(const struct rv_cli *cli, const char *word, rv_str name, rv_err **err);
 
 /* options.c */
 const char *rv_cli_short_name(const struct rv_cli_verb *verb); /* "list" of "runs list" */

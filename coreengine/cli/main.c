@@ -208,7 +208,7 @@ int main(int argc, char **argv)
     occupy_standard_streams();
     const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
     bool plain = (no_color && no_color[0]) || (term && strcmp(term, "dumb") == 0);
-    struct rv_cli cli = {.out_tty = isatty(STDOUT_FILENO), .err_tty = isatty(STDERR_FILENO)};
+    struct rv_cli cli = {.verbs = rv_cli_verbs, .out_tty = isatty(STDOUT_FILENO), .err_tty = isatty(STDERR_FILENO)};
 
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of the write */
     signal(SIGXFSZ, SIG_IGN); /* and so is a file that may not grow */
@@ -226,5 +226,5 @@ int main(int argc, char **argv)
     int status = !verb        ? unknown_verb(&cli, NULL, name)
                  : verb->subs ? run_below(&cli, verb, argc - 2, argv + 2)
                               : run_verb(&cli, verb, argc - 2, argv + 2);
-    return rv_cli_flush(status, cli.verb && cli.verb->outlives_reader);
+    return rv_cli_flush(status, cli.verb && cli.verb->outlives_reader && !rv_cli_flag(&cli, "help"));
 }

@@ -189,40 +189,6 @@ static const struct rv_cli_option *find(const struct rv_cli_verb *verb, rv_str n
     return NULL;
 }
 
-/* What other programs call an option of this one; NULL: nothing known. */
-static const char *other_word(rv_str name)
-{
-    static const char *const words[][2] = {
-        {"port", "listen"},  {"host", "listen"},    {"bind", "listen"},   {"address", "listen"},
-        {"prompt", "input"}, {"message", "input"},  {"query", "input"},   {"text", "input"},
-        {"db", "store"},     {"database", "store"}, {"verbose", "debug"}, {"dry", "dry-run"},
-    };
-
-    for (size_t i = 0; i < RV_COUNT(words); i++)
-        if (rv_str_is(name, words[i][0]))
-            return words[i][1];
-    return NULL;
-}
-
-static int unknown(const struct rv_cli_verb *verb, const char *word, rv_str name, rv_err **err)
-{
-    const struct rv_cli_option *o;
-    const char *names[128];
-    size_t n = 0;
-
-    for (; n < RV_COUNT(names) && (o = rv_cli_option_at(verb, n)); n++)
-        names[n] = o->name;
-    const char *other = other_word(name), *near = other && find(verb, rv_str_of(other), 0) ? other : NULL;
-    if (!near)
-        near = rv_nearest(name, names, n);
-    int rc = RV_FAIL(err, RV_E_INVALID, "unknown option \"%s\" of `reeve %s`", word, verb->name);
-    if (near)
-        rv_err_hint(err, "did you mean --%s? `reeve %s --help` lists all", near, verb->name);
-    else
-        rv_err_hint(err, "`reeve %s --help` lists all options", verb->name);
-    return rc;
-}
-
 static bool is_word(const char *words, const char *value)
 {
     size_t len = strlen(value);
@@ -296,7 +262,7 @@ int rv_cli_parse(const struct rv_cli_verb *verb, int argc, char **argv, struct r
                                         : name.len == 1 ? find(verb, name, word[1])
                                                         : NULL;
         if (!o)
-            return unknown(verb, word, name, err);
+            return rv_cli_unknown_option(out, word, name, err);
         const char *value = eq ? eq + 1 : NULL;
         if (o->arg && !value) {
             if (++i >= argc)

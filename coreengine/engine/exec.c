@@ -10,22 +10,22 @@
  * may call is not looked at here: access that allows nothing gives denied results --- */
 
 /* Left out because the environment does not name it; an error route says that the author counts on that. */
-static bool is_left_out(const struct rv_pipeline *p, const char *role)
+static const struct rv_chosen_model *left_out_of(const struct rv_pipeline *p, const char *role)
 {
     size_t n;
     const struct rv_chosen_model *chosen = rv_pipeline_chosen_models(p, &n);
 
     for (size_t i = 0; i < n; i++)
         if (!chosen[i].provider && strcmp(chosen[i].role, role) == 0)
-            return true;
-    return false;
+            return &chosen[i];
+    return NULL;
 }
 
 static int check_model(const struct rv_exec_opts *o, const struct rv_agent *a, rv_err **err)
 {
     const struct rv_model_config *model = rv_pipeline_model(o->pipeline, rv_str_of(a->model.role));
     const struct rv_src *src = a->places.model_role.line > 0 ? &a->places.model_role : &a->places.name;
-    bool left_out = !model && is_left_out(o->pipeline, a->model.role);
+    const struct rv_chosen_model *left_out = model ? NULL : left_out_of(o->pipeline, a->model.role);
     bool needs_script = model && strcmp(model->provider, "scripted") == 0;
     int rc;
 
@@ -38,9 +38,14 @@ static int check_model(const struct rv_exec_opts *o, const struct rv_agent *a, r
                         a->model.role);
         rv_err_hint(err, "give the script with --script FILE, or another model under models");
     } else if (left_out) {
-        rc = RV_FAIL_AT(err, src, RV_E_INVALID,
-                        "stage \"%s\": model_role \"%s\" is left out, because a variable that it names is not set",
-                        a->name, a->model.role);
+        rc = left_out->missing
+                 ? RV_FAIL_AT(err, src, RV_E_INVALID,
+                              "stage \"%s\": model_role \"%s\" is left out, because the variable %s is not set",
+                              a->name, a->model.role, left_out->missing)
+                 : RV_FAIL_AT(err, src, RV_E_INVALID,
+                              "stage \"%s\": model_role \"%s\" is left out, because a variable that it names was "
+                              "not set",
+                              a->name, a->model.role);
         rv_err_hint(err, "set the variable, answer for the stage with --script FILE, or give the stage an error_next");
     } else {
         rc = RV_FAIL_AT(err, src, RV_E_INVALID, "stage \"%s\": model_role \"%s\" resolves to no model", a->name,

@@ -102,9 +102,9 @@ int rv_agents_fail_unknown(rv_agents *a, const struct rv_store_scope *scope, con
         if (nearest)
             rv_err_hint(err, "did you mean \"%s\"?", nearest);
         else
-            rv_err_hint(err,
-                        "`reeve agents list` shows all; `reeve agents put FILE` adds one, and so does a YAML file in a "
-                        "folder of agents");
+            rv_err_hint(
+                err, "`reeve agents list` shows all; `reeve agents put FILE` adds one, and so does a YAML file in %s",
+                a->n_dirs > 0 ? "a folder of agents" : "the folder of --schema-dir or P8_SCHEMA_DIR");
     }
     names_fini(&names);
     return rc;

@@ -96,6 +96,11 @@ static const struct {
     {"name: x\nmodels: {a: {model: 'p:m', proxy: \"${file:nowhere}\"}}\n",
      "t.yaml:2:35: error: ${file:}: cannot open \"nowhere\": No such file or directory\n"
      "  hint: paths start at the folder of the pipeline\n"},
+    {"name: x\nmodels: {a: \"${file:nowhere}\"}\n", /* once: a file that is not there names no model, either */
+     "t.yaml:2:13: error: ${file:}: cannot open \"nowhere\": No such file or directory\n"
+     "  hint: paths start at the folder of the pipeline\n"},
+    {"name: x\nmodels: {a: \"${RV_TEST_MODEL}\"}\n",
+     "t.yaml:2:13: error: \"${RV_TEST_MODEL}\" is not a known indirection\n  hint: write ${env:RV_TEST_MODEL}\n"},
     {"name: x\nmodels: {a: \"${env:RV_TEST_SECRET}\"}\n", /* not provider:model, but what it is stays hidden */
      "t.yaml:2:13: error: model \"a\": must be provider:model once its ${} is put in\n"
      "  hint: for example \"openai:gpt-4.1-mini\", or \"scripted\"\n"},

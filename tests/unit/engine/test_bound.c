@@ -25,7 +25,7 @@ static const struct {
     {PLAYED, ANSWERS, ""},
     {"models: {fast: 'openai:gpt-x'}\n" ASKS, NULL, ""},
     {LEFT ASKS, NULL,
-     "model_role \"fast\" is left out, because a variable that it names is not set\n  hint: set the variable"},
+     "model_role \"fast\" is left out, because the variable RV_NO_SUCH_MODEL is not set\n  hint: set the variable"},
     {LEFT ASKS, ANSWERS, ""},
     {LEFT "agents: [{name: a, has_llm: true, model_role: fast, error_next: end}]", NULL, ""},
     {MOCKED, NULL, ""},

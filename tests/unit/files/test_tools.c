@@ -66,6 +66,31 @@ START_TEST(read_returns_lines_with_their_numbers)
 }
 END_TEST
 
+static const struct {
+    const char *path, *text;
+} absent[] = {
+    {"docs/erors.md", "file \"docs/erors.md\": there is no such file; its folder has \"errors.md\""},
+    {"docs/ERRORS", "its folder has \"errors.md\""},
+    {"docs/dep", "its folder has \"deep\""},
+    {"docs/hidde.md", "list_files shows those that are there"},
+    {"docs/quotas.md", "list_files shows those that are there"},
+    {"docs/dep/errors.md", "list_files shows those that are there"},
+};
+
+START_TEST(a_file_that_is_not_there_names_one_that_is_like_it)
+{
+    struct sandbox s;
+    char args[256];
+
+    sandbox_begin(&s, NULL);
+    sandbox_file(&s, "project/docs/.hidden.md", "x\n");
+    snprintf(args, sizeof args, "{\"path\": \"%s\"}", absent[_i].path);
+    ck_assert_int_eq(sandbox_call(&s, "read_file", args), RV_E_TOOL);
+    ck_assert_msg(strstr(rv_err_text(s.err), absent[_i].text), "%s", rv_err_text(s.err));
+    sandbox_end(&s);
+}
+END_TEST
+
 START_TEST(an_empty_file_has_no_lines)
 {
     struct sandbox s;
@@ -206,6 +231,7 @@ TCase *tools_case(void)
     tcase_add_test(tc, list_is_sorted_and_takes_a_pattern);
     tcase_add_test(tc, names_that_are_not_utf8_are_passed_over);
     tcase_add_loop_test(tc, read_returns_lines_with_their_numbers, 0, RV_COUNT(ranges));
+    tcase_add_loop_test(tc, a_file_that_is_not_there_names_one_that_is_like_it, 0, RV_COUNT(absent));
     tcase_add_test(tc, an_empty_file_has_no_lines);
     tcase_add_loop_test(tc, read_refuses_with_type_and_reason, 0, RV_COUNT(bad_reads));
     tcase_add_test(tc, write_creates_and_replaces_and_leaves_no_temporary_file);
