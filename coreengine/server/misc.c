@@ -34,7 +34,7 @@ static const char *refusal_of(struct srv_call *c)
     struct srv_server *s = c->server;
     int64_t now_us = srv_now_us(), last_us = atomic_load(&s->probed_us);
     rv_err *why = NULL;
-    int rc = atomic_load(&s->health.refused);
+    int rc = __atomic_load_n(&s->health.refused, __ATOMIC_SEQ_CST);
 
     if (rc == 0)
         return NULL;

@@ -26,9 +26,9 @@ enum rv_store_sync {
 };
 /* Of several handles, for a host that says whether it can serve. Any thread. */
 struct rv_store_health {
-    _Atomic int refused; /* code of the last write that the disk or its rights refused: RV_E_DISK, RV_E_IO or
-                          * RV_E_DENIED. 0: there was none since rv_store_probe() succeeded. Writes that succeed do not
-                          * clear it: a disk may have room for a short one only. */
+    int refused; /* code of the last write that the disk or its rights refused: RV_E_DISK, RV_E_IO or RV_E_DENIED. 0:
+                  * there was none since rv_store_probe() succeeded. Writes that succeed do not clear it: a disk may
+                  * have room for a short one only. By __atomic_load_n() and the like: C++ reads this header, too. */
 };
 struct rv_store_opts {
     enum rv_store_sync sync;

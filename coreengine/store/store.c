@@ -1,7 +1,6 @@
 /* The handle of a store: the one place that opens it, passes the fault points, guards against calls that do not fit
  * (writes to a read-only store, calls from within a walk), repeats a write and makes several writes one. */
 #include <assert.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +49,7 @@ static int leave(rv_store *s, int rc, rv_err **err)
 static int leave_write(rv_store *s, int rc, rv_err **err)
 {
     if ((rc == RV_E_DISK || rc == RV_E_IO || rc == RV_E_DENIED) && s->opts.health)
-        atomic_store(&s->opts.health->refused, rc);
+        __atomic_store_n(&s->opts.health->refused, rc, __ATOMIC_SEQ_CST);
     return leave(s, rc, err);
 }
 
@@ -284,7 +283,7 @@ static int write_probe(rv_store *s, const char *text, rv_err **err)
 int rv_store_probe(rv_store *s, rv_err **err)
 {
     char *text = malloc(PROBE_BYTES + 1);
-    int before = s->opts.health ? atomic_load(&s->opts.health->refused) : 0;
+    int before = s->opts.health ? __atomic_load_n(&s->opts.health->refused, __ATOMIC_SEQ_CST) : 0;
 
     if (!text)
         return RV_FAIL(err, RV_E_NOMEM, "probe the store");
@@ -295,7 +294,7 @@ int rv_store_probe(rv_store *s, rv_err **err)
     if (rc == 0)
         rc = write_probe(s, NULL, err);
     if (rc == 0 && before != 0) /* what was refused meanwhile stays */
-        atomic_compare_exchange_strong(&s->opts.health->refused, &before, 0);
+        __atomic_compare_exchange_n(&s->opts.health->refused, &before, 0, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
     return rc;
 }
 
