@@ -69,13 +69,17 @@ static int gather(void *self, struct rv_cap_call *call)
 /* envelope.outputs.p.begun: a pipe that it opens when it begins. */
 static int doze_hook(void *self, struct rv_cap_call *call)
 {
-    char begun[512] = "";
+    char begun[512] = "", until[512] = "";
 
     (void)self;
     rv_cap_str(rv_cap_get(call->args, "envelope.outputs.p.begun"), begun, sizeof begun);
+    rv_cap_str(rv_cap_get(call->args, "envelope.outputs.p.until"), until, sizeof until);
     if (begun[0])
         close(open(begun, O_WRONLY | O_CLOEXEC));
-    sleep_through(call);
+    if (until[0]) /* a pipe: waits until its other end is opened */
+        close(open(until, O_RDONLY | O_CLOEXEC));
+    else
+        sleep_through(call);
     return call->reply(call, "{}");
 }
 

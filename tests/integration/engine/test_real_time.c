@@ -129,14 +129,17 @@ START_TEST(too_many_stuck_calls_make_further_ones_fail_at_once)
     struct how how = {.real_time = true, .workers = 66, .max_parallel = 66, .capabilities = capabilities};
     struct rv_exec_opts opts = RV_EXEC_OPTS_INIT;
     struct world w;
-    rv_buf text = RV_BUF_INIT(1 << 16), state = RV_BUF_INIT(1 << 24);
+    rv_buf text = RV_BUF_INIT(1 << 16), script = RV_BUF_INIT(1 << 12), state = RV_BUF_INIT(1 << 24);
+    char *dir = rv_kit_tmpdir(), *until = rv_kit_path(dir, "until");
     rv_exec *second = NULL;
 
-    /* 5 s: each call has begun by then, on a busy machine and under the thread sanitizer, too */
+    ck_assert_int_eq(mkfifo(until, 0600), 0);
+    rv_buf_printf(&script, "stages: {p: [{output: {until: \"%s\"}}]}", until);
+    /* 15 s: each call has begun by then, on a busy machine and under the thread sanitizer, too */
     rv_buf_puts(&text, "name: stuck\nmax_agent_hops: 200\ndefault_run_mode: parallel\nagents:\n  - {name: p}\n");
     for (int i = 0; i < 66; i++)
-        rv_buf_printf(&text, "  - {name: s%d, pre_process: slow.doze, timeout_seconds: 5, requires: [p]}\n", i);
-    world_run(&w, &how, rv_buf_cstr(&text), "stages: {p: [{output: {ms: 20000}}]}");
+        rv_buf_printf(&text, "  - {name: s%d, pre_process: slow.doze, timeout_seconds: 15, requires: [p]}\n", i);
+    world_run(&w, &how, rv_buf_cstr(&text), rv_buf_cstr(&script));
     ck_assert_str_eq(world_status(&w), "failed");
 
     opts.pipeline = w.pipeline;
@@ -148,9 +151,15 @@ START_TEST(too_many_stuck_calls_make_further_ones_fail_at_once)
     rv_envelope_write_state(rv_exec_envelope(second), &state);
     ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&state), "66 calls that were given up are still running"));
     rv_exec_free(second);
-    rv_buf_fini(&text);
-    rv_buf_fini(&state);
+    int fd = open(until, O_WRONLY | O_CLOEXEC); /* all of them go on */
+    ck_assert_int_ge(fd, 0);
     world_fini(&w);
+    close(fd);
+    rv_buf_fini(&text);
+    rv_buf_fini(&script);
+    rv_buf_fini(&state);
+    free(until);
+    rv_kit_tmpdir_remove(dir);
 }
 END_TEST
 
