@@ -55,11 +55,6 @@ int open_parent(const struct files *f, const struct place *place, char *name, si
 bool is_text(const char *s, size_t len); /* UTF-8 without NULs */
 char *read_text(const struct files *f, const struct place *place, size_t *len, const char **type, const char **why);
 
-/* --- nearest.c --- */
-/** The name in the folder of a place that is most like its last part; false: none is like it. Hidden names are left
- * out. */
-bool nearest_name(const struct files *f, const struct place *place, char *out, size_t size);
-
 /* --- glob.c --- */
 /** `*` and `?` stay within one part, `**` crosses parts; a pattern without a slash is for the last part. */
 bool glob_match(const char *pattern, const char *path);
@@ -85,7 +80,6 @@ bool is_stop_word(const char *written);
 /** All content words of a text. */
 void words_of(const char *text, size_t len, struct words *out);
 int words_find(const struct words *words, const char *word); /* -1: not there */
-void words_add(struct words *words, const char *folded, const char *written);
 /** Words that mean nearly the same as the folded word, NULL-terminated and folded; NULL: none known. */
 const char *const *synonyms_of(const char *word);
 

@@ -144,7 +144,7 @@ int words_find(const struct words *words, const char *word)
     return -1;
 }
 
-void words_add(struct words *words, const char *folded, const char *written)
+static void add_word(struct words *words, const char *folded, const char *written)
 {
     if (words->n >= MAX_TERMS || words_find(words, folded) >= 0)
         return;
@@ -161,7 +161,7 @@ void words_of(const char *text, size_t len, struct words *out)
     out->n = 0;
     while (next_word(text, len, &at, word, written))
         if (!is_stop_word(written))
-            words_add(out, word, written);
+            add_word(out, word, written);
 }
 
 const char *const *synonyms_of(const char *word)

@@ -96,11 +96,6 @@ json_object *put_take(struct tool *t, const char *kind, json_object *row);
 json_object *merge_take(struct tool *t, const char *kind, const char *id, json_object *patch, json_object *remove);
 bool is_utf8(const char *s, size_t len);
 
-/* --- payload.c --- */
-/** Check what goes with an action of a type that has rules; 0, or the call has been failed and this is to be returned.
- *  payload may be NULL. */
-int check_payload(struct rv_cap_call *call, const char *type, json_object *payload);
-
 /* --- profile.c --- */
 json_object *user_profile(struct tool *t, const void *self); /* what get_user_profile replies */
 

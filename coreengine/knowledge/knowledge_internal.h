@@ -35,9 +35,4 @@ RV_MUST_CHECK int rv_asking_look_up(struct asking *a, rv_err **err);
 RV_MUST_CHECK int rv_asking_traverse(struct asking *a, rv_err **err);
 RV_MUST_CHECK int rv_asking_sql(struct asking *a, rv_err **err);
 
-/* --- alike.c --- */
-/** Sessions by their ids, and messages by their keys, compared without case, blanks and punctuation. Adds nothing when
- * there are none. */
-RV_MUST_CHECK int rv_asking_look_up_alike(struct asking *a, rv_str key, rv_err **err);
-
 #endif
