@@ -35,7 +35,7 @@ static void open_unlink(rv_mcp_client *c, struct rv_mcp_open *o)
     c->n_open--;
 }
 
-struct rv_mcp_open *rv_mcp_open_of(const rv_mcp_client *c, int64_t id)
+static struct rv_mcp_open *open_of(const rv_mcp_client *c, int64_t id)
 {
     for (struct rv_mcp_open *o = c->open; o; o = o->next)
         if (o->id == id)
@@ -314,7 +314,7 @@ static int64_t id_of(json_object *id)
 static int answered(rv_mcp_client *c, const struct rv_mcp_message *m, rv_err **err)
 {
     int64_t id = id_of(m->id);
-    struct rv_mcp_open *o = id > 0 ? rv_mcp_open_of(c, id) : NULL;
+    struct rv_mcp_open *o = id > 0 ? open_of(c, id) : NULL;
 
     if (id > 0 && id == c->handshake_id)
         return rv_mcp_handshake_answer(c, m, err);
@@ -331,7 +331,7 @@ static int answered(rv_mcp_client *c, const struct rv_mcp_message *m, rv_err **e
 static int misread(rv_mcp_client *c, const struct rv_mcp_message *m, const char *why, rv_err **err)
 {
     int64_t id = id_of(m->id);
-    struct rv_mcp_open *o = id > 0 ? rv_mcp_open_of(c, id) : NULL;
+    struct rv_mcp_open *o = id > 0 ? open_of(c, id) : NULL;
 
     if (o)
         return rv_mcp_end_failed(
@@ -403,7 +403,7 @@ int rv_mcp_client_failed(rv_mcp_client *c, int64_t id, const struct rv_mcp_failu
     }
     if (id == c->handshake_id)
         return rv_mcp_handshake_failed(c, failure, err);
-    struct rv_mcp_open *o = rv_mcp_open_of(c, id);
+    struct rv_mcp_open *o = open_of(c, id);
     if (!o)
         return 0;
     if (failure->fault != RV_MCP_FAULT_SESSION_EXPIRED || o->was_refused)

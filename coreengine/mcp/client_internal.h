@@ -81,9 +81,8 @@ RV_MUST_CHECK int rv_mcp_put_progress(rv_mcp_client *c, int64_t ask, double prog
 RV_MUST_CHECK int rv_mcp_put_note(rv_mcp_client *c, rv_err **err, const char *fmt, ...) RV_PRINTF(3, 4);
 void rv_mcp_queue_free(rv_mcp_client *c);
 
-/* --- client.c --- */
-struct rv_mcp_open *rv_mcp_open_of(const rv_mcp_client *c, int64_t id);
-/* The functions that end or send an open request leave it open when they fail. */
+/* --- client.c: the functions that end or send an open request leave it open when they fail --- */
+
 /** End it with its result, taken, or with trouble. */
 RV_MUST_CHECK int rv_mcp_end_ok(rv_mcp_client *c, struct rv_mcp_open *o, json_object *result, rv_err **err);
 RV_MUST_CHECK int rv_mcp_end_failed(rv_mcp_client *c, struct rv_mcp_open *o, const struct rv_mcp_trouble *t,

@@ -52,7 +52,6 @@ const char *rv_oauth_client(const rv_oauth *o, const char **secret);
 void rv_oauth_add_scope(rv_buf *scope, rv_str more);
 /** Does an array of texts in the metadata have that text? false where it is absent. */
 bool rv_oauth_supports(json_object *metadata, const char *key, const char *text);
-json_object *rv_oauth_kept_client(const rv_oauth *o); /* borrowed; NULL: none for this issuer and redirect_uri */
 
 /* oauth_discovery.c */
 RV_MUST_CHECK int rv_oauth_find_resource(rv_oauth *o, rv_err **err); /* fills in candidates */

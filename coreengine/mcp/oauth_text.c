@@ -114,7 +114,8 @@ int rv_oauth_endpoint(rv_oauth *o, const char *name, const char **out, rv_err **
     return o->is_old && !o->has_metadata ? old_endpoint(o, name, out, err) : 0;
 }
 
-json_object *rv_oauth_kept_client(const rv_oauth *o)
+/* Borrowed; NULL: none for this issuer and redirect_uri. */
+static json_object *kept_client(const rv_oauth *o)
 {
     json_object *client = rv_json_get_obj(o->kept, "client");
     const char *issuer = NULL, *redirect = NULL, *id = NULL;
@@ -130,7 +131,7 @@ json_object *rv_oauth_kept_client(const rv_oauth *o)
 
 const char *rv_oauth_client(const rv_oauth *o, const char **secret)
 {
-    json_object *client = rv_oauth_kept_client(o);
+    json_object *client = kept_client(o);
     const char *id = NULL;
     bool takes_urls = false;
 
@@ -259,7 +260,7 @@ int rv_oauth_write_registration(rv_oauth *o, rv_err **err)
 static bool uses_form(const rv_oauth *o)
 {
     static const char key[] = "token_endpoint_auth_methods_supported";
-    json_object *client = o->config.client_id ? NULL : rv_oauth_kept_client(o);
+    json_object *client = o->config.client_id ? NULL : kept_client(o);
     const char *method = NULL;
 
     if (client && rv_json_get_text(client, "method", &method))

@@ -254,7 +254,8 @@ static void question(rv_protocol *p, const struct proto_question *q)
 
 /* --- the end --- */
 
-bool proto_calls_wait(const rv_protocol *p)
+/* Has the client calls to make? */
+static bool calls_wait(const rv_protocol *p)
 {
     for (size_t i = 0; i < p->n_calls; i++)
         if (p->calls[i]->is_client)
@@ -264,7 +265,7 @@ bool proto_calls_wait(const rv_protocol *p)
 
 static const char *finish_text(const rv_protocol *p, const struct rv_protocol_end *end)
 {
-    if (proto_calls_wait(p))
+    if (calls_wait(p))
         return "tool_calls";
     if (end->finish == RV_FINISH_LENGTH)
         return "length";
@@ -291,7 +292,7 @@ static void write_usage(rv_protocol *p, const struct rv_protocol_end *end)
     rv_jw_obj_end(&p->w);
 }
 
-const char *proto_error_type(const char *code)
+static const char *error_type(const char *code)
 {
     return strcmp(code, "quota_exceeded") == 0 ? "insufficient_quota" : "server_error";
 }
@@ -304,7 +305,7 @@ static void write_error(rv_protocol *p, const struct rv_protocol_end *end)
     rv_jw_key(&p->w, "error");
     rv_jw_obj(&p->w);
     rv_jw_kv_text(&p->w, "message", proto_end_message(end));
-    rv_jw_kv_text(&p->w, "type", proto_error_type(code));
+    rv_jw_kv_text(&p->w, "type", error_type(code));
     rv_jw_kv_text(&p->w, "param", NULL);
     rv_jw_kv_text(&p->w, "code", code);
     rv_jw_obj_end(&p->w);

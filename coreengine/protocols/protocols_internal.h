@@ -150,7 +150,6 @@ bool proto_end_is_error(const struct rv_protocol_end *end);
 /* track.c */
 void proto_track_event(rv_protocol *p, json_object *event);
 void proto_track_delta(rv_protocol *p, const struct rv_protocol_from *from, const struct rv_llm_delta *d);
-void proto_track_question(rv_protocol *p, json_object *body);
 void proto_track_broken(rv_protocol *p);
 /** Before the end: calls that were cut off are complete, and those that never got one have a result. */
 void proto_track_end(rv_protocol *p, const struct rv_protocol_end *end);
@@ -215,10 +214,8 @@ void proto_named_done(rv_protocol *p, const char *reason);
 void proto_chunk_head(rv_protocol *p); /* {"id", "object", "created", "model"; left open */
 /** The arguments of a tool call as a text that is valid JSON. */
 void proto_arguments(const struct proto_call *c, rv_buf *out);
-bool proto_calls_wait(const rv_protocol *p); /* the client has calls to make */
 /** Will the client be told of the call? Of its own, and of others where it asked for them. */
 bool proto_call_is_told(const rv_protocol *p, const struct proto_call *c);
-const char *proto_error_type(const char *code);
 
 /* --- fault.c --- */
 /** The result of a call that gave no data, of its event. */

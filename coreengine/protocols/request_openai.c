@@ -65,7 +65,8 @@ static int read_choice(struct req *q, json_object *body)
     return req_wrong(q, "must be \"auto\", \"required\", \"none\" or a tool, and is \"%.40s\"", word);
 }
 
-int req_openai_tools(struct req *q, json_object *body, bool nested)
+/* tools and tool_choice of OpenAI's forms: nested has {type, function: {...}}. */
+static int read_tools(struct req *q, json_object *body, bool nested)
 {
     json_object *list = NULL;
 
@@ -80,7 +81,8 @@ int req_openai_tools(struct req *q, json_object *body, bool nested)
     return rc == 0 ? read_choice(q, body) : rc;
 }
 
-int req_openai_format(struct req *q, json_object *format, const char *where)
+/* {type: "json_schema", ...}; where: the object that has `schema`. */
+static int read_format(struct req *q, json_object *format, const char *where)
 {
     const char *type = NULL;
     json_object *holder = NULL;
@@ -285,12 +287,12 @@ int req_read_openai(struct req *q, json_object *body)
     if (rc == 0 && options)
         rc = req_bool(q, options, "include_usage", &q->out->tells_usage);
     if (rc == 0)
-        rc = req_openai_tools(q, body, true);
+        rc = read_tools(q, body, true);
     if (rc == 0)
         rc = req_typed(q, body, "response_format", json_type_object, &format);
     if (rc == 0 && format) {
         size_t mark = req_enter(q, "response_format");
-        rc = req_openai_format(q, format, "json_schema");
+        rc = read_format(q, format, "json_schema");
         if (rc == 0)
             req_back(q, mark);
     }
@@ -377,7 +379,7 @@ int req_read_responses(struct req *q, json_object *body)
 
     int rc = read_sampling(q, body, max_keys, RV_COUNT(max_keys));
     if (rc == 0)
-        rc = req_openai_tools(q, body, false);
+        rc = read_tools(q, body, false);
     if (rc == 0)
         rc = req_id(q, body, "previous_response_id", &q->out->previous_response_id);
     if (rc == 0)
@@ -389,7 +391,7 @@ int req_read_responses(struct req *q, json_object *body)
         rc = req_typed(q, text, "format", json_type_object, &format);
         req_enter(q, "format");
         if (rc == 0 && format)
-            rc = req_openai_format(q, format, NULL);
+            rc = read_format(q, format, NULL);
         if (rc == 0)
             req_back(q, mark);
     }

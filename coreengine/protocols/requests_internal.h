@@ -70,9 +70,5 @@ RV_MUST_CHECK int req_tool(struct req *q, json_object *item, const char *name_pa
 RV_MUST_CHECK int req_read_agui(struct req *q, json_object *body);
 RV_MUST_CHECK int req_read_openai(struct req *q, json_object *body);
 RV_MUST_CHECK int req_read_responses(struct req *q, json_object *body);
-/** tools and tool_choice of OpenAI's forms: nested has {type, function: {...}}. */
-RV_MUST_CHECK int req_openai_tools(struct req *q, json_object *body, bool nested);
-/** {type: "json_schema", ...}; where: the object that has `schema`. */
-RV_MUST_CHECK int req_openai_format(struct req *q, json_object *format, const char *where);
 
 #endif

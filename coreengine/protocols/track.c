@@ -511,7 +511,7 @@ static void tool_result(rv_protocol *p, json_object *event)
     rv_buf_fini(&text);
 }
 
-void proto_track_question(rv_protocol *p, json_object *body)
+static void track_question(rv_protocol *p, json_object *body)
 {
     const char *id = proto_member(body, "id"), *reason = NULL;
     json_object *data = rv_json_get_obj(body, "data");
@@ -565,7 +565,7 @@ static void (*const readers[RV_N_EMITS])(rv_protocol *p, json_object *event) = {
     [RV_EMIT_AGENT_COMPLETED] = agent_completed,
     [RV_EMIT_ACTION] = action,
     [RV_EMIT_CUSTOM] = custom,
-    [RV_EMIT_INTERRUPT_PENDING] = proto_track_question,
+    [RV_EMIT_INTERRUPT_PENDING] = track_question,
 };
 
 void proto_track_event(rv_protocol *p, json_object *event)

@@ -60,7 +60,6 @@ void srv_stream_answer(struct srv_stream *st, int status, const char *type, rv_b
 void srv_stream_fail(struct srv_stream *st, int rc, rv_err *err);
 /** Another producer answers the call: `to` is called on the loop; c NULL: its client has left. */
 void srv_stream_move(struct srv_stream *st, void (*to)(struct srv_call *c, void *arg), void *arg);
-void srv_stream_unref(struct srv_stream *st);
 
 /* --- call.c: a request, from its head to its answer --- */
 struct srv_route;

@@ -34,7 +34,7 @@ struct word {
     void (*tell)(void *self);
 };
 
-void srv_stream_unref(struct srv_stream *st)
+static void stream_unref(struct srv_stream *st)
 {
     if (atomic_fetch_sub(&st->refs, 1) == 1) {
         free(st->spare);
@@ -50,7 +50,7 @@ static void on_word(struct srv_message *l)
 
     if (!w->st->is_closed)
         w->tell(w->st->self);
-    srv_stream_unref(w->st);
+    stream_unref(w->st);
     free(w);
 }
 
@@ -91,7 +91,7 @@ static void end_call(struct srv_stream *st)
     st->call = NULL;
     c->stream = NULL;
     srv_call_free(c);
-    srv_stream_unref(st);
+    stream_unref(st);
 }
 
 static void on_gone(void *self, rv_httpd_exchange *x, enum rv_gone why)
@@ -169,7 +169,7 @@ static void answer(struct srv_stream *st, struct piece *p)
     rv_buf_clear(&c->out);
     rv_buf_add(&c->out, p->bytes, p->n);
     srv_call_reply(c);
-    srv_stream_unref(st);
+    stream_unref(st);
 }
 
 static void move(struct srv_stream *st, struct piece *p)
@@ -181,7 +181,7 @@ static void move(struct srv_stream *st, struct piece *p)
         c->stream = NULL;
     p->to(c, p->arg);
     if (c)
-        srv_stream_unref(st);
+        stream_unref(st);
 }
 
 static void on_piece(struct srv_message *l)
@@ -220,7 +220,7 @@ static void on_piece(struct srv_message *l)
     rv_err_free(p->err);
     free(p->bytes);
     free(p);
-    srv_stream_unref(st);
+    stream_unref(st);
 }
 
 /* --- what producers call --- */
@@ -295,7 +295,7 @@ void srv_stream_write(struct srv_stream *st, rv_buf *bytes)
 static void close_it(struct srv_stream *st)
 {
     st->is_closed = true;
-    srv_stream_unref(st);
+    stream_unref(st);
 }
 
 void srv_stream_end(struct srv_stream *st)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-uint64_t sim_hash64(uint64_t h, rv_str bytes)
+static uint64_t hash64(uint64_t h, rv_str bytes)
 {
     size_t i = 0;
     uint64_t word;
@@ -46,7 +46,7 @@ static int hash_state(rv_buf *b, const rv_run *run, uint64_t *out, rv_err **err)
 {
     rv_buf_clear(b);
     rv_envelope_write_state(rv_run_envelope(run), b);
-    *out = sim_hash64(1, rv_buf_str(b));
+    *out = hash64(1, rv_buf_str(b));
     return rv_buf_check(b, "a state", err);
 }
 
@@ -61,7 +61,7 @@ int sim_ledger_add(struct sim_seed *s, const struct rv_event *ev, int64_t seq, r
     if (rc < 0)
         return rc;
     e->seq = seq;
-    e->acts = sim_hash64(1, rv_buf_str(&l->text));
+    e->acts = hash64(1, rv_buf_str(&l->text));
     rv_hash_add(&l->hash, rv_buf_str(&l->text));
     rc = hash_state(&l->text, s->run, &e->state, err);
     if (rc == 0)
@@ -87,7 +87,7 @@ int sim_ledger_compare(void *self, const struct rv_record *record, const struct 
     int rc = write_acts(&l->text, ev, effects, err);
     if (rc < 0)
         return rc;
-    if (sim_hash64(1, rv_buf_str(&l->text)) != e->acts) {
+    if (hash64(1, rv_buf_str(&l->text)) != e->acts) {
         sim_say(s, "replayed: %.*s", RV_STR_ARG(rv_buf_str(&l->text)));
         sim_break(s, RV_SIM_KEEPS_REPLAY, "record %lld, step %lld: the event or its effects are not what they were",
                   seq, step);

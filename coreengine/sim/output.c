@@ -66,68 +66,6 @@ static int set_words(struct sim_rng *r, json_object *obj, rv_err **err)
     return rc;
 }
 
-static int fill(struct sim_seed *s, int stage, struct sim_rng *r, json_object *obj, rv_err **err)
-{
-    const struct sim_shape *shape = &s->hints->shapes[stage];
-    int rc = 0;
-
-    for (size_t i = 0; i < shape->n_fields && rc == 0; i++) {
-        const struct sim_field *f = &shape->fields[i];
-        json_object *v = NULL;
-        if (!f->is_required && sim_below(r, 3) == 0)
-            continue;
-        rc = field_value(f, r, &v, err);
-        if (rc == 0)
-            rc = set_path(obj, f, v, err);
-        else
-            json_object_put(v);
-    }
-    if (rc == 0 && shape->tools)
-        rc = sim_plan(s, shape, r, obj, err);
-    return rc == 0 ? set_words(r, obj, err) : rc;
-}
-
-/* Does the rule hold for it, as far as the run stands now? */
-static bool holds(struct sim_seed *s, const struct rv_rule *rule, json_object *obj)
-{
-    struct rv_stage_scope values;
-    bool yes = false;
-    const rv_envelope *env = s->run ? rv_run_envelope(s->run) : NULL;
-
-    if (!env)
-        return true;
-    struct rv_scope scope = rv_stage_scope_init(&values, s->subject->pipeline, env, obj, false);
-    int rc = rv_expr_test(rule->when, &scope, &yes, NULL);
-    rv_stage_scope_fini(&values);
-    if (rc == RV_E_NOMEM)
-        s->tape.rc = rc; /* the rule is just not met for any other reason */
-    return rc == 0 && yes;
-}
-
-int sim_output(struct sim_seed *s, int stage, struct sim_rng *r, json_object **out, rv_err **err)
-{
-    const struct rv_agent *a = &s->subject->pipeline->agents[stage];
-    size_t aim = sim_below(r, (uint32_t)a->routing.n_rules + 1);
-    const struct rv_rule *rule = aim > 0 ? &a->routing.rules[aim - 1] : NULL;
-    json_object *obj = NULL;
-    int rc = 0;
-
-    for (int i = 0; i < AIM_TRIES && rc == 0; i++) {
-        json_object_put(obj);
-        obj = json_object_new_object();
-        rc = obj ? fill(s, stage, r, obj, err) : RV_FAIL(err, RV_E_NOMEM, "make an output");
-        if (rc == 0 && rule && !rule->when)
-            rc = rv_json_set_ref(obj, rule->condition, rule->value, err);
-        if (!rule || !rule->when || (rc == 0 && holds(s, rule, obj)))
-            break;
-    }
-    if (rc < 0)
-        json_object_put(obj);
-    else
-        *out = obj;
-    return rc;
-}
-
 /* --- plans --- */
 
 static int set_question(struct sim_seed *s, struct sim_rng *r, json_object *step, rv_err **err)
@@ -189,7 +127,8 @@ static int add_step(struct sim_seed *s, const struct sim_shape *shape, struct si
     return rc;
 }
 
-int sim_plan(struct sim_seed *s, const struct sim_shape *shape, struct sim_rng *r, json_object *output, rv_err **err)
+static int plan_steps(struct sim_seed *s, const struct sim_shape *shape, struct sim_rng *r, json_object *output,
+                      rv_err **err)
 {
     json_object *steps = json_object_new_array();
     uint32_t n = r->is_plain ? 1 : sim_below(r, 4);
@@ -202,5 +141,69 @@ int sim_plan(struct sim_seed *s, const struct sim_shape *shape, struct sim_rng *
     if (rc == 0)
         return rv_json_set_take(output, "steps", steps, err);
     json_object_put(steps);
+    return rc;
+}
+
+/* --- outputs --- */
+
+static int fill(struct sim_seed *s, int stage, struct sim_rng *r, json_object *obj, rv_err **err)
+{
+    const struct sim_shape *shape = &s->hints->shapes[stage];
+    int rc = 0;
+
+    for (size_t i = 0; i < shape->n_fields && rc == 0; i++) {
+        const struct sim_field *f = &shape->fields[i];
+        json_object *v = NULL;
+        if (!f->is_required && sim_below(r, 3) == 0)
+            continue;
+        rc = field_value(f, r, &v, err);
+        if (rc == 0)
+            rc = set_path(obj, f, v, err);
+        else
+            json_object_put(v);
+    }
+    if (rc == 0 && shape->tools)
+        rc = plan_steps(s, shape, r, obj, err);
+    return rc == 0 ? set_words(r, obj, err) : rc;
+}
+
+/* Does the rule hold for it, as far as the run stands now? */
+static bool holds(struct sim_seed *s, const struct rv_rule *rule, json_object *obj)
+{
+    struct rv_stage_scope values;
+    bool yes = false;
+    const rv_envelope *env = s->run ? rv_run_envelope(s->run) : NULL;
+
+    if (!env)
+        return true;
+    struct rv_scope scope = rv_stage_scope_init(&values, s->subject->pipeline, env, obj, false);
+    int rc = rv_expr_test(rule->when, &scope, &yes, NULL);
+    rv_stage_scope_fini(&values);
+    if (rc == RV_E_NOMEM)
+        s->tape.rc = rc; /* the rule is just not met for any other reason */
+    return rc == 0 && yes;
+}
+
+int sim_output(struct sim_seed *s, int stage, struct sim_rng *r, json_object **out, rv_err **err)
+{
+    const struct rv_agent *a = &s->subject->pipeline->agents[stage];
+    size_t aim = sim_below(r, (uint32_t)a->routing.n_rules + 1);
+    const struct rv_rule *rule = aim > 0 ? &a->routing.rules[aim - 1] : NULL;
+    json_object *obj = NULL;
+    int rc = 0;
+
+    for (int i = 0; i < AIM_TRIES && rc == 0; i++) {
+        json_object_put(obj);
+        obj = json_object_new_object();
+        rc = obj ? fill(s, stage, r, obj, err) : RV_FAIL(err, RV_E_NOMEM, "make an output");
+        if (rc == 0 && rule && !rule->when)
+            rc = rv_json_set_ref(obj, rule->condition, rule->value, err);
+        if (!rule || !rule->when || (rc == 0 && holds(s, rule, obj)))
+            break;
+    }
+    if (rc < 0)
+        json_object_put(obj);
+    else
+        *out = obj;
     return rc;
 }

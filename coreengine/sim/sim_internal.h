@@ -84,7 +84,6 @@ RV_MUST_CHECK int sim_ledger_compare(void *self, const struct rv_record *record,
                                      const struct rv_effects *effects, const rv_run *run, rv_err **err);
 /** Replay the journal as a whole and up to some record, and compare. */
 RV_MUST_CHECK int sim_ledger_verify(struct sim_seed *s, rv_err **err);
-uint64_t sim_hash64(uint64_t h, rv_str bytes);
 
 /* session.c: the conversation that a run belongs to, and the rows that are kept for it */
 struct sim_row {
@@ -182,8 +181,6 @@ void sim_call_fini(struct sim_call *c);
 
 /* output.c, model.c, answers.c */
 RV_MUST_CHECK int sim_output(struct sim_seed *s, int stage, struct sim_rng *r, json_object **out, rv_err **err);
-RV_MUST_CHECK int sim_plan(struct sim_seed *s, const struct sim_shape *shape, struct sim_rng *r, json_object *output,
-                           rv_err **err);
 RV_MUST_CHECK int sim_model_answer(struct sim_seed *s, const struct rv_effect *e, struct sim_outcome *o, rv_err **err);
 RV_MUST_CHECK int sim_tool_answer(struct sim_seed *s, const struct rv_effect *e, struct sim_outcome *o, rv_err **err);
 RV_MUST_CHECK int sim_hook_answer(struct sim_seed *s, const struct rv_effect *e, struct sim_outcome *o, rv_err **err);

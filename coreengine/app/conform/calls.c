@@ -9,6 +9,9 @@
 #define MAX_SAMPLE 64   /* items and bytes of one value that is made up */
 #define MAX_NESTED 16
 
+/* A value that fits the schema as far as types, lengths and members go; NULL: memory is short. */
+static json_object *sample_of(json_object *schema, int depth);
+
 static json_object *sample_text(json_object *schema)
 {
     int64_t least = 0;
@@ -27,7 +30,7 @@ static json_object *sample_list(json_object *schema, int depth)
 
     RV_IGNORE(!rv_json_get_int(schema, "minItems", &least), "left out: none");
     for (int64_t i = 0; list && i < least && i < MAX_SAMPLE; i++) {
-        if (rv_json_push_take(list, rv_conform_sample(items, depth + 1), NULL) < 0) {
+        if (rv_json_push_take(list, sample_of(items, depth + 1), NULL) < 0) {
             json_object_put(list);
             return NULL;
         }
@@ -47,7 +50,7 @@ static json_object *sample_object(json_object *schema, int depth)
         bool is_wanted = !required;
         for (size_t i = 0; required && i < json_object_array_length(required); i++)
             is_wanted = is_wanted || strcmp(json_object_get_string(json_object_array_get_idx(required, i)), key) == 0;
-        if (is_wanted && rv_json_set_take(obj, key, rv_conform_sample(value, depth + 1), NULL) < 0) {
+        if (is_wanted && rv_json_set_take(obj, key, sample_of(value, depth + 1), NULL) < 0) {
             json_object_put(obj);
             return NULL;
         }
@@ -55,7 +58,7 @@ static json_object *sample_object(json_object *schema, int depth)
     return obj;
 }
 
-json_object *rv_conform_sample(json_object *schema, int depth)
+static json_object *sample_of(json_object *schema, int depth)
 {
     static const char *const given[] = {"default", "const"};
     json_object *words, *value;
@@ -132,7 +135,7 @@ static void call_once(struct conform *c, rv_plugins *p, const struct rv_tool_inf
 
 static int call_tool(struct conform *c, rv_plugins *p, const struct rv_tool_info *tool, const char *name, rv_err **err)
 {
-    json_object *args = rv_conform_sample(tool->input_json, 0);
+    json_object *args = sample_of(tool->input_json, 0);
     rv_buf text = RV_BUF_INIT(RV_JSON_MAX_BYTES);
     int rc = 0;
 

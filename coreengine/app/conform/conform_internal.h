@@ -27,7 +27,5 @@ void rv_conform_note_err(struct conform *c, enum rv_conform_rule otherwise, cons
 void rv_conform_specs(struct conform *c, json_object *cap);
 /* calls.c: what happens in calls. */
 RV_MUST_CHECK int rv_conform_calls(struct conform *c, rv_plugins *p, json_object *cap, rv_err **err);
-/** A value that fits the schema as far as types, lengths and members go; NULL: memory is short. */
-json_object *rv_conform_sample(json_object *schema, int depth);
 
 #endif

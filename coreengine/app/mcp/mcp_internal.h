@@ -54,9 +54,7 @@ struct mcp_about { /* what is told with a result */
     const char *session, *request; /* NULL: none */
     int64_t now_us;
 };
-/** {content: [text], isError: true} */
-RV_MUST_CHECK int mcp_failure(rv_str text, json_object **out, rv_err **err);
-/** The same of an error value; its chain becomes the text. */
+/** {content: [text], isError: true} of an error value; its chain becomes the text. */
 RV_MUST_CHECK int mcp_failure_of(const rv_err *why, json_object **out, rv_err **err);
 /** A result with data: text NULL: the data as JSON. data: the artifact, an object; borrowed. */
 RV_MUST_CHECK int mcp_success(const struct mcp_about *about, const rv_str *text, json_object *data, json_object **out,

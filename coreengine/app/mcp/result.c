@@ -68,7 +68,8 @@ static json_object *own_content(json_object *data)
 
 /* --- failures --- */
 
-int mcp_failure(rv_str text, json_object **out, rv_err **err)
+/* {content: [text], isError: true} */
+static int failure(rv_str text, json_object **out, rv_err **err)
 {
     json_object *result = json_object_new_object();
     struct rv_json_build b = {err, result ? 0 : RV_FAIL(err, RV_E_NOMEM, "answer a call")};
@@ -90,7 +91,7 @@ int mcp_failure_of(const rv_err *why, json_object **out, rv_err **err)
     if (rv_err_hint_text(why))
         rv_buf_printf(&text, " (%s)", rv_err_hint_text(why));
     int rc = text.rc == RV_E_NOMEM ? RV_FAIL(err, RV_E_NOMEM, "tell why a call failed")
-                                   : mcp_failure(rv_buf_str(&text), out, err);
+                                   : failure(rv_buf_str(&text), out, err);
     rv_buf_fini(&text);
     return rc;
 }
@@ -150,7 +151,7 @@ int mcp_success(const struct mcp_about *about, const rv_str *text, json_object *
     rv_json_write(data, &json);
     if (json.rc == RV_E_LIMIT) { /* not cut: what is cut is not JSON any more */
         rv_buf_fini(&json);
-        return mcp_failure(RV_STR_LIT("the result is larger than 12 MiB"), out, err);
+        return failure(RV_STR_LIT("the result is larger than 12 MiB"), out, err);
     }
     b.rc = rv_buf_check(&json, "answer of a call", err);
     if (b.rc == 0 && text) {
@@ -205,7 +206,7 @@ static int give_text(const struct mcp_about *about, rv_str text, json_object **o
     bool is_data = false;
 
     if (text.len > MCP_MAX_RESULT)
-        return mcp_failure(RV_STR_LIT("the result is larger than 12 MiB"), out, err);
+        return failure(RV_STR_LIT("the result is larger than 12 MiB"), out, err);
     int rc = data_of_text(text, &data, &is_data, err);
     if (rc == 0)
         rc = mcp_success(about, &text, data, out, err);
@@ -221,10 +222,9 @@ static int give_tool(const struct mcp_about *about, json_object *outputs, json_o
 
     json_object_object_get_ex(rv_json_get_obj(step, "error"), "message", &message);
     if (message)
-        return mcp_failure(rv_json_str(message), out, err);
+        return failure(rv_json_str(message), out, err);
     json_object *data = rv_json_get_obj(step, "data");
-    return data ? mcp_success(about, NULL, data, out, err)
-                : mcp_failure(RV_STR_LIT("the tool gave no result"), out, err);
+    return data ? mcp_success(about, NULL, data, out, err) : failure(RV_STR_LIT("the tool gave no result"), out, err);
 }
 
 /* An agent's words, or its structured output. */
@@ -240,9 +240,8 @@ static int give_agent(const struct mcp_about *about, json_object *outputs, json_
         if (json_object_object_length(output) == 1 && json_object_object_get_ex(output, words[i], &text) &&
             json_object_is_type(text, json_type_string))
             return give_text(about, rv_json_str(text), out, err);
-    return json_object_is_type(output, json_type_object)
-               ? mcp_success(about, NULL, output, out, err)
-               : mcp_failure(RV_STR_LIT("the agent gave no answer"), out, err);
+    return json_object_is_type(output, json_type_object) ? mcp_success(about, NULL, output, out, err)
+                                                         : failure(RV_STR_LIT("the agent gave no answer"), out, err);
 }
 
 /* A pipeline without a final response: the output of its only stage, or the outputs by their keys. */
@@ -281,8 +280,8 @@ static int give_failure(enum rv_run_status status, const rv_envelope *env, json_
     rv_buf_printf(&text, "the run ended with status %s", rv_run_status_text(status));
     if (f->termination_reason)
         rv_buf_printf(&text, ": %s", f->termination_reason);
-    int rc = text.rc == RV_E_NOMEM ? RV_FAIL(err, RV_E_NOMEM, "tell why a run ended")
-                                   : mcp_failure(rv_buf_str(&text), out, err);
+    int rc =
+        text.rc == RV_E_NOMEM ? RV_FAIL(err, RV_E_NOMEM, "tell why a run ended") : failure(rv_buf_str(&text), out, err);
     rv_buf_fini(&text);
     return rc;
 }

@@ -139,7 +139,7 @@ static int list(struct rv_cli *cli, rv_err **err)
     return rc < 0 ? rc : status;
 }
 
-const struct rv_cli_verb verb_list = {
+static const struct rv_cli_verb verb_list = {
     .name = "mcp list",
     .args = "PIPELINE",
     .summary = "connect to the MCP servers of a pipeline and show them",
@@ -216,7 +216,7 @@ static int tools(struct rv_cli *cli, rv_err **err)
     return rc < 0 ? rc : status;
 }
 
-const struct rv_cli_verb verb_tools = {
+static const struct rv_cli_verb verb_tools = {
     .name = "mcp tools",
     .args = "PIPELINE [SERVER]",
     .summary = "list the tools of MCP servers as the pipeline sees them",
@@ -264,7 +264,7 @@ static int inspect(struct rv_cli *cli, rv_err **err)
     return rc < 0 ? rc : status;
 }
 
-const struct rv_cli_verb verb_inspect = {
+static const struct rv_cli_verb verb_inspect = {
     .name = "mcp inspect",
     .args = "PIPELINE TOOL",
     .summary = "show the whole definition of an MCP tool",
@@ -301,7 +301,7 @@ static int call(struct rv_cli *cli, rv_err **err)
     return rc < 0 ? rc : status;
 }
 
-const struct rv_cli_verb verb_call = {
+static const struct rv_cli_verb verb_call = {
     .name = "mcp call",
     .args = "PIPELINE TOOL",
     .summary = "call a tool of an MCP server",

@@ -46,7 +46,7 @@ struct rv_mcp_pool {
 static void pump(struct mcp_connection *c);
 static void set_timer(rv_mcp_pool *p);
 
-int64_t rv_mcp_pool_now_us(const rv_mcp_pool *p)
+static int64_t pool_now_us(const rv_mcp_pool *p)
 {
     (void)p;
     return (int64_t)(uv_hrtime() / 1000);
@@ -91,7 +91,7 @@ static void on_failed(void *self, int64_t id, const struct rv_mcp_failure *failu
 
     if (!c->client)
         return;
-    int rc = rv_mcp_client_failed(c->client, id, failure, rv_mcp_pool_now_us(c->pool), &err);
+    int rc = rv_mcp_client_failed(c->client, id, failure, pool_now_us(c->pool), &err);
     note(c, rc, err);
     pump(c);
 }
@@ -136,7 +136,7 @@ static void fail_client(struct mcp_connection *c, const char *text)
         .fault = RV_MCP_FAULT_NO_CONNECTION, .text = text[0] ? text : "no memory", .is_unsent = true};
     rv_err *err = NULL;
 
-    int rc = rv_mcp_client_failed(c->client, 0, &f, rv_mcp_pool_now_us(c->pool), &err);
+    int rc = rv_mcp_client_failed(c->client, 0, &f, pool_now_us(c->pool), &err);
     note(c, rc, err);
 }
 
@@ -145,7 +145,7 @@ static void try_open(struct mcp_connection *c)
     rv_buf text = RV_BUF_INIT(2048);
     rv_err *err = NULL;
 
-    if (c->link.ops || rv_mcp_pool_now_us(c->pool) < c->open_at_us)
+    if (c->link.ops || pool_now_us(c->pool) < c->open_at_us)
         return;
     if (open_link(c, &err) == 0) {
         c->pool->n_links++;
@@ -194,7 +194,7 @@ static int begin(struct mcp_connection *c, rv_err **err)
     if (rc == RV_E_NOMEM)
         return RV_FAIL(err, RV_E_NOMEM, "no memory for connections to MCP servers");
     /* a root that is not there: open_link() says so */
-    rc = rv_mcp_client_new(&opts, rv_mcp_pool_now_us(c->pool), &c->client, err);
+    rc = rv_mcp_client_new(&opts, pool_now_us(c->pool), &c->client, err);
     json_object_put(roots);
     return rc;
 }
@@ -229,7 +229,7 @@ static void send_out(struct mcp_connection *c, const struct rv_mcp_send *m)
     if (rc < 0 && m->id) { /* a request that is not on its way ends */
         const struct rv_mcp_failure f = {.fault = RV_MCP_FAULT_LOCAL, .text = rv_err_text(err), .is_unsent = true};
         rv_err *why = NULL;
-        rc = rv_mcp_client_failed(c->client, m->id, &f, rv_mcp_pool_now_us(c->pool), &why);
+        rc = rv_mcp_client_failed(c->client, m->id, &f, pool_now_us(c->pool), &why);
         note(c, rc, why);
     }
     rv_err_free(err);
@@ -308,11 +308,11 @@ static void pump(struct mcp_connection *c)
     try_open(c);
     while ((c->link.ops || rv_mcp_client_is_dead(c->client)) && (out = rv_mcp_client_next(c->client)) != NULL)
         tell(c, out);
-    c->idle_at_us = c->calls ? NEVER : rv_mcp_pool_now_us(c->pool) + IDLE_US;
+    c->idle_at_us = c->calls ? NEVER : pool_now_us(c->pool) + IDLE_US;
     bool is_over = rv_mcp_client_is_dead(c->client) || c->is_broken;
     if (is_over) {
         c->n_failed++;
-        c->open_at_us = rv_mcp_pool_now_us(c->pool) + backoff(c->n_failed);
+        c->open_at_us = pool_now_us(c->pool) + backoff(c->n_failed);
         rv_err *why = c->why;
         c->why = NULL;
         close_connection(c);
@@ -343,7 +343,7 @@ static void tick(struct mcp_connection *c, int64_t now_us)
 static void on_timer(uv_timer_t *t)
 {
     rv_mcp_pool *p = t->data;
-    int64_t now_us = rv_mcp_pool_now_us(p);
+    int64_t now_us = pool_now_us(p);
 
     for (size_t i = 0; i < p->n_servers; i++)
         tick(&p->connections[i], now_us);
@@ -352,7 +352,7 @@ static void on_timer(uv_timer_t *t)
 
 static void set_timer(rv_mcp_pool *p)
 {
-    int64_t due = NEVER, now_us = rv_mcp_pool_now_us(p);
+    int64_t due = NEVER, now_us = pool_now_us(p);
 
     for (size_t i = 0; i < p->n_servers && !p->is_ended; i++) {
         const struct mcp_connection *c = &p->connections[i];
@@ -381,7 +381,7 @@ int rv_mcp_pool_ask(rv_mcp_pool *p, const struct rv_mcp_server_config *server, c
     assert(!call->connection);
     int rc = c->client ? 0 : begin(c, err);
     if (rc == 0)
-        rc = rv_mcp_client_ask(c->client, ask, rv_mcp_pool_now_us(p), &call->ask, err);
+        rc = rv_mcp_client_ask(c->client, ask, pool_now_us(p), &call->ask, err);
     if (rc < 0)
         return rc;
     call->connection = c;
@@ -505,8 +505,8 @@ void rv_mcp_pool_free(rv_mcp_pool *p)
         rv_mcp_outer_wake(p->outer);
         return;
     }
-    int64_t until_us = rv_mcp_pool_now_us(p) + END_US;
-    while (p->n_links > 0 && rv_mcp_pool_now_us(p) < until_us)
+    int64_t until_us = pool_now_us(p) + END_US;
+    while (p->n_links > 0 && pool_now_us(p) < until_us)
         uv_run(&p->loop, UV_RUN_ONCE);
     destroy(p);
 }

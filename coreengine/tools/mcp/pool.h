@@ -63,7 +63,6 @@ RV_MUST_CHECK int rv_mcp_pool_ask(rv_mcp_pool *p, const struct rv_mcp_server_con
 void rv_mcp_pool_cancel(struct rv_mcp_call *c);
 /** Run the pool's loop until something happened, or for at most that long. Not while it is attached. */
 void rv_mcp_pool_wait(rv_mcp_pool *p, int64_t max_us);
-int64_t rv_mcp_pool_now_us(const rv_mcp_pool *p);
 /** The client of a connection; NULL: there is none now. */
 const rv_mcp_client *rv_mcp_pool_client(const rv_mcp_pool *p, const struct rv_mcp_server_config *server);
 
