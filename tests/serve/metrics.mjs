@@ -1,30 +1,24 @@
 // What monitoring sees: the metrics of requests, turns and runs, and who may read them.
-import {agents, call, check, command, equal, file, finish, serve, store} from './kit.mjs'
+import {spawnSync} from 'node:child_process'
+import {join} from 'node:path'
+import {agents, call, check, command, equal, file, finish, here, serve, store} from './kit.mjs'
 
 const script = file('talk.yaml', 'models:\n  boss:\n    - {text: One., usage: {input_tokens: 9, output_tokens: 2}}\ntools:\n  wipe: [{result: {}}]\n  search: [{result: {}}]\n')
 const args = ['--schema-dir', agents(), '--script', script, '--pipelines', 'pipelines']
 
-// Families by name, with their types and samples: {type, samples: [{name, labels, value}]}. Throws where a reader would.
-function parse(text) {
-  const families = new Map()
-  if (!text.endsWith('\n')) throw new Error('the last line has no end')
-  for (const line of text.slice(0, -1).split('\n')) {
-    const meta = /^# (HELP|TYPE|UNIT) ([a-z_][a-z0-9_]*) ?(.*)$/.exec(line)
-    if (line === '# EOF') continue
-    if (meta) {
-      if (!families.has(meta[2])) families.set(meta[2], {samples: []})
-      if (meta[1] === 'TYPE') families.get(meta[2]).type = meta[3]
-      continue
-    }
-    const m = /^([a-z_][a-z0-9_]*)(?:\{(.*)\})? (\S+)$/.exec(line)
-    if (!m || Number.isNaN(Number(m[3].replace('+Inf', 'Infinity')))) throw new Error(`not a sample: ${line}`)
-    const labels = {}
-    for (const [, k, v] of (m[2] ?? '').matchAll(/([a-z_]+)="((?:[^"\\]|\\.)*)"/g)) labels[k] = v
-    const family = [...families.keys()].findLast((name) => m[1] === name || m[1].startsWith(name + '_'))
-    if (!family) throw new Error(`a sample without a type: ${line}`)
-    families.get(family).samples.push({name: m[1], labels, value: Number(m[3].replace('+Inf', 'Infinity'))})
+// Families by name, as the reader of Prometheus' own Python client has them: {type, help, samples: [{name, labels, value}]}.
+// It takes more than the server of Prometheus where the format is the older one: there promtool reads it, too, which
+// REEVE_SOAK=1 insists on.
+function parse(text, format = 'plain') {
+  const read = spawnSync('/usr/bin/python3', [join(here, 'metrics.py'), format], {input: text, encoding: 'utf8'})
+  check(read.status === 0, `others read the metrics (${format})`, read.stderr, text)
+  if (format === 'plain') {
+    check(/^(?:.+\n)+$/.test(text), 'each line has an end, and none is empty')
+    const tool = spawnSync('promtool', ['check', 'metrics'], {input: text, encoding: 'utf8'})
+    if (tool.error?.code !== 'ENOENT' || process.env.REEVE_SOAK)
+      equal([tool.status, tool.stdout, tool.stderr], [0, '', ''], 'promtool (package prometheus) finds nothing')
   }
-  return families
+  return new Map(JSON.parse(read.stdout || '[]').map((family) => [family.name, family]))
 }
 const value = (families, name, labels) => {
   for (const f of families.values())
@@ -48,7 +42,7 @@ equal(value(m, 'http_server_request_duration_seconds_count', route('/v1/chat/com
 equal(value(m, 'reeve_pipeline_executions_total', {pipeline: 'hooks'}), 1, 'the run of the queue', plain.text)
 equal(value(m, 'reeve_pipeline_duration_seconds_count', {pipeline: 'hooks'}), 1, 'and its time')
 equal(
-  m.get('reeve_llm_calls_total').samples.filter((s) => s.labels.model === 'model').map((s) => [s.labels.provider, s.labels.status, s.value]),
+  m.get('reeve_llm_calls').samples.filter((s) => s.labels.model === 'model').map((s) => [s.labels.provider, s.labels.status, s.value]),
   [['_OTHER', 'success', 1]],
   'the call of the model, by the name that its start said',
 )
@@ -58,7 +52,7 @@ check(!plain.text.includes('secret') && !plain.text.includes(chat.headers.get('x
 const open = await call(server, 'GET', '/metrics', undefined, {accept: 'application/openmetrics-text; version=1.0.0'})
 equal(open.headers.get('content-type'), 'application/openmetrics-text; version=1.0.0; charset=utf-8', 'OpenMetrics')
 check(open.text.endsWith('# EOF\n'), 'with its end')
-equal(value(parse(open.text), 'http_server_request_duration_seconds_count', route('/metrics')), 1, 'which counts the first')
+equal(value(parse(open.text, 'open'), 'http_server_request_duration_seconds_count', route('/metrics')), 1, 'which counts the first')
 equal((await call(server, 'GET', '/nowhere')).status, 404, 'a path that is none')
 const after = parse((await call(server, 'GET', '/metrics')).text)
 equal(value(after, 'http_server_request_duration_seconds_count', {http_route: '', http_response_status_code: '404'}), 1, 'has no label of its own')

@@ -2,20 +2,27 @@
 // Proves p8.19: Turns, agents, models and tools are spans for a collector
 import {createServer} from 'node:http'
 import {spawnSync} from 'node:child_process'
+import {isDeepStrictEqual} from 'node:util'
 import {agents, call, check, command, env, equal, file, finish, reeve, scratch, serve, store} from './kit.mjs'
+import {received} from './otlp_messages.mjs'
 
 const script = file('talk.yaml', 'models:\n  boss:\n    - {text: One., usage: {input_tokens: 9, output_tokens: 2}}\n    - {text: Two.}\n    - {text: Three.}\ntools:\n  wipe: [{result: {}}]\n  search: [{result: {}}]\n')
 const args = ['--schema-dir', agents(), '--script', script]
 
-// A collector: what it got, and what it answers next (200 when nothing is said).
+// A collector: what it got, and what it answers next (200 when nothing is said). Each body has to be a message of OTLP, and
+// nothing else.
 const got = []
+const bodies = {'/v1/traces': 0, '/v1/metrics': 0}
 const answers = []
 const collector = createServer((req, res) => {
   let text = ''
   req.on('data', (part) => (text += part))
   req.on('end', () => {
     const status = answers.shift() ?? 200
-    got.push({path: req.url, headers: req.headers, type: req.headers['content-type'], status, body: JSON.parse(text)})
+    const body = JSON.parse(text)
+    equal(received(req.url, body), body, `a message for ${req.url}`)
+    bodies[req.url]++
+    got.push({path: req.url, headers: req.headers, type: req.headers['content-type'], status, body})
     res.writeHead(status, {'content-type': 'application/json'}).end('{}')
   })
 })
@@ -122,6 +129,13 @@ equal(asked_of.pop(), {parent: undefined, state: undefined}, 'names no trace')
 await server.stop()
 model.close()
 model.closeAllConnections()
+
+check(bodies['/v1/traces'] >= 5 && bodies['/v1/metrics'] >= 4, 'messages of OTLP were read', bodies)
+const [span] = all
+for (const faulty of [{...span, traceID: span.traceId}, {...span, kind: 'internal'}, {...span, startTimeUnixNano: 'now'}]) {
+  const body = {resourceSpans: [{scopeSpans: [{spans: [faulty]}]}]}
+  check(!isDeepStrictEqual(received('/v1/traces', body), body), 'a span with a fault is noticed', faulty)
+}
 
 // --- a collector that is gone keeps nobody
 collector.close()
