@@ -81,10 +81,24 @@ int srv_agent_content(struct srv_call *c, rv_err **err)
     return 0;
 }
 
+/* The document: the body, or its member "content", where clients of REMLight put it. */
+static rv_str document_of(struct srv_call *c)
+{
+    static const struct rv_json_opts opts = {
+        .max_bytes = RV_REQUEST_MAX_BYTES, .max_depth = RV_REQUEST_MAX_DEPTH, .what = "the body"};
+    rv_str body = c->req->body;
+    const char *text;
+
+    if (body.len > 0 && body.ptr[0] == '{' && !c->body && rv_json_parse(body, &opts, &c->body, NULL) == 0 &&
+        !json_object_object_get_ex(c->body, "name", NULL) && rv_json_get_text(c->body, "content", &text))
+        return rv_str_of(text); /* the call owns it */
+    return body;
+}
+
 /* What a chat would say of the document. *out may be NULL: the findings say why. */
 static int check(struct srv_call *c, rv_findings *findings, struct rv_agentdoc **out, rv_err **err)
 {
-    rv_str text = c->req->body;
+    rv_str text = document_of(c);
 
     *out = NULL;
     if (text.len == 0 || text.len > RV_AGENTDOC_MAX_BYTES)
@@ -126,15 +140,17 @@ int srv_agent_put(struct srv_call *c, rv_err **err)
 {
     struct rv_agentdoc *doc = NULL;
     bool changed = false, is_own = c->who.level == RV_LEVEL_USER;
-    int rc = rv_agentdoc_read(c->req->body, "the body", &doc, err);
+    rv_str text = document_of(c);
+    int rc = rv_agentdoc_read(text, "the body", &doc, err);
 
     if (rc < 0)
         return rc;
-    rc = rv_agents_put(c->handles->sources.agents, &c->app.scope, is_own, c->req->body, "the body", &changed, err);
+    rc = rv_agents_put(c->handles->sources.agents, &c->app.scope, is_own, text, "the body", &changed, err);
     if (rc == 0) {
         rv_jw w = srv_call_json(c, 200);
         rv_jw_obj(&w);
         rv_jw_kv_text(&w, "name", doc->name);
+        rv_jw_kv_text(&w, "version", doc->version);
         rv_jw_kv_bool(&w, "changed", changed);
         rv_jw_obj_end(&w);
     }

@@ -149,7 +149,7 @@ static const struct {
      "description?:text|null tools?:[text] kind?:text|null author?:text|null tags?:[text] error?:Failure|null"},
     {"AgentFlat", "description?:text|null name?:text|null kind?:text|null version?:text|null properties?:object "
                   "required?:[text] tools?:[object] tags?:[text] ..."},
-    {"AgentKept", "name:text changed:bool"},
+    {"AgentKept", "name:text version:text|null changed:bool"},
     {"AgentChecked", "valid:bool name:text|null findings:[Finding]"},
     {"Finding",
      "severity:=critical|=error|=warning file:text|null line:int column:int message:text hint:text|null code?:text"},

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "coreengine/server/chats_internal.h"
 #include "coreengine/server/view_internal.h"
@@ -17,9 +18,48 @@ static bool is_uuid(const char *text)
     return text[36] == '\0';
 }
 
+void srv_turn_ask_free(struct srv_turn_ask *ask)
+{
+    if (!ask)
+        return;
+    rv_request_fini(&ask->req);
+    rv_buf_fini(&ask->open);
+    json_object_put(ask->made);
+    if (ask->model_run)
+        srv_told_free(ask->model_run->told);
+    free(ask->model_run);
+    free(ask->agent);
+    free(ask->model);
+    free(ask->session);
+    free(ask->session_name);
+    free(ask->session_type);
+    free(ask->section);
+    free(ask->client);
+    free(ask->user_name);
+    free(ask->tenant);
+    free(ask->user);
+    free(ask->user_email);
+    free(ask->by_name);
+    free(ask->trace_state);
+    free(ask);
+}
+
 static void free_ask(void *made)
 {
     srv_turn_ask_free(made);
+}
+
+/* X-Is-Eval, as REMLight's clients write it. */
+static int take_eval(const struct srv_call *c, struct srv_turn_ask *a, rv_err **err)
+{
+    char *text;
+    int rc = srv_call_take_header(c, "x-is-eval", &text, err);
+
+    if (rc < 0)
+        return rc;
+    a->is_eval = text && (strcasecmp(text, "true") == 0 || strcmp(text, "1") == 0 || strcasecmp(text, "yes") == 0);
+    free(text);
+    return 0;
 }
 
 static int new_ask(struct srv_call *c, enum rv_protocol_kind kind, struct srv_turn_ask **out, rv_err **err)
@@ -52,6 +92,8 @@ static int new_ask(struct srv_call *c, enum rv_protocol_kind kind, struct srv_tu
     rc = srv_call_take_header(c, "x-client-id", &a->client, err);
     if (rc == 0)
         rc = srv_call_take_header(c, "x-user-name", &a->user_name, err);
+    if (rc == 0)
+        rc = take_eval(c, a, err);
     *out = a;
     return rc;
 }

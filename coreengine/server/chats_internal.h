@@ -9,6 +9,8 @@
  * which is new. */
 RV_MUST_CHECK int srv_chat_keep_history(struct srv_call *c, const struct srv_turn_ask *a, rv_err **err);
 
+void srv_turn_ask_free(struct srv_turn_ask *ask);
+
 /* --- client_tools.c: tools that clients call themselves --- */
 /** The request brings results: of a question that waits for them they become its answer, and of a client that names no
  * session the session becomes that of the run. RV_E_STATE: nothing waits for them, and there is no message either. */

@@ -72,6 +72,7 @@ RV_MUST_CHECK int srv_embeddings(struct srv_call *c, rv_err **err);
 
 /* --- schemas.c --- */
 RV_MUST_CHECK int srv_schema_post(struct srv_call *c, rv_err **err);
+RV_MUST_CHECK int srv_schema_show(struct srv_call *c, rv_err **err);
 RV_MUST_CHECK int srv_schema_delete(struct srv_call *c, rv_err **err);
 RV_MUST_CHECK int srv_agents_search(struct srv_call *c, rv_err **err);
 RV_MUST_CHECK int srv_agent_version(struct srv_call *c, rv_err **err);

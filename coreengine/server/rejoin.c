@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coreengine/server/chats_internal.h"
 #include "coreengine/server/reader_internal.h"
 #include "coreengine/server/view_internal.h"
 

@@ -234,7 +234,8 @@ static int build(struct srv_call *c, rv_buf *q, rv_err **err)
     const char *mode = NULL, *word = NULL;
 
     if (!rv_json_get_text(c->body, "mode", &mode))
-        return RV_FAIL(err, RV_E_INVALID, "the body needs \"mode\": LOOKUP, SEARCH, FUZZY, TRAVERSE or SQL");
+        return RV_FAIL(err, RV_E_INVALID,
+                       "the body needs \"mode\" (LOOKUP, SEARCH, FUZZY, TRAVERSE or SQL), or \"query\" alone");
     bool has_key = rv_json_get_text(c->body, "key", &word), has_query = rv_json_get_text(c->body, "query", &word);
     bool is_key = strcasecmp(mode, "lookup") == 0 || strcasecmp(mode, "traverse") == 0;
     if (!has_key && !has_query)
@@ -264,8 +265,10 @@ int srv_query(struct srv_call *c, rv_err **err)
 {
     rv_buf q = RV_BUF_INIT(2 * MAX_QUERY);
     json_object *answer = NULL;
-    int rc = build(c, &q, err);
 
+    if (!json_object_object_get_ex(c->body, "mode", NULL) && json_object_object_get_ex(c->body, "query", NULL))
+        return srv_query_raw(c, err); /* as REMLight's clients ask */
+    int rc = build(c, &q, err);
     if (rc == 0)
         rc = rv_buf_check(&q, "a query", err);
     if (rc == 0)

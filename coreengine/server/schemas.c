@@ -115,6 +115,21 @@ int srv_schema_post(struct srv_call *c, rv_err **err)
     return 0;
 }
 
+/* What is not there, in the words of p8. */
+static int say_missing(int rc, rv_err **err)
+{
+    if (rc != RV_E_NOT_FOUND)
+        return rc;
+    rv_err_free(*err);
+    *err = NULL;
+    return RV_FAIL(err, rc, "Schema not found");
+}
+
+int srv_schema_show(struct srv_call *c, rv_err **err)
+{
+    return say_missing(srv_row_show(c, err), err);
+}
+
 int srv_schema_delete(struct srv_call *c, rv_err **err)
 {
     const char *name = "", *kind = "";
@@ -122,7 +137,7 @@ int srv_schema_delete(struct srv_call *c, rv_err **err)
     int rc = rv_store_get_entity(c->store, &c->app.scope, "schemas", c->args[0], &row, err);
 
     if (rc < 0)
-        return rc;
+        return say_missing(rc, err);
     RV_IGNORE(rv_json_get_text(row, "name", &name), "every row has one");
     RV_IGNORE(rv_json_get_text(row, "kind", &kind), "every row has one");
     rc = rv_store_delete_schema(c->store, &c->app.scope, kind, name, srv_now_us(), err);

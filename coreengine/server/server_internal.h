@@ -233,6 +233,7 @@ struct srv_turn_ask {
     struct srv_follow_ask *model_run;           /* owned; the model is a pipeline: its run is told; NULL: a turn */
     bool keeps_history;                         /* the earlier messages of the request begin its session */
     bool needs_session;                         /* that there is one: a REMLight path, a resumption */
+    bool is_eval;                               /* an evaluation, which tools are told */
     char run[RV_STORE_MAX_ID + 1];              /* the run that it will be */
     int64_t ordinal;                            /* of the streams of that run */
     rv_buf open;                                /* what its stream is made with */
@@ -253,7 +254,6 @@ void srv_turns_leave(struct srv_turns *t, struct srv_message **leave);
 void srv_turns_drain(struct srv_turns *t); /* on the loop: end when no turn is left */
 void srv_turns_stop(struct srv_turns *t);  /* on the loop: turns that are left are cancelled */
 void srv_turns_free(struct srv_turns *t);  /* waits for its thread */
-void srv_turn_ask_free(struct srv_turn_ask *ask);
 const struct rv_quotas *srv_turns_quotas(const struct srv_turns *t); /* NULL: there are none; never changes */
 
 /* --- handlers, by area --- */

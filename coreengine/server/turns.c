@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coreengine/server/chats_internal.h"
 #include "coreengine/server/turns_internal.h"
 
 #define MAX_PARKED 1000 /* turns that wait for an answer, with their chats */
@@ -22,32 +23,6 @@ struct note {
     struct srv_turn_ask *ask; /* owned */
     struct srv_stream *st;
 };
-
-void srv_turn_ask_free(struct srv_turn_ask *ask)
-{
-    if (!ask)
-        return;
-    rv_request_fini(&ask->req);
-    rv_buf_fini(&ask->open);
-    json_object_put(ask->made);
-    if (ask->model_run)
-        srv_told_free(ask->model_run->told);
-    free(ask->model_run);
-    free(ask->agent);
-    free(ask->model);
-    free(ask->session);
-    free(ask->session_name);
-    free(ask->session_type);
-    free(ask->section);
-    free(ask->client);
-    free(ask->user_name);
-    free(ask->tenant);
-    free(ask->user);
-    free(ask->user_email);
-    free(ask->by_name);
-    free(ask->trace_state);
-    free(ask);
-}
 
 /* --- the end of a turn --- */
 
@@ -321,6 +296,7 @@ static int take_user_chat(struct turn *t, rv_err **err)
                                          .chat = {.model = a->model ? a->model : t->all->server->opts->model,
                                                   .session_name = a->session_name,
                                                   .session_type = a->session_type,
+                                                  .child_text = a->opts.kind == RV_PROTOCOL_REMLIGHT ? "child" : NULL,
                                                   .run_id = a->run,
                                                   .sections = (const char *const *)&a->section,
                                                   .n_sections = a->section != NULL,
@@ -328,11 +304,12 @@ static int take_user_chat(struct turn *t, rv_err **err)
                                                   .on_event = srv_turn_on_event,
                                                   .on_delta = srv_turn_on_delta,
                                                   .on_turn = srv_turn_on_turn,
+                                                  .context = {.client_id = a->client,
+                                                              .is_eval = a->is_eval,
+                                                              .user_email = a->user_email,
+                                                              .user_name = a->user_name ? a->user_name : a->by_name},
                                                   .self = t}};
 
-    opts.chat.context.client_id = a->client;
-    opts.chat.context.user_email = a->user_email;
-    opts.chat.context.user_name = a->user_name ? a->user_name : a->by_name;
     return rv_app_user_chat_new(&t->all->base, &opts, &t->user_chat, err);
 }
 

@@ -35,6 +35,7 @@ export function finish(suite) {
 }
 
 export const env = {PATH: process.env.PATH, HOME: scratch, XDG_STATE_HOME: scratch, XDG_CONFIG_HOME: scratch, LANG: 'C.UTF-8'}
+for (const name of ['ASAN_OPTIONS', 'TSAN_OPTIONS']) if (process.env[name]) env[name] = process.env[name]
 export function file(name, text) {
   const path = join(scratch, name)
   mkdirSync(dirname(path), {recursive: true})
@@ -75,6 +76,7 @@ export function serve(name, args = [], more = {}, port = 0, before = []) {
     const end = new Promise((done) =>
       child.on('close', (status, signal) => {
         children.delete(child)
+        if (err.includes('WARNING: ThreadSanitizer')) check(false, 'no race is found', err) // of one that is killed, too
         done(signal ?? status)
       }),
     )

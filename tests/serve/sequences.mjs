@@ -14,8 +14,8 @@ const script = file(
   `models:\n  depot-agent:\n${turn.repeat(6)}    - {error: provider refused}\n    - {error: provider refused}\n    - {error: provider refused}\n    - {error: provider refused}\ntools:\n  search: [{result: {status: success, found: true}}]\n`,
 )
 const server = await serve('sequences.db', ['--schema-dir', `${scratch}/agents`, '--script', script])
-const ask = async (path, body, headers = {}) => {
-  const r = await fetch(server.url + path, {method: 'POST', headers: {'content-type': 'application/json', ...headers}, body: JSON.stringify(body)})
+const ask = async (path, body, headers = {}, of = server) => {
+  const r = await fetch(of.url + path, {method: 'POST', headers: {'content-type': 'application/json', ...headers}, body: JSON.stringify(body)})
   const text = await r.text()
   const blocks = text.split('\n\n').filter((b) => /^(event|data):/.test(b)).map((b) => {
     const data = /^data: (.*)$/m.exec(b)[1]
@@ -131,6 +131,35 @@ equal(
 )
 equal(responses.blocks.map((b) => b.data.sequence_number), responses.blocks.map((_, i) => responses.blocks[0].data.sequence_number + i), 'numbered')
 check(responses.blocks.every((b) => b.event === b.data.type), 'the name of an event is its type')
+
+// --- an agent that asks another one
+// Proves remlight.10, p8.W41
+file('agents/lead.yaml', 'kind: agent\nname: lead\ndescription: Answers.\nmodel: test:model\ntools:\n  - name: ask_agent\n')
+file('agents/finder.yaml', 'kind: agent\nname: finder\ndescription: Finds.\nmodel: test:model\ntools:\n  - name: search\n')
+const lead = `    - {tool_calls: [{id: ask, name: ask_agent, arguments: {agent_name: finder, input_text: find it}}]}\n    - {text: The finder has it.}\n`
+const finder = `    - {tool_calls: [{id: look, name: search, arguments: {query: x}}]}\n    - {chunks: ["Found: ", forty, "-two."]}\n`
+const asking = await serve('asking.db', ['--schema-dir', `${scratch}/agents`, '--script', file('ask.yaml', `models:\n  lead:\n${lead.repeat(3)}  finder:\n${finder.repeat(3)}tools:\n  search: [{result: {hits: 1}}]\n`)])
+const asked = (path, body, headers = {}) => ask(path, body, {...headers, 'x-agent-schema-name': 'lead'}, asking)
+const nested = await asked(`/chat/${randomUUID()}`, {protocolVersion: '1.0', messages})
+const subagent = ['SUBAGENT_STARTED', ...tool, 'TOOL_CALL_RESULT', ...text, 'SUBAGENT_FINISHED']
+equal(types(nested), ['RUN_STARTED', ...tool, ...subagent, 'TOOL_CALL_RESULT', ...text, 'RUN_FINISHED'], 'AG-UI 1.0: an asked agent')
+const tags = nested.blocks.map((b) => b.data).filter((d) => d.subagentRunId)
+equal([tags[0].parentToolCallId, tags[0].name, [...new Set(tags.map((d) => d.subagentRunId))].length, tags.at(-1).outcome], ['ask', 'finder', 1, {type: 'success'}], 'which belongs to its call')
+const custom = (await asked(`/chat/${randomUUID()}`, {messages})).blocks.map((b) => b.data)
+equal(joined(custom.map((d) => (d.type === 'CUSTOM' ? d.name : d.type))).filter((t, i, all) => t !== all[i - 1]), ['RUN_STARTED', ...tool, 'child_tool_start', 'child_tool_result', 'child_content', 'TOOL_CALL_RESULT', ...text, 'RUN_FINISHED'], 'p8: an asked agent')
+const children = custom.filter((d) => d.type === 'CUSTOM').map((d) => d.value)
+equal([children[0].agent_name, children[0].tool_name, children[0].tool_call_id, JSON.parse(children[0].arguments)], ['finder', 'search', 'look', {query: 'x'}], 'its call')
+equal(JSON.parse(children[1].result), {hits: 1}, 'its result')
+equal(children.slice(2).map((d) => d.content).join(''), 'Found: forty-two.', 'and its words')
+const muted = await asked(`/api/v1/chat/completions/${randomUUID()}`, {messages: [{role: 'user', content: 'x'}]})
+equal(
+  muted.blocks.filter((b) => b.event === 'tool_call').map((b) => `${b.data.tool_name} ${b.data.status}`),
+  ['ask_agent started', 'ask_agent executing', 'finder:search started', 'finder:search completed', 'ask_agent completed'],
+  'REMLight: calls of an asked agent',
+)
+equal(muted.blocks.map((b) => b.data.choices?.[0].delta.content ?? '').join(''), 'Found: forty-two.', 'whose words are the answer: the asking agent repeats nothing')
+equal(muted.blocks.find((b) => b.event === 'metadata').data.responding_agent, 'finder', 'as the metadata says')
+equal(await asking.stop(), 0, 'it ends as it should')
 
 // --- failures of a stream
 const failed = await ask(`/api/v1/chat/completions/${randomUUID()}`, {messages: [{role: 'user', content: 'x'}]}, {'X-Agent-Schema': 'depot-agent'})
