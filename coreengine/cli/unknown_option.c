@@ -22,7 +22,8 @@ static const char *other_word(const struct rv_cli_verb *verb, rv_str name)
     static const char *const words[][2] = {
         {"port", "listen"},       {"host", "listen"},
         {"bind", "listen"},       {"address", "listen"},
-        {"cert", "certificate"},  {"prompt", "input"},
+        {"cert", "certificate"},  {"tls-key", "certificate-key"},
+        {"prompt", "input"},      {"tls-cert", "certificate"},
         {"message", "input"},     {"query", "input"},
         {"text", "input"},        {"prompt", "message"},
         {"input", "message"},     {"system", "instruction"},

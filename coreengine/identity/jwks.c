@@ -237,7 +237,12 @@ int rv_jwks_read(const char *path, rv_jwks **out, rv_err **err)
     if (rc == 0)
         rc = rv_jwks_parse(rv_buf_str(&text), out, err);
     rv_buf_fini(&text);
-    return rc < 0 ? RV_WRAP(err, rc, "read the keys of tokens from \"%s\"", path) : 0;
+    if (rc == 0)
+        return 0;
+    if (rc == RV_E_PARSE || rc == RV_E_INVALID)
+        rv_err_hint(err,
+                    "write a JSON Web Key Set, {\"keys\": [...]}, as the jwks_uri of who issues the tokens answers it");
+    return RV_WRAP(err, rc, "read the keys of tokens from \"%s\"", path);
 }
 
 int rv_jwks_find(const rv_jwks *set, enum rv_jwt_alg alg, rv_str kid)

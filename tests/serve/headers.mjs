@@ -3,6 +3,7 @@
 // Proves remlight.1
 import {createHmac, randomUUID} from 'node:crypto'
 import {readFileSync} from 'node:fs'
+import {request} from 'node:http'
 import {agents, call, check, command, equal, file, finish, root, serve, store} from './kit.mjs'
 
 const script = file('talk.yaml', `models:\n  boss:\n${'    - {text: Good morning.}\n'.repeat(9)}  general:\n    - {text: In general.}\ntools:\n  wipe: [{result: {}}]\n  search: [{result: {}}]\n`)
@@ -94,6 +95,24 @@ for (const [body, status] of [
 for (const method of ['GET', 'DELETE']) {
   const gone = await call(server, method, `/schemas/${randomUUID()}`)
   equal([gone.status, gone.json?.detail], [404, 'Schema not found'], `${method} of a schema that is not there`)
+}
+// --- a refusal has the title of its status
+for (const [path, headers, status] of [
+  [`/${'a'.repeat(9000)}`, {}, 414],
+  ['/sessions', {host: 'evil.example'}, 421],
+  ['/sessions', {'x-many': Array.from({length: 101}, () => 'a')}, 431],
+  ['/sessions//', {}, 400],
+  ['/none', {}, 404],
+]) {
+  const [r, text] = await new Promise((done) => {
+    const {hostname, port} = new URL(server.url)
+    request({hostname, port, path, headers, agent: false}, (res) => {
+      let all = ''
+      res.on('data', (part) => (all += part)).on('end', () => done([res, all]))
+    }).end()
+  })
+  const body = JSON.parse(text)
+  equal([r.statusCode, body.status, body.title], [status, status, r.statusMessage], `GET ${path.slice(0, 12)}: ${status}`)
 }
 equal(await server.stop(), 0, 'it ends as it should')
 
