@@ -161,6 +161,29 @@ equal(muted.blocks.map((b) => b.data.choices?.[0].delta.content ?? '').join(''),
 equal(muted.blocks.find((b) => b.event === 'metadata').data.responding_agent, 'finder', 'as the metadata says')
 equal(await asking.stop(), 0, 'it ends as it should')
 
+// --- an answer that is an object, calls side by side, a question as an action, an agent that is not there
+file('agents/clerk.yaml', JSON.stringify({kind: 'agent', name: 'clerk', description: 'Answers.', model: 'test:model', structured_output: true, properties: {city: {type: 'string', description: 'where'}}, required: ['city']}))
+file('agents/many.yaml', 'kind: agent\nname: many\ndescription: Answers.\nmodel: test:model\ntools:\n  - name: search\n  - name: action\n  - name: ask_agent\n')
+const calls = (...list) => `    - {tool_calls: [${list.join(', ')}]}\n`
+const elicit = {question: 'Which?', options: ['a', 'b']}
+const several = `models:\n  clerk:\n${'    - {json: {city: Bonn}}\n'.repeat(3)}  many:\n${calls('{id: a, name: search, arguments: {query: x}}', '{id: b, name: search, arguments: {query: y}}')}    - {text: Both.}\n${calls(`{id: e, name: action, arguments: {type: elicit, payload: ${JSON.stringify(elicit)}}}`)}    - {text: Well.}\n${calls('{id: u, name: ask_agent, arguments: {agent_name: nobody, input_text: x}}')}    - {text: Alone.}\ntools:\n  search: [{result: {n: 1}}, {result: {n: 2}}]\n`
+const shapes = await serve('shapes.db', ['--schema-dir', `${scratch}/agents`, '--script', file('shapes.yaml', several)])
+const of_shape = (path, body, agent) => ask(path, body, {'x-agent-schema-name': agent}, shapes)
+const there = randomUUID()
+const object = await of_shape(`/chat/${there}`, {thread_id: 'T', run_id: 'R', messages}, 'clerk')
+equal(types(object), ['RUN_STARTED', ...tool, 'TOOL_CALL_RESULT', 'RUN_FINISHED'], 'p8: an object is the call of final_result, without a text')
+equal([object.blocks[1].data.toolCallName, object.blocks[2].data.delta, object.blocks[4].data.content], ['final_result', '{"city":"Bonn"}', 'Final result processed.'], 'with its words')
+equal([object.blocks[0].data.threadId, object.blocks[0].data.runId], [there, 'R'], 'run_id is honoured, and the path beats thread_id')
+equal((await of_shape(`/chat/${randomUUID()}`, {protocolVersion: '1.0', messages}, 'clerk')).blocks.at(-1).data.result, {city: 'Bonn'}, 'AG-UI 1.0: it is the result of the run')
+equal(joined((await of_shape(`/api/v1/chat/completions/${randomUUID()}`, {messages}, 'clerk')).blocks.filter((b) => b.data.choices).map((b) => b.data.choices[0].delta)), [{role: 'assistant', content: '{"city":"Bonn"}'}, {}], 'REMLight: it is a text')
+const both = (await of_shape(`/chat/${randomUUID()}`, {messages}, 'many')).blocks.map((b) => b.data)
+equal(both.filter((d) => d.toolCallId).map((d) => `${d.type.slice(10)} ${d.toolCallId}`), ['START a', 'ARGS a', 'END a', 'START b', 'ARGS b', 'END b', 'RESULT a', 'RESULT b'], 'calls side by side, each with one start, end and result')
+const asks = await of_shape(`/api/v1/chat/completions/${randomUUID()}`, {messages}, 'many')
+equal(asks.blocks.filter((b) => b.event === 'action').map((b) => b.data), [{type: 'action', action_type: 'elicit', payload: elicit}], 'REMLight: a question is an action')
+const nobody = (await of_shape(`/api/v1/chat/completions/${randomUUID()}`, {messages}, 'many')).blocks.find((b) => b.data.tool_name === 'ask_agent' && b.data.status === 'completed').data
+equal([nobody.result.status, nobody.result.agent_schema, nobody.result.error, nobody.error], ['error', 'nobody', "Agent 'nobody' not found", "Agent 'nobody' not found"], 'an agent that is not there is a result')
+equal(await shapes.stop(), 0, 'it ends as it should')
+
 // --- failures of a stream
 const failed = await ask(`/api/v1/chat/completions/${randomUUID()}`, {messages: [{role: 'user', content: 'x'}]}, {'X-Agent-Schema': 'depot-agent'})
 equal(failed.blocks.slice(-3).map((b) => b.event ?? b.data), ['error', 'done', '[DONE]'], 'REMLight: error, done, [DONE]')

@@ -12,6 +12,9 @@ wrk.body = '{"model":"mock","stream":true,"messages":[{"role":"user","content":"
 
 function response(status, headers, body)
    if status ~= 200 or not body:find("data: [DONE]\n\n", -14, true) then
+      if broken == 0 then
+         io.stderr:write(status, ": ", body:sub(-300), "\n")
+      end
       broken = broken + 1
    end
 end

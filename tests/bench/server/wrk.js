@@ -16,8 +16,11 @@ const modelUrl = `http://127.0.0.1:${await startModel(mock)}/10/0/v1`;
 
 function load({ port }, s) {
   const how = ["-t1", `-c${connections}`, `-d${s}s`, "--timeout", "30s", "-s", join(import.meta.dirname, "chat.lua")];
-  const ran = spawnSync("wrk", [...how, `http://127.0.0.1:${port}/v1/chat/completions`], { encoding: "utf8" });
-  if (ran.status !== 0) throw new Error(`wrk (Debian's package wrk): ${ran.error ?? ran.stderr}`);
+  const ran = spawnSync("wrk", [...how, `http://127.0.0.1:${port}/v1/chat/completions`], {
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  if (ran.status !== 0) throw new Error(`wrk (Debian's package wrk): ${ran.error ?? ran.status}`);
   return JSON.parse(ran.stdout.split("\n").find((line) => line.startsWith("{")));
 }
 function report(name, server) {
