@@ -129,6 +129,7 @@ struct rv_chat_turn {
     const char *run_id;
     const char *agent; /* that answered */
     bool is_structured;
+    const char *message_id;    /* of the row that keeps the answer; NULL: none */
     rv_str text;               /* what people are shown: the answer, or the output as JSON */
     json_object *output;       /* of a structured agent; NULL */
     json_object *chained;      /* what its chained tool answered; NULL */

@@ -29,6 +29,7 @@ struct rv_protocol_end rv_protocol_end_of(const struct rv_chat_turn *turn)
                                     .text = turn->text,
                                     .output = turn->output,
                                     .agent = turn->agent,
+                                    .message_id = turn->message_id,
                                     .finish = turn->is_cut_off ? RV_FINISH_LENGTH : RV_UNSET,
                                     .error = turn->error,
                                     .code = turn->code,

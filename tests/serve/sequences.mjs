@@ -76,6 +76,8 @@ equal([action.data.type, action.data.payload], ['action', {confidence: 0.7, sour
 check(/^event: action\ndata: \{/.test(action.text), 'a block is the event, then one line of data', action.text)
 const metadata = rem.blocks.find((b) => b.event === 'metadata').data
 equal([metadata.confidence, metadata.sources, typeof metadata.latency_ms, typeof metadata.session_id], [0.7, ['depot-7'], 'number', 'string'], 'metadata')
+const kept = (await call(server, 'GET', `/sessions/${metadata.session_id}/messages`)).json
+equal(kept.filter((m) => m.message_type === 'assistant').map((m) => m.id), [metadata.message_id], 'which names the row of the answer')
 const chunks = rem.blocks.filter((b) => b.data.object)
 check(/^chatcmpl-[0-9a-f]{8}$/.test(chunks[0].data.id) && chunks.every((b) => b.data.id === chunks[0].data.id), 'one id for all chunks')
 equal([chunks[0].data.object, chunks[0].data.model], ['chat.completion.chunk', 'p:m'], 'of the model that was asked for')

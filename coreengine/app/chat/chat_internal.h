@@ -80,7 +80,8 @@ struct rv_chat {
     bool is_routed;
     struct rv_routing routing;
     rv_buf text, store_error;
-    json_object *output, *chained; /* owned */
+    char answer_id[RV_STORE_MAX_ID + 1]; /* "": no row has it */
+    json_object *output, *chained;       /* owned */
     struct rv_chat_turn turn;
     int rc;      /* of a turn that failed without a result; 0: none */
     rv_err *err; /* owned */

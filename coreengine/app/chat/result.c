@@ -1,4 +1,5 @@
 /* What a turn came to, as people and programs are told. A turn that could not be written is a turn all the same. */
+#include <stdio.h>
 #include <string.h>
 
 #include "coreengine/app/chat/chat_internal.h"
@@ -18,6 +19,7 @@ static json_object *output_of(const rv_chat *chat, const rv_envelope *env, const
 struct kept {
     const char *run_id;
     rv_buf *text;
+    char *id; /* RV_STORE_MAX_ID + 1 bytes */
     bool found, is_cut_off;
 };
 
@@ -64,6 +66,7 @@ static int look(void *self, const struct rv_message *m, rv_err **err)
     if (k->found)
         return 0;
     k->found = true;
+    snprintf(k->id, RV_STORE_MAX_ID + 1, "%s", m->id);
     return read_finish(m, &k->is_cut_off, err);
 }
 
@@ -71,7 +74,7 @@ static int kept_text(rv_chat *chat, bool *found, bool *is_cut_off, rv_err **err)
 {
     struct rv_store_scope scope = chat_scope(chat);
     const struct rv_message_filter newest = {.newest_first = true, .for_agents = true};
-    struct kept k = {.run_id = chat->run_id, .text = &chat->text};
+    struct kept k = {.run_id = chat->run_id, .text = &chat->text, .id = chat->answer_id};
 
     int rc = rv_store_read_messages(chat->opts.store, &scope, chat->session_id, &newest, look, &k, err);
     *found = k.found;
@@ -122,6 +125,7 @@ static int fill(rv_chat *chat, const rv_envelope *env, rv_err **err)
     const struct rv_agent *a = &chat->with->pipeline->agents[0];
     bool found = false;
 
+    chat->answer_id[0] = '\0';
     json_object_put(chat->output); /* of before it waited */
     json_object_put(chat->chained);
     chat->output = json_object_get(output_of(chat, env, ""));
@@ -129,6 +133,7 @@ static int fill(rv_chat *chat, const rv_envelope *env, rv_err **err)
     int rc = out->was_kept ? kept_text(chat, &found, &out->is_cut_off, err) : 0;
     if (rc == 0 && !found && out->status == RV_RUN_COMPLETED)
         own_text(chat);
+    out->message_id = chat->answer_id[0] ? chat->answer_id : NULL;
     out->is_structured = a->output.schema != NULL;
     out->output = out->is_structured ? chat->output : NULL;
     out->chained = chat->chained;
@@ -184,40 +189,6 @@ int chat_result(rv_chat *chat, int run_rc, rv_err *run_err, rv_err **err)
 
 /* --- as an object for programs --- */
 
-/* The row that was kept as the answer of a run. */
-struct answer_row {
-    const char *run_id;
-    rv_buf id;
-};
-
-static int find_id(void *self, const struct rv_message *m, rv_err **err)
-{
-    struct answer_row *a = self;
-
-    (void)err;
-    if (!m->run_id || strcmp(m->run_id, a->run_id) != 0)
-        return RV_STORE_ENOUGH;
-    if (strcmp(m->type, rv_message_type_text(RV_MESSAGE_ASSISTANT)) != 0)
-        return 0;
-    rv_buf_puts(&a->id, m->id);
-    return RV_STORE_ENOUGH;
-}
-
-static void write_message_id(const struct rv_app_chat *c, const struct rv_chat_turn *turn, rv_jw *w)
-{
-    const struct rv_store_scope *of = &c->app->scope;
-    const struct rv_store_scope scope = {.tenant = of->tenant, .user = of->user ? of->user : ""};
-    const struct rv_message_filter newest = {.newest_first = true, .for_agents = true};
-    struct answer_row answer = {.run_id = turn->run_id, .id = RV_BUF_INIT(RV_STORE_MAX_ID + 1)};
-
-    if (turn->was_kept)
-        RV_IGNORE(rv_store_read_messages(c->store, &scope, rv_chat_session(c->chat), &newest, find_id, &answer, NULL),
-                  "the answer is worth more than its id");
-    if (answer.id.len > 0)
-        rv_jw_kv_str(w, "message_id", rv_buf_str(&answer.id));
-    rv_buf_fini(&answer.id);
-}
-
 static void write_usage(const struct rv_usage *u, rv_jw *w)
 {
     rv_jw_key(w, "usage");
@@ -265,7 +236,8 @@ void rv_app_chat_write(const struct rv_app_chat *c, const struct rv_chat_turn *t
         rv_jw_kv_text(&w, "chained_tool_error", turn->chained_error);
     write_usage(&turn->usage, &w);
     rv_jw_kv_int(&w, "latency_ms", turn->latency_ms);
-    write_message_id(c, turn, &w);
+    if (turn->message_id)
+        rv_jw_kv_text(&w, "message_id", turn->message_id);
     if (turn->status == RV_RUN_INTERRUPTED)
         write_interrupt(&turn->interrupt, &w);
     if (turn->error)
