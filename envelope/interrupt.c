@@ -550,8 +550,8 @@ const char *rv_envelope_asker(const rv_envelope *env, rv_str id, const char *ask
     size_t i = pending || !id.ptr ? SIZE_MAX : find_queued(env, id);
 
     if (i < rv_envelope_n_queued(env) && (entry = rv_envelope_queued(env, i)))
-        RV_IGNORE(!rv_json_get_text(entry, "stage", &stage), "its data may say so");
+        stage = rv_json_text_or(entry, "stage", stage);
     if (!stage && json_object_is_type(data, json_type_object))
-        RV_IGNORE(!rv_json_get_text(data, "stage", &stage), "then it has none");
+        stage = rv_json_text_or(data, "stage", stage);
     return stage || !pending ? stage : asked_by;
 }

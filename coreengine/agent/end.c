@@ -109,7 +109,7 @@ static int end_run(rv_visit *v, rv_err **err)
     bool breaks = v->breaks;
 
     if (v->shared->rules >= RV_RULES_2 && !v->end_text && json_object_is_type(v->output, json_type_object))
-        RV_IGNORE(!rv_json_get_bool(v->output, "break", &breaks), "most outputs do not say so");
+        breaks = rv_json_bool_or(v->output, "break", breaks);
     return rv_envelope_terminate(v->env, rv_str_of(why ? why : "a stage ended the run"),
                                  breaks ? RV_REASON_BREAK : RV_REASON_COMPLETED, v->now_us, err);
 }

@@ -105,8 +105,8 @@ int rv_input_ask(rv_visit *v, struct rv_effects *out, rv_err **err)
     const char *text = "", *server = "";
     char scratch[48];
 
-    RV_IGNORE(!rv_json_get_text(one, "message", &text), "absent: empty");
-    RV_IGNORE(!rv_json_get_text(v->tools.input, "server", &server), "then none is named");
+    text = rv_json_text_or(one, "message", "");
+    server = rv_json_text_or(v->tools.input, "server", "");
     int rc = RV_SET(data, err, RV_M_TEXT("reason", RV_TOOL_INPUT), RV_M_STR("tool", rv_step_tool(v, v->tools.at)),
                     RV_M_STR("step_id", rv_step_id(v, v->tools.at, scratch, sizeof scratch)),
                     RV_M_TEXT("stage", v->agent->name), RV_M_TEXT("server", server),

@@ -60,9 +60,10 @@ static int note_answer(const rv_visit *v, json_object *one, json_object *answer,
 
     if (!noted)
         return RV_FAIL(err, RV_E_NOMEM, "note an answer");
-    RV_IGNORE(!rv_json_get_text(answer, "decision", &decision), "a question that is cancelled or expired");
-    RV_IGNORE(!rv_json_get_text(one, "key", &key) || !rv_json_get_text(one, "message", &message), "it has both");
-    RV_IGNORE(!rv_json_get_int(v->tools.input, "round", &round), "absent: 1");
+    decision = rv_json_text_or(answer, "decision", "cancel");
+    key = rv_json_text_or(one, "key", "");
+    message = rv_json_text_or(one, "message", "");
+    round = rv_json_int_or(v->tools.input, "round", 1);
     rv_json_build_int(&b, noted, "round", round);
     rv_json_build_text(&b, noted, "key", key);
     rv_json_build_text(&b, noted, "message", message);

@@ -16,8 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COUNTED    "call" /* what a counted id begins with, before "_" and its number */
-#define NUMBER_MAX 24
+#define COUNTED      "call" /* what a counted id begins with, before "_" and its number */
+#define NUMBER_MAX   24
 #define SMALL_DIGITS 6 /* of a number that counts; those of random ids are longer, or stand beside letters */
 
 static const char *id_of(json_object *call)
@@ -260,8 +260,8 @@ void rv_messages_write_result(json_object *entry, rv_buf *out, bool *is_error)
         type = "ToolError";
         text = "the result is too long to be shown: ask for less";
     } else if (error) {
-        RV_IGNORE(!rv_json_get_text(error, "type", &type), "else the default");
-        RV_IGNORE(!rv_json_get_text(error, "message", &text), "else the default");
+        type = rv_json_text_or(error, "type", type);
+        text = rv_json_text_or(error, "message", text);
     }
     rv_buf_clear(out);
     rv_messages_write_error(type, text, out);

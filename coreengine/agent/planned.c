@@ -52,8 +52,8 @@ static int make_catalog(rv_visit *v, rv_err **err)
     for (size_t i = 0; i < n && rc == 0; i++) {
         json_object *tool = json_object_array_get_idx(real, i);
         const char *name = "", *description = NULL;
-        RV_IGNORE(!rv_json_get_text(tool, "name", &name), "absent: empty");
-        RV_IGNORE(!rv_json_get_text(tool, "description", &description), "most have one");
+        name = rv_json_text_or(tool, "name", "");
+        description = rv_json_text_or(tool, "description", NULL);
         const struct rv_tool_info *info = rv_visit_tool(v, rv_str_of(name));
         tools[i] = (struct rv_plan_tool){
             .name = name,
@@ -434,7 +434,7 @@ static int list_done(const struct planned *p, struct rv_plan_done **out, size_t 
     for (size_t i = 0; i < *n; i++) {
         json_object *entry = json_object_array_get_idx(p->results, i);
         const char *tool = "";
-        RV_IGNORE(!rv_json_get_text(json_object_array_get_idx(p->steps, i), "tool", &tool), "absent: empty");
+        tool = rv_json_text_or(json_object_array_get_idx(p->steps, i), "tool", "");
         (*out)[i] = (struct rv_plan_done){.tool = tool,
                                           .usable = rv_planned_is_good(entry),
                                           .value = rv_planned_output_of(entry),

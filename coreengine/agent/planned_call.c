@@ -84,7 +84,7 @@ int rv_planned_set_code(const rv_visit *v, json_object *entry, const char *code,
 
     if (!error)
         return 0;
-    RV_IGNORE(!rv_json_get_text(error, "type", &type), "then it is a tool error");
+    type = rv_json_text_or(error, "type", "");
     return rv_json_set_text(error, "code", code ? code : code_of(v, entry, type, was_called), err);
 }
 

@@ -186,7 +186,7 @@ static int turn_rows(struct rows *r, size_t at, rv_err **err)
         rc = call_row(r, call, err);
         child_rows(r, call);
         if (rc == 0 && message) {
-            RV_IGNORE(!rv_json_get_bool(message, "is_error", &is_error), "absent: false");
+            is_error = rv_json_bool_or(message, "is_error", false);
             response_row(r, call, text_of(message, "content"), is_error);
         } else if (rc == 0) {
             rc = response_so_far(r, call, rv_step_of_call(r->v, call, i), err);

@@ -176,7 +176,7 @@ static void list_offered(const rv_visit *v, const char *intro, struct step_judge
 
     for (size_t i = 0; v->model.acting && offered && i < json_object_array_length(offered); i++) {
         const char *name = "";
-        RV_IGNORE(!rv_json_get_text(json_object_array_get_idx(offered, i), "name", &name), "absent: empty");
+        name = rv_json_text_or(json_object_array_get_idx(offered, i), "name", "");
         rv_buf_printf(&out->text, "%s\"%s\"", i ? ", " : intro, name);
     }
 }

@@ -174,8 +174,8 @@ static int keep_conversation(const rv_visit *v, json_object **out, rv_err **err)
 
 static void take_call_times(rv_visit *v, json_object *kept)
 {
-    RV_IGNORE(!rv_json_get_int(kept, "key_visit", &v->tools.key_visit), "left out by older runs");
-    RV_IGNORE(!rv_json_get_int(kept, "called_us", &v->tools.called_us), "left out by older runs");
+    v->tools.key_visit = rv_json_int_or(kept, "key_visit", v->tools.key_visit);
+    v->tools.called_us = rv_json_int_or(kept, "called_us", v->tools.called_us);
 }
 
 static void take_count(json_object *kept, const char *key, int64_t *out)
@@ -195,7 +195,7 @@ static int take_visible(struct model_progress *t, json_object *kept, rv_err **er
     rv_buf_add_str(&t->visible, rv_json_str(visible));
     if (rv_json_get_int(kept, "answer_at", &at) && at >= 0 && (uint64_t)at <= t->visible.len)
         t->answer_at = (size_t)at;
-    RV_IGNORE(!rv_json_get_bool(kept, "is_muted", &t->is_hidden), "absent: false");
+    t->is_hidden = rv_json_bool_or(kept, "is_muted", t->is_hidden);
     RV_IGNORE(!rv_usage_read_json(rv_json_get_obj(kept, "child_usage"), &t->child_usage), "absent: 0");
     int rc = rv_buf_check(&t->visible, "what was said", err);
     return rc == 0 ? take_child_rows(t, rows, err) : rc;
@@ -506,8 +506,8 @@ int rv_visit_resume_work(rv_visit *v, rv_err **err)
             else
                 take_approval(v, kept);
             v->tools.all_succeeded = true;
-            RV_IGNORE(!rv_json_get_bool(kept, "all_succeeded", &v->tools.all_succeeded), "absent: true");
-            RV_IGNORE(!rv_json_get_int(kept, "total_time_ms", &v->tools.total_ms), "absent: 0");
+            v->tools.all_succeeded = rv_json_bool_or(kept, "all_succeeded", v->tools.all_succeeded);
+            v->tools.total_ms = rv_json_int_or(kept, "total_time_ms", v->tools.total_ms);
             v->resumed = true;
             if (rc < 0)
                 return rc;

@@ -122,9 +122,8 @@ static int entry_of_result(rv_visit *v, size_t index, json_object *result, int64
 static int replace_result(rv_visit *v, size_t index, struct tool_hooks *h, json_object *result, rv_err **err)
 {
     json_object *entry = NULL;
-    int64_t ms = 0;
+    int64_t ms = rv_json_int_or(h->entry, "execution_time_ms", 0);
 
-    RV_IGNORE(!rv_json_get_int(h->entry, "execution_time_ms", &ms), "absent: 0");
     int rc = entry_of_result(v, index, result, ms, &entry, err);
     if (rc < 0)
         return rc;
@@ -145,7 +144,7 @@ static int block(rv_visit *v, size_t index, struct tool_hooks *h, enum hook_plac
                   place == BEFORE_TOOL ? "tool" : "the result of tool",
                   RV_STR_ARG(rv_utf8_cut(rv_step_tool(v, index), 200)), RV_STR_ARG(reason));
     if (h->entry)
-        RV_IGNORE(!rv_json_get_int(h->entry, "execution_time_ms", &ms), "absent: 0");
+        ms = rv_json_int_or(h->entry, "execution_time_ms", 0);
     int rc = rv_buf_check(&text, "why a call is blocked", err);
     if (rc == 0)
         rc = rv_step_error(v, index,

@@ -116,6 +116,10 @@ bool rv_json_is_number(json_object *v);
 bool rv_json_get_text(json_object *obj, const char *key, const char **out);
 bool rv_json_get_int(json_object *obj, const char *key, int64_t *out);
 bool rv_json_get_bool(json_object *obj, const char *key, bool *out);
+/** The same with a value for what is absent or of another type; obj may be NULL. */
+const char *rv_json_text_or(json_object *obj, const char *key, const char *otherwise);
+int64_t rv_json_int_or(json_object *obj, const char *key, int64_t otherwise);
+bool rv_json_bool_or(json_object *obj, const char *key, bool otherwise);
 /** The child, borrowed, if it is present and of that type; else NULL. */
 json_object *rv_json_get_obj(json_object *obj, const char *key);
 json_object *rv_json_get_arr(json_object *obj, const char *key);

@@ -232,6 +232,27 @@ bool rv_json_get_bool(json_object *obj, const char *key, bool *out)
     return v != NULL;
 }
 
+const char *rv_json_text_or(json_object *obj, const char *key, const char *otherwise)
+{
+    const char *text = otherwise;
+
+    return rv_json_get_text(obj, key, &text) ? text : otherwise;
+}
+
+int64_t rv_json_int_or(json_object *obj, const char *key, int64_t otherwise)
+{
+    int64_t number = otherwise;
+
+    return rv_json_get_int(obj, key, &number) ? number : otherwise;
+}
+
+bool rv_json_bool_or(json_object *obj, const char *key, bool otherwise)
+{
+    bool yes = otherwise;
+
+    return rv_json_get_bool(obj, key, &yes) ? yes : otherwise;
+}
+
 json_object *rv_json_get_obj(json_object *obj, const char *key)
 {
     return child(obj, key, json_type_object);

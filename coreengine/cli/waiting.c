@@ -2,7 +2,7 @@
  * on the command line means. */
 #include "coreengine/cli/cli.h"
 
-#include "coreengine/base/json_text.h"
+#include "coreengine/base/json.h"
 
 #include <string.h>
 
@@ -113,7 +113,7 @@ static void write_shown(json_object *data, rv_buf *b)
     if (json_object_object_get_ex(data, RV_ASK_SHOWN, &shown)) {
         rv_json_write(shown, &text);
     } else {
-        RV_IGNORE(!rv_json_get_text(data, "output_key", &key), "absent: empty");
+        key = rv_json_text_or(data, "output_key", "");
         rv_buf_printf(&text, "(too long to show: output %s)", key);
     }
     rv_buf_puts(b, "  ");

@@ -106,7 +106,7 @@ static int call(void *self, struct rv_tool_call *c, rv_err **err)
     int rc = rv_json_parse(c->args, &opts, &args, err);
     if (rc < 0)
         return rc;
-    RV_IGNORE(!rv_json_get_text(args, "agent_name", &name), "the core has looked at it");
+    name = rv_json_text_or(args, "agent_name", "");
     rc = look_up(self, c, name, &reply.text, &why);
     if (rc < 0 && rv_err_is(why, RV_E_NOMEM)) {
         rv_err_free(why);

@@ -52,8 +52,8 @@ static int call_provider(rv_exec *x, struct call *c, struct rv_effect *e, json_o
 {
     const char *provider = NULL, *model = NULL;
 
-    RV_IGNORE(!rv_json_get_text(request, "provider", &provider), "may be null");
-    RV_IGNORE(!rv_json_get_text(request, "model", &model), "may be null");
+    provider = rv_json_text_or(request, "provider", NULL);
+    model = rv_json_text_or(request, "model", NULL);
     if (provider && rv_provider_is_capability(provider)) {
         if (takes(x, provider, request))
             return rv_call_capability(x, c, e, err);

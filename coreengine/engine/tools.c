@@ -77,8 +77,8 @@ static void note_error(struct rv_tool_health *h, const struct call *c)
 
     if (error) {
         type = "ToolError";
-        RV_IGNORE(!rv_json_get_text(error, "error_type", &type), "left out means ToolError");
-        RV_IGNORE(!rv_json_get_text(error, "message", &message), "left out means none");
+        type = rv_json_text_or(error, "error_type", "ToolError");
+        message = rv_json_text_or(error, "message", "");
     }
     rv_tool_health_note_error(h, rv_str_of(type), c->failed ? rv_buf_str(&c->text) : rv_str_of(message));
     json_object_put(standard);

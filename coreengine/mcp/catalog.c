@@ -322,8 +322,8 @@ int rv_mcp_catalog_read(rv_mcp_catalog *c, json_object *lists, rv_findings *find
             return RV_FAIL(err, RV_E_INVALID, "a kept list of MCP tools has no \"tools\" for a server");
         if (!s || c->listed[s - c->servers].is_added)
             continue;
-        RV_IGNORE(!rv_json_get_bool(list, "resources", &offer.has_resources), "left out means none");
-        RV_IGNORE(!rv_json_get_bool(list, "prompts", &offer.has_prompts), "left out means none");
+        offer.has_resources = rv_json_bool_or(list, "resources", offer.has_resources);
+        offer.has_prompts = rv_json_bool_or(list, "prompts", offer.has_prompts);
         rc = rv_mcp_catalog_add(c, s, &offer, findings, err);
         if (rc < 0)
             return rc;

@@ -82,7 +82,7 @@ static int read_request(const rv_mcp_client *c, const char *key, json_object *re
     json_object *schema = NULL;
 
     if (json_object_is_type(request, json_type_object))
-        RV_IGNORE(!rv_json_get_text(request, "method", &method), "one without a method is refused");
+        method = rv_json_text_or(request, "method", "");
     if (strlen(key) > RV_MCP_MAX_ID) {
         out->is_refused = true;
         return 0;
@@ -157,7 +157,7 @@ static int write_answer(json_object *answer, json_object **out, rv_err **err)
 
     if (!to)
         return RV_FAIL(err, RV_E_NOMEM, "answer an MCP server");
-    RV_IGNORE(!rv_json_get_text(answer, "action", &action), "an answer without one is none");
+    action = rv_json_text_or(answer, "action", "cancel");
     rv_json_build_text(&b, to, "action", action);
     if (content)
         rv_json_build(&b, to, "content", json_object_get(content));
@@ -194,7 +194,7 @@ int rv_mcp_add_input(const rv_mcp_client *c, const struct rv_mcp_open *o, json_o
     const char *key = NULL;
     int rc = rv_json_set_take(params, "inputResponses", to, err);
 
-    RV_IGNORE(!rv_json_get_int(o->input, "round", &round), "absent: 0");
+    round = rv_json_int_or(o->input, "round", 0);
     for (size_t i = 0; i < n && rc == 0; i++) {
         json_object *one = json_object_array_get_idx(answers, i), *answer = NULL;
         if (!rv_json_get_int(one, "round", &of) || of != round || !rv_json_get_text(one, "key", &key))

@@ -199,7 +199,7 @@ static int initialized(rv_mcp_client *c, const struct rv_mcp_message *m, rv_err 
 
     if (m->kind == RV_MCP_ERROR)
         return rejected(c, m, err);
-    RV_IGNORE(!rv_json_get_text(m->result, "protocolVersion", &said), "then it is refused as unknown");
+    said = rv_json_text_or(m->result, "protocolVersion", "unknown");
     enum rv_mcp_version version = rv_mcp_version_of(rv_str_of(said));
     if (version == RV_MCP_UNKNOWN_VERSION || version > RV_MCP_NEWEST_LEGACY)
         return refuse_version(c, rv_str_of(said), err);

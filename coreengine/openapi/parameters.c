@@ -87,11 +87,10 @@ static int add(struct gathering *g, const struct argument *a, const char **key_i
 /* False: values of that style cannot be written. */
 static bool read_style(json_object *parameter, struct openapi_parameter *p)
 {
-    const char *style = p->in == OPENAPI_QUERY ? "form" : "simple";
+    const char *style = rv_json_text_or(parameter, "style", p->in == OPENAPI_QUERY ? "form" : "simple");
 
-    RV_IGNORE(!rv_json_get_text(parameter, "style", &style), "left out means the usual one");
     p->explode = strcmp(style, "form") == 0;
-    RV_IGNORE(!rv_json_get_bool(parameter, "explode", &p->explode), "left out means as the style has it");
+    p->explode = rv_json_bool_or(parameter, "explode", p->explode);
     p->style = OPENAPI_PLAIN;
     if (p->in != OPENAPI_QUERY)
         return strcmp(style, "simple") == 0;
@@ -164,8 +163,8 @@ static int add_parameter(struct gathering *g, json_object *parameter, rv_err **e
     parameter = rv_openapi_follow(g->s->document, parameter, g->why);
     if (!parameter)
         return 0;
-    RV_IGNORE(!rv_json_get_bool(parameter, "required", &is_required), "left out means no");
-    RV_IGNORE(!rv_json_get_text(parameter, "description", &text), "left out means none");
+    is_required = rv_json_bool_or(parameter, "required", false);
+    text = rv_json_text_or(parameter, "description", "");
     if (place_of(g, parameter, &p, is_required) == 1 || g->why->len > 0 || is_there(g->o, &p))
         return 0;
     rv_str shown = rv_utf8_cut(rv_str_of(p.name), 60);
@@ -242,8 +241,8 @@ static int add_body(struct gathering *g, rv_err **err)
     body = rv_openapi_follow(g->s->document, body, g->why);
     if (!body)
         return 0;
-    RV_IGNORE(!rv_json_get_bool(body, "required", &is_required), "left out means no");
-    RV_IGNORE(!rv_json_get_text(body, "description", &text), "left out means none");
+    is_required = rv_json_bool_or(body, "required", false);
+    text = rv_json_text_or(body, "description", "");
     json_object_object_get_ex(body, "content", &content);
     json_object *media = json_of(content);
     if (!media) {

@@ -63,7 +63,7 @@ static int read_operation(json_object *kept, struct openapi_operation *out, rv_e
     if (!list || n > RV_COUNT(out->parameters) || !rv_json_get_text(kept, "method", &out->method) ||
         !rv_json_get_text(kept, "path", &out->path) || !is_method(out->method) || !rv_openapi_is_path(out->path))
         return RV_FAIL(err, RV_E_INVALID, "the operation of the tool is not one: list the tools of the server again");
-    RV_IGNORE(!rv_json_get_text(kept, "url", &out->url), "left out means the configured one");
+    out->url = rv_json_text_or(kept, "url", out->url);
     for (; out->n < n; out->n++)
         if (!read_parameter(json_object_array_get_idx(list, out->n), &out->parameters[out->n]))
             return RV_FAIL(err, RV_E_INVALID,

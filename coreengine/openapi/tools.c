@@ -62,8 +62,8 @@ static void write_description(json_object *operation, size_t method, const char 
 {
     const char *summary = "", *text = "";
 
-    RV_IGNORE(!rv_json_get_text(operation, "summary", &summary), "left out means none");
-    RV_IGNORE(!rv_json_get_text(operation, "description", &text), "left out means none");
+    summary = rv_json_text_or(operation, "summary", "");
+    text = rv_json_text_or(operation, "description", "");
     rv_buf_add_str(out, rv_utf8_cut(rv_str_of(summary), RV_MCP_MAX_DESCRIPTION));
     if (summary[0] && text[0] && strcmp(summary, text) != 0)
         rv_buf_puts(out, "\n\n");
@@ -259,7 +259,7 @@ int rv_openapi_tools(json_object *document, const struct rv_openapi_opts *opts, 
         return rc;
     if (!paths)
         return RV_FAIL(err, RV_E_INVALID, "the document has no paths");
-    RV_IGNORE(!rv_json_get_text(document, "openapi", &version), "checked when it was read");
+    version = rv_json_text_or(document, "openapi", "");
     struct making m = {.document = document,
                        .how = opts,
                        .url = opts->url[0] ? "" : rv_buf_cstr(&base),

@@ -38,12 +38,12 @@ static void tell_arguments(rv_protocol *p, const struct rv_protocol_from *from, 
     rv_buf_fini(&whole);
 }
 
-/* A reply of which no piece was told: at the end an answer is told as a whole, but not when its agent has said something before. */
+/* A reply of which no piece was told: at the end an answer is told as a whole, but not when its agent has said
+ * something before. */
 static bool is_told_now(const struct proto_owner *o, json_object *event)
 {
-    bool is_muted = false;
+    bool is_muted = rv_json_bool_or(event, "muted", false);
 
-    RV_IGNORE(rv_json_get_bool(event, "muted", &is_muted), "most are not");
     return o->told_len > 0 || (o->has_said && !is_muted && proto_member(event, "preview"));
 }
 

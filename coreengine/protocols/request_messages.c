@@ -356,9 +356,8 @@ static int add_results(struct req *q, const struct req_messages *m, size_t at, j
     for (size_t i = 0; i < n && rc == 0; i++) {
         json_object *call = json_object_array_get_idx(calls, i);
         struct rv_json_build b = {.err = q->err};
-        const char *id = "", *name = "";
+        const char *id = rv_json_text_or(call, "id", ""), *name = rv_json_text_or(call, "name", "");
         rv_buf text = RV_BUF_INIT(RV_REQUEST_MAX_TEXT);
-        RV_IGNORE(!rv_json_get_text(call, "id", &id) || !rv_json_get_text(call, "name", &name), "they are there");
         const struct req_message *x = result_of(m, at, id);
         rc = x ? read_content(q, x->content, &text, false) : 0;
         if (rc == 0)
@@ -385,7 +384,7 @@ static int add_answered(struct req *q, const struct req_messages *m, size_t at, 
     for (size_t i = 0; i < n && rc == 0; i++) {
         json_object *call = json_object_array_get_idx(x->calls, i), *function = rv_json_get_obj(call, "function");
         const char *id = NULL, *name = NULL, *arguments = NULL;
-        RV_IGNORE(!rv_json_get_text(function, "arguments", &arguments), "a call may have none");
+        arguments = rv_json_text_or(function, "arguments", NULL);
         if (rv_json_get_text(call, "id", &id) && rv_json_get_text(function, "name", &name) && result_of(m, at + 1, id))
             rc = add_call(q, row, id, name, arguments);
     }

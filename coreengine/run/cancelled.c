@@ -12,7 +12,7 @@ static const char *asker(const struct rv_interrupt *in)
     const char *stage = in->stage;
 
     if (!stage && json_object_is_type(in->data, json_type_object))
-        RV_IGNORE(!rv_json_get_text(in->data, "stage", &stage), "then it is unknown");
+        stage = rv_json_text_or(in->data, "stage", stage);
     return stage;
 }
 

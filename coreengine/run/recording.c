@@ -108,8 +108,8 @@ void rv_response_read_json(json_object *json, struct rv_response *out)
         out->choice = rv_json_str(part);
     out->arguments = rv_json_get_obj(json, "arguments");
     out->has_approved = rv_json_get_bool(json, "approved", &out->approved);
-    RV_IGNORE(!rv_json_get_bool(json, "expired", &out->expired), "absent: false");
-    RV_IGNORE(!rv_json_get_bool(json, "cancelled", &out->cancelled), "absent: false");
+    out->expired = rv_json_bool_or(json, "expired", out->expired);
+    out->cancelled = rv_json_bool_or(json, "cancelled", out->cancelled);
     if (json_object_object_get_ex(json, "data", &part))
         out->data = part;
 }
@@ -132,16 +132,16 @@ int rv_event_read_json(json_object *json, struct rv_event *out, rv_err **err)
         return RV_FAIL(err, RV_E_INVALID, "recorded event \"%s\" has no time", text);
     if (!rv_json_get_int(json, "call_id", &ev.call_id) && (is_done(ev.kind) || ev.kind == RV_EVENT_TIMER))
         return RV_FAIL(err, RV_E_INVALID, "recorded event \"%s\" has no call id", text);
-    (void)rv_json_get_bool(json, "failed", &ev.failed);
-    (void)rv_json_get_bool(json, "retryable", &ev.retryable);
-    (void)rv_json_get_bool(json, "unknown", &ev.unknown);
-    (void)rv_json_get_bool(json, "asks", &ev.asks);
+    ev.failed = rv_json_bool_or(json, "failed", ev.failed);
+    ev.retryable = rv_json_bool_or(json, "retryable", ev.retryable);
+    ev.unknown = rv_json_bool_or(json, "unknown", ev.unknown);
+    ev.asks = rv_json_bool_or(json, "asks", ev.asks);
     if (json_object_object_get_ex(json, "reply", &part))
         ev.reply = rv_json_str(part);
     if (json_object_object_get_ex(json, "error", &part))
         ev.error = rv_json_str(part);
-    (void)rv_json_get_text(json, "error_type", &ev.error_type);
-    (void)rv_json_get_text(json, "code", &ev.code);
+    ev.error_type = rv_json_text_or(json, "error_type", ev.error_type);
+    ev.code = rv_json_text_or(json, "code", ev.code);
     if (json_object_object_get_ex(json, "partial", &part))
         ev.reply = rv_json_str(part);
     if (json_object_object_get_ex(json, "blocked", &ev.blocked) && !json_object_is_type(ev.blocked, json_type_array))

@@ -164,7 +164,7 @@ static int read_failure(struct reader *rd, json_object *entry, const char *key, 
         return RV_E_INVALID;
     if (rv_json_get_text(obj, "status", &status) && rv_run_status_of(rv_str_of(status), &f.status, rd->err) < 0)
         return RV_E_INVALID;
-    RV_IGNORE(!rv_json_get_int(obj, "attempt", &f.attempt), "absent: 1");
+    f.attempt = rv_json_int_or(obj, "attempt", f.attempt);
     f.stage = (char *)stage;
     f.type = (char *)type;
     f.text = (char *)text;

@@ -228,7 +228,7 @@ int srv_ontology_content(struct srv_call *c, rv_err **err)
 
     for (size_t i = 0; i < n && rc == 0 && !id; i++)
         if (strcmp(leaves[i].path, c->args[0]) == 0)
-            RV_IGNORE(rv_json_get_text(leaves[i].row, "id", &id), "every row has one");
+            id = rv_json_text_or(leaves[i].row, "id", NULL);
     if (rc == 0 && !id) {
         rc = RV_FAIL(err, RV_E_NOT_FOUND, "unknown page \"%.200s\"", c->args[0]);
         rv_err_hint(err, "GET /ontology/tree lists the pages");

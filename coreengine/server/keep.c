@@ -168,7 +168,7 @@ static void fill_opts(const struct srv_turn_ask *a, const char *tools[RV_REQUEST
     o->run_id = a->run;
     o->session_id = a->session;
     if (o->kind <= RV_PROTOCOL_AGUI_OLD) /* as the client calls it */
-        RV_IGNORE(rv_json_get_text(a->req.body, "threadId", &o->session_id), "else it is the session");
+        o->session_id = rv_json_text_or(a->req.body, "threadId", o->session_id);
     o->client_run_id = a->req.run_id;
     o->parent_run_id = a->req.parent_run_id;
     o->model = a->req.model ? a->req.model : a->agent ? a->agent : RV_CHAT_DEFAULT_AGENT;

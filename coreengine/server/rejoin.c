@@ -184,8 +184,8 @@ static int write_end(struct rejoin *r, rv_buf *out, rv_err **err)
         rv_err_free(cause);
     }
     if (rc == 0) {
-        RV_IGNORE(rv_json_get_text(done, "error", &end.error), "there is none");
-        RV_IGNORE(rv_json_get_text(done, "code", &end.code), "there is none");
+        end.error = rv_json_text_or(done, "error", end.error);
+        end.code = rv_json_text_or(done, "code", end.code);
         if (json_object_object_get_ex(done, "usage", &usage))
             RV_IGNORE(rv_usage_read_json(usage, &end.usage), "nothing was used");
         end.text = rv_buf_str(&text);

@@ -240,7 +240,7 @@ static int build(struct srv_call *c, rv_buf *q, rv_err **err)
     bool is_key = strcasecmp(mode, "lookup") == 0 || strcasecmp(mode, "traverse") == 0;
     if (!has_key && !has_query)
         return RV_FAIL(err, RV_E_INVALID, "the mode %.20s needs \"%s\"", mode, is_key ? "key" : "query");
-    RV_IGNORE(rv_json_get_text(c->body, has_key && (is_key || !has_query) ? "key" : "query", &word), "it is there");
+    word = rv_json_text_or(c->body, has_key && (is_key || !has_query) ? "key" : "query", word);
     if (strcasecmp(mode, "sql") == 0) {
         rv_buf_printf(q, "SQL %s", word);
         return 0;

@@ -138,8 +138,8 @@ int srv_schema_delete(struct srv_call *c, rv_err **err)
 
     if (rc < 0)
         return say_missing(rc, err);
-    RV_IGNORE(rv_json_get_text(row, "name", &name), "every row has one");
-    RV_IGNORE(rv_json_get_text(row, "kind", &kind), "every row has one");
+    name = rv_json_text_or(row, "name", "");
+    kind = rv_json_text_or(row, "kind", "");
     rc = rv_store_delete_schema(c->store, &c->app.scope, kind, name, srv_now_us(), err);
     json_object_put(row);
     if (rc < 0)

@@ -125,7 +125,7 @@ static int sim_ask_answer(struct sim_seed *s, const struct rv_effect *e, bool sp
     int rc = rv_json_parse((rv_str){e->request, e->request_len}, &opts, &args, err);
     if (rc < 0)
         return rc;
-    RV_IGNORE(!rv_json_get_text(args, "agent_name", &name), "the core has looked at it");
+    name = rv_json_text_or(args, "agent_name", "");
     const struct rv_sim_agent *a = find(s, name);
     if (spoils) {
         put_odd_document(r, &o->text);

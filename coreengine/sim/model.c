@@ -97,9 +97,8 @@ static json_object *choose(struct asking *a)
 static int call_tool(struct asking *a, rv_err **err)
 {
     json_object *tool = choose(a);
-    const char *name = "";
+    const char *name = rv_json_text_or(tool, "name", "");
 
-    RV_IGNORE(!rv_json_get_text(tool, "name", &name), "every tool has one");
     if (sim_below(a->r, 12) == 11)
         name = "no_such_tool";
     return write_call(a, name, rv_json_get_obj(tool, "parameters"), err);
@@ -290,7 +289,7 @@ static void take_tokens(const struct rv_effect *e, json_object *request, struct 
     json_object *options = rv_json_get_obj(request, "options");
     int64_t most = 0, output = (int64_t)(o->text.len + o->calls.len) / 4;
 
-    RV_IGNORE(!rv_json_get_int(options, "num_predict", &most), "every request has it");
+    most = rv_json_int_or(options, "num_predict", 0);
     o->llm.has_usage = true;
     o->llm.usage.input_tokens = (int64_t)e->request_len / 4;
     o->llm.usage.output_tokens = output < most ? output : most;

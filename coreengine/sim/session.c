@@ -304,7 +304,7 @@ static void check_messages(struct sim_seed *s, json_object *messages)
         for (size_t i = 0; calls && i < json_object_array_length(calls) && !s->is_broken; i++, at++) {
             const char *want = "", *id = "-";
             json_object *m = at < n ? json_object_array_get_idx(messages, at) : NULL;
-            RV_IGNORE(!rv_json_get_text(json_object_array_get_idx(calls, i), "id", &want), "absent: empty");
+            want = rv_json_text_or(json_object_array_get_idx(calls, i), "id", "");
             if (!m || !rv_json_get_text(m, "tool_call_id", &id) || strcmp(id, want) != 0)
                 sim_break(s, RV_SIM_KEEPS_ROWS, "the next turn would be told of call %s without its result", want);
         }

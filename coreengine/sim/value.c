@@ -181,7 +181,7 @@ static int make_array(struct maker *m, json_object *schema, int depth, json_obje
     bool unique = false, has_items = json_object_object_get_ex(schema, "items", &items);
     int rc = 0;
 
-    RV_IGNORE(!rv_json_get_bool(schema, "uniqueItems", &unique), "false when it is not there");
+    unique = rv_json_bool_or(schema, "uniqueItems", false);
     if (json_object_is_type(items, json_type_boolean) && !json_object_get_boolean(items))
         most = most < n_prefix ? most : n_prefix;
     size_t n = least;

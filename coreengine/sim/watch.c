@@ -62,7 +62,7 @@ static int worst_cost(struct sim_seed *s, const struct rv_effect *e, int64_t *ou
     int rc = rv_json_parse((rv_str){e->request, e->request_len}, &opts, &request, err);
     if (rc < 0)
         return rc;
-    RV_IGNORE(!rv_json_get_int(rv_json_get_obj(request, "options"), "num_predict", &tokens), "every request has it");
+    tokens = rv_json_int_or(rv_json_get_obj(request, "options"), "num_predict", 0);
     json_object_put(request);
     *out = rv_llm_worst_cost(m->has_price ? &m->price : NULL, bytes, tokens);
     for (size_t i = 0; m->fallback_models && i < m->fallback.n; i++) {
@@ -197,9 +197,9 @@ static void routed(struct sim_seed *s, const struct rv_effect *e)
     const char *to = "", *reason = "";
     int64_t rule = -1;
 
-    RV_IGNORE(!rv_json_get_text(line, "to", &to), "absent: empty");
-    RV_IGNORE(!rv_json_get_text(line, "reason", &reason), "absent: empty");
-    RV_IGNORE(!rv_json_get_int(line, "rule", &rule), "rules only");
+    to = rv_json_text_or(line, "to", "");
+    reason = rv_json_text_or(line, "reason", "");
+    rule = rv_json_int_or(line, "rule", -1);
     s->watch.from = e->stage;
     s->watch.to = rv_pipeline_stage(s->subject->pipeline, rv_str_of(to));
     for (size_t by = 0; by < RV_COUNT(kinds); by++)
@@ -211,9 +211,8 @@ static void routed(struct sim_seed *s, const struct rv_effect *e)
 static void asked(struct sim_seed *s, const struct rv_effect *e)
 {
     json_object *line = sim_watch_parse(s, e);
-    const char *id = "";
+    const char *id = rv_json_text_or(line, "id", "");
 
-    RV_IGNORE(!rv_json_get_text(line, "id", &id), "checked by what follows");
     for (size_t i = 0; i < s->n_answered; i++)
         if (strcmp(s->answered[i], id) == 0)
             sim_break(s, RV_SIM_KEEPS_ANSWERS, "interrupt %s was answered and is asked again", id);

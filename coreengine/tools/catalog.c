@@ -153,7 +153,7 @@ static const char *type_word(json_object *schema, bool *nullable)
 
     *nullable = false;
     if (!list) {
-        RV_IGNORE(!rv_json_get_text(schema, "type", &type), "a schema without a type takes anything");
+        type = rv_json_text_or(schema, "type", "any");
         return type;
     }
     size_t n_other = 0;

@@ -293,7 +293,7 @@ static bool is_recoverable(const struct raw *r)
     bool yes = false;
 
     if (!rv_json_get_bool(r->error, "recoverable", &yes))
-        RV_IGNORE(rv_json_get_bool(r->whole, "recoverable", &yes), "absent means no");
+        yes = rv_json_bool_or(r->whole, "recoverable", yes);
     return yes;
 }
 

@@ -173,7 +173,7 @@ static int fill_error(const struct rv_step_result *s, json_object *error, rv_err
     if (rc < 0)
         return rc;
     if (!s->error_type) {
-        RV_IGNORE(rv_json_get_bool(from, "recoverable", &recoverable), "absent: the caller's word");
+        recoverable = rv_json_bool_or(from, "recoverable", recoverable);
         details = rv_json_get_obj(from, "details");
     }
     rc = rv_tool_put_take(error, "recoverable", json_object_new_boolean(recoverable), err);

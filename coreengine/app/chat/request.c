@@ -34,7 +34,7 @@ int rv_chat_check_client_tools(const struct rv_agentdoc *doc, json_object *tools
     for (size_t i = 0; i < n && rc == 0; i++) {
         json_object *tool = json_object_array_get_idx(tools, i);
         struct rv_agent a = {.declared.doc = doc};
-        RV_IGNORE(!rv_json_get_text(tool, "name", &name), "it was read with one");
+        name = rv_json_text_or(tool, "name", "");
         *at = i;
         if (rv_client_tool_collides(&a, name))
             rc = RV_FAIL(err, RV_E_INVALID, "agent \"%s\" has a tool \"%s\" already: choose another name", doc->name,

@@ -14,10 +14,9 @@ static json_object *sample_of(json_object *schema, int depth);
 
 static json_object *sample_text(json_object *schema)
 {
-    int64_t least = 0;
     char text[MAX_SAMPLE + 1];
+    int64_t least = rv_json_int_or(schema, "minLength", 0);
 
-    RV_IGNORE(!rv_json_get_int(schema, "minLength", &least), "left out: none");
     least = least < 1 ? 1 : least > MAX_SAMPLE ? MAX_SAMPLE : least;
     memset(text, 'a', (size_t)least);
     return json_object_new_string_len(text, (int)least);
@@ -26,9 +25,8 @@ static json_object *sample_text(json_object *schema)
 static json_object *sample_list(json_object *schema, int depth)
 {
     json_object *list = json_object_new_array(), *items = rv_json_get_obj(schema, "items");
-    int64_t least = 0;
+    int64_t least = rv_json_int_or(schema, "minItems", 0);
 
-    RV_IGNORE(!rv_json_get_int(schema, "minItems", &least), "left out: none");
     for (int64_t i = 0; list && i < least && i < MAX_SAMPLE; i++) {
         if (rv_json_push_take(list, sample_of(items, depth + 1), NULL) < 0) {
             json_object_put(list);
@@ -74,8 +72,8 @@ static json_object *sample_of(json_object *schema, int depth)
         return json_object_get(json_object_array_get_idx(words, 0));
     if ((words = rv_json_get_arr(schema, "enum")) && json_object_array_length(words) > 0)
         return json_object_get(json_object_array_get_idx(words, 0));
-    RV_IGNORE(!rv_json_get_text(schema, "type", &type), "left out: an object");
-    RV_IGNORE(!rv_json_get_int(schema, "minimum", &least), "left out: 0");
+    type = rv_json_text_or(schema, "type", "");
+    least = rv_json_int_or(schema, "minimum", 0);
     if (strcmp(type, "string") == 0)
         return sample_text(schema);
     if (strcmp(type, "integer") == 0 || strcmp(type, "number") == 0)
@@ -161,7 +159,7 @@ int rv_conform_calls(struct conform *c, rv_plugins *p, json_object *cap, rv_err 
 
     for (size_t i = 0; tools && i < json_object_array_length(tools) && rc == 0; i++) {
         const char *name = "";
-        RV_IGNORE(!rv_json_get_text(json_object_array_get_idx(tools, i), "name", &name), "each has one");
+        name = rv_json_text_or(json_object_array_get_idx(tools, i), "name", "");
         const struct rv_tool_info *tool = catalog.tool(catalog.self, rv_str_of(name));
         if (tool && rv_tool_effect(tool) == RV_EFFECT_SAFE)
             rc = call_tool(c, p, tool, name, err);

@@ -4,7 +4,7 @@
 
 #include "coreengine/app/conform/conform_internal.h"
 
-#include "coreengine/base/json_text.h"
+#include "coreengine/base/json.h"
 
 #define MAX_DEPTH 16 /* of schemas; deeper ones are not looked at */
 

@@ -229,7 +229,7 @@ static int instructions(json_object *in, rv_jw *out, rv_err **err)
         rc = read_conversation(rv_json_get_obj(in, "conversation"), &c, err);
     if (rc == 0) {
         bool can_look_up = true;
-        RV_IGNORE(!rv_json_get_bool(in, "look_up", &can_look_up), "absent: it can");
+        can_look_up = rv_json_bool_or(in, "look_up", true);
         rv_instructions_write(c, rv_fn_str(in, "agent").ptr, can_look_up, source.now_us, &text);
         rc = rv_buf_check(&text, "instructions", err);
     }
@@ -248,7 +248,7 @@ static int routing(json_object *in, rv_jw *out, rv_err **err)
     int64_t max_turns = 0;
 
     rv_routing_read_json(rv_fn_any(in, "state"), &r);
-    RV_IGNORE(!rv_json_get_int(in, "max_turns", &max_turns), "left out means as it is");
+    max_turns = rv_json_int_or(in, "max_turns", 0);
     if (rv_str_is(op, "activate"))
         rv_routing_activate(&r, agent, max_turns);
     else if (rv_str_is(op, "increment"))
@@ -275,11 +275,10 @@ static int compress_message(json_object *in, rv_jw *out, rv_err **err)
 {
     rv_str text = rv_fn_str(in, "text");
     rv_buf shorter = RV_BUF_INIT(RV_FN_MAX_BYTES);
-    int64_t keep = RV_COMPRESS_KEEP;
     bool compressed;
     int rc;
+    int64_t keep = rv_json_int_or(in, "keep", RV_COMPRESS_KEEP);
 
-    RV_IGNORE(!rv_json_get_int(in, "keep", &keep), "left out means the default");
     if (keep < 0)
         return RV_FAIL(err, RV_E_INVALID, "keep is negative");
     compressed = rv_message_compress(text, rv_fn_str(in, "key").ptr, (size_t)keep, &shorter);
@@ -325,8 +324,8 @@ static int add_row(rv_history *h, json_object *row, size_t i, bool *full, rv_err
         m.metadata = json_text(row, "metadata", &metadata);
         m.parent_call_id = rv_fn_str(row, "parent_call_id").ptr;
         m.status = rv_fn_str(row, "status").ptr;
-        RV_IGNORE(!rv_json_get_int(row, "seq", &m.seq), "left out means its place");
-        RV_IGNORE(!rv_json_get_int(row, "token_count", &m.token_count), "left out means an estimate");
+        m.seq = rv_json_int_or(row, "seq", m.seq);
+        m.token_count = rv_json_int_or(row, "token_count", m.token_count);
         rc = rv_buf_check(&calls, "tool_calls", err);
     }
     if (rc == 0)
@@ -355,8 +354,8 @@ static int note_moments(json_object *in, bool covers, json_object **out, rv_err 
         if (!json_object_is_type(rows[i], json_type_object))
             return RV_FAIL(err, RV_E_INVALID, "moments[%zu] is not an object", i);
     }
-    RV_IGNORE(!rv_json_get_int(in, "max_moments", &opts.max_inject), "left out means the default");
-    RV_IGNORE(!rv_json_get_int(in, "max_tokens", &opts.max_tokens), "left out means the default");
+    opts.max_inject = rv_json_int_or(in, "max_moments", opts.max_inject);
+    opts.max_tokens = rv_json_int_or(in, "max_tokens", opts.max_tokens);
     return rv_moments_note(rows, n, &opts, covers, out, err);
 }
 
@@ -408,7 +407,7 @@ static int write_compacted(json_object *message, json_object *notes, rv_jw *out,
     int64_t seq = 0, created_us = 0, tokens;
     int rc = 0;
 
-    RV_IGNORE(!rv_json_get_int(message, "seq", &seq), "left out means that the time decides");
+    seq = rv_json_int_or(message, "seq", 0);
     if (rv_fn_str(message, "created_at").ptr)
         rc = rv_time_parse(rv_fn_str(message, "created_at"), &created_us, err);
     tokens = rv_moment_hint(notes, seq, created_us, true, &hint);
@@ -433,10 +432,9 @@ static int compact_messages(json_object *in, rv_jw *out, rv_err **err)
 {
     json_object *messages = rv_json_get_arr(in, "messages"), *notes;
     size_t n = json_object_array_length(messages), n_replayed = 0, at = 0;
-    int64_t last = RV_HISTORY_OPTS_INIT.always_last;
     int rc = note_moments(in, true, &notes, err);
+    int64_t last = rv_json_int_or(in, "always_last", RV_HISTORY_OPTS_INIT.always_last);
 
-    RV_IGNORE(!rv_json_get_int(in, "always_last", &last), "left out means the default");
     if (rc == 0 && last < 0)
         rc = RV_FAIL(err, RV_E_INVALID, "always_last is negative");
     for (size_t i = 0; rc == 0 && i < n; i++) {

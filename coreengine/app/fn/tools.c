@@ -152,7 +152,7 @@ static int record_calls(json_object *calls, struct rv_tool_health *h, int64_t *l
             rc = rv_time_parse(rv_fn_str(call, "at"), last_us, err);
         if (rc < 0)
             return RV_WRAP(err, rc, "calls[%zu]", i);
-        RV_IGNORE(!rv_json_get_int(call, "latency_ms", &latency_ms), "left out means 0");
+        latency_ms = rv_json_int_or(call, "latency_ms", 0);
         rv_tool_health_record(h, *last_us, rv_fn_flag(call, "ok"), latency_ms);
         rv_str type = rv_fn_str(call, "error_type"), message = rv_fn_str(call, "message");
         if (!rv_fn_flag(call, "ok") && (type.ptr || message.ptr))

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "coreengine/app/mcp/mcp_internal.h"
-#include "coreengine/base/json_text.h"
+#include "coreengine/base/json.h"
 #include "coreengine/base/version.h"
 
 #define MAX_SAID  ((size_t)4 << 10) /* bytes of the reason of a failure */
@@ -334,8 +334,8 @@ static int tell_event(rv_app_mcp *m, struct watched *w, rv_str line, rv_err **er
 
     if (rc < 0)
         return rc;
-    RV_IGNORE(rv_json_get_text(event, "type", &type), "each has one");
-    RV_IGNORE(rv_json_get_text(event, "stage", &stage), "some have none");
+    type = rv_json_text_or(event, "type", NULL);
+    stage = rv_json_text_or(event, "stage", NULL);
     rv_buf_printf(&text, "%.60s%s%.200s", type ? type : "", stage ? ": " : "", stage ? stage : "");
     w->n_events++;
     rc = rv_mcp_server_progress(m->session, w->call, w->n_events, 0, text.rc == 0 ? rv_buf_cstr(&text) : NULL, m->out,

@@ -202,7 +202,8 @@ int mcp_resource_read(const struct rv_app_mcp_at *at, rv_str uri, json_object **
     if (rc == 0)
         rc = rv_buf_check(&text, "a resource", &why);
     if (rc < 0) {
-        rc = RV_FAIL(err, rc, "%s", why ? rv_err_text(why) : "unknown resource; resources/templates/list has the forms of addresses");
+        rc = RV_FAIL(err, rc, "%s",
+                     why ? rv_err_text(why) : "unknown resource; resources/templates/list has the forms of addresses");
     } else {
         json_object *result = json_object_new_object();
         struct rv_json_build b = {err, result ? 0 : RV_FAIL(err, RV_E_NOMEM, "read a resource")};
@@ -248,8 +249,8 @@ int mcp_complete(const struct rv_app_mcp_at *at, json_object *params, json_objec
     json_object *values = rv_json_build(&b, completion, "values", b.rc < 0 ? NULL : json_object_new_array());
 
     json_object_object_get_ex(argument, "value", &value);
-    RV_IGNORE(rv_json_get_text(rv_json_get_obj(params, "ref"), "type", &type), "it was checked");
-    RV_IGNORE(rv_json_get_text(argument, "name", &name), "it was checked");
+    type = rv_json_text_or(rv_json_get_obj(params, "ref"), "type", NULL);
+    name = rv_json_text_or(argument, "name", NULL);
     const struct filling f = {rv_json_str(value), values};
     if (b.rc == 0 && strcmp(type, "ref/resource") == 0 && strcmp(name, "kind") == 0 && mcp_may(at, RV_APP_MCP_DATA))
         b.rc = complete_kind(&f, err);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "coreengine/app/mcp/mcp_internal.h"
-#include "coreengine/base/json_text.h"
+#include "coreengine/base/json.h"
 
 #define DOMAIN   "tasks/" /* of the mark in an id: not the name of a tool */
 #define POLL_MS  1000     /* that a client waits between two questions: more often tells people nothing new */

@@ -1,7 +1,7 @@
 /* The feed of a user: days with anything in them, each with a summary that is counted, not stored, and its moments. */
 #include "coreengine/app/memory.h"
 
-#include "coreengine/base/json_text.h"
+#include "coreengine/base/json.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,7 +104,7 @@ static int count_message(void *self, json_object *row, rv_err **err)
 
     if (!is_own(d, row))
         return 0;
-    RV_IGNORE(!rv_json_get_int(row, "token_count", &tokens), "null: none");
+    tokens = rv_json_int_or(row, "token_count", 0);
     d->n_messages++;
     d->n_tokens += tokens;
     return note_session(d, rv_json_text_or(row, "session_id", ""), err);

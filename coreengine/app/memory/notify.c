@@ -1,7 +1,7 @@
 /* A reminder comes due: its moment becomes one of now, and its session gets a message. */
 #include "coreengine/app/memory.h"
 
-#include "coreengine/base/json_text.h"
+#include "coreengine/base/json.h"
 #include "coreengine/conversation/context.h"
 
 #include <stdio.h>

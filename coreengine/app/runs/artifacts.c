@@ -8,7 +8,7 @@
 #include <json-c/linkhash.h>
 
 #include "coreengine/base/cipher.h"
-#include "coreengine/base/json_text.h"
+#include "coreengine/base/json.h"
 #include "coreengine/store/journal/journal.h"
 
 #define MAX_NAME ((size_t)64) /* bytes: with a number and an extension it fits every file system */
@@ -172,14 +172,14 @@ static int read_file(json_object *file, struct rv_app_artifact_file *out, rv_err
 {
     const char *bytes = NULL, *url = NULL, *type = NULL;
 
-    RV_IGNORE(!rv_json_get_text(file, "name", &out->name), "not every file has a name");
+    out->name = rv_json_text_or(file, "name", out->name);
     if (!rv_json_get_text(file, "bytes", &bytes)) {
-        RV_IGNORE(!rv_json_get_text(file, "url", &url), "then the message has none");
+        url = rv_json_text_or(file, "url", NULL);
         return RV_FAIL(err, RV_E_STATE, "it is a link, which is not followed: %.500s", url ? url : "");
     }
     if (!rv_base64_read(rv_str_of(bytes), &out->bytes))
         return RV_FAIL(err, RV_E_INVALID, "its bytes are not base64");
-    RV_IGNORE(!rv_json_get_text(file, "mimeType", &type), "then its name tells");
+    type = rv_json_text_or(file, "mimeType", NULL);
     out->extension = out->name && strchr(out->name, '.')            ? ""
                      : type && strcmp(type, "image/png") == 0       ? "png"
                      : type && strcmp(type, "image/jpeg") == 0      ? "jpg"

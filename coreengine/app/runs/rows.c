@@ -262,9 +262,8 @@ static void write_provider(const struct rv_provider_info *p, rv_jw *w)
 
 static void put_member(rv_jw *w, const char *key, json_object *of, const char *name)
 {
-    const char *text = "";
+    const char *text = rv_json_text_or(of, name, "");
 
-    RV_IGNORE(!rv_json_get_text(of, name, &text), "every capability and every entry has it");
     rv_jw_kv_text(w, key, text);
 }
 

@@ -83,7 +83,7 @@ static void put_request(struct story *s, const struct rv_effect *e)
         rv_buf_printf(b, "%s\n", e->name);
         return;
     }
-    RV_IGNORE(!rv_json_get_text(request, "model", &model), "a role without a model has none");
+    model = rv_json_text_or(request, "model", "");
     if (rv_json_get_text(request, "provider", &provider))
         rv_buf_printf(b, "%s%s%s\n", provider, model[0] ? ":" : "", model);
     else
@@ -123,8 +123,8 @@ static void put_tool_result(struct story *s, json_object *told)
     json_object *part = NULL;
     rv_buf *b = &s->steps;
 
-    RV_IGNORE(!rv_json_get_text(told, "tool", &name) && !rv_json_get_text(told, "name", &name), "absent: ?");
-    RV_IGNORE(!rv_json_get_text(told, "status", &status), "absent: ?");
+    name = rv_json_text_or(told, "tool", rv_json_text_or(told, "name", "?"));
+    status = rv_json_text_or(told, "status", "?");
     rv_buf_printf(b, "%s: %s\n", name, status);
     for (size_t i = 0; i < RV_COUNT(parts); i++)
         if (json_object_object_get_ex(told, parts[i], &part) && part)
@@ -137,7 +137,7 @@ static void put_end(struct story *s, const struct rv_effect *e, json_object *tol
     json_object *output = NULL;
     rv_buf *b = &s->steps;
 
-    RV_IGNORE(!rv_json_get_text(told, "status", &status), "absent: ?");
+    status = rv_json_text_or(told, "status", "?");
     put_stage(s, e, b);
     rv_buf_printf(b, ", visit %lld: %s", (long long)e->visit, status);
     if (rv_json_get_text(told, "next_stage", &next))

@@ -33,9 +33,8 @@ static void add_text(struct rv_json_build *b, json_object *to, const char *key, 
 
 static int64_t used(const struct rv_test_report *r, const char *key)
 {
-    int64_t n = 0;
+    int64_t n = rv_json_int_or(rv_json_get_obj(r->state, "usage"), key, 0);
 
-    RV_IGNORE(!rv_json_get_int(rv_json_get_obj(r->state, "usage"), key, &n), "absent: 0");
     return n;
 }
 
@@ -246,10 +245,9 @@ static int complain_of_number(struct rv_test_report *r, size_t n_wanted, rv_err 
 
     rv_buf_printf(&text, "expected %zu, found %zu", n_wanted, n);
     for (size_t i = 0; i < n; i++) {
-        const char *tool = "", *stage = "";
         json_object *call = json_object_array_get_idx(r->calls, i);
-        RV_IGNORE(!rv_json_get_text(call, "tool", &tool) || !rv_json_get_text(call, "stage", &stage), "absent: empty");
-        rv_buf_printf(&text, "%s%s: %s", i ? ", " : ": ", stage, tool);
+        rv_buf_printf(&text, "%s%s: %s", i ? ", " : ": ", rv_json_text_or(call, "stage", ""),
+                      rv_json_text_or(call, "tool", ""));
         if (text.len > MAX_MESSAGE / 2)
             break;
     }

@@ -162,8 +162,8 @@ static void hit_route(rv_coverage *c, int stage, json_object *event)
     const char *reason = "";
     int64_t rule = -1;
 
-    RV_IGNORE(!rv_json_get_text(event, "reason", &reason), "the engine wrote it");
-    RV_IGNORE(!rv_json_get_int(event, "rule", &rule), "rules only");
+    reason = rv_json_text_or(event, "reason", "");
+    rule = rv_json_int_or(event, "rule", -1);
     for (size_t by = 0; by < RV_COUNT(kinds); by++)
         if (strcmp(rv_route_by_text((enum rv_route_by)by), reason) == 0)
             hit(c, kinds[by], stage, rule);

@@ -185,8 +185,8 @@ static int compare_error(struct rv_test_report *r, size_t i, json_object *want, 
 {
     const char *agent = NULL, *part = NULL, *text = "", *by = "";
 
-    RV_IGNORE(!rv_json_get_text(found, "agent", &by), "the engine wrote it");
-    RV_IGNORE(!rv_json_get_text(found, "error", &text), "the engine wrote it");
+    by = rv_json_text_or(found, "agent", "");
+    text = rv_json_text_or(found, "error", "");
     bool fits = (!rv_json_get_text(want, "agent", &agent) || strcmp(agent, by) == 0) &&
                 (!rv_json_get_text(want, "contains", &part) || strstr(text, part));
     if (fits)

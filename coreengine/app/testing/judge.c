@@ -149,10 +149,10 @@ static int read_vote(struct judging *j, enum rv_run_status status, json_object *
     int64_t calls = 0, in = 0, out = 0, micro_usd = 0;
     struct rv_json_build b = {.err = err};
 
-    RV_IGNORE(!rv_json_get_int(usage, "input_tokens", &in) || !rv_json_get_int(usage, "output_tokens", &out),
-              "absent: 0");
-    RV_IGNORE(!rv_json_get_int(usage, "cost_micro_usd", &micro_usd), "absent: 0");
-    RV_IGNORE(!rv_json_get_int(state, "llm_call_count", &calls), "absent: 0");
+    in = rv_json_int_or(usage, "input_tokens", 0);
+    out = rv_json_int_or(usage, "output_tokens", 0);
+    micro_usd = rv_json_int_or(usage, "cost_micro_usd", 0);
+    calls = rv_json_int_or(state, "llm_call_count", 0);
     j->n_calls += calls;
     j->n_tokens += in + out;
     j->micro_usd += micro_usd;
@@ -163,12 +163,11 @@ static int read_vote(struct judging *j, enum rv_run_status status, json_object *
     rv_json_build(&b, vote, "passed", json_object_new_boolean(passed));
     if (has_score) {
         rv_json_build(&b, vote, "score", json_object_get(score));
-        RV_IGNORE(!rv_json_get_text(verdict, "reason", &reason), "the schema requires it");
+        reason = rv_json_text_or(verdict, "reason", "it gave no score");
     } else if (n > 0) {
-        RV_IGNORE(!rv_json_get_text(json_object_array_get_idx(errors, n - 1), "error", &reason),
-                  "absent: it gave no score");
+        reason = rv_json_text_or(json_object_array_get_idx(errors, n - 1), "error", reason);
     } else {
-        RV_IGNORE(!rv_json_get_text(state, "termination_reason", &reason), "then there is none");
+        reason = rv_json_text_or(state, "termination_reason", reason);
     }
     rv_json_build_text(&b, vote, has_score ? "reason" : "error", reason);
     return b.rc;
@@ -251,7 +250,7 @@ static int complain(const struct judging *j, struct rv_test_report *r, const cha
         rv_buf_puts(&text, i ? "; " : ": ");
         if (json_object_object_get_ex(vote, "score", &score))
             rv_buf_printf(&text, "%.3g ", json_object_get_double(score));
-        RV_IGNORE(!rv_json_get_text(vote, score ? "reason" : "error", &said), "absent: empty");
+        said = rv_json_text_or(vote, score ? "reason" : "error", "");
         rv_jw_str(&w, rv_utf8_cut(rv_str_of(said), MAX_SHOWN_BYTES)); /* its control characters are escaped */
     }
     int rc = rv_buf_check(&text, "failure of a test", err);

@@ -29,7 +29,7 @@ static void describe(json_object *event, rv_buf *b)
     const char *type = "", *stage = NULL, *text = NULL;
     bool is_first = true;
 
-    RV_IGNORE(!rv_json_get_text(event, "type", &type), "absent: empty");
+    type = rv_json_text_or(event, "type", "");
     rv_buf_puts(b, type);
     if (rv_json_get_text(event, "stage", &stage))
         rv_buf_printf(b, " %s", stage);

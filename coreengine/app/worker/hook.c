@@ -9,7 +9,7 @@
 #include "coreengine/app/worker/hook_internal.h"
 #include "coreengine/base/cipher.h"
 #include "coreengine/base/hash.h"
-#include "coreengine/base/json_text.h"
+#include "coreengine/base/json.h"
 
 #define MAX_BODY   ((size_t)16 << 20)
 #define MAX_HEADER ((size_t)1024)
@@ -139,9 +139,8 @@ static int make(struct work_taker *t, struct work_job *j, struct work_hook *h, r
 {
     const struct rv_store_scope scope = {j->task.tenant, NULL};
     struct rv_webhook hook;
-    int64_t n = -1;
+    int64_t n = rv_json_int_or(j->asked, "n", -1);
 
-    RV_IGNORE(rv_json_get_int(j->asked, "n", &n), "-1 is none");
     int rc = rv_store_get_webhook(t->store, &scope, rv_json_text_or(j->asked, "run", ""), n, &hook, err);
     if (rc < 0)
         return rc;

@@ -386,7 +386,7 @@ static int dream(struct work_taker *t, struct work_job *j, rv_err **err)
 
     if (rc < 0)
         return rc;
-    RV_IGNORE(!rv_json_get_bool(j->asked, "all_users", &all), "left out: only the task's own");
+    all = rv_json_bool_or(j->asked, "all_users", false);
     if (!j->task.user[0] && !all)
         return refuse(j, err, "skipped_no_user: the task has no user, and its payload does not say all_users");
     return !j->task.user[0] || !j->dream.agent ? spread(t, j, !j->task.user[0], err) : 0;

@@ -75,8 +75,8 @@ int rv_work_read_payload(rv_str payload, struct rv_work_payload *out, rv_err **e
         return RV_FAIL(err, RV_E_INVALID, "the payload of a task of type \"%s\" needs \"run\", the id of a run",
                        RV_TASK_OF_RUN);
     }
-    RV_IGNORE(rv_json_get_text(out->json, "trace", &out->trace), "absent: NULL");
-    RV_IGNORE(rv_json_get_bool(out->json, "trusts_trace", &out->trusts_trace), "absent: false");
+    out->trace = rv_json_text_or(out->json, "trace", out->trace);
+    out->trusts_trace = rv_json_bool_or(out->json, "trusts_trace", out->trusts_trace);
     answer = rv_json_get_obj(out->json, "answer");
     out->has_answer = answer != NULL;
     if (answer) {
@@ -86,7 +86,7 @@ int rv_work_read_payload(rv_str payload, struct rv_work_payload *out, rv_err **e
                                            .decision = text_of(answer, "decision"),
                                            .data = rv_json_get_obj(answer, "data"),
                                            .arguments = rv_json_get_obj(answer, "arguments")};
-        RV_IGNORE(!rv_json_get_bool(answer, "cancelled", &out->answer.cancelled), "absent: false");
+        out->answer.cancelled = rv_json_bool_or(answer, "cancelled", out->answer.cancelled);
         out->answer.has_approved = rv_json_get_bool(answer, "approved", &out->answer.approved);
     }
     return 0;

@@ -22,9 +22,8 @@ static void write_arguments(const struct rv_interrupt *in, rv_buf *b)
 static void write_call(const struct rv_interrupt *in, rv_buf *b)
 {
     rv_buf arguments = RV_BUF_INIT(RV_JSON_MAX_BYTES);
-    const char *tool = "";
+    const char *tool = rv_json_text_or(in->data, "tool", "");
 
-    RV_IGNORE(!rv_json_get_text(in->data, "tool", &tool), "absent: empty");
     write_arguments(in, &arguments);
     rv_buf_puts(b, "  ");
     rv_chat_write_call(rv_str_of(tool), rv_buf_str(&arguments), b);

@@ -2,7 +2,7 @@
  * text), and kept attachments are told in words. The bytes decide the type, not the name. Nothing of a file that
  * is refused is sent. */
 #include "coreengine/base/cipher.h"
-#include "coreengine/base/json_text.h"
+#include "coreengine/base/json.h"
 #include "coreengine/cli/chat/chat.h"
 
 #include <limits.h>

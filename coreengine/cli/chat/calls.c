@@ -1,6 +1,6 @@
 /* What stands between the words of a chat: calls of tools, their results and actions as lines of text, made safe for a
  * terminal and without values that have the name of a secret. */
-#include "coreengine/base/json_text.h"
+#include "coreengine/base/json.h"
 #include "coreengine/cli/chat/chat.h"
 #include "coreengine/cli/show/width.h"
 
@@ -163,9 +163,8 @@ void rv_chat_write_action(json_object *event, const char *indent, rv_buf *b)
 {
     json_object *payload = rv_json_get_obj(event, "payload");
     rv_buf text = RV_BUF_INIT(RV_JSON_MAX_BYTES);
-    const char *type = "";
+    const char *type = rv_json_text_or(event, "action_type", "");
 
-    RV_IGNORE(!rv_json_get_text(event, "action_type", &type), "every action has one");
     if (payload && strcmp(type, "elicit") == 0) {
         write_question(payload, indent, b);
         return;

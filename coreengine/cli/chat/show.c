@@ -2,7 +2,7 @@
  * that they are; on stderr a card for each call (what it was, how long it took, the beginning of its result or why it
  * failed), agent and action. What is shown is decided by the sink. */
 #include "coreengine/app/sink.h"
-#include "coreengine/base/json_text.h"
+#include "coreengine/base/json.h"
 #include "coreengine/cli/chat/chat.h"
 #include "coreengine/cli/markdown/markdown.h"
 #include "coreengine/cli/show/width.h"

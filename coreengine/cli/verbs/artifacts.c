@@ -40,7 +40,7 @@ static void add_row(struct rv_cli_list *l, const struct rv_app_artifact *a)
     rv_cli_table_add_text(l->table, text_of(a, "type"));
     rv_cli_table_add_text(l->table, text_of(a, "title"));
     rv_cli_table_add_text(l->table, text_of(a, "stage"));
-    (void)rv_json_get_int(a->about, "bytes", &bytes);
+    bytes = rv_json_int_or(a->about, "bytes", 0);
     rv_cli_table_add_int(l->table, bytes);
 }
 

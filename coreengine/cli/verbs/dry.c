@@ -51,8 +51,8 @@ static int print_text(void *self, const struct rv_app_dry_stage *s, rv_err **err
     struct print *p = self;
     const char *provider = "?", *model = "?";
 
-    RV_IGNORE(!rv_json_get_text(s->request, "provider", &provider), "a request that is not known has none");
-    RV_IGNORE(!rv_json_get_text(s->request, "model", &model), "the same");
+    provider = rv_json_text_or(s->request, "provider", "?");
+    model = rv_json_text_or(s->request, "model", "?");
     rv_buf_printf(&p->text, "%s", s->agent->name);
     if (s->request)
         rv_buf_printf(&p->text, " asks %s%s%s", provider, model[0] ? ":" : "", model);

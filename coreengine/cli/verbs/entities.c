@@ -1,6 +1,6 @@
 /* reeve entities: rows of all kinds; lists of them, one of them, rows from lines of JSON, deletions. */
 #include "coreengine/app/entities.h"
-#include "coreengine/base/json_text.h"
+#include "coreengine/base/json.h"
 #include "coreengine/cli/show/table.h"
 #include "coreengine/cli/verbs/verbs.h"
 

@@ -2,7 +2,7 @@
  * `isolation: process`. */
 #include "coreengine/app/conform.h"
 #include "coreengine/app/rows.h"
-#include "coreengine/base/json_text.h"
+#include "coreengine/base/json.h"
 #include "coreengine/cli/verbs/verbs.h"
 
 #include <fcntl.h>
@@ -97,7 +97,7 @@ static void write_provider(json_object *p, bool color, rv_buf *b)
     rv_buf_printf(b, "  address  %s", address[0] ? address : "none of its own");
     if (rv_json_text_or(p, "base_url_env", "")[0])
         rv_buf_printf(b, "; %s or base_url says another", rv_json_text_or(p, "base_url_env", ""));
-    RV_IGNORE(!rv_json_get_bool(p, "needs_key", &needs_key), "every provider that is built in says it");
+    needs_key = rv_json_bool_or(p, "needs_key", false);
     rv_buf_printf(b, "\n  key      %s%s\n", key[0] ? key : "none",
                   key[0] && !needs_key ? ", if the server wants one" : "");
     write_attachments(rv_json_get_arr(p, "attachments"), b);
@@ -129,12 +129,8 @@ static int print_list(struct rv_cli *cli, rv_plugins *plugins, rv_err **err)
 static void write_rule(json_object *rule, bool color, rv_buf *b)
 {
     json_object *findings = rv_json_get_arr(rule, "findings");
-    int64_t checked = 0, kept = 0;
-    bool is_error = false;
-
-    RV_IGNORE(!rv_json_get_int(rule, "checked", &checked) || !rv_json_get_int(rule, "kept", &kept) ||
-                  !rv_json_get_bool(rule, "is_error", &is_error),
-              "each rule has them");
+    int64_t checked = rv_json_int_or(rule, "checked", 0), kept = rv_json_int_or(rule, "kept", 0);
+    bool is_error = rv_json_bool_or(rule, "is_error", false);
     const char *word = kept == checked ? "ok" : is_error ? "broken" : "advice";
     const char *paint = !color ? "" : kept == checked ? "\033[32m" : is_error ? "\033[31m" : "\033[33m";
     rv_buf_printf(b, "  %s%-7s%s%3lld/%-3lld %-16s %s\n", paint, word, color ? "\033[0m" : "", (long long)kept,
@@ -151,11 +147,8 @@ static void write_rule(json_object *rule, bool color, rv_buf *b)
 static void write_check(json_object *report, bool color, rv_buf *b)
 {
     json_object *rules = rv_json_get_arr(report, "rules");
-    int64_t score = 0;
-    bool ok = false;
-
-    RV_IGNORE(!rv_json_get_int(report, "score", &score) || !rv_json_get_bool(report, "ok", &ok),
-              "each report has them");
+    int64_t score = rv_json_int_or(report, "score", 0);
+    bool ok = rv_json_bool_or(report, "ok", false);
     const char *version = rv_json_text_or(report, "version", "");
     rv_buf_printf(b, "%s%s%s: %s, score %lld of 100\n", rv_json_text_or(report, "capability", ""), *version ? " " : "",
                   version, ok ? "ok" : "broken", (long long)score);

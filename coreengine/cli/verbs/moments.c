@@ -3,7 +3,7 @@
 #include "coreengine/app/entities.h"
 #include "coreengine/app/memory.h"
 #include "coreengine/app/models.h"
-#include "coreengine/base/json_text.h"
+#include "coreengine/base/json.h"
 #include "coreengine/cli/show/table.h"
 #include "coreengine/cli/verbs/verbs.h"
 

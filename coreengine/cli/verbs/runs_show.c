@@ -353,9 +353,9 @@ static void write_steps(const struct picture *p, rv_buf *b)
             continue;
         }
         if (s->end) {
-            (void)rv_json_get_text(s->end, "status", &status);
-            (void)rv_json_get_text(s->end, "next_stage", &next);
-            (void)rv_json_get_text(s->end, "error", &error);
+            status = rv_json_text_or(s->end, "status", "under way");
+            next = rv_json_text_or(s->end, "next_stage", NULL);
+            error = rv_json_text_or(s->end, "error", NULL);
             rv_buf_printf(b, "  %3lld%c ", (long long)s->number, s->can_fork ? ' ' : '*');
         } else {
             rv_buf_puts(b, "    -  ");

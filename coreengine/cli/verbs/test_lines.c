@@ -26,7 +26,7 @@ static void write_failure(json_object *failure, rv_buf *b)
     json_object *found = NULL;
     const char *path = "", *message = NULL;
 
-    RV_IGNORE(!rv_json_get_text(failure, "path", &path), "absent: empty");
+    path = rv_json_text_or(failure, "path", "");
     if (rv_json_get_text(failure, "message", &message)) {
         rv_buf_printf(b, "%s%s%s", path, path[0] ? ": " : "", message);
         return;
@@ -62,12 +62,10 @@ static void write_errors(const struct rv_test_report *r, rv_buf *b)
 
     for (size_t i = 0; i < n; i++) {
         json_object *e = json_object_array_get_idx(r->errors, i);
-        const char *stage = "", *type = "", *text = "", *file = NULL, *code = NULL;
+        const char *stage = rv_json_text_or(e, "stage", ""), *type = rv_json_text_or(e, "type", "");
+        const char *text = rv_json_text_or(e, "text", ""), *file = NULL, *code = NULL;
         int64_t line = 0;
 
-        RV_IGNORE(!rv_json_get_text(e, "stage", &stage) || !rv_json_get_text(e, "type", &type) ||
-                      !rv_json_get_text(e, "text", &text),
-                  "always there");
         rv_buf_printf(b, "stage \"%s\" failed", stage);
         if (rv_json_get_text(e, "file", &file) && rv_json_get_int(e, "line", &line))
             rv_buf_printf(b, " (%s:%lld)", file, (long long)line);
@@ -98,9 +96,8 @@ static void write_events(json_object *events, rv_buf *b)
 /* A failure that does not come from the run: the test could not begin, or a capability is missing. */
 static bool is_cause(json_object *failure)
 {
-    const char *path = "";
+    const char *path = rv_json_text_or(failure, "path", "");
 
-    RV_IGNORE(!rv_json_get_text(failure, "path", &path), "absent: empty");
     return !path[0] || strcmp(path, "/capabilities") == 0;
 }
 

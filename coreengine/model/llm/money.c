@@ -78,7 +78,7 @@ static int64_t attempts_of(const struct rv_pipeline *p, const struct rv_model_co
     if (p->has_budget || strcmp(m->provider, "scripted") == 0)
         return 1;
     if (m->options)
-        RV_IGNORE(!rv_json_get_int(m->options, "max_attempts", &n), "else the default");
+        n = rv_json_int_or(m->options, "max_attempts", RV_LLM_DEFAULT_ATTEMPTS);
     return n;
 }
 

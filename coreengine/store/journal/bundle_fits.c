@@ -75,7 +75,7 @@ static void check_tool_work(const struct rv_agent *a, json_object *work, struct 
         add(r, "stage \"%s\" stopped between the calls of its tools, but has_tools is not set any more", a->name);
         return;
     }
-    RV_IGNORE(rv_json_get_int(work, "at", &at), "-1 is no step");
+    at = rv_json_int_or(work, "at", -1);
     if (at < 0 || (uint64_t)at >= json_object_array_length(steps))
         return;
     step = json_object_array_get_idx(steps, (size_t)at);
@@ -121,7 +121,7 @@ static void check_asker(const struct rv_pipeline *p, json_object *interrupt, str
     json_object *data = rv_json_get_obj(interrupt, "data");
     const char *id = "?", *stage = NULL;
 
-    RV_IGNORE(rv_json_get_text(interrupt, "id", &id), "only for the message");
+    id = rv_json_text_or(interrupt, "id", "?");
     if (!rv_json_get_text(interrupt, "stage", &stage) && !(data && rv_json_get_text(data, "stage", &stage)))
         return; /* raised by the stage the run stands at */
     if (!stage_of(p, stage))

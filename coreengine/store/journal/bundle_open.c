@@ -127,7 +127,7 @@ static int read_models(json_object *map, struct rv_chosen_model **out, size_t *n
         if (!json_object_is_type(value, json_type_object))
             return RV_FAIL(err, RV_E_INVALID, "model \"%s\" must be an object or null, not %s", role,
                            rv_json_type_text(value));
-        RV_IGNORE(!rv_json_get_bool(value, "replaces", &m->replaces), "it is only there where it is true");
+        m->replaces = rv_json_bool_or(value, "replaces", m->replaces);
         if ((rc = rv_bundle_check_keys(value, "a model", model_keys, RV_COUNT(model_keys), err)) < 0 ||
             (rc = rv_bundle_text(value, "provider", true, &m->provider, err)) < 0 ||
             (rc = rv_bundle_text(value, "model", true, &m->model, err)) < 0 || (rc = read_price(value, m, err)) < 0)

@@ -106,9 +106,9 @@ static int read_started(json_object *body, struct started *out, rv_err **err)
         !rv_json_get_text(body, "name", &out->name) || !rv_json_get_int(body, "visit", &out->visit) ||
         !rv_json_get_int(body, "attempt", &out->attempt))
         return RV_FAIL(err, RV_E_INVALID, "it lacks call_id, do, name, visit or attempt");
-    (void)rv_json_get_text(body, "stage", &out->stage);
-    (void)rv_json_get_text(body, "class", &out->class);
-    (void)rv_json_get_text(body, "key", &out->key);
+    out->stage = rv_json_text_or(body, "stage", out->stage);
+    out->class = rv_json_text_or(body, "class", out->class);
+    out->key = rv_json_text_or(body, "key", out->key);
     return 0;
 }
 

@@ -65,9 +65,9 @@ static bool view_queued(json_object *entry, struct view *v)
         return false;
     if (rv_json_get_text(entry, "kind", &kind))
         RV_IGNORE(rv_interrupt_kind_of(rv_str_of(kind), &v->kind, NULL), "an unknown kind is asked as the general one");
-    (void)rv_json_get_text(entry, "question", &v->question);
-    (void)rv_json_get_text(entry, "message", &v->message);
-    (void)rv_json_get_text(entry, "stage", &v->stage);
+    v->question = rv_json_text_or(entry, "question", v->question);
+    v->message = rv_json_text_or(entry, "message", v->message);
+    v->stage = rv_json_text_or(entry, "stage", v->stage);
     v->data = rv_json_get_obj(entry, "data");
     v->created_us = time_of(entry, "created_at");
     v->expires_us = time_of(entry, "expires_at");

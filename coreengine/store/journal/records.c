@@ -275,15 +275,15 @@ static int get_begin(json_object *body, const struct rv_pipeline *p, struct rv_j
     if (!rv_json_get_int(body, "v", &version) || version < 1)
         return RV_FAIL(err, RV_E_INVALID, "it has no version");
     if (version > RV_JOURNAL_VERSION) {
-        (void)rv_json_get_text(body, "engine", &engine);
+        engine = rv_json_text_or(body, "engine", "?");
         return RV_FAIL(err, RV_E_VERSION, "it was written by engine %.40s in format %lld; this one reads format %d",
                        engine, (long long)version, RV_JOURNAL_VERSION);
     }
-    (void)rv_json_get_int(body, "rules", &rules);
+    rules = rv_json_int_or(body, "rules", RV_RULES_1);
     if (rules < RV_RULES_1)
         return RV_FAIL(err, RV_E_INVALID, "its version of the rules is not a number from 1");
     if (rules > RV_RULES_LAST) {
-        (void)rv_json_get_text(body, "engine", &engine);
+        engine = rv_json_text_or(body, "engine", engine);
         return RV_FAIL(err, RV_E_VERSION, "engine %.40s began it with version %lld of the rules; this one knows %d",
                        engine, (long long)rules, RV_RULES_LAST);
     }
@@ -295,10 +295,10 @@ static int get_begin(json_object *body, const struct rv_pipeline *p, struct rv_j
             return rc;
         b->mode = (int)m;
     }
-    (void)rv_json_get_bool(body, "continues", &b->continues);
-    (void)rv_json_get_bool(body, "mock", &b->use_mocks);
-    (void)rv_json_get_bool(body, "script", &b->has_script);
-    (void)rv_json_get_bool(body, "answers", &b->answers_from_script);
+    b->continues = rv_json_bool_or(body, "continues", b->continues);
+    b->use_mocks = rv_json_bool_or(body, "mock", b->use_mocks);
+    b->has_script = rv_json_bool_or(body, "script", b->has_script);
+    b->answers_from_script = rv_json_bool_or(body, "answers", b->answers_from_script);
     if (rv_json_get_int(body, "max_parallel", &parallel)) {
         if (parallel < 0)
             return RV_FAIL(err, RV_E_INVALID, "max_parallel is negative");

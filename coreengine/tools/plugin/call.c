@@ -207,8 +207,8 @@ static int host_fail_as_asked(struct rv_cap_call *call)
 
     if (s->asks.failure) {
         RV_IGNORE(rv_json_parse(rv_str_of(s->asks.failure), NULL, &failure, NULL), "the usual type then");
-        RV_IGNORE(rv_json_get_text(failure, "type", &type), "absent: empty");
-        RV_IGNORE(rv_json_get_text(failure, "message", &message), "absent: the text above");
+        type = rv_json_text_or(failure, "type", "");
+        message = rv_json_text_or(failure, "message", "it fails as its last ask did, and no ask has failed");
     }
     rv_plugin_said_failure(s->said, type, message);
     json_object_put(failure);

@@ -235,8 +235,8 @@ int rv_channel_read_err(json_object *list, rv_err **err)
 
         if (!json_object_is_type(link, json_type_object))
             continue;
-        RV_IGNORE(rv_json_get_text(link, "text", &text), "left out: empty");
-        RV_IGNORE(rv_json_get_text(link, "hint", &hint), "left out: none");
+        text = rv_json_text_or(link, "text", "");
+        hint = rv_json_text_or(link, "hint", NULL);
         rv_plugin_clean(clean, sizeof clean, text);
         rc = RV_WRAP(err, code_of(link), "%s", clean);
         if (hint) {

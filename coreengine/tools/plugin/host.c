@@ -2,7 +2,7 @@
  * brings, and answers one call at a time until the other end of the socket is gone. */
 #include "coreengine/tools/plugin/isolated_internal.h"
 
-#include "coreengine/base/json_text.h"
+#include "coreengine/base/json.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -88,9 +88,8 @@ static int start_watch(struct host *h, rv_err **err)
 static int settle(struct host *h, json_object *head, rv_err **err)
 {
     int64_t memory_mb = 0, open_files = 0;
-    bool with_parent = false;
+    bool with_parent = rv_json_bool_or(head, "with_parent", false);
 
-    RV_IGNORE(rv_json_get_bool(head, "with_parent", &with_parent), "left out: no");
     if (with_parent)
         prctl(PR_SET_PDEATHSIG, SIGKILL);
     limit(RLIMIT_CORE, 0);
@@ -178,8 +177,8 @@ static int read_plugin(struct host *h, json_object *head, rv_buf *manifest, rv_e
     rv_jw w = rv_jw_on(manifest);
     int rc;
 
-    RV_IGNORE(rv_json_get_text(head, "load", &path), "empty: dlopen says so");
-    RV_IGNORE(rv_json_get_text(head, "base_dir", &base_dir), "left out: empty");
+    path = rv_json_text_or(head, "load", "");
+    base_dir = rv_json_text_or(head, "base_dir", "");
     h->plugin = calloc(1, sizeof *h->plugin);
     h->base_dir = rv_str_dup(rv_str_of(base_dir));
     if (!h->plugin || !h->base_dir || !(h->plugin->path = rv_str_dup(rv_str_of(path))))
@@ -364,9 +363,9 @@ static int call(struct host *h, const struct rv_plugin_entry *e, const struct rv
 
     if (!args)
         return RV_FAIL(err, RV_E_NOMEM, "read the arguments of a call");
-    RV_IGNORE(rv_json_get_int(frame->head, "timeout_ms", &view.timeout_ms), "left out: none");
-    RV_IGNORE(rv_json_get_int(frame->head, "log", &level), "left out: nothing is logged");
-    RV_IGNORE(rv_json_get_bool(frame->head, "cancelled", &state.cancelled), "left out: no");
+    view.timeout_ms = rv_json_int_or(frame->head, "timeout_ms", view.timeout_ms);
+    level = rv_json_int_or(frame->head, "log", RV_LOG_OFF);
+    state.cancelled = rv_json_bool_or(frame->head, "cancelled", state.cancelled);
     state.level = (enum rv_log_level)level;
     atomic_store(&h->busy, true);
     rv_plugin_run(e, &view, args, &callbacks, &reply, &said);

@@ -152,9 +152,8 @@ static int send_call(const struct rv_plugin_entry *e, const struct rv_plugin_cal
 
 static int count_of(json_object *head, const char *key)
 {
-    int64_t n = 0;
+    int64_t n = rv_json_int_or(head, key, 0);
 
-    RV_IGNORE(rv_json_get_int(head, key, &n), "left out: none");
     return n < INT32_MIN || n > INT32_MAX ? 1 : (int)n;
 }
 
@@ -180,8 +179,8 @@ static int read_said(json_object *head, struct rv_plugin_said *said, bool *spent
     said->piece_fault = fault > RV_PIECE_GOOD && fault < RV_N_PIECE_FAULTS ? (enum rv_piece_fault)fault : RV_PIECE_GOOD;
     *spent = flag_of(head, "spent");
     if (n_failures > 0) {
-        RV_IGNORE(rv_json_get_text(head, "type", &type), "left out: the usual one");
-        RV_IGNORE(rv_json_get_text(head, "message", &message), "left out: empty");
+        type = rv_json_text_or(head, "type", NULL);
+        message = rv_json_text_or(head, "message", NULL);
         rv_plugin_said_failure(said, type, message);
     }
     return 0;
@@ -202,9 +201,8 @@ struct exchange {
 
 static void pass_on_log(const struct exchange *t, json_object *head, int64_t level)
 {
-    const char *text = "";
+    const char *text = rv_json_text_or(head, "text", "");
 
-    RV_IGNORE(rv_json_get_text(head, "text", &text), "left out: empty");
     rv_plugin_log(t->entry, t->pieces->call,
                   level < RV_LOG_TRACE || level > RV_LOG_ERROR ? RV_LOG_ERROR : (enum rv_log_level)level, text);
 }

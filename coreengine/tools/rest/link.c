@@ -378,10 +378,9 @@ static int call(struct exchange *x, json_object *params, json_object *own_header
 {
     const struct rv_openapi_opts how = how_of(x->r);
     json_object *meta = rv_json_get_obj(params, "_meta"), *args = rv_json_get_obj(params, "arguments");
-    const char *key = "";
     rv_err *why = NULL;
+    const char *key = rv_json_text_or(meta, RV_MCP_KEY_META, "");
 
-    RV_IGNORE(!rv_json_get_text(meta, RV_MCP_KEY_META, &key), "left out means none");
     int rc = args ? rv_openapi_request(rv_json_get_obj(meta, RV_MCP_OPERATION), args, &how, key, &x->request, &why)
                   : RV_FAIL(&why, RV_E_INVALID, "the call has no arguments");
     if (rc == 0)

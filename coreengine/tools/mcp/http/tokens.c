@@ -271,7 +271,7 @@ int rv_mcp_tokens_renew(rv_mcp_tokens *t, const struct rv_mcp_refusal *why, stru
 {
     if (!t->oauth) {
         const char *refused = "";
-        RV_IGNORE(!rv_json_get_text(t->kept, "access_token", &refused), "then there was none");
+        refused = rv_json_text_or(t->kept, "access_token", "");
         rv_buf_clear(&t->refused);
         rv_buf_puts(&t->refused, refused);
         if (has_newer(t))
