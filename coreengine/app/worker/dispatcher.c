@@ -43,19 +43,31 @@ static void let_go(struct work_dispatcher *d, struct work_job *j)
     d->wake(d->wake_self);
 }
 
-/* True: it is settled. Else the store refused, and is asked again. */
+/* A worker that drains ends at last, whatever its store does. */
+static bool is_out_of_grace(struct work_dispatcher *d)
+{
+    pthread_mutex_lock(&d->lock);
+    bool is = d->is_draining && rv_app_now_us() >= d->drained_us;
+    pthread_mutex_unlock(&d->lock);
+    return is;
+}
+
+/* True: it is settled. Else the store refused, and is asked again: a task that it does not know to have ended would be
+ * handed back and worked on once more. Each reason is logged once. */
 static bool end_job(struct work_dispatcher *d, struct work_job *j)
 {
     rv_log *log = d->worker->app.log;
     rv_err *err = NULL;
 
     int rc = j->is_told ? 0 : rv_work_tell_end(d->store, j, &err);
-    if (rc == RV_E_STATE || rc == RV_E_NOT_FOUND)
+    bool is_lost = rc == RV_E_STATE || rc == RV_E_NOT_FOUND;
+    if (is_lost)
         RV_LOG(log, WARN, "task.lost", RV_F_TEXT("task", j->task.id), RV_F_ERR("error", err));
-    else if (rc < 0)
+    else if (rc < 0 && rc != j->refusal)
         RV_LOG(log, WARN, "task.untold", RV_F_TEXT("task", j->task.id), RV_F_ERR("error", err));
+    j->refusal = rc;
     rv_err_free(err);
-    if (rc == RV_E_TIMEOUT || rc == RV_E_NOMEM) /* others had the store for long */
+    if (rc < 0 && !is_lost && !is_out_of_grace(d))
         return false;
     let_go(d, j);
     return true;
@@ -384,8 +396,11 @@ void rv_work_dispatcher_tell(struct work_dispatcher *d)
 
 void rv_work_dispatcher_drain(struct work_dispatcher *d)
 {
+    int64_t grace_us = d->worker->opts->grace_us > 0 ? d->worker->opts->grace_us : RV_WORKER_GRACE_US;
+
     pthread_mutex_lock(&d->lock);
     d->is_draining = true;
+    d->drained_us = rv_app_now_us() + grace_us;
     pthread_mutex_unlock(&d->lock);
     ring(d);
 }

@@ -16,8 +16,9 @@ struct work_dispatcher {
     struct work_list begins; /* for the loop */
     size_t n_held;           /* tasks that it claimed and has not told the end of */
     bool is_draining, is_ending, is_idle;
-    bool is_told;      /* by this process that there may be work */
-    bool heard_cancel; /* something was announced while runs go on: for the loop */
+    int64_t drained_us; /* draining: until then ends that the store refuses are told again */
+    bool is_told;       /* by this process that there may be work */
+    bool heard_cancel;  /* something was announced while runs go on: for the loop */
     void (*wake)(void *self);
     void *wake_self; /* borrowed */
     pthread_t thread;

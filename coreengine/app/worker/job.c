@@ -52,12 +52,16 @@ void rv_work_fail(struct work_job *j, enum work_end end, rv_err *err)
     rv_err_free(err);
 }
 
+bool rv_work_may_pass(int rc)
+{
+    return rc == RV_E_IO || rc == RV_E_TIMEOUT || rc == RV_E_UNAVAILABLE || rv_code_is_scarce(rc);
+}
+
 enum work_end rv_work_end_of(const struct work_job *j, int rc)
 {
     if (rc == RV_E_INVALID && j->answers)
         return WORK_FATAL;
-    bool may_pass = rc == RV_E_IO || rc == RV_E_TIMEOUT || rc == RV_E_UNAVAILABLE || rv_code_is_scarce(rc);
-    return may_pass && j->task.attempt <= MAX_BACK ? WORK_BACK : WORK_FAILED;
+    return rv_work_may_pass(rc) && j->task.attempt <= MAX_BACK ? WORK_BACK : WORK_FAILED;
 }
 
 void rv_work_not_done(struct work_job *j, const char *text)

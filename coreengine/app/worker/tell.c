@@ -84,19 +84,21 @@ static int complete_kept(rv_store *store, const struct work_job *j, const struct
     return rc;
 }
 
+/* What the store may take later stays done, and is told again; what it never takes fails the task. */
 static int complete(rv_store *store, struct work_job *j, const struct rv_task_lease *lease, rv_err **err)
 {
+    bool keeps = j->handler && j->handler->keep;
     rv_err *cause = NULL;
-    int rc;
 
-    if (!j->handler || !j->handler->keep)
-        return rv_store_complete_task(store, lease, rv_buf_str(&j->result), rv_app_now_us(), err);
-    rc = complete_kept(store, j, lease, &cause);
-    if (rc == 0 || rc == RV_E_TIMEOUT || rc == RV_E_NOMEM) {
+    int rc = keeps ? complete_kept(store, j, lease, &cause)
+                   : rv_store_complete_task(store, lease, rv_buf_str(&j->result), rv_app_now_us(), &cause);
+    bool is_final =
+        keeps ? rc < 0 && rc != RV_E_NOMEM && !rv_work_may_pass(rc) : rc == RV_E_INVALID || rc == RV_E_LIMIT;
+    if (!is_final) {
         *err = cause;
         return rc;
     }
-    rv_work_fail(j, WORK_FAILED, cause); /* of a lost lease the store says so once more */
+    rv_work_fail(j, keeps ? WORK_FAILED : WORK_FATAL, cause); /* of a lost lease the store says so once more */
     return tell_failure(store, j, lease, err);
 }
 

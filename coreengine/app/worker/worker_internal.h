@@ -93,6 +93,7 @@ struct work_job {
     atomic_bool cancel_wanted; /* the task is to be cancelled; the dispatcher's thread sets it */
     bool is_cancelled;         /* by the loop */
     bool is_told;              /* the store has its end */
+    int refusal;               /* what the store last said to its end; 0: not asked, or taken */
     enum work_end end;
     int64_t later_us;
     rv_buf result;
@@ -108,6 +109,8 @@ struct work_job *rv_work_list_take(struct work_list *l); /* all of them, by `nex
 void rv_work_job_free(struct work_job *j);
 /** The job ends as `end` says, by err, which is taken. */
 void rv_work_fail(struct work_job *j, enum work_end end, rv_err *err);
+/** Refusals of a store that it may take back by itself, such as a full disk; RV_E_NOMEM is not among them. */
+bool rv_work_may_pass(int rc);
 /** How it ends when its run stops with an error: a store that cannot be reached is not a failure of the task. */
 enum work_end rv_work_end_of(const struct work_job *j, int rc);
 /** Its run is over and did not do it: this attempt failed by that text. */

@@ -2,10 +2,12 @@
  * that only the store thinks it holds. */
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "coreengine/app/past.h"
 #include "coreengine/app/worker/worker_internal.h"
@@ -256,11 +258,83 @@ START_TEST(a_worker_that_ends_because_it_is_idle_claims_nothing_more)
 }
 END_TEST
 
+/* --- a full disk --- */
+
+static void on_refusal(void *self, enum rv_log_level level, rv_str line)
+{
+    (void)level;
+    if (memmem(line.ptr, line.len, "task.untold", 11))
+        ring(self);
+}
+
+/* No file of this process can grow, as on a full disk. */
+static void fill_disk(bool is_full)
+{
+    struct rlimit limit;
+
+    ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    limit.rlim_cur = is_full ? 0 : limit.rlim_max;
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+static struct work_job *wait_for_job(struct work_dispatcher *d, struct bell *bell)
+{
+    struct work_job *j;
+
+    while (!(j = rv_work_dispatcher_take(d)))
+        wait_for(bell);
+    return j;
+}
+
+/* A task that the store believes to be under way is handed back, and its paid calls are made once more. */
+START_TEST(a_full_disk_delays_the_end_of_a_task_and_loses_it_not)
+{
+    struct bell bell = {.lock = PTHREAD_MUTEX_INITIALIZER, .rung = PTHREAD_COND_INITIALIZER};
+    struct bell refused = {.lock = PTHREAD_MUTEX_INITIALIZER, .rung = PTHREAD_COND_INITIALIZER};
+    struct work_dispatcher *d = NULL;
+    struct place place;
+    rv_err *err = NULL;
+
+    signal(SIGXFSZ, SIG_IGN);
+    open_place(&place);
+    rv_store *s = open_store(&place);
+    const struct rv_worker_handler given = {"say", place.pipeline};
+    const struct rv_worker_opts opts = {.app = &place.app, .handlers = &given, .n_handlers = 1};
+    const struct rv_engine_opts engine = {.workers = 1};
+    struct rv_worker w = {.opts = &opts, .app = place.app, .lease_us = 60000000, .n_max = 1};
+    rv_owner_name(w.owner);
+    w.app.log = rv_log_new(&(struct rv_log_opts){.level = RV_LOG_WARN, .line = on_refusal, .line_self = &refused});
+    ck_assert_int_eq(rv_work_handlers_load(&w.app, &given, 1, &w.handlers, &err), 0);
+    ck_assert_int_eq(rv_engine_new(&engine, &w.engine, &err), 0);
+    enqueue(s, "paid", 0);
+    ck_assert_int_eq(rv_work_dispatcher_new(&w, s, ring, &bell, &d, &err), 0);
+    struct work_job *j = wait_for_job(d, &bell);
+    rv_work_done(j, "completed");
+    fill_disk(true);
+    rv_work_dispatcher_give(d, j);
+    wait_for(&refused);
+    fill_disk(false);
+    while (!rv_work_dispatcher_is_empty(d))
+        wait_for(&bell);
+    struct rv_task_row row = task_of(s, "paid");
+    ck_assert_msg(row.status == RV_TASK_COMPLETED, "the store thinks that the task has not ended: %d", row.status);
+    ck_assert_int_eq(row.attempt, 1);
+    rv_task_row_fini(&row);
+    rv_work_dispatcher_free(d);
+    rv_engine_free(w.engine);
+    rv_work_handlers_free(w.handlers, 1);
+    rv_log_free(w.app.log);
+    rv_store_close(s);
+    close_place(&place);
+}
+END_TEST
+
 TCase *dispatcher_case(void)
 {
     TCase *tc = tcase_create("dispatcher");
 
     tcase_add_test(tc, a_task_that_only_the_store_thinks_it_holds_is_handed_back);
     tcase_add_test(tc, a_worker_that_ends_because_it_is_idle_claims_nothing_more);
+    tcase_add_test(tc, a_full_disk_delays_the_end_of_a_task_and_loses_it_not);
     return tc;
 }
