@@ -112,12 +112,16 @@ int rv_exec_check(const struct rv_exec_opts *o, rv_findings *findings, rv_err **
 
 /* --- steps --- */
 
-int64_t rv_exec_now_us(rv_exec *x)
+static int64_t run_time_us(const rv_exec *x)
 {
     int64_t now_us = rv_engine_now_us(x->engine) + x->ahead_us;
 
-    if (now_us > x->last_us)
-        x->last_us = now_us;
+    return now_us > x->last_us ? now_us : x->last_us;
+}
+
+int64_t rv_exec_now_us(rv_exec *x)
+{
+    x->last_us = run_time_us(x);
     return x->last_us;
 }
 
@@ -390,7 +394,7 @@ int rv_exec_check_answer(const rv_exec *x, const struct rv_response *response, r
 {
     if (!x->engine || !x->run || x->status != RV_RUN_INTERRUPTED)
         return RV_FAIL(err, RV_E_STATE, "the run waits for no answer");
-    return rv_run_check_answer(x->run, response, rv_engine_now_us(x->engine), err);
+    return rv_run_check_answer(x->run, response, run_time_us(x), err);
 }
 
 void rv_exec_break(rv_exec *x, int rc, rv_err *err)

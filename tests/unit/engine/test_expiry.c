@@ -52,12 +52,44 @@ START_TEST(a_run_that_waits_goes_on_when_its_question_expires)
 }
 END_TEST
 
+static int64_t read_clock(void *self)
+{
+    return *(int64_t *)self;
+}
+
+START_TEST(a_check_refuses_an_expired_answer_after_the_clock_went_back)
+{
+    int64_t now_us = 1700000000000000;
+    const struct rv_engine_opts opts = {.clock = {read_clock, &now_us}, .workers = 1};
+    const struct rv_response yes = {.choice = RV_STR_LIT("yes")};
+    struct world w;
+    rv_engine *e = NULL;
+
+    world_load(&w, ASKS, "stages: {a: [{output: {}}]}", capabilities);
+    ck_assert_int_eq(rv_engine_new(&opts, &e, NULL), 0);
+    rv_exec *x = start(&w, e);
+    ck_assert_int_eq(rv_engine_wait(e, x, NULL), 0);
+    ck_assert_int_eq(rv_exec_status(x), RV_RUN_INTERRUPTED);
+    ck_assert_int_eq(rv_exec_check_answer(x, &yes, NULL), 0);
+    now_us += 2000000;
+    ck_assert_int_eq(rv_exec_check_answer(x, &yes, NULL), RV_E_TIMEOUT);
+    ck_assert_int_eq(rv_exec_answer(x, &yes, NULL), RV_E_TIMEOUT);
+    now_us -= 2000000;
+    ck_assert_int_eq(rv_exec_answer(x, &yes, NULL), RV_E_TIMEOUT);
+    ck_assert_int_eq(rv_exec_check_answer(x, &yes, NULL), RV_E_TIMEOUT);
+    rv_exec_free(x);
+    rv_engine_free(e);
+    world_fini(&w);
+}
+END_TEST
+
 Suite *expiry_suite(void)
 {
     Suite *suite = suite_create("expiry");
     TCase *tc = tcase_create("expiry");
 
     tcase_add_test(tc, a_run_that_waits_goes_on_when_its_question_expires);
+    tcase_add_test(tc, a_check_refuses_an_expired_answer_after_the_clock_went_back);
     suite_add_tcase(suite, tc);
     return suite;
 }
