@@ -250,13 +250,14 @@ static int add_edge(struct walk *w, int parent, json_object *edge, rv_err **err)
         w->n_bytes += key.len + 16;
         if (!own || !rv_has_room(&w->edges, &w->cap_edges, w->n_edges + 1, sizeof *w->edges))
             rc = no_memory(err);
-        else
-            w->edges[w->n_edges++] =
-                (struct edge){.key = {own, key.len},
-                              .parent = parent,
-                              .order = (int)w->n_edges,
-                              .relation = relation,
-                              .weight = rv_json_is_number(weight) ? json_object_get_double(weight) : 1.0};
+        else {
+            size_t i = w->n_edges++;
+            w->edges[i] = (struct edge){.key = {own, key.len},
+                                        .parent = parent,
+                                        .order = (int)i,
+                                        .relation = relation,
+                                        .weight = rv_json_is_number(weight) ? json_object_get_double(weight) : 1.0};
+        }
     }
     rv_buf_fini(&key);
     return rc;
