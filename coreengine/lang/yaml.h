@@ -119,7 +119,7 @@ struct rv_key {
     enum rv_key_type type;
     size_t offset;
     bool required;
-    double min, max;           /* INT, FLOAT; max 0 and min 0: no limit */
+    double min, max;           /* INT, FLOAT; both 0: any number; max below min: min or more */
     const char *default_text;  /* as JSON; NULL: none; applied before reading */
     const char *doc;           /* one sentence for --explain, the schema and the reference page */
     const char *term_list;     /* TERM: name of the list (rv_term_lists) */
