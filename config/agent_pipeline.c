@@ -229,17 +229,17 @@ static int make_below(const struct rv_agent_pipeline *from, json_object *keys, r
 int rv_pipeline_of_agent(const struct rv_agent_pipeline *from, rv_findings *findings, struct rv_pipeline **out,
                          rv_err **err)
 {
+    struct rv_pipeline *p = NULL;
     json_object *keys = NULL;
     int rc = make_keys(from, &keys, err);
 
-    *out = NULL;
     if (rc == 0)
-        rc = (from->of ? make_below : make_own)(from, keys, findings, out, err);
+        rc = (from->of ? make_below : make_own)(from, keys, findings, &p, err);
     json_object_put(keys);
-    if (rc < 0) {
-        rv_pipeline_free(*out);
-        *out = NULL;
-    }
+    if (rc < 0)
+        rv_pipeline_free(p);
+    else
+        *out = p;
     return rc;
 }
 
@@ -254,13 +254,15 @@ int rv_pipeline_delegate(const struct rv_pipeline *of, const struct rv_delegate 
                                            .default_role = d->model_role,
                                            .of = of};
     rv_findings *findings = rv_findings_new();
-    int rc = findings ? rv_pipeline_of_agent(&from, findings, out, err) : RV_FAIL(err, RV_E_NOMEM, "make the stage");
+    struct rv_pipeline *p = NULL;
+    int rc = findings ? rv_pipeline_of_agent(&from, findings, &p, err) : RV_FAIL(err, RV_E_NOMEM, "make the stage");
 
-    if (rc == 0 && !(*out)->is_sound) {
+    if (rc == 0 && !p->is_sound)
         rc = rv_findings_first_error(findings, err);
-        rv_pipeline_free(*out);
-        *out = NULL;
-    }
+    if (rc < 0)
+        rv_pipeline_free(p);
+    else
+        *out = p;
     rv_findings_free(findings);
     return rc < 0 ? RV_WRAP(err, rc, "agent \"%s\"", d->name) : 0;
 }

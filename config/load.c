@@ -314,7 +314,6 @@ int rv_pipeline_parse_with(rv_str text, const char *name, const char *dir, const
     struct rv_pipeline *p = rv_pipeline_blank(text, name, dir);
     const struct rv_node *root;
 
-    *out = NULL;
     if (!p)
         return RV_FAIL(err, RV_E_NOMEM, "load pipeline \"%s\"", name);
     int rc = rv_yaml_parse(text, p->file, findings, &p->internal->doc, err);
@@ -329,6 +328,8 @@ int rv_pipeline_parse_with(rv_str text, const char *name, const char *dir, const
         rc = rv_findings_check(findings, err);
     }
     rv_pipeline_free(p);
+    if (rc == 0) /* nothing could be read */
+        *out = NULL;
     return rc;
 }
 
@@ -339,7 +340,6 @@ int rv_pipeline_of_value(json_object *keys, const char *name, rv_findings *findi
     size_t n_errors_before = rv_findings_n_errors(findings);
     rv_buf text = RV_BUF_INIT(RV_YAML_MAX_BYTES);
 
-    *out = NULL;
     rv_json_write(keys, &text);
     int rc = rv_buf_check(&text, "a pipeline", err);
     struct rv_pipeline *p = rc == 0 ? rv_pipeline_blank(rv_buf_str(&text), name, ".") : NULL;
@@ -376,7 +376,6 @@ int rv_pipeline_load_with(const char *path, const struct rv_pipeline_opts *opts,
     char *dir = slash ? rv_str_dup((rv_str){path, slash == path ? 1 : (size_t)(slash - path)}) : NULL;
     int rc;
 
-    *out = NULL;
     if (slash && !dir)
         return RV_FAIL(err, RV_E_NOMEM, "load pipeline \"%s\"", path);
     rc = rv_file_read(path, &text, err);
@@ -389,7 +388,6 @@ int rv_pipeline_load_with(const char *path, const struct rv_pipeline_opts *opts,
     return rc;
 }
 
-/* its templates and expressions */
 void rv_pipeline_free(struct rv_pipeline *p)
 {
     if (!p)
