@@ -7,6 +7,7 @@
 static const char *const types[] = {RV_MESSAGE_TYPES(TEXT)};
 static const char *const statuses[] = {RV_TURN_STATUSES(TEXT)};
 static const char *const policies[] = {RV_REPLAY_POLICIES(TEXT)};
+static const char *const compactions[] = {RV_COMPACTIONS(TEXT)};
 
 static int find(const char *const *words, size_t n, rv_str text)
 {
@@ -48,11 +49,7 @@ int rv_replay_policy_of(rv_str text)
 
 int rv_compaction_of(rv_str text)
 {
-#define TEXT(n, t, m) t,
-    static const char *const texts[] = {RV_COMPACTIONS(TEXT)};
-#undef TEXT
-
-    return find(texts, RV_COUNT(texts), text);
+    return find(compactions, RV_COUNT(compactions), text);
 }
 
 #define REPLACEMENT "\xef\xbf\xbd"

@@ -128,7 +128,6 @@ static void stop_listening(struct postgres *st)
 }
 
 #define BUSY_MS 60000
-#define MS      INT64_C(1000000) /* in nanoseconds */
 
 /* The row of the handle is not needed any more. What this cannot do, a sweep does a day later. */
 static void forget_handle(struct postgres *st)

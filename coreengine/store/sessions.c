@@ -119,8 +119,6 @@ int rv_store_fail_no_session(const char *id, rv_err **err)
     return RV_FAIL(err, RV_E_NOT_FOUND, "no session \"%s\"", id);
 }
 
-#define MAX_SQL 4096
-
 void rv_session_at(const struct found_session *found, struct rv_session_at *out)
 {
     out->key = found->key;

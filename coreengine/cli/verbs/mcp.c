@@ -9,7 +9,7 @@
 
 /* --- list, tools, inspect, call: the MCP servers of a pipeline, and their tools --- */
 
-#define MAX_TEXT_BYTES ((size_t)64 << 20) /* lists of all servers as text */
+#define MAX_TEXT_BYTES ((size_t)64 << 20) /* lists of all servers, or all differences, as text */
 
 static const struct rv_cli_option list_options[] = {
     {"json", 0, NULL, "print JSON", NULL, false},
@@ -315,8 +315,6 @@ static const struct rv_cli_verb verb_call = {
     .max_words = 2,
     .run = call,
 };
-
-#define MAX_TEXT_BYTES ((size_t)64 << 20) /* of all differences */
 
 static const struct rv_cli_option login_options[] = {
     {"browser", 0, "COMMAND", "start this program with the address (words separated by blanks)", NULL, false},
