@@ -50,8 +50,11 @@ static int prepare_file(struct sqlite *st, const struct rv_store_opts *opts, rv_
     struct stat info;
 
     if (stat(st->base.path, &info) == 0) {
-        if (S_ISDIR(info.st_mode))
-            return RV_FAIL(err, RV_E_IO, "\"%s\" is a folder", st->base.path);
+        if (S_ISDIR(info.st_mode)) {
+            RV_FAIL(err, RV_E_IO, "\"%s\" is a folder", st->base.path);
+            rv_err_hint(err, "name a file in the folder");
+            return RV_E_IO;
+        }
         if (!S_ISREG(info.st_mode))
             return RV_FAIL(err, RV_E_IO, "\"%s\" is not a regular file", st->base.path);
         /* SQLite takes a file of one byte for an empty one, and would write over it. */

@@ -98,34 +98,57 @@ int rv_store_leave_write(rv_store *s, int rc, rv_err **err)
 
 /* --- Opening --- */
 
-/* 0: in memory, 1: a file, 2: PostgreSQL. "xyz:" and "xyz://" name kinds of stores; a path may contain a colon after
- * anything else. */
-static int kind_of(const char *url, const char **path, rv_err **err)
-{
-    size_t n = strspn(url, "abcdefghijklmnopqrstuvwxyz");
+enum store_kind { STORE_MEMORY, STORE_FILE, STORE_POSTGRES };
 
-    if (rv_store_is_postgres(url))
-        return 2;
-    *path = url;
-    if (strcmp(url, "memory:") == 0)
-        return 0;
-    if (strncmp(url, "sqlite:", 7) == 0)
-        *path = url + 7;
-    else if (n > 0 && url[n] == ':' && strncmp(url + n, "://", 3) == 0) {
-        RV_FAIL(err, RV_E_INVALID, "store \"%s\": there is no store of kind \"%.*s\"", url, (int)n, url);
-        rv_err_hint(err, "a store is a file, or postgres://USER@HOST:PORT/DATABASE");
-        return RV_E_INVALID;
-    }
-    if (!**path)
-        return RV_FAIL(err, RV_E_INVALID, "store \"%s\" names no file", url);
-    return 1;
+/* What stands behind the kind may be a password, and is not shown. */
+static int fail_kind(rv_str kind, rv_err **err)
+{
+    static const char *const kinds[] = {"sqlite", "postgres", "postgresql", "memory"};
+    const char *near = rv_nearest(kind, kinds, RV_COUNT(kinds));
+
+    int rc = RV_FAIL(err, RV_E_INVALID, "there is no store of kind \"%.*s\"", (int)kind.len, kind.ptr);
+    if (!near)
+        rv_err_hint(err,
+                    "use a file, sqlite:FILE or postgres://USER@HOST:PORT/DATABASE; write ./ in front of the name of "
+                    "a file that has a colon");
+    else
+        rv_err_hint(err, "did you mean %s? write ./ in front of the name of a file that has a colon",
+                    near == kinds[0]   ? "sqlite:FILE"
+                    : near == kinds[3] ? "memory:"
+                                       : "postgres://USER@HOST:PORT/DATABASE");
+    return rc;
 }
 
-static int open_kind(rv_store *s, int kind, const char *path, rv_err **err)
+/* "word:" names a kind of stores, known or not; a path may contain a colon after anything else. */
+static int kind_of(const char *url, enum store_kind *kind, const char **path, rv_err **err)
 {
-    if (kind == 2)
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    size_t n = strspn(url, letters);
+
+    *path = url;
+    if (rv_store_is_postgres(url)) {
+        *kind = STORE_POSTGRES;
+        return 0;
+    }
+    if (strcmp(url, "memory:") == 0) {
+        *kind = STORE_MEMORY;
+        return 0;
+    }
+    if (strncmp(url, "sqlite:", 7) == 0)
+        *path = url + 7;
+    else if (n > 0 && url[n] == ':')
+        return fail_kind((rv_str){url, n}, err);
+    if (!**path)
+        return RV_FAIL(err, RV_E_INVALID, "store \"%s\" names no file", url);
+    *kind = STORE_FILE;
+    return 0;
+}
+
+static int open_kind(rv_store *s, enum store_kind kind, const char *path, rv_err **err)
+{
+    if (kind == STORE_POSTGRES)
         return rv_postgres_open(s->source, s->url, &s->opts, &s->sql, err);
-    return rv_sqlite_open(kind == 0 ? NULL : path, &s->opts, &s->sql, err);
+    return rv_sqlite_open(kind == STORE_MEMORY ? NULL : path, &s->opts, &s->sql, err);
 }
 
 /* Half of a store would look like a whole one. */
@@ -196,17 +219,18 @@ static int fail_open(const char *shown, int rc, rv_err **err)
 int rv_store_open(const char *url, const struct rv_store_opts *opts, rv_store **out, rv_err **err)
 {
     static const struct rv_store_opts defaults = {0};
+    enum store_kind kind;
     const char *path = NULL;
-    int kind, rc;
+    int rc;
 
     if (!opts)
         opts = &defaults;
     rc = check_open(url, opts, err);
     if (rc < 0)
         return rc;
-    kind = kind_of(url, &path, err);
-    if (kind < 0)
-        return kind;
+    rc = kind_of(url, &kind, &path, err);
+    if (rc < 0)
+        return rc;
     rv_store *s = new_store(url, opts);
     if (!s)
         return RV_FAIL(err, RV_E_NOMEM, "open a store");
@@ -513,20 +537,21 @@ int rv_store_read_version(const char *url, struct rv_store_version *out, rv_err 
 {
     static const struct rv_store_opts none = {0};
     rv_buf shown = RV_BUF_INIT(RV_STORE_MAX_URL + 1);
-    const char *path = url;
+    enum store_kind kind;
+    const char *path;
 
     int rc = check_open(url, &none, err);
     if (rc == 0)
-        rc = kind_of(url, &path, err);
+        rc = kind_of(url, &kind, &path, err);
     if (rc < 0)
         return rc;
-    if (rc == 0)
+    if (kind == STORE_MEMORY)
         return RV_FAIL(err, RV_E_INVALID, "store \"%s\" is made when it is opened", url);
     rv_store_show_url(url, &shown);
-    bool is_postgres = rc == 2;
     rc = rv_buf_check(&shown, "URL", err);
     if (rc == 0)
-        rc = is_postgres ? rv_postgres_look(url, rv_buf_cstr(&shown), out, err) : rv_sqlite_look(path, out, err);
+        rc = kind == STORE_POSTGRES ? rv_postgres_look(url, rv_buf_cstr(&shown), out, err)
+                                    : rv_sqlite_look(path, out, err);
     if (rc < 0)
         rc = fail_open(rv_buf_cstr(&shown), rc, err);
     rv_buf_fini(&shown);

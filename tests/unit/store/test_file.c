@@ -69,7 +69,7 @@ END_TEST
 
 START_TEST(names_that_mean_something_to_sqlite_are_files_here)
 {
-    static const char *const names[] = {":memory:", "file:x?mode=memory", "a?b#c%20.db", "sqlite:sqlite:x"};
+    static const char *const names[] = {":memory:", "./file:x?mode=memory", "a?b#c%20.db", "sqlite:sqlite:x"};
     struct world world, *w = &world;
     char before[4096];
 
@@ -83,6 +83,36 @@ START_TEST(names_that_mean_something_to_sqlite_are_files_here)
         rv_store_close(w->s);
         w->s = NULL;
     }
+    ck_assert_int_eq(chdir(before), 0);
+    world_close(w);
+}
+END_TEST
+
+START_TEST(a_mistyped_kind_is_refused_and_makes_no_file)
+{
+    static const struct {
+        const char *url, *hint;
+    } rows[] = {
+        {"sqllite:x.db", "did you mean sqlite:FILE?"},
+        {"SQLite:x.db", "did you mean sqlite:FILE?"},
+        {"postgresq:x", "did you mean postgres://USER@HOST:PORT/DATABASE?"},
+        {"postgres:x", "did you mean postgres://USER@HOST:PORT/DATABASE?"},
+        {"memory:x", "did you mean memory:?"},
+        {"file:x", "use a file, sqlite:FILE or postgres://"},
+        {"mysql://host/db", "use a file, sqlite:FILE or postgres://"},
+    };
+    struct world world, *w = &world;
+    char before[4096];
+
+    world_open(w, -1);
+    ck_assert_ptr_nonnull(getcwd(before, sizeof before));
+    ck_assert_int_eq(chdir(w->dir), 0);
+    for (size_t i = 0; i < RV_COUNT(rows); i++) {
+        FAILS(RV_E_INVALID, "there is no store of kind", rows[i].hint, world_store(w, rows[i].url, &quick, &w->s));
+        ck_assert_int_ne(access(rows[i].url, F_OK), 0);
+    }
+    OK(world_store(w, "./sqllite:x.db", &quick, &w->s));
+    ck_assert_int_eq(access("sqllite:x.db", F_OK), 0);
     ck_assert_int_eq(chdir(before), 0);
     world_close(w);
 }
@@ -197,6 +227,7 @@ Suite *file_suite(void)
     tcase_add_test(tc, only_the_owner_may_read_what_is_made);
     tcase_add_test(tc, the_file_says_what_it_is);
     tcase_add_test(tc, names_that_mean_something_to_sqlite_are_files_here);
+    tcase_add_test(tc, a_mistyped_kind_is_refused_and_makes_no_file);
     tcase_add_test(tc, a_file_that_must_exist_is_not_made);
     tcase_add_test(tc, what_is_no_file_is_refused);
     tcase_add_test(tc, a_record_costs_little_more_than_its_body);
