@@ -1,4 +1,5 @@
 /* Answers: whole ones, streams, server-sent events; their heads, checked, and their framing. */
+#include "coreengine/base/http_status.h"
 #include "coreengine/http/http_internal.h"
 
 #include <assert.h>
@@ -13,58 +14,6 @@ static const rv_str nothing = {"", 0};
 static const rv_str last_chunk = {"0\r\n\r\n", 5};
 
 /* --- heads --- */
-
-static const char *reason_of(int status)
-{
-    static const struct {
-        int status;
-        const char *text;
-    } reasons[] = {
-        {200, "OK"},
-        {201, "Created"},
-        {202, "Accepted"},
-        {204, "No Content"},
-        {206, "Partial Content"},
-        {301, "Moved Permanently"},
-        {302, "Found"},
-        {303, "See Other"},
-        {304, "Not Modified"},
-        {307, "Temporary Redirect"},
-        {308, "Permanent Redirect"},
-        {400, "Bad Request"},
-        {401, "Unauthorized"},
-        {403, "Forbidden"},
-        {404, "Not Found"},
-        {405, "Method Not Allowed"},
-        {406, "Not Acceptable"},
-        {408, "Request Timeout"},
-        {409, "Conflict"},
-        {410, "Gone"},
-        {411, "Length Required"},
-        {412, "Precondition Failed"},
-        {413, "Content Too Large"},
-        {414, "URI Too Long"},
-        {415, "Unsupported Media Type"},
-        {416, "Range Not Satisfiable"},
-        {417, "Expectation Failed"},
-        {421, "Misdirected Request"},
-        {422, "Unprocessable Content"},
-        {428, "Precondition Required"},
-        {429, "Too Many Requests"},
-        {431, "Request Header Fields Too Large"},
-        {500, "Internal Server Error"},
-        {501, "Not Implemented"},
-        {502, "Bad Gateway"},
-        {503, "Service Unavailable"},
-        {504, "Gateway Timeout"},
-        {505, "HTTP Version Not Supported"},
-    };
-
-    for (size_t i = 0; i < RV_COUNT(reasons); i++)
-        if (reasons[i].status == status)
-            return reasons[i].text;
-    return "Other";
-}
 
 static bool is_value(rv_str s)
 {
@@ -133,7 +82,8 @@ static void put_field(rv_buf *b, rv_str name, rv_str value)
 /* The head of an answer. framing: the fields that say how long the body is. */
 static void put_head(rv_httpd_exchange *x, const struct rv_httpd_answer *a, const char *framing, rv_buf *b)
 {
-    rv_buf_printf(b, "HTTP/1.1 %d %s\r\nDate: %s\r\nX-Request-Id: %s\r\n", a->status, reason_of(a->status),
+    const char *reason = rv_http_reason(a->status);
+    rv_buf_printf(b, "HTTP/1.1 %d %s\r\nDate: %s\r\nX-Request-Id: %s\r\n", a->status, reason ? reason : "Other",
                   date_of(x->s), x->head.req.id);
     if (a->type)
         put_field(b, RV_STR_LIT("Content-Type"), rv_str_of(a->type));

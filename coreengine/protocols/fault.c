@@ -2,43 +2,44 @@
  * `error`. */
 #include <string.h>
 
+#include "coreengine/base/http_status.h"
 #include "coreengine/protocols/protocols_internal.h"
 
 static const struct {
     int status;
-    const char *title, *code, *type; /* type: of OpenAI's error */
-} titles[] = {
-    {400, "Bad Request", "invalid_argument", "invalid_request_error"},
-    {401, "Unauthorized", "unauthenticated", "authentication_error"},
-    {403, "Forbidden", "permission_denied", "permission_error"},
-    {404, "Not Found", "not_found", "not_found_error"},
-    {405, "Method Not Allowed", "method_not_allowed", "invalid_request_error"},
-    {406, "Not Acceptable", "not_acceptable", "invalid_request_error"},
-    {408, "Request Timeout", "timeout", "timeout_error"},
-    {409, "Conflict", "failed_precondition", "conflict_error"},
-    {413, "Content Too Large", "resource_exhausted", "invalid_request_error"},
-    {414, "URI Too Long", "uri_too_long", "invalid_request_error"},
-    {415, "Unsupported Media Type", "unsupported_media_type", "invalid_request_error"},
-    {421, "Misdirected Request", "misdirected_request", "invalid_request_error"},
-    {422, "Unprocessable Content", "invalid_argument", "invalid_request_error"},
-    {429, "Too Many Requests", "quota_exceeded", "rate_limit_error"},
-    {431, "Request Header Fields Too Large", "resource_exhausted", "invalid_request_error"},
-    {500, "Internal Server Error", "internal_error", "server_error"},
-    {501, "Not Implemented", "not_implemented", "server_error"},
-    {502, "Bad Gateway", "provider_error", "server_error"},
-    {503, "Service Unavailable", "unavailable", "server_error"},
-    {504, "Gateway Timeout", "timeout", "server_error"},
-    {507, "Insufficient Storage", "disk_full", "server_error"},
+    const char *code, *type; /* type: of OpenAI's error */
+} kinds[] = {
+    {400, "invalid_argument", "invalid_request_error"},
+    {401, "unauthenticated", "authentication_error"},
+    {403, "permission_denied", "permission_error"},
+    {404, "not_found", "not_found_error"},
+    {405, "method_not_allowed", "invalid_request_error"},
+    {406, "not_acceptable", "invalid_request_error"},
+    {408, "timeout", "timeout_error"},
+    {409, "failed_precondition", "conflict_error"},
+    {413, "resource_exhausted", "invalid_request_error"},
+    {414, "uri_too_long", "invalid_request_error"},
+    {415, "unsupported_media_type", "invalid_request_error"},
+    {421, "misdirected_request", "invalid_request_error"},
+    {422, "invalid_argument", "invalid_request_error"},
+    {429, "quota_exceeded", "rate_limit_error"},
+    {431, "resource_exhausted", "invalid_request_error"},
+    {500, "internal_error", "server_error"},
+    {501, "not_implemented", "server_error"},
+    {502, "provider_error", "server_error"},
+    {503, "unavailable", "server_error"},
+    {504, "timeout", "server_error"},
+    {507, "disk_full", "server_error"},
 };
 
 static size_t row_of(int status)
 {
     size_t general = 0;
 
-    for (size_t i = 0; i < RV_COUNT(titles); i++) {
-        if (titles[i].status == status)
+    for (size_t i = 0; i < RV_COUNT(kinds); i++) {
+        if (kinds[i].status == status)
             return i;
-        if (titles[i].status == (status >= 500 ? 500 : 400))
+        if (kinds[i].status == (status >= 500 ? 500 : 400))
             general = i;
     }
     return general;
@@ -52,13 +53,15 @@ const char *rv_protocol_fault_type(enum rv_protocol_family family)
 void rv_protocol_fault_write(enum rv_protocol_family family, const struct rv_protocol_fault *fault, rv_buf *out)
 {
     size_t row = row_of(fault->status);
-    const char *code = fault->code ? fault->code : titles[row].code;
-    const char *detail = fault->detail ? fault->detail : titles[row].title;
+    const char *reason = rv_http_reason(fault->status);
+    const char *title = reason ? reason : rv_http_reason(kinds[row].status);
+    const char *code = fault->code ? fault->code : kinds[row].code;
+    const char *detail = fault->detail ? fault->detail : title;
     rv_jw w = rv_jw_on(out);
 
     rv_jw_obj(&w);
     rv_jw_kv_text(&w, "type", "about:blank");
-    rv_jw_kv_text(&w, "title", titles[row].title);
+    rv_jw_kv_text(&w, "title", title);
     rv_jw_kv_int(&w, "status", fault->status);
     if (family == RV_FAMILY_P8 && fault->details)
         rv_jw_kv_value(&w, "detail", fault->details);
@@ -70,7 +73,7 @@ void rv_protocol_fault_write(enum rv_protocol_family family, const struct rv_pro
     rv_jw_key(&w, "error");
     rv_jw_obj(&w);
     rv_jw_kv_text(&w, "message", detail);
-    rv_jw_kv_text(&w, "type", titles[row].type);
+    rv_jw_kv_text(&w, "type", kinds[row].type);
     rv_jw_kv_text(&w, "param", fault->param && fault->param[0] ? fault->param : NULL);
     rv_jw_kv_text(&w, "code", code);
     rv_jw_obj_end(&w);

@@ -358,6 +358,11 @@ static const struct {
      "\"quota_exceeded\",\"error\":{\"message\":\"Bad "
      "Request\",\"type\":\"invalid_request_error\",\"param\":null,\"code\":"
      "\"quota_exceeded\"}}"},
+    {RV_FAMILY_PROBLEM,
+     {.status = 421, .code = "misdirected_request", .detail = "not of this host"},
+     "{\"type\":\"about:blank\",\"title\":\"Misdirected Request\",\"status\":421,\"detail\":\"not of this host\","
+     "\"code\":\"misdirected_request\",\"error\":{\"message\":\"not of this host\",\"type\":"
+     "\"invalid_request_error\",\"param\":null,\"code\":\"misdirected_request\"}}"},
 };
 
 START_TEST(a_refusal_serves_all_readers)
