@@ -109,14 +109,22 @@ static void on_noise(void *self, bool is_error_output, rv_str line)
                RV_F_STR("line", is_text ? line : RV_STR_LIT("(not UTF-8)")));
 }
 
+/* Roots may have gone since the client was made, which is told without them: such a server is not started. */
+static int check_roots(const struct rv_mcp_server_config *server, rv_err **err)
+{
+    json_object *roots = NULL;
+    int rc = server->roots.is_set ? rv_mcp_roots(server, &roots, err) : 0;
+
+    json_object_put(roots);
+    return rc;
+}
+
 static int open_link(struct mcp_connection *c, rv_err **err)
 {
     rv_mcp_pool *p = c->pool;
     const struct rv_mcp_link_user user = {on_message, on_failed, on_noise, c};
-    json_object *roots = NULL;
 
-    int rc = c->server->roots.is_set ? rv_mcp_roots(c->server, &roots, err) : 0;
-    json_object_put(roots);
+    int rc = check_roots(c->server, err);
     if (rc < 0)
         return rc;
     if (c->server->command.is_set) {
