@@ -128,6 +128,21 @@ static int open_store(struct rv_cli *cli, rv_err **err)
     return 0;
 }
 
+/* What the verb is about is not there: where all are listed, unless the message has a hint of its own. */
+static void hint_at_list(const struct rv_cli *cli, rv_err **err)
+{
+    const struct rv_cli_takes *takes = cli->verb->takes;
+    const rv_err *last = *err;
+    bool has_hint = rv_err_hint_text(last);
+
+    while (rv_err_cause(last)) {
+        last = rv_err_cause(last);
+        has_hint = has_hint || rv_err_hint_text(last);
+    }
+    if (takes && !has_hint && cli->n_words > 0 && strstr(rv_err_text(last), cli->words[0]))
+        rv_err_hint(err, "`reeve %ss` lists them", takes->what);
+}
+
 static int run_checked(struct rv_cli *cli, rv_err **err)
 {
     struct rv_mcp_lists lists = RV_MCP_LISTS_INIT;
@@ -146,6 +161,8 @@ static int run_checked(struct rv_cli *cli, rv_err **err)
         rc = open_store(cli, err);
     if (rc == 0)
         rc = cli->verb->run(cli, err);
+    if (rc == RV_E_NOT_FOUND)
+        hint_at_list(cli, err);
     rv_store_close(cli->store);
     rv_mcp_lists_fini(&lists);
     return rc;

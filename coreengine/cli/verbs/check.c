@@ -18,13 +18,21 @@ static void write_path(const struct rv_pipeline *p, const int *path, size_t n, r
         rv_buf_puts(b, " -> ...");
 }
 
+/* "1 model call", "2 model calls (upper bound)" */
+static void write_bound(int64_t n, const char *what, bool is_exact, rv_buf *b)
+{
+    rv_buf_printf(b, "%lld %s%s%s", (long long)n, what, n == 1 ? "" : "s", is_exact ? "" : " (upper bound)");
+}
+
 void rv_cli_write_proof(const struct rv_pipeline *p, const struct rv_app_proved *proved, rv_buf *b)
 {
     const struct rv_proof *proof = &proved->part;
 
-    rv_buf_printf(b, "%s: at most %lld stage visits%s and %lld model calls%s in a run%s\n", p->file,
-                  (long long)proof->max_visits, proof->visits_exact ? "" : " (upper bound)",
-                  (long long)proof->max_llm_calls, proof->llm_exact ? "" : " (upper bound)",
+    rv_buf_printf(b, "%s: at most ", p->file);
+    write_bound(proof->max_visits, "stage visit", proof->visits_exact, b);
+    rv_buf_puts(b, " and ");
+    write_bound(proof->max_llm_calls, "model call", proof->llm_exact, b);
+    rv_buf_printf(b, " in a run%s\n",
                   !proved->answers       ? ""
                   : proof->spans_answers ? ", without visits that are repeated for an answer"
                                          : ", up to its next pause");
@@ -41,10 +49,15 @@ void rv_cli_write_proof(const struct rv_pipeline *p, const struct rv_app_proved 
     if (proof->max_questions)
         rv_buf_printf(b, "  asks at most %lld time%s\n", (long long)proof->max_questions,
                       proof->max_questions == 1 ? "" : "s");
-    if (proved->answers)
-        rv_buf_printf(b, "  with %lld answer%s: at most %lld stage visits and %lld model calls\n",
-                      (long long)proved->answers, proved->answers == 1 ? "" : "s", (long long)proved->whole.max_visits,
-                      (long long)proved->whole.max_llm_calls);
+    if (proved->answers) {
+        rv_buf_puts(b, "  with ");
+        write_bound(proved->answers, "answer", true, b);
+        rv_buf_puts(b, ": at most ");
+        write_bound(proved->whole.max_visits, "stage visit", true, b);
+        rv_buf_puts(b, " and ");
+        write_bound(proved->whole.max_llm_calls, "model call", true, b);
+        rv_buf_putc(b, '\n');
+    }
     rv_app_cost_text(&proved->cost, b);
 }
 

@@ -15,15 +15,6 @@ struct picture {
     int64_t n;
 };
 
-static int find_session(const struct rv_cli *cli, struct rv_session_row *row, rv_err **err)
-{
-    int rc = rv_store_get_session(cli->store, &cli->app.scope, cli->words[0], row, err);
-
-    if (rc == RV_E_NOT_FOUND)
-        rv_err_hint(err, "`reeve sessions` lists them");
-    return rc;
-}
-
 static const char *mark(const struct picture *p, const char *color)
 {
     return p->cli->out_color ? color : "";
@@ -150,7 +141,7 @@ static int show(struct rv_cli *cli, rv_err **err)
     struct picture p = {.cli = cli, .out = &text};
     struct rv_session_row row = {0};
 
-    int rc = find_session(cli, &row, err);
+    int rc = rv_store_get_session(cli->store, &cli->app.scope, cli->words[0], &row, err);
     if (rc == 0 && rv_cli_flag(cli, "json")) {
         rv_jw w = rv_jw_on(&text);
         rv_app_session_json(&row, &w);
@@ -286,7 +277,7 @@ static int export_session(struct rv_cli *cli, rv_err **err)
     const struct rv_message_filter all = {.with_children = rv_cli_flag(cli, "children")};
     struct rv_session_row row = {0};
 
-    int rc = find_session(cli, &row, err);
+    int rc = rv_store_get_session(cli->store, &cli->app.scope, cli->words[0], &row, err);
     if (rc == 0) {
         begin_document(&d, &row);
         rc = rv_store_read_messages(cli->store, &cli->app.scope, row.id, &all, add_message, &d, err);
