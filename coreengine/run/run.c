@@ -380,47 +380,62 @@ int rv_run_check_answer(rv_run *run, const struct rv_response *r, int64_t now_us
                             : rv_visit_check_answer(&run->shared, run->env, r, now_us, err);
 }
 
-static int step(rv_run *run, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
+/* After a restart or an answer: the branches that the envelope tells of, before anything looks at them. */
+static int load_branches(rv_run *run, const struct rv_event *ev, rv_err **err)
+{
+    bool goes_on = ev->kind == RV_EVENT_ANSWER || ev->kind == RV_EVENT_CANCEL ||
+                   (ev->kind == RV_EVENT_START && run->opts.continues);
+
+    if (run->started || run->main.opened || !goes_on || rv_envelope_fields(run->env)->terminated)
+        return 0;
+    return rv_run_load_tree(run, err);
+}
+
+/* A run that waits for people hears their answers and a cancellation; *is_heard false: the event says nothing to it. */
+static int wake(rv_run *run, const struct rv_event *ev, bool *is_heard, rv_err **err)
+{
+    bool waits = is_paused(run);
+    int rc = 0;
+
+    if (ev->kind == RV_EVENT_ANSWER) {
+        rc = rv_questions_refuse_withdrawn(run, &ev->response, err);
+        if (rc == 0 && waits)
+            rc = rv_visit_check_answer(&run->shared, run->env, &ev->response, ev->now_us, err);
+    } else if (run->main.opened && (waits || !run->started)) {
+        *is_heard = !waits || ev->kind == RV_EVENT_CANCEL;
+        waits = *is_heard;
+        if (*is_heard)
+            rc = rv_questions_hide(run, err);
+    } else {
+        waits = waits && ev->kind == RV_EVENT_CANCEL;
+    }
+    if (rc == 0 && waits)
+        rearm(run);
+    return rc;
+}
+
+/* Does it fit where the run is? *is_heard false: it came too late, and that is no fault. */
+static int check_order(const rv_run *run, const struct rv_event *ev, bool *is_heard, rv_err **err)
+{
+    bool begins = ev->kind == RV_EVENT_START || ev->kind == RV_EVENT_ANSWER;
+
+    if (run->finished && begins)
+        return RV_FAIL(err, RV_E_STATE, "the run is over");
+    if (run->started && begins)
+        return RV_FAIL(err, RV_E_STATE, "the run has begun already");
+    if (!run->finished && !run->started && !begins && ev->kind != RV_EVENT_CANCEL)
+        return RV_FAIL(err, RV_E_STATE, "a run begins with a start or an answer");
+    *is_heard = *is_heard && !run->finished;
+    return 0;
+}
+
+static int hear(rv_run *run, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
 {
     int rc;
 
-    bool goes_on =
-        !rv_envelope_fields(run->env)->terminated && (ev->kind == RV_EVENT_ANSWER || ev->kind == RV_EVENT_CANCEL ||
-                                                      (ev->kind == RV_EVENT_START && run->opts.continues));
-    if (!run->started && goes_on && !run->main.opened && (rc = rv_run_load_tree(run, err)) < 0)
-        return rc;
-    if (ev->kind == RV_EVENT_ANSWER && run->main.opened) {
-        rc = rv_questions_check(run, &ev->response, ev->now_us, err);
-        return rc < 0 ? rc : answer_branch(run, ev, out, err);
-    }
-    if (ev->kind == RV_EVENT_ANSWER && (rc = rv_questions_refuse_withdrawn(run, &ev->response, err)) < 0)
-        return rc;
-    if (is_paused(run) && ev->kind == RV_EVENT_ANSWER) {
-        rc = rv_visit_check_answer(&run->shared, run->env, &ev->response, ev->now_us, err);
-        if (rc < 0)
-            return rc;
-        rearm(run);
-    } else if (ev->kind != RV_EVENT_ANSWER && (is_paused(run) || !run->started) && run->main.opened) {
-        if (is_paused(run) && ev->kind != RV_EVENT_CANCEL)
-            return 0;
-        rc = rv_questions_hide(run, err);
-        if (rc < 0)
-            return rc;
-        rearm(run);
-    } else if (is_paused(run) && ev->kind == RV_EVENT_CANCEL) {
-        rearm(run);
-    }
-    if (run->finished && (ev->kind == RV_EVENT_START || ev->kind == RV_EVENT_ANSWER))
-        return RV_FAIL(err, RV_E_STATE, "the run is over");
-    if (run->finished)
-        return 0;
-    if (!run->started && ev->kind != RV_EVENT_START && ev->kind != RV_EVENT_ANSWER && ev->kind != RV_EVENT_CANCEL)
-        return RV_FAIL(err, RV_E_STATE, "a run begins with a start or an answer");
     switch (ev->kind) {
     case RV_EVENT_START:
     case RV_EVENT_ANSWER:
-        if (run->started)
-            return RV_FAIL(err, RV_E_STATE, "the run has begun already");
         rc = ev->kind == RV_EVENT_START ? start(run, out, err) : answer(run, &ev->response, out, err);
         return rc < 0 ? rc : advance(run, out, err);
     case RV_EVENT_LLM_DONE:
@@ -434,6 +449,22 @@ static int step(rv_run *run, const struct rv_event *ev, struct rv_effects *out, 
         return rv_run_recover(run, ev->now_us > run->last_us ? ev->now_us - run->last_us : 0, out, err);
     }
     return RV_FAIL(err, RV_E_INVALID, "unknown event kind %d", (int)ev->kind);
+}
+
+static int step(rv_run *run, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
+{
+    bool is_heard = true;
+    int rc = load_branches(run, ev, err);
+
+    if (rc == 0 && ev->kind == RV_EVENT_ANSWER && run->main.opened) {
+        rc = rv_questions_check(run, &ev->response, ev->now_us, err);
+        return rc < 0 ? rc : answer_branch(run, ev, out, err);
+    }
+    if (rc == 0)
+        rc = wake(run, ev, &is_heard, err);
+    if (rc == 0 && is_heard)
+        rc = check_order(run, ev, &is_heard, err);
+    return rc == 0 && is_heard ? hear(run, ev, out, err) : rc;
 }
 
 int rv_run_step(rv_run *run, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
