@@ -183,7 +183,7 @@ static int take_ops(rv_envelope *fork, json_object *writes, rv_err **err)
             how++;
         if (how == RV_COUNT(hows))
             return RV_FAIL(err, RV_E_INVALID, "write %zu of a branch is merged by an unknown word", i);
-        (void)json_object_object_get_ex(entry, "value", &value);
+        json_object_object_get_ex(entry, "value", &value);
         struct rv_state_op op = {.how = (enum rv_merge_mode)how};
         rc = rv_env_intern(fork, rv_str_of(key), "state key", &op.name, err);
         if (rc < 0)

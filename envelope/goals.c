@@ -126,7 +126,7 @@ static int stage_entry(const rv_envelope *env, const char *const *satisfied, siz
     int rc = entry ? 0 : RV_FAIL(err, RV_E_NOMEM, "record a completed stage");
 
     if (plan)
-        (void)json_object_object_get_ex(plan, "plan_id", &plan_id);
+        json_object_object_get_ex(plan, "plan_id", &plan_id);
     if (rc == 0)
         rc = new_list(&goals, err);
     for (size_t i = 0; rc == 0 && i < n; i++)

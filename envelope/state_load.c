@@ -34,8 +34,8 @@ static int read_bad(struct rv_state_reader *rd, struct rv_state_place p, const c
     rv_str path;
 
     if (p.item >= 0)
-        (void)snprintf(item, sizeof item, "[%ld]", p.item);
-    (void)snprintf(text, sizeof text, "%s%s%s%s", p.key, item, p.member ? "." : "", p.member ? p.member : "");
+        snprintf(item, sizeof item, "[%ld]", p.item);
+    snprintf(text, sizeof text, "%s%s%s%s", p.key, item, p.member ? "." : "", p.member ? p.member : "");
     path = rv_utf8_cut(rv_str_of(text), sizeof text - 4);
     return RV_FAIL(rd->err, RV_E_INVALID, "state key \"%.*s\" must be %s, not %s", RV_STR_ARG(path), want,
                    got && rv_json_is_number(got) ? "this number" : rv_json_type_text(got));
@@ -61,7 +61,7 @@ static int read_int(struct rv_state_reader *rd, struct rv_state_place p, json_ob
         }
     }
     if (!whole || i < lowest || i > highest) {
-        (void)snprintf(want, sizeof want, "an integer from %lld to %lld", (long long)lowest, (long long)highest);
+        snprintf(want, sizeof want, "an integer from %lld to %lld", (long long)lowest, (long long)highest);
         return read_bad(rd, p, want, v);
     }
     *out = i;
@@ -139,9 +139,9 @@ static int read_edges(struct rv_state_reader *rd, const struct rv_row *row, json
             return rc;
         if (!is(edge, json_type_object))
             return read_bad(rd, AT(row->key, (long)i, NULL), "an object", edge);
-        (void)json_object_object_get_ex(edge, "from", &from);
-        (void)json_object_object_get_ex(edge, "to", &to);
-        (void)json_object_object_get_ex(edge, "count", &count);
+        json_object_object_get_ex(edge, "from", &from);
+        json_object_object_get_ex(edge, "to", &to);
+        json_object_object_get_ex(edge, "count", &count);
         rc = read_name(rd, AT(row->key, (long)i, "from"), from, &from_name);
         if (rc == 0)
             rc = read_name(rd, AT(row->key, (long)i, "to"), to, &to_name);
@@ -162,7 +162,7 @@ static int read_record(struct rv_state_reader *rd, const char *key, long i, json
     if (!is(v, json_type_object))
         return read_bad(rd, AT(key, i, NULL), "an object", v);
     r->started_at_us = rv_clamp_time(rd->now_us);
-    (void)json_object_object_get_ex(v, "agent", &part);
+    json_object_object_get_ex(v, "agent", &part);
     rc = read_name(rd, AT(key, i, "agent"), part, &r->agent);
     if (rc == 0 && json_object_object_get_ex(v, "stage_order", &part))
         rc = read_int(rd, AT(key, i, "stage_order"), part, INT64_MIN, INT64_MAX, &r->stage_order);
@@ -182,7 +182,7 @@ static int read_record(struct rv_state_reader *rd, const char *key, long i, json
         if (!is(part, json_type_string))
             return read_bad(rd, AT(key, i, "status"), "a string", part);
         rc = rv_history_status_of(rv_json_str(part), &r->status, rd->err);
-        (void)snprintf(path, sizeof path, "%s[%ld].status", key, i);
+        snprintf(path, sizeof path, "%s[%ld].status", key, i);
         rc = read_word(rd, path, rc);
     }
     return rc;
@@ -271,12 +271,12 @@ static int read_interrupt(struct rv_state_reader *rd, json_object *v, struct rv_
         return read_bad(rd, AT(key, -1, NULL), "an object or null", v);
     it->exists = true;
     it->created_at_us = rv_clamp_time(rd->now_us);
-    (void)json_object_object_get_ex(v, "kind", &part);
+    json_object_object_get_ex(v, "kind", &part);
     if (!is(part, json_type_string))
         return read_bad(rd, AT(key, -1, "kind"), "a string", part);
     rc = read_word(rd, "interrupt.kind", rv_interrupt_kind_of(rv_json_str(part), &it->kind, rd->err));
     part = NULL;
-    (void)json_object_object_get_ex(v, "id", &part);
+    json_object_object_get_ex(v, "id", &part);
     if (rc == 0)
         rc = read_text(rd, AT(key, -1, "id"), part, false, &it->id);
     if (rc == 0 && json_object_object_get_ex(v, "question", &part))

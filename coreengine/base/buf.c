@@ -372,7 +372,7 @@ void rv_buf_vprintf(rv_buf *b, const char *fmt, va_list args)
     } else {
         to = rv_buf_room(b, (size_t)n);
         if (to) {
-            (void)vsnprintf(to, (size_t)n + 1, fmt, again);
+            vsnprintf(to, (size_t)n + 1, fmt, again);
             b->len += (size_t)n;
         }
     }

@@ -273,9 +273,9 @@ static void place_numbers(const rv_err *err, char out[PLACE_MAX])
 {
     out[0] = '\0';
     if (err->line > 0 && err->col > 0)
-        (void)snprintf(out, PLACE_MAX, ":%d:%d", err->line, err->col);
+        snprintf(out, PLACE_MAX, ":%d:%d", err->line, err->col);
     else if (err->line > 0)
-        (void)snprintf(out, PLACE_MAX, ":%d", err->line);
+        snprintf(out, PLACE_MAX, ":%d", err->line);
 }
 
 static const char *place_file(const rv_err *err)

@@ -198,7 +198,7 @@ static int open_temp(const char *path, char **out_name)
         return -1;
     }
     for (tries = 0; fd < 0 && tries < MAX_TEMP_TRIES; tries++) {
-        (void)snprintf(name, size, "%s.tmp-%016llx", path, (unsigned long long)rv_rand_u64(rv_rand_system()));
+        snprintf(name, size, "%s.tmp-%016llx", path, (unsigned long long)rv_rand_u64(rv_rand_system()));
         fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, FILE_MODE);
         if (fd < 0 && errno != EEXIST && errno != EINTR)
             break;

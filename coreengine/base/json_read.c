@@ -229,13 +229,13 @@ static void describe(const struct reader *r, char *out, size_t size)
     int n = r->at < r->end ? rv_utf8_next((const unsigned char *)r->at, (size_t)(r->end - r->at)) : 0;
 
     if (r->at == r->end)
-        (void)snprintf(out, size, "the end of the text");
+        snprintf(out, size, "the end of the text");
     else if (c < 0x20 || c == 0x7F || n <= 0)
-        (void)snprintf(out, size, "byte 0x%02x", c);
+        snprintf(out, size, "byte 0x%02x", c);
     else if (c == '\'')
-        (void)snprintf(out, size, "a single quote");
+        snprintf(out, size, "a single quote");
     else
-        (void)snprintf(out, size, "'%.*s'", n, r->at);
+        snprintf(out, size, "'%.*s'", n, r->at);
 }
 
 static int report(const struct reader *r, enum outcome how, rv_err **err)

@@ -15,7 +15,7 @@ static int fail_open(const struct rv_library *lib, rv_err **err)
         rc = RV_FAIL(err, lib->missing, "open %s: %s", lib->what, why);
         rv_err_hint(err, "%s", lib->hint);
     }
-    (void)dlerror(); /* lets go of the text */
+    dlerror(); /* lets go of the text */
     return rc;
 }
 

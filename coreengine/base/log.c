@@ -70,7 +70,7 @@ static void put_escaped(void *self, rv_str s)
         } else if (c >= 0x80) {
             step = rv_utf8_next((const unsigned char *)s.ptr + i, s.len - i);
             if (rv_utf8_control(s.ptr + i, s.len - i)) {
-                (void)snprintf(hex, sizeof hex, "\\u%04x", (unsigned char)s.ptr[i + 1]);
+                snprintf(hex, sizeof hex, "\\u%04x", (unsigned char)s.ptr[i + 1]);
                 put_text(l, hex);
                 i += 2;
                 continue;
@@ -79,11 +79,11 @@ static void put_escaped(void *self, rv_str s)
             i += step > 0 ? (size_t)step : 1;
         } else {
             if (c == '"' || c == '\\')
-                (void)snprintf(hex, sizeof hex, "\\%c", c);
+                snprintf(hex, sizeof hex, "\\%c", c);
             else if (c == '\n')
-                (void)snprintf(hex, sizeof hex, "\\n");
+                snprintf(hex, sizeof hex, "\\n");
             else
-                (void)snprintf(hex, sizeof hex, "\\u%04x", c);
+                snprintf(hex, sizeof hex, "\\u%04x", c);
             put_text(l, hex);
             i++;
         }

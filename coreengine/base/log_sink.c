@@ -69,7 +69,7 @@ struct rv_log_sink *rv_log_sink_new(int fd)
     s->is_own = s->is_full = false;
     s->is_socket = fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode);
     if (fstat(fd, &st) == 0 && (S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode))) {
-        (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+        snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
         int again = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
         if (again >= 0) {
             s->fd = again;

@@ -124,7 +124,7 @@ static void hint_near_name(const rv_zones *zones, const char *name, rv_err **err
     char path[MAX_PATH];
     size_t n;
 
-    (void)snprintf(path, sizeof path, "%s/%s", zones->dir, LIST_FILE);
+    snprintf(path, sizeof path, "%s/%s", zones->dir, LIST_FILE);
     if (rv_file_read(path, &text, NULL) < 0 || !text.ptr)
         return;
     n = list_names(text.ptr, names);

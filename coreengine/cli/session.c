@@ -250,9 +250,9 @@ static int conclude(const struct rv_cli *cli, struct rv_app_run *run, rv_err *wa
         rc = keep_interrupted(cli, run, &err);
     rv_cli_explain_end(cli, end, env, rv_exec_failure(run->exec));
     if (rc < 0)
-        (void)rv_cli_report(cli, err);
+        rv_cli_report(cli, err);
     if (watch_err)
-        (void)rv_cli_report(cli, watch_err);
+        rv_cli_report(cli, watch_err);
     return rc < 0 || watch_err ? RV_EXIT_FAILED : status; /* never 2: something did run */
 }
 
@@ -274,7 +274,7 @@ int rv_cli_session_run(struct rv_cli *cli, struct rv_app_run *run, rv_envelope *
         rv_cli_tell_end(NULL, *err);
     if (rc != RV_E_STATE || !run->exec)
         return rc;
-    (void)rv_cli_report(cli, *err); /* it began, so the command line is not at fault, whatever the error is */
+    rv_cli_report(cli, *err); /* it began, so the command line is not at fault, whatever the error is */
     *err = NULL;
     return RV_EXIT_FAILED;
 }

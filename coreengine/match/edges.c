@@ -53,7 +53,7 @@ static int identity_of(json_object *edge, rv_buf *out, rv_err **err)
 {
     json_object *target = NULL;
 
-    (void)json_object_object_get_ex(edge, "target", &target);
+    json_object_object_get_ex(edge, "target", &target);
     rv_match_key(rv_json_str(target), out);
     if (out->len == 0)
         rv_buf_add_str(out, rv_json_str(target));
@@ -74,7 +74,7 @@ static int kept_form(json_object *edge, json_object **out, rv_err **err)
     json_object *weight = NULL;
     double w = weight_of(edge);
 
-    (void)json_object_object_get_ex(edge, "weight", &weight);
+    json_object_object_get_ex(edge, "weight", &weight);
     int rc = rv_json_dup(edge, out, err);
     if (rc == 0 && weight && json_object_get_double(weight) != w)
         rc = rv_json_set_take(*out, "weight", rv_json_double(w), err);

@@ -26,8 +26,7 @@ const char *srv_reason(const struct rv_chat_turn *turn, const char *run, char ou
             meaning = failures[i].meaning;
     if (!turn->error || !meaning)
         return turn->error;
-    (void)snprintf(out, SRV_MAX_REASON, "%s; the log of the server says more under %.*s", meaning, RV_STORE_MAX_ID,
-                   run);
+    snprintf(out, SRV_MAX_REASON, "%s; the log of the server says more under %.*s", meaning, RV_STORE_MAX_ID, run);
     return out;
 }
 
@@ -40,7 +39,7 @@ bool srv_tell_break(rv_protocol *encoder, const char *run, int code, rv_buf *out
 
     if (out->rc < 0 || rv_protocol_has_ended(encoder))
         return false;
-    (void)snprintf(text, sizeof text, "the stream broke off; the log of the server says more under %.*s",
-                   RV_STORE_MAX_ID, run);
+    snprintf(text, sizeof text, "the stream broke off; the log of the server says more under %.*s", RV_STORE_MAX_ID,
+             run);
     return rv_protocol_end(encoder, &at, &end, out, NULL) == 0;
 }

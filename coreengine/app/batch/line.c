@@ -131,7 +131,7 @@ static void hash_text(struct rv_hash *h, rv_str text)
 {
     char length[24];
 
-    (void)snprintf(length, sizeof length, "%zu:", text.len);
+    snprintf(length, sizeof length, "%zu:", text.len);
     rv_hash_add(h, rv_str_of(length));
     rv_hash_add(h, text);
 }
@@ -144,7 +144,7 @@ static int name_run(struct batch_line *line, const struct batch_seed *seed, rv_e
     rv_jw w = rv_jw_on(&text);
 
     rv_jw_value(&w, line->state);
-    (void)snprintf(numbers, sizeof numbers, "%lld %d %d", (long long)line->number, seed->mode, seed->use_mocks);
+    snprintf(numbers, sizeof numbers, "%lld %d %d", (long long)line->number, seed->mode, seed->use_mocks);
     rv_hash_init(&h);
     hash_text(&h, rv_str_of(seed->bundle));
     hash_text(&h, rv_str_of(seed->tenant));
@@ -152,7 +152,7 @@ static int name_run(struct batch_line *line, const struct batch_seed *seed, rv_e
     hash_text(&h, rv_str_of(numbers));
     hash_text(&h, rv_buf_str(&text));
     rv_hash_hex(&h, hex);
-    (void)snprintf(line->run, sizeof line->run, "batch_%.*s", ID_HEX, hex);
+    snprintf(line->run, sizeof line->run, "batch_%.*s", ID_HEX, hex);
     int rc = rv_buf_check(&text, "a line of a batch", err);
     rv_buf_fini(&text);
     return rc;

@@ -289,7 +289,7 @@ static int read_lines(struct answer *a, rv_err **err)
         if (rc == 0)
             continue;
         rv_cli_say("[error] ");
-        (void)rv_cli_report(a->chat->cli, *err);
+        rv_cli_report(a->chat->cli, *err);
         *err = NULL;
     }
     return 0;

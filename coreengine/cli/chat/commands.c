@@ -498,10 +498,10 @@ enum rv_chat_word rv_cli_chat_command(struct rv_cli_chat *c, rv_str line)
             return RV_CHAT_WORD_EXIT;
         rc = commands[i].run(c, rest, &err);
         if (rc < 0)
-            (void)rv_cli_report(c->cli, err);
+            rv_cli_report(c->cli, err);
         return rc == RV_CHAT_WORD_AGAIN ? RV_CHAT_WORD_AGAIN : RV_CHAT_WORD_DONE;
     }
     RV_IGNORE(unknown(word, &err), "reported at once");
-    (void)rv_cli_report(c->cli, err);
+    rv_cli_report(c->cli, err);
     return RV_CHAT_WORD_DONE;
 }

@@ -251,7 +251,7 @@ static void say(struct rv_cli_chat *c, struct rv_chat_lines *lines, rv_str line)
         rv_err_free(err);
     } else {
         rv_cli_say("[error] ");
-        (void)rv_cli_report(c->cli, err);
+        rv_cli_report(c->cli, err);
     }
 }
 
@@ -279,7 +279,7 @@ static int talk(struct rv_cli_chat *c, struct rv_chat_lines *lines)
     while (word != RV_CHAT_WORD_EXIT && !c->reader_left && !rv_chat_signals_seen()) {
         int rc = next_line(c, lines, &line, &err);
         if (rc == RV_E_LIMIT) {
-            (void)rv_cli_report(c->cli, err);
+            rv_cli_report(c->cli, err);
             err = NULL;
             continue;
         }

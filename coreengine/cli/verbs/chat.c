@@ -346,7 +346,7 @@ static int finish(struct rv_cli_chat *c, int status)
     rv_err *err = NULL;
 
     if (c->recorder && rv_recorder_write(c->recorder, RV_CLI_RECORDED, rv_cli_value(c->cli, "record"), &err) < 0) {
-        (void)rv_cli_report(c->cli, err);
+        rv_cli_report(c->cli, err);
         status = status ? status : RV_EXIT_FAILED;
     }
     return status;

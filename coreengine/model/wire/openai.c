@@ -39,7 +39,7 @@ static int write_file(const struct wire_attachment *a, size_t number, rv_jw *w, 
     bool is_pdf = rv_str_is(a->media_type, "application/pdf");
     char name[48];
 
-    (void)snprintf(name, sizeof name, "attachment-%zu%s", number, is_pdf ? ".pdf" : "");
+    snprintf(name, sizeof name, "attachment-%zu%s", number, is_pdf ? ".pdf" : "");
     rv_jw_obj(w);
     rv_jw_kv_text(w, "type", "file");
     rv_jw_key(w, "file");

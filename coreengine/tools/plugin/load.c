@@ -38,7 +38,7 @@ static int fail_dl(const char *path, rv_err **err)
     else
         rc = RV_FAIL(err, RV_E_PLUGIN, "\"%s\" is not a capability that can be loaded: %s", path, why);
     rv_err_hint(err, "build it as a shared object of this machine; `reeve new capability NAME` writes one that builds");
-    (void)dlerror(); /* lets go of the text */
+    dlerror(); /* lets go of the text */
     return rc;
 }
 
