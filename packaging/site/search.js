@@ -68,6 +68,11 @@ if (typeof document !== 'undefined') {
         }
     })
 
+    // On a phone the list of documents stands above the page: there it begins closed.
+    if (matchMedia('(max-width: 50rem)').matches)
+        for (const part of document.querySelectorAll('nav details'))
+            part.open = false
+
     const page = document.documentElement
     let kept = null
     try {

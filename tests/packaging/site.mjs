@@ -53,8 +53,9 @@ let browser = 'without a browser'
 if (fs.existsSync('/usr/bin/chromium-headless-shell')) {
     browser = 'with a browser'
     const dom = execFileSync('/usr/bin/chromium-headless-shell', ['--no-sandbox', '--disable-gpu', '--host-resolver-rules=MAP * ~NOTFOUND',
-        '--dump-dom', 'file://' + path.join(site, 'docs/how-to/route.html') + '?q=cron'], {stdio: ['ignore', 'pipe', 'ignore']}).toString()
+        '--window-size=390,800', '--dump-dom', 'file://' + path.join(site, 'docs/how-to/route.html') + '?q=cron'], {stdio: ['ignore', 'pipe', 'ignore']}).toString()
     const found = dom.slice(dom.indexOf('id="found"'), dom.indexOf('id="sides"'))
+    check(!/<details open/.test(dom), 'on a phone the list of documents stands open above the page')
     check(/href="\.\.\/\.\.\/docs\/[^"]*schedule/.test(found), 'the browser shows no page about schedules: ' + found.slice(0, 300))
 }
 if (problems.length) {
