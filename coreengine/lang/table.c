@@ -39,6 +39,7 @@ static int add_row_take(struct builder *b, json_object *row, int line, rv_err **
 
 struct csv {
     struct builder *out;
+    const char *text; /* its beginning */
     rv_str rest;
     int line;
     rv_buf cell;
@@ -68,9 +69,22 @@ static bool at_line_end(rv_str t)
     return t.len > 0 && (t.ptr[0] == '\n' || (t.len > 1 && t.ptr[0] == '\r' && t.ptr[1] == '\n'));
 }
 
+/* Of what is read next, in characters from 1. */
+static int column_of(const struct csv *c)
+{
+    const char *at = c->rest.ptr;
+    int n = 1;
+
+    while (at > c->text && at[-1] != '\n') {
+        at--;
+        n += ((unsigned char)*at & 0xC0) != 0x80;
+    }
+    return n;
+}
+
 static int quoted_cell(struct csv *c, rv_err **err)
 {
-    const struct rv_src begin = {c->out->name, c->line, 0};
+    const struct rv_src begin = {c->out->name, c->line, column_of(c)};
     rv_str *t = &c->rest;
 
     *t = rest_of(*t, 1);
@@ -88,8 +102,10 @@ static int quoted_cell(struct csv *c, rv_err **err)
     }
     *t = rest_of(*t, 1);
     if (t->len > 0 && t->ptr[0] != ',' && !at_line_end(*t)) {
-        const struct rv_src src = {c->out->name, c->line, 0};
-        return RV_FAIL_AT(err, &src, RV_E_PARSE, "a comma is missing behind a quoted cell");
+        const struct rv_src src = {c->out->name, c->line, column_of(c)};
+        int rc = RV_FAIL_AT(err, &src, RV_E_PARSE, "a comma is missing behind a quoted cell");
+        rv_err_hint(err, "a quote inside a quoted cell is written twice");
+        return rc;
     }
     return 0;
 }
@@ -140,7 +156,7 @@ static int read_names(struct csv *c, rv_err **err)
     while (rc == 0 && end == CSV_COMMA) {
         rc = read_cell(c, &end, err);
         if (rc == 0 && c->cell.len == 0)
-            rc = RV_FAIL_AT(err, &src, RV_E_INVALID, "a column has no name");
+            rc = RV_FAIL_AT(err, &src, RV_E_INVALID, "column %zu has no name", json_object_array_length(c->names) + 1);
         for (size_t i = 0; rc == 0 && i < json_object_array_length(c->names); i++)
             if (rv_str_eq(rv_json_str(json_object_array_get_idx(c->names, i)), rv_buf_str(&c->cell)))
                 rc = RV_FAIL_AT(err, &src, RV_E_INVALID, "two columns are called \"%s\"", rv_buf_cstr(&c->cell));
@@ -166,10 +182,11 @@ static int read_row(struct csv *c, rv_err **err)
             rc = rv_json_set_take(row, json_object_get_string(json_object_array_get_idx(c->names, n)), value_of_cell(c),
                                   err);
     }
-    if (rc == 0 && n != n_names)
-        rc = RV_FAIL_AT(err, &src, RV_E_PARSE, "the row has %zu cells, the first line names %zu columns", n, n_names);
-    if (rc == RV_E_PARSE && n != n_names)
+    if (rc == 0 && n != n_names) {
+        rc = RV_FAIL_AT(err, &src, RV_E_PARSE, "the row has %zu cell%s, the first line names %zu column%s", n,
+                        n == 1 ? "" : "s", n_names, n_names == 1 ? "" : "s");
         rv_err_hint(err, "a cell with a comma in it stands in double quotes");
+    }
     if (rc < 0) {
         json_object_put(row);
         return rc;
@@ -179,11 +196,18 @@ static int read_row(struct csv *c, rv_err **err)
 
 static int read_csv(rv_str text, struct builder *b, rv_err **err)
 {
+    const struct rv_src src = {b->name, 1, 1};
     struct csv c = {.out = b, .rest = text, .line = 1, .cell = RV_BUF_INIT(RV_TABLE_MAX_BYTES)};
     int rc = 0;
 
     if (text.len >= 3 && memcmp(text.ptr, "\xEF\xBB\xBF", 3) == 0) /* the mark that spreadsheets write */
         c.rest = rest_of(text, 3);
+    if (rv_str_trim(c.rest).len == 0) {
+        rc = RV_FAIL_AT(err, &src, RV_E_INVALID, "the table is empty");
+        rv_err_hint(err, "the first line names the columns, for example: question,answer");
+        return rc;
+    }
+    c.text = c.rest.ptr;
     c.names = json_object_new_array();
     if (!c.names)
         rc = RV_FAIL(err, RV_E_NOMEM, "read a table");
@@ -272,6 +296,26 @@ static bool ends_with(const char *name, const char *end)
     return n >= m && strcmp(name + n - m, end) == 0;
 }
 
+/* UTF-8 without the byte 0; else where the first other byte is. */
+static int check_text(rv_str text, const char *name, rv_err **err)
+{
+    const char *zero = text.len > 0 ? memchr(text.ptr, 0, text.len) : NULL;
+    size_t bad = 0;
+    int line = 1;
+
+    if (!rv_utf8_valid(text, &bad))
+        zero = text.ptr + bad;
+    else if (!zero)
+        return 0;
+    for (const char *p = text.ptr; p < zero; p++)
+        line += *p == '\n';
+    struct csv at = {.text = text.ptr, .rest = {zero, 0}};
+    const struct rv_src src = {name, line, column_of(&at)};
+    int rc = RV_FAIL_AT(err, &src, RV_E_INVALID, "the byte 0x%02x is not valid UTF-8 here", (unsigned char)*zero);
+    rv_err_hint(err, "save the file as UTF-8");
+    return rc;
+}
+
 int rv_table_parse(rv_str text, const char *name, struct rv_table *out, rv_err **err)
 {
     static const struct {
@@ -281,12 +325,14 @@ int rv_table_parse(rv_str text, const char *name, struct rv_table *out, rv_err *
                  {".yaml", read_yaml}, {".yml", read_yaml},    {".json", read_yaml}};
     const struct rv_src src = {name, 1, 1};
     struct builder b = {.name = name};
-    int rc = RV_E_NOT_FOUND;
+    int rc;
 
     if (text.len > RV_TABLE_MAX_BYTES)
         return RV_FAIL_AT(err, &src, RV_E_LIMIT, "a table has at most %zu bytes", RV_TABLE_MAX_BYTES);
-    if (!rv_utf8_valid(text, NULL) || (text.len > 0 && memchr(text.ptr, 0, text.len)))
-        return RV_FAIL_AT(err, &src, RV_E_INVALID, "the table is not UTF-8 text");
+    rc = check_text(text, name, err);
+    if (rc < 0)
+        return rc;
+    rc = RV_E_NOT_FOUND;
     b.rows = json_object_new_array();
     if (!b.rows)
         return RV_FAIL(err, RV_E_NOMEM, "read a table");
