@@ -158,11 +158,29 @@ static int name_run(struct batch_line *line, const struct batch_seed *seed, rv_e
     return rc;
 }
 
+/* The place of a result names the line of the file: a message has the column alone. */
+static int parse(rv_str text, json_object **out, rv_err **err)
+{
+    const struct rv_json_opts opts = {.max_bytes = BATCH_MAX_LINE, .max_depth = MAX_DEPTH, .what = "invalid JSON"};
+    const char lead[] = "invalid JSON: line 1, ";
+    rv_err *cause = NULL;
+    int rc = rv_json_parse(text, &opts, out, &cause);
+
+    if (rc == 0)
+        return 0;
+    if (strncmp(rv_err_text(cause), lead, sizeof lead - 1) != 0) {
+        *err = cause;
+        return rc;
+    }
+    RV_IGNORE(RV_FAIL(err, rc, "invalid JSON: %s", rv_err_text(cause) + sizeof lead - 1), "the code is that of cause");
+    rv_err_free(cause);
+    return rc;
+}
+
 int batch_line_read(struct batch_line *line, rv_str text, json_object *base, const struct batch_seed *seed,
                     rv_err **err)
 {
-    const struct rv_json_opts opts = {.max_bytes = BATCH_MAX_LINE, .max_depth = MAX_DEPTH, .what = "a line of a batch"};
-    int rc = rv_json_parse(text, &opts, &line->item, err);
+    int rc = parse(text, &line->item, err);
 
     if (rc == 0)
         rc = unwrap(line, err);

@@ -91,7 +91,8 @@ static void say_end(struct watch *w, const struct rv_app_batch_sum *sum)
     rv_buf text = RV_BUF_INIT(4096);
 
     erase(w);
-    if (w->is_quiet || (!w->cli->err_tty && exit_of(sum) == RV_EXIT_COMPLETED)) { /* a pipe wants results only */
+    bool is_silent = !w->cli->err_tty && n_done(sum) > 0 && exit_of(sum) == RV_EXIT_COMPLETED; /* in a pipe */
+    if (w->is_quiet || is_silent) {
         rv_buf_fini(&text);
         return;
     }
