@@ -236,11 +236,14 @@ static int add_file(struct rv_cli_chat *c, const char *path, rv_buf *told, rv_er
     if (rc == 0)
         rc = type ? add_binary(c, name, type, all, err) : add_text(c, name, all, err);
     if (rc == 0) {
+        size_t before = told->len;
         rv_buf_puts(told, "attached ");
         rv_cli_write_safe(rv_str_of(path), told);
         rv_buf_printf(told, ": %s", type ? type : "text");
         write_size((int64_t)all.len, told);
         rv_buf_putc(told, '\n');
+        if (!type && told->rc == 0)
+            rv_buf_puts(&c->attached_names, rv_buf_cstr(told) + before);
     }
     rv_buf_fini(&bytes);
     return rc;
@@ -329,11 +332,7 @@ static void tell(const struct rv_cli_chat *c, rv_buf *told)
     size_t before = told->len;
 
     rv_chat_write_attached(c->attached, "attached ", told);
-    if (c->attached_text.len > 0) {
-        rv_buf_puts(told, "attached text");
-        write_size((int64_t)c->attached_text.len, told);
-        rv_buf_putc(told, '\n');
-    }
+    rv_buf_add_str(told, rv_buf_str(&c->attached_names));
     if (told->len == before)
         rv_buf_puts(told, "nothing is attached to the next message\n");
 }
@@ -348,6 +347,7 @@ int rv_chat_attach(struct rv_cli_chat *c, const char *what, rv_buf *told, rv_err
         json_object_put(c->attached);
         c->attached = NULL;
         rv_buf_clear(&c->attached_text);
+        rv_buf_clear(&c->attached_names);
     } else if (what[0]) {
         return attach_file(c, what, told, err);
     }

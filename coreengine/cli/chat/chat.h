@@ -21,6 +21,7 @@ struct rv_cli_chat {
     rv_buf again;                       /* what /retry says */
     json_object *attached;              /* pictures and files of the next message; owned; NULL: none */
     rv_buf attached_text;               /* its text files, as they follow it */
+    rv_buf attached_names;              /* a line for each of them */
     char model[RV_CLI_MAX_MODEL];       /* that /model chose; "": none */
     bool recalls;                       /* lines are kept for later chats */
     rv_recorder *recorder;              /* --record; NULL: not; owned */

@@ -330,6 +330,7 @@ static int retry(struct rv_cli_chat *c, const char *rest, rv_err **err)
     if (rc < 0)
         return rc;
     rv_buf_clear(&c->attached_text);
+    rv_buf_clear(&c->attached_names);
     json_object_put(c->attached);
     c->attached = attached;
     return RV_CHAT_WORD_AGAIN;
@@ -410,7 +411,7 @@ static const struct {
     {"/session", "ID", "continue that session; without an id: which this is", show_session, RV_CHAT_TAKES_SESSION},
     {"/sessions", "", "the sessions touched last", show_sessions, RV_CHAT_TAKES_NOTHING},
     {"/history", "N", "the last N messages", show_history, RV_CHAT_TAKES_NOTHING},
-    {"/attach", "FILE", "send a file with the next message; again: as before, -: none", attach, RV_CHAT_TAKES_FILE},
+    {"/attach", "FILE", "send a file with the next message; again: same, -: none", attach, RV_CHAT_TAKES_FILE},
     {"/retry", "", "take the last turn back and send its message again", retry, RV_CHAT_TAKES_NOTHING},
     {"/undo", "", "take the last turn back", undo, RV_CHAT_TAKES_NOTHING},
     {"/export", "FILE", "write the session as Markdown, or JSON (.json)", export_to, RV_CHAT_TAKES_NOTHING},

@@ -183,6 +183,7 @@ static int say(struct rv_cli_chat *c, rv_str message, struct rv_chat_turn *out, 
     json_object_put(c->attached);
     c->attached = NULL;
     rv_buf_clear(&c->attached_text);
+    rv_buf_clear(&c->attached_names);
     return 0;
 }
 
@@ -279,6 +280,7 @@ static void close_chat(struct rv_cli_chat *c)
 {
     json_object_put(c->attached);
     rv_buf_fini(&c->attached_text);
+    rv_buf_fini(&c->attached_names);
     rv_chat_signals_unwatch();
     rv_app_chat_close(&c->in);
     rv_chat_show_free(c->show);
@@ -355,7 +357,9 @@ static int finish(struct rv_cli_chat *c, int status)
 static int chat(struct rv_cli *cli, rv_err **err)
 {
     bool data = rv_cli_flag(cli, "json") || rv_cli_flag(cli, "events"), said = false;
-    struct rv_cli_chat c = {.cli = cli, .attached_text = RV_BUF_INIT(RV_CLI_MAX_MESSAGE)};
+    struct rv_cli_chat c = {.cli = cli,
+                            .attached_text = RV_BUF_INIT(RV_CLI_MAX_MESSAGE),
+                            .attached_names = RV_BUF_INIT(RV_CLI_MAX_MESSAGE)};
     rv_buf message = RV_BUF_INIT(RV_CLI_MAX_MESSAGE);
     const char *session = rv_cli_value(cli, "session");
 
