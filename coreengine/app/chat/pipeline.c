@@ -126,9 +126,15 @@ static int check_tool(const rv_chat *chat, const char *agent, const char *tool, 
     int rc = RV_FAIL(err, RV_E_NOT_FOUND, "agent \"%s\" names %s \"%s\", and no capability that is open has it", agent,
                      why, tool);
     if (near)
-        rv_err_hint(err, "did you mean \"%s\"? else name the capability that has it (--capability NAME)", near);
+        rv_err_hint(err,
+                    "did you mean \"%s\"? else open the capability that has it (--capability NAME; `reeve inspect` "
+                    "lists their tools)",
+                    near);
     else
-        rv_err_hint(err, "name the capability that has it (--capability NAME), or take it out of the agent's tools");
+        rv_err_hint(
+            err,
+            "open the capability that has it (--capability NAME; `reeve inspect` lists their tools), or take it out of "
+            "the agent's tools");
     return rc;
 }
 
