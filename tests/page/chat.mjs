@@ -123,12 +123,26 @@ const again = await open(server, `#/chat/${id}`, {dark: true})
 await has(again, '.answer', 'You are welcome.')
 const after = await again.$$eval('.turn', (all) => all.map((t) => [t.querySelector('.bubble')?.textContent, [...t.querySelectorAll('.tool-name')].map((n) => n.textContent)]))
 equal(after, before, 'turns and cards are the same after a reload')
+equal(await text(again, '.chips li'), ['confidence 83 %', 'handbook'], 'facts about an answer, too')
 equal(await again.$eval('#agent', (e) => e.value), 'helper', 'its agent, too')
 await again.$eval('.scroller', (e) => (e.scrollTop = 0))
 await shot(again, 'chat-dark')
 await accessible(again, 'a chat in the dark')
 clean(again, 'a chat in the dark')
 await again.own.close()
+
+// --- what went with a message that another client sent
+const png = 'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=='
+const pdf = {type: 'file', file: {filename: 'note.pdf', file_data: `data:application/pdf;base64,${btoa('%PDF-1.4')}`}}
+const asks = [{type: 'text', text: 'What is it?'}, {type: 'image_url', image_url: {url: png}}, pdf]
+await call(server, 'POST', '/v1/chat/completions', {model: 'finder', messages: [{role: 'user', content: asks}]}, {'x-session-id': 'pictures'})
+const pictures = await open(server, '#/chat/pictures')
+await has(pictures, '.answer', 'Found: forty-two.')
+const shown = await pictures.$$eval('.bubble .attached img', (all) => Promise.all(all.map(async (i) => (await i.decode(), [i.src, i.naturalWidth]))))
+equal(shown, [[png, 1]], 'a picture of an earlier message is shown')
+equal(await text(pictures, '.bubble .attached span'), ['note.pdf, application/pdf'], 'and a file is named')
+clean(pictures, 'a message with a picture')
+await pictures.own.close()
 
 // --- sessions: find, rename, copy, delete
 await call(server, 'POST', `/sessions/${id}/clone`, {new_name: 'About ports'})

@@ -176,6 +176,7 @@ const percent = (n) => `${Math.round(n * 100)} %`
 
 // An event of the tool `action`: what it says about an answer, or a question that the next message answers.
 export function actionEl(value, ask) {
+  if (!value) return null
   const payload = value?.payload && typeof value.payload === 'object' ? value.payload : {}
   const type = String(value?.action_type ?? 'action')
   if (type === 'elicit') {

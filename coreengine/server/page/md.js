@@ -2,7 +2,7 @@
 // as HTML, so nothing that a model or a tool writes can become a script, a form or a style. Of tags within Markdown a few
 // that only change the look are known; all others are shown as the text that they are.
 import {lexer} from './marked.js'
-import {h, iconButton} from './dom.js'
+import {h, icon, iconButton} from './dom.js'
 
 const MAX_TEXT = 300000 // characters; a longer text is shown as it is
 const MAX_DEPTH = 60
@@ -45,6 +45,18 @@ function picture(src, alt, title) {
     return img
   }
   return link(src, title, alt || src)
+}
+
+// What went with a message: pictures are shown, other files are named.
+export function attached(list) {
+  if (!Array.isArray(list) || list.length === 0) return null
+  const one = (a) => {
+    const name = String(a.name || a.url || a.type || 'file')
+    const src = a.data ? `data:${a.media_type};base64,${a.data}` : String(a.url ?? '')
+    if (a.type === 'image' || src.startsWith('http')) return picture(src, name, name)
+    return h('span', null, icon('clip'), [name, a.media_type].filter(Boolean).join(', '))
+  }
+  return h('div', {class: 'attached'}, list.map(one))
 }
 
 export function codeBox(language, text) {

@@ -45,7 +45,7 @@ export class Talk extends EventTarget {
     this.turns = []
     let turn = null
     for (const m of rows) {
-      if (m.message_type === 'user' && !m.parent_call_id) turn = this.add(new Turn({text: m.content ?? '', ask: (t) => this.say(t)}), m.run_id)
+      if (m.message_type === 'user' && !m.parent_call_id) turn = this.add(new Turn({text: m.content ?? '', files: m.metadata?.attachments, ask: (t) => this.say(t)}), m.run_id)
       else if (!turn || (m.run_id && turn.run && m.run_id !== turn.run)) turn = this.add(new Turn({ask: (t) => this.say(t)}), m.run_id)
       if (m.message_type !== 'user') turn.row(m)
     }

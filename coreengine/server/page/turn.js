@@ -2,10 +2,20 @@
 // session that was kept; both make the same elements.
 import {actionEl, Block} from './cards.js'
 import {fill, h, icon} from './dom.js'
-import {markdown} from './md.js'
+import {attached, markdown} from './md.js'
+
+// The result of a call that is an action for the page, as its event told it; else null.
+function markedAction(content) {
+  try {
+    const value = JSON.parse(content)
+    return value?._action_event === true ? value : null
+  } catch {
+    return null
+  }
+}
 
 export class Turn {
-  constructor({agent = '', text = null, ask = () => {}} = {}) {
+  constructor({agent = '', text = null, files = null, ask = () => {}} = {}) {
     this.ask = ask
     this.agent = agent
     this.question = text
@@ -17,7 +27,7 @@ export class Turn {
     this.root = new Block(agent)
     this.status = h('p', {class: 'status'})
     this.foot = h('div', {class: 'turn-foot'})
-    this.user = text === null ? null : h('div', {class: 'user'}, h('div', {class: 'bubble md'}, markdown(text)))
+    this.user = text === null ? null : h('div', {class: 'user'}, h('div', {class: 'bubble md'}, markdown(text), attached(files)))
     this.answer = h(
       'div',
       {class: 'answer', 'aria-busy': 'false'},
@@ -156,6 +166,8 @@ export class Turn {
       card.setArguments()
     } else if (m.message_type === 'tool_response' && m.tool_calls) {
       this.calls.get(m.tool_calls.id)?.result(m.content ?? '')
+      const el = actionEl(markedAction(m.content), this.ask)
+      if (el) this.rowBlock(m).el.append(el)
     } else if (m.content) {
       this.rowBlock(m).note(`${m.message_type}: ${m.content}`)
     }
