@@ -113,8 +113,8 @@ extern const struct rv_key_word rv_pipeline_words[], rv_agent_words[], rv_rule_w
 extern const struct rv_key_table rv_agent_table, rv_budget_table, rv_capability_table, rv_edge_limit_table,
     rv_client_tool_table, rv_mcp_server_table, rv_mcp_tool_table, rv_example_table, rv_execution_table, rv_model_table,
     rv_pipeline_table, rv_price_table, rv_prompt_table, rv_rule_table, rv_state_field_table, rv_test_call_table,
-    rv_test_error_table, rv_test_expect_table, rv_test_input_table, rv_test_judge_table, rv_test_similar_table,
-    rv_test_table;
+    rv_test_error_table, rv_test_expect_table, rv_test_input_table, rv_test_judge_table, rv_test_near_table,
+    rv_test_similar_table, rv_test_table;
 extern const struct rv_term_list rv_child_text_list; /* agents.c */
 
 /* Readers of the sections (rv_key.read). */

@@ -8,7 +8,8 @@ static const struct rv_key_table *const tables[] = {
     &rv_ask_table,         &rv_client_tool_table, &rv_example_table,     &rv_edge_limit_table,   &rv_budget_table,
     &rv_model_table,       &rv_price_table,       &rv_prompt_table,      &rv_capability_table,   &rv_mcp_server_table,
     &rv_mcp_tool_table,    &rv_execution_table,   &rv_state_field_table, &rv_test_table,         &rv_test_input_table,
-    &rv_test_expect_table, &rv_test_error_table,  &rv_test_call_table,   &rv_test_similar_table, &rv_test_judge_table,
+    &rv_test_expect_table, &rv_test_error_table,  &rv_test_call_table,   &rv_test_similar_table, &rv_test_near_table,
+    &rv_test_judge_table,
 };
 
 /* What stands in the place of a value where a test has cases or a matrix: the text becomes the value of each. */

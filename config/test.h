@@ -10,6 +10,11 @@ struct rv_test_schema {
     json_object *schema; /* owned by the pipeline */
     struct rv_src src;
 };
+/* A number that is near another. */
+struct rv_test_near {
+    rv_expr *value; /* owned by the pipeline */
+    double to, within;
+};
 #define RV_TEST_JUDGE "expect.judge" /* the stage of a judge, as scripts name it */
 /* A model that scores the response. */
 struct rv_test_judge {
@@ -53,6 +58,8 @@ struct rv_test_config {
     size_t n_that;
     struct rv_test_schema *schemas; /* of `expect` */
     size_t n_schemas;
+    struct rv_test_near *near; /* of `expect` */
+    size_t n_near;
     const char *similar_to;     /* of `expect`; NULL: not compared */
     double similar_at_least;    /* 0..1 */
     struct rv_test_judge judge; /* of `expect` */

@@ -8,6 +8,7 @@
 
 #define MAX_ASSERTIONS 100 /* of one key of one test */
 #define MAX_VOTES      99  /* each is paid for */
+#define MAX_NEAR       1e300
 
 /* --- that --- */
 
@@ -132,6 +133,40 @@ static void read_similar_of(struct rv_key_reader *r, const struct rv_node *node,
     test->similar_at_least = raw.at_least;
 }
 
+/* --- near --- */
+
+static const struct rv_key near_keys[] = {
+    {"to", RV_KEY_FLOAT, offsetof(struct rv_test_near, to), .min = -MAX_NEAR, .max = MAX_NEAR, .required = true,
+     .doc = "The number."},
+    {"within", RV_KEY_FLOAT, offsetof(struct rv_test_near, within), .min = 0, .max = MAX_NEAR, .required = true,
+     .doc = "How far from it the value may be."},
+};
+const struct rv_key_table rv_test_near_table = {"test_near", "A number that a value is near to", near_keys,
+                                                RV_COUNT(near_keys), NULL};
+
+static void read_near_of(struct rv_key_reader *r, const struct rv_node *node, struct rv_test_config *test)
+{
+    const char *outer = r->path;
+
+    if (node->kind != RV_NODE_MAP || node->n > MAX_ASSERTIONS) {
+        rv_keys_wrong_type(r, node, "near", "a map from at most 100 expressions to {to, within}");
+        return;
+    }
+    test->near = rv_loader_array(rv_loader_of(r), node->n + 1, sizeof *test->near);
+    for (size_t i = 0; test->near && i < node->n; i++) {
+        struct rv_test_near *near = &test->near[test->n_near];
+        r->path = NULL;
+        near->value = rv_loader_expr(r, node->keys[i], "expect.near", RV_TEXT_OF_TEST);
+        r->path = "expect.near.";
+        if (node->items[i]->kind == RV_NODE_MAP)
+            rv_keys_read(r, node->items[i], near_keys, RV_COUNT(near_keys), near);
+        else
+            rv_keys_not_a_map(r, node->items[i], node->keys[i]->text.ptr, near_keys[0].name);
+        test->n_near += near->value != NULL;
+    }
+    r->path = outer;
+}
+
 /* --- judge --- */
 
 #define JUDGE(member) offsetof(struct rv_test_judge, member)
@@ -234,6 +269,7 @@ static void read_errors(struct rv_key_reader *r, const struct rv_node *node, voi
 READ_OF_TEST(that)
 READ_OF_TEST(schemas)
 READ_OF_TEST(similar)
+READ_OF_TEST(near)
 READ_OF_TEST(judge)
 
 static const struct rv_key expect_keys[] = {
@@ -266,6 +302,9 @@ static const struct rv_key expect_keys[] = {
      .doc = "Map from output key to the JSON Schema that the output fits."},
     {"similar", RV_KEY_CUSTOM, EXPECT(test), .read = read_similar, .schema = "{\"$ref\":\"#/$defs/test_similar\"}",
      .doc = "A text that the response is like, compared by trigrams."},
+    {"near", RV_KEY_CUSTOM, EXPECT(test), .read = read_near,
+     .schema = "{\"type\":\"object\",\"additionalProperties\":{\"$ref\":\"#/$defs/test_near\"}}",
+     .doc = "Map from an expression to a number that its value is near to."},
     {"judge", RV_KEY_CUSTOM, EXPECT(test), .read = read_judge, .schema = "{\"$ref\":\"#/$defs/test_judge\"}",
      .doc = "A model that scores the response by a rubric."},
     {"that", RV_KEY_CUSTOM, EXPECT(test), .read = read_that,

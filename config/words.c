@@ -102,6 +102,7 @@ const struct rv_key_word rv_expect_words[] = {
      "write an expression: `that: [\"response.matches('REGEX')\"]`"},
     {"llmrubric rubric geval modelgraded factuality", "did you mean \"judge\"?"},
     {"cost maxcost usd maxusd", "write `that: [\"run.usd <= NUMBER\"]`"},
+    {"closeto approx tolerance about", "did you mean \"near\"?"},
     {"latency duration maxlatency timeout", "did you mean \"max_duration_ms\"?"},
     {"stages path visits route", "did you mean \"visited\"?"},
     {"tools tool calls toolscalled toolcall", "did you mean \"tool_calls\"?"},

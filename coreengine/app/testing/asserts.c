@@ -1,13 +1,15 @@
 /* What a test expects beyond equal values: expressions over the end of the run, schemas of outputs, tool calls, a
  * response that is like a text. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "coreengine/app/testing/testing_internal.h"
 #include "coreengine/match/match.h"
 
-#define MAX_SHOWN_NAMES 6   /* of one expression that is false */
-#define MAX_SHOWN_BYTES 120 /* of the value of such a name */
+#define MAX_SHOWN_NAMES 6    /* of one expression that is false */
+#define MAX_SHOWN_BYTES 120  /* of the value of such a name */
+#define ROUNDING        1e-9 /* of doubles: 0.85 is within 0.05 of 0.8 */
 #define MAX_MESSAGE     ((size_t)64 << 10)
 #define MAX_VALUE_BYTES ((size_t)8 << 20)
 
@@ -124,6 +126,7 @@ static bool was_shown(const rv_expr *e, size_t at)
 /* The expression, why it does not hold, and the values that it names. Takes fault, which may be NULL: it is false. */
 static int complain_that(struct rv_test_report *r, size_t i, json_object *end, rv_err *fault, rv_err **err)
 {
+    static const char *const wholes[] = {"response", "visited", "calls", "questions", "errors"}; /* have no members */
     const rv_expr *e = r->test->that[i];
     rv_buf text = RV_BUF_INIT(MAX_MESSAGE);
     size_t n_shown = 0;
@@ -142,6 +145,11 @@ static int complain_that(struct rv_test_report *r, size_t i, json_object *end, r
         show_name(&name, end, &text);
         n_shown++;
     }
+    for (size_t k = 0; k < RV_COUNT(wholes) && n_shown < MAX_SHOWN_NAMES; k++)
+        if (rv_expr_has_variable(e, wholes[k], NULL)) {
+            show_name(&(struct rv_placeholder){.root = rv_str_of(wholes[k])}, end, &text);
+            n_shown++;
+        }
     rv_err_free(fault);
     int rc = rv_buf_check(&text, "failure of a test", err);
     if (rc == 0)
@@ -150,11 +158,10 @@ static int complain_that(struct rv_test_report *r, size_t i, json_object *end, r
     return rc;
 }
 
-static int compare_that(const struct rv_pipeline *p, const rv_envelope *env, struct rv_test_report *r, rv_err **err)
+static int compare_that(struct rv_test_report *r, json_object *end, rv_err **err)
 {
-    json_object *end = NULL;
-    int rc = r->test->n_that ? end_of(p, env, r, &end, err) : 0;
     struct rv_scope scope = rv_scope_of_object(end);
+    int rc = 0;
 
     for (size_t i = 0; rc == 0 && i < r->test->n_that; i++) {
         rv_err *fault = NULL;
@@ -166,6 +173,64 @@ static int compare_that(const struct rv_pipeline *p, const rv_envelope *env, str
             rc = complain_that(r, i, end, fault, err);
         }
     }
+    return rc;
+}
+
+/* --- near --- */
+
+/* What is wrong with the value, in text; nothing, if it is near enough. */
+static void judge_near(const struct rv_test_near *near, json_object *v, rv_buf *text)
+{
+    double found = json_object_get_double(v), slack = near->within * ROUNDING + fabs(near->to) * ROUNDING;
+
+    if ((json_object_is_type(v, json_type_int) || json_object_is_type(v, json_type_double)) &&
+        fabs(found - near->to) <= near->within + slack)
+        return;
+    rv_buf shown = RV_BUF_INIT(MAX_VALUE_BYTES);
+    rv_json_write(v, &shown);
+    rv_str head = rv_utf8_cut(rv_buf_str(&shown), MAX_SHOWN_BYTES);
+    rv_buf_printf(text, "expected a number within %.15g of %.15g, found %.*s%s", near->within, near->to,
+                  RV_STR_ARG(head), head.len < shown.len ? "..." : "");
+    rv_buf_fini(&shown);
+}
+
+static int compare_near_one(struct rv_test_report *r, const struct rv_test_near *near, json_object *end, rv_err **err)
+{
+    rv_buf path = RV_BUF_INIT(MAX_MESSAGE), text = RV_BUF_INIT(MAX_MESSAGE);
+    struct rv_scope scope = rv_scope_of_object(end);
+    json_object *v = NULL;
+    rv_err *fault = NULL;
+    int rc = rv_expr_eval(near->value, &scope, &v, &fault);
+
+    if (rc == RV_E_NOMEM) {
+        *err = fault;
+        return rc;
+    }
+    if (rc < 0)
+        rv_buf_printf(&text, "it has no value: %s", rv_err_text(fault));
+    else
+        judge_near(near, v, &text);
+    rv_err_free(fault);
+    json_object_put(v);
+    rv_buf_printf(&path, "/near/%s", rv_expr_text(near->value));
+    rc = rv_buf_check(&text, "failure of a test", err);
+    if (rc == 0 && text.len > 0)
+        rc = rv_test_complain(r, rv_buf_cstr(&path), rv_buf_cstr(&text), err);
+    rv_buf_fini(&path);
+    rv_buf_fini(&text);
+    return rc;
+}
+
+/* `that` and `near`, which look at the whole end of the run. */
+static int compare_end(const struct rv_pipeline *p, const rv_envelope *env, struct rv_test_report *r, rv_err **err)
+{
+    json_object *end = NULL;
+    int rc = r->test->n_that || r->test->n_near ? end_of(p, env, r, &end, err) : 0;
+
+    for (size_t i = 0; rc == 0 && i < r->test->n_near; i++)
+        rc = compare_near_one(r, &r->test->near[i], end, err);
+    if (rc == 0)
+        rc = compare_that(r, end, err);
     json_object_put(end);
     return rc;
 }
@@ -290,11 +355,17 @@ static int compare_similar(const struct rv_pipeline *p, const rv_envelope *env, 
     rv_grams_fini(&want);
     rv_grams_fini(&found);
     if (rc == 0 && score < r->test->similar_at_least) {
-        char text[512];
+        rv_buf text = RV_BUF_INIT(MAX_MESSAGE);
         rv_str head = rv_utf8_cut(response, MAX_SHOWN_BYTES);
-        snprintf(text, sizeof text, "the response \"%.*s%s\" has a similarity of %.3f, less than %.3f",
-                 RV_STR_ARG(head), head.len < response.len ? "..." : "", score, r->test->similar_at_least);
-        rc = rv_test_complain(r, "/similar", text, err);
+        rv_jw w = rv_jw_on(&text);
+        rv_buf_puts(&text, "the response ");
+        rv_jw_str(&w, head);
+        rv_buf_printf(&text, "%s has a similarity of %.3f, less than %.3f", head.len < response.len ? "..." : "", score,
+                      r->test->similar_at_least);
+        rc = rv_buf_check(&text, "failure of a test", err);
+        if (rc == 0)
+            rc = rv_test_complain(r, "/similar", rv_buf_cstr(&text), err);
+        rv_buf_fini(&text);
     }
     return rc;
 }
@@ -307,5 +378,5 @@ int rv_test_assert(const struct rv_pipeline *p, const rv_envelope *env, struct r
         rc = compare_schema(r, &r->test->schemas[i], err);
     if (rc == 0)
         rc = compare_similar(p, env, r, err);
-    return rc == 0 ? compare_that(p, env, r, err) : rc;
+    return rc == 0 ? compare_end(p, env, r, err) : rc;
 }

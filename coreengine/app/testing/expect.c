@@ -222,7 +222,7 @@ static int compare_duration(struct rv_test_report *r, json_object *expected, rv_
 /* Keys that rv_test_assert() and rv_test_ask_judge() look at. */
 static bool is_assertion(const char *key)
 {
-    static const char *const keys[] = {"that", "schema", "tool_calls", "similar", "judge"};
+    static const char *const keys[] = {"that", "schema", "tool_calls", "similar", "near", "judge"};
 
     for (size_t i = 0; i < RV_COUNT(keys); i++)
         if (strcmp(key, keys[i]) == 0)

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coreengine/cli/show/lines.h"
 #include "coreengine/cli/verbs/test_report.h"
 
 #define MAX_SHOWN_BYTES 400 /* of a value in a line for people; --json has all of it */
@@ -20,6 +21,28 @@ static void write_short(json_object *v, rv_buf *b)
     rv_buf_fini(&whole);
 }
 
+/* Two texts of which one has several lines are compared line by line. False: they are not, or there is no memory. */
+static bool write_lines(const char *path, json_object *expected, json_object *found, rv_buf *b)
+{
+    rv_str want = rv_json_str(expected), have = rv_json_str(found);
+    struct rv_cli_lines lines = {NULL, 0};
+    rv_err *err = NULL;
+
+    if (!json_object_is_type(expected, json_type_string) || !json_object_is_type(found, json_type_string) ||
+        (!memchr(want.ptr, '\n', want.len) && !memchr(have.ptr, '\n', have.len)))
+        return false;
+    if (rv_cli_lines_compare(want, have, &lines, &err) < 0) {
+        rv_err_free(err);
+        return false;
+    }
+    rv_buf_printf(b, "%s: expected (-) and found (+) differ\n", path);
+    rv_cli_lines_write_unified(&lines, false, b);
+    if (b->rc == 0 && b->len > 0 && rv_buf_cstr(b)[b->len - 1] == '\n')
+        rv_buf_truncate(b, b->len - 1);
+    rv_cli_lines_fini(&lines);
+    return true;
+}
+
 /* "/visited: expected [...], found [...]" with line ends behind indent, so that TAP can use it in comments. */
 static void write_failure(json_object *failure, rv_buf *b)
 {
@@ -33,10 +56,13 @@ static void write_failure(json_object *failure, rv_buf *b)
     }
     json_object *expected = NULL;
     json_object_object_get_ex(failure, "expected", &expected);
+    bool exists = json_object_object_get_ex(failure, "found", &found);
+    if (exists && strncmp(path, "/response_contains", 18) != 0 && write_lines(path, expected, found, b))
+        return;
     rv_buf_printf(b, "%s: expected ", path);
     write_short(expected, b);
     rv_buf_puts(b, ", found ");
-    if (json_object_object_get_ex(failure, "found", &found))
+    if (exists)
         write_short(found, b);
     else
         rv_buf_puts(b, "nothing");

@@ -81,6 +81,10 @@ static const struct key_row rows[] = {
     {"test_call.stage", "a", "b", EXPECT("tool_calls: [{tool: greet, stage: @}]"), .with = REPORT},
     {"test_call.arguments", "{name: x}", "{name: y}", EXPECT("tool_calls: [{tool: greet, arguments: @}]"),
      .with = REPORT},
+    {"test_expect.near", "{size(response): {to: 5, within: 0}}", "{size(response): {to: 6, within: 0}}",
+     EXPECT("near: @"), .with = REPORT},
+    {"test_near.to", "4", "3", EXPECT("near: {size(response): {to: @, within: 1}}"), .with = REPORT},
+    {"test_near.within", "1", "0.5", EXPECT("near: {size(response): {to: 4, within: @}}"), .with = REPORT},
     {"test_similar.to", "hello", "other", EXPECT("similar: {to: @}"), .with = REPORT},
     {"test_similar.at_least", "0.1", "0.9", EXPECT("similar: {to: hell, at_least: @}"), .with = REPORT},
 };
