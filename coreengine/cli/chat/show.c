@@ -29,6 +29,7 @@ struct rv_chat_show {
     size_t call_columns;    /* that its line has taken */
     json_object *acted;     /* what that call made known: told when its line has its end; NULL: nothing; owned */
     char done_call[MAX_ID]; /* by which the last agent that is done was asked: its result says nothing new */
+    bool said_before;       /* the turn goes on behind its question, before which it has said something */
     bool left;              /* the reader of stdout is gone */
 };
 
@@ -480,13 +481,15 @@ static void write_whole(const rv_chat_show *s, rv_str text, rv_buf *out)
 
 static void write_rest(const rv_chat_show *s, const struct rv_chat_turn *turn, rv_buf *out)
 {
+    bool has_said = s->sink.has_said || (s->said_before && turn->status != RV_RUN_COMPLETED);
+
     if (turn->is_structured && turn->output) {
         rv_buf_puts(out, s->sink.has_said ? "\n" : "");
         rv_json_write_pretty(turn->output, out);
-    } else if (!s->sink.has_said && turn->text.len && s->cli->out_tty) {
+    } else if (!has_said && turn->text.len && s->cli->out_tty) {
         write_label(s, NULL, out);
         write_whole(s, turn->text, out);
-    } else if (!s->sink.has_said) {
+    } else if (!has_said) {
         rv_buf_add_str(out, turn->text);
     }
     if (out->len > 0)
@@ -507,6 +510,7 @@ void rv_chat_show_end(rv_chat_show *s, const struct rv_chat_turn *turn)
     }
     s->in_text = false;
     write_rest(s, turn, &out);
+    s->said_before = turn->status == RV_RUN_INTERRUPTED && (s->said_before || s->sink.has_said);
     say(s, rv_buf_str(&out));
     rv_buf_fini(&out);
 }
