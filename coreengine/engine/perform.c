@@ -25,7 +25,7 @@ static void no_provider(struct call *c, const char *provider, const char *model)
         rv_call_fail(
             c, "LLMError", false,
             "model role \"%s\" is %s:%s, which takes real time, and this run's time is simulated: a script can "
-            "answer for it",
+            "answer for it, or `reeve test --live` asks it",
             c->name, provider, model ? model : "");
     else
         rv_call_fail(c, "LLMError", false,
