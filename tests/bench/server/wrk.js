@@ -12,7 +12,7 @@ if (!mock || !(connections > 0) || !(seconds > 0)) {
   console.error("usage: wrk.js REEVE MOCK_LLM [CONNECTIONS [SECONDS]]");
   process.exit(2);
 }
-const modelUrl = `http://127.0.0.1:${await startModel(mock)}/10/0/v1`;
+const newModel = async () => `http://127.0.0.1:${await startModel(mock)}/10/0/v1`; // the end of a server may be its end
 
 function load({ port }, s) {
   const how = ["-t1", `-c${connections}`, `-d${s}s`, "--timeout", "30s", "-s", join(import.meta.dirname, "chat.lua")];
@@ -32,10 +32,12 @@ function report(name, server) {
   if (more.not_whole || more.failed) process.exitCode = 1;
 }
 
-const ours = await serve(reeve, { modelUrl });
+const ours = await serve(reeve, { modelUrl: await newModel() });
 report("reeve", ours);
 process.kill(ours.pid);
-const peer = spawn(process.execPath, [join(import.meta.dirname, "peer.js"), modelUrl], { stdio: ["ignore", "pipe", "inherit"] });
+const peer = spawn(process.execPath, [join(import.meta.dirname, "peer.js"), await newModel()], {
+  stdio: ["ignore", "pipe", "inherit"],
+});
 process.on("exit", () => peer.kill("SIGKILL"));
 report("node", { port: Number(String((await once(peer.stdout, "data"))[0])), pid: peer.pid });
 process.exit();
