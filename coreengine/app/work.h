@@ -95,7 +95,8 @@ struct rv_worker_handler {
 };
 /* A handle by which another thread drains a worker, or tells it that there is work. */
 struct rv_worker_stop {
-    pthread_mutex_t lock; /* guards what follows */
+    pthread_mutex_t lock;  /* guards what follows */
+    pthread_cond_t wanted; /* is_wanted became true */
     bool is_wanted;
     bool has_news;
     void *wake; /* of the worker, while it works; internal; borrowed */
@@ -127,6 +128,8 @@ struct rv_worker_opts {
     void *self;
     /** All is open, and it claims tasks from now on; on the same thread. May be NULL. */
     void (*on_works)(void *self_event);
+    /** Of rv_worker_keep(): it could not start, and tries again; on the same thread. why: for the call. */
+    void (*on_waits)(void *self_event, const rv_err *why);
     /** A line of docs/reference/events.md of a run that it drives; on the same thread. run stands for the run until it
      *  goes no further here: then line is empty. Not for runs that have a process of their own. May be NULL. */
     void (*on_event)(void *self_event, const void *run, rv_str line);
@@ -150,5 +153,9 @@ struct rv_worker_done {
  *  @return RV_E_INVALID: the file of a handler is not a pipeline, or has errors; RV_E_STATE: the store keeps everything
  * in memory; what rv_app_store_open() says */
 RV_MUST_CHECK int rv_worker_run(const struct rv_worker_opts *opts, struct rv_worker_done *out, rv_err **err);
+/** The same for a server, which goes on while its worker cannot start: as long as what the worker opens is lacking, it
+ *  is told with on_waits, which is needed, and the worker starts again. opts->stop is needed.
+ *  @return as rv_worker_run(), of failures that stay */
+RV_MUST_CHECK int rv_worker_keep(const struct rv_worker_opts *opts, struct rv_worker_done *out, rv_err **err);
 
 #endif

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -27,15 +28,18 @@ struct stdio {
     rv_app_mcp_job *job; /* of the message that is read */
     int in;              /* opts->in, or the same terminal opened once more */
     int signals;         /* signalfd */
+    int fallen;          /* eventfd: the worker has failed, and does not come back */
     bool has_ended;      /* the input */
     bool is_gone;        /* no one reads the output */
     bool is_stopping;    /* SIGTERM or SIGINT came */
+    bool has_fallen;     /* the worker: calls would never end */
     int64_t ends_us;     /* when calls under way are cancelled; 0: not yet known */
     /* the worker */
     struct rv_worker_opts worker_opts;
     struct rv_worker_stop stop;
     struct rv_worker_done done;
-    rv_err *worker_err;
+    rv_err *worker_err; /* owned; its thread has it until that ends */
+    bool worker_waits;  /* and that was told; of its thread */
     pthread_t thread;
     bool has_worker;
 };
@@ -125,7 +129,7 @@ static bool is_busy(struct stdio *s)
 
 static bool is_over(struct stdio *s)
 {
-    bool gives_up = s->is_stopping || s->is_gone || (s->has_ended && rv_app_now_us() >= s->ends_us);
+    bool gives_up = s->is_stopping || s->is_gone || s->has_fallen || (s->has_ended && rv_app_now_us() >= s->ends_us);
 
     if (gives_up)
         rv_app_mcp_cancel(s->client, &s->at, 0);
@@ -155,7 +159,8 @@ static int serve(struct stdio *s, struct rv_mcp_lines *lines, rv_err **err)
         struct pollfd fds[] = {{.fd = s->signals, .events = POLLIN},
                                {.fd = s->has_ended ? -1 : s->in, .events = POLLIN},
                                {.fd = s->opts->out, .events = 0}, /* tells when its reader is gone */
-                               {.fd = rv_app_mcp_aside_fd(s->aside), .events = POLLIN}};
+                               {.fd = rv_app_mcp_aside_fd(s->aside), .events = POLLIN},
+                               {.fd = s->fallen, .events = POLLIN}};
         bool has_runs = rv_app_mcp_is_busy(s->client);
         if (poll(fds, RV_COUNT(fds), has_runs || s->has_ended ? RV_APP_MCP_LOOK_MS : -1) < 0 && errno != EINTR)
             return RV_FAIL_SYSTEM(err, errno, "wait for the client");
@@ -165,6 +170,7 @@ static int serve(struct stdio *s, struct rv_mcp_lines *lines, rv_err **err)
             rc = read_some(s, lines, err);
         if (fds[2].revents & (POLLERR | POLLNVAL))
             s->is_gone = true;
+        s->has_fallen = fds[4].revents != 0;
         if (rc == 0 && (has_runs || fds[3].revents))
             rc = look(s, err);
     }
@@ -173,12 +179,28 @@ static int serve(struct stdio *s, struct rv_mcp_lines *lines, rv_err **err)
 
 /* --- the worker --- */
 
+static void on_works(void *self)
+{
+    struct stdio *s = self;
+
+    s->worker_waits = false;
+}
+
+static void on_waits(void *self, const rv_err *why)
+{
+    struct stdio *s = self;
+
+    if (!s->worker_waits)
+        RV_LOG(s->app.log, ERROR, "worker.waits", RV_F_ERR("error", why));
+    s->worker_waits = true;
+}
+
 static void *work(void *self)
 {
     struct stdio *s = self;
 
-    if (rv_worker_run(&s->worker_opts, &s->done, &s->worker_err) < 0)
-        RV_LOG(s->app.log, ERROR, "worker.failed", RV_F_ERR("error", s->worker_err));
+    if (rv_worker_keep(&s->worker_opts, &s->done, &s->worker_err) < 0)
+        RV_IGNORE(eventfd_write(s->fallen, 1), "it has room: this is the only write");
     return NULL;
 }
 
@@ -186,8 +208,16 @@ static int start_worker(struct stdio *s, rv_err **err)
 {
     if (s->opts->no_worker)
         return 0;
-    s->worker_opts = (struct rv_worker_opts){
-        .stop = &s->stop, .app = &s->app, .concurrency = s->opts->concurrency, .grace_us = s->opts->grace_us};
+    s->fallen = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (s->fallen < 0)
+        return RV_FAIL_SYSTEM(err, errno, "start a worker");
+    s->worker_opts = (struct rv_worker_opts){.stop = &s->stop,
+                                             .app = &s->app,
+                                             .concurrency = s->opts->concurrency,
+                                             .grace_us = s->opts->grace_us,
+                                             .on_works = on_works,
+                                             .on_waits = on_waits,
+                                             .self_event = s};
     int rc = rv_thread_start(&s->thread, work, s, err);
     s->has_worker = rc == 0;
     return rc;
@@ -253,6 +283,7 @@ int rv_app_mcp_serve(const struct rv_app_mcp_serve *opts, int64_t *n_left, rv_er
         return RV_FAIL(err, RV_E_NOMEM, "serve a client");
     s->opts = opts;
     s->in = rv_terminal_reader(opts->in);
+    s->fallen = -1;
     s->app = *opts->app;
     s->app.keeps_log_level = true;
     rv_worker_stop_init(&s->stop);
@@ -267,6 +298,11 @@ int rv_app_mcp_serve(const struct rv_app_mcp_serve *opts, int64_t *n_left, rv_er
         rv_worker_stop(&s->stop);
         if (s->has_worker)
             pthread_join(s->thread, NULL);
+        if (rc == 0 && s->worker_err) {
+            rc = rv_err_code(s->worker_err);
+            *err = s->worker_err;
+            s->worker_err = NULL;
+        }
         *n_left = s->done.n_left;
         close(s->signals);
         pthread_sigmask(SIG_SETMASK, &old, NULL);
@@ -278,6 +314,8 @@ int rv_app_mcp_serve(const struct rv_app_mcp_serve *opts, int64_t *n_left, rv_er
     rv_worker_stop_fini(&s->stop);
     if (s->in != opts->in)
         close(s->in);
+    if (s->fallen >= 0)
+        close(s->fallen);
     free(s);
     return rc;
 }

@@ -342,14 +342,21 @@ static bool is_to_stop(const struct shell *s)
 
 void rv_worker_stop_init(struct rv_worker_stop *stop)
 {
+    pthread_condattr_t attr;
+
     *stop = (struct rv_worker_stop){.is_wanted = false};
     pthread_mutex_init(&stop->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&stop->wanted, &attr);
+    pthread_condattr_destroy(&attr);
 }
 
 void rv_worker_stop(struct rv_worker_stop *stop)
 {
     pthread_mutex_lock(&stop->lock);
     stop->is_wanted = true;
+    pthread_cond_signal(&stop->wanted);
     if (stop->wake)
         RV_IGNORE(uv_async_send(stop->wake), "the handle is open");
     pthread_mutex_unlock(&stop->lock);
@@ -381,6 +388,7 @@ static bool has_news(const struct shell *s)
 
 void rv_worker_stop_fini(struct rv_worker_stop *stop)
 {
+    pthread_cond_destroy(&stop->wanted);
     pthread_mutex_destroy(&stop->lock);
 }
 
