@@ -61,7 +61,9 @@ enum rv_cli_store_use { RV_CLI_OPENS_NONE, RV_CLI_READS, RV_CLI_READS_IF_ANY, RV
 #define RV_CLI_STORE_DOC      "store of runs (default REEVE_STORE, else ~/.local/state/reeve/reeve.db)"
 #define RV_CLI_SCHEMA_DIR_DOC "folder of agent documents (default P8_SCHEMA_DIR; \"\": none)"
 #define RV_CLI_QUOTAS_DOC     "plans and their limits (default REEVE_QUOTAS, else ~/.config/reeve/quotas.yaml)"
-#define RV_CLI_MAX_GROUPS     4 /* of options that a verb shares with others */
+#define RV_CLI_LEASE_DOC                                                                                               \
+    "lease duration: after this long without a sign of life another process may take over the run (default 15)"
+#define RV_CLI_MAX_GROUPS 4 /* of options that a verb shares with others */
 struct rv_cli;
 /* What it points to is static. */
 struct rv_cli_verb {

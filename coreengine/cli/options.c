@@ -61,9 +61,7 @@ static const struct rv_cli_option results[] = {
 static const struct rv_cli_option work[] = {
     {"quiet", 'q', NULL, "do not show progress", NULL, false},
     {"workers", 'w', "N", "maximum number of threads for capability code (default 64)", NULL, false},
-    {"lease", 0, "SECONDS",
-     "lease duration: after this long without a sign of life another process may take over the run (default 15)", NULL,
-     false},
+    {"lease", 0, "SECONDS", RV_CLI_LEASE_DOC, NULL, false},
     QUOTAS,
 };
 static const struct rv_cli_option sources[] = {

@@ -19,6 +19,7 @@ static const struct rv_cli_option options[] = {
     {"no-worker", 0, NULL, "do not perform runs: leave them to `reeve worker`", NULL, false},
     {"grace", 0, "DURATION", "time that calls under way have to end after the input has ended (default 30s)", NULL,
      false},
+    {"lease", 0, "SECONDS", RV_CLI_LEASE_DOC, NULL, false},
 };
 
 int rv_cli_check_tools(const char *option, const char *const *tools, size_t n, rv_err **err)

@@ -37,6 +37,7 @@ static const struct rv_cli_option options[] = {
     {"webhook", 0, "URL", "tell this address when a run of POST /runs ends, or waits for an answer", NULL, false},
     {"webhook-secret-file", 0, "FILE", "by which webhooks are signed (or REEVE_WEBHOOK_SECRET)", "FILE", false},
     {"quotas", 0, "FILE", RV_CLI_QUOTAS_DOC, "FILE", false},
+    {"lease", 0, "SECONDS", RV_CLI_LEASE_DOC, NULL, false},
     /* the settings of coreengine/identity, of which a test says that all of them are here */
     {"require-key", 0, NULL, "ask for a key even when none is set up, also on this machine", NULL, false},
     {"api-key-file", 0, "FILE", "one key of level master, beside those of `reeve keys` (or REEVE_API_KEY)", "FILE",
