@@ -64,7 +64,8 @@ RV_MUST_CHECK int rv_app_find_run(rv_store *store, const struct rv_store_scope *
 /* --- pipelines: one with all that belongs to it --- */
 struct rv_app_loaded {
     rv_findings *findings; /* owned */
-    rv_findings *missing;  /* with a script: capabilities that could not be loaded, as warnings; among findings too */
+    rv_findings *missing;  /* what a run begins without: with a script, capabilities that could not be loaded; MCP
+                              servers  and tools of theirs. As warnings; among findings, too */
     const struct rv_pipeline *pipeline; /* NULL: the file is not a pipeline, and the findings say why */
     struct rv_pipeline *own;            /* the same, unless a bundle owns it */
     rv_plugins *plugins;                /* owned */

@@ -19,6 +19,21 @@ static void check_inner(const struct rv_app_loaded *l)
                                "the MCP servers of a pipeline that a stage runs are not started");
 }
 
+/* A run that begins without a server, or without some of its tools, says so. */
+static int note_missing(const struct rv_app *app, struct rv_app_loaded *l, size_t first, rv_err **err)
+{
+    for (size_t i = first; i < rv_findings_n(l->findings); i++) {
+        struct rv_finding f = rv_findings_at(l->findings, i);
+        if (f.severity != RV_SEVERITY_WARNING)
+            continue;
+        if (!l->missing && !(l->missing = rv_findings_new()))
+            return RV_FAIL(err, RV_E_NOMEM, "ask MCP servers for their tools");
+        rv_findings_add_as(l->missing, f.severity, f.code, &f.src, f.hint, "%s", f.text);
+        RV_LOG(app->log, WARN, "mcp.missing", RV_F_TEXT("pipeline", l->pipeline->name), RV_F_TEXT("text", f.text));
+    }
+    return l->missing ? rv_findings_check(l->missing, err) : 0;
+}
+
 static int open_tools(const struct rv_app *app, struct rv_app_loaded *l, const struct rv_mcp_tools_opts *how,
                       rv_err **err)
 {
@@ -36,7 +51,10 @@ static int open_tools(const struct rv_app *app, struct rv_app_loaded *l, const s
     opts.findings = l->findings;
     int rc = opts.connects ? rv_app_mcp_state(&state, err) : 0;
     opts.state = state.len ? rv_buf_cstr(&state) : NULL;
-    return rc < 0 ? rc : rv_mcp_tools_new(&opts, &l->mcp, err);
+    size_t first = rv_findings_n(l->findings);
+    if (rc == 0)
+        rc = rv_mcp_tools_new(&opts, &l->mcp, err);
+    return rc == 0 && opts.connects && !opts.approve.text ? note_missing(app, l, first, err) : rc;
 }
 
 int rv_app_mcp_open(const struct rv_app *app, struct rv_app_loaded *l, bool connects, rv_err **err)
