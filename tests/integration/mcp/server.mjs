@@ -2,11 +2,11 @@
 //
 //   node server.mjs [--era legacy|modern|both] [--log FILE] [--fault NAME] [--tools N] [--mark TEXT] [--ttl MS] [--until FILE]
 //
-// --until: a task works until that file is there.
+// --until: a task works, and `form {ask: [hang]}` does, until that file is there.
 // --ttl: its list stays fresh for so long, and --log notes when it is asked for.
 // --mark is not looked at: a test finds the process by it.
 //
-// Tools: form {ask}, form_once: ask a person for the forms that are named (roots: for the roots), and answer with what they got; steps {n}: as
+// Tools: form {ask}, form_once: ask a person for the forms that are named (roots: for the roots; say:TEXT: a model), and answer with what they got; steps {n}: as
 // many notifications of progress; rich, picture: blocks of all kinds; echo {text}; add {a, b}; count {by}: appends a line to --log, so that a test can count effects; slow {ms};
 // fail; structured; work {by}: as a task only (2025-11-25); and what --fault adds.
 import { appendFileSync, existsSync } from 'node:fs';
@@ -212,11 +212,14 @@ const forms = {
     link: { mode: 'url', message: 'Log in.', url: 'https://example.com/', elicitationId: '1' },
 };
 const wants = (name) => name === 'roots' ? { method: 'roots/list' }
+    : name.startsWith('say:') ? { method: 'sampling/createMessage', params: { maxTokens: 5,
+        messages: [{ role: 'user', content: { type: 'text', text: name.slice(4) } }] } }
     : name === 'model' ? { method: 'sampling/createMessage', params: { messages: [], maxTokens: 5 } }
     : { method: 'elicitation/create', params: forms[name] ?? forms.name };
 const note = (line) => log && appendFileSync(log, JSON.stringify(line) + '\n');
 const waiting = new Map(); // questions of the old era: id of the question, what to do with its answer
 let asked = 0;
+const hang = (does, then) => does && isEarly() ? setTimeout(() => hang(does, then), 5) : then();
 
 function form(id, params) {
     const names = params.arguments.ask ?? [];
@@ -225,14 +228,19 @@ function form(id, params) {
     if (era !== 'legacy') {
         if (!params.inputResponses || names[0] === 'again')
             return put({ id, result: { resultType: 'input_required', requestState: 'state ' + names.join(),
-                                       inputRequests: Object.fromEntries(names.map((name) =>
+                                       inputRequests: Object.fromEntries(names.filter((name) => name !== 'hang').map((name) =>
                                            [name, wants(name)])) } });
-        note({ effect: params.name, key });
-        return text(id, JSON.stringify(params.inputResponses));
+        if (names.includes('hang')) note({ responses: params.inputResponses });
+        return hang(names.includes('hang'), () => {
+            note({ effect: params.name, key });
+            text(id, JSON.stringify(params.inputResponses));
+        });
     }
     const got = {};
     const next = () => {
         const name = names[Object.keys(got).length];
+        if (name === 'hang')
+            return hang(true, () => { got.hang = true; next(); });
         if (!name) {
             note({ effect: params.name, key });
             return text(id, JSON.stringify(got));
@@ -254,7 +262,7 @@ function call(id, params) {
         return text(id, String(given.a + given.b), { structuredContent: { sum: given.a + given.b } });
     case 'count':
     case 'count_once':
-        if (log) appendFileSync(log, JSON.stringify({ by: given.by, key: params._meta?.['dev.reeve/idempotency-key'] }) + '\n');
+        if (log) appendFileSync(log, JSON.stringify({ tool: params.name, by: given.by, key: params._meta?.['dev.reeve/idempotency-key'] }) + '\n');
         if (fault === 'exit-after-effect') process.exit(3);
         return setTimeout(() => text(id, JSON.stringify({ counted: given.by })), fault === 'late' ? 300 : 0);
     case 'work':
@@ -270,6 +278,7 @@ function call(id, params) {
     case 'environment':
         return text(id, Object.keys(process.env).join(' '));
     case 'remove':
+        note({ tool: params.name, key: params._meta?.['dev.reeve/idempotency-key'] });
         return text(id, 'removed');
     case 'form':
     case 'form_once':
@@ -292,6 +301,7 @@ function call(id, params) {
         return answer(id, { content: [{ type: 'image', data: 'AAAA', mimeType: 'image/png' },
                                       { type: 'text', text: 'a picture' }] });
     default:
+        if (/^tool_\d+$/.test(params?.name)) return text(id, params.name);
         return put({ id, error: { code: -32602, message: 'unknown tool' } });
     }
 }
