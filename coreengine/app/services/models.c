@@ -15,6 +15,7 @@
 #define MAX_ATTEMPTS 5 /* runs of one ask, of which all but the last have failed */
 #define MAX_NAME     200
 #define MAX_TOKENS   4096 /* of the answer */
+#define MAX_CALLS    4    /* of the model, when it fails */
 #define MAX_PIPELINE ((size_t)4 << 10)
 #define SECONDS      100 /* for the stage; the ask waits a little longer */
 
@@ -22,6 +23,7 @@ struct calling {
     const struct app_ask *a;
     struct rv_app app; /* as a->app, with NULL for "" */
     const char *prompt, *model, *provider;
+    int64_t max_calls, budget_micro_usd; /* of the run; budget -1: none */
     char id[RV_STORE_MAX_ID + 1];
     struct rv_app_loaded loaded;
     struct rv_app_run run;
@@ -41,9 +43,23 @@ static int check_name(const char *key, const char *name, rv_err **err)
                    MAX_NAME);
 }
 
+/* *out stays as it is when the argument is left out. */
+static int read_limit(const struct app_ask *a, const char *key, int64_t min, int64_t max, int64_t *out, rv_err **err)
+{
+    int64_t n = 0;
+
+    if (!json_object_object_get_ex(a->args, key, NULL))
+        return 0;
+    if (!rv_json_get_int(a->args, key, &n) || n < min || n > max)
+        return RV_FAIL(err, RV_E_INVALID, "\"%s\" is not a whole number from %lld to %lld", key, (long long)min,
+                       (long long)max);
+    *out = n;
+    return 0;
+}
+
 static int read_args(struct calling *c, rv_err **err)
 {
-    static const char *const known[] = {"prompt", "model", "provider"};
+    static const char *const known[] = {"prompt", "model", "provider", "max_calls", "budget_micro_usd"};
     int rc = app_ask_check(c->a, known, RV_COUNT(known), err);
 
     if (rc == 0)
@@ -56,6 +72,10 @@ static int read_args(struct calling *c, rv_err **err)
         rc = check_name("model", c->model, err);
     if (rc == 0)
         rc = check_name("provider", c->provider, err);
+    if (rc == 0)
+        rc = read_limit(c->a, "max_calls", 1, MAX_CALLS, &c->max_calls, err);
+    if (rc == 0)
+        rc = read_limit(c->a, "budget_micro_usd", 1, INT64_C(1000000000000), &c->budget_micro_usd, err);
     if (rc == 0 && c->provider && !c->model)
         rc = RV_FAIL(err, RV_E_INVALID, "\"provider\" needs \"model\": which of its models?");
     if (rc == 0 && !*c->prompt)
@@ -97,8 +117,11 @@ static void write_pipeline(const struct calling *c, rv_buf *out)
         rv_buf_puts(out, "  default: scripted\n");
     else
         rv_buf_puts(out, "  default: {model: \"${env:REEVE_MODEL}\", optional: true}\n");
+    if (c->budget_micro_usd >= 0)
+        rv_buf_printf(out, "budget: {usd: %lld.%06lld}\n", (long long)(c->budget_micro_usd / 1000000),
+                      (long long)(c->budget_micro_usd % 1000000));
     rv_buf_printf(out,
-                  "max_llm_calls: 4\n"
+                  "max_llm_calls: %lld\n"
                   "agents:\n"
                   "  - name: " STAGE "\n"
                   "    has_llm: true\n"
@@ -110,7 +133,7 @@ static void write_pipeline(const struct calling *c, rv_buf *out)
                   "    default_next: end\n"
                   "prompts:\n"
                   "  asked: \"{{raw_input}}\"\n",
-                  MAX_TOKENS, SECONDS);
+                  (long long)c->max_calls, MAX_TOKENS, SECONDS);
 }
 
 /* The script of the run that asks plays this one, from its first entries. */
@@ -270,7 +293,7 @@ static int find(struct calling *c, bool *is_new, bool *is_old, rv_err **err)
 
 int app_models_call(const struct app_ask *a, rv_jw *w, rv_err **err)
 {
-    struct calling c = {.a = a, .app = a->app};
+    struct calling c = {.a = a, .app = a->app, .max_calls = MAX_CALLS, .budget_micro_usd = -1};
     bool is_new, is_old;
 
     if (c.app.scope.user && !*c.app.scope.user)
