@@ -87,6 +87,8 @@ struct rv_effect {
     size_t text_at, text_len;              /* EMIT: where its line stands in rv_effects.text (without line end) */
     enum rv_run_status status;             /* FINISH */
     int64_t worst_tokens, worst_micro_usd; /* CALL_LLM: the most that it can take */
+    int64_t models_left, money_left;       /* CALL_TOOL: model calls that it may cause; what they may cost in
+                                              micro-dollars, -1: anything */
     bool is_hidden;                        /* CALL_LLM: the text of the reply is not shown */
     int64_t ids_upto;                      /* see rv_call_name() */
     json_object *ids;                      /* CALL_LLM: ids of tool calls that are taken, as keys; owned; NULL: none */
@@ -141,8 +143,8 @@ struct rv_event {
     bool asks;                /* TOOL_DONE, not failed: the tool asks a person, and `reply` says what; the call is over,
                                  and is made again with the answers: see input.c */
     bool unknown;             /* TOOL_DONE: the caller died and it is unknown whether the tool ran; a person decides */
-    struct rv_llm_answer llm; /* LLM_DONE; in other events RV_LLM_ANSWER_NONE or zeroed. Failed: `reply` has the text
-                                 that had come */
+    struct rv_llm_answer llm; /* LLM_DONE; TOOL_DONE: its usage, that of models that the call asked for. In other events
+                                 RV_LLM_ANSWER_NONE or zeroed. LLM_DONE, failed: `reply` has the text that had come */
     struct rv_response response; /* ANSWER */
     json_object *blocked;        /* any: names of the tools whose breaker is open; borrowed; NULL: none */
 };

@@ -77,6 +77,8 @@ void rv_money_stop_waiting(rv_visit *v); /* nothing where it does not wait */
 void rv_money_release(rv_visit *v);
 /** The call is over: what it took, counted with the visit, the run and the envelope. */
 void rv_money_settle(rv_visit *v, const struct rv_event *ev);
+/** The models that a call of a tool has asked count like the stage's own. Nothing for other events. */
+void rv_money_count_asked(rv_visit *v, const struct rv_event *ev);
 /** The outcome of the pending call will stay unknown: the call counts as charged for, and an event tells observers
  * why. */
 void rv_money_lose(rv_visit *v, const char *why, struct rv_effects *out);

@@ -285,6 +285,17 @@ void rv_money_settle(rv_visit *v, const struct rv_event *ev)
     count(v, &used);
 }
 
+void rv_money_count_asked(rv_visit *v, const struct rv_event *ev)
+{
+    const struct rv_usage *used = &ev->llm.usage;
+
+    if (ev->kind != RV_EVENT_TOOL_DONE || !ev->llm.has_usage)
+        return;
+    rv_calls_take(v->shared, used->calls);
+    v->llm_calls += used->calls;
+    count(v, used);
+}
+
 void rv_money_lose(rv_visit *v, const char *why, struct rv_effects *out)
 {
     int64_t worst = v->model.reserved_micro_usd;

@@ -1,5 +1,6 @@
 /* Tool calls of one reply that run side by side: consecutive ones that are safe and need no approval. Their results are
  * taken in the order of the calls, not in the order of the answers. */
+#include "coreengine/agent/model_internal.h"
 #include "coreengine/agent/tools_internal.h"
 
 #include <stdlib.h>
@@ -349,6 +350,7 @@ static int answered(rv_visit *v, struct pending_call *call, const struct rv_even
     size_t step = v->tools.at + (size_t)(call - v->tools.pending);
     int64_t retries = 0, call_id = call->call_id;
 
+    rv_money_count_asked(v, ev);
     if (rv_step_may_repeat(v, step, ev, &retries) && call->attempt <= retries) {
         char *why = rv_str_dup(ev->error);
         if (!why)

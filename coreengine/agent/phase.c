@@ -203,6 +203,34 @@ static bool run_stops(const rv_visit *v)
     return s || rv_visit_root(v->shared)->stops;
 }
 
+/* Model calls that all bounds leave. */
+static int64_t calls_left(const struct rv_visit_shared *s)
+{
+    int64_t left = INT64_MAX;
+
+    for (; s; s = s->up)
+        if (!s->origin && s->llm_left < left)
+            left = s->llm_left;
+    return left > 0 ? left : 0;
+}
+
+/* What all budgets leave beside what is set aside; -1: there is none. */
+static int64_t money_left(const struct rv_visit_shared *s)
+{
+    int64_t left = -1;
+
+    for (; s; s = s->up) {
+        int64_t used = 0, of_it = 0;
+        if (s->origin || !s->pipeline->has_budget)
+            continue;
+        if (!__builtin_add_overflow(s->spent_micro_usd, s->reserved_micro_usd, &used) &&
+            used < s->pipeline->budget_micro_usd)
+            of_it = s->pipeline->budget_micro_usd - used;
+        left = left < 0 || of_it < left ? of_it : left;
+    }
+    return left;
+}
+
 int rv_visit_call(rv_visit *v, const struct visit_call *call, rv_buf *request, struct rv_effects *out, rv_err **err)
 {
     const char *label = call->copy_name.ptr ? "call" : call->name;
@@ -239,6 +267,8 @@ int rv_visit_call(rv_visit *v, const struct visit_call *call, rv_buf *request, s
     e->entry = call->entry;
     e->name = call->name;
     e->effect_class = call->effect_class;
+    e->models_left = calls_left(v->shared);
+    e->money_left = money_left(v->shared);
     e->deadline_us = v->deadline_us;
     if (call->timeout_ms > 0 && v->now_us + call->timeout_ms * 1000 < e->deadline_us)
         e->deadline_us = v->now_us + call->timeout_ms * 1000;

@@ -315,6 +315,8 @@ int rv_visit_on(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, 
         v->now_us = ev->now_us;
         v->waiting_for = has_pending ? PENDING_CALLS : 0;
         v->event_code = ev->failed ? ev->code : NULL;
+        if (!has_pending)
+            rv_money_count_asked(v, ev);
         if (has_pending)
             rc = rv_pending_on(v, &clean, out, err);
         else if (ev->kind == RV_EVENT_LLM_DONE)

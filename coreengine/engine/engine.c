@@ -124,6 +124,10 @@ static void answer(struct call *c)
                           .code = c->failed ? c->code : NULL,
                           .causes = c->failed ? &c->causes : NULL,
                           .llm = c->answer};
+    if (c->event == RV_EVENT_TOOL_DONE && c->tool.used.calls > 0) {
+        ev.llm.usage = c->tool.used;
+        ev.llm.has_usage = true;
+    }
     if (c->failed) {
         ev.error = rv_buf_str(&c->text);
         ev.reply = rv_buf_str(c->partial.len > 0 ? &c->partial : &c->heard);

@@ -78,6 +78,10 @@ rv_str rv_event_write_members(const struct rv_event *ev, rv_jw *w)
     }
     if (ev->kind == RV_EVENT_LLM_DONE)
         write_answer(ev, w);
+    if (ev->kind == RV_EVENT_TOOL_DONE && ev->llm.has_usage) {
+        rv_jw_key(w, "asked_models");
+        rv_usage_write_json(&ev->llm.usage, w);
+    }
     return ev->unknown ? none : ev->failed ? ev->error : ev->reply;
 }
 
@@ -148,6 +152,9 @@ int rv_event_read_json(json_object *json, struct rv_event *out, rv_err **err)
         return RV_FAIL(err, RV_E_INVALID, "its blocked tools are no list");
     if (!rv_llm_answer_read(json, &ev.llm))
         return RV_FAIL(err, RV_E_INVALID, "a number of it is negative, or too large");
+    part = ev.kind == RV_EVENT_TOOL_DONE ? rv_json_get_obj(json, "asked_models") : NULL;
+    if (part && !(ev.llm.has_usage = rv_usage_read_json(part, &ev.llm.usage)))
+        return RV_FAIL(err, RV_E_INVALID, "the usage of its models has a member that is not a count");
     if (ev.kind == RV_EVENT_ANSWER) {
         part = rv_json_get_obj(json, "response");
         if (part)

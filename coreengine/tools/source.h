@@ -64,6 +64,8 @@ struct rv_tool_call {
     const char *key;                      /* idempotency key; "" when there is none */
     const struct rv_context *context;     /* who asks, in which conversation */
     const char *traceparent, *tracestate; /* of W3C, for requests that the call makes; NULL: there is none */
+    int64_t models_left, money_left;      /* model calls that it may cause; what they may cost in micro-dollars, -1:
+                                             anything */
     int64_t timeout_ms;                   /* <= 0: none. The caller cancels then; a source may end earlier by itself */
     /** The call has ended. Receives the reply; must not call the source, and must not free the call while
      *  rv_tool_source_call() has not returned. */
@@ -72,6 +74,7 @@ struct rv_tool_call {
     void (*progress)(struct rv_tool_call *c, const struct rv_tool_progress *p);
 
     void *state;                   /* the source's, while the call is under way */
+    struct rv_usage used;          /* of models that it caused to be asked, so far; the source adds to it */
     struct rv_tool_source *source; /* NULL: not under way; set by the functions below only, like the links */
     struct rv_tool_call *prev, *next;
 };
