@@ -170,6 +170,12 @@ static const struct rv_key server_keys[] = {
          "Its tools may ask a person for the values of a form in the middle of a call: the run waits for the answer, "
          "and makes the call again with it. A server of a revision before 2026-07-28 may do so in calls that may be "
          "repeated."},
+    {"sampling", RV_KEY_STR, AT(sampling),
+     .doc =
+         "Model that answers when one of its tools asks for a completion (provider:model): the completion counts for "
+         "max_llm_calls and the budget of the run; unset: tools may not ask."},
+    {"max_samplings", RV_KEY_INT, AT(max_samplings), .min = 1, .max = 64, .default_text = "4",
+     .doc = "Completions that one call of a tool may ask for."},
     {"roots", RV_KEY_STR_LIST, AT(roots),
      .doc = "Folders that the server is told of when it asks for roots, relative to the pipeline's; unset: it may not "
             "ask. Nothing keeps it inside them."},
@@ -224,6 +230,18 @@ static void check_roots(struct rv_key_reader *r, const struct rv_mcp_server_conf
                             "a root must be a folder");
 }
 
+/* The model is asked by a run of its own, which does not have the roles of this pipeline. */
+static void check_sampling(struct rv_key_reader *r, const struct rv_node *node, const struct rv_mcp_server_config *s)
+{
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:/@-";
+    const struct rv_node *value = rv_node_get(node, "sampling");
+    const char *colon = strchr(s->sampling, ':');
+
+    if (value && (!colon || colon == s->sampling || !colon[1] || s->sampling[strspn(s->sampling, allowed)]))
+        rv_keys_finding(r, RV_SEVERITY_ERROR, &value->src, "write provider:model, such as openai:gpt-4.1-mini",
+                        "\"sampling\" must name a provider and a model, not a role");
+}
+
 /* Exactly one way leads to a server. */
 static void check_way(struct rv_key_reader *r, const struct rv_node *node, const struct rv_mcp_server_config *s)
 {
@@ -242,8 +260,8 @@ static void check_way(struct rv_key_reader *r, const struct rv_node *node, const
 /* Keys that mean something to MCP servers only. */
 static void check_rest(struct rv_key_reader *r, const struct rv_node *node, const struct rv_mcp_server_config *s)
 {
-    static const char *const others[] = {"env",       "cwd",     "auth",        "trusted",
-                                         "resources", "prompts", "elicitation", "roots"};
+    static const char *const others[] = {"env",     "cwd",         "auth",     "trusted",       "resources",
+                                         "prompts", "elicitation", "sampling", "max_samplings", "roots"};
 
     for (size_t i = 0; s->has_openapi && i < RV_COUNT(others); i++) {
         const struct rv_node *value = rv_node_get(node, others[i]);
@@ -271,7 +289,7 @@ static void read_server(struct rv_loader *l, const struct rv_node *key, const st
 
     s->name = arena_text(l, key->text);
     s->src = key->src;
-    s->catalog = s->cwd = s->url = s->openapi = "";
+    s->catalog = s->cwd = s->url = s->openapi = s->sampling = "";
     if (!is_server_name(key->text))
         rv_keys_finding(&r, RV_SEVERITY_ERROR, &key->src, "use letters, digits, - and _, at most 64",
                         "the name of an MCP server stands before the names of its tools");
@@ -284,6 +302,7 @@ static void read_server(struct rv_loader *l, const struct rv_node *key, const st
     check_way(&r, node, s);
     check_rest(&r, node, s);
     check_roots(&r, s);
+    check_sampling(&r, node, s);
     resolve_paths(l, s);
     if (r.rc < 0)
         l->rc = r.rc;

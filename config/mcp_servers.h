@@ -40,6 +40,8 @@ struct rv_mcp_server_config {
     const char *cwd;                   /* as resolved against the pipeline's folder */
     json_object *env, *headers, *auth; /* of texts; NULL: none. Owned by the pipeline; may hold secrets */
     bool trusted, own, required, resources, prompts, elicitation;
+    const char *sampling;  /* model that answers what its tools ask a model, "provider:model"; "": they may not ask */
+    int64_t max_samplings; /* that one call may ask for */
     int64_t timeout_ms;
     struct rv_str_list roots;       /* folders that the server is told of, as resolved against the pipeline's folder */
     struct rv_str_list allow, deny; /* allow.is_set false: all */
@@ -55,6 +57,11 @@ struct rv_mcp_server_config {
 static inline const char *rv_mcp_server_kind(const struct rv_mcp_server_config *s)
 {
     return s->has_openapi ? "REST server" : "MCP server";
+}
+/** May its tools ask a model? */
+static inline bool rv_mcp_samples(const struct rv_mcp_server_config *s)
+{
+    return s->sampling && s->sampling[0];
 }
 /** NULL: there is no such server. */
 const struct rv_mcp_server_config *rv_pipeline_mcp_server(const struct rv_pipeline *p, const char *name);

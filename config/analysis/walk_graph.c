@@ -47,6 +47,15 @@ static bool may_ask_agents(const struct rv_agent *a)
     return false;
 }
 
+/* How often a server asks a model while its tools are called, it decides itself: only the pipeline bounds that. */
+static bool tools_may_ask_models(const struct rv_pipeline *p, const struct rv_agent *a)
+{
+    for (size_t i = 0; a->has_tools && i < p->n_mcp_servers; i++)
+        if (rv_mcp_samples(&p->mcp_servers[i]))
+            return true;
+    return false;
+}
+
 int64_t rv_agent_most_calls(const struct rv_pipeline *p, const struct rv_agent *a)
 {
     int64_t cap = p->execution.max_llm_retries, retries = a->limits.max_retries < cap ? a->limits.max_retries : cap;
@@ -54,8 +63,11 @@ int64_t rv_agent_most_calls(const struct rv_pipeline *p, const struct rv_agent *
 
     if (a->limits.llm.request_limit > 0 && calls > a->limits.llm.request_limit)
         calls = a->limits.llm.request_limit;
-    if (may_ask_agents(a) && calls < p->max_llm_calls)
+    bool is_open = tools_may_ask_models(p, a);
+    if ((is_open || may_ask_agents(a)) && calls < p->max_llm_calls)
         calls = p->max_llm_calls;
+    if (is_open)
+        return calls;
     return rv_agent_calls_model(a) ? calls : 0;
 }
 
