@@ -19,6 +19,7 @@ static void open_free(struct rv_mcp_open *o)
     json_object_put(o->state);
     json_object_put(o->input);
     json_object_put(o->responses);
+    json_object_put(o->samples);
     json_object_put(o->task);
     free(o);
 }
@@ -69,7 +70,7 @@ int rv_mcp_end_failed(rv_mcp_client *c, struct rv_mcp_open *o, const struct rv_m
     struct rv_mcp_trouble of = *t;
 
     of.is_unsent =
-        t->is_unsent && !o->task; /* the server has begun with a task, whatever became of a question for it */
+        t->is_unsent && !o->task && !o->samples; /* the server has begun, whatever became of a question after that */
     int rc = rv_mcp_put_trouble(c, o->ask, &of, err);
     if (rc < 0) /* its end cannot be told: it stays open */
         return rc;
@@ -136,6 +137,8 @@ int rv_mcp_send_open(rv_mcp_client *c, struct rv_mcp_open *o, rv_err **err)
 
     if (!params)
         return resumed < 0 ? resumed : NOMEM(err);
+    json_object_put(o->samples); /* what a request before this one asked for is not waited for */
+    o->samples = NULL;
     o->id = ++c->last_id;
     o->has_progress = o->has_progress && o->token;
     int rc = copy_members(o->params, params, err);
@@ -303,6 +306,8 @@ static int asked(rv_mcp_client *c, const struct rv_mcp_message *m, rv_err **err)
         return rv_mcp_elicited(c, m, err);
     if (c->roots && strcmp(m->method, "roots/list") == 0)
         return asked_for_roots(c, m->id, err);
+    if (c->max_samples > 0 && strcmp(m->method, "sampling/createMessage") == 0)
+        return rv_mcp_sample_asked(c, m, err);
     return rv_mcp_put_answer(c, m->id, NULL, RV_MCP_METHOD_NOT_FOUND, "the client has not declared this", err);
 }
 
@@ -483,6 +488,7 @@ int rv_mcp_client_new(const struct rv_mcp_client_opts *opts, int64_t now_us, rv_
     *c = (rv_mcp_client){.server = rv_str_dup(rv_str_of(opts->server)),
                          .is_http = opts->is_http,
                          .elicits = opts->elicits,
+                         .max_samples = opts->max_samples,
                          .roots = json_object_get(opts->roots),
                          .era = opts->era,
                          .handshake_us = opts->handshake_us ? opts->handshake_us : RV_MCP_HANDSHAKE_US};

@@ -29,6 +29,7 @@ struct rv_mcp_client_opts {
     const char *server;  /* its name, for messages; copied */
     enum rv_mcp_era era; /* as an earlier connection found it out; UNKNOWN: the first request asks */
     bool elicits;        /* a person may be asked: forms are declared */
+    int64_t max_samples; /* completions that one ask may want of a model; 0: the server may not ask for any */
     json_object *roots; /* what `roots/list` is answered with, [{uri, name}]; borrowed, and kept by reference; NULL: the
                            server may not ask */
     bool is_http;       /* closing a stream cancels its request; status codes may decide the era */
@@ -68,6 +69,7 @@ enum rv_mcp_out_kind {
     RV_MCP_OUT_READY,    /* the handshake is over */
     RV_MCP_OUT_DONE,     /* the ask is over: result, or trouble.code is set */
     RV_MCP_OUT_PROGRESS, /* of the ask */
+    RV_MCP_OUT_SAMPLE,   /* of the ask: the server wants a completion; rv_mcp_client_sampled() answers */
     RV_MCP_OUT_CHANGED,  /* the server's tools may have changed: list them again before they are used next */
     RV_MCP_OUT_NOTE,     /* text for the log: something the server should not have sent, or wants to be logged */
     RV_MCP_OUT_DEAD,     /* nothing more can come of this connection; all asks were told before */
@@ -76,9 +78,9 @@ enum rv_mcp_out_kind {
 struct rv_mcp_out {
     enum rv_mcp_out_kind kind;
     struct rv_mcp_send send;
-    int64_t id;                    /* FORGET: of the request */
-    int64_t ask;                   /* DONE, PROGRESS */
-    json_object *result;           /* DONE */
+    int64_t id;                    /* FORGET: of the request; SAMPLE: its number */
+    int64_t ask;                   /* DONE, PROGRESS, SAMPLE */
+    json_object *result;           /* DONE; SAMPLE: the params of sampling/createMessage, an object */
     int64_t ttl_ms;                /* DONE of a list: for so long it need not be asked for again */
     bool asks;                     /* DONE: the result is what a person is asked, {state?, requests: [{key, message,
                                       schema}]}; the request is to be made again with the answers and that state, which
@@ -109,6 +111,11 @@ RV_MUST_CHECK int rv_mcp_client_ask(rv_mcp_client *c, const struct rv_mcp_ask *a
                                     rv_err **err);
 /** The answer is not wanted any more: the server is told, and no DONE comes. Nothing to do for one that is over. */
 RV_MUST_CHECK int rv_mcp_client_give_up(rv_mcp_client *c, int64_t ask, rv_err **err);
+
+/** Answer what a SAMPLE wanted: with the result of sampling/createMessage, borrowed, or, result NULL, with why there is
+ *  none. Nothing to do when the ask is over, or the server does not wait for it any more. */
+RV_MUST_CHECK int rv_mcp_client_sampled(rv_mcp_client *c, int64_t ask, int64_t sample, json_object *result,
+                                        const char *why, rv_err **err);
 
 /** The next thing to do or to know, in order; NULL: there is none. */
 const struct rv_mcp_out *rv_mcp_client_next(rv_mcp_client *c);

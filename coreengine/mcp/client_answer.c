@@ -106,9 +106,11 @@ static bool may_want_input(const struct rv_mcp_open *o)
     return false;
 }
 
-/* The request once more, with the server's state and with what is known without a person; state and responses may be
- * NULL, and are taken by reference. */
-static int again(rv_mcp_client *c, struct rv_mcp_open *o, json_object *state, json_object *responses, rv_err **err)
+/* The request is to be sent once more, with the server's state and with what is known without a person; state and
+ * responses may be NULL, and are taken by reference. samples: what a model is asked before that, {key: params}; NULL or
+ * empty: nothing. */
+static int again(rv_mcp_client *c, struct rv_mcp_open *o, json_object *state, json_object *responses,
+                 json_object *samples, rv_err **err)
 {
     if (++o->n_rounds > RV_MCP_MAX_ROUNDS)
         return invalid(c, o, "resultType input_required asks again and again", err);
@@ -118,17 +120,23 @@ static int again(rv_mcp_client *c, struct rv_mcp_open *o, json_object *state, js
     o->responses = json_object_get(responses);
     json_object_put(o->input); /* it was answered, and is not sent twice */
     o->input = NULL;
-    return rv_mcp_send_open(c, o, err);
+    return samples && json_object_object_length(samples) > 0 ? rv_mcp_ask_model(c, o, samples, err)
+                                                             : rv_mcp_send_open(c, o, err);
+}
+
+static bool can_answer(const rv_mcp_client *c)
+{
+    return c->elicits || c->roots || c->max_samples > 0;
 }
 
 static int refuse_input(rv_mcp_client *c, struct rv_mcp_open *o, rv_err **err)
 {
     static const char some[] = "the tool asks for input that was not declared, that is not a form for a person, or for "
-                               "too much";
+                               "too much"; /* of the last one: max_samplings says how much */
     static const char none[] = "the tool asks for input from a person or a model while it runs, which was not declared";
 
     return rv_mcp_end_failed(
-        c, o, &(struct rv_mcp_trouble){.code = "input_required", .text = c->elicits || c->roots ? some : none}, err);
+        c, o, &(struct rv_mcp_trouble){.code = "input_required", .text = can_answer(c) ? some : none}, err);
 }
 
 static int wanted(rv_mcp_client *c, struct rv_mcp_open *o, json_object *questions, json_object *state, rv_err **err)
@@ -137,7 +145,9 @@ static int wanted(rv_mcp_client *c, struct rv_mcp_open *o, json_object *question
     json_object *responses = NULL;
 
     int rc = rv_mcp_read_requests(c, questions, &w, err);
-    if (rc == 0 && w.is_refused) {
+    int64_t n_samples = rc == 0 ? json_object_object_length(w.samples) : 0;
+    bool is_mixed = n_samples > 0 && json_object_array_length(w.forms) > 0; /* the call would end between the two */
+    if (rc == 0 && (w.is_refused || is_mixed || (n_samples > 0 && o->n_samples + n_samples > c->max_samples))) {
         rc = refuse_input(c, o, err);
     } else if (rc == 0 && json_object_array_length(w.forms) > 0) {
         rc = rv_mcp_ask_person(c, o, &w, state, err);
@@ -146,7 +156,7 @@ static int wanted(rv_mcp_client *c, struct rv_mcp_open *o, json_object *question
         rc =
             responses ? rv_mcp_add_roots(c, w.roots, responses, err) : RV_FAIL(err, RV_E_NOMEM, "answer an MCP server");
         if (rc == 0)
-            rc = again(c, o, state, responses, err);
+            rc = again(c, o, state, responses, w.samples, err);
     }
     json_object_put(responses);
     rv_mcp_wanted_fini(&w);
@@ -166,7 +176,8 @@ static int input_required(rv_mcp_client *c, struct rv_mcp_open *o, json_object *
         return invalid(c, o, "requestState is not a text", err);
     if (questions && json_object_object_length(questions) > 0)
         return wanted(c, o, questions, state, err);
-    return has_state ? again(c, o, state, NULL, err) : invalid(c, o, "resultType input_required asks for nothing", err);
+    return has_state ? again(c, o, state, NULL, NULL, err)
+                     : invalid(c, o, "resultType input_required asks for nothing", err);
 }
 
 static int succeeded(rv_mcp_client *c, struct rv_mcp_open *o, json_object *result, rv_err **err)

@@ -72,6 +72,7 @@ void rv_mcp_wanted_fini(struct rv_mcp_wanted *w)
 {
     json_object_put(w->forms);
     json_object_put(w->roots);
+    json_object_put(w->samples);
 }
 
 /* One of inputRequests. */
@@ -89,6 +90,10 @@ static int read_request(const rv_mcp_client *c, const char *key, json_object *re
     }
     if (c->roots && strcmp(method, "roots/list") == 0)
         return rv_json_push_take(out->roots, json_object_new_string(key), err);
+    json_object *params =
+        c->max_samples > 0 && strcmp(method, "sampling/createMessage") == 0 ? rv_json_get_obj(request, "params") : NULL;
+    if (params)
+        return rv_json_set_ref(out->samples, key, params, err);
     int rc = c->elicits && strcmp(method, "elicitation/create") == 0
                  ? read_form(rv_json_get_obj(request, "params"), &message, &schema, err)
                  : 0;
@@ -102,8 +107,9 @@ int rv_mcp_read_requests(const rv_mcp_client *c, json_object *requests, struct r
 {
     int rc = 0;
 
-    *out = (struct rv_mcp_wanted){.forms = json_object_new_array(), .roots = json_object_new_array()};
-    if (!out->forms || !out->roots)
+    *out = (struct rv_mcp_wanted){
+        .forms = json_object_new_array(), .roots = json_object_new_array(), .samples = json_object_new_object()};
+    if (!out->forms || !out->roots || !out->samples)
         return RV_FAIL(err, RV_E_NOMEM, "read what an MCP server asks");
     out->is_refused = json_object_object_length(requests) > RV_TOOL_MAX_REQUESTS;
     json_object_object_foreach (requests, key, request)
@@ -227,8 +233,7 @@ static json_object *answer_of(const struct rv_mcp_open *o, const char *message, 
     return NULL;
 }
 
-/* The call that a server of the old era means: only messages about tasks say it. NULL: none, or more than one. */
-static struct rv_mcp_open *call_under_way(const rv_mcp_client *c, json_object *params)
+struct rv_mcp_open *rv_mcp_call_under_way(const rv_mcp_client *c, json_object *params)
 {
     json_object *task = NULL, *meta = rv_json_get_obj(params, "_meta");
 
@@ -248,8 +253,7 @@ static struct rv_mcp_open *call_under_way(const rv_mcp_client *c, json_object *p
     return found;
 }
 
-/* An answer about a task says so. */
-static int mark_task(const struct rv_mcp_open *o, json_object *answer, rv_err **err)
+int rv_mcp_mark_task(const struct rv_mcp_open *o, json_object *answer, rv_err **err)
 {
     struct rv_json_build b = {.err = err};
 
@@ -267,7 +271,7 @@ static int cancel_question(rv_mcp_client *c, const struct rv_mcp_message *m, con
     int rc = none ? write_answer(none, &answer, err) : RV_FAIL(err, RV_E_NOMEM, "answer an MCP server");
 
     if (rc == 0)
-        rc = mark_task(o, answer, err);
+        rc = rv_mcp_mark_task(o, answer, err);
     if (rc == 0)
         rc = rv_mcp_put_answer(c, m->id, answer, 0, NULL, err);
     json_object_put(none);
@@ -297,7 +301,7 @@ static int ask_again_later(rv_mcp_client *c, struct rv_mcp_open *o, const char *
 
 int rv_mcp_elicited(rv_mcp_client *c, const struct rv_mcp_message *m, rv_err **err)
 {
-    struct rv_mcp_open *o = call_under_way(c, m->params);
+    struct rv_mcp_open *o = rv_mcp_call_under_way(c, m->params);
     const char *message = NULL;
     json_object *schema = NULL, *known, *answer = NULL;
 
@@ -314,7 +318,7 @@ int rv_mcp_elicited(rv_mcp_client *c, const struct rv_mcp_message *m, rv_err **e
         return o->is_repeatable ? ask_again_later(c, o, message, schema, err) : cancel_question(c, m, o, err);
     rc = write_answer(known, &answer, err);
     if (rc == 0)
-        rc = mark_task(o, answer, err);
+        rc = rv_mcp_mark_task(o, answer, err);
     if (rc == 0)
         rc = rv_mcp_put_answer(c, m->id, answer, 0, NULL, err);
     json_object_put(answer);

@@ -23,7 +23,10 @@ struct rv_mcp_open {
     json_object *state;            /* requestState that the server wants back; owned; NULL: none */
     json_object *input;            /* owned; NULL: none */
     json_object *responses;        /* inputResponses that are known without a person; owned; NULL: none */
+    json_object *samples;          /* {number: id of the server's request, or key of inputRequests}: completions that
+                                      are waited for; owned; NULL: none */
     int n_pages, n_rounds;
+    int64_t n_samples;  /* that were asked for */
     int64_t ttl_ms;     /* of a list: the shortest of its pages */
     json_object *task;  /* id of the task that the server made of the call; owned; NULL: none */
     int64_t token;      /* of the progress of a task: the id of the call that began it; 0: none */
@@ -38,6 +41,7 @@ struct rv_mcp_open {
 struct rv_mcp_client {
     char *server; /* owned */
     bool is_http, elicits;
+    int64_t max_samples;
     enum rv_mcp_phase phase;
     enum rv_mcp_era era;
     enum rv_mcp_version version;
@@ -79,6 +83,8 @@ RV_MUST_CHECK int rv_mcp_put_trouble(rv_mcp_client *c, int64_t ask, const struct
 RV_MUST_CHECK int rv_mcp_put_progress(rv_mcp_client *c, int64_t ask, double progress, double total, rv_str text,
                                       rv_err **err);
 RV_MUST_CHECK int rv_mcp_put_note(rv_mcp_client *c, rv_err **err, const char *fmt, ...) RV_PRINTF(3, 4);
+/** params is borrowed. */
+RV_MUST_CHECK int rv_mcp_put_sample(rv_mcp_client *c, int64_t ask, int64_t sample, json_object *params, rv_err **err);
 void rv_mcp_queue_free(rv_mcp_client *c);
 
 /* --- client.c: the functions that end or send an open request leave it open when they fail --- */
@@ -103,12 +109,20 @@ RV_MUST_CHECK int rv_mcp_write_roots(const rv_mcp_client *c, json_object **out, 
 /** Add it to inputResponses under each of keys, a list of texts. */
 RV_MUST_CHECK int rv_mcp_add_roots(const rv_mcp_client *c, json_object *keys, json_object *responses, rv_err **err);
 
+/* --- client_sample.c: servers that ask a model --- */
+/** A server of the old era asks. */
+RV_MUST_CHECK int rv_mcp_sample_asked(rv_mcp_client *c, const struct rv_mcp_message *m, rv_err **err);
+/** A server of the new era wants these completions, {key: params}, in o->responses: the request is sent again with all
+ * of them. */
+RV_MUST_CHECK int rv_mcp_ask_model(rv_mcp_client *c, struct rv_mcp_open *o, json_object *samples, rv_err **err);
+
 /* --- client_elicit.c: servers that ask a person --- */
 /* What `inputRequests` want. Zeroed: nothing. */
 struct rv_mcp_wanted {
-    json_object *forms; /* [{key, message, schema}] for a person; owned */
-    json_object *roots; /* keys of requests for roots; owned */
-    bool is_refused;    /* one of them is of another kind, was not declared, or there are too many */
+    json_object *forms;   /* [{key, message, schema}] for a person; owned */
+    json_object *roots;   /* keys of requests for roots; owned */
+    json_object *samples; /* {key: params}: completions of a model; owned */
+    bool is_refused;      /* one of them is of another kind, was not declared, or there are too many */
 };
 /** *out is to be freed with rv_mcp_wanted_fini() on every path. */
 RV_MUST_CHECK int rv_mcp_read_requests(const rv_mcp_client *c, json_object *requests, struct rv_mcp_wanted *out,
@@ -116,6 +130,10 @@ RV_MUST_CHECK int rv_mcp_read_requests(const rv_mcp_client *c, json_object *requ
 void rv_mcp_wanted_fini(struct rv_mcp_wanted *w);
 /** Was that request answered with what the caller gave? */
 bool rv_mcp_is_answered(const struct rv_mcp_open *o, const char *key);
+/** The call that a server of the old era means: only messages about tasks say it. NULL: none, or more than one. */
+struct rv_mcp_open *rv_mcp_call_under_way(const rv_mcp_client *c, json_object *params);
+/** An answer about a task says so. */
+RV_MUST_CHECK int rv_mcp_mark_task(const struct rv_mcp_open *o, json_object *answer, rv_err **err);
 /** End the request with what a person is asked. */
 RV_MUST_CHECK int rv_mcp_ask_person(rv_mcp_client *c, struct rv_mcp_open *o, const struct rv_mcp_wanted *w,
                                     json_object *state, rv_err **err);

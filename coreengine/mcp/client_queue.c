@@ -184,6 +184,19 @@ int rv_mcp_put_progress(rv_mcp_client *c, int64_t ask, double progress, double t
     return put_take(c, item);
 }
 
+int rv_mcp_put_sample(rv_mcp_client *c, int64_t ask, int64_t sample, json_object *params, rv_err **err)
+{
+    struct rv_mcp_item *item;
+
+    int rc = item_new(RV_MCP_OUT_SAMPLE, &item, err);
+    if (rc < 0)
+        return rc;
+    item->out.ask = ask;
+    item->out.id = sample;
+    item->out.result = item->result = json_object_get(params);
+    return put_take(c, item);
+}
+
 int rv_mcp_put_note(rv_mcp_client *c, rv_err **err, const char *fmt, ...)
 {
     rv_buf text = RV_BUF_INIT(RV_MCP_MAX_WORDS);

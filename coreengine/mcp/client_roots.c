@@ -16,6 +16,8 @@ json_object *rv_mcp_capabilities(const rv_mcp_client *c, bool is_modern)
     }
     if (all && c->roots)
         rv_json_build(&b, all, "roots", json_object_new_object());
+    if (all && c->max_samples > 0)
+        rv_json_build(&b, all, "sampling", json_object_new_object());
     if (b.rc == 0)
         return all;
     json_object_put(all);

@@ -155,7 +155,7 @@ static int asks(rv_mcp_client *c, struct rv_mcp_open *o, json_object *task, rv_e
             return poll_later(o, task); /* the server has not looked at the answer yet */
     }
     int rc = rv_mcp_read_requests(c, requests, &w, err);
-    if (rc == 0 && w.is_refused)
+    if (rc == 0 && (w.is_refused || json_object_object_length(w.samples) > 0))
         rc = refuse_input(c, o, err);
     else if (rc == 0 && json_object_array_length(w.forms) > 0)
         rc = rv_mcp_ask_person(c, o, &w, NULL, err);

@@ -34,6 +34,7 @@ enum rv_mcp_code {
     RV_MCP_METHOD_NOT_FOUND = -32601,
     RV_MCP_INVALID_PARAMS = -32602,
     RV_MCP_INTERNAL_ERROR = -32603,
+    RV_MCP_NO_COMPLETION = -1,           /* of a completion that is not made */
     RV_MCP_RESOURCE_NOT_FOUND = -32002,  /* up to 2025-11-25; later it is RV_MCP_INVALID_PARAMS */
     RV_MCP_HEADER_MISMATCH = -32020,     /* these three since 2026-07-28 */
     RV_MCP_MISSING_CAPABILITY = -32021,  /* the client did not declare what the answer needs */

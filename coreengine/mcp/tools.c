@@ -66,7 +66,7 @@ static int judge(struct rv_mcp_tool *t, rv_err **err)
     t->info.effect = t->hints.read_only    ? RV_EFFECT_SAFE
                      : t->hints.idempotent ? RV_EFFECT_IDEMPOTENT
                                            : RV_EFFECT_NON_IDEMPOTENT;
-    t->info.may_ask = t->server->elicitation;
+    t->info.may_ask = t->server->elicitation || rv_mcp_samples(t->server);
     t->info.timeout_ms = own && own->timeout_ms > 0 ? own->timeout_ms : t->server->timeout_ms;
     if (!confirms)
         return 0;

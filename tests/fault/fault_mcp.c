@@ -4,6 +4,7 @@
 
 #include "coreengine/mcp/client.h"
 #include "coreengine/mcp/lines.h"
+#include "coreengine/mcp/sampling.h"
 #include "coreengine/mcp/server.h"
 #include "coreengine/mcp/tools.h"
 #include "tests/kit/fault.h"
@@ -167,6 +168,53 @@ static int eliciting_legacy_client(void)
 static int eliciting_modern_client(void)
 {
     return eliciting_client(RV_MCP_ERA_MODERN);
+}
+
+/* A server that asks a model: one completion is made, and in the earlier era one is refused. */
+static int sampling_client(enum rv_mcp_era era)
+{
+#define MESSAGES                                                                                                       \
+    "{\"systemPrompt\":\"b\",\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"a\"}]}]}"
+    static const char *const legacy[] = {
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"protocolVersion\":\"2025-11-25\",\"capabilities\":{}}}",
+        "{\"jsonrpc\":\"2.0\",\"id\":\"e\",\"method\":\"sampling/createMessage\",\"params\":" MESSAGES "}"};
+    static const char *const modern[] = {
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"supportedVersions\":[\"2026-07-28\"]}}",
+        "{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"resultType\":\"input_required\",\"inputRequests\":{"
+        "\"a\":{\"method\":\"sampling/createMessage\",\"params\":" MESSAGES "}}}}"};
+    const char *const *messages = era == RV_MCP_ERA_LEGACY ? legacy : modern;
+    json_object *params = NULL, *result = NULL;
+    rv_buf prompt = RV_BUF_INIT(RV_MCP_MAX_PROMPT);
+    rv_mcp_client *c = NULL;
+    int64_t id;
+    int rc = rv_json_parse(rv_str_of(MESSAGES), NULL, &params, NULL);
+
+    rc = rc == 0 ? rv_mcp_sampling_prompt(params, &prompt, NULL) : rc;
+    rc = rc == 0 ? rv_mcp_sampling_result("x", "m", &result, NULL) : rc;
+    rc = rc == 0
+             ? rv_mcp_client_new(&(struct rv_mcp_client_opts){.server = "s", .era = era, .max_samples = 2}, 1, &c, NULL)
+             : rc;
+    rc = rc == 0 ? say(c, messages[0]) : rc;
+    rc = rc == 0 ? rv_mcp_client_ask(c, &(struct rv_mcp_ask){.method = "tools/call"}, 1, &id, NULL) : rc;
+    for (int i = 0; i < 3 && rc == 0 && (i == 0 || era == RV_MCP_ERA_LEGACY); i++) /* the third is one too many */
+        rc = say(c, messages[1]);
+    rc = rc == 0 ? rv_mcp_client_sampled(c, id, 1, result, NULL, NULL) : rc;
+    rc = rc == 0 ? rv_mcp_client_sampled(c, id, 2, NULL, "why", NULL) : rc;
+    rv_mcp_client_free(c);
+    rv_buf_fini(&prompt);
+    json_object_put(params);
+    json_object_put(result);
+    return rc;
+}
+
+static int sampling_legacy_client(void)
+{
+    return sampling_client(RV_MCP_ERA_LEGACY);
+}
+
+static int sampling_modern_client(void)
+{
+    return sampling_client(RV_MCP_ERA_MODERN);
 }
 
 /* Roots: of an earlier server; of a later one alone, and beside a form, whose answer they go with. */
@@ -460,6 +508,8 @@ static const struct rv_fault_scenario scenarios[] = {{"legacy_client", legacy_cl
                                                      {"modern_client", modern_client},
                                                      {"eliciting_legacy_client", eliciting_legacy_client},
                                                      {"eliciting_modern_client", eliciting_modern_client},
+                                                     {"sampling_legacy_client", sampling_legacy_client},
+                                                     {"sampling_modern_client", sampling_modern_client},
                                                      {"too_large_ask", too_large_ask},
                                                      {"legacy_client_with_roots", legacy_client_with_roots},
                                                      {"modern_client_with_roots", modern_client_with_roots},

@@ -5,10 +5,11 @@
 #include "coreengine/mcp/client.h"
 #include "tests/kit/fuzz.h"
 
-#define N_ASKS 6
+#define N_ASKS      6
+#define MAX_SAMPLES 3
 
 struct seen {
-    int n_done[N_ASKS + 1], n_ready, n_dead;
+    int n_done[N_ASKS + 1], n_ready, n_dead, n_samples;
 };
 
 static void drain(rv_mcp_client *c, struct seen *s)
@@ -25,6 +26,13 @@ static void drain(rv_mcp_client *c, struct seen *s)
         }
         require(o->kind != RV_MCP_OUT_SEND || !memchr(o->send.body.ptr, '\n', o->send.body.len));
         s->n_dead += o->kind == RV_MCP_OUT_DEAD;
+        if (o->kind == RV_MCP_OUT_SAMPLE) { /* every other one is refused */
+            int64_t of = o->ask, sample = o->id;
+            json_object *result = s->n_samples++ % 2 ? json_object_new_object() : NULL;
+            require(sample > 0 && sample <= MAX_SAMPLES && s->n_done[of] == 0);
+            require(rv_mcp_client_sampled(c, of, sample, result, "no", NULL) == 0);
+            json_object_put(result);
+        }
     }
 }
 
@@ -35,7 +43,8 @@ RV_FUZZ_TARGET(mcp_client)
                                             .era = size ? data[0] % 3 : 0,
                                             .roots = roots,
                                             .is_http = size && (data[0] & 4),
-                                            .elicits = size && (data[0] & 8)};
+                                            .elicits = size && (data[0] & 8),
+                                            .max_samples = size && (data[0] & 32) ? MAX_SAMPLES : 0};
     rv_mcp_client *c = NULL;
     struct seen seen = {0};
     int64_t now_us = 1, ask;

@@ -44,6 +44,7 @@ static int write_key(const struct rv_mcp_server_config *s, char out[RV_HASH_MAX]
     add_list(&h, &s->command);
     add_list(&h, &s->roots);
     add_text(&h, s->elicitation ? "elicitation" : NULL);
+    add_text(&h, rv_mcp_samples(s) ? "sampling" : NULL);
     for (size_t i = 0; i < RV_COUNT(parts) && rc == 0; i++) {
         rv_buf text = RV_BUF_INIT(MAX_BYTES);
         rv_json_write(parts[i], &text);

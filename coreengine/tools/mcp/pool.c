@@ -195,6 +195,7 @@ static int begin(struct mcp_connection *c, rv_err **err)
     const struct rv_mcp_client_opts opts = {.server = c->server->name,
                                             .era = c->era,
                                             .elicits = c->server->elicitation,
+                                            .max_samples = rv_mcp_samples(c->server) ? c->server->max_samplings : 0,
                                             .roots = roots,
                                             .is_http = !c->server->command.is_set,
                                             .handshake_us = c->server->timeout_ms * 1000};
@@ -243,6 +244,26 @@ static void send_out(struct mcp_connection *c, const struct rv_mcp_send *m)
     rv_err_free(err);
 }
 
+static void sampled(struct mcp_connection *c, int64_t ask, int64_t sample, json_object *result, const char *why)
+{
+    rv_err *err = NULL;
+
+    if (!c->client)
+        return;
+    int rc = rv_mcp_client_sampled(c->client, ask, sample, result, why, &err);
+    note(c, rc, err);
+}
+
+static void tell_sample(struct mcp_connection *c, const struct rv_mcp_out *out)
+{
+    struct rv_mcp_call *call = call_of(c, out->ask);
+
+    if (call && call->sample)
+        call->sample(call, out);
+    else
+        sampled(c, out->ask, out->id, NULL, "no run is under way that asks a model");
+}
+
 static void tell(struct mcp_connection *c, const struct rv_mcp_out *out)
 {
     struct rv_mcp_call *call;
@@ -273,6 +294,9 @@ static void tell(struct mcp_connection *c, const struct rv_mcp_out *out)
         call = call_of(c, out->ask);
         if (call && call->progress)
             call->progress(call, out);
+        return;
+    case RV_MCP_OUT_SAMPLE:
+        tell_sample(c, out);
         return;
     case RV_MCP_OUT_CHANGED:
         RV_LOG(c->pool->log, INFO, "mcp.tools_changed", RV_F_TEXT("server", c->server->name));
@@ -401,6 +425,18 @@ int rv_mcp_pool_ask(rv_mcp_pool *p, const struct rv_mcp_server_config *server, c
     if (p->outer)
         rv_mcp_outer_wake(p->outer);
     return 0;
+}
+
+void rv_mcp_pool_sampled(struct rv_mcp_call *call, int64_t sample, json_object *result, const char *why)
+{
+    struct mcp_connection *c = call->connection;
+
+    if (!c)
+        return;
+    sampled(c, call->ask, sample, result, why);
+    uv_timer_start(&c->pool->timer, on_timer, 0, 0);
+    if (c->pool->outer)
+        rv_mcp_outer_wake(c->pool->outer);
 }
 
 void rv_mcp_pool_cancel(struct rv_mcp_call *call)

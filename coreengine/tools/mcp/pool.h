@@ -51,6 +51,7 @@ void rv_mcp_pool_detach(
 struct rv_mcp_call {
     void (*done)(struct rv_mcp_call *c, const struct rv_mcp_out *out);     /* as RV_MCP_OUT_DONE */
     void (*progress)(struct rv_mcp_call *c, const struct rv_mcp_out *out); /* may be NULL */
+    void (*sample)(struct rv_mcp_call *c, const struct rv_mcp_out *out);   /* as RV_MCP_OUT_SAMPLE; NULL: refused */
     /* the pool's */
     struct rv_mcp_call *next;
     struct mcp_connection *connection; /* NULL: not under way */
@@ -59,6 +60,8 @@ struct rv_mcp_call {
 /** Ask a server. RV_E_LIMIT, RV_E_NOMEM: nothing was asked. */
 RV_MUST_CHECK int rv_mcp_pool_ask(rv_mcp_pool *p, const struct rv_mcp_server_config *server,
                                   const struct rv_mcp_ask *ask, struct rv_mcp_call *c, rv_err **err);
+/** Answer what its `sample` wanted, later or from within it: as rv_mcp_client_sampled(). */
+void rv_mcp_pool_sampled(struct rv_mcp_call *c, int64_t sample, json_object *result, const char *why);
 /** The answer is not wanted any more. Nothing to do for a call that is over. */
 void rv_mcp_pool_cancel(struct rv_mcp_call *c);
 /** Run the pool's loop until something happened, or for at most that long. Not while it is attached. */

@@ -37,6 +37,11 @@ static void take(struct peer *p, const struct rv_mcp_out *o)
         p->n_progress++;
         p->progress = o->progress;
         break;
+    case RV_MCP_OUT_SAMPLE:
+        p->n_samples++;
+        p->sample_ask = o->ask;
+        ck_assert_int_eq(o->id, p->n_samples);
+        break;
     case RV_MCP_OUT_READY:
         p->n_ready++;
         break;

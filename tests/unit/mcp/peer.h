@@ -17,7 +17,8 @@ struct peer {
     char version[32]; /* told to the transport with it */
     bool is_modern;
     int n_sent, n_done, n_ready, n_dead, n_changed, n_notes, n_forgotten, n_progress;
-    int64_t done_ask, ttl_ms;
+    int64_t done_ask, ttl_ms, sample_ask;
+    int n_samples;
     char result[4000], code[64], text[5000]; /* of the last DONE or DEAD */
     bool is_unsent, is_timeout, asks;
     double progress;

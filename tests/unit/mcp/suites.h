@@ -13,6 +13,7 @@ TCase *client_case(void);
 TCase *client_end_case(void);
 TCase *client_elicit_case(void);
 TCase *client_roots_case(void);
+TCase *client_sample_case(void);
 TCase *client_task_case(void);
 TCase *tools_case(void);
 TCase *server_case(void);
