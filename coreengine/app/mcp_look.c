@@ -88,7 +88,7 @@ static void on_done(struct rv_tool_call *c, struct rv_tool_reply *reply)
 int rv_app_mcp_call(struct rv_app_loaded *l, const char *tool, rv_str args, rv_buf *text, bool *failed, rv_err **err)
 {
     const struct rv_json_opts opts = {.what = "arguments"};
-    struct rv_tool_source source = rv_mcp_tools_source(l->mcp);
+    struct rv_tool_source source = rv_mcp_tools_source(l->mcp, NULL);
     const struct rv_tool_info *info = NULL;
     json_object *value = NULL;
     struct waiting w = {.text = text};

@@ -164,7 +164,7 @@ void rv_run_tools_init(struct run_tools *t, const struct rv_exec_opts *o, rv_eng
         t->sources[n++] = &t->script;
     }
     if (o->mcp) {
-        t->mcp = rv_mcp_tools_source(o->mcp);
+        t->mcp = rv_mcp_tools_source(o->mcp, &workers);
         t->sources[n++] = &t->mcp;
     }
     t->set = (struct rv_tool_set){.under = o->catalog ? *o->catalog : under,
@@ -288,6 +288,8 @@ static int call_source(struct rv_tool_source *s, struct call *c, const struct rv
                                     .context = &context,
                                     .traceparent = has_trace ? trace.parent : NULL,
                                     .tracestate = has_trace ? trace.state : NULL,
+                                    .models_left = e->models_left,
+                                    .money_left = e->money_left,
                                     .timeout_ms = c->deadline_us ? (c->deadline_us - c->started_us) / 1000 : 0,
                                     .done = done,
                                     .progress = progressed};

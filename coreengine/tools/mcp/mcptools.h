@@ -47,7 +47,8 @@ const rv_mcp_catalog *rv_mcp_tools_catalog(const rv_mcp_tools *t);
 bool rv_mcp_tools_has_failed(const rv_mcp_tools *t, const struct rv_mcp_server_config *server);
 rv_mcp_pool *rv_mcp_tools_pool(const rv_mcp_tools *t); /* NULL: no call can be made */
 
-/** The source for one run. Its calls need the pool to be attached to the loop of the caller. t NULL: has no tools. */
-struct rv_tool_source rv_mcp_tools_source(rv_mcp_tools *t);
+/** The source for one run. Its calls need the pool to be attached to the loop of the caller. t NULL: has no tools.
+ *  workers ask models for servers that want completions; all runs that use t have the same ones, which are copied. */
+struct rv_tool_source rv_mcp_tools_source(rv_mcp_tools *t, const struct rv_tool_workers *workers);
 
 #endif

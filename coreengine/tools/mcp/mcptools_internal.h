@@ -13,7 +13,25 @@ struct rv_mcp_tools {
     rv_mcp_pool *pool;                          /* NULL: no call can be made; owned */
     const struct rv_mcp_server_config *servers; /* borrowed */
     bool *failed;                               /* of the servers: its list could not be read; owned */
+    struct rv_tool_workers workers;             /* begin NULL: no model is asked; borrowed */
 };
+
+/* --- sample.c: completions that a call's server wants --- */
+/* Those of one call. Zeroed: none. */
+struct mcp_samples {
+    struct mcp_sample *first;              /* under way; each owned by the workers */
+    const struct rv_tool_workers *workers; /* NULL: no model is asked; borrowed */
+    const char *model;                     /* "provider:model"; borrowed */
+    struct rv_tool_call *of;               /* borrowed */
+    struct rv_mcp_call *call;              /* borrowed */
+    const char *tool;                      /* borrowed */
+    char *texts[5];                        /* who calls: owned, see sample.c */
+};
+/** Before the call begins, whose texts are borrowed until then. */
+RV_MUST_CHECK int mcp_samples_init(struct mcp_samples *s, const struct rv_mcp_tool *tool, rv_err **err);
+/** The server wants a completion. */
+void mcp_samples_add(struct mcp_samples *s, int64_t sample, json_object *params);
+void mcp_samples_end(struct mcp_samples *s); /* the call is over: what is under way is given up */
 
 /* --- stdio.c --- */
 struct rv_mcp_stdio {

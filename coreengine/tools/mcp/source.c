@@ -7,8 +7,14 @@ struct mcp_tool_call {
     struct rv_mcp_call call;
     struct rv_tool_call *of;
     const struct rv_mcp_tool *tool;
+    struct mcp_samples samples;
     rv_log *log;
 };
+
+static struct mcp_tool_call *of_call(struct rv_mcp_call *call)
+{
+    return (struct mcp_tool_call *)((char *)call - offsetof(struct mcp_tool_call, call));
+}
 
 static const struct rv_tool_info *find(void *self, rv_str name)
 {
@@ -91,7 +97,7 @@ static void say_asks(const struct mcp_tool_call *c, json_object *asks, struct rv
 
 static void on_done(struct rv_mcp_call *call, const struct rv_mcp_out *out)
 {
-    struct mcp_tool_call *c = (struct mcp_tool_call *)((char *)call - offsetof(struct mcp_tool_call, call));
+    struct mcp_tool_call *c = of_call(call);
     struct rv_tool_reply reply = {.text = RV_BUF_INIT(RV_JSON_MAX_BYTES)};
     json_object *list = NULL;
 
@@ -110,18 +116,24 @@ static void on_done(struct rv_mcp_call *call, const struct rv_mcp_out *out)
     }
     json_object_put(list);
     struct rv_tool_call *of = c->of;
+    mcp_samples_end(&c->samples);
     free(c);
     rv_tool_call_finish(of, &reply);
 }
 
 static void on_progress(struct rv_mcp_call *call, const struct rv_mcp_out *out)
 {
-    const struct mcp_tool_call *c = (struct mcp_tool_call *)((char *)call - offsetof(struct mcp_tool_call, call));
+    const struct mcp_tool_call *c = of_call(call);
 
     const struct rv_tool_progress p = {.progress = out->progress, .total = out->total, .text = rv_str_of(out->text)};
 
     if (c->of->progress)
         c->of->progress(c->of, &p);
+}
+
+static void on_sample(struct rv_mcp_call *call, const struct rv_mcp_out *out)
+{
+    mcp_samples_add(&of_call(call)->samples, out->id, out->result);
 }
 
 /* --- calls --- */
@@ -209,14 +221,22 @@ static int call(void *self, struct rv_tool_call *of, rv_err **err)
     if (!c)
         return RV_FAIL(err, RV_E_NOMEM, "call MCP tool \"%s\"", of->tool);
     *c = (struct mcp_tool_call){
-        .call = {.done = on_done, .progress = on_progress}, .of = of, .tool = tool, .log = t->log};
+        .call = {.done = on_done, .progress = on_progress, .sample = t->workers.begin ? on_sample : NULL},
+        .samples = {.workers = &t->workers, .of = of, .call = &c->call},
+        .of = of,
+        .tool = tool,
+        .log = t->log};
     of->state = c;
-    int rc = rv_json_parse(of->args, &opts, &args, err);
+    int rc = mcp_samples_init(&c->samples, tool, err);
+    if (rc == 0)
+        rc = rv_json_parse(of->args, &opts, &args, err);
     if (rc == 0)
         rc = ask(t, c, args, err);
     json_object_put(args);
-    if (rc < 0)
+    if (rc < 0) {
+        mcp_samples_end(&c->samples);
         free(c);
+    }
     return rc;
 }
 
@@ -226,6 +246,7 @@ static void cancel(void *self, struct rv_tool_call *of)
 
     (void)self;
     rv_mcp_pool_cancel(&c->call);
+    mcp_samples_end(&c->samples);
     free(c);
 }
 
@@ -237,7 +258,9 @@ static void close_source(void *self)
 static const struct rv_tool_source_ops ops = {
     .name = "mcp", .find = find, .names = names, .call = call, .cancel = cancel, .close = close_source};
 
-struct rv_tool_source rv_mcp_tools_source(rv_mcp_tools *t)
+struct rv_tool_source rv_mcp_tools_source(rv_mcp_tools *t, const struct rv_tool_workers *workers)
 {
+    if (t && workers)
+        t->workers = *workers;
     return (struct rv_tool_source){.ops = &ops, .self = t};
 }

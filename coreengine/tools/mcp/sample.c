@@ -1,0 +1,253 @@
+/* Completions that servers want: each is the service `models.call`, asked on a worker while the call of the tool goes
+ * on. So it is a run of its own, with a journal, and a call that is made again after a crash finds what it had asked
+ * before. What the models took is counted for the run of the call, whose bounds and budget are looked at before each.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "coreengine/mcp/sampling.h"
+#include "coreengine/tools/mcp/mcptools_internal.h"
+
+#define SERVICE   "models.call"
+#define MAX_CALLS 2 /* of the model for one completion: the tool waits, and its server can ask again */
+
+enum { RUN, STAGE, USER, SESSION, KEY }; /* in mcp_samples.texts */
+
+struct mcp_sample {
+    struct rv_tool_work work;
+    struct mcp_sample *next; /* of its call */
+    struct mcp_samples *of;  /* NULL: it was given up; of the loop */
+    int64_t sample;          /* its number at the client */
+    char *args, *tool;       /* owned, as the rest */
+    char *texts[5];
+    rv_buf answer;
+    rv_err *why; /* NULL: there is an answer */
+};
+
+static int copy_texts(const char *const from[5], char *to[5], rv_err **err)
+{
+    for (size_t i = 0; i < 5; i++) {
+        to[i] = rv_str_dup(rv_str_of(from[i] ? from[i] : ""));
+        if (!to[i])
+            return RV_FAIL(err, RV_E_NOMEM, "call an MCP tool");
+    }
+    return 0;
+}
+
+int mcp_samples_init(struct mcp_samples *s, const struct rv_mcp_tool *tool, rv_err **err)
+{
+    const struct rv_tool_call *c = s->of;
+    const char *const from[5] = {
+        [RUN] = c->run_id, [STAGE] = c->stage, [USER] = c->user_id, [SESSION] = c->session_id, [KEY] = c->key};
+
+    if (!rv_mcp_samples(tool->server) || !s->workers->begin)
+        return 0;
+    s->model = tool->server->sampling;
+    s->tool = tool->qualified;
+    return copy_texts(from, s->texts, err);
+}
+
+/* --- on the worker --- */
+
+static bool run(struct rv_tool_work *w)
+{
+    struct mcp_sample *m = (struct mcp_sample *)w;
+    const struct rv_service_ask ask = {.service = SERVICE,
+                                       .args = rv_str_of(m->args),
+                                       .capability = "mcp",
+                                       .entry = m->tool,
+                                       .kind = "tool",
+                                       .is_declared = true, /* the pipeline says so: the key `sampling` */
+                                       .run_id = m->texts[RUN],
+                                       .stage = m->texts[STAGE],
+                                       .user_id = m->texts[USER],
+                                       .session_id = m->texts[SESSION],
+                                       .key = m->texts[KEY],
+                                       .call_id = w->call_id,
+                                       .until_us = INT64_MAX};
+
+    if (w->ask && w->ask(w, &ask, &m->answer, &m->why) == 0)
+        return true;
+    if (!m->why)
+        RV_IGNORE(RV_FAIL(&m->why, RV_E_STATE, "no model can be asked here"), "the error says it");
+    return true;
+}
+
+/* --- on the loop --- */
+
+static void free_work(struct rv_tool_work *w)
+{
+    struct mcp_sample *m = (struct mcp_sample *)w;
+
+    for (size_t i = 0; i < RV_COUNT(m->texts); i++)
+        free(m->texts[i]);
+    free(m->args);
+    free(m->tool);
+    rv_buf_fini(&m->answer);
+    rv_err_free(m->why);
+    free(m);
+}
+
+static void unlink_sample(struct mcp_sample *m)
+{
+    struct mcp_sample **at = &m->of->first;
+
+    while (*at != m)
+        at = &(*at)->next;
+    *at = m->next;
+    m->of = NULL;
+}
+
+/* {run, text, usage}, of the service. */
+static int read_answer(const struct mcp_samples *s, const struct mcp_sample *m, json_object **out, rv_err **err)
+{
+    const struct rv_json_opts opts = {.what = "answer of a model"};
+    struct rv_usage used = {0};
+    json_object *answer = NULL;
+    const char *text = NULL;
+    int rc = rv_json_parse(rv_buf_str(&m->answer), &opts, &answer, err);
+
+    if (rc < 0)
+        return rc;
+    RV_IGNORE(!rv_usage_read_json(rv_json_get_obj(answer, "usage"), &used), "absent: 0");
+    if (used.calls == 0)
+        used.calls = 1; /* of a script, or of a provider that does not say what it took */
+    rv_usage_add(&s->of->used, &used);
+    rc = rv_json_get_text(answer, "text", &text) ? rv_mcp_sampling_result(text, strchr(s->model, ':') + 1, out, err)
+                                                 : RV_FAIL(err, RV_E_INVALID, "the answer of the model has no text");
+    json_object_put(answer);
+    return rc;
+}
+
+static void done(struct rv_tool_work *w)
+{
+    struct mcp_sample *m = (struct mcp_sample *)w;
+    struct mcp_samples *s = m->of;
+    rv_buf text = RV_BUF_INIT(4096);
+    json_object *result = NULL;
+    rv_err *err = NULL;
+
+    if (!s)
+        return;
+    unlink_sample(m);
+    if (!m->why)
+        RV_IGNORE(read_answer(s, m, &result, &err), "the error says it");
+    if (!result)
+        rv_err_write_chain(m->why ? m->why : err, &text);
+    rv_mcp_pool_sampled(s->call, m->sample, result, text.len ? rv_buf_cstr(&text) : "no memory");
+    json_object_put(result);
+    rv_err_free(err);
+    rv_buf_fini(&text);
+}
+
+/* --- the beginning --- */
+
+static int64_t under_way(const struct mcp_samples *s)
+{
+    int64_t n = 0;
+
+    for (const struct mcp_sample *m = s->first; m; m = m->next)
+        n++;
+    return n;
+}
+
+/* What the run has left for one more. */
+struct left {
+    int64_t calls, money; /* money -1: any */
+};
+static int check_bounds(const struct mcp_samples *s, struct left *out, rv_err **err)
+{
+    const struct rv_tool_call *c = s->of;
+
+    out->money = c->money_left < 0 ? -1 : c->money_left - c->used.cost_micro_usd;
+    out->calls = c->models_left - c->used.calls - under_way(s);
+    if (out->calls <= 0)
+        return RV_FAIL(err, RV_E_LIMIT, "all model calls that max_llm_calls allows the run were made");
+    if (c->money_left >= 0 && out->money <= 0)
+        return RV_FAIL(err, RV_E_LIMIT, "the budget of the run is spent");
+    return 0;
+}
+
+static int write_args(const struct mcp_samples *s, json_object *params, const struct left *left, char **out,
+                      rv_err **err)
+{
+    rv_buf prompt = RV_BUF_INIT(RV_MCP_MAX_PROMPT), args = RV_BUF_INIT(RV_SERVICE_MAX_ARGS);
+    rv_jw w = rv_jw_on(&args);
+    int rc = rv_mcp_sampling_prompt(params, &prompt, err);
+
+    if (rc == 0) {
+        rv_jw_obj(&w);
+        rv_jw_kv_text(&w, "prompt", rv_buf_cstr(&prompt));
+        rv_jw_kv_text(&w, "model", s->model);
+        rv_jw_kv_int(&w, "max_calls", left->calls < MAX_CALLS ? left->calls : MAX_CALLS);
+        if (left->money >= 0)
+            rv_jw_kv_int(&w, "budget_micro_usd", left->money);
+        rv_jw_obj_end(&w);
+        rc = rv_buf_check(&args, "what an MCP server asks a model", err);
+    }
+    if (rc == 0)
+        *out = rv_buf_steal(&args, NULL);
+    rv_buf_fini(&prompt);
+    rv_buf_fini(&args);
+    return rc == 0 && !*out ? RV_FAIL(err, RV_E_NOMEM, "ask a model for an MCP server") : rc;
+}
+
+static int begin(struct mcp_samples *s, int64_t sample, json_object *params, rv_err **err)
+{
+    struct mcp_sample *m = calloc(1, sizeof *m);
+    struct left left;
+
+    if (!m)
+        return RV_FAIL(err, RV_E_NOMEM, "ask a model for an MCP server");
+    m->answer = RV_BUF_INIT(RV_SERVICE_MAX_ANSWER);
+    m->sample = sample;
+    int rc = copy_texts((const char *const *)s->texts, m->texts, err);
+    if (rc == 0)
+        rc = check_bounds(s, &left, err);
+    if (rc == 0)
+        rc = write_args(s, params, &left, &m->args, err);
+    if (rc == 0 && !(m->tool = rv_str_dup(rv_str_of(s->tool))))
+        rc = RV_FAIL(err, RV_E_NOMEM, "ask a model for an MCP server");
+    m->work.run = run;
+    m->work.done = done;
+    m->work.free = free_work;
+    m->work.kind = "tool";
+    m->work.name = m->tool;
+    m->work.run_id = m->texts[RUN];
+    m->work.call_id = s->of->call_id;
+    if (rc == 0)
+        rc = s->workers->begin(s->workers->self, &m->work, err);
+    if (rc < 0) {
+        free_work(&m->work);
+        return rc;
+    }
+    m->of = s;
+    m->next = s->first;
+    s->first = m;
+    return 0;
+}
+
+void mcp_samples_add(struct mcp_samples *s, int64_t sample, json_object *params)
+{
+    rv_buf text = RV_BUF_INIT(4096);
+    rv_err *err = NULL;
+
+    if (begin(s, sample, params, &err) < 0) {
+        rv_err_write_chain(err, &text);
+        rv_mcp_pool_sampled(s->call, sample, NULL, text.len ? rv_buf_cstr(&text) : "no memory");
+    }
+    rv_err_free(err);
+    rv_buf_fini(&text);
+}
+
+void mcp_samples_end(struct mcp_samples *s)
+{
+    while (s->first) {
+        struct mcp_sample *m = s->first;
+        unlink_sample(m);
+        s->workers->give_up(s->workers->self, &m->work);
+    }
+    for (size_t i = 0; i < RV_COUNT(s->texts); i++)
+        free(s->texts[i]);
+    *s = (struct mcp_samples){.first = NULL};
+}
