@@ -43,6 +43,9 @@ struct rv_app_mcp_at {
     struct rv_app_sources *sources;
     /** May this client do that? NULL: everything. */
     bool (*may)(void *self, enum rv_app_mcp_right right);
+    /** The value of a header of the request, decoded; false: there is none that can be read. name is in lower case. Of
+     * a message whose headers need not repeat its arguments: NULL. */
+    bool (*header)(void *self, const char *name, rv_buf *out);
     void *self;
     struct rv_worker_stop *worker; /* of this process: it is told of what is queued; NULL: there is none */
     const char *trace;             /* traceparent of the request; NULL: none */

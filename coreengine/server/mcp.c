@@ -155,6 +155,15 @@ static bool may(void *self, enum rv_app_mcp_right right)
     return rv_identity_needs(&c->who, scopes[right], c->refusal) == 0;
 }
 
+static bool param_header(void *self, const char *name, rv_buf *out)
+{
+    const struct srv_call *c = self;
+    rv_str value;
+    size_t n = 0;
+
+    return rv_httpd_field(c->req, name, &value, &n) && decode_value(value, out);
+}
+
 static struct rv_app_mcp_at at_of(struct srv_call *c)
 {
     return (struct rv_app_mcp_at){
@@ -193,7 +202,8 @@ static int give(struct srv_call *c, struct srv_mcp_session *session, const struc
         bool is_denied = c->refusal && c->refusal->status == 403 &&
                          (o->code == RV_MCP_INVALID_PARAMS || o->code == RV_MCP_RESOURCE_NOT_FOUND);
         c->is_refused = is_denied; /* it may exist, but not for this key */
-        set_body(c, o->call ? 200 : status_of(o->code, session->is_modern), rv_buf_str(&o->bytes));
+        bool is_refused = !o->call || o->code == RV_MCP_HEADER_MISMATCH;
+        set_body(c, !is_refused ? 200 : status_of(o->code, session->is_modern), rv_buf_str(&o->bytes));
         return 0;
     }
     g = calloc(1, sizeof *g);
@@ -250,6 +260,7 @@ static int take(struct srv_call *c, struct srv_mcp_session *session, const struc
 
     at.trace = rv_trace_is_set(&caller.caller) ? trace : NULL;
     at.trusts_trace = caller.is_trusted;
+    at.header = session->is_modern ? param_header : NULL;
     pthread_mutex_lock(&session->lock);
     if (session->client)
         rc = perform(c, session, &at, m, &out, &job, err);

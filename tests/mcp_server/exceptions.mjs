@@ -1,10 +1,10 @@
 // Scenarios of the judges that reeve does not pass, each with the reason.
 const SAMPLING = 'reeve asks its own providers; it never asks a client for a completion'
 const ROOTS = 'reeve does not ask clients for roots: capabilities have folders of their own'
-const FORM = 'the form of a question follows from its kind; a pipeline cannot choose members, defaults or titles of its own'
-const OWN_URIS = 'the addresses of resources are those of the store, reeve://; there are none of other schemes'
+const FORM = 'a question has the key `answer`; the judge wants one that the tool chooses'
+const OWN_URIS = 'the judge reads test:// addresses that it fixes; resources are sessions and entities of the store, and a capability cannot add others'
 const NO_WATCH = 'resources cannot be subscribed to: clients are not told when a row changes'
-const TEXT_PROMPTS = 'prompts of pipelines are texts'
+const TEXT_PROMPTS = 'a prompt of a pipeline is a template of text; images reach a model as attachments of a stage, which are not part of it'
 const ONE_QUESTION = 'a run asks one question at a time, under one name'
 
 export const exceptions = {
@@ -33,6 +33,5 @@ export const exceptions = {
     'input-required-result-capability-check': SAMPLING,
     'tasks-mrtr-input': ONE_QUESTION,
     'tasks-required-task-error': 'no tool needs tasks: a client that does not take them waits for the result',
-    'http-custom-header-server-validation': 'no tool of reeve mirrors an argument into a header',
   },
 }

@@ -63,9 +63,9 @@ check(r.isError && r.content[0].text.includes('"b"'), 'a missing argument is tol
 // Proves mcp.M6: A failing tool is a result with isError, an unknown tool an error of the protocol
 r = await client.callTool({name: 'read_file', arguments: {path: '/no/such/file'}})
 check(r.isError && r.content[0].text.length > 0, 'a failing tool says why', r)
-for (const [name, told] of [['helo', /unknown tool "helo": did you mean "hello"\? \(8 offered/], ['nothing', /unknown tool "nothing": no similar name is offered \(8/]]) {
+for (const [name, told] of [['helo', /unknown tool "helo": did you mean "hello"\? \(see tools\/list\)/], ['nothing', /unknown tool "nothing": no similar name is offered \(see tools\/list\)/]]) {
   r = await client.callTool({name, arguments: {}}).catch((e) => e)
-  check(r.code === -32602 && told.test(r.message), 'an unknown tool names the nearest one and the number of all', r)
+  check(r.code === -32602 && told.test(r.message), 'an unknown tool names the nearest one, and where all are named', r)
 }
 r = await client.callTool({name: 'query', arguments: {query: 'SELECT 1 AS one FROM sessions LIMIT 1'}})
 check(Array.isArray(r.structuredContent.artifact.results), 'a query answers', r)

@@ -76,6 +76,18 @@ static const struct rv_cap_entry entries[] = {
          }
      }),
      greet},
+    {RV_CAP_TOOL, "test_header", RV_CAP_JSON({
+         "description" : "Repeat an argument in a header.",
+         "risk" : "read_only",
+         "input_schema" : {
+             "type" : "object",
+             "properties" : {
+                 "region" : {"type" : "string", "x-mcp-header" : "Region"},
+                 "count" : {"type" : "integer", "x-mcp-header" : "Count"}
+             }
+         }
+     }),
+     schema_tool},
     {RV_CAP_TOOL, "slow_compute", RV_CAP_JSON({
          "description" : "Take some seconds.",
          "risk" : "read_only",

@@ -61,6 +61,9 @@ static int give_started(rv_app_mcp *m, const struct rv_app_mcp_at *at, const str
     json_object *result = started->result;
 
     started->result = NULL;
+    if (started->is_mismatch)
+        return rv_mcp_server_fail(m->session, o->call, RV_MCP_HEADER_MISMATCH,
+                                  "a header Mcp-Param-* is not the argument that it repeats", NULL, m->out, err);
     if (result)
         return o->tasks == RV_MCP_TASK_MUST && offer->kind != OFFER_QUERY ? refuse_task(m, o->call, result, err)
                                                                           : mcp_give_and_put(m, o->call, result, err);

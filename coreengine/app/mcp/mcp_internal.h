@@ -91,6 +91,7 @@ struct mcp_started {
     char answered[RV_STORE_MAX_ID + 1]; /* the question of that run whose answer is queued; "": none */
     json_object *result;                /* owned */
     bool waits;                         /* the call was not begun, because it would have to wait for other servers */
+    bool is_mismatch;                   /* nor was it, because its headers are not its arguments */
 };
 /** RV_E_NOT_FOUND: nothing that is offered has the name. */
 RV_MUST_CHECK int mcp_find_offer(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at,

@@ -1,4 +1,5 @@
 /* A call becomes a run of the queue, a query at once, or the answer to a question. */
+#include <json-c/linkhash.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,18 +12,58 @@
 
 /* --- the arguments --- */
 
+/* Does the header of an argument say the same? value NULL: there must be none. */
+static bool header_fits(const struct rv_app_mcp_at *at, rv_str header, json_object *value)
+{
+    rv_buf name = RV_BUF_INIT(256), said = RV_BUF_INIT(64 << 10), want = RV_BUF_INIT(64 << 10);
+
+    rv_buf_puts(&name, "mcp-param-");
+    for (size_t i = 0; i < header.len; i++)
+        rv_buf_putc(&name, header.ptr[i] >= 'A' && header.ptr[i] <= 'Z' ? (char)(header.ptr[i] + 32) : header.ptr[i]);
+    if (json_object_is_type(value, json_type_string))
+        rv_buf_add_str(&want, rv_json_str(value));
+    else
+        rv_json_write(value, &want);
+    bool has = name.rc == 0 && at->header(at->self, rv_buf_cstr(&name), &said);
+    bool fits = value ? has && want.rc == 0 && rv_str_eq(rv_buf_str(&said), rv_buf_str(&want)) : !has;
+    rv_buf_fini(&name);
+    rv_buf_fini(&said);
+    rv_buf_fini(&want);
+    return fits;
+}
+
+/* Arguments that the schema of a tool names headers for. */
+static bool headers_fit(const struct rv_app_mcp_at *at, json_object *schema, json_object *arguments)
+{
+    json_object *properties = at->header ? rv_json_get_obj(schema, "properties") : NULL;
+
+    if (!properties)
+        return true;
+    json_object_object_foreach (properties, key, property) {
+        json_object *header = NULL, *value = NULL;
+        if (!json_object_is_type(property, json_type_object) ||
+            !json_object_object_get_ex(property, "x-mcp-header", &header))
+            continue;
+        json_object_object_get_ex(arguments, key, &value);
+        if (!header_fits(at, rv_json_str(header), value))
+            return false;
+    }
+    return true;
+}
+
 /* Violations are told as a result, so that the model behind the client can read them. */
-static int check_arguments(const struct offer *o, const struct rv_app_loaded *l, json_object *arguments,
-                           struct mcp_started *out, rv_err **err)
+static int check_arguments(const struct rv_app_mcp_at *at, const struct offer *o, const struct rv_app_loaded *l,
+                           json_object *arguments, struct mcp_started *out, rv_err **err)
 {
     json_object *schema = NULL;
     rv_schema *compiled = NULL;
     rv_err *why = NULL;
     int rc = mcp_input_schema(o, l, &schema, err);
 
+    out->is_mismatch = rc == 0 && !headers_fit(at, schema, arguments);
     if (rc == 0)
         rc = rv_schema_compile(schema, "arguments", &compiled, err);
-    if (rc == 0 && rv_schema_check(compiled, arguments, &why) < 0)
+    if (rc == 0 && !out->is_mismatch && rv_schema_check(compiled, arguments, &why) < 0)
         rc = rv_err_is(why, RV_E_NOMEM) ? RV_FAIL(err, RV_E_NOMEM, "check the arguments of a tool")
                                         : mcp_failure_of(why, &out->result, err);
     rv_err_free(why);
@@ -210,8 +251,8 @@ static int begin(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at 
     out->waits = !call->may_wait && l.pipeline && l.pipeline->n_mcp_servers > 0;
     rc = out->waits ? 0 : check_sound(at, o, &l, err);
     if (rc == 0 && !out->waits)
-        rc = check_arguments(o, &l, call->arguments, out, err);
-    if (rc == 0 && !out->waits && !out->result)
+        rc = check_arguments(at, o, &l, call->arguments, out, err);
+    if (rc == 0 && !out->waits && !out->result && !out->is_mismatch)
         rc = submit(at, o, &l, call->arguments, call->is_task, out, err);
     rv_app_loaded_fini(&l);
     return rc;
@@ -251,7 +292,7 @@ static int start_offer(const struct rv_app_mcp_opts *opts, const struct rv_app_m
         return go_on(at, o, call->params, out, err);
     if (o->kind != OFFER_QUERY && o->kind != OFFER_ANSWER)
         return begin(opts, at, o, call, out, err);
-    int rc = check_arguments(o, NULL, arguments, out, err);
+    int rc = check_arguments(at, o, NULL, arguments, out, err);
     if (rc < 0 || out->result)
         return rc;
     out->waits = o->kind == OFFER_QUERY && !call->may_wait;
@@ -263,7 +304,7 @@ static int start_offer(const struct rv_app_mcp_opts *opts, const struct rv_app_m
                                     rv_json_text_or(arguments, "question", NULL), RV_MCP_ACCEPT, arguments, out, err);
 }
 
-/* A model reads it: what the client may use instead, and how many there are. */
+/* A model reads it: what the client may use instead. How many there are only tools/list can tell, which loads them. */
 static int refuse_name(rv_str name, const struct offers *offers, rv_err **err)
 {
     const char **names = malloc((offers->n + 1) * sizeof *names);
@@ -276,11 +317,10 @@ static int refuse_name(rv_str name, const struct offers *offers, rv_err **err)
     const char *near = rv_nearest(shown, names, offers->n);
     free(names);
     if (near)
-        return RV_FAIL(err, RV_E_NOT_FOUND, "unknown tool \"%.*s\": did you mean \"%s\"? (%zu offered, see tools/list)",
-                       RV_STR_ARG(shown), near, offers->n);
-    return RV_FAIL(err, RV_E_NOT_FOUND,
-                   "unknown tool \"%.*s\": no similar name is offered (%zu offered, see tools/list)", RV_STR_ARG(shown),
-                   offers->n);
+        return RV_FAIL(err, RV_E_NOT_FOUND, "unknown tool \"%.*s\": did you mean \"%s\"? (see tools/list)",
+                       RV_STR_ARG(shown), near);
+    return RV_FAIL(err, RV_E_NOT_FOUND, "unknown tool \"%.*s\": no similar name is offered (see tools/list)",
+                   RV_STR_ARG(shown));
 }
 
 int mcp_find_offer(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, json_object *params,
