@@ -85,6 +85,20 @@ static void on_done(struct rv_tool_call *c, struct rv_tool_reply *reply)
         rv_buf_add_str(w->text, rv_buf_str(&reply->text));
 }
 
+int rv_app_mcp_unknown(const struct rv_app_loaded *l, const char *tool, rv_err **err)
+{
+    size_t n = 0;
+    const char *const *names = rv_mcp_catalog_names(rv_mcp_tools_catalog(l->mcp), &n);
+    const char *near = n > 0 ? rv_nearest(rv_str_of(tool), names, n) : NULL;
+    int rc = RV_FAIL(err, RV_E_NOT_FOUND, "no MCP server of the pipeline has tool \"%s\"", tool);
+
+    if (near)
+        rv_err_hint(err, "did you mean \"%s\"? `reeve mcp tools` lists all", near);
+    else
+        rv_err_hint(err, "`reeve mcp tools` lists those that there are");
+    return rc;
+}
+
 int rv_app_mcp_call(struct rv_app_loaded *l, const char *tool, rv_str args, rv_buf *text, bool *failed, rv_err **err)
 {
     const struct rv_json_opts opts = {.what = "arguments"};
@@ -94,7 +108,7 @@ int rv_app_mcp_call(struct rv_app_loaded *l, const char *tool, rv_str args, rv_b
     struct waiting w = {.text = text};
 
     if (!rv_mcp_catalog_find(rv_mcp_tools_catalog(l->mcp), rv_str_of(tool), &info))
-        return RV_FAIL(err, RV_E_NOT_FOUND, "no MCP server of the pipeline has tool \"%s\"", tool);
+        return rv_app_mcp_unknown(l, tool, err);
     int rc = rv_json_parse(args, &opts, &value, err);
     if (rc == 0)
         rc = rv_schema_check(info->input, value, err);

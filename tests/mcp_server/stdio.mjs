@@ -57,6 +57,8 @@ equal(r.structuredContent.artifact, {'x-artifact-type': 'text', content: 'hello 
 check(r.structuredContent.artifact_id && r.structuredContent._metadata.tool_name === 'hello', 'which has an id and says what made it')
 r = await client.callTool({name: 'sum', arguments: {a: 2, b: 3}})
 equal(r.structuredContent.artifact, {sum: 5}, 'outputs are data, and declared inputs are inputs')
+const misspelt = command('mcp', 'serve', '--store', store(), '--tool', 'files:raed_file')
+check(misspelt.status !== 0 && misspelt.err.includes('did you mean "read_file"?'), 'a tool that its capability does not have is refused at the start', misspelt)
 // Proves mcp.M5: Arguments that break the schema are a result with isError that names the field
 r = await client.callTool({name: 'sum', arguments: {a: 2}})
 check(r.isError && r.content[0].text.includes('"b"'), 'a missing argument is told to the model', r)

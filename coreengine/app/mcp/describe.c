@@ -198,6 +198,45 @@ static int write_loaded(const struct rv_app_mcp_at *at, const struct offer *o, s
     return rc;
 }
 
+static int check_tool(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, const struct offer *o,
+                      rv_err **err)
+{
+    struct rv_app_loaded l;
+    size_t n = 0;
+    int rc = mcp_offer_load(opts, at, o, false, &l, err);
+
+    if (rc < 0)
+        return rc;
+    if (l.plugins && !tool_of(o, &l)) {
+        struct rv_known_names known = rv_plugins_names(l.plugins);
+        const char *const *names = known.list(known.self, RV_NAME_TOOL, &n);
+        const char *near = n > 0 ? rv_nearest(rv_str_of(o->name), names, n) : NULL;
+        rc = n > 0 ? RV_FAIL(err, RV_E_NOT_FOUND, "tool %s: the capability does not have it", o->target)
+                   : rv_app_findings_error(l.findings, err);
+        if (near)
+            rv_err_hint(err, "did you mean \"%s\"?", near);
+    }
+    rv_app_loaded_fini(&l);
+    return rc;
+}
+
+int rv_app_mcp_check(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, rv_err **err)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < opts->n_tools && rc == 0; i++) {
+        rv_buf name = RV_BUF_INIT(4096), target = RV_BUF_INIT(4096);
+        rv_buf_puts(&name, strchr(opts->tools[i], ':') + 1);
+        rv_buf_puts(&target, opts->tools[i]);
+        struct offer o = {rv_buf_steal(&name, NULL), OFFER_TOOL, rv_buf_steal(&target, NULL)};
+        rc = o.name && o.target ? check_tool(opts, at, &o, err) : RV_FAIL(err, RV_E_NOMEM, "look for a tool");
+        mcp_offer_fini(&o);
+        rv_buf_fini(&name);
+        rv_buf_fini(&target);
+    }
+    return rc;
+}
+
 /* *out NULL: it has faults, and is not offered; the log says why. */
 static int describe(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, const struct offer *o,
                     json_object **out, rv_err **err)

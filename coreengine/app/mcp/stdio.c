@@ -252,6 +252,8 @@ static int open_all(struct stdio *s, rv_err **err)
     s->at = (struct rv_app_mcp_at){
         .app = &s->app, .sources = &s->sources, .worker = s->opts->no_worker ? NULL : &s->stop, .job = &s->job};
     if (rc == 0)
+        rc = rv_app_mcp_check(&s->opts->offer, &s->at, err);
+    if (rc == 0)
         rc = rv_app_mcp_aside_new(s->at.worker, &s->aside, err);
     if (rc == 0)
         rc = rv_app_mcp_new(&s->opts->offer, false, &s->client, err);

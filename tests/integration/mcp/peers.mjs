@@ -23,6 +23,8 @@ const echo = await run('mcp', 'call', 'peers.yaml', 'everything.echo', '--args',
 assert.equal(JSON.parse(echo.out).data.value, 'Echo: hi', echo.err);
 const read = await run('mcp', 'call', 'peers.yaml', 'read_text_file', '--args', JSON.stringify({ path: join(folder, 'note.txt') }));
 assert.ok(JSON.stringify(JSON.parse(read.out)).includes('a hawser is a rope'), read.err);
+const misspelt = await run('mcp', 'call', 'peers.yaml', 'read_text_fiel');
+assert.ok(misspelt.status !== 0 && misspelt.err.includes('did you mean "read_text_file"?'), misspelt.err);
 const outside = await run('mcp', 'call', 'peers.yaml', 'read_text_file', '--args', '{"path": "/etc/hostname"}');
 assert.equal(outside.status, 1);
 console.log(listed.map((row) => `${row.server} ${row.version}`).join(', '));
