@@ -63,6 +63,8 @@ static int show_session(struct rv_cli_chat *c, const char *rest, rv_err **err)
         const struct rv_store_scope own = rv_cli_chat_scope(c);
         int found = rv_store_get_session(c->in.store, &own, rest, &there, err);
         rv_session_row_fini(&there);
+        if (found == RV_E_NOT_FOUND)
+            rv_err_hint(err, "/sessions lists the newest");
         if (found == 0)
             found = rv_cli_chat_enter(c, rest, NULL, err);
         if (found == 0)
