@@ -1,5 +1,6 @@
 /* The capability `guard` as it is built and loaded: it must see everything that the engine can hand to it. */
 #include <check.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "coreengine/tools/plugin/plugin.h"
@@ -120,6 +121,94 @@ START_TEST(hooks_look_at_each_depth)
 }
 END_TEST
 
+#define KEY_BODY "MIIEowIBAAKCAQEA" /* of no key */
+
+/* What the hook makes of a text, and what the policy says is in it; NULL: both leave it. A text is the value of a
+ * string of JSON, escaped as such. */
+static const struct {
+    const char *text, *becomes, *what;
+} texts[] = {
+    {"a\\n-----BEGIN PRIVATE KEY-----\\n" KEY_BODY "\\nAB+/=\\n-----END PRIVATE KEY-----\\nb",
+     "a\\n[redacted: a private key]\\nb", "a private key"},
+    {"-----BEGIN RSA PRIVATE KEY-----\\n" KEY_BODY "\\n-----END RSA PRIVATE KEY-----", "[redacted: a private key]",
+     "a private key"},
+    {"-----BEGIN EC PRIVATE KEY-----\\n" KEY_BODY "\\n-----END EC PRIVATE KEY-----.", "[redacted: a private key].",
+     "a private key"},
+    {"-----BEGIN OPENSSH PRIVATE KEY-----\\r\\n" KEY_BODY "\\r\\n-----END OPENSSH PRIVATE KEY-----\\r\\n",
+     "[redacted: a private key]\\r\\n", "a private key"},
+    {"-----BEGIN ENCRYPTED PRIVATE KEY-----\\n" KEY_BODY "\\n-----END ENCRYPTED PRIVATE KEY-----",
+     "[redacted: a private key]", "a private key"},
+    {"-----BEGIN PGP PRIVATE KEY BLOCK-----\\n\\n" KEY_BODY "\\n-----END PGP PRIVATE KEY BLOCK-----",
+     "[redacted: a private key]", "a private key"},
+    {"1 -----BEGIN PRIVATE KEY-----" KEY_BODY "-----END PRIVATE KEY----- 2 -----BEGIN PRIVATE KEY-----" KEY_BODY
+     "-----END PRIVATE KEY----- 3",
+     "1 [redacted: a private key] 2 [redacted: a private key] 3", "a private key"},
+    /* without an end, and with that of something else */
+    {"see -----BEGIN PRIVATE KEY-----\\n" KEY_BODY, "see [redacted: a private key]", "a private key"},
+    {"-----BEGIN PRIVATE KEY", "[redacted: a private key]", "a private key"},
+    {"-----BEGIN PRIVATE KEY-----\\n" KEY_BODY "\\n-----END CERTIFICATE-----\\n" KEY_BODY, "[redacted: a private key]",
+     "a private key"},
+    /* JSON in a string */
+    {"{\\\"key\\\":\\\"-----BEGIN PRIVATE KEY-----\\\\n" KEY_BODY "\\\\n-----END PRIVATE KEY-----\\\\n\\\"}",
+     "{\\\"key\\\":\\\"[redacted: a private key]\\\\n\\\"}", "a private key"},
+    {"-----BEGIN CERTIFICATE-----\\n" KEY_BODY "\\n-----END CERTIFICATE-----", NULL, NULL},
+    {"-----BEGIN PUBLIC KEY-----\\n" KEY_BODY "\\n-----END PUBLIC KEY-----", NULL, NULL},
+    {"a PRIVATE KEY", NULL, NULL},
+
+    {"sk-abcdefghijklmnopqrstuvwx", "[redacted: an API key]", "an API key"},
+    {"key=sk-abcdefghijklmnopqrstuvwx;", "key=[redacted: an API key];", "an API key"},
+    {"(xoxb-abcdefghijklmnopqrstuvwx) \u00fcAKIAABCDEFGHIJKLMNOP",
+     "([redacted: a chat token]) \u00fc[redacted: an access key id]", "a chat token"},
+    {"first\\nsk-abcdefghijklmnopqrstuvwx", "first\\n[redacted: an API key]", "an API key"},
+    {"A=1\\\\nsk-abcdefghijklmnopqrstuvwx", "A=1\\\\n[redacted: an API key]", "an API key"},
+    {"?k=%20sk-abcdefghijklmnopqrstuvwx", "?k=%20[redacted: an API key]", "an API key"},
+    {"sk-short", NULL, NULL},
+};
+
+/* The hook makes `becomes` of a result, and the policy denies it for `what`; NULL: both leave it. */
+static void assert_judged(struct guarded *g, const char *value, const char *becomes, const char *what)
+{
+    char result[600] = "{\"action\": \"continue\"}";
+
+    nest(&g->args, "{\"output\":", 1, value, "}");
+    assert_has(ask(g, RV_NAME_POLICY, "guard.no_secrets"), what ? what : "\"allow\"");
+    nest(&g->args, "{\"hook\":\"after_tool\",\"result\":", 0, value, "}");
+    if (becomes)
+        ck_assert_uint_lt(snprintf(result, sizeof result, "\"result\":%s}", becomes), sizeof result);
+    assert_has(ask(g, RV_NAME_HOOK, "guard.redact_secrets"), result);
+}
+
+START_TEST(secrets_are_found_where_they_begin_and_redacted_to_their_end)
+{
+    struct guarded g;
+    char value[600], becomes[600];
+
+    begin(&g);
+    snprintf(value, sizeof value, "\"%s\"", texts[_i].text);
+    snprintf(becomes, sizeof becomes, "\"%s\"", texts[_i].becomes ? texts[_i].becomes : "");
+    assert_judged(&g, value, texts[_i].becomes ? becomes : NULL, texts[_i].what);
+    end(&g);
+}
+END_TEST
+
+START_TEST(names_of_members_have_secrets_too)
+{
+    struct guarded g;
+
+    begin(&g);
+    assert_judged(&g, "{\"a\":1,\"AKIAABCDEFGHIJKLMNOP\":{\"sk-abcdefghijklmnopqrstuvwx\":" SECRET "},\"z\":null}",
+                  "{\"a\":1,\"[redacted: an access key id]\":{\"[redacted: an API key]\":"
+                  "\"[redacted: an access key id]\"},\"z\":null}",
+                  "an access key id");
+    /* no member is lost */
+    assert_judged(&g, "[{\"AKIAABCDEFGHIJKLMNOP\":1,\"AKIAABCDEFGHIJKLMNOQ\":2,\"AKIAABCDEFGHIJKLMNOR\":3}]",
+                  "[{\"[redacted: an access key id]\":1,\"[redacted: an access key id] (2)\":2,"
+                  "\"[redacted: an access key id] (3)\":3}]",
+                  "an access key id");
+    end(&g);
+}
+END_TEST
+
 START_TEST(what_cannot_be_read_is_not_allowed)
 {
     static const char *const policies[] = {"guard.no_secrets", "guard.confirm_commands"};
@@ -155,6 +244,8 @@ static TCase *guard_case(void)
     tcase_add_loop_test(tc, a_policy_finds_a_secret_at_each_depth, 0, RV_COUNT(depths));
     tcase_add_loop_test(tc, a_command_is_confirmed_whatever_is_in_it, 0, RV_COUNT(depths));
     tcase_add_loop_test(tc, hooks_look_at_each_depth, 0, RV_COUNT(depths));
+    tcase_add_loop_test(tc, secrets_are_found_where_they_begin_and_redacted_to_their_end, 0, RV_COUNT(texts));
+    tcase_add_test(tc, names_of_members_have_secrets_too);
     tcase_add_test(tc, what_cannot_be_read_is_not_allowed);
     tcase_add_test(tc, a_tool_of_files_reads_deep_arguments);
     return tc;
