@@ -48,6 +48,19 @@ static size_t token_length(const char *c, const char *end)
     return n;
 }
 
+/* Is `at` within a word, as "sk-" is in "risk-free"? The letters of an escape do not belong to one: a string of JSON in
+ * a string has "\\nsk-...", an address has "%20sk-...". */
+static bool is_in_word(const char *text, const char *at)
+{
+    size_t before = (size_t)(at - text);
+
+    if (before == 0 || !is_token_char(at[-1]))
+        return false;
+    if (before >= 2 && at[-2] == '\\' && strchr("bfnrt", at[-1]))
+        return false;
+    return !(before >= 3 && at[-3] == '%' && isxdigit((unsigned char)at[-2]) && isxdigit((unsigned char)at[-1]));
+}
+
 static bool starts(const char *c, const char *end, const char *with)
 {
     size_t n = strlen(with);
@@ -85,7 +98,7 @@ static size_t private_key_length(const char *c, const char *end)
 }
 
 /* Is there a secret that begins exactly at `c`, in the text until `end`? */
-static bool secret_at(const char *c, const char *end, struct secret *out)
+static bool secret_at(const char *text, const char *c, const char *end, struct secret *out)
 {
     *out = (struct secret){"a private key", private_key_length(c, end)};
     if (out->len > 0)
@@ -93,7 +106,7 @@ static bool secret_at(const char *c, const char *end, struct secret *out)
     for (size_t i = 0; i < sizeof tokens / sizeof tokens[0]; i++) {
         const struct token *t = &tokens[i];
         size_t n = strlen(t->prefix), more = starts(c, end, t->prefix) ? token_length(c + n, end) : 0;
-        if (more >= t->more) {
+        if (more >= t->more && !is_in_word(text, c)) {
             *out = (struct secret){t->what, n + more};
             return true;
         }
@@ -107,7 +120,7 @@ static const char *secret_in(const char *text, size_t len)
     struct secret found;
 
     for (const char *c = text; c < text + len; c++)
-        if (secret_at(c, text + len, &found))
+        if (secret_at(text, c, text + len, &found))
             return found.what;
     return NULL;
 }
@@ -227,7 +240,7 @@ static char *redacted_text(const char *text, size_t len, size_t *out_len, int *f
     for (const char *c = text; c < text + len;) {
         struct secret s;
         char mark[64];
-        bool is_secret = secret_at(c, text + len, &s);
+        bool is_secret = secret_at(text, c, text + len, &s);
         size_t n = is_secret ? (size_t)snprintf(mark, sizeof mark, "[redacted: %s]", s.what) : 1;
         if (!out || used + n >= room) {
             char *more = realloc(out, room = 2 * (room + n));

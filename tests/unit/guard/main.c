@@ -162,6 +162,12 @@ static const struct {
     {"first\\nsk-abcdefghijklmnopqrstuvwx", "first\\n[redacted: an API key]", "an API key"},
     {"A=1\\\\nsk-abcdefghijklmnopqrstuvwx", "A=1\\\\n[redacted: an API key]", "an API key"},
     {"?k=%20sk-abcdefghijklmnopqrstuvwx", "?k=%20[redacted: an API key]", "an API key"},
+    /* in the middle of a word */
+    {"risk-assessment-framework", NULL, NULL},
+    {"a task-management-and-planning tool", NULL, NULL},
+    {"the disk-abcdefghijklmnopqrstuvwx of desk-abcdefghijklmnopqrstuvwx", NULL, NULL},
+    {"_sk-abcdefghijklmnopqrstuvwx 9sk-abcdefghijklmnopqrstuvwx -sk-abcdefghijklmnopqrstuvwx", NULL, NULL},
+    {"XAKIAABCDEFGHIJKLMNOP", NULL, NULL},
     {"sk-short", NULL, NULL},
 };
 
@@ -205,6 +211,7 @@ START_TEST(names_of_members_have_secrets_too)
                   "[{\"[redacted: an access key id]\":1,\"[redacted: an access key id] (2)\":2,"
                   "\"[redacted: an access key id] (3)\":3}]",
                   "an access key id");
+    assert_judged(&g, "{\"risk-assessment-framework\":1}", NULL, NULL);
     end(&g);
 }
 END_TEST
