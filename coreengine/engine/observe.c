@@ -227,42 +227,51 @@ void rv_exec_tell_end(rv_exec *x, const rv_err *err)
  * the story of a run, debug adds the calls of its stages. The text of an error is told by the stage that failed; the
  * run repeats its code alone. Nothing here is an error record: the caller reports a failed run, once. Outputs, replies
  * and arguments are left out; at level trace the record has the whole line. */
+#define RECORD(event, level, ...)                                                                                      \
+    {                                                                                                                  \
+        event, RV_LOG_##level,                                                                                         \
+        {                                                                                                              \
+            __VA_ARGS__                                                                                                \
+        }                                                                                                              \
+    }
+#define RECORD_PIPELINE_STARTED RECORD("run.start", INFO, "mode", "resumed")
+#define RECORD_STAGE_STARTED    RECORD("stage.start", DEBUG, NULL)
+#define RECORD_LLM_CALL_START   RECORD("model.start", DEBUG, "call_id", "role", "model", "attempt")
+#define RECORD_LLM_RESULT                                                                                              \
+    RECORD("model.finish", DEBUG, "call_id", "status", "finish_reason", "latency_ms", "error_kind", "error")
+#define RECORD_TOOL_CALL_START RECORD("tool.start", DEBUG, "call_id", "tool")
+#define RECORD_TOOL_RESULT                                                                                             \
+    RECORD("tool.finish", DEBUG, "call_id", "tool", "status", "execution_time_ms", "error_type", "error")
+#define RECORD_ARTIFACT RECORD("artifact.make", DEBUG, "call_id", "tool", "artifact_id", "artifact_type", "bytes")
+#define RECORD_RETRY    RECORD("call.retry", WARN, "attempt", "repair", "wait_ms", "error")
+#define RECORD_STAGE_COMPLETED                                                                                         \
+    RECORD("stage.finish", INFO, "status", "outcome", "next_stage", "duration_ms", "error_type", "error")
+#define RECORD_ROUTING_DECISION  RECORD("route.choose", DEBUG, "to", "reason")
+#define RECORD_STAGE_SKIPPED     RECORD("stage.skip", INFO, "reason")
+#define RECORD_ITERATION         RECORD("run.iterate", DEBUG, "iteration")
+#define RECORD_BATCH             RECORD("batch.start", DEBUG, NULL)
+#define RECORD_BRANCH_STARTED    RECORD("branch.start", DEBUG, "path")
+#define RECORD_BRANCH_ENDED      RECORD("branch.finish", INFO, "path", "end", "error_type", "error")
+#define RECORD_GROUP_SETTLED     RECORD("group.settle", DEBUG, "from", "join", "satisfied")
+#define RECORD_INTERRUPT_PENDING RECORD("run.ask", INFO, "kind", "id")
+#define RECORD_ACTION            RECORD("action.report", DEBUG, NULL)
+#define RECORD_AGENT_STARTED     RECORD("agent.start", DEBUG, "agent", "depth")
+#define RECORD_AGENT_COMPLETED   RECORD("agent.finish", DEBUG, "agent", "status", "duration_ms", "error")
+#define RECORD_CUSTOM            RECORD("event.publish", DEBUG, "capability", "name")
+#define RECORD_TOOL_PROGRESS     RECORD("tool.progress", DEBUG, "call_id", "tool", "message")
+#define RECORD_WARNING           RECORD("run.warn", WARN, "message")
+#define RECORD_ERROR             RECORD("run.fail", DEBUG, "error", "code")
+#define RECORD_DONE              RECORD("run.finish", INFO, "status", "terminal_reason", "stage_visits", "llm_calls", "code")
+
+/* A kind without a record of its own does not compile. */
 static const struct {
     const char *event;
     enum rv_log_level level;
     const char *members[MAX_MEMBERS];
-} records[RV_N_EMITS] = {
-    [RV_EMIT_PIPELINE_STARTED] = {"run.start", RV_LOG_INFO, {"mode", "resumed"}},
-    [RV_EMIT_STAGE_STARTED] = {"stage.start", RV_LOG_DEBUG, {NULL}},
-    [RV_EMIT_LLM_CALL_START] = {"model.start", RV_LOG_DEBUG, {"call_id", "role", "model", "attempt"}},
-    [RV_EMIT_LLM_RESULT] = {"model.finish",
-                            RV_LOG_DEBUG,
-                            {"call_id", "status", "finish_reason", "latency_ms", "error_kind", "error"}},
-    [RV_EMIT_TOOL_CALL_START] = {"tool.start", RV_LOG_DEBUG, {"call_id", "tool"}},
-    [RV_EMIT_TOOL_RESULT] = {"tool.finish",
-                             RV_LOG_DEBUG,
-                             {"call_id", "tool", "status", "execution_time_ms", "error_type", "error"}},
-    [RV_EMIT_ARTIFACT] = {"artifact.make", RV_LOG_DEBUG, {"call_id", "tool", "artifact_id", "artifact_type", "bytes"}},
-    [RV_EMIT_RETRY] = {"call.retry", RV_LOG_WARN, {"attempt", "repair", "wait_ms", "error"}},
-    [RV_EMIT_STAGE_COMPLETED] = {"stage.finish",
-                                 RV_LOG_INFO,
-                                 {"status", "outcome", "next_stage", "duration_ms", "error_type", "error"}},
-    [RV_EMIT_ROUTING_DECISION] = {"route.choose", RV_LOG_DEBUG, {"to", "reason"}},
-    [RV_EMIT_STAGE_SKIPPED] = {"stage.skip", RV_LOG_INFO, {"reason"}},
-    [RV_EMIT_ITERATION] = {"run.iterate", RV_LOG_DEBUG, {"iteration"}},
-    [RV_EMIT_BATCH] = {"batch.start", RV_LOG_DEBUG, {NULL}},
-    [RV_EMIT_BRANCH_STARTED] = {"branch.start", RV_LOG_DEBUG, {"path"}},
-    [RV_EMIT_BRANCH_ENDED] = {"branch.finish", RV_LOG_INFO, {"path", "end", "error_type", "error"}},
-    [RV_EMIT_GROUP_SETTLED] = {"group.settle", RV_LOG_DEBUG, {"from", "join", "satisfied"}},
-    [RV_EMIT_INTERRUPT_PENDING] = {"run.ask", RV_LOG_INFO, {"kind", "id"}},
-    [RV_EMIT_ACTION] = {"action.report", RV_LOG_DEBUG, {NULL}},
-    [RV_EMIT_AGENT_STARTED] = {"agent.start", RV_LOG_DEBUG, {"agent", "depth"}},
-    [RV_EMIT_AGENT_COMPLETED] = {"agent.finish", RV_LOG_DEBUG, {"agent", "status", "duration_ms", "error"}},
-    [RV_EMIT_CUSTOM] = {"event.publish", RV_LOG_DEBUG, {"capability", "name"}},
-    [RV_EMIT_TOOL_PROGRESS] = {"tool.progress", RV_LOG_DEBUG, {"call_id", "tool", "message"}},
-    [RV_EMIT_WARNING] = {"run.warn", RV_LOG_WARN, {"message"}},
-    [RV_EMIT_ERROR] = {"run.fail", RV_LOG_DEBUG, {"error", "code"}},
-    [RV_EMIT_DONE] = {"run.finish", RV_LOG_INFO, {"status", "terminal_reason", "stage_visits", "llm_calls", "code"}},
+} records[] = {
+#define X(kind, type, meaning) [RV_EMIT_##kind] = RECORD_##kind,
+    RV_EMITS(X)
+#undef X
 };
 
 bool rv_observes(const rv_exec *x)
