@@ -120,14 +120,29 @@ static void write_alone(struct writer *o, struct write *w)
     w->next = next;
 }
 
+/* Each run of a group reports the same failure by an error of its own. */
+static void copy_chain(const rv_err *of, rv_err **out)
+{
+    const struct rv_src src = rv_err_src(of);
+    const char *hint = rv_err_hint_text(of);
+    int line;
+    const char *file = rv_err_made_at(of, &line);
+
+    if (rv_err_cause(of))
+        copy_chain(rv_err_cause(of), out);
+    rv_err_add_at(out, rv_err_code(of), file, line, &src, "%s", rv_err_text(of));
+    if (hint)
+        rv_err_hint(out, "%s", hint);
+}
+
 /* Other processes had the store for as long as these writes may wait: trying each one alone would take that long each
  * time. */
 static void none_written(struct write *first, int rc, const rv_err *why)
 {
     for (struct write *w = first; w; w = w->next) {
         rv_err *err = NULL;
-        int own = RV_FAIL(&err, rc, "%s", rv_err_text(why));
-        set_result(w, own, err);
+        copy_chain(why, &err);
+        set_result(w, rc, err);
     }
 }
 

@@ -26,5 +26,6 @@ Suite *expiry_suite(void);
 Suite *early_suite(void);
 Suite *quotas_suite(void);
 Suite *services_suite(void);
+Suite *writer_suite(void);
 
 #endif
