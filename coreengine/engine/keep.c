@@ -78,7 +78,7 @@ static void renewed(rv_engine *e, int64_t now_us, int64_t until_us, int rc, cons
 {
     if (rc < 0) {
         /* no reason to stop yet: another write may succeed before the lease ends */
-        RV_LOG(e->opts.log, WARN, "lease.renew_failed", RV_F_TEXT("error", rv_err_text(err)));
+        RV_LOG(e->opts.log, WARN, "lease.renew_failed", RV_F_ERR("error", err));
         e->renew_at_us = now_us + RETRY_US;
         return;
     }

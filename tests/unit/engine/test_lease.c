@@ -31,6 +31,7 @@ struct process {
     bool no_renewals, is_stolen;     /* until the lease has run out; then somebody else has the run */
     bool is_wanted;                  /* somebody else would take it */
     int cancel_at_look;
+    rv_log *log;
     int opens_at; /* renewals, after which the call that waits for a gate goes on */
     char script[256];
 };
@@ -77,7 +78,10 @@ static int watch(void *self, const char *point, rv_err **err)
     if (f->no_renewals && f->is_wanted && !f->is_stolen)
         f->is_stolen = steal(f);
     bool fails = f->no_renewals && (f->is_wanted ? !f->is_stolen : f->n_renewals == 1);
-    return fails ? RV_FAIL(err, RV_E_IO, "no renewal") : 0;
+    if (!fails)
+        return 0;
+    RV_FAIL(err, RV_E_IO, "no renewal");
+    return RV_WRAP(err, RV_E_IO, "renew the leases");
 }
 
 static void process_new(struct process *f, const char *tool, const char *parameters)
@@ -110,6 +114,7 @@ static struct how real_time(struct process *f)
                         .real_time = true,
                         .lease_us = f->real_us ? SHORT_US : 0,
                         .clock = {.now_us = process_now, .self = f},
+                        .log = f->log,
                         .store = f->store};
 }
 
@@ -231,11 +236,14 @@ END_TEST
 
 START_TEST(a_lease_that_ran_out_is_good_again_once_a_step_could_be_noted_down)
 {
+    struct rv_kit_log log;
     struct process f;
     struct world w;
     char *text = NULL;
 
     process_new(&f, "wait_and_set", "");
+    rv_kit_log_init(&log, RV_LOG_WARN, RV_LOG_JSON);
+    f.log = log.log;
     f.opens_at = 2;
     snprintf(f.script, sizeof f.script,
              "stages: {p: [{output: {steps: [{tool: wait_and_set, parameters: {text: first}},"
@@ -247,7 +255,11 @@ START_TEST(a_lease_that_ran_out_is_good_again_once_a_step_could_be_noted_down)
     text = rv_kit_read(f.path);
     ck_assert_msg(strstr(text, "\tit\n") != NULL, "%s", text);
     free(text);
+    const char *line = rv_kit_log_find(&log, "lease.renew_failed"); /* with its causes */
+    ck_assert_ptr_nonnull(line);
+    ck_assert_msg(strstr(line, "renew the leases") && strstr(line, "no renewal"), "%s", line);
     process_fini(&f, &w);
+    rv_kit_log_fini(&log);
 }
 END_TEST
 
