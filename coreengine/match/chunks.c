@@ -91,14 +91,19 @@ static bool cut(const struct cutter *c, size_t max_chars, size_t overlap, struct
     return true;
 }
 
+size_t rv_chunk_max_overlap(size_t max_chars)
+{
+    return max_chars ? (max_chars - 1) / 2 : 0;
+}
+
 int rv_chunks_of(rv_str text, size_t max_chars, size_t overlap, struct rv_chunks *out, rv_err **err)
 {
     struct rv_chunks chunks = {NULL, 0};
     size_t n = 0;
 
-    if (max_chars == 0 || overlap > (max_chars - 1) / 2)
-        return RV_FAIL(err, RV_E_INVALID, "chunks of %zu characters that overlap by %zu: use less than half", max_chars,
-                       overlap);
+    if (max_chars == 0 || overlap > rv_chunk_max_overlap(max_chars))
+        return RV_FAIL(err, RV_E_INVALID, "chunks of %zu characters cannot share %zu: %zu is the most, less than half",
+                       max_chars, overlap, rv_chunk_max_overlap(max_chars));
     size_t *starts = text.len < SIZE_MAX / sizeof *starts ? calloc(text.len + 1, sizeof *starts) : NULL;
     if (!starts)
         return RV_FAIL(err, RV_E_NOMEM, "cut a text into chunks");

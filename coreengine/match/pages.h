@@ -9,6 +9,10 @@
 #define RV_CHUNK_CHARS   1500
 #define RV_CHUNK_OVERLAP 200
 
+/** The most characters that neighbouring chunks of so many may share: less than half of them, so that no character is
+ * in three. */
+size_t rv_chunk_max_overlap(size_t max_chars);
+
 struct rv_chunks {
     rv_str *at; /* owned; the texts are borrowed from the text that was cut */
     size_t n;
@@ -19,7 +23,7 @@ struct rv_chunks {
  * The next one begins `overlap` characters before that end, or behind the first white space after that point.
  * A text that has no more than max_chars characters is one chunk; an empty one, or one of white space, is none.
  * @param out  overwritten; rv_chunks_fini() it
- * @return 0, RV_E_INVALID (max_chars 0, or overlap not below half of max_chars), RV_E_NOMEM */
+ * @return 0, RV_E_INVALID (max_chars 0, or overlap above rv_chunk_max_overlap()), RV_E_NOMEM */
 RV_MUST_CHECK int rv_chunks_of(rv_str text, size_t max_chars, size_t overlap, struct rv_chunks *out, rv_err **err);
 void rv_chunks_fini(struct rv_chunks *chunks);
 

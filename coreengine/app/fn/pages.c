@@ -10,7 +10,7 @@ static int chunk_text(json_object *in, rv_jw *out, rv_err **err)
     if (!rv_json_get_int(in, "max_chars", &max_chars))
         max_chars = RV_CHUNK_CHARS;
     if (!rv_json_get_int(in, "overlap", &overlap))
-        overlap = max_chars > 2 * RV_CHUNK_OVERLAP ? RV_CHUNK_OVERLAP : 0;
+        overlap = max_chars > 0 && rv_chunk_max_overlap((size_t)max_chars) >= RV_CHUNK_OVERLAP ? RV_CHUNK_OVERLAP : 0;
     if (max_chars < 1 || overlap < 0)
         return RV_FAIL(err, RV_E_INVALID, "max_chars is %lld and overlap %lld: use at least 1 and 0",
                        (long long)max_chars, (long long)overlap);

@@ -302,13 +302,12 @@ static int take_file(const struct ingest *in, struct ingest_file *file, struct r
     int rc = file->why ? rv_err_code(file->why) : rv_page_read(file->path, in->user, &page, &why);
     size_t n_bytes = page.text.len;
 
-    if (rc == RV_E_NOMEM || (rc == 0 && (rc = take_page(in, &page, &told, &why)) < 0 && is_of_the_store(rc))) {
+    bool is_read = rc == 0;
+    if (is_read && (rc = take_page(in, &page, &told, &why)) < 0) /* what cannot be read is named already */
+        RV_WRAP(&why, rc, "keep \"%s\"", file->path);
+    if (rc == RV_E_NOMEM || (is_read && rc < 0 && is_of_the_store(rc))) {
         rv_page_fini(&page);
-        if (err)
-            *err = why;
-        else
-            rv_err_free(why);
-        return RV_WRAP(err, rc, "keep \"%s\"", file->path);
+        return why ? rv_err_pass(err, why) : RV_FAIL(err, rc, "keep \"%s\"", file->path);
     }
     told.name = page.name;
     told.id = page.name ? page.id : NULL;
@@ -333,9 +332,9 @@ static int begin(const struct rv_app_ingest *opts, struct ingest *in, rv_err **e
                           .own = {opts->scope.tenant, opts->scope.user ? opts->scope.user : ""},
                           .chunk_chars = opts->chunk_chars ? opts->chunk_chars : RV_CHUNK_CHARS,
                           .overlap = opts->chunk_chars || opts->overlap ? opts->overlap : RV_CHUNK_OVERLAP};
-    if (in->overlap > in->chunk_chars / 2)
-        return RV_FAIL(err, RV_E_INVALID, "chunks of %zu characters cannot share %zu: half of them is the most",
-                       in->chunk_chars, in->overlap);
+    if (in->overlap > rv_chunk_max_overlap(in->chunk_chars))
+        return RV_FAIL(err, RV_E_INVALID, "chunks of %zu characters cannot share %zu: %zu is the most, less than half",
+                       in->chunk_chars, in->overlap, rv_chunk_max_overlap(in->chunk_chars));
     return 0;
 }
 

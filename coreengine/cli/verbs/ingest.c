@@ -65,6 +65,7 @@ static int tell(void *self, const struct rv_ingested *file, rv_err **err)
             rv_cli_out(rv_buf_str(&text));
     } else if (file->why) {
         rv_cli_err(t->is_live ? RV_STR_LIT("\r\033[K") : RV_STR_LIT(""));
+        rv_buf_puts(&text, "reeve: ");
         rv_err_write_text(file->why, t->cli->debug, &text);
         rv_cli_err(rv_buf_str(&text));
     }
@@ -94,10 +95,12 @@ static int ingest(struct rv_cli *cli, rv_err **err)
     rv_buf text = RV_BUF_INIT(MAX_LINE);
     int rc = rv_cli_int(cli, "chunk-chars", 100, 100000, &chars, err);
 
-    if (rc == 0 && !rv_cli_value(cli, "overlap") && overlap > chars / 2)
-        overlap = chars / 2;
-    if (rc == 0)
-        rc = rv_cli_int(cli, "overlap", 0, chars / 2, &overlap, err);
+    if (rc < 0)
+        return rc;
+    int64_t most = (int64_t)rv_chunk_max_overlap((size_t)chars);
+    if (!rv_cli_value(cli, "overlap") && overlap > most)
+        overlap = most;
+    rc = rv_cli_int(cli, "overlap", 0, most, &overlap, err);
     if (rc < 0)
         return rc;
     const struct rv_app_ingest opts = {.store = cli->store,
@@ -125,7 +128,7 @@ static int ingest(struct rv_cli *cli, rv_err **err)
 
 static const struct rv_cli_option options[] = {
     {"chunk-chars", 0, "N", "characters of a chunk, 100 to 100000 (default 1500)", NULL, false},
-    {"overlap", 0, "N", "characters that neighbouring chunks share, at most half a chunk (default 200)", NULL, false},
+    {"overlap", 0, "N", "characters that neighbouring chunks share, less than half a chunk (default 200)", NULL, false},
     {"session", 0, "ID", "session that the files belong to (default: each gets one of its own)", NULL, false},
     {"again", 0, NULL, "write files that have not changed, too", NULL, false},
     {"json", 'j', NULL, "print one JSON object for each file; the totals go to stderr", NULL, false},
