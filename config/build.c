@@ -323,7 +323,7 @@ static int not_found(struct binding *b, const struct rv_agent *a, int rc, rv_err
 {
     rc = RV_WRAP(&cause, rc, "agent \"%s\"", a->name);
     if (rc != RV_E_NOT_FOUND && rc != RV_E_INVALID) {
-        *err = cause;
+        rv_err_pass(err, cause);
         return rc;
     }
     rv_findings_add_err(b->l.findings, RV_SEVERITY_ERROR, &a->places.agent, cause);

@@ -278,8 +278,8 @@ int rv_output_check(rv_visit *v, json_object *value, rv_err **err)
     if (!rv_err_is(cause, RV_E_NOMEM))
         rc = add_missing(v, copy, rc, &cause);
     json_object_put(copy);
-    if (rc < 0 && err)
-        *err = cause;
+    if (rc < 0)
+        rv_err_pass(err, cause);
     else
         rv_err_free(cause);
     return rc;

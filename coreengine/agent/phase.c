@@ -159,10 +159,7 @@ void rv_visit_fail_by(rv_visit *v, const struct rv_event *ev)
 int rv_visit_fail_cause(rv_visit *v, const char *type, rv_err *cause, rv_err **err)
 {
     if (rv_err_is(cause, RV_E_NOMEM)) {
-        if (err)
-            *err = cause;
-        else
-            rv_err_free(cause);
+        rv_err_pass(err, cause);
         return RV_E_NOMEM;
     }
     rv_buf text = RV_BUF_INIT(RV_JSON_MAX_BYTES);

@@ -449,8 +449,8 @@ int rv_visit_keep_rows(rv_visit *v, enum rv_turn_status status, struct rv_effect
         if (rc == 0)
             rc = make_turn(&r, &cause);
     }
-    if (rc < 0 && err)
-        *err = cause;
+    if (rc < 0)
+        rv_err_pass(err, cause);
     else
         rv_err_free(cause);
     if (rc == 0)

@@ -107,10 +107,7 @@ static int put_line(struct lines *l, struct line *at, rv_err **err)
         at->why = why;
         return 0;
     }
-    if (err)
-        *err = why;
-    else
-        rv_err_free(why);
+    rv_err_pass(err, why);
     return rc;
 }
 
@@ -236,8 +233,8 @@ static int load_hits(rv_store *store, const struct rv_store_scope *scope, const 
         } else if (rc == RV_E_NOT_FOUND) { /* deleted meanwhile */
             rv_err_free(why);
             rc = 0;
-        } else if (err) {
-            *err = why;
+        } else {
+            rv_err_pass(err, why);
         }
     }
     return rc;

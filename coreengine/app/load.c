@@ -382,7 +382,7 @@ static int load_test_script(struct rv_app_loaded *l, const struct rv_test_config
     else if (test->script)
         rc = rv_script_read(test->script, l->findings, out, &fault);
     if (rc == RV_E_NOMEM) {
-        *err = fault;
+        rv_err_pass(err, fault);
         return rc;
     }
     if (rc < 0)

@@ -208,7 +208,7 @@ static int find_crashed(rv_store *store, const struct rv_store_scope *scope, boo
         int64_t last_us = row.updated_us;
         rv_run_row_fini(&row);
         if (rc == RV_E_NOMEM) {
-            *err = cause;
+            rv_err_pass(err, cause);
             return rc;
         }
         rv_err_free(cause);

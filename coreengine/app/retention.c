@@ -352,7 +352,7 @@ static int delete_some(struct rv_app_gc *c, size_t *at, int64_t slice_us, rv_err
             rv_err_free(cause);
             rc = 0;
         } else if (rc < 0) {
-            *err = cause;
+            rv_err_pass(err, cause);
         }
     }
     if (rc < 0)

@@ -175,8 +175,8 @@ int rv_app_store_open(const struct rv_app *app, enum rv_app_store_use use, rv_st
         if (rc == RV_E_NOT_FOUND && opts.must_exist && !rv_store_is_postgres(rv_buf_cstr(&path))) {
             rv_err_free(cause);
             rc = no_store(rv_buf_cstr(&path), err);
-        } else if (rc < 0 && err) {
-            *err = cause;
+        } else if (rc < 0) {
+            rv_err_pass(err, cause);
         } else {
             rv_err_free(cause);
         }
@@ -199,7 +199,7 @@ int rv_app_store_open_if_any(const struct rv_app *app, rv_store **out, rv_err **
         return 0;
     }
     if (rc < 0)
-        *err = cause;
+        rv_err_pass(err, cause);
     return rc;
 }
 
@@ -286,7 +286,7 @@ int rv_app_find_run(rv_store *store, const struct rv_store_scope *scope, const c
         int rc = rv_store_get_run(store, scope, word, out, &cause);
         if (rc != RV_E_NOT_FOUND) {
             if (rc < 0)
-                *err = cause;
+                rv_err_pass(err, cause);
             return rc;
         }
         rv_err_free(cause);

@@ -197,12 +197,21 @@ int rv_err_pass(rv_err **err, rv_err *cause)
 {
     int code = rv_err_code(cause);
 
-    assert(cause && !(err && *err));
+    assert(!(err && *err));
     if (err)
         *err = cause;
     else
         rv_err_free(cause);
     return code;
+}
+
+rv_err *rv_err_steal(rv_err **err)
+{
+    rv_err *own = err ? *err : NULL;
+
+    if (own)
+        *err = NULL;
+    return own;
 }
 
 void rv_err_free(rv_err *err)

@@ -101,8 +101,11 @@ void rv_err_hint(rv_err **err, const char *fmt, ...) RV_PRINTF(2, 3);
  * *err is NULL. */
 void rv_err_add_causes(rv_err **err, rv_err *causes);
 
-/** Hand a cause over: it is the error now, or goes where `err` is NULL. Returns its code. Takes cause. */
+/** Hand a cause over: it is the error now, or goes where `err` is NULL. Returns its code; 0 for NULL, which is handed
+ * over, too. Takes cause. Outside of this module nothing else writes to *err: callers may pass NULL. */
 int rv_err_pass(rv_err **err, rv_err *cause);
+/** The error, which is the caller's now; *err is NULL again. NULL: there is none, or err is NULL. */
+rv_err *rv_err_steal(rv_err **err);
 
 void rv_err_free(rv_err *err); /* frees the whole chain; NULL and the static error are fine */
 

@@ -209,7 +209,7 @@ static int close_watch(const struct rv_cli *cli, struct rv_app_run *run, struct 
         rc = close_payloads(w, rv_cli_value(cli, "debug-payload"), err);
     if (run->save_err && ran && rc == 0) {
         rc = rv_err_code(run->save_err);
-        *err = run->save_err;
+        rv_err_pass(err, run->save_err);
         run->save_err = NULL;
     }
     return rc;
@@ -274,8 +274,8 @@ int rv_cli_session_run(struct rv_cli *cli, struct rv_app_run *run, rv_envelope *
         rv_cli_tell_end(NULL, *err);
     if (rc != RV_E_STATE || !run->exec)
         return rc;
-    rv_cli_report(cli, *err); /* it began, so the command line is not at fault, whatever the error is */
-    *err = NULL;
+    /* it began, so the command line is not at fault, whatever the error is */
+    rv_cli_report(cli, rv_err_steal(err));
     return RV_EXIT_FAILED;
 }
 

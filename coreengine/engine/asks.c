@@ -190,10 +190,8 @@ int rv_asks_put(struct asks *d, const struct rv_tool_work *work, const struct rv
         return rc;
     if (rc == 0 && a->why) {
         rc = rv_err_code(a->why);
-        if (err) {
-            *err = a->why;
-            a->why = NULL;
-        }
+        if (err)
+            rv_err_pass(err, rv_err_steal(&a->why));
     } else if (rc == 0) {
         rv_buf_add_str(answer, rv_buf_str(&a->answer));
     }

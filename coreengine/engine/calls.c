@@ -252,8 +252,7 @@ int rv_call_fail_with(struct call *c, const char *type, int rc, rv_err **err)
     begin_failure(c, type, false);
     rv_err_write_chain(*err, &c->text);
     c->code = rv_failure_text(rv_failure_of_err(*err));
-    c->causes = *err;
-    *err = NULL;
+    c->causes = rv_err_steal(err);
     return 0;
 }
 

@@ -568,9 +568,7 @@ int rv_engine_wait(rv_engine *e, rv_exec *x, rv_err **err)
     }
     if (x->rc == 0)
         return 0;
-    if (err) {
-        *err = x->err;
-        x->err = NULL;
-    }
+    if (err)
+        rv_err_pass(err, rv_err_steal(&x->err));
     return x->rc;
 }

@@ -294,8 +294,8 @@ int rv_writer_start(rv_engine *e, rv_err **err)
         rv_err_free(none);
         return 0;
     }
-    if (rc < 0 && err)
-        *err = none;
+    if (rc < 0)
+        rv_err_pass(err, none);
     else
         rv_err_free(none);
     return rc;
@@ -350,7 +350,7 @@ static int kept(rv_exec *x, rv_err **err)
         lease_proved(x);
     else
         unkept_by(x, rc, &failed);
-    *err = failed;
+    rv_err_pass(err, failed);
     return rc;
 }
 

@@ -251,15 +251,13 @@ static int refused(struct call *c, struct quota_call *q, rv_err **err)
     if (can_wait(c, q)) {
         q->waits = true;
         due_at(c, rv_engine_now_us(x->engine) + AGAIN_US);
-        rv_err_free(*err);
-        *err = NULL;
+        rv_err_free(rv_err_steal(err));
         return 0;
     }
     RV_LOG(x->log, WARN, "quota.exceeded", RV_F_I64("call_id", c->call_id), RV_F_ERR("error", *err));
     if (x->opts.quotas->hands_over && q->answer.again_us > 0) {
         hand_over(c, q, *err);
-        rv_err_free(*err);
-        *err = NULL;
+        rv_err_free(rv_err_steal(err));
         return 0;
     }
     int rc = rv_call_fail_with(c, "LimitError", RV_E_QUOTA, err);
@@ -318,8 +316,8 @@ static void ask_done(struct write *w)
 static int pass_on(struct call *c, int rc, rv_err *why, rv_err **err)
 {
     rc = answered(c, rc, &why);
-    if (rc < 0 && err)
-        *err = why;
+    if (rc < 0)
+        rv_err_pass(err, why);
     else
         rv_err_free(why);
     return rc;

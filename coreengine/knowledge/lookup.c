@@ -41,8 +41,8 @@ static int passed(int rc, rv_err *cause, rv_err **err)
         rv_err_free(cause);
         return 0;
     }
-    if (rc < 0 && err)
-        *err = cause;
+    if (rc < 0)
+        rv_err_pass(err, cause);
     else
         rv_err_free(cause);
     return rc;

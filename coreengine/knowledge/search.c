@@ -10,8 +10,8 @@
 
 static int is_gone(int rc, rv_err *why, rv_err **err)
 {
-    if (rc != RV_E_NOT_FOUND && err) {
-        *err = why;
+    if (rc != RV_E_NOT_FOUND) {
+        rv_err_pass(err, why);
         return rc;
     }
     rv_err_free(why);

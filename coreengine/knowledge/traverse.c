@@ -163,8 +163,8 @@ static int load(struct walk *w, const struct rv_kind *kind, int64_t row, json_ob
         *out = NULL;
         return 0;
     }
-    if (rc < 0 && err)
-        *err = cause;
+    if (rc < 0)
+        rv_err_pass(err, cause);
     else
         rv_err_free(cause);
     return rc;

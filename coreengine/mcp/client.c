@@ -167,9 +167,7 @@ int rv_mcp_send_open(rv_mcp_client *c, struct rv_mcp_open *o, rv_err **err)
     json_object_put(params);
     if (rc != RV_E_LIMIT)
         return rc;
-    rv_err_free(err ? *err : NULL);
-    if (err)
-        *err = NULL;
+    rv_err_free(rv_err_steal(err));
     o->id = 0;
     return rv_mcp_end_failed(c, o,
                              &(struct rv_mcp_trouble){.code = rv_mcp_fault_code(RV_MCP_FAULT_TOO_LARGE),

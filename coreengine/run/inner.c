@@ -101,10 +101,7 @@ static int new_envelope(rv_work *w, int64_t now_us, rv_envelope **out, rv_err **
 static int refuse(struct inner *in, rv_err *cause, rv_err **err)
 {
     if (rv_err_is(cause, RV_E_NOMEM)) {
-        if (err)
-            *err = cause;
-        else
-            rv_err_free(cause);
+        rv_err_pass(err, cause);
         return RV_E_NOMEM;
     }
     in->is_refused = true;
@@ -275,10 +272,7 @@ static int make_output(rv_work *w, struct rv_outside_end *end, rv_err **err)
     int rc = rv_built_make(a->inner.outputs, &scope, &end->output, &cause);
     rv_stage_scope_fini(&values);
     if (rc == RV_E_NOMEM) {
-        if (err)
-            *err = cause;
-        else
-            rv_err_free(cause);
+        rv_err_pass(err, cause);
         return rc;
     }
     if (rc < 0) {

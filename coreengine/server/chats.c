@@ -145,8 +145,7 @@ int srv_chat_agui(struct srv_call *c, rv_err **err)
         return rc;
     rc = check_agent(c, a, err);
     if (rc == RV_E_NOT_FOUND) {
-        rv_err_free(*err);
-        *err = NULL;
+        rv_err_free(rv_err_steal(err));
         return RV_FAIL(err, rc, "Agent '%.100s' not found", a->agent);
     }
     if (rc == 0)
@@ -260,8 +259,7 @@ static int ask_model(struct srv_call *c, struct srv_turn_ask *a, rv_err **err)
     free(events);
     rc = check_agent(c, a, err);
     if (rc == RV_E_NOT_FOUND) {
-        rv_err_free(*err);
-        *err = NULL;
+        rv_err_free(rv_err_steal(err));
         rc = RV_FAIL(err, rc, "the model \"%.100s\" does not exist", a->agent);
         rv_err_hint(err, "GET /v1/models lists those that do");
     }

@@ -118,7 +118,7 @@ static int look_at(struct search *s, const struct open_one *o, bool has_session,
         return 0;
     }
     if (rc < 0)
-        *err = cause;
+        rv_err_pass(err, cause);
     return rc;
 }
 

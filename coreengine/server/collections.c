@@ -234,7 +234,7 @@ static int write_session(struct srv_call *c, const char *id, bool with_messages,
         return 0;
     }
     if (rc < 0) {
-        *err = why;
+        rv_err_pass(err, why);
         return rc;
     }
     if (with_messages) {

@@ -131,7 +131,7 @@ static int find_writer(struct follow *f, const char *id, bool *is_written, int64
         return 0;
     }
     if (rc < 0) {
-        *err = cause;
+        rv_err_pass(err, cause);
         return rc;
     }
     *last_part = row.last_part;

@@ -234,7 +234,7 @@ int srv_run_replay(struct srv_call *c, rv_err **err)
         return rc;
     rc = rv_app_verify(c->store, &past, NULL, &v, &replayed, &fault);
     if (is_no_verdict(rc)) {
-        *err = fault;
+        rv_err_pass(err, fault);
     } else {
         rv_jw w = srv_call_json(c, 200);
         rv_app_verified_write(&past, &v, fault, &w);

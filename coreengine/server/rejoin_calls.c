@@ -101,7 +101,7 @@ int srv_chat_stream(struct srv_call *c, rv_err **err)
         return 0;
     }
     if (rc < 0)
-        *err = cause;
+        rv_err_pass(err, cause);
     return rc < 0 ? rc : rejoin(c, &row, err);
 }
 

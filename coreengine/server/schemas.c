@@ -65,7 +65,7 @@ static int put_other(struct srv_call *c, const char *kind, const char *name, rv_
     if (rc == RV_E_NOT_FOUND)
         rc = 0;
     else if (rc < 0)
-        *err = why;
+        rv_err_pass(err, why);
     if (rc == 0)
         rv_err_free(why);
     rv_json_write(c->body, &document);
@@ -120,8 +120,7 @@ static int say_missing(int rc, rv_err **err)
 {
     if (rc != RV_E_NOT_FOUND)
         return rc;
-    rv_err_free(*err);
-    *err = NULL;
+    rv_err_free(rv_err_steal(err));
     return RV_FAIL(err, rc, "Schema not found");
 }
 

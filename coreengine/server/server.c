@@ -410,7 +410,7 @@ int rv_server_run(const struct rv_server_opts *opts, int64_t *n_left, rv_err **e
         srv_watch_free(l->s.watch);
     if (rc == 0 && worker_rc < 0) {
         rc = worker_rc;
-        *err = worker_err;
+        rv_err_pass(err, worker_err);
         worker_err = NULL;
     }
     rv_err_free(worker_err);

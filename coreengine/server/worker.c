@@ -122,7 +122,7 @@ int srv_worker_join(struct srv_worker *w, int64_t *n_left, rv_err **err)
         pthread_join(w->thread, NULL);
     *n_left = w->done.n_left;
     int rc = w->err ? rv_err_code(w->err) : 0;
-    *err = w->err;
+    rv_err_pass(err, w->err);
     rv_worker_stop_fini(&w->stop);
     free(w);
     return rc;

@@ -210,8 +210,7 @@ static int journal(struct sim_seed *s, const struct rv_event *ev, enum death dea
     rv_store_set_faults(s->store, (struct rv_store_faults){0});
     *durable = death != DIES_BEFORE;
     if (dead.fired && rc < 0 && rc != RV_E_NOMEM) { /* as meant */
-        rv_err_free(*err);
-        *err = NULL;
+        rv_err_free(rv_err_steal(err));
         return 0;
     }
     if (rc < 0)
@@ -232,8 +231,7 @@ int sim_process_step(struct sim_seed *s, const struct rv_event *ev, int *refused
     if (rc < 0 && refused && rc != RV_E_NOMEM) {
         *refused = rc;
         sim_say(s, "refused: %s", rv_err_text(*err));
-        rv_err_free(*err);
-        *err = NULL;
+        rv_err_free(rv_err_steal(err));
         return 0;
     }
     if (rc < 0)

@@ -386,7 +386,7 @@ static int collect(struct work *w, struct worker *workers, size_t n, struct rv_s
     struct rv_hash hash;
 
     if (w->rc < 0) {
-        *err = w->err;
+        rv_err_pass(err, w->err);
         return w->rc;
     }
     for (size_t i = 0; i < n; i++)
@@ -436,10 +436,7 @@ int sim_run_tampered(const struct rv_sim_opts *opts, const struct sim_tamper *ta
     rv_err *own = NULL;
     int rc = run_with(opts, tamper, out, &own);
 
-    if (err)
-        *err = own;
-    else
-        rv_err_free(own);
+    rv_err_pass(err, own);
     return rc;
 }
 

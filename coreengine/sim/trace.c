@@ -363,8 +363,7 @@ int sim_unexpected(struct sim_seed *s, enum rv_sim_invariant inv, int rc, const 
         rv_buf_printf(&text, ": %s", rv_err_text(link));
     sim_break(s, inv, "%s%s", what, rv_buf_cstr(&text));
     rv_buf_fini(&text);
-    rv_err_free(*err);
-    *err = NULL;
+    rv_err_free(rv_err_steal(err));
     return 0;
 }
 

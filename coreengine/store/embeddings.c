@@ -110,7 +110,7 @@ static int read_text(struct sql_store *st, struct rv_embedding *e, rv_err **err)
         rv_err_free(why);
         rc = 0;
     } else if (rc < 0) {
-        *err = why;
+        rv_err_pass(err, why);
     }
     if (rc == 0 && whole)
         text = rv_tokens_text(e->kind, whole, e->hash);

@@ -31,7 +31,7 @@ static int check_text(struct rv_texts_walk *w, const struct rv_place *at, const 
         rc = 0;
     }
     if (rc == RV_E_NOMEM)
-        *err = why;
+        rv_err_pass(err, why);
     else
         rv_err_free(why);
     return rc == RV_E_DENIED ? 0 : rc;

@@ -106,7 +106,7 @@ static int index_row(struct sql_store *st, const struct rv_texts_row *r, rv_err 
         return 0;
     }
     if (rc < 0) {
-        *err = why;
+        rv_err_pass(err, why);
         return rc;
     }
     const char *column = kind->place == RV_PLACE_SESSIONS ? "created_at" : "updated_at";

@@ -58,7 +58,7 @@ static int take_session(struct building *b, const struct found_session *found, r
         rv_memory_read(metadata, &b->memory);
     json_object_put(metadata);
     if (rc == RV_E_NOMEM) {
-        *err = cause;
+        rv_err_pass(err, cause);
         return rc;
     }
     rv_err_free(cause); /* damaged metadata: as if nothing was remembered */
@@ -90,7 +90,7 @@ static int name_of(struct sql_store *st, const struct building *b, int64_t index
         snprintf(name, RV_CHUNK_NAME_MAX, "%s", text);
     json_object_put(found.row);
     if (rc < 0 && rc != RV_E_NOT_FOUND) {
-        *err = cause;
+        rv_err_pass(err, cause);
         return rc;
     }
     rv_err_free(cause);
@@ -245,7 +245,7 @@ int rv_moments_after_turn(struct sql_store *st, const struct rv_store_scope *own
         rv_err_free(cause);
         rc = 0;
     } else if (rc < 0) {
-        *err = cause;
+        rv_err_pass(err, cause);
     }
     if (rc == 1) {
         char moment[RV_UUID_MAX];

@@ -78,10 +78,7 @@ static int refuse(const struct pg_asking *a, int rc, rv_err **err)
     for (size_t i = 0; i < RV_COUNT(ours) && !needs_memory(st) && !is_long(st); i++)
         if (is_state(st, ours[i]))
             return rc;
-    if (err) {
-        rv_err_free(*err);
-        *err = NULL;
-    }
+    rv_err_free(rv_err_steal(err));
     if (is_state(st, "57014")) {
         RV_FAIL(err, RV_E_TIMEOUT, "the statement took longer than %lld ms", (long long)a->rows->ask->max_ms);
         rv_err_hint(err, "read fewer rows: WHERE created_at > now() - interval '7 days'");

@@ -295,10 +295,7 @@ int rv_pg_connect(struct postgres *st, int64_t until_ns, bool opening, rv_err **
         }
         now = rv_pg_now_ns();
         if (now >= until_ns || !is_worth_waiting(state, rc, opening)) {
-            if (err)
-                *err = why;
-            else
-                rv_err_free(why);
+            rv_err_pass(err, why);
             return rc;
         }
         rv_err_free(why);

@@ -325,8 +325,7 @@ int rv_pg_settle(struct postgres *st, bool ask, rv_err **err)
         st->n_read++;
     if (!st->conn) {
         if (r.rc < 0 && err) {
-            rv_err_free(*err);
-            *err = NULL;
+            rv_err_free(rv_err_steal(err));
         }
         return fail_lost(st, what, err);
     }

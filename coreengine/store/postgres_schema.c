@@ -352,10 +352,7 @@ int rv_pg_bring_forward(struct postgres *st, const char *const *steps, int n_ste
         if (rc == 0 && !changes)
             return 0;
         if (rc < 0 && (!changes || st->retry != PG_RETRY_RACE || n >= MAX_RACES || !st->conn)) {
-            if (err)
-                *err = why;
-            else
-                rv_err_free(why);
+            rv_err_pass(err, why);
             return rc;
         }
         rv_err_free(why); /* look at what the others have made */

@@ -304,10 +304,7 @@ static int first_rows(struct postgres *st, struct postgres_stmt *stmt, const cha
     }
     if (rc == 0 && (is_alone || was_reading))
         rv_pg_done_trying(st);
-    if (err)
-        *err = why;
-    else
-        rv_err_free(why);
+    rv_err_pass(err, why);
     st->is_first = st->is_first && rc < 0;
     return rc;
 }

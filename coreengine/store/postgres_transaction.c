@@ -125,10 +125,7 @@ int rv_pg_ready(struct postgres *st, rv_err **err)
         if (!is_connected)
             rc = fail_waited(st, rc, &why);
         rv_pg_done_trying(st);
-        if (err)
-            *err = why;
-        else
-            rv_err_free(why);
+        rv_err_pass(err, why);
         return rc;
     }
 }
@@ -269,16 +266,15 @@ static int find_out(struct postgres *st, rv_err **err)
     st->was_committed = false;
     int rc = rv_pg_ready(st, &why);
     if (rc == 0 && st->was_committed) {
-        rv_err_free(*err);
-        *err = NULL;
+        rv_err_free(rv_err_steal(err));
         return 0;
     }
     if (rc == 0) { /* it wrote nothing */
         st->retry = PG_RETRY_LOST;
         return RV_E_IO;
     }
-    rv_err_free(*err);
-    *err = why;
+    rv_err_free(rv_err_steal(err));
+    rv_err_pass(err, why);
     if (!st->is_unknown)
         return rc;
     rc = RV_WRAP(err, RV_E_IO,
@@ -333,10 +329,8 @@ static int commit(struct postgres *st, const char *what, rv_err **err)
     }
     if (rc == 0)
         rv_pg_done_trying(st);
-    else if (err)
-        *err = why;
     else
-        rv_err_free(why);
+        rv_err_pass(err, why);
     return rc;
 }
 

@@ -55,10 +55,8 @@ static void forget_texts(rv_sql_stmt *stmt)
 static int check_texts(rv_sql_stmt *stmt, rv_err **err)
 {
     free_texts(&stmt->opened);
-    if (stmt->failed_rc < 0 && err) {
-        *err = stmt->failed;
-        stmt->failed = NULL;
-    }
+    if (stmt->failed_rc < 0 && err)
+        rv_err_pass(err, rv_err_steal(&stmt->failed));
     return stmt->failed_rc;
 }
 
@@ -291,10 +289,7 @@ bool rv_sql_again(struct sql_store *st, rv_err **err)
 {
     if (!st->driver->again || !st->driver->again(st))
         return false;
-    if (err) {
-        rv_err_free(*err);
-        *err = NULL;
-    }
+    rv_err_free(rv_err_steal(err));
     return true;
 }
 

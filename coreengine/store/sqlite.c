@@ -355,8 +355,8 @@ int rv_sqlite_look(const char *path, struct rv_store_version *out, rv_err **err)
     if (rc == 0)
         rc = rv_sqlite_read_version(st, out, &why);
     close_it(&st->base);
-    if (rc < 0 && err)
-        *err = why;
+    if (rc < 0)
+        rv_err_pass(err, why);
     else
         rv_err_free(why);
     return rc;

@@ -290,10 +290,7 @@ static int forgive(struct rv_report *r, int rc, rv_err *why, rv_err **err)
         rv_err_free(why);
         return 0;
     }
-    if (err)
-        *err = why;
-    else
-        rv_err_free(why);
+    rv_err_pass(err, why);
     return rc;
 }
 

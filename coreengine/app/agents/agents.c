@@ -257,8 +257,8 @@ static int find_row(rv_agents *a, const struct rv_store_scope *scope, const char
         return 0;
     rc = rv_store_find_schema(a->store, scope, RV_AGENTS_KIND, name, row, &why);
     *has_row = rc == 0;
-    if (rc < 0 && rc != RV_E_NOT_FOUND && err)
-        *err = why;
+    if (rc < 0 && rc != RV_E_NOT_FOUND)
+        rv_err_pass(err, why);
     else
         rv_err_free(why);
     return rc == RV_E_NOT_FOUND ? 0 : rc;

@@ -137,8 +137,8 @@ static int show(const struct listing *l, const char *name, rv_err **err)
         rc = 0;
     } else if (rc == RV_E_NOMEM) {
         rc = RV_FAIL(err, rc, "list agent \"%s\"", name);
-    } else if (err) {
-        *err = fault;
+    } else {
+        rv_err_pass(err, fault);
         fault = NULL;
     }
     rv_err_free(fault);

@@ -322,7 +322,7 @@ int rv_app_batch_run(const struct rv_app_batch *batch, struct rv_app_batch_sum *
         rc = work(b, err);
     if (rc == 0 && b->rc < 0) {
         rc = b->rc;
-        *err = b->why;
+        rv_err_pass(err, b->why);
         b->why = NULL;
     }
     b->sum.running = 0;

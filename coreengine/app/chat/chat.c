@@ -74,7 +74,7 @@ static int find_session(rv_chat *chat, const char *id, char **agent, rv_err **er
         return 0;
     }
     if (rc < 0) {
-        *err = cause;
+        rv_err_pass(err, cause);
         return rc;
     }
     chat->is_new = row.n_messages == 0;

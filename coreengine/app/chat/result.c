@@ -157,7 +157,7 @@ int chat_result(rv_chat *chat, int run_rc, rv_err *run_err, rv_err **err)
     if (!env || rv_err_is(run_err, RV_E_NOMEM)) { /* the run never began, or its result cannot be read */
         if (run_rc == 0)
             return RV_FAIL(err, RV_E_INTERNAL, "a turn has no state");
-        *err = run_err;
+        rv_err_pass(err, run_err);
         return run_rc;
     }
     out->status = run_rc < 0 ? RV_RUN_FAILED : rv_exec_status(chat->exec);

@@ -153,7 +153,7 @@ int chat_left_ended(rv_chat *chat, int rc, rv_err *cause, rv_err **err)
         rv_err_free(cause);
         return 0;
     }
-    *err = cause;
+    rv_err_pass(err, cause);
     return RV_WRAP(err, rc, "end the turn that was left unfinished (run \"%s\")", turn->id);
 }
 
@@ -185,7 +185,7 @@ int rv_chat_waiting(rv_chat *chat, char run_id[RV_STORE_MAX_ID + 1], rv_err **er
             memcpy(run_id, left.items[i].id, strlen(left.items[i].id) + 1);
         rv_bundle_free(bundle);
         if (rv_err_is(cause, RV_E_NOMEM)) {
-            *err = cause;
+            rv_err_pass(err, cause);
             rc = RV_E_NOMEM;
         } else {
             rv_err_free(cause); /* that turn cannot be continued */

@@ -467,7 +467,7 @@ static int wait(rv_chat *chat, struct rv_chat_turn *out, rv_err **err)
         advance(chat, rc, why);
     }
     *out = chat->turn;
-    *err = chat->err;
+    rv_err_pass(err, chat->err);
     chat->err = NULL;
     return chat->rc;
 }

@@ -266,10 +266,8 @@ int rv_app_conform(const struct rv_plugins_opts *opts, const char *name, rv_jw *
     int loaded = rc < 0 ? rc : rv_plugins_load(plugins, &which, &why);
     if (rc == 0 && (loaded == RV_E_NOMEM || loaded == RV_E_NOT_FOUND)) { /* nothing can be said */
         rc = loaded;
-        if (err) {
-            *err = why;
-            why = NULL;
-        }
+        rv_err_pass(err, why);
+        why = NULL;
     } else if (rc == 0 && loaded < 0) {
         rv_conform_note_err(&c, loaded == RV_E_INVALID ? RV_CONFORM_OPEN_CONFIG : RV_CONFORM_LOAD_FILE, "", why);
     } else if (rc == 0) {

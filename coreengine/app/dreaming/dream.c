@@ -271,7 +271,7 @@ static int find(struct dreaming *d, enum rv_app_go *go, bool *is_new, rv_err **e
             return 0;
         }
         if (rc < 0) {
-            *err = why;
+            rv_err_pass(err, why);
             return rc;
         }
         d->out->status = row.status;

@@ -105,7 +105,7 @@ static int validate(json_object *in, rv_jw *out, rv_err **err)
     int rc = rv_fn_envelope(in, NULL, &env, &fault);
 
     if (rc == RV_E_NOMEM) {
-        *err = fault;
+        rv_err_pass(err, fault);
         return rc;
     }
     id = rv_json_text_or(in, "envelope_id", NULL);

@@ -105,7 +105,7 @@ static int validate_schema(json_object *in, rv_jw *out, rv_err **err)
     if (rc == 0) {
         int fits = rv_schema_check(schema, value, &fault);
         if (fits < 0 && fits != RV_E_INVALID) {
-            *err = fault;
+            rv_err_pass(err, fault);
             fault = NULL;
             rc = fits;
         } else {

@@ -44,10 +44,7 @@ static int find_old(const struct ingest *in, const struct page *page, json_objec
         return 0;
     }
     if (rc < 0) {
-        if (err)
-            *err = why;
-        else
-            rv_err_free(why);
+        rv_err_pass(err, why);
         return rc;
     }
     if (!rv_json_get_text(*old, "uri", &uri) || strcmp(uri, rv_buf_cstr(&page->uri)) != 0) {

@@ -62,8 +62,8 @@ static int read_text(struct page *page, rv_err **err)
         rv_err_free(why);
         RV_FAIL(err, RV_E_LIMIT, "\"%s\" has more than %zu MB", page->path, RV_INGEST_MAX_FILE >> 20);
         rv_err_hint(err, "split it into files of chapters or months");
-    } else if (rc < 0 && err) {
-        *err = why;
+    } else if (rc < 0) {
+        rv_err_pass(err, why);
     } else {
         rv_err_free(why);
     }

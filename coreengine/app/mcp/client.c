@@ -409,10 +409,7 @@ static int on_question(rv_app_mcp *m, const struct rv_app_mcp_at *at, struct wat
 
     if (rc == RV_E_STATE || rc == RV_E_TIMEOUT) { /* it goes on right now */
         rv_app_question_fini(&q);
-        if (err) {
-            rv_err_free(*err);
-            *err = NULL;
-        }
+        rv_err_free(rv_err_steal(err));
         return 0;
     }
     if (rc == 0 && strcmp(q.id, w->answered) == 0) {

@@ -70,7 +70,7 @@ static int write_clone(rv_store *store, const struct rv_session_row *from, const
         return RV_FAIL(err, RV_E_EXISTS, "there is a session \"%s\" already", id);
     }
     if (rc != RV_E_NOT_FOUND) { /* another failure may have ended the group: nothing is written after it */
-        *err = cause;
+        rv_err_pass(err, cause);
         return rc;
     }
     rv_err_free(cause);

@@ -200,7 +200,7 @@ static int find_session(rv_store *store, struct pair *p, rv_err **err)
         return 0;
     }
     if (rc < 0)
-        *err = cause;
+        rv_err_pass(err, cause);
     rv_session_row_fini(&row);
     return rc;
 }
@@ -222,7 +222,7 @@ static int write_both(rv_store *store, struct pair *p, rv_err **err)
         return new_session(store, p, err);
     }
     if (rc < 0)
-        *err = cause;
+        rv_err_pass(err, cause);
     else
         rc = change_session(store, p, &row, err);
     rv_session_row_fini(&row);

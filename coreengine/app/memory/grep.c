@@ -60,7 +60,7 @@ static int fits(struct grep *g, size_t i, bool *out, rv_err **err)
         return 0;
     int rc = rv_store_read_messages(g->store, g->scope, g->ids[i], &all, look, g, &why);
     if (rc < 0 && rc != RV_E_NOT_FOUND) {
-        *err = why;
+        rv_err_pass(err, why);
         return rc;
     }
     rv_err_free(why);
@@ -80,7 +80,7 @@ static int give(const struct grep *g, size_t i, int (*each)(void *self, const st
         return 0;
     }
     if (rc < 0) {
-        *err = why;
+        rv_err_pass(err, why);
         return rc;
     }
     rc = each(self, &row, err);

@@ -69,8 +69,7 @@ static int add_server(struct rv_app_models *m, const struct rv_provider_info *p,
         return 0;
     rc = rv_provider_embed_target(env, p->name, "any", NULL, &s.target, err);
     if (rc == RV_E_INVALID) { /* no key, no address, no embeddings: it is not on this machine */
-        rv_err_free(*err);
-        *err = NULL;
+        rv_err_free(rv_err_steal(err));
         return 0;
     }
     if (rc < 0)
@@ -190,8 +189,7 @@ static int servers_ask(const struct rv_app *app, struct rv_app_models *m, rv_err
         rv_err_write_text(*err, false, &m->http_err);
         while (m->http_err.len && m->http_err.ptr[m->http_err.len - 1] == '\n')
             rv_buf_truncate(&m->http_err, m->http_err.len - 1);
-        rv_err_free(*err);
-        *err = NULL;
+        rv_err_free(rv_err_steal(err));
         rc = 0;
     }
     return rc;

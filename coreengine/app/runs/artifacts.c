@@ -82,7 +82,7 @@ int rv_app_artifacts_each(rv_store *store, const struct rv_store_scope *scope,
             rv_err_free(cause);
             rc = 0;
         } else if (rc < 0) {
-            *err = cause;
+            rv_err_pass(err, cause);
             rc = RV_WRAP(err, rc, "read the artifacts of run \"%s\"", s.runs[s.at].id);
         }
     }

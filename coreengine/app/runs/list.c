@@ -105,7 +105,7 @@ static int count_crashes(rv_store *store, const struct rv_store_scope *scope, st
         row.id = e->id;
         int rc = rv_app_crashes(store, scope, &row, now_us, &e->crashes, &cause);
         if (rc == RV_E_NOMEM) {
-            *err = cause;
+            rv_err_pass(err, cause);
             return rc;
         }
         rv_err_free(cause);

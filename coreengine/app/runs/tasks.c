@@ -131,10 +131,7 @@ int rv_app_find_task(rv_store *store, const struct rv_store_scope *scope, const 
     int rc = rv_store_get_task(store, scope, word, out, &why);
 
     if (rc != RV_E_NOT_FOUND) {
-        if (err)
-            *err = why;
-        else
-            rv_err_free(why);
+        rv_err_pass(err, why);
         return rc;
     }
     rv_err_free(why);

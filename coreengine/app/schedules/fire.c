@@ -305,7 +305,7 @@ static int look_at(struct firing *f, const struct due *due, rv_zones *zones, rv_
         return 0;
     }
     if (rc < 0)
-        *err = why;
+        rv_err_pass(err, why);
     f->row = &row;
     if (rc == 0 && row.next_us == due->next_us && row.look_us <= f->now_us)
         rc = fire_row(f, zones, err);
@@ -371,10 +371,7 @@ int rv_app_fire_due(const struct rv_app *app, rv_store *store, rv_zones *zones, 
     }
     if (first) {
         rc = rv_err_code(first);
-        if (err)
-            *err = first;
-        else
-            rv_err_free(first);
+        rv_err_pass(err, first);
     }
     for (size_t i = 0; i < picked.n; i++) {
         free(picked.items[i].id);

@@ -68,8 +68,8 @@ int rv_app_times_next(const struct rv_app_times *t, int64_t after_us, int64_t *o
         *out_us = 0;
         return 0;
     }
-    if (rc < 0 && err)
-        *err = why;
+    if (rc < 0)
+        rv_err_pass(err, why);
     else
         rv_err_free(why);
     return rc;

@@ -149,7 +149,7 @@ static int check_name(const struct app_ask *a, const struct save *s, const char 
         return 0;
     }
     if (rc < 0) {
-        *err = why;
+        rv_err_pass(err, why);
         return rc;
     }
     bool is_own = strcmp(row.user ? row.user : "", a->app.scope.user) == 0;

@@ -87,7 +87,7 @@ static int link_one(const struct app_ask *a, json_object *link, rv_jw *w, rv_err
     int rc = rv_store_merge_edges(a->store, &a->app.scope, &(struct rv_entity_target){kind, id, rv_app_now_us()}, edges,
                                   &n, &why);
     if (rc < 0 && !is_of_link(rc)) {
-        *err = why;
+        rv_err_pass(err, why);
         return rc;
     }
     rv_jw_obj(w);

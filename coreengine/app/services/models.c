@@ -279,7 +279,7 @@ static int find(struct calling *c, bool *is_new, bool *is_old, rv_err **err)
             return 0;
         }
         if (rc < 0) {
-            *err = why;
+            rv_err_pass(err, why);
             return rc;
         }
         enum rv_run_status status = row.status;

@@ -144,8 +144,7 @@ static int same_one(const struct app_ask *a, const struct rv_app_schedule *s, co
     rv_schedule_row_fini(&row);
     if (!is_same)
         return RV_E_EXISTS;
-    rv_err_free(*err);
-    *err = NULL;
+    rv_err_free(rv_err_steal(err));
     return 0;
 }
 
@@ -210,8 +209,7 @@ static int add(const struct app_ask *a, const struct rv_app_schedule *s, const c
         is_new = false;
     }
     if (rc == RV_E_EXISTS && replaces) {
-        rv_err_free(*err);
-        *err = NULL;
+        rv_err_free(rv_err_steal(err));
         rc = replace(a, s, type, rv_buf_str(&payload), id, err);
         is_new = true;
     }

@@ -168,7 +168,7 @@ static int compare_that(struct rv_test_report *r, json_object *end, rv_err **err
         bool holds = false;
         rc = rv_expr_test(r->test->that[i], &scope, &holds, &fault);
         if (rc == RV_E_NOMEM) {
-            *err = fault;
+            rv_err_pass(err, fault);
         } else if (rc < 0 || !holds) {
             rc = complain_that(r, i, end, fault, err);
         }
@@ -271,11 +271,10 @@ static int compare_schema(struct rv_test_report *r, const struct rv_test_schema 
         rc = rv_schema_check(schema, output, &fault);
     rv_schema_free(schema);
     if (rc == RV_E_NOMEM && fault)
-        *err = fault;
-    else if (fault)
+        return rv_err_pass(err, fault);
+    if (fault)
         rc = rv_test_complain(r, path, rv_err_text(fault), err);
-    if (*err != fault)
-        rv_err_free(fault);
+    rv_err_free(fault);
     return rc;
 }
 

@@ -296,8 +296,7 @@ static int read_file(struct rv_test_changes *c, rv_err **err)
     int rc = rv_file_read(rv_buf_cstr(&c->path), &text, err);
 
     if (rc == RV_E_NOT_FOUND) {
-        rv_err_free(*err);
-        *err = NULL;
+        rv_err_free(rv_err_steal(err));
         rc = 0;
     }
     for (const char *p = rv_buf_cstr(&text); *p; p++)

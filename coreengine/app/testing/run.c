@@ -324,7 +324,7 @@ static int run(const struct rv_app *app, struct rv_app_loaded *l, size_t i, stru
     if (rc == 0)
         rc = rv_engine_wait(o->engine, o->exec, err);
     if (rc == 0 && (rc = o->rc) < 0) {
-        *err = o->err;
+        rv_err_pass(err, o->err);
         o->err = NULL;
     }
     if (rc < 0)
@@ -395,8 +395,7 @@ static int report_error(const struct rv_app *app, struct rv_test_report *out, rv
     rv_err_write_text(*err, app->debug, &text);
     rv_str trimmed = rv_str_trim(rv_buf_str(&text));
     rv_buf_truncate(&text, trimmed.len);
-    rv_err_free(*err);
-    *err = NULL;
+    rv_err_free(rv_err_steal(err));
     int rc = rv_test_complain(out, "", rv_buf_cstr(&text), err);
     rv_buf_fini(&text);
     return rc;

@@ -280,7 +280,7 @@ static int read_gone(rv_app_top *top, rv_err **err)
             rv_err_free(cause);
             rc = 0;
         } else if (rc < 0) {
-            *err = cause;
+            rv_err_pass(err, cause);
         }
         free_run(r);
         top->runs[i] = top->runs[--top->n_runs];
@@ -343,7 +343,7 @@ static int ask(rv_app_top *top, struct rv_app_top_row *row, rv_err **err)
         return 0;
     }
     if (rc < 0)
-        *err = cause;
+        rv_err_pass(err, cause);
     return rc < 0 ? rc : a.ok ? 0 : no_memory(err);
 }
 

@@ -240,7 +240,7 @@ int top_run_read(struct top_run *r, rv_store *store, const struct rv_store_scope
     }
     top_run_rest(r);
     if (rc == RV_E_NOMEM || rc == RV_E_UNAVAILABLE || rc == RV_E_TIMEOUT || rv_code_is_scarce(rc)) {
-        *err = cause;
+        rv_err_pass(err, cause);
         return rc;
     }
     r->is_damaged = rc != RV_E_NOT_FOUND; /* deleted meanwhile: the next look does not list it */

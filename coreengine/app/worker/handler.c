@@ -221,7 +221,7 @@ int rv_work_handler_run(struct work_taker *t, struct work_job *j, struct rv_run_
             return rc < 0 ? rc : rv_store_get_run(t->store, &j->app.scope, j->run, out, err);
         }
         if (rc < 0) {
-            *err = why;
+            rv_err_pass(err, why);
             return rc;
         }
         bool is_empty = false;

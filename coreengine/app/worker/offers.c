@@ -16,7 +16,7 @@ static int offer_one(const struct rv_app *app, rv_plugins *plugins, const char *
     else if (rc != RV_E_NOMEM)
         RV_LOG(app->log, WARN, "worker.not_offered", RV_F_TEXT("capability", name), RV_F_ERR("error", why));
     else
-        *err = why;
+        rv_err_pass(err, why);
     if (rc < 0 && rc != RV_E_NOMEM) {
         rv_err_free(why);
         rc = 0;

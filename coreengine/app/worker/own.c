@@ -77,7 +77,7 @@ static int write_summary(struct work_taker *t, struct work_job *j, rv_err **err)
         return skip(j, "the chunk is gone");
     }
     if (rc < 0)
-        *err = cause;
+        rv_err_pass(err, cause);
     return rc == 0 && s->text.len == 0 ? skip(j, "the chunk has no words") : rc;
 }
 

@@ -252,8 +252,7 @@ static int submit_once(struct rv_app_run *run, const rv_envelope *env, const str
             return 0;
         }
         if (rc != RV_E_NOT_FOUND) {
-            if (why)
-                *err = why;
+            rv_err_pass(err, why);
             return rc;
         }
         rv_err_free(why);

@@ -86,10 +86,7 @@ static int queue_all(rv_store *store, struct found *f, int64_t *n, rv_err **err)
     if (!first)
         return 0;
     int rc = rv_err_code(first);
-    if (err)
-        *err = first;
-    else
-        rv_err_free(first);
+    rv_err_pass(err, first);
     return rc;
 }
 

@@ -110,8 +110,7 @@ static bool may_try_again(struct work_taker *t, struct work_job *j, int rc, int 
     bool may = rv_store_again(t->store, err);
 
     if (!may && rc == RV_E_STATE && j->end == WORK_RUNS && ++*n_taken <= MAX_TAKEN) {
-        rv_err_free(*err);
-        *err = NULL;
+        rv_err_free(rv_err_steal(err));
         may = true;
     }
     give_up(j);
@@ -130,7 +129,7 @@ static int take_stream(struct work_taker *t, struct work_job *j, rv_err **err)
         return 0;
     }
     if (rc < 0) {
-        *err = cause;
+        rv_err_pass(err, cause);
         return rc;
     }
     if (row.ended_us == 0) {

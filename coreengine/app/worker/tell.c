@@ -95,7 +95,7 @@ static int complete(rv_store *store, struct work_job *j, const struct rv_task_le
     bool is_final =
         keeps ? rc < 0 && rc != RV_E_NOMEM && !rv_work_may_pass(rc) : rc == RV_E_INVALID || rc == RV_E_LIMIT;
     if (!is_final) {
-        *err = cause;
+        rv_err_pass(err, cause);
         return rc;
     }
     rv_work_fail(j, keeps ? WORK_FAILED : WORK_FATAL, cause); /* of a lost lease the store says so once more */

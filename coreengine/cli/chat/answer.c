@@ -289,8 +289,7 @@ static int read_lines(struct answer *a, rv_err **err)
         if (rc == 0)
             continue;
         rv_cli_say("[error] ");
-        rv_cli_report(a->chat->cli, *err);
-        *err = NULL;
+        rv_cli_report(a->chat->cli, rv_err_steal(err));
     }
     return 0;
 }

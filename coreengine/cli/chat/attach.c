@@ -98,8 +98,7 @@ static int read_file(const char *path, size_t max, rv_buf *out, rv_err **err)
     }
     int rc = rv_file_read(path, out, err);
     if (rc == RV_E_LIMIT) {
-        rv_err_free(*err);
-        *err = NULL;
+        rv_err_free(rv_err_steal(err));
         RV_IGNORE(RV_FAIL(err, RV_E_LIMIT, "cannot attach \"%s\": the files of a message have at most %zu MiB", path,
                           MAX_ATTACHED >> 20),
                   "the hint comes behind it");
@@ -300,7 +299,7 @@ static int attach_again(struct rv_cli_chat *c, rv_err **err)
                                     &cause);
 
     if (rc < 0 && rc != RV_E_NOT_FOUND) { /* a session is made with its first turn */
-        *err = cause;
+        rv_err_pass(err, cause);
         return rc;
     }
     rv_err_free(cause);

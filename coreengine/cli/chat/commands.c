@@ -223,7 +223,7 @@ int rv_cli_chat_history(struct rv_cli_chat *c, int64_t n, rv_err **err)
         rv_err_free(cause);
         rc = 0;
     } else if (rc < 0) {
-        *err = cause;
+        rv_err_pass(err, cause);
     }
     if (rc >= 0 && r->n == 0)
         rv_cli_say("the session has no messages yet\n");

@@ -412,7 +412,7 @@ int rv_chat_edit_line(rv_chat_edit *e, struct rv_chat_lines *lines, rv_str there
     free(typed);
     e->lines = NULL;
     if (!text || n <= 0) {
-        *err = e->err;
+        rv_err_pass(err, e->err);
         e->err = NULL;
         return e->rc < 0 ? e->rc : 0;
     }

@@ -65,7 +65,7 @@ int rv_chat_take_back(struct rv_cli_chat *c, rv_buf *said, json_object **attache
         rv_err_free(cause);
         rc = RV_FAIL(err, RV_E_STATE, "the session has no turn that can be taken back");
     } else if (rc < 0) {
-        *err = cause;
+        rv_err_pass(err, cause);
     } else {
         rc = rv_buf_check(&t.said, "a message", err);
     }
@@ -145,7 +145,7 @@ static int count(struct rv_cli_chat *c, struct tally *t, rv_err **err)
         return 0;
     }
     if (rc < 0)
-        *err = cause;
+        rv_err_pass(err, cause);
     return rc < 0 ? rc : 0;
 }
 

@@ -216,7 +216,7 @@ static int delete_agent(struct rv_cli *cli, rv_err **err)
         rv_err_free(cause);
         rc = no_such_agent(&sources, name, err);
     } else if (rc < 0) {
-        *err = cause;
+        rv_err_pass(err, cause);
     } else {
         rv_buf_printf(&said, "agent %s is deleted", name);
         say_what_is_left(&sources, name, &said);

@@ -144,8 +144,7 @@ static int conclude(struct watch *w, const struct rv_app_batch_sum *sum, int rc,
         return rc;
     say_end(w, sum);
     if (rc < 0) {
-        int of_error = rv_cli_report(w->cli, *err);
-        *err = NULL;
+        int of_error = rv_cli_report(w->cli, rv_err_steal(err));
         status = of_error == RV_EXIT_USAGE ? RV_EXIT_FAILED : of_error;
     }
     return status;

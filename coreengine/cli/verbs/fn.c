@@ -87,9 +87,9 @@ static int filter_lines(const struct rv_fn *f, rv_err **err)
     bool open = true;
 
     while (open && next_line(&line, err)) {
-        if (*err || rv_str_trim(rv_buf_str(&line)).len > 0)
-            answer(f, rv_buf_str(&line), *err, &open);
-        *err = NULL;
+        rv_err *fault = rv_err_steal(err);
+        if (fault || rv_str_trim(rv_buf_str(&line)).len > 0)
+            answer(f, rv_buf_str(&line), fault, &open);
     }
     rv_buf_fini(&line);
     return rv_err_code(*err);

@@ -222,8 +222,7 @@ static int find_question(struct rv_cli *cli, const struct rv_run_row *row, struc
 
     int rc = rv_app_find_question(cli->store, &cli->app.scope, row, wanted, q, err);
     if (rc == RV_E_TIMEOUT && !rv_interrupt_is_ask(q->data)) {
-        rv_err_free(*err);
-        *err = NULL;
+        rv_err_free(rv_err_steal(err));
         return 0;
     }
     if (rc == RV_E_TIMEOUT)

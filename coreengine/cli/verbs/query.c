@@ -164,8 +164,8 @@ static int ask_lines(struct rv_cli *cli, bool prompts, rv_err **err)
     rv_chat_lines_fini(&lines);
     if (prompts && rc == 0)
         rv_cli_say("\n");
-    if (rc < 0 && rc != RV_E_CANCELLED && err) {
-        *err = why;
+    if (rc < 0 && rc != RV_E_CANCELLED) {
+        rv_err_pass(err, why);
         return rc;
     }
     rv_err_free(why);

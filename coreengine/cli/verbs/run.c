@@ -426,12 +426,10 @@ static int continue_with(struct rv_cli *cli, const char *run, const struct rv_re
 /* The question has expired: the run goes on by that, and an answer is refused after it. Takes the refusal in *err. */
 static int go_on_expired(struct rv_cli *cli, const char *run, const struct rv_response *response, rv_err **err)
 {
-    rv_err *late = *err;
-
-    *err = NULL;
+    rv_err *late = rv_err_steal(err);
     int rc = rv_cli_continue(cli, run, RV_APP_ANSWER, NULL, err);
     if (rc >= 0 && !is_empty(response)) {
-        *err = late;
+        rv_err_pass(err, late);
         return RV_E_TIMEOUT;
     }
     rv_err_free(late);
@@ -461,8 +459,7 @@ static int resume_from_store(struct rv_cli *cli, struct rv_response *response, r
     if (rc == 0)
         rc = rv_cli_check_answer(cli, &row, response, id, &is_due, err);
     if (rv_cli_flag(cli, "queue") && (rc == 0 || (is_due && is_empty(response)))) {
-        rv_err_free(*err);
-        *err = NULL;
+        rv_err_free(rv_err_steal(err));
         rc = queue_answer(cli, row.id, is_due ? NULL : response, err);
     } else if (is_due)
         rc = go_on_expired(cli, row.id, response, err);

@@ -14,8 +14,7 @@ static int fail(const struct rv_cli *cli, rv_err **err)
 {
     bool is_cancelled = rv_err_is(*err, RV_E_CANCELLED);
 
-    RV_IGNORE(rv_cli_report(cli, *err), "the status is the same for all of them");
-    *err = NULL;
+    RV_IGNORE(rv_cli_report(cli, rv_err_steal(err)), "the status is the same for all of them");
     return is_cancelled ? RV_EXIT_CANCELLED : RV_EXIT_USAGE;
 }
 
@@ -64,8 +63,7 @@ int rv_cli_check_store(struct rv_cli *cli, rv_err **err)
     if (rc == 0)
         rc = rv_store_stats(cli->store, &s, err);
     if (rc < 0) {
-        RV_IGNORE(rv_cli_report(cli, *err), "a damaged store is a failure, whatever its code");
-        *err = NULL;
+        RV_IGNORE(rv_cli_report(cli, rv_err_steal(err)), "a damaged store is a failure, whatever its code");
         return RV_EXIT_FAILED;
     }
     return print_whole(cli, &s, err);

@@ -119,7 +119,7 @@ static int look(struct live *l, rv_app_top *top, rv_err **err)
     l->look = NULL;
     rc = rv_app_top_read(top, rv_app_now_us(), l->view.sort, &l->look, &cause);
     if (rc == RV_E_NOMEM) {
-        *err = cause;
+        rv_err_pass(err, cause);
         return rc;
     }
     rv_buf_clear(&l->fault);

@@ -193,10 +193,7 @@ static int explain_end(struct rv_process *c, int rc, rv_err **err)
     RV_AUTO(rv_buf_fini) rv_buf how = RV_BUF_INIT(256);
 
     if (rc == RV_E_IO) {
-        if (err) {
-            rv_err_free(*err);
-            *err = NULL;
-        }
+        rv_err_free(rv_err_steal(err));
         rv_process_bury(c, &how);
         return RV_FAIL(err, RV_E_PLUGIN, "%s while it was loaded", rv_buf_cstr(&how));
     }

@@ -357,10 +357,7 @@ static int fail_dead(const struct rv_plugin_entry *e, const struct rv_plugin_cal
     RV_LOG(e->owner->log, WARN, "capability.process_ended", RV_F_TEXT("capability", e->owner->name),
            RV_F_TEXT("entry", e->name), RV_F_TEXT("run_id", call->run_id), RV_F_TEXT("stage", call->stage),
            RV_F_I64("call_id", call->call_id), RV_F_TEXT("how", rv_buf_cstr(&how)));
-    if (err) {
-        rv_err_free(*err);
-        *err = NULL;
-    }
+    rv_err_free(rv_err_steal(err));
     return RV_FAIL(err, RV_E_PLUGIN, "%s in this call", rv_buf_cstr(&how));
 }
 
@@ -371,10 +368,7 @@ static int give_up(struct exchange *t, int rc, bool *usable, rv_err **err)
 
     *usable = comes_back(t);
     if (rc == RV_E_CANCELLED && *usable) { /* what it said of itself says more */
-        if (err) {
-            rv_err_free(*err);
-            *err = NULL;
-        }
+        rv_err_free(rv_err_steal(err));
         return 0;
     }
     if (t->out->len > start)

@@ -39,10 +39,7 @@ int rv_plugin_pieces_check(struct rv_plugin_pieces *p, enum rv_piece_fault fault
 {
     if (p->rc == 0)
         return rv_plugin_pieces_fail(fault, err);
-    if (err)
-        *err = p->err;
-    else
-        rv_err_free(p->err);
+    rv_err_pass(err, p->err);
     p->err = NULL;
     return p->rc;
 }

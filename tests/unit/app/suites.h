@@ -5,6 +5,7 @@
 #include <check.h>
 
 TCase *dispatcher_case(void);
+TCase *find_case(void);
 TCase *memory_case(void);
 TCase *needs_case(void);
 TCase *plan_case(void);

@@ -172,7 +172,13 @@ START_TEST(a_cause_is_passed_on_or_goes)
     ck_assert_int_eq(RV_FAIL(&cause, RV_E_LIMIT, "too long"), RV_E_LIMIT);
     ck_assert_int_eq(rv_err_pass(&err, cause), RV_E_LIMIT);
     ck_assert_ptr_eq(err, cause);
-    ck_assert_int_eq(rv_err_pass(NULL, err), RV_E_LIMIT); /* asan sees whether it is freed */
+    cause = rv_err_steal(&err);
+    ck_assert_ptr_null(err);
+    ck_assert_ptr_null(rv_err_steal(&err));
+    ck_assert_ptr_null(rv_err_steal(NULL));
+    ck_assert_int_eq(rv_err_pass(NULL, cause), RV_E_LIMIT); /* asan sees whether it is freed */
+    ck_assert_int_eq(rv_err_pass(&err, NULL), 0);
+    ck_assert_ptr_null(err);
 }
 END_TEST
 

@@ -302,10 +302,7 @@ int rv_mcp_login(const struct rv_mcp_login_opts *opts, rv_err **err)
     rv_egress_free(l.egress);
     if (rc == 0 && l.problem) {
         rc = rv_err_code(l.problem);
-        if (err)
-            *err = l.problem;
-        else
-            rv_err_free(l.problem);
+        rv_err_pass(err, l.problem);
     }
     return rc;
 }
