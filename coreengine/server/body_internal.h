@@ -17,4 +17,9 @@ RV_MUST_CHECK int srv_body_int(const struct srv_call *c, const char *key, int64_
                                rv_err **err);
 RV_MUST_CHECK int srv_body_bool(const struct srv_call *c, const char *key, bool *inout, rv_err **err);
 
+/* --- describe.c --- */
+/** The members of a body, by the schema of that name: where it says that there are no others, an unknown one is
+ * RV_E_INVALID, with the nearest one as the hint. */
+RV_MUST_CHECK int srv_body_check(const char *type, json_object *body, rv_err **err);
+
 #endif

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/server/server_internal.h"
+#include "coreengine/server/body_internal.h"
+
+#define MAX_MEMBERS 32 /* of a body of ours */
 
 #define TEXT      "{\"type\":\"string\"}"
 #define INT       "{\"type\":\"integer\"}"
@@ -13,6 +15,13 @@
 #define TEXTS     "{\"type\":\"array\",\"items\":{\"type\":\"string\"}}"
 #define MESSAGES  "{\"type\":\"array\",\"items\":{\"type\":\"object\"}}"
 #define OF(props) "{\"type\":\"object\",\"properties\":{" props "}}"
+/* A body of ours: a member that is not here is refused. Bodies that clients of other servers write have OF(): those
+ * servers pass over what they do not know, and so do we. */
+#define STRICT(rest, props) "{\"type\":\"object\"," rest "\"properties\":{" props "},\"additionalProperties\":false}"
+#define FILE_PROPS          "\"path\":" TEXT ",\"content\":" TEXT
+#define FILES_PROPS(items)                                                                                             \
+    FILE_PROPS ",\"files\":{\"type\":\"array\",\"items\":" items "},\"session\":" TEXT ",\"chunk_chars\":" INT         \
+               ",\"overlap\":" INT
 
 static const struct {
     const char *name, *schema;
@@ -26,23 +35,23 @@ static const struct {
                  ",\"input\":{},\"stream\":" BOOL ",\"previous_response_id\":" TEXT "}}"},
     {"Metrics", "{\"type\":\"string\",\"description\":\"lines of text\"}"},
     {"Text", TEXT},
-    {"NewLogin", "{\"type\":\"object\",\"required\":[\"key\"],\"properties\":{\"key\":" TEXT "}}"},
+    {"NewLogin", STRICT("\"required\":[\"key\"],", "\"key\":" TEXT)},
     {"Page", "{\"type\":\"string\",\"description\":\"HTML, CSS or a module\"}"},
     {"Stream", "{\"type\":\"string\",\"description\":\"server-sent events\"}"},
     {"McpMessage",
      "{\"type\":\"object\",\"description\":\"a message of JSON-RPC 2.0\",\"required\":[\"jsonrpc\"],"
      "\"properties\":{\"jsonrpc\":{\"const\":\"2.0\"},\"id\":{},\"method\":" TEXT ",\"params\":" OBJECT "}}"},
-    {"NewRun",
-     "{\"type\":\"object\",\"required\":[\"pipeline\"],\"properties\":{\"pipeline\":" TEXT ",\"input\":" TEXT
-     ",\"state\":" OBJECT ",\"session\":" TEXT ",\"mode\":{\"enum\":[\"sequential\",\"parallel\"]},"
-     "\"priority\":" INT ",\"wait\":" BOOL ",\"stream\":" BOOL ",\"deltas\":" BOOL
-     ",\"webhook\":{\"type\":\"object\",\"required\":"
-     "[\"url\"],\"properties\":{\"url\":" TEXT ",\"secret\":" TEXT ",\"events\":{\"type\":\"array\",\"items\":"
-     "{\"enum\":[\"run.ended\",\"run.interrupted\"]}}}}}}"},
-    {"Answer", OF("\"interrupt_id\":" TEXT ",\"text\":" TEXT ",\"approved\":" BOOL ",\"decision\":" TEXT
-                  ",\"choice\":" TEXT ",\"data\":{},\"arguments\":" OBJECT)},
-    {"Fork", OF("\"step\":" INT)},
-    {"SessionChange", OF("\"name\":" TEXT ",\"metadata\":" OBJECT)},
+    {"NewRun", STRICT("\"required\":[\"pipeline\"],",
+                      "\"pipeline\":" TEXT ",\"input\":" TEXT ",\"state\":" OBJECT ",\"session\":" TEXT
+                      ",\"mode\":{\"enum\":[\"sequential\",\"parallel\"]},\"priority\":" INT ",\"wait\":" BOOL
+                      ",\"stream\":" BOOL ",\"deltas\":" BOOL ",\"webhook\":" STRICT(
+                          "\"required\":[\"url\"],",
+                          "\"url\":" TEXT ",\"secret\":" TEXT ",\"events\":{\"type\":\"array\",\"items\":"
+                          "{\"enum\":[\"run.ended\",\"run.interrupted\"]}}"))},
+    {"Answer", STRICT("", "\"interrupt_id\":" TEXT ",\"text\":" TEXT ",\"approved\":" BOOL ",\"decision\":" TEXT
+                          ",\"choice\":" TEXT ",\"data\":{},\"arguments\":" OBJECT ",\"cancelled\":" BOOL)},
+    {"Fork", STRICT("", "\"step\":" INT)},
+    {"SessionChange", STRICT("", "\"name\":" TEXT ",\"status\":" TEXT ",\"metadata\":" OBJECT)},
     {"SessionClone", OF("\"new_name\":" TEXT ",\"add_to_collection\":" TEXT ",\"max_messages\":" INT)},
     {"Query", OF("\"mode\":{\"enum\":[\"LOOKUP\",\"SEARCH\",\"FUZZY\",\"TRAVERSE\",\"SQL\"]},\"key\":" TEXT
                  ",\"query\":" TEXT ",\"table\":" TEXT ",\"max_depth\":" INT ",\"rel_type\":" TEXT ",\"limit\":" INT
@@ -58,20 +67,21 @@ static const struct {
      ",\"created_after\":" TEXT ",\"created_before\":" TEXT ",\"limit\":" INT ",\"offset\":" INT "}}"},
     {"SessionSearch", OF("\"query\":" TEXT ",\"name\":" TEXT ",\"agent\":" TEXT ",\"tags\":" TEXTS ",\"since\":" TEXT
                          ",\"page\":" INT ",\"page_size\":" INT)},
-    {"NewFiles", OF("\"path\":" TEXT ",\"content\":" TEXT ",\"files\":" MESSAGES ",\"session\":" TEXT
-                    ",\"chunk_chars\":" INT ",\"overlap\":" INT)},
+    {"NewFiles", STRICT("", FILES_PROPS(STRICT("", FILE_PROPS)))},
+    {"ImportedFiles", OF(FILES_PROPS(OBJECT))},
     {"Schema", "{\"type\":\"object\",\"required\":[\"name\"],\"properties\":{\"name\":" TEXT ",\"kind\":" TEXT
                ",\"version\":" TEXT ",\"description\":" TEXT ",\"content\":" TEXT ",\"json_schema\":" OBJECT "}}"},
     {"AgentSearch", "{\"type\":\"object\",\"required\":[\"query\"],\"properties\":{\"query\":" TEXT
                     ",\"search_type\":{\"enum\":[\"semantic\",\"name\",\"tags\",\"all\"]},\"limit\":" INT "}}"},
-    {"NewTask", "{\"type\":\"object\",\"required\":[\"type\"],\"properties\":{\"type\":" TEXT ",\"payload\":" OBJECT
-                ",\"key\":" TEXT ",\"scheduled_at\":" TEXT ",\"priority\":" INT ",\"max_retries\":" INT
-                ",\"labels\":" TEXTS ",\"user_id\":" TEXT "}}"},
+    {"NewTask", STRICT("\"required\":[\"type\"],",
+                       "\"type\":" TEXT ",\"payload\":" OBJECT ",\"key\":" TEXT ",\"scheduled_at\":" TEXT
+                       ",\"priority\":" INT ",\"max_retries\":" INT ",\"labels\":" TEXTS ",\"user_id\":" TEXT)},
     {"NewSchedule",
-     OF("\"name\":" TEXT ",\"cron\":" TEXT ",\"at\":" TEXT ",\"zone\":" TEXT ",\"pipeline\":" TEXT ",\"input\":" TEXT
-        ",\"state\":" OBJECT ",\"session\":" TEXT ",\"mode\":{\"enum\":[\"sequential\",\"parallel\"]},\"type\":" TEXT
-        ",\"payload\":" OBJECT ",\"max_retries\":" INT ",\"priority\":" INT ",\"labels\":" TEXTS ",\"user_id\":" TEXT)},
-    {"ScheduleChange", OF("\"cron\":" TEXT ",\"at\":" TEXT ",\"zone\":" TEXT ",\"priority\":" INT)},
+     STRICT("", "\"name\":" TEXT ",\"cron\":" TEXT ",\"at\":" TEXT ",\"zone\":" TEXT ",\"pipeline\":" TEXT
+                ",\"input\":" TEXT ",\"state\":" OBJECT ",\"session\":" TEXT
+                ",\"mode\":{\"enum\":[\"sequential\",\"parallel\"]},\"type\":" TEXT ",\"payload\":" OBJECT
+                ",\"max_retries\":" INT ",\"priority\":" INT ",\"labels\":" TEXTS ",\"user_id\":" TEXT)},
+    {"ScheduleChange", STRICT("", "\"cron\":" TEXT ",\"at\":" TEXT ",\"zone\":" TEXT ",\"priority\":" INT)},
     {"Embedding", "{\"type\":\"object\",\"required\":[\"input\"],\"properties\":{\"model\":" TEXT
                   ",\"input\":{},\"dimensions\":" INT ",\"encoding_format\":{\"enum\":[\"float\",\"base64\"]}}}"},
     {"SessionIds", OF("\"session_id\":" TEXT ",\"session_ids\":" TEXTS)},
@@ -81,6 +91,72 @@ static const struct {
                 "{\"type\":" TEXT ",\"title\":" TEXT ",\"status\":" INT ",\"detail\":{},\"code\":" TEXT
                 ",\"request_id\":" TEXT ",\"error\":" OBJECT "}}"},
 };
+
+/* --- members that a body may not have --- */
+
+static int unknown_member(json_object *known, const char *inside, const char *key, rv_err **err)
+{
+    const char *names[MAX_MEMBERS];
+    rv_buf list = RV_BUF_INIT(4096);
+    size_t n = 0;
+
+    json_object_object_foreach (known, name, unused) {
+        (void)unused;
+        rv_buf_printf(&list, "%s%s", n > 0 ? ", " : "", name);
+        if (n < MAX_MEMBERS)
+            names[n++] = name;
+    }
+    const char *nearest = rv_nearest(rv_str_of(key), names, n);
+    int rc = RV_FAIL(err, RV_E_INVALID, "the body has an unknown member \"%.*s\"%s%s%s",
+                     RV_STR_ARG(rv_utf8_cut(rv_str_of(key), 64)), inside ? " in \"" : "", inside ? inside : "",
+                     inside ? "\"" : "");
+    if (nearest)
+        rv_err_hint(err, "did you mean \"%s\"?", nearest);
+    else
+        rv_err_hint(err, "these are known: %s", rv_buf_cstr(&list));
+    rv_buf_fini(&list);
+    return rc;
+}
+
+/* Only where the schema says that there are no others. */
+static int check_members(json_object *schema, json_object *value, const char *inside, rv_err **err)
+{
+    json_object *known = rv_json_get_obj(schema, "properties"), *items = rv_json_get_obj(schema, "items");
+    int rc = 0;
+
+    if (items && json_object_is_type(value, json_type_array))
+        for (size_t i = 0; i < json_object_array_length(value) && rc == 0; i++)
+            rc = check_members(items, json_object_array_get_idx(value, i), inside, err);
+    if (!json_object_object_get_ex(schema, "additionalProperties", NULL) ||
+        !json_object_is_type(value, json_type_object))
+        return rc;
+    json_object_object_foreach (value, key, member) {
+        json_object *of = NULL;
+        if (rc == 0)
+            rc = json_object_object_get_ex(known, key, &of) ? check_members(of, member, key, err)
+                                                            : unknown_member(known, inside, key, err);
+    }
+    return rc;
+}
+
+int srv_body_check(const char *type, json_object *body, rv_err **err)
+{
+    json_object *schema = NULL;
+    size_t i = 0;
+    int rc;
+
+    while (i < RV_COUNT(schemas) && strcmp(schemas[i].name, type) != 0)
+        i++;
+    if (i == RV_COUNT(schemas) || !strstr(schemas[i].schema, "\"additionalProperties\":false"))
+        return 0;
+    rc = rv_json_parse(rv_str_of(schemas[i].schema), NULL, &schema, err);
+    if (rc == 0)
+        rc = check_members(schema, body, NULL, err);
+    json_object_put(schema);
+    return rc;
+}
+
+/* --- OpenAPI --- */
 
 static void write_schema(rv_jw *w, const char *type)
 {
@@ -415,7 +491,9 @@ void rv_server_write_reference(rv_buf *out)
     rv_buf_puts(
         out,
         "\n`HEAD` is answered where `GET` is. A path that does not have a method is 405 with `Allow`.\n"
-        "The same paths are there behind `/api/v1`, as clients of REMLight write them, and with `/` at the end.\n\n"
+        "The same paths are there behind `/api/v1`, as clients of REMLight write them, and with `/` at the end.\n"
+        "A body whose schema has `additionalProperties: false` is refused with 400 if it has another member; bodies that\n"
+        "clients of other servers write (AG-UI, OpenAI, p8, REMLight) may have any.\n\n"
         "## Errors\n\n"
         "The body of an error has `type`, `title`, `status`, `detail`, `code`, `request_id` and `error` "
         "(`message`, `type`,\n`param`, `code`), so that clients of RFC 9457, of p8 and of OpenAI each find "

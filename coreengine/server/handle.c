@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coreengine/server/body_internal.h"
 #include "coreengine/server/hands_internal.h"
 #include "coreengine/server/page_internal.h"
 
@@ -66,7 +67,7 @@ static int read_body(struct srv_call *c, rv_err **err)
     int rc = rv_json_parse(c->req->body, &opts, &c->body, err);
     if (rc == 0 && !json_object_is_type(c->body, json_type_object))
         rc = RV_FAIL(err, RV_E_INVALID, "the body must be a JSON object, not of type %s", rv_json_type_text(c->body));
-    return rc;
+    return rc == 0 ? srv_body_check(c->route->takes, c->body, err) : rc;
 }
 
 /* A route that tells whether the store can be reached, too. */

@@ -234,7 +234,7 @@ const struct srv_route srv_routes[] = {
     R(GET, "/ontology/content/{path}", S(DATA_READ), PROBLEM, srv_ontology_content, NULL,
       "one of them by its path, with %2F between folders", NULL, NULL, "OntologyPage", 0),
     R(POST, "/ontology/import", S(DATA_WRITE), PROBLEM, srv_files_post, NULL, "the same as POST /files", NULL,
-      "NewFiles", "201 [FileKept]", CHAT_BODY),
+      "ImportedFiles", "201 [FileKept]", CHAT_BODY),
 
     R(GET, "/schemas", S(AGENTS_READ), P8, srv_rows_list, NULL, "declarations, newest first",
       "limit offset name tag kind", NULL, "[schemas]", 0),

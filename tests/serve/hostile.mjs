@@ -66,6 +66,8 @@ const made = {sessions: session, runs: run, tasks: task, ontologies: row, chat: 
 for (const kind of ['scenarios', 'collections']) made[kind] = (await call(server, 'POST', `/${kind}`, {name: 'Mine', session_id: kind === 'scenarios' ? session : undefined}, bearer(ada))).json.id
 const missing = {runs: 'env_0000000000000000', tasks: 'task_0000000000000000'}
 const plain = (r, id) => [r.status, r.text.replaceAll(id, 'ID').replace(/req_[0-9a-f]+/g, '')]
+const bodyOf = (operation) => api.components.schemas[operation.requestBody?.content['application/json'].schema.$ref?.split('/').pop()]
+const all = {name: 'x', step: 1, text: 'x', session_id: session}
 let places = 0
 for (const [path, methods] of Object.entries(api.paths)) {
   const of = path.includes('{kind}') ? 'ontologies' : path.split('/')[1]
@@ -73,7 +75,9 @@ for (const [path, methods] of Object.entries(api.paths)) {
   for (const method of Object.keys(methods)) {
     const at = (id) => path.replace('{kind}', of).replace('{id}', id).replace('{session_id}', randomUUID().replace(/./g, '0'))
     const nobodys = missing[of] ?? randomUUID()
-    const body = method === 'get' || method === 'delete' ? undefined : {name: 'x', step: 1, text: 'x', session_id: session}
+    const schema = bodyOf(methods[method])
+    const may = ([name]) => schema?.additionalProperties !== false || name in schema.properties
+    const body = method === 'get' || method === 'delete' ? undefined : Object.fromEntries(Object.entries(all).filter(may))
     const hers = plain(await call(server, method.toUpperCase(), at(made[of]), body, bearer(ben)), made[of])
     const none = plain(await call(server, method.toUpperCase(), at(nobodys), body, bearer(ben)), nobodys)
     equal(hers, none, `${method} ${path} of another one is as if there was none`)
@@ -96,6 +100,27 @@ for (const [path, methods] of Object.entries(api.paths))
       check([400, 404, 409, 413].includes(r.status) || (path === '/agents/validate' && r.status === 200), `${method} ${path}: a body that is ${what}`, String(r.status), String(await r.text()).slice(0, 300))
     }
   }
+
+// --- members that a body of ours does not have: the others are those of clients of other servers, which pass over them
+const strict = []
+for (const [path, methods] of Object.entries(api.paths))
+  for (const [method, operation] of Object.entries(methods)) {
+    if (bodyOf(operation)?.additionalProperties !== false) continue
+    const r = await call(server, method.toUpperCase(), path.replace('{id}', run), {unknwn: 1}, path === '/login' ? {} : bearer(ada))
+    check(r.status === 400 && r.json.detail.includes('unknown member "unknwn"') && r.text.includes('are known: '), `${method} ${path}: an unknown member`, r.status, r.text)
+    strict.push(`${method} ${path}`)
+  }
+equal(strict.sort().join(', '), 'patch /schedules/{id}, patch /sessions/{id}, post /files, post /login, post /runs, post /runs/{id}/answer, post /runs/{id}/fork, post /schedules, post /tasks, put /schedules/{id}', 'the bodies that are ours')
+const refused = async (what, path, body, member, hint) => {
+  const r = await call(server, 'POST', path, body, bearer(ada))
+  check(r.status === 400 && r.text.includes(JSON.stringify(member).slice(1, -1)) && r.text.includes(hint), what, r.status, r.text)
+}
+await refused('a misspelt member has the nearest name', '/runs', {pipeline: 'hooks', prioritty: 5}, 'unknown member "prioritty"', 'did you mean \\"priority\\"?')
+await refused('so has one inside', '/runs', {pipeline: 'hooks', webhook: {url: 'http://127.0.0.1:9', secrt: 'x'}}, 'unknown member "secrt" in "webhook"', 'did you mean \\"secret\\"?')
+await refused('and one of a list', '/files', {files: [{path: 'a.md', content: 'x', sesion: 'x'}]}, 'unknown member "sesion" in "files"', 'are known: path, content')
+equal((await call(server, 'POST', '/runs', {pipeline: 'hooks', input: 'hi', state: {metadata: {unknwn: 1}}, wait: true}, bearer(ada))).status, 200, 'metadata is free')
+equal((await call(server, 'POST', `/chat/${session}`, {...turn('hello again'), unknwn: 1}, {...bearer(ada), 'x-agent-schema-name': 'boss'})).status, 200, 'AG-UI: an unknown member is passed over')
+equal((await call(server, 'POST', '/query', {mode: 'LOOKUP', key: 'x', unknwn: 1}, bearer(ada))).status, 200, 'p8: an unknown member is passed over')
 
 // --- connections that say nothing, from many addresses; a head that never ends, a body that never comes
 const {hostname, port} = new URL(server.url)
