@@ -221,11 +221,28 @@ static int mode_of(const struct rv_cli *cli)
     return !mode ? RV_UNSET : strcmp(mode, "parallel") == 0 ? RV_MODE_PARALLEL : RV_MODE_SEQUENTIAL;
 }
 
+/* What a run writes at its end; a mistake shows before it is paid for. */
+static int check_targets(const struct rv_cli *cli, rv_err **err)
+{
+    static const char *const options[] = {"save", "record"};
+    int rc = 0;
+
+    for (size_t i = 0; i < RV_COUNT(options) && rc == 0; i++) {
+        const char *path = rv_cli_value(cli, options[i]);
+        rc = path ? rv_app_check_target(path, false, err) : 0;
+        if (rc < 0)
+            RV_WRAP(err, rc, "--%s", options[i]);
+    }
+    return rc;
+}
+
 int rv_cli_run_opts(struct rv_cli *cli, struct rv_app_loaded *loaded, struct rv_app_run *out, rv_err **err)
 {
     int64_t workers = 0;
     int rc = rv_cli_int(cli, "workers", 1, 1024, &workers, err);
 
+    if (rc == 0)
+        rc = check_targets(cli, err);
     *out = (struct rv_app_run){.app = &cli->app,
                                .loaded = loaded,
                                .mode = mode_of(cli),

@@ -219,6 +219,9 @@ int rv_cassette_open(const struct rv_app_loaded *l, size_t i, const struct rv_te
         rv_err_hint(err, "record it with `reeve test --live`, which asks the models");
         return rc;
     }
+    rc = rv_app_check_target(path, true, err); /* before the models are asked */
+    if (rc < 0)
+        return RV_WRAP(err, rc, "record a cassette");
     out->recorder = rv_recorder_new();
     return out->recorder ? 0 : RV_FAIL(err, RV_E_NOMEM, "record a cassette");
 }

@@ -323,13 +323,17 @@ static int open_observers(struct rv_cli_chat *c, bool repl, rv_err **err)
     const struct rv_chat_show_opts show = {
         .tools = !quiet && (repl || c->cli->err_tty), .labels = c->cli->out_tty, .plain = rv_cli_flag(c->cli, "plain")};
 
+    const char *record = rv_cli_value(c->cli, "record");
+    int rc = record ? rv_app_check_target(record, false, err) : 0;
+    if (rc < 0)
+        return RV_WRAP(err, rc, "--record");
     c->debug = c->cli->debug;
     c->events = rv_cli_flag(c->cli, "events");
     c->deltas = rv_cli_flag(c->cli, "deltas");
     if (!data && (repl || c->cli->out_tty) && !(c->show = rv_chat_show_new(c->cli, &show)))
         return RV_FAIL(err, RV_E_NOMEM, "begin a chat");
     c->shows_remarks = c->show && show.tools;
-    if (rv_cli_value(c->cli, "record") && !(c->recorder = rv_recorder_new()))
+    if (record && !(c->recorder = rv_recorder_new()))
         return RV_FAIL(err, RV_E_NOMEM, "record the chat");
     return 0;
 }

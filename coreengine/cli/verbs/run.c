@@ -361,6 +361,8 @@ static int resume_file(struct rv_cli *cli, const char *path, const struct rv_run
     run.script_path = script;
     run.rules = file->rules;
     run.run_file = path;
+    if (rc == 0) /* it is written again */
+        rc = rv_app_check_target(path, false, err);
     if (rc == 0)
         rc = rv_app_load(&cli->app, file->pipeline, &opts, &loaded, err);
     if (rc == 0)
