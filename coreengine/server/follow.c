@@ -185,7 +185,7 @@ static void send_some(struct follow *f)
 {
     const char *sep = f->ask.form == SRV_FOLLOW_LINES ? "\n" : "\n\n";
 
-    while (f->sent < f->out.len && atomic_load(&f->st->unsent) < MAX_UNSENT) {
+    while (f->sent < f->out.len && !srv_stream_is_full(f->st, MAX_UNSENT)) {
         const char *at = f->out.ptr + f->sent, *end = f->out.ptr + f->out.len;
         const char *last = at;
         while (last < end && (size_t)(last - at) < MAX_UNSENT)

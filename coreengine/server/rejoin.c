@@ -304,7 +304,7 @@ static void give_whole(struct rejoin *r)
 
 static void send_some(struct rejoin *r)
 {
-    if (srv_view_is_whole(r->view) || r->out.len == 0 || atomic_load(&r->st->unsent) >= MAX_UNSENT)
+    if (srv_view_is_whole(r->view) || r->out.len == 0 || srv_stream_is_full(r->st, MAX_UNSENT))
         return;
     begin(r);
     srv_stream_write(r->st, &r->out);

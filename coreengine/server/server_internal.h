@@ -28,12 +28,12 @@ struct srv_server;
 struct srv_call;
 struct srv_stream {
     atomic_int refs;
-    struct srv_server *server; /* outlives it */
-    struct srv_call *call;     /* the loop's; NULL: the exchange has ended; borrowed */
-    bool has_begun;            /* the loop's */
-    atomic_size_t unsent;      /* bytes that wait for the client */
-    atomic_bool is_gone;
-    struct srv_loop *loop; /* where on_gone, on_drain and on_stop are called; of the producer; borrowed */
+    struct srv_server *server;    /* outlives it */
+    struct srv_call *call;        /* the loop's; NULL: the exchange has ended; borrowed */
+    bool has_begun;               /* the loop's */
+    atomic_size_t queued, unsent; /* bytes on their way to the loop; bytes that its connection has not sent yet */
+    atomic_bool is_gone, is_full; /* is_full: the producer waits for on_drain */
+    struct srv_loop *loop;        /* where on_gone, on_drain and on_stop are called; of the producer; borrowed */
     void (*on_gone)(void *self);
     void (*on_drain)(void *self);
     void (*on_stop)(void *self);
@@ -51,6 +51,8 @@ void srv_stream_begin(struct srv_stream *st);
 /** As lines of JSON. */
 void srv_stream_begin_lines(struct srv_stream *st);
 void srv_stream_write(struct srv_stream *st, rv_buf *bytes); /* takes the bytes; one that has failed cuts it */
+/** Do at least that many bytes wait for the client? on_drain comes when none of them does any more. */
+bool srv_stream_is_full(struct srv_stream *st, size_t limit);
 /** The end of a stream that is whole, or that says itself that it broke; the producer's reference goes. */
 void srv_stream_end(struct srv_stream *st);
 /** In place of a stream: a whole answer of the call, whose status and body are set on the loop by srv_call_reply(). */

@@ -184,6 +184,18 @@ static void move(struct srv_stream *st, struct piece *p)
         stream_unref(st);
 }
 
+/* The queued bytes are the connection's now: the sum of both counters never misses them. What the connection sends at
+ * once ends in no on_drain of its own. */
+static void write_bytes(struct srv_stream *st, const struct piece *p)
+{
+    size_t unsent = st->call ? rv_httpd_write(st->call->x, (rv_str){p->bytes, p->n}) : 0;
+
+    atomic_store(&st->unsent, unsent);
+    size_t others = atomic_fetch_sub(&st->queued, p->n) - p->n;
+    if (st->call && unsent == 0 && others == 0 && atomic_exchange(&st->is_full, false))
+        tell(st, st->on_drain);
+}
+
 static void on_piece(struct srv_message *l)
 {
     struct piece *p = (struct piece *)l;
@@ -191,6 +203,8 @@ static void on_piece(struct srv_message *l)
 
     if (p->step == STEP_MOVE)
         move(st, p);
+    else if (p->step == STEP_BYTES)
+        write_bytes(st, p);
     else if (st->call)
         switch (p->step) {
         case STEP_FIELD:
@@ -200,9 +214,6 @@ static void on_piece(struct srv_message *l)
         case STEP_BEGIN_LINES:
             if (!st->has_begun)
                 begin(st, p->step == STEP_BEGIN_LINES);
-            break;
-        case STEP_BYTES:
-            atomic_store(&st->unsent, rv_httpd_write(st->call->x, (rv_str){p->bytes, p->n}));
             break;
         case STEP_END:
             end(st);
@@ -214,6 +225,7 @@ static void on_piece(struct srv_message *l)
         case STEP_CUT:
             on_gone(st, st->call->x, RV_GONE_LEFT);
             break;
+        case STEP_BYTES:
         case STEP_MOVE:
             break;
         }
@@ -284,12 +296,20 @@ void srv_stream_write(struct srv_stream *st, rv_buf *bytes)
     p = bytes->rc == 0 ? make(st, STEP_BYTES) : NULL;
     if (p) {
         p->bytes = rv_buf_steal(bytes, &p->n);
-        atomic_fetch_add(&st->unsent, p->n);
+        atomic_fetch_add(&st->queued, p->n);
     } else {
         rv_buf_fini(bytes);
         *bytes = RV_BUF_INIT(bytes->max);
     }
     post(st, p);
+}
+
+bool srv_stream_is_full(struct srv_stream *st, size_t limit)
+{
+    if (atomic_load(&st->unsent) + atomic_load(&st->queued) < limit)
+        return false;
+    atomic_store(&st->is_full, true); /* before the second look: what drains after it tells */
+    return atomic_load(&st->unsent) + atomic_load(&st->queued) >= limit;
 }
 
 static void close_it(struct srv_stream *st)

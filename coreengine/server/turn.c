@@ -42,7 +42,7 @@ static void flush(struct turn *t)
 
 void srv_turn_read_on(struct turn *t)
 {
-    bool is_full = t->st && atomic_load(&t->st->unsent) > MAX_UNTAKEN;
+    bool is_full = t->st && srv_stream_is_full(t->st, MAX_UNTAKEN);
 
     if (!t->is_held || is_full || (t->log && rv_app_stream_waiting(t->log) > MAX_UNKEPT))
         return;
@@ -263,7 +263,7 @@ bool srv_turn_on_delta(void *self, const struct rv_delta_from *from, const struc
     if (!t->log || t->is_told)
         return true;
     rv_app_stream_delta(t->log, NULL, from, d);
-    t->is_held = rv_app_stream_waiting(t->log) > MAX_UNKEPT || (t->st && atomic_load(&t->st->unsent) > MAX_UNTAKEN);
+    t->is_held = rv_app_stream_waiting(t->log) > MAX_UNKEPT || (t->st && srv_stream_is_full(t->st, MAX_UNTAKEN));
     return !t->is_held;
 }
 

@@ -7,6 +7,7 @@
 TCase *pieces_case(void);
 TCase *reason_case(void);
 TCase *routes_case(void);
+TCase *stream_case(void);
 TCase *view_case(void);
 
 #endif

@@ -1,0 +1,152 @@
+/* What a stream counts as waiting for its client: bytes on their way to the loop, and those that its connection has not
+ * sent. Messages are opened here instead of by loops, and the connection is played (--wrap). */
+#include <stdlib.h>
+
+#include "coreengine/server/server_internal.h"
+#include "tests/kit/kit.h"
+#include "tests/unit/server/suites.h"
+
+#define KB    ((size_t)1024)
+#define LIMIT (64 * KB)
+
+size_t __wrap_rv_httpd_write(rv_httpd_exchange *x, rv_str bytes);
+void __wrap_rv_httpd_watch(rv_httpd_exchange *x, const struct rv_httpd_watch *watch);
+
+static struct rv_httpd_watch watched;
+static bool sends; /* the connection sends at once what is written */
+static size_t unsent, n_drains;
+
+size_t __wrap_rv_httpd_write(rv_httpd_exchange *x, rv_str bytes)
+{
+    (void)x;
+    unsent += sends ? 0 : bytes.len;
+    return unsent;
+}
+
+void __wrap_rv_httpd_watch(rv_httpd_exchange *x, const struct rv_httpd_watch *watch)
+{
+    (void)x;
+    watched = *watch;
+}
+
+static void on_drain(void *self)
+{
+    (void)self;
+    n_drains++;
+}
+
+/* A loop whose messages wait until they are opened. */
+static void make_loop(struct srv_loop *loop)
+{
+    *loop = (struct srv_loop){.is_closed = true};
+    loop->end = &loop->first;
+    pthread_mutex_init(&loop->lock, NULL);
+}
+
+static void open_first(struct srv_loop *loop)
+{
+    struct srv_message *m = loop->first;
+
+    loop->first = m->next;
+    if (!loop->first)
+        loop->end = &loop->first;
+    m->open(m);
+}
+
+static void write_kb(struct srv_stream *st, size_t kb)
+{
+    rv_buf bytes = RV_BUF_INIT(1 << 20);
+
+    for (size_t i = 0; i < kb * KB; i++)
+        rv_buf_putc(&bytes, 'x');
+    srv_stream_write(st, &bytes);
+    rv_buf_fini(&bytes);
+}
+
+struct played {
+    struct srv_server server;
+    struct srv_loop producer;
+    struct srv_call *call;
+    struct srv_stream *st;
+};
+
+static void set_up(struct played *p)
+{
+    sends = false;
+    unsent = n_drains = 0;
+    *p = (struct played){.call = calloc(1, sizeof *p->call)};
+    ck_assert_ptr_nonnull(p->call);
+    make_loop(&p->server.server_loop);
+    make_loop(&p->producer);
+    p->call->server = &p->server;
+    p->st = srv_stream_new(p->call, &p->producer);
+    ck_assert_ptr_nonnull(p->st);
+    p->st->on_drain = on_drain;
+}
+
+static void tear_down(struct played *p)
+{
+    p->st->call = NULL; /* its exchange has ended */
+    srv_stream_end(p->st);
+    srv_loop_read(&p->server.server_loop);
+    srv_loop_read(&p->producer);
+    free(p->st->spare);
+    free(p->st); /* the loop's reference */
+    free(p->call);
+}
+
+START_TEST(what_is_queued_counts_until_it_is_sent)
+{
+    struct played p;
+
+    set_up(&p);
+    write_kb(p.st, 40);
+    ck_assert(!srv_stream_is_full(p.st, LIMIT));
+    write_kb(p.st, 40);
+    ck_assert(srv_stream_is_full(p.st, LIMIT));
+    open_first(&p.server.server_loop); /* 40 KB wait in the connection, and 40 are on their way */
+    ck_assert(srv_stream_is_full(p.st, LIMIT));
+    open_first(&p.server.server_loop);
+    ck_assert(srv_stream_is_full(p.st, LIMIT));
+    unsent = 0;
+    write_kb(p.st, 80);
+    watched.on_drain(watched.self, NULL); /* the connection has sent all that it was given */
+    srv_loop_read(&p.producer);
+    ck_assert_uint_eq(n_drains, 1);
+    ck_assert(srv_stream_is_full(p.st, LIMIT));
+    tear_down(&p);
+}
+END_TEST
+
+START_TEST(a_producer_that_waits_is_told_when_all_was_sent_at_once)
+{
+    struct played p;
+
+    set_up(&p);
+    sends = true;
+    write_kb(p.st, 10);
+    open_first(&p.server.server_loop);
+    srv_loop_read(&p.producer);
+    ck_assert_uint_eq(n_drains, 0); /* no producer waits */
+    write_kb(p.st, 40);
+    write_kb(p.st, 40);
+    ck_assert(srv_stream_is_full(p.st, LIMIT));
+    open_first(&p.server.server_loop);
+    srv_loop_read(&p.producer);
+    ck_assert_uint_eq(n_drains, 0);
+    open_first(&p.server.server_loop);
+    srv_loop_read(&p.producer);
+    ck_assert_uint_eq(n_drains, 1); /* the connection has no on_drain of its own then */
+    ck_assert(!srv_stream_is_full(p.st, LIMIT));
+    tear_down(&p);
+}
+END_TEST
+
+TCase *stream_case(void)
+{
+    TCase *tc = tcase_create("stream");
+
+    tcase_add_test(tc, what_is_queued_counts_until_it_is_sent);
+    tcase_add_test(tc, a_producer_that_waits_is_told_when_all_was_sent_at_once);
+    return tc;
+}
