@@ -9,7 +9,7 @@
 
 /* --- server-sent events --- */
 
-#define MAX_NAME 256 /* of an event's name; longer is nothing we know */
+#define MAX_NAME 256 /* of an event's name; no kind of event that is read here has a longer one */
 
 struct rv_sse {
     size_t max_event;
@@ -20,6 +20,7 @@ struct rv_sse {
     rv_buf id, last_id; /* of the event that is read; of the last complete one */
     int64_t retry_ms;   /* -1: none was sent */
     bool has_data;      /* one `data:` was there, if only an empty one */
+    bool is_unknown;    /* the name of the event is too long for any that is read here */
     bool skip_lf;       /* the last byte was a carriage return: a line feed belongs to it */
     bool has_started;   /* the first line is over; only that one may open with a byte order mark */
 };
@@ -82,11 +83,11 @@ static int dispatch(rv_sse *s, rv_err **err)
     rv_buf_clear(&s->last_id);
     rv_buf_add_str(&s->last_id, rv_buf_str(&s->id));
     rc = check(s, &s->last_id, err);
-    if (rc == 0 && s->has_data)
+    if (rc == 0 && s->has_data && !s->is_unknown)
         rc = s->on_event(s->self, &ev, err);
     rv_buf_clear(&s->name);
     rv_buf_clear(&s->data);
-    s->has_data = false;
+    s->has_data = s->is_unknown = false;
     return rc;
 }
 
@@ -119,12 +120,13 @@ static int read_field(rv_sse *s, rv_str field, rv_str value, rv_err **err)
     }
     if (rv_str_is(field, "event")) {
         rv_buf_clear(&s->name);
-        rv_buf_add_str(&s->name, value.len <= MAX_NAME ? value : (rv_str){NULL, 0});
+        s->is_unknown = value.len > MAX_NAME;
+        rv_buf_add_str(&s->name, s->is_unknown ? (rv_str){NULL, 0} : value);
         return check(s, &s->name, err);
     }
-    if (rv_str_is(field, "id")) {
+    if (rv_str_is(field, "id") && is_id(value)) { /* another leaves the one before it in place */
         rv_buf_clear(&s->id);
-        rv_buf_add_str(&s->id, is_id(value) ? value : (rv_str){NULL, 0});
+        rv_buf_add_str(&s->id, value);
         return check(s, &s->id, err);
     }
     if (rv_str_is(field, "retry") && read_retry(value) >= 0)

@@ -10,7 +10,7 @@
 #define RV_SSE_MAX_ID 1024 /* bytes of an event's id; a longer one would not fit into the header of a request */
 
 struct rv_sse_event {
-    rv_str name; /* of `event:`; empty: none */
+    rv_str name; /* of `event:`; empty: none. An event whose name is longer than 256 bytes is passed over */
     rv_str data; /* lines joined by line feeds */
 };
 /** Return 0, or a negative code that stops the reading and is passed up. */
@@ -21,7 +21,8 @@ rv_sse *rv_sse_new(size_t max_event, rv_sse_fn on_event, void *self); /* NULL: n
  * stream is dropped, as the standard has it: just free the reader. */
 RV_MUST_CHECK int rv_sse_read(rv_sse *s, rv_str bytes, rv_err **err);
 /** The id that a client sends as Last-Event-ID to continue after the last complete event, which may be one without
- * data. Empty: none, or one that cannot be sent (too long, or with a control character). Valid until the next read. */
+ * data. Empty: none. An id that cannot be sent (too long, or with a control character) is passed over, as the standard
+ * has it for one with NUL: the one before it stays. Valid until the next read. */
 rv_str rv_sse_last_id(const rv_sse *s);
 /** The last `retry:` of the stream: the time to wait before it is opened again. -1: none. */
 int64_t rv_sse_retry_ms(const rv_sse *s);

@@ -39,7 +39,8 @@ const both = {
 };
 const eras = {
     legacy: { ...both, continues: 'continued', 'continues-never': ['connection_lost'], 'continues-always': ['timed_out', brief],
-              'continues-late': ['timed_out', brief], 'endless-404': ['session_expired'] },
+              'continues-late': ['timed_out', brief], 'endless-404': ['session_expired'],
+              'continues-with-hostile-id': ['http_status'] }, // the id before those that cannot be sent is, and not known
     modern: { ...both, continues: ['connection_lost'], 'continues-never': ['connection_lost'],
               'continues-always': ['connection_lost'], 'continues-late': ['connection_lost'], 'endless-404': ['http_status'] },
 };

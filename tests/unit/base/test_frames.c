@@ -129,7 +129,8 @@ static const struct {
     {"id: 7\n\nid: 8\n", "7", -1},              /* the second one is not complete */
     {"id: 7\ndata: x\n\ndata: y\n\n", "7", -1}, /* it stays */
     {"id: 7\n\nid\n\n", "", -1},                /* and can be taken back */
-    {"id: 7\n\nid: a\x01\n\n", "", -1},         /* not for a header */
+    {"id: 7\n\nid: a\x01\n\n", "7", -1},        /* not for a header: passed over */
+    {"id: 7\nid: a\x7f\n\n", "7", -1},
     {"retry: 10\nretry: 1e3\nretry:\nretry: -5\n", "", 10},
     {"retry: 99999999999999999999\n", "", -1},
 };
@@ -152,7 +153,7 @@ START_TEST(a_stream_tells_where_to_continue_and_when)
 }
 END_TEST
 
-START_TEST(an_id_that_is_too_long_is_none)
+START_TEST(an_id_that_cannot_be_sent_leaves_the_one_before_it)
 {
     rv_buf body = RV_BUF_INIT(4000), b = RV_BUF_INIT(10);
     rv_sse *s = rv_sse_new(4000, keep, &b);
@@ -162,9 +163,33 @@ START_TEST(an_id_that_is_too_long_is_none)
         rv_buf_putc(&body, 'a');
     rv_buf_puts(&body, "\n\n");
     ck_assert_int_eq(rv_sse_read(s, rv_buf_str(&body), NULL), 0);
-    ck_assert_uint_eq(rv_sse_last_id(s).len, 0);
+    ck_assert(rv_str_is(rv_sse_last_id(s), "7"));
+    ck_assert_int_eq(rv_sse_read(s, RV_STR_LIT("id: 8\0\n\n"), NULL), 0); /* NUL: so the standard */
+    ck_assert(rv_str_is(rv_sse_last_id(s), "7"));
+    ck_assert_int_eq(rv_sse_read(s, RV_STR_LIT("id: 9\n\n"), NULL), 0);
+    ck_assert(rv_str_is(rv_sse_last_id(s), "9"));
     rv_sse_free(s);
     rv_buf_fini(&body);
+}
+END_TEST
+
+START_TEST(an_event_with_a_name_that_is_too_long_is_not_one_without_a_name)
+{
+    rv_buf body = RV_BUF_INIT(4000), b = RV_BUF_INIT(1000);
+    rv_sse *s = rv_sse_new(4000, keep, &b);
+    char name[258];
+
+    memset(name, 'a', sizeof name);
+    for (size_t n = sizeof name - 1; n >= sizeof name - 2; n--)
+        rv_buf_printf(&body, "event: %.*s\ndata: %zu\n\n", (int)n, name, n);
+    rv_buf_printf(&body, "event: %.*s\nevent: b\ndata: last name\n\ndata: none\n\n", (int)sizeof name, name);
+    ck_assert_int_eq(rv_sse_read(s, rv_buf_str(&body), NULL), 0);
+    ck_assert_ptr_null(strstr(rv_buf_cstr(&b), "257"));
+    ck_assert_msg(strstr(rv_buf_cstr(&b), "256]") && strstr(rv_buf_cstr(&b), "[b|last name][|none]"), "%s",
+                  rv_buf_cstr(&b));
+    rv_sse_free(s);
+    rv_buf_fini(&body);
+    rv_buf_fini(&b);
 }
 END_TEST
 
@@ -268,7 +293,8 @@ TCase *frames_case(void)
     tcase_add_loop_test(c, events_do_not_depend_on_line_ends_or_cuts, 0, RV_COUNT(streams));
     tcase_add_loop_test(c, an_event_above_the_limit_is_refused_however_it_comes, 0, 4);
     tcase_add_loop_test(c, a_stream_tells_where_to_continue_and_when, 0, RV_COUNT(places));
-    tcase_add_test(c, an_id_that_is_too_long_is_none);
+    tcase_add_test(c, an_id_that_cannot_be_sent_leaves_the_one_before_it);
+    tcase_add_test(c, an_event_with_a_name_that_is_too_long_is_not_one_without_a_name);
     tcase_add_test(c, what_the_listener_returns_stops_the_reading);
     tcase_add_loop_test(c, lines_do_not_depend_on_their_ends_or_cuts, 0, RV_COUNT(line_streams));
     tcase_add_test(c, a_line_above_the_limit_is_refused_however_it_comes);
