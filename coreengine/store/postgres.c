@@ -78,7 +78,7 @@ static void connect_ear(struct postgres *st)
     if (rv_pg_connect(ear, now + WITHIN_MS * MS, true, NULL) < 0)
         return;
     snprintf(sql, sizeof sql, "LISTEN \"%s\"", ear->schema);
-    int rc = rv_pg_exec(ear, sql, "listen", NULL);
+    int rc = rv_pg_exec(ear, sql, rv_pg_now_ns() + WITHIN_MS * MS, "listen", NULL);
     st->is_deaf = rc < 0 && ear->conn;
     if (rc < 0)
         rv_pg_disconnect(ear, NULL);

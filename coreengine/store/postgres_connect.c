@@ -49,12 +49,14 @@ int rv_pg_poll(struct postgres *st, short events, int64_t until_ns)
 
 bool rv_pg_lacks_memory(const struct postgres *st)
 {
-    static const char words[] = "out of memory";
-    const char *text = st->pq->errorMessage(st->conn);
+    static const char whole[] = "out of memory", begin[] = "cannot allocate memory for ";
 
-    for (const char *at = strstr(text, words); at; at = strstr(at + 1, words))
-        if ((at == text || at[-1] == '\n') && (at[sizeof words - 1] == '\n' || !at[sizeof words - 1]))
+    for (const char *line = st->pq->errorMessage(st->conn); *line;) {
+        size_t n = strcspn(line, "\n");
+        if (n == sizeof whole - 1 ? memcmp(line, whole, n) == 0 : strncmp(line, begin, sizeof begin - 1) == 0)
             return true;
+        line += n + (line[n] == '\n');
+    }
     return false;
 }
 
@@ -161,8 +163,9 @@ static void ignore_notice(void *self, const char *text)
 /* Options of the URL, and what is always so. */
 static void list_options(const struct postgres *st, const char *names[MAX_PARAMS], const char *values[MAX_PARAMS])
 {
-    static const char *const ours[][2] = {
-        {"client_encoding", "UTF8"}, {"fallback_application_name", "reeve"}, {"gssencmode", "disable"}};
+    static const char *const ours[][2] = {{"client_encoding", "UTF8"},   {"fallback_application_name", "reeve"},
+                                          {"gssencmode", "disable"},     {"keepalives_idle", "60"},
+                                          {"keepalives_interval", "10"}, {"keepalives_count", "6"}};
     size_t n = 0;
 
     for (size_t i = 0; i < RV_COUNT(ours); i++, n++) {

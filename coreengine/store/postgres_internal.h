@@ -155,7 +155,7 @@ void rv_pg_sleep_ms(int64_t ms);
 /** Wait for the socket; 1: ready, 0: the time is over, negative: broken. */
 int rv_pg_poll(struct postgres *st, short events, int64_t until_ns);
 /** libpq had no memory for an answer that it has taken from the connection, and would wait for it until the deadline.
- * It says so in a line of its own; a server's line begins with "ERROR:". */
+ * It says so in a line of its own, and has no code for it; a server's line begins with "ERROR:". */
 bool rv_pg_lacks_memory(const struct postgres *st);
 
 /* postgres_pipe.c: failures */
@@ -170,8 +170,10 @@ RV_MUST_CHECK int rv_pg_send_id(struct postgres *st, int id, const char *what, r
 RV_MUST_CHECK int rv_pg_settle(struct postgres *st, bool ask, rv_err **err);
 /** Send what is queued, and leave the answers for later. A failure shows then. */
 void rv_pg_push(struct postgres *st);
-/** Run one or several statements without arguments, in simple mode, for as long as they take. */
-RV_MUST_CHECK int rv_pg_exec(struct postgres *st, const char *sql, const char *what, rv_err **err);
+/** Until when the present statement may take: its limits at the server, and some time for the answer. */
+int64_t rv_pg_deadline(const struct postgres *st);
+/** Run one or several statements without arguments, in simple mode. INT64_MAX: for as long as they take. */
+RV_MUST_CHECK int rv_pg_exec(struct postgres *st, const char *sql, int64_t until_ns, const char *what, rv_err **err);
 /** Run one statement with texts as arguments and columns. out (may be NULL): its result, to be cleared. */
 RV_MUST_CHECK int rv_pg_ask(struct postgres *st, const char *sql, int n, const char *const *args, PGresult **out,
                             const char *what, rv_err **err);

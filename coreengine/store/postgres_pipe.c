@@ -96,13 +96,13 @@ static int fail(struct postgres *st, const PGresult *res, const char *what, rv_e
         return rv_pg_fail_state(st, state, text ? text : "", what, err);
     text = st->pq->errorMessage(st->conn);
     st->retry = PG_RETRY_NOT;
-    int rc = strstr(text, "memory") || !*text ? RV_E_NOMEM : RV_E_INTERNAL;
+    int rc = rv_pg_lacks_memory(st) || !*text ? RV_E_NOMEM : RV_E_INTERNAL; /* libpq's own, which has no code */
     return RV_FAIL(err, rc, "\"%s\": %s: %.*s", st->base.path, what, (int)strcspn(text, "\n"), text);
 }
 
 #define ANSWER_MS INT64_C(15000) /* for an answer, beside what the server's own limits are */
 
-static int64_t deadline(const struct postgres *st)
+int64_t rv_pg_deadline(const struct postgres *st)
 {
     return st->is_patient ? INT64_MAX
                           : rv_pg_now_ns() + (rv_pg_wait_ms(st) + RV_PG_STATEMENT_MS + ANSWER_MS) * INT64_C(1000000);
@@ -313,7 +313,7 @@ static int mark_end(struct postgres *st)
 int rv_pg_settle(struct postgres *st, bool ask, rv_err **err)
 {
     const char *what = st->n_sent > 0 && st->sent[st->n_sent - 1].what ? st->sent[st->n_sent - 1].what : "send";
-    struct reading r = {.st = st, .until_ns = deadline(st), .err = err};
+    struct reading r = {.st = st, .until_ns = rv_pg_deadline(st), .err = err};
 
     if (!st->conn)
         return fail_lost(st, what, err);
@@ -342,7 +342,7 @@ void rv_pg_push(struct postgres *st)
 {
     for (int i = st->n_read; i < st->n_sent; i++)
         st->sent[i].what = NULL;
-    if (mark_end(st) < 0 || push_out(st, deadline(st)) < 0)
+    if (mark_end(st) < 0 || push_out(st, rv_pg_deadline(st)) < 0)
         rv_pg_disconnect(st, st->pq->errorMessage(st->conn));
 }
 
@@ -382,16 +382,16 @@ int rv_pg_describe(struct postgres *st, const char *sql, int n, PGresult **out, 
     return rc;
 }
 
-int rv_pg_exec(struct postgres *st, const char *sql, const char *what, rv_err **err)
+int rv_pg_exec(struct postgres *st, const char *sql, int64_t until_ns, const char *what, rv_err **err)
 {
     PGresult *res;
     int rc = 0;
 
     if (!st->conn)
         return fail_lost(st, what, err);
-    if (!st->pq->exitPipelineMode(st->conn) || !st->pq->sendQuery(st->conn, sql) || push_out(st, INT64_MAX) < 0)
+    if (!st->pq->exitPipelineMode(st->conn) || !st->pq->sendQuery(st->conn, sql) || push_out(st, until_ns) < 0)
         return fail_send(st, what, err);
-    while ((res = next_result(st, INT64_MAX))) {
+    while ((res = next_result(st, until_ns))) {
         if (rc == 0 && !is_fine(st->pq->resultStatus(res)))
             rc = fail(st, res, what, err);
         st->pq->clear(res);

@@ -305,36 +305,37 @@ static int take_steps(struct postgres *st, int64_t version, const char *const *s
     int rc = 0;
 
     for (int64_t i = version; i < n_steps && rc == 0; i++) {
-        rc = rv_pg_exec(st, steps[i], "change the schema", err);
+        rc = rv_pg_exec(st, steps[i], INT64_MAX, "change the schema", err);
         if (rc < 0)
             RV_WRAP(err, rc, "from schema version %lld to %lld", (long long)i, (long long)i + 1);
     }
     snprintf(sql, sizeof sql, "UPDATE store SET version = %d", n_steps);
-    return rc < 0 ? rc : rv_pg_exec(st, sql, "note the schema version", err);
+    return rc < 0 ? rc : rv_pg_exec(st, sql, rv_pg_deadline(st), "note the schema version", err);
 }
 
 /* Other processes that create or migrate the tables at the same time wait for the row of the version or, when there is
- * none yet, fail on the name of a table. */
+ * none yet, fail on the name of a table. Steps over large tables take as long as they take, and so do those who wait
+ * for them; keepalives find a server that is gone. */
 static int change(struct postgres *st, const struct header *seen, const char *const *steps, int n_steps, rv_err **err)
 {
     struct header h = *seen;
     char sql[RV_PG_NAME_ROOM + 40];
     int rc = rv_pg_exec(st, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL statement_timeout = 0",
-                        "begin to change the schema", err);
+                        rv_pg_deadline(st), "begin to change the schema", err);
 
     snprintf(sql, sizeof sql, "CREATE SCHEMA \"%s\"", st->schema);
     if (rc == 0 && !h.has_schema)
-        rc = rv_pg_exec(st, sql, "make the schema", err);
+        rc = rv_pg_exec(st, sql, rv_pg_deadline(st), "make the schema", err);
     if (rc == 0 && h.has_store)
-        rc = rv_pg_exec(st, "SELECT version FROM store FOR UPDATE", "wait for others", err);
+        rc = rv_pg_exec(st, "SELECT version FROM store FOR UPDATE", INT64_MAX, "wait for others", err);
     if (rc == 0 && h.has_store) /* again: another process may have done it meanwhile */
         rc = read_version(st, &h, err);
     if (rc == 0 && h.version < n_steps)
         rc = take_steps(st, h.version, steps, n_steps, err);
     if (rc == 0)
-        return rv_pg_exec(st, "COMMIT", "commit the schema", err);
+        return rv_pg_exec(st, "COMMIT", INT64_MAX, "commit the schema", err);
     if (st->conn)
-        RV_IGNORE(rv_pg_exec(st, "ROLLBACK", "roll back", NULL), "the connection is broken");
+        RV_IGNORE(rv_pg_exec(st, "ROLLBACK", rv_pg_deadline(st), "roll back", NULL), "the connection is broken");
     return rc;
 }
 

@@ -322,9 +322,10 @@ static size_t bytes_of(struct postgres *st, const PGresult *rows)
 /* As many rows as make a page, going by those that came last. */
 static int next_page(struct postgres *st, struct postgres_stmt *stmt, const char *what, rv_err **err)
 {
-    size_t each = bytes_of(st, stmt->rows) / (size_t)st->pq->ntuples(stmt->rows) + 1;
+    int n = st->pq->ntuples(stmt->rows); /* 0: the caller has seen the end, and asks once more */
+    size_t each = bytes_of(st, stmt->rows) / (size_t)(n > 0 ? n : 1) + 1;
     int id = each > PAGE / SOME_ROWS ? PG_FETCH_ONE : each > PAGE / MANY_ROWS ? PG_FETCH_SOME : PG_FETCH_MANY;
-    bool is_last = st->pq->ntuples(stmt->rows) < stmt->n_asked;
+    bool is_last = n < stmt->n_asked;
 
     drop_rows(st, stmt);
     if (is_last)

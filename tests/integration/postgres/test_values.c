@@ -98,6 +98,8 @@ START_TEST(a_walk_over_many_rows_gives_each_once)
                 ck_assert_uint_eq(rv_sql_str_at(stmt, 1).len, (size_t)(seen % 7 * (n % 2 ? 10 : 30000)));
             }
             ck_assert_int_eq(seen, stops ? n / 2 : n);
+            for (int again = 0; again < 2 && !stops; again++) /* behind the end is the end */
+                ck_assert_int_eq(rv_sql_step(stmt, "walk", &w->err), 0);
             rv_sql_finish(stmt);
         }
     }
