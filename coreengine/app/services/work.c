@@ -160,7 +160,7 @@ static int replace(const struct app_ask *a, const struct rv_app_schedule *s, con
             continue;
         rc = rv_store_delete_schedule(a->store, &a->app.scope, s->name, err);
         if (rc == RV_E_NOT_FOUND) { /* another user's */
-            rv_err_free(*err);
+            rv_err_free(rv_err_steal(err));
             rc = RV_FAIL(err, RV_E_EXISTS, "the name \"%s\" is taken", s->name);
         }
         if (rc == 0)
