@@ -169,7 +169,7 @@ static int parse(rv_str text, json_object **out, rv_err **err)
     if (rc == 0)
         return 0;
     if (strncmp(rv_err_text(cause), lead, sizeof lead - 1) != 0) {
-        *err = cause;
+        rv_err_pass(err, cause);
         return rc;
     }
     RV_IGNORE(RV_FAIL(err, rc, "invalid JSON: %s", rv_err_text(cause) + sizeof lead - 1), "the code is that of cause");

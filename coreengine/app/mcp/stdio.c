@@ -302,7 +302,7 @@ int rv_app_mcp_serve(const struct rv_app_mcp_serve *opts, int64_t *n_left, rv_er
             pthread_join(s->thread, NULL);
         if (rc == 0 && s->worker_err) {
             rc = rv_err_code(s->worker_err);
-            *err = s->worker_err;
+            rv_err_pass(err, s->worker_err);
             s->worker_err = NULL;
         }
         *n_left = s->done.n_left;

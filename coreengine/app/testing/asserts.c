@@ -203,7 +203,7 @@ static int compare_near_one(struct rv_test_report *r, const struct rv_test_near 
     int rc = rv_expr_eval(near->value, &scope, &v, &fault);
 
     if (rc == RV_E_NOMEM) {
-        *err = fault;
+        rv_err_pass(err, fault);
         return rc;
     }
     if (rc < 0)

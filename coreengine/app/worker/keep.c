@@ -38,7 +38,7 @@ int rv_worker_keep(const struct rv_worker_opts *opts, struct rv_worker_done *out
         if (rc == 0)
             return 0;
         if (!may_come_back(rc)) {
-            *err = why;
+            rv_err_pass(err, why);
             return rc;
         }
         opts->on_waits(opts->self_event, why);
