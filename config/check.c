@@ -370,7 +370,9 @@ static void index_outputs(struct rv_loader *l)
         }
         other = &l->p->agents[rv_index_get(outputs, rv_str_of(a->output.key))];
         if (!l->p->has_groups && strcmp(other->name, a->name) != 0) /* a double name is a finding already */
-            rv_findings_add(l->findings, RV_SEVERITY_ERROR, src, "give each agent an output_key of its own",
+            rv_findings_add(l->findings, RV_SEVERITY_ERROR, src,
+                            "give each agent an output_key of its own; a stage behind them can take the one that is "
+                            "there: set: {text: \"has(outputs.a) ? outputs.a.text : outputs.b.text\"}",
                             "agents \"%s\" and \"%s\" share the output_key \"%s\"", other->name, a->name,
                             a->output.key);
     }

@@ -129,10 +129,12 @@ static const struct {
     /* output keys */
     {"W19", HEAD "  - {name: a}\n  - {name: b, output_key: a}\n",
      "t.yaml:4:27: error: agents \"a\" and \"b\" share the output_key \"a\"\n"
-     "  hint: give each agent an output_key of its own\n"},
+     "  hint: give each agent an output_key of its own; a stage behind them can take the one that is there: "
+     "set: {text: \"has(outputs.a) ? outputs.a.text : outputs.b.text\"}\n"},
     {"W19", HEAD "  - {name: a, output_key: b}\n  - {name: b}\n",
      "t.yaml:4:12: error: agents \"a\" and \"b\" share the output_key \"b\"\n"
-     "  hint: give each agent an output_key of its own\n"},
+     "  hint: give each agent an output_key of its own; a stage behind them can take the one that is there: "
+     "set: {text: \"has(outputs.a) ? outputs.a.text : outputs.b.text\"}\n"},
     /* reserved names */
     {"W19",
      HEAD "  - {name: end}\n  - {name: start}\n  - {name: clarification}\n  - {name: confirmation}\n"
