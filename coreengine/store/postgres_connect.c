@@ -49,14 +49,12 @@ int rv_pg_poll(struct postgres *st, short events, int64_t until_ns)
 
 bool rv_pg_lacks_memory(const struct postgres *st)
 {
-    static const char whole[] = "out of memory", begin[] = "cannot allocate memory for ";
+    static const char words[] = "out of memory";
+    const char *text = st->pq->errorMessage(st->conn);
 
-    for (const char *line = st->pq->errorMessage(st->conn); *line;) {
-        size_t n = strcspn(line, "\n");
-        if (n == sizeof whole - 1 ? memcmp(line, whole, n) == 0 : strncmp(line, begin, sizeof begin - 1) == 0)
+    for (const char *at = strstr(text, words); at; at = strstr(at + 1, words))
+        if ((at == text || at[-1] == '\n') && (at[sizeof words - 1] == '\n' || !at[sizeof words - 1]))
             return true;
-        line += n + (line[n] == '\n');
-    }
     return false;
 }
 

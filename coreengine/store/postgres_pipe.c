@@ -80,6 +80,21 @@ static bool is_told_end(const struct postgres *st, const PGresult *res)
     return severity && (strcmp(severity, "FATAL") == 0 || strcmp(severity, "PANIC") == 0);
 }
 
+/* Failures of libpq itself have no code. Those for want of memory begin a line with it ("out of memory for query
+ * result"), where a server's line begins with "ERROR:". */
+static bool says_no_memory(const char *text)
+{
+    static const char *const begins[] = {"out of memory", "cannot allocate memory"};
+
+    for (const char *line = text; *line; line += line[0] == '\n') {
+        for (size_t i = 0; i < RV_COUNT(begins); i++)
+            if (strncmp(line, begins[i], strlen(begins[i])) == 0)
+                return true;
+        line += strcspn(line, "\n");
+    }
+    return false;
+}
+
 /* The error of a result, or (NULL) of the connection, which is given up if it is broken. */
 static int fail(struct postgres *st, const PGresult *res, const char *what, rv_err **err)
 {
@@ -96,7 +111,7 @@ static int fail(struct postgres *st, const PGresult *res, const char *what, rv_e
         return rv_pg_fail_state(st, state, text ? text : "", what, err);
     text = st->pq->errorMessage(st->conn);
     st->retry = PG_RETRY_NOT;
-    int rc = rv_pg_lacks_memory(st) || !*text ? RV_E_NOMEM : RV_E_INTERNAL; /* libpq's own, which has no code */
+    int rc = says_no_memory(text) || !*text ? RV_E_NOMEM : RV_E_INTERNAL;
     return RV_FAIL(err, rc, "\"%s\": %s: %.*s", st->base.path, what, (int)strcspn(text, "\n"), text);
 }
 
