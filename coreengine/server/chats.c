@@ -233,8 +233,7 @@ static int ask_pipeline(struct srv_call *c, struct srv_turn_ask *a, rv_err **err
     }
     a->opts.is_whole = !a->req.stream;
     a->opts.tells_usage = a->req.tells_usage;
-    return srv_run_of_model(c, a->req.model + strlen(SRV_PIPELINE), rv_buf_str(&a->req.text), &a->opts, &a->model_run,
-                            err);
+    return srv_run_of_model(c, a->req.model, rv_buf_str(&a->req.text), &a->opts, &a->model_run, err);
 }
 
 static int ask_model(struct srv_call *c, struct srv_turn_ask *a, rv_err **err)

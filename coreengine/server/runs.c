@@ -302,7 +302,7 @@ static void refuse_quota(struct srv_call *c, const rv_err *err, int64_t again_us
     rv_refuse_quota(c->refusal, rv_err_text(err), again_us, srv_now_us());
 }
 
-int srv_run_of_model(struct srv_call *c, const char *pipeline, rv_str input, const struct rv_protocol_opts *opts,
+int srv_run_of_model(struct srv_call *c, const char *model, rv_str input, const struct rv_protocol_opts *opts,
                      struct srv_follow_ask **out, rv_err **err)
 {
     struct rv_app_submitted done = {.is_new = false};
@@ -313,7 +313,7 @@ int srv_run_of_model(struct srv_call *c, const char *pipeline, rv_str input, con
     c->body = json_object_new_object();
     int rc = c->body ? rv_json_set_str(c->body, "input", input, err) : RV_FAIL(err, RV_E_NOMEM, "start a run");
     if (rc == 0)
-        rc = start(c, pipeline, &done, err);
+        rc = start(c, model + strlen(SRV_PIPELINE), &done, err);
     if (rc == RV_E_QUOTA)
         refuse_quota(c, *err, done.again_us);
     if (rc == 0)
@@ -322,7 +322,7 @@ int srv_run_of_model(struct srv_call *c, const char *pipeline, rv_str input, con
         return rc;
     (*out)->until_waits = true;
     (*out)->form = SRV_FOLLOW_CHAT;
-    rc = srv_told_new(opts, done.run, pipeline - strlen(SRV_PIPELINE), &(*out)->told, err);
+    rc = srv_told_new(opts, done.run, model, &(*out)->told, err);
     if (rc < 0) {
         free(*out);
         *out = NULL;
