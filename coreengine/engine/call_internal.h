@@ -109,6 +109,9 @@ void rv_call_say_limit(struct call *c); /* appends to the text of a timeout whic
 /** The result of a model call; its views stay borrowed from reply. */
 void rv_call_take_llm(struct call *c, const struct rv_llm_reply *reply);
 void rv_call_answered(struct call *c); /* its answer is there: it is due now */
+/** Append the partial answers of the pending model calls in that list, as [{call_id, text}]; nothing if there are none.
+ * If they exceed the limit of out, each is cut to an equal share and ends with three dots. */
+void rv_heard_write(const struct call *calls, rv_buf *out);
 
 /* --- answers that a host gives while the run works --- */
 

@@ -1,5 +1,5 @@
 /* The queue of what will happen, and its items: an answer, a timer, a part of a stream. The queue is a binary heap that
- * knows where each item is. */
+ * knows where each item is. Also here: the partial answers of calls that are given up. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -322,4 +322,57 @@ void rv_call_answered(struct call *c)
         return; /* it has its place in the queue since it started */
     c->due_us = rv_engine_now_us(e);
     rv_due_moved(&e->due, c);
+}
+
+/* --- partial answers --- */
+
+#define CUT_MARK          "\u2026"
+#define MOST_ESCAPED      6  /* bytes of JSON for one byte of text: a control character */
+#define BYTES_OF_A_MEMBER 64 /* of JSON around a text */
+
+static bool has_heard(const struct call *c)
+{
+    return c->event == RV_EVENT_LLM_DONE && c->kind == CALL_ANSWER && c->heard.len > 0 && c->heard.rc != RV_E_NOMEM;
+}
+
+static void write_heard(const struct call *calls, size_t most, rv_buf *out)
+{
+    rv_jw w = rv_jw_on(out);
+    rv_buf text = RV_BUF_INIT(RV_LLM_MAX_REPLY + sizeof CUT_MARK);
+    bool any = false;
+
+    for (const struct call *c = calls; c; c = c->next) {
+        if (!has_heard(c))
+            continue;
+        if (!any)
+            rv_jw_arr(&w);
+        any = true;
+        rv_jw_obj(&w);
+        rv_jw_kv_int(&w, "call_id", c->call_id);
+        rv_buf_clear(&text);
+        rv_buf_add_str(&text, rv_utf8_cut(rv_buf_str(&c->heard), most));
+        if (text.len < c->heard.len || c->heard.rc < 0)
+            rv_buf_puts(&text, CUT_MARK);
+        rv_jw_kv_str(&w, "text", rv_buf_str(&text));
+        rv_jw_obj_end(&w);
+    }
+    if (any)
+        rv_jw_arr_end(&w);
+    if (text.rc < 0)
+        out->rc = text.rc;
+    rv_buf_fini(&text);
+}
+
+void rv_heard_write(const struct call *calls, rv_buf *out)
+{
+    size_t n = 0;
+
+    write_heard(calls, SIZE_MAX, out);
+    if (out->rc != RV_E_LIMIT)
+        return;
+    rv_buf_clear(out);
+    for (const struct call *c = calls; c; c = c->next)
+        n += has_heard(c);
+    size_t share = out->max / (n ? n : 1);
+    write_heard(calls, share > BYTES_OF_A_MEMBER ? (share - BYTES_OF_A_MEMBER) / MOST_ESCAPED : 0, out);
 }

@@ -10,7 +10,7 @@
 #include "coreengine/engine/quota_internal.h"
 #include "coreengine/engine/services_internal.h"
 
-#define MAX_HEARD    (8 * RV_LLM_MAX_REPLY) /* of what a cancelled run is told */
+#define MAX_HEARD    (8 * RV_LLM_MAX_REPLY) /* of the partial answers in the event of a cancelled run */
 #define MAX_KEPT     8                      /* steps of a group that are performed in one turn */
 #define HELD_LOOK_US INT64_C(20000)         /* how often a run that waits for its subscribers is looked at */
 #define LOOK_EVERY   64                     /* turns without a sleep between two looks at signals and descriptors */
@@ -234,39 +234,17 @@ static void happen(struct call *c)
     }
 }
 
-/* The partial answers of pending model calls, whose rest will not be read. */
-static void write_heard(const rv_exec *x, rv_buf *out)
-{
-    rv_jw w = rv_jw_on(out);
-    bool any = false;
-
-    for (const struct call *c = x->calls; c; c = c->next) {
-        if (c->event != RV_EVENT_LLM_DONE || c->kind != CALL_ANSWER || c->heard.len == 0 || c->heard.rc < 0)
-            continue;
-        if (!any)
-            rv_jw_arr(&w);
-        any = true;
-        rv_jw_obj(&w);
-        rv_jw_kv_int(&w, "call_id", c->call_id);
-        rv_jw_kv_str(&w, "text", rv_buf_str(&c->heard));
-        rv_jw_obj_end(&w);
-    }
-    if (any)
-        rv_jw_arr_end(&w);
-}
-
 static void tell_cancel(rv_exec *x)
 {
     rv_buf heard = RV_BUF_INIT(MAX_HEARD);
     struct rv_event ev = {.kind = RV_EVENT_CANCEL, .now_us = rv_exec_now_us(x)};
 
-    write_heard(x, &heard);
-    if (heard.rc == RV_E_NOMEM) {
+    rv_heard_write(x->calls, &heard);
+    if (heard.rc < 0) {
         rv_err *err = NULL;
         rv_exec_break(x, RV_FAIL(&err, RV_E_NOMEM, "cancel a run"), err);
     } else {
-        if (heard.rc == 0)
-            ev.reply = rv_buf_str(&heard);
+        ev.reply = rv_buf_str(&heard);
         tell(x, &ev);
     }
     rv_buf_fini(&heard);

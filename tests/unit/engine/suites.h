@@ -24,6 +24,7 @@ Suite *opened_suite(void);
 Suite *handover_suite(void);
 Suite *expiry_suite(void);
 Suite *early_suite(void);
+Suite *heard_suite(void);
 Suite *quotas_suite(void);
 Suite *services_suite(void);
 Suite *writer_suite(void);
