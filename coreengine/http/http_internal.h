@@ -71,10 +71,12 @@ struct rv_wheel_entry {
     struct rv_wheel_entry *prev, *next; /* NULL: in no wheel */
     int64_t due_us;
 };
-/* Entries by time: adding and removing cost the same for any number. */
+/* Entries by time: adding and removing cost the same for any number, and giving out those that are due looks at each
+ * entry of their slots once or twice, not once for each of them. */
 struct rv_wheel {
     struct rv_wheel_entry slots[RV_WHEEL_SLOTS]; /* heads of rings */
     uint64_t used[RV_WHEEL_SLOTS / 64];          /* a bit for each slot that is not empty */
+    struct rv_wheel_entry due;                   /* the head of a ring: found due, and not given out yet */
     int64_t tick;                                /* everything before it has been given out */
 };
 void rv_wheel_init(struct rv_wheel *w, int64_t now_us);

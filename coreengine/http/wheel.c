@@ -15,8 +15,16 @@ static size_t slot_of(int64_t tick)
 void rv_wheel_init(struct rv_wheel *w, int64_t now_us)
 {
     *w = (struct rv_wheel){.tick = tick_of(now_us)};
+    w->due.prev = w->due.next = &w->due;
     for (size_t i = 0; i < RV_WHEEL_SLOTS; i++)
         w->slots[i].prev = w->slots[i].next = &w->slots[i];
+}
+
+static void append(struct rv_wheel_entry *head, struct rv_wheel_entry *e)
+{
+    e->prev = head->prev;
+    e->next = head;
+    e->prev->next = e->next->prev = e;
 }
 
 void rv_wheel_remove(struct rv_wheel *w, struct rv_wheel_entry *e)
@@ -25,7 +33,7 @@ void rv_wheel_remove(struct rv_wheel *w, struct rv_wheel_entry *e)
         return;
     e->prev->next = e->next;
     e->next->prev = e->prev;
-    if (e->next == e->prev) { /* only the head of the ring is left */
+    if (e->next == e->prev && e->next != &w->due) { /* only the head of the ring is left */
         size_t slot = (size_t)(e->next - w->slots);
         w->used[slot / 64] &= ~(UINT64_C(1) << slot % 64);
     }
@@ -40,10 +48,7 @@ void rv_wheel_set(struct rv_wheel *w, struct rv_wheel_entry *e, int64_t due_us)
         return;
     int64_t tick = tick_of(due_us);
     size_t slot = slot_of(tick > w->tick ? tick : w->tick);
-    struct rv_wheel_entry *head = &w->slots[slot];
-    e->prev = head->prev;
-    e->next = head;
-    e->prev->next = e->next->prev = e;
+    append(&w->slots[slot], e);
     w->used[slot / 64] |= UINT64_C(1) << slot % 64;
 }
 
@@ -62,9 +67,37 @@ static size_t distance(const struct rv_wheel *w, int64_t tick)
     return RV_WHEEL_SLOTS;
 }
 
+/* Those of the slot that are due; entries of a later round stay. */
+static void collect(struct rv_wheel *w, struct rv_wheel_entry *head, int64_t now_us)
+{
+    struct rv_wheel_entry *next;
+
+    for (struct rv_wheel_entry *e = head->next; e != head; e = next) {
+        next = e->next;
+        if (e->due_us > now_us)
+            continue;
+        rv_wheel_remove(w, e);
+        append(&w->due, e);
+    }
+}
+
+static struct rv_wheel_entry *take_due(struct rv_wheel *w)
+{
+    struct rv_wheel_entry *e = w->due.next;
+
+    if (e == &w->due)
+        return NULL;
+    rv_wheel_remove(w, e);
+    return e;
+}
+
 struct rv_wheel_entry *rv_wheel_pop(struct rv_wheel *w, int64_t now_us)
 {
     int64_t last = tick_of(now_us);
+    struct rv_wheel_entry *first = take_due(w);
+
+    if (first)
+        return first;
 
     if (last - w->tick >= RV_WHEEL_SLOTS) /* a round that was slept through: each slot once */
         w->tick = last - RV_WHEEL_SLOTS + 1;
@@ -73,12 +106,9 @@ struct rv_wheel_entry *rv_wheel_pop(struct rv_wheel *w, int64_t now_us)
         if (n == RV_WHEEL_SLOTS || (int64_t)n > last - w->tick)
             break;
         w->tick += (int64_t)n;
-        struct rv_wheel_entry *head = &w->slots[slot_of(w->tick)];
-        for (struct rv_wheel_entry *e = head->next; e != head; e = e->next)
-            if (e->due_us <= now_us) {
-                rv_wheel_remove(w, e);
-                return e;
-            }
+        collect(w, &w->slots[slot_of(w->tick)], now_us);
+        if ((first = take_due(w)))
+            return first;
         if (w->tick == last)
             return NULL;
         w->tick++;
@@ -91,5 +121,7 @@ int64_t rv_wheel_next_us(const struct rv_wheel *w)
 {
     size_t n = distance(w, w->tick);
 
+    if (w->due.next != &w->due)
+        return w->tick * RV_WHEEL_TICK_US;
     return n == RV_WHEEL_SLOTS ? RV_HTTPD_NEVER : (w->tick + (int64_t)n + 1) * RV_WHEEL_TICK_US;
 }

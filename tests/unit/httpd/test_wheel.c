@@ -1,4 +1,7 @@
 /* The wheel against a list: any order of setting, removing and time passing. */
+#include <stdlib.h>
+#include <time.h>
+
 #include "coreengine/http/http_internal.h"
 #include "tests/unit/httpd/world.h"
 
@@ -76,11 +79,57 @@ START_TEST(gives_an_entry_of_the_past_at_once)
 }
 END_TEST
 
+/* Each pop looks at what is due, not at all that shares its slot: a millisecond of the processor. The square of their
+ * number would take half a minute. */
+START_TEST(entries_of_a_later_round_cost_nothing_for_each_that_is_due)
+{
+    const size_t n = 200000;
+    const int64_t round_us = RV_WHEEL_SLOTS * RV_WHEEL_TICK_US, due_us = 5 * round_us;
+    struct rv_wheel_entry *many = calloc(2 * n, sizeof *many), *e;
+    size_t n_given = 0;
+
+    ck_assert_ptr_nonnull(many);
+    rv_wheel_init(&wheel, due_us - RV_WHEEL_TICK_US);
+    for (size_t i = 0; i < n; i++)
+        rv_wheel_set(&wheel, &many[i], due_us + round_us);
+    for (size_t i = n; i < 2 * n; i++)
+        rv_wheel_set(&wheel, &many[i], due_us);
+    clock_t began = clock();
+    while ((e = rv_wheel_pop(&wheel, due_us)))
+        n_given += e->due_us == due_us && clock() - began < 5 * CLOCKS_PER_SEC;
+    ck_assert_uint_eq(n_given, n);
+    while ((e = rv_wheel_pop(&wheel, due_us + round_us)))
+        n_given++;
+    ck_assert_uint_eq(n_given, 2 * n);
+    ck_assert_int_eq(rv_wheel_next_us(&wheel), RV_HTTPD_NEVER);
+    free(many);
+}
+END_TEST
+
+START_TEST(an_entry_that_was_found_due_can_be_removed_or_set_again)
+{
+    struct rv_wheel_entry e[3] = {{0}};
+
+    rv_wheel_init(&wheel, 5000000000);
+    for (size_t i = 0; i < RV_COUNT(e); i++)
+        rv_wheel_set(&wheel, &e[i], 5000000000);
+    ck_assert_ptr_eq(rv_wheel_pop(&wheel, 5000000000), &e[0]);
+    ck_assert_int_le(rv_wheel_next_us(&wheel), 5000000000);
+    rv_wheel_remove(&wheel, &e[1]);
+    rv_wheel_set(&wheel, &e[2], 9000000000);
+    ck_assert_ptr_null(rv_wheel_pop(&wheel, 5000000000));
+    ck_assert_ptr_eq(rv_wheel_pop(&wheel, 9000000000), &e[2]);
+    ck_assert_int_eq(rv_wheel_next_us(&wheel), RV_HTTPD_NEVER);
+}
+END_TEST
+
 TCase *wheel_case(void)
 {
     TCase *tc = tcase_create("wheel");
 
     tcase_add_test(tc, gives_each_entry_when_it_is_due);
     tcase_add_test(tc, gives_an_entry_of_the_past_at_once);
+    tcase_add_test(tc, entries_of_a_later_round_cost_nothing_for_each_that_is_due);
+    tcase_add_test(tc, an_entry_that_was_found_due_can_be_removed_or_set_again);
     return tc;
 }
