@@ -265,13 +265,13 @@ static void on_connection(uv_stream_t *stream, int status)
         rv_conn_accept(l);
 }
 
-static int fail_uv(int rc, const struct rv_httpd_listen *at, rv_err **err)
+static int fail_uv(int rc, rv_err **err)
 {
     int code = rc == UV_EADDRINUSE                         ? RV_E_EXISTS
                : rc == UV_EINVAL || rc == UV_EADDRNOTAVAIL ? RV_E_INVALID
                                                            : rv_code_of_system(rc);
 
-    return RV_FAIL(err, code, "listen at %s port %d: %s", at->address, at->port, uv_strerror(rc));
+    return RV_FAIL(err, code, "%s", uv_strerror(rc));
 }
 
 static int address_of(const struct rv_httpd_listen *at, struct sockaddr_storage *out, rv_err **err)
@@ -289,8 +289,7 @@ static int address_of(const struct rv_httpd_listen *at, struct sockaddr_storage 
     return RV_E_INVALID;
 }
 
-static int open_socket(struct rv_listener *l, const struct rv_httpd_listen *at, const struct sockaddr_storage *address,
-                       int *port, rv_err **err)
+static int open_socket(struct rv_listener *l, const struct sockaddr_storage *address, int *port, rv_err **err)
 {
     struct sockaddr_storage bound;
     int len = sizeof bound;
@@ -301,7 +300,7 @@ static int open_socket(struct rv_listener *l, const struct rv_httpd_listen *at, 
     if (rc == 0)
         rc = uv_tcp_getsockname(&l->tcp, (struct sockaddr *)&bound, &len);
     if (rc < 0)
-        return fail_uv(rc, at, err);
+        return fail_uv(rc, err);
     *port = ntohs(bound.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)(void *)&bound)->sin6_port
                                               : ((struct sockaddr_in *)(void *)&bound)->sin_port);
     return 0;
@@ -344,7 +343,7 @@ int rv_httpd_listen(rv_httpd *s, const struct rv_httpd_listen *at, int *port, rv
     uv_tcp_init(s->loop, &l->tcp);
     l->tcp.data = l;
     s->n_handles++;
-    rc = open_socket(l, at, &address, port, err);
+    rc = open_socket(l, &address, port, err);
     if (rc < 0) {
         uv_close((uv_handle_t *)&l->tcp, on_refused_closed);
         return rc;
