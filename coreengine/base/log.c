@@ -22,6 +22,7 @@ struct rv_log {
     uint64_t n_lost;          /* records since the last one that the sink took */
     char *bound;              /* owned; ready-made fields, each with its separator in front; may be NULL */
     size_t bound_len;
+    bool is_cut; /* its fields, or those of a parent, exceeded their limit */
 };
 
 /* A line being built. Writes beyond the border are dropped and set is_cut. */
@@ -170,11 +171,14 @@ static void put_value(struct line *l, const struct rv_field *f)
     }
 }
 
-/* One field with its separator. A field whose key and a short value do not fit is left out as a whole. */
+/* One field with its separator. A field whose text is NULL is left out, as is a field whose key and
+ * a short value do not fit. */
 static void put_field(struct line *l, const struct rv_field *f)
 {
     size_t need = strlen(f->key) + TAIL_BYTES;
 
+    if (f->kind == RV_FIELD_STR && !f->str.ptr)
+        return;
     if (l->is_cut || need > l->max - l->len) {
         l->is_cut = true;
         return;
@@ -224,6 +228,7 @@ rv_log *rv_log_bind(rv_log *parent, const struct rv_field *fields, size_t n)
     log->root = parent->root;
     log->bound = rv_str_dup((rv_str){text, l.len});
     log->bound_len = l.len;
+    log->is_cut = parent->is_cut || l.is_cut;
     if (!log->bound) {
         free(log);
         return NULL;
@@ -330,6 +335,7 @@ static rv_str format(const rv_log *log, enum rv_log_level level, const char *eve
     for (size_t i = 0; i < n; i++)
         put_field(&l, &fields[i]);
     l.max = LINE_MAX_BYTES;
+    l.is_cut |= log->is_cut;
     if (l.format == RV_LOG_JSON)
         put_text(&l, l.is_cut ? ",\"cut\":true}\n" : "}\n");
     else

@@ -170,6 +170,27 @@ START_TEST(many_fields_are_cut_whole)
 }
 END_TEST
 
+START_TEST(bound_fields_that_exceed_their_limit_leave_a_mark)
+{
+    static char text[6000];
+    struct rv_field fields[] = {RV_F_STR("pipeline", RV_STR_LIT("")), RV_F_TEXT("run_id", "r")};
+    bool cut = false;
+
+    memset(text, 'x', sizeof text - 1);
+    fields[0].str = (rv_str){text, sizeof text};
+    start(RV_LOG_JSON);
+    rv_log *bound = rv_log_bind(kl.log, fields, RV_COUNT(fields)), *child = rv_log_bind(bound, NULL, 0);
+    RV_LOG(child, INFO, "x.y", RV_F_I64("n", 1));
+    json_object *v = rv_kit_json(kl.lines[0]), *n = NULL;
+    ck_assert_ptr_nonnull(v);
+    ck_assert(rv_json_get_bool(v, "cut", &cut) && cut);
+    ck_assert(json_object_object_get_ex(v, "n", &n)); /* what the record itself has is whole */
+    json_object_put(v);
+    rv_log_free(child);
+    rv_log_free(bound);
+}
+END_TEST
+
 START_TEST(lines_go_to_the_file_descriptor)
 {
     struct rv_kit_clock clock = {NOON};
@@ -360,6 +381,7 @@ TCase *log_case(void)
     tcase_add_test(tc, no_logger_is_a_quiet_logger);
     tcase_add_loop_test(tc, a_line_is_cut_at_16_kib_and_stays_valid, 0, 5);
     tcase_add_test(tc, many_fields_are_cut_whole);
+    tcase_add_test(tc, bound_fields_that_exceed_their_limit_leave_a_mark);
     tcase_add_test(tc, lines_go_to_the_file_descriptor);
     tcase_add_loop_test(tc, a_log_that_never_waits_counts_what_it_loses, 0, 2);
     tcase_add_test(tc, the_end_of_a_log_hands_over_what_is_kept);
