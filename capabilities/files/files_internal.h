@@ -64,8 +64,11 @@ struct walked {
     char **paths; /* sorted within each root, in the order of roots; owned */
     size_t n, cap;
     bool truncated, failed; /* more than MAX_FILES or too deep; out of memory */
+    int error;              /* an errno: the list ends early, because a folder could not be read to its end; 0: none */
+    char unread[MAX_PATH_BYTES]; /* that folder */
 };
 void walk_all(const struct files *f, const struct rv_cap_call *call, const char *glob, struct walked *out);
+int walk_failed(const struct walked *w, struct rv_cap_call *call); /* fails the call for w->error */
 void walked_free(struct walked *w);
 
 /* --- words.c --- */

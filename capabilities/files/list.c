@@ -33,6 +33,11 @@ int list_files(void *self, struct rv_cap_call *call)
         return 1;
     walk_all(f, call, arg_text(args, "glob"), &found);
     json_object_put(args);
+    if (found.error) {
+        int rc = walk_failed(&found, call);
+        walked_free(&found);
+        return rc;
+    }
     failed = found.failed;
     reply = json_object_new_object();
     list = json_object_new_array();

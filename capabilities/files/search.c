@@ -256,6 +256,8 @@ static int run_search(struct search *s, const char *glob, size_t max_results)
 {
     if (s->terms.n > 0)
         walk_all(s->f, s->call, glob, &s->files);
+    if (s->files.error)
+        return walk_failed(&s->files, s->call);
     s->failed = s->files.failed;
     s->truncated = s->files.truncated;
     for (size_t i = 0; i < s->files.n && !s->failed; i++) {

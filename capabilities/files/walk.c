@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -55,13 +56,15 @@ static void names_of(int fd, struct walked *out)
     const struct dirent *entry;
 
     if (!dir) {
+        out->error = errno;
         close(fd);
-        out->failed = errno == ENOMEM;
         return;
     }
-    while ((entry = readdir(dir)))
+    while (errno = 0, (entry = readdir(dir)))
         if (entry->d_name[0] != '.' && is_text(entry->d_name, strlen(entry->d_name)) && !add(out, entry->d_name))
             break;
+    if (!entry)
+        out->error = errno;
     closedir(dir);
     if (out->n > 0)
         qsort(out->paths, out->n, sizeof *out->paths, by_text);
@@ -81,9 +84,14 @@ static void walk_folder(int parent, const char *name, const char *prefix, int de
         return;
     }
     names_of(dup(fd), &names);
+    if (names.error && !out->error) {
+        out->error = names.error;
+        snprintf(out->unread, sizeof out->unread, "%s", *prefix ? prefix : ".");
+    }
     out->failed |= names.failed;
     out->truncated |= names.truncated;
-    for (size_t i = 0; i < names.n && !out->failed && out->n < MAX_FILES && !call->cancelled(call); i++) {
+    for (size_t i = 0; i < names.n && !out->failed && !out->error && out->n < MAX_FILES && !call->cancelled(call);
+         i++) {
         char path[MAX_PATH_BYTES];
         struct stat st;
         int len = snprintf(path, sizeof path, "%s%s%s", prefix, *prefix ? "/" : "", names.paths[i]);
@@ -97,6 +105,12 @@ static void walk_folder(int parent, const char *name, const char *prefix, int de
     }
     walked_free(&names);
     close(fd);
+}
+
+int walk_failed(const struct walked *w, struct rv_cap_call *call)
+{
+    return rv_cap_failf(call, "ExecutionError", "folder \"%s\" cannot be read to its end: %s", w->unread,
+                        strerror(w->error));
 }
 
 void walk_all(const struct files *f, const struct rv_cap_call *call, const char *glob, struct walked *out)

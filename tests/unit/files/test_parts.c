@@ -2,7 +2,12 @@
 #include "capabilities/files/files_internal.h"
 #include "tests/unit/files/sandbox.h"
 
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct {
     const char *pattern, *path;
@@ -150,6 +155,52 @@ START_TEST(long_blocks_are_cut_and_no_line_is_lost)
 }
 END_TEST
 
+static int reads_left = -1; /* names until a folder fails; -1: it does not */
+
+/* In place of the system's, for the code that this program is linked with. */
+struct dirent *readdir(DIR *dir)
+{
+    struct dirent *(*of_the_system)(DIR * dir);
+
+    *(void **)&of_the_system = dlsym(RTLD_NEXT, "readdir");
+    if (reads_left == 0) {
+        errno = EIO;
+        return NULL;
+    }
+    reads_left -= reads_left > 0;
+    return of_the_system(dir);
+}
+
+static int never(const struct rv_cap_call *call)
+{
+    (void)call;
+    return 0;
+}
+
+/* Else a listing would be short, and nothing would tell. */
+START_TEST(a_folder_that_breaks_off_is_an_error_and_not_its_end)
+{
+    struct sandbox s;
+    struct rv_cap_call call = {.cancelled = never};
+    struct files f = {.n_roots = 1};
+    char label[] = "here";
+
+    sandbox_begin(&s, "{}");
+    f.roots[0] = (struct root){.label = label, .fd = open(s.dir, O_RDONLY | O_DIRECTORY)};
+    for (int n = 0; n < 2; n++) {
+        struct walked found = {0};
+        reads_left = n == 0 ? -1 : 2;
+        walk_all(&f, &call, NULL, &found);
+        reads_left = -1;
+        ck_assert_int_eq(found.error, n == 0 ? 0 : EIO);
+        ck_assert_str_eq(found.unread, n == 0 ? "" : "here");
+        walked_free(&found);
+    }
+    close(f.roots[0].fd);
+    sandbox_end(&s);
+}
+END_TEST
+
 TCase *parts_case(void)
 {
     TCase *tc = tcase_create("parts");
@@ -161,5 +212,6 @@ TCase *parts_case(void)
     tcase_add_test(tc, a_word_list_ends_at_its_limit);
     tcase_add_test(tc, passages_know_their_lines_and_titles);
     tcase_add_test(tc, long_blocks_are_cut_and_no_line_is_lost);
+    tcase_add_test(tc, a_folder_that_breaks_off_is_an_error_and_not_its_end);
     return tc;
 }
