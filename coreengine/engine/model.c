@@ -17,6 +17,7 @@ struct model_call {
     bool held;          /* the observer wants no more pieces now */
     bool is_done;       /* the call has its answer */
     bool lingers;       /* the answer is complete, and its body still arrives */
+    rv_log *log;        /* of its requests; owned; NULL: none yet */
 };
 
 static void advance(struct model_call *m);
@@ -173,6 +174,16 @@ size_t rv_trace_lines(const struct rv_trace_headers *t, const char *const *heade
     return n;
 }
 
+/* A logger whose records name the run and the call; NULL: such records are not written, or memory is short. */
+static rv_log *log_of(struct model_call *m)
+{
+    const struct rv_field fields[] = {RV_F_I64("call_id", m->call->call_id)};
+
+    if (!m->log && rv_log_on(m->call->x->log, RV_LOG_DEBUG))
+        m->log = rv_log_bind(m->call->x->log, fields, RV_COUNT(fields));
+    return m->log;
+}
+
 /* Start a request that names the trace of its run, if that has one. Headers are copied by the client. */
 static int start_http(struct model_call *m, const struct rv_http_request *request, const struct rv_http_events *events,
                       rv_err **err)
@@ -182,6 +193,8 @@ static int start_http(struct model_call *m, const struct rv_http_request *reques
     struct rv_http_request named = *request;
     struct rv_trace_headers t;
     const char **lines = NULL;
+
+    named.log = log_of(m);
 
     if (rv_exec_trace(c->x, c->call_id, &t)) {
         lines = malloc((request->n_headers + 2) * sizeof *lines);
@@ -326,6 +339,7 @@ void rv_model_free(struct model_call *m)
     if (m->http)
         rv_http_cancel(m->http);
     rv_exchange_free(m->exchange);
+    rv_log_free(m->log);
     free(m);
 }
 

@@ -334,7 +334,7 @@ static void run_here(rv_engine *e, struct job *j)
     uint64_t ns = uv_hrtime() - begun_ns;
     if (ns > LOOP_PATIENCE_NS)
         RV_LOG(e->opts.log, WARN, "call.blocked_loop", RV_F_TEXT("kind", w->kind), RV_F_TEXT("name", w->name),
-               RV_F_TEXT("run_id", w->run_id), RV_F_I64("call_id", w->call_id), RV_F_I64("ms", ns / 1000000));
+               RV_F_TEXT("run_id", w->run_id), RV_F_I64("call_id", w->call_id), RV_F_I64("took_ms", ns / 1000000));
     if (is_over) {
         w->done(w);
         job_free(j);

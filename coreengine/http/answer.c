@@ -119,6 +119,8 @@ static bool send_head(rv_httpd_exchange *x, const struct rv_httpd_answer *a, con
     if (head.rc != 0)
         return false;
     x->status = a->status;
+    if (a->run_id.len && !x->run_id)
+        x->run_id = rv_str_dup(a->run_id); /* short of memory, the log does without it */
     put_out(x, &(rv_str){head.ptr, head.len}, 1, body, owner);
     return true;
 }

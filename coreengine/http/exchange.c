@@ -81,6 +81,7 @@ static void release(rv_httpd_exchange *x)
     if (x->plan.free_data)
         x->plan.free_data(x->plan.data);
     free(x->head.block);
+    free(x->run_id);
     free(x);
 }
 
@@ -100,6 +101,7 @@ static void log_access(rv_httpd_exchange *x, bool was_cut)
                                    .route = x->plan.route ? x->plan.route : "",
                                    .peer = x->head.req.peer,
                                    .request_id = x->head.req.id,
+                                   .run_id = x->run_id ? x->run_id : "",
                                    .status = x->status,
                                    .was_cut = was_cut,
                                    .bytes_in = x->n_body,

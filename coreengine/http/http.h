@@ -119,8 +119,9 @@ struct rv_httpd_access {
     const char *method; /* "" when the head could not be read */
     const char *route;  /* of the plan; "" if none */
     const char *peer, *request_id;
-    int status;   /* that was sent; 0: the client left before any answer */
-    bool was_cut; /* the answer did not reach its end: the client left, was too slow, or the handler gave up */
+    const char *run_id; /* that the answer named; "": none */
+    int status;         /* that was sent; 0: the client left before any answer */
+    bool was_cut;       /* the answer did not reach its end: the client left, was too slow, or the handler gave up */
     uint64_t bytes_in, bytes_out; /* of the body of the request; of the answer with its head, before TLS */
     int64_t start_us, took_us;    /* from the end of the head to the end of the answer */
 };
@@ -229,6 +230,7 @@ struct rv_httpd_answer {
     size_t n_fields;
     rv_str body; /* not sent for HEAD; must be empty for 204 and 304 */
     enum rv_body_owner owner;
+    rv_str run_id; /* for the access log; empty: the request is not about a run; copied */
 };
 /* Content-Type, Content-Length, Transfer-Encoding, Connection, Date and X-Request-Id are set here. A field that breaks
  * the rules (a name that is not a token, one of these, a control character in a value) or a head above 16 KiB is a

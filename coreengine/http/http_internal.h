@@ -187,6 +187,7 @@ struct rv_httpd_exchange {
     rv_httpd_exchange *todo_next; /* in s->todo */
     rv_buf body;
     int status;
+    char *run_id; /* owned; may be NULL */
     uint64_t n_body, n_out;
     int64_t start_us;
 };

@@ -219,6 +219,18 @@ void srv_call_free(struct srv_call *c)
     free(c);
 }
 
+rv_str srv_call_run(const struct srv_call *c)
+{
+    if (c->run_id[0])
+        return rv_str_of(c->run_id);
+    if (c->n_args > 0 && c->route && strncmp(c->route->path, "/runs/{id}", strlen("/runs/{id}")) == 0)
+        return rv_str_of(c->args[0]);
+    for (size_t i = 0; i < c->n_fields; i++)
+        if (rv_str_is(c->fields[i].name, "X-Run-Id"))
+            return c->fields[i].value;
+    return (rv_str){NULL, 0};
+}
+
 void srv_call_reply(struct srv_call *c)
 {
     if (c->is_refused)
@@ -232,7 +244,8 @@ void srv_call_reply(struct srv_call *c)
                                            .fields = c->fields,
                                            .n_fields = c->n_fields,
                                            .body = c->fixed.len > 0 ? c->fixed : rv_buf_str(&c->out),
-                                           .owner = c->fixed.len > 0 ? RV_BODY_STATIC : RV_BODY_BORROWED};
+                                           .owner = c->fixed.len > 0 ? RV_BODY_STATIC : RV_BODY_BORROWED,
+                                           .run_id = srv_call_run(c)};
     rv_httpd_reply(c->x, &answer);
     srv_call_free(c);
 }

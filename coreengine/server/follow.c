@@ -313,7 +313,7 @@ static void go_on(struct follow *f)
         rc = tell_end(f, &err);
     }
     if (rc < 0) {
-        RV_LOG(f->all->reader.server->app.log, WARN, "follow.failed", RV_F_TEXT("run", f->ask.run),
+        RV_LOG(f->all->reader.server->app.log, WARN, "follow.failed", RV_F_TEXT("run_id", f->ask.run),
                RV_F_ERR("error", err));
         break_off(f, err);
         return;

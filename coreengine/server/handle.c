@@ -265,7 +265,7 @@ static void on_access(void *self, const struct rv_httpd_access *a)
     RV_LOG(s->opts->access, INFO, "http.request", RV_F_TEXT("method", a->method), RV_F_TEXT("route", a->route),
            RV_F_I64("status", a->status), RV_F_I64("took_us", a->took_us), RV_F_I64("bytes_in", (int64_t)a->bytes_in),
            RV_F_I64("bytes_out", (int64_t)a->bytes_out), RV_F_BOOL("cut", a->was_cut), RV_F_TEXT("peer", a->peer),
-           RV_F_TEXT("request_id", a->request_id));
+           RV_F_TEXT("request_id", a->request_id), RV_F_TEXT("run_id", a->run_id[0] ? a->run_id : NULL));
 }
 
 const struct rv_httpd_handler srv_handler = {

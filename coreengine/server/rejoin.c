@@ -326,7 +326,7 @@ static void go_on(struct rejoin *r)
     rv_err *err = NULL;
 
     if (!r->is_over && r->out.len < MAX_UNSENT && look(r, &err) < 0) {
-        RV_LOG(r->all->reader.server->app.log, WARN, "rejoin.failed", RV_F_TEXT("run", r->ask.run),
+        RV_LOG(r->all->reader.server->app.log, WARN, "rejoin.failed", RV_F_TEXT("run_id", r->ask.run),
                RV_F_ERR("error", err));
         break_off(r, err);
         return;

@@ -288,6 +288,8 @@ static int start(struct srv_call *c, const char *name, struct rv_app_submitted *
     if (rc < 0)
         return rc;
     rc = submit(c, &l, state, out, err);
+    if (rc == 0)
+        snprintf(c->run_id, sizeof c->run_id, "%s", out->run);
     rv_app_loaded_fini(&l);
     json_object_put(state);
     return rc;

@@ -89,6 +89,7 @@ struct srv_call {
     void *made;                  /* by work, for begin; freed by free_made */
     void (*free_made)(void *made);
     /* the answer */
+    char run_id[RV_STORE_MAX_ID + 1]; /* that it is about, for the log; "": see srv_call_run() */
     int status;
     const char *type; /* static */
     rv_buf out;
@@ -104,10 +105,10 @@ struct srv_call {
     struct rv_refusal *refusal; /* owned; NULL: a stream has begun, which can be refused no more */
     struct srv_stream *stream;  /* NULL: none; borrowed */
 };
+rv_str srv_call_run(const struct srv_call *c); /* that it named or started, or that its answer names; empty: none */
 /** A header of the answer. Text that is not fit for one is left out. */
 void srv_call_field(struct srv_call *c, const char *name, const char *value);
-/** A writer for a JSON answer with that status. */
-rv_jw srv_call_json(struct srv_call *c, int status);
+rv_jw srv_call_json(struct srv_call *c, int status); /* a writer for a JSON answer with that status */
 /** A number of the query. RV_E_INVALID names it. */
 RV_MUST_CHECK int srv_call_int(const struct srv_call *c, const char *name, int64_t least, int64_t most, int64_t *inout,
                                rv_err **err);

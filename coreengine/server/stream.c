@@ -132,8 +132,11 @@ struct srv_stream *srv_stream_new(struct srv_call *call, struct srv_loop *loop)
 static void begin(struct srv_stream *st, bool lines)
 {
     struct srv_call *c = st->call;
-    const struct rv_httpd_answer answer = {
-        .status = 200, .type = "application/x-ndjson", .fields = c->fields, .n_fields = c->n_fields};
+    const struct rv_httpd_answer answer = {.status = 200,
+                                           .type = "application/x-ndjson",
+                                           .fields = c->fields,
+                                           .n_fields = c->n_fields,
+                                           .run_id = srv_call_run(c)};
 
     if (lines)
         rv_httpd_begin(c->x, &answer);

@@ -89,7 +89,7 @@ static void tell_broken(struct turn *t, rv_err *err)
 
 static void broken(struct turn *t, rv_err *err)
 {
-    RV_LOG(t->all->app.log, WARN, "stream.broken", RV_F_TEXT("run", t->ask->run), RV_F_ERR("error", err));
+    RV_LOG(t->all->app.log, WARN, "stream.broken", RV_F_TEXT("run_id", t->ask->run), RV_F_ERR("error", err));
     if (t->st)
         tell_broken(t, err);
     else
@@ -285,7 +285,7 @@ static void refuse(struct turn *t, int rc, const rv_err *why)
     rv_err *err = NULL;
 
     rv_err_write_chain(why, &text);
-    RV_LOG(t->all->app.log, ERROR, "turn.failed", RV_F_TEXT("run", t->ask->run),
+    RV_LOG(t->all->app.log, ERROR, "turn.failed", RV_F_TEXT("run_id", t->ask->run),
            RV_F_TEXT("error", rv_buf_cstr(&text)));
     if (t->st) {
         rc = RV_FAIL(&err, rc, "%s", rv_buf_cstr(&text));
@@ -320,10 +320,10 @@ void srv_turn_on_turn(void *self, rv_chat *chat, const struct rv_chat_turn *turn
         end = rv_protocol_end_of(turn);
         end.error = srv_reason(turn, t->ask->run, reason);
         if (end.error == reason)
-            RV_LOG(t->all->app.log, ERROR, "turn.failed", RV_F_TEXT("run", t->ask->run),
+            RV_LOG(t->all->app.log, ERROR, "turn.failed", RV_F_TEXT("run_id", t->ask->run),
                    RV_F_TEXT("error", turn->error));
     } else {
-        RV_LOG(t->all->app.log, ERROR, "turn.failed", RV_F_TEXT("run", t->ask->run), RV_F_ERR("error", why));
+        RV_LOG(t->all->app.log, ERROR, "turn.failed", RV_F_TEXT("run_id", t->ask->run), RV_F_ERR("error", why));
     }
     snprintf(t->interrupt_id, sizeof t->interrupt_id, "%s", rc == 0 && turn->interrupt.id ? turn->interrupt.id : "");
     rv_protocol_end_write(&end, &w);

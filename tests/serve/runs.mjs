@@ -63,6 +63,8 @@ for (const wrong of [{input: {a: 1}}, {input: 5}, {session: 1}, {mode: true}, {s
   check(refused.text.includes(Object.keys(wrong)[0]), 'which one', refused.text)
 }
 equal((await call(server, 'GET', '/runs/none')).status, 404, 'a run that is not there')
+const logged = (of, id) => server.log().some((line) => line.route?.startsWith(of) && line.run_id === id)
+check(logged('/runs', one.json.id) && logged('/runs/{id}/events', done.id), 'the access log names the run', server.log().slice(0, 3))
 equal((await call(server, 'POST', '/runs', {pipeline: '../x'})).status, 404, 'a pipeline elsewhere')
 check((await call(server, 'GET', '/runs?limit=2')).json.length === 2, 'a list')
 

@@ -86,7 +86,7 @@ static int scan_dir(rv_agents *a, const char *path, struct rv_agents_files *f, r
         return 0;
     }
     if (!dir) {
-        RV_LOG(a->log, WARN, "agents.unreadable_folder", RV_F_TEXT("path", path), RV_F_TEXT("why", strerror(errno)));
+        RV_LOG(a->log, WARN, "agents.unreadable_folder", RV_F_TEXT("path", path), RV_F_TEXT("reason", strerror(errno)));
         return 0;
     }
     while (rc == 0 && (entry = readdir(dir))) {

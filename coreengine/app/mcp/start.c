@@ -219,7 +219,7 @@ void mcp_cancel_run(const struct rv_app_mcp_at *at, const char *run)
         rv_run_row_fini(&row);
     }
     if (rc < 0)
-        RV_LOG(at->app->log, WARN, "mcp.not_cancelled", RV_F_TEXT("run", run), RV_F_ERR("error", why));
+        RV_LOG(at->app->log, WARN, "mcp.not_cancelled", RV_F_TEXT("run_id", run), RV_F_ERR("error", why));
     rv_err_free(why);
 }
 

@@ -269,10 +269,12 @@ static void log_it(const struct firing *f)
     rv_time_format(f->plan.planned_us, planned);
     if (f->plan.is_late)
         RV_LOG(f->app->log, INFO, "schedule.skipped", RV_F_TEXT("tenant", f->row->tenant),
-               RV_F_TEXT("schedule", f->row->name), RV_F_TEXT("planned_at", planned));
+               RV_F_TEXT("schedule_id", f->row->id), RV_F_TEXT("schedule", f->row->name),
+               RV_F_TEXT("planned_at", planned));
     else
         RV_LOG(f->app->log, INFO, "schedule.fired", RV_F_TEXT("tenant", f->row->tenant),
-               RV_F_TEXT("schedule", f->row->name), RV_F_TEXT("planned_at", planned));
+               RV_F_TEXT("schedule_id", f->row->id), RV_F_TEXT("schedule", f->row->name),
+               RV_F_TEXT("planned_at", planned));
 }
 
 /* Takes why. */
@@ -283,7 +285,7 @@ static int put_off(const struct firing *f, const struct due *due, rv_err *why, r
 
     wait_us += (int64_t)rv_rand_below(rv_rand_system(), (uint64_t)spread_us);
     rv_err_write_chain(why, &text);
-    RV_LOG(f->app->log, WARN, "schedule.failed", RV_F_TEXT("tenant", due->tenant), RV_F_TEXT("schedule", due->id),
+    RV_LOG(f->app->log, WARN, "schedule.failed", RV_F_TEXT("tenant", due->tenant), RV_F_TEXT("schedule_id", due->id),
            RV_F_ERR("error", why));
     rv_err_free(why);
     int rc = rv_store_postpone_schedule(f->store, due->id, due->next_us, f->now_us + wait_us, rv_buf_cstr(&text),
@@ -342,7 +344,7 @@ static int pick(void *self, const struct rv_due_schedule *due, rv_err **err)
     struct picked *p = self;
     struct due *d = &p->items[p->n];
 
-    if (!due->id[0] || !due->tenant[0]) /* damaged, and not to be named; `reeve gc --check` tells */
+    if (!due->id[0] || !due->tenant[0]) /* damaged, and not to be named; `reeve store check` tells */
         return 0;
     *d = (struct due){
         .id = rv_str_dup(rv_str_of(due->id)), .tenant = rv_str_dup(rv_str_of(due->tenant)), .next_us = due->next_us};

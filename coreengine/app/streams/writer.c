@@ -211,7 +211,7 @@ static void tell(rv_app_streams *w, struct batch *b, bool more)
     st->is_busy = false;
     st->writing = 0;
     if (b->rc < 0 && !st->has_failed)
-        RV_LOG(w->log, WARN, "stream.unkept", RV_F_TEXT("stream", st->id), RV_F_ERR("error", b->err));
+        RV_LOG(w->log, WARN, "stream.unkept", RV_F_TEXT("stream_id", st->id), RV_F_ERR("error", b->err));
     if (is_heard(b))
         st->opts.on_kept(st->opts.self, b->rc < 0 ? NULL : &part, &b->lines, more, b->rc, b->err);
     st->has_failed = st->has_failed || b->rc < 0;

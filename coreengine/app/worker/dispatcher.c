@@ -62,9 +62,9 @@ static bool end_job(struct work_dispatcher *d, struct work_job *j)
     int rc = j->is_told ? 0 : rv_work_tell_end(d->store, j, &err);
     bool is_lost = rc == RV_E_STATE || rc == RV_E_NOT_FOUND;
     if (is_lost)
-        RV_LOG(log, WARN, "task.lost", RV_F_TEXT("task", j->task.id), RV_F_ERR("error", err));
+        RV_LOG(log, WARN, "task.lost", RV_F_TEXT("task_id", j->task.id), RV_F_ERR("error", err));
     else if (rc < 0 && rc != j->refusal)
-        RV_LOG(log, WARN, "task.untold", RV_F_TEXT("task", j->task.id), RV_F_ERR("error", err));
+        RV_LOG(log, WARN, "task.untold", RV_F_TEXT("task_id", j->task.id), RV_F_ERR("error", err));
     j->refusal = rc;
     rv_err_free(err);
     if (rc < 0 && !is_lost && !is_out_of_grace(d))
@@ -134,7 +134,7 @@ static int look_at_held(struct work_dispatcher *d, rv_err **err)
     bool is_draining = d->is_draining;
     pthread_mutex_unlock(&d->lock);
     for (size_t i = 0; rc == 0 && !is_draining && i < s.n; i++) {
-        RV_LOG(d->worker->app.log, WARN, "task.stray", RV_F_TEXT("task", s.tasks[i].id));
+        RV_LOG(d->worker->app.log, WARN, "task.stray", RV_F_TEXT("task_id", s.tasks[i].id));
         rv_dispatcher_hand_back(d, s.tasks[i].id, s.tasks[i].attempt);
     }
     return rc;

@@ -314,6 +314,7 @@ static rv_http_call *new_call(rv_http *h, const struct rv_http_request *req, con
     c->max_body = req->max_body ? req->max_body : DEFAULT_MAX_BODY;
     rv_buf_init(&c->head.text, RV_HTTP_MAX_HEAD + RV_HTTP_MAX_HEADERS);
     c->egress = req->egress;
+    c->log = req->log ? req->log : c->h->log;
     c->start_us = rv_http_now();
     c->easy = h->curl->easy_init();
     if (!c->easy) {
@@ -398,7 +399,6 @@ static int64_t since_start(const rv_http_call *c, int64_t us)
 static void end_call(rv_http_call *c)
 {
     char text[RV_HTTP_TEXT_MAX];
-    rv_http *h = c->h;
     struct rv_http_end end = {.fault = rv_http_fault_of(c),
                               .was_sent = c->sent_us != 0,
                               .is_denied = c->is_denied,
@@ -411,8 +411,8 @@ static void end_call(rv_http_call *c)
     rv_http_fault_text(c, end.fault, text);
     c->is_ended = true;
     unlink_call(c);
-    RV_LOG(h->log, DEBUG, "http.end", RV_F_TEXT("host", c->origin), RV_F_I64("status", c->head.status),
-           RV_F_I64("body_bytes", c->n_body), RV_F_I64("elapsed_us", end.total_us), RV_F_TEXT("fault", text));
+    RV_LOG(c->log, DEBUG, "http.end", RV_F_TEXT("host", c->origin), RV_F_I64("status", c->head.status),
+           RV_F_I64("body_bytes", c->n_body), RV_F_I64("took_us", end.total_us), RV_F_TEXT("fault", text));
     c->events.on_end(c->events.self, &end);
     free_call(c);
 }

@@ -48,6 +48,7 @@ struct rv_http_request {
     /** Borrowed until the end; NULL: anywhere. Else no proxy is used, a user or a password in the address is
      * RV_E_DENIED, the connection is a new one and not kept, and one that is not allowed ends the call (is_denied). */
     const rv_egress *egress;
+    rv_log *log; /* for the record of its end, borrowed until then; NULL: that of the client */
 };
 struct rv_http_head {
     int status;          /* of the final answer: 1xx is skipped */

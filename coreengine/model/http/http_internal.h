@@ -81,6 +81,7 @@ struct rv_http_call {
     CURLcode code;            /* libcurl's verdict when is_over */
     int os_error;             /* of socket() */
     bool is_todo, is_fresh, is_cancelled, is_held, wants_resume, is_over, is_ended;
+    rv_log *log;             /* borrowed */
     const rv_egress *egress; /* borrowed; NULL: anywhere */
     bool is_denied;
     char *host; /* with egress; without brackets; owned */

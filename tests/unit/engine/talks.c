@@ -18,9 +18,14 @@ static void must(int rc, rv_err *err, const char *what)
 
 void talks_init(struct talks *a, const struct plan *plan, size_t n_plan)
 {
+    talks_init_logged(a, plan, n_plan, NULL);
+}
+
+void talks_init_logged(struct talks *a, const struct plan *plan, size_t n_plan, rv_log *log)
+{
     static const char *const dirs[] = {HOSTILE_DIR, CAPABILITY_DIR};
     const struct rv_plugins_opts plugins = {dirs, RV_COUNT(dirs), RV_SOURCE_DIR, NULL, REEVE_PROGRAM, NULL};
-    const struct rv_engine_opts opts = {.workers = 2};
+    const struct rv_engine_opts opts = {.workers = 2, .log = log};
     rv_err *err = NULL;
 
     memset(a, 0, sizeof *a);

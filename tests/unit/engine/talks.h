@@ -32,6 +32,8 @@ struct asking {
     const char *execution, *role, *stage;
 };
 void talks_init(struct talks *a, const struct plan *plan, size_t n_plan);
+/** The same, with a log for the engine; borrowed. */
+void talks_init_logged(struct talks *a, const struct plan *plan, size_t n_plan, rv_log *log);
 const struct rv_pipeline *talks_asking(struct talks *a, const struct asking *how);
 /** The same, of a capability's provider, e.g. "echo.model:x". */
 const struct rv_pipeline *talks_capability(struct talks *a, const char *name, bool is_isolated, const char *model,

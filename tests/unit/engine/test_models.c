@@ -71,6 +71,24 @@ START_TEST(the_payload_is_what_the_server_got)
 }
 END_TEST
 
+/* Else the records of requests could not be joined with those of the run. */
+START_TEST(the_record_of_a_request_names_its_run_and_call)
+{
+    struct talk t = {0};
+    struct rv_kit_log log;
+
+    rv_kit_log_init(&log, RV_LOG_DEBUG, RV_LOG_JSON);
+    talks_init_logged(&all, says_hello, 1, log.log);
+    ck_assert_str_eq(talk_whole(&all, &t, talks_asking(&all, &plainly)), "completed");
+    const char *line = rv_kit_log_find(&log, "\"http.end\"");
+    ck_assert_ptr_nonnull(line);
+    ck_assert_msg(strstr(line, "\"run_id\":\"") && strstr(line, "\"call_id\":1,"), "%s", line);
+    talk_fini(&t);
+    tear_down();
+    rv_kit_log_fini(&log);
+}
+END_TEST
+
 START_TEST(a_server_that_is_busy_is_asked_again)
 {
     struct talk t = {0};
@@ -277,6 +295,7 @@ Suite *models_suite(void)
 
     tcase_add_test(tc, pieces_come_in_order_and_before_the_result);
     tcase_add_test(tc, the_payload_is_what_the_server_got);
+    tcase_add_test(tc, the_record_of_a_request_names_its_run_and_call);
     tcase_add_test(tc, a_server_that_is_busy_is_asked_again);
     tcase_add_test(tc, a_held_stream_holds_its_server_and_loses_nothing);
     tcase_add_test(tc, a_held_stream_can_be_cancelled);

@@ -19,7 +19,7 @@ struct world {
     int port;
     rv_httpd_exchange *x; /* the last one that /later, /stream or /events have taken */
     rv_buf told;          /* "drain ", "gone:left ", "stop " */
-    rv_buf access;        /* a line each: METHOD route status bytes_in cut|whole */
+    rv_buf access;        /* a line each: METHOD route status bytes_in cut|whole [run] */
     int n_freed;          /* data of plans */
     bool ends_on_gone, ends_on_stop;
     struct client *clients[16]; /* that are open */
