@@ -191,8 +191,12 @@ int read_file(void *self, struct rv_cap_call *call)
     text = read_text(f, &place, &len, &type, &why);
     if (!text)
         rc = fail_unread(f, call, path, &place, type, why);
-    else if (want.first < 1 || want.last < want.first)
-        rc = call->fail(call, "ValidationError", "end_line is before start_line");
+    else if (want.first < 1)
+        rc = rv_cap_failf(call, "ValidationError", "start_line must be 1 or more, not %lld: the first line is 1",
+                          (long long)want.first);
+    else if (want.last < want.first)
+        rc = rv_cap_failf(call, "ValidationError", "end_line %lld is before start_line %lld", (long long)want.last,
+                          (long long)want.first);
     else if (want.first > 1 && want.first > count_lines(text, len))
         rc = rv_cap_failf(call, "ValidationError", "file \"%s\" has %lld lines, start_line is %lld", path,
                           (long long)count_lines(text, len), (long long)want.first);

@@ -189,7 +189,7 @@ int rv_cli_load_state(const struct rv_cli *cli, json_object *state, rv_envelope 
 {
     int rc = rv_envelope_load(state, rv_rand_system(), rv_app_now_us(), out, err);
 
-    if (rc < 0 && rv_cli_flag(cli, "set"))
+    if (rc < 0 && rv_cli_flag(cli, "set") && strstr(rv_err_text(*err), "must be a string"))
         rv_err_hint(err,
                     "--set reads its value as JSON; a text that looks like a number needs quotes: 'user_id=\"42\"'");
     if (rc < 0)

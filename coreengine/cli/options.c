@@ -155,6 +155,16 @@ int rv_cli_values(const struct rv_cli *cli, const char *name, const char **out, 
     return 0;
 }
 
+static const struct rv_cli_option *find(const struct rv_cli_verb *verb, rv_str name, char letter)
+{
+    const struct rv_cli_option *o;
+
+    for (size_t i = 0; (o = rv_cli_option_at(verb, i)); i++)
+        if (letter ? o->letter == letter : rv_str_is(name, o->name))
+            return o;
+    return NULL;
+}
+
 int rv_cli_int(const struct rv_cli *cli, const char *name, int64_t least, int64_t most, int64_t *inout, rv_err **err)
 {
     const char *text = rv_cli_value(cli, name);
@@ -167,8 +177,9 @@ int rv_cli_int(const struct rv_cli *cli, const char *name, int64_t least, int64_
     if (end == text || *end || errno || v < least || v > most) { /* errno: it was cut to the largest there is */
         int rc = RV_FAIL(err, RV_E_INVALID, "option --%s needs a whole number from %lld to %lld, not \"%s\"", name,
                          (long long)least, (long long)most, text);
-        bool is_number = end != text && !*end && !errno;
-        rv_err_hint(err, "for example --%s %lld", name, (long long)(!is_number || v < least ? least : most));
+        const struct rv_cli_option *o = find(cli->verb, rv_str_of(name), 0);
+        if (o)
+            rv_err_hint(err, "--%s %s: %s", name, o->arg, o->doc);
         return rc;
     }
     *inout = v;
@@ -176,16 +187,6 @@ int rv_cli_int(const struct rv_cli *cli, const char *name, int64_t least, int64_
 }
 
 /* --- reading a command line --- */
-
-static const struct rv_cli_option *find(const struct rv_cli_verb *verb, rv_str name, char letter)
-{
-    const struct rv_cli_option *o;
-
-    for (size_t i = 0; (o = rv_cli_option_at(verb, i)); i++)
-        if (letter ? o->letter == letter : rv_str_is(name, o->name))
-            return o;
-    return NULL;
-}
 
 static bool is_word(const char *words, const char *value)
 {
@@ -209,7 +210,11 @@ static int give(struct rv_cli *out, const struct rv_cli_option *o, const char *v
     bool free_text = !o->words || strcmp(o->words, "FILE") == 0 || strcmp(o->words, "DIR") == 0;
     if (value && !free_text && !is_word(o->words, value)) {
         int rc = RV_FAIL(err, RV_E_INVALID, "option --%s does not take \"%s\"", o->name, value);
-        rv_err_hint(err, "legal values: %s", o->words);
+        rv_buf words = RV_BUF_INIT(1024);
+        for (const char *c = o->words; *c; c++)
+            rv_buf_puts(&words, *c == ' ' ? ", " : (char[]){*c, 0});
+        rv_err_hint(err, "legal values: %s", rv_buf_cstr(&words));
+        rv_buf_fini(&words);
         return rc;
     }
     out->given[out->n_given].option = o;
@@ -374,5 +379,6 @@ int rv_cli_check(const struct rv_cli *cli, rv_err **err)
     }
     for (const char *at = v->excludes; at && *at && rc == 0;)
         rc = check_excludes(cli, &at, err);
-    return rc;
+    const char *no_store = "no-store store"; /* of every verb that has both */
+    return rc == 0 ? check_excludes(cli, &no_store, err) : rc;
 }

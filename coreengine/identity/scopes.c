@@ -4,6 +4,11 @@
 #include "coreengine/identity/identity_internal.h"
 
 static const char *const levels[] = {"user", "tenant", "master"};
+static const char all_words[] =
+#define X(name, word, meaning) word ", "
+    RV_SCOPES(X)
+#undef X
+        "all, usual, read";
 static const char *const words[] = {
 #define X(name, word, meaning) word,
     RV_SCOPES(X)
@@ -73,6 +78,8 @@ int rv_scopes_parse(rv_str list, uint32_t *out, rv_err **err)
             RV_FAIL(err, RV_E_INVALID, "unknown scope \"%.*s\"", RV_STR_ARG(rv_utf8_cut(word, 40)));
             if (near)
                 rv_err_hint(err, "did you mean \"%s\"?", near);
+            else
+                rv_err_hint(err, "scopes: %s", all_words);
             return RV_E_INVALID;
         }
         set |= one;

@@ -376,6 +376,19 @@ static int take_up(rv_chat *chat, struct chat_pipeline *cp, rv_err **err)
     return 0;
 }
 
+/* Said in the words of who chats, before the engine names the role that the made pipeline has for the model. */
+static int check_script(const rv_chat *chat, const struct rv_agents_found *found, const struct made_from *m,
+                        rv_err **err)
+{
+    const char *model = m->models[m->pipeline.n_models - 1].model;
+
+    if (chat->opts.script || found->doc->model_overrides || strncmp(model, "scripted:", strlen("scripted:")) != 0)
+        return 0;
+    RV_FAIL(err, RV_E_INVALID, "model \"%s\" is played by a script, and the chat has none", model);
+    rv_err_hint(err, "give the script with --script FILE, or name a provider and its model, such as openai:gpt-5-mini");
+    return RV_E_INVALID;
+}
+
 int chat_pipeline_of(rv_chat *chat, const char *agent, const struct chat_pipeline **out, rv_err **err)
 {
     struct rv_store_scope scope = chat_scope(chat);
@@ -390,7 +403,9 @@ int chat_pipeline_of(rv_chat *chat, const char *agent, const struct chat_pipelin
     if (rc < 0)
         return rc;
     describe(chat, &found, &m);
-    rc = chat_request_tools(chat, found.doc, &m.pipeline.client_tools, err);
+    rc = check_script(chat, &found, &m, err);
+    if (rc == 0)
+        rc = chat_request_tools(chat, found.doc, &m.pipeline.client_tools, err);
     if (rc == 0)
         rc = hash_of(&m, checksum, err);
     if (rc == 0 && ((cp = find(&chat->pipelines, checksum)) || (cp = find(chat->opts.pipelines, checksum))))

@@ -67,6 +67,9 @@ static int tell(void *self, const struct rv_ingested *file, rv_err **err)
         rv_cli_err(t->is_live ? RV_STR_LIT("\r\033[K") : RV_STR_LIT(""));
         rv_buf_puts(&text, "reeve: ");
         rv_err_write_text(file->why, t->cli->debug, &text);
+        if (rv_err_is(file->why, RV_E_NOT_FOUND) && !rv_err_hint_text(file->why))
+            rv_buf_puts(&text, "  hint: name a file or a folder that exists; a relative path starts at the current "
+                               "folder\n");
         rv_cli_err(rv_buf_str(&text));
     }
     rv_buf_fini(&text);

@@ -7,8 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_REPEAT 10000 /* runs of each test: the interval is below two percent then */
-#define MAX_MODELS 32    /* columns of a table that people still read */
+#define MAX_REPEAT  10000 /* runs of each test: the interval is below two percent then */
+#define MAX_NAMES   400   /* bytes of the names of tests in a message */
+#define MAX_NEAREST 200
+#define MAX_MODELS  32 /* columns of a table that people still read */
 
 static const struct rv_test_format *const formats[] = {&rv_test_as_json, &rv_test_as_tap, &rv_test_as_junit,
                                                        &rv_test_as_html};
@@ -25,6 +27,8 @@ struct session {
     int64_t min_percent;          /* -1: none */
     struct rv_test_choice choice; /* of --changed */
     size_t n_tests, n_found;      /* n_found: that the filter has found */
+    rv_buf names;                 /* of the tests that the filter left out, for the message that it found none */
+    char nearest[MAX_NEAREST];    /* of them to the filter; "": none */
     int status;
 };
 
@@ -87,6 +91,26 @@ static size_t n_wanted(const struct session *s, const struct rv_pipeline *p)
     return n;
 }
 
+static void note_left_out(struct session *s, const char *name)
+{
+    if (!s->nearest[0] && rv_nearest(rv_str_of(s->filter), &name, 1) && strlen(name) < sizeof s->nearest)
+        memcpy(s->nearest, name, strlen(name) + 1);
+    rv_buf_printf(&s->names, "%s%s", s->names.len > 0 ? ", " : "", name);
+}
+
+/* A misspelt filter must not look like success. */
+static int found_none(const struct session *s, rv_err **err)
+{
+    rv_str names = rv_utf8_cut(rv_buf_str(&s->names), MAX_NAMES - 4);
+    int rc = RV_FAIL(err, RV_E_INVALID, "no test has \"%s\" in its name", s->filter);
+
+    if (s->nearest[0])
+        rv_err_hint(err, "did you mean \"%s\"?", s->nearest);
+    else
+        rv_err_hint(err, "tests: %.*s%s", RV_STR_ARG(names), s->names.rc < 0 || names.len < s->names.len ? " ..." : "");
+    return rc;
+}
+
 static int run_tests(struct session *s, const char *path, struct rv_app_loaded *l, rv_err **err)
 {
     const struct rv_pipeline *p = l->pipeline;
@@ -99,8 +123,10 @@ static int run_tests(struct session *s, const char *path, struct rv_app_loaded *
     s->format->tests(&s->to);
     for (size_t i = 0; rc == 0 && i < p->n_tests; i++) {
         size_t n_failed = s->to.n_failed;
-        if (!is_wanted(s, &p->tests[i]))
+        if (!is_wanted(s, &p->tests[i])) {
+            note_left_out(s, p->tests[i].name);
             continue;
+        }
         s->n_found++;
         if (changes && !rv_test_changes_runs(changes, i, &s->choice))
             continue;
@@ -257,6 +283,7 @@ static int options_of(struct rv_cli *cli, struct session *s, rv_err **err)
                                  .body = RV_BUF_INIT(RV_TEST_MAX_OUTPUT),
                                  .color = cli->out_color},
                           .filter = rv_cli_value(cli, "filter"),
+                          .names = RV_BUF_INIT(MAX_NAMES),
                           .min_percent = -1};
     int rc = rv_cli_int(cli, "min-coverage", 0, 100, &s->min_percent, err);
     if (rc == 0)
@@ -314,8 +341,9 @@ static int test_all(struct rv_cli *cli, rv_err **err)
     rc = rv_cli_print(rc, &s.to.out, err);
     if (s.changed)
         say_choice(&s.choice);
-    if (rc == 0 && s.filter && s.n_tests > 0 && s.n_found == 0) /* a misspelt filter must not look like success */
-        rc = rv_cli_usage(cli, err, "no test has \"%s\" in its name", s.filter);
+    if (rc == 0 && s.filter && s.n_tests > 0 && s.n_found == 0)
+        rc = found_none(&s, err);
+    rv_buf_fini(&s.names);
     return rc < 0 ? rc : s.status;
 }
 
