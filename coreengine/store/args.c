@@ -133,7 +133,7 @@ int rv_store_damaged(const struct sql_store *st, rv_err **err, const char *fmt, 
     vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
     RV_FAIL(err, RV_E_IO, "\"%s\": %s", rv_sql_path(st), text);
-    rv_err_hint(err, "`reeve gc --check` lists what else is");
+    rv_err_hint(err, "`reeve store check` lists what else is");
     return RV_E_IO;
 }
 

@@ -54,7 +54,7 @@ static const char rules[] =
     "lookup gives a user's own rows before shared ones, then kinds in the order of the list, then the newest, and one "
     "row\n"
     "for each kind and owner. It also finds a row by its id, and a message by `session-SESSION-msg-N`.\n\n"
-    "The index of names is written with each row. `reeve gc --check` compares it, trigrams, words and vectors with\n"
+    "The index of names is written with each row. `reeve store check` compares it, trigrams, words and vectors with\n"
     "the rows, and looks at the queue of vectors; `reeve entities reindex` writes them again from the rows.\n\n"
     "## Deletion\n\n"
     "A deleted row is not found. Writing its id again brings it back with its columns. `reeve gc` erases rows 30 days "

@@ -56,10 +56,10 @@ static void advise(const struct sqlite *st, int rc, rv_err **err)
     case SQLITE_ERROR:
     case SQLITE_SCHEMA:
     case SQLITE_MISMATCH:
-        rv_err_hint(err, "`reeve gc --check` lists the damage; restore the file from a backup");
+        rv_err_hint(err, "`reeve store check` lists the damage; restore the file from a backup");
         break;
     case SQLITE_NOTADB:
-        rv_err_hint(err, "name another file, or restore this one from a backup; `reeve gc --check` looks at a store");
+        rv_err_hint(err, "name another file, or restore this one from a backup; `reeve store check` looks at a store");
         break;
     case SQLITE_FULL:
     case SQLITE_IOERR:

@@ -509,7 +509,7 @@ static const struct rv_cli_verb reindex_verb = {
     .args = "",
     .summary = "rebuild the index of names from the rows",
     .text =
-        "The index is written with each row, so this is only needed when `reeve gc --check` reports keys that do not\n"
+        "The index is written with each row, so this is only needed when `reeve store check` reports keys that do not\n"
         "fit their rows. It takes one transaction.",
     .examples = "reeve entities reindex",
     .groups = {&rv_cli_of_stores, &rv_cli_of_commits},

@@ -107,7 +107,7 @@ START_TEST(a_changed_byte_of_a_value_is_found)
     world_sql(w->path, "UPDATE blobs SET data = 'bungle' WHERE data = CAST('bundle' AS BLOB)");
     OK(world_store(w, w->path, &quick, &w->s));
     rv_hash_of(RV_STR_LIT("bundle"), bundle);
-    FAILS(RV_E_IO, "is damaged", "gc --check", rv_store_get_blob(w->s, bundle, &out, &w->err));
+    FAILS(RV_E_IO, "is damaged", "store check", rv_store_get_blob(w->s, bundle, &out, &w->err));
     ck_assert_uint_eq(out.len, 0);
     rv_buf_fini(&out);
     rv_buf_fini(&bytes);
@@ -188,7 +188,7 @@ START_TEST(what_is_no_database_is_refused_and_not_touched)
     for (size_t i = 0; i <= RV_COUNT(texts); i++) {
         const char *text = i < RV_COUNT(texts) ? texts[i] : large;
         rv_kit_write(w->path, text);
-        FAILS(RV_E_INVALID, "file is not a database", "gc --check", world_store(w, w->path, &quick, &w->s));
+        FAILS(RV_E_INVALID, "file is not a database", "store check", world_store(w, w->path, &quick, &w->s));
         now = rv_kit_read(w->path);
         ck_assert_str_eq(now, text);
         free(now);
