@@ -1,8 +1,8 @@
 /* The agent: all configuration of one stage of a pipeline.
  *
- * An *agent* is configuration, a *stage* is its place in a pipeline, a *visit* is one execution of it. An agent is made
- * when a pipeline is loaded and never changes during a run. Its parts come from the keys of a pipeline file, from an
- * agent document (`agent: NAME`), or from a program that starts a chat or asks another agent; all of them go through
+ * An *agent* is configuration, a *stage* is its place in a pipeline, a *visit* is one execution of that. An agent is
+ * made when a pipeline is loaded and never changes during a run. Its parts come from the keys of a pipeline file, from
+ * an agent document (`agent: NAME`), or from a program that starts a chat or asks another agent; all of them go through
  * the builder in config/build.c. docs/explanation/the-agent.md follows an agent from its configuration to a visit.
  *
  * Plain data: texts and arrays live in the arena of the pipeline, and any thread may read them. Names of hooks and the

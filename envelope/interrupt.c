@@ -353,7 +353,7 @@ static int read_queued(const rv_envelope *env, size_t i, struct rv_stored_interr
     *it = (struct rv_stored_interrupt){0};
     int rc = rv_read_interrupt(rv_envelope_queued(env, i), it, err);
     if (rc == 0 && !it->exists)
-        rc = RV_FAIL(err, RV_E_INVALID, "it is no object");
+        rc = RV_FAIL(err, RV_E_INVALID, "it is not an object");
     if (rc == 0)
         return 0;
     rv_interrupt_fini(it);

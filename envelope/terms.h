@@ -50,7 +50,7 @@
 
 #define RV_SEVERITIES(X)                                                                                               \
     X(CRITICAL, "critical", "loading stops")                                                                           \
-    X(ERROR, "error", "the file can not be used")                                                                      \
+    X(ERROR, "error", "the file cannot be used")                                                                       \
     X(WARNING, "warning", "probably not what was meant")
 
 #define RV_REASONS(X)                                                                                                  \

@@ -192,7 +192,7 @@ static int say(struct rv_cap_call *call, json_object *request, struct text text)
 
     while ((word = next_word(&rest)).len > 0)
         if (emit(call, word) != 0)
-            return call->fail(call, "timeout", "nobody waits for the rest");
+            return call->fail(call, "timeout", "the caller does not wait for the rest");
     obj = json_object_new_object();
     return reply(call, obj,
                  add_text(obj, "text", shown) && add_text(obj, "finish_reason", finish) &&
@@ -279,7 +279,7 @@ static json_object *read_request(const char *args)
 static int model(void *self, struct rv_cap_call *call)
 {
     json_object *request = read_request(call->args);
-    int rc = request ? answer(call, request) : call->fail(call, "bad_request", "the request can not be read");
+    int rc = request ? answer(call, request) : call->fail(call, "bad_request", "the request cannot be read");
 
     (void)self;
     json_object_put(request);

@@ -81,7 +81,7 @@ static const struct rv_cap_entry entries[] = {
      }),
      search_files},
     {RV_CAP_TOOL, "read_file", RV_CAP_JSON({
-         "description" : "Read a text file, or some lines of it, with line numbers.",
+         "description" : "Read a text file, or some of its lines, with line numbers.",
          "risk" : "read_only",
          "category" : "read",
          "effect" : "safe",
@@ -123,7 +123,7 @@ static const struct rv_cap_entry entries[] = {
      }),
      read_file},
     {RV_CAP_TOOL, "write_file", RV_CAP_JSON({
-         "description" : "Create a text file or replace all of it. Its folder has to exist.",
+         "description" : "Create a text file or replace its whole text. Its folder has to exist.",
          "risk" : "write",
          "category" : "write",
          "effect" : "idempotent",

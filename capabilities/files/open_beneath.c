@@ -130,7 +130,7 @@ char *read_text(const struct files *f, const struct place *place, size_t *len, c
     char *text = NULL;
 
     *type = "AccessDenied";
-    *why = "it can not be opened";
+    *why = "it cannot be opened";
     if (fd < 0) {
         if (errno == ENOENT || errno == ENOTDIR) {
             *type = "NotFoundError";
@@ -142,14 +142,14 @@ char *read_text(const struct files *f, const struct place *place, size_t *len, c
     }
     *type = "ValidationError";
     if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
-        *why = "it is no regular file";
+        *why = "it is not a regular file";
     } else if ((size_t)st.st_size > f->max_file_bytes) {
         *why = "it is larger than max_file_bytes";
     } else if (!(text = read_all(fd, (size_t)st.st_size, len))) {
         *type = "ExecutionError";
         *why = "out of memory";
     } else if (!is_text(text, *len)) {
-        *why = "it is no text in UTF-8";
+        *why = "it is not a text in UTF-8";
         free(text);
         text = NULL;
     }

@@ -38,7 +38,7 @@ static bool open_root(struct root *root, const char *full, const char **why)
 
     *why = "out of memory";
     if (stat(full, &st) != 0) {
-        *why = errno == ENOENT ? "there is no such file or folder" : "it can not be looked at";
+        *why = errno == ENOENT ? "there is no such file or folder" : "it cannot be examined";
         return false;
     }
     if (S_ISREG(st.st_mode)) {
@@ -57,7 +57,7 @@ static bool open_root(struct root *root, const char *full, const char **why)
         return false;
     }
     if (root->fd < 0)
-        *why = "it can not be opened";
+        *why = "it cannot be opened";
     return root->fd >= 0;
 }
 

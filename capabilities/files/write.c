@@ -139,7 +139,7 @@ int write_file(void *self, struct rv_cap_call *call)
         goto done;
     kind = kind_of(dir, name, &old);
     if (kind < 0) {
-        rc = rv_cap_failf(call, "AccessDenied", "\"%s\" is no regular file", path);
+        rc = rv_cap_failf(call, "AccessDenied", "\"%s\" is not a regular file", path);
         goto done;
     }
     code = replace(dir, name, kind ? &old : NULL, json_object_get_string(text), len);
@@ -166,7 +166,7 @@ int delete_file(void *self, struct rv_cap_call *call)
     if (dir >= 0) {
         kind = kind_of(dir, name, &old);
         if (kind < 0)
-            rc = rv_cap_failf(call, "AccessDenied", "\"%s\" is no regular file", path);
+            rc = rv_cap_failf(call, "AccessDenied", "\"%s\" is not a regular file", path);
         else if (kind > 0 && unlinkat(dir, name, 0) != 0 && errno != ENOENT)
             rc = fail_errno(call, path, errno);
         else /* a second call leaves the same state: it says so and succeeds */

@@ -21,7 +21,7 @@ static int greet_user(void *self, struct rv_cap_call *call)
 {
     (void)self;
     if (call->cancelled(call)) /* the place to stop early in long work */
-        return call->fail(call, "CancelledError", "nobody waits any more");
+        return call->fail(call, "CancelledError", "the caller does not wait any more");
     return call->reply(call, "{\"output\": {\"final_response\": \"Hello!\"}}");
 }
 
@@ -33,7 +33,7 @@ static int canned(void *self, struct rv_cap_call *call)
 
 static const struct rv_cap_entry entries[] = {
     {RV_CAP_TOOL, "greet", RV_CAP_JSON({
-         "description" : "Greet somebody by name.",
+         "description" : "Greet a person by name.",
          "risk" : "read_only",
          "category" : "standalone",
          "input_schema" : {

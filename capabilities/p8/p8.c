@@ -410,12 +410,12 @@ static bool settle(struct p8 *p, const struct rv_cap_host *host, json_object *co
     path = json_object_get_string(records);
     if (strlen(path) != (size_t)json_object_get_string_len(records) || strlen(path) > MAX_PATH_BYTES ||
         !is_below(path)) {
-        snprintf(error, size, "records \"%.200s\" is no path of a file below the pipeline's folder", path);
+        snprintf(error, size, "records \"%.200s\" is not the path of a file below the pipeline's folder", path);
         return false;
     }
     p->base = open(host->base_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (p->base < 0) {
-        snprintf(error, size, "the folder \"%.200s\" can not be opened: system error %d", host->base_dir, errno);
+        snprintf(error, size, "the folder \"%.200s\" cannot be opened: system error %d", host->base_dir, errno);
         return false;
     }
     p->records = strdup(path);

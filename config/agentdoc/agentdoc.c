@@ -280,11 +280,11 @@ static void check_routing(struct rv_agentdoc_reading *r)
     for (size_t i = 0; i < routes->n; i++)
         if (strcmp(routes->items[i], name) == 0)
             rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &routes->srcs[i], "list the agents that answer",
-                            "routing.agents has \"%.60s\" itself: a router answers nobody", name);
+                            "routing.agents has \"%.60s\" itself: a router does not answer", name);
     if (fallback && strcmp(fallback, name) == 0)
         rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &rv_node_get(map, "fallback")->src,
                         "name an agent that answers, or leave it out: then it is " RV_AGENTDOC_FALLBACK,
-                        "routing.fallback is \"%.60s\" itself: a router answers nobody", name);
+                        "routing.fallback is \"%.60s\" itself: a router does not answer", name);
     if (!fallback && strcmp(name, RV_AGENTDOC_FALLBACK) == 0)
         rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &map->src, "add `fallback:` with an agent that answers",
                         "routing.fallback is %s unless told, which is this agent", RV_AGENTDOC_FALLBACK);

@@ -443,7 +443,7 @@ int rv_agentdoc_prompt(const struct rv_agentdoc *d, int structured, rv_buf *out,
     return rv_buf_check(out, "the prompt of an agent", err);
 }
 
-/* --- The schema of a structured output: only the document's description of it, nothing about the agent --- */
+/* --- The schema of a structured output: only the description in the document, nothing about the agent --- */
 
 /* Names in `required` that are properties of the output itself; a nested one only marks a line of the prompt. */
 static int add_required(const struct rv_agentdoc *d, json_object *out, rv_err **err)

@@ -90,7 +90,7 @@ static inline bool rv_emit_is_wanted(struct rv_visit_shared *s)
     root->next_seq += !root->emits;
     return root->emits;
 }
-/** rv_emit() with these members. NULL, too, when no observer listens; then nothing of it is evaluated. */
+/** rv_emit() with these members. NULL, too, when no observer listens; then its members are not evaluated. */
 #define RV_EMIT(shared, out, head, ...)                                                                                \
     (rv_emit_is_wanted(shared) ? rv_emit(shared, out, head, (const struct rv_member[]){__VA_ARGS__},                   \
                                          sizeof(const struct rv_member[]){__VA_ARGS__} / sizeof(struct rv_member))     \

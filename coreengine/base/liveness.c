@@ -1,3 +1,4 @@
+/* Marks in the abstract namespace of Unix sockets: made once for each process, and looked up by a connection. */
 #include "coreengine/base/liveness.h"
 
 #include <errno.h>

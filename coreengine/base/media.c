@@ -1,3 +1,4 @@
+/* The grammar of media types, read character by character. */
 #include "coreengine/base/media.h"
 
 #include <string.h>

@@ -45,7 +45,7 @@ extern const struct rv_cli_group rv_cli_common, /* of all verbs */
 /** All of them, ending with NULL. */
 extern const struct rv_cli_group *const rv_cli_groups[];
 
-/* Words of a command line that are no files. What it points to is static. */
+/* Words of a command line that are not files. What it points to is static. */
 struct rv_cli_takes {
     const char *what;
     const char *fixed; /* words that are always there; may be empty */
@@ -95,7 +95,7 @@ struct rv_cli_verb {
 /* A process of the runner, and its command line. */
 struct rv_cli {
     bool out_tty, err_tty, out_color, err_color, debug;
-    struct rv_app app;                      /* what the command line says of it */
+    struct rv_app app;                      /* with the settings of the command line */
     const struct rv_cli_verb *verb;         /* static */
     const struct rv_cli_verb *const *verbs; /* of the program, static; ends with NULL */
     const char *words[RV_CLI_MAX_ARGS];     /* positional; borrowed from argv */
@@ -223,7 +223,7 @@ RV_MUST_CHECK int rv_cli_read_text(const char *text, const char *file, rv_buf *o
 
 /* session.c: a run for people and pipes */
 #define RV_CLI_RECORDED "recorded with --record; a script for --script"
-/** What the options of a verb that runs say of it. */
+/** The settings of a run from the options of its verb. */
 RV_MUST_CHECK int rv_cli_run_opts(struct rv_cli *cli, struct rv_app_loaded *loaded, struct rv_app_run *out,
                                   rv_err **err);
 /** Drive it and print what was asked for. env is taken (NULL when it goes on). Gives the exit status, or an error that

@@ -196,7 +196,8 @@ static int open_watch(const struct rv_cli *cli, struct rv_app_run *run, struct w
     return rc;
 }
 
-/* What was to be written besides the answer. ran: the run was; else nothing of it is. */
+/* Write the files that the options name besides the answer. ran: the run took place; otherwise there is nothing of a
+ * run to write. */
 static int close_watch(const struct rv_cli *cli, struct rv_app_run *run, struct watch *w, bool ran, rv_err **err)
 {
     int rc = 0;
@@ -254,7 +255,7 @@ int rv_cli_run_opts(struct rv_cli *cli, struct rv_app_loaded *loaded, struct rv_
     return rc;
 }
 
-/* The answer comes first: a file that could not be written is no reason to keep it from the reader who waits for it. */
+/* The answer comes first: the reader who waits gets it even if a file could not be written. */
 static int conclude(const struct rv_cli *cli, struct rv_app_run *run, rv_err *watch_err)
 {
     enum rv_run_status end = rv_exec_status(run->exec);

@@ -63,7 +63,7 @@ void rv_entity_id(const char *table, rv_str key, const char *user, char out[RV_U
     X(EXECUTING, "executing", "messages go to the active agent")                                                       \
     X(COMPLETE, "complete", "the active agent has said that it is done")                                               \
     X(REEVALUATE, "re-evaluate", "the active agent has had its turns: the next message is classified")                 \
-    X(ESCALATED, "escalated", "the active agent has given up; the fallback serves until somebody resolves it")
+    X(ESCALATED, "escalated", "the active agent has given up; the fallback serves until the escalation is resolved")
 #define RV_ROUTING_CONST(n, t, m) RV_ROUTING_##n,
 enum rv_routing_state { RV_ROUTING_STATES(RV_ROUTING_CONST) RV_N_ROUTING_STATES };
 #define RV_ROUTING_MAX_NAME 129 /* bytes of an agent's name, with the NUL */

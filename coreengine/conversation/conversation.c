@@ -217,7 +217,7 @@ static int check(const struct rv_conversation *c, rv_err **err)
     if (!rv_utf8_valid(rv_str_of(c->moment_summariser), NULL))
         return RV_FAIL(err, RV_E_INVALID, "moment_summariser is not UTF-8");
     if (c->history_hash[0] && !is_hash(c->history_hash))
-        return RV_FAIL(err, RV_E_INVALID, "history_hash is no hash");
+        return RV_FAIL(err, RV_E_INVALID, "history_hash is not a hash");
     rc = rv_history_opts_check(&c->history_opts, err);
     return rc < 0 ? RV_WRAP(err, rc, "history") : check_sections(c, err);
 }
@@ -387,7 +387,7 @@ static int read_hash(json_object *v, struct read_one *to, rv_err **err)
     rv_str text = rv_json_str(v);
 
     if (text.len != RV_HASH_MAX - 1)
-        return RV_FAIL(err, RV_E_INVALID, "history_hash is no hash");
+        return RV_FAIL(err, RV_E_INVALID, "history_hash is not a hash");
     memcpy(to->c.history_hash, text.ptr, text.len);
     return 0;
 }

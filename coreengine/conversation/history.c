@@ -46,7 +46,8 @@ static int read_count(const char *key, json_object *value, int64_t max, bool may
         return 0;
     }
     if (!rv_json_is_int(value))
-        return RV_FAIL(err, RV_E_INVALID, "history option \"%s\" is no integer but %s", key, rv_json_type_text(value));
+        return RV_FAIL(err, RV_E_INVALID, "history option \"%s\" must be an integer, not %s", key,
+                       rv_json_type_text(value));
     int64_t n = json_object_get_int64(value);
     if (n < 0 || n > max)
         return RV_FAIL(err, RV_E_INVALID, "history option \"%s\" is out of range", key);
@@ -57,7 +58,8 @@ static int read_count(const char *key, json_object *value, int64_t max, bool may
 static int read_flag(const char *key, json_object *value, bool *out, rv_err **err)
 {
     if (!json_object_is_type(value, json_type_boolean))
-        return RV_FAIL(err, RV_E_INVALID, "history option \"%s\" is no boolean but %s", key, rv_json_type_text(value));
+        return RV_FAIL(err, RV_E_INVALID, "history option \"%s\" must be a boolean, not %s", key,
+                       rv_json_type_text(value));
     *out = json_object_get_boolean(value);
     return 0;
 }
@@ -111,7 +113,7 @@ static int read_option(const char *key, json_object *value, struct rv_history_op
         return read_flag(key, value, &o->compacts, err);
     if (rv_str_is(k, "version"))
         return read_version(key, value, &o->version, err);
-    return RV_FAIL(err, RV_E_INVALID, "\"%s\" is no option of a history", key);
+    return RV_FAIL(err, RV_E_INVALID, "\"%s\" is not an option of a history", key);
 }
 
 int rv_history_opts_read(json_object *json, struct rv_history_opts *out, rv_err **err)
@@ -119,7 +121,8 @@ int rv_history_opts_read(json_object *json, struct rv_history_opts *out, rv_err 
     struct rv_history_opts o = RV_HISTORY_OPTS_INIT;
 
     if (!json_object_is_type(json, json_type_object))
-        return RV_FAIL(err, RV_E_INVALID, "the options of a history are no object but %s", rv_json_type_text(json));
+        return RV_FAIL(err, RV_E_INVALID, "the options of a history must be an object, not %s",
+                       rv_json_type_text(json));
     json_object_object_foreach (json, key, value) {
         int rc = read_option(key, value, &o, err);
         if (rc < 0)
@@ -154,7 +157,7 @@ int rv_history_new(const char *session, const struct rv_history_opts *opts, rv_h
     if (opts->policy < 0 || opts->policy >= RV_N_REPLAY_POLICIES)
         return RV_FAIL(err, RV_E_INVALID, "a history has no replay policy %d", opts->policy);
     if (!rv_utf8_valid(rv_str_of(session), NULL))
-        return RV_FAIL(err, RV_E_INVALID, "the id of a session is no UTF-8");
+        return RV_FAIL(err, RV_E_INVALID, "the id of a session is not UTF-8");
     h = calloc(1, sizeof *h);
     if (!h)
         return RV_FAIL(err, RV_E_NOMEM, "begin a history");

@@ -14,7 +14,7 @@
     X(USER, "user", "what a person said")                                                                              \
     X(ASSISTANT, "assistant", "what the agent answered, with what it took")                                            \
     X(TOOL_CALL, "tool_call", "a call that the model asked for; no content")                                           \
-    X(TOOL_RESPONSE, "tool_response", "what came of it")                                                               \
+    X(TOOL_RESPONSE, "tool_response", "the result of a call")                                                          \
     X(SYSTEM, "system", "context that was put in")                                                                     \
     X(OBSERVATION, "observation", "something observed; shown as a user's message")                                     \
     X(MEMORY, "memory", "a summary of earlier turns")                                                                  \
@@ -29,7 +29,7 @@ int rv_message_type_of(rv_str text); /* RV_UNSET: another word */
 #define RV_TURN_STATUSES(X)                                                                                            \
     X(COMPLETED, "completed", "the turn ended as it should")                                                           \
     X(FAILED, "failed", "it failed; the rows are what there was until then")                                           \
-    X(CANCELLED, "cancelled", "somebody ended it; the text is what had been said")
+    X(CANCELLED, "cancelled", "it was ended by the user or the program; the text is what had been said")
 #define RV_TURN_CONST(n, t, m) RV_TURN_##n,
 enum rv_turn_status { RV_TURN_STATUSES(RV_TURN_CONST) RV_N_TURN_STATUSES };
 const char *rv_turn_status_text(enum rv_turn_status status);

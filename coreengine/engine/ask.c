@@ -67,7 +67,7 @@ static int look_up(const struct ask_tools *t, const struct rv_tool_call *c, cons
     rv_buf text = RV_BUF_INIT(MAX_DOCUMENT);
 
     int rc = t->find_agent ? t->find_agent(t->find_self, c->context, name, &text, err)
-                           : RV_FAIL(err, RV_E_NOT_FOUND, "no agent can be asked here: nobody knows where agents are");
+                           : RV_FAIL(err, RV_E_NOT_FOUND, "no agent can be asked here: there is no source of agents");
     if (rc == 0)
         rc = answer(name, rv_buf_str(&text), out, err);
     rv_buf_fini(&text);
@@ -88,7 +88,7 @@ static void fail(const struct ask_tools *t, const char *name, int rc, rv_err *wh
         rv_buf_printf(&reply->text, "Agent '%s' not found", name);
     } else {
         RV_LOG(t->log, WARN, "agent.unusable", RV_F_TEXT("agent", name), RV_F_ERR("error", why));
-        rv_buf_printf(&reply->text, "Agent '%s' can not be used: its document has faults", name);
+        rv_buf_printf(&reply->text, "Agent '%s' cannot be used: its document has faults", name);
     }
     rv_err_free(why);
 }

@@ -220,7 +220,7 @@ RV_MUST_CHECK int rv_call_script(struct call *c, const struct rv_effect *e, rv_e
 /** Say when a scripted call's next part is due, or its timeout. */
 void rv_call_schedule(struct call *c);
 
-/* Of a run that goes on: what the script had answered to calls that were under way. */
+/* For a run that is continued: the answers that its script gave before to calls which were under way. */
 struct kept_replies *rv_kept_new(void); /* NULL: no memory */
 void rv_kept_free(struct kept_replies *kept);
 /** Have the script answer this call as it did before. A reply that it lacks is reported again when the call is made. */

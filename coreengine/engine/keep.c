@@ -19,7 +19,7 @@ static int64_t lease_us(const rv_engine *e)
     return e->opts.lease_us > 0 ? e->opts.lease_us : RV_LEASE_DEFAULT_US;
 }
 
-/* Of a run that goes on, or waits and is held. */
+/* A run that is going on has a lease, and so has one that waits while the engine holds it. */
 static bool has_lease(const rv_exec *x)
 {
     bool waits = x->over && x->opts.holds && x->rc == 0 && x->status == RV_RUN_INTERRUPTED;

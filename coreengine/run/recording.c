@@ -149,9 +149,9 @@ int rv_event_read_json(json_object *json, struct rv_event *out, rv_err **err)
     if (json_object_object_get_ex(json, "partial", &part))
         ev.reply = rv_json_str(part);
     if (json_object_object_get_ex(json, "blocked", &ev.blocked) && !json_object_is_type(ev.blocked, json_type_array))
-        return RV_FAIL(err, RV_E_INVALID, "its blocked tools are no list");
+        return RV_FAIL(err, RV_E_INVALID, "its blocked tools are not a list");
     if (!rv_llm_answer_read(json, &ev.llm))
-        return RV_FAIL(err, RV_E_INVALID, "a number of it is negative, or too large");
+        return RV_FAIL(err, RV_E_INVALID, "one of its numbers is negative or too large");
     part = ev.kind == RV_EVENT_TOOL_DONE ? rv_json_get_obj(json, "asked_models") : NULL;
     if (part && !(ev.llm.has_usage = rv_usage_read_json(part, &ev.llm.usage)))
         return RV_FAIL(err, RV_E_INVALID, "the usage of its models has a member that is not a count");

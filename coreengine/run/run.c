@@ -148,7 +148,7 @@ int rv_run_new(const struct rv_pipeline *pipeline, const struct rv_catalog *cata
 {
     if (!pipeline->is_sound) {
         rv_envelope_free(env);
-        return RV_FAIL(err, RV_E_STATE, "pipeline \"%s\" has errors and can not be run", pipeline->name);
+        return RV_FAIL(err, RV_E_STATE, "pipeline \"%s\" has errors and cannot be run", pipeline->name);
     }
     rv_run *run = calloc(1, sizeof *run);
     if (!run) {
@@ -414,7 +414,7 @@ static int wake(rv_run *run, const struct rv_event *ev, bool *is_heard, rv_err *
     return rc;
 }
 
-/* Does it fit where the run is? *is_heard false: it came too late, and that is no fault. */
+/* Does it fit where the run is? *is_heard false: it came too late, and that is not a fault. */
 static int check_order(const rv_run *run, const struct rv_event *ev, bool *is_heard, rv_err **err)
 {
     bool begins = ev->kind == RV_EVENT_START || ev->kind == RV_EVENT_ANSWER;

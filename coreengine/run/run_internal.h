@@ -191,7 +191,7 @@ struct left rv_run_left(const rv_run *run); /* before it */
 void rv_branch_worked(rv_run *run, struct branch *b, struct left before);
 /** Begin the first visit of a branch whose group was just opened, unless a bound forbids it. */
 RV_MUST_CHECK int rv_branch_begin(rv_run *run, struct branch *b, struct rv_effects *out, rv_err **err);
-/** The next one in list order, those that wait for a group before the branches of it; NULL after the last one. */
+/** The next one in list order, those that wait for a group before its branches; NULL after the last one. */
 struct branch *rv_branch_next(struct branch *b);
 static inline bool rv_branch_asks(const struct branch *b)
 {

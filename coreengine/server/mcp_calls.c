@@ -254,7 +254,7 @@ bool srv_mcp_stream_add(struct srv_mcp_session *s, const struct rv_mcp_order *o)
     return true;
 }
 
-/* Those that are over go. */
+/* Free the streams that are over. */
 static void sweep(struct srv_mcp_session *s)
 {
     for (struct srv_mcp_stream **p = &s->streams; *p;) {

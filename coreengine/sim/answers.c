@@ -131,7 +131,7 @@ static int sim_ask_answer(struct sim_seed *s, const struct rv_effect *e, bool sp
         put_odd_document(r, &o->text);
     } else if (!a || !a->document.ptr) { /* as coreengine/engine/ask.c says it */
         snprintf(why, sizeof why,
-                 a ? "Agent '%.128s' can not be used: its document has faults" : "Agent '%.128s' not found", name);
+                 a ? "Agent '%.128s' cannot be used: its document has faults" : "Agent '%.128s' not found", name);
         sim_outcome_fail(o, a ? "AgentError" : "NotFoundError", false, why);
     } else {
         rv_jw_obj(&w);
@@ -153,9 +153,9 @@ static void fail(struct sim_seed *s, struct sim_outcome *o)
         const char *type, *text;
         bool retryable;
     } faults[] = {
-        {"ExecutionError", "disk full", false},        {"ExecutionError", "connection reset", true},
-        {"NotFoundError", "no such thing", false},     {"ToolError", "busy", true},
-        {"ValidationError", "that can not be", false},
+        {"ExecutionError", "disk full", false},       {"ExecutionError", "connection reset", true},
+        {"NotFoundError", "no such thing", false},    {"ToolError", "busy", true},
+        {"ValidationError", "that cannot be", false},
     };
     size_t i = sim_draw(&s->tape, RV_COUNT(faults));
 

@@ -122,7 +122,7 @@ static int replay(struct sim_seed *s, int64_t upto, rv_err **err)
     s->ledger.at = 0;
     int rc = rv_journal_replay(s->store, &scope, s->run_id, &opts, &r, err);
     if (rc < 0)
-        return sim_unexpected(s, RV_SIM_KEEPS_REPLAY, rc, "the journal can not be replayed", err);
+        return sim_unexpected(s, RV_SIM_KEEPS_REPLAY, rc, "the journal cannot be replayed", err);
     size_t want = upto ? steps_until(&s->ledger, upto) : s->ledger.n;
     if (s->ledger.at != want)
         sim_break(s, RV_SIM_KEEPS_REPLAY, "of %zu journaled steps the replay%s has %zu", want, upto ? " in part" : "",

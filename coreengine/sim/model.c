@@ -198,7 +198,7 @@ static void overloaded(struct sim_seed *s, struct sim_outcome *o)
 /* Text that holds no whole object, or not the one that was asked for. */
 static void spoil(struct sim_rng *r, rv_buf *b)
 {
-    static const char *const others[] = {"",           "I can not do that.",  "[1, 2]",    "null",
+    static const char *const others[] = {"",           "I cannot do that.",   "[1, 2]",    "null",
                                          "42",         "{\"unasked\": true}", "{\"a\": 1", "\"text\"",
                                          "{not json}", "\xff\xfe{}"};
     uint32_t how = sim_below(r, RV_COUNT(others) + 3);

@@ -294,7 +294,7 @@ int sim_people(struct sim_seed *s, rv_err **err)
     size_t fault = sim_pick(&s->tape, rates, RV_COUNT(rates));
     if (fault == 1) {
         sim_injected(s, RV_SIM_PERSON_ABSENT);
-        sim_say(s, "nobody answers");
+        sim_say(s, "no person answers");
         s->is_parked = true;
         return 0;
     }

@@ -214,7 +214,7 @@ static int journal(struct sim_seed *s, const struct rv_event *ev, enum death dea
         return 0;
     }
     if (rc < 0)
-        return sim_unexpected(s, RV_SIM_KEEPS_CORE, rc, "a step can not be journaled", err);
+        return sim_unexpected(s, RV_SIM_KEEPS_CORE, rc, "a step cannot be journaled", err);
     if (dead.fired)
         sim_break(s, RV_SIM_KEEPS_REPLAY, "a step whose write failed counts as journaled");
     if (dead.point && !dead.fired && (death == DIES_BEFORE || death == DIES_AFTER))
@@ -266,7 +266,7 @@ int sim_process_renew(struct sim_seed *s, rv_err **err)
     int rc = rv_store_renew(s->store, s->owner, until_us, err);
 
     if (rc < 0)
-        return sim_unexpected(s, RV_SIM_KEEPS_OWNER, rc, "the owner of a run can not keep it", err);
+        return sim_unexpected(s, RV_SIM_KEEPS_OWNER, rc, "the owner of a run cannot keep it", err);
     rv_journal_renewed(s->journal, until_us);
     return 0;
 }
@@ -307,7 +307,7 @@ static int try_too_early(struct sim_seed *s, rv_err **err)
     if (!is_leased)
         return 0;
     rc = rv_journal_open(s->store, &scope, s->run_id,
-                         &(struct rv_journal_claim){.owner = "somebody else", .now_us = s->now_us}, &thief, NULL);
+                         &(struct rv_journal_claim){.owner = "another process", .now_us = s->now_us}, &thief, NULL);
     if (rc == 0)
         sim_break(s, RV_SIM_KEEPS_OWNER, "a run was taken over while the lease of its owner lasted");
     rv_journal_free(thief);
@@ -426,7 +426,7 @@ static int replay(struct sim_seed *s, rv_err **err)
     s->ledger.at = 0;
     int rc = rv_journal_replay(s->store, &scope, s->run_id, &opts, &s->replayed, err);
     if (rc < 0)
-        return sim_unexpected(s, RV_SIM_KEEPS_REPLAY, rc, "the journal can not be replayed", err);
+        return sim_unexpected(s, RV_SIM_KEEPS_REPLAY, rc, "the journal cannot be replayed", err);
     s->run = s->replayed.run;
     s->replayed.run = NULL;
     if (s->replayed.last_us > s->now_us)
@@ -495,7 +495,7 @@ int sim_process_open(struct sim_seed *s, rv_err **err)
         rc = rv_journal_open(s->store, &scope, s->run_id,
                              &(struct rv_journal_claim){.owner = s->owner, .now_us = s->now_us}, &s->journal, err);
     if (rc < 0)
-        return sim_unexpected(s, RV_SIM_KEEPS_OWNER, rc, "nobody can take the run over", err);
+        return sim_unexpected(s, RV_SIM_KEEPS_OWNER, rc, "no process can take the run over", err);
     sim_say(s, "%s takes the run over", s->owner);
     rc = replay(s, err);
     if (rc == 0 && !s->is_broken && !is_over)

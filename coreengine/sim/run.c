@@ -360,7 +360,7 @@ static int check_opts(const struct rv_sim_opts *o, rv_err **err)
         return RV_FAIL(err, RV_E_INVALID, "a simulation needs a pipeline and at least one seed");
     for (size_t i = 0; i < o->n_subjects; i++)
         if (!o->subjects[i].pipeline->is_sound)
-            return RV_FAIL(err, RV_E_INVALID, "pipeline \"%s\" has errors and can not be simulated",
+            return RV_FAIL(err, RV_E_INVALID, "pipeline \"%s\" has errors and cannot be simulated",
                            o->subjects[i].pipeline->name);
     return 0;
 }

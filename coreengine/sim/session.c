@@ -221,7 +221,7 @@ static void check_shape(struct sim_seed *s, const struct rv_effect *e, const str
     if (!head)
         sim_break(s, RV_SIM_KEEPS_ROWS, "a turn without rows is kept");
     else if (is_chain && strcmp(tail->type, "tool_response") != 0)
-        wrong(s, tail, "ends a chain and is no result");
+        wrong(s, tail, "ends a chain and is not a result");
     else if (!is_chain && strcmp(head->type, "user") != 0)
         wrong(s, head, "begins a turn");
     else if (!is_chain && (strcmp(tail->type, "assistant") != 0 || tail->parent_call_id))
@@ -320,7 +320,7 @@ static int check_next_turn(struct sim_seed *s, int64_t n_rows, rv_err **err)
 
     int rc = rv_journal_read_history(s->store, &scope, &next, &messages, hash, err);
     if (rc < 0)
-        return sim_unexpected(s, RV_SIM_KEEPS_ROWS, rc, "the session can not be gone on with", err);
+        return sim_unexpected(s, RV_SIM_KEEPS_ROWS, rc, "the session cannot be continued", err);
     check_messages(s, messages);
     json_object_put(messages);
     return 0;
@@ -336,7 +336,8 @@ static void check_turns(struct sim_seed *s)
     for (size_t i = 0; i < p->n_agents; i++) {
         all = all && joins(p, i);
         if (joins(p, i) && s->watch.visits[i] > 0 && !s->session.has_turn[i])
-            sim_break(s, RV_SIM_KEEPS_ROWS, "stage \"%s\" was there, and nothing is kept of it", p->agents[i].name);
+            sim_break(s, RV_SIM_KEEPS_ROWS, "stage \"%s\" took its turn, and the session has no row",
+                      p->agents[i].name);
     }
     if (s->session.n_answers != s->session.n_agents)
         sim_break(s, RV_SIM_KEEPS_ROWS,

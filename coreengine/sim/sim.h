@@ -17,10 +17,10 @@
     X(MODEL_REPLY, "model-reply", "a reply is cut off, empty, huge, no object, or lacks fields")                       \
     X(TOOL_ERROR, "tool-error", "a tool fails, with or without its effect")                                            \
     X(TOOL_TIMEOUT, "tool-timeout", "a tool does not answer in time, with or without its effect")                      \
-    X(TOOL_REPLY, "tool-reply", "a tool's result does not fit its schema or is no result")                             \
+    X(TOOL_REPLY, "tool-reply", "a tool's result does not fit its schema or is not a result")                          \
     X(HOOK_ERROR, "hook-error", "a hook, policy, mock or routing function fails or is late")                           \
     X(HOOK_REPLY, "hook-reply", "one of them answers what it must not")                                                \
-    X(PERSON_ABSENT, "person-absent", "nobody answers an interrupt")                                                   \
+    X(PERSON_ABSENT, "person-absent", "no person answers an interrupt")                                                \
     X(PERSON_LATE, "person-late", "the answer comes after the interrupt expired")                                      \
     X(PERSON_WRONG, "person-wrong", "an answer of the wrong kind comes first")                                         \
     X(PERSON_TWICE, "person-twice", "an interrupt is answered twice")                                                  \

@@ -92,7 +92,7 @@ static void say_done(const struct rv_event *ev, const struct sim_call *c, rv_buf
                                                        : "the hook";
 
     if (!c) {
-        rv_buf_printf(b, ev->unknown ? "nobody knows what became of call %lld" : "its probe says: call %lld happened",
+        rv_buf_printf(b, ev->unknown ? "the outcome of call %lld is unknown" : "its probe says: call %lld happened",
                       (long long)ev->call_id);
         return;
     }
@@ -130,7 +130,7 @@ void sim_say_event(struct sim_seed *s, const struct rv_event *ev, const struct s
         say_answer(ev, &b);
         break;
     case RV_EVENT_CANCEL:
-        rv_buf_puts(&b, "somebody cancels the run");
+        rv_buf_puts(&b, "the run is cancelled");
         break;
     case RV_EVENT_RECOVER:
         rv_buf_puts(&b, "the run goes on in another process");

@@ -182,7 +182,7 @@ json_object *sim_watch_parse(struct sim_seed *s, const struct rv_effect *e)
     if (rc == RV_E_NOMEM)
         s->tape.rc = rc;
     else if (rc < 0)
-        sim_break(s, RV_SIM_KEEPS_EVENTS, "an event is no JSON");
+        sim_break(s, RV_SIM_KEEPS_EVENTS, "an event is not JSON");
     return line;
 }
 

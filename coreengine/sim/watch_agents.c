@@ -182,7 +182,7 @@ static int begins(struct sim_seed *s, const struct rv_effect *e, struct sim_aske
 
     if (!e->origin || !a || a->state != SIM_ASKED || a->has_result) {
         sim_break(s, RV_SIM_KEEPS_AGENTS, "agent \"%s\" begins, and %s", e->origin ? e->origin->agent : "",
-                  !a              ? "nobody asked it"
+                  !a              ? "no stage asked it"
                   : a->has_result ? "its call has a result"
                                   : "has begun before");
         return 0;

@@ -103,7 +103,7 @@ static int sim_world_asked(struct sim_seed *s, const struct rv_effect *e, rv_err
                   "tool \"%s\" is called again with key %s, of which a person said that it happened", k->tool, k->key);
     } else if (k->effect_class == RV_EFFECT_NON_IDEMPOTENT && k->asked > 0 && !k->released) {
         sim_break(s, RV_SIM_KEEPS_ONCE,
-                  "non_idempotent tool \"%s\" is called again with key %s, and nobody said it may be", k->tool, k->key);
+                  "non_idempotent tool \"%s\" is called again with key %s, and no person allowed it", k->tool, k->key);
     }
     k->asked++;
     if (k->asked == 1)

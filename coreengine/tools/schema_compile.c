@@ -522,7 +522,7 @@ static int new_node(struct rv_schema_compiler *c, const char *pointer, struct rv
     return 0;
 }
 
-/* Has it an $id of its own, which is no anchor? */
+/* Has it an $id of its own that is not an anchor? */
 static bool is_named(json_object *doc)
 {
     json_object *id = NULL;

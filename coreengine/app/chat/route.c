@@ -35,7 +35,8 @@ static int serve(rv_chat *chat, const char *agent, const struct chat_pipeline **
     if (rc < 0)
         return rc;
     if (cp->pipeline->agents[0].declared.doc->routes.n > 0) {
-        rc = RV_FAIL(err, RV_E_INVALID, "agent \"%s\" is a router: it answers nobody", agent);
+        rc = RV_FAIL(err, RV_E_INVALID, "agent \"%s\" is a router: it chooses an agent and does not answer itself",
+                     agent);
         rv_err_hint(err, "lead to an agent that answers, and name one as `fallback` of `routing`");
         return rc;
     }

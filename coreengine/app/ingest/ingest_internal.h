@@ -1,3 +1,4 @@
+/* Shared by the files of coreengine/app/ingest: the files that paths stand for, a file as text, and its rows. */
 #ifndef RV_APP_INGEST_INTERNAL_H
 #define RV_APP_INGEST_INTERNAL_H
 

@@ -348,7 +348,7 @@ int rv_record_no_answer(const struct rv_record_call *c, int64_t last_us, rv_err 
     const struct rv_event ev = {.now_us = last_us + 1000, /* the caller gave up before that */
                                 .failed = true,
                                 .reply = rv_buf_str(&text),
-                                .error = RV_STR_LIT("nobody waited for the answer"),
+                                .error = RV_STR_LIT("the answer came after the deadline of the call"),
                                 .error_type = "CancelledError",
                                 .llm = RV_LLM_ANSWER_NONE};
     if (rc == 0)

@@ -30,8 +30,8 @@ void rv_cli_write_word(const char *word, rv_buf *b)
 }
 
 /* Bytes of a character at i that a terminal or a reader would be led astray by: controls (C0 but line feed and tab,
- * DEL, C1), those that turn the direction of text around or mark it, and the separators of lines that are no line feed.
- * 0: an ordinary one. */
+ * DEL, C1), those that turn the direction of text around or mark it, and the separators of lines other than a line
+ * feed. 0: an ordinary one. */
 static size_t unsafe(rv_str text, size_t i)
 {
     const unsigned char *c = (const unsigned char *)text.ptr + i;

@@ -1,3 +1,4 @@
+/* Widths by the tables of utf8proc, and the size that the system gives for a terminal. */
 #include "coreengine/cli/show/width.h"
 
 #include <sys/ioctl.h>

@@ -38,7 +38,8 @@ static int list(struct rv_cli *cli, bool as_json, rv_err **err)
     return rv_cli_print(0, &text, err);
 }
 
-/* One input to one line of output. err: a failure to read the input; taken. *open (may be NULL): somebody still reads.
+/* One input to one line of output. err: a failure to read the input; taken. *open (may be NULL): the reader of the
+ * output is still there.
  */
 static bool answer(const struct rv_fn *f, rv_str text, rv_err *err, bool *open)
 {

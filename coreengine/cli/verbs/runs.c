@@ -302,7 +302,7 @@ const struct rv_cli_verb rv_verb_runs = {
     .name = "runs",
     .args = "VERB",
     .summary = "list, inspect and manage runs",
-    .text = "The store keeps every run with its journal. RUN is the id of a run, a unique prefix of it, or \"last\" "
+    .text = "The store keeps every run with its journal. RUN is the id of a run, a unique prefix, or \"last\" "
             "for the\n"
             "newest run.",
     .examples = "reeve runs                      # all of them\n"

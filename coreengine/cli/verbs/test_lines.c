@@ -5,7 +5,7 @@
 #include "coreengine/cli/show/lines.h"
 #include "coreengine/cli/verbs/test_report.h"
 
-#define MAX_SHOWN_BYTES 400 /* of a value in a line for people; --json has all of it */
+#define MAX_SHOWN_BYTES 400 /* of a value in a line for people; --json has the whole value */
 
 /* --- why a test failed --- */
 

@@ -315,7 +315,7 @@ static int fail_watch(rv_http *h, CURL *easy)
     rv_http_call *c = call;
     if (c->fault == RV_HTTP_OK && !c->is_ended) {
         c->fault = RV_HTTP_LOCAL;
-        c->reason = "its socket can not be watched";
+        c->reason = "its socket cannot be watched";
         rv_http_todo(c);
         rv_http_arm(h);
     }

@@ -158,7 +158,7 @@ static void say_why(const rv_exchange *x, const struct rv_http_end *end, rv_buf 
     case RV_HTTP_BAD_ANSWER:
         break;
     }
-    rv_buf_puts(why, text ? text : "the answer is no HTTP");
+    rv_buf_puts(why, text ? text : "the answer is not HTTP");
 }
 
 /* A used-up quota is rate_limited and not retryable: no header changes that. */

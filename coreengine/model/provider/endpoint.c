@@ -227,9 +227,9 @@ static int add_header(struct building *b, const char *name, const char *prefix, 
     rv_buf line = RV_BUF_INIT(2 * RV_PROVIDER_MAX_VALUE);
 
     if (!is_name(name))
-        return RV_FAIL(err, RV_E_INVALID, "\"%s\" is no name of a header", name);
+        return RV_FAIL(err, RV_E_INVALID, "\"%s\" is not the name of a header", name);
     if (!is_value(value) || value.len > RV_PROVIDER_MAX_VALUE) {
-        RV_FAIL(err, RV_E_INVALID, "%s can not be sent: it has a line end or a control character in it, or is too long",
+        RV_FAIL(err, RV_E_INVALID, "%s cannot be sent: it has a line end or a control character in it, or is too long",
                 what);
         rv_err_hint(err, "look for a line end behind the value");
         return RV_E_INVALID;

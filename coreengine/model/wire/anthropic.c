@@ -64,7 +64,7 @@ static int write_tools(json_object *tools, json_object *output_schema, rv_jw *w,
             rc = write_tool(rv_wire_text(tool, "name"), rv_wire_text(tool, "description"),
                             rv_json_get_obj(tool, "parameters"), w, err);
         else
-            rc = RV_FAIL(err, RV_E_INVALID, "tool %zu of the request is no object", i + 1);
+            rc = RV_FAIL(err, RV_E_INVALID, "tool %zu of the request is not an object", i + 1);
     }
     if (rc == 0 && output_schema)
         rc = write_tool(RV_STR_LIT(RV_OUTPUT_TOOL), RV_STR_LIT(RV_OUTPUT_TOOL_DESCRIPTION), output_schema, w, err);

@@ -169,7 +169,7 @@ static int add_assistant(struct conversation *c, json_object *message, rv_str te
         if (json_object_is_type(call, json_type_object))
             rc = write_call(c, call, err);
         else
-            rc = RV_FAIL(err, RV_E_INVALID, "a tool call of the history is no object");
+            rc = RV_FAIL(err, RV_E_INVALID, "a tool call of the history is not an object");
     }
     return rc;
 }
@@ -305,7 +305,7 @@ static int add_message(void *self, const char *role, json_object *message, rv_st
     if (rv_str_is(who, "user") && !message)
         return add_prompt(c, text, err);
     if (!rv_str_is(who, "user") && !rv_str_is(who, "system"))
-        return RV_FAIL(err, RV_E_INVALID, "\"%s\" is no role of a message", role);
+        return RV_FAIL(err, RV_E_INVALID, "\"%s\" is not a role of a message", role);
     if (is_blank(text) || (rv_str_is(who, "system") && !c->has_begun))
         return 0;         /* see add_system() */
     open_turn(c, "user"); /* who speaks for the system later on has no role of its own here */

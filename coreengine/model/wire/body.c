@@ -12,7 +12,7 @@ static int choose_via(const struct rv_wire_target *t, json_object *output, enum 
     const char *text = "auto";
 
     if (json_object_object_get_ex(output, "via", NULL) && !rv_json_get_text(output, "via", &text))
-        return RV_FAIL(err, RV_E_INVALID, "\"via\" of the output is no text");
+        return RV_FAIL(err, RV_E_INVALID, "\"via\" of the output is not a text");
     if (rv_str_is(rv_str_of(text), "auto")) {
         *via = !t->no_native_output ? WIRE_VIA_NATIVE : !t->no_tools ? WIRE_VIA_TOOL : WIRE_VIA_PROMPT;
     } else if (rv_str_is(rv_str_of(text), "native")) {
@@ -21,13 +21,13 @@ static int choose_via(const struct rv_wire_target *t, json_object *output, enum 
         *via = WIRE_VIA_NATIVE;
     } else if (rv_str_is(rv_str_of(text), "tool")) {
         if (t->no_tools)
-            return RV_FAIL(err, RV_E_INVALID, "model \"%s\" can not hand over output by a tool: it can not call tools",
+            return RV_FAIL(err, RV_E_INVALID, "model \"%s\" cannot hand over output by a tool: it cannot call tools",
                            t->model);
         *via = WIRE_VIA_TOOL;
     } else if (rv_str_is(rv_str_of(text), "prompt")) {
         *via = WIRE_VIA_PROMPT;
     } else {
-        return RV_FAIL(err, RV_E_INVALID, "\"%s\" is no way to ask for structured output", text);
+        return RV_FAIL(err, RV_E_INVALID, "\"%s\" is not a way to ask for structured output", text);
     }
     return 0;
 }
@@ -334,7 +334,7 @@ int rv_body_write_tools(json_object *tools, json_object *output_schema, bool is_
     for (size_t i = 0; i < n && rc == 0; i++) {
         json_object *tool = json_object_array_get_idx(tools, i);
         if (!json_object_is_type(tool, json_type_object))
-            return RV_FAIL(err, RV_E_INVALID, "a tool of the request is no object");
+            return RV_FAIL(err, RV_E_INVALID, "a tool of the request is not an object");
         rc = write_tool(rv_wire_text(tool, "name"), rv_wire_text(tool, "description"),
                         rv_json_get_obj(tool, "parameters"), is_plain, w, err);
     }
@@ -372,7 +372,7 @@ int rv_body_write_calls(json_object *calls, bool is_plain, rv_jw *w, rv_err **er
     for (size_t i = 0; rc == 0 && i < n; i++) {
         json_object *call = json_object_array_get_idx(calls, i);
         if (!json_object_is_type(call, json_type_object))
-            return RV_FAIL(err, RV_E_INVALID, "a tool call of the conversation is no object");
+            return RV_FAIL(err, RV_E_INVALID, "a tool call of the conversation is not an object");
         rv_jw_obj(w);
         rv_jw_kv_str(w, "id", rv_wire_text(call, "id"));
         if (!is_plain)

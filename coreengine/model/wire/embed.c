@@ -141,12 +141,12 @@ static int read_base64(struct rows *x, size_t row, rv_str text)
         text.len--;
     n_bytes = text.len / 4 * 3 + (text.len % 4 ? text.len % 4 - 1 : 0);
     if (text.len % 4 == 1 || n_bytes % sizeof(float))
-        return RV_FAIL(x->err, RV_E_PARSE, "embedding %zu is no base64 of numbers", row + 1);
+        return RV_FAIL(x->err, RV_E_PARSE, "embedding %zu is not base64 of numbers", row + 1);
     rc = make_room(x, row, n_bytes / sizeof(float));
     for (size_t i = 0; rc == 0 && i < text.len; i++) {
         int value = bit_value(text.ptr[i]);
         if (value < 0)
-            return RV_FAIL(x->err, RV_E_PARSE, "embedding %zu is no base64 of numbers", row + 1);
+            return RV_FAIL(x->err, RV_E_PARSE, "embedding %zu is not base64 of numbers", row + 1);
         bits = bits << 6 | (uint32_t)value;
         n_bits += 6;
         if (n_bits < 8)
@@ -249,7 +249,7 @@ int rv_wire_embed_read(const struct rv_wire_target *t, rv_str body, size_t n, st
     if (rc < 0)
         return rc;
     if (!json_object_is_type(json, json_type_object)) {
-        rc = RV_FAIL(err, RV_E_PARSE, "the answer with the embeddings is no JSON object");
+        rc = RV_FAIL(err, RV_E_PARSE, "the answer with the embeddings is not a JSON object");
         goto done;
     }
     rc = check_error(t, json, err);

@@ -271,11 +271,11 @@ int rv_reader_json(rv_wire_reader *r, rv_str text, json_object **out, rv_err **e
     if (rv_err_is(why, RV_E_NOMEM) || shown.rc == RV_E_NOMEM) { /* also where only the words found none */
         rc = RV_FAIL(err, RV_E_NOMEM, "no memory to read an answer");
     } else if (rc < 0) {
-        rv_reader_break(r, RV_LLM_ERROR_PROTOCOL, "the answer can not be understood: %s: %s", rv_err_text(why),
+        rv_reader_break(r, RV_LLM_ERROR_PROTOCOL, "the answer cannot be understood: %s: %s", rv_err_text(why),
                         rv_buf_cstr(&shown));
         rc = 0;
     } else if (!json_object_is_type(value, json_type_object)) {
-        rv_reader_break(r, RV_LLM_ERROR_PROTOCOL, "the answer can not be understood: no JSON object: %s",
+        rv_reader_break(r, RV_LLM_ERROR_PROTOCOL, "the answer cannot be understood: it is not a JSON object: %s",
                         rv_buf_cstr(&shown));
     } else {
         *out = value;
@@ -381,7 +381,7 @@ static int end_well(rv_wire_reader *r, struct rv_llm_reply *out, rv_err **err)
 static int end_badly(rv_wire_reader *r, const char *why, enum rv_llm_error kind, struct rv_llm_reply *out, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(RV_WIRE_MAX_ERROR);
-    int rc = rv_buf_check(&r->broken_why, "why an answer is no good", err);
+    int rc = rv_buf_check(&r->broken_why, "why an answer cannot be used", err);
 
     if (r->is_broken)
         kind = (enum rv_llm_error)r->broken_kind;
@@ -393,10 +393,10 @@ static int end_badly(rv_wire_reader *r, const char *why, enum rv_llm_error kind,
                   : why        ? why
                                : "the stream ended before the answer was complete");
     if (rc == 0)
-        rc = rv_buf_check(&text, "why an answer is no good", err);
+        rc = rv_buf_check(&text, "why an answer cannot be used", err);
     if (rc == 0) {
         rv_llm_reply_fail(out, kind, "%s", rv_buf_cstr(&text));
-        rc = rv_buf_check(&out->error, "why an answer is no good", err);
+        rc = rv_buf_check(&out->error, "why an answer cannot be used", err);
     }
     rv_buf_fini(&text);
     rv_buf_clear(&out->tool_calls);

@@ -32,7 +32,7 @@ int rv_wire_request(const struct rv_wire_target *t, json_object *request, rv_buf
     rv_jw w = rv_jw_on(body);
 
     if (t->no_tools && tools && json_object_array_length(tools) > 0)
-        return RV_FAIL(err, RV_E_INVALID, "model \"%s\" can not call tools", t->model);
+        return RV_FAIL(err, RV_E_INVALID, "model \"%s\" cannot call tools", t->model);
     int rc = rv_parts_check(t, wires[t->wire].codec->takes, request, err);
     if (rc < 0)
         return rc;

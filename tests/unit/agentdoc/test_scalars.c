@@ -179,10 +179,10 @@ static const struct {
     {HEAD "routing: {agents: x}\n", "routing.agents must be a list of strings"},
     {HEAD "routing: {agents: [x], fallback: 3}\n", "routing.fallback must be a string"},
     {HEAD "routing: {agents: [x], falback: y}\n", "routing.falback has no effect\n  hint: did you mean \"fallback\"?"},
-    {HEAD "routing: {agents: [x, a]}\n", "3:23: error: agent \"a\": routing.agents has \"a\" itself: a router answers "
-                                         "nobody\n  hint: list the agents that answer"},
+    {HEAD "routing: {agents: [x, a]}\n", "3:23: error: agent \"a\": routing.agents has \"a\" itself: a router does not "
+                                         "answer\n  hint: list the agents that answer"},
     {HEAD "routing: {agents: [x], fallback: a}\n",
-     "3:34: error: agent \"a\": routing.fallback is \"a\" itself: a router answers nobody\n  hint: name an agent that "
+     "3:34: error: agent \"a\": routing.fallback is \"a\" itself: a router does not answer\n  hint: name an agent that "
      "answers, or leave it out: then it is general"},
     {"name: general\ndescription: d\nrouting: {agents: [x]}\n",
      "3:10: error: agent \"general\": routing.fallback is general unless told, which is this agent"},

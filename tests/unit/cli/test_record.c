@@ -82,7 +82,8 @@ START_TEST(a_call_that_was_given_up_takes_longer_than_anybody_waited)
     say(r, 1, RV_LLM_DELTA_TEXT, "half a", 1000);
     rv_recorder_input(r, &end);
     want(r, "{\"models\":{\"a\":[{\"chunks\":[{\"text\":\"half a\",\"delay_ms\":1000},{\"delay_ms\":4001}],"
-            "\"error\":{\"kind\":\"cancelled\",\"message\":\"nobody waited for the answer\"}}]},\"repeat\":false}\n");
+            "\"error\":{\"kind\":\"cancelled\",\"message\":\"the answer came after the deadline of the "
+            "call\"}}]},\"repeat\":false}\n");
 }
 END_TEST
 

@@ -152,10 +152,10 @@ static const struct {
     {"zone_minutes", "1440", "conversation: zone_minutes is 1440, beyond a day  [invalid_argument]\n"},
     {"zone_minutes", "4294967296", "conversation: zone_minutes is 4294967296, beyond a day  [invalid_argument]\n"},
     {"zone_minutes", "-1439", NULL},
-    {"history_hash", "\"\"", "conversation: history_hash is no hash  [invalid_argument]\n"},
-    {"history_hash", "\"" HASH "0\"", "conversation: history_hash is no hash  [invalid_argument]\n"},
+    {"history_hash", "\"\"", "conversation: history_hash is not a hash  [invalid_argument]\n"},
+    {"history_hash", "\"" HASH "0\"", "conversation: history_hash is not a hash  [invalid_argument]\n"},
     {"history_hash", "\"X123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\"",
-     "conversation: history_hash is no hash  [invalid_argument]\n"},
+     "conversation: history_hash is not a hash  [invalid_argument]\n"},
     {"history_hash", "\"" HASH "\"", NULL},
     {"note", "1", "conversation: unknown member \"note\"  [invalid_argument]\n"},
 };

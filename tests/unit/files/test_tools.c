@@ -110,7 +110,8 @@ static const struct {
 } bad_reads[] = {
     {"{\"path\": \"docs/errors.md\", \"start_line\": 9}", "ValidationError", "has 8 lines"},
     {"{\"path\": \"docs/errors.md\", \"start_line\": 3, \"end_line\": 2}", "ValidationError", "before"},
-    {"{\"path\": \"docs/binary.md\"}", "ValidationError", "no text"},
+    {"{\"path\": \"docs/errors.md\", \"start_line\": 0}", "ValidationError", "start_line must be 1 or more, not 0"},
+    {"{\"path\": \"docs/binary.md\"}", "ValidationError", "not a text"},
     {"{\"path\": \"docs/large.md\"}", "ValidationError", "max_file_bytes"},
     {"{}", "AccessDenied", "missing"},
     {"[]", "ValidationError", "not a JSON object"},

@@ -27,17 +27,17 @@ static const struct {
      "{'policy':'synthesise','max_tokens':0,'max_messages':0,'since_us':0,'always_last':5,'compress':true,"
      "'compress_keep':200,'count_tool_rows':false,'version':2}",
      0},
-    {"[]", "the options of a history are no object but array", RV_E_INVALID},
-    {"null", "the options of a history are no object but null", RV_E_INVALID},
+    {"[]", "the options of a history must be an object, not array", RV_E_INVALID},
+    {"null", "the options of a history must be an object, not null", RV_E_INVALID},
     {"{'policy':'all'}", "history option 'policy' is neither 'synthesise' nor 'skip'", RV_E_INVALID},
     {"{'policy':null}", "history option 'policy' is neither 'synthesise' nor 'skip'", RV_E_INVALID},
     {"{'max_tokens':-1}", "history option 'max_tokens' is out of range", RV_E_INVALID},
-    {"{'max_tokens':1.5}", "history option 'max_tokens' is no integer but number", RV_E_INVALID},
-    {"{'max_messages':'3'}", "history option 'max_messages' is no integer but string", RV_E_INVALID},
-    {"{'since_us':null}", "history option 'since_us' is no integer but null", RV_E_INVALID},
+    {"{'max_tokens':1.5}", "history option 'max_tokens' must be an integer, not number", RV_E_INVALID},
+    {"{'max_messages':'3'}", "history option 'max_messages' must be an integer, not string", RV_E_INVALID},
+    {"{'since_us':null}", "history option 'since_us' must be an integer, not null", RV_E_INVALID},
     {"{'compress_keep':1073741825}", "history option 'compress_keep' is out of range", RV_E_INVALID},
-    {"{'compress':1}", "history option 'compress' is no boolean but integer", RV_E_INVALID},
-    {"{'max_token':1}", "'max_token' is no option of a history", RV_E_INVALID},
+    {"{'compress':1}", "history option 'compress' must be a boolean, not integer", RV_E_INVALID},
+    {"{'max_token':1}", "'max_token' is not an option of a history", RV_E_INVALID},
 };
 START_TEST(options_are_read_and_written)
 {

@@ -80,7 +80,7 @@ START_TEST(a_key_that_can_not_be_sent_is_not_shown_either)
     x = world_exchange(&w, NULL);
     world_drive(&w, x, NULL, 0);
     check_none("key", world_error(x));
-    ck_assert_ptr_nonnull(strstr(world_error(x), "api_key can not be sent"));
+    ck_assert_ptr_nonnull(strstr(world_error(x), "api_key cannot be sent"));
     rv_exchange_free(x);
     world_fini(&w);
 }

@@ -107,10 +107,10 @@ static const struct {
      "{'prompt':'x','turns':[{'role':'assistant','tool_calls':[{'id':'a','name':'f','arguments':'{}'}]},{'role':'tool',"
      "'tool_call_id':'a','name':'f','content':'z'},{'role':'tool','tool_call_id':'a','name':'f','content':'z'}]}",
      "a tool message answers \"a\", and no call before it has that id"},
-    {"a role", "{'prompt':'x','turns':[{'role':'narrator','content':'y'}]}", "\"narrator\" is no role of a message"},
+    {"a role", "{'prompt':'x','turns':[{'role':'narrator','content':'y'}]}", "\"narrator\" is not a role of a message"},
     {"a call", "{'prompt':'x','turns':[{'role':'assistant','tool_calls':[7]}]}",
-     "a tool call of the history is no object"},
-    {"a tool", "{'prompt':'x','tools':[7]}", "tool 1 of the request is no object"},
+     "a tool call of the history is not an object"},
+    {"a tool", "{'prompt':'x','tools':[7]}", "tool 1 of the request is not an object"},
     {"an image of another type",
      "{'prompt':'x','attachments':[{'type':'image','data':'AAAA','media_type':'image/bmp'}]}",
      "attachment 1 is of type image/bmp, and anthropic takes images of type image/jpeg, image/png, image/gif and "

@@ -56,7 +56,7 @@ static const struct {
     {"the stream breaks off", TEXT("x"),
      "text x\n= x\n! protocol retryable billed: ollama:qwen3: the stream ended before the answer was complete\n"},
     {"half a line", TEXT("x") "{\"message\":",
-     "text x\n= x\n! protocol retryable billed: ollama:qwen3: the answer can not be understood: its JSON: line 1, "
+     "text x\n= x\n! protocol retryable billed: ollama:qwen3: the answer cannot be understood: its JSON: line 1, "
      "column "
      "12: expected a value, found the end of the text: {\"message\":\n"},
     {"halves of a character", TEXT("\\ud83d") TEXT("\\ude00") DONE("\"stop\"", ""),

@@ -85,14 +85,14 @@ END_TEST
 static const struct {
     const char *target, *request, *want;
 } refusals[] = {
-    {"{'no_tools':true}", "{'prompt':'x','tools':[{'name':'f'}]}", "model \"gpt-x\" can not call tools"},
+    {"{'no_tools':true}", "{'prompt':'x','tools':[{'name':'f'}]}", "model \"gpt-x\" cannot call tools"},
     {"{'no_tools':true}", "{'prompt':'x','output':{'name':'o','schema':{},'via':'tool'}}",
-     "model \"gpt-x\" can not hand over output by a tool: it can not call tools"},
+     "model \"gpt-x\" cannot hand over output by a tool: it cannot call tools"},
     {"{'no_native_output':true}", "{'prompt':'x','output':{'name':'o','schema':{},'via':'native'}}",
      "model \"gpt-x\" has no mode for structured output"},
     {"{}", "{'prompt':'x','output':{'name':'o','schema':{},'via':'post'}}",
-     "\"post\" is no way to ask for structured output"},
-    {"{}", "{'prompt':'x','output':{'name':'o','schema':{},'via':7}}", "\"via\" of the output is no text"},
+     "\"post\" is not a way to ask for structured output"},
+    {"{}", "{'prompt':'x','output':{'name':'o','schema':{},'via':7}}", "\"via\" of the output is not a text"},
     {"{}", "{'prompt':'x','output':{'name':'o'}}", "the output has no schema"},
     {"{}", "{'prompt':'x','output':{'name':'o','schema':{'type':'array'},'via':'tool'}}",
      "a tool can only hand over output that is an object: its schema is not of type \"object\""},
@@ -112,8 +112,8 @@ static const struct {
     {"{}", "{'prompt':'x','history':[{'content':'y'}]}", "message 1 of \"history\" has no role"},
     {"{}", "{'prompt':'x','turns':[7]}", "message 1 of \"turns\" has no role"},
     {"{}", "{'prompt':'x','turns':[{'role':'assistant','tool_calls':[7]}]}",
-     "a tool call of the conversation is no object"},
-    {"{}", "{'prompt':'x','tools':[7]}", "a tool of the request is no object"},
+     "a tool call of the conversation is not an object"},
+    {"{}", "{'prompt':'x','tools':[7]}", "a tool of the request is not an object"},
 };
 
 START_TEST(what_can_not_be_said_is_refused)

@@ -216,11 +216,12 @@ static const struct {
      "tool_calls\n"},
     {"no JSON", DELTA("\"content\":\"x\"") DATA("{oops") DELTA("\"content\":\"y\""),
      "text x\n= x\n" PROTOCOL_FAILED
-     "the answer can not be understood: its JSON: line 1, column 2: expected a key in double "
+     "the answer cannot be understood: its JSON: line 1, column 2: expected a key in double "
      "quotes, found 'o': {oops\n"},
-    {"no object", DATA("[1]"), "= \n" PROTOCOL_FAILED "the answer can not be understood: no JSON object: [1]\n"},
+    {"no object", DATA("[1]"),
+     "= \n" PROTOCOL_FAILED "the answer cannot be understood: it is not a JSON object: [1]\n"},
     {"no UTF-8", DATA("{\"choices\":[{\"delta\":{\"content\":\"\xFF\"}}]}"),
-     "= \n" PROTOCOL_FAILED "the answer can not be understood: its JSON: line 1, column 34: a string holds bytes that "
+     "= \n" PROTOCOL_FAILED "the answer cannot be understood: its JSON: line 1, column 34: a string holds bytes that "
      "are not UTF-8: {\"choices\":[{\"delta\":{\"content\":\"?\"}}]}\n"},
 };
 
@@ -285,12 +286,12 @@ static const struct {
      "= \n! rate_limited retryable billed: openai:gpt-x: the provider broke off: slow down\n"},
     {"no choices", "{\"id\":\"x\"}", "= \n" PROTOCOL_FAILED "the answer has no choices\n"},
     {"cut off", "{\"choices\":[{\"message\":{\"cont",
-     "= \n" PROTOCOL_FAILED "the answer can not be understood: its JSON: line 1, column 30: expected '\"' to end "
+     "= \n" PROTOCOL_FAILED "the answer cannot be understood: its JSON: line 1, column 30: expected '\"' to end "
      "the string, found the end of the text: "
      "{\"choices\":[{\"message\":{\"cont\n"},
     {"nothing", "",
      "= \n" PROTOCOL_FAILED
-     "the answer can not be understood: its JSON: line 1, column 1: expected a value, found the end of the text: \n"},
+     "the answer cannot be understood: its JSON: line 1, column 1: expected a value, found the end of the text: \n"},
 };
 
 START_TEST(an_answer_may_come_at_once)

@@ -27,7 +27,7 @@ static const struct {
     {"application/x-ndjson", CHUNK "\n",
      "text x\n= x\n! protocol retryable billed: openai:gpt-x: the stream ended before the answer was complete\n"},
     {"application/x-ndjson", CHUNK "\n{",
-     "text x\n= x\n! protocol retryable billed: openai:gpt-x: the answer can not be understood: its JSON: line 1, "
+     "text x\n= x\n! protocol retryable billed: openai:gpt-x: the answer cannot be understood: its JSON: line 1, "
      "column "
      "2: expected a key in double quotes, found the end of the text: {\n"},
 };
@@ -54,7 +54,7 @@ static const struct {
      "text x\n= x\n! cancelled billed: openai:gpt-x: reset\n"},
     {"cut when all had come", "data: " CHUNK "\n\ndata: " FINISH "\n\n", RV_LLM_ERROR_CONNECTION, GOOD},
     {"broken before it was cut", "data: {\n\n", RV_LLM_ERROR_CONNECTION,
-     "= \n! protocol retryable billed: openai:gpt-x: the answer can not be understood: its JSON: line 1, column 2: "
+     "= \n! protocol retryable billed: openai:gpt-x: the answer cannot be understood: its JSON: line 1, column 2: "
      "expected a key in double quotes, found the end of the text: {\n"},
 };
 
