@@ -206,8 +206,8 @@ int rv_visit_fail_at(rv_visit *v, enum rv_failure code, const char *type, const 
                      const char *fmt, ...) RV_PRINTF(7, 8);
 /** The same with the chain of `cause` (taken) as text; RV_E_NOMEM in it is passed up instead. */
 int rv_visit_fail_cause(rv_visit *v, const char *type, rv_err *cause, rv_err **err);
-/** After a failure by a call: its causes are those of the visit's failure. */
-void rv_visit_fail_by(rv_visit *v, const struct rv_event *ev);
+/** After a failure by a call: its last link becomes one that says so much, and the causes of the call below. */
+void rv_visit_fail_by(rv_visit *v, const struct rv_event *ev, const char *fmt, ...) RV_PRINTF(3, 4);
 /** The code of a failed call. */
 enum rv_failure rv_event_failure(const struct rv_event *ev);
 /** The code of an entry of `results`, by its error type. */

@@ -477,9 +477,12 @@ int rv_visit_hook_done(rv_visit *v, const struct rv_event *ev, struct rv_effects
         const char *type = timeout ? ev->error_type : phase_error(v);
         if (v->phase == PHASE_MAIN && ev->error_type)
             type = ev->error_type; /* a mock may play any failure of the stage */
-        rc = rv_visit_fail_as(v, hook_failure(v, ev), type, err, "%s \"%s\" of agent \"%s\" failed: %.*s",
-                              phase_kind(v), asked(v), v->agent->name, RV_STR_ARG(ev->error));
-        rv_visit_fail_by(v, ev);
+        /* Of the phase that fails: the failure ends it. */
+        const char *kind = phase_kind(v), *name = asked(v);
+        rc = rv_visit_fail_as(v, hook_failure(v, ev), type, err, "%s \"%s\" of agent \"%s\" failed: %.*s", kind, name,
+                              v->agent->name, RV_STR_ARG(ev->error));
+        if (rc == 0)
+            rv_visit_fail_by(v, ev, "%s \"%s\" of agent \"%s\" failed", kind, name, v->agent->name);
         return rc;
     }
     if (rv_str_trim(ev->reply).len) { /* no bytes: nothing to change (W26) */

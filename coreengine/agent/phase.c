@@ -148,11 +148,25 @@ int rv_visit_fail_at(rv_visit *v, enum rv_failure code, const char *type, const 
     return 0;
 }
 
-void rv_visit_fail_by(rv_visit *v, const struct rv_event *ev)
+void rv_visit_fail_by(rv_visit *v, const struct rv_event *ev, const char *fmt, ...)
 {
-    if (!ev->causes)
+    const rv_err *last = v->failure;
+    rv_buf text = RV_BUF_INIT(RV_JSON_MAX_BYTES);
+    va_list ap;
+
+    if (!ev->causes || !*ev->causes || !last)
         return;
-    rv_err_add_causes(&v->failure, *ev->causes);
+    while (rv_err_cause(last))
+        last = rv_err_cause(last);
+    va_start(ap, fmt);
+    rv_buf_vprintf(&text, fmt, ap);
+    va_end(ap);
+    int line = 0;
+    const char *file = rv_err_made_at(last, &line);
+    RV_IGNORE(rv_err_add_at(ev->causes, rv_err_code(last), file, line, NULL, "%s", rv_buf_cstr(&text)),
+              "the chain carries it");
+    rv_buf_fini(&text);
+    rv_err_replace_last(&v->failure, *ev->causes);
     *ev->causes = NULL;
 }
 

@@ -381,7 +381,7 @@ static int call_failed(rv_visit *v, const struct rv_event *ev, struct rv_effects
              : attempt_failed(v, type, ev->retryable || timeout, cause, out, err);
     if (rc == 0 && v->phase == PHASE_FAILED) {
         v->code = rv_event_failure(ev);
-        rv_visit_fail_by(v, ev);
+        rv_visit_fail_by(v, ev, "agent \"%s\": generation failed", v->agent->name);
     }
     return rc;
 }

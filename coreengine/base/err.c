@@ -193,6 +193,21 @@ void rv_err_add_causes(rv_err **err, rv_err *causes)
     last->cause = causes;
 }
 
+void rv_err_replace_last(rv_err **err, rv_err *chain)
+{
+    rv_err *first = err ? *err : NULL;
+    rv_err **at = err;
+
+    if (!chain || !first || first == &oom || chain == &oom || first->n_links - 1 + chain->n_links > RV_ERR_MAX_LINKS) {
+        rv_err_free(chain);
+        return;
+    }
+    for (; (*at)->cause; at = &(*at)->cause)
+        (*at)->n_links += chain->n_links - 1;
+    rv_err_free(*at);
+    *at = chain;
+}
+
 int rv_err_pass(rv_err **err, rv_err *cause)
 {
     int code = rv_err_code(cause);

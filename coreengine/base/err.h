@@ -101,6 +101,10 @@ void rv_err_hint(rv_err **err, const char *fmt, ...) RV_PRINTF(2, 3);
  * *err is NULL. */
 void rv_err_add_causes(rv_err **err, rv_err *causes);
 
+/** Put `chain` (taken) in place of the last link of *err: it says the same in more links. It is freed, and *err stays,
+ * where the chain would be too long, or where *err is NULL. */
+void rv_err_replace_last(rv_err **err, rv_err *chain);
+
 /** Hand a cause over: it is the error now, or goes where `err` is NULL. Returns its code; 0 for NULL, which is handed
  * over, too. Takes cause. Outside of this module nothing else writes to *err: callers may pass NULL. */
 int rv_err_pass(rv_err **err, rv_err *cause);

@@ -164,6 +164,34 @@ START_TEST(an_endless_chain_stops_growing)
 }
 END_TEST
 
+START_TEST(a_chain_takes_the_place_of_the_last_link)
+{
+    rv_err *err = NULL, *chain = NULL;
+    rv_buf b = RV_BUF_INIT(4096);
+
+    RV_IGNORE(RV_FAIL(&err, RV_E_STATE, "ask: refused"), "");
+    RV_IGNORE(RV_WRAP(&err, RV_E_LIMIT, "no call is left"), "");
+    RV_IGNORE(RV_FAIL(&chain, RV_E_PROVIDER, "refused"), "");
+    RV_IGNORE(RV_WRAP(&chain, RV_E_PROVIDER, "ask"), "");
+    rv_err_replace_last(&err, chain);
+    rv_err_write_chain(err, &b);
+    ck_assert_str_eq(rv_buf_cstr(&b), "no call is left: ask: refused");
+    rv_err_replace_last(&err, NULL);
+    ck_assert_int_eq(rv_err_code(rv_err_cause(err)), RV_E_PROVIDER);
+    rv_err_free(err);
+    err = chain = NULL;
+    for (int i = 0; i < 100; i++)
+        RV_IGNORE(RV_WRAP(&err, RV_E_INTERNAL, "link %d", i), "");
+    RV_IGNORE(RV_FAIL(&chain, RV_E_PROVIDER, "refused"), "");
+    RV_IGNORE(RV_WRAP(&chain, RV_E_PROVIDER, "ask"), "");
+    rv_err_replace_last(&err, chain); /* would be too long */
+    rv_err_replace_last(NULL, NULL);
+    ck_assert(!rv_err_is(err, RV_E_PROVIDER));
+    rv_err_free(err);
+    rv_buf_fini(&b);
+}
+END_TEST
+
 /* Proves 10/codes: Errors have codes from one list */
 START_TEST(a_cause_is_passed_on_or_goes)
 {
@@ -206,6 +234,7 @@ TCase *err_case(void)
     tcase_add_test(tc, quoted_bytes_cannot_break_utf8_or_steer_a_terminal);
     tcase_add_test(tc, an_endless_chain_stops_growing);
     tcase_add_test(tc, a_cause_is_passed_on_or_goes);
+    tcase_add_test(tc, a_chain_takes_the_place_of_the_last_link);
     tcase_add_test(tc, every_code_has_a_text);
     return tc;
 }
