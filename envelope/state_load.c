@@ -117,7 +117,7 @@ static int read_name(struct rv_state_reader *rd, struct rv_state_place p, json_o
 {
     if (!is(v, json_type_string))
         return read_bad(rd, p, "a string", v);
-    if (memchr(rv_json_str(v).len ? rv_json_str(v).ptr : "", 0, rv_json_str(v).len))
+    if (rv_str_find(rv_json_str(v), '\0'))
         return read_bad(rd, p, "a string without NUL", v);
     return rv_env_intern(rd->env, rv_json_str(v), p.key, out, rd->err);
 }

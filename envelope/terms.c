@@ -113,11 +113,8 @@ int rv_tool_status_parse(rv_str text, enum rv_tool_status *out, rv_err **err)
     int i = -1;
 
     if (word.len < sizeof lower) {
-        for (size_t k = 0; k < word.len; k++) {
-            char c = word.ptr[k];
-
-            lower[k] = c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-        }
+        for (size_t k = 0; k < word.len; k++)
+            lower[k] = rv_ascii_lower(word.ptr[k]);
         i = find_word(&lists[LIST_tool_status], (rv_str){lower, word.len});
     }
     if (i < 0)

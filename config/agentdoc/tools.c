@@ -276,12 +276,8 @@ static void read_flat_resource(struct rv_agentdoc_reading *r, const struct rv_no
         r->keys.rc = RV_E_NOMEM;
         return;
     }
-    for (char *c = word; *c; c++) {
-        if (*c == ' ')
-            *c = '_';
-        else if (*c >= 'A' && *c <= 'Z')
-            *c = (char)(*c - 'A' + 'a');
-    }
+    for (char *c = word; *c; c++)
+        *c = *c == ' ' ? '_' : rv_ascii_lower(*c);
     if (!rv_agentdoc_is_name((rv_str){word, name->text.len})) {
         rv_agentdoc_word(r, name, "name", &tool.name); /* says what is wrong with it */
         return;

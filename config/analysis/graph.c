@@ -136,26 +136,16 @@ static void graph_write_dot(const struct graph *g, rv_buf *b)
 
 size_t rv_graph_width(const char *text)
 {
-    size_t n = 0;
-
-    for (const char *c = text; *c; c++)
-        n += ((unsigned char)*c & 0xc0) != 0x80;
-    return n;
+    return rv_utf8_count(rv_str_of(text));
 }
 
 /* At most RV_GRAPH_MAX_NAME characters, control characters shown as '?': names come from a file that may be hostile,
  * and this is printed on terminals. */
 static const char *safe_text(struct graph *g, const char *text)
 {
-    size_t len = strlen(text), n = 0, end = 0;
+    size_t len = strlen(text), end = rv_utf8_first((rv_str){text, len}, RV_GRAPH_MAX_NAME).len;
     char *copy;
 
-    while (end < len && n < RV_GRAPH_MAX_NAME) {
-        end++;
-        while (end < len && ((unsigned char)text[end] & 0xc0) == 0x80)
-            end++;
-        n++;
-    }
     copy = rv_arena_alloc(g->arena, end + 4);
     if (!copy)
         return NULL;

@@ -245,7 +245,7 @@ static int64_t text_width(const char *text, int64_t narrow, int64_t wide)
 
         if (byte == '\n')
             width = 0;
-        else if ((byte & 0xc0) != 0x80)
+        else if (!rv_utf8_continues(*c))
             width += byte >= 0xe1 ? wide : narrow;
         most = larger(most, width);
     }

@@ -29,7 +29,6 @@ static int bad_marker(rv_visit *v, size_t index, const char *what, struct rv_eff
 static bool is_name(json_object *value)
 {
     rv_str text = rv_json_str(value);
-    size_t chars = 0;
 
     if (!json_object_is_type(value, json_type_string) || rv_str_trim(text).len == 0)
         return false;
@@ -37,9 +36,8 @@ static bool is_name(json_object *value)
         unsigned char c = (unsigned char)text.ptr[i];
         if (c < ' ' || c == 0x7f)
             return false;
-        chars += (c & 0xc0) != 0x80;
     }
-    return chars <= MAX_NAME_CHARS;
+    return rv_utf8_count(text) <= MAX_NAME_CHARS;
 }
 
 static bool is_number_within(json_object *value, double most)

@@ -125,16 +125,11 @@ rv_str rv_utf8_cut(rv_str s, size_t max)
 
     n = s.len < max ? s.len : max;
     /* Only the last sequence can be cut: step back to its first byte (at most three continuation bytes). */
-    for (start = n; start > 0 && n - start < 3 && ((unsigned char)s.ptr[start - 1] & 0xC0) == 0x80;)
+    for (start = n; start > 0 && n - start < 3 && rv_utf8_continues(s.ptr[start - 1]);)
         start--;
     if (start > 0 && rv_utf8_next((const unsigned char *)s.ptr + start - 1, n - (start - 1)) == -1)
         n = start - 1;
     return (rv_str){s.ptr, n};
-}
-
-static bool begins_character(char c)
-{
-    return ((unsigned char)c & 0xc0) != 0x80;
 }
 
 size_t rv_utf8_count(rv_str s)
@@ -142,7 +137,7 @@ size_t rv_utf8_count(rv_str s)
     size_t n = 0;
 
     for (size_t i = 0; i < s.len; i++)
-        n += begins_character(s.ptr[i]);
+        n += !rv_utf8_continues(s.ptr[i]);
     return n;
 }
 
@@ -150,7 +145,7 @@ rv_str rv_utf8_first(rv_str s, size_t n)
 {
     size_t at = 0;
 
-    while (at < s.len && !(begins_character(s.ptr[at]) && n-- == 0))
+    while (at < s.len && (rv_utf8_continues(s.ptr[at]) || n-- > 0))
         at++;
     return (rv_str){s.ptr, at};
 }

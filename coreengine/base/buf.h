@@ -34,6 +34,11 @@ static inline bool rv_str_is(rv_str a, const char *text) /* of a literal: a comp
 {
     return rv_str_eq(a, rv_str_of(text));
 }
+/** The first byte c of s, or NULL. */
+static inline const char *rv_str_find(rv_str s, char c)
+{
+    return s.len ? (const char *)memchr(s.ptr, c, s.len) : NULL;
+}
 rv_str rv_str_trim(rv_str s); /* ASCII white space at both ends */
 /** Heap copy with a NUL; free() it. NULL on failure. Embedded NULs are copied. */
 char *rv_str_dup(rv_str s);
@@ -45,6 +50,11 @@ RV_MUST_CHECK bool rv_has_room(void *array, size_t *cap, size_t n, size_t size);
 /** True if s is valid UTF-8 (no overlong forms, no surrogates, nothing above U+10FFFF). `bad`, if given, gets the
  * offset. */
 bool rv_utf8_valid(rv_str s, size_t *bad);
+/** Is it a byte of a UTF-8 sequence, and not its first one? */
+static inline bool rv_utf8_continues(char c)
+{
+    return ((unsigned char)c & 0xc0) == 0x80;
+}
 /** Bytes of the control character at p[0..n), n > 0: C0, DEL, C1 (U+0080 to U+009F). 0: another character. */
 size_t rv_utf8_control(const char *p, size_t n);
 /** The longest prefix of at most max bytes that does not cut a UTF-8 sequence. */
@@ -68,6 +78,11 @@ static inline bool rv_is_letter(char c)
 static inline bool rv_is_hex(char c)
 {
     return rv_is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+
+static inline char rv_ascii_lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
 typedef struct rv_buf {

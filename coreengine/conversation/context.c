@@ -73,9 +73,8 @@ void rv_user_id_of_email(rv_str email, char out[RV_UUID_MAX])
     email = rv_str_trim(email);
     begin(&h, dns);
     for (size_t i = 0; i < email.len; i++) {
-        char c = email.ptr[i];
         /* ASCII only: what other letters become in lower case differs between systems and their years. */
-        uint8_t byte = (uint8_t)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+        uint8_t byte = (uint8_t)rv_ascii_lower(email.ptr[i]);
 
         sha1_update(&h, 1, &byte);
     }
@@ -261,17 +260,12 @@ int rv_context_read_json(json_object *json, struct rv_context *out, rv_err **err
     return 0;
 }
 
-static char lower(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
-
 static bool is_same(rv_str a, const char *text)
 {
     if (a.len != strlen(text))
         return false;
     for (size_t i = 0; i < a.len; i++)
-        if (lower(a.ptr[i]) != lower(text[i]))
+        if (rv_ascii_lower(a.ptr[i]) != rv_ascii_lower(text[i]))
             return false;
     return true;
 }

@@ -327,7 +327,7 @@ static int push_text(struct rv_history *h, const struct rv_message *row, enum rv
     int rc;
 
     if (tokens < 0 || is_changed)
-        tokens = (int64_t)((rv_message_points(before) + rv_message_points(text)) / MESSAGE_POINTS_PER_TOKEN);
+        tokens = (int64_t)((rv_utf8_count(before) + rv_utf8_count(text)) / MESSAGE_POINTS_PER_TOKEN);
     if (before.len + text.len > MESSAGE_MAX_TEXT || !rv_history_fits(h, tokens)) {
         end_walk(h);
         return 0;

@@ -54,23 +54,9 @@ int rv_compaction_of(rv_str text)
 
 #define REPLACEMENT "\xef\xbf\xbd"
 
-static bool continues(char c)
-{
-    return ((unsigned char)c & 0xc0) == 0x80;
-}
-
-size_t rv_message_points(rv_str text)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < text.len; i++)
-        n += !continues(text.ptr[i]);
-    return n;
-}
-
 int64_t rv_tokens_estimate(rv_str text)
 {
-    return (int64_t)(rv_message_points(text) / MESSAGE_POINTS_PER_TOKEN);
+    return (int64_t)(rv_utf8_count(text) / MESSAGE_POINTS_PER_TOKEN);
 }
 
 bool rv_message_is_blank(rv_str text)
@@ -88,7 +74,7 @@ rv_str rv_message_clean(rv_str text, rv_buf *room)
         rv_buf_add(room, text.ptr, bad);
         rv_buf_puts(room, REPLACEMENT);
         bad++;
-        while (bad < text.len && continues(text.ptr[bad]))
+        while (bad < text.len && rv_utf8_continues(text.ptr[bad]))
             bad++; /* the rest of a broken sequence */
         text = (rv_str){text.ptr + bad, text.len - bad};
     } while (!rv_utf8_valid(text, &bad));
@@ -122,23 +108,14 @@ size_t rv_message_digits(int64_t i, char out[MESSAGE_MAX_DIGITS])
 /* The offset of code point n (counted from 0), or the length. */
 static size_t offset_of(rv_str text, size_t n)
 {
-    size_t at = 0;
-
-    for (; at < text.len; at++) {
-        if (((unsigned char)text.ptr[at] & 0xc0) == 0x80)
-            continue;
-        if (n == 0)
-            break;
-        n--;
-    }
-    return at;
+    return rv_utf8_first(text, n).len;
 }
 
 bool rv_message_compress(rv_str text, const char *key, size_t keep, rv_buf *out)
 {
     rv_str before = key ? RV_STR_LIT(WITH_KEY_BEFORE) : RV_STR_LIT(WITHOUT_KEY_BEFORE);
     rv_str after = key ? RV_STR_LIT(WITH_KEY_AFTER) : RV_STR_LIT(WITHOUT_KEY_AFTER);
-    size_t points = rv_message_points(text), omitted, head, tail;
+    size_t points = rv_utf8_count(text), omitted, head, tail;
     char digits[MESSAGE_MAX_DIGITS];
     rv_str middle = rv_str_of(key);
 
@@ -147,7 +124,7 @@ bool rv_message_compress(rv_str text, const char *key, size_t keep, rv_buf *out)
     omitted = points - 2 * keep;
     if (!key)
         middle = (rv_str){digits, rv_message_digits((int64_t)omitted, digits)};
-    if (omitted <= before.len + rv_message_points(middle) + after.len)
+    if (omitted <= before.len + rv_utf8_count(middle) + after.len)
         return false;
     head = offset_of(text, keep);
     tail = offset_of(text, points - keep);

@@ -13,7 +13,6 @@
 
 /* messages.c */
 #define MESSAGE_POINTS_PER_TOKEN 4     /* p8-data 4.4 */
-size_t rv_message_points(rv_str text); /* code points */
 bool rv_message_is_blank(rv_str text); /* what wires take for no text */
 /** Returns text; when text is not UTF-8, writes its valid parts to room and returns those. */
 rv_str rv_message_clean(rv_str text, rv_buf *room);

@@ -128,7 +128,7 @@ static int read_headers(struct fetch *f, json_object *args, rv_err **err)
             return RV_FAIL(err, RV_E_LIMIT, "more than %d headers", MAX_HEADERS);
         rv_buf_printf(&line, "%s: ", name);
         rv_buf_add_str(&line, rv_json_str(value));
-        int rc = memchr(line.ptr ? line.ptr : "", '\0', line.len)
+        int rc = rv_str_find(rv_buf_str(&line), '\0')
                      ? RV_FAIL(err, RV_E_INVALID, "header \"%.100s\" has a zero byte in it", name)
                      : rv_buf_check(&line, "header of a request", err);
         f->headers[f->n_headers] = rc == 0 ? rv_buf_steal(&line, NULL) : NULL;

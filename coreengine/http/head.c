@@ -152,8 +152,7 @@ static void to_lower(rv_str s)
     char *p = (char *)s.ptr; /* the block is ours */
 
     for (size_t i = 0; i < s.len; i++)
-        if (p[i] >= 'A' && p[i] <= 'Z')
-            p[i] = (char)(p[i] + ('a' - 'A'));
+        p[i] = rv_ascii_lower(p[i]);
 }
 
 static bool field_of(rv_str line, struct rv_httpd_field *out, struct rv_httpd_fault *why)

@@ -105,7 +105,7 @@ bool rv_is_store_id(rv_str s)
 
 bool rv_text_keep(rv_str s, char *out, size_t size)
 {
-    bool fits = s.len < size && !memchr(s.len ? s.ptr : "", 0, s.len);
+    bool fits = s.len < size && !rv_str_find(s, '\0');
 
     if (fits && s.len)
         memcpy(out, s.ptr, s.len);

@@ -143,7 +143,7 @@ static bool read_uuid(rv_str text, char out[RV_IDENTITY_MAX_ID + 1])
         char c = text.ptr[i];
         if (is_dash ? c != '-' : !rv_is_hex(c))
             return false;
-        out[i] = (char)(c >= 'A' && c <= 'F' ? c + 'a' - 'A' : c);
+        out[i] = rv_ascii_lower(c);
     }
     out[text.len] = 0;
     return true;

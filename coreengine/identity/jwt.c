@@ -43,7 +43,7 @@ static int deny_kid(struct rv_jwt *out, const char *why, rv_str kid)
 
 static int split(rv_str text, struct token *t, struct rv_jwt *out, rv_err **err)
 {
-    const char *first = memchr(text.len ? text.ptr : "", '.', text.len), *second, *end = first;
+    const char *first = rv_str_find(text, '.'), *second, *end = first;
     size_t n[3];
 
     if (first)
@@ -102,7 +102,7 @@ static bool has_fine_type(json_object *header)
     if (!rv_text_keep(rv_json_str(v), lower, sizeof lower))
         return false;
     for (char *p = lower; *p; p++)
-        *p = (char)(*p >= 'A' && *p <= 'Z' ? *p + 'a' - 'A' : *p);
+        *p = rv_ascii_lower(*p);
     return strcmp(lower, "jwt") == 0 || strcmp(lower, "at+jwt") == 0 || strcmp(lower, "application/at+jwt") == 0;
 }
 

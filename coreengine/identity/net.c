@@ -19,7 +19,7 @@ static bool is_number(rv_str s, size_t max_digits)
 /* Without brackets and port; empty: it is not the text of an address. */
 static rv_str without_port(rv_str text)
 {
-    const char *colon = memchr(text.len ? text.ptr : "", ':', text.len);
+    const char *colon = rv_str_find(text, ':');
 
     if (text.len > 0 && text.ptr[0] == '[') {
         const char *end = memchr(text.ptr, ']', text.len);
@@ -40,7 +40,7 @@ bool rv_address_read(rv_str text, struct rv_address *out)
     rv_str bare = without_port(rv_str_trim(text));
     char copy[MAX_ADDRESS];
 
-    const char *zone = memchr(bare.len ? bare.ptr : "", '%', bare.len);
+    const char *zone = rv_str_find(bare, '%');
     if (zone)
         bare.len = (size_t)(zone - bare.ptr);
     if (bare.len == 0 || !rv_text_keep(bare, copy, sizeof copy))
@@ -84,10 +84,10 @@ bool rv_network_has(const struct rv_network *n, const struct rv_address *a)
 
 bool rv_network_read(rv_str text, struct rv_network *out)
 {
-    const char *slash = memchr(text.len ? text.ptr : "", '/', text.len);
+    const char *slash = rv_str_find(text, '/');
     rv_str at = {text.ptr, slash ? (size_t)(slash - text.ptr) : text.len};
     rv_str bits = {slash ? slash + 1 : NULL, slash ? text.len - at.len - 1 : 0};
-    bool has_colon = memchr(at.len ? at.ptr : "", ':', at.len) != NULL, v4;
+    bool has_colon = rv_str_find(at, ':') != NULL, v4;
     char bare[MAX_ADDRESS];
     int n = 0;
 
@@ -124,7 +124,7 @@ bool rv_host_is_local(rv_str host)
     if (!rv_text_keep(name, lower, sizeof lower))
         return false;
     for (char *p = lower; *p; p++)
-        *p = (char)(*p >= 'A' && *p <= 'Z' ? *p + 'a' - 'A' : *p);
+        *p = rv_ascii_lower(*p);
     if (strcmp(lower, "localhost") == 0 || ends_with(rv_str_of(lower), ".localhost"))
         return true;
     return rv_address_read(name, &a) && rv_address_is_local(&a);

@@ -37,7 +37,7 @@ static struct rv_src yaml_place(rv_str text, size_t offset, const char *name)
             src.col = 1;
             continue;
         }
-        src.col += ((unsigned char)text.ptr[i] & 0xc0) != 0x80; /* continuation bytes do not count as columns */
+        src.col += !rv_utf8_continues(text.ptr[i]); /* continuation bytes do not count as columns */
         i++;
     }
     return src;
@@ -108,7 +108,7 @@ static char char_at(rv_str text, const yaml_mark_t *mark)
 
     rv_yaml_seek_line(text, (int)mark->line + 1, &line, &offset);
     for (size_t col = 0; offset < text.len; offset++) {
-        if (((unsigned char)text.ptr[offset] & 0xc0) == 0x80)
+        if (rv_utf8_continues(text.ptr[offset]))
             continue;
         if (col++ == mark->column)
             return text.ptr[offset];

@@ -178,7 +178,7 @@ struct rv_src rv_text_place(rv_str text, const struct rv_src *start, size_t off)
         if (text.ptr[i] == '\n') {
             at.line++;
             at.col = 1;
-        } else if (((unsigned char)text.ptr[i] & 0xc0) != 0x80) { /* columns count characters */
+        } else if (!rv_utf8_continues(text.ptr[i])) { /* columns count characters */
             at.col++;
         }
     }

@@ -83,7 +83,7 @@ static size_t offset_of(struct writer *w, const yaml_mark_t *mark)
 {
     while (w->index < mark->index && w->offset < w->text.len) {
         w->offset++;
-        while (w->offset < w->text.len && ((unsigned char)w->text.ptr[w->offset] & 0xc0) == 0x80)
+        while (w->offset < w->text.len && rv_utf8_continues(w->text.ptr[w->offset]))
             w->offset++;
         w->index++;
     }

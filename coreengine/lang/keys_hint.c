@@ -157,7 +157,7 @@ static bool is_word(rv_str name, const char *word)
     for (size_t i = 0; i < name.len; i++) {
         if (name.ptr[i] == '_' || name.ptr[i] == '-')
             continue;
-        if (tolower((unsigned char)name.ptr[i]) != *word++)
+        if (rv_ascii_lower(name.ptr[i]) != *word++)
             return false;
     }
     return *word == 0;

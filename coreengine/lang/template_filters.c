@@ -168,17 +168,10 @@ static void join(json_object *v, rv_str between, rv_buf *b)
 
 static void truncate_to(rv_str text, size_t n, rv_buf *b)
 {
-    size_t i = 0;
+    rv_str first = rv_utf8_first(text, n);
 
-    for (; i < text.len; i++) {
-        if (((unsigned char)text.ptr[i] & 0xC0) == 0x80)
-            continue;
-        if (n == 0)
-            break;
-        n--;
-    }
-    rv_buf_add(b, text.ptr, i);
-    if (i < text.len)
+    rv_buf_add_str(b, first);
+    if (first.len < text.len)
         rv_buf_puts(b, "...");
 }
 

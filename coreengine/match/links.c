@@ -13,11 +13,6 @@
 #define MAX_SPAN    4000 /* bytes of a code span */
 #define MAX_NESTED  8    /* brackets within brackets */
 
-static char lower(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
-}
-
 static bool begins_with(rv_str s, const char *prefix)
 {
     size_t n = strlen(prefix);
@@ -25,7 +20,7 @@ static bool begins_with(rv_str s, const char *prefix)
     if (s.len < n)
         return false;
     for (size_t i = 0; i < n; i++)
-        if (lower(s.ptr[i]) != prefix[i])
+        if (rv_ascii_lower(s.ptr[i]) != prefix[i])
             return false;
     return true;
 }
@@ -52,7 +47,7 @@ static void decode(rv_str target, rv_buf *out)
                                  : target.ptr[i]);
         i += is_code ? 2 : 0;
     }
-    if (!rv_utf8_valid(rv_buf_str(out), NULL) || memchr(out->ptr ? out->ptr : "", '\0', out->len)) {
+    if (!rv_utf8_valid(rv_buf_str(out), NULL) || rv_str_find(rv_buf_str(out), '\0')) {
         rv_buf_clear(out);
         rv_buf_add_str(out, target);
     }

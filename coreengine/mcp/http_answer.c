@@ -27,7 +27,7 @@ void rv_mcp_answer_fini(struct rv_mcp_answer *a)
 /* The media type without its parameters. */
 static bool is_type(rv_str content_type, const char *type)
 {
-    const char *end = memchr(content_type.len ? content_type.ptr : "", ';', content_type.len);
+    const char *end = rv_str_find(content_type, ';');
     rv_str bare = rv_str_trim((rv_str){content_type.ptr, end ? (size_t)(end - content_type.ptr) : content_type.len});
 
     return rv_mcp_same_word(bare, rv_str_of(type));

@@ -65,7 +65,7 @@ int rv_mcp_pin_set(json_object *pins, json_object *definition, rv_err **err)
 
 static size_t line_length(rv_str text)
 {
-    const char *end = memchr(text.len ? text.ptr : "", '\n', text.len);
+    const char *end = rv_str_find(text, '\n');
 
     return end ? (size_t)(end - text.ptr) + 1 : text.len;
 }

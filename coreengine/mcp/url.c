@@ -5,17 +5,12 @@
 
 #include "coreengine/base/hex.h"
 
-static char lower(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
-
 bool rv_mcp_same_word(rv_str a, rv_str b)
 {
     if (a.len != b.len)
         return false;
     for (size_t i = 0; i < a.len; i++)
-        if (lower(a.ptr[i]) != lower(b.ptr[i]))
+        if (rv_ascii_lower(a.ptr[i]) != rv_ascii_lower(b.ptr[i]))
             return false;
     return true;
 }

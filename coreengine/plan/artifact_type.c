@@ -89,7 +89,7 @@ void rv_artifact_infer(json_object *schema, json_object *payload, char type[RV_A
         found = form_of_payload(payload);
     rv_str cut = rv_utf8_cut(rv_str_of(found), RV_ARTIFACT_MAX_TYPE);
     for (size_t i = 0; i < cut.len; i++)
-        type[i] = cut.ptr[i] >= 'A' && cut.ptr[i] <= 'Z' ? (char)(cut.ptr[i] | 0x20) : cut.ptr[i];
+        type[i] = rv_ascii_lower(cut.ptr[i]);
     type[cut.len] = '\0';
 }
 

@@ -41,11 +41,6 @@ static void read_text(json_object *result, rv_buf *text)
     }
 }
 
-static bool is_inside_character(char c)
-{
-    return ((unsigned char)c & 0xC0) == 0x80;
-}
-
 static void put_cut(rv_str text, size_t limit, rv_buf *out)
 {
     size_t keep = limit > 3 ? limit - 3 : 0;
@@ -54,7 +49,7 @@ static void put_cut(rv_str text, size_t limit, rv_buf *out)
         rv_buf_add_str(out, text);
         return;
     }
-    while (keep > 0 && is_inside_character(text.ptr[keep]))
+    while (keep > 0 && rv_utf8_continues(text.ptr[keep]))
         keep--;
     rv_buf_add(out, text.ptr, keep);
     rv_buf_puts(out, "...");
@@ -69,8 +64,8 @@ static void put_summary(rv_str text, rv_buf *out)
         if (rv_str_trim(line).len > 0) {
             size_t end = 0, n = 0;
             line.len -= line.ptr[line.len - 1] == '\r';
-            while (end < line.len && (n < SUMMARY_CHARACTERS || is_inside_character(line.ptr[end])))
-                n += !is_inside_character(line.ptr[end++]);
+            while (end < line.len && (n < SUMMARY_CHARACTERS || rv_utf8_continues(line.ptr[end])))
+                n += !rv_utf8_continues(line.ptr[end++]);
             rv_buf_add(out, line.ptr, end);
             return;
         }

@@ -26,7 +26,7 @@ static const char *quote_lower(struct sql *p, rv_str name, bool fold)
     char *quoted = (char *)(uintptr_t)rv_rem_sql_quote(p, name, '"');
 
     for (char *c = quoted; fold && c && *c; c++)
-        *c = *c >= 'A' && *c <= 'Z' ? (char)(*c - 'A' + 'a') : *c;
+        *c = rv_ascii_lower(*c);
     return quoted;
 }
 

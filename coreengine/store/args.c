@@ -204,7 +204,7 @@ void rv_store_prefix_end(const char *prefix, char end[RV_STORE_MAX_ID + 2])
     memcpy(end, prefix, len + 1);
     while (len > 0) {
         size_t begin = len - 1;
-        while (begin > 0 && ((unsigned char)end[begin] & 0xc0) == 0x80)
+        while (begin > 0 && rv_utf8_continues(end[begin]))
             begin--;
         uint32_t c = code_point((const unsigned char *)end + begin, len - begin) + 1;
         if (c == 0xd800)

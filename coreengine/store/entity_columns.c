@@ -83,7 +83,7 @@ static int check_word(const char *column, json_object *v, size_t max, rv_err **e
     rv_str text = rv_json_str(v);
     int rc = check_text(column, v, max, err);
 
-    if (rc == 0 && memchr(text.len > 0 ? text.ptr : "", 0, text.len))
+    if (rc == 0 && rv_str_find(text, '\0'))
         rc = RV_FAIL(err, RV_E_INVALID, "%s has a NUL", column);
     return rc;
 }
@@ -271,7 +271,7 @@ bool rv_entity_is_uuid(rv_str text, char out[RV_UUID_MAX])
         char c = text.ptr[i];
         if (is_dash ? c != '-' : !rv_is_hex(c))
             return false;
-        out[i] = (char)(c >= 'A' && c <= 'F' ? c - 'A' + 'a' : c);
+        out[i] = rv_ascii_lower(c);
     }
     out[text.len] = 0;
     return true;

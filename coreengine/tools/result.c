@@ -221,10 +221,8 @@ static bool is_failure(const struct raw *r)
     size_t i;
 
     if (status.len && status.len <= sizeof lower) {
-        for (i = 0; i < status.len; i++) {
-            char c = status.ptr[i];
-            lower[i] = c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-        }
+        for (i = 0; i < status.len; i++)
+            lower[i] = rv_ascii_lower(status.ptr[i]);
         for (i = 0; i < RV_COUNT(words); i++)
             if (rv_str_is((rv_str){lower, status.len}, words[i].word))
                 return words[i].is_failure;

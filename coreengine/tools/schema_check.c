@@ -255,15 +255,6 @@ static bool check_range(struct rv_schema_check *c, const struct rv_schema_range 
     return rv_schema_end_fault(c, &line);
 }
 
-static size_t n_characters(rv_str s)
-{
-    size_t i, n = 0;
-
-    for (i = 0; i < s.len; i++)
-        n += ((unsigned char)s.ptr[i] & 0xC0) != 0x80;
-    return n;
-}
-
 static bool fault_format(struct rv_schema_check *c, const node *n, json_object *v, const path *at)
 {
     rv_buf line;
@@ -289,7 +280,7 @@ static bool check_string(struct rv_schema_check *c, const node *n, json_object *
     bool ok = true;
 
     if (n->length.min > 0 || n->length.max < SIZE_MAX)
-        ok = check_range(c, &n->length, n_characters(rv_json_str(v)), "characters", at);
+        ok = check_range(c, &n->length, rv_utf8_count(rv_json_str(v)), "characters", at);
     if (n->format && !n->format->fits(rv_json_str(v)))
         ok = fault_format(c, n, v, at);
     if (n->pattern && !rv_schema_matches(c, n->pattern, rv_json_str(v)))

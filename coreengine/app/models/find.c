@@ -227,7 +227,7 @@ static bool has_part(const char *name, const char *part)
 
     for (; *name; name++) {
         size_t i = 0;
-        while (i < n && tolower((unsigned char)name[i]) == part[i])
+        while (i < n && rv_ascii_lower(name[i]) == part[i])
             i++;
         if (i == n)
             return true;

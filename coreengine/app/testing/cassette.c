@@ -35,7 +35,7 @@ static void write_name(const char *name, rv_buf *out)
         bool is_plain = isalnum((unsigned char)*c);
         if (!is_plain && is_apart)
             continue;
-        rv_buf_putc(out, is_plain ? (char)tolower((unsigned char)*c) : '-');
+        rv_buf_putc(out, is_plain ? rv_ascii_lower(*c) : '-');
         is_apart = !is_plain;
         n++;
     }

@@ -230,7 +230,7 @@ static void begin_text(rv_cli_md *md, enum where where, unsigned look, rv_str te
     md_spans_begin(&md->spans, md->styled, look);
     for (size_t i = 0, n; i < text.len; i += n) {
         n = 1;
-        while (i + n < text.len && ((unsigned char)text.ptr[i + n] & 0xC0) == 0x80)
+        while (i + n < text.len && rv_utf8_continues(text.ptr[i + n]))
             n++;
         put_text(md, (rv_str){text.ptr + i, n}, out);
     }
@@ -508,7 +508,7 @@ static void put_byte(rv_cli_md *md, char byte, rv_buf *out)
         return;
     md->bytes[md->n_bytes++] = byte;
     size_t len = length_of((unsigned char)md->bytes[0]);
-    bool continues = md->n_bytes == 1 || ((unsigned char)byte & 0xC0) == 0x80;
+    bool continues = md->n_bytes == 1 || rv_utf8_continues(byte);
     if (continues && md->n_bytes < len)
         return;
     rv_str c = {md->bytes, md->n_bytes};

@@ -87,7 +87,7 @@ static void add_spans(rv_str text, bool styled, unsigned base, rv_buf *out)
     md_spans_begin(&spans, styled, base);
     for (size_t i = 0; i < text.len; i += used) { /* marks are bytes of their own, other characters may be cut */
         used = 1;
-        while (i + used < text.len && ((unsigned char)text.ptr[i + used] & 0xC0) == 0x80)
+        while (i + used < text.len && rv_utf8_continues(text.ptr[i + used]))
             used++;
         md_spans_add(&spans, (rv_str){text.ptr + i, used}, out);
     }

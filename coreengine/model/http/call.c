@@ -102,8 +102,7 @@ static void head_read(struct rv_head_reader *r, struct rv_http_head *out)
         char *colon = memchr(at, ':', (size_t)(eol - at));
         if (colon) {
             for (char *p = at; p < colon; p++)
-                if (*p >= 'A' && *p <= 'Z')
-                    *p = (char)(*p - 'A' + 'a');
+                *p = rv_ascii_lower(*p);
             out->headers[out->n_headers].name = rv_str_trim((rv_str){at, (size_t)(colon - at)});
             out->headers[out->n_headers++].value = rv_str_trim((rv_str){colon + 1, (size_t)(eol - colon - 1)});
         }

@@ -66,7 +66,7 @@ static void add_clean(const struct rv_endpoint *e, rv_str s, rv_buf *out)
             continue;
         }
         n = 1;
-        while (n < 4 && i + n < s.len && ((unsigned char)s.ptr[i + n] & 0xC0) == 0x80)
+        while (n < 4 && i + n < s.len && rv_utf8_continues(s.ptr[i + n]))
             n++;
         if (rv_utf8_valid((rv_str){s.ptr + i, n}, &bad))
             rv_buf_add(out, s.ptr + i, n);

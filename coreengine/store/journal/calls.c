@@ -167,7 +167,7 @@ static rv_str excerpt(rv_str s, size_t at)
 
     if (from > s.len)
         from = s.len;
-    while (from > 0 && from < s.len && ((unsigned char)s.ptr[from] & 0xc0) == 0x80)
+    while (from > 0 && from < s.len && rv_utf8_continues(s.ptr[from]))
         from--;
     return rv_utf8_cut((rv_str){s.ptr + from, s.len - from}, SHOWN_BYTES);
 }
