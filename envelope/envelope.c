@@ -357,9 +357,8 @@ int rv_envelope_dup(const rv_envelope *env, rv_envelope **out, rv_err **err)
 
 static uint64_t add(uint64_t h, rv_str text)
 {
-    for (size_t i = 0; i < text.len; i++)
-        h = (h ^ (unsigned char)text.ptr[i]) * 1099511628211u;
-    return (h ^ 0xff) * 1099511628211u; /* no text has that byte: the end of one is not the middle of another */
+    return rv_fnv_add(rv_fnv_add(h, text),
+                      RV_STR_LIT("\xff")); /* no text has that byte: the end of one is not the middle of another */
 }
 
 int rv_envelope_derive(const rv_envelope *env, rv_str raw_input, rv_str name, int64_t now_us, rv_envelope **out,

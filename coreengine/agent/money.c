@@ -2,6 +2,7 @@
  * calls under way have set aside waits until one of them is done; the run then tells it to look again, in the order of
  * its lists. Costs follow from events and prices alone, so a replay spends the same. */
 #include "coreengine/agent/tools_internal.h"
+#include "coreengine/base/limit.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -11,17 +12,11 @@ static const struct rv_price *price_of(const struct rv_model_config *model)
     return model && model->has_price ? &model->price : NULL;
 }
 
-static int64_t plus(int64_t a, int64_t b)
-{
-    int64_t sum;
-    return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
-}
-
 /* The most tokens that a model can count for a request: one for each byte, and what pictures and files may come to,
  * which only the window of the model bounds. */
 static int64_t worst_input(const rv_visit *v, const struct rv_model_config *model, int64_t bytes)
 {
-    int64_t attached = rv_parts_worst_tokens(v), sum = plus(bytes, attached);
+    int64_t attached = rv_parts_worst_tokens(v), sum = rv_plus(bytes, attached);
 
     return attached > 0 && model && model->max_input_tokens > 0 && model->max_input_tokens < sum
                ? model->max_input_tokens
@@ -45,7 +40,7 @@ static int64_t worst_cost(const rv_visit *v, size_t request_bytes)
 
 int64_t rv_money_worst_tokens(const rv_visit *v, size_t request_bytes)
 {
-    return plus(worst_input(v, rv_visit_model(v), (int64_t)request_bytes), rv_visit_max_tokens(v));
+    return rv_plus(worst_input(v, rv_visit_model(v), (int64_t)request_bytes), rv_visit_max_tokens(v));
 }
 
 static int fail_for_money(rv_visit *v, const struct rv_visit_shared *s, int64_t needed, rv_err **err)
@@ -93,11 +88,11 @@ static const struct rv_visit_shared *find_exhausted(const rv_visit *v, int64_t c
     const struct rv_visit_shared *exhausted = NULL, *reserved = NULL;
 
     for (const struct rv_visit_shared *s = v->shared; s; s = s->up) {
-        int64_t spent = plus(s->spent_micro_usd, cost);
+        int64_t spent = rv_plus(s->spent_micro_usd, cost);
 
         if (is_budgeted(s) && spent > s->pipeline->budget_micro_usd)
             exhausted = s;
-        if (is_budgeted(s) && plus(spent, s->reserved_micro_usd) > s->pipeline->budget_micro_usd)
+        if (is_budgeted(s) && rv_plus(spent, s->reserved_micro_usd) > s->pipeline->budget_micro_usd)
             reserved = s;
     }
     *waits = false;
@@ -251,7 +246,7 @@ static void count(rv_visit *v, const struct rv_usage *used)
     rv_envelope_add_usage(v->env, used);
     for (struct rv_visit_shared *s = v->shared; s; s = s->up)
         if (!s->origin)
-            s->spent_micro_usd = plus(s->spent_micro_usd, used->cost_micro_usd);
+            s->spent_micro_usd = rv_plus(s->spent_micro_usd, used->cost_micro_usd);
 }
 
 /* The price of the role that answered. */
@@ -355,7 +350,7 @@ bool rv_money_within_limits(rv_visit *v, int *rc, rv_err **err)
 
     return within(v, "input_tokens_limit", u->input_tokens, l->input_tokens_limit, rc, err) &&
            within(v, "output_tokens_limit", u->output_tokens, l->output_tokens_limit, rc, err) &&
-           within(v, "total_tokens_limit", plus(u->input_tokens, u->output_tokens), l->total_tokens_limit, rc, err);
+           within(v, "total_tokens_limit", rv_plus(u->input_tokens, u->output_tokens), l->total_tokens_limit, rc, err);
 }
 
 int rv_money_count_tools(rv_visit *v, int64_t n, rv_err **err)

@@ -369,13 +369,10 @@ bool rv_visit_retry(rv_visit *v, int64_t max_retries, bool needs_llm, const char
     return true;
 }
 
-/* FNV-1a over text and its NUL. */
+/* Over text and its NUL. */
 static uint64_t hash(uint64_t h, const char *text)
 {
-    do
-        h = (h ^ (unsigned char)*text) * 1099511628211u;
-    while (*text++);
-    return h;
+    return rv_fnv_add(h, (rv_str){text, strlen(text) + 1});
 }
 
 uint64_t rv_visit_identity(const rv_visit *v)

@@ -1,10 +1,12 @@
-/* SHA-256: how content is named. SHA-512: where numbers are made of a text. */
+/* SHA-256: how content is named. SHA-512: where numbers are made of a text. FNV-1a: places in tables and ids that no
+ * one has a reason to forge. */
 #ifndef RV_BASE_HASH_H
 #define RV_BASE_HASH_H
 
 #include "coreengine/base/buf.h"
 
 #include <stdalign.h>
+#include <stdint.h>
 
 #define RV_HASH_MAX 65 /* lower-case hex and its NUL */
 
@@ -23,6 +25,15 @@ void rv_hash_hex(struct rv_hash *h, char out[RV_HASH_MAX]);
 void rv_hash_of(rv_str bytes, char out[RV_HASH_MAX]);
 /** The SHA-512 of bytes, which may be out itself. */
 void rv_sha512(rv_str bytes, unsigned char out[64]);
+
+#define RV_FNV_START UINT64_C(14695981039346656037) /* the FNV-1a hash of no bytes */
+/** The FNV-1a hash of what h is the hash of, and bytes behind it. */
+static inline uint64_t rv_fnv_add(uint64_t h, rv_str bytes)
+{
+    for (size_t i = 0; i < bytes.len; i++)
+        h = (h ^ (unsigned char)bytes.ptr[i]) * UINT64_C(1099511628211);
+    return h;
+}
 
 /** HMAC-SHA256 of bytes with a key of any length. */
 void rv_hmac_sha256(rv_str key, rv_str bytes, unsigned char out[32]);

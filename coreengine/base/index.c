@@ -17,13 +17,8 @@ struct rv_index_slot {
  * crafted collisions cost a bounded load time and nothing later. */
 static uint64_t hash_of(rv_str key)
 {
-    uint64_t h = 0xcbf29ce484222325u;
-    size_t i;
+    uint64_t h = rv_fnv_add(RV_FNV_START, key);
 
-    for (i = 0; i < key.len; i++) {
-        h ^= (unsigned char)key.ptr[i];
-        h *= 0x100000001b3u;
-    }
     return h ^ (h >> 32);
 }
 
@@ -102,11 +97,6 @@ void rv_index_fini(rv_index *ix)
 
 #define MAX_NAME 64 /* longer names are not typed by hand */
 
-static unsigned char lower(char c)
-{
-    return (unsigned char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
-}
-
 /* Insertions, deletions, replacements and swaps of neighbours each count one. */
 static unsigned distance(rv_str a, rv_str b)
 {
@@ -120,14 +110,14 @@ static unsigned distance(rv_str a, rv_str b)
         unsigned *spare = before;
         row[0] = (unsigned)i;
         for (j = 1; j <= b.len; j++) {
-            bool same = lower(a.ptr[i - 1]) == lower(b.ptr[j - 1]);
+            bool same = rv_ascii_lower(a.ptr[i - 1]) == rv_ascii_lower(b.ptr[j - 1]);
             unsigned d = above[j - 1] + (same ? 0 : 1);
             if (above[j] + 1 < d)
                 d = above[j] + 1;
             if (row[j - 1] + 1 < d)
                 d = row[j - 1] + 1;
-            if (i > 1 && j > 1 && lower(a.ptr[i - 1]) == lower(b.ptr[j - 2]) &&
-                lower(a.ptr[i - 2]) == lower(b.ptr[j - 1]) && before[j - 2] + 1 < d)
+            if (i > 1 && j > 1 && rv_ascii_lower(a.ptr[i - 1]) == rv_ascii_lower(b.ptr[j - 2]) &&
+                rv_ascii_lower(a.ptr[i - 2]) == rv_ascii_lower(b.ptr[j - 1]) && before[j - 2] + 1 < d)
                 d = before[j - 2] + 1;
             row[j] = d;
         }

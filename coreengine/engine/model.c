@@ -345,13 +345,11 @@ void rv_model_free(struct model_call *m)
 
 /* --- asking --- */
 
-/* A hash (FNV-1a) by which the waits before retries differ from run to run. */
+/* A hash by which the waits before retries differ from run to run. */
 static uint64_t jitter_of(const rv_exec *x, const struct call *c)
 {
-    uint64_t h = 1469598103934665603u;
+    uint64_t h = rv_fnv_add(1469598103934665603u, rv_str_of(rv_envelope_fields(rv_run_envelope(x->run))->envelope_id));
 
-    for (const char *id = rv_envelope_fields(rv_run_envelope(x->run))->envelope_id; *id; id++)
-        h = (h ^ (unsigned char)*id) * 1099511628211u;
     return (h ^ (uint64_t)c->call_id) * 1099511628211u;
 }
 

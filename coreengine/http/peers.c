@@ -83,10 +83,8 @@ static struct rv_peer key_of(const struct rv_peer *p)
 /* The place of the pointer to the entry of key, or where one is to be put. */
 static struct peer_count **find(struct rv_peers *t, const struct rv_peer *key)
 {
-    uint64_t h = t->seed;
+    uint64_t h = rv_fnv_add(t->seed, (rv_str){(const char *)key->bytes, sizeof key->bytes});
 
-    for (size_t i = 0; i < sizeof key->bytes; i++)
-        h = (h ^ key->bytes[i]) * UINT64_C(0x100000001b3);
     h ^= h >> 29;
     struct peer_count **at = &t->buckets[h % N_BUCKETS];
     while (*at && memcmp((*at)->key.bytes, key->bytes, sizeof key->bytes) != 0)

@@ -53,10 +53,8 @@ static int64_t units_of(double weight)
 /* FNV-1a, and a last step that spreads it over all bits. */
 static uint64_t hash_of(char kind, const char *bytes, size_t n)
 {
-    uint64_t h = (UINT64_C(0xcbf29ce484222325) ^ (unsigned char)kind) * UINT64_C(0x100000001b3);
+    uint64_t h = rv_fnv_add(rv_fnv_add(RV_FNV_START, (rv_str){&kind, 1}), (rv_str){bytes, n});
 
-    for (size_t i = 0; i < n; i++)
-        h = (h ^ (unsigned char)bytes[i]) * UINT64_C(0x100000001b3);
     h = (h ^ h >> 33) * UINT64_C(0xff51afd7ed558ccd);
     return h ^ h >> 33;
 }

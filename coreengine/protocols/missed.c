@@ -4,17 +4,10 @@
 
 #include <string.h>
 
-static uint64_t hash_on(uint64_t h, rv_str text)
-{
-    for (size_t i = 0; i < text.len; i++)
-        h = (h ^ (unsigned char)text.ptr[i]) * UINT64_C(1099511628211);
-    return h;
-}
-
 void proto_note_text(struct proto_owner *o, rv_str text)
 {
     o->has_said = true;
-    o->told_hash = hash_on(o->told_hash, text);
+    o->told_hash = rv_fnv_add(o->told_hash, text);
     o->told_len += text.len;
 }
 
@@ -62,7 +55,7 @@ void proto_track_missed(rv_protocol *p, json_object *event, const struct rv_prot
     const struct rv_llm_delta rest = {
         .kind = RV_LLM_DELTA_TEXT,
         .text = had.len < reply->text.len ? (rv_str){reply->text.ptr + had.len, reply->text.len - had.len} : had};
-    if (had.len < reply->text.len && is_told_now(o, event) && hash_on(PROTO_NO_TEXT, had) == o->told_hash)
+    if (had.len < reply->text.len && is_told_now(o, event) && rv_fnv_add(PROTO_NO_TEXT, had) == o->told_hash)
         proto_track_delta(p, &from, &rest);
     if (reply->tool_calls.len > 0 && rv_json_parse(reply->tool_calls, NULL, &calls, NULL) == RV_E_NOMEM)
         proto_fail(p, RV_E_NOMEM);

@@ -155,7 +155,7 @@ void proto_track_broken(rv_protocol *p);
 void proto_track_end(rv_protocol *p, const struct rv_protocol_end *end);
 
 /* missed.c */
-#define PROTO_NO_TEXT UINT64_C(14695981039346656037) /* the hash of no text */
+#define PROTO_NO_TEXT RV_FNV_START /* the hash of no text */
 void proto_note_text(struct proto_owner *o, rv_str text);
 /** Before the event of a reply: the rest, which no piece has told. */
 void proto_track_missed(rv_protocol *p, json_object *event, const struct rv_protocol_reply *reply);

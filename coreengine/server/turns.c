@@ -45,11 +45,7 @@ static const char *session_of(const struct turn *t)
 /* NULL: a session that has no id yet. */
 static struct turn **row_of_session(struct srv_turns *all, const char *session)
 {
-    uint32_t h = 2166136261u;
-
-    for (const char *c = session ? session : ""; *c; c++)
-        h = (h ^ (unsigned char)*c) * 16777619u;
-    return session ? &all->by_session[h % SRV_TURN_ROWS] : NULL;
+    return session ? &all->by_session[rv_fnv_add(RV_FNV_START, rv_str_of(session)) % SRV_TURN_ROWS] : NULL;
 }
 
 static void link_to_session(struct turn *t)

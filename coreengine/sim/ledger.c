@@ -15,8 +15,7 @@ static uint64_t hash64(uint64_t h, rv_str bytes)
         h = (h ^ word) * UINT64_C(0x9e3779b97f4a7c15);
         h ^= h >> 29;
     }
-    for (; i < bytes.len; i++)
-        h = (h ^ (unsigned char)bytes.ptr[i]) * UINT64_C(1099511628211);
+    h = rv_fnv_add(h, (rv_str){bytes.ptr + i, bytes.len - i});
     return h ^ (h >> 32);
 }
 

@@ -76,11 +76,7 @@ static const uint32_t *map_find(const struct rv_number_map *m, uint64_t key)
 
 static uint64_t hash_of(rv_str text)
 {
-    uint64_t h = UINT64_C(0xcbf29ce484222325);
-
-    for (size_t i = 0; i < text.len; i++)
-        h = (h ^ (unsigned char)text.ptr[i]) * UINT64_C(0x100000001b3);
-    return h >> 1; /* room behind it for those that share it */
+    return rv_fnv_add(RV_FNV_START, text) >> 1; /* room behind it for those that share it */
 }
 
 uint32_t rv_doc_text(struct rv_search_index *x, rv_str text, bool make)

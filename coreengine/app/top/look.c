@@ -84,14 +84,10 @@ static const char *keep(rv_app_top *top, rv_str text, bool *ok)
 
 /* --- runs whose end was counted --- */
 
-/* FNV-1a of the id: two runs of a minute with the same mark would count once. */
+/* Two runs of a minute with the same mark would count once. */
 static uint64_t mark_of(const char *id)
 {
-    uint64_t mark = UINT64_C(14695981039346656037);
-
-    for (const char *p = id; *p; p++)
-        mark = (mark ^ (unsigned char)*p) * UINT64_C(1099511628211);
-    return mark;
+    return rv_fnv_add(RV_FNV_START, rv_str_of(id));
 }
 
 static void count_end(rv_app_top *top, const char *id, int64_t ended_us)

@@ -2,6 +2,8 @@
  * proof of what a run can cost: every call at its worst, as often as calls can be made. */
 #include "coreengine/model/llm/llm.h"
 
+#include "coreengine/base/limit.h"
+
 #include <string.h>
 
 /* a * b, or the largest number. Both are 0 at least. */
@@ -9,12 +11,6 @@ static int64_t times(int64_t a, int64_t b)
 {
     int64_t product;
     return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
-}
-
-static int64_t plus(int64_t a, int64_t b)
-{
-    int64_t sum;
-    return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
 }
 
 #define MILLION       1000000
@@ -42,9 +38,9 @@ int64_t rv_llm_cost(const struct rv_price *price, const struct rv_usage *usage)
     if (price->cache_write == RV_UNSET || written > input - cached)
         written = price->cache_write == RV_UNSET ? 0 : input - cached;
     int64_t sum = times(input - cached - written, price->input);
-    sum = plus(sum, times(cached, count(price->cached)));
-    sum = plus(sum, times(written, count(price->cache_write)));
-    return round_up(plus(sum, times(count(usage->output_tokens), price->output)));
+    sum = rv_plus(sum, times(cached, count(price->cached)));
+    sum = rv_plus(sum, times(written, count(price->cache_write)));
+    return round_up(rv_plus(sum, times(count(usage->output_tokens), price->output)));
 }
 
 int64_t rv_llm_worst_cost(const struct rv_price *price, int64_t request_bytes, int64_t max_output_tokens)
@@ -57,8 +53,8 @@ int64_t rv_llm_worst_cost(const struct rv_price *price, int64_t request_bytes, i
         dearest = price->cached;
     if (price->cache_write > dearest)
         dearest = price->cache_write;
-    return round_up(plus(times(plus(count(request_bytes), HIDDEN_TOKENS), dearest),
-                         times(count(max_output_tokens), price->output)));
+    return round_up(rv_plus(times(rv_plus(count(request_bytes), HIDDEN_TOKENS), dearest),
+                            times(count(max_output_tokens), price->output)));
 }
 
 #define PROBE_BYTES 1000000 /* what costs nothing for so many costs nothing */
@@ -107,7 +103,7 @@ static bool add_model(const struct rv_pipeline *p, const struct rv_model_config 
         call->attempts = attempts;
     }
     if (!p->has_budget)
-        call->call_micro_usd = plus(call->call_micro_usd, cost);
+        call->call_micro_usd = rv_plus(call->call_micro_usd, cost);
     else if (cost > call->call_micro_usd)
         call->call_micro_usd = cost;
     return true;
