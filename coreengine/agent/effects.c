@@ -62,15 +62,9 @@ rv_str rv_effect_text(const struct rv_effects *all, const struct rv_effect *e)
 
 struct rv_effect *rv_effects_add(struct rv_effects *e, enum rv_effect_kind kind)
 {
-    if (e->n == e->cap) {
-        size_t cap = e->cap ? e->cap * 2 : 16;
-        struct rv_effect *items = realloc(e->items, cap * sizeof *items);
-        if (!items) {
-            e->rc = RV_E_NOMEM;
-            return NULL;
-        }
-        e->items = items;
-        e->cap = cap;
+    if (!rv_has_room(&e->items, &e->cap, e->n + 1, sizeof *e->items)) {
+        e->rc = RV_E_NOMEM;
+        return NULL;
     }
     struct rv_effect *item = &e->items[e->n++];
     memset(item, 0, sizeof *item);

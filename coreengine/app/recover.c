@@ -57,14 +57,8 @@ static int add(void *self, const struct rv_run_row *row, rv_err **err)
 {
     struct rv_app_unfinished_list *f = self;
 
-    if (f->n == f->cap) {
-        size_t cap = f->cap ? f->cap * 2 : 32;
-        struct rv_app_unfinished *items = cap <= MAX_RUNS * 2 ? realloc(f->items, cap * sizeof *items) : NULL;
-        if (!items)
-            return RV_FAIL(err, RV_E_NOMEM, "list unfinished runs");
-        f->items = items;
-        f->cap = cap;
-    }
+    if (!rv_has_room(&f->items, &f->cap, f->n + 1, sizeof *f->items))
+        return RV_FAIL(err, RV_E_NOMEM, "list unfinished runs");
     struct rv_app_unfinished *x = &f->items[f->n];
     *x = (struct rv_app_unfinished){.id = rv_str_dup(rv_str_of(row->id)),
                                     .owner = row->owner ? rv_str_dup(rv_str_of(row->owner)) : NULL,

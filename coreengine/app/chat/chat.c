@@ -205,14 +205,8 @@ static int note(void *self, const struct rv_run_row *row, rv_err **err)
 {
     struct unfinished *u = self;
 
-    if (u->n == u->cap) {
-        size_t cap = u->cap ? u->cap * 2 : 4;
-        char **ids = cap <= MAX_RUNS ? realloc(u->ids, cap * sizeof *ids) : NULL;
-        if (!ids)
-            return RV_FAIL(err, RV_E_NOMEM, "list the runs of a session");
-        u->ids = ids;
-        u->cap = cap;
-    }
+    if (u->n == MAX_RUNS || !rv_has_room(&u->ids, &u->cap, u->n + 1, sizeof *u->ids))
+        return RV_FAIL(err, RV_E_NOMEM, "list the runs of a session");
     u->ids[u->n] = rv_str_dup(rv_str_of(row->id));
     return u->ids[u->n++] ? 0 : RV_FAIL(err, RV_E_NOMEM, "list the runs of a session");
 }

@@ -28,14 +28,8 @@ static int note_class(void *self, const struct rv_task_class *c, rv_err **err)
     d->n_known_classes++;
     if (!can_serve(d->worker, c) || d->n_classes >= MAX_CLASSES)
         return 0;
-    if (d->n_classes == d->cap_classes) {
-        size_t cap = d->cap_classes ? d->cap_classes * 2 : 16;
-        int64_t *classes = realloc(d->classes, cap * sizeof *classes);
-        if (!classes)
-            return RV_FAIL(err, RV_E_NOMEM, "list classes of tasks");
-        d->classes = classes;
-        d->cap_classes = cap;
-    }
+    if (!rv_has_room(&d->classes, &d->cap_classes, d->n_classes + 1, sizeof *d->classes))
+        return RV_FAIL(err, RV_E_NOMEM, "list classes of tasks");
     d->classes[d->n_classes++] = c->id;
     return 0;
 }

@@ -232,14 +232,8 @@ static int list_axes(const struct rv_test_place *place, json_object *about, rv_e
 
 static int begin_table(struct rv_test_tables *c, const char *file, const struct rv_test_config *test, rv_err **err)
 {
-    if (c->n == c->cap) {
-        size_t cap = c->cap * 2 + 8;
-        struct rv_test_matrix *more = realloc(c->of_tests, cap * sizeof *more);
-        if (!more)
-            return RV_FAIL(err, RV_E_NOMEM, "compare results");
-        c->of_tests = more;
-        c->cap = cap;
-    }
+    if (!rv_has_room(&c->of_tests, &c->cap, c->n + 1, sizeof *c->of_tests))
+        return RV_FAIL(err, RV_E_NOMEM, "compare results");
     struct rv_test_matrix *m = &c->of_tests[c->n++];
     *m = (struct rv_test_matrix){.rows = json_object_new_array(),
                                  .about = json_object_new_object(),

@@ -298,18 +298,9 @@ int rv_journal_open(rv_store *store, const struct rv_store_scope *scope, const c
 
 static int make_room(rv_journal *j, size_t n, rv_err **err)
 {
-    size_t cap = j->cap;
-
-    while (cap < n)
-        cap *= 2;
-    if (cap == j->cap)
-        return 0;
-    struct rv_record *records = realloc(j->records, cap * sizeof *records);
-    if (!records)
-        return RV_FAIL(err, RV_E_NOMEM, "write %zu records", n);
-    j->records = records;
-    j->cap = cap;
-    return 0;
+    return rv_has_room(&j->records, &j->cap, n, sizeof *j->records)
+               ? 0
+               : RV_FAIL(err, RV_E_NOMEM, "write %zu records", n);
 }
 
 static struct rv_record *add_record(rv_journal *j, size_t n, int kind)
