@@ -26,6 +26,9 @@ struct rv_app {
     const char *host_program; /* runs isolated capabilities; NULL: as in struct rv_plugins_opts */
     const char *schema_dir;   /* folder of agent documents; NULL: P8_SCHEMA_DIR of the environment; "": none */
     const char *capability;   /* the capability with the built-in agents; NULL: p8, if it can be found; "": none */
+    const char *const *more_capabilities; /* others whose agents are at hand, too; names, "" and the built-in one count
+                                             for nothing here */
+    size_t n_more_capabilities;
     const char *store;        /* file of the store; NULL: REEVE_STORE, else the default place */
     struct rv_store_health *health; /* of the stores that are opened; borrowed; NULL: it is not kept */
     const char *sync;               /* durability of a commit: full, normal, off; NULL: REEVE_SYNC, else full */

@@ -373,6 +373,18 @@ int rv_app_open_built_in(const struct rv_app *app, const char *base_dir, const c
     return rc;
 }
 
+static int open_more(const struct rv_app *app, rv_plugins *plugins, rv_err **err)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < app->n_more_capabilities && rc == 0; i++) {
+        const struct rv_capability_config which = {.name = app->more_capabilities[i]};
+        if (which.name[0] && strcmp(which.name, RV_APP_BUILT_IN) != 0)
+            rc = rv_plugins_load(plugins, &which, err);
+    }
+    return rc;
+}
+
 int rv_app_sources_open(const struct rv_app *app, enum rv_app_store_use use, struct rv_app_sources *out, rv_err **err)
 {
     const char *dir = NULL;
@@ -383,6 +395,8 @@ int rv_app_sources_open(const struct rv_app *app, enum rv_app_store_use use, str
         rc = open_store(app, use, &out->store, err);
     if (rc == 0)
         rc = rv_app_open_built_in(app, ".", app->capability, &out->plugins, err);
+    if (rc == 0)
+        rc = open_more(app, out->plugins, err);
     if (rc == 0) {
         struct rv_agents_opts opts = {
             .store = out->store, .plugins = out->plugins, .dirs = &dir, .n_dirs = dir != NULL, .log = app->log};

@@ -88,6 +88,21 @@ static const char *given(const struct rv_cli *cli, const char *option, const cha
     return value;
 }
 
+/* --capability of verbs that take one is the one with the built-in agents. Those that take many add them to it, and an
+ * empty name leaves it out. */
+static const char *built_in(const struct rv_cli *cli)
+{
+    const char *name = NULL;
+
+    for (size_t i = 0; i < cli->n_given; i++) {
+        const struct rv_cli_option *option = cli->given[i].option;
+        const char *value = cli->given[i].value;
+        if (strcmp(option->name, "capability") == 0 && (!option->many || !value[0]))
+            name = value;
+    }
+    return name;
+}
+
 /* Options that several verbs have; one that a verb does not have is not given. With a user only that user's rows exist
  * for the command; without one it sees all of the tenant. */
 static int say_where(struct rv_cli *cli, rv_err **err)
@@ -101,7 +116,7 @@ static int say_where(struct rv_cli *cli, rv_err **err)
     app->host_program = "/proc/self/exe";
     app->debug = cli->debug;
     app->schema_dir = rv_cli_value(cli, "schema-dir");
-    app->capability = rv_cli_value(cli, "capability");
+    app->capability = built_in(cli);
     app->store = rv_cli_value(cli, "store");
     app->sync = rv_cli_value(cli, "sync");
     app->quotas = rv_cli_value(cli, "quotas");

@@ -258,9 +258,11 @@ static int ask_model(struct srv_call *c, struct srv_turn_ask *a, rv_err **err)
     free(events);
     rc = check_agent(c, a, err);
     if (rc == RV_E_NOT_FOUND) {
-        rv_err_free(rv_err_steal(err));
+        rv_err *cause = rv_err_steal(err);
+        const char *hint = rv_err_hint_text(cause);
         rc = RV_FAIL(err, rc, "the model \"%.100s\" does not exist", a->agent);
-        rv_err_hint(err, "GET /v1/models lists those that do");
+        rv_err_hint(err, "%s%sGET /v1/models lists those that do", hint ? hint : "", hint ? " " : "");
+        rv_err_free(cause);
     }
     if (rc == 0)
         rc = check_new(a, err);

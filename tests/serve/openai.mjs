@@ -100,6 +100,15 @@ check(thrown, 'and one of the stream')
 equal(await server.stop(), 0, 'it ends as it should')
 check(server.log().some((l) => l.route === '/v1/chat/completions' && l.status === 200 && l.request_id), 'the access log')
 
+// Capabilities of chats are added to the built-in one: its agents stay.
+const more = await serve('more.db', ['--capability', 'files', '--script', script])
+const ids = (await (await fetch(`${more.url}/v1/models`)).json()).data.map((m) => m.id)
+check(ids.includes('general'), 'the built-in agents are there beside a capability', ids)
+const near = await fetch(`${more.url}/v1/chat/completions`, {method: 'POST', body: '{"model":"generl","messages":[{"role":"user","content":"x"}]}'})
+const missing = await near.text()
+check(near.status === 404 && missing.includes('did you mean \\"general\\"'), 'the nearest model is named', missing)
+await more.stop()
+
 // --- pipelines are models, too
 const runs = await serve('models.db', ['--pipelines', 'pipelines', '--scripts', 'pipelines/scripts'])
 const other = new OpenAI({baseURL: runs.url + '/v1', apiKey: 'none', maxRetries: 0})

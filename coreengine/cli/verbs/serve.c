@@ -17,7 +17,7 @@ static const struct rv_cli_option options[] = {
     {"pipelines", 0, "DIR", "folder of pipelines that clients may run, by the names of their files", "DIR", false},
     {"script", 's', "FILE", "answers for models, tools and people in chats", "FILE", false},
     {"scripts", 0, "DIR", "folder of scripts that answer in pipelines: of each the one with its name", "DIR", false},
-    {"capability", 0, "NAME", "capability that chats have, beside p8; \"\": not p8 either", NULL, true},
+    {"capability", 0, "NAME", "capability whose tools and agents chats have, in addition to p8 (\"\": without p8)", NULL, true},
     {"mcp-agents", 0, NULL, "agents are tools at /mcp, too: ask_NAME", NULL, false},
     {"mcp-tool", 0, "CAPABILITY:TOOL", "a tool of a capability at /mcp; none without this option", NULL, true},
     {"model", 'm', "MODEL", "model of turns whose agent and request name none, e.g. openai:gpt-4.1", NULL, false},
@@ -179,6 +179,8 @@ static int serve(struct rv_cli *cli, rv_err **err)
     int64_t n_left = 0;
 
     int rc = rv_cli_values(cli, "capability", capabilities, RV_COUNT(capabilities), &opts.n_capabilities, err);
+    cli->app.more_capabilities = capabilities;
+    cli->app.n_more_capabilities = opts.n_capabilities;
     if (rc == 0)
         rc = rv_cli_values(cli, "mcp-tool", tools, RV_COUNT(tools), &opts.n_mcp_tools, err);
     if (rc == 0)
