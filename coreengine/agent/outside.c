@@ -8,10 +8,18 @@
 
 /* --- Values that are built --- */
 
+#define MAX_PATH      8    /* deeper keys are not told */
+#define MAX_PATH_TEXT 1024 /* bytes */
+
 struct building {
     const struct rv_scope *scope;
     size_t n_values;
     size_t n_bytes;
+    struct {
+        const char *key; /* NULL: an element of a list */
+        size_t index;
+    } path[MAX_PATH]; /* to the value that failed, the innermost first */
+    size_t n_path;
 };
 
 static int build(const struct rv_built *b, struct building *state, json_object **out, rv_err **err);
@@ -43,6 +51,10 @@ static int build_parts(const struct rv_built *b, struct building *state, json_ob
             rc = b->kind == RV_BUILT_MAP ? rv_json_set_ref(made, b->keys[i], part, err)
                                          : rv_json_push_ref(made, part, err);
         json_object_put(part);
+        if (rc < 0 && state->n_path < MAX_PATH) {
+            state->path[state->n_path].key = b->kind == RV_BUILT_MAP ? b->keys[i] : NULL;
+            state->path[state->n_path++].index = i;
+        }
     }
     if (rc < 0)
         json_object_put(made);
@@ -94,11 +106,30 @@ static bool fits_depth(json_object *value, int levels)
     return true;
 }
 
-int rv_built_make(const struct rv_built *b, const struct rv_scope *scope, json_object **out, rv_err **err)
+/* "agent "a": set.rows[0].name" before what went wrong */
+static int wrap_path(const struct building *state, const char *where, int rc, rv_err **err)
+{
+    rv_buf path = RV_BUF_INIT(MAX_PATH_TEXT);
+
+    for (size_t i = state->n_path; i-- > 0;) {
+        if (state->path[i].key)
+            rv_buf_printf(&path, ".%s", state->path[i].key);
+        else
+            rv_buf_printf(&path, "[%zu]", state->path[i].index);
+    }
+    rc = RV_WRAP(err, path.rc == RV_E_NOMEM ? path.rc : rc, "%s%s", where, rv_buf_cstr(&path));
+    rv_buf_fini(&path);
+    return rc;
+}
+
+int rv_built_make(const struct rv_built *b, const struct rv_scope *scope, const char *where, json_object **out,
+                  rv_err **err)
 {
     struct building state = {.scope = scope};
     int rc = build(b, &state, out, err);
 
+    if (rc < 0 && rc != RV_E_NOMEM && where)
+        return wrap_path(&state, where, rc, err);
     if (rc < 0 || fits_depth(*out, RV_JSON_MAX_DEPTH))
         return rc;
     json_object_put(*out);
@@ -107,21 +138,29 @@ int rv_built_make(const struct rv_built *b, const struct rv_scope *scope, json_o
 }
 
 /* A value over what the visit sees; what an expression does wrong fails the visit, and *out is NULL then. */
-static int make(rv_visit *v, const struct rv_built *b, json_object **out, rv_err **err)
+static int make(rv_visit *v, const struct rv_built *b, const char *key, json_object **out, rv_err **err)
 {
+    rv_buf where = RV_BUF_INIT(RV_MAX_STAGE_NAME + 64);
     struct rv_stage_scope values;
     struct rv_scope scope = rv_stage_scope_init(&values, v->shared->pipeline, v->env, NULL, false);
     rv_err *cause = NULL;
 
+    if (v->shared->rules >= RV_RULES_5)
+        rv_buf_printf(&where, "agent \"%s\": %s", v->agent->name, key);
+    if (rv_buf_check(&where, "a place", err) < 0) {
+        rv_stage_scope_fini(&values);
+        return RV_E_NOMEM;
+    }
     rv_stage_scope_set_place(&values, &v->place);
-    int rc = rv_built_make(b, &scope, out, &cause);
+    int rc = rv_built_make(b, &scope, where.len > 0 ? rv_buf_cstr(&where) : NULL, out, &cause);
+    rv_buf_fini(&where);
     rv_stage_scope_fini(&values);
     return rc < 0 ? rv_visit_fail_cause(v, rc == RV_E_LIMIT ? "LimitError" : "ExpressionError", cause, err) : 0;
 }
 
 int rv_visit_set(rv_visit *v, rv_err **err)
 {
-    int rc = make(v, v->agent->set, &v->output, err);
+    int rc = make(v, v->agent->set, "set", &v->output, err);
 
     if (rc == 0 && v->output)
         v->phase = PHASE_CHECK;
@@ -204,7 +243,7 @@ int rv_visit_inner(rv_visit *v, rv_err **err)
         return 0;
     }
     if (v->agent->inner.inputs)
-        rc = make(v, v->agent->inner.inputs, &v->outside_value, err);
+        rc = make(v, v->agent->inner.inputs, "inputs", &v->outside_value, err);
     else if (!(v->outside_value = json_object_new_object()))
         rc = RV_FAIL(err, RV_E_NOMEM, "begin stage \"%s\"", v->agent->name);
     if (rc == 0 && v->outside_value)
@@ -237,6 +276,8 @@ int rv_visit_list(rv_visit *v, rv_err **err)
         if (rc != RV_E_NOMEM)
             rc = RV_WRAP_AT(&cause, &v->agent->each.src, rc, "for_each \"%s\" cannot be evaluated",
                             rv_expr_text(v->agent->each.list));
+        if (rc != RV_E_NOMEM && v->shared->rules >= RV_RULES_5)
+            rc = RV_WRAP(&cause, rc, "agent \"%s\"", v->agent->name);
         return rv_visit_fail_cause(v, "ExpressionError", cause, err);
     }
     if (!json_object_is_type(list, json_type_array)) {
