@@ -176,6 +176,7 @@ struct checker {
         const char *const *items;
         size_t n;
     } known[RV_N_NAME_KINDS];
+    bool is_partial; /* as in struct rv_known_names */
 };
 
 /* One tool is the engine's own: it asks another agent. Plans have no use for it. */
@@ -197,7 +198,7 @@ static void check(const struct checker *c, const struct rv_agent *a, enum rv_nam
 {
     char hint[RV_HINT_MAX];
 
-    if (!name[0] || is_known(c, kind, name))
+    if (!name[0] || c->is_partial || is_known(c, kind, name))
         return;
     rv_name_hint(c->findings, rv_str_of(name), plural_texts[kind], c->known[kind].items, c->known[kind].n, hint);
     if (c->known[kind].n == 0)
@@ -218,7 +219,7 @@ static void check_prompt(const struct checker *c, const struct rv_agent *a, cons
     const char *names[64];
     size_t n = 0;
 
-    if (!name[0] || rv_pipeline_prompt(c->p, rv_str_of(name)) || is_known(c, RV_NAME_PROMPT, name))
+    if (!name[0] || c->is_partial || rv_pipeline_prompt(c->p, rv_str_of(name)) || is_known(c, RV_NAME_PROMPT, name))
         return;
     for (size_t i = 0; i < c->p->n_prompts && n < RV_COUNT(names); i++)
         names[n++] = c->p->prompts[i].key;
@@ -285,7 +286,7 @@ static void check_provider(const struct checker *c, size_t i)
     struct rv_src src;
     char hint[RV_HINT_MAX];
 
-    if (!model->provider[0] || is_known(c, RV_NAME_PROVIDER, model->provider))
+    if (!model->provider[0] || c->is_partial || is_known(c, RV_NAME_PROVIDER, model->provider))
         return;
     if (!node)
         node = rv_node_get(written->node, "model");
@@ -304,7 +305,7 @@ static void check_provider(const struct checker *c, size_t i)
 
 void rv_pipeline_check_names(struct rv_pipeline *p, const struct rv_known_names *known, rv_findings *findings)
 {
-    struct checker c = {.p = p, .findings = findings};
+    struct checker c = {.p = p, .findings = findings, .is_partial = known->is_partial};
     size_t n_before = rv_findings_n_errors(findings);
 
     for (int kind = 0; kind < RV_N_NAME_KINDS; kind++)
@@ -313,6 +314,6 @@ void rv_pipeline_check_names(struct rv_pipeline *p, const struct rv_known_names 
         check_agent(&c, &p->agents[i]);
     for (size_t i = 0; i < p->n_models; i++)
         check_provider(&c, i);
-    if (rv_findings_n_errors(findings) > n_before || rv_findings_check(findings, NULL) < 0)
+    if (known->is_partial || rv_findings_n_errors(findings) > n_before || rv_findings_check(findings, NULL) < 0)
         p->is_sound = false;
 }

@@ -170,8 +170,7 @@ struct rv_pipeline_opts {
     const char *model; /* "provider:model" in the place of each model, also of inner files and agents; NULL: none */
     const struct rv_test_place *place; /* prompts that a test's matrix has in the place of the file's; NULL: none */
     const struct rv_within *within;    /* of a pipeline that is a stage of another one: for loading itself */
-    bool has_other_outputs; /* not all stages are in the text: an expression may name an output that none of them makes
-                             */
+    bool has_other_outputs; /* the text lacks stages: an expression may name an output that it does not make */
     bool offline;           /* a ${env:} that is not set, and each ${file:}, is the empty text */
 };
 /** rv_pipeline_load() and rv_pipeline_parse() with options. */
@@ -252,6 +251,7 @@ const char *rv_name_kind_text(enum rv_name_kind kind); /* "tool", "hook", ... */
 struct rv_known_names {
     const char *const *(*list)(void *self, enum rv_name_kind kind, size_t *n);
     void *self;
+    bool is_partial; /* a capability is reported as missing: names that may be its own are not reported as well */
 };
 /** Every tool, hook, policy, mock, routing function, prompt and provider the pipeline names must be known: findings
  *  with place, kind, name, the stage that names it, and the nearest known name. Sets is_sound false on an error. */

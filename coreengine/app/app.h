@@ -80,6 +80,7 @@ struct rv_app_loaded {
     rv_agents *agents;     /* of a pipeline with declared agents: where they are, and those that they ask; else NULL */
     rv_store *agent_store; /* that was opened for them; NULL: the caller's, or none */
     const char *tenant;    /* of struct rv_app */
+    bool is_partial;       /* a capability that the file lists could not be loaded, which is a finding */
 };
 /* What it points to is borrowed for the call. */
 struct rv_app_load_opts {

@@ -168,12 +168,13 @@ static int open_plugins(const struct rv_app *app, struct rv_app_loaded *l, bool 
                                        .pool = app->pool};
         rc = rv_plugins_new(&opts, &l->plugins, err);
     }
+    size_t n_inner = 0, n_before = rv_findings_n_errors(l->findings);
     if (rc == 0)
         rc = rv_plugins_load_all(l->plugins, l->pipeline, scripted ? found : l->findings, err);
-    size_t n_inner = 0;
     struct rv_pipeline *const *inner = rv_pipeline_inner(l->pipeline, &n_inner);
     for (size_t i = 0; i < n_inner && rc == 0; i++)
         rc = rv_plugins_load_all(l->plugins, inner[i], scripted ? found : l->findings, err);
+    l->is_partial = rv_findings_n_errors(l->findings) > n_before;
     if (rc == 0 && scripted)
         rc = add_as_warnings(l->findings, found, err);
     if (rc == 0 && scripted && !l->missing && !(l->missing = rv_findings_new()))
@@ -351,7 +352,7 @@ static int check_names(struct rv_app_loaded *l, struct rv_pipeline *p, rv_err **
     qsort(k.tools, k.n_tools, sizeof *k.tools, by_text);
     int rc = know_hooks(l, p, &k, err);
     if (rc == 0)
-        rv_pipeline_check_names(p, &(struct rv_known_names){list_known, &k}, l->findings);
+        rv_pipeline_check_names(p, &(struct rv_known_names){list_known, &k, l->is_partial}, l->findings);
     free(k.tools);
     free(k.providers);
     free(k.hooks);

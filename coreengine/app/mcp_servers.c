@@ -173,7 +173,7 @@ static const char *const *list_names(void *self, enum rv_name_kind kind, size_t 
 
 struct rv_known_names rv_app_tools_names(const struct rv_app_tools *t)
 {
-    return (struct rv_known_names){list_names, (void *)(uintptr_t)t};
+    return (struct rv_known_names){.list = list_names, .self = (void *)(uintptr_t)t};
 }
 
 void rv_app_tools_fini(struct rv_app_tools *t)

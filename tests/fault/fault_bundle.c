@@ -40,7 +40,7 @@ static const char *const *list_names(void *self, enum rv_name_kind kind, size_t 
 static int open_and_keep(void)
 {
     const struct rv_bundle_opts opts = {.offline = true};
-    const struct rv_known_names names = {list_names, NULL};
+    const struct rv_known_names names = {.list = list_names, .self = NULL};
     rv_buf out = RV_BUF_INIT(1 << 20);
     rv_bundle *b = NULL;
     rv_err *err = NULL;

@@ -90,7 +90,7 @@ static void delegate(const struct rv_pipeline *of, rv_str text)
 RV_FUZZ_TARGET(config)
 {
     rv_findings *findings = rv_findings_new();
-    struct rv_known_names known = {list, NULL};
+    struct rv_known_names known = {.list = list, .self = NULL};
     struct rv_pipeline *p = NULL;
     rv_err *err = NULL;
     rv_str text = {size > 0 ? (const char *)data : "", size};

@@ -354,7 +354,7 @@ static int check_names(struct filter_run *r, rv_findings *findings, rv_err **err
         return RV_FAIL(err, RV_E_NOMEM, "check names");
     for (size_t i = 0; i < r->pipeline->n_models; i++)
         r->providers[i] = r->pipeline->models[i].provider;
-    rv_pipeline_check_names(r->pipeline, &(struct rv_known_names){list_known, r}, findings);
+    rv_pipeline_check_names(r->pipeline, &(struct rv_known_names){.list = list_known, .self = r}, findings);
     int rc = rv_schema_check_pipeline(r->pipeline, findings, err);
     return rc < 0 ? rc : rv_app_findings_error(findings, err);
 }

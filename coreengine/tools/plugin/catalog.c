@@ -291,7 +291,7 @@ struct rv_catalog rv_plugins_catalog(rv_plugins *p)
 
 struct rv_known_names rv_plugins_names(rv_plugins *p)
 {
-    return (struct rv_known_names){list_names, p};
+    return (struct rv_known_names){.list = list_names, .self = p};
 }
 
 /* --- everything that is loaded, as JSON for `inspect` and for editors --- */

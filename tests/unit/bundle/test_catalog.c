@@ -114,7 +114,7 @@ START_TEST(all_that_can_be_declared_is_kept)
     made_begin(&m);
     world_parse(&w, "name: t\nagents: [{name: a}]\n", ".");
     const struct rv_catalog catalog = {.tool = made_tool, .entry = made_entry, .prompt = made_prompt, .self = &m};
-    const struct rv_known_names names = {made_names, NULL};
+    const struct rv_known_names names = {.list = made_names, .self = NULL};
     const struct rv_bundle_source from = {.pipeline = w.pipeline, .catalog = &catalog, .names = &names};
     ck_assert_int_eq(rv_bundle_write(&from, &text, NULL, NULL), 0);
     rv_bundle *b = world_open(rv_buf_cstr(&text), true);
@@ -172,7 +172,7 @@ START_TEST(tools_of_the_script_are_in_the_catalog)
     text = world_bundle(&w, NULL);
     rv_bundle *b = world_open(text, true);
     struct rv_catalog got = rv_bundle_catalog(b);
-    const struct rv_known_names names = {script_names, w.script};
+    const struct rv_known_names names = {.list = script_names, .self = w.script};
     world_same_catalog(&w.catalog, &got, &names);
     struct rv_catalog again = rv_script_catalog(rv_bundle_script(b), &got); /* as a caller may do */
     world_same_catalog(&w.catalog, &again, &names);
@@ -194,7 +194,7 @@ START_TEST(tools_of_the_script_are_not_kept_twice)
     world_parse(&w, "name: t\nagents: [{name: a}]\n", ".");
     world_script_text(&w, script_text);
     want = world_bundle(&w, NULL);
-    const struct rv_known_names names = {script_names, w.script};
+    const struct rv_known_names names = {.list = script_names, .self = w.script};
     const struct rv_bundle_source from = {w.pipeline, &w.catalog, &names, w.script, NULL, NULL};
     ck_assert_int_eq(rv_bundle_write(&from, &out, NULL, NULL), 0);
     ck_assert_str_eq(rv_buf_cstr(&out), want);

@@ -82,7 +82,7 @@ void world_fini(struct world *w)
 
 char *world_bundle(const struct world *w, char hash[RV_HASH_MAX])
 {
-    struct rv_known_names names = {NULL, NULL};
+    struct rv_known_names names = {.list = NULL, .self = NULL};
     struct rv_bundle_source from = {.pipeline = w->pipeline, .catalog = &w->catalog, .script = w->script};
     rv_buf text = RV_BUF_INIT(MAX_TEXT);
     rv_err *err = NULL;

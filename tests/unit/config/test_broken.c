@@ -22,7 +22,7 @@ static const char *const broken[] = {"bad-yaml",     "unknown-agent",    "wrong-
 START_TEST(findings_are_as_recorded)
 {
     rv_findings *findings = rv_findings_new();
-    struct rv_known_names known = {list, NULL};
+    struct rv_known_names known = {.list = list, .self = NULL};
     struct rv_pipeline *p = NULL;
     rv_buf b = RV_BUF_INIT(1 << 20);
     char path[128];

@@ -47,7 +47,7 @@ static void expect(const char *text, const char *want)
     struct loaded l = load_text(text, ".");
 
     ck_assert_str_eq(l.findings, "");
-    expect_of(&(struct rv_known_names){list, NULL}, l, want);
+    expect_of(&(struct rv_known_names){.list = list, .self = NULL}, l, want);
 }
 
 static const struct {
@@ -78,7 +78,7 @@ static const struct {
 /* Proves 5.1/checks */
 START_TEST(policies_that_are_on_need_one_to_ask)
 {
-    const struct rv_known_names known = {list, NULL}, nothing = {list_nothing, NULL};
+    const struct rv_known_names known = {.list = list, .self = NULL}, nothing = {.list = list_nothing, .self = NULL};
     char text[256];
 
     snprintf(text, sizeof text, "name: x\nagents:\n  - {name: a, %s}\n", policy_cases[_i].keys);

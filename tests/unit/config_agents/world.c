@@ -80,7 +80,7 @@ static const char *const *list(void *self, enum rv_name_kind kind, size_t *n)
 
 struct rv_known_names known_tools(void)
 {
-    return (struct rv_known_names){list, NULL};
+    return (struct rv_known_names){.list = list, .self = NULL};
 }
 
 char *joined(const struct rv_str_list *names)

@@ -42,7 +42,7 @@ static void world_begin(struct world *w)
 {
     static const char *const dirs[] = {CAPABILITY_DIR};
     const struct rv_plugins_opts opts = {dirs, 1, RV_SOURCE_DIR "/pipelines", NULL, NULL, NULL};
-    struct rv_known_names known = {list_known, NULL};
+    struct rv_known_names known = {.list = list_known, .self = NULL};
 
     memset(w, 0, sizeof *w);
     w->findings = rv_findings_new();
