@@ -198,6 +198,27 @@ static void check_name_text(struct rv_loader *l, const struct rv_agent *a)
     }
 }
 
+/* "sub/x" is the stage x of the pipeline of sub: in scripts, in labels and in what is kept of a run. */
+static void check_slash(struct rv_loader *l, const struct rv_agent *a)
+{
+    static const char hint[] = "choose a name without \"/\"";
+
+    if (!strchr(a->name, '/'))
+        return;
+    for (size_t i = 0; i < l->p->n_agents; i++) {
+        const struct rv_agent *outer = &l->p->agents[i];
+        size_t len = strlen(outer->name);
+        if (len > 0 && outer->inner.file[0] && strncmp(a->name, outer->name, len) == 0 && a->name[len] == '/') {
+            rv_findings_add(l->findings, RV_SEVERITY_ERROR, &a->places.name, hint,
+                            "agent \"%.*s\": the name means a stage of the pipeline that stage \"%.*s\" runs",
+                            RV_MAX_STAGE_NAME, a->name, RV_MAX_STAGE_NAME, outer->name);
+            return;
+        }
+    }
+    finding(l, a, RV_SEVERITY_WARNING, &a->places.name, hint,
+            "the name has a \"/\", which stands between a stage and the stages of the pipeline that it runs");
+}
+
 static void check_agents(struct rv_loader *l)
 {
     for (size_t i = 0; i < l->p->n_agents && l->rc == 0; i++) {
@@ -207,6 +228,7 @@ static void check_agents(struct rv_loader *l)
             finding(l, a, RV_SEVERITY_ERROR, &a->places.name, "choose another name",
                     "the name is reserved for the engine");
         check_name_text(l, a);
+        check_slash(l, a);
         check_role(l, a);
         check_output_schema(l, a);
         rv_check_request_keys(l, a);
