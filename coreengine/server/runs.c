@@ -155,17 +155,19 @@ static int make_state(struct srv_call *c, json_object **out, rv_err **err)
     return rc;
 }
 
-/* The faults of a pipeline are ours, not the client's: they go to the log. */
+/* The faults of a pipeline are the operator's, not the client's: they go to the log, and the answer is 500. */
 static int check_sound(struct srv_call *c, struct rv_app_loaded *l, const char *name, rv_err **err)
 {
     int rc = l->pipeline ? rv_app_check(l, false, err) : 0;
 
     if (rc < 0 || rv_findings_n_errors(l->findings) == 0)
         return rc;
-    const struct rv_finding f = rv_findings_at(l->findings, 0);
+    size_t i = 0;
+    while (rv_findings_at(l->findings, i).severity == RV_SEVERITY_WARNING)
+        i++;
+    const struct rv_finding f = rv_findings_at(l->findings, i);
     RV_LOG(c->app.log, ERROR, "pipeline.faulty", RV_F_TEXT("pipeline", name), RV_F_TEXT("finding", f.text));
-    rc = RV_FAIL(err, RV_E_INVALID, "the pipeline \"%.100s\" has errors: %s", name, f.text);
-    return rc;
+    return RV_FAIL(err, RV_E_INTERNAL, "the pipeline \"%.100s\" has errors", name);
 }
 
 int srv_run_mode(struct srv_call *c, int *mode, rv_err **err)

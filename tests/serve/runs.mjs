@@ -8,6 +8,7 @@ inputs: []
 models: {m: "scripted:any"}
 agents: [{name: a, has_llm: true, has_tools: true, tool_access: all, model_role: m}]
 `)
+file('p/faulty.yaml', 'name: faulty\nagents: [{name: a, default_next: nowhere}]\n')
 file('s/write.yaml', `models: {a: [{tool_calls: [{id: c, name: write, arguments: {path: a}}]}, {text: '{"ok": true}'}]}
 tools:
   write:
@@ -108,6 +109,8 @@ equal(await server.stop(), 0, 'it ends as it should')
 // Arguments that a person changes: what does not fit is said at once, and the question stays open.
 server = await serve('write.db', ['--pipelines', join(scratch, 'p'), '--scripts', join(scratch, 's')])
 const write = (await call(server, 'POST', '/runs', {pipeline: 'write', wait: true})).json
+const faulty = await call(server, 'POST', '/runs', {pipeline: 'faulty', wait: true})
+equal([faulty.status, faulty.json.code, /faulty|nowhere/.test(faulty.json.detail)], [500, 'internal_error', false], 'a faulty pipeline is no fault of the client')
 for (const [given, says] of [[{path: 7}, 'expected string, found integer 7'], [{}, 'path']]) {
   const unfit = await call(server, 'POST', `/runs/${write.id}/answer`, {approved: true, arguments: given})
   equal(unfit.status, 400, `changed arguments: ${JSON.stringify(given)}`)
