@@ -59,8 +59,8 @@ void rv_read_attachments(struct rv_key_reader *r, const struct rv_node *node, vo
 {
     struct rv_agent_model *m = (struct rv_agent_model *)((char *)target - offsetof(struct rv_agent_model, attachments));
 
-    m->attachments = rv_loader_items(r, node, "a list of expressions", "attachments", RV_MAX_ATTACHMENTS, sizeof *m->attachments,
-                                     &m->n_attachments);
+    m->attachments = rv_loader_items(r, node, "a list of expressions", "attachments", RV_MAX_ATTACHMENTS,
+                                     sizeof *m->attachments, &m->n_attachments);
     for (size_t i = 0; i < m->n_attachments; i++) {
         char label[48];
 

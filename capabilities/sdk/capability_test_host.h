@@ -222,7 +222,8 @@ static inline int rv_cap_test_run(struct rv_cap_test *t, int kind, const char *n
     t->asked_as = "{}";
     t->what = name;
     t->entry = rv_cap_test_find(t, kind, name);
-    if (rv_cap_test_that(t, t->entry && t->entry->fn && copy, "the table of entries has no function of this kind and name")) {
+    if (rv_cap_test_that(t, t->entry && t->entry->fn && copy,
+                         "the table of entries has no function of this kind and name")) {
         call.size = (uint32_t)host_size;
         call.name = t->entry->name;
         call.args = copy;

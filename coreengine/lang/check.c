@@ -23,7 +23,8 @@ static const char *types_text(unsigned types, char *buf, size_t size)
     return buf;
 }
 
-static int no_overload(struct rv_compile *c, const struct rv_expr_node *n, const struct rv_expr_node *a, const struct rv_expr_node *b)
+static int no_overload(struct rv_compile *c, const struct rv_expr_node *n, const struct rv_expr_node *a,
+                       const struct rv_expr_node *b)
 {
     char left[96], right[96];
     int rc;

@@ -130,7 +130,8 @@ int rv_ev_fault(struct rv_eval *ev, enum rv_fault kind, const struct rv_expr_nod
     return -1;
 }
 
-int rv_ev_fault_types(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *a, const struct rv_value *b)
+int rv_ev_fault_types(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *a,
+                      const struct rv_value *b)
 {
     ev->fault = (struct rv_fault_record){.kind = b ? RV_FAULT_TYPES : RV_FAULT_TYPE, .node = n, .a = *a};
     if (b)
@@ -186,7 +187,8 @@ static int run_var(struct rv_eval *ev, const struct rv_expr_node *n, struct rv_v
     return found ? 0 : rv_ev_fault(ev, RV_FAULT_NO_VALUE, n);
 }
 
-static int no_key(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *map, const struct rv_value *key)
+static int no_key(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *map,
+                  const struct rv_value *key)
 {
     ev->fault = (struct rv_fault_record){.kind = RV_FAULT_NO_KEY, .node = n, .a = *map, .b = *key};
     return -1;
@@ -219,7 +221,7 @@ static int run_has(struct rv_eval *ev, const struct rv_expr_node *n, struct rv_v
     struct rv_value map, member;
     bool found;
     int rc = n->a->kind == RV_EXPR_NODE_VAR_FIELD ? lookup(ev, n->a, &member, &found)
-                                             : find_field(ev, n->a, &map, &member, &found);
+                                                  : find_field(ev, n->a, &map, &member, &found);
 
     if (rc < 0)
         return rc;
@@ -264,8 +266,8 @@ static int run_index(struct rv_eval *ev, const struct rv_expr_node *n, struct rv
 /* --- Operators -----------------------------------------------------------------------------------------------------
  */
 
-static int order_values(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *a, const struct rv_value *b,
-                        int *order)
+static int order_values(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *a,
+                        const struct rv_value *b, int *order)
 {
     size_t shorter;
 
@@ -300,8 +302,8 @@ static bool order_fits(enum rv_punct op, int order)
     return op == RV_OP_GT ? order > 0 : order >= 0;
 }
 
-static int is_in(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *item, const struct rv_value *in,
-                 bool *out)
+static int is_in(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *item,
+                 const struct rv_value *in, bool *out)
 {
     struct rv_value unused;
     int rc = 0;

@@ -19,7 +19,8 @@ static int cannot(struct rv_eval *ev, const struct rv_expr_node *n, const struct
     return -1;
 }
 
-static int call_size(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *args, struct rv_value *out)
+static int call_size(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *args,
+                     struct rv_value *out)
 {
     size_t size = 0;
 
@@ -35,7 +36,8 @@ static int call_size(struct rv_eval *ev, const struct rv_expr_node *n, const str
     return 0;
 }
 
-static int call_contains(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *args, struct rv_value *out)
+static int call_contains(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *args,
+                         struct rv_value *out)
 {
     rv_str in = args[0].as.s, part = args[1].as.s;
 
@@ -67,7 +69,8 @@ static int call_ends_with(struct rv_eval *ev, const struct rv_expr_node *n, cons
 }
 
 /* A step of the match is one of the evaluation. */
-static int match(struct rv_eval *ev, const struct rv_expr_node *n, const rv_pattern *p, rv_str text, struct rv_value *out)
+static int match(struct rv_eval *ev, const struct rv_expr_node *n, const rv_pattern *p, rv_str text,
+                 struct rv_value *out)
 {
     size_t given = RV_EXPR_MAX_WORK, left = given;
     bool found = false;
@@ -79,7 +82,8 @@ static int match(struct rv_eval *ev, const struct rv_expr_node *n, const rv_patt
     return rc < 0 ? rv_ev_fault(ev, RV_FAULT_WORK, n) : rv_ev_work(ev, n, given - left, 0);
 }
 
-static int call_matches(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *args, struct rv_value *out)
+static int call_matches(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *args,
+                        struct rv_value *out)
 {
     rv_pattern *p = NULL;
     int rc;
@@ -131,7 +135,8 @@ static int call_int(struct rv_eval *ev, const struct rv_expr_node *n, const stru
     return 0;
 }
 
-static int call_uint(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *args, struct rv_value *out)
+static int call_uint(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *args,
+                     struct rv_value *out)
 {
     double d = args->as.d;
 
@@ -174,7 +179,8 @@ static bool is_double_text(rv_str s)
     return digits > 0;
 }
 
-static int call_double(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *args, struct rv_value *out)
+static int call_double(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *args,
+                       struct rv_value *out)
 {
     char *end;
 
@@ -205,7 +211,8 @@ static void double_text(double d, char buf[NUMBER_TEXT_MAX])
     }
 }
 
-static int call_string(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *args, struct rv_value *out)
+static int call_string(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *args,
+                       struct rv_value *out)
 {
     char buf[NUMBER_TEXT_MAX] = "";
     char *text;
@@ -233,7 +240,8 @@ static int call_string(struct rv_eval *ev, const struct rv_expr_node *n, const s
     return 0;
 }
 
-static int call_bool(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *args, struct rv_value *out)
+static int call_bool(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *args,
+                     struct rv_value *out)
 {
     static const char *const words[] = {"true", "True", "TRUE", "t", "1", "false", "False", "FALSE", "f", "0"};
 
@@ -249,7 +257,8 @@ static int call_bool(struct rv_eval *ev, const struct rv_expr_node *n, const str
     return cannot(ev, n, args, "a bool");
 }
 
-static int call_type(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *args, struct rv_value *out)
+static int call_type(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *args,
+                     struct rv_value *out)
 {
     (void)ev;
     (void)n;

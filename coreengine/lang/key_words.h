@@ -1,4 +1,5 @@
-/* Keys of other tools, for readers that have no table of keys; struct rv_key_reader.words is for those that have one. */
+/* Keys of other tools, for readers that have no table of keys; struct rv_key_reader.words is for those that have one.
+ */
 #ifndef RV_KEY_WORDS_H
 #define RV_KEY_WORDS_H
 

@@ -88,8 +88,8 @@ bool rv_value_next_pair(const struct rv_value *map, const void **pos, struct rv_
     return true;
 }
 
-int rv_value_find(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *map, const struct rv_value *key,
-                  struct rv_value *out, bool *found)
+int rv_value_find(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *map,
+                  const struct rv_value *key, struct rv_value *out, bool *found)
 {
     json_object *member;
     int rc = 0;
@@ -170,8 +170,8 @@ int rv_value_compare_numbers(const struct rv_value *a, const struct rv_value *b)
     return (a->as.u > b->as.u) - (a->as.u < b->as.u);
 }
 
-static int lists_equal(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *a, const struct rv_value *b,
-                       int depth, bool *out)
+static int lists_equal(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *a,
+                       const struct rv_value *b, int depth, bool *out)
 {
     size_t size = rv_value_size(a);
     int rc = 0;
@@ -185,8 +185,8 @@ static int lists_equal(struct rv_eval *ev, const struct rv_expr_node *n, const s
     return rc;
 }
 
-static int maps_equal(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *a, const struct rv_value *b,
-                      int depth, bool *out)
+static int maps_equal(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *a,
+                      const struct rv_value *b, int depth, bool *out)
 {
     struct rv_value key, x, y;
     const void *pos = NULL;
@@ -431,8 +431,8 @@ static int join_strings(struct rv_eval *ev, const struct rv_expr_node *n, rv_str
     return 0;
 }
 
-static int join_lists(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *a, const struct rv_value *b,
-                      struct rv_value *out)
+static int join_lists(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *a,
+                      const struct rv_value *b, struct rv_value *out)
 {
     size_t size_a = rv_value_size(a), size = size_a + rv_value_size(b);
     struct rv_value *items;

@@ -341,7 +341,8 @@ int rv_store_find_login(rv_store *s, const char *hash, int64_t now_us, struct rv
     rv_sql_text(stmt, 1, hash);
     rv_sql_int(stmt, 2, now_us);
     rc = one_row(s->sql, stmt, &row, err);
-    rc = rv_store_leave_read(s, rc == 1 ? RV_FAIL(err, RV_E_NOT_FOUND, "the login is unknown or has expired") : rc, err);
+    rc =
+        rv_store_leave_read(s, rc == 1 ? RV_FAIL(err, RV_E_NOT_FOUND, "the login is unknown or has expired") : rc, err);
     if (rc == 0)
         *out = row;
     else

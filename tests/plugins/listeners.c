@@ -64,7 +64,8 @@ static const struct rv_cap_entry entries[] = {
     {RV_CAP_SUBSCRIBER, "ends", RV_CAP_JSON({"events" : [ "stage_completed", "done" ]}), hears},
     {RV_CAP_SUBSCRIBER, "fails", RV_CAP_JSON({"events" : ["stage_started"]}), fails},
     {RV_CAP_SUBSCRIBER, "garbage", RV_CAP_JSON({"events" : ["done"]}), garbage},
-    {RV_CAP_SUBSCRIBER, "blocks", RV_CAP_JSON({"events" : [ "pipeline_started", "done" ], "timeout_ms" : 1000}), blocks},
+    {RV_CAP_SUBSCRIBER, "blocks", RV_CAP_JSON({"events" : [ "pipeline_started", "done" ], "timeout_ms" : 1000}),
+     blocks},
     {RV_CAP_SUBSCRIBER, "dies", RV_CAP_JSON({"events" : ["done"]}), dies},
     RV_CAP_END,
 };

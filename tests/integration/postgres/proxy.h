@@ -9,7 +9,8 @@
 enum proxy_cut {
     PROXY_BOTH, /* both sides see the end at once */
     PROXY_LATE, /* the client at once; what it had sent reaches the server a moment later, the present message too */
-    PROXY_TOLD, /* the server at once; the client is told so by an error in place of an answer, and sees the end later */
+    PROXY_TOLD, /* the server at once; the client is told so by an error in place of an answer, and sees the end later
+                 */
 };
 struct proxy;
 /** Listen in a folder of its own for clients, and pass them on to that socket. Its threads are this process's. */

@@ -253,7 +253,8 @@ START_TEST(limits_how_long_a_client_takes_nothing)
     }
     world_pass(&w, 1 * S); /* 60 seconds since the first byte that waited */
     ck_assert(!rv_httpd_is_gone(w.x));
-    /* On a busy machine the system moves bytes to the client's side later, perhaps all of them: then more are written. */
+    /* On a busy machine the system moves bytes to the client's side later, perhaps all of them: then more are written.
+     */
     for (int i = 0; i < 50 && !strstr(rv_buf_cstr(&w.told), "gone:"); i++) {
         while (rv_httpd_write(w.x, rv_buf_str(&text)) == 0) {
         }

@@ -1,4 +1,5 @@
-/* The table of routes: the names of its queries that no text of a handler has. tests/scripts/parameters has the others. */
+/* The table of routes: the names of its queries that no text of a handler has. tests/scripts/parameters has the others.
+ */
 #include <string.h>
 
 #include "coreengine/server/handlers_internal.h"
@@ -6,7 +7,8 @@
 #include "tests/kit/kit.h"
 #include "tests/unit/server/suites.h"
 
-/* Rows of a kind are selected by the columns that the table names: each is one of the kind, or it would have no effect. */
+/* Rows of a kind are selected by the columns that the table names: each is one of the kind, or it would have no effect.
+ */
 START_TEST(lists_of_rows_are_selected_by_columns_of_their_kind)
 {
     static const char *const common[] = {"limit", "offset", "name", "tag"};

@@ -161,16 +161,17 @@ END_TEST
  * An id that is not counted stays. */
 START_TEST(counted_ids_of_two_agents_differ)
 {
-    static const struct scene s = {.name = "counted ids",
-                                   .parent = "tools: [ask_agent]\n",
-                                   .agents = {"child", "tools: [send]\n"},
-                                   .lines = {{.to = "parent", .text = "", .calls = ASK("functions.ask_agent:0", "child", "x")},
-                                             {.to = "child", .text = "", .calls = "functions.send:0 send {}"},
-                                             {.to = "send", .text = "{}"},
-                                             {.to = "child", .text = "", .calls = "toolu_1be941e5 send {}"},
-                                             {.to = "send", .text = "{}"},
-                                             {.to = "child", .text = "sent"},
-                                             {.to = "parent", .text = "done"}}};
+    static const struct scene s = {
+        .name = "counted ids",
+        .parent = "tools: [ask_agent]\n",
+        .agents = {"child", "tools: [send]\n"},
+        .lines = {{.to = "parent", .text = "", .calls = ASK("functions.ask_agent:0", "child", "x")},
+                  {.to = "child", .text = "", .calls = "functions.send:0 send {}"},
+                  {.to = "send", .text = "{}"},
+                  {.to = "child", .text = "", .calls = "toolu_1be941e5 send {}"},
+                  {.to = "send", .text = "{}"},
+                  {.to = "child", .text = "sent"},
+                  {.to = "parent", .text = "done"}}};
     struct room *r = room_new(&s, NULL);
 
     room_start(r);

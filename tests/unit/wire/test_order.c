@@ -7,7 +7,7 @@
 #include "tests/kit/kit.h"
 #include "tests/unit/wire/suites.h"
 
-#define N_HISTORIES (uint64_t)rv_kit_sample(2000, 20000)
+#define N_HISTORIES (uint64_t) rv_kit_sample(2000, 20000)
 
 /* --- histories --- */
 

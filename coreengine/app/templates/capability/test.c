@@ -7,8 +7,9 @@ int main(void)
 
     rv_cap_test_reply(&t, RV_CAP_TOOL, "@IDENT@_greet", "{\"name\": \"Ada\"}", "{\"text\": \"Hello, Ada!\"}");
     rv_cap_test_fail(&t, RV_CAP_TOOL, "@IDENT@_greet", "{\"name\": \"\"}", "ValidationError");
-    rv_cap_test_reply(&t, RV_CAP_HOOK, "plan", "{\"envelope\": {\"raw_input\": \"Ada\"}}",
-                      "{\"output\": {\"steps\": [{\"tool\": \"@IDENT@_greet\", \"parameters\": {\"name\": \"Ada\"}}]}}");
+    rv_cap_test_reply(
+        &t, RV_CAP_HOOK, "plan", "{\"envelope\": {\"raw_input\": \"Ada\"}}",
+        "{\"output\": {\"steps\": [{\"tool\": \"@IDENT@_greet\", \"parameters\": {\"name\": \"Ada\"}}]}}");
 
     /* Calls that are cancelled, run out of memory, have malformed arguments or come from an older host. */
     rv_cap_test_abuse(&t, RV_CAP_TOOL, "@IDENT@_greet", "{\"name\": \"Ada\"}");
