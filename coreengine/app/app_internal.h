@@ -9,8 +9,8 @@
 /* --- stores.c --- */
 /** A variable of the environment; NULL: it is not set, or empty. */
 const char *rv_app_env(const char *name);
-/** Append where the user's own file of settings is, $XDG_CONFIG_HOME/reeve/NAME; nothing: the environment does not say.
- */
+/** Append where the user's own file of settings is, $XDG_CONFIG_HOME/reeve/NAME. RV_E_NOT_FOUND: the environment does
+ * not say. */
 RV_MUST_CHECK int rv_app_config_file(const char *name, rv_buf *out, rv_err **err);
 
 /* --- check.c --- */

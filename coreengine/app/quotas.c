@@ -456,9 +456,18 @@ int rv_app_quotas_path(const struct rv_app *app, rv_buf *out, rv_err **err)
         rv_buf_puts(out, named);
         return rv_buf_check(out, "path of the quotas", err);
     }
-    int rc = rv_app_config_file("quotas.yaml", out, err);
+    rv_err *cause = NULL;
+    int rc = rv_app_config_file("quotas.yaml", out, &cause);
+    if (rc == RV_E_NOT_FOUND) { /* no quotas */
+        rv_err_free(cause);
+        return 0;
+    }
     if (rc == 0 && access(rv_buf_cstr(out), F_OK) != 0)
         rv_buf_clear(out);
+    if (err)
+        *err = cause;
+    else
+        rv_err_free(cause);
     return rc;
 }
 

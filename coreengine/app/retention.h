@@ -17,7 +17,7 @@ typedef struct rv_retention rv_retention;
 #define RV_STATUSES_ENDED                                                                                              \
     (1u << RV_RUN_COMPLETED | 1u << RV_RUN_TERMINATED | 1u << RV_RUN_FAILED | 1u << RV_RUN_CANCELLED)
 
-/** Where the rules of this user are, appended; nothing: the environment does not say. */
+/** Where the rules of this user are, appended. RV_E_NOT_FOUND: the environment does not say. */
 RV_MUST_CHECK int rv_retention_path(rv_buf *path, rv_err **err);
 /** Faults become findings; *out may be NULL then. */
 RV_MUST_CHECK int rv_retention_read(const char *path, rv_findings *findings, rv_retention **out, rv_err **err);

@@ -44,8 +44,9 @@ int rv_app_config_file(const char *name, rv_buf *out, rv_err **err)
 {
     const char *config = folder_from_environment("XDG_CONFIG_HOME"), *home = folder_from_environment("HOME");
 
-    if (config || home)
-        rv_buf_printf(out, "%s%s/reeve/%s", config ? config : home, config ? "" : "/.config", name);
+    if (!config && !home)
+        return RV_FAIL(err, RV_E_NOT_FOUND, "neither XDG_CONFIG_HOME nor HOME names a folder for settings");
+    rv_buf_printf(out, "%s%s/reeve/%s", config ? config : home, config ? "" : "/.config", name);
     return rv_buf_check(out, "path", err);
 }
 

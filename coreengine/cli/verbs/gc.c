@@ -21,7 +21,15 @@ static int read_rules(const struct rv_cli *cli, rv_retention **out, rv_err **err
             rc = RV_FAIL(err, RV_E_NOMEM, "read rules");
         return rc;
     }
-    int rc = file ? 0 : rv_retention_path(&path, err);
+    rv_err *cause = NULL;
+    int rc = file ? 0 : rv_retention_path(&path, &cause);
+    if (rc == RV_E_NOT_FOUND) { /* no rules */
+        rv_err_free(cause);
+        cause = NULL;
+        rc = 0;
+    }
+    if (rc < 0)
+        *err = cause;
     if (rc == 0 && (file || (path.len > 0 && access(rv_buf_cstr(&path), F_OK) == 0))) {
         rv_findings *findings = rv_findings_new();
         rc = findings ? rv_retention_read(file ? file : rv_buf_cstr(&path), findings, out, err)
