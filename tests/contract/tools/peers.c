@@ -189,7 +189,7 @@ static void open_source(struct world *w, const char *server, struct rv_mcp_http_
         .pipeline = w->pipeline, .connects = true, .is_called = true, .http = http, .findings = w->findings};
     ck_assert_int_eq(rv_mcp_tools_new(&opts, &w->mcp, NULL), 0);
     ck_assert_msg(rv_findings_n(w->findings) == 0, "%s", rv_findings_at(w->findings, 0).text);
-    w->of_servers = rv_mcp_tools_source(w->mcp);
+    w->of_servers = rv_mcp_tools_source(w->mcp, NULL);
     w->s = &w->of_servers;
 }
 

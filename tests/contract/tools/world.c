@@ -74,12 +74,14 @@ static void open_later(struct world *w)
 }
 
 const struct source_impl source_impls[] = {
-    {"capabilities", open_here, "good", "{}", "proper_failure", "{}", "wait_for_cancel", false},
-    {"isolated", open_isolated, "good", "{}", "proper_failure", "{}", "wait_for_cancel", false},
-    {"script", open_script, "good", "{}", "bad", "{}", NULL, false},
+    {"capabilities", open_here, "good", "{}", "proper_failure", "{}", "NotFoundError", "wait_for_cancel", false},
+    {"isolated", open_isolated, "good", "{}", "proper_failure", "{}", "NotFoundError", "wait_for_cancel", false},
+    {"script", open_script, "good", "{}", "bad", "{}", "NotFoundError", NULL, false},
     {"agents", open_agents, "ask_agent", "{\"agent_name\": \"reader\", \"input_text\": \"read\"}", "ask_agent",
-     "{\"agent_name\": \"nobody\", \"input_text\": \"read\"}", NULL, true},
-    {"later", open_later, "good", "{}", "fails", "{}", "slow", false},
+     "{\"agent_name\": \"nobody\", \"input_text\": \"read\"}", "NotFoundError", NULL, true},
+    {"mcp", peers_open_mcp, "srv.good", "{}", "srv.fails", "{}", "ToolError", "srv.slow", false},
+    {"rest", peers_open_rest, "srv.good", "{}", "srv.fails", "{}", "ToolError", "srv.slow", false},
+    {"later", open_later, "good", "{}", "fails", "{}", "NotFoundError", "slow", false},
 };
 const int n_source_impls = (int)RV_COUNT(source_impls);
 
@@ -96,6 +98,8 @@ void world_turn(struct world *w)
 {
     if (w->s == &w->later.source)
         later_turn(&w->later);
+    if (w->mcp)
+        peers_turn(w);
     if (w->engine->pool)
         rv_pool_wait(w->engine->pool, WAIT_US / 1000);
     w->engine->turn(w->engine);
@@ -104,6 +108,7 @@ void world_turn(struct world *w)
 void world_close(struct world *w)
 {
     rv_tool_source_close(w->s);
+    peers_close(w);
     ck_assert(rv_engine_settle(w->engine, WAIT_US / 1000));
     rv_engine_free(w->engine);
     rv_plugins_free(w->plugins);

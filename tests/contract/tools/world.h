@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "coreengine/engine/engine_internal.h"
+#include "coreengine/tools/mcp/mcptools.h"
 #include "tests/kit/kit.h"
 
 /* A source whose calls end later, on the loop, and whose catalog changes: what a protocol over a network will be. */
@@ -24,10 +25,11 @@ struct world;
 struct source_impl {
     const char *name;
     void (*open)(struct world *w);
-    const char *good, *good_args;       /* answers with an object that has "ok" or "agent" in it */
-    const char *failing, *failing_args; /* fails as NotFoundError */
-    const char *slow;                   /* does not end before it is cancelled; NULL: each call ends at once */
-    bool by_name_only;                  /* its tools are not among its names */
+    const char *good, *good_args;       /* answers with an object that has "ok" or "agent" in it, or in its "data" */
+    const char *failing, *failing_args; /* fails as that: */
+    const char *error_type;
+    const char *slow;  /* does not end before it is cancelled; NULL: each call ends at once */
+    bool by_name_only; /* its tools are not among its names */
 };
 extern const struct source_impl source_impls[];
 extern const int n_source_impls;
@@ -40,7 +42,20 @@ struct world {
     rv_script *script;
     struct run_tools tools;
     struct later later;
+    /* peers.c */
+    rv_mcp_tools *mcp;
+    struct rv_tool_source of_servers;
+    struct rv_pipeline *pipeline;
+    rv_findings *findings;
+    char *dir;
+    struct rv_httpd *httpd;
+    struct rv_httpd_exchange *unanswered[64];
+    size_t n_unanswered;
 };
+void peers_open_mcp(struct world *w);
+void peers_open_rest(struct world *w);
+void peers_turn(struct world *w); /* until something happened */
+void peers_close(struct world *w);
 void world_open(struct world *w, int i);
 void world_turn(struct world *w); /* lets a call that can end do so; waits for a worker */
 void world_close(struct world *w);
