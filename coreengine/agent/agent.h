@@ -26,7 +26,8 @@ enum rv_rules {
         4, /* groups of branches; handlers see the error; expressions and templates have reasons of their own */
     RV_RULES_5 = 5, /* stages with MCP servers plan; a planning tool has the schemas of its tools; a call that a crash
                        lost counts beside one that waited for money; asked agents have no counted ids of calls */
-    RV_RULES_LAST = RV_RULES_5,
+    RV_RULES_6 = 6, /* a value of expressions that cannot be built is told with its agent and key */
+    RV_RULES_LAST = RV_RULES_6,
 };
 
 /* --- A visit ------------------------------------------------------------------------------------------------------ */

@@ -145,7 +145,7 @@ static int make(rv_visit *v, const struct rv_built *b, const char *key, json_obj
     struct rv_scope scope = rv_stage_scope_init(&values, v->shared->pipeline, v->env, NULL, false);
     rv_err *cause = NULL;
 
-    if (v->shared->rules >= RV_RULES_5)
+    if (v->shared->rules >= RV_RULES_6)
         rv_buf_printf(&where, "agent \"%s\": %s", v->agent->name, key);
     if (rv_buf_check(&where, "a place", err) < 0) {
         rv_stage_scope_fini(&values);
@@ -276,7 +276,7 @@ int rv_visit_list(rv_visit *v, rv_err **err)
         if (rc != RV_E_NOMEM)
             rc = RV_WRAP_AT(&cause, &v->agent->each.src, rc, "for_each \"%s\" cannot be evaluated",
                             rv_expr_text(v->agent->each.list));
-        if (rc != RV_E_NOMEM && v->shared->rules >= RV_RULES_5)
+        if (rc != RV_E_NOMEM && v->shared->rules >= RV_RULES_6)
             rc = RV_WRAP(&cause, rc, "agent \"%s\"", v->agent->name);
         return rv_visit_fail_cause(v, "ExpressionError", cause, err);
     }
