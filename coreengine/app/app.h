@@ -29,7 +29,7 @@ struct rv_app {
     const char *const *more_capabilities; /* others whose agents are at hand, too; names, "" and the built-in one count
                                              for nothing here */
     size_t n_more_capabilities;
-    const char *store;        /* file of the store; NULL: REEVE_STORE, else the default place */
+    const char *store;              /* file of the store; NULL: REEVE_STORE, else the default place */
     struct rv_store_health *health; /* of the stores that are opened; borrowed; NULL: it is not kept */
     const char *sync;               /* durability of a commit: full, normal, off; NULL: REEVE_SYNC, else full */
     const char *quotas;             /* file of quotas; NULL: REEVE_QUOTAS, else the user's settings; "": none */

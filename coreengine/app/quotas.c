@@ -464,11 +464,7 @@ int rv_app_quotas_path(const struct rv_app *app, rv_buf *out, rv_err **err)
     }
     if (rc == 0 && access(rv_buf_cstr(out), F_OK) != 0)
         rv_buf_clear(out);
-    if (err)
-        *err = cause;
-    else
-        rv_err_free(cause);
-    return rc;
+    return rc < 0 ? rv_err_pass(err, cause) : 0;
 }
 
 int rv_app_quotas_open(const struct rv_app *app, rv_quotas **out, rv_err **err)

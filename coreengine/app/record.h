@@ -22,8 +22,8 @@ void rv_recorder_run_over(rv_recorder *r);
 RV_MUST_CHECK int rv_recorder_write(rv_recorder *r, const char *note, const char *path, rv_err **err);
 void rv_recorder_free(rv_recorder *r);
 
-/** Can a file be written there? Asked before a run that writes it at its end. makes_folders: those that are missing will
- * be made. RV_E_NOT_FOUND (no folder), RV_E_INVALID (it is a folder, or below a file), RV_E_DENIED, RV_E_IO. */
+/** Can a file be written there? Asked before a run that writes it at its end. makes_folders: those that are missing
+ * will be made. RV_E_NOT_FOUND (no folder), RV_E_INVALID (it is a folder, or below a file), RV_E_DENIED, RV_E_IO. */
 RV_MUST_CHECK int rv_app_check_target(const char *path, bool makes_folders, rv_err **err);
 
 #endif

@@ -28,7 +28,8 @@ RV_MUST_CHECK int srv_chat_quota(struct srv_call *c, rv_err **err);
 
 /* --- runs.c --- */
 #define SRV_PIPELINE "pipeline:" /* before the name of a pipeline that is a model */
-/** Start a run of the pipeline that a model stands for, with that input, and say how to stream it; *out is the caller's.
+/** Start a run of the pipeline that a model stands for, with that input, and say how to stream it; *out is the
+ * caller's.
  *
  * @param model  "pipeline:NAME", as the client wrote it */
 RV_MUST_CHECK int srv_run_of_model(struct srv_call *c, const char *model, rv_str input,

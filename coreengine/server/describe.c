@@ -489,13 +489,13 @@ void rv_server_write_reference(rv_buf *out)
         rv_buf_puts(out, " |\n");
     }
     rv_buf_puts(
-        out,
-        "\n`HEAD` is answered where `GET` is. A path that does not have a method is 405 with `Allow`.\n"
-        "The same paths are there behind `/api/v1`, as clients of REMLight write them, and with `/` at the end.\n"
-        "A body whose schema has `additionalProperties: false` is refused with 400 if it has another member; bodies that\n"
-        "clients of other servers write (AG-UI, OpenAI, p8, REMLight) may have any.\n\n"
-        "## Errors\n\n"
-        "The body of an error has `type`, `title`, `status`, `detail`, `code`, `request_id` and `error` "
-        "(`message`, `type`,\n`param`, `code`), so that clients of RFC 9457, of p8 and of OpenAI each find "
-        "what they read. What belongs to\nanother user is answered as what does not exist.\n");
+        out, "\n`HEAD` is answered where `GET` is. A path that does not have a method is 405 with `Allow`.\n"
+             "The same paths are there behind `/api/v1`, as clients of REMLight write them, and with `/` at the end.\n"
+             "A body whose schema has `additionalProperties: false` is refused with 400 if it has another member; "
+             "bodies that\n"
+             "clients of other servers write (AG-UI, OpenAI, p8, REMLight) may have any.\n\n"
+             "## Errors\n\n"
+             "The body of an error has `type`, `title`, `status`, `detail`, `code`, `request_id` and `error` "
+             "(`message`, `type`,\n`param`, `code`), so that clients of RFC 9457, of p8 and of OpenAI each find "
+             "what they read. What belongs to\nanother user is answered as what does not exist.\n");
 }

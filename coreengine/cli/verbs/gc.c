@@ -29,7 +29,7 @@ static int read_rules(const struct rv_cli *cli, rv_retention **out, rv_err **err
         rc = 0;
     }
     if (rc < 0)
-        *err = cause;
+        rc = rv_err_pass(err, cause);
     if (rc == 0 && (file || (path.len > 0 && access(rv_buf_cstr(&path), F_OK) == 0))) {
         rv_findings *findings = rv_findings_new();
         rc = findings ? rv_retention_read(file ? file : rv_buf_cstr(&path), findings, out, err)

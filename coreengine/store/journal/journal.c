@@ -298,9 +298,8 @@ int rv_journal_open(rv_store *store, const struct rv_store_scope *scope, const c
 
 static int make_room(rv_journal *j, size_t n, rv_err **err)
 {
-    return rv_has_room(&j->records, &j->cap, n, sizeof *j->records)
-               ? 0
-               : RV_FAIL(err, RV_E_NOMEM, "write %zu records", n);
+    return rv_has_room(&j->records, &j->cap, n, sizeof *j->records) ? 0
+                                                                    : RV_FAIL(err, RV_E_NOMEM, "write %zu records", n);
 }
 
 static struct rv_record *add_record(rv_journal *j, size_t n, int kind)
