@@ -4,9 +4,11 @@
 
 #include "coreengine/lang/yaml_internal.h"
 
+#define MAX_WHOLE 1e15 /* larger numbers are written with an exponent */
+
 static void write_limit(rv_jw *w, const char *name, const struct rv_key *key, double value)
 {
-    if (key->type == RV_KEY_INT || floor(value) == value) {
+    if (key->type == RV_KEY_INT || (floor(value) == value && fabs(value) < MAX_WHOLE)) {
         rv_jw_kv_int(w, name, (int64_t)value);
     } else {
         rv_jw_key(w, name);
