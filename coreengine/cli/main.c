@@ -7,7 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* parent NULL: a verb, else one below it. */
 /* What other programs call a verb; NULL: nothing known. */
 static const char *other_word(const char *name)
 {
@@ -26,6 +25,7 @@ static const char *other_word(const char *name)
     return NULL;
 }
 
+/* parent NULL: a verb, else one below it. */
 static int unknown_verb(struct rv_cli *cli, const struct rv_cli_verb *parent, const char *name)
 {
     const struct rv_cli_verb *const *list = parent ? parent->subs : rv_cli_verbs;

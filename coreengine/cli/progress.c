@@ -3,6 +3,7 @@
  *
  * The live line is redrawn by a small thread, because the loop thread sleeps while it waits; the mutex guards
  * everything that both touch. */
+#include "coreengine/base/system.h"
 #include "coreengine/cli/cli.h"
 
 #include <pthread.h>
@@ -131,7 +132,7 @@ rv_progress *rv_progress_new(const struct rv_cli *cli, const struct rv_pipeline 
     pthread_mutex_init(&g->lock, NULL);
     pthread_cond_init(&g->wake, NULL);
     if (live)
-        g->has_thread = pthread_create(&g->thread, NULL, redraw, g) == 0;
+        g->has_thread = rv_thread_start(&g->thread, redraw, g, NULL) == 0;
     return g;
 }
 

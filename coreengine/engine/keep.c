@@ -49,8 +49,8 @@ static int64_t earliest_end(rv_engine *e, int64_t now_us)
         if (!has_lease(x))
             continue;
         int64_t this_us = rv_journal_lease_until_us(x->opts.journal);
-        until_us = this_us > now_us && this_us < until_us ? this_us
-                                                          : until_us; /* a run that is over does not limit the others */
+        if (this_us > now_us && this_us < until_us) /* a run that is over does not limit the others */
+            until_us = this_us;
     }
     e->ends_us = until_us;
     e->walked_us = now_us;

@@ -1,6 +1,7 @@
 /* Many seeds: threads take them in blocks, each with everything of its own. The result does not depend on the threads:
  * counts are sums, hashes are combined in the order of seeds, and of failures the smallest seed counts. A failure is
  * cut down: decisions are taken back, many at once, then fewer, as long as the same invariant breaks. */
+#include "coreengine/base/system.h"
 #include "coreengine/sim/sim_internal.h"
 
 #include <pthread.h>
@@ -374,7 +375,7 @@ static int64_t now_us(void)
 static void run_all(struct worker *workers, size_t n)
 {
     for (size_t i = 1; i < n; i++) /* one that does not start leaves its share to the others */
-        workers[i].has_thread = pthread_create(&workers[i].thread, NULL, work_on, &workers[i]) == 0;
+        workers[i].has_thread = rv_thread_start(&workers[i].thread, work_on, &workers[i], NULL) == 0;
     work_on(&workers[0]);
     for (size_t i = 1; i < n; i++)
         if (workers[i].has_thread)

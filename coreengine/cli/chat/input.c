@@ -80,10 +80,11 @@ int rv_chat_signals_watch(rv_engine *engine, rv_err **err)
         rv_chat_signals_unwatch();
         return rc;
     }
-    has_thread = pthread_create(&thread, NULL, pass_on, engine) == 0;
-    if (!has_thread) {
+    int rc = rv_thread_start(&thread, pass_on, engine, err);
+    has_thread = rc == 0;
+    if (rc < 0) {
         rv_chat_signals_unwatch();
-        return RV_FAIL(err, RV_E_NOMEM, "watch for signals");
+        return RV_WRAP(err, rc, "watch for signals");
     }
     sigemptyset(&action.sa_mask);
     for (size_t i = 0; i < RV_COUNT(numbers); i++)
