@@ -2,6 +2,7 @@
  * does them; others do what calls wait for before they begin. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -33,6 +34,7 @@ struct stdio {
     bool is_gone;        /* no one reads the output */
     bool is_stopping;    /* SIGTERM or SIGINT came */
     bool has_fallen;     /* the worker: calls would never end */
+    rv_err *input_err;   /* owned: why the input ended, if it broke off */
     int64_t ends_us;     /* when calls under way are cancelled; 0: not yet known */
     /* the worker */
     struct rv_worker_opts worker_opts;
@@ -44,18 +46,46 @@ struct stdio {
     bool has_worker;
 };
 
+/* --- signals --- */
+
+static void on_signal(struct stdio *s)
+{
+    struct signalfd_siginfo info;
+
+    if (read(s->signals, &info, sizeof info) != (ssize_t)sizeof info)
+        return;
+    if (s->is_stopping)
+        _exit(EXIT_AT_ONCE); /* asked twice: what goes on is left as after a crash */
+    s->is_stopping = true;
+}
+
 /* --- output --- */
 
-/* Whole lines, one after the other: this is the only thread that writes. */
+/* Is there room for PIPE_BUF bytes? Waits for it, but not for a client that does not read when a signal ends this. */
+static bool has_room(struct stdio *s)
+{
+    struct pollfd fds[] = {{.fd = s->opts->out, .events = POLLOUT}, {.fd = s->signals, .events = POLLIN}};
+
+    for (;;) {
+        if (poll(fds, RV_COUNT(fds), s->is_stopping ? 0 : -1) < 0 && errno != EINTR)
+            return false;
+        if (fds[1].revents)
+            on_signal(s);
+        if (fds[0].revents)
+            return true; /* of an error, the write tells */
+        if (s->is_stopping)
+            return false;
+    }
+}
+
+/* Whole lines, one after the other: this is the only thread that writes. A write of more than PIPE_BUF bytes could
+ * wait where no signal is seen: they are blocked, and the output need not be O_NONBLOCK. */
 static void write_all(struct stdio *s, const char *p, size_t n)
 {
     while (n > 0 && !s->is_gone) {
-        ssize_t k = write(s->opts->out, p, n);
-        if (k < 0 && (errno == EINTR || errno == EAGAIN)) {
-            struct pollfd fd = {.fd = s->opts->out, .events = POLLOUT};
-            RV_IGNORE(poll(&fd, 1, -1) < 0, "the next write tells");
+        ssize_t k = has_room(s) ? write(s->opts->out, p, n < PIPE_BUF ? n : PIPE_BUF) : -1;
+        if (k < 0 && !s->is_stopping && (errno == EINTR || errno == EAGAIN))
             continue;
-        }
         if (k < 0) {
             s->is_gone = true;
             return;
@@ -104,23 +134,14 @@ static int read_some(struct stdio *s, struct rv_mcp_lines *lines, rv_err **err)
         return 0;
     if (n > 0)
         return rv_mcp_lines_read(lines, (rv_str){bytes, (size_t)n}, err);
+    if (n < 0 && errno != ECONNRESET) /* that is a client which went away */
+        RV_IGNORE(RV_FAIL_SYSTEM(&s->input_err, errno, "read what the client says") < 0, "told when calls have ended");
     s->has_ended = true;
     s->ends_us = rv_app_now_us() + (s->opts->grace_us > 0 ? s->opts->grace_us : RV_WORKER_GRACE_US);
     return rv_mcp_lines_end(lines, err);
 }
 
 /* --- the end --- */
-
-static void on_signal(struct stdio *s)
-{
-    struct signalfd_siginfo info;
-
-    if (read(s->signals, &info, sizeof info) != (ssize_t)sizeof info)
-        return;
-    if (s->is_stopping)
-        _exit(EXIT_AT_ONCE); /* asked twice: what goes on is left as after a crash */
-    s->is_stopping = true;
-}
 
 static bool is_busy(struct stdio *s)
 {
@@ -300,10 +321,10 @@ int rv_app_mcp_serve(const struct rv_app_mcp_serve *opts, int64_t *n_left, rv_er
         rv_worker_stop(&s->stop);
         if (s->has_worker)
             pthread_join(s->thread, NULL);
-        if (rc == 0 && s->worker_err) {
-            rc = rv_err_code(s->worker_err);
-            rv_err_pass(err, s->worker_err);
-            s->worker_err = NULL;
+        rv_err **ends = s->worker_err ? &s->worker_err : &s->input_err;
+        if (rc == 0) {
+            rc = rv_err_pass(err, *ends);
+            *ends = NULL;
         }
         *n_left = s->done.n_left;
         close(s->signals);
@@ -313,6 +334,7 @@ int rv_app_mcp_serve(const struct rv_app_mcp_serve *opts, int64_t *n_left, rv_er
     rv_app_mcp_free(s->client);
     rv_app_sources_fini(&s->sources);
     rv_err_free(s->worker_err);
+    rv_err_free(s->input_err);
     rv_worker_stop_fini(&s->stop);
     if (s->in != opts->in)
         close(s->in);
