@@ -98,7 +98,8 @@ static int ask(rv_auth *g, const struct rv_auth_with *with, const struct rv_call
     e.key = row.id ? &row : NULL;
     if (rc == 0)
         rc = rv_auth_verify(g, c, &e, out, refusal, err);
-    if (rc == 0 && row.id && row.used_us <= now_us - RV_API_KEY_USED_US)
+    if (rc == 0 && row.id && row.used_us <= now_us - RV_API_KEY_USED_US &&
+        rv_rates_take(g->rates, "noted", row.id, 1, now_us) == 0) /* one of all that ask waits for the store */
         RV_IGNORE(rv_store_note_api_key(store, row.id, now_us, NULL), "the request does not depend on it");
     rv_api_key_row_fini(&row);
     return count_failure(g, c, credentials, rc, now_us, refusal);

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 
 #include "coreengine/base/limit.h"
 #include "coreengine/identity/identity_internal.h"
@@ -12,7 +11,6 @@
 #define MIN_MASTER 16 /* bytes */
 #define MIN_SECRET 32
 #define MAX_SECRET ((size_t)4096)
-#define LOOK_US    INT64_C(60000000) /* between two looks at the JWKS file */
 #define JWT_COOKIE "access_token"
 
 /* --- settings --- */
@@ -97,8 +95,8 @@ static int keep_tokens(rv_auth *g, const struct rv_identity_opts *o, rv_err **er
         if (rc < 0)
             return RV_WRAP(err, rc, "--jwt-scopes");
     }
-    if ((rc = keep_secret(g, o->jwt_secret, err)) < 0 || (rc = keep(g, o->jwks, &g->jwks_path, err)) < 0 ||
-        (rc = keep(g, o->issuer, &g->issuer, err)) < 0 || (rc = keep(g, o->audiences, &g->audiences, err)) < 0)
+    if ((rc = keep_secret(g, o->jwt_secret, err)) < 0 || (rc = keep(g, o->issuer, &g->issuer, err)) < 0 ||
+        (rc = keep(g, o->audiences, &g->audiences, err)) < 0)
         return rc;
     return keep(g, o->jwt_tenant, &g->jwt_tenant, err);
 }
@@ -118,7 +116,7 @@ static int fill_in(rv_auth *g, const struct rv_identity_opts *o, int64_t now_us,
         (rc = keep_proxies(g, o->trusted_proxies, err)) < 0 || (rc = keep_origins(g, o->cors_origins, err)) < 0 ||
         (rc = keep(g, o->hosts, &g->hosts, err)) < 0 || (rc = rv_rates_new(rv_rand_system(), &g->rates, err)) < 0)
         return rc;
-    return g->jwks_path ? rv_auth_refresh(g, now_us, err) : 0;
+    return o->jwks ? rv_key_file_new(o->jwks, now_us, &g->key_file, err) : 0;
 }
 
 int rv_auth_new(const struct rv_identity_opts *opts, int64_t now_us, rv_auth **out, rv_err **err)
@@ -129,7 +127,6 @@ int rv_auth_new(const struct rv_identity_opts *opts, int64_t now_us, rv_auth **o
         free(g);
         return RV_FAIL(err, RV_E_NOMEM, "set up identities");
     }
-    g->looked_us = INT64_MIN;
     int rc = fill_in(g, opts, now_us, err);
     if (rc < 0)
         rv_auth_free(g);
@@ -145,7 +142,7 @@ void rv_auth_free(rv_auth *g)
     rv_secret_wipe(g->secret, g->n_secret);
     rv_secret_wipe(g->master_digest, sizeof g->master_digest);
     free(g->secret);
-    rv_jwks_free(g->keys);
+    rv_key_file_free(g->key_file);
     rv_rates_free(g->rates);
     rv_arena_free(g->arena);
     free(g);
@@ -155,38 +152,19 @@ void rv_auth_free(rv_auth *g)
 
 int rv_auth_refresh(rv_auth *g, int64_t now_us, rv_err **err)
 {
-    rv_jwks *fresh = NULL;
-    struct stat st;
-
-    bool is_first = g->looked_us == INT64_MIN;
-    if (!g->jwks_path || (!is_first && now_us < g->looked_us + LOOK_US))
-        return 0;
-    g->looked_us = now_us;
-    bool is_there = stat(g->jwks_path, &st) == 0;
-    int64_t mtime_us = is_there ? (int64_t)st.st_mtim.tv_sec * 1000000 + st.st_mtim.tv_nsec / 1000 : 0;
-    if (!is_first && is_there && mtime_us == g->mtime_us && st.st_size == g->size && (int64_t)st.st_ino == g->node)
-        return 0;
-    int rc = rv_jwks_read(g->jwks_path, &fresh, err);
-    if (rc < 0)
-        return rc;
-    rv_jwks_free(g->keys);
-    g->keys = fresh;
-    g->mtime_us = mtime_us;
-    g->size = st.st_size;
-    g->node = (int64_t)st.st_ino;
-    return 0;
+    return g->key_file ? rv_key_file_look(g->key_file, now_us, err) : 0;
 }
 
 bool rv_auth_is_open(const rv_auth *g, bool has_keys)
 {
-    return !g->always_ask && !has_keys && !g->has_master_key && !g->secret && !g->jwks_path;
+    return !g->always_ask && !has_keys && !g->has_master_key && !g->secret && !g->key_file;
 }
 
 /* --- credentials --- */
 
 static bool takes_tokens(const rv_auth *g)
 {
-    return g->secret || g->jwks_path;
+    return g->secret || g->key_file;
 }
 
 static int malformed(struct rv_refusal *refusal, const char *what)

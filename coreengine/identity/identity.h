@@ -144,7 +144,8 @@ RV_MUST_CHECK int rv_identity_opts_set(struct rv_identity_opts *opts, const stru
 
 /* --- The authenticator --- */
 
-typedef struct rv_auth rv_auth; /* one thread */
+/* Any thread, and several at the same time: no store is asked, no file read and no signature checked under a lock. */
+typedef struct rv_auth rv_auth;
 
 /** Check the options and make an authenticator with them; reads the JWKS file. Nothing of opts is kept but copies.
  *  @return RV_E_INVALID (a setting, with its flag), what reading the file says, RV_E_NOMEM */

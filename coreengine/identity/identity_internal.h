@@ -68,11 +68,23 @@ typedef struct rv_jwks rv_jwks; /* public keys; never changed */
 /** Read a JSON Web Key Set. RV_E_INVALID, RV_E_PARSE, RV_E_LIMIT, RV_E_NOMEM. */
 RV_MUST_CHECK int rv_jwks_parse(rv_str text, rv_jwks **out, rv_err **err);
 RV_MUST_CHECK int rv_jwks_read(const char *path, rv_jwks **out, rv_err **err);
-void rv_jwks_free(rv_jwks *set);
+rv_jwks *rv_jwks_share(rv_jwks *set); /* one more reference */
+void rv_jwks_free(rv_jwks *set);      /* takes one; NULL is fine */
 /** The index of the key for a token. kid ptr NULL: it names none, and one key alone may fit. -1: none, -2: several. */
 int rv_jwks_find(const rv_jwks *set, enum rv_jwt_alg alg, rv_str kid);
 bool rv_jwks_verify(const rv_jwks *set, int key, const unsigned char digest[RV_DIGEST], const unsigned char *signature,
                     size_t n);
+
+/* --- key_file.c: the file of such a set, looked at again once in a while; any thread --- */
+
+struct rv_key_file;
+/** Reads it: as rv_jwks_read(). */
+RV_MUST_CHECK int rv_key_file_new(const char *path, int64_t now_us, struct rv_key_file **out, rv_err **err);
+void rv_key_file_free(struct rv_key_file *f); /* NULL is fine */
+/** Read it again if it changed and the last look is a minute ago or more. The old keys stay when it cannot be used. */
+RV_MUST_CHECK int rv_key_file_look(struct rv_key_file *f, int64_t now_us, rv_err **err);
+/** The set of now; the reference is the caller's. */
+rv_jwks *rv_key_file_keys(struct rv_key_file *f);
 
 /* --- jwt.c --- */
 
@@ -97,7 +109,7 @@ RV_MUST_CHECK int rv_jwt_verify(const struct rv_jwt_rules *rules, rv_str token, 
 
 /* --- rate.c --- */
 
-typedef struct rv_rates rv_rates; /* how often names did something of late; bounded */
+typedef struct rv_rates rv_rates; /* how often names did something of late; bounded; any thread */
 RV_MUST_CHECK int rv_rates_new(struct rv_rand rand, rv_rates **out, rv_err **err);
 void rv_rates_free(rv_rates *r);
 /** Count one of `kind` under that name unless there were too many: 0, or how long to wait (us). per_minute > 0; as many
@@ -108,16 +120,15 @@ int64_t rv_rates_look(rv_rates *r, const char *kind, const char *name, int64_t p
 
 /* --- auth.c --- */
 
+/* Settings, which never change; the two tables that do have locks of their own, held for a short time. */
 struct rv_auth {
     rv_arena *arena; /* texts and lists of the settings */
     bool has_master_key;
     unsigned char master_digest[RV_DIGEST];
     char *secret; /* owned, of jwt; wiped */
     size_t n_secret;
-    const char *jwks_path;                   /* in the arena, as all texts here but secret */
-    rv_jwks *keys;                           /* owned; NULL: none */
-    int64_t looked_us, mtime_us, size, node; /* of the file, when it was read last */
-    const char *issuer, *audiences, *jwt_tenant;
+    struct rv_key_file *key_file;                /* owned; NULL: there are no public keys */
+    const char *issuer, *audiences, *jwt_tenant; /* in the arena, as all texts here but secret */
     bool has_jwt_scopes;
     uint32_t jwt_scopes;
     int64_t skew_s, login_s, per_minute, failed_per_minute;

@@ -96,13 +96,15 @@ static void judge_master(struct rv_identity *out)
 static int judge_token(const rv_auth *g, rv_str token, int64_t now_us, struct rv_identity *out,
                        struct rv_refusal *refusal, rv_err **err)
 {
+    rv_jwks *keys = g->key_file ? rv_key_file_keys(g->key_file) : NULL;
     const struct rv_jwt_rules rules = {.secret = {g->secret, g->n_secret},
-                                       .keys = g->keys,
+                                       .keys = keys,
                                        .issuer = g->issuer,
                                        .audience = g->audiences,
                                        .skew_s = g->skew_s};
     struct rv_jwt jwt;
     int rc = rv_jwt_verify(&rules, token, now_us, &jwt, err);
+    rv_jwks_free(keys);
 
     out->by = RV_BY_JWT;
     if (rc == 0 && !jwt.tenant[0] && !g->jwt_tenant) {

@@ -1,5 +1,6 @@
 /* JSON Web Key Sets: public keys from a file, and signatures checked with them. Keys of other kinds and uses are passed
  * over, since providers publish them in the same set; what could not be meant to be there makes the file invalid. */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,12 +27,21 @@ struct jwk {
     struct ecc_point point;
 };
 struct rv_jwks {
+    atomic_size_t more_refs; /* than one */
     size_t n;
     struct jwk keys[MAX_KEYS];
 };
 
+rv_jwks *rv_jwks_share(rv_jwks *set)
+{
+    atomic_fetch_add(&set->more_refs, 1);
+    return set;
+}
+
 void rv_jwks_free(rv_jwks *set)
 {
+    if (set && atomic_fetch_sub(&set->more_refs, 1) > 0)
+        return;
     for (size_t i = 0; set && i < set->n; i++) {
         struct jwk *k = &set->keys[i];
         free(k->kid);

@@ -2,6 +2,7 @@
  * for at its rate; it may be ahead of now by one minute's worth. Memory is fixed: a name has a few places where it may
  * be, and the one of them that was quiet for longest gives way. Where names go is drawn at the start, so that callers
  * cannot choose names that push out others. */
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +20,7 @@ struct slot {
 };
 struct rv_rates {
     unsigned char seed[16];
+    pthread_mutex_t lock; /* of the rest */
     struct slot sets[N_SETS][N_WAYS];
 };
 
@@ -28,6 +30,7 @@ int rv_rates_new(struct rv_rand rand, rv_rates **out, rv_err **err)
 
     if (!r)
         return RV_FAIL(err, RV_E_NOMEM, "make room for rates");
+    pthread_mutex_init(&r->lock, NULL);
     rand.fill(rand.self, r->seed, sizeof r->seed);
     *out = r;
     return 0;
@@ -35,6 +38,8 @@ int rv_rates_new(struct rv_rand rand, rv_rates **out, rv_err **err)
 
 void rv_rates_free(rv_rates *r)
 {
+    if (r)
+        pthread_mutex_destroy(&r->lock);
     free(r);
 }
 
@@ -68,9 +73,8 @@ static struct slot *slot_of(rv_rates *r, uint64_t name)
     return best;
 }
 
-static int64_t ask(rv_rates *r, const char *kind, const char *name, int64_t per_minute, int64_t now_us, bool counts)
+static int64_t ask_slot(rv_rates *r, uint64_t hash, int64_t per_minute, int64_t now_us, bool counts)
 {
-    uint64_t hash = hash_of(r, kind, name);
     struct slot *s = slot_of(r, hash);
     int64_t step = MINUTE_US / per_minute, until = s->name == hash ? s->until_us : 0;
 
@@ -84,6 +88,16 @@ static int64_t ask(rv_rates *r, const char *kind, const char *name, int64_t per_
     if (counts)
         *s = (struct slot){hash, until + step};
     return 0;
+}
+
+static int64_t ask(rv_rates *r, const char *kind, const char *name, int64_t per_minute, int64_t now_us, bool counts)
+{
+    uint64_t hash = hash_of(r, kind, name);
+
+    pthread_mutex_lock(&r->lock);
+    int64_t wait = ask_slot(r, hash, per_minute, now_us, counts);
+    pthread_mutex_unlock(&r->lock);
+    return wait;
 }
 
 int64_t rv_rates_take(rv_rates *r, const char *kind, const char *name, int64_t per_minute, int64_t now_us)

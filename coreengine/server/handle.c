@@ -41,12 +41,10 @@ static int judge(struct srv_call *c, rv_err **err)
     const struct rv_caller caller = srv_caller_of(c->req);
     int64_t now_us = srv_now_us();
 
-    pthread_mutex_lock(&s->auth_lock);
     int rc = rv_auth_identify(s->auth, &(struct rv_auth_with){c->store, now_us, s->app.log}, &caller, &c->who,
                               c->refusal, err);
     if (rc == 0)
         rc = rv_auth_count_request(s->auth, &c->who, now_us, c->refusal);
-    pthread_mutex_unlock(&s->auth_lock);
     if (rc == 0 && c->route->scope != SRV_KNOWN)
         rc = rv_identity_needs(&c->who, (enum rv_api_scope)c->route->scope, c->refusal);
     c->is_refused = rc == RV_E_DENIED;
@@ -216,10 +214,7 @@ static void on_request(void *self, rv_httpd_exchange *x)
         rv_httpd_drop(x);
         return;
     }
-    pthread_mutex_lock(&s->auth_lock);
-    bool is_preflight = rv_auth_cors(s->auth, &caller, put_field, c);
-    pthread_mutex_unlock(&s->auth_lock);
-    if (is_preflight) {
+    if (rv_auth_cors(s->auth, &caller, put_field, c)) {
         c->status = 204;
         srv_call_reply(c);
         return;

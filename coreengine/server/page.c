@@ -81,21 +81,15 @@ int srv_login(struct srv_call *c, rv_err **err)
         return RV_FAIL(err, RV_E_INVALID, "the body needs \"key\": an API key as `reeve keys create` shows it");
     const struct rv_login login = {
         .key = rv_str_of(key), .rand = rv_rand_system(), .now_us = srv_now_us(), .log = s->app.log};
-    pthread_mutex_lock(&s->auth_lock);
     int rc = rv_auth_login(s->auth, c->store, &caller, &login, &cookie, c->refusal, err);
-    pthread_mutex_unlock(&s->auth_lock);
     return answer_login(c, rc, &cookie);
 }
 
 int srv_logout(struct srv_call *c, rv_err **err)
 {
     const struct rv_caller caller = srv_caller_of(c->req);
-    struct srv_server *s = c->server;
     rv_buf cookie = RV_BUF_INIT(1024);
-
-    pthread_mutex_lock(&s->auth_lock);
-    int rc = rv_auth_logout(s->auth, c->store, &caller, &cookie, c->refusal, err);
-    pthread_mutex_unlock(&s->auth_lock);
+    int rc = rv_auth_logout(c->server->auth, c->store, &caller, &cookie, c->refusal, err);
     return answer_login(c, rc, &cookie);
 }
 

@@ -391,7 +391,6 @@ int rv_server_run(const struct rv_server_opts *opts, int64_t *n_left, rv_err **e
     l->s.app.health = &l->s.health;
     if (!l->s.app.client)
         l->s.app.client = "api";
-    pthread_mutex_init(&l->s.auth_lock, NULL);
     pthread_mutex_init(&l->s.handles_lock, NULL);
     int rc = open_handles(l, err);
     if (rc == 0)

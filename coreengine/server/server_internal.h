@@ -195,11 +195,10 @@ struct srv_server {
     const struct rv_server_opts *opts; /* borrowed */
     struct rv_app app;                 /* of the server: without a user */
     uv_loop_t loop;
-    struct srv_loop server_loop; /* of `loop` */
-    rv_httpd *httpd;             /* owned, as the tables below */
-    rv_auth *auth;               /* guarded by auth_lock */
-    pthread_mutex_t auth_lock;   /* a short time only */
-    pthread_mutex_t handles_lock;
+    struct srv_loop server_loop;      /* of `loop` */
+    rv_httpd *httpd;                  /* owned, as the tables below */
+    rv_auth *auth;                    /* asked on the loop, too: that waits for no store */
+    pthread_mutex_t handles_lock;     /* a short time only */
     struct rv_store_health health;    /* of all handles of the store */
     _Atomic int64_t probed_us;        /* when /readyz last tried whether it can be written */
     struct srv_handles *free_handles; /* that are not in use; guarded, as their number; owned */
