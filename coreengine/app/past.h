@@ -210,7 +210,8 @@ struct rv_app_question {
     json_object *data; /* of the interrupt; owned; NULL: none */
     rv_buf text;       /* what is asked */
     int64_t expires_us;
-    size_t n; /* questions that the run waits with */
+    size_t n;        /* questions that the run waits with */
+    bool is_damaged; /* its data cannot be read: it has no answer */
 };
 /** wanted: its id; ptr NULL: the only one. Finish out on failure, too. RV_E_STATE: the run does not wait, or that
  *  question was answered; RV_E_NOT_FOUND: it has no such question; RV_E_INVALID: it has several; RV_E_TIMEOUT: the
@@ -231,8 +232,7 @@ bool rv_app_is_due(const struct rv_pending *p, int64_t now_us);
 /** Does the response have what that kind of question needs? */
 bool rv_app_answers(enum rv_interrupt_kind kind, json_object *data, const struct rv_response *response);
 
-/* --- list.c: the runs of a store --- */
-/* Texts are borrowed from the list. */
+/* --- list.c: the runs of a store. Texts are borrowed from the list --- */
 struct rv_app_listed {
     const char *id, *pipeline, *session, *user, *bundle, *parent, *stage, *owner; /* NULL as in the row */
     struct rv_run_row row;           /* its numbers; the texts are those above */

@@ -84,6 +84,11 @@ int64_t rv_engine_now_us(const rv_engine *e)
     return e->opts.virtual_time ? e->virtual_us : e->clock.now_us(e->clock.self);
 }
 
+rv_log *rv_engine_log(const rv_engine *e)
+{
+    return e->opts.log;
+}
+
 struct call *rv_call_new(rv_exec *x, enum call_kind kind, int64_t due_us, int64_t call_id)
 {
     struct call *c = calloc(1, sizeof *c);

@@ -67,6 +67,7 @@ void rv_engine_check_cancels(rv_engine *e);
 /** Forget all requests to cancel that were made until now; call it before new work begins. */
 void rv_engine_forget_cancel(rv_engine *e);
 int64_t rv_engine_now_us(const rv_engine *e); /* real or simulated */
+rv_log *rv_engine_log(const rv_engine *e);    /* as it was made; borrowed; NULL: nothing is logged */
 
 /* The call that a piece of an answer belongs to. */
 struct rv_delta_from {

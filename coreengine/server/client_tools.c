@@ -110,6 +110,11 @@ static int look_at(struct search *s, const struct open_one *o, bool has_session,
             s->found = o;
             s->asked = json_object_get(q.data);
         }
+        if (rc < 0 && q.is_damaged) { /* it does not hold up the others */
+            RV_LOG(s->c->server->app.log, ERROR, "store.damaged", RV_F_TEXT("kind", "question"), RV_F_TEXT("id", o->id),
+                   RV_F_ERR("error", cause));
+            rc = RV_E_NOT_FOUND;
+        }
         rv_app_question_fini(&q);
         rv_run_row_fini(&row);
     }

@@ -55,6 +55,27 @@ static int rename_session(rv_chat *chat, struct rv_session_row *row, rv_err **er
     return rv_store_get_session(chat->opts.store, &scope, chat->session_id, row, err);
 }
 
+/* Damaged metadata is left out: the conversation goes on without its routing, and the log says so. */
+static int read_metadata(rv_chat *chat, struct chat_session *s, rv_err **err)
+{
+    rv_err *cause = NULL;
+
+    int rc = rv_json_parse(s->row.metadata, NULL, &s->metadata, &cause);
+    if (rc == 0 && !json_object_is_type(s->metadata, json_type_object))
+        rc = RV_FAIL(&cause, RV_E_INVALID, "the metadata is not a JSON object");
+    if (rc < 0) {
+        json_object_put(s->metadata);
+        s->metadata = NULL;
+    }
+    if (rc == RV_E_NOMEM)
+        RV_FAIL(err, rc, "read a session");
+    else if (rc < 0)
+        RV_LOG(rv_engine_log(chat->opts.engine), ERROR, "store.damaged", RV_F_TEXT("kind", "session"),
+               RV_F_TEXT("id", s->row.id), RV_F_ERR("error", cause));
+    rv_err_free(cause);
+    return rc == RV_E_NOMEM ? rc : 0;
+}
+
 /* Made now if it is not there: before anything is asked, it must be known whether its id can be had. */
 static int ensure_session(rv_chat *chat, struct chat_session *out, rv_err **err)
 {
@@ -66,7 +87,6 @@ static int ensure_session(rv_chat *chat, struct chat_session *out, rv_err **err)
                                          .agent_name = chat->agent,
                                          .mode = chat->opts.session_type,
                                          .created_us = rv_engine_now_us(chat->opts.engine)};
-    rv_err *cause = NULL;
 
     rv_store_defer_sync(chat->opts.store, true); /* the run of the turn comes next */
     int rc = rv_store_ensure_session(chat->opts.store, &fresh, &out->row, err);
@@ -76,18 +96,7 @@ static int ensure_session(rv_chat *chat, struct chat_session *out, rv_err **err)
     if (rc < 0)
         return rc;
     rc = rename_session(chat, &out->row, err);
-    if (rc < 0)
-        return rc;
-    rc = rv_json_parse(out->row.metadata, NULL, &out->metadata, &cause);
-    bool no_memory = rv_err_is(cause, RV_E_NOMEM);
-    rv_err_free(cause);
-    if (no_memory)
-        return RV_FAIL(err, RV_E_NOMEM, "read a session");
-    if (rc < 0 || !json_object_is_type(out->metadata, json_type_object)) { /* damaged: the conversation goes on */
-        json_object_put(out->metadata);
-        out->metadata = NULL;
-    }
-    return 0;
+    return rc == 0 ? read_metadata(chat, out, err) : rc;
 }
 
 /* --- the conversation --- */

@@ -74,14 +74,12 @@ static int take_question(void *self, const struct rv_pending *p, rv_err **err)
     RV_IGNORE(rv_interrupt_kind_of(rv_str_of(p->kind), &q->kind, NULL), "an unknown kind asks for nothing");
     q->expires_us = p->expires_us;
     int rc = rv_json_parse(p->body, &opts, &body, NULL);
-    if (rc == 0) {
-        json_object_put(q->data);
-        q->data = json_object_get(rv_json_get_obj(body, "data"));
-    }
+    q->is_damaged = rc < 0 || !json_object_is_type(body, json_type_object); /* without its data it is another one */
+    json_object_put(q->data);
+    q->data = json_object_get(rv_json_get_obj(body, "data"));
     json_object_put(body);
     rv_buf_clear(&q->text);
     rv_buf_add_str(&q->text, p->text);
-    /* without its data it would be another question */
     return rc == RV_E_NOMEM || q->text.rc == RV_E_NOMEM ? RV_FAIL(err, RV_E_NOMEM, "read a question of a run") : 0;
 }
 
@@ -143,6 +141,14 @@ static int fail_unknown(rv_store *store, const struct rv_store_scope *scope, con
     return rc;
 }
 
+static int fail_damaged(const struct rv_run_row *row, const struct rv_app_question *q, rv_err **err)
+{
+    RV_FAIL(err, RV_E_IO, "question \"%s\" of run \"%s\" is damaged in the store: what it asks for cannot be read",
+            q->id, row->id);
+    rv_err_hint(err, "`reeve store check` lists what else is; the run can be cancelled");
+    return RV_E_IO;
+}
+
 int rv_app_find_question(rv_store *store, const struct rv_store_scope *scope, const struct rv_run_row *row,
                          rv_str wanted, struct rv_app_question *out, rv_err **err)
 {
@@ -154,6 +160,8 @@ int rv_app_find_question(rv_store *store, const struct rv_store_scope *scope, co
         rc = fail_unknown(store, scope, row, &s, err);
     else if (rc == 0 && !wanted.ptr && out->n > 1)
         rc = RV_FAIL(err, RV_E_INVALID, "run \"%s\" waits for %zu answers", row->id, out->n);
+    else if (rc == 0 && out->is_damaged)
+        rc = fail_damaged(row, out, err);
     else if (rc == 0 && out->expires_us && out->expires_us <= rv_app_now_us())
         rc = RV_FAIL(err, RV_E_TIMEOUT, "the answer comes too late: the %s of run \"%s\" has expired",
                      rv_interrupt_kind_text(out->kind), row->id);

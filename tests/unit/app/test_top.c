@@ -155,6 +155,30 @@ START_TEST(a_look_has_a_bounded_number_of_rows)
 }
 END_TEST
 
+START_TEST(an_answer_to_a_damaged_question_is_refused)
+{
+    static const char *const broken[] = {"{\"data\":", "[1]"};
+    static const struct rv_store_scope all = {NULL, NULL};
+    struct rv_app_question q;
+    struct rv_run_row row;
+    rv_err *err = NULL;
+    char *sql = sqlite3_mprintf("UPDATE pending SET body = CAST(%Q AS BLOB)", broken[_i]);
+
+    ck_assert_int_eq(rv_app_find_run(store, &all, "last", &row, NULL), 0);
+    ck_assert_int_eq(rv_app_find_question(store, &all, &row, (rv_str){NULL, 0}, &q, &err), 0);
+    ck_assert(!q.is_damaged && q.data);
+    rv_app_question_fini(&q);
+    change(sql);
+    ck_assert_int_eq(rv_app_find_question(store, &all, &row, (rv_str){NULL, 0}, &q, &err), RV_E_IO);
+    ck_assert_msg(strstr(rv_err_text(err), "is damaged in the store"), "%s", rv_err_text(err));
+    ck_assert(q.is_damaged);
+    rv_app_question_fini(&q);
+    rv_err_free(err);
+    rv_run_row_fini(&row);
+    sqlite3_free(sql);
+}
+END_TEST
+
 START_TEST(rows_are_sorted_as_asked)
 {
     ck_assert_str_eq(rv_app_top_sort_text(RV_APP_TOP_BY_COST), "cost");
@@ -181,5 +205,6 @@ TCase *top_case(void)
     tcase_add_test(tc, a_deleted_run_is_forgotten);
     tcase_add_test(tc, a_look_has_a_bounded_number_of_rows);
     tcase_add_test(tc, rows_are_sorted_as_asked);
+    tcase_add_loop_test(tc, an_answer_to_a_damaged_question_is_refused, 0, 2);
     return tc;
 }

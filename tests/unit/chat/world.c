@@ -22,7 +22,7 @@ static void load_script(struct world *w, const char *text)
     rv_findings_free(findings);
 }
 
-void world_init(struct world *w, const char *script, const char *const *files)
+void world_init_at(struct world *w, const char *place, rv_log *log, const char *script, const char *const *files)
 {
     const char *dirs[] = {CAPABILITY_DIR, TEST_PLUGIN_DIR};
     const struct rv_plugins_opts po = {.dirs = dirs, .n_dirs = 2, .base_dir = "."};
@@ -40,7 +40,7 @@ void world_init(struct world *w, const char *script, const char *const *files)
         rv_kit_write(path, files[1]);
         free(path);
     }
-    must(rv_store_open("memory:", &so, &w->store, &err), err);
+    must(rv_store_open(place, &so, &w->store, &err), err);
     must(rv_plugins_new(&po, &w->plugins, &err), err);
     must(rv_plugins_load(w->plugins, &p8, &err), err);
     must(rv_plugins_load(w->plugins, &echo, &err), err);
@@ -51,8 +51,13 @@ void world_init(struct world *w, const char *script, const char *const *files)
     must(rv_agents_new(&ao, &w->agents, &err), err);
     if (script)
         load_script(w, script);
-    const struct rv_engine_opts eo = {.store = w->store, .owner = OWNER};
+    const struct rv_engine_opts eo = {.store = w->store, .owner = OWNER, .log = log};
     must(rv_engine_new(&eo, &w->engine, &err), err);
+}
+
+void world_init(struct world *w, const char *script, const char *const *files)
+{
+    world_init_at(w, "memory:", NULL, script, files);
 }
 
 static void on_event(void *self, const struct rv_effect *e, rv_str line)

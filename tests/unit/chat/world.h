@@ -20,6 +20,8 @@ struct world {
 };
 /** files: name, text, name, text, ..., NULL; agents beside the built-in ones. script: YAML. */
 void world_init(struct world *w, const char *script, const char *const *files);
+/** The same with a store at that place, and a log (borrowed; may be NULL). */
+void world_init_at(struct world *w, const char *place, rv_log *log, const char *script, const char *const *files);
 void world_fini(struct world *w);
 void world_chat(struct world *w, const char *agent, const char *session, const char *user);
 /** The chat anew, watched by the callbacks of `watcher` (and its self) instead of the world. */
@@ -35,6 +37,7 @@ Suite *delegation_suite(void);
 Suite *chain_suite(void);
 Suite *flood_suite(void);
 Suite *store_faults_suite(void);
+Suite *damage_suite(void);
 Suite *who_suite(void);
 Suite *shown_suite(void);
 Suite *loop_suite(void);
