@@ -221,7 +221,7 @@ bool rv_httpd_is_gone(const rv_httpd_exchange *x);
 enum rv_body_owner {
     RV_BODY_BORROWED, /* for the call: what the system does not take at once is copied */
     RV_BODY_TAKEN,    /* from malloc(), as rv_buf_steal() gives it; the server frees it on every path */
-    RV_BODY_STATIC,   /* stays as it is for as long as the process runs */
+    RV_BODY_STATIC,   /* stays as it is until the server is freed and its loop has ended */
 };
 struct rv_httpd_answer {
     int status;                          /* 200..599 */

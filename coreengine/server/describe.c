@@ -210,6 +210,7 @@ static const struct {
     const char *type, *schema; /* NULL: no body */
 } others[] = {
     {RV_METHOD_GET, "/readyz", 503, "application/json", "Ready"},
+    {RV_METHOD_GET, "/openapi.json", 304, NULL, NULL},
     {RV_METHOD_GET, "/", 304, NULL, NULL},
     {RV_METHOD_GET, "/page/{file}", 200, "text/css", "Page"},
     {RV_METHOD_GET, "/page/{file}", 200, "text/javascript", "Page"},

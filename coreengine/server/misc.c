@@ -1,5 +1,8 @@
 /* Handlers that need no store, and that tell what may be used. */
-#include "coreengine/server/server_internal.h"
+#include <stdlib.h>
+
+#include "coreengine/base/hash.h"
+#include "coreengine/server/page_internal.h"
 #include "coreengine/store/api_keys.h"
 
 #define PROBE_US INT64_C(1000000)
@@ -94,10 +97,38 @@ int srv_readyz(struct srv_call *c, rv_err **err)
 
 int srv_openapi(struct srv_call *c, rv_err **err)
 {
+    const struct srv_document *d = c->server->openapi;
+
     (void)err;
-    RV_IGNORE((srv_call_json(c, 200), 0), "the document writes itself");
-    rv_server_write_openapi(&c->out);
+    srv_page_tagged(c, d->etag, "application/json", rv_buf_str(&d->text));
     return 0;
+}
+
+int srv_openapi_make(struct srv_document **out, rv_err **err)
+{
+    struct srv_document *d = calloc(1, sizeof *d);
+    char hash[RV_HASH_MAX];
+
+    if (!d)
+        return RV_FAIL(err, RV_E_NOMEM, "describe the routes");
+    rv_buf_init(&d->text, SRV_MAX_ANSWER);
+    rv_server_write_openapi(&d->text);
+    int rc = rv_buf_check(&d->text, "the description of the routes", err);
+    if (rc < 0) {
+        srv_document_free(d);
+        return rc;
+    }
+    rv_hash_of(rv_buf_str(&d->text), hash);
+    snprintf(d->etag, sizeof d->etag, "\"%.16s\"", hash);
+    *out = d;
+    return 0;
+}
+
+void srv_document_free(struct srv_document *d)
+{
+    if (d)
+        rv_buf_fini(&d->text);
+    free(d);
 }
 
 /* --- quotas --- */

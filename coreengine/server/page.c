@@ -22,14 +22,25 @@ static const struct srv_page_file *find(const char *folder, const char *name)
 }
 
 /* The client has it already: one of the tags of If-None-Match is its own. */
-static bool is_known(const struct srv_call *c, const struct srv_page_file *f)
+static bool is_known(const struct srv_call *c, const char *etag)
 {
     rv_str tags;
-    size_t len = strlen(f->etag);
+    size_t len = strlen(etag);
 
     if (!rv_httpd_field(c->req, "if-none-match", &tags, NULL))
         return false;
-    return memmem(tags.ptr, tags.len, f->etag, len) != NULL;
+    return memmem(tags.ptr, tags.len, etag, len) != NULL;
+}
+
+void srv_page_tagged(struct srv_call *c, const char *etag, const char *type, rv_str bytes)
+{
+    srv_call_field(c, "Cache-Control", "no-cache"); /* the tag is asked for each time: a new server has new bytes */
+    srv_call_field(c, "ETag", etag);
+    c->status = is_known(c, etag) ? 304 : 200;
+    if (c->status == 200) {
+        c->type = type;
+        c->fixed = bytes;
+    }
 }
 
 int srv_page(struct srv_call *c, rv_err **err)
@@ -45,13 +56,7 @@ int srv_page(struct srv_call *c, rv_err **err)
     srv_call_field(c, "Referrer-Policy", "no-referrer");
     srv_call_field(c, "Cross-Origin-Opener-Policy", "same-origin");
     srv_call_field(c, "Cross-Origin-Resource-Policy", "same-origin");
-    srv_call_field(c, "Cache-Control", "no-cache"); /* the tag is asked for each time: a new server has new files */
-    srv_call_field(c, "ETag", f->etag);
-    c->status = is_known(c, f) ? 304 : 200;
-    if (c->status == 200) {
-        c->type = f->type;
-        c->fixed = f->bytes;
-    }
+    srv_page_tagged(c, f->etag, f->type, f->bytes);
     return 0;
 }
 

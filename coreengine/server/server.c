@@ -12,6 +12,7 @@
 #include "coreengine/server/handlers_internal.h"
 #include "coreengine/server/hands_internal.h"
 #include "coreengine/server/mcp_internal.h"
+#include "coreengine/server/page_internal.h"
 #include "coreengine/server/view_internal.h"
 #include "coreengine/server/worker_internal.h"
 
@@ -298,6 +299,8 @@ static int open_all(struct life *l, rv_err **err)
 
     int rc = srv_watch_new(s->opts, &s->watch, err);
     if (rc == 0)
+        rc = srv_openapi_make(&s->openapi, err);
+    if (rc == 0)
         rc = rv_auth_new(&s->opts->identity, srv_now_us(), &s->auth, err);
     if (rc == 0)
         rc = srv_hands_new(s, &s->hands, err);
@@ -353,6 +356,7 @@ static void close_all(struct life *l, int rc)
         RV_IGNORE(uv_loop_close(&s->loop), "all handles are closed");
     }
     rv_auth_free(s->auth);
+    srv_document_free(s->openapi);
     srv_handles_close(s);
 }
 

@@ -93,7 +93,7 @@ struct srv_call {
     int status;
     const char *type; /* static */
     rv_buf out;
-    rv_str fixed;                                 /* in place of out: static */
+    rv_str fixed;                                 /* in place of out: outlives the loop */
     struct rv_httpd_field fields[SRV_MAX_FIELDS]; /* name static, value owned */
     size_t n_fields;
     int rc;
@@ -209,6 +209,7 @@ struct srv_server {
     struct srv_rejoins *rejoins;
     struct srv_mcps *mcps;
     struct srv_watch *watch;
+    struct srv_document *openapi; /* never changes */
     rv_app_streams *streams;
     char owner[RV_OWNER_MAX];
     atomic_bool is_draining;

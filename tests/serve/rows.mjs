@@ -11,7 +11,12 @@ const get = async (path) => (await call(server, 'GET', path)).json
 // --- routes
 equal((await get('/healthz')).status, 'ok', 'it lives')
 equal((await get('/readyz')).status, 'ready', 'and is ready')
-const openapi = await get('/openapi.json')
+const described = await call(server, 'GET', '/openapi.json')
+const openapi = described.json
+const etag = described.headers.get('etag')
+const again = await call(server, 'GET', '/openapi.json', undefined, {'if-none-match': etag})
+equal([/^"\w+"$/.test(etag), again.status, again.text, again.headers.get('etag')], [true, 304, '', etag], 'who has it is not sent it again')
+equal((await call(server, 'GET', '/openapi.json', undefined, {'if-none-match': '"other"'})).text, described.text, 'who has another one is')
 equal(openapi.openapi, '3.1.0', 'OpenAPI')
 const {Validator} = await import(pathToFileURL(load.resolve('@seriousme/openapi-schema-validator')))
 const judged = await new Validator().validate(structuredClone(openapi))
