@@ -5,8 +5,6 @@
 #include "coreengine/server/server_internal.h"
 
 /* --- call.c --- */
-/** A header whose loss does no harm, the caller's; NULL: none, empty, or no memory. */
-char *srv_call_header(const struct srv_call *c, const char *name);
 /** The value of a header, the caller's; *out NULL: there is none, or it is empty. */
 RV_MUST_CHECK int srv_call_take_header(const struct srv_call *c, const char *name, char **out, rv_err **err);
 RV_MUST_CHECK int srv_call_take_arg(const struct srv_call *c, size_t i, char **out, rv_err **err);

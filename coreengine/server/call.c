@@ -15,15 +15,6 @@ int64_t srv_now_us(void)
 
 /* --- what handlers ask of a request --- */
 
-char *srv_call_header(const struct srv_call *c, const char *name)
-{
-    rv_str value;
-
-    if (!rv_httpd_field(c->req, name, &value, NULL) || value.len == 0)
-        return NULL;
-    return rv_str_dup(value);
-}
-
 int srv_call_take_header(const struct srv_call *c, const char *name, char **out, rv_err **err)
 {
     rv_str value;

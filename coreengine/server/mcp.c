@@ -254,17 +254,17 @@ static int take(struct srv_call *c, struct srv_mcp_session *session, const struc
     struct rv_app_mcp_at at = at_of(c);
     struct rv_mcp_orders out = {NULL, 0, 0};
     rv_app_mcp_job *job = NULL;
-    char *trace = srv_call_header(c, "traceparent");
+    char *trace = NULL;
     struct srv_trace caller = srv_watch_trace(c);
-    int rc = 0;
+    int rc = srv_call_take_header(c, "traceparent", &trace, err);
 
     at.trace = rv_trace_is_set(&caller.caller) ? trace : NULL;
     at.trusts_trace = caller.is_trusted;
     at.header = session->is_modern ? param_header : NULL;
     pthread_mutex_lock(&session->lock);
-    if (session->client)
+    if (rc == 0 && session->client)
         rc = perform(c, session, &at, m, &out, &job, err);
-    else
+    else if (rc == 0)
         rc = refuse(c, 404, m->id, RV_MCP_INVALID_REQUEST, "the session has ended: initialize again", err);
     pthread_mutex_unlock(&session->lock);
     if (job)

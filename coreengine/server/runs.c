@@ -54,13 +54,15 @@ void srv_run_begin(struct srv_call *c)
     srv_follows_ask(c->server->follows, c, c->made);
 }
 
-static bool accepts(const struct srv_call *c, const char *type)
+/* How what happens is told: events, or lines if they are asked for. */
+static int take_form(const struct srv_call *c, enum srv_follow_form *out, rv_err **err)
 {
-    char *accept = srv_call_header(c, "accept");
-    bool yes = accept && strstr(accept, type) != NULL;
+    char *accept = NULL;
+    int rc = srv_call_take_header(c, "accept", &accept, err);
 
+    *out = accept && strstr(accept, "application/x-ndjson") ? SRV_FOLLOW_LINES : SRV_FOLLOW_EVENTS;
     free(accept);
-    return yes;
+    return rc;
 }
 
 int srv_run_last_event(struct srv_call *c, const char *run, int64_t *out, rv_err **err)
@@ -118,9 +120,10 @@ int srv_run_events(struct srv_call *c, rv_err **err)
         f->from = from;
         f->deltas = srv_call_query(c, "deltas", &deltas) && !rv_str_is(deltas, "0") && !rv_str_is(deltas, "false");
         f->piece = piece;
-        f->form = accepts(c, "application/x-ndjson") ? SRV_FOLLOW_LINES : SRV_FOLLOW_EVENTS;
-        rc = is_past_end(c, f, &row, &is_past, err);
+        rc = take_form(c, &f->form, err);
     }
+    if (rc == 0)
+        rc = is_past_end(c, f, &row, &is_past, err);
     if (rc == 0 && is_past)
         c->status = 204;
     rv_run_row_fini(&row);
@@ -210,14 +213,15 @@ static int set_trace(json_object *state, const struct srv_trace *caller, rv_str 
 static int submit(struct srv_call *c, struct rv_app_loaded *l, json_object *state, struct rv_app_submitted *out,
                   rv_err **err)
 {
-    char *key = NULL, *trace = srv_call_header(c, "traceparent");
+    char *key = NULL, *trace = NULL;
     struct srv_trace caller = srv_watch_trace(c);
     struct rv_webhook hooks[SRV_MAX_WEBHOOKS];
     struct rv_app_submit how = {.webhooks = hooks};
     struct rv_app_run run = {.app = &c->app, .loaded = l, .mode = RV_UNSET, .store = c->store};
     rv_envelope *env = NULL;
     int rc = srv_call_take_header(c, "idempotency-key", &key, err);
-
+    if (rc == 0)
+        rc = srv_call_take_header(c, "traceparent", &trace, err);
     how.key = key;
     how.trusts_trace = caller.is_trusted;
     how.trace = rv_trace_is_set(&caller.caller) ? trace : NULL;
@@ -340,6 +344,7 @@ int srv_runs_post(struct srv_call *c, rv_err **err)
     struct srv_follow_ask *f;
     const char *name = NULL;
     bool waits = false, streams = false, has_deltas = false;
+    enum srv_follow_form form = SRV_FOLLOW_EVENTS;
     rv_buf place = RV_BUF_INIT(1024);
 
     if (!rv_json_get_text(c->body, "pipeline", &name))
@@ -349,6 +354,8 @@ int srv_runs_post(struct srv_call *c, rv_err **err)
         rc = srv_body_bool(c, "stream", &streams, err);
     if (rc == 0)
         rc = srv_body_bool(c, "deltas", &has_deltas, err);
+    if (rc == 0)
+        rc = take_form(c, &form, err);
     if (rc < 0)
         return rc;
     rc = start(c, name, &done, err);
@@ -364,9 +371,7 @@ int srv_runs_post(struct srv_call *c, rv_err **err)
         if (rc == 0) {
             f->until_waits = true;
             f->deltas = has_deltas;
-            f->form = !streams                             ? SRV_FOLLOW_RESULT
-                      : accepts(c, "application/x-ndjson") ? SRV_FOLLOW_LINES
-                                                           : SRV_FOLLOW_EVENTS;
+            f->form = streams ? form : SRV_FOLLOW_RESULT;
         }
         return rc;
     }

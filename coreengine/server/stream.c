@@ -129,9 +129,15 @@ struct srv_stream *srv_stream_new(struct srv_call *call, struct srv_loop *loop)
 
 /* --- from the producer, on the loop --- */
 
+/* Not without a field that found no memory: a client could not come back, or would begin another session. */
 static void begin(struct srv_stream *st, bool lines)
 {
     struct srv_call *c = st->call;
+
+    if (c->out.rc < 0) {
+        on_gone(st, c->x, RV_GONE_LEFT);
+        return;
+    }
     const struct rv_httpd_answer answer = {.status = 200,
                                            .type = "application/x-ndjson",
                                            .fields = c->fields,
@@ -157,8 +163,9 @@ static void end(struct srv_stream *st)
 static void answer(struct srv_stream *st, struct piece *p)
 {
     struct srv_call *c = st->call;
+    bool lacks_field = c->out.rc < 0 && p->step == STEP_ANSWER;
 
-    if (st->has_begun) { /* too late: a last chunk would say that all is there */
+    if (st->has_begun || lacks_field) { /* too late: a last chunk would say that all is there */
         on_gone(st, c->x, RV_GONE_LEFT);
         return;
     }
@@ -211,7 +218,7 @@ static void on_piece(struct srv_message *l)
     else if (st->call)
         switch (p->step) {
         case STEP_FIELD:
-            srv_call_field(st->call, p->type, p->bytes ? p->bytes : "");
+            srv_call_field(st->call, p->type, p->bytes);
             break;
         case STEP_BEGIN:
         case STEP_BEGIN_LINES:
@@ -276,6 +283,10 @@ void srv_stream_field(struct srv_stream *st, const char *name, const char *value
     if (p) {
         p->type = name;
         p->bytes = rv_str_dup(rv_str_of(value));
+        if (!p->bytes) {
+            free(p);
+            p = NULL;
+        }
     }
     post(st, p);
 }

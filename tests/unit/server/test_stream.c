@@ -12,7 +12,14 @@
 size_t __wrap_rv_httpd_write(rv_httpd_exchange *x, rv_str bytes);
 void __wrap_rv_httpd_watch(rv_httpd_exchange *x, const struct rv_httpd_watch *watch);
 
+void __wrap_rv_httpd_drop(rv_httpd_exchange *x);
+void __wrap_rv_httpd_begin_events(rv_httpd_exchange *x, const struct rv_httpd_answer *answer, int retry_ms);
+char *__real_rv_str_dup(rv_str s);
+char *__wrap_rv_str_dup(rv_str s);
+
 static struct rv_httpd_watch watched;
+static size_t fails_at, n_dropped, n_begun,
+    n_fields;      /* fails_at: which copy of a text finds no memory, from 1; 0: none */
 static bool sends; /* the connection sends at once what is written */
 static size_t unsent, n_drains;
 
@@ -27,6 +34,25 @@ void __wrap_rv_httpd_watch(rv_httpd_exchange *x, const struct rv_httpd_watch *wa
 {
     (void)x;
     watched = *watch;
+}
+
+void __wrap_rv_httpd_drop(rv_httpd_exchange *x)
+{
+    (void)x;
+    n_dropped++;
+}
+
+void __wrap_rv_httpd_begin_events(rv_httpd_exchange *x, const struct rv_httpd_answer *answer, int retry_ms)
+{
+    (void)x;
+    (void)retry_ms;
+    n_begun++;
+    n_fields = answer->n_fields;
+}
+
+char *__wrap_rv_str_dup(rv_str s)
+{
+    return fails_at > 0 && --fails_at == 0 ? NULL : __real_rv_str_dup(s);
 }
 
 static void on_drain(void *self)
@@ -74,6 +100,7 @@ static void set_up(struct played *p)
 {
     sends = false;
     unsent = n_drains = 0;
+    fails_at = n_dropped = n_begun = n_fields = 0;
     *p = (struct played){.call = calloc(1, sizeof *p->call)};
     ck_assert_ptr_nonnull(p->call);
     make_loop(&p->server.server_loop);
@@ -142,11 +169,34 @@ START_TEST(a_producer_that_waits_is_told_when_all_was_sent_at_once)
 }
 END_TEST
 
+/* Each field is copied for its way to the loop, and there for the answer. */
+START_TEST(a_stream_does_not_begin_without_a_field_of_its_head)
+{
+    struct played p;
+
+    set_up(&p);
+    fails_at = (size_t)_i;
+    srv_stream_field(p.st, "X-Run-Id", "run_1");
+    srv_stream_field(p.st, "X-Session-Id", "session_1");
+    srv_stream_begin(p.st);
+    srv_loop_read(&p.server.server_loop);
+    ck_assert_uint_eq(n_begun, _i == 0 ? 1 : 0);
+    ck_assert_uint_eq(n_fields, _i == 0 ? 2 : 0);
+    ck_assert_uint_eq(n_dropped, _i == 0 ? 0 : 1);
+    fails_at = 0;
+    if (_i == 0) /* a failure frees the call */
+        watched.on_gone(watched.self, NULL, RV_GONE_LEFT);
+    srv_stream_end(p.st);
+    srv_loop_read(&p.server.server_loop);
+}
+END_TEST
+
 TCase *stream_case(void)
 {
     TCase *tc = tcase_create("stream");
 
     tcase_add_test(tc, what_is_queued_counts_until_it_is_sent);
     tcase_add_test(tc, a_producer_that_waits_is_told_when_all_was_sent_at_once);
+    tcase_add_loop_test(tc, a_stream_does_not_begin_without_a_field_of_its_head, 0, 5);
     return tc;
 }
