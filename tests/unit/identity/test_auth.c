@@ -1,6 +1,7 @@
 /* The authenticator without a store: settings, credentials, verdicts, the file of keys. */
 #include "tests/unit/identity/world.h"
 
+#include <pthread.h>
 #include <utime.h>
 
 #define MASTER_KEY "the-master-key-of-tests"
@@ -374,6 +375,63 @@ static void write_keys(const char *path, const char *text, time_t at)
     ck_assert_int_eq(utime(path, &times), 0);
 }
 
+/* What judges a token again and again while the keys change. */
+struct judge {
+    pthread_t thread;
+    const rv_auth *auth;
+    struct rv_caller *caller;
+    int n_refused;
+};
+
+static void *judge_tokens(void *self)
+{
+    struct judge *j = self;
+    struct rv_credentials given;
+    struct rv_refusal refusal;
+    struct rv_identity who;
+
+    for (int i = 0; i < 100; i++)
+        if (rv_auth_read_credentials(j->auth, j->caller, &given, &refusal) < 0 ||
+            rv_auth_verify(j->auth, j->caller, &(struct rv_evidence){&given, NULL, true, T0_US}, &who, &refusal, NULL) <
+                0)
+            j->n_refused++;
+    return NULL;
+}
+
+START_TEST(keys_change_while_tokens_are_judged)
+{
+    static const char *const sets[] = {JWKS(JWK_RSA("one", "")), JWKS(JWK_EC("two", "") "," JWK_RSA("one", ""))};
+    struct rv_identity_opts opts = RV_IDENTITY_OPTS_INIT;
+    char *dir = rv_kit_tmpdir(), path[300], text[2000];
+    struct judge judges[3];
+    struct request r;
+    rv_auth *g = NULL;
+
+    snprintf(path, sizeof path, "%s/keys.json", dir);
+    write_keys(path, sets[0], 1000);
+    opts.jwks = path;
+    ck_assert_int_eq(rv_auth_new(&opts, T0_US, &g, NULL), 0);
+    snprintf(text, sizeof text, "Bearer %s",
+             token_of("RS256", "{\"alg\":\"RS256\",\"kid\":\"one\"}",
+                      "{\"sub\":\"a\",\"tenant_id\":\"t\",\"exp\":1800000000}"));
+    request_init(&r, "authorization", text, NULL);
+    for (size_t i = 0; i < RV_COUNT(judges); i++) {
+        judges[i] = (struct judge){.auth = g, .caller = &r.caller};
+        ck_assert_int_eq(pthread_create(&judges[i].thread, NULL, judge_tokens, &judges[i]), 0);
+    }
+    for (int i = 1; i <= 100; i++) {
+        write_keys(path, sets[i % 2], 1000 + i);
+        ck_assert_int_eq(rv_auth_refresh(g, T0_US + i * INT64_C(60000000), NULL), 0);
+    }
+    for (size_t i = 0; i < RV_COUNT(judges); i++) {
+        ck_assert_int_eq(pthread_join(judges[i].thread, NULL), 0);
+        ck_assert_int_eq(judges[i].n_refused, 0);
+    }
+    rv_auth_free(g);
+    rv_kit_tmpdir_remove(dir);
+}
+END_TEST
+
 START_TEST(a_file_of_keys_is_read_again_once_a_minute)
 {
     struct rv_identity_opts opts = RV_IDENTITY_OPTS_INIT;
@@ -423,5 +481,6 @@ TCase *auth_case(void)
     tcase_add_test(tc, a_login_is_worth_its_key_and_has_to_say_where_it_is_from);
     tcase_add_loop_test(tc, a_setting_that_cannot_be_meant_is_refused, 0, RV_COUNT(bad));
     tcase_add_test(tc, a_file_of_keys_is_read_again_once_a_minute);
+    tcase_add_test(tc, keys_change_while_tokens_are_judged);
     return tc;
 }
