@@ -105,8 +105,11 @@ static bool secret_at(const char *text, const char *c, const char *end, struct s
         return true;
     for (size_t i = 0; i < sizeof tokens / sizeof tokens[0]; i++) {
         const struct token *t = &tokens[i];
-        size_t n = strlen(t->prefix), more = starts(c, end, t->prefix) ? token_length(c + n, end) : 0;
-        if (more >= t->more && !is_in_word(text, c)) {
+        if (!starts(c, end, t->prefix) ||
+            is_in_word(text, c)) /* first, as it costs nothing: texts may repeat a prefix */
+            continue;
+        size_t n = strlen(t->prefix), more = token_length(c + n, end);
+        if (more >= t->more) {
             *out = (struct secret){t->what, n + more};
             return true;
         }

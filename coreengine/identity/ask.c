@@ -46,8 +46,8 @@ static void name_peer(const rv_auth *g, const struct rv_caller *c, char out[RV_I
     bool is_tls;
 
     out[0] = 0;
-    if (!rv_caller_client(g, c, &a, &is_tls))
-        return;
+    if (!rv_caller_client(g, c, &a, &is_tls) && !rv_address_read(rv_str_of(c->peer), &a))
+        return; /* of a client that is not known the proxy counts */
     rv_address_write(&a, out);
     if (strchr(out, ':')) {
         memset(a.bytes + 8, 0, 8);

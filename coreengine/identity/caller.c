@@ -49,24 +49,31 @@ static rv_str last_of(rv_str *list)
 }
 
 /* From the nearest hop outwards, while hops are proxies that are trusted: each has said who was before it. What cannot
- * be read ends the walk. */
-static void walk_back(const rv_auth *g, const struct rv_caller *c, struct rv_address *at)
+ * be read ends the walk. False: there are more hops than are looked at, so that the client is not known. */
+static bool walk_back(const rv_auth *g, const struct rv_caller *c, struct rv_address *at)
 {
     struct rv_address before;
     size_t n = 0;
     rv_str list;
 
-    while (n < MAX_HOPS && c->header(c->self, "x-forwarded-for", n, &list))
+    while (n <= MAX_HOPS && c->header(c->self, "x-forwarded-for", n, &list))
         n++;
+    if (n > MAX_HOPS)
+        return false;
     for (int hops = 0; n > 0; n--) {
         if (!c->header(c->self, "x-forwarded-for", n - 1, &list))
-            return;
+            return true;
         while (list.len > 0) {
-            if (hops++ == MAX_HOPS || !is_proxy(g, at) || !rv_address_read(last_of(&list), &before))
-                return;
+            if (!is_proxy(g, at))
+                return true;
+            if (hops++ == MAX_HOPS)
+                return false;
+            if (!rv_address_read(last_of(&list), &before))
+                return true;
             *at = before;
         }
     }
+    return true;
 }
 
 bool rv_caller_client(const rv_auth *g, const struct rv_caller *c, struct rv_address *out, bool *is_tls)
@@ -80,8 +87,7 @@ bool rv_caller_client(const rv_auth *g, const struct rv_caller *c, struct rv_add
         return true;
     if (rv_caller_header(c, "x-forwarded-proto", &proto) == 1)
         *is_tls = rv_str_is(last_of(&proto), "https");
-    walk_back(g, c, out);
-    return true;
+    return walk_back(g, c, out);
 }
 
 static bool has_header(const struct rv_caller *c, const char *name)

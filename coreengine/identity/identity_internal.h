@@ -143,7 +143,8 @@ struct rv_auth {
 
 /** The only value of a header. 0: it is missing, 1: *out, -1: there are several. */
 int rv_caller_header(const struct rv_caller *c, const char *name, rv_str *out);
-/** The client behind trusted proxies, and whether it came by TLS. false: the peer is not an address. */
+/** The client behind trusted proxies, and whether it came by TLS. false: it is not known, as the peer is not an address
+ * or there are too many hops. */
 bool rv_caller_client(const rv_auth *g, const struct rv_caller *c, struct rv_address *out, bool *is_tls);
 /** The other end of the connection is a proxy of the settings. */
 bool rv_caller_is_proxy(const rv_auth *g, const struct rv_caller *c);

@@ -7,6 +7,8 @@
 #include "coreengine/base/hex.h"
 #include "coreengine/server/handlers_internal.h"
 
+#define MIN_CHARS 100 /* of a chunk, as on the command line: each chunk is a row */
+#define MAX_CHARS 100000
 #define MAX_FILES 1000 /* of one request */
 
 /* --- texts that are sent --- */
@@ -47,9 +49,10 @@ int srv_files_post(struct srv_call *c, rv_err **err)
 
     if (rc < 0)
         return rc;
-    if ((rv_json_get_int(c->body, "chunk_chars", &chars) && (chars < 1 || chars > 1000000)) ||
-        (rv_json_get_int(c->body, "overlap", &overlap) && (overlap < 0 || overlap > 1000000)))
-        return RV_FAIL(err, RV_E_INVALID, "chunk_chars must be from 1, and overlap from 0, to a million");
+    if ((rv_json_get_int(c->body, "chunk_chars", &chars) && (chars < MIN_CHARS || chars > MAX_CHARS)) ||
+        (rv_json_get_int(c->body, "overlap", &overlap) && (overlap < 0 || overlap > MAX_CHARS)))
+        return RV_FAIL(err, RV_E_INVALID, "chunk_chars must be from %d, and overlap from 0, to %d", MIN_CHARS,
+                       MAX_CHARS);
     opts.chunk_chars = (size_t)chars;
     opts.overlap = (size_t)overlap;
     if (files && json_object_array_length(files) > MAX_FILES)

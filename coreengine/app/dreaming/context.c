@@ -178,9 +178,11 @@ int rv_app_dream_context(rv_store *store, const struct rv_store_scope *scope, in
 {
     int rc = dream_check_user(scope, err);
 
-    *out = (struct rv_dream_context){.since_us = now_us - days * DAY_US, .text = RV_BUF_INIT(3 * MAX_SECTION)};
+    *out = (struct rv_dream_context){.text = RV_BUF_INIT(3 * MAX_SECTION)};
     if (rc == 0 && (days < 1 || days > RV_DREAM_MAX_DAYS))
         rc = RV_FAIL(err, RV_E_INVALID, "days has to be from 1 to %d, not %lld", RV_DREAM_MAX_DAYS, (long long)days);
+    if (rc == 0)
+        out->since_us = now_us - days * DAY_US;
     for (size_t i = 0; rc == 0 && i < RV_COUNT(sections); i++) {
         struct section s = {.user = scope->user, .since_us = out->since_us, .text = RV_BUF_INIT(MAX_SECTION)};
         rc = sections[i].read(store, scope, &s, err);

@@ -149,6 +149,34 @@ START_TEST(the_client_is_the_last_one_that_is_not_a_proxy)
 }
 END_TEST
 
+/* More hops than are read could hide the one that the proxy wrote. Then the client is unknown, which is not local. */
+START_TEST(a_client_behind_too_many_hops_is_not_known)
+{
+    struct rv_identity_opts opts = RV_IDENTITY_OPTS_INIT;
+    char line[64 * 16] = "8.8.8.8";
+    struct rv_address a;
+    struct request r;
+    rv_auth *g = NULL;
+    bool is_tls;
+
+    opts.trusted_proxies = "10.0.0.0/8";
+    ck_assert_int_eq(rv_auth_new(&opts, T0_US, &g, NULL), 0);
+    request_init(&r, "host", "h", NULL);
+    r.caller.peer = "10.0.0.1";
+    if (_i == 0) {
+        for (int i = 0; i < 33; i++)
+            request_add(&r, "x-forwarded-for", "10.0.0.1");
+        request_add(&r, "x-forwarded-for", "8.8.8.8");
+    } else {
+        for (int i = 0; i < 33; i++)
+            memcpy(line + strlen(line), ", 10.0.0.2", sizeof ", 10.0.0.2");
+        request_add(&r, "x-forwarded-for", line);
+    }
+    ck_assert(!rv_caller_client(g, &r.caller, &a, &is_tls));
+    rv_auth_free(g);
+}
+END_TEST
+
 static const struct {
     const char *line, *value; /* "!": several, NULL: none */
 } cookies[] = {
@@ -186,6 +214,7 @@ TCase *net_case(void)
     tcase_add_loop_test(tc, a_host_is_of_this_machine, 0, RV_COUNT(hosts));
     tcase_add_loop_test(tc, an_origin_is_scheme_host_and_port, 0, RV_COUNT(origins));
     tcase_add_loop_test(tc, the_client_is_the_last_one_that_is_not_a_proxy, 0, RV_COUNT(walks));
+    tcase_add_loop_test(tc, a_client_behind_too_many_hops_is_not_known, 0, 2);
     tcase_add_loop_test(tc, a_cookie_is_found, 0, RV_COUNT(cookies));
     return tc;
 }

@@ -37,7 +37,7 @@ struct request {
     struct rv_caller caller;
     struct {
         const char *name, *value;
-    } headers[12];
+    } headers[48];
     size_t n;
 };
 /** From 127.0.0.1 to localhost, POST, with those headers: name, value, ..., NULL. */
