@@ -11,6 +11,13 @@
 
 #define TEMP_ATTEMPTS 100 /* names of temporary files that may be taken already */
 
+static const char *reason_of(int code)
+{
+    const char *words = strerrordesc_np(code);
+
+    return words ? words : "it cannot be changed";
+}
+
 static int fail_errno(struct rv_cap_call *call, const char *path, int code)
 {
     switch (code) {
@@ -22,17 +29,37 @@ static int fail_errno(struct rv_cap_call *call, const char *path, int code)
         return rv_cap_failf(call, "AccessDenied", "file \"%s\": a link leads out of the root", path);
     case EISDIR:
         return rv_cap_failf(call, "ValidationError", "\"%s\" is a folder", path);
+    case EACCES:
+    case EPERM:
+        return rv_cap_failf(call, "AccessDenied", "file \"%s\": the system does not let this process change it", path);
+    case ENAMETOOLONG:
+        return rv_cap_failf(call, "ValidationError", "file \"%.200s\": its name is too long: take a shorter one", path);
+    case ENOSPC:
+        return rv_cap_failf(call, "ExecutionError", "file \"%s\": the disk is full: make room there", path);
+    case EDQUOT:
+        return rv_cap_failf(call, "ExecutionError", "file \"%s\": the quota of the disk is used up: make room there",
+                            path);
+    case EFBIG:
+        return rv_cap_failf(call, "ExecutionError",
+                            "file \"%s\": it would be larger than a file of this process may be (`ulimit -f`)", path);
     default:
-        return rv_cap_failf(call, "ExecutionError", "file \"%s\": system error %d", path, code);
+        return rv_cap_failf(call, "ExecutionError", "file \"%s\": %s (system error %d)", path, reason_of(code), code);
     }
 }
 
-/* 0: absent, 1: a regular file, -1: something else. */
-static int kind_of(int dir, const char *name, struct stat *st)
+/* 0: absent, 1: a regular file; -1: something else or not known, and the call has failed. */
+static int kind_of(struct rv_cap_call *call, const char *path, int dir, const char *name, struct stat *st)
 {
-    if (fstatat(dir, name, st, AT_SYMLINK_NOFOLLOW) != 0)
-        return errno == ENOENT ? 0 : -1;
-    return S_ISREG(st->st_mode) ? 1 : -1;
+    if (fstatat(dir, name, st, AT_SYMLINK_NOFOLLOW) != 0) {
+        if (errno == ENOENT)
+            return 0;
+        fail_errno(call, path, errno);
+        return -1;
+    }
+    if (S_ISREG(st->st_mode))
+        return 1;
+    rv_cap_failf(call, "AccessDenied", "\"%s\" is not a regular file", path);
+    return -1;
 }
 
 static bool write_all(int fd, const char *bytes, size_t len)
@@ -41,8 +68,10 @@ static bool write_all(int fd, const char *bytes, size_t len)
         ssize_t n = write(fd, bytes, len);
         if (n < 0 && errno == EINTR)
             continue;
-        if (n <= 0)
+        if (n <= 0) {
+            errno = n < 0 ? errno : EIO;
             return false;
+        }
         bytes += n;
         len -= (size_t)n;
     }
@@ -76,7 +105,7 @@ static int replace(int dir, const char *name, const struct stat *old, const char
     if (fd < 0)
         return errno;
     if ((old && fchmod(fd, old->st_mode & 0777) != 0) || !write_all(fd, bytes, len) || fsync(fd) != 0)
-        code = errno ? errno : EIO;
+        code = errno;
     if (close(fd) != 0 && code == 0)
         code = errno;
     if (code == 0 && renameat(dir, temp, dir, name) != 0)
@@ -137,11 +166,9 @@ int write_file(void *self, struct rv_cap_call *call)
     dir = folder_of(f, call, path, name, sizeof name);
     if (dir < 0)
         goto done;
-    kind = kind_of(dir, name, &old);
-    if (kind < 0) {
-        rc = rv_cap_failf(call, "AccessDenied", "\"%s\" is not a regular file", path);
+    kind = kind_of(call, path, dir, name, &old);
+    if (kind < 0)
         goto done;
-    }
     code = replace(dir, name, kind ? &old : NULL, json_object_get_string(text), len);
     rc = code ? fail_errno(call, path, code) : reply_path(call, path, "bytes", json_object_new_int64((int64_t)len));
 done:
@@ -164,12 +191,10 @@ int delete_file(void *self, struct rv_cap_call *call)
         return 1;
     dir = folder_of(f, call, path, name, sizeof name);
     if (dir >= 0) {
-        kind = kind_of(dir, name, &old);
-        if (kind < 0)
-            rc = rv_cap_failf(call, "AccessDenied", "\"%s\" is not a regular file", path);
-        else if (kind > 0 && unlinkat(dir, name, 0) != 0 && errno != ENOENT)
+        kind = kind_of(call, path, dir, name, &old);
+        if (kind > 0 && unlinkat(dir, name, 0) != 0 && errno != ENOENT)
             rc = fail_errno(call, path, errno);
-        else /* a second call leaves the same state: it says so and succeeds */
+        else if (kind >= 0) /* a second call leaves the same state: it says so and succeeds */
             rc = reply_path(call, path, "deleted", json_object_new_boolean(kind > 0));
         close(dir);
     }

@@ -415,7 +415,9 @@ static bool settle(struct p8 *p, const struct rv_cap_host *host, json_object *co
     }
     p->base = open(host->base_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (p->base < 0) {
-        snprintf(error, size, "the folder \"%.200s\" cannot be opened: system error %d", host->base_dir, errno);
+        const char *words = strerrordesc_np(errno);
+        snprintf(error, size, "the folder \"%.200s\" cannot be opened: %s", host->base_dir,
+                 words ? words : "the system refuses it");
         return false;
     }
     p->records = strdup(path);

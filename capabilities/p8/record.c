@@ -36,13 +36,36 @@ static int open_records(const struct p8 *p)
     return -1;
 }
 
+static const char *reason_of(int code)
+{
+    const char *words = strerrordesc_np(code);
+
+    switch (code) {
+    case ENOSPC:
+        return "the disk is full: make room there";
+    case EDQUOT:
+        return "the quota of the disk is used up: make room there";
+    case EFBIG:
+        return "it is too large, or would be larger than a file of this process may be (`ulimit -f`)";
+    case EINVAL:
+        return "it is not a regular file";
+    case ENAMETOOLONG:
+        return "its name is too long: take a shorter one";
+    default:
+        return words ? words : "the system refuses it";
+    }
+}
+
 static int fail_file(const struct p8 *p, struct rv_cap_call *call, int code)
 {
     if (code == ENOENT || code == ENOTDIR)
         return rv_cap_failf(call, "NotFoundError", "the file of records \"%s\": its folder does not exist", p->records);
     if (code == ELOOP)
         return rv_cap_failf(call, "AccessDenied", "the file of records \"%s\" is reached by a link", p->records);
-    return rv_cap_failf(call, "ExecutionError", "the file of records \"%s\": system error %d", p->records, code);
+    if (code == EACCES || code == EPERM)
+        return rv_cap_failf(call, "AccessDenied",
+                            "the file of records \"%s\": the system does not let this process change it", p->records);
+    return rv_cap_failf(call, "ExecutionError", "the file of records \"%s\": %s", p->records, reason_of(code));
 }
 
 /* All of the file; free() it. 0 or an errno. */

@@ -2,8 +2,10 @@
 #include "tests/unit/files/sandbox.h"
 
 #include <dirent.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 START_TEST(list_is_sorted_and_takes_a_pattern)
@@ -185,6 +187,37 @@ START_TEST(write_refuses_what_is_too_large)
 }
 END_TEST
 
+START_TEST(what_the_system_refuses_is_told_in_words)
+{
+    static const char *const tools[] = {"write_file", "delete_file"};
+    struct sandbox s;
+    struct rlimit old, small;
+    char args[400], path[300];
+    rv_buf text = RV_BUF_INIT(4096);
+
+    sandbox_begin(&s, NULL);
+    for (size_t i = 0; i < RV_COUNT(tools); i++) {
+        snprintf(args, sizeof args, "{\"path\": \"docs/%0300d\"%s}", 0, i == 0 ? ", \"text\": \"x\"" : "");
+        ck_assert_int_eq(sandbox_call(&s, tools[i], args), RV_E_TOOL);
+        ck_assert_msg(strstr(rv_err_text(s.err), "its name is too long"), "%s", rv_err_text(s.err));
+    }
+    ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &old), 0);
+    small = (struct rlimit){.rlim_cur = 4, .rlim_max = old.rlim_max};
+    signal(SIGXFSZ, SIG_IGN);
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &small), 0);
+    int rc = sandbox_call(&s, "write_file", "{\"path\": \"docs/errors.md\", \"text\": \"12345\"}");
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &old), 0);
+    ck_assert_int_eq(rc, RV_E_TOOL);
+    ck_assert_msg(strstr(rv_err_text(s.err), "it would be larger than a file of this process may be"), "%s",
+                  rv_err_text(s.err));
+    snprintf(path, sizeof path, "%s/project/docs/errors.md", s.dir);
+    ck_assert_int_eq(rv_file_read(path, &text, NULL), 0);
+    ck_assert(text.len != 4 && text.len != 5); /* the old one is as it was */
+    rv_buf_fini(&text);
+    sandbox_end(&s);
+}
+END_TEST
+
 START_TEST(deleting_twice_leaves_the_same_state_and_says_so)
 {
     struct sandbox s;
@@ -237,6 +270,7 @@ TCase *tools_case(void)
     tcase_add_loop_test(tc, read_refuses_with_type_and_reason, 0, RV_COUNT(bad_reads));
     tcase_add_test(tc, write_creates_and_replaces_and_leaves_no_temporary_file);
     tcase_add_test(tc, write_refuses_what_is_too_large);
+    tcase_add_test(tc, what_the_system_refuses_is_told_in_words);
     tcase_add_test(tc, deleting_twice_leaves_the_same_state_and_says_so);
     tcase_add_loop_test(tc, tools_state_their_risk_and_effect, 0, RV_COUNT(classes));
     return tc;

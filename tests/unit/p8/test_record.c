@@ -1,9 +1,11 @@
 /* keep_record: one line for each call that is meant, however often it is made. */
 #include "tests/unit/p8/room.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -43,6 +45,26 @@ static void must_keep(struct room *r, const char *key, const char *want)
     ck_assert_msg(room_call(r, "keep_record", NOTE, key) == 0, "%s", rv_err_text(r->err));
     ck_assert_str_eq(rv_buf_cstr(&r->reply), want);
 }
+
+START_TEST(a_full_file_is_told_in_words)
+{
+    struct room r;
+    struct rlimit old, small;
+
+    begin_with_folder(&r, CONFIG);
+    ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &old), 0);
+    small = (struct rlimit){.rlim_cur = 4, .rlim_max = old.rlim_max};
+    signal(SIGXFSZ, SIG_IGN);
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &small), 0);
+    int rc = room_call(&r, "keep_record", NOTE, "k1");
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &old), 0);
+    ck_assert_int_lt(rc, 0);
+    ck_assert_msg(strstr(rv_err_text(r.err), "would be larger than a file of this process may be"), "%s",
+                  rv_err_text(r.err));
+    must_keep(&r, "k1", "{\"status\":\"success\",\"name\":\"note\",\"line\":1}");
+    room_end(&r);
+}
+END_TEST
 
 START_TEST(a_record_is_one_line_and_a_repeated_call_adds_none)
 {
@@ -220,6 +242,7 @@ TCase *record_case(void)
 {
     TCase *tc = tcase_create("keep_record");
 
+    tcase_add_test(tc, a_full_file_is_told_in_words);
     tcase_add_test(tc, a_record_is_one_line_and_a_repeated_call_adds_none);
     tcase_add_test(tc, a_key_that_begins_like_another_is_another);
     tcase_add_test(tc, without_a_key_each_call_adds_a_line);
