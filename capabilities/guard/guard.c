@@ -39,6 +39,8 @@ static bool is_token_char(char c)
     return isalnum((unsigned char)c) || c == '_' || c == '-';
 }
 
+#define MAX_SHOWN 100 /* bytes of a word in the reason */
+
 static size_t token_length(const char *c, const char *end)
 {
     size_t n = 0;
@@ -387,22 +389,32 @@ static int redact_secrets(void *self, struct rv_cap_call *call)
     return rc;
 }
 
-/* The first of the words that stands in a string below v, whatever its case, or NULL. */
+/* The first of the words that stands in a text, whatever the case of its ASCII letters, or NULL. A NUL ends no text. */
+static const char *word_in(const struct guard *g, const char *text, size_t len)
+{
+    for (size_t i = 0; i < json_object_array_length(g->words); i++) {
+        const char *word = json_object_get_string(json_object_array_get_idx(g->words, i));
+        size_t n = strlen(word);
+        for (size_t at = 0; at + n <= len; at++)
+            if (strncasecmp(text + at, word, n) == 0)
+                return word;
+    }
+    return NULL;
+}
+
+/* The first of the words below v, in its texts or in the names of members, or NULL. */
 static const char *find_word(const struct guard *g, json_object *v)
 {
     const char *found = NULL;
 
     if (json_object_is_type(v, json_type_string)) {
-        for (size_t i = 0; i < json_object_array_length(g->words) && !found; i++) {
-            const char *word = json_object_get_string(json_object_array_get_idx(g->words, i));
-            found = strcasestr(json_object_get_string(v), word) ? word : NULL;
-        }
+        found = word_in(g, json_object_get_string(v), (size_t)json_object_get_string_len(v));
     } else if (json_object_is_type(v, json_type_array)) {
         for (size_t i = 0; i < json_object_array_length(v) && !found; i++)
             found = find_word(g, json_object_array_get_idx(v, i));
     } else if (json_object_is_type(v, json_type_object)) {
         json_object_object_foreach (v, key, value) {
-            (void)key;
+            found = found ? found : word_in(g, key, strlen(key));
             found = found ? found : find_word(g, value);
         }
     }
@@ -421,7 +433,10 @@ static int block_words(void *self, struct rv_cap_call *call)
     if (place && g->words && (kept = changeable(place, shown)))
         word = find_word(g, kept);
     if (word && (reply = json_object_new_object())) {
-        snprintf(reason, sizeof reason, "it has the word \"%.100s\", which is not allowed here", word);
+        size_t n = strnlen(word, MAX_SHOWN);
+        while (n > 0 && ((unsigned char)word[n] & 0xc0) == 0x80) /* not within a character */
+            n--;
+        snprintf(reason, sizeof reason, "it has the word \"%.*s\", which is not allowed here", (int)n, word);
         json_object_object_add(reply, "action", json_object_new_string("block"));
         json_object_object_add(reply, "reason", json_object_new_string(reason));
     }

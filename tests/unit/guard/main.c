@@ -121,6 +121,30 @@ START_TEST(hooks_look_at_each_depth)
 }
 END_TEST
 
+/* Names, and texts behind a NUL, are searched. */
+static const struct {
+    const char *arguments;
+    bool is_blocked;
+} words[] = {
+    {"{\"a\":\"a swordFISH\"}", true},
+    {"{\"swordfish\":1}", true},
+    {"{\"a\":{\"b\":[{\"my Swordfish\":null}]}}", true},
+    {"{\"a\":\"x\\u0000swordfish\"}", true},
+    {"{\"a\":\"sword fish, swordfis\"}", false},
+};
+START_TEST(a_word_is_found_in_texts_and_names)
+{
+    char text[256];
+    struct guarded g;
+
+    begin(&g);
+    snprintf(text, sizeof text, "{\"hook\":\"before_tool\",\"arguments\":%s}", words[_i].arguments);
+    rv_buf_puts(&g.args, text);
+    ck_assert_int_eq(strstr(ask(&g, RV_NAME_HOOK, "guard.block_words"), "\"block\"") != NULL, words[_i].is_blocked);
+    end(&g);
+}
+END_TEST
+
 #define KEY_BODY "MIIEowIBAAKCAQEA" /* of no key */
 
 /* What the hook makes of a text, and what the policy says is in it; NULL: both leave it. A text is the value of a
@@ -251,6 +275,7 @@ static TCase *guard_case(void)
     tcase_add_loop_test(tc, a_policy_finds_a_secret_at_each_depth, 0, RV_COUNT(depths));
     tcase_add_loop_test(tc, a_command_is_confirmed_whatever_is_in_it, 0, RV_COUNT(depths));
     tcase_add_loop_test(tc, hooks_look_at_each_depth, 0, RV_COUNT(depths));
+    tcase_add_loop_test(tc, a_word_is_found_in_texts_and_names, 0, RV_COUNT(words));
     tcase_add_loop_test(tc, secrets_are_found_where_they_begin_and_redacted_to_their_end, 0, RV_COUNT(texts));
     tcase_add_test(tc, names_of_members_have_secrets_too);
     tcase_add_test(tc, what_cannot_be_read_is_not_allowed);
