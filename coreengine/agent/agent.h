@@ -61,9 +61,9 @@ struct rv_visit_shared {
     int asking_stage;                           /* with a root: the stage of the run below which it works */
     const char *prefix;                         /* of an inner run: the stages that lead to it, as "sub/" */
     int64_t deadline_us;                        /* of a delegated agent or an inner run; 0: none of its own */
-    bool is_hidden;                             /* of a delegated agent: its text is not shown */
-    bool stops;                                 /* a bound of the run was hit: no call begins in it any more */
-    const char *run_id;                         /* of a delegated agent: the run's; NULL: the envelope's id */
+    bool is_hidden, is_beside; /* of a delegated agent: its text is not shown; others may be at work beside it */
+    bool stops;                /* a bound of the run was hit: no call begins in it any more */
+    const char *run_id;        /* of a delegated agent: the run's; NULL: the envelope's id */
     const struct rv_work_kind *const *outside; /* who does what a visit leaves outside, by enum rv_outside: the run's */
     void *spare;     /* of the root: the memory of a visit that is over, for the next one; owned; or NULL */
     rv_err *failure; /* of the root: why the last visit failed, with the lines of reeve that found it; owned; or NULL */

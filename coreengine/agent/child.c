@@ -188,6 +188,7 @@ static void set_up(rv_visit *v, struct child *c, const struct ask *ask, const st
     c->timeout_us = ask->timeout_us > 0 ? ask->timeout_us : root->pipeline->delegation_timeout_ms * 1000;
     c->shared = (struct rv_visit_shared){.root = root,
                                          .up = v->shared,
+                                         .is_beside = rv_visit_is_beside(v),
                                          .run_id = v->shared->run_id ? v->shared->run_id
                                                                      : rv_envelope_fields(v->env)->envelope_id,
                                          .pipeline = p,

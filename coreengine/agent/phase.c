@@ -1,6 +1,6 @@
 /* What all phases of a visit use: what the visit does and which model it asks, asking for a call, trying again, a
  * question for a person, and failing. */
-#include "coreengine/agent/agent_internal.h"
+#include "coreengine/agent/tools_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -278,6 +278,7 @@ int rv_visit_call(rv_visit *v, const struct visit_call *call, rv_buf *request, s
     e->entry = call->entry;
     e->name = call->name;
     e->effect_class = call->effect_class;
+    e->is_beside = rv_visit_is_beside(v);
     e->models_left = calls_left(v->shared);
     e->money_left = money_left(v->shared);
     e->deadline_us = v->deadline_us;

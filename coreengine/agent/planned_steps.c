@@ -238,7 +238,8 @@ size_t rv_planned_overlap(const rv_visit *v)
         return 0;
     while (at < n) {
         const struct rv_tool_info *info = rv_visit_tool(v, rv_step_tool(v, at));
-        if (!info || rv_tool_effect(info) != RV_EFFECT_SAFE || rv_planned_confirms(v, info))
+        bool is_alone = info && info->may_ask && v->shared->rules >= RV_RULES_6;
+        if (!info || rv_tool_effect(info) != RV_EFFECT_SAFE || is_alone || rv_planned_confirms(v, info))
             break;
         at++;
     }

@@ -3,6 +3,8 @@
 #ifndef RV_TOOLS_INTERNAL_H
 #define RV_TOOLS_INTERNAL_H
 
+#include <string.h>
+
 #include "coreengine/agent/forms.h"
 #include "coreengine/agent/planned_internal.h"
 
@@ -175,5 +177,15 @@ RV_MUST_CHECK int rv_visit_chain(rv_visit *v, struct rv_effects *out, rv_err **e
 RV_MUST_CHECK int rv_visit_chain_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
 RV_MUST_CHECK int rv_visit_chain_hook_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out,
                                            rv_err **err);
+
+/* May other stages, elements, agents or steps of the run be at work while a call of the visit is? */
+static inline bool rv_visit_is_beside(const rv_visit *v)
+{
+    const struct rv_visit_shared *s = v->shared;
+    const char *path = v->place.path ? v->place.path : "";
+
+    return s->is_beside || v->tools.n_pending > 1 || v->place.index >= 0 || strpbrk(path, ":[") ||
+           (!v->route && !s->origin); /* of a delegated agent, too */
+}
 
 #endif

@@ -64,6 +64,7 @@ struct rv_tool_call {
     const char *key;                      /* idempotency key; "" when there is none */
     const struct rv_context *context;     /* who asks, in which conversation */
     const char *traceparent, *tracestate; /* of W3C, for requests that the call makes; NULL: there is none */
+    bool is_beside;                       /* other work of the run may call models meanwhile */
     int64_t models_left, money_left;      /* model calls that it may cause; what they may cost in micro-dollars, -1:
                                              anything */
     int64_t timeout_ms;                   /* <= 0: none. The caller cancels then; a source may end earlier by itself */

@@ -24,6 +24,7 @@ struct calling {
     struct rv_app app; /* as a->app, with NULL for "" */
     const char *prompt, *model, *provider;
     int64_t max_calls, budget_micro_usd; /* of the run; budget -1: none */
+    bool tells_failure;                  /* a run that fails is an answer, with what it took */
     char id[RV_STORE_MAX_ID + 1];
     struct rv_app_loaded loaded;
     struct rv_app_run run;
@@ -59,7 +60,8 @@ static int read_limit(const struct app_ask *a, const char *key, int64_t min, int
 
 static int read_args(struct calling *c, rv_err **err)
 {
-    static const char *const known[] = {"prompt", "model", "provider", "max_calls", "budget_micro_usd"};
+    static const char *const known[] = {"prompt",           "model",        "provider", "max_calls",
+                                        "budget_micro_usd", "tells_failure"};
     int rc = app_ask_check(c->a, known, RV_COUNT(known), err);
 
     if (rc == 0)
@@ -76,6 +78,9 @@ static int read_args(struct calling *c, rv_err **err)
         rc = read_limit(c->a, "max_calls", 1, MAX_CALLS, &c->max_calls, err);
     if (rc == 0)
         rc = read_limit(c->a, "budget_micro_usd", 1, INT64_C(1000000000000), &c->budget_micro_usd, err);
+    if (rc == 0 && json_object_object_get_ex(c->a->args, "tells_failure", NULL) &&
+        !rv_json_get_bool(c->a->args, "tells_failure", &c->tells_failure))
+        rc = RV_FAIL(err, RV_E_INVALID, "\"tells_failure\" is neither true nor false");
     if (rc == 0 && c->provider && !c->model)
         rc = RV_FAIL(err, RV_E_INVALID, "\"provider\" needs \"model\": which of its models?");
     if (rc == 0 && !*c->prompt)
@@ -208,12 +213,18 @@ static int go_on(struct calling *c, rv_err **err)
 
 /* --- its answer --- */
 
-static int fail_as_run(enum rv_run_status status, const rv_envelope *env, rv_err **err)
+static const char *why_of(enum rv_run_status status, const rv_envelope *env)
 {
     const struct rv_envelope_fields *f = rv_envelope_fields(env);
-    const char *why = f->termination_reason ? f->termination_reason : rv_run_status_text(status);
 
-    if (f->terminal_reason == RV_REASON_QUOTA)
+    return f->termination_reason ? f->termination_reason : rv_run_status_text(status);
+}
+
+static int fail_as_run(enum rv_run_status status, const rv_envelope *env, rv_err **err)
+{
+    const char *why = why_of(status, env);
+
+    if (rv_envelope_fields(env)->terminal_reason == RV_REASON_QUOTA)
         return RV_FAIL(err, RV_E_QUOTA, "%s", why);
     int rc = RV_FAIL(err, RV_E_TOOL, "the model does not answer: %s", why);
     rv_err_hint(err, "ProviderError");
@@ -225,10 +236,11 @@ static int write_answer(const struct calling *c, enum rv_run_status status, cons
 {
     json_object *out = rv_envelope_output(env, RV_STR_LIT(STAGE), NULL);
     const char *said = NULL;
-    if (status != RV_RUN_COMPLETED || !out || !rv_json_get_text(out, "response", &said))
+    bool failed = status != RV_RUN_COMPLETED || !out || !rv_json_get_text(out, "response", &said);
+    if (failed && !c->tells_failure)
         return fail_as_run(status, env, err);
     rv_jw_kv_text(w, "run", c->id);
-    rv_jw_kv_text(w, "text", said);
+    rv_jw_kv_text(w, failed ? "error" : "text", failed ? why_of(status, env) : said);
     rv_jw_key(w, "usage");
     rv_usage_write_json(&rv_envelope_fields(env)->usage, w);
     return 0;

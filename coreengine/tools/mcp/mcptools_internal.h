@@ -19,7 +19,8 @@ struct rv_mcp_tools {
 /* --- sample.c: completions that a call's server wants --- */
 /* Those of one call. Zeroed: none. */
 struct mcp_samples {
-    struct mcp_sample *first;              /* under way; each owned by the workers */
+    struct mcp_sample *first;              /* under way, owned by the workers; then those that wait for it, owned */
+    bool *gone;                            /* told when the call ends; NULL: it is not asked for. Borrowed */
     const struct rv_tool_workers *workers; /* NULL: no model is asked; borrowed */
     const char *model;                     /* "provider:model"; borrowed */
     struct rv_tool_call *of;               /* borrowed */
@@ -31,7 +32,7 @@ struct mcp_samples {
 RV_MUST_CHECK int mcp_samples_init(struct mcp_samples *s, const struct rv_mcp_tool *tool, rv_err **err);
 /** The server wants a completion. */
 void mcp_samples_add(struct mcp_samples *s, int64_t sample, json_object *params);
-void mcp_samples_end(struct mcp_samples *s); /* the call is over: what is under way is given up */
+void mcp_samples_end(struct mcp_samples *s); /* the call is over: what is under way is given up, and counted */
 
 /* --- stdio.c --- */
 struct rv_mcp_stdio {

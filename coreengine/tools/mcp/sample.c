@@ -1,6 +1,7 @@
 /* Completions that servers want: each is the service `models.call`, asked on a worker while the call of the tool goes
  * on. So it is a run of its own, with a journal, and a call that is made again after a crash finds what it had asked
- * before. What the models took is counted for the run of the call, whose bounds and budget are looked at before each.
+ * before. What the models took is counted for the run of the call. They are made one after another, so that each gets
+ * what those before it have left of the bounds and the budget; one whose cost is not known counts as all that it got.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,9 @@ struct mcp_sample {
     struct mcp_sample *next; /* of its call */
     struct mcp_samples *of;  /* NULL: it was given up; of the loop */
     int64_t sample;          /* its number at the client */
+    bool has_begun;          /* else it waits for those before it */
+    json_object *params;     /* until it begins; owned, of the loop */
+    struct rv_usage most;    /* that it may take, once it has begun */
     char *args, *tool;       /* owned, as the rest */
     char *texts[5];
     rv_buf answer;
@@ -81,6 +85,7 @@ static void free_work(struct rv_tool_work *w)
 
     for (size_t i = 0; i < RV_COUNT(m->texts); i++)
         free(m->texts[i]);
+    json_object_put(m->params);
     free(m->args);
     free(m->tool);
     rv_buf_fini(&m->answer);
@@ -98,8 +103,21 @@ static void unlink_sample(struct mcp_sample *m)
     m->of = NULL;
 }
 
-/* {run, text, usage}, of the service. */
-static int read_answer(const struct mcp_samples *s, const struct mcp_sample *m, json_object **out, rv_err **err)
+/* It has begun, and what it took is not known. */
+static void count_most(struct mcp_samples *s, const struct mcp_sample *m)
+{
+    rv_usage_add(&s->of->used, &m->most);
+}
+
+/* Did the service refuse before a model could be asked? */
+static bool is_refusal(const rv_err *why)
+{
+    return rv_err_is(why, RV_E_INVALID) || rv_err_is(why, RV_E_STATE) || rv_err_is(why, RV_E_NOT_FOUND) ||
+           rv_err_is(why, RV_E_QUOTA);
+}
+
+/* {run, text, usage} of the service, or {run, error, usage}. */
+static int read_answer(struct mcp_samples *s, const struct mcp_sample *m, json_object **out, rv_err **err)
 {
     const struct rv_json_opts opts = {.what = "answer of a model"};
     struct rv_usage used = {0};
@@ -107,23 +125,49 @@ static int read_answer(const struct mcp_samples *s, const struct mcp_sample *m, 
     const char *text = NULL;
     int rc = rv_json_parse(rv_buf_str(&m->answer), &opts, &answer, err);
 
-    if (rc < 0)
+    if (rc < 0) {
+        count_most(s, m);
         return rc;
+    }
     RV_IGNORE(!rv_usage_read_json(rv_json_get_obj(answer, "usage"), &used), "absent: 0");
-    if (used.calls == 0)
+    bool failed = rv_json_get_text(answer, "error", &text);
+    if (used.calls == 0 && !failed)
         used.calls = 1; /* of a script, or of a provider that does not say what it took */
     rv_usage_add(&s->of->used, &used);
-    rc = rv_json_get_text(answer, "text", &text) ? rv_mcp_sampling_result(text, strchr(s->model, ':') + 1, out, err)
-                                                 : RV_FAIL(err, RV_E_INVALID, "the answer of the model has no text");
+    if (failed)
+        rc = RV_FAIL(err, RV_E_TOOL, "the model does not answer: %s", text);
+    else if (rv_json_get_text(answer, "text", &text))
+        rc = rv_mcp_sampling_result(text, strchr(s->model, ':') + 1, out, err);
+    else
+        rc = RV_FAIL(err, RV_E_INVALID, "the answer of the model has no text");
     json_object_put(answer);
     return rc;
 }
+
+/* False: the call is over with that, and s is gone. */
+static bool tell(struct mcp_samples *s, int64_t sample, json_object *result, const rv_err *why)
+{
+    rv_buf text = RV_BUF_INIT(4096);
+    bool gone = false, *outer = s->gone;
+
+    if (!result && why)
+        rv_err_write_chain(why, &text);
+    s->gone = &gone;
+    rv_mcp_pool_sampled(s->call, sample, result, text.len ? rv_buf_cstr(&text) : "no memory");
+    rv_buf_fini(&text);
+    if (!gone)
+        s->gone = outer;
+    else if (outer)
+        *outer = true;
+    return !gone;
+}
+
+static void begin_next(struct mcp_samples *s);
 
 static void done(struct rv_tool_work *w)
 {
     struct mcp_sample *m = (struct mcp_sample *)w;
     struct mcp_samples *s = m->of;
-    rv_buf text = RV_BUF_INIT(4096);
     json_object *result = NULL;
     rv_err *err = NULL;
 
@@ -132,82 +176,72 @@ static void done(struct rv_tool_work *w)
     unlink_sample(m);
     if (!m->why)
         RV_IGNORE(read_answer(s, m, &result, &err), "the error says it");
-    if (!result)
-        rv_err_write_chain(m->why ? m->why : err, &text);
-    rv_mcp_pool_sampled(s->call, m->sample, result, text.len ? rv_buf_cstr(&text) : "no memory");
+    else if (!is_refusal(m->why))
+        count_most(s, m);
+    if (tell(s, m->sample, result, m->why ? m->why : err))
+        begin_next(s);
     json_object_put(result);
     rv_err_free(err);
-    rv_buf_fini(&text);
 }
 
 /* --- the beginning --- */
 
-static int64_t under_way(const struct mcp_samples *s)
-{
-    int64_t n = 0;
-
-    for (const struct mcp_sample *m = s->first; m; m = m->next)
-        n++;
-    return n;
-}
-
-/* What the run has left for one more. */
-struct left {
-    int64_t calls, money; /* money -1: any */
-};
-static int check_bounds(const struct mcp_samples *s, struct left *out, rv_err **err)
+/* What the run has left for one, while it waits. */
+static int check_bounds(const struct mcp_samples *s, struct mcp_sample *m, rv_err **err)
 {
     const struct rv_tool_call *c = s->of;
+    int64_t calls = c->models_left - c->used.calls, money = c->money_left - c->used.cost_micro_usd;
 
-    out->money = c->money_left < 0 ? -1 : c->money_left - c->used.cost_micro_usd;
-    out->calls = c->models_left - c->used.calls - under_way(s);
-    if (out->calls <= 0)
+    if (c->is_beside)
+        return RV_FAIL(err, RV_E_LIMIT,
+                       "other stages or agents may call models at the same time, and all of them could not be kept "
+                       "within max_llm_calls and the budget: call the tool where nothing runs beside it");
+    if (calls <= 0)
         return RV_FAIL(err, RV_E_LIMIT, "all model calls that max_llm_calls allows the run were made");
-    if (c->money_left >= 0 && out->money <= 0)
+    if (c->money_left >= 0 && money <= 0)
         return RV_FAIL(err, RV_E_LIMIT, "the budget of the run is spent");
+    m->most = (struct rv_usage){.calls = calls < MAX_CALLS ? calls : MAX_CALLS,
+                                .cost_micro_usd = c->money_left >= 0 ? money : 0,
+                                .estimated = true};
     return 0;
 }
 
-static int write_args(const struct mcp_samples *s, json_object *params, const struct left *left, char **out,
-                      rv_err **err)
+static int write_args(const struct mcp_samples *s, struct mcp_sample *m, rv_err **err)
 {
     rv_buf prompt = RV_BUF_INIT(RV_MCP_MAX_PROMPT), args = RV_BUF_INIT(RV_SERVICE_MAX_ARGS);
     rv_jw w = rv_jw_on(&args);
-    int rc = rv_mcp_sampling_prompt(params, &prompt, err);
+    int rc = rv_mcp_sampling_prompt(m->params, &prompt, err);
 
     if (rc == 0) {
         rv_jw_obj(&w);
         rv_jw_kv_text(&w, "prompt", rv_buf_cstr(&prompt));
         rv_jw_kv_text(&w, "model", s->model);
-        rv_jw_kv_int(&w, "max_calls", left->calls < MAX_CALLS ? left->calls : MAX_CALLS);
-        if (left->money >= 0)
-            rv_jw_kv_int(&w, "budget_micro_usd", left->money);
+        rv_jw_kv_int(&w, "max_calls", m->most.calls);
+        if (s->of->money_left >= 0)
+            rv_jw_kv_int(&w, "budget_micro_usd", m->most.cost_micro_usd);
+        rv_jw_kv_bool(&w, "tells_failure", true);
         rv_jw_obj_end(&w);
         rc = rv_buf_check(&args, "what an MCP server asks a model", err);
     }
     if (rc == 0)
-        *out = rv_buf_steal(&args, NULL);
+        m->args = rv_buf_steal(&args, NULL);
     rv_buf_fini(&prompt);
     rv_buf_fini(&args);
-    return rc == 0 && !*out ? RV_FAIL(err, RV_E_NOMEM, "ask a model for an MCP server") : rc;
+    return rc == 0 && !m->args ? RV_FAIL(err, RV_E_NOMEM, "ask a model for an MCP server") : rc;
 }
 
-static int begin(struct mcp_samples *s, int64_t sample, json_object *params, rv_err **err)
+static int begin(struct mcp_samples *s, struct mcp_sample *m, rv_err **err)
 {
-    struct mcp_sample *m = calloc(1, sizeof *m);
-    struct left left;
-
-    if (!m)
-        return RV_FAIL(err, RV_E_NOMEM, "ask a model for an MCP server");
-    m->answer = RV_BUF_INIT(RV_SERVICE_MAX_ANSWER);
-    m->sample = sample;
     int rc = copy_texts((const char *const *)s->texts, m->texts, err);
+
     if (rc == 0)
-        rc = check_bounds(s, &left, err);
+        rc = check_bounds(s, m, err);
     if (rc == 0)
-        rc = write_args(s, params, &left, &m->args, err);
+        rc = write_args(s, m, err);
     if (rc == 0 && !(m->tool = rv_str_dup(rv_str_of(s->tool))))
         rc = RV_FAIL(err, RV_E_NOMEM, "ask a model for an MCP server");
+    if (rc < 0)
+        return rc;
     m->work.run = run;
     m->work.done = done;
     m->work.free = free_work;
@@ -215,39 +249,65 @@ static int begin(struct mcp_samples *s, int64_t sample, json_object *params, rv_
     m->work.name = m->tool;
     m->work.run_id = m->texts[RUN];
     m->work.call_id = s->of->call_id;
-    if (rc == 0)
-        rc = s->workers->begin(s->workers->self, &m->work, err);
-    if (rc < 0) {
+    json_object_put(m->params); /* the rest is of the worker */
+    m->params = NULL;
+    rc = s->workers->begin(s->workers->self, &m->work, err);
+    m->has_begun = rc == 0;
+    return rc;
+}
+
+/* Unless one is under way, which is the first: those behind it wait. */
+static void begin_next(struct mcp_samples *s)
+{
+    bool goes_on = true;
+
+    while (goes_on && s->first && !s->first->has_begun) {
+        struct mcp_sample *m = s->first;
+        int64_t sample = m->sample;
+        rv_err *err = NULL;
+        if (begin(s, m, &err) == 0)
+            return;
+        unlink_sample(m);
         free_work(&m->work);
-        return rc;
+        goes_on = tell(s, sample, NULL, err);
+        rv_err_free(err);
     }
-    m->of = s;
-    m->next = s->first;
-    s->first = m;
-    return 0;
 }
 
 void mcp_samples_add(struct mcp_samples *s, int64_t sample, json_object *params)
 {
-    rv_buf text = RV_BUF_INIT(4096);
-    rv_err *err = NULL;
+    struct mcp_sample *m = calloc(1, sizeof *m), **at = &s->first;
 
-    if (begin(s, sample, params, &err) < 0) {
-        rv_err_write_chain(err, &text);
-        rv_mcp_pool_sampled(s->call, sample, NULL, text.len ? rv_buf_cstr(&text) : "no memory");
+    if (!m) {
+        RV_IGNORE(!tell(s, sample, NULL, NULL), "nothing is left to do");
+        return;
     }
-    rv_err_free(err);
-    rv_buf_fini(&text);
+    m->answer = RV_BUF_INIT(RV_SERVICE_MAX_ANSWER);
+    m->sample = sample;
+    m->params = json_object_get(params);
+    m->of = s;
+    while (*at)
+        at = &(*at)->next;
+    *at = m;
+    begin_next(s);
 }
 
 void mcp_samples_end(struct mcp_samples *s)
 {
     while (s->first) {
         struct mcp_sample *m = s->first;
+        bool waits = !m->has_begun;
+        if (!waits)
+            count_most(s, m);
         unlink_sample(m);
-        s->workers->give_up(s->workers->self, &m->work);
+        if (waits)
+            free_work(&m->work);
+        else
+            s->workers->give_up(s->workers->self, &m->work);
     }
     for (size_t i = 0; i < RV_COUNT(s->texts); i++)
         free(s->texts[i]);
+    if (s->gone)
+        *s->gone = true;
     *s = (struct mcp_samples){.first = NULL};
 }

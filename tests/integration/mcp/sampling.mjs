@@ -57,6 +57,41 @@ for (const era of ['modern', 'legacy']) {
     const dear = result(await begin(era, ['say:delta'], priced, paid(0.0004)));
     assert.ok(JSON.stringify(dear).includes('budget'), JSON.stringify(dear));
 
+    // Three at once that each cost $0.0068: the second one does not fit any more, and the budget holds. What the call took counts,
+    // though it failed.
+    const costly = (path = place('script.yaml')) =>
+        writeFileSync(path, readFileSync(path, 'utf8').replaceAll('output_tokens: 500', 'output_tokens: 4000'));
+    prepare(era, ['say:one', 'say:two', 'say:three'], priced, paid(0.01));
+    costly();
+    const three = state(await run('run', 'p.yaml', '--script', 'script.yaml', '--input', 'x', '--state', ...store));
+    const took = three.usage.cost_micro_usd;
+    assert.ok(took >= 6800 && took <= 10000, JSON.stringify(three.usage));
+    assert.ok(JSON.stringify(three.outputs.work).includes('budget'), JSON.stringify(three.outputs.work));
+
+    // One that ends without an answer after a call that was paid: its run fails, and what it took counts.
+    prepare(era, ['say:omega'], priced, paid(1));
+    const failing = place('script.yaml');
+    writeFileSync(failing, readFileSync(failing, 'utf8').replace('text: "to omega"', 'error: {kind: overloaded, retryable: false, billed: true}'));
+    const failed = state(await run('run', 'p.yaml', '--script', 'script.yaml', '--input', 'x', '--state', ...store));
+    assert.ok(JSON.stringify(failed.outputs.work).includes('overloaded'), JSON.stringify(failed.outputs.work));
+    assert.equal(failed.usage.input_tokens, 1000, JSON.stringify(failed.usage));
+    assert.ok(failed.usage.cost_micro_usd >= 1200 && failed.usage.estimated, JSON.stringify(failed.usage));
+    assert.equal(failed.llm_call_count, 2);
+
+    // The time of the call is up while it waits for a model: what that costs is not known, so it counts as all that was left.
+    const slow = priced.replace('    trusted', '    timeout_ms: 400\n    trusted');
+    prepare(era, ['say:sigma', 'say:tau'], slow, (text) => paid(0.01)(text).replace('    timeout_ms: 60000\n', ''));
+    writeFileSync(failing, readFileSync(failing, 'utf8').replace('text: "to sigma"', 'chunks: [{delay_ms: 900}, {text: late}]'));
+    const late = state(await run('run', 'p.yaml', '--script', 'script.yaml', '--input', 'x', '--state', '--store', place('late.db')));
+    assert.ok(JSON.stringify(late.outputs.work).includes('TimeoutError'), JSON.stringify(late.outputs.work));
+    assert.deepEqual([late.usage.cost_micro_usd, late.usage.estimated, late.llm_call_count], [10000, true, 3], JSON.stringify(late.usage));
+
+    // Beside others that may spend the same money, there are none.
+    const beside = state(await begin(era, ['say:upsilon'], says, (text) =>
+        text.replace('has_tools: true', 'has_tools: true, for_each: "[1]", max_items: 1')));
+    assert.ok(JSON.stringify(beside.outputs.work).includes('at the same time'), JSON.stringify(beside));
+    assert.equal(beside.llm_call_count, 1);
+
     // What no model is asked; a server without the key; a call outside of a run.
     const empty = result(await begin(era, ['model'], says));
     assert.ok(JSON.stringify(empty).includes('1 to 100 messages'), JSON.stringify(empty));
