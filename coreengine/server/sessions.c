@@ -131,7 +131,7 @@ static int add_to_collection(struct srv_call *c, const char *collection, const c
     if (rc == 0)
         rc = srv_collection_put(c, collection, ids, &n, err);
     json_object_put(ids);
-    return rc < 0 ? RV_WRAP(err, rc, "the session was copied") : 0;
+    return rc;
 }
 
 int srv_session_clone(struct srv_call *c, rv_err **err)
@@ -150,14 +150,18 @@ int srv_session_clone(struct srv_call *c, rv_err **err)
         (!rv_json_get_int(c->body, "max_messages", &how.max_messages) || how.max_messages < 0))
         return RV_FAIL(err, RV_E_INVALID, "max_messages must be a whole number from 0; 0 copies all");
     rc = rv_app_clone_session(c->store, &c->app.scope, &how, id, &n, err);
-    if (rc == 0 && name) {
+    if (rc < 0)
+        return rc;
+    if (name) {
         const struct rv_session_change change = {.name = name, .now_us = srv_now_us()};
         rc = rv_store_change_session(c->store, &c->app.scope, id, &change, err);
     }
     if (rc == 0 && collection)
         rc = add_to_collection(c, collection, id, err);
-    if (rc < 0)
+    if (rc < 0) { /* what is refused leaves no copy */
+        RV_IGNORE(rv_store_delete_session(c->store, &c->app.scope, id, srv_now_us(), NULL), "the refusal is told");
         return rc;
+    }
     rv_jw w = srv_call_json(c, 201);
     rv_jw_obj(&w);
     rv_jw_kv_text(&w, "original_session_id", c->args[0]);
