@@ -106,27 +106,70 @@ struct use {
     enum rv_severity severity; /* of a value that there cannot be */
 };
 
-/* The fields that the output of a stage can have, as a map by name; NULL: any. A hook may add others. */
-static json_object *fields_of(const struct rv_agent *a)
-{
-    json_object *closed = NULL;
-    bool is_built = a->each.list || a->inner.file[0] || a->set || a->ask.question;
-    bool is_open = is_built || !a->has_llm || !a->output.schema || a->hooks.post_process[0] || a->hooks.mock_handler[0];
+/* What the output of a stage can have. A hook may add other fields. */
+struct output_fields {
+    bool is_open;            /* any */
+    bool is_text;            /* only "response" */
+    json_object *properties; /* of a closed schema; NULL: none */
+};
 
-    if (is_open || !json_object_object_get_ex(a->output.schema, "additionalProperties", &closed) ||
+static struct output_fields fields_of(const struct rv_agent *a)
+{
+    static const struct output_fields any = {.is_open = true};
+    bool is_built = a->each.list || a->inner.file[0] || a->set || a->ask.question;
+    json_object *closed = NULL;
+
+    if (is_built || !a->has_llm || a->hooks.post_process[0] || a->hooks.mock_handler[0])
+        return any;
+    if (!a->output.schema)
+        return a->output.mode == RV_OUTPUT_TEXT && !rv_plans(&a->planning) ? (struct output_fields){.is_text = true}
+                                                                           : any;
+    if (!json_object_object_get_ex(a->output.schema, "additionalProperties", &closed) ||
         !json_object_is_type(closed, json_type_boolean) || json_object_get_boolean(closed) ||
         json_object_object_get_ex(a->output.schema, "patternProperties", NULL))
-        return NULL;
-    return rv_json_get_obj(a->output.schema, "properties");
+        return any;
+    return (struct output_fields){.properties = rv_json_get_obj(a->output.schema, "properties")};
+}
+
+static bool has_field(const struct output_fields *fields, rv_str field)
+{
+    if (fields->is_open || (fields->is_text && rv_str_is(field, "response")))
+        return true;
+    if (!fields->properties)
+        return false;
+    json_object_object_foreach (fields->properties, name, schema) {
+        (void)schema;
+        if (rv_str_is(field, name))
+            return true;
+    }
+    return false;
+}
+
+static void hint_fields(struct rv_loader *l, const struct output_fields *fields, rv_str field, char *hint)
+{
+    size_t n = fields->properties ? (size_t)json_object_object_length(fields->properties) : 0;
+    const char **names = rv_loader_array(l, n + 1, sizeof *names);
+    size_t i = 0;
+
+    hint[0] = '\0';
+    if (!names)
+        return;
+    if (fields->is_text)
+        names[i++] = "response";
+    if (n > 0) {
+        json_object_object_foreach (fields->properties, name, schema) {
+            (void)schema;
+            names[i++] = name;
+        }
+    }
+    rv_name_hint(l->findings, field, "fields", names, i, hint);
 }
 
 /* A field that the output of no stage with that key can have; the hint names the fields of the last one. */
 static void check_field(struct rv_loader *l, const struct use *use, rv_str key, rv_str field)
 {
     char hint[RV_HINT_MAX];
-    json_object *fields = NULL;
-    const char **names;
-    size_t n = 0;
+    struct output_fields fields = {.is_open = true};
 
     for (size_t i = 0; i < l->p->n_agents; i++) {
         if (!rv_str_is(key, l->p->agents[i].output.key))
@@ -134,25 +177,29 @@ static void check_field(struct rv_loader *l, const struct use *use, rv_str key, 
         if (l->p->agents[i].ask.question && rv_str_is(field, "answer")) /* a person's, which joins the output */
             return;
         fields = fields_of(&l->p->agents[i]);
-        if (!fields)
+        if (has_field(&fields, field))
             return;
-        json_object_object_foreach (fields, name, schema) {
-            (void)schema;
-            if (rv_str_is(field, name))
-                return;
-        }
     }
-    names = fields ? rv_loader_array(l, (size_t)json_object_object_length(fields), sizeof *names) : NULL;
-    if (!names)
+    if (fields.is_open)
         return;
-    json_object_object_foreach (fields, name, schema) {
-        (void)schema;
-        names[n++] = name;
-    }
-    rv_name_hint(l->findings, field, "fields", names, n, hint);
-    rv_findings_add(l->findings, RV_SEVERITY_WARNING, &use->src, hint,
-                    "%s names the field \"%.*s\" of the output \"%.*s\", whose output_schema does not allow it",
-                    use->what, RV_STR_ARG(rv_utf8_cut(field, 100)), RV_STR_ARG(rv_utf8_cut(key, 100)));
+    hint_fields(l, &fields, field, hint);
+    rv_findings_add(
+        l->findings, RV_SEVERITY_WARNING, &use->src, hint, "%s names the field \"%.*s\" of the output \"%.*s\", %s",
+        use->what, RV_STR_ARG(rv_utf8_cut(field, 100)), RV_STR_ARG(rv_utf8_cut(key, 100)),
+        fields.is_text ? "which is a text and has only \"response\"" : "whose output_schema does not allow it");
+}
+
+/* The place of the response; its key is checked with the stages. */
+static void check_response(struct rv_loader *l)
+{
+    const struct rv_response_place *place = &l->p->response;
+    const struct rv_node *map = rv_node_get(l->root, "response");
+    const struct rv_node *field = rv_node_get(map, "field");
+    const struct rv_node *at = field ? field : rv_node_get(map, "output_key");
+    const struct use use = {"response", at ? at->src : (struct rv_src){0}, RV_SEVERITY_WARNING};
+
+    if (at && place->output_key && rv_index_get(&l->p->internal->output_index, rv_str_of(place->output_key)) >= 0)
+        check_field(l, &use, rv_str_of(place->output_key), rv_str_of(place->field ? place->field : "final_response"));
 }
 
 /* An output by its key, and its field (ptr NULL: none). Whether the field may be missing is up to the text. */
@@ -285,6 +332,7 @@ static void check_values(struct rv_loader *l)
         else
             check_template(l, text, RV_SEVERITY_ERROR, &names);
     }
+    check_response(l);
     rv_index_fini(&used);
 }
 

@@ -11,6 +11,8 @@
 #define RULE(when)   SHAPED "  - name: b\n    routing_rules: [{when: \"" when "\", target: end}]\n"
 #define PROMPT(text) SHAPED "  - {name: b, has_llm: true, model_role: r, prompt_key: p}\nprompts:\n  p: \"" text "\"\n"
 
+#define TEXT(more) HEAD "  - {name: t, has_llm: true, model_role: r, output_mode: text}\n" more
+
 #define KEYS  "output keys: plan, free, b\n"
 #define STEPS "fields: goal, steps\n"
 
@@ -68,6 +70,32 @@ static const struct {
      "  hint: " KEYS},
     {PROMPT(
          "{{#outputs.plan.gaol}}a{{/outputs.plan.gaol}} {{plan.gaol | default \\\"x\\\"}} {{plan.goal}} {{free.zz}}"),
+     ""},
+    /* a text has one field, whatever names it, unless a hook or a person adds to it */
+    {TEXT("response: {output_key: t}\n"),
+     "t.yaml:5:24: warning: response names the field \"final_response\" of the output \"t\", which is a text and has "
+     "only \"response\"\n  hint: fields: response\n"},
+    {TEXT("response: {output_key: t, field: answer}\n"),
+     "t.yaml:5:34: warning: response names the field \"answer\" of the output \"t\", which is a text and has only "
+     "\"response\"\n  hint: fields: response\n"},
+    {TEXT("response: {output_key: t, field: response}\n"), ""},
+    {TEXT("prompts: {p: '{{t.text}}'}\n"),
+     "t.yaml:5:15: warning: prompt \"p\": {{t.text}} names the field \"text\" of the output \"t\", which is a text and "
+     "has only \"response\"\n  hint: fields: response\n"},
+    {HEAD "  - {name: t, has_llm: true, model_role: r, output_mode: text, post_process: c.h}\n"
+          "response: {output_key: t, field: x}\n",
+     ""},
+    {HEAD "  - {name: t, has_llm: true, model_role: r, output_mode: text, strategy: planned, has_tools: true, "
+          "allowed_tools: [z]}\n"
+          "response: {output_key: t, field: x}\n",
+     ""},
+    {SHAPED "  - {name: b}\n"
+            "response: {output_key: plan, field: gaol}\n",
+     "t.yaml:7:37: warning: response names the field \"gaol\" of "
+     "the output \"plan\", whose output_schema does not allow "
+     "it\n  hint: did you mean \"goal\"? " STEPS},
+    {SHAPED "  - {name: b}\n"
+            "response: {output_key: free, field: x}\n",
      ""},
 };
 
