@@ -90,14 +90,26 @@ static const char *shared_file(rv_findings *f, const char *file)
     return clean_copy(f, file);
 }
 
+/* Has it been found at that place already? A script that many tests use is read for each of them. */
+static bool is_known(const rv_findings *f, const struct rv_finding *finding)
+{
+    for (size_t i = f->n; i > 0; i--) {
+        const struct rv_finding *other = &f->entries[i - 1].finding;
+        if (other->src.line == finding->src.line && other->src.col == finding->src.col &&
+            other->severity == finding->severity && strcmp(other->text, finding->text) == 0 &&
+            strcmp(other->src.file ? other->src.file : "", finding->src.file ? finding->src.file : "") == 0)
+            return finding->src.line > 0;
+    }
+    return false;
+}
+
 static void add(rv_findings *f, enum rv_severity severity, const char *code, const struct rv_src *src, const char *hint,
                 const char *text)
 {
     struct rv_finding finding = {.severity = severity, .code = code ? code : f->code};
 
-    if (severity != RV_SEVERITY_WARNING)
-        f->n_errors++;
     if (f->n == RV_FINDINGS_MAX) {
+        f->n_errors += severity != RV_SEVERITY_WARNING;
         f->n_dropped++;
         return;
     }
@@ -112,6 +124,9 @@ static void add(rv_findings *f, enum rv_severity severity, const char *code, con
         f->failed = true;
         return;
     }
+    if (is_known(f, &finding))
+        return;
+    f->n_errors += severity != RV_SEVERITY_WARNING;
     f->entries[f->n] = (struct entry){finding, f->n};
     f->n++;
 }

@@ -346,7 +346,7 @@ static int compare_similar(const struct rv_pipeline *p, const rv_envelope *env, 
     if (!r->test->similar_to)
         return 0;
     if (!rv_envelope_final_response(env, &p->response, &response))
-        return rv_test_complain(r, "/similar", "there is no response", err);
+        return rv_test_lacks_response(p, r, "/similar", err);
     int rc = rv_grams_of(rv_str_of(r->test->similar_to), &want, err);
     if (rc == 0)
         rc = rv_grams_of(response, &found, err);

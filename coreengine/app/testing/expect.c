@@ -41,6 +41,19 @@ int rv_test_complain(struct rv_test_report *r, const char *path, const char *mes
     return rc;
 }
 
+int rv_test_lacks_response(const struct rv_pipeline *p, struct rv_test_report *r, const char *path, rv_err **err)
+{
+    const char *key = p->response.output_key ? p->response.output_key : "integration";
+    const char *field = p->response.field ? p->response.field : "final_response";
+    char text[512];
+
+    snprintf(text, sizeof text,
+             "there is no response: the output \"%.100s\" has no text \"%.100s\" (the key `response` of the pipeline "
+             "names where it is)",
+             key, field);
+    return rv_test_complain(r, path, text, err);
+}
+
 static int same(struct rv_test_report *r, const char *path, json_object *expected, json_object *found, rv_err **err)
 {
     return rv_json_equal(expected, found) ? 0 : differ(r, path, expected, found, true, err);

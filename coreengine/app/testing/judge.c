@@ -311,7 +311,7 @@ int rv_test_ask_judge(const struct rv_app_loaded *l, const struct rv_judge_place
     json_object *input = NULL;
 
     if (!response.ptr)
-        return rv_test_complain(r, "/judge", "there is no response", err);
+        return rv_test_lacks_response(l->pipeline, r, "/judge", err);
     r->judge = json_object_new_object();
     json_object *votes = json_object_new_array();
     int rc = r->judge ? rv_json_set_take(r->judge, "votes", votes, err) : RV_FAIL(err, RV_E_NOMEM, "ask a judge");

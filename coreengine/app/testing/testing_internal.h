@@ -27,6 +27,9 @@ RV_MUST_CHECK int rv_test_recent_list(const struct rv_test_recent *recent, json_
 void rv_test_recent_fini(struct rv_test_recent *recent);
 /** Add {path, message}. */
 RV_MUST_CHECK int rv_test_complain(struct rv_test_report *r, const char *path, const char *message, rv_err **err);
+/** What is compared has no response to look at: add which text of which output it would be. */
+RV_MUST_CHECK int rv_test_lacks_response(const struct rv_pipeline *p, struct rv_test_report *r, const char *path,
+                                         rv_err **err);
 /** The state dict of an envelope; *out is the caller's. */
 RV_MUST_CHECK int rv_test_read_state(const rv_envelope *env, json_object **out, rv_err **err);
 /* cassette.c: what a live test is played from, or recorded to. */

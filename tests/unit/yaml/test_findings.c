@@ -32,6 +32,29 @@ START_TEST(prints_sorted_by_place_and_stable)
 }
 END_TEST
 
+/* A script of many tests is read once for each of them. */
+START_TEST(keeps_what_is_found_twice_at_a_place_once)
+{
+    const struct rv_src place = {"a.yaml", 3, 4}, other = {"a.yaml", 3, 5}, elsewhere = {"b.yaml", 3, 4};
+    rv_findings *f = rv_findings_new();
+
+    for (int i = 0; i < 300; i++)
+        rv_findings_add(f, RV_SEVERITY_ERROR, &place, "do it", "wrong");
+    ck_assert_uint_eq(rv_findings_n(f), 1);
+    ck_assert_uint_eq(rv_findings_n_errors(f), 1);
+    rv_findings_add(f, RV_SEVERITY_ERROR, &other, "do it", "wrong");
+    rv_findings_add(f, RV_SEVERITY_ERROR, &elsewhere, "do it", "wrong");
+    rv_findings_add(f, RV_SEVERITY_WARNING, &place, "do it", "wrong");
+    rv_findings_add(f, RV_SEVERITY_ERROR, &place, "do it", "as wrong");
+    ck_assert_uint_eq(rv_findings_n(f), 5);
+    rv_findings_add(f, RV_SEVERITY_ERROR, NULL, NULL, "no place"); /* may be of two places */
+    rv_findings_add(f, RV_SEVERITY_ERROR, NULL, NULL, "no place");
+    ck_assert_uint_eq(rv_findings_n(f), 7);
+    ck_assert_uint_eq(rv_findings_n_errors(f), 6);
+    rv_findings_free(f);
+}
+END_TEST
+
 START_TEST(writes_json)
 {
     rv_findings *f = rv_findings_new();
@@ -108,6 +131,7 @@ TCase *findings_case(void)
     TCase *tc = tcase_create("findings");
 
     tcase_add_test(tc, prints_sorted_by_place_and_stable);
+    tcase_add_test(tc, keeps_what_is_found_twice_at_a_place_once);
     tcase_add_test(tc, writes_json);
     tcase_add_test(tc, takes_errors_with_their_deepest_place_and_hint);
     tcase_add_test(tc, shows_control_characters_and_broken_text_harmlessly);
