@@ -76,10 +76,11 @@ RV_MUST_CHECK int rv_app_schedule_tasks(const struct rv_app *app, rv_store *stor
                                         const struct rv_app_scheduled_task *task, const struct rv_app_schedule *s,
                                         char id[RV_ID_MAX], rv_err **err);
 
-/** Let it fire at other times: what `when` does not say stays, as does everything that it queues; its list of firings
- *  begins again. word: a name or an id. priority RV_UNSET: stays. RV_E_NOT_FOUND; what rv_app_times_open() says. */
+/** Let it fire at other times: what `when` does not say stays, as do everything that it queues, its firings and their
+ *  count. A firing that is due is given up when the times change, and only then. word: a name or an id. priority NULL:
+ *  stays. RV_E_NOT_FOUND; what rv_app_times_open() says. */
 RV_MUST_CHECK int rv_app_schedule_change(rv_store *store, const struct rv_store_scope *scope, const char *word,
-                                         const struct rv_app_when *when, int64_t priority, rv_err **err);
+                                         const struct rv_app_when *when, const int64_t *priority, rv_err **err);
 
 /* --- firing --- */
 struct rv_app_fired {

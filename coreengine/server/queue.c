@@ -309,7 +309,8 @@ int srv_schedule_put(struct srv_call *c, rv_err **err)
 int srv_schedule_change(struct srv_call *c, rv_err **err)
 {
     struct rv_app_when when = {NULL, NULL, NULL};
-    int64_t priority = RV_UNSET;
+    int64_t priority = 0;
+    bool has_priority = json_object_object_get_ex(c->body, "priority", NULL);
     int rc = srv_body_text(c, "cron", false, &when.cron, err);
 
     if (rc == 0)
@@ -321,6 +322,6 @@ int srv_schedule_change(struct srv_call *c, rv_err **err)
     if (rc == 0)
         rc = srv_body_int(c, "priority", -RV_TASK_MAX_PRIORITY, RV_TASK_MAX_PRIORITY, &priority, err);
     if (rc == 0)
-        rc = rv_app_schedule_change(c->store, &c->app.scope, c->args[0], &when, priority, err);
+        rc = rv_app_schedule_change(c->store, &c->app.scope, c->args[0], &when, has_priority ? &priority : NULL, err);
     return rc == 0 ? write_schedule(c, c->args[0], 200, err) : rc;
 }

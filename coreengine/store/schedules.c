@@ -47,6 +47,20 @@ static int check_tasks(const struct rv_schedule_row *row, rv_err **err)
     return rc;
 }
 
+/* The name is for a message. */
+static int check_times(const char *name, const char *expr, const char *zone, int64_t next_us, rv_err **err)
+{
+    int rc;
+
+    if ((rc = rv_store_check_text("expression", expr, MAX_EXPR, err)) < 0 ||
+        (rc = rv_store_check_text("time zone", zone, MAX_ZONE, err)) < 0)
+        return rc;
+    if (next_us <= 0 || next_us > RV_STORE_MAX_NUMBER)
+        return RV_FAIL(err, RV_E_INVALID, "schedule \"%s\": %lld us is not a time at which it can fire", name,
+                       (long long)next_us);
+    return 0;
+}
+
 static int check_schedule(const struct rv_schedule_row *row, rv_err **err)
 {
     int rc;
@@ -55,13 +69,9 @@ static int check_schedule(const struct rv_schedule_row *row, rv_err **err)
         return RV_FAIL(err, RV_E_INVALID, "no schedule given");
     if ((rc = rv_store_check_id("schedule's id", row->id, err)) < 0 ||
         (rc = rv_store_check_new_id("schedule's id", row->id, err)) < 0 || (rc = check_name(row->name, err)) < 0 ||
-        (rc = rv_store_check_text("expression", row->expr, MAX_EXPR, err)) < 0 ||
-        (rc = rv_store_check_text("time zone", row->zone, MAX_ZONE, err)) < 0 || (rc = check_tasks(row, err)) < 0)
+        (rc = check_tasks(row, err)) < 0)
         return rc;
-    if (row->next_us <= 0 || row->next_us > RV_STORE_MAX_NUMBER)
-        return RV_FAIL(err, RV_E_INVALID, "schedule \"%s\": %lld us is not a time at which it can fire", row->name,
-                       (long long)row->next_us);
-    return 0;
+    return check_times(row->name, row->expr, row->zone, row->next_us, err);
 }
 
 static int insert(struct sql_store *st, const struct rv_schedule_row *row, int64_t bundle, int64_t *n, rv_err **err)
@@ -136,6 +146,51 @@ int rv_store_add_schedule(rv_store *s, const struct rv_schedule_row *row, rv_err
     do
         rc = add_part(s->sql, &given, err);
     while (rv_store_repeats(s, &rc, err));
+    return rv_store_leave_write(s, rc, err);
+}
+
+/* --- Changing --- */
+
+static int check_change(const char *word, const struct rv_schedule_change *change, rv_err **err)
+{
+    int rc;
+
+    if (!change)
+        return RV_FAIL(err, RV_E_INVALID, "no change given");
+    if (change->expr && (rc = check_times(word, change->expr, change->zone, change->next_us, err)) < 0)
+        return rc;
+    rc = change->priority ? rv_task_check_priority(*change->priority, err) : 0;
+    return rc == 0 ? rv_store_check_time("the time", change->now_us, err) : rc;
+}
+
+int rv_store_change_schedule(rv_store *s, const struct rv_store_scope *scope, const char *word,
+                             const struct rv_schedule_change *change, rv_err **err)
+{
+    struct rv_store_scope sc;
+    int64_t n = 0;
+    int rc = rv_store_check_scoped(scope, "schedule", word, &sc, err);
+
+    rc = rv_store_enter_write(s, rc < 0 ? rc : check_change(word, change, err), "change schedule", err);
+    if (rc != 0)
+        return rc;
+    do {
+        rv_sql_stmt *stmt = rv_sql_use(s->sql, SQL_CHANGE_SCHEDULE);
+        rv_sql_text(stmt, 1, word);
+        rv_sql_text(stmt, 2, sc.tenant);
+        rv_sql_text(stmt, 3, sc.user);
+        if (change->expr) {
+            rv_sql_text(stmt, 4, change->is_once ? RV_SCHEDULE_ONCE : RV_SCHEDULE_CRON);
+            rv_sql_text(stmt, 5, change->expr);
+            rv_sql_text(stmt, 6, change->zone);
+            rv_sql_int(stmt, 7, change->next_us);
+        }
+        if (change->priority)
+            rv_sql_int(stmt, 8, *change->priority);
+        rv_sql_int(stmt, 9, change->now_us);
+        rc = rv_sql_run_counted(stmt, &n, "change a schedule", err);
+        if (rc == 0 && n == 0)
+            rc = rv_schedule_fail_none(word, err);
+    } while (rv_store_repeats(s, &rc, err));
     return rv_store_leave_write(s, rc, err);
 }
 

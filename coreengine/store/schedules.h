@@ -54,6 +54,19 @@ RV_MUST_CHECK int rv_store_get_schedule(rv_store *s, const struct rv_store_scope
 RV_MUST_CHECK int rv_store_list_schedules(rv_store *s, const struct rv_store_scope *scope,
                                           int (*each)(void *self, const struct rv_schedule_row *row, rv_err **err),
                                           void *self, rv_err **err);
+/* What it points to is borrowed for the call. */
+struct rv_schedule_change {
+    const char *expr; /* NULL: its times stay, with next_us and what it owes */
+    bool is_once;
+    const char *zone;
+    int64_t next_us;         /* with expr: the instant that it fires for next; what was due before that is given up */
+    const int64_t *priority; /* NULL: stays */
+    int64_t now_us;
+};
+/** Change when a schedule fires, or how urgent its tasks are. Its firings and their count stay. word as above.
+ *  RV_E_NOT_FOUND; RV_E_INVALID, RV_E_LIMIT: an argument. */
+RV_MUST_CHECK int rv_store_change_schedule(rv_store *s, const struct rv_store_scope *scope, const char *word,
+                                           const struct rv_schedule_change *change, rv_err **err);
 /** Delete a schedule and the list of its firings; tasks that they queued stay. word as above. RV_E_NOT_FOUND. */
 RV_MUST_CHECK int rv_store_delete_schedule(rv_store *s, const struct rv_store_scope *scope, const char *word,
                                            rv_err **err);

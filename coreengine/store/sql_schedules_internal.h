@@ -26,6 +26,10 @@
     X(SCHEDULES, RV_SQL_SCHEDULE " WHERE s.tenant = ?1 AND (?2 IS NULL OR s.\"user\" = ?2)"                            \
                                  " ORDER BY s.next_us = 0, s.next_us, s.name")                                         \
     X(DELETE_SCHEDULE, "DELETE FROM schedules" RV_SQL_NAMED_SCHEDULE)                                                  \
+    X(CHANGE_SCHEDULE, "UPDATE schedules SET kind = COALESCE(?4, kind), expr = COALESCE(?5, expr),"                    \
+                       " zone = COALESCE(?6, zone), next_us = COALESCE(?7, next_us), look_us = COALESCE(?7, look_us)," \
+                       " error = CASE WHEN ?7 IS NULL THEN error END, priority = COALESCE(?8, priority),"              \
+                       " updated_us = ?9" RV_SQL_NAMED_SCHEDULE)                                                       \
     X(SCHEDULE_KEY, "SELECT key FROM schedules" RV_SQL_NAMED_SCHEDULE)                                                 \
     X(FIRINGS, "SELECT planned_us, since_us, at_us, made, skipped FROM firings WHERE schedule = ?1"                    \
                " ORDER BY planned_us DESC LIMIT ?2")                                                                   \

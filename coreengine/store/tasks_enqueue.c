@@ -26,6 +26,14 @@ static int check_needs(const struct rv_new_task *task, rv_err **err)
     return rc;
 }
 
+int rv_task_check_priority(int64_t priority, rv_err **err)
+{
+    if (priority < -RV_TASK_MAX_PRIORITY || priority > RV_TASK_MAX_PRIORITY)
+        return RV_FAIL(err, RV_E_INVALID, "the priority %lld is not between -%d and %d", (long long)priority,
+                       RV_TASK_MAX_PRIORITY, RV_TASK_MAX_PRIORITY);
+    return 0;
+}
+
 static int check_numbers(const struct rv_new_task *task, rv_err **err)
 {
     int rc = rv_store_check_time("the time", task->now_us, err);
@@ -36,9 +44,9 @@ static int check_numbers(const struct rv_new_task *task, rv_err **err)
         return rc;
     if (task->scheduled_us > RV_STORE_MAX_NUMBER || task->now_us > RV_STORE_MAX_NUMBER)
         return RV_FAIL(err, RV_E_INVALID, "the time is %lld us, which is not a date", (long long)task->scheduled_us);
-    if (task->priority < -RV_TASK_MAX_PRIORITY || task->priority > RV_TASK_MAX_PRIORITY)
-        return RV_FAIL(err, RV_E_INVALID, "the priority %lld is not between -%d and %d", (long long)task->priority,
-                       RV_TASK_MAX_PRIORITY, RV_TASK_MAX_PRIORITY);
+    rc = rv_task_check_priority(task->priority, err);
+    if (rc < 0)
+        return rc;
     if (task->max_retries < RV_UNSET || task->max_retries > RV_TASK_MAX_RETRIES)
         return RV_FAIL(err, RV_E_INVALID, "%lld retries: 0 to %d", (long long)task->max_retries, RV_TASK_MAX_RETRIES);
     return 0;

@@ -1,6 +1,6 @@
-/* Each allocation of schedules fails once: adding one of a pipeline and one of tasks, firing both, telling programs of
- * them. No crash, no leak; the code is RV_E_NOMEM, or a firing that had no memory is put off. Each firing that went
- * well left one run or one task. */
+/* Each allocation of schedules fails once: adding one of a pipeline and one of tasks, firing both, changing one, telling
+ * programs of them. No crash, no leak; the code is RV_E_NOMEM, or a firing that had no memory is put off. Each firing
+ * that went well left one run or one task. */
 #include <check.h>
 #include <stdlib.h>
 
@@ -111,6 +111,8 @@ static int live(const char *pipeline_path, const char *script_path)
         rc = add_tasks(&app, store, &err);
     if (rc == 0)
         rc = fire(&app, store, &err);
+    if (rc == 0)
+        rc = rv_app_schedule_change(store, &scope, "runs", &(struct rv_app_when){.zone = "Asia/Tokyo"}, NULL, &err);
     if (rc == 0)
         rc = tell(store, &err);
     must((rc < 0) == (err != NULL));

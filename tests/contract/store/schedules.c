@@ -169,6 +169,12 @@ int do_postpone_schedule(struct world *w)
     return rv_store_postpone_schedule(w->s, "sched_due", AT(5), AT(50), "why", AT(9), &w->err);
 }
 
+int do_change_schedule(struct world *w)
+{
+    const struct rv_schedule_change change = {.expr = "@daily", .zone = "UTC", .next_us = AT(77), .now_us = AT(9)};
+    return rv_store_change_schedule(w->s, &operator_scope, "due", &change, &w->err);
+}
+
 int do_delete_schedule(struct world *w)
 {
     return rv_store_delete_schedule(w->s, &operator_scope, "due", &w->err);

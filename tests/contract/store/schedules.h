@@ -34,6 +34,7 @@ int do_list_due_schedules(struct world *w);
 int do_list_firings(struct world *w);
 int do_fire_schedule(struct world *w);
 int do_postpone_schedule(struct world *w);
+int do_change_schedule(struct world *w);
 int do_delete_schedule(struct world *w);
 int do_prune_schedules(struct world *w);
 

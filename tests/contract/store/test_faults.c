@@ -356,6 +356,7 @@ static const struct {
     {"list_firings", do_list_firings},
     {"fire_schedule", do_fire_schedule},
     {"postpone_schedule", do_postpone_schedule},
+    {"change_schedule", do_change_schedule},
     {"delete_schedule", do_delete_schedule},
     {"prune_schedules", do_prune_schedules},
     {"add_api_key", do_add_api_key},

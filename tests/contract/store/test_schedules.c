@@ -207,6 +207,46 @@ START_TEST(one_that_cannot_be_fired_lets_others_pass)
 }
 END_TEST
 
+START_TEST(a_change_keeps_the_firings)
+{
+    static const struct rv_store_scope v = {NULL, "v"};
+    static const int64_t first = 7, below = -1, too_high = RV_TASK_MAX_PRIORITY + 1;
+    struct world world, *w = &world;
+    struct rv_schedule_change change = {.priority = &first, .now_us = AT(70)};
+    struct rv_schedule_row row;
+
+    world_open(w, _i);
+    add_schedule(w, "a", 60);
+    ck_assert_int_eq(fire(w, w->s, "a", 60, 60, 65), 1);
+    OK(rv_store_postpone_schedule(w->s, "sched_a", AT(65), AT(120), "no such zone", AT(66), &w->err));
+    OK(rv_store_change_schedule(w->s, &operator_scope, "a", &change, &w->err));
+    SCHEDULE("a", "next 65 look 120 last 60 fired 1 skipped 0 no such zone"); /* what it owes is not given up */
+    change = (struct rv_schedule_change){
+        .expr = "2026-01-01T10:00", .is_once = true, .zone = "Europe/Berlin", .next_us = AT(600), .now_us = AT(71)};
+    OK(rv_store_change_schedule(w->s, &operator_scope, "sched_a", &change, &w->err));
+    SCHEDULE("a", "next 600 look 600 last 60 fired 1 skipped 0");
+    FIRINGS("a", 0, "60=a@60");
+    ck_assert_int_eq(fire(w, w->s, "a", 65, 65, 130), 0);
+    ck_assert_int_eq(fire(w, w->s, "a", 600, 600, 0), 1);
+    OK(rv_store_get_schedule(w->s, &operator_scope, "a", &row, &w->err));
+    ck_assert(row.is_once && row.priority == 7 && row.created_us == T0);
+    ck_assert_str_eq(row.expr, "2026-01-01T10:00");
+    ck_assert_str_eq(row.zone, "Europe/Berlin");
+    rv_schedule_row_fini(&row);
+    OK(rv_store_change_schedule(w->s, &operator_scope, "a",
+                                &(struct rv_schedule_change){.priority = &below, .now_us = AT(700)}, &w->err));
+    SCHEDULE("a", "next -1 look -1 last 600 fired 2 skipped 0"); /* what has ended has ended */
+    SAYS(RV_E_NOT_FOUND, "there is no schedule \"a\"", rv_store_change_schedule(w->s, &v, "a", &change, &w->err));
+    SAYS(RV_E_INVALID, "the priority",
+         rv_store_change_schedule(w->s, &operator_scope, "a",
+                                  &(struct rv_schedule_change){.priority = &too_high, .now_us = AT(700)}, &w->err));
+    change.next_us = 0;
+    SAYS(RV_E_INVALID, "not a time", rv_store_change_schedule(w->s, &operator_scope, "a", &change, &w->err));
+    FAILS(RV_E_INVALID, rv_store_change_schedule(w->s, &operator_scope, "a", NULL, &w->err));
+    world_close(w);
+}
+END_TEST
+
 START_TEST(many_schedules_of_one_tenant_do_not_keep_back_those_of_another)
 {
     struct world world, *w = &world;
@@ -368,6 +408,7 @@ Suite *schedules_suite(void)
     ADD(tc, what_came_too_late_is_noted_and_not_queued);
     ADD(tc, a_firing_that_fails_changes_nothing);
     ADD(tc, one_that_cannot_be_fired_lets_others_pass);
+    ADD(tc, a_change_keeps_the_firings);
     ADD(tc, many_schedules_of_one_tenant_do_not_keep_back_those_of_another);
     ADD(tc, a_scope_sees_its_own);
     ADD(tc, a_deleted_schedule_leaves_what_it_queued);

@@ -1,7 +1,8 @@
-/* When schedules fire: the instants of a text, and which of those that were missed is fired. */
+/* When schedules fire: the instants of a text, which of those that were missed is fired, and what a change keeps. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "coreengine/app/past.h"
 #include "coreengine/app/schedules.h"
 #include "tests/kit/kit.h"
 #include "tests/unit/app/suites.h"
@@ -125,6 +126,79 @@ START_TEST(a_time_is_next_until_it_has_come)
 }
 END_TEST
 
+/* --- changes --- */
+
+/* A schedule of minutes that fired once and owes a firing of an hour ago. */
+static rv_store *with_owed(int64_t *owed_us)
+{
+    const int64_t created_us = rv_app_now_us() - 7200 * INT64_C(1000000);
+    const struct rv_schedule_row row = {.id = "sched_a",
+                                        .user = "u",
+                                        .name = "a",
+                                        .expr = "* * * * *",
+                                        .zone = "UTC",
+                                        .type = "news",
+                                        .max_retries = RV_UNSET,
+                                        .created_us = created_us,
+                                        .next_us = created_us + 1};
+    const struct rv_new_task task = {.id = "t", .type = "news", .max_retries = RV_UNSET, .now_us = created_us + 1};
+    const struct rv_fire f = {.id = row.id,
+                              .expected_us = row.next_us,
+                              .next_us = created_us + 3600 * INT64_C(1000000),
+                              .now = {.planned_us = row.next_us, .since_us = row.next_us, .at_us = row.next_us},
+                              .task = &task};
+    rv_store *s = NULL;
+    bool is_mine = false;
+
+    ck_assert_int_eq(rv_store_open("memory:", NULL, &s, NULL), 0);
+    ck_assert_int_eq(rv_store_add_schedule(s, &row, NULL), 0);
+    ck_assert_int_eq(rv_store_fire_schedule(s, &f, &is_mine, NULL), 0);
+    ck_assert(is_mine);
+    *owed_us = f.next_us;
+    return s;
+}
+
+static int count_firing(void *self, const struct rv_firing *f, rv_err **err)
+{
+    (void)f;
+    (void)err;
+    ++*(int64_t *)self;
+    return 0;
+}
+
+static const struct {
+    struct rv_app_when when;
+    bool owes;
+} changes[] = {{{.cron = NULL}, true},
+               {{.cron = "* * * * *", .zone = "UTC"}, true}, /* what it says already */
+               {{.cron = "*/5 * * * *"}, false},
+               {{.zone = "Europe/Berlin"}, false},
+               {{.at = "2100-01-01"}, false}};
+
+START_TEST(what_is_owed_stays_unless_the_times_change)
+{
+    const struct rv_store_scope scope = {NULL, "u"};
+    const int64_t priority = -1;
+    struct rv_schedule_row row;
+    int64_t owed_us, n = 0;
+    rv_store *s = with_owed(&owed_us);
+    rv_err *err = NULL;
+
+    int rc = rv_app_schedule_change(s, &scope, "a", &changes[_i].when, &priority, &err);
+    ck_assert_msg(rc == 0, "%s", rv_kit_err_take(err));
+    ck_assert_int_eq(rv_store_get_schedule(s, &scope, "a", &row, NULL), 0);
+    ck_assert_int_eq(row.next_us == owed_us, changes[_i].owes);
+    ck_assert(changes[_i].owes || row.next_us > row.updated_us);
+    ck_assert_int_eq(row.priority, -1);
+    ck_assert(row.n_fired == 1 && row.last_us > 0);
+    ck_assert_str_eq(row.user, "u");
+    rv_schedule_row_fini(&row);
+    ck_assert_int_eq(rv_store_list_firings(s, &scope, "a", 0, count_firing, &n, NULL), 0);
+    ck_assert_int_eq(n, 1);
+    rv_store_close(s);
+}
+END_TEST
+
 TCase *plan_case(void)
 {
     TCase *tc = tcase_create("plan");
@@ -132,5 +206,6 @@ TCase *plan_case(void)
     tcase_add_loop_test(tc, the_last_missed_time_is_fired_once_unless_it_is_a_day_late, 0, RV_COUNT(plans));
     tcase_add_loop_test(tc, what_is_wrong_is_said_with_its_place, 0, RV_COUNT(wrong));
     tcase_add_test(tc, a_time_is_next_until_it_has_come);
+    tcase_add_loop_test(tc, what_is_owed_stays_unless_the_times_change, 0, RV_COUNT(changes));
     return tc;
 }
