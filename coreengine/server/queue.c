@@ -38,15 +38,14 @@ static int payload_of(const struct srv_call *c, rv_buf *out, rv_err **err)
     return rv_buf_check(out, "payload", err);
 }
 
-/* A user queues work for themselves; others may say for whom. */
-static int user_of(const struct srv_call *c, const char **out, rv_err **err)
+/* A user queues work for themselves; others may say for whom, "" for none. What *inout is stays when they do not. */
+static int user_of(const struct srv_call *c, const char **inout, rv_err **err)
 {
-    const char *user = NULL;
-    int rc = srv_body_text(c, "user_id", false, &user, err);
+    const char *said = NULL;
+    int rc = srv_body_text(c, "user_id", false, &said, err);
+    const char *user = c->app.scope.user ? c->app.scope.user : said ? said : *inout;
 
-    if (c->app.scope.user)
-        user = c->app.scope.user;
-    *out = user && user[0] ? user : NULL;
+    *inout = user && user[0] ? user : NULL;
     return rc;
 }
 
@@ -259,9 +258,11 @@ static int add_runs(struct adding *a, const char *pipeline, rv_err **err)
     return rc;
 }
 
-static int add(struct srv_call *c, const char *name, bool replaces, char id[RV_ID_MAX], rv_err **err)
+/* before: in whose place it comes, and whose user it keeps; NULL: it is new. */
+static int add(struct srv_call *c, const char *name, const struct rv_schedule_row *before, char id[RV_ID_MAX],
+               rv_err **err)
 {
-    struct adding a = {.c = c, .s.name = name, .replaces = replaces};
+    struct adding a = {.c = c, .s = {.name = name, .user = before ? before->user : NULL}, .replaces = before != NULL};
     const char *labels[MAX_LABELS], *pipeline = NULL;
     int rc = read_schedule(c, labels, &a.s, err);
 
@@ -285,11 +286,11 @@ int srv_schedule_post(struct srv_call *c, rv_err **err)
     int rc = srv_body_text(c, "name", true, &name, err);
 
     if (rc == 0)
-        rc = add(c, name, false, id, err);
+        rc = add(c, name, NULL, id, err);
     return rc == 0 ? write_schedule(c, id, 201, err) : rc;
 }
 
-/* Another schedule of the same name; the list of its firings begins again. */
+/* Another schedule of the same name and user; the list of its firings begins again. */
 int srv_schedule_put(struct srv_call *c, rv_err **err)
 {
     struct rv_schedule_row row;
@@ -298,10 +299,8 @@ int srv_schedule_put(struct srv_call *c, rv_err **err)
 
     if (rc < 0)
         return rc;
-    char *name = rv_str_dup(rv_str_of(row.name));
+    rc = add(c, row.name, &row, id, err);
     rv_schedule_row_fini(&row);
-    rc = name ? add(c, name, true, id, err) : RV_FAIL(err, RV_E_NOMEM, "change a schedule");
-    free(name);
     return rc == 0 ? write_schedule(c, id, 200, err) : rc;
 }
 

@@ -5,7 +5,7 @@ import {randomUUID} from 'node:crypto'
 import {agents, call, check, command, equal, file, finish, serve, store} from './kit.mjs'
 
 const script = file('talk.yaml', `models:\n  boss:\n${'    - {text: Good morning.}\n'.repeat(6)}tools:\n  wipe: [{result: {}}]\n  search: [{result: {}}]\n`)
-const key = (user) => JSON.parse(command('keys', 'create', '--json', '--store', store('resources.db'), '--user', user).out).key
+const key = (user) => JSON.parse(command('keys', 'create', '--json', '--store', store('resources.db'), ...(user ? ['--user', user] : [])).out).key
 const ada = {'x-api-key': key('ada')}
 const bob = {'x-api-key': key('bob')}
 const server = await serve('resources.db', ['--schema-dir', agents(), '--script', script, '--pipelines', 'pipelines'])
@@ -187,6 +187,13 @@ equal((await ask('PATCH', '/schedules/greet', {cron: 'never'})).status, 400, 'at
 const swapped = await ask('PUT', '/schedules/greet', {at: '2100-01-01T00:00', type: 'news', payload: {b: 2}})
 equal([swapped.status, swapped.json?.task_type, swapped.json?.payload, swapped.json?.pipeline], [200, 'news', {b: 2}, null], 'another one in its place', swapped.text)
 equal((await get('/schedules')).map((s) => s.name), ['greet'], 'there is one')
+const operator = {'x-api-key': key('')}
+const kept = await ask('PUT', '/schedules/greet', {cron: '@daily', type: 'news'}, operator)
+equal([kept.status, kept.json?.user_id, kept.json?.cron], [200, 'ada', '@daily'], 'put by the operator, it stays its user\'s', kept.text)
+const urgent = await ask('PATCH', '/schedules/greet', {priority: -1}, operator)
+equal([urgent.json?.priority, urgent.json?.id, urgent.json?.user_id, urgent.json?.next_at], [-1, kept.json.id, 'ada', kept.json.next_at], 'another priority is all that changes', urgent.text)
+equal((await ask('PUT', '/schedules/greet', {cron: '@daily', type: 'news', user_id: 'bob'}, operator)).json.user_id, 'bob', 'unless the operator names another user')
+equal((await ask('PUT', '/schedules/greet', {cron: '@daily', type: 'news', user_id: 'ada'}, operator)).json.user_id, 'ada', 'or the first one again')
 for (const body of [{name: 'x'}, {name: 'x', cron: '@daily'}, {name: 'x', cron: '@daily', at: '2100-01-01T00:00', type: 'n'}, {name: 'x', cron: '@daily', type: 'run'}, {name: 'x', at: '2000-01-01T00:00', type: 'n'}])
   check([400, 409].includes((await ask('POST', '/schedules', body)).status), `not a schedule: ${JSON.stringify(body)}`)
 equal((await ask('POST', '/schedules', {name: 'x', cron: '@daily', pipeline: 'nothing'})).status, 404, 'a pipeline that is none')
