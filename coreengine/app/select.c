@@ -52,12 +52,13 @@ static int on_row(void *self, const struct rv_cell *cells, size_t n, rv_err **er
     return rv_json_push_take(r->rows, row, err);
 }
 
-int rv_app_select(rv_store *store, const struct rv_store_scope *scope, rv_str text, json_object **out, rv_err **err)
+int rv_app_select(rv_store *store, const struct rv_store_scope *scope, rv_str text, json_object **out, bool *has_more,
+                  rv_err **err)
 {
     struct reading r = {.rows = json_object_new_array()};
     struct rv_rem_sql sql = {0};
     struct rv_rem_fault fault = {0};
-    struct rv_store_asked asked;
+    struct rv_store_asked asked = {.has_more = false};
     struct rv_rem_sql_opts opts = {.policy = RV_REM_STRICT,
                                    .backend =
                                        rv_store_is_postgres(rv_store_url(store)) ? RV_REM_POSTGRES : RV_REM_SQLITE,
@@ -80,9 +81,14 @@ int rv_app_select(rv_store *store, const struct rv_store_scope *scope, rv_str te
     for (size_t i = 0; i < r.n; i++)
         free(r.names[i]);
     free(r.names);
-    if (rc == 0)
-        *out = r.rows;
-    else
+    if (rc == 0 && asked.has_more && !has_more)
+        rc = RV_FAIL(err, RV_E_LIMIT, "there are more than %zu rows", json_object_array_length(r.rows));
+    if (rc < 0) {
         json_object_put(r.rows);
-    return rc;
+        return rc;
+    }
+    *out = r.rows;
+    if (has_more)
+        *has_more = asked.has_more;
+    return 0;
 }

@@ -7,9 +7,10 @@
 #define RV_APP_MAX_SELECT 10000 /* rows */
 
 /** Carry out a statement of the subset of docs/reference/rem.md. *out: an array of objects, the caller's, of at most
- *  RV_APP_MAX_SELECT rows. RV_E_INVALID, RV_E_TIMEOUT, RV_E_LIMIT, RV_E_IO, RV_E_NOMEM. */
+ *  RV_APP_MAX_SELECT rows. *has_more: the statement has further rows; has_more NULL: that is RV_E_LIMIT. RV_E_INVALID,
+ *  RV_E_TIMEOUT, RV_E_LIMIT, RV_E_IO, RV_E_NOMEM. */
 RV_MUST_CHECK int rv_app_select(rv_store *store, const struct rv_store_scope *scope, rv_str sql, json_object **out,
-                                rv_err **err);
+                                bool *has_more, rv_err **err);
 
 /* usage_by.c: what answers took */
 struct rv_app_usage_by {

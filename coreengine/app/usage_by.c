@@ -61,7 +61,9 @@ int rv_app_usage_grouped(rv_store *store, const struct rv_store_scope *scope, co
         rv_buf_printf(&sql, " GROUP BY %s ORDER BY %s", rv_buf_cstr(&list), rv_buf_cstr(&list));
     int rc = rv_buf_check(&sql, "a statement", err);
     if (rc == 0)
-        rc = rv_app_select(store, scope, rv_buf_str(&sql), out, err);
+        rc = rv_app_select(store, scope, rv_buf_str(&sql), out, NULL, err);
+    if (rc == RV_E_LIMIT)
+        rv_err_hint(err, "ask for a shorter time, or for fewer columns");
     rv_buf_fini(&list);
     rv_buf_fini(&sql);
     return rc;

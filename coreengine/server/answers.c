@@ -166,7 +166,7 @@ static const struct {
     {"QueryRow", "@object"},
     {"QueryAnswer", "mode:text results:[QueryRow] warnings:[text] truncated:bool"},
     {"FileKept", "id:text path:text name:text status:text chunks:int"},
-    {"OntologyTree", "tree:[OntologyFolder|OntologyLeaf] files:int"},
+    {"OntologyTree", "tree:[OntologyFolder|OntologyLeaf] files:int truncated:bool"},
     {"OntologyFolder", "name:text type:=folder path:text children:[OntologyFolder|OntologyLeaf]"},
     {"OntologyLeaf", "name:text type:=file path:text id:text|null key:text|null size?:int updated_at:text|null"},
     {"OntologyPage", "path:text id:text key:text|null mime_type:text|null content:text|null links:[object] "

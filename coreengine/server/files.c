@@ -87,23 +87,24 @@ struct leaf {
     json_object *row;
 };
 
-/* "file:///a/b%20c.md" is "a/b c.md". NULL: no memory. */
+/* "file:///a/b%20c.md" is "a/b c.md". What does not become text so stays as it is written. NULL: no memory. */
 static char *path_of(const char *uri)
 {
     const char *from = strstr(uri, "://");
-    rv_buf path = RV_BUF_INIT(16384);
 
     for (from = from ? from + 3 : uri; *from == '/'; from++)
         ;
-    for (; *from; from++) {
-        if (*from == '%' && rv_hex_digit(from[1]) >= 0 && rv_hex_digit(from[2]) >= 0) {
-            rv_buf_putc(&path, (char)(rv_hex_digit(from[1]) << 4 | rv_hex_digit(from[2])));
-            from += 2;
+    rv_buf path = RV_BUF_INIT(strlen(from) + 1);
+    for (const char *p = from; *p; p++)
+        if (*p == '%' && rv_hex_digit(p[1]) >= 0 && rv_hex_digit(p[2]) >= 0) {
+            rv_buf_putc(&path, (char)(rv_hex_digit(p[1]) << 4 | rv_hex_digit(p[2])));
+            p += 2;
         } else {
-            rv_buf_putc(&path, *from);
+            rv_buf_putc(&path, *p);
         }
-    }
-    char *copy = path.rc == 0 ? rv_str_dup(rv_buf_str(&path)) : NULL;
+    rv_str text = rv_buf_str(&path);
+    bool is_text = rv_utf8_valid(text, NULL) && strlen(rv_buf_cstr(&path)) == text.len;
+    char *copy = path.rc == 0 ? rv_str_dup(is_text ? text : rv_str_of(from)) : NULL;
     rv_buf_fini(&path);
     return copy;
 }
@@ -117,33 +118,59 @@ static int by_path(const void *a, const void *b)
         x++;
         y++;
     }
-    int cx = *x == '/' ? 1 : (unsigned char)*x, cy = *y == '/' ? 1 : (unsigned char)*y;
+    int cx = *x == '/' ? 1 : *x ? 1 + (unsigned char)*x : 0, cy = *y == '/' ? 1 : *y ? 1 + (unsigned char)*y : 0;
     return cx - cy;
 }
 
-static int list_leaves(struct srv_call *c, json_object **rows, struct leaf **out, size_t *n, rv_err **err)
-{
-    static const rv_str sql = RV_STR_LIT("SELECT id, name, uri, size_bytes, updated_at FROM files ORDER BY uri, id");
-    int rc = rv_app_select(c->store, &c->app.scope, sql, rows, err);
+/* Files, one page of them. */
+struct leaves {
+    int64_t limit, offset; /* given */
+    json_object *rows;     /* owned */
+    struct leaf *items;    /* owned; in the order of their paths */
+    size_t n;
+    bool has_more;
+};
 
-    *n = 0;
+static void leaves_fini(struct leaves *l)
+{
+    for (size_t i = 0; i < l->n; i++)
+        free(l->items[i].path);
+    free(l->items);
+    json_object_put(l->rows);
+    *l = (struct leaves){.limit = l->limit, .offset = l->offset};
+}
+
+static int list_leaves(struct srv_call *c, struct leaves *l, rv_err **err)
+{
+    rv_buf sql = RV_BUF_INIT(200);
+
+    rv_buf_printf(&sql,
+                  "SELECT id, name, uri, size_bytes, updated_at FROM files ORDER BY uri, id LIMIT %lld OFFSET %lld",
+                  (long long)l->limit + 1, (long long)l->offset);
+    int rc = rv_buf_check(&sql, "a statement", err);
+    if (rc == 0)
+        rc = rv_app_select(c->store, &c->app.scope, rv_buf_str(&sql), &l->rows, &l->has_more, err);
+    rv_buf_fini(&sql);
     if (rc < 0)
         return rc;
-    size_t total = json_object_array_length(*rows);
-    *out = calloc(total + 1, sizeof **out);
-    for (size_t i = 0; *out && i < total; i++) {
-        const char *uri = "";
-        struct leaf *l = &(*out)[*n];
-        l->row = json_object_array_get_idx(*rows, i);
-        if (!rv_json_get_text(l->row, "uri", &uri) && !rv_json_get_text(l->row, "name", &uri))
-            continue;
-        if (!(l->path = path_of(uri)))
-            return RV_FAIL(err, RV_E_NOMEM, "list files");
-        ++*n;
+    size_t total = json_object_array_length(l->rows);
+    if ((int64_t)total > l->limit) {
+        l->has_more = true;
+        total = (size_t)l->limit;
     }
-    if (!*out)
+    l->items = calloc(total + 1, sizeof *l->items);
+    for (; l->items && l->n < total; l->n++) {
+        struct leaf *leaf = &l->items[l->n];
+        const char *uri = "";
+        leaf->row = json_object_array_get_idx(l->rows, l->n);
+        if (!rv_json_get_text(leaf->row, "uri", &uri) && !rv_json_get_text(leaf->row, "name", &uri))
+            rv_json_get_text(leaf->row, "id", &uri);
+        if (!(leaf->path = path_of(uri)))
+            return RV_FAIL(err, RV_E_NOMEM, "list files");
+    }
+    if (!l->items)
         return RV_FAIL(err, RV_E_NOMEM, "list files");
-    qsort(*out, *n, sizeof **out, by_path);
+    qsort(l->items, l->n, sizeof *l->items, by_path);
     return 0;
 }
 
@@ -164,6 +191,17 @@ static void write_leaf(const struct leaf *l, size_t from, rv_jw *w)
     rv_jw_obj_end(w);
 }
 
+/* Bytes of the folders that both paths begin with, each with its slash. */
+static size_t chain_of(const char *first, const char *last)
+{
+    size_t len = 0;
+
+    for (size_t i = 0; first[i] && first[i] == last[i]; i++)
+        if (first[i] == '/')
+            len = i + 1;
+    return len;
+}
+
 /* Those from `at` on that are below the same folder as the first; `from`: bytes of the path of that folder. Folders
  * that have nothing but one folder are one with it. Deep paths are written flat. */
 static size_t write_level(const struct leaf *l, size_t n, size_t from, int depth, rv_jw *w)
@@ -180,12 +218,7 @@ static size_t write_level(const struct leaf *l, size_t n, size_t from, int depth
         size_t len = (size_t)(slash - l[i].path) + 1, end = i + 1;
         while (end < n && strncmp(l[end].path, l[i].path, len) == 0)
             end++;
-        for (const char *next; (next = strchr(l[i].path + len, '/'));) { /* a chain of folders */
-            size_t more = (size_t)(next - l[i].path) + 1;
-            if (strncmp(l[end - 1].path, l[i].path, more) != 0)
-                break;
-            len = more;
-        }
+        len += chain_of(l[i].path + len, l[end - 1].path + len);
         rv_jw_obj(w);
         rv_jw_kv_str(w, "name", (rv_str){l[i].path + from, len - 1 - from});
         rv_jw_kv_text(w, "type", "folder");
@@ -201,41 +234,57 @@ static size_t write_level(const struct leaf *l, size_t n, size_t from, int depth
 
 int srv_ontology_tree(struct srv_call *c, rv_err **err)
 {
-    json_object *rows = NULL;
-    struct leaf *leaves = NULL;
-    size_t n = 0;
-    int rc = list_leaves(c, &rows, &leaves, &n, err);
+    struct leaves l = {.limit = RV_APP_MAX_SELECT};
+    int rc = srv_call_int(c, "limit", 1, RV_APP_MAX_SELECT, &l.limit, err);
 
+    if (rc == 0)
+        rc = srv_call_int(c, "offset", 0, INT64_MAX / 2, &l.offset, err);
+    if (rc == 0)
+        rc = list_leaves(c, &l, err);
     if (rc == 0) {
         rv_jw w = srv_call_json(c, 200);
         rv_jw_obj(&w);
         rv_jw_key(&w, "tree");
-        write_level(leaves, n, 0, 0, &w);
-        rv_jw_kv_int(&w, "files", (int64_t)n);
+        write_level(l.items, l.n, 0, 0, &w);
+        rv_jw_kv_int(&w, "files", (int64_t)l.n);
+        rv_jw_kv_bool(&w, "truncated", l.has_more);
         rv_jw_obj_end(&w);
     }
-    for (size_t i = 0; i < n; i++)
-        free(leaves[i].path);
-    free(leaves);
-    json_object_put(rows);
+    leaves_fini(&l);
+    return rc;
+}
+
+/* *id: of the file with that path, the caller's. RV_E_NOT_FOUND. */
+static int find_page(struct srv_call *c, const char *path, char **id, rv_err **err)
+{
+    struct leaves l = {.limit = RV_APP_MAX_SELECT};
+    int rc;
+
+    do {
+        leaves_fini(&l);
+        if ((rc = list_leaves(c, &l, err)) < 0)
+            break;
+        for (size_t i = 0; i < l.n && !*id && rc == 0; i++)
+            if (strcmp(l.items[i].path, path) == 0 &&
+                !(*id = rv_str_dup(rv_str_of(rv_json_text_or(l.items[i].row, "id", "")))))
+                rc = RV_FAIL(err, RV_E_NOMEM, "find a page");
+        l.offset += (int64_t)l.n;
+    } while (rc == 0 && !*id && l.has_more && l.n > 0);
+    leaves_fini(&l);
+    if (rc == 0 && !*id) {
+        rc = RV_FAIL(err, RV_E_NOT_FOUND, "unknown page \"%.200s\"", path);
+        rv_err_hint(err, "GET /ontology/tree lists the pages");
+    }
     return rc;
 }
 
 int srv_ontology_content(struct srv_call *c, rv_err **err)
 {
-    json_object *rows = NULL, *row = NULL;
-    struct leaf *leaves = NULL;
-    const char *id = NULL, *text = NULL;
-    size_t n = 0;
-    int rc = list_leaves(c, &rows, &leaves, &n, err);
+    json_object *row = NULL;
+    const char *text = NULL;
+    char *id = NULL;
+    int rc = find_page(c, c->args[0], &id, err);
 
-    for (size_t i = 0; i < n && rc == 0 && !id; i++)
-        if (strcmp(leaves[i].path, c->args[0]) == 0)
-            id = rv_json_text_or(leaves[i].row, "id", NULL);
-    if (rc == 0 && !id) {
-        rc = RV_FAIL(err, RV_E_NOT_FOUND, "unknown page \"%.200s\"", c->args[0]);
-        rv_err_hint(err, "GET /ontology/tree lists the pages");
-    }
     if (rc == 0)
         rc = rv_store_get_entity(c->store, &c->app.scope, "files", id, &row, err);
     if (rc == 0) {
@@ -253,9 +302,6 @@ int srv_ontology_content(struct srv_call *c, rv_err **err)
         rv_jw_obj_end(&w);
     }
     json_object_put(row);
-    for (size_t i = 0; i < n; i++)
-        free(leaves[i].path);
-    free(leaves);
-    json_object_put(rows);
+    free(id);
     return rc;
 }

@@ -140,6 +140,17 @@ const page = await get(`/ontology/content/${encodeURIComponent('notes/rain.md')}
 equal([page.path, page.content.includes('a lot')], ['notes/rain.md', true], 'a page', page)
 equal((await ask('GET', `/ontology/content/${encodeURIComponent('notes/rain.md')}`, undefined, bob)).status, 404, 'of its user')
 equal((await get('/ontology/tree', bob)).files, 0, 'bob has none')
+equal(tree.truncated, false, 'which is whole')
+const parts = [await get('/ontology/tree?limit=1'), await get('/ontology/tree?limit=1&offset=1')]
+equal(parts.map((t) => [shape(t.tree), t.files, t.truncated]), [[[['notes', ['rain.md']]], 1, true], [[['notes/soup', ['leeks.md']]], 1, false]], 'or a part of it, which says so')
+equal((await ask('GET', '/ontology/tree?limit=10001')).status, 400, 'within bounds')
+const eve = {'x-api-key': key('eve')}
+const odd = ['file:///a/%FF.md', 'file:///a/%00x.md', 'file:///a/%01.md', 'file:///a/b%01', 'file:///a/b/c.md', 'file:///' + 'x/'.repeat(40000) + 'y', 'note.md']
+for (const uri of odd) equal((await ask('POST', '/entities/files', {name: uri.slice(-9), uri}, eve)).status, 200, `a file of ${uri.slice(0, 20)}`)
+equal((await ask('POST', '/entities/files', {name: 'no uri'}, eve)).status, 200, 'a file without an address')
+const strange = await ask('GET', '/ontology/tree', undefined, eve)
+equal([strange.status, strange.json?.files, shape(strange.json?.tree ?? []).slice(0, 2)], [200, 8, [['a', ['\x01.md', '%00x.md', '%FF.md', ['b', ['c.md']], 'b\x01']], 'no uri']], 'addresses that are not text, or long', strange.text.slice(0, 300))
+equal((await ask('GET', `/ontology/content/${encodeURIComponent('a/%FF.md')}`, undefined, eve)).json?.path, 'a/%FF.md', 'and such a page')
 const chunks = (await get('/entities/resources')).length
 equal((await ask('DELETE', `/files/${sent.json[1].id}`, undefined, bob)).status, 404, 'nor deletes he one')
 equal((await ask('DELETE', `/files/${sent.json[1].id}`)).json.deleted, true, 'a file is deleted')
