@@ -8,8 +8,9 @@
 #include <strings.h>
 #include <time.h>
 
-#define MAX_WHEN 200
-#define MAX_TAGS 100
+#define MAX_WHEN    200
+#define MAX_TAGS    100
+#define MAX_PAYLOAD (1000 << 10) /* bytes: what a schedule can carry, and room for the other arguments of the ask */
 
 static const char *const months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                      "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
@@ -251,18 +252,30 @@ static json_object *payload_of(struct tool *t, const struct reminder *r)
     return payload;
 }
 
+static bool fits(struct tool *t, json_object *payload)
+{
+    const char *s = json_object_to_json_string_ext(payload, JSON_C_TO_STRING_PLAIN);
+
+    if (s && strlen(s) > MAX_PAYLOAD)
+        tool_fail(t, BAD_ARGUMENTS, "name, description and tags are together larger than %d bytes of JSON",
+                  MAX_PAYLOAD);
+    return !t->code;
+}
+
 /* {schedule, next_at}; the caller's. */
 static json_object *schedule_it(struct tool *t, const struct reminder *r)
 {
-    json_object *args = json_object_new_object(), *said;
+    json_object *args = json_object_new_object(), *payload = payload_of(t, r), *said;
+
+    bool is_checked = fits(t, payload); /* all but the time */
 
     add(t, args, "name", text(r->job));
     add(t, args, "type", text("notify"));
     add(t, args, r->is_once ? "at" : "cron", text(r->when));
-    add(t, args, "payload", payload_of(t, r));
+    add(t, args, "payload", payload);
     add(t, args, "replace", json_object_new_boolean(1));
     said = ask_take(t, "schedules.add", args);
-    if (!said && tool_forgive(t, BAD_ARGUMENTS))
+    if (!said && is_checked && tool_forgive(t, BAD_ARGUMENTS))
         tool_fail(t, BAD_ARGUMENTS, "Invalid crontab expression: %s", r->when);
     return said;
 }

@@ -208,16 +208,25 @@ const char *session_of(const struct tool *t)
 
 /* --- asking --- */
 
+/* Services that refuse what is too much in number; all others refuse what is too large. */
+static bool counts(const char *service)
+{
+    static const char *const those[] = {"models.call", "quotas.take", "schedules.add"};
+
+    for (size_t i = 0; i < sizeof those / sizeof those[0]; i++)
+        if (strcmp(those[i], service) == 0)
+            return true;
+    return false;
+}
+
 static json_object *fail_as_told(struct tool *t, const char *service, const char *answer)
 {
     json_object *failure = json_of(answer);
     const char *type = text_in(failure, "type"), *message = text_in(failure, "message");
 
-    bool is_size = type && strcmp(type, "LimitError") == 0 && strcmp(service, "quotas.take") != 0 &&
-                   strcmp(service, "models.call") != 0;
-
-    tool_fail(t, is_size ? BAD_ARGUMENTS : code_of(type ? type : ""), "%s",
-              message ? message : "the engine does not say why");
+    tool_fail(t,
+              type && strcmp(type, "LimitError") == 0 && !counts(service) ? BAD_ARGUMENTS : code_of(type ? type : ""),
+              "%s", message ? message : "the engine does not say why");
     json_object_put(failure);
     return NULL;
 }

@@ -8,7 +8,7 @@
 
 #include "coreengine/app/app.h"
 
-#define RV_APP_MAX_SCHEDULES 1000 /* of one user, that capabilities may have added to */
+#define RV_APP_MAX_SCHEDULES 1000 /* of one user that have not ended: capabilities add no more */
 
 /* A store in memory, for a test. */
 struct rv_app_scratch {

@@ -81,30 +81,22 @@ int app_tasks_add(const struct app_ask *a, rv_jw *w, rv_err **err)
 
 /* --- schedules --- */
 
-struct list {
-    rv_jw *w; /* NULL: only counts */
-    int64_t n;
-};
-
-static int take(void *self, const struct rv_schedule_row *row, rv_err **err)
+static int write_one(void *self, const struct rv_schedule_row *row, rv_err **err)
 {
-    struct list *l = self;
     const struct rv_app_schedule_view view = {.row = row};
 
-    l->n++;
-    return l->w ? rv_app_schedule_json(&view, l->w, err) : 0;
+    return rv_app_schedule_json(&view, self, err);
 }
 
 int app_schedules_list(const struct app_ask *a, rv_jw *w, rv_err **err)
 {
-    struct list l = {.w = w};
     int rc = app_ask_check(a, NULL, 0, err);
 
     if (rc < 0)
         return rc;
     rv_jw_key(w, "schedules");
     rv_jw_arr(w);
-    rc = rv_store_list_schedules(a->store, &a->app.scope, take, &l, err);
+    rc = rv_store_list_schedules(a->store, &a->app.scope, write_one, w, err);
     rv_jw_arr_end(w);
     return rc;
 }
@@ -171,6 +163,32 @@ static int replace(const struct app_ask *a, const struct rv_app_schedule *s, con
     return rc;
 }
 
+struct room {
+    const char *name; /* of the schedule to be added */
+    int64_t n;        /* schedules of other names that have not ended */
+};
+
+static int count_one(void *self, const struct rv_schedule_row *row, rv_err **err)
+{
+    struct room *r = self;
+
+    (void)err;
+    r->n += row->next_us != 0 && strcmp(row->name, r->name) != 0;
+    return 0;
+}
+
+/* A schedule that has the name already, from an earlier attempt or to be replaced, needs no room of its own. */
+static int check_room(const struct app_ask *a, const char *name, rv_err **err)
+{
+    struct room r = {.name = name};
+    int rc = rv_store_list_schedules(a->store, &a->app.scope, count_one, &r, err);
+
+    if (rc == 0 && r.n >= RV_APP_MAX_SCHEDULES)
+        rc = RV_FAIL(err, RV_E_LIMIT, "this user has %d schedules, which is the most: cancel one of them first",
+                     RV_APP_MAX_SCHEDULES);
+    return rc;
+}
+
 /* When it fires first: of its row, since the one that was there may have gone on. */
 static int write_next(const struct app_ask *a, const char *id, rv_jw *w, rv_err **err)
 {
@@ -189,7 +207,6 @@ static int write_next(const struct app_ask *a, const char *id, rv_jw *w, rv_err 
 static int add(const struct app_ask *a, const struct rv_app_schedule *s, const char *type, rv_jw *w, rv_err **err)
 {
     RV_AUTO(rv_buf_fini) rv_buf payload = RV_BUF_INIT(RV_SCHEDULE_MAX_STATE);
-    struct list l = {.w = NULL};
     char id[RV_ID_MAX] = "";
     bool is_new = true, replaces = false;
     int rc = app_ask_payload(a, &payload, err);
@@ -198,9 +215,7 @@ static int add(const struct app_ask *a, const struct rv_app_schedule *s, const c
         !rv_json_get_bool(a->args, "replace", &replaces))
         rc = RV_FAIL(err, RV_E_INVALID, "\"replace\" is not true or false");
     if (rc == 0)
-        rc = rv_store_list_schedules(a->store, &a->app.scope, take, &l, err);
-    if (rc == 0 && l.n >= RV_APP_MAX_SCHEDULES)
-        rc = RV_FAIL(err, RV_E_LIMIT, "this user has %d schedules", RV_APP_MAX_SCHEDULES);
+        rc = check_room(a, s->name, err);
     if (rc == 0)
         rc = rv_app_schedule_tasks(&a->app, a->store,
                                    &(struct rv_app_scheduled_task){type, rv_buf_str(&payload), RV_UNSET}, s, id, err);

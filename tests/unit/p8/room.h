@@ -13,6 +13,7 @@ TCase *agents_case(void);
 TCase *data_case(void);
 TCase *owners_case(void);
 TCase *tools_case(void);
+TCase *limits_case(void);
 
 struct room {
     char *dir;

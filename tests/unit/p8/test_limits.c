@@ -1,0 +1,99 @@
+/* Limits of what a user has: what is refused at one, what is not, and what the tool says. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "coreengine/store/schedules.h"
+#include "tests/unit/p8/data.h"
+
+#define SOON  INT64_C(7226582400000000) /* 2199-01-01T00:00:00Z */
+#define LATER "\"crontab\": \"2199-04-15\"}"
+
+/* Schedules of ada, n of them; ended ones have fired. */
+static void fill(struct data *d, int n, const char *prefix, bool ended)
+{
+    rv_store *store = NULL;
+    rv_err *err = NULL;
+
+    ck_assert_msg(rv_store_open(d->path, NULL, &store, &err) == 0, "%s", rv_err_text(err));
+    ck_assert_int_eq(rv_store_begin(store, NULL), 0);
+    for (int i = 0; i < n; i++) {
+        char id[32], name[32];
+        snprintf(id, sizeof id, "sched_%s%d", prefix, i);
+        snprintf(name, sizeof name, "%s%d", prefix, i);
+        const struct rv_schedule_row row = {.id = id,
+                                            .user = "ada",
+                                            .name = name,
+                                            .is_once = true,
+                                            .expr = "2199-01-01",
+                                            .zone = "UTC",
+                                            .type = "notify",
+                                            .max_retries = RV_UNSET,
+                                            .created_us = 1,
+                                            .next_us = ended ? 1 : SOON};
+        ck_assert_msg(rv_store_add_schedule(store, &row, &err) == 0, "%s", rv_err_text(err));
+        const struct rv_fire late = {
+            .id = id, .expected_us = 1, .now = {.planned_us = 1, .since_us = 1, .at_us = 2, .skipped = "late"}};
+        bool is_mine = false;
+        if (ended)
+            ck_assert_msg(rv_store_fire_schedule(store, &late, &is_mine, &err) == 0 && is_mine, "%s", rv_err_text(err));
+    }
+    ck_assert_int_eq(rv_store_end(store, 0, NULL), 0);
+    rv_store_close(store);
+}
+
+START_TEST(a_reminder_can_be_replaced_at_the_limit)
+{
+    struct data d;
+
+    data_begin(&d, _i);
+    data_has(&d, "remind_me", "{\"name\": \"tea\", \"description\": \"d\", " LATER, "\"status\":\"success\"");
+    fill(&d, RV_APP_MAX_SCHEDULES - 1, "s", false);
+    data_has(&d, "remind_me", "{\"name\": \"tea\", \"description\": \"d\", " LATER, "\"status\":\"success\"");
+    data_has(&d, "remind_me", "{\"name\": \"tea\", \"description\": \"other\", " LATER, "\"status\":\"success\"");
+    data_has(&d, "remind_me", "{\"name\": \"milk\", \"description\": \"d\", " LATER, "this user has 1000 schedules");
+    ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&d.room.reply), "\"code\":\"quota\""));
+    d.user = "bob";
+    data_has(&d, "remind_me", "{\"name\": \"milk\", \"description\": \"d\", " LATER, "\"status\":\"success\"");
+    data_end(&d);
+}
+END_TEST
+
+START_TEST(reminders_that_are_over_do_not_count)
+{
+    struct data d;
+
+    data_begin(&d, false);
+    fill(&d, RV_APP_MAX_SCHEDULES, "s", true);
+    data_has(&d, "remind_me", "{\"name\": \"tea\", \"description\": \"d\", " LATER, "\"status\":\"success\"");
+    data_end(&d);
+}
+END_TEST
+
+START_TEST(a_reminder_that_is_too_large_is_not_called_a_wrong_time)
+{
+    rv_buf args = RV_BUF_INIT((size_t)4 << 20);
+    struct data d;
+
+    data_begin(&d, _i);
+    rv_buf_puts(&args, "{\"name\": \"tea\", \"description\": \"");
+    for (int i = 0; i < 200000; i++)
+        rv_buf_puts(&args, "\\u0001");
+    rv_buf_puts(&args, "\", " LATER);
+    data_has(&d, "remind_me", rv_buf_cstr(&args), "\"code\":\"bad_arguments\"");
+    ck_assert_msg(strstr(rv_buf_cstr(&d.room.reply), "larger than") && !strstr(rv_buf_cstr(&d.room.reply), "crontab"),
+                  "%s", rv_buf_cstr(&d.room.reply));
+    rv_buf_fini(&args);
+    data_end(&d);
+}
+END_TEST
+
+TCase *limits_case(void)
+{
+    TCase *tc = tcase_create("limits");
+
+    tcase_add_loop_test(tc, a_reminder_can_be_replaced_at_the_limit, 0, 2);
+    tcase_add_test(tc, reminders_that_are_over_do_not_count);
+    tcase_add_loop_test(tc, a_reminder_that_is_too_large_is_not_called_a_wrong_time, 0, 2);
+    return tc;
+}
