@@ -145,7 +145,7 @@ static int read_search(struct search *s, rv_err **err)
 int srv_rows_search(struct srv_call *c, rv_err **err)
 {
     struct search s = {.c = c, .limit = 20};
-    const struct rv_entity_filter all = {.limit = RV_ENTITY_MAX_FIND};
+    const struct rv_entity_filter all = {.limit = RV_ENTITY_ALL};
     const char *text = NULL;
     int rc = srv_kind_of(c, &s.kind, err);
 

@@ -156,7 +156,7 @@ static int check_name(struct srv_call *c, const struct rv_kind *kind, const char
 
     if (!kind->keys[0] || strcmp(kind->keys[0], "name") != 0 || !rv_json_get_text(c->body, "name", &name))
         return 0;
-    const struct rv_entity_filter filter = {.name = name, .limit = RV_ENTITY_MAX_FIND};
+    const struct rv_entity_filter filter = {.name = name, .limit = RV_ENTITY_ALL};
     int rc = rv_store_find_entities(c->store, &c->app.scope, kind->name, &filter, see_name, &n, err);
     if (rc == 0 && n.is_taken)
         rc = RV_FAIL(err, RV_E_EXISTS, "there is already one of the name \"%.100s\" in %s", name, kind->name);

@@ -23,6 +23,7 @@
 #define RV_ENTITY_MAX_TAG   200                /* bytes */
 #define RV_ENTITY_MAX_EDGES 1000               /* of one row; a traversal reads them all */
 #define RV_ENTITY_MAX_FIND  10000              /* rows of one find */
+#define RV_ENTITY_ALL       (-1)
 
 /* --- Writing --- */
 /* What it points to is borrowed for the call. */
@@ -100,7 +101,7 @@ struct rv_entity_filter {
     const struct rv_entity_where *lists; /* list columns that contain that value, such as topic_tags: all of them */
     size_t n_lists;
     int64_t since_us, until_us; /* created, both inclusive; 0: any */
-    int64_t offset, limit;      /* limit 0: 50 */
+    int64_t offset, limit;      /* limit 0: 50; RV_ENTITY_ALL: no limit, and `each` ends the walk */
 };
 /** Live rows of the scope's tenant, newest first (then by id, then by owner). each borrows row; it returns 0,
  *  RV_STORE_ENOUGH to end well, or a code that is passed on. filter NULL: all, 50 of them. RV_E_INVALID: no such

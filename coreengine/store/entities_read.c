@@ -366,7 +366,9 @@ static int walk(struct sql_store *st, const struct finding *f, int (*each)(void 
                 void *self, rv_err **err)
 {
     rv_buf sql = RV_BUF_INIT(MAX_SQL);
-    int64_t skip = f->f->offset, left = f->f->limit > 0 ? f->f->limit : FIND_DEFAULT;
+    int64_t skip = f->f->offset, left = f->f->limit > 0                ? f->f->limit
+                                        : f->f->limit == RV_ENTITY_ALL ? INT64_MAX
+                                                                       : FIND_DEFAULT;
     int rc = 1;
 
     write_query(f, &sql);
@@ -404,7 +406,7 @@ static int check_filter(const struct rv_kind *kind, const struct rv_entity_filte
 
     if (rc == 0 && f->about)
         rc = rv_store_check_text("text about", f->about, RV_ENTITY_MAX_NAME, err);
-    if (rc == 0 && (f->limit < 0 || f->limit > RV_ENTITY_MAX_FIND || f->offset < 0))
+    if (rc == 0 && (f->limit < RV_ENTITY_ALL || f->limit > RV_ENTITY_MAX_FIND || f->offset < 0))
         rc = RV_FAIL(err, RV_E_INVALID, "%lld rows from the %lldth: a limit is from 1 to %d", (long long)f->limit,
                      (long long)f->offset, RV_ENTITY_MAX_FIND);
     if (rc == 0 && f->name && !rv_kind_field(kind, RV_STR_LIT("name")))

@@ -446,3 +446,53 @@ int rv_store_delete_message(rv_store *s, const struct rv_store_scope *scope, con
     while (rv_store_repeats(s, &rc, err));
     return rv_store_leave_write(s, rc, err);
 }
+
+/* --- Days --- */
+
+typedef int rv_each_day(void *self, const struct rv_message_day *day, rv_err **err);
+
+static int list_days(struct sql_store *st, const struct rv_store_scope *scope, int64_t until_us, rv_each_day *each,
+                     void *self, rv_err **err)
+{
+    rv_buf sql = RV_BUF_INIT(1000);
+    int rc;
+
+    rv_buf_printf(&sql,
+                  "SELECT m.created_us / 86400000000, count(*), count(DISTINCT m.session),"
+                  " CAST(sum(m.token_count) AS BIGINT) FROM sessions s JOIN messages m ON m.session = s.key"
+                  " WHERE s.tenant_id = ?1%s AND s.deleted_us IS NULL AND m.deleted_us IS NULL AND m.created_us <= ?3"
+                  " GROUP BY m.created_us / 86400000000 ORDER BY m.created_us / 86400000000 DESC",
+                  scope->user ? " AND s.user_id = ?2" : "");
+    rv_sql_stmt *stmt = rv_sql_prepare(st, &sql);
+    rv_buf_fini(&sql);
+    rv_sql_text(stmt, 1, scope->tenant);
+    if (scope->user)
+        rv_sql_text(stmt, 2, scope->user);
+    rv_sql_int(stmt, 3, until_us);
+    while ((rc = rv_sql_step(stmt, "count messages", err)) == 1) {
+        const struct rv_message_day day = {.day = rv_sql_int_at(stmt, 0),
+                                           .n_messages = rv_sql_int_at(stmt, 1),
+                                           .n_sessions = rv_sql_int_at(stmt, 2),
+                                           .n_tokens = rv_sql_int_at(stmt, 3)};
+        rc = each(self, &day, err);
+        if (rc != 0)
+            break;
+    }
+    rv_sql_finish(stmt);
+    return rc < 0 ? rc : 0;
+}
+
+int rv_store_list_message_days(rv_store *s, const struct rv_store_scope *scope, int64_t until_us,
+                               int (*each)(void *self, const struct rv_message_day *day, rv_err **err), void *self,
+                               rv_err **err)
+{
+    struct rv_store_scope sc;
+    int rc = rv_store_check_scope(scope, &sc, err);
+
+    if (rc == 0)
+        rc = rv_store_check_time("the time", until_us, err);
+    rc = rv_store_enter_read(s, rc, "list message days", err);
+    if (rc != 0)
+        return rc;
+    return rv_store_leave_read(s, list_days(s->sql, &sc, until_us, each, self, err), err);
+}

@@ -100,4 +100,16 @@ RV_MUST_CHECK int rv_store_delete_message(rv_store *s, const struct rv_store_sco
 RV_MUST_CHECK int rv_store_add_messages(rv_store *s, const struct rv_store_scope *scope, const struct rv_turn *turn,
                                         int64_t now_us, rv_err **err);
 
+/* What a day (UTC) has of messages. */
+struct rv_message_day {
+    int64_t day; /* since 1970-01-01 */
+    int64_t n_messages, n_sessions, n_tokens;
+};
+/** Days with messages up to until_us, newest first; the database counts. Of a scope with a user
+ * the messages in their own sessions count, not those in sessions without an owner. day is borrowed for the call of
+ * each; each as above. */
+RV_MUST_CHECK int rv_store_list_message_days(rv_store *s, const struct rv_store_scope *scope, int64_t until_us,
+                                             int (*each)(void *self, const struct rv_message_day *day, rv_err **err),
+                                             void *self, rv_err **err);
+
 #endif

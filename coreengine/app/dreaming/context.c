@@ -54,7 +54,7 @@ static int take_moment(void *self, json_object *row, rv_err **err)
 
 static int read_moments(rv_store *store, const struct rv_store_scope *scope, struct section *s, rv_err **err)
 {
-    const struct rv_entity_filter filter = {.since_us = s->since_us, .limit = RV_ENTITY_MAX_FIND};
+    const struct rv_entity_filter filter = {.since_us = s->since_us, .limit = RV_ENTITY_ALL};
 
     s->most = MAX_MOMENTS;
     return rv_store_find_entities(store, scope, "moments", &filter, take_moment, s, err);
@@ -135,7 +135,7 @@ static int read_files(rv_store *store, const struct rv_store_scope *scope, struc
 {
     const struct rv_entity_where where = {"processing_status", json_object_new_string("completed")};
     const struct rv_entity_filter filter = {
-        .where = &where, .n_where = 1, .since_us = s->since_us, .limit = RV_ENTITY_MAX_FIND};
+        .where = &where, .n_where = 1, .since_us = s->since_us, .limit = RV_ENTITY_ALL};
     int rc = 0;
 
     s->most = MAX_FILES;

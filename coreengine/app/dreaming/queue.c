@@ -92,7 +92,7 @@ static int find_users(rv_store *store, const struct rv_store_scope *tenant, int6
                       rv_err **err)
 {
     const struct rv_session_filter sessions = {.since_us = since_us, .limit = MAX_SEEN};
-    const struct rv_entity_filter files = {.since_us = since_us, .limit = RV_ENTITY_MAX_FIND};
+    const struct rv_entity_filter files = {.since_us = since_us, .limit = RV_ENTITY_ALL};
     int rc = rv_store_list_sessions(store, tenant, &sessions, take_session, u, err);
 
     return rc == 0 ? rv_store_find_entities(store, tenant, "files", &files, take_row, u, err) : rc;

@@ -84,7 +84,7 @@ static int see_name(void *self, json_object *row, rv_err **err)
 
 static int is_taken(const struct ingest *in, const struct page *page, const char *name, bool *out, rv_err **err)
 {
-    const struct rv_entity_filter filter = {.name = name, .limit = RV_ENTITY_MAX_FIND};
+    const struct rv_entity_filter filter = {.name = name, .limit = RV_ENTITY_ALL};
     struct taken t = {rv_buf_cstr(&page->uri), in->user, false};
     int rc = rv_store_find_entities(in->opts->store, &in->own, "files", &filter, see_name, &t, err);
 
@@ -153,7 +153,6 @@ static int keep_edges(json_object *old, json_object *file, rv_err **err)
 struct tail {
     char (*ids)[37];
     size_t n, cap, n_chunks;
-    int64_t n_seen;
 };
 
 static int see_chunk(void *self, json_object *row, rv_err **err)
@@ -162,7 +161,6 @@ static int see_chunk(void *self, json_object *row, rv_err **err)
     const char *id = NULL;
     int64_t ordinal = -1;
 
-    t->n_seen++;
     if (!rv_json_get_text(row, "id", &id) || strlen(id) != 36 || !rv_json_get_int(row, "ordinal", &ordinal) ||
         ordinal < (int64_t)t->n_chunks)
         return 0;
@@ -175,14 +173,10 @@ static int see_chunk(void *self, json_object *row, rv_err **err)
 /* A text that became shorter has chunks that are not in it any more. */
 static int delete_tail(const struct ingest *in, const struct page *page, size_t n_chunks, int64_t now_us, rv_err **err)
 {
-    struct rv_entity_filter filter = {.about = page->id, .limit = RV_ENTITY_MAX_FIND};
+    const struct rv_entity_filter filter = {.about = page->id, .limit = RV_ENTITY_ALL};
     struct tail tail = {.n_chunks = n_chunks};
-    int rc = 0;
+    int rc = rv_store_find_entities(in->opts->store, &in->own, "resources", &filter, see_chunk, &tail, err);
 
-    do { /* a file may have more chunks than one find gives */
-        rc = rv_store_find_entities(in->opts->store, &in->own, "resources", &filter, see_chunk, &tail, err);
-        filter.offset += filter.limit;
-    } while (rc == 0 && tail.n_seen == filter.offset);
     for (size_t i = 0; i < tail.n && rc == 0; i++)
         rc = rv_store_delete_entity(in->opts->store, &in->own,
                                     &(struct rv_entity_target){"resources", tail.ids[i], now_us}, err);

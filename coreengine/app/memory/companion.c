@@ -184,7 +184,7 @@ static int see_moment(void *self, json_object *row, rv_err **err)
 static int find_session(rv_store *store, struct pair *p, rv_err **err)
 {
     const struct rv_entity_filter filter = {.name = rv_json_text_or(p->what->moment, "name", ""),
-                                            .limit = RV_ENTITY_MAX_FIND};
+                                            .limit = RV_ENTITY_ALL};
     char fresh[RV_STORE_MAX_ID + 1];
     struct rv_session_row row = {0};
     rv_err *cause = NULL;

@@ -102,7 +102,7 @@ static int write_message(struct telling *t, rv_err **err)
 
 static int tell(struct telling *t, rv_err **err)
 {
-    const struct rv_entity_filter filter = {.name = t->notice->title, .limit = RV_ENTITY_MAX_FIND};
+    const struct rv_entity_filter filter = {.name = t->notice->title, .limit = RV_ENTITY_ALL};
     int rc = rv_store_find_entities(t->store, &t->owner, "moments", &filter, see, t, err);
 
     if (rc == 0)

@@ -249,8 +249,7 @@ static int page_of(const struct searching *s, json_object **out, rv_err **err)
 int rv_app_search_sessions(rv_store *store, const struct rv_store_scope *scope,
                            const struct rv_app_session_search *search, json_object **out, rv_err **err)
 {
-    const struct rv_entity_filter filter = {
-        .tags = search->tags, .n_tags = search->n_tags, .limit = RV_ENTITY_MAX_FIND};
+    const struct rv_entity_filter filter = {.tags = search->tags, .n_tags = search->n_tags, .limit = RV_ENTITY_ALL};
     struct searching s = {.s = search, .store = store, .scope = scope};
 
     if (search->page < 1 || search->page > RV_ENTITY_MAX_FIND || search->size < 1 || search->size > 100)

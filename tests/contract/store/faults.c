@@ -48,6 +48,17 @@ int do_find_entities(struct world *w)
 {
     return rv_store_find_entities(w->s, &operator_scope, "ontologies", NULL, see_entity, NULL, &w->err);
 }
+static int see_day(void *self, const struct rv_message_day *day, rv_err **err)
+{
+    (void)self;
+    (void)day;
+    (void)err;
+    return 0;
+}
+int do_list_message_days(struct world *w)
+{
+    return rv_store_list_message_days(w->s, &operator_scope, T0, see_day, NULL, &w->err);
+}
 int do_delete_entity(struct world *w)
 {
     return rv_store_delete_entity(w->s, &operator_scope, &(struct rv_entity_target){"ontologies", PAGE, T0}, &w->err);

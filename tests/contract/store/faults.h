@@ -11,6 +11,7 @@ int do_put_entities(struct world *w);
 int do_get_entity(struct world *w);
 int do_load_entity(struct world *w);
 int do_find_entities(struct world *w);
+int do_list_message_days(struct world *w);
 int do_delete_entity(struct world *w);
 int do_delete_entities_named(struct world *w);
 int do_merge_metadata(struct world *w);

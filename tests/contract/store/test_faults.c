@@ -310,6 +310,7 @@ static const struct {
     {"get_entity", do_get_entity},
     {"load_entity", do_load_entity},
     {"find_entities", do_find_entities},
+    {"list_message_days", do_list_message_days},
     {"delete_entity", do_delete_entity},
     {"delete_entities_named", do_delete_entities_named},
     {"merge_metadata", do_merge_metadata},

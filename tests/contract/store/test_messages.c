@@ -377,6 +377,67 @@ START_TEST(a_message_takes_only_what_can_be_one)
 }
 END_TEST
 
+#define DAY INT64_C(86400000000)
+
+static int see_day(void *self, const struct rv_message_day *day, rv_err **err)
+{
+    struct seen *seen = self;
+
+    (void)err;
+    rv_buf_printf(&seen->text, "%d:%d/%d/%d ", (int)(day->day - T0 / DAY), (int)day->n_messages, (int)day->n_sessions,
+                  (int)day->n_tokens);
+    return ++seen->n == seen->stop_at ? seen->code : 0;
+}
+
+/* The newest `most` of them; 0: all. */
+static void days_are(struct world *w, const struct rv_store_scope *scope, int64_t until_us, int most, const char *want)
+{
+    struct seen seen = SEEN_INIT;
+
+    seen.stop_at = most;
+    seen.code = RV_STORE_ENOUGH;
+    OK(rv_store_list_message_days(w->s, scope, until_us, see_day, &seen, &w->err));
+    ck_assert_str_eq(rv_buf_cstr(&seen.text), want);
+    rv_buf_fini(&seen.text);
+}
+
+/* Messages of other users, of sessions without an owner, and deleted ones do not count. */
+START_TEST(days_count_the_messages_of_their_owner)
+{
+    static const struct {
+        const char *session, *user, *id;
+        int day, tokens;
+    } rows[] = {{"s1", "u", "a", 0, 5},  {"s1", "u", "b", 0, 7},  {"s2", "u", "a", 0, 1}, {"s2", "u", "b", 2, 2},
+                {"s3", "v", "a", 0, 90}, {"s4", "", "a", 2, 800}, {"s5", "u", "a", 3, 9}};
+    const struct rv_store_scope u = {NULL, "u"}, v = {NULL, "v"}, unowned = {NULL, ""}, other = {"other", NULL};
+    const int64_t ever_us = T0 + 100 * DAY;
+    struct world world, *w = &world;
+
+    world_open(w, _i);
+    for (size_t i = 0; i < RV_COUNT(rows); i++) {
+        const struct rv_store_scope owner = {NULL, rows[i].user};
+        struct rv_message m = world_message(rows[i].id, "user", "x");
+        m.token_count = rows[i].tokens;
+        m.created_us = T0 + rows[i].day * DAY;
+        make_session(w, rows[i].session, rows[i].user);
+        OK(rv_store_add_messages(w->s, &owner, &(struct rv_turn){.session = rows[i].session, .rows = &m, .n_rows = 1},
+                                 T0, &w->err));
+    }
+    OK(rv_store_delete_session(w->s, &u, "s5", T0, &w->err));
+    OK(rv_store_delete_message(w->s, &u, "s1", 2, T0, &w->err));
+    days_are(w, &u, ever_us, 0, "2:1/1/2 0:2/2/6 ");
+    days_are(w, &u, ever_us, 1, "2:1/1/2 ");
+    days_are(w, &u, T0, 0, "0:2/2/6 ");
+    days_are(w, &u, T0 - 1, 0, "");
+    days_are(w, &v, ever_us, 0, "0:1/1/90 ");
+    days_are(w, &unowned, ever_us, 0, "2:1/1/800 ");
+    days_are(w, &operator_scope, ever_us, 0, "2:2/2/802 0:3/3/96 ");
+    days_are(w, &other, ever_us, 0, "");
+    FAILS(RV_E_INVALID, rv_store_list_message_days(w->s, &u, -1, see_day, NULL, &w->err));
+    world_close(w);
+}
+END_TEST
+
 Suite *messages_suite(void)
 {
     Suite *suite = suite_create("messages");
@@ -391,6 +452,7 @@ Suite *messages_suite(void)
     ADD(tc, a_turn_names_its_session_and_merges_metadata);
     ADD(tc, one_message_is_deleted_and_the_others_keep_their_numbers);
     ADD(tc, a_message_takes_only_what_can_be_one);
+    ADD(tc, days_count_the_messages_of_their_owner);
     suite_add_tcase(suite, tc);
     return suite;
 }

@@ -231,6 +231,67 @@ START_TEST(a_feed_has_days_and_only_their_owners_rows)
 }
 END_TEST
 
+#define MANY (RV_ENTITY_MAX_FIND + 1) /* more than one find gives */
+
+static void add_messages(rv_store *s, const char *session, const char *user, int n, int64_t at_us)
+{
+    const struct rv_store_scope owner = {NULL, user};
+    const struct rv_session_row fresh = {
+        .id = session, .tenant = RV_STORE_TENANT, .user = user, .name = "Much", .created_us = at_us};
+    struct rv_message *rows = calloc((size_t)n, sizeof *rows);
+    char(*ids)[16] = calloc((size_t)n, sizeof *ids);
+    rv_err *err = NULL;
+
+    ck_assert(rows && ids);
+    for (int i = 0; i < n; i++) {
+        snprintf(ids[i], sizeof ids[i], "n%d", i);
+        rows[i] = (struct rv_message){.id = ids[i], .type = "user", .token_count = 1, .created_us = at_us};
+    }
+    ok(rv_store_ensure_session(s, &fresh, NULL, &err), err);
+    ok(rv_store_add_messages(s, &owner, &(struct rv_turn){.session = session, .rows = rows, .n_rows = (size_t)n}, at_us,
+                             &err),
+       err);
+    free(rows);
+    free(ids);
+}
+
+/* What is not in a feed: n moments of ada that have not begun. */
+static void add_future(rv_store *s, int n, int64_t at_us)
+{
+    json_object *row = rv_kit_json("{'moment_type':'note','starts_timestamp':'2027-01-01T00:00:00Z'}");
+    json_object **rows = calloc((size_t)n, sizeof(json_object *));
+    rv_err *err = NULL;
+
+    for (int i = 0; i < n; i++)
+        rows[i] = row;
+    ok(rv_store_put_entities(
+           s, &ada, &(struct rv_entities_put){.kind = "moments", .rows = rows, .n_rows = (size_t)n, .now_us = at_us},
+           NULL, &err),
+       err);
+    free(rows);
+    json_object_put(row);
+}
+
+START_TEST(a_feed_is_not_hidden_behind_many_rows)
+{
+    rv_store *s = store_with("tale", "ada", 4, T0);
+    char id[RV_STORE_MAX_ID + 1];
+
+    json_object_put(add_moment(s, &ada, "{'name':'n','moment_type':'note','summary':'N'}", "tale", id, T0 + 5));
+    add_messages(s, "common", "", MANY, T0 + 10);
+    add_messages(s, "much", "ada", MANY, T0 - DAY);
+    add_future(s, MANY, T0 + 20);
+    char *text = feed_of(s, &ada, NULL, false);
+    ck_assert_str_eq(text, "Yesterday: 4 messages across 1 session(s), 40 tokens. 1 moment(s). N "
+                           "Feb 23: 10001 messages across 1 session(s), 10001 tokens. 0 moment(s).");
+    free(text);
+    text = feed_of(s, &operator_scope, "2026-02-24", false);
+    ck_assert_ptr_nonnull(strstr(text, "Yesterday: 10005 messages across 2 session(s), 10041 tokens."));
+    free(text);
+    rv_store_close(s);
+}
+END_TEST
+
 START_TEST(sessions_are_found_by_name_a_page_at_a_time)
 {
     rv_store *s = store_with("tale", "ada", 2, T0);
@@ -262,6 +323,7 @@ TCase *memory_case(void)
     tcase_add_test(tc, a_copy_has_the_first_messages_and_no_memory);
     tcase_add_test(tc, a_moment_brings_its_session);
     tcase_add_test(tc, a_feed_has_days_and_only_their_owners_rows);
+    tcase_add_test(tc, a_feed_is_not_hidden_behind_many_rows);
     tcase_add_test(tc, sessions_are_found_by_name_a_page_at_a_time);
     return tc;
 }
