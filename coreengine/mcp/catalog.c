@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #define NOMEM(err) RV_FAIL((err), RV_E_NOMEM, "no memory for the tools of MCP servers")
+#define IS_SECOND  "the server has two of that name, and the first one counts"
 
 struct listed {
     bool is_added, has_resources, has_prompts;
@@ -65,6 +66,42 @@ static void warn(rv_findings *f, const struct rv_mcp_server_config *s, const cha
                        rv_mcp_server_kind(s), s->name, tool, why);
 }
 
+/* 0 with *is_first false: an earlier one has the name. */
+static int look_at_name(rv_index *seen, json_object *definition, bool *is_first, rv_err **err)
+{
+    const char *name = NULL;
+
+    *is_first = true;
+    if (!json_object_is_type(definition, json_type_object) || !rv_json_get_text(definition, "name", &name))
+        return 0; /* what is not a tool is left out later */
+    *is_first = rv_index_get(seen, rv_str_of(name)) < 0;
+    return *is_first && rv_index_add(seen, rv_str_of(name), 0) < 0 ? NOMEM(err) : 0;
+}
+
+int rv_mcp_catalog_unique(const struct rv_mcp_server_config *server, json_object *tools, rv_findings *findings,
+                          json_object **out, rv_err **err)
+{
+    json_object *unique = json_object_new_array();
+    rv_index seen = {0};
+    bool is_first;
+    int rc = unique ? 0 : NOMEM(err);
+
+    for (size_t i = 0; rc == 0 && i < json_object_array_length(tools); i++) {
+        json_object *tool = json_object_array_get_idx(tools, i);
+        rc = look_at_name(&seen, tool, &is_first, err);
+        if (rc == 0 && is_first)
+            rc = rv_json_push_ref(unique, tool, err);
+        else if (rc == 0)
+            warn(findings, server, rv_json_text_or(tool, "name", ""), IS_SECOND);
+    }
+    rv_index_fini(&seen);
+    if (rc < 0)
+        json_object_put(unique);
+    else
+        *out = unique;
+    return rc;
+}
+
 static int keep_take(rv_mcp_catalog *c, struct rv_mcp_tool *t, rv_err **err)
 {
     if (!rv_has_room(&c->tools, &c->cap, c->n + 1, sizeof(struct rv_mcp_tool *)) ||
@@ -88,7 +125,7 @@ static int add_tool(rv_mcp_catalog *c, const struct rv_mcp_server_config *s, jso
         return NOMEM(err);
     int rc = rv_mcp_tool_init(t, s, definition, kind, &why, err);
     if (rc == 0 && why.len == 0 && rv_index_get(&c->by_name, rv_str_of(t->qualified)) >= 0)
-        rv_buf_puts(&why, "the server has two of that name, and the first one counts");
+        rv_buf_puts(&why, IS_SECOND);
     if (rc == 0)
         rc = rv_buf_check(&why, "reason", err);
     if (rc == 0 && why.len == 0) {

@@ -70,6 +70,10 @@ struct rv_mcp_offer {   /* of a server; borrowed */
     json_object *tools; /* an array of definitions as `tools/list` gives them */
     bool has_resources, has_prompts;
 };
+/** tools: an array of definitions, of which *out (the caller's) has the first of each name; the others become warnings
+ * among findings. Before definitions are compared by name. RV_E_NOMEM. */
+RV_MUST_CHECK int rv_mcp_catalog_unique(const struct rv_mcp_server_config *server, json_object *tools,
+                                        rv_findings *findings, json_object **out, rv_err **err);
 /** Add the tools of a server. What is not taken becomes a warning among findings. RV_E_LIMIT, RV_E_NOMEM. */
 RV_MUST_CHECK int rv_mcp_catalog_add(rv_mcp_catalog *c, const struct rv_mcp_server_config *server,
                                      const struct rv_mcp_offer *offer, rv_findings *findings, rv_err **err);

@@ -169,11 +169,17 @@ static bool needs_approval(const struct rv_mcp_server_config *s)
 /* An answer counts as far as it is approved. */
 static int take(rv_mcp_tools *t, const struct rv_mcp_tools_opts *o, struct question *q, rv_err **err)
 {
-    json_object *approved = NULL;
+    json_object *unique = NULL, *approved = NULL;
     int rc = keep(o, q, err);
 
+    if (rc == 0 && q->tools)
+        rc = rv_mcp_catalog_unique(q->server, q->tools, o->findings, &unique, err);
     if (rc < 0)
         return rc;
+    if (q->tools) {
+        json_object_put(q->tools);
+        q->tools = unique;
+    }
     if (q->tools && o->state && needs_approval(q->server)) {
         rc = rv_mcp_pins_filter(o, q->server, q->tools, &approved, err);
         if (rc < 0)

@@ -151,6 +151,27 @@ START_TEST(a_definition_that_cannot_be_used_is_a_warning)
 }
 END_TEST
 
+/* Of two tools of one name in one list the first counts, also when it cannot be used. */
+START_TEST(of_two_tools_of_a_name_the_first_counts)
+{
+    json_object *tools =
+                    json("[7,{\"name\":\"x\",\"inputSchema\":7},{},{\"name\":\"X\"},{\"name\":\"x\"," OBJECT "},7,{},"
+                         "{\"name\":\"y\"},{\"name\":\"x\"}]"),
+                *unique = NULL;
+    struct world w;
+
+    begin(&w);
+    ck_assert_int_eq(rv_mcp_catalog_unique(&w.servers[0], tools, w.findings, &unique, NULL), 0);
+    ck_assert_str_eq(json_object_to_json_string_ext(unique, JSON_C_TO_STRING_PLAIN),
+                     "[7,{\"name\":\"x\",\"inputSchema\":7},{},{\"name\":\"X\"},7,{},{\"name\":\"y\"}]");
+    ck_assert_uint_eq(rv_findings_n(w.findings), 2);
+    ck_assert_uint_eq(rv_findings_n_errors(w.findings), 0);
+    json_object_put(unique);
+    json_object_put(tools);
+    end(&w);
+}
+END_TEST
+
 START_TEST(the_file_says_which_tools_are_taken)
 {
     const char *allowed[] = {"x", "list_prompts"}, *denied[] = {"y"};
@@ -423,6 +444,7 @@ TCase *tools_case(void)
     tcase_add_loop_test(tc, policies_say_what_is_confirmed, 0, 5);
     tcase_add_test(tc, bare_names_are_those_that_one_server_has);
     tcase_add_test(tc, a_definition_that_cannot_be_used_is_a_warning);
+    tcase_add_test(tc, of_two_tools_of_a_name_the_first_counts);
     tcase_add_test(tc, the_file_says_which_tools_are_taken);
     tcase_add_test(tc, lists_that_were_kept_make_the_same_catalog);
     tcase_add_loop_test(tc, risk_and_effect_follow_from_what_is_believed, 0, RV_COUNT(judged));
