@@ -489,6 +489,21 @@ static void end_all(void *self)
     srv_loop_read(&all->reader.loop); /* they go while their store is open */
 }
 
+/* A tool that is not there is told before the first client asks. */
+static int check_offer(struct srv_server *s, const struct rv_app_mcp_opts *offer, rv_err **err)
+{
+    struct srv_handles *d;
+
+    if (offer->n_tools == 0)
+        return 0;
+    int rc = srv_handles_take(s, &d, err);
+    if (rc < 0)
+        return rc;
+    rc = rv_app_mcp_check(offer, &(struct rv_app_mcp_at){.app = &s->app, .sources = &d->sources}, err);
+    srv_handles_give(s, d);
+    return rc < 0 ? RV_WRAP(err, rc, "--mcp-tool") : 0;
+}
+
 int srv_mcps_new(struct srv_server *s, struct srv_mcps **out, rv_err **err)
 {
     struct srv_mcps *all = calloc(1, sizeof *all);
@@ -503,7 +518,9 @@ int srv_mcps_new(struct srv_server *s, struct srv_mcps **out, rv_err **err)
                                           .tools = s->opts->mcp_tools,
                                           .n_tools = s->opts->n_mcp_tools,
                                           .is_http = true};
-    int rc = rv_app_mcp_aside_new(s->worker_stop, &all->aside, err);
+    int rc = check_offer(s, &all->offer, err);
+    if (rc == 0)
+        rc = rv_app_mcp_aside_new(s->worker_stop, &all->aside, err);
     if (rc == 0)
         rc = srv_reader_open(&all->reader, s, end_all, all, &is_open, err);
     if (is_open) {
