@@ -31,6 +31,7 @@ struct stdio {
     int signals;         /* signalfd */
     int fallen;          /* eventfd: the worker has failed, and does not come back */
     bool has_ended;      /* the input */
+    bool is_closed;      /* the client writes no more; what it wrote may not all have been read */
     bool is_gone;        /* no one reads the output */
     bool is_stopping;    /* SIGTERM or SIGINT came */
     bool has_fallen;     /* the worker: calls would never end */
@@ -61,19 +62,41 @@ static void on_signal(struct stdio *s)
 
 /* --- output --- */
 
-/* Is there room for PIPE_BUF bytes? Waits for it, but not for a client that does not read when a signal ends this. */
+static int64_t grace_ends_us(const struct stdio *s)
+{
+    return rv_app_now_us() + (s->opts->grace_us > 0 ? s->opts->grace_us : RV_WORKER_GRACE_US);
+}
+
+/* A time as poll() takes it: at most a second, so that any grace fits. */
+static int until_ms(int64_t at_us)
+{
+    int64_t rest_us = at_us - rv_app_now_us();
+
+    return rest_us <= 0 ? 0 : rest_us < 1000000 ? (int)(rest_us / 1000) + 1 : 1000;
+}
+
+/* Is there room for PIPE_BUF bytes? It is waited for as long as the client can write, and then for the grace: what it
+ * wrote before may still be answered. When a signal ends this, there is no waiting. */
 static bool has_room(struct stdio *s)
 {
-    struct pollfd fds[] = {{.fd = s->opts->out, .events = POLLOUT}, {.fd = s->signals, .events = POLLIN}};
+    int64_t ends_us = 0;
 
     for (;;) {
-        if (poll(fds, RV_COUNT(fds), s->is_stopping ? 0 : -1) < 0 && errno != EINTR)
+        bool is_closed = s->has_ended || s->is_closed;
+        if (is_closed && ends_us == 0)
+            ends_us = grace_ends_us(s);
+        int wait_ms = s->is_stopping ? 0 : is_closed ? until_ms(ends_us) : -1;
+        struct pollfd fds[] = {{.fd = s->opts->out, .events = POLLOUT},
+                               {.fd = s->signals, .events = POLLIN},
+                               {.fd = is_closed ? -1 : s->in, .events = POLLRDHUP}};
+        if (poll(fds, RV_COUNT(fds), wait_ms) < 0 && errno != EINTR)
             return false;
         if (fds[1].revents)
             on_signal(s);
         if (fds[0].revents)
             return true; /* of an error, the write tells */
-        if (s->is_stopping)
+        s->is_closed = s->is_closed || fds[2].revents;
+        if (wait_ms == 0)
             return false;
     }
 }
@@ -83,10 +106,13 @@ static bool has_room(struct stdio *s)
 static void write_all(struct stdio *s, const char *p, size_t n)
 {
     while (n > 0 && !s->is_gone) {
-        ssize_t k = has_room(s) ? write(s->opts->out, p, n < PIPE_BUF ? n : PIPE_BUF) : -1;
-        if (k < 0 && !s->is_stopping && (errno == EINTR || errno == EAGAIN))
+        bool is_read = has_room(s);
+        ssize_t k = is_read ? write(s->opts->out, p, n < PIPE_BUF ? n : PIPE_BUF) : -1;
+        if (k < 0 && is_read && !s->is_stopping && (errno == EINTR || errno == EAGAIN))
             continue;
         if (k < 0) {
+            if (!is_read && !s->is_stopping)
+                RV_LOG(s->app.log, WARN, "mcp.unread");
             s->is_gone = true;
             return;
         }
@@ -114,6 +140,9 @@ static int on_line(void *self, rv_str line, bool is_whole, rv_err **err)
 {
     struct stdio *s = self;
     struct rv_mcp_orders out = {NULL, 0, 0};
+
+    if (s->is_gone || s->is_stopping) /* what came with the lines before is not begun */
+        return 0;
     int rc = is_whole ? rv_app_mcp_read(s->client, &s->at, line, &out, err)
                       : rv_mcp_server_refuse(NULL, RV_MCP_INVALID_REQUEST,
                                              "a message is longer than " RV_LIMIT_TEXT(RV_MCP_MAX_MESSAGE_MIB) " MiB",
@@ -137,7 +166,7 @@ static int read_some(struct stdio *s, struct rv_mcp_lines *lines, rv_err **err)
     if (n < 0 && errno != ECONNRESET) /* that is a client which went away */
         RV_IGNORE(RV_FAIL_SYSTEM(&s->input_err, errno, "read what the client says") < 0, "told when calls have ended");
     s->has_ended = true;
-    s->ends_us = rv_app_now_us() + (s->opts->grace_us > 0 ? s->opts->grace_us : RV_WORKER_GRACE_US);
+    s->ends_us = grace_ends_us(s);
     return rv_mcp_lines_end(lines, err);
 }
 

@@ -77,7 +77,8 @@ const struct rv_cli_verb rv_verb_mcp_serve = {
     .text =
         "A client starts this command and writes requests to its standard input, one message a line. Each pipeline\n"
         "of --pipelines is a tool; a call is a run, which is kept in the store and can be watched with `reeve runs`.\n"
-        "Calls end with the input: those under way have the time of --grace, then their runs are cancelled.\n"
+        "Calls end with the input: those under way have the time of --grace, then their runs are cancelled. A client\n"
+        "that does not read its answers for that time then is not waited for.\n"
         "`reeve serve` offers the same over HTTP, at /mcp.",
     .examples = "reeve mcp serve --pipelines pipelines\n"
                 "reeve mcp serve --tool files:search_files --tool files:read_file\n"
