@@ -20,4 +20,9 @@ RV_MUST_CHECK int srv_body_bool(const struct srv_call *c, const char *key, bool 
  * RV_E_INVALID, with the nearest one as the hint. */
 RV_MUST_CHECK int srv_body_check(const char *type, json_object *body, rv_err **err);
 
+/* --- routes.c --- */
+/** Has it the parameter `user`, by which operators say whose rows they mean? Those about sessions and other rows, whose
+ * ids each user has for themselves. */
+bool srv_route_has_user(const struct srv_route *r);
+
 #endif

@@ -198,6 +198,7 @@ void srv_call_free(struct srv_call *c)
         return;
     for (size_t i = 0; i < c->n_args; i++)
         free(c->args[i]);
+    free(c->user);
     for (size_t i = 0; i < c->n_fields; i++)
         free((void *)(uintptr_t)c->fields[i].value.ptr);
     if (c->made && c->free_made)

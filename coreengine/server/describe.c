@@ -190,6 +190,8 @@ static void write_parameters(rv_jw *w, const struct srv_route *r)
         write_parameter(w, (rv_str){p, n}, "query");
         p += n + (p[n] == ' ');
     }
+    if (srv_route_has_user(r))
+        write_parameter(w, RV_STR_LIT("user"), "query");
     rv_jw_arr_end(w);
 }
 
@@ -487,16 +489,22 @@ void rv_server_write_reference(rv_buf *out)
             rv_buf_printf(out, "%s`%.*s`", p == r->query ? "" : ", ", (int)n, p);
             p += n + (p[n] == ' ');
         }
+        if (srv_route_has_user(r))
+            rv_buf_printf(out, "%s`user`", r->query ? ", " : "");
         rv_buf_puts(out, " |\n");
     }
     rv_buf_puts(
-        out, "\n`HEAD` is answered where `GET` is. A path that does not have a method is 405 with `Allow`.\n"
-             "The same paths are there behind `/api/v1`, as clients of REMLight write them, and with `/` at the end.\n"
-             "A body whose schema has `additionalProperties: false` is refused with 400 if it has another member; "
-             "bodies that\n"
-             "clients of other servers write (AG-UI, OpenAI, p8, REMLight) may have any.\n\n"
-             "## Errors\n\n"
-             "The body of an error has `type`, `title`, `status`, `detail`, `code`, `request_id` and `error` "
-             "(`message`, `type`,\n`param`, `code`), so that clients of RFC 9457, of p8 and of OpenAI each find "
-             "what they read. What belongs to\nanother user is answered as what does not exist.\n");
+        out,
+        "\n`HEAD` is answered where `GET` is. A path that does not have a method is 405 with `Allow`.\n"
+        "The same paths are there behind `/api/v1`, as clients of REMLight write them, and with `/` at the end.\n"
+        "`user`: whose rows are meant; empty: those without an owner. An operator who leaves it out means the rows of "
+        "all users, and\nhas to say it where several users have rows of that id. A user may name only themselves "
+        "(403 otherwise).\n"
+        "A body whose schema has `additionalProperties: false` is refused with 400 if it has another member; "
+        "bodies that\n"
+        "clients of other servers write (AG-UI, OpenAI, p8, REMLight) may have any.\n\n"
+        "## Errors\n\n"
+        "The body of an error has `type`, `title`, `status`, `detail`, `code`, `request_id` and `error` "
+        "(`message`, `type`,\n`param`, `code`), so that clients of RFC 9457, of p8 and of OpenAI each find "
+        "what they read. What belongs to\nanother user is answered as what does not exist.\n");
 }

@@ -68,6 +68,22 @@ static int read_body(struct srv_call *c, rv_err **err)
     return rc == 0 ? srv_body_check(c->route->takes, c->body, err) : rc;
 }
 
+/* An operator may say whose rows are meant, "" for those of none; a user may say no more than their own name. */
+static int narrow(struct srv_call *c, rv_err **err)
+{
+    rv_str user;
+
+    if (!srv_route_has_user(c->route) || !srv_call_query(c, "user", &user))
+        return 0;
+    if (!(c->user = rv_str_dup(user)))
+        return RV_FAIL(err, RV_E_NOMEM, "read the parameter user");
+    if (!c->app.scope.user)
+        c->app.scope.user = c->user;
+    else if (strcmp(c->app.scope.user, c->user) != 0)
+        return RV_FAIL(err, RV_E_DENIED, "the parameter \"user\" names another user; leave it out for your own rows");
+    return 0;
+}
+
 /* A route that tells whether the store can be reached, too. */
 static int do_ask(struct srv_call *c, rv_err **err)
 {
@@ -109,6 +125,8 @@ static int do_work(struct srv_call *c, rv_err **err)
         rc = judge(c, err);
         c->app.scope = rv_identity_scope(&c->who);
     }
+    if (rc == 0)
+        rc = narrow(c, err);
     if (rc == 0)
         rc = read_body(c, err);
     if (rc == 0)

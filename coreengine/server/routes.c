@@ -271,6 +271,12 @@ const struct srv_route srv_routes[] = {
 };
 const size_t srv_n_routes = RV_COUNT(srv_routes);
 
+bool srv_route_has_user(const struct srv_route *r)
+{
+    return r->scope == S(SESSIONS_READ) || r->scope == S(SESSIONS_WRITE) || r->scope == S(DATA_READ) ||
+           r->scope == S(DATA_WRITE);
+}
+
 /* Does a path fit: segment by segment, "{...}" takes any that is not empty. */
 static bool fits(const char *path, const rv_str *segments, size_t n, rv_str args[SRV_MAX_ARGS], size_t *n_args)
 {

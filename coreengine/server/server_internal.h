@@ -74,7 +74,7 @@ struct srv_call {
     rv_httpd_exchange *x;               /* held by the call until its answer; loop thread; borrowed */
     const struct srv_route *route;      /* static */
     const struct rv_httpd_request *req; /* borrowed until the answer begins */
-    char *args[SRV_MAX_ARGS];           /* owned: the variable segments */
+    char *args[SRV_MAX_ARGS], *user;    /* owned: the variable segments; whose rows are meant, NULL: not said */
     size_t n_args;
     struct srv_message worked;    /* tells the loop that it was worked at */
     struct srv_call *queued_next; /* that waits for a thread, too; of hands.c; borrowed */

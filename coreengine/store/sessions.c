@@ -175,7 +175,7 @@ static int row_of(struct sql_store *st, rv_sql_stmt *stmt, struct found_session 
 static int fail_ambiguous(const char *id, rv_err **err)
 {
     RV_FAIL(err, RV_E_INVALID, "several users have a session \"%s\"", id);
-    rv_err_hint(err, "say whose it is: --user NAME");
+    rv_err_hint(err, RV_STORE_SAY_WHOSE);
     return RV_E_INVALID;
 }
 

@@ -169,6 +169,8 @@ struct rv_session_at {
     char tenant[RV_STORE_MAX_ID + 1], user[RV_STORE_MAX_ID + 1], id[RV_STORE_MAX_ID + 1];
 };
 void rv_session_at(const struct found_session *found, struct rv_session_at *out);
+/* Hint where an operator's id is that of several users. */
+#define RV_STORE_SAY_WHOSE "say whose it is: --user NAME, or the parameter `user` of a request"
 /** Find a session in the scope. Returns 1 when found, 0 when the scope has no session of that id. A deleted session is
  * found only when there is no other. The row is valid until rv_sql_done() of *stmt, which is the caller's in any case.
  * RV_E_INVALID: several users have that id. */
