@@ -32,17 +32,24 @@ static int take_early(rv_store *store, const struct rv_store_scope *scope, const
                       struct rv_journal_claim by, struct rv_app_early *out, rv_err **err)
 {
     struct rv_clock clock = rv_clock_system();
+    int rc;
 
-    int rc = rv_store_begin(store, err);
-    if (rc < 0)
-        return rc;
-    by.now_us = clock.now_us(clock.self); /* within the transaction */
-    const struct rv_store_claim claim = {.owner = by.owner, .now_us = by.now_us, .until_us = by.now_us + by.lease_us};
-    if (row->owner)
-        rc = rv_journal_open(store, scope, row->id, &by, &out->journal, err);
-    else
-        rc = rv_store_claim(store, scope, row->id, &claim, &out->fence, err);
-    return rv_store_end(store, rc, err);
+    do {
+        rv_journal_free(out->journal);
+        out->journal = NULL;
+        rc = rv_store_begin(store, err);
+        if (rc < 0)
+            continue;
+        by.now_us = clock.now_us(clock.self); /* within the transaction */
+        const struct rv_store_claim claim = {
+            .owner = by.owner, .now_us = by.now_us, .until_us = by.now_us + by.lease_us};
+        if (row->owner)
+            rc = rv_journal_open(store, scope, row->id, &by, &out->journal, err);
+        else
+            rc = rv_store_claim(store, scope, row->id, &claim, &out->fence, err);
+        rc = rv_store_end(store, rc, err);
+    } while (rc < 0 && rv_store_again(store, err));
+    return rc;
 }
 
 int rv_app_continue(struct rv_app_run *run, rv_store *store, const char *id, enum rv_app_go go,
@@ -233,16 +240,11 @@ static int move_over(struct move *m, const char *id, rv_err **err)
     int rc = state_of_new(m, id, &env, err);
     if (rc < 0)
         return rc;
-    rc = rv_store_begin(m->store, err);
+    rc = rv_store_begin(m->store, err); /* once: the old run in memory moves on, too */
     if (rc == 0) {
         rc = rv_app_keep(&run, env, &begin, err);
         rv_journal_free(run.journal);
-        if (rc == 0)
-            rc = end_old(m, owner, err);
-        if (rc == 0)
-            rc = rv_store_commit(m->store, err);
-        else
-            rv_store_rollback(m->store);
+        rc = rv_store_end(m->store, rc == 0 ? end_old(m, owner, err) : rc, err);
     }
     rv_envelope_free(env);
     return rc;

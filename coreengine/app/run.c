@@ -86,9 +86,38 @@ int rv_app_register_run_agents(const struct rv_app_run *run, rv_err **err)
     return rc;
 }
 
-int rv_app_keep(struct rv_app_run *run, const rv_envelope *env, const struct rv_app_begin *begin, rv_err **err)
+/* In a group. */
+static int create(struct rv_app_run *run, const struct rv_app_begin *begin, struct rv_journal_start *start,
+                  rv_err **err)
 {
     struct rv_clock clock = rv_clock_system();
+    int rc = 0;
+
+    start->now_us = clock.now_us(clock.self); /* the lease begins when other writers are waited for */
+    if (begin->limits)
+        rc = rv_app_limits_count(begin->limits, run->store, begin->counts, start->now_us, run->app->log, err);
+    return rc == 0 ? rv_journal_create(run->store, start, &run->journal, err) : rc;
+}
+
+static int create_whole(struct rv_app_run *run, const struct rv_app_begin *begin, struct rv_journal_start *start,
+                        rv_err **err)
+{
+    int rc;
+
+    do {
+        rc = rv_store_begin(run->store, err);
+        if (rc == 0)
+            rc = rv_store_end(run->store, create(run, begin, start, err), err);
+        if (rc < 0) { /* of the run that was not made */
+            rv_journal_free(run->journal);
+            run->journal = NULL;
+        }
+    } while (rc < 0 && rv_store_again(run->store, err));
+    return rc;
+}
+
+int rv_app_keep(struct rv_app_run *run, const rv_envelope *env, const struct rv_app_begin *begin, rv_err **err)
+{
     const struct rv_app_loaded *l = run->loaded;
     char hash[RV_STORE_HASH_MAX];
     bool *scripted = NULL;
@@ -122,16 +151,8 @@ int rv_app_keep(struct rv_app_run *run, const rv_envelope *env, const struct rv_
         .conversation = begin->conversation,
         .task = run->task,
     };
-    if (rc == 0 && !begin->in_group)
-        rc = rv_store_begin(run->store, err);
-    if (rc == 0) {
-        start.now_us = clock.now_us(clock.self); /* the lease begins when other writers are waited for */
-        if (begin->limits)
-            rc = rv_app_limits_count(begin->limits, run->store, begin->counts, start.now_us, run->app->log, err);
-        if (rc == 0)
-            rc = rv_journal_create(run->store, &start, &run->journal, err);
-        rc = begin->in_group ? rc : rv_store_end(run->store, rc, err);
-    }
+    if (rc == 0)
+        rc = begin->in_group ? create(run, begin, &start, err) : create_whole(run, begin, &start, err);
     free(scripted);
     json_object_put(inner);
     if (rc == RV_E_EXISTS)
@@ -269,6 +290,7 @@ int rv_app_run_open(struct rv_app_run *run, rv_err **err)
 static int keep_new(struct rv_app_run *run, const char *bundle, const rv_envelope *env, bool in_group,
                     enum rv_quota_kind counts, rv_err **err)
 {
+    conversation_free(run->state->conversation); /* of a group that is repeated */
     int rc = converse(run, &run->state->conversation, err);
     const struct rv_app_begin begin = {.conversation = conversation_of(run->state->conversation),
                                        .bundle = bundle,

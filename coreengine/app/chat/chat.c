@@ -211,6 +211,14 @@ static int note(void *self, const struct rv_run_row *row, rv_err **err)
     return u->ids[u->n++] ? 0 : RV_FAIL(err, RV_E_NOMEM, "list the runs of a session");
 }
 
+static void unfinished_fini(struct unfinished *u)
+{
+    for (size_t i = 0; i < u->n; i++)
+        free(u->ids[i]);
+    free(u->ids);
+    *u = (struct unfinished){0};
+}
+
 static int delete_with_runs(rv_store *store, const struct rv_store_scope *owner, const char *id, int64_t now_us,
                             struct unfinished *u, rv_err **err)
 {
@@ -237,19 +245,15 @@ int rv_chat_delete_session(rv_store *store, const struct rv_store_scope *scope, 
     if (rc < 0)
         return rc;
     const struct rv_store_scope owner = {row.tenant, row.user};
-    rc = rv_store_begin(store, err);
-    if (rc == 0) {
-        rc = delete_with_runs(store, &owner, id, now_us, &u, err);
-        if (rc < 0)
-            rv_store_rollback(store);
-        else
-            rc = rv_store_commit(store, err);
-    }
+    do {
+        unfinished_fini(&u);
+        rc = rv_store_begin(store, err);
+        if (rc == 0)
+            rc = rv_store_end(store, delete_with_runs(store, &owner, id, now_us, &u, err), err);
+    } while (rc < 0 && rv_store_again(store, err));
     if (rc == 0 && n_cancelled)
         *n_cancelled = u.n;
-    for (size_t i = 0; i < u.n; i++)
-        free(u.ids[i]);
-    free(u.ids);
+    unfinished_fini(&u);
     rv_session_row_fini(&row);
     return rc;
 }

@@ -119,6 +119,8 @@ struct chat_call {
 };
 /** Begin a run of that agent with the turn's message. */
 RV_MUST_CHECK int chat_run(rv_chat *chat, const struct chat_call *call, rv_err **err);
+/** Make the chat the owner of a run, and open its journal. RV_E_NOT_FOUND; RV_E_STATE: another process has it. */
+RV_MUST_CHECK int chat_open_journal(rv_chat *chat, const struct rv_store_scope *scope, const char *run, rv_err **err);
 void chat_end_run(rv_chat *chat);  /* forget the run */
 void chat_end_turn(rv_chat *chat); /* and the turn */
 

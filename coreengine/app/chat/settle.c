@@ -114,14 +114,7 @@ static int begin_to_end(rv_chat *chat, const struct chat_left_turn *turn, rv_err
     if (rc == 0 && turn->waits && !is_turn(chat->bundle))
         return 0;
     if (rc == 0)
-        rc = rv_store_begin(chat->opts.store, err);
-    if (rc == 0) {
-        rc = rv_journal_open(
-            chat->opts.store, &scope, turn->id,
-            &(struct rv_journal_claim){chat->opts.owner, rv_engine_now_us(chat->opts.engine), chat->opts.lease_us},
-            &chat->journal, err);
-        rc = rv_store_end(chat->opts.store, rc, err);
-    }
+        rc = chat_open_journal(chat, &scope, turn->id, err);
     if (rc < 0)
         return rc;
     struct rv_exec_opts x = chat_exec_opts(chat);

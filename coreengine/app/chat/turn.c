@@ -192,6 +192,47 @@ static int new_envelope(rv_chat *chat, bool keeps, rv_envelope **out, rv_err **e
     return rc;
 }
 
+static void drop_journal(rv_chat *chat)
+{
+    rv_journal_free(chat->journal);
+    chat->journal = NULL;
+}
+
+int chat_open_journal(rv_chat *chat, const struct rv_store_scope *scope, const char *run, rv_err **err)
+{
+    const struct rv_chat_opts *o = &chat->opts;
+    int rc;
+
+    do {
+        drop_journal(chat);
+        rc = rv_store_begin(o->store, err);
+        if (rc < 0)
+            continue;
+        const struct rv_journal_claim claim = {o->owner, rv_engine_now_us(o->engine), o->lease_us};
+        rc = rv_store_end(o->store, rv_journal_open(o->store, scope, run, &claim, &chat->journal, err), err);
+    } while (rc < 0 && rv_store_again(o->store, err));
+    if (rc < 0)
+        drop_journal(chat);
+    return rc;
+}
+
+static int create_journal(rv_chat *chat, struct rv_journal_start *start, rv_err **err)
+{
+    const struct rv_chat_opts *o = &chat->opts;
+    int rc;
+
+    do {
+        drop_journal(chat);
+        rc = rv_store_begin(o->store, err);
+        start->now_us = rv_engine_now_us(o->engine); /* the lease begins when other writers are waited for */
+        if (rc == 0)
+            rc = rv_store_end(o->store, rv_journal_create(o->store, start, &chat->journal, err), err);
+    } while (rc < 0 && rv_store_again(o->store, err));
+    if (rc < 0)
+        drop_journal(chat);
+    return rc;
+}
+
 static int make_journal(rv_chat *chat, const struct chat_pipeline *with, const rv_envelope *env, rv_err **err)
 {
     const struct rv_chat_opts *o = &chat->opts;
@@ -214,13 +255,11 @@ static int make_journal(rv_chat *chat, const struct chat_pipeline *with, const r
         start.begin.scripted = scripted;
         rc = rv_script_position(o->script, &start.begin.script_at, err);
     }
-    if (rc == 0 && !chat->tells)
-        rc = rv_store_begin(o->store, err);
-    start.now_us = rv_engine_now_us(o->engine); /* the lease begins when other writers are waited for */
-    if (rc == 0 && chat->tells)                 /* the thread of the store writes it with the first step */
+    start.now_us = rv_engine_now_us(o->engine);
+    if (rc == 0 && chat->tells) /* the thread of the store writes it with the first step */
         rc = rv_journal_new(o->store, &start, &chat->journal, err);
     else if (rc == 0)
-        rc = rv_store_end(o->store, rv_journal_create(o->store, &start, &chat->journal, err), err);
+        rc = create_journal(chat, &start, err);
     json_object_put(start.begin.script_at);
     return rc;
 }
@@ -445,16 +484,7 @@ static int reply(rv_chat *chat, const struct rv_response *response, bool tells, 
     chat->is_unwanted = false;
     rv_exec_free(chat->exec);
     chat->exec = NULL;
-    rv_journal_free(chat->journal);
-    chat->journal = NULL;
-    int rc = rv_store_begin(chat->opts.store, err);
-    if (rc == 0) {
-        rc = rv_journal_open(
-            chat->opts.store, &scope, chat->run_id,
-            &(struct rv_journal_claim){chat->opts.owner, rv_engine_now_us(chat->opts.engine), chat->opts.lease_us},
-            &chat->journal, err);
-        rc = rv_store_end(chat->opts.store, rc, err);
-    }
+    int rc = chat_open_journal(chat, &scope, chat->run_id, err);
     if (rc < 0)
         return rc;
     if (chat->opts.script) /* the replay hands it out again, from where the run began */

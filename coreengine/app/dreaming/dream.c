@@ -133,13 +133,19 @@ static int keep_with_session(struct rv_app_run *run, const rv_envelope *env, rv_
                                          .created_us = rv_app_now_us()};
 
     snprintf(name, sizeof name, "dreaming-%s", scope->user);
-    int rc = rv_store_begin(run->store, err);
-    if (rc < 0)
-        return rc;
-    rc = rv_store_ensure_session(run->store, &fresh, NULL, err);
-    if (rc == 0)
-        rc = rv_app_run_keep_counted(run, env, RV_QUOTA_DREAMS, err);
-    return rv_store_end(run->store, rc, err);
+    int rc;
+    do {
+        rv_journal_free(run->journal);
+        run->journal = NULL;
+        rc = rv_store_begin(run->store, err);
+        if (rc < 0)
+            continue;
+        rc = rv_store_ensure_session(run->store, &fresh, NULL, err);
+        if (rc == 0)
+            rc = rv_app_run_keep_counted(run, env, RV_QUOTA_DREAMS, err);
+        rc = rv_store_end(run->store, rc, err);
+    } while (rc < 0 && rv_store_again(run->store, err));
+    return rc;
 }
 
 int rv_app_dream_keep(struct rv_app_run *run, const struct rv_app_dream *dream, const char *id,

@@ -116,11 +116,24 @@ static int clone_of(rv_store *store, const struct rv_session_row *from, const st
     return rc;
 }
 
+/* In a group. */
+static int clone_in(rv_store *store, const struct rv_store_scope *scope, const struct rv_app_clone *opts,
+                    const char *id, int64_t *n, rv_err **err)
+{
+    struct rv_session_row row = {0};
+    int rc = rv_store_get_session(store, scope, opts->session, &row, err);
+
+    if (rc == 0)
+        rc = clone_of(store, &row, opts, id, n, err);
+    rv_session_row_fini(&row);
+    return rc;
+}
+
 int rv_app_clone_session(rv_store *store, const struct rv_store_scope *scope, const struct rv_app_clone *opts, char *id,
                          int64_t *n_messages, rv_err **err)
 {
-    struct rv_session_row row = {0};
     char made[RV_UUID_MAX];
+    int rc;
 
     if (opts->max_messages < 0)
         return RV_FAIL(err, RV_E_INVALID, "%lld messages to copy", (long long)opts->max_messages);
@@ -130,15 +143,12 @@ int rv_app_clone_session(rv_store *store, const struct rv_store_scope *scope, co
         return RV_FAIL(err, RV_E_INVALID, "a session's id has at most %d bytes", RV_STORE_MAX_ID);
     new_id(opts->rand, made);
     const char *wanted = opts->id ? opts->id : made;
-    int rc = rv_store_begin(store, err);
-    if (rc < 0)
-        return rc;
-    rc = rv_store_get_session(store, scope, opts->session, &row, err);
-    if (rc == 0)
-        rc = clone_of(store, &row, opts, wanted, n_messages, err);
-    rc = rv_store_end(store, rc, err);
+    do {
+        rc = rv_store_begin(store, err);
+        if (rc == 0)
+            rc = rv_store_end(store, clone_in(store, scope, opts, wanted, n_messages, err), err);
+    } while (rc < 0 && rv_store_again(store, err));
     if (rc == 0)
         memcpy(id, wanted, strlen(wanted) + 1);
-    rv_session_row_fini(&row);
     return rc;
 }

@@ -229,6 +229,32 @@ static int write_both(rv_store *store, struct pair *p, rv_err **err)
     return rc;
 }
 
+static void pair_fini(struct pair *p)
+{
+    json_object_put(p->row);
+    json_object_put(p->about);
+    p->row = p->about = NULL;
+}
+
+/* In a group of its own, unless one is open already. */
+static int write_pair(rv_store *store, struct pair *p, rv_err **err)
+{
+    char session[RV_STORE_MAX_ID + 1];
+    int rc;
+
+    if (rv_store_in_group(store))
+        return write_both(store, p, err);
+    memcpy(session, p->session, sizeof session);
+    do {
+        pair_fini(p);
+        memcpy(p->session, session, sizeof session);
+        rc = rv_store_begin(store, err);
+        if (rc == 0)
+            rc = rv_store_end(store, write_both(store, p, err), err);
+    } while (rc < 0 && rv_store_again(store, err));
+    return rc;
+}
+
 int rv_app_moment_session(rv_store *store, const struct rv_store_scope *scope, const struct rv_app_moment_session *opts,
                           char *session, json_object **out, rv_err **err)
 {
@@ -242,19 +268,11 @@ int rv_app_moment_session(rv_store *store, const struct rv_store_scope *scope, c
     rv_uuid_text(bytes, 4, p.session);
     if (opts->session)
         snprintf(p.session, sizeof p.session, "%s", opts->session);
-    bool in_group = rv_store_in_group(store);
-    int rc = in_group ? 0 : rv_store_begin(store, err);
-    if (rc == 0)
-        rc = write_both(store, &p, err);
-    else
-        in_group = true; /* nothing was begun */
-    if (!in_group)
-        rc = rv_store_end(store, rc, err);
+    int rc = write_pair(store, &p, err);
     if (rc == 0) {
         memcpy(session, p.session, strlen(p.session) + 1);
         *out = json_object_get(p.row);
     }
-    json_object_put(p.row);
-    json_object_put(p.about);
+    pair_fini(&p);
     return rc;
 }

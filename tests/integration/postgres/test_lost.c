@@ -1,24 +1,16 @@
 /* The connection breaks before each message of each kind of write: the write is done once, whatever was lost. */
-#include "tests/integration/postgres/proxy.h"
-#include "tests/integration/postgres/world.h"
-
-struct scene {
-    struct world world;
-    struct proxy *proxy;
-    rv_store *s; /* by the proxy */
-    int n;       /* the write to be done, from 1 */
-};
+#include "tests/integration/postgres/lost.h"
 
 static const struct rv_store_opts opts = {.sync = RV_STORE_SYNC_OFF, .busy_ms = 20000};
 
-static void name_of(char name[20], const char *kind, int n)
+void name_of(char name[20], const char *kind, int n)
 {
     snprintf(name, 20, "%s%d", kind, n);
 }
 
 /* --- Each kind of write: made ready past the proxy, done by it, checked past it --- */
 
-static void no_more(struct scene *sc)
+void no_more(struct scene *sc)
 {
     (void)sc;
 }
@@ -122,7 +114,7 @@ static void check_claim(struct scene *sc)
     rv_run_row_fini(&row);
 }
 
-static int do_session(struct scene *sc, rv_err **err)
+int do_session(struct scene *sc, rv_err **err)
 {
     char name[20];
     struct rv_message rows[2];
@@ -139,7 +131,7 @@ static int do_session(struct scene *sc, rv_err **err)
     return rv_store_add_messages(sc->s, &operator_scope, &turn, T0, err);
 }
 
-static void make_session(struct scene *sc)
+void make_session(struct scene *sc)
 {
     struct world *w = &sc->world;
     char name[20];
@@ -334,12 +326,7 @@ static void check_cancelled(struct scene *sc)
     tasks_are(sc, RV_TASK_PROCESSING, 2); /* claimed, and asked once */
 }
 
-static const struct {
-    const char *name;
-    void (*make)(struct scene *sc);
-    int (*write)(struct scene *sc, rv_err **err);
-    void (*check)(struct scene *sc);
-} kinds[] = {
+static const struct kind kinds[] = {
     {"a step", make_runs, do_step, check_step},
     {"a group", make_runs, do_group, check_group},
     {"a new run", no_more, do_create, check_create},
@@ -353,26 +340,26 @@ static const struct {
 };
 
 /* The write with a connection that breaks before message `at`. Returns how many messages it took. */
-static int once(struct scene *sc, int kind, int at, enum proxy_cut how, bool *was_cut)
+static int once(struct scene *sc, const struct kind *kind, int at, enum proxy_cut how, bool *was_cut)
 {
     struct world *w = &sc->world;
 
     sc->n++;
-    kinds[kind].make(sc);
+    kind->make(sc);
     proxy_arm(sc->proxy, at, how);
-    int rc = kinds[kind].write(sc, &w->err);
+    int rc = kind->write(sc, &w->err);
     int n = proxy_count(sc->proxy, was_cut);
     proxy_arm(sc->proxy, -1, how);
-    ck_assert_msg(rc == 0, "%s, cut before message %d (%s): %s", kinds[kind].name, at,
+    ck_assert_msg(rc == 0, "%s, cut before message %d (%s): %s", kind->name, at,
                   how == PROXY_LATE   ? "late"
                   : how == PROXY_TOLD ? "told"
                                       : "both",
                   w->err ? rv_kit_err_take(w->err) : "");
-    kinds[kind].check(sc);
+    kind->check(sc);
     return n;
 }
 
-static void cut_everywhere(int kind, enum proxy_cut how)
+static void cut_everywhere(const struct kind *kind, int first, enum proxy_cut how)
 {
     struct scene sc = {0};
     bool was_cut = true;
@@ -384,11 +371,11 @@ static void cut_everywhere(int kind, enum proxy_cut how)
     for (int i = 0; i < 2; i++) /* what is prepared at first use is there afterwards */
         once(&sc, kind, -1, how, NULL);
     int n = once(&sc, kind, -1, how, NULL);
-    for (int at = kind % stride; was_cut; at += stride) {
+    for (int at = first % stride; was_cut; at += stride) {
         once(&sc, kind, at, how, &was_cut);
         n_cuts += was_cut;
     }
-    ck_assert_msg(n_cuts >= n / stride, "%s: %d cuts of %d messages", kinds[kind].name, n_cuts, n);
+    ck_assert_msg(n_cuts >= n / stride, "%s: %d cuts of %d messages", kind->name, n_cuts, n);
     rv_store_close(sc.s);
     proxy_free(sc.proxy);
     world_close(&sc.world);
@@ -396,20 +383,27 @@ static void cut_everywhere(int kind, enum proxy_cut how)
 
 START_TEST(a_write_is_done_once_whatever_message_is_lost)
 {
-    cut_everywhere(_i, PROXY_BOTH);
+    cut_everywhere(&kinds[_i], _i, PROXY_BOTH);
+}
+END_TEST
+
+/* How it broke is the business of the store; these are repeated by the same loop however it did. */
+START_TEST(a_group_of_the_application_is_done_once)
+{
+    cut_everywhere(&app_kinds[_i], _i, PROXY_BOTH);
 }
 END_TEST
 
 START_TEST(a_write_is_done_once_even_if_its_messages_come_late)
 {
-    cut_everywhere(_i, PROXY_LATE);
+    cut_everywhere(&kinds[_i], _i, PROXY_LATE);
 }
 END_TEST
 
 /* A server that ends a connection has said so in place of an answer: 25P03, 57P01, 57P05. */
 START_TEST(a_write_is_done_once_when_the_server_ends_the_connection)
 {
-    cut_everywhere(_i, PROXY_TOLD);
+    cut_everywhere(&kinds[_i], _i, PROXY_TOLD);
 }
 END_TEST
 
@@ -533,6 +527,7 @@ Suite *lost_suite(void)
     TCase *tc = tcase_create("lost");
 
     tcase_add_loop_test(tc, a_write_is_done_once_whatever_message_is_lost, 0, (int)RV_COUNT(kinds));
+    tcase_add_loop_test(tc, a_group_of_the_application_is_done_once, 0, N_APP_KINDS);
     tcase_add_loop_test(tc, a_write_is_done_once_even_if_its_messages_come_late, 0, (int)RV_COUNT(kinds));
     tcase_add_loop_test(tc, a_write_is_done_once_when_the_server_ends_the_connection, 0, (int)RV_COUNT(kinds));
     tcase_add_test(tc, a_read_that_is_cut_gives_no_record_twice);
