@@ -165,22 +165,44 @@ void rv_httpd_reply(rv_httpd_exchange *x, const struct rv_httpd_answer *a)
     rv_httpd_exchange_done(x);
 }
 
+/* What the handler says of a refusal, or the detail alone. Returns the type. */
+static const char *tell_refusal(rv_httpd *s, const struct rv_httpd_fault *why, const char *id, rv_buf *body)
+{
+    const struct rv_httpd_handler *h = &s->o.handler;
+    const struct rv_httpd_refusal refusal = {why->status, why->code, why->detail, id};
+    const char *type = "text/plain; charset=utf-8";
+
+    if (h->on_refusal)
+        h->on_refusal(h->self, &refusal, body, &type);
+    else
+        rv_buf_printf(body, "%s\n", why->detail);
+    return type;
+}
+
+void rv_httpd_refuse_client(rv_httpd *s, const struct rv_httpd_fault *why, rv_buf *out)
+{
+    RV_AUTO(rv_buf_fini) rv_buf body = RV_BUF_INIT(MAX_REFUSAL);
+    char id[RV_ID_MAX];
+
+    rv_id_make(s->o.rand, "req_", id);
+    const char *type = tell_refusal(s, why, id, &body);
+    rv_str text = body.rc == 0 ? rv_buf_str(&body) : nothing;
+    rv_buf_printf(out,
+                  "HTTP/1.1 %d %s\r\nDate: %s\r\nX-Request-Id: %s\r\nContent-Type: %s\r\nRetry-After: 1\r\n"
+                  "Content-Length: %zu\r\nConnection: close\r\n\r\n",
+                  why->status, rv_http_reason(why->status), date_of(s), id, type, text.len);
+    rv_buf_add_str(out, text);
+}
+
 void rv_httpd_exchange_refuse(rv_httpd_exchange *x, const struct rv_httpd_fault *why)
 {
-    const struct rv_httpd_handler *h = &x->s->o.handler;
-    struct rv_httpd_refusal refusal = {why->status, why->code, why->detail, x->head.req.id};
     struct rv_httpd_field allow = {RV_STR_LIT("Allow"), RV_STR_LIT("GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS")};
     struct rv_httpd_field retry = {RV_STR_LIT("Retry-After"), RV_STR_LIT("5")};
     struct rv_httpd_answer a = {.status = why->status};
-    const char *type = "text/plain; charset=utf-8";
     RV_AUTO(rv_buf_fini) rv_buf body = RV_BUF_INIT(MAX_REFUSAL);
 
     x->s->counts.refused++;
-    if (h->on_refusal)
-        h->on_refusal(h->self, &refusal, &body, &type);
-    else
-        rv_buf_printf(&body, "%s\n", why->detail);
-    a.type = type;
+    a.type = tell_refusal(x->s, why, x->head.req.id, &body);
     a.fields = why->status == 405 ? &allow : &retry;
     a.n_fields = why->status == 405 || why->status == 503;
     a.body = body.rc == 0 ? rv_buf_str(&body) : nothing;

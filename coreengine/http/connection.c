@@ -5,10 +5,11 @@
 
 #include <stdlib.h>
 
-#define LINGER_US   INT64_C(2000000) /* for the client to read the answer and close */
-#define MAX_EXCESS  ((size_t)64 << 10)
-#define MAX_LINGER  ((size_t)16 << 20)
-#define KEEPALIVE_S 60
+#define LINGER_US     INT64_C(2000000) /* for the client to read the answer and close */
+#define MAX_EXCESS    ((size_t)64 << 10)
+#define MAX_LINGER    ((size_t)16 << 20)
+#define KEEPALIVE_S   60
+#define MAX_LAST_WORD ((size_t)32 << 10)
 
 static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
 
@@ -497,20 +498,6 @@ static void start_reading(struct rv_conn *c)
         rv_conn_break(c, RV_GONE_LEFT);
 }
 
-/* More clients than the limits allow: a last word if it can be said at once. */
-static bool is_welcome(struct rv_conn *c, const char **last_word)
-{
-    rv_httpd *s = c->s;
-
-    if (s->is_draining || s->counts.connections >= s->o.limits.max_connections || rv_httpd_is_short(s, &c->tcp)) {
-        *last_word =
-            "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\nRetry-After: 1\r\n\r\n";
-        return false;
-    }
-    *last_word = "HTTP/1.1 429 Too Many Requests\r\nContent-Length: 0\r\nConnection: close\r\nRetry-After: 1\r\n\r\n";
-    return rv_peers_add(s->peers, &c->peer, s->o.limits.max_per_peer);
-}
-
 static void on_unwelcome_closed(uv_handle_t *handle)
 {
     struct rv_conn *c = handle->data;
@@ -521,13 +508,17 @@ static void on_unwelcome_closed(uv_handle_t *handle)
     rv_httpd_handle_closed(s);
 }
 
-static void send_away(struct rv_conn *c, const char *last_word)
+/* It is told why if that can be said at once; why NULL: there is nobody to tell. */
+static void send_away(struct rv_conn *c, const struct rv_httpd_fault *why)
 {
-    uv_buf_t buf = uv_buf_init((char *)last_word, last_word ? (unsigned)strlen(last_word) : 0);
+    RV_AUTO(rv_buf_fini) rv_buf text = RV_BUF_INIT(MAX_LAST_WORD);
 
     c->s->counts.dropped++;
-    if (last_word && !c->at->tls_ctx)
+    if (why && !c->at->tls_ctx) {
+        rv_httpd_refuse_client(c->s, why, &text);
+        uv_buf_t buf = uv_buf_init(text.ptr, text.rc == 0 ? (unsigned)text.len : 0);
         RV_IGNORE(uv_try_write((uv_stream_t *)&c->tcp, &buf, 1), "it is sent away in any case");
+    }
     uv_close((uv_handle_t *)&c->tcp, on_unwelcome_closed);
 }
 
@@ -553,7 +544,6 @@ void rv_conn_accept(struct rv_listener *at)
     struct rv_conn *c = calloc(1, sizeof *c);
     struct sockaddr_storage address;
     int len = sizeof address, room = s->o.limits.send_buffer;
-    const char *last_word = NULL;
 
     at->owes_accept = !c;
     if (!c) {
@@ -572,8 +562,9 @@ void rv_conn_accept(struct rv_listener *at)
         return;
     }
     c->peer = rv_peer_of((struct sockaddr *)&address);
-    if (!is_welcome(c, &last_word)) {
-        send_away(c, last_word);
+    const struct rv_httpd_fault *why = rv_httpd_unwelcome(s, &c->tcp, &c->peer);
+    if (why) {
+        send_away(c, why);
         return;
     }
     if (at->tls_ctx && !(c->tls = rv_tls_new(at->tls_ctx, c))) {

@@ -106,9 +106,9 @@ struct rv_httpd_plan {
     void (*free_data)(void *data); /* at the end of the exchange, whatever it is; NULL: nothing */
 };
 
-/* A request that was refused here, without a handler. */
+/* A request, or a client, that was refused here, without a handler. */
 struct rv_httpd_refusal {
-    int status;                /* 400, 405, 408, 413, 414, 421, 431, 500, 501, 503, 505 */
+    int status;                /* 400, 405, 408, 413, 414, 421, 429, 431, 500, 501, 503, 505 */
     const char *code, *detail; /* "bad_request"; a sentence for the client. Static */
     const char *request_id;    /* borrowed for the call */
 };

@@ -223,9 +223,9 @@ struct rv_httpd {
 
 /* --- server.c --- */
 
-void rv_httpd_arm(rv_httpd *s);                             /* set the timer to what is due next */
-bool rv_httpd_is_short(rv_httpd *s, const uv_tcp_t *taken); /* it has the last descriptor: the next client would be
-                                                             closed without a word */
+void rv_httpd_arm(rv_httpd *s); /* set the timer to what is due next */
+/** Another client was accepted: NULL, and it is one of its peer's connections, or why it is sent away. */
+const struct rv_httpd_fault *rv_httpd_unwelcome(rv_httpd *s, const uv_tcp_t *taken, struct rv_peer *peer);
 void rv_httpd_look(rv_httpd *s); /* there is work for the loop: broken connections, notes, the end of a drain */
 void rv_httpd_handle_closed(rv_httpd *s); /* one of s->n_handles */
 
@@ -257,6 +257,8 @@ rv_httpd_exchange *rv_httpd_exchange_new(struct rv_conn *c,
 void rv_httpd_exchange_plan(rv_httpd_exchange *x);                    /* may free it */
 void rv_httpd_exchange_deliver(rv_httpd_exchange *x);
 void rv_httpd_exchange_refuse(rv_httpd_exchange *x, const struct rv_httpd_fault *why);
+/** The whole answer to a client of which no request is read. */
+void rv_httpd_refuse_client(rv_httpd *s, const struct rv_httpd_fault *why, rv_buf *out);
 void rv_httpd_exchange_last_word(rv_httpd_exchange *x); /* the server ends it: 503, or the last chunk */
 void rv_httpd_exchange_let_body_go(rv_httpd_exchange *x);
 void rv_httpd_exchange_heartbeat(rv_httpd_exchange *x);

@@ -243,7 +243,8 @@ void rv_httpd_free(rv_httpd *s)
 
 /* --- listening --- */
 
-bool rv_httpd_is_short(rv_httpd *s, const uv_tcp_t *taken)
+/* Has the connection that was just taken the last descriptor? libuv would close the next one without a word. */
+static bool is_short(rv_httpd *s, const uv_tcp_t *taken)
 {
     uv_os_fd_t fd;
     int spare = uv_fileno((const uv_handle_t *)taken, &fd) == 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
@@ -255,6 +256,28 @@ bool rv_httpd_is_short(rv_httpd *s, const uv_tcp_t *taken)
         RV_LOG(s->o.log, ERROR, "http.no_descriptors", RV_F_I64("connections", (int64_t)s->counts.connections));
     s->is_short = is;
     return is;
+}
+
+const struct rv_httpd_fault *rv_httpd_unwelcome(rv_httpd *s, const uv_tcp_t *taken, struct rv_peer *peer)
+{
+    static const struct rv_httpd_fault drains = {503, "draining", "the server is about to stop; ask again"},
+                                       is_full = {503, "too_many_connections",
+                                                  "the server has all the connections that it may have: ask again "
+                                                  "later"},
+                                       no_files = {503, "no_descriptors",
+                                                   "the server cannot open more files and connections now: ask again "
+                                                   "later"},
+                                       is_greedy = {429, "too_many_connections",
+                                                    "this address has all the connections that it may have: close "
+                                                    "some, or send further requests on one of them"};
+
+    if (s->is_draining)
+        return &drains;
+    if (s->counts.connections >= s->o.limits.max_connections)
+        return &is_full;
+    if (is_short(s, taken))
+        return &no_files;
+    return rv_peers_add(s->peers, peer, s->o.limits.max_per_peer) ? NULL : &is_greedy;
 }
 
 static void on_connection(uv_stream_t *stream, int status)

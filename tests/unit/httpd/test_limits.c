@@ -273,6 +273,9 @@ START_TEST(limits_the_connections_of_a_peer)
     client_open(&w, &more);
     char *got = world_ask(&w, RV_STR_LIT("GET /hello HTTP/1.1\r\nHost: localhost\r\n\r\n"));
     ck_assert_int_eq(status_of(got), 429);
+    ck_assert_ptr_nonnull(strstr(got, "\r\nRetry-After: 1\r\n"));
+    ck_assert_ptr_nonnull(strstr(got, "\r\nX-Request-Id: req_"));
+    ck_assert_ptr_nonnull(strstr(body_of(got), "this address has all the connections"));
     free(got);
     client_close(&more);
     got = world_ask(&w, RV_STR_LIT("GET /hello HTTP/1.1\r\nHost: localhost\r\n\r\n"));
@@ -287,6 +290,8 @@ START_TEST(limits_all_connections)
     listen_now();
     char *got = world_ask(&w, RV_STR_LIT("GET /hello HTTP/1.1\r\nHost: localhost\r\n\r\n"));
     ck_assert_int_eq(status_of(got), 503);
+    ck_assert_ptr_nonnull(strstr(got, "\r\nRetry-After: 1\r\n"));
+    ck_assert_ptr_nonnull(strstr(body_of(got), "the server has all the connections"));
     free(got);
     client_text(&c, "GET /hello HTTP/1.1\r\nHost: localhost\r\n\r\n");
     ck_assert_int_eq(status_of(rv_buf_cstr(&c.got)), 200);
