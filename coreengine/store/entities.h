@@ -25,6 +25,14 @@
 #define RV_ENTITY_MAX_FIND  10000              /* rows of one find */
 #define RV_ENTITY_ALL       (-1)
 
+/* --- Versions --- */
+/* What a row says, as one word: two states of a row that differ in more than updated_at have different ones. Who has
+ * read a row and writes what follows from it gives the version that was read: when another has changed the row
+ * meanwhile, nothing is written (RV_E_STATE), and the caller reads again. "": no row that is not deleted. */
+#define RV_ENTITY_VERSION_MAX 33
+/** The version of a row as rv_store_get_entity() gives it. */
+RV_MUST_CHECK int rv_entity_version(json_object *row, char out[RV_ENTITY_VERSION_MAX], rv_err **err);
+
 /* --- Writing --- */
 /* What it points to is borrowed for the call. */
 struct rv_entities_put {
@@ -34,6 +42,7 @@ struct rv_entities_put {
     int64_t now_us;
     struct rv_rand rand; /* for ids of rows that have no key; fill NULL: the kernel's */
     bool is_tenantless;  /* the rows have no tenant: every tenant has them, if the kind is shared. Operators only */
+    const char *const *versions; /* of each row what it has to have, NULL: any; NULL: any of all */
 };
 /** Write rows, all or none. A row whose id its owner has is changed, and comes back if it was deleted; any other is
  *  added. Exactly the columns that are given are set (null: back to what a row without it shows); created_at never
@@ -41,7 +50,8 @@ struct rv_entities_put {
  *  created_at, updated_at, deleted_at) may be there, as in a row that was read, and are passed over.
  *  @param out may be NULL; else an array of the whole rows in the order given, owned by the caller
  *  @return RV_E_INVALID (names the row, the column and what it should be), RV_E_LIMIT, RV_E_DENIED (not the caller's:
- *  user_id of another user, or a row without an owner), RV_E_EXISTS (an operator gave the id of another owner's row) */
+ *  user_id of another user, or a row without an owner), RV_E_EXISTS (an operator gave the id of another owner's row),
+ * RV_E_STATE (a row has another version) */
 RV_MUST_CHECK int rv_store_put_entities(rv_store *s, const struct rv_store_scope *scope,
                                         const struct rv_entities_put *put, json_object **out, rv_err **err);
 /* Which row is changed, and when. Borrowed for the call. */
@@ -66,9 +76,10 @@ struct rv_metadata_change {
     json_object *members;      /* these are set, whole; an object or NULL */
     const char *const *remove; /* then these are taken out */
     size_t n_remove;
+    const char *version; /* that the row has to have; NULL: any */
 };
 /** Change the metadata of a row; one transaction. *out (may be NULL): the new metadata, owned. RV_E_NOT_FOUND;
- * RV_E_DENIED; RV_E_LIMIT. */
+ * RV_E_DENIED; RV_E_LIMIT; RV_E_STATE: the row has another version. */
 RV_MUST_CHECK int rv_store_merge_metadata(rv_store *s, const struct rv_store_scope *scope,
                                           const struct rv_entity_target *at, const struct rv_metadata_change *change,
                                           json_object **out, rv_err **err);

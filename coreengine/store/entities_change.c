@@ -86,6 +86,8 @@ static int see_to_change(struct sql_store *st, const struct rv_store_scope *scop
         rc = set_column(st, c, found, column, NULL, err);
     json_object_put(found->row);
     found->row = NULL;
+    if (rc == 0)
+        rc = rv_entity_check_version(st, c->kind, found->key, c->version, err);
     st->reveals = true; /* members that do not change are encrypted again */
     if (rc == 0)
         rc = rv_entity_at(st, c->kind, found->key, &found->row, err);
@@ -129,6 +131,7 @@ int rv_store_merge_metadata(rv_store *s, const struct rv_store_scope *scope, con
     bool lacked = false;
     int rc = rv_entity_check_change(scope, at, &sc, &c, err);
 
+    c.version = change->version;
     if (rc == 0)
         rc = check_place(c.kind, err);
     if (rc == 0)

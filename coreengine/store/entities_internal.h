@@ -16,6 +16,7 @@ struct rv_entity_given {
     char id[RV_UUID_MAX];       /* given, or following from a key */
     bool is_id_given;           /* by the caller: other owners may have it */
     const char *user;           /* borrowed from the row; NULL: not given */
+    const char *version;        /* that it has to have, borrowed; NULL: any */
     json_object
         *columns; /* owned: the kind's columns and metadata, tags, graph_edges, encryption_level; null is NULL */
 };
@@ -48,6 +49,9 @@ json_object *rv_entity_parse(rv_str text, json_type type, bool *lacked);
 /** By key, whatever the scope. RV_E_NOT_FOUND. */
 RV_MUST_CHECK int rv_entity_at(struct sql_store *st, const struct rv_kind *kind, int64_t row, json_object **out,
                                rv_err **err);
+/** Of a row that is locked: RV_E_STATE when it has another version than `version` (NULL: any). row 0: there is none. */
+RV_MUST_CHECK int rv_entity_check_version(struct sql_store *st, const struct rv_kind *kind, int64_t row,
+                                          const char *version, rv_err **err);
 
 /* --- entities_read.c --- */
 /** A live row that a scope sees: what a change needs to know. */
@@ -64,6 +68,7 @@ struct rv_entity_change {
     const struct rv_kind *kind; /* static */
     const char *id;             /* borrowed */
     int64_t now_us;
+    const char *version; /* that the row has to have, borrowed; NULL: any */
 };
 RV_MUST_CHECK int rv_entity_check_change(const struct rv_store_scope *scope, const struct rv_entity_target *at,
                                          struct rv_store_scope *sc, struct rv_entity_change *c, rv_err **err);

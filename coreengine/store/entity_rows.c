@@ -2,6 +2,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <json-c/linkhash.h>
+
 #include "coreengine/store/entities_internal.h"
 
 #define N_COMMON 12 /* columns of RV_SQL_ROWS_* before the kind's own */
@@ -273,5 +275,61 @@ int rv_entity_at(struct sql_store *st, const struct rv_kind *kind, int64_t row, 
     else if (rc == 0)
         rc = RV_FAIL(err, RV_E_NOT_FOUND, "no row %lld of %s", (long long)row, kind->name);
     rv_sql_done(stmt);
+    return rc;
+}
+
+/* --- Versions --- */
+
+int rv_entity_version(json_object *row, char out[RV_ENTITY_VERSION_MAX], rv_err **err)
+{
+    rv_buf text = RV_BUF_INIT(4 * RV_ENTITY_MAX_BYTES);
+    char hash[RV_HASH_MAX];
+    struct rv_hash h;
+    int rc = 0;
+
+    rv_hash_init(&h);
+    json_object_object_foreach (row, column, value) {
+        if (strcmp(column, "updated_at") == 0 || rc < 0)
+            continue;
+        rv_buf_clear(&text);
+        rv_buf_puts(&text, column);
+        rv_buf_putc(&text, ' ');
+        rv_json_write(value, &text);
+        rv_buf_putc(&text, '\n');
+        rc = rv_buf_check(&text, "row", err);
+        rv_hash_add(&h, rv_buf_str(&text));
+    }
+    rv_hash_hex(&h, hash);
+    rv_buf_fini(&text);
+    if (rc == 0)
+        snprintf(out, RV_ENTITY_VERSION_MAX, "%.32s", hash);
+    return rc;
+}
+
+int rv_entity_check_version(struct sql_store *st, const struct rv_kind *kind, int64_t row, const char *version,
+                            rv_err **err)
+{
+    char has[RV_ENTITY_VERSION_MAX] = "";
+    json_object *now = NULL;
+    rv_err *why = NULL;
+
+    if (!version)
+        return 0;
+    int rc = row ? rv_entity_at(st, kind, row, &now, &why) : 0;
+    if (rc == RV_E_NOT_FOUND) { /* it is deleted */
+        rv_err_free(why);
+        rc = 0;
+    } else if (rc < 0) {
+        rv_err_pass(err, why);
+    }
+    if (now)
+        rc = rv_entity_version(now, has, err);
+    json_object_put(now);
+    if (rc == 0 && strcmp(has, version) != 0)
+        rc = RV_FAIL(err, RV_E_STATE, "another writer has %s a row of %s meanwhile",
+                     !*has      ? "deleted"
+                     : *version ? "changed"
+                                : "added",
+                     kind->name);
     return rc;
 }

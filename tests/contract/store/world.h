@@ -121,6 +121,7 @@ Suite *quotas_random_suite(void);
 Suite *listen_suite(void);
 Suite *workers_suite(void);
 Suite *entities_suite(void);
+Suite *versions_suite(void);
 Suite *encryption_suite(void);
 Suite *sealed_suite(void);
 Suite *entities_names_suite(void);
