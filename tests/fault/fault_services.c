@@ -26,6 +26,11 @@ static const struct {
      "{\"kind\": \"moments\", \"rows\": [{\"name\": \"m\", \"topic_tags\": [\"a\"]}], \"links\": "
      "[{\"kind\": \"resources\", \"id\": \"" MINE "\", \"edges\": " EDGE "}]}",
      false},
+    {"entities.put",
+     "{\"kind\": \"moments\", \"rows\": [{\"name\": \"v\"}], \"versions\": [null], \"merges\": "
+     "[{\"kind\": \"resources\", \"id\": \"" MINE "\", \"patch\": {\"d\": 1}}]}",
+     false},
+    {"entities.put", "{\"kind\": \"moments\", \"rows\": [{\"name\": \"n\"}], \"versions\": [\"x\"]}", false},
     {"entities.merge_edges", "{\"kind\": \"resources\", \"id\": \"" MINE "\", \"edges\": " EDGE "}", false},
     {"entities.merge_metadata",
      "{\"kind\": \"resources\", \"id\": \"" MINE "\", \"patch\": {\"a\": {\"b\": 1}}, \"remove\": [\"c\"]}", false},

@@ -116,6 +116,30 @@ static int write_links(const struct app_ask *a, rv_jw *w, rv_err **err)
     return rc;
 }
 
+static int merge_one(const struct app_ask *a, json_object *merge, rv_err **err)
+{
+    const char *kind = NULL, *id = NULL, *version = NULL;
+    json_object *patch = rv_json_get_obj(merge, "patch");
+
+    if (!rv_json_get_text(merge, "kind", &kind) || !rv_json_get_text(merge, "id", &id) || !patch ||
+        (json_object_object_get_ex(merge, "version", NULL) && !rv_json_get_text(merge, "version", &version)))
+        return RV_FAIL(err, RV_E_INVALID,
+                       "\"merges\": each is {kind, id, patch: {...}}, with a \"version\" or without");
+    return rv_store_merge_metadata(a->store, &a->app.scope, &(struct rv_entity_target){kind, id, rv_app_now_us()},
+                                   &(struct rv_metadata_change){.members = patch, .version = version}, NULL, err);
+}
+
+static int write_merges(const struct app_ask *a, rv_err **err)
+{
+    json_object *merges = rv_json_get_arr(a->args, "merges");
+    size_t n = merges ? json_object_array_length(merges) : 0;
+    int rc = 0;
+
+    for (size_t i = 0; i < n && rc == 0; i++)
+        rc = merge_one(a, json_object_array_get_idx(merges, i), err);
+    return rc;
+}
+
 static void write_ids(json_object *rows, rv_jw *w)
 {
     rv_jw_key(w, "ids");
@@ -136,9 +160,26 @@ static int write_rows(const struct app_ask *a, const struct rv_entities_put *put
     rv_jw_obj(&w);
     write_ids(rows, &w);
     json_object_put(rows);
-    rc = write_links(a, &w, err);
+    rc = write_merges(a, err);
+    if (rc == 0)
+        rc = write_links(a, &w, err);
     rv_jw_obj_end(&w);
     return rc == 0 ? rv_buf_check(answer, "answer of a service", err) : rc;
+}
+
+/* A row has another version than the ask says: a type of its own, so that a capability can read it again. */
+static int tell_conflict(int rc, rv_err **err)
+{
+    rv_buf text = RV_BUF_INIT(MAX_WHY);
+
+    if (rc != RV_E_STATE)
+        return rc;
+    rv_err_write_chain(*err, &text);
+    rv_err_free(rv_err_steal(err));
+    RV_FAIL(err, RV_E_TOOL, "%s", rv_buf_cstr(&text));
+    rv_err_hint(err, "ConflictError");
+    rv_buf_fini(&text);
+    return RV_E_TOOL;
 }
 
 /* Everything, or nothing. */
@@ -166,28 +207,65 @@ static void write_members(rv_jw *w, json_object *from)
     }
 }
 
+/* A list among the arguments; left out: *n is 0. */
+static int list_of(const struct app_ask *a, const char *key, size_t *n, rv_err **err)
+{
+    json_object *list = rv_json_get_arr(a->args, key);
+
+    *n = list ? json_object_array_length(list) : 0;
+    if (!list && json_object_object_get_ex(a->args, key, NULL))
+        return RV_FAIL(err, RV_E_INVALID, "\"%s\" is not a list", key);
+    return *n > MAX_FOUND ? RV_FAIL(err, RV_E_LIMIT, "\"%s\" has more than %d items", key, MAX_FOUND) : 0;
+}
+
+/* One for each row, null where any will do. */
+static int versions_of(const struct app_ask *a, struct rv_entities_put *put, const char *out[MAX_FOUND], rv_err **err)
+{
+    json_object *list = rv_json_get_arr(a->args, "versions");
+    size_t n = 0;
+    int rc = list_of(a, "versions", &n, err);
+
+    if (rc < 0 || !list)
+        return rc;
+    if (n != put->n_rows)
+        return RV_FAIL(err, RV_E_INVALID, "\"versions\" has %zu items, and \"rows\" %zu", n, put->n_rows);
+    for (size_t i = 0; i < n; i++) {
+        json_object *item = json_object_array_get_idx(list, i);
+        if (item && !json_object_is_type(item, json_type_string))
+            return RV_FAIL(err, RV_E_INVALID, "\"versions\": item %zu is not a string but %s", i + 1,
+                           rv_json_type_text(item));
+        out[i] = item ? json_object_get_string(item) : NULL;
+    }
+    put->versions = out;
+    return 0;
+}
+
 int app_entities_put(const struct app_ask *a, rv_jw *w, rv_err **err)
 {
-    static const char *const known[] = {"kind", "rows", "links"};
+    static const char *const known[] = {"kind", "rows", "versions", "merges", "links"};
     RV_AUTO(rv_buf_fini) rv_buf answer = RV_BUF_INIT(RV_SERVICE_MAX_ANSWER);
-    json_object *rows = rv_json_get_arr(a->args, "rows"), *links = NULL, *list[MAX_FOUND], *said = NULL;
+    json_object *rows = rv_json_get_arr(a->args, "rows"), *list[MAX_FOUND], *said = NULL;
+    const char *versions[MAX_FOUND];
     struct rv_entities_put put = {.rows = list, .now_us = rv_app_now_us()};
+    size_t n = 0;
     int rc = app_ask_check(a, known, RV_COUNT(known), err);
 
     if (rc == 0)
         rc = app_ask_text(a, "kind", true, &put.kind, err);
     if (rc == 0 && (!rows || json_object_array_length(rows) > MAX_FOUND))
         rc = RV_FAIL(err, RV_E_INVALID, "\"rows\" is not a list of at most %d objects", MAX_FOUND);
-    if (rc == 0 && json_object_object_get_ex(a->args, "links", &links) && !rv_json_get_arr(a->args, "links"))
-        rc = RV_FAIL(err, RV_E_INVALID, "\"links\" is not a list");
-    if (rc == 0 && links && json_object_array_length(links) > MAX_FOUND)
-        rc = RV_FAIL(err, RV_E_LIMIT, "\"links\" has more than %d items", MAX_FOUND);
+    if (rc == 0)
+        rc = list_of(a, "links", &n, err);
+    if (rc == 0)
+        rc = list_of(a, "merges", &n, err);
     if (rc < 0)
         return rc;
     put.n_rows = json_object_array_length(rows);
     for (size_t i = 0; i < put.n_rows; i++)
         list[i] = json_object_array_get_idx(rows, i);
-    rc = put_in_group(a, &put, &answer, err);
+    rc = versions_of(a, &put, versions, err);
+    if (rc == 0)
+        rc = tell_conflict(put_in_group(a, &put, &answer, err), err);
     if (rc == 0)
         rc = rv_json_parse(rv_buf_str(&answer), NULL, &said, err);
     if (rc == 0)
@@ -219,8 +297,8 @@ int app_entities_delete(const struct app_ask *a, rv_jw *w, rv_err **err)
 
 int app_entities_merge_metadata(const struct app_ask *a, rv_jw *w, rv_err **err)
 {
-    static const char *const known[] = {"kind", "id", "patch", "remove"};
-    const char *kind = NULL, *id = NULL, *remove[MAX_LIST];
+    static const char *const known[] = {"kind", "id", "patch", "remove", "version"};
+    const char *kind = NULL, *id = NULL, *version = NULL, *remove[MAX_LIST];
     json_object *patch = rv_json_get_obj(a->args, "patch"), *metadata = NULL;
     size_t n = 0;
     int rc = app_ask_check(a, known, RV_COUNT(known), err);
@@ -232,9 +310,12 @@ int app_entities_merge_metadata(const struct app_ask *a, rv_jw *w, rv_err **err)
     if (rc == 0)
         rc = texts_of(a, "remove", remove, &n, err);
     if (rc == 0)
+        rc = app_ask_text(a, "version", false, &version, err);
+    const struct rv_metadata_change change = {patch, remove, n, version};
+    if (rc == 0)
         rc = rv_store_merge_metadata(a->store, &a->app.scope, &(struct rv_entity_target){kind, id, rv_app_now_us()},
-                                     &(struct rv_metadata_change){.members = patch, .remove = remove, .n_remove = n},
-                                     &metadata, err);
+                                     &change, &metadata, err);
+    rc = tell_conflict(rc, err);
     if (rc == 0)
         rv_jw_kv_value(w, "metadata", metadata);
     json_object_put(metadata);
@@ -267,6 +348,7 @@ int app_entities_get(const struct app_ask *a, rv_jw *w, rv_err **err)
 {
     static const char *const known[] = {"kind", "id"};
     const char *kind = NULL, *id = NULL;
+    char version[RV_ENTITY_VERSION_MAX];
     json_object *row = NULL;
     int rc = app_ask_check(a, known, RV_COUNT(known), err);
 
@@ -275,7 +357,11 @@ int app_entities_get(const struct app_ask *a, rv_jw *w, rv_err **err)
     if (rc == 0)
         rc = rv_store_get_entity(a->store, &a->app.scope, kind, id, &row, err);
     if (rc == 0)
+        rc = rv_entity_version(row, version, err);
+    if (rc == 0) {
         rv_jw_kv_value(w, "row", row);
+        rv_jw_kv_text(w, "version", version);
+    }
     json_object_put(row);
     return rc;
 }

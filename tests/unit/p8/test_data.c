@@ -413,7 +413,26 @@ static const struct {
      "\"links\":[{\"error\":", 0},
     {"entities.put", "{\"kind\": \"resources\", \"rows\": [{\"name\": \"Gone\"}], \"links\": [7]}",
      "each is {kind, id, edges", RV_E_INVALID},
-    {"entities.lookup", "{\"name\": \"Gone\"}", "{\"hits\":[]}", 0}, /* nothing of the ask before was kept */
+    {"entities.put",
+     "{\"kind\": \"resources\", \"rows\": [{\"name\": \"Gone\"}], \"merges\": [{\"kind\": \"resources\", \"id\": "
+     "\"" BOBS "\", \"patch\": {}}]}",
+     "", RV_E_NOT_FOUND},
+    {"entities.put",
+     "{\"kind\": \"resources\", \"rows\": [{\"name\": \"Gone\"}], \"merges\": [{\"kind\": \"resources\", \"id\": "
+     "\"" MINE "\", \"patch\": {}, \"version\": \"x\"}]}",
+     "changed a row of resources", RV_E_TOOL},
+    {"entities.put",
+     "{\"kind\": \"resources\", \"rows\": [{\"name\": \"Gone\"}], \"merges\": [{\"id\": \"" MINE "\"}]}",
+     "each is {kind, id, patch", RV_E_INVALID},
+    {"entities.put", "{\"kind\": \"resources\", \"rows\": [{\"name\": \"Gone\"}], \"versions\": [\"x\"]}",
+     "deleted a row of resources", RV_E_TOOL},
+    {"entities.put", "{\"kind\": \"resources\", \"rows\": [{\"name\": \"Gone\"}], \"versions\": []}",
+     "\"versions\" has 0 items, and \"rows\" 1", RV_E_INVALID},
+    {"entities.put", "{\"kind\": \"resources\", \"rows\": [{\"name\": \"Gone\"}], \"versions\": [7]}",
+     "item 1 is not a string", RV_E_INVALID},
+    {"entities.merge_metadata", "{\"kind\": \"resources\", \"id\": \"" MINE "\", \"patch\": {}, \"version\": \"x\"}",
+     "changed a row of resources", RV_E_TOOL},
+    {"entities.lookup", "{\"name\": \"Gone\"}", "{\"hits\":[]}", 0}, /* nothing of the asks before was kept */
     {"entities.put", "{\"kind\": \"resources\", \"rows\": 7}", "\"rows\" is not a list", RV_E_INVALID},
     {"entities.delete", "{\"kind\": \"resources\", \"id\": \"" BOBS "\"}", "", RV_E_NOT_FOUND},
     {"entities.delete", "{\"kind\": \"resources\", \"id\": \"" MINE "\"}", "{}", 0},
