@@ -161,7 +161,7 @@ static const struct rv_cap_entry entries[] = {
              "user_id": {"type": "string"},
              "metadata": {"type": "object"}
          }),
-         ASKS(["entities.find", "entities.merge_metadata"]), update_user_metadata),
+         ASKS(["entities.find", "entities.get", "entities.merge_metadata"]), update_user_metadata),
     TOOL("remind_me",
          "Remind the person of this conversation at a time, or again and again. A reminder of the same name is replaced.",
          WRITES, NEEDS(["name", "description", "crontab"]),
@@ -216,7 +216,7 @@ static const struct rv_cap_entry entries[] = {
              "collection_name": {"type": "string"},
              "moment_link": {"type": "string"}
          }),
-         ASKS(["entities.find", "entities.get", "entities.merge_metadata", "entities.put"]), save_plot),
+         ASKS(["entities.find", "entities.get", "entities.put"]), save_plot),
     TOOL("remove_plot",
          "Take a drawing out of the collection of a day.",
          WRITES, NEEDS(["plot_id"]),
@@ -228,7 +228,7 @@ static const struct rv_cap_entry entries[] = {
              "removed_title": {"type": ["string", "null"]},
              "remaining_count": {"type": "integer"}
          }),
-         ASKS(["entities.find", "entities.get", "entities.merge_metadata", "entities.put"]), remove_plot),
+         ASKS(["entities.find", "entities.get", "entities.put"]), remove_plot),
     TOOL("get_file",
          "What an uploaded file says: rows of a table, or text.",
          READS, NEEDS(["file_id"]),

@@ -90,10 +90,13 @@ const char *session_of(const struct tool *t);
 json_object *ask_take(struct tool *t, const char *service, json_object *args);
 /** A row by its id, the caller's. */
 json_object *row_of(struct tool *t, const char *kind, const char *id);
+/** The same as {row, version}, for a change that follows from what the row says. */
+json_object *versioned_row(struct tool *t, const char *kind, const char *id);
+/** Do something that reads rows and changes what it has read; again, from the beginning, when another has changed them
+ * in between. */
+json_object *tool_repeat(struct tool *t, tool_fn once, const void *what);
 /** Write a row, which is taken. Gives its id, the caller's. */
 json_object *put_take(struct tool *t, const char *kind, json_object *row);
-/** Change the metadata of a row: patch is taken, remove (may be NULL) borrowed. Gives the whole, the caller's. */
-json_object *merge_take(struct tool *t, const char *kind, const char *id, json_object *patch, json_object *remove);
 bool is_utf8(const char *s, size_t len);
 
 /* --- profile.c --- */

@@ -14,9 +14,9 @@
 /* The moment of a day, and where its plots are. */
 struct collection {
     char date[16], name[64];
-    json_object *moment; /* its row; NULL: there is none yet; owned */
-    char *session;       /* whose metadata has the plots; NULL: the moment's own has */
-    json_object *plots;  /* a list of its own */
+    json_object *moment;  /* {row, version}; NULL: there is none yet; owned */
+    json_object *session; /* the same of the one whose metadata has the plots; NULL: the moment's own has; owned */
+    json_object *plots;   /* a list of its own */
 };
 
 static void name_it(const struct tool *t, struct collection *c)
@@ -42,17 +42,23 @@ static void today(char out[16])
 
 static json_object *find_moment(struct tool *t, const char *name)
 {
-    json_object *args = json_object_new_object(), *where = json_object_new_object(), *said, *row;
+    json_object *args = json_object_new_object(), *where = json_object_new_object(), *said, *found = NULL;
+    json_object *columns = json_object_new_array();
+    const char *id;
 
     add(t, where, "user_id", text(user_of(t)));
+    push(t, columns, text("id"));
     add(t, args, "kind", text("moments"));
     add(t, args, "name", text(name));
     add(t, args, "where", where);
+    add(t, args, "columns", columns);
     add(t, args, "limit", json_object_new_int64(1));
     said = ask_take(t, "entities.find", args);
-    row = json_object_get(item(member(said, "rows"), 0));
+    id = text_in(item(member(said, "rows"), 0), "id");
+    if (id && !(found = versioned_row(t, "moments", id)))
+        tool_forgive(t, NOT_FOUND); /* deleted just now */
     json_object_put(said);
-    return row;
+    return found;
 }
 
 static json_object *copy_list(struct tool *t, json_object *list)
@@ -64,24 +70,27 @@ static json_object *copy_list(struct tool *t, json_object *list)
     return copy;
 }
 
+static json_object *metadata_of(json_object *read)
+{
+    return member(member(read, "row"), "metadata");
+}
+
 /* The plots are in the session that the moment names, else in the one of this call, else in the moment. */
 static void open_plots(struct tool *t, struct collection *c)
 {
-    const char *in = text_in(member(c->moment, "metadata"), "plots_session");
+    const char *in = text_in(metadata_of(c->moment), "plots_session");
     const char *session = c->moment ? in : session_of(t);
-    json_object *row = session ? row_of(t, "sessions", session) : NULL;
 
-    if (!row)
+    c->session = session ? versioned_row(t, "sessions", session) : NULL;
+    if (!c->session)
         tool_forgive(t, NOT_FOUND); /* not kept yet, or another's */
-    if (row)
-        c->session = strdup(session);
-    t->no_memory = t->no_memory || (row && !c->session);
-    c->plots = copy_list(t, member(member(row ? row : c->moment, "metadata"), "plots"));
-    json_object_put(row);
+    c->plots = copy_list(t, member(metadata_of(c->session ? c->session : c->moment), "plots"));
 }
 
-static bool open_collection(struct tool *t, struct collection *c)
+static bool open_collection(struct tool *t, struct collection *c, const char *date)
 {
+    *c = (struct collection){.moment = NULL};
+    snprintf(c->date, sizeof c->date, "%s", date);
     name_it(t, c);
     c->moment = find_moment(t, c->name);
     if (!t->code)
@@ -92,8 +101,8 @@ static bool open_collection(struct tool *t, struct collection *c)
 static void close_collection(struct collection *c)
 {
     json_object_put(c->moment);
+    json_object_put(c->session);
     json_object_put(c->plots);
-    free(c->session);
 }
 
 /* What is kept may have been written by others. */
@@ -151,11 +160,14 @@ static json_object *tags_of(struct tool *t, json_object *plots)
     return tags;
 }
 
-static json_object *put_moment(struct tool *t, const struct collection *c)
+static json_object *moment_of(struct tool *t, const struct collection *c)
 {
     json_object *row = json_object_new_object(), *metadata = json_object_new_object();
+    json_object *session = member(member(c->session, "row"), "id");
     char *summary = summary_of(t, c->plots);
 
+    if (c->moment)
+        add(t, row, "id", json_object_get(member(member(c->moment, "row"), "id")));
     add(t, row, "name", text(c->name));
     add(t, row, "moment_type", text("plot_collection"));
     add(t, row, "category", text("research"));
@@ -163,30 +175,50 @@ static json_object *put_moment(struct tool *t, const struct collection *c)
     add(t, row, "topic_tags", tags_of(t, c->plots));
     add(t, metadata, "plot_count", json_object_new_int64((int64_t)length(c->plots)));
     add(t, metadata, "date", text(c->date));
-    if (c->session) {
-        add(t, metadata, "plots_session", text(c->session));
-        add(t, row, "source_session_id", text(c->session));
+    if (session) {
+        add(t, metadata, "plots_session", json_object_get(session));
+        add(t, row, "source_session_id", json_object_get(session));
     } else {
         add(t, metadata, "plots", json_object_get(c->plots));
     }
     add(t, row, "metadata", metadata);
     free(summary);
-    return put_take(t, "moments", row);
+    return row;
 }
 
-/* Gives the id of the moment, the caller's. */
-static json_object *write_collection(struct tool *t, const struct collection *c)
+/* What changes in the session. */
+static json_object *merge_of(struct tool *t, const struct collection *c)
 {
-    json_object *patch = json_object_new_object();
+    json_object *merge = json_object_new_object(), *patch = json_object_new_object();
 
     add(t, patch, "plots", json_object_get(c->plots));
     add(t, patch, "plot_count", json_object_new_int64((int64_t)length(c->plots)));
     add(t, patch, "date", text(c->date));
+    add(t, merge, "kind", text("sessions"));
+    add(t, merge, "id", json_object_get(member(member(c->session, "row"), "id")));
+    add(t, merge, "patch", patch);
+    add(t, merge, "version", json_object_get(member(c->session, "version")));
+    return merge;
+}
+
+/* Session and moment at once, if both are as they were read. Gives the id of the moment, the caller's. */
+static json_object *write_collection(struct tool *t, const struct collection *c)
+{
+    json_object *args = json_object_new_object(), *rows = json_object_new_array(), *said, *id;
+    json_object *versions = json_object_new_array(), *merges = json_object_new_array();
+
+    push(t, rows, moment_of(t, c));
+    push(t, versions, c->moment ? json_object_get(member(c->moment, "version")) : text(""));
     if (c->session)
-        json_object_put(merge_take(t, "sessions", c->session, patch, NULL));
-    else
-        json_object_put(patch);
-    return t->code ? NULL : put_moment(t, c);
+        push(t, merges, merge_of(t, c));
+    add(t, args, "kind", text("moments"));
+    add(t, args, "rows", rows);
+    add(t, args, "versions", versions);
+    add(t, args, "merges", merges);
+    said = ask_take(t, "entities.put", args);
+    id = json_object_get(item(member(said, "ids"), 0));
+    json_object_put(said);
+    return id;
 }
 
 /* --- save_plot --- */
@@ -261,11 +293,27 @@ static json_object *save_in(struct tool *t, struct collection *c, const char *ty
     return result;
 }
 
+struct change {
+    const char *what; /* type of the plot to be saved, or id of the one to be removed; borrowed */
+    char date[16];
+};
+
+static json_object *save_once(struct tool *t, const void *what)
+{
+    const struct change *change = what;
+    json_object *result = NULL;
+    struct collection c;
+
+    if (open_collection(t, &c, change->date))
+        result = save_in(t, &c, change->what);
+    close_collection(&c);
+    return result;
+}
+
 static json_object *save(struct tool *t, const void *self)
 {
     const char *type = arg_text(t, "plot_type", false);
-    struct collection c = {.moment = NULL};
-    json_object *result = NULL;
+    struct change change;
 
     (void)self;
     type = type ? type : "mermaid";
@@ -276,11 +324,9 @@ static json_object *save(struct tool *t, const void *self)
     arg_list(t, "topic_tags", false, MAX_TAGS, json_type_string);
     if (!arg_text(t, "title", true) || !arg_text(t, "source", true) || t->code)
         return NULL;
-    today(c.date);
-    if (open_collection(t, &c))
-        result = save_in(t, &c, type);
-    close_collection(&c);
-    return result;
+    change.what = type;
+    today(change.date);
+    return tool_repeat(t, save_once, &change);
 }
 
 int save_plot(void *self, struct rv_cap_call *call)
@@ -317,28 +363,36 @@ static bool is_date(const char *s)
     return !s[10] && month >= 1 && month <= 12 && day >= 1 && day <= 31;
 }
 
+static json_object *remove_once(struct tool *t, const void *what)
+{
+    const struct change *change = what;
+    json_object *result = NULL;
+    struct collection c;
+
+    if (open_collection(t, &c, change->date) && !c.moment)
+        tool_fail(t, NOT_FOUND, "No plot collection found for %s", c.date);
+    if (!t->code)
+        result = remove_from(t, &c, change->what);
+    close_collection(&c);
+    return result;
+}
+
 static json_object *take_out(struct tool *t, const void *self)
 {
     const char *id = arg_text(t, "plot_id", true), *date = arg_text(t, "collection_date", false);
-    struct collection c = {.moment = NULL};
-    json_object *result = NULL;
+    struct change change = {.what = id};
 
     (void)self;
     if (!user_of(t))
         return tool_fail(t, DENIED, "user_id is required for removing plots");
     if (t->code)
         return NULL;
-    today(c.date);
+    today(change.date);
     if (date && !is_date(date))
         return tool_fail(t, BAD_ARGUMENTS, "Invalid date format: %s", date);
     if (date)
-        snprintf(c.date, sizeof c.date, "%s", date);
-    if (open_collection(t, &c) && !c.moment)
-        tool_fail(t, NOT_FOUND, "No plot collection found for %s", c.date);
-    if (!t->code)
-        result = remove_from(t, &c, id);
-    close_collection(&c);
-    return result;
+        snprintf(change.date, sizeof change.date, "%s", date);
+    return tool_repeat(t, remove_once, &change);
 }
 
 int remove_plot(void *self, struct rv_cap_call *call)

@@ -136,6 +136,13 @@ static json_object *patch_of(struct tool *t, json_object *metadata, json_object 
     return patch;
 }
 
+/* Borrowed for the call. */
+struct profile_change {
+    const char *id; /* of the user's row */
+    json_object *metadata, *remove;
+    bool unites; /* lists */
+};
+
 static bool unites(struct tool *t)
 {
     const char *mode = arg_text(t, "list_mode", false);
@@ -143,6 +150,28 @@ static bool unites(struct tool *t)
     if (mode && strcmp(mode, "union") != 0 && strcmp(mode, "replace") != 0)
         tool_fail(t, BAD_ARGUMENTS, "list_mode has to be replace or union");
     return mode && strcmp(mode, "union") == 0;
+}
+
+/* What another adds to a list meanwhile stays in it; members that are replaced need no look at the row. */
+static json_object *merge(struct tool *t, const void *what)
+{
+    const struct profile_change *change = what;
+    json_object *args = json_object_new_object(), *read = NULL, *said, *all;
+
+    if (change->unites)
+        read = versioned_row(t, "users", change->id);
+    add(t, args, "kind", text("users"));
+    add(t, args, "id", text(change->id));
+    add(t, args, "patch", patch_of(t, change->metadata, member(read, "row"), change->unites));
+    if (change->remove)
+        add(t, args, "remove", json_object_get(change->remove));
+    if (read)
+        add(t, args, "version", json_object_get(member(read, "version")));
+    said = ask_take(t, "entities.merge_metadata", args);
+    all = json_object_get(member(said, "metadata"));
+    json_object_put(read);
+    json_object_put(said);
+    return all;
 }
 
 static json_object *update(struct tool *t, const void *self)
@@ -160,7 +189,8 @@ static json_object *update(struct tool *t, const void *self)
     row = t->code ? NULL : profile_of(t);
     if (!row)
         return NULL;
-    all = merge_take(t, "users", json_object_get_string(member(row, "id")), patch_of(t, metadata, row, adds), remove);
+    const struct profile_change change = {text_in(row, "id"), metadata, remove, adds};
+    all = tool_repeat(t, merge, &change);
     json_object_put(row);
     if (!all)
         return NULL;

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <time.h>
 
+#define MAX_AGAIN 50 /* as often another has changed what a tool was about to change: each time that one was faster */
+
 /* What a failure is called: by the tools, and by the engine. */
 static const struct {
     const char *code, *type;
@@ -15,7 +17,7 @@ static const struct {
     {DENIED, "AccessDenied"},           {QUOTA, "LimitError"},
     {TIMEOUT, "TimeoutError"},          {CONFLICT, "ExistsError"},
     {PROVIDER, "ProviderError"},        {INTERNAL, "ExecutionError"},
-    {INTERNAL, "UnavailableError"},
+    {INTERNAL, "UnavailableError"},     {CONFLICT, "ConflictError"},
 };
 
 static const char *code_of(const char *type)
@@ -251,16 +253,33 @@ json_object *ask_take(struct tool *t, const char *service, json_object *args)
     return said;
 }
 
-json_object *row_of(struct tool *t, const char *kind, const char *id)
+json_object *versioned_row(struct tool *t, const char *kind, const char *id)
 {
-    json_object *args = json_object_new_object(), *said, *row;
+    json_object *args = json_object_new_object();
 
     add(t, args, "kind", text(kind));
     add(t, args, "id", text(id));
-    said = ask_take(t, "entities.get", args);
-    row = json_object_get(member(said, "row"));
+    return ask_take(t, "entities.get", args);
+}
+
+json_object *row_of(struct tool *t, const char *kind, const char *id)
+{
+    json_object *said = versioned_row(t, kind, id), *row = json_object_get(member(said, "row"));
+
     json_object_put(said);
     return row;
+}
+
+json_object *tool_repeat(struct tool *t, tool_fn once, const void *what)
+{
+    for (int i = 0;; i++) {
+        json_object *result = once(t, what);
+        if (!t->code)
+            return result;
+        json_object_put(result);
+        if (i == MAX_AGAIN || t->no_memory || !tool_forgive(t, CONFLICT))
+            return NULL;
+    }
 }
 
 json_object *put_take(struct tool *t, const char *kind, json_object *row)
@@ -274,21 +293,6 @@ json_object *put_take(struct tool *t, const char *kind, json_object *row)
     id = json_object_get(item(member(said, "ids"), 0));
     json_object_put(said);
     return id;
-}
-
-json_object *merge_take(struct tool *t, const char *kind, const char *id, json_object *patch, json_object *remove)
-{
-    json_object *args = json_object_new_object(), *said, *metadata;
-
-    add(t, args, "kind", text(kind));
-    add(t, args, "id", text(id));
-    add(t, args, "patch", patch);
-    if (remove)
-        add(t, args, "remove", json_object_get(remove));
-    said = ask_take(t, "entities.merge_metadata", args);
-    metadata = json_object_get(member(said, "metadata"));
-    json_object_put(said);
-    return metadata;
 }
 
 /* --- a call --- */

@@ -46,6 +46,13 @@ static int on_ask(void *self, const struct rv_service_ask *ask, rv_buf *answer, 
 
     d->n_asked++;
     ck_assert_msg(ask->is_declared, "%s does not declare %s", ask->entry, ask->service);
+    if (d->before_ask)
+        d->before_ask(d, ask->service);
+    if (d->stale && strcmp(ask->service, d->stale) == 0) {
+        RV_FAIL(err, RV_E_TOOL, "another was faster");
+        rv_err_hint(err, "ConflictError");
+        return RV_E_TOOL;
+    }
     if (d->is_denied)
         return RV_FAIL(err, RV_E_TIMEOUT, "the engine is busy");
     if (strcmp(ask->service, "http.request") == 0)

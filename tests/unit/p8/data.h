@@ -17,6 +17,9 @@ struct data {
     rv_buf web_request;               /* what it was sent last */
     int n_web;
     bool is_denied; /* the engine refuses all asks */
+    /* What happens before each ask of a tool; NULL: nothing. */
+    void (*before_ask)(struct data *d, const char *service);
+    const char *stale; /* a service that is always told that another was faster; NULL: none */
     int n_asked;
 };
 void data_begin(struct data *d, bool isolated);

@@ -14,6 +14,7 @@ TCase *data_case(void);
 TCase *owners_case(void);
 TCase *tools_case(void);
 TCase *limits_case(void);
+TCase *at_once_case(void);
 
 struct room {
     char *dir;
