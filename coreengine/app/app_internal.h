@@ -37,13 +37,15 @@ struct rv_app_limits {
     struct rv_quota_limit limits[RV_QUOTA_MAX_LIMITS];
     struct rv_exec_quotas exec; /* points to these */
     int64_t again_us;           /* after a refusal: when it may fit; 0: never */
+    const char *once;           /* name of what is counted, an id; NULL: it has none; borrowed */
 };
 /** l stays where it is. q NULL: no limits. */
 void rv_app_limits_set(struct rv_app_limits *l, const rv_quotas *q, const char *tenant, const char *user);
 const struct rv_exec_quotas *rv_app_limits_exec(const struct rv_app_limits *l); /* NULL: there are none */
 /** RV_E_INVALID: a run with these limits is not to be kept, and nothing would count what it uses. */
 RV_MUST_CHECK int rv_app_limits_refuse(const struct rv_app_limits *l, rv_err **err);
-/** Count one before it begins; may be part of a group. RV_E_QUOTA: it may not begin now. */
+/** Count one before it begins; may be part of a group. RV_E_QUOTA: it may not begin now. With l->once it is counted
+ * once, however often. */
 RV_MUST_CHECK int rv_app_limits_count(struct rv_app_limits *l, rv_store *store, enum rv_quota_kind kind, int64_t now_us,
                                       rv_log *log, rv_err **err);
 

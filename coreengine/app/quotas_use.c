@@ -7,6 +7,7 @@
 void rv_app_limits_set(struct rv_app_limits *l, const rv_quotas *q, const char *tenant, const char *user)
 {
     l->exec = (struct rv_exec_quotas){.tenant = l->tenant, .user = l->user, .limits = l->limits};
+    l->once = NULL;
     if (!q)
         return;
     snprintf(l->tenant, sizeof l->tenant, "%s", tenant ? tenant : RV_STORE_TENANT);
@@ -42,6 +43,10 @@ int rv_app_limits_count(struct rv_app_limits *l, rv_store *store, enum rv_quota_
     if (!any)
         return 0;
     ask.counts[kind] = 1;
+    if (l->once) {
+        ask.run = l->once;
+        ask.fence = ask.call_id = 1;
+    }
     int rc = rv_store_reserve(store, &ask, &answer, err);
     if (rc == RV_E_QUOTA)
         l->again_us = answer.again_us;

@@ -144,6 +144,15 @@ static int add_hold(struct sql_store *st, const struct rv_quota_ask *ask, int64_
     return rv_sql_run(stmt, "reserve", err);
 }
 
+/* What is counted once, however often the call is made: a reservation of nothing, which is never settled, says so. */
+static bool is_once(const struct rv_quota_ask *ask)
+{
+    for (int i = 0; i < RV_N_QUOTA; i++)
+        if (ask->reserves[i] > 0)
+            return false;
+    return ask->run != NULL;
+}
+
 static int take_quota(struct sql_store *st, const struct rv_quota_ask *ask, size_t at, struct rv_quota_answer *out,
                       rv_err **err)
 {
@@ -166,7 +175,7 @@ static int take_quota(struct sql_store *st, const struct rv_quota_ask *ask, size
         return rc;
     if (n_rows > 0) {
         note_near(l, at, row[1] + row[2] - n - held, row[1] + row[2], out);
-        return held > 0 ? add_hold(st, ask, row[0], held, err) : 0;
+        return held > 0 || is_once(ask) ? add_hold(st, ask, row[0], held, err) : 0;
     }
     bool never = n + held > l->limit;
     *out = (struct rv_quota_answer){.at = at,

@@ -75,7 +75,10 @@ struct rv_quota_ask {
     size_t n_limits;
     int64_t counts[RV_N_QUOTA];   /* to be counted now: of kinds without a reservation */
     int64_t reserves[RV_N_QUOTA]; /* to be settled later; 0: nothing */
-    const char *run;              /* of the reservation, with its fence and call; NULL: there is none */
+    /* Of the reservation, with its fence and call; NULL: there is none. Without `reserves` it remembers that `counts`
+     * were counted, until their period is forgotten: the same call again counts nothing. Of kinds that have a quota
+     * only: rates do not remember. */
+    const char *run;
     int64_t fence, call_id;
     int64_t now_us;
 };

@@ -28,7 +28,7 @@ static const struct rv_service_info services[] = {
     {"models.call", RV_EFFECT_IDEMPOTENT, false, 120 * SECOND, "have a model answer a prompt, in a run of its own"},
     {"moments.put", RV_EFFECT_IDEMPOTENT, false, 30 * SECOND, "write a moment of this user, with its session"},
     {"query", RV_EFFECT_SAFE, false, 60 * SECOND, "ask the knowledge base, in the REM dialect"},
-    {"quotas.take", RV_EFFECT_NON_IDEMPOTENT, true, 30 * SECOND, "count something against the quotas of this user"},
+    {"quotas.take", RV_EFFECT_IDEMPOTENT, true, 30 * SECOND, "count something against the quotas of this user"},
     {"schedules.add", RV_EFFECT_IDEMPOTENT, false, 30 * SECOND, "queue a task at a time, or again and again"},
     {"schedules.cancel", RV_EFFECT_IDEMPOTENT, true, 30 * SECOND, "end a schedule of this user"},
     {"schedules.list", RV_EFFECT_SAFE, false, 30 * SECOND, "the schedules of this user"},

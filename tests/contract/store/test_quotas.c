@@ -111,6 +111,51 @@ START_TEST(what_a_dead_owner_reserved_counts_as_used_once)
 }
 END_TEST
 
+/* Without a reservation a call is remembered for as long as its period is. */
+START_TEST(what_a_call_counts_is_counted_once)
+{
+    static const struct rv_quota_limit searches[] = {
+        {.kind = RV_QUOTA_WEB_SEARCHES, .span = RV_SPAN_DAY, .limit = 2, .plan = "free"},
+        {.kind = RV_QUOTA_WEB_SEARCHES, .span = RV_SPAN_MINUTE, .is_rate = true, .limit = 50, .plan = "free"},
+    };
+    struct rv_quota_ask ask = {.user = "ann",
+                               .limits = searches,
+                               .n_limits = RV_COUNT(searches),
+                               .counts[RV_QUOTA_WEB_SEARCHES] = 1,
+                               .run = "take-1",
+                               .fence = 1,
+                               .call_id = 1,
+                               .now_us = AT(0)};
+    const int64_t after_us = AT(3 * DAY_S);
+    struct world world, *w = &world;
+    struct rv_quota_answer a;
+
+    world_open(w, _i);
+    for (int i = 0; i < 3; i++)
+        OK(rv_store_reserve(w->s, &ask, &a, &w->err));
+    USAGE("ann", 0, "ann web_searches day 1+0 ann web_searches minute 1+0");
+    ask.run = "take-2";
+    OK(rv_store_reserve(w->s, &ask, &a, &w->err));
+    ask.run = "take-3";
+    FAILS(RV_E_QUOTA, rv_store_reserve(w->s, &ask, &a, &w->err));
+    FAILS(RV_E_QUOTA, rv_store_reserve(w->s, &ask, &a, &w->err)); /* what was refused is not remembered */
+    ask.run = "take-1";
+    OK(rv_store_reserve(w->s, &ask, &a, &w->err));
+    USAGE("ann", 0, "ann web_searches day 2+0 ann web_searches minute 2+0");
+    ask.now_us = AT(MIDNIGHT);
+    OK(rv_store_reserve(w->s, &ask, &a, &w->err)); /* the same call, a day later */
+    USAGE("ann", MIDNIGHT, "");
+    ask.run = "take-3";
+    OK(rv_store_reserve(w->s, &ask, &a, &w->err));
+    USAGE("ann", MIDNIGHT, "ann web_searches day 1+0 ann web_searches minute 1+0");
+    OK(rv_store_prune_usage(w->s, after_us, after_us, 100, NULL, &w->err));
+    ask.now_us = after_us;
+    OK(rv_store_reserve(w->s, &ask, &a, &w->err)); /* forgotten with its period */
+    USAGE("ann", 3 * DAY_S, "ann web_searches day 1+0 ann web_searches minute 1+0");
+    world_close(w);
+}
+END_TEST
+
 START_TEST(a_new_period_begins_with_nothing_used)
 {
     struct world world, *w = &world;
@@ -419,6 +464,7 @@ Suite *quotas_suite(void)
 
     ADD(tc, a_limit_can_be_reached_and_not_passed);
     ADD(tc, a_reservation_is_settled_once_and_by_its_owner);
+    ADD(tc, what_a_call_counts_is_counted_once);
     ADD(tc, what_a_dead_owner_reserved_counts_as_used_once);
     ADD(tc, a_new_period_begins_with_nothing_used);
     ADD(tc, a_call_over_midnight_counts_where_it_began);

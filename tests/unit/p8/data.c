@@ -80,7 +80,7 @@ int data_ask(struct data *d, const char *service, const char *args, rv_buf *answ
                                        .stage = "",
                                        .user_id = d->user,
                                        .session_id = "",
-                                       .key = "call-1",
+                                       .key = d->key,
                                        .until_us = INT64_MAX};
 
     return on_ask(d, &ask, answer, err);

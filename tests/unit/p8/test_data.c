@@ -349,7 +349,9 @@ START_TEST(a_web_search_is_counted_before_it_is_made)
     d.app.quotas = plans;
     d.web = HITS;
     data_has(&d, "web_search", "{\"query\": \"a\"}", "\"status\":\"ok\"");
+    d.key = "call-2";
     data_has(&d, "web_search", "{\"query\": \"b\"}", "\"status\":\"ok\"");
+    d.key = "call-3";
     data_has(&d, "web_search", "{\"query\": \"c\"}", "\"error\":\"Daily web search quota exceeded (2/2): ");
     ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&d.room.reply), "\"code\":\"quota\""));
     ck_assert_int_eq(d.n_web, 2);

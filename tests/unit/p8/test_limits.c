@@ -88,6 +88,46 @@ START_TEST(a_reminder_that_is_too_large_is_not_called_a_wrong_time)
 }
 END_TEST
 
+/* How a service answers: "ok", or the code of why not. */
+static const char *asked(struct data *d, const char *args)
+{
+    rv_buf answer = RV_BUF_INIT(1 << 20);
+    rv_err *err = NULL;
+    int rc = data_ask(d, "quotas.take", args, &answer, &err);
+
+    rv_err_free(err);
+    rv_buf_fini(&answer);
+    return rv_code_text(rc);
+}
+
+/* The engine makes a call again after a crash, with the same key. */
+START_TEST(a_call_that_is_made_again_counts_once)
+{
+    const char one[] = "{\"kind\": \"web_searches\"}", more[] = "{\"kind\": \"web_searches\", \"key\": \"b\"}";
+    struct data d;
+
+    data_begin(&d, false);
+    char *path = rv_kit_path(d.room.dir, "quotas.yaml");
+    rv_kit_write(path, "plans:\n  free: {quotas: {web_searches: {day: 2}}}\ndefault: free\n");
+    d.app.quotas = path;
+    for (int i = 0; i < 3; i++)
+        ck_assert_str_eq(asked(&d, one), "ok");
+    ck_assert_str_eq(asked(&d, more), "ok"); /* another one of the same call */
+    ck_assert_str_eq(asked(&d, more), "ok");
+    d.key = "call-2";
+    ck_assert_str_eq(asked(&d, one), "quota_exceeded");
+    d.user = "bob";
+    ck_assert_str_eq(asked(&d, one), "ok");
+    d.user = "ada";
+    d.key = "";
+    ck_assert_str_eq(asked(&d, one), "invalid_argument");
+    d.key = "call-1";
+    ck_assert_str_eq(asked(&d, one), "ok");
+    free(path);
+    data_end(&d);
+}
+END_TEST
+
 TCase *limits_case(void)
 {
     TCase *tc = tcase_create("limits");
@@ -95,5 +135,6 @@ TCase *limits_case(void)
     tcase_add_loop_test(tc, a_reminder_can_be_replaced_at_the_limit, 0, 2);
     tcase_add_test(tc, reminders_that_are_over_do_not_count);
     tcase_add_loop_test(tc, a_reminder_that_is_too_large_is_not_called_a_wrong_time, 0, 2);
+    tcase_add_test(tc, a_call_that_is_made_again_counts_once);
     return tc;
 }
