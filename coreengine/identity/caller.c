@@ -192,7 +192,12 @@ int rv_caller_check_site(const rv_auth *g, const struct rv_caller *c, bool is_co
     } else if (!is_cookie) {
         return 0;
     }
-    rv_refuse(refusal, 403, "origin_not_allowed", "requests of pages of this origin are not accepted without a key");
+    bool is_said = has_origin != 0 || has_site != 0;
+    rv_refuse(refusal, 403, "origin_not_allowed",
+              is_said ? "pages of this origin may not write here without a key: open the page at the address of the "
+                        "server, send the key as \"Authorization: Bearer KEY\", or name the origin with --cors-origins"
+                      : "a browser sends the header Origin here, and it is missing: other programs need no login; they "
+                        "send the key with each request, as \"Authorization: Bearer KEY\"");
     rv_refuse_reason(refusal, "a write without a key in its headers came from another origin");
     return RV_E_DENIED;
 }

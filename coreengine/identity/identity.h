@@ -40,7 +40,7 @@ bool rv_level_of(const char *word, enum rv_level *out);
     X(RUNS_WRITE, "runs:write", "start, resume, answer and cancel runs")                                               \
     X(SESSIONS_READ, "sessions:read", "sessions and their messages")                                                   \
     X(SESSIONS_WRITE, "sessions:write", "change, clone and delete sessions")                                           \
-    X(DATA_READ, "data:read", "queries, resources and other entities")                                                 \
+    X(DATA_READ, "data:read", "entities, and queries over all rows: also of sessions, messages and agents")            \
     X(DATA_WRITE, "data:write", "upload, change and delete resources and other entities")                              \
     X(AGENTS_READ, "agents:read", "documents of agents, and tools")                                                    \
     X(AGENTS_WRITE, "agents:write", "change and delete documents of agents")                                           \

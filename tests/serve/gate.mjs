@@ -82,6 +82,9 @@ equal(forged.json?.result?.user_id, 'ben', 'a state does not say who asks', forg
 equal((await call(server, 'POST', '/entities/ontologies', {name: 'x', user_id: 'ada'}, bearer(ben))).status, 403, 'nor does a row')
 
 // --- origins
+const enter = async (more) => (await call(server, 'POST', '/login', {key: ada}, more)).json?.detail ?? ''
+check((await enter({})).includes('the header Origin') && (await enter({})).includes('Authorization: Bearer KEY'), 'a login without an origin says what programs do', await enter({}))
+check(/address of the server.*--cors-origins$/.test(await enter({origin: 'https://evil.example'})), 'and one from elsewhere how it may be allowed', await enter({origin: 'https://evil.example'}))
 const origin = {origin: 'https://app.example.com'}
 const pre = await call(server, 'OPTIONS', '/runs', undefined, {...origin, 'access-control-request-method': 'POST', 'access-control-request-headers': 'authorization'})
 equal([pre.status, pre.headers.get('access-control-allow-origin')], [204, origin.origin], 'a preflight needs no key')

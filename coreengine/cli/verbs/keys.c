@@ -310,7 +310,8 @@ static const struct rv_cli_verb create_verb = {
     .text =
         "Clients send it as `Authorization: Bearer KEY` or `X-Api-Key: KEY`. The store keeps a hash of its secret, so\n"
         "the text cannot be shown again. A key of level user sees what belongs to the user of --user; level tenant\n"
-        "sees all users of the tenant, level master all tenants. Scopes: docs/reference/identity.md.",
+        "sees all users of the tenant, level master all tenants. Scope data:read includes\n"
+        "agents:read and sessions:read: queries read all rows. All scopes: docs/reference/identity.md.",
     .examples = "reeve keys create --user ada --scopes chat,runs:read --expires 90d --note laptop\n"
                 "reeve keys create --level master --note operator --json",
     RV_CLI_OPTIONS(create_options),
