@@ -56,6 +56,10 @@ struct rv_app_mcp_at {
 /** Do the capabilities have the tools that the operator named? RV_E_NOT_FOUND, what loading them says. */
 RV_MUST_CHECK int rv_app_mcp_check(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, rv_err **err);
 
+/** Append the tools that this client is offered, as tools/list has them. */
+RV_MUST_CHECK int rv_app_mcp_tools(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at,
+                                   json_object *list, rv_err **err);
+
 typedef struct rv_app_mcp rv_app_mcp;
 /** is_modern: all its requests are of 2026-07-28. */
 RV_MUST_CHECK int rv_app_mcp_new(const struct rv_app_mcp_opts *opts, bool is_modern, rv_app_mcp **out, rv_err **err);

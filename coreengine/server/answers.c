@@ -156,6 +156,11 @@ static const struct {
     {"AgentVersion", "agent_id:text change_type:text name:text version:text|null content_hash:text|null "
                      "created_at:text content:text|null"},
     {"AgentFound", "name:text version:text|null source:text description:text|null tags:[text] similarity:number|null"},
+    {"ModelsUsed", "models:[ModelUsed]"},
+    {"ModelUsed", "id:text name:text provider:text context_window:null supports_tools:bool supports_streaming:bool"},
+    {"ToolServer", "name:text pipeline:text server_type:=mcp|=stdio|=rest endpoint:text|null required:bool "
+                   "enabled:bool"},
+    {"McpTool", "name:text inputSchema:object ..."},
     {"AgentsFound", "results:[AgentFound] total:int"},
     {"Tool", "name:text description?:text|null risk?:text|null category?:text|null capability:text|null"},
 

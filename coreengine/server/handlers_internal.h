@@ -113,4 +113,10 @@ RV_MUST_CHECK int srv_tools(struct srv_call *c, rv_err **err); /* tools that doc
 /** What events of a run without a trace belong to: a traceparent. */
 void srv_watch_begin(void *w, const void *key, const char *trace, bool is_trusted);
 
+/* --- views.c, mcp.c: lists for clients of REMLight --- */
+/** Of a route with an id that one. */
+RV_MUST_CHECK int srv_models_used(struct srv_call *c, rv_err **err);
+RV_MUST_CHECK int srv_tool_servers(struct srv_call *c, rv_err **err);
+RV_MUST_CHECK int srv_mcp_tools(struct srv_call *c, rv_err **err);
+
 #endif

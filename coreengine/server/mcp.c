@@ -406,6 +406,20 @@ void srv_mcp_begin(struct srv_call *c)
     srv_mcp_stream_begin(c, session, g->call);
 }
 
+int srv_mcp_tools(struct srv_call *c, rv_err **err)
+{
+    const struct rv_app_mcp_at at = at_of(c);
+    json_object *list = json_object_new_array();
+    int rc = list ? rv_app_mcp_tools(&c->server->mcps->offer, &at, list, err) : RV_FAIL(err, RV_E_NOMEM, "list tools");
+
+    if (rc == 0) {
+        rv_jw w = srv_call_json(c, 200);
+        rv_jw_value(&w, list);
+    }
+    json_object_put(list);
+    return rc;
+}
+
 int srv_mcp_delete(struct srv_call *c, rv_err **err)
 {
     rv_str version;

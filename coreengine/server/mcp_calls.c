@@ -10,16 +10,6 @@
 #define MAX_QUIET_US INT64_C(3600000000)      /* a session without a request for so long may go */
 #define MAX_WAITING  (4 * RV_MCP_MAX_MESSAGE) /* bytes of messages before the answer begins */
 
-struct srv_mcps {
-    struct srv_reader reader;
-    struct rv_app_mcp_opts offer;
-    rv_app_mcp_aside *aside; /* each of its jobs has a reference of its session */
-    pthread_mutex_t lock;    /* guards the table, and the references and times of sessions */
-    struct srv_mcp_session *table;
-    size_t n;
-    struct srv_mcp_session *busy; /* the loop's: sessions with streams; each has a reference */
-};
-
 /* --- sessions --- */
 
 /* Without its answer: a last chunk would say that all is there. */

@@ -36,7 +36,15 @@ struct srv_mcp_session {
     bool is_listed;                    /* there */
 };
 
-struct srv_mcps;
+struct srv_mcps {
+    struct srv_reader reader;
+    struct rv_app_mcp_opts offer;  /* to all clients; never changed */
+    rv_app_mcp_aside *aside;       /* owned; each of its jobs has a reference of its session */
+    pthread_mutex_t lock;          /* guards the table, and the references and times of sessions */
+    struct srv_mcp_session *table; /* owned: it has a reference of each */
+    size_t n;
+    struct srv_mcp_session *busy; /* the loop's: sessions with streams; owned, a reference of each */
+};
 RV_MUST_CHECK int srv_mcps_new(struct srv_server *s, struct srv_mcps **out, rv_err **err);
 void srv_mcps_stop(struct srv_mcps *m); /* from any thread: no stream is left */
 void srv_mcps_free(struct srv_mcps *m);

@@ -76,6 +76,13 @@ const struct srv_route srv_routes[] = {
     R(POST, "/api/v1/chat/completions/{session_id}", S(CHAT), P8, srv_chat_remlight, srv_chat_begin,
       "REMLight: a turn of that session", NULL, "-ChatCompletion", "Stream", CHAT_BODY),
 
+    R(GET, "/models", S(CHAT), PROBLEM, srv_models_used, NULL,
+      "REMLight: the models that the agents name, and the default one", NULL, NULL, "ModelsUsed", 0),
+    R(GET, "/models/{id}", S(CHAT), PROBLEM, srv_models_used, NULL, "one of them", NULL, NULL, "ModelUsed", 0),
+    R(GET, "/servers", S(RUNS_READ), PROBLEM, srv_tool_servers, NULL,
+      "the servers of tools that the pipelines name; none of them is asked", "name", NULL, "[ToolServer]", 0),
+    R(GET, "/mcp-tools", SRV_KNOWN, PROBLEM, srv_mcp_tools, NULL, "the tools that `/mcp` offers to the caller", NULL,
+      NULL, "[McpTool]", 0),
     R(POST, "/mcp", SRV_KNOWN, PROBLEM, srv_mcp_post, srv_mcp_begin,
       "the Model Context Protocol: one message; a call that takes time is answered as events", NULL, "-McpMessage",
       "McpAnswer", RV_MCP_MAX_MESSAGE),

@@ -26,14 +26,6 @@ static int check_needs(const struct rv_new_task *task, rv_err **err)
     return rc;
 }
 
-int rv_task_check_priority(int64_t priority, rv_err **err)
-{
-    if (priority < -RV_TASK_MAX_PRIORITY || priority > RV_TASK_MAX_PRIORITY)
-        return RV_FAIL(err, RV_E_INVALID, "the priority %lld is not between -%d and %d", (long long)priority,
-                       RV_TASK_MAX_PRIORITY, RV_TASK_MAX_PRIORITY);
-    return 0;
-}
-
 static int check_numbers(const struct rv_new_task *task, rv_err **err)
 {
     int rc = rv_store_check_time("the time", task->now_us, err);

@@ -62,7 +62,13 @@ RV_MUST_CHECK int rv_task_add_events(struct sql_store *st, const struct task_ste
 /* tasks_enqueue.c */
 /** RV_E_INVALID, RV_E_LIMIT: an argument of rv_store_enqueue(). */
 RV_MUST_CHECK int rv_task_check(const struct rv_new_task *task, rv_err **err);
-RV_MUST_CHECK int rv_task_check_priority(int64_t priority, rv_err **err);
+static inline int rv_task_check_priority(int64_t priority, rv_err **err)
+{
+    if (priority < -RV_TASK_MAX_PRIORITY || priority > RV_TASK_MAX_PRIORITY)
+        return RV_FAIL(err, RV_E_INVALID, "the priority %lld is not between -%d and %d", (long long)priority,
+                       RV_TASK_MAX_PRIORITY, RV_TASK_MAX_PRIORITY);
+    return 0;
+}
 /** rv_store_enqueue() in the caller's transaction, of a task that was checked. */
 RV_MUST_CHECK int rv_task_enqueue(struct sql_store *st, const struct rv_new_task *task, struct rv_enqueued *out,
                                   rv_err **err);

@@ -211,6 +211,22 @@ equal((await ask('POST', '/schedules', {name: 'x', cron: '@daily', pipeline: 'no
 equal((await ask('DELETE', '/schedules/greet')).json.deleted, true, 'it is ended')
 equal((await ask('GET', '/schedules/greet')).status, 404, 'and gone')
 
+// --- what clients of REMLight list, and what is not built
+const models = await get('/api/v1/models')
+equal(models.models.map((m) => [m.id, m.name, m.provider]), [['openai:gpt-4.1', 'gpt-4.1', 'openai'], ['openai:gpt-4.1-mini', 'gpt-4.1-mini', 'openai'], ['test:model', 'model', 'test']], 'models that agents name', models)
+equal([(await get('/api/v1/models/test:model')).name, (await ask('GET', '/models/other')).status], ['model', 404], 'or one of them')
+const servers = await get('/api/v1/servers')
+equal(servers.map((s) => [s.pipeline, s.name, s.server_type, s.endpoint]), [['mcp-tools', 'notes', 'stdio', null], ['rest-tools', 'served', 'rest', 'http://127.0.0.1:8127']], 'servers of tools that pipelines name')
+equal((await get('/servers?name=served')).length, 1, 'or one of them')
+const offered = await get('/mcp-tools')
+check(offered.some((t) => t.name === 'hooks' && t.inputSchema.type === 'object') && offered.some((t) => t.name === 'query'), 'tools that MCP clients are offered', offered.map((t) => t.name))
+for (const [method, path, status] of [
+  ['PUT', '/api/v1/servers', 405], ['GET', '/api/v1/servers/served', 404], ['POST', '/api/v1/servers/search', 404], ['POST', '/api/v1/tools/register', 404],
+  ['PUT', '/api/v1/tools', 405], ['POST', '/api/v1/tools/search', 404], ['POST', '/api/v1/mcp-tools/search', 404], ['POST', '/api/v1/mcp-tools/parse-file', 404],
+  ['GET', '/api/v1/ontology/default-path', 404],
+])
+  equal((await ask(method, path, method === 'GET' ? undefined : {})).status, status, `not built: ${method} ${path}`)
+
 // --- what was used, vectors, readiness
 const used = await get('/usage/answers?by=agent')
 equal([used.length, used[0]?.agent_name, used[0]?.answers, Object.keys(used[0] ?? {}).includes('model')], [1, 'boss', 2, false], 'what answers took', used)

@@ -293,3 +293,16 @@ int mcp_tools_list(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_a
     mcp_offers_fini(&offers);
     return rc;
 }
+
+int rv_app_mcp_tools(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, json_object *list,
+                     rv_err **err)
+{
+    bool has_more = true;
+    int rc = 0;
+
+    while (has_more && rc == 0) {
+        has_more = false;
+        rc = mcp_tools_list(opts, at, (int64_t)json_object_array_length(list), list, &has_more, err);
+    }
+    return rc;
+}
