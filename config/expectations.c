@@ -271,6 +271,33 @@ static void check_prompts(struct rv_loader *l, const char *test, const struct rv
     }
 }
 
+/* An empty list is compared, as of `visited`; these say nothing then. */
+static bool says_nothing(const char *key, json_object *v)
+{
+    static const char *const keys[] = {"output", "response_contains", "schema", "near", "that"};
+
+    for (size_t i = 0; i < RV_COUNT(keys); i++)
+        if (strcmp(key, keys[i]) == 0)
+            return (json_object_is_type(v, json_type_object) && json_object_object_length(v) == 0) ||
+                   (json_object_is_type(v, json_type_array) && json_object_array_length(v) == 0);
+    return false;
+}
+
+static void check_compares(struct rv_loader *l, const struct rv_test_config *test, const struct rv_node *expect)
+{
+    const char *name = test->place.name ? test->place.name : test->name;
+
+    if (expect && expect->kind != RV_NODE_MAP)
+        return; /* reported as such */
+    json_object_object_foreach (test->expect, key, v)
+        if (!says_nothing(key, v))
+            return;
+    rv_findings_add_as(l->findings, RV_SEVERITY_WARNING, RV_TEST_COMPARES_NOTHING, expect ? &expect->src : &test->src,
+                       "say what the run must come to, for example `expect: {status: completed}`",
+                       "test \"%s\" compares nothing: %s", name ? name : "",
+                       expect ? "its `expect` has nothing to compare" : "it has no `expect`");
+}
+
 /* Once for all its combinations, which have the same node. */
 static bool is_first_of_entry(const struct rv_loader *l, size_t i)
 {
@@ -285,6 +312,8 @@ void rv_check_tests(struct rv_loader *l)
 
         const struct rv_node *prompts = rv_node_get(rv_node_get(node, "matrix"), RV_TEST_AXIS_PROMPTS);
 
+        if (is_first_of_entry(l, i))
+            check_compares(l, &l->p->tests[i], expect);
         if (prompts && is_first_of_entry(l, i))
             check_prompts(l, l->p->tests[i].place.name, prompts);
         check_without(l, name, rv_node_get(node, "without"));

@@ -15,7 +15,8 @@ struct rv_test_near {
     rv_expr *value; /* owned by the pipeline */
     double to, within;
 };
-#define RV_TEST_JUDGE "expect.judge" /* the stage of a judge, as scripts name it */
+#define RV_TEST_COMPARES_NOTHING "test_compares_nothing" /* code of the warning about a test without expectations */
+#define RV_TEST_JUDGE            "expect.judge"          /* the stage of a judge, as scripts name it */
 /* A model that scores the response. */
 struct rv_test_judge {
     const char *model;  /* role of the pipeline, or "provider:model" */

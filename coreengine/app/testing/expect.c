@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MAX_PATH_BYTES ((size_t)1 << 16)
+#define MAX_PATH_BYTES  ((size_t)1 << 16)
+#define MAX_SHOWN_BYTES 240 /* of the error of a run */
 
 /* Add {path, expected, found}; found is left out when there is nothing. Borrows both. */
 static int differ(struct rv_test_report *r, const char *path, json_object *expected, json_object *found, bool exists,
@@ -277,10 +278,86 @@ static int compare_key(const struct rv_pipeline *p, const rv_envelope *env, stru
     return RV_FAIL(err, RV_E_INTERNAL, "test \"%s\": expect.%s is not compared by anything", r->test->name, key);
 }
 
+/* --- the end of the run, where nothing is said about it --- */
+
+/* Expressions that look at how the run ended; `state` tells that as well. */
+static bool names_end(const rv_expr *e)
+{
+    for (size_t i = 0; i < rv_expr_n_names(e); i++) {
+        struct rv_placeholder name = rv_expr_name(e, i);
+        if (rv_str_is(name.root, "run") &&
+            (!name.field.ptr || rv_str_is(name.field, "status") || rv_str_is(name.field, "terminal_reason")))
+            return true;
+    }
+    return rv_expr_has_variable(e, "errors", NULL) || rv_expr_has_variable(e, "questions", NULL) ||
+           rv_expr_has_variable(e, "state", NULL);
+}
+
+static bool speaks_of_end(const struct rv_test_config *test)
+{
+    static const char *const keys[] = {"status", "terminal_reason", "interrupt", "questions", "errors"};
+
+    for (size_t i = 0; i < RV_COUNT(keys); i++)
+        if (json_object_object_get_ex(test->expect, keys[i], NULL))
+            return true;
+    for (size_t i = 0; i < test->n_that; i++)
+        if (names_end(test->that[i]))
+            return true;
+    return false;
+}
+
+/* The run completed, or a stage broke it off on purpose. */
+static bool ended_well(const rv_envelope *env, const struct rv_test_report *r)
+{
+    return r->status == RV_RUN_COMPLETED || rv_envelope_fields(env)->terminal_reason == RV_REASON_BREAK;
+}
+
+/* "failed: the disk is on fire", "waits for an answer: Which file?" */
+static void write_end(const struct rv_test_report *r, rv_buf *b)
+{
+    size_t n_errors = json_object_array_length(r->errors), n_questions = json_object_array_length(r->questions);
+    const char *reason = r->ended_by;
+
+    if (r->status == RV_RUN_INTERRUPTED) {
+        rv_buf_puts(b, "waits for an answer that the script does not have");
+        if (n_questions)
+            reason = rv_json_str(json_object_array_get_idx(r->questions, n_questions - 1)).ptr;
+    } else {
+        rv_buf_printf(b, "%s%s", r->status == RV_RUN_FAILED ? "" : "was ", rv_run_status_text(r->status));
+        if (!reason && n_errors)
+            reason = rv_json_text_or(json_object_array_get_idx(r->errors, n_errors - 1), "text", NULL);
+    }
+    if (reason) {
+        rv_str head = rv_utf8_cut(rv_str_of(reason), MAX_SHOWN_BYTES);
+        rv_buf_printf(b, ": %.*s%s", RV_STR_ARG(head), head.len < strlen(reason) ? "..." : "");
+    }
+}
+
+/* A run that did not complete fails a test that says nothing about the end. */
+static int compare_outcome(const rv_envelope *env, struct rv_test_report *r, rv_err **err)
+{
+    rv_buf text = RV_BUF_INIT(MAX_PATH_BYTES);
+
+    if (speaks_of_end(r->test) || ended_well(env, r))
+        return 0;
+    rv_buf_puts(&text, "the run ");
+    write_end(r, &text);
+    rv_buf_printf(&text, " (set expect.status to %s if that is meant)", rv_run_status_text(r->status));
+    int rc = rv_buf_check(&text, "failure of a test", err);
+    if (rc == 0)
+        rc = rv_test_complain(r, "/status", rv_buf_cstr(&text), err);
+    rv_buf_fini(&text);
+    return rc;
+}
+
 int rv_test_compare(const struct rv_pipeline *p, const rv_envelope *env, struct rv_test_report *r, rv_err **err)
 {
+    int rc = compare_outcome(env, r, err);
+
+    if (rc < 0)
+        return rc;
     json_object_object_foreach (r->test->expect, key, expected) {
-        int rc = is_assertion(key) ? 0 : compare_key(p, env, r, key, expected, err);
+        rc = is_assertion(key) ? 0 : compare_key(p, env, r, key, expected, err);
         if (rc < 0)
             return rc;
     }

@@ -156,16 +156,31 @@ static void show(struct session *s)
 }
 
 /* Once, however many models the pipeline is loaded for. */
-static void say_findings(struct session *s, const struct rv_app_loaded *l)
+static void say_findings(struct session *s, const rv_findings *findings)
 {
     rv_buf text = RV_BUF_INIT(RV_TEST_MAX_OUTPUT);
 
-    rv_findings_write_text(l->findings, false, &text);
+    rv_findings_write_text(findings, false, &text);
     if (text.rc < 0 || !rv_str_eq(rv_buf_str(&text), rv_buf_str(&s->findings)))
-        rv_cli_say_findings(s->cli, l->findings);
+        rv_cli_say_findings(s->cli, findings);
     rv_buf_clear(&s->findings);
     rv_buf_add_str(&s->findings, rv_buf_str(&text));
     rv_buf_fini(&text);
+}
+
+/* Of a pipeline that is sound: tests that compare nothing. */
+static void say_warnings(struct session *s, const struct rv_app_loaded *l)
+{
+    rv_findings *of_tests = rv_findings_new();
+
+    for (size_t i = 0; of_tests && i < rv_findings_n(l->findings); i++) {
+        struct rv_finding f = rv_findings_at(l->findings, i);
+        if (f.code && strcmp(f.code, RV_TEST_COMPARES_NOTHING) == 0)
+            rv_findings_add_as(of_tests, f.severity, f.code, &f.src, f.hint, "%s", f.text);
+    }
+    if (of_tests)
+        say_findings(s, of_tests);
+    rv_findings_free(of_tests);
 }
 
 /* False: it did not load. */
@@ -183,10 +198,11 @@ static bool test_pipeline(struct session *s, const char *path)
     s->to.show_pipeline = sound && n_wanted(s, l.pipeline) > 0;
     s->format->pipeline(&s->to, path, &l, sound);
     if (!sound) {
-        say_findings(s, &l);
+        say_findings(s, l.findings);
         s->to.n_unreached += l.pipeline ? n_wanted(s, l.pipeline) : 0;
         worsen(s, RV_EXIT_USAGE);
     } else {
+        say_warnings(s, &l);
         s->n_tests += l.pipeline->n_tests;
         if (l.pipeline->n_tests == 0)
             rv_cli_say("reeve: %s has no tests\n", path);

@@ -93,7 +93,8 @@ static const struct {
     {"name: x\nagents: [{name: a}]\ntests:\n  - expect: {visited: [a, b], status: done, errors: [{agent: c}], output: "
      "{d: 1}}\n"
      "  - {name: t, expect: {errors: -1, response_contains: 1, interrupt: pause}, input: {text: hi}, mode: fast}\n"
-     "  - {name: u, script: 5}\n",
+     "  - {name: u, script: 5}\n"
+     "  - {name: v, expect: {output: {}, response_contains: [], that: []}}\n",
      "t.yaml:4:5: error: test: name is required\n  hint: add `name:`, what the test shows\n"
      "t.yaml:4:27: error: test \"\": expect.visited names \"b\", which is not a stage\n  hint: stages: a\n"
      "t.yaml:4:39: error: test: expect.status is \"done\", which is not a valid run status\n"
@@ -108,8 +109,12 @@ static const struct {
      "  hint: keys here: raw_input, user_id, session_id, metadata\n"
      "t.yaml:5:102: error: test \"t\": mode is \"fast\", which is not a valid run mode\n  hint: legal: sequential, "
      "parallel\n"
-     "t.yaml:6:23: error: test \"u\": script must be a path or a map, not integer 5\n"},
-    {"name: x\ntests: [{name: t, script: nowhere.yaml}]\n",
+     "t.yaml:6:5: warning: test \"u\" compares nothing: it has no `expect`  [test_compares_nothing]\n"
+     "  hint: say what the run must come to, for example `expect: {status: completed}`\n"
+     "t.yaml:6:23: error: test \"u\": script must be a path or a map, not integer 5\n"
+     "t.yaml:7:23: warning: test \"v\" compares nothing: its `expect` has nothing to compare  [test_compares_nothing]\n"
+     "  hint: say what the run must come to, for example `expect: {status: completed}`\n"},
+    {"name: x\ntests: [{name: t, script: nowhere.yaml, expect: {errors: []}}]\n",
      "t.yaml:2:27: warning: test \"t\": the script \"nowhere.yaml\" cannot be found\n"
      "  hint: paths start at the pipeline's folder\n"},
 };
@@ -235,7 +240,7 @@ START_TEST(tests_keep_their_input_and_expectations)
                                  "    envelope: {iteration: 2}\n"
                                  "    expect: {status: completed, visited: [a, a], response_contains: [x], errors: 0,\n"
                                  "             output: {a: {text: x}}, interrupt: confirmation, max_duration_ms: 10}\n"
-                                 "  - name: bare\n");
+                                 "  - {name: bare, expect: {iteration: 0}}\n");
     const struct rv_test_config *t = &l.p->tests[0];
     char *text = rv_kit_text(t->expect);
 
