@@ -29,6 +29,7 @@ const char *rv_protocol_text(enum rv_protocol_kind kind); /* "ag-ui"; NULL: none
                                                   */
 #define RV_PROTOCOL_MAX_OUT   ((size_t)64 << 20) /* a ceiling for the buffer that a call appends to */
 #define RV_PROTOCOL_MAX_CALLS 4096               /* tool calls, agents and open parts that one stream keeps track of */
+#define RV_PROTOCOL_RESPONSE  "resp_"            /* before the id of the run: the id of a response of RESPONSES */
 /* Fields of a stream's head, beside Content-Type. */
 #define RV_PROTOCOL_STREAM_TYPE   "text/event-stream; charset=utf-8"
 #define RV_PROTOCOL_CACHE_CONTROL "no-cache, no-transform"

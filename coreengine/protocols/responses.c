@@ -9,9 +9,9 @@
 static const char *id_of(const rv_protocol *p, const char *prefix, int64_t n, char out[MAX_ID])
 {
     if (n < 0)
-        snprintf(out, MAX_ID, "%s_%.400s", prefix, p->opts.run_id);
+        snprintf(out, MAX_ID, "%s%.400s", prefix, p->opts.run_id);
     else
-        snprintf(out, MAX_ID, "%s_%.400s_%lld", prefix, p->opts.run_id, (long long)n);
+        snprintf(out, MAX_ID, "%s%.400s_%lld", prefix, p->opts.run_id, (long long)n);
     return out;
 }
 
@@ -81,7 +81,7 @@ static void write_response(rv_protocol *p, const char *status, const struct rv_p
     char id[MAX_ID];
 
     rv_jw_obj(&p->w);
-    rv_jw_kv_text(&p->w, "id", id_of(p, "resp", -1, id));
+    rv_jw_kv_text(&p->w, "id", id_of(p, RV_PROTOCOL_RESPONSE, -1, id));
     rv_jw_kv_text(&p->w, "object", "response");
     rv_jw_kv_int(&p->w, "created_at", p->opts.created_us / 1000000);
     rv_jw_kv_text(&p->w, "status", status);
@@ -129,7 +129,7 @@ static void part_event(rv_protocol *p, const char *type)
     char id[MAX_ID];
 
     event(p, type);
-    rv_jw_kv_text(&p->w, "item_id", id_of(p, "msg", p->text_item, id));
+    rv_jw_kv_text(&p->w, "item_id", id_of(p, "msg_", p->text_item, id));
     rv_jw_kv_int(&p->w, "output_index", p->text_item);
     rv_jw_kv_int(&p->w, "content_index", 0);
 }
@@ -149,7 +149,7 @@ static void write_message(rv_protocol *p, bool is_done, rv_jw *w)
     char id[MAX_ID];
 
     rv_jw_obj(w);
-    rv_jw_kv_text(w, "id", id_of(p, "msg", p->text_item, id));
+    rv_jw_kv_text(w, "id", id_of(p, "msg_", p->text_item, id));
     rv_jw_kv_text(w, "type", "message");
     rv_jw_kv_text(w, "status", is_done ? "completed" : "in_progress");
     rv_jw_kv_text(w, "role", "assistant");
@@ -198,7 +198,7 @@ static void keep_message(rv_protocol *p)
     struct rv_json_build b = {.rc = item ? 0 : RV_E_NOMEM};
     char id[MAX_ID];
 
-    rv_json_build_text(&b, item, "id", id_of(p, "msg", p->text_item, id));
+    rv_json_build_text(&b, item, "id", id_of(p, "msg_", p->text_item, id));
     rv_json_build_text(&b, item, "type", "message");
     rv_json_build_text(&b, item, "status", "completed");
     rv_json_build_text(&b, item, "role", "assistant");

@@ -210,14 +210,15 @@ int srv_chat_keep_history(struct srv_call *c, const struct srv_turn_ask *a, rv_e
 /* What only an agent can be asked. */
 static const char *only_of_agents(const struct rv_request *r)
 {
-    return r->tools             ? "tools"
-           : r->response_schema ? "response_format"
-           : r->has_temperature ? "temperature"
-           : r->max_tokens > 0  ? "max_tokens"
-           : r->has_seed        ? "seed"
-           : r->attachments     ? "messages"
-           : !r->has_message    ? "messages"
-                                : NULL;
+    return r->tools                  ? "tools"
+           : r->response_schema      ? "response_format"
+           : r->has_temperature      ? "temperature"
+           : r->max_tokens > 0       ? "max_tokens"
+           : r->has_seed             ? "seed"
+           : r->attachments          ? "messages"
+           : r->previous_response_id ? "previous_response_id"
+           : !r->has_message         ? "messages"
+                                     : NULL;
 }
 
 /* The model is a pipeline: its input is the message, and nothing of the conversation. */
@@ -234,6 +235,56 @@ static int ask_pipeline(struct srv_call *c, struct srv_turn_ask *a, rv_err **err
     a->opts.is_whole = !a->req.stream;
     a->opts.tells_usage = a->req.tells_usage;
     return srv_run_of_model(c, a->req.model, rv_buf_str(&a->req.text), &a->opts, &a->model_run, err);
+}
+
+/* The session of the run that a response is of. RV_E_NOT_FOUND: the caller has no such response. */
+static int session_of(struct srv_call *c, const char *response, char out[RV_STORE_MAX_ID + 1], rv_err **err)
+{
+    const size_t n = strlen(RV_PROTOCOL_RESPONSE);
+    struct rv_stream_row stream;
+    struct rv_run_row run;
+    rv_err *cause = NULL;
+
+    out[0] = '\0';
+    if (strncmp(response, RV_PROTOCOL_RESPONSE, n) != 0)
+        return RV_E_NOT_FOUND;
+    int rc = rv_store_get_run(c->store, &c->app.scope, response + n, &run, &cause);
+    if (rc == 0) {
+        snprintf(out, RV_STORE_MAX_ID + 1, "%s", run.session ? run.session : "");
+        rv_run_row_fini(&run);
+    } else if (rc == RV_E_NOT_FOUND) { /* its turn may be about to begin */
+        rv_err_free(rv_err_steal(&cause));
+        rc = rv_store_last_stream(c->store, &c->app.scope, response + n, &stream, &cause);
+        if (rc == 0) {
+            snprintf(out, RV_STORE_MAX_ID + 1, "%s", stream.session ? stream.session : "");
+            rv_stream_row_fini(&stream);
+        }
+    }
+    if (rc < 0 && rc != RV_E_NOT_FOUND && rc != RV_E_INVALID) /* of an id that cannot be one there is no run either */
+        return rv_err_pass(err, cause);
+    rv_err_free(cause);
+    return rc == 0 && out[0] ? 0 : RV_E_NOT_FOUND;
+}
+
+/* `previous_response_id` of Responses: the session of that response goes on. */
+static int go_on_from(struct srv_call *c, struct srv_turn_ask *a, rv_err **err)
+{
+    const char *id = a->req.previous_response_id;
+    char session[RV_STORE_MAX_ID + 1];
+    int rc = session_of(c, id, session, err);
+
+    if (rc == RV_E_NOT_FOUND) {
+        snprintf(c->param, sizeof c->param, "previous_response_id");
+        c->code = "previous_response_not_found";
+        rc = RV_FAIL(err, RV_E_INVALID, "previous_response_id: the response \"%.100s\" does not exist", id);
+        rv_err_hint(err, "send the id of a response of this server, or the id of its session as X-Session-Id");
+    } else if (rc == 0 && a->session && strcmp(a->session, session) != 0) {
+        snprintf(c->param, sizeof c->param, "previous_response_id");
+        rc = RV_FAIL(err, RV_E_INVALID, "previous_response_id: \"%.100s\" is of another session than X-Session-Id", id);
+    } else if (rc == 0 && !a->session && !(a->session = rv_str_dup(rv_str_of(session)))) {
+        rc = RV_FAIL(err, RV_E_NOMEM, "read a request");
+    }
+    return rc;
 }
 
 static int ask_model(struct srv_call *c, struct srv_turn_ask *a, rv_err **err)
@@ -266,11 +317,14 @@ static int ask_model(struct srv_call *c, struct srv_turn_ask *a, rv_err **err)
     }
     if (rc == 0)
         rc = check_new(a, err);
-    if (rc < 0 || a->session)
+    if (rc == 0 && a->req.previous_response_id)
+        rc = go_on_from(c, a, err);
+    if (rc < 0 || (a->session && !a->req.previous_response_id))
         return rc;
     if (a->req.system.len > 0 && !(a->section = rv_str_dup(rv_buf_str(&a->req.system))))
         return RV_FAIL(err, RV_E_NOMEM, "read a request");
-    a->keeps_history = a->req.has_message && a->req.history && json_object_array_length(a->req.history) > 0;
+    a->keeps_history =
+        !a->session && a->req.has_message && a->req.history && json_object_array_length(a->req.history) > 0;
     return 0;
 }
 

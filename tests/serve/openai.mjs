@@ -12,6 +12,7 @@ const script = file(
     - {text: Second.}
     - {chunks: [Thi, rd.], usage: {input_tokens: 5, output_tokens: 1}}
     - {chunks: [Fou, rth.]}
+    - {text: Goes on.}
     - {text: Fifth.}
     - {text: Sixth.}
     - {error: "no line"}
@@ -60,6 +61,28 @@ equal(final.usage?.completion_tokens, 1, 'the usage is told when it is asked for
 
 const response = await client.responses.stream({model: 'boss', input: 'hi'}).finalResponse()
 equal([response.status, response.output_text], ['completed', 'Fourth.'], 'responses as a stream')
+
+// the session of a response goes on, though the client names none; an unknown response is refused
+const next = await client.responses.create({model: 'boss', input: 'and?', previous_response_id: response.id}).withResponse()
+const heard = (await call(server, 'GET', `/sessions/${next.response.headers.get('x-session-id')}/messages`)).json
+equal(
+  heard.map((r) => [r.message_type, r.content]),
+  [['user', 'hi'], ['assistant', 'Fourth.'], ['user', 'and?'], ['assistant', 'Goes on.']],
+  'previous_response_id goes on with its session',
+)
+for (const id of ['resp_env_none', 'resp_', response.id.slice(5), 'resp_' + 'x'.repeat(100), 'resp_\u00e9 /'])
+  equal(
+    await client.responses.create({model: 'boss', input: 'x', previous_response_id: id}).catch((e) => [e.status, e.code, e.param]),
+    [400, 'previous_response_not_found', 'previous_response_id'],
+    `no response has the id ${id.slice(0, 20)}`,
+  )
+equal(
+  await client.responses
+    .create({model: 'boss', input: 'x', previous_response_id: response.id}, {headers: {'X-Session-Id': '00000000-0000-4000-8000-000000000000'}})
+    .catch((e) => [e.status, e.param]),
+  [400, 'previous_response_id'],
+  'a response of another session than that of the header',
+)
 
 // a client that keeps the conversation: it becomes a session of its own
 const {data, response: raw} = await client.chat.completions

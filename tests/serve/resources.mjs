@@ -242,5 +242,12 @@ for (const body of [{}, {input: []}, {input: 1}, {input: 'x', model: 'nothing'},
   equal((await ask('POST', '/v1/embeddings', body)).status, 400, `no vectors: ${JSON.stringify(body)}`)
 equal((await call(server, 'GET', '/readyz')).json, {status: 'ready', checks: {store: 'ok', worker: 'ok', draining: false}, reasons: []}, 'it is ready, and says why')
 
+// a response goes on for its own user only
+const first = await ask('POST', '/v1/responses', {model: 'boss', input: 'one'})
+const goOn = (who) => ask('POST', '/v1/responses', {model: 'boss', input: 'two', previous_response_id: first.json.id}, who)
+const theirs = await goOn(bob)
+equal([theirs.status, theirs.json?.error?.code], [400, 'previous_response_not_found'], 'a response of another user')
+equal((await goOn(ada)).headers.get('x-session-id'), first.headers.get('x-session-id'), 'and of oneself')
+
 equal(await server.stop(), 0, 'it ends as it should')
 finish('resources')
