@@ -16,9 +16,11 @@ RV_MUST_CHECK int srv_body_int(const struct srv_call *c, const char *key, int64_
 RV_MUST_CHECK int srv_body_bool(const struct srv_call *c, const char *key, bool *inout, rv_err **err);
 
 /* --- describe.c --- */
-/** The members of a body, by the schema of that name: where it says that there are no others, an unknown one is
- * RV_E_INVALID, with the nearest one as the hint. */
-RV_MUST_CHECK int srv_body_check(const char *type, json_object *body, rv_err **err);
+/** The members of a body, by the schema that a route takes: an unknown one is RV_E_INVALID, with the nearest one as the
+ * hint. Bodies that may have more ("+") pass. */
+RV_MUST_CHECK int srv_body_check(const char *takes, json_object *body, rv_err **err);
+/** Tells whether what a route takes has a schema, which is as strict as the route says. */
+bool srv_body_is_known(const char *takes);
 
 /* --- routes.c --- */
 /** Has it the parameter `user`, by which operators say whose rows they mean? Those about sessions and other rows, whose

@@ -15,8 +15,8 @@
 #define TEXTS     "{\"type\":\"array\",\"items\":{\"type\":\"string\"}}"
 #define MESSAGES  "{\"type\":\"array\",\"items\":{\"type\":\"object\"}}"
 #define OF(props) "{\"type\":\"object\",\"properties\":{" props "}}"
-/* A body of ours: a member that is not here is refused. Bodies that clients of other servers write have OF(): those
- * servers pass over what they do not know, and so do we. */
+/* A body of ours: a member that is not here is refused. OF() has more members, which the handler knows, or which
+ * clients of other servers send and those servers pass over: its rows of routes.c have a "+". */
 #define STRICT(rest, props) "{\"type\":\"object\"," rest "\"properties\":{" props "},\"additionalProperties\":false}"
 #define FILE_PROPS          "\"path\":" TEXT ",\"content\":" TEXT
 #define FILES_PROPS(items)                                                                                             \
@@ -57,16 +57,19 @@ static const struct {
                  ",\"query\":" TEXT ",\"table\":" TEXT ",\"max_depth\":" INT ",\"rel_type\":" TEXT ",\"limit\":" INT
                  ",\"threshold\":{\"type\":\"number\"}")},
     {"RawQuery", "{\"type\":\"object\",\"required\":[\"query\"],\"properties\":{\"query\":" TEXT "}}"},
-    {"Feedback", OF("\"session_id\":" TEXT ",\"message_id\":" TEXT ",\"name\":" TEXT
-                    ",\"score\":{\"type\":\"number\"},\"label\":" TEXT ",\"comment\":" TEXT ",\"source\":" TEXT)},
+    {"Feedback",
+     STRICT("", "\"session_id\":" TEXT ",\"message_id\":" TEXT ",\"trace_id\":" TEXT ",\"span_id\":" TEXT
+                ",\"rating\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":5}"
+                ",\"score\":{\"type\":\"number\",\"minimum\":0,\"maximum\":1}"
+                ",\"name\":" TEXT ",\"label\":" TEXT ",\"comment\":" TEXT ",\"source\":" TEXT ",\"metadata\":" OBJECT)},
     {"AgentDocument", "{\"type\":\"object\",\"description\":\"a document of an agent, as JSON or YAML\"}"},
     {"Row", "{\"type\":\"object\",\"description\":\"columns of docs/reference/entities.md\"}"},
     {"RowSearch",
      "{\"type\":\"object\",\"description\":\"members that are columns are conditions\",\"properties\":{"
      "\"query\":" TEXT ",\"tags\":" TEXTS ",\"tag_match\":{\"enum\":[\"all\",\"any\"]},\"name_contains\":" TEXT
      ",\"created_after\":" TEXT ",\"created_before\":" TEXT ",\"limit\":" INT ",\"offset\":" INT "}}"},
-    {"SessionSearch", OF("\"query\":" TEXT ",\"name\":" TEXT ",\"agent\":" TEXT ",\"tags\":" TEXTS ",\"since\":" TEXT
-                         ",\"page\":" INT ",\"page_size\":" INT)},
+    {"SessionSearch", STRICT("", "\"query\":" TEXT ",\"name\":" TEXT ",\"agent\":" TEXT ",\"tags\":" TEXTS
+                                 ",\"since\":" TEXT ",\"page\":" INT ",\"page_size\":" INT)},
     {"NewFiles", STRICT("", FILES_PROPS(STRICT("", FILE_PROPS)))},
     {"ImportedFiles", OF(FILES_PROPS(OBJECT))},
     {"Schema", "{\"type\":\"object\",\"required\":[\"name\"],\"properties\":{\"name\":" TEXT ",\"kind\":" TEXT
@@ -84,9 +87,9 @@ static const struct {
     {"ScheduleChange", STRICT("", "\"cron\":" TEXT ",\"at\":" TEXT ",\"zone\":" TEXT ",\"priority\":" INT)},
     {"Embedding", "{\"type\":\"object\",\"required\":[\"input\"],\"properties\":{\"model\":" TEXT
                   ",\"input\":{},\"dimensions\":" INT ",\"encoding_format\":{\"enum\":[\"float\",\"base64\"]}}}"},
-    {"SessionIds", OF("\"session_id\":" TEXT ",\"session_ids\":" TEXTS)},
-    {"SessionQuery", OF("\"agent_name\":" TEXT ",\"name_contains\":" TEXT ",\"search\":" TEXT ",\"updated_after\":" TEXT
-                        ",\"limit\":" INT)},
+    {"SessionIds", STRICT("", "\"session_id\":" TEXT ",\"session_ids\":" TEXTS)},
+    {"SessionQuery", STRICT("", "\"agent_name\":" TEXT ",\"name_contains\":" TEXT ",\"search\":" TEXT
+                                ",\"updated_after\":" TEXT ",\"limit\":" INT)},
     {"Problem", "{\"type\":\"object\",\"required\":[\"title\",\"status\",\"detail\",\"code\",\"error\"],\"properties\":"
                 "{\"type\":" TEXT ",\"title\":" TEXT ",\"status\":" INT ",\"detail\":{},\"code\":" TEXT
                 ",\"request_id\":" TEXT ",\"error\":" OBJECT "}}"},
@@ -139,17 +142,33 @@ static int check_members(json_object *schema, json_object *value, const char *in
     return rc;
 }
 
-int srv_body_check(const char *type, json_object *body, rv_err **err)
+/* NULL: there is none of that name. */
+static const char *schema_of(const char *type)
 {
-    json_object *schema = NULL;
-    size_t i = 0;
-    int rc;
+    for (size_t i = 0; i < RV_COUNT(schemas); i++)
+        if (strcmp(schemas[i].name, type) == 0)
+            return schemas[i].schema;
+    return NULL;
+}
 
-    while (i < RV_COUNT(schemas) && strcmp(schemas[i].name, type) != 0)
-        i++;
-    if (i == RV_COUNT(schemas) || !strstr(schemas[i].schema, "\"additionalProperties\":false"))
+bool srv_body_is_known(const char *takes)
+{
+    const char *schema = schema_of(takes + (takes[0] == '-' || takes[0] == '+'));
+    bool is_strict = schema && strstr(schema, "\"additionalProperties\":false");
+
+    return schema && (takes[0] == '-' || is_strict == (takes[0] != '+'));
+}
+
+int srv_body_check(const char *takes, json_object *body, rv_err **err)
+{
+    const char *text = schema_of(takes);
+    json_object *schema = NULL;
+
+    if (takes[0] == '+')
         return 0;
-    rc = rv_json_parse(rv_str_of(schemas[i].schema), NULL, &schema, err);
+    if (!text)
+        return RV_FAIL(err, RV_E_INTERNAL, "the body \"%s\" has no schema", takes);
+    int rc = rv_json_parse(rv_str_of(text), NULL, &schema, err);
     if (rc == 0)
         rc = check_members(schema, body, NULL, err);
     json_object_put(schema);
@@ -200,7 +219,7 @@ static void write_content(rv_jw *w, const char *type, const char *schema)
     rv_jw_key(w, "content");
     rv_jw_obj(w);
     rv_jw_key(w, type);
-    write_schema(w, schema[0] == '-' ? schema + 1 : schema);
+    write_schema(w, schema + (schema[0] == '-' || schema[0] == '+'));
     rv_jw_obj_end(w);
 }
 

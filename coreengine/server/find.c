@@ -11,6 +11,7 @@
 
 #define LEAST_ALIKE 0.3
 #define MAX_FOUND   100 /* by meaning */
+#define MAX_COLUMNS 32  /* of a kind, that a misspelt one is compared with */
 
 struct search {
     struct srv_call *c;
@@ -142,6 +143,37 @@ static int read_search(struct search *s, rv_err **err)
     return rc;
 }
 
+/* A condition that is misspelt would be met by every row. */
+static int check_members(const struct search *s, rv_err **err)
+{
+    static const char *const others[] = {"query",         "tags",           "tag_match", "name_contains",
+                                         "created_after", "created_before", "limit",     "offset"};
+    const char *names[RV_COUNT(others) + MAX_COLUMNS];
+    size_t n = RV_COUNT(others);
+
+    memcpy(names, others, sizeof others);
+    for (size_t i = 0; i < s->kind->n_fields && n < RV_COUNT(names); i++)
+        names[n++] = s->kind->fields[i].name;
+    json_object_object_foreach (s->c->body, key, unused) {
+        bool is_known = rv_kind_field(s->kind, rv_str_of(key)) != NULL;
+        (void)unused;
+        for (size_t i = 0; i < RV_COUNT(others); i++)
+            is_known = is_known || strcmp(key, others[i]) == 0;
+        if (is_known)
+            continue;
+        const char *nearest = rv_nearest(rv_str_of(key), names, n);
+        int rc =
+            RV_FAIL(err, RV_E_INVALID, "the body has an unknown member \"%.*s\", which is not a column of %s either",
+                    RV_STR_ARG(rv_utf8_cut(rv_str_of(key), 64)), s->kind->name);
+        if (nearest)
+            rv_err_hint(err, "did you mean \"%s\"?", nearest);
+        else
+            rv_err_hint(err, "its columns are in docs/reference/entities.md");
+        return rc;
+    }
+    return 0;
+}
+
 int srv_rows_search(struct srv_call *c, rv_err **err)
 {
     struct search s = {.c = c, .limit = 20};
@@ -149,6 +181,8 @@ int srv_rows_search(struct srv_call *c, rv_err **err)
     const char *text = NULL;
     int rc = srv_kind_of(c, &s.kind, err);
 
+    if (rc == 0)
+        rc = check_members(&s, err);
     if (rc == 0)
         rc = read_search(&s, err);
     if (rc == 0)

@@ -22,11 +22,11 @@
 #define ROWS(kind, one, what, columns)                                                                                 \
     R(GET, "/" kind, S(DATA_READ), PROBLEM, srv_rows_list, NULL, what ", newest first",                                \
       "limit offset name tag" columns, NULL, "[" kind "]", 0),                                                         \
-        R(POST, "/" kind, S(DATA_WRITE), PROBLEM, srv_rows_create, NULL, "a new " one, NULL, "Row", "201 " kind, 0),   \
+        R(POST, "/" kind, S(DATA_WRITE), PROBLEM, srv_rows_create, NULL, "a new " one, NULL, "+Row", "201 " kind, 0),  \
         R(GET, "/" kind "/{id}", S(DATA_READ), PROBLEM, srv_row_show, NULL, "one " one, NULL, NULL, kind, 0),          \
         R(PUT, "/" kind "/{id}", S(DATA_WRITE), PROBLEM, srv_row_change, NULL,                                         \
-          "change it: columns that are not given stay", NULL, "Row", kind, 0),                                         \
-        R(PATCH, "/" kind "/{id}", S(DATA_WRITE), PROBLEM, srv_row_change, NULL, "the same", NULL, "Row", kind, 0),    \
+          "change it: columns that are not given stay", NULL, "+Row", kind, 0),                                        \
+        R(PATCH, "/" kind "/{id}", S(DATA_WRITE), PROBLEM, srv_row_change, NULL, "the same", NULL, "+Row", kind, 0),   \
         R(DELETE, "/" kind "/{id}", S(DATA_WRITE), PROBLEM, srv_row_delete, NULL, "delete it", NULL, NULL, "Deleted",  \
           0)
 
@@ -36,8 +36,11 @@
       "limit offset name tag" columns, NULL, "[" kind "]", 0),                                                         \
         R(GET, "/" kind "/{id}", S(DATA_READ), PROBLEM, srv_row_show, NULL, "one " one, NULL, NULL, kind, 0)
 
-/* takes: the name of a schema of describe.c, whose JSON the server reads; with "-" in front the handler reads it.
- * gives: a type as answers.c writes them, behind the status that is usual, which is 200 where none stands. */
+/* takes: the name of a schema of describe.c, whose JSON the server reads. A member that it does not have is refused.
+ * With
+ * "+" the body may have more: the handler judges them (columns of rows), or clients of OpenAI, p8 and REMLight send
+ * what those servers pass over. With "-" the handler reads the body. gives: a type as answers.c writes them, behind the
+ * status that is usual, which is 200 where none stands. */
 const struct srv_route srv_routes[] = {
     R(GET, "/", SRV_OPEN, PROBLEM, srv_page, NULL, "the page for people", NULL, NULL, "Page", 0),
     R(GET, "/page/{file}", SRV_OPEN, PROBLEM, srv_page, NULL, "a file of the page", NULL, NULL, "Page", 0),
@@ -143,7 +146,7 @@ const struct srv_route srv_routes[] = {
     R(GET, "/sessions/{id}/export", S(SESSIONS_READ), PROBLEM, srv_session_export, NULL,
       "the session with its messages, as a file", NULL, NULL, "SessionExport", 0),
     R(POST, "/sessions/{id}/clone", S(SESSIONS_WRITE), PROBLEM, srv_session_clone, NULL, "copy it", NULL,
-      "SessionClone", "201 SessionCloned", 0),
+      "+SessionClone", "201 SessionCloned", 0),
 
     R(GET, "/agents", S(AGENTS_READ), PROBLEM, srv_agents_list, NULL, "agents and where they come from", NULL, NULL,
       "[AgentListed]", 0),
@@ -163,15 +166,15 @@ const struct srv_route srv_routes[] = {
       NULL, "Deleted", 0),
 
     R(POST, "/query", S(DATA_READ), P8, srv_query, NULL,
-      "a query by its parts, or as text in `query` when there is no `mode`", NULL, "Query", "[QueryRow]|QueryAnswer",
+      "a query by its parts, or as text in `query` when there is no `mode`", NULL, "+Query", "[QueryRow]|QueryAnswer",
       0),
     R(POST, "/query/raw", S(DATA_READ), P8, srv_query_raw, NULL, "a query of the REM dialect, as text", NULL,
-      "RawQuery", "QueryAnswer", 0),
+      "+RawQuery", "QueryAnswer", 0),
     R(GET, "/entities", S(DATA_READ), PROBLEM, srv_kinds, NULL, "the kinds of entities", NULL, NULL, "[Kind]", 0),
     R(GET, "/entities/{kind}", S(DATA_READ), PROBLEM, srv_entities_list, NULL, "rows of a kind, newest first",
       "limit offset name about tag", NULL, "[EntityRow]", 0),
     R(POST, "/entities/{kind}", S(DATA_WRITE), PROBLEM, srv_entities_put, NULL, "write a row; without an id a new one",
-      NULL, "Row", "EntityRow", 0),
+      NULL, "+Row", "EntityRow", 0),
     R(GET, "/entities/{kind}/{id}", S(DATA_READ), PROBLEM, srv_entity_show, NULL, "one row", NULL, NULL, "EntityRow",
       0),
     R(DELETE, "/entities/{kind}/{id}", S(DATA_WRITE), PROBLEM, srv_entity_delete, NULL, "delete it", NULL, NULL,
@@ -194,10 +197,10 @@ const struct srv_route srv_routes[] = {
 
     ROWS("scenarios", "scenario", "sessions that are kept under a name", " session_id agent_name status"),
     R(POST, "/scenarios/search", S(DATA_READ), PROBLEM, srv_rows_search, NULL,
-      "scenarios by meaning, tags, columns, time", NULL, "RowSearch", "ScenariosFound", 0),
+      "scenarios by meaning, tags, columns, time", NULL, "+RowSearch", "ScenariosFound", 0),
     ROWS("collections", "collection", "groups of sessions", " status"),
     R(POST, "/collections/search", S(DATA_READ), PROBLEM, srv_rows_search, NULL,
-      "collections by meaning, tags, columns, time", NULL, "RowSearch", "CollectionsFound", 0),
+      "collections by meaning, tags, columns, time", NULL, "+RowSearch", "CollectionsFound", 0),
     R(GET, "/collections/{id}/sessions", S(DATA_READ), PROBLEM, srv_collection_sessions, NULL,
       "its sessions, as they were put in", "limit offset", NULL, "[Session]", 0),
     R(POST, "/collections/{id}/sessions", S(DATA_WRITE), PROBLEM, srv_collection_add, NULL, "put a session in", NULL,
@@ -215,12 +218,12 @@ const struct srv_route srv_routes[] = {
     R(DELETE, "/feedback/{id}", S(DATA_WRITE), PROBLEM, srv_row_delete, NULL, "delete it", NULL, NULL, "Deleted", 0),
     ROWS_READ("moments", "moment", "moments", " moment_type category source_session_id"),
     R(POST, "/moments", S(DATA_WRITE), PROBLEM, srv_moment_post, NULL,
-      "a moment with a session in which it can be talked about: `source_session_id`, or a new one", NULL, "Row",
+      "a moment with a session in which it can be talked about: `source_session_id`, or a new one", NULL, "+Row",
       "201 MomentMade", 0),
-    R(PATCH, "/moments/{id}", S(DATA_WRITE), PROBLEM, srv_row_change, NULL, "change it", NULL, "Row", "moments", 0),
+    R(PATCH, "/moments/{id}", S(DATA_WRITE), PROBLEM, srv_row_change, NULL, "change it", NULL, "+Row", "moments", 0),
     R(DELETE, "/moments/{id}", S(DATA_WRITE), PROBLEM, srv_row_delete, NULL, "delete it", NULL, NULL, "Deleted", 0),
     R(POST, "/moments/search", S(DATA_READ), PROBLEM, srv_rows_search, NULL, "moments by meaning, tags, columns, time",
-      NULL, "RowSearch", "MomentsFound", 0),
+      NULL, "+RowSearch", "MomentsFound", 0),
     R(GET, "/feed", S(DATA_READ), PROBLEM, srv_feed, NULL, "days with a summary of each and its moments, newest first",
       "before days future", NULL, "[Day|moments]", 0),
     R(POST, "/sessions/search", S(SESSIONS_READ), PROBLEM, srv_sessions_search, NULL,
@@ -242,17 +245,17 @@ const struct srv_route srv_routes[] = {
     R(GET, "/ontology/content/{path}", S(DATA_READ), PROBLEM, srv_ontology_content, NULL,
       "one of them by its path, with %2F between folders", NULL, NULL, "OntologyPage", 0),
     R(POST, "/ontology/import", S(DATA_WRITE), PROBLEM, srv_files_post, NULL, "the same as POST /files", NULL,
-      "ImportedFiles", "201 [FileKept]", CHAT_BODY),
+      "+ImportedFiles", "201 [FileKept]", CHAT_BODY),
 
     R(GET, "/schemas", S(AGENTS_READ), P8, srv_rows_list, NULL, "declarations, newest first",
       "limit offset name tag kind", NULL, "[schemas]", 0),
     R(POST, "/schemas", S(AGENTS_WRITE), P8, srv_schema_post, NULL,
-      "keep one: the same name is the same row, and columns without a value stay", NULL, "Schema", "201 schemas",
+      "keep one: the same name is the same row, and columns without a value stay", NULL, "+Schema", "201 schemas",
       CHAT_BODY),
     R(GET, "/schemas/{id}", S(AGENTS_READ), P8, srv_schema_show, NULL, "one declaration", NULL, NULL, "schemas", 0),
     R(DELETE, "/schemas/{id}", S(AGENTS_WRITE), P8, srv_schema_delete, NULL, "delete it", NULL, NULL, "Deleted", 0),
     R(POST, "/agents/search", S(AGENTS_READ), PROBLEM, srv_agents_search, NULL, "agents by meaning, name or tags", NULL,
-      "AgentSearch", "AgentsFound", 0),
+      "+AgentSearch", "AgentsFound", 0),
     R(GET, "/agents/{name}/history", S(AGENTS_READ), PROBLEM, srv_agent_versions, NULL, "the same as its versions",
       NULL, NULL, "[AgentVersion]", 0),
     R(GET, "/agents/{name}/history/{number}/content", S(AGENTS_READ), PROBLEM, srv_agent_version, NULL,
@@ -273,7 +276,7 @@ const struct srv_route srv_routes[] = {
     R(GET, "/usage/answers", S(USAGE_READ), PROBLEM, srv_usage_answers, NULL,
       "what answers took, by user, agent and model", "by since until", NULL, "[AnswersUsage]", 0),
     R(POST, "/v1/embeddings", S(CHAT), OPENAI, srv_embeddings, NULL,
-      "OpenAI Embeddings; the model is PROVIDER:MODEL, or `default`", NULL, "Embedding", "Embeddings", CHAT_BODY),
+      "OpenAI Embeddings; the model is PROVIDER:MODEL, or `default`", NULL, "+Embedding", "Embeddings", CHAT_BODY),
     R(GET, "/me", SRV_KNOWN, PROBLEM, srv_me, NULL, "who the server takes the caller for", NULL, NULL, "Me", 0),
 };
 const size_t srv_n_routes = RV_COUNT(srv_routes);

@@ -6,6 +6,7 @@
 #include "coreengine/app/models.h"
 #include "coreengine/app/schedules.h"
 #include "coreengine/knowledge/knowledge.h"
+#include "coreengine/server/body_internal.h"
 #include "coreengine/server/handlers_internal.h"
 #include "coreengine/store/entities.h"
 
@@ -136,12 +137,22 @@ int srv_entity_delete(struct srv_call *c, rv_err **err)
 
 /* --- feedback: REMLight's members as a row --- */
 
-/* A score from 0 to 1 becomes a rating from 1 to 5. */
+/* `rating` from 1 to 5, or `score` from 0 to 1, which becomes one. */
 static int add_rating(struct srv_call *c, json_object *row, rv_err **err)
 {
-    json_object *score = NULL;
+    json_object *score = NULL, *rating = NULL;
+    int64_t n = 0;
 
-    if (!json_object_object_get_ex(c->body, "score", &score) || !score)
+    json_object_object_get_ex(c->body, "score", &score);
+    json_object_object_get_ex(c->body, "rating", &rating);
+    if (score && rating)
+        return RV_FAIL(err, RV_E_INVALID, "the body has \"rating\" and \"score\": send one of them");
+    if (rating) {
+        if (!rv_json_get_int(c->body, "rating", &n) || n < 1 || n > 5)
+            return RV_FAIL(err, RV_E_INVALID, "rating must be a whole number from 1 to 5");
+        return rv_json_set_int(row, "rating", n, err);
+    }
+    if (!score)
         return 0;
     double d = rv_json_is_number(score) ? json_object_get_double(score) : -1;
     if (!(d >= 0 && d <= 1))
@@ -149,12 +160,49 @@ static int add_rating(struct srv_call *c, json_object *row, rv_err **err)
     return rv_json_set_int(row, "rating", 1 + (int64_t)(d * 4 + 0.5), err);
 }
 
+static bool has_one_of(json_object *body, const char *const *keys, size_t n)
+{
+    json_object *value = NULL;
+
+    for (size_t i = 0; i < n; i++)
+        if (json_object_object_get_ex(body, keys[i], &value) && value)
+            return true;
+    return false;
+}
+
+/* It says something about something that is there. */
+static int check_feedback(struct srv_call *c, rv_err **err)
+{
+    static const char *const about[] = {"session_id", "message_id", "trace_id", "span_id"};
+    static const char *const says[] = {"rating", "score", "label", "comment"};
+    struct rv_session_row row;
+    const char *session = NULL;
+
+    if (!has_one_of(c->body, about, RV_COUNT(about)))
+        return RV_FAIL(
+            err, RV_E_INVALID,
+            "the body does not say what the feedback is about: send \"session_id\", \"message_id\" or \"trace_id\"");
+    if (!has_one_of(c->body, says, RV_COUNT(says)))
+        return RV_FAIL(err, RV_E_INVALID,
+                       "the feedback is empty: send \"rating\" (1 to 5), \"score\" (0 to 1), \"label\" or \"comment\"");
+    int rc = srv_body_text(c, "session_id", false, &session, err);
+    if (rc == 0 && session)
+        rc = rv_store_get_session(c->store, &c->app.scope, session, &row, err);
+    if (rc == 0 && session)
+        rv_session_row_fini(&row);
+    return rc;
+}
+
 int srv_feedback(struct srv_call *c, rv_err **err)
 {
     static const char *const columns[] = {"session_id", "message_id", "comment", "trace_id", "span_id"};
     static const char *const others[] = {"name", "label", "source", "score", "metadata"};
+    int rc = check_feedback(c, err);
+
+    if (rc < 0)
+        return rc;
     json_object *row = json_object_new_object(), *more = json_object_new_object(), *value;
-    int rc = row && more ? 0 : RV_FAIL(err, RV_E_NOMEM, "keep feedback");
+    rc = row && more ? 0 : RV_FAIL(err, RV_E_NOMEM, "keep feedback");
 
     for (size_t i = 0; i < RV_COUNT(columns) && rc == 0; i++)
         if (json_object_object_get_ex(c->body, columns[i], &value))

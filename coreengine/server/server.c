@@ -1,5 +1,6 @@
 /* The life of the server: opened, drained, closed. */
 #include <arpa/inet.h>
+#include <assert.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 
 #include "coreengine/app/chat.h"
 #include "coreengine/base/loop.h"
+#include "coreengine/server/body_internal.h"
 #include "coreengine/server/follow_internal.h"
 #include "coreengine/server/handlers_internal.h"
 #include "coreengine/server/hands_internal.h"
@@ -377,6 +379,8 @@ static int check_opts(const struct rv_server_opts *o, rv_err **err)
 
 int rv_server_run(const struct rv_server_opts *opts, int64_t *n_left, rv_err **err)
 {
+    for (size_t i = 0; i < srv_n_routes; i++)
+        assert(!srv_routes[i].takes || srv_body_is_known(srv_routes[i].takes));
     struct life *l = calloc(1, sizeof *l);
     rv_err *worker_err = NULL;
 

@@ -97,9 +97,38 @@ equal(sql.json, [{name: 'Dentist'}], 'and one of SQL')
 const refused = await call(server, 'POST', '/query/raw', {query: 'DELETE FROM ontologies'})
 equal([refused.status, typeof refused.json.detail], [403, 'string'], 'a statement that writes')
 equal((await call(server, 'POST', '/query', {mode: 'LOOKUP'})).status, 400, 'no key')
-const liked = (await call(server, 'POST', '/feedback', {session_id: id, score: 0.75, label: 'Helpful', comment: 'good'})).json
+const copy = clone.json.new_session_id
+const liked = (await call(server, 'POST', '/feedback', {session_id: copy, score: 0.75, label: 'Helpful', comment: 'good'})).json
 equal([liked.rating, liked.metadata.label], [4, 'Helpful'], 'feedback')
-equal((await call(server, 'POST', '/feedback', {score: 2})).status, 400, 'a score that is none')
+equal((await call(server, 'POST', '/feedback', {session_id: copy, rating: 2})).json.rating, 2, 'a rating')
+for (const [body, status, words] of [
+  [{session_id: copy, score: 2}, 400, 'score must be'],
+  [{session_id: copy, rating: 6}, 400, 'rating must be a whole number from 1 to 5'],
+  [{session_id: copy, rating: '5'}, 400, 'rating must be'],
+  [{session_id: copy, rating: 1, score: 0}, 400, 'send one of them'],
+  [{session_id: copy, ratng: 1}, 400, 'did you mean \\"rating\\"?'],
+  [{}, 400, 'what the feedback is about'],
+  [{rating: 1}, 400, 'what the feedback is about'],
+  [{session_id: copy}, 400, 'the feedback is empty'],
+  [{session_id: 'nope', rating: 1}, 404, 'nope'],
+  [{session_id: id, rating: 1}, 404, id],
+  [{session_id: 5, rating: 1}, 400, 'session_id'],
+])
+  for (const path of ['/feedback', '/api/v1/scenarios/feedback']) {
+    const a = await call(server, 'POST', path, body)
+    check(a.status === status && JSON.stringify(a.json).includes(words), `${path} refuses ${JSON.stringify(body)}`, a)
+  }
+equal((await get('/feedback')).length, 2, 'and nothing of it is kept')
+// a misspelt condition is not one that every row meets
+for (const [path, body, words] of [
+  ['/sessions/search', {queri: 'x'}, 'did you mean \\"query\\"?'],
+  ['/moments/search', {categori: 'x'}, 'did you mean \\"category\\"?'],
+  ['/scenarios/search', {status: 'active', tag: ['x']}, 'did you mean \\"tags\\"?'],
+  ['/scenarios', {naem: 'x'}, 'naem'],
+]) {
+  const a = await call(server, 'POST', path, body)
+  check(a.status === 400 && JSON.stringify(a.json).includes(words), `${path} refuses ${JSON.stringify(body)}`, a)
+}
 equal((await call(server, 'DELETE', `/entities/ontologies/${row.id}`)).json.deleted, true, 'a row is deleted')
 equal((await get('/entities/ontologies')).length, 0, 'and gone')
 

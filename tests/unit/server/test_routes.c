@@ -2,6 +2,7 @@
  */
 #include <string.h>
 
+#include "coreengine/server/body_internal.h"
 #include "coreengine/server/handlers_internal.h"
 #include "coreengine/store/kinds.h"
 #include "tests/kit/kit.h"
@@ -33,10 +34,22 @@ START_TEST(lists_of_rows_are_selected_by_columns_of_their_kind)
 }
 END_TEST
 
+/* A body without a schema would not be checked, and one that may have more has a mark. */
+START_TEST(bodies_have_a_schema_that_is_as_strict_as_their_route)
+{
+    for (size_t i = 0; i < srv_n_routes; i++)
+        ck_assert_msg(!srv_routes[i].takes || srv_body_is_known(srv_routes[i].takes), "%s", srv_routes[i].path);
+    ck_assert(!srv_body_is_known("Nothing"));
+    ck_assert(!srv_body_is_known("Query"));
+    ck_assert(!srv_body_is_known("+Fork"));
+}
+END_TEST
+
 TCase *routes_case(void)
 {
     TCase *tc = tcase_create("routes");
 
+    tcase_add_test(tc, bodies_have_a_schema_that_is_as_strict_as_their_route);
     tcase_add_test(tc, lists_of_rows_are_selected_by_columns_of_their_kind);
     return tc;
 }
