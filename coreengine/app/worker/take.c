@@ -9,7 +9,9 @@
 #include "coreengine/app/recover.h"
 #include "coreengine/app/worker/worker_internal.h"
 
-#define MAX_TAKEN 3 /* times that others take a run over while it is taken up */
+#define MAX_TAKEN   3                 /* times that others take a run over while it is taken up */
+#define BUSY_MIN_US INT64_C(250000)   /* until an answer looks again whether its run waits, ... */
+#define BUSY_MAX_US INT64_C(10000000) /* ... and while the run is at one step for long */
 
 /* --- what there is to do --- */
 
@@ -64,6 +66,17 @@ static int judge_crashes(struct work_taker *t, struct work_job *j, const struct 
     return 0;
 }
 
+/* Of two questions of a run that were answered, it goes on with the answer to the other one. The longer its step takes,
+ * the less often it is looked at. */
+static void wait_for_run(struct work_job *j, const struct rv_run_row *row)
+{
+    int64_t now_us = rv_app_now_us(), rest_us = now_us - row->updated_us;
+
+    j->owes_answer = true;
+    j->later_us = now_us + (rest_us < BUSY_MIN_US ? BUSY_MIN_US : rest_us > BUSY_MAX_US ? BUSY_MAX_US : rest_us);
+    j->end = WORK_LATER;
+}
+
 static int judge(struct work_taker *t, struct work_job *j, const struct rv_run_row *row, rv_err **err)
 {
     switch (rv_app_recovery_of(row, rv_app_now_us(), &t->patience_us)) {
@@ -71,7 +84,11 @@ static int judge(struct work_taker *t, struct work_job *j, const struct rv_run_r
         rv_work_done(j, rv_run_status_text(row->status));
         return 0;
     case RV_APP_RECOVERY_OWNED: /* and when its owner dies, a sweep finds it */
-        rv_work_done(j, "elsewhere");
+        if (!j->payload.has_answer) {
+            rv_work_done(j, "elsewhere");
+            return 0;
+        }
+        wait_for_run(j, row);
         return 0;
     case RV_APP_RECOVERY_WAITS:
         return judge_waiting(t, j, row, err);
@@ -81,6 +98,7 @@ static int judge(struct work_taker *t, struct work_job *j, const struct rv_run_r
         break;
     }
     j->cancels = row->cancel_requested;
+    j->owes_answer = j->payload.has_answer;
     return judge_crashes(t, j, row, err);
 }
 
@@ -183,7 +201,7 @@ static void start_over(struct work_job *j, struct rv_run_row *row)
     j->dream = (struct rv_app_dream){.agent = NULL};
     j->summary.moment = j->summary.agent = NULL;
     rv_buf_clear(&j->result);
-    j->cancels = j->answers = j->is_apart = false;
+    j->cancels = j->answers = j->owes_answer = j->is_apart = false;
     j->crashes = j->later_us = 0;
     j->end = WORK_RUNS;
 }
@@ -202,6 +220,11 @@ static int take_up(struct work_taker *t, struct work_job *j, struct rv_run_row *
         if (rc == 0 && j->end == WORK_RUNS && !j->is_apart && !j->hook)
             rc = take_over(t, j, err);
     } while (rc < 0 && may_try_again(t, j, rc, &n_taken, err));
+    if (rc == RV_E_STATE && j->end == WORK_RUNS && j->payload.has_answer) { /* owned, and still told to wait */
+        rv_err_free(rv_err_steal(err));
+        wait_for_run(j, row);
+        return 0;
+    }
     if (rc < 0 || j->end != WORK_RUNS || j->is_apart || j->hook)
         return rc;
     do

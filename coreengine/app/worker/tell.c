@@ -49,9 +49,10 @@ static int hand_back(rv_store *store, const struct work_job *j, const struct rv_
     return rv_store_end(store, rc, err);
 }
 
-/* Another task takes its place, since it is not due for a while. */
+/* Another task takes its place, since it is not due for a while. A run that crashed is first of all to be recovered. */
 static int put_off(rv_store *store, const struct work_job *j, const struct rv_task_lease *lease, rv_err **err)
 {
+    const struct rv_response *answer = j->owes_answer && j->crashes == 0 ? &j->payload.answer : NULL;
     struct rv_run_row row = {0};
 
     int rc = rv_store_begin(store, err);
@@ -62,7 +63,7 @@ static int put_off(rv_store *store, const struct work_job *j, const struct rv_ta
     if (rc == 0)
         rc = rv_store_get_run(store, &j->app.scope, j->run, &row, err);
     if (rc == 0)
-        rc = rv_work_enqueue_row(store, &row, NULL, j->later_us, NULL, err);
+        rc = rv_work_enqueue_row(store, &row, answer, j->later_us, NULL, err);
     rv_run_row_fini(&row);
     return rv_store_end(store, rc, err);
 }
@@ -104,7 +105,7 @@ static int complete(rv_store *store, struct work_job *j, const struct rv_task_le
 
 static bool is_done(const struct work_job *j)
 {
-    return j->end == WORK_DONE && !j->is_cancelled && !(j->handler && j->handler->keep);
+    return j->end == WORK_DONE && !j->is_cancelled && !j->owes_answer && !(j->handler && j->handler->keep);
 }
 
 /* What this cannot do, rv_work_tell_end() does for each, or says why not. */
@@ -135,6 +136,8 @@ int rv_work_tell_end(rv_store *store, struct work_job *j, rv_err **err)
 
     switch (j->end) {
     case WORK_DONE:
+        if (j->owes_answer && !j->is_cancelled)
+            return put_off(store, j, &lease, err);
         return j->is_cancelled ? rv_store_stop_task(store, &lease, rv_app_now_us(), err)
                                : complete(store, j, &lease, err);
     case WORK_FAILED:

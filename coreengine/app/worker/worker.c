@@ -76,7 +76,10 @@ static void say_end(struct shell *s, const struct work_job *j)
         say(s, "%s %s: put off: %s", what, id, rv_buf_cstr(&j->error));
         break;
     case WORK_LATER:
-        say(s, "%s %s: put off: it crashed %lld processes in a row", what, id, (long long)j->crashes);
+        if (j->crashes == 0)
+            say(s, "%s %s: put off: it is under way, and may take this answer afterwards", what, id);
+        else
+            say(s, "%s %s: put off: it crashed %lld processes in a row", what, id, (long long)j->crashes);
         break;
     case WORK_LEFT:
         say(s, "%s %s: left with a call under way", what, id);

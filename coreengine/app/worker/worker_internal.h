@@ -74,10 +74,11 @@ struct work_job {
     struct rv_app_dream dream;          /* what it says, borrowed from asked */
     struct work_summary summary;
     char run[RV_STORE_MAX_ID + 1];
-    bool cancels;    /* the run is opened to be ended */
-    bool answers;    /* the payload's answer is for the question that it waits with */
-    bool is_apart;   /* it crashed the processes that went on with it: it gets a process of its own */
-    int64_t crashes; /* how many in a row */
+    bool cancels;     /* the run is opened to be ended */
+    bool answers;     /* the payload's answer is for the question that it waits with */
+    bool owes_answer; /* that answer may be for a question that the run asks again when it waits the next time */
+    bool is_apart;    /* it crashed the processes that went on with it: it gets a process of its own */
+    int64_t crashes;  /* how many in a row */
     struct rv_app_loaded loaded;
     rv_journal *journal; /* taken over; NULL: the engine has it, or no one */
     struct rv_catalog catalog;
