@@ -117,7 +117,7 @@ struct raw_rule {
     struct rv_branches branches;
     json_object *value;
     bool has_condition, has_value, has_when;
-    struct rv_src condition_src, target_src;
+    struct rv_src target_src;
 };
 #define RULE(member) offsetof(struct raw_rule, member)
 
@@ -131,7 +131,7 @@ static void read_target(struct rv_key_reader *r, const struct rv_node *node, voi
 }
 
 static const struct rv_key rule_keys[] = {
-    {"condition", RV_KEY_STR, RULE(condition), .is_set_offset = RULE(has_condition), .src_offset = RULE(condition_src),
+    {"condition", RV_KEY_STR, RULE(condition), .is_set_offset = RULE(has_condition),
      .doc = "A top-level key of the stage's own output; the rule matches when it equals value."},
     {"value", RV_KEY_JSON, RULE(value), .is_set_offset = RULE(has_value), .schema = "true",
      .doc = "What the output's value is compared with, by type and value; 1 equals 1.0."},

@@ -1,5 +1,6 @@
 /* The system's time and randomness, the seeded generator, ids, RFC 3339 times. */
 #include "coreengine/base/base_internal.h"
+#include "coreengine/base/deadline.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -26,6 +27,14 @@ static int64_t read_clock(clockid_t id)
 
     assert(rc == 0); /* clocks that every supported kernel has */
     return (int64_t)ts.tv_sec * US_PER_S + ts.tv_nsec / 1000;
+}
+
+struct timespec rv_deadline_in(int64_t us)
+{
+    const int64_t day_us = 86400 * US_PER_S;
+    int64_t at_us = read_clock(CLOCK_MONOTONIC) + (us < 0 ? 0 : us > day_us ? day_us : us);
+
+    return (struct timespec){.tv_sec = (time_t)(at_us / US_PER_S), .tv_nsec = (long)(at_us % US_PER_S) * 1000};
 }
 
 static void anchor_clock(void)

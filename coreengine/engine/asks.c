@@ -5,8 +5,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "coreengine/base/deadline.h"
 #include "coreengine/engine/services_internal.h"
 
 struct asks {
@@ -111,20 +111,9 @@ static void wake(struct asks *d)
 
 static struct timespec until(int64_t until_us)
 {
-    const int64_t most_us = INT64_C(86400000000);
     struct rv_clock clock = rv_clock_system();
-    struct timespec t;
 
-    int64_t us = until_us == INT64_MAX ? most_us : until_us - clock.now_us(clock.self);
-    us = us < 0 ? 0 : us > most_us ? most_us : us;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    t.tv_sec += (time_t)(us / 1000000);
-    t.tv_nsec += (long)(us % 1000000) * 1000;
-    if (t.tv_nsec >= 1000000000) {
-        t.tv_sec++;
-        t.tv_nsec -= 1000000000;
-    }
-    return t;
+    return rv_deadline_in(until_us == INT64_MAX ? INT64_MAX : until_us - clock.now_us(clock.self));
 }
 
 /* The lock is held before and after. */

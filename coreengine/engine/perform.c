@@ -50,10 +50,9 @@ static bool takes(const rv_exec *x, const char *provider, json_object *request)
 /* Who answers, if not the script. */
 static int call_provider(rv_exec *x, struct call *c, struct rv_effect *e, json_object *request, rv_err **err)
 {
-    const char *provider = NULL, *model = NULL;
+    const char *provider = rv_json_text_or(request, "provider", NULL);
+    const char *model = rv_json_text_or(request, "model", NULL);
 
-    provider = rv_json_text_or(request, "provider", NULL);
-    model = rv_json_text_or(request, "model", NULL);
     if (provider && rv_provider_is_capability(provider)) {
         if (takes(x, provider, request))
             return rv_call_capability(x, c, e, err);

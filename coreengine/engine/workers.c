@@ -4,9 +4,9 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <time.h>
 #include <uv.h>
 
+#include "coreengine/base/deadline.h"
 #include "coreengine/base/system.h"
 #include "coreengine/engine/services_internal.h"
 
@@ -160,26 +160,10 @@ static void send_progress(struct rv_tool_work *w, const struct rv_tool_progress 
     rv_pieces_put_progress(j->pool->pieces, w, p);
 }
 
-static struct timespec in_us(int64_t us)
-{
-    struct timespec t;
-    const int64_t day = (int64_t)86400 * 1000000;
-
-    us = us < 0 ? 0 : us > day ? day : us;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    t.tv_sec += (time_t)(us / 1000000);
-    t.tv_nsec += (long)(us % 1000000) * 1000;
-    if (t.tv_nsec >= 1000000000) {
-        t.tv_sec++;
-        t.tv_nsec -= 1000000000;
-    }
-    return t;
-}
-
 /* The lock is held. False: nothing came for a while. */
 static bool wait_for_work(struct pool *p)
 {
-    struct timespec until = in_us(p->idle_us);
+    struct timespec until = rv_deadline_in(p->idle_us);
     int rc = 0;
 
     while (!p->queue && !p->stopping && p->n_threads - p->n_stuck <= p->limit && rc == 0) {
@@ -443,7 +427,7 @@ void rv_pool_collect(struct pool *p)
 
 void rv_pool_wait(struct pool *p, int64_t us)
 {
-    struct timespec until = in_us(us);
+    struct timespec until = rv_deadline_in(us);
 
     pthread_mutex_lock(&p->lock);
     while (!p->finished && !p->poked && pthread_cond_timedwait(&p->done, &p->lock, &until) == 0)
@@ -462,7 +446,7 @@ void rv_pool_poke(struct pool *p)
 
 bool rv_engine_settle(rv_engine *e, int64_t wait_ms)
 {
-    struct timespec until = in_us(wait_ms * 1000);
+    struct timespec until = rv_deadline_in(wait_ms * 1000);
     struct pool *p = e->pool;
 
     if (!p)

@@ -2,7 +2,7 @@
  *
  * One message is one POST. Its answer is one JSON value or a stream of server-sent events; legacy servers also have a
  * session, a stream of their own (GET), and streams that continue after a given event. The owner of the connection
- * (coreengine/tools/mcp/http.c) passes heads and bytes in, and does what the verdict says. */
+ * (coreengine/tools/mcp/http/exchange.c) passes heads and bytes in, and does what the verdict says. */
 #ifndef RV_MCP_HTTP_H
 #define RV_MCP_HTTP_H
 

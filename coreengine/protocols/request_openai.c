@@ -95,7 +95,6 @@ static int read_format(struct req *q, json_object *format, const char *where)
         req_enter(q, "type");
         return req_wrong(q, "must be \"text\", \"json_object\" or \"json_schema\"");
     }
-    q->out->wants_json = is_schema || is_json;
     if (is_json) { /* any object */
         rc = req_make(q, json_object_new_object(), &q->out->response_schema);
         return rc == 0 ? rv_json_set_text(q->out->response_schema, "type", "object", q->err) : rc;

@@ -64,7 +64,6 @@ struct rv_request {
     const char *tool_choice;      /* "auto", "required", "none" */
     const char *tool_named;       /* with "required": that one */
     json_object *response_schema; /* that the answer has to fit */
-    bool wants_json;
     /* AG-UI */
     json_object *state, *context, *forwarded;
     json_object *metadata; /* OpenAI */

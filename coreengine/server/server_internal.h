@@ -235,7 +235,6 @@ struct srv_turn_ask {
     json_object *made;                          /* for it, and for an answer; owned; NULL: nothing */
     struct srv_follow_ask *model_run;           /* owned; the model is a pipeline: its run is told; NULL: a turn */
     bool keeps_history;                         /* the earlier messages of the request begin its session */
-    bool needs_session;                         /* that there is one: a REMLight path, a resumption */
     bool is_eval;                               /* an evaluation, which tools are told */
     char run[RV_STORE_MAX_ID + 1];              /* the run that it will be */
     int64_t ordinal;                            /* of the streams of that run */

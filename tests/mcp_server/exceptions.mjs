@@ -5,7 +5,8 @@ const FORM = 'a question has the key `answer`; the judge wants one that the tool
 const OWN_URIS = 'the judge reads test:// addresses that it fixes; resources are sessions and entities of the store, and a capability cannot add others'
 const NO_WATCH = 'resources cannot be subscribed to: clients are not told when a row changes'
 const TEXT_PROMPTS = 'a prompt of a pipeline is a template of text; images reach a model as attachments of a stage, which are not part of it'
-const ONE_QUESTION = 'a run asks one question at a time, under one name'
+const ONE_QUESTION = 'a call asks one question at a time, under one name'
+const OWN_SERVERS = 'the tool takes an argument and asks with a form: the MCP servers of a pipeline with `inputs` are not started when it is offered'
 
 export const exceptions = {
   'conformance-0.1': {
@@ -31,7 +32,7 @@ export const exceptions = {
     'input-required-result-multiple-input-requests': ONE_QUESTION,
     'input-required-result-non-tool-request': 'prompts and resources ask for nothing',
     'input-required-result-capability-check': SAMPLING,
-    'tasks-mrtr-input': ONE_QUESTION,
+    'tasks-mrtr-input': OWN_SERVERS,
     'tasks-required-task-error': 'no tool needs tasks: a client that does not take them waits for the result',
   },
 }

@@ -34,6 +34,18 @@ agents:
 prompts: {wait: Wait.}
 `)
 file('s/later.yaml', 'models: {wait: [{text: "done", delay_ms: 4000}]}\n')
+file('p/pair.yaml', `name: pair
+inputs: []
+models: {default: "scripted:any"}
+agents:
+  - {name: wait, has_llm: true, model_role: default, prompt_key: wait, output_mode: text, default_next: [one, two]}
+  - {name: one, set: {version: "'1'"}, ask: {question: "Release 1?", options: [yes, no]}, default_next: work}
+  - {name: two, set: {version: "'2'"}, ask: {question: "Release 2?", options: [yes, no]}, default_next: meet}
+  - {name: work, has_llm: true, model_role: default, prompt_key: wait, output_mode: text, default_next: meet}
+  - {name: meet, join: all, set: {met: "true"}}
+prompts: {wait: Wait.}
+`)
+file('s/pair.yaml', 'models: {wait: [{text: "done", delay_ms: 4000}], work: [{text: "done", delay_ms: 3000}]}\n')
 file('p/breaks.yaml', `name: breaks
 inputs: []
 models: {default: "scripted:any"}
@@ -67,7 +79,7 @@ async function connect(token, capabilities = {}) {
   return {client, transport}
 }
 const {client, transport} = await connect(all, {elicitation: {}})
-equal((await client.listTools()).tools.map((t) => t.name), ['answer_run', 'ask', 'breaks', 'hello', 'later', 'long', 'query', 'slow'], 'tools')
+equal((await client.listTools()).tools.map((t) => t.name), ['answer_run', 'ask', 'breaks', 'hello', 'later', 'long', 'pair', 'query', 'slow'], 'tools')
 equal((await client.callTool({name: 'hello', arguments: {who: 'Ada'}})).content[0].text, 'hello Ada', 'a call')
 client.setRequestHandler(ElicitRequestSchema, () => ({action: 'accept', content: {choice: 'no'}}))
 equal((await client.callTool({name: 'ask', arguments: {}})).structuredContent.artifact.answer.choice, 'no', 'a question in the stream, its answer in a request')
@@ -181,7 +193,8 @@ equal([ended.resultType, 'status' in ended], ['complete', false], 'it is cancell
 equal((await until(begun.taskId, 'cancelled', 'completed')).status, 'cancelled', 'and says so')
 equal((await task('cancel', begun.taskId)).result.resultType, 'complete', 'twice is once')
 
-const later = await start('later', {...extension, elicitation: {}})
+const forms = {...extension, elicitation: {}}
+const [later, pair] = await Promise.all([start('later', forms), start('pair', forms)])
 const open = await until(later.taskId, 'input_required')
 const [question] = Object.keys(open.inputRequests)
 equal([open.inputRequests[question].method, 'requestState' in open], ['elicitation/create', false], 'a task asks')
@@ -191,6 +204,20 @@ equal((await task('update', later.taskId, {inputResponses: {unknown: {action: 'a
 equal((await task('get', later.taskId)).result.status, 'input_required', 'and the question stays')
 equal((await task('update', later.taskId, {inputResponses: {[question]: {action: 'accept', content: {choice: 'yes'}}}})).result.resultType, 'complete', 'an answer is taken')
 equal((await until(later.taskId, 'completed')).result.structuredContent.artifact.plan.answer.choice, 'yes', 'and the task ends with the result of its call')
+
+// Two questions at once, answered one after the other: the second one while the run goes on with the answer to the first.
+const both = (await until(pair.taskId, 'input_required')).inputRequests
+const ids = ['1', '2'].map((n) => Object.keys(both).find((id) => both[id].params.message.includes(n)))
+const reply = (id, choice) => task('update', pair.taskId, {inputResponses: {[id]: {action: 'accept', content: {choice}}}})
+equal((await reply(ids[0], 'yes')).result.resultType, 'complete', 'one of two questions is answered')
+const pairs = async () => (await (await fetch(`${server.url}/runs?pipeline=pair`, {headers: bob})).json()).map((r) => r.status)
+while ((await pairs())[0] !== 'running') await new Promise((go) => setTimeout(go, 20))
+const rest = (await task('get', pair.taskId, {}, bob, forms)).result
+equal([rest.status, Object.keys(rest.inputRequests ?? {})], ['input_required', [ids[1]]], 'the other one is left')
+equal((await reply(ids[1], 'no')).result.resultType, 'complete', 'and is answered, though the run is under way')
+equal('inputRequests' in (await task('get', pair.taskId, {}, bob, forms)).result, false, 'then none is left')
+const {artifact} = (await until(pair.taskId, 'completed')).result.structuredContent
+equal([artifact.one?.answer.choice, artifact.two?.answer.choice], ['yes', 'no'], 'both answers count')
 const broken = await until((await start('breaks')).taskId, 'failed')
 equal([broken.error.code, 'result' in broken], [-32603, false], 'a failure that nothing caught is one of the task')
 equal((await start('hello')).isError, true, 'a call that is over at once has its result')

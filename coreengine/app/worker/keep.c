@@ -1,8 +1,7 @@
 /* A worker in the process of a server. What it opens at its start may be lacking for a while: descriptors, threads,
  * room, a database. The server goes on without it meanwhile; runs wait in the queue. */
-#include <time.h>
-
 #include "coreengine/app/work.h"
+#include "coreengine/base/deadline.h"
 
 #define AGAIN_US INT64_C(500000) /* between two attempts to start */
 
@@ -15,12 +14,8 @@ static bool may_come_back(int rc)
 /* False: the worker is to end. */
 static bool wait_for_next(struct rv_worker_stop *stop)
 {
-    struct timespec until;
+    const struct timespec until = rv_deadline_in(AGAIN_US);
 
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    int64_t nsec = until.tv_nsec + AGAIN_US * 1000;
-    until.tv_sec += nsec / 1000000000;
-    until.tv_nsec = nsec % 1000000000;
     pthread_mutex_lock(&stop->lock);
     while (!stop->is_wanted && pthread_cond_timedwait(&stop->wanted, &stop->lock, &until) == 0) {
     }

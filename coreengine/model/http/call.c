@@ -81,15 +81,6 @@ static bool head_line(struct rv_head_reader *r, rv_str line)
     return false;
 }
 
-/* The value of a header by its lower-case name; ptr NULL: it is not there. */
-static rv_str header(const struct rv_http_head *head, const char *name)
-{
-    for (size_t i = 0; i < head->n_headers; i++)
-        if (rv_str_is(head->headers[i].name, name))
-            return head->headers[i].value;
-    return (rv_str){NULL, 0};
-}
-
 /* The complete head; its views point into r->text, names are turned to lower case in place. */
 static void head_read(struct rv_head_reader *r, struct rv_http_head *out)
 {
@@ -108,7 +99,7 @@ static void head_read(struct rv_head_reader *r, struct rv_http_head *out)
         }
         at = eol + 1;
     }
-    out->content_type = header(out, "content-type");
+    out->content_type = rv_http_header(out, "content-type");
 }
 
 /* --- what libcurl calls --------------------------------------------------------------------------------------------*/

@@ -114,7 +114,7 @@ static bool has_moved(rv_http_call *c)
     return true;
 }
 
-/* puts a fault on what is late and has it dealt with */
+/* Gives each call whose time limit is over its fault, and has its end told. */
 static void http_due_expire(rv_http *h, int64_t now_us)
 {
     while (h->n_calls > 0 && h->due[0]->due_us <= now_us) {

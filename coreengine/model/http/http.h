@@ -59,6 +59,18 @@ struct rv_http_head {
     size_t n_headers;
 };
 
+/** The value of a header by its lower-case name; ptr NULL: it is not there. */
+static inline rv_str rv_http_header(const struct rv_http_head *head, const char *name)
+{
+    for (size_t i = 0; i < head->n_headers; i++)
+        if (rv_str_is(head->headers[i].name, name))
+            return head->headers[i].value;
+    return (rv_str){NULL, 0};
+}
+
+/* What to do about a call that ended with is_denied: for the end of its message. */
+#define RV_HTTP_ALLOW_NET " (to allow it, set REEVE_ALLOW_NET to HOST:PORT or a range of addresses)"
+
 enum rv_http_fault {
     RV_HTTP_OK,
     RV_HTTP_UNREACHABLE,  /* no connection: resolving, connecting, TLS. Nothing was sent */

@@ -163,7 +163,6 @@ struct rv_replayed {
     int64_t seq;            /* of the last record */
     int64_t last_us;        /* latest time in the journal: the next event must not be older */
     int64_t n_events;
-    int64_t open_started_us; /* when the last of the open calls was journaled */
 };
 /** Feed the journal to a new run, performing nothing. Each STARTED record is compared with the call the core asks for.
  *  @return RV_E_STATE: the core now asks for something else than it did (names record, then and now): another engine

@@ -413,9 +413,6 @@ int rv_journal_replay(rv_store *store, const struct rv_store_scope *scope, const
     int rc = replay(&r, store, scope, run, err);
     if (rc == 0) {
         r.out.open = steal_open(&r.open);
-        for (size_t i = 0; i < r.out.open.n; i++)
-            if (rv_effect_is_call(&r.out.open.items[i]))
-                r.out.open_started_us = r.out.open.items[i].at_us;
         *out = r.out;
     } else {
         rv_replayed_fini(&r.out);

@@ -359,14 +359,12 @@ static int call(struct host *h, const struct rv_plugin_entry *e, const struct rv
     RV_AUTO(rv_buf_fini) rv_buf reply = RV_BUF_INIT(RV_CAP_MAX_REPLY);
     struct rv_plugin_said said = {0};
     char *args = rv_str_dup(frame->body);
-    int64_t level = RV_LOG_OFF;
 
     if (!args)
         return RV_FAIL(err, RV_E_NOMEM, "read the arguments of a call");
     view.timeout_ms = rv_json_int_or(frame->head, "timeout_ms", view.timeout_ms);
-    level = rv_json_int_or(frame->head, "log", RV_LOG_OFF);
     state.cancelled = rv_json_bool_or(frame->head, "cancelled", state.cancelled);
-    state.level = (enum rv_log_level)level;
+    state.level = (enum rv_log_level)rv_json_int_or(frame->head, "log", RV_LOG_OFF);
     atomic_store(&h->busy, true);
     rv_plugin_run(e, &view, args, &callbacks, &reply, &said);
     free(args);

@@ -1,11 +1,11 @@
 /* One call in a child: an idle one, a new one, or the next one that is free. A child that dies, hangs or breaks the
  * protocol costs the call that it had, nothing else; how soon another one is started depends on how many died in a
  * row. */
+#include "coreengine/base/deadline.h"
 #include "coreengine/tools/plugin/isolated_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define GRACE_US         50000 /* from "not wanted any more" to the end by force */
 #define FIRST_BACKOFF_US ((int64_t)100 * 1000)
@@ -52,7 +52,6 @@ static void count_death(struct rv_isolated *iso)
 static int wait_for_room(struct rv_isolated *iso, const struct rv_wait *wait, rv_err **err)
 {
     int64_t left_us = RV_WAIT_FOREVER;
-    struct timespec until;
 
     if (wait->cancelled && atomic_load_explicit(wait->cancelled, memory_order_relaxed))
         return RV_FAIL(err, RV_E_CANCELLED, "it was cancelled while %d other calls ran", RV_ISOLATED_MAX_CHILDREN);
@@ -63,12 +62,7 @@ static int wait_for_room(struct rv_isolated *iso, const struct rv_wait *wait, rv
                        RV_ISOLATED_MAX_CHILDREN);
     if (left_us > RV_CHANNEL_SLICE_MS * 1000)
         left_us = RV_CHANNEL_SLICE_MS * 1000;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += left_us * 1000;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000;
-    }
+    const struct timespec until = rv_deadline_in(left_us);
     pthread_cond_timedwait(&iso->freed, &iso->lock, &until);
     return 0;
 }

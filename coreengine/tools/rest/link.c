@@ -215,7 +215,7 @@ static void fail_by_end(struct exchange *x, const struct rv_http_end *end)
     rv_buf_clear(&x->text);
     rv_buf_puts(&x->text, end->text);
     if (end->is_denied)
-        rv_buf_puts(&x->text, " (to allow it, set REEVE_ALLOW_NET to HOST:PORT or a range of addresses)");
+        rv_buf_puts(&x->text, RV_HTTP_ALLOW_NET);
     set_ready(x);
 }
 

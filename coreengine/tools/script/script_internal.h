@@ -104,7 +104,7 @@ struct script_raw_entry {
     struct script_raw_error error;
     /* model */
     json_object *json; /* owned, as the other values here */
-    bool has_json, has_text, has_chunks, has_usage, has_opaque;
+    bool has_json, has_text, has_chunks, has_usage;
     rv_str text, opaque, tool_calls; /* the last two as JSON */
     int finish;                      /* enum rv_finish_reason or RV_UNSET */
     bool has_finish;

@@ -113,22 +113,17 @@ char *live_state(const rv_run *run)
 static void take_shot(struct live *l)
 {
     rv_buf open = RV_BUF_INIT(LIVE_MAX_TEXT);
-    int64_t started = 0;
 
     rv_buf_puts(&open, "");
-    for (size_t i = 0; i < l->n_calls; i++) {
+    for (size_t i = 0; i < l->n_calls; i++)
         rv_buf_printf(&open, "%s\n", l->calls[i].json);
-        if (l->calls[i].kind != RV_EFFECT_ARM_TIMER)
-            started = l->calls[i].asked_us;
-    }
     l->shots = realloc(l->shots, (l->n_shots + 1) * sizeof *l->shots);
     l->shots[l->n_shots++] = (struct shot){.seq = rv_journal_seq(l->j),
                                            .state = live_state(l->run),
                                            .open = rv_buf_steal(&open, NULL),
                                            .effects_len = l->effects.len,
                                            .now_us = l->now_us,
-                                           .n_events = l->n_events,
-                                           .open_started_us = started};
+                                           .n_events = l->n_events};
 }
 
 struct live *live_new(rv_store *store, const char *yaml, uint64_t seed, int mode)
@@ -499,7 +494,6 @@ void live_check_at(struct live *l, int64_t seq, bool from_snapshot)
     ck_assert_int_eq(got.r.seq, seq);
     ck_assert_int_eq(got.r.n_events, want->n_events);
     ck_assert_int_eq(got.r.last_us, want->now_us);
-    ck_assert_int_eq(got.r.open_started_us, want->open_started_us);
     const char *effects = rv_buf_cstr(&l->effects) + want->effects_len - got.effects.len;
     if (!from_snapshot)
         ck_assert_uint_eq(got.effects.len, want->effects_len);

@@ -17,7 +17,7 @@ struct shot {
     int64_t seq; /* of its last record */
     char *state, *open;
     size_t effects_len; /* of live.effects, up to here */
-    int64_t now_us, n_events, open_started_us;
+    int64_t now_us, n_events;
 };
 struct live_call {
     int64_t id, at_us, asked_us;

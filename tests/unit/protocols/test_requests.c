@@ -158,8 +158,8 @@ START_TEST(a_chat_request_has_what_came_before)
         "{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"see\"},{\"type\":\"image_url\",\"image_url\":{"
         "\"url\":"
         "\"data:image/png;base64,aGk=\"}}]}]}");
-    ck_assert(request.stream && request.tells_usage && request.has_temperature && request.has_seed &&
-              request.wants_json);
+    ck_assert(request.stream && request.tells_usage && request.has_temperature && request.has_seed);
+    ck_assert_ptr_nonnull(request.response_schema);
     ck_assert_int_eq(request.max_tokens, 7);
     ck_assert_str_eq(request.tool_choice, "required");
     ck_assert_str_eq(rv_buf_cstr(&request.text), "see");
@@ -209,7 +209,7 @@ START_TEST(a_responses_request_is_a_text_or_items)
     ck_assert_str_eq(rv_buf_cstr(&request.system), "be kind");
     ck_assert_str_eq(request.previous_response_id, "resp_1");
     ck_assert_int_eq(request.max_tokens, 9);
-    ck_assert(request.wants_json);
+    ck_assert_ptr_nonnull(request.response_schema);
     rv_request_fini(&request);
 
     read_good(RV_PROTOCOL_RESPONSES,

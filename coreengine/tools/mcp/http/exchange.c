@@ -142,14 +142,6 @@ static void on_message(void *self, rv_str json)
         w->user.message(w->user.self, json);
 }
 
-static rv_str header(const struct rv_http_head *head, const char *name)
-{
-    for (size_t i = 0; i < head->n_headers; i++)
-        if (rv_str_is(head->headers[i].name, name))
-            return head->headers[i].value;
-    return (rv_str){NULL, 0};
-}
-
 static void note_challenges(struct exchange *x, const struct rv_http_head *head)
 {
     rv_buf_clear(&x->challenge);
@@ -171,10 +163,10 @@ static void on_head(void *self, const struct rv_http_head *head)
     h.challenge = rv_buf_str(&x->challenge);
     h.has_session = x->has_session;
     free(x->location);
-    x->location = rv_str_dup(header(head, "location"));
-    x->is_encoded = header(head, "content-encoding").len > 0;
+    x->location = rv_str_dup(rv_http_header(head, "location"));
+    x->is_encoded = rv_http_header(head, "content-encoding").len > 0;
     if (x->is_first && head->status >= 200 && head->status < 300 &&
-        !rv_mcp_session_read(header(head, "mcp-session-id"), x->w->session))
+        !rv_mcp_session_read(rv_http_header(head, "mcp-session-id"), x->w->session))
         x->w->session[0] = '\0';
     if (rv_mcp_answer_head(&x->answer, &h, &why) < 0) {
         fail_err(x, RV_MCP_FAULT_LOCAL, why);
@@ -218,7 +210,7 @@ static void fail_by_end(struct exchange *x, const struct rv_http_end *end)
 
     rv_buf_puts(&text, end->text);
     if (end->is_denied)
-        rv_buf_puts(&text, " (to allow it, set REEVE_ALLOW_NET to HOST:PORT or a range of addresses)");
+        rv_buf_puts(&text, RV_HTTP_ALLOW_NET);
     f.text = rv_buf_cstr(&text);
     f.retryable = f.fault == RV_MCP_FAULT_NO_CONNECTION || f.fault == RV_MCP_FAULT_CONNECTION_LOST;
     fail(x, &f);

@@ -13,8 +13,9 @@
 
 #define CALLBACK   "/callback"
 #define MAX_HEAD   ((size_t)16 << 10)
-#define MAX_GUESTS 32 /* connections in one login: a browser opens a few */
-#define MAX_WORDS  16 /* of the browser's command */
+#define MAX_GUESTS 32    /* connections in one login: a browser opens a few */
+#define GUEST_MS   10000 /* to send a request: a browser that keeps a connection ready opens another one */
+#define MAX_WORDS  16    /* of the browser's command */
 
 struct login {
     struct rv_mcp_login login; /* first */
@@ -33,8 +34,10 @@ struct login {
 /* One connection of a browser. */
 struct guest {
     uv_tcp_t tcp; /* first */
+    uv_timer_t timer;
     uv_write_t write;
     struct login *l;
+    int n_handles; /* that are not closed */
     rv_buf head;
     char chunk[4096];
     bool is_answered;
@@ -54,8 +57,10 @@ static void end(struct login *l, rv_err *problem)
 
 static void on_guest_closed(uv_handle_t *h)
 {
-    struct guest *g = (struct guest *)h;
+    struct guest *g = h->data;
 
+    if (--g->n_handles > 0)
+        return;
     g->l->n_guests--;
     rv_buf_fini(&g->head);
     free(g);
@@ -63,8 +68,15 @@ static void on_guest_closed(uv_handle_t *h)
 
 static void close_guest(struct guest *g)
 {
-    if (!uv_is_closing((uv_handle_t *)&g->tcp))
-        uv_close((uv_handle_t *)&g->tcp, on_guest_closed);
+    if (uv_is_closing((uv_handle_t *)&g->tcp))
+        return;
+    uv_close((uv_handle_t *)&g->tcp, on_guest_closed);
+    uv_close((uv_handle_t *)&g->timer, on_guest_closed);
+}
+
+static void on_guest_late(uv_timer_t *t)
+{
+    close_guest(t->data);
 }
 
 static void on_written(uv_write_t *w, int status)
@@ -138,21 +150,27 @@ static void on_read(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
         take(g);
 }
 
+/* Every connection is accepted, and one that is too many closed at once: libuv reports no further one before. */
 static void on_guest(uv_stream_t *port, int status)
 {
     struct login *l = port->data;
-    struct guest *g = status == 0 && l->n_guests < MAX_GUESTS ? calloc(1, sizeof *g) : NULL;
+    struct guest *g = status == 0 ? calloc(1, sizeof *g) : NULL;
 
     if (!g)
         return;
     g->l = l;
+    g->tcp.data = g->timer.data = g;
     rv_buf_init(&g->head, MAX_HEAD);
     if (uv_tcp_init(&l->loop, &g->tcp) < 0) {
         free(g);
         return;
     }
+    RV_IGNORE(uv_timer_init(&l->loop, &g->timer), "it never fails");
+    g->n_handles = 2;
     l->n_guests++;
-    if (uv_accept(port, (uv_stream_t *)&g->tcp) < 0 || uv_read_start((uv_stream_t *)&g->tcp, on_alloc, on_read) < 0)
+    if (uv_accept(port, (uv_stream_t *)&g->tcp) < 0 || l->n_guests > MAX_GUESTS ||
+        uv_timer_start(&g->timer, on_guest_late, GUEST_MS, 0) < 0 ||
+        uv_read_start((uv_stream_t *)&g->tcp, on_alloc, on_read) < 0)
         close_guest(g);
 }
 

@@ -175,8 +175,7 @@ static void on_end(void *self, const struct rv_http_end *end)
 
     t->call = NULL;
     if (end->is_denied)
-        rc = RV_FAIL(&problem, RV_E_DENIED,
-                     "%s (to allow it, set REEVE_ALLOW_NET to HOST:PORT or a range of addresses)", end->text);
+        rc = RV_FAIL(&problem, RV_E_DENIED, "%s" RV_HTTP_ALLOW_NET, end->text);
     else if (end->fault != RV_HTTP_OK && rv_oauth_step(t->oauth)->body.len)
         rc = RV_FAIL(&problem, RV_E_IO, "%s", end->text);
     else
@@ -270,10 +269,8 @@ bool rv_mcp_tokens_get(const rv_mcp_tokens *t, rv_buf *out)
 int rv_mcp_tokens_renew(rv_mcp_tokens *t, const struct rv_mcp_refusal *why, struct rv_mcp_wait *w, rv_err **err)
 {
     if (!t->oauth) {
-        const char *refused = "";
-        refused = rv_json_text_or(t->kept, "access_token", "");
         rv_buf_clear(&t->refused);
-        rv_buf_puts(&t->refused, refused);
+        rv_buf_puts(&t->refused, rv_json_text_or(t->kept, "access_token", ""));
         if (has_newer(t))
             return 1;
     }
