@@ -89,6 +89,9 @@ static const struct {
      NULL, "metadata skill_id", "'2'"},
     {"{'structuredContent':{'artifact_id':'w','skill_id':'','artifact':{},'_metadata':{'skill_id':'3'}}}", NULL,
      "metadata skill_id", "'3'"},
+    {"{'structuredContent':{'artifact_id':'w','artifact':{},'_metadata':{'skill_id':'3'}},"
+     "'_meta':{'io.systemprompt/execution':{'artifact_id':'p','skill_id':'4'}}}",
+     NULL, "metadata skill_id", "'3'"},
     {"{'structuredContent':{'v':1},'_meta':{'io.systemprompt/execution':{'artifact_id':'p','skill_id':'4'}}}", NULL,
      "metadata skill_id", "'4'"},
     /* Proves plan.A7: a failed call and a result without structured content have no artifact; one that cannot be built

@@ -37,6 +37,8 @@ START_TEST(n1_texts_of_a_failure)
     expect("{\"isError\":true,\"content\":[{\"type\":\"text\",\"text\":\"a\"},{\"type\":\"image\"},"
            "{\"type\":\"text\",\"text\":\"b\"}]}",
            &nothing, "tool_error: a\nb");
+    expect("{\"isError\":true,\"content\":[{\"type\":\"text\",\"text\":\"a\"}],\"structuredContent\":7}", &nothing,
+           "tool_error: a");
     expect("{\"isError\":true,\"structuredContent\":{\"n\": 1.10}}", &nothing, "tool_error: {\"n\":1.10}");
     expect("{\"isError\":true,\"content\":[]}", &nothing, "tool_error: Unknown error");
 }
@@ -65,6 +67,8 @@ START_TEST(n4_output_of_texts)
     expect("{\"content\":[{\"type\":\"text\",\"text\":\"42\"}]}", &nothing, "\"42\"");
     expect("{\"content\":[{\"type\":\"text\",\"text\":\"[1]\"},{\"type\":\"text\",\"text\":\"x\"}]}", &nothing,
            "\"[1]\\nx\"");
+    expect("{\"content\":[{\"type\":\"text\",\"text\":\"[1,\"},{\"type\":\"text\",\"text\":\"2]\"}]}", &nothing,
+           "\"[1,\\n2]\"");
     expect("{\"content\":[{\"type\":\"text\",\"text\":\"\"}]}", &nothing, "\"\"");
     expect("{\"content\":[{\"type\":\"image\"}]}", &nothing, "null");
     expect("{}", &nothing, "null");

@@ -66,6 +66,7 @@ static const struct {
     {"\"${0.output.id}\"", "ok"},
     {"\"See ${0.output.id} and ${0.output.n}\"", "ok"},
     {"\"${1} ${HOME} ${x.output.v}\"", "ok"},
+    {"\"${.output.v}\"", "ok"},
     {"\"${0.output.id\"", SYNTAX},
     {"\"a ${0.output.a b}\"", SYNTAX},
     {"\"a ${0.output.nope}\"", FIELD},
@@ -374,8 +375,8 @@ END_TEST
 /* Proves plan.A9: the id of an artifact can be referenced although the schema does not declare it */
 START_TEST(ids_of_artifacts_are_declared)
 {
-    const char *tools = "[{'name':'m','out':{'x-artifact-type':'table','properties':{'items':{}}}},{'name':'u','in':{"
-                        "'properties':{'s':{'type':'string'},'n':{'type':'integer'}}}}]";
+    const char *tools = "[{'name':'m','out':{'x-artifact-type':'table','properties':{'items':{'type':'string'}}}},"
+                        "{'name':'u','in':{'properties':{'s':{'type':'string'},'n':{'type':'integer'}}}}]";
 
     expect_errors(tools, "[{'tool_name':'m'},{'tool_name':'u','arguments':{'s':'$0.output.artifact_id'}}]", NULL, "ok");
     expect_errors(tools, "[{'tool_name':'m'},{'tool_name':'u','arguments':{'n':'$0.output.artifact_id'}}]", NULL,
@@ -384,6 +385,9 @@ START_TEST(ids_of_artifacts_are_declared)
     expect_errors(tools, "[{'tool_name':'m'},{'tool_name':'u','arguments':{'s':'$0.output.artifact_id.x'}}]", NULL,
                   "1 s $0.output.artifact_id.x {'type':'field_not_found','tool_name':'m','field':'artifact_id.x',"
                   "'available_fields':[]}");
+    expect_errors(tools, "[{'tool_name':'m'},{'tool_name':'u','arguments':{'s':'$0.output.items.artifact_id'}}]", NULL,
+                  "1 s $0.output.items.artifact_id {'type':'field_not_found','tool_name':'m','field':"
+                  "'items.artifact_id','available_fields':[]}");
 }
 END_TEST
 
