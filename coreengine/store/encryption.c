@@ -245,3 +245,8 @@ int rv_store_rewrap_keys(rv_store *s, int64_t *n, rv_err **err)
     rewrapping_fini(&r);
     return rc;
 }
+
+void rv_store_reveal(rv_store *s, bool reveals)
+{
+    s->sql->reveals = reveals;
+}

@@ -51,6 +51,10 @@ RV_MUST_CHECK int rv_store_list_tenant_keys(rv_store *s, const char *tenant,
  * by a master key that is not given. */
 RV_MUST_CHECK int rv_store_rewrap_keys(rv_store *s, int64_t *n, rv_err **err);
 
+/** Whether this handle reads what the mode `client` hides in plain: only what an agent is told may be. A new handle
+ * does not. */
+void rv_store_reveal(rv_store *s, bool reveals);
+
 /* What a walk over the rows found. */
 struct rv_encryption_walked {
     int64_t texts, rewritten;

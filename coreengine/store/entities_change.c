@@ -78,6 +78,7 @@ static int set_column(struct sql_store *st, const struct rv_entity_change *c, co
 static int see_to_change(struct sql_store *st, const struct rv_store_scope *scope, const struct rv_entity_change *c,
                          const char *column, struct rv_entity_found *found, rv_err **err)
 {
+    const bool reveals = st->reveals;
     int rc = rv_entity_see(st, scope, c->kind, c->id, found, err);
 
     if (rc == 0)
@@ -91,7 +92,7 @@ static int see_to_change(struct sql_store *st, const struct rv_store_scope *scop
     st->reveals = true; /* members that do not change are encrypted again */
     if (rc == 0)
         rc = rv_entity_at(st, c->kind, found->key, &found->row, err);
-    st->reveals = false;
+    st->reveals = reveals;
     return rc;
 }
 

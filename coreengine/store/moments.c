@@ -454,12 +454,14 @@ int rv_store_note_moments(rv_store *s, const struct rv_store_scope *scope, const
     struct noting n = {
         .user = scope->user ? scope->user : "", .max_injected = (size_t)opts->max_inject, .uncovered = covers_tokens};
 
+    const bool reveals = s->sql->reveals;
+
     *out = NULL;
     int rc = rv_moment_opts_check(opts, err);
     s->sql->reveals = true;
     if (rc == 0 && opts->max_inject > 0)
         rc = rv_store_find_entities(s, scope, "moments", &filter, note, &n, err);
-    s->sql->reveals = false;
+    s->sql->reveals = reveals;
     if (rc == 0)
         rc = rv_moments_note(n.rows, n.n, opts, covers_tokens != 0, out, err);
     for (size_t i = 0; i < n.n; i++)

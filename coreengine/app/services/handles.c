@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "coreengine/app/services/services_internal.h"
+#include "coreengine/store/encryption.h"
 
 #define MAX_IDLE 4 /* more handles are closed when their asks end: each keeps an index of its own in memory */
 
@@ -91,18 +92,22 @@ int app_handles_take(rv_app_handles *h, const struct rv_app *app, rv_store **out
             memmove(&h->idle[i], &h->idle[i + 1], (h->n_idle - i) * sizeof *h->idle);
         }
     pthread_mutex_unlock(&h->lock);
-    if (!found.store)
-        return rv_app_store_open(app, RV_APP_STORE_CHANGE, out, err);
-    free(found.path);
-    *out = found.store;
-    return 0;
+    if (found.store) {
+        free(found.path);
+        *out = found.store;
+        return 0;
+    }
+    int rc = rv_app_store_open(app, RV_APP_STORE_CHANGE, out, err);
+    if (rc == 0)
+        rv_store_reveal(*out, true); /* who asks is a tool of an agent */
+    return rc;
 }
 
 /* After some failures the state of a handle is unknown: it is closed, and the next ask opens another one. */
 static bool is_sound(const rv_store *store, int rc)
 {
-    static const int answers[] = {0,           RV_E_INVALID, RV_E_NOT_FOUND, RV_E_DENIED,
-                                  RV_E_EXISTS, RV_E_PARSE,   RV_E_LIMIT,     RV_E_QUOTA};
+    static const int answers[] = {0,          RV_E_INVALID, RV_E_NOT_FOUND, RV_E_DENIED, RV_E_EXISTS,
+                                  RV_E_PARSE, RV_E_LIMIT,   RV_E_QUOTA,     RV_E_TOOL};
 
     if (rv_store_in_group(store))
         return false;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coreengine/store/encryption.h"
 #include "coreengine/store/schedules.h"
 #include "tests/unit/p8/data.h"
 
@@ -128,6 +129,44 @@ START_TEST(a_call_that_is_made_again_counts_once)
 }
 END_TEST
 
+static int see_secret(void *self, json_object *row, rv_err **err)
+{
+    const char *text = json_object_to_json_string(row);
+
+    (void)err;
+    *(int *)self += !strstr(text, "Research") && strstr(text, "\"encrypted\":");
+    return 0;
+}
+
+/* Readers get ciphertext in the mode client; agents, and so their tools, are told the plain text. */
+START_TEST(tools_work_with_what_is_encrypted_for_clients)
+{
+    const struct rv_store_scope ada = {NULL, "ada"};
+    char id[RV_ENCRYPTION_ID];
+    rv_store *store = NULL;
+    rv_err *err = NULL;
+    int n_secret = 0;
+    struct data d;
+
+    setenv("REEVE_ENCRYPTION_KEY", "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=", 1);
+    data_begin(&d, _i);
+    ck_assert_msg(rv_app_store_open(&d.app, RV_APP_STORE_CHANGE, &store, &err) == 0, "%s", rv_err_text(err));
+    ck_assert_msg(rv_store_set_encryption(store, RV_STORE_TENANT, RV_ENCRYPTION_CLIENT, NULL, 1, id, &err) == 0, "%s",
+                  rv_err_text(err));
+    rv_store_close(store);
+    data_has(&d, "save_plot", "{\"title\": \"A\", \"source\": \"a\"}", "\"plot_count\":1,");
+    d.key = "call-2";
+    data_has(&d, "save_plot", "{\"title\": \"B\", \"source\": \"b\"}", "\"plot_count\":2,");
+    data_has(&d, "get_moments", "{}", "\"summary\":\"Research (2): A, B\"");
+    ck_assert_msg(rv_app_store_open(&d.app, RV_APP_STORE_CHANGE, &store, &err) == 0, "%s", rv_err_text(err));
+    ck_assert_int_eq(rv_store_find_entities(store, &ada, "moments", NULL, see_secret, &n_secret, NULL), 0);
+    ck_assert_int_eq(n_secret, 1);
+    rv_store_close(store);
+    data_end(&d);
+    unsetenv("REEVE_ENCRYPTION_KEY");
+}
+END_TEST
+
 TCase *limits_case(void)
 {
     TCase *tc = tcase_create("limits");
@@ -136,5 +175,6 @@ TCase *limits_case(void)
     tcase_add_test(tc, reminders_that_are_over_do_not_count);
     tcase_add_loop_test(tc, a_reminder_that_is_too_large_is_not_called_a_wrong_time, 0, 2);
     tcase_add_test(tc, a_call_that_is_made_again_counts_once);
+    tcase_add_loop_test(tc, tools_work_with_what_is_encrypted_for_clients, 0, 2);
     return tc;
 }
