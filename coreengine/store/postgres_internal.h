@@ -27,6 +27,7 @@
     X(SAME_SCHEMA_LOCKED, NULL)                                                                                        \
     X(LOCK_SCHEMAS_LOCKED, NULL)                                                                                       \
     X(SAME_ENTITY_LOCKED, NULL)                                                                                        \
+    X(ENTITY_BY_ID_LOCKED, NULL)                                                                                       \
     X(CLAIM_TASK_ROWS, NULL)                                                                                           \
     X(COMPLETE_TASK_ROWS, NULL)                                                                                        \
     X(PROMOTE_TASK_ROWS, NULL)                                                                                         \

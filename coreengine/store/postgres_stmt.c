@@ -52,7 +52,8 @@ static const struct {
              {SQL_FIND_SESSION, PG_FIND_SESSION_LOCKED},
              {SQL_SAME_SCHEMA, PG_SAME_SCHEMA_LOCKED},
              {SQL_LOCK_SCHEMAS, PG_LOCK_SCHEMAS_LOCKED},
-             {SQL_SAME_ENTITY, PG_SAME_ENTITY_LOCKED}};
+             {SQL_SAME_ENTITY, PG_SAME_ENTITY_LOCKED},
+             {SQL_ENTITY_BY_ID, PG_ENTITY_BY_ID_LOCKED}};
 
 /* Statements that are carried out for many rows of arguments at once. */
 static const struct {
