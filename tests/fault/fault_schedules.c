@@ -1,6 +1,6 @@
-/* Each allocation of schedules fails once: adding one of a pipeline and one of tasks, firing both, changing one, telling
- * programs of them. No crash, no leak; the code is RV_E_NOMEM, or a firing that had no memory is put off. Each firing
- * that went well left one run or one task. */
+/* Each allocation of schedules fails once: adding one of a pipeline and one of tasks, firing both, changing one,
+ * telling programs of them. No crash, no leak; the code is RV_E_NOMEM, or a firing that had no memory is put off. Each
+ * firing that went well left one run or one task. */
 #include <check.h>
 #include <stdlib.h>
 

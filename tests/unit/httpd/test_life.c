@@ -207,8 +207,9 @@ START_TEST(logs_each_access_once)
     client_close(&c);
     free(world_ask(&w, RV_STR_LIT("BREW /hello HTTP/1.1\r\nHost: localhost\r\n\r\n")));
     free(world_ask(&w, RV_STR_LIT("POST /hello HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nab")));
-    ck_assert_str_eq(rv_buf_cstr(&w.access), "GET /hello 200 0 whole\nPOST /hello 200 2 whole run_1\nPOST  401 0 whole\n"
-                                             "  501 0 whole\nPOST /hello 0 0 cut\n");
+    ck_assert_str_eq(rv_buf_cstr(&w.access),
+                     "GET /hello 200 0 whole\nPOST /hello 200 2 whole run_1\nPOST  401 0 whole\n"
+                     "  501 0 whole\nPOST /hello 0 0 cut\n");
     ck_assert_int_eq(w.n_freed, 4);
 }
 END_TEST

@@ -144,11 +144,11 @@ static void on_request(void *self, rv_httpd_exchange *x)
 
     ck_assert_ptr_eq(req->data, w);
     if (is_at(req, "hello")) {
-        rv_httpd_reply(
-            x, &(struct rv_httpd_answer){.status = 200,
-                                         .type = "text/plain",
-                                         .body = RV_STR_LIT("hello"),
-                                         .run_id = req->method == RV_METHOD_POST ? RV_STR_LIT("run_1") : RV_STR_LIT("")});
+        rv_httpd_reply(x, &(struct rv_httpd_answer){.status = 200,
+                                                    .type = "text/plain",
+                                                    .body = RV_STR_LIT("hello"),
+                                                    .run_id = req->method == RV_METHOD_POST ? RV_STR_LIT("run_1")
+                                                                                            : RV_STR_LIT("")});
     } else if (is_at(req, "drop_last")) { /* the last stream */
         rv_httpd_drop(w->x);
         reply_text(x, RV_STR_LIT("dropped"));
