@@ -221,7 +221,7 @@ static int give(struct srv_call *c, struct srv_mcp_session *session, const struc
     return 0;
 }
 
-/* Under the lock, which is given up while a query waits. *job: a call that other threads begin; NULL: none. */
+/* In a turn, which is given up while a query waits. *job: a call that other threads begin; NULL: none. */
 static int perform(struct srv_call *c, struct srv_mcp_session *session, struct rv_app_mcp_at *at,
                    const struct rv_mcp_message *m, struct rv_mcp_orders *out, rv_app_mcp_job **job, rv_err **err)
 {
@@ -232,19 +232,21 @@ static int perform(struct srv_call *c, struct srv_mcp_session *session, struct r
     at->job = NULL;
     if (*job && (rc < 0 || rv_app_mcp_job_is_query(*job))) {
         if (rc == 0) {
-            pthread_mutex_unlock(&session->lock);
+            srv_mcp_session_leave(session);
             rv_app_mcp_job_do(*job, at);
-            pthread_mutex_lock(&session->lock);
+            srv_mcp_session_enter(session);
         }
         int finished = rv_app_mcp_finish(session->client, at, *job, out, rc < 0 ? NULL : err);
         rc = rc < 0 ? rc : finished;
         *job = NULL;
     }
+    pthread_mutex_lock(&session->lock);
     const struct rv_mcp_order *own = rc == 0 ? sort_out(session, out) : NULL;
     if (rc == 0 && m->kind != RV_MCP_REQUEST)
         c->status = 202;
     else if (rc == 0)
         rc = give(c, session, own, call, err);
+    pthread_mutex_unlock(&session->lock);
     return rc;
 }
 
@@ -261,12 +263,10 @@ static int take(struct srv_call *c, struct srv_mcp_session *session, const struc
     at.trace = rv_trace_is_set(&caller.caller) ? trace : NULL;
     at.trusts_trace = caller.is_trusted;
     at.header = session->is_modern ? param_header : NULL;
-    pthread_mutex_lock(&session->lock);
-    if (rc == 0 && session->client)
+    srv_mcp_session_enter(session);
+    if (rc == 0)
         rc = perform(c, session, &at, m, &out, &job, err);
-    else if (rc == 0)
-        rc = refuse(c, 404, m->id, RV_MCP_INVALID_REQUEST, "the session has ended: initialize again", err);
-    pthread_mutex_unlock(&session->lock);
+    srv_mcp_session_leave(session);
     if (job)
         srv_mcp_job_add(session, job);
     rv_mcp_orders_fini(&out);

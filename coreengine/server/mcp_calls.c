@@ -39,6 +39,7 @@ static void on_end(struct srv_message *l)
 
     free_streams(s);
     rv_app_mcp_free(s->client);
+    pthread_cond_destroy(&s->is_free);
     pthread_mutex_destroy(&s->lock);
     free(s);
 }
@@ -166,6 +167,7 @@ int srv_mcp_session_new(struct srv_mcps *all, const struct srv_call *c, bool is_
     s->app.scope = rv_identity_scope(&s->who);
     s->used_us = srv_now_us();
     pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->is_free, NULL);
     rc = is_kept ? keep(all, s, err) : 0;
     if (rc < 0)
         srv_mcp_session_unref(s);
@@ -244,7 +246,7 @@ bool srv_mcp_stream_add(struct srv_mcp_session *s, const struct rv_mcp_order *o)
     return true;
 }
 
-/* Free the streams that are over. */
+/* Free the streams that are over. In a turn and under the lock. */
 static void sweep(struct srv_mcp_session *s)
 {
     for (struct srv_mcp_stream **p = &s->streams; *p;) {
@@ -252,7 +254,7 @@ static void sweep(struct srv_mcp_session *s)
         bool has_begun = st->st || st->is_gone;
         if (has_begun)
             flush(st);
-        if (!has_begun || (!st->is_over && s->client && rv_app_mcp_has_call(s->client, st->call))) {
+        if (!has_begun || (!st->is_over && rv_app_mcp_has_call(s->client, st->call))) {
             p = &st->next;
             continue;
         }
@@ -266,9 +268,10 @@ static void sweep(struct srv_mcp_session *s)
     }
 }
 
-/* What came of calls, under the lock; takes out and err. */
+/* What came of calls; takes out and err. */
 static void tell(struct srv_mcp_session *s, struct rv_mcp_orders *out, int rc, rv_err *err)
 {
+    pthread_mutex_lock(&s->lock);
     for (size_t i = 0; i < out->n; i++)
         RV_IGNORE(!srv_mcp_stream_add(s, &out->items[i]), "its client has left");
     if (rc < 0) { /* no memory: the answers break off, and the runs go on */
@@ -278,8 +281,32 @@ static void tell(struct srv_mcp_session *s, struct rv_mcp_orders *out, int rc, r
             st->is_over = true;
         }
     }
+    pthread_mutex_unlock(&s->lock);
     rv_mcp_orders_fini(out);
     rv_err_free(err);
+}
+
+/* The call of a stream whose client has left; 0: there is none. */
+static int64_t take_cancelled(struct srv_mcp_session *s)
+{
+    int64_t call = 0;
+
+    pthread_mutex_lock(&s->lock);
+    for (struct srv_mcp_stream *st = s->streams; st && !call; st = st->next)
+        if (st->cancels) {
+            st->cancels = false;
+            st->is_over = true;
+            call = st->call;
+        }
+    pthread_mutex_unlock(&s->lock);
+    return call;
+}
+
+/* In a turn. */
+static void cancel_left(struct srv_mcp_session *s, const struct rv_app_mcp_at *at)
+{
+    for (int64_t call; (call = take_cancelled(s)) != 0;)
+        rv_app_mcp_cancel(s->client, at, call);
 }
 
 static void look(struct srv_mcp_session *s)
@@ -289,11 +316,15 @@ static void look(struct srv_mcp_session *s)
     struct rv_mcp_orders out = {NULL, 0, 0};
     rv_err *err = NULL;
 
-    pthread_mutex_lock(&s->lock);
-    int rc = s->client ? rv_app_mcp_look(s->client, &at, &out, &err) : 0;
+    if (!srv_mcp_session_try(s)) /* the others are not kept waiting; the next look is soon */
+        return;
+    cancel_left(s, &at);
+    int rc = rv_app_mcp_look(s->client, &at, &out, &err);
     tell(s, &out, rc, err);
+    pthread_mutex_lock(&s->lock);
     sweep(s);
     pthread_mutex_unlock(&s->lock);
+    srv_mcp_session_leave(s);
 }
 
 void srv_mcp_job_add(struct srv_mcp_session *s, rv_app_mcp_job *job)
@@ -304,24 +335,49 @@ void srv_mcp_job_add(struct srv_mcp_session *s, rv_app_mcp_job *job)
     rv_app_mcp_aside_add(s->all->aside, job, &s->app, s);
 }
 
-/* Calls that have begun on other threads, or failed there. */
-static void finish_jobs(struct srv_mcps *all)
+/* In a turn, which ends: a call that has begun on another thread, or failed there. Takes the job's reference. */
+static void finish_job(struct srv_mcp_session *s, rv_app_mcp_job *job)
+{
+    struct rv_app_sources sources = {.store = s->all->reader.store};
+    const struct rv_app_mcp_at at = {.app = &s->app, .sources = &sources, .worker = s->all->reader.server->worker_stop};
+    struct rv_mcp_orders out = {NULL, 0, 0};
+    rv_err *err = NULL;
+
+    int rc = rv_app_mcp_finish(s->client, &at, job, &out, &err);
+    tell(s, &out, rc, err);
+    srv_mcp_session_leave(s);
+    srv_mcp_session_unref(s);
+}
+
+/* Those whose sessions are free; the others come later. waits: all of them now. */
+static void finish_jobs(struct srv_mcps *all, bool waits)
 {
     rv_app_mcp_job *job;
     void *owner;
 
+    for (struct srv_mcp_late **p = &all->late; *p;) {
+        struct srv_mcp_late *l = *p;
+        if (waits) {
+            srv_mcp_session_enter(l->session);
+        } else if (!srv_mcp_session_try(l->session)) {
+            p = &l->next;
+            continue;
+        }
+        *p = l->next;
+        finish_job(l->session, l->job);
+        free(l);
+    }
     while ((job = rv_app_mcp_aside_take(all->aside, &owner)) != NULL) {
-        struct srv_mcp_session *s = owner;
-        struct rv_app_sources sources = {.store = all->reader.store};
-        const struct rv_app_mcp_at at = {
-            .app = &s->app, .sources = &sources, .worker = all->reader.server->worker_stop};
-        struct rv_mcp_orders out = {NULL, 0, 0};
-        rv_err *err = NULL;
-        pthread_mutex_lock(&s->lock);
-        int rc = rv_app_mcp_finish(s->client, &at, job, &out, &err);
-        tell(s, &out, rc, err);
-        pthread_mutex_unlock(&s->lock);
-        srv_mcp_session_unref(s);
+        bool is_mine = !waits && srv_mcp_session_try(owner);
+        struct srv_mcp_late *l = is_mine || waits ? NULL : calloc(1, sizeof *l);
+        if (l) {
+            *l = (struct srv_mcp_late){all->late, owner, job};
+            all->late = l;
+            continue;
+        }
+        if (!is_mine)
+            srv_mcp_session_enter(owner);
+        finish_job(owner, job);
     }
 }
 
@@ -329,7 +385,7 @@ static void on_look(uv_timer_t *timer)
 {
     struct srv_mcps *all = timer->data;
 
-    finish_jobs(all);
+    finish_jobs(all, false);
 
     for (struct srv_mcp_session **p = &all->busy; *p;) {
         struct srv_mcp_session *s = *p;
@@ -345,7 +401,7 @@ static void on_look(uv_timer_t *timer)
         s->is_listed = false;
         srv_mcp_session_unref(s);
     }
-    if (!all->busy && !rv_app_mcp_aside_is_busy(all->aside) && !all->reader.loop.is_closed)
+    if (!all->busy && !all->late && !rv_app_mcp_aside_is_busy(all->aside) && !all->reader.loop.is_closed)
         uv_timer_stop(&all->reader.timer);
 }
 
@@ -355,18 +411,11 @@ static void on_look(uv_timer_t *timer)
  * lock of the session. */
 static void lose(struct srv_mcp_stream *st)
 {
-    struct srv_mcp_session *s = st->session;
-    struct rv_app_sources sources = {.store = s->all->reader.store};
-    const struct rv_app_mcp_at at = {.app = &s->app, .sources = &sources, .worker = s->all->reader.server->worker_stop};
-
     if (st->st)
         cut(st->st);
     st->st = NULL;
     st->is_gone = true;
-    if (s->is_modern && s->client) {
-        rv_app_mcp_cancel(s->client, &at, st->call);
-        st->is_over = true;
-    }
+    st->cancels = st->session->is_modern && !st->is_over; /* at the next look */
 }
 
 static void on_gone(void *self)
@@ -393,7 +442,7 @@ static void on_begin(struct srv_message *l)
     struct srv_mcps *all = s->all;
 
     pthread_mutex_lock(&s->lock);
-    struct srv_mcp_stream *st = s->client && !all->reader.loop.is_closed ? find(s, n->call) : NULL;
+    struct srv_mcp_stream *st = !all->reader.loop.is_closed ? find(s, n->call) : NULL;
     if (st && !n->st) {
         lose(st);
     } else if (st) {
@@ -458,9 +507,15 @@ static void end_all(void *self)
     struct srv_mcps *all = self;
 
     rv_app_mcp_aside_stop(all->aside);
-    finish_jobs(all);
+    finish_jobs(all, true);
     for (struct srv_mcp_session *s = all->busy, *next; s; s = next) {
+        struct rv_app_sources sources = {.store = all->reader.store};
+        const struct rv_app_mcp_at at = {
+            .app = &s->app, .sources = &sources, .worker = all->reader.server->worker_stop};
         next = s->next_busy;
+        srv_mcp_session_enter(s);
+        cancel_left(s, &at);
+        srv_mcp_session_leave(s);
         pthread_mutex_lock(&s->lock);
         free_streams(s);
         pthread_mutex_unlock(&s->lock);

@@ -16,6 +16,7 @@ struct srv_mcp_stream {
     bool is_gone;                    /* the client has left: what is for it is thrown away */
     bool is_over;                    /* its last message is written, or */
     bool is_cut;                     /* it never will be */
+    bool cancels;                    /* its call is to be cancelled */
     struct srv_mcp_session *session; /* borrowed */
 };
 /* What one client has. A client of 2026-07-28 has one for each request. */
@@ -28,14 +29,24 @@ struct srv_mcp_session {
     int64_t used_us;              /* guarded as well */
     struct rv_identity who;
     bool is_modern;
-    pthread_mutex_t lock;              /* guards what follows; taken alone, or inside the lock of all never */
-    rv_app_mcp *client;                /* NULL: the session has ended; owned */
-    struct rv_app app;                 /* its scope borrows from who */
+    struct rv_app app;    /* its scope borrows from who */
+    rv_app_mcp *client;   /* of the thread that has the turn, which asks the store without a lock; owned */
+    pthread_mutex_t lock; /* guards what follows; taken alone, or inside the lock of all never */
+    pthread_cond_t is_free;
+    bool is_taken;                     /* a thread has the turn */
+    uint64_t n_turns, seen_turns;      /* of requests; as the loop saw it last */
+    int n_missed;                      /* turns that the loop did not get, one after another */
     struct srv_mcp_stream *streams;    /* owned */
     struct srv_mcp_session *next_busy; /* the loop's: sessions with streams */
     bool is_listed;                    /* there */
 };
 
+/* A job that is done, whose session is not free. */
+struct srv_mcp_late {
+    struct srv_mcp_late *next;       /* owned, with the list */
+    struct srv_mcp_session *session; /* owned: the job's reference */
+    rv_app_mcp_job *job;             /* owned */
+};
 struct srv_mcps {
     struct srv_reader reader;
     struct rv_app_mcp_opts offer;  /* to all clients; never changed */
@@ -43,6 +54,7 @@ struct srv_mcps {
     pthread_mutex_t lock;          /* guards the table, and the references and times of sessions */
     struct srv_mcp_session *table; /* owned: it has a reference of each */
     size_t n;
+    struct srv_mcp_late *late;    /* owned; the loop's */
     struct srv_mcp_session *busy; /* the loop's: sessions with streams; owned, a reference of each */
 };
 RV_MUST_CHECK int srv_mcps_new(struct srv_server *s, struct srv_mcps **out, rv_err **err);
@@ -56,6 +68,12 @@ RV_MUST_CHECK int srv_mcp_session_new(struct srv_mcps *m, const struct srv_call 
 struct srv_mcp_session *srv_mcp_session_find(struct srv_mcps *m, const struct srv_call *c, const char *id);
 void srv_mcp_session_end(struct srv_mcp_session *session); /* it is not found any more */
 void srv_mcp_session_unref(struct srv_mcp_session *session);
+/** Wait for the turn: one thread at a time uses the client of a session. */
+void srv_mcp_session_enter(struct srv_mcp_session *session);
+/** False: another thread has it, perhaps for as long as its store takes, and the loop of all does not wait for that. A
+ *  client that sends so much that the turn is never free does not keep the loop away from its calls: it waits then. */
+bool srv_mcp_session_try(struct srv_mcp_session *session);
+void srv_mcp_session_leave(struct srv_mcp_session *session);
 /** Without the lock: a call waits for others, on another thread. */
 void srv_mcp_job_add(struct srv_mcp_session *session, rv_app_mcp_job *job);
 /** Under the session's lock: the call goes on, and its messages wait until its answer begins. */

@@ -1,0 +1,37 @@
+/* Turns: which thread uses the client of a session. It asks the store meanwhile, so no lock is held. */
+#include "coreengine/server/mcp_internal.h"
+
+#define MAX_MISSED 20 /* looks: a second */
+
+void srv_mcp_session_enter(struct srv_mcp_session *s)
+{
+    pthread_mutex_lock(&s->lock);
+    while (s->is_taken)
+        pthread_cond_wait(&s->is_free, &s->lock);
+    s->is_taken = true;
+    s->n_turns++;
+    pthread_mutex_unlock(&s->lock);
+}
+
+bool srv_mcp_session_try(struct srv_mcp_session *s)
+{
+    pthread_mutex_lock(&s->lock);
+    s->n_missed += s->is_taken && s->n_turns != s->seen_turns; /* it is handed on and on, and not kept for long */
+    s->seen_turns = s->n_turns;
+    while (s->is_taken && s->n_missed > MAX_MISSED)
+        pthread_cond_wait(&s->is_free, &s->lock);
+    bool is_mine = !s->is_taken;
+    if (is_mine)
+        s->n_missed = 0;
+    s->is_taken = true;
+    pthread_mutex_unlock(&s->lock);
+    return is_mine;
+}
+
+void srv_mcp_session_leave(struct srv_mcp_session *s)
+{
+    pthread_mutex_lock(&s->lock);
+    s->is_taken = false;
+    pthread_cond_signal(&s->is_free);
+    pthread_mutex_unlock(&s->lock);
+}
