@@ -508,7 +508,7 @@ static void on_unwelcome_closed(uv_handle_t *handle)
     rv_httpd_handle_closed(s);
 }
 
-/* It is told why if that can be said at once; why NULL: there is nobody to tell. */
+/* It is told why if that can be said at once; why NULL: it has left. */
 static void send_away(struct rv_conn *c, const struct rv_httpd_fault *why)
 {
     RV_AUTO(rv_buf_fini) rv_buf text = RV_BUF_INIT(MAX_LAST_WORD);

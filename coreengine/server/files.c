@@ -87,7 +87,7 @@ struct leaf {
     json_object *row;
 };
 
-/* "file:///a/b%20c.md" is "a/b c.md". What does not become text so stays as it is written. NULL: no memory. */
+/* "file:///a/b%20c.md" is "a/b c.md". An address that does not decode to text stays as it is. NULL: no memory. */
 static char *path_of(const char *uri)
 {
     const char *from = strstr(uri, "://");

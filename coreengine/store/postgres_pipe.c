@@ -53,6 +53,7 @@ int rv_pg_fail_state(struct postgres *st, const char *sqlstate, const char *text
     while (strncmp(meanings[i].state, sqlstate, strlen(meanings[i].state)) != 0)
         i++;
     st->retry = meanings[i].retry;
+    st->base.is_denied = meanings[i].code == RV_E_DENIED;
     snprintf(st->state, sizeof st->state, "%s", sqlstate);
     snprintf(st->refused, sizeof st->refused, "%.*s", (int)strcspn(text, "\n"), text);
     if (strcmp(sqlstate, NO_ROW) == 0)

@@ -50,6 +50,7 @@ struct sql_store {
     const struct sql_driver *driver;
     char *path; /* as messages say it */
     bool in_group;
+    bool is_denied;         /* the system or the server does not allow it, and not a rule of ours */
     int broken;             /* the code of what made an open group impossible; 0: none */
     char *embeds;           /* owned: the provider of vectors; NULL: not read yet (tokens.c) */
     struct rv_vault *vault; /* owned: what is encrypted, and by which keys (vault.c); NULL: nothing was asked yet */

@@ -129,6 +129,7 @@ int rv_sqlite_fail(struct sqlite *st, int rc, const char *what, rv_err **err)
         reason = strerror(number);
     if (rv_code_is_scarce(rv_code_of_system(number)) || rv_code_of_system(number) == RV_E_DENIED)
         code = rv_code_of_system(number);
+    st->base.is_denied = code == RV_E_DENIED;
     RV_FAIL(err, code, "\"%s\": %s: %s%s%s", st->base.path, what, text, *reason ? ": " : "", reason);
     if (err)
         advise(st, rc, err);

@@ -48,7 +48,7 @@ static int leave(rv_store *s, int rc, rv_err **err)
 
 static int leave_write(rv_store *s, int rc, rv_err **err)
 {
-    if ((rc == RV_E_DISK || rc == RV_E_IO || rc == RV_E_DENIED) && s->opts.health)
+    if ((rc == RV_E_DISK || rc == RV_E_IO || (rc == RV_E_DENIED && s->sql->is_denied)) && s->opts.health)
         __atomic_store_n(&s->opts.health->refused, rc, __ATOMIC_SEQ_CST);
     return leave(s, rc, err);
 }

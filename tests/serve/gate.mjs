@@ -80,6 +80,11 @@ equal((await call(server, 'GET', '/runs', undefined, bearer(ben))).json.every((r
 const forged = await call(server, 'POST', '/runs', {pipeline: 'hooks', state: {user_id: 'ada'}, wait: true}, bearer(ben))
 equal(forged.json?.result?.user_id, 'ben', 'a state does not say who asks', forged.text)
 equal((await call(server, 'POST', '/entities/ontologies', {name: 'x', user_id: 'ada'}, bearer(ben))).status, 403, 'nor does a row')
+const shared = (await call(server, 'POST', '/entities/ontologies', {name: 'Shared'}, bearer(all))).json
+for (let i = 0; i < 2; i++) {
+  equal((await call(server, 'POST', '/entities/ontologies', {id: shared.id, name: 'x'}, bearer(ben))).status, 403, 'nor is a row without an owner his to change')
+  equal((await call(server, 'GET', '/readyz')).status, 200, 'which says nothing of the store')
+}
 
 // --- origins
 const enter = async (more) => (await call(server, 'POST', '/login', {key: ada}, more)).json?.detail ?? ''
