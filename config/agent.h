@@ -189,7 +189,6 @@ struct rv_agent_level {
 /* --- Other kinds of work --- */
 #define RV_EACH_MAX_ITEMS    100000
 #define RV_EACH_MAX_PARALLEL 1000 /* elements at once */
-#define RV_EACH_PARALLEL     8
 enum rv_item_error { RV_ITEM_FAIL, RV_ITEM_SKIP, RV_ITEM_COLLECT };
 /* `for_each`: the work of the stage is done for each element of a list. */
 struct rv_agent_each {

@@ -6,27 +6,23 @@
 #include <json-c/linkhash.h>
 #include <string.h>
 
-#define SECOND_US INT64_C(1000000)
-#define MINUTE_US (60 * SECOND_US)
-#define HOUR_US   (60 * MINUTE_US)
-
 #define MAX_SHOWN  64   /* bytes of a choice that does not exist, in a message */
 #define MAX_LISTED 1024 /* bytes of the choices in a message */
 
 struct rv_interrupt_rule rv_interrupt_rule(enum rv_interrupt_kind kind)
 {
     static const struct rv_interrupt_rule rules[] = {
-        [RV_INTERRUPT_CLARIFICATION] = {24 * HOUR_US, true, true},
-        [RV_INTERRUPT_CONFIRMATION] = {HOUR_US, true, true},
-        [RV_INTERRUPT_AGENT_REVIEW] = {30 * MINUTE_US, true, true},
+        [RV_INTERRUPT_CLARIFICATION] = {24 * RV_US_PER_HOUR, true, true},
+        [RV_INTERRUPT_CONFIRMATION] = {RV_US_PER_HOUR, true, true},
+        [RV_INTERRUPT_AGENT_REVIEW] = {30 * RV_US_PER_MIN, true, true},
         [RV_INTERRUPT_CHECKPOINT] = {0, false, false},
-        [RV_INTERRUPT_RESOURCE_EXHAUSTED] = {5 * MINUTE_US, true, false},
-        [RV_INTERRUPT_TIMEOUT] = {5 * MINUTE_US, true, false},
-        [RV_INTERRUPT_SYSTEM_ERROR] = {HOUR_US, true, false},
+        [RV_INTERRUPT_RESOURCE_EXHAUSTED] = {5 * RV_US_PER_MIN, true, false},
+        [RV_INTERRUPT_TIMEOUT] = {5 * RV_US_PER_MIN, true, false},
+        [RV_INTERRUPT_SYSTEM_ERROR] = {RV_US_PER_HOUR, true, false},
     };
     _Static_assert(RV_COUNT(rules) == RV_N_INTERRUPT, "a rule per kind");
 
-    return (size_t)kind < RV_N_INTERRUPT ? rules[kind] : (struct rv_interrupt_rule){HOUR_US, true, true};
+    return (size_t)kind < RV_N_INTERRUPT ? rules[kind] : (struct rv_interrupt_rule){RV_US_PER_HOUR, true, true};
 }
 
 static bool is_review_about(enum rv_interrupt_kind kind, json_object *data, const char *what)

@@ -149,7 +149,6 @@ int rv_messages_tell_apart(rv_visit *v, json_object *calls, rv_err **err)
 
 #define ERROR_MAX ((size_t)64 << 10) /* of the message of an error result */
 #define TYPE_MAX  200                /* of its type: a tool may have made it up */
-#define KEPT_MAX  ((size_t)64 << 20)
 
 void rv_messages_drop_new_calls(struct model_progress *t)
 {

@@ -7,15 +7,13 @@
 #include <limits.h>
 #include <string.h>
 
-#define MAX_BUNDLE ((size_t)64 << 20)
-
 int rv_app_open_bundle(const struct rv_app *app, rv_store *store, const struct rv_run_row *row, unsigned use,
                        struct rv_app_loaded *out, rv_err **err)
 {
     bool calls = use & RV_APP_MAKES_CALLS;
     const struct rv_bundle_opts opts = {.offline = !calls};
     const struct rv_app_load_opts load = {.keeps = true, .store = use & RV_APP_OWN_HANDLE ? NULL : store};
-    rv_buf text = RV_BUF_INIT(MAX_BUNDLE);
+    rv_buf text = RV_BUF_INIT(RV_APP_MAX_BUNDLE);
     rv_bundle *bundle = NULL;
 
     int rc = rv_store_get_blob(store, row->bundle, &text, err);

@@ -1,6 +1,7 @@
 /* The way to MCP servers over HTTP: headers, addresses that are allowed, tokens, logins. */
 #include <errno.h>
 #include <json-c/linkhash.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,7 +13,6 @@
 #include "coreengine/tools/rest/rest.h"
 
 #define LOGIN_US (INT64_C(10) * 60 * 1000 * 1000) /* a person reads, and may have to find a password */
-#define MAX_PATH ((size_t)4096)
 
 int rv_app_mcp_state(rv_buf *out, rv_err **err)
 {
@@ -59,7 +59,7 @@ static bool has_own_token(const struct rv_mcp_server_config *s)
 
 static int token_path(const struct rv_mcp_server_config *s, rv_buf *out, rv_err **err)
 {
-    RV_AUTO(rv_buf_fini) rv_buf folder = RV_BUF_INIT(MAX_PATH);
+    RV_AUTO(rv_buf_fini) rv_buf folder = RV_BUF_INIT(PATH_MAX);
     int rc = rv_app_mcp_state(&folder, err);
 
     if (rc < 0)
@@ -100,7 +100,7 @@ static int open_link(void *self, const struct rv_mcp_server_config *s, struct uv
 {
     if (s->has_openapi)
         return open_rest(s, loop, user, out, err);
-    RV_AUTO(rv_buf_fini) rv_buf path = RV_BUF_INIT(MAX_PATH);
+    RV_AUTO(rv_buf_fini) rv_buf path = RV_BUF_INIT(PATH_MAX);
     struct rv_mcp_headers headers = {.n = 0};
     struct rv_mcp_web_auth auth = {.config = oauth_of(s)};
     struct rv_mcp_web_opts opts = {.loop = loop,
@@ -143,7 +143,7 @@ static int find_server(const struct rv_app_loaded *l, const char *name, const st
 int rv_app_mcp_login(const struct rv_app_loaded *l, const char *server, const char *browser,
                      void (*show)(void *self, const char *url), void *self, rv_err **err)
 {
-    RV_AUTO(rv_buf_fini) rv_buf path = RV_BUF_INIT(MAX_PATH);
+    RV_AUTO(rv_buf_fini) rv_buf path = RV_BUF_INIT(PATH_MAX);
     const struct rv_mcp_server_config *s = NULL;
     int rc = find_server(l, server, &s, err);
 
@@ -165,7 +165,7 @@ int rv_app_mcp_login(const struct rv_app_loaded *l, const char *server, const ch
 
 int rv_app_mcp_logout(const struct rv_app_loaded *l, const char *server, bool *had, rv_err **err)
 {
-    RV_AUTO(rv_buf_fini) rv_buf path = RV_BUF_INIT(MAX_PATH);
+    RV_AUTO(rv_buf_fini) rv_buf path = RV_BUF_INIT(PATH_MAX);
     const struct rv_mcp_server_config *s = NULL;
     int rc = find_server(l, server, &s, err);
 

@@ -3,6 +3,7 @@
 #include "coreengine/app/app_internal.h"
 
 #include <assert.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,7 +11,6 @@
 #define MAX_ARENA ((size_t)16 << 20)
 #define MAX_PLANS 1000
 #define MAX_USERS 100000 /* of a tenant, and tenants */
-#define MAX_PATH  ((size_t)4096)
 
 struct plan {
     const char *name;
@@ -469,7 +469,7 @@ int rv_app_quotas_path(const struct rv_app *app, rv_buf *out, rv_err **err)
 
 int rv_app_quotas_open(const struct rv_app *app, rv_quotas **out, rv_err **err)
 {
-    rv_buf path = RV_BUF_INIT(MAX_PATH);
+    rv_buf path = RV_BUF_INIT(PATH_MAX);
 
     *out = NULL;
     int rc = rv_app_quotas_path(app, &path, err);

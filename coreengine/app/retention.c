@@ -12,7 +12,6 @@
 #define MAX_RULES      200
 #define MAX_DAYS       36500
 #define MAX_COUNT      1000000000
-#define DAY_US         INT64_C(86400000000)
 #define KEYS_KEPT_US   INT64_C(7776000000000) /* of API keys that are revoked or expired: 90 days */
 #define MAX_LIST_BYTES ((size_t)256 << 20)
 #define AT_ONCE        ((size_t)200)  /* runs that one transaction deletes at most */
@@ -100,7 +99,7 @@ static void read_rules(struct rv_key_reader *r, const struct rv_node *node, void
         rv_keys_read(&inner, node->items[i], rule_keys, RV_COUNT(rule_keys), &raw);
         r->rc = inner.rc;
         *rule = (struct rv_retention_rule){.pipeline = raw.pipeline,
-                                           .max_age_us = raw.days < 0 ? -1 : raw.days * DAY_US,
+                                           .max_age_us = raw.days < 0 ? -1 : raw.days * RV_US_PER_DAY,
                                            .max_count = raw.count,
                                            .line = node->items[i]->src.line};
         read_statuses(&inner, &raw.status, &rule->statuses);

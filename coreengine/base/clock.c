@@ -9,11 +9,8 @@
 #include <sys/random.h>
 #include <time.h>
 
-#define US_PER_S   INT64_C(1000000)
-#define S_PER_DAY  INT64_C(86400)
-#define FIRST_DAY  INT64_C(-719162) /* 0001-01-01, in days since 1970-01-01 */
-#define LAST_DAY   INT64_C(2932896) /* 9999-12-31 */
-#define US_PER_DAY (S_PER_DAY * US_PER_S)
+#define FIRST_DAY INT64_C(-719162) /* 0001-01-01, in days since 1970-01-01 */
+#define LAST_DAY  INT64_C(2932896) /* 9999-12-31 */
 
 /* --- clock --- */
 
@@ -26,15 +23,15 @@ static int64_t read_clock(clockid_t id)
     int rc = clock_gettime(id, &ts);
 
     assert(rc == 0); /* clocks that every supported kernel has */
-    return (int64_t)ts.tv_sec * US_PER_S + ts.tv_nsec / 1000;
+    return (int64_t)ts.tv_sec * RV_US_PER_S + ts.tv_nsec / 1000;
 }
 
 struct timespec rv_deadline_in(int64_t us)
 {
-    const int64_t day_us = 86400 * US_PER_S;
+    const int64_t day_us = RV_US_PER_DAY;
     int64_t at_us = read_clock(CLOCK_MONOTONIC) + (us < 0 ? 0 : us > day_us ? day_us : us);
 
-    return (struct timespec){.tv_sec = (time_t)(at_us / US_PER_S), .tv_nsec = (long)(at_us % US_PER_S) * 1000};
+    return (struct timespec){.tv_sec = (time_t)(at_us / RV_US_PER_S), .tv_nsec = (long)(at_us % RV_US_PER_S) * 1000};
 }
 
 static void anchor_clock(void)
@@ -213,14 +210,14 @@ void rv_time_format(int64_t us, char out[RV_TIME_MAX])
     int64_t days, rest;
     struct rv_date date;
 
-    if (us < FIRST_DAY * US_PER_DAY)
-        us = FIRST_DAY * US_PER_DAY;
-    if (us > (LAST_DAY + 1) * US_PER_DAY - 1)
-        us = (LAST_DAY + 1) * US_PER_DAY - 1;
-    days = us / US_PER_DAY;
-    rest = us % US_PER_DAY;
+    if (us < FIRST_DAY * RV_US_PER_DAY)
+        us = FIRST_DAY * RV_US_PER_DAY;
+    if (us > (LAST_DAY + 1) * RV_US_PER_DAY - 1)
+        us = (LAST_DAY + 1) * RV_US_PER_DAY - 1;
+    days = us / RV_US_PER_DAY;
+    rest = us % RV_US_PER_DAY;
     if (rest < 0) {
-        rest += US_PER_DAY;
+        rest += RV_US_PER_DAY;
         days--;
     }
     date = rv_date_of_days(days);
@@ -228,10 +225,10 @@ void rv_time_format(int64_t us, char out[RV_TIME_MAX])
     put_digits(out, 4, date.year);
     put_digits(out + 5, 2, date.month);
     put_digits(out + 8, 2, date.day);
-    put_digits(out + 11, 2, rest / US_PER_S / 3600);
-    put_digits(out + 14, 2, rest / US_PER_S / 60 % 60);
-    put_digits(out + 17, 2, rest / US_PER_S % 60);
-    put_digits(out + 20, 6, rest % US_PER_S);
+    put_digits(out + 11, 2, rest / RV_US_PER_S / 3600);
+    put_digits(out + 14, 2, rest / RV_US_PER_S / 60 % 60);
+    put_digits(out + 17, 2, rest / RV_US_PER_S % 60);
+    put_digits(out + 20, 6, rest % RV_US_PER_S);
 }
 
 /* Exactly n digits off the front. */
@@ -314,7 +311,7 @@ int rv_time_parse(rv_str text, int64_t *out_us, rv_err **err)
                        RV_STR_ARG(rv_utf8_cut(text, RV_TIME_MAX)));
     if (y < 1 || m < 1 || m > 12 || d < 1 || d > rv_date_month_days(y, m) || hour > 23 || minute > 59 || second > 60)
         return RV_FAIL(err, RV_E_PARSE, "time \"%.*s\" does not exist in the calendar", RV_STR_ARG(text));
-    seconds = rv_date_days(y, m, d) * S_PER_DAY + hour * 3600 + (minute - offset) * 60 + second;
-    *out_us = seconds * US_PER_S + fraction_us; /* a leap second (60) is the first one of the next minute */
+    seconds = rv_date_days(y, m, d) * RV_S_PER_DAY + hour * 3600 + (minute - offset) * 60 + second;
+    *out_us = seconds * RV_US_PER_S + fraction_us; /* a leap second (60) is the first one of the next minute */
     return 0;
 }

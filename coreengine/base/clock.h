@@ -12,6 +12,15 @@ struct rv_clock {
 /** Wall time at first use plus monotonic time since. Thread-safe. */
 struct rv_clock rv_clock_system(void);
 
+/* Spans of time, as factors: 5 * RV_US_PER_MIN is five minutes in microseconds. */
+#define RV_NS_PER_MS   INT64_C(1000000)
+#define RV_US_PER_MS   INT64_C(1000)
+#define RV_US_PER_S    INT64_C(1000000)
+#define RV_US_PER_MIN  (60 * RV_US_PER_S)
+#define RV_US_PER_HOUR (60 * RV_US_PER_MIN)
+#define RV_US_PER_DAY  (24 * RV_US_PER_HOUR)
+#define RV_S_PER_DAY   INT64_C(86400)
+
 /* A source of random bytes. */
 struct rv_rand {
     void (*fill)(void *self, void *bytes, size_t len);

@@ -4,9 +4,6 @@
 
 #include "coreengine/calendar/zone.h"
 
-#define US_PER_S  INT64_C(1000000)
-#define S_PER_DAY INT64_C(86400)
-
 /* Bounds that RFC 9636 gives offsets from UTC: more than 25 hours behind, less than 26 ahead. */
 #define ZONE_MIN_OFFSET_S (-25 * 3600)
 #define ZONE_MAX_OFFSET_S (26 * 3600)

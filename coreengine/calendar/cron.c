@@ -9,11 +9,10 @@
 #include "coreengine/calendar/calendar_internal.h"
 
 #define S_PER_MIN      60
-#define US_PER_MIN     (S_PER_MIN * US_PER_S)
 #define MIN_PER_DAY    INT64_C(1440)
 #define MAX_SEARCH_MIN ((RV_CRON_MAX_YEARS * INT64_C(365) + RV_CRON_MAX_YEARS / 4 + 1) * MIN_PER_DAY)
-#define FIRST_US       (-719162 * S_PER_DAY * US_PER_S) /* the years 1 to 9999 */
-#define LAST_US        (2932897 * S_PER_DAY * US_PER_S - 1)
+#define FIRST_US       (-719162 * RV_S_PER_DAY * RV_US_PER_S) /* the years 1 to 9999 */
+#define LAST_US        (2932897 * RV_S_PER_DAY * RV_US_PER_S - 1)
 
 static bool has_day(const struct rv_cron *c, const struct rv_date *date, int64_t days)
 {
@@ -62,11 +61,11 @@ static bool next_on_clocks(const struct rv_cron *c, int64_t from, int64_t last, 
 /* Times on the clocks up to that of after_us are over: the clocks have shown them or a later one. */
 static bool next_fixed(const struct rv_cron *c, const rv_zone *zone, int64_t after_us, int64_t *out_us)
 {
-    int64_t now = floor_div(after_us + rv_zone_offset_s(zone, after_us) * US_PER_S, US_PER_MIN);
+    int64_t now = floor_div(after_us + rv_zone_offset_s(zone, after_us) * RV_US_PER_S, RV_US_PER_MIN);
     int64_t instants[2], last = now + MAX_SEARCH_MIN;
 
     while (next_on_clocks(c, now + 1, last, &now)) {
-        RV_IGNORE(rv_zone_from_local(zone, now * US_PER_MIN, instants), "the first is the first of any number");
+        RV_IGNORE(rv_zone_from_local(zone, now * RV_US_PER_MIN, instants), "the first is the first of any number");
         if (instants[0] > after_us) { /* else it is shown for the second time */
             *out_us = instants[0];
             return true;
@@ -78,14 +77,14 @@ static bool next_fixed(const struct rv_cron *c, const rv_zone *zone, int64_t aft
 /* The spans of one offset, one by one: in each, clocks and instants go at the same pace. */
 static bool next_repeating(const struct rv_cron *c, const rv_zone *zone, int64_t after_us, int64_t *out_us)
 {
-    int64_t after_s = floor_div(after_us, US_PER_S), last_s = after_s + MAX_SEARCH_MIN * S_PER_MIN;
+    int64_t after_s = floor_div(after_us, RV_US_PER_S), last_s = after_s + MAX_SEARCH_MIN * S_PER_MIN;
     struct zone_span span = rv_zone_span_at(zone, after_s);
     int64_t from = floor_div(after_s + span.offset_s, S_PER_MIN) + 1, found;
 
     for (;;) {
         int64_t until_s = span.until_s > last_s ? last_s : span.until_s;
         if (next_on_clocks(c, from, floor_div(until_s + span.offset_s - 1, S_PER_MIN), &found)) {
-            *out_us = (found * S_PER_MIN - span.offset_s) * US_PER_S;
+            *out_us = (found * S_PER_MIN - span.offset_s) * RV_US_PER_S;
             return true;
         }
         if (span.until_s > last_s)

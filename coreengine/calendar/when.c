@@ -5,9 +5,8 @@
 
 #include "coreengine/calendar/calendar_internal.h"
 
-#define MAX_QUOTE  40 /* of the text, in errors */
-#define US_PER_MIN (60 * US_PER_S)
-#define FORMS      "use a form such as 2026-04-15, 2026-04-15T09:30, 2026-04-15T09:30:00Z or 2026-04-15T09:30+02:00"
+#define MAX_QUOTE 40 /* of the text, in errors */
+#define FORMS     "use a form such as 2026-04-15, 2026-04-15T09:30, 2026-04-15T09:30:00Z or 2026-04-15T09:30+02:00"
 
 struct reader {
     rv_str text, rest; /* the whole, and what is not read yet */
@@ -197,7 +196,7 @@ static int in_the_past(const struct reader *r, const rv_zone *zone, int64_t now_
     int rc;
 
     rv_zone_format(zone, now_us, now);
-    rv_zone_format(zone, (floor_div(now_us, US_PER_MIN) + 1) * US_PER_MIN, next);
+    rv_zone_format(zone, (floor_div(now_us, RV_US_PER_MIN) + 1) * RV_US_PER_MIN, next);
     rc = FAIL(r, r->text.ptr, RV_E_STATE, "it is in the past; now is %s", now);
     rv_err_hint(err, "the next full minute is %s", next);
     return rc;
@@ -218,10 +217,10 @@ int rv_when_parse(rv_str text, const rv_zone *zone, int64_t now_us, const struct
     if (rc < 0)
         return rc;
     when.local_us =
-        (rv_date_days(f.year, f.month, f.day) * S_PER_DAY + f.hour * 3600 + f.minute * 60 + f.second) * US_PER_S +
+        (rv_date_days(f.year, f.month, f.day) * RV_S_PER_DAY + f.hour * 3600 + f.minute * 60 + f.second) * RV_US_PER_S +
         f.fraction_us;
     if (f.has_offset)
-        when.us = when.local_us - f.offset_s * US_PER_S;
+        when.us = when.local_us - f.offset_s * RV_US_PER_S;
     else
         rc = on_clocks(&r, zone, when.local_us, &when.us);
     if (rc == 0 && when.us <= now_us)

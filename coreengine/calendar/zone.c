@@ -10,7 +10,7 @@
 #include "coreengine/calendar/calendar_internal.h"
 
 /* Within these, an offset can be added to a time without a look at the bounds of int64_t. */
-#define FARTHEST_US (INT64_MAX - 2 * S_PER_DAY * US_PER_S)
+#define FARTHEST_US (INT64_MAX - 2 * RV_S_PER_DAY * RV_US_PER_S)
 
 static const struct rv_zone utc = {.name = "UTC"};
 
@@ -83,7 +83,7 @@ struct zone_span rv_zone_span_at(const rv_zone *zone, int64_t t_s)
 
 int rv_zone_offset_s(const rv_zone *zone, int64_t us)
 {
-    return rv_zone_span_at(zone, floor_div(us, US_PER_S)).offset_s;
+    return rv_zone_span_at(zone, floor_div(us, RV_US_PER_S)).offset_s;
 }
 
 static int64_t clamp(int64_t us)
@@ -98,21 +98,21 @@ int rv_zone_from_local(const rv_zone *zone, int64_t local_us, int64_t out_us[2])
     int n = 0;
 
     local_us = clamp(local_us);
-    local_s = floor_div(local_us, US_PER_S);
-    fraction_us = local_us - local_s * US_PER_S;
+    local_s = floor_div(local_us, RV_US_PER_S);
+    fraction_us = local_us - local_s * RV_US_PER_S;
     /* Every instant that can read local_s is in one of these spans, and before the first the clocks read less. */
     for (t_s = local_s - ZONE_MAX_OFFSET_S; t_s <= local_s - ZONE_MIN_OFFSET_S; t_s = span.until_s) {
         int64_t at_s;
         span = rv_zone_span_at(zone, t_s);
         at_s = local_s - span.offset_s;
         if (at_s >= span.from_s && at_s < span.until_s)
-            out_us[n++ ? 1 : 0] = at_s * US_PER_S + fraction_us;
+            out_us[n++ ? 1 : 0] = at_s * RV_US_PER_S + fraction_us;
         else if (gap_end_s == INT64_MIN && at_s < span.from_s)
             gap_end_s = span.from_s;
     }
     if (n == 0) {
         assert(gap_end_s != INT64_MIN); /* the clocks read less, then more, and never this */
-        out_us[0] = gap_end_s * US_PER_S;
+        out_us[0] = gap_end_s * RV_US_PER_S;
     }
     return n > 2 ? 2 : n;
 }
@@ -130,7 +130,7 @@ void rv_zone_format(const rv_zone *zone, int64_t us, char out[RV_TIME_MAX])
     int offset_s = rv_zone_offset_s(zone, us), size = offset_s < 0 ? -offset_s : offset_s;
     char *end = out + sizeof "2026-03-29T03:00:00" - 1;
 
-    rv_time_format(clamp(us) + offset_s * US_PER_S, out);
+    rv_time_format(clamp(us) + offset_s * RV_US_PER_S, out);
     if (zone == &utc) {
         *end++ = 'Z';
     } else {

@@ -1,6 +1,7 @@
 /* The folder of tzdata: files of zones, kept in memory until they change. The only file of this module that does I/O;
  * zone_read.c knows what the bytes mean. */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +10,6 @@
 #include "coreengine/calendar/calendar_internal.h"
 
 #define SYSTEM_DIR "/usr/share/zoneinfo"
-#define MAX_PATH   4096
 #define MAX_ZONES  1024 /* the folder has about 600 names; posix/ doubles them */
 
 struct entry {
@@ -121,7 +121,7 @@ static void hint_near_name(const rv_zones *zones, const char *name, rv_err **err
 {
     RV_AUTO(rv_buf_fini) rv_buf text = RV_BUF_INIT(MAX_LIST);
     const char *names[MAX_NAMES], *found;
-    char path[MAX_PATH];
+    char path[PATH_MAX];
     size_t n;
 
     snprintf(path, sizeof path, "%s/%s", zones->dir, LIST_FILE);
@@ -156,7 +156,7 @@ static int no_zone(const rv_zones *zones, const char *name, rv_err **err)
 
 int rv_zones_get(rv_zones *zones, rv_str name, const rv_zone **out, rv_err **err)
 {
-    char path[MAX_PATH], text[RV_ZONE_MAX_NAME + 1] = {0};
+    char path[PATH_MAX], text[RV_ZONE_MAX_NAME + 1] = {0};
     struct entry *entry = NULL;
     rv_zone *fresh = NULL;
     struct stat st;

@@ -153,10 +153,10 @@ struct zone_span rv_zone_rule_span(const struct zone_rule *rule, int64_t t_s)
         return span;
     /* A change can be a week and a day outside of its year. The end comes first: where daylight-saving time ends as it
      * begins again, it does not end. */
-    year = rv_date_of_days(floor_div(t_s, S_PER_DAY)).year;
+    year = rv_date_of_days(floor_div(t_s, RV_S_PER_DAY)).year;
     for (int64_t y = year - 2; y <= year + 2; y++) {
-        fit(&span, t_s, day_in_year(&rule->end, y) * S_PER_DAY + rule->end.time_s - rule->dst_s, rule->std_s);
-        fit(&span, t_s, day_in_year(&rule->start, y) * S_PER_DAY + rule->start.time_s - rule->std_s, rule->dst_s);
+        fit(&span, t_s, day_in_year(&rule->end, y) * RV_S_PER_DAY + rule->end.time_s - rule->dst_s, rule->std_s);
+        fit(&span, t_s, day_in_year(&rule->start, y) * RV_S_PER_DAY + rule->start.time_s - rule->std_s, rule->dst_s);
     }
     return span;
 }

@@ -15,7 +15,7 @@ enum rv_exit {
     RV_EXIT_INTERRUPTED = 3, /* waits for an answer */
     RV_EXIT_TERMINATED = 4,  /* stopped by a bound, limit, policy or denial */
     RV_EXIT_SCARCE = 5,      /* the machine has no memory, disk, descriptors or threads left for it */
-    RV_EXIT_CANCELLED = 130,
+    RV_EXIT_CANCELLED = RV_EXIT_AT_ONCE,
 };
 
 /* What it points to is static. */

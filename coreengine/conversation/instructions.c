@@ -96,8 +96,6 @@ void rv_json_write_spaced(json_object *v, rv_buf *out)
     }
 }
 
-#define US_PER_MINUTE (INT64_C(60) * 1000000)
-
 static void fail(rv_buf *out, int rc)
 {
     if (out->rc == 0)
@@ -121,7 +119,7 @@ static void write_time(rv_buf *out, int64_t now_us, int zone_minutes)
 
     if (zone > RV_CONVERSATION_MAX_ZONE || zone < -RV_CONVERSATION_MAX_ZONE)
         zone = 0; /* no zone on earth; rv_conversation_check() says so where it can be said */
-    if (__builtin_add_overflow(now_us, zone * US_PER_MINUTE, &local))
+    if (__builtin_add_overflow(now_us, zone * RV_US_PER_MIN, &local))
         local = now_us;
     rv_time_format(local, text);
     minutes = zone < 0 ? -zone : zone;

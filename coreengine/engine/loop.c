@@ -11,9 +11,8 @@
 #include "coreengine/base/loop.h"
 #include "coreengine/engine/engine_internal.h"
 
-#define EXIT_CANCELLED 130
-#define MAX_SLEEP_US   ((int64_t)3600 * 1000000) /* then look again: keeps times in range */
-#define PASS_NS        UINT64_C(1000000)         /* of turns in a row; then other users of the loop have their turn */
+#define MAX_SLEEP_US ((int64_t)3600 * 1000000) /* then look again: keeps times in range */
+#define PASS_NS      UINT64_C(1000000)         /* of turns in a row; then other users of the loop have their turn */
 
 /* --- SIGINT and SIGTERM: the first asks every run to end, the second ends the process. Watched from the moment an
  * engine is made, so that there is no gap before its loop exists --- */
@@ -41,7 +40,7 @@ static void on_signal(int number)
 
     (void)number;
     if (atomic_fetch_add(&n_seen, 1) > 0)
-        _exit(EXIT_CANCELLED); /* the second signal: the process ends at once, without any cleanup */
+        _exit(RV_EXIT_AT_ONCE); /* the second signal: the process ends at once, without any cleanup */
     if (e)
         cancel_all(e);
     errno = saved;

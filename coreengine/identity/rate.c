@@ -10,9 +10,8 @@
 
 #include "coreengine/base/hex.h"
 
-#define MINUTE_US INT64_C(60000000)
-#define N_SETS    2048
-#define N_WAYS    8
+#define N_SETS 2048
+#define N_WAYS 8
 
 struct slot {
     uint64_t name; /* a hash; 0: free */
@@ -76,12 +75,12 @@ static struct slot *slot_of(rv_rates *r, uint64_t name)
 static int64_t ask_slot(rv_rates *r, uint64_t hash, int64_t per_minute, int64_t now_us, bool counts)
 {
     struct slot *s = slot_of(r, hash);
-    int64_t step = MINUTE_US / per_minute, until = s->name == hash ? s->until_us : 0;
+    int64_t step = RV_US_PER_MIN / per_minute, until = s->name == hash ? s->until_us : 0;
 
     if (until < now_us)
         until = now_us;
-    if (until > now_us + MINUTE_US) /* the clock went back, or the limit changed */
-        until = now_us + MINUTE_US;
+    if (until > now_us + RV_US_PER_MIN) /* the clock went back, or the limit changed */
+        until = now_us + RV_US_PER_MIN;
     int64_t wait = until + step - now_us - step * per_minute;
     if (wait > 0)
         return wait;

@@ -301,7 +301,6 @@ int rv_knowledge_search(rv_store *s, const struct rv_store_scope *scope, const s
 
 /* --- FUZZY: rows of all kinds whose key or summary is spelled like a text --- */
 
-#define MAX_KEY     ((size_t)8 * RV_ENTITY_MAX_NAME)
 #define MAX_SUMMARY ((size_t)2048)
 
 static int set_from(json_object *data, const char *name, json_object *row, rv_err **err)
@@ -343,7 +342,7 @@ static int add_name(json_object *list, const struct rv_search_hit *hit, json_obj
 static int add_hit(rv_store *s, const struct rv_store_scope *scope, const struct rv_search_hit *hit, json_object *list,
                    rv_err **err)
 {
-    rv_buf key = RV_BUF_INIT(MAX_KEY), summary = RV_BUF_INIT(MAX_SUMMARY);
+    rv_buf key = RV_BUF_INIT(RV_ENTITY_MAX_KEY), summary = RV_BUF_INIT(MAX_SUMMARY);
     json_object *row = NULL;
     rv_err *why = NULL;
     int rc = load_hit(s, scope, hit, &row, err);

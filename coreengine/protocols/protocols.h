@@ -25,14 +25,10 @@ enum rv_protocol_kind { RV_PROTOCOLS(RV_PROTOCOL_CONST) RV_N_PROTOCOLS };
 const char *rv_protocol_text(enum rv_protocol_kind kind); /* "ag-ui"; NULL: none of the list */
 
 #define RV_PROTOCOL_MAX_TEXT                                                                                           \
-    ((size_t)128 << 10)                          /* bytes of text in one event; more is split: events stay below 1 MB  \
-                                                  */
+    ((size_t)128 << 10) /* bytes of text in one event; more is split: an event stays below 1 MB */
 #define RV_PROTOCOL_MAX_OUT   ((size_t)64 << 20) /* a ceiling for the buffer that a call appends to */
 #define RV_PROTOCOL_MAX_CALLS 4096               /* tool calls, agents and open parts that one stream keeps track of */
 #define RV_PROTOCOL_RESPONSE  "resp_"            /* before the id of the run: the id of a response of RESPONSES */
-/* Fields of a stream's head, beside Content-Type. */
-#define RV_PROTOCOL_STREAM_TYPE   "text/event-stream; charset=utf-8"
-#define RV_PROTOCOL_CACHE_CONTROL "no-cache, no-transform"
 
 /* How a stream is written. Texts are borrowed until the encoder is freed. */
 struct rv_protocol_opts {

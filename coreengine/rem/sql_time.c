@@ -6,15 +6,13 @@
 #include "coreengine/base/clock.h"
 #include "coreengine/rem/sql_internal.h"
 
-#define DAY_US    INT64_C(86400000000)
-#define SECOND_US INT64_C(1000000)
 #define MAX_UNITS 10000000 /* of an interval: as weeks far more than the years 1 to 9999 have, and no overflow */
 
 static int64_t days_of(int64_t us)
 {
-    int64_t days = us / DAY_US;
+    int64_t days = us / RV_US_PER_DAY;
 
-    return us % DAY_US < 0 ? days - 1 : days;
+    return us % RV_US_PER_DAY < 0 ? days - 1 : days;
 }
 
 /* YYYY-MM-DD, then nothing, or T or a blank and HH:MM[:SS[.ffffff]] with Z, an offset or nothing (UTC). */
@@ -57,7 +55,7 @@ int rv_rem_sql_write_time(struct sql *p, struct sql_operand *o, bool as_date)
         return rv_rem_no_memory(&p->s);
     rv_rem_sql_replace(p, o->first, o->last, literal);
     if (as_date)
-        o->us = days_of(o->us) * DAY_US;
+        o->us = days_of(o->us) * RV_US_PER_DAY;
     o->type = as_date ? SQL_DATE : SQL_TIME;
     o->form = SQL_PRIMARY;
     o->has_us = true;
@@ -93,13 +91,13 @@ static const struct {
 } units[] = {
     {"microsecond", 0, 1},
     {"millisecond", 0, 1000},
-    {"second", 0, SECOND_US},
-    {"sec", 0, SECOND_US},
-    {"minute", 0, 60 * SECOND_US},
-    {"min", 0, 60 * SECOND_US},
-    {"hour", 0, 3600 * SECOND_US},
-    {"day", 0, DAY_US},
-    {"week", 0, 7 * DAY_US},
+    {"second", 0, RV_US_PER_S},
+    {"sec", 0, RV_US_PER_S},
+    {"minute", 0, 60 * RV_US_PER_S},
+    {"min", 0, 60 * RV_US_PER_S},
+    {"hour", 0, 3600 * RV_US_PER_S},
+    {"day", 0, RV_US_PER_DAY},
+    {"week", 0, 7 * RV_US_PER_DAY},
     {"month", 1, 0},
     {"mon", 1, 0},
     {"year", 12, 0},
@@ -139,7 +137,7 @@ static bool next_part(rv_str *text, rv_str unit_behind, long *n, size_t *unit)
 /* The same day of another month, or its last one. */
 static int64_t add_months(int64_t us, int64_t months)
 {
-    int64_t days = days_of(us), in_day = us - days * DAY_US, m;
+    int64_t days = days_of(us), in_day = us - days * RV_US_PER_DAY, m;
     struct rv_date d = rv_date_of_days(days);
     int last;
 
@@ -149,14 +147,15 @@ static int64_t add_months(int64_t us, int64_t months)
     if (m < 12 || d.year > 9999)
         return INT64_MIN;
     last = rv_date_month_days(d.year, d.month);
-    return rv_date_days(d.year, d.month, d.day < last ? d.day : last) * DAY_US + in_day;
+    return rv_date_days(d.year, d.month, d.day < last ? d.day : last) * RV_US_PER_DAY + in_day;
 }
 
 int rv_rem_sql_add_interval(struct sql *p, const struct sql_operand *interval, int sign, int64_t *us)
 {
     const struct sql_token *t = rv_rem_sql_at(p, interval->first);
     rv_str text, unit_behind = {NULL, 0};
-    int64_t result = *us, min_us = rv_date_days(1, 1, 1) * DAY_US, max_us = rv_date_days(10000, 1, 1) * DAY_US;
+    int64_t result = *us, min_us = rv_date_days(1, 1, 1) * RV_US_PER_DAY,
+            max_us = rv_date_days(10000, 1, 1) * RV_US_PER_DAY;
     int rc;
 
     if (t->kind == SQL_WORD) { /* INTERVAL '1 day', INTERVAL '1' DAY */

@@ -20,7 +20,6 @@
 
 #define LAST_WORDS_US INT64_C(10000000) /* for the ends of turns that were cancelled */
 #define MAX_NAMES     64
-#define EXIT_AT_ONCE  130
 
 struct life {
     struct srv_server s; /* the first member */
@@ -187,7 +186,7 @@ static void on_signal(uv_signal_t *handle, int number)
         return;
     }
     if (atomic_load(&l->s.is_draining))
-        _exit(EXIT_AT_ONCE); /* asked twice: what goes on is left as after a crash */
+        _exit(RV_EXIT_AT_ONCE); /* asked twice: what goes on is left as after a crash */
     drain(l);
 }
 

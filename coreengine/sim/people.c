@@ -6,7 +6,7 @@
 
 #define MAX_WAITING 64 /* interrupts of one run that are looked at */
 
-static const int64_t patience_us[] = {5 * SIM_SECOND_US, 60 * SIM_SECOND_US, 3600 * SIM_SECOND_US};
+static const int64_t patience_us[] = {5 * RV_US_PER_S, 60 * RV_US_PER_S, 3600 * RV_US_PER_S};
 
 /* One interrupt that waits; texts borrow from the run. */
 struct waiting {
@@ -262,7 +262,7 @@ static int expire(struct sim_seed *s, const struct waiting *w, rv_err **err)
 
 static int too_late(struct sim_seed *s, const struct waiting *w, rv_err **err)
 {
-    int64_t at = w->expires_us + (int64_t)sim_draw(&s->tape, 2) * SIM_SECOND_US;
+    int64_t at = w->expires_us + (int64_t)sim_draw(&s->tape, 2) * RV_US_PER_S;
     struct rv_response r;
 
     s->now_us = at > s->now_us ? at : s->now_us;

@@ -289,7 +289,7 @@ void sim_process_fini(struct sim_seed *s)
 
 /* --- taking over --- */
 
-#define OFF_US (20 * SIM_SECOND_US) /* until another process takes over: longer than a lease */
+#define OFF_US (20 * RV_US_PER_S) /* until another process takes over: longer than a lease */
 
 static const struct rv_store_scope scope = {0};
 
@@ -331,7 +331,7 @@ int sim_process_crash(struct sim_seed *s, rv_err **err)
     s->journal = NULL;
     sim_process_drop_run(s);
     rv_effects_clear(&s->fx);
-    s->now_us += OFF_US + (int64_t)sim_draw(&s->tape, 4) * 30 * SIM_SECOND_US;
+    s->now_us += OFF_US + (int64_t)sim_draw(&s->tape, 4) * 30 * RV_US_PER_S;
     return s->is_broken ? 0 : sim_process_open(s, err);
 }
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define MAX_PATH       SIM_MAX_TEXT
-#define MAX_TIMEOUT_US (INT64_C(86400) * SIM_SECOND_US)
+#define MAX_TIMEOUT_US (INT64_C(86400) * RV_US_PER_S)
 
 void sim_asked_fini(struct sim_watch *w)
 {
@@ -121,7 +121,7 @@ static int64_t allowed_us(struct sim_seed *s, const struct rv_effect *e)
     if (!json_object_is_type(args, json_type_object) || !rv_json_get_int(args, "timeout_seconds", &seconds))
         seconds = 0;
     json_object_put(args);
-    int64_t us = seconds < MAX_TIMEOUT_US / SIM_SECOND_US ? seconds * SIM_SECOND_US : MAX_TIMEOUT_US;
+    int64_t us = seconds < MAX_TIMEOUT_US / RV_US_PER_S ? seconds * RV_US_PER_S : MAX_TIMEOUT_US;
     return us > 0 ? us : s->subject->pipeline->delegation_timeout_ms * 1000;
 }
 

@@ -158,8 +158,7 @@ void sim_world_orphaned(struct sim_seed *s)
 
 /* --- calls under way and timers --- */
 
-static const int64_t latencies_us[] = {
-    1000, 1, 20000, 300000, 2 * SIM_SECOND_US, 15 * SIM_SECOND_US, 600 * SIM_SECOND_US};
+static const int64_t latencies_us[] = {1000, 1, 20000, 300000, 2 * RV_US_PER_S, 15 * RV_US_PER_S, 600 * RV_US_PER_S};
 
 void sim_call_fini(struct sim_call *c)
 {

@@ -12,8 +12,7 @@
 #define BATCH_ROWS  2000
 #define BATCH_BYTES (4 << 20)
 #define LOOK_ROWS   50000 /* that are read between two calls of on_progress */
-#define MAX_SQL     8192
-#define DIFFERS     1 /* what is there is not what `from` begins with */
+#define DIFFERS     1     /* what is there is not what `from` begins with */
 
 struct copy {
     struct sql_store *from, *to;
@@ -34,7 +33,7 @@ static int tell(const struct copy *c, enum rv_store_copy_phase phase, const stru
 /* A statement of `to` that is put together, and gives no rows. */
 static int run_text(const struct copy *c, const char *text, rv_err **err)
 {
-    rv_buf sql = RV_BUF_INIT(MAX_SQL);
+    rv_buf sql = RV_BUF_INIT(RV_SQL_MAX_TEXT);
 
     rv_buf_puts(&sql, text);
     rv_sql_stmt *stmt = rv_sql_prepare(c->to, &sql);
@@ -344,7 +343,7 @@ static int insert(const struct copy *c, const struct rv_rows *rows, rv_sql_stmt 
 
 static rv_sql_stmt *prepare_insert(const struct copy *c, const struct rv_table *t)
 {
-    rv_buf sql = RV_BUF_INIT(MAX_SQL);
+    rv_buf sql = RV_BUF_INIT(RV_SQL_MAX_TEXT);
 
     rv_buf_printf(&sql, "INSERT INTO %s (", t->name);
     for (int i = 0; i < t->n_columns; i++)

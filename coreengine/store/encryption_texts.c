@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define MAX_SQL  4096
 #define N_BEFORE 7 /* columns of a statement before the texts */
 
 const struct rv_texts_table rv_texts_tables[] = {
@@ -275,7 +274,7 @@ int rv_texts_visit(struct rv_texts_walk *w, struct rv_texts_row *r, rv_err **err
 rv_sql_stmt *rv_texts_page(struct rv_texts_walk *w, const struct rv_texts_row *after, int64_t limit, bool locks)
 {
     const struct rv_texts_table *t = after->table;
-    rv_buf sql = RV_BUF_INIT(MAX_SQL);
+    rv_buf sql = RV_BUF_INIT(RV_SQL_MAX_TEXT);
 
     bool has_two = strchr(t->keys, ',') != NULL;
     rv_buf_printf(&sql, "%s WHERE (%s) > %s", t->select, t->keys, has_two ? "(?1, ?2)" : "?1 AND 0 <= ?2");

@@ -8,8 +8,7 @@
 #include "coreengine/store/encryption_texts_internal.h"
 #include "coreengine/store/sql_driver_internal.h"
 
-#define AT_ONCE  50 /* rows of one transaction */
-#define MAX_SQL  4096
+#define AT_ONCE  50               /* rows of one transaction */
 #define MAX_USED ((size_t)100000) /* keys in use that are noted */
 
 /* --- Rewriting --- */
@@ -50,7 +49,7 @@ static int bind_value(struct rv_texts_walk *w, const struct rv_texts_row *r, siz
 static int update(struct rv_texts_walk *w, const struct rv_texts_row *r, int64_t now_us, rv_err **err)
 {
     const struct rv_texts_table *t = r->table;
-    rv_buf sql = RV_BUF_INIT(MAX_SQL);
+    rv_buf sql = RV_BUF_INIT(RV_SQL_MAX_TEXT);
     const char *level = NULL;
     const char *kind = strcmp(t->name, "entities") == 0 ? r->ids[2] : t->name;
     int rc = t->has_level ? rv_vault_level(w->st, r->tenant, kind, &level, err) : 0;

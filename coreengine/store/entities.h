@@ -17,13 +17,14 @@
 #include "coreengine/store/handle.h"
 #include "coreengine/store/kinds.h"
 
-#define RV_ENTITY_MAX_BYTES ((size_t)16 << 20) /* of a row's own columns, as JSON */
-#define RV_ENTITY_MAX_NAME  1024               /* bytes */
-#define RV_ENTITY_MAX_TAGS  256                /* of one row */
-#define RV_ENTITY_MAX_TAG   200                /* bytes */
-#define RV_ENTITY_MAX_EDGES 1000               /* of one row; a traversal reads them all */
-#define RV_ENTITY_MAX_FIND  10000              /* rows of one find */
-#define RV_ENTITY_ALL       (-1)
+#define RV_ENTITY_MAX_BYTES ((size_t)16 << 20)               /* of a row's own columns, as JSON */
+#define RV_ENTITY_MAX_NAME  1024                             /* bytes */
+#define RV_ENTITY_MAX_KEY   ((size_t)8 * RV_ENTITY_MAX_NAME) /* bytes of a normalised name: characters may grow */
+#define RV_ENTITY_MAX_TAGS  256                              /* of one row */
+#define RV_ENTITY_MAX_TAG   200                              /* bytes */
+#define RV_ENTITY_MAX_EDGES 1000                             /* of one row; a traversal reads them all */
+#define RV_ENTITY_MAX_FIND  10000                            /* rows of one find */
+#define RV_ENTITY_ALL       (-1)                             /* rows of one find: all */
 
 /* --- Versions --- */
 /* What a row says, as one word: two states of a row that differ in more than updated_at have different ones. Who has

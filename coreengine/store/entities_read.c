@@ -5,7 +5,6 @@
 
 #include "coreengine/store/entities_internal.h"
 
-#define MAX_SQL      8192
 #define FIND_DEFAULT 50
 
 /* --- One row --- */
@@ -365,7 +364,7 @@ static bool fits(const struct finding *f, json_object *row)
 static int walk(struct sql_store *st, const struct finding *f, int (*each)(void *self, json_object *row, rv_err **err),
                 void *self, rv_err **err)
 {
-    rv_buf sql = RV_BUF_INIT(MAX_SQL);
+    rv_buf sql = RV_BUF_INIT(RV_SQL_MAX_TEXT);
     int64_t skip = f->f->offset, left = f->f->limit > 0                ? f->f->limit
                                         : f->f->limit == RV_ENTITY_ALL ? INT64_MAX
                                                                        : FIND_DEFAULT;

@@ -6,7 +6,6 @@
 #include "coreengine/store/store_internal.h"
 #include "coreengine/store/vault_internal.h"
 
-#define MAX_SQL   4096
 #define MAX_SHOWN ((size_t)16 << 10) /* bytes of a question that are kept here; the pending row has the whole text */
 
 /* --- what a step of a run changes --- */
@@ -155,7 +154,7 @@ static int row_of(struct sql_store *st, rv_sql_stmt *stmt, struct rv_interrupt_r
 static int list(struct sql_store *st, const struct rv_store_scope *scope, const struct rv_interrupt_filter *f,
                 rv_each_interrupt *each, void *self, rv_err **err)
 {
-    rv_buf sql = RV_BUF_INIT(MAX_SQL);
+    rv_buf sql = RV_BUF_INIT(RV_SQL_MAX_TEXT);
     int rc;
 
     rv_buf_puts(&sql, RV_SQL_INTERRUPT);
@@ -197,7 +196,7 @@ int rv_store_list_interrupts(rv_store *s, const struct rv_store_scope *scope, co
 static int count(struct sql_store *st, const struct rv_store_scope *scope, const struct rv_interrupt_filter *f,
                  rv_each_interrupt_count *each, void *self, rv_err **err)
 {
-    rv_buf sql = RV_BUF_INIT(MAX_SQL);
+    rv_buf sql = RV_BUF_INIT(RV_SQL_MAX_TEXT);
     bool lacked = false;
     int rc;
 

@@ -8,9 +8,7 @@
 #include "coreengine/store/vault_internal.h"
 
 #define SUMMARY_CHARS 500
-#define MAX_KEY       ((size_t)8 * RV_ENTITY_MAX_NAME)
 #define MAX_SUMMARY   ((size_t)4 * SUMMARY_CHARS + 1)
-#define MAX_SQL       8192
 #define PAGE_ROWS     500 /* of a rebuild, that are read before their keys are written */
 
 /* --- Keeping it --- */
@@ -50,7 +48,7 @@ static int put_tokens(struct sql_store *st, struct rv_key_source k, rv_str key, 
 
 int rv_keys_put(struct sql_store *st, const struct rv_key_source *k, rv_err **err)
 {
-    rv_buf key = RV_BUF_INIT(MAX_KEY), summary = RV_BUF_INIT(MAX_SUMMARY);
+    rv_buf key = RV_BUF_INIT(RV_ENTITY_MAX_KEY), summary = RV_BUF_INIT(MAX_SUMMARY);
 
     int rc = write_key(k->name, k->id, &key, err);
     write_summary(k->summary, &summary);
@@ -93,7 +91,7 @@ int rv_keys_put_session(struct sql_store *st, int64_t row, const struct rv_sessi
 
 int rv_keys_rename_session(struct sql_store *st, int64_t row, const char *id, const char *name, rv_err **err)
 {
-    rv_buf key = RV_BUF_INIT(MAX_KEY), summary = RV_BUF_INIT(MAX_SUMMARY);
+    rv_buf key = RV_BUF_INIT(RV_ENTITY_MAX_KEY), summary = RV_BUF_INIT(MAX_SUMMARY);
 
     int rc = write_key(rv_str_of(name), id, &key, err);
     write_summary(rv_str_of(name), &summary);
@@ -195,7 +193,7 @@ static int read_page(struct sql_store *st, const struct rv_kind *kind, int64_t a
                                         [RV_PLACE_SESSIONS] = RV_SQL_ROWS_SESSIONS,
                                         [RV_PLACE_MESSAGES] = RV_SQL_ROWS_MESSAGES,
                                         [RV_PLACE_SCHEMAS] = RV_SQL_ROWS_SCHEMAS};
-    rv_buf sql = RV_BUF_INIT(MAX_SQL);
+    rv_buf sql = RV_BUF_INIT(RV_SQL_MAX_TEXT);
     int rc;
 
     rv_buf_printf(&sql, "%s WHERE e.key > ?1 AND e.deleted_us IS NULL%s ORDER BY e.key LIMIT %d", froms[kind->place],
@@ -269,7 +267,7 @@ static int is_behind(struct sql_store *st, bool *behind, rv_err **err)
 
 static void say(struct rv_report *r, const struct rv_kind *kind, json_object *whole, const char *what)
 {
-    rv_buf said = RV_BUF_INIT(2 * MAX_KEY);
+    rv_buf said = RV_BUF_INIT(2 * RV_ENTITY_MAX_KEY);
 
     rv_buf_printf(&said, "row \"%.*s\" of %s %s", RV_STR_ARG(text_of(whole, "id")), kind->name, what);
     rv_report_add_index(r, rv_buf_str(&said));
@@ -279,7 +277,7 @@ static void say(struct rv_report *r, const struct rv_kind *kind, json_object *wh
 static int compare_row(struct rv_report *r, const struct rv_kind *kind, json_object *whole, const char *provider,
                        rv_sql_stmt *kept, rv_err **err)
 {
-    rv_buf key = RV_BUF_INIT(MAX_KEY), summary = RV_BUF_INIT(MAX_SUMMARY);
+    rv_buf key = RV_BUF_INIT(RV_ENTITY_MAX_KEY), summary = RV_BUF_INIT(MAX_SUMMARY);
     const char *what = NULL;
     int rc = write_key(text_of(whole, "name"), text_of(whole, "id").ptr, &key, err);
 

@@ -4,8 +4,6 @@
 
 #include "coreengine/store/search_internal.h"
 
-#define MAX_KEY ((size_t)8 * RV_ENTITY_MAX_NAME)
-
 struct hit {
     struct rv_key_hit h;
     char *own; /* its texts */
@@ -165,7 +163,7 @@ static bool write_id(rv_str text, char out[RV_STORE_MAX_ID + 1])
 static int look_up(struct sql_store *st, const struct rv_store_scope *scope, rv_str text, struct hits *l, rv_err **err)
 {
     char id[RV_STORE_MAX_ID + 1];
-    rv_buf key = RV_BUF_INIT(MAX_KEY);
+    rv_buf key = RV_BUF_INIT(RV_ENTITY_MAX_KEY);
 
     rv_match_key(text, &key);
     int rc = rv_buf_check(&key, "key", err);

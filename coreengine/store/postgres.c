@@ -14,9 +14,8 @@
  * Compatible databases without LISTEN and NOTIFY refuse: then nothing is announced, and the caller asks from time to
  * time --- */
 
-#define MS        INT64_C(1000000) /* in nanoseconds */
-#define PAUSE_MS  1000             /* between two attempts to connect */
-#define WITHIN_MS 5000             /* for one of them */
+#define PAUSE_MS  1000 /* between two attempts to connect */
+#define WITHIN_MS 5000 /* for one of them */
 
 static const char tells[] = "announce a change";
 
@@ -74,11 +73,11 @@ static void connect_ear(struct postgres *st)
 
     if (st->is_deaf || now < st->listen_at_ns)
         return;
-    st->listen_at_ns = now + PAUSE_MS * MS;
-    if (rv_pg_connect(ear, now + WITHIN_MS * MS, true, NULL) < 0)
+    st->listen_at_ns = now + PAUSE_MS * RV_NS_PER_MS;
+    if (rv_pg_connect(ear, now + WITHIN_MS * RV_NS_PER_MS, true, NULL) < 0)
         return;
     snprintf(sql, sizeof sql, "LISTEN \"%s\"", ear->schema);
-    int rc = rv_pg_exec(ear, sql, rv_pg_now_ns() + WITHIN_MS * MS, "listen", NULL);
+    int rc = rv_pg_exec(ear, sql, rv_pg_now_ns() + WITHIN_MS * RV_NS_PER_MS, "listen", NULL);
     st->is_deaf = rc < 0 && ear->conn;
     if (rc < 0)
         rv_pg_disconnect(ear, NULL);
@@ -288,7 +287,7 @@ static int connect_by(struct postgres *st, const char *url, rv_err **err)
 
     if (rc == 0)
         rc = rv_pg_read_url(st, url, err);
-    return rc < 0 ? rc : rv_pg_connect(st, rv_pg_now_ns() + st->busy_ms * MS, true, err);
+    return rc < 0 ? rc : rv_pg_connect(st, rv_pg_now_ns() + st->busy_ms * RV_NS_PER_MS, true, err);
 }
 
 static int open_it(struct postgres *st, const char *url, const struct rv_store_opts *opts, rv_err **err)

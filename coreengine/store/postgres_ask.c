@@ -12,7 +12,6 @@
 #define MAX_COLUMNS 1600               /* of a SELECT */
 #define PAGE        ((size_t)16 << 20) /* bytes of rows that are fetched together, at most four times that */
 #define PAGE_ROWS   64
-#define MS          INT64_C(1000000)
 
 enum {
     OID_BOOL = 16,
@@ -41,7 +40,7 @@ struct pg_asking {
 
 static int64_t left_ms(const struct pg_asking *a)
 {
-    int64_t ms = (a->until_ns - rv_pg_now_ns()) / MS;
+    int64_t ms = (a->until_ns - rv_pg_now_ns()) / RV_NS_PER_MS;
 
     return ms < 1 ? 1 : ms;
 }
@@ -302,7 +301,7 @@ int rv_postgres_ask(struct sql_store *base, const struct rv_store_scope *scope, 
     int rc;
 
     st->state[0] = 0;
-    a.until_ns = rv_pg_now_ns() + rows->ask->max_ms * MS;
+    a.until_ns = rv_pg_now_ns() + rows->ask->max_ms * RV_NS_PER_MS;
     a.args[0] = scope->tenant;
     a.args[1] = scope->user;
     rv_ask_write(scope, rows->ask->sql, st->schema, rows->hides, &text);

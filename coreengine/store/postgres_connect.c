@@ -9,9 +9,8 @@
 
 #include "coreengine/store/postgres_internal.h"
 
-#define MS         INT64_C(1000000) /* in nanoseconds */
-#define ATTEMPT_MS 10000            /* for one attempt to connect */
-#define MAX_PAUSE  1000             /* ms between two of them */
+#define ATTEMPT_MS 10000 /* for one attempt to connect */
+#define MAX_PAUSE  1000  /* ms between two of them */
 #define MAX_PARAMS 64
 
 int64_t rv_pg_now_ns(void)
@@ -19,7 +18,7 @@ int64_t rv_pg_now_ns(void)
     struct timespec t;
 
     clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 * MS + t.tv_nsec;
+    return (int64_t)t.tv_sec * 1000 * RV_NS_PER_MS + t.tv_nsec;
 }
 
 int64_t rv_pg_wait_ms(const struct postgres *st)
@@ -29,14 +28,14 @@ int64_t rv_pg_wait_ms(const struct postgres *st)
 
 void rv_pg_sleep_ms(int64_t ms)
 {
-    nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * MS}, NULL);
+    nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * RV_NS_PER_MS}, NULL);
 }
 
 int rv_pg_poll(struct postgres *st, short events, int64_t until_ns)
 {
     for (;;) {
         struct pollfd fd = {.fd = st->pq->socket(st->conn), .events = events};
-        int64_t left_ms = until_ns == INT64_MAX ? 60000 : (until_ns - rv_pg_now_ns() + MS - 1) / MS;
+        int64_t left_ms = until_ns == INT64_MAX ? 60000 : (until_ns - rv_pg_now_ns() + RV_NS_PER_MS - 1) / RV_NS_PER_MS;
         if (left_ms <= 0)
             return 0;
         int n = poll(&fd, 1, left_ms > 60000 ? 60000 : (int)left_ms);
@@ -285,7 +284,7 @@ int rv_pg_connect(struct postgres *st, int64_t until_ns, bool opening, rv_err **
 
     for (int64_t pause_ms = 10;; pause_ms = pause_ms < MAX_PAUSE / 2 ? pause_ms * 2 : MAX_PAUSE) {
         rv_err *why = NULL;
-        int64_t now = rv_pg_now_ns(), attempt_ns = now + ATTEMPT_MS * MS;
+        int64_t now = rv_pg_now_ns(), attempt_ns = now + ATTEMPT_MS * RV_NS_PER_MS;
         int rc = attempt(st, attempt_ns < until_ns || opening ? attempt_ns : until_ns, state, &why);
         if (rc == 0) {
             st->n_conn++;
@@ -300,7 +299,7 @@ int rv_pg_connect(struct postgres *st, int64_t until_ns, bool opening, rv_err **
             return rc;
         }
         rv_err_free(why);
-        int64_t left_ms = (until_ns - now) / MS + 1;
+        int64_t left_ms = (until_ns - now) / RV_NS_PER_MS + 1;
         int64_t ms = pause_ms / 2 + (int64_t)rv_rand_below(rv_rand_system(), (uint64_t)pause_ms);
         rv_pg_sleep_ms(ms < left_ms ? ms : left_ms);
     }

@@ -16,9 +16,8 @@
 
 #include "coreengine/store/postgres_internal.h"
 
-#define MS           INT64_C(1000000) /* in nanoseconds */
-#define MAX_RACES    20               /* times that others may be in the way of one write */
-#define SURE_SECONDS (12 * 3600)      /* the row of a handle lasts a day: see OLD_HANDLES */
+#define MAX_RACES    20          /* times that others may be in the way of one write */
+#define SURE_SECONDS (12 * 3600) /* the row of a handle lasts a day: see OLD_HANDLES */
 
 static int64_t boot_seconds(void)
 {
@@ -106,7 +105,7 @@ static int fail_waited(struct postgres *st, int rc, rv_err **err)
 
 int rv_pg_ready(struct postgres *st, rv_err **err)
 {
-    int64_t until_ns = st->tries_until_ns > 0 ? st->tries_until_ns : rv_pg_now_ns() + rv_pg_wait_ms(st) * MS;
+    int64_t until_ns = st->tries_until_ns > 0 ? st->tries_until_ns : rv_pg_now_ns() + rv_pg_wait_ms(st) * RV_NS_PER_MS;
 
     if (st->conn)
         look_alive(st);
@@ -140,7 +139,7 @@ bool rv_postgres_again(struct sql_store *base)
 
     st->retry = PG_RETRY_NOT;
     if (retry != PG_RETRY_NOT && st->tries_until_ns == 0)
-        st->tries_until_ns = now + rv_pg_wait_ms(st) * MS;
+        st->tries_until_ns = now + rv_pg_wait_ms(st) * RV_NS_PER_MS;
     if (retry == PG_RETRY_NOT || now >= st->tries_until_ns || st->n_tries >= MAX_RACES) {
         st->n_tries = 0;
         st->tries_until_ns = 0;

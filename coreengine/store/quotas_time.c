@@ -1,9 +1,6 @@
 /* Periods of quotas and windows of rates, in UTC. Nothing here reads a clock. */
 #include "coreengine/store/quotas.h"
 
-#define SECOND INT64_C(1000000)
-#define DAY    (86400 * SECOND)
-
 static int64_t floor_div(int64_t a, int64_t b)
 {
     return a / b - (a % b < 0);
@@ -35,7 +32,7 @@ static int64_t month_of(int64_t day)
 
 void rv_quota_period(enum rv_quota_span span, int64_t now_us, int64_t *start_us, int64_t *end_us)
 {
-    int64_t day = floor_div(now_us, DAY), first = day, after = day + 1;
+    int64_t day = floor_div(now_us, RV_US_PER_DAY), first = day, after = day + 1;
 
     if (span == RV_SPAN_WEEK) {
         first = day - (day + 3 - floor_div(day + 3, 7) * 7); /* day 0 was a Thursday */
@@ -45,15 +42,18 @@ void rv_quota_period(enum rv_quota_span span, int64_t now_us, int64_t *start_us,
         first = month_day(month);
         after = month_day(month + 1);
     }
-    *start_us = first * DAY;
-    *end_us = after * DAY;
+    *start_us = first * RV_US_PER_DAY;
+    *end_us = after * RV_US_PER_DAY;
 }
 
 /* --- windows that move --- */
 
 static int64_t tenth_us(enum rv_quota_span span)
 {
-    return (span == RV_SPAN_MINUTE ? 60 * SECOND : span == RV_SPAN_HOUR ? 3600 * SECOND : DAY) / RV_RATE_BUCKETS;
+    return (span == RV_SPAN_MINUTE ? 60 * RV_US_PER_S
+            : span == RV_SPAN_HOUR ? 3600 * RV_US_PER_S
+                                   : RV_US_PER_DAY) /
+           RV_RATE_BUCKETS;
 }
 
 void rv_rate_move(struct rv_rate_window *w, enum rv_quota_span span, int64_t now_us)

@@ -4,7 +4,6 @@
 #include "coreengine/store/sql_driver_internal.h"
 #include "coreengine/store/tables_internal.h"
 
-#define MAX_SQL    8192
 #define PAGE_ROWS  1000
 #define PAGE_BYTES (1 << 20) /* of the rows of a page before the last one */
 #define MAX_SHOWN  80        /* bytes of a key in a message */
@@ -58,7 +57,7 @@ static void put_all(rv_buf *sql, const struct rv_table *t)
 
 static int open_statement(struct rv_rows *r, rv_err **err)
 {
-    rv_buf sql = RV_BUF_INIT(MAX_SQL);
+    rv_buf sql = RV_BUF_INIT(RV_SQL_MAX_TEXT);
 
     if (r->is_paged)
         put_page(&sql, r->table, r->has_key);

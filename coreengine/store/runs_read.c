@@ -5,8 +5,6 @@
 #include "coreengine/store/store_internal.h"
 #include "coreengine/store/vault_internal.h"
 
-#define MAX_SQL 4096
-
 static int copy_row(const struct rv_run_row *row, struct rv_run_row *out)
 {
     struct rv_run_row copy = *row;
@@ -208,7 +206,7 @@ static int list_runs(struct sql_store *st, const struct rv_store_scope *scope, c
                      rv_each_run *each, void *ctx, rv_err **err)
 {
     char hash[RV_HASH_MAX], prefix_end[RV_STORE_MAX_ID + 2];
-    rv_buf sql = RV_BUF_INIT(MAX_SQL);
+    rv_buf sql = RV_BUF_INIT(RV_SQL_MAX_TEXT);
     int rc;
 
     rv_store_prefix_end(filter->id_prefix ? filter->id_prefix : "", prefix_end);

@@ -6,8 +6,6 @@
 #include "coreengine/store/entities_internal.h"
 #include "coreengine/store/vault_internal.h"
 
-#define MAX_SQL 4096
-
 /* --- Rows --- */
 
 static int copy_row(const struct rv_session_row *row, struct rv_session_row *out)
@@ -473,7 +471,7 @@ static void write_query(const struct rv_store_scope *scope, const struct rv_sess
 static int list(struct sql_store *st, const struct rv_store_scope *scope, const struct rv_session_filter *filter,
                 rv_each_session *each, void *ctx, rv_err **err)
 {
-    rv_buf sql = RV_BUF_INIT(MAX_SQL);
+    rv_buf sql = RV_BUF_INIT(RV_SQL_MAX_TEXT);
     int rc;
 
     write_query(scope, filter, &sql);

@@ -25,6 +25,8 @@ struct sql_value {
     rv_str bytes;
 };
 #define RV_SQL_MAX_ARGS 28 /* of one statement: columns of the widest table */
+#define RV_SQL_MAX_TEXT                                                                                                \
+    8192 /* bytes of a statement put together from parts of ours: names of columns, marks, conditions */
 
 struct sql_store;
 /* A statement that was prepared, and its arguments. A driver's own statement begins with it. */

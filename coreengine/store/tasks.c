@@ -5,9 +5,8 @@
 
 #include "coreengine/store/tasks_internal.h"
 
-#define SECOND      INT64_C(1000000)
-#define BACKOFF     (30 * SECOND) /* before the first retry; four times as long before each further one */
-#define MAX_BACKOFF (24 * 3600 * SECOND)
+#define BACKOFF     (30 * RV_US_PER_S) /* before the first retry; four times as long before each further one */
+#define MAX_BACKOFF (24 * 3600 * RV_US_PER_S)
 #define MAX_JITTER  INT64_C(100000) /* a tenth, in millionths */
 #define MILLION     INT64_C(1000000)
 

@@ -5,8 +5,6 @@
 
 #include "coreengine/store/tasks_internal.h"
 
-#define MAX_SQL 4096
-
 /* --- Rows --- */
 
 int rv_task_copy(const struct rv_task_row *row, struct rv_task_row *out, rv_err **err)
@@ -208,7 +206,7 @@ static int list_tasks(struct sql_store *st, const struct rv_store_scope *scope, 
                       rv_each_task *each, void *ctx, rv_err **err)
 {
     char prefix_end[RV_STORE_MAX_ID + 2];
-    rv_buf sql = RV_BUF_INIT(MAX_SQL);
+    rv_buf sql = RV_BUF_INIT(RV_SQL_MAX_TEXT);
     rv_sql_stmt *stmt;
     int rc;
 

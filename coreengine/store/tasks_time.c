@@ -7,8 +7,6 @@
 #include "coreengine/store/tasks_internal.h"
 
 #define MAX_TEXT 80 /* bytes of what is said about a lease that ended */
-#define SECOND   INT64_C(1000000)
-#define MINUTE   (60 * SECOND)
 
 int rv_task_check_max(int64_t max, rv_err **err)
 {
@@ -102,8 +100,8 @@ int rv_store_promote_tasks(rv_store *s, int64_t now_us, int64_t max, int64_t *n,
 static void say_timeout(const struct found_task *found, char out[MAX_TEXT])
 {
     int64_t us = found->lease_until_us - found->claimed_us;
-    bool is_whole = us >= MINUTE && us % MINUTE == 0;
-    int64_t n = is_whole ? us / MINUTE : (us + SECOND - 1) / SECOND;
+    bool is_whole = us >= RV_US_PER_MIN && us % RV_US_PER_MIN == 0;
+    int64_t n = is_whole ? us / RV_US_PER_MIN : (us + RV_US_PER_S - 1) / RV_US_PER_S;
 
     snprintf(out, MAX_TEXT, "recovered: processing timeout after %lld %s%s", (long long)n,
              is_whole ? "minute" : "second", n == 1 ? "" : "s");

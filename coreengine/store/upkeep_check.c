@@ -5,9 +5,6 @@
 #include "coreengine/store/search_internal.h"
 #include "coreengine/store/sql_driver_internal.h"
 
-#define MAX_SQL 4096
-#define MAX_KEY ((size_t)8 * RV_ENTITY_MAX_NAME)
-
 /* --- Looking at rows: each complains about one --- */
 
 typedef int look_fn(struct rv_report *r, rv_sql_stmt *stmt, const char *const *names, rv_err **err);
@@ -118,7 +115,7 @@ static int check_lists(struct rv_report *r, rv_sql_stmt *stmt, const char *const
 /* kind, key of the index, name, id: is that the key of the name? */
 static int check_key(struct rv_report *r, rv_sql_stmt *stmt, const char *const *names, rv_err **err)
 {
-    rv_buf key = RV_BUF_INIT(MAX_KEY), said = RV_BUF_INIT(2 * MAX_KEY);
+    rv_buf key = RV_BUF_INIT(RV_ENTITY_MAX_KEY), said = RV_BUF_INIT(2 * RV_ENTITY_MAX_KEY);
     rv_str kind = rv_sql_str_at(stmt, 0), has = rv_sql_str_at(stmt, 1), name = rv_sql_str_at(stmt, 2);
 
     (void)names;
@@ -313,7 +310,7 @@ static int look_at(struct rv_report *r, const rv_buf *sql, look_fn *each, const 
 
 static int look_at_text(struct rv_report *r, const char *text, look_fn *each, const char *const *names, rv_err **err)
 {
-    rv_buf sql = RV_BUF_INIT(MAX_SQL);
+    rv_buf sql = RV_BUF_INIT(RV_SQL_MAX_TEXT);
 
     rv_buf_puts(&sql, text);
     int rc = look_at(r, &sql, each, names, err);
@@ -333,7 +330,7 @@ static int check_runs(struct rv_report *r, rv_err **err)
 {
     static const char *const numbers[] = {"parent_seq", "created_us", "updated_us",     "expires_us",
                                           "n_records",  "fence",      "lease_until_us", "n_pending"};
-    rv_buf sql = RV_BUF_INIT(MAX_SQL);
+    rv_buf sql = RV_BUF_INIT(RV_SQL_MAX_TEXT);
 
     rv_buf_puts(&sql, "SELECT 'run \"' || id || '\" has an impossible status or number' FROM runs WHERE status NOT "
                       "IN (''");
@@ -348,7 +345,7 @@ static int check_runs(struct rv_report *r, rv_err **err)
 
 static int check_tasks(struct rv_report *r, rv_err **err)
 {
-    rv_buf sql = RV_BUF_INIT(MAX_SQL);
+    rv_buf sql = RV_BUF_INIT(RV_SQL_MAX_TEXT);
 
     rv_buf_puts(&sql, "SELECT 'task \"' || id || '\" has a status that cannot be' FROM tasks WHERE status NOT IN (''");
     for (int i = 0; i < RV_N_TASK; i++)
@@ -362,7 +359,7 @@ static int check_tasks(struct rv_report *r, rv_err **err)
 static int check_sessions(struct rv_report *r, rv_err **err)
 {
     static const char *const numbers[] = {"total_tokens", "n_messages", "created_us", "updated_us"};
-    rv_buf sql = RV_BUF_INIT(MAX_SQL);
+    rv_buf sql = RV_BUF_INIT(RV_SQL_MAX_TEXT);
 
     rv_buf_puts(&sql, "SELECT 'session \"' || id || '\" has an impossible number' FROM sessions WHERE ");
     put_bounds(&sql, numbers, RV_COUNT(numbers));

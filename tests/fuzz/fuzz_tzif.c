@@ -16,11 +16,11 @@ static void check_instant(const rv_zone *zone, int64_t t_s)
 
     require(span.from_s <= t_s && t_s < span.until_s);
     require(span.offset_s > ZONE_MIN_OFFSET_S && span.offset_s < ZONE_MAX_OFFSET_S);
-    require(rv_zone_offset_s(zone, t_s * US_PER_S) == span.offset_s);
-    local_us = (t_s + span.offset_s) * US_PER_S;
+    require(rv_zone_offset_s(zone, t_s * RV_US_PER_S) == span.offset_s);
+    local_us = (t_s + span.offset_s) * RV_US_PER_S;
     n = rv_zone_from_local(zone, local_us, us);
-    require(n > 0 && us[0] <= t_s * US_PER_S && (n == 1 || us[1] >= t_s * US_PER_S));
-    n = rv_zone_from_local(zone, local_us + 1800 * US_PER_S, us);
+    require(n > 0 && us[0] <= t_s * RV_US_PER_S && (n == 1 || us[1] >= t_s * RV_US_PER_S));
+    n = rv_zone_from_local(zone, local_us + 1800 * RV_US_PER_S, us);
     require(n > 0 || rv_zone_offset_s(zone, us[0]) > rv_zone_offset_s(zone, us[0] - 1));
 }
 
@@ -61,8 +61,8 @@ RV_FUZZ_TARGET(tzif)
             continue;
         check_instant(zone, at_s - 1);
         check_instant(zone, at_s);
-        check_cron(zone, "30 2 * * *", at_s * US_PER_S - 3600 * US_PER_S);
-        check_cron(zone, "*/7 */5 * * *", at_s * US_PER_S - 3600 * US_PER_S);
+        check_cron(zone, "30 2 * * *", at_s * RV_US_PER_S - 3600 * RV_US_PER_S);
+        check_cron(zone, "*/7 */5 * * *", at_s * RV_US_PER_S - 3600 * RV_US_PER_S);
     }
     rv_zone_free(zone);
     return 0;

@@ -15,7 +15,6 @@
 #define LINES_A_TURN 32                 /* read before the loop sees to signals and ends of runs */
 #define TICK_MS      100
 #define PATIENCE_US  INT64_C(2000000) /* for owners of runs that are ending */
-#define EXIT_AT_ONCE 130              /* as a shell says of SIGINT */
 
 /* --- stopping --- */
 
@@ -47,7 +46,7 @@ static void on_signal(uv_signal_t *handle, int number)
 
     (void)number;
     if (b->hands_over)
-        _exit(EXIT_AT_ONCE); /* asked twice: the runs are left as after a crash */
+        _exit(RV_EXIT_AT_ONCE); /* asked twice: the runs are left as after a crash */
     rv_err *err = NULL;
     int rc = RV_FAIL(&err, RV_E_CANCELLED, "the batch was stopped; the same command goes on with it");
     batch_fail(b, rc, err);

@@ -6,8 +6,7 @@
 
 #include "coreengine/app/chat/chat_internal.h"
 
-#define MAX_TEXT      ((size_t)1 << 20) /* with what a request brings along */
-#define MAX_BUNDLE    ((size_t)64 << 20)
+#define MAX_TEXT      ((size_t)1 << 20)  /* with what a request brings along */
 #define MAX_PIPELINES 16                 /* that are kept: agents of one chat */
 #define MAX_SHARED    64                 /* of all chats of a front, beside those in use */
 #define PUT_AGAIN_US  INT64_C(600000000) /* far below the time for which a sweep leaves an unused bundle alone */
@@ -252,7 +251,7 @@ static int put_bundle(const rv_chat *chat, struct chat_pipeline *cp, rv_err **er
     struct rv_known_names names = rv_plugins_names(chat->opts.plugins);
     const struct rv_bundle_source from = {
         .pipeline = cp->pipeline, .catalog = &chat->under, .names = &names, .script = chat->opts.script};
-    rv_buf text = RV_BUF_INIT(MAX_BUNDLE);
+    rv_buf text = RV_BUF_INIT(RV_APP_MAX_BUNDLE);
 
     int rc = rv_bundle_write(&from, &text, NULL, err);
     if (rc == 0)

@@ -6,8 +6,6 @@
 
 #include "coreengine/app/chat/chat_internal.h"
 
-#define MAX_BUNDLE ((size_t)64 << 20)
-
 static bool is_left(struct chat_left *l, const struct rv_run_row *row)
 {
     if (!row->owner || !row->owner[0])
@@ -86,7 +84,7 @@ int chat_find_left(rv_chat *chat, rv_err **err)
 static int open_bundle(rv_chat *chat, const char *hash, rv_bundle **out, rv_err **err)
 {
     const struct rv_bundle_opts offline = {.offline = true};
-    rv_buf text = RV_BUF_INIT(MAX_BUNDLE);
+    rv_buf text = RV_BUF_INIT(RV_APP_MAX_BUNDLE);
 
     int rc = rv_store_get_blob(chat->opts.store, hash, &text, err);
     if (rc == 0)

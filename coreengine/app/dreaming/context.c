@@ -14,7 +14,6 @@
 #define MAX_FILES    10
 #define MAX_FILE     2000 /* code points of a file */
 #define MAX_SECTION  ((size_t)4 << 20)
-#define DAY_US       INT64_C(86400000000)
 
 struct section {
     const char *user;
@@ -182,7 +181,7 @@ int rv_app_dream_context(rv_store *store, const struct rv_store_scope *scope, in
     if (rc == 0 && (days < 1 || days > RV_DREAM_MAX_DAYS))
         rc = RV_FAIL(err, RV_E_INVALID, "days has to be from 1 to %d, not %lld", RV_DREAM_MAX_DAYS, (long long)days);
     if (rc == 0)
-        out->since_us = now_us - days * DAY_US;
+        out->since_us = now_us - days * RV_US_PER_DAY;
     for (size_t i = 0; rc == 0 && i < RV_COUNT(sections); i++) {
         struct section s = {.user = scope->user, .since_us = out->since_us, .text = RV_BUF_INIT(MAX_SECTION)};
         rc = sections[i].read(store, scope, &s, err);

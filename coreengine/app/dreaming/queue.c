@@ -8,7 +8,6 @@
 #define MAX_USERS   10000  /* of one call */
 #define MAX_SEEN    100000 /* sessions that are looked at */
 #define MAX_PAYLOAD 4096
-#define DAY_US      INT64_C(86400000000)
 
 /* --- the dreamers of a tenant --- */
 
@@ -192,7 +191,8 @@ int rv_app_dream_enqueue(rv_store *store, const struct rv_store_scope *scope, co
     if (rc == 0 && scope->user)
         rc = add_user(&users, scope->user, err);
     if (rc == 0 && !scope->user)
-        rc = find_users(store, &tenant, now_us - (dream->days ? dream->days : RV_DREAM_DAYS) * DAY_US, &users, err);
+        rc = find_users(store, &tenant, now_us - (dream->days ? dream->days : RV_DREAM_DAYS) * RV_US_PER_DAY, &users,
+                        err);
     if (rc == 0)
         rc = enqueue(store, scope, &(struct queueing){dream, &users, agents, now_us, out}, err);
     for (size_t i = 0; i < users.n; i++)

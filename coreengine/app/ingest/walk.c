@@ -4,14 +4,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "coreengine/app/ingest/ingest_internal.h"
-
-#define MAX_PATH ((size_t)4096)
 
 static const struct {
     const char *suffix, *mime;
@@ -109,7 +108,7 @@ static int walk(struct ingest_files *files, const char *path, int depth, rv_err 
 static int walk_folder(struct ingest_files *files, const char *path, int depth, rv_err **err)
 {
     struct names names = {NULL, 0, 0};
-    rv_buf below = RV_BUF_INIT(MAX_PATH);
+    rv_buf below = RV_BUF_INIT(PATH_MAX);
     int reason = 0;
     int rc = depth < RV_INGEST_MAX_DEPTH ? read_names(path, &names, &reason, err) : (reason = ELOOP, 0);
 

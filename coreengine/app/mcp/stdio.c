@@ -16,8 +16,7 @@
 #include "coreengine/base/system.h"
 #include "coreengine/mcp/lines.h"
 
-#define READ_BYTES   ((size_t)64 << 10)
-#define EXIT_AT_ONCE 130
+#define READ_BYTES ((size_t)64 << 10)
 
 struct stdio {
     const struct rv_app_mcp_serve *opts;
@@ -56,7 +55,7 @@ static void on_signal(struct stdio *s)
     if (read(s->signals, &info, sizeof info) != (ssize_t)sizeof info)
         return;
     if (s->is_stopping)
-        _exit(EXIT_AT_ONCE); /* asked twice: what goes on is left as after a crash */
+        _exit(RV_EXIT_AT_ONCE); /* asked twice: what goes on is left as after a crash */
     s->is_stopping = true;
 }
 

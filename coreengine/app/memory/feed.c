@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DAY_US INT64_C(86400000000)
-
 struct feed {
     const struct rv_store_scope *scope;
     const struct rv_app_feed *what;
@@ -81,12 +79,12 @@ static int find_day(rv_store *store, struct feed *f, int64_t until_us, struct rv
         return 0;
     f->moment_us = 0;
     int rc = rv_store_find_entities(store, f->scope, "moments", &before, see_moment, f, err);
-    while (i < f->n_days && f->days[i].day * DAY_US > until_us)
+    while (i < f->n_days && f->days[i].day * RV_US_PER_DAY > until_us)
         i++;
     if (i < f->n_days)
         *out = f->days[i];
-    if (f->moment_us > 0 && f->moment_us / DAY_US > out->day)
-        *out = (struct rv_message_day){.day = f->moment_us / DAY_US};
+    if (f->moment_us > 0 && f->moment_us / RV_US_PER_DAY > out->day)
+        *out = (struct rv_message_day){.day = f->moment_us / RV_US_PER_DAY};
     return rc;
 }
 
@@ -104,8 +102,9 @@ static int count_moment(void *self, json_object *row, rv_err **err)
 static int count_moments(rv_store *store, struct day *d, rv_err **err)
 {
     const int64_t day = d->counts.day;
-    const struct rv_entity_filter of_day = {
-        .since_us = day > 0 ? day * DAY_US : 1, .until_us = (day + 1) * DAY_US - 1, .limit = RV_ENTITY_ALL};
+    const struct rv_entity_filter of_day = {.since_us = day > 0 ? day * RV_US_PER_DAY : 1,
+                                            .until_us = (day + 1) * RV_US_PER_DAY - 1,
+                                            .limit = RV_ENTITY_ALL};
 
     d->moments = json_object_new_array();
     if (!d->moments)
@@ -120,7 +119,7 @@ static void write_title(int64_t day, int64_t now_us, rv_buf *out)
     static const char *const months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                          "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
     struct rv_date date = rv_date_of_days(day);
-    int64_t ago = now_us / DAY_US - day;
+    int64_t ago = now_us / RV_US_PER_DAY - day;
 
     if (ago == 0)
         rv_buf_puts(out, "Today");
@@ -193,7 +192,7 @@ static int cursor_of(const struct rv_app_feed *opts, int64_t *until_us, rv_err *
     snprintf(text, sizeof text, "%.32sT00:00:00Z", opts->before_date);
     if (strlen(opts->before_date) != 10 || rv_time_parse(rv_str_of(text), &us, NULL) < 0)
         return RV_FAIL(err, RV_E_INVALID, "\"%.40s\" is not a date: write YYYY-MM-DD", opts->before_date);
-    *until_us = us + DAY_US - 1;
+    *until_us = us + RV_US_PER_DAY - 1;
     return 0;
 }
 
@@ -216,7 +215,7 @@ int rv_app_feed(rv_store *store, const struct rv_store_scope *scope, const struc
         if (rc < 0 || d.counts.day < 0)
             break;
         rc = tell_day(store, &d, list, err);
-        until_us = d.counts.day * DAY_US - 1;
+        until_us = d.counts.day * RV_US_PER_DAY - 1;
     }
     free(f.days);
     if (rc == 0)

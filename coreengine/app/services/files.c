@@ -2,6 +2,7 @@
  * the folder stand for those of the call, so that each has files of their own. No link is followed below it. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,7 +12,6 @@
 #include "coreengine/app/services/services_internal.h"
 
 #define SCHEME    "file://"
-#define MAX_PATH  ((size_t)4096)
 #define MAX_BYTES ((size_t)4 << 20) /* of a file: its text, escaped, fits an answer in most cases */
 
 /* --- the folder --- */
@@ -158,7 +158,7 @@ static void write_hash(rv_jw *w, const char *key, rv_str of)
 int app_files_read(const struct app_ask *a, rv_jw *w, rv_err **err)
 {
     static const char *const known[] = {"uri"};
-    RV_AUTO(rv_buf_fini) rv_buf folder = RV_BUF_INIT(MAX_PATH), text = RV_BUF_INIT(MAX_BYTES + 16384);
+    RV_AUTO(rv_buf_fini) rv_buf folder = RV_BUF_INIT(PATH_MAX), text = RV_BUF_INIT(MAX_BYTES + 16384);
     const char *uri = NULL, *path = NULL;
     int rc = app_ask_check(a, known, RV_COUNT(known), err);
 

@@ -3,8 +3,6 @@
 
 #include "coreengine/app/testing/testing_internal.h"
 
-#define MAX_LINE_BYTES ((size_t)256 << 20)
-
 static bool same_text(json_object *a, json_object *b, const char *key)
 {
     return strcmp(rv_json_text_or(a, key, ""), rv_json_text_or(b, key, "")) == 0;
@@ -67,7 +65,7 @@ static int note_end(struct rv_test_report *r, json_object *event, rv_err **err)
 
 int rv_test_note_call(struct rv_test_report *r, const struct rv_effect *e, rv_str line, rv_err **err)
 {
-    const struct rv_json_opts opts = {.max_bytes = MAX_LINE_BYTES, .max_depth = RV_STATE_MAX_DEPTH};
+    const struct rv_json_opts opts = {.max_bytes = TEST_MAX_LINE, .max_depth = RV_STATE_MAX_DEPTH};
     json_object *event = NULL, *call = NULL;
     int64_t attempt = 1;
 

@@ -1,12 +1,10 @@
 /* Which stages and routes the tests took. A route is what can decide where a run goes after a stage: a rule, the
  * default, the end that follows when no rule fits, a routing function, the error route, each branch of a list, and each
  * choice of a person that leads somewhere. */
-#include "coreengine/app/testing.h"
+#include "coreengine/app/testing/testing_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#define MAX_LINE_BYTES ((size_t)256 << 20)
 
 enum item_kind {
     ITEM_STAGE,
@@ -173,7 +171,7 @@ static void hit_route(rv_coverage *c, int stage, json_object *event)
 /* Decisions are announced in sequential runs only; a routed failure shows in how the stage ended, in both. */
 void rv_coverage_event(rv_coverage *c, const struct rv_effect *e, rv_str line)
 {
-    const struct rv_json_opts opts = {.max_bytes = MAX_LINE_BYTES, .max_depth = RV_STATE_MAX_DEPTH};
+    const struct rv_json_opts opts = {.max_bytes = TEST_MAX_LINE, .max_depth = RV_STATE_MAX_DEPTH};
     json_object *event = NULL;
     const char *status = NULL;
 

@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_LINE_BYTES ((size_t)256 << 20)
-#define MAX_SEEDS      1000 /* of one run: more than the votes of a judge */
+#define MAX_SEEDS 1000 /* of one run: more than the votes of a judge */
 
 bool rv_test_passed(const struct rv_test_report *r)
 {
@@ -49,7 +48,7 @@ struct observer {
 
 static int note_question(struct observer *o, rv_str line, rv_err **err)
 {
-    const struct rv_json_opts opts = {.max_bytes = MAX_LINE_BYTES, .max_depth = RV_STATE_MAX_DEPTH};
+    const struct rv_json_opts opts = {.max_bytes = TEST_MAX_LINE, .max_depth = RV_STATE_MAX_DEPTH};
     json_object *event = NULL;
     const char *text = NULL;
 
@@ -233,8 +232,8 @@ static int list_failures(const struct rv_pipeline *p, const rv_envelope *env, st
 
 int rv_test_read_state(const rv_envelope *env, json_object **out, rv_err **err)
 {
-    const struct rv_json_opts opts = {.max_bytes = MAX_LINE_BYTES, .max_depth = RV_STATE_MAX_DEPTH};
-    rv_buf text = RV_BUF_INIT(MAX_LINE_BYTES);
+    const struct rv_json_opts opts = {.max_bytes = TEST_MAX_LINE, .max_depth = RV_STATE_MAX_DEPTH};
+    rv_buf text = RV_BUF_INIT(TEST_MAX_LINE);
 
     rv_envelope_write_state(env, &text);
     int rc = rv_buf_check(&text, "state", err);

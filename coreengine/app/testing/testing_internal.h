@@ -5,6 +5,10 @@
 #include "coreengine/app/record.h"
 #include "coreengine/app/testing.h"
 
+/* Bytes of one line of a run's events, as JSON. As much as a state may have (RV_STATE_MAX_BYTES) with its escapes; a
+ * longer line fails the test with RV_E_LIMIT. */
+#define TEST_MAX_LINE ((size_t)256 << 20)
+
 /** Compare; each difference is added to failures. */
 RV_MUST_CHECK int rv_test_compare(const struct rv_pipeline *p, const rv_envelope *env, struct rv_test_report *r,
                                   rv_err **err);

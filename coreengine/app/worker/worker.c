@@ -17,7 +17,6 @@
 #include "coreengine/base/loop.h"
 #include "coreengine/tools/mcp/pool.h"
 
-#define EXIT_AT_ONCE 130
 #define EXIT_REFUSED 2 /* of `reeve run-host`: the run did not go on */
 #define MAX_LINE     ((size_t)4 << 10)
 
@@ -483,7 +482,7 @@ static void on_signal(uv_signal_t *handle, int number)
 
     (void)number;
     if (s->is_draining)
-        _exit(EXIT_AT_ONCE); /* asked twice: the runs are left as after a crash */
+        _exit(RV_EXIT_AT_ONCE); /* asked twice: the runs are left as after a crash */
     drain(s);
 }
 

@@ -7,11 +7,6 @@
 #include <string.h>
 #include <time.h>
 
-#define SECOND_US INT64_C(1000000)
-#define MINUTE_US (60 * SECOND_US)
-#define HOUR_US   (60 * MINUTE_US)
-#define DAY_US    (24 * HOUR_US)
-
 void rv_cli_write_word(const char *word, rv_buf *b)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=@%+,";
@@ -105,10 +100,10 @@ void rv_cli_write_duration(rv_buf *b, int64_t us)
         us = 0;
     if (us < 1000)
         rv_buf_printf(b, "%lld us", (long long)us);
-    else if (us < SECOND_US)
+    else if (us < RV_US_PER_S)
         rv_buf_printf(b, "%lld ms", (long long)(us / 1000));
     else
-        rv_buf_printf(b, "%lld.%lld s", (long long)(us / SECOND_US), (long long)(us / 100000 % 10));
+        rv_buf_printf(b, "%lld.%lld s", (long long)(us / RV_US_PER_S), (long long)(us / 100000 % 10));
 }
 
 void rv_cli_write_age(rv_buf *b, int64_t us)
@@ -116,7 +111,10 @@ void rv_cli_write_age(rv_buf *b, int64_t us)
     static const struct {
         int64_t unit_us, below;
         const char *text;
-    } units[] = {{SECOND_US, 100, "s"}, {MINUTE_US, 100, "min"}, {HOUR_US, 48, "h"}, {DAY_US, INT64_MAX, "d"}};
+    } units[] = {{RV_US_PER_S, 100, "s"},
+                 {RV_US_PER_MIN, 100, "min"},
+                 {RV_US_PER_HOUR, 48, "h"},
+                 {RV_US_PER_DAY, INT64_MAX, "d"}};
     size_t i = 0;
 
     while (us / units[i].unit_us >= units[i].below)
@@ -137,7 +135,11 @@ int rv_cli_parse_duration(const char *text, int64_t *out_us, rv_err **err)
     static const struct {
         const char *unit;
         int64_t us;
-    } units[] = {{"s", SECOND_US}, {"min", MINUTE_US}, {"h", HOUR_US}, {"d", DAY_US}, {"w", 7 * DAY_US}};
+    } units[] = {{"s", RV_US_PER_S},
+                 {"min", RV_US_PER_MIN},
+                 {"h", RV_US_PER_HOUR},
+                 {"d", RV_US_PER_DAY},
+                 {"w", 7 * RV_US_PER_DAY}};
     char *end = NULL;
     long long n = strtoll(text, &end, 10);
 

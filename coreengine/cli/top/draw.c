@@ -7,12 +7,10 @@
 
 #include <string.h>
 
-#define GAP       2
-#define MAX_CELL  ((size_t)600)
-#define N_ABOVE   4 /* lines above the rows: two of sums, an empty one, the heads */
-#define N_BELOW   3 /* below: the sum, the run that is selected, the keys */
-#define HOUR_US   INT64_C(3600000000)
-#define SECOND_US INT64_C(1000000)
+#define GAP      2
+#define MAX_CELL ((size_t)600)
+#define N_ABOVE  4 /* lines above the rows: two of sums, an empty one, the heads */
+#define N_BELOW  3 /* below: the sum, the run that is selected, the keys */
 
 enum { STATE, RUN, PIPELINE, STAGE, WAITS, AGE, CALLS, TOKENS, COST, N_COLUMNS };
 /* rank: the greatest is left out first. */
@@ -312,7 +310,7 @@ static void write_line(rv_buf *line, size_t width, rv_buf *b)
 /* n for each second, with as many digits as say something. */
 static void write_rate(int64_t n, int64_t span_us, rv_buf *b)
 {
-    double rate = (double)n * (double)SECOND_US / (double)span_us;
+    double rate = (double)n * (double)RV_US_PER_S / (double)span_us;
 
     if (rate >= 100)
         rv_app_write_count(b, (int64_t)(rate + 0.5));
@@ -334,7 +332,7 @@ static void write_rates(const struct rv_app_top_rates *r, rv_buf *line)
     const char *least = r->is_partial ? "at least " : "";
     rv_buf_puts(line, least);
     write_rate(r->tokens, r->span_us, line);
-    double cost = (double)r->cost_micro_usd * (double)(HOUR_US / SECOND_US) / (double)r->span_us;
+    double cost = (double)r->cost_micro_usd * (double)(RV_US_PER_HOUR / RV_US_PER_S) / (double)r->span_us;
     rv_buf_printf(line, " tokens/s, %s$%.2f/h", least, cost);
 }
 

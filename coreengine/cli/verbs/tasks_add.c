@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#define MAX_LABELS 16
-
 static const struct rv_cli_option add_options[] = {
     {"payload", 0, "JSON", "JSON object that the handler gets (default {}); - reads it from standard input", NULL,
      false},

@@ -1,4 +1,6 @@
 /* reeve usage: what users and tenants may use, and have used. */
+#include <limits.h>
+
 #include "coreengine/app/past.h"
 #include "coreengine/app/quotas.h"
 #include "coreengine/app/select.h"
@@ -7,7 +9,6 @@
 
 #define MAX_CELL ((size_t)512)
 #define MAX_TEXT ((size_t)64 << 20)
-#define MAX_PATH ((size_t)4096)
 
 static const struct rv_cli_option usage_options[] = {
     {"json", 'j', NULL, "print a JSON array of objects", NULL, false},
@@ -119,7 +120,7 @@ static void each(void *self, const struct rv_app_usage *row)
 /* All faults of the file are told. RV_E_INVALID has the first. */
 static int open_quotas(const struct rv_cli *cli, rv_quotas **out, rv_err **err)
 {
-    rv_buf path = RV_BUF_INIT(MAX_PATH);
+    rv_buf path = RV_BUF_INIT(PATH_MAX);
     rv_findings *findings = rv_findings_new();
     int rc = findings ? rv_app_quotas_path(&cli->app, &path, err) : RV_FAIL(err, RV_E_NOMEM, "read quotas");
 

@@ -10,11 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MINUTE_US (60 * RV_US_PER_S)
 /* What a full bucket holds: a tenth of a minute's worth, so that no minute sees much more than its figure. */
-#define BUCKET_US (MINUTE_US / 10)
+#define BUCKET_US (RV_US_PER_MIN / 10)
 /* A bucket is never empty for longer: what a provider counted may be wrong. */
-#define MAX_DEBT_US (10 * MINUTE_US)
+#define MAX_DEBT_US (10 * RV_US_PER_MIN)
 #define WINDOW_US   (30 * RV_US_PER_S) /* within which the failures in a row have to be */
 #define OPEN_US     (10 * RV_US_PER_S)
 
@@ -50,11 +49,11 @@ static void answered(struct rv_breaker *b)
 
 static int64_t cost_of(int64_t amount, int64_t per_minute)
 {
-    int64_t limit = INT64_MAX / 4 / MINUTE_US;
+    int64_t limit = INT64_MAX / 4 / RV_US_PER_MIN;
 
     if (!per_minute)
         return 0;
-    return (amount < limit ? amount : limit) * MINUTE_US / per_minute;
+    return (amount < limit ? amount : limit) * RV_US_PER_MIN / per_minute;
 }
 
 /* When a bucket that is full at full_us will hold what costs `cost`; a full one will do for whatever costs more. */

@@ -9,8 +9,6 @@
 #define RV_PROVIDER_MAX_HEADERS 32                 /* that options may add */
 #define RV_PROVIDER_MAX_QUERY   8                  /* values of an address that are looked at */
 #define RV_PROVIDER_MAX_SECRETS (RV_PROVIDER_MAX_HEADERS + RV_PROVIDER_MAX_QUERY + 5)
-#define RV_US_PER_MS            INT64_C(1000)
-#define RV_US_PER_S             INT64_C(1000000)
 
 /* --- table.c --- */
 enum rv_provider_auth { RV_AUTH_BEARER, RV_AUTH_X_API_KEY, RV_AUTH_API_KEY };

@@ -33,7 +33,7 @@ static int next_matches(json_object *row, rv_jw *w, rv_err **err)
     rv_jw_kv_bool(w, "fixed", cron.has_fixed_times);
     rv_jw_key(w, "changes");
     rv_jw_arr(w);
-    for (t_s = after_us / US_PER_S - 3 * S_PER_DAY; t_s < us / US_PER_S + 3 * S_PER_DAY;) {
+    for (t_s = after_us / RV_US_PER_S - 3 * RV_S_PER_DAY; t_s < us / RV_US_PER_S + 3 * RV_S_PER_DAY;) {
         struct zone_span span = rv_zone_span_at(zone, t_s);
         if (span.until_s == INT64_MAX)
             break;
