@@ -137,7 +137,8 @@ struct rv_agent_routing {
 #define RV_LLM_DEFAULT_BAD_CALLS 3  /* tool calls of a visit that cannot be made: unknown, malformed, invalid */
 /* Defaults of a declared agent's limits in one visit, where neither its stage nor its document sets them. */
 #define RV_AGENT_DEFAULT_REQUESTS 15
-#define RV_AGENT_DEFAULT_TOKENS   80000
+/* of one visit of a declared agent, unless its document or its stage says otherwise */
+#define RV_AGENT_DEFAULT_TOKENS 80000
 /* Limits of one visit with a model; 0: none. The request limit is checked before each request, the tool call limit
  * before the calls of a reply are made, the token limits after each reply and before the next request. */
 struct rv_llm_limits {

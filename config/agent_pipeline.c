@@ -6,7 +6,7 @@
 #include "config/config_internal.h"
 
 #define DELEGATE_SECONDS 86400 /* the call that asks sets a deadline, which may be later than that of the pipeline */
-#define MAX_MODEL_NAME   4096
+#define MAX_MODEL_NAME   4096  /* bytes of "provider:model"; a longer name is an error */
 
 /* --- Its keys, as a file would have them --- */
 

@@ -14,8 +14,8 @@
 
 #define RV_MAX_STAGES             10000 /* agents of one pipeline */
 #define RV_LLM_DEFAULT_MAX_TOKENS 2000  /* of a reply, where neither the file nor the document says it */
-#define RV_LLM_CONTEXT_TOKENS     16384
-#define RV_LLM_DEFAULT_ATTEMPTS   3 /* requests that are sent for one call: max_attempts of a model */
+#define RV_LLM_CONTEXT_TOKENS     16384 /* that Ollama is asked for: its own number cuts long prompts */
+#define RV_LLM_DEFAULT_ATTEMPTS   3     /* requests that are sent for one call: max_attempts of a model */
 
 struct rv_edge_limit {
     const char *from_name, *to_name; /* in the pipeline's arena */
@@ -57,7 +57,7 @@ struct rv_prompt_config {
 };
 
 #define RV_ISOLATED_MEMORY_MB  1024 /* where limits says nothing */
-#define RV_ISOLATED_OPEN_FILES 64
+#define RV_ISOLATED_OPEN_FILES 64   /* descriptors of an isolated capability, unless its `limits` say otherwise */
 enum rv_isolation { RV_ISOLATION_NONE, RV_ISOLATION_PROCESS };
 struct rv_capability_config {      /* texts: in the arena of the pipeline */
     const char *name;              /* a name to look up, or a path when it has a slash */

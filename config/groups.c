@@ -9,7 +9,7 @@
 
 #include "config/config_internal.h"
 
-#define NO_STAGE (-1)
+#define NO_STAGE (-1) /* no group is open */
 
 /* --- Levels --- */
 

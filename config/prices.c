@@ -12,8 +12,8 @@
 #include "config/config_internal.h"
 #include "config/models_internal.h"
 
-#define MAX_ROWS   10000
-#define MAX_WINDOW 1e9
+#define MAX_ROWS   10000 /* models of one price list: those of today's providers are some hundreds */
+#define MAX_WINDOW 1e9   /* tokens: above any context, and its product with a price does not overflow */
 
 /* what is less than a micro-dollar is left out */
 static int64_t micro_usd_down(double usd)

@@ -6,9 +6,9 @@
 
 #include "config/tests_internal.h"
 
-#define MAX_ASSERTIONS 100 /* of one key of one test */
-#define MAX_VOTES      99  /* each is paid for */
-#define MAX_NEAR       1e300
+#define MAX_ASSERTIONS 100   /* of one key of one test */
+#define MAX_VOTES      99    /* each is paid for */
+#define MAX_NEAR       1e300 /* a number whose distance to another is still finite */
 
 /* --- that --- */
 

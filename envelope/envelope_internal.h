@@ -15,7 +15,7 @@
 #define RV_MAX_NAMES     ((size_t)1 << 18)           /* distinct stage names and keys of one envelope */
 #define RV_TIME_LOWEST   INT64_C(-62135596800000000) /* 0001-01-01: what RFC 3339 can write */
 #define RV_TIME_HIGHEST  INT64_C(253402300799999999) /* 9999-12-31T23:59:59.999999 */
-#define RV_STATE_VERSION 1
+#define RV_STATE_VERSION 1                           /* of the state dict */
 
 /* --- names.c --- */
 struct rv_name {

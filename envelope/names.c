@@ -5,8 +5,8 @@
 
 #include "envelope/envelope_internal.h"
 
-#define MIX        UINT64_C(0x9E3779B97F4A7C15)
-#define MAX_QUOTED 64 /* bytes of an offending name that a message repeats */
+#define MIX        UINT64_C(0x9E3779B97F4A7C15) /* the golden ratio in 64 bits: spreads neighbouring hashes */
+#define MAX_QUOTED 64                           /* bytes of an offending name that a message repeats */
 
 static uint64_t hash_of(uint64_t seed, rv_str s)
 {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST_RESULTS 8
+#define FIRST_RESULTS 8 /* results of the first attempt; each further attempt asks for MORE_RESULTS more */
 #define MORE_RESULTS  8 /* by which each further attempt asks for more */
 
 static int by_length(const void *a, const void *b)

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define K1              1.2
-#define B               0.75
-#define TITLE_WEIGHT    0.8 /* a word in a title counts as this many in the text */
-#define PATH_WEIGHT     0.4
+#define K1              1.2   /* of BM25, its usual value: how soon a repeated word adds nothing */
+#define B               0.75  /* of BM25, its usual value: how much a long piece counts less */
+#define TITLE_WEIGHT    0.8   /* a word in a title counts as this many in the text */
+#define PATH_WEIGHT     0.4   /* of a word in the path, where one in the text counts 1 */
 #define CODE_WEIGHT     0.35  /* of a match in a block of code */
 #define LINKS_COST      0.6   /* taken from a passage that is nothing but links */
 #define WORDS_OF_A_LINK 8     /* its title and its path, as words */

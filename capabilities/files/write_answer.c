@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_QUOTES      4
-#define MAX_QUOTE_LINES 4
+#define MAX_QUOTES      4           /* of one answer: as many as a reader compares; further ones are left out */
+#define MAX_QUOTE_LINES 4           /* of one quote: two or three sentences */
 #define MAX_LINES_BACK  2           /* to where the sentence starts */
 #define MAX_DRAFT       (64u << 10) /* bytes of a model's text that are passed on */
 

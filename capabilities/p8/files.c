@@ -7,7 +7,8 @@
 #include <string.h>
 #include <strings.h>
 
-#define MAX_SHOWN   ((size_t)2 << 20) /* bytes of one file that are shown: what is beyond is left out, and said to be */
+#define MAX_SHOWN ((size_t)2 << 20) /* bytes of one file that are shown: what is beyond is left out, and said to be */
+/* of a sheet that are shown: a model fills its context with more; further ones are left out */
 #define MAX_COLUMNS 1000
 
 static bool is_uuid(const char *s)

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <time.h>
 
-#define MAX_TAGS  100
-#define MAX_PLOTS 200
+#define MAX_TAGS  100 /* of one plot: a model fills the list; more is an error of the call */
+#define MAX_PLOTS 200 /* of one day: a document that is read and written as a whole; more is an error of the call */
 
 /* The moment of a day, and where its plots are. */
 struct collection {

@@ -5,7 +5,7 @@
 #include <json-c/linkhash.h>
 #include <string.h>
 
-#define MAX_KEYS 100
+#define MAX_KEYS 100 /* that one call removes: a model fills the list; more is an error of the call */
 
 /* Sections of the metadata whose form is known; any other one is kept as it is. */
 static const struct section {

@@ -8,8 +8,8 @@
 #include <strings.h>
 #include <time.h>
 
-#define MAX_WHEN    200
-#define MAX_TAGS    100
+#define MAX_WHEN    200          /* bytes of "every Monday at 9" and the like; a longer text is an error of the call */
+#define MAX_TAGS    100          /* of one reminder: a model fills the list; more is an error of the call */
 #define MAX_PAYLOAD (1000 << 10) /* bytes: what a schedule can carry, and room for the other arguments of the ask */
 
 static const char *const months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",

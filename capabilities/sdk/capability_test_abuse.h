@@ -5,6 +5,7 @@
 #elif !defined RV_CAPABILITY_TEST_ABUSE_H
 #define RV_CAPABILITY_TEST_ABUSE_H
 
+/* allocations that are failed one by one: a call that makes more is not tried to its end */
 #define RV_CAP_TEST_MAX_TRIES 10000
 
 /* One more try; services are those that were scripted before, each time from the first one. */

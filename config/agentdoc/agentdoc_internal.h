@@ -54,7 +54,7 @@ const struct rv_agentdoc_key *rv_agentdoc_keys(size_t *n);
 const struct rv_agentdoc_key *rv_agentdoc_key_of(rv_str name); /* NULL: none */
 /** The nearest key of the table, or NULL. */
 const char *rv_agentdoc_nearest_key(rv_str name);
-#define RV_AGENTDOC_LIMITS 5
+#define RV_AGENTDOC_LIMITS 5 /* rows of the table of a document's `limits` */
 /* What it points to is static. */
 struct rv_agentdoc_limit_key {
     const char *name;

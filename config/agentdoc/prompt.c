@@ -7,7 +7,7 @@
 
 /* Values are written as Python's str() writes them: prompts of the contract have enum values and lists of types so. */
 
-#define MAX_DIGITS 24
+#define MAX_DIGITS 24 /* significant digits that are compared; a double has at most 17 */
 
 /* --- Floats --- */
 

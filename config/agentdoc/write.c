@@ -136,7 +136,7 @@ int rv_agentdoc_flatten(struct rv_agentdoc_reading *r, rv_err **err)
 
 #define MAX_PLAIN      100 /* bytes of a text without quotes */
 #define MAX_SIMPLE_KEY 256 /* bytes, quotes included; YAML's readers allow 1024 in one line */
-#define STEP           2
+#define STEP           2   /* blanks of one level of the YAML that is written */
 
 static void indent(rv_buf *out, int columns)
 {

@@ -7,8 +7,8 @@
 /* Left and right in a drawn graph: an order of each layer in which few links cross, then places that keep it and bring
  * everything close to what it is linked with. */
 
-#define ORDER_SWEEPS 8
-#define PLACE_SWEEPS 12
+#define ORDER_SWEEPS 8  /* passes that look for fewer crossings: more change nothing in graphs of this size */
+#define PLACE_SWEEPS 12 /* passes that pull nodes towards their neighbours: more change nothing visible */
 #define SPACE        14 /* between spots of a layer */
 
 /* Links of each spot, upward and downward. */
@@ -217,9 +217,9 @@ static int layout_order(struct layout *l)
 
 #define MAX_SPAN   60    /* layers of boxes that an edge may cross before it names its target instead */
 #define MAX_SPOTS  40000 /* of edges; a graph with more is not looked at as a picture */
-#define LAYER_GAP  22
-#define TOP_MARGIN 76
-#define MARGIN     24
+#define LAYER_GAP  22    /* pixels between two rows of nodes */
+#define TOP_MARGIN 76    /* pixels above the first row: the title stands there */
+#define MARGIN     24    /* pixels around the picture */
 
 static int64_t larger(int64_t a, int64_t b)
 {

@@ -60,7 +60,7 @@ struct rv_group_fold {
     int64_t *arrived, *gone, *missing, *missing_first;
 };
 
-#define FIXED_ROWS 9
+#define FIXED_ROWS 9 /* arrays of the block besides the counts: see the list where it is divided */
 #define COUNTS     4 /* arrays of rows by a count */
 
 struct rv_group_fold *rv_group_fold_new(const struct rv_group_space *s, size_t max_branches)

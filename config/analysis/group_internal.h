@@ -16,7 +16,7 @@
 #define RV_GROUP_MAX_VECTORS 4096               /* allowance vectors; more: a dimension is left out */
 #define RV_GROUP_MAX_CELLS   ((int64_t)1 << 19) /* stages and lists, times vectors: 32 bytes each */
 #define RV_GROUP_MAX_STEPS   ((int64_t)1 << 22) /* pairs of vectors and edges looked at in one search */
-#define RV_GROUP_NO_DIM      (-1)
+#define RV_GROUP_NO_DIM      (-1)               /* the edge has no limit that is counted */
 
 /* --- The graph: group_graph.c --- */
 #define RV_GROUP_SETTLED_ROWS 5
@@ -57,8 +57,8 @@ struct rv_group_graph {
     int64_t loops, hops, calls;
     bool is_whole; /* false: nothing but the pipeline's own bounds holds */
 };
-#define RV_CONTEXT_MAIN      (-1)
-#define RV_CONTEXT_UNREACHED (-2)
+#define RV_CONTEXT_MAIN      (-1) /* outside of every branch */
+#define RV_CONTEXT_UNREACHED (-2) /* no route leads to the stage */
 RV_MUST_CHECK int rv_group_graph_build(const struct rv_pipeline *p, struct rv_group_graph *out, rv_err **err);
 void rv_group_graph_fini(struct rv_group_graph *g);
 

@@ -141,7 +141,7 @@ struct rv_visit_place {
     int64_t index;       /* of the element, from 0; -1: not in a list */
     const struct rv_failed *failed; /* at a join that is not satisfied: the visit fails with it before its work */
 };
-#define RV_VISIT_PLACE_NONE ((struct rv_visit_place){.index = -1})
+#define RV_VISIT_PLACE_NONE ((struct rv_visit_place){.index = -1}) /* not in a branch, not of an element */
 
 struct rv_visit_start { /* what a visit begins with; it borrows, as shared, until rv_visit_free() */
     int stage;

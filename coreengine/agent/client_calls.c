@@ -8,7 +8,7 @@
 
 #define WAIT_US   (INT64_C(86400) * 1000000) /* a client that comes back later begins another turn */
 #define NOT_MADE  "the client did not make this call"
-#define MAX_WORDS ((size_t)1 << 20)
+#define MAX_WORDS ((size_t)1 << 20) /* bytes of what a client says went wrong; the rest is cut */
 
 /* --- waiting --- */
 

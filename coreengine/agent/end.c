@@ -132,10 +132,11 @@ int rv_visit_stay(rv_visit *v, struct rv_effects *out, rv_err **err)
     return rc;
 }
 
-#define POLICY           "policy"
-#define SHOWN_BYTES      ((size_t)1000)      /* of the output, in the text of a question */
-#define DATA_BYTES       ((size_t)256 << 10) /* of the output, in the data of a question */
-#define MAX_TEXT_BYTES   RV_JSON_MAX_BYTES
+#define POLICY         "policy"
+#define SHOWN_BYTES    ((size_t)1000)      /* of the output, in the text of a question */
+#define DATA_BYTES     ((size_t)256 << 10) /* of the output, in the data of a question */
+#define MAX_TEXT_BYTES RV_JSON_MAX_BYTES
+/* of an output as JSON: its texts may be four times as long with escapes; a longer one fails the visit */
 #define MAX_OUTPUT_BYTES ((size_t)256 << 20)
 
 /* An interrupt of the stage, and where a policy asks, what it takes to go on after the answer. data: borrowed, or

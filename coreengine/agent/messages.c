@@ -17,8 +17,8 @@
 #include <string.h>
 
 #define COUNTED      "call" /* what a counted id begins with, before "_" and its number */
-#define NUMBER_MAX   24
-#define SMALL_DIGITS 6 /* of a number that counts; those of random ids are longer, or stand beside letters */
+#define NUMBER_MAX   24     /* digits of any int64_t, sign and NUL */
+#define SMALL_DIGITS 6      /* of a number that counts; those of random ids are longer, or stand beside letters */
 
 static const char *id_of(json_object *call)
 {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_TIMEOUT_S INT64_C(86400)
+#define MAX_TIMEOUT_S INT64_C(86400) /* a day: a model may say it; a longer one counts as this */
 
 const struct rv_tool_info *rv_visit_tool(const rv_visit *v, rv_str name)
 {

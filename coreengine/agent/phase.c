@@ -202,7 +202,8 @@ int rv_visit_fail_cause(rv_visit *v, const char *type, rv_err *cause, rv_err **e
 }
 
 #define BACKOFF_FIRST_US 1000000 /* doubles with each attempt (W16) */
-#define BACKOFF_MAX_US   30000000
+/* longer waits only keep the user waiting: a provider's own hint is taken in model/provider */
+#define BACKOFF_MAX_US 30000000
 
 /* The run of the visit, or one around it. */
 static bool run_stops(const rv_visit *v)

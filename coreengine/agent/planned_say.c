@@ -7,7 +7,7 @@
 
 #include "coreengine/base/hash.h"
 
-#define MARK_DIGITS 12
+#define MARK_DIGITS 12 /* of a hash: the text between the marks cannot guess it */
 #define CUT         " ... [cut: "
 
 /* --- messages --- */

@@ -94,7 +94,7 @@ static int attempt_failed(rv_visit *v, const char *type, bool retryable, rv_err 
     return rv_visit_fail_cause(v, type, cause, err);
 }
 
-#define NAMES_MAX 400
+#define NAMES_MAX 400 /* bytes of the names that one message lists; further ones are left out */
 
 /* A member of a call; borrowed, empty if it is not there. */
 static rv_str call_text(json_object *call, const char *key)
@@ -214,7 +214,7 @@ static json_object *output_call(json_object *calls)
     return NULL;
 }
 
-#define REPAIR_MAX ((size_t)64 << 10)
+#define REPAIR_MAX ((size_t)64 << 10) /* bytes of what is wrong, as the model is told; the rest is cut */
 
 static int text_output(rv_str reply, json_object **out, rv_err **err)
 {

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ID_TEXT_MAX 512
+#define ID_TEXT_MAX 512 /* bytes of what an id is made from: the parts are cut to fit */
 
 static const char *run_id(const rv_visit *v)
 {
@@ -143,6 +143,7 @@ void rv_row_end(struct rows *r)
     rv_turn_add(r->turn, &r->row);
 }
 
+/* bytes of the rows of one turn; above it arguments and results are left out */
 #define MAX_ROWS    ((size_t)64 << 20)
 #define MAX_MESSAGE ((size_t)12 << 20) /* of what a message has beside its text */
 #define MAX_TEXT    ((size_t)64 << 10) /* of a structured agent, beside its object: metadata is not meant for more */

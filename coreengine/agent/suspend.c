@@ -5,7 +5,7 @@
 #include <json-c/linkhash.h>
 #include <string.h>
 
-#define KEPT_MAX   ((size_t)64 << 20)
+#define KEPT_MAX   ((size_t)64 << 20) /* bytes of what a waiting visit keeps, as JSON; more fails the visit */
 #define ROW_LEVELS 4 /* of a list of rows around the arguments of a call, which may be as deep as any JSON */
 
 static const struct rv_json_opts usage_opts = {.what = "usage"};

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_TYPE       64
+#define MAX_TYPE       64  /* bytes of an action's type: a model fills it; a longer one is an error of the call */
 #define MAX_NAME_CHARS 120 /* of what a session is called, as the tool `action` has it */
 
 static int bad_marker(rv_visit *v, size_t index, const char *what, struct rv_effects *out, rv_err **err)

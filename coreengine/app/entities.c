@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define ROWS_AT_ONCE  200 /* in one transaction */
-#define BYTES_AT_ONCE ((size_t)4 << 20)
+#define ROWS_AT_ONCE  200               /* in one transaction */
+#define BYTES_AT_ONCE ((size_t)4 << 20) /* of rows in one transaction: it stays short for other writers */
 
 /* --- lines --- */
 

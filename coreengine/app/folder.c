@@ -7,8 +7,8 @@
 
 #include "coreengine/app/app.h"
 
-#define MAX_PIPELINES 10000
-#define MAX_NAME      200
+#define MAX_PIPELINES 10000 /* of one folder that are listed; further ones are left out */
+#define MAX_NAME      200   /* bytes of a pipeline's name: it is part of a path; longer ones are not pipelines */
 
 int rv_app_check_folder(const char *path, rv_err **err)
 {

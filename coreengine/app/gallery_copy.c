@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MAX_FILE_BYTES ((size_t)1 << 20)
-#define MAX_FILES      (2 + RV_GALLERY_MAX_FILES)
+#define MAX_FILE_BYTES ((size_t)1 << 20)          /* of one file of a template: ours have some KiB */
+#define MAX_FILES      (2 + RV_GALLERY_MAX_FILES) /* the pipeline, its script, and further ones */
 
 /* One file of the copy. */
 struct part {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_DIRS  2
+#define MAX_DIRS  2   /* with documents of agents: the pipeline's schema_dir and this machine's */
 #define SETTLE_MS 100 /* for calls that look at their cancellation; the others must not hold up the exit */
 
 /* --- declared agents --- */

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MAX_FILE_BYTES ((size_t)1 << 20)
+#define MAX_FILE_BYTES ((size_t)1 << 20) /* of one file of a template: ours have some KiB */
 
 /* What stands for @WORDS@ in the templates. */
 struct words {

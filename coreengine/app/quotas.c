@@ -8,8 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
+/* bytes of a file of quotas once read: MAX_PLANS and MAX_USERS fit; more is an error */
 #define MAX_ARENA ((size_t)16 << 20)
-#define MAX_PLANS 1000
+#define MAX_PLANS 1000   /* of one file; more is an error */
 #define MAX_USERS 100000 /* of a tenant, and tenants */
 
 struct plan {

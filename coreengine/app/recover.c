@@ -14,11 +14,11 @@
 #include "coreengine/app/work.h"
 #include "coreengine/base/spawn.h"
 
-#define FIRST_BACKOFF_US INT64_C(10000000)
-#define MAX_BACKOFF_US   INT64_C(3600000000)
+#define FIRST_BACKOFF_US INT64_C(10000000)   /* ten seconds: what ended the process may be over by then */
+#define MAX_BACKOFF_US   INT64_C(3600000000) /* an hour: a run that always crashes costs one process an hour */
 
 #define MAX_RUNS  ((size_t)100000) /* that are looked at */
-#define MAX_NOTED 100
+#define MAX_NOTED 100              /* unfinished runs that the hint at the start looks at */
 
 int rv_app_crashes(rv_store *store, const struct rv_store_scope *scope, const struct rv_run_row *row, int64_t now_us,
                    int64_t *out, rv_err **err)

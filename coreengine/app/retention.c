@@ -8,13 +8,13 @@
 #include <string.h>
 #include <time.h>
 
-#define MAX_ARENA      ((size_t)4 << 20)
-#define MAX_RULES      200
-#define MAX_DAYS       36500
-#define MAX_COUNT      1000000000
+#define MAX_ARENA      ((size_t)4 << 20) /* bytes of the rules once read: MAX_RULES fit */
+#define MAX_RULES      200               /* of one file; more is an error */
+#define MAX_DAYS       36500             /* a hundred years: longer means for ever, which is said without a number */
+#define MAX_COUNT      1000000000        /* of runs to keep; more than a store can have in practice */
 #define KEYS_KEPT_US   INT64_C(7776000000000) /* of API keys that are revoked or expired: 90 days */
-#define MAX_LIST_BYTES ((size_t)256 << 20)
-#define AT_ONCE        ((size_t)200)  /* runs that one transaction deletes at most */
+#define MAX_LIST_BYTES ((size_t)256 << 20)    /* of ids in memory: some millions; more is an error */
+#define AT_ONCE        ((size_t)200)          /* runs that one transaction deletes at most */
 #define SLICE_US       INT64_C(10000) /* for so long, where others wait meanwhile: short enough that they ask often */
 #define PAUSE_NS       3000000 /* after it, so that one of them has its turn (see coreengine/store/sqlite_stmt.c) */
 

@@ -7,9 +7,9 @@
 #include "coreengine/app/past.h"
 #include "coreengine/store/ask.h"
 
-#define MAX_MS    30000
-#define MAX_CELL  ((size_t)64 << 10)
-#define MAX_BYTES ((size_t)64 << 20)
+#define MAX_MS    30000              /* half a minute: a person waits; then the query is ended */
+#define MAX_CELL  ((size_t)64 << 10) /* bytes of one value; the rest is cut */
+#define MAX_BYTES ((size_t)64 << 20) /* of all rows; more is an error */
 
 struct reading {
     json_object *rows; /* owned */

@@ -13,9 +13,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MAX_NAMED   8   /* runs that are listed when a word fits several */
-#define MAX_NEAREST 500 /* newest runs that a mistyped id is compared with */
-#define MAX_RUNFILE ((size_t)64 << 20)
+#define MAX_NAMED   8                  /* runs that are listed when a word fits several */
+#define MAX_NEAREST 500                /* newest runs that a mistyped id is compared with */
+#define MAX_RUNFILE ((size_t)64 << 20) /* bytes: a state may have as many (RV_STATE_MAX_BYTES) */
 
 const char *rv_app_env(const char *name)
 {

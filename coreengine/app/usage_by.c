@@ -3,7 +3,7 @@
 
 #include "coreengine/app/select.h"
 
-#define MAX_SQL ((size_t)4096)
+#define MAX_SQL ((size_t)4096) /* bytes of the statement: one for each choice of columns, all ours */
 
 int rv_app_usage_by_parse(const char *words, struct rv_app_usage_by *out, rv_err **err)
 {

@@ -15,7 +15,8 @@
 #include "coreengine/store/workers.h"
 
 #define RV_TASK_OF_RUN "run" /* type of a task that begins a run, or goes on with one */
-#define RV_TASKS_ALIVE (1u << RV_TASK_WAITING | 1u << RV_TASK_PENDING | 1u << RV_TASK_PROCESSING)
+#define RV_TASKS_ALIVE                                                                                                 \
+    (1u << RV_TASK_WAITING | 1u << RV_TASK_PENDING | 1u << RV_TASK_PROCESSING) /* those that are not at their end */
 
 /* --- what tasks need, and workers offer: "label:NAME", "capability:NAME@VERSION", sorted, each once --- */
 struct rv_needs {
@@ -139,7 +140,7 @@ struct rv_worker_opts {
     rv_app_streams *streams; /* of clients: those of runs that it drives go on; borrowed; NULL: it leaves them alone */
     void *self_event;
 };
-#define RV_WORKER_CONCURRENCY 16
+#define RV_WORKER_CONCURRENCY 16                /* runs at once of one worker, unless it is told otherwise */
 #define RV_WORKER_GRACE_US    INT64_C(30000000) /* for runs to come to a point where another process goes on */
 #define RV_WORKER_MAX         1024              /* runs at once */
 struct rv_worker_done {

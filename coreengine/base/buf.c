@@ -155,7 +155,7 @@ rv_str rv_utf8_first(rv_str s, size_t n)
 /* Each block is twice as large as the one before: many arenas stay small, and a loaded pipeline takes a handful of the
  * largest. A larger request gets a block of its own. */
 #define FIRST_BLOCK ((size_t)512)
-#define BLOCK_BYTES ((size_t)8 << 10)
+#define BLOCK_BYTES ((size_t)8 << 10) /* of an arena's usual block: larger requests get a block of their own */
 
 struct block {
     struct block *next;
@@ -241,7 +241,7 @@ char *rv_arena_dup(rv_arena *a, rv_str s)
 
 /* --- Buffers --- */
 
-#define FIRST_CAP 64
+#define FIRST_CAP 64 /* bytes that a buffer begins with */
 
 void rv_buf_init(rv_buf *b, size_t max_bytes)
 {

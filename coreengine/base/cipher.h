@@ -7,9 +7,9 @@
 
 #include <stdalign.h>
 
-#define RV_CIPHER_KEY   32
-#define RV_CIPHER_NONCE 12
-#define RV_CIPHER_TAG   16
+#define RV_CIPHER_KEY   32 /* bytes, of AES-256 */
+#define RV_CIPHER_NONCE 12 /* bytes, as GCM takes it */
+#define RV_CIPHER_TAG   16 /* bytes, the whole tag of GCM */
 
 /* A key, ready for use; caller's storage. It has no pointers and is a secret: rv_wipe() it. */
 struct rv_cipher {

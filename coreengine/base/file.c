@@ -11,9 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define READ_CHUNK     ((size_t)64 << 10)
-#define MAX_TEMP_TRIES 16
-#define FOLDER_MODE    0700
+#define READ_CHUNK     ((size_t)64 << 10) /* bytes of one read() of a file whose size is not known */
+#define MAX_TEMP_TRIES 16   /* names of random digits: that all of them exist is not chance, and an error */
+#define FOLDER_MODE    0700 /* only the user may look into it */
 #define MAX_SEEN       1000 /* names of a folder that are looked at for one that is near */
 #define MAX_SHOWN      5    /* of them that a hint lists */
 #define FILE_MODE      0600 /* files may hold what users said: only their owner reads them */

@@ -4,7 +4,7 @@
 
 #include "coreengine/base/base_internal.h"
 
-#define FIRST_SLOTS 16
+#define FIRST_SLOTS 16 /* a power of two */
 
 struct rv_index_slot {
     const char *key; /* borrowed; NULL: free */

@@ -10,9 +10,9 @@
 
 /* What a tree may cost, in units of about a hundred bytes of heap: `{}` is two bytes of text and eight units. */
 #define MAX_UNITS    ((size_t)1 << 21)
-#define UNITS_SCALAR 1
-#define UNITS_ARRAY  2
-#define UNITS_OBJECT 8
+#define UNITS_SCALAR 1 /* about what a value costs in memory, of the reader's budget */
+#define UNITS_ARRAY  2 /* an array has a list of its own */
+#define UNITS_OBJECT 8 /* an object has a hash table of its own */
 #define FIRST_ITEMS  4 /* most arrays are short; json-c's default of 32 costs more than the rest of the node */
 
 static enum outcome read_value(struct reader *r, json_object **out);

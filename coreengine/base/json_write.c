@@ -77,8 +77,8 @@ size_t rv_json_int_write(bool negative, uint64_t magnitude, char out[RV_JSON_NUM
 
 /* --- The writer --- */
 
-#define COMPACT     (-1)
-#define INDENT_STEP 2
+#define COMPACT     (-1) /* in the place of an indentation: all in one line */
+#define INDENT_STEP 2    /* blanks of one level */
 
 #define STEP 16 /* bytes looked at together */
 

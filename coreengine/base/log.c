@@ -10,9 +10,9 @@
 #include <strings.h>
 #include <unistd.h>
 
-#define LINE_MAX_BYTES  ((size_t)16 << 10)
-#define BOUND_MAX_BYTES ((size_t)4 << 10) /* of a logger's own fields: most of a line is left for the record */
-#define TAIL_BYTES      64                /* kept free for what closes a cut line */
+#define LINE_MAX_BYTES  ((size_t)16 << 10) /* of a record as a line; longer values are cut */
+#define BOUND_MAX_BYTES ((size_t)4 << 10)  /* of a logger's own fields: most of a line is left for the record */
+#define TAIL_BYTES      64                 /* kept free for what closes a cut line */
 
 struct rv_log {
     rv_log *root;             /* borrowed; self for the root */

@@ -9,7 +9,7 @@
 
 #include "coreengine/base/rsa_internal.h"
 
-#define HASH      SHA256_DIGEST_SIZE
+#define HASH      SHA256_DIGEST_SIZE /* bytes of a digest */
 #define LIMB      (sizeof(mp_limb_t))
 #define MAX_LIMBS (RV_RSA_MAX / LIMB)
 _Static_assert(GMP_NAIL_BITS == 0, "a limb is all number");

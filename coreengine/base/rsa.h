@@ -7,7 +7,7 @@
 #include "coreengine/base/cipher.h"
 #include "coreengine/base/clock.h"
 
-#define RV_RSA_MIN_BITS 2048
+#define RV_RSA_MIN_BITS 2048                  /* RFC 7518, section 3.3: a shorter key is refused */
 #define RV_RSA_MAX_BITS 8192                  /* of a key; a longer one takes too long to verify with */
 #define RV_RSA_MAX      (RV_RSA_MAX_BITS / 8) /* bytes of a modulus */
 #define RV_RSA_TEXT     ((size_t)64 * 1024)   /* bytes of a text with keys */

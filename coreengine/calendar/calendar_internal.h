@@ -6,7 +6,7 @@
 
 /* Bounds that RFC 9636 gives offsets from UTC: more than 25 hours behind, less than 26 ahead. */
 #define ZONE_MIN_OFFSET_S (-25 * 3600)
-#define ZONE_MAX_OFFSET_S (26 * 3600)
+#define ZONE_MAX_OFFSET_S (26 * 3600) /* RFC 8536, section 3.2: an offset is less than 26 hours east */
 
 /* The day of a year, and the time on it, when clocks change by a rule. */
 struct zone_day {

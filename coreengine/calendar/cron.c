@@ -8,11 +8,13 @@
 
 #include "coreengine/calendar/calendar_internal.h"
 
-#define S_PER_MIN      60
-#define MIN_PER_DAY    INT64_C(1440)
+#define S_PER_MIN   60            /* seconds of a minute, the smallest step of an expression */
+#define MIN_PER_DAY INT64_C(1440) /* minutes of a day */
+/* RV_CRON_MAX_YEARS in minutes: an expression that fits no day of them never fires */
 #define MAX_SEARCH_MIN ((RV_CRON_MAX_YEARS * INT64_C(365) + RV_CRON_MAX_YEARS / 4 + 1) * MIN_PER_DAY)
 #define FIRST_US       (-719162 * RV_S_PER_DAY * RV_US_PER_S) /* the years 1 to 9999 */
-#define LAST_US        (2932897 * RV_S_PER_DAY * RV_US_PER_S - 1)
+/* the end of the year 9999: later times cannot be written (RFC 3339) */
+#define LAST_US (2932897 * RV_S_PER_DAY * RV_US_PER_S - 1)
 
 static bool has_day(const struct rv_cron *c, const struct rv_date *date, int64_t days)
 {

@@ -6,7 +6,7 @@
 
 #include "coreengine/calendar/cron.h"
 
-#define N_FIELDS  5
+#define N_FIELDS  5  /* minute, hour, day, month, day of the week */
 #define MAX_QUOTE 80 /* of the expression, in errors */
 
 enum { MINUTE, HOUR, DAY, MONTH, WEEKDAY };

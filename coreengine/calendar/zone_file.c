@@ -82,8 +82,8 @@ static struct entry *add_entry(rv_zones *zones)
 /* --- names that are near --- */
 
 #define LIST_FILE "tzdata.zi"
-#define MAX_LIST  ((size_t)1 << 20)
-#define MAX_NAMES 2048
+#define MAX_LIST  ((size_t)1 << 20) /* bytes of the list of names; of a longer one no hint is made */
+#define MAX_NAMES 2048              /* of the tz database that a hint is looked for in; it has about 600 */
 
 /* The names in tzdata.zi: "Z NAME ..." and "L TARGET NAME". They point into text, which gets NULs behind them. */
 static size_t list_names(char *text, const char *names[MAX_NAMES])

@@ -7,8 +7,8 @@
 
 #include "coreengine/calendar/calendar_internal.h"
 
-#define HEADER_BYTES 44
-#define TYPE_BYTES   6
+#define HEADER_BYTES 44  /* RFC 8536, section 3.1 */
+#define TYPE_BYTES   6   /* RFC 8536, section 3.2: offset, daylight saving, index of the name */
 #define MAX_TYPES    256 /* an index of one byte */
 /* Times beyond this are not moments of any zone; files begin at -2^59. Offsets can be added without overflow. */
 #define FARTHEST_S (INT64_C(1) << 60)

@@ -89,7 +89,7 @@ struct rv_cli_verb {
     bool hidden;
 };
 #define RV_CLI_OPTIONS(list) .options = (list), .n_options = RV_COUNT(list)
-#define RV_CLI_ONE_WORD      .min_words = 1, .max_words = 1
+#define RV_CLI_ONE_WORD      .min_words = 1, .max_words = 1 /* of verbs that take exactly one */
 
 #define RV_CLI_MAX_ARGS 256 /* words of one command line that are kept */
 /* A process of the runner, and its command line. */

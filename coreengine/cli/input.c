@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#define MAX_INPUT_BYTES ((size_t)8 << 20)
-#define MAX_STATE_BYTES ((size_t)64 << 20)
+#define MAX_INPUT_BYTES ((size_t)8 << 20)  /* of --input: as any JSON text (RV_JSON_MAX_BYTES); more is an error */
+#define MAX_STATE_BYTES ((size_t)64 << 20) /* of --envelope: RV_STATE_MAX_BYTES; more is an error */
 
 static int read_state(const char *path, json_object **out, rv_err **err)
 {

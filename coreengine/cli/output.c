@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MAX_WHY ((size_t)64 << 10)
+#define MAX_WHY ((size_t)64 << 10) /* bytes of an error that is printed */
 
 static int write_errno; /* the first failure of stdout; set and read by the main thread only */
 

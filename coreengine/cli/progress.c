@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #define MAX_SPANS 10000 /* further visits are not drawn */
-#define REDRAW_MS 100
+#define REDRAW_MS 100   /* between two drawings: as often as an eye follows */
 
 struct span {
     int stage;

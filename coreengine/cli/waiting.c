@@ -6,9 +6,9 @@
 
 #include <string.h>
 
-#define ASK_BYTES   300 /* of a question, in a message */
-#define STORE_BYTES 16384
-#define MAX_SHOWN   16384
+#define ASK_BYTES   300   /* of a question, in a message */
+#define STORE_BYTES 16384 /* of the options of a command that is shown */
+#define MAX_SHOWN   16384 /* bytes of the question that is shown */
 
 /* "--choice yes   # or no, later": the first choice, and the others. */
 static void write_choices(json_object *data, rv_buf *out)

@@ -6,8 +6,9 @@
 #include "coreengine/conversation/messages_internal.h"
 #include "coreengine/conversation/moments.h"
 
-#define GLUE        "\n...\n" /* where the middle of a long text is left out */
-#define HEAD_POINTS ((size_t)1000)
+#define GLUE        "\n...\n"      /* where the middle of a long text is left out */
+#define HEAD_POINTS ((size_t)1000) /* code points of a summary's beginning that are kept */
+/* code points of its end, with what joins the two */
 #define TAIL_POINTS (RV_CHUNK_MAX_SUMMARY - HEAD_POINTS - (sizeof GLUE - 1))
 #define MAX_BYTES   ((size_t)64 << 10) /* of a part that is kept */
 

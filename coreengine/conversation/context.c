@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#define UUID_BYTES 16
+#define UUID_BYTES 16 /* RFC 9562 */
 
 /* The namespace of domain names, and that of p8.dev in it. */
 static const unsigned char dns[UUID_BYTES] = {0x6b, 0xa7, 0xb8, 0x10, 0x9d, 0xad, 0x11, 0xd1,

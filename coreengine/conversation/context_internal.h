@@ -12,7 +12,7 @@ struct rv_context_member {
     size_t max;         /* bytes */
     bool has_lines;     /* the value may contain line feeds and tabs */
 };
-#define RV_N_CONTEXT_MEMBERS 9
+#define RV_N_CONTEXT_MEMBERS 9 /* rows of the table */
 extern const struct rv_context_member rv_context_members[RV_N_CONTEXT_MEMBERS];
 #define RV_DEFAULT_TENANT "default"
 

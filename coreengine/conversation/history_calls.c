@@ -15,7 +15,7 @@
 
 #define UNKNOWN_TOOL "unknown_tool"
 #define DERIVED      "call_" /* and the beginning of a hash */
-#define DERIVED_HEX  32
+#define DERIVED_HEX  32      /* digits of a hash in an id made for a call that has none */
 #define TOO_LONG     "{\"not_shown\":\"these arguments are too long\"}"
 
 static_assert(sizeof DERIVED + DERIVED_HEX <= MESSAGE_MAX_ID, "a derived id has to fit");

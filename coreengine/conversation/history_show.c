@@ -11,8 +11,8 @@
 #define MADE_UP "call_" /* and the number of the row (remlight 14, rule 8) */
 #define NOTHING "{}"
 
-#define SALT_MASK   ((size_t)0x7fffffff)
-#define SALT_DIGITS 10
+#define SALT_MASK   ((size_t)0x7fffffff) /* 31 bits, so that SALT_DIGITS are enough */
+#define SALT_DIGITS 10                   /* of the largest salt */
 static_assert(sizeof MADE_UP - 1 + MESSAGE_MAX_DIGITS + SALT_DIGITS < MESSAGE_MAX_ID,
               "an id that is made up has to fit");
 

@@ -7,9 +7,9 @@
 
 #define BEFORE  "session-"
 #define BETWEEN "-msg-"
-#define MAX_LEN (RV_MESSAGE_MAX_KEY - 1)
-#define DIGEST  8                      /* hex digits at the end of a cut key */
-#define CUT     (MAX_LEN - DIGEST - 1) /* bytes of the whole before them and a dash */
+#define MAX_LEN (RV_MESSAGE_MAX_KEY - 1) /* bytes without the NUL; a longer key ends with a digest of the whole */
+#define DIGEST  8                        /* hex digits at the end of a cut key */
+#define CUT     (MAX_LEN - DIGEST - 1)   /* bytes of the whole before them and a dash */
 
 /* Appends as much as there is room for; the whole is hashed. */
 static void add(char out[RV_MESSAGE_MAX_KEY], size_t *len, struct rv_hash *hash, rv_str part)

@@ -63,6 +63,7 @@ struct rv_moment_opts {
     int64_t max_inject; /* moments; 0: none */
     int64_t max_tokens; /* of their text; the oldest are left out first */
 };
+/* three moments of together two pages of text */
 #define RV_MOMENT_OPTS_INIT ((struct rv_moment_opts){.max_inject = 3, .max_tokens = 1500})
 /** RV_E_INVALID: a number out of its range, with its key. */
 RV_MUST_CHECK int rv_moment_opts_check(const struct rv_moment_opts *o, rv_err **err);

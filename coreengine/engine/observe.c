@@ -4,10 +4,11 @@
 
 #include "coreengine/engine/services_internal.h"
 
-#define MAX_WHY     ((size_t)64 << 10)
+#define MAX_WHY ((size_t)64 << 10) /* bytes of an error in a log record */
+/* bytes of the events that tell the end of a run; without memory for them the host learns the end all the same */
 #define MAX_LINE    ((size_t)512 << 10)
 #define MAX_READ    ((size_t)64 << 10) /* bytes of an event line whose members are copied into a record */
-#define MAX_MEMBERS 6
+#define MAX_MEMBERS 6                  /* of an event that its log record has */
 
 /* --- pieces --- */
 

@@ -6,9 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_EVENTS     1000 /* that the capabilities of one run publish */
+#define MAX_EVENTS 1000 /* that the capabilities of one run publish */
+/* bytes of a capability's own event as JSON; a longer one is an error of the call */
 #define MAX_EVENT      ((size_t)16 << 10)
-#define MAX_EVENT_NAME 64
+#define MAX_EVENT_NAME 64 /* bytes; a longer one is an error of the call */
 
 struct handler {
     rv_engine *e;

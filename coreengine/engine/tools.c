@@ -7,11 +7,11 @@
 
 #include "coreengine/engine/services_internal.h"
 
-#define MAX_TOOLS          10000           /* records; later tools are not watched */
-#define PROGRESS_US        INT64_C(250000) /* between two events of a call: a person reads no faster */
-#define MAX_PROGRESS       200             /* events of one call: a tool may report without end */
-#define MAX_PROGRESS_WORDS 500             /* bytes of its text in an event */
-#define MAX_PROGRESS_LINE  ((size_t)8 << 10)
+#define MAX_TOOLS          10000             /* records; later tools are not watched */
+#define PROGRESS_US        INT64_C(250000)   /* between two events of a call: a person reads no faster */
+#define MAX_PROGRESS       200               /* events of one call: a tool may report without end */
+#define MAX_PROGRESS_WORDS 500               /* bytes of its text in an event */
+#define MAX_PROGRESS_LINE  ((size_t)8 << 10) /* bytes of the event, with ids and escapes */
 
 /* --- the health of an engine's tools, and the breaker that stops calls of a tool that only fails. A tool that says
  * "there is no such file" or "these arguments are wrong" works: only other failures count against it --- */

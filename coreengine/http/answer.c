@@ -7,8 +7,8 @@
 #include <strings.h>
 
 #define MAX_HEAD    ((size_t)16 << 10) /* clients on Node refuse more */
-#define MAX_PIECES  8
-#define MAX_REFUSAL ((size_t)16 << 10)
+#define MAX_PIECES  8                  /* of one write that an answer consists of */
+#define MAX_REFUSAL ((size_t)16 << 10) /* bytes of the body of a refusal */
 
 static const rv_str nothing = {"", 0};
 static const rv_str last_chunk = {"0\r\n\r\n", 5};

@@ -5,11 +5,12 @@
 
 #include <stdlib.h>
 
-#define LINGER_US     INT64_C(2000000) /* for the client to read the answer and close */
-#define MAX_EXCESS    ((size_t)64 << 10)
+#define LINGER_US  INT64_C(2000000)   /* for the client to read the answer and close */
+#define MAX_EXCESS ((size_t)64 << 10) /* bytes that come although nothing is expected; then reading stops */
+/* the same after a refusal: more, so that the peer reads the answer before the connection ends */
 #define MAX_LINGER    ((size_t)16 << 20)
-#define KEEPALIVE_S   60
-#define MAX_LAST_WORD ((size_t)32 << 10)
+#define KEEPALIVE_S   60                 /* without traffic, until the kernel asks whether the peer is still there */
+#define MAX_LAST_WORD ((size_t)32 << 10) /* bytes of the refusal that a client is told before it is sent away */
 
 static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
 

@@ -11,7 +11,7 @@
 
 #include "coreengine/http/http.h"
 
-#define RV_HTTPD_NEVER INT64_MAX
+#define RV_HTTPD_NEVER INT64_MAX /* no timer */
 
 /* Why a request is refused. Texts are static. */
 struct rv_httpd_fault {
@@ -64,7 +64,7 @@ RV_MUST_CHECK int rv_body_read(struct rv_body *b, rv_str bytes, size_t *used, st
 
 /* --- wheel.c: pure --- */
 
-#define RV_WHEEL_SLOTS   1024
+#define RV_WHEEL_SLOTS   1024            /* ticks of one turn of the wheel; later ones wait for their turn */
 #define RV_WHEEL_TICK_US INT64_C(125000) /* the shortest limit is a second */
 /* Part of what owns it; the wheel borrows it. */
 struct rv_wheel_entry {
@@ -165,9 +165,9 @@ enum rv_httpd_exchange_phase {
     RV_EXCHANGE_STREAM,
     RV_EXCHANGE_ENDED, /* by the handler */
 };
-#define RV_NOTE_DRAIN 1U
-#define RV_NOTE_GONE  2U
-#define RV_NOTE_STOP  4U
+#define RV_NOTE_DRAIN 1U /* the peer has taken what was written */
+#define RV_NOTE_GONE  2U /* the peer has left */
+#define RV_NOTE_STOP  4U /* the server stops */
 /* The server owns it until it has ended and its answer was sent. */
 struct rv_httpd_exchange {
     struct rv_head head;

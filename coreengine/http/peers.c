@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#define N_BUCKETS 4096
+#define N_BUCKETS 4096 /* lists of peers: some entries each at the most connections */
 
 struct peer_count {
     struct peer_count *next;

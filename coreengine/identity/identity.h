@@ -13,15 +13,15 @@
 
 #include "coreengine/store/api_keys.h"
 
-#define RV_IDENTITY_MAX_ID    RV_STORE_MAX_ID /* bytes of a tenant or user */
-#define RV_IDENTITY_MAX_EMAIL 320             /* bytes: 64 before the @, 255 behind it */
-#define RV_IDENTITY_MAX_NAME  200             /* bytes; a longer one is cut */
-#define RV_IDENTITY_MAX_PEER  48              /* an address as text, with its NUL */
-#define RV_JWT_MAX_KB         8               /* of a token: a header of a request has no room for more */
-#define RV_JWT_MAX            ((size_t)RV_JWT_MAX_KB << 10)
-#define RV_API_KEY_ID         16 /* hex digits */
-#define RV_API_KEY_SECRET     43 /* characters: 32 random bytes as base64url */
-#define RV_API_KEY_MAX        64 /* "rv_<id>_<secret>" and its NUL */
+#define RV_IDENTITY_MAX_ID    RV_STORE_MAX_ID               /* bytes of a tenant or user */
+#define RV_IDENTITY_MAX_EMAIL 320                           /* bytes: 64 before the @, 255 behind it */
+#define RV_IDENTITY_MAX_NAME  200                           /* bytes; a longer one is cut */
+#define RV_IDENTITY_MAX_PEER  48                            /* an address as text, with its NUL */
+#define RV_JWT_MAX_KB         8                             /* of a token: a header of a request has no room for more */
+#define RV_JWT_MAX            ((size_t)RV_JWT_MAX_KB << 10) /* the same in bytes */
+#define RV_API_KEY_ID         16                            /* hex digits */
+#define RV_API_KEY_SECRET     43                            /* characters: 32 random bytes as base64url */
+#define RV_API_KEY_MAX        64                            /* "rv_<id>_<secret>" and its NUL */
 
 /* --- Identities --- */
 
@@ -55,7 +55,7 @@ enum rv_api_scope {
 #undef X
         RV_N_SCOPE
 };
-#define RV_SCOPES_ALL ((UINT32_C(1) << RV_N_SCOPE) - 1)
+#define RV_SCOPES_ALL ((UINT32_C(1) << RV_N_SCOPE) - 1) /* a bit for each scope */
 /* What a token or key has that does not say: all but the server's own. */
 #define RV_SCOPES_USUAL (RV_SCOPES_ALL & ~(UINT32_C(1) << RV_SCOPE_METRICS_READ | UINT32_C(1) << RV_SCOPE_KEYS_WRITE))
 const char *rv_scope_word(enum rv_api_scope scope);

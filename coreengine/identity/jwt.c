@@ -10,7 +10,7 @@
 #include "coreengine/base/limit.h"
 #include "coreengine/identity/identity_internal.h"
 
-#define MAX_DEPTH 16
+#define MAX_DEPTH 16 /* levels of a token's claims; deeper ones are refused */
 
 struct token {
     rv_str signed_part;    /* of the text */

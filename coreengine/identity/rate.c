@@ -10,8 +10,8 @@
 
 #include "coreengine/base/hex.h"
 
-#define N_SETS 2048
-#define N_WAYS 8
+#define N_SETS 2048 /* of slots: 16,384 names are counted in constant memory */
+#define N_WAYS 8    /* slots of one set: a new name gets the one that is free first */
 
 struct slot {
     uint64_t name; /* a hash; 0: free */

@@ -5,7 +5,7 @@
 #include "coreengine/match/vectors.h"
 #include "coreengine/store/entities.h"
 
-#define BATCH 20
+#define BATCH 20 /* texts of one request, unless told otherwise */
 
 struct work {
     rv_store *s;

@@ -15,8 +15,8 @@
 #define RV_KNOWLEDGE_SQL_ROWS  200
 #define RV_KNOWLEDGE_SQL_MS    5000 /* of one statement, unless the caller says it */
 #define RV_KNOWLEDGE_CELL_KIB  16   /* of a text of a result of SQL; what is longer is cut */
-#define RV_KNOWLEDGE_SQL_CELL  ((size_t)RV_KNOWLEDGE_CELL_KIB << 10)
-#define RV_KNOWLEDGE_SQL_BYTES ((size_t)4 << 20) /* of all rows */
+#define RV_KNOWLEDGE_SQL_CELL  ((size_t)RV_KNOWLEDGE_CELL_KIB << 10) /* the same in bytes */
+#define RV_KNOWLEDGE_SQL_BYTES ((size_t)4 << 20)                     /* of all rows */
 
 /* What it points to is borrowed for the call. */
 struct rv_knowledge_opts {

@@ -45,7 +45,7 @@ enum rv_type {
 #define RV_M_MAP    RV_TBIT(RV_T_MAP)
 #define RV_M_TYPE   RV_TBIT(RV_T_TYPE)
 #define RV_M_NUMBER (RV_M_INT | RV_M_UINT | RV_M_DOUBLE)
-#define RV_M_ANY    (RV_TBIT(RV_N_TYPES) - 1)
+#define RV_M_ANY    (RV_TBIT(RV_N_TYPES) - 1) /* a bit for each type */
 /** "int", "string", ... Static. */
 const char *rv_type_text(enum rv_type t);
 /** The type of that name, or RV_N_TYPES. */

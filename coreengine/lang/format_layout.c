@@ -4,7 +4,8 @@
 
 #include "coreengine/lang/format_internal.h"
 
-#define STEP       2 /* columns of a level */
+#define STEP 2 /* columns of a level */
+/* two columns for each level that YAML may have; deeper files are not formatted */
 #define MAX_LEVELS (2 * RV_YAML_MAX_DEPTH)
 
 /* A list or map in block style. Columns from 0. */

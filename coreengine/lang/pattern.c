@@ -2,7 +2,7 @@
  * another way, and a replay on another machine has to come to the same verdict. */
 #include "coreengine/lang/pattern_internal.h"
 
-#define PCRE2_CODE_UNIT_WIDTH 8
+#define PCRE2_CODE_UNIT_WIDTH 8 /* bits: pcre2.h asks for it */
 #include <pcre2.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -14,7 +14,8 @@
 #include "coreengine/base/base.h"
 
 #define RV_PATTERN_MAX_BYTES 4096 /* of its text */
-#define RV_PATTERN_STEPS     100000
+/* of one match, and four for each byte; then RV_E_LIMIT: a pattern may need exponential time */
+#define RV_PATTERN_STEPS 100000
 
 typedef struct rv_pattern rv_pattern;
 

@@ -6,7 +6,8 @@
 
 #define MAX_FILTERS 8  /* of one tag */
 #define MAX_INDENT  64 /* blanks */
-#define MAX_ARENA   ((size_t)8 << 20)
+/* bytes of values that filters make while one template is rendered; more is an error */
+#define MAX_ARENA ((size_t)8 << 20)
 
 struct reader {
     rv_template *t;

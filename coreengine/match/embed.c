@@ -29,15 +29,15 @@ static void embed_local(rv_str text, size_t dims, float *out)
 
 /* --- hash-ngram --- */
 
-#define MIN_PART 3
-#define MAX_PART 5
+#define MIN_PART 3 /* characters of the shortest part of a word */
+#define MAX_PART 5 /* characters of the longest */
 /* A feature counts with its weight times (1 + log of how often it occurs). Parts say less than words. The weights are
  * those, of five pairs, that rank the decisions of this tree best by their titles: the right one is first for 47 of 60
  * and among the first five for 58. Changing one makes all stored vectors of this provider worthless. */
 #define WORD_WEIGHT 1.0
-#define PART_WEIGHT 0.35
-#define SHORT_WORD  3   /* characters: "the", "of", "is" */
-#define SHORT_SHARE 0.2 /* of the weight, for words that are so short */
+#define PART_WEIGHT 0.35 /* of all parts of a word, where the word counts 1 */
+#define SHORT_WORD  3    /* characters: "the", "of", "is" */
+#define SHORT_SHARE 0.2  /* of the weight, for words that are so short */
 
 /* Sums of weights in units of 2^-32, so that they are the same in whatever order words come. */
 struct sums {

@@ -83,7 +83,7 @@ double rv_lexical_part(double rarity, double count, double length);
 /** The limit of a part for a word that stands in a document any number of times. */
 double rv_lexical_most(double rarity);
 
-#define RV_FUSE_K 60
+#define RV_FUSE_K 60 /* the usual constant: the first few ranks differ little */
 struct rv_fused {
     size_t item;
     double score;

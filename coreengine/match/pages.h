@@ -6,8 +6,8 @@
 
 /* --- chunks --- */
 
-#define RV_CHUNK_CHARS   1500
-#define RV_CHUNK_OVERLAP 200
+#define RV_CHUNK_CHARS   1500 /* of a piece, unless told otherwise: about 400 tokens */
+#define RV_CHUNK_OVERLAP 200  /* characters that a piece repeats of the one before, unless told otherwise */
 
 /** The most characters that neighbouring chunks of so many may share: less than half of them, so that no character is
  * in three. */

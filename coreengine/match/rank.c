@@ -6,8 +6,8 @@
 
 #include "coreengine/match/match_internal.h"
 
-#define K1 1.2
-#define B  0.75
+#define K1 1.2  /* of BM25, its usual value: how soon a repeated word adds nothing */
+#define B  0.75 /* of BM25, its usual value: how much a long text counts less */
 
 /* x = m * 2^e with m from sqrt(1/2) to sqrt(2); then log m = 2 artanh((m - 1) / (m + 1)), a series in odd powers. */
 double rv_match_log(double x)

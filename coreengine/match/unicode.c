@@ -12,8 +12,9 @@
     (CATEGORY(UTF8PROC_CATEGORY_LU) | CATEGORY(UTF8PROC_CATEGORY_LL) | CATEGORY(UTF8PROC_CATEGORY_LT) |                \
      CATEGORY(UTF8PROC_CATEGORY_LM) | CATEGORY(UTF8PROC_CATEGORY_LO) | CATEGORY(UTF8PROC_CATEGORY_ND) |                \
      CATEGORY(UTF8PROC_CATEGORY_NL))
+/* that belong to the letter before */
 #define MARKS             (CATEGORY(UTF8PROC_CATEGORY_MN) | CATEGORY(UTF8PROC_CATEGORY_MC))
-#define MAY_BE_ALPHABETIC (MARKS | CATEGORY(UTF8PROC_CATEGORY_SO))
+#define MAY_BE_ALPHABETIC (MARKS | CATEGORY(UTF8PROC_CATEGORY_SO)) /* letters only if Unicode's property says so */
 
 int32_t rv_rune_at(rv_str text, size_t i, size_t *n_bytes)
 {

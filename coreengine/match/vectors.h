@@ -54,8 +54,8 @@ RV_MUST_CHECK int rv_matrix_search(rv_matrix *m, const struct rv_vector_query *q
 
 #define RV_EMBED_LOCAL      "local"      /* a hash of the whole text: only equal texts are alike; for tests */
 #define RV_EMBED_NGRAM      "hash-ngram" /* words and their parts, hashed: texts that share words are alike */
-#define RV_EMBED_NGRAM_DIMS 384
-#define RV_EMBED_LOCAL_DIMS 1536
+#define RV_EMBED_NGRAM_DIMS 384          /* numbers of a vector of the built-in n-grams */
+#define RV_EMBED_LOCAL_DIMS 1536         /* numbers of a vector of the built-in words */
 
 /** The vector of a text, of length 1; all zeros if hash-ngram finds no letter or digit in it.
  * @param provider  one of the two names

@@ -9,7 +9,7 @@
 #include "coreengine/base/json.h"
 
 #define RV_MCP_MAX_MESSAGE_MIB 16 /* of one message: a resource of 12 MiB in base64 fits */
-#define RV_MCP_MAX_MESSAGE     ((size_t)RV_MCP_MAX_MESSAGE_MIB << 20)
+#define RV_MCP_MAX_MESSAGE     ((size_t)RV_MCP_MAX_MESSAGE_MIB << 20) /* the same in bytes */
 #define RV_MCP_MAX_DEPTH       128 /* nesting of one message: schemas of tools need about 40 */
 #define RV_MCP_MAX_ID          512 /* bytes of an id that is text: peers count, or use UUIDs */
 

@@ -7,7 +7,7 @@
 
 #define OAUTH_MAX_URL    ((size_t)4 << 10)  /* bytes */
 #define OAUTH_MAX_TEXT   ((size_t)16 << 10) /* of a form or an address with all parameters */
-#define OAUTH_CANDIDATES 4
+#define OAUTH_CANDIDATES 4                  /* addresses that the specification lets a server have its metadata at */
 
 enum oauth_state {
     OAUTH_RESOURCE, /* the server's metadata is asked for */

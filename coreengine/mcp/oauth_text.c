@@ -6,7 +6,7 @@
 #include "coreengine/base/hex.h"
 #include "coreengine/mcp/oauth_internal.h"
 
-#define DIGEST 32
+#define DIGEST 32 /* bytes of SHA-256 */
 
 /* --- small texts --- */
 

@@ -9,7 +9,7 @@
 #define MCP_META_SERVER       "io.modelcontextprotocol/serverInfo"
 #define MCP_TASKS             "io.modelcontextprotocol/tasks" /* the extension */
 #define MCP_META_TASK         "io.modelcontextprotocol/related-task"
-#define MCP_LOG_NONE          -1
+#define MCP_LOG_NONE          -1 /* the client asked for no log */
 
 /* A request that is not answered yet. */
 struct mcp_call {

@@ -4,7 +4,7 @@
 
 #include <json-c/linkhash.h>
 
-#define MAX_HEADER_NAME 100
+#define MAX_HEADER_NAME 100 /* bytes; an operation with a longer one becomes no tool */
 
 const char *const rv_openapi_ins[] = {"path", "query", "header", "body"};
 const char *const rv_openapi_styles[] = {"plain", "deep", "spaces", "pipes", "json"};

@@ -6,10 +6,10 @@
 #include "coreengine/plan/planner.h"
 #include "coreengine/plan/shape_internal.h"
 
-#define MAX_NAME   128 /* bytes of the name of a field */
-#define MAX_LINES  100 /* fields of one tool */
-#define MAX_LEVELS 4   /* of fields inside fields */
-#define MAX_PATH   ((size_t)1024)
+#define MAX_NAME   128            /* bytes of the name of a field */
+#define MAX_LINES  100            /* fields of one tool */
+#define MAX_LEVELS 4              /* of fields inside fields */
+#define MAX_PATH   ((size_t)1024) /* bytes of "items[].name": deeper ones are left out */
 
 /* A text of a server: one line without control characters. */
 static void put_clean(rv_str text, size_t limit, rv_buf *out)

@@ -18,7 +18,7 @@ enum field {
     TARGET_ARGUMENT,
     TARGET_TYPE,
 };
-#define MAX_FIELDS 6
+#define MAX_FIELDS 6 /* of the longest error's details */
 
 static const struct row {
     const char *word;

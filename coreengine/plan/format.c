@@ -3,7 +3,7 @@
 
 #include "coreengine/plan/format.h"
 
-#define SUMMARY_CHARACTERS 200
+#define SUMMARY_CHARACTERS 200 /* of a result's first line that a list shows */
 
 static const struct {
     size_t limit; /* bytes of a text; 0: none */

@@ -9,11 +9,11 @@
 #include "coreengine/plan/plan.h"
 #include "coreengine/plan/resolve.h"
 
-#define MAX_ARENA  ((size_t)64 << 20)
-#define MAX_SHOWN  8 /* keys that a reason names */
-#define MAX_MIB    8 /* of all texts that references are put into, as of a reply */
-#define MAX_MIXED  ((size_t)MAX_MIB << 20)
-#define MAX_REASON ((size_t)4 << 10)
+#define MAX_ARENA  ((size_t)64 << 20)      /* bytes of the values of one step's arguments */
+#define MAX_SHOWN  8                       /* keys that a reason names */
+#define MAX_MIB    8                       /* of all texts that references are put into, as of a reply */
+#define MAX_MIXED  ((size_t)MAX_MIB << 20) /* the same in bytes */
+#define MAX_REASON ((size_t)4 << 10)       /* bytes of why a reference has no value */
 
 struct resolving {
     const struct rv_step_output *outputs;

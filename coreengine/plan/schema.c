@@ -9,7 +9,7 @@
 #include "coreengine/plan/planner.h"
 
 #define REFERENCE "^\\$[0-9]+\\.output"
-#define MAX_DEPTH 64
+#define MAX_DEPTH 64   /* levels of a plan's schema; a deeper one is refused */
 #define MAX_NAME  1000 /* bytes of the name of a definition */
 
 static json_object *text_of(const char *text)

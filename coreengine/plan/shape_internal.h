@@ -17,7 +17,7 @@ enum rv_shape_type {
     RV_SHAPE_NULL = 64,
 };
 #define RV_SHAPE_NUMBER (RV_SHAPE_INTEGER | RV_SHAPE_FRACTION)
-#define RV_SHAPE_ANY    127u
+#define RV_SHAPE_ANY    127u /* all of them */
 
 #define RV_SHAPE_MAX_SCHEMAS 16  /* alternatives that are told apart; of more, anything may be there */
 #define RV_SHAPE_MAX_NAMES   100 /* fields listed of a place */

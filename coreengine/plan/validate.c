@@ -7,7 +7,7 @@
 #include "coreengine/base/limit.h"
 #include "coreengine/plan/validate_internal.h"
 
-#define MAX_ARENA ((size_t)64 << 20)
+#define MAX_ARENA ((size_t)64 << 20) /* bytes of the types of a plan's results */
 
 int rv_validation_no_memory(struct rv_validation *c)
 {

@@ -5,7 +5,7 @@
 
 #include "coreengine/protocols/protocols_internal.h"
 
-#define MAX_KEY    4096
+#define MAX_KEY    4096  /* bytes of the ids that name one call */
 #define MAX_OWNERS 16384 /* agents that speak in one stream */
 #define MAX_NAME   1000  /* bytes of the id of a call, or of a stage, in a name that is given out */
 

@@ -4,7 +4,7 @@
 
 #include "coreengine/protocols/protocols_internal.h"
 
-#define MAX_ID 512
+#define MAX_ID 512 /* bytes: a run's id and a number */
 
 static const char *id_of(const rv_protocol *p, const char *prefix, int64_t n, char out[MAX_ID])
 {

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#define MAX_TEXT (RV_CANCEL_MAX_REASON + 256)
+#define MAX_TEXT (RV_CANCEL_MAX_REASON + 256) /* bytes of the message about it */
 
 static const char *asker(const struct rv_interrupt *in)
 {

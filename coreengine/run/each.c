@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#define PATH_MAX_BYTES ((size_t)64 << 10)
+#define PATH_MAX_BYTES ((size_t)64 << 10) /* "stage[7]" of nested stages: names are short, levels few */
 
 /* An element that has begun. */
 struct element {

@@ -55,7 +55,7 @@ struct rv_bound_use {
     const char *bound; /* its key, static */
     int64_t used, limit;
 };
-#define RV_RUN_BOUNDS 4
+#define RV_RUN_BOUNDS 4 /* stages, model calls, agent hops, iterations */
 /** Fills in those that the run has. @return how many */
 size_t rv_run_bounds(const rv_run *run, struct rv_bound_use out[RV_RUN_BOUNDS]);
 enum rv_run_status rv_run_status(const rv_run *run);

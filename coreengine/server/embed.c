@@ -7,8 +7,8 @@
 #include "coreengine/match/vectors.h"
 #include "coreengine/server/handlers_internal.h"
 
-#define MAX_TEXTS 256
-#define MAX_NAME  (RV_EMBED_MAX_NAME + 32)
+#define MAX_TEXTS 256                      /* of one request; more is an error */
+#define MAX_NAME  (RV_EMBED_MAX_NAME + 32) /* bytes of "provider:model:dimensions" */
 
 struct embedding {
     struct srv_call *c;

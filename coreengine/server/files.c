@@ -7,9 +7,9 @@
 #include "coreengine/base/hex.h"
 #include "coreengine/server/handlers_internal.h"
 
-#define MIN_CHARS 100 /* of a chunk, as on the command line: each chunk is a row */
-#define MAX_CHARS 100000
-#define MAX_FILES 1000 /* of one request */
+#define MIN_CHARS 100    /* of a chunk, as on the command line: each chunk is a row */
+#define MAX_CHARS 100000 /* of one piece: above it an embedding sees only the beginning; more is an error */
+#define MAX_FILES 1000   /* of one request */
 
 /* --- texts that are sent --- */
 

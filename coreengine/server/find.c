@@ -9,7 +9,7 @@
 #include "coreengine/server/handlers_internal.h"
 #include "coreengine/store/entities.h"
 
-#define LEAST_ALIKE 0.3
+#define LEAST_ALIKE 0.3 /* cosine below which texts have nothing in common */
 #define MAX_FOUND   100 /* by meaning */
 #define MAX_COLUMNS 32  /* of a kind, that a misspelt one is compared with */
 

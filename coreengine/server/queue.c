@@ -6,9 +6,9 @@
 #include "coreengine/app/work.h"
 #include "coreengine/server/handlers_internal.h"
 
-#define MAX_LABELS  16
-#define SHOWN_TIMES 5
-#define SHOWN_FIRED 10
+#define MAX_LABELS  16 /* of one task; more is an error */
+#define SHOWN_TIMES 5  /* next times of a schedule */
+#define SHOWN_FIRED 10 /* last firings of a schedule */
 
 static int labels_of(const struct srv_call *c, const char *labels[MAX_LABELS], size_t *n, rv_err **err)
 {

@@ -11,8 +11,8 @@
 #include "coreengine/server/reader_internal.h"
 #include "coreengine/server/view_internal.h"
 
-#define LOOK_MS    25
-#define MAX_UNSENT ((size_t)64 << 10)
+#define LOOK_MS    25                 /* between two looks of one timer for all readers */
+#define MAX_UNSENT ((size_t)64 << 10) /* bytes that a slow client has not taken; then reading waits for it */
 
 struct rejoin {
     struct rejoin *next;

@@ -6,7 +6,7 @@
 #include "coreengine/app/entities.h"
 #include "coreengine/server/handlers_internal.h"
 
-#define MAX_WHERE 8
+#define MAX_WHERE 8 /* conditions of one query; more is an error */
 
 int srv_kind_of(const struct srv_call *c, const struct rv_kind **out, rv_err **err)
 {

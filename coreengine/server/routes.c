@@ -9,7 +9,7 @@
 #define CHAT_BODY RV_REQUEST_MAX_BYTES
 
 #define PROBLEM RV_FAMILY_PROBLEM
-#define P8      RV_FAMILY_P8
+#define P8      RV_FAMILY_P8 /* shorter in the table */
 #define OPENAI  RV_FAMILY_OPENAI
 #define R(m, p, s, f, w, b, sum, q, t, g, max)                                                                         \
     {                                                                                                                  \

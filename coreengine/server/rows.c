@@ -10,7 +10,7 @@
 #include "coreengine/server/handlers_internal.h"
 #include "coreengine/store/entities.h"
 
-#define MAX_QUERY 32768
+#define MAX_QUERY 32768 /* bytes of a query's parts: it is put together from the fields of a request */
 
 /* --- entities --- */
 

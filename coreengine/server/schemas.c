@@ -10,8 +10,8 @@
 #include "coreengine/store/entities.h"
 
 #define AGENT       "agent"
-#define MAX_TEXT    ((size_t)4 << 20)
-#define LEAST_ALIKE 0.3
+#define MAX_TEXT    ((size_t)4 << 20) /* bytes of one document as JSON */
+#define LEAST_ALIKE 0.3               /* cosine below which texts have nothing in common */
 
 /* --- writing --- */
 

@@ -10,8 +10,8 @@
 #include "coreengine/server/chats_internal.h"
 #include "coreengine/server/view_internal.h"
 
-#define MAX_JSON ((size_t)256 << 20)
-#define MAX_READ ((size_t)16 << 10) /* bytes of an event that waits as an object, which is many times as large */
+#define MAX_JSON ((size_t)256 << 20) /* bytes of a line of a stream: a state with its escapes */
+#define MAX_READ ((size_t)16 << 10)  /* bytes of an event that waits as an object, which is many times as large */
 
 struct view_event {
     int64_t seq;

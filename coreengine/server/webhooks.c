@@ -3,7 +3,7 @@
 
 #include "coreengine/server/handlers_internal.h"
 
-#define MIN_SECRET 16
+#define MIN_SECRET 16 /* bytes: shorter ones can be guessed */
 
 int srv_webhook_check(const char *url, const char *secret, rv_err **err)
 {

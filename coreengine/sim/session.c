@@ -10,8 +10,8 @@
 #define USER          "someone"
 #define HAS_SESSION   600 /* per mille of the runs with a stage that joins conversations */
 #define MAX_TURNS     3   /* earlier ones */
-#define ROWS_PER_TURN 4
-#define MAX_ID        48
+#define ROWS_PER_TURN 4   /* question, call, result, answer */
+#define MAX_ID        48  /* bytes of a made-up id */
 
 static const struct rv_store_scope scope = {.user = USER};
 

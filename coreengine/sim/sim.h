@@ -32,7 +32,7 @@
     X(ZOMBIE, "zombie", "a process that was taken for dead goes on writing")
 #define RV_SIM_FAULT_CONST(n, t, m) RV_SIM_##n,
 enum rv_sim_fault { RV_SIM_FAULTS(RV_SIM_FAULT_CONST) RV_N_SIM_FAULTS };
-#define RV_SIM_ALL_FAULTS ((1u << RV_N_SIM_FAULTS) - 1)
+#define RV_SIM_ALL_FAULTS ((1u << RV_N_SIM_FAULTS) - 1) /* a bit for each */
 /** A list "crash-idle,tool-error"; "crash" stands for all that begin so; "all", "none". RV_E_INVALID names the nearest.
  */
 RV_MUST_CHECK int rv_sim_faults_of(rv_str text, unsigned *out, rv_err **err);
@@ -87,6 +87,7 @@ struct rv_sim_opts {
     void *self;
 };
 #define RV_SIM_MAX_STEPS 20000 /* more events than any sane run has */
+/* as `reeve sim` without options */
 #define RV_SIM_OPTS_INIT ((struct rv_sim_opts){.n_seeds = 1000, .faults = RV_SIM_ALL_FAULTS, .mode = RV_UNSET})
 
 /* A place that runs pass: a stage, or one of its exits. */

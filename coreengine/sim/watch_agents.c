@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define MAX_PATH       SIM_MAX_TEXT
-#define MAX_TIMEOUT_US (INT64_C(86400) * RV_US_PER_S)
+#define MAX_TIMEOUT_US (INT64_C(86400) * RV_US_PER_S) /* a day, as agent/offer.c takes at most */
 
 void sim_asked_fini(struct sim_watch *w)
 {

@@ -45,6 +45,7 @@ RV_MUST_CHECK int rv_store_revoke_api_key(rv_store *s, const struct rv_store_sco
                                           int64_t now_us, rv_err **err);
 /** Note that it was used, unless that was noted after now_us - RV_API_KEY_USED_US. */
 RV_MUST_CHECK int rv_store_note_api_key(rv_store *s, const char *id, int64_t now_us, rv_err **err);
+/* five minutes: a write for each request would cost more than the request */
 #define RV_API_KEY_USED_US (INT64_C(300) * 1000000)
 
 /* --- Logins --- */

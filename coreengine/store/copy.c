@@ -9,10 +9,10 @@
 #include "coreengine/store/sql_driver_internal.h"
 #include "coreengine/store/tables_internal.h"
 
-#define BATCH_ROWS  2000
-#define BATCH_BYTES (4 << 20)
-#define LOOK_ROWS   50000 /* that are read between two calls of on_progress */
-#define DIFFERS     1     /* what is there is not what `from` begins with */
+#define BATCH_ROWS  2000      /* of one transaction: a copy that is interrupted goes on behind it */
+#define BATCH_BYTES (4 << 20) /* of one transaction, for the same reason */
+#define LOOK_ROWS   50000     /* that are read between two calls of on_progress */
+#define DIFFERS     1         /* what is there is not what `from` begins with */
 
 struct copy {
     struct sql_store *from, *to;

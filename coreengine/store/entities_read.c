@@ -5,7 +5,7 @@
 
 #include "coreengine/store/entities_internal.h"
 
-#define FIND_DEFAULT 50
+#define FIND_DEFAULT 50 /* rows, when the caller names no limit */
 
 /* --- One row --- */
 
@@ -258,7 +258,7 @@ static int write_marks(struct finding *f, rv_err **err)
     return rc;
 }
 
-#define FIRST_MARK 10
+#define FIRST_MARK 10 /* number of the first argument that belongs to a condition */
 /* At most as many as a statement has arguments for: the others are looked at in C alone. */
 static size_t n_bound(const struct finding *f)
 {

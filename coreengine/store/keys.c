@@ -7,9 +7,9 @@
 #include "coreengine/store/sql_driver_internal.h"
 #include "coreengine/store/vault_internal.h"
 
-#define SUMMARY_CHARS 500
-#define MAX_SUMMARY   ((size_t)4 * SUMMARY_CHARS + 1)
-#define PAGE_ROWS     500 /* of a rebuild, that are read before their keys are written */
+#define SUMMARY_CHARS 500                             /* of a content that an index of names keeps */
+#define MAX_SUMMARY   ((size_t)4 * SUMMARY_CHARS + 1) /* bytes: UTF-8 has at most four a character */
+#define PAGE_ROWS     500                             /* of a rebuild, that are read before their keys are written */
 
 /* --- Keeping it --- */
 

@@ -30,7 +30,7 @@ struct rv_kind_field {
 /* Where the rows of a kind are: `entities` has those of all kinds without a table of their own. */
 enum rv_kind_place { RV_PLACE_ENTITIES, RV_PLACE_SESSIONS, RV_PLACE_MESSAGES, RV_PLACE_SCHEMAS };
 
-#define RV_KIND_MAX_NAMES 3
+#define RV_KIND_MAX_NAMES 3 /* fields of one kind that are encrypted, or that name a row */
 /* What it points to is static. */
 struct rv_kind {
     const char *name, *doc;

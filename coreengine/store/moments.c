@@ -9,8 +9,8 @@
 #include "coreengine/store/tasks_internal.h"
 #include "coreengine/store/vault_internal.h"
 
-#define FEW_HEX   6
-#define MANY_HEX  64
+#define FEW_HEX   6  /* digits that make a name unlike others of its time */
+#define MANY_HEX  64 /* all of them, when a name with few is taken */
 #define MAX_NOTED (RV_MOMENT_MAX_INJECT + RV_MOMENT_MAX_COVERS)
 
 /* --- A chunk --- */

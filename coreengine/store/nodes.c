@@ -7,6 +7,7 @@
 
 #include "coreengine/store/entities_internal.h"
 
+/* bytes: each byte of a key may be escaped as \u00xx */
 #define MAX_KEYS_JSON ((size_t)RV_NODES_MAX * (6 * RV_ENTITY_MAX_NAME + 3) + 3)
 #define N_BEFORE      8 /* columns of RV_SQL_NODES before metadata and edges of entities, sessions, schemas */
 

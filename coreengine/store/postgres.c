@@ -126,7 +126,7 @@ static void stop_listening(struct postgres *st)
     free(st->ear);
 }
 
-#define BUSY_MS 60000
+#define BUSY_MS 60000 /* a minute: a write takes milliseconds, so even hundreds of processes get their turn */
 
 /* The row of the handle is not needed any more. What this cannot do, a sweep does a day later. */
 static void forget_handle(struct postgres *st)

@@ -11,7 +11,7 @@
 
 #define MAX_COLUMNS 1600               /* of a SELECT */
 #define PAGE        ((size_t)16 << 20) /* bytes of rows that are fetched together, at most four times that */
-#define PAGE_ROWS   64
+#define PAGE_ROWS   64                 /* that are fetched at once: the first row is there early */
 
 enum {
     OID_BOOL = 16,

@@ -11,7 +11,7 @@
 
 #define ATTEMPT_MS 10000 /* for one attempt to connect */
 #define MAX_PAUSE  1000  /* ms between two of them */
-#define MAX_PARAMS 64
+#define MAX_PARAMS 64    /* of a connection string: libpq knows fewer */
 
 int64_t rv_pg_now_ns(void)
 {

@@ -6,9 +6,9 @@
 #include "coreengine/store/tasks_internal.h"
 #include "coreengine/store/vault_internal.h"
 
-#define MAX_EXPR  1024 /* bytes of a cron expression */
-#define MAX_ZONE  64
-#define MAX_NEEDS ((size_t)64 << 10)
+#define MAX_EXPR  1024               /* bytes of a cron expression */
+#define MAX_ZONE  64                 /* bytes of a zone's name; a longer one is an error */
+#define MAX_NEEDS ((size_t)64 << 10) /* bytes of the labels that a schedule asks for */
 
 /* --- Adding --- */
 

@@ -8,7 +8,7 @@
 #include "coreengine/store/vault_internal.h"
 
 #define MAGIC     "reeve-enc"
-#define N_MAGIC   (sizeof MAGIC - 1)
+#define N_MAGIC   (sizeof MAGIC - 1)                               /* without its NUL */
 #define N_HEAD    (N_MAGIC + 2)                                    /* with a digit and a colon */
 #define N_SECRET  (N_HEAD + RV_ENCRYPTION_ID)                      /* with the key's name and a colon */
 #define MAX_BOUND ((size_t)8 * 1024)                               /* bytes of a place */

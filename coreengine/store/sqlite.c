@@ -12,9 +12,9 @@
 #include "coreengine/store/copy.h"
 #include "coreengine/store/sqlite_internal.h"
 
-#define FOLDER_MODE 0700
-#define FILE_MODE   0600
-#define BUSY_MS     60000
+#define FOLDER_MODE 0700  /* only the user may look into it */
+#define FILE_MODE   0600  /* only the user may read it */
+#define BUSY_MS     60000 /* a minute: a write takes milliseconds, so even hundreds of processes get their turn */
 /* The log is written back into the file when it has this many pages (4 MiB), and is cut back to this size after. */
 #define SETTINGS                                                                                                       \
     "PRAGMA wal_autocheckpoint = 1000; PRAGMA journal_size_limit = 8388608; PRAGMA foreign_keys = ON;"                 \

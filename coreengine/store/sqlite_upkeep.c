@@ -9,8 +9,8 @@
 
 #include "coreengine/store/sqlite_internal.h"
 
-#define BACKUP_MODE 0600
-#define CUT_WAIT_MS 200
+#define BACKUP_MODE 0600 /* only the user may read it */
+#define CUT_WAIT_MS 200  /* for readers of the log; then it is cut the next time */
 
 /* The file and its log; in memory its pages. */
 int64_t rv_sqlite_size(struct sql_store *base)

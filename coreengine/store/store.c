@@ -10,7 +10,8 @@
 #include "coreengine/store/sql_driver_internal.h"
 #include "coreengine/store/store_internal.h"
 
-#define MAX_POINT   64 /* bytes of a fault point's name */
+#define MAX_POINT 64 /* bytes of a fault point's name */
+/* that a probe writes and removes: more than a page, so that a full disk refuses them */
 #define PROBE_BYTES ((size_t)64 << 10)
 
 /* "get run" as "get_run", or "get_run.done". */

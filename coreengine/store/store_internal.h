@@ -8,7 +8,7 @@
 #define RV_STORE_MAX_TEXT   1024               /* bytes of a session, pipeline, stage or kind */
 #define RV_STORE_MAX_URL    4096               /* bytes; what the system takes as a path */
 #define RV_STORE_MAX_NUMBER (INT64_C(1) << 61) /* of a row: more is damage, and sums must not overflow */
-#define RV_STORE_DIGEST     32
+#define RV_STORE_DIGEST     32                 /* bytes of SHA-256 */
 
 struct rv_store {
     struct sql_store *sql;     /* owned */
@@ -183,7 +183,7 @@ RV_MUST_CHECK int rv_session_see(struct sql_store *st, const struct rv_store_sco
 RV_MUST_CHECK int rv_session_see_own(struct sql_store *st, const struct rv_store_scope *scope, const char *id,
                                      struct found_session *out, rv_err **err);
 RV_MUST_CHECK int rv_session_add(struct sql_store *st, const struct rv_session_row *fresh, int64_t *key, rv_err **err);
-#define RV_STORE_NAME_ROOM (RV_STORE_MAX_ID + 8)
+#define RV_STORE_NAME_ROOM (RV_STORE_MAX_ID + 8)                           /* bytes of an id with a short prefix */
 void rv_store_session_name(const char *id, char name[RV_STORE_NAME_ROOM]); /* "chat-<id>" */
 int rv_store_fail_no_session(const char *id, rv_err **err);
 

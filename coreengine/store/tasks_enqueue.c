@@ -4,6 +4,7 @@
 
 #include "coreengine/store/tasks_internal.h"
 
+/* bytes of all labels with what stands between */
 #define MAX_NEEDS_TEXT ((size_t)RV_TASK_MAX_NEEDS * (RV_STORE_MAX_ID + 1))
 
 /* --- Arguments --- */

@@ -6,9 +6,9 @@
 #include "coreengine/store/search_internal.h"
 #include "coreengine/store/sql_driver_internal.h"
 
-#define MAX_BLOB     ((size_t)16 << 20)
-#define EMBEDDING    "embedding" /* the provider, in the table "about" */
-#define PAGE_VECTORS 500         /* that are looked at in one request */
+#define MAX_BLOB     ((size_t)16 << 20) /* bytes of the key, the summary or the vector of one row; more is an error */
+#define EMBEDDING    "embedding"        /* the provider, in the table "about" */
+#define PAGE_VECTORS 500                /* that are looked at in one request */
 
 /* --- The provider --- */
 

@@ -10,7 +10,7 @@
 
 #define MAX_BOUND ((size_t)8 * 1024) /* bytes of a place */
 #define MAX_KEYS  ((size_t)256)      /* in memory */
-#define MAX_RULES ((size_t)1024)
+#define MAX_RULES ((size_t)1024)     /* that are kept in memory; then all are forgotten and read again */
 
 struct rv_vault {
     int64_t begun;              /* the transaction whose rules these are */

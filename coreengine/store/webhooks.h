@@ -11,7 +11,7 @@
 #define RV_WEBHOOK_MAX        4         /* of one run */
 #define RV_WEBHOOK_MAX_URL    2000      /* bytes */
 #define RV_WEBHOOK_MAX_SECRET 512       /* bytes */
-#define RV_WEBHOOK_RETRIES    8
+#define RV_WEBHOOK_RETRIES    8         /* of one delivery: with doubling waits about a day */
 
 #define RV_WEBHOOK_ENDED       1 /* "run.ended" */
 #define RV_WEBHOOK_INTERRUPTED 2 /* "run.interrupted" */

@@ -2,7 +2,7 @@
 #include "coreengine/store/workers.h"
 #include "coreengine/store/store_internal.h"
 
-#define MAX_DUTY 64
+#define MAX_DUTY 64 /* bytes of the name of a duty: ours */
 
 /* --- workers --- */
 

@@ -14,7 +14,7 @@ static const double buckets_TOKENS[] = {1,     4,     16,     64,      256,     
                                         16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864};
 static const double buckets_HTTP[] = {0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10};
 #define buckets_NONE NULL
-#define N_OF_NONE    0
+#define N_OF_NONE    0 /* a counter has no buckets */
 #define N_OF_COARSE  RV_COUNT(buckets_COARSE)
 #define N_OF_FINE    RV_COUNT(buckets_FINE)
 #define N_OF_GENAI   RV_COUNT(buckets_GENAI)

@@ -3,7 +3,7 @@
 
 #include "coreengine/telemetry/telemetry_internal.h"
 
-#define MAX_EVENT ((size_t)16 << 20)
+#define MAX_EVENT ((size_t)16 << 20) /* bytes of an event; a longer one is not seen in spans and metrics */
 
 static const struct {
     const char *ours, *theirs;

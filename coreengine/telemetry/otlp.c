@@ -7,8 +7,8 @@
 
 #define SCOPE           "reeve"
 #define FLAG_HAS_REMOTE 0x100 /* the next bit says something */
-#define FLAG_REMOTE     0x200
-#define CUMULATIVE      2
+#define FLAG_REMOTE     0x200 /* of OTLP: the parent is in another process */
+#define CUMULATIVE      2     /* of OTLP: sums since the start */
 
 static void kv_hex(rv_jw *w, const char *key, const unsigned char *bytes, size_t n)
 {

@@ -6,7 +6,7 @@
 
 #include "coreengine/telemetry/telemetry_internal.h"
 
-#define MAX_TIMEOUT_MS INT64_C(600000)
+#define MAX_TIMEOUT_MS INT64_C(600000) /* ten minutes; more is an error at the start */
 
 const struct setting_row rv_telemetry_variables[N_SETTINGS] = {
     [SET_DISABLED] = {"OTEL_SDK_DISABLED", "false", "`true`: nothing is sent, unless `--otlp` is given"},

@@ -10,6 +10,7 @@ const struct span_row rv_span_rows[N_SPANS] = {
     [SPAN_TOOL] = {"execute_tool", "TOOL", RV_SPAN_INTERNAL, "a call of a tool"},
 };
 
+/* Kinds of spans, as a set. */
 #define RUN    (1u << SPAN_RUN)
 #define STAGE  (1u << SPAN_STAGE)
 #define AGENT  (1u << SPAN_AGENT)

@@ -12,7 +12,7 @@
 
 /* --- Trace context: headers of W3C, and ids that follow from the run --- */
 
-#define RV_TRACE_SAMPLED 0x01
+#define RV_TRACE_SAMPLED 0x01 /* of W3C Trace Context */
 
 struct rv_trace_context {
     unsigned char trace[16], span[8]; /* all zero: there is none */

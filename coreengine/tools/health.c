@@ -5,10 +5,10 @@
 #include <assert.h>
 #include <string.h>
 
-#define HEALTHY_PERCENT     95
-#define DEGRADED_PERCENT    80
-#define HEALTHY_LATENCY_MS  2000
-#define DEGRADED_LATENCY_MS 5000
+#define HEALTHY_PERCENT     95                             /* of calls that succeed, from which a tool is healthy */
+#define DEGRADED_PERCENT    80                             /* below it a tool is unhealthy */
+#define HEALTHY_LATENCY_MS  2000                           /* of a call on average, up to which a tool is healthy */
+#define DEGRADED_LATENCY_MS 5000                           /* above it a tool is unhealthy */
 #define MAX_LATENCY_MS      (INT64_MAX / RV_HEALTH_WINDOW) /* so that a full window adds up */
 #define MAX_LOOKED_AT       4096                           /* bytes of a message, for its head */
 #define ROOM                8                              /* for the longest that is added at once */

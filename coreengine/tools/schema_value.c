@@ -57,7 +57,7 @@ bool rv_schema_is_multiple(json_object *v, json_object *of)
 /* Equal items of an array, in time that grows with its size: equal values have equal hashes, so only those are
  * compared. Small arrays are compared pair by pair. */
 
-#define FEW_ITEMS 16
+#define FEW_ITEMS 16 /* of an array, up to which each is compared with each */
 
 struct hashed {
     uint64_t hash;

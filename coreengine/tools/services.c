@@ -4,8 +4,8 @@
 #include <json-c/linkhash.h>
 #include <string.h>
 
-#define MAX_KNOWN 512 /* bytes of a list of arguments in a hint */
-#define SECOND    INT64_C(1000)
+#define MAX_KNOWN 512           /* bytes of a list of arguments in a hint */
+#define SECOND    INT64_C(1000) /* in milliseconds */
 
 /* Sorted by name. */
 static const struct rv_service_info services[] = {

@@ -4,7 +4,8 @@
 
 #include "coreengine/app/agents/agents.h"
 
-#define RV_AGENTS_KIND      "agent" /* of rows of the store */
+#define RV_AGENTS_KIND "agent" /* of rows of the store */
+/* five minutes: after that a document that was changed by another process is read again */
 #define RV_AGENTS_TTL_US    ((int64_t)300 * 1000000)
 #define RV_AGENTS_MAX_CACHE 256  /* answers that are kept; the oldest goes */
 #define RV_AGENTS_MAX_FILES 1000 /* documents of one folder: each is looked at for every answer */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #define DEFAULT_MODEL      "openai:gpt-4.1"
-#define DEFAULT_MAX_TOKENS 4000
+#define DEFAULT_MAX_TOKENS 4000 /* of one reply: two pages */
 #define DEFAULT_THRESHOLD  6000 /* tokens of a moment (p8-data 21) */
 
 static int get_int(const char *name, int64_t least, int64_t *inout, rv_err **err)

@@ -6,7 +6,7 @@
 #include "coreengine/app/conform/conform_internal.h"
 #include "coreengine/app/rows.h"
 
-#define MAX_TEXT ((size_t)2048)
+#define MAX_TEXT ((size_t)2048) /* bytes of one finding; the rest is cut */
 
 static const struct {
     const char *id, *text, *hint;

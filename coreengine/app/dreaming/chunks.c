@@ -11,7 +11,7 @@
 #define MAX_EXCERPT 500 /* code points of an upload in a chunk */
 #define MAX_UPLOADS 20  /* that a chunk speaks of */
 #define FIRST_CHUNK "-chunk-0000"
-#define MAX_TEXT    ((size_t)1 << 20)
+#define MAX_TEXT    ((size_t)1 << 20) /* bytes of a summary, and of the names of uploads */
 
 const char *dream_text(json_object *row, const char *column)
 {

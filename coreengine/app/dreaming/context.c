@@ -7,13 +7,13 @@
 #include "coreengine/app/dreaming/dreaming_internal.h"
 #include "coreengine/conversation/moments.h"
 
-#define MAX_MOMENTS  50
-#define MAX_SESSIONS 5
-#define MAX_MESSAGES 20  /* of a session */
-#define MAX_WORDS    500 /* code points of a message */
-#define MAX_FILES    10
-#define MAX_FILE     2000 /* code points of a file */
-#define MAX_SECTION  ((size_t)4 << 20)
+#define MAX_MOMENTS  50                /* newest ones: what a dream reads has to fit into a model's context */
+#define MAX_SESSIONS 5                 /* newest ones, for the same reason */
+#define MAX_MESSAGES 20                /* of a session */
+#define MAX_WORDS    500               /* code points of a message */
+#define MAX_FILES    10                /* newest ones, for the same reason */
+#define MAX_FILE     2000              /* code points of a file */
+#define MAX_SECTION  ((size_t)4 << 20) /* bytes of one part of the context; more is an error of the dream */
 
 struct section {
     const char *user;

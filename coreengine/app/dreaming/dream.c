@@ -9,8 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/* bytes of the pipeline that is written for one dream: it is a template of ours with a few names */
 #define MAX_PIPELINE ((size_t)64 << 10)
-#define MAX_RESULT   ((size_t)1 << 20)
+#define MAX_RESULT   ((size_t)1 << 20) /* bytes of what a dream tells in the end */
 
 /* --- its id --- */
 

@@ -7,7 +7,7 @@
 
 #define MAX_USERS   10000  /* of one call */
 #define MAX_SEEN    100000 /* sessions that are looked at */
-#define MAX_PAYLOAD 4096
+#define MAX_PAYLOAD 4096   /* bytes of a task's payload: some ids and numbers */
 
 /* --- the dreamers of a tenant --- */
 

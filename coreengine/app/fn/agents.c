@@ -6,7 +6,7 @@
 #include <json-c/linkhash.h>
 #include <stdlib.h>
 
-#define MAX_HEADERS    256
+#define MAX_HEADERS    256                /* of one request; more is an error */
 #define CONTEXT_MEMORY ((size_t)64 << 10) /* the texts of one context */
 
 /* --- documents --- */

@@ -2,7 +2,7 @@
 #include "coreengine/app/fn/fn_internal.h"
 #include "coreengine/calendar/cron.h"
 
-#define MAX_TIMES 1000
+#define MAX_TIMES 1000 /* of one schedule: a reader needs a few; more is an error */
 
 static int write_times(const struct rv_cron *cron, const rv_zone *zone, int64_t after_us, int64_t n, rv_jw *out,
                        rv_err **err)

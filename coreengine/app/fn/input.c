@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_FIELDS       32
+#define MAX_FIELDS       32 /* of one function's input: those in the source have fewer */
 #define MAX_CONFIG_BYTES RV_YAML_MAX_BYTES
 
 /* --- shapes --- */

@@ -7,7 +7,7 @@
 #include "coreengine/conversation/context.h"
 #include "coreengine/match/pages.h"
 
-#define MAX_URI    ((size_t)3 * 4096 + 100)
+#define MAX_URI    ((size_t)3 * 4096 + 100) /* bytes: a path of 4,096 with each byte escaped, and the scheme */
 #define MAX_NAME   ((size_t)RV_ENTITY_MAX_NAME)
 #define MAX_KEYS   1000 /* of chunks, in the metadata of the moment */
 #define CHUNK_NAME "%s-chunk-%04zu"

@@ -89,7 +89,7 @@ struct search {
     rv_str wanted;
     json_object *arguments, *result;
 };
-#define FOUND 1
+#define FOUND 1 /* one more prompt is there: the walk ends */
 
 static int look_into(void *self, const char *file, rv_err **err)
 {

@@ -16,7 +16,7 @@
 #include "coreengine/base/system.h"
 #include "coreengine/mcp/lines.h"
 
-#define READ_BYTES ((size_t)64 << 10)
+#define READ_BYTES ((size_t)64 << 10) /* of one read(): the room of a pipe */
 
 struct stdio {
     const struct rv_app_mcp_serve *opts;

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MAX_WORDS ((size_t)64 << 20)
-#define MAX_NAME  900 /* bytes of a copied name: a store takes 1000 */
+#define MAX_WORDS ((size_t)64 << 20) /* bytes of the texts of one copied turn: what a turn may have */
+#define MAX_NAME  900                /* bytes of a copied name: a store takes 1000 */
 
 struct cloning {
     struct rv_turn *turn; /* owned */

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MAX_DESCRIPTION 500 /* code points */
-#define MAX_UPLOADS     1000
+#define MAX_DESCRIPTION 500  /* code points */
+#define MAX_UPLOADS     1000 /* of one session: the list is read as a whole; more is an error */
 
 struct pair {
     struct rv_store_scope owner;

@@ -8,10 +8,10 @@
 #include <string.h>
 #include <strings.h>
 
-#define N_ALIKE     2
-#define ALIKE_LIMIT 100 /* sessions and moments that SEARCH finds */
-#define LEAST_ALIKE 0.3 /* cosine */
-#define NO_SCORE    (-2.0)
+#define N_ALIKE     2      /* sessions and moments */
+#define ALIKE_LIMIT 100    /* sessions and moments that SEARCH finds */
+#define LEAST_ALIKE 0.3    /* cosine */
+#define NO_SCORE    (-2.0) /* below every cosine */
 
 struct searching {
     const struct rv_app_session_search *s;

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_POINTS ((size_t)96000) /* code points of all messages: some 24,000 tokens */
-#define MIN_POINTS ((size_t)200)   /* of each message, however many there are */
-#define MAX_TEXT   ((size_t)4 << 20)
+#define MAX_POINTS ((size_t)96000)   /* code points of all messages: some 24,000 tokens */
+#define MIN_POINTS ((size_t)200)     /* of each message, however many there are */
+#define MAX_TEXT   ((size_t)4 << 20) /* bytes of the messages that one summary is made of: a model's context */
 
 /* --- a chunk --- */
 

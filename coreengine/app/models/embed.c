@@ -6,11 +6,11 @@
 #include <string.h>
 #include <uv.h>
 
-#define MAX_BODY      ((size_t)128 << 20)
-#define CONNECT_US    INT64_C(10000000)
-#define FIRST_BYTE_US INT64_C(300000000) /* a local model may have to be loaded first */
-#define IDLE_US       INT64_C(60000000)
-#define LOOK_MS       50 /* between two looks whether the answers are still wanted */
+#define MAX_BODY      ((size_t)128 << 20) /* bytes: RV_EMBED_MAX_TEXTS texts with their escapes; more is an error */
+#define CONNECT_US    INT64_C(10000000)   /* ten seconds: a server that is there accepts at once */
+#define FIRST_BYTE_US INT64_C(300000000)  /* a local model may have to be loaded first */
+#define IDLE_US       INT64_C(60000000)   /* a minute without a byte: a local model may have to be loaded first */
+#define LOOK_MS       50                  /* between two looks whether the answers are still wanted */
 
 /* --- requests --- */
 

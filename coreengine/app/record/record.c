@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_TEXT   (2 * RV_LLM_MAX_REPLY)
-#define MAX_BYTES  ((size_t)256 << 20)
-#define MAX_PIECES ((size_t)1 << 20) /* of one reply */
+#define MAX_TEXT   (2 * RV_LLM_MAX_REPLY) /* bytes: a reply with its escapes */
+#define MAX_BYTES  ((size_t)256 << 20)    /* of one recording: it is kept in memory; more is an error */
+#define MAX_PIECES ((size_t)1 << 20)      /* of one reply */
 
 /* --- pieces that are joined --- */
 

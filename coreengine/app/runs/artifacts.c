@@ -12,7 +12,7 @@
 #include "coreengine/store/journal/journal.h"
 
 #define MAX_NAME ((size_t)64) /* bytes: with a number and an extension it fits every file system */
-#define ENOUGH   1
+#define ENOUGH   1            /* the walk ends: what was asked for is there */
 
 /* --- finding --- */
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ID_DIGITS 16
-#define MAX_IDS   ((size_t)1000000)
+#define ID_DIGITS 16                /* hexadecimal, of an id made by rv_id_make() */
+#define MAX_IDS   ((size_t)1000000) /* of one run; more is an error */
 
 /* --- records made comparable --- */
 

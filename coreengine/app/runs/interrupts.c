@@ -5,7 +5,7 @@
 #include "coreengine/app/past.h"
 #include "coreengine/app/rows.h"
 
-#define MAX_DUE ((size_t)100000)
+#define MAX_DUE ((size_t)100000) /* questions that one call ends; the next call takes further ones */
 
 static void put_time(rv_jw *w, const char *key, int64_t us)
 {

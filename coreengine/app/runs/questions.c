@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MAX_ASK ((size_t)1 << 20)
+#define MAX_ASK ((size_t)1 << 20) /* bytes of one question: RV_STORE_MAX_QUESTION */
 
 bool rv_app_answers(enum rv_interrupt_kind kind, json_object *data, const struct rv_response *r)
 {

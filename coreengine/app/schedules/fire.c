@@ -13,8 +13,8 @@
 #include "coreengine/app/schedules/schedules_internal.h"
 #include "coreengine/app/work.h"
 
-#define MAX_KEY     ((size_t)1 << 10)
-#define JITTER_PART 10 /* of the time until a second try, at most */
+#define MAX_KEY     ((size_t)1 << 10) /* bytes of the key that makes a firing happen once: two ids and a time */
+#define JITTER_PART 10                /* of the time until a second try, at most */
 #define SKIPPED     "no process looked at it within 24 hours"
 
 struct due {

@@ -9,8 +9,8 @@
 
 #define WHAT     "document" /* what messages call the text */
 #define KIND     "agent"    /* of rows of the store */
-#define MAX_TAGS 64
-#define MAX_TAG  200 /* bytes */
+#define MAX_TAGS 64         /* of one agent; more is an error of the call */
+#define MAX_TAG  200        /* bytes */
 
 struct save {
     const char *document, *name, *description; /* name and description NULL: those of the document */

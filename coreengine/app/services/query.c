@@ -7,7 +7,7 @@
 #include "coreengine/knowledge/knowledge.h"
 
 #define MAX_BYTES ((size_t)6 << 20) /* of the results: what is beyond is left out, and said to be */
-#define MAX_LIMIT 1000
+#define MAX_LIMIT 1000              /* rows of one answer: it crosses the plugin border as one text */
 
 static int limit_of(const struct app_ask *a, int64_t *out, rv_err **err)
 {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_SCRIPT ((size_t)16 << 20)
+#define MAX_SCRIPT ((size_t)16 << 20) /* bytes of a script of test answers; a longer one is an error */
 
 /* Sorted as in coreengine/tools/services.c. To answer another service, add a row. */
 static const struct row {

@@ -14,9 +14,9 @@
 
 #define MAX_WAITING RV_STREAM_MAX_PART /* the store takes no larger group */
 #define MAX_HELD    ((size_t)64 << 10) /* bytes of text that become one piece */
-#define PRUNE_US    INT64_C(30000000)
-#define PRUNE_MAX   500
-#define MAX_GROUP   256 /* streams of one transaction */
+#define PRUNE_US    INT64_C(30000000)  /* half a minute: old streams take room, nothing else */
+#define PRUNE_MAX   500                /* streams in one transaction: it stays short for other writers */
+#define MAX_GROUP   256                /* streams of one transaction */
 #define GATHER_NS                                                                                                      \
     INT64_C(10000000) /* from one transaction to the next, if no line hurries: then many streams share it */
 

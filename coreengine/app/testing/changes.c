@@ -11,9 +11,10 @@
 #include "coreengine/base/hash.h"
 #include "coreengine/base/version.h"
 
-#define SHORT          16                 /* hexadecimal digits of a hash: 64 bits tell a few thousand tests apart */
-#define MAX_STATE      ((size_t)4 << 20)  /* bytes of a file: the most tests that a pipeline can have */
-#define MAX_PART       ((size_t)64 << 20) /* bytes of a part: as a bundle may have */
+#define SHORT     16                 /* hexadecimal digits of a hash: 64 bits tell a few thousand tests apart */
+#define MAX_STATE ((size_t)4 << 20)  /* bytes of a file: the most tests that a pipeline can have */
+#define MAX_PART  ((size_t)64 << 20) /* bytes of a part: as a bundle may have */
+/* bytes of a capability's .so, which is hashed; a longer one is an error */
 #define MAX_CAPABILITY ((size_t)256 << 20)
 
 enum part { PART_PIPELINE, PART_FILES, PART_AGENTS, PART_CAPABILITIES, PART_PROGRAM, PART_TEST, N_PARTS };

@@ -7,8 +7,8 @@
 
 #include "coreengine/app/worker/worker_internal.h"
 
-#define MAX_ROOM  ((size_t)64 << 10)
-#define MAX_WORDS 64
+#define MAX_ROOM  ((size_t)64 << 10) /* bytes of a command line: options and paths of this process */
+#define MAX_WORDS 64                 /* of a command line: the options of `reeve worker` are fewer */
 
 struct work_apart {
     uv_process_t process;

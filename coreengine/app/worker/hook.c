@@ -11,8 +11,9 @@
 #include "coreengine/base/hash.h"
 #include "coreengine/base/json.h"
 
+/* bytes that a webhook is sent: an event with its output; a longer one is an error of the task */
 #define MAX_BODY   ((size_t)16 << 20)
-#define MAX_HEADER ((size_t)1024)
+#define MAX_HEADER ((size_t)1024) /* bytes of one header of ours: a name, an id or a signature */
 
 /* --- the body: {type, timestamp, data} --- */
 

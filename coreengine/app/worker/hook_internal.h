@@ -5,7 +5,7 @@
 #include "coreengine/app/worker/worker_internal.h"
 #include "coreengine/store/webhooks.h"
 
-#define WORK_HOOK_HEADERS 4
+#define WORK_HOOK_HEADERS 4 /* that each request has: see hook.c */
 struct work_hook {
     rv_buf url, body, headers[WORK_HOOK_HEADERS];
     /* the loop's */

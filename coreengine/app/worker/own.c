@@ -26,10 +26,12 @@ static int text_of(struct work_job *j, const char *key, const char **out, rv_err
  * the transaction that completes the task, so a worker that dies before has changed nothing, and the next one finds the
  * run and does not ask the model again --- */
 
-#define STAGE        "summary"
-#define MAX_TEXT     ((size_t)4 << 20)
+#define STAGE "summary"
+/* bytes of what a task of ours hands to a model or keeps: a conversation's part */
+#define MAX_TEXT ((size_t)4 << 20)
+/* bytes of the pipeline that is written for one task: it is a template of ours with a few names */
 #define MAX_PIPELINE ((size_t)4 << 10)
-#define MAX_SAID     ((size_t)256 << 10)
+#define MAX_SAID     ((size_t)256 << 10) /* bytes of what a task of ours says when it ends */
 
 /* --- before the run --- */
 

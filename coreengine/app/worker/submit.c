@@ -7,8 +7,8 @@
 #include "coreengine/app/past.h"
 #include "coreengine/app/worker/worker_internal.h"
 
-#define MAX_KEY  ((size_t)64 << 10)
-#define MAX_SAME 100000 /* runs with one key */
+#define MAX_KEY  ((size_t)64 << 10) /* bytes of the text that the key of a task is hashed from */
+#define MAX_SAME 100000             /* runs with one key */
 
 /* --- payloads --- */
 

@@ -6,9 +6,9 @@
 #include "coreengine/app/past.h"
 #include "coreengine/app/worker/worker_internal.h"
 
-#define MAX_SWEPT  200 /* of each kind at once */
-#define MAX_OWNERS 256
-#define MAX_TEXT   ((size_t)1 << 20)
+#define MAX_SWEPT  200               /* of each kind at once */
+#define MAX_OWNERS 256               /* dead workers that one sweep looks at; the next one takes further ones */
+#define MAX_TEXT   ((size_t)1 << 20) /* bytes of the ids that one sweep finds */
 
 /* Rows that are read first and dealt with when the statement is done: ids and tenants, each with a NUL behind it. */
 struct found {

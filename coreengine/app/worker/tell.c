@@ -5,7 +5,7 @@
 #include "coreengine/app/past.h"
 #include "coreengine/app/worker/worker_internal.h"
 
-#define JITTER_PPM INT64_C(100000)
+#define JITTER_PPM INT64_C(100000) /* a tenth: workers that started together do not stay together */
 
 static struct rv_task_lease lease_of(const struct work_job *j)
 {

@@ -17,8 +17,8 @@
 #include "coreengine/base/loop.h"
 #include "coreengine/tools/mcp/pool.h"
 
-#define EXIT_REFUSED 2 /* of `reeve run-host`: the run did not go on */
-#define MAX_LINE     ((size_t)4 << 10)
+#define EXIT_REFUSED 2                 /* of `reeve run-host`: the run did not go on */
+#define MAX_LINE     ((size_t)4 << 10) /* bytes of one line of the log */
 
 struct shell {
     struct rv_worker worker;

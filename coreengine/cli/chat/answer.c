@@ -5,7 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-#define MAX_QUESTION ((size_t)1 << 20)
+#define MAX_QUESTION ((size_t)1 << 20) /* bytes of one question: as the store takes (RV_STORE_MAX_QUESTION) */
 
 /* --- the question --- */
 

@@ -7,11 +7,11 @@
 #include <json-c/linkhash.h>
 #include <string.h>
 
-#define MAX_ARGUMENTS 100 /* bytes of a call's arguments on its line */
-#define MAX_PAYLOAD   300
+#define MAX_ARGUMENTS 100  /* bytes of a call's arguments on its line */
+#define MAX_PAYLOAD   300  /* bytes of arguments or a question that one line shows; the rest is cut */
 #define MAX_RESULT    2000 /* bytes of a result that are looked at for its two lines */
-#define RESULT_LINES  2
-#define MIN_COLUMNS   16 /* of a line of a result, however narrow the terminal is */
+#define RESULT_LINES  2    /* of a tool's result that are shown */
+#define MIN_COLUMNS   16   /* of a line of a result, however narrow the terminal is */
 #define HIDDEN        "[redacted]"
 
 /* --- secrets --- */

@@ -12,10 +12,10 @@
 #include <unistd.h>
 #include <wchar.h>
 
-#define MAX_LISTED   200               /* candidates that are listed */
-#define MAX_PASTE    ((size_t)1 << 20) /* bytes of one paste: libedit draws the whole line again at each key */
-#define MAX_WORDS    ((size_t)64 << 10)
-#define REPLACEMENT  0xFFFD /* for bytes that are not UTF-8 */
+#define MAX_LISTED   200                /* candidates that are listed */
+#define MAX_PASTE    ((size_t)1 << 20)  /* bytes of one paste: libedit draws the whole line again at each key */
+#define MAX_WORDS    ((size_t)64 << 10) /* bytes of the line that is completed */
+#define REPLACEMENT  0xFFFD             /* for bytes that are not UTF-8 */
 #define PASTE_BEGINS "\033[?2004h"
 #define PASTE_ENDS   "\033[?2004l"
 

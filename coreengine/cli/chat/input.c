@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define CHUNK 65536
+#define CHUNK 65536 /* bytes of one read(): the room of a pipe */
 
 static const int numbers[] = {SIGINT, SIGTERM};
 

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MAX_FILE ((size_t)4 << 20)
+#define MAX_FILE ((size_t)4 << 20) /* bytes of the history of lines; of a longer file nothing is read */
 #define MAX_LINE ((size_t)4 << 10) /* bytes of a line that is kept: in one write, which others do not part */
 
 static int path_of(rv_buf *out)

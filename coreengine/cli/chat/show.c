@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_LINE ((size_t)64 << 10)
-#define MAX_ID   200
+#define MAX_LINE ((size_t)64 << 10) /* bytes of one line that is shown */
+#define MAX_ID   200                /* bytes of an id that is compared; longer ones are cut */
 
 #define OUTCOME_COLUMNS 10 /* "  999.9 s" */
 #define MIN_CALL        20 /* columns of a call on its line, however narrow the terminal is */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RULE_COLUMNS 40
+#define RULE_COLUMNS 40 /* of a horizontal rule */
 #define MAX_INDENT   12 /* blanks before a fence: in the item of a list */
 
 enum where { START, TEXT, RAW };

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #define MAX_SAMPLES   100000 /* times of further calls are not among the medians */
-#define MAX_NAME      28
-#define MAX_CELL      48
-#define CELL_DISTANCE 2
+#define MAX_NAME      28     /* columns for names; longer ones move their line */
+#define MAX_CELL      48     /* bytes of a number with its unit */
+#define CELL_DISTANCE 2      /* blanks between columns */
 
 struct row {
     int64_t calls, told; /* told: those whose tokens were */

@@ -7,10 +7,10 @@
 
 #include <string.h>
 
-#define GAP      2
-#define MAX_CELL ((size_t)600)
-#define N_ABOVE  4 /* lines above the rows: two of sums, an empty one, the heads */
-#define N_BELOW  3 /* below: the sum, the run that is selected, the keys */
+#define GAP      2             /* blanks between columns */
+#define MAX_CELL ((size_t)600) /* bytes of a name; the rest is cut */
+#define N_ABOVE  4             /* lines above the rows: two of sums, an empty one, the heads */
+#define N_BELOW  3             /* below: the sum, the run that is selected, the keys */
 
 enum { STATE, RUN, PIPELINE, STAGE, WAITS, AGE, CALLS, TOKENS, COST, N_COLUMNS };
 /* rank: the greatest is left out first. */

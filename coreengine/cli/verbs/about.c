@@ -15,7 +15,7 @@
 
 #include "capabilities/sdk/capability.h"
 
-#define MAX_TEXT_BYTES ((size_t)4 << 20)
+#define MAX_TEXT_BYTES ((size_t)4 << 20) /* of what is printed: lists of ours */
 #define HTTP_FEATURE   (RV_IS_STATIC ? "libcurl (linked in)" : "libcurl (loaded on demand)")
 
 static int version(struct rv_cli *cli, rv_err **err)

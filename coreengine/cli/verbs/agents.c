@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#define MAX_TEXT_BYTES ((size_t)64 << 20)
+#define MAX_TEXT_BYTES ((size_t)64 << 20) /* of all documents that are printed */
 
 /* --- where an agent was found --- */
 

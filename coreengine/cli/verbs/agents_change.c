@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#define MAX_TEXT_BYTES ((size_t)64 << 20)
+#define MAX_TEXT_BYTES ((size_t)64 << 20) /* of all documents that are printed */
 #define KIND           "agent"
 
 /* Reads a file and what it is. *out NULL with 0: findings say why. text and findings are the caller's. */

@@ -7,7 +7,7 @@
 #include "coreengine/cli/show/table.h"
 #include "coreengine/cli/verbs/verbs.h"
 
-#define MAX_CONTENT ((size_t)256 << 20)
+#define MAX_CONTENT ((size_t)256 << 20) /* bytes of an artifact: RV_STORE_MAX_VALUE */
 
 /* The run that --run names; `room` is for its id. */
 static int read_filter(struct rv_cli *cli, struct rv_app_artifacts_filter *f, struct rv_run_row *room, rv_err **err)

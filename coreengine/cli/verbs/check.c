@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#define MAX_TEXT_BYTES ((size_t)64 << 20)
+#define MAX_TEXT_BYTES ((size_t)64 << 20) /* of a report as JSON: an entry for each finding and stage */
 
 static void write_path(const struct rv_pipeline *p, const int *path, size_t n, rv_buf *b)
 {

@@ -10,8 +10,8 @@
 
 #include "capabilities/sdk/capability.h"
 
-#define MAX_TEXT_BYTES ((size_t)4 << 20)
-#define SHOWN_MODELS   3
+#define MAX_TEXT_BYTES ((size_t)4 << 20) /* of the report */
+#define SHOWN_MODELS   3                 /* of one server; the others are counted */
 
 enum level { LEVEL_OK, LEVEL_NOTE, LEVEL_BAD };
 struct checkup {

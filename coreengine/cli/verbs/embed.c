@@ -11,8 +11,8 @@
 
 #define MAX_LINE   ((size_t)1 << 20) /* bytes of one text; models take a tenth at most */
 #define BATCH      64                /* texts of one request: what every provider takes */
-#define MAX_NUMBER 32
-#define WATCH_S    2 /* between two looks at the queue */
+#define MAX_NUMBER 32                /* bytes of a float as text */
+#define WATCH_S    2                 /* between two looks at the queue */
 
 struct job {
     struct rv_cli *cli;

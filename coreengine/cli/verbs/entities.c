@@ -7,8 +7,8 @@
 #include <json-c/linkhash.h>
 #include <stdlib.h>
 
-#define MAX_CONDITIONS 16
-#define MAX_CELL       60
+#define MAX_CONDITIONS 16 /* --where of one command; more is an error */
+#define MAX_CELL       60 /* columns of a name; the rest is cut */
 
 /* --- list --- */
 

@@ -5,8 +5,8 @@
 
 #include <time.h>
 
-#define MAX_LINE      ((size_t)1 << 16)
-#define PROGRESS_SECS 0.1
+#define MAX_LINE      ((size_t)1 << 16) /* bytes of what is told of one file */
+#define PROGRESS_SECS 0.1               /* between two drawings: as often as an eye follows */
 
 struct telling {
     const struct rv_cli *cli;

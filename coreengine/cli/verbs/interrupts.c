@@ -10,7 +10,7 @@
 
 #define PRUNE_BATCH 500 /* deleted in one transaction, so that others get their turn */
 
-#define NOTE_CHARS 60
+#define NOTE_CHARS 60 /* columns of a note; the rest is cut */
 
 /* --- list --- */
 

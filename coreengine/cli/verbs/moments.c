@@ -9,9 +9,9 @@
 
 #include <string.h>
 
-#define MAX_TAGS  16
-#define MAX_CELL  60
-#define LIST_MANY 50
+#define MAX_TAGS  16 /* --topic of one command; more is an error */
+#define MAX_CELL  60 /* columns of a value; the rest is cut */
+#define LIST_MANY 50 /* rows, unless --limit says otherwise */
 
 /* --- rows --- */
 

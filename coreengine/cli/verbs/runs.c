@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SHOWN_BY_DEFAULT 50
+#define SHOWN_BY_DEFAULT 50          /* newest runs, unless --limit or --json says otherwise */
 #define MIN_PREVIEW      ((size_t)8) /* less of a question says nothing */
 
 static int read_filter(const struct rv_cli *cli, struct rv_run_filter *f, rv_err **err)

@@ -4,7 +4,7 @@
 
 #include <time.h>
 
-#define POLL_MS 50
+#define POLL_MS 50 /* between two looks for new events of another process's run */
 
 struct stream {
     int64_t next;          /* number of the event or record to be printed next */

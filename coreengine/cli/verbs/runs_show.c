@@ -9,7 +9,7 @@
 
 #define PREVIEW     160 /* bytes of a value that people see */
 #define SHOWN_FIRST 20  /* steps of a long run that are shown when nothing else is asked for */
-#define SHOWN_LAST  80
+#define SHOWN_LAST  80  /* events at the end, unless --all */
 
 struct picture {
     const struct rv_cli *cli;

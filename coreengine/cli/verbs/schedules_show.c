@@ -4,10 +4,10 @@
 #include "coreengine/calendar/when.h"
 #include "coreengine/cli/verbs/verbs.h"
 
-#define SHOWN_TIMES  5
-#define SHOWN_FIRED  10
-#define MAX_TIMES    1000
-#define MINUTE_S     60
+#define SHOWN_TIMES  5         /* next times, unless --number says otherwise */
+#define SHOWN_FIRED  10        /* last firings */
+#define MAX_TIMES    1000      /* --number at most; more is an error */
+#define MINUTE_S     60        /* an offset is shown in minutes, and a delay from one minute on */
 #define TIME_IS_PAST INT64_MIN /* no time is before it */
 
 /* --- times --- */

@@ -5,9 +5,9 @@
 
 #include <string.h>
 
-#define MAX_ROW_BYTES       ((size_t)512 << 20)
-#define FIRST_MESSAGE_CHARS 100 /* of the message that a session begins with, in its head */
-#define PREVIEW             400 /* bytes of arguments and results that people see */
+#define MAX_ROW_BYTES       ((size_t)512 << 20) /* of a message as JSON: RV_STORE_MAX_VALUE with its escapes */
+#define FIRST_MESSAGE_CHARS 100                 /* of the message that a session begins with, in its head */
+#define PREVIEW             400                 /* bytes of arguments and results that people see */
 
 struct picture {
     const struct rv_cli *cli;

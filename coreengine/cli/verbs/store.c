@@ -6,8 +6,8 @@
 #include <string.h>
 #include <time.h>
 
-#define SHOWN_HASH    16 /* characters; --json has all */
-#define PROGRESS_SECS 0.1
+#define SHOWN_HASH    16  /* characters; --json has all */
+#define PROGRESS_SECS 0.1 /* between two drawings: as often as an eye follows */
 
 /* Nothing was done, or what was done is undone or refused by name: the command line, or what it names, is at fault. */
 static int fail(const struct rv_cli *cli, rv_err **err)

@@ -9,8 +9,8 @@
 
 #define MAX_REPEAT  10000 /* runs of each test: the interval is below two percent then */
 #define MAX_NAMES   400   /* bytes of the names of tests in a message */
-#define MAX_NEAREST 200
-#define MAX_MODELS  32 /* columns of a table that people still read */
+#define MAX_NEAREST 200   /* bytes of the name that a hint shows; the rest is cut */
+#define MAX_MODELS  32    /* columns of a table that people still read */
 
 static const struct rv_test_format *const formats[] = {&rv_test_as_json, &rv_test_as_tap, &rv_test_as_junit,
                                                        &rv_test_as_html};

@@ -7,8 +7,8 @@
 #include "coreengine/cli/show/table.h"
 #include "coreengine/cli/verbs/verbs.h"
 
-#define MAX_CELL ((size_t)512)
-#define MAX_TEXT ((size_t)64 << 20)
+#define MAX_CELL ((size_t)512)      /* bytes of one cell */
+#define MAX_TEXT ((size_t)64 << 20) /* bytes of the JSON array: RV_APP_MAX_SELECT rows */
 
 static const struct rv_cli_option usage_options[] = {
     {"json", 'j', NULL, "print a JSON array of objects", NULL, false},

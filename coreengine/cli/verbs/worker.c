@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MAX_LABELS   64
-#define MAX_HANDLERS 64
-#define MAX_TYPE     200
+#define MAX_LABELS   64  /* --label of one command; more is an error */
+#define MAX_HANDLERS 64  /* --handler, and --script, of one command; more is an error */
+#define MAX_TYPE     200 /* bytes of a task's type; a longer one is an error */
 
 static const struct rv_cli_option worker_options[] = {
     {"concurrency", 'c', "N", "runs at once (default 16)", NULL, false},

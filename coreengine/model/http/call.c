@@ -10,6 +10,7 @@
 
 #include "coreengine/model/http/http_internal.h"
 
+/* bytes, unpacked: streams repeat their envelope with each piece; a longer answer is an error */
 #define DEFAULT_MAX_BODY ((size_t)64 << 20)
 
 /* --- the lines of a head --- */

@@ -10,8 +10,8 @@
 
 #include "coreengine/model/http/http_internal.h"
 
-#define FIRST_CAPACITY 16
-#define DEFAULT_IDLE   64
+#define FIRST_CAPACITY 16 /* calls that a client has room for at first */
+#define DEFAULT_IDLE   64 /* connections that are kept for the next call */
 
 /* --- limits of time --- */
 

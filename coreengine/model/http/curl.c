@@ -19,9 +19,9 @@
 #define MIN_VERSION        0x075000 /* 7.80.0: CURLOPT_PREREQFUNCTION, which tells when a request is about to be sent */
 #define READ_BYTES         4096L    /* a stream that waits keeps that much; a piece of one has some hundred bytes */
 #define WRITE_BYTES        16384L   /* the least that libcurl takes */
-#define KEEPALIVE_IDLE_S   60L
-#define KEEPALIVE_PROBE_S  30L
-#define MAX_REQUEST_FIELDS 256 /* more is a bug of the caller, not a request */
+#define KEEPALIVE_IDLE_S   60L      /* without traffic, until the kernel asks whether the server is still there */
+#define KEEPALIVE_PROBE_S  30L      /* between two such questions */
+#define MAX_REQUEST_FIELDS 256      /* more is a bug of the caller, not a request */
 
 /* --- opening --- */
 

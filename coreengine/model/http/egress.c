@@ -9,8 +9,8 @@
 #include <strings.h>
 #include <sys/socket.h>
 
-#define MAX_HOST 253
-#define MAX_ITEM 300
+#define MAX_HOST 253 /* bytes of a name in DNS; a longer one is refused */
+#define MAX_ITEM 300 /* bytes of a host with its port */
 
 struct range {
     unsigned char bytes[16]; /* an IPv4 address takes the first four */

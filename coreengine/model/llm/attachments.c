@@ -8,7 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
-#define MAX_NAME 255
+#define MAX_NAME 255 /* bytes, as a file system has; a longer name is an error */
 #define DATA     "data:"
 
 /* One that is being read; borrowed. */

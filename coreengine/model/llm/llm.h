@@ -43,7 +43,8 @@
 /* Tokens that a provider counts for one at most, where the window of the model is not known to be less. Their bytes do
  * not tell: a small file may hold a large picture or many pages. */
 #define RV_LLM_IMAGE_TOKENS 65536
-#define RV_LLM_FILE_TOKENS  1048576
+/* of a budget, for a file: bytes do not tell; never more than the model's context */
+#define RV_LLM_FILE_TOKENS 1048576
 /** Append the attachment that a value describes: a text (an https: or data: URL), an object ({url} or {data,
  *  media_type}, with type and name if it likes), a list of these; null is none. RV_E_INVALID: what is wrong with it. */
 RV_MUST_CHECK int rv_attachments_add(json_object *list, json_object *value, rv_err **cause);

@@ -13,8 +13,8 @@ static int64_t times(int64_t a, int64_t b)
     return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
 }
 
-#define MILLION       1000000
-#define HIDDEN_TOKENS 1024 /* what a provider adds to a request unseen: templates, words about tools */
+#define MILLION       1000000 /* micro-dollars of a dollar, and their millionths */
+#define HIDDEN_TOKENS 1024    /* what a provider adds to a request unseen: templates, words about tools */
 
 static int64_t count(int64_t n)
 {

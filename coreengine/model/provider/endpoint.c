@@ -11,19 +11,20 @@
 #define MIN_SECRET        8                 /* shorter ones ("none", "EMPTY") are placeholders, and words of texts */
 #define ANTHROPIC_VERSION "2023-06-01"
 #define AZURE_VERSION     "2024-10-21"
-#define OWN_HEADERS       8
+#define OWN_HEADERS       8 /* that a wire adds to those of the role */
 
 /* --- a role's options as numbers ---
  *
  * They were checked when the pipeline was loaded: what is not of its type or range here counts as not given. */
 
-#define DEFAULT_CONNECT_MS    10000
+#define DEFAULT_CONNECT_MS    10000  /* ten seconds: a server that is there accepts at once */
 #define DEFAULT_FIRST_BYTE_MS 300000 /* a model that reasons, or that has to be loaded first, is silent for long */
-#define DEFAULT_IDLE_MS       120000
-#define DEFAULT_RETRY_WAIT_MS 60000
-#define MAX_ATTEMPTS          100
+#define DEFAULT_IDLE_MS       120000 /* two minutes without a byte: a model that thinks sends none */
+#define DEFAULT_RETRY_WAIT_MS 60000  /* a minute: a provider that wants more is treated as down */
+#define MAX_ATTEMPTS          100    /* of one call; the file of a pipeline may ask for fewer */
 #define MAX_MS                INT64_C(31536000000) /* a year, so that sums of times do not overflow */
-#define MAX_COUNT             INT64_C(1000000000)
+/* above what any provider allows, and its product with a minute does not overflow */
+#define MAX_COUNT INT64_C(1000000000)
 
 static int64_t number(json_object *options, const char *key, int64_t min, int64_t max, int64_t missing)
 {

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define BYTES_PER_TOKEN 4 /* for the rate of tokens, until the provider tells */
-#define MAX_STORIES     ((size_t)16 << 10)
+#define BYTES_PER_TOKEN 4                  /* for the rate of tokens, until the provider tells */
+#define MAX_STORIES     ((size_t)16 << 10) /* bytes of what the attempts of one call said; later ones are left out */
 
 static struct rv_llm_reply *reply_of(rv_exchange *x)
 {

@@ -15,7 +15,7 @@
 /* A bucket is never empty for longer: what a provider counted may be wrong. */
 #define MAX_DEBT_US (10 * RV_US_PER_MIN)
 #define WINDOW_US   (30 * RV_US_PER_S) /* within which the failures in a row have to be */
-#define OPEN_US     (10 * RV_US_PER_S)
+#define OPEN_US     (10 * RV_US_PER_S) /* ten seconds: then one request tries whether the provider is back */
 
 /* --- the breaker: a server that has failed several times in a row is left alone for a while, then one exchange tries
  * it

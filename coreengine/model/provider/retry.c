@@ -5,8 +5,8 @@
 #include <json-c/linkhash.h>
 #include <stdio.h>
 
-#define FIRST_WAIT_US (RV_US_PER_S / 2)
-#define MAX_WAIT_US   (8 * RV_US_PER_S)
+#define FIRST_WAIT_US (RV_US_PER_S / 2) /* half a second, as the vendors' own clients */
+#define MAX_WAIT_US   (8 * RV_US_PER_S) /* eight seconds, as the vendors' own clients */
 
 /* Doubles with each attempt; up to a quarter less, so that those who failed together do not come back together. */
 static int64_t back_off(rv_exchange *x)

@@ -8,7 +8,7 @@
 #include "coreengine/model/wire/wire_internal.h"
 
 #define MAX_KEPT_BYTES  (((size_t)4 << 20) - 1024) /* of thinking blocks as JSON: what a reply's `opaque` holds */
-#define MAX_KEPT_BLOCKS 1024
+#define MAX_KEPT_BLOCKS 1024 /* of thinking in one answer: a server fills it; more is an error of the answer */
 
 /* The thinking block that is open; other blocks need no state of ours. */
 enum block_kind { BLOCK_NONE, BLOCK_THINKING };

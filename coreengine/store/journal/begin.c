@@ -7,7 +7,7 @@
 #include "coreengine/store/journal/journal_internal.h"
 #include "coreengine/store/moments.h"
 
-#define MAX_TEXT ((size_t)64 << 20)
+#define MAX_TEXT ((size_t)64 << 20) /* bytes of the input that a run's first record has: RV_STATE_MAX_BYTES */
 
 void rv_draft_free(struct draft *d)
 {

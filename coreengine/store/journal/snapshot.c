@@ -4,7 +4,7 @@
 
 #include "coreengine/store/journal/journal_internal.h"
 
-#define HASH_LEN (RV_HASH_MAX - 1)
+#define HASH_LEN (RV_HASH_MAX - 1)           /* characters of the hash in front of the text */
 #define MAX_TEXT (RV_STATE_MAX_BYTES + 4096) /* the state and what stands before it */
 
 struct count {

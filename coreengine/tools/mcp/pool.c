@@ -11,9 +11,9 @@
 
 #define IDLE_US        ((int64_t)300 * 1000000) /* without a call: then the connection is closed */
 #define BACKOFF_US     ((int64_t)100 * 1000)    /* before a server that ended is started again: doubled each time */
-#define MAX_BACKOFF_US ((int64_t)10 * 1000000)
-#define END_US         ((int64_t)10 * 1000000) /* for all servers to end: their graces and some to spare */
-#define NEVER          INT64_MAX
+#define MAX_BACKOFF_US ((int64_t)10 * 1000000)  /* ten seconds between two starts of a server that ends */
+#define END_US         ((int64_t)10 * 1000000)  /* for all servers to end: their graces and some to spare */
+#define NEVER          INT64_MAX                /* no timer */
 
 struct mcp_connection {
     rv_mcp_pool *pool;

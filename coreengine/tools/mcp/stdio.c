@@ -20,7 +20,7 @@
 #define MAX_ENV       512                      /* variables that a pipeline may set */
 #define MAX_NOISE     200                      /* lines of a connection that are logged */
 #define MAX_NOISE_LEN 400                      /* bytes of such a line */
-#define READ_BYTES    ((size_t)64 << 10)
+#define READ_BYTES    ((size_t)64 << 10)       /* of one read(): the room of a pipe */
 
 enum phase { RUNNING, ASKED_TO_END, SENT_TERM, SENT_KILL };
 

@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WINDOW_US          INT64_C(1000000)
+#define WINDOW_US INT64_C(1000000) /* a second, in which RV_PLUGIN_LOG_LINES are let through */
+/* of the state behind a call: with another pointer a plugin ends the process here, not later */
 #define CALL_MAGIC         0x7265637au
 #define DEFAULT_ERROR_TYPE "ExecutionError"
 #define MAX_PROGRESS_TEXT  1024 /* bytes; an event has fewer */

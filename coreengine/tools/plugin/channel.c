@@ -10,7 +10,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define CHUNK     ((size_t)16 << 10)
+#define CHUNK     ((size_t)16 << 10)  /* bytes of one read() from the child */
 #define KEEP      ((size_t)256 << 10) /* of a buffer between messages */
 #define MAX_LINKS 8                   /* of an error */
 

@@ -19,17 +19,17 @@
 #define HAS_SHADOW 1 /* terabytes of address space that are not used */
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define HAS_SHADOW 1
+#define HAS_SHADOW 1 /* as above, for clang */
 #endif
 #endif
 #ifndef HAS_SHADOW
-#define HAS_SHADOW 0
+#define HAS_SHADOW 0 /* RLIMIT_AS can bound the memory of a child */
 #endif
 
-#define WATCH_STACK ((size_t)64 << 10)
-#define WATCH_MS    1000
-#define LEAVE_MS    1000 /* to close the capability once the engine is gone */
-#define RESERVE     16   /* the part of the memory limit without which a child takes no further call */
+#define WATCH_STACK ((size_t)64 << 10) /* bytes of the watching thread's stack: it only sleeps and compares */
+#define WATCH_MS    1000               /* between two looks whether the parent is still there */
+#define LEAVE_MS    1000               /* to close the capability once the engine is gone */
+#define RESERVE     16                 /* the part of the memory limit without which a child takes no further call */
 
 struct host {
     struct rv_channel channel;

@@ -23,7 +23,7 @@
 #define LEAVE_US    1000000 /* to close a capability and leave */
 #define OBVIOUS_US  100000  /* from the end of a socket to the end of its process */
 #define LOAD_MS     30000   /* to load and to open */
-#define PROGRAM_MAX 4096
+#define PROGRAM_MAX 4096    /* bytes of the path of this program */
 
 /* --- one child process: start, stop, kill, wait --- */
 

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GRACE_US         50000 /* from "not wanted any more" to the end by force */
-#define FIRST_BACKOFF_US ((int64_t)100 * 1000)
-#define MAX_BACKOFF_US   ((int64_t)5000 * 1000)
+#define GRACE_US         50000                  /* from "not wanted any more" to the end by force */
+#define FIRST_BACKOFF_US ((int64_t)100 * 1000)  /* a tenth of a second, until a process that ended is started again */
+#define MAX_BACKOFF_US   ((int64_t)5000 * 1000) /* five seconds: a process that always ends costs little */
 
 /* --- who has which child --- */
 

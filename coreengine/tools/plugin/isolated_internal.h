@@ -34,7 +34,7 @@ struct rv_wait {
     int64_t until_us;             /* of rv_clock_system(); RV_WAIT_FOREVER: no end */
     const atomic_bool *cancelled; /* borrowed; may be NULL */
 };
-#define RV_WAIT_FOREVER INT64_MAX
+#define RV_WAIT_FOREVER INT64_MAX /* without a deadline */
 
 struct rv_channel {
     int fd;

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define OPEN_ERROR_SIZE 1024
+#define OPEN_ERROR_SIZE 1024 /* bytes that open() may write its reason into */
 
 /* --- the shared object: opened with dlopen(), asked for its descriptor, told to open and to close --- */
 

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MAX_DIRS      64
+#define MAX_DIRS      64   /* of one search path; more is an error */
 #define MAX_AVAILABLE 4096 /* files of one path that are listed */
 #define SUFFIX        ".so"
 

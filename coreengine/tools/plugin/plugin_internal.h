@@ -169,7 +169,7 @@ struct rv_plugin_attached {
     struct rv_cap_attachment items[RV_CAP_MAX_ATTACHMENTS];
 };
 #define RV_PLUGIN_MAX_SHOWN       (32 * RV_JSON_MAX_BYTES) /* as a hook is shown at most */
-#define RV_PLUGIN_MAX_SHOWN_DEPTH (2 * RV_JSON_MAX_DEPTH)
+#define RV_PLUGIN_MAX_SHOWN_DEPTH (2 * RV_JSON_MAX_DEPTH)  /* levels of a specification as it is printed */
 const struct rv_cap_attachment *rv_plugin_attached(struct rv_plugin_attached *a, const char *args, uint32_t *n);
 /** The reply of a hook that gives this list. items[0..n) are the capability's: texts may be anything. out is bounded by
  * the caller. */
