@@ -7,7 +7,7 @@
 #include "coreengine/app/past.h"
 #include "coreengine/app/services/services_internal.h"
 
-#define NAME_HEX 32
+#define NAME_HEX 32 /* digits of a hash that make a name which fits (RV_STORE_MAX_ID) */
 
 /* One name for what is taken under that key. A name has no more than the store takes as an id. */
 static int name_of(const struct app_ask *a, const char *kind, char out[RV_HASH_MAX], rv_err **err)

@@ -10,7 +10,7 @@
 
 #define HIGH      0xD800u    /* first half of a surrogate pair */
 #define LOW       0xDC00u    /* second half */
-#define LOW_END   0xE000u    /* the first code unit that is no half */
+#define LOW_END   0xE000u    /* behind the last second half */
 #define MARK      0x10F800u  /* + 0..0x7FF: the mark of HIGH + the same */
 #define MARK_LEN  4          /* bytes of the mark in UTF-8 */
 #define MARK_HEAD "\xF4\x8F" /* of all marks in UTF-8; the third byte is 0xA0..0xBF */
