@@ -6,7 +6,7 @@
 #include "coreengine/app/quotas.h"
 #include "coreengine/app/services.h"
 
-/* --- stores.c --- */
+/* --- places.c --- */
 /** A variable of the environment; NULL: it is not set, or empty. */
 const char *rv_app_env(const char *name);
 /** Append where the user's own file of settings is, $XDG_CONFIG_HOME/reeve/NAME. RV_E_NOT_FOUND: the environment does
