@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "config/config_internal.h"
+#include "config/output_via.h"
 
 #define AT(member) offsetof(struct rv_agent, member)
 
@@ -19,8 +20,8 @@ static const struct rv_term output_vias[] = {
     [RV_OUTPUT_VIA_TOOL] = {"tool", "the model hands the output to a tool"},
     [RV_OUTPUT_VIA_PROMPT] = {"prompt", "the prompt says what the output must be"},
 };
-static const struct rv_term_list output_via_list = {"output_via", "way to structured output", output_vias,
-                                                    RV_COUNT(output_vias)};
+const struct rv_term_list rv_output_vias = {"output_via", "way to structured output", output_vias,
+                                            RV_COUNT(output_vias)};
 
 static const struct rv_term tool_choices[] = {
     [RV_CHOICE_OF_MODEL] = {"auto", "the model decides whether it calls tools"},
@@ -299,7 +300,7 @@ static const struct rv_key agent_keys[] = {
      .type = RV_KEY_TERM,
      .offset = AT(output.via),
      .src_offset = AT(places.output_via),
-     .terms = &output_via_list,
+     .terms = &rv_output_vias,
      .default_text = "\"auto\"",
      .doc = "How the model is made to answer by output_schema."},
     {.name = "max_repairs",

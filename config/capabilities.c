@@ -110,8 +110,9 @@ void rv_read_capabilities(struct rv_key_reader *r, const struct rv_node *node, v
     size_t n;
 
     (void)target;
-    l->p->capabilities = rv_loader_items(r, node, "a list of names or maps", "capabilities", RV_MAX_CAPABILITIES,
-                                         sizeof *l->p->capabilities, &n);
+    l->p->capabilities =
+        rv_loader_items(r, node, "capabilities",
+                        RV_LIST_OF("a list of names or maps", RV_MAX_CAPABILITIES, sizeof *l->p->capabilities), &n);
     l->p->internal->capabilities = rv_loader_array(l, n, sizeof *l->p->internal->capabilities);
     for (size_t i = 0; i < n && l->rc == 0; i++) {
         struct rv_capability_config *out = &l->p->capabilities[i];

@@ -34,8 +34,9 @@ void rv_read_client_tools(struct rv_key_reader *r, const struct rv_node *node, v
     const char *outer = r->path;
     char path[40];
 
-    t->client = rv_loader_items(r, node, "a list of maps with a name", "client_tools", RV_MAX_CLIENT_TOOLS,
-                                sizeof *t->client, &t->n_client);
+    t->client =
+        rv_loader_items(r, node, "client_tools",
+                        RV_LIST_OF("a list of maps with a name", RV_MAX_CLIENT_TOOLS, sizeof *t->client), &t->n_client);
     for (size_t i = 0; i < t->n_client; i++) {
         snprintf(path, sizeof path, "client_tools[%zu].", i);
         r->path = path;

@@ -249,11 +249,18 @@ struct rv_pipeline *rv_pipeline_blank(rv_str text, const char *name, const char 
 
 /* Small things that several sections need. */
 struct rv_loader *rv_loader_of(struct rv_key_reader *r);
-/** Room for the items of a list or a map, at most max of them; what: "a list ..." or "a map ...", for messages: zeroed
- * arena memory, *n of size each. NULL, and *n is 0: the node is of another kind or too long, which is a finding, or
- * memory is short. */
-void *rv_loader_items(struct rv_key_reader *r, const struct rv_node *node, const char *what, const char *key,
-                      size_t max, size_t size, size_t *n);
+/* What a key may hold: `what` is for messages ("a list of maps"), size is that of an item in memory. */
+struct rv_items {
+    enum rv_node_kind kind; /* LIST or MAP */
+    const char *what;
+    size_t max, size;
+};
+#define RV_LIST_OF(what, max, size) (&(const struct rv_items){RV_NODE_LIST, what, max, size})
+#define RV_MAP_OF(what, max, size)  (&(const struct rv_items){RV_NODE_MAP, what, max, size})
+/** Zeroed arena memory for the items of a list, or the entries of a map. NULL, and *n is 0: the node is of another kind
+ * or too long, which is a finding, or memory is short. */
+void *rv_loader_items(struct rv_key_reader *r, const struct rv_node *node, const char *key, const struct rv_items *want,
+                      size_t *n);
 /** Zeroed arena memory for n items (n may be 0); NULL is out of memory and recorded in the loader. */
 void *rv_loader_array(struct rv_loader *l, size_t n, size_t size);
 /** path relative to the pipeline's folder, in the arena; NULL is out of memory, recorded. */

@@ -74,7 +74,7 @@ void rv_read_targets(struct rv_key_reader *r, const struct rv_node *node, const 
         rv_keys_wrong_type(r, node, key, "the name of a stage or a list of branches");
         return;
     }
-    out->items = rv_loader_items(r, node, "a list", key, MAX_BRANCHES, sizeof *out->items, &out->n);
+    out->items = rv_loader_items(r, node, key, RV_LIST_OF("a list", MAX_BRANCHES, sizeof *out->items), &out->n);
     out->is_list = true;
     out->src = node->src;
     rv_loader_of(r)->p->has_groups = true;
@@ -143,8 +143,8 @@ static void read_merges(struct rv_key_reader *r, const struct rv_node *node, voi
     struct rv_agent_join *join = (struct rv_agent_join *)((char *)target - offsetof(struct rv_agent_join, merges));
     size_t n;
 
-    join->merges =
-        rv_loader_items(r, node, "a map from key to a way of merging", "merge", 1024, sizeof *join->merges, &n);
+    join->merges = rv_loader_items(r, node, "merge",
+                                   RV_MAP_OF("a map from key to a way of merging", 1024, sizeof *join->merges), &n);
     for (size_t i = 0; i < n; i++) {
         const struct rv_node *value = node->items[i];
         char key[192];
@@ -424,8 +424,8 @@ void rv_read_on_answer(struct rv_key_reader *r, const struct rv_node *node, void
     size_t n;
 
     ask->on_answer_src = node->src;
-    ask->routes = rv_loader_items(r, node, "a map from choice to stage", "on_answer", RV_ASK_MAX_OPTIONS + 1,
-                                  sizeof *ask->routes, &n);
+    ask->routes = rv_loader_items(
+        r, node, "on_answer", RV_MAP_OF("a map from choice to stage", RV_ASK_MAX_OPTIONS + 1, sizeof *ask->routes), &n);
     for (size_t i = 0; i < n; i++) {
         struct rv_answer_route *route = &ask->routes[ask->n_routes++];
         const struct rv_node *value = node->items[i];

@@ -47,8 +47,8 @@ static void read_edge_limits(struct rv_key_reader *r, const struct rv_node *node
     size_t n;
 
     (void)target;
-    l->p->edge_limits =
-        rv_loader_items(r, node, "a list of maps", "edge_limits", RV_MAX_EDGE_LIMITS, sizeof *l->p->edge_limits, &n);
+    l->p->edge_limits = rv_loader_items(
+        r, node, "edge_limits", RV_LIST_OF("a list of maps", RV_MAX_EDGE_LIMITS, sizeof *l->p->edge_limits), &n);
     for (size_t i = 0; i < n && l->rc == 0; i++) {
         struct rv_key_reader inner = {
             .arena = l->arena, .findings = l->findings, .owner_kind = "edge limit", .user = l};
@@ -69,8 +69,8 @@ static void read_state(struct rv_key_reader *r, const struct rv_node *node, void
     size_t n;
 
     (void)target;
-    l->p->state_fields =
-        rv_loader_items(r, node, "a list of maps", "state", RV_MAX_STATE_FIELDS, sizeof *l->p->state_fields, &n);
+    l->p->state_fields = rv_loader_items(
+        r, node, "state", RV_LIST_OF("a list of maps", RV_MAX_STATE_FIELDS, sizeof *l->p->state_fields), &n);
     for (size_t i = 0; i < n && l->rc == 0; i++) {
         struct rv_key_reader inner = {
             .arena = l->arena, .findings = l->findings, .owner_kind = "state field", .user = l};
@@ -107,8 +107,9 @@ static void read_agents(struct rv_key_reader *r, const struct rv_node *node, voi
     struct rv_loader *l = rv_loader_of(r);
 
     (void)target;
-    l->p->agents = rv_loader_items(r, node, "a list of maps with a name", "agents", RV_MAX_STAGES, sizeof *l->p->agents,
-                                   &l->p->n_agents);
+    l->p->agents =
+        rv_loader_items(r, node, "agents",
+                        RV_LIST_OF("a list of maps with a name", RV_MAX_STAGES, sizeof *l->p->agents), &l->p->n_agents);
     for (size_t i = 0; i < l->p->n_agents && l->rc == 0; i++)
         rv_agent_build(l, node->items[i], &l->p->agents[i]);
 }

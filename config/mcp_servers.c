@@ -62,8 +62,8 @@ static void read_tools(struct rv_key_reader *r, const struct rv_node *node, void
     struct rv_loader *l = rv_loader_of(r);
     const char *outer = r->path;
 
-    s->tools = rv_loader_items(r, node, "a map from tool to its keys", "tools", RV_MAX_MCP_TOOLS, sizeof *s->tools,
-                               &s->n_tools);
+    s->tools = rv_loader_items(
+        r, node, "tools", RV_MAP_OF("a map from tool to its keys", RV_MAX_MCP_TOOLS, sizeof *s->tools), &s->n_tools);
     for (size_t i = 0; i < s->n_tools && l->rc == 0; i++) {
         struct rv_mcp_tool_config *t = &s->tools[i];
         t->name = arena_text(l, node->keys[i]->text);
@@ -314,8 +314,9 @@ void rv_read_mcp_servers(struct rv_key_reader *r, const struct rv_node *node, vo
     size_t n;
 
     (void)target;
-    l->p->mcp_servers = rv_loader_items(r, node, "a map from name to server", "mcp_servers", RV_MAX_MCP_SERVERS,
-                                        sizeof *l->p->mcp_servers, &n);
+    l->p->mcp_servers =
+        rv_loader_items(r, node, "mcp_servers",
+                        RV_MAP_OF("a map from name to server", RV_MAX_MCP_SERVERS, sizeof *l->p->mcp_servers), &n);
     l->p->internal->mcp_servers = rv_loader_array(l, n, sizeof *l->p->internal->mcp_servers);
     for (size_t i = 0; i < n && l->rc == 0; i++) {
         l->p->internal->mcp_servers[i] = node->items[i];

@@ -444,8 +444,8 @@ void rv_read_models(struct rv_key_reader *r, const struct rv_node *node, void *t
     size_t n;
 
     (void)target;
-    l->p->models =
-        rv_loader_items(r, node, "a map from role to model", "models", RV_MAX_MODELS, sizeof *l->p->models, &n);
+    l->p->models = rv_loader_items(r, node, "models",
+                                   RV_MAP_OF("a map from role to model", RV_MAX_MODELS, sizeof *l->p->models), &n);
     if (!l->p->models)
         return;
     internal->has_models = true;

@@ -47,8 +47,8 @@ void rv_read_examples(struct rv_key_reader *r, const struct rv_node *node, void 
 {
     struct rv_agent_model *m = (struct rv_agent_model *)((char *)target - offsetof(struct rv_agent_model, examples));
 
-    m->examples =
-        rv_loader_items(r, node, "a list of maps", "examples", RV_MAX_EXAMPLES, sizeof *m->examples, &m->n_examples);
+    m->examples = rv_loader_items(r, node, "examples",
+                                  RV_LIST_OF("a list of maps", RV_MAX_EXAMPLES, sizeof *m->examples), &m->n_examples);
     for (size_t i = 0; i < m->n_examples; i++)
         read_example(r, node->items[i], i, &m->examples[i]);
 }
@@ -59,8 +59,9 @@ void rv_read_attachments(struct rv_key_reader *r, const struct rv_node *node, vo
 {
     struct rv_agent_model *m = (struct rv_agent_model *)((char *)target - offsetof(struct rv_agent_model, attachments));
 
-    m->attachments = rv_loader_items(r, node, "a list of expressions", "attachments", RV_MAX_ATTACHMENTS,
-                                     sizeof *m->attachments, &m->n_attachments);
+    m->attachments = rv_loader_items(r, node, "attachments",
+                                     RV_LIST_OF("a list of expressions", RV_MAX_ATTACHMENTS, sizeof *m->attachments),
+                                     &m->n_attachments);
     for (size_t i = 0; i < m->n_attachments; i++) {
         char label[48];
 

@@ -25,18 +25,18 @@ void *rv_loader_array(struct rv_loader *l, size_t n, size_t size)
     return items;
 }
 
-void *rv_loader_items(struct rv_key_reader *r, const struct rv_node *node, const char *what, const char *key,
-                      size_t max, size_t size, size_t *n)
+void *rv_loader_items(struct rv_key_reader *r, const struct rv_node *node, const char *key, const struct rv_items *want,
+                      size_t *n)
 {
     void *items = NULL;
 
     *n = 0;
-    if (node->kind != (strncmp(what, "a list", 6) == 0 ? RV_NODE_LIST : RV_NODE_MAP))
-        rv_keys_wrong_type(r, node, key, what);
-    else if (node->n > max)
+    if (node->kind != want->kind)
+        rv_keys_wrong_type(r, node, key, want->what);
+    else if (node->n > want->max)
         rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, NULL, "%s has %zu entries (the limit is %zu)", key, node->n,
-                        max);
-    else if ((items = rv_loader_array(rv_loader_of(r), node->n, size)))
+                        want->max);
+    else if ((items = rv_loader_array(rv_loader_of(r), node->n, want->size)))
         *n = node->n;
     return items;
 }

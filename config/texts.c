@@ -189,8 +189,9 @@ void rv_read_rules(struct rv_key_reader *r, const struct rv_node *node, void *ta
 {
     struct rv_agent *a = (struct rv_agent *)((char *)target - offsetof(struct rv_agent, routing.rules));
 
-    a->routing.rules = rv_loader_items(r, node, "a list of rules", "routing_rules", RV_MAX_RULES_PER_AGENT,
-                                       sizeof *a->routing.rules, &a->routing.n_rules);
+    a->routing.rules = rv_loader_items(r, node, "routing_rules",
+                                       RV_LIST_OF("a list of rules", RV_MAX_RULES_PER_AGENT, sizeof *a->routing.rules),
+                                       &a->routing.n_rules);
     for (size_t i = 0; i < a->routing.n_rules; i++)
         read_rule(r, node->items[i], i + 1, &a->routing.rules[i]);
 }
@@ -311,8 +312,8 @@ void rv_read_prompts(struct rv_key_reader *r, const struct rv_node *node, void *
     size_t n;
 
     (void)target;
-    l->p->prompts =
-        rv_loader_items(r, node, "a map from key to text", "prompts", RV_MAX_PROMPTS, sizeof *l->p->prompts, &n);
+    l->p->prompts = rv_loader_items(r, node, "prompts",
+                                    RV_MAP_OF("a map from key to text", RV_MAX_PROMPTS, sizeof *l->p->prompts), &n);
     for (size_t i = 0; i < n && l->rc == 0; i++) {
         struct rv_prompt_config *out = &l->p->prompts[i];
         const struct rv_node *other = rv_node_get(others, node->keys[i]->text.ptr);

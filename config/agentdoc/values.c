@@ -113,7 +113,7 @@ static int read_number(rv_str text, json_object **out)
 
     if (to_json_number(text, &json))
         rc = json.rc == 0 ? rv_json_parse(rv_buf_str(&json), NULL, out, &err) : json.rc;
-    rv_err_free(err);
+    rv_err_free(err); /* the caller tells it in terms of the document */
     rv_buf_fini(&json);
     return rc == 0 || rc == RV_E_NOMEM ? rc : RV_E_INVALID;
 }

@@ -1,5 +1,6 @@
 /* Asking a model: what stands before the prompt, the prompt, and the bounds that are looked at before the request is
  * made (rules 5.5, W27, W28). Its cost is in money.c. */
+#include "config/output_via.h"
 #include "coreengine/agent/tools_internal.h"
 
 #include <stdlib.h>
@@ -133,16 +134,11 @@ static void write_options(const rv_visit *v, const struct rv_model_config *model
 
 static void write_output(const rv_visit *v, rv_jw *w)
 {
-    static const char *const vias[] = {[RV_OUTPUT_VIA_AUTO] = "auto",
-                                       [RV_OUTPUT_VIA_NATIVE] = "native",
-                                       [RV_OUTPUT_VIA_TOOL] = "tool",
-                                       [RV_OUTPUT_VIA_PROMPT] = "prompt"};
-
     rv_jw_key(w, "output");
     rv_jw_obj(w);
     rv_jw_kv_text(w, "name", v->agent->name);
     rv_jw_kv_value(w, "schema", v->agent->output.schema);
-    rv_jw_kv_text(w, "via", vias[v->agent->output.via]);
+    rv_jw_kv_text(w, "via", rv_output_vias.terms[v->agent->output.via].text);
     rv_jw_obj_end(w);
 }
 

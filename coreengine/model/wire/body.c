@@ -1,4 +1,5 @@
 /* Pieces of requests that wires share. */
+#include "config/output_via.h"
 #include "coreengine/model/wire/wire_internal.h"
 
 #include <json-c/linkhash.h>
@@ -9,25 +10,33 @@ static const char ASK_FOR_JSON[] =
 
 static int choose_via(const struct rv_wire_target *t, json_object *output, enum wire_via *via, rv_err **err)
 {
-    const char *text = "auto";
+    const char *text = rv_output_vias.terms[RV_OUTPUT_VIA_AUTO].text;
+    size_t i = 0;
 
     if (json_object_object_get_ex(output, "via", NULL) && !rv_json_get_text(output, "via", &text))
         return RV_FAIL(err, RV_E_INVALID, "\"via\" of the output is not a text");
-    if (rv_str_is(rv_str_of(text), "auto")) {
+    while (i < rv_output_vias.n && strcmp(rv_output_vias.terms[i].text, text) != 0)
+        i++;
+    if (i == rv_output_vias.n)
+        return RV_FAIL(err, RV_E_INVALID, "\"%s\" is not a way to ask for structured output", text);
+    switch ((enum rv_output_via)i) {
+    case RV_OUTPUT_VIA_AUTO:
         *via = !t->no_native_output ? WIRE_VIA_NATIVE : !t->no_tools ? WIRE_VIA_TOOL : WIRE_VIA_PROMPT;
-    } else if (rv_str_is(rv_str_of(text), "native")) {
+        break;
+    case RV_OUTPUT_VIA_NATIVE:
         if (t->no_native_output)
             return RV_FAIL(err, RV_E_INVALID, "model \"%s\" has no mode for structured output", t->model);
         *via = WIRE_VIA_NATIVE;
-    } else if (rv_str_is(rv_str_of(text), "tool")) {
+        break;
+    case RV_OUTPUT_VIA_TOOL:
         if (t->no_tools)
             return RV_FAIL(err, RV_E_INVALID, "model \"%s\" cannot hand over output by a tool: it cannot call tools",
                            t->model);
         *via = WIRE_VIA_TOOL;
-    } else if (rv_str_is(rv_str_of(text), "prompt")) {
+        break;
+    case RV_OUTPUT_VIA_PROMPT:
         *via = WIRE_VIA_PROMPT;
-    } else {
-        return RV_FAIL(err, RV_E_INVALID, "\"%s\" is not a way to ask for structured output", text);
+        break;
     }
     return 0;
 }
