@@ -5,14 +5,6 @@
 
 #define KEPT "planned"
 
-static int keep_copy(json_object *kept, const char *key, json_object *value, rv_err **err)
-{
-    json_object *copy = NULL;
-    int rc = value ? rv_json_dup(value, &copy, err) : 0;
-
-    return rc == 0 && copy ? rv_json_set_take(kept, key, copy, err) : rc;
-}
-
 int rv_planned_keep(const rv_visit *v, json_object *kept, rv_err **err)
 {
     const struct planned *p = v->planned;
@@ -23,10 +15,10 @@ int rv_planned_keep(const rv_visit *v, json_object *kept, rv_err **err)
         rc = RV_SET(own, err, RV_M_INT("repairs", p->repairs), RV_M_INT("replans", p->replans),
                     RV_M_INT("left_us", p->until_us - v->now_us), RV_M_INT("turns_at", (int64_t)p->turns_at));
     if (rc == 0)
-        rc = keep_copy(own, "plan", p->plan, err);
+        rc = rv_visit_keep_copy(own, "plan", p->plan, err);
     if (rc == 0)
-        rc = keep_copy(own, "steps", p->steps, err);
-    return rc == 0 ? keep_copy(own, "results", p->results, err) : rc;
+        rc = rv_visit_keep_copy(own, "steps", p->steps, err);
+    return rc == 0 ? rv_visit_keep_copy(own, "results", p->results, err) : rc;
 }
 
 /* A count that was written here. */

@@ -96,14 +96,6 @@ static int attempt_failed(rv_visit *v, const char *type, bool retryable, rv_err 
 
 #define NAMES_MAX 400 /* bytes of the names that one message lists; further ones are left out */
 
-/* A member of a call; borrowed, empty if it is not there. */
-static rv_str call_text(json_object *call, const char *key)
-{
-    json_object *part = NULL;
-    json_object_object_get_ex(call, key, &part);
-    return rv_json_str(part);
-}
-
 /* Arguments as an object, the caller's; RV_E_PARSE and RV_E_INVALID say why they are none. */
 static int read_arguments(const rv_visit *v, rv_str text, json_object **out, rv_err **cause)
 {
@@ -140,12 +132,12 @@ static int add_step(rv_visit *v, json_object *call, rv_err **err)
 
     int rc = rv_json_push_take(v->tools.steps, step, err);
     if (rc == 0)
-        rc = rv_json_set_str(step, "step_id", call_text(call, "id"), err);
+        rc = rv_json_set_str(step, "step_id", rv_call_text(call, "id"), err);
     if (rc == 0)
-        rc = rv_json_set_str(step, "tool", call_text(call, "name"), err);
+        rc = rv_json_set_str(step, "tool", rv_call_text(call, "name"), err);
     if (rc < 0)
         return rc;
-    rc = read_arguments(v, call_text(call, "arguments"), &arguments, &cause);
+    rc = read_arguments(v, rv_call_text(call, "arguments"), &arguments, &cause);
     if (rc == 0)
         rc = rv_json_set_take(step, "parameters", arguments, err);
     else if (rv_err_is(cause, RV_E_NOMEM)) /* perhaps only for saying what is wrong */
@@ -191,7 +183,7 @@ static int unoffered_calls(rv_visit *v, json_object *calls, struct rv_effects *o
     rv_err *cause = NULL;
 
     for (size_t i = 0; i < json_object_array_length(calls) && names.len < NAMES_MAX; i++) {
-        rv_str name = rv_utf8_cut(call_text(json_object_array_get_idx(calls, i), "name"), 80);
+        rv_str name = rv_utf8_cut(rv_call_text(json_object_array_get_idx(calls, i), "name"), 80);
         rv_buf_printf(&names, "%s%.*s", i ? ", " : "", RV_STR_ARG(name));
     }
     int rc = rv_buf_check(&names, "names of tools", &cause);
@@ -209,7 +201,7 @@ static int unoffered_calls(rv_visit *v, json_object *calls, struct rv_effects *o
 static json_object *output_call(json_object *calls)
 {
     for (size_t i = 0; calls && i < json_object_array_length(calls); i++)
-        if (rv_str_is(call_text(json_object_array_get_idx(calls, i), "name"), RV_OUTPUT_TOOL))
+        if (rv_str_is(rv_call_text(json_object_array_get_idx(calls, i), "name"), RV_OUTPUT_TOOL))
             return json_object_array_get_idx(calls, i);
     return NULL;
 }
@@ -245,7 +237,7 @@ static int ask_again(rv_visit *v, const struct rv_event *ev, json_object *calls,
         json_object *call = json_object_array_get_idx(calls, i);
         rv_str content =
             call == given ? rv_buf_str(&text) : RV_STR_LIT("Not called: a final answer was given as well.");
-        rc = rv_messages_add_result(v, call_text(call, "id"), call_text(call, "name"), content, true, err);
+        rc = rv_messages_add_result(v, rv_call_text(call, "id"), rv_call_text(call, "name"), content, true, err);
     }
     if (rc == 0 && !calls)
         rc = rv_messages_add_user(v, rv_buf_str(&text), err);
@@ -293,7 +285,7 @@ static int structured_output(rv_visit *v, const struct rv_event *ev, json_object
     enum rv_failure code = RV_FAILURE_OUTPUT_UNREADABLE;
     rv_err *cause = NULL;
 
-    int rc = given ? read_arguments(v, call_text(given, "arguments"), &value, &cause)
+    int rc = given ? read_arguments(v, rv_call_text(given, "arguments"), &value, &cause)
                    : rv_extract_object(ev->reply, need->items, need->n, &value, &cause);
     if (rc == 0)
         rc = rv_output_check(v, value, &cause);

@@ -1,16 +1,9 @@
 /* A request that a hook changed, checked as strictly as a foreign one: what may be changed at all, and whether its
  * conversations are whole, since providers refuse one that is not. */
-#include "coreengine/agent/agent_internal.h"
+#include "coreengine/agent/tools_internal.h"
 
 #include <json-c/linkhash.h>
 #include <string.h>
-
-static rv_str text_of(json_object *object, const char *key)
-{
-    json_object *part = NULL;
-    json_object_object_get_ex(object, key, &part);
-    return rv_json_str(part);
-}
 
 static bool has_text(json_object *object, const char *key)
 {
@@ -51,7 +44,7 @@ static bool is_said_by_model(json_object *m)
     if (json_object_object_get_ex(m, "opaque", &part) && !json_object_is_type(part, json_type_object))
         return false;
     if (!json_object_object_get_ex(m, "tool_calls", &calls))
-        return part || rv_str_trim(text_of(m, "content")).len > 0;
+        return part || rv_str_trim(rv_call_text(m, "content")).len > 0;
     size_t n = json_object_is_type(calls, json_type_array) ? json_object_array_length(calls) : 0;
     for (size_t i = 0; i < n; i++)
         if (!is_call(json_object_array_get_idx(calls, i)))
@@ -76,8 +69,9 @@ static bool is_result_of(json_object *m, json_object *call)
         return false;
     if (json_object_object_get_ex(m, "is_error", &flag) && !json_object_is_type(flag, json_type_boolean))
         return false;
-    return rv_str_is(text_of(m, "role"), "tool") && rv_str_eq(text_of(m, "tool_call_id"), text_of(call, "id")) &&
-           rv_str_eq(text_of(m, "name"), text_of(call, "name"));
+    return rv_str_is(rv_call_text(m, "role"), "tool") &&
+           rv_str_eq(rv_call_text(m, "tool_call_id"), rv_call_text(call, "id")) &&
+           rv_str_eq(rv_call_text(m, "name"), rv_call_text(call, "name"));
 }
 
 /* The index of the first message that is none or stands at a wrong place; SIZE_MAX: all is well. Every tool call is
@@ -90,7 +84,7 @@ static size_t first_wrong(json_object *messages, bool is_history)
         json_object *m = json_object_array_get_idx(messages, i);
         if (!json_object_is_type(m, json_type_object))
             return i;
-        rv_str role = text_of(m, "role");
+        rv_str role = rv_call_text(m, "role");
         if (rv_str_is(role, "assistant")
                 ? !is_said_by_model(m)
                 : !(rv_str_is(role, "user") || (is_history && rv_str_is(role, "system"))) || !is_said_to_model(m))

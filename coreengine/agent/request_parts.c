@@ -1,7 +1,7 @@
 /* What a request to a model has besides the prompt and the layers of a declared agent: the system prompt of a stage,
  * its examples, and the images and files that belong to the prompt. They are made once a visit, like the prompt, and
  * kept while the stage waits for a person: whatever the model says afterwards answers to these very texts. */
-#include "coreengine/agent/agent_internal.h"
+#include "coreengine/agent/tools_internal.h"
 
 #include <stdlib.h>
 
@@ -178,21 +178,13 @@ int64_t rv_parts_worst_tokens(const rv_visit *v)
 
 /* --- while the stage waits for a person --- */
 
-static int keep_copy(json_object *kept, const char *key, json_object *list, rv_err **err)
-{
-    json_object *copy = NULL;
-    int rc = list ? rv_json_dup(list, &copy, err) : 0;
-
-    return rc == 0 && copy ? rv_json_set_take(kept, key, copy, err) : rc;
-}
-
 int rv_parts_keep(const struct model_progress *t, json_object *kept, rv_err **err)
 {
     int rc = t->system ? rv_json_set_str(kept, "system", (rv_str){t->system, t->system_len}, err) : 0;
 
     if (rc == 0)
-        rc = keep_copy(kept, "examples", t->examples, err);
-    return rc == 0 ? keep_copy(kept, "attachments", t->attachments, err) : rc;
+        rc = rv_visit_keep_copy(kept, "examples", t->examples, err);
+    return rc == 0 ? rv_visit_keep_copy(kept, "attachments", t->attachments, err) : rc;
 }
 
 int rv_parts_take(struct model_progress *t, json_object *kept, rv_err **err)

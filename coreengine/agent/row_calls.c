@@ -8,13 +8,6 @@
 #define LEAN_MAX     ((size_t)4 << 10) /* of arguments and results of a turn that is too large */
 #define LEAN_NOTE    "{\"note\":\"too long to be kept with its turn\"}"
 
-static rv_str text_of(json_object *obj, const char *key)
-{
-    json_object *part = NULL;
-    json_object_object_get_ex(obj, key, &part);
-    return rv_json_str(part);
-}
-
 /* The arguments as an object, parsed when the reply was read, or here if they were kept with a stage that waited or are
  * not as tools take them: for text that is not JSON {"raw": text}, for anything else {}. */
 static int write_arguments(const struct rows *r, json_object *call, rv_jw *w, rv_err **err)
@@ -22,7 +15,7 @@ static int write_arguments(const struct rows *r, json_object *call, rv_jw *w, rv
     const struct rv_json_opts opts = {
         .allow_duplicates = true, .refuse_big_ints = rv_visit_refuses_big_ints(r->v), .what = "arguments"};
     json_object *value = NULL;
-    rv_str text = text_of(call, "arguments");
+    rv_str text = rv_call_text(call, "arguments");
     rv_err *cause = NULL;
 
     json_object_object_get_ex(r->v->model.arguments, json_object_get_string(json_object_object_get(call, "id")),
@@ -51,8 +44,8 @@ static int call_row(struct rows *r, json_object *call, rv_err **err)
 {
     rv_row_begin(r, RV_MESSAGE_TOOL_CALL, r->v->now_us);
     rv_jw *w = rv_row_json(r, &r->calls);
-    rv_jw_kv_str(w, "name", text_of(call, "name"));
-    rv_jw_kv_str(w, "id", text_of(call, "id"));
+    rv_jw_kv_str(w, "name", rv_call_text(call, "name"));
+    rv_jw_kv_str(w, "id", rv_call_text(call, "id"));
     int rc = write_arguments(r, call, w, err);
     rv_jw_obj_end(w);
     rv_row_end(r);
@@ -77,19 +70,19 @@ void rv_row_response(struct rows *r, rv_str name, rv_str id, rv_str content, boo
 
 static void response_row(struct rows *r, json_object *call, rv_str content, bool is_error)
 {
-    rv_row_response(r, text_of(call, "name"), text_of(call, "id"), content, is_error);
+    rv_row_response(r, rv_call_text(call, "name"), rv_call_text(call, "id"), content, is_error);
 }
 
 static json_object *tool_message(json_object *messages, size_t after, json_object *call)
 {
     size_t n = json_object_array_length(messages);
-    rv_str id = text_of(call, "id");
+    rv_str id = rv_call_text(call, "id");
 
     for (size_t i = after; i < n; i++) {
         json_object *m = json_object_array_get_idx(messages, i);
-        if (!rv_str_is(text_of(m, "role"), "tool"))
+        if (!rv_str_is(rv_call_text(m, "role"), "tool"))
             break;
-        if (rv_str_eq(text_of(m, "tool_call_id"), id))
+        if (rv_str_eq(rv_call_text(m, "tool_call_id"), id))
             return m;
     }
     return NULL;
@@ -151,7 +144,7 @@ static int response_so_far(struct rows *r, json_object *call, size_t index, rv_e
 /* The rows of the agent that the call asked. */
 static void child_rows(struct rows *r, json_object *call)
 {
-    rv_str id = text_of(call, "id");
+    rv_str id = rv_call_text(call, "id");
 
     for (const struct child_rows *c = r->v->model.child_rows; c && !r->is_lean; c = c->next)
         if (rv_str_is(id, c->call_id))
@@ -175,7 +168,7 @@ static int turn_rows(struct rows *r, size_t at, rv_err **err)
 
     if (is_said(json_object_array_get_idx(messages, at))) {
         rv_row_begin(r, RV_MESSAGE_USER, r->v->now_us);
-        rv_row_content(r, text_of(json_object_array_get_idx(messages, at), "content"));
+        rv_row_content(r, rv_call_text(json_object_array_get_idx(messages, at), "content"));
         rv_row_end(r);
         return 0;
     }
@@ -187,7 +180,7 @@ static int turn_rows(struct rows *r, size_t at, rv_err **err)
         child_rows(r, call);
         if (rc == 0 && message) {
             is_error = rv_json_bool_or(message, "is_error", false);
-            response_row(r, call, text_of(message, "content"), is_error);
+            response_row(r, call, rv_call_text(message, "content"), is_error);
         } else if (rc == 0) {
             rc = response_so_far(r, call, rv_step_of_call(r->v, call, i), err);
         }
@@ -212,7 +205,7 @@ int rv_rows_calls(struct rows *r, rv_err **err)
     }
     for (size_t i = 0; i < n_final && rc == 0; i++) {
         json_object *call = json_object_array_get_idx(t->final_calls, i);
-        bool is_output = rv_str_is(text_of(call, "name"), RV_OUTPUT_TOOL);
+        bool is_output = rv_str_is(rv_call_text(call, "name"), RV_OUTPUT_TOOL);
         rc = call_row(r, call, err);
         if (rc == 0)
             response_row(r, call, is_output ? RV_STR_LIT(FINAL_DONE) : RV_STR_LIT(FINAL_MISSED), false);

@@ -25,15 +25,6 @@ static int keep_usage(json_object *kept, const char *key, const struct rv_usage 
     return rc == 0 ? rv_json_set_take(kept, key, value, err) : rc;
 }
 
-/* Adds a copy of value under key; nothing for NULL. */
-static int keep_copy(json_object *kept, const char *key, json_object *value, rv_err **err)
-{
-    json_object *copy = NULL;
-    int rc = value ? rv_json_dup(value, &copy, err) : 0;
-
-    return rc == 0 && copy ? rv_json_set_take(kept, key, copy, err) : rc;
-}
-
 static int keep_counts(const struct model_progress *t, json_object *kept, rv_err **err)
 {
     const struct {
@@ -155,7 +146,7 @@ static int keep_conversation(const rv_visit *v, json_object **out, rv_err **err)
     if (rc == 0)
         rc = rv_parts_keep(t, kept, err);
     if (rc == 0)
-        rc = keep_copy(kept, "turns", t->messages, err);
+        rc = rv_visit_keep_copy(kept, "turns", t->messages, err);
     if (rc == 0)
         rc = keep_counts(t, kept, err);
     if (rc == 0)
@@ -266,7 +257,7 @@ int rv_visit_pause(rv_visit *v, const struct visit_question *q, const char *work
     if (rc == 0 && v->tools.hooks.arguments)
         rc = rv_json_set_ref(kept, "arguments", v->tools.hooks.arguments, err);
     if (rc == 0)
-        rc = keep_copy(kept, "input", v->tools.input, err);
+        rc = rv_visit_keep_copy(kept, "input", v->tools.input, err);
     json_object *kept_model = NULL;
     if (rc == 0 && v->model.acting)
         rc = keep_conversation(v, &kept_model, err);
@@ -574,4 +565,12 @@ int rv_visit_check_answer(const struct rv_visit_shared *shared, const rv_envelop
     if (rc == 0 && !response->cancelled && !response->expired && rv_interrupt_asks_input(kind, data))
         return rv_input_check(data, response, err);
     return rc < 0 || !response->arguments ? rc : check_arguments(shared, env, response, err);
+}
+
+int rv_visit_keep_copy(json_object *kept, const char *key, json_object *value, rv_err **err)
+{
+    json_object *copy = NULL;
+    int rc = value ? rv_json_dup(value, &copy, err) : 0;
+
+    return rc == 0 && copy ? rv_json_set_take(kept, key, copy, err) : rc;
 }

@@ -8,6 +8,17 @@
 #include "coreengine/agent/forms.h"
 #include "coreengine/agent/planned_internal.h"
 
+/** The text under a key of a call or a message; empty: it is not there, or is not a text. Borrowed. */
+static inline rv_str rv_call_text(json_object *call, const char *key)
+{
+    json_object *text = NULL;
+
+    json_object_object_get_ex(call, key, &text);
+    return rv_json_str(text);
+}
+/** Add a copy of the value under that key; nothing for NULL. suspend.c */
+RV_MUST_CHECK int rv_visit_keep_copy(json_object *kept, const char *key, json_object *value, rv_err **err);
+
 /* --- offer.c: which tools there are --- */
 /** The tools that the stage's model may call, as a request has them; NULL in *offered when there are none. Borrowed. */
 RV_MUST_CHECK int rv_tools_offered(rv_visit *v, json_object **offered, rv_err **err);

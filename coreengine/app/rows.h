@@ -6,6 +6,10 @@
 #include "coreengine/app/agents/agents.h"
 #include "coreengine/model/provider/provider.h"
 
+/** A time as RFC 3339. put: null for 0 and below. */
+void rv_app_put_time(rv_jw *w, const char *key, int64_t us);
+void rv_app_build_time(struct rv_json_build *b, json_object *to, const char *key, int64_t us);
+
 void rv_app_session_json(const struct rv_session_row *row, rv_jw *w);
 void rv_app_message_json(const char *session, const struct rv_message *m, rv_jw *w);
 void rv_app_task_json(const struct rv_task_row *row, rv_jw *w);

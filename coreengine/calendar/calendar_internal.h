@@ -47,6 +47,13 @@ bool rv_zone_rule_parse(rv_str text, struct zone_rule *out);
 /** The span of an instant if the rule had always been in force. */
 struct zone_span rv_zone_rule_span(const struct zone_rule *rule, int64_t t_s);
 
+/** The place of a character of a text that begins at src. */
+static inline struct rv_src place_in(struct rv_src src, rv_str text, const char *at)
+{
+    src.col += (int)rv_utf8_count((rv_str){text.ptr, (size_t)(at - text.ptr)});
+    return src;
+}
+
 /** Rounded down. */
 static inline int64_t floor_div(int64_t a, int64_t b)
 {

@@ -4,6 +4,7 @@
  * they mean different things. */
 #include <string.h>
 
+#include "coreengine/calendar/calendar_internal.h"
 #include "coreengine/calendar/cron.h"
 
 #define N_FIELDS  5  /* minute, hour, day, month, day of the week */
@@ -44,16 +45,8 @@ struct reader {
 
 /* An error at a byte of the text. */
 #define FAIL(r, at, code, fmt, ...)                                                                                    \
-    RV_FAIL_AT((r)->err, (struct rv_src[]){place((r), (at))}, (code), "cron expression \"%.*s\": " fmt,                \
-               RV_STR_ARG(rv_utf8_cut((r)->text, MAX_QUOTE)), ##__VA_ARGS__)
-
-static struct rv_src place(const struct reader *r, const char *at)
-{
-    struct rv_src src = r->src;
-
-    src.col += (int)rv_utf8_count((rv_str){r->text.ptr, (size_t)(at - r->text.ptr)});
-    return src;
-}
+    RV_FAIL_AT((r)->err, (struct rv_src[]){place_in((r)->src, (r)->text, (at))}, (code),                               \
+               "cron expression \"%.*s\": " fmt, RV_STR_ARG(rv_utf8_cut((r)->text, MAX_QUOTE)), ##__VA_ARGS__)
 
 static bool is_blank(char c)
 {

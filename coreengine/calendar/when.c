@@ -23,16 +23,8 @@ struct fields {
 
 /* An error at a byte of the text. */
 #define FAIL(r, at, code, fmt, ...)                                                                                    \
-    RV_FAIL_AT((r)->err, (struct rv_src[]){place((r), (at))}, (code), "time \"%.*s\": " fmt,                           \
+    RV_FAIL_AT((r)->err, (struct rv_src[]){place_in((r)->src, (r)->text, (at))}, (code), "time \"%.*s\": " fmt,        \
                RV_STR_ARG(rv_utf8_cut((r)->text, MAX_QUOTE)), ##__VA_ARGS__)
-
-static struct rv_src place(const struct reader *r, const char *at)
-{
-    struct rv_src src = r->src;
-
-    src.col += (int)rv_utf8_count((rv_str){r->text.ptr, (size_t)(at - r->text.ptr)});
-    return src;
-}
 
 static int wrong_form(const struct reader *r, const char *missing, const char *form)
 {

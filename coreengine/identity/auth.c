@@ -167,13 +167,6 @@ static bool takes_tokens(const rv_auth *g)
     return g->secret || g->key_file;
 }
 
-static int malformed(struct rv_refusal *refusal, const char *what)
-{
-    rv_refuse(refusal, 400, "invalid_request", what);
-    rv_refuse_reason(refusal, "%s", what);
-    return RV_E_DENIED;
-}
-
 /* What follows "Bearer"; characters of RFC 6750 and no others. 0: no such header; 1: *out. */
 static int read_bearer(const struct rv_caller *c, rv_str *out, struct rv_refusal *refusal)
 {
@@ -181,18 +174,18 @@ static int read_bearer(const struct rv_caller *c, rv_str *out, struct rv_refusal
     int there = rv_caller_header(c, "authorization", &value);
 
     if (there < 0)
-        return malformed(refusal, "there are several Authorization headers");
+        return rv_refuse_malformed(refusal, "there are several Authorization headers");
     if (there == 0)
         return 0;
     if (value.len < 8 || strncasecmp(value.ptr, "bearer ", 7) != 0)
-        return malformed(refusal, "Authorization is not \"Bearer\" and a key or token");
+        return rv_refuse_malformed(refusal, "Authorization is not \"Bearer\" and a key or token");
     *out = rv_str_trim((rv_str){value.ptr + 7, value.len - 7});
     for (size_t i = 0; i < out->len; i++)
         if (!rv_is_digit(out->ptr[i]) && !rv_is_letter(out->ptr[i]) && !strchr("-._~+/=", out->ptr[i]))
-            return malformed(refusal, "what follows \"Bearer\" has characters that no key and no token has");
+            return rv_refuse_malformed(refusal, "what follows \"Bearer\" has characters that no key and no token has");
     if (out->len == 0 || out->len > RV_JWT_MAX)
-        return malformed(refusal,
-                         "what follows \"Bearer\" is empty or longer than " RV_LIMIT_TEXT(RV_JWT_MAX_KB) " KB");
+        return rv_refuse_malformed(
+            refusal, "what follows \"Bearer\" is empty or longer than " RV_LIMIT_TEXT(RV_JWT_MAX_KB) " KB");
     return 1;
 }
 
@@ -237,7 +230,7 @@ static int read_cookies(const rv_auth *g, const struct rv_caller *c, struct rv_c
     int there = rv_caller_cookie(c, RV_LOGIN_COOKIE, &value);
 
     if (there < 0)
-        return malformed(refusal, "there are several cookies of a login");
+        return rv_refuse_malformed(refusal, "there are several cookies of a login");
     out->is_ambient = true;
     if (there > 0) {
         out->kind = RV_CREDENTIAL_LOGIN;
@@ -247,7 +240,7 @@ static int read_cookies(const rv_auth *g, const struct rv_caller *c, struct rv_c
     if (!takes_tokens(g) || (there = rv_caller_cookie(c, JWT_COOKIE, &value)) == 0)
         return 0;
     if (there < 0)
-        return malformed(refusal, "there are several cookies with a token");
+        return rv_refuse_malformed(refusal, "there are several cookies with a token");
     out->kind = RV_CREDENTIAL_JWT;
     out->token = value;
     return 0;
@@ -264,11 +257,11 @@ int rv_auth_read_credentials(const rv_auth *g, const struct rv_caller *c, struct
         return has_bearer;
     has_key = rv_caller_header(c, "x-api-key", &key);
     if (has_key < 0)
-        return malformed(refusal, "there are several X-Api-Key headers");
+        return rv_refuse_malformed(refusal, "there are several X-Api-Key headers");
     if (has_key > 0 && (key.len == 0 || key.len > RV_JWT_MAX))
-        return malformed(refusal, "X-Api-Key is empty or longer than " RV_LIMIT_TEXT(RV_JWT_MAX_KB) " KB");
+        return rv_refuse_malformed(refusal, "X-Api-Key is empty or longer than " RV_LIMIT_TEXT(RV_JWT_MAX_KB) " KB");
     if (has_key > 0 && has_bearer > 0 && !rv_str_eq(key, bearer))
-        return malformed(refusal, "X-Api-Key and Authorization differ: send one of them");
+        return rv_refuse_malformed(refusal, "X-Api-Key and Authorization differ: send one of them");
     if (has_bearer > 0 || has_key > 0) {
         sort_out(g, has_bearer > 0 ? bearer : key, has_bearer > 0, out);
         return 0;

@@ -37,6 +37,8 @@ uint32_t rv_scope_bit(rv_str word);
 int rv_refuse(struct rv_refusal *refusal, int status, const char *code, const char *detail); /* RV_E_DENIED */
 /** 401 with a challenge. code NULL: nothing was shown; else "invalid_token". */
 int rv_refuse_token(struct rv_refusal *refusal, const char *code, const char *detail);
+/** 400 for a request that cannot be read, with the reason for client and log. Returns RV_E_DENIED. */
+int rv_refuse_malformed(struct rv_refusal *refusal, const char *what);
 void rv_refuse_reason(struct rv_refusal *refusal, const char *fmt, ...) RV_PRINTF(2, 3); /* for the log */
 
 /* --- net.c --- */

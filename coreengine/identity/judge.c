@@ -128,13 +128,6 @@ static int judge_token(const rv_auth *g, rv_str token, int64_t now_us, struct rv
 
 /* --- what headers may say of those who may act for others --- */
 
-static int malformed(struct rv_refusal *refusal, const char *what)
-{
-    rv_refuse(refusal, 400, "invalid_request", what);
-    rv_refuse_reason(refusal, "%s", what);
-    return RV_E_DENIED;
-}
-
 /* In lower case; false: it is not a UUID. */
 static bool read_uuid(rv_str text, char out[RV_IDENTITY_MAX_ID + 1])
 {
@@ -159,7 +152,7 @@ static int name_tenant(const struct rv_caller *c, struct rv_identity *identity, 
     if (there == 0)
         return 0;
     if (there < 0 || !rv_is_store_id(tenant))
-        return malformed(refusal, "X-Tenant-Id is not an id, or is there several times");
+        return rv_refuse_malformed(refusal, "X-Tenant-Id is not an id, or is there several times");
     if (identity->level == RV_LEVEL_MASTER) {
         rv_text_keep(tenant, identity->tenant, sizeof identity->tenant);
         return 0;
@@ -197,10 +190,10 @@ static int name_user_by(const rv_auth *g, const struct rv_caller *c, const char 
         there > 0 && (g->any_user_id ? rv_is_store_id(user) && rv_text_keep(user, identity->user, sizeof identity->user)
                                      : read_uuid(user, identity->user));
     if (!is_sound)
-        return malformed(refusal, g->any_user_id
-                                      ? "the id of the user is empty, too long, has control characters, or is "
-                                        "there several times"
-                                      : "the id of the user is not a UUID, or is there several times");
+        return rv_refuse_malformed(
+            refusal, g->any_user_id ? "the id of the user is empty, too long, has control characters, or is "
+                                      "there several times"
+                                    : "the id of the user is not a UUID, or is there several times");
     identity->level = RV_LEVEL_USER;
     return 1;
 }

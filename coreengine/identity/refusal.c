@@ -74,3 +74,10 @@ struct rv_store_scope rv_identity_scope(const struct rv_identity *identity)
     return (struct rv_store_scope){.tenant = identity->tenant,
                                    .user = identity->level == RV_LEVEL_USER ? identity->user : NULL};
 }
+
+int rv_refuse_malformed(struct rv_refusal *refusal, const char *what)
+{
+    rv_refuse(refusal, 400, "invalid_request", what);
+    rv_refuse_reason(refusal, "%s", what);
+    return RV_E_DENIED;
+}

@@ -27,6 +27,10 @@ static inline void rv_artifact_share(struct rv_json_build *b, json_object *to, c
         b->rc = key ? rv_json_set_ref(to, key, value, b->err) : rv_json_push_ref(to, value, b->err);
 }
 
+/* wrapper.c */
+/** Add {"type": type} under key, or to an array with key NULL; returns it, borrowed. */
+json_object *rv_plan_typed_schema(struct rv_json_build *b, json_object *to, const char *key, const char *type);
+
 /* artifact_type.c */
 /** The type of a payload, in lower case, and how it is rendered.
  *  @param schema of the tool; NULL: none */

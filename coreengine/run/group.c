@@ -86,11 +86,6 @@ static int make_group(rv_run *run, struct branch *opener, int stage, const struc
     return rc;
 }
 
-static const char *const state_texts[] = {
-    [BRANCH_ALIVE] = "alive",   [BRANCH_ARRIVED] = "arrived",     [BRANCH_ENDED] = "ended",
-    [BRANCH_FAILED] = "failed", [BRANCH_CANCELLED] = "cancelled",
-};
-
 static void tell_started(rv_run *run, const struct branch *b, struct rv_effects *out)
 {
     rv_branch_emit(run, b, out, RV_EMIT_BRANCH_STARTED, RV_M_TEXT("name", b->name),
@@ -102,7 +97,7 @@ static void tell_ended(rv_run *run, const struct branch *b, struct rv_effects *o
     bool failed = b->state == BRANCH_FAILED;
 
     rv_branch_emit(run, b, out, RV_EMIT_BRANCH_ENDED, RV_M_TEXT("name", b->name),
-                   RV_M_TEXT("end", state_texts[b->state]),
+                   RV_M_TEXT("end", rv_branch_states[b->state]),
                    RV_M_IF(b->state == BRANCH_ARRIVED, RV_M_TEXT("join", rv_envelope_fields(b->env)->current_stage)),
                    RV_M_IF(failed, RV_M_TEXT("error_type", b->failure.type)),
                    RV_M_IF(failed, RV_M_TEXT("error", b->failure.text)));
@@ -239,15 +234,6 @@ static void tell_settled(rv_run *run, const struct group *g, struct verdict v, j
                    RV_M_BOOL("satisfied", v.is_satisfied), RV_M_OF(VALUE, "group", described));
 }
 
-/* The first failed one in the list. */
-static const struct branch *failed_in(const struct group *g)
-{
-    for (size_t i = 0; i < g->n; i++)
-        if (g->items[i].state == BRANCH_FAILED)
-            return &g->items[i];
-    return NULL;
-}
-
 /* A group without a join is over: so is the branch that opened it. */
 static int end_opener(rv_run *run, struct branch *b, const struct failure *failure, struct rv_effects *out,
                       rv_err **err)
@@ -273,8 +259,8 @@ int rv_group_settle(rv_run *run, struct branch *b, struct rv_effects *out, rv_er
         rc = rv_join_describe(g, &described, err);
     if (rc == 0 && join >= 0 && !v.is_satisfied)
         rc = rv_join_failure(run, g, &failure, err);
-    else if (rc == 0 && join < 0 && failed_in(g))
-        rc = rv_failure_copy(&failed_in(g)->failure, &failure, err);
+    else if (rc == 0 && join < 0 && rv_join_first_failed(g))
+        rc = rv_failure_copy(&rv_join_first_failed(g)->failure, &failure, err);
     if (rc == 0)
         rc = merge(run, g, v, out, err);
     if (rc == 0) {

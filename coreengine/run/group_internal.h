@@ -23,12 +23,18 @@ RV_MUST_CHECK int rv_group_close_all(rv_run *run, const char *why, json_object *
                                      rv_err **err);
 void rv_group_free(struct group *g);
 
+/* tree.c */
+#define N_BRANCH_STATES (BRANCH_CANCELLED + 1)
+extern const char *const rv_branch_states[N_BRANCH_STATES]; /* their words, in events and in states that are kept */
+
 /* join.c: the rule of a join */
 struct verdict {
     bool is_settled, is_satisfied;
     bool takes_arrived, takes_ended; /* whose values are merged */
 };
 struct verdict rv_join_verdict(const rv_run *run, const struct group *g);
+/** The first of the list that failed; NULL: none did. */
+const struct branch *rv_join_first_failed(const struct group *g);
 /** Why it is not satisfied. */
 int rv_join_failure(const rv_run *run, const struct group *g, struct failure *out, rv_err **err);
 /** The variable `group`. */

@@ -62,7 +62,7 @@ struct verdict rv_join_verdict(const rv_run *run, const struct group *g)
     return v;
 }
 
-static const struct branch *failed_in_list(const struct group *g)
+const struct branch *rv_join_first_failed(const struct group *g)
 {
     for (size_t i = 0; i < g->n; i++)
         if (g->items[i].state == BRANCH_FAILED)
@@ -74,7 +74,7 @@ static const struct branch *failed_in_list(const struct group *g)
 static int too_few(const rv_run *run, const struct group *g, struct failure *out, rv_err **err)
 {
     const struct rv_agent *at = &run->pipeline->agents[g->join];
-    const struct branch *failed = failed_in_list(g);
+    const struct branch *failed = rv_join_first_failed(g);
     int64_t wanted = at->join.wait == RV_WAIT_COUNT ? at->join.count : 1;
     rv_buf text = RV_BUF_INIT(RV_JSON_MAX_BYTES);
 
@@ -102,7 +102,7 @@ int rv_join_failure(const rv_run *run, const struct group *g, struct failure *ou
 
     if (join->wait != RV_WAIT_ALL)
         return too_few(run, g, out, err);
-    const struct branch *b = join->failures == RV_FAILURES_FAST ? g->failed_first : failed_in_list(g);
+    const struct branch *b = join->failures == RV_FAILURES_FAST ? g->failed_first : rv_join_first_failed(g);
     return rv_failure_copy(&b->failure, out, err);
 }
 

@@ -8,7 +8,7 @@
 
 #define TREE_MAX_BYTES RV_STATE_MAX_BYTES
 
-static const char *const states[] = {
+const char *const rv_branch_states[N_BRANCH_STATES] = {
     [BRANCH_ALIVE] = "alive",   [BRANCH_ARRIVED] = "arrived",     [BRANCH_ENDED] = "ended",
     [BRANCH_FAILED] = "failed", [BRANCH_CANCELLED] = "cancelled",
 };
@@ -80,7 +80,7 @@ static int write_branch(const rv_run *run, const struct branch *b, rv_jw *w, rv_
     if (b->group) {
         rv_jw_kv_text(w, "name", b->name);
         rv_jw_kv_text(w, "path", b->path);
-        rv_jw_kv_text(w, "state", states[b->state]);
+        rv_jw_kv_text(w, "state", rv_branch_states[b->state]);
         rc = rv_envelope_write_branch(b->env, w, err);
     } else {
         rv_envelope_write_hidden(run->env, w);
@@ -270,9 +270,10 @@ static int read_branch(struct reader *rd, struct branch *b, json_object *entry)
     size_t state = 0;
 
     if (b->group) {
-        while (state < RV_COUNT(states) && rv_json_get_text(entry, "state", &word) && strcmp(states[state], word) != 0)
+        while (state < N_BRANCH_STATES && rv_json_get_text(entry, "state", &word) &&
+               strcmp(rv_branch_states[state], word) != 0)
             state++;
-        if (!word || state == RV_COUNT(states))
+        if (!word || state == N_BRANCH_STATES)
             return bad(rd, "is in no known state");
         int rc = rv_envelope_load_branch(b->group->opener->env, entry, &b->env, rd->err);
         if (rc < 0)

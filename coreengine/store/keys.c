@@ -122,20 +122,12 @@ int rv_keys_drop(struct sql_store *st, const char *kind, int64_t row, rv_err **e
     return rc < 0 ? rc : rv_tokens_drop(st, kind, row, err);
 }
 
-static bool is_ciphertext(json_object *whole)
-{
-    const char *level = NULL;
-
-    return rv_json_get_text(whole, "encryption_level", &level) &&
-           (strcmp(level, "platform") == 0 || strcmp(level, "client") == 0 || strcmp(level, "sealed") == 0);
-}
-
 /* The first field of the kind's rule that says something. An encrypted one is not copied. */
 static rv_str summary_of(const struct rv_kind *kind, json_object *whole)
 {
     for (size_t i = 0; i < RV_KIND_MAX_NAMES && kind->summary[i]; i++) {
         json_object *v = NULL;
-        if (rv_kind_encrypts(kind, kind->summary[i]) && is_ciphertext(whole))
+        if (rv_kind_encrypts(kind, kind->summary[i]) && rv_vault_is_ciphertext(whole))
             continue;
         if (json_object_object_get_ex(whole, kind->summary[i], &v) && rv_json_str(v).len > 0)
             return rv_json_str(v);

@@ -5,6 +5,7 @@
 
 #include "coreengine/store/search_internal.h"
 #include "coreengine/store/sql_driver_internal.h"
+#include "coreengine/store/vault_internal.h"
 
 #define MAX_BLOB     ((size_t)16 << 20) /* bytes of the key, the summary or the vector of one row; more is an error */
 #define EMBEDDING    "embedding"        /* the provider, in the table "about" */
@@ -64,17 +65,9 @@ static rv_str text_of(json_object *whole, const char *column)
     return json_object_is_type(v, json_type_string) ? rv_json_str(v) : (rv_str){"", 0};
 }
 
-static bool is_ciphertext(json_object *whole)
-{
-    const char *level = NULL;
-
-    return rv_json_get_text(whole, "encryption_level", &level) &&
-           (strcmp(level, "platform") == 0 || strcmp(level, "client") == 0 || strcmp(level, "sealed") == 0);
-}
-
 static rv_str embedded_of(const struct rv_kind *kind, json_object *whole)
 {
-    if (!kind->embedded || (rv_kind_encrypts(kind, kind->embedded) && is_ciphertext(whole)))
+    if (!kind->embedded || (rv_kind_encrypts(kind, kind->embedded) && rv_vault_is_ciphertext(whole)))
         return (rv_str){"", 0};
     return text_of(whole, kind->embedded);
 }

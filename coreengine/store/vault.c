@@ -299,3 +299,11 @@ int rv_vault_level(struct sql_store *st, const char *tenant, const char *table, 
     *out = mode == RV_ENCRYPTION_NONE ? NULL : rv_encryption_mode_text(mode);
     return rc;
 }
+
+bool rv_vault_is_ciphertext(json_object *whole)
+{
+    const char *level = NULL;
+
+    return rv_json_get_text(whole, "encryption_level", &level) &&
+           (strcmp(level, "platform") == 0 || strcmp(level, "client") == 0 || strcmp(level, "sealed") == 0);
+}

@@ -99,6 +99,9 @@ RV_MUST_CHECK int rv_vault_wrap(const rv_keyring *ring, const char *tenant, cons
 RV_MUST_CHECK int rv_vault_unwrap(const rv_keyring *ring, const char *tenant, const char *id, const char *master,
                                   rv_str wrapped, unsigned char key[RV_CIPHER_KEY], rv_err **err);
 
+/** Is the row, as it is kept, marked as one whose encrypted fields are ciphertext? */
+bool rv_vault_is_ciphertext(json_object *whole);
+
 /* encryption_check.c */
 /** Tell of encrypted texts that do not decrypt, until tell() gives something else than 0; those whose master key is not
  * given are passed over. */

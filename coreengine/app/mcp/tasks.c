@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "coreengine/app/mcp/mcp_internal.h"
+#include "coreengine/app/rows.h"
 #include "coreengine/base/json.h"
 
 #define DOMAIN   "tasks/" /* of the mark in an id: not the name of a tool */
@@ -173,14 +174,6 @@ static const char *status_of(const struct rv_run_row *row, const struct open_ids
     return open->n > 0 ? "input_required" : "working";
 }
 
-static void write_time(struct rv_json_build *b, json_object *to, const char *key, int64_t us)
-{
-    char text[RV_TIME_MAX];
-
-    rv_time_format(us, text);
-    rv_json_build_text(b, to, key, text);
-}
-
 /* The members that every task has. Runs are kept as the operator says, so their tasks have no end of their own. */
 static int write_task(const struct mcp_task *t, const struct rv_run_row *row, const char *status, json_object *task,
                       rv_err **err)
@@ -194,8 +187,8 @@ static int write_task(const struct mcp_task *t, const struct rv_run_row *row, co
         rv_json_build_text(&b, task, "statusMessage", "the run waits for an answer");
     else if (strcmp(status, "working") == 0 && row->stage && row->stage[0])
         rv_json_build_text(&b, task, "statusMessage", row->stage);
-    write_time(&b, task, "createdAt", row->created_us);
-    write_time(&b, task, "lastUpdatedAt", row->updated_us);
+    rv_app_build_time(&b, task, "createdAt", row->created_us);
+    rv_app_build_time(&b, task, "lastUpdatedAt", row->updated_us);
     if (b.rc == 0)
         b.rc = rv_json_set_null(task, "ttlMs", err);
     rv_json_build_int(&b, task, "pollIntervalMs", POLL_MS);

@@ -7,14 +7,6 @@
 
 #define MAX_DUE ((size_t)100000) /* questions that one call ends; the next call takes further ones */
 
-static void put_time(rv_jw *w, const char *key, int64_t us)
-{
-    char text[RV_TIME_MAX];
-
-    rv_time_format(us, text);
-    rv_jw_kv_text(w, key, us > 0 ? text : NULL);
-}
-
 static void put_str(rv_jw *w, const char *key, rv_str text)
 {
     rv_jw_key(w, key);
@@ -38,9 +30,9 @@ void rv_app_interrupt_json(const struct rv_interrupt_row *row, rv_jw *w)
     rv_jw_kv_bool(w, "open", row->ended_us == 0);
     put_str(w, "text", row->text);
     put_str(w, "reason", row->reason);
-    put_time(w, "created_at", row->created_us);
-    put_time(w, "expires_at", row->expires_us);
-    put_time(w, "ended_at", row->ended_us);
+    rv_app_put_time(w, "created_at", row->created_us);
+    rv_app_put_time(w, "expires_at", row->expires_us);
+    rv_app_put_time(w, "ended_at", row->ended_us);
     rv_jw_obj_end(w);
 }
 
@@ -51,7 +43,7 @@ void rv_app_interrupt_count_json(const struct rv_interrupt_count *c, rv_jw *w)
     rv_jw_kv_text(w, "status", rv_interrupt_status_text(c->status));
     rv_jw_kv_int(w, "count", c->n);
     rv_jw_kv_int(w, "open", c->n_open);
-    put_time(w, "oldest_at", c->oldest_us);
+    rv_app_put_time(w, "oldest_at", c->oldest_us);
     rv_jw_key(w, "mean_wait_ms");
     if (c->status == RV_INTERRUPT_STATUS_RESOLVED && c->n > 0)
         rv_jw_int(w, c->answer_sum_us / c->n / 1000);

@@ -489,3 +489,19 @@ void rv_app_view_write(const struct rv_app_view *p, rv_buf *b)
     rv_jw_obj_end(&w);
     rv_buf_fini(&state);
 }
+
+void rv_app_put_time(rv_jw *w, const char *key, int64_t us)
+{
+    char text[RV_TIME_MAX];
+
+    rv_time_format(us, text);
+    rv_jw_kv_text(w, key, us > 0 ? text : NULL);
+}
+
+void rv_app_build_time(struct rv_json_build *b, json_object *to, const char *key, int64_t us)
+{
+    char text[RV_TIME_MAX];
+
+    rv_time_format(us, text);
+    rv_json_build_text(b, to, key, text);
+}

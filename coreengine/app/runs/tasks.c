@@ -3,14 +3,6 @@
 
 #include <string.h>
 
-static void put_time(rv_jw *w, const char *key, int64_t us)
-{
-    char text[RV_TIME_MAX];
-
-    rv_time_format(us, text);
-    rv_jw_kv_text(w, key, us > 0 ? text : NULL);
-}
-
 /* The store has checked that it is an object. */
 static void put_object(rv_jw *w, const char *key, rv_str json)
 {
@@ -36,13 +28,13 @@ static void put_members(const struct rv_task_row *row, rv_jw *w)
     put_object(w, "result", row->result);
     rv_jw_kv_text(w, "error", row->error);
     rv_jw_kv_text(w, "claimed_by", row->worker);
-    put_time(w, "scheduled_at", row->scheduled_us);
-    put_time(w, "claimed_at", row->claimed_us);
-    put_time(w, "lease_until", row->lease_until_us);
-    put_time(w, "started_at", row->started_us);
-    put_time(w, "completed_at", row->completed_us);
-    put_time(w, "created_at", row->created_us);
-    put_time(w, "updated_at", row->updated_us);
+    rv_app_put_time(w, "scheduled_at", row->scheduled_us);
+    rv_app_put_time(w, "claimed_at", row->claimed_us);
+    rv_app_put_time(w, "lease_until", row->lease_until_us);
+    rv_app_put_time(w, "started_at", row->started_us);
+    rv_app_put_time(w, "completed_at", row->completed_us);
+    rv_app_put_time(w, "created_at", row->created_us);
+    rv_app_put_time(w, "updated_at", row->updated_us);
 }
 
 void rv_app_task_json(const struct rv_task_row *row, rv_jw *w)
@@ -60,7 +52,7 @@ static int put_event(void *self, const struct rv_task_event *e, rv_err **err)
     rv_jw_obj(w);
     rv_jw_kv_int(w, "seq", e->seq);
     rv_jw_kv_text(w, "event", e->kind);
-    put_time(w, "at", e->at_us);
+    rv_app_put_time(w, "at", e->at_us);
     rv_jw_kv_int(w, "attempt", e->attempt);
     rv_jw_kv_text(w, "worker", e->worker);
     rv_jw_kv_text(w, "text", e->text);
@@ -69,7 +61,7 @@ static int put_event(void *self, const struct rv_task_event *e, rv_err **err)
         rv_jw_kv_int(w, "max_retries", e->max_retries);
     }
     if (e->next_us > 0)
-        put_time(w, "next_attempt", e->next_us);
+        rv_app_put_time(w, "next_attempt", e->next_us);
     rv_jw_obj_end(w);
     return 0;
 }

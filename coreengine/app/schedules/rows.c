@@ -1,13 +1,6 @@
 /* Schedules for programs: as JSON, with their next times and last firings. */
+#include "coreengine/app/rows.h"
 #include "coreengine/app/schedules.h"
-
-static void put_time(rv_jw *w, const char *key, int64_t us)
-{
-    char text[RV_TIME_MAX];
-
-    rv_time_format(us, text);
-    rv_jw_kv_text(w, key, us > 0 ? text : NULL);
-}
 
 static int put_times(const struct rv_app_schedule_view *v, rv_jw *w, rv_err **err)
 {
@@ -51,13 +44,13 @@ int rv_app_schedule_json(const struct rv_app_schedule_view *v, rv_jw *w, rv_err 
     rv_jw_kv_int(w, "max_retries", row->max_retries);
     rv_jw_kv_text(w, "tenant_id", row->tenant);
     rv_jw_kv_text(w, "user_id", row->user);
-    put_time(w, "next_at", row->next_us);
-    put_time(w, "last_at", row->last_us);
+    rv_app_put_time(w, "next_at", row->next_us);
+    rv_app_put_time(w, "last_at", row->last_us);
     rv_jw_kv_int(w, "fired", row->n_fired);
     rv_jw_kv_int(w, "skipped", row->n_skipped);
     rv_jw_kv_text(w, "error", row->error);
-    put_time(w, "created_at", row->created_us);
-    put_time(w, "updated_at", row->updated_us);
+    rv_app_put_time(w, "created_at", row->created_us);
+    rv_app_put_time(w, "updated_at", row->updated_us);
     if (v->n_times > 0)
         rc = put_times(v, w, err);
     if (v->firings)
@@ -71,14 +64,6 @@ struct firings {
     json_object *list; /* owned */
 };
 
-static void build_time(struct rv_json_build *b, json_object *o, const char *key, int64_t us)
-{
-    char text[RV_TIME_MAX];
-
-    rv_time_format(us, text);
-    rv_json_build_text(b, o, key, text);
-}
-
 static int take_firing(void *self, const struct rv_firing *f, rv_err **err)
 {
     struct firings *list = self;
@@ -87,10 +72,10 @@ static int take_firing(void *self, const struct rv_firing *f, rv_err **err)
 
     if (b.rc < 0)
         return b.rc;
-    build_time(&b, o, "planned_at", f->planned_us);
+    rv_app_build_time(&b, o, "planned_at", f->planned_us);
     if (f->since_us < f->planned_us)
-        build_time(&b, o, "missed_since", f->since_us);
-    build_time(&b, o, "at", f->at_us);
+        rv_app_build_time(&b, o, "missed_since", f->since_us);
+    rv_app_build_time(&b, o, "at", f->at_us);
     if (f->made)
         rv_json_build_text(&b, o, list->row->bundle ? "run" : "task", f->made);
     else
