@@ -104,6 +104,6 @@ void rv_log_sink_free(struct rv_log_sink *s)
             break;
     }
     if (s->is_own)
-        (void)close(s->fd);
+        (void)close(s->fd); /* the log itself ends: there is no place to tell it */
     free(s);
 }

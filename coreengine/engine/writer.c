@@ -156,7 +156,7 @@ static void write_group(struct writer *o, struct write *first)
         none_written(first, rc, err);
     for (struct write *w = first; w && rc < 0 && rc != RV_E_TIMEOUT; w = w->next)
         write_alone(o, w);
-    rv_err_free(err);
+    rv_err_free(err); /* each that fails alone has an error of its own */
 }
 
 static void *run(void *self)

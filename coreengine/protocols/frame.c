@@ -274,7 +274,7 @@ static int read_line(rv_protocol *p, rv_str line, json_object **out, rv_err **er
         return 0;
     json_object_put(*out);
     *out = NULL;
-    rv_err_free(cause);
+    rv_err_free(cause); /* it may quote what a user said, and goes to clients */
     p->is_broken = true;
     return rc == RV_E_NOMEM ? RV_FAIL(err, rc, "read an event")
                             : RV_FAIL(err, RV_E_INVALID, "an event must be an object");

@@ -275,7 +275,7 @@ void srv_turn_give_row(struct turn *t)
 
     if (!t->log && t->ask->ordinal == 1 && rv_app_stream_new(t->all->server->streams, &how, &log, &err) == 0)
         rv_app_stream_close(log, RV_APP_STREAM_GIVES);
-    rv_err_free(err);
+    rv_err_free(err); /* without the row the same request makes one */
 }
 
 /* It could not be had: before it began that is the answer, and the same request begins it again. */

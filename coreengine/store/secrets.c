@@ -252,7 +252,7 @@ static int decrypt(struct sql_store *st, const struct opener *o, const struct rv
         rc = RV_FAIL(err, RV_E_NOMEM, "decrypt a text");
     if (rc == 0 && (rc = open_text(o, form, rv_buf_str(&bound), rv_buf_str(&bytes), plain, &why)) < 0)
         rc = rc == RV_E_NOMEM ? RV_FAIL(err, RV_E_NOMEM, "decrypt a text") : fail_changed(st, at, column, err);
-    rv_err_free(why);
+    rv_err_free(why); /* fail_changed() tells the place; the cipher has no more to say */
     if (rc == 0) {
         rv_buf_add(out, plain, n);
         rc = rv_buf_check(out, "a decrypted text", err);
