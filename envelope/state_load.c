@@ -37,7 +37,10 @@ static int read_bad(struct rv_state_reader *rd, struct rv_state_place p, const c
         snprintf(item, sizeof item, "[%ld]", p.item);
     snprintf(text, sizeof text, "%s%s%s%s", p.key, item, p.member ? "." : "", p.member ? p.member : "");
     path = rv_utf8_cut(rv_str_of(text), sizeof text - 4);
-    const char *number = got && rv_json_is_number(got) ? json_object_get_string(got) : NULL;
+    bool is_number = got && rv_json_is_number(got);
+    const char *number = is_number ? json_object_get_string(got) : NULL;
+    if (is_number && !number)
+        return RV_FAIL(rd->err, RV_E_NOMEM, "read the state");
     return RV_FAIL(rd->err, RV_E_INVALID, "state key \"%.*s\" must be %s, not %s", RV_STR_ARG(path), want,
                    number ? number : rv_json_type_text(got));
 }

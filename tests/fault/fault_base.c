@@ -231,8 +231,6 @@ START_TEST(every_allocation_may_fail)
     int rc;
 
     ck_assert_int_eq(scenarios[_i].run(), 0); /* libraries set themselves up at first use */
-    if (!rv_fault_works())
-        return;
     for (n = 0;; n++) {
         rv_fault_arm(n);
         rc = scenarios[_i].run();
@@ -246,7 +244,7 @@ START_TEST(every_allocation_may_fail)
     }
     total = rv_fault_count();
     ck_assert_int_eq(rc, 0);
-    ck_assert_uint_eq(n, total);
+    ck_assert(n == total || !rv_fault_works());
     ck_assert_uint_gt(n, 0);
 }
 END_TEST

@@ -380,7 +380,7 @@ START_TEST(a_failed_merge_changes_nothing_and_can_be_repeated)
     char *wanted = merged_after_fault((size_t)1 << 30, &fired);
 
     ck_assert(!fired);
-    fired = rv_fault_works();
+    fired = true;
     for (size_t n = 0; fired; n++) {
         char *text = merged_after_fault(n, &fired);
 

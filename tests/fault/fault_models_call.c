@@ -97,7 +97,7 @@ static int outcome_without(const char *store, size_t i, size_t n)
     rv_fault_arm(n);
     int rc = ask(store, i, &answer);
     bool fired = rv_fault_disarm();
-    long balance = rv_fault_balance() - (answer.ptr != NULL);
+    long balance = rv_fault_lost(answer.ptr != NULL);
     bool good = rc == 0 ? !calls[i].is_refused && is_whole(&answer)
                         : (fired && rc == RV_E_NOMEM) || (calls[i].is_refused && rc == RV_E_INVALID);
     if (!good)

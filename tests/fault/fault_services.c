@@ -156,7 +156,7 @@ START_TEST(any_allocation_of_an_ask_may_fail)
         rv_fault_arm(n);
         int rc = scenario(&p, (size_t)_i, &answer);
         bool fired = rv_fault_disarm();
-        long balance = rv_fault_balance() - (answer.ptr != NULL);
+        long balance = rv_fault_lost(answer.ptr != NULL);
         if (!fired) {
             ck_assert_int_eq(rc, expected);
             break;

@@ -13,7 +13,8 @@ void rv_fault_each(const struct rv_fault_scenario *scenario, size_t more_than)
         int rc = scenario->run();
         if (!rv_fault_disarm()) {
             ck_assert_int_eq(rc, 0);
-            ck_assert_msg(n > more_than || !rv_fault_works(), "%s: only %zu allocations", scenario->name, n);
+            ck_assert_msg(rv_fault_count() > more_than || !rv_fault_works(), "%s: only %zu allocations", scenario->name,
+                          rv_fault_count());
             return;
         }
         ck_assert_msg(rc == RV_E_NOMEM, "%s, allocation %zu: %s", scenario->name, n, rv_code_text(rc));
