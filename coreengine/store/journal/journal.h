@@ -29,7 +29,7 @@ const char *rv_record_kind_text(int kind); /* "begin", ...; "unknown" */
 #define RV_LEASE_DEFAULT_US INT64_C(15000000) /* without a sign of life for so long, a process may be replaced */
 void rv_owner_name(char out[RV_OWNER_MAX]);   /* this process */
 /** Tells whether that process is known to be gone, with all its threads and isolated children. False for one of another
- * host: only its lease tells. */
+ * machine or an earlier boot: only its lease tells. */
 bool rv_owner_is_dead(const char *owner);
 /** The same, but waits while the process itself has ended and one of its threads or children has not: a kill reaches
  * them one after the other. *patience_us is the longest wait; the function subtracts the time it waited. */

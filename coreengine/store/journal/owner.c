@@ -208,10 +208,9 @@ static enum fate fate_of(const char *owner)
     if (!owner || !read_owner(owner, &they))
         return UNKNOWN;
     host_name(host, sizeof host);
-    if (strcmp(host, they.host) != 0 || !boot_id(boot))
+    /* Another boot may be one before this machine's, or of another machine with the same name. */
+    if (strcmp(host, they.host) != 0 || !boot_id(boot) || strcmp(boot, they.boot) != 0)
         return UNKNOWN;
-    if (strcmp(boot, they.boot) != 0)
-        return DEAD;
     if (they.mark[0]) {
         enum rv_liveness is = rv_liveness_of(they.mark);
         if (is == RV_LIVENESS_HELD)

@@ -36,7 +36,7 @@ static const struct {
 } cases[] = {
     {"", "", "", "", NULL, false},                 /* this process */
     {"", "", "", "1", NULL, true},                 /* its number, given to another */
-    {"", "00000000", "", "", NULL, true},          /* before the machine was booted */
+    {"", "00000000", "", "", NULL, false},         /* an earlier boot, or another machine with this name */
     {"", "", "4000000", "", NULL, true},           /* no such process */
     {"elsewhere", "", "4000000", "", NULL, false}, /* who knows */
     {"elsewhere", "00000000", "", "", NULL, false},
@@ -45,7 +45,7 @@ static const struct {
     {"", "", "", "", "", false},           /* this process, with its mark */
     {"", "", "4000000", "", "", false},    /* its process is gone, a thread or a child is not */
     {"", "", "", "1", "", false},
-    {"", "00000000", "", "", "", true},
+    {"", "00000000", "", "", "", false},
     {"elsewhere", "", "", "", "", false},
     {"", "", "4000000", "", "1-0123456789abcdef", false}, /* in a network namespace that cannot be seen from here */
     {"", "", "4000000", "", "nonsense", false},
