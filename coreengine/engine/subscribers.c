@@ -12,7 +12,8 @@
 
 struct reader {
     rv_exec *x;
-    const char *name; /* of the capabilities' catalog */
+    const char *name;   /* of the capabilities' catalog */
+    int64_t timeout_ms; /* for one event */
     uint64_t id;
     struct rv_plugin_work *work; /* under way; NULL: none */
 };
@@ -53,7 +54,7 @@ static int deliver(void *self, uint64_t sub, const char *type, rv_str line, rv_e
                                         .user_id = rv_envelope_user(env),
                                         .session_id = f->session_id,
                                         .idempotency_key = "",
-                                        .timeout_ms = TIMEOUT_MS};
+                                        .timeout_ms = r->timeout_ms};
     const struct rv_tool_workers workers = rv_engine_pool(r->x->engine);
 
     (void)type;
@@ -98,15 +99,16 @@ static int fail_unknown(const char *name, const char *type, rv_err **err)
 static int subscribe(rv_exec *x, struct reader *r, const char *name, rv_err **err)
 {
     const struct rv_entry_info *info = x->under.entry(x->under.self, RV_NAME_SUBSCRIBER, rv_str_of(name));
+    const int64_t timeout_ms = info && info->timeout_ms ? info->timeout_ms : TIMEOUT_MS;
     const struct rv_bus_sub how = {.name = name,
                                    .types = info ? (const char *const *)info->sees.items : NULL,
                                    .n_types = info ? info->sees.n : 0,
-                                   .timeout_us = (info && info->timeout_ms ? info->timeout_ms : TIMEOUT_MS) * 1000,
+                                   .timeout_us = timeout_ms * 1000,
                                    .deliver = deliver,
                                    .give_up = give_up,
                                    .self = r};
 
-    *r = (struct reader){.x = x, .name = name};
+    *r = (struct reader){.x = x, .name = name, .timeout_ms = timeout_ms};
     for (size_t i = 0; i < how.n_types; i++)
         if (rv_emit_of(rv_str_of(how.types[i])) < 0)
             return fail_unknown(name, how.types[i], err);

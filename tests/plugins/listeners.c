@@ -51,6 +51,14 @@ static int blocks(void *self, struct rv_cap_call *call)
     return call->reply(call, "{}");
 }
 
+/* Has it the time that it declares? */
+static int patient(void *self, struct rv_cap_call *call)
+{
+    (void)self;
+    note(call->timeout_ms > 10000 && call->timeout_ms <= 20000 ? "patient" : "hurried", call);
+    return call->reply(call, "{}");
+}
+
 static int dies(void *self, struct rv_cap_call *call)
 {
     (void)self;
@@ -66,6 +74,7 @@ static const struct rv_cap_entry entries[] = {
     {RV_CAP_SUBSCRIBER, "garbage", RV_CAP_JSON({"events" : ["done"]}), garbage},
     {RV_CAP_SUBSCRIBER, "blocks", RV_CAP_JSON({"events" : [ "pipeline_started", "done" ], "timeout_ms" : 1000}),
      blocks},
+    {RV_CAP_SUBSCRIBER, "patient", RV_CAP_JSON({"events" : ["done"], "timeout_ms" : 20000}), patient},
     {RV_CAP_SUBSCRIBER, "dies", RV_CAP_JSON({"events" : ["done"]}), dies},
     RV_CAP_END,
 };
