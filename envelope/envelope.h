@@ -139,6 +139,8 @@ size_t rv_envelope_n_errors(const rv_envelope *env);
 /** The code of the error that terminated the run; NONE: no error did, or a bound of the run, which the terminal reason
  * names, or the run has no codes. */
 enum rv_failure rv_envelope_failure(const rv_envelope *env);
+/** The stage whose error terminated the run, or at which it was terminated; NULL: it goes on. Borrowed. */
+const char *rv_envelope_ended_at(const rv_envelope *env);
 
 /** Counts a model call's usage. */
 void rv_envelope_add_usage(rv_envelope *env, const struct rv_usage *usage);

@@ -427,33 +427,48 @@ size_t rv_envelope_n_errors(const rv_envelope *env)
     return n + (env->parent ? rv_envelope_n_errors(env->parent) : 0);
 }
 
-/* The newest entry with that text; *code is its code. */
-static bool find_error(json_object *errors, const char *text, enum rv_failure *code)
+/* The newest error with that text, or NULL. */
+static json_object *find_error(json_object *errors, const char *text)
 {
-    const char *error = NULL, *word = NULL;
+    const char *error = NULL;
 
     for (size_t i = errors ? json_object_array_length(errors) : 0; i-- > 0;) {
         json_object *entry = json_object_array_get_idx(errors, i);
-        if (!rv_json_get_text(entry, "error", &error) || strcmp(error, text) != 0)
-            continue;
-        if (!rv_json_get_text(entry, "code", &word) || rv_failure_of(rv_str_of(word), code, NULL) < 0)
-            *code = RV_FAILURE_NONE;
-        return true;
+        if (rv_json_get_text(entry, "error", &error) && strcmp(error, text) == 0)
+            return entry;
     }
-    return false;
+    return NULL;
+}
+
+/* The error that terminated the run, or NULL. */
+static json_object *last_error(const rv_envelope *env)
+{
+    const char *why = env->f.terminated ? env->f.termination_reason : NULL;
+    json_object *entry = NULL;
+
+    for (; why && env && !entry; env = env->parent)
+        entry = find_error(env->list[RV_LIST_ERRORS], why);
+    return entry;
 }
 
 enum rv_failure rv_envelope_failure(const rv_envelope *env)
 {
     enum rv_failure code = RV_FAILURE_NONE;
-    const char *why = env->f.termination_reason;
+    const char *word = NULL;
 
     if (rv_reason_class_for(env->f.terminal_reason) == RV_REASON_CLASS_BOUNDS_EXCEEDED)
         return code; /* the reason names the bound */
-    bool found = !env->f.terminated || !why;
-    for (; env && !found; env = env->parent)
-        found = find_error(env->list[RV_LIST_ERRORS], why, &code);
+    json_object *error = last_error(env);
+    if (!error || !rv_json_get_text(error, "code", &word) || rv_failure_of(rv_str_of(word), &code, NULL) < 0)
+        return RV_FAILURE_NONE;
     return code;
+}
+
+const char *rv_envelope_ended_at(const rv_envelope *env)
+{
+    json_object *error = last_error(env);
+
+    return rv_json_text_or(error, "agent", env->f.terminated ? env->f.current_stage : NULL);
 }
 
 /* What model calls took: sums and JSON. A sum stops at the largest count that is read back. */

@@ -234,8 +234,8 @@ RV_MUST_CHECK int rv_cli_session_run(struct rv_cli *cli, struct rv_app_run *run,
  * complete. failure: what a stage failed by; may be NULL. */
 RV_MUST_CHECK int rv_cli_print_result(const struct rv_cli *cli, const struct rv_pipeline *p, enum rv_run_status status,
                                       const rv_envelope *env, rv_err **err);
-void rv_cli_explain_end(const struct rv_cli *cli, enum rv_run_status status, const rv_envelope *env,
-                        const rv_err *failure);
+void rv_cli_explain_end(const struct rv_cli *cli, const struct rv_pipeline *p, enum rv_run_status status,
+                        const rv_envelope *env, const rv_err *failure);
 /** Go on with a run of the store. response: the answer, with RV_APP_ANSWER. Gives the same. */
 RV_MUST_CHECK int rv_cli_continue(struct rv_cli *cli, const char *run, enum rv_app_go go,
                                   const struct rv_response *response, rv_err **err);

@@ -127,9 +127,26 @@ static void write_causes(const rv_err *failure, rv_buf *out)
     rv_buf_fini(&said);
 }
 
+/* Where the stage stands at which the run ended, unless the reason names a place itself, as that of an expression, or a
+ * person ended it. */
+static void write_place(const struct rv_pipeline *p, const rv_envelope *env, rv_buf *out)
+{
+    const struct rv_envelope_fields *f = rv_envelope_fields(env);
+    const char *reason = f->termination_reason, *stage = rv_envelope_ended_at(env);
+    int i = stage ? rv_pipeline_stage(p, rv_str_of(stage)) : -1;
+    const struct rv_src *src = i >= 0 ? &p->agents[i].places.stage : NULL;
+
+    if (!src || !src->file || src->line == 0 || f->terminal_reason == RV_REASON_USER_CANCELLED ||
+        (reason && strstr(reason, src->file)))
+        return;
+    rv_buf_puts(out, "  at: ");
+    rv_cli_write_safe(rv_str_of(src->file), out);
+    rv_buf_printf(out, ":%d:%d, stage \"%s\"\n", src->line, src->col, p->agents[i].name);
+}
+
 /* Why a run did not complete, for people; --json and --events carry it themselves. */
-void rv_cli_explain_end(const struct rv_cli *cli, enum rv_run_status status, const rv_envelope *env,
-                        const rv_err *failure)
+void rv_cli_explain_end(const struct rv_cli *cli, const struct rv_pipeline *p, enum rv_run_status status,
+                        const rv_envelope *env, const rv_err *failure)
 {
     const struct rv_envelope_fields *f = rv_envelope_fields(env);
     enum rv_failure code = rv_envelope_failure(env);
@@ -144,6 +161,7 @@ void rv_cli_explain_end(const struct rv_cli *cli, enum rv_run_status status, con
         rv_cli_write_lines(rv_str_of(f->termination_reason), &text);
     }
     rv_cli_write_code(code != RV_FAILURE_NONE ? rv_failure_text(code) : rv_reason_text(f->terminal_reason), &text);
+    write_place(p, env, &text);
     if (cli->debug && code != RV_FAILURE_NONE)
         write_causes(failure, &text);
     rv_cli_say_text(&text);
@@ -266,7 +284,7 @@ static int conclude(const struct rv_cli *cli, struct rv_app_run *run, rv_err *wa
     int rc = rv_cli_print_result(cli, run->loaded->pipeline, end, env, &err);
     if (rc == 0 && end == RV_RUN_INTERRUPTED)
         rc = keep_interrupted(cli, run, &err);
-    rv_cli_explain_end(cli, end, env, rv_exec_failure(run->exec));
+    rv_cli_explain_end(cli, run->loaded->pipeline, end, env, rv_exec_failure(run->exec));
     if (rc < 0)
         rv_cli_report(cli, err);
     if (watch_err)

@@ -79,7 +79,7 @@ static int conclude(struct rv_cli *cli, rv_store *store, const struct rv_app_pas
     rc = rv_cli_print_result(cli, rv_app_past_pipeline(p), p->row.status, env, err);
     if (rc == 0 && p->row.status == RV_RUN_INTERRUPTED)
         rv_cli_say_pending(cli, env, store, p->row.id);
-    rv_cli_explain_end(cli, p->row.status, env, NULL);
+    rv_cli_explain_end(cli, rv_app_past_pipeline(p), p->row.status, env, NULL);
     rv_replayed_fini(&r);
     return rc < 0 ? rc : rv_cli_exit_of(p->row.status);
 }
