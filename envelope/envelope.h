@@ -137,10 +137,8 @@ RV_MUST_CHECK int rv_envelope_add_error(rv_envelope *env, rv_str agent, rv_str t
                                         enum rv_failure code, int64_t now_us, rv_err **err);
 size_t rv_envelope_n_errors(const rv_envelope *env);
 /** The code of the error that terminated the run; NONE: no error did, or a bound of the run, which the terminal reason
- * names, or the run has no codes. */
-enum rv_failure rv_envelope_failure(const rv_envelope *env);
-/** The stage whose error terminated the run, or at which it was terminated; NULL: it goes on. Borrowed. */
-const char *rv_envelope_ended_at(const rv_envelope *env);
+ * names, or the run has no codes. *stage (may be NULL): whose error it was, or where a bound was met; borrowed; NULL. */
+enum rv_failure rv_envelope_failure(const rv_envelope *env, const char **stage);
 
 /** Counts a model call's usage. */
 void rv_envelope_add_usage(rv_envelope *env, const struct rv_usage *usage);

@@ -451,24 +451,17 @@ static json_object *last_error(const rv_envelope *env)
     return entry;
 }
 
-enum rv_failure rv_envelope_failure(const rv_envelope *env)
+enum rv_failure rv_envelope_failure(const rv_envelope *env, const char **stage)
 {
+    json_object *error = last_error(env);
+    const char *word = rv_json_text_or(error, "code", NULL);
     enum rv_failure code = RV_FAILURE_NONE;
-    const char *word = NULL;
 
-    if (rv_reason_class_for(env->f.terminal_reason) == RV_REASON_CLASS_BOUNDS_EXCEEDED)
-        return code; /* the reason names the bound */
-    json_object *error = last_error(env);
-    if (!error || !rv_json_get_text(error, "code", &word) || rv_failure_of(rv_str_of(word), &code, NULL) < 0)
-        return RV_FAILURE_NONE;
-    return code;
-}
-
-const char *rv_envelope_ended_at(const rv_envelope *env)
-{
-    json_object *error = last_error(env);
-
-    return rv_json_text_or(error, "agent", env->f.terminated ? env->f.current_stage : NULL);
+    if (stage)
+        *stage = rv_json_text_or(error, "agent", env->f.terminated ? env->f.current_stage : NULL);
+    if (!word || rv_reason_class_for(env->f.terminal_reason) == RV_REASON_CLASS_BOUNDS_EXCEEDED)
+        return RV_FAILURE_NONE; /* the reason names the bound */
+    return rv_failure_of(rv_str_of(word), &code, NULL) == 0 ? code : RV_FAILURE_NONE;
 }
 
 /* What model calls took: sums and JSON. A sum stops at the largest count that is read back. */

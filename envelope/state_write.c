@@ -479,8 +479,8 @@ void rv_envelope_write_result(const rv_envelope *env, const struct rv_response_p
     rv_text_write(&env->text[RV_TEXT_TERMINATION], &w);
     rv_jw_kv_text(&w, "terminal_reason", rv_reason_text(f->terminal_reason));
     rv_jw_kv_text(&w, "reason_class", rv_reason_class_text(rv_reason_class_for(f->terminal_reason)));
-    if (rv_envelope_failure(env) != RV_FAILURE_NONE)
-        rv_jw_kv_text(&w, "code", rv_failure_text(rv_envelope_failure(env)));
+    if (rv_envelope_failure(env, NULL) != RV_FAILURE_NONE)
+        rv_jw_kv_text(&w, "code", rv_failure_text(rv_envelope_failure(env, NULL)));
     rv_jw_kv_text(&w, "status", rv_run_status_text(f->status));
     if (!rv_envelope_final_response(env, place, &response))
         response = (rv_str){NULL, 0};

@@ -129,10 +129,10 @@ static void write_causes(const rv_err *failure, rv_buf *out)
 
 /* Where the stage stands at which the run ended, unless the reason names a place itself, as that of an expression, or a
  * person ended it. */
-static void write_place(const struct rv_pipeline *p, const rv_envelope *env, rv_buf *out)
+static void write_place(const struct rv_pipeline *p, const rv_envelope *env, const char *stage, rv_buf *out)
 {
     const struct rv_envelope_fields *f = rv_envelope_fields(env);
-    const char *reason = f->termination_reason, *stage = rv_envelope_ended_at(env);
+    const char *reason = f->termination_reason;
     int i = stage ? rv_pipeline_stage(p, rv_str_of(stage)) : -1;
     const struct rv_src *src = i >= 0 ? &p->agents[i].places.stage : NULL;
 
@@ -149,7 +149,8 @@ void rv_cli_explain_end(const struct rv_cli *cli, const struct rv_pipeline *p, e
                         const rv_envelope *env, const rv_err *failure)
 {
     const struct rv_envelope_fields *f = rv_envelope_fields(env);
-    enum rv_failure code = rv_envelope_failure(env);
+    const char *stage = NULL;
+    enum rv_failure code = rv_envelope_failure(env, &stage);
     rv_buf text = RV_BUF_INIT(1 << 20);
 
     if (status == RV_RUN_COMPLETED || status == RV_RUN_INTERRUPTED)
@@ -161,7 +162,7 @@ void rv_cli_explain_end(const struct rv_cli *cli, const struct rv_pipeline *p, e
         rv_cli_write_lines(rv_str_of(f->termination_reason), &text);
     }
     rv_cli_write_code(code != RV_FAILURE_NONE ? rv_failure_text(code) : rv_reason_text(f->terminal_reason), &text);
-    write_place(p, env, &text);
+    write_place(p, env, stage, &text);
     if (cli->debug && code != RV_FAILURE_NONE)
         write_causes(failure, &text);
     rv_cli_say_text(&text);

@@ -72,7 +72,7 @@ static void emit_interrupt(rv_run *run, struct rv_effects *out)
 /* NULL: the run has no code of a failure. */
 static const char *code_of(const rv_run *run)
 {
-    enum rv_failure code = rv_envelope_failure(run->env);
+    enum rv_failure code = rv_envelope_failure(run->env, NULL);
 
     return run->shared.rules >= RV_RULES_3 && code != RV_FAILURE_NONE ? rv_failure_text(code) : NULL;
 }

@@ -232,7 +232,7 @@ static int end(const struct batch_line *line, bool has_item, rv_jw *w, rv_err **
 static void write_end(const rv_envelope *env, rv_jw *w)
 {
     const struct rv_envelope_fields *f = rv_envelope_fields(env);
-    enum rv_failure code = rv_envelope_failure(env);
+    enum rv_failure code = rv_envelope_failure(env, NULL);
 
     rv_jw_key(w, "error");
     rv_jw_obj(w);

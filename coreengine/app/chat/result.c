@@ -141,7 +141,7 @@ static int fill(rv_chat *chat, const rv_envelope *env, rv_err **err)
     out->text = rv_buf_str(&chat->text);
     out->usage = f->usage;
     out->error = out->status == RV_RUN_COMPLETED || out->status == RV_RUN_INTERRUPTED ? NULL : f->termination_reason;
-    out->code = rv_failure_text(rv_envelope_failure(env));
+    out->code = rv_failure_text(rv_envelope_failure(env, NULL));
     if (out->status == RV_RUN_INTERRUPTED)
         out->interrupt = rv_envelope_interrupt(env);
     return rc;

@@ -259,7 +259,7 @@ static void write_head(const struct picture *p, rv_buf *b)
         rv_buf_puts(b, ": ");
         rv_cli_write_lines(rv_str_of(f->termination_reason), b);
     }
-    enum rv_failure code = rv_envelope_failure(rv_run_envelope(p->replayed.run));
+    enum rv_failure code = rv_envelope_failure(rv_run_envelope(p->replayed.run), NULL);
     if (code != RV_FAILURE_NONE)
         rv_buf_printf(b, "  [%s]", rv_failure_text(code));
     rv_buf_printf(b, "\n  pipeline  %s (bundle %.12s%s%s)\n  begun     ", r->pipeline, r->bundle,
