@@ -64,17 +64,21 @@
  * of the call, no journal has it, and it happens again when the engine makes the call again.
  *
  * ABI log
- *   1  first version
- *      added since: RV_CAP_PROBE (an engine that is older says "there is no kind 7"); RV_CAP_PROVIDER (kind 8) and
- *      emit() of the call, which every engine that knows kind 8 has; RV_CAP_AGENT (kind 9) and `context` of the call;
- *      "blocking" in specifications (an older engine says that it does not know the key); hooks around calls (an
- *      older engine does not know the keys of the pipeline); later() of the call, late_reply(), late_fail() and
- *      late_cancelled() of the host (an older engine has smaller structures); "requires_confirmation" of tools (an
- *      older engine does not know the key), question and show of policies (an older engine ignores them);
- *      attachments() and replace_attachments() of the call (an older engine has a smaller structure);
- *      RV_CAP_SUBSCRIBER (kind 10; an older engine says "there is no kind 10"); "services" in specifications (an older
- *      engine says that it does not know the key), ask() and fail_as_asked() of the call (an older engine has a smaller
- *      structure); progress() of the call (an older engine has a smaller structure)
+ *   Each row is what a newer header has, and what an older engine says to it; tests/abi keeps the headers.
+ *   1.01  first version
+ *   1.02  RV_CAP_PROBE: "there is no kind 7"
+ *   1.03  RV_CAP_PROVIDER (kind 8), emit() of the call: every engine that knows kind 8 has both
+ *   1.04  `context` of the call: its structure is smaller
+ *   1.05  RV_CAP_AGENT: "there is no kind 9"
+ *         "blocking" in specifications: it does not know the key
+ *         hooks around calls: it does not know the keys of the pipeline
+ *   1.06  later() of the call, late_reply(), late_fail(), late_cancelled() of the host: its structures are smaller
+ *         "requires_confirmation" of tools: it does not know the key; question and show of policies: it ignores them
+ *   1.07  attachments(), replace_attachments() of the call: its structure is smaller
+ *   1.08  RV_CAP_SUBSCRIBER: "there is no kind 10"
+ *   1.09  "services" in specifications: it does not know the key; ask(), fail_as_asked() of the call: its structure is
+ *         smaller
+ *   1.10  progress() of the call: its structure is smaller
  */
 #ifndef RV_CAPABILITY_H
 #define RV_CAPABILITY_H
