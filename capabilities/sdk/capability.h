@@ -76,8 +76,7 @@
  *         "requires_confirmation" of tools: it does not know the key; question and show of policies: it ignores them
  *   1.07  attachments(), replace_attachments() of the call: its structure is smaller
  *   1.08  RV_CAP_SUBSCRIBER: "there is no kind 10"
- *   1.09  "services" in specifications: it does not know the key; ask(), fail_as_asked() of the call: its structure is
- *         smaller
+ *   1.09  ask(), fail_as_asked() of the call: its structure is smaller; "services": it does not know the key
  *   1.10  progress() of the call: its structure is smaller
  */
 #ifndef RV_CAPABILITY_H
