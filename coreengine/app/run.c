@@ -387,6 +387,7 @@ static void fill_in(struct rv_app_run *run, struct rv_exec_opts *x)
     x->script = run->loaded->script;
     x->mcp = run->loaded->mcp;
     x->journal = run->journal;
+    x->tenant = run->app->scope.tenant;
     x->quotas = rv_app_limits_exec(&run->state->limits);
     x->conversation = conversation_of(run->state->conversation);
     if (run->loaded->agents) {

@@ -2,6 +2,7 @@
 #ifndef RV_ENGINE_CALL_H
 #define RV_ENGINE_CALL_H
 
+#include "coreengine/base/hash.h"
 #include "coreengine/engine/engine.h"
 
 #define RV_ENGINE_MAX_ERROR ((size_t)2 << 20) /* text of a failed call; more than a script can hold */
@@ -41,7 +42,8 @@ struct call {
     rv_buf heard;                       /* of a model call of a run that is kept: the text so far */
     const char *what;                   /* "tool", "hook", ...: for messages; static */
     char *name;                         /* of the tool, entry or role; owned */
-    int health;                         /* index of the tool's health; -1: none */
+    char health_key[RV_HASH_MAX];       /* of the record of the tool's health; "": it has none */
+    bool is_played;                     /* and the record is the run's: its script answers */
     bool reports_error, asks;
     int n_progress;      /* events about its progress */
     int64_t progress_us; /* when the last one was told */

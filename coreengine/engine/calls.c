@@ -100,7 +100,6 @@ struct call *rv_call_new(rv_exec *x, enum call_kind kind, int64_t due_us, int64_
     c->due_us = due_us;
     c->call_id = call_id;
     c->started_us = rv_engine_now_us(x->engine);
-    c->health = -1;
     c->stage = -1;
     c->text = RV_BUF_INIT(RV_ENGINE_MAX_ERROR);
     c->heard = RV_BUF_INIT(RV_LLM_MAX_REPLY);

@@ -112,7 +112,7 @@ static void answer(struct call *c)
     if (c->hold)
         rv_quota_settle(c);
     rv_call_detach(c); /* the run may end in this event, and with it all that is left */
-    rv_tool_note(c);
+    rv_health_note(c);
     struct rv_event ev = {.kind = c->event,
                           .now_us = rv_exec_now_us(x),
                           .call_id = c->call_id,
@@ -487,10 +487,7 @@ void rv_engine_free(rv_engine *e)
     rv_pool_free(e->pool);
     rv_loop_free(e->loop);
     free(e->due.items);
-    for (size_t i = 0; i < e->n_tools; i++)
-        free(e->tools[i].name);
-    free(e->tools);
-    rv_index_fini(&e->tool_index);
+    rv_tool_records_fini(&e->tools);
     free(e);
 }
 

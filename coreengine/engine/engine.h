@@ -130,6 +130,7 @@ struct rv_exec_opts {
     rv_mcp_tools *mcp;                  /* tools of MCP servers; may be NULL. Attached to the engine's loop by a call */
     rv_journal *journal;                /* NULL: nothing is kept */
     bool takes_journal; /* the run frees its journal, also when it is not begun: on a given loop on the store thread */
+    const char *tenant; /* its calls of tools count for those of this tenant only; NULL: the default one */
     const struct rv_conversation *conversation; /* NULL: none; of a run that goes on: its journal's */
     /** The document of an agent that another one asks, appended to text; may be NULL: none can be asked. Errors become
      * the answer of the call. */
@@ -247,10 +248,10 @@ void rv_exec_free(rv_exec *x); /* cancels if under way; waits for the commit of 
 RV_MUST_CHECK int rv_script_pass(rv_script *script, const struct rv_pipeline *p, const bool *scripted,
                                  const struct rv_effect *e, rv_err **err);
 
-/** Health of the tools this engine has called: array of {tool, status, success_rate, calls, breaker_open, errors}, the
- *  latter the kinds of errors that count against it as [{error_type, message, count}], most frequent first. */
-void rv_engine_write_health(const rv_engine *e, rv_jw *w);
-/** The health of all tools: the worst status that is known. */
-enum rv_health rv_engine_health(const rv_engine *e);
+/** Health of the run's tools, as its engine has called them: {status, tools}, the worst status that is known, and an
+ *  array of {tool, status, success_rate, calls, breaker_open, errors}, the latter the kinds of errors that count
+ * against it as [{error_type, message, count}], most frequent first. Calls of other runs count if the same source
+ * answers with the same credentials, for the same tenant; calls that a script answers count for their run only. */
+void rv_exec_write_health(const rv_exec *x, rv_jw *w);
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "coreengine/engine/call_internal.h"
+#include "coreengine/engine/health_internal.h"
 #include "coreengine/engine/writer_internal.h"
 
 /* --- workers.c: a bounded pool of threads --- */
@@ -23,11 +24,6 @@ void rv_pool_wait(struct pool *p, int64_t us);
 void rv_pool_poke(struct pool *p); /* any thread */
 
 /* --- engine --- */
-
-struct tool_record {
-    char *name; /* owned */
-    struct rv_tool_health health;
-};
 
 struct shell_loop; /* libuv's part */
 struct model_call; /* model.c */
@@ -60,9 +56,7 @@ struct rv_engine {
     size_t n_asking;                 /* runs with is_asking */
     size_t n_held;                   /* runs with is_held */
     unsigned n_turns;
-    struct tool_record *tools; /* owned; health of tools by name */
-    size_t n_tools, cap_tools;
-    rv_index tool_index;
+    struct tool_records tools; /* that runs have called */
     int64_t blocked_until_us;                            /* later than that no breaker is open */
     rv_http *http;                                       /* NULL until something is asked over HTTP; owned */
     struct services *services;                           /* NULL until a capability asks for one; owned */
@@ -112,6 +106,7 @@ struct rv_exec {
     rv_log *log;                      /* the engine's, with the run's id; owned; NULL: there is none */
     struct rv_catalog under, catalog; /* of the capabilities; what the core decides by: `tools` as a catalog */
     struct run_tools tools;
+    struct tool_records played;           /* tools that its script answers for */
     bool *scripted;                       /* per stage; owned */
     json_object *scripted_inner;          /* names of stages inside of stages; owned; NULL: none */
     struct rv_conversation *conversation; /* of a run that goes on; owned; NULL: none, or the caller's */
@@ -204,9 +199,6 @@ RV_MUST_CHECK int rv_call_tool(struct call *c, struct rv_effect *e, rv_err **err
 /** The probe has answered (or failed): true when that settles the call; else it is made now. */
 bool rv_call_probed(struct call *c);
 void rv_call_forget_asked(struct call *c);
-/** The names of the run's tools whose breaker is open; *out is the caller's, NULL: none. */
-RV_MUST_CHECK int rv_tools_blocked(const rv_exec *x, json_object **out, rv_err **err);
-void rv_tool_note(struct call *c); /* how its call ended, for the tool's health */
 
 /* --- scripted.c --- */
 

@@ -190,7 +190,7 @@ int rv_exec_step(rv_exec *x, const struct rv_event *ev, rv_err **err)
     struct rv_event told = *ev;
     json_object *blocked = NULL;
 
-    int rc = rv_tools_blocked(x, &blocked, err);
+    int rc = rv_health_blocked(x, &blocked, err);
     told.blocked = blocked;
     if (ev->kind == RV_EVENT_ANSWER)
         told.response.asker = rv_run_asker(x->run, ev->response.interrupt_id);
@@ -510,6 +510,7 @@ void rv_exec_free(rv_exec *x)
     if (x->engine)
         leave_engine(x);
     rv_run_tools_fini(&x->tools);
+    rv_tool_records_fini(&x->played);
     rv_log_free(x->log);
     rv_run_free(x->run);
     rv_conversation_free(x->conversation);

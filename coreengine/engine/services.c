@@ -33,11 +33,7 @@ static int health(const struct service_call *c, rv_err **err)
     rv_buf text = RV_BUF_INIT(RV_SERVICE_MAX_ANSWER);
     rv_jw w = rv_jw_on(&text);
 
-    rv_jw_obj(&w);
-    rv_jw_kv_text(&w, "status", rv_health_text(rv_engine_health(c->e)));
-    rv_jw_key(&w, "tools");
-    rv_engine_write_health(c->e, &w);
-    rv_jw_obj_end(&w);
+    rv_exec_write_health(c->x, &w);
     return answer_now(c, &text, err);
 }
 

@@ -21,6 +21,7 @@ typedef bool rv_cancel_flag; /* C++ only passes it on; same size and layout */
 typedef atomic_bool rv_cancel_flag;
 #endif
 
+#include "coreengine/base/hash.h"
 #include "coreengine/tools/services.h"
 #include "coreengine/tools/tools.h"
 
@@ -80,13 +81,18 @@ struct rv_tool_call {
     struct rv_tool_call *prev, *next;
 };
 
-/* The functions that an implementer writes: static const, one table per kind of source. No slot is NULL. */
+/* The functions that an implementer writes: static const, one table per kind of source. A slot is NULL only
+ * where its comment says what that means. */
 struct rv_tool_source_ops {
     const char *name; /* of the kind, for messages: "capabilities", "script" */
     /** The definition of a tool; NULL: it has none of that name. Valid and unchanged until `close`, even if the source
      *  stops offering the tool: a run decides by the catalog that it began with, and a call of a tool that has gone
      *  meanwhile fails as RV_E_NOT_FOUND. */
     const struct rv_tool_info *(*find)(void *self, rv_str name);
+    /** What decides who answers calls of a tool, and with which credentials, as a hash: calls of equal ones fail for
+     * the same reasons. False: not known, and the calls do not count for its health. NULL: all sources of the kind are
+     * one, or are counted for their run only. */
+    bool (*identity)(void *self, rv_str name, char out[RV_HASH_MAX]);
     /** The names of the tools on offer, sorted; borrowed until the catalog changes. Not those that an agent has to list
      *  by name to use them. */
     const char *const *(*names)(void *self, size_t *n);

@@ -79,7 +79,7 @@ static int drive(rv_engine *e, const struct rv_pipeline *p, rv_script *script, b
     }
     if (rc == 0) {
         rv_jw w = rv_jw_on(&state);
-        rv_engine_write_health(e, &w);
+        rv_exec_write_health(x, &w);
         rc = rv_buf_check(&state, "health", err);
     }
     rv_exec_free(x);

@@ -164,6 +164,7 @@ static struct rv_exec_opts exec_opts(struct slot *s)
     x.plugins = l->plugins;
     x.script = s->script;
     x.mcp = l->mcp;
+    x.tenant = b->opts->app->scope.tenant;
     x.quotas = rv_app_limits_exec(&s->limits);
     x.services = &b->services.exec;
     x.mode = b->opts->mode;

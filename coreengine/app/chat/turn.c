@@ -322,6 +322,7 @@ struct rv_exec_opts chat_exec_opts(rv_chat *chat)
     x.plugins = o->plugins;
     x.script = o->script;
     x.conversation = &chat->conversation;
+    x.tenant = chat->context.tenant_id;
     x.quotas = o->quotas;
     x.services = o->services;
     x.find_agent = find_agent;

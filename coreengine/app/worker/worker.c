@@ -272,6 +272,7 @@ static int begin_run(struct shell *s, struct work_job *j, rv_err **err)
     x.catalog = j->loaded.bundle ? &j->catalog : NULL;
     x.journal = j->journal;
     x.takes_journal = true;
+    x.tenant = j->app.scope.tenant;
     x.quotas = rv_app_limits_exec(&j->limits);
     x.services = rv_app_services_init_shared(&j->services, &j->app, s->worker.asked);
     x.answer_from_script = x.script != NULL;

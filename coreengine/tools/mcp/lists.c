@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/base/hash.h"
 #include "coreengine/base/limit.h"
 #include "coreengine/tools/mcp/mcptools_internal.h"
 
@@ -32,7 +31,7 @@ static void add_list(struct rv_hash *h, const struct rv_str_list *list)
         add_text(h, list->items[i]);
 }
 
-static int write_key(const struct rv_mcp_server_config *s, char out[RV_HASH_MAX], rv_err **err)
+int mcp_identity(const struct rv_mcp_server_config *s, char out[RV_HASH_MAX], rv_err **err)
 {
     json_object *const parts[] = {s->env, s->headers, s->auth};
     struct rv_hash h;
@@ -40,6 +39,7 @@ static int write_key(const struct rv_mcp_server_config *s, char out[RV_HASH_MAX]
 
     rv_hash_init(&h);
     add_text(&h, s->url);
+    add_text(&h, s->openapi);
     add_text(&h, s->cwd);
     add_list(&h, &s->command);
     add_list(&h, &s->roots);
@@ -76,7 +76,7 @@ int mcp_lists_find(struct rv_mcp_lists *l, const struct rv_mcp_server_config *s,
 {
     const struct rv_json_opts opts = {.max_bytes = MAX_BYTES, .what = "kept list of MCP tools"};
     char key[RV_HASH_MAX], *text = NULL;
-    int rc = write_key(s, key, err);
+    int rc = mcp_identity(s, key, err);
 
     *out = (struct mcp_listed){.tools = NULL};
     if (rc < 0)
@@ -129,7 +129,7 @@ int mcp_lists_put(struct rv_mcp_lists *l, const struct rv_mcp_server_config *s, 
     }
     int rc = rv_buf_check(&text, "list of MCP tools", err);
     if (rc == 0)
-        rc = write_key(s, fresh.key, err);
+        rc = mcp_identity(s, fresh.key, err);
     if (rc == 0 && !(fresh.text = rv_str_dup(rv_buf_str(&text))))
         rc = RV_FAIL(err, RV_E_NOMEM, "keep a list of MCP tools");
     rv_buf_fini(&text);
@@ -153,7 +153,7 @@ int mcp_lists_put(struct rv_mcp_lists *l, const struct rv_mcp_server_config *s, 
 void mcp_lists_drop(struct rv_mcp_lists *l, const struct rv_mcp_server_config *s)
 {
     char key[RV_HASH_MAX];
-    bool is_known = write_key(s, key, NULL) == 0;
+    bool is_known = mcp_identity(s, key, NULL) == 0;
 
     pthread_mutex_lock(&l->lock);
     l->n_changes++;

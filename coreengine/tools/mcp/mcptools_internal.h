@@ -4,6 +4,7 @@
 
 #include <uv.h>
 
+#include "coreengine/base/hash.h"
 #include "coreengine/tools/mcp/mcptools.h"
 #include "coreengine/tools/mcp/pool.h"
 
@@ -53,6 +54,8 @@ RV_MUST_CHECK int rv_mcp_pins_filter(const struct rv_mcp_tools_opts *o, const st
                                      json_object *tools, json_object **approved, rv_err **err);
 
 /* --- lists.c --- */
+/** A hash of all that decides which server answers, and to whom: where it is, how it is started, the credentials. */
+RV_MUST_CHECK int mcp_identity(const struct rv_mcp_server_config *s, char out[RV_HASH_MAX], rv_err **err);
 struct mcp_listed {
     json_object *tools; /* the caller's; NULL: none is kept */
     bool has_resources, has_prompts;

@@ -24,6 +24,15 @@ static const struct rv_tool_info *find(void *self, rv_str name)
     return t && rv_mcp_catalog_find(t->catalog, name, &info) ? info : NULL;
 }
 
+static bool identity(void *self, rv_str name, char out[RV_HASH_MAX])
+{
+    const rv_mcp_tools *t = self;
+    const struct rv_tool_info *info = NULL;
+    const struct rv_mcp_tool *tool = t ? rv_mcp_catalog_find(t->catalog, name, &info) : NULL;
+
+    return tool && mcp_identity(tool->server, out, NULL) == 0;
+}
+
 static const char *const *names(void *self, size_t *n)
 {
     const rv_mcp_tools *t = self;
@@ -255,8 +264,13 @@ static void close_source(void *self)
     (void)self; /* connections outlive runs */
 }
 
-static const struct rv_tool_source_ops ops = {
-    .name = "mcp", .find = find, .names = names, .call = call, .cancel = cancel, .close = close_source};
+static const struct rv_tool_source_ops ops = {.name = "mcp",
+                                              .find = find,
+                                              .identity = identity,
+                                              .names = names,
+                                              .call = call,
+                                              .cancel = cancel,
+                                              .close = close_source};
 
 struct rv_tool_source rv_mcp_tools_source(rv_mcp_tools *t, const struct rv_tool_workers *workers)
 {

@@ -250,16 +250,28 @@ static int config_text(const struct rv_plugin *pl, json_object *given, rv_buf *o
     return rc;
 }
 
+static void identify(struct rv_plugin *pl, const char *base_dir, rv_str config)
+{
+    struct rv_hash h;
+
+    rv_hash_init(&h);
+    rv_hash_add(&h, (rv_str){pl->path, strlen(pl->path) + 1});
+    rv_hash_add(&h, (rv_str){base_dir, strlen(base_dir) + 1});
+    rv_hash_add(&h, config);
+    rv_hash_hex(&h, pl->identity);
+}
+
 static int open_plugin(const struct rv_plugins *p, struct rv_plugin *pl, json_object *given, rv_err **err)
 {
     RV_AUTO(rv_buf_fini) rv_buf config = RV_BUF_INIT(RV_PLUGIN_MAX_CONFIG);
+    const char *base_dir = pl->key ? rv_plugin_key_base_dir(pl->key) : p->base_dir;
     int rc = config_text(pl, given, &config, err);
 
     if (rc < 0)
         return rc;
-    if (pl->isolated)
-        return rv_isolated_open(pl->isolated, &config, err);
-    return rv_plugin_open(pl, pl->key ? rv_plugin_key_base_dir(pl->key) : p->base_dir, rv_buf_cstr(&config), err);
+    identify(pl, base_dir, rv_buf_str(&config));
+    return pl->isolated ? rv_isolated_open(pl->isolated, &config, err)
+                        : rv_plugin_open(pl, base_dir, rv_buf_cstr(&config), err);
 }
 
 /* The descriptor: from the shared object, or from the process that has it instead. */

@@ -4,6 +4,7 @@
 
 #include "capabilities/sdk/capability.h"
 #include "config/agentdoc/agentdoc.h"
+#include "coreengine/base/hash.h"
 #include "coreengine/tools/plugin/plugin.h"
 
 #include <pthread.h>
@@ -51,6 +52,7 @@ struct rv_plugin {
     struct rv_cap_desc desc;         /* our copy; its pointers live in the shared object */
     struct rv_cap_host host;         /* handed to open, stays valid until close */
     char *name, *path;               /* owned */
+    char identity[RV_HASH_MAX];      /* of the path, the folder and the configuration that it was opened with */
     char *version, *description;     /* owned */
     json_object *config_schema_json; /* NULL: takes no configuration; owned */
     rv_schema *config_schema;        /* owned */

@@ -1,5 +1,6 @@
 /* The tools of a set of capabilities as a source. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "coreengine/conversation/context.h"
 #include "coreengine/tools/plugin/plugin_internal.h"
@@ -13,6 +14,16 @@ static const struct rv_tool_info *find(void *self, rv_str name)
     const struct rv_plugin_entry *e = rv_plugin_find(t->plugins, RV_NAME_TOOL, name);
 
     return e ? &e->tool : NULL;
+}
+
+static bool identity(void *self, rv_str name, char out[RV_HASH_MAX])
+{
+    const struct rv_plugin_tools *t = self;
+    const struct rv_plugin_entry *e = rv_plugin_find(t->plugins, RV_NAME_TOOL, name);
+
+    if (e)
+        memcpy(out, e->owner->identity, RV_HASH_MAX);
+    return e != NULL;
 }
 
 static const char *const *names(void *self, size_t *n)
@@ -91,8 +102,13 @@ static void close(void *self)
     (void)self; /* the set is its owner's */
 }
 
-static const struct rv_tool_source_ops ops = {
-    .name = "capabilities", .find = find, .names = names, .call = call, .cancel = cancel, .close = close};
+static const struct rv_tool_source_ops ops = {.name = "capabilities",
+                                              .find = find,
+                                              .identity = identity,
+                                              .names = names,
+                                              .call = call,
+                                              .cancel = cancel,
+                                              .close = close};
 
 struct rv_tool_source *rv_plugin_tools_init(struct rv_plugin_tools *t, rv_plugins *p,
                                             const struct rv_tool_workers *workers)

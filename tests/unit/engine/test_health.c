@@ -1,9 +1,11 @@
 /* The chain around a tool call: watched, blocked after too many failures, let through again later. */
 #include "tests/unit/engine/suites.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "coreengine/engine/health_internal.h"
 #include "tests/kit/kit.h"
 
 #define STAGE                                                                                                          \
@@ -83,7 +85,7 @@ static const struct {
 START_TEST(five_failures_block_a_tool)
 {
     struct world w;
-    rv_buf b = RV_BUF_INIT(4096);
+    rv_buf b = RV_BUF_INIT(4096), wanted = RV_BUF_INIT(4096);
     rv_jw jw = rv_jw_on(&b);
     char *output;
 
@@ -96,9 +98,10 @@ START_TEST(five_failures_block_a_tool)
     ck_assert_uint_eq(count(rv_buf_cstr(&w.events), "\"type\":\"tool_call_start\""),
                       (size_t)cases[_i].n - cases[_i].n_blocked);
     ck_assert_uint_eq(count(rv_buf_cstr(&w.events), "\"type\":\"tool_result\""), (size_t)cases[_i].n);
-    rv_engine_write_health(w.engine, &jw);
-    ck_assert_str_eq(rv_buf_cstr(&b), cases[_i].health);
-    ck_assert_int_eq(rv_engine_health(w.engine), cases[_i].of_all);
+    rv_exec_write_health(w.exec, &jw);
+    rv_buf_printf(&wanted, "{\"status\":\"%s\",\"tools\":%s}", rv_health_text(cases[_i].of_all), cases[_i].health);
+    ck_assert_str_eq(rv_buf_cstr(&b), rv_buf_cstr(&wanted));
+    rv_buf_fini(&wanted);
     rv_buf_fini(&b);
     free(output);
     world_fini(&w);
@@ -109,7 +112,8 @@ END_TEST
 START_TEST(the_worst_tool_speaks_for_all)
 {
     struct how how = {0};
-    rv_buf script = RV_BUF_INIT(1 << 16);
+    rv_buf script = RV_BUF_INIT(1 << 16), told = RV_BUF_INIT(4096);
+    rv_jw jw = rv_jw_on(&told);
     struct world w;
 
     rv_buf_puts(&script, "stages:\n  p:\n    - output:\n        steps:\n          - {tool: seldom}\n");
@@ -117,9 +121,114 @@ START_TEST(the_worst_tool_speaks_for_all)
         rv_buf_puts(&script, "          - {tool: broken}\n          - {tool: look}\n");
     rv_buf_puts(&script, "tools: {seldom: [{result: {}}], broken: [{error: no}], look: [{result: {}}]}\n");
     world_run(&w, &how, STAGE, rv_buf_cstr(&script));
-    ck_assert_int_eq(rv_engine_health(w.engine), RV_HEALTH_UNHEALTHY);
+    rv_exec_write_health(w.exec, &jw);
+    ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&told), "{\"status\":\"unhealthy\",\"tools\":[{\"tool\":\"broken\""));
+    rv_buf_fini(&told);
     rv_buf_fini(&script);
     world_fini(&w);
+}
+END_TEST
+
+/* Another run of the engine of `first`, with tools of its own; exec and world are the caller's. */
+static void run_beside(struct world *w, const struct world *first, const char *tenant, const char *script,
+                       const char *const *capabilities)
+{
+    struct rv_exec_opts opts = RV_EXEC_OPTS_INIT;
+    rv_err *err = NULL;
+
+    world_load(w, STAGE, script, capabilities);
+    opts.pipeline = w->pipeline;
+    opts.plugins = w->plugins;
+    opts.script = w->script;
+    opts.tenant = tenant;
+    opts.answer_from_script = true;
+    rv_envelope *env = world_envelope("again", rv_engine_now_us(first->engine));
+    int rc = rv_engine_start(first->engine, &opts, env, NULL, &w->exec, &err);
+    if (rc == 0)
+        rc = rv_engine_wait(first->engine, w->exec, &err);
+    ck_assert_msg(rc == 0, "%s", rv_err_text(err));
+}
+
+/* Proves 10/tool-health */
+START_TEST(a_script_blocks_no_tool_of_other_runs)
+{
+    static const char *const capabilities[] = {"files", NULL};
+    static const char plays[] = "stages: {p: [{output: {steps: [{tool: list_files}]}}]}\n";
+    rv_buf b = RV_BUF_INIT(4096);
+    rv_jw jw = rv_jw_on(&b);
+    struct world w, real;
+
+    world_run(&w, &(struct how){.capabilities = capabilities}, STAGE,
+              "stages: {p: [{output: {steps: [{tool: list_files}, {tool: list_files}, {tool: list_files},"
+              " {tool: list_files}, {tool: list_files}, {tool: list_files}]}}]}\n"
+              "tools: {list_files: [{error: broken}]}\n");
+    char *output = world_output(&w, "t");
+    ck_assert_uint_eq(count(output, "is blocked"), 1);
+    free(output);
+    run_beside(&real, &w, NULL, plays, capabilities);
+    output = world_output(&real, "t");
+    ck_assert_msg(strstr(output, "is blocked") == NULL, "%s", output);
+    free(output);
+    rv_exec_write_health(real.exec, &jw); /* and it is told nothing of the other run */
+    ck_assert_ptr_null(strstr(rv_buf_cstr(&b), "broken"));
+    ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&b), "\"tool\":\"list_files\",\"status\":\"unknown\""));
+    rv_buf_fini(&b);
+    world_fini(&real);
+    run_beside(&real, &w, NULL,
+               "stages: {p: [{output: {steps: [{tool: list_files}]}}]}\ntools: {list_files: [{result: {}}]}\n",
+               capabilities);
+    output = world_output(&real, "t");
+    ck_assert_msg(strstr(output, "is blocked") == NULL, "%s", output); /* nor one of another script */
+    free(output);
+    world_fini(&real);
+    world_fini(&w);
+}
+END_TEST
+
+/* Proves 10/tool-health */
+START_TEST(a_tenant_blocks_no_tool_of_another_one)
+{
+    static const char *const capabilities[] = {"answers", NULL};
+    static const char six[] = "stages: {p: [{output: {steps: [{tool: mute_failure}, {tool: mute_failure},"
+                              " {tool: mute_failure}, {tool: mute_failure}, {tool: mute_failure},"
+                              " {tool: mute_failure}]}}]}\n";
+    static const struct {
+        const char *tenant;
+        size_t n_blocked;
+    } runs[] = {{"a", 1}, {"b", 1}, {"a", 6}, {NULL, 1}, {"b", 6}, {NULL, 6}};
+    struct world w, more;
+
+    world_load(&w, STAGE, NULL, NULL);
+    ck_assert_int_eq(rv_engine_new(&(struct rv_engine_opts){.virtual_time = true, .workers = 1}, &w.engine, NULL), 0);
+    for (size_t i = 0; i < RV_COUNT(runs); i++) {
+        run_beside(&more, &w, runs[i].tenant, six, capabilities);
+        char *output = world_output(&more, "t");
+        ck_assert_msg(count(output, "is blocked") == runs[i].n_blocked, "%zu: %s", i, output);
+        free(output);
+        world_fini(&more);
+    }
+    world_fini(&w);
+}
+END_TEST
+
+/* However many tools there were, the next one is watched. */
+START_TEST(a_new_tool_takes_the_place_of_the_oldest)
+{
+    struct tool_records all = {.n = 0};
+    char key[RV_HASH_MAX];
+
+    for (int i = 0; i <= RV_ENGINE_MAX_TOOLS; i++) {
+        snprintf(key, sizeof key, "%d", i);
+        ck_assert_ptr_nonnull(rv_tool_records_take(&all, key, "look"));
+        if (i % 100 == 0)
+            ck_assert_ptr_nonnull(rv_tool_records_take(&all, "0", "look")); /* used all the time */
+    }
+    ck_assert_str_eq(rv_tool_records_find(&all, key)->key, key);
+    ck_assert_str_eq(rv_tool_records_find(&all, "0")->key, "0");
+    ck_assert_str_eq(rv_tool_records_find(&all, "9999")->key, "9999");
+    ck_assert_ptr_null(rv_tool_records_find(&all, "1"));
+    ck_assert_uint_eq(all.n, RV_ENGINE_MAX_TOOLS / 2 + 1);
+    rv_tool_records_fini(&all);
 }
 END_TEST
 
@@ -207,6 +316,9 @@ Suite *health_suite(void)
 
     tcase_add_loop_test(tc, five_failures_block_a_tool, 0, RV_COUNT(cases));
     tcase_add_test(tc, the_worst_tool_speaks_for_all);
+    tcase_add_test(tc, a_new_tool_takes_the_place_of_the_oldest);
+    tcase_add_test(tc, a_tenant_blocks_no_tool_of_another_one);
+    tcase_add_test(tc, a_script_blocks_no_tool_of_other_runs);
     tcase_add_test(tc, a_blocked_tool_comes_back_after_five_minutes);
     tcase_add_test(tc, a_call_that_the_breaker_refuses_never_starts);
     tcase_add_test(tc, an_attempt_that_the_breaker_refuses_never_starts);

@@ -76,6 +76,7 @@ START_TEST(a_list_is_that_of_one_server_and_one_identity)
     const struct rv_mcp_server_config others[] = {
         {.name = "a", .url = "http://b/", .cwd = "/"},
         {.name = "a", .url = "http://a/", .cwd = "/x"},
+        {.name = "a", .url = "http://a/", .cwd = "/", .openapi = "http://a/doc.json"},
         {.name = "a", .url = "http://a/", .cwd = "/", .elicitation = true},
         {.name = "a", .url = "http://a/", .cwd = "/", .headers = header},
         {.name = "a", .url = "http://a/", .cwd = "/", .headers = other},
