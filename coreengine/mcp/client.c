@@ -4,7 +4,9 @@
 #include <json-c/linkhash.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
+#define MAX_LATE   1000 /* bytes of the words about an answer that did not come */
 #define NOMEM(err) RV_FAIL((err), RV_E_NOMEM, "no memory for a connection to an MCP server")
 
 /* --- requests that are open --- */
@@ -330,19 +332,6 @@ static int answered(rv_mcp_client *c, const struct rv_mcp_message *m, rv_err **e
     return rv_mcp_put_note(c, err, "the server answered a request that was not made");
 }
 
-/* Not a message: of a known request it is the answer, and a bad one. */
-static int misread(rv_mcp_client *c, const struct rv_mcp_message *m, const char *why, rv_err **err)
-{
-    int64_t id = id_of(m->id);
-    struct rv_mcp_open *o = id > 0 ? open_of(c, id) : NULL;
-
-    if (o)
-        return rv_mcp_end_failed(
-            c, o, &(struct rv_mcp_trouble){.code = rv_mcp_fault_code(RV_MCP_FAULT_BAD_MESSAGE), .text = why}, err);
-    rv_str text = rv_utf8_cut(rv_str_of(why), 300);
-    return rv_mcp_put_note(c, err, "the server sent what is not a message: %.*s", RV_STR_ARG(text));
-}
-
 int rv_mcp_client_message(rv_mcp_client *c, rv_str json, rv_err **err)
 {
     struct rv_mcp_message m;
@@ -355,7 +344,7 @@ int rv_mcp_client_message(rv_mcp_client *c, rv_str json, rv_err **err)
     if (rc == RV_E_NOMEM || rv_err_is(why, RV_E_NOMEM))
         rc = NOMEM(err);
     else if (rc < 0)
-        rc = misread(c, &m, rv_err_cause(why) ? rv_err_text(rv_err_cause(why)) : rv_err_text(why), err);
+        rc = rv_mcp_misread(c, &m, json, rv_err_cause(why) ? rv_err_text(rv_err_cause(why)) : rv_err_text(why), err);
     else if (m.kind == RV_MCP_REQUEST)
         rc = asked(c, &m, err);
     else if (m.kind == RV_MCP_NOTIFICATION)
@@ -418,36 +407,55 @@ int rv_mcp_client_failed(rv_mcp_client *c, int64_t id, const struct rv_mcp_failu
 
 /* --- time --- */
 
+static int write_late(rv_buf *text, const char *what, const char *misread, rv_err **err)
+{
+    rv_buf_puts(text, what);
+    if (misread)
+        rv_buf_printf(text, "; meanwhile it sent what is not a message: %s", misread);
+    return rv_buf_check(text, "reason", err);
+}
+
 static int time_out(rv_mcp_client *c, struct rv_mcp_open *o, rv_err **err)
 {
     static const char reason[] = "no answer in time";
+    rv_buf text = RV_BUF_INIT(MAX_LATE);
     bool sent = o->id != 0;
     int rc = rv_mcp_withdraw(c, o, reason, err);
 
-    return rc < 0 ? rc
-                  : rv_mcp_end_failed(c, o,
-                                      &(struct rv_mcp_trouble){.code = "timed_out",
-                                                               .text = "the server did not answer in time",
-                                                               .is_unsent = !sent,
-                                                               .retryable = true,
-                                                               .is_timeout = true},
-                                      err);
+    if (rc == 0)
+        rc = write_late(&text, "the server did not answer in time", o->heard_misread ? c->misread : NULL, err);
+    if (rc == 0)
+        rc = rv_mcp_end_failed(c, o,
+                               &(struct rv_mcp_trouble){.code = "timed_out",
+                                                        .text = rv_buf_cstr(&text),
+                                                        .is_unsent = !sent,
+                                                        .retryable = true,
+                                                        .is_timeout = true},
+                               err);
+    rv_buf_fini(&text);
+    return rc;
 }
 
 static int handshake_late(rv_mcp_client *c, rv_err **err)
 {
+    rv_buf text = RV_BUF_INIT(MAX_LATE);
+
     if (c->phase == RV_MCP_PROBING && c->era == RV_MCP_ERA_UNKNOWN && c->phase_due_us < c->handshake_due_us) {
         c->probe_id = c->handshake_id;
         return rv_mcp_handshake_initialize(c, err);
     }
     c->handshake_id = 0;
-    return rv_mcp_die(c,
-                      &(struct rv_mcp_trouble){.code = "timed_out",
-                                               .text = "the server did not begin the connection in time",
-                                               .is_unsent = true,
-                                               .retryable = true,
-                                               .is_timeout = true},
-                      err);
+    int rc = write_late(&text, "the server did not begin the connection in time", c->misread, err);
+    if (rc == 0)
+        rc = rv_mcp_die(c,
+                        &(struct rv_mcp_trouble){.code = "timed_out",
+                                                 .text = rv_buf_cstr(&text),
+                                                 .is_unsent = true,
+                                                 .retryable = true,
+                                                 .is_timeout = true},
+                        err);
+    rv_buf_fini(&text);
+    return rc;
 }
 
 int rv_mcp_client_tick(rv_mcp_client *c, int64_t now_us, rv_err **err)
@@ -513,6 +521,7 @@ void rv_mcp_client_free(rv_mcp_client *c)
     rv_mcp_queue_free(c);
     json_object_put(c->answer);
     json_object_put(c->roots);
+    free(c->misread);
     free(c->server);
     free(c);
 }

@@ -2,6 +2,9 @@
 #include "coreengine/base/limit.h"
 #include "coreengine/mcp/client_internal.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 static int invalid(rv_mcp_client *c, struct rv_mcp_open *o, const char *text, rv_err **err)
 {
     return rv_mcp_end_failed(c, o, &(struct rv_mcp_trouble){.code = "invalid_answer", .text = text}, err);
@@ -218,4 +221,73 @@ int rv_mcp_refused(rv_mcp_client *c, struct rv_mcp_open *o, int code, const char
 int rv_mcp_answered(rv_mcp_client *c, struct rv_mcp_open *o, const struct rv_mcp_message *m, rv_err **err)
 {
     return m->kind == RV_MCP_ERROR ? rv_mcp_refused(c, o, m->code, m->text, err) : succeeded(c, o, m->result, err);
+}
+
+/* --- what cannot be read --- */
+
+static bool has_text(rv_str json, const char *text)
+{
+    return memmem(json.ptr, json.len, text, strlen(text)) != NULL;
+}
+
+/* Does what is not JSON look like an answer, and not like what a program prints to its log? */
+static bool looks_like_answer(rv_str json)
+{
+    return has_text(json, "\"jsonrpc\"") && (has_text(json, "\"result\"") || has_text(json, "\"error\"")) &&
+           !has_text(json, "\"method\"");
+}
+
+static struct rv_mcp_open *sent_as(const rv_mcp_client *c, int64_t id)
+{
+    struct rv_mcp_open *o = c->open;
+
+    while (o && o->id != id)
+        o = o->next;
+    return o;
+}
+
+/* The only request that an answer may belong to; NULL: there is none, or more than one. */
+static struct rv_mcp_open *only_sent(const rv_mcp_client *c)
+{
+    struct rv_mcp_open *only = NULL;
+
+    for (struct rv_mcp_open *o = c->open; o; o = o->next) {
+        if (o->id && only)
+            return NULL;
+        if (o->id)
+            only = o;
+    }
+    return only;
+}
+
+/* Those that wait will say it if nothing else comes for them. */
+static int remember_misread(rv_mcp_client *c, rv_str why, rv_err **err)
+{
+    char *text = rv_str_dup(why);
+
+    if (!text)
+        return RV_FAIL(err, RV_E_NOMEM, "no memory for a connection to an MCP server");
+    free(c->misread);
+    c->misread = text;
+    for (struct rv_mcp_open *o = c->open; o; o = o->next)
+        o->heard_misread = o->id != 0;
+    return rv_mcp_put_note(c, err, "the server sent what is not a message: %s", text);
+}
+
+/* Not a message: of a known request, or of the only one, it is the answer, and a bad one. */
+int rv_mcp_misread(rv_mcp_client *c, const struct rv_mcp_message *m, rv_str json, const char *why, rv_err **err)
+{
+    const struct rv_mcp_trouble bad = {.code = rv_mcp_fault_code(RV_MCP_FAULT_BAD_MESSAGE), .text = why};
+    bool is_answer = !m->root && looks_like_answer(json);
+    int64_t id = rv_json_is_int(m->id) ? json_object_get_int64(m->id) : 0;
+    struct rv_mcp_open *o = id > 0 ? sent_as(c, id) : is_answer ? only_sent(c) : NULL;
+
+    if (is_answer && c->phase == RV_MCP_INITIALIZING && !o && !c->probe_id) {
+        struct rv_mcp_trouble of_all = bad;
+        of_all.is_unsent = true;
+        return rv_mcp_die(c, &of_all, err);
+    }
+    if (o && (id > 0 || c->phase == RV_MCP_READY))
+        return rv_mcp_end_failed(c, o, &bad, err);
+    return remember_misread(c, rv_utf8_cut(rv_str_of(why), 300), err);
 }

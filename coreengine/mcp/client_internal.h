@@ -34,6 +34,7 @@ struct rv_mcp_open {
     int64_t poll_at_us; /* when it is asked for next; RV_MCP_POLL_SOON: poll_us from now on; INT64_MAX: not now */
     int64_t due_us;     /* INT64_MAX: none */
     bool wants_progress, has_progress, was_refused, is_repeatable;
+    bool heard_misread;              /* since it was made, something came that is not a message: c->misread */
     bool needs_task, asked_for_task; /* asked: the request on its way has the parameter `task` */
     double progress;
 };
@@ -55,6 +56,7 @@ struct rv_mcp_client {
     struct rv_mcp_item *first, **end, *shown; /* the queue, and the item that the caller looks at; owned */
     json_object *answer;                      /* to the handshake; owned */
     json_object *roots;                       /* owned; NULL: not declared */
+    char *misread;                            /* why the last message that could not be read is not one; owned; NULL */
     int n_notes;
     bool is_retried;     /* the handshake: the server refused the revision that it speaks */
     bool is_change_told; /* a CHANGED waits in the queue */
@@ -172,6 +174,10 @@ RV_MUST_CHECK int rv_mcp_task_cancel(rv_mcp_client *c, const struct rv_mcp_open 
 /* --- client_answer.c: answers to open requests --- */
 /** The request ends with an error of the server's. */
 RV_MUST_CHECK int rv_mcp_refused(rv_mcp_client *c, struct rv_mcp_open *o, int code, const char *said, rv_err **err);
+/** What came is not a message: of a known request, or of the only one, it is the answer, and a bad one. m: as far as it
+ * was read. */
+RV_MUST_CHECK int rv_mcp_misread(rv_mcp_client *c, const struct rv_mcp_message *m, rv_str json, const char *why,
+                                 rv_err **err);
 RV_MUST_CHECK int rv_mcp_answered(rv_mcp_client *c, struct rv_mcp_open *o, const struct rv_mcp_message *m,
                                   rv_err **err);
 

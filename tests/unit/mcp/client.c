@@ -313,6 +313,13 @@ static const struct {
     {"{\"jsonrpc\":\"2.0\",\"id\":@,\"error\":{\"code\":-32602,\"message\":\"no\"}}", "rejected"},
     {"[{\"jsonrpc\":\"2.0\",\"id\":@,\"result\":{}}]", NULL},
     {"starting up @", NULL},
+    {"{\"jsonrpc\":\"2.0\",\"id\":@,\"result\":{\"a\":NaN}}", "bad_message"}, /* not strict JSON */
+    {"{\"jsonrpc\":\"2.0\",\"id\":@,\"result\":{\"a\":1,\"a\":2}}", "bad_message"},
+    {"{\"jsonrpc\":\"2.0\",\"id\":@,\"result\":{\"a\":\"\\ud800\"}}", "bad_message"},
+    {"{\"jsonrpc\":\"2.0\",\"id\":@,\"result\":{\"a\":\"\xff\"}}", "bad_message"},
+    {"{\"jsonrpc\":\"2.0\",\"id\":@,\"error\":{\"code\":1,\"message\":\"a\",}}", "bad_message"},
+    {"{\"level\": info, \"id\": @}", NULL}, /* what programs print */
+    {"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{\"result\":NaN}}", NULL},
 };
 START_TEST(each_answer_ends_its_request_or_nothing)
 {

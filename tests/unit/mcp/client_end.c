@@ -103,6 +103,50 @@ START_TEST(a_request_that_is_not_answered_in_time_is_cancelled)
 }
 END_TEST
 
+/* What is not JSON is the answer of the only request; of several it is the reason that each of them gives. */
+START_TEST(an_answer_that_cannot_be_read_is_told)
+{
+    static const char unreadable[] = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"a\":Infinity}}";
+    struct peer p;
+
+    peer_begin(&p, RV_MCP_ERA_LEGACY, false);
+    peer_say(&p, "%s", unreadable);
+    ck_assert_int_eq(p.n_dead, 1); /* it was that of `initialize` */
+    ck_assert_str_eq(p.code, "bad_message");
+    peer_end(&p);
+    peer_be_legacy(&p);
+    peer_call(&p);
+    peer_say(&p, "%s", unreadable);
+    ck_assert_int_eq(p.n_done, 1);
+    ck_assert_str_eq(p.code, "bad_message");
+    ck_assert_msg(strstr(p.text, "found 'I'") != NULL, "%s", p.text);
+    peer_call(&p);
+    peer_call(&p);
+    peer_say(&p, "%s", unreadable);
+    ck_assert_int_eq(p.n_done, 1);
+    ck_assert_int_eq(p.n_notes, 1);
+    peer_call(&p); /* this one came later */
+    peer_wait_until(&p, p.now_us + 10 * SECOND - 1);
+    ck_assert_int_eq(p.n_done, 1);
+    peer_wait_until(&p, p.now_us + 1);
+    ck_assert_int_eq(p.n_done, 4);
+    ck_assert_str_eq(p.code, "timed_out");
+    ck_assert_str_eq(p.text, "the server did not answer in time");
+    peer_end(&p);
+    peer_be_legacy(&p);
+    peer_call(&p);
+    peer_say(&p, "{broken");
+    peer_wait_until(&p, p.now_us + 10 * SECOND);
+    ck_assert_msg(strstr(p.text, "in time; meanwhile it sent what is not a message: ") != NULL, "%s", p.text);
+    peer_end(&p);
+    peer_begin(&p, RV_MCP_ERA_LEGACY, false);
+    peer_say(&p, "{broken");
+    peer_wait_until(&p, p.now_us + 30 * SECOND);
+    ck_assert_msg(strstr(p.text, "in time; meanwhile it sent what is not a message: ") != NULL, "%s", p.text);
+    peer_end(&p);
+}
+END_TEST
+
 START_TEST(a_request_that_is_given_up_is_not_told)
 {
     struct peer p;
@@ -293,6 +337,7 @@ TCase *client_end_case(void)
     tcase_add_test(tc, changes_are_told_once_until_they_are_looked_at);
     tcase_add_test(tc, notes_about_a_bad_server_are_bounded);
     tcase_add_test(tc, a_request_that_is_not_answered_in_time_is_cancelled);
+    tcase_add_test(tc, an_answer_that_cannot_be_read_is_told);
     tcase_add_test(tc, a_request_that_is_given_up_is_not_told);
     tcase_add_test(tc, over_http_closing_the_stream_cancels_a_modern_request);
     tcase_add_test(tc, a_dead_link_ends_all_requests);
