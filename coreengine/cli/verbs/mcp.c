@@ -54,6 +54,17 @@ static int close_servers(struct rv_cli *cli, struct rv_app_loaded *l, int status
     return status == RV_EXIT_COMPLETED && has_errors ? RV_EXIT_FAILED : status;
 }
 
+/* Could the list of a server not be had? server NULL: of any. */
+static bool has_failed(const struct rv_app_loaded *l, const char *server)
+{
+    for (size_t i = 0; i < l->pipeline->n_mcp_servers; i++) {
+        const struct rv_mcp_server_config *s = &l->pipeline->mcp_servers[i];
+        if ((!server || strcmp(s->name, server) == 0) && rv_mcp_tools_has_failed(l->mcp, s))
+            return true;
+    }
+    return false;
+}
+
 /* --- list --- */
 
 struct server_row {
@@ -135,7 +146,7 @@ static int list(struct rv_cli *cli, rv_err **err)
         rc = rv_cli_table_write(table, cli->out_color, &text, err);
     rv_cli_table_free(table);
     rc = rv_cli_print(rc, &text, err);
-    int status = close_servers(cli, &l, RV_EXIT_COMPLETED);
+    int status = close_servers(cli, &l, has_failed(&l, NULL) ? RV_EXIT_FAILED : RV_EXIT_COMPLETED);
     return rc < 0 ? rc : status;
 }
 
@@ -144,7 +155,7 @@ static const struct rv_cli_verb verb_list = {
     .args = "PIPELINE",
     .summary = "connect to the MCP servers of a pipeline and show them",
     .text = "Starts or reaches each server of `mcp_servers`, and shows its revision of the protocol and the number of\n"
-            "its tools. A server that cannot be reached is a warning, and an error if the pipeline requires it.",
+            "its tools. A server that fails is shown with the reason, and the exit code is 1.",
     .examples = "reeve mcp list pipelines/mcp-tools.yaml   # are the servers there?",
     RV_CLI_OPTIONS(list_options),
     .groups = {&rv_cli_of_pipelines},
@@ -212,7 +223,7 @@ static int tools(struct rv_cli *cli, rv_err **err)
     if (rc == 0 && rv_cli_flag(cli, "write"))
         rv_cli_say("%zu %s written\n", n, n == 1 ? "list" : "lists");
     rc = rv_cli_print(rc, &text, err);
-    int status = close_servers(cli, &l, RV_EXIT_COMPLETED);
+    int status = close_servers(cli, &l, has_failed(&l, server) ? RV_EXIT_FAILED : RV_EXIT_COMPLETED);
     return rc < 0 ? rc : status;
 }
 
@@ -222,7 +233,8 @@ static const struct rv_cli_verb verb_tools = {
     .summary = "list the tools of MCP servers as the pipeline sees them",
     .text = "Shows each tool with its risk, its effect class and whether calls are confirmed: what the pipeline says\n"
             "counts first, what an untrusted server says only where it is stricter. --write keeps the lists in files,\n"
-            "so that `reeve lint` and `reeve test` know the tools without starting a server.",
+            "so that `reeve lint` and `reeve test` know the tools without starting a server. If a server fails, the\n"
+            "exit code is 1.",
     .examples = "reeve mcp tools pipelines/mcp-tools.yaml           # what a stage may be allowed to call\n"
                 "reeve mcp tools pipelines/mcp-tools.yaml --write   # keep the lists for lint and test",
     RV_CLI_OPTIONS(tools_options),

@@ -16,10 +16,11 @@ struct question {
     json_object *tools; /* the answer; owned */
     char *trouble;      /* why there is none; owned */
     const char *code;
-    bool is_over, has_resources, has_prompts, is_without_tools, is_nomem;
-    bool is_kept;      /* it was not asked: its list is fresh */
-    int64_t ttl_ms;    /* of the answer */
-    int64_t n_changes; /* of the kept lists, when it was asked */
+    bool is_over, has_resources, has_prompts, is_nomem;
+    bool is_without_tools; /* it refused the question for its tools; not the connection */
+    bool is_kept;          /* it was not asked: its list is fresh */
+    int64_t ttl_ms;        /* of the answer */
+    int64_t n_changes;     /* of the kept lists, when it was asked */
 };
 
 static void on_listed(struct rv_mcp_call *c, const struct rv_mcp_out *out)
@@ -34,7 +35,7 @@ static void on_listed(struct rv_mcp_call *c, const struct rv_mcp_out *out)
     q->code = out->trouble.code;
     q->trouble = rv_str_dup(rv_str_of(out->trouble.text));
     q->is_nomem = !q->trouble;
-    q->is_without_tools = out->trouble.rpc_code == RV_MCP_METHOD_NOT_FOUND;
+    q->is_without_tools = out->trouble.rpc_code == RV_MCP_METHOD_NOT_FOUND && !out->trouble.is_unsent;
 }
 
 static int ask(rv_mcp_tools *t, struct question *q, rv_err **err)
@@ -152,7 +153,7 @@ static int report(rv_mcp_tools *t, const struct rv_mcp_tools_opts *o, const stru
                        &q->server->src,
                        q->server->required ? "the pipeline says that it is required"
                        : is_kept           ? "its tools are known by the kept file, and their calls try again"
-                                           : "the run goes on without its tools; required: true makes this an error",
+                                           : "a run goes on without its tools; required: true makes this an error",
                        "%s \"%s\": %s [%s]", rv_mcp_server_kind(q->server), q->server->name,
                        q->trouble ? q->trouble : "no memory", q->code);
     return 0;

@@ -14,13 +14,14 @@
 #include "coreengine/mcp/lines.h"
 #include "coreengine/tools/mcp/mcptools_internal.h"
 
-#define GRACE_MS      2000                     /* to end by itself, and again to end after SIGTERM */
-#define DRAIN_MS      200                      /* for what a child that ended has written before */
-#define MAX_QUEUED    (2 * RV_MCP_MAX_MESSAGE) /* bytes that wait until the server reads */
-#define MAX_ENV       512                      /* variables that a pipeline may set */
-#define MAX_NOISE     200                      /* lines of a connection that are logged */
-#define MAX_NOISE_LEN 400                      /* bytes of such a line */
-#define READ_BYTES    ((size_t)64 << 10)       /* of one read(): the room of a pipe */
+#define GRACE_MS       2000                     /* to end by itself, and again to end after SIGTERM */
+#define DRAIN_MS       200                      /* for what a child that ended has written before */
+#define MAX_QUEUED     (2 * RV_MCP_MAX_MESSAGE) /* bytes that wait until the server reads */
+#define MAX_ENV        512                      /* variables that a pipeline may set */
+#define MAX_NOISE      200                      /* lines of a connection that are logged */
+#define MAX_NOISE_LEN  400                      /* bytes of such a line */
+#define READ_BYTES     ((size_t)64 << 10)       /* of one read(): the room of a pipe */
+#define MAX_BEFORE_MIB 1 /* that come before the first message: what programs print when they start */
 
 enum phase { RUNNING, ASKED_TO_END, SENT_TERM, SENT_KILL };
 
@@ -37,6 +38,8 @@ struct stdio_link {
     size_t part_len;
     int n_noise;
     size_t n_queued; /* bytes */
+    size_t n_before; /* bytes before the first message, or up to its end */
+    bool has_message;
     enum phase phase;
     bool has_exited, is_dead, is_closing;
     int64_t status;
@@ -202,6 +205,7 @@ static int on_line(void *self, rv_str line, bool is_whole, rv_err **err)
     rv_str text = rv_str_trim(line);
     if (!is_whole)
         return 0; /* on_read() sees that the reader skips */
+    l->has_message = l->has_message || (text.ptr[0] == '{' && memmem(text.ptr, text.len, "\"jsonrpc\"", 9));
     if (text.ptr[0] == '{' || text.ptr[0] == '[')
         l->user.message(l->user.self, text);
     else
@@ -215,6 +219,15 @@ static void on_alloc(uv_handle_t *h, size_t suggested, uv_buf_t *buf)
 
     (void)suggested;
     *buf = uv_buf_init(l->chunk, (unsigned)READ_BYTES);
+}
+
+/* A program that prints without end is not waited for as long as one that starts slowly. */
+static bool is_noise_only(struct stdio_link *l, size_t n)
+{
+    if (l->has_message)
+        return false;
+    l->n_before += n;
+    return l->n_before > (size_t)MAX_BEFORE_MIB << 20;
 }
 
 /* A line of 16 MiB without an end cannot become a message. */
@@ -245,6 +258,9 @@ static void on_read(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
     else if (is_over_limit(l))
         tell_dead(l, RV_MCP_FAULT_TOO_LARGE,
                   "the server sent a message of more than " RV_LIMIT_TEXT(RV_MCP_MAX_MESSAGE_MIB) " MiB");
+    else if (is_noise_only(l, (size_t)n))
+        tell_dead(l, RV_MCP_FAULT_BAD_MESSAGE,
+                  "the server printed more than " RV_LIMIT_TEXT(MAX_BEFORE_MIB) " MiB before its first message");
 }
 
 static void on_error_read(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)

@@ -69,10 +69,12 @@ for (const what of ['descriptors', 'children'])
 
 // Lists that do not end, and definitions that cannot be used, cost the server or the tool, not the run.
 for (const [fault, words] of [['loop', 'a cursor came twice'], ['endless-pages', 'more than 64 pages'],
-                              ['exit-at-start', 'cannot find my configuration'], ['bad-tools', 'tool "array" is left out']]) {
+                              ['exit-at-start', 'cannot find my configuration'], ['refuses', 'refuses the connection: not you (-32601)'],
+                              ['prints', 'printed more than 1 MiB before its first message [bad_message]'], ['bad-tools', 'tool "array" is left out']]) {
     pipeline('p.yaml', ['--fault', fault], '', 'stub.echo');
     const listed = await run('mcp', 'list', 'p.yaml', '--json');
-    assert.equal(listed.status, 0, fault);
+    assert.equal(listed.status, fault === 'bad-tools' ? 0 : 1, fault);
+    assert.equal((await run('mcp', 'tools', 'p.yaml')).status, listed.status, fault);
     assert.ok(listed.err.includes(words), `${fault}: ${listed.err}`);
     assert.equal(JSON.parse(listed.out)[0].status, fault === 'bad-tools' ? 'ready' : 'failed', fault);
     pipeline('p.yaml', ['--fault', fault], '    required: true', 'stub.echo');

@@ -312,6 +312,8 @@ function handle(m) {
                            ...(era === 'legacy' ? { tasks: { cancel: {}, requests: { tools: { call: {} } } } } : {}) };
     if (method === 'server/discover' && era !== 'legacy')
         return answer(id, { supportedVersions: [modern], capabilities });
+    if (method === 'initialize' && fault === 'refuses')
+        return put({ id, error: { code: -32601, message: 'not you' } });
     if (method === 'initialize' && era !== 'modern')
         return put({ id, result: { protocolVersion: option('version', params.protocolVersion), capabilities,
                                    serverInfo: { name: 'stub', version: '1' } } });
@@ -347,6 +349,7 @@ function handle(m) {
 }
 
 if (fault === 'exit-at-start') { process.stderr.write('cannot find my configuration\n'); process.exit(1); }
+if (fault === 'prints') endless('starting up\n'.repeat(8000));
 let rest = '';
 process.stdin.on('data', (bytes) => {
     rest += bytes;
@@ -354,7 +357,7 @@ process.stdin.on('data', (bytes) => {
     while ((end = rest.indexOf('\n')) >= 0) {
         const line = rest.slice(0, end);
         rest = rest.slice(end + 1);
-        if (line.trim()) handle(JSON.parse(line));
+        if (line.trim() && fault !== 'prints') handle(JSON.parse(line));
     }
 });
 process.stdin.on('end', () => { if (fault !== 'never-ends') process.exit(0); });
