@@ -481,7 +481,7 @@ void rv_engine_free(rv_engine *e)
     rv_signals_unwatch(e);
     rv_leases_free(e);
     rv_writer_stop(e);
-    rv_quotas_free_settlements(e);
+    rv_quotas_free_left(e);
     rv_services_free(e);
     rv_models_free(e);
     rv_pool_free(e->pool);

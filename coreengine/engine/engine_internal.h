@@ -51,12 +51,13 @@ struct rv_engine {
     void *closed_self;               /* for on_closed; borrowed */
     struct lease_write *lease_write; /* under way; NULL: none; see keep.c; owned */
     struct settlement *settlements;  /* that the store thread has; see quota.c; owned */
+    struct quota_call *left_asks;    /* the same of questions whose calls are gone */
     size_t n_live;                   /* runs that are not over */
     size_t n_untold;                 /* runs that are over, and on_ended has not been told */
     size_t n_asking;                 /* runs with is_asking */
     size_t n_held;                   /* runs with is_held */
     unsigned n_turns;
-    struct tool_records tools; /* that runs have called */
+    struct tool_records tools;                           /* that runs have called */
     int64_t blocked_until_us;                            /* later than that no breaker is open */
     rv_http *http;                                       /* NULL until something is asked over HTTP; owned */
     struct services *services;                           /* NULL until a capability asks for one; owned */
@@ -67,6 +68,7 @@ struct rv_engine {
 
 struct kept_replies; /* scripted.c */
 struct settlement;   /* quota.c */
+struct quota_call;   /* quota.c */
 
 /* The journal that a run has for itself: on a given loop the store thread opens it and gives it up. */
 struct own_journal {

@@ -8,13 +8,16 @@
 #include "coreengine/engine/quota_internal.h"
 
 /* The wait before a call asks again when only reservations of calls under way exceed a limit. */
-#define AGAIN_US INT64_C(100000)
+#define AGAIN_US         INT64_C(100000)
+#define MAX_LIMITS_BYTES ((size_t)1 << 20) /* the limits of a run: at most 64, with names of plans */
 
 /* A call that reserves, or has reserved. */
 struct quota_call {
     struct call_hold hold; /* as the call sees it */
     struct write write;
-    struct call *call;
+    struct call *call;             /* NULL: it is gone, and the store thread has this */
+    struct quota_call *next, **at; /* of those without a call */
+    rv_arena *texts;               /* what `ask` points to: the run may go before the store has answered; owned */
     int (*make)(rv_exec *x, struct call *c, struct rv_effect *e, rv_err **err);
     struct rv_effect effect; /* owned until the call is made */
     struct rv_quota_ask ask;
@@ -89,8 +92,15 @@ static void settlement_done(struct write *w)
     free(s);
 }
 
-void rv_quotas_free_settlements(rv_engine *e)
+static void free_quota_call(struct quota_call *q);
+
+void rv_quotas_free_left(rv_engine *e)
 {
+    for (struct quota_call *q = e->left_asks, *next; q; q = next) {
+        next = q->next;
+        free_quota_call(q);
+    }
+    e->left_asks = NULL;
     for (struct settlement *s = e->settlements, *next; s; s = next) {
         next = s->next;
         rv_err_free(s->write.err);
@@ -175,15 +185,40 @@ void rv_quota_settle(struct call *c)
     submit(c->x->engine, &s);
 }
 
+static void free_quota_call(struct quota_call *q)
+{
+    rv_err_free(q->write.err);
+    rv_effect_fini(&q->effect);
+    rv_arena_free(q->texts);
+    free(q);
+}
+
+/* The store thread still has the question. What it reserves is given back by a settlement that comes behind it. */
+static void leave(struct quota_call *q)
+{
+    rv_engine *e = q->call->x->engine;
+    const struct settlement s = settlement_of(q);
+
+    q->call = NULL;
+    q->next = e->left_asks;
+    q->at = &e->left_asks;
+    if (q->next)
+        q->next->at = &q->next;
+    e->left_asks = q;
+    submit(e, &s);
+}
+
 /* The call is freed. */
 static void release(struct call *c)
 {
     struct quota_call *q = quota_of(c);
 
     c->hold = NULL;
-    if (q->is_asking)
-        rv_writer_wait_for(c->x->engine->writer, &q->write);
-    if (q->is_asking || q->is_told) { /* nothing was sent: all is given back */
+    if (q->is_asking) {
+        leave(q);
+        return;
+    }
+    if (q->is_told) { /* nothing was sent: all is given back */
         q->is_held = q->write.rc == 0;
         memset(q->ask.reserves, 0, sizeof q->ask.reserves);
     }
@@ -192,9 +227,7 @@ static void release(struct call *c)
         memcpy(s.used, q->ask.reserves, sizeof s.used);
         submit(c->x->engine, &s);
     }
-    rv_err_free(q->write.err);
-    rv_effect_fini(&q->effect);
-    free(q);
+    free_quota_call(q);
 }
 
 /* --- reserving --- */
@@ -307,6 +340,13 @@ static void ask_done(struct write *w)
 {
     struct quota_call *q = asking(w);
 
+    if (!q->call) {
+        *q->at = q->next;
+        if (q->next)
+            q->next->at = q->at;
+        free_quota_call(q);
+        return;
+    }
     q->is_asking = false;
     q->is_told = true;
     due_at(q->call, rv_engine_now_us(q->call->x->engine));
@@ -362,6 +402,35 @@ bool rv_quota_waits(struct call *c, int *rc, rv_err **err)
     return true;
 }
 
+static const char *copy_text(rv_arena *a, const char *text, bool *ok)
+{
+    const char *copy = text ? rv_arena_dup(a, rv_str_of(text)) : NULL;
+
+    *ok = *ok && (copy || !text);
+    return copy;
+}
+
+static int copy_limits(struct quota_call *q, const struct rv_exec_quotas *of)
+{
+    rv_arena *a = q->texts = rv_arena_new(MAX_LIMITS_BYTES);
+    struct rv_quota_limit *limits = a ? rv_arena_alloc(a, of->n_limits * sizeof *limits) : NULL;
+    bool ok = limits != NULL;
+
+    if (ok) {
+        q->ask.tenant = copy_text(a, of->tenant, &ok);
+        q->ask.user = copy_text(a, of->user, &ok);
+    }
+    for (size_t i = 0; ok && i < of->n_limits; i++) {
+        limits[i] = of->limits[i];
+        limits[i].plan = copy_text(a, of->limits[i].plan, &ok);
+    }
+    q->ask.limits = limits;
+    q->ask.n_limits = of->n_limits;
+    if (!ok)
+        rv_arena_free(a);
+    return ok ? 0 : RV_E_NOMEM;
+}
+
 int rv_quota_call(struct call *c, struct rv_effect *e,
                   int (*make)(rv_exec *x, struct call *c, struct rv_effect *e, rv_err **err), rv_err **err)
 {
@@ -371,8 +440,10 @@ int rv_quota_call(struct call *c, struct rv_effect *e,
     if (!has_quotas(x) || !limits_calls(of))
         return make(x, c, e, err);
     struct quota_call *q = calloc(1, sizeof *q);
-    if (!q)
+    if (!q || copy_limits(q, of) < 0) {
+        free(q);
         return RV_FAIL(err, RV_E_NOMEM, "ask for a quota");
+    }
     c->hold = &q->hold;
     q->hold.release = release;
     q->call = c;
@@ -380,13 +451,9 @@ int rv_quota_call(struct call *c, struct rv_effect *e,
     q->make = make;
     q->effect = *e;
     *e = (struct rv_effect){.kind = e->kind, .call_id = e->call_id, .stage = e->stage};
-    q->ask = (struct rv_quota_ask){.tenant = of->tenant,
-                                   .user = of->user,
-                                   .limits = of->limits,
-                                   .n_limits = of->n_limits,
-                                   .run = q->run,
-                                   .fence = rv_journal_fence(x->opts.journal),
-                                   .call_id = c->call_id};
+    q->ask.run = q->run;
+    q->ask.fence = rv_journal_fence(x->opts.journal);
+    q->ask.call_id = c->call_id;
     q->ask.counts[RV_QUOTA_MODEL_CALLS] = 1;
     q->ask.reserves[RV_QUOTA_TOKENS] = q->effect.worst_tokens > 0
                                            ? q->effect.worst_tokens

@@ -16,6 +16,6 @@ bool rv_quota_waits(struct call *c, int *rc, rv_err **err);
 void rv_quota_settle(struct call *c); /* one with a hold is over, and its usage known */
 /** What earlier owners of the run reserved counts as used. */
 void rv_quotas_recover(const rv_exec *x);
-void rv_quotas_free_settlements(rv_engine *e); /* the store thread has ended */
+void rv_quotas_free_left(rv_engine *e); /* the store thread has ended */
 
 #endif
