@@ -222,7 +222,7 @@ static void take_effects(struct live *l)
         rv_buf_printf(&l->effects, "%s\n", text);
         if (e->kind <= RV_EFFECT_CALL_HOOK || e->kind == RV_EFFECT_ARM_TIMER) {
             l->calls = realloc(l->calls, (l->n_calls + 1) * sizeof *l->calls);
-            l->calls[l->n_calls++] = (struct live_call){e->call_id, e->at_us, l->now_us, e->kind, e->entry, text};
+            l->calls[l->n_calls++] = (struct live_call){e->call_id, e->at_us, e->kind, e->entry, text};
             continue;
         }
         free(text);

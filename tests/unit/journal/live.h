@@ -20,7 +20,7 @@ struct shot {
     int64_t now_us, n_events;
 };
 struct live_call {
-    int64_t id, at_us, asked_us;
+    int64_t id, at_us;
     enum rv_effect_kind kind;
     enum rv_name_kind entry;
     char *json;
