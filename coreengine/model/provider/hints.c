@@ -9,6 +9,11 @@
 #define MAX_DIGITS  15                                   /* of a number before its point; its microseconds fit then */
 #define MAX_WAIT_US (INT64_C(366) * 86400 * RV_US_PER_S) /* "in the year 9999" says no more than "in a year" */
 
+static rv_str value_of(const struct rv_http_head *head, const char *name)
+{
+    return rv_str_trim(rv_http_header(head, name));
+}
+
 /* A decimal number times `unit`, which is a power of ten up to a million; takes it off s. False: there is none. */
 static bool take_number(rv_str *s, int64_t unit, int64_t *out)
 {
@@ -147,7 +152,7 @@ static int64_t at_most(int64_t wait_us)
 
 static int64_t retry_after(const struct rv_http_head *head, int64_t now_us)
 {
-    rv_str ms = rv_http_header(head, "retry-after-ms"), s = rv_http_header(head, "retry-after");
+    rv_str ms = value_of(head, "retry-after-ms"), s = value_of(head, "retry-after");
     int64_t us;
 
     if (ms.len && take_number(&ms, RV_US_PER_MS, &us) && !ms.len)
@@ -180,9 +185,9 @@ static int64_t closed_until(const struct rv_http_head *head, int64_t now_us, int
     int64_t latest = 0;
 
     for (size_t i = 0; i < RV_COUNT(limits); i++) {
-        rv_str reset = rv_http_header(head, limits[i].reset);
+        rv_str reset = value_of(head, limits[i].reset);
         int64_t until;
-        if (!is_used_up(rv_http_header(head, limits[i].remaining)) || !reset.len)
+        if (!is_used_up(value_of(head, limits[i].remaining)) || !reset.len)
             continue;
         if (rv_time_parse(reset, &until, NULL) < 0) {
             int64_t wait = read_duration(reset);
@@ -214,7 +219,7 @@ static void copy_shown(char *out, size_t size, rv_str s, const char *stops)
 void rv_hints_read(const struct rv_http_head *head, int64_t now_us, int64_t max_wait_us, struct rv_hints *out)
 {
     static const char *const id_names[] = {"x-request-id", "request-id", "apim-request-id"};
-    rv_str should = rv_http_header(head, "x-should-retry"), id = {NULL, 0};
+    rv_str should = value_of(head, "x-should-retry"), id = {NULL, 0};
 
     *out = (struct rv_hints){.retry_after_us = retry_after(head, now_us), .should_retry = -1};
     if (rv_str_is(should, "true"))
@@ -223,9 +228,9 @@ void rv_hints_read(const struct rv_http_head *head, int64_t now_us, int64_t max_
         out->should_retry = 0;
     out->closed_until_us = closed_until(head, now_us, max_wait_us);
     for (size_t i = 0; i < RV_COUNT(id_names) && !id.len; i++)
-        id = rv_http_header(head, id_names[i]);
+        id = value_of(head, id_names[i]);
     copy_shown(out->request_id, sizeof out->request_id, id, "");
-    rv_str location = rv_http_header(head, "location"); /* with an "@" in it, it may name a user and a password */
+    rv_str location = value_of(head, "location"); /* with an "@" in it, it may name a user and a password */
     if (head->status >= 300 && head->status < 400 && location.len && !memchr(location.ptr, '@', location.len))
         copy_shown(out->location, sizeof out->location, location, "?#");
 }
