@@ -23,9 +23,10 @@ struct login {
     uv_loop_t loop;
     uv_tcp_t port;
     uv_timer_t timer;
-    rv_http *http;         /* owned */
-    rv_egress *egress;     /* owned */
-    rv_mcp_tokens *tokens; /* owned */
+    rv_http *http;              /* owned */
+    rv_egress *egress;          /* owned */
+    rv_mcp_tokens *tokens;      /* owned */
+    struct guest *first, *last; /* that are open, in the order of coming */
     int n_guests;
     bool is_over;
     rv_err *problem; /* owned */
@@ -37,6 +38,7 @@ struct guest {
     uv_timer_t timer;
     uv_write_t write;
     struct login *l;
+    struct guest *prev, *next;
     int n_handles; /* that are not closed */
     rv_buf head;
     char chunk[4096];
@@ -61,15 +63,19 @@ static void on_guest_closed(uv_handle_t *h)
 
     if (--g->n_handles > 0)
         return;
-    g->l->n_guests--;
     rv_buf_fini(&g->head);
     free(g);
 }
 
 static void close_guest(struct guest *g)
 {
+    struct login *l = g->l;
+
     if (uv_is_closing((uv_handle_t *)&g->tcp))
         return;
+    *(g->prev ? &g->prev->next : &l->first) = g->next;
+    *(g->next ? &g->next->prev : &l->last) = g->prev;
+    l->n_guests--;
     uv_close((uv_handle_t *)&g->tcp, on_guest_closed);
     uv_close((uv_handle_t *)&g->timer, on_guest_closed);
 }
@@ -150,7 +156,18 @@ static void on_read(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
         take(g);
 }
 
-/* Every connection is accepted, and one that is too many closed at once: libuv reports no further one before. */
+static void add_guest(struct login *l, struct guest *g)
+{
+    g->l = l;
+    g->prev = l->last;
+    *(l->last ? &l->last->next : &l->first) = g;
+    l->last = g;
+    if (++l->n_guests > MAX_GUESTS)
+        close_guest(l->first);
+}
+
+/* Every connection is accepted: libuv reports no further one before. Of too many the oldest goes, since the one with
+ * the answer may be the last. */
 static void on_guest(uv_stream_t *port, int status)
 {
     struct login *l = port->data;
@@ -158,7 +175,6 @@ static void on_guest(uv_stream_t *port, int status)
 
     if (!g)
         return;
-    g->l = l;
     g->tcp.data = g->timer.data = g;
     rv_buf_init(&g->head, MAX_HEAD);
     if (uv_tcp_init(&l->loop, &g->tcp) < 0) {
@@ -167,9 +183,8 @@ static void on_guest(uv_stream_t *port, int status)
     }
     RV_IGNORE(uv_timer_init(&l->loop, &g->timer), "it never fails");
     g->n_handles = 2;
-    l->n_guests++;
-    if (uv_accept(port, (uv_stream_t *)&g->tcp) < 0 || l->n_guests > MAX_GUESTS ||
-        uv_timer_start(&g->timer, on_guest_late, GUEST_MS, 0) < 0 ||
+    add_guest(l, g);
+    if (uv_accept(port, (uv_stream_t *)&g->tcp) < 0 || uv_timer_start(&g->timer, on_guest_late, GUEST_MS, 0) < 0 ||
         uv_read_start((uv_stream_t *)&g->tcp, on_alloc, on_read) < 0)
         close_guest(g);
 }
