@@ -137,7 +137,7 @@ RV_MUST_CHECK int rv_envelope_add_error(rv_envelope *env, rv_str agent, rv_str t
                                         enum rv_failure code, int64_t now_us, rv_err **err);
 size_t rv_envelope_n_errors(const rv_envelope *env);
 /** The code of the error that terminated the run; NONE: no error did, or a bound of the run, which the terminal reason
- * names, or the run has no codes. *stage (may be NULL): whose error it was, or where a bound was met; borrowed; NULL. */
+ * names, or the run has no codes. *stage (may be NULL): whose error, or where a bound was met, else NULL; borrowed. */
 enum rv_failure rv_envelope_failure(const rv_envelope *env, const char **stage);
 
 /** Counts a model call's usage. */
