@@ -105,7 +105,8 @@ static void one_target(struct rv_key_reader *r, const struct rv_node *node, cons
         return;
     }
     if (node->kind != RV_NODE_LIST) {
-        rv_keys_wrong_type(r, node, key, "the name of a stage");
+        rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, "write the name of a stage, or end",
+                        "%s must be the name of a stage, not of type %s", key, rv_node_kind_text(node->kind));
         return;
     }
     const char *code = r->code;

@@ -170,6 +170,14 @@ bool rv_loader_text_file(struct rv_loader *l, const char *what, const char *path
     return true;
 }
 
+static bool is_repeated(const char *const *names, size_t i)
+{
+    for (size_t k = 0; k < i; k++)
+        if (strcmp(names[k], names[i]) == 0)
+            return true;
+    return false;
+}
+
 void rv_name_hint(const rv_findings *f, rv_str name, const char *what, const char *const *names, size_t n,
                   char out[RV_HINT_MAX])
 {
@@ -187,7 +195,8 @@ void rv_name_hint(const rv_findings *f, rv_str name, const char *what, const cha
     else if (len < RV_HINT_MAX)
         len += (size_t)snprintf(out + len, RV_HINT_MAX - len, "%s: ", what);
     for (size_t i = 0; i < n && i < HINT_NAMES && len < RV_HINT_MAX; i++)
-        len += (size_t)snprintf(out + len, RV_HINT_MAX - len, "%s%s", i > 0 ? ", " : "", names[i]);
+        if (!is_repeated(names, i))
+            len += (size_t)snprintf(out + len, RV_HINT_MAX - len, "%s%s", i > 0 ? ", " : "", names[i]);
     if (n > HINT_NAMES && len < RV_HINT_MAX)
         snprintf(out + len, RV_HINT_MAX - len, ", ... (%zu in all)", n);
 }

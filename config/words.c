@@ -44,6 +44,8 @@ const struct rv_key_word rv_agent_words[] = {
     {"instruction instructions system systemprompt systemmessage persona",
      "write `system_key: KEY`, and `prompts: {KEY: TEXT}` beside `agents`"},
     {"tools toolsets functions", "write `has_tools: true` and `allowed_tools: [TOOL]`"},
+    {"capabilities mcpservers models", "write it beside `agents`, for the whole pipeline; a stage names tools in "
+                                       "`allowed_tools` and a model in `model_role`"},
     {"subagents handoffs delegates transferto",
      "agents ask others with the tool ask_agent of their documents; `agent: NAME` makes one a stage"},
     {"next goto then to target edges edge transition transitions onsuccess",

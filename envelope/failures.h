@@ -21,7 +21,7 @@
     R(X, MODEL_TIMED_OUT, SERVER, "model_timed_out", "the model did not answer in time",                               \
       "raise the timeout that the text names")                                                                         \
     R(X, MODEL_BAD_ANSWER, SERVER, "model_bad_answer", "the provider's answer could not be read",                      \
-      "check that base_url is the address of the provider's API")                                                      \
+      "the text says what is wrong with the answer; check base_url if another server than the provider's answers")     \
     R(X, MODEL_BAD_REQUEST, SERVER, "model_bad_request", "the provider refused the request as wrong",                  \
       "check the model's name and the options of the role")                                                            \
     R(X, MODEL_CONTEXT_TOO_LONG, REQUEST, "model_context_too_long", "the prompt is too long for the model",            \

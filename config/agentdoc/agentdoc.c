@@ -295,7 +295,9 @@ static void check_together(struct rv_agentdoc_reading *r)
     if (!has_field(r, "name"))
         rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &r->doc->src, "add `name:` with one word", "name is required");
     if (!has_field(r, "description"))
-        warn(r, &r->doc->src, "write it, or say `description: \"\"`", "there is no description: the prompt is empty");
+        warn(r, &r->doc->src, "write it, or say `description: \"\"`",
+             has_field(r, "system_prompt") ? "there is no description: lists of agents have nothing to show for it"
+                                           : "there is no description: the prompt is empty");
     if (r->doc->structured_output && (!r->properties || (r->properties->kind == RV_NODE_MAP && r->properties->n == 0)))
         warn(r, r->properties ? &r->properties->src : &r->doc->src, "add the fields of the output as properties",
              "structured_output has no effect without properties");

@@ -25,6 +25,22 @@ static const char *other_word(const char *name)
     return NULL;
 }
 
+/* The same for a verb below another one, of those that there are. */
+static const char *word_below(const char *name, const char *const *names, size_t n)
+{
+    static const char *const words[][2] = {
+        {"check", "validate"}, {"lint", "validate"}, {"verify", "validate"}, {"ls", "list"},    {"get", "show"},
+        {"cat", "show"},       {"inspect", "show"},  {"create", "add"},      {"new", "add"},    {"create", "put"},
+        {"add", "put"},        {"rm", "delete"},     {"remove", "delete"},   {"del", "delete"}, {"stop", "cancel"},
+    };
+
+    for (size_t i = 0; i < RV_COUNT(words); i++)
+        for (size_t k = 0; k < n && strcmp(name, words[i][0]) == 0; k++)
+            if (strcmp(names[k], words[i][1]) == 0)
+                return names[k];
+    return NULL;
+}
+
 /* parent NULL: a verb, else one below it. */
 static int unknown_verb(struct rv_cli *cli, const struct rv_cli_verb *parent, const char *name)
 {
@@ -36,7 +52,7 @@ static int unknown_verb(struct rv_cli *cli, const struct rv_cli_verb *parent, co
     for (size_t i = 0; n < RV_COUNT(names) && list[i]; i++)
         if (!list[i]->hidden)
             names[n++] = rv_cli_short_name(list[i]);
-    const char *near = parent ? NULL : other_word(name);
+    const char *near = parent ? word_below(name, names, n) : other_word(name);
     if (!near)
         near = rv_nearest(rv_str_of(name), names, n);
     if (parent)

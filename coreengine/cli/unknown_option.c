@@ -47,6 +47,7 @@ static const char *other_word(const struct rv_cli_verb *verb, rv_str name)
         {"agents", "schema-dir"}, {"agents-dir", "schema-dir"},
         {"image", "attach"},      {"file", "attach"},
         {"plugin", "capability"}, {"plugins", "capability-path"},
+        {"step", "at"},           {"from", "at"},
     };
 
     for (size_t i = 0; i < RV_COUNT(words); i++)

@@ -427,7 +427,8 @@ static int unknown_mode(const struct parser *p, rv_str word)
     if (!near)
         near = rv_nearest(word, verbs, 4);
     rc = REM_FAIL(&p->s, p->s.text.ptr, RV_REM_UNKNOWN_MODE,
-                  "unknown mode \"%.*s\": a query begins with LOOKUP, SEARCH, FUZZY, TRAVERSE or SQL", REM_QUOTE(word));
+                  "unknown mode \"%.*s\": a query begins with LOOKUP, SEARCH, FUZZY, TRAVERSE, SQL or SELECT",
+                  REM_QUOTE(word));
     if (near)
         rv_err_hint(p->s.err, "did you mean %s?", near);
     else
@@ -522,7 +523,7 @@ static int take_text(struct parser *p, rv_str text)
     trimmed = rv_str_trim(p->s.text);
     if (trimmed.len == 0) {
         rc = REM_FAIL(&p->s, p->s.text.ptr, RV_REM_EMPTY_QUERY, "Empty query string");
-        rv_err_hint(p->s.err, "a query begins with LOOKUP, SEARCH, FUZZY, TRAVERSE or SQL");
+        rv_err_hint(p->s.err, "a query begins with LOOKUP, SEARCH, FUZZY, TRAVERSE, SQL or SELECT");
         return rc;
     }
     p->s.start = rv_rem_mark(&p->s, trimmed.ptr, RV_REM_OK);

@@ -58,7 +58,7 @@ static int read_format(struct srv_call *c, struct srv_turn_ask *a, rv_err **err)
     if (rc == 0 && (!rv_json_get_text(schema, "type", &type) || strcmp(type, "object") != 0))
         rc = RV_FAIL(err, RV_E_INVALID, "the schema of an answer must be of type object");
     if (rc < 0)
-        at_param(c, "response_format");
+        at_param(c, a->opts.kind == RV_PROTOCOL_RESPONSES ? "text.format" : "response_format");
     a->request.output_schema = schema;
     return rc;
 }

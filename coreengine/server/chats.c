@@ -98,6 +98,19 @@ static int new_ask(struct srv_call *c, enum rv_protocol_kind kind, struct srv_tu
     return rc;
 }
 
+/* X-Session-Id: with a longer one nothing could be kept. */
+static int take_session(const struct srv_call *c, struct srv_turn_ask *a, rv_err **err)
+{
+    int rc = srv_call_take_header(c, "x-session-id", &a->session, err);
+
+    if (rc == 0 && a->session && strlen(a->session) > RV_STORE_MAX_ID) {
+        rc = RV_FAIL(err, RV_E_INVALID, "X-Session-Id has %zu bytes, at most %d are allowed", strlen(a->session),
+                     RV_STORE_MAX_ID);
+        rv_err_hint(err, "send the id of a session, or leave the header out for a new one");
+    }
+    return rc;
+}
+
 /* The first header of these that is there. */
 static int first_header(const struct srv_call *c, const char *a, const char *b, char **out, rv_err **err)
 {
@@ -211,7 +224,7 @@ int srv_chat_keep_history(struct srv_call *c, const struct srv_turn_ask *a, rv_e
 static const char *only_of_agents(const struct rv_request *r)
 {
     return r->tools                  ? "tools"
-           : r->response_schema      ? "response_format"
+           : r->response_schema      ? r->kind == RV_PROTOCOL_RESPONSES ? "text.format" : "response_format"
            : r->has_temperature      ? "temperature"
            : r->max_tokens > 0       ? "max_tokens"
            : r->has_seed             ? "seed"
@@ -299,7 +312,7 @@ static int ask_model(struct srv_call *c, struct srv_turn_ask *a, rv_err **err)
     if (rc == 0 && !a->agent && !(a->agent = rv_str_dup(rv_str_of(name))))
         rc = RV_FAIL(err, RV_E_NOMEM, "read a request");
     if (rc == 0)
-        rc = srv_call_take_header(c, "x-session-id", &a->session, err);
+        rc = take_session(c, a, err);
     if (rc == 0)
         rc = srv_call_take_header(c, "x-reeve-events", &events, err);
     if (rc < 0)
@@ -312,7 +325,8 @@ static int ask_model(struct srv_call *c, struct srv_turn_ask *a, rv_err **err)
         rv_err *cause = rv_err_steal(err);
         const char *hint = rv_err_hint_text(cause);
         rc = RV_FAIL(err, rc, "the model \"%.100s\" does not exist", a->agent);
-        rv_err_hint(err, "%s%sGET /v1/models lists those that do", hint ? hint : "", hint ? " " : "");
+        bool is_near = hint && strncmp(hint, "did you mean", 12) == 0; /* the others tell of the command line */
+        rv_err_hint(err, "%s%sGET /v1/models lists those that do", is_near ? hint : "", is_near ? "; " : "");
         rv_err_free(cause);
     }
     if (rc == 0)
@@ -357,8 +371,7 @@ int srv_chat_remlight(struct srv_call *c, rv_err **err)
 
     if (rc < 0)
         return rc;
-    rc = c->n_args > 0 ? srv_call_take_arg(c, 0, &a->session, err)
-                       : srv_call_take_header(c, "x-session-id", &a->session, err);
+    rc = c->n_args > 0 ? srv_call_take_arg(c, 0, &a->session, err) : take_session(c, a, err);
     if (rc == 0)
         rc = first_header(c, "x-agent-schema", "x-agent-schema-name", &a->agent, err);
     if (rc == 0)

@@ -98,6 +98,25 @@ int rv_store_check_time(const char *kind, int64_t us, rv_err **err)
     return us < 0 ? RV_FAIL(err, RV_E_INVALID, "%s is %lld, before 1970", kind, (long long)us) : 0;
 }
 
+/* Reading it as a whole tells where its fault is. */
+static int not_an_object(const char *kind, rv_str text, const struct rv_json_opts *opts, rv_err **err)
+{
+    json_object *value = NULL;
+    rv_err *cause = NULL;
+    int rc = rv_json_parse(text, opts, &value, &cause);
+
+    if (rc == RV_E_NOMEM)
+        return rv_err_pass(err, cause);
+    if (rc == 0)
+        rc = RV_FAIL(err, RV_E_INVALID, "the %s is not a JSON object but of type %s", kind, rv_json_type_text(value));
+    else
+        rc = RV_FAIL(err, RV_E_INVALID, "the %s is not a JSON object: %s", kind, rv_err_text(cause));
+    rv_err_hint(err, "write an object, such as {\"key\": \"value\"}");
+    rv_err_free(cause);
+    json_object_put(value);
+    return rc;
+}
+
 /* Checks the text without building a tree: it is stored unchanged. */
 int rv_store_check_object(const char *kind, rv_str json, size_t max, rv_err **err)
 {
@@ -111,7 +130,7 @@ int rv_store_check_object(const char *kind, rv_str json, size_t max, rv_err **er
     text = rv_str_trim(json);
     rc = rv_json_scan(text, &opts, &scan, NULL, err);
     if (rc == 0 && (scan.how != RV_JSON_VALUE || scan.end != text.len || text.ptr[0] != '{'))
-        rc = RV_FAIL(err, RV_E_INVALID, "the %s is not a JSON object", kind);
+        rc = not_an_object(kind, text, &opts, err);
     return rc;
 }
 

@@ -12,9 +12,8 @@
 #include "coreengine/store/copy.h"
 #include "coreengine/store/sqlite_internal.h"
 
-#define FOLDER_MODE 0700  /* only the user may look into it */
-#define FILE_MODE   0600  /* only the user may read it */
-#define BUSY_MS     60000 /* a minute: a write takes milliseconds, so even hundreds of processes get their turn */
+#define FILE_MODE 0600  /* only the user may read it */
+#define BUSY_MS   60000 /* a minute: a write takes milliseconds, so even hundreds of processes get their turn */
 /* The log is written back into the file when it has this many pages (4 MiB), and is cut back to this size after. */
 #define SETTINGS                                                                                                       \
     "PRAGMA wal_autocheckpoint = 1000; PRAGMA journal_size_limit = 8388608; PRAGMA foreign_keys = ON;"                 \
@@ -29,18 +28,33 @@ static int fail_errno(const char *path, const char *what, rv_err **err)
     return RV_FAIL_SYSTEM(err, reason, "\"%s\": %s", path, what);
 }
 
-/* Make the folders above the file that are missing. */
-static int make_folders(char *path, rv_err **err)
+/* A folder above the file is missing. It is not made: a path that is misspelt would become another store. */
+static int no_folder(const char *path, rv_err **err)
 {
-    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        int rc;
-        *slash = 0;
-        rc = mkdir(path, FOLDER_MODE) < 0 && errno != EEXIST ? fail_errno(path, "make the folder", err) : 0;
-        *slash = '/';
-        if (rc < 0)
-            return rc;
+    char *folder = rv_str_dup(rv_str_of(path)), *above = NULL;
+    struct stat info;
+    char *slash = folder ? strrchr(folder, '/') : NULL;
+
+    if (slash)
+        *slash = '\0';
+    if (!slash || !(above = rv_str_dup(rv_str_of(folder)))) {
+        free(folder);
+        return RV_FAIL(err, folder ? RV_E_IO : RV_E_NOMEM, "\"%s\": a folder above the file does not exist", path);
     }
-    return 0;
+    for (slash = strrchr(above, '/'); slash && slash != above; slash = strrchr(above, '/')) {
+        *slash = '\0';
+        if (stat(above, &info) == 0)
+            break;
+    }
+    int rc = RV_FAIL(err, RV_E_IO, "the folder \"%s\" of the store does not exist", folder);
+    rv_err_hint(err, "check the path (\"%s\" exists), or make the folder: mkdir -p \"%s\"",
+                slash && slash != above ? above
+                : above[0] == '/'       ? "/"
+                                        : ".",
+                folder);
+    free(folder);
+    free(above);
+    return rc;
 }
 
 /* Make sure that there is a regular file. The file is made without being opened: closing a descriptor would drop the
@@ -66,14 +80,7 @@ static int prepare_file(struct sqlite *st, const struct rv_store_opts *opts, rv_
         return RV_FAIL(err, RV_E_NOT_FOUND, "there is no file \"%s\"", st->base.path);
     if (mknod(st->base.path, S_IFREG | FILE_MODE, 0) == 0 || errno == EEXIST)
         return 0;
-    if (errno == ENOENT) {
-        int rc = make_folders(st->base.path, err);
-        if (rc < 0)
-            return rc;
-        if (mknod(st->base.path, S_IFREG | FILE_MODE, 0) == 0 || errno == EEXIST)
-            return 0;
-    }
-    return fail_errno(st->base.path, "make the file", err);
+    return errno == ENOENT ? no_folder(st->base.path, err) : fail_errno(st->base.path, "make the file", err);
 }
 
 static int connect_to(struct sqlite *st, const char *name, int flags, rv_err **err)

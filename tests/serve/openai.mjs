@@ -101,6 +101,12 @@ await client.chat.completions.create(ask, {headers: {'X-Session-Id': session}})
 equal((await call(server, 'GET', `/sessions/${session}`)).json.messages, 6, 'the session goes on')
 
 // errors
+const wrong = (body, headers) => client.responses.create({model: 'boss', input: 'x', ...body}, {headers}).catch((e) => [e.status, e.param, e.message])
+const long = await wrong({}, {'X-Session-Id': 'x'.repeat(2000)})
+check(long[0] === 400 && long[2].includes('X-Session-Id has 2000 bytes'), 'a session id that is too long', long)
+equal((await wrong({text: {format: {type: 'json_schema', name: 'n', schema: {type: 'array'}}}})).slice(0, 2), [400, 'text.format'], 'the parameter as Responses calls it')
+const unknown = await wrong({model: 'zzzzzzzz'})
+check(unknown[0] === 404 && unknown[2].includes('GET /v1/models') && !unknown[2].includes('reeve agents'), 'a client of HTTP is told of a route, not of a command', unknown)
 const fails = async (body) => {
   try {
     await client.chat.completions.create(body)

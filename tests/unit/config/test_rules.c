@@ -290,12 +290,12 @@ START_TEST(all_faults_come_in_one_pass)
         "t.yaml:2:16: error: pipeline \"x\": max_llm_calls must be at least 1, not 0\n"
         "  hint: left out, it is 10\n"
         "t.yaml:4:29: error: agent \"a\": default_next names \"zz\", which is not a stage\n"
-        "  hint: targets: a, a, end, clarification, confirmation\n"
-        "t.yaml:4:44: error: agent \"a\": requires names \"qq\", which is not a stage\n  hint: stages: a, a\n"
+        "  hint: targets: a, end, clarification, confirmation\n"
+        "t.yaml:4:44: error: agent \"a\": requires names \"qq\", which is not a stage\n  hint: stages: a\n"
         "t.yaml:5:12: error: duplicate agent name \"a\"; the first one is on line 4\n"
         "  hint: give each agent a name of its own\n"
         "t.yaml:5:15: error: agent \"a\": unknown key \"defualt_next\"\n  hint: did you mean \"default_next\"?\n"
-        "t.yaml:6:22: error: edge limit: from names \"yy\", which is not a stage\n  hint: stages: a, a\n");
+        "t.yaml:6:22: error: edge limit: from names \"yy\", which is not a stage\n  hint: stages: a\n");
 }
 END_TEST
 

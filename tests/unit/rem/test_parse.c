@@ -167,7 +167,7 @@ static const struct {
     {"", "empty_query", RV_E_PARSE, 1, 1, "Empty query string", "LOOKUP, SEARCH"},
     {" \t\n", "empty_query", RV_E_PARSE, 1, 1, "Empty query string", ""},
     {"SEARCHING foo", "unknown_mode", RV_E_PARSE, 1, 1, "unknown mode \"SEARCHING\"", ""},
-    {"LOKUP foo", "unknown_mode", RV_E_PARSE, 1, 1, "LOOKUP, SEARCH, FUZZY, TRAVERSE or SQL", "did you mean LOOKUP?"},
+    {"LOKUP foo", "unknown_mode", RV_E_PARSE, 1, 1, "FUZZY, TRAVERSE, SQL or SELECT", "did you mean LOOKUP?"},
     {"SELEC 1", "unknown_mode", RV_E_PARSE, 1, 1, "", "did you mean SELECT?"},
     {"\"LOOKUP\" x", "unknown_mode", RV_E_PARSE, 1, 1, "unknown mode", ""},
     {"LOOKUP,x", "unknown_mode", RV_E_PARSE, 1, 1, "unknown mode", ""},

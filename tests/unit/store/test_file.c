@@ -1,4 +1,5 @@
 /* The file: where it is, who may read it, how it is set up, what a record costs in it. */
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -32,16 +33,24 @@ START_TEST(only_the_owner_may_read_what_is_made)
     struct world world, *w = &world;
     mode_t before = umask(0);
     char *path, *folder, *wal;
+    bool is_hinted = false;
 
     world_open(w, -1);
     path = rv_kit_path(w->dir, "a/b/store.db");
-    folder = rv_kit_path(w->dir, "a/b");
-    wal = rv_kit_path(w->dir, "a/b/store.db-wal");
+    folder = rv_kit_path(w->dir, "a");
+    ck_assert_int_eq(world_store(w, path, &quick, &w->s), RV_E_UNAVAILABLE); /* a path that is misspelt makes nothing */
+    for (const rv_err *e = w->err; e; e = rv_err_cause(e))
+        is_hinted = is_hinted || (rv_err_hint_text(e) && strstr(rv_err_hint_text(e), "mkdir -p"));
+    ck_assert(is_hinted);
+    ck_assert_int_ne(access(folder, F_OK), 0);
+    rv_err_free(rv_err_steal(&w->err));
+    free(path);
+    path = rv_kit_path(w->dir, "store.db");
+    wal = rv_kit_path(w->dir, "store.db-wal");
     OK(world_store(w, path, &quick, &w->s));
     OK(rv_store_put_blob(w->s, RV_STR_LIT("x"), w->bundle, &w->err));
     ck_assert_uint_eq(mode_of(path), 0600);
     ck_assert_uint_eq(mode_of(wal), 0600);
-    ck_assert_uint_eq(mode_of(folder), 0700);
     rv_store_close(w->s);
     w->s = NULL;
     free(path);
