@@ -40,12 +40,12 @@ struct rv_agent_model {
     int64_t max_tokens;
     int tool_choice; /* enum rv_tool_choice */
 };
-enum rv_tool_choice { RV_CHOICE_OF_MODEL, RV_CHOICE_REQUIRED };
+enum rv_tool_choice { RV_CHOICE_OF_MODEL, RV_CHOICE_REQUIRED, RV_N_TOOL_CHOICES };
 
 /* --- The output --- */
-enum rv_output_mode { RV_OUTPUT_JSON, RV_OUTPUT_TEXT };
+enum rv_output_mode { RV_OUTPUT_JSON, RV_OUTPUT_TEXT, RV_N_OUTPUT_MODES };
 /* The way to make a model answer in the shape of the output's schema. */
-enum rv_output_via { RV_OUTPUT_VIA_AUTO, RV_OUTPUT_VIA_NATIVE, RV_OUTPUT_VIA_TOOL, RV_OUTPUT_VIA_PROMPT };
+enum rv_output_via { RV_OUTPUT_VIA_AUTO, RV_OUTPUT_VIA_NATIVE, RV_OUTPUT_VIA_TOOL, RV_OUTPUT_VIA_PROMPT, RV_N_VIAS };
 struct rv_agent_output {
     const char *key;     /* of the envelope's outputs; defaults to the name */
     int mode;            /* enum rv_output_mode */
@@ -162,7 +162,7 @@ struct rv_agent_order {
 
 /* --- Groups: a list of targets opens one, a stage with `join` goes on when it is settled --- */
 enum rv_join_wait { RV_WAIT_NOT, RV_WAIT_ALL, RV_WAIT_ANY, RV_WAIT_COUNT };
-enum rv_join_failures { RV_FAILURES_DRAIN, RV_FAILURES_FAST, RV_FAILURES_COLLECT };
+enum rv_join_failures { RV_FAILURES_DRAIN, RV_FAILURES_FAST, RV_FAILURES_COLLECT, RV_N_JOIN_FAILURES };
 struct rv_join_merge {
     const char *key; /* of the outputs */
     int how;         /* enum rv_merge_mode */
@@ -190,7 +190,7 @@ struct rv_agent_level {
 /* --- Other kinds of work --- */
 #define RV_EACH_MAX_ITEMS    100000
 #define RV_EACH_MAX_PARALLEL 1000 /* elements at once */
-enum rv_item_error { RV_ITEM_FAIL, RV_ITEM_SKIP, RV_ITEM_COLLECT };
+enum rv_item_error { RV_ITEM_FAIL, RV_ITEM_SKIP, RV_ITEM_COLLECT, RV_N_ITEM_ERRORS };
 /* `for_each`: the work of the stage is done for each element of a list. */
 struct rv_agent_each {
     rv_expr *list;                   /* NULL: the stage has no for_each */
@@ -237,7 +237,7 @@ struct rv_agent_ask {
 /** The i-th choice of a question without `options: text`; NULL: there are no more. */
 const char *rv_ask_option(const struct rv_agent_ask *ask, size_t i);
 /* A person refused a tool call that the model asked for. */
-enum rv_on_denied { RV_DENIED_END_RUN, RV_DENIED_TELL_MODEL };
+enum rv_on_denied { RV_DENIED_END_RUN, RV_DENIED_TELL_MODEL, RV_N_ON_DENIED };
 
 /* --- The agent document that it is made from: `agent: NAME` --- */
 struct rv_agent_declared {

@@ -8,16 +8,17 @@
 
 #include "coreengine/base/err.h"
 
-enum rv_strategy { RV_STRATEGY_AUTO, RV_STRATEGY_PLANNED, RV_STRATEGY_STANDARD };
-enum rv_unschematized { RV_UNSCHEMATIZED_REJECT, RV_UNSCHEMATIZED_DEFER };
+enum rv_strategy { RV_STRATEGY_AUTO, RV_STRATEGY_PLANNED, RV_STRATEGY_STANDARD, RV_N_STRATEGIES };
+enum rv_unschematized { RV_UNSCHEMATIZED_REJECT, RV_UNSCHEMATIZED_DEFER, RV_N_UNSCHEMATIZED };
 enum rv_confirms {
     RV_CONFIRMS_NEVER,
     RV_CONFIRMS_DECLARED,
     RV_CONFIRMS_DESTRUCTIVE,
     RV_CONFIRMS_WRITES,
-    RV_CONFIRMS_ALL
+    RV_CONFIRMS_ALL,
+    RV_N_CONFIRMS
 };
-enum rv_confirmer { RV_CONFIRMER_NONE, RV_CONFIRMER_PERSON };
+enum rv_confirmer { RV_CONFIRMER_NONE, RV_CONFIRMER_PERSON, RV_N_CONFIRMERS };
 struct rv_agent_planning {
     int strategy; /* enum rv_strategy, as it is written */
     bool plans;   /* what follows from it for the stage */

@@ -11,6 +11,7 @@ static const struct rv_term output_modes[] = {
     [RV_OUTPUT_JSON] = {"json", "the object found in the reply"},
     [RV_OUTPUT_TEXT] = {"text", "the whole reply, under the field \"response\""},
 };
+RV_EACH_HAS_ROW(output_modes, RV_N_OUTPUT_MODES);
 static const struct rv_term_list output_mode_list = {"output_mode", "output mode", output_modes,
                                                      RV_COUNT(output_modes)};
 
@@ -20,6 +21,7 @@ static const struct rv_term output_vias[] = {
     [RV_OUTPUT_VIA_TOOL] = {"tool", "the model hands the output to a tool"},
     [RV_OUTPUT_VIA_PROMPT] = {"prompt", "the prompt says what the output must be"},
 };
+RV_EACH_HAS_ROW(output_vias, RV_N_VIAS);
 const struct rv_term_list rv_output_vias = {"output_via", "way to structured output", output_vias,
                                             RV_COUNT(output_vias)};
 
@@ -27,6 +29,7 @@ static const struct rv_term tool_choices[] = {
     [RV_CHOICE_OF_MODEL] = {"auto", "the model decides whether it calls tools"},
     [RV_CHOICE_REQUIRED] = {"required", "the first reply of a visit calls at least one"},
 };
+RV_EACH_HAS_ROW(tool_choices, RV_N_TOOL_CHOICES);
 static const struct rv_term_list tool_choice_list = {"tool_choice", "choice of tool calls", tool_choices,
                                                      RV_COUNT(tool_choices)};
 

@@ -18,6 +18,7 @@ static const struct rv_term isolations[] = {
     [RV_ISOLATION_NONE] = {"none", "in this process"},
     [RV_ISOLATION_PROCESS] = {"process", "in a process of its own"},
 };
+RV_EACH_HAS_ROW(isolations, RV_N_ISOLATIONS);
 static const struct rv_term_list isolation_list = {"isolation", "isolation", isolations, RV_COUNT(isolations)};
 
 /* The value is kept aside: only its type is looked at here. */
@@ -142,7 +143,7 @@ void rv_read_capabilities(struct rv_key_reader *r, const struct rv_node *node, v
 
 /* Every one a pipeline uses must be registered, and what needs one must have it. */
 
-static const char *const kind_texts[RV_N_NAME_KINDS] = {
+static const char *const kind_texts[] = {
     [RV_NAME_TOOL] = "tool",
     [RV_NAME_HOOK] = "hook",
     [RV_NAME_POLICY] = "policy",
@@ -153,7 +154,8 @@ static const char *const kind_texts[RV_N_NAME_KINDS] = {
     [RV_NAME_PROBE] = "probe",
     [RV_NAME_SUBSCRIBER] = "subscriber",
 };
-static const char *const plural_texts[RV_N_NAME_KINDS] = {
+RV_EACH_HAS_ROW(kind_texts, RV_N_NAME_KINDS);
+static const char *const plural_texts[] = {
     [RV_NAME_TOOL] = "tools",
     [RV_NAME_HOOK] = "hooks",
     [RV_NAME_POLICY] = "policies",
@@ -164,6 +166,7 @@ static const char *const plural_texts[RV_N_NAME_KINDS] = {
     [RV_NAME_PROBE] = "probes",
     [RV_NAME_SUBSCRIBER] = "subscribers",
 };
+RV_EACH_HAS_ROW(plural_texts, RV_N_NAME_KINDS);
 
 const char *rv_name_kind_text(enum rv_name_kind kind)
 {

@@ -60,6 +60,8 @@ void rv_explain_guarded(rv_jw *w, const struct rv_node *node)
     case RV_NODE_FLOAT:
         rv_jw_double(w, node->f64);
         return;
+    case RV_N_NODE_KINDS:
+        break;
     }
 }
 

@@ -129,6 +129,7 @@ static const struct rv_term failures[] = {
     [RV_FAILURES_FAST] = {"fast", "the first failure cancels the other branches, and the join fails"},
     [RV_FAILURES_COLLECT] = {"collect", "the join goes on; the failures are in group.failed"},
 };
+RV_EACH_HAS_ROW(failures, RV_N_JOIN_FAILURES);
 static const struct rv_term_list join_failures_list = {"failures", "way to treat failed branches", failures,
                                                        RV_COUNT(failures)};
 
@@ -137,6 +138,7 @@ static const struct rv_term merges[] = {
     [RV_MERGE_APPEND] = {"append", "the new value goes to the end of a list"},
     [RV_MERGE_DICT] = {"merge_dict", "the new value's keys are set in the old one"},
 };
+RV_EACH_HAS_ROW(merges, RV_N_MERGE_MODES);
 const struct rv_term_list rv_merge_list = {"merge", "way to merge", merges, RV_COUNT(merges)};
 
 static void read_merges(struct rv_key_reader *r, const struct rv_node *node, void *target)
@@ -232,6 +234,7 @@ static const struct rv_term item_errors[] = {
     [RV_ITEM_SKIP] = {"skip", "the results leave it out"},
     [RV_ITEM_COLLECT] = {"collect", "the results have null in its place"},
 };
+RV_EACH_HAS_ROW(item_errors, RV_N_ITEM_ERRORS);
 const struct rv_term_list rv_item_error_list = {"on_item_error", "way to treat a failed element", item_errors,
                                                 RV_COUNT(item_errors)};
 
@@ -446,5 +449,6 @@ static const struct rv_term on_denied[] = {
     [RV_DENIED_END_RUN] = {"end_run", "the run ends"},
     [RV_DENIED_TELL_MODEL] = {"tell_model", "the model is told, with the person's words, and goes on"},
 };
+RV_EACH_HAS_ROW(on_denied, RV_N_ON_DENIED);
 const struct rv_term_list rv_on_denied_list = {"on_denied", "way to treat a refused tool call", on_denied,
                                                RV_COUNT(on_denied)};

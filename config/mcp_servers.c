@@ -16,6 +16,7 @@ static const struct rv_term confirms[] = {
     [RV_MCP_CONFIRM_WRITES] = {"writes", "calls of tools that do more than read"},
     [RV_MCP_CONFIRM_ALWAYS] = {"always", "each call"},
 };
+RV_EACH_HAS_ROW(confirms, RV_N_MCP_CONFIRMS);
 static const struct rv_term_list confirm_list = {"mcp_confirm", "confirmation", confirms, RV_COUNT(confirms)};
 
 static const struct rv_term validations[] = {
@@ -23,6 +24,7 @@ static const struct rv_term validations[] = {
     [RV_MCP_OUTPUT_WARN] = {"warn", "it is a warning in the log"},
     [RV_MCP_OUTPUT_OFF] = {"off", "outputs are not checked"},
 };
+RV_EACH_HAS_ROW(validations, RV_N_MCP_OUTPUT_VALIDATIONS);
 static const struct rv_term_list validation_list = {"mcp_output_validation", "check of outputs", validations,
                                                     RV_COUNT(validations)};
 
@@ -30,6 +32,7 @@ static const struct rv_term pins[] = {
     [RV_MCP_PINS_FIRST] = {"first", "a tool is approved when it is seen first, and a change needs `reeve mcp approve`"},
     [RV_MCP_PINS_STRICT] = {"strict", "each tool needs `reeve mcp approve` before it is offered"},
 };
+RV_EACH_HAS_ROW(pins, RV_N_MCP_PINS);
 static const struct rv_term_list pin_list = {"mcp_pin", "approval of tools", pins, RV_COUNT(pins)};
 
 static const struct rv_key tool_keys[] = {

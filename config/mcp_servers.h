@@ -16,10 +16,16 @@ enum rv_mcp_confirm {
     RV_MCP_CONFIRM_DESTRUCTIVE,
     RV_MCP_CONFIRM_WRITES,
     RV_MCP_CONFIRM_ALWAYS,
+    RV_N_MCP_CONFIRMS
 };
 /* What follows when a server has a tool that was not there before. */
-enum rv_mcp_pins { RV_MCP_PINS_FIRST, RV_MCP_PINS_STRICT };
-enum rv_mcp_output_validation { RV_MCP_OUTPUT_STRICT, RV_MCP_OUTPUT_WARN, RV_MCP_OUTPUT_OFF };
+enum rv_mcp_pins { RV_MCP_PINS_FIRST, RV_MCP_PINS_STRICT, RV_N_MCP_PINS };
+enum rv_mcp_output_validation {
+    RV_MCP_OUTPUT_STRICT,
+    RV_MCP_OUTPUT_WARN,
+    RV_MCP_OUTPUT_OFF,
+    RV_N_MCP_OUTPUT_VALIDATIONS
+};
 /* What the file says of one tool of an MCP server; it counts before what the server says. */
 struct rv_mcp_tool_config {
     const char *name; /* at the server; in the arena of the pipeline */

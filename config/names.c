@@ -73,7 +73,7 @@ static struct value_names collect_names(struct rv_loader *l)
 /* --- Names that only some visits have: `group` at a join, `error` at a handler, `item` and `index` in a list, `inputs`
  * in a pipeline that is a stage. A prompt or an expression that names one has to belong to such a stage. --- */
 
-enum place_name { NAME_GROUP, NAME_ERROR, NAME_ITEM, NAME_INDEX, NAME_INPUTS };
+enum place_name { NAME_GROUP, NAME_ERROR, NAME_ITEM, NAME_INDEX, NAME_INPUTS, N_PLACE_NAMES };
 static const struct {
     const char *name, *where, *hint;
     enum rv_severity severity;
@@ -88,6 +88,7 @@ static const struct {
     [NAME_INPUTS] = {"inputs", "in a pipeline with the key inputs",
                      "list the names under inputs at the top of the file, or take the name out", RV_SEVERITY_ERROR},
 };
+RV_EACH_HAS_ROW(place_names, N_PLACE_NAMES);
 
 static int find_place_name(rv_str name)
 {

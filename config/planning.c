@@ -12,12 +12,14 @@ static const struct rv_term strategies[] = {
         {"planned", "the model makes one plan of calls, the engine runs it, and the model answers: two model calls"},
     [RV_STRATEGY_STANDARD] = {"standard", "each reply of the model may call tools, until one calls none"},
 };
+RV_EACH_HAS_ROW(strategies, RV_N_STRATEGIES);
 const struct rv_term_list rv_strategy_list = {"strategy", "strategy", strategies, RV_COUNT(strategies)};
 
 static const struct rv_term unschematized[] = {
     [RV_UNSCHEMATIZED_REJECT] = {"reject", "no: the plan is refused"},
     [RV_UNSCHEMATIZED_DEFER] = {"defer", "yes: the reference is looked at when its call is due"},
 };
+RV_EACH_HAS_ROW(unschematized, RV_N_UNSCHEMATIZED);
 static const struct rv_term_list unschematized_list = {"unschematized", "way to treat an unknown output", unschematized,
                                                        RV_COUNT(unschematized)};
 
@@ -28,12 +30,14 @@ static const struct rv_term confirms[] = {
     [RV_CONFIRMS_WRITES] = {"writes", "all but those that only read"},
     [RV_CONFIRMS_ALL] = {"always", "all"},
 };
+RV_EACH_HAS_ROW(confirms, RV_N_CONFIRMS);
 static const struct rv_term_list confirm_list = {"confirm", "choice of calls", confirms, RV_COUNT(confirms)};
 
 static const struct rv_term confirmers[] = {
     [RV_CONFIRMER_NONE] = {"none", "no one: such a call fails with confirmation_denied"},
     [RV_CONFIRMER_PERSON] = {"person", "a person: the run waits with the call and its arguments"},
 };
+RV_EACH_HAS_ROW(confirmers, RV_N_CONFIRMERS);
 static const struct rv_term_list confirmer_list = {"confirmer", "confirmer", confirmers, RV_COUNT(confirmers)};
 
 #define NUMBER(key, least, most, value, text)                                                                          \

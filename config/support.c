@@ -393,6 +393,8 @@ json_object *rv_resolve_indirections(struct rv_loader *l, const struct rv_node *
             l->rc = rc;
         rv_err_free(err);
         return value;
+    case RV_N_NODE_KINDS:
+        break;
     }
     if (!value || rc < 0) {
         l->rc = RV_E_NOMEM;

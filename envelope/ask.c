@@ -20,7 +20,7 @@ struct rv_interrupt_rule rv_interrupt_rule(enum rv_interrupt_kind kind)
         [RV_INTERRUPT_TIMEOUT] = {5 * RV_US_PER_MIN, true, false},
         [RV_INTERRUPT_SYSTEM_ERROR] = {RV_US_PER_HOUR, true, false},
     };
-    _Static_assert(RV_COUNT(rules) == RV_N_INTERRUPT, "a rule per kind");
+    RV_EACH_HAS_ROW(rules, RV_N_INTERRUPT);
 
     return (size_t)kind < RV_N_INTERRUPT ? rules[kind] : (struct rv_interrupt_rule){RV_US_PER_HOUR, true, true};
 }

@@ -15,6 +15,7 @@ static const struct {
               {"caught", RV_MAP_CAUGHT}};
 static const char *const hows[] = {
     [RV_MERGE_REPLACE] = "replace", [RV_MERGE_APPEND] = "append", [RV_MERGE_DICT] = "merge_dict"};
+RV_EACH_HAS_ROW(hows, RV_N_MERGE_MODES);
 
 static void write_gone(const rv_envelope *env, rv_jw *w)
 {

@@ -42,7 +42,7 @@ const char *rv_child_text_text(enum rv_child_text child_text);
 int rv_child_text_of(rv_str word); /* RV_UNSET: unknown word */
 
 enum rv_agentdoc_form { RV_AGENTDOC_FLAT, RV_AGENTDOC_NESTED, RV_AGENTDOC_LEGACY };
-enum rv_observation_mode { RV_OBSERVATION_SYNC, RV_OBSERVATION_DISABLED };
+enum rv_observation_mode { RV_OBSERVATION_SYNC, RV_OBSERVATION_DISABLED, RV_N_OBSERVATION_MODES };
 
 /* Everything is borrowed from the document; texts are never NULL unless said. */
 struct rv_agentdoc {

@@ -8,6 +8,7 @@
 static const char *const replay_words[] = {"synthesise", "skip"}; /* in the order of enum rv_replay_policy */
 static const char *const compaction_words[] = {"shorten", "moments", "none"}; /* in the order of enum rv_compaction */
 static const char *const observation_words[] = {[RV_OBSERVATION_SYNC] = "sync", [RV_OBSERVATION_DISABLED] = "disabled"};
+RV_EACH_HAS_ROW(observation_words, RV_N_OBSERVATION_MODES);
 
 /* --- Reading --- */
 

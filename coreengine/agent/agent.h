@@ -205,7 +205,7 @@ RV_MUST_CHECK int rv_visit_check_answer(const struct rv_visit_shared *shared, co
  * again then, as for a yes. */
 bool rv_visit_tells_denial(const struct rv_visit_shared *shared, const rv_envelope *env);
 /* Work that a visit leaves to the run. The visit waits until it is told how that ended. */
-enum rv_outside { RV_OUTSIDE_NONE, RV_OUTSIDE_LIST, RV_OUTSIDE_PIPELINE };
+enum rv_outside { RV_OUTSIDE_NONE, RV_OUTSIDE_LIST, RV_OUTSIDE_PIPELINE, RV_N_OUTSIDES };
 enum rv_outside rv_visit_outside(const rv_visit *v);
 json_object *rv_visit_outside_value(const rv_visit *v); /* LIST: the list; PIPELINE: its inputs; borrowed */
 json_object *rv_visit_outside_state(const rv_visit *v); /* PIPELINE that waited for a person: its state; else NULL */
@@ -254,15 +254,13 @@ bool rv_stage_calls_llm(const struct rv_visit_shared *shared, int stage);
 RV_MUST_CHECK int rv_extract_object(rv_str text, const char *const *required, size_t n_required, json_object **out,
                                     rv_err **err);
 
-/* Why a route was taken. */
-enum rv_route_by {
-    RV_ROUTE_RULE,
-    RV_ROUTE_FUNCTION,
-    RV_ROUTE_DEFAULT,
-    RV_ROUTE_NO_MATCH,
-    RV_ROUTE_ERROR,
-    RV_ROUTE_ANSWER /* on_answer has a target for what a person chose */
-};
+/* Why a route was taken; ANSWER: on_answer has a target for what a person chose. */
+#define RV_ROUTES_BY(X)                                                                                                \
+    X(RULE, "rule")                                                                                                    \
+    X(FUNCTION, "function") X(DEFAULT, "default_route") X(NO_MATCH, "no_match") X(ERROR, "error_route")                \
+        X(ANSWER, "answer")
+#define RV_ROUTE_CONST(n, t) RV_ROUTE_##n,
+enum rv_route_by { RV_ROUTES_BY(RV_ROUTE_CONST) };
 const char *rv_route_by_text(enum rv_route_by by);
 /** Rule 5.8: the first rule that matches output, else default_next, else the end.
  *  @param scope values for `when`; a `when` that cannot be evaluated is RV_E_INVALID with its place

@@ -23,6 +23,7 @@ static const struct {
     [BEFORE_TOOL] = {"before_tool", "arguments", "result"},
     [AFTER_TOOL] = {"after_tool", "result", NULL},
 };
+RV_EACH_HAS_ROW(places, N_HOOK_PLACES);
 
 const struct rv_str_list *rv_hooks_of(const rv_visit *v, enum hook_place place)
 {
@@ -36,6 +37,7 @@ const struct rv_str_list *rv_hooks_of(const rv_visit *v, enum hook_place place)
     case BEFORE_TOOL:
         return &hooks->before_tool;
     case AFTER_TOOL:
+    case N_HOOK_PLACES:
         break;
     }
     return &hooks->after_tool;

@@ -7,7 +7,7 @@
 
 #include "coreengine/agent/agent.h"
 
-enum hook_place { BEFORE_MODEL, AFTER_MODEL, BEFORE_TOOL, AFTER_TOOL };
+enum hook_place { BEFORE_MODEL, AFTER_MODEL, BEFORE_TOOL, AFTER_TOOL, N_HOOK_PLACES };
 
 enum hook_side {
     HOOKS_NOT_ASKED, /* the call is still to be looked at */

@@ -7,18 +7,19 @@
 #include "coreengine/tools/tools.h"
 
 /* --- Effects: what the core wants done ------------------------------------------------------------------------- */
-enum rv_effect_kind {
-    RV_EFFECT_CALL_LLM,
-    RV_EFFECT_CALL_TOOL,
-    RV_EFFECT_CALL_HOOK,   /* hook, policy, mock or routing function: see `entry` */
-    RV_EFFECT_CANCEL_CALL, /* the answer to call_id is not wanted any more */
-    RV_EFFECT_ARM_TIMER,   /* a timer event for call_id at `at_us` */
-    RV_EFFECT_EMIT,        /* an observable event, as one line of JSON */
-    RV_EFFECT_SAVE,        /* the state dict to be saved now */
-    RV_EFFECT_KEEP,        /* rows for the session of the run: durable with the step */
-    RV_EFFECT_ARTIFACT,    /* what a call made for people: durable with the step */
-    RV_EFFECT_FINISH,      /* the run is over (or waits for an answer); always the last effect */
-};
+#define RV_EFFECT_KINDS(X)                                                                                             \
+    X(CALL_LLM, "call_llm", "a model is to be asked")                                                                  \
+    X(CALL_TOOL, "call_tool", "a tool is to be called")                                                                \
+    X(CALL_HOOK, "call_hook", "hook, policy, mock or routing function: see `entry`")                                   \
+    X(CANCEL_CALL, "cancel_call", "the answer to call_id is not wanted any more")                                      \
+    X(ARM_TIMER, "arm_timer", "a timer event for call_id at `at_us`")                                                  \
+    X(EMIT, "emit", "an observable event, as one line of JSON")                                                        \
+    X(SAVE, "save", "the state dict to be saved now")                                                                  \
+    X(KEEP, "keep", "rows for the session of the run: durable with the step")                                          \
+    X(ARTIFACT, "artifact", "what a call made for people: durable with the step")                                      \
+    X(FINISH, "finish", "the run is over (or waits for an answer); always the last effect")
+#define RV_EFFECT_KIND_CONST(n, t, m) RV_EFFECT_##n,
+enum rv_effect_kind { RV_EFFECT_KINDS(RV_EFFECT_KIND_CONST) };
 
 /* The kinds of observable events (the typed stream). */
 #define RV_EMITS(X)                                                                                                    \
@@ -118,16 +119,17 @@ rv_str rv_effect_text(const struct rv_effects *all, const struct rv_effect *e); 
 struct rv_effect *rv_effects_add(struct rv_effects *e, enum rv_effect_kind kind);
 
 /* --- Events: what the core is told ------------------------------------------------------------------------------ */
-enum rv_event_kind {
-    RV_EVENT_START,
-    RV_EVENT_LLM_DONE,
-    RV_EVENT_TOOL_DONE,
-    RV_EVENT_HOOK_DONE,
-    RV_EVENT_TIMER,
-    RV_EVENT_ANSWER, /* to the pending interrupt */
-    RV_EVENT_CANCEL,
-    RV_EVENT_RECOVER, /* the run goes on in another process; the time since its last event does not count */
-};
+#define RV_EVENT_KINDS(X)                                                                                              \
+    X(START, "start", "the run begins")                                                                                \
+    X(LLM_DONE, "llm_done", "a model answered or failed")                                                              \
+    X(TOOL_DONE, "tool_done", "a tool answered or failed")                                                             \
+    X(HOOK_DONE, "hook_done", "the same of what CALL_HOOK called")                                                     \
+    X(TIMER, "timer", "the time of ARM_TIMER has come")                                                                \
+    X(ANSWER, "answer", "to the pending interrupt")                                                                    \
+    X(CANCEL, "cancel", "a person or a program ends the run")                                                          \
+    X(RECOVER, "recover", "the run goes on in another process; the time since its last event does not count")
+#define RV_EVENT_KIND_CONST(n, t, m) RV_EVENT_##n,
+enum rv_event_kind { RV_EVENT_KINDS(RV_EVENT_KIND_CONST) };
 /* What it points to is borrowed for the step. */
 struct rv_event {
     enum rv_event_kind kind;

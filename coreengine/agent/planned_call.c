@@ -32,6 +32,8 @@ bool rv_planned_confirms(const rv_visit *v, const struct rv_tool_info *info)
         return is_destructive || info->confirm || !only_reads;
     case RV_CONFIRMS_ALL:
         return true;
+    case RV_N_CONFIRMS:
+        break;
     }
     return true;
 }

@@ -295,8 +295,9 @@ void rv_stage_scope_fini(struct rv_stage_scope *s)
 }
 
 static const char *const by_texts[] = {
-    [RV_ROUTE_RULE] = "rule",         [RV_ROUTE_FUNCTION] = "function", [RV_ROUTE_DEFAULT] = "default_route",
-    [RV_ROUTE_NO_MATCH] = "no_match", [RV_ROUTE_ERROR] = "error_route", [RV_ROUTE_ANSWER] = "answer",
+#define X(name, text) [RV_ROUTE_##name] = text,
+    RV_ROUTES_BY(X)
+#undef X
 };
 
 const char *rv_route_by_text(enum rv_route_by by)

@@ -36,6 +36,7 @@ enum rv_app_mcp_right {
     RV_APP_MCP_CHAT,     /* to talk to agents */
     RV_APP_MCP_DATA,     /* to read entities, and query them */
     RV_APP_MCP_SESSIONS, /* to read sessions */
+    RV_N_APP_MCP_RIGHTS
 };
 /* What it points to is borrowed, and outlives the client. */
 struct rv_app_mcp_at {

@@ -55,6 +55,7 @@ enum rv_app_owner {
     RV_APP_OWNER_LIVES, /* as far as its lease tells */
     RV_APP_OWNER_LATE,  /* its lease has ended */
     RV_APP_OWNER_DEAD,  /* a process of this machine that is gone */
+    RV_N_APP_OWNERS
 };
 enum rv_app_owner rv_app_owner_of(const struct rv_run_row *row, int64_t now_us);
 int64_t rv_app_now_us(void);
@@ -70,13 +71,10 @@ void rv_app_spent_read(json_object *result, struct rv_app_spent *out);
 /** A line of the event stream; it has whole outputs, so the limits are those of a state. */
 RV_MUST_CHECK int rv_app_read_event(rv_str line, json_object **out, rv_err **err);
 
-enum rv_app_call_end {
-    RV_APP_CALL_STARTED,
-    RV_APP_CALL_FINISHED,
-    RV_APP_CALL_FAILED,
-    RV_APP_CALL_UNKNOWN,
-    RV_APP_CALL_CANCELLED
-};
+#define RV_APP_CALL_ENDS(X)                                                                                            \
+    X(STARTED, "started") X(FINISHED, "finished") X(FAILED, "failed") X(UNKNOWN, "unknown") X(CANCELLED, "cancelled")
+#define RV_APP_CALL_CONST(n, t) RV_APP_CALL_##n,
+enum rv_app_call_end { RV_APP_CALL_ENDS(RV_APP_CALL_CONST) };
 const char *rv_app_call_end_text(enum rv_app_call_end end);
 
 #define RV_APP_NO_CALL SIZE_MAX

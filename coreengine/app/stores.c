@@ -39,6 +39,7 @@ static int sync_of(const struct rv_app *app, enum rv_store_sync *out, rv_err **e
 {
     static const char *const words[] = {
         [RV_STORE_SYNC_FULL] = "full", [RV_STORE_SYNC_NORMAL] = "normal", [RV_STORE_SYNC_OFF] = "off"};
+    RV_EACH_HAS_ROW(words, RV_N_STORE_SYNCS);
     const char *word = app->sync ? app->sync : rv_app_env("REEVE_SYNC");
 
     *out = RV_STORE_SYNC_FULL;

@@ -14,6 +14,7 @@ enum rv_cassette_use {
     RV_CASSETTES_NEW,  /* those that are there are played, the others are recorded */
     RV_CASSETTES_ALL,  /* all are recorded, also those that are there */
     RV_CASSETTES_NONE, /* none is recorded: a test without one fails */
+    RV_N_CASSETTE_USES
 };
 typedef struct rv_coverage rv_coverage;
 struct rv_test_opts {

@@ -35,6 +35,7 @@ enum rv_app_top_wait {
     RV_APP_TOP_HOOK,   /* code of a capability */
     RV_APP_TOP_ANSWER, /* of a person */
     RV_APP_TOP_OWNER,  /* no process runs it */
+    RV_N_APP_TOP_WAITS
 };
 
 /* Texts are borrowed from the snapshot. */

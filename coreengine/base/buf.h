@@ -153,6 +153,9 @@ RV_MUST_CHECK int rv_file_make_folders(const char *path, rv_err **err);
 RV_MUST_CHECK int rv_file_create(const char *path, int *out, rv_err **err);
 
 #define RV_COUNT(a) (sizeof(a) / sizeof((a)[0]))
+/* Directly behind a table whose rows an enum names: its last value has a row. tests/scripts/tables looks at the others.
+ */
+#define RV_EACH_HAS_ROW(table, n) _Static_assert(RV_COUNT(table) == (n), #table ": a row for each value of its enum")
 /* Leaf temporaries: RV_AUTO(rv_buf_fini) rv_buf b = ...; the function receives the variable's address. */
 #define RV_AUTO(fini) __attribute__((cleanup(fini)))
 

@@ -195,9 +195,11 @@ static void write_why(const rv_err *why, rv_buf *out)
 
 bool rv_cli_answer_fits(enum rv_interrupt_kind kind, json_object *data, const struct rv_response *r, rv_buf *out)
 {
-    static const char *const fitting[] = {[RV_INTERRUPT_CLARIFICATION] = "--text",
-                                          [RV_INTERRUPT_CONFIRMATION] = "--approve or --deny",
-                                          [RV_INTERRUPT_AGENT_REVIEW] = "--decision approve, reject or modify"};
+    /* Only the kinds with a form of their own. */
+    static const char *const fitting[RV_N_INTERRUPT] = {[RV_INTERRUPT_CLARIFICATION] = "--text",
+                                                        [RV_INTERRUPT_CONFIRMATION] = "--approve or --deny",
+                                                        [RV_INTERRUPT_AGENT_REVIEW] =
+                                                            "--decision approve, reject or modify"};
     const char *const given[] = {r->text.ptr ? "--text" : NULL,
                                  r->has_approved ? r->approved ? "--approve" : "--deny" : NULL,
                                  r->decision.ptr ? "--decision" : NULL, r->data ? "--data" : NULL};

@@ -33,11 +33,13 @@ static int fuzzy(struct asking *a, double threshold, rv_err **err)
 
 static enum rv_knowledge_rank rank_of(const struct asking *a)
 {
-    static const enum rv_knowledge_rank said[RV_REM_N_RANKS] = {[RV_REM_RANK_COSINE] = RV_RANK_COSINE,
-                                                                [RV_REM_RANK_WORDS] = RV_RANK_LEXICAL,
-                                                                [RV_REM_RANK_HYBRID] = RV_RANK_HYBRID};
+    const enum rv_knowledge_rank said[] = {[RV_REM_RANK_UNSAID] = a->opts->rank,
+                                           [RV_REM_RANK_COSINE] = RV_RANK_COSINE,
+                                           [RV_REM_RANK_WORDS] = RV_RANK_LEXICAL,
+                                           [RV_REM_RANK_HYBRID] = RV_RANK_HYBRID};
+    RV_EACH_HAS_ROW(said, RV_REM_N_RANKS);
 
-    return a->q->rank == RV_REM_RANK_UNSAID ? a->opts->rank : said[a->q->rank];
+    return said[a->q->rank];
 }
 
 /* A text without a mode that no row is about may be a name. */

@@ -160,6 +160,7 @@ static const struct {
     [RV_NODE_STR] = {"string", "a string"},    [RV_NODE_LIST] = {"list", "a list"},
     [RV_NODE_MAP] = {"map", "a map"},
 };
+RV_EACH_HAS_ROW(kinds, RV_N_NODE_KINDS);
 
 const char *rv_node_kind_text(enum rv_node_kind kind)
 {
@@ -277,6 +278,8 @@ int rv_node_to_json(const struct rv_node *node, json_object **out, rv_err **err)
         return list_to_json(node, out, err);
     case RV_NODE_MAP:
         return map_to_json(node, out, err);
+    case RV_N_NODE_KINDS:
+        break;
     }
     if (!value)
         return RV_FAIL(err, RV_E_NOMEM, "convert a scalar");

@@ -15,7 +15,16 @@
 #define RV_YAML_MAX_NODES   200000            /* after alias expansion */
 #define RV_YAML_MAX_ALIASES 1000              /* anchors, and uses of them */
 
-enum rv_node_kind { RV_NODE_NULL, RV_NODE_BOOL, RV_NODE_INT, RV_NODE_FLOAT, RV_NODE_STR, RV_NODE_LIST, RV_NODE_MAP };
+enum rv_node_kind {
+    RV_NODE_NULL,
+    RV_NODE_BOOL,
+    RV_NODE_INT,
+    RV_NODE_FLOAT,
+    RV_NODE_STR,
+    RV_NODE_LIST,
+    RV_NODE_MAP,
+    RV_N_NODE_KINDS
+};
 
 /* Nodes live in the arena of their document, as all that they point to. */
 struct rv_node {

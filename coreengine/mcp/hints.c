@@ -42,6 +42,7 @@ bool rv_mcp_must_confirm(enum rv_mcp_confirm policy, const struct rv_mcp_hints *
     case RV_MCP_CONFIRM_WRITES:
         return !hints->read_only;
     case RV_MCP_CONFIRM_ALWAYS:
+    case RV_N_MCP_CONFIRMS:
         break;
     }
     return true;

@@ -11,7 +11,7 @@ static const char *const versions[] = {
     [RV_MCP_UNKNOWN_VERSION] = "",      [RV_MCP_2024_11_05] = "2024-11-05", [RV_MCP_2025_03_26] = "2025-03-26",
     [RV_MCP_2025_06_18] = "2025-06-18", [RV_MCP_2025_11_25] = "2025-11-25", [RV_MCP_2026_07_28] = "2026-07-28",
 };
-static_assert(RV_COUNT(versions) == RV_MCP_2026_07_28 + 1, "each revision has its text");
+RV_EACH_HAS_ROW(versions, RV_N_MCP_VERSIONS);
 
 const char *rv_mcp_version_text(enum rv_mcp_version version)
 {

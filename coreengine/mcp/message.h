@@ -21,6 +21,7 @@ enum rv_mcp_version {
     RV_MCP_2025_06_18,
     RV_MCP_2025_11_25,
     RV_MCP_2026_07_28,
+    RV_N_MCP_VERSIONS
 };
 #define RV_MCP_NEWEST_LEGACY RV_MCP_2025_11_25 /* the newest revision that begins with `initialize` */
 /** "2025-11-25"; "" for RV_MCP_UNKNOWN_VERSION. Static. */

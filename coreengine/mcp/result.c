@@ -254,6 +254,7 @@ int rv_mcp_tool_result(const struct rv_mcp_tool *t, json_object *result, rv_buf 
     static const enum rv_output_check checks[] = {[RV_MCP_OUTPUT_STRICT] = RV_OUTPUT_STRICT,
                                                   [RV_MCP_OUTPUT_WARN] = RV_OUTPUT_WARN,
                                                   [RV_MCP_OUTPUT_OFF] = RV_OUTPUT_OFF};
+    RV_EACH_HAS_ROW(checks, RV_N_MCP_OUTPUT_VALIDATIONS);
     const struct rv_output_promise promise = {.has_schema = t->output != NULL,
                                               .check = checks[t->server->output_validation],
                                               .schema = t->output,

@@ -41,6 +41,7 @@ enum rv_mcp_want {
     RV_MCP_WANT_CANCEL_TASK,
     RV_MCP_WANT_TASK_RESULT, /* it waits for the end of the task, as a call of its tool does */
     RV_MCP_WANT_LIST_TASKS,
+    RV_N_MCP_WANTS
 };
 /* May the result of a tool be a task, which the client asks for later by itself? */
 enum rv_mcp_tasking {

@@ -153,11 +153,12 @@ int rv_mcp_server_give(rv_mcp_server *s, int64_t call, json_object *result, stru
 int rv_mcp_server_give_list(rv_mcp_server *s, int64_t call, json_object *entries, int64_t next,
                             struct rv_mcp_orders *orders, rv_err **err)
 {
-    static const char *const keys[] = {[RV_MCP_WANT_LIST_TOOLS] = "tools",
-                                       [RV_MCP_WANT_LIST_RESOURCES] = "resources",
-                                       [RV_MCP_WANT_LIST_TEMPLATES] = "resourceTemplates",
-                                       [RV_MCP_WANT_LIST_PROMPTS] = "prompts",
-                                       [RV_MCP_WANT_LIST_TASKS] = "tasks"};
+    /* Only the lists. */
+    static const char *const keys[RV_N_MCP_WANTS] = {[RV_MCP_WANT_LIST_TOOLS] = "tools",
+                                                     [RV_MCP_WANT_LIST_RESOURCES] = "resources",
+                                                     [RV_MCP_WANT_LIST_TEMPLATES] = "resourceTemplates",
+                                                     [RV_MCP_WANT_LIST_PROMPTS] = "prompts",
+                                                     [RV_MCP_WANT_LIST_TASKS] = "tasks"};
     struct mcp_call *c = rv_mcp_find_call(s, call);
     json_object *result = c ? json_object_new_object() : NULL;
     rv_buf cursor = RV_BUF_INIT(32);

@@ -286,6 +286,8 @@ static int call_params(const struct rv_mcp_tool *t, json_object *args, const cha
         if (rc == 0 && json_object_object_get_ex(args, "arguments", &arguments))
             rc = rv_json_set_ref(params, "arguments", arguments, err);
         return rc;
+    case RV_N_MCP_TOOL_KINDS:
+        break;
     }
     return rc;
 }
@@ -299,10 +301,14 @@ int rv_mcp_tool_request(const struct rv_mcp_tool *t, json_object *args, const ch
                                           [RV_MCP_READ_RESOURCE] = "resources/read",
                                           [RV_MCP_LIST_PROMPTS] = "prompts/list",
                                           [RV_MCP_GET_PROMPT] = "prompts/get"};
-    static const char *const lists[] = {[RV_MCP_LIST_RESOURCES] = "resources",
+    RV_EACH_HAS_ROW(methods, RV_N_MCP_TOOL_KINDS);
+    static const char *const lists[] = {[RV_MCP_CALL_TOOL] = NULL,
+                                        [RV_MCP_READ_RESOURCE] = NULL,
+                                        [RV_MCP_LIST_RESOURCES] = "resources",
                                         [RV_MCP_LIST_TEMPLATES] = "resourceTemplates",
                                         [RV_MCP_LIST_PROMPTS] = "prompts",
                                         [RV_MCP_GET_PROMPT] = NULL};
+    RV_EACH_HAS_ROW(lists, RV_N_MCP_TOOL_KINDS);
     struct rv_mcp_request r = {.method = methods[t->kind], .list = lists[t->kind]};
 
     if (!json_object_is_type(args, json_type_object))

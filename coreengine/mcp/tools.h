@@ -39,6 +39,7 @@ enum rv_mcp_tool_kind {
     RV_MCP_READ_RESOURCE,
     RV_MCP_LIST_PROMPTS,
     RV_MCP_GET_PROMPT,
+    RV_N_MCP_TOOL_KINDS
 };
 /* An argument that is also a header of HTTP: x-mcp-header of its schema. Texts live as long as the tool. */
 struct rv_mcp_header {

@@ -248,7 +248,8 @@ static bool write_exploded(const struct openapi_parameter *p, json_object *v, rv
 
 static bool write_query(const struct openapi_parameter *p, json_object *v, rv_buf *out, bool *has_query)
 {
-    static const char *const between[] = {
+    /* Only the styles of joined values: JSON is written as it is. */
+    static const char *const between[OPENAPI_N_STYLES] = {
         [OPENAPI_PLAIN] = ",", [OPENAPI_DEEP] = ",", [OPENAPI_SPACES] = "%20", [OPENAPI_PIPES] = "%7C"};
     bool is_object = json_object_is_type(v, json_type_object), is_list = json_object_is_type(v, json_type_array);
 

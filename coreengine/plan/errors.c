@@ -222,7 +222,8 @@ static void put_out_of_bounds(const struct rv_plan_error *e, rv_buf *out)
         rv_buf_printf(out, "; outputs of calls 0 to %zu can be used here", e->max_index);
 }
 
-static const char *const fixed[] = {
+/* Only errors without details. */
+static const char *const fixed[RV_PLAN_ERROR_SELF_REFERENCE + 1] = {
     [RV_PLAN_ERROR_INVALID_TEMPLATE_SYNTAX] =
         "not a valid reference; write $N.output.field, or ${N.output.field} inside a text",
     [RV_PLAN_ERROR_EMBEDDED_REFERENCE] = "a reference inside a text is written ${N.output.field}",

@@ -14,6 +14,7 @@ static const struct {
     [RV_RESULT_DISPLAY] = {200, "\n"},
     [RV_RESULT_FALLBACK] = {0, "\n\n"},
 };
+RV_EACH_HAS_ROW(formats, RV_N_RESULT_FORMATS);
 
 static bool has_failed(json_object *result)
 {

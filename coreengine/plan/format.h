@@ -9,7 +9,8 @@ enum rv_result_format {
     RV_RESULT_MODEL,     /* a line each, at most 500 bytes of text */
     RV_RESULT_SYNTHESIS, /* a section each with summary and details, at most 1,000 bytes of text */
     RV_RESULT_DISPLAY,   /* a numbered line each, at most 200 bytes of text */
-    RV_RESULT_FALLBACK   /* the whole texts of those that succeeded */
+    RV_RESULT_FALLBACK,  /* the whole texts of those that succeeded */
+    RV_N_RESULT_FORMATS
 };
 
 struct rv_tool_result {

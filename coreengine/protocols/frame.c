@@ -10,13 +10,14 @@
 static const struct {
     const char *text;
     const struct proto_ops *ops;
-} kinds[RV_N_PROTOCOLS] = {
+} kinds[] = {
     [RV_PROTOCOL_AGUI] = {"ag-ui", &proto_agui},
     [RV_PROTOCOL_AGUI_OLD] = {"ag-ui-0", &proto_agui_old},
     [RV_PROTOCOL_OPENAI] = {"openai", &proto_openai},
     [RV_PROTOCOL_RESPONSES] = {"openai-responses", &proto_responses},
     [RV_PROTOCOL_REMLIGHT] = {"remlight", &proto_remlight},
 };
+RV_EACH_HAS_ROW(kinds, RV_N_PROTOCOLS);
 
 const char *rv_protocol_text(enum rv_protocol_kind kind)
 {

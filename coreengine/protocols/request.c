@@ -266,11 +266,12 @@ int req_tool(struct req *q, json_object *item, const char *name_path)
 
 /* --- the whole --- */
 
-static const char *const what[RV_N_PROTOCOLS] = {
+static const char *const what[] = {
     [RV_PROTOCOL_AGUI] = "AG-UI request",    [RV_PROTOCOL_AGUI_OLD] = "AG-UI request",
     [RV_PROTOCOL_OPENAI] = "chat request",   [RV_PROTOCOL_RESPONSES] = "responses request",
     [RV_PROTOCOL_REMLIGHT] = "chat request",
 };
+RV_EACH_HAS_ROW(what, RV_N_PROTOCOLS);
 
 static int read_body(enum rv_protocol_kind kind, struct req *q, rv_str body)
 {

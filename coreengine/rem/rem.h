@@ -66,7 +66,7 @@ enum rv_rem_mode { RV_REM_LOOKUP, RV_REM_SEARCH, RV_REM_FUZZY, RV_REM_TRAVERSE, 
 const char *rv_rem_mode_word(enum rv_rem_mode mode);
 
 /* How a column is read by SQL. Times and JSON are texts; BOOL is 0 or 1 in SQLite. */
-enum rv_rem_type { RV_REM_TEXT, RV_REM_INT, RV_REM_FLOAT, RV_REM_BOOL, RV_REM_TIME, RV_REM_JSON };
+enum rv_rem_type { RV_REM_TEXT, RV_REM_INT, RV_REM_FLOAT, RV_REM_BOOL, RV_REM_TIME, RV_REM_JSON, RV_N_REM_TYPES };
 /* What it points to is static. */
 struct rv_rem_column {
     const char *name;

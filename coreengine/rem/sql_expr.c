@@ -16,6 +16,7 @@ static enum sql_type type_of_column(const struct sql *p, rv_str name)
 {
     static const enum sql_type types[] = {[RV_REM_TEXT] = SQL_TEXT, [RV_REM_INT] = SQL_NUM,   [RV_REM_FLOAT] = SQL_NUM,
                                           [RV_REM_BOOL] = SQL_BOOL, [RV_REM_TIME] = SQL_TIME, [RV_REM_JSON] = SQL_JSON};
+    RV_EACH_HAS_ROW(types, RV_N_REM_TYPES);
     size_t n;
     const struct rv_rem_column *common = rv_rem_common_columns(&n);
 

@@ -4,9 +4,9 @@
 #include <string.h>
 
 static const char *const event_texts[] = {
-    [RV_EVENT_START] = "start",         [RV_EVENT_LLM_DONE] = "llm_done", [RV_EVENT_TOOL_DONE] = "tool_done",
-    [RV_EVENT_HOOK_DONE] = "hook_done", [RV_EVENT_TIMER] = "timer",       [RV_EVENT_ANSWER] = "answer",
-    [RV_EVENT_CANCEL] = "cancel",       [RV_EVENT_RECOVER] = "recover",
+#define X(name, text, meaning) [RV_EVENT_##name] = text,
+    RV_EVENT_KINDS(X)
+#undef X
 };
 
 static bool is_done(enum rv_event_kind kind)
@@ -165,11 +165,9 @@ int rv_event_read_json(json_object *json, struct rv_event *out, rv_err **err)
 }
 
 static const char *const effect_texts[] = {
-    [RV_EFFECT_CALL_LLM] = "call_llm",   [RV_EFFECT_CALL_TOOL] = "call_tool",
-    [RV_EFFECT_CALL_HOOK] = "call_hook", [RV_EFFECT_CANCEL_CALL] = "cancel_call",
-    [RV_EFFECT_ARM_TIMER] = "arm_timer", [RV_EFFECT_EMIT] = "emit",
-    [RV_EFFECT_SAVE] = "save",           [RV_EFFECT_KEEP] = "keep",
-    [RV_EFFECT_ARTIFACT] = "artifact",   [RV_EFFECT_FINISH] = "finish",
+#define X(name, text, meaning) [RV_EFFECT_##name] = text,
+    RV_EFFECT_KINDS(X)
+#undef X
 };
 
 static void write_call(const struct rv_effect *e, rv_jw *w)

@@ -141,7 +141,8 @@ static int answer(rv_run *run, const struct rv_response *response, struct rv_eff
 }
 
 static const struct rv_work_kind *const outside_kinds[] = {
-    [RV_OUTSIDE_LIST] = &rv_each_kind, [RV_OUTSIDE_PIPELINE] = &rv_inner_kind};
+    [RV_OUTSIDE_NONE] = NULL, [RV_OUTSIDE_LIST] = &rv_each_kind, [RV_OUTSIDE_PIPELINE] = &rv_inner_kind};
+RV_EACH_HAS_ROW(outside_kinds, RV_N_OUTSIDES);
 
 int rv_run_new(const struct rv_pipeline *pipeline, const struct rv_catalog *catalog, const struct rv_run_opts *opts,
                rv_envelope *env, rv_run **out, rv_err **err)

@@ -29,7 +29,7 @@ void rv_failure_fini(struct failure *f);
  * A run is a tree of branches. The main branch works on the run's envelope, each other one on its own fork of the
  * envelope of the branch that opened its group. A branch makes one visit at a time, or waits for the group that it
  * opened or for a person, until it is over. What runs, moves and settles is decided in the order of the lists. */
-enum branch_state { BRANCH_ALIVE, BRANCH_ARRIVED, BRANCH_ENDED, BRANCH_FAILED, BRANCH_CANCELLED };
+enum branch_state { BRANCH_ALIVE, BRANCH_ARRIVED, BRANCH_ENDED, BRANCH_FAILED, BRANCH_CANCELLED, N_BRANCH_STATES };
 struct group;
 struct branch {
     struct group *group;  /* that it belongs to; NULL: the main branch; borrowed: the group owns the branch */

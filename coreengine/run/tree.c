@@ -12,6 +12,7 @@ const char *const rv_branch_states[N_BRANCH_STATES] = {
     [BRANCH_ALIVE] = "alive",   [BRANCH_ARRIVED] = "arrived",     [BRANCH_ENDED] = "ended",
     [BRANCH_FAILED] = "failed", [BRANCH_CANCELLED] = "cancelled",
 };
+RV_EACH_HAS_ROW(states, N_BRANCH_STATES);
 
 /* --- writing --- */
 

@@ -287,6 +287,7 @@ static void write_columns(const struct rv_kind *kind, rv_buf *out)
         [RV_KIND_TEXT] = "text|null",     [RV_KIND_INT] = "int|null",   [RV_KIND_REAL] = "number|null",
         [RV_KIND_BOOL] = "bool|null",     [RV_KIND_TIME] = "text|null", [RV_KIND_ID] = "text|null",
         [RV_KIND_OBJECT] = "object|null", [RV_KIND_TEXTS] = "[text]",   [RV_KIND_OBJECTS] = "[object]"};
+    RV_EACH_HAS_ROW(types, RV_N_KIND_TYPES);
 
     rv_buf_puts(out, "id:text tenant_id:text|null user_id:text|null");
     for (size_t i = 0; i < kind->n_fields; i++)

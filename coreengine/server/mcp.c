@@ -150,6 +150,7 @@ static bool may(void *self, enum rv_app_mcp_right right)
                                                [RV_APP_MCP_CHAT] = RV_SCOPE_CHAT,
                                                [RV_APP_MCP_DATA] = RV_SCOPE_DATA_READ,
                                                [RV_APP_MCP_SESSIONS] = RV_SCOPE_SESSIONS_READ};
+    RV_EACH_HAS_ROW(scopes, RV_N_APP_MCP_RIGHTS);
     struct srv_call *c = self;
 
     return rv_identity_needs(&c->who, scopes[right], c->refusal) == 0;

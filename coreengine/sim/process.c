@@ -129,9 +129,10 @@ int sim_process_begin(struct sim_seed *s, rv_err **err)
 
 /* --- one step --- */
 
-enum death { LIVES, DIES_BEFORE, DIES_AFTER, DIES_AMID };
+enum death { LIVES, DIES_BEFORE, DIES_AFTER, DIES_AMID, N_DEATHS };
 
-static const enum rv_sim_fault deaths[] = {
+/* Only those that die. */
+static const enum rv_sim_fault deaths[N_DEATHS] = {
     [DIES_BEFORE] = RV_SIM_CRASH_BEFORE, [DIES_AFTER] = RV_SIM_CRASH_AFTER, [DIES_AMID] = RV_SIM_CRASH_AMID};
 
 static enum death choose_death(struct sim_seed *s)

@@ -188,11 +188,12 @@ json_object *sim_watch_parse(struct sim_seed *s, const struct rv_effect *e)
 
 static void routed(struct sim_seed *s, const struct rv_effect *e)
 {
-    static const enum rv_sim_place_kind kinds[] = {[RV_ROUTE_RULE] = RV_SIM_RULE,
-                                                   [RV_ROUTE_FUNCTION] = RV_SIM_FUNCTION,
-                                                   [RV_ROUTE_DEFAULT] = RV_SIM_DEFAULT,
-                                                   [RV_ROUTE_NO_MATCH] = RV_SIM_NO_MATCH,
-                                                   [RV_ROUTE_ERROR] = RV_SIM_ERROR_ROUTE};
+    /* Only the routes that are places of a pipeline. */
+    static const enum rv_sim_place_kind kinds[RV_ROUTE_ERROR + 1] = {[RV_ROUTE_RULE] = RV_SIM_RULE,
+                                                                     [RV_ROUTE_FUNCTION] = RV_SIM_FUNCTION,
+                                                                     [RV_ROUTE_DEFAULT] = RV_SIM_DEFAULT,
+                                                                     [RV_ROUTE_NO_MATCH] = RV_SIM_NO_MATCH,
+                                                                     [RV_ROUTE_ERROR] = RV_SIM_ERROR_ROUTE};
     json_object *line = sim_watch_parse(s, e);
     const char *to = "", *reason = "";
     int64_t rule = -1;

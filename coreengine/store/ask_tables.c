@@ -167,9 +167,12 @@ static bool is_json(enum rv_kind_type type)
 /* A member of `fields`. */
 static void put_member(struct writing *w, const struct rv_kind_field *f)
 {
-    static const char *const types[] = {
+    /* Only numbers. */
+    static const char *const types[RV_N_KIND_TYPES] = {
         [RV_KIND_INT] = "bigint", [RV_KIND_REAL] = "double precision", [RV_KIND_BOOL] = "boolean"};
-    static const char *const lite[] = {[RV_KIND_INT] = "INTEGER", [RV_KIND_REAL] = "REAL", [RV_KIND_BOOL] = "INTEGER"};
+    /* Only numbers. */
+    static const char *const lite[RV_N_KIND_TYPES] = {
+        [RV_KIND_INT] = "INTEGER", [RV_KIND_REAL] = "REAL", [RV_KIND_BOOL] = "INTEGER"};
 
     if (is_number(f->type) && w->is_postgres)
         rv_buf_printf(w->out, "CAST(CAST(e.fields AS json) ->> '%s' AS %s)", f->name, types[f->type]);
@@ -256,6 +259,7 @@ static void put_rows(struct writing *w)
                                        [RV_PLACE_SESSIONS] = "sessions e",
                                        [RV_PLACE_MESSAGES] = "messages m",
                                        [RV_PLACE_SCHEMAS] = "schemas e"};
+    RV_EACH_HAS_ROW(from, RV_N_KIND_PLACES);
     const char *mark = w->is_postgres ? "$" : "?";
 
     if (w->n == 0)

@@ -21,7 +21,12 @@ struct rv_store_copied {
     bool has_restarted;     /* `from` had changed since: what was there was deleted, and copied again */
     char hash[RV_HASH_MAX]; /* of the tables' hashes */
 };
-enum rv_store_copy_phase { RV_STORE_COPY_COMPARES, RV_STORE_COPY_WRITES, RV_STORE_COPY_VERIFIES };
+enum rv_store_copy_phase {
+    RV_STORE_COPY_COMPARES,
+    RV_STORE_COPY_WRITES,
+    RV_STORE_COPY_VERIFIES,
+    RV_N_STORE_COPY_PHASES
+};
 struct rv_store_copy_progress {
     enum rv_store_copy_phase phase;
     const char *table;     /* static */

@@ -53,6 +53,7 @@ static int set_column(struct sql_store *st, const struct rv_entity_change *c, co
                                          [RV_PLACE_SESSIONS] = "sessions",
                                          [RV_PLACE_MESSAGES] = "messages",
                                          [RV_PLACE_SCHEMAS] = "schemas"};
+    RV_EACH_HAS_ROW(tables, RV_N_KIND_PLACES);
     const struct rv_kind *kind = c->kind;
     const struct rv_place at = rv_entity_place(kind, found->tenant, found->user, c->id);
     bool is_secret = strcmp(column, "metadata") == 0 && kind->place != RV_PLACE_SCHEMAS;

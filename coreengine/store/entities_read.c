@@ -18,6 +18,7 @@ static const struct {
     [RV_PLACE_MESSAGES] = {SQL_MESSAGE_BY_ID, RV_SQL_ROWS_MESSAGES},
     [RV_PLACE_SCHEMAS] = {SQL_SCHEMA_BY_ID, RV_SQL_ROWS_SCHEMAS},
 };
+RV_EACH_HAS_ROW(places, RV_N_KIND_PLACES);
 
 static rv_sql_stmt *use_id(struct sql_store *st, const struct rv_store_scope *scope, const struct rv_kind *kind,
                            const char *id)

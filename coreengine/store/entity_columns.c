@@ -183,6 +183,8 @@ static int check_field(const struct rv_kind_field *f, json_object *v, json_objec
     case RV_KIND_TEXTS:
     case RV_KIND_OBJECTS:
         return check_list(f->name, v, f->type, err);
+    case RV_N_KIND_TYPES:
+        break;
     }
     return 0;
 }

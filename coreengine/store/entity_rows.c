@@ -254,6 +254,7 @@ static const enum sql_id by_key[] = {
     [RV_PLACE_MESSAGES] = SQL_MESSAGE_BY_KEY,
     [RV_PLACE_SCHEMAS] = SQL_SCHEMA_BY_KEY,
 };
+RV_EACH_HAS_ROW(by_key, RV_N_KIND_PLACES);
 
 rv_sql_stmt *rv_entity_use(struct sql_store *st, const struct rv_kind *kind, int64_t row)
 {

@@ -23,6 +23,7 @@ enum rv_store_sync {
     RV_STORE_SYNC_FULL,   /* each commit survives a power cut; the default */
     RV_STORE_SYNC_NORMAL, /* survives the death of the process; a power cut may take the last commits, never the file */
     RV_STORE_SYNC_OFF,    /* for tests and scratch files */
+    RV_N_STORE_SYNCS
 };
 /* Of several handles, for a host that says whether it can serve. Any thread. */
 struct rv_store_health {

@@ -185,6 +185,7 @@ static int read_page(struct sql_store *st, const struct rv_kind *kind, int64_t a
                                         [RV_PLACE_SESSIONS] = RV_SQL_ROWS_SESSIONS,
                                         [RV_PLACE_MESSAGES] = RV_SQL_ROWS_MESSAGES,
                                         [RV_PLACE_SCHEMAS] = RV_SQL_ROWS_SCHEMAS};
+    RV_EACH_HAS_ROW(froms, RV_N_KIND_PLACES);
     rv_buf sql = RV_BUF_INIT(RV_SQL_MAX_TEXT);
     int rc;
 

@@ -250,6 +250,7 @@ const char *rv_kind_type_text(enum rv_kind_type type)
         [RV_KIND_TEXT] = "text",     [RV_KIND_INT] = "integer",         [RV_KIND_REAL] = "number",
         [RV_KIND_BOOL] = "boolean",  [RV_KIND_TIME] = "time",           [RV_KIND_ID] = "id",
         [RV_KIND_OBJECT] = "object", [RV_KIND_TEXTS] = "list of texts", [RV_KIND_OBJECTS] = "list of objects"};
+    RV_EACH_HAS_ROW(texts, RV_N_KIND_TYPES);
 
     return texts[type];
 }

@@ -15,6 +15,7 @@ enum rv_kind_type {
     RV_KIND_OBJECT,  /* a JSON object */
     RV_KIND_TEXTS,   /* a list of texts */
     RV_KIND_OBJECTS, /* a list of JSON objects */
+    RV_N_KIND_TYPES
 };
 const char *rv_kind_type_text(enum rv_kind_type type); /* "text", "list of objects" */
 
@@ -28,7 +29,7 @@ struct rv_kind_field {
 };
 
 /* Where the rows of a kind are: `entities` has those of all kinds without a table of their own. */
-enum rv_kind_place { RV_PLACE_ENTITIES, RV_PLACE_SESSIONS, RV_PLACE_MESSAGES, RV_PLACE_SCHEMAS };
+enum rv_kind_place { RV_PLACE_ENTITIES, RV_PLACE_SESSIONS, RV_PLACE_MESSAGES, RV_PLACE_SCHEMAS, RV_N_KIND_PLACES };
 
 #define RV_KIND_MAX_NAMES 3 /* fields of one kind that are encrypted, or that name a row */
 /* What it points to is static. */

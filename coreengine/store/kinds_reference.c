@@ -118,6 +118,7 @@ void rv_kinds_write_reference(rv_buf *b)
         [RV_PLACE_MESSAGES] = "\nConversations write these rows (`reeve sessions messages`).\n",
         [RV_PLACE_SCHEMAS] =
             "\n`reeve agents put` writes these rows; `reeve entities history` prints their versions.\n"};
+    RV_EACH_HAS_ROW(writers, RV_N_KIND_PLACES);
 
     rv_buf_puts(b, intro);
     rv_buf_printf(b, "| bytes of a row's own columns, as JSON | %zu |\n", RV_ENTITY_MAX_BYTES);

@@ -170,6 +170,7 @@ static int fail_send(struct postgres *st, const char *what, rv_err **err)
 
 static const Oid type_ids[] = {
     [SQL_NULL] = 0, [SQL_INT] = 20 /* int8 */, [SQL_TEXT] = 25 /* text */, [SQL_STR] = 17 /* bytea */, [SQL_BLOB] = 17};
+RV_EACH_HAS_ROW(type_ids, SQL_N_TYPES);
 
 struct values {
     const char *at[RV_SQL_MAX_ARGS];

@@ -91,6 +91,7 @@ static const struct {
                 [SQL_TEXT] = {25, 1009},
                 [SQL_STR] = {17, 1001},
                 [SQL_BLOB] = {17, 1001}};
+RV_EACH_HAS_ROW(type_ids, SQL_N_TYPES);
 
 static void put_number(rv_buf *out, uint32_t n)
 {

@@ -283,6 +283,8 @@ static int add_content(struct rv_search_index *x, size_t doc, rv_sql_stmt *stmt,
         return add_words(x, doc, rv_sql_int_at(stmt, 8), rv_sql_value_at(stmt, 9, SQL_BLOB).bytes, err);
     case RV_INDEX_VECTORS:
         return add_vector(x, doc, rv_sql_int_at(stmt, 8), rv_sql_value_at(stmt, 9, SQL_BLOB).bytes, err);
+    case RV_N_INDEXES:
+        break;
     }
     return rc;
 }
@@ -340,9 +342,11 @@ static rv_sql_stmt *changes_of(struct sql_store *st, const struct rv_search_inde
 {
     static const enum sql_id all[] = {
         [RV_INDEX_NAMES] = SQL_NAME_TOKENS, [RV_INDEX_WORDS] = SQL_WORD_TOKENS, [RV_INDEX_VECTORS] = SQL_VECTOR_TOKENS};
+    RV_EACH_HAS_ROW(all, RV_N_INDEXES);
     static const enum sql_id owned[] = {[RV_INDEX_NAMES] = SQL_NAME_TOKENS_OF,
                                         [RV_INDEX_WORDS] = SQL_WORD_TOKENS_OF,
                                         [RV_INDEX_VECTORS] = SQL_VECTOR_TOKENS_OF};
+    RV_EACH_HAS_ROW(owned, RV_N_INDEXES);
     rv_sql_stmt *stmt = rv_sql_use(st, (x->owner ? owned : all)[x->of]);
     int n = 2;
 

@@ -17,6 +17,7 @@ enum sql_type {
     SQL_TEXT, /* a short text without NUL: an id, a name, a status */
     SQL_STR,  /* UTF-8 of any length that may have NULs: words of models and people, JSON */
     SQL_BLOB, /* bytes */
+    SQL_N_TYPES
 };
 /* An argument or a column. Texts and bytes are borrowed; ptr NULL: null. */
 struct sql_value {

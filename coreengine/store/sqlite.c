@@ -121,6 +121,7 @@ int rv_sqlite_set_sync(struct sqlite *st, enum rv_store_sync sync, rv_err **err)
         [RV_STORE_SYNC_NORMAL] = "PRAGMA synchronous = NORMAL",
         [RV_STORE_SYNC_OFF] = "PRAGMA synchronous = OFF",
     };
+    RV_EACH_HAS_ROW(pragmas, RV_N_STORE_SYNCS);
 
     return rv_sqlite_exec(st, pragmas[sync], "set up", err);
 }

@@ -282,6 +282,7 @@ static int bind(sqlite3_stmt *stmt, int i, const struct sql_value *v)
     case SQL_BLOB:
         return sqlite3_bind_blob64(stmt, i, v->bytes.ptr, v->bytes.len, SQLITE_STATIC);
     case SQL_NULL:
+    case SQL_N_TYPES:
         break;
     }
     return SQLITE_OK; /* it was reset to null */
@@ -380,6 +381,7 @@ void rv_sqlite_column(const rv_sql_stmt *base, int i, enum sql_type type, struct
         out->bytes = rv_sqlite_str_at(stmt, i);
         break;
     case SQL_NULL:
+    case SQL_N_TYPES:
         break;
     }
 }

@@ -8,7 +8,7 @@
 
 #define MAX_TIMEOUT_MS INT64_C(600000) /* ten minutes; more is an error at the start */
 
-const struct setting_row rv_telemetry_variables[N_SETTINGS] = {
+const struct setting_row rv_telemetry_variables[] = {
     [SET_DISABLED] = {"OTEL_SDK_DISABLED", "false", "`true`: nothing is sent, unless `--otlp` is given"},
     [SET_URL] = {"OTEL_EXPORTER_OTLP_ENDPOINT", "", "address of the collector, when there is no `--otlp`"},
     [SET_HEADERS] = {"OTEL_EXPORTER_OTLP_HEADERS", "",
@@ -26,6 +26,7 @@ const struct setting_row rv_telemetry_variables[N_SETTINGS] = {
     [SET_P8_TIMEOUT] = {"P8_OTEL_EXPORT_TIMEOUT", "10000", "milliseconds that a request may take then"},
     [SET_P8_INSECURE] = {"P8_OTEL_INSECURE", "true", "`false`: an address without TLS is refused"},
 };
+RV_EACH_HAS_ROW(rv_telemetry_variables, N_SETTINGS);
 
 static enum rv_semconv names_of(const char *opt_in)
 {

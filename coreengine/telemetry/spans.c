@@ -2,13 +2,14 @@
  * spans by it, and reference.c the page about them. */
 #include "coreengine/telemetry/telemetry_internal.h"
 
-const struct span_row rv_span_rows[N_SPANS] = {
+const struct span_row rv_span_rows[] = {
     [SPAN_RUN] = {"invoke_workflow", "PIPELINE", RV_SPAN_INTERNAL, "a run, until it ends or waits for an answer"},
     [SPAN_STAGE] = {"reeve.stage", "STAGE", RV_SPAN_INTERNAL, "a visit of a stage"},
     [SPAN_AGENT] = {"invoke_agent", "AGENT", RV_SPAN_INTERNAL, "an agent that is asked by another one"},
     [SPAN_MODEL] = {"chat", "MODEL", RV_SPAN_CLIENT, "a call of a model, with its retries; MODEL unknown: its role"},
     [SPAN_TOOL] = {"execute_tool", "TOOL", RV_SPAN_INTERNAL, "a call of a tool"},
 };
+RV_EACH_HAS_ROW(rv_span_rows, N_SPANS);
 
 /* Kinds of spans, as a set. */
 #define RUN    (1u << SPAN_RUN)

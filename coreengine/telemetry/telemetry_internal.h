@@ -55,7 +55,7 @@ struct span_row {
     enum rv_span_kind kind;
     const char *what; /* of the page of spans */
 };
-extern const struct span_row rv_span_rows[N_SPANS];
+extern const struct span_row rv_span_rows[]; /* N_SPANS of them */
 
 /* Where a value comes from: of the event that begins a span, */
 enum attr_from {
@@ -103,6 +103,6 @@ enum setting {
 struct setting_row {
     const char *name, *usual, *what; /* usual "": none */
 };
-extern const struct setting_row rv_telemetry_variables[N_SETTINGS];
+extern const struct setting_row rv_telemetry_variables[]; /* N_SETTINGS of them */
 
 #endif

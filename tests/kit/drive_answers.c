@@ -35,6 +35,7 @@ void drive_answers(struct drive *d, const struct drive_answer *answers, size_t n
 
 static const char *kind_word(const struct drive_call *c)
 {
+    /* Only entries that the engine calls as hooks. */
     static const char *const entries[RV_N_NAME_KINDS] = {
         [RV_NAME_HOOK] = "hook", [RV_NAME_POLICY] = "policy", [RV_NAME_MOCK] = "mock", [RV_NAME_ROUTE] = "route"};
 

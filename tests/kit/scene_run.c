@@ -288,7 +288,8 @@ static void expect_lines(struct stage *st, json_object *want)
 
 static void write_call(const struct drive *d, size_t i, rv_buf *out)
 {
-    static const char *const entries[] = {
+    /* Only entries that the engine calls as hooks. */
+    static const char *const entries[RV_N_NAME_KINDS] = {
         [RV_NAME_HOOK] = "hook", [RV_NAME_POLICY] = "policy", [RV_NAME_MOCK] = "mock", [RV_NAME_ROUTE] = "route"};
     const struct drive_call *c = &d->calls[i];
     const char *stage = c->stage >= 0 ? d->p->agents[c->stage].name : "";

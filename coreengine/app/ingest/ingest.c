@@ -16,6 +16,7 @@ static const char *const words[] = {
     [RV_INGEST_UNCHANGED] = "unchanged",
     [RV_INGEST_FAILED] = "failed",
 };
+RV_EACH_HAS_ROW(words, RV_INGEST_N);
 
 const char *rv_ingest_outcome_text(enum rv_ingest_outcome outcome)
 {

@@ -272,6 +272,8 @@ static int perform(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struct r
     case RV_MCP_WANT_CANCEL_TASK:
     case RV_MCP_WANT_TASK_RESULT:
         return mcp_on_task(m, at, o, err);
+    case RV_N_MCP_WANTS:
+        break;
     }
     return RV_FAIL(err, RV_E_INTERNAL, "an order of an unknown kind");
 }

@@ -78,6 +78,7 @@ int mcp_input_schema(const struct offer *o, const struct rv_app_loaded *l, json_
     case OFFER_AGENT:
         return parse(run_schema, out, err);
     case OFFER_TOOL:
+    case N_OFFERS:
         break;
     }
     tool = tool_of(o, l);

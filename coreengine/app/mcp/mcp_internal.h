@@ -13,7 +13,7 @@
 #define MCP_MAX_RESULT   ((size_t)12 << 20) /* bytes of a result as JSON: with its message it fits RV_MCP_MAX_MESSAGE */
 
 /* --- offers.c: the tools --- */
-enum offer_kind { OFFER_QUERY, OFFER_ANSWER, OFFER_PIPELINE, OFFER_TOOL, OFFER_AGENT };
+enum offer_kind { OFFER_QUERY, OFFER_ANSWER, OFFER_PIPELINE, OFFER_TOOL, OFFER_AGENT, N_OFFERS };
 /* It owns its texts. */
 struct offer {
     char *name;

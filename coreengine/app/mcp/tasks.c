@@ -17,6 +17,7 @@
 
 static const char letters[] = {
     [OFFER_QUERY] = 'q', [OFFER_ANSWER] = 'r', [OFFER_PIPELINE] = 'p', [OFFER_TOOL] = 't', [OFFER_AGENT] = 'a'};
+RV_EACH_HAS_ROW(letters, N_OFFERS);
 
 void mcp_task_kind(enum offer_kind kind, const char *tool, char *out)
 {

@@ -245,8 +245,9 @@ static void write_takes(const struct rv_provider_info *p, rv_jw *w)
 
 static void write_provider(const struct rv_provider_info *p, rv_jw *w)
 {
-    static const char *const wires[RV_N_WIRES] = {
+    static const char *const wires[] = {
         [RV_WIRE_OPENAI] = "chat-completions", [RV_WIRE_ANTHROPIC] = "messages", [RV_WIRE_OLLAMA] = "ollama"};
+    RV_EACH_HAS_ROW(wires, RV_N_WIRES);
 
     rv_jw_obj(w);
     rv_jw_kv_text(w, "name", p->name);
@@ -313,6 +314,7 @@ const char *rv_app_owner_text(enum rv_app_owner owner)
         [RV_APP_OWNER_LATE] = "its lease has ended",
         [RV_APP_OWNER_DEAD] = "gone",
     };
+    RV_EACH_HAS_ROW(texts, RV_N_APP_OWNERS);
     return texts[owner];
 }
 

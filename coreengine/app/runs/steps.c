@@ -51,9 +51,11 @@ int rv_app_read_event(rv_str line, json_object **out, rv_err **err)
 const char *rv_app_call_end_text(enum rv_app_call_end end)
 {
     static const char *const texts[] = {
-        [RV_APP_CALL_STARTED] = "started", [RV_APP_CALL_FINISHED] = "finished",   [RV_APP_CALL_FAILED] = "failed",
-        [RV_APP_CALL_UNKNOWN] = "unknown", [RV_APP_CALL_CANCELLED] = "cancelled",
+#define X(name, text) [RV_APP_CALL_##name] = text,
+        RV_APP_CALL_ENDS(X)
+#undef X
     };
+
     return texts[end];
 }
 

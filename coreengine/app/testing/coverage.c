@@ -151,7 +151,8 @@ static void hit_parts(rv_coverage *c, int stage, int64_t rule, json_object *even
 
 static void hit_route(rv_coverage *c, int stage, json_object *event)
 {
-    static const enum item_kind kinds[] = {
+    /* Only decisions: the other routes are hit by the events of their own kinds. */
+    static const enum item_kind kinds[RV_ROUTE_NO_MATCH + 1] = {
         [RV_ROUTE_RULE] = ITEM_RULE,
         [RV_ROUTE_FUNCTION] = ITEM_FUNCTION,
         [RV_ROUTE_DEFAULT] = ITEM_DEFAULT,

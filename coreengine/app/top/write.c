@@ -9,7 +9,7 @@ static const char *const sorts[] = {
     [RV_APP_TOP_BY_STATE] = "state",   [RV_APP_TOP_BY_AGE] = "age",     [RV_APP_TOP_BY_COST] = "cost",
     [RV_APP_TOP_BY_TOKENS] = "tokens", [RV_APP_TOP_BY_CALLS] = "calls", [RV_APP_TOP_BY_PIPELINE] = "pipeline",
 };
-static_assert(RV_COUNT(sorts) == RV_N_APP_TOP_SORTS, "a word for each");
+RV_EACH_HAS_ROW(sorts, RV_N_APP_TOP_SORTS);
 
 const char *rv_app_top_sort_text(enum rv_app_top_sort sort)
 {
@@ -23,6 +23,7 @@ static const char *wait_text(enum rv_app_top_wait wait)
         [RV_APP_TOP_TOOL] = "tool",   [RV_APP_TOP_HOOK] = "hook",     [RV_APP_TOP_ANSWER] = "answer",
         [RV_APP_TOP_OWNER] = "owner",
     };
+    RV_EACH_HAS_ROW(words, RV_N_APP_TOP_WAITS);
     return words[wait];
 }
 

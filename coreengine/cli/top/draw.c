@@ -19,13 +19,14 @@ static const struct {
     size_t least, most;
     bool right;
     int rank;
-} columns[N_COLUMNS] = {
+} columns[] = {
     [STATE] = {"STATE", 7, 11, false, 0},       [RUN] = {"RUN", 12, 40, false, 8},
     [PIPELINE] = {"PIPELINE", 8, 24, false, 1}, [STAGE] = {"STAGE", 6, 20, false, 4},
     [WAITS] = {"WAITS FOR", 20, 200, false, 2}, [AGE] = {"AGE", 6, 9, true, 3},
     [CALLS] = {"CALLS", 5, 9, true, 7},         [TOKENS] = {"TOKENS", 6, 16, true, 6},
     [COST] = {"COST", 5, 14, true, 5},
 };
+RV_EACH_HAS_ROW(columns, N_COLUMNS);
 
 /* The cells of the whole table, one behind the other, and how wide each column is; 0: left out. */
 struct grid {
@@ -98,6 +99,8 @@ static void write_wait(const struct rv_app_top_row *r, int64_t now_us, rv_buf *b
         break;
     case RV_APP_TOP_OWNER:
         rv_buf_printf(b, "a process (owner: %s)", r->name);
+        break;
+    case RV_N_APP_TOP_WAITS:
         break;
     }
 }

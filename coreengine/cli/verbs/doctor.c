@@ -13,7 +13,7 @@
 #define MAX_TEXT_BYTES ((size_t)4 << 20) /* of the report */
 #define SHOWN_MODELS   3                 /* of one server; the others are counted */
 
-enum level { LEVEL_OK, LEVEL_NOTE, LEVEL_BAD };
+enum level { LEVEL_OK, LEVEL_NOTE, LEVEL_BAD, N_LEVELS };
 struct checkup {
     rv_buf text, json;
     rv_jw checks; /* on json: an array of {level, what, text} */
@@ -28,6 +28,7 @@ static const struct {
     [LEVEL_NOTE] = {"note", "note", "\033[33m"},
     [LEVEL_BAD] = {"bad", "bad ", "\033[31m"},
 };
+RV_EACH_HAS_ROW(levels, N_LEVELS);
 
 static void line(struct checkup *c, enum level level, const char *what, const char *fmt, ...) RV_PRINTF(4, 5);
 static void line(struct checkup *c, enum level level, const char *what, const char *fmt, ...)

@@ -88,6 +88,7 @@ static int show_progress(void *self, const struct rv_store_copy_progress *p, rv_
     static const char *const phases[] = {[RV_STORE_COPY_COMPARES] = "comparing",
                                          [RV_STORE_COPY_WRITES] = "copying",
                                          [RV_STORE_COPY_VERIFIES] = "verifying"};
+    RV_EACH_HAS_ROW(phases, RV_N_STORE_COPY_PHASES);
     struct shown *s = self;
     struct timespec now;
     rv_buf line = RV_BUF_INIT(1000);

@@ -250,6 +250,7 @@ static int how_of(struct rv_cli *cli, struct rv_test_opts *out, rv_err **err)
 {
     static const char *const uses[] = {
         [RV_CASSETTES_NEW] = "new", [RV_CASSETTES_ALL] = "all", [RV_CASSETTES_NONE] = "none"};
+    RV_EACH_HAS_ROW(uses, RV_N_CASSETTE_USES);
     const char *record = rv_cli_value(cli, "record");
     int64_t percent = -1;
 

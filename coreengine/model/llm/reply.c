@@ -76,6 +76,7 @@ enum rv_failure rv_llm_error_code(int kind)
         [RV_LLM_ERROR_CONTENT_FILTER] = RV_FAILURE_MODEL_CONTENT_FILTER,
         [RV_LLM_ERROR_CANCELLED] = RV_FAILURE_CANCELLED,
     };
+    RV_EACH_HAS_ROW(codes, RV_N_LLM_ERROR);
 
     return kind >= 0 && (size_t)kind < RV_COUNT(codes) ? codes[kind] : RV_FAILURE_MODEL_FAILED;
 }

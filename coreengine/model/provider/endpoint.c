@@ -262,6 +262,7 @@ static int add_key(struct building *b, rv_err **err)
     } kinds[] = {[RV_AUTH_BEARER] = {"Authorization", "Bearer "},
                  [RV_AUTH_X_API_KEY] = {"x-api-key", ""},
                  [RV_AUTH_API_KEY] = {"api-key", ""}};
+    RV_EACH_HAS_ROW(kinds, RV_N_AUTHS);
     const char *what = "api_key";
 
     b->key = option(b, "api_key");

@@ -12,7 +12,7 @@
 #define RV_PROVIDER_MAX_SECRETS (RV_PROVIDER_MAX_HEADERS + RV_PROVIDER_MAX_QUERY + 5)
 
 /* --- table.c --- */
-enum rv_provider_auth { RV_AUTH_BEARER, RV_AUTH_X_API_KEY, RV_AUTH_API_KEY };
+enum rv_provider_auth { RV_AUTH_BEARER, RV_AUTH_X_API_KEY, RV_AUTH_API_KEY, RV_N_AUTHS };
 /* Differences of a provider or a model; each is a member of struct rv_wire_target. */
 enum rv_quirk {
     RV_QUIRK_OLD_MAX_TOKENS = 1 << 0,

@@ -49,6 +49,7 @@ static const struct rv_provider_info infos[] = {
     [VLLM] = {"vllm", "vLLM on this machine", RV_WIRE_OPENAI, "http://127.0.0.1:8000/v1", NULL, "VLLM_API_KEY", false},
     [XAI] = {"xai", "xAI", RV_WIRE_OPENAI, "https://api.x.ai/v1", NULL, "XAI_API_KEY", true},
 };
+RV_EACH_HAS_ROW(infos, N_KNOWN);
 
 #define COMPATIBLE (RV_QUIRK_OLD_MAX_TOKENS | RV_QUIRK_NO_STRICT_OUTPUT)
 static const struct rv_provider_ways ways[] = {
@@ -70,7 +71,7 @@ static const struct rv_provider_ways ways[] = {
     [VLLM] = {.quirks = COMPATIBLE | RV_QUIRK_NO_FILES},
     [XAI] = {.quirks = RV_QUIRK_NO_STRICT_OUTPUT | RV_QUIRK_NO_FILES, .no_embeddings = true},
 };
-static_assert(RV_COUNT(infos) == N_KNOWN && RV_COUNT(ways) == N_KNOWN, "one row each");
+RV_EACH_HAS_ROW(ways, N_KNOWN);
 
 /* Models that reason refuse temperature and seed, and the old name of the token limit; the longest prefix that fits
  * counts. A prefix ends where a name does, or at "-", "." or ":". */

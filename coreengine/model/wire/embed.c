@@ -11,8 +11,9 @@
 
 const char *rv_wire_embed_path(enum rv_wire_kind wire)
 {
-    static const char *const paths[RV_N_WIRES] = {
+    static const char *const paths[] = {
         [RV_WIRE_OPENAI] = "/embeddings", [RV_WIRE_ANTHROPIC] = NULL, [RV_WIRE_OLLAMA] = "/api/embed"};
+    RV_EACH_HAS_ROW(paths, RV_N_WIRES);
 
     return paths[wire];
 }

@@ -4,11 +4,12 @@
 static const struct {
     const char *path;
     const struct wire_codec *codec;
-} wires[RV_N_WIRES] = {
+} wires[] = {
     [RV_WIRE_OPENAI] = {"/chat/completions", &rv_wire_openai},
     [RV_WIRE_ANTHROPIC] = {"/v1/messages", &rv_wire_anthropic},
     [RV_WIRE_OLLAMA] = {"/api/chat", &rv_wire_ollama},
 };
+RV_EACH_HAS_ROW(wires, RV_N_WIRES);
 
 const char *rv_wire_path(enum rv_wire_kind wire)
 {

@@ -12,7 +12,7 @@
 #define SERVICE   "models.call"
 #define MAX_CALLS 2 /* of the model for one completion: the tool waits, and its server can ask again */
 
-enum { RUN, STAGE, USER, SESSION, KEY }; /* in mcp_samples.texts */
+enum { RUN, STAGE, USER, SESSION, KEY, N_TEXTS }; /* in mcp_samples.texts */
 
 struct mcp_sample {
     struct rv_tool_work work;
@@ -23,14 +23,14 @@ struct mcp_sample {
     json_object *params;     /* until it begins; owned, of the loop */
     struct rv_usage most;    /* that it may take, once it has begun */
     char *args, *tool;       /* owned, as the rest */
-    char *texts[5];
+    char *texts[N_TEXTS];
     rv_buf answer;
     rv_err *why; /* NULL: there is an answer */
 };
 
-static int copy_texts(const char *const from[5], char *to[5], rv_err **err)
+static int copy_texts(const char *const from[N_TEXTS], char *to[N_TEXTS], rv_err **err)
 {
-    for (size_t i = 0; i < 5; i++) {
+    for (size_t i = 0; i < N_TEXTS; i++) {
         to[i] = rv_str_dup(rv_str_of(from[i] ? from[i] : ""));
         if (!to[i])
             return RV_FAIL(err, RV_E_NOMEM, "call an MCP tool");
@@ -41,8 +41,9 @@ static int copy_texts(const char *const from[5], char *to[5], rv_err **err)
 int mcp_samples_init(struct mcp_samples *s, const struct rv_mcp_tool *tool, rv_err **err)
 {
     const struct rv_tool_call *c = s->of;
-    const char *const from[5] = {
+    const char *const from[] = {
         [RUN] = c->run_id, [STAGE] = c->stage, [USER] = c->user_id, [SESSION] = c->session_id, [KEY] = c->key};
+    RV_EACH_HAS_ROW(from, N_TEXTS);
 
     if (!rv_mcp_samples(tool->server) || !s->workers->begin)
         return 0;

@@ -314,6 +314,7 @@ static const struct {
     [RV_CAP_SUBSCRIBER] = {"subscriber", RV_NAME_SUBSCRIBER},
     [RV_CAP_AGENT] = {"agent", RV_N_NAME_KINDS}, /* an agent is not an entry */
 };
+RV_EACH_HAS_ROW(kinds, RV_PLUGIN_LAST_KIND + 1);
 
 static int check_versions(const struct rv_cap_desc *given, rv_err **err)
 {

@@ -318,7 +318,7 @@ void rv_script_check(const rv_script *s, const struct rv_pipeline *p, rv_finding
 {
     bool asks = delegates(p);
 
-    for (int kind = 0; kind < RV_SCRIPT_N_KINDS; kind++) {
+    for (int kind = 0; kind < RV_N_SCRIPT_KINDS; kind++) {
         const struct script_section *section = &s->sections[kind];
         for (size_t i = 0; i < section->n; i++) {
             const struct script_list *list = &section->lists[i];

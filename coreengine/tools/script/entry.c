@@ -26,7 +26,7 @@ bool rv_script_keep(struct script_reader *r, rv_buf *b, rv_str *out)
 /* --- failures --- */
 
 /* What failures say that have no message of their own. */
-static const char *const error_texts[RV_N_LLM_ERROR] = {
+static const char *const error_texts[] = {
     [RV_LLM_ERROR_RATE_LIMITED] = "rate limited",
     [RV_LLM_ERROR_OVERLOADED] = "the model is overloaded",
     [RV_LLM_ERROR_TIMEOUT] = "the model did not answer in time",
@@ -38,6 +38,7 @@ static const char *const error_texts[RV_N_LLM_ERROR] = {
     [RV_LLM_ERROR_CONTENT_FILTER] = "the provider's content filter refused it",
     [RV_LLM_ERROR_CANCELLED] = "the call was cancelled",
 };
+RV_EACH_HAS_ROW(error_texts, RV_N_LLM_ERROR);
 
 static void fail_model(struct script_reader *r, const struct script_raw_error *e, struct script_entry *out)
 {
@@ -231,6 +232,8 @@ void rv_script_entry_make(struct script_reader *r, enum rv_script_kind kind, str
         break;
     case RV_SCRIPT_HOOK:
         make_tool(r, raw, out, "reply");
+        break;
+    case RV_N_SCRIPT_KINDS:
         break;
     }
     if (raw->has_error)

@@ -227,7 +227,7 @@ bool rv_script_answer(rv_script *s, struct rv_response *out, int64_t *delay_ms)
 
 void rv_script_rewind(rv_script *s)
 {
-    for (size_t k = 0; k < RV_SCRIPT_N_KINDS; k++)
+    for (size_t k = 0; k < RV_N_SCRIPT_KINDS; k++)
         for (size_t i = 0; i < s->sections[k].n; i++) {
             struct script_list *list = &s->sections[k].lists[i];
             list->first_unused = 0;
@@ -242,8 +242,9 @@ void rv_script_rewind(rv_script *s)
 
 /* --- the position --- */
 
-static const char *const section_keys[RV_SCRIPT_N_KINDS] = {
+static const char *const section_keys[] = {
     [RV_SCRIPT_MODEL] = "models", [RV_SCRIPT_STAGE] = "stages", [RV_SCRIPT_TOOL] = "tools", [RV_SCRIPT_HOOK] = "hooks"};
+RV_EACH_HAS_ROW(section_keys, RV_N_SCRIPT_KINDS);
 
 static size_t n_used(const struct script_list *list)
 {
@@ -320,7 +321,7 @@ int rv_script_position(const rv_script *s, json_object **out, rv_err **err)
     bool any = false;
 
     rv_jw_obj(&w);
-    for (size_t k = 0; k < RV_SCRIPT_N_KINDS; k++)
+    for (size_t k = 0; k < RV_N_SCRIPT_KINDS; k++)
         any |= write_section(&s->sections[k], section_keys[k], &w);
     any |= write_answers(s, &w);
     rv_jw_obj_end(&w);
@@ -409,7 +410,7 @@ int rv_script_set_position(rv_script *s, json_object *position, rv_err **err)
     int rc = 0;
 
     rv_script_rewind(s);
-    for (int k = 0; k < RV_SCRIPT_N_KINDS && rc == 0; k++)
+    for (int k = 0; k < RV_N_SCRIPT_KINDS && rc == 0; k++)
         if (position && json_object_object_get_ex(position, section_keys[k], &value))
             rc = read_section(s, (enum rv_script_kind)k, value, err);
     if (rc == 0 && position && json_object_object_get_ex(position, "answers", &value) && !read_answers(s, value))

@@ -396,7 +396,7 @@ void rv_script_free(rv_script *s)
         json_object_put(s->tools[i].info.input_json);
         json_object_put(s->tools[i].info.confirm);
     }
-    for (size_t i = 0; i < RV_SCRIPT_N_KINDS; i++)
+    for (size_t i = 0; i < RV_N_SCRIPT_KINDS; i++)
         rv_index_fini(&s->sections[i].by_name);
     rv_index_fini(&s->tool_index);
     rv_arena_free(s->arena);

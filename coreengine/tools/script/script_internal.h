@@ -6,7 +6,6 @@
 
 #define RV_SCRIPT_MAX_ARENA    ((size_t)64 << 20) /* far above what a file of RV_YAML_MAX_BYTES can need */
 #define RV_SCRIPT_MAX_DELAY_MS 86400000           /* a day */
-#define RV_SCRIPT_N_KINDS      4                  /* enum rv_script_kind */
 
 /* One entry, ready to be handed out. Texts live in the arena. */
 struct script_entry {
@@ -63,7 +62,7 @@ struct rv_script {
     rv_yaml *doc;               /* owned; NULL: the script was made from a node of the caller's document */
     const struct rv_node *root; /* of doc, or of the caller's document, which outlives the script */
     rv_str text;                /* that doc was read from, in the arena */
-    struct script_section sections[RV_SCRIPT_N_KINDS];
+    struct script_section sections[RV_N_SCRIPT_KINDS];
     struct script_tool *tools; /* in the arena; their schemas are owned */
     const char **tool_names;   /* sorted; in the arena */
     size_t n_tools;

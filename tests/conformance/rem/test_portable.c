@@ -45,8 +45,10 @@ static void put_columns(rv_buf *b, const struct rv_rem_column *columns, size_t n
         [RV_REM_FLOAT] = "double precision",  [RV_REM_BOOL] = "boolean",
         [RV_REM_TIME] = "text COLLATE \"C\"", [RV_REM_JSON] = "text COLLATE \"C\"",
     };
+    RV_EACH_HAS_ROW(postgres, RV_N_REM_TYPES);
     static const char *const lite[] = {[RV_REM_TEXT] = "TEXT",    [RV_REM_INT] = "INTEGER", [RV_REM_FLOAT] = "REAL",
                                        [RV_REM_BOOL] = "INTEGER", [RV_REM_TIME] = "TEXT",   [RV_REM_JSON] = "TEXT"};
+    RV_EACH_HAS_ROW(lite, RV_N_REM_TYPES);
 
     for (size_t i = 0; i < n; i++)
         rv_buf_printf(b, "%s\"%s\" %s", i ? ", " : "", columns[i].name, (is_sqlite ? lite : postgres)[columns[i].type]);

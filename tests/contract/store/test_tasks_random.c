@@ -42,6 +42,7 @@ static const char *id_of(int i)
 
 static void may(struct model_task *t, enum rv_task_status to)
 {
+    /* Only where a task can go on: nothing follows COMPLETED. */
     static const unsigned allowed[RV_N_TASK] = {
         [RV_TASK_WAITING] = 1u << RV_TASK_PENDING | 1u << RV_TASK_CANCELLED,
         [RV_TASK_PENDING] = 1u << RV_TASK_PROCESSING | 1u << RV_TASK_CANCELLED,

@@ -7,6 +7,7 @@
 
 static const char *const *list(void *self, enum rv_name_kind kind, size_t *n)
 {
+    /* Only kinds that a pipeline can name. */
     static const char *const names[RV_N_NAME_KINDS][2] = {
         [RV_NAME_TOOL] = {"read_file", "search_files"}, [RV_NAME_HOOK] = {"c.post", "c.pre"},
         [RV_NAME_POLICY] = {"c.allow", "c.deny"},       [RV_NAME_MOCK] = {"c.mock", "c.other"},

@@ -53,6 +53,7 @@ static const struct {
  * bounds_exceeded, failed */
 START_TEST(every_reason_has_a_class)
 {
+    /* Only what is not a bound. */
     static const char *const classes[RV_N_REASON] = {
         [RV_REASON_COMPLETED] = "completed", [RV_REASON_BREAK] = "completed",   [RV_REASON_USER_CANCELLED] = "failed",
         [RV_REASON_EXPRESSION] = "failed",   [RV_REASON_TEMPLATE] = "failed",   [RV_REASON_JOIN] = "failed",

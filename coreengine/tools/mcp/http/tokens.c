@@ -317,14 +317,15 @@ int rv_mcp_tokens_redirected(rv_mcp_tokens *t, rv_str query, rv_err **err)
 static int copy_texts(rv_mcp_tokens *t, rv_err **err)
 {
     struct rv_oauth_config *c = &t->opts.config;
-    const char **const places[N_TEXTS] = {[SERVER] = &c->server,
-                                          [RESOURCE] = &c->resource,
-                                          [CLIENT_ID] = &c->client_id,
-                                          [CLIENT_SECRET] = &c->client_secret,
-                                          [METADATA_URL] = &c->metadata_url,
-                                          [SCOPE] = &c->scope,
-                                          [REDIRECT_URI] = &c->redirect_uri,
-                                          [FILE_NAME] = &t->opts.file};
+    const char **const places[] = {[SERVER] = &c->server,
+                                   [RESOURCE] = &c->resource,
+                                   [CLIENT_ID] = &c->client_id,
+                                   [CLIENT_SECRET] = &c->client_secret,
+                                   [METADATA_URL] = &c->metadata_url,
+                                   [SCOPE] = &c->scope,
+                                   [REDIRECT_URI] = &c->redirect_uri,
+                                   [FILE_NAME] = &t->opts.file};
+    RV_EACH_HAS_ROW(places, N_TEXTS);
 
     for (size_t i = 0; i < N_TEXTS; i++) {
         if (!*places[i])
