@@ -142,13 +142,15 @@ static int start(rv_work *w, json_object *state, struct rv_effects *out, rv_err 
     struct rv_interrupt asked = rv_envelope_interrupt(w->env);
     struct rv_event ev = {.kind = RV_EVENT_START, .now_us = out->now_us, .llm = RV_LLM_ANSWER_NONE};
 
+    rv_err *cause = NULL;
+    int rc = 0;
     if (state && asked.response) {
         ev.kind = RV_EVENT_ANSWER;
-        rv_response_read_json(asked.response, &ev.response);
+        rc = rv_response_read_json(asked.response, &ev.response, &cause);
         ev.response.interrupt_id = rv_str_of(asked.id);
+        if (rc == 0)
+            rc = rv_run_load_tree(w->inner->run, &cause);
     }
-    rv_err *cause = NULL;
-    int rc = ev.kind == RV_EVENT_ANSWER ? rv_run_load_tree(w->inner->run, &cause) : 0;
     if (rc == 0 && state)
         w->inner->before = used_by(w->inner->run);
     if (rc == 0)

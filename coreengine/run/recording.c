@@ -98,24 +98,67 @@ void rv_event_write_json(const struct rv_event *ev, rv_jw *w)
     rv_jw_obj_end(w);
 }
 
-void rv_response_read_json(json_object *json, struct rv_response *out)
+/* *out is the member, or NULL where there is none. */
+static int read_member(json_object *json, const char *key, json_type type, json_object **out, rv_err **err)
 {
-    json_object *part = NULL;
+    *out = NULL;
+    if (!json_object_object_get_ex(json, key, out) || json_object_is_type(*out, type))
+        return 0;
+    return RV_FAIL(err, RV_E_INVALID, "\"%s\" of a recorded answer is %s and not %s", key, rv_json_type_text(*out),
+                   type == json_type_string    ? "string"
+                   : type == json_type_boolean ? "boolean"
+                                               : "object");
+}
 
-    if (json_object_object_get_ex(json, "text", &part))
-        out->text = rv_json_str(part);
-    if (json_object_object_get_ex(json, "decision", &part))
-        out->decision = rv_json_str(part);
-    if (json_object_object_get_ex(json, "interrupt_id", &part))
-        out->interrupt_id = rv_json_str(part);
-    if (json_object_object_get_ex(json, "choice", &part))
-        out->choice = rv_json_str(part);
-    out->arguments = rv_json_get_obj(json, "arguments");
-    out->has_approved = rv_json_get_bool(json, "approved", &out->approved);
-    out->expired = rv_json_bool_or(json, "expired", out->expired);
-    out->cancelled = rv_json_bool_or(json, "cancelled", out->cancelled);
-    if (json_object_object_get_ex(json, "data", &part))
-        out->data = part;
+static int read_text(json_object *json, const char *key, rv_str *out, rv_err **err)
+{
+    json_object *part;
+    int rc = read_member(json, key, json_type_string, &part, err);
+
+    if (rc == 0 && part)
+        *out = rv_json_str(part);
+    return rc;
+}
+
+static int read_flag(json_object *json, const char *key, bool *is_there, bool *out, rv_err **err)
+{
+    json_object *part;
+    int rc = read_member(json, key, json_type_boolean, &part, err);
+
+    if (rc == 0 && part)
+        *out = json_object_get_boolean(part);
+    *is_there = rc == 0 && part;
+    return rc;
+}
+
+int rv_response_read_json(json_object *json, struct rv_response *out, rv_err **err)
+{
+    struct rv_response r = *out;
+    const struct {
+        const char *key;
+        rv_str *out;
+    } texts[] = {
+        {"text", &r.text}, {"decision", &r.decision}, {"interrupt_id", &r.interrupt_id}, {"choice", &r.choice}};
+    json_object *data = NULL;
+    bool is_there;
+    int rc = 0;
+
+    for (size_t i = 0; i < RV_COUNT(texts) && rc == 0; i++)
+        rc = read_text(json, texts[i].key, texts[i].out, err);
+    if (rc == 0)
+        rc = read_member(json, "arguments", json_type_object, &r.arguments, err);
+    if (rc == 0)
+        rc = read_flag(json, "approved", &r.has_approved, &r.approved, err);
+    if (rc == 0)
+        rc = read_flag(json, "expired", &is_there, &r.expired, err);
+    if (rc == 0)
+        rc = read_flag(json, "cancelled", &is_there, &r.cancelled, err);
+    if (rc < 0)
+        return rc;
+    if (json_object_object_get_ex(json, "data", &data))
+        r.data = data;
+    *out = r;
+    return 0;
 }
 
 int rv_event_read_json(json_object *json, struct rv_event *out, rv_err **err)
@@ -157,8 +200,10 @@ int rv_event_read_json(json_object *json, struct rv_event *out, rv_err **err)
         return RV_FAIL(err, RV_E_INVALID, "the usage of its models has a member that is not a count");
     if (ev.kind == RV_EVENT_ANSWER) {
         part = rv_json_get_obj(json, "response");
-        if (part)
-            rv_response_read_json(part, &ev.response);
+        int rc = part ? rv_response_read_json(part, &ev.response, err)
+                      : RV_FAIL(err, RV_E_INVALID, "recorded event \"answer\" has no response");
+        if (rc < 0)
+            return rc;
     }
     *out = ev;
     return 0;

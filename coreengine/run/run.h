@@ -95,8 +95,8 @@ void rv_run_set_emits(rv_run *run, bool emits);
 /** The members of an event, as journals have them, but for its text, which is returned: the reply, or the error. */
 rv_str rv_event_write_members(const struct rv_event *ev, rv_jw *w);
 void rv_response_write_json(const struct rv_response *r, rv_jw *w);
-/** Reads what was written; texts borrow from json. */
-void rv_response_read_json(json_object *json, struct rv_response *out);
+/** Reads what was written; texts borrow from json. RV_E_INVALID: a member has another type. */
+RV_MUST_CHECK int rv_response_read_json(json_object *json, struct rv_response *out, rv_err **err);
 /** The members and the text, "reply" or "error", or the response of a person. */
 void rv_event_write_json(const struct rv_event *ev, rv_jw *w);
 /** Reads what was written. Texts borrow from json. RV_E_INVALID. */

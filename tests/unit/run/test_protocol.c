@@ -184,6 +184,17 @@ static const char *const bad_events[] = {
     "{'event':'llm_done','now_us':1}",
     "{'event':'timer','now_us':1}",
     "{'event':'hook_done','now_us':1,'call_id':'1'}",
+    "{'event':'answer','now_us':1}",
+    "{'event':'answer','now_us':1,'response':null}",
+    "{'event':'answer','now_us':1,'response':'yes'}",
+    "{'event':'answer','now_us':1,'response':{'text':7}}",
+    "{'event':'answer','now_us':1,'response':{'decision':null}}",
+    "{'event':'answer','now_us':1,'response':{'interrupt_id':[]}}",
+    "{'event':'answer','now_us':1,'response':{'choice':true}}",
+    "{'event':'answer','now_us':1,'response':{'approved':'true'}}",
+    "{'event':'answer','now_us':1,'response':{'arguments':[]}}",
+    "{'event':'answer','now_us':1,'response':{'expired':0}}",
+    "{'event':'answer','now_us':1,'response':{'cancelled':'no'}}",
 };
 
 START_TEST(a_broken_recording_is_refused)
