@@ -134,8 +134,6 @@ static int replay(struct past *p, const struct rv_store_scope *scope, struct rv_
     return 0;
 }
 
-/* The open calls are what is to be performed next. They have as long as they had left when the process that made them
- * died, or the last one that made them again. */
 static bool is_cancelled(const struct rv_effects *effects, int64_t call_id)
 {
     for (size_t i = 0; i < effects->n; i++)
@@ -170,6 +168,8 @@ static int add_step_effects(struct rv_effects *step, struct rv_effects *open, rv
     return 0;
 }
 
+/* The open calls are what is to be performed next. They have as long as they had left when the process that made them
+ * died, or the last one that made them again. */
 static int ask_again(const struct past *p, struct rv_effects *open, rv_err **err)
 {
     rv_exec *x = p->x;

@@ -3,6 +3,8 @@
  * envelopes, whose counts show each branch only its own. */
 #include "coreengine/run/run_internal.h"
 
+#include <assert.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -110,6 +112,49 @@ int64_t rv_run_count_edge(rv_run *run, int from, int to, int64_t of_branch)
 
 /* --- stopping --- */
 
+int64_t rv_bound_most(const struct rv_pipeline *p, enum rv_reason reason)
+{
+    return reason == RV_REASON_MAX_ITERATIONS  ? p->max_iterations
+           : reason == RV_REASON_MAX_LLM_CALLS ? p->max_llm_calls
+                                               : p->max_agent_hops;
+}
+
+void rv_bound_write(enum rv_reason reason, int64_t most, const char *stage, rv_buf *out)
+{
+    switch (reason) {
+    case RV_REASON_MAX_ITERATIONS:
+        rv_buf_printf(out, "the run looped back more often than max_iterations (%" PRId64 ") allows", most);
+        return;
+    case RV_REASON_MAX_LLM_CALLS:
+        rv_buf_printf(out, "all model calls that max_llm_calls (%" PRId64 ") allows were made", most);
+        return;
+    case RV_REASON_MAX_HOPS:
+        rv_buf_printf(out, "all stage visits that max_agent_hops (%" PRId64 ") allows were made", most);
+        return;
+    case RV_REASON_MAX_VISITS:
+        rv_buf_printf(out, "stage \"%.*s\" was visited as often as its max_visits (%" PRId64 ") allows",
+                      RV_STR_ARG(rv_run_shown(stage)), most);
+        return;
+    case RV_REASON_NONE:
+    case RV_REASON_COMPLETED:
+    case RV_REASON_MAX_LOOP:
+    case RV_REASON_MAX_ITEMS:
+    case RV_REASON_USER_CANCELLED:
+    case RV_REASON_TOOL_FAILED:
+    case RV_REASON_LLM_FAILED:
+    case RV_REASON_EXPRESSION:
+    case RV_REASON_TEMPLATE:
+    case RV_REASON_JOIN:
+    case RV_REASON_POLICY:
+    case RV_REASON_BUDGET:
+    case RV_REASON_QUOTA:
+    case RV_REASON_BREAK:
+    case RV_N_REASON:
+        break;
+    }
+    assert(!"one of the four bounds of visits");
+}
+
 int rv_run_end_halted(rv_run *run, struct rv_effects *out, rv_err **err)
 {
     char *text = run->halt.text;
@@ -147,10 +192,7 @@ int rv_run_halt_outside(rv_run *run, bool llm, bool *stopped, struct rv_effects 
     if (!by)
         return 0;
     run->stopped_by = by;
-    rv_buf_printf(
-        &text, "all %s (%lld) allows were made",
-        reason == RV_REASON_MAX_LLM_CALLS ? "model calls that max_llm_calls" : "stage visits that max_agent_hops",
-        (long long)(reason == RV_REASON_MAX_LLM_CALLS ? by->pipeline->max_llm_calls : by->pipeline->max_agent_hops));
+    rv_bound_write(reason, rv_bound_most(by->pipeline, reason), NULL, &text);
     int rc = rv_buf_check(&text, "reason", err);
     if (rc == 0)
         rc = rv_run_halt(run, RV_RUN_TERMINATED, reason, rv_buf_cstr(&text), out, err);
@@ -160,19 +202,9 @@ int rv_run_halt_outside(rv_run *run, bool llm, bool *stopped, struct rv_effects 
 
 void rv_run_write_bound(const rv_run *run, enum rv_reason reason, int stage, rv_buf *out)
 {
-    const struct rv_pipeline *p = run->pipeline;
+    const struct rv_agent *a = reason == RV_REASON_MAX_VISITS ? &run->pipeline->agents[stage] : NULL;
 
-    if (reason == RV_REASON_MAX_ITERATIONS)
-        rv_buf_printf(out, "the run looped back more often than max_iterations (%lld) allows",
-                      (long long)p->max_iterations);
-    else if (reason == RV_REASON_MAX_LLM_CALLS)
-        rv_buf_printf(out, "all model calls that max_llm_calls (%lld) allows were made", (long long)p->max_llm_calls);
-    else if (reason == RV_REASON_MAX_VISITS)
-        rv_buf_printf(out, "stage \"%.*s\" was visited as often as its max_visits (%lld) allows",
-                      RV_STR_ARG(rv_run_shown(p->agents[stage].name)), (long long)p->agents[stage].limits.max_visits);
-    else
-        rv_buf_printf(out, "all stage visits that max_agent_hops (%lld) allows were made",
-                      (long long)p->max_agent_hops);
+    rv_bound_write(reason, a ? a->limits.max_visits : rv_bound_most(run->pipeline, reason), a ? a->name : NULL, out);
 }
 
 /* --- what is used --- */

@@ -208,7 +208,9 @@ static int fail_branch(rv_run *run, struct branch *b, const struct failure *f, s
 
     if (rc == 0 && !b->group)
         return rv_run_fail_with(run, &b->failure, out, err);
-    return rc < 0 ? rc : rv_group_branch_over(run, b, BRANCH_FAILED, out, err);
+    if (rc == 0)
+        rv_group_branch_over(run, b, BRANCH_FAILED, out);
+    return rc;
 }
 
 /* The branch stands at a join of a group that it did not open: it arrives there. */
@@ -216,8 +218,10 @@ static int arrive(rv_run *run, struct branch *b, int stage, struct rv_effects *o
 {
     const char *name = run->pipeline->agents[stage].name;
 
-    if (b->group && b->group->join == stage)
-        return rv_group_branch_over(run, b, BRANCH_ARRIVED, out, err);
+    if (b->group && b->group->join == stage) {
+        rv_group_branch_over(run, b, BRANCH_ARRIVED, out);
+        return 0;
+    }
     return rv_run_stop(run, RV_RUN_FAILED, RV_REASON_JOIN, out, err,
                        "stage \"%.*s\" is a join, and no group that it could join is open here",
                        RV_STR_ARG(rv_run_shown(name)));
@@ -291,8 +295,10 @@ static int next_of_branch(rv_run *run, struct branch *b, struct rv_effects *out,
         return 0; /* it waits for a person */
     if (b->held)
         return open_held(run, b, out, err);
-    if (strcmp(f->current_stage, RV_STAGE_END) == 0)
-        return rv_group_branch_over(run, b, BRANCH_ENDED, out, err);
+    if (strcmp(f->current_stage, RV_STAGE_END) == 0) {
+        rv_group_branch_over(run, b, BRANCH_ENDED, out);
+        return 0;
+    }
     int stage = rv_pipeline_stage(run->pipeline, rv_str_of(f->current_stage));
     if (stage < 0)
         return unknown_stage(run, b, out, err);
@@ -343,15 +349,11 @@ static int follow(rv_run *run, struct branch *b, int from, const struct rv_visit
     return rc;
 }
 
-/* Of a failure inside of the stage the stage is written as "stage/inner". */
 static int note_failure(rv_run *run, int stage, const struct rv_visit_result *r, struct failure *out, rv_err **err)
 {
     rv_buf name = RV_BUF_INIT(RV_JSON_MAX_BYTES);
 
-    rv_buf_puts(&name, run->pipeline->agents[stage].name);
-    if (r->error_stage)
-        rv_buf_printf(&name, "/%s", r->error_stage);
-    int rc = rv_buf_check(&name, "the name of a stage", err);
+    int rc = rv_run_write_failed_stage(run, stage, r, &name, err);
     const struct failure f = {.stage = (char *)rv_buf_cstr(&name),
                               .type = (char *)r->error_type,
                               .text = (char *)r->error_text,
@@ -381,8 +383,10 @@ static void leave_place(struct branch *b, const struct rv_visit_result *r)
 static int failed(rv_run *run, struct branch *b, const struct failure *f, struct rv_effects *out, rv_err **err)
 {
     if (b->group && f->status != RV_RUN_FAILED) { /* by a bound, or cancelled at one */
-        if (run->halt.is_set)
-            return rv_group_branch_over(run, b, BRANCH_CANCELLED, out, err);
+        if (run->halt.is_set) {
+            rv_group_branch_over(run, b, BRANCH_CANCELLED, out);
+            return 0;
+        }
         run->stopped_by = f->bound_of != &run->shared ? f->bound_of : NULL;
         return rv_run_halt(run, f->status, f->reason, f->text, out, err);
     }
@@ -526,7 +530,7 @@ int rv_branch_cancel(rv_run *run, struct branch *b, const char *why, json_object
         rc = cancel_visit(run, b, why, partials, out, err);
     else if (rv_branch_asks(b))
         rc = give_up(run, b, why, out, err);
-    if (rc < 0 || !b->group)
-        return rc;
-    return rv_group_branch_over(run, b, BRANCH_CANCELLED, out, err);
+    if (rc == 0 && b->group)
+        rv_group_branch_over(run, b, BRANCH_CANCELLED, out);
+    return rc;
 }

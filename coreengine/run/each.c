@@ -347,16 +347,11 @@ static int end_at_bound(rv_work *w, struct rv_outside_end *end, rv_err **err)
     for (size_t i = 0; i < e->n_begun && e->text.len == 0; i++)
         if (e->elements[i].error && e->elements[i].reason == e->bound)
             rv_buf_puts(&e->text, e->elements[i].error); /* an element hit the bound, and its error says so */
-    if (e->text.len == 0 && e->bound == RV_REASON_MAX_LLM_CALLS)
-        rv_buf_printf(&e->text,
-                      "all model calls that max_llm_calls (%" PRId64 ") allows were made, and %zu of %zu "
-                      "elements of stage \"%s\" have begun",
-                      p->max_llm_calls, e->n_begun, e->n, agent_of(w)->name);
-    else if (e->text.len == 0)
-        rv_buf_printf(&e->text,
-                      "all stage visits that max_agent_hops (%" PRId64 ") allows were made, and %zu of %zu "
-                      "elements of stage \"%s\" have begun",
-                      p->max_agent_hops, e->n_begun, e->n, agent_of(w)->name);
+    if (e->text.len == 0) {
+        rv_bound_write(e->bound, rv_bound_most(p, e->bound), NULL, &e->text);
+        rv_buf_printf(&e->text, ", and %zu of %zu elements of stage \"%s\" have begun", e->n_begun, e->n,
+                      agent_of(w)->name);
+    }
     end->error = rv_buf_cstr(&e->text);
     return rv_buf_check(&e->text, "reason", err);
 }

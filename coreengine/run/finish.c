@@ -7,7 +7,8 @@
 
 #define STATE_MAX_BYTES ((size_t)256 << 20) /* one saved state */
 
-static bool is_due(rv_run *run)
+/* Counts a boundary: a place where the state can be saved. Is it to be saved at this one? */
+static bool count_boundary(rv_run *run)
 {
     switch (run->opts.saves) {
     case RV_SAVES_NONE:
@@ -28,7 +29,7 @@ int rv_run_save(rv_run *run, struct rv_effects *out, rv_err **err)
     bool in_group =
         run->main.held || run->main.opened || run->main.joined; /* values of groups and joins are not in the state */
 
-    if ((in_group && !run->finished) || !is_due(run))
+    if ((in_group && !run->finished) || !count_boundary(run))
         return 0;
     run->last_saved = run->n_boundaries;
     rv_envelope_write_state(run->env, &state);
@@ -179,19 +180,27 @@ int rv_run_stop(rv_run *run, enum rv_run_status status, enum rv_reason reason, s
     return rc;
 }
 
+static int stop_with(rv_run *run, enum rv_reason reason, int64_t most, const char *stage, struct rv_effects *out,
+                     rv_err **err)
+{
+    rv_buf text = RV_BUF_INIT(RV_JSON_MAX_BYTES);
+
+    rv_bound_write(reason, most, stage, &text);
+    int rc = rv_buf_check(&text, "reason", err);
+    if (rc == 0)
+        rc = rv_run_fail(run, RV_RUN_TERMINATED, reason, rv_buf_cstr(&text), out, err);
+    rv_buf_fini(&text);
+    return rc;
+}
+
 int rv_run_stop_at_bound(rv_run *run, enum rv_reason reason, struct rv_effects *out, rv_err **err)
 {
     const struct rv_envelope_fields *f = rv_envelope_fields(run->env);
+    int64_t most = reason == RV_REASON_MAX_ITERATIONS  ? f->max_iterations
+                   : reason == RV_REASON_MAX_LLM_CALLS ? f->max_llm_calls
+                                                       : f->max_agent_hops;
 
-    if (reason == RV_REASON_MAX_ITERATIONS)
-        return rv_run_stop(run, RV_RUN_TERMINATED, reason, out, err,
-                           "the run looped back more often than max_iterations (%lld) allows",
-                           (long long)f->max_iterations);
-    if (reason == RV_REASON_MAX_LLM_CALLS)
-        return rv_run_stop(run, RV_RUN_TERMINATED, reason, out, err,
-                           "all model calls that max_llm_calls (%lld) allows were made", (long long)f->max_llm_calls);
-    return rv_run_stop(run, RV_RUN_TERMINATED, reason, out, err,
-                       "all stage visits that max_agent_hops (%lld) allows were made", (long long)f->max_agent_hops);
+    return stop_with(run, reason, most, NULL, out, err);
 }
 
 int rv_run_stop_outside(rv_run *run, bool llm, bool *stopped, struct rv_effects *out, rv_err **err)
@@ -202,12 +211,7 @@ int rv_run_stop_outside(rv_run *run, bool llm, bool *stopped, struct rv_effects 
     *stopped = run->stopped_by != NULL;
     if (!*stopped)
         return 0;
-    const struct rv_pipeline *p = run->stopped_by->pipeline;
-    if (reason == RV_REASON_MAX_LLM_CALLS)
-        return rv_run_stop(run, RV_RUN_TERMINATED, reason, out, err,
-                           "all model calls that max_llm_calls (%lld) allows were made", (long long)p->max_llm_calls);
-    return rv_run_stop(run, RV_RUN_TERMINATED, reason, out, err,
-                       "all stage visits that max_agent_hops (%lld) allows were made", (long long)p->max_agent_hops);
+    return stop_with(run, reason, rv_bound_most(run->stopped_by->pipeline, reason), NULL, out, err);
 }
 
 /* Copies, because the visit that failed is freed before the caller of the run reads them. */
@@ -222,6 +226,14 @@ static int keep_type(rv_run *run, const char *type, rv_err **err)
     return 0;
 }
 
+int rv_run_write_failed_stage(const rv_run *run, int stage, const struct rv_visit_result *r, rv_buf *out, rv_err **err)
+{
+    rv_buf_puts(out, run->pipeline->agents[stage].name);
+    if (r->error_stage)
+        rv_buf_printf(out, "/%s", r->error_stage);
+    return rv_buf_check(out, "the name of a stage", err);
+}
+
 int rv_run_fail_by(rv_run *run, rv_work *work, struct rv_effects *out, rv_err **err)
 {
     const struct rv_visit_result *r = rv_work_result(work);
@@ -229,10 +241,7 @@ int rv_run_fail_by(rv_run *run, rv_work *work, struct rv_effects *out, rv_err **
 
     run->stopped_by = r->bound_of != &run->shared ? r->bound_of : NULL;
     run->failed_code = r->code;
-    rv_buf_puts(&stage, run->pipeline->agents[rv_work_stage(work)].name);
-    if (r->error_stage)
-        rv_buf_printf(&stage, "/%s", r->error_stage);
-    int rc = rv_buf_check(&stage, "the name of a stage", err);
+    int rc = rv_run_write_failed_stage(run, rv_work_stage(work), r, &stage, err);
     if (rc == 0)
         rc = keep_type(run, r->error_type, err);
     free(run->failed_stage);
@@ -271,7 +280,5 @@ int rv_run_stop_at_visits(rv_run *run, int stage, struct rv_effects *out, rv_err
 {
     const struct rv_agent *a = &run->pipeline->agents[stage];
 
-    return rv_run_stop(run, RV_RUN_TERMINATED, RV_REASON_MAX_VISITS, out, err,
-                       "stage \"%.*s\" was visited as often as its max_visits (%lld) allows",
-                       RV_STR_ARG(rv_run_shown(a->name)), (long long)a->limits.max_visits);
+    return stop_with(run, RV_REASON_MAX_VISITS, a->limits.max_visits, a->name, out, err);
 }

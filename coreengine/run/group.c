@@ -153,7 +153,7 @@ int rv_group_open(rv_run *run, struct branch *b, int stage, const struct rv_bran
     return g->is_settled ? 0 : begin_all(run, g, out, err);
 }
 
-int rv_group_branch_over(rv_run *run, struct branch *b, enum branch_state state, struct rv_effects *out, rv_err **err)
+void rv_group_branch_over(rv_run *run, struct branch *b, enum branch_state state, struct rv_effects *out)
 {
     struct group *g = b->group;
 
@@ -167,8 +167,6 @@ int rv_group_branch_over(rv_run *run, struct branch *b, enum branch_state state,
     tell_ended(run, b, out);
     if (!run->halt.is_set && state != BRANCH_CANCELLED)
         rv_group_look_at(run, g);
-    (void)err;
-    return 0;
 }
 
 /* --- settling --- */
@@ -243,7 +241,9 @@ static int end_opener(rv_run *run, struct branch *b, const struct failure *failu
     int rc = rv_failure_copy(failure, &b->failure, err);
     if (rc == 0 && !b->group)
         return rv_run_fail_with(run, &b->failure, out, err);
-    return rc < 0 ? rc : rv_group_branch_over(run, b, BRANCH_FAILED, out, err);
+    if (rc == 0)
+        rv_group_branch_over(run, b, BRANCH_FAILED, out);
+    return rc;
 }
 
 int rv_group_settle(rv_run *run, struct branch *b, struct rv_effects *out, rv_err **err)

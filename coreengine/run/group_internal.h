@@ -16,8 +16,7 @@ RV_MUST_CHECK int rv_group_new(rv_run *run, struct branch *opener, int stage, co
 RV_MUST_CHECK int rv_group_add(struct group *g, const struct rv_branch_target *target, rv_err **err);
 void rv_group_look_at(rv_run *run, struct group *g); /* is it settled? Then its opener goes on next */
 /** A branch of a group is over. */
-RV_MUST_CHECK int rv_group_branch_over(rv_run *run, struct branch *b, enum branch_state state, struct rv_effects *out,
-                                       rv_err **err);
+void rv_group_branch_over(rv_run *run, struct branch *b, enum branch_state state, struct rv_effects *out);
 /** The run ends: give up all that is under way in the groups. Their history is kept, their values are not. */
 RV_MUST_CHECK int rv_group_close_all(rv_run *run, const char *why, json_object *partials, struct rv_effects *out,
                                      rv_err **err);

@@ -211,6 +211,11 @@ enum rv_reason rv_run_bound_at(const rv_run *run, const struct branch *b, int st
 /** Count an edge that the branch has now taken of_branch times. Where the edge has a limit: how often all branches have
  * taken it. */
 int64_t rv_run_count_edge(rv_run *run, int from, int to, int64_t of_branch);
+/** What a pipeline allows: MAX_ITERATIONS, MAX_LLM_CALLS or MAX_HOPS. */
+int64_t rv_bound_most(const struct rv_pipeline *p, enum rv_reason reason);
+/** Which bound was hit, for people; a replay compares it. The three, and MAX_VISITS, which is of a stage. */
+void rv_bound_write(enum rv_reason reason, int64_t most, const char *stage, rv_buf *out);
+/** The same of a bound of the run itself. */
 void rv_run_write_bound(const rv_run *run, enum rv_reason reason, int stage, rv_buf *out);
 /** End the run, now where nothing else is under way in it, else when that is done. Nothing new begins. */
 RV_MUST_CHECK int rv_run_halt(rv_run *run, enum rv_run_status status, enum rv_reason reason, const char *text,
@@ -255,6 +260,9 @@ void rv_run_hold_bounds(rv_run *run, struct branch *b);
 bool rv_run_visits_left(const rv_run *run, int stage);
 /** A bound of a run around this one leaves no room for a visit: end. *stopped false: there is room. */
 RV_MUST_CHECK int rv_run_stop_outside(rv_run *run, bool llm, bool *stopped, struct rv_effects *out, rv_err **err);
+/** "stage", and of a failure inside of the stage "stage/inner". */
+RV_MUST_CHECK int rv_run_write_failed_stage(const rv_run *run, int stage, const struct rv_visit_result *r, rv_buf *out,
+                                            rv_err **err);
 /** The run ends by a failure that nothing caught; the failure lives as long as the run. */
 RV_MUST_CHECK int rv_run_fail_with(rv_run *run, const struct failure *f, struct rv_effects *out, rv_err **err);
 /** The same of a visit. */
