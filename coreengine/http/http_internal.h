@@ -99,8 +99,8 @@ void rv_peer_text(const struct rv_peer *p, char out[RV_PEER_MAX]);
 struct rv_peers;
 struct rv_peers *rv_peers_new(uint64_t seed); /* NULL: no memory */
 void rv_peers_free(struct rv_peers *t);
-/** One more connection. False: there are max (0: any number) already, or memory is short. */
-bool rv_peers_add(struct rv_peers *t, const struct rv_peer *p, size_t max);
+/** One more connection. RV_E_LIMIT: there are max (0: any number) already; RV_E_NOMEM. */
+RV_MUST_CHECK int rv_peers_add(struct rv_peers *t, const struct rv_peer *p, size_t max);
 void rv_peers_remove(struct rv_peers *t, const struct rv_peer *p);
 
 /* --- the objects --- */

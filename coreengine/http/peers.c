@@ -92,20 +92,21 @@ static struct peer_count **find(struct rv_peers *t, const struct rv_peer *key)
     return at;
 }
 
-bool rv_peers_add(struct rv_peers *t, const struct rv_peer *p, size_t max)
+int rv_peers_add(struct rv_peers *t, const struct rv_peer *p, size_t max)
 {
     struct rv_peer key = key_of(p);
     struct peer_count **at = find(t, &key);
 
     if (!*at) {
         *at = calloc(1, sizeof **at);
-        if (*at)
-            (*at)->key = key;
+        if (!*at)
+            return RV_E_NOMEM;
+        (*at)->key = key;
     }
-    if (!*at || (max > 0 && (*at)->n >= max))
-        return false;
+    if (max > 0 && (*at)->n >= max)
+        return RV_E_LIMIT;
     (*at)->n++;
-    return true;
+    return 0;
 }
 
 void rv_peers_remove(struct rv_peers *t, const struct rv_peer *p)

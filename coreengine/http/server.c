@@ -267,6 +267,9 @@ const struct rv_httpd_fault *rv_httpd_unwelcome(rv_httpd *s, const uv_tcp_t *tak
                                        no_files = {503, "no_descriptors",
                                                    "the server cannot open more files and connections now: ask again "
                                                    "later"},
+                                       no_memory = {503, "no_memory",
+                                                    "the server has no memory for a further connection now: ask again "
+                                                    "later"},
                                        is_greedy = {429, "too_many_connections",
                                                     "this address has all the connections that it may have: close "
                                                     "some, or send further requests on one of them"};
@@ -277,7 +280,8 @@ const struct rv_httpd_fault *rv_httpd_unwelcome(rv_httpd *s, const uv_tcp_t *tak
         return &is_full;
     if (is_short(s, taken))
         return &no_files;
-    return rv_peers_add(s->peers, peer, s->o.limits.max_per_peer) ? NULL : &is_greedy;
+    int rc = rv_peers_add(s->peers, peer, s->o.limits.max_per_peer);
+    return rc == RV_E_NOMEM ? &no_memory : rc < 0 ? &is_greedy : NULL;
 }
 
 static void on_connection(uv_stream_t *stream, int status)

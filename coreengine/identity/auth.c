@@ -181,7 +181,7 @@ static int read_bearer(const struct rv_caller *c, rv_str *out, struct rv_refusal
         return rv_refuse_malformed(refusal, "Authorization is not \"Bearer\" and a key or token");
     *out = rv_str_trim((rv_str){value.ptr + 7, value.len - 7});
     for (size_t i = 0; i < out->len; i++)
-        if (!rv_is_digit(out->ptr[i]) && !rv_is_letter(out->ptr[i]) && !strchr("-._~+/=", out->ptr[i]))
+        if (!rv_is_digit(out->ptr[i]) && !rv_is_letter(out->ptr[i]) && !(out->ptr[i] && strchr("-._~+/=", out->ptr[i])))
             return rv_refuse_malformed(refusal, "what follows \"Bearer\" has characters that no key and no token has");
     if (out->len == 0 || out->len > RV_JWT_MAX)
         return rv_refuse_malformed(

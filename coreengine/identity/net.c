@@ -130,19 +130,25 @@ bool rv_host_is_local(rv_str host)
     return rv_address_read(name, &a) && rv_address_is_local(&a);
 }
 
+/* And has more behind it. */
+static bool starts_with(rv_str s, const char *start)
+{
+    size_t n = strlen(start);
+
+    return s.len > n && memcmp(s.ptr, start, n) == 0;
+}
+
 bool rv_is_origin(rv_str text)
 {
-    size_t scheme = strlen("https://");
+    size_t scheme = starts_with(text, "https://")  ? strlen("https://")
+                    : starts_with(text, "http://") ? strlen("http://")
+                                                   : 0;
 
-    if (text.len > scheme && memcmp(text.ptr, "https://", scheme) == 0)
-        ;
-    else if (text.len > --scheme && memcmp(text.ptr, "http://", scheme) == 0)
-        ;
-    else
+    if (scheme == 0)
         return false;
     for (size_t i = scheme; i < text.len; i++) {
         char c = text.ptr[i];
-        if (!rv_is_digit(c) && (c < 'a' || c > 'z') && !strchr(".-:[]_", c))
+        if (!rv_is_digit(c) && (c < 'a' || c > 'z') && !(c && strchr(".-:[]_", c)))
             return false;
     }
     return text.len <= 260 && text.ptr[text.len - 1] != ':';

@@ -127,7 +127,7 @@ static int read_schemas(struct rv_mcp_tool *t, rv_buf *why, rv_err **err)
 static bool is_token(rv_str s)
 {
     for (size_t i = 0; i < s.len; i++)
-        if (!rv_is_letter(s.ptr[i]) && !rv_is_digit(s.ptr[i]) && !strchr("!#$%&'*+-.^_`|~", s.ptr[i]))
+        if (!rv_is_letter(s.ptr[i]) && !rv_is_digit(s.ptr[i]) && !(s.ptr[i] && strchr("!#$%&'*+-.^_`|~", s.ptr[i])))
             return false;
     return s.len >= 1 && s.len <= 64;
 }

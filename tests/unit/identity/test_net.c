@@ -104,6 +104,13 @@ static const struct {
     {"https://a.example:", false}, {"*", false},
     {"https://a b", false},        {"https://u@a", false},
 };
+START_TEST(a_nul_is_in_no_origin)
+{
+    ck_assert(rv_is_origin(RV_STR_LIT("https://a.example")));
+    ck_assert(!rv_is_origin(RV_STR_LIT("https://a\0.example")));
+}
+END_TEST
+
 START_TEST(an_origin_is_scheme_host_and_port)
 {
     ck_assert_int_eq(rv_is_origin(rv_str_of(origins[_i].text)), origins[_i].ok);
@@ -212,6 +219,7 @@ TCase *net_case(void)
     tcase_add_loop_test(tc, an_address_is_read, 0, RV_COUNT(addresses));
     tcase_add_loop_test(tc, a_network_has_its_addresses, 0, RV_COUNT(networks));
     tcase_add_loop_test(tc, a_host_is_of_this_machine, 0, RV_COUNT(hosts));
+    tcase_add_test(tc, a_nul_is_in_no_origin);
     tcase_add_loop_test(tc, an_origin_is_scheme_host_and_port, 0, RV_COUNT(origins));
     tcase_add_loop_test(tc, the_client_is_the_last_one_that_is_not_a_proxy, 0, RV_COUNT(walks));
     tcase_add_loop_test(tc, a_client_behind_too_many_hops_is_not_known, 0, 2);
