@@ -135,8 +135,9 @@ struct rv_app_due {
     int64_t now_us;
     char **runs; /* owned, each once */
     size_t n, cap;
+    rv_index found; /* the runs */
 };
-/** run NULL: of all runs of the scope, 100,000 at most. */
+/** run NULL: of all runs of the scope. */
 RV_MUST_CHECK int rv_app_find_due(rv_store *store, const struct rv_store_scope *scope, const char *run, int64_t now_us,
                                   struct rv_app_due *out, rv_err **err);
 void rv_app_due_fini(struct rv_app_due *d);

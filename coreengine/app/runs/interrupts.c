@@ -5,7 +5,6 @@
 #include "coreengine/app/past.h"
 #include "coreengine/app/rows.h"
 
-#define MAX_DUE ((size_t)100000) /* questions that one call ends; the next call takes further ones */
 
 static void put_str(rv_jw *w, const char *key, rv_str text)
 {
@@ -58,12 +57,17 @@ static int note_due(void *self, const struct rv_pending *p, rv_err **err)
 {
     struct rv_app_due *d = self;
 
-    if (!rv_app_is_due(p, d->now_us) || (d->n > 0 && strcmp(d->runs[d->n - 1], p->run) == 0) || d->n >= MAX_DUE)
+    if (!rv_app_is_due(p, d->now_us) || rv_index_get(&d->found, rv_str_of(p->run)) >= 0)
         return 0;
     if (!rv_has_room(&d->runs, &d->cap, d->n + 1, sizeof *d->runs))
         return RV_FAIL(err, RV_E_NOMEM, "list questions that expired");
-    d->runs[d->n] = rv_str_dup(rv_str_of(p->run));
-    return d->runs[d->n] ? (d->n++, 0) : RV_FAIL(err, RV_E_NOMEM, "list questions that expired");
+    char *run = rv_str_dup(rv_str_of(p->run));
+    if (!run)
+        return RV_FAIL(err, RV_E_NOMEM, "list questions that expired");
+    d->runs[d->n++] = run;
+    return rv_index_add(&d->found, rv_str_of(run), (int)d->n - 1) < 0
+               ? RV_FAIL(err, RV_E_NOMEM, "list questions that expired")
+               : 0;
 }
 
 int rv_app_find_due(rv_store *store, const struct rv_store_scope *scope, const char *run, int64_t now_us,
@@ -81,5 +85,6 @@ void rv_app_due_fini(struct rv_app_due *d)
     for (size_t i = 0; i < d->n; i++)
         free(d->runs[i]);
     free(d->runs);
+    rv_index_fini(&d->found);
     *d = (struct rv_app_due){.runs = NULL};
 }

@@ -39,8 +39,10 @@ static void write_offers(rv_str json, rv_buf *b)
 {
     struct rv_needs offers;
 
-    if (rv_needs_read(json, &offers, NULL) < 0)
+    if (rv_needs_read(json, &offers, NULL) < 0) {
+        rv_buf_puts(b, "  its offers cannot be read");
         return;
+    }
     for (size_t i = 0; i < offers.n; i++) {
         rv_buf_puts(b, "  ");
         rv_cli_write_preview(rv_str_of(offers.items[i]), 200, b);
@@ -99,7 +101,7 @@ static int list(struct rv_cli *cli, rv_err **err)
     }
     rc = rv_cli_print(rc, &l.text, err);
     if (rc == 0 && l.n == 0 && !json)
-        rv_cli_say("no worker has given a sign of life for 30 seconds\n");
+        rv_cli_say("no worker has given a sign of life for %lld seconds\n", (long long)(RV_WORKER_SEEN_US / 1000000));
     return rc;
 }
 
