@@ -170,11 +170,10 @@ RV_MUST_CHECK int rv_visit_cancel(rv_visit *v, const char *why, json_object *par
  * not wait in the middle of one. */
 RV_MUST_CHECK int rv_visit_give_up(struct rv_visit_shared *shared, int stage, rv_envelope *env, const char *why,
                                    struct rv_effects *out, rv_err **err);
-/** The question that the stage waits with is cancelled: its next visit fails with RV_QUESTION_CANCELLED before it does
- * anything. What the stage kept is lost: rv_visit_give_up() before. */
+/** The question that the stage waits with is cancelled: its next visit fails with rv_error_question_cancelled before it
+ * does anything. What the stage kept is lost: rv_visit_give_up() before. */
 RV_MUST_CHECK int rv_visit_cancel_question(const struct rv_visit_shared *shared, int stage, rv_envelope *env,
                                            rv_str reason, rv_err **err);
-#define RV_QUESTION_CANCELLED "QuestionCancelledError"
 /** Will the next visit of the stage fail by that? */
 bool rv_visit_is_cancelled(const struct rv_visit_shared *shared, int stage, const rv_envelope *env);
 /** The run goes on in another process after no process worked on it for that long: its deadline moves, and a model call
@@ -257,8 +256,8 @@ RV_MUST_CHECK int rv_extract_object(rv_str text, const char *const *required, si
 /* Why a route was taken; ANSWER: on_answer has a target for what a person chose. */
 #define RV_ROUTES_BY(X)                                                                                                \
     X(RULE, "rule")                                                                                                    \
-    X(FUNCTION, "function") X(DEFAULT, "default_route") X(NO_MATCH, "no_match") X(ERROR, "error_route")                \
-        X(ANSWER, "answer")
+    X(FUNCTION, "function")                                                                                            \
+    X(DEFAULT, "default_route") X(NO_MATCH, "no_match") X(ERROR, "error_route") X(ANSWER, "answer")
 #define RV_ROUTE_CONST(n, t) RV_ROUTE_##n,
 enum rv_route_by { RV_ROUTES_BY(RV_ROUTE_CONST) };
 const char *rv_route_by_text(enum rv_route_by by);

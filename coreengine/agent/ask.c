@@ -1,6 +1,7 @@
 /* The question that a stage puts with its key `ask`, once its output is stored, and how the stage goes on with the
  * answer: the answer joins the output, and routing follows. The stage is not visited again. */
 #include "coreengine/agent/tools_internal.h"
+#include "envelope/error_types.h"
 
 #include <string.h>
 
@@ -28,7 +29,7 @@ static int write_question(rv_visit *v, rv_buf *out, rv_err **err)
     if (rc == 0)
         rc = rv_buf_check(out, "question", &cause);
     rv_stage_scope_fini(&values);
-    return rc < 0 ? fail(v, "TemplateError", "the question", cause, err) : 0;
+    return rc < 0 ? fail(v, rv_error_template, "the question", cause, err) : 0;
 }
 
 /* *out is the caller's: NULL is null. */
@@ -46,7 +47,7 @@ static int shown_value(rv_visit *v, json_object **out, rv_err **err)
         rc = rv_json_dup(v->agent->ask.show ? value : v->output, out, &cause);
     json_object_put(value);
     rv_stage_scope_fini(&values);
-    return rc < 0 ? fail(v, "ExpressionError", "ask.show", cause, err) : 0;
+    return rc < 0 ? fail(v, rv_error_expression, "ask.show", cause, err) : 0;
 }
 
 static int set_options(const struct rv_agent_ask *ask, json_object *data, rv_err **err)
@@ -263,7 +264,7 @@ static int go_on(rv_visit *v, json_object *answer, struct rv_effects *out, rv_er
         v->output = json_object_get(rv_envelope_output(v->env, rv_str_of(v->agent->output.key), NULL));
         if (cancelled)
             return rv_visit_fail_cancelled(v, rv_json_str(text), err);
-        return rv_visit_fail(v, "TimeoutError", err, "no one answered the question of stage \"%s\" within %lld s",
+        return rv_visit_fail(v, rv_error_timeout, err, "no one answered the question of stage \"%s\" within %lld s",
                              v->agent->name, (long long)v->agent->ask.expires_seconds);
     }
     int rc = take_output(v, choice, rv_json_str(text), err);

@@ -1,6 +1,7 @@
 /* A stage routes to a list of targets: which of its branches start. All conditions are decided before anything starts,
  * on what the stage sees that routes. */
 #include "coreengine/agent/agent_internal.h"
+#include "envelope/error_types.h"
 
 #include <stdlib.h>
 
@@ -56,7 +57,7 @@ int rv_visit_choose_branches(rv_visit *v, rv_err **err)
     int rc = rv_branches_choose(list, &scope, v->taken, &cause);
     rv_stage_scope_fini(&values);
     if (rc < 0)
-        return rv_visit_fail_cause(v, "ExpressionError", cause, err);
+        return rv_visit_fail_cause(v, rv_error_expression, cause, err);
     v->result.branches = list;
     v->result.taken = v->taken;
     return note_names(v, err);

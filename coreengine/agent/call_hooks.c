@@ -7,6 +7,7 @@
  *
  * The name of the second member depends on the place, see `places`. Anything else fails the visit. */
 #include "coreengine/agent/agent_internal.h"
+#include "envelope/error_types.h"
 
 #include <json-c/linkhash.h>
 #include <string.h>
@@ -165,7 +166,7 @@ int rv_hooks_fail(rv_visit *v, enum hook_place place, size_t at, rv_err *cause, 
                      v->agent->name);
 
     RV_IGNORE(rc, "the chain carries it");
-    return rv_visit_fail_cause(v, "HookError", cause, err);
+    return rv_visit_fail_cause(v, rv_error_hook, cause, err);
 }
 
 bool rv_hooks_read(rv_visit *v, enum hook_place place, size_t at, const struct rv_event *ev, struct hook_answer *out,
@@ -177,9 +178,10 @@ bool rv_hooks_read(rv_visit *v, enum hook_place place, size_t at, const struct r
     *out = (struct hook_answer){.action = HOOK_CONTINUES};
     *rc = 0;
     if (ev->failed) {
-        bool timeout = ev->error_type && strcmp(ev->error_type, "TimeoutError") == 0;
-        *rc = rv_visit_fail(v, timeout ? ev->error_type : "HookError", err, "hook \"%s\" of agent \"%s\" failed: %.*s",
-                            rv_hooks_of(v, place)->items[at], v->agent->name, RV_STR_ARG(ev->error));
+        bool timeout = rv_error_is(ev->error_type, rv_error_timeout);
+        *rc =
+            rv_visit_fail(v, timeout ? ev->error_type : rv_error_hook, err, "hook \"%s\" of agent \"%s\" failed: %.*s",
+                          rv_hooks_of(v, place)->items[at], v->agent->name, RV_STR_ARG(ev->error));
         return false;
     }
     if (rv_str_trim(ev->reply).len == 0)

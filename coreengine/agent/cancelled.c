@@ -1,6 +1,7 @@
 /* A question that a person cancelled, with a reason: the stage that waits with it fails when it is visited next, so
  * that its error_next, or the join of its branch, decides how the run goes on. */
 #include "coreengine/agent/tools_internal.h"
+#include "envelope/error_types.h"
 
 #define CANCELLED "cancelled_question" /* kind of suspended work */
 
@@ -25,7 +26,7 @@ int rv_visit_fail_cancelled(rv_visit *v, rv_str reason, rv_err **err)
 {
     bool has_reason = rv_str_trim(reason).len > 0;
 
-    return rv_visit_fail(v, RV_QUESTION_CANCELLED, err, "the question of stage \"%s\" was cancelled%s%.*s",
+    return rv_visit_fail(v, rv_error_question_cancelled, err, "the question of stage \"%s\" was cancelled%s%.*s",
                          v->agent->name, has_reason ? ": " : "", RV_STR_ARG(has_reason ? reason : RV_STR_LIT("")));
 }
 

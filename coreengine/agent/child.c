@@ -3,6 +3,7 @@
  * everything else. What it does is labelled with its origin. */
 #include "coreengine/agent/tools_internal.h"
 #include "coreengine/telemetry/telemetry.h"
+#include "envelope/error_types.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -400,7 +401,7 @@ int rv_child_refuse(rv_visit *v, size_t index, const char *why, json_object **en
 
     if (parameters && !rv_json_get_text(parameters, "agent_name", &agent))
         agent = "";
-    const struct ending e = {.agent = agent, .type = "AgentError", .fault = why};
+    const struct ending e = {.agent = agent, .type = rv_error_agent, .fault = why};
     return result_entry(v, index, &e, entry, err);
 }
 
@@ -410,7 +411,7 @@ static const char *fault_of(const struct child *c, rv_buf *why, const char **typ
     const rv_visit *child = c->visit;
     const char *agent = child->shared->origin->agent;
 
-    *type = "AgentError";
+    *type = rv_error_agent;
     if (child->result.end == RV_VISIT_OK)
         return NULL;
     if (child->result.end == RV_VISIT_STAYED) {
@@ -418,9 +419,8 @@ static const char *fault_of(const struct child *c, rv_buf *why, const char **typ
         const char *ask = in.question ? in.question : in.message;
         rv_buf_printf(why, "agent \"%s\" needs a person, and an agent that was asked %s wait for one: %s", agent,
                       rv_cannot(child), ask ? ask : "it asks for an answer");
-    } else if (child->error_type && strcmp(child->error_type, "TimeoutError") == 0 &&
-               child->now_us >= c->shared.deadline_us) {
-        *type = "TimeoutError";
+    } else if (rv_error_is(child->error_type, rv_error_timeout) && child->now_us >= c->shared.deadline_us) {
+        *type = rv_error_timeout;
         rv_buf_printf(why, "Agent '%s' timed out after %llds", agent, (long long)((c->timeout_us + 999999) / 1000000));
     } else {
         rv_buf_puts(why, child->error_text ? child->error_text : "it failed");

@@ -2,6 +2,7 @@
  * calls. The calls of a reply that are the client's come after the others; then the stage waits with one question that
  * lists them all, and the answer has their results. A call without one was not made, which the model is told. */
 #include "coreengine/agent/tools_internal.h"
+#include "envelope/error_types.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -139,7 +140,7 @@ int rv_client_call_take(rv_visit *v, rv_buf *reply, struct rv_event *told, rv_er
         *told = (struct rv_event){.kind = RV_EVENT_TOOL_DONE, .reply = rv_buf_str(reply)};
     } else {
         rv_buf_add_str(reply, rv_utf8_cut(rv_str_of(error), MAX_WORDS));
-        *told = (struct rv_event){.kind = RV_EVENT_TOOL_DONE, .failed = true, .error_type = "ToolError"};
+        *told = (struct rv_event){.kind = RV_EVENT_TOOL_DONE, .failed = true, .error_type = rv_error_tool};
         told->error = rv_buf_str(reply);
     }
     return rv_buf_check(reply, "the result of a client", err);

@@ -1,6 +1,7 @@
 /* How a visit ends: routing, rows, history and events of one that is done (5.8, 5.9), the question for a person that it
  * stops at, and where an error leads (5.7, 7.5). */
 #include "coreengine/agent/agent_internal.h"
+#include "envelope/error_types.h"
 
 #include <string.h>
 
@@ -62,7 +63,7 @@ static enum rv_turn_status turn_status(const rv_visit *v)
         return RV_TURN_FAILED;
     if (!v->error_text)
         return RV_TURN_COMPLETED;
-    return strcmp(v->error_type, "CancelledError") == 0 ? RV_TURN_CANCELLED : RV_TURN_FAILED;
+    return rv_error_is(v->error_type, rv_error_cancelled) ? RV_TURN_CANCELLED : RV_TURN_FAILED;
 }
 
 /* Rows and history of a visit that is over. */
@@ -355,22 +356,22 @@ static enum rv_reason reason_of(const rv_visit *v, const char *type, enum visit_
         return v->bound;
     if (v->given_reason != RV_REASON_NONE)
         return v->given_reason;
-    if (strcmp(type, "PolicyError") == 0)
+    if (rv_error_is(type, rv_error_policy))
         return RV_REASON_POLICY;
-    if (strcmp(type, "CancelledError") == 0)
+    if (rv_error_is(type, rv_error_cancelled))
         return RV_REASON_USER_CANCELLED;
     static const struct {
         const char *type;
         enum rv_reason reason;
     } own[] = {
-        {"ExpressionError", RV_REASON_EXPRESSION},
-        {"TemplateError", RV_REASON_TEMPLATE},
-        {"JoinError", RV_REASON_JOIN},
+        {rv_error_expression, RV_REASON_EXPRESSION},
+        {rv_error_template, RV_REASON_TEMPLATE},
+        {rv_error_join, RV_REASON_JOIN},
     };
     for (size_t i = 0; i < RV_COUNT(own) && v->shared->rules >= RV_RULES_4; i++)
         if (strcmp(type, own[i].type) == 0)
             return own[i].reason;
-    bool in_call = (phase == PHASE_MAIN || phase == PHASE_BACKOFF) && strcmp(type, "ProcessingError") != 0;
+    bool in_call = (phase == PHASE_MAIN || phase == PHASE_BACKOFF) && !rv_error_is(type, rv_error_processing);
     return v->llm_path && (in_call || v->lacks_field) ? RV_REASON_LLM_FAILED : RV_REASON_TOOL_FAILED;
 }
 
@@ -414,7 +415,7 @@ static int keep_error(rv_visit *v, int handler, rv_err **err)
 static bool keeps_output(const rv_visit *v, enum visit_phase failed_in)
 {
     return failed_in == PHASE_CHAIN || (failed_in == PHASE_ROUTE && v->shared->rules >= RV_RULES_4 &&
-                                        strcmp(v->error_type, "ExpressionError") == 0);
+                                        rv_error_is(v->error_type, rv_error_expression));
 }
 
 /* No error_next leads on from a bound of a run. By the older rules a stage could catch what its own call ran into. */
@@ -429,7 +430,7 @@ int rv_visit_failed(rv_visit *v, struct rv_effects *out, rv_err **err)
     enum visit_phase failed_in = v->failed_in;
     rv_str name = rv_str_of(v->agent->name), text = rv_str_of(v->error_text);
     int to = v->agent->routing.error_target;
-    bool cancelled = strcmp(type, "CancelledError") == 0;
+    bool cancelled = rv_error_is(type, rv_error_cancelled);
 
     if (v->model.new_calls) { /* they become rows, with the reason why they were not made */
         int named = rv_messages_tell_apart(v, v->model.new_calls, err);

@@ -2,6 +2,7 @@
  * the envelope, and what their answers may change. An answer is data: it is parsed, checked and applied here, and can
  * at worst fail the stage. */
 #include "coreengine/agent/agent_internal.h"
+#include "envelope/error_types.h"
 
 #include <json-c/linkhash.h>
 #include <stdlib.h>
@@ -185,7 +186,7 @@ int rv_visit_route(rv_visit *v, struct rv_effects *out, rv_err **err)
     int rc = rv_route(v->agent, v->output, &scope, &v->routed_to, &v->routed_by, &v->routed_rule, &cause);
     rv_stage_scope_fini(&values);
     if (rc < 0)
-        return rv_visit_fail_cause(v, v->shared->rules >= RV_RULES_4 ? "ExpressionError" : "ProcessingError", cause,
+        return rv_visit_fail_cause(v, v->shared->rules >= RV_RULES_4 ? rv_error_expression : rv_error_processing, cause,
                                    err);
     return rv_visit_finish(v, out, err);
 }
@@ -331,7 +332,7 @@ static int policy_reply(rv_visit *v, json_object *reply, rv_err **err)
     const char *name = v->agent->hooks.policies.items[v->policy_at], *decision = NULL, *reason = NULL;
 
     if (!rv_json_get_text(reply, "decision", &decision))
-        return rv_visit_fail(v, "PolicyError", err, "policy \"%s\" answered no decision", name);
+        return rv_visit_fail(v, rv_error_policy, err, "policy \"%s\" answered no decision", name);
     if (strcmp(decision, "allow") == 0) {
         v->policy_at++;
         return 0;
@@ -343,12 +344,12 @@ static int policy_reply(rv_visit *v, json_object *reply, rv_err **err)
         return 0;
     }
     if (strcmp(decision, "deny") != 0)
-        return rv_visit_fail(v, "PolicyError", err,
+        return rv_visit_fail(v, rv_error_policy, err,
                              "policy \"%s\" answered decision \"%.*s\": allow, deny and confirm are known", name,
                              RV_STR_ARG(rv_utf8_cut(rv_str_of(decision), 60)));
     if (!rv_json_get_text(reply, "reason", &reason) && !rv_json_get_text(reply, "message", &reason))
         reason = "no reason given";
-    return rv_visit_fail_as(v, RV_FAILURE_POLICY_DENIED, "PolicyError", err, "policy \"%s\" denied it: %s", name,
+    return rv_visit_fail_as(v, RV_FAILURE_POLICY_DENIED, rv_error_policy, err, "policy \"%s\" denied it: %s", name,
                             reason);
 }
 
@@ -368,7 +369,7 @@ static int route_nowhere(rv_visit *v, const char *next, struct rv_effects *out, 
 
     v->routed_to = RV_TARGET_NONE;
     if (strict)
-        return rv_visit_fail(v, "ProcessingError", err, "routing function \"%s\" chose \"%.*s\", which is no stage",
+        return rv_visit_fail(v, rv_error_processing, err, "routing function \"%s\" chose \"%.*s\", which is no stage",
                              v->agent->routing.function, RV_STR_ARG(rv_utf8_cut(rv_str_of(next), 100)));
     rv_visit_emit(v, out, RV_EMIT_WARNING,
                   RV_M_TEXT("message", "the routing function chose a target that does not exist: the default decides"),
@@ -404,7 +405,7 @@ static int route_reply(rv_visit *v, json_object *reply, struct rv_effects *out, 
             return route_nowhere(v, next, out, err);
         if (leaves_its_group(v, v->routed_to)) {
             v->routed_to = RV_TARGET_NONE;
-            return rv_visit_fail(v, "ProcessingError", err,
+            return rv_visit_fail(v, rv_error_processing, err,
                                  "routing function \"%s\" chose \"%.*s\", which stands in another group of branches",
                                  v->agent->routing.function, RV_STR_ARG(rv_utf8_cut(rv_str_of(next), 100)));
         }
@@ -451,7 +452,7 @@ static const char *phase_kind(const rv_visit *v)
 
 static const char *phase_error(const rv_visit *v)
 {
-    return v->phase == PHASE_POLICY ? "PolicyError" : v->phase == PHASE_MAIN ? "ProcessingError" : "HookError";
+    return v->phase == PHASE_POLICY ? rv_error_policy : v->phase == PHASE_MAIN ? rv_error_processing : rv_error_hook;
 }
 
 /* A mock plays failures of the stage: NONE leaves the code to the type. */
@@ -473,7 +474,7 @@ int rv_visit_hook_done(rv_visit *v, const struct rv_event *ev, struct rv_effects
     int rc = 0;
 
     if (ev->failed) {
-        bool timeout = ev->error_type && strcmp(ev->error_type, "TimeoutError") == 0;
+        bool timeout = rv_error_is(ev->error_type, rv_error_timeout);
         const char *type = timeout ? ev->error_type : phase_error(v);
         if (v->phase == PHASE_MAIN && ev->error_type)
             type = ev->error_type; /* a mock may play any failure of the stage */

@@ -7,6 +7,7 @@
  * when it has its answers, which is another round. */
 #include "coreengine/agent/tools_internal.h"
 #include "coreengine/base/limit.h"
+#include "envelope/error_types.h"
 #include "envelope/questions.h"
 
 #define WAIT_US     (INT64_C(3600) * 1000000) /* for one answer: servers forget what they asked */
@@ -83,7 +84,7 @@ int rv_input_asked(rv_visit *v, const struct rv_event *ev, int64_t ms, json_obje
     if (why) {
         json_object_put(asked);
         return rv_step_error(v, v->tools.at,
-                             &(struct step_failure){.type = "ToolError", .message = rv_str_of(why), .ms = ms}, entry,
+                             &(struct step_failure){.type = rv_error_tool, .message = rv_str_of(why), .ms = ms}, entry,
                              err);
     }
     rc = next_round(v, asked, &input, err);

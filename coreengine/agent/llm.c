@@ -2,6 +2,7 @@
  * made (rules 5.5, W27, W28). Its cost is in money.c. */
 #include "config/output_via.h"
 #include "coreengine/agent/tools_internal.h"
+#include "envelope/error_types.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -106,11 +107,11 @@ static const char *parts_error(const rv_visit *v)
     const struct rv_agent_model *m = &v->agent->model;
 
     if (v->shared->rules < RV_RULES_4)
-        return "ProcessingError";
+        return rv_error_processing;
     if (fails_at_attachments(v))
-        return "ExpressionError";
-    return rv_prompt_is_known(v, m->prompt_key) && rv_prompt_is_known(v, m->system_key) ? "TemplateError"
-                                                                                        : "ProcessingError";
+        return rv_error_expression;
+    return rv_prompt_is_known(v, m->prompt_key) && rv_prompt_is_known(v, m->system_key) ? rv_error_template
+                                                                                        : rv_error_processing;
 }
 
 /* --- the request --- */
@@ -208,7 +209,7 @@ static bool take_call(rv_visit *v, int *rc, rv_err **err)
         v->model.has_call = true;
         return true;
     }
-    *rc = rv_visit_fail(v, "LimitError", err,
+    *rc = rv_visit_fail(v, rv_error_limit, err,
                         "agent \"%s\" needs a further model call, and all that max_llm_calls (%lld) allows were made: "
                         "raise max_llm_calls, or lower the agent's max_rounds",
                         v->agent->name, (long long)v->bound_of->pipeline->max_llm_calls);
@@ -231,7 +232,7 @@ bool rv_model_may_ask(rv_visit *v, int *rc, rv_err **err)
 
     if (limit == 0 || v->model.requests < limit)
         return rv_money_within_limits(v, rc, err) && take_call(v, rc, err);
-    *rc = rv_visit_fail(v, "LimitError", err,
+    *rc = rv_visit_fail(v, rv_error_limit, err,
                         "agent \"%s\": the next request would exceed %s (%lld); raise it, or give the model less to do",
                         v->agent->name, request_limit_key(v->agent), (long long)limit);
     return false;
@@ -311,7 +312,7 @@ int rv_visit_ask_model(rv_visit *v, struct rv_effects *out, rv_err **err)
         return rc;
     if (write_request(v, offered, &request, &cause) < 0 || rv_buf_check(&request, "model request", &cause) < 0) {
         rv_buf_fini(&request);
-        return rv_visit_fail_cause(v, "ProcessingError", cause, err);
+        return rv_visit_fail_cause(v, rv_error_processing, cause, err);
     }
     bool send = false;
     rc = rv_model_hooks_before(v, &request, &send, out, err);

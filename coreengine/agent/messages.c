@@ -10,6 +10,7 @@
  * A session also has calls that its history does not tell. Each call has a row, so a number above that of the newest
  * row is free in the whole session; a counted id up to that number may be taken. */
 #include "coreengine/agent/tools_internal.h"
+#include "envelope/error_types.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -243,7 +244,7 @@ static bool says_itself(json_object *entry)
 
 void rv_messages_write_result(json_object *entry, rv_buf *out, bool *is_error)
 {
-    const char *status = NULL, *type = "ToolError", *text = "it failed";
+    const char *status = NULL, *type = rv_error_tool, *text = "it failed";
     json_object *error = rv_json_get_obj(entry, "error"), *data = NULL, *content = rv_json_get_arr(entry, "content");
 
     *is_error = !rv_json_get_text(entry, "status", &status) || strcmp(status, "success") != 0;
@@ -256,7 +257,7 @@ void rv_messages_write_result(json_object *entry, rv_buf *out, bool *is_error)
         if (out->rc != RV_E_LIMIT)
             return;
         *is_error = true;
-        type = "ToolError";
+        type = rv_error_tool;
         text = "the result is too long to be shown: ask for less";
     } else if (error) {
         type = rv_json_text_or(error, "type", type);

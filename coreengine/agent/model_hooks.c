@@ -1,5 +1,6 @@
 /* Hooks around a model call: those before it see the request, those after it the reply. */
 #include "coreengine/agent/agent_internal.h"
+#include "envelope/error_types.h"
 
 #include <json-c/linkhash.h>
 #include <stdlib.h>
@@ -36,12 +37,12 @@ static int bound_context(rv_visit *v, rv_err **err)
         return rc;
     int64_t left_out = v->model.hooks.n_left_out;
     if (beside > 0)
-        return rv_visit_fail(v, "LimitError", err,
+        return rv_visit_fail(v, rv_error_limit, err,
                              "agent \"%s\": the request has about %lld tokens (%lld of them for its attachments) even "
                              "without its %lld oldest messages, and max_context_tokens is %lld: raise it, or give the "
                              "model less to read",
                              v->agent->name, (long long)tokens, (long long)beside, (long long)left_out, (long long)max);
-    return rv_visit_fail(v, "LimitError", err,
+    return rv_visit_fail(v, rv_error_limit, err,
                          "agent \"%s\": the request has about %lld tokens even without its %lld oldest messages, and "
                          "max_context_tokens is %lld: raise it, or give the model less to read",
                          v->agent->name, (long long)tokens, (long long)left_out, (long long)max);
@@ -54,7 +55,7 @@ static int write_request(rv_visit *v, rv_buf *request, bool *send, rv_err **err)
 
     rv_json_write(h->request, request);
     if (rv_buf_check(request, "model request", &cause) < 0)
-        return rv_visit_fail_cause(v, "ProcessingError", cause, err);
+        return rv_visit_fail_cause(v, rv_error_processing, cause, err);
     *send = true;
     return 0;
 }
@@ -104,7 +105,7 @@ int rv_model_hooks_before(rv_visit *v, rv_buf *request, bool *send, struct rv_ef
     rv_model_hooks_fini(h);
     h->n_left_out = 0;
     if (rv_json_parse(rv_buf_str(request), &opts, &h->request, &cause) < 0)
-        return rv_visit_fail_cause(v, "ProcessingError", cause, err);
+        return rv_visit_fail_cause(v, rv_error_processing, cause, err);
     rv_buf_clear(request);
     int rc = bound_context(v, err);
     return rc < 0 || v->phase == PHASE_FAILED ? rc : ask_before(v, request, send, out, err);
@@ -232,7 +233,7 @@ int rv_model_hooks_after(rv_visit *v, const struct rv_event *ev, struct rv_effec
 
 static int blocked(rv_visit *v, enum hook_place place, rv_str reason, rv_err **err)
 {
-    return rv_visit_fail(v, "PolicyError", err, "hook \"%s\" blocked the %s of agent \"%s\": %.*s",
+    return rv_visit_fail(v, rv_error_policy, err, "hook \"%s\" blocked the %s of agent \"%s\": %.*s",
                          rv_hooks_of(v, place)->items[v->model.hooks.at],
                          place == BEFORE_MODEL ? "model call" : "reply", v->agent->name, RV_STR_ARG(reason));
 }

@@ -3,6 +3,7 @@
  * its lists. Costs follow from events and prices alone, so a replay spends the same. */
 #include "coreengine/agent/tools_internal.h"
 #include "coreengine/base/limit.h"
+#include "envelope/error_types.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -49,7 +50,7 @@ static int fail_for_money(rv_visit *v, const struct rv_visit_shared *s, int64_t 
 
     v->bound = RV_REASON_BUDGET;
     v->bound_of = s;
-    return rv_visit_fail(v, "LimitError", err,
+    return rv_visit_fail(v, rv_error_limit, err,
                          "agent \"%s\": the next model call may cost $%" PRId64 ".%06d, and of budget.usd "
                          "($%" PRId64 ".%06d) $%" PRId64 ".%06d is spent and $%" PRId64
                          ".%06d set aside for calls under way: raise budget.usd, or lower max_tokens",
@@ -336,7 +337,7 @@ static bool within(rv_visit *v, const char *key, int64_t used, int64_t limit, in
 {
     if (limit == 0 || used <= limit)
         return true;
-    *rc = rv_visit_fail(v, "LimitError", err,
+    *rc = rv_visit_fail(v, rv_error_limit, err,
                         "agent \"%s\" used %" PRId64 " tokens, limits.%s allows %" PRId64
                         ": raise it, or give the model less to read and write",
                         v->agent->name, used, key, limit);
@@ -358,7 +359,7 @@ int rv_money_count_tools(rv_visit *v, int64_t n, rv_err **err)
     int64_t limit = v->agent->limits.llm.tool_calls_limit;
 
     if (limit > 0 && v->model.tool_calls + n > limit)
-        return rv_visit_fail(v, "LimitError", err,
+        return rv_visit_fail(v, rv_error_limit, err,
                              "agent \"%s\": the model has called %lld tools and asks for %lld more, "
                              "limits.tool_calls_limit is %lld: raise it, or offer fewer tools",
                              v->agent->name, (long long)v->model.tool_calls, (long long)n, (long long)limit);

@@ -3,6 +3,7 @@
  * about uncertain outputs, contradictions, ways back from partial results. By rules 1 none of these changes has an
  * effect. */
 #include "coreengine/agent/tools_internal.h"
+#include "envelope/error_types.h"
 
 #include <string.h>
 
@@ -134,7 +135,7 @@ static int validate_verdict(rv_visit *v, struct rv_effects *out, rv_err **err)
             return 0;
         }
     }
-    return rv_visit_fail(v, "ValidationError", err, "agent \"%s\": verdict \"%s\" contradicts outcome \"%s\"",
+    return rv_visit_fail(v, rv_error_validation, err, "agent \"%s\": verdict \"%s\" contradicts outcome \"%s\"",
                          v->agent->name, verdict, outcome);
 }
 
@@ -165,15 +166,15 @@ static bool refused_by_outcome(rv_visit *v, int *rc, rv_err **err)
     enum rv_outcome o = stated_outcome(v->output, &text, &bad);
 
     if (bad) {
-        *rc = rv_visit_fail(v, "ValidationError", err,
+        *rc = rv_visit_fail(v, rv_error_validation, err,
                             "agent \"%s\": output states outcome \"%.*s\", which does not exist", v->agent->name,
                             RV_STR_ARG(rv_utf8_cut(rv_str_of(text), 60)));
         return true;
     }
     if (o == RV_OUTCOME_ERROR) {
         why = rv_output_text(v->output, "error", "reason");
-        *rc = why ? rv_visit_fail(v, "ProcessingError", err, "%s", why)
-                  : rv_visit_fail(v, "ProcessingError", err, "agent \"%s\" reported an error without saying which",
+        *rc = why ? rv_visit_fail(v, rv_error_processing, err, "%s", why)
+                  : rv_visit_fail(v, rv_error_processing, err, "agent \"%s\" reported an error without saying which",
                                   v->agent->name);
         return true;
     }
@@ -192,7 +193,7 @@ int rv_visit_check(rv_visit *v, struct rv_effects *out, rv_err **err)
     for (size_t i = 0; i < need->n; i++)
         if (!json_object_object_get_ex(rv_visit_answer(v), need->items[i], NULL)) {
             v->lacks_field = true;
-            return rv_visit_fail_as(v, RV_FAILURE_OUTPUT_MISSING_FIELD, "ValidationError", err,
+            return rv_visit_fail_as(v, RV_FAILURE_OUTPUT_MISSING_FIELD, rv_error_validation, err,
                                     "agent \"%s\": required output field \"%s\" is missing", v->agent->name,
                                     need->items[i]);
         }

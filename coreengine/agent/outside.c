@@ -1,6 +1,7 @@
 /* Work that a visit leaves to the run: the elements of a list, which are visits themselves, and another
  * pipeline, which is a run. And `set`, which needs no call: the output is built from expressions. */
 #include "coreengine/agent/agent_internal.h"
+#include "envelope/error_types.h"
 
 #include <json-c/linkhash.h>
 #include <stdlib.h>
@@ -155,7 +156,7 @@ static int make(rv_visit *v, const struct rv_built *b, const char *key, json_obj
     int rc = rv_built_make(b, &scope, where.len > 0 ? rv_buf_cstr(&where) : NULL, out, &cause);
     rv_buf_fini(&where);
     rv_stage_scope_fini(&values);
-    return rc < 0 ? rv_visit_fail_cause(v, rc == RV_E_LIMIT ? "LimitError" : "ExpressionError", cause, err) : 0;
+    return rc < 0 ? rv_visit_fail_cause(v, rc == RV_E_LIMIT ? rv_error_limit : rv_error_expression, cause, err) : 0;
 }
 
 int rv_visit_set(rv_visit *v, rv_err **err)
@@ -255,7 +256,7 @@ static int too_long(rv_visit *v, size_t n, rv_err **err)
 {
     v->given_reason = RV_REASON_MAX_ITEMS;
     return rv_visit_fail(
-        v, "LimitError", err,
+        v, rv_error_limit, err,
         "agent \"%s\": the list of for_each has %zu elements, max_items (%lld) allows fewer: raise it, "
         "or shorten the list",
         v->agent->name, n, (long long)v->agent->each.max_items);
@@ -278,10 +279,10 @@ int rv_visit_list(rv_visit *v, rv_err **err)
                             rv_expr_text(v->agent->each.list));
         if (rc != RV_E_NOMEM && v->shared->rules >= RV_RULES_6)
             rc = RV_WRAP(&cause, rc, "agent \"%s\"", v->agent->name);
-        return rv_visit_fail_cause(v, "ExpressionError", cause, err);
+        return rv_visit_fail_cause(v, rv_error_expression, cause, err);
     }
     if (!json_object_is_type(list, json_type_array)) {
-        rc = rv_visit_fail(v, "ExpressionError", err,
+        rc = rv_visit_fail(v, rv_error_expression, err,
                            "agent \"%s\": for_each \"%s\" gives a value of type %s, it must give a list (%s:%d:%d)",
                            v->agent->name, rv_expr_text(v->agent->each.list), rv_json_type_text(list),
                            v->agent->each.src.file, v->agent->each.src.line, v->agent->each.src.col);

@@ -2,6 +2,7 @@
  * taken in the order of the calls, not in the order of the answers. */
 #include "coreengine/agent/model_internal.h"
 #include "coreengine/agent/tools_internal.h"
+#include "envelope/error_types.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -69,7 +70,7 @@ static int check_breaker(rv_visit *v, size_t i, bool *refused, struct rv_effects
     int rc = rv_buf_check(&why, "a refusal", err);
     if (rc == 0 && *refused)
         rc = rv_step_error(v, step,
-                           &(struct step_failure){.type = "ToolError",
+                           &(struct step_failure){.type = rv_error_tool,
                                                   .message = rv_buf_str(&why),
                                                   .recoverable = true,
                                                   .ms = (v->now_us - call->started_us) / 1000},
@@ -372,7 +373,7 @@ static int answered(rv_visit *v, struct pending_call *call, const struct rv_even
         rc = rv_step_error(
             v, step,
             &(struct step_failure){
-                .type = "ToolError",
+                .type = rv_error_tool,
                 .message = RV_STR_LIT("the tool asks a person, who is not asked while other calls are under way"),
                 .ms = (v->now_us - call->started_us) / 1000},
             &call->entry, err);

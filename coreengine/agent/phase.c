@@ -1,6 +1,7 @@
 /* What all phases of a visit use: what the visit does and which model it asks, asking for a call, trying again, a
  * question for a person, and failing. */
 #include "coreengine/agent/tools_internal.h"
+#include "envelope/error_types.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -60,19 +61,19 @@ static enum rv_failure failure_of_stage(const char *type)
         const char *type;
         enum rv_failure code;
     } codes[] = {
-        {"LLMError", RV_FAILURE_MODEL_FAILED},
-        {"LimitError", RV_FAILURE_LIMIT_REACHED},
-        {"ParseError", RV_FAILURE_OUTPUT_UNREADABLE},
-        {"ValidationError", RV_FAILURE_OUTPUT_INVALID},
-        {"HookError", RV_FAILURE_HOOK_FAILED},
-        {"PolicyError", RV_FAILURE_POLICY_FAILED},
-        {"TimeoutError", RV_FAILURE_STAGE_TIMED_OUT},
-        {"CancelledError", RV_FAILURE_CANCELLED},
-        {"ToolError", RV_FAILURE_TOOL_FAILED},
-        {"ExpressionError", RV_FAILURE_EXPRESSION_FAILED},
-        {"JoinError", RV_FAILURE_JOIN_FAILED},
-        {"TemplateError", RV_FAILURE_TEMPLATE_FAILED},
-        {RV_QUESTION_CANCELLED, RV_FAILURE_QUESTION_CANCELLED},
+        {rv_error_llm, RV_FAILURE_MODEL_FAILED},
+        {rv_error_limit, RV_FAILURE_LIMIT_REACHED},
+        {rv_error_parse, RV_FAILURE_OUTPUT_UNREADABLE},
+        {rv_error_validation, RV_FAILURE_OUTPUT_INVALID},
+        {rv_error_hook, RV_FAILURE_HOOK_FAILED},
+        {rv_error_policy, RV_FAILURE_POLICY_FAILED},
+        {rv_error_timeout, RV_FAILURE_STAGE_TIMED_OUT},
+        {rv_error_cancelled, RV_FAILURE_CANCELLED},
+        {rv_error_tool, RV_FAILURE_TOOL_FAILED},
+        {rv_error_expression, RV_FAILURE_EXPRESSION_FAILED},
+        {rv_error_join, RV_FAILURE_JOIN_FAILED},
+        {rv_error_template, RV_FAILURE_TEMPLATE_FAILED},
+        {rv_error_question_cancelled, RV_FAILURE_QUESTION_CANCELLED},
     };
 
     for (size_t i = 0; i < RV_COUNT(codes); i++)
@@ -87,9 +88,9 @@ enum rv_failure rv_failure_of_tool(const char *type)
         const char *type;
         enum rv_failure code;
     } codes[] = {
-        {"TimeoutError", RV_FAILURE_TOOL_TIMED_OUT},   {"NotFoundError", RV_FAILURE_TOOL_NOT_FOUND},
-        {"AccessDenied", RV_FAILURE_TOOL_NOT_ALLOWED}, {"ValidationError", RV_FAILURE_TOOL_INVALID},
-        {"InvalidStep", RV_FAILURE_TOOL_INVALID},      {"AgentError", RV_FAILURE_AGENT_FAILED},
+        {rv_error_timeout, RV_FAILURE_TOOL_TIMED_OUT},         {rv_error_not_found, RV_FAILURE_TOOL_NOT_FOUND},
+        {rv_error_access_denied, RV_FAILURE_TOOL_NOT_ALLOWED}, {rv_error_validation, RV_FAILURE_TOOL_INVALID},
+        {rv_error_invalid_step, RV_FAILURE_TOOL_INVALID},      {rv_error_agent, RV_FAILURE_AGENT_FAILED},
     };
 
     for (size_t i = 0; type && i < RV_COUNT(codes); i++)
@@ -100,7 +101,7 @@ enum rv_failure rv_failure_of_tool(const char *type)
 
 enum rv_failure rv_event_failure(const struct rv_event *ev)
 {
-    bool is_timeout = ev->error_type && strcmp(ev->error_type, "TimeoutError") == 0;
+    bool is_timeout = rv_error_is(ev->error_type, rv_error_timeout);
     enum rv_failure code;
 
     if (ev->code && rv_failure_of(rv_str_of(ev->code), &code, NULL) == 0)
@@ -249,18 +250,18 @@ int rv_visit_call(rv_visit *v, const struct visit_call *call, rv_buf *request, s
 
     if (run_stops(v)) {
         rv_buf_fini(request);
-        return rv_visit_fail(v, "CancelledError", err, "stage \"%s\" was stopped before %s: the run has hit a bound",
+        return rv_visit_fail(v, rv_error_cancelled, err, "stage \"%s\" was stopped before %s: the run has hit a bound",
                              v->agent->name, label);
     }
     if (v->now_us >= v->deadline_us) {
         rv_buf_fini(request);
-        return rv_visit_fail(v, "TimeoutError", err, "stage \"%s\" ran out of time before %s (%lld s)", v->agent->name,
-                             label, (long long)v->agent->limits.timeout_seconds);
+        return rv_visit_fail(v, rv_error_timeout, err, "stage \"%s\" ran out of time before %s (%lld s)",
+                             v->agent->name, label, (long long)v->agent->limits.timeout_seconds);
     }
     rv_err *cause = NULL;
     if (rv_buf_check(request, "call arguments", &cause) < 0) {
         rv_buf_fini(request);
-        return rv_visit_fail_cause(v, "ProcessingError", cause, err);
+        return rv_visit_fail_cause(v, rv_error_processing, cause, err);
     }
     struct rv_effect *e = rv_effects_add(out, call->kind);
     if (!e) {

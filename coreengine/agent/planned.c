@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "coreengine/plan/planner.h"
+#include "envelope/error_types.h"
 
 #define DESCRIPTION "Answer the user directly, or plan all tool calls that the answer needs. Call this once."
 #define MAX_TOLD    ((size_t)256 << 10) /* of what is wrong with a plan, as the model reads it */
@@ -165,7 +166,7 @@ static void tell_plan(rv_visit *v, const char *status, json_object *result, stru
 
     rv_visit_emit(v, out, RV_EMIT_TOOL_RESULT, RV_M_INT("call_id", v->model.call_id), RV_M_TEXT("tool", RV_PLAN_TOOL),
                   RV_M_TEXT("status", status), RV_M_BOOL("planned", true),
-                  RV_M_IF(failed, RV_M_TEXT("error_type", "ValidationError")),
+                  RV_M_IF(failed, RV_M_TEXT("error_type", rv_error_validation)),
                   RV_M_IF(failed, RV_M_PREVIEW("error", rv_str_of(p->refusal))), RV_M_OF(VALUE, "result", result));
 }
 

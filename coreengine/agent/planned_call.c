@@ -3,6 +3,7 @@
 #include "coreengine/agent/tools_internal.h"
 
 #include "coreengine/plan/output.h"
+#include "envelope/error_types.h"
 
 json_object *rv_planned_output_of(json_object *entry)
 {
@@ -62,16 +63,17 @@ static const char *code_of(const rv_visit *v, json_object *entry, const char *ty
     static const struct {
         const char *type, *code;
     } refused[] = {
-        {"ValidationError", "invalid_argument"}, {"InvalidStep", "invalid_argument"}, {"NotFoundError", "unknown_tool"},
-        {"AccessDenied", "access_denied"},       {"ToolError", "tool_blocked"},
+        {rv_error_validation, "invalid_argument"}, {rv_error_invalid_step, "invalid_argument"},
+        {rv_error_not_found, "unknown_tool"},      {rv_error_access_denied, "access_denied"},
+        {rv_error_tool, "tool_blocked"},
     };
 
-    if (strcmp(type, "TimeoutError") == 0) {
+    if (rv_error_is(type, rv_error_timeout)) {
         if (v->now_us >= v->planned->until_us)
             return "budget_exhausted";
         return may_have_happened(v, entry) ? "outcome_unknown" : "timeout";
     }
-    if (strcmp(type, "CancelledError") == 0)
+    if (rv_error_is(type, rv_error_cancelled))
         return "cancelled";
     for (size_t i = 0; i < RV_COUNT(refused) && !was_called; i++)
         if (strcmp(refused[i].type, type) == 0)
@@ -122,10 +124,11 @@ static int standard_error(const char *code, const char *text, json_object *stand
         rc = rv_json_set_take(standard, "error", error, err);
     else
         json_object_put(error);
-    return rc < 0 ? rc
-                  : RV_SET(error, err,
-                           RV_M_TEXT("error_type", strcmp(code, "tool_error") == 0 ? "ToolError" : "ValidationError"),
-                           RV_M_TEXT("message", text), RV_M_BOOL("recoverable", false));
+    return rc < 0
+               ? rc
+               : RV_SET(error, err,
+                        RV_M_TEXT("error_type", strcmp(code, "tool_error") == 0 ? rv_error_tool : rv_error_validation),
+                        RV_M_TEXT("message", text), RV_M_BOOL("recoverable", false));
 }
 
 int rv_planned_read_result(const struct rv_tool_info *info, json_object *raw, json_object **standard,

@@ -1,6 +1,7 @@
 /* The answer of a visit that plans: what the model is shown of the results, and the output around its answer. Results
  * are data of third parties: they stand between two marks that no result can contain, since the marks hold its hash. */
 #include "coreengine/agent/tools_internal.h"
+#include "envelope/error_types.h"
 
 #include <stdlib.h>
 
@@ -156,7 +157,7 @@ int rv_planned_answer(rv_visit *v, rv_str text, rv_err **err)
  * cancel are not failures of the model. */
 static bool can_degrade(const rv_visit *v)
 {
-    static const char *const types[] = {"LLMError", "TimeoutError", "ParseError"};
+    static const char *const types[] = {rv_error_llm, rv_error_timeout, rv_error_parse};
     json_object *results = v->planned->results;
     bool is_of_model = false;
     size_t good = 0;

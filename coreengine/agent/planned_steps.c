@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "coreengine/plan/resolve.h"
+#include "envelope/error_types.h"
 
 #define MAX_WHY ((size_t)64 << 10) /* bytes of the reason of a failed step; the rest is cut */
 
@@ -68,8 +69,8 @@ static int unresolved(rv_visit *v, size_t index, const struct rv_resolution *r, 
                   r->reason ? r->reason : "it cannot be resolved");
     int rc = why.rc == RV_E_NOMEM ? rv_buf_check(&why, "why a call is not made", err) : 0;
     if (rc == 0)
-        rc = fail_step(v, index, (struct step_failure){.type = "ValidationError", .message = rv_buf_str(&why)}, r->code,
-                       entry, err);
+        rc = fail_step(v, index, (struct step_failure){.type = rv_error_validation, .message = rv_buf_str(&why)},
+                       r->code, entry, err);
     rv_buf_fini(&why);
     return rc;
 }
@@ -121,7 +122,7 @@ int rv_planned_prepare(rv_visit *v, size_t index, json_object **entry, rv_err **
         return fail_step(
             v, index,
             (struct step_failure){
-                .type = "TimeoutError",
+                .type = rv_error_timeout,
                 .message = RV_STR_LIT("the time of all calls (execute.max_total_ms) was over before this one")},
             "budget_exhausted", entry, err);
     int rc = list_outputs(v, index, &outputs, &n, err);
@@ -133,7 +134,7 @@ int rv_planned_prepare(rv_visit *v, size_t index, json_object **entry, rv_err **
         rc = fail_step(
             v, index,
             (struct step_failure){
-                .type = "ValidationError",
+                .type = rv_error_validation,
                 .message = RV_STR_LIT("this call succeeded before, with these arguments: it is not made again")},
             "repeated_call", entry, err);
     else if (rc == 0 && !resolved.arguments)
@@ -206,7 +207,7 @@ int rv_planned_skip(const rv_visit *v, size_t index, bool *waits, json_object **
 
 int rv_planned_deny(rv_visit *v, size_t index, const char *why, json_object **entry, rv_err **err)
 {
-    return fail_step(v, index, (struct step_failure){.type = "AccessDenied", .message = rv_str_of(why)},
+    return fail_step(v, index, (struct step_failure){.type = rv_error_access_denied, .message = rv_str_of(why)},
                      "confirmation_denied", entry, err);
 }
 
@@ -214,7 +215,7 @@ int rv_planned_unknown(rv_visit *v, size_t index, int64_t ms, json_object **entr
 {
     return fail_step(v, index,
                      (struct step_failure){
-                         .type = "ToolError",
+                         .type = rv_error_tool,
                          .message = RV_STR_LIT(
                              "reeve stopped while the tool was called: it is unknown whether the call happened, and "
                              "it is not made again"),

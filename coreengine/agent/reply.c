@@ -1,6 +1,7 @@
 /* What a model's reply comes to: tool calls to be made, an output, a reply that is asked for again, or a failure (rules
  * 5.5 to 5.7, W16). */
 #include "coreengine/agent/tools_internal.h"
+#include "envelope/error_types.h"
 
 #include <string.h>
 
@@ -27,7 +28,7 @@ static void emit_reply(rv_visit *v, const struct rv_event *ev, json_object *call
 
     rv_visit_emit(
         v, out, RV_EMIT_LLM_RESULT, RV_M_INT("call_id", ev->call_id), RV_M_TEXT("status", failed ? "error" : "success"),
-        RV_M_IF(failed, RV_M_TEXT("error_type", ev->error_type ? ev->error_type : "LLMError")),
+        RV_M_IF(failed, RV_M_TEXT("error_type", ev->error_type ? ev->error_type : rv_error_llm)),
         RV_M_IF(failed && a->error_kind >= 0,
                 RV_M_TEXT("error_kind", rv_llm_error_text((enum rv_llm_error)a->error_kind))),
         RV_M_IF(code, RV_M_TEXT("code", code)), RV_M_IF(failed, RV_M_STR("error", ev->error)),
@@ -76,7 +77,7 @@ static int no_call_left(rv_visit *v, rv_err *cause, rv_err **err)
                      v->agent->name, (long long)v->bound_of->pipeline->max_llm_calls);
 
     RV_IGNORE(rc, "the chain carries it");
-    return rv_visit_fail_cause(v, "LimitError", cause, err);
+    return rv_visit_fail_cause(v, rv_error_limit, cause, err);
 }
 
 /* The attempt failed: try again if that may help, else the stage fails. Takes cause. */
@@ -155,7 +156,7 @@ static int begin_calls(rv_visit *v, const struct rv_event *ev, json_object *call
     int64_t n = (int64_t)json_object_array_length(calls);
 
     if (v->model.rounds >= a->limits.max_rounds)
-        return rv_visit_fail(v, "LimitError", err,
+        return rv_visit_fail(v, rv_error_limit, err,
                              "agent \"%s\": the model called tools in %lld rounds and wants more, max_rounds is %lld: "
                              "raise it, or tell the model when to stop",
                              a->name, (long long)v->model.rounds, (long long)a->limits.max_rounds);
@@ -194,7 +195,7 @@ static int unoffered_calls(rv_visit *v, json_object *calls, struct rv_effects *o
                      v->agent->name, rv_buf_cstr(&names));
     RV_IGNORE(rc, "the error carries it");
     rv_buf_fini(&names);
-    return attempt_failed(v, "LLMError", true, cause, out, err);
+    return attempt_failed(v, rv_error_llm, true, cause, out, err);
 }
 
 /* The call by which the model hands over its output, or NULL; borrowed. calls may be NULL. */
@@ -250,14 +251,14 @@ static int repair(rv_visit *v, const struct rv_event *ev, json_object *calls, en
                   struct rv_effects *out, rv_err **err)
 {
     if (rv_err_is(cause, RV_E_NOMEM))
-        return rv_visit_fail_cause(v, "ValidationError", cause, err);
+        return rv_visit_fail_cause(v, rv_error_validation, cause, err);
     if (v->model.repairs >= v->agent->limits.max_repairs) {
         int rc = RV_WRAP(&cause, rv_err_code(cause),
                          "agent \"%s\": the output does not fit output_schema, after %lld "
                          "of max_repairs (%lld) repairs: raise it, or say in the prompt what is wanted",
                          v->agent->name, (long long)v->model.repairs, (long long)v->agent->limits.max_repairs);
         RV_IGNORE(rc, "the error carries it");
-        rc = rv_visit_fail_cause(v, "ParseError", cause, err);
+        rc = rv_visit_fail_cause(v, rv_error_parse, cause, err);
         v->code = code;
         return rc;
     }
@@ -342,7 +343,7 @@ static int plain_output(rv_visit *v, const struct rv_event *ev, struct rv_effect
             warn_of_cut(v, ev, out);
     }
     if (rc < 0)
-        return attempt_failed(v, "ParseError", true, cause, out, err);
+        return attempt_failed(v, rv_error_parse, true, cause, out, err);
     v->phase = PHASE_CHECK;
     return 0;
 }
@@ -356,13 +357,13 @@ static int quota_refused(rv_visit *v, rv_err *cause, rv_err **err)
         s = s->up;
     v->bound = RV_REASON_QUOTA;
     v->bound_of = s;
-    return rv_visit_fail_cause(v, "LimitError", cause, err);
+    return rv_visit_fail_cause(v, rv_error_limit, cause, err);
 }
 
 static int call_failed(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
 {
-    const char *type = ev->error_type ? ev->error_type : "LLMError";
-    bool timeout = strcmp(type, "TimeoutError") == 0;
+    const char *type = ev->error_type ? ev->error_type : rv_error_llm;
+    bool timeout = rv_error_is(type, rv_error_timeout);
     rv_err *cause = NULL;
 
     int rc = RV_FAIL(&cause, timeout ? RV_E_TIMEOUT : RV_E_PROVIDER, "agent \"%s\": generation failed: %.*s",
@@ -384,12 +385,12 @@ static int call_failed(rv_visit *v, const struct rv_event *ev, struct rv_effects
 static int go_on(rv_visit *v, const struct rv_event *ev, rv_err **err)
 {
     if (!v->agent->has_tools) /* nor is it counted by the proof of model calls */
-        return rv_visit_fail(v, "LLMError", err,
+        return rv_visit_fail(v, rv_error_llm, err,
                              "agent \"%s\": the provider paused its answer, which only stages with tools go on with: "
                              "set has_tools",
                              v->agent->name);
     if (v->model.rounds >= v->agent->limits.max_rounds)
-        return rv_visit_fail(v, "LimitError", err,
+        return rv_visit_fail(v, rv_error_limit, err,
                              "agent \"%s\": the provider paused its answer %lld times, max_rounds is %lld: raise it",
                              v->agent->name, (long long)v->model.rounds, (long long)v->agent->limits.max_rounds);
     v->model.rounds++;
@@ -402,8 +403,8 @@ static int refused(rv_visit *v, const struct rv_event *ev, rv_err **err)
     rv_str head = rv_utf8_cut(rv_str_trim(ev->reply), REPLY_HEAD_BYTES);
     bool declined = ev->llm.finish == RV_FINISH_REFUSAL;
 
-    return rv_visit_fail_as(v, declined ? RV_FAILURE_MODEL_DECLINED : RV_FAILURE_MODEL_CONTENT_FILTER, "LLMError", err,
-                            "agent \"%s\": %s: \"%.*s\"", v->agent->name,
+    return rv_visit_fail_as(v, declined ? RV_FAILURE_MODEL_DECLINED : RV_FAILURE_MODEL_CONTENT_FILTER, rv_error_llm,
+                            err, "agent \"%s\": %s: \"%.*s\"", v->agent->name,
                             declined ? "the model refuses to answer"
                                      : "the provider's content filter cut the answer off",
                             RV_STR_ARG(head));
@@ -428,7 +429,7 @@ static int planned_reply(rv_visit *v, const struct rv_event *ev, json_object *ca
     if (!has_text) {
         int rc = RV_FAIL(&cause, RV_E_PARSE, "agent \"%s\": the reply has no text", v->agent->name);
         RV_IGNORE(rc, "the error carries it");
-        return attempt_failed(v, "LLMError", true, cause, out, err);
+        return attempt_failed(v, rv_error_llm, true, cause, out, err);
     }
     warn_of_cut(v, ev, out);
     return rv_planned_answer(v, ev->reply, err);
@@ -464,7 +465,7 @@ static int judge(rv_visit *v, const struct rv_event *ev, json_object *calls, int
     if (rc == 0 && !rv_utf8_valid(ev->reply, NULL))
         rc = RV_FAIL(&cause, RV_E_PARSE, "agent \"%s\": the model reply is not valid UTF-8", v->agent->name);
     if (rc < 0)
-        rc = attempt_failed(v, "ParseError", true, cause, out, err);
+        rc = attempt_failed(v, rv_error_parse, true, cause, out, err);
     else if (rv_money_within_limits(v, &rc, err))
         rc = take_reply(v, ev, calls, out, err);
     if (v->phase != PHASE_FAILED) /* else they become rows */

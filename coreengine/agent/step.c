@@ -1,6 +1,7 @@
 /* One step of a tool stage, or one tool call of a model: what is decided before its tool may run, the call, and what
  * its answer becomes (rules 6.1, 6.2, W32 to W38). Which step comes when is the business of tools.c and pending.c. */
 #include "coreengine/agent/tools_internal.h"
+#include "envelope/error_types.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -163,7 +164,7 @@ static int check_parameters(const rv_visit *v, size_t index, const struct rv_too
     json_object_put(empty);
     bool no_memory = rv_err_is(cause, RV_E_NOMEM);
     if (rc < 0 && !no_memory)
-        bad(out, "ValidationError", true, "parameters of tool \"%.*s\": %s", RV_STR_ARG(rv_step_tool(v, index)),
+        bad(out, rv_error_validation, true, "parameters of tool \"%.*s\": %s", RV_STR_ARG(rv_step_tool(v, index)),
             rv_err_text(cause));
     rv_err_free(cause);
     return no_memory ? RV_FAIL(err, RV_E_NOMEM, "check tool parameters") : 0;
@@ -183,7 +184,7 @@ static void list_offered(const rv_visit *v, const char *intro, struct step_judge
 
 static void unknown_tool(const rv_visit *v, rv_str tool, struct step_judgement *out)
 {
-    bad(out, "NotFoundError", false, "tool not found: \"%.*s\"", RV_STR_ARG(rv_utf8_cut(tool, MAX_NAME)));
+    bad(out, rv_error_not_found, false, "tool not found: \"%.*s\"", RV_STR_ARG(rv_utf8_cut(tool, MAX_NAME)));
     list_offered(v, "; there are ", out);
 }
 
@@ -202,8 +203,8 @@ static void judge_name(const rv_visit *v, rv_str tool, const struct rv_tool_info
     if (!info && (allowed || v->model.acting)) {
         unknown_tool(v, tool, out);
     } else if (!allowed) {
-        bad(out, "AccessDenied", false, "access denied: agent \"%s\" may not call tool \"%.*s\": %s", v->agent->name,
-            RV_STR_ARG(rv_utf8_cut(tool, MAX_NAME)), why);
+        bad(out, rv_error_access_denied, false, "access denied: agent \"%s\" may not call tool \"%.*s\": %s",
+            v->agent->name, RV_STR_ARG(rv_utf8_cut(tool, MAX_NAME)), why);
         if (v->shared->rules >= RV_RULES_2)
             list_offered(v, "; it may call ", out);
     }
@@ -237,17 +238,17 @@ int rv_step_judge(const rv_visit *v, size_t index, struct step_judgement *out, r
 
     *out = (struct step_judgement){.verdict = STEP_RUNS, .text = RV_BUF_INIT(RV_JSON_MAX_BYTES)};
     if (fault)
-        bad(out, v->model.acting ? "ValidationError" : "InvalidStep", false, "step %zu %s be run: %s", index,
+        bad(out, v->model.acting ? rv_error_validation : rv_error_invalid_step, false, "step %zu %s be run: %s", index,
             rv_cannot(v), fault);
     else if (!rv_client_tool(v, tool))
         judge_name(v, tool, info, out);
     int rc = out->verdict == STEP_RUNS ? check_parameters(v, index, info, out, err) : 0;
     rv_str word;
     if (rc == 0 && out->verdict == STEP_RUNS && rv_resource_lacks(v, tool, &word))
-        bad(out, "ValidationError", false, "Error: %.*s not available in context", RV_STR_ARG(word));
+        bad(out, rv_error_validation, false, "Error: %.*s not available in context", RV_STR_ARG(word));
     if (rc == 0 && out->verdict == STEP_RUNS && rv_tool_is_refused(v, callee_of(v, tool), &out->text)) {
         out->verdict = STEP_IS_BLOCKED;
-        out->error_type = "ToolError";
+        out->error_type = rv_error_tool;
         out->recoverable = true;
     }
     if (rc == 0)
@@ -330,7 +331,7 @@ int rv_step_call(rv_visit *v, size_t index, int64_t attempt, const struct rv_too
 bool rv_step_may_repeat(const rv_visit *v, size_t index, const struct rv_event *ev, int64_t *max_retries)
 {
     const struct rv_tool_info *info = rv_visit_tool(v, rv_step_tool(v, index));
-    bool may_help = ev->retryable || (ev->error_type && strcmp(ev->error_type, "TimeoutError") == 0);
+    bool may_help = ev->retryable || rv_error_is(ev->error_type, rv_error_timeout);
     int64_t cap = v->shared->pipeline->execution.max_tool_retries;
 
     *max_retries = v->agent->limits.max_retries < cap ? v->agent->limits.max_retries : cap;
@@ -408,7 +409,7 @@ static int good_entry(rv_visit *v, size_t index, rv_str reply, int64_t ms, json_
     const struct rv_tool_info *info = rv_visit_tool(v, rv_step_tool(v, index));
     const struct rv_json_opts opts = {.refuse_big_ints = rv_visit_refuses_big_ints(v), .what = "tool result"};
     json_object *raw = NULL, *standard = NULL, *value = NULL;
-    const char *status = NULL, *type = "ExecutionError", *code = NULL;
+    const char *status = NULL, *type = rv_error_execution, *code = NULL;
     rv_err *cause = NULL;
 
     int rc = rv_json_parse(reply, &opts, &raw, &cause);
@@ -421,7 +422,7 @@ static int good_entry(rv_visit *v, size_t index, rv_str reply, int64_t ms, json_
         rc = unwrap_data(raw, standard, &cause);
     if (rc == 0 && success && !is_result && info && info->output) {
         rc = check_data(info, standard, &cause);
-        type = "ValidationError";
+        type = rv_error_validation;
         code = rc < 0 ? "output_schema_violation" : NULL;
     }
     if (rc == 0) {
@@ -455,7 +456,7 @@ int rv_step_entry(rv_visit *v, size_t index, const struct rv_event *ev, int64_t 
     if (!ev->failed)
         return good_entry(v, index, ev->reply, ms, out, err);
     int rc = rv_step_error(v, index,
-                           &(struct step_failure){.type = ev->error_type ? ev->error_type : "ExecutionError",
+                           &(struct step_failure){.type = ev->error_type ? ev->error_type : rv_error_execution,
                                                   .message = ev->error,
                                                   .recoverable = ev->retryable,
                                                   .ms = ms},

@@ -1,6 +1,7 @@
 /* Hooks around a tool call: those before it see the arguments, those after it what it came to. What they change is
  * checked like what a model or the tool itself says. */
 #include "coreengine/agent/tools_internal.h"
+#include "envelope/error_types.h"
 
 void rv_tool_hooks_fini(struct tool_hooks *h)
 {
@@ -147,9 +148,9 @@ static int block(rv_visit *v, size_t index, struct tool_hooks *h, enum hook_plac
         ms = rv_json_int_or(h->entry, "execution_time_ms", 0);
     int rc = rv_buf_check(&text, "why a call is blocked", err);
     if (rc == 0)
-        rc = rv_step_error(v, index,
-                           &(struct step_failure){.type = "AccessDenied", .message = rv_buf_str(&text), .ms = ms},
-                           &entry, err);
+        rc = rv_step_error(
+            v, index, &(struct step_failure){.type = rv_error_access_denied, .message = rv_buf_str(&text), .ms = ms},
+            &entry, err);
     rv_buf_fini(&text);
     if (rc < 0)
         return rc;

@@ -3,6 +3,7 @@
  * are actions: they become an event, never text. An observation may name the session, and an agent may say that it is
  * done or gives up. */
 #include "coreengine/agent/tools_internal.h"
+#include "envelope/error_types.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -216,11 +217,11 @@ static int begin_plan(rv_visit *v, rv_err **err)
     if (!v->tools.results)
         return RV_FAIL(err, RV_E_NOMEM, "begin tool stage \"%s\"", v->agent->name);
     if (steps && !json_object_is_type(steps, json_type_array))
-        return rv_visit_fail(v, "ProcessingError", err,
+        return rv_visit_fail(v, rv_error_processing, err,
                              "agent \"%s\": `steps` of output \"%s\" must be a list, found %s", v->agent->name,
                              v->agent->tools.plan_from, rv_json_type_text(steps));
     if (steps && (int64_t)json_object_array_length(steps) > limit)
-        return rv_visit_fail(v, "ProcessingError", err,
+        return rv_visit_fail(v, rv_error_processing, err,
                              "agent \"%s\": the plan has %zu steps, execution.max_plan_steps allows %lld",
                              v->agent->name, json_object_array_length(steps), (long long)limit);
     v->tools.steps = steps ? json_object_get(steps) : json_object_new_array();
@@ -256,7 +257,7 @@ int rv_tools_count_bad(rv_visit *v, const char *why, rv_err **err)
 
     if (v->planned || !v->model.acting || ++v->model.bad_calls <= v->agent->limits.max_bad_calls || untold)
         return 0;
-    return rv_visit_fail(v, "LimitError", err,
+    return rv_visit_fail(v, rv_error_limit, err,
                          "agent \"%s\": the model asked for %lld tool calls that %s be made, max_bad_calls is "
                          "%lld: raise it, or tell "
                          "the model what there is; the last: %s",
@@ -426,10 +427,11 @@ static int take_denial(rv_visit *v, struct rv_effects *out, rv_err **err)
     v->tools.denial = NULL;
     int rc = rv_buf_check(&text, "why a call is refused", err);
     if (rc == 0)
-        rc = v->planned ? rv_planned_deny(v, v->tools.at, rv_buf_cstr(&text), &entry, err)
-                        : rv_step_error(v, v->tools.at,
-                                        &(struct step_failure){.type = "AccessDenied", .message = rv_buf_str(&text)},
-                                        &entry, err);
+        rc = v->planned
+                 ? rv_planned_deny(v, v->tools.at, rv_buf_cstr(&text), &entry, err)
+                 : rv_step_error(v, v->tools.at,
+                                 &(struct step_failure){.type = rv_error_access_denied, .message = rv_buf_str(&text)},
+                                 &entry, err);
     rv_buf_fini(&text);
     return rc < 0 ? rc : step_ended(v, entry, out, err);
 }
@@ -448,8 +450,8 @@ int rv_visit_tools(rv_visit *v, struct rv_effects *out, rv_err **err)
         if (v->tools.at >= json_object_array_length(v->tools.steps))
             return v->planned ? executed(v, err) : v->model.acting ? return_results(v, err) : tools_output(v, err);
         if (v->now_us >= v->deadline_us)
-            return rv_visit_fail(v, "TimeoutError", err, "stage \"%s\" ran out of time before step %zu", v->agent->name,
-                                 v->tools.at);
+            return rv_visit_fail(v, rv_error_timeout, err, "stage \"%s\" ran out of time before step %zu",
+                                 v->agent->name, v->tools.at);
         rc = v->tools.denial                  ? take_denial(v, out, err)
              : rv_input_open(v)               ? rv_input_ask(v, out, err)
              : v->tools.review != REVIEW_NONE ? take_review(v, out, err)
@@ -513,7 +515,7 @@ static int take_review(rv_visit *v, struct rv_effects *out, rv_err **err)
     if (review == REVIEW_ASK)
         return rv_visit_ask_outcome(v, out, err);
     if (review == REVIEW_FAIL)
-        return rv_visit_fail(v, "ToolError", err,
+        return rv_visit_fail(v, rv_error_tool, err,
                              "agent \"%s\": nobody knows whether tool \"%.*s\" ran, and the review gave it up",
                              v->agent->name, RV_STR_ARG(tool));
     if (v->tools.stated)

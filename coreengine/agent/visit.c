@@ -1,6 +1,7 @@
 /* One visit of one stage: the lifecycle. The order of the phases is rule 5.2 with the engine's policies between
  * required fields and storing. What each phase does is in the file of its name, as hooks.c or llm.c. */
 #include "coreengine/agent/tools_internal.h"
+#include "envelope/error_types.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -415,7 +416,7 @@ int rv_visit_cancel(rv_visit *v, const char *why, json_object *partials, int64_t
     v->outside = RV_OUTSIDE_NONE;
     rv_money_stop_waiting(v);
     rv_money_lose(v, "a model call was cancelled under way: it counts as charged for", out);
-    int rc = rv_visit_fail(v, "CancelledError", err, "%s", why);
+    int rc = rv_visit_fail(v, rv_error_cancelled, err, "%s", why);
     return rc < 0 ? rc : advance(v, out, err);
 }
 
@@ -432,7 +433,7 @@ int rv_visit_give_up(struct rv_visit_shared *shared, int stage, rv_envelope *env
     if (rc < 0)
         return rc;
     v->visit_no = rv_envelope_visits(env, rv_str_of(agent->name));
-    v->error_type = "CancelledError";
+    v->error_type = rv_error_cancelled;
     v->error_text = rv_str_dup(rv_str_of(why));
     rc = v->error_text ? rv_visit_resume_work(v, err) : RV_FAIL(err, RV_E_NOMEM, "give up stage \"%s\"", agent->name);
     if (rc == 0)

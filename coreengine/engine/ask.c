@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "coreengine/engine/engine_internal.h"
+#include "envelope/error_types.h"
 
 #define MAX_DOCUMENT (2 * RV_AGENTDOC_MAX_BYTES) /* bytes of a document as JSON, with its escapes */
 #define MAX_CONTEXT  ((size_t)64 << 10)          /* bytes of the context that a call names: ids, names and a role */
@@ -81,7 +82,7 @@ static void fail(const struct ask_tools *t, const char *name, int rc, rv_err *wh
     bool is_unknown = rc == RV_E_NOT_FOUND && t->find_agent;
 
     reply->failed = true;
-    reply->error_type = is_unknown ? "NotFoundError" : "AgentError";
+    reply->error_type = is_unknown ? rv_error_not_found : rv_error_agent;
     rv_buf_fini(&reply->text);
     reply->text = RV_BUF_INIT(RV_ENGINE_MAX_ERROR);
     if (is_unknown) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "coreengine/engine/engine_internal.h"
+#include "envelope/error_types.h"
 
 /* --- the queue --- */
 
@@ -285,7 +286,7 @@ void rv_call_timed_out(struct call *c)
         c->allowed_us ? c->allowed_us : c->deadline_us - c->started_us; /* the request began some time after the step */
 
     give_up(c);
-    rv_call_fail(c, "TimeoutError", true, "%s \"%s\" did not answer within %lld ms", c->what, c->name,
+    rv_call_fail(c, rv_error_timeout, true, "%s \"%s\" did not answer within %lld ms", c->what, c->name,
                  (long long)(us + 999) / 1000);
     if (c->event == RV_EVENT_LLM_DONE) {
         rv_call_say_limit(c);

@@ -5,12 +5,13 @@
 #include <string.h>
 
 #include "coreengine/engine/engine_internal.h"
+#include "envelope/error_types.h"
 
 /* --- models --- */
 
 static int model_failed(struct call *c, int rc, enum rv_llm_error kind, rv_err **err)
 {
-    rc = rv_call_fail_with(c, "LLMError", rc, err);
+    rc = rv_call_fail_with(c, rv_error_llm, rc, err);
     c->answer.error_kind = (int)kind;
     return rc;
 }
@@ -18,17 +19,17 @@ static int model_failed(struct call *c, int rc, enum rv_llm_error kind, rv_err *
 static void no_provider(struct call *c, const char *provider, const char *model)
 {
     if (provider && strcmp(provider, "scripted") == 0)
-        rv_call_fail(c, "LLMError", false,
+        rv_call_fail(c, rv_error_llm, false,
                      "model role \"%s\" has the scripted provider, and there is no script: give one with --script",
                      c->name);
     else if (provider)
         rv_call_fail(
-            c, "LLMError", false,
+            c, rv_error_llm, false,
             "model role \"%s\" is %s:%s, which takes real time, and this run's time is simulated: a script can "
             "answer for it, or `reeve test --live` asks it",
             c->name, provider, model ? model : "");
     else
-        rv_call_fail(c, "LLMError", false,
+        rv_call_fail(c, rv_error_llm, false,
                      "model role \"%s\" has no model: name one under models, or answer for it with --script", c->name);
     c->answer.error_kind = RV_LLM_ERROR_BAD_REQUEST;
 }
@@ -56,7 +57,8 @@ static int call_provider(rv_exec *x, struct call *c, struct rv_effect *e, json_o
     if (provider && rv_provider_is_capability(provider)) {
         if (takes(x, provider, request))
             return rv_call_capability(x, c, e, err);
-        rv_call_fail(c, "LLMError", false, "provider \"%s\" takes no attachments, and the request has some", provider);
+        rv_call_fail(c, rv_error_llm, false, "provider \"%s\" takes no attachments, and the request has some",
+                     provider);
         c->answer.error_kind = RV_LLM_ERROR_BAD_REQUEST;
         return 0;
     }
@@ -159,7 +161,7 @@ static struct rv_plugin_work *new_work(rv_exec *x, struct call *c, const struct 
 int rv_call_capability(rv_exec *x, struct call *c, const struct rv_effect *e, rv_err **err)
 {
     if (!x->opts.plugins) {
-        rv_call_fail(c, "NotFoundError", false, "no capability is loaded that has %s \"%s\"", c->what, c->name);
+        rv_call_fail(c, rv_error_not_found, false, "no capability is loaded that has %s \"%s\"", c->what, c->name);
         return 0;
     }
     struct rv_plugin_work *w = c->work = new_work(x, c, e);
@@ -170,7 +172,7 @@ int rv_call_capability(rv_exec *x, struct call *c, const struct rv_effect *e, rv
     if (rc < 0) {
         c->work = NULL;
         w->work.free(&w->work);
-        return rv_call_fail_with(c, "ExecutionError", rc, err);
+        return rv_call_fail_with(c, rv_error_execution, rc, err);
     }
     if (c->work) /* it has not answered yet */
         rv_call_await(c);
@@ -182,7 +184,7 @@ static int call_hook(rv_exec *x, struct call *c, struct rv_effect *e, rv_err **e
     if (!rv_script_plays(x, e))
         return rv_call_capability(x, c, e, err);
     int rc = rv_call_script(c, e, err);
-    return rc < 0 ? script_failed(c, rc, rv_call_fail_with(c, "ProcessingError", rc, err)) : 0;
+    return rc < 0 ? script_failed(c, rc, rv_call_fail_with(c, rv_error_processing, rc, err)) : 0;
 }
 
 static const char *what_of(const struct rv_effect *e)

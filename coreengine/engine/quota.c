@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "coreengine/engine/quota_internal.h"
+#include "envelope/error_types.h"
 
 /* The wait before a call asks again when only reservations of calls under way exceed a limit. */
 #define AGAIN_US         INT64_C(100000)
@@ -293,7 +294,7 @@ static int refused(struct call *c, struct quota_call *q, rv_err **err)
         rv_err_free(rv_err_steal(err));
         return 0;
     }
-    int rc = rv_call_fail_with(c, "LimitError", RV_E_QUOTA, err);
+    int rc = rv_call_fail_with(c, rv_error_limit, RV_E_QUOTA, err);
     c->code = rv_failure_text(RV_FAILURE_QUOTA_EXCEEDED);
     due_at(c, rv_engine_now_us(x->engine));
     return rc;
@@ -309,7 +310,7 @@ static int answered(struct call *c, int rc, rv_err **err)
         return refused(c, q, err);
     if (rc < 0) { /* without an answer of the store the call is not made; the reservation may exist */
         q->is_held = true;
-        rc = rv_call_fail_with(c, "LLMError", rc, err);
+        rc = rv_call_fail_with(c, rv_error_llm, rc, err);
         if (rc == 0)
             due_at(c, rv_engine_now_us(x->engine));
         return rc;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "coreengine/engine/services_internal.h"
+#include "envelope/error_types.h"
 
 #define PROGRESS_US        INT64_C(250000)   /* between two events of a call: a person reads no faster */
 #define MAX_PROGRESS       200               /* events of one call: a tool may report without end */
@@ -194,7 +195,7 @@ static int make_call(struct rv_tool_source *s, struct call *c, const struct rv_e
         return 0;
     }
     if (!s) {
-        rv_call_fail(c, "NotFoundError", false, "no capability is loaded that has tool \"%s\"", c->name);
+        rv_call_fail(c, rv_error_not_found, false, "no capability is loaded that has tool \"%s\"", c->name);
         return 0;
     }
     int rc = call_source(s, c, e, err);

@@ -2,6 +2,7 @@
  * begin in order, so many at once as max_parallel says; what they made is put together in their order, whichever was
  * done first. A visit that has not begun costs nothing. */
 #include "coreengine/run/work_internal.h"
+#include "envelope/error_types.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -139,7 +140,7 @@ static const char *question_of(const struct element *el)
 static int note_failure(rv_work *w, struct element *el, const struct rv_visit_result *r, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(RV_JSON_MAX_BYTES);
-    const char *type = r->end == RV_VISIT_STAYED ? "ProcessingError" : r->error_type;
+    const char *type = r->end == RV_VISIT_STAYED ? rv_error_processing : r->error_type;
 
     el->error_type = rv_str_dup(rv_str_of(type));
     if (!el->error_type)
@@ -341,7 +342,7 @@ static int end_at_bound(rv_work *w, struct rv_outside_end *end, rv_err **err)
     struct each *e = w->each;
     const struct rv_pipeline *p = e->bound_of->pipeline;
 
-    end->error_type = "LimitError";
+    end->error_type = rv_error_limit;
     end->reason = e->bound;
     end->bound_of = e->bound_of;
     for (size_t i = 0; i < e->n_begun && e->text.len == 0; i++)

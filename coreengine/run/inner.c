@@ -2,6 +2,7 @@
  * those of the run around it, and its visits, model calls and money count there, too. It begins with nothing but its
  * inputs. When it has to wait for a person, the stage waits: the run around asks, and keeps the state of this one. */
 #include "coreengine/run/work_internal.h"
+#include "envelope/error_types.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -278,7 +279,7 @@ static int make_output(rv_work *w, struct rv_outside_end *end, rv_err **err)
         return rc;
     }
     if (rc < 0) {
-        end->error_type = rc == RV_E_LIMIT ? "LimitError" : "ExpressionError";
+        end->error_type = rc == RV_E_LIMIT ? rv_error_limit : rv_error_expression;
         rv_buf_puts(&w->inner->text, "outputs: ");
         rv_err_write_chain(cause, &w->inner->text);
         rv_err_free(cause);
@@ -308,14 +309,14 @@ static void failed(rv_work *w, struct rv_outside_end *end)
     const char *why = f->termination_reason ? f->termination_reason : "it ended without a reason";
 
     if (in->is_late) {
-        end->error_type = "TimeoutError";
+        end->error_type = rv_error_timeout;
         rv_buf_printf(&in->text, "stage \"%s\" ran out of time (%lld s): all inside of its pipeline was cancelled",
                       agent_of(w)->name, (long long)agent_of(w)->limits.timeout_seconds);
         return;
     }
     end->reason = f->terminal_reason;
     if (in->run->stopped_by) { /* the bound of a run around this one */
-        end->error_type = "LimitError";
+        end->error_type = rv_error_limit;
         end->bound_of = in->run->stopped_by;
         rv_buf_puts(&in->text, why);
         return;
@@ -327,9 +328,9 @@ static void failed(rv_work *w, struct rv_outside_end *end)
         end->stage = in->run->failed_stage;
         return;
     }
-    end->error_type = f->terminal_reason == RV_REASON_USER_CANCELLED ? "CancelledError"
-                      : in->run->status == RV_RUN_TERMINATED         ? "LimitError"
-                                                                     : "ProcessingError";
+    end->error_type = f->terminal_reason == RV_REASON_USER_CANCELLED ? rv_error_cancelled
+                      : in->run->status == RV_RUN_TERMINATED         ? rv_error_limit
+                                                                     : rv_error_processing;
     rv_buf_printf(&in->text, "pipeline \"%s\": %s", agent_of(w)->inner.file, why);
 }
 
@@ -338,7 +339,7 @@ static int inner_end(rv_work *w, struct rv_outside_end *end, rv_err **err)
     struct inner *in = w->inner;
 
     if (in->is_refused) {
-        *end = (struct rv_outside_end){.error_type = "ProcessingError",
+        *end = (struct rv_outside_end){.error_type = rv_error_processing,
                                        .error = rv_buf_cstr(&in->text),
                                        .code = RV_FAILURE_NONE,
                                        .reason = RV_REASON_NONE};

@@ -1,6 +1,7 @@
 /* The rule of a join: when its group is settled, whether that satisfies it, whose values are merged, and what the
  * variable `group` and the error of an unsatisfied join say. */
 #include "coreengine/run/group_internal.h"
+#include "envelope/error_types.h"
 
 #include <stdlib.h>
 
@@ -84,7 +85,7 @@ static int too_few(const rv_run *run, const struct group *g, struct failure *out
         rv_buf_printf(&text, "; branch \"%s\": %s", failed->name, failed->failure.text);
     int rc = rv_buf_check(&text, "the failure of a join", err);
     const struct failure f = {.stage = (char *)at->name,
-                              .type = (char *)"JoinError",
+                              .type = (char *)rv_error_join,
                               .text = (char *)rv_buf_cstr(&text),
                               .code = RV_FAILURE_JOIN_FAILED,
                               .reason = RV_REASON_JOIN,

@@ -1,6 +1,7 @@
 /* What asked agents, tools, hooks, policies, mocks and routing functions answer: what their protocol allows, and now
  * and then what it does not. A failure or a late answer of a tool says little about whether the tool did its work. */
 #include "coreengine/sim/sim_internal.h"
+#include "envelope/error_types.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -132,7 +133,7 @@ static int sim_ask_answer(struct sim_seed *s, const struct rv_effect *e, bool sp
     } else if (!a || !a->document.ptr) { /* as coreengine/engine/ask.c says it */
         snprintf(why, sizeof why,
                  a ? "Agent '%.128s' cannot be used: its document has faults" : "Agent '%.128s' not found", name);
-        sim_outcome_fail(o, a ? "AgentError" : "NotFoundError", false, why);
+        sim_outcome_fail(o, a ? rv_error_agent : rv_error_not_found, false, why);
     } else {
         rv_jw_obj(&w);
         rv_jw_kv_text(&w, "agent", name);
@@ -153,9 +154,9 @@ static void fail(struct sim_seed *s, struct sim_outcome *o)
         const char *type, *text;
         bool retryable;
     } faults[] = {
-        {"ExecutionError", "disk full", false},       {"ExecutionError", "connection reset", true},
-        {"NotFoundError", "no such thing", false},    {"ToolError", "busy", true},
-        {"ValidationError", "that cannot be", false},
+        {rv_error_execution, "disk full", false},       {rv_error_execution, "connection reset", true},
+        {rv_error_not_found, "no such thing", false},   {rv_error_tool, "busy", true},
+        {rv_error_validation, "that cannot be", false},
     };
     size_t i = sim_draw(&s->tape, RV_COUNT(faults));
 
@@ -216,7 +217,7 @@ int sim_tool_answer(struct sim_seed *s, const struct rv_effect *e, struct sim_ou
     if (fault == 1) {
         fail(s, o);
     } else if (fault == 2) {
-        sim_outcome_fail(o, "TimeoutError", true, "no answer in time");
+        sim_outcome_fail(o, rv_error_timeout, true, "no answer in time");
     } else {
         rc = sim_script_answer(s, e, RV_SCRIPT_TOOL, (rv_str){e->request, e->request_len}, o, &found, err);
         if (rc == 0 && !found && strcmp(e->name, SIM_ASK_AGENT) == 0)
@@ -410,7 +411,8 @@ int sim_hook_answer(struct sim_seed *s, const struct rv_effect *e, struct sim_ou
 
     if (fault == 1) {
         bool late = sim_below(&r, 2) == 1;
-        sim_outcome_fail(o, late ? "TimeoutError" : "ExecutionError", false, late ? "no answer in time" : "it failed");
+        sim_outcome_fail(o, late ? rv_error_timeout : rv_error_execution, false,
+                         late ? "no answer in time" : "it failed");
         return 0;
     }
     if (e->entry == RV_NAME_MOCK && strcmp(e->name, SCRIPT_ENTRY) == 0)

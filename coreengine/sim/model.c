@@ -1,6 +1,7 @@
 /* What a model answers: mostly an object that fits, in more or less prose; at times something else, or nothing. It asks
  * for tools, mostly those that it was offered, with arguments that fit; its output may be such a call, too. */
 #include "coreengine/sim/sim_internal.h"
+#include "envelope/error_types.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -190,7 +191,7 @@ static void overloaded(struct sim_seed *s, struct sim_outcome *o)
     };
     size_t i = sim_draw(&s->tape, RV_COUNT(faults));
 
-    sim_outcome_fail(o, "LLMError", rv_llm_error_is_retryable(faults[i].kind), faults[i].text);
+    sim_outcome_fail(o, rv_error_llm, rv_llm_error_is_retryable(faults[i].kind), faults[i].text);
     o->llm.error_kind = (int)faults[i].kind;
     o->llm.may_be_billed = faults[i].may_be_billed;
 }
@@ -327,7 +328,7 @@ int sim_model_answer(struct sim_seed *s, const struct rv_effect *e, struct sim_o
     if (fault == 1) {
         overloaded(s, o);
     } else if (fault == 2) {
-        sim_outcome_fail(o, "TimeoutError", true, "no answer in time");
+        sim_outcome_fail(o, rv_error_timeout, true, "no answer in time");
         o->llm.error_kind = RV_LLM_ERROR_TIMEOUT;
         o->llm.may_be_billed = true;
     } else {

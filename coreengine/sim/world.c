@@ -1,6 +1,7 @@
 /* The world outside: calls under way and when each is answered, and what tools did, by idempotency key. What was done
  * does not die with a process, and a person who is asked whether something happened looks at it. */
 #include "coreengine/sim/sim_internal.h"
+#include "envelope/error_types.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -195,7 +196,7 @@ static struct sim_call *add_call(struct sim_seed *s, rv_err **err)
 static void schedule(struct sim_seed *s, const struct rv_effect *e, struct sim_call *c)
 {
     int64_t latency = latencies_us[sim_draw(&s->tape, RV_COUNT(latencies_us))];
-    bool late = c->outcome.failed && c->outcome.error_type && strcmp(c->outcome.error_type, "TimeoutError") == 0;
+    bool late = c->outcome.failed && rv_error_is(c->outcome.error_type, rv_error_timeout);
 
     c->due_us = s->now_us + latency;
     if (late)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "coreengine/tools/tools_internal.h"
+#include "envelope/error_types.h"
 
 /* --- building --- */
 
@@ -152,7 +153,8 @@ json_object *rv_tool_reported_error(rv_str reply)
 
 bool rv_tool_is_callers_fault(const char *type)
 {
-    static const char *const types[] = {"NotFoundError", "ValidationError", "AccessDenied", "InvalidStep"};
+    static const char *const types[] = {rv_error_not_found, rv_error_validation, rv_error_access_denied,
+                                        rv_error_invalid_step};
 
     for (size_t i = 0; i < RV_COUNT(types); i++)
         if (strcmp(type, types[i]) == 0)
@@ -321,7 +323,7 @@ static int fill_details(const struct raw *r, json_object *details, rv_err **err)
     int rc;
 
     rc = rv_json_str(type).len ? rv_tool_put_ref(details, "error_type", type, err)
-                               : rv_tool_put_str(details, "error_type", RV_STR_LIT("ToolError"), err);
+                               : rv_tool_put_str(details, "error_type", rv_str_of(rv_error_tool), err);
     if (rc == 0)
         rc = json_object_is_type(text, json_type_string) ? rv_tool_put_ref(details, "message", text, err)
                                                          : put_fallback_text(r, details, err);

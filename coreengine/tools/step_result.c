@@ -1,6 +1,7 @@
 /* Results as stages keep them: what a tool found in one shape, and one entry of a tool stage's `results`: the same keys
  * whether the step ran, failed or was refused. Shares the parameters and data with its sources. On the hot path. */
 #include "coreengine/tools/tools_internal.h"
+#include "envelope/error_types.h"
 
 /* What a tool found, in one shape: explored and pending items, discoveries, evidence, and the raw answer. Entries that
  * say nothing usable are dropped and counted. */
@@ -161,7 +162,7 @@ static int fill_error(const struct rv_step_result *s, json_object *error, rv_err
 
     /* A failed result without details has no text of its own. */
     if (s->error_type || !from || !json_object_object_get_ex(from, "error_type", &v))
-        rc = rv_tool_put_str(error, "type", rv_str_of(s->error_type ? s->error_type : "ToolError"), err);
+        rc = rv_tool_put_str(error, "type", rv_str_of(s->error_type ? s->error_type : rv_error_tool), err);
     else
         rc = rv_tool_put_ref(error, "type", v, err);
     if (rc < 0)

@@ -1,5 +1,6 @@
 /* A call that is over as an entry of a script, so that playing it gives the same answer again, piece by piece. */
 #include "coreengine/app/record/record_internal.h"
+#include "envelope/error_types.h"
 
 #include <string.h>
 
@@ -239,9 +240,9 @@ static enum rv_llm_error kind_of(const struct rv_event *ev)
 {
     if (ev->llm.error_kind != RV_UNSET)
         return (enum rv_llm_error)ev->llm.error_kind;
-    if (ev->error_type && strcmp(ev->error_type, "TimeoutError") == 0)
+    if (rv_error_is(ev->error_type, rv_error_timeout))
         return RV_LLM_ERROR_TIMEOUT;
-    if (ev->error_type && strcmp(ev->error_type, "CancelledError") == 0)
+    if (rv_error_is(ev->error_type, rv_error_cancelled))
         return RV_LLM_ERROR_CANCELLED;
     return ev->retryable ? RV_LLM_ERROR_CONNECTION : RV_LLM_ERROR_BAD_REQUEST;
 }
@@ -309,7 +310,7 @@ static int put_tool_error(json_object *entry, const char *type, rv_str message, 
 
     int rc = rv_json_set_take(entry, "error", error, err);
     if (rc == 0)
-        rc = rv_json_set_text(error, "type", type ? type : "ExecutionError", err);
+        rc = rv_json_set_text(error, "type", type ? type : rv_error_execution, err);
     if (rc == 0)
         rc = put_text(error, "message", message.len ? message : RV_STR_LIT("it failed"), err);
     return rc == 0 && recoverable ? rv_json_set_bool(error, "recoverable", true, err) : rc;
@@ -349,7 +350,7 @@ int rv_record_no_answer(const struct rv_record_call *c, int64_t last_us, rv_err 
                                 .failed = true,
                                 .reply = rv_buf_str(&text),
                                 .error = RV_STR_LIT("the answer came after the deadline of the call"),
-                                .error_type = "CancelledError",
+                                .error_type = rv_error_cancelled,
                                 .llm = RV_LLM_ANSWER_NONE};
     if (rc == 0)
         rc = rv_record_answer(c, &ev, err);

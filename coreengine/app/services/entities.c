@@ -7,6 +7,7 @@
 #include "coreengine/app/services/services_internal.h"
 #include "coreengine/calendar/when.h"
 #include "coreengine/store/entities.h"
+#include "envelope/error_types.h"
 
 #define MAX_WHY   ((size_t)64 << 10) /* bytes of the reasons why rows were refused */
 #define MAX_LIST  256                /* tags, conditions, columns, members to remove, links of one ask */
@@ -177,7 +178,7 @@ static int tell_conflict(int rc, rv_err **err)
     rv_err_write_chain(*err, &text);
     rv_err_free(rv_err_steal(err));
     RV_FAIL(err, RV_E_TOOL, "%s", rv_buf_cstr(&text));
-    rv_err_hint(err, "ConflictError");
+    rv_err_hint(err, "%s", rv_error_conflict);
     rv_buf_fini(&text);
     return RV_E_TOOL;
 }

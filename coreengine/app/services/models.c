@@ -7,6 +7,7 @@
 #include "coreengine/app/services/services_internal.h"
 #include "coreengine/base/hash.h"
 #include "coreengine/store/runs.h"
+#include "envelope/error_types.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -228,7 +229,7 @@ static int fail_as_run(enum rv_run_status status, const rv_envelope *env, rv_err
     if (rv_envelope_fields(env)->terminal_reason == RV_REASON_QUOTA)
         return RV_FAIL(err, RV_E_QUOTA, "%s", why);
     int rc = RV_FAIL(err, RV_E_TOOL, "the model does not answer: %s", why);
-    rv_err_hint(err, "ProviderError");
+    rv_err_hint(err, "%s", rv_error_provider);
     return rc;
 }
 

@@ -1,6 +1,7 @@
 /* One test: an envelope made from its input, a run with its script, the state at the end. */
 #include "coreengine/app/services.h"
 #include "coreengine/app/testing/testing_internal.h"
+#include "envelope/error_types.h"
 
 #include <json-c/linkhash.h>
 #include <stdlib.h>
@@ -87,7 +88,7 @@ static bool model_failed(const struct rv_test_report *r)
     for (size_t i = 0; i < json_object_array_length(r->errors); i++) {
         const char *type = "";
         type = rv_json_text_or(json_object_array_get_idx(r->errors, i), "type", "");
-        if (strcmp(type, "LLMError") == 0 || strcmp(type, "TimeoutError") == 0)
+        if (rv_error_is(type, rv_error_llm) || rv_error_is(type, rv_error_timeout))
             return true;
     }
     return false;

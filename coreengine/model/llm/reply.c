@@ -1,6 +1,7 @@
 /* What a model call comes to: a reply while it is put together and what its failures mean, its pieces as observable
  * events, and the outcome as members of a record, as journals, recordings and bundles keep it. */
 #include "coreengine/model/llm/llm.h"
+#include "envelope/error_types.h"
 
 #define MAX_ERROR  ((size_t)64 << 10) /* what a provider says went wrong */
 #define MAX_OPAQUE ((size_t)4 << 20)  /* what it wants back with a turn */
@@ -58,8 +59,8 @@ bool rv_llm_error_is_retryable(enum rv_llm_error kind)
 const char *rv_llm_error_type(int kind)
 {
     if (kind == RV_LLM_ERROR_TIMEOUT)
-        return "TimeoutError";
-    return kind == RV_LLM_ERROR_CANCELLED ? "CancelledError" : "LLMError";
+        return rv_error_timeout;
+    return kind == RV_LLM_ERROR_CANCELLED ? rv_error_cancelled : rv_error_llm;
 }
 
 enum rv_failure rv_llm_error_code(int kind)

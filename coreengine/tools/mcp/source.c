@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "coreengine/tools/mcp/mcptools_internal.h"
+#include "envelope/error_types.h"
 
 struct mcp_tool_call {
     struct rv_mcp_call call;
@@ -46,13 +47,13 @@ static const char *const *names(void *self, size_t *n)
 static const char *type_of_trouble(const struct rv_mcp_trouble *t)
 {
     if (t->is_timeout)
-        return "TimeoutError";
-    return t->rpc_code == RV_MCP_INVALID_PARAMS ? "ValidationError" : "ToolError";
+        return rv_error_timeout;
+    return t->rpc_code == RV_MCP_INVALID_PARAMS ? rv_error_validation : rv_error_tool;
 }
 
 static const char *type_of_output(const char *code)
 {
-    return rv_str_is(rv_str_of(code), "tool_error") ? "ToolError" : "ValidationError";
+    return rv_str_is(rv_str_of(code), "tool_error") ? rv_error_tool : rv_error_validation;
 }
 
 static void say_trouble(const struct rv_mcp_tool *tool, const struct rv_mcp_trouble *t, struct rv_tool_reply *reply)
@@ -75,7 +76,7 @@ static void say_result(const struct mcp_tool_call *c, json_object *result, struc
         rv_buf_fini(&reply->text);
         reply->text = RV_BUF_INIT(RV_JSON_MAX_BYTES);
         reply->failed = true;
-        reply->error_type = "ToolError";
+        reply->error_type = rv_error_tool;
         rv_buf_puts(&reply->text, rc == RV_E_LIMIT ? "the result is larger than 8 MiB" : rv_err_text(err));
     } else if (code) {
         reply->failed = true;

@@ -1,6 +1,7 @@
 /* Asks: what a capability wants to know, or to have done, by the engine while one of its entries is called. Here is the
  * side of the call, in the process where its function runs: limits, the life of answers, and how a failure reads. */
 #include "coreengine/tools/plugin/plugin_internal.h"
+#include "envelope/error_types.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,27 +22,27 @@ static const char *type_of(const rv_err *err)
         int code;
         const char *type;
     } types[] = {
-        {RV_E_DENIED, "AccessDenied"},
-        {RV_E_NOT_FOUND, "NotFoundError"},
-        {RV_E_INVALID, "ValidationError"},
-        {RV_E_PARSE, "ValidationError"},
-        {RV_E_EXISTS, "ExistsError"},
-        {RV_E_TIMEOUT, "TimeoutError"},
-        {RV_E_CANCELLED, "CancelledError"},
-        {RV_E_LIMIT, "LimitError"},
-        {RV_E_QUOTA, "LimitError"},
-        {RV_E_STATE, "UnavailableError"},
-        {RV_E_UNAVAILABLE, "UnavailableError"},
-        {RV_E_DISK, "UnavailableError"},
-        {RV_E_FILES, "UnavailableError"},
-        {RV_E_THREADS, "UnavailableError"},
+        {RV_E_DENIED, rv_error_access_denied},
+        {RV_E_NOT_FOUND, rv_error_not_found},
+        {RV_E_INVALID, rv_error_validation},
+        {RV_E_PARSE, rv_error_validation},
+        {RV_E_EXISTS, rv_error_exists},
+        {RV_E_TIMEOUT, rv_error_timeout},
+        {RV_E_CANCELLED, rv_error_cancelled},
+        {RV_E_LIMIT, rv_error_limit},
+        {RV_E_QUOTA, rv_error_limit},
+        {RV_E_STATE, rv_error_unavailable},
+        {RV_E_UNAVAILABLE, rv_error_unavailable},
+        {RV_E_DISK, rv_error_unavailable},
+        {RV_E_FILES, rv_error_unavailable},
+        {RV_E_THREADS, rv_error_unavailable},
     };
 
     for (size_t i = 0; i < RV_COUNT(types); i++)
         if (rv_err_code(err) == types[i].code)
             return types[i].type;
     const char *type = rv_err_code(err) == RV_E_TOOL ? rv_err_hint_text(err) : NULL;
-    return type ? type : "ExecutionError";
+    return type ? type : rv_error_execution;
 }
 
 static void write_failure(const rv_err *why, rv_buf *out)

@@ -2,6 +2,7 @@
  * that a plugin that says two things, or nothing, is told apart from one that fails properly. */
 #include "coreengine/base/limit.h"
 #include "coreengine/tools/plugin/plugin_internal.h"
+#include "envelope/error_types.h"
 
 #include <assert.h>
 #include <json-c/linkhash.h>
@@ -11,9 +12,8 @@
 
 #define WINDOW_US INT64_C(1000000) /* a second, in which RV_PLUGIN_LOG_LINES are let through */
 /* of the state behind a call: with another pointer a plugin ends the process here, not later */
-#define CALL_MAGIC         0x7265637au
-#define DEFAULT_ERROR_TYPE "ExecutionError"
-#define MAX_PROGRESS_TEXT  1024 /* bytes; an event has fewer */
+#define CALL_MAGIC        0x7265637au
+#define MAX_PROGRESS_TEXT 1024 /* bytes; an event has fewer */
 
 /* --- log lines: what a capability chooses to say, perhaps in a loop. Each capability has so many lines in a second;
  * what is left out is counted. The time is that of the log, so that a test can give it --- */
@@ -167,7 +167,7 @@ static int host_replace_attachments(struct rv_cap_call *call, const struct rv_ca
     rv_buf text = RV_BUF_INIT((size_t)RV_CAP_MAX_REPLY + 1);
 
     if (n > RV_CAP_MAX_ATTACHMENTS || (n > 0 && !items)) {
-        rv_plugin_said_failure(s->said, DEFAULT_ERROR_TYPE,
+        rv_plugin_said_failure(s->said, rv_error_execution,
                                n > RV_CAP_MAX_ATTACHMENTS
                                    ? "it gave more than " RV_LIMIT_TEXT(RV_CAP_MAX_ATTACHMENTS) " attachments"
                                    : "it gave attachments without a list of them");
@@ -178,7 +178,7 @@ static int host_replace_attachments(struct rv_cap_call *call, const struct rv_ca
         s->said->n_replies++;
         s->said->too_large = true;
     } else if (text.rc < 0) {
-        rv_plugin_said_failure(s->said, DEFAULT_ERROR_TYPE,
+        rv_plugin_said_failure(s->said, rv_error_execution,
                                text.rc == RV_E_NOMEM ? "no memory for its attachments"
                                                      : "it gave an attachment that is not UTF-8");
     }
@@ -260,7 +260,7 @@ void rv_plugin_said_failure(struct rv_plugin_said *said, const char *type, const
     if (++said->n_failures > 1) /* the first failure is the cause */
         return;
     if (!is_type_name(given))
-        given = RV_STR_LIT(DEFAULT_ERROR_TYPE);
+        given = rv_str_of(rv_error_execution);
     memcpy(said->type, given.ptr, given.len);
     said->type[given.len] = '\0';
     rv_plugin_clean(said->message, sizeof said->message, message);
@@ -568,11 +568,11 @@ const char *rv_plugin_error_type(const rv_err *err)
     for (; err; err = rv_err_cause(err)) {
         const char *type = rv_err_hint_text(err);
         if (rv_err_code(err) == RV_E_TIMEOUT)
-            return "TimeoutError";
+            return rv_error_timeout;
         if (rv_err_code(err) == RV_E_TOOL && type && is_type_name(rv_str_of(type)))
             return type;
     }
-    return DEFAULT_ERROR_TYPE;
+    return rv_error_execution;
 }
 
 const char *rv_plugin_failure_code(const rv_err *err)

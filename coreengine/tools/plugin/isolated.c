@@ -7,6 +7,7 @@
 #include "coreengine/base/liveness.h"
 #include "coreengine/base/spawn.h"
 #include "coreengine/tools/plugin/isolated_internal.h"
+#include "envelope/error_types.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -159,7 +160,7 @@ static void dismiss(struct rv_process *list)
 static int never(void *self, struct rv_cap_call *call)
 {
     (void)self;
-    return call->fail(call, "ExecutionError", "it runs in a process of its own");
+    return call->fail(call, rv_error_execution, "it runs in a process of its own");
 }
 
 /* This very program if it is called reeve: whatever else it is may not know how to be a host, and would start itself

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "coreengine/tools/script/script_internal.h"
+#include "envelope/error_types.h"
 
 static void finding(struct script_reader *r, const struct rv_src *src, const char *hint, const char *text)
 {
@@ -69,7 +70,7 @@ static void make_error(struct script_reader *r, enum rv_script_kind kind, const 
         fail_model(r, e, out);
         return;
     }
-    out->error_type = e->type && e->type[0] ? e->type : "ExecutionError";
+    out->error_type = e->type && e->type[0] ? e->type : rv_error_execution;
     out->error = e->message && e->message[0] ? e->message : "it failed";
     out->retryable = e->recoverable;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "coreengine/tools/script/script_internal.h"
+#include "envelope/error_types.h"
 
 #define AT(member) SCRIPT_AT(member)
 /* A row whose value is a map, kept as JSON. */
@@ -14,15 +15,15 @@
     }
 
 static const struct rv_term type_terms[] = {
-    {"ProcessingError", "the stage itself"},
-    {"LLMError", "the model"},
-    {"ParseError", "the model's reply"},
-    {"ValidationError", "missing fields"},
-    {"HookError", "a hook"},
-    {"PolicyError", "a policy said no"},
-    {"LimitError", "a limit"},
-    {"TimeoutError", "out of time"},
-    {"CancelledError", "cancelled"},
+    {rv_error_processing, "the stage itself"},
+    {rv_error_llm, "the model"},
+    {rv_error_parse, "the model's reply"},
+    {rv_error_validation, "missing fields"},
+    {rv_error_hook, "a hook"},
+    {rv_error_policy, "a policy said no"},
+    {rv_error_limit, "a limit"},
+    {rv_error_timeout, "out of time"},
+    {rv_error_cancelled, "cancelled"},
 };
 static const struct rv_term_list types = {"error_type", "error type", type_terms, RV_COUNT(type_terms)};
 
