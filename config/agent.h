@@ -24,6 +24,7 @@
 struct rv_example {
     rv_template *user, *assistant; /* owned by the pipeline */
 };
+enum rv_tool_choice { RV_CHOICE_OF_MODEL, RV_CHOICE_REQUIRED, RV_N_TOOL_CHOICES };
 struct rv_agent_model {
     const char *role;       /* a role of the pipeline's models */
     const char *prompt_key; /* "": the input of the run */
@@ -38,19 +39,18 @@ struct rv_agent_model {
     double temperature;
     bool has_max_tokens;
     int64_t max_tokens;
-    int tool_choice; /* enum rv_tool_choice */
+    enum rv_tool_choice tool_choice;
 };
-enum rv_tool_choice { RV_CHOICE_OF_MODEL, RV_CHOICE_REQUIRED, RV_N_TOOL_CHOICES };
 
 /* --- The output --- */
 enum rv_output_mode { RV_OUTPUT_JSON, RV_OUTPUT_TEXT, RV_N_OUTPUT_MODES };
 /* The way to make a model answer in the shape of the output's schema. */
 enum rv_output_via { RV_OUTPUT_VIA_AUTO, RV_OUTPUT_VIA_NATIVE, RV_OUTPUT_VIA_TOOL, RV_OUTPUT_VIA_PROMPT, RV_N_VIAS };
 struct rv_agent_output {
-    const char *key;     /* of the envelope's outputs; defaults to the name */
-    int mode;            /* enum rv_output_mode */
+    const char *key; /* of the envelope's outputs; defaults to the name */
+    enum rv_output_mode mode;
     json_object *schema; /* JSON Schema; NULL: none. Owned by the pipeline */
-    int via;             /* enum rv_output_via */
+    enum rv_output_via via;
     struct rv_str_list required_fields;
     int state_merge; /* enum rv_merge_mode for this key, or RV_UNSET */
 };
@@ -157,7 +157,7 @@ struct rv_agent_order {
     int64_t stage_order; /* lower first */
     struct rv_str_list required, after;
     int *required_index, *after_index; /* stage indices, same order; -1 unknown */
-    int join;                          /* enum rv_join */
+    enum rv_join join;
 };
 
 /* --- Groups: a list of targets opens one, a stage with `join` goes on when it is settled --- */
@@ -169,9 +169,9 @@ struct rv_join_merge {
     struct rv_src src;
 };
 struct rv_agent_join {
-    int wait;      /* enum rv_join_wait; NOT: the key is not given */
-    int64_t count; /* COUNT: so many branches have to arrive; `first` is 1 */
-    int failures;  /* enum rv_join_failures; other than DRAIN only with ALL */
+    enum rv_join_wait wait;         /* NOT: the key is not given */
+    int64_t count;                  /* COUNT: so many branches have to arrive; `first` is 1 */
+    enum rv_join_failures failures; /* other than DRAIN only with ALL */
     struct rv_join_merge *merges;
     size_t n_merges;
     struct rv_src src, wait_src, failures_src;
@@ -195,7 +195,7 @@ enum rv_item_error { RV_ITEM_FAIL, RV_ITEM_SKIP, RV_ITEM_COLLECT, RV_N_ITEM_ERRO
 struct rv_agent_each {
     rv_expr *list;                   /* NULL: the stage has no for_each */
     int64_t max_items, max_parallel; /* max_items 0: not given */
-    int on_error;                    /* enum rv_item_error */
+    enum rv_item_error on_error;
     struct rv_src src, max_items_src, max_parallel_src, on_error_src;
 };
 /* A value that is built when it is needed: texts of the file are expressions, other scalars constants. */
@@ -284,7 +284,7 @@ struct rv_agent {
     struct rv_built *set; /* `set`: the output is built from expressions; NULL: not given */
     struct rv_src set_src;
     struct rv_agent_ask ask;
-    int on_denied; /* enum rv_on_denied */
+    enum rv_on_denied on_denied;
     struct rv_src on_denied_src;
     struct rv_agent_places places;
 };

@@ -20,16 +20,17 @@ enum rv_confirms {
 };
 enum rv_confirmer { RV_CONFIRMER_NONE, RV_CONFIRMER_PERSON, RV_N_CONFIRMERS };
 struct rv_agent_planning {
-    int strategy; /* enum rv_strategy, as it is written */
-    bool plans;   /* what follows from it for the stage */
+    enum rv_strategy strategy; /* as it is written */
+    bool plans;                /* what follows from it for the stage */
     struct rv_src strategy_src, plan_src, execute_src, respond_src;
     /* plan */
     int64_t max_calls, max_repairs, max_replans;
     bool accept_native_calls;
-    int unschematized; /* enum rv_unschematized: references to outputs without a schema */
+    enum rv_unschematized unschematized; /* references to outputs without a schema */
     /* execute */
     int64_t parallelism, max_total_ms, call_timeout_ms;
-    int confirm, confirmer; /* enum rv_confirms, enum rv_confirmer */
+    enum rv_confirms confirm;
+    enum rv_confirmer confirmer;
     /* respond */
     int64_t max_output_bytes, max_summary_bytes; /* of one output, of all, as the model that answers reads them */
 };

@@ -59,10 +59,10 @@ struct rv_prompt_config {
 #define RV_ISOLATED_MEMORY_MB  1024 /* where limits says nothing */
 #define RV_ISOLATED_OPEN_FILES 64   /* descriptors of an isolated capability, unless its `limits` say otherwise */
 enum rv_isolation { RV_ISOLATION_NONE, RV_ISOLATION_PROCESS, RV_N_ISOLATIONS };
-struct rv_capability_config {      /* texts: in the arena of the pipeline */
-    const char *name;              /* a name to look up, or a path when it has a slash */
-    json_object *config;           /* handed to the capability's open; may be NULL; owned by the pipeline */
-    int isolation;                 /* enum rv_isolation */
+struct rv_capability_config { /* texts: in the arena of the pipeline */
+    const char *name;         /* a name to look up, or a path when it has a slash */
+    json_object *config;      /* handed to the capability's open; may be NULL; owned by the pipeline */
+    enum rv_isolation isolation;
     int64_t memory_mb, open_files; /* limits of a process of its own; 0: the above */
     struct rv_src src;
 };

@@ -51,10 +51,10 @@ struct rv_mcp_server_config {
     int64_t timeout_ms;
     struct rv_str_list roots;       /* folders that the server is told of, as resolved against the pipeline's folder */
     struct rv_str_list allow, deny; /* allow.is_set false: all */
-    int confirm;                    /* enum rv_mcp_confirm */
-    int output_validation;          /* enum rv_mcp_output_validation */
-    int pin;                        /* enum rv_mcp_pins */
-    const char *catalog;            /* path of the kept list of tools; "": none */
+    enum rv_mcp_confirm confirm;
+    enum rv_mcp_output_validation output_validation;
+    enum rv_mcp_pins pin;
+    const char *catalog; /* path of the kept list of tools; "": none */
     struct rv_mcp_tool_config *tools;
     size_t n_tools;
     struct rv_src src;

@@ -22,7 +22,7 @@ bool rv_planned_confirms(const rv_visit *v, const struct rv_tool_info *info)
          only_reads = rv_tool_effect(info) == RV_EFFECT_SAFE;
     bool is_gated = v->shared->pipeline->execution.require_confirmation_for_destructive && is_destructive;
 
-    switch ((enum rv_confirms)v->agent->planning.confirm) {
+    switch (v->agent->planning.confirm) {
     case RV_CONFIRMS_NEVER:
         return false;
     case RV_CONFIRMS_DECLARED:

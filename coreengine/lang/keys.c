@@ -170,6 +170,8 @@ static bool read_int(struct rv_key_reader *r, const struct rv_node *node, const 
     return true;
 }
 
+/* A member that has its enum as type takes an int: an enum is as large here, and C lets an int be written to one. */
+_Static_assert(sizeof(enum rv_node_kind) == sizeof(int), "compiled with enums of the size of an int");
 static bool read_term(struct rv_key_reader *r, const struct rv_node *node, const struct rv_key *key, int *out)
 {
     const struct rv_term_list *list = rv_key_terms(key);
@@ -314,7 +316,7 @@ static void set_default(struct rv_key_reader *r, const struct rv_key *key, char 
 
     if (key->type == RV_KEY_STR)
         *(const char **)target = "";
-    else if (key->type == RV_KEY_TERM)
+    else if (key->type == RV_KEY_TERM) /* an int, or an enum whose every key has a default */
         *(int *)target = RV_UNSET;
     if (!key->default_text)
         return;

@@ -110,7 +110,7 @@ enum rv_key_type {
     RV_KEY_BOOL,     /* bool */
     RV_KEY_INT,      /* int64_t, min..max */
     RV_KEY_FLOAT,    /* double, min..max; integers accepted */
-    RV_KEY_TERM,     /* int: index into the word list `terms` */
+    RV_KEY_TERM,     /* int or enum: index into the word list `terms` */
     RV_KEY_STR_LIST, /* struct rv_str_list */
     RV_KEY_JSON,     /* json_object * (owned by the struct's owner): any value */
     RV_KEY_CUSTOM,   /* `read` does it */

@@ -52,13 +52,14 @@ static bool is_believed(const struct rv_mcp_server_config *s)
 static int judge(struct rv_mcp_tool *t, rv_err **err)
 {
     const struct rv_mcp_tool_config *own = own_words(t->server, t->name);
-    int policy = own && own->confirm != RV_UNSET ? own->confirm : t->server->confirm;
+    enum rv_mcp_confirm policy =
+        own && own->confirm != RV_UNSET ? (enum rv_mcp_confirm)own->confirm : t->server->confirm;
 
     t->hints = t->kind == RV_MCP_CALL_TOOL
                    ? rv_mcp_hints_of(rv_json_get_obj(t->definition, "annotations"), is_believed(t->server), own)
                    : (struct rv_mcp_hints){.read_only = true, .open_world = true}; /* by the protocol they only read */
     t->info.category = RV_UNSET;
-    bool confirms = rv_mcp_must_confirm((enum rv_mcp_confirm)policy, &t->hints);
+    bool confirms = rv_mcp_must_confirm(policy, &t->hints);
     /* the engine asks before it calls what is destructive, and the policy has decided whether it asks */
     t->info.risk = t->hints.read_only                 ? RV_RISK_READ_ONLY
                    : t->hints.destructive && confirms ? RV_RISK_DESTRUCTIVE

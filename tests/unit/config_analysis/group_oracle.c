@@ -205,10 +205,12 @@ static bool is_settled(const struct rv_agent_join *join, struct counts c, bool *
     case RV_WAIT_ANY:
         *satisfied = c.arrived > 0;
         return over == c.n;
-    default:
-        *satisfied = c.arrived >= join->count;
-        return *satisfied || c.n - c.ended - c.failed < join->count;
+    case RV_WAIT_NOT:
+    case RV_WAIT_COUNT:
+        break;
     }
+    *satisfied = c.arrived >= join->count;
+    return *satisfied || c.n - c.ended - c.failed < join->count;
 }
 
 /* A branch of the group is over, or it has just been opened. The run goes on from there; m is used up. */
