@@ -562,7 +562,7 @@ void rv_conn_accept(struct rv_listener *at)
         send_away(c, NULL);
         return;
     }
-    c->peer = rv_peer_of((struct sockaddr *)&address);
+    RV_IGNORE(rv_address_of((struct sockaddr *)&address, &c->peer), "clients of another family count as one");
     const struct rv_httpd_fault *why = rv_httpd_unwelcome(s, &c->tcp, &c->peer);
     if (why) {
         send_away(c, why);

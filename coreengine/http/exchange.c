@@ -43,7 +43,7 @@ rv_httpd_exchange *rv_httpd_exchange_new(struct rv_conn *c, const struct rv_head
     x->has_head = head != NULL;
     x->head.req.is_tls = c->tls != NULL;
     x->head.req.body = RV_STR_LIT("");
-    rv_peer_text(&c->peer, x->head.req.peer);
+    rv_address_write(&c->peer, x->head.req.peer);
     name(x);
     x->plan.max_body = s->o.limits.max_body;
     x->is_mute = head && head->req.method == RV_METHOD_HEAD;

@@ -9,6 +9,7 @@
 #include <llhttp.h>
 #include <uv.h>
 
+#include "coreengine/base/address.h"
 #include "coreengine/http/http.h"
 
 #define RV_HTTPD_NEVER INT64_MAX /* no timer */
@@ -89,19 +90,12 @@ int64_t rv_wheel_next_us(const struct rv_wheel *w);
 
 /* --- peers.c --- */
 
-/* An address in 16 bytes: IPv4 as mapped into IPv6. */
-struct rv_peer {
-    unsigned char bytes[16];
-};
-struct rv_peer rv_peer_of(const struct sockaddr *address);
-bool rv_peer_is_loopback(const struct rv_peer *p);
-void rv_peer_text(const struct rv_peer *p, char out[RV_PEER_MAX]);
 struct rv_peers;
 struct rv_peers *rv_peers_new(uint64_t seed); /* NULL: no memory */
 void rv_peers_free(struct rv_peers *t);
 /** One more connection. RV_E_LIMIT: there are max (0: any number) already; RV_E_NOMEM. */
-RV_MUST_CHECK int rv_peers_add(struct rv_peers *t, const struct rv_peer *p, size_t max);
-void rv_peers_remove(struct rv_peers *t, const struct rv_peer *p);
+RV_MUST_CHECK int rv_peers_add(struct rv_peers *t, const struct rv_address *p, size_t max);
+void rv_peers_remove(struct rv_peers *t, const struct rv_address *p);
 
 /* --- the objects --- */
 
@@ -133,7 +127,7 @@ struct rv_conn {
     rv_httpd *s;                 /* the server, which owns it */
     struct rv_conn *prev, *next; /* in s->conns */
     struct rv_wheel_entry clock;
-    struct rv_peer peer;
+    struct rv_address peer;
     struct rv_conn *broken_next; /* in s->broken; borrowed */
     enum rv_conn_state state;
     bool has_spoken;  /* a byte of the present head has come */
@@ -225,7 +219,7 @@ struct rv_httpd {
 
 void rv_httpd_arm(rv_httpd *s); /* set the timer to what is due next */
 /** Another client was accepted: NULL, and it is one of its peer's connections, or why it is sent away. */
-const struct rv_httpd_fault *rv_httpd_unwelcome(rv_httpd *s, const uv_tcp_t *taken, struct rv_peer *peer);
+const struct rv_httpd_fault *rv_httpd_unwelcome(rv_httpd *s, const uv_tcp_t *taken, struct rv_address *peer);
 void rv_httpd_look(rv_httpd *s); /* there is work for the loop: broken connections, notes, the end of a drain */
 void rv_httpd_handle_closed(rv_httpd *s); /* one of s->n_handles */
 

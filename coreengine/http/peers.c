@@ -1,4 +1,4 @@
-/* Who is connected, and how often: addresses of peers, and a table of how many connections each has. */
+/* Who is connected, and how often: a table of how many connections each address has. */
 #include "coreengine/http/http_internal.h"
 
 #include <stdlib.h>
@@ -7,49 +7,13 @@
 
 struct peer_count {
     struct peer_count *next;
-    struct rv_peer key; /* of an IPv6 address the first half: who has one address has 2^64 */
+    struct rv_address key; /* of an IPv6 address the first half: who has one address has 2^64 */
     size_t n;
 };
 struct rv_peers {
     uint64_t seed;                         /* of the hash, which clients must not guess */
     struct peer_count *buckets[N_BUCKETS]; /* owned */
 };
-
-static const unsigned char v4_prefix[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-
-static bool is_v4(const struct rv_peer *p)
-{
-    return memcmp(p->bytes, v4_prefix, sizeof v4_prefix) == 0;
-}
-
-struct rv_peer rv_peer_of(const struct sockaddr *address)
-{
-    struct rv_peer p = {{0}};
-
-    if (address->sa_family == AF_INET6)
-        memcpy(p.bytes, &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr, sizeof p.bytes);
-    if (address->sa_family == AF_INET) {
-        memcpy(p.bytes, v4_prefix, sizeof v4_prefix);
-        memcpy(p.bytes + sizeof v4_prefix, &((const struct sockaddr_in *)(const void *)address)->sin_addr, 4);
-    }
-    return p;
-}
-
-bool rv_peer_is_loopback(const struct rv_peer *p)
-{
-    static const unsigned char one[16] = {[15] = 1};
-
-    return is_v4(p) ? p->bytes[12] == 127 : memcmp(p->bytes, one, sizeof one) == 0;
-}
-
-void rv_peer_text(const struct rv_peer *p, char out[RV_PEER_MAX])
-{
-    out[0] = '\0';
-    if (is_v4(p))
-        uv_inet_ntop(AF_INET, p->bytes + 12, out, RV_PEER_MAX);
-    else
-        uv_inet_ntop(AF_INET6, p->bytes, out, RV_PEER_MAX);
-}
 
 struct rv_peers *rv_peers_new(uint64_t seed)
 {
@@ -71,17 +35,17 @@ void rv_peers_free(struct rv_peers *t)
     free(t);
 }
 
-static struct rv_peer key_of(const struct rv_peer *p)
+static struct rv_address key_of(const struct rv_address *p)
 {
-    struct rv_peer key = *p;
+    struct rv_address key = *p;
 
-    if (!is_v4(p))
+    if (!rv_address_is_v4(p))
         memset(key.bytes + 8, 0, 8);
     return key;
 }
 
 /* The place of the pointer to the entry of key, or where one is to be put. */
-static struct peer_count **find(struct rv_peers *t, const struct rv_peer *key)
+static struct peer_count **find(struct rv_peers *t, const struct rv_address *key)
 {
     uint64_t h = rv_fnv_add(t->seed, (rv_str){(const char *)key->bytes, sizeof key->bytes});
 
@@ -92,9 +56,9 @@ static struct peer_count **find(struct rv_peers *t, const struct rv_peer *key)
     return at;
 }
 
-int rv_peers_add(struct rv_peers *t, const struct rv_peer *p, size_t max)
+int rv_peers_add(struct rv_peers *t, const struct rv_address *p, size_t max)
 {
-    struct rv_peer key = key_of(p);
+    struct rv_address key = key_of(p);
     struct peer_count **at = find(t, &key);
 
     if (!*at) {
@@ -109,9 +73,9 @@ int rv_peers_add(struct rv_peers *t, const struct rv_peer *p, size_t max)
     return 0;
 }
 
-void rv_peers_remove(struct rv_peers *t, const struct rv_peer *p)
+void rv_peers_remove(struct rv_peers *t, const struct rv_address *p)
 {
-    struct rv_peer key = key_of(p);
+    struct rv_address key = key_of(p);
     struct peer_count **at = find(t, &key), *gone = *at;
 
     if (gone && --gone->n == 0) {

@@ -258,7 +258,7 @@ static bool is_short(rv_httpd *s, const uv_tcp_t *taken)
     return is;
 }
 
-const struct rv_httpd_fault *rv_httpd_unwelcome(rv_httpd *s, const uv_tcp_t *taken, struct rv_peer *peer)
+const struct rv_httpd_fault *rv_httpd_unwelcome(rv_httpd *s, const uv_tcp_t *taken, struct rv_address *peer)
 {
     static const struct rv_httpd_fault drains = {503, "draining", "the server is about to stop; ask again"},
                                        is_full = {503, "too_many_connections",
@@ -359,9 +359,9 @@ int rv_httpd_listen(rv_httpd *s, const struct rv_httpd_listen *at, int *port, rv
     struct rv_listener *l = calloc(1, sizeof *l);
     if (!l)
         return RV_FAIL(err, RV_E_NOMEM, "listen at %s", at->address);
-    struct rv_peer own = rv_peer_of((struct sockaddr *)&address);
+    struct rv_address own;
     l->s = s;
-    l->is_loopback = rv_peer_is_loopback(&own);
+    l->is_loopback = rv_address_of((struct sockaddr *)&address, &own) && rv_address_is_loopback(&own);
     rc = set_up_tls(l, at, err);
     if (rc < 0) {
         free_listener(l);

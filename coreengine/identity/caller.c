@@ -124,7 +124,7 @@ bool rv_caller_is_here(const rv_auth *g, const struct rv_caller *c)
     bool is_tls;
     rv_str host;
 
-    if (!rv_caller_client(g, c, &at, &is_tls) || !rv_address_is_local(&at))
+    if (!rv_caller_client(g, c, &at, &is_tls) || !rv_address_is_loopback(&at))
         return false;
     for (size_t i = 0; i < RV_COUNT(passed_on) && !rv_caller_is_proxy(g, c); i++)
         if (has_header(c, passed_on[i]))

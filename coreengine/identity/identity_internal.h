@@ -3,6 +3,7 @@
 #ifndef RV_IDENTITY_INTERNAL_H
 #define RV_IDENTITY_INTERNAL_H
 
+#include "coreengine/base/address.h"
 #include "coreengine/identity/identity.h"
 
 /* --- bytes.c --- */
@@ -43,9 +44,6 @@ void rv_refuse_reason(struct rv_refusal *refusal, const char *fmt, ...) RV_PRINT
 
 /* --- net.c --- */
 
-struct rv_address {
-    unsigned char bytes[16]; /* an IPv4 address as ::ffff:a.b.c.d */
-};
 struct rv_network {
     struct rv_address at;
     int bits; /* 0 to 128 */
@@ -53,8 +51,6 @@ struct rv_network {
 #define RV_MAX_NETWORKS 64 /* trusted proxies, each an address or a network */
 /** Read an address; a zone (fe80::1%eth0), a port ([::1]:80, 1.2.3.4:80) and brackets are passed over. */
 bool rv_address_read(rv_str text, struct rv_address *out);
-void rv_address_write(const struct rv_address *a, char out[RV_IDENTITY_MAX_PEER]);
-bool rv_address_is_local(const struct rv_address *a); /* 127.0.0.0/8, ::1 */
 bool rv_network_has(const struct rv_network *n, const struct rv_address *a);
 /** "10.0.0.0/8", "::1"; bits beyond the length have to be zero. */
 bool rv_network_read(rv_str text, struct rv_network *out);

@@ -6,8 +6,6 @@
 
 #define MAX_ADDRESS 64 /* bytes of one as text */
 
-static const unsigned char mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
-
 static bool is_number(rv_str s, size_t max_digits)
 {
     for (size_t i = 0; i < s.len; i++)
@@ -45,31 +43,12 @@ bool rv_address_read(rv_str text, struct rv_address *out)
         bare.len = (size_t)(zone - bare.ptr);
     if (bare.len == 0 || !rv_text_keep(bare, copy, sizeof copy))
         return false;
-    if (inet_pton(AF_INET, copy, out->bytes + 12) == 1) {
-        memcpy(out->bytes, mapped, sizeof mapped);
+    unsigned char v4[4];
+    if (inet_pton(AF_INET, copy, v4) == 1) {
+        *out = rv_address_of_v4(v4);
         return true;
     }
     return inet_pton(AF_INET6, copy, out->bytes) == 1;
-}
-
-static bool is_v4(const struct rv_address *a)
-{
-    return memcmp(a->bytes, mapped, sizeof mapped) == 0;
-}
-
-void rv_address_write(const struct rv_address *a, char out[RV_IDENTITY_MAX_PEER])
-{
-    bool v4 = is_v4(a);
-
-    if (!inet_ntop(v4 ? AF_INET : AF_INET6, v4 ? a->bytes + 12 : a->bytes, out, RV_IDENTITY_MAX_PEER))
-        out[0] = 0;
-}
-
-bool rv_address_is_local(const struct rv_address *a)
-{
-    static const unsigned char one[16] = {[15] = 1};
-
-    return (is_v4(a) && a->bytes[12] == 127) || memcmp(a->bytes, one, sizeof one) == 0;
 }
 
 bool rv_network_has(const struct rv_network *n, const struct rv_address *a)
@@ -92,9 +71,9 @@ bool rv_network_read(rv_str text, struct rv_network *out)
     int n = 0;
 
     if (at.len == 0 || !rv_text_keep(at, bare, sizeof bare) || strpbrk(bare, "[]% ") ||
-        !rv_address_read(at, &out->at) || (!has_colon != is_v4(&out->at)))
+        !rv_address_read(at, &out->at) || (!has_colon != rv_address_is_v4(&out->at)))
         return false;
-    v4 = is_v4(&out->at);
+    v4 = rv_address_is_v4(&out->at);
     for (size_t i = 0; i < bits.len; i++)
         n = n < 1000 && rv_is_digit(bits.ptr[i]) ? n * 10 + bits.ptr[i] - '0' : 1000;
     if (slash && (bits.len == 0 || n > (v4 ? 32 : 128)))
@@ -127,7 +106,7 @@ bool rv_host_is_local(rv_str host)
         *p = rv_ascii_lower(*p);
     if (strcmp(lower, "localhost") == 0 || ends_with(rv_str_of(lower), ".localhost"))
         return true;
-    return rv_address_read(name, &a) && rv_address_is_local(&a);
+    return rv_address_read(name, &a) && rv_address_is_loopback(&a);
 }
 
 /* And has more behind it. */

@@ -9,6 +9,8 @@
 #include <strings.h>
 #include <sys/socket.h>
 
+#include "coreengine/base/address.h"
+
 #define MAX_HOST 253 /* bytes of a name in DNS; a longer one is refused */
 #define MAX_ITEM 300 /* bytes of a host with its port */
 
@@ -86,25 +88,14 @@ static bool read_address(const char *text, struct range *out)
 /* The address that counts: an IPv4 address that is written as one of IPv6 is that IPv4 address. False: neither. */
 static bool bytes_of(const struct sockaddr *peer, int *family, unsigned char out[16])
 {
-    static const unsigned char mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-    static const unsigned char nat64[12] = {0, 0x64, 0xff, 0x9b};
-    struct sockaddr_in v4;
-    struct sockaddr_in6 v6;
+    struct rv_address a;
 
-    *family = peer->sa_family;
-    if (peer->sa_family == AF_INET) {
-        memcpy(&v4, peer, sizeof v4);
-        memcpy(out, &v4.sin_addr, 4);
-        return true;
-    }
-    if (peer->sa_family != AF_INET6)
+    if (!rv_address_of(peer, &a))
         return false;
-    memcpy(&v6, peer, sizeof v6);
-    memcpy(out, &v6.sin6_addr, 16);
-    if (memcmp(out, mapped, 12) == 0 || memcmp(out, nat64, 12) == 0) {
-        *family = AF_INET;
-        memmove(out, out + 12, 4);
-    }
+    a = rv_address_target(&a);
+    bool v4 = rv_address_is_v4(&a);
+    *family = v4 ? AF_INET : AF_INET6;
+    memcpy(out, v4 ? a.bytes + 12 : a.bytes, v4 ? 4 : 16);
     return true;
 }
 

@@ -7,6 +7,7 @@
 TCase *err_case(void);
 TCase *bytes_case(void);
 TCase *index_case(void);
+TCase *address_case(void);
 TCase *frames_case(void);
 TCase *file_case(void);
 TCase *json_read_case(void);
