@@ -4,6 +4,7 @@
  * A record belongs to what answers the calls: a source with its configuration and credentials, for a tenant. A script
  * answers for its run only, and nothing real happens: that run keeps the records of what it plays. */
 #include "coreengine/engine/health_internal.h"
+#include "envelope/error_types.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -70,10 +71,10 @@ static void note_error(struct rv_tool_health *h, const struct call *c)
 {
     json_object *standard = c->failed ? NULL : rv_tool_reported_error(rv_buf_str(&c->text));
     json_object *error = rv_json_get_obj(standard, "error");
-    const char *type = c->error_type[0] ? c->error_type : "ExecutionError", *message = "";
+    const char *type = c->error_type[0] ? c->error_type : rv_error_execution, *message = "";
 
     if (error) {
-        type = rv_json_text_or(error, "error_type", "ToolError");
+        type = rv_json_text_or(error, "error_type", rv_error_tool);
         message = rv_json_text_or(error, "message", "");
     }
     rv_tool_health_note_error(h, rv_str_of(type), c->failed ? rv_buf_str(&c->text) : rv_str_of(message));

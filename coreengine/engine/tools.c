@@ -185,7 +185,7 @@ static int make_call(struct rv_tool_source *s, struct call *c, const struct rv_e
     rv_health_bind(c, s);
     if (!rv_run_checks_breakers(x->run) && rv_health_blocks(c)) {
         rv_health_unbind(c);
-        rv_call_fail(c, "ToolError", true, "tool \"%s\" is blocked: it failed %d times within %d s", c->name,
+        rv_call_fail(c, rv_error_tool, true, "tool \"%s\" is blocked: it failed %d times within %d s", c->name,
                      RV_BREAKER_ERRORS, (int)(RV_BREAKER_WINDOW_US / 1000000));
         return 0;
     }
@@ -201,7 +201,7 @@ static int make_call(struct rv_tool_source *s, struct call *c, const struct rv_e
     int rc = call_source(s, c, e, err);
     if (rc == RV_E_NOT_FOUND)
         rv_health_unbind(c); /* a reply that the script lacks is not a failure of the tool */
-    return rc < 0 ? rv_call_fail_with(c, "ExecutionError", rc, err) : 0;
+    return rc < 0 ? rv_call_fail_with(c, rv_error_execution, rc, err) : 0;
 }
 
 /* --- calls that may have happened: a non_idempotent tool call was started by a process that died. The engine asks the

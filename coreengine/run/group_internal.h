@@ -23,7 +23,6 @@ RV_MUST_CHECK int rv_group_close_all(rv_run *run, const char *why, json_object *
 void rv_group_free(struct group *g);
 
 /* tree.c */
-#define N_BRANCH_STATES (BRANCH_CANCELLED + 1)
 extern const char *const rv_branch_states[N_BRANCH_STATES]; /* their words, in events and in states that are kept */
 
 /* join.c: the rule of a join */

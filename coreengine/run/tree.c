@@ -8,11 +8,11 @@
 
 #define TREE_MAX_BYTES RV_STATE_MAX_BYTES
 
-const char *const rv_branch_states[N_BRANCH_STATES] = {
+const char *const rv_branch_states[] = {
     [BRANCH_ALIVE] = "alive",   [BRANCH_ARRIVED] = "arrived",     [BRANCH_ENDED] = "ended",
     [BRANCH_FAILED] = "failed", [BRANCH_CANCELLED] = "cancelled",
 };
-RV_EACH_HAS_ROW(states, N_BRANCH_STATES);
+RV_EACH_HAS_ROW(rv_branch_states, N_BRANCH_STATES);
 
 /* --- writing --- */
 
