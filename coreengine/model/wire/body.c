@@ -17,8 +17,6 @@ static int choose_via(const struct rv_wire_target *t, json_object *output, enum 
         return RV_FAIL(err, RV_E_INVALID, "\"via\" of the output is not a text");
     while (i < rv_output_vias.n && strcmp(rv_output_vias.terms[i].text, text) != 0)
         i++;
-    if (i == rv_output_vias.n)
-        return RV_FAIL(err, RV_E_INVALID, "\"%s\" is not a way to ask for structured output", text);
     switch ((enum rv_output_via)i) {
     case RV_OUTPUT_VIA_AUTO:
         *via = !t->no_native_output ? WIRE_VIA_NATIVE : !t->no_tools ? WIRE_VIA_TOOL : WIRE_VIA_PROMPT;
@@ -37,6 +35,8 @@ static int choose_via(const struct rv_wire_target *t, json_object *output, enum 
     case RV_OUTPUT_VIA_PROMPT:
         *via = WIRE_VIA_PROMPT;
         break;
+    case RV_N_VIAS:
+        return RV_FAIL(err, RV_E_INVALID, "\"%s\" is not a way to ask for structured output", text);
     }
     return 0;
 }
