@@ -5,7 +5,6 @@
 #include "coreengine/app/past.h"
 #include "coreengine/app/rows.h"
 
-
 static void put_str(rv_jw *w, const char *key, rv_str text)
 {
     rv_jw_key(w, key);
