@@ -75,7 +75,7 @@ static const struct {
      .most = 4, /* 2 s have room for three waits */
      .type = "LLMError",
      .kind = "overloaded",
-     .text = "the wait before it would pass the deadline"},
+     .text = " the deadline"}, /* would be passed by the next wait, or, on a slow machine, has passed in the last */
 };
 
 static void says(const char *line, const char *key, const char *value)
