@@ -227,7 +227,7 @@ int rv_mcp_answered(rv_mcp_client *c, struct rv_mcp_open *o, const struct rv_mcp
 
 static bool has_text(rv_str json, const char *text)
 {
-    return memmem(json.ptr, json.len, text, strlen(text)) != NULL;
+    return json.len > 0 && memmem(json.ptr, json.len, text, strlen(text)) != NULL;
 }
 
 /* Does what is not JSON look like an answer, and not like what a program prints to its log? */

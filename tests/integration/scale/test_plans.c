@@ -259,13 +259,12 @@ static void put_explain(struct postgres_stmt *stmt, const char *schema, rv_buf *
         text += strlen(cursor);
     rv_buf_printf(out, "SET search_path = %s; SET plan_cache_mode = force_generic_plan; PREPARE x ", schema);
     for (int i = 0; i < stmt->n_params; i++) { /* the driver names all types; here some cannot be told by their use */
-        char null[40], sum[40];
+        char null[40], sum[40], time[40];
         snprintf(null, sizeof null, "$%d IS NULL", i + 1);
         snprintf(sum, sizeof sum, "$%d + $", i + 1);
-        rv_buf_printf(out, "%s%s", i ? ", " : "(",
-                      strstr(text, null)  ? "text"
-                      : strstr(text, sum) ? "bigint"
-                                          : "unknown");
+        snprintf(time, sizeof time, "_us = COALESCE($%d,", i + 1);
+        bool is_number = strstr(text, sum) || strstr(text, time);
+        rv_buf_printf(out, "%s%s", i ? ", " : "(", is_number ? "bigint" : strstr(text, null) ? "text" : "unknown");
     }
     rv_buf_printf(out, "%s AS %s; EXPLAIN EXECUTE x", stmt->n_params ? ")" : "", text);
     for (int i = 0; i < stmt->n_params; i++)
