@@ -212,7 +212,8 @@ struct rv_app_question {
     size_t n;        /* questions that the run waits with */
     bool is_damaged; /* its data cannot be read: it has no answer */
 };
-/** wanted: its id; ptr NULL: the only one. Finish out on failure, too. RV_E_STATE: the run does not wait, or that
+/** wanted: its id, which may also be one of a run that takes the answer to another of its questions; ptr NULL: the only
+ *  one. Finish out on failure, too. RV_E_STATE: the run does not wait, or that
  *  question was answered; RV_E_NOT_FOUND: it has no such question; RV_E_INVALID: it has several; RV_E_TIMEOUT: the
  *  question has expired. */
 RV_MUST_CHECK int rv_app_find_question(rv_store *store, const struct rv_store_scope *scope,

@@ -71,12 +71,23 @@ static int take_id(void *self, const struct rv_pending *p, rv_err **err)
     return 0;
 }
 
-/* The questions that wait for an answer, without those whose answer is queued. */
+static int take_open(void *self, const struct rv_interrupt_row *row, rv_err **err)
+{
+    return take_id(self, &(struct rv_pending){.id = row->id}, err);
+}
+
+/* The questions that wait for an answer, without those whose answer is queued. A run that takes one of several answers
+ * still has the other questions. */
 static int list_open(const struct rv_app_mcp_at *at, const struct rv_run_row *row, struct open_ids *out, rv_err **err)
 {
+    const struct rv_interrupt_filter filter = {.run = row->id, .open_only = true};
     size_t n = 0;
-    int rc = rv_store_list_pending(at->sources->store, &at->app->scope, row->id, take_id, out, err);
+    int rc = 0;
 
+    if (row->status == RV_RUN_INTERRUPTED)
+        rc = rv_store_list_pending(at->sources->store, &at->app->scope, row->id, take_id, out, err);
+    else if (row->status == RV_RUN_RUNNING)
+        rc = rv_store_list_interrupts(at->sources->store, &at->app->scope, &filter, take_open, out, err);
     for (size_t i = 0; i < out->n && rc == 0; i++) {
         bool is_queued = false;
         rc = mcp_question_is_answered(at, row, out->items[i], &is_queued, err);
@@ -204,7 +215,7 @@ static int describe(const struct rv_app_mcp_at *at, const struct mcp_task *t, co
                     unsigned shown, json_object *task, rv_err **err)
 {
     struct open_ids open = {.n = 0};
-    int rc = row->status == RV_RUN_INTERRUPTED ? list_open(at, row, &open, err) : 0;
+    int rc = list_open(at, row, &open, err);
 
     if (rc < 0)
         return rc;
@@ -223,7 +234,7 @@ static int describe(const struct rv_app_mcp_at *at, const struct mcp_task *t, co
 static int update(const struct rv_app_mcp_at *at, const struct rv_run_row *row, json_object *responses, rv_err **err)
 {
     struct open_ids open = {.n = 0};
-    int rc = row->status == RV_RUN_INTERRUPTED ? list_open(at, row, &open, err) : 0;
+    int rc = list_open(at, row, &open, err);
 
     for (size_t i = 0; i < open.n && rc == 0; i++) {
         json_object *answer = rv_json_get_obj(responses, open.items[i]), *action = NULL;

@@ -55,7 +55,7 @@ bool rv_app_is_due(const struct rv_pending *p, int64_t now_us)
 struct search {
     rv_str wanted; /* id; ptr NULL: the only one */
     struct rv_app_question *out;
-    bool found;
+    bool found, is_open;
 };
 
 static int take_question(void *self, const struct rv_pending *p, rv_err **err)
@@ -118,6 +118,56 @@ static bool was_withdrawn(rv_store *store, const struct rv_store_scope *scope, c
     return was;
 }
 
+static int is_open(void *self, const struct rv_interrupt_row *row, rv_err **err)
+{
+    struct search *s = self;
+
+    (void)err;
+    s->is_open = s->is_open || rv_str_is(s->wanted, row->id);
+    return 0;
+}
+
+/* What it waited with, each time that it did. */
+static int look_at_pause(void *self, const struct rv_record *record, const struct rv_event *ev,
+                         const struct rv_effects *effects, const rv_run *run, rv_err **err)
+{
+    struct rv_pendings pendings = {0};
+
+    (void)record;
+    (void)ev;
+    if (effects->n == 0 || effects->items[effects->n - 1].kind != RV_EFFECT_FINISH ||
+        rv_run_status(run) != RV_RUN_INTERRUPTED)
+        return 0;
+    int rc = rv_pendings_of(rv_run_envelope(run), rv_run_asked_by(run), &pendings, err);
+    for (size_t i = 0; rc == 0 && i < pendings.n; i++)
+        rc = take_question(self, &pendings.items[i], err);
+    rv_pendings_fini(&pendings);
+    return rc;
+}
+
+/* While a run takes one of several answers it waits with none of them, and still has the other questions: its journal
+ * says what they are. */
+static int look_into_journal(rv_store *store, const struct rv_store_scope *scope, const struct rv_run_row *row,
+                             struct search *s, rv_err **err)
+{
+    const struct rv_interrupt_filter filter = {.run = row->id, .open_only = true};
+    const struct rv_app_replay_opts opts = {.on_step = look_at_pause, .self = s};
+    struct rv_app_past past;
+    struct rv_replayed r;
+
+    int rc = rv_store_list_interrupts(store, scope, &filter, is_open, s, err);
+    if (rc < 0 || !s->is_open)
+        return rc;
+    rc = rv_app_past_open(store, scope, row->id, &past, err);
+    if (rc < 0)
+        return rc;
+    rc = rv_app_past_replay(store, &past, &opts, &r, err);
+    if (rc == 0)
+        rv_replayed_fini(&r);
+    rv_app_past_fini(&past);
+    return rc;
+}
+
 static int fail_unknown(rv_store *store, const struct rv_store_scope *scope, const struct rv_run_row *row,
                         struct search *s, rv_err **err)
 {
@@ -156,6 +206,8 @@ int rv_app_find_question(rv_store *store, const struct rv_store_scope *scope, co
 
     *out = (struct rv_app_question){.text = RV_BUF_INIT(MAX_ASK)};
     int rc = rv_store_list_pending(store, scope, row->id, take_question, &s, err);
+    if (rc == 0 && !s.found && wanted.ptr && row->status == RV_RUN_RUNNING)
+        rc = look_into_journal(store, scope, row, &s, err);
     if (rc == 0 && !s.found)
         rc = fail_unknown(store, scope, row, &s, err);
     else if (rc == 0 && !wanted.ptr && out->n > 1)
