@@ -152,7 +152,7 @@ void rv_bound_write(enum rv_reason reason, int64_t most, const char *stage, rv_b
     case RV_N_REASON:
         break;
     }
-    assert(!"one of the four bounds of visits");
+    assert(false); /* the caller has met one of the four bounds of visits */
 }
 
 int rv_run_end_halted(rv_run *run, struct rv_effects *out, rv_err **err)
