@@ -15,7 +15,7 @@ async function call(fault, more = '') {
 const done = await call('task');
 assert.deepEqual([done.status, done.data], ['success', { value: 'the task is done' }]);
 assert.deepEqual(noted(), [{ begun: 'echo', declared: { 'io.modelcontextprotocol/tasks': {} } }, { asked: 'täsk 0' }, { asked: 'täsk 0' }]);
-const late = await call('task-endless', '\n    tools: {echo: {timeout_ms: 700}}');
+const late = await call('task-endless', '\n    tools: {echo: {timeout_ms: 2000}}'); // time for a slow server to begin its task
 assert.equal(late.status, 'error');
 assert.match(JSON.stringify(late.error), /Timeout/);
 assert.ok(noted().some((line) => line.cancelled === 'täsk 0'), 'at the limit the task is cancelled');
