@@ -75,7 +75,7 @@ static int until_ms(int64_t at_us)
 }
 
 /* Is there room for PIPE_BUF bytes? It is waited for as long as the client can write, and then for the grace: what it
- * wrote before may still be answered. When a signal ends this, there is no waiting. */
+ * wrote before may still be answered. After a signal it is not waited for. */
 static bool has_room(struct stdio *s)
 {
     int64_t ends_us = 0;

@@ -136,7 +136,7 @@ static void on_request(void *self, rv_httpd_exchange *x)
     const struct rv_httpd_request *req = rv_httpd_request_of(x);
     struct world *w = self;
 
-    if (rv_str_is(req->path, "/slow")) { /* nobody is answered */
+    if (rv_str_is(req->path, "/slow")) { /* no client gets an answer */
         ck_assert_uint_lt(w->n_unanswered, RV_COUNT(w->unanswered));
         w->unanswered[w->n_unanswered++] = x;
         return;
