@@ -16,7 +16,7 @@
 #define MAX_LIST_BYTES ((size_t)256 << 20)    /* of ids in memory: some millions; more is an error */
 #define AT_ONCE        ((size_t)200)          /* runs that one transaction deletes at most */
 #define SLICE_US       INT64_C(10000) /* for so long, where others wait meanwhile: short enough that they ask often */
-#define PAUSE_NS       3000000 /* after it, so that one of them has its turn (see coreengine/store/sqlite_stmt.c) */
+#define PAUSE_NS       3000000 /* after it, so that one of them has its turn (see coreengine/store/sqlite/stmt.c) */
 
 struct rv_retention {
     struct rv_retention_rule *rules; /* owned */

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "coreengine/store/copy.h"
-#include "coreengine/store/search_internal.h"
-#include "coreengine/store/sql_driver_internal.h"
+#include "coreengine/store/search/search_internal.h"
+#include "coreengine/store/sql/driver_internal.h"
 #include "coreengine/store/store_internal.h"
 
 #define MAX_POINT 64 /* bytes of a fault point's name */

@@ -3,7 +3,7 @@
 #ifndef RV_STORE_INTERNAL_H
 #define RV_STORE_INTERNAL_H
 
-#include "coreengine/store/sql_internal.h"
+#include "coreengine/store/sql/sql_internal.h"
 
 #define RV_STORE_MAX_TEXT   1024               /* bytes of a session, pipeline, stage or kind */
 #define RV_STORE_MAX_URL    4096               /* bytes; what the system takes as a path */
@@ -20,7 +20,7 @@ struct rv_store {
     bool is_writing; /* between rv_store_enter_write() and rv_store_repeats() */
     bool is_walking; /* a read is under way, and its callback may not use the store */
     struct rv_store_faults faults;
-    struct rv_search_cache *searched; /* owned: what searches keep in memory (search_refresh.c) */
+    struct rv_search_cache *searched; /* owned: what searches keep in memory (search/refresh.c) */
 };
 
 /* store.c. op: the function's name without rv_store_, in words. */
@@ -149,7 +149,7 @@ void rv_report_add_more(struct rv_report *r, rv_str more); /* of the problem tha
 void rv_report_add_index(struct rv_report *r, rv_str problem);
 bool rv_report_is_full(const struct rv_report *r);
 
-/* upkeep_check.c */
+/* upkeep/check.c */
 RV_MUST_CHECK int rv_upkeep_check(struct sql_store *st, rv_err **err);
 
 /* blobs.c */

@@ -2,8 +2,8 @@
 #include "tests/bench/scale_fill.h"
 
 #include "coreengine/store/copy.h"
-#include "coreengine/store/sql_driver_internal.h"
-#include "coreengine/store/tables_internal.h"
+#include "coreengine/store/sql/driver_internal.h"
+#include "coreengine/store/upkeep/tables_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>

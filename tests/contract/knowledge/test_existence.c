@@ -3,7 +3,7 @@
  * are the same each time. */
 #include <sqlite3.h>
 
-#include "coreengine/store/sqlite_internal.h"
+#include "coreengine/store/sqlite/sqlite_internal.h"
 #include "tests/contract/knowledge/people.h"
 
 static int count(void *self)

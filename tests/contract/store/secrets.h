@@ -4,8 +4,8 @@
 
 #include "coreengine/store/encryption.h"
 
+#include "coreengine/store/encryption/vault_internal.h"
 #include "coreengine/store/store_internal.h"
-#include "coreengine/store/vault_internal.h"
 #include "tests/contract/store/entities.h"
 
 #define ONE     "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="

@@ -2,7 +2,7 @@
  * new has such rows, too. */
 #include "tests/integration/move/world.h"
 
-#include "coreengine/store/tables_internal.h"
+#include "coreengine/store/upkeep/tables_internal.h"
 
 #include <sqlite3.h>
 

@@ -1,7 +1,7 @@
 /* What a copy has, and that it can be worked with. */
 #include "tests/integration/move/world.h"
 
-#include "coreengine/store/tables_internal.h"
+#include "coreengine/store/upkeep/tables_internal.h"
 
 #include <sqlite3.h>
 #include <sys/resource.h>

@@ -1,7 +1,7 @@
 /* Every statement of the store finds its rows by an index, in a store of 20,000 runs and 200,000 records, so that it
  * takes as long in one of a million. What does not is listed with its reason. */
-#include "coreengine/store/postgres_internal.h"
-#include "coreengine/store/sqlite_internal.h"
+#include "coreengine/store/postgres/postgres_internal.h"
+#include "coreengine/store/sqlite/sqlite_internal.h"
 #include "coreengine/store/store_internal.h"
 #include "tests/bench/scale_fill.h"
 #include "tests/kit/kit.h"

@@ -5,7 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "coreengine/store/sqlite_internal.h"
+#include "coreengine/store/sqlite/sqlite_internal.h"
 #include "tests/unit/store/world.h"
 
 /* Another process that holds a lock until it is told to let go. */

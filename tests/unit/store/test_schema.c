@@ -1,5 +1,5 @@
 /* Schema versions: older files come forward as a whole or not at all, newer ones are left alone. */
-#include "coreengine/store/sqlite_internal.h"
+#include "coreengine/store/sqlite/sqlite_internal.h"
 #include "tests/unit/store/world.h"
 
 /* What a later version of the program would bring: the present schema and two steps more. */

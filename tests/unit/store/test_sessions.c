@@ -4,7 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "coreengine/store/sqlite_internal.h"
+#include "coreengine/store/sqlite/sqlite_internal.h"
 #include "tests/unit/store/world.h"
 
 /* A file as the first version of the program made it, with a run in it. */

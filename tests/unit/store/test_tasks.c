@@ -2,7 +2,7 @@
  */
 #include <stdlib.h>
 
-#include "coreengine/store/sqlite_internal.h"
+#include "coreengine/store/sqlite/sqlite_internal.h"
 #include "tests/unit/store/world.h"
 
 /* --- Indexes: neither what is finished nor what other tenants have may cost a claim anything --- */
