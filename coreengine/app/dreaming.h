@@ -1,5 +1,5 @@
 /* Dreaming: looking back over what a user did lately, while no one waits. Phase 1 makes chunks of the user's sessions
- * (coreengine/store/moments.h), without a model. Phase 2 tells a dreamer, a declared agent, what is new; it answers
+ * (coreengine/store/sessions.h), without a model. Phase 2 tells a dreamer, a declared agent, what is new; it answers
  * with moments and what they are connected with, which its chained tool keeps.
  *
  * One dreaming is one run of a pipeline of one dreamer, for one user and one day, and its id follows from these. So a

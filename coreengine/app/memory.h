@@ -8,7 +8,6 @@
 #include "coreengine/base/hash.h"
 #include "coreengine/knowledge/search.h"
 #include "coreengine/store/entities.h"
-#include "coreengine/store/moments.h"
 #include "coreengine/store/sessions.h"
 
 #define RV_APP_MAX_EVENTS 10000 /* of one timeline */

@@ -1,10 +1,10 @@
-/* Quotas: which plan a user and a tenant have, and what its limits are. The store counts (coreengine/store/quotas.h).
+/* Quotas: which plan a user and a tenant have, and what its limits are. The store counts (coreengine/store/users.h).
  */
 #ifndef RV_APP_QUOTAS_H
 #define RV_APP_QUOTAS_H
 
 #include "coreengine/app/app.h"
-#include "coreengine/store/quotas.h"
+#include "coreengine/store/users.h"
 
 typedef struct rv_quotas rv_quotas;
 

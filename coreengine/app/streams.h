@@ -1,5 +1,5 @@
 /* Streams of clients, kept as lines while they go on: what a client was told, in the order in which it was told, in
- * groups that are in the store before a client is sent anything of them (coreengine/store/streams.h). Each line is one
+ * groups that are in the store before a client is sent anything of them (coreengine/store/clients.h). Each line is one
  * of
  *
  *   open {...}    what the stream is made with; the first line
@@ -14,7 +14,7 @@
 #define RV_APP_STREAMS_H
 
 #include "coreengine/app/app.h"
-#include "coreengine/store/streams.h"
+#include "coreengine/store/clients.h"
 
 /** The stream of a run without a chat: its lines are numbers of events, pieces and "again". Its id is out. */
 void rv_app_stream_of_run(const char *run, rv_buf *out);

@@ -3,7 +3,7 @@
 #define RV_APP_UPKEEP_H
 
 #include "coreengine/app/app.h"
-#include "coreengine/store/copy.h"
+#include "coreengine/store/upkeep.h"
 
 /* What it points to is borrowed for the call. */
 struct rv_app_copy_watch {

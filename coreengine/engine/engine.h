@@ -113,7 +113,7 @@ struct rv_exec_services {
     void *self; /* borrowed; outlives the run */
 };
 
-/* What the model calls of a run may take: the store is asked before each, see coreengine/store/quotas.h. The run needs
+/* What the model calls of a run may take: the store is asked before each, see coreengine/store/users.h. The run needs
  * a journal. What it points to is borrowed, and outlives the run. */
 struct rv_exec_quotas {
     const char *tenant, *user;           /* as in struct rv_quota_ask */

@@ -3,7 +3,7 @@
 
 #include "coreengine/base/hash.h"
 #include "coreengine/server/page_internal.h"
-#include "coreengine/store/api_keys.h"
+#include "coreengine/store/users.h"
 
 #define PROBE_US INT64_C(1000000) /* a second: a balancer that asks more often gets the last answer */
 

@@ -1,4 +1,4 @@
-/* The third part of the store: agent documents ("schemas"), by name. One may be everybody's (user "") or one user's
+/* The part of the store for agent documents ("schemas"), by name. One may be everybody's (user "") or one user's
  * own. */
 #ifndef RV_STORE_DOCUMENTS_H
 #define RV_STORE_DOCUMENTS_H

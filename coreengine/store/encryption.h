@@ -3,9 +3,33 @@
 #ifndef RV_STORE_ENCRYPTION_H
 #define RV_STORE_ENCRYPTION_H
 
+#include "coreengine/base/rsa.h"
 #include "coreengine/store/handle.h"
-#include "coreengine/store/keyring.h"
 
+/* --- Master keys: they wrap the keys of tenants, and are never in a store. A key is 32 random bytes, written as
+ * base64; its name follows from it. Beside them private keys of tenants, where reeve may read what is sealed. --- */
+#define RV_KEYRING_NAME 17 /* 16 lower-case hex digits and a NUL */
+
+typedef struct rv_keyring rv_keyring;
+
+/** Read keys, one a line or separated by commas; blank lines and those that begin with "#" are comments. The first key
+ * wraps, all unwrap. source: names the text in errors, which never have a part of a key. *out: one reference.
+ * RV_E_INVALID (a line that is not a key, the same key twice, no key at all), RV_E_LIMIT, RV_E_NOMEM. */
+RV_MUST_CHECK int rv_keyring_read(rv_str text, const char *source, rv_keyring **out, rv_err **err);
+/** The same of a file. RV_E_DENIED: everyone may read or change it. */
+RV_MUST_CHECK int rv_keyring_read_file(const char *path, rv_keyring **out, rv_err **err);
+/** NULL is fine. */
+void rv_keyring_unref(rv_keyring *ring);
+
+/** Add the private keys of a file, PEM or DER, that open what is sealed; *ring NULL: a ring without master keys is
+ * made. Not for a ring that others have a reference to. RV_E_DENIED: everyone may read or change the file. RV_E_INVALID
+ * (no key, a public key, the same key twice), RV_E_LIMIT, RV_E_NOMEM, RV_E_IO. */
+RV_MUST_CHECK int rv_keyring_add_private(rv_keyring **ring, const char *path, rv_err **err);
+
+/** Append a new master key as base64, and its name. The key is a secret: rv_wipe() it. */
+void rv_keyring_make(struct rv_rand rand, rv_buf *out, char name[RV_KEYRING_NAME]);
+
+/* --- Modes --- */
 #define RV_ENCRYPTION_ID 17 /* of a tenant's key: 16 lower-case hex digits and a NUL */
 
 #define RV_ENCRYPTION_MODES(X)                                                                                         \

@@ -1,4 +1,4 @@
-/* The part of the store for entities: rows of all kinds (kinds.h), and the index of their names.
+/* The part of the store for entities: their kinds, rows of all kinds, and the index of their names.
  *
  * A row travels as a JSON object with all columns of its kind, in their order: id, tenant_id, user_id, the kind's own,
  * metadata, tags, graph_edges, encryption_level, created_at, updated_at, deleted_at (null).
@@ -15,8 +15,65 @@
 #define RV_STORE_ENTITIES_H
 
 #include "coreengine/store/handle.h"
-#include "coreengine/store/kinds.h"
 
+/* --- Kinds: which columns their rows have, by what they are identified and found, and where the rows are. A new kind
+ * is one row of the table in entities/kinds.c; `reeve docs reference entities` prints it. --- */
+enum rv_kind_type {
+    RV_KIND_TEXT,
+    RV_KIND_INT,
+    RV_KIND_REAL,
+    RV_KIND_BOOL,
+    RV_KIND_TIME,    /* RFC 3339 in, "YYYY-MM-DDTHH:MM:SS.ffffff+00:00" out */
+    RV_KIND_ID,      /* of another row: a UUID, or what a session is called */
+    RV_KIND_OBJECT,  /* a JSON object */
+    RV_KIND_TEXTS,   /* a list of texts */
+    RV_KIND_OBJECTS, /* a list of JSON objects */
+    RV_N_KIND_TYPES
+};
+
+/* What it points to is static. */
+struct rv_kind_field {
+    const char *name;
+    enum rv_kind_type type;
+    const char *fallback;    /* JSON: what a row without it shows; NULL: null, or [] for a list */
+    const char *words;       /* legal texts, blank-separated; NULL: any */
+    int64_t least, greatest; /* of numbers; both 0: any */
+};
+
+/* Where the rows of a kind are: `entities` has those of all kinds without a table of their own. */
+enum rv_kind_place { RV_PLACE_ENTITIES, RV_PLACE_SESSIONS, RV_PLACE_MESSAGES, RV_PLACE_SCHEMAS, RV_N_KIND_PLACES };
+
+#define RV_KIND_MAX_NAMES 3 /* fields of one kind that are encrypted, or that name a row */
+/* What it points to is static. */
+struct rv_kind {
+    const char *name, *doc;
+    enum rv_kind_place place;
+    const struct rv_kind_field *fields; /* the columns between user_id and metadata, in the order of a row */
+    size_t n_fields;
+    const char *keys[RV_KIND_MAX_NAMES];      /* the id follows from the first that is set; none: it is random */
+    const char *embedded;                     /* the field whose words are searched; NULL: none */
+    const char *encrypted[RV_KIND_MAX_NAMES]; /* fields that may be ciphertext */
+    const char *matched;                      /* the one that is encrypted so that equal texts are equal; NULL: none */
+    const char *summary[RV_KIND_MAX_NAMES];   /* of the key index: the first one that is not empty */
+    const char *about; /* the field that says what a row belongs to, "metadata.x" for a member; NULL: none */
+    bool is_indexed;   /* LOOKUP finds it by its name */
+    bool is_sealed;    /* the mode "sealed" seals its encrypted fields, which reeve has no need to read */
+    bool is_shared;    /* rows without a tenant are there for every tenant */
+};
+/* In the order in which a lookup lists hits. */
+extern const struct rv_kind rv_kinds[];
+extern const size_t rv_n_kinds;
+
+/** NULL: there is none. */
+const struct rv_kind *rv_kind_find(rv_str name);
+/** The same, or RV_E_INVALID that names the nearest one. */
+RV_MUST_CHECK int rv_kind_of(rv_str name, const struct rv_kind **out, rv_err **err);
+/** NULL: there is none. */
+const struct rv_kind_field *rv_kind_field(const struct rv_kind *kind, rv_str name);
+/** docs/reference/entities.md: the columns of all kinds, ids, keys. */
+void rv_kinds_write_reference(rv_buf *b);
+
+/* --- Rows --- */
 #define RV_ENTITY_MAX_BYTES ((size_t)16 << 20)               /* of a row's own columns, as JSON */
 #define RV_ENTITY_MAX_NAME  1024                             /* bytes */
 #define RV_ENTITY_MAX_KEY   ((size_t)8 * RV_ENTITY_MAX_NAME) /* bytes of a normalised name: characters may grow */
@@ -143,5 +200,22 @@ RV_MUST_CHECK int rv_store_lookup(rv_store *s, const struct rv_store_scope *scop
                                   rv_err **err);
 /** Rebuild the index from the rows. *n (may be NULL): its rows. */
 RV_MUST_CHECK int rv_store_rebuild_keys(rv_store *s, int64_t *n, rv_err **err);
+
+/* --- Walks over edges: many names at once, with the edges of what they mean --- */
+/* The row that a name refers to in a scope: the first one that rv_store_lookup() gives. */
+struct rv_key_node {
+    struct rv_key_hit hit;
+    rv_str metadata, edges; /* JSON as it is kept: an object, a list; empty: none */
+};
+#define RV_NODES_MAX 1000 /* keys of one call */
+/** Read what normalised keys mean, in one statement. Only names are looked at; UUIDs and keys of messages are for
+ * rv_store_lookup(). Keys that mean nothing to the scope are passed over.
+ *  @param keys  1..RV_NODES_MAX, each at most RV_ENTITY_MAX_NAME bytes, none twice
+ *  @param each  borrows node; in the order of the keys. It returns 0, RV_STORE_ENOUGH to end well, or a code that is
+ *               passed on */
+RV_MUST_CHECK int rv_store_read_nodes(rv_store *s, const struct rv_store_scope *scope, const rv_str *keys,
+                                      size_t n_keys,
+                                      int (*each)(void *self, const struct rv_key_node *node, rv_err **err), void *self,
+                                      rv_err **err);
 
 #endif

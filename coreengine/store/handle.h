@@ -37,18 +37,18 @@ struct rv_store_opts {
     bool read_only;  /* nothing is created, migrated or written: writes are RV_E_DENIED */
     bool must_exist; /* RV_E_NOT_FOUND instead of a new file */
     struct rv_keyring
-        *ring; /* master keys (keyring.h), for what is encrypted; the store takes a reference. NULL: none */
+        *ring; /* master keys (encryption.h), for what is encrypted; the store takes a reference. NULL: none */
     struct rv_store_health *health; /* borrowed; outlives the handle and those reopened from it; NULL: it is not kept */
     bool takes_copy; /* for rv_store_copy(): an unfinished copy may be in it, which is RV_E_STATE otherwise */
 };
 /** Open or create. url: "memory:", "sqlite:PATH", a path, or "postgres://..." (also "postgresql://...") with what libpq
- *  takes and the parameters "schema" and "query_role" (see ask.h). A fresh file or schema gets the current tables,
+ *  takes and the parameters "schema" and "query_role" (see search.h). A fresh file or schema gets the current tables,
  * older ones are migrated forward in one transaction, newer ones are refused.
  *  @return RV_E_NOT_FOUND, RV_E_UNAVAILABLE (the system or the server refused it, or it was locked longer than busy_ms:
  *  the cause is RV_E_IO or RV_E_TIMEOUT), RV_E_DISK, RV_E_FILES, RV_E_VERSION (newer; says both versions), RV_E_DENIED
  *  (password, rights of the file or of its folder),
  *  RV_E_INVALID (a URL that cannot be read; not a store, or damaged; hint names `reeve store check`), RV_E_STATE (a
- * copy that did not end, see copy.h) */
+ * copy that did not end, see upkeep.h) */
 RV_MUST_CHECK int rv_store_open(const char *url, const struct rv_store_opts *opts, rv_store **out, rv_err **err);
 /** Another handle on the same store with the same options and fault points, for another thread. RV_E_STATE: this one
  * keeps everything in memory, where writing waits for nothing. */
@@ -108,25 +108,6 @@ RV_MUST_CHECK int rv_store_listen(rv_store *s, int *fd, rv_err **err);
 /** Whether a notification came since the last call, or may have been missed while the connection was lost. Does not
  * wait. */
 RV_MUST_CHECK int rv_store_was_notified(rv_store *s, bool *heard, rv_err **err);
-
-/* --- Upkeep --- */
-struct rv_store_stats {
-    int64_t runs, records, blobs, pending, snapshots;
-    int64_t sessions, messages, schemas; /* that can be seen: without what was deleted */
-    int64_t tasks;
-    int64_t bytes; /* that the file takes, with what waits beside it; memory: its pages */
-    int64_t schema;
-};
-/** Counts over all tenants. What the database says; RV_E_NOMEM. */
-RV_MUST_CHECK int rv_store_stats(rv_store *s, struct rv_store_stats *out, rv_err **err);
-/** Drop blobs that no run refers to and give the space back. A blob younger than grace_us (before now_us) stays: a run
- *  may be about to refer to it. *freed (may be NULL): bytes the file became smaller by. */
-RV_MUST_CHECK int rv_store_sweep(rv_store *s, int64_t now_us, int64_t grace_us, int64_t *freed, rv_err **err);
-/** Check the whole store: pages, indexes, hashes of blobs, gapless journals and sessions, sums of tokens, checksums of
- *  schemas. RV_E_INVALID lists the faults. */
-RV_MUST_CHECK int rv_store_check(rv_store *s, rv_err **err);
-/** A consistent copy, as a file of SQLite, while others go on writing; the file must not exist. */
-RV_MUST_CHECK int rv_store_backup(rv_store *s, const char *path, rv_err **err);
 
 /* --- Fault points: every operation passes "<op>" before it begins and "<op>.done" after it took effect, op being the
  * function's name without rv_store_. A hook that returns a code fails the operation with it: before, nothing happened;

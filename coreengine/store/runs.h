@@ -1,4 +1,5 @@
-/* The first part of the store: runs, their journals, who owns them, and snapshots. */
+/* The part of the store for runs: their journals, who owns them, snapshots, the questions that they wait with, blobs.
+ */
 #ifndef RV_STORE_RUNS_H
 #define RV_STORE_RUNS_H
 
@@ -175,5 +176,66 @@ RV_MUST_CHECK int rv_store_put_snapshot(rv_store *s, const char *run, int64_t fe
 /** *seq 0: there is none. Appended to out. */
 RV_MUST_CHECK int rv_store_get_snapshot(rv_store *s, const struct rv_store_scope *scope, const char *run, int64_t *seq,
                                         rv_buf *out, rv_err **err);
+
+/* --- Runs that no process drives. Rows are borrowed for the call; each as rv_store_list_runs(). --- */
+/** Owners of runs that are under way. */
+RV_MUST_CHECK int rv_store_list_owners(rv_store *s, int (*each)(void *self, const char *owner, rv_err **err),
+                                       void *self, rv_err **err);
+/** Runs under way, oldest first, at most `limit`: those of that owner; with owner NULL those that began and have none,
+ *  and those whose owner let the lease end. A run of which a task of type "run" waits or is done is not among them. */
+RV_MUST_CHECK int rv_store_list_left(rv_store *s, const char *owner, int64_t now_us, int64_t limit,
+                                     int (*each)(void *self, const struct rv_run_row *row, rv_err **err), void *self,
+                                     rv_err **err);
+/** Runs that wait with a question that has expired, the last to expire first, without such a task. */
+RV_MUST_CHECK int rv_store_list_expired(rv_store *s, int64_t now_us, int64_t limit,
+                                        int (*each)(void *self, const struct rv_run_row *row, rv_err **err), void *self,
+                                        rv_err **err);
+
+/* --- Questions of runs, open and over: one row for each question that a run waited with, kept after its answer until
+ * it is pruned or its run is deleted. The journal remains the truth of a run; these rows are for lists and statistics.
+ * A question that was answered while other branches still ran, so that its run never waited with it, has no row. --- */
+/* Texts are borrowed for the call that gets it. */
+struct rv_interrupt_row {
+    const char *run, *id, *tenant, *user, *session, *kind, *stage;
+    rv_str text, reason; /* what is asked, while it is open; why it was cancelled, ptr NULL: no reason */
+    enum rv_interrupt_status status;
+    int64_t created_us, expires_us, ended_us; /* expires 0: never; ended 0: the run still waits with it */
+};
+/* What it points to is borrowed for the call. */
+struct rv_interrupt_filter {
+    const char *run, *session, *kind; /* NULL: any */
+    unsigned statuses;                /* bits 1u << enum rv_interrupt_status; 0: all */
+    bool open_only;                   /* only those that runs still wait with */
+    int64_t limit;                    /* 0: no limit */
+};
+/** Oldest first. each (row borrowed) as for rv_store_list_runs(). RV_E_INVALID: a text of the filter is malformed. */
+RV_MUST_CHECK int rv_store_list_interrupts(rv_store *s, const struct rv_store_scope *scope,
+                                           const struct rv_interrupt_filter *filter,
+                                           int (*each)(void *self, const struct rv_interrupt_row *row, rv_err **err),
+                                           void *self, rv_err **err);
+/* How many of one kind have one status. */
+struct rv_interrupt_count {
+    const char *kind; /* borrowed for the call that gets it */
+    enum rv_interrupt_status status;
+    int64_t n, n_open;     /* n_open: runs still wait with them (those that expired may be among them) */
+    int64_t oldest_us;     /* when the oldest of them was asked */
+    int64_t answer_sum_us; /* resolved: the waits of all of them together */
+};
+/** By kind, then status; of the filter, limit is ignored. */
+RV_MUST_CHECK int
+rv_store_count_interrupts(rv_store *s, const struct rv_store_scope *scope, const struct rv_interrupt_filter *filter,
+                          int (*each)(void *self, const struct rv_interrupt_count *count, rv_err **err), void *self,
+                          rv_err **err);
+/** Mark those that are due as expired; *n: how many. tenant NULL: of all tenants. Their runs still wait with them. */
+RV_MUST_CHECK int rv_store_expire_interrupts(rv_store *s, const char *tenant, int64_t now_us, int64_t *n, rv_err **err);
+/** Delete at most max that ended before that, and keep their runs. */
+RV_MUST_CHECK int rv_store_prune_interrupts(rv_store *s, const char *tenant, int64_t before_us, int64_t max, int64_t *n,
+                                            rv_err **err);
+
+/* --- Blobs: bytes, such as bundles, by the SHA-256 of their content --- */
+/** Dated by the system's clock; writing an existing blob renews its date: see rv_store_sweep(). */
+RV_MUST_CHECK int rv_store_put_blob(rv_store *s, rv_str data, char hash[RV_STORE_HASH_MAX], rv_err **err);
+/** Appended to out. RV_E_NOT_FOUND; RV_E_INVALID when the bytes are not those of the hash. */
+RV_MUST_CHECK int rv_store_get_blob(rv_store *s, const char *hash, rv_buf *out, rv_err **err);
 
 #endif

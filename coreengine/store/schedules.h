@@ -1,4 +1,4 @@
-/* The sixth part of the store: schedules. A schedule fires at one time, or again and again; each firing puts a task
+/* The part of the store for schedules. A schedule fires at one time, or again and again; each firing puts a task
  * into the queue.
  *
  * The store knows instants and no calendar: its callers compute them (coreengine/app/schedules). A firing is one

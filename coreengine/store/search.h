@@ -1,5 +1,5 @@
-/* The part of the store that finds rows by what they say: names that are spelled alike, words, vectors; and the queue
- * of rows whose vectors have to be made.
+/* The part of the store that finds rows: by names that are spelled alike, words, vectors, with the queue of rows whose
+ * vectors have to be made; and by a statement that others wrote.
  *
  * Beside each row of a kind that has a key the store keeps its tokens: the trigrams of its key and of its summary, the
  * words of its name and of its embedded field. They are written in the transaction of the row, and a row of ciphertext
@@ -8,8 +8,8 @@
 #ifndef RV_STORE_SEARCH_H
 #define RV_STORE_SEARCH_H
 
-#include "coreengine/store/handle.h"
-#include "coreengine/store/kinds.h"
+#include "coreengine/rem/rem.h"
+#include "coreengine/store/entities.h"
 
 #define RV_SEARCH_MAX_LIMIT 1000               /* hits of one search */
 #define RV_SEARCH_MAX_TEXT  ((size_t)64 << 10) /* bytes of a query */
@@ -108,5 +108,39 @@ RV_MUST_CHECK int rv_store_skip_embedding(rv_store *s, const struct rv_embedding
 /** Back into the queue, or failed after RV_EMBED_MAX_TRIES: *failed. */
 RV_MUST_CHECK int rv_store_fail_embedding(rv_store *s, const struct rv_embedding *row, const char *why, bool *failed,
                                           rv_err **err);
+
+/* --- SQL that others wrote: one statement that reads, over the rows that a scope sees. A statement comes from
+ * rv_rem_sql() (coreengine/rem), which lets nothing through but a subset that reads the tables of rv_rem_tables(). Here
+ * those tables come to be: each is a part of a WITH clause, computed first and in full (MATERIALIZED), with the rows of
+ * the scope alone; no condition, function or cast of the statement is ever applied to another row. Tenant and user are
+ * parameters of the statement, which has none of its own. In PostgreSQL the URL's "query_role" names a role for these
+ * statements alone. --- */
+enum rv_cell_type { RV_CELL_NULL, RV_CELL_INT, RV_CELL_REAL, RV_CELL_TEXT };
+struct rv_cell {
+    enum rv_cell_type type;
+    int64_t number;
+    double real; /* finite */
+    rv_str text; /* UTF-8 */
+};
+struct rv_store_ask {
+    const struct rv_rem_sql *sql; /* for the database of this store; borrowed */
+    int64_t max_rows, max_ms;
+    size_t max_cell;  /* bytes of a text; what is longer is cut */
+    size_t max_bytes; /* of all cells together */
+    /** The names of the columns, once, before the first row; there may be two of one name. */
+    int (*on_columns)(void *self, const char *const *names, size_t n, rv_err **err);
+    /** A row; borrowed. Not 0: it ends there; RV_STORE_ENOUGH ends it well, a code is passed on. */
+    int (*on_row)(void *self, const struct rv_cell *cells, size_t n, rv_err **err);
+    void *self; /* borrowed for the call */
+};
+struct rv_store_asked {
+    bool has_more;  /* rows that the limits left out */
+    bool cut_cells; /* a text was longer than max_cell */
+};
+/** Carry the statement out.
+ *  @return RV_E_INVALID (the database refuses it: its text says why), RV_E_TIMEOUT (max_ms), RV_E_LIMIT (a value or its
+ *  memory became too large), RV_E_STATE (within a group), RV_E_IO, RV_E_NOMEM */
+RV_MUST_CHECK int rv_store_ask(rv_store *s, const struct rv_store_scope *scope, const struct rv_store_ask *ask,
+                               struct rv_store_asked *out, rv_err **err);
 
 #endif

@@ -1,4 +1,4 @@
-/* The second part of the store: sessions and their messages.
+/* The part of the store for sessions: their messages, and the moments that are made of them.
  *
  * A session id is unique among the sessions of one tenant and user: other users may have a session of the same id, and
  * no user can find out. Rows may have no user: a scope with user "" sees only those, with NULL (an operator) all rows,
@@ -8,6 +8,7 @@
 #define RV_STORE_SESSIONS_H
 
 #include "coreengine/conversation/messages.h"
+#include "coreengine/conversation/moments.h"
 #include "coreengine/store/handle.h"
 
 #define RV_SESSION_STATUSES(X)                                                                                         \
@@ -15,7 +16,6 @@
     X(ARCHIVED, "archived", "kept to be read; a new message is taken all the same")
 #define RV_SESSION_CONST(n, t, m) RV_SESSION_##n,
 enum rv_session_status { RV_SESSION_STATUSES(RV_SESSION_CONST) RV_N_SESSION_STATUSES };
-const char *rv_session_status_text(enum rv_session_status status);
 
 /* Texts are borrowed, or in the memory of `own`. */
 struct rv_session_row {
@@ -111,5 +111,25 @@ struct rv_message_day {
 RV_MUST_CHECK int rv_store_list_message_days(rv_store *s, const struct rv_store_scope *scope, int64_t until_us,
                                              int (*each)(void *self, const struct rv_message_day *day, rv_err **err),
                                              void *self, rv_err **err);
+
+/* --- Moments that the store itself makes: chunks of sessions (coreengine/conversation/moments.h). A chunk follows from
+ * the messages alone, so it is made in the transaction that writes them: a crash leaves both or neither, and none is
+ * made twice. --- */
+#define RV_SUMMARY_TASK                                                                                                \
+    "summary" /* type of the tasks {"moment": ID, "agent": NAME} that a turn queues for its chunk                      \
+               */
+
+/** Make a chunk of the messages that no chunk of the session covers, if their tokens are at least `threshold` (0: in
+ * any case); one transaction. *out: the row of the moment, the caller's; NULL: there was nothing to do. RV_E_NOT_FOUND:
+ * no such session in the scope. */
+RV_MUST_CHECK int rv_store_build_moment(rv_store *s, const struct rv_store_scope *scope, const char *session,
+                                        int64_t threshold, int64_t now_us, json_object **out, rv_err **err);
+/** Notes of the moments of a session, as its next turn is told them. Only moments of the session's owner count, which
+ * scope names (user "": none). covers_tokens: also chunks that are not injected, the newest that together have so many
+ * tokens, since a history with that budget shows no older message; 0: none of them, RV_UNSET: as many as a history
+ * refers to. *out is the caller's; NULL: there are none. */
+RV_MUST_CHECK int rv_store_note_moments(rv_store *s, const struct rv_store_scope *scope, const char *session,
+                                        const struct rv_moment_opts *opts, int64_t covers_tokens, json_object **out,
+                                        rv_err **err);
 
 #endif

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/store/copy.h"
 #include "coreengine/store/search/search_internal.h"
 #include "coreengine/store/sql/driver_internal.h"
 #include "coreengine/store/store_internal.h"
+#include "coreengine/store/upkeep.h"
 
 #define MAX_POINT 64 /* bytes of a fault point's name */
 /* that a probe writes and removes: more than a page, so that a full disk refuses them */

@@ -10,18 +10,17 @@
 #ifndef RV_STORE_H
 #define RV_STORE_H
 
-#include "coreengine/store/api_keys.h"
-#include "coreengine/store/ask.h"
-#include "coreengine/store/blobs.h"
+#include "coreengine/store/clients.h"
 #include "coreengine/store/documents.h"
+#include "coreengine/store/encryption.h"
 #include "coreengine/store/entities.h"
 #include "coreengine/store/handle.h"
-#include "coreengine/store/interrupts.h"
-#include "coreengine/store/nodes.h"
-#include "coreengine/store/quotas.h"
 #include "coreengine/store/runs.h"
 #include "coreengine/store/schedules.h"
+#include "coreengine/store/search.h"
 #include "coreengine/store/sessions.h"
 #include "coreengine/store/tasks.h"
+#include "coreengine/store/upkeep.h"
+#include "coreengine/store/users.h"
 
 #endif

@@ -125,6 +125,22 @@ RV_MUST_CHECK int rv_webhooks_keep(struct sql_store *st, const struct found_run 
 RV_MUST_CHECK int rv_run_row_of(struct sql_store *st, rv_sql_stmt *stmt, char hash[RV_HASH_MAX], struct rv_run_row *out,
                                 rv_err **err);
 
+/* kinds.c */
+const char *rv_kind_type_text(enum rv_kind_type type); /* "text", "list of objects" */
+bool rv_kind_encrypts(const struct rv_kind *kind, const char *field);
+
+/* quotas_time.c */
+/* A window of a rate. Bucket i counts what happened in the tenths of the window whose number is i modulo 10; `head` is
+ * the number of the newest tenth that counts something. */
+struct rv_rate_window {
+    int64_t head, n[RV_RATE_BUCKETS];
+};
+/** Drop what has left the window by now. A clock that went back changes nothing. */
+void rv_rate_move(struct rv_rate_window *w, enum rv_quota_span span, int64_t now_us);
+int64_t rv_rate_count(const struct rv_rate_window *w);
+/** When, at the earliest, `n` more fit under the limit, if nothing else happens; 0: they never do. */
+int64_t rv_rate_fits_us(const struct rv_rate_window *w, enum rv_quota_span span, int64_t limit, int64_t n);
+
 /* quotas_read.c */
 int rv_quota_kind_of(const char *word); /* -1: it is none */
 bool rv_quota_has_span(bool is_rate, enum rv_quota_span span);
@@ -158,6 +174,7 @@ RV_MUST_CHECK int rv_blob_key(struct sql_store *st, rv_str data, const char *has
                               rv_err **err);
 
 /* sessions.c */
+const char *rv_session_status_text(enum rv_session_status status);
 struct found_session {
     int64_t key;
     bool is_deleted;

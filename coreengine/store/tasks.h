@@ -1,4 +1,4 @@
-/* The fifth part of the store: the queue. Work that waits is a task; a worker claims tasks, holds each under a lease,
+/* The part of the store for the queue. Work that waits is a task; a worker claims tasks, holds each under a lease,
  * and completes it, fails it or hands it back.
  *
  * A task is `waiting` until it is due, then `pending` until a worker claims it, then `processing`; `completed`,
@@ -259,5 +259,32 @@ struct rv_task_lane {
 RV_MUST_CHECK int rv_store_list_lanes(rv_store *s, const char *tenant,
                                       int (*each)(void *self, const struct rv_task_lane *lane, rv_err **err),
                                       void *self, rv_err **err);
+
+/* --- Workers: what they offer, and which duty each has. All calls are for all tenants. --- */
+#define RV_STORE_MAX_OFFERS ((size_t)256 << 10) /* bytes of what a worker offers, as JSON */
+
+/* Texts are borrowed for the call that gets it. */
+struct rv_worker_row {
+    const char *name; /* unique: no other process has it, nor the same one after a restart */
+    const char *host; /* for people */
+    int64_t pid;
+    rv_str offers;               /* a JSON array of texts: labels, capabilities with versions */
+    int64_t n_max, n_runs;       /* tasks that it takes at once, and has now */
+    bool is_draining;            /* it takes no more */
+    int64_t started_us, seen_us; /* seen: its last sign of life */
+};
+/** Add a worker, or update its row. RV_E_INVALID. */
+RV_MUST_CHECK int rv_store_put_worker(rv_store *s, const struct rv_worker_row *row, rv_err **err);
+/** Those that gave a sign of life since then, by the time when they began; the row is borrowed for the call of each;
+ * each as rv_store_list_runs(). */
+RV_MUST_CHECK int rv_store_list_workers(rv_store *s, int64_t since_us,
+                                        int (*each)(void *self, const struct rv_worker_row *row, rv_err **err),
+                                        void *self, rv_err **err);
+/** A worker has ended. Workers without a sign of life since before_us are removed, too. */
+RV_MUST_CHECK int rv_store_drop_worker(rv_store *s, const char *name, int64_t before_us, rv_err **err);
+/** Take a duty that one worker at a time has for all. *is_mine: it is this worker's until then. A worker that has it
+ * keeps it. */
+RV_MUST_CHECK int rv_store_take_duty(rv_store *s, const char *duty, const char *worker, int64_t now_us,
+                                     int64_t until_us, bool *is_mine, rv_err **err);
 
 #endif

@@ -1,8 +1,8 @@
 /* The statements that make a large store, in words of both databases. */
 #include "tests/bench/scale_fill.h"
 
-#include "coreengine/store/copy.h"
 #include "coreengine/store/sql/driver_internal.h"
+#include "coreengine/store/upkeep.h"
 #include "coreengine/store/upkeep/tables_internal.h"
 
 #include <stdio.h>

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "coreengine/app/dreaming/dreaming_internal.h"
-#include "coreengine/store/moments.h"
+#include "coreengine/store/sessions.h"
 
 #define MAX_LISTED  200 /* sessions that are looked at for those that count */
 #define MAX_EXCERPT 500 /* code points of an upload in a chunk */

@@ -6,7 +6,7 @@
 #include "coreengine/base/library.h"
 #include "coreengine/cli/verbs/verbs.h"
 #include "coreengine/server/server.h"
-#include "coreengine/store/kinds.h"
+#include "coreengine/store/entities.h"
 
 #include <json-c/json_c_version.h>
 #include <string.h>

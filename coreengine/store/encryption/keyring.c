@@ -1,13 +1,11 @@
 /* Master keys, read from a text or a file, and what they wrap; the modes of encryption. */
-#include "coreengine/store/keyring.h"
+#include "coreengine/store/encryption/vault_internal.h"
 
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-
-#include "coreengine/store/encryption.h"
 
 #define WRAPPED (RV_CIPHER_NONCE + RV_CIPHER_KEY + RV_CIPHER_TAG)
 

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "coreengine/store/encryption/vault_internal.h"
-#include "coreengine/store/kinds.h"
 #include "coreengine/store/store_internal.h"
 
 #define MAGIC     "reeve-enc"

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "coreengine/store/kinds.h"
+#include "coreengine/store/entities.h"
 #include "coreengine/store/store_internal.h"
 
 #define MAX_BOUND ((size_t)8 * 1024) /* bytes of a place */

@@ -102,6 +102,26 @@ RV_MUST_CHECK int rv_vault_unwrap(const rv_keyring *ring, const char *tenant, co
 /** Is the row, as it is kept, marked as one whose encrypted fields are ciphertext? */
 bool rv_vault_is_ciphertext(json_object *whole);
 
+/* encryption/keyring.c */
+#define RV_KEYRING_CHARS   44                 /* base64 of a key */
+#define RV_KEYRING_MAX     64                 /* keys of one ring */
+#define RV_KEYRING_PRIVATE 16                 /* private keys of one ring */
+#define RV_KEYRING_BYTES   ((size_t)16 << 10) /* of a text with keys */
+/** References are counted atomically: stores of several threads share a ring. NULL is fine. */
+rv_keyring *rv_keyring_ref(rv_keyring *ring);
+/** The private key that belongs to a public one, borrowed; NULL: the ring has none. */
+const struct rv_rsa *rv_keyring_private(const rv_keyring *ring, const struct rv_rsa *seal);
+size_t rv_keyring_size(const rv_keyring *ring); /* of master keys; NULL: 0 */
+/** The name of key i; key 0 wraps. Borrowed. */
+const char *rv_keyring_name(const rv_keyring *ring, size_t i);
+/** Append the key, wrapped by the first key of the ring for that place. */
+void rv_keyring_wrap(const rv_keyring *ring, struct rv_rand rand, rv_str bound, const unsigned char key[RV_CIPHER_KEY],
+                     rv_buf *out);
+/** Unwrap it by the key of that name. RV_E_DENIED: the ring has none (ring NULL: there are no keys at all). RV_E_IO: it
+ * was changed, or wrapped for another place. */
+RV_MUST_CHECK int rv_keyring_unwrap(const rv_keyring *ring, const char *name, rv_str bound, rv_str wrapped,
+                                    unsigned char key[RV_CIPHER_KEY], rv_err **err);
+
 /* encryption/check.c */
 /** Tell of encrypted texts that do not decrypt, until tell() gives something else than 0; those whose master key is not
  * given are passed over. */

@@ -1,5 +1,5 @@
 /* The table of kinds, after p8-data 1.2, 2 and 3. */
-#include "coreengine/store/kinds.h"
+#include "coreengine/store/store_internal.h"
 
 #define MAX_KINDS 32 /* of the list of names in a message */
 

@@ -1,6 +1,6 @@
 /* Reading the rows that many names mean with one statement, for walks over edges. The order of a lookup decides which
  * row a name means when it has several. */
-#include "coreengine/store/nodes.h"
+#include "coreengine/store/entities.h"
 
 #include <stdlib.h>
 #include <string.h>

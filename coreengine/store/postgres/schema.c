@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "coreengine/store/copy.h"
 #include "coreengine/store/postgres/schema_internal.h"
 #include "coreengine/store/search/ask_internal.h"
+#include "coreengine/store/upkeep.h"
 
 #define MAX_RACES 20 /* processes that make the tables at the same time */
 

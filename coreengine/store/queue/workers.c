@@ -1,6 +1,6 @@
 /* Workers of the queue, their duties, and runs that no process drives. */
-#include "coreengine/store/workers.h"
 #include "coreengine/store/store_internal.h"
+#include "coreengine/store/tasks.h"
 
 #define MAX_DUTY 64 /* bytes of the name of a duty: ours */
 

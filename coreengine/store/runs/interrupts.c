@@ -1,5 +1,5 @@
 /* Questions of runs, open and over. Steps of runs write them (runs.c); people and workers read, mark and prune them. */
-#include "coreengine/store/interrupts.h"
+#include "coreengine/store/runs.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* Streams of clients: rows in, rows out. What their lines mean is decided by coreengine/app/streams. */
-#include "coreengine/store/streams.h"
+#include "coreengine/store/clients.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Carrying out a statement that others wrote: its arguments, and the driver that does it. */
-#include "coreengine/store/ask.h"
+#include "coreengine/store/search.h"
 
 #include "coreengine/store/encryption/vault_internal.h"
 #include "coreengine/store/search/ask_internal.h"

@@ -3,7 +3,7 @@
 #ifndef RV_STORE_ASK_INTERNAL_H
 #define RV_STORE_ASK_INTERNAL_H
 
-#include "coreengine/store/ask.h"
+#include "coreengine/store/search.h"
 #include "coreengine/store/sql/driver_internal.h"
 #include "coreengine/store/store_internal.h"
 

@@ -6,8 +6,8 @@
 
 #include "coreengine/store/encryption/vault_internal.h"
 #include "coreengine/store/entities/entities_internal.h"
-#include "coreengine/store/moments.h"
 #include "coreengine/store/queue/tasks_internal.h"
+#include "coreengine/store/sessions.h"
 
 #define FEW_HEX   6  /* digits that make a name unlike others of its time */
 #define MANY_HEX  64 /* all of them, when a name with few is taken */

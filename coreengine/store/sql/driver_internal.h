@@ -6,7 +6,7 @@
 
 struct rv_report;        /* upkeep.c */
 struct rv_asking_rows;   /* ask.c */
-struct rv_store_version; /* copy.h */
+struct rv_store_version; /* upkeep.h */
 struct sql_rows;
 
 /* Operations that differ between databases. Codes and errors are the store's. */
@@ -44,7 +44,7 @@ struct sql_driver {
     void (*may_be_lost)(struct sql_store *st); /* as rv_sql_may_be_lost(); NULL: does nothing */
     int (*listen)(struct sql_store *st, int *fd, rv_err **err);
     bool (*heard)(struct sql_store *st);
-    /* A statement of others, see ask.h. */
+    /* A statement of others, see search.h. */
     int (*ask)(struct sql_store *st, const struct rv_store_scope *scope, struct rv_asking_rows *rows, rv_err **err);
     /* Upkeep. */
     int schema;                                           /* the version of the tables */

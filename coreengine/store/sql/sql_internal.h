@@ -5,7 +5,7 @@
 #ifndef RV_STORE_SQL_INTERNAL_H
 #define RV_STORE_SQL_INTERNAL_H
 
-#include "coreengine/store/keyring.h"
+#include "coreengine/store/encryption.h"
 #include "coreengine/store/sql/statements_internal.h"
 #include "coreengine/store/store.h"
 
@@ -46,7 +46,7 @@ typedef struct rv_sql_stmt {
 enum sql_wants { SQL_WANTS_NOTHING, SQL_WANTS_KEY, SQL_WANTS_COUNT };
 
 struct sql_driver;
-struct rv_store_version; /* copy.h */
+struct rv_store_version; /* upkeep.h */
 
 /* A connection. A driver's own one begins with it. */
 struct sql_store {

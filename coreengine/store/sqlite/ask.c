@@ -7,7 +7,7 @@
 #include <strings.h>
 #include <time.h>
 
-#include "coreengine/store/kinds.h"
+#include "coreengine/store/entities.h"
 #include "coreengine/store/search/ask_internal.h"
 #include "coreengine/store/sqlite/sqlite_internal.h"
 

@@ -2,8 +2,8 @@
  * of them in one transaction. A step is never changed once it was released. */
 #include <stdio.h>
 
-#include "coreengine/store/copy.h"
 #include "coreengine/store/sqlite/sqlite_internal.h"
+#include "coreengine/store/upkeep.h"
 
 #define APPLICATION 0x72656576 /* "reev", in the file's header: this is a store of ours */
 
@@ -144,7 +144,7 @@ const char *const rv_sqlite_schema[RV_SQLITE_SCHEMA] = {
     "CREATE INDEX runs_expiring ON runs (expires_us) WHERE status IN ('interrupted') AND expires_us > 0;"
     "CREATE INDEX runs_by_user ON runs (tenant, user, created_us, id);"
     "CREATE INDEX runs_by_status ON runs (tenant, status, created_us, id);",
-    /* 6 to 7. Entities: rows of all kinds (kinds.h) that have no table of their own. fields has the columns of the
+    /* 6 to 7. Entities: rows of all kinds (entities.h) that have no table of their own. fields has the columns of the
      * kind, as JSON. tenant_id '': every tenant's; user_id '': no owner. */
     "CREATE TABLE entities (key INTEGER PRIMARY KEY, id TEXT NOT NULL, kind TEXT NOT NULL, tenant_id TEXT NOT NULL,"
     " user_id TEXT NOT NULL, name TEXT, about TEXT, fields TEXT NOT NULL, metadata TEXT NOT NULL, tags TEXT NOT NULL,"
@@ -189,7 +189,7 @@ const char *const rv_sqlite_schema[RV_SQLITE_SCHEMA] = {
     " name TEXT NOT NULL, version TEXT, content TEXT NOT NULL, json_schema TEXT NOT NULL, checksum TEXT NOT NULL,"
     " recorded_us INTEGER NOT NULL);"
     "CREATE INDEX schema_timemachine_by_schema ON schema_timemachine (schema);",
-    /* 7 to 8. API keys, and the logins that were exchanged for one (api_keys.h). Secrets are not kept: hash is the
+    /* 7 to 8. API keys, and the logins that were exchanged for one (users.h). Secrets are not kept: hash is the
      * SHA-256 of one. */
     "CREATE TABLE api_keys (id TEXT PRIMARY KEY, hash TEXT NOT NULL, level TEXT NOT NULL, tenant TEXT NOT NULL,"
     " user TEXT NOT NULL, scopes TEXT NOT NULL, note TEXT NOT NULL, created_us INTEGER NOT NULL,"
@@ -207,7 +207,7 @@ const char *const rv_sqlite_schema[RV_SQLITE_SCHEMA] = {
     " wrapped_dek TEXT NOT NULL, public_key TEXT, created_us INTEGER NOT NULL, retired_us INTEGER NOT NULL);"
     "CREATE UNIQUE INDEX tenant_keys_current ON tenant_keys (tenant) WHERE status = 'current';"
     "INSERT INTO counters VALUES ('encryption', 0);",
-    /* 8 to 9. Streams of clients and their lines, in groups (streams.h). */
+    /* 8 to 9. Streams of clients and their lines, in groups (clients.h). */
     "CREATE TABLE streams (key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, run TEXT NOT NULL, tenant TEXT NOT NULL,"
     " user TEXT NOT NULL, session TEXT NOT NULL, ask TEXT NOT NULL, hash TEXT NOT NULL, owner TEXT NOT NULL,"
     " n_parts INTEGER NOT NULL, n_lines INTEGER NOT NULL, created_us INTEGER NOT NULL,"
@@ -219,7 +219,7 @@ const char *const rv_sqlite_schema[RV_SQLITE_SCHEMA] = {
     "CREATE TABLE stream_parts (stream INTEGER NOT NULL REFERENCES streams (key) ON DELETE CASCADE,"
     " n INTEGER NOT NULL, first INTEGER NOT NULL, at_us INTEGER NOT NULL, body TEXT NOT NULL, PRIMARY KEY (stream, n))"
     " WITHOUT ROWID;"
-    /* The addresses that are called when a run ends or waits (webhooks.h). */
+    /* The addresses that are called when a run ends or waits (clients.h). */
     "CREATE TABLE webhooks (run INTEGER NOT NULL REFERENCES runs (key) ON DELETE CASCADE, n INTEGER NOT NULL,"
     " url TEXT NOT NULL, secret TEXT NOT NULL, events INTEGER NOT NULL, PRIMARY KEY (run, n)) WITHOUT ROWID;",
     /* 9 to 10. A search reads the rows of one owner, and no entry of another's. */

@@ -9,8 +9,8 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "coreengine/store/copy.h"
 #include "coreengine/store/sqlite/sqlite_internal.h"
+#include "coreengine/store/upkeep.h"
 
 #define FILE_MODE 0600  /* only the user may read it */
 #define BUSY_MS   60000 /* a minute: a write takes milliseconds, so even hundreds of processes get their turn */

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "coreengine/store/copy.h"
 #include "coreengine/store/search/search_internal.h"
 #include "coreengine/store/sql/driver_internal.h"
+#include "coreengine/store/upkeep.h"
 #include "coreengine/store/upkeep/tables_internal.h"
 
 #define BATCH_ROWS  2000      /* of one transaction: a copy that is interrupted goes on behind it */

@@ -1,5 +1,5 @@
 /* The tables that a copy has. A test compares them with those that sqlite/schema.c makes. */
-#include "coreengine/store/copy.h"
+#include "coreengine/store/upkeep.h"
 #include "coreengine/store/upkeep/tables_internal.h"
 
 #define NUMBER(name)                                                                                                   \

@@ -1,5 +1,5 @@
 /* API keys and logins: rows in, rows out. What they open is decided by coreengine/identity. */
-#include "coreengine/store/api_keys.h"
+#include "coreengine/store/users.h"
 
 #include <stdlib.h>
 #include <string.h>

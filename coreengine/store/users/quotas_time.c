@@ -1,5 +1,5 @@
 /* Periods of quotas and windows of rates, in UTC. Nothing here reads a clock. */
-#include "coreengine/store/quotas.h"
+#include "coreengine/store/store_internal.h"
 
 static int64_t floor_div(int64_t a, int64_t b)
 {

@@ -1,6 +1,8 @@
 /* Quotas and rates: what is allowed, counted, reserved, settled and shown. */
 #include "tests/contract/store/quotas.h"
 
+#include "coreengine/store/store_internal.h"
+
 #define DAY_S  86400
 #define HOUR_S 3600
 /* T0 is Tuesday, 2023-11-14 22:13:20. */

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "coreengine/store/entities.h"
-#include "coreengine/store/moments.h"
 #include "coreengine/store/sessions.h"
 #include "tests/unit/store/world.h"
 

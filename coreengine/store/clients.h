@@ -1,12 +1,13 @@
-/* Streams that clients are sent, kept while they go on and for a while after their end: a line for each event that was
- * told (its number in the journal) and for each piece of a model's answer, in the order in which clients were told.
- * What a client is sent follows from the lines alone, so any process can go on with a stream at any place. Lines are
- * written in groups by one process at a time; coreengine/app/streams.h writes and reads them. */
-#ifndef RV_STORE_STREAMS_H
-#define RV_STORE_STREAMS_H
+/* The part of the store for what clients of runs are told: streams of what happens, and webhooks at the end. */
+#ifndef RV_STORE_CLIENTS_H
+#define RV_STORE_CLIENTS_H
 
 #include "coreengine/store/handle.h"
 
+/* --- Streams that clients are sent, kept while they go on and for a while after their end: a line for each event that
+ * was told (its number in the journal) and for each piece of a model's answer, in the order in which clients were told.
+ * What a client is sent follows from the lines alone, so any process can go on with a stream at any place. Lines are
+ * written in groups by one process at a time; coreengine/app/streams.h writes and reads them. --- */
 #define RV_STREAM_MAX_ASK  300                  /* bytes of the name of a request */
 #define RV_STREAM_MAX_PART ((size_t)64 << 20)   /* bytes of one group */
 #define RV_STREAM_LIVES_US INT64_C(86400000000) /* a stream that never ended is deleted after a day */
@@ -71,5 +72,32 @@ RV_MUST_CHECK int rv_store_read_stream(rv_store *s, const char *id, int64_t afte
 /** Delete at most max that ended before that, or are older than RV_STREAM_LIVES_US. *n: how many. */
 RV_MUST_CHECK int rv_store_prune_streams(rv_store *s, int64_t before_us, int64_t now_us, int64_t max, int64_t *n,
                                          rv_err **err);
+
+/* --- Webhooks: who is told when a run ends or waits for an answer. The task that tells it is queued by the same
+ * transaction that ends the run or lets it wait: none is lost, and none is queued for what was rolled back. Its id
+ * follows from the run and the record, so that a receiver knows one that comes twice. --- */
+#define RV_WEBHOOK_TASK       "webhook" /* type of its tasks: {run, n, event, at, status, interrupts?} */
+#define RV_WEBHOOK_PREFIX     "hook_"   /* of their ids */
+#define RV_WEBHOOK_MAX        4         /* of one run */
+#define RV_WEBHOOK_MAX_URL    2000      /* bytes */
+#define RV_WEBHOOK_MAX_SECRET 512       /* bytes */
+#define RV_WEBHOOK_RETRIES    8         /* of one delivery: with doubling waits about a day */
+
+#define RV_WEBHOOK_ENDED       1 /* "run.ended" */
+#define RV_WEBHOOK_INTERRUPTED 2 /* "run.interrupted" */
+
+struct rv_webhook {
+    const char *url, *secret; /* of the row: owned by `own` */
+    int64_t events;           /* bits */
+    char *own;                /* NULL when the texts are borrowed */
+};
+void rv_webhook_fini(struct rv_webhook *w);
+/** The n-th of a run, from 0: set when the run is made, in its group. RV_E_NOT_FOUND (no such run), RV_E_INVALID,
+ *  RV_E_EXISTS. */
+RV_MUST_CHECK int rv_store_add_webhook(rv_store *s, const struct rv_store_scope *scope, const char *run, int64_t n,
+                                       const struct rv_webhook *hook, rv_err **err);
+/** RV_E_NOT_FOUND: the run is gone, or has none of that number. out owns its texts. */
+RV_MUST_CHECK int rv_store_get_webhook(rv_store *s, const struct rv_store_scope *scope, const char *run, int64_t n,
+                                       struct rv_webhook *out, rv_err **err);
 
 #endif

@@ -1,9 +1,29 @@
-/* A store copied into another one, whatever databases keep them; and what version a store has, without opening it. */
-#ifndef RV_STORE_COPY_H
-#define RV_STORE_COPY_H
+/* The part of the store that is about a store as a whole: counting, checking, cleaning, copying it into another one,
+ * whatever databases keep them; and what version a store has, without opening it. */
+#ifndef RV_STORE_UPKEEP_H
+#define RV_STORE_UPKEEP_H
 
 #include "coreengine/store/handle.h"
 
+struct rv_store_stats {
+    int64_t runs, records, blobs, pending, snapshots;
+    int64_t sessions, messages, schemas; /* that can be seen: without what was deleted */
+    int64_t tasks;
+    int64_t bytes; /* that the file takes, with what waits beside it; memory: its pages */
+    int64_t schema;
+};
+/** Counts over all tenants. What the database says; RV_E_NOMEM. */
+RV_MUST_CHECK int rv_store_stats(rv_store *s, struct rv_store_stats *out, rv_err **err);
+/** Drop blobs that no run refers to and give the space back. A blob younger than grace_us (before now_us) stays: a run
+ *  may be about to refer to it. *freed (may be NULL): bytes the file became smaller by. */
+RV_MUST_CHECK int rv_store_sweep(rv_store *s, int64_t now_us, int64_t grace_us, int64_t *freed, rv_err **err);
+/** Check the whole store: pages, indexes, hashes of blobs, gapless journals and sessions, sums of tokens, checksums of
+ *  schemas. RV_E_INVALID lists the faults. */
+RV_MUST_CHECK int rv_store_check(rv_store *s, rv_err **err);
+/** A consistent copy, as a file of SQLite, while others go on writing; the file must not exist. */
+RV_MUST_CHECK int rv_store_backup(rv_store *s, const char *path, rv_err **err);
+
+/* --- Copying --- */
 #define RV_STORE_MAX_TABLES 32 /* of a database; the schema has fewer */
 
 /* What a copy has of one table. */

@@ -1,5 +1,71 @@
-/* The sixth part of the store: what users and tenants have used of their quotas, and how often they did something of
- * late. Limits are the caller's; the store counts, and says yes or no.
+/* The part of the store for users and tenants: the keys with which they call, and what they have used of their quotas.
+ */
+#ifndef RV_STORE_USERS_H
+#define RV_STORE_USERS_H
+
+#include "coreengine/store/handle.h"
+
+/* --- API keys, and the logins of the page that were exchanged for one. Neither has its secret here: a key has the
+ * SHA-256 of its secret, a login is found by the SHA-256 of its cookie. coreengine/identity makes both and decides what
+ * they open.
+ *
+ * Calls of requests (get, find a login) are for all tenants, since the key itself says whose it is; calls of people
+ * (list, revoke) see what is in their scope. --- */
+#define RV_API_KEY_MAX_TEXT   1000 /* bytes of a note, or of all scopes */
+#define RV_API_KEY_MAX_LOGINS 100  /* of one key at a time; the oldest ends when another one begins */
+
+/* Texts are borrowed, or in the memory of `own`. */
+struct rv_api_key_row {
+    const char *id;              /* public: 16 lower-case hex digits */
+    const char *hash;            /* SHA-256 of the secret as lower-case hex */
+    const char *level;           /* "master", "tenant" or "user" */
+    const char *tenant;          /* NULL: RV_STORE_TENANT */
+    const char *user;            /* "": none; of level "user" never */
+    const char *scopes;          /* words with one blank between them */
+    const char *note;            /* for people; "" */
+    int64_t created_us;          /* of this and the next ones, 0: not */
+    int64_t expires_us, used_us; /* used: the last time, some minutes old at most */
+    int64_t revoked_us;
+    char *own; /* the texts' memory; NULL when they are borrowed */
+};
+void rv_api_key_row_fini(struct rv_api_key_row *row);
+
+/** Add a key: id to expires_us of row. RV_E_EXISTS: the id is taken; RV_E_INVALID, RV_E_LIMIT: an argument. */
+RV_MUST_CHECK int rv_store_add_api_key(rv_store *s, const struct rv_api_key_row *row, rv_err **err);
+/** The key with that id, also one that is revoked or expired. RV_E_NOT_FOUND. out owns its texts. */
+RV_MUST_CHECK int rv_store_get_api_key(rv_store *s, const char *id, struct rv_api_key_row *out, rv_err **err);
+/** Keys of the scope, newest first; all: also those that are revoked or expired at now_us. Rows are borrowed for the
+ * call of each; each as rv_store_list_runs(). */
+RV_MUST_CHECK int rv_store_list_api_keys(rv_store *s, const struct rv_store_scope *scope, bool all, int64_t now_us,
+                                         int (*each)(void *self, const struct rv_api_key_row *row, rv_err **err),
+                                         void *self, rv_err **err);
+/** Whether there is a key, of any tenant, that is not revoked and not expired. */
+RV_MUST_CHECK int rv_store_has_api_keys(rv_store *s, int64_t now_us, bool *has, rv_err **err);
+/** From now on the key is refused, and its logins end. A key that is revoked already stays as it is. RV_E_NOT_FOUND
+ * also for one outside of the scope. */
+RV_MUST_CHECK int rv_store_revoke_api_key(rv_store *s, const struct rv_store_scope *scope, const char *id,
+                                          int64_t now_us, rv_err **err);
+/** Note that it was used, unless that was noted after now_us - RV_API_KEY_USED_US. */
+RV_MUST_CHECK int rv_store_note_api_key(rv_store *s, const char *id, int64_t now_us, rv_err **err);
+/* five minutes: a write for each request would cost more than the request */
+#define RV_API_KEY_USED_US (INT64_C(300) * 1000000)
+
+/* --- Logins --- */
+/** hash: SHA-256 of the cookie as lower-case hex. RV_E_NOT_FOUND: there is no such key, or it is revoked. */
+RV_MUST_CHECK int rv_store_add_login(rv_store *s, const char *hash, const char *key, int64_t now_us, int64_t expires_us,
+                                     rv_err **err);
+/** The key of the login, also one that is revoked or expired. RV_E_NOT_FOUND: there is no such login, or it has expired
+ * at now_us. out owns its texts. */
+RV_MUST_CHECK int rv_store_find_login(rv_store *s, const char *hash, int64_t now_us, struct rv_api_key_row *out,
+                                      rv_err **err);
+/** Log out; nothing happens when there is no such login. */
+RV_MUST_CHECK int rv_store_drop_login(rv_store *s, const char *hash, rv_err **err);
+/** Forget logins that expired before now_us, and keys that were revoked or expired before before_us. *n (may be NULL):
+ * how many keys. */
+RV_MUST_CHECK int rv_store_prune_api_keys(rv_store *s, int64_t before_us, int64_t now_us, int64_t *n, rv_err **err);
+
+/* --- What users and tenants have used of their quotas, and how often they did something of late. Limits are the
+ * caller's; the store counts, and says yes or no.
  *
  * A quota is an amount of a calendar period in UTC: tokens a day, runs a month. Its counter belongs to the period, so a
  * new period begins with nothing used. A rate is a number of times in a window that moves with the clock: model calls
@@ -8,12 +74,7 @@
  * What a call will use is reserved before it, and settled afterwards with what it used. The check and the reservation
  * are one statement for each counter, and all counters of a call are one transaction: however many processes ask, no
  * limit is passed. A reservation belongs to a run, its fence and a call: it is settled once. The next owner of a run
- * turns what its earlier owners left into use, since those calls may have been made. */
-#ifndef RV_STORE_QUOTAS_H
-#define RV_STORE_QUOTAS_H
-
-#include "coreengine/store/handle.h"
-
+ * turns what its earlier owners left into use, since those calls may have been made. --- */
 /* What is counted: constant, word, singular, plural. */
 #define RV_QUOTA_KINDS(X)                                                                                              \
     X(TOKENS, "tokens", "token", "tokens")                                                                             \
@@ -42,7 +103,7 @@ const char *rv_quota_span_word(enum rv_quota_span span);
 
 #define RV_QUOTA_MAX_LIMIT  (INT64_C(1) << 50) /* of one counter: sums do not overflow */
 #define RV_QUOTA_MAX_LIMITS 64                 /* of one question: both plans, all kinds and spans */
-#define RV_RATE_BUCKETS     10                 /* of a window */
+#define RV_RATE_BUCKETS     10                 /* of the window of a rate */
 
 struct rv_quota_limit {
     enum rv_quota_kind kind;
@@ -56,16 +117,6 @@ struct rv_quota_limit {
 /* --- Time --- */
 /** The period of a quota that a moment is in: [start, end). Weeks begin on Monday. */
 void rv_quota_period(enum rv_quota_span span, int64_t now_us, int64_t *start_us, int64_t *end_us);
-/* A window of a rate. Bucket i counts what happened in the tenths of the window whose number is i modulo 10; `head` is
- * the number of the newest tenth that counts something. */
-struct rv_rate_window {
-    int64_t head, n[RV_RATE_BUCKETS];
-};
-/** Drop what has left the window by now. A clock that went back changes nothing. */
-void rv_rate_move(struct rv_rate_window *w, enum rv_quota_span span, int64_t now_us);
-int64_t rv_rate_count(const struct rv_rate_window *w);
-/** When, at the earliest, `n` more fit under the limit, if nothing else happens; 0: they never do. */
-int64_t rv_rate_fits_us(const struct rv_rate_window *w, enum rv_quota_span span, int64_t limit, int64_t n);
 
 /* --- Reserving --- */
 /* What it points to is borrowed for the call. */

@@ -1,5 +1,5 @@
 /* Webhooks of runs: rows that are kept with a run, and the tasks that its steps queue. */
-#include "coreengine/store/webhooks.h"
+#include "coreengine/store/clients.h"
 
 #include <stdio.h>
 #include <stdlib.h>
