@@ -5,7 +5,15 @@
 #include "coreengine/base/limit.h"
 #include "coreengine/base/rsa_internal.h"
 
-enum { INTEGER = 0x02, BITS = 0x03, BYTES = 0x04, NOTHING = 0x05, OBJECT_ID = 0x06, SEQUENCE = 0x30 };
+enum {
+    INTEGER = 0x02,
+    BITS = 0x03,
+    BYTES = 0x04,
+    NOTHING = 0x05,
+    OBJECT_ID = 0x06,
+    SEQUENCE = 0x30,
+    PARAMETERS = 0xa0
+};
 
 static const unsigned char rsa_id[] = {0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01}; /* rsaEncryption */
 
@@ -119,6 +127,49 @@ static bool take_key(struct der *d, struct numbers *out)
            version.at[0] == 0 && take_private(&list, out);
 }
 
+/* --- Keys on a curve --- */
+
+#define SCALAR 32 /* bytes of a private key on P-256 */
+
+static bool is_p256(struct der id)
+{
+    static const unsigned char p256[] = {0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07};
+
+    return id.left == sizeof p256 && memcmp(id.at, p256, sizeof p256) == 0;
+}
+
+/* Version 1, the number, and perhaps the curve; the public key that may follow is not used. */
+static bool take_scalar(struct der *list, bool has_curve, unsigned char out[SCALAR])
+{
+    struct der version, number, curve, id;
+
+    if (!take_number(list, &version) || version.left != 1 || version.at[0] != 1 || !take(list, BYTES, &number) ||
+        number.left != SCALAR)
+        return false;
+    if (take(list, PARAMETERS, &curve) && take(&curve, OBJECT_ID, &id))
+        has_curve = is_p256(id);
+    if (has_curve)
+        memcpy(out, number.at, SCALAR);
+    return has_curve;
+}
+
+/* RFC 5915 alone ("EC PRIVATE KEY"), or in a key of any kind ("PRIVATE KEY"). */
+static bool take_curve_key(struct der *d, unsigned char out[SCALAR])
+{
+    static const unsigned char ec_id[] = {0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01}; /* ecPublicKey */
+    struct der key, version, algorithm, id, inner, list;
+
+    if (!take(d, SEQUENCE, &key) || d->left > 0)
+        return false;
+    list = key;
+    if (take_scalar(&list, false, out))
+        return true;
+    return take_number(&key, &version) && version.left == 1 && version.at[0] == 0 && take(&key, SEQUENCE, &algorithm) &&
+           take(&algorithm, OBJECT_ID, &id) && id.left == sizeof ec_id && memcmp(id.at, ec_id, sizeof ec_id) == 0 &&
+           take(&algorithm, OBJECT_ID, &id) && is_p256(id) && take(&key, BYTES, &inner) &&
+           take(&inner, SEQUENCE, &list) && inner.left == 0 && take_scalar(&list, true, out);
+}
+
 /* --- What a key has to be --- */
 
 static int fail(const char *source, const char *why, const char *hint, rv_err **err)
@@ -190,11 +241,12 @@ static const struct {
     {"EC PRIVATE KEY", "a key of another algorithm than RSA", MAKE},
 };
 
-static bool is_label(rv_str label)
+static bool is_label(rv_str label, bool is_any)
 {
-    static const char *const labels[] = {"PUBLIC KEY", "RSA PUBLIC KEY", "PRIVATE KEY", "RSA PRIVATE KEY"};
+    static const char *const labels[] = {"PUBLIC KEY", "RSA PUBLIC KEY", "PRIVATE KEY", "RSA PRIVATE KEY",
+                                         "EC PRIVATE KEY"};
 
-    for (size_t i = 0; i < RV_COUNT(labels); i++)
+    for (size_t i = 0; i < RV_COUNT(labels) - !is_any; i++)
         if (rv_str_is(label, labels[i]))
             return true;
     return false;
@@ -220,8 +272,8 @@ static rv_str behind(rv_str text, size_t n)
     return (rv_str){text.ptr + n, text.len - n};
 }
 
-/* The bytes of the first block; *text becomes what is behind it. */
-static int read_pem(rv_str *text, const char *source, rv_buf *bytes, rv_err **err)
+/* The bytes of the first block; *text becomes what is behind it. is_any: of a key on a curve, too. */
+static int read_pem(rv_str *text, bool is_any, const char *source, rv_buf *bytes, rv_err **err)
 {
     static const char broken[] = "a block of PEM is damaged";
     rv_buf digits = RV_BUF_INIT(RV_RSA_TEXT);
@@ -233,7 +285,7 @@ static int read_pem(rv_str *text, const char *source, rv_buf *bytes, rv_err **er
     rest = behind(rest, label.len);
     if (!starts(rest, DASH))
         return fail(source, broken, MAKE, err);
-    if (!is_label(label))
+    if (!is_label(label, is_any))
         return fail_label(label, source, err);
     rest = behind(rest, sizeof DASH - 1);
     if (starts(rv_str_trim(rest), "Proc-Type:")) /* "4,ENCRYPTED" */
@@ -272,7 +324,7 @@ int rv_rsa_read(rv_str *text, const char *source, struct rv_rsa *out, rv_err **e
     if (text->len > RV_RSA_TEXT)
         return RV_FAIL(err, RV_E_LIMIT, "%s has more than %zu bytes", source, RV_RSA_TEXT);
     if (starts(rest, BEGIN)) {
-        rc = read_pem(&rest, source, &bytes, err);
+        rc = read_pem(&rest, false, source, &bytes, err);
     } else {
         rv_buf_add_str(&bytes, *text);
         rc = rv_buf_check(&bytes, "a key", err);
@@ -288,6 +340,24 @@ int rv_rsa_read(rv_str *text, const char *source, struct rv_rsa *out, rv_err **e
         *text = rest;
     }
     rv_wipe(&key, sizeof key);
+    if (bytes.ptr)
+        rv_wipe(bytes.ptr, bytes.cap);
+    rv_buf_fini(&bytes);
+    return rc;
+}
+
+int rv_ec_read(rv_str text, const char *source, bool *is_one, unsigned char scalar[SCALAR], rv_err **err)
+{
+    rv_buf bytes = RV_BUF_INIT(RV_RSA_TEXT);
+    rv_str rest = rv_str_trim(text);
+    int rc = 0;
+
+    *is_one = false;
+    if (text.len <= RV_RSA_TEXT && starts(rest, BEGIN))
+        rc = read_pem(&rest, true, source, &bytes, err);
+    struct der d = {(const unsigned char *)bytes.ptr, bytes.len};
+    if (rc == 0 && bytes.len > 0)
+        *is_one = take_curve_key(&d, scalar);
     if (bytes.ptr)
         rv_wipe(bytes.ptr, bytes.cap);
     rv_buf_fini(&bytes);
