@@ -20,6 +20,7 @@ TCase *log_case(void);
 TCase *liveness_case(void);
 TCase *cipher_case(void);
 TCase *rsa_case(void);
+TCase *sign_case(void);
 TCase *library_case(void);
 TCase *system_case(void);
 
