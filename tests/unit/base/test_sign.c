@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "coreengine/base/base.h"
+#include "coreengine/base/hex.h"
 #include "tests/kit/ec_keys.h"
 #include "tests/kit/kit.h"
 #include "tests/kit/rsa_keys.h"
@@ -160,11 +161,10 @@ START_TEST(a_number_outside_of_the_curve_is_refused)
     for (size_t i = 0; i < RV_COUNT(numbers); i++) {
         rv_buf der = RV_BUF_INIT(1000), pem = RV_BUF_INIT(1000);
         rv_err *err = NULL;
-        unsigned byte = 0;
         rv_buf_add(&der, head, sizeof head - 1);
         for (size_t k = 0; k < RV_SIGN_SCALAR; k++) {
-            ck_assert_int_eq(sscanf(numbers[i] + 2 * k, "%2x", &byte), 1);
-            rv_buf_putc(&der, (char)byte);
+            const char *digits = numbers[i] + 2 * k;
+            rv_buf_putc(&der, (char)(rv_hex_digit(digits[0]) << 4 | rv_hex_digit(digits[1])));
         }
         rv_buf_add(&der, curve, sizeof curve - 1);
         rv_buf_puts(&pem, "-----BEGIN EC PRIVATE KEY-----\n");
