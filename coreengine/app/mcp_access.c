@@ -31,17 +31,37 @@ static const char *auth_text(const struct rv_mcp_server_config *s, const char *k
     return s->auth && rv_json_get_text(s->auth, key, &text) ? text : NULL;
 }
 
-static struct rv_oauth_config oauth_of(const struct rv_mcp_server_config *s)
+static enum rv_oauth_grant grant_of(const struct rv_mcp_server_config *s)
 {
+    static const char *const names[] = {[RV_OAUTH_PERSON] = "authorization_code",
+                                        [RV_OAUTH_CLIENT] = "client_credentials",
+                                        [RV_OAUTH_ASSERTION] = "jwt_bearer",
+                                        [RV_OAUTH_ID_TOKEN] = "token_exchange"};
+    RV_EACH_HAS_ROW(names, RV_N_OAUTH_GRANTS);
     const char *grant = auth_text(s, "grant");
 
+    for (size_t i = 0; grant && i < RV_COUNT(names); i++)
+        if (strcmp(names[i], grant) == 0)
+            return (enum rv_oauth_grant)i;
+    return RV_OAUTH_PERSON;
+}
+
+static struct rv_oauth_config oauth_of(const struct rv_mcp_server_config *s)
+{
     return (struct rv_oauth_config){.server = s->name,
                                     .resource = s->url,
                                     .client_id = auth_text(s, "client_id"),
                                     .client_secret = auth_text(s, "client_secret"),
                                     .metadata_url = auth_text(s, "client_metadata"),
                                     .scope = auth_text(s, "scope"),
-                                    .is_own = grant && strcmp(grant, "client_credentials") == 0};
+                                    .private_key = auth_text(s, "private_key"),
+                                    .key_id = auth_text(s, "key_id"),
+                                    .grant = grant_of(s),
+                                    .assertion = auth_text(s, "assertion"),
+                                    .id_token = auth_text(s, "id_token"),
+                                    .idp_token_endpoint = auth_text(s, "idp_token_endpoint"),
+                                    .idp_client_id = auth_text(s, "idp_client_id"),
+                                    .idp_client_secret = auth_text(s, "idp_client_secret")};
 }
 
 /* A configured Authorization header takes the place of tokens. */

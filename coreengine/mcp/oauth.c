@@ -46,6 +46,7 @@ void rv_oauth_free(rv_oauth *o)
     wipe(&o->body);
     wipe(&o->authorization);
     rv_wipe(o->verifier, sizeof o->verifier);
+    rv_wipe(o->seed, sizeof o->seed);
     free(o);
 }
 
@@ -78,7 +79,7 @@ int rv_oauth_new(const struct rv_oauth_config *config, json_object *kept, int st
     rv_buf_init(&o->challenge_scope, OAUTH_MAX_URL);
     rv_buf_init(&o->challenge_metadata, OAUTH_MAX_URL);
     rv_buf_init(&o->scope, OAUTH_MAX_URL);
-    rv_buf_init(&o->code, OAUTH_MAX_URL);
+    rv_buf_init(&o->code, OAUTH_MAX_TEXT);
     rv_buf_init(&o->url, OAUTH_MAX_TEXT);
     rv_buf_init(&o->body, OAUTH_MAX_TEXT);
     rv_buf_init(&o->authorization, OAUTH_MAX_TEXT);
@@ -112,7 +113,7 @@ static int choose_scope(rv_oauth *o, rv_err **err)
     for (size_t i = 0;
          !o->challenge_scope.len && !o->config.scope && supported && i < json_object_array_length(supported); i++)
         rv_oauth_add_scope(&o->scope, rv_json_str(json_object_array_get_idx(supported, i)));
-    if (!o->config.is_own && rv_oauth_supports(o->metadata, "scopes_supported", "offline_access"))
+    if (o->config.grant == RV_OAUTH_PERSON && rv_oauth_supports(o->metadata, "scopes_supported", "offline_access"))
         rv_oauth_add_scope(&o->scope, RV_STR_LIT("offline_access"));
     return rv_buf_check(&o->scope, "a scope", err);
 }
@@ -158,15 +159,17 @@ static int begin_token(rv_oauth *o, rv_err **err)
         rc = choose_scope(o, err);
     if (rc < 0)
         return rc;
-    if (o->status != 403 && !o->config.is_own && !o->config.redirect_uri &&
+    if (o->status != 403 && o->config.grant == RV_OAUTH_PERSON && !o->config.redirect_uri &&
         rv_json_get_text(o->kept, "refresh_token", &refresh) && rv_oauth_client(o, &secret)) {
         o->state = OAUTH_REFRESH;
         return rv_oauth_write_token(o, err);
     }
-    if (!o->config.is_own)
+    if (o->config.grant == RV_OAUTH_PERSON)
         return ask_person(o, err);
-    if (!rv_oauth_client(o, &secret) || !secret)
+    if (o->config.grant == RV_OAUTH_CLIENT && (!rv_oauth_client(o, &secret) || !(secret || o->config.private_key)))
         return RV_FAIL(err, RV_E_DENIED, "the client credentials of the server are not configured");
+    if (o->config.grant == RV_OAUTH_ID_TOKEN)
+        return rv_oauth_write_exchange(o, err);
     o->state = OAUTH_TOKEN;
     return rv_oauth_write_token(o, err);
 }
@@ -275,11 +278,11 @@ static int refused(const rv_oauth *o, int status, json_object *doc, rv_err **err
 {
     const char *error = NULL;
     const char *what = o->state == OAUTH_REGISTER ? "register reeve" : "give a token";
+    const char *who = o->state == OAUTH_EXCHANGE ? "identity provider" : "authorization server";
 
     if (doc && rv_json_get_text(doc, "error", &error) && rv_utf8_valid(rv_str_of(error), NULL))
-        return RV_FAIL(err, RV_E_DENIED, "the authorization server does not %s: %.*s (HTTP %d)", what, MAX_WORDS, error,
-                       status);
-    return RV_FAIL(err, RV_E_PROVIDER, "the authorization server does not %s (HTTP %d)", what, status);
+        return RV_FAIL(err, RV_E_DENIED, "the %s does not %s: %.*s (HTTP %d)", who, what, MAX_WORDS, error, status);
+    return RV_FAIL(err, RV_E_PROVIDER, "the %s does not %s (HTTP %d)", who, what, status);
 }
 
 static int answer(rv_oauth *o, int status, json_object *doc, int64_t now_us, rv_err **err)
@@ -301,6 +304,8 @@ static int answer(rv_oauth *o, int status, json_object *doc, int64_t now_us, rv_
         json_object_object_del(o->kept, "refresh_token");
         json_object_object_del(o->kept, "access_token");
         return ask_person(o, err);
+    case OAUTH_EXCHANGE:
+        return is_good ? rv_oauth_read_exchange(o, doc, err) : refused(o, status, doc, err);
     case OAUTH_TOKEN:
         return is_good ? keep_token(o, doc, now_us, err) : refused(o, status, doc, err);
     case OAUTH_PERSON:
@@ -315,6 +320,7 @@ int rv_oauth_answer(rv_oauth *o, int status, rv_str body, int64_t now_us, rv_err
     const struct rv_json_opts opts = {.max_bytes = RV_OAUTH_MAX_ANSWER, .max_depth = 32, .what = "answer"};
     json_object *doc = NULL;
 
+    o->now_us = now_us;
     /* Content-Type is not asked for: servers are loose with it; what counts is that it is one JSON object. */
     int rc = body.len ? rv_json_parse(body, &opts, &doc, NULL) : 0;
     if (rc == RV_E_NOMEM)
@@ -352,7 +358,7 @@ static int check_sender(rv_oauth *o, rv_str query, rv_err **err)
     return 0;
 }
 
-int rv_oauth_redirected(rv_oauth *o, rv_str query, rv_err **err)
+int rv_oauth_redirected(rv_oauth *o, rv_str query, int64_t now_us, rv_err **err)
 {
     RV_AUTO(rv_buf_fini) rv_buf word = RV_BUF_INIT(OAUTH_MAX_URL);
 
@@ -373,6 +379,7 @@ int rv_oauth_redirected(rv_oauth *o, rv_str query, rv_err **err)
     if (!has_code)
         return RV_FAIL(err, RV_E_PARSE, "the answer of the authorization server has no code");
     o->state = OAUTH_TOKEN;
+    o->now_us = now_us;
     return rv_oauth_write_token(o, err);
 }
 

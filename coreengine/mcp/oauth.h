@@ -15,18 +15,33 @@
 
 #define RV_OAUTH_MAX_ANSWER ((size_t)256 << 10) /* bytes of one document: metadata has a few thousand */
 #define RV_OAUTH_MAX_TOKEN  ((size_t)6 << 10)   /* bytes of a token: it has to fit into a header */
-#define RV_OAUTH_RANDOM     48                  /* bytes: for the verifier of PKCE and the state of a request */
+#define RV_OAUTH_RANDOM     96 /* bytes: for the verifier of PKCE, the state, an assertion and its signature */
 
+/* Who says that the client may have a token. */
+enum rv_oauth_grant {
+    RV_OAUTH_PERSON,    /* a person, whose code the client gets */
+    RV_OAUTH_CLIENT,    /* the client itself: client credentials */
+    RV_OAUTH_ASSERTION, /* a JWT that another one signed (RFC 7523), such as a workload's identity */
+    RV_OAUTH_ID_TOKEN,  /* the identity provider of a company, which makes such a JWT of a person's token (RFC 8693) */
+    RV_N_OAUTH_GRANTS
+};
 /* What a person configured. All borrowed while the machine lives. */
 struct rv_oauth_config {
     const char *server;        /* its name, for messages */
     const char *resource;      /* its address */
     const char *client_id;     /* registered beforehand; NULL: not */
     const char *client_secret; /* NULL: none */
+    const char *private_key;   /* in PEM: the client signs who it is (private_key_jwt); NULL: it does not */
+    const char *key_id;        /* of that key, as the authorization server knows it; NULL: it has none */
     const char *metadata_url;  /* of a client metadata document, which is the client's id; NULL: none */
     const char *scope;         /* words to ask for besides those that the server names; NULL: none */
     const char *redirect_uri;  /* where a browser brings the answer of a person; NULL: no person can be asked now */
-    bool is_own;               /* the client acts for itself (client credentials): no person is needed */
+    enum rv_oauth_grant grant;
+    const char *assertion;          /* ASSERTION: the JWT */
+    const char *id_token;           /* ID_TOKEN: of the person */
+    const char *idp_token_endpoint; /* ID_TOKEN: of the identity provider, */
+    const char *idp_client_id;      /* which knows the client by this name, */
+    const char *idp_client_secret;  /* and this secret; NULL: by none */
 };
 
 /* What is kept of one server from one time to the next: a JSON object.
@@ -60,7 +75,7 @@ const struct rv_oauth_step *rv_oauth_step(const rv_oauth *o);
 RV_MUST_CHECK int rv_oauth_answer(rv_oauth *o, int status, rv_str body, int64_t now_us, rv_err **err);
 /** The query that a browser brought: "code=...&state=...". RV_E_INVALID: it does not belong to this request, which goes
  *  on waiting; RV_E_DENIED: the person or the server said no. */
-RV_MUST_CHECK int rv_oauth_redirected(rv_oauth *o, rv_str query, rv_err **err);
+RV_MUST_CHECK int rv_oauth_redirected(rv_oauth *o, rv_str query, int64_t now_us, rv_err **err);
 
 /** Append the token, if there is one that has not expired. */
 bool rv_oauth_token(json_object *kept, int64_t now_us, rv_buf *out);

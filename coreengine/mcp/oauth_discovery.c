@@ -145,7 +145,7 @@ int rv_oauth_read_issuer(rv_oauth *o, json_object *doc, rv_err **err)
         if (!o->is_old || !rv_str_is(origin, o->issuer)) /* an old server's is known by its origin only */
             return RV_FAIL(err, RV_E_DENIED, "the metadata of the authorization server names another issuer");
     }
-    if (!o->config.is_own && !rv_oauth_supports(doc, "code_challenge_methods_supported", "S256"))
+    if (o->config.grant == RV_OAUTH_PERSON && !rv_oauth_supports(doc, "code_challenge_methods_supported", "S256"))
         return RV_FAIL(err, RV_E_DENIED, "the authorization server does not support PKCE with S256");
     json_object_put(o->metadata);
     o->metadata = json_object_get(doc);

@@ -2,11 +2,13 @@
 #ifndef RV_MCP_OAUTH_INTERNAL_H
 #define RV_MCP_OAUTH_INTERNAL_H
 
+#include "coreengine/base/sign.h"
 #include "coreengine/mcp/oauth.h"
 #include "coreengine/mcp/url.h"
 
 #define OAUTH_MAX_URL    ((size_t)4 << 10)  /* bytes */
 #define OAUTH_MAX_TEXT   ((size_t)16 << 10) /* of a form or an address with all parameters */
+#define OAUTH_ID_BYTES   16                 /* of the id of an assertion */
 #define OAUTH_CANDIDATES 4                  /* addresses that the specification lets a server have its metadata at */
 
 enum oauth_state {
@@ -14,7 +16,8 @@ enum oauth_state {
     OAUTH_ISSUER,   /* the authorization server's */
     OAUTH_REGISTER, /* it makes a client id */
     OAUTH_PERSON,   /* a person is asked */
-    OAUTH_TOKEN,    /* a code, or the client itself, for a token */
+    OAUTH_EXCHANGE, /* the identity provider makes an assertion of a person's token */
+    OAUTH_TOKEN,    /* a code, an assertion, or the client itself, for a token */
     OAUTH_REFRESH,  /* the refresh token for a token */
     OAUTH_OVER,
 };
@@ -34,11 +37,30 @@ struct rv_oauth {
     json_object *resource, *metadata; /* owned; as the servers answered */
     rv_buf scope;                     /* to ask for */
     char verifier[44], state_word[33];
-    rv_buf code, url, body, authorization;
+    unsigned char assertion_id[OAUTH_ID_BYTES], seed[RV_SIGN_SEED]; /* of the one assertion that it signs */
+    int64_t now_us;                                                 /* when it was told something last */
+    rv_buf code /* or an assertion */, url, body, authorization;
     struct rv_oauth_step step;
 };
 
+/* oauth_assert.c */
+/** Append the form of a client that signs who it is. */
+RV_MUST_CHECK int rv_oauth_put_assertion(rv_oauth *o, const char *client_id, rv_err **err);
+/** rv_oauth_step: the identity provider is asked for an assertion. */
+RV_MUST_CHECK int rv_oauth_write_exchange(rv_oauth *o, rv_err **err);
+/** Its answer. */
+RV_MUST_CHECK int rv_oauth_read_exchange(rv_oauth *o, json_object *doc, rv_err **err);
+/** The assertion for a token. RV_E_DENIED: it is for another authorization server, which could use it as its own. */
+RV_MUST_CHECK int rv_oauth_assertion(rv_oauth *o, rv_str *out, rv_err **err);
+
 /* oauth_text.c */
+void rv_oauth_base64url(const unsigned char *bytes, size_t n, rv_buf *out);
+void rv_oauth_put(rv_buf *out, const char *name, rv_str value); /* one member of a form or of a query */
+/** The header of a client with a secret. */
+void rv_oauth_put_basic(rv_oauth *o, const char *id, const char *secret);
+/** rv_oauth_step: what is in o->body, to that address. */
+RV_MUST_CHECK int rv_oauth_post(rv_oauth *o, const char *url, const char *content_type, rv_err **err);
+rv_str rv_oauth_resource(const rv_oauth *o);
 /** rv_oauth_step for the state: an address with parameters, a form. */
 RV_MUST_CHECK int rv_oauth_write_person(rv_oauth *o, rv_err **err);
 RV_MUST_CHECK int rv_oauth_write_registration(rv_oauth *o, rv_err **err);

@@ -10,7 +10,7 @@
 
 /* --- small texts --- */
 
-static void base64url(const unsigned char *bytes, size_t n, rv_buf *out)
+void rv_oauth_base64url(const unsigned char *bytes, size_t n, rv_buf *out)
 {
     size_t from = out->len;
 
@@ -25,14 +25,16 @@ void rv_oauth_write_random(rv_oauth *o, const unsigned char *random)
 {
     rv_buf word = RV_BUF_INIT(100);
 
-    base64url(random, 32, &word);
+    rv_oauth_base64url(random, 32, &word);
     if (word.len + 1 == sizeof o->verifier && word.rc == 0) { /* else there was no memory, and it stays empty */
         memcpy(o->verifier, word.ptr, word.len);
         rv_wipe(word.ptr, word.len);
     }
     rv_buf_fini(&word);
-    rv_hex(random + 32, RV_OAUTH_RANDOM - 32, o->state_word);
+    rv_hex(random + 32, sizeof o->state_word / 2, o->state_word);
     o->state_word[sizeof o->state_word - 1] = '\0';
+    memcpy(o->assertion_id, random + 48, sizeof o->assertion_id);
+    memcpy(o->seed, random + 64, sizeof o->seed);
 }
 
 /* The challenge of PKCE: base64url(SHA-256(verifier)). */
@@ -44,10 +46,10 @@ static void put_challenge(const char *verifier, rv_buf *out)
     rv_hash_of(rv_str_of(verifier), hex);
     for (size_t i = 0; i < DIGEST; i++)
         digest[i] = (unsigned char)(rv_hex_digit(hex[2 * i]) << 4 | rv_hex_digit(hex[2 * i + 1]));
-    base64url(digest, DIGEST, out);
+    rv_oauth_base64url(digest, DIGEST, out);
 }
 
-static void put(rv_buf *out, const char *name, rv_str value)
+void rv_oauth_put(rv_buf *out, const char *name, rv_str value)
 {
     bool is_first = out->len == 0 || out->ptr[out->len - 1] == '?' || out->ptr[out->len - 1] == '&';
 
@@ -151,7 +153,7 @@ const char *rv_oauth_client(const rv_oauth *o, const char **secret)
 
 /* --- requests --- */
 
-static int ask(rv_oauth *o, const char *url, const char *content_type, rv_err **err)
+int rv_oauth_post(rv_oauth *o, const char *url, const char *content_type, rv_err **err)
 {
     rv_buf_clear(&o->url);
     rv_buf_puts(&o->url, url);
@@ -170,7 +172,7 @@ static int ask(rv_oauth *o, const char *url, const char *content_type, rv_err **
 }
 
 /* As the server itself writes it, to the letter: authorization servers compare texts. */
-static rv_str resource_of(const rv_oauth *o)
+rv_str rv_oauth_resource(const rv_oauth *o)
 {
     const char *named = o->config.resource;
 
@@ -191,15 +193,15 @@ int rv_oauth_write_person(rv_oauth *o, rv_err **err)
     put_challenge(o->verifier, &challenge);
     rv_buf_clear(&o->url);
     rv_buf_printf(&o->url, "%s%s", url, strchr(url, '?') ? "&" : "?");
-    put(&o->url, "response_type", RV_STR_LIT("code"));
-    put(&o->url, "client_id", rv_str_of(id));
-    put(&o->url, "redirect_uri", rv_str_of(o->config.redirect_uri));
-    put(&o->url, "code_challenge", rv_buf_str(&challenge));
-    put(&o->url, "code_challenge_method", RV_STR_LIT("S256"));
-    put(&o->url, "state", rv_str_of(o->state_word));
-    put(&o->url, "resource", resource_of(o));
+    rv_oauth_put(&o->url, "response_type", RV_STR_LIT("code"));
+    rv_oauth_put(&o->url, "client_id", rv_str_of(id));
+    rv_oauth_put(&o->url, "redirect_uri", rv_str_of(o->config.redirect_uri));
+    rv_oauth_put(&o->url, "code_challenge", rv_buf_str(&challenge));
+    rv_oauth_put(&o->url, "code_challenge_method", RV_STR_LIT("S256"));
+    rv_oauth_put(&o->url, "state", rv_str_of(o->state_word));
+    rv_oauth_put(&o->url, "resource", rv_oauth_resource(o));
     if (o->scope.len)
-        put(&o->url, "scope", rv_buf_str(&o->scope));
+        rv_oauth_put(&o->url, "scope", rv_buf_str(&o->scope));
     rc = rv_buf_check(&o->url, "an address", err);
     if (rc == 0)
         rc = rv_buf_check(&challenge, "an address", err);
@@ -253,7 +255,7 @@ int rv_oauth_write_registration(rv_oauth *o, rv_err **err)
         rv_jw_kv_str(&w, "scope", rv_buf_str(&o->scope));
     rv_jw_obj_end(&w);
     o->state = OAUTH_REGISTER;
-    return ask(o, url, "application/json", err);
+    return rv_oauth_post(o, url, "application/json", err);
 }
 
 /* How the client shows who it is: in the header, unless the server or its registration says in the form. */
@@ -269,50 +271,93 @@ static bool uses_form(const rv_oauth *o)
            !rv_oauth_supports(o->metadata, key, "client_secret_basic");
 }
 
-static void put_client(rv_oauth *o)
+void rv_oauth_put_basic(rv_oauth *o, const char *id, const char *secret)
 {
     RV_AUTO(rv_buf_fini) rv_buf pair = RV_BUF_INIT(OAUTH_MAX_TEXT);
+
+    rv_mcp_url_encode(rv_str_of(id), &pair);
+    rv_buf_putc(&pair, ':');
+    rv_mcp_url_encode(rv_str_of(secret), &pair);
+    rv_buf_puts(&o->authorization, "Basic ");
+    rv_base64_write(rv_buf_str(&pair), &o->authorization);
+    if (pair.rc < 0)
+        o->authorization.rc = pair.rc;
+    rv_wipe(pair.ptr, pair.len);
+}
+
+static int put_client(rv_oauth *o, rv_err **err)
+{
     const char *secret, *id = rv_oauth_client(o, &secret);
 
-    rv_buf_clear(&o->authorization);
+    if (!id) /* an assertion may say enough */
+        return 0;
+    if (o->config.private_key && (id == o->config.client_id || id == o->config.metadata_url))
+        return rv_oauth_put_assertion(o, id, err);
     if (secret && !uses_form(o)) {
-        rv_mcp_url_encode(rv_str_of(id), &pair);
-        rv_buf_putc(&pair, ':');
-        rv_mcp_url_encode(rv_str_of(secret), &pair);
-        rv_buf_puts(&o->authorization, "Basic ");
-        rv_base64_write(rv_buf_str(&pair), &o->authorization);
-        if (pair.rc < 0)
-            o->authorization.rc = pair.rc;
-        rv_wipe(pair.ptr, pair.len);
-        return;
+        rv_oauth_put_basic(o, id, secret);
+        return 0;
     }
-    put(&o->body, "client_id", rv_str_of(id));
+    rv_oauth_put(&o->body, "client_id", rv_str_of(id));
     if (secret)
-        put(&o->body, "client_secret", rv_str_of(secret));
+        rv_oauth_put(&o->body, "client_secret", rv_str_of(secret));
+    return 0;
+}
+
+static void put_scope(rv_oauth *o)
+{
+    if (o->scope.len)
+        rv_oauth_put(&o->body, "scope", rv_buf_str(&o->scope));
+}
+
+/* Why the client may have a token. */
+static int put_grant(rv_oauth *o, rv_err **err)
+{
+    const char *refresh = NULL;
+    rv_str assertion;
+    int rc = 0;
+
+    if (o->state == OAUTH_REFRESH && rv_json_get_text(o->kept, "refresh_token", &refresh)) {
+        rv_oauth_put(&o->body, "grant_type", RV_STR_LIT("refresh_token"));
+        rv_oauth_put(&o->body, "refresh_token", rv_str_of(refresh));
+        return 0;
+    }
+    switch (o->config.grant) {
+    case RV_OAUTH_PERSON:
+    case RV_N_OAUTH_GRANTS:
+        rv_oauth_put(&o->body, "grant_type", RV_STR_LIT("authorization_code"));
+        rv_oauth_put(&o->body, "code", rv_buf_str(&o->code));
+        rv_oauth_put(&o->body, "redirect_uri", rv_str_of(o->config.redirect_uri));
+        rv_oauth_put(&o->body, "code_verifier", rv_str_of(o->verifier));
+        break;
+    case RV_OAUTH_CLIENT:
+        rv_oauth_put(&o->body, "grant_type", RV_STR_LIT("client_credentials"));
+        put_scope(o);
+        break;
+    case RV_OAUTH_ASSERTION:
+    case RV_OAUTH_ID_TOKEN:
+        rc = rv_oauth_assertion(o, &assertion, err);
+        if (rc < 0)
+            return rc;
+        rv_oauth_put(&o->body, "grant_type", RV_STR_LIT("urn:ietf:params:oauth:grant-type:jwt-bearer"));
+        rv_oauth_put(&o->body, "assertion", assertion);
+        put_scope(o);
+        break;
+    }
+    return 0;
 }
 
 int rv_oauth_write_token(rv_oauth *o, rv_err **err)
 {
-    const char *url = NULL, *refresh = NULL;
+    const char *url = NULL;
     int rc = rv_oauth_endpoint(o, "token_endpoint", &url, err);
 
+    rv_buf_clear(&o->body);
+    rv_buf_clear(&o->authorization);
+    if (rc == 0)
+        rc = put_grant(o, err);
     if (rc < 0)
         return rc;
-    rv_buf_clear(&o->body);
-    if (o->state == OAUTH_REFRESH && rv_json_get_text(o->kept, "refresh_token", &refresh)) {
-        put(&o->body, "grant_type", RV_STR_LIT("refresh_token"));
-        put(&o->body, "refresh_token", rv_str_of(refresh));
-    } else if (o->config.is_own) {
-        put(&o->body, "grant_type", RV_STR_LIT("client_credentials"));
-        if (o->scope.len)
-            put(&o->body, "scope", rv_buf_str(&o->scope));
-    } else {
-        put(&o->body, "grant_type", RV_STR_LIT("authorization_code"));
-        put(&o->body, "code", rv_buf_str(&o->code));
-        put(&o->body, "redirect_uri", rv_str_of(o->config.redirect_uri));
-        put(&o->body, "code_verifier", rv_str_of(o->verifier));
-    }
-    put(&o->body, "resource", resource_of(o));
-    put_client(o);
-    return ask(o, url, "application/x-www-form-urlencoded", err);
+    rv_oauth_put(&o->body, "resource", rv_oauth_resource(o));
+    rc = put_client(o, err);
+    return rc < 0 ? rc : rv_oauth_post(o, url, "application/x-www-form-urlencoded", err);
 }

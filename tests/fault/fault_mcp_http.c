@@ -3,6 +3,7 @@
 #include "coreengine/mcp/oauth.h"
 #include "coreengine/mcp/pins.h"
 #include "coreengine/mcp/url.h"
+#include "tests/kit/ec_keys.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/fault_loop.h"
 #include "tests/kit/suites.h"
@@ -122,7 +123,7 @@ static int approve(rv_oauth *o)
         return RV_E_INTERNAL;
     rv_buf_printf(&query, "code=c&iss=https%%3A%%2F%%2Fa.example%%2Ft&%.*s", (int)strcspn(state, "&"), state);
     int rc = rv_buf_check(&query, "a query", NULL);
-    return rc < 0 ? rc : rv_oauth_redirected(o, rv_buf_str(&query), NULL);
+    return rc < 0 ? rc : rv_oauth_redirected(o, rv_buf_str(&query), 1, NULL);
 }
 
 static int flow(const struct rv_oauth_config *config, const char *kept_text, const struct answer *answers)
@@ -166,8 +167,45 @@ static int registered_login(void)
 static int own_credentials(void)
 {
     static const struct answer answers[] = {{200, resource}, {200, metadata}, {200, token}};
-    const struct rv_oauth_config config = {
-        .server = "s", .resource = SERVER, .client_id = "i", .client_secret = "s", .scope = "more", .is_own = true};
+    const struct rv_oauth_config config = {.server = "s",
+                                           .resource = SERVER,
+                                           .client_id = "i",
+                                           .client_secret = "s",
+                                           .scope = "more",
+                                           .grant = RV_OAUTH_CLIENT};
+
+    return flow(&config, "{}", answers);
+}
+
+static int signed_by_the_client(void)
+{
+    static const struct answer answers[] = {{200, resource}, {200, metadata}, {200, token}};
+    const struct rv_oauth_config config = {.server = "s",
+                                           .resource = SERVER,
+                                           .client_id = "i",
+                                           .private_key = EC_PRIVATE,
+                                           .key_id = "k",
+                                           .grant = RV_OAUTH_CLIENT};
+
+    return flow(&config, "{}", answers);
+}
+
+/* {"aud":"https://a.example/t"} */
+#define ASSERTION "e30.eyJhdWQiOiJodHRwczovL2EuZXhhbXBsZS90In0.x"
+static int exchanged(void)
+{
+    static const struct answer answers[] = {
+        {200, resource},
+        {200, metadata},
+        {200, "{\"access_token\":\"" ASSERTION "\",\"issued_token_type\":\"urn:ietf:params:oauth:token-type:id-jag\"}"},
+        {200, token}};
+    const struct rv_oauth_config config = {.server = "s",
+                                           .resource = SERVER,
+                                           .id_token = "it",
+                                           .idp_token_endpoint = "https://i.example/token",
+                                           .idp_client_id = "i",
+                                           .idp_client_secret = "s",
+                                           .grant = RV_OAUTH_ID_TOKEN};
 
     return flow(&config, "{}", answers);
 }
@@ -242,6 +280,8 @@ static const struct rv_fault_scenario scenarios[] = {{"events", events},
                                                      {"headers", headers},
                                                      {"registered_login", registered_login},
                                                      {"own_credentials", own_credentials},
+                                                     {"signed_by_the_client", signed_by_the_client},
+                                                     {"exchanged", exchanged},
                                                      {"refreshed", refreshed},
                                                      {"noted", noted},
                                                      {"pins", pins},

@@ -11,6 +11,7 @@
 #include "tests/kit/fuzz.h"
 
 #define SECRET    "the-secret-of-a-client"
+#define IDP       "https://i.example/token" /* the only one that sees the token of a person */
 #define MAX_STEPS 20
 
 static rv_str next_line(const uint8_t **at, const uint8_t *end)
@@ -29,6 +30,8 @@ static void check_step(const struct rv_oauth_step *step)
     require(rv_mcp_url_read(rv_str_of(step->url), &u));
     require((u.is_https || rv_mcp_url_is_local(&u)) && !u.has_user);
     require(!strstr(step->url, SECRET));
+    if (step->body.len && memmem(step->body.ptr, step->body.len, "subject_token=", 14))
+        require(strcmp(step->url, IDP) == 0);
     for (const char *p = step->url; *p; p++)
         require((unsigned char)*p > ' ' && *p != 0x7F);
     for (const char *p = step->authorization ? step->authorization : ""; *p; p++)
@@ -41,7 +44,7 @@ static int answer(rv_oauth *o, rv_str line)
     rv_err *err = NULL;
     int status = line.len ? statuses[(unsigned char)line.ptr[0] % RV_COUNT(statuses)] : 0;
     rv_str body = line.len ? (rv_str){line.ptr + 1, line.len - 1} : line;
-    int rc = rv_oauth_step(o)->kind == RV_OAUTH_ASK ? rv_oauth_redirected(o, line, &err)
+    int rc = rv_oauth_step(o)->kind == RV_OAUTH_ASK ? rv_oauth_redirected(o, line, 1, &err)
                                                     : rv_oauth_answer(o, status, body, 1, &err);
 
     if (rc < 0)
@@ -64,7 +67,12 @@ RV_FUZZ_TARGET(mcp_oauth)
                                            .client_secret = data[0] & 4 ? SECRET : NULL,
                                            .metadata_url = data[0] & 8 ? "https://c.example/id" : NULL,
                                            .redirect_uri = data[0] & 16 ? "http://127.0.0.1:2/callback" : NULL,
-                                           .is_own = data[0] & 32};
+                                           .grant = data[0] & 32 ? 1 + size % (RV_N_OAUTH_GRANTS - 1) : RV_OAUTH_PERSON,
+                                           .assertion = "e30.eyJhdWQiOiJodHRwczovL2EuZXhhbXBsZSJ9." SECRET,
+                                           .id_token = SECRET,
+                                           .idp_token_endpoint = IDP,
+                                           .idp_client_id = "i",
+                                           .idp_client_secret = SECRET};
     json_object *kept = json_object_new_object();
     rv_str challenge = next_line(&at, end);
     if (data[0] & 64)

@@ -4,6 +4,8 @@
 
 #include "coreengine/mcp/oauth.h"
 #include "coreengine/mcp/url.h"
+#include "tests/kit/ec_keys.h"
+#include "tests/kit/rsa_keys.h"
 #include "tests/unit/mcp/suites.h"
 
 #define NOW INT64_C(1800000000000000)
@@ -99,6 +101,21 @@ struct turn {
 #define META  "{\"issuer\":\"https://as.example\"," ENDS "}"
 #define TOKEN "{\"access_token\":\"t1\",\"token_type\":\"bearer\",\"expires_in\":60,\"refresh_token\":\"r1\"}"
 #define STATE "state=202122232425262728292a2b2c2d2e2f"
+/* {"alg":"ES256","typ":"JWT","kid":"k1"} and what the client says of itself, for a minute. */
+#define SIGNED_HEAD "eyJhbGciOiJFUzI1NiIsInR5cCI6IkpXVCIsImtpZCI6ImsxIn0"
+#define SIGNED_CLAIMS                                                                                                  \
+    "eyJpc3MiOiJtZSIsInN1YiI6Im1lIiwiYXVkIjoiaHR0cHM6Ly9hcy5leGFtcGxlIiwianRpIjoiMzAzMTMyMzMzNDM1MzYzNzM4"             \
+    "MzkzYTNiM2MzZDNlM2YiLCJpYXQiOjE4MDAwMDAwMDAsImV4cCI6MTgwMDAwMDA2MH0"
+#define JWT_FOR_AS "e30.eyJzdWIiOiJ3IiwiYXVkIjoiaHR0cHM6Ly9hcy5leGFtcGxlLyJ9.c2ln"
+#define JWT_FOR_ENDPOINT                                                                                               \
+    "e30.eyJzdWIiOiJ3IiwiYXVkIjpbImh0dHBzOi8veC5leGFtcGxlIiwiaHR0cHM6Ly9hcy5leGFtcGxlL3Rva2VuIl19.c2ln"
+#define JWT_FOR_OTHER "e30.eyJzdWIiOiJ3IiwiYXVkIjoiaHR0cHM6Ly9ldmlsLmV4YW1wbGUifQ.c2ln"
+#define EXCHANGED(jwt)                                                                                                 \
+    "{\"access_token\":\"" jwt                                                                                         \
+    "\",\"issued_token_type\":\"urn:ietf:params:oauth:token-type:id-jag\",\"token_type\":\"N_A\"}"
+#define ID_TOKEN                                                                                                       \
+    .id_token = "it", .idp_token_endpoint = "https://idp.example/token", .idp_client_id = "reeve",                     \
+    .idp_client_secret = "p"
 #define FIND                                                                                                           \
     {"GET https://s.example/.well-known/oauth-protected-resource/mcp", 200, PRM},                                      \
     {                                                                                                                  \
@@ -164,7 +181,7 @@ static const struct {
                {"ASK https://s.example/authorize?*", 0, "code=k&" STATE},
                {"POST https://s.example/token [Basic Yzp4] grant*", 200, TOKEN}}},
     {.what = "the resource is what the server writes, not its address",
-     .config = {.is_own = true, .client_id = "me", .client_secret = "s"},
+     .config = {.grant = RV_OAUTH_CLIENT, .client_id = "me", .client_secret = "s"},
      .turns = {{"GET *", 200,
                 "{\"resource\":\"https://s.example\",\"authorization_servers\":[\"https://as.example\"]}"},
                {"GET https://as.example/.well-known/oauth-authorization-server", 200, META},
@@ -172,12 +189,109 @@ static const struct {
                 "https%3A%2F%2Fs.example",
                 200, TOKEN}}},
     {.what = "client credentials need no person",
-     .config = {.is_own = true, .client_id = "me", .client_secret = "s"},
+     .config = {.grant = RV_OAUTH_CLIENT, .client_id = "me", .client_secret = "s"},
      .turns =
          {FIND,
           {"POST https://as.example/token [Basic bWU6cw==] grant_type=client_credentials&scope=read%20write&resource="
            "https%3A%2F%2Fs.example%2Fmcp",
            200, TOKEN}}},
+    {.what = "a client signs who it is",
+     .config = {.grant = RV_OAUTH_CLIENT, .client_id = "me", .private_key = EC_PRIVATE, .key_id = "k1"},
+     .turns = {FIND,
+               {"POST https://as.example/token grant_type=client_credentials&scope=read%20write&resource="
+                "https%3A%2F%2Fs.example%2Fmcp&client_id=me&client_assertion_type=urn%3Aietf%3Aparams%3Aoauth%3A"
+                "client-assertion-type%3Ajwt-bearer&client_assertion=" SIGNED_HEAD "." SIGNED_CLAIMS ".*",
+                200, TOKEN}}},
+    {.what = "a client signs who it is beside the code of a person",
+     .config = {.redirect_uri = "http://127.0.0.1:1/cb", .client_id = "me", .private_key = RSA_PRIVATE},
+     .turns = {FIND,
+               {"ASK *client_id=me&", 0, "code=k&" STATE},
+               {"POST https://as.example/token grant_type=authorization_code&code=k*&client_assertion=eyJhbGciOiJSUzI1",
+                200, TOKEN}}},
+    {.what = "an id that a registration gave has no key",
+     .config = {.redirect_uri = "http://127.0.0.1:1/cb", .private_key = EC_PRIVATE},
+     .kept = "{\"client\":{\"id\":\"c1\",\"issuer\":\"https://as.example\"}}",
+     .turns = {FIND, {"ASK *client_id=c1&", 0, "code=k&" STATE}, {"POST *&client_id=c1", 200, TOKEN}}},
+    {.what = "an authorization server that does not take the algorithm",
+     .config = {.grant = RV_OAUTH_CLIENT, .client_id = "me", .private_key = EC_PRIVATE},
+     .turns =
+         {{"GET *", 200, PRM},
+          {"GET *", 200,
+           "{\"issuer\":\"https://as.example\",\"token_endpoint_auth_signing_alg_values_supported\":[\"RS256\"]," ENDS
+           "}"}},
+     .rc = RV_E_DENIED,
+     .error = "no assertion signed with ES256"},
+    {.what = "a private key that is none",
+     .config = {.grant = RV_OAUTH_CLIENT, .client_id = "me", .private_key = "hush"},
+     .turns = {FIND},
+     .rc = RV_E_INVALID,
+     .error = "private_key: not an RSA key"},
+    {.what = "an assertion that another one signed",
+     .config = {.grant = RV_OAUTH_ASSERTION, .client_id = "me", .assertion = JWT_FOR_AS "\n", .scope = "read"},
+     .turns = {FIND,
+               {"POST https://as.example/token "
+                "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer&assertion=" JWT_FOR_AS
+                "&scope=read&resource=https%3A%2F%2Fs.example%2Fmcp&client_id=me",
+                200, TOKEN}}},
+    {.what = "an assertion says who the client is",
+     .config = {.grant = RV_OAUTH_ASSERTION, .assertion = JWT_FOR_ENDPOINT},
+     .turns = {FIND,
+               {"POST https://as.example/token grant_type=*&resource=https%3A%2F%2Fs.example%2Fmcp", 200, TOKEN}}},
+    {.what = "an assertion for another server is not sent to this one",
+     .config = {.grant = RV_OAUTH_ASSERTION, .client_id = "me", .assertion = JWT_FOR_OTHER},
+     .turns = {FIND},
+     .rc = RV_E_DENIED,
+     .error = "not for the authorization server of the server, https://as.example"},
+    {.what = "an assertion for no one",
+     .config = {.grant = RV_OAUTH_ASSERTION, .assertion = "e30.e30.x"},
+     .turns = {FIND},
+     .rc = RV_E_DENIED,
+     .error = "not for the authorization server"},
+    {.what = "an assertion that is not a JWT",
+     .config = {.grant = RV_OAUTH_ASSERTION, .assertion = "hush"},
+     .turns = {FIND},
+     .rc = RV_E_INVALID,
+     .error = "not a JWT"},
+    {.what = "an assertion that is refused is not sent again",
+     .config = {.grant = RV_OAUTH_ASSERTION, .assertion = JWT_FOR_AS},
+     .turns = {FIND, {"POST *", 400, "{\"error\":\"invalid_grant\"}"}},
+     .rc = RV_E_DENIED,
+     .error = "does not give a token: invalid_grant"},
+    {.what = "an identity provider makes an assertion",
+     .config = {.grant = RV_OAUTH_ID_TOKEN, .client_id = "me", .client_secret = "s", ID_TOKEN},
+     .turns =
+         {FIND,
+          {"POST https://idp.example/token [Basic cmVldmU6cA==] grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3A"
+           "token-exchange&requested_token_type=urn%3Aietf%3Aparams%3Aoauth%3Atoken-type%3Aid-jag&audience=https%3A%2F%"
+           "2F"
+           "as.example&resource=https%3A%2F%2Fs.example%2Fmcp&scope=read%20write&subject_token=it&subject_token_type="
+           "urn%3Aietf%3Aparams%3Aoauth%3Atoken-type%3Aid_token",
+           200, EXCHANGED(JWT_FOR_AS)},
+          {"POST https://as.example/token [Basic bWU6cw==] grant_type=*&assertion=" JWT_FOR_AS "&", 200, TOKEN}}},
+    {.what = "an identity provider that makes an assertion for another server",
+     .config = {.grant = RV_OAUTH_ID_TOKEN, .client_id = "me", ID_TOKEN},
+     .turns = {FIND, {"POST https://idp.example/token *", 200, EXCHANGED(JWT_FOR_OTHER)}},
+     .rc = RV_E_DENIED,
+     .error = "not for the authorization server"},
+    {.what = "an identity provider that gives a token of another type",
+     .config = {.grant = RV_OAUTH_ID_TOKEN, .client_id = "me", ID_TOKEN},
+     .turns = {FIND, {"POST https://idp.example/token *", 200, TOKEN}},
+     .rc = RV_E_PARSE,
+     .error = "no assertion"},
+    {.what = "an identity provider that says no",
+     .config = {.grant = RV_OAUTH_ID_TOKEN, .client_id = "me", ID_TOKEN},
+     .turns = {FIND, {"POST https://idp.example/token *", 400, "{\"error\":\"invalid_grant\"}"}},
+     .rc = RV_E_DENIED,
+     .error = "the identity provider does not give a token: invalid_grant"},
+    {.what = "an identity provider without https",
+     .config = {.grant = RV_OAUTH_ID_TOKEN,
+                .client_id = "me",
+                .id_token = "it",
+                .idp_token_endpoint = "http://idp.example/token",
+                .idp_client_id = "reeve"},
+     .turns = {FIND},
+     .rc = RV_E_DENIED,
+     .error = "https"},
     {.what = "a refresh needs no person",
      .config = {.client_id = "me"},
      .status = 401,
@@ -253,7 +367,7 @@ static const struct {
      .rc = RV_E_DENIED,
      .error = "PKCE"},
     {.what = "an endpoint without https",
-     .config = {.is_own = true, .client_id = "me", .client_secret = "s"},
+     .config = {.grant = RV_OAUTH_CLIENT, .client_id = "me", .client_secret = "s"},
      .turns = {{"GET *", 200, PRM},
                {"GET *", 200, "{\"issuer\":\"https://as.example\",\"token_endpoint\":\"http://as.example/t\"}"}},
      .rc = RV_E_DENIED,
@@ -299,17 +413,17 @@ static const struct {
      .rc = RV_E_INVALID,
      .error = "does not belong"},
     {.what = "a token that would end the header",
-     .config = {.is_own = true, .client_id = "me", .client_secret = "s"},
+     .config = {.grant = RV_OAUTH_CLIENT, .client_id = "me", .client_secret = "s"},
      .turns = {FIND, {"POST *", 200, "{\"access_token\":\"a\\r\\nX: y\",\"token_type\":\"Bearer\"}"}},
      .rc = RV_E_PARSE,
      .error = "none that can be sent"},
     {.what = "a token of another kind",
-     .config = {.is_own = true, .client_id = "me", .client_secret = "s"},
+     .config = {.grant = RV_OAUTH_CLIENT, .client_id = "me", .client_secret = "s"},
      .turns = {FIND, {"POST *", 200, "{\"access_token\":\"a\",\"token_type\":\"DPoP\"}"}},
      .rc = RV_E_PARSE,
      .error = "Bearer"},
     {.what = "no credentials",
-     .config = {.is_own = true, .client_id = "me"},
+     .config = {.grant = RV_OAUTH_CLIENT, .client_id = "me"},
      .turns = {FIND},
      .rc = RV_E_DENIED,
      .error = "not configured"},
@@ -363,7 +477,7 @@ static int flow(int i, json_object *kept, rv_err **err)
             break;
         }
         check_step(flows[i].what, s, t->want);
-        rc = s->kind == RV_OAUTH_ASK ? rv_oauth_redirected(o, rv_str_of(t->answer), err)
+        rc = s->kind == RV_OAUTH_ASK ? rv_oauth_redirected(o, rv_str_of(t->answer), NOW, err)
                                      : rv_oauth_answer(o, t->status, rv_str_of(t->answer), NOW, err);
     }
     rv_oauth_free(o);

@@ -29,7 +29,8 @@ static struct rv_mcp_web_auth auth_in(const char *in)
 {
     snprintf(path, sizeof path, "%s/%s/tokens.json", folder, in);
     return (struct rv_mcp_web_auth){
-        .file = path, .config = {.server = "wiki", .client_id = "me", .client_secret = "hush", .is_own = true}};
+        .file = path,
+        .config = {.server = "wiki", .client_id = "me", .client_secret = "hush", .grant = RV_OAUTH_CLIENT}};
 }
 
 /* The server has no metadata: it is its own authorization server, with the usual paths. */
@@ -104,7 +105,7 @@ START_TEST(where_a_person_is_needed_the_failure_says_what_to_do)
     rv_buf text = RV_BUF_INIT(10000);
     struct scene s;
 
-    auth.config.is_own = false;
+    auth.config.grant = RV_OAUTH_PERSON;
     scene_open(&s, own, RV_COUNT(own) - 2, &auth);
     scene_send(&s, &call);
     scene_run(&s, 0, 1);
@@ -132,7 +133,7 @@ START_TEST(a_token_that_was_refused_does_not_come_back_from_its_file)
     struct rv_mcp_web_auth auth = auth_in(".");
     struct scene s;
 
-    auth.config.is_own = false;
+    auth.config.grant = RV_OAUTH_PERSON;
     rv_kit_write(path, "{\"access_token\":\"t1\",\"refresh_token\":\"r1\"}");
     scene_open(&s, turns, RV_COUNT(turns), &auth);
     scene_send(&s, &call);

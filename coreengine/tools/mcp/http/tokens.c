@@ -10,7 +10,24 @@
 #define MAX_FILE    ((size_t)256 << 10)         /* bytes of the file of tokens; a longer one is an error */
 #define WHY_BYTES   ((size_t)2 << 10)           /* of an error */
 
-enum text { SERVER, RESOURCE, CLIENT_ID, CLIENT_SECRET, METADATA_URL, SCOPE, REDIRECT_URI, FILE_NAME, N_TEXTS };
+enum text {
+    SERVER,
+    RESOURCE,
+    CLIENT_ID,
+    METADATA_URL,
+    SCOPE,
+    REDIRECT_URI,
+    FILE_NAME,
+    KEY_ID,
+    IDP_TOKEN_ENDPOINT,
+    IDP_CLIENT_ID,
+    CLIENT_SECRET, /* from here on secrets */
+    PRIVATE_KEY,
+    ASSERTION,
+    ID_TOKEN,
+    IDP_CLIENT_SECRET,
+    N_TEXTS
+};
 
 struct rv_mcp_tokens {
     struct rv_mcp_tokens_opts opts;
@@ -306,7 +323,7 @@ int rv_mcp_tokens_redirected(rv_mcp_tokens *t, rv_str query, rv_err **err)
 {
     if (!t->oauth)
         return RV_FAIL(err, RV_E_STATE, "no login is under way");
-    int rc = rv_oauth_redirected(t->oauth, query, err);
+    int rc = rv_oauth_redirected(t->oauth, query, now_us(t), err);
     if (rc == 0)
         rc = perform(t, err);
     return rc;
@@ -324,7 +341,14 @@ static int copy_texts(rv_mcp_tokens *t, rv_err **err)
                                    [METADATA_URL] = &c->metadata_url,
                                    [SCOPE] = &c->scope,
                                    [REDIRECT_URI] = &c->redirect_uri,
-                                   [FILE_NAME] = &t->opts.file};
+                                   [FILE_NAME] = &t->opts.file,
+                                   [KEY_ID] = &c->key_id,
+                                   [IDP_TOKEN_ENDPOINT] = &c->idp_token_endpoint,
+                                   [IDP_CLIENT_ID] = &c->idp_client_id,
+                                   [PRIVATE_KEY] = &c->private_key,
+                                   [ASSERTION] = &c->assertion,
+                                   [ID_TOKEN] = &c->id_token,
+                                   [IDP_CLIENT_SECRET] = &c->idp_client_secret};
     RV_EACH_HAS_ROW(places, N_TEXTS);
 
     for (size_t i = 0; i < N_TEXTS; i++) {
@@ -344,7 +368,7 @@ void rv_mcp_tokens_free(rv_mcp_tokens *t)
         return;
     end_flow(t);
     for (size_t i = 0; i < N_TEXTS; i++) {
-        if (i == CLIENT_SECRET && t->texts[i])
+        if (i >= CLIENT_SECRET && t->texts[i])
             rv_wipe(t->texts[i], strlen(t->texts[i]));
         free(t->texts[i]);
     }
