@@ -106,24 +106,83 @@ static void read_headers(struct rv_key_reader *r, const struct rv_node *node, vo
 }
 
 /* One table for the names, so that a misspelled one is an error. */
+#define AUTH_NAMES                                                                                                     \
+    "client_id, client_secret, private_key, key_id, client_metadata, scope, grant, assertion, id_token, "              \
+    "idp_token_endpoint, idp_client_id, idp_client_secret"
+static const char *const auth_names[] = {
+    "client_id", "client_secret", "private_key",        "key_id",        "client_metadata",  "scope", "grant",
+    "assertion", "id_token",      "idp_token_endpoint", "idp_client_id", "idp_client_secret"};
+
+/* What each grant needs, and no other one takes. */
+static const struct {
+    const char *grant, *needs[3];
+} grants[] = {
+    {"authorization_code", {NULL}},
+    {"client_credentials", {NULL}},
+    {"jwt_bearer", {"assertion"}},
+    {"token_exchange", {"id_token", "idp_token_endpoint", "idp_client_id"}},
+};
+#define NEEDS                                                                                                          \
+    "jwt_bearer needs assertion; token_exchange needs id_token, idp_token_endpoint and idp_client_id; the other "      \
+    "grants "                                                                                                          \
+    "take none of them"
+#define GRANTS "grants: authorization_code, client_credentials, jwt_bearer, token_exchange"
+
+static void check_grant(struct rv_key_reader *r, const struct rv_node *auth)
+{
+    const struct rv_node *grant = rv_node_get(auth, "grant");
+    bool is_known = !grant;
+
+    for (size_t i = 0; i < RV_COUNT(grants); i++) {
+        bool is_this = grant ? rv_str_is(grant->text, grants[i].grant) : i == 0;
+        is_known = is_known || is_this;
+        for (size_t k = 0; k < RV_COUNT(grants[i].needs) && grants[i].needs[k]; k++) {
+            const struct rv_node *value = rv_node_get(auth, grants[i].needs[k]);
+            if (is_this && !value)
+                rv_keys_finding(r, RV_SEVERITY_ERROR, &grant->src, NEEDS, "grant %s needs \"%s\"", grants[i].grant,
+                                grants[i].needs[k]);
+            else if (value && !is_this)
+                rv_keys_finding(r, RV_SEVERITY_ERROR, &value->src, NEEDS, "\"%s\" belongs to grant %s",
+                                grants[i].needs[k], grants[i].grant);
+        }
+    }
+    if (!is_known)
+        rv_keys_finding(r, RV_SEVERITY_ERROR, &grant->src, GRANTS, "unknown grant");
+}
+
+/* A client shows who it is in one way. */
+static void check_client(struct rv_key_reader *r, const struct rv_node *auth)
+{
+    const struct rv_node *key = rv_node_get(auth, "private_key"), *id = rv_node_get(auth, "key_id");
+
+    if (id && !key)
+        rv_keys_finding(r, RV_SEVERITY_ERROR, &id->src, "write private_key: ${file:client.pem}",
+                        "\"key_id\" names a private_key, which is not there");
+    if (key && rv_node_get(auth, "client_secret"))
+        rv_keys_finding(r, RV_SEVERITY_ERROR, &key->src,
+                        "keep the one that is registered with the authorization server",
+                        "\"private_key\" and \"client_secret\" exclude each other");
+    else if (key && !rv_node_get(auth, "client_id") && !rv_node_get(auth, "client_metadata"))
+        rv_keys_finding(r, RV_SEVERITY_ERROR, &key->src,
+                        "write client_id, as the authorization server knows the public key",
+                        "\"private_key\" needs the client_id, or client_metadata, that it belongs to");
+}
+
 static void read_auth(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
-    static const char *const names[] = {"client_id", "client_secret", "client_metadata", "scope", "grant"};
-
     read_texts(r, node, "auth", target);
-    for (size_t i = 0; node->kind == RV_NODE_MAP && i < node->n; i++) {
+    if (node->kind != RV_NODE_MAP)
+        return;
+    for (size_t i = 0; i < node->n; i++) {
         size_t k = 0;
-        while (k < RV_COUNT(names) && !rv_str_is(node->keys[i]->text, names[k]))
+        while (k < RV_COUNT(auth_names) && !rv_str_is(node->keys[i]->text, auth_names[k]))
             k++;
-        if (k == RV_COUNT(names))
-            rv_keys_finding(r, RV_SEVERITY_ERROR, &node->keys[i]->src,
-                            "keys: client_id, client_secret, client_metadata, scope, grant",
+        if (k == RV_COUNT(auth_names))
+            rv_keys_finding(r, RV_SEVERITY_ERROR, &node->keys[i]->src, "keys: " AUTH_NAMES,
                             "unknown key \"%.*s\" of auth", RV_STR_ARG(node->keys[i]->text));
-        else if (rv_str_is(rv_str_of(names[k]), "grant") && !rv_str_is(node->items[i]->text, "client_credentials") &&
-                 !rv_str_is(node->items[i]->text, "authorization_code"))
-            rv_keys_finding(r, RV_SEVERITY_ERROR, &node->items[i]->src,
-                            "grants: authorization_code, client_credentials", "unknown grant");
     }
+    check_grant(r, node);
+    check_client(r, node);
 }
 
 static const struct rv_key server_keys[] = {
@@ -146,11 +205,18 @@ static const struct rv_key server_keys[] = {
     {"auth", RV_KEY_CUSTOM, AT(auth), .read = read_auth,
      .schema =
          "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{\"client_id\":{\"type\":\"string\"},"
-         "\"client_secret\":{},\"client_metadata\":{\"type\":\"string\"},\"scope\":{\"type\":\"string\"},"
-         "\"grant\":{\"enum\":[\"authorization_code\",\"client_credentials\"]}}}",
-     .doc = "Tokens for a server over HTTP: client_id and client_secret that are registered with its authorization "
-            "server, client_metadata (address of a client metadata document), scope, grant (authorization_code, which "
-            "`reeve mcp login` begins, or client_credentials). Unset: a login registers reeve by itself."},
+         "\"client_secret\":{},\"private_key\":{},\"key_id\":{\"type\":\"string\"},"
+         "\"client_metadata\":{\"type\":\"string\"},\"scope\":{\"type\":\"string\"},\"assertion\":{},\"id_token\":{},"
+         "\"idp_token_endpoint\":{\"type\":\"string\"},\"idp_client_id\":{\"type\":\"string\"},\"idp_client_secret\":{}"
+         ","
+         "\"grant\":{\"enum\":[\"authorization_code\",\"client_credentials\",\"jwt_bearer\",\"token_exchange\"]}}}",
+     .doc =
+         "Tokens for a server over HTTP: client_id and client_secret that are registered with its authorization "
+         "server, or instead of the secret a private_key (PEM, on P-256 or of RSA) with its key_id; client_metadata "
+         "(address of a client metadata document); scope; grant: authorization_code, which `reeve mcp login` begins, "
+         "client_credentials, jwt_bearer with an assertion (a JWT that another one signed), or token_exchange with "
+         "the id_token of a person, for which idp_token_endpoint, as idp_client_id and with idp_client_secret, makes "
+         "an assertion. Unset: a login registers reeve by itself."},
     {"trusted", RV_KEY_BOOL, AT(trusted), .default_text = "false",
      .doc = "What the server says of its tools is believed: that they only read, or may be repeated."},
     {"own", RV_KEY_BOOL, AT(own), .default_text = "false",

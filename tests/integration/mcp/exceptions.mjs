@@ -1,8 +1,6 @@
 // Scenarios of the judges that reeve as a client does not pass, each with the reason.
 const ELICITATION = 'a server before 2026-07-28 that asks a person has its call withdrawn, and gets the answer when the call ' +
     'is made again: the judge counts the first one as a failure';
-const GRANTS = 'an extension: tokens come from a code or from the client\'s own secret, no key or token of another ' +
-    'issuer is exchanged';
 const DPOP = 'an extension: tokens are not bound to a key';
 
 export const exceptions = {
@@ -10,14 +8,9 @@ export const exceptions = {
         'elicitation-sep1034-client-defaults': ELICITATION,
         'auth/2025-03-26-oauth-metadata-backcompat': 'the metadata at the root names the issuer ROOT/oauth, which is ' +
             'not the one that was asked; 0.2 has corrected it, and passes',
-        'auth/client-credentials-jwt': GRANTS,
-        'auth/cross-app-access-complete-flow': GRANTS,
     },
     'conformance-0.2': {
         'elicitation-sep1034-client-defaults': ELICITATION,
-        'auth/client-credentials-jwt': GRANTS,
-        'auth/enterprise-managed-authorization': GRANTS,
-        'auth/wif-jwt-bearer': GRANTS,
         'auth/dpop': DPOP,
         'auth/dpop-nonce': DPOP,
     },

@@ -39,6 +39,13 @@ if (scenario === 'auth/basic-cimd')
     auth.client_metadata = 'https://conformance-test.local/client-metadata.json';
 if (scenario.startsWith('auth/client-credentials'))
     auth.grant = 'client_credentials';
+if (context.private_key_pem)
+    auth.private_key = context.private_key_pem;
+if (scenario === 'auth/wif-jwt-bearer')
+    Object.assign(auth, { grant: 'jwt_bearer', assertion: context.valid_jwt });
+if (context.idp_id_token)
+    Object.assign(auth, { grant: 'token_exchange', id_token: context.idp_id_token,
+                          idp_token_endpoint: context.idp_token_endpoint, idp_client_id: context.idp_client_id });
 writeFileSync(join(folder, 'p.yaml'), JSON.stringify({
     name: 'judged',
     mcp_servers: { judge: { url: address, ...(Object.keys(auth).length ? { auth } : {}) } },
