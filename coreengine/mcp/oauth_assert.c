@@ -152,7 +152,7 @@ static bool is_for(const rv_oauth *o, json_object *audience)
     return rv_str_eq(text, issuer);
 }
 
-/* The claims of a JWT; *out NULL: it is not one. Its signature is the business of whom it is for. */
+/* The claims of a JWT; *out NULL: it is not one. The authorization server checks its signature. */
 static int claims_of(rv_str jwt, json_object **out, rv_err **err)
 {
     const struct rv_json_opts opts = {.max_bytes = MAX_ASSERTION, .max_depth = 32, .what = "an assertion"};
