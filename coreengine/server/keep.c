@@ -108,6 +108,23 @@ static bool is_left(const struct srv_call *c, const char *owner)
            (strcmp(owner, c->server->owner) != 0 && rv_owner_is_dead(owner));
 }
 
+int srv_turn_is_unbegun(struct srv_call *c, const struct rv_stream_row *row, rv_err **err)
+{
+    struct rv_run_row run;
+    rv_err *cause = NULL;
+
+    if (row->n_lines > 1 || row->ended_us > 0 || !is_left(c, row->owner))
+        return 0;
+    int rc = rv_store_get_run(c->store, &c->app.scope, row->run, &run, &cause);
+    if (rc == RV_E_NOT_FOUND) {
+        rv_err_free(cause);
+        return 1;
+    }
+    if (rc == 0)
+        rv_run_row_fini(&run);
+    return rc < 0 ? rv_err_pass(err, cause) : 0;
+}
+
 /* A run whose process died is found by workers in some seconds; its client waits, so one is told now. */
 static void hurry(struct srv_call *c, const struct rv_run_row *run)
 {

@@ -76,8 +76,19 @@ int srv_run_stream(struct srv_call *c, rv_err **err)
         rv_stream_row_fini(&row);
         rc = RV_FAIL(err, RV_E_NOT_FOUND, "the run is not a turn of a chat");
         rv_err_hint(err, "GET /runs/{id}/events?deltas=1 has its events and deltas");
+        return rc;
     }
-    return rc < 0 ? rc : rejoin(c, &row, err);
+    if (rc < 0)
+        return rc;
+    rc = srv_turn_is_unbegun(c, &row, err);
+    if (rc == 0)
+        return rejoin(c, &row, err);
+    rv_stream_row_fini(&row);
+    if (rc < 0)
+        return rc;
+    rc = RV_FAIL(err, RV_E_NOT_FOUND, "the turn was refused, or its process ended before it began");
+    rv_err_hint(err, "send its request again");
+    return rc;
 }
 
 /* The turn that is under way, or the one whose block the client has. */
@@ -94,15 +105,17 @@ int srv_chat_stream(struct srv_call *c, rv_err **err)
     rc = run ? rv_store_last_stream(c->store, &c->app.scope, run, &row, &cause)
              : rv_store_session_stream(c->store, &c->app.scope, c->args[0], &row, &cause);
     free(run);
-    if (rc == RV_E_NOT_FOUND || (rc == 0 && ((row.ended_us > 0 && !has_id) || is_of_run(&row)))) {
-        rv_err_free(cause);
-        rv_stream_row_fini(&row);
+    if (rc < 0 && rc != RV_E_NOT_FOUND)
+        return rv_err_pass(err, cause);
+    rv_err_free(cause);
+    bool is_none = rc == RV_E_NOT_FOUND || (row.ended_us > 0 && !has_id) || is_of_run(&row);
+    rc = is_none ? 1 : srv_turn_is_unbegun(c, &row, err);
+    if (rc == 0)
+        return rejoin(c, &row, err);
+    rv_stream_row_fini(&row);
+    if (rc > 0)
         c->status = 204;
-        return 0;
-    }
-    if (rc < 0)
-        rv_err_pass(err, cause);
-    return rc < 0 ? rc : rejoin(c, &row, err);
+    return rc < 0 ? rc : 0;
 }
 
 void srv_rejoin_begin(struct srv_call *c)

@@ -75,6 +75,10 @@ let seen = ''
 while (!seen.includes('This will be')) seen += new TextDecoder().decode((await reader.read()).value)
 const busy = await call(server, 'POST', `/chat/${other}`, {...body, runId: 'another'}, {'x-agent-schema-name': 'boss'})
 equal([busy.status, busy.headers.get('x-should-retry')], [409, 'false'], 'a second turn at the same time is refused')
+const quit = new AbortController()
+const back = await fetch(`${server.url}/chat/${other}`, {signal: quit.signal})
+equal([back.status, back.headers.get('x-run-id')], [200, r.headers.get('x-run-id')], 'and does not hide the one that is under way')
+quit.abort()
 leave.abort()
 let partial
 for (let i = 0; i < 600 && !partial; i++) {

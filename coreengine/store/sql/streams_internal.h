@@ -19,7 +19,9 @@
     X(LAST_STREAM,                                                                                                     \
       RV_SQL_STREAM " WHERE run = ?1 AND tenant = ?2 AND (?3 IS NULL OR \"user\" = ?3) ORDER BY key DESC LIMIT 1")     \
     X(SESSION_STREAM,                                                                                                  \
-      RV_SQL_STREAM " WHERE session = ?1 AND tenant = ?2 AND (?3 IS NULL OR \"user\" = ?3) ORDER BY key DESC LIMIT 1") \
+      RV_SQL_STREAM " WHERE session = ?1 AND tenant = ?2 AND (?3 IS NULL OR \"user\" = ?3)"                            \
+                    " AND (ended_us > 0 OR " RV_SQL_LAST_PART " > 1"                                                   \
+                    " OR EXISTS (SELECT 1 FROM runs r WHERE r.id = streams.run)) ORDER BY key DESC LIMIT 1")           \
     X(FIND_STREAM_KEY,                                                                                                 \
       "SELECT key, tenant, owner, " RV_SQL_LAST_PART ", n_lines, ended_us FROM streams WHERE id = ?1")                 \
     X(TAKE_STREAM, "UPDATE streams SET owner = ?3 WHERE id = ?1 AND owner = ?2 AND ended_us = 0")                      \
