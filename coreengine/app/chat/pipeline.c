@@ -122,8 +122,8 @@ static int check_tool(const rv_chat *chat, const char *agent, const char *tool, 
         n++;
     names[n++] = "ask_agent";
     const char *near = rv_nearest(rv_str_of(tool), names, n);
-    int rc = RV_FAIL(err, RV_E_NOT_FOUND, "agent \"%s\" names %s \"%s\", and no capability that is open has it", agent,
-                     why, tool);
+    int rc = RV_FAIL(err, RV_E_STATE, "agent \"%s\" names %s \"%s\", and no capability that is open has it", agent, why,
+                     tool);
     if (near)
         rv_err_hint(err,
                     "did you mean \"%s\"? else open the capability that has it (--capability NAME; `reeve inspect` "
