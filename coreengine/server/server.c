@@ -76,7 +76,13 @@ static int check_open(struct srv_server *s, const char *address, rv_err **err)
     int rc = srv_handles_take(s, &d, err);
     if (rc < 0)
         return rc;
-    rc = rv_store_has_api_keys(d->sources.store, srv_now_us(), &has_keys, err);
+    if (rv_store_is_memory(d->sources.store)) {
+        rc = RV_FAIL(err, RV_E_INVALID,
+                     "a server needs a store that several threads can open, and \"memory:\" is not one");
+        rv_err_hint(err, "name a file or a database: --store FILE");
+    }
+    if (rc == 0)
+        rc = rv_store_has_api_keys(d->sources.store, srv_now_us(), &has_keys, err);
     srv_handles_give(s, d);
     if (rc < 0 || is_loopback(address) || !rv_auth_is_open(s->auth, has_keys))
         return rc;

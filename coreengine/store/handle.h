@@ -50,6 +50,8 @@ struct rv_store_opts {
  *  RV_E_INVALID (a URL that cannot be read; not a store, or damaged; hint names `reeve store check`), RV_E_STATE (a
  * copy that did not end, see upkeep.h) */
 RV_MUST_CHECK int rv_store_open(const char *url, const struct rv_store_opts *opts, rv_store **out, rv_err **err);
+/** True if it keeps everything in memory: then it has this one handle, and ends with it. */
+bool rv_store_is_memory(const rv_store *s);
 /** Another handle on the same store with the same options and fault points, for another thread. RV_E_STATE: this one
  * keeps everything in memory, where writing waits for nothing. */
 RV_MUST_CHECK int rv_store_reopen(const rv_store *s, rv_store **out, rv_err **err);

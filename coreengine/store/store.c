@@ -254,12 +254,20 @@ int rv_store_open(const char *url, const struct rv_store_opts *opts, rv_store **
     return 0;
 }
 
+bool rv_store_is_memory(const rv_store *s)
+{
+    return strcmp(s->url, "memory:") == 0;
+}
+
 int rv_store_reopen(const rv_store *s, rv_store **out, rv_err **err)
 {
     struct rv_store_opts opts = s->opts;
 
-    if (strcmp(s->url, "memory:") == 0)
-        return RV_FAIL(err, RV_E_STATE, "store \"%s\" has one handle only", s->url);
+    if (rv_store_is_memory(s)) {
+        int rc = RV_FAIL(err, RV_E_STATE, "the store \"memory:\" serves one thread only");
+        rv_err_hint(err, "name a file or a database: --store FILE");
+        return rc;
+    }
     opts.ring = s->sql->ring;
     int rc = rv_store_open(s->source, &opts, out, err);
     if (rc == 0)
