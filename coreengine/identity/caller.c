@@ -48,9 +48,14 @@ static rv_str last_of(rv_str *list)
     return rv_str_trim(last);
 }
 
-/* From the nearest hop outwards, while hops are proxies that are trusted: each has said who was before it. What cannot
- * be read ends the walk. False: there are more hops than are looked at, so that the client is not known. */
-static bool walk_back(const rv_auth *g, const struct rv_caller *c, struct rv_address *at)
+enum walk {
+    WALK_NAMED,      /* the last address is the client: the nearest trusted proxy that could have said more did not */
+    WALK_UNREADABLE, /* a trusted proxy wrote something else than an address: the client is not known */
+    WALK_TOO_LONG,   /* there are more hops than are looked at */
+};
+
+/* From the nearest hop outwards, while hops are proxies that are trusted: each has said who was before it. */
+static enum walk walk_back(const rv_auth *g, const struct rv_caller *c, struct rv_address *at)
 {
     struct rv_address before;
     size_t n = 0;
@@ -59,35 +64,40 @@ static bool walk_back(const rv_auth *g, const struct rv_caller *c, struct rv_add
     while (n <= MAX_HOPS && c->header(c->self, "x-forwarded-for", n, &list))
         n++;
     if (n > MAX_HOPS)
-        return false;
+        return WALK_TOO_LONG;
     for (int hops = 0; n > 0; n--) {
-        if (!c->header(c->self, "x-forwarded-for", n - 1, &list))
-            return true;
+        if (!c->header(c->self, "x-forwarded-for", n - 1, &list) || list.len == 0)
+            return is_proxy(g, at) ? WALK_UNREADABLE : WALK_NAMED;
         while (list.len > 0) {
             if (!is_proxy(g, at))
-                return true;
+                return WALK_NAMED;
             if (hops++ == MAX_HOPS)
-                return false;
+                return WALK_TOO_LONG;
             if (!rv_address_read(last_of(&list), &before))
-                return true;
+                return WALK_UNREADABLE;
             *at = before;
         }
     }
-    return true;
+    return WALK_NAMED;
 }
 
-bool rv_caller_client(const rv_auth *g, const struct rv_caller *c, struct rv_address *out, bool *is_tls)
+static enum walk find_client(const rv_auth *g, const struct rv_caller *c, struct rv_address *out, bool *is_tls)
 {
     rv_str proto;
 
     *is_tls = c->is_tls;
     if (!rv_address_read(rv_str_of(c->peer), out))
-        return false;
+        return WALK_TOO_LONG;
     if (!is_proxy(g, out))
-        return true;
+        return WALK_NAMED;
     if (rv_caller_header(c, "x-forwarded-proto", &proto) == 1)
         *is_tls = rv_str_is(last_of(&proto), "https");
     return walk_back(g, c, out);
+}
+
+bool rv_caller_client(const rv_auth *g, const struct rv_caller *c, struct rv_address *out, bool *is_tls)
+{
+    return find_client(g, c, out, is_tls) != WALK_TOO_LONG;
 }
 
 static bool has_header(const struct rv_caller *c, const char *name)
@@ -115,8 +125,8 @@ static rv_str without_port(rv_str host)
     return host;
 }
 
-/* A page of a foreign name that leads to this machine (DNS rebinding) has that name in Host. A proxy that is not named
- * passes on callers from anywhere. */
+/* A page of a foreign name that leads to this machine (DNS rebinding) has that name in Host. A proxy passes on callers
+ * from anywhere: one that is not trusted, or did not say in X-Forwarded-For from where, has no callers here. */
 bool rv_caller_is_here(const rv_auth *g, const struct rv_caller *c)
 {
     static const char *const passed_on[] = {"forwarded", "x-forwarded-for", "x-real-ip", "via"};
@@ -124,9 +134,10 @@ bool rv_caller_is_here(const rv_auth *g, const struct rv_caller *c)
     bool is_tls;
     rv_str host;
 
-    if (!rv_caller_client(g, c, &at, &is_tls) || !rv_address_is_loopback(&at))
+    if (find_client(g, c, &at, &is_tls) != WALK_NAMED || !rv_address_is_loopback(&at))
         return false;
-    for (size_t i = 0; i < RV_COUNT(passed_on) && !rv_caller_is_proxy(g, c); i++)
+    bool is_told = rv_caller_is_proxy(g, c) && has_header(c, "x-forwarded-for");
+    for (size_t i = 0; i < RV_COUNT(passed_on) && !is_told; i++)
         if (has_header(c, passed_on[i]))
             return false;
     if (rv_caller_header(c, "host", &host) != 1)

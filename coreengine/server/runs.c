@@ -158,8 +158,7 @@ static int make_state(struct srv_call *c, json_object **out, rv_err **err)
     return rc;
 }
 
-/* The faults of a pipeline are its author's: they go to the log, and the client is told that asking again is of no use
- * before they are mended. */
+/* The faults of a pipeline are its author's: they go to the log. */
 static int check_sound(struct srv_call *c, struct rv_app_loaded *l, const char *name, rv_err **err)
 {
     int rc = l->pipeline ? rv_app_check(l, false, err) : 0;
@@ -171,8 +170,7 @@ static int check_sound(struct srv_call *c, struct rv_app_loaded *l, const char *
         i++;
     const struct rv_finding f = rv_findings_at(l->findings, i);
     RV_LOG(c->app.log, ERROR, "pipeline.faulty", RV_F_TEXT("pipeline", name), RV_F_TEXT("finding", f.text));
-    return RV_FAIL(err, RV_E_STATE,
-                   "the pipeline \"%.100s\" has errors: the log of the server and `reeve lint` say which", name);
+    return RV_FAIL(err, RV_E_STATE, "the pipeline \"%.100s\" has errors: the server's log names them", name);
 }
 
 int srv_run_mode(struct srv_call *c, int *mode, rv_err **err)

@@ -49,8 +49,8 @@ RV_MUST_CHECK int srv_rejoin_make(struct srv_call *c, const struct rv_stream_row
 /** The stream of a turn that is asked for, in the store; or, of a request that came before, c->made becomes a struct
  * srv_rejoin_ask. No quota leaves room for it: the call is refused. */
 RV_MUST_CHECK int srv_chat_keep(struct srv_call *c, struct srv_turn_ask *a, rv_err **err);
-/** 1: the turn of the stream has not begun, and only the same request would begin it: it was refused, or its process died
- * before. 0: it has begun, or its process is about to begin it. */
+/** 1: the turn of the stream has not begun, and only the same request would begin it: it was refused, or its process
+ * died before. 0: it has begun, or its process is about to begin it. */
 RV_MUST_CHECK int srv_turn_is_unbegun(struct srv_call *c, const struct rv_stream_row *row, rv_err **err);
 /** A run whose process died is queued at once, as a client waits for it. */
 void srv_run_hurry(struct srv_call *c, const char *id);

@@ -184,6 +184,45 @@ START_TEST(a_client_behind_too_many_hops_is_not_known)
 }
 END_TEST
 
+/* Callers of this machine need no key before one is made. */
+static const struct {
+    const char *peer, *name, *value; /* a header of the request; NULL: none */
+    bool is_here;
+} callers[] = {
+    {"127.0.0.1", NULL, NULL, true}, /* the proxy's machine itself */
+    {"127.0.0.1", "x-forwarded-for", "127.0.0.1", true},
+    {"127.0.0.1", "x-forwarded-for", "127.0.0.1, ::1", true},
+    {"127.0.0.1", "x-forwarded-for", "203.0.113.9", false},
+    {"127.0.0.1", "x-forwarded-for", "127.0.0.1, 203.0.113.9", false},
+    {"127.0.0.1", "x-forwarded-for", "unknown", false},
+    {"127.0.0.1", "x-forwarded-for", "_hidden", false},
+    {"127.0.0.1", "x-forwarded-for", "8.8.8.8, unknown", false},
+    {"127.0.0.1", "x-forwarded-for", "127.0.0.1,", false},
+    {"127.0.0.1", "x-forwarded-for", "", false},
+    {"127.0.0.1", "via", "1.1 proxy", false},
+    {"127.0.0.1", "x-real-ip", "127.0.0.1", false},
+    {"127.0.0.1", "forwarded", "for=127.0.0.1", false},
+    {"::1", "x-forwarded-for", "127.0.0.1", false}, /* a proxy that is not trusted */
+    {"::1", NULL, NULL, true},
+    {"203.0.113.9", NULL, NULL, false},
+};
+START_TEST(a_caller_is_of_this_machine)
+{
+    struct rv_identity_opts opts = RV_IDENTITY_OPTS_INIT;
+    struct request r;
+    rv_auth *g = NULL;
+
+    opts.trusted_proxies = "127.0.0.0/8";
+    ck_assert_int_eq(rv_auth_new(&opts, T0_US, &g, NULL), 0);
+    request_init(&r, (const char *)NULL);
+    if (callers[_i].name)
+        request_add(&r, callers[_i].name, callers[_i].value);
+    r.caller.peer = callers[_i].peer;
+    ck_assert_int_eq(rv_caller_is_here(g, &r.caller), callers[_i].is_here);
+    rv_auth_free(g);
+}
+END_TEST
+
 static const struct {
     const char *line, *value; /* "!": several, NULL: none */
 } cookies[] = {
@@ -223,6 +262,7 @@ TCase *net_case(void)
     tcase_add_loop_test(tc, an_origin_is_scheme_host_and_port, 0, RV_COUNT(origins));
     tcase_add_loop_test(tc, the_client_is_the_last_one_that_is_not_a_proxy, 0, RV_COUNT(walks));
     tcase_add_loop_test(tc, a_client_behind_too_many_hops_is_not_known, 0, 2);
+    tcase_add_loop_test(tc, a_caller_is_of_this_machine, 0, RV_COUNT(callers));
     tcase_add_loop_test(tc, a_cookie_is_found, 0, RV_COUNT(cookies));
     return tc;
 }
