@@ -157,7 +157,7 @@ static const struct rv_key plan_keys[] = {
 
 /* --- plans --- */
 
-/* The order of sql/quotas_internal.h: two processes lock counters alike. */
+/* The order of sql/users_internal.h: two processes lock counters alike. */
 static int compare(const void *a, const void *b)
 {
     const struct rv_quota_limit *x = a, *y = b;

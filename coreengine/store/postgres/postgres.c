@@ -1,6 +1,5 @@
 /* A store that is a schema of a PostgreSQL database: opened, closed, and what upkeep asks of its server. */
 #include "coreengine/store/postgres/postgres_internal.h"
-#include "coreengine/store/postgres/schema_internal.h"
 #include "coreengine/store/search/ask_internal.h"
 #include "coreengine/store/upkeep.h"
 

@@ -229,6 +229,15 @@ RV_MUST_CHECK int rv_pg_open_reading(struct postgres *st, rv_err **err);
 /** End it, or roll a transaction back. The answers are read later. */
 void rv_pg_abandon(struct postgres *st);
 
+/* postgres/schema.c: step i takes the tables from version i to i + 1. */
+#define RV_POSTGRES_SCHEMA 11
+extern const char *const rv_postgres_schema[RV_POSTGRES_SCHEMA];
+/** Fill in is_there and has, and change nothing. RV_E_INVALID: tables of another program. */
+RV_MUST_CHECK int rv_pg_read_version(struct postgres *st, struct rv_store_version *out, rv_err **err);
+/** Check that the schema of the database is a store, create it when it is empty, bring it forward when it is older. */
+RV_MUST_CHECK int rv_pg_bring_forward(struct postgres *st, const char *const *steps, int n_steps, bool must_exist,
+                                      rv_err **err);
+
 /* postgres.c: announcements */
 /** Queue the announcement of the transaction, if it has one, before its commit. */
 RV_MUST_CHECK int rv_pg_send_tidings(struct postgres *st, rv_err **err);

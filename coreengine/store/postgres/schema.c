@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "coreengine/store/postgres/schema_internal.h"
+#include "coreengine/store/postgres/postgres_internal.h"
 #include "coreengine/store/search/ask_internal.h"
 #include "coreengine/store/upkeep.h"
 

@@ -126,7 +126,7 @@ static void put_text(struct postgres_stmt *stmt, const char *at, rv_buf *out)
     while (*at) {
         if (*at == '?') {
             at = put_argument(stmt, at, out);
-        } else if (begins(at, "/*! ")) { /* for databases with several writers, see sql/tasks_internal.h */
+        } else if (begins(at, "/*! ")) { /* for databases with several writers, see sql/queue_internal.h */
             at += strlen("/*! ");
         } else if (begins(at, " */")) {
             at += strlen(" */");

@@ -3,8 +3,7 @@
 #include <string.h>
 
 #include "coreengine/store/encryption/vault_internal.h"
-#include "coreengine/store/queue/schedules_internal.h"
-#include "coreengine/store/queue/tasks_internal.h"
+#include "coreengine/store/queue/queue_internal.h"
 
 #define MAX_EXPR  1024               /* bytes of a cron expression */
 #define MAX_ZONE  64                 /* bytes of a zone's name; a longer one is an error */

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "coreengine/store/encryption/vault_internal.h"
-#include "coreengine/store/queue/schedules_internal.h"
+#include "coreengine/store/queue/queue_internal.h"
 
 /* --- Rows --- */
 

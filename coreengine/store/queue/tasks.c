@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/store/queue/tasks_internal.h"
+#include "coreengine/store/queue/queue_internal.h"
 
 #define BACKOFF     (30 * RV_US_PER_S)        /* before the first retry; four times as long before each further one */
 #define MAX_BACKOFF (24 * 3600 * RV_US_PER_S) /* a day: then a person should look */

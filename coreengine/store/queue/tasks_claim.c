@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/store/queue/tasks_internal.h"
+#include "coreengine/store/queue/queue_internal.h"
 
 #define MANY_TASKS    1000             /* of a lane, that are looked at for one that can be decrypted */
 #define MAX_PASSED    32               /* lanes of tasks that cannot be decrypted, in one claim */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/store/queue/tasks_internal.h"
+#include "coreengine/store/queue/queue_internal.h"
 
 /* Tasks that are completed together. */
 struct completing {

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/store/queue/tasks_internal.h"
+#include "coreengine/store/queue/queue_internal.h"
 
 /* bytes of all labels with what stands between */
 #define MAX_NEEDS_TEXT ((size_t)RV_TASK_MAX_NEEDS * (RV_STORE_MAX_ID + 1))

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/store/queue/tasks_internal.h"
+#include "coreengine/store/queue/queue_internal.h"
 
 #define MAX_TEXT 80 /* bytes of what is said about a lease that ended */
 

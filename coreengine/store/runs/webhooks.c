@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "coreengine/base/hash.h"
-#include "coreengine/store/queue/tasks_internal.h"
+#include "coreengine/store/queue/queue_internal.h"
 
 #define MAX_SHOWN ((size_t)4096) /* bytes of a question that a receiver is told */
 

@@ -6,7 +6,7 @@
 
 #include "coreengine/store/encryption/vault_internal.h"
 #include "coreengine/store/entities/entities_internal.h"
-#include "coreengine/store/queue/tasks_internal.h"
+#include "coreengine/store/queue/queue_internal.h"
 #include "coreengine/store/sessions.h"
 
 #define FEW_HEX   6  /* digits that make a name unlike others of its time */

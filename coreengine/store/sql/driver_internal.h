@@ -2,7 +2,7 @@
 #ifndef RV_STORE_SQL_DRIVER_INTERNAL_H
 #define RV_STORE_SQL_DRIVER_INTERNAL_H
 
-#include "coreengine/store/sql/rows_internal.h"
+#include "coreengine/store/sql/sql_internal.h"
 
 struct rv_report;        /* upkeep.c */
 struct rv_asking_rows;   /* ask.c */

@@ -1,20 +1,15 @@
 /* The list of statements. They are written once, in SQL that every database understands, and prepared at first use.
- * Parts of the list are in headers of their own: tasks, workers, and what else belongs together. */
+ * Each folder of the store that has many of them has its part of the list in a header of its own. */
 #ifndef RV_STORE_SQL_STATEMENTS_INTERNAL_H
 #define RV_STORE_SQL_STATEMENTS_INTERNAL_H
 
-#include "coreengine/store/sql/api_keys_internal.h"
-#include "coreengine/store/sql/copy_internal.h"
 #include "coreengine/store/sql/encryption_internal.h"
 #include "coreengine/store/sql/entities_internal.h"
-#include "coreengine/store/sql/interrupts_internal.h"
-#include "coreengine/store/sql/quotas_internal.h"
-#include "coreengine/store/sql/schedules_internal.h"
+#include "coreengine/store/sql/queue_internal.h"
+#include "coreengine/store/sql/runs_internal.h"
 #include "coreengine/store/sql/search_internal.h"
-#include "coreengine/store/sql/streams_internal.h"
-#include "coreengine/store/sql/tasks_internal.h"
-#include "coreengine/store/sql/webhooks_internal.h"
-#include "coreengine/store/sql/workers_internal.h"
+#include "coreengine/store/sql/upkeep_internal.h"
+#include "coreengine/store/sql/users_internal.h"
 
 /* The columns of a run's row for readers, in the order of row_of() in runs_read.c. */
 #define RV_SQL_RUN                                                                                                     \

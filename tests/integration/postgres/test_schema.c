@@ -2,7 +2,7 @@
 #include <pthread.h>
 #include <sqlite3.h>
 
-#include "coreengine/store/postgres/schema_internal.h"
+#include "coreengine/store/postgres/postgres_internal.h"
 #include "tests/integration/postgres/world.h"
 
 /* --- The tables of both databases, as lines that should be equal --- */

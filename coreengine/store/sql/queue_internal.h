@@ -1,12 +1,13 @@
-/* The statements of the queue; the second part of the list of sql_internal.h.
+/* The statements of the files in queue/; see sql_internal.h.
  *
  * A comment that begins with ! is for databases in which several transactions write at once: their driver takes it for
  * part of the statement. In SQLite there is one writer, and it is a comment. Such transactions lock a task before its
  * lane, or skip tasks that are locked: so none of them waits for one that waits for it. A list with a limit that locks
  * is MATERIALIZED: else PostgreSQL may ask for it once for each row, and each time for those that are left. */
-#ifndef RV_STORE_SQL_TASKS_INTERNAL_H
-#define RV_STORE_SQL_TASKS_INTERNAL_H
+#ifndef RV_STORE_SQL_QUEUE_INTERNAL_H
+#define RV_STORE_SQL_QUEUE_INTERNAL_H
 
+/* --- Tasks --- */
 /* In the order of row_of() in tasks_read.c. */
 #define RV_SQL_TASK                                                                                                    \
     "SELECT t.id, t.tenant, t.\"user\", t.type, c.tier, t.idempotency, t.payload, t.result, t.error, t.status,"        \
@@ -104,5 +105,80 @@
     X(PRUNE_TASKS, "WITH old AS MATERIALIZED (SELECT key FROM tasks WHERE completed_us > 0 AND completed_us < ?1"      \
                    " ORDER BY completed_us, key LIMIT ?2 /*! FOR UPDATE SKIP LOCKED */)"                               \
                    " DELETE FROM tasks WHERE key IN (SELECT key FROM old)")
+
+/* --- Schedules --- */
+/* In the order of row_of() in schedules_read.c. */
+#define RV_SQL_SCHEDULE                                                                                                \
+    "SELECT s.id, s.tenant, s.\"user\", s.name, s.kind, s.expr, s.zone, s.type, s.tier, s.needs, s.payload, b.hash,"   \
+    " s.pipeline, s.priority, s.max_retries, s.created_us, s.updated_us, s.next_us, s.look_us, s.last_us, s.n_fired,"  \
+    " s.n_skipped, s.error FROM schedules s LEFT JOIN blobs b ON b.key = s.bundle"
+
+/* FIRED_KEY passes over a schedule that another transaction looks at just now: workers that have the same list fire
+ * different schedules at the same time. Such a transaction may be one that came too late, and then this one is fired at
+ * the next look. */
+
+/* One of a scope, by its id or its name. */
+#define RV_SQL_NAMED_SCHEDULE " WHERE tenant = ?2 AND (id = ?1 OR name = ?1) AND (?3 IS NULL OR \"user\" = ?3)"
+
+#define RV_SQL_SCHEDULE_STATEMENTS(X)                                                                                  \
+    X(ADD_SCHEDULE, "INSERT INTO schedules (id, tenant, \"user\", name, kind, expr, zone, type, tier, needs, payload," \
+                    " bundle, pipeline, priority, max_retries, created_us, updated_us, next_us, look_us, last_us,"     \
+                    " n_fired, n_skipped) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15,"   \
+                    " ?16, ?16, ?17, ?17, 0, 0, 0) ON CONFLICT DO NOTHING")                                            \
+    X(REPLACE_SCHEDULE, "DELETE FROM schedules WHERE tenant = ?1 AND name = ?2 AND \"user\" = ?3 AND next_us = 0")     \
+    X(GET_SCHEDULE,                                                                                                    \
+      RV_SQL_SCHEDULE " WHERE s.tenant = ?2 AND (s.id = ?1 OR s.name = ?1) AND (?3 IS NULL OR s.\"user\" = ?3)")       \
+    X(SCHEDULES, RV_SQL_SCHEDULE " WHERE s.tenant = ?1 AND (?2 IS NULL OR s.\"user\" = ?2)"                            \
+                                 " ORDER BY s.next_us = 0, s.next_us, s.name")                                         \
+    X(DELETE_SCHEDULE, "DELETE FROM schedules" RV_SQL_NAMED_SCHEDULE)                                                  \
+    X(CHANGE_SCHEDULE, "UPDATE schedules SET kind = COALESCE(?4, kind), expr = COALESCE(?5, expr),"                    \
+                       " zone = COALESCE(?6, zone), next_us = COALESCE(?7, next_us), look_us = COALESCE(?7, look_us)," \
+                       " error = CASE WHEN ?7 IS NULL THEN error END, priority = COALESCE(?8, priority),"              \
+                       " updated_us = ?9" RV_SQL_NAMED_SCHEDULE)                                                       \
+    X(SCHEDULE_KEY, "SELECT key FROM schedules" RV_SQL_NAMED_SCHEDULE)                                                 \
+    X(FIRINGS, "SELECT planned_us, since_us, at_us, made, skipped FROM firings WHERE schedule = ?1"                    \
+               " ORDER BY planned_us DESC LIMIT ?2")                                                                   \
+    X(DUE_SCHEDULES, "SELECT id, tenant, next_us FROM (SELECT id, tenant, next_us, look_us, key, row_number() OVER"    \
+                     " (PARTITION BY tenant ORDER BY look_us, key) AS place FROM schedules WHERE look_us > 0"          \
+                     " AND look_us <= ?1) AS d ORDER BY place, look_us, key LIMIT ?2")                                 \
+    X(FIRED_KEY, "SELECT key FROM schedules WHERE id = ?1 AND next_us = ?2 /*! FOR UPDATE SKIP LOCKED */")             \
+    X(FIRE_SCHEDULE, "UPDATE schedules SET next_us = ?2, look_us = ?2, last_us = CASE WHEN ?4 > 0 THEN ?3"             \
+                     " ELSE last_us END, n_fired = n_fired + ?4, n_skipped = n_skipped + ?5, updated_us = ?6,"         \
+                     " error = NULL WHERE key = ?1")                                                                   \
+    X(ADD_FIRING, "INSERT INTO firings (schedule, planned_us, since_us, at_us, made, skipped)"                         \
+                  " VALUES (?1, ?2, ?3, ?4, ?5, ?6)")                                                                  \
+    X(DROP_FIRINGS, "DELETE FROM firings WHERE schedule = ?1 AND planned_us <= (SELECT planned_us FROM firings"        \
+                    " WHERE schedule = ?1 ORDER BY planned_us DESC LIMIT 1 OFFSET ?2)")                                \
+    X(POSTPONE_SCHEDULE, "UPDATE schedules SET look_us = ?3, error = ?4, updated_us = ?5"                              \
+                         " WHERE id = ?1 AND next_us = ?2")                                                            \
+    X(PRUNE_SCHEDULES, "DELETE FROM schedules WHERE next_us = 0 AND updated_us < ?1")
+
+/* --- Workers, and runs that no process drives --- */
+/* A run r without a task that begins it or goes on with it. */
+#define RV_SQL_NO_TASK                                                                                                 \
+    " AND NOT EXISTS (SELECT 1 FROM tasks t WHERE t.tenant = r.tenant AND t.\"user\" = r.\"user\" AND t.type = 'run'"  \
+    " AND t.idempotency = r.id AND t.status IN ('waiting', 'pending', 'processing'))"
+
+#define RV_SQL_WORKER_STATEMENTS(X)                                                                                    \
+    X(PUT_WORKER, "INSERT INTO workers (name, host, pid, offers, n_max, n_runs, draining, started_us, seen_us)"        \
+                  " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT (name) DO UPDATE SET"                      \
+                  " offers = excluded.offers, n_max = excluded.n_max, n_runs = excluded.n_runs,"                       \
+                  " draining = excluded.draining, seen_us = excluded.seen_us")                                         \
+    X(WORKERS, "SELECT name, host, pid, offers, n_max, n_runs, draining, started_us, seen_us FROM workers"             \
+               " WHERE seen_us >= ?1 ORDER BY started_us, name")                                                       \
+    X(DROP_WORKERS, "DELETE FROM workers WHERE name = ?1 OR seen_us < ?2")                                             \
+    X(DROP_DUTIES, "DELETE FROM duties WHERE worker = ?1")                                                             \
+    X(TAKE_DUTY, "INSERT INTO duties (name, worker, until_us) VALUES (?1, ?2, ?3) ON CONFLICT (name) DO UPDATE"        \
+                 " SET worker = excluded.worker, until_us = excluded.until_us"                                         \
+                 " WHERE duties.worker = excluded.worker OR duties.until_us <= ?4")                                    \
+    X(OWNERS, "SELECT DISTINCT owner FROM runs WHERE owner IS NOT NULL AND status IN ('ready', 'running')")            \
+    X(LEFT, "SELECT " RV_SQL_RUN " WHERE r.status IN ('ready', 'running') AND ((r.owner IS NULL AND"                   \
+            " r.status = 'running') OR (r.owner IS NOT NULL AND r.lease_until_us <= ?2))" RV_SQL_NO_TASK               \
+            " ORDER BY r.created_us, r.id LIMIT ?1")                                                                   \
+    X(LEFT_BY, "SELECT " RV_SQL_RUN " WHERE r.status IN ('ready', 'running') AND r.owner = ?2" RV_SQL_NO_TASK          \
+               " ORDER BY r.created_us, r.id LIMIT ?1")                                                                \
+    X(EXPIRED, "SELECT " RV_SQL_RUN                                                                                    \
+               " WHERE r.status IN ('interrupted') AND r.expires_us > 0 AND r.expires_us <= ?2" RV_SQL_NO_TASK         \
+               " ORDER BY r.expires_us DESC, r.id LIMIT ?1")
 
 #endif

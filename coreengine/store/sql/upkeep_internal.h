@@ -1,6 +1,6 @@
 /* Statements of copy.c and of the marks that a copy leaves; see sql_internal.h. */
-#ifndef RV_STORE_SQL_COPY_INTERNAL_H
-#define RV_STORE_SQL_COPY_INTERNAL_H
+#ifndef RV_STORE_SQL_UPKEEP_INTERNAL_H
+#define RV_STORE_SQL_UPKEEP_INTERNAL_H
 
 #define RV_SQL_COPY_STATEMENTS(X)                                                                                      \
     X(ABOUT, "SELECT value FROM about WHERE name = ?1")                                                                \

@@ -1,9 +1,9 @@
 /* Shared by the files of the queue: a task that was found, what is written of each change, lanes. */
-#ifndef RV_STORE_TASKS_INTERNAL_H
-#define RV_STORE_TASKS_INTERNAL_H
+#ifndef RV_STORE_QUEUE_INTERNAL_H
+#define RV_STORE_QUEUE_INTERNAL_H
 
 #include "coreengine/store/encryption/vault_internal.h"
-#include "coreengine/store/sql/rows_internal.h"
+#include "coreengine/store/sql/sql_internal.h"
 #include "coreengine/store/store_internal.h"
 
 static inline struct rv_place rv_task_place(const char *tenant, const char *id)
@@ -89,5 +89,12 @@ RV_MUST_CHECK int rv_task_copy(const struct rv_task_row *row, struct rv_task_row
 /* tasks_time.c */
 /** RV_E_INVALID: not 1 to RV_TASK_MAX_CLAIM. */
 RV_MUST_CHECK int rv_task_check_max(int64_t max, rv_err **err);
+
+/* Kinds of schedules, as the store keeps them. */
+#define RV_SCHEDULE_ONCE "once"
+#define RV_SCHEDULE_CRON "cron"
+
+/* schedules_read.c */
+int rv_schedule_fail_none(const char *word, rv_err **err);
 
 #endif
