@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,40 +15,76 @@
 
 static const uint32_t changes = IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_CREATE;
 
+static int refuse(const char *path, int number, rv_err **err)
+{
+    if (number != ENOSPC)
+        return RV_FAIL_SYSTEM(err, number, "cannot watch folder \"%s\"", path);
+    int rc = RV_FAIL(err, RV_E_LIMIT, "cannot watch folder \"%s\": the system allows this user no more watches", path);
+    rv_err_hint(err, "raise fs.inotify.max_user_watches with sysctl, or end other programs that watch files");
+    return rc;
+}
+
+/* A folder in that of a file. One that is gone meanwhile, or that cannot be read, has nothing that a run reads. */
+static int add_inner(int fd, const char *path, rv_err **err)
+{
+    if (inotify_add_watch(fd, path, changes | IN_ONLYDIR) >= 0 || errno == ENOENT || errno == ENOTDIR ||
+        errno == EACCES)
+        return 0;
+    return refuse(path, errno, err);
+}
+
 /* A folder and the folders in it. */
-static void add_folder(int fd, const char *path)
+static int add_folder(int fd, const char *path, rv_err **err)
 {
     DIR *dir = opendir(path);
-    struct dirent *entry;
+    int rc = dir && inotify_add_watch(fd, path, changes) >= 0 ? 0 : refuse(path, errno, err);
 
-    RV_IGNORE(inotify_add_watch(fd, path, changes) < 0, "a folder that cannot be watched is not");
-    while (dir && (entry = readdir(dir))) {
-        char inner[4096];
+    while (rc == 0) {
+        char inner[PATH_MAX];
+        errno = 0;
+        const struct dirent *entry = readdir(dir);
+        if (!entry) {
+            rc = errno ? RV_FAIL_SYSTEM(err, errno, "cannot read folder \"%s\"", path) : 0;
+            break;
+        }
         if (entry->d_name[0] == '.' || (entry->d_type != DT_DIR && entry->d_type != DT_UNKNOWN))
             continue;
         if (snprintf(inner, sizeof inner, "%s/%s", path, entry->d_name) < (int)sizeof inner)
-            RV_IGNORE(inotify_add_watch(fd, inner, changes | IN_ONLYDIR) < 0, "the same");
+            rc = add_inner(fd, inner, err);
     }
     if (dir)
         closedir(dir);
+    return rc;
 }
 
-int rv_cli_watch_begin(const struct rv_cli_files *files, struct rv_cli_watch *out, rv_err **err)
+static int add_files(int fd, const struct rv_cli_files *files, rv_err **err)
 {
-    out->fd = inotify_init1(IN_CLOEXEC);
-    if (out->fd < 0)
-        return RV_FAIL_SYSTEM(err, errno, "watch files");
-    for (size_t i = 0; i < files->n; i++) {
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < files->n; i++) {
         const char *slash = strrchr(files->paths[i], '/');
         char *folder = slash
                            ? strndup(files->paths[i], slash == files->paths[i] ? 1 : (size_t)(slash - files->paths[i]))
                            : strdup(".");
-        if (!folder)
-            return RV_FAIL(err, RV_E_NOMEM, "watch files");
-        add_folder(out->fd, folder); /* a folder that is watched already stays so */
+        rc = folder ? add_folder(fd, folder, err) /* a folder that is watched already stays so */
+                    : RV_FAIL(err, RV_E_NOMEM, "watch files");
         free(folder);
     }
-    return 0;
+    return rc;
+}
+
+int rv_cli_watch_begin(const struct rv_cli_files *files, struct rv_cli_watch *out, rv_err **err)
+{
+    int fd = inotify_init1(IN_CLOEXEC);
+    int rc = fd < 0 ? RV_FAIL_SYSTEM(err, errno, "cannot watch files") : add_files(fd, files, err);
+
+    if (rc == 0) {
+        out->fd = fd;
+        return 0;
+    }
+    if (fd >= 0)
+        close(fd);
+    return rc;
 }
 
 /* False: nothing came within that time. */

@@ -14,5 +14,6 @@ Suite *yaml_text_suite(void);
 Suite *top_suite(void);
 Suite *markdown_suite(void);
 Suite *terminal_suite(void);
+Suite *watch_suite(void);
 
 #endif
