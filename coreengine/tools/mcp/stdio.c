@@ -55,6 +55,44 @@ struct write {
     char bytes[];
 };
 
+/* --- its error output, and lines that are not messages --- */
+
+static void tell_noise(struct stdio_link *l, bool is_error_output, rv_str line)
+{
+    if (l->n_noise >= MAX_NOISE || !l->user.noise)
+        return;
+    l->n_noise++;
+    l->user.noise(l->user.self, is_error_output,
+                  l->n_noise == MAX_NOISE ? RV_STR_LIT("(further lines are left out)") : line);
+}
+
+static void end_error_line(struct stdio_link *l)
+{
+    rv_str line = rv_str_trim((rv_str){l->part, l->part_len});
+
+    line = rv_utf8_cut(line, MAX_NOISE_LEN);
+    if (line.len > 0 && rv_utf8_valid(line, NULL)) {
+        memcpy(l->last, line.ptr, line.len);
+        l->last[line.len] = '\0';
+        for (char *c = l->last; *c; c++)
+            if ((unsigned char)*c < 32)
+                *c = ' ';
+    }
+    if (line.len > 0)
+        tell_noise(l, true, line);
+    l->part_len = 0;
+}
+
+static void read_errors(struct stdio_link *l, const char *bytes, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (bytes[i] == '\n')
+            end_error_line(l);
+        else if (l->part_len < MAX_NOISE_LEN)
+            l->part[l->part_len++] = bytes[i];
+    }
+}
+
 /* --- the end --- */
 
 static void on_handle_closed(uv_handle_t *h)
@@ -109,6 +147,7 @@ static void tell_exited(struct stdio_link *l)
 {
     char text[MAX_NOISE_LEN + 200];
 
+    end_error_line(l); /* no more of a line that is begun is waited for */
     if (l->term_signal)
         snprintf(text, sizeof text, "its process was ended by signal %d", l->term_signal);
     else if (l->has_exited)
@@ -153,44 +192,6 @@ static void on_exit_of(uv_process_t *p, int64_t status, int term_signal)
         tell_exited(l);
     else
         uv_timer_start(&l->timer, on_timer, DRAIN_MS, 0);
-}
-
-/* --- its error output, and lines that are not messages --- */
-
-static void tell_noise(struct stdio_link *l, bool is_error_output, rv_str line)
-{
-    if (l->n_noise >= MAX_NOISE || !l->user.noise)
-        return;
-    l->n_noise++;
-    l->user.noise(l->user.self, is_error_output,
-                  l->n_noise == MAX_NOISE ? RV_STR_LIT("(further lines are left out)") : line);
-}
-
-static void end_error_line(struct stdio_link *l)
-{
-    rv_str line = rv_str_trim((rv_str){l->part, l->part_len});
-
-    line = rv_utf8_cut(line, MAX_NOISE_LEN);
-    if (line.len > 0 && rv_utf8_valid(line, NULL)) {
-        memcpy(l->last, line.ptr, line.len);
-        l->last[line.len] = '\0';
-        for (char *c = l->last; *c; c++)
-            if ((unsigned char)*c < 32)
-                *c = ' ';
-    }
-    if (line.len > 0)
-        tell_noise(l, true, line);
-    l->part_len = 0;
-}
-
-static void read_errors(struct stdio_link *l, const char *bytes, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (bytes[i] == '\n')
-            end_error_line(l);
-        else if (l->part_len < MAX_NOISE_LEN)
-            l->part[l->part_len++] = bytes[i];
-    }
 }
 
 /* --- what it sends --- */
@@ -267,10 +268,12 @@ static void on_error_read(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
 {
     struct stdio_link *l = s->data;
 
-    if (n < 0)
+    if (n < 0) {
         uv_read_stop(s);
-    else
+        end_error_line(l);
+    } else {
         read_errors(l, buf->base, (size_t)n);
+    }
 }
 
 /* --- what it is sent --- */

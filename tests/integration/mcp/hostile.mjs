@@ -69,7 +69,8 @@ for (const what of ['descriptors', 'children'])
 
 // Lists that do not end, and definitions that cannot be used, cost the server or the tool, not the run.
 for (const [fault, words] of [['loop', 'a cursor came twice'], ['endless-pages', 'more than 64 pages'],
-                              ['exit-at-start', 'cannot find my configuration'], ['refuses', 'refuses the connection: not you (-32601)'],
+                              ['exit-at-start', 'cannot find my configuration'],
+                              ['exit-in-line', 'ended with status 3; its last words: no licence file'], ['refuses', 'refuses the connection: not you (-32601)'],
                               ['prints', 'printed more than 1 MiB before its first message [bad_message]'], ['bad-tools', 'tool "array" is left out']]) {
     pipeline('p.yaml', ['--fault', fault], '', 'stub.echo');
     const listed = await run('mcp', 'list', 'p.yaml', '--json');

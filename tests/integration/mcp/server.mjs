@@ -349,6 +349,7 @@ function handle(m) {
 }
 
 if (fault === 'exit-at-start') { process.stderr.write('cannot find my configuration\n'); process.exit(1); }
+if (fault === 'exit-in-line') { process.stderr.write('no licence file'); process.exit(3); }
 if (fault === 'prints') endless('starting up\n'.repeat(8000));
 let rest = '';
 process.stdin.on('data', (bytes) => {
