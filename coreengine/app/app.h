@@ -143,7 +143,7 @@ RV_MUST_CHECK int rv_app_open_built_in(const struct rv_app *app, const char *bas
 RV_MUST_CHECK int rv_app_check_folder(const char *folder, rv_err **err); /* RV_E_NOT_FOUND */
 /** The file of the pipeline of that name, appended. RV_E_NOT_FOUND. */
 RV_MUST_CHECK int rv_app_pipeline_path(const char *folder, const char *name, rv_buf *out, rv_err **err);
-/** Calls each for every pipeline by name, sorted. */
+/** Calls each for every pipeline by name, sorted. RV_E_IO: the folder cannot be read; RV_E_LIMIT: it has too many. */
 RV_MUST_CHECK int rv_app_pipelines_each(const char *folder, int (*each)(void *self, const char *name, rv_err **err),
                                         void *self, rv_err **err);
 

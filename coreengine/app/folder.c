@@ -1,13 +1,13 @@
 /* A folder of pipelines that clients may run, by the names of their files. */
-#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "coreengine/app/app.h"
+#include "coreengine/base/folder.h"
 
-#define MAX_PIPELINES 10000 /* of one folder that are listed; further ones are left out */
+#define MAX_PIPELINES 10000 /* of one folder: with more it is not listed, for none may be left out silently */
 #define MAX_NAME      200   /* bytes of a pipeline's name: it is part of a path; longer ones are not pipelines */
 
 int rv_app_check_folder(const char *path, rv_err **err)
@@ -40,32 +40,68 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+/* The folder was there when the process started: if it cannot be read now, the caller asked rightly. */
+static int fail_open(const char *folder, int number, rv_err **err)
+{
+    char text[128];
+    int code = rv_code_of_system(number);
+
+    if (code == RV_E_NOT_FOUND || code == RV_E_DENIED)
+        return RV_FAIL(err, RV_E_IO, "cannot read the folder of pipelines \"%s\": %s", folder,
+                       strerror_r(number, text, sizeof text));
+    return RV_FAIL_SYSTEM(err, number, "cannot read the folder of pipelines \"%s\"", folder);
+}
+
+struct names {
+    char **at; /* owned, and the names are */
+    size_t n, cap;
+};
+
+static int add_name(struct names *names, const char *folder, const char *file, rv_err **err)
+{
+    size_t len = name_length(file);
+
+    if (len == 0)
+        return 0;
+    if (names->n == MAX_PIPELINES)
+        return RV_FAIL(err, RV_E_LIMIT, "the folder \"%s\" has more than %d pipelines", folder, MAX_PIPELINES);
+    if (!rv_has_room(&names->at, &names->cap, names->n + 1, sizeof *names->at) ||
+        !(names->at[names->n] = rv_str_dup((rv_str){file, len})))
+        return RV_FAIL(err, RV_E_NOMEM, "list the pipelines");
+    names->n++;
+    return 0;
+}
+
+static int read_names(const char *folder, struct names *names, rv_err **err)
+{
+    DIR *dir = opendir(folder);
+    const struct dirent *entry = NULL;
+
+    if (!dir)
+        return fail_open(folder, errno, err);
+    int rc;
+    do {
+        rc = rv_folder_next(dir, folder, &entry, err);
+        if (rc == 0 && entry)
+            rc = add_name(names, folder, entry->d_name, err);
+    } while (rc == 0 && entry);
+    closedir(dir);
+    return rc;
+}
+
 int rv_app_pipelines_each(const char *folder, int (*each)(void *self, const char *name, rv_err **err), void *self,
                           rv_err **err)
 {
-    DIR *dir = folder ? opendir(folder) : NULL;
-    char **names = NULL;
-    size_t n = 0, cap = 0;
-    int rc = folder && !dir && errno == ENOMEM ? RV_FAIL(err, RV_E_NOMEM, "list the pipelines") : 0;
+    struct names names = {.at = NULL};
+    int rc = folder ? read_names(folder, &names, err) : 0;
 
-    for (struct dirent *e; dir && rc == 0 && n < MAX_PIPELINES && (e = readdir(dir));) {
-        size_t len = name_length(e->d_name);
-        if (len == 0)
-            continue;
-        if (rv_has_room(&names, &cap, n + 1, sizeof *names) && (names[n] = rv_str_dup((rv_str){e->d_name, len})))
-            n++;
-        else
-            rc = RV_FAIL(err, RV_E_NOMEM, "list the pipelines");
-    }
-    if (dir)
-        closedir(dir);
-    if (n > 0)
-        qsort(names, n, sizeof *names, by_name);
-    for (size_t i = 0; i < n && rc == 0; i++)
-        rc = each(self, names[i], err);
-    for (size_t i = 0; i < n; i++)
-        free(names[i]);
-    free(names);
+    if (rc == 0 && names.n > 0)
+        qsort(names.at, names.n, sizeof *names.at, by_name);
+    for (size_t i = 0; i < names.n && rc == 0; i++)
+        rc = each(self, names.at[i], err);
+    for (size_t i = 0; i < names.n; i++)
+        free(names.at[i]);
+    free(names.at);
     return rc;
 }
 

@@ -2,8 +2,8 @@
  * agent; they are read again only when one of them is another one than before. An agent is called what its document
  * says, whatever the file is called. */
 #include "coreengine/app/agents/agents_internal.h"
+#include "coreengine/base/folder.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,11 +76,11 @@ static int scan_dir(rv_agents *a, const char *path, struct rv_agents_files *f, r
 {
     DIR *dir = opendir(path);
     size_t first = f->n;
-    struct dirent *entry;
+    const struct dirent *entry;
     int rc = 0;
 
-    if (!dir && errno == ENOMEM)
-        return RV_FAIL(err, RV_E_NOMEM, "open the folder \"%s\"", path);
+    if (!dir && errno != ENOENT && errno != ENOTDIR && errno != EACCES && errno != ELOOP) /* it may have documents */
+        return RV_FAIL_SYSTEM(err, errno, "open the folder \"%s\"", path);
     if (!dir && errno == ENOENT) {
         RV_LOG(a->log, DEBUG, "agents.no_folder", RV_F_TEXT("path", path));
         return 0;
@@ -89,7 +89,7 @@ static int scan_dir(rv_agents *a, const char *path, struct rv_agents_files *f, r
         RV_LOG(a->log, WARN, "agents.unreadable_folder", RV_F_TEXT("path", path), RV_F_TEXT("reason", strerror(errno)));
         return 0;
     }
-    while (rc == 0 && (entry = readdir(dir))) {
+    while (rc == 0 && (rc = rv_folder_next(dir, path, &entry, err)) == 0 && entry) {
         if (!is_document(entry->d_name))
             continue;
         if (f->n - first == RV_AGENTS_MAX_FILES)

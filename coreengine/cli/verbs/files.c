@@ -1,7 +1,8 @@
 /* The pipeline files that a command line names: files, and folders of files. */
 #include "coreengine/cli/verbs/files.h"
 
-#include <dirent.h>
+#include "coreengine/base/folder.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -44,12 +45,12 @@ static int add_folder(struct rv_cli_files *files, const char *path, rv_err **err
 {
     DIR *dir = opendir(path);
     size_t first = files->n;
-    struct dirent *entry;
+    const struct dirent *entry;
     int rc = 0;
 
     if (!dir)
         return RV_FAIL_SYSTEM(err, errno, "open the folder \"%s\"", path);
-    while (rc == 0 && (entry = readdir(dir)))
+    while (rc == 0 && (rc = rv_folder_next(dir, path, &entry, err)) == 0 && entry)
         if (is_pipeline(entry->d_name))
             rc = add(files, path, entry->d_name, err);
     closedir(dir);
@@ -66,12 +67,12 @@ static int add_folder(struct rv_cli_files *files, const char *path, rv_err **err
 static int add_below(struct rv_cli_files *files, const char *path, int depth, rv_err **err)
 {
     DIR *dir = opendir(path);
-    struct dirent *entry;
+    const struct dirent *entry;
     int rc = 0;
 
     if (!dir)
         return RV_FAIL_SYSTEM(err, errno, "open the folder \"%s\"", path);
-    while (rc == 0 && (entry = readdir(dir))) {
+    while (rc == 0 && (rc = rv_folder_next(dir, path, &entry, err)) == 0 && entry) {
         struct stat st;
         if (entry->d_name[0] == '.' || fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
             continue;

@@ -1,7 +1,8 @@
 /* Waits until a file changes: inotify on the folders of pipelines. */
 #include "coreengine/cli/verbs/watch.h"
 
-#include <dirent.h>
+#include "coreengine/base/folder.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
@@ -37,16 +38,11 @@ static int add_inner(int fd, const char *path, rv_err **err)
 static int add_folder(int fd, const char *path, rv_err **err)
 {
     DIR *dir = opendir(path);
+    const struct dirent *entry;
     int rc = dir && inotify_add_watch(fd, path, changes) >= 0 ? 0 : refuse(path, errno, err);
 
-    while (rc == 0) {
+    while (rc == 0 && (rc = rv_folder_next(dir, path, &entry, err)) == 0 && entry) {
         char inner[PATH_MAX];
-        errno = 0;
-        const struct dirent *entry = readdir(dir);
-        if (!entry) {
-            rc = errno ? RV_FAIL_SYSTEM(err, errno, "cannot read folder \"%s\"", path) : 0;
-            break;
-        }
         if (entry->d_name[0] == '.' || (entry->d_type != DT_DIR && entry->d_type != DT_UNKNOWN))
             continue;
         if (snprintf(inner, sizeof inner, "%s/%s", path, entry->d_name) < (int)sizeof inner)

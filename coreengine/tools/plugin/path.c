@@ -1,7 +1,7 @@
 /* Where capabilities are looked for, and what is there. Only names and files; nothing is opened as code. */
+#include "coreengine/base/folder.h"
 #include "coreengine/tools/plugin/plugin_internal.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -153,8 +153,10 @@ static int list_dir(const char *dir, struct texts *list, rv_err **err)
     int rc = 0;
 
     if (!d) /* most places of the path do not exist on most machines */
-        return errno == ENOMEM ? RV_FAIL(err, RV_E_NOMEM, "list \"%s\"", dir) : 0;
-    while (rc == 0 && (entry = readdir(d))) {
+        return errno == ENOENT || errno == ENOTDIR || errno == EACCES || errno == ELOOP
+                   ? 0
+                   : RV_FAIL_SYSTEM(err, errno, "cannot list the capabilities in \"%s\"", dir);
+    while (rc == 0 && (rc = rv_folder_next(d, dir, &entry, err)) == 0 && entry) {
         size_t len = strlen(entry->d_name);
         rv_str stem;
         if (len <= strlen(SUFFIX) || strcmp(entry->d_name + len - strlen(SUFFIX), SUFFIX) != 0)

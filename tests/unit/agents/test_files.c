@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -203,6 +204,27 @@ START_TEST(a_folder_with_too_many_documents_is_refused)
 }
 END_TEST
 
+/* An agent that is there would else be unknown for a moment. */
+START_TEST(a_folder_that_cannot_be_opened_for_lack_of_descriptors_is_an_error)
+{
+    struct rlimit few;
+    struct world w;
+
+    world_begin(&w, 0, NO_STORE | NO_PLUGINS);
+    world_file(&w, "a.yaml", DOC("helper", "x"));
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &few), 0);
+    const struct rlimit all = few;
+    few.rlim_cur = 0;
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+    int rc = world_find(&w, &ann, "helper");
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &all), 0);
+    ck_assert_int_eq(rc, RV_E_FILES);
+    ck_assert_ptr_nonnull(strstr(error_of(&w), "open the folder"));
+    must_find(&w, &ann, "helper", "file", "x");
+    world_end(&w);
+}
+END_TEST
+
 TCase *files_case(void)
 {
     TCase *tc = tcase_create("files");
@@ -217,5 +239,6 @@ TCase *files_case(void)
     tcase_add_test(tc, a_link_that_leads_nowhere_is_a_fault);
     tcase_add_test(tc, a_pipe_is_a_fault_and_is_not_waited_for);
     tcase_add_test(tc, a_folder_with_too_many_documents_is_refused);
+    tcase_add_test(tc, a_folder_that_cannot_be_opened_for_lack_of_descriptors_is_an_error);
     return tc;
 }

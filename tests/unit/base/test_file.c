@@ -1,8 +1,9 @@
 #include "coreengine/base/base.h"
+#include "coreengine/base/folder.h"
 #include "tests/kit/kit.h"
 #include "tests/unit/base/suites.h"
 
-#include <dirent.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -275,6 +276,28 @@ START_TEST(folders_above_a_file_are_for_their_owner)
 }
 END_TEST
 
+START_TEST(a_folder_that_cannot_be_read_to_its_end_is_an_error)
+{
+    DIR *d = opendir(dir), *lost = opendir(dir);
+    const struct dirent *entry = NULL;
+    rv_err *err = NULL;
+    int n = 0;
+
+    for (n = 0; rv_folder_next(d, dir, &entry, NULL) == 0 && entry; n++)
+        ;
+    ck_assert_int_eq(n, 2);
+    ck_assert_ptr_null(entry);
+    closedir(d);
+    int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    ck_assert_int_eq(dup2(null, dirfd(lost)), dirfd(lost));
+    ck_assert_int_eq(rv_folder_next(lost, "f/g", &entry, &err), RV_E_NOT_FOUND);
+    ck_assert_str_eq(rv_err_text(err), "cannot read folder \"f/g\" to its end: Not a directory");
+    rv_err_free(err);
+    closedir(lost);
+    close(null);
+}
+END_TEST
+
 TCase *file_case(void)
 {
     TCase *tc = tcase_create("file");
@@ -291,5 +314,6 @@ TCase *file_case(void)
     tcase_add_test(tc, a_device_is_written_to_and_stays);
     tcase_add_test(tc, a_new_file_never_takes_the_place_of_another);
     tcase_add_test(tc, folders_above_a_file_are_for_their_owner);
+    tcase_add_test(tc, a_folder_that_cannot_be_read_to_its_end_is_an_error);
     return tc;
 }

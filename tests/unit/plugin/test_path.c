@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 START_TEST(path_has_its_places_in_order)
 {
@@ -63,6 +64,25 @@ START_TEST(available_of_nothing_is_an_empty_list)
 }
 END_TEST
 
+/* Else the list would be short, and nothing would tell. */
+START_TEST(available_without_descriptors_is_an_error)
+{
+    static const char *const dirs[] = {HOSTILE_DIR};
+    struct rlimit few;
+    char **names = NULL;
+    size_t n = 0;
+
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &few), 0);
+    const struct rlimit all = few;
+    few.rlim_cur = 0;
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+    int rc = rv_plugins_available(dirs, 1, &names, &n, NULL);
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &all), 0);
+    ck_assert_int_eq(rc, RV_E_FILES);
+    ck_assert_ptr_null(names);
+}
+END_TEST
+
 Suite *path_suite(void)
 {
     Suite *s = suite_create("plugin path");
@@ -72,6 +92,7 @@ Suite *path_suite(void)
     tcase_add_test(tc, path_without_extras_is_never_null);
     tcase_add_test(tc, available_lists_sorted_names_once);
     tcase_add_test(tc, available_of_nothing_is_an_empty_list);
+    tcase_add_test(tc, available_without_descriptors_is_an_error);
     suite_add_tcase(s, tc);
     return s;
 }
