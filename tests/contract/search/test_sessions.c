@@ -132,9 +132,9 @@ Suite *sessions_suite(void)
     Suite *suite = suite_create("sessions");
     TCase *tc = tcase_create("about");
 
-    tcase_add_loop_test(tc, names_descriptions_and_moments_are_fused, 0, n_store_impls);
-    tcase_add_loop_test(tc, words_decide_when_no_request_may_be_made, 0, n_store_impls);
-    tcase_add_loop_test(tc, a_name_is_only_compared, 0, n_store_impls);
+    tcase_add_loop_test(tc, names_descriptions_and_moments_are_fused, first_store_impl, n_store_impls);
+    tcase_add_loop_test(tc, words_decide_when_no_request_may_be_made, first_store_impl, n_store_impls);
+    tcase_add_loop_test(tc, a_name_is_only_compared, first_store_impl, n_store_impls);
     suite_add_tcase(suite, tc);
     return suite;
 }

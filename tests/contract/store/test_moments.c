@@ -283,13 +283,14 @@ Suite *moments_suite(void)
     Suite *s = suite_create("moments");
     TCase *tc = tcase_create("moments");
 
-    tcase_add_loop_test(tc, a_turn_that_completes_a_chunk_writes_it, 0, n_store_impls);
-    tcase_add_loop_test(tc, a_turn_that_is_undone_leaves_no_moment_and_twice_is_once, 0, n_store_impls);
-    tcase_add_loop_test(tc, a_chunk_that_was_deleted_is_not_made_anew, 0, n_store_impls);
-    tcase_add_loop_test(tc, a_chunk_forgets_a_deleted_message_and_goes_with_its_session, 0, n_store_impls);
-    tcase_add_loop_test(tc, moments_of_other_owners_are_never_told, 0, n_store_impls);
-    tcase_add_loop_test(tc, a_name_that_is_taken_becomes_a_longer_one, 0, n_store_impls);
-    tcase_add_loop_test(tc, a_chunk_without_answers_has_an_empty_summary, 0, n_store_impls);
+    tcase_add_loop_test(tc, a_turn_that_completes_a_chunk_writes_it, first_store_impl, n_store_impls);
+    tcase_add_loop_test(tc, a_turn_that_is_undone_leaves_no_moment_and_twice_is_once, first_store_impl, n_store_impls);
+    tcase_add_loop_test(tc, a_chunk_that_was_deleted_is_not_made_anew, first_store_impl, n_store_impls);
+    tcase_add_loop_test(tc, a_chunk_forgets_a_deleted_message_and_goes_with_its_session, first_store_impl,
+                        n_store_impls);
+    tcase_add_loop_test(tc, moments_of_other_owners_are_never_told, first_store_impl, n_store_impls);
+    tcase_add_loop_test(tc, a_name_that_is_taken_becomes_a_longer_one, first_store_impl, n_store_impls);
+    tcase_add_loop_test(tc, a_chunk_without_answers_has_an_empty_summary, first_store_impl, n_store_impls);
     suite_add_tcase(s, tc);
     return s;
 }

@@ -214,7 +214,7 @@ START_TEST(a_caller_is_of_this_machine)
 
     opts.trusted_proxies = "127.0.0.0/8";
     ck_assert_int_eq(rv_auth_new(&opts, T0_US, &g, NULL), 0);
-    request_init(&r, (const char *)NULL);
+    request_init(&r, NULL);
     if (callers[_i].name)
         request_add(&r, callers[_i].name, callers[_i].value);
     r.caller.peer = callers[_i].peer;
