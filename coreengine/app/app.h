@@ -133,8 +133,8 @@ void rv_app_sources_fini(struct rv_app_sources *s);
 /** app->schema_dir, which must be there, else P8_SCHEMA_DIR; *out NULL: none. */
 RV_MUST_CHECK int rv_app_schema_dir(const struct rv_app *app, const char **out, rv_err **err);
 #define RV_APP_BUILT_IN "p8"
-/** A capability with nothing else loaded; name NULL: RV_APP_BUILT_IN, if it can be found; "": none. base_dir as
- *  rv_plugins_path() takes it. */
+/** A capability with nothing else loaded; name NULL: RV_APP_BUILT_IN, if it can be found; "": none. base_dir: folder of
+ *  the pipeline; NULL: without one, so that no code of the current folder runs by its name alone. */
 RV_MUST_CHECK int rv_app_open_built_in(const struct rv_app *app, const char *base_dir, const char *name,
                                        rv_plugins **out, rv_err **err);
 

@@ -56,8 +56,10 @@ int rv_app_open_built_in(const struct rv_app *app, const char *base_dir, const c
 
     int rc = rv_plugins_path(app->capability_dirs, app->n_capability_dirs, base_dir, &dirs, &n_dirs, err);
     if (rc == 0) {
-        struct rv_plugins_opts opts = {
-            .dirs = (const char *const *)dirs, .n_dirs = n_dirs, .base_dir = base_dir, .log = app->log};
+        struct rv_plugins_opts opts = {.dirs = (const char *const *)dirs,
+                                       .n_dirs = n_dirs,
+                                       .base_dir = base_dir ? base_dir : ".",
+                                       .log = app->log};
         rc = rv_plugins_new(&opts, &plugins, err);
     }
     if (rc == 0 && !name)
@@ -93,7 +95,7 @@ int rv_app_sources_open(const struct rv_app *app, enum rv_app_store_use use, str
     if (rc == 0)
         rc = open_store(app, use, &out->store, err);
     if (rc == 0)
-        rc = rv_app_open_built_in(app, ".", app->capability, &out->plugins, err);
+        rc = rv_app_open_built_in(app, NULL, app->capability, &out->plugins, err);
     if (rc == 0)
         rc = open_more(app, out->plugins, err);
     if (rc == 0) {
@@ -130,7 +132,7 @@ int rv_app_register_agents(const struct rv_app *app, rv_store *store, rv_err **e
     rv_plugins *plugins = NULL;
     rv_store *other = NULL;
     size_t n = 0;
-    int rc = store ? rv_app_open_built_in(app, ".", app->capability, &plugins, err) : 0;
+    int rc = store ? rv_app_open_built_in(app, NULL, app->capability, &plugins, err) : 0;
 
     if (rc == 0 && store)
         rc = register_in(app, store, plugins, false, &n, err);

@@ -50,7 +50,7 @@ int rv_work_offers(const struct rv_app *app, const char *const *labels, size_t n
     char **dirs = NULL;
     size_t n_dirs = 0;
 
-    int rc = rv_plugins_path(app->capability_dirs, app->n_capability_dirs, ".", &dirs, &n_dirs, err);
+    int rc = rv_plugins_path(app->capability_dirs, app->n_capability_dirs, NULL, &dirs, &n_dirs, err);
     if (rc == 0)
         rc = offer_all(app, (const char *const *)dirs, n_dirs, out, err);
     rv_plugins_path_free(dirs);

@@ -92,7 +92,7 @@ static int open_capabilities(const struct rv_cli *cli, rv_plugins **out, rv_err 
 
     for (size_t i = 0; (name = rv_cli_nth(cli, "capability", i)); i++)
         none = none || !name[0];
-    int rc = rv_app_open_built_in(&cli->app, ".", none ? "" : NULL, out, err);
+    int rc = rv_app_open_built_in(&cli->app, NULL, none ? "" : NULL, out, err);
     for (size_t i = 0; rc == 0 && (name = rv_cli_nth(cli, "capability", i)); i++) {
         const struct rv_capability_config which = {.name = name};
         if (name[0] && strcmp(name, RV_APP_BUILT_IN) != 0)

@@ -58,7 +58,7 @@ static void check_capabilities(struct rv_cli *cli, struct checkup *c)
     size_t n_dirs = 0, n = 0;
     rv_err *err = NULL;
 
-    int rc = rv_plugins_path(cli->app.capability_dirs, cli->app.n_capability_dirs, ".", &dirs, &n_dirs, &err);
+    int rc = rv_plugins_path(cli->app.capability_dirs, cli->app.n_capability_dirs, NULL, &dirs, &n_dirs, &err);
     if (rc == 0)
         rc = rv_plugins_available((const char *const *)dirs, n_dirs, &names, &n, &err);
     if (rc < 0) {

@@ -245,7 +245,7 @@ static int inspect(struct rv_cli *cli, rv_err **err)
 
     if (rv_cli_flag(cli, "providers") && (cli->n_words > 0 || rv_cli_flag(cli, "check")))
         return rv_cli_usage(cli, err, "--providers takes no capability and no --check");
-    int rc = rv_plugins_path(cli->app.capability_dirs, cli->app.n_capability_dirs, ".", &dirs, &n_dirs, err);
+    int rc = rv_plugins_path(cli->app.capability_dirs, cli->app.n_capability_dirs, NULL, &dirs, &n_dirs, err);
     if (rc == 0) {
         struct rv_plugins_opts opts = {
             .dirs = (const char *const *)dirs, .n_dirs = n_dirs, .base_dir = ".", .log = cli->app.log};

@@ -41,8 +41,8 @@ RV_MUST_CHECK int rv_plugins_new(const struct rv_plugins_opts *opts, rv_plugins 
 void rv_plugins_free(rv_plugins *p); /* closes all but what is of a pool; no call of this set may be running */
 
 /** The capability path: extra dirs first (may be NULL), then REEVE_CAPABILITY_PATH (colon-separated), base_dir and
- *  base_dir/capabilities, the folder lib/reeve/capabilities beside the running binary's prefix, then the install
- * prefix. *out is a NULL-terminated array, one free() of rv_plugins_path_free(). */
+ *  base_dir/capabilities (NULL: neither), the folder lib/reeve/capabilities beside the running binary's prefix, then
+ * the install prefix. *out is a NULL-terminated array, one free() of rv_plugins_path_free(). */
 RV_MUST_CHECK int rv_plugins_path(const char *const *extra, size_t n_extra, const char *base_dir, char ***out,
                                   size_t *n, rv_err **err);
 void rv_plugins_path_free(char **dirs);
