@@ -3,8 +3,8 @@
 #define RV_APP_INTERNAL_H
 
 #include "coreengine/app/app.h"
-#include "coreengine/app/quotas.h"
 #include "coreengine/app/services.h"
+#include "coreengine/app/upkeep.h"
 
 /* --- places.c --- */
 /** A variable of the environment; NULL: it is not set, or empty. */

@@ -1,6 +1,6 @@
 /* A dry run: the core is asked for the first request of each stage that asks a model, and nothing is performed. Hooks
  * that come before it are answered with nothing. */
-#include "coreengine/app/dry.h"
+#include "coreengine/app/check.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* What is proved of a pipeline: how far a run can go, and what it can cost at most, or what is missing to know it. */
-#include "coreengine/app/lint.h"
+#include "coreengine/app/check.h"
 
-#include "coreengine/app/text.h"
+#include "coreengine/app/rows.h"
 
 #include <float.h>
 #include <inttypes.h>

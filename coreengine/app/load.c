@@ -1,6 +1,6 @@
 /* A pipeline with its capabilities, script and declared agents, and everything that is wrong with them, in one pass. */
 #include "coreengine/app/app_internal.h"
-#include "coreengine/app/mcp_servers.h"
+#include "coreengine/app/mcp.h"
 
 #include <stdlib.h>
 #include <string.h>

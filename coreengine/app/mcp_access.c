@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "coreengine/app/app_internal.h"
-#include "coreengine/app/mcp_servers.h"
+#include "coreengine/app/mcp.h"
 #include "coreengine/mcp/url.h"
 #include "coreengine/tools/mcp/http/login.h"
 #include "coreengine/tools/rest/rest.h"

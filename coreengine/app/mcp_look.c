@@ -1,5 +1,5 @@
 /* MCP servers as people look at them: what their tools are, what a call gives, lists kept in files. */
-#include "coreengine/app/mcp_servers.h"
+#include "coreengine/app/mcp.h"
 
 #include <stdlib.h>
 #include <string.h>

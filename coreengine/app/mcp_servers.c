@@ -1,5 +1,5 @@
 /* MCP servers of a pipeline: their tools when it is loaded, and as a part of what its bundle keeps. */
-#include "coreengine/app/mcp_servers.h"
+#include "coreengine/app/mcp.h"
 
 #include "coreengine/app/app_internal.h"
 

@@ -1,6 +1,6 @@
 /* The file of quotas: plans, and who has which. Read by tables that also make its schema. */
-#include "coreengine/app/quotas.h"
 #include "coreengine/app/app_internal.h"
+#include "coreengine/app/upkeep.h"
 
 #include <assert.h>
 #include <limits.h>

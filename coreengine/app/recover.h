@@ -1,9 +1,11 @@
-/* Runs that another process left behind, and requests to cancel one that another process runs. */
+/* Runs that were left: behind by another process, or in a file until they are answered; and requests to cancel a run
+ * that another process runs. */
 #ifndef RV_APP_RECOVER_H
 #define RV_APP_RECOVER_H
 
 #include "coreengine/app/app.h"
 
+/* --- Runs that another process left behind --- */
 #define RV_APP_CRASHES 3 /* in a row, from which on a run is recovered last, and in a process of its own */
 enum rv_app_recovery {
     RV_APP_RECOVERY_LEFT, /* its owner is gone, or let its lease end; or one of its questions has expired, and it goes
@@ -54,5 +56,26 @@ RV_MUST_CHECK int rv_app_request_cancel(rv_store *store, const struct rv_store_s
 /** Run this program again with those words, ending with NULL: for a run whose recovery ends its process. SIGINT and
  *  SIGTERM reach the child, too. *status: how it exited, -1: it did not; *number: the signal that ended it, or 0. */
 RV_MUST_CHECK int rv_app_spawn_self(const char *const *words, int *status, int *number, rv_err **err);
+
+/* --- Run files: where an interrupted run is kept until it is answered --- */
+struct rv_runfile {
+    const char *pipeline, *script; /* paths; script NULL: none; borrowed from json when read */
+    enum rv_rules rules;           /* that the run began with; NEWEST: it begins now */
+    json_object *state;            /* borrowed from json */
+    json_object *json;             /* owned; NULL when made by hand */
+};
+/** Path of a run: the word itself if it is a file, else the file of that id in the folder of runs. */
+RV_MUST_CHECK int rv_runfile_path(const char *run, rv_buf *out, rv_err **err);
+/** Default file of the run with this id; the folder is created. */
+RV_MUST_CHECK int rv_runfile_default_path(const char *id, rv_buf *out, rv_err **err);
+/** Write a whole run file; `state` is the state dict's text. An older file survives any failure. */
+RV_MUST_CHECK int rv_runfile_write(const char *path, const struct rv_runfile *run, rv_str state, rv_err **err);
+/** Claim the run for this process until *fd is closed: two answers at once would do things twice. -1: nothing to claim.
+ */
+RV_MUST_CHECK int rv_runfile_claim(const char *path, int *fd, rv_err **err);
+/** out owns what it points to: rv_runfile_fini(). RV_E_NOT_FOUND, RV_E_DENIED, RV_E_LIMIT, RV_E_PARSE: the file;
+ *  RV_E_INVALID: not a run file; RV_E_VERSION: of another version, or of newer rules. */
+RV_MUST_CHECK int rv_runfile_read(const char *path, struct rv_runfile *out, rv_err **err);
+void rv_runfile_fini(struct rv_runfile *run);
 
 #endif

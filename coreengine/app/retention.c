@@ -1,8 +1,8 @@
 /* The rules of retention, read by a table that also makes their schema and their page; and the rules applied to a
  * store: which runs are deleted, by rules or with their sessions, and the space that no run refers to. */
-#include "coreengine/app/retention.h"
 #include "coreengine/app/app_internal.h"
 #include "coreengine/app/past.h"
+#include "coreengine/app/upkeep.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,8 +3,8 @@
 #include "coreengine/app/app_internal.h"
 #include "coreengine/app/chat.h"
 #include "coreengine/app/past.h"
-#include "coreengine/app/record.h"
-#include "coreengine/app/runfile.h"
+#include "coreengine/app/recover.h"
+#include "coreengine/app/testing.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* Files of interrupted runs: {reeve_run: 1, rules, pipeline, script, state}. */
-#include "coreengine/app/runfile.h"
 #include "coreengine/app/app_internal.h"
+#include "coreengine/app/recover.h"
 
 #include <errno.h>
 #include <fcntl.h>

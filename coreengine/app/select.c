@@ -1,6 +1,6 @@
 /* Statements of our own over the rows of a scope, by the same gate as those of others: equal results on both databases.
  */
-#include "coreengine/app/select.h"
+#include "coreengine/app/entities.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* Pipelines as a simulation needs them. */
-#include "coreengine/app/simulate.h"
+#include "coreengine/app/check.h"
 
 #include <stdlib.h>
 #include <string.h>

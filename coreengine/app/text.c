@@ -1,6 +1,6 @@
 /* Amounts and texts as people read them: money, large counts; texts in YAML, as they are where YAML can have them so,
  * else quoted. */
-#include "coreengine/app/text.h"
+#include "coreengine/app/rows.h"
 #include "coreengine/tools/script/script.h"
 
 #include <inttypes.h>

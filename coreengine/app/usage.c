@@ -1,6 +1,6 @@
 /* What users may use and have used: the limits of the plans beside the counters of the store. */
 #include "coreengine/app/app_internal.h"
-#include "coreengine/app/quotas.h"
+#include "coreengine/app/upkeep.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* What answers took, by user, agent and model: sums over the messages of the store. */
 #include <string.h>
 
-#include "coreengine/app/select.h"
+#include "coreengine/app/entities.h"
 
 #define MAX_SQL ((size_t)4096) /* bytes of the statement: one for each choice of columns, all ours */
 

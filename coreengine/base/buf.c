@@ -239,6 +239,20 @@ char *rv_arena_dup(rv_arena *a, rv_str s)
     return copy;
 }
 
+void *rv_arena_grow(rv_arena *a, const void *items, size_t n, size_t *cap, size_t size)
+{
+    if (n < *cap)
+        return (void *)(uintptr_t)items;
+    size_t wanted = *cap ? *cap * 2 : 64;
+    void *more = rv_arena_alloc(a, wanted * size);
+    if (!more)
+        return NULL;
+    if (n)
+        memcpy(more, items, n * size);
+    *cap = wanted;
+    return more;
+}
+
 /* --- Buffers --- */
 
 #define FIRST_CAP 64 /* bytes that a buffer begins with */

@@ -119,6 +119,9 @@ rv_arena *rv_arena_new(size_t max_bytes); /* NULL on failure */
 void rv_arena_free(rv_arena *a);
 void *rv_arena_alloc(rv_arena *a, size_t size); /* zeroed, aligned for any type; NULL: memory or ceiling */
 char *rv_arena_dup(rv_arena *a, rv_str s);      /* NUL-terminated */
+/** Room for one more of n items of `size` bytes: the items themselves, or a copy of twice the room, and *cap with it.
+ * NULL: no memory. */
+void *rv_arena_grow(rv_arena *a, const void *items, size_t n, size_t *cap, size_t size);
 
 /* Names to indices: an open-addressing hash for lookups by text. Keys are borrowed and must outlive the index. */
 typedef struct rv_index {

@@ -5,8 +5,8 @@
 #define RV_CLI_H
 
 #include "coreengine/app/past.h"
-#include "coreengine/app/record.h"
-#include "coreengine/app/text.h"
+#include "coreengine/app/rows.h"
+#include "coreengine/app/testing.h"
 
 enum rv_exit {
     RV_EXIT_COMPLETED = 0,

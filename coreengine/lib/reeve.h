@@ -20,18 +20,14 @@ extern "C" {
 
 #include "coreengine/app/app.h"
 #include "coreengine/app/chat.h"
-#include "coreengine/app/fn.h"
-#include "coreengine/app/lint.h"
+#include "coreengine/app/check.h"
 #include "coreengine/app/models.h"
 #include "coreengine/app/past.h"
-#include "coreengine/app/record.h"
 #include "coreengine/app/recover.h"
-#include "coreengine/app/retention.h"
 #include "coreengine/app/rows.h"
-#include "coreengine/app/runfile.h"
-#include "coreengine/app/simulate.h"
-#include "coreengine/app/sink.h"
+#include "coreengine/app/streams.h"
 #include "coreengine/app/testing.h"
+#include "coreengine/app/upkeep.h"
 #include "coreengine/knowledge/knowledge.h"
 
 #ifdef __cplusplus

@@ -2,8 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/app/ingest.h"
-#include "coreengine/app/select.h"
+#include "coreengine/app/entities.h"
 #include "coreengine/base/hex.h"
 #include "coreengine/server/handlers_internal.h"
 

@@ -7,9 +7,9 @@
 #include <uv.h>
 
 #include "coreengine/app/past.h"
-#include "coreengine/app/quotas.h"
 #include "coreengine/app/rows.h"
 #include "coreengine/app/streams.h"
+#include "coreengine/app/upkeep.h"
 #include "coreengine/app/work.h"
 #include "coreengine/http/http.h"
 #include "coreengine/protocols/requests.h"

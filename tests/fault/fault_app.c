@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "coreengine/app/past.h"
-#include "coreengine/app/quotas.h"
 #include "coreengine/app/testing.h"
 #include "coreengine/app/top.h"
+#include "coreengine/app/upkeep.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/kit.h"
 #include "tests/kit/suites.h"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "coreengine/app/sink.h"
+#include "coreengine/app/streams.h"
 #include "coreengine/cli/cli.h"
 #include "coreengine/cli/markdown/markdown.h"
 #include "coreengine/cli/top/top.h"

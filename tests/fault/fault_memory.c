@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/app/dreaming.h"
 #include "coreengine/app/memory.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/kit.h"

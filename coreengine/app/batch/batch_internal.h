@@ -3,7 +3,7 @@
 #define RV_APP_BATCH_INTERNAL_H
 
 #include "coreengine/app/app_internal.h"
-#include "coreengine/app/batch.h"
+#include "coreengine/app/work.h"
 
 /* --- read.c: a file, line by line --- */
 #define BATCH_MAX_LINE ((size_t)8 << 20) /* bytes of one line: as long as the longest input of `run` */

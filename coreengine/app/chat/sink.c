@@ -1,5 +1,5 @@
 /* Whose text of a turn is shown, as a small state machine: see the header. */
-#include "coreengine/app/sink.h"
+#include "coreengine/app/streams.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef RV_APP_CONFORM_INTERNAL_H
 #define RV_APP_CONFORM_INTERNAL_H
 
-#include "coreengine/app/conform.h"
+#include "coreengine/app/check.h"
 
 struct conform_finding {
     struct conform_finding *next; /* owned by the list */

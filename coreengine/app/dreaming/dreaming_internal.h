@@ -2,7 +2,7 @@
 #ifndef RV_APP_DREAMING_INTERNAL_H
 #define RV_APP_DREAMING_INTERNAL_H
 
-#include "coreengine/app/dreaming.h"
+#include "coreengine/app/memory.h"
 #include "coreengine/store/entities.h"
 #include "coreengine/store/sessions.h"
 

@@ -7,7 +7,7 @@
 #define RV_APP_FN_INTERNAL_H
 
 #include "coreengine/app/app_internal.h"
-#include "coreengine/app/fn.h"
+#include "coreengine/app/check.h"
 
 /* What it points to is static. */
 struct rv_fn_group {

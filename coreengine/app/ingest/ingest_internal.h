@@ -2,7 +2,7 @@
 #ifndef RV_APP_INGEST_INTERNAL_H
 #define RV_APP_INGEST_INTERNAL_H
 
-#include "coreengine/app/ingest.h"
+#include "coreengine/app/entities.h"
 #include "coreengine/base/hash.h"
 
 /* walk.c */

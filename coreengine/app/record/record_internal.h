@@ -2,7 +2,7 @@
 #ifndef RV_APP_RECORD_INTERNAL_H
 #define RV_APP_RECORD_INTERNAL_H
 
-#include "coreengine/app/record.h"
+#include "coreengine/app/testing.h"
 
 #define RV_RECORD_HIDDEN "[secret]"
 

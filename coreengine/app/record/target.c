@@ -1,5 +1,5 @@
 /* Can a file be written there? Asked before a run that is paid for, and that writes it at its end. */
-#include "coreengine/app/record.h"
+#include "coreengine/app/testing.h"
 
 #include <errno.h>
 #include <stdlib.h>

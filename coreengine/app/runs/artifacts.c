@@ -1,6 +1,6 @@
 /* Artifacts of runs, read from their journals: each has a record with what is known about it, whose value is its
  * content. What a record says came from tools: names of files are made safe before they are used. */
-#include "coreengine/app/artifacts.h"
+#include "coreengine/app/rows.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,4 @@
 /* The runs of a store with what they wait for. */
-#include "coreengine/app/grow.h"
 #include "coreengine/app/past.h"
 #include "coreengine/app/recover.h"
 
@@ -24,7 +23,7 @@ static const char *keep(struct rv_app_runs *l, const char *text, bool *ok)
 static int take_row(void *self, const struct rv_run_row *row, rv_err **err)
 {
     struct rv_app_runs *l = self;
-    struct rv_app_listed *items = rv_app_grow(l->arena, l->items, l->n, &l->max, sizeof *items);
+    struct rv_app_listed *items = rv_arena_grow(l->arena, l->items, l->n, &l->max, sizeof *items);
     bool ok = items != NULL;
 
     if (!ok)
@@ -56,7 +55,8 @@ static int take_pending(void *self, const struct rv_pending *p, rv_err **err)
 
     if (at < 0)
         return 0;
-    struct rv_app_waiting *waiting = rv_app_grow(l->arena, l->waiting, l->n_waiting, &l->max_waiting, sizeof *waiting);
+    struct rv_app_waiting *waiting =
+        rv_arena_grow(l->arena, l->waiting, l->n_waiting, &l->max_waiting, sizeof *waiting);
     if (!waiting)
         return no_memory(err);
     l->waiting = waiting;

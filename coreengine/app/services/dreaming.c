@@ -1,5 +1,5 @@
 /* The service `dreaming.gather`: both phases of a dreaming up to the dreamer. */
-#include "coreengine/app/dreaming.h"
+#include "coreengine/app/memory.h"
 #include "coreengine/app/past.h"
 #include "coreengine/app/services/services_internal.h"
 

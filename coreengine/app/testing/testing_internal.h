@@ -2,7 +2,6 @@
 #ifndef RV_APP_TESTING_INTERNAL_H
 #define RV_APP_TESTING_INTERNAL_H
 
-#include "coreengine/app/record.h"
 #include "coreengine/app/testing.h"
 
 /* Bytes of one line of a run's events, as JSON. As much as a state may have (RV_STATE_MAX_BYTES) with its escapes; a

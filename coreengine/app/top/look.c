@@ -1,5 +1,4 @@
 /* A look at a store: the rows of its runs under way, what they wait for, and what ended in the last minute. */
-#include "coreengine/app/grow.h"
 #include "coreengine/app/top/top_internal.h"
 
 #include <stdlib.h>
@@ -114,8 +113,8 @@ static int take_row(void *self, const struct rv_run_row *row, rv_err **err)
         top->look.more = true;
         return 0;
     }
-    struct rv_app_top_row *rows = rv_app_grow(top->arena, top->rows, top->n, &cap, sizeof *rows);
-    struct rv_run_row *stored = rv_app_grow(top->arena, top->stored, top->n, &top->cap, sizeof *stored);
+    struct rv_app_top_row *rows = rv_arena_grow(top->arena, top->rows, top->n, &cap, sizeof *rows);
+    struct rv_run_row *stored = rv_arena_grow(top->arena, top->stored, top->n, &top->cap, sizeof *stored);
     if (!rows || !stored)
         return no_memory(err);
     top->rows = rows;
@@ -152,7 +151,7 @@ static int take_recent(void *self, const struct rv_run_row *row, rv_err **err)
     top->n_begun++;
     if (!rv_run_status_is_final(row->status))
         return 0;
-    struct recent *recent = rv_app_grow(top->arena, top->recent, top->n_recent, &top->cap_recent, sizeof *recent);
+    struct recent *recent = rv_arena_grow(top->arena, top->recent, top->n_recent, &top->cap_recent, sizeof *recent);
     if (!recent)
         return no_memory(err);
     top->recent = recent;

@@ -1,7 +1,7 @@
 /* Tasks that a worker handles by itself, unless a handler is given for their type:
  *
  *   notify     a reminder comes due: written to the store at once
- *   dreaming   of a user and a dreamer: a run (coreengine/app/dreaming.h); without a dreamer, or for all users of the
+ *   dreaming   of a user and a dreamer: a run (coreengine/app/memory.h); without a dreamer, or for all users of the
  *              tenant: one such task for each
  *   webhook    a run ended, or waits: told to a receiver (hook.c)
  *   summary    a chunk of a session: a run of the agent that writes its summary

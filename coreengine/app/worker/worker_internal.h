@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 
 #include "coreengine/app/app_internal.h"
-#include "coreengine/app/dreaming.h"
+#include "coreengine/app/memory.h"
 #include "coreengine/app/work.h"
 #include "coreengine/base/hash.h"
 

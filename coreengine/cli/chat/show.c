@@ -1,7 +1,7 @@
 /* A turn as a person watches it: words as they come on stdout, beneath labels that say whose they are, as the Markdown
  * that they are; on stderr a card for each call (what it was, how long it took, the beginning of its result or why it
  * failed), agent and action. What is shown is decided by the sink. */
-#include "coreengine/app/sink.h"
+#include "coreengine/app/streams.h"
 #include "coreengine/base/json.h"
 #include "coreengine/cli/chat/chat.h"
 #include "coreengine/cli/markdown/markdown.h"

@@ -1,7 +1,6 @@
 /* Commands about the turns of a session: taking the last one back, saying it again, what all of them took, and the
  * conversation as a file. */
 #include "coreengine/app/rows.h"
-#include "coreengine/app/text.h"
 #include "coreengine/cli/chat/chat.h"
 #include "coreengine/cli/show/table.h"
 

@@ -1,8 +1,7 @@
 /* The verbs about reeve itself: version, docs. */
 #include "config/agentdoc/agentdoc.h"
-#include "coreengine/app/conform.h"
-#include "coreengine/app/fn.h"
-#include "coreengine/app/retention.h"
+#include "coreengine/app/check.h"
+#include "coreengine/app/upkeep.h"
 #include "coreengine/base/library.h"
 #include "coreengine/cli/verbs/verbs.h"
 #include "coreengine/server/server.h"

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "coreengine/app/batch.h"
+#include "coreengine/app/work.h"
 #include "coreengine/cli/verbs/verbs.h"
 
 struct watch {

@@ -1,8 +1,7 @@
 /* The verbs that look at a pipeline without running it: lint, graph, explain, schema. */
+#include "coreengine/app/check.h"
 #include "config/analysis/analysis.h"
-#include "coreengine/app/lint.h"
-#include "coreengine/app/quotas.h"
-#include "coreengine/app/retention.h"
+#include "coreengine/app/upkeep.h"
 #include "coreengine/cli/verbs/files.h"
 #include "coreengine/cli/verbs/verbs.h"
 

@@ -1,5 +1,5 @@
 /* reeve dream: looks back over what a user did lately, and keeps what belongs together. */
-#include "coreengine/app/dreaming.h"
+#include "coreengine/app/memory.h"
 #include "coreengine/cli/verbs/verbs.h"
 
 #include <stdio.h>

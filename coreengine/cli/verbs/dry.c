@@ -1,6 +1,5 @@
 /* reeve run --dry-run: what would be sent to models and what it can cost; nothing is run. */
-#include "coreengine/app/dry.h"
-#include "coreengine/app/lint.h"
+#include "coreengine/app/check.h"
 #include "coreengine/cli/verbs/verbs.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* reeve fn: every pure rule as a JSON filter. */
-#include "coreengine/app/fn.h"
+#include "coreengine/app/check.h"
 #include "coreengine/cli/verbs/verbs.h"
 
 #include <errno.h>

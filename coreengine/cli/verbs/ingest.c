@@ -1,5 +1,5 @@
 /* reeve ingest: reads files and folders into the store. */
-#include "coreengine/app/ingest.h"
+#include "coreengine/app/entities.h"
 #include "coreengine/cli/verbs/verbs.h"
 #include "coreengine/match/pages.h"
 

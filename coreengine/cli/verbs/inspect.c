@@ -1,6 +1,6 @@
 /* reeve inspect: what capabilities offer, without running any of it; and the process that has the code of one with
  * `isolation: process`. */
-#include "coreengine/app/conform.h"
+#include "coreengine/app/check.h"
 #include "coreengine/app/rows.h"
 #include "coreengine/base/json.h"
 #include "coreengine/cli/verbs/verbs.h"

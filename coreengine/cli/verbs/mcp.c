@@ -1,6 +1,6 @@
 /* reeve mcp: the Model Context Protocol, as a server and as a client; and what a person allows a server: logins, tools
  * that changed. */
-#include "coreengine/app/mcp_servers.h"
+#include "coreengine/app/mcp.h"
 #include "coreengine/cli/show/table.h"
 #include "coreengine/cli/verbs/verbs.h"
 

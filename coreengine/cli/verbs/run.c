@@ -1,6 +1,5 @@
 /* reeve run, reeve resume */
 #include "coreengine/app/recover.h"
-#include "coreengine/app/runfile.h"
 #include "coreengine/app/work.h"
 #include "coreengine/cli/verbs/verbs.h"
 #include "coreengine/cli/verbs/watch.h"

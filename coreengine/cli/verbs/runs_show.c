@@ -1,5 +1,5 @@
 /* reeve runs show: what one run was started with, what it did, what it waits for. */
-#include "coreengine/app/artifacts.h"
+#include "coreengine/app/rows.h"
 #include "coreengine/app/work.h"
 #include "coreengine/cli/verbs/verbs.h"
 

@@ -1,6 +1,5 @@
 /* reeve sessions show, messages, export: a conversation for people, as rows for programs, and as a document. */
 #include "coreengine/app/rows.h"
-#include "coreengine/app/text.h"
 #include "coreengine/cli/verbs/verbs.h"
 
 #include <string.h>

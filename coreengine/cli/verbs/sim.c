@@ -1,5 +1,5 @@
 /* reeve sim: drive a pipeline through thousands of made-up runs, with faults. */
-#include "coreengine/app/simulate.h"
+#include "coreengine/app/check.h"
 #include "coreengine/cli/verbs/verbs.h"
 
 #include <stdlib.h>

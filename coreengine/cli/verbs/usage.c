@@ -1,9 +1,9 @@
 /* reeve usage: what users and tenants may use, and have used. */
 #include <limits.h>
 
+#include "coreengine/app/entities.h"
 #include "coreengine/app/past.h"
-#include "coreengine/app/quotas.h"
-#include "coreengine/app/select.h"
+#include "coreengine/app/upkeep.h"
 #include "coreengine/cli/show/table.h"
 #include "coreengine/cli/verbs/verbs.h"
 

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "coreengine/app/entities.h"
 #include "coreengine/app/past.h"
-#include "coreengine/app/select.h"
 #include "coreengine/store/entities.h"
 #include "tests/kit/kit.h"
 #include "tests/unit/app/suites.h"

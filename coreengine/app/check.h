@@ -1,10 +1,90 @@
-/* How well a capability keeps the rules of the SDK: each rule has a name, a count of what it was looked at for and of
- * what kept it, and a hint. The code of the capability runs in a process of its own. */
-#ifndef RV_APP_CONFORM_H
-#define RV_APP_CONFORM_H
+/* What can be known of a pipeline and of a capability without a run: proofs, the requests that models would get, a
+ * subject for simulations, the rules of the SDK; and each pure rule of the engine as a function by name. */
+#ifndef RV_APP_CHECK_H
+#define RV_APP_CHECK_H
 
+#include "config/analysis/analysis.h"
+#include "coreengine/app/app.h"
+#include "coreengine/model/llm/llm.h"
+#include "coreengine/sim/sim.h"
 #include "coreengine/tools/plugin/plugin.h"
 
+/* --- Proofs about a pipeline that need no run --- */
+/* The proofs of a pipeline: for one part of a run, and for the run with its answers. */
+struct rv_app_proved {
+    struct rv_proof part;
+    struct rv_whole_run whole;
+    int64_t answers;
+    struct rv_llm_bound cost;
+};
+/** answers: at most so many are counted; INT64_MAX: as many as the bounds allow. Finish with rv_proof_fini(&out->part).
+ */
+RV_MUST_CHECK int rv_app_prove(const struct rv_pipeline *p, int64_t answers, struct rv_app_proved *out, rv_err **err);
+void rv_app_proved_write(const struct rv_pipeline *p, const struct rv_app_proved *proved, rv_jw *w); /* "bounds" */
+/** A line of text; nothing when no stage asks a model that could cost something. */
+void rv_app_cost_text(const struct rv_llm_bound *bound, rv_buf *b);
+/** A finding when a run can cost more than that, or when it is not known what it can cost. limit: what the
+ *  finding calls it. True: there is one. */
+bool rv_app_cost_check(const struct rv_pipeline *p, const struct rv_llm_bound *bound, double max_usd, const char *limit,
+                       rv_findings *findings);
+
+/* --- What a run would send to models, known before anything is run --- */
+/* The first request of a stage that asks a model. What it points to is borrowed for the call. */
+struct rv_app_dry_stage {
+    const struct rv_pipeline *pipeline; /* that it is in: of an inner one, too */
+    const struct rv_agent *agent;
+    json_object *request;     /* borrowed for the call; NULL: not known */
+    const char *why;          /* NULL: it is known; else why not */
+    bool has_unknown;         /* outputs of other stages are in it, as {{outputs.KEY.FIELD}} */
+    const char *const *hooks; /* that may change it before it is sent */
+    size_t n_hooks;
+};
+/** Calls each for every stage that asks a model, in the order of the file, inner pipelines last. The core builds the
+ *  requests from the state and, for outputs that stages will make, from marks in their place. Nothing is performed and
+ *  nothing is kept. state: as of struct rv_app_job; borrowed. */
+RV_MUST_CHECK int rv_app_dry_run(struct rv_app_loaded *l, json_object *state,
+                                 int (*each)(void *self, const struct rv_app_dry_stage *stage, rv_err **err),
+                                 void *self, rv_err **err);
+
+/* --- Pipelines as a simulation needs them: with the tools and agents that a run would find --- */
+/* A pipeline as one thread has it: nothing is shared. */
+struct rv_app_subject {
+    struct rv_app_loaded loaded;
+    struct rv_catalog plugins, *scripts; /* each script's tools on top of those before */
+    const char **tools;                  /* all that are known; owned */
+    struct rv_sim_agent *agents;         /* that may be asked; their texts are owned */
+    size_t n_agents;
+    bool is_loaded;
+};
+/** Without a script of its own the tools of the pipeline's tests are known, so that their schemas are. A pipeline with
+ *  errors gives no subject: look at o->loaded. Zero o before, finish it in any case. */
+RV_MUST_CHECK int rv_app_subject_load(const struct rv_app *app, const char *path, const char *script,
+                                      struct rv_app_subject *o, struct rv_sim_subject *subject, rv_err **err);
+void rv_app_subject_fini(struct rv_app_subject *o);
+
+/* --- Functions of the engine by name: each pure rule as a filter from one JSON value to another --- */
+#define RV_FN_MAX_BYTES RV_STATE_MAX_BYTES       /* of one input */
+#define RV_FN_MAX_DEPTH (RV_STATE_MAX_DEPTH + 4) /* states may be wrapped */
+#define RV_FN_MAX_REPLY ((size_t)256 << 20)      /* of one answer */
+#define RV_FN_MAX_WORDS 10000                    /* of a list of words */
+
+/* What it points to is static. */
+struct rv_fn {
+    const char *name, *takes, *gives, *doc;
+    int (*call)(json_object *in, rv_jw *out, rv_err **err); /* writes exactly one value */
+};
+/** All of them, in the order of the list. */
+#define RV_FN_MAX 128
+size_t rv_fn_all(const struct rv_fn *out[RV_FN_MAX]);
+/** RV_E_INVALID, with a hint: there is none of that name. */
+RV_MUST_CHECK int rv_fn_find(const char *name, const struct rv_fn **out, rv_err **err);
+/** The result for an input, appended to body as JSON text. RV_E_PARSE, RV_E_INVALID (the input does not have the shape
+ *  that `takes` describes), and what the function says. */
+RV_MUST_CHECK int rv_fn_call(const struct rv_fn *f, rv_str input, rv_buf *body, rv_err **err);
+void rv_fn_write_reference(rv_buf *b); /* docs/reference/functions.md */
+
+/* --- How well a capability keeps the rules of the SDK: each rule has a name, a count of what it was looked at for and
+ * of what kept it, and a hint. The code of the capability runs in a process of its own. --- */
 /* Rules that are errors break a capability; the others are advice. */
 #define RV_CONFORM_RULES(X)                                                                                            \
     X(LOAD_FILE, "load.file", true, "it is a shared object, and all its symbols are found",                            \
