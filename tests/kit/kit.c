@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define MAX_TEXT ((size_t)64 << 20)
 
@@ -150,4 +151,9 @@ size_t rv_kit_step(size_t n)
 size_t rv_kit_stride(size_t n)
 {
     return is_slow && !soaks() ? n : 1;
+}
+
+void rv_kit_rest(void)
+{
+    nanosleep(&(struct timespec){.tv_nsec = RV_KIT_REST_MS * 1000000L}, NULL);
 }

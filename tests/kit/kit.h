@@ -40,6 +40,10 @@ const char *rv_kit_log_find(const struct rv_kit_log *kl, const char *text);
 
 /** A fresh folder under $TMPDIR; give it to _remove, which deletes it with all it holds and frees the name. */
 char *rv_kit_tmpdir(void);
+/** The rest between two looks at something of another process, which tells nothing when it changes. The one sleep of
+ *  tests, always in a loop that ends when it has changed: never a wait that is hoped to be long enough. */
+#define RV_KIT_REST_MS 2 /* short beside what is waited for, and the processor is free for it */
+void rv_kit_rest(void);
 void rv_kit_tmpdir_remove(char *dir);
 /** dir/name; free() it. */
 char *rv_kit_path(const char *dir, const char *name);

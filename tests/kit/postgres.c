@@ -164,10 +164,10 @@ void rv_kit_postgres_restart(struct rv_kit_postgres *pg)
 
     snprintf(sockets, sizeof sockets, "unix_socket_directories=%s", pg->dir);
     pg->pid = spawn(argv, true, -1);
-    for (int ms = 0; !is_listening(pg->socket); ms += 5) {
+    for (int ms = 0; !is_listening(pg->socket); ms += RV_KIT_REST_MS) {
         if (ms > START_MS || waitpid(pg->pid, NULL, WNOHANG) != 0)
             rv_kit_die("the server of PostgreSQL in %s does not start", pg->dir);
-        nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+        rv_kit_rest();
     }
     free(data);
 }
@@ -224,8 +224,8 @@ void rv_kit_postgres_stop(struct rv_kit_postgres *pg, int signal)
     while (waitpid(pg->pid, NULL, 0) < 0 && errno == EINTR)
         ;
     for (size_t i = 0; i < n; i++) /* no child of this process: it is gone when there is nothing to ask */
-        for (int ms = 0; kill(children[i], 0) == 0 && ms < 1000; ms++)
-            nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        for (int ms = 0; kill(children[i], 0) == 0 && ms < 1000; ms += RV_KIT_REST_MS)
+            rv_kit_rest();
     pg->pid = 0;
 }
 
@@ -350,8 +350,8 @@ char *rv_kit_postgres_sql(const struct rv_kit_postgres *pg, const char *sql)
     rv_buf text = RV_BUF_INIT(MAX_TEXT);
     int status;
 
-    for (int ms = 0; (status = run_psql(pg, sql, &text)) == NO_CONNECTION && ms < START_MS; ms += 50) {
-        nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+    for (int ms = 0; (status = run_psql(pg, sql, &text)) == NO_CONNECTION && ms < START_MS; ms += RV_KIT_REST_MS) {
+        rv_kit_rest();
         rv_buf_clear(&text);
     }
     if (status != 0)

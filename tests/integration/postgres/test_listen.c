@@ -61,7 +61,7 @@ START_TEST(after_a_lost_connection_it_hears_once_and_listens_on)
     rv_kit_postgres_restart(&pg);
     OK(add(w->s, "missed", &w->err));
     while (fd_of(w, s) < 0) /* a second between two attempts */
-        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+        rv_kit_rest();
     ck_assert(heard(w, s));
     ck_assert(!heard(w, s));
     OK(add(w->s, "next", &w->err));

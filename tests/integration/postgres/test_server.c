@@ -85,7 +85,7 @@ static int64_t written(struct writer *o)
 static void wait_for(struct writer *o, int64_t n)
 {
     while (written(o) < n)
-        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        rv_kit_rest();
 }
 
 static void own_world(struct world *w, struct rv_kit_postgres *pg)

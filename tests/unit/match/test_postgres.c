@@ -74,7 +74,7 @@ static void wait_until_ready(const struct rv_kit_postgres *pg)
         is_ready = rv_file_read(path, &text, NULL) == 0 && strstr(rv_buf_cstr(&text), "\nready");
         rv_buf_fini(&text);
         if (!is_ready)
-            nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+            rv_kit_rest();
     }
     free(path);
 }
