@@ -109,6 +109,7 @@ struct rv_pipeline {
     size_t n_capabilities;
     struct rv_mcp_server_config *mcp_servers; /* in the order of the file */
     size_t n_mcp_servers;
+    struct rv_mcp_offer_config mcp; /* to clients of reeve as an MCP server */
     struct rv_model_config *models;
     size_t n_models;
     struct rv_prompt_config *prompts;
@@ -156,8 +157,7 @@ struct rv_inner_models {
     struct rv_chosen_model *models;
     size_t n_models;
 };
-/* The parts of a pipeline that are not in its text; zeroed: files and the environment. What it points to is borrowed
- * for the call. */
+/* The parts of a pipeline that are not in its text; zeroed: files and the environment. Borrowed for the call. */
 struct rv_pipeline_opts {
     /** The text of a prompt file, by the path that was made for it; borrowed until parsing ends. False: it is not
      *  there, which is a finding. With it no prompt file is read, and scripts of tests are not looked for. */

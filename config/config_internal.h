@@ -116,6 +116,8 @@ extern const struct rv_key_table rv_agent_table, rv_budget_table, rv_capability_
     rv_test_error_table, rv_test_expect_table, rv_test_input_table, rv_test_judge_table, rv_test_near_table,
     rv_test_similar_table, rv_test_table;
 extern const struct rv_term_list rv_child_text_list; /* agents.c */
+#define RV_N_MCP_OFFER_KEYS 4
+extern const struct rv_key rv_mcp_offer_keys[RV_N_MCP_OFFER_KEYS]; /* mcp_offer.c: of the key `mcp` */
 
 /* Readers of the sections (rv_key.read). */
 void rv_read_budget(struct rv_key_reader *r, const struct rv_node *node, void *target);
@@ -207,6 +209,7 @@ void rv_check_stages(struct rv_loader *l);      /* each of them, and what spans 
 void rv_check_groups(struct rv_loader *l);      /* lists and joins; finds the level of each stage */
 void rv_check_work(struct rv_loader *l);        /* kinds of work; pipelines that stages run are loaded */
 void rv_check_budget(struct rv_loader *l);      /* a budget needs prices */
+void rv_check_mcp_offer(struct rv_loader *l);   /* a resource has an address with its inputs */
 /** Models that stages of p ask have a price where p, or a pipeline that runs it, has a budget. known: those that were
  * looked at before; NULL: none was. */
 void rv_check_prices(struct rv_loader *l, const struct rv_pipeline *p, bool is_in_budget, const bool *known);

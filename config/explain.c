@@ -511,6 +511,22 @@ static void write_tests(const struct rv_pipeline *p, rv_jw *w)
     rv_jw_arr_end(w);
 }
 
+static void write_mcp_offer(const struct rv_pipeline *p, rv_jw *w)
+{
+    const struct rv_mcp_offer_config *m = &p->mcp;
+
+    if (m->kind == RV_MCP_OFFER_TOOL && m->tasks == RV_MCP_TASKS_OPTIONAL)
+        return;
+    rv_jw_key(w, "mcp");
+    rv_jw_obj(w);
+    rv_jw_kv_text(w, "offer", rv_mcp_offer_text((enum rv_mcp_offer_kind)m->kind));
+    write_if(w, "uri", m->uri);
+    write_if(w, "mime_type", m->mime_type);
+    if (m->tasks == RV_MCP_TASKS_REQUIRED)
+        rv_jw_kv_text(w, "tasks", "required");
+    rv_jw_obj_end(w);
+}
+
 void rv_pipeline_write_json(const struct rv_pipeline *p, rv_jw *w)
 {
     rv_jw_obj(w);
@@ -566,6 +582,7 @@ void rv_pipeline_write_json(const struct rv_pipeline *p, rv_jw *w)
         rv_jw_kv_text(w, "provenance_key", p->provenance_key);
         rv_jw_obj_end(w);
     }
+    write_mcp_offer(p, w);
     rv_jw_kv_bool(w, "mock", p->mock);
     write_tests(p, w);
     rv_jw_obj_end(w);

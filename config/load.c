@@ -168,6 +168,8 @@ static const struct rv_key pipeline_keys[] = {
                           "plan, execution, critic."),
     {"response", RV_KEY_MAP, AT(response), .keys = response_keys, .n_keys = RV_COUNT(response_keys),
      .doc = "Where the final response is."},
+    {"mcp", RV_KEY_MAP, AT(mcp), .keys = rv_mcp_offer_keys, .n_keys = RV_N_MCP_OFFER_KEYS,
+     .doc = "How reeve offers the pipeline as an MCP server."},
     {"artifacts", RV_KEY_MAP, 0, .keys = artifacts_keys, .n_keys = RV_COUNT(artifacts_keys),
      .doc = "How artifacts are found in results of planned calls."},
     {"mock", RV_KEY_BOOL, AT(mock), .default_text = "false",
@@ -246,7 +248,8 @@ static void keep_given_models(struct rv_loader *l)
 static int run_steps(struct rv_loader *l, rv_err **err)
 {
     static void (*const checks[])(struct rv_loader *) = {
-        rv_check_stages, rv_check_groups, rv_check_work, rv_check_budget, rv_check_names, rv_check_tests,
+        rv_check_stages,    rv_check_groups, rv_check_work,  rv_check_budget,
+        rv_check_mcp_offer, rv_check_names,  rv_check_tests,
     };
 
     keep_given_models(l);

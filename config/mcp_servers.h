@@ -2,6 +2,7 @@
 #ifndef RV_CONFIG_MCP_SERVERS_H
 #define RV_CONFIG_MCP_SERVERS_H
 
+#include "config/mcp_offer.h"
 #include "coreengine/lang/yaml.h"
 
 struct rv_pipeline;

@@ -79,11 +79,13 @@ START_TEST(an_execution_key_that_is_new_in_rules_2_changes_no_older_run)
 }
 END_TEST
 
-/* Keys whose effect needs a server of its own: tests/integration/mcp/keys.mjs tries each, and fails for one without. */
+/* Keys whose effect needs a server of its own: tests/integration/mcp/keys.mjs tries each, and fails for one without; so
+ * does tests/mcp_server/offers.mjs for `mcp`. */
 static bool is_tried_elsewhere(const char *key)
 {
     return strcmp(key, "pipeline.mcp_servers") == 0 || strncmp(key, "mcp_server.", 11) == 0 ||
-           strncmp(key, "mcp_tool.", 9) == 0;
+           strncmp(key, "mcp_tool.", 9) == 0 || strcmp(key, "pipeline.mcp") == 0 ||
+           strncmp(key, "pipeline.mcp.", 13) == 0;
 }
 
 static bool has_row(const char *key)
