@@ -339,6 +339,7 @@ static int begin_call(const struct asking *a, const struct method *method, rv_er
     order->want = method->want;
     order->first = c.first;
     order->tasks = tasking_of(a, method);
+    s->calls[s->n_calls - 1].takes_tasks = order->tasks != RV_MCP_TASK_NEVER || c.version < RV_MCP_2025_11_25;
     order->params = json_object_get(a->m->params);
     return 0;
 }
@@ -377,18 +378,27 @@ static int check_modern(struct asking *a, bool *ok, rv_err **err)
     return 0;
 }
 
-/* The method is of an extension that the request does not declare. */
-static int missing_tasks(const struct asking *a, rv_err **err)
+json_object *rv_mcp_tasks_wanted(struct rv_json_build *b)
 {
     static const char *const path[] = {"requiredCapabilities", "extensions", MCP_TASKS};
     json_object *data = json_object_new_object(), *to = data;
-    struct rv_json_build b = {err, data ? 0 : RV_FAIL(err, RV_E_NOMEM, "answer a request of MCP")};
 
+    if (!data)
+        b->rc = RV_FAIL(b->err, RV_E_NOMEM, "answer a request of MCP");
     for (size_t i = 0; i < RV_COUNT(path); i++)
-        to = rv_json_build(&b, to, path[i], b.rc < 0 ? NULL : json_object_new_object());
+        to = rv_json_build(b, to, path[i], b->rc < 0 ? NULL : json_object_new_object());
+    return data;
+}
+
+/* The method is of an extension that the request does not declare. */
+static int missing_tasks(const struct asking *a, rv_err **err)
+{
+    struct rv_json_build b = {.err = err};
+    json_object *data = rv_mcp_tasks_wanted(&b);
     int rc = b.rc < 0
                  ? b.rc
                  : refuse(a, RV_MCP_MISSING_CAPABILITY, "the client does not declare \"" MCP_TASKS "\"", data, err);
+
     json_object_put(data);
     return rc;
 }

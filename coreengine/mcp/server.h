@@ -116,6 +116,10 @@ struct rv_mcp_question {
     json_object *schema; /* of the form: an object with properties that are not nested; borrowed */
     const char *state;   /* by which a modern client continues the call */
 };
+/** Tells whether the client of a call takes tasks, or is of a revision that has none, and waits. */
+bool rv_mcp_server_takes_tasks(const rv_mcp_server *s, int64_t call);
+/** A tool that needs tasks, called by a client that does not take them: each era has its own code. */
+RV_MUST_CHECK int rv_mcp_server_needs_task(rv_mcp_server *s, int64_t call, struct rv_mcp_orders *orders, rv_err **err);
 /** Tells whether the client of a call can ask a person. */
 bool rv_mcp_server_can_ask(const rv_mcp_server *s, int64_t call);
 /** Ask. A legacy client answers while the call goes on (RV_MCP_ANSWERED); for a modern one the call is over, and it

@@ -65,6 +65,32 @@ bool rv_mcp_server_listens(const rv_mcp_server *s, int64_t call)
     return c && (c->token || s->level != MCP_LOG_NONE);
 }
 
+bool rv_mcp_server_takes_tasks(const rv_mcp_server *s, int64_t call)
+{
+    const struct mcp_call *c = rv_mcp_find_call(s, call);
+
+    return c && c->takes_tasks;
+}
+
+int rv_mcp_server_needs_task(rv_mcp_server *s, int64_t call, struct rv_mcp_orders *orders, rv_err **err)
+{
+    const struct mcp_call *c = rv_mcp_find_call(s, call);
+    struct rv_json_build b = {.err = err};
+
+    if (!c)
+        return 0;
+    if (c->version != RV_MCP_2026_07_28)
+        return rv_mcp_server_fail(s, call, RV_MCP_METHOD_NOT_FOUND, "this tool needs the parameter \"task\"", NULL,
+                                  orders, err);
+    json_object *data = rv_mcp_tasks_wanted(&b);
+    int rc = b.rc < 0
+                 ? b.rc
+                 : rv_mcp_server_fail(s, call, RV_MCP_MISSING_CAPABILITY,
+                                      "this tool needs a client that declares \"" MCP_TASKS "\"", data, orders, err);
+    json_object_put(data);
+    return rc;
+}
+
 bool rv_mcp_server_can_ask(const rv_mcp_server *s, int64_t call)
 {
     const struct mcp_call *c = rv_mcp_find_call(s, call);

@@ -20,6 +20,7 @@ struct mcp_call {
     enum rv_mcp_want want;
     enum rv_mcp_version version;
     bool can_ask;
+    bool takes_tasks; /* or its revision has none: it waits */
     int64_t first;    /* of a list */
     int64_t progress; /* that was told last; -1: none */
     int64_t asked;    /* id of the question that waits for an answer; 0: none */
@@ -33,6 +34,10 @@ struct rv_mcp_server {
     size_t n_calls;
     int64_t last_call, last_asked;
 };
+
+/* server.c */
+/** data of an error for a client that does not declare tasks. */
+json_object *rv_mcp_tasks_wanted(struct rv_json_build *b);
 
 /* server_calls.c */
 /** Append an order; NULL: no memory. */
