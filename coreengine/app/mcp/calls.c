@@ -22,12 +22,11 @@ int mcp_give_task(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struct rv
     return rc;
 }
 
-/* The client wants a task, and there is none, because the call failed at once. result is taken. */
-static int refuse_task(rv_app_mcp *m, int64_t call, json_object *result, rv_err **err)
+int mcp_refuse(rv_app_mcp *m, int64_t call, int code, json_object *result, rv_err **err)
 {
     json_object *said = json_object_array_get_idx(rv_json_get_arr(result, "content"), 0);
-    int rc = rv_mcp_server_fail(m->session, call, RV_MCP_INVALID_PARAMS,
-                                rv_json_text_or(said, "text", "the call failed"), NULL, m->out, err);
+    int rc =
+        rv_mcp_server_fail(m->session, call, code, rv_json_text_or(said, "text", "the call failed"), NULL, m->out, err);
 
     json_object_put(result);
     return rc;
@@ -64,9 +63,16 @@ static int give_started(rv_app_mcp *m, const struct rv_app_mcp_at *at, const str
     if (started->is_mismatch)
         return rv_mcp_server_fail(m->session, o->call, RV_MCP_HEADER_MISMATCH,
                                   "a header Mcp-Param-* is not the argument that it repeats", NULL, m->out, err);
-    if (result)
-        return o->tasks == RV_MCP_TASK_MUST && offer->kind != OFFER_QUERY ? refuse_task(m, o->call, result, err)
-                                                                          : mcp_give_and_put(m, o->call, result, err);
+    if (started->is_unknown)
+        return rv_mcp_server_fail(m->session, o->call, RV_MCP_INVALID_PARAMS,
+                                  "the pipeline is not offered as that: see the lists of tools, prompts and resources",
+                                  NULL, m->out, err);
+    if (started->needs_task)
+        return rv_mcp_server_needs_task(m->session, o->call, m->out, err);
+    if (result) /* it failed before a run began: there is neither a task nor a document */
+        return (o->tasks == RV_MCP_TASK_MUST && offer->kind != OFFER_QUERY) || o->want != RV_MCP_WANT_CALL_TOOL
+                   ? mcp_refuse(m, o->call, RV_MCP_INVALID_PARAMS, result, err)
+                   : mcp_give_and_put(m, o->call, result, err);
     snprintf(task.tool, sizeof task.tool, "%s", offer->name);
     memcpy(task.run, started->run, sizeof task.run);
     return o->tasks == RV_MCP_TASK_MUST ? mcp_give_task(m, at, o, &task, err)
@@ -80,7 +86,9 @@ struct rv_app_mcp_job {
     struct mcp_job_place place;
     const struct rv_app_mcp_opts *opts;
     int64_t call;
+    enum rv_mcp_want want;
     enum rv_mcp_tasking tasks;
+    bool takes_tasks;
     struct offer offer;  /* owned */
     json_object *params; /* owned: a tree belongs to one thread */
     char *trace;         /* owned; NULL: none */
@@ -118,7 +126,9 @@ static int make_job(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struct 
     }
     job->opts = m->opts;
     job->call = o->call;
+    job->want = o->want;
     job->tasks = o->tasks;
+    job->takes_tasks = rv_mcp_server_takes_tasks(m->session, o->call);
     job->trusts_trace = at->trusts_trace;
     job->offer = *offer;
     *offer = (struct offer){.kind = offer->kind};
@@ -144,7 +154,10 @@ static bool is_over(const void *self)
 void rv_app_mcp_job_do(rv_app_mcp_job *job, const struct rv_app_mcp_at *at)
 {
     const struct until until = {job, at->app->until};
-    const struct mcp_call call = {.params = job->params, .may_wait = true, .is_task = job->tasks == RV_MCP_TASK_MUST};
+    const struct mcp_call call = {.params = job->params,
+                                  .may_wait = true,
+                                  .is_task = job->tasks == RV_MCP_TASK_MUST,
+                                  .takes_tasks = job->takes_tasks};
     struct rv_app app = *at->app;
     struct rv_app_mcp_at here = *at;
 
@@ -187,7 +200,7 @@ void mcp_stop_jobs(rv_app_mcp *m, int64_t call)
 int rv_app_mcp_finish(rv_app_mcp *m, const struct rv_app_mcp_at *at, rv_app_mcp_job *job, struct rv_mcp_orders *out,
                       rv_err **err)
 {
-    const struct rv_mcp_order o = {.want = RV_MCP_WANT_CALL_TOOL, .call = job->call, .tasks = job->tasks};
+    const struct rv_mcp_order o = {.want = job->want, .call = job->call, .tasks = job->tasks, .params = job->params};
     struct rv_app_mcp_job **p = &m->jobs;
     int rc = 0;
 
@@ -210,23 +223,51 @@ int rv_app_mcp_finish(rv_app_mcp *m, const struct rv_app_mcp_at *at, rv_app_mcp_
 
 /* --- the beginning --- */
 
+static int call_offer(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struct rv_mcp_order *o, struct offer *offer,
+                      rv_err **err)
+{
+    const struct mcp_call call = {.params = o->params,
+                                  .may_wait = !at->job,
+                                  .is_task = o->tasks == RV_MCP_TASK_MUST,
+                                  .takes_tasks = rv_mcp_server_takes_tasks(m->session, o->call)};
+    struct mcp_started started = {.result = NULL};
+    rv_err *why = NULL;
+    int rc = mcp_start(m->opts, at, offer, call, &started, &why);
+
+    if (rc < 0)
+        rc = mcp_fail(m, at, o->call, why, err);
+    else if (started.waits)
+        rc = make_job(m, at, o, offer, err);
+    else
+        rc = give_started(m, at, o, offer, &started, err);
+    rv_err_free(why);
+    return rc;
+}
+
 int mcp_call_tool(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struct rv_mcp_order *o, rv_err **err)
 {
-    const struct mcp_call call = {.params = o->params, .may_wait = !at->job, .is_task = o->tasks == RV_MCP_TASK_MUST};
-    struct mcp_started started = {.result = NULL};
     struct offer offer = {.name = NULL};
     rv_err *why = NULL;
     int rc = mcp_find_offer(m->opts, at, o->params, &offer, &why);
 
-    if (rc == 0)
-        rc = mcp_start(m->opts, at, &offer, call, &started, &why);
-    if (rc < 0)
-        rc = mcp_fail(m, at, o->call, why, err);
-    else if (started.waits)
-        rc = make_job(m, at, o, &offer, err);
-    else
-        rc = give_started(m, at, o, &offer, &started, err);
+    rc = rc < 0 ? mcp_fail(m, at, o->call, why, err) : call_offer(m, at, o, &offer, err);
     rv_err_free(why);
     mcp_offer_fini(&offer);
+    return rc;
+}
+
+/* The request is a call whose arguments are those of the run; what else it has (an address, answers) stays. */
+int mcp_run_document(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struct rv_mcp_order *o,
+                     struct mcp_document *d, rv_err **err)
+{
+    struct rv_mcp_order as_call = *o;
+    int rc = rv_json_dup(o->params, &as_call.params, err);
+
+    if (rc == 0)
+        rc = rv_json_set_ref(as_call.params, "arguments", d->arguments, err);
+    if (rc == 0)
+        rc = call_offer(m, at, &as_call, &d->offer, err);
+    if (as_call.params != o->params)
+        json_object_put(as_call.params);
     return rc;
 }

@@ -19,8 +19,9 @@ static const char instructions[] = "Tools run pipelines and agents of reeve; eac
 struct watched {
     struct watched *next;
     int64_t call;
+    enum rv_mcp_want want; /* CALL_TOOL, TASK_RESULT, or a document that the run makes */
     enum offer_kind kind;
-    char *tool;
+    char *tool, *uri; /* owned; uri: of READ_RESOURCE, else NULL */
     char run[RV_STORE_MAX_ID + 1];
     char answered[RV_STORE_MAX_ID + 1]; /* the question whose answer is queued; "": none */
     bool is_asking;                     /* the client was asked, and has not answered yet */
@@ -62,6 +63,7 @@ static void free_watched(struct watched *w)
     if (w->has_past)
         rv_app_past_fini(&w->past);
     free(w->tool);
+    free(w->uri);
     free(w);
 }
 
@@ -104,12 +106,17 @@ static struct watched *find(const rv_app_mcp *m, int64_t call)
 int mcp_watch(rv_app_mcp *m, const struct rv_mcp_order *o, const struct mcp_task *t, const char *answered, rv_err **err)
 {
     struct watched *w = calloc(1, sizeof *w);
+    json_object *uri = NULL;
 
-    if (!w || !(w->tool = rv_str_dup(rv_str_of(t->tool)))) {
-        free(w);
+    if (o->want == RV_MCP_WANT_READ_RESOURCE)
+        json_object_object_get_ex(o->params, "uri", &uri);
+    if (!w || !(w->tool = rv_str_dup(rv_str_of(t->tool))) || (uri && !(w->uri = rv_str_dup(rv_json_str(uri))))) {
+        if (w)
+            free_watched(w);
         return RV_FAIL(err, RV_E_NOMEM, "wait for a run");
     }
     w->call = o->call;
+    w->want = o->want;
     w->kind = t->kind;
     w->may_be_task = o->want == RV_MCP_WANT_CALL_TOOL && o->tasks == RV_MCP_TASK_MAY;
     w->is_task = o->want == RV_MCP_WANT_TASK_RESULT;
@@ -167,9 +174,9 @@ static int list(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struct rv_m
     if (rc == 0 && o->want == RV_MCP_WANT_LIST_TOOLS)
         rc = mcp_tools_list(m->opts, at, o->first, entries, &has_more, &why);
     else if (rc == 0 && o->want == RV_MCP_WANT_LIST_RESOURCES)
-        rc = mcp_resources_list(at, o->first, entries, &has_more, &why);
+        rc = mcp_resources_list(m->opts, at, o->first, entries, &has_more, &why);
     else if (rc == 0 && o->want == RV_MCP_WANT_LIST_TEMPLATES)
-        rc = mcp_templates_list(at, entries, &why);
+        rc = mcp_templates_list(m->opts, at, entries, &why);
     else if (rc == 0 && o->want == RV_MCP_WANT_LIST_TASKS)
         rc = mcp_tasks_list(at, o->first, entries, &next, &why);
     else if (rc == 0)
@@ -185,24 +192,28 @@ static int list(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struct rv_m
 
 static int read_document(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struct rv_mcp_order *o, rv_err **err)
 {
-    json_object *uri = NULL, *result = NULL;
+    struct mcp_document d = {.result = NULL};
+    json_object *uri = NULL;
     rv_err *why = NULL;
     int rc;
 
     if (o->want == RV_MCP_WANT_READ_RESOURCE) {
         json_object_object_get_ex(o->params, "uri", &uri);
-        rc = mcp_resource_read(at, rv_json_str(uri), &result, &why);
+        rc = mcp_resource_read(m->opts, at, rv_json_str(uri), &d, &why);
     } else if (o->want == RV_MCP_WANT_GET_PROMPT) {
-        rc = mcp_prompt_get(m->opts, at, o->params, &result, &why);
+        rc = mcp_prompt_get(m->opts, at, o->params, &d, &why);
     } else {
-        rc = mcp_complete(at, o->params, &result, &why);
+        rc = mcp_complete(at, o->params, &d.result, &why);
     }
-    if (rc == 0)
-        rc = mcp_give_and_put(m, o->call, result, err);
+    if (rc == 0 && d.offer.name)
+        rc = mcp_run_document(m, at, o, &d, err);
+    else if (rc == 0)
+        rc = rv_mcp_server_give(m->session, o->call, d.result, m->out, err);
     else if (rc == RV_E_NOT_FOUND && uri)
         rc = rv_mcp_server_no_resource(m->session, o->call, json_object_get_string(uri), m->out, err);
     else
         rc = mcp_fail(m, at, o->call, why, err);
+    mcp_document_fini(&d);
     rv_err_free(why);
     return rc;
 }
@@ -375,28 +386,41 @@ static int read_events(rv_app_mcp *m, const struct rv_app_mcp_at *at, struct wat
     return rc;
 }
 
-static int ask(rv_app_mcp *m, struct watched *w, const struct rv_app_question *q, const struct mcp_about *about,
-               rv_err **err)
+static bool is_document(const struct watched *w)
+{
+    return w->want == RV_MCP_WANT_READ_RESOURCE || w->want == RV_MCP_WANT_GET_PROMPT;
+}
+
+static int ask(rv_app_mcp *m, const struct rv_app_mcp_at *at, struct watched *w, const struct rv_app_question *q,
+               const struct mcp_about *about, rv_err **err)
 {
     json_object *form = NULL, *result = NULL;
-    rv_buf state = RV_BUF_INIT(4096);
+    rv_buf state = RV_BUF_INIT(4096), key = RV_BUF_INIT(4096);
     int rc = mcp_form_of(q, &form, err);
 
-    if (rc == 0 && (!form || !rv_mcp_server_can_ask(m->session, w->call))) {
+    if (rc == 0 && is_document(w) && (!form || !rv_mcp_server_can_ask(m->session, w->call))) {
+        mcp_cancel_run(at, w->run); /* a document has no answer_run */
+        rc = rv_mcp_server_fail(m->session, w->call, RV_MCP_INVALID_PARAMS,
+                                "a person has to be asked first, which needs a client with elicitation", NULL, m->out,
+                                err);
+    } else if (rc == 0 && (!form || !rv_mcp_server_can_ask(m->session, w->call))) {
         rc = mcp_waiting(about, q, &result, err);
         if (rc == 0)
             rc = mcp_give_and_put(m, w->call, result, err);
     } else if (rc == 0) {
         mcp_state_write(w->tool, w->run, q->id, &state);
-        rc = rv_buf_check(&state, "state of a call", err);
+        rc = mcp_question_key(at, w->run, q->id, &key, err);
+        if (rc == 0)
+            rc = rv_buf_check(&state, "state of a call", err);
         const struct rv_mcp_question question = {
-            .key = MCP_QUESTION_KEY, .message = rv_buf_cstr(&q->text), .schema = form, .state = rv_buf_cstr(&state)};
+            .key = rv_buf_cstr(&key), .message = rv_buf_cstr(&q->text), .schema = form, .state = rv_buf_cstr(&state)};
         if (rc == 0)
             rc = rv_mcp_server_ask(m->session, w->call, &question, m->out, err);
         memcpy(w->answered, q->id, sizeof w->answered);
         w->is_asking = true;
     }
     rv_buf_fini(&state);
+    rv_buf_fini(&key);
     json_object_put(form);
     return rc;
 }
@@ -420,10 +444,26 @@ static int on_question(rv_app_mcp *m, const struct rv_app_mcp_at *at, struct wat
         if (rc == 0 && w->n_stuck > MAX_STUCK)
             rc = RV_FAIL(err, RV_E_STATE, "the run \"%s\" did not take the answer", w->run);
     } else if (rc == 0) {
-        rc = ask(m, w, &q, about, err);
+        rc = ask(m, at, w, &q, about, err);
     }
     rv_app_question_fini(&q);
     return rc;
+}
+
+/* What the run made is the document; a run that failed made none. result is taken. */
+static int give_document(rv_app_mcp *m, struct watched *w, const struct rv_pipeline *p, json_object *result,
+                         rv_err **err)
+{
+    const char *type = p && p->mcp.mime_type[0] ? p->mcp.mime_type : "text/plain";
+    const struct mcp_shown shown = {
+        .want = w->want, .uri = w->uri, .mime_type = type, .description = p && p->description ? p->description : ""};
+    json_object *out = NULL;
+
+    if (json_object_object_get_ex(result, "isError", NULL))
+        return mcp_refuse(m, w->call, RV_MCP_INTERNAL_ERROR, result, err);
+    int rc = mcp_show(&shown, result, &out, err);
+    json_object_put(result);
+    return rc < 0 ? rc : mcp_give_and_put(m, w->call, out, err);
 }
 
 static int on_end(rv_app_mcp *m, const struct rv_app_mcp_at *at, struct watched *w, const struct mcp_about *about,
@@ -439,6 +479,8 @@ static int on_end(rv_app_mcp *m, const struct rv_app_mcp_at *at, struct watched 
     rc = mcp_result_of_run(about, kind, w->past.row.status, rv_app_past_pipeline(&w->past), rv_run_envelope(r.run),
                            &result, err);
     rv_replayed_fini(&r);
+    if (rc == 0 && is_document(w))
+        return give_document(m, w, mcp_offered(rv_app_past_pipeline(&w->past)), result, err);
     return rc == 0 ? mcp_give_and_put(m, w->call, result, err) : rc;
 }
 

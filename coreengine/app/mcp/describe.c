@@ -151,7 +151,8 @@ static int write(const struct offer *o, const struct rv_app_loaded *l, const cha
     write_hints(&b, tool, hints);
     if (o->kind != OFFER_QUERY) { /* each of the others is a run, which may take its time */
         json_object *execution = rv_json_build(&b, tool, "execution", b.rc < 0 ? NULL : json_object_new_object());
-        rv_json_build_text(&b, execution, "taskSupport", "optional");
+        bool needs = o->kind == OFFER_PIPELINE && mcp_offered(l->pipeline)->mcp.tasks == RV_MCP_TASKS_REQUIRED;
+        rv_json_build_text(&b, execution, "taskSupport", needs ? "required" : "optional");
     }
     if (b.rc < 0)
         json_object_put(tool);
@@ -177,6 +178,8 @@ static int write_loaded(const struct rv_app_mcp_at *at, const struct offer *o, s
                                                                   : "the capability does not offer this tool"));
         return 0;
     }
+    if (o->kind == OFFER_PIPELINE && mcp_offered(l->pipeline)->mcp.kind != RV_MCP_OFFER_TOOL)
+        return 0;
     if (o->kind == OFFER_AGENT) {
         const struct rv_agentdoc *doc = l->pipeline->agents[0].declared.doc;
         rv_buf_printf(&text, "Ask the agent %s.%s%s", o->target, doc && doc->description ? " " : "",
@@ -229,7 +232,7 @@ int rv_app_mcp_check(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp
         rv_buf name = RV_BUF_INIT(4096), target = RV_BUF_INIT(4096);
         rv_buf_puts(&name, strchr(opts->tools[i], ':') + 1);
         rv_buf_puts(&target, opts->tools[i]);
-        struct offer o = {rv_buf_steal(&name, NULL), OFFER_TOOL, rv_buf_steal(&target, NULL)};
+        struct offer o = {.name = rv_buf_steal(&name, NULL), .kind = OFFER_TOOL, .target = rv_buf_steal(&target, NULL)};
         rc = o.name && o.target ? check_tool(opts, at, &o, err) : RV_FAIL(err, RV_E_NOMEM, "look for a tool");
         mcp_offer_fini(&o);
         rv_buf_fini(&name);

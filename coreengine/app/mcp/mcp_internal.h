@@ -6,11 +6,10 @@
 #include "coreengine/app/past.h"
 #include "coreengine/app/work.h"
 
-#define MCP_MAX_NAME     128                /* bytes of the name of a tool */
-#define MCP_MAX_OFFERS   10000              /* tools of one server */
-#define MCP_OUTPUT       "result"           /* output key of the stage that calls a capability's tool */
-#define MCP_QUESTION_KEY "answer"           /* of the one question that a call has at a time */
-#define MCP_MAX_RESULT   ((size_t)12 << 20) /* bytes of a result as JSON: with its message it fits RV_MCP_MAX_MESSAGE */
+#define MCP_MAX_NAME   128                /* bytes of the name of a tool */
+#define MCP_MAX_OFFERS 10000              /* tools of one server */
+#define MCP_OUTPUT     "result"           /* output key of the stage that calls a capability's tool */
+#define MCP_MAX_RESULT ((size_t)12 << 20) /* bytes of a result as JSON: with its message it fits RV_MCP_MAX_MESSAGE */
 
 /* --- offers.c: the tools --- */
 enum offer_kind { OFFER_QUERY, OFFER_ANSWER, OFFER_PIPELINE, OFFER_TOOL, OFFER_AGENT, N_OFFERS };
@@ -18,7 +17,8 @@ enum offer_kind { OFFER_QUERY, OFFER_ANSWER, OFFER_PIPELINE, OFFER_TOOL, OFFER_A
 struct offer {
     char *name;
     enum offer_kind kind;
-    char *target; /* PIPELINE: its file; TOOL: "capability:tool"; AGENT: its name; else NULL */
+    char *target;              /* PIPELINE: its file; TOOL: "capability:tool"; AGENT: its name; else NULL */
+    enum rv_mcp_offer_kind as; /* PIPELINE: what the client takes it for */
 };
 struct offers {
     struct offer *items; /* owned; by name */
@@ -59,10 +59,40 @@ RV_MUST_CHECK int mcp_failure_of(const rv_err *why, json_object **out, rv_err **
 /** A result with data: text NULL: the data as JSON. data: the artifact, an object; borrowed. */
 RV_MUST_CHECK int mcp_success(const struct mcp_about *about, const rv_str *text, json_object *data, json_object **out,
                               rv_err **err);
+bool mcp_is_block(json_object *block); /* of content, in the words of the protocol */
 /** Of a run that is over. */
 RV_MUST_CHECK int mcp_result_of_run(const struct mcp_about *about, enum offer_kind kind, enum rv_run_status status,
                                     const struct rv_pipeline *pipeline, const rv_envelope *env, json_object **out,
                                     rv_err **err);
+
+/* --- offered.c: pipelines that are prompts and resources --- */
+#define MCP_FOUND 1 /* of a callback: the walk ends */
+typedef int (*mcp_each_pipeline)(void *self, const char *name, const char *path, const struct rv_pipeline *p,
+                                 rv_err **err);
+/** Each pipeline that the client may run, loaded without its plugins. It stops when a callback returns not 0, and
+ * returns that. */
+RV_MUST_CHECK int mcp_pipelines_each(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at,
+                                     mcp_each_pipeline each, void *self, rv_err **err);
+/** A pipeline as an offer, which is the caller's. */
+RV_MUST_CHECK int mcp_offer_of(const char *name, const char *path, enum rv_mcp_offer_kind kind, struct offer *out,
+                               rv_err **err);
+/* A document that a client asked for: it is there, or a run makes it. Zeroed: neither. */
+struct mcp_document {
+    json_object *result;    /* owned */
+    struct offer offer;     /* name NULL: no run; owned */
+    json_object *arguments; /* of the run; owned */
+};
+void mcp_document_fini(struct mcp_document *d);
+/** The pipeline whose address that is; the name of out->offer stays NULL where there is none. */
+RV_MUST_CHECK int mcp_find_resource(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, rv_str uri,
+                                    struct mcp_document *out, rv_err **err);
+/* What it points to is borrowed for the call. */
+struct mcp_shown {
+    enum rv_mcp_want want;                     /* READ_RESOURCE or GET_PROMPT */
+    const char *uri, *mime_type, *description; /* description: "" none */
+};
+/** The result of a run, as a tool has it, as contents of a resource or messages of a prompt. */
+RV_MUST_CHECK int mcp_show(const struct mcp_shown *shown, json_object *result, json_object **out, rv_err **err);
 
 /* --- question.c: questions of runs as forms --- */
 /** The schema of the form for a question. *out NULL: a form cannot answer it. */
@@ -78,6 +108,9 @@ RV_MUST_CHECK int mcp_state_read(rv_str text, const char *tool, char run[RV_STOR
 RV_MUST_CHECK int mcp_question_of(const struct rv_app_mcp_at *at, const struct rv_run_row *row, const char *id,
                                   struct rv_app_question *out, rv_err **err);
 
+/** By what a client of 2026-07-28 gives the answer: the stage that asks. key gets RV_STORE_MAX_ID + 1 bytes. */
+RV_MUST_CHECK int mcp_question_key(const struct rv_app_mcp_at *at, const char *run, const char *id, rv_buf *key,
+                                   rv_err **err);
 /** Is the answer to that question on its way to the run? */
 RV_MUST_CHECK int mcp_question_is_answered(const struct rv_app_mcp_at *at, const struct rv_run_row *row, const char *id,
                                            bool *out, rv_err **err);
@@ -92,6 +125,8 @@ struct mcp_started {
     json_object *result;                /* owned */
     bool waits;                         /* the call was not begun, because it would have to wait for other servers */
     bool is_mismatch;                   /* nor was it, because its headers are not its arguments */
+    bool is_unknown;                    /* or because the pipeline is not offered as that */
+    bool needs_task;                    /* or because the client would have to take a task */
 };
 /** RV_E_NOT_FOUND: nothing that is offered has the name. */
 RV_MUST_CHECK int mcp_find_offer(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at,
@@ -102,6 +137,7 @@ struct mcp_call {
     json_object *arguments; /* of the tool; mcp_start() reads them from params */
     bool may_wait;          /* for other servers; else out->waits says that it would have to */
     bool is_task;           /* the client wants a task at once: its run is one that mcp_tasks_list() finds */
+    bool takes_tasks;       /* what needs one may be called */
 };
 /** Failures of the call are results; RV_E_NOMEM, RV_E_INVALID (its state was changed). */
 RV_MUST_CHECK int mcp_start(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, const struct offer *o,
@@ -161,6 +197,11 @@ RV_MUST_CHECK int mcp_give_task(rv_app_mcp *m, const struct rv_app_mcp_at *at, c
 /** A client asks for a task by its id. */
 RV_MUST_CHECK int mcp_on_task(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struct rv_mcp_order *o,
                               rv_err **err);
+/** A document that a run makes. arguments: of the run. */
+RV_MUST_CHECK int mcp_run_document(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struct rv_mcp_order *o,
+                                   struct mcp_document *d, rv_err **err);
+/** What failed is told as an error of the request: the text of a failure as a tool has it. result is taken. */
+RV_MUST_CHECK int mcp_refuse(rv_app_mcp *m, int64_t call, int code, json_object *result, rv_err **err);
 void mcp_stop_jobs(rv_app_mcp *m, int64_t call); /* of that call; 0: all */
 /* Of a job: what aside.c needs while it has it. */
 struct mcp_job_place {
@@ -173,16 +214,19 @@ void mcp_job_stop(struct rv_app_mcp_job *job); /* from any thread */
 
 /* --- resources.c, prompts.c --- */
 /** Entries from `first` on, at most RV_MCP_PAGE. */
-RV_MUST_CHECK int mcp_resources_list(const struct rv_app_mcp_at *at, int64_t first, json_object *list, bool *has_more,
-                                     rv_err **err);
-RV_MUST_CHECK int mcp_templates_list(const struct rv_app_mcp_at *at, json_object *list, rv_err **err);
-/** {contents: [...]}. RV_E_NOT_FOUND. */
-RV_MUST_CHECK int mcp_resource_read(const struct rv_app_mcp_at *at, rv_str uri, json_object **out, rv_err **err);
+RV_MUST_CHECK int mcp_resources_list(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, int64_t first,
+                                     json_object *list, bool *has_more, rv_err **err);
+RV_MUST_CHECK int mcp_templates_list(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at,
+                                     json_object *list, rv_err **err);
+char *mcp_uri_decode(rv_str part); /* one part of a path; NULL: it is empty, or not such a part; free() it */
+/** {contents: [...]}, or the run that makes them. RV_E_NOT_FOUND. */
+RV_MUST_CHECK int mcp_resource_read(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, rv_str uri,
+                                    struct mcp_document *out, rv_err **err);
 RV_MUST_CHECK int mcp_prompts_list(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, int64_t first,
                                    json_object *list, bool *has_more, rv_err **err);
 /** RV_E_NOT_FOUND, RV_E_INVALID (an argument is missing). */
 RV_MUST_CHECK int mcp_prompt_get(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at,
-                                 json_object *params, json_object **out, rv_err **err);
+                                 json_object *params, struct mcp_document *out, rv_err **err);
 RV_MUST_CHECK int mcp_complete(const struct rv_app_mcp_at *at, json_object *params, json_object **out, rv_err **err);
 
 static inline bool mcp_may(const struct rv_app_mcp_at *at, enum rv_app_mcp_right right)

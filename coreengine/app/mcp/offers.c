@@ -54,7 +54,8 @@ static int add(struct listing *l, enum offer_kind kind, const char *prefix, cons
         rv_buf_fini(&full);
         return RV_FAIL(err, RV_E_LIMIT, "more than %d tools", MCP_MAX_OFFERS);
     }
-    struct offer made = {rv_buf_steal(&full, NULL), kind, target ? rv_str_dup(rv_str_of(target)) : NULL};
+    struct offer made = {
+        .name = rv_buf_steal(&full, NULL), .kind = kind, .target = target ? rv_str_dup(rv_str_of(target)) : NULL};
     if (!made.name || (target && !made.target) || !rv_has_room(&o->items, &o->cap, o->n + 1, sizeof made)) {
         free(made.name);
         free(made.target);

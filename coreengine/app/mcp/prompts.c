@@ -79,83 +79,79 @@ static int put_at(json_object *root, rv_str path, json_object *value, rv_err **e
 struct search {
     const struct rv_app_mcp_opts *opts;
     const struct rv_app_mcp_at *at;
-    /** A prompt; stops when it returns not 0. */
-    int (*each)(struct search *s, const char *name, const struct rv_pipeline *p, const struct rv_prompt_config *prompt,
-                rv_err **err);
+    /** A prompt; stops when it returns not 0. prompt NULL: the pipeline itself is one. */
+    int (*each)(struct search *s, const char *name, const char *path, const struct rv_pipeline *p,
+                const struct rv_prompt_config *prompt, rv_err **err);
     /* lists */
     json_object *list;
     int64_t first, n;
     /* one */
     rv_str wanted;
-    json_object *arguments, *result;
+    json_object *arguments;
+    struct mcp_document *out;
 };
-#define FOUND 1 /* one more prompt is there: the walk ends */
-
-static int look_into(void *self, const char *file, rv_err **err)
+static int look_into(void *self, const char *file, const char *path, const struct rv_pipeline *p, rv_err **err)
 {
     struct search *s = self;
-    const struct rv_app_load_opts plain = {.keeps = false};
-    struct rv_app_loaded l;
-    rv_buf path = RV_BUF_INIT(8192), name = RV_BUF_INIT(8192);
-    rv_err *why = NULL;
-    int rc = rv_app_pipeline_path(s->opts->pipelines, file, &path, &why);
+    rv_buf name = RV_BUF_INIT(8192);
+    int rc = 0;
 
-    if (rc == 0)
-        rc = rv_app_load_plain(s->at->app, rv_buf_cstr(&path), &plain, &l, &why);
-    if (rc < 0) { /* the list of tools says so in the log */
-        bool no_memory = rc == RV_E_NOMEM;
-        rv_err_free(why);
-        rv_buf_fini(&path);
-        return no_memory ? RV_FAIL(err, RV_E_NOMEM, "list prompts") : 0;
-    }
-    for (size_t i = 0; rc == 0 && l.pipeline && i < l.pipeline->n_prompts; i++) {
-        const struct rv_prompt_config *p = &l.pipeline->prompts[i];
+    if (p->mcp.kind == RV_MCP_OFFER_PROMPT && p->is_sound)
+        return s->each(s, file, path, p, NULL, err);
+    for (size_t i = 0; rc == 0 && p->mcp.kind == RV_MCP_OFFER_TOOL && i < p->n_prompts; i++) {
+        const struct rv_prompt_config *prompt = &p->prompts[i];
         rv_buf_clear(&name);
         rv_buf_puts(&name, file);
-        if (l.pipeline->n_prompts > 1)
-            rv_buf_printf(&name, ".%s", p->key);
+        if (p->n_prompts > 1)
+            rv_buf_printf(&name, ".%s", prompt->key);
         rc = rv_buf_check(&name, "the name of a prompt", err);
-        if (rc == 0 && p->compiled && !needs_run(p->compiled))
-            rc = s->each(s, rv_buf_cstr(&name), l.pipeline, p, err);
+        if (rc == 0 && prompt->compiled && !needs_run(prompt->compiled))
+            rc = s->each(s, rv_buf_cstr(&name), path, p, prompt, err);
     }
-    rv_app_loaded_fini(&l);
-    rv_buf_fini(&path);
     rv_buf_fini(&name);
     return rc;
 }
 
-/* FOUND ends it. */
+/* MCP_FOUND ends it. */
 static int search(struct search *s, rv_err **err)
 {
-    if (!mcp_may(s->at, RV_APP_MCP_RUNS))
-        return 0;
-    return rv_app_pipelines_each(s->opts->pipelines, look_into, s, err);
+    return mcp_pipelines_each(s->opts, s->at, look_into, s, err);
 }
 
 /* --- the list --- */
 
-static int list_one(struct search *s, const char *name, const struct rv_pipeline *p,
+static void add_argument(struct rv_json_build *b, json_object *list, rv_str name, bool is_required)
+{
+    json_object *argument = rv_json_build(b, list, NULL, b->rc < 0 ? NULL : json_object_new_object());
+
+    rv_json_build(b, argument, "name", b->rc < 0 ? NULL : json_object_new_string_len(name.ptr, (int)name.len));
+    rv_json_build(b, argument, "required", b->rc < 0 ? NULL : json_object_new_boolean(is_required));
+}
+
+static int list_one(struct search *s, const char *name, const char *path, const struct rv_pipeline *p,
                     const struct rv_prompt_config *prompt, rv_err **err)
 {
     struct rv_json_build b = {.err = err};
-    struct names names;
+    struct names names = {.n = 0};
 
+    (void)path;
     if (s->n++ < s->first)
         return 0;
     if (s->n > s->first + RV_MCP_PAGE)
-        return FOUND;
+        return MCP_FOUND;
     json_object *one = rv_json_build(&b, s->list, NULL, json_object_new_object());
     rv_json_build_text(&b, one, "name", name);
     if (p->description && p->description[0])
         rv_json_build_text(&b, one, "description", p->description);
     json_object *list = rv_json_build(&b, one, "arguments", b.rc < 0 ? NULL : json_object_new_array());
-    read_names(prompt->compiled, &names);
-    for (size_t i = 0; i < names.n; i++) {
-        json_object *argument = rv_json_build(&b, list, NULL, b.rc < 0 ? NULL : json_object_new_object());
-        rv_str said = name_of(names.items[i].path);
-        rv_json_build(&b, argument, "name", b.rc < 0 ? NULL : json_object_new_string_len(said.ptr, (int)said.len));
-        rv_json_build(&b, argument, "required", b.rc < 0 ? NULL : json_object_new_boolean(!names.items[i].is_test));
-    }
+    if (prompt)
+        read_names(prompt->compiled, &names);
+    for (size_t i = 0; i < names.n; i++)
+        add_argument(&b, list, name_of(names.items[i].path), !names.items[i].is_test);
+    for (size_t i = 0; !prompt && i < p->inputs.n; i++)
+        add_argument(&b, list, rv_str_of(p->inputs.items[i]), true);
+    if (!prompt && !p->inputs.is_set)
+        add_argument(&b, list, RV_STR_LIT("input"), true);
     return b.rc;
 }
 
@@ -165,8 +161,8 @@ int mcp_prompts_list(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp
     struct search s = {.opts = opts, .at = at, .each = list_one, .list = list, .first = first};
     int rc = search(&s, err);
 
-    *has_more = rc == FOUND;
-    return rc == FOUND ? 0 : rc;
+    *has_more = rc == MCP_FOUND;
+    return rc == MCP_FOUND ? 0 : rc;
 }
 
 /* --- one of them --- */
@@ -195,20 +191,21 @@ static int render(struct search *s, const struct rv_prompt_config *prompt, rv_bu
     return rc == RV_E_NOT_FOUND ? RV_E_INVALID : rc;
 }
 
-static int take_one(struct search *s, const char *name, const struct rv_pipeline *p,
+static int take_one(struct search *s, const char *name, const char *path, const struct rv_pipeline *p,
                     const struct rv_prompt_config *prompt, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(MCP_MAX_RESULT / 2);
 
     if (!rv_str_is(s->wanted, name))
         return 0;
-    int rc = render(s, prompt, &text, err);
-    if (rc == 0) {
-        s->result = json_object_new_object();
-        struct rv_json_build b = {err, s->result ? 0 : RV_FAIL(err, RV_E_NOMEM, "render a prompt")};
+    int rc =
+        prompt ? render(s, prompt, &text, err) : mcp_offer_of(name, path, RV_MCP_OFFER_PROMPT, &s->out->offer, err);
+    if (rc == 0 && prompt) {
+        s->out->result = json_object_new_object();
+        struct rv_json_build b = {err, s->out->result ? 0 : RV_FAIL(err, RV_E_NOMEM, "render a prompt")};
         if (p->description && p->description[0])
-            rv_json_build_text(&b, s->result, "description", p->description);
-        json_object *list = rv_json_build(&b, s->result, "messages", b.rc < 0 ? NULL : json_object_new_array());
+            rv_json_build_text(&b, s->out->result, "description", p->description);
+        json_object *list = rv_json_build(&b, s->out->result, "messages", b.rc < 0 ? NULL : json_object_new_array());
         json_object *one = rv_json_build(&b, list, NULL, b.rc < 0 ? NULL : json_object_new_object());
         rv_json_build_text(&b, one, "role", "user");
         json_object *content = rv_json_build(&b, one, "content", b.rc < 0 ? NULL : json_object_new_object());
@@ -218,23 +215,22 @@ static int take_one(struct search *s, const char *name, const struct rv_pipeline
         rc = b.rc;
     }
     rv_buf_fini(&text);
-    return rc < 0 ? rc : FOUND;
+    return rc < 0 ? rc : MCP_FOUND;
 }
 
 int mcp_prompt_get(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, json_object *params,
-                   json_object **out, rv_err **err)
+                   struct mcp_document *out, rv_err **err)
 {
-    struct search s = {.opts = opts, .at = at, .each = take_one, .arguments = rv_json_get_obj(params, "arguments")};
-    json_object *name = NULL;
+    json_object *given = rv_json_get_obj(params, "arguments"), *name = NULL;
+    struct search s = {.opts = opts, .at = at, .each = take_one, .arguments = given, .out = out};
 
     json_object_object_get_ex(params, "name", &name);
     s.wanted = rv_json_str(name);
     int rc = search(&s, err);
-    if (rc == FOUND) {
-        *out = s.result;
-        return 0;
-    }
-    json_object_put(s.result);
-    return rc < 0 ? rc
-                  : RV_FAIL(err, RV_E_NOT_FOUND, "there is no prompt \"%.*s\"", RV_STR_ARG(rv_utf8_cut(s.wanted, 100)));
+    if (rc == 0)
+        return RV_FAIL(err, RV_E_NOT_FOUND, "there is no prompt \"%.*s\"", RV_STR_ARG(rv_utf8_cut(s.wanted, 100)));
+    if (rc == MCP_FOUND && out->offer.name &&
+        !(out->arguments = given ? json_object_get(given) : json_object_new_object()))
+        rc = RV_FAIL(err, RV_E_NOMEM, "get a prompt");
+    return rc == MCP_FOUND ? 0 : rc;
 }

@@ -172,6 +172,31 @@ int mcp_question_of(const struct rv_app_mcp_at *at, const struct rv_run_row *row
                                 err);
 }
 
+struct asking {
+    const char *id;
+    rv_buf *stage;
+};
+
+static int take_stage(void *self, const struct rv_pending *p, rv_err **err)
+{
+    const struct asking *a = self;
+
+    (void)err;
+    if (strcmp(p->id, a->id) == 0 && a->stage->len == 0)
+        rv_buf_puts(a->stage, p->stage ? p->stage : "");
+    return 0;
+}
+
+int mcp_question_key(const struct rv_app_mcp_at *at, const char *run, const char *id, rv_buf *key, rv_err **err)
+{
+    struct asking a = {id, key};
+    int rc = rv_store_list_pending(at->sources->store, &at->app->scope, run, take_stage, &a, err);
+
+    if (rc == 0 && key->len == 0) /* it was answered meanwhile */
+        rv_buf_puts(key, "answer");
+    return rc < 0 ? rc : rv_buf_check(key, "the name of a question", err);
+}
+
 static int take_task(void *self, const struct rv_task_row *row, rv_err **err)
 {
     bool *is_queued = self;

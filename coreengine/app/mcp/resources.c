@@ -3,7 +3,8 @@
  *   reeve://sessions/ID          a session with its messages
  *   reeve://entities/KIND/WORD   an entity by its id, name or key
  *
- * The list has the sessions, last touched first; entities are many, and are found by the template or the tool query. */
+ * The list has the sessions, last touched first; entities are many, and are found by the template or the tool query.
+ * Before them stand pipelines that are resources, at addresses of their own (offered.c). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,8 +35,7 @@ static void write_encoded(const char *text, rv_buf *b)
             rv_buf_printf(b, "%%%02X", (unsigned)(unsigned char)*text);
 }
 
-/* One part of a path, decoded; NULL: it is empty, or not such a part. free() it. */
-static char *decode(rv_str part)
+char *mcp_uri_decode(rv_str part)
 {
     char *out = part.len > 0 ? malloc(part.len + 1) : NULL;
     size_t n = 0;
@@ -83,14 +83,51 @@ static int add_session(void *self, const struct rv_session_row *row, rv_err **er
     return b.rc;
 }
 
-int mcp_resources_list(const struct rv_app_mcp_at *at, int64_t first, json_object *list, bool *has_more, rv_err **err)
-{
-    const struct rv_session_filter filter = {.offset = first, .limit = RV_MCP_PAGE + 1};
-    struct listing l = {list, 0};
+/* Pipelines, which are the first of the list. */
+struct offering {
+    json_object *list;
+    int64_t first, n; /* entries to leave out; that were seen */
+    bool has_inputs;  /* templates are wanted */
+    bool has_more;
+};
 
-    if (!mcp_may(at, RV_APP_MCP_SESSIONS))
+static int add_offered(void *self, const char *name, const char *path, const struct rv_pipeline *p, rv_err **err)
+{
+    struct offering *o = self;
+    struct rv_json_build b = {.err = err};
+
+    (void)path;
+    if (p->mcp.kind != RV_MCP_OFFER_RESOURCE || !p->is_sound || (p->inputs.n > 0) != o->has_inputs || o->n++ < o->first)
         return 0;
-    int rc = rv_store_list_sessions(at->sources->store, &at->app->scope, &filter, add_session, &l, err);
+    if (json_object_array_length(o->list) == RV_MCP_PAGE) {
+        o->has_more = true;
+        return MCP_FOUND;
+    }
+    json_object *one = rv_json_build(&b, o->list, NULL, json_object_new_object());
+    rv_json_build_text(&b, one, o->has_inputs ? "uriTemplate" : "uri", p->mcp.uri);
+    rv_json_build_text(&b, one, "name", name);
+    if (p->description && p->description[0])
+        rv_json_build_text(&b, one, "description", p->description);
+    rv_json_build_text(&b, one, "mimeType", p->mcp.mime_type[0] ? p->mcp.mime_type : "text/plain");
+    return b.rc;
+}
+
+int mcp_resources_list(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, int64_t first,
+                       json_object *list, bool *has_more, rv_err **err)
+{
+    struct offering offered = {.list = list, .first = first};
+    int rc = mcp_pipelines_each(opts, at, add_offered, &offered, err);
+    int64_t n = (int64_t)json_object_array_length(list);
+    const struct rv_session_filter filter = {.offset = first > offered.n ? first - offered.n : 0,
+                                             .limit = RV_MCP_PAGE + 1 - n};
+    struct listing l = {list, n};
+
+    *has_more = offered.has_more;
+    if (rc == MCP_FOUND)
+        return 0;
+    if (rc < 0 || !mcp_may(at, RV_APP_MCP_SESSIONS))
+        return rc;
+    rc = rv_store_list_sessions(at->sources->store, &at->app->scope, &filter, add_session, &l, err);
     *has_more = l.n > RV_MCP_PAGE;
     return rc;
 }
@@ -106,15 +143,20 @@ static void add_template(struct rv_json_build *b, json_object *list, const char 
     rv_json_build_text(b, one, "mimeType", JSON);
 }
 
-int mcp_templates_list(const struct rv_app_mcp_at *at, json_object *list, rv_err **err)
+int mcp_templates_list(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, json_object *list,
+                       rv_err **err)
 {
+    struct offering offered = {.list = list, .has_inputs = true};
     struct rv_json_build b = {.err = err};
 
     if (mcp_may(at, RV_APP_MCP_SESSIONS))
         add_template(&b, list, SESSIONS "{id}", "session", "a session with its messages");
     if (mcp_may(at, RV_APP_MCP_DATA))
         add_template(&b, list, ENTITIES "{kind}/{key}", "entity", "an entity by its id, name or key");
-    return b.rc;
+    if (b.rc < 0)
+        return b.rc;
+    int rc = mcp_pipelines_each(opts, at, add_offered, &offered, err);
+    return rc == MCP_FOUND ? 0 : rc;
 }
 
 /* --- one of them --- */
@@ -174,7 +216,7 @@ static int write_resource(const struct rv_app_mcp_at *at, rv_str uri, rv_buf *ou
 
     if (uri.len > sizeof sessions - 1 && memcmp(uri.ptr, sessions, sizeof sessions - 1) == 0 &&
         mcp_may(at, RV_APP_MCP_SESSIONS)) {
-        char *id = decode((rv_str){uri.ptr + sizeof sessions - 1, uri.len - sizeof sessions + 1});
+        char *id = mcp_uri_decode((rv_str){uri.ptr + sizeof sessions - 1, uri.len - sizeof sessions + 1});
         rc = id ? write_session(at, id, out, err) : rc;
         free(id);
     } else if (uri.len > sizeof entities - 1 && memcmp(uri.ptr, entities, sizeof entities - 1) == 0 &&
@@ -182,8 +224,8 @@ static int write_resource(const struct rv_app_mcp_at *at, rv_str uri, rv_buf *ou
         rv_str rest = {uri.ptr + sizeof entities - 1, uri.len - sizeof entities + 1};
         const char *slash = memchr(rest.ptr, '/', rest.len);
         size_t n = slash ? (size_t)(slash - rest.ptr) : 0;
-        char *kind = slash ? decode((rv_str){rest.ptr, n}) : NULL;
-        char *word = slash ? decode((rv_str){slash + 1, rest.len - n - 1}) : NULL;
+        char *kind = slash ? mcp_uri_decode((rv_str){rest.ptr, n}) : NULL;
+        char *word = slash ? mcp_uri_decode((rv_str){slash + 1, rest.len - n - 1}) : NULL;
         rc = kind && word ? write_entity(at, kind, word, out, err) : rc;
         free(kind);
         free(word);
@@ -191,7 +233,7 @@ static int write_resource(const struct rv_app_mcp_at *at, rv_str uri, rv_buf *ou
     return rc;
 }
 
-int mcp_resource_read(const struct rv_app_mcp_at *at, rv_str uri, json_object **out, rv_err **err)
+static int read_row(const struct rv_app_mcp_at *at, rv_str uri, json_object **out, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(MCP_MAX_RESULT / 2); /* as a string in JSON it may be twice as long */
     rv_err *why = NULL;
@@ -221,6 +263,19 @@ int mcp_resource_read(const struct rv_app_mcp_at *at, rv_str uri, json_object **
     rv_err_free(why);
     rv_buf_fini(&text);
     return rc;
+}
+
+int mcp_resource_read(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, rv_str uri,
+                      struct mcp_document *out, rv_err **err)
+{
+    static const char scheme[] = SCHEME;
+
+    if (uri.len < sizeof scheme - 1 || memcmp(uri.ptr, scheme, sizeof scheme - 1) != 0) {
+        int rc = uri.len <= MAX_URI ? mcp_find_resource(opts, at, uri, out, err) : 0;
+        if (rc < 0 || out->offer.name)
+            return rc;
+    }
+    return read_row(at, uri, &out->result, err);
 }
 
 /* --- what may be filled in --- */

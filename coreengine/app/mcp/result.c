@@ -34,7 +34,7 @@ static void add_text(struct rv_json_build *b, json_object *result, rv_str text)
     rv_json_build(b, block, "text", b->rc < 0 ? NULL : new_text(text));
 }
 
-static bool is_block(json_object *block)
+bool mcp_is_block(json_object *block)
 {
     static const struct {
         const char *type, *needs[2];
@@ -61,7 +61,7 @@ static json_object *own_content(json_object *data)
     json_object *list = rv_json_get_arr(data, "content");
 
     for (size_t i = 0; list && i < json_object_array_length(list); i++)
-        if (!is_block(json_object_array_get_idx(list, i)))
+        if (!mcp_is_block(json_object_array_get_idx(list, i)))
             return NULL;
     return list && json_object_array_length(list) > 0 ? list : NULL;
 }
@@ -120,7 +120,7 @@ static json_object *artifact_of(struct rv_json_build *b, json_object *data, bool
     if (!copy && b->rc == 0)
         b->rc = RV_FAIL(b->err, RV_E_NOMEM, "answer a call");
     json_object_object_foreach (data, key, value) {
-        if (b->rc == 0 && !(has_content && strcmp(key, "content") == 0))
+        if (b->rc == 0 && !(has_content && (strcmp(key, "content") == 0 || strcmp(key, "isError") == 0)))
             b->rc = rv_json_set_ref(copy, key, value, b->err);
     }
     return copy;
@@ -147,6 +147,7 @@ int mcp_success(const struct mcp_about *about, const rv_str *text, json_object *
     json_object *content = own_content(data), *result = NULL;
     rv_buf json = RV_BUF_INIT(MCP_MAX_RESULT);
     struct rv_json_build b = {.err = err};
+    bool is_failure = false;
 
     rv_json_write(data, &json);
     if (json.rc == RV_E_LIMIT) { /* not cut: what is cut is not JSON any more */
@@ -164,6 +165,8 @@ int mcp_success(const struct mcp_about *about, const rv_str *text, json_object *
         b.rc = wrap(about, rv_buf_cstr(&json), artifact, &result, err);
     if (content)
         rv_json_build(&b, result, "content", b.rc < 0 ? NULL : json_object_get(content));
+    if (content && rv_json_get_bool(data, "isError", &is_failure) && is_failure)
+        rv_json_build(&b, result, "isError", b.rc < 0 ? NULL : json_object_new_boolean(true));
     json_object_put(artifact);
     rv_buf_fini(&json);
     if (b.rc < 0)
@@ -244,11 +247,16 @@ static int give_agent(const struct mcp_about *about, json_object *outputs, json_
                                                          : failure(RV_STR_LIT("the agent gave no answer"), out, err);
 }
 
-/* A pipeline without a final response: the output of its only stage, or the outputs by their keys. */
-static int give_outputs(const struct mcp_about *about, json_object *outputs, json_object **out, rv_err **err)
+/* A pipeline without a final response: the output that `response` names, that of its only stage, or the outputs by
+ * their keys. */
+static int give_outputs(const struct mcp_about *about, const struct rv_pipeline *p, json_object *outputs,
+                        json_object **out, rv_err **err)
 {
-    json_object *data = outputs;
+    json_object *data = p->response.output_key ? rv_json_get_obj(outputs, p->response.output_key) : NULL;
 
+    if (data)
+        return mcp_success(about, NULL, data, out, err);
+    data = outputs;
     if (json_object_object_length(outputs) == 1) {
         json_object_object_foreach (outputs, key, value) {
             (void)key;
@@ -265,11 +273,11 @@ static int give_inner(const struct mcp_about *about, const struct rv_pipeline *i
     json_object *all = rv_json_get_obj(outputs, MCP_OUTPUT), *text;
 
     if (!all)
-        return give_outputs(about, outputs, out, err);
+        return give_outputs(about, inner, outputs, out, err);
     text = member(inner->response.output_key ? rv_json_get_obj(all, inner->response.output_key) : NULL,
                   inner->response.field ? inner->response.field : "");
     return json_object_is_type(text, json_type_string) ? give_text(about, rv_json_str(text), out, err)
-                                                       : give_outputs(about, all, out, err);
+                                                       : give_outputs(about, inner, all, out, err);
 }
 
 static int give_failure(enum rv_run_status status, const rv_envelope *env, json_object **out, rv_err **err)
@@ -308,7 +316,7 @@ int mcp_result_of_run(const struct mcp_about *about, enum offer_kind kind, enum 
     rc = kind == OFFER_TOOL    ? give_tool(&whole, outputs, out, err)
          : kind == OFFER_AGENT ? give_agent(&whole, outputs, out, err)
          : inner != pipeline   ? give_inner(&whole, inner, outputs, out, err)
-                               : give_outputs(&whole, outputs, out, err);
+                               : give_outputs(&whole, pipeline, outputs, out, err);
     json_object_put(outputs);
     return rc;
 }

@@ -248,6 +248,13 @@ static int begin(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at 
 
     if (rc < 0)
         return rc;
+    const struct rv_pipeline *offered = o->kind == OFFER_PIPELINE ? mcp_offered(l.pipeline) : NULL;
+    out->is_unknown = offered && offered->mcp.kind != (int)o->as;
+    out->needs_task = offered && offered->mcp.tasks == RV_MCP_TASKS_REQUIRED && !call->takes_tasks;
+    if (out->is_unknown || out->needs_task) {
+        rv_app_loaded_fini(&l);
+        return 0;
+    }
     out->waits = !call->may_wait && l.pipeline && l.pipeline->n_mcp_servers > 0;
     rc = out->waits ? 0 : check_sound(at, o, &l, err);
     if (rc == 0 && !out->waits)
@@ -263,13 +270,17 @@ static int go_on(const struct rv_app_mcp_at *at, const struct offer *o, json_obj
                  rv_err **err)
 {
     json_object *state = NULL, *responses = rv_json_get_obj(params, "inputResponses");
-    json_object *answer = rv_json_get_obj(responses, MCP_QUESTION_KEY), *action = NULL;
+    json_object *answer = NULL, *action = NULL;
+    RV_AUTO(rv_buf_fini) rv_buf key = RV_BUF_INIT(4096);
     char run[RV_STORE_MAX_ID + 1], interrupt[RV_STORE_MAX_ID + 1];
 
     json_object_object_get_ex(params, "requestState", &state);
     int rc = mcp_state_read(rv_json_str(state), o->name, run, interrupt, err);
+    if (rc == 0 && responses)
+        rc = mcp_question_key(at, run, interrupt, &key, err);
     if (rc < 0)
         return rc;
+    answer = responses ? rv_json_get_obj(responses, rv_buf_cstr(&key)) : NULL;
     if (!answer) { /* without an answer it is asked again */
         memcpy(out->run, run, sizeof run);
         return 0;
