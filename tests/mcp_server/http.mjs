@@ -147,8 +147,8 @@ equal([listen.status, listen.json.error.code], [404, -32601], 'no stream of chan
 const declared = (await modern('server/discover', {})).json.result.capabilities
 check(!/listChanged|subscribe/.test(JSON.stringify(declared)), 'and none is declared', declared)
 const waits = (await modern('tools/call', {name: 'ask', arguments: {}}, {}, {elicitation: {}})).data.at(-1).result
-equal([waits.resultType, Object.keys(waits.inputRequests)], ['input_required', ['answer']], 'a question')
-const again = {name: 'ask', arguments: {}, requestState: waits.requestState, inputResponses: {answer: {action: 'accept', content: {choice: 'yes'}}}}
+equal([waits.resultType, Object.keys(waits.inputRequests)], ['input_required', ['plan']], 'a question has the name of its stage')
+const again = {name: 'ask', arguments: {}, requestState: waits.requestState, inputResponses: {plan: {action: 'accept', content: {choice: 'yes'}}}}
 equal((await modern('tools/call', {...again, requestState: waits.requestState.slice(0, -1) + 'x'})).json.error.code, -32602, 'a changed state is refused')
 equal((await modern('tools/call', again)).data.at(-1).result.structuredContent.artifact.answer.choice, 'yes', 'its answer')
 const leave = new AbortController()
