@@ -6,7 +6,7 @@ import {check, equal, finish, scratch, serve} from '../serve/kit.mjs'
 import {exceptions} from './exceptions.mjs'
 
 const here = dirname(fileURLToPath(import.meta.url))
-const tools = ['greet', 'slow_compute', 'failing_job', 'json_schema_2020_12_tool', 'test_header'].flatMap((tool) => ['--mcp-tool', `judged:${tool}`])
+const tools = ['greet', 'slow_compute', 'json_schema_2020_12_tool', 'test_header'].flatMap((tool) => ['--mcp-tool', `judged:${tool}`])
 const server = await serve('judges.db', ['--quiet', '-C', process.argv[3], ...tools, '--pipelines', join(here, 'pipelines'), '--scripts', join(here, 'scripts')])
 
 function judge(name, ...args) {
