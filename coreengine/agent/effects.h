@@ -89,6 +89,7 @@ struct rv_effect {
     enum rv_run_status status;             /* FINISH */
     int64_t worst_tokens, worst_micro_usd; /* CALL_LLM: the most that it can take */
     bool is_beside;                        /* CALL_TOOL: other work of the run may call models meanwhile */
+    bool wants_result;                     /* CALL_TOOL: of a plan, which reads a result of `tools/call` as it came */
     int64_t models_left, money_left;       /* CALL_TOOL: model calls that it may cause; what they may cost in
                                               micro-dollars, -1: anything */
     bool is_hidden;                        /* CALL_LLM: the text of the reply is not shown */

@@ -281,6 +281,7 @@ int rv_visit_call(rv_visit *v, const struct visit_call *call, rv_buf *request, s
     e->name = call->name;
     e->effect_class = call->effect_class;
     e->is_beside = rv_visit_is_beside(v);
+    e->wants_result = v->planned != NULL;
     e->models_left = calls_left(v->shared);
     e->money_left = money_left(v->shared);
     e->deadline_us = v->deadline_us;

@@ -58,6 +58,18 @@ static bool may_have_happened(const rv_visit *v, json_object *entry)
     return !info || rv_tool_effect(info) == RV_EFFECT_NON_IDEMPOTENT;
 }
 
+/* What is wrong with a result, as far as its tool has said it by a code. */
+static const char *code_of_result(json_object *error)
+{
+    static const char *const codes[] = {"missing_structured_content", "output_schema_violation", "invalid_result"};
+    const char *code = rv_json_text_or(rv_json_get_obj(error, "details"), "code", "");
+
+    for (size_t i = 0; i < RV_COUNT(codes); i++)
+        if (strcmp(code, codes[i]) == 0)
+            return codes[i];
+    return "tool_error";
+}
+
 static const char *code_of(const rv_visit *v, json_object *entry, const char *type, bool was_called)
 {
     static const struct {
@@ -78,7 +90,7 @@ static const char *code_of(const rv_visit *v, json_object *entry, const char *ty
     for (size_t i = 0; i < RV_COUNT(refused) && !was_called; i++)
         if (strcmp(refused[i].type, type) == 0)
             return refused[i].code;
-    return "tool_error";
+    return was_called ? code_of_result(rv_json_get_obj(entry, "error")) : "tool_error";
 }
 
 int rv_planned_set_code(const rv_visit *v, json_object *entry, const char *code, bool was_called, rv_err **err)

@@ -156,6 +156,7 @@ static int call_source(struct rv_tool_source *s, struct call *c, const struct rv
                                     .traceparent = has_trace ? trace.parent : NULL,
                                     .tracestate = has_trace ? trace.state : NULL,
                                     .is_beside = e->is_beside,
+                                    .wants_result = e->wants_result,
                                     .models_left = e->models_left,
                                     .money_left = e->money_left,
                                     .timeout_ms = c->deadline_us ? (c->deadline_us - c->started_us) / 1000 : 0,

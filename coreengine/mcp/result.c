@@ -226,30 +226,59 @@ static void write_success(json_object *value, json_object *parts, rv_buf *text)
     rv_jw_obj_end(&w);
 }
 
+/* What a plan reads: the structured content, or the texts in its place, and what stands in _meta. */
+static void write_as_called(json_object *result, rv_buf *text)
+{
+    json_object *structured = NULL, *meta = rv_json_get_obj(result, "_meta");
+    json_object *content = rv_json_get_arr(result, "content");
+    rv_jw w = rv_jw_on(text);
+
+    json_object_object_get_ex(result, "structuredContent", &structured);
+    rv_jw_obj(&w);
+    rv_jw_key(&w, "content");
+    rv_jw_arr(&w);
+    for (size_t i = 0; !structured && content && i < json_object_array_length(content); i++) {
+        json_object *block = json_object_array_get_idx(content, i);
+        if (!rv_str_is(text_of(block, "type"), "text"))
+            continue;
+        rv_jw_obj(&w);
+        rv_jw_kv_text(&w, "type", "text");
+        rv_jw_kv_str(&w, "text", text_of(block, "text"));
+        rv_jw_obj_end(&w);
+    }
+    rv_jw_arr_end(&w);
+    if (structured)
+        rv_jw_kv_value(&w, "structuredContent", structured);
+    if (meta)
+        rv_jw_kv_value(&w, "_meta", meta);
+    rv_jw_obj_end(&w);
+}
+
 /* A call that succeeded: its data, and the blocks beside it. */
-static int say_success(const struct rv_output *out, json_object *result, rv_buf *text, const char **code, rv_buf *note,
-                       rv_err **err)
+static int say_success(const struct rv_output *out, json_object *result, struct rv_mcp_told *told, rv_err **err)
 {
     struct blocks all;
     int rc = read_blocks(result, &all, err);
 
     if (rc == 0 && all.fault) {
-        *code = "invalid_result";
-        rv_buf_puts(text, all.fault);
+        told->code = "invalid_result";
+        rv_buf_puts(told->text, all.fault);
     } else if (rc == 0) {
         if (out->text)
-            rv_buf_add_str(note, rv_utf8_cut(rv_str_of(out->text), RV_MCP_MAX_ERROR));
+            rv_buf_add_str(told->note, rv_utf8_cut(rv_str_of(out->text), RV_MCP_MAX_ERROR));
         if (all.n_unknown > 0)
-            rv_buf_printf(note, "%s%zu block%s of the content have an unknown type and are left out",
-                          note->len > 0 ? "; " : "", all.n_unknown, all.n_unknown == 1 ? "" : "s");
-        write_success(out->value, all.parts, text);
+            rv_buf_printf(told->note, "%s%zu block%s of the content have an unknown type and are left out",
+                          told->note->len > 0 ? "; " : "", all.n_unknown, all.n_unknown == 1 ? "" : "s");
+        if (told->as_called)
+            write_as_called(result, told->text);
+        else
+            write_success(out->value, all.parts, told->text);
     }
     blocks_fini(&all);
     return rc;
 }
 
-int rv_mcp_tool_result(const struct rv_mcp_tool *t, json_object *result, rv_buf *text, const char **code, rv_buf *note,
-                       rv_err **err)
+int rv_mcp_tool_result(const struct rv_mcp_tool *t, json_object *result, struct rv_mcp_told *told, rv_err **err)
 {
     static const enum rv_output_check checks[] = {[RV_MCP_OUTPUT_STRICT] = RV_OUTPUT_STRICT,
                                                   [RV_MCP_OUTPUT_WARN] = RV_OUTPUT_WARN,
@@ -262,20 +291,20 @@ int rv_mcp_tool_result(const struct rv_mcp_tool *t, json_object *result, rv_buf 
     struct rv_output out = {0};
     int rc = 0;
 
-    *code = NULL;
+    told->code = NULL;
     if (t->kind != RV_MCP_CALL_TOOL) {
-        write_success(result, NULL, text);
-        return rv_buf_check(text, "answer of an MCP server", err);
+        write_success(result, NULL, told->text);
+        return rv_buf_check(told->text, "answer of an MCP server", err);
     }
     rc = rv_output_of(result, &promise, &out, err);
     if (rc == 0 && out.code) {
-        *code = out.code;
-        rv_buf_add_str(text, rv_utf8_cut(rv_str_of(out.text), RV_MCP_MAX_ERROR));
+        told->code = out.code;
+        rv_buf_add_str(told->text, rv_utf8_cut(rv_str_of(out.text), RV_MCP_MAX_ERROR));
     } else if (rc == 0) {
-        rc = say_success(&out, result, text, code, note, err);
+        rc = say_success(&out, result, told, err);
     }
     rv_output_fini(&out);
     if (rc == 0)
-        rc = rv_buf_check(text, "answer of an MCP server", err);
-    return rc == 0 ? rv_buf_check(note, "answer of an MCP server", err) : rc;
+        rc = rv_buf_check(told->text, "answer of an MCP server", err);
+    return rc == 0 ? rv_buf_check(told->note, "answer of an MCP server", err) : rc;
 }

@@ -93,12 +93,19 @@ RV_MUST_CHECK int rv_mcp_catalog_write(const rv_mcp_catalog *c, const char *serv
 /** Add what rv_mcp_catalog_write() wrote, as far as servers of that name are in the pipeline. RV_E_INVALID. */
 RV_MUST_CHECK int rv_mcp_catalog_read(rv_mcp_catalog *c, json_object *lists, rv_findings *findings, rv_err **err);
 
+/* What the answer to a call is told as. The buffers are borrowed, and appended to. */
+struct rv_mcp_told {
+    bool as_called; /* a tool's result stays as `tools/call` has it: {content, structuredContent?, _meta?}; content has
+                       only texts, and those only where they are the output */
+    rv_buf *text;   /* borrowed */
+    rv_buf *note;   /* a warning about the output, or nothing; borrowed */
+    const char *code; /* set to that of a failed call (static), whose text is a message; NULL: it succeeded */
+};
 /** The answer to a call as the text that the run gets: {"status": "success", "data": {...}, "content"?: [...]}, an
  * output that is not an object as {"value": it}; content (coreengine/tools/tools.h) has the blocks that are not the
- * data itself, as far as they are meant for the model. A failed call: *code (static) is set, and text is a message.
- *  @param note a warning about the output, appended; may be empty afterwards */
-RV_MUST_CHECK int rv_mcp_tool_result(const struct rv_mcp_tool *t, json_object *result, rv_buf *text, const char **code,
-                                     rv_buf *note, rv_err **err);
+ * data itself, as far as they are meant for the model. */
+RV_MUST_CHECK int rv_mcp_tool_result(const struct rv_mcp_tool *t, json_object *result, struct rv_mcp_told *told,
+                                     rv_err **err);
 /** What is sent for a call: the method, the params (the caller's), and the headers that mirror arguments (the caller's,
  * NULL: none). RV_E_INVALID: args is not an object. */
 struct rv_mcp_request {

@@ -66,9 +66,11 @@ struct rv_tool_call {
     const struct rv_context *context;     /* who asks, in which conversation */
     const char *traceparent, *tracestate; /* of W3C, for requests that the call makes; NULL: there is none */
     bool is_beside;                       /* other work of the run may call models meanwhile */
-    int64_t models_left, money_left;      /* model calls that it may cause; what they may cost in micro-dollars, -1:
-                                             anything */
-    int64_t timeout_ms;                   /* <= 0: none. The caller cancels then; a source may end earlier by itself */
+    bool wants_result; /* {content, structuredContent?, _meta?} of a source that has such results, and the code of a
+                          failure as `details.code` of a standard error */
+    int64_t models_left, money_left; /* model calls that it may cause; what they may cost in micro-dollars, -1:
+                                        anything */
+    int64_t timeout_ms;              /* <= 0: none. The caller cancels then; a source may end earlier by itself */
     /** The call has ended. Receives the reply; must not call the source, and must not free the call while
      *  rv_tool_source_call() has not returned. */
     void (*done)(struct rv_tool_call *c, struct rv_tool_reply *reply);

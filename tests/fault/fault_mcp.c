@@ -424,7 +424,7 @@ static int use(rv_mcp_catalog *c, rv_findings *f)
     json_object *tools = NULL, *lists = NULL, *args = NULL, *result = NULL;
     const struct rv_tool_info *info = NULL;
     struct rv_mcp_request r = {0};
-    const char *code;
+    struct rv_mcp_told told = {.text = &out, .note = &note};
 
     int rc = rv_json_parse(rv_str_of(text), NULL, &tools, NULL);
     rc = rc == 0 ? rv_mcp_catalog_add(c, &server, &(struct rv_mcp_offer){tools, true, true}, f, NULL) : rc;
@@ -434,7 +434,10 @@ static int use(rv_mcp_catalog *c, rv_findings *f)
     rc = rc == 0 ? rv_json_parse(RV_STR_LIT(blocks), NULL, &result, NULL) : rc;
     const struct rv_mcp_tool *t = rc == 0 ? rv_mcp_catalog_find(c, RV_STR_LIT("x"), &info) : NULL;
     rc = rc == 0 ? rv_mcp_tool_request(t, args, "key", &r, NULL) : rc;
-    rc = rc == 0 ? rv_mcp_tool_result(t, result, &out, &code, &note, NULL) : rc;
+    rc = rc == 0 ? rv_mcp_tool_result(t, result, &told, NULL) : rc;
+    rv_buf_clear(&out);
+    told.as_called = true;
+    rc = rc == 0 ? rv_mcp_tool_result(t, result, &told, NULL) : rc;
     rc = rc == 0 ? rv_findings_check(f, NULL) : rc;
     rv_mcp_request_fini(&r);
     json_object_put(tools);

@@ -65,22 +65,47 @@ static void say_trouble(const struct rv_mcp_tool *tool, const struct rv_mcp_trou
                   t->code);
 }
 
+/* The code stands beside the words of the failure. */
+static void say_failure(const char *code, struct rv_tool_reply *reply)
+{
+    rv_buf text = RV_BUF_INIT(RV_JSON_MAX_BYTES);
+    rv_jw w = rv_jw_on(&text);
+
+    rv_jw_obj(&w);
+    rv_jw_kv_text(&w, "status", "error");
+    rv_jw_key(&w, "error");
+    rv_jw_obj(&w);
+    rv_jw_kv_text(&w, "error_type", type_of_output(code));
+    rv_jw_kv_str(&w, "message", rv_buf_str(&reply->text));
+    rv_jw_kv_bool(&w, "recoverable", false);
+    rv_jw_key(&w, "details");
+    rv_jw_obj(&w);
+    rv_jw_kv_text(&w, "code", code);
+    rv_jw_obj_end(&w);
+    rv_jw_obj_end(&w);
+    rv_jw_obj_end(&w);
+    rv_buf_fini(&reply->text);
+    reply->text = text;
+}
+
 static void say_result(const struct mcp_tool_call *c, json_object *result, struct rv_tool_reply *reply)
 {
     rv_buf note = RV_BUF_INIT(RV_JSON_MAX_BYTES);
-    const char *code = NULL;
+    struct rv_mcp_told told = {.as_called = c->of->wants_result, .text = &reply->text, .note = &note};
     rv_err *err = NULL;
 
-    int rc = rv_mcp_tool_result(c->tool, result, &reply->text, &code, &note, &err);
+    int rc = rv_mcp_tool_result(c->tool, result, &told, &err);
     if (rc < 0) {
         rv_buf_fini(&reply->text);
         reply->text = RV_BUF_INIT(RV_JSON_MAX_BYTES);
         reply->failed = true;
         reply->error_type = rv_error_tool;
         rv_buf_puts(&reply->text, rc == RV_E_LIMIT ? "the result is larger than 8 MiB" : rv_err_text(err));
-    } else if (code) {
+    } else if (told.code && c->of->wants_result) {
+        say_failure(told.code, reply);
+    } else if (told.code) {
         reply->failed = true;
-        reply->error_type = type_of_output(code);
+        reply->error_type = type_of_output(told.code);
     } else if (note.len > 0) {
         RV_LOG(c->log, WARN, "mcp.output", RV_F_TEXT("tool", c->tool->qualified),
                RV_F_TEXT("text", rv_buf_cstr(&note)));

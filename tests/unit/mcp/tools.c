@@ -286,7 +286,7 @@ START_TEST(results_become_standard_results)
 {
     const struct rv_tool_info *info = NULL;
     rv_buf text = RV_BUF_INIT(10000), note = RV_BUF_INIT(10000);
-    const char *code = "x";
+    struct rv_mcp_told told = {.text = &text, .note = &note, .code = "x"};
     char list[600];
     struct world w;
 
@@ -297,10 +297,46 @@ START_TEST(results_become_standard_results)
     ck_assert_int_eq(rv_mcp_catalog_finish(w.catalog, NULL), 0);
     const struct rv_mcp_tool *t = rv_mcp_catalog_find(w.catalog, RV_STR_LIT("x"), &info);
     json_object *result = json(results[_i].result);
-    ck_assert_int_eq(rv_mcp_tool_result(t, result, &text, &code, &note, NULL), 0);
-    ck_assert_pstr_eq(code, results[_i].code);
+    ck_assert_int_eq(rv_mcp_tool_result(t, result, &told, NULL), 0);
+    ck_assert_pstr_eq(told.code, results[_i].code);
     ck_assert_msg(strstr(rv_buf_cstr(&text), results[_i].text), "%s", rv_buf_cstr(&text));
     ck_assert_int_eq(note.len > 0, results[_i].validation == RV_MCP_OUTPUT_WARN);
+    json_object_put(result);
+    rv_buf_fini(&text);
+    rv_buf_fini(&note);
+    end(&w);
+}
+END_TEST
+
+/* As a plan reads them. */
+static const struct {
+    const char *result, *text;
+} called[] = {
+    {"{\"content\":[{\"type\":\"text\",\"text\":\"a\"},{\"type\":\"image\",\"data\":\"AAAA\",\"mimeType\":\"image/"
+     "png\"},"
+     "{\"type\":\"text\",\"text\":\"b\",\"annotations\":{}}],\"other\":1,\"structuredContent\":null}",
+     "{\"content\":[{\"type\":\"text\",\"text\":\"a\"},{\"type\":\"text\",\"text\":\"b\"}]}"},
+    {"{\"content\":[{\"type\":\"text\",\"text\":\"a\"}],\"structuredContent\":[1.50],\"_meta\":{\"k\":{}},\"isError\":"
+     "false}",
+     "{\"content\":[],\"structuredContent\":[1.50],\"_meta\":{\"k\":{}}}"},
+    {"{\"structuredContent\":{\"status\":\"error\"},\"_meta\":7}",
+     "{\"content\":[],\"structuredContent\":{\"status\":\"error\"}}"},
+};
+START_TEST(results_stay_as_they_were_called_for)
+{
+    const struct rv_tool_info *info = NULL;
+    rv_buf text = RV_BUF_INIT(10000), note = RV_BUF_INIT(10000);
+    struct rv_mcp_told told = {.as_called = true, .text = &text, .note = &note, .code = "x"};
+    struct world w;
+
+    begin(&w);
+    add(&w, 0, "[{\"name\":\"x\"," OBJECT "}]");
+    ck_assert_int_eq(rv_mcp_catalog_finish(w.catalog, NULL), 0);
+    const struct rv_mcp_tool *t = rv_mcp_catalog_find(w.catalog, RV_STR_LIT("x"), &info);
+    json_object *result = json(called[_i].result);
+    ck_assert_int_eq(rv_mcp_tool_result(t, result, &told, NULL), 0);
+    ck_assert_ptr_null(told.code);
+    ck_assert_str_eq(rv_buf_cstr(&text), called[_i].text);
     json_object_put(result);
     rv_buf_fini(&text);
     rv_buf_fini(&note);
@@ -358,7 +394,7 @@ START_TEST(blocks_that_are_not_the_data_are_content_for_the_model)
 {
     const struct rv_tool_info *info = NULL;
     rv_buf text = RV_BUF_INIT(10000), note = RV_BUF_INIT(10000);
-    const char *code = "x";
+    struct rv_mcp_told told = {.text = &text, .note = &note, .code = "x"};
     struct world w;
 
     begin(&w);
@@ -366,11 +402,11 @@ START_TEST(blocks_that_are_not_the_data_are_content_for_the_model)
     ck_assert_int_eq(rv_mcp_catalog_finish(w.catalog, NULL), 0);
     const struct rv_mcp_tool *t = rv_mcp_catalog_find(w.catalog, RV_STR_LIT("x"), &info);
     json_object *result = json(blocks[_i].result);
-    ck_assert_int_eq(rv_mcp_tool_result(t, result, &text, &code, &note, NULL), 0);
-    ck_assert_pstr_eq(code, blocks[_i].code);
+    ck_assert_int_eq(rv_mcp_tool_result(t, result, &told, NULL), 0);
+    ck_assert_pstr_eq(told.code, blocks[_i].code);
     ck_assert_msg(strstr(rv_buf_cstr(&text), blocks[_i].text), "%s", rv_buf_cstr(&text));
     ck_assert_msg(strstr(rv_buf_cstr(&note), blocks[_i].note), "%s", rv_buf_cstr(&note));
-    json_object *said = code ? NULL : json(rv_buf_cstr(&text)), *content = rv_json_get_arr(said, "content");
+    json_object *said = told.code ? NULL : json(rv_buf_cstr(&text)), *content = rv_json_get_arr(said, "content");
     ck_assert(!content || rv_tool_is_content(content)); /* the core takes it */
     json_object_put(said);
     json_object_put(result);
@@ -385,7 +421,7 @@ START_TEST(more_blocks_than_a_model_can_use_fail_the_call)
     const struct rv_tool_info *info = NULL;
     rv_buf text = RV_BUF_INIT(1 << 20), note = RV_BUF_INIT(1000);
     json_object *result = json("{\"content\":[]}"), *list = rv_json_get_arr(result, "content");
-    const char *code = "x";
+    struct rv_mcp_told told = {.text = &text, .note = &note, .code = "x"};
     struct world w;
 
     begin(&w);
@@ -394,12 +430,12 @@ START_TEST(more_blocks_than_a_model_can_use_fail_the_call)
     const struct rv_mcp_tool *t = rv_mcp_catalog_find(w.catalog, RV_STR_LIT("x"), &info);
     for (int i = 0; i < RV_TOOL_MAX_PARTS; i++)
         json_object_array_add(list, json("{\"type\":\"resource_link\",\"uri\":\"a:b\"}"));
-    ck_assert_int_eq(rv_mcp_tool_result(t, result, &text, &code, &note, NULL), 0);
-    ck_assert_ptr_null(code);
+    ck_assert_int_eq(rv_mcp_tool_result(t, result, &told, NULL), 0);
+    ck_assert_ptr_null(told.code);
     json_object_array_add(list, json("{\"type\":\"text\",\"text\":\"a\"}"));
     rv_buf_clear(&text);
-    ck_assert_int_eq(rv_mcp_tool_result(t, result, &text, &code, &note, NULL), 0);
-    ck_assert_pstr_eq(code, "invalid_result");
+    ck_assert_int_eq(rv_mcp_tool_result(t, result, &told, NULL), 0);
+    ck_assert_pstr_eq(told.code, "invalid_result");
     json_object_put(result);
     rv_buf_fini(&text);
     rv_buf_fini(&note);
@@ -449,6 +485,7 @@ TCase *tools_case(void)
     tcase_add_test(tc, lists_that_were_kept_make_the_same_catalog);
     tcase_add_loop_test(tc, risk_and_effect_follow_from_what_is_believed, 0, RV_COUNT(judged));
     tcase_add_loop_test(tc, results_become_standard_results, 0, RV_COUNT(results));
+    tcase_add_loop_test(tc, results_stay_as_they_were_called_for, 0, (int)RV_COUNT(called));
     tcase_add_loop_test(tc, blocks_that_are_not_the_data_are_content_for_the_model, 0, RV_COUNT(blocks));
     tcase_add_test(tc, more_blocks_than_a_model_can_use_fail_the_call);
     tcase_add_test(tc, a_call_carries_its_key_and_the_headers_of_its_arguments);
