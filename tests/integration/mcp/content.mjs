@@ -49,4 +49,27 @@ write('look-script.yaml', JSON.stringify({ models: [
 ] }));
 const looked = await run('run', 'look.yaml', '--script', 'look-script.yaml', '--input', 'x', '--no-store');
 assert.equal(JSON.parse(looked.out).look.response, 'good', looked.err);
+// A plan reads results as the server gave them: a text is a text, structured content is an artifact, also with an id that
+// stands in _meta, and a result that is none has a code.
+// Proves plan.N2, plan.N3, plan.N4, plan.N5, plan.A1, plan.A3, plan.X4
+const asked = (tool_name, given = {}) => ({ tool_name, arguments: given, on_failure: 'continue' });
+const plan = { type: 'tool_calls', calls: [asked('add', { a: 1, b: 2 }), asked('echo', { text: 'a ${0.output.sum}' }), asked('echo', { text: '$1.output' }),
+                                           asked('rich'), asked('picture'), asked('wrong_output'), asked('no_output'), asked('fail'), asked('refused')] };
+write('planned.yaml', `name: t
+mcp_servers: {stub: {command: ${JSON.stringify(['node', server])}, trusted: true}}
+models: {default: "scripted:any"}
+agents:
+  - {name: work, has_llm: true, has_tools: true, tool_access: all, strategy: planned, plan: {unschematized: defer}, model_role: default,
+     prompt_key: p, default_next: end}
+prompts: {p: plan it}
+`);
+write('planned-script.yaml', JSON.stringify({ models: { work: [{ tool_calls: [{ name: '__planning__', arguments: plan }] }, { text: 'done' }] } }));
+const planned = await run('run', 'planned.yaml', '--script', 'planned-script.yaml', '--input', 'x', '--state');
+const made = JSON.parse(planned.out).outputs.work.results;
+assert.deepEqual(made.slice(0, 5).map((r) => r.output), [{ sum: 3 }, 'a 3', 'a 3', { rows: [1, 2, 3] }, 'a picture'], planned.err + planned.out);
+assert.deepEqual(made.slice(0, 5).map((r) => r.artifact_id?.length ?? 0), [36, 0, 0, 3, 0]);
+assert.equal(made[3].artifact_id, 'r-1');
+assert.deepEqual(made.slice(5).map((r) => r.code), ['output_schema_violation', 'missing_structured_content', 'tool_error', 'tool_error']);
+assert.deepEqual(JSON.parse((await run('artifacts', '--run', 'last', '--json')).out).map((a) => [a.title, a.type]), [['add', 'data'], ['rich', 'data']]);
+assert.equal((await run('replay', 'last')).status, 0);
 console.log('content beside data');

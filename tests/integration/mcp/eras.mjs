@@ -8,7 +8,7 @@ for (const [era, version] of [['legacy', '2024-11-05'], ['legacy', '2025-03-26']
     pipeline('p.yaml', ['--era', era, ...(era === 'legacy' ? ['--version', version] : []), '--tools', '100'], more,
              'echo, add, list_resources, list_resource_templates, read_resource, get_prompt, tool_99');
     const listed = JSON.parse((await run('mcp', 'list', 'p.yaml', '--json')).out);
-    assert.deepEqual([listed[0].version, listed[0].tools], [version, 120], era);
+    assert.deepEqual([listed[0].version, listed[0].tools], [version, 122], era);
     script([{ tool: 'echo', parameters: { text: 'über' } }, { tool: 'add', parameters: { a: 1, b: 2 } },
             { tool: 'list_resources', parameters: {} }, { tool: 'list_resource_templates', parameters: {} },
             { tool: 'read_resource', parameters: { uri: 'stub://a' } },
@@ -57,7 +57,7 @@ mcp_servers:
 agents: [{name: work, has_tools: true, allowed_tools: [a.echo, b.echo, echo], default_next: end}]
 `);
 const two = JSON.parse((await run('mcp', 'tools', 'two.yaml', '--json')).out);
-assert.ok(two.every((tool) => !tool.short_name) && two.length === 30);
+assert.ok(two.every((tool) => !tool.short_name) && two.length === 34);
 const refused = await run('run', 'two.yaml', '--input', 'x');
 assert.ok(refused.status === 2 && refused.err.includes('"echo"'), refused.err);
 console.log('eras, resources, prompts, confirmation, kept lists, names');

@@ -43,6 +43,8 @@ const tools = [
     { name: 'fail', description: 'Fail.', inputSchema: object({}) },
     { name: 'wrong_output', description: 'Promise and break it.', inputSchema: object({}),
       outputSchema: { type: 'object', properties: { n: { type: 'integer' } }, required: ['n'] } },
+    { name: 'no_output', description: 'Promise and forget it.', inputSchema: object({}), outputSchema: { type: 'object' } },
+    { name: 'refused', description: 'Be refused.', inputSchema: object({}) },
     { name: 'remove', description: 'Destroy.', inputSchema: object({}), annotations: { destructiveHint: true } },
     { name: 'environment', description: 'Names of variables.', inputSchema: object({}) },
     { name: 'form', description: 'Ask a person, by names of forms.', annotations: { idempotentHint: true },
@@ -275,6 +277,8 @@ function call(id, params) {
         return text(id, 'it is broken', { isError: true });
     case 'wrong_output':
         return text(id, 'no number', { structuredContent: { n: 'x' } });
+    case 'no_output':
+        return text(id, 'no object');
     case 'environment':
         return text(id, Object.keys(process.env).join(' '));
     case 'remove':
@@ -290,7 +294,7 @@ function call(id, params) {
         put({ method: 'notifications/progress', params: { progressToken: 999999, progress: 1 } });
         return text(id, 'done');
     case 'rich':
-        return answer(id, { structuredContent: { rows: [1, 2, 3] }, content: [
+        return answer(id, { structuredContent: { rows: [1, 2, 3] }, _meta: { 'io.systemprompt/execution': { artifact_id: 'r-1' } }, content: [
             { type: 'text', text: 'three rows were found' },
             { type: 'text', text: 'for people only', annotations: { audience: ['user'] } },
             { type: 'image', data: 'AAAA', mimeType: 'image/png' },
