@@ -394,6 +394,22 @@ void rv_read_mcp_servers(struct rv_key_reader *r, const struct rv_node *node, vo
     }
 }
 
+int rv_pipeline_write_mcp_servers(const struct rv_pipeline *p, rv_jw *w, rv_err **err)
+{
+    int rc = 0;
+
+    rv_jw_obj(w);
+    for (size_t i = 0; i < p->n_mcp_servers && rc == 0; i++) {
+        json_object *keys = NULL;
+        rc = rv_node_to_json(p->internal->mcp_servers[i], &keys, err);
+        if (rc == 0)
+            rv_jw_kv_value(w, p->mcp_servers[i].name, keys);
+        json_object_put(keys);
+    }
+    rv_jw_obj_end(w);
+    return rc;
+}
+
 const struct rv_mcp_server_config *rv_pipeline_mcp_server(const struct rv_pipeline *p, const char *name)
 {
     for (size_t i = 0; i < p->n_mcp_servers; i++)

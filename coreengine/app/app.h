@@ -91,9 +91,10 @@ struct rv_app_load_opts {
     rv_store *store;    /* that store, where it is open already; borrowed; NULL: it is opened if there are agents */
     const char *model;  /* "provider:model" in the place of each model of the file; NULL: its own; not with text */
     const struct rv_test_place
-        *place;  /* prompts of a test's matrix in the place of the file's; NULL: none; not with text
-                  */
-    rv_str text; /* of the pipeline, which the path then only names; ptr NULL: it is read from the path */
+        *place;      /* prompts of a test's matrix in the place of the file's; NULL: none; not with text
+                      */
+    rv_str text;     /* of the pipeline, which the path then only names; ptr NULL: it is read from the path */
+    const char *dir; /* what relative paths of text start from; NULL: the folder of this process */
 };
 /** Load, open the capabilities, bind declared agents, check all names. All faults are findings: look at
  *  rv_findings_n_errors(out->findings) before a run. Fails only if the file cannot be read. */

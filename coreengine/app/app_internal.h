@@ -30,6 +30,9 @@ RV_MUST_CHECK int rv_app_check_replaced(const struct rv_pipeline *p, const char 
 RV_MUST_CHECK int rv_app_load_bundle(const struct rv_app *app, const struct rv_app_load_opts *opts, rv_bundle *bundle,
                                      bool calls, struct rv_app_loaded *out, rv_err **err);
 
+/** Does a script, or one of the pipeline's tests, answer for the tool? */
+bool rv_app_plays_tool(const struct rv_app_loaded *l, rv_str tool);
+
 /* --- quotas_use.c --- */
 /* The limits of one run or task, copied when they come into force. */
 struct rv_app_limits {

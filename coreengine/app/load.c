@@ -230,7 +230,7 @@ static bool is_scripted(const struct rv_app_loaded *l)
     return false;
 }
 
-static bool plays_tool(const struct rv_app_loaded *l, rv_str tool)
+bool rv_app_plays_tool(const struct rv_app_loaded *l, rv_str tool)
 {
     if (l->script && rv_script_has_tool(l->script, tool))
         return true;
@@ -345,7 +345,7 @@ static int check_names(struct rv_app_loaded *l, struct rv_pipeline *p, rv_err **
     for (size_t i = 0; scripted && i < p->n_agents; i++) {
         const struct rv_str_list *list = &p->agents[i].tools.allowed;
         for (size_t t = 0; t < list->n; t++)
-            if (plays_tool(l, rv_str_of(rv_agent_callee(&p->agents[i], list->items[t]))))
+            if (rv_app_plays_tool(l, rv_str_of(rv_agent_callee(&p->agents[i], list->items[t]))))
                 k.tools[k.n_tools++] = rv_agent_callee(&p->agents[i], list->items[t]);
     }
     let_unlisted_pass(l, p, &k);
@@ -443,25 +443,6 @@ static int check_with_plugins(struct rv_app_loaded *l, struct rv_pipeline *p, rv
     return rc;
 }
 
-/* With a script that plays every tool that stages list, no server has to be started. */
-static bool needs_servers(const struct rv_app_loaded *l)
-{
-    const struct rv_catalog plugins = rv_plugins_catalog(l->plugins);
-    const struct rv_pipeline *p = l->pipeline;
-
-    for (size_t i = 0; i < p->n_agents; i++) {
-        const struct rv_agent *a = &p->agents[i];
-        if (!a->tools.allowed.is_set && a->tools.access != RV_UNSET && a->tools.access != RV_ACCESS_NONE)
-            return true;
-        for (size_t t = 0; t < a->tools.allowed.n; t++) {
-            rv_str name = rv_str_of(rv_agent_callee(a, a->tools.allowed.items[t]));
-            if (!plays_tool(l, name) && !plugins.tool(plugins.self, name))
-                return true;
-        }
-    }
-    return false;
-}
-
 /* All that a pipeline needs to be checked. */
 static int complete(const struct rv_app *app, const struct rv_app_load_opts *opts, struct rv_app_loaded *l,
                     rv_err **err)
@@ -475,7 +456,7 @@ static int complete(const struct rv_app *app, const struct rv_app_load_opts *opt
     if (rc == 0)
         rc = bind_agents(app, opts, l, err);
     if (rc == 0)
-        rc = rv_app_mcp_open(app, l, opts->connects && needs_servers(l), err);
+        rc = rv_app_mcp_open(app, l, opts->connects && rv_app_mcp_is_needed(l), err);
     if (rc == 0)
         check_test_scripts(l);
     if (rc == 0 && l->script)
@@ -505,7 +486,7 @@ static int parse(const char *path, const struct rv_app_load_opts *opts, struct r
 {
     const struct rv_pipeline_opts from = {.model = opts->model, .place = opts->place};
     if (opts->text.ptr)
-        return rv_pipeline_parse(opts->text, path, ".", l->findings, &l->own, err);
+        return rv_pipeline_parse(opts->text, path, opts->dir ? opts->dir : ".", l->findings, &l->own, err);
     return rv_pipeline_load_with(path, &from, l->findings, &l->own, err);
 }
 

@@ -118,6 +118,8 @@ struct rv_app_mcp_serve {
 RV_MUST_CHECK int rv_app_mcp_serve(const struct rv_app_mcp_serve *opts, int64_t *n_left, rv_err **err);
 
 /* --- The other side: the MCP servers of a pipeline, for those who look at them without running the pipeline --- */
+/** Does a stage, also of a pipeline that a stage runs, call a tool that no capability has and no script plays? */
+bool rv_app_mcp_is_needed(const struct rv_app_loaded *l);
 /** Fills in l->mcp: lists from the servers, if connects, else from kept files. What goes wrong with a server is a
  * finding of l. */
 RV_MUST_CHECK int rv_app_mcp_open(const struct rv_app *app, struct rv_app_loaded *l, bool connects, rv_err **err);

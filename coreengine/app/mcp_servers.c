@@ -12,11 +12,15 @@ static void check_inner(const struct rv_app_loaded *l)
     size_t n = 0;
     struct rv_pipeline *const *inner = rv_pipeline_inner(l->pipeline, &n);
 
-    for (size_t i = 0; i < n; i++)
-        if (inner[i]->n_mcp_servers > 0)
-            rv_findings_add_as(l->findings, RV_SEVERITY_WARNING, "mcp_inner", &inner[i]->mcp_servers[0].src,
+    for (size_t i = 0; i < n; i++) {
+        size_t s = 0;
+        while (s < inner[i]->n_mcp_servers && rv_pipeline_mcp_server(l->pipeline, inner[i]->mcp_servers[s].name))
+            s++;
+        if (s < inner[i]->n_mcp_servers)
+            rv_findings_add_as(l->findings, RV_SEVERITY_WARNING, "mcp_inner", &inner[i]->mcp_servers[s].src,
                                "name them in the outer pipeline",
                                "the MCP servers of a pipeline that a stage runs are not started");
+    }
 }
 
 /* A run that begins without a server, or without some of its tools, says so. */
@@ -55,6 +59,34 @@ static int open_tools(const struct rv_app *app, struct rv_app_loaded *l, const s
     if (rc == 0)
         rc = rv_mcp_tools_new(&opts, &l->mcp, err);
     return rc == 0 && opts.connects && !opts.approve.text ? note_missing(app, l, first, err) : rc;
+}
+
+static bool calls_servers(const struct rv_app_loaded *l, const struct rv_pipeline *p)
+{
+    const struct rv_catalog plugins = rv_plugins_catalog(l->plugins);
+
+    for (size_t i = 0; i < p->n_agents; i++) {
+        const struct rv_agent *a = &p->agents[i];
+        if (!a->tools.allowed.is_set && a->tools.access != RV_UNSET && a->tools.access != RV_ACCESS_NONE)
+            return true;
+        for (size_t t = 0; t < a->tools.allowed.n; t++) {
+            rv_str name = rv_str_of(rv_agent_callee(a, a->tools.allowed.items[t]));
+            if (!rv_app_plays_tool(l, name) && !plugins.tool(plugins.self, name))
+                return true;
+        }
+    }
+    return false;
+}
+
+bool rv_app_mcp_is_needed(const struct rv_app_loaded *l)
+{
+    size_t n = 0;
+    struct rv_pipeline *const *inner = rv_pipeline_inner(l->pipeline, &n);
+    bool needs = calls_servers(l, l->pipeline);
+
+    for (size_t i = 0; i < n && !needs; i++)
+        needs = calls_servers(l, inner[i]);
+    return needs;
 }
 
 int rv_app_mcp_open(const struct rv_app *app, struct rv_app_loaded *l, bool connects, rv_err **err)

@@ -172,16 +172,23 @@ static void write_pipeline(const struct offer *o, rv_buf *b)
     rv_buf_puts(b, "], output_key: " MCP_OUTPUT "}\n");
 }
 
-/* A pipeline that declares inputs gets them as a stage does. The outer one is in no folder: paths are those of this
- * process. */
-static void write_outer(const struct offer *o, const struct rv_pipeline *inner, rv_buf *b)
+/* A pipeline that declares inputs gets them as a stage does. The outer one stands in the same folder and has its MCP
+ * servers, since those of a stage's pipeline are not started. */
+static int write_outer(const struct offer *o, const struct rv_pipeline *inner, rv_buf *b, rv_err **err)
 {
+    const char *slash = strrchr(o->target, '/'), *file = slash ? slash + 1 : o->target;
     rv_buf value = RV_BUF_INIT(4096);
+    rv_jw servers = rv_jw_on(b);
+    int rc = 0;
 
     rv_buf_puts(b, "name: ");
     add_scalar(b, o->name, strlen(o->name));
+    if (inner->n_mcp_servers > 0) {
+        rv_buf_puts(b, "\nmcp_servers: ");
+        rc = rv_pipeline_write_mcp_servers(inner, &servers, err);
+    }
     rv_buf_puts(b, "\nagents:\n  - name: " OUTER_STAGE "\n    output_key: " MCP_OUTPUT "\n    pipeline: ");
-    add_scalar(b, o->target, strlen(o->target));
+    add_scalar(b, file, strlen(file));
     rv_buf_puts(b, "\n    inputs:\n");
     for (size_t i = 0; i < inner->inputs.n; i++) {
         rv_buf_puts(b, "      ");
@@ -195,6 +202,7 @@ static void write_outer(const struct offer *o, const struct rv_pipeline *inner, 
         rv_buf_puts(b, "\n");
     }
     rv_buf_fini(&value);
+    return rc;
 }
 
 const struct rv_pipeline *mcp_offered(const struct rv_pipeline *p)
@@ -207,11 +215,13 @@ const struct rv_pipeline *mcp_offered(const struct rv_pipeline *p)
 static int load_outer(const struct rv_app_mcp_at *at, const struct offer *o, struct rv_app_load_opts *load,
                       struct rv_app_loaded *inner, struct rv_app_loaded *out, rv_err **err)
 {
-    rv_buf text = RV_BUF_INIT(256 << 10);
+    rv_buf text = RV_BUF_INIT(1 << 20);
+    int rc = write_outer(o, inner->pipeline, &text, err);
 
-    write_outer(o, inner->pipeline, &text);
     load->text = rv_buf_str(&text);
-    int rc = rv_buf_check(&text, "pipeline", err);
+    load->dir = inner->pipeline->dir;
+    if (rc == 0)
+        rc = rv_buf_check(&text, "pipeline", err);
     if (rc == 0)
         rc = rv_app_load(at->app, NO_FILE, load, out, err);
     rv_buf_fini(&text);
