@@ -110,7 +110,7 @@ struct rv_app_mcp_serve {
     struct rv_app_mcp_opts offer;
     int in, out;        /* descriptors */
     size_t concurrency; /* runs at once; 0: RV_WORKER_CONCURRENCY */
-    int64_t grace_us;   /* that calls under way have to end after the input ended; 0: RV_WORKER_GRACE_US */
+    int64_t grace_us;   /* that calls under way have to end after the input ended; as of struct rv_worker_opts */
     bool no_worker;     /* runs are done by other processes */
 };
 /** Serve one client until its input ends and its calls are answered, or SIGTERM or SIGINT comes: then calls under way

@@ -20,14 +20,16 @@
 /** The stream of a run without a chat: its lines are numbers of events, pieces and "again". Its id is out. */
 void rv_app_stream_of_run(const char *run, rv_buf *out);
 
-#define RV_APP_STREAM_KEPT_US INT64_C(300000000) /* how long a stream is kept beyond its end, when nothing is said */
+#define RV_APP_STREAM_KEPT_US  INT64_C(300000000) /* how long a stream is kept beyond its end, when nothing is said */
+#define RV_APP_STREAM_NOT_KEPT INT64_C(-1)        /* it goes with its end, or soon after */
 
 typedef struct rv_app_streams rv_app_streams; /* the writer */
 typedef struct rv_app_stream rv_app_stream;   /* one stream that is written here; used by one thread */
 
 struct rv_app_streams_opts {
     const struct rv_app *app; /* borrowed */
-    int64_t kept_us;          /* streams are kept that long beyond their end; 0: RV_APP_STREAM_KEPT_US */
+    int64_t
+        kept_us; /* streams are kept that long beyond their end; 0: RV_APP_STREAM_KEPT_US; or RV_APP_STREAM_NOT_KEPT */
 };
 RV_MUST_CHECK int rv_app_streams_new(const struct rv_app_streams_opts *opts, rv_app_streams **out, rv_err **err);
 /** Writes what has come, and ends the thread. All streams are closed before. NULL is fine. */

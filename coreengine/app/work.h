@@ -116,7 +116,7 @@ struct rv_worker_opts {
     size_t n_labels;
     size_t concurrency; /* runs at once; 0: RV_WORKER_CONCURRENCY */
     size_t threads;     /* for capability code at most; 0: 64 */
-    int64_t grace_us;   /* of draining, for calls under way; 0: RV_WORKER_GRACE_US */
+    int64_t grace_us;   /* of draining, for calls under way; 0: RV_WORKER_GRACE_US; RV_WORKER_NO_GRACE: none */
     /* Files that answer for the models of tasks of that type, of those that it handles by itself. */
     const struct rv_worker_handler *scripts;
     size_t n_scripts;
@@ -141,7 +141,13 @@ struct rv_worker_opts {
 };
 #define RV_WORKER_CONCURRENCY 16                /* runs at once of one worker, unless it is told otherwise */
 #define RV_WORKER_GRACE_US    INT64_C(30000000) /* for runs to come to a point where another process goes on */
+#define RV_WORKER_NO_GRACE    INT64_C(-1)       /* what goes on is given up at once */
 #define RV_WORKER_MAX         1024              /* runs at once */
+/** How long a grace is that options give so. */
+static inline int64_t rv_worker_grace_us(int64_t given)
+{
+    return given == RV_WORKER_NO_GRACE ? 0 : given > 0 ? given : RV_WORKER_GRACE_US;
+}
 struct rv_worker_done {
     int64_t n_done, n_failed, n_back; /* tasks: completed; that failed an attempt; handed back */
     int64_t n_left; /* runs with a call under way that must not be repeated: not 0: end the process without more ado,

@@ -134,6 +134,9 @@ RV_MUST_CHECK int rv_cli_int(const struct rv_cli *cli, const char *name, int64_t
                              rv_err **err); /* unchanged when not given */
 /** A command line that is wrong. RV_E_INVALID. */
 RV_MUST_CHECK int rv_cli_usage(const struct rv_cli *cli, rv_err **err, const char *fmt, ...) RV_PRINTF(3, 4);
+/** A span of time, such as --grace; left as it is where the option is not given. none: what 0 stands for. */
+RV_MUST_CHECK int rv_cli_span(const struct rv_cli *cli, const char *name, int64_t none, int64_t *inout_us,
+                              rv_err **err);
 
 /* verbs/verbs.c */
 /** A verb by its name; sub (may be NULL) names one below it. NULL: there is none. */

@@ -186,6 +186,20 @@ int rv_cli_int(const struct rv_cli *cli, const char *name, int64_t least, int64_
     return 0;
 }
 
+int rv_cli_span(const struct rv_cli *cli, const char *name, int64_t none, int64_t *inout_us, rv_err **err)
+{
+    const char *text = rv_cli_value(cli, name);
+    int64_t us = 0;
+
+    if (!text)
+        return 0;
+    int rc = rv_cli_parse_duration(text, &us, err);
+    if (rc < 0)
+        return RV_WRAP(err, rc, "read --%s", name);
+    *inout_us = us > 0 ? us : none;
+    return 0;
+}
+
 /* --- reading a command line --- */
 
 static bool is_word(const char *words, const char *value)

@@ -158,7 +158,7 @@ static void on_grace(uv_timer_t *timer)
 static void drain(struct life *l)
 {
     const struct rv_server_opts *o = l->s.opts;
-    int64_t grace_us = o->grace_us > 0 ? o->grace_us : RV_WORKER_GRACE_US;
+    int64_t grace_us = rv_worker_grace_us(o->grace_us);
 
     atomic_store(&l->s.is_draining, true);
     if (o->say)

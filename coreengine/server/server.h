@@ -32,9 +32,9 @@ struct rv_server_opts {
     const char *model;  /* "provider:model" of turns whose agent and request name none; NULL: the default */
     size_t concurrency; /* queued runs at once; 0: RV_WORKER_CONCURRENCY */
     bool no_worker;     /* what is queued is left to `reeve worker` */
-    int64_t grace_us;   /* of draining; 0: RV_WORKER_GRACE_US */
+    int64_t grace_us;   /* of draining; as of struct rv_worker_opts */
     int64_t stays_us;   /* how long a turn goes on without a client, or RV_SERVER_STAYS; 0: it is cancelled at once */
-    int64_t kept_us;    /* how long a stream is kept beyond its end; 0: RV_APP_STREAM_KEPT_US */
+    int64_t kept_us;    /* how long a stream is kept beyond its end; as of struct rv_app_streams_opts */
     struct rv_telemetry_settings telemetry; /* its url says whether app->traces has to be set */
     const char *webhook;        /* address that is told when a run of POST /runs ends or waits; NULL: none */
     const char *webhook_secret; /* by which it, and what names no secret of its own, is signed; NULL: none */

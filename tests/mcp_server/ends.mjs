@@ -34,8 +34,8 @@ c.child.kill('SIGTERM')
 equal(await c.ended, 0, 'SIGTERM ends it while its client does not read')
 c.child.stdout.destroy()
 
-// A client that writes no more has the grace to read what it asked for: on a socket, and on a pipe.
-c = start('pipe', 'closed', '--grace', '1s', '--log-level', 'warn')
+// A client that writes no more has the grace to read what it asked for: on a socket, where there is none, and on a pipe.
+c = start('pipe', 'closed', '--grace', '0s', '--log-level', 'warn')
 const half = spawn('sh', ['-c', 'cat "$1" | "$0" mcp serve --grace 1s --pipelines "$2" --store "$3"', reeve,
   file('lists', line('i', 'initialize', init) + lists.slice(0, 32 << 10)), join(scratch, 'p'), join(scratch, 'half.db')], {env, cwd: root})
 const watchdog = setTimeout(() => half.kill('SIGKILL'), 15000)

@@ -107,8 +107,8 @@ check(/\ndata: \[DONE\]\n\n$/.test(named) && named.includes('event: done'), 'nam
 equal(await server.stop(), 0, 'it ends as it should')
 
 // drained in mid-turn: the stream has a proper end
-const slow = file('slow.yaml', 'models:\n  boss:\n    - {chunks: ["This will be", {text: " long", delay_ms: 600000}]}\ntools:\n  wipe: [{result: {}}]\n  search: [{result: {}}]\n')
-const drained = await serve('drained.db', ['--schema-dir', agents(), '--script', slow, '--grace', '1s'])
+const slow = file('slow.yaml', 'models:\n  boss:\n    - {chunks: ["This will be", {text: " long", delay_ms: 20000}]}\ntools:\n  wipe: [{result: {}}]\n  search: [{result: {}}]\n')
+const drained = await serve('drained.db', ['--schema-dir', agents(), '--script', slow, '--grace', '0s']) // none, and not as much as when nothing is said
 const last = say(randomUUID(), 'hi', drained.url)
 let said = false
 const ended = end(last).then((r) => r.outcome)

@@ -83,4 +83,11 @@ equal(told.filter((e) => e.type === 'TOOL_CALL_START').length, 0, 'whose call is
 equal(told.filter((e) => e.type === 'TOOL_CALL_RESULT').length, 1, 'and has its result')
 equal((await part(server, `/chat/${session}`, resume)).bytes, answered.bytes, 'a repeated answer is the same answer')
 equal(await server.stop(), 0, 'it ends as it should')
+
+// kept for no time beyond its end: the first stream that is written lets the old ones go
+server = await serve('streams.db', [...args, '--stream-keep', '0s'])
+await part(server, `/chat/${randomUUID()}`, body(randomUUID(), 'late'))
+for (let i = 0, old; i < 200 && old !== 404; i++) old = (await part(server, `/runs/${seen.run}/stream`)).status
+equal((await part(server, `/runs/${seen.run}/stream`)).status, 404, 'a stream that is not kept beyond its end is gone')
+equal(await server.stop(), 0, 'it ends as it should')
 finish('streams')

@@ -63,7 +63,7 @@ static void on_signal(struct stdio *s)
 
 static int64_t grace_ends_us(const struct stdio *s)
 {
-    return rv_app_now_us() + (s->opts->grace_us > 0 ? s->opts->grace_us : RV_WORKER_GRACE_US);
+    return rv_app_now_us() + rv_worker_grace_us(s->opts->grace_us);
 }
 
 /* A time as poll() takes it: at most a second, so that any grace fits. */

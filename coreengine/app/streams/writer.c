@@ -304,7 +304,9 @@ int rv_app_streams_new(const struct rv_app_streams_opts *opts, rv_app_streams **
         return RV_FAIL(err, RV_E_NOMEM, "make the writer of streams");
     w->end = &w->first;
     w->log = opts->app->log;
-    w->kept_us = opts->kept_us > 0 ? opts->kept_us : RV_APP_STREAM_KEPT_US;
+    w->kept_us = opts->kept_us == RV_APP_STREAM_NOT_KEPT ? 0
+                 : opts->kept_us > 0                     ? opts->kept_us
+                                                         : RV_APP_STREAM_KEPT_US;
     pthread_mutex_init(&w->lock, NULL);
     pthread_condattr_t attr;
     pthread_condattr_init(&attr);

@@ -396,7 +396,7 @@ void rv_work_dispatcher_tell(struct work_dispatcher *d)
 
 void rv_work_dispatcher_drain(struct work_dispatcher *d)
 {
-    int64_t grace_us = d->worker->opts->grace_us > 0 ? d->worker->opts->grace_us : RV_WORKER_GRACE_US;
+    int64_t grace_us = rv_worker_grace_us(d->worker->opts->grace_us);
 
     pthread_mutex_lock(&d->lock);
     d->is_draining = true;

@@ -464,7 +464,7 @@ static void on_grace(uv_timer_t *timer)
 static void drain(struct shell *s)
 {
     const struct rv_worker_opts *o = s->worker.opts;
-    int64_t grace_us = o->grace_us > 0 ? o->grace_us : RV_WORKER_GRACE_US;
+    int64_t grace_us = rv_worker_grace_us(o->grace_us);
 
     s->is_draining = true;
     say(s, "draining: no new tasks; runs have %lld s to come to a point where another worker can go on",

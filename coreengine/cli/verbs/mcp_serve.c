@@ -17,8 +17,8 @@ static const struct rv_cli_option options[] = {
      true},
     {"concurrency", 'c', "N", "runs at once (default 16)", NULL, false},
     {"no-worker", 0, NULL, "do not perform runs: leave them to `reeve worker`", NULL, false},
-    {"grace", 0, "DURATION", "time that calls under way have to end after the input has ended (default 30s)", NULL,
-     false},
+    {"grace", 0, "DURATION", "time that calls under way have to end after the input has ended (default 30s; 0s: none)",
+     NULL, false},
     {"lease", 0, "SECONDS", RV_CLI_LEASE_DOC, NULL, false},
 };
 
@@ -35,7 +35,7 @@ int rv_cli_check_tools(const char *option, const char *const *tools, size_t n, r
 
 static int serve(struct rv_cli *cli, rv_err **err)
 {
-    const char *tools[RV_CLI_MAX_TOOLS], *grace = rv_cli_value(cli, "grace");
+    const char *tools[RV_CLI_MAX_TOOLS];
     struct rv_app_mcp_serve opts = {.app = &cli->app,
                                     .offer = {.pipelines = rv_cli_value(cli, "pipelines"),
                                               .scripts = rv_cli_value(cli, "scripts"),
@@ -50,11 +50,8 @@ static int serve(struct rv_cli *cli, rv_err **err)
     opts.concurrency = (size_t)concurrency;
     if (rc == 0)
         rc = rv_cli_values(cli, "tool", tools, RV_COUNT(tools), &opts.offer.n_tools, err);
-    if (rc == 0 && grace) {
-        rc = rv_cli_parse_duration(grace, &opts.grace_us, err);
-        if (rc < 0)
-            rc = RV_WRAP(err, rc, "read --grace");
-    }
+    if (rc == 0)
+        rc = rv_cli_span(cli, "grace", RV_WORKER_NO_GRACE, &opts.grace_us, err);
     if (rc == 0 && cli->app.no_store)
         rc = RV_FAIL(err, RV_E_INVALID, "a server needs a store: leave --no-store out");
     if (rc == 0)

@@ -24,12 +24,13 @@ static const struct rv_cli_option options[] = {
     {"model", 'm', "MODEL", "model of turns whose agent and request name none, e.g. openai:gpt-4.1", NULL, false},
     {"concurrency", 'c', "N", "queued runs at once (default 16)", NULL, false},
     {"no-worker", 0, NULL, "do not do what is queued: leave it to `reeve worker`", NULL, false},
-    {"grace", 0, "DURATION", "time that turns and runs have to end after a signal (default 30s)", NULL, false},
+    {"grace", 0, "DURATION", "time that turns and runs have to end after a signal (default 30s; 0s: none)", NULL,
+     false},
     {"client-grace", 0, "DURATION",
      "time that a client has to come back before its turn is cancelled (default 5s; 0s: none; never: it goes on)", NULL,
      false},
-    {"stream-keep", 0, "DURATION", "time that a stream is kept beyond its end, for clients that come back (default 5m)",
-     NULL, false},
+    {"stream-keep", 0, "DURATION",
+     "time that a stream is kept beyond its end, for clients that come back (default 5min)", NULL, false},
     {"certificate", 0, "FILE", "serve TLS with this certificate (PEM)", "FILE", false},
     {"certificate-key", 0, "FILE", "its private key (PEM)", "FILE", false},
     {"quiet", 'q', NULL, "print no access log and no progress", NULL, false},
@@ -101,31 +102,25 @@ static int read_setting(const struct rv_cli *cli, const struct rv_identity_setti
 
 static int read_streams(struct rv_cli *cli, struct rv_server_opts *out, rv_err **err)
 {
-    const char *grace = rv_cli_value(cli, "client-grace"), *keep = rv_cli_value(cli, "stream-keep");
+    const char *grace = rv_cli_value(cli, "client-grace");
     int rc = 0;
 
     out->stays_us = RV_SERVER_STAYS_US;
     if (grace && strcmp(grace, "never") == 0)
         out->stays_us = RV_SERVER_STAYS;
-    else if (grace && (rc = rv_cli_parse_duration(grace, &out->stays_us, err)) < 0)
-        return RV_WRAP(err, rc, "read --client-grace");
-    if (keep && (rc = rv_cli_parse_duration(keep, &out->kept_us, err)) < 0)
-        return RV_WRAP(err, rc, "read --stream-keep");
-    return 0;
+    else
+        rc = rv_cli_span(cli, "client-grace", 0, &out->stays_us, err);
+    return rc == 0 ? rv_cli_span(cli, "stream-keep", RV_APP_STREAM_NOT_KEPT, &out->kept_us, err) : rc;
 }
 
 static int read_opts(struct rv_cli *cli, struct rv_server_opts *out, struct secrets *s, rv_err **err)
 {
-    const char *grace = rv_cli_value(cli, "grace");
     int64_t concurrency = 0;
     int rc = rv_cli_int(cli, "concurrency", 1, RV_WORKER_MAX, &concurrency, err);
 
     out->concurrency = (size_t)concurrency;
-    if (rc == 0 && grace) {
-        rc = rv_cli_parse_duration(grace, &out->grace_us, err);
-        if (rc < 0)
-            rc = RV_WRAP(err, rc, "read --grace");
-    }
+    if (rc == 0)
+        rc = rv_cli_span(cli, "grace", RV_WORKER_NO_GRACE, &out->grace_us, err);
     const char *webhook_secret = rv_cli_value(cli, "webhook-secret-file"), *env = getenv("REEVE_WEBHOOK_SECRET");
     out->webhook_secret = env && env[0] ? env : NULL;
     if (rc == 0 && webhook_secret)

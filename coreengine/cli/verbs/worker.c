@@ -14,8 +14,8 @@ static const struct rv_cli_option worker_options[] = {
     {"concurrency", 'c', "N", "runs at once (default 16)", NULL, false},
     {"label", 'l', "WORD", "label that this worker has, e.g. gpu", NULL, true},
     {"handler", 0, "TYPE=TARGET", "handle tasks of this type with a pipeline file or with CAPABILITY:TOOL", NULL, true},
-    {"grace", 0, "DURATION", "time that runs have to come to a point where another worker can go on (default 30s)",
-     NULL, false},
+    {"grace", 0, "DURATION",
+     "time that runs have to come to a point where another worker can go on (default 30s; 0s: none)", NULL, false},
     {"script", 0, "TYPE=FILE", "answer for the models of tasks of the type dreaming or summary from this script", NULL,
      true},
     {"until-idle", 0, NULL, "end when nothing is left that it could do", NULL, false},
@@ -135,17 +135,13 @@ static void say(void *self, const char *line)
 
 static int read_opts(struct rv_cli *cli, struct rv_worker_opts *out, rv_err **err)
 {
-    const char *grace = rv_cli_value(cli, "grace");
     int64_t concurrency = 0, threads = 0;
 
     int rc = rv_cli_int(cli, "concurrency", 1, RV_WORKER_MAX, &concurrency, err);
     if (rc == 0)
         rc = rv_cli_int(cli, "workers", 1, 1024, &threads, err);
-    if (rc == 0 && grace) {
-        rc = rv_cli_parse_duration(grace, &out->grace_us, err);
-        if (rc < 0)
-            rc = RV_WRAP(err, rc, "read --grace");
-    }
+    if (rc == 0)
+        rc = rv_cli_span(cli, "grace", RV_WORKER_NO_GRACE, &out->grace_us, err);
     out->concurrency = (size_t)concurrency;
     out->threads = (size_t)threads;
     return rc;
