@@ -1,8 +1,9 @@
-// The trace of a run reaches the author's own MCP servers, and no other one: a header and the _meta of each call.
+// The trace of a run reaches the author's own MCP servers, and no other one: a header and the _meta of each call. So do the
+// headers that say who calls.
 import {createServer} from 'node:http'
-import {call, equal, file, finish, scratch, serve} from '../../serve/kit.mjs'
+import {call, check, equal, file, finish, scratch, serve} from '../../serve/kit.mjs'
 
-const seen = []
+const seen = [], callers = []
 const http = createServer((req, res) => {
   let text = ''
   req.on('data', (bytes) => (text += bytes))
@@ -18,6 +19,7 @@ const http = createServer((req, res) => {
     const {'x-trace-id': id_of_trace, traceparent} = req.headers
     const {traceparent: parent, tracestate: state} = params._meta ?? {}
     seen.push([req.url, id_of_trace, traceparent, parent, state])
+    callers.push(['context-id', 'session-id', 'user-id', 'task-id', 'agent-name', 'ai-tool-call-id'].map((name) => req.headers[`x-${name}`]))
     json(200, {result: {content: [{type: 'text', text: 'seen'}]}})
   })
 })
@@ -39,14 +41,24 @@ pipeline('theirs', false)
 const trace = '0af7651916cd43dd8448eb211c80319c'
 const says = {traceparent: `00-${trace}-b7ad6b7169203331-01`, tracestate: 'shop=soup'}
 const server = await serve('trace.db', ['--pipelines', `${scratch}/pipelines`, '--scripts', `${scratch}/scripts`], {REEVE_ALLOW_NET: '127.0.0.1'})
-const asked = async (name, headers) =>
-  (await call(server, 'POST', '/runs', {pipeline: name, input: 'x', wait: true}, headers)).json?.status
+let id
+const asked = async (name, headers) => {
+  const {json} = await call(server, 'POST', '/runs', {pipeline: name, input: 'x', wait: true}, headers)
+  id = json?.id
+  return json?.status
+}
 equal(await asked('ours', says), 'completed', 'a run with a trace')
 equal(seen.pop(), ['/ours', trace, undefined, says.traceparent, says.tracestate], 'its own server is told the trace')
+const first = id
 equal(await asked('theirs', says), 'completed', 'a run with a trace')
 equal(seen.pop(), ['/theirs', undefined, undefined, undefined, undefined], 'another server is not')
 equal(await asked('ours', {}), 'completed', 'a run without a trace')
 equal(seen.pop(), ['/ours', undefined, undefined, undefined, undefined], 'names none')
+const [context, session, user, task, agent, key] = callers.shift()
+equal([context, user, task, agent, key !== undefined], [session, undefined, first, 'work', true], 'its own server is told who calls')
+equal(callers.shift(), Array(6).fill(undefined), 'another server is not')
+const keys = [key, callers.shift()[5]]
+check(keys[1] && keys[0] !== keys[1], 'each call has an id of its own', keys)
 equal(await server.stop(), 0, 'the server ends')
 http.close()
 http.closeAllConnections()
