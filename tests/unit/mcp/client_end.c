@@ -51,6 +51,28 @@ START_TEST(progress_only_grows_and_belongs_to_an_open_request)
 }
 END_TEST
 
+/* Proves plan.X8 */
+START_TEST(progress_does_not_move_the_limit_of_a_request)
+{
+    struct peer p;
+
+    peer_be_legacy(&p);
+    peer_ask_for(&p, "tools/call", "{\"name\":\"a\"}", NULL, 5 * SECOND);
+    for (int i = 1; i < 5; i++) {
+        peer_wait_until(&p, p.now_us + SECOND);
+        peer_say(&p,
+                 "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":%lld,"
+                 "\"progress\":%d,\"total\":9,\"message\":\"m\"}}",
+                 (long long)p.sent_id, i);
+    }
+    ck_assert_int_eq(p.n_done, 0);
+    peer_wait_until(&p, p.now_us + SECOND);
+    ck_assert_int_eq(p.n_done, 1);
+    ck_assert(p.is_timeout);
+    peer_end(&p);
+}
+END_TEST
+
 START_TEST(changes_are_told_once_until_they_are_looked_at)
 {
     const char text[] = "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}";
@@ -334,6 +356,7 @@ TCase *client_end_case(void)
 
     tcase_add_test(tc, a_ping_is_answered_and_any_other_request_is_refused);
     tcase_add_test(tc, progress_only_grows_and_belongs_to_an_open_request);
+    tcase_add_test(tc, progress_does_not_move_the_limit_of_a_request);
     tcase_add_test(tc, changes_are_told_once_until_they_are_looked_at);
     tcase_add_test(tc, notes_about_a_bad_server_are_bounded);
     tcase_add_test(tc, a_request_that_is_not_answered_in_time_is_cancelled);

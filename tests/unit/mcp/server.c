@@ -207,6 +207,12 @@ START_TEST(shapes_results_by_revision)
     end(&t);
 
     t = begin(&opts);
+    say(&t, INITIALIZE("2024-11-05", "{}"));
+    say(&t, REQUEST("2", "tools/call", "{\"name\":\"a\"}"));
+    ck_assert_ptr_null(strstr(give(&t, 1, result), "structuredContent"));
+    end(&t);
+
+    t = begin(&opts);
     say(&t, INITIALIZE("2025-06-18", "{}"));
     say(&t, REQUEST("2", "tools/call", "{\"name\":\"a\"}"));
     expect(give(&t, 1, result), "\"structuredContent\":{\"a\":1}");

@@ -46,6 +46,9 @@ START_TEST(an_untrusted_server_is_believed_only_where_it_is_stricter)
     snprintf(got, sizeof got, "%s%s%s%s", h.read_only ? "r" : "", h.destructive ? "d" : "", h.idempotent ? "i" : "",
              h.open_world ? "o" : "");
     ck_assert_str_eq(got, hints[_i].want);
+    bool is_said = false; /* also an untrusted server may call a tool destructive */
+    if (!hints[_i].own.has_destructive)
+        ck_assert_int_eq(h.says_destructive, rv_json_get_bool(a, "destructiveHint", &is_said) && is_said);
     json_object_put(a);
 }
 END_TEST
@@ -53,9 +56,12 @@ END_TEST
 /* Proves mcp.H2: The confirmation policies are never, declared, destructive, writes and always. */
 START_TEST(policies_say_what_is_confirmed)
 {
-    static const struct rv_mcp_hints rows[] = {
-        {.read_only = true}, {.destructive = true}, {.destructive = true, .says_destructive = true}, {0}};
-    static const char *const want[] = {"nnnn", "nnyn", "nyyn", "nyyy", "yyyy"};
+    static const struct rv_mcp_hints rows[] = {{.read_only = true},
+                                               {.destructive = true},
+                                               {.destructive = true, .says_destructive = true},
+                                               {0},
+                                               {.read_only = true, .says_destructive = true}};
+    static const char *const want[] = {"nnnnn", "nnynn", "nyynn", "nyyyn", "yyyyy"};
 
     for (size_t i = 0; i < RV_COUNT(rows); i++)
         ck_assert_int_eq(rv_mcp_must_confirm((enum rv_mcp_confirm)_i, &rows[i]), want[_i][i] == 'y');
@@ -353,6 +359,8 @@ static const struct {
     /* what the data says already is not said twice */
     {"{\"structuredContent\":{\"n\":1},\"content\":[{\"type\":\"text\",\"text\":\"{ \\\"n\\\": 1}\"}]}", NULL,
      "{\"status\":\"success\",\"data\":{\"n\":1}}", ""},
+    {"{\"structuredContent\":{\"n\":1},\"content\":[{\"type\":\"text\",\"text\":\"{ \\\"n\\\": 2}\"}]}", NULL,
+     "\"content\":[{\"type\":\"text\"", ""},
     {"{\"structuredContent\":{\"n\":1},\"content\":[{\"type\":\"text\",\"text\":\"one\"}]}", NULL,
      "{\"status\":\"success\",\"data\":{\"n\":1},\"content\":[{\"type\":\"text\",\"text\":\"one\"}]}", ""},
     {BLOCKS("{\"type\":\"text\",\"text\":\"a\"},{\"type\":\"text\",\"text\":\"b\"}"), NULL,

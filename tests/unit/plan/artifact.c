@@ -61,6 +61,8 @@ static const struct {
     {"{'structuredContent':{'artifact_id':'w','artifact':{'v':1},'_metadata':{}}}", NULL, "parts",
      "[{'data':{'v':1}}]"},
     {"{'structuredContent':{'artifact_id':'','artifact':{'v':1},'_metadata':{}}}", NULL, "id", "'fresh'"},
+    {"{'structuredContent':{'artifact_id':'','artifact':{'v':1},'_metadata':{}}}", NULL, "parts",
+     "[{'data':{'artifact_id':'','artifact':{'v':1},'_metadata':{}}}]"},
     {"{'structuredContent':{'artifact_id':'w','artifact':[],'_metadata':{}}}", NULL, "id", "'fresh'"},
     {"{'structuredContent':{'artifact_id':'w','artifact':{}}}", NULL, "id", "'fresh'"},
     {"{'structuredContent':{'v':1},'_meta':{'io.systemprompt/execution':{'artifact_id':'p'}}}", NULL, "id", "'p'"},
@@ -80,6 +82,8 @@ static const struct {
      NULL, "metadata mcp_execution_id", "'m'"},
     {"{'structuredContent':{'artifact_id':'w','mcp_execution_id':'','artifact':{},'_metadata':{'execution_id':'e'}}}",
      NULL, "metadata mcp_execution_id", "'e'"},
+    {"{'structuredContent':{},'_meta':{'io.systemprompt/execution':{'artifact_id':'p','execution_id':'x'}}}", NULL,
+     "metadata mcp_execution_id", "'x'"},
     {"{'structuredContent':{}}", NULL, "metadata mcp_execution_id", "null"},
     /* Proves plan.A6: the skill is named by the payload, the wrapper, _metadata or the provenance, in this order */
     {"{'structuredContent':{'artifact_id':'w','skill_id':'2','artifact':{'skill_id':'1'},'_metadata':{'skill_id':'3'}}"
@@ -94,11 +98,16 @@ static const struct {
      NULL, "metadata skill_id", "'3'"},
     {"{'structuredContent':{'v':1},'_meta':{'io.systemprompt/execution':{'artifact_id':'p','skill_id':'4'}}}", NULL,
      "metadata skill_id", "'4'"},
+    {"{'structuredContent':{'artifact_id':'w','artifact':{},'_metadata':{'skill_name':'n'}},"
+     "'_meta':{'io.systemprompt/execution':{'artifact_id':'p','skill_name':'m'}}}",
+     NULL, "metadata skill_name", "'n'"},
+    {"{'structuredContent':{'v':1},'_meta':{'io.systemprompt/execution':{'artifact_id':'p','skill_name':'m'}}}", NULL,
+     "metadata skill_name", "'m'"},
     /* Proves plan.A7: a failed call and a result without structured content have no artifact; one that cannot be built
      * is a warning */
-    {"{'isError':true,'structuredContent':{'v':1}}", NULL, "none", "null"},
-    {"{'content':[{'type':'text','text':'x'}]}", NULL, "none", "null"},
-    {"{'structuredContent':null}", NULL, "none", "null"},
+    {"{'isError':true,'structuredContent':{'v':1}}", NULL, "", "{'none':null,'parts':null}"},
+    {"{'content':[{'type':'text','text':'x'}]}", NULL, "", "{'none':null,'parts':[{'text':'x'}]}"},
+    {"{'structuredContent':null}", NULL, "", "{'none':null,'parts':[]}"},
     {"[1]", NULL, "none", "'the result is not an object'"},
     /* Proves plan.A8: the metadata has the place of the call in the plan, and the title is the name of the tool */
     {"{'structuredContent':{}}", NULL, "metadata execution_index", "0"},
@@ -110,6 +119,8 @@ static const struct {
     {"{'structuredContent':[]}", "{'type':'array','items':{'type':'object'}}", "type", "'table'"},
     {"{'structuredContent':{}}", "{'properties':{'fields':{'type':'array'}}}", "type", "'form'"},
     {"{'structuredContent':{}}", "{'properties':{'labels':{},'datasets':{}}}", "type", "'chart'"},
+    {"{'structuredContent':{'x-artifact-type':'list','items':[]}}", "{'properties':{'labels':{},'datasets':{}}}",
+     "type", "'chart'"},
     {"{'structuredContent':{'artifact_type':'Own_Type'}}", NULL, "type", "'own_type'"},
     {"{'structuredContent':{'artifact':{'x-artifact-type':'video'}}}", NULL, "type", "'video'"},
     {"{'structuredContent':{'artifact':{'card':{'x-artifact-type':'presentation_card'}}}}", NULL, "type",
@@ -173,17 +184,26 @@ START_TEST(whole_metadata)
     struct rv_artifact_source source = base;
     json_object *arguments = rv_kit_json("{'b':[{'y':1.10,'x':null}],'a':'ä'}");
 
+    json_object *extensions = rv_kit_json("['https://a/b']");
+
     source.arguments = arguments;
     source.index = 3;
     source.is_internal = true;
-    char *got = made("{'structuredContent':{'v':1}}", "{'type':'object'}", &source, "metadata");
+    source.extensions = extensions;
+    source.provenance = "own/key";
+    char *got = made("{'structuredContent':{'v':1},'_meta':{'own/key':{'artifact_id':'p'}}}", NULL, &source, "id");
+    ck_assert_str_eq(got, "'p'"); /* by the key of the pipeline */
+    free(got);
+    got = made("{'structuredContent':{'v':1}}", "{'type':'object'}", &source, "metadata");
     /* printf '{"a":"ä","b":[{"x":null,"y":1.10}]}' | sha256sum */
     ck_assert_str_eq(got,
                      "{'artifact_type':'data','context_id':'ctx','task_id':'task','created_at':"
                      "'2026-01-02T03:04:05Z','source':'mcp_tool','mcp_schema':{'type':'object'},'is_internal':true,"
-                     "'tool_name':'draw','execution_index':3,'fingerprint':'draw-9807c93eec09d1ed'}");
+                     "'tool_name':'draw','execution_index':3,'extensions':['https://a/b'],'fingerprint':"
+                     "'draw-9807c93eec09d1ed'}");
     free(got);
     json_object_put(arguments);
+    json_object_put(extensions);
 }
 END_TEST
 
@@ -260,10 +280,16 @@ START_TEST(wrapped_artifacts_are_read)
                          &result, NULL),
         0);
     ck_assert_int_eq(rv_artifact_schema(NULL, &schema, NULL), 0);
+    char *text = rv_kit_text(rv_json_get_arr(schema, "required"));
+    ck_assert_str_eq(text, "[\"artifact_id\",\"artifact\",\"_metadata\"]");
+    free(text);
+    text = rv_kit_text(schema);
+    ck_assert_ptr_nonnull(strstr(text, "\"executed_at\":{\"type\":\"string\",\"format\":\"date-time\"}"));
+    free(text);
     ck_assert_int_eq(rv_schema_compile(schema, "artifact", &compiled, NULL), 0);
     ck_assert(json_object_object_get_ex(result, "structuredContent", &structured));
     ck_assert_int_eq(rv_schema_check(compiled, structured, NULL), 0);
-    char *text = rv_kit_text(result);
+    text = rv_kit_text(result);
     ck_assert_str_eq(
         text, "{\"content\":[{\"type\":\"text\",\"text\":\"drawn\"}],\"structuredContent\":{\"artifact_id\":\"id-1\","
               "\"mcp_execution_id\":\"e\",\"artifact\":{\"x-artifact-type\":\"text\",\"content\":\"hi\"},"
