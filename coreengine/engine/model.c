@@ -174,13 +174,18 @@ size_t rv_trace_lines(const struct rv_trace_headers *t, const char *const *heade
     return n;
 }
 
-/* A logger whose records name the run and the call; NULL: such records are not written, or memory is short. */
+/* A logger whose records name the run, the stage and the call; NULL: such records are not written, or memory is short.
+ */
 static rv_log *log_of(struct model_call *m)
 {
-    const struct rv_field fields[] = {RV_F_I64("call_id", m->call->call_id)};
+    const struct call *c = m->call;
+    struct rv_field fields[2] = {RV_F_I64("call_id", c->call_id)};
+    size_t n = 1;
 
-    if (!m->log && rv_log_on(m->call->x->log, RV_LOG_DEBUG))
-        m->log = rv_log_bind(m->call->x->log, fields, RV_COUNT(fields));
+    if (c->stage >= 0)
+        fields[n++] = RV_F_TEXT("stage", c->x->opts.pipeline->agents[c->stage].name);
+    if (!m->log && rv_log_on(c->x->log, RV_LOG_DEBUG))
+        m->log = rv_log_bind(c->x->log, fields, n);
     return m->log;
 }
 

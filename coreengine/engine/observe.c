@@ -1,5 +1,7 @@
 /* What observers are told: events and, as records, the log; pieces of models' answers, which never reach the core, as
  * it receives the whole answer; and the end of a run that breaks. */
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "coreengine/engine/services_internal.h"
@@ -9,6 +11,7 @@
 #define MAX_LINE    ((size_t)512 << 10)
 #define MAX_READ    ((size_t)64 << 10) /* bytes of an event line whose members are copied into a record */
 #define MAX_MEMBERS 6                  /* of an event that its log record has */
+#define MAX_PLACE   (PATH_MAX + 32)    /* bytes of FILE:LINE:COLUMN */
 
 /* --- pieces --- */
 
@@ -300,10 +303,23 @@ static size_t copy_members(json_object *of, const char *const *names, struct rv_
     return n;
 }
 
+/* Where the file has the stage of a record that tells an error. */
+static bool place_of(const rv_exec *x, const struct rv_effect *e, json_object *members, char place[MAX_PLACE])
+{
+    json_object *error = NULL;
+
+    if (e->stage < 0 || !json_object_object_get_ex(members, "error", &error) || !error)
+        return false;
+    const struct rv_src *src = &x->opts.pipeline->agents[e->stage].places.stage;
+    return src->file && src->line > 0 &&
+           snprintf(place, MAX_PLACE, "%s:%d:%d", src->file, src->line, src->col) < MAX_PLACE;
+}
+
 static void record(const rv_exec *x, const struct rv_effect *e, rv_str line)
 {
     rv_log *log = x->log;
-    struct rv_field fields[3 + MAX_MEMBERS];
+    struct rv_field fields[4 + MAX_MEMBERS];
+    char place[MAX_PLACE];
     json_object *members = NULL;
     size_t n = 0;
 
@@ -315,6 +331,8 @@ static void record(const rv_exec *x, const struct rv_effect *e, rv_str line)
     }
     if (line.len <= MAX_READ && rv_json_parse(line, NULL, &members, NULL) == 0)
         n += copy_members(members, records[e->emit].members, fields + n);
+    if (place_of(x, e, members, place))
+        fields[n++] = RV_F_TEXT("place", place);
     if (rv_log_on(log, RV_LOG_TRACE))
         fields[n++] = RV_F_STR("line", line);
     rv_log_write(log, records[e->emit].level, records[e->emit].event, fields, n);
