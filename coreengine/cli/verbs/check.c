@@ -49,7 +49,7 @@ void rv_cli_write_proof(const struct rv_pipeline *p, const struct rv_app_proved 
         rv_buf_printf(b, "  asks at most %lld time%s\n", (long long)proof->max_questions,
                       proof->max_questions == 1 ? "" : "s");
     if (proved->answers) {
-        rv_buf_puts(b, "  with ");
+        rv_buf_puts(b, "  if its stages ask, with ");
         write_bound(proved->answers, "answer", true, b);
         rv_buf_puts(b, ": at most ");
         write_bound(proved->whole.max_visits, "stage visit", true, b);
