@@ -55,7 +55,7 @@ static bool is_in_limits(const struct rv_head_scan *s, const struct rv_httpd_lim
     return true;
 }
 
-/* What follows a CR LF at the begin of the line that was just begun. */
+/* What follows a CR LF at the beginning of the line that was just begun. */
 static bool is_line_start_right(const struct rv_head_scan *s, rv_str bytes, struct rv_httpd_fault *why)
 {
     if (s->n_lines > 0 && s->line < bytes.len && (bytes.ptr[s->line] == ' ' || bytes.ptr[s->line] == '\t'))

@@ -93,8 +93,8 @@ static int is_taken(const struct ingest *in, const struct page *page, const char
     return rc;
 }
 
-/* Two files of one name in different folders: the second one gets its folder's name in front, and the begin of a hash
- * of its address if that is taken, too. A file that was read before keeps the name it has. */
+/* Two files of one name in different folders: the second one gets its folder's name in front, and the beginning of a
+ * hash of its address if that is taken, too. A file that was read before keeps the name it has. */
 static int choose_name(const struct ingest *in, struct page *page, json_object *old, rv_err **err)
 {
     rv_buf name = RV_BUF_INIT(MAX_NAME);

@@ -397,7 +397,7 @@ static const struct rv_cli_verb list_verb = {
     .name = "moments list",
     .args = "",
     .summary = "list moments, newest first",
-    .text = "Prints a table: name, type, session, the begin of the summary, age.",
+    .text = "Prints a table: name, type, session, the beginning of the summary, age.",
     .examples = "reeve moments list --session tale\n"
                 "reeve moments list --type session_chunk --after 2026-02-24 --json | jq -r .summary",
     RV_CLI_OPTIONS(list_options),

@@ -42,7 +42,7 @@ static int fill(struct draft *d, const struct rv_journal_start *s, rv_err **err)
 {
     rv_record_put_begin(&s->begin, s->pipeline, s->now_us, &d->body);
     rv_envelope_write_lean_state(s->env, &d->state);
-    int rc = rv_buf_check(&d->body, "the begin of a journal", err);
+    int rc = rv_buf_check(&d->body, "the beginning of a journal", err);
     if (rc == 0)
         rc = rv_buf_check(&d->state, "the state that a run begins from", err);
     d->begin = (struct rv_record){
