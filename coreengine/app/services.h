@@ -12,8 +12,8 @@
 
 /* A store in memory, for a test. */
 struct rv_app_scratch {
-    pthread_mutex_t lock;
-    rv_store *store; /* NULL: nothing was asked yet; owned */
+    pthread_mutex_t lock; /* guards the next one; leaf: opening a store in memory takes no lock of ours */
+    rv_store *store;      /* NULL: nothing was asked yet; owned */
 };
 /* Handles of a store that are not in use. */
 typedef struct rv_app_handles rv_app_handles;

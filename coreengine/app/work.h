@@ -95,7 +95,7 @@ struct rv_worker_handler {
 };
 /* A handle by which another thread drains a worker, or tells it that there is work. */
 struct rv_worker_stop {
-    pthread_mutex_t lock;  /* guards what follows */
+    pthread_mutex_t lock;  /* guards what follows; leaf */
     pthread_cond_t wanted; /* is_wanted became true */
     bool is_wanted;
     bool has_news;

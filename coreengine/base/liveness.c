@@ -17,7 +17,7 @@
 #define SPACE_MAX 24             /* bytes of the number of a network namespace */
 #define FIRST_FD  5              /* a child gets copies at fixed numbers below */
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards `mark` */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards `mark`; leaf */
 static struct {
     pid_t pid; /* whose mark it is: a fork() of that process has only a copy of the descriptor */
     int fd;

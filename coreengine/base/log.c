@@ -17,7 +17,7 @@
 struct rv_log {
     rv_log *root;             /* borrowed; self for the root */
     struct rv_log_opts opts;  /* root only, as is lock */
-    pthread_mutex_t lock;     /* guards the sink: one line at a time. Rank: innermost */
+    pthread_mutex_t lock;     /* guards the sink: one line at a time; leaf */
     struct rv_log_sink *sink; /* root only; owned; NULL: lines are written to opts.fd, however long that takes */
     uint64_t n_lost;          /* records since the last one that the sink took */
     char *bound;              /* owned; ready-made fields, each with its separator in front; may be NULL */

@@ -28,7 +28,7 @@ struct rv_progress {
     bool live, timeline, utf8;
     pthread_t thread;
     bool has_thread;
-    pthread_mutex_t lock; /* guards all below; leaf lock */
+    pthread_mutex_t lock; /* guards all below; leaf */
     pthread_cond_t wake;
     bool stopped, drawn;
     struct span *spans; /* owned */

@@ -15,7 +15,7 @@ struct piece {
 };
 
 struct pieces {
-    pthread_mutex_t lock; /* guards all below; taken before that of the loop, which the wake may take */
+    pthread_mutex_t lock; /* guards all below; leaf: the wake takes none */
     struct piece *list, **end;
     bool is_stopped;
     void (*wake)(void *self); /* NULL: the loop looks by itself */

@@ -27,7 +27,7 @@ struct job {
 };
 
 struct pool {
-    pthread_mutex_t lock; /* guards all below; a source may hold a lock of its own when it takes this one */
+    pthread_mutex_t lock; /* guards all below; leaf: the wake takes none */
     pthread_cond_t work;  /* something is queued, or the pool ends */
     pthread_cond_t done;  /* a job is done, a worker has ended, or rv_pool_poke() was called */
     struct job *queue, **queue_end;

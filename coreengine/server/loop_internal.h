@@ -15,8 +15,8 @@ struct srv_message {
 struct srv_loop {
     uv_loop_t *uv; /* borrowed, or own */
     uv_async_t wake;
-    pthread_mutex_t lock;
-    struct srv_message *first, **end; /* guarded, as the next two */
+    pthread_mutex_t lock; /* guards the list and the next two; leaf */
+    struct srv_message *first, **end;
     bool is_closed;
     bool is_pausing;
     uv_loop_t own; /* of srv_loop_go() */

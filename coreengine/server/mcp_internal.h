@@ -31,7 +31,7 @@ struct srv_mcp_session {
     bool is_modern;
     struct rv_app app;    /* its scope borrows from who */
     rv_app_mcp *client;   /* of the thread that has the turn, which asks the store without a lock; owned */
-    pthread_mutex_t lock; /* guards what follows; taken alone, or inside the lock of all never */
+    pthread_mutex_t lock; /* guards what follows; before server/loop_internal.h, and not inside that of srv_mcps */
     pthread_cond_t is_free;
     bool is_taken;                     /* a thread has the turn */
     uint64_t n_turns, seen_turns;      /* of requests; as the loop saw it last */
@@ -51,7 +51,7 @@ struct srv_mcps {
     struct srv_reader reader;
     struct rv_app_mcp_opts offer;  /* to all clients; never changed */
     rv_app_mcp_aside *aside;       /* owned; each of its jobs has a reference of its session */
-    pthread_mutex_t lock;          /* guards the table, and the references and times of sessions */
+    pthread_mutex_t lock;          /* guards the table, and the references and times of sessions; leaf */
     struct srv_mcp_session *table; /* owned: it has a reference of each */
     size_t n;
     struct srv_mcp_late *late;    /* owned; the loop's */

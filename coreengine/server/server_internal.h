@@ -198,10 +198,10 @@ struct srv_server {
     struct srv_loop server_loop;      /* of `loop` */
     rv_httpd *httpd;                  /* owned, as the tables below */
     rv_auth *auth;                    /* asked on the loop, too: that waits for no store */
-    pthread_mutex_t handles_lock;     /* a short time only */
+    pthread_mutex_t handles_lock;     /* guards free_handles and their number; leaf */
     struct rv_store_health health;    /* of all handles of the store */
     _Atomic int64_t probed_us;        /* when /readyz last tried whether it can be written */
-    struct srv_handles *free_handles; /* that are not in use; guarded, as their number; owned */
+    struct srv_handles *free_handles; /* that are not in use; owned */
     size_t n_free_handles;
     struct srv_hands *hands;
     struct srv_turns *turns;

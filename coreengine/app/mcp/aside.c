@@ -30,7 +30,7 @@ struct crew {
 struct rv_app_mcp_aside {
     struct rv_worker_stop *worker; /* borrowed */
     int answered;                  /* eventfd: readable when a job is done */
-    pthread_mutex_t lock;          /* guards what follows */
+    pthread_mutex_t lock;          /* guards what follows; leaf */
     struct crew queries, calls;
     struct queue doing, done;
     size_t n_open; /* all that were not taken */

@@ -10,7 +10,7 @@
 #define RV_DISPATCHER_POLL_US INT64_C(50000) /* until the next look, when something was found */
 
 struct work_dispatcher {
-    pthread_mutex_t lock;    /* guards what follows up to `thread`; never held while the store is used */
+    pthread_mutex_t lock;    /* guards what follows up to `thread`; leaf: not held while the store is used */
     int bell[2];             /* a pipe; a byte in it: something was given, or is to be done */
     struct work_list ended;  /* from the loop */
     struct work_list begins; /* for the loop */

@@ -6,7 +6,7 @@
 #include "coreengine/base/library.h"
 #include "coreengine/store/postgres/postgres_internal.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the two below; nothing is called out to under it */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the two below; leaf */
 static struct rv_pq table;
 static bool is_open;
 

@@ -25,7 +25,7 @@ struct sqlite_writer {
     ino_t file;
     size_t n_handles;
 
-    pthread_mutex_t lock;    /* guards the next three; below `all` */
+    pthread_mutex_t lock;    /* guards the next three; leaf */
     bool is_shared;          /* there were two handles at once: they write by `link` */
     bool is_taken;           /* one has the turn */
     struct waiter *waiters;  /* in the order in which they came; on the stacks of their threads */
@@ -33,7 +33,7 @@ struct sqlite_writer {
     enum rv_store_sync sync;
 };
 
-static pthread_mutex_t all = PTHREAD_MUTEX_INITIALIZER; /* guards the list; nothing is done while it is held */
+static pthread_mutex_t all = PTHREAD_MUTEX_INITIALIZER; /* guards the list; before store/sqlite/writer.c, the lock of one of them */
 static struct sqlite_writer *writers;
 
 static void writer_free(struct sqlite_writer *w)

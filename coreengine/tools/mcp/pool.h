@@ -16,7 +16,7 @@ typedef struct rv_mcp_pool rv_mcp_pool;
 
 /* Lists of tools that servers said stay fresh, for all pipelines of a process. Any thread may use it. */
 struct rv_mcp_lists {
-    pthread_mutex_t lock;   /* guards what follows */
+    pthread_mutex_t lock;   /* guards what follows; leaf */
     struct mcp_kept *items; /* owned */
     size_t n, cap;
     int64_t n_changes; /* times that servers told of a change */
