@@ -142,7 +142,7 @@ int64_t rv_rate_count(const struct rv_rate_window *w);
 int64_t rv_rate_fits_us(const struct rv_rate_window *w, enum rv_quota_span span, int64_t limit, int64_t n);
 
 /* quotas_read.c */
-int rv_quota_kind_of(const char *word); /* -1: it is none */
+int rv_quota_kind_of(rv_str word); /* RV_UNSET: another word */
 bool rv_quota_has_span(bool is_rate, enum rv_quota_span span);
 int64_t rv_rate_us(enum rv_quota_span span); /* length of a window */
 /** The columns head, n0 to n9 of a row, from the first on. */

@@ -319,7 +319,7 @@ static int read_holds(struct sql_store *st, rv_sql_stmt *stmt, struct held list[
     *n = 0;
     while ((rc = rv_sql_step(stmt, "look for reservations", err)) == 1) {
         struct held h = {rv_sql_int_at(stmt, 0), rv_sql_int_at(stmt, 1),
-                         rv_quota_kind_of(rv_sql_text_at(stmt, 2, &lacked))};
+                         rv_quota_kind_of(rv_str_of(rv_sql_text_at(stmt, 2, &lacked)))};
         if (lacked || h.kind < 0 || *n == RV_QUOTA_MAX_LIMITS) {
             rc = lacked ? RV_FAIL(err, RV_E_NOMEM, "look for reservations")
                         : rv_store_damaged(st, err, "the reservations of a call are damaged");

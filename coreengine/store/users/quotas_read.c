@@ -22,20 +22,20 @@ const char *rv_quota_span_word(enum rv_quota_span span)
     return words[span];
 }
 
-int rv_quota_kind_of(const char *word)
+int rv_quota_kind_of(rv_str word)
 {
-    for (int i = 0; word && i < RV_N_QUOTA; i++)
-        if (strcmp(word, rv_quota_kind_word((enum rv_quota_kind)i)) == 0)
+    for (int i = 0; i < RV_N_QUOTA; i++)
+        if (rv_str_is(word, rv_quota_kind_word((enum rv_quota_kind)i)))
             return i;
-    return -1;
+    return RV_UNSET;
 }
 
-static int span_of(const char *word)
+static int span_of(rv_str word)
 {
-    for (int i = 0; word && i < RV_N_SPAN; i++)
-        if (strcmp(word, rv_quota_span_word((enum rv_quota_span)i)) == 0)
+    for (int i = 0; i < RV_N_SPAN; i++)
+        if (rv_str_is(word, rv_quota_span_word((enum rv_quota_span)i)))
             return i;
-    return -1;
+    return RV_UNSET;
 }
 
 void rv_quota_write_amount(enum rv_quota_kind kind, int64_t amount, rv_buf *out)
@@ -92,7 +92,8 @@ static int row_of(struct sql_store *st, rv_sql_stmt *stmt, const struct listing 
 {
     bool lacked = false;
     const char *user = rv_sql_text_at(stmt, 0, &lacked);
-    int kind = rv_quota_kind_of(rv_sql_text_at(stmt, 2, &lacked)), span = span_of(rv_sql_text_at(stmt, 3, &lacked));
+    int kind = rv_quota_kind_of(rv_str_of(rv_sql_text_at(stmt, 2, &lacked)));
+    int span = span_of(rv_str_of(rv_sql_text_at(stmt, 3, &lacked)));
 
     if (lacked)
         return RV_FAIL(err, RV_E_NOMEM, "list what was used");
