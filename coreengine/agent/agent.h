@@ -35,37 +35,40 @@ struct rv_delegated; /* what a run keeps of the agents that were asked */
 /* State that all visits of a run share. The run owns it. That of a delegated agent has a root: only its pipeline,
  * origin, conversation and deadline are its own. */
 struct rv_visit_shared {
-    struct rv_visit_shared *root; /* NULL: this is it */
-    struct rv_visit_shared *up;   /* of an inner run, or a delegated agent: of the visit that it works for */
+    /* What is run, by which rules, and what answers in the place of stages. */
     const struct rv_pipeline *pipeline;
     struct rv_catalog catalog;
-    enum rv_rules rules;         /* never NEWEST */
-    const bool *scripted_stages; /* per stage: a script answers for it; NULL: none */
-    json_object *scripted_inner; /* of the root: those of stages inside; "sub/inner"; borrowed; or NULL */
-    bool use_mocks;              /* every stage with a mock handler is mocked */
-    json_object *blocked;        /* of the root, in a step: tools that may not be called; borrowed */
-    bool emits;                  /* false: no EMIT effects (there is no observer) */
-    int64_t next_call_id;        /* starts at 1 */
-    int64_t next_seq;            /* of observable events, emitted or not; starts at 1 */
-    int64_t llm_left;            /* model calls that may still be started; retries take from it */
-    int64_t hops_left;           /* visits that may still begin, beside those that have */
-    int64_t spent_micro_usd;     /* settled cost of this run's model calls */
-    int64_t reserved_micro_usd;  /* the most that those under way can cost; with a budget */
-    json_object *withdrawn; /* of the root: ids of questions of branches that were withdrawn in this process; owned */
-    int64_t n_short;        /* of the root: visits whose call waits for that money */
-    bool looks_for_money;   /* of the root: these may look again */
-    int64_t told_to_look;   /* of the root: the timer of the one that does */
+    enum rv_rules rules;                        /* never NEWEST */
+    const bool *scripted_stages;                /* per stage: a script answers for it; NULL: for none */
+    json_object *scripted_inner;                /* of the root: such stages of inner runs, as "sub/inner"; borrowed */
+    bool use_mocks;                             /* a stage that has a mock handler is answered by it */
+    json_object *blocked;                       /* of the root, in a step: tools that may not be called; borrowed */
     const struct rv_conversation *conversation; /* NULL: none */
-    struct rv_delegated *delegated;             /* of the root; owned, see rv_visit_shared_fini() */
-    const struct rv_origin *origin;             /* of a delegated agent; NULL: a stage's visit */
-    int asking_stage;                           /* with a root: the stage of the run below which it works */
-    const char *prefix;                         /* of an inner run: the stages that lead to it, as "sub/" */
-    int64_t deadline_us;                        /* of a delegated agent or an inner run; 0: none of its own */
-    bool is_hidden, is_beside; /* of a delegated agent: its text is not shown; others may be at work beside it */
-    bool stops;                /* a bound of the run was hit: no call begins in it any more */
-    const char *run_id;        /* of a delegated agent: the run's; NULL: the envelope's id */
-    const struct rv_work_kind *const *outside; /* who does what a visit leaves outside, by enum rv_outside: the run's */
-    void *spare;     /* of the root: the memory of a visit that is over, for the next one; owned; or NULL */
+    const struct rv_work_kind *const *outside;  /* by enum rv_outside: who does what a visit leaves to its run */
+    /* Runs inside of others: an inner run, or a delegated agent, has the run around it as root. */
+    struct rv_visit_shared *root;   /* the outermost run; NULL: this is it */
+    struct rv_visit_shared *up;     /* of the visit that this one works for */
+    const struct rv_origin *origin; /* of a delegated agent; NULL: a stage's visit */
+    int asking_stage;               /* with a root: the root's stage below which this one works */
+    const char *prefix;             /* of an inner run: the stages that lead to it, as "sub/" */
+    const char *run_id;             /* of a delegated agent: the run's; NULL: the envelope's id */
+    int64_t deadline_us;            /* of this one alone; 0: it has none of its own */
+    bool is_hidden, is_beside;      /* of a delegated agent: its text is not shown; others may be at work beside it */
+    struct rv_delegated *delegated; /* of the root; owned, see rv_visit_shared_fini() */
+    bool emits;                     /* false: no observer listens, so there are no effects EMIT */
+    int64_t next_call_id, next_seq; /* from 1: of calls; of observable events, emitted or not */
+    /* What may still begin. */
+    int64_t llm_left;       /* model calls; retries count */
+    int64_t hops_left;      /* visits */
+    bool stops;             /* a bound of the run was hit: no call begins any more */
+    json_object *withdrawn; /* of the root: ids of questions of branches that were withdrawn in this process; owned */
+    /* Money, with a budget. */
+    int64_t spent_micro_usd;    /* for model calls of this run that are over */
+    int64_t reserved_micro_usd; /* the most that those under way can cost */
+    int64_t n_short;            /* of the root: visits whose call waits until others gave money back */
+    bool looks_for_money;       /* of the root: they may look again in this step */
+    int64_t told_to_look;       /* of the root: the timer of the one that looks */
+    void *spare;                /* of the root: the memory of a visit that is over, for the next one; owned; or NULL */
     rv_err *failure; /* of the root: why the last visit failed, with the lines of reeve that found it; owned; or NULL */
 };
 void rv_visit_shared_fini(struct rv_visit_shared *s); /* of the root; no visit is left then */

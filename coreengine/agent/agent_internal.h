@@ -179,7 +179,7 @@ int64_t rv_visit_wait(rv_visit *v, int64_t wait_us, int64_t attempt, const char 
 int64_t rv_visit_arm(const rv_visit *v, int64_t at_us, struct rv_effects *out);
 /** Tells whether no call may begin in the visit any more: its run has hit a bound, or its time is up. */
 bool rv_visit_must_end(const rv_visit *v);
-/** The same before another attempt of something that was tried `attempt` times. */
+/** As rv_visit_wait() before another attempt of something that was tried `attempt` times. */
 int64_t rv_visit_back_off(rv_visit *v, int64_t attempt, const char *why, struct rv_effects *out);
 /** Wait before the next attempt; false if there is none (attempts, deadline or model calls are used up). */
 bool rv_visit_retry(rv_visit *v, int64_t max_retries, bool needs_llm, const char *why, struct rv_effects *out);

@@ -76,10 +76,10 @@ RV_MUST_CHECK int rv_app_register_run_agents(const struct rv_app_run *run, rv_er
 int64_t rv_app_lease_us(const struct rv_app *app);
 /** rv_app_run_keep() in a transaction that the caller began. */
 RV_MUST_CHECK int rv_app_run_keep_in_group(struct rv_app_run *run, const rv_envelope *env, rv_err **err);
-/** The same, counted as one of another quota than runs. */
+/** As rv_app_run_keep_in_group(), counted as one of another quota than runs. */
 RV_MUST_CHECK int rv_app_run_keep_counted(struct rv_app_run *run, const rv_envelope *env, enum rv_quota_kind counts,
                                           rv_err **err);
-/** The same for what was loaded from a bundle of the store, by its hash. */
+/** As rv_app_run_keep_in_group() for a run whose pipeline was loaded from a bundle of the store, by its hash. */
 RV_MUST_CHECK int rv_app_run_keep_bundled(struct rv_app_run *run, const char *bundle, const rv_envelope *env,
                                           rv_err **err);
 RV_MUST_CHECK int rv_app_run_prepare(struct rv_app_run *run, rv_err **err); /* makes run->state, if there is none */

@@ -35,8 +35,8 @@ const struct rv_exec_services *rv_app_services_init(struct rv_app_services *s, c
 const struct rv_exec_services *rv_app_services_init_shared(struct rv_app_services *s, const struct rv_app *app,
                                                            rv_app_handles *handles);
 void rv_app_services_fini(struct rv_app_services *s); /* also of a zeroed one */
-/** The same with a store of its own, which is empty and is gone with the scratch: for a test. rv_app_scratch_fini()
- * it when no run is left. */
+/** As rv_app_services_init() with a store of its own, which is empty and is gone with the scratch: for a test.
+ * rv_app_scratch_fini() it when no run is left. */
 const struct rv_exec_services *rv_app_services_init_scratch(struct rv_app_services *s, const struct rv_app *app,
                                                             struct rv_app_scratch *scratch);
 void rv_app_scratch_fini(struct rv_app_scratch *scratch);

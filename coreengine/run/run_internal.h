@@ -139,7 +139,7 @@ static inline rv_str rv_run_shown(const char *stage)
     RV_EMIT(&(run)->shared, out, (&(const struct rv_emit_head){kind, -1, 0, &(run)->place, (out)->now_us}), __VA_ARGS__)
 
 struct rv_visit_place rv_branch_place(const rv_run *run, const struct branch *b);
-/** The same of a branch. */
+/** As rv_run_emit() in a branch. */
 #define rv_branch_emit(run, b, out, kind, ...)                                                                         \
     RV_EMIT(&(run)->shared, out,                                                                                       \
             (&(const struct rv_emit_head){kind, -1, 0, (const struct rv_visit_place[]){rv_branch_place((run), (b))},   \

@@ -61,7 +61,7 @@ void srv_turn_park(struct turn *t);
 /** The model goes on, unless the client or the store has too much to take. */
 void srv_turn_read_on(struct turn *t);
 void srv_turn_close_log(struct turn *t, enum rv_app_stream_close how);
-/** The same request begins it again. */
+/** A turn that was refused: its row is left to the same request, which begins it again. */
 void srv_turn_give_row(struct turn *t);
 /** Of a chat: struct rv_chat_opts. */
 void srv_turn_on_event(void *self, const struct rv_effect *e, rv_str line);

@@ -85,7 +85,7 @@ const char *rv_sql_path(const struct sql_store *st); /* as messages say it */
 /** The statement, ready to be bound and stepped; rv_sql_done() it. NULL: the step says why. */
 rv_sql_stmt *rv_sql_use(struct sql_store *st, enum sql_id id);
 void rv_sql_done(rv_sql_stmt *stmt); /* NULL is fine */
-/** The same for a text that is put together; rv_sql_finish() it. */
+/** As rv_sql_use() for a text that is put together; rv_sql_finish() it. */
 rv_sql_stmt *rv_sql_prepare(struct sql_store *st, const rv_buf *sql);
 void rv_sql_finish(rv_sql_stmt *stmt);
 /* Bound values are borrowed until done. A null has the type of the function that binds it. */
