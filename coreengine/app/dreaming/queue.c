@@ -114,10 +114,13 @@ static int add_task(rv_store *store, const struct rv_store_scope *scope, const s
     const struct rv_app_dream *dream = q->dream;
     rv_buf payload = RV_BUF_INIT(MAX_PAYLOAD);
     rv_jw w = rv_jw_on(&payload);
-    char id[RV_ID_MAX], day[RV_TIME_MAX], key[RV_STORE_MAX_ID + 1];
+    char id[RV_ID_MAX], day[RV_TIME_MAX], key[RV_TIME_MAX + RV_AGENTDOC_MAX_NAME + 1];
     const char *need = "capability:" RV_APP_BUILT_IN; /* gathers, and keeps */
     struct rv_enqueued done = {.is_new = false};
 
+    _Static_assert(sizeof key <= RV_STORE_MAX_ID, "a key has room for the longest name of an agent");
+    if (!rv_agentdoc_is_name(rv_str_of(agent)))
+        return RV_FAIL(err, RV_E_INVALID, "\"%.200s\" is not the name of an agent", agent);
     rv_time_format(dream->day_us, day);
     day[10] = '\0';
     rv_jw_obj(&w);
@@ -127,7 +130,7 @@ static int add_task(rv_store *store, const struct rv_store_scope *scope, const s
     if (dream->again)
         rv_jw_kv_bool(&w, "again", true);
     rv_jw_obj_end(&w);
-    snprintf(key, sizeof key, "%s/%.100s", day, agent);
+    snprintf(key, sizeof key, "%s/%s", day, agent);
     rv_id_make(rv_rand_system(), "task_", id);
     const struct rv_new_task task = {.id = id,
                                      .tenant = scope->tenant,

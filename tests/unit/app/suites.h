@@ -5,6 +5,7 @@
 #include <check.h>
 
 TCase *dispatcher_case(void);
+TCase *dream_case(void);
 TCase *find_case(void);
 TCase *folder_case(void);
 TCase *memory_case(void);
