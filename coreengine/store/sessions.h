@@ -58,7 +58,8 @@ struct rv_session_filter {
     int64_t since_us;                       /* touched since */
     int64_t offset, limit;                  /* limit 0: no limit */
 };
-/** Last touched first. each as rv_store_list_runs(). */
+#define RV_STORE_ENOUGH 1 /* ends a walk well */
+/** Last touched first. each returns 0, RV_STORE_ENOUGH, or a code that is passed on; it must not use the store. */
 RV_MUST_CHECK int rv_store_list_sessions(rv_store *s, const struct rv_store_scope *scope,
                                          const struct rv_session_filter *filter,
                                          int (*each)(void *self, const struct rv_session_row *row, rv_err **err),
@@ -78,10 +79,8 @@ struct rv_message_filter {
     int64_t limit;      /* 0: no limit */
     bool for_agents;    /* an agent is told them: they are decrypted in every mode of encryption */
 };
-/** Messages of a session (borrowed for the call). each returns 0, RV_STORE_ENOUGH to end the walk well, or a code that
- *  is passed on. */
-#define RV_STORE_ENOUGH 1
-/** In order of their numbers, of one state of the store; filter NULL: all. each borrows m for the call.
+/** Messages of a session in order of their numbers, of one state of the store; filter NULL: all. each borrows m for the
+ * call, and returns 0, RV_STORE_ENOUGH, or a code that is passed on.
  *  @return RV_E_NOT_FOUND (no such session in the scope), RV_E_INVALID (id, filter), what each returned */
 RV_MUST_CHECK int rv_store_read_messages(rv_store *s, const struct rv_store_scope *scope, const char *session,
                                          const struct rv_message_filter *filter,

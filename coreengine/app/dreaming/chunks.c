@@ -7,7 +7,6 @@
 #include "coreengine/app/dreaming/dreaming_internal.h"
 #include "coreengine/store/sessions.h"
 
-#define MAX_LISTED  200 /* sessions that are looked at for those that count */
 #define MAX_EXCERPT 500 /* code points of an upload in a chunk */
 #define MAX_UPLOADS 20  /* that a chunk speaks of */
 #define FIRST_CHUNK "-chunk-0000"
@@ -32,7 +31,7 @@ static int take_session(void *self, const struct rv_session_row *row, rv_err **e
 {
     struct dream_sessions *s = self;
 
-    if (s->n == s->most || strcmp(row->mode, RV_DREAM_MODE) == 0)
+    if (strcmp(row->mode, RV_DREAM_MODE) == 0)
         return 0;
     if (!rv_has_room(&s->items, &s->cap, s->n + 1, sizeof *s->items))
         return RV_FAIL(err, RV_E_NOMEM, "list sessions");
@@ -42,13 +41,13 @@ static int take_session(void *self, const struct rv_session_row *row, rv_err **e
         return RV_FAIL(err, RV_E_NOMEM, "list sessions");
     snprintf(one->id, sizeof one->id, "%s", row->id);
     s->n++;
-    return 0;
+    return s->n == s->most ? RV_STORE_ENOUGH : 0;
 }
 
 int dream_sessions_read(rv_store *store, const struct rv_store_scope *own, size_t most, int64_t since_us,
                         struct dream_sessions *out, rv_err **err)
 {
-    const struct rv_session_filter filter = {.since_us = since_us, .limit = MAX_LISTED};
+    const struct rv_session_filter filter = {.since_us = since_us};
 
     *out = (struct dream_sessions){.most = most};
     int rc = rv_store_list_sessions(store, own, &filter, take_session, out, err);

@@ -5,9 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_USERS   10000  /* of one call */
-#define MAX_SEEN    100000 /* sessions that are looked at */
-#define MAX_PAYLOAD 4096   /* bytes of a task's payload: some ids and numbers */
+#define MAX_USERS   10000 /* of one call */
+#define MAX_PAYLOAD 4096  /* bytes of a task's payload: some ids and numbers */
 
 /* --- the dreamers of a tenant --- */
 
@@ -60,21 +59,21 @@ int rv_app_dream_agents(rv_store *store, const struct rv_store_scope *scope, jso
 struct users {
     char **items; /* owned, each once */
     size_t n, cap;
+    rv_index places; /* of the items, which it borrows */
 };
 
 static int add_user(struct users *u, const char *user, rv_err **err)
 {
-    for (size_t i = 0; i < u->n; i++)
-        if (strcmp(u->items[i], user) == 0)
-            return 0;
-    if (!user[0])
+    if (!user[0] || rv_index_get(&u->places, rv_str_of(user)) >= 0)
         return 0;
     if (u->n == MAX_USERS)
         return RV_FAIL(err, RV_E_LIMIT, "more than %d users did something", MAX_USERS);
     if (!rv_has_room(&u->items, &u->cap, u->n + 1, sizeof *u->items) || !(u->items[u->n] = rv_str_dup(rv_str_of(user))))
         return RV_FAIL(err, RV_E_NOMEM, "list users");
     u->n++;
-    return 0;
+    return rv_index_add(&u->places, rv_str_of(u->items[u->n - 1]), (int)u->n) == 0
+               ? 0
+               : RV_FAIL(err, RV_E_NOMEM, "list users");
 }
 
 static int take_session(void *self, const struct rv_session_row *row, rv_err **err)
@@ -90,7 +89,7 @@ static int take_row(void *self, json_object *row, rv_err **err)
 static int find_users(rv_store *store, const struct rv_store_scope *tenant, int64_t since_us, struct users *u,
                       rv_err **err)
 {
-    const struct rv_session_filter sessions = {.since_us = since_us, .limit = MAX_SEEN};
+    const struct rv_session_filter sessions = {.since_us = since_us};
     const struct rv_entity_filter files = {.since_us = since_us, .limit = RV_ENTITY_ALL};
     int rc = rv_store_list_sessions(store, tenant, &sessions, take_session, u, err);
 
@@ -201,6 +200,7 @@ int rv_app_dream_enqueue(rv_store *store, const struct rv_store_scope *scope, co
     for (size_t i = 0; i < users.n; i++)
         free(users.items[i]);
     free(users.items);
+    rv_index_fini(&users.places);
     json_object_put(agents);
     return rc;
 }

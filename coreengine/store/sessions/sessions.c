@@ -499,7 +499,7 @@ static int list(struct sql_store *st, const struct rv_store_scope *scope, const 
             break;
     }
     rv_sql_finish(stmt);
-    return rc;
+    return rc == RV_STORE_ENOUGH ? 0 : rc;
 }
 
 int rv_store_list_sessions(rv_store *s, const struct rv_store_scope *scope, const struct rv_session_filter *filter,

@@ -1,13 +1,15 @@
 /* Which dreamings are queued: one for each dreamer and each user that did something. */
+#include <stdio.h>
 #include <string.h>
 
 #include "coreengine/app/memory.h"
+#include "coreengine/store/sessions.h"
 #include "tests/kit/kit.h"
 #include "tests/unit/app/suites.h"
 
 #define T0 INT64_C(1750000000000000)
 
-static const struct rv_store_scope ada = {NULL, "ada"};
+static const struct rv_store_scope everyone = {NULL, NULL}, ada = {NULL, "ada"};
 
 static rv_store *open_store(void)
 {
@@ -47,10 +49,58 @@ START_TEST(two_dreamers_whose_long_names_end_differently_have_a_task_each)
 }
 END_TEST
 
+static void add_session(rv_store *store, int i, const char *user, const char *mode, int64_t at_us)
+{
+    char id[32];
+
+    snprintf(id, sizeof id, "s%d", i);
+    const struct rv_session_row fresh = {
+        .id = id, .tenant = RV_STORE_TENANT, .user = user, .mode = mode, .created_us = at_us};
+    ck_assert_int_eq(rv_store_ensure_session(store, &fresh, NULL, NULL), 0);
+}
+
+/* Ada touched more sessions than once were looked at; Ben's was touched before all of them. */
+START_TEST(the_user_of_the_oldest_session_is_found_behind_many_others)
+{
+    int n = rv_kit_sample(200, 100001);
+    rv_store *store = open_store();
+
+    add_session(store, 0, "ben", NULL, T0 - 1000);
+    ck_assert_int_eq(rv_store_begin(store, NULL), 0);
+    for (int i = 1; i <= n; i++)
+        add_session(store, i, i % 2 ? "ada" : "eve", NULL, T0);
+    ck_assert_int_eq(rv_store_end(store, 0, NULL), 0);
+    want(store, &everyone, NULL, 3);
+    rv_store_close(store);
+}
+END_TEST
+
+/* A dreamer works in a session of the user each day; 200 of them hid what the user had said before. */
+START_TEST(sessions_of_dreamers_hide_none_of_the_user)
+{
+    rv_store *store = open_store();
+    struct rv_dream_chunks done;
+
+    add_session(store, 0, "ada", NULL, T0 - 1000);
+    for (int i = 1; i <= 201; i++)
+        add_session(store, i, "ada", RV_DREAM_MODE, T0);
+    ck_assert_int_eq(rv_app_dream_chunks(store, &ada, T0 + 1, &done, NULL), 0);
+    ck_assert_int_eq(done.n_checked, 1);
+    for (int i = 202; i <= 201 + RV_DREAM_SESSIONS; i++)
+        add_session(store, i, "ada", NULL, T0);
+    ck_assert_int_eq(rv_app_dream_chunks(store, &ada, T0 + 1, &done, NULL), 0);
+    ck_assert_int_eq(done.n_checked, RV_DREAM_SESSIONS);
+    rv_store_close(store);
+}
+END_TEST
+
 TCase *dream_case(void)
 {
     TCase *tc = tcase_create("dream");
 
+    tcase_set_timeout(tc, 120);
     tcase_add_test(tc, two_dreamers_whose_long_names_end_differently_have_a_task_each);
+    tcase_add_test(tc, the_user_of_the_oldest_session_is_found_behind_many_others);
+    tcase_add_test(tc, sessions_of_dreamers_hide_none_of_the_user);
     return tc;
 }
