@@ -30,31 +30,46 @@ static void write_run(const struct rv_run_row *row, rv_jw *w)
     rv_jw_kv_text(w, "created_at", time);
 }
 
+static int read_result(struct work_taker *t, const struct rv_app_past *past, rv_buf *text, rv_err **err)
+{
+    struct rv_replayed r = {0};
+    int rc = rv_app_past_replay(t->store, past, NULL, &r, err);
+
+    if (rc < 0)
+        return rc;
+    rv_envelope_write_result(rv_run_envelope(r.run), &rv_app_past_pipeline(past)->response, text);
+    rv_replayed_fini(&r);
+    return rv_buf_check(text, "the result of the run", err);
+}
+
 /* The result of a run that ended, as `reeve run --json` prints it. One that is too long, or that is not there any more,
- * is left out: the receiver can ask for the run. */
-static void write_result(struct work_taker *t, const struct rv_store_scope *scope, const char *run, rv_jw *w)
+ * is left out: the receiver can ask for the run. Any other failure may pass: the task is tried again. */
+static int write_result(struct work_taker *t, const struct rv_store_scope *scope, const char *run, rv_jw *w,
+                        rv_err **err)
 {
     struct rv_app_past past;
-    struct rv_replayed r = {0};
     rv_buf text = RV_BUF_INIT(MAX_BODY / 2);
     rv_err *why = NULL;
-    bool has = false;
+    int rc = rv_app_past_open(t->store, scope, run, &past, &why);
 
-    if (rv_app_past_open(t->store, scope, run, &past, &why) == 0) {
-        if (rv_app_past_replay(t->store, &past, NULL, &r, &why) == 0) {
-            rv_envelope_write_result(rv_run_envelope(r.run), &rv_app_past_pipeline(&past)->response, &text);
-            has = text.rc == 0;
-            rv_replayed_fini(&r);
-        }
+    if (rc == 0) {
+        rc = read_result(t, &past, &text, &why);
         rv_app_past_fini(&past);
     }
-    rv_err_free(why);
+    bool is_left_out = rc == RV_E_NOT_FOUND || rc == RV_E_LIMIT;
     rv_jw_key(w, "result");
-    if (has)
+    if (rc == 0)
         rv_jw_raw(w, rv_buf_str(&text));
     else
         rv_jw_null(w);
     rv_buf_fini(&text);
+    if (rc == 0 || is_left_out) {
+        rv_err_free(why);
+        return 0;
+    }
+    rv_err_pass(err, why);
+    return RV_WRAP(err, rc == RV_E_INVALID ? RV_E_IO : rc, "read the result of run \"%s\"",
+                   run); /* not the payload's */
 }
 
 static int write_body(struct work_taker *t, struct work_job *j, rv_buf *out, rv_err **err)
@@ -76,11 +91,11 @@ static int write_body(struct work_taker *t, struct work_job *j, rv_buf *out, rv_
     rv_jw_kv_text(&w, "status", rv_json_text_or(j->asked, "status", "")); /* then: the run may have gone on */
     rv_jw_kv_value(&w, "interrupts", rv_json_get_arr(j->asked, "interrupts"));
     if (ended)
-        write_result(t, &scope, row.id, &w);
+        rc = write_result(t, &scope, row.id, &w, err);
     rv_jw_obj_end(&w);
     rv_jw_obj_end(&w);
     rv_run_row_fini(&row);
-    return rv_buf_check(out, "what a webhook tells", err);
+    return rc < 0 ? rc : rv_buf_check(out, "what a webhook tells", err);
 }
 
 /* --- the signature --- */

@@ -8,6 +8,7 @@ TCase *dispatcher_case(void);
 TCase *dream_case(void);
 TCase *find_case(void);
 TCase *folder_case(void);
+TCase *hook_case(void);
 TCase *memory_case(void);
 TCase *needs_case(void);
 TCase *plan_case(void);
