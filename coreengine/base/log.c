@@ -19,7 +19,7 @@ struct rv_log {
     struct rv_log_opts opts;  /* root only, as is lock */
     pthread_mutex_t lock;     /* guards the sink: one line at a time; leaf */
     struct rv_log_sink *sink; /* root only; owned; NULL: lines are written to opts.fd, however long that takes */
-    uint64_t n_lost;          /* records since the last one that the sink took */
+    uint64_t n_lost;          /* records since the last one that was taken */
     char *bound;              /* owned; ready-made fields, each with its separator in front; may be NULL */
     size_t bound_len;
     bool is_cut; /* its fields, or those of a parent, exceeded their limit */
@@ -306,17 +306,19 @@ static void put_head_json(struct line *l, const struct rv_log_opts *opts, enum r
     put_text(l, "\"");
 }
 
-static void write_all(int fd, rv_str line)
+/* False: the line is lost, or its end is. A reader that is gone misses nothing. */
+static bool write_all(int fd, rv_str line)
 {
-    while (line.len) { /* a pipe may take a part; a sink that fails has nowhere to complain */
+    while (line.len) { /* a pipe may take a part */
         ssize_t n = write(fd, line.ptr, line.len);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            break;
+            return n < 0 && errno == EPIPE;
         line.ptr += n;
         line.len -= (size_t)n;
     }
+    return true;
 }
 
 /* A record as a line; text has room for LINE_MAX_BYTES. */
@@ -343,13 +345,18 @@ static rv_str format(const rv_log *log, enum rv_log_level level, const char *eve
     return (rv_str){text, l.len};
 }
 
+static bool take(rv_log *root, rv_str line)
+{
+    return root->sink ? rv_log_sink_put(root->sink, line) : write_all(root->opts.fd, line);
+}
+
 /* What was lost is said before the first line that finds room. */
 static bool say_lost(rv_log *root)
 {
     char text[LINE_MAX_BYTES];
     const struct rv_field field = RV_F_I64("records", root->n_lost);
 
-    if (root->n_lost && !rv_log_sink_put(root->sink, format(root, RV_LOG_WARN, "log.lost", &field, 1, text)))
+    if (root->n_lost && !take(root, format(root, RV_LOG_WARN, "log.lost", &field, 1, text)))
         return false;
     root->n_lost = 0;
     return true;
@@ -361,9 +368,7 @@ static void hand_over(rv_log *root, enum rv_log_level level, rv_str line)
     if (root->opts.line) {
         line.len--; /* callbacks get it without the line feed */
         root->opts.line(root->opts.line_self, level, line);
-    } else if (!root->sink) {
-        write_all(root->opts.fd, line);
-    } else if (!say_lost(root) || !rv_log_sink_put(root->sink, line)) {
+    } else if (!say_lost(root) || !take(root, line)) {
         root->n_lost++;
     }
     pthread_mutex_unlock(&root->lock);

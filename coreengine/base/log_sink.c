@@ -1,6 +1,6 @@
 /* Where the lines of a log go that must not hold up the process: what the reader of a pipe, a terminal or a socket does
- * not take at once is kept, up to a bound; a line that does not fit is lost as a whole, and counted by the
- * caller.
+ * not take at once, or a disk that is full, is kept, up to a bound; a line that does not fit is lost as a whole, and
+ * counted by the caller.
  *
  * O_NONBLOCK belongs to the open file, which other processes may share (a shell, a pipeline of commands). Therefore the
  * pipe or terminal is opened once more by way of /proc; where that is refused, and for a file on a disk, writes wait.
@@ -23,25 +23,30 @@
 struct rv_log_sink {
     int fd;
     bool is_own, is_socket;
-    bool is_full; /* a line was lost: none is taken before half is free, so that losses stand together */
+    bool is_full;   /* a line was lost: none is taken before half is free, so that losses stand together */
+    bool is_broken; /* the last write failed in a way that no wait for the reader mends */
     size_t len;
     char kept[KEPT_BYTES];
 };
 
-/* Hand over what can be handed over; a reader that is gone takes all. */
-static size_t push(const struct rv_log_sink *s, const char *bytes, size_t n)
+/* Hand over what can be handed over; a reader that is gone takes all. What a full or faulty disk refuses may be taken
+ * later. */
+static size_t push(struct rv_log_sink *s, const char *bytes, size_t n)
 {
     size_t done = 0;
 
+    s->is_broken = false;
     while (done < n) {
         ssize_t put = s->is_socket ? send(s->fd, bytes + done, n - done, MSG_DONTWAIT | MSG_NOSIGNAL)
                                    : write(s->fd, bytes + done, n - done);
         if (put < 0 && errno == EINTR)
             continue;
-        if (put < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
-            break;
-        if (put <= 0)
+        if (put < 0 && errno == EPIPE)
             return n;
+        if (put <= 0) {
+            s->is_broken = put == 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
+            break;
+        }
         done += (size_t)put;
     }
     return done;
@@ -66,7 +71,7 @@ struct rv_log_sink *rv_log_sink_new(int fd)
         return NULL;
     s->fd = fd;
     s->len = 0;
-    s->is_own = s->is_full = false;
+    s->is_own = s->is_full = s->is_broken = false;
     s->is_socket = fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode);
     if (fstat(fd, &st) == 0 && (S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode))) {
         snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
@@ -97,7 +102,7 @@ void rv_log_sink_free(struct rv_log_sink *s)
 {
     if (!s)
         return;
-    for (push_kept(s); s->len; push_kept(s)) {
+    for (push_kept(s); s->len && !s->is_broken; push_kept(s)) {
         struct pollfd ready = {.fd = s->fd, .events = POLLOUT};
         int n = poll(&ready, 1, END_MS);
         if (n == 0 || (n < 0 && errno != EINTR))

@@ -4,9 +4,11 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -267,6 +269,64 @@ START_TEST(a_log_that_never_waits_counts_what_it_loses)
 }
 END_TEST
 
+static void limit_files(rlim_t bytes)
+{
+    struct rlimit limit;
+
+    ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    limit.rlim_cur = bytes < limit.rlim_max ? bytes : limit.rlim_max;
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+/* Lines of a file that cannot grow for a while; with and without a sink that keeps some. */
+START_TEST(a_log_on_a_full_disk_counts_what_it_loses)
+{
+    char *dir = rv_kit_tmpdir(), *path = rv_kit_path(dir, "log"), pad[1000];
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600), n_all = 1000, n_lines = 0;
+    rv_log *log = rv_log_new(&(struct rv_log_opts){.fd = fd});
+
+    signal(SIGXFSZ, SIG_IGN);
+    memset(pad, 'x', sizeof pad - 1);
+    pad[sizeof pad - 1] = '\0';
+    ck_assert_int_eq(_i ? rv_log_never_wait(log, NULL) : 0, 0);
+    limit_files(0);
+    for (int i = 0; i < n_all; i++)
+        RV_LOG(log, INFO, "x.y", RV_F_TEXT("pad", pad));
+    limit_files(RLIM_INFINITY);
+    RV_LOG(log, INFO, "x.y", RV_F_TEXT("pad", pad));
+    rv_log_free(log);
+    char *text = rv_kit_read(path);
+    for (const char *c = text; *c; c++)
+        n_lines += *c == '\n';
+    const char *lost = strstr(text, "log.lost records=");
+    ck_assert_ptr_nonnull(lost);
+    ck_assert_int_eq(n_lines, n_all + 1 - (int)strtol(lost + 17, NULL, 10) + 1);
+    ck_assert_int_ge(n_lines, _i ? 200 : 2); /* 256 KiB are kept */
+    free(text);
+    close(fd);
+    free(path);
+    rv_kit_tmpdir_remove(dir);
+}
+END_TEST
+
+START_TEST(the_end_of_a_log_does_not_wait_for_a_full_disk)
+{
+    char *dir = rv_kit_tmpdir(), *path = rv_kit_path(dir, "log");
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    rv_log *log = rv_log_new(&(struct rv_log_opts){.fd = fd});
+
+    signal(SIGXFSZ, SIG_IGN);
+    ck_assert_int_eq(rv_log_never_wait(log, NULL), 0);
+    limit_files(0);
+    RV_LOG(log, INFO, "x.y");
+    rv_log_free(log);
+    limit_files(RLIM_INFINITY);
+    close(fd);
+    free(path);
+    rv_kit_tmpdir_remove(dir);
+}
+END_TEST
+
 /* What is kept when the log is closed is still handed over, to a reader that is slow. */
 static void *read_all(void *fd)
 {
@@ -384,6 +444,8 @@ TCase *log_case(void)
     tcase_add_test(tc, bound_fields_that_exceed_their_limit_leave_a_mark);
     tcase_add_test(tc, lines_go_to_the_file_descriptor);
     tcase_add_loop_test(tc, a_log_that_never_waits_counts_what_it_loses, 0, 2);
+    tcase_add_loop_test(tc, a_log_on_a_full_disk_counts_what_it_loses, 0, 2);
+    tcase_add_test(tc, the_end_of_a_log_does_not_wait_for_a_full_disk);
     tcase_add_test(tc, the_end_of_a_log_hands_over_what_is_kept);
     tcase_add_test(tc, a_log_whose_reader_is_gone_goes_on);
     tcase_add_test(tc, lines_of_many_threads_stay_whole);
