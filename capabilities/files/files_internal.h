@@ -63,7 +63,7 @@ bool glob_match(const char *pattern, const char *path);
 struct walked {
     char **paths; /* sorted within each root, in the order of roots; owned */
     size_t n, cap;
-    bool truncated, failed; /* more than MAX_FILES or too deep; out of memory */
+    bool truncated, failed; /* more than MAX_FILES, too deep or too long a path; out of memory */
     int error;              /* an errno: the list ends early, because a folder could not be read to its end; 0: none */
     char unread[MAX_PATH_BYTES]; /* that folder */
 };

@@ -49,15 +49,16 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Names of one folder, sorted. The descriptor is taken. */
+/* Names of one folder, sorted. The descriptor is taken; -1: errno says why there is none. */
 static void names_of(int fd, struct walked *out)
 {
-    DIR *dir = fdopendir(fd);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
     const struct dirent *entry;
 
     if (!dir) {
         out->error = errno;
-        close(fd);
+        if (fd >= 0)
+            close(fd);
         return;
     }
     while (errno = 0, (entry = readdir(dir)))
@@ -70,24 +71,37 @@ static void names_of(int fd, struct walked *out)
         qsort(out->paths, out->n, sizeof *out->paths, by_text);
 }
 
+/* Gone, replaced, or not ours to read: as if it were not there. Else the list would not be whole. */
+static bool is_absent(int number)
+{
+    return number == ENOENT || number == ENOTDIR || number == ELOOP || number == EACCES;
+}
+
+static void note_error(struct walked *out, int number, const char *folder)
+{
+    if (out->error || !number)
+        return;
+    out->error = number;
+    snprintf(out->unread, sizeof out->unread, "%s", *folder ? folder : ".");
+}
+
 static void walk_folder(int parent, const char *name, const char *prefix, int depth, const struct rv_cap_call *call,
                         const char *glob, struct walked *out)
 {
     int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     struct walked names = {0};
 
-    if (fd < 0)
-        return; /* gone, or not ours to read: as if it were not there */
+    if (fd < 0) {
+        note_error(out, is_absent(errno) ? 0 : errno, prefix);
+        return;
+    }
     if (depth >= MAX_WALK_DEPTH) {
         out->truncated = true;
         close(fd);
         return;
     }
     names_of(dup(fd), &names);
-    if (names.error && !out->error) {
-        out->error = names.error;
-        snprintf(out->unread, sizeof out->unread, "%s", *prefix ? prefix : ".");
-    }
+    note_error(out, names.error, prefix);
     out->failed |= names.failed;
     out->truncated |= names.truncated;
     for (size_t i = 0; i < names.n && !out->failed && !out->error && out->n < MAX_FILES && !call->cancelled(call);
@@ -96,9 +110,11 @@ static void walk_folder(int parent, const char *name, const char *prefix, int de
         struct stat st;
         int len = snprintf(path, sizeof path, "%s%s%s", prefix, *prefix ? "/" : "", names.paths[i]);
 
-        if (len < 0 || (size_t)len >= sizeof path || fstatat(fd, names.paths[i], &st, AT_SYMLINK_NOFOLLOW) != 0)
-            continue;
-        if (S_ISDIR(st.st_mode))
+        if (len < 0 || (size_t)len >= sizeof path)
+            out->truncated = true; /* no tool could name it */
+        else if (fstatat(fd, names.paths[i], &st, AT_SYMLINK_NOFOLLOW) != 0)
+            note_error(out, is_absent(errno) ? 0 : errno, path);
+        else if (S_ISDIR(st.st_mode))
             walk_folder(fd, names.paths[i], path, depth + 1, call, glob, out);
         else if (S_ISREG(st.st_mode) && (!glob || glob_match(glob, path)))
             add(out, path);

@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const struct {
@@ -201,6 +203,48 @@ START_TEST(a_folder_that_breaks_off_is_an_error_and_not_its_end)
 }
 END_TEST
 
+/* Folders in folders take a descriptor each; the walk has too few, then as many as it needs. */
+START_TEST(a_folder_that_cannot_be_opened_is_an_error_and_not_absent)
+{
+    struct sandbox s;
+    struct rv_cap_call call = {.cancelled = never};
+    struct files f = {.n_roots = 1};
+    char label[] = "here";
+    struct rlimit all, few;
+    size_t n_files = 0, n_errors = 0;
+
+    sandbox_begin(&s, "{}");
+    f.roots[0] = (struct root){.label = label, .fd = open(s.dir, O_RDONLY | O_DIRECTORY)};
+    ck_assert_int_eq(mkdirat(f.roots[0].fd, "in", 0700), 0);
+    ck_assert_int_eq(mkdirat(f.roots[0].fd, "in/deep", 0700), 0);
+    int file = openat(f.roots[0].fd, "in/deep/a.md", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    ck_assert_int_ge(file, 0);
+    close(file);
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &all), 0);
+    for (rlim_t n = 0; n < 20; n++) {
+        struct walked found = {0};
+        few = (struct rlimit){(rlim_t)file + n, all.rlim_max};
+        ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+        walk_all(&f, &call, NULL, &found);
+        ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &all), 0);
+        ck_assert_int_eq(found.unread[0] != 0, found.error != 0);
+        if (found.error) {
+            ck_assert_int_eq(found.error, EMFILE);
+            n_errors++;
+        } else {
+            ck_assert_uint_gt(found.n, 0); /* no list is short without an error */
+            ck_assert(n_files == 0 || found.n == n_files);
+            n_files = found.n;
+        }
+        walked_free(&found);
+    }
+    ck_assert_uint_ge(n_errors, 4);
+    ck_assert_uint_gt(n_files, 0);
+    close(f.roots[0].fd);
+    sandbox_end(&s);
+}
+END_TEST
+
 TCase *parts_case(void)
 {
     TCase *tc = tcase_create("parts");
@@ -213,5 +257,6 @@ TCase *parts_case(void)
     tcase_add_test(tc, passages_know_their_lines_and_titles);
     tcase_add_test(tc, long_blocks_are_cut_and_no_line_is_lost);
     tcase_add_test(tc, a_folder_that_breaks_off_is_an_error_and_not_its_end);
+    tcase_add_test(tc, a_folder_that_cannot_be_opened_is_an_error_and_not_absent);
     return tc;
 }
