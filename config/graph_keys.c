@@ -133,11 +133,8 @@ RV_EACH_HAS_ROW(failures, RV_N_JOIN_FAILURES);
 static const struct rv_term_list join_failures_list = {"failures", "way to treat failed branches", failures,
                                                        RV_COUNT(failures)};
 
-static const struct rv_term merges[] = {
-    [RV_MERGE_REPLACE] = {"replace", "the new value stands"},
-    [RV_MERGE_APPEND] = {"append", "the new value goes to the end of a list"},
-    [RV_MERGE_DICT] = {"merge_dict", "the new value's keys are set in the old one"},
-};
+#define MERGE_TERM(n, t, m) [RV_MERGE_##n] = {t, m},
+static const struct rv_term merges[] = {RV_MERGE_MODES(MERGE_TERM)};
 RV_EACH_HAS_ROW(merges, RV_N_MERGE_MODES);
 const struct rv_term_list rv_merge_list = {"merge", "way to merge", merges, RV_COUNT(merges)};
 

@@ -13,9 +13,24 @@ static const struct {
               {"metadata", RV_MAP_METADATA},
               {"suspended", RV_MAP_SUSPENDED},
               {"caught", RV_MAP_CAUGHT}};
-static const char *const hows[] = {
-    [RV_MERGE_REPLACE] = "replace", [RV_MERGE_APPEND] = "append", [RV_MERGE_DICT] = "merge_dict"};
-RV_EACH_HAS_ROW(hows, RV_N_MERGE_MODES);
+const char *rv_merge_mode_text(enum rv_merge_mode mode)
+{
+#define TEXT(n, t, m) t,
+    static const char *const words[] = {RV_MERGE_MODES(TEXT)};
+#undef TEXT
+
+    return words[mode];
+}
+
+bool rv_merge_mode_of(rv_str word, enum rv_merge_mode *out)
+{
+    for (int i = 0; i < RV_N_MERGE_MODES; i++)
+        if (rv_str_is(word, rv_merge_mode_text((enum rv_merge_mode)i))) {
+            *out = (enum rv_merge_mode)i;
+            return true;
+        }
+    return false;
+}
 
 static void write_gone(const rv_envelope *env, rv_jw *w)
 {
@@ -41,7 +56,7 @@ static void write_ops(const rv_envelope *env, rv_jw *w)
     for (size_t i = 0; i < env->n_ops; i++) {
         rv_jw_obj(w);
         rv_jw_kv_text(w, "key", env->ops[i].name->text);
-        rv_jw_kv_text(w, "how", hows[env->ops[i].how]);
+        rv_jw_kv_text(w, "how", rv_merge_mode_text(env->ops[i].how));
         rv_jw_kv_value(w, "value", env->ops[i].value);
         rv_jw_obj_end(w);
     }
@@ -175,17 +190,14 @@ static int take_ops(rv_envelope *fork, json_object *writes, rv_err **err)
     for (size_t i = 0; rc == 0 && i < n; i++) {
         json_object *entry = json_object_array_get_idx(writes, i), *value = NULL;
         const char *key = NULL, *word = NULL;
-        size_t how = 0;
+        struct rv_state_op op = {.how = RV_MERGE_REPLACE};
 
         if (!json_object_is_type(entry, json_type_object) || !rv_json_get_text(entry, "key", &key) ||
             !rv_json_get_text(entry, "how", &word))
             return RV_FAIL(err, RV_E_INVALID, "write %zu of a branch has no key or no way to merge", i);
-        while (how < RV_COUNT(hows) && strcmp(hows[how], word) != 0)
-            how++;
-        if (how == RV_COUNT(hows))
+        if (!rv_merge_mode_of(rv_str_of(word), &op.how))
             return RV_FAIL(err, RV_E_INVALID, "write %zu of a branch is merged by an unknown word", i);
         json_object_object_get_ex(entry, "value", &value);
-        struct rv_state_op op = {.how = (enum rv_merge_mode)how};
         rc = rv_env_intern(fork, rv_str_of(key), "state key", &op.name, err);
         if (rc < 0)
             break;

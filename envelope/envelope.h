@@ -9,6 +9,7 @@
 #ifndef RV_ENVELOPE_H
 #define RV_ENVELOPE_H
 
+#include "envelope/merge.h"
 #include "envelope/questions.h"
 #include "envelope/usage.h"
 
@@ -90,7 +91,6 @@ json_object *rv_envelope_metadata(const rv_envelope *env, rv_str key, bool *foun
 RV_MUST_CHECK int rv_envelope_set_metadata(rv_envelope *env, rv_str key, json_object *value, rv_err **err);
 RV_MUST_CHECK int rv_envelope_all_metadata(const rv_envelope *env, json_object **out, rv_err **err); /* a new object */
 /* `state` gathers outputs across loops by the pipeline's state schema. */
-enum rv_merge_mode { RV_MERGE_REPLACE, RV_MERGE_APPEND, RV_MERGE_DICT, RV_N_MERGE_MODES };
 json_object *rv_envelope_state_value(const rv_envelope *env, rv_str key, bool *found);
 /** replace; append (creates the list, wraps an old non-list value); merge_dict (shallow, a non-object replaces). */
 RV_MUST_CHECK int rv_envelope_merge_state(rv_envelope *env, rv_str key, enum rv_merge_mode mode, json_object *value,

@@ -3,6 +3,7 @@
 #include "coreengine/app/app_internal.h"
 #include "coreengine/app/past.h"
 #include "coreengine/app/upkeep.h"
+#include "coreengine/base/limit.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -113,7 +114,7 @@ static const struct rv_key file_keys[] = {
      .type = RV_KEY_CUSTOM,
      .read = read_rules,
      .required = true,
-     .schema = "{\"type\":\"array\",\"maxItems\":200,\"items\":{\"$ref\":\"#/$defs/rule\"}}",
+     .schema = "{\"type\":\"array\",\"maxItems\":" RV_LIMIT_TEXT(MAX_RULES) ",\"items\":{\"$ref\":\"#/$defs/rule\"}}",
      .doc = "Rules, in order. The first one that fits a run decides about it; a run that none fits stays."},
 };
 

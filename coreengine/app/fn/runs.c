@@ -291,15 +291,15 @@ static int stage_context(json_object *in, rv_jw *out, rv_err **err)
 
 static int merge_of(rv_str word, enum rv_merge_mode *out, rv_err **err)
 {
-    static const char *const words[] = {"replace", "append", "merge_dict"};
+    rv_buf words = RV_BUF_INIT(200);
 
-    for (size_t i = 0; i < RV_COUNT(words); i++)
-        if (rv_str_is(word, words[i])) {
-            *out = (enum rv_merge_mode)i;
-            return 0;
-        }
+    if (rv_merge_mode_of(word, out))
+        return 0;
+    for (int i = 0; i < RV_N_MERGE_MODES; i++)
+        rv_buf_printf(&words, "%s%s", i ? ", " : "", rv_merge_mode_text((enum rv_merge_mode)i));
     int rc = RV_FAIL(err, RV_E_INVALID, "unknown merge \"%.*s\"", RV_STR_ARG(word));
-    rv_err_hint(err, "legal: replace, append, merge_dict");
+    rv_err_hint(err, "legal: %s", rv_buf_cstr(&words));
+    rv_buf_fini(&words);
     return rc;
 }
 

@@ -353,7 +353,7 @@ static int read_dream(const struct work_taker *t, struct work_job *j, rv_err **e
     j->dream.days = RV_DREAM_DAYS;
     if (rc == 0 && json_object_object_get_ex(j->asked, "days", &days) &&
         (!rv_json_get_int(j->asked, "days", &j->dream.days) || j->dream.days < 1 || j->dream.days > RV_DREAM_MAX_DAYS))
-        rc = refuse(j, err, "\"days\" of the payload is not a number from 1 to 366");
+        rc = refuse(j, err, "\"days\" of the payload is not a number from 1 to " RV_LIMIT_TEXT(RV_DREAM_MAX_DAYS));
     if (rc == 0 && rv_json_get_bool(j->asked, "again", &j->dream.again) && j->dream.again)
         j->dream.salt = j->task.id; /* this task dreams once, however often it is taken up */
     j->dream.again = false;
