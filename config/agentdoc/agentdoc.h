@@ -69,8 +69,8 @@ struct rv_agentdoc {
     enum rv_observation_mode observation_mode;
     int64_t context_token_budget; /* of history; 0: not given, -1: none is given to it */
     int64_t always_include_last;  /* messages that are never shortened; -1: not given */
-    int replay;                   /* enum rv_replay_policy of messages.h; RV_UNSET: not given */
-    int compaction;               /* enum rv_compaction of messages.h; RV_UNSET: not given */
+    int replay;                   /* enum rv_replay_policy; RV_UNSET: not given */
+    int compaction;               /* enum rv_compaction; RV_UNSET: not given */
     int64_t moment_token_threshold, moment_max_inject, moment_max_tokens; /* moments.h; RV_UNSET: not given */
     const char *moment_summariser; /* agent that writes the summaries of its sessions' chunks; NULL: not given */
     bool client_tools;             /* clients may bring tools of their own, which they call themselves */

@@ -4,9 +4,12 @@
 #include <string.h>
 
 #include "config/agentdoc/agentdoc_internal.h"
+#include "envelope/history.h"
 
-static const char *const replay_words[] = {"synthesise", "skip"}; /* in the order of enum rv_replay_policy */
-static const char *const compaction_words[] = {"shorten", "moments", "none"}; /* in the order of enum rv_compaction */
+#define WORD(n, t, m) t,
+static const char *const replay_words[] = {RV_REPLAY_POLICIES(WORD)};
+static const char *const compaction_words[] = {RV_COMPACTIONS(WORD)};
+#undef WORD
 static const char *const observation_words[] = {[RV_OBSERVATION_SYNC] = "sync", [RV_OBSERVATION_DISABLED] = "disabled"};
 RV_EACH_HAS_ROW(observation_words, RV_N_OBSERVATION_MODES);
 

@@ -38,7 +38,14 @@ void rv_pipeline_lint(const struct rv_pipeline *p, rv_findings *findings);
 void rv_pipeline_lint_unscripted(const struct rv_pipeline *p, rv_findings *findings);
 
 /* --- Drawings --- */
-enum rv_graph_format { RV_GRAPH_ASCII, RV_GRAPH_MERMAID, RV_GRAPH_DOT, RV_GRAPH_SVG, RV_GRAPH_JSON };
+enum rv_graph_format {
+    RV_GRAPH_ASCII,
+    RV_GRAPH_MERMAID,
+    RV_GRAPH_DOT,
+    RV_GRAPH_SVG,
+    RV_GRAPH_JSON,
+    RV_N_GRAPH_FORMATS
+};
 void rv_pipeline_write_graph(const struct rv_pipeline *p, enum rv_graph_format format, rv_buf *b);
 
 #endif

@@ -41,9 +41,24 @@ static void put_mermaid(rv_buf *b, const char *text)
 
 static void graph_write_mermaid(const struct graph *g, rv_buf *b)
 {
-    static const char *const classes[] = {"llm", "tools", "service", "stop", "ask"};
-    static const char *const open[] = {"[\"", "[[\"", "(\"", "([\"", "{{\""};
-    static const char *const close[] = {"\"]", "\"]]", "\")", "\"])", "\"}}"};
+    static const char *const classes[] = {[GRAPH_LLM] = "llm",
+                                          [GRAPH_TOOLS] = "tools",
+                                          [GRAPH_SERVICE] = "service",
+                                          [GRAPH_END] = "stop",
+                                          [GRAPH_ASK] = "ask"};
+    RV_EACH_HAS_ROW(classes, GRAPH_N_NODE_KINDS);
+    static const char *const open[] = {[GRAPH_LLM] = "[\"",
+                                       [GRAPH_TOOLS] = "[[\"",
+                                       [GRAPH_SERVICE] = "(\"",
+                                       [GRAPH_END] = "([\"",
+                                       [GRAPH_ASK] = "{{\""};
+    RV_EACH_HAS_ROW(open, GRAPH_N_NODE_KINDS);
+    static const char *const close[] = {[GRAPH_LLM] = "\"]",
+                                        [GRAPH_TOOLS] = "\"]]",
+                                        [GRAPH_SERVICE] = "\")",
+                                        [GRAPH_END] = "\"])",
+                                        [GRAPH_ASK] = "\"}}"};
+    RV_EACH_HAS_ROW(close, GRAPH_N_NODE_KINDS);
 
     rv_buf_puts(b, "flowchart TD\n");
     for (size_t i = 0; i < g->n_nodes; i++) {
@@ -94,12 +109,13 @@ static void put_dot(rv_buf *b, const char *text)
 static void graph_write_dot(const struct graph *g, rv_buf *b)
 {
     static const char *const styles[] = {
-        "shape=box, style=\"rounded,filled\", fillcolor=\"#ede9fe\", color=\"#7c3aed\"",
-        "shape=box, style=\"rounded,filled\", fillcolor=\"#ccfbf1\", color=\"#0d9488\"",
-        "shape=box, style=\"rounded,filled\", fillcolor=\"#f1f5f9\", color=\"#64748b\"",
-        "shape=oval, style=filled, fillcolor=\"#334155\", fontcolor=\"#f8fafc\"",
-        "shape=hexagon, style=filled, fillcolor=\"#fef3c7\", color=\"#d97706\"",
+        [GRAPH_LLM] = "shape=box, style=\"rounded,filled\", fillcolor=\"#ede9fe\", color=\"#7c3aed\"",
+        [GRAPH_TOOLS] = "shape=box, style=\"rounded,filled\", fillcolor=\"#ccfbf1\", color=\"#0d9488\"",
+        [GRAPH_SERVICE] = "shape=box, style=\"rounded,filled\", fillcolor=\"#f1f5f9\", color=\"#64748b\"",
+        [GRAPH_END] = "shape=oval, style=filled, fillcolor=\"#334155\", fontcolor=\"#f8fafc\"",
+        [GRAPH_ASK] = "shape=hexagon, style=filled, fillcolor=\"#fef3c7\", color=\"#d97706\"",
     };
+    RV_EACH_HAS_ROW(styles, GRAPH_N_NODE_KINDS);
 
     rv_buf_puts(b, "digraph pipeline {\n    label=\"");
     put_dot(b, g->title);
@@ -526,6 +542,8 @@ void rv_pipeline_write_graph(const struct rv_pipeline *p, enum rv_graph_format f
             break;
         case RV_GRAPH_JSON:
             rc = rv_graph_write_json(&g, b);
+            break;
+        case RV_N_GRAPH_FORMATS:
             break;
         }
         graph_fini(&g);

@@ -7,7 +7,7 @@
 #define RV_GRAPH_MAX_BYTES ((size_t)256 << 20) /* of the arena; only hostile sizes come near */
 #define RV_GRAPH_MAX_NAME  48                  /* characters shown of a name or label */
 
-enum graph_node_kind { GRAPH_LLM, GRAPH_TOOLS, GRAPH_SERVICE, GRAPH_END, GRAPH_ASK };
+enum graph_node_kind { GRAPH_LLM, GRAPH_TOOLS, GRAPH_SERVICE, GRAPH_END, GRAPH_ASK, GRAPH_N_NODE_KINDS };
 /* Texts live in the arena of the graph. */
 struct graph_node {
     enum graph_node_kind kind;
@@ -15,7 +15,7 @@ struct graph_node {
     const char *mark; /* "llm", "tools, max 3"; "" for pseudo nodes */
     bool shown;       /* pseudo nodes only where an edge leads to them */
 };
-enum graph_edge_kind { GRAPH_FLOW, GRAPH_BRANCH, GRAPH_ERROR, GRAPH_AFTER, GRAPH_ANSWER };
+enum graph_edge_kind { GRAPH_FLOW, GRAPH_BRANCH, GRAPH_ERROR, GRAPH_AFTER, GRAPH_ANSWER, GRAPH_N_EDGE_KINDS };
 struct graph_edge {
     int from, to;
     enum graph_edge_kind kind; /* FLOW: a line; BRANCH: a thick one; the others: dashed */

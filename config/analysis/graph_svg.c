@@ -59,6 +59,8 @@ static const char *edge_class(const struct graph_edge *e)
         return "edge after";
     case GRAPH_ANSWER:
         return "edge answer";
+    case GRAPH_N_EDGE_KINDS:
+        break;
     }
     return "edge";
 }
@@ -200,7 +202,12 @@ static void put_edge_label(const struct layout *l, size_t i, rv_buf *b)
 
 static void put_box(const struct layout *l, size_t i, rv_buf *b)
 {
-    static const char *const classes[] = {"llm", "tools", "service", "stop", "ask"};
+    static const char *const classes[] = {[GRAPH_LLM] = "llm",
+                                          [GRAPH_TOOLS] = "tools",
+                                          [GRAPH_SERVICE] = "service",
+                                          [GRAPH_END] = "stop",
+                                          [GRAPH_ASK] = "ask"};
+    RV_EACH_HAS_ROW(classes, GRAPH_N_NODE_KINDS);
     const struct graph_node *node = &l->g->nodes[i];
     const struct spot *s = &l->spots[i];
     bool is_pseudo = i >= l->g->n_stages;
@@ -261,7 +268,12 @@ int rv_graph_write_svg(const struct graph *g, rv_buf *b)
 
 static void write_node(const struct layout *l, size_t i, rv_jw *w)
 {
-    static const char *const kinds[] = {"llm", "tools", "service", "end", "ask"};
+    static const char *const kinds[] = {[GRAPH_LLM] = "llm",
+                                        [GRAPH_TOOLS] = "tools",
+                                        [GRAPH_SERVICE] = "service",
+                                        [GRAPH_END] = "end",
+                                        [GRAPH_ASK] = "ask"};
+    RV_EACH_HAS_ROW(kinds, GRAPH_N_NODE_KINDS);
     const struct graph_node *node = &l->g->nodes[i];
     const struct spot *s = &l->spots[i];
 
@@ -280,7 +292,12 @@ static void write_node(const struct layout *l, size_t i, rv_jw *w)
 
 static int write_edge(const struct layout *l, size_t i, rv_jw *w)
 {
-    static const char *const kinds[] = {"flow", "branch", "error", "after", "answer"};
+    static const char *const kinds[] = {[GRAPH_FLOW] = "flow",
+                                        [GRAPH_BRANCH] = "branch",
+                                        [GRAPH_ERROR] = "error",
+                                        [GRAPH_AFTER] = "after",
+                                        [GRAPH_ANSWER] = "answer"};
+    RV_EACH_HAS_ROW(kinds, GRAPH_N_EDGE_KINDS);
     const struct graph_edge *e = &l->g->edges[i];
     struct drawn d = drawn_init();
 

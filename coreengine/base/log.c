@@ -33,7 +33,9 @@ struct line {
     bool is_cut;
 };
 
-static const char *const level_names[] = {"trace", "debug", "info", "warn", "error", "off"};
+static const char *const level_names[] = {[RV_LOG_TRACE] = "trace", [RV_LOG_DEBUG] = "debug", [RV_LOG_INFO] = "info",
+                                          [RV_LOG_WARN] = "warn",   [RV_LOG_ERROR] = "error", [RV_LOG_OFF] = "off"};
+RV_EACH_HAS_ROW(level_names, RV_LOG_OFF + 1);
 
 static bool put(struct line *l, const char *bytes, size_t n)
 {
@@ -276,8 +278,18 @@ int64_t rv_log_now_us(const rv_log *log)
 
 static void put_head_text(struct line *l, const struct rv_log_opts *opts, enum rv_log_level level, const char *event)
 {
-    static const char *const colors[] = {"\x1b[2m", "\x1b[36m", "\x1b[32m", "\x1b[33m", "\x1b[31m"};
-    static const char *const names[] = {"TRACE", "DEBUG", "INFO ", "WARN ", "ERROR"};
+    /* Only those of records: none has the level "off". */
+    static const char *const colors[RV_LOG_OFF] = {[RV_LOG_TRACE] = "\x1b[2m",
+                                                   [RV_LOG_DEBUG] = "\x1b[36m",
+                                                   [RV_LOG_INFO] = "\x1b[32m",
+                                                   [RV_LOG_WARN] = "\x1b[33m",
+                                                   [RV_LOG_ERROR] = "\x1b[31m"};
+    /* Only those of records, padded to five characters. */
+    static const char *const names[RV_LOG_OFF] = {[RV_LOG_TRACE] = "TRACE",
+                                                  [RV_LOG_DEBUG] = "DEBUG",
+                                                  [RV_LOG_INFO] = "INFO ",
+                                                  [RV_LOG_WARN] = "WARN ",
+                                                  [RV_LOG_ERROR] = "ERROR"};
     char time[RV_TIME_MAX];
 
     rv_time_format(opts->clock.now_us(opts->clock.self), time);

@@ -140,7 +140,9 @@ static int read_value(const struct reader *r, rv_str word, int *out)
 /* What its field begins again with: each step counts from there. */
 static const char *cycle_of(const struct field *f)
 {
-    static const char *const cycles[N_FIELDS] = {"hour", "day", "month", "year", "week"};
+    static const char *const cycles[] = {
+        [MINUTE] = "hour", [HOUR] = "day", [DAY] = "month", [MONTH] = "year", [WEEKDAY] = "week"};
+    RV_EACH_HAS_ROW(cycles, N_FIELDS);
 
     return cycles[f - fields];
 }

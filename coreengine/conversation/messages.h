@@ -8,6 +8,7 @@
 #define RV_MESSAGES_H
 
 #include "coreengine/base/base.h"
+#include "envelope/history.h"
 #include "envelope/terms.h"
 
 #define RV_MESSAGE_TYPES(X)                                                                                            \
@@ -109,22 +110,9 @@ bool rv_message_key_read(rv_str key, rv_str *session, int64_t *seq, bool *is_cut
 bool rv_message_compress(rv_str text, const char *key, size_t keep, rv_buf *out);
 
 /* --- History --- */
-#define RV_REPLAY_POLICIES(X)                                                                                          \
-    X(SYNTHESISE, "synthesise", "calls of tools and their results are shown again")                                    \
-    X(SKIP, "skip", "only what people and agents said is shown again")
-#define RV_REPLAY_CONST(n, t, m) RV_REPLAY_##n,
-enum rv_replay_policy { RV_REPLAY_POLICIES(RV_REPLAY_CONST) RV_N_REPLAY_POLICIES };
 const char *rv_replay_policy_text(enum rv_replay_policy policy);
 int rv_replay_policy_of(rv_str text); /* RV_UNSET: another word */
-
-#define RV_COMPACTIONS(X)                                                                                              \
-    X(SHORTEN, "shorten", "of a long answer both ends are shown, with a key that finds the whole again")               \
-    X(MOMENTS, "moments", "an answer becomes a hint at the moment that covers it")                                     \
-    X(NONE, "none", "all answers are shown whole")
-#define RV_COMPACTION_CONST(n, t, m) RV_COMPACTION_##n,
-/* How older answers are shown. */
-enum rv_compaction { RV_COMPACTIONS(RV_COMPACTION_CONST) RV_N_COMPACTIONS };
-int rv_compaction_of(rv_str text); /* RV_UNSET: another word */
+int rv_compaction_of(rv_str text);    /* RV_UNSET: another word */
 
 /* What the rows come to has changed since the first version; a run keeps the version that it began with. */
 enum rv_history_version {

@@ -29,6 +29,7 @@ enum rv_level {
     RV_LEVEL_USER,   /* own data, and data without an owner */
     RV_LEVEL_TENANT, /* data of all users of the tenant */
     RV_LEVEL_MASTER, /* all tenants, one at a time */
+    RV_N_LEVELS
 };
 const char *rv_level_word(enum rv_level level); /* "user", "tenant", "master" */
 bool rv_level_of(const char *word, enum rv_level *out);

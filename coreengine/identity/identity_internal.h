@@ -61,7 +61,7 @@ bool rv_is_origin(rv_str text);
 
 /* --- jwks.c --- */
 
-enum rv_jwt_alg { RV_JWT_HS256, RV_JWT_RS256, RV_JWT_ES256 };
+enum rv_jwt_alg { RV_JWT_HS256, RV_JWT_RS256, RV_JWT_ES256, RV_N_JWT_ALGS };
 typedef struct rv_jwks rv_jwks; /* public keys; never changed */
 /** Read a JSON Web Key Set. RV_E_INVALID, RV_E_PARSE, RV_E_LIMIT, RV_E_NOMEM. */
 RV_MUST_CHECK int rv_jwks_parse(rv_str text, rv_jwks **out, rv_err **err);

@@ -108,7 +108,8 @@ static bool has_fine_type(json_object *header)
 
 static int read_header(json_object *header, enum rv_jwt_alg *alg, rv_str *kid, struct rv_jwt *out)
 {
-    static const char *const names[] = {"HS256", "RS256", "ES256"};
+    static const char *const names[] = {[RV_JWT_HS256] = "HS256", [RV_JWT_RS256] = "RS256", [RV_JWT_ES256] = "ES256"};
+    RV_EACH_HAS_ROW(names, RV_N_JWT_ALGS);
     json_object *v = NULL;
     size_t i = 0;
 

@@ -3,7 +3,9 @@
 
 #include "coreengine/identity/identity_internal.h"
 
-static const char *const levels[] = {"user", "tenant", "master"};
+static const char *const levels[] = {
+    [RV_LEVEL_USER] = "user", [RV_LEVEL_TENANT] = "tenant", [RV_LEVEL_MASTER] = "master"};
+RV_EACH_HAS_ROW(levels, RV_N_LEVELS);
 static const char all_words[] =
 #define X(name, word, meaning) word ", "
     RV_SCOPES(X)

@@ -35,7 +35,7 @@ RV_MUST_CHECK int rv_openapi_schemas_finish(struct openapi_schemas *s, rv_err **
 void rv_openapi_schemas_fini(struct openapi_schemas *s);
 
 /* --- operation.c --- */
-enum openapi_in { OPENAPI_PATH, OPENAPI_QUERY, OPENAPI_HEADER, OPENAPI_BODY };
+enum openapi_in { OPENAPI_PATH, OPENAPI_QUERY, OPENAPI_HEADER, OPENAPI_BODY, OPENAPI_N_INS };
 enum openapi_style { OPENAPI_PLAIN, OPENAPI_DEEP, OPENAPI_SPACES, OPENAPI_PIPES, OPENAPI_JSON, OPENAPI_N_STYLES };
 extern const char *const rv_openapi_ins[], *const rv_openapi_styles[]; /* by these, as a definition has them */
 /* Texts are borrowed from the document or the definition. */

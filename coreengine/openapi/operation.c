@@ -6,8 +6,15 @@
 
 #define MAX_HEADER_NAME 100 /* bytes; an operation with a longer one becomes no tool */
 
-const char *const rv_openapi_ins[] = {"path", "query", "header", "body"};
-const char *const rv_openapi_styles[] = {"plain", "deep", "spaces", "pipes", "json"};
+const char *const rv_openapi_ins[] = {
+    [OPENAPI_PATH] = "path", [OPENAPI_QUERY] = "query", [OPENAPI_HEADER] = "header", [OPENAPI_BODY] = "body"};
+RV_EACH_HAS_ROW(rv_openapi_ins, OPENAPI_N_INS);
+const char *const rv_openapi_styles[] = {[OPENAPI_PLAIN] = "plain",
+                                         [OPENAPI_DEEP] = "deep",
+                                         [OPENAPI_SPACES] = "spaces",
+                                         [OPENAPI_PIPES] = "pipes",
+                                         [OPENAPI_JSON] = "json"};
+RV_EACH_HAS_ROW(rv_openapi_styles, OPENAPI_N_STYLES);
 
 static bool is_dots(rv_str part)
 {

@@ -154,7 +154,6 @@ static bool is_there(const struct openapi_operation *o, const struct openapi_par
 static int add_parameter(struct gathering *g, json_object *parameter, rv_err **err)
 {
     RV_AUTO(rv_buf_fini) rv_buf other = RV_BUF_INIT(1024);
-    static const char *const places[] = {"path", "query", "header"};
     struct openapi_parameter p = {0};
     json_object *schema = NULL, *content = NULL;
     bool is_required = false;
@@ -186,7 +185,7 @@ static int add_parameter(struct gathering *g, json_object *parameter, rv_err **e
     }
     if (g->why->len > 0)
         return 0;
-    rv_buf_printf(&other, "%.*s_in_%s", RV_STR_ARG(rv_utf8_cut(rv_str_of(p.name), 900)), places[p.in]);
+    rv_buf_printf(&other, "%.*s_in_%s", RV_STR_ARG(rv_utf8_cut(rv_str_of(p.name), 900)), rv_openapi_ins[p.in]);
     int rc = rv_buf_check(&other, "the name of an argument", err);
     if (rc == 0)
         rc = add(g, &(struct argument){p.name, rv_buf_cstr(&other), schema, text, is_required || p.in == OPENAPI_PATH},

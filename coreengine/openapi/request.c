@@ -306,6 +306,8 @@ static int add_rest(const struct openapi_operation *o, json_object *args, struct
         case OPENAPI_BODY:
             rc = add_body(p, value, r, err);
             break;
+        case OPENAPI_N_INS:
+            break;
         }
     }
     return rc;

@@ -8,7 +8,7 @@
 
 #include "coreengine/base/json.h"
 
-enum rv_output_check { RV_OUTPUT_STRICT, RV_OUTPUT_WARN, RV_OUTPUT_OFF };
+enum rv_output_check { RV_OUTPUT_STRICT, RV_OUTPUT_WARN, RV_OUTPUT_OFF, RV_N_OUTPUT_CHECKS };
 
 /* What a tool promises about its outputs. */
 struct rv_output_promise {

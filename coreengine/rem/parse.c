@@ -6,12 +6,23 @@
 
 #define MAX_NUMBER 40 /* bytes of a number that can mean something */
 
-static const char *const modes[RV_REM_N_MODES] = {"LOOKUP", "SEARCH", "FUZZY", "TRAVERSE", "SQL"};
+static const char *const modes[] = {[RV_REM_LOOKUP] = "LOOKUP",
+                                    [RV_REM_SEARCH] = "SEARCH",
+                                    [RV_REM_FUZZY] = "FUZZY",
+                                    [RV_REM_TRAVERSE] = "TRAVERSE",
+                                    [RV_REM_SQL] = "SQL"};
+RV_EACH_HAS_ROW(modes, RV_REM_N_MODES);
 /* The first words of a statement. Those that write are refused later, with a better reason than an unknown mode. */
 static const char *const verbs[] = {"SELECT", "WITH",  "VALUES", "EXPLAIN",  "INSERT", "UPDATE", "DELETE",
                                     "CREATE", "ALTER", "DROP",   "TRUNCATE", "GRANT",  "REVOKE"};
-static const char *const naturals[] = {"reject", "search", "sql"};
-static const char *const ranks[RV_REM_N_RANKS] = {"", "cosine", "words", "hybrid"};
+static const char *const naturals[] = {
+    [RV_REM_NATURAL_REJECT] = "reject", [RV_REM_NATURAL_SEARCH] = "search", [RV_REM_NATURAL_SQL] = "sql"};
+RV_EACH_HAS_ROW(naturals, RV_REM_N_NATURALS);
+static const char *const ranks[] = {[RV_REM_RANK_UNSAID] = "",
+                                    [RV_REM_RANK_COSINE] = "cosine",
+                                    [RV_REM_RANK_WORDS] = "words",
+                                    [RV_REM_RANK_HYBRID] = "hybrid"};
+RV_EACH_HAS_ROW(ranks, RV_REM_N_RANKS);
 
 enum param { TABLE, FIELD, LIMIT, MIN_SIMILARITY, CATEGORY, THRESHOLD, DEPTH, TYPE, LOAD, PATHS, RANK };
 #define IN(mode) (1u << (mode))
@@ -463,6 +474,7 @@ static int take_natural(struct parser *p, rv_str word)
         p->q.text = p->s.text;
         return complete_search(p);
     case RV_REM_NATURAL_REJECT:
+    case RV_REM_N_NATURALS:
         break;
     }
     return unknown_mode(p, word);

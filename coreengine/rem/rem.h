@@ -89,6 +89,7 @@ enum rv_rem_natural {
     RV_REM_NATURAL_REJECT, /* an error that lists the modes */
     RV_REM_NATURAL_SEARCH, /* the whole text is searched in the default table */
     RV_REM_NATURAL_SQL,    /* the whole text is SQL */
+    RV_REM_N_NATURALS
 };
 /** reject, search, sql. False: another word. */
 bool rv_rem_natural_of(rv_str word, enum rv_rem_natural *out);

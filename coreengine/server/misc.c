@@ -60,7 +60,11 @@ static const char *refusal_of(struct srv_call *c)
 
 int srv_readyz(struct srv_call *c, rv_err **err)
 {
-    static const char *const workers[] = {"none", "ok", "waiting", "ended"};
+    static const char *const workers[] = {[SRV_WORKER_NONE] = "none",
+                                          [SRV_WORKER_WORKS] = "ok",
+                                          [SRV_WORKER_WAITS] = "waiting",
+                                          [SRV_WORKER_ENDED] = "ended"};
+    RV_EACH_HAS_ROW(workers, SRV_N_WORKER_STATES);
     bool drains = atomic_load(&c->server->is_draining), has_store = store_answers(c);
     const char *refusal = has_store ? refusal_of(c) : NULL;
     int worker = atomic_load(&c->server->worker);

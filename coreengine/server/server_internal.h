@@ -182,7 +182,8 @@ enum srv_worker_state {
     SRV_WORKER_NONE,
     SRV_WORKER_WORKS,
     SRV_WORKER_WAITS, /* to be started again: something is lacking */
-    SRV_WORKER_ENDED
+    SRV_WORKER_ENDED,
+    SRV_N_WORKER_STATES
 };
 
 /* --- server.c --- */

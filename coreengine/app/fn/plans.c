@@ -85,7 +85,9 @@ static int read_word(json_object *in, const char *key, const char *const *words,
 
 static int read_check(json_object *in, enum rv_output_check *out, rv_err **err)
 {
-    static const char *const words[] = {"strict", "warn", "off"};
+    static const char *const words[] = {
+        [RV_OUTPUT_STRICT] = "strict", [RV_OUTPUT_WARN] = "warn", [RV_OUTPUT_OFF] = "off"};
+    RV_EACH_HAS_ROW(words, RV_N_OUTPUT_CHECKS);
     size_t i = RV_OUTPUT_STRICT;
     int rc = rv_fn_any(in, "validation") ? read_word(in, "validation", words, RV_COUNT(words), &i, err) : 0;
 
@@ -199,7 +201,11 @@ static int plan_resolve(json_object *in, rv_jw *out, rv_err **err)
 
 static int format_result(json_object *in, rv_jw *out, rv_err **err)
 {
-    static const char *const formats[] = {"model", "synthesis", "display", "fallback"};
+    static const char *const formats[] = {[RV_RESULT_MODEL] = "model",
+                                          [RV_RESULT_SYNTHESIS] = "synthesis",
+                                          [RV_RESULT_DISPLAY] = "display",
+                                          [RV_RESULT_FALLBACK] = "fallback"};
+    RV_EACH_HAS_ROW(formats, RV_N_RESULT_FORMATS);
     json_object *results = rv_fn_any(in, "results");
     rv_buf text = RV_BUF_INIT(RV_JSON_MAX_BYTES);
     struct rv_tool_result *items = NULL;

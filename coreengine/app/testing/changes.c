@@ -18,8 +18,10 @@
 #define MAX_CAPABILITY ((size_t)256 << 20)
 
 enum part { PART_PIPELINE, PART_FILES, PART_AGENTS, PART_CAPABILITIES, PART_PROGRAM, PART_TEST, N_PARTS };
-static const char *const part_names[N_PARTS] = {"the pipeline", "prompts and schemas",   "agents", "capabilities",
-                                                "reeve",        "the test or its script"};
+static const char *const part_names[] = {[PART_PIPELINE] = "the pipeline", [PART_FILES] = "prompts and schemas",
+                                         [PART_AGENTS] = "agents",         [PART_CAPABILITIES] = "capabilities",
+                                         [PART_PROGRAM] = "reeve",         [PART_TEST] = "the test or its script"};
+RV_EACH_HAS_ROW(part_names, N_PARTS);
 
 struct line {
     char key[SHORT + 1]; /* of the test's name */

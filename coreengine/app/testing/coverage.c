@@ -15,6 +15,7 @@ enum item_kind {
     ITEM_ERROR,
     ITEM_BRANCH,
     ITEM_ANSWER,
+    N_ITEM_KINDS
 };
 
 struct item {
@@ -252,6 +253,8 @@ static void write_name(const rv_coverage *c, const struct item *it, rv_buf *b)
     case ITEM_ERROR:
         rv_buf_printf(b, "error route of \"%s\" -> %s", a->name, a->routing.error_next);
         break;
+    case N_ITEM_KINDS:
+        break;
     }
 }
 
@@ -274,8 +277,11 @@ void rv_coverage_write_text(const rv_coverage *c, rv_buf *b)
 
 void rv_coverage_write_json(const rv_coverage *c, rv_jw *w)
 {
-    static const char *const kinds[] = {"stage",    "rule",        "function", "default",
-                                        "no_match", "error_route", "branch",   "answer"};
+    static const char *const kinds[] = {
+        [ITEM_STAGE] = "stage",     [ITEM_RULE] = "rule",         [ITEM_FUNCTION] = "function",
+        [ITEM_DEFAULT] = "default", [ITEM_NO_MATCH] = "no_match", [ITEM_ERROR] = "error_route",
+        [ITEM_BRANCH] = "branch",   [ITEM_ANSWER] = "answer"};
+    RV_EACH_HAS_ROW(kinds, N_ITEM_KINDS);
     struct rv_coverage_counts n = rv_coverage_counts(c);
     rv_buf name = RV_BUF_INIT(1 << 16);
 

@@ -113,8 +113,10 @@ void rv_cli_tally_add(rv_cli_tally *t, int stage, const struct rv_app_spent *s)
 /* --- the table --- */
 
 enum column { CALLS, INPUT, CACHED, OUTPUT, REASONING, COST, FIRST, LATENCY, N_COLUMNS };
-static const char *const titles[N_COLUMNS] = {"calls",     "input", "cached",      "output",
-                                              "reasoning", "cost",  "first token", "latency"};
+static const char *const titles[] = {
+    [CALLS] = "calls",         [INPUT] = "input", [CACHED] = "cached",     [OUTPUT] = "output",
+    [REASONING] = "reasoning", [COST] = "cost",   [FIRST] = "first token", [LATENCY] = "latency"};
+RV_EACH_HAS_ROW(titles, N_COLUMNS);
 
 struct line {
     const char *name;

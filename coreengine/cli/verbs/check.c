@@ -175,7 +175,12 @@ static int load_plain(struct rv_cli *cli, struct rv_app_loaded *out, rv_err **er
 
 static int graph(struct rv_cli *cli, rv_err **err)
 {
-    static const char *const names[] = {"ascii", "mermaid", "dot", "svg", "json"};
+    static const char *const names[] = {[RV_GRAPH_ASCII] = "ascii",
+                                        [RV_GRAPH_MERMAID] = "mermaid",
+                                        [RV_GRAPH_DOT] = "dot",
+                                        [RV_GRAPH_SVG] = "svg",
+                                        [RV_GRAPH_JSON] = "json"};
+    RV_EACH_HAS_ROW(names, RV_N_GRAPH_FORMATS);
     const char *format = rv_cli_value(cli, "format");
     enum rv_graph_format which = RV_GRAPH_ASCII;
     rv_buf text = RV_BUF_INIT(MAX_TEXT_BYTES);
