@@ -120,6 +120,8 @@ bool rv_json_get_bool(json_object *obj, const char *key, bool *out);
 const char *rv_json_text_or(json_object *obj, const char *key, const char *otherwise);
 int64_t rv_json_int_or(json_object *obj, const char *key, int64_t otherwise);
 bool rv_json_bool_or(json_object *obj, const char *key, bool otherwise);
+/** The child, borrowed; NULL: it is a null, or there is none, or obj is not an object. */
+json_object *rv_json_member(json_object *obj, const char *key);
 /** The child, borrowed, if it is present and of that type; else NULL. */
 json_object *rv_json_get_obj(json_object *obj, const char *key);
 json_object *rv_json_get_arr(json_object *obj, const char *key);

@@ -253,6 +253,13 @@ bool rv_json_bool_or(json_object *obj, const char *key, bool otherwise)
     return rv_json_get_bool(obj, key, &yes) ? yes : otherwise;
 }
 
+json_object *rv_json_member(json_object *obj, const char *key)
+{
+    json_object *v = NULL;
+
+    return json_object_is_type(obj, json_type_object) && json_object_object_get_ex(obj, key, &v) ? v : NULL;
+}
+
 json_object *rv_json_get_obj(json_object *obj, const char *key)
 {
     return child(obj, key, json_type_object);

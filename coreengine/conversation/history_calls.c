@@ -70,15 +70,6 @@ static void write_id(rv_str id, char out[MESSAGE_MAX_ID])
     out[sizeof DERIVED - 1 + DERIVED_HEX] = '\0';
 }
 
-static json_object *member(json_object *obj, const char *key)
-{
-    json_object *value = NULL;
-
-    if (json_object_is_type(obj, json_type_object))
-        json_object_object_get_ex(obj, key, &value);
-    return value;
-}
-
 /* NULL: the arguments cannot be read. RV_E_NOMEM only. */
 static int parse(rv_str json, json_object **out, rv_err **err)
 {
@@ -134,11 +125,11 @@ static int read_call(rv_str json, const struct call_keys *keys, struct call_part
     *out = (struct call_parts){.arguments = RV_BUF_INIT(MESSAGE_MAX_RESULT)};
     if (rc < 0)
         return rc;
-    write_id(rv_json_str(member(call, keys->id)), out->id);
-    write_name(rv_json_str(member(call, keys->name)), out->name);
-    out->has_arguments = keys->arguments && member(call, keys->arguments);
+    write_id(rv_json_str(rv_json_member(call, keys->id)), out->id);
+    write_name(rv_json_str(rv_json_member(call, keys->name)), out->name);
+    out->has_arguments = keys->arguments && rv_json_member(call, keys->arguments);
     if (keys->arguments)
-        rc = write_arguments(member(call, keys->arguments), &out->arguments, err);
+        rc = write_arguments(rv_json_member(call, keys->arguments), &out->arguments, err);
     json_object_put(call);
     return rc;
 }

@@ -49,14 +49,6 @@ static int invalid(const struct asking *a, const char *text, rv_err **err)
     return refuse(a, RV_MCP_INVALID_PARAMS, text, NULL, err);
 }
 
-static json_object *member(json_object *object, const char *key)
-{
-    json_object *value = NULL;
-
-    json_object_object_get_ex(object, key, &value);
-    return value;
-}
-
 static bool is_text(json_object *value)
 {
     return json_object_is_type(value, json_type_string);
@@ -124,7 +116,7 @@ static void write_handshake(const struct asking *a, struct rv_json_build *b, jso
 static int initialize(const struct asking *a, rv_err **err)
 {
     rv_mcp_server *s = a->s;
-    json_object *p = a->m->params, *version = member(p, "protocolVersion");
+    json_object *p = a->m->params, *version = rv_json_member(p, "protocolVersion");
 
     if (s->version)
         return refuse(a, RV_MCP_INVALID_REQUEST, "the session is initialized already", NULL, err);
@@ -162,7 +154,7 @@ static int ping(const struct asking *a, rv_err **err)
 
 static int set_level(const struct asking *a, rv_err **err)
 {
-    json_object *level = member(a->m->params, "level");
+    json_object *level = rv_json_member(a->m->params, "level");
 
     for (size_t i = 0; i < RV_COUNT(levels); i++)
         if (rv_str_is(rv_json_str(level), levels[i])) {
@@ -179,7 +171,7 @@ static const char *check_tool(json_object *p)
 {
     json_object *arguments = NULL;
 
-    if (!is_text(member(p, "name")))
+    if (!is_text(rv_json_member(p, "name")))
         return "\"name\" is not text";
     if (json_object_object_get_ex(p, "arguments", &arguments) && !json_object_is_type(arguments, json_type_object))
         return "\"arguments\" is not an object";
@@ -188,7 +180,7 @@ static const char *check_tool(json_object *p)
 
 static const char *check_task(json_object *p)
 {
-    return is_text(member(p, "taskId")) ? NULL : "\"taskId\" is not text";
+    return is_text(rv_json_member(p, "taskId")) ? NULL : "\"taskId\" is not text";
 }
 
 static const char *check_update(json_object *p)
@@ -198,14 +190,14 @@ static const char *check_update(json_object *p)
 
 static const char *check_uri(json_object *p)
 {
-    return is_text(member(p, "uri")) ? NULL : "\"uri\" is not text";
+    return is_text(rv_json_member(p, "uri")) ? NULL : "\"uri\" is not text";
 }
 
 static const char *check_prompt(json_object *p)
 {
     json_object *arguments = NULL;
 
-    if (!is_text(member(p, "name")))
+    if (!is_text(rv_json_member(p, "name")))
         return "\"name\" is not text";
     if (!json_object_object_get_ex(p, "arguments", &arguments))
         return NULL;
@@ -222,11 +214,11 @@ static const char *check_prompt(json_object *p)
 static const char *check_completion(json_object *p)
 {
     json_object *argument = rv_json_get_obj(p, "argument");
-    rv_str type = rv_json_str(member(rv_json_get_obj(p, "ref"), "type"));
+    rv_str type = rv_json_str(rv_json_member(rv_json_get_obj(p, "ref"), "type"));
 
     if (!rv_str_is(type, "ref/prompt") && !rv_str_is(type, "ref/resource"))
         return "\"ref\" is not a prompt or a resource";
-    return is_text(member(argument, "name")) && is_text(member(argument, "value"))
+    return is_text(rv_json_member(argument, "name")) && is_text(rv_json_member(argument, "value"))
                ? NULL
                : "\"argument\" does not have a name and a value";
 }
@@ -318,7 +310,7 @@ static enum rv_mcp_tasking tasking_of(const struct asking *a, const struct metho
 static int begin_call(const struct asking *a, const struct method *method, rv_err **err)
 {
     rv_mcp_server *s = a->s;
-    json_object *token = member(rv_json_get_obj(a->m->params, "_meta"), "progressToken");
+    json_object *token = rv_json_member(rv_json_get_obj(a->m->params, "_meta"), "progressToken");
     struct mcp_call c = {.want = method->want, .can_ask = a->can_ask, .progress = -1};
 
     if (!method->check && !read_cursor(a->m->params, &c.first))
@@ -334,7 +326,7 @@ static int begin_call(const struct asking *a, const struct method *method, rv_er
     if (is_text(token) || rv_json_is_int(token))
         c.token = json_object_get(token);
     if (method->want == RV_MCP_WANT_TASK_RESULT)
-        c.task = json_object_get(member(a->m->params, "taskId"));
+        c.task = json_object_get(rv_json_member(a->m->params, "taskId"));
     s->calls[s->n_calls++] = c;
     order->want = method->want;
     order->first = c.first;
@@ -362,7 +354,7 @@ static int unsupported(const struct asking *a, json_object *requested, rv_err **
 /* Look at what a modern request says of itself. *ok false: it was refused. */
 static int check_modern(struct asking *a, bool *ok, rv_err **err)
 {
-    json_object *meta = rv_json_get_obj(a->m->params, "_meta"), *version = member(meta, MCP_META_VERSION);
+    json_object *meta = rv_json_get_obj(a->m->params, "_meta"), *version = rv_json_member(meta, MCP_META_VERSION);
     json_object *capabilities = rv_json_get_obj(meta, MCP_META_CAPABILITIES);
 
     *ok = false;
@@ -409,7 +401,7 @@ static bool is_modern(const rv_mcp_server *s, const struct rv_mcp_message *m)
     if (s->opts.is_modern || s->version)
         return s->opts.is_modern;
     return strcmp(m->method, "server/discover") == 0 ||
-           member(rv_json_get_obj(m->params, "_meta"), MCP_META_VERSION) != NULL;
+           rv_json_member(rv_json_get_obj(m->params, "_meta"), MCP_META_VERSION) != NULL;
 }
 
 static int take_request(rv_mcp_server *s, const struct rv_mcp_message *m, struct rv_mcp_orders *orders, rv_err **err)
@@ -450,7 +442,7 @@ static int take_request(rv_mcp_server *s, const struct rv_mcp_message *m, struct
 static int take_notification(rv_mcp_server *s, const struct rv_mcp_message *m, struct rv_mcp_orders *orders,
                              rv_err **err)
 {
-    json_object *id = member(m->params, "requestId");
+    json_object *id = rv_json_member(m->params, "requestId");
 
     if (strcmp(m->method, "notifications/cancelled") != 0)
         return 0; /* of the others none changes anything here */
@@ -468,7 +460,7 @@ static int take_notification(rv_mcp_server *s, const struct rv_mcp_message *m, s
 /* The answer to a question of ours. An error counts as no answer. */
 static int take_answer(rv_mcp_server *s, const struct rv_mcp_message *m, struct rv_mcp_orders *orders, rv_err **err)
 {
-    rv_str action = m->kind == RV_MCP_RESULT ? rv_json_str(member(m->result, "action")) : (rv_str){NULL, 0};
+    rv_str action = m->kind == RV_MCP_RESULT ? rv_json_str(rv_json_member(m->result, "action")) : (rv_str){NULL, 0};
 
     for (size_t i = 0; i < s->n_calls && rv_json_is_int(m->id); i++) {
         struct mcp_call *c = &s->calls[i];

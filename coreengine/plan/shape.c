@@ -25,14 +25,6 @@ struct walk {
     void *self;
 };
 
-static json_object *member(json_object *schema, const char *keyword)
-{
-    json_object *value = NULL;
-
-    json_object_object_get_ex(schema, keyword, &value);
-    return value;
-}
-
 /* --- alternatives --- */
 
 /* The schema at a pointer such as "#/$defs/a~1b"; NULL: not in the document. Percent escapes are not undone. */
@@ -63,7 +55,7 @@ static json_object *target_of(json_object *root, rv_str ref)
             }
             at = n > 0 && index < json_object_array_length(at) ? json_object_array_get_idx(at, index) : NULL;
         } else {
-            at = json_object_is_type(at, json_type_object) ? member(at, key) : NULL;
+            at = json_object_is_type(at, json_type_object) ? rv_json_member(at, key) : NULL;
         }
     }
     return at;
@@ -82,7 +74,7 @@ static void flatten(struct walk *w, json_object *schema, int depth)
         return;
     }
     w->parts[w->n_parts++] = schema;
-    ref = member(schema, "$ref");
+    ref = rv_json_member(schema, "$ref");
     if (ref) {
         json_object *target = target_of(w->root, rv_json_str(ref));
         if (target)
@@ -90,11 +82,11 @@ static void flatten(struct walk *w, json_object *schema, int depth)
         else
             w->is_opaque = true;
     }
-    all = member(schema, "allOf");
+    all = rv_json_member(schema, "allOf");
     for (size_t i = 0; json_object_is_type(all, json_type_array) && i < json_object_array_length(all); i++)
         flatten(w, json_object_array_get_idx(all, i), depth + 1);
     for (size_t i = 0; i < RV_COUNT(alternatives); i++) {
-        json_object *group = member(schema, alternatives[i]);
+        json_object *group = rv_json_member(schema, alternatives[i]);
         if (!json_object_is_type(group, json_type_array) || json_object_array_length(group) == 0)
             continue;
         if (w->n_groups == MAX_GROUPS)
@@ -169,7 +161,7 @@ static unsigned types_of_constant(json_object *value)
 /* What one schema alone says. */
 static unsigned types_of_part(json_object *part)
 {
-    json_object *type = member(part, "type"), *values = member(part, "enum"), *constant = NULL;
+    json_object *type = rv_json_member(part, "type"), *values = rv_json_member(part, "enum"), *constant = NULL;
     unsigned types = 0;
 
     if (json_object_is_type(type, json_type_string))
@@ -181,9 +173,9 @@ static unsigned types_of_part(json_object *part)
     for (size_t i = 0; !type && json_object_is_type(values, json_type_array) && i < json_object_array_length(values);
          i++)
         types |= types_of_constant(json_object_array_get_idx(values, i));
-    if (types == 0 && (member(part, "properties") || member(part, "required")))
+    if (types == 0 && (rv_json_member(part, "properties") || rv_json_member(part, "required")))
         types = RV_SHAPE_OBJECT;
-    if (types == 0 && (member(part, "items") || member(part, "prefixItems")))
+    if (types == 0 && (rv_json_member(part, "items") || rv_json_member(part, "prefixItems")))
         types = RV_SHAPE_ARRAY;
     return types ? types : RV_SHAPE_ANY;
 }
@@ -276,7 +268,7 @@ void rv_shape_note_names(struct rv_shape_names *names, json_object *properties)
 static bool is_required(const struct walk *w, const char *key)
 {
     for (size_t i = 0; i < w->n_parts; i++) {
-        json_object *required = member(w->parts[i], "required");
+        json_object *required = rv_json_member(w->parts[i], "required");
         for (size_t k = 0; json_object_is_type(required, json_type_array) && k < json_object_array_length(required);
              k++)
             if (rv_str_is(rv_json_str(json_object_array_get_idx(required, k)), key))
@@ -288,8 +280,9 @@ static bool is_required(const struct walk *w, const char *key)
 /* May keys that are not declared be there, for a reason that this walk does not follow? */
 static bool is_conditional(json_object *part)
 {
-    return member(part, "patternProperties") || member(part, "if") || member(part, "dependentSchemas") ||
-           member(part, "dependencies") || member(part, "not");
+    return rv_json_member(part, "patternProperties") || rv_json_member(part, "if") ||
+           rv_json_member(part, "dependentSchemas") || rv_json_member(part, "dependencies") ||
+           rv_json_member(part, "not");
 }
 
 /* Keys that are not declared: of the schema *rest, or none if *closed. */
@@ -299,7 +292,7 @@ static void find_rest(const struct walk *w, json_object **rest, bool *open, bool
 
     for (size_t i = 0; i < w->n_parts; i++)
         for (size_t k = 0; k < RV_COUNT(keywords); k++) {
-            json_object *value = member(w->parts[i], keywords[k]);
+            json_object *value = rv_json_member(w->parts[i], keywords[k]);
             if (!value)
                 continue;
             if (json_object_is_type(value, json_type_boolean) && !json_object_get_boolean(value))
@@ -317,7 +310,7 @@ static bool step_object(struct stepping *s, const struct walk *w)
     bool is_declared = false, conditional = false, open = false, closed = false;
 
     for (size_t i = 0; i < w->n_parts; i++) {
-        json_object *properties = member(w->parts[i], "properties");
+        json_object *properties = rv_json_member(w->parts[i], "properties");
         conditional = conditional || is_conditional(w->parts[i]);
         if (!json_object_is_type(properties, json_type_object))
             continue;
@@ -335,8 +328,8 @@ static bool step_object(struct stepping *s, const struct walk *w)
         return true;
     }
     for (size_t i = 0; i < w->n_parts; i++)
-        if (json_object_is_type(member(w->parts[i], "properties"), json_type_object))
-            rv_shape_note_names(s->names, member(w->parts[i], "properties"));
+        if (json_object_is_type(rv_json_member(w->parts[i], "properties"), json_type_object))
+            rv_shape_note_names(s->names, rv_json_member(w->parts[i], "properties"));
     return false;
 }
 
@@ -344,7 +337,7 @@ static bool step_object(struct stepping *s, const struct walk *w)
 static bool step_array(struct stepping *s, const struct walk *w, size_t index)
 {
     for (size_t i = 0; i < w->n_parts; i++) {
-        json_object *first = member(w->parts[i], "prefixItems"), *items = member(w->parts[i], "items");
+        json_object *first = rv_json_member(w->parts[i], "prefixItems"), *items = rv_json_member(w->parts[i], "items");
         size_t n = json_object_is_type(first, json_type_array) ? json_object_array_length(first) : 0;
         if (index >= n && json_object_is_type(items, json_type_boolean) && !json_object_get_boolean(items))
             return false;
@@ -396,8 +389,8 @@ bool rv_shape_step(const struct rv_shape *from, const struct rv_accessor *a, str
 static void list_names(void *self, struct walk *w)
 {
     for (size_t i = 0; i < w->n_parts; i++)
-        if (json_object_is_type(member(w->parts[i], "properties"), json_type_object))
-            rv_shape_note_names(self, member(w->parts[i], "properties"));
+        if (json_object_is_type(rv_json_member(w->parts[i], "properties"), json_type_object))
+            rv_shape_note_names(self, rv_json_member(w->parts[i], "properties"));
 }
 
 void rv_shape_names(const struct rv_shape *shape, struct rv_shape_names *names)
@@ -421,8 +414,8 @@ static void add_items(void *self, struct walk *w)
     if (!(types_of_parts(w) & RV_SHAPE_ARRAY) && !w->is_opaque)
         return;
     for (size_t i = 0; i < w->n_parts && !w->is_opaque; i++) {
-        json_object *items = member(w->parts[i], "items");
-        if (member(w->parts[i], "prefixItems") || !json_object_is_type(items, json_type_object))
+        json_object *items = rv_json_member(w->parts[i], "items");
+        if (rv_json_member(w->parts[i], "prefixItems") || !json_object_is_type(items, json_type_object))
             continue;
         add_schema(c->to, items);
         found = true;

@@ -100,14 +100,6 @@ static bool header_says(const struct srv_call *c, const char *name, rv_str want,
     return yes;
 }
 
-static json_object *member(json_object *o, const char *key)
-{
-    json_object *v = NULL;
-
-    json_object_object_get_ex(o, key, &v);
-    return v;
-}
-
 static bool is_of_task(const char *method)
 {
     return strcmp(method, "tasks/get") == 0 || strcmp(method, "tasks/update") == 0 ||
@@ -126,7 +118,8 @@ static const char *name_key(const char *method)
 /* Why the headers of a modern request do not fit its body; NULL: they do. *rc as header_says() has it. */
 static const char *check_headers(const struct srv_call *c, const struct rv_mcp_message *m, int *rc)
 {
-    rv_str said = rv_json_str(member(rv_json_get_obj(m->params, "_meta"), "io.modelcontextprotocol/protocolVersion"));
+    rv_str said =
+        rv_json_str(rv_json_member(rv_json_get_obj(m->params, "_meta"), "io.modelcontextprotocol/protocolVersion"));
     const char *key = name_key(m->method);
     rv_str version;
 
@@ -136,8 +129,8 @@ static const char *check_headers(const struct srv_call *c, const struct rv_mcp_m
         return "the header MCP-Protocol-Version is not the revision of the body";
     if (!header_says(c, "mcp-method", rv_str_of(m->method), rc))
         return "the header Mcp-Method is not the method of the body";
-    if (key && json_object_is_type(member(m->params, key), json_type_string) &&
-        !header_says(c, "mcp-name", rv_json_str(member(m->params, key)), rc))
+    if (key && json_object_is_type(rv_json_member(m->params, key), json_type_string) &&
+        !header_says(c, "mcp-name", rv_json_str(rv_json_member(m->params, key)), rc))
         return "the header Mcp-Name is not the name of the body";
     return NULL;
 }
@@ -360,7 +353,7 @@ static bool is_modern(const struct srv_call *c, const struct rv_mcp_message *m)
     if (rv_httpd_field(c->req, "mcp-session-id", &version, NULL))
         return false;
     return m->method && strcmp(m->method, "initialize") != 0 &&
-           member(rv_json_get_obj(m->params, "_meta"), "io.modelcontextprotocol/protocolVersion") != NULL;
+           rv_json_member(rv_json_get_obj(m->params, "_meta"), "io.modelcontextprotocol/protocolVersion") != NULL;
 }
 
 /* --- the handlers --- */

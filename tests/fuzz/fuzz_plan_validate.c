@@ -10,14 +10,6 @@
 
 #define MAX_TOOLS 20
 
-static json_object *any(json_object *from, const char *key)
-{
-    json_object *value = NULL;
-
-    json_object_object_get_ex(from, key, &value);
-    return value;
-}
-
 static int make_catalog(json_object *list, rv_plan_catalog **out)
 {
     struct rv_plan_tool tools[MAX_TOOLS] = {{0}};
@@ -29,8 +21,8 @@ static int make_catalog(json_object *list, rv_plan_catalog **out)
             continue;
         rv_json_get_text(item, "server", &tools[n].server);
         rv_json_get_text(item, "description", &tools[n].description);
-        tools[n].input = any(item, "inputSchema");
-        tools[n].output = any(item, "outputSchema");
+        tools[n].input = rv_json_member(item, "inputSchema");
+        tools[n].output = rv_json_member(item, "outputSchema");
         tools[n++].is_http = true;
     }
     return rv_plan_catalog_new(tools, n, out, NULL);

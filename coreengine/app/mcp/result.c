@@ -10,14 +10,6 @@
     "io.reeve/execution" /* of the result's _meta, the same provenance for clients that look there                     \
                           */
 
-static json_object *member(json_object *o, const char *key)
-{
-    json_object *v = NULL;
-
-    json_object_object_get_ex(o, key, &v);
-    return v;
-}
-
 static json_object *new_text(rv_str text)
 {
     return json_object_new_string_len(text.ptr ? text.ptr : "", (int)text.len); /* at most MCP_MAX_RESULT */
@@ -47,11 +39,12 @@ bool mcp_is_block(json_object *block)
     if (!json_object_is_type(block, json_type_object) || !rv_json_get_text(block, "type", &type))
         return false;
     if (strcmp(type, "resource") == 0)
-        return json_object_is_type(member(rv_json_get_obj(block, "resource"), "uri"), json_type_string);
+        return json_object_is_type(rv_json_member(rv_json_get_obj(block, "resource"), "uri"), json_type_string);
     for (size_t i = 0; i < RV_COUNT(kinds); i++)
         if (strcmp(type, kinds[i].type) == 0)
-            return json_object_is_type(member(block, kinds[i].needs[0]), json_type_string) &&
-                   (!kinds[i].needs[1] || json_object_is_type(member(block, kinds[i].needs[1]), json_type_string));
+            return json_object_is_type(rv_json_member(block, kinds[i].needs[0]), json_type_string) &&
+                   (!kinds[i].needs[1] ||
+                    json_object_is_type(rv_json_member(block, kinds[i].needs[1]), json_type_string));
     return false;
 }
 
@@ -274,8 +267,8 @@ static int give_inner(const struct mcp_about *about, const struct rv_pipeline *i
 
     if (!all)
         return give_outputs(about, inner, outputs, out, err);
-    text = member(inner->response.output_key ? rv_json_get_obj(all, inner->response.output_key) : NULL,
-                  inner->response.field ? inner->response.field : "");
+    text = rv_json_member(inner->response.output_key ? rv_json_get_obj(all, inner->response.output_key) : NULL,
+                          inner->response.field ? inner->response.field : "");
     return json_object_is_type(text, json_type_string) ? give_text(about, rv_json_str(text), out, err)
                                                        : give_outputs(about, inner, all, out, err);
 }

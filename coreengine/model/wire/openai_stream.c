@@ -5,14 +5,6 @@
 
 #include "coreengine/model/wire/wire_internal.h"
 
-static json_object *get(json_object *obj, const char *key)
-{
-    json_object *value = NULL;
-
-    json_object_object_get_ex(obj, key, &value);
-    return value;
-}
-
 /* --- usage --- */
 
 static int64_t count_of(json_object *obj, const char *key)
@@ -108,7 +100,7 @@ static int read_function(rv_wire_reader *r, struct wire_call *c, rv_str id, json
     rc = rv_reader_call_starts(r, c, err);
     if (rc < 0 || r->is_broken)
         return rc;
-    return read_arguments(r, c, get(function, "arguments"), err);
+    return read_arguments(r, c, rv_json_member(function, "arguments"), err);
 }
 
 static int read_call(rv_wire_reader *r, json_object *item, rv_err **err)
@@ -173,7 +165,7 @@ static int read_delta(rv_wire_reader *r, json_object *delta, rv_err **err)
         thinking = rv_wire_text(delta, "reasoning");
     rc = rv_reader_thinking(r, thinking, err);
     if (rc == 0)
-        rc = read_content(r, get(delta, "content"), err);
+        rc = read_content(r, rv_json_member(delta, "content"), err);
     if (rc == 0 && refusal.len) {
         rv_reader_finish(r, RV_FINISH_REFUSAL);
         rc = rv_reader_text(r, refusal, err);
@@ -259,7 +251,7 @@ static int read_event(rv_wire_reader *r, rv_str name, rv_str data, rv_err **err)
     if (r->scratch.rc)
         return rv_buf_check(&r->scratch, "the reply", err);
     rc = rv_reader_json(r, data, &chunk, err);
-    if (rc == 0 && chunk && (get(chunk, "error") || rv_str_is(name, "error")))
+    if (rc == 0 && chunk && (rv_json_member(chunk, "error") || rv_str_is(name, "error")))
         rc = rv_reader_fault(r, chunk, err);
     else if (rc == 0 && chunk)
         rc = read_answer(r, chunk, "delta", err);
@@ -271,7 +263,7 @@ static int read_whole(rv_wire_reader *r, json_object *reply, rv_err **err)
 {
     json_object *choices = rv_json_get_arr(reply, "choices");
 
-    if (get(reply, "error"))
+    if (rv_json_member(reply, "error"))
         return rv_reader_fault(r, reply, err);
     if (!choices || json_object_array_length(choices) == 0) {
         rv_reader_break(r, RV_LLM_ERROR_PROTOCOL, "the answer has no choices");

@@ -6,14 +6,6 @@
 
 #define MAX_TOOLS 300
 
-static json_object *any(json_object *from, const char *key)
-{
-    json_object *value = NULL;
-
-    json_object_object_get_ex(from, key, &value);
-    return value;
-}
-
 static bool flag(json_object *from, const char *key)
 {
     bool value = false;
@@ -35,8 +27,8 @@ rv_plan_catalog *make_catalog(const char *text)
         ck_assert(rv_json_get_text(item, "name", &t->name));
         rv_json_get_text(item, "server", &t->server);
         rv_json_get_text(item, "description", &t->description);
-        t->input = any(item, "in");
-        t->output = any(item, "out");
+        t->input = rv_json_member(item, "in");
+        t->output = rv_json_member(item, "out");
         t->read_only = flag(item, "ro");
         t->denied = flag(item, "denied");
         t->is_http = flag(item, "http");
