@@ -173,10 +173,7 @@ void rv_tls_room_free(struct rv_tls_room *room)
 
 static struct rv_tls *of_bio(BIO *bio)
 {
-    const struct rv_openssl *lib = NULL;
-
-    /* It is open: there is a BIO. */
-    return openssl_open(&lib, NULL) == 0 ? lib->BIO_get_data(bio) : NULL;
+    return table.BIO_get_data(bio); /* it is filled: there is a BIO */
 }
 
 static int bio_write(BIO *bio, const char *bytes, int len)
