@@ -1,5 +1,5 @@
-/* Whole files: read into a capped buffer, replace atomically. What is written is for its owner only, and no link leads
- * it elsewhere. */
+/* Whole files: read into a capped buffer, replace atomically. What is written is for its owner only, but for new files
+ * of authors (rv_file_write_new()), which the umask decides about; and no link leads it elsewhere. */
 #include "coreengine/base/base_internal.h"
 
 #include <dirent.h>
@@ -318,7 +318,7 @@ int rv_file_write_new(const char *path, rv_str bytes, rv_err **err)
     }
     if (!number)
         return 0;
-    int rc = RV_FAIL_SYSTEM(err, number, "write \"%s\"", path);
+    int rc = fail_errno(err, "write", path, number);
     if (rc == RV_E_EXISTS)
         rv_err_hint(err, "existing files are not overwritten: choose another name or move the file");
     else if (number == EACCES || number == EROFS)
@@ -334,7 +334,7 @@ int rv_file_make_folders(const char *path, rv_err **err)
     for (char *slash = copy ? strchr(copy + 1, '/') : NULL; slash && rc == 0; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         if (mkdir(copy, FOLDER_MODE) < 0 && errno != EEXIST)
-            rc = RV_FAIL_SYSTEM(err, errno, "make the folder \"%s\"", copy);
+            rc = RV_FAIL_SYSTEM(err, errno, "cannot make the folder \"%s\"", copy);
         *slash = '/';
     }
     free(copy);
