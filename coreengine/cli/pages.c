@@ -73,7 +73,8 @@ void rv_cli_write_help(const struct rv_cli_verb *verb, bool color, rv_buf *b)
     if (verb->subs)
         rv_buf_printf(b, "  reeve %s VERB [OPTIONS] ...\n\n%s\n", verb->name, verb->text);
     else
-        rv_buf_printf(b, "  reeve %s %s [OPTIONS]\n\n%s\n", verb->name, verb->args, verb->text);
+        rv_buf_printf(b, "  reeve %s%s%s [OPTIONS]\n\n%s\n", verb->name, verb->args[0] ? " " : "", verb->args,
+                      verb->text);
     if (verb->subs)
         list_subs(verb, color, b);
     const struct rv_cli_option *o;
@@ -149,7 +150,7 @@ static void man_overview(rv_buf *b)
 
 static void man_synopsis(const struct rv_cli_verb *verb, rv_buf *b)
 {
-    rv_buf_printf(b, "\\fBreeve %s\\fR ", verb->name);
+    rv_buf_printf(b, "\\fBreeve %s\\fR%s", verb->name, verb->args[0] ? " " : "");
     troff(b, verb->args);
     rv_buf_puts(b, " [\\fIOPTIONS\\fR]\n");
 }
