@@ -88,7 +88,7 @@
 extern "C" {
 #endif
 
-#define RV_CAP_ABI 1 /* changes when a plugin built for another number could not work; see the log below */
+#define RV_CAP_ABI 1 /* changes when a plugin built for another number could not work: see the ABI log above */
 
 /* JSON text without escaping: RV_CAP_JSON({"type": "object"}). Commas and quotes are fine; no comments inside. */
 #define RV_CAP_JSON(...) #__VA_ARGS__
