@@ -71,7 +71,7 @@ typedef struct rv_err rv_err;
 
 #define RV_MUST_CHECK        __attribute__((warn_unused_result))
 #define RV_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
-/* Drop a result on purpose; the reason is for the reader and for the script that counts these. */
+/* Drop a result on purpose; the reason is for the reader. tests/scripts/ignored counts these. */
 #define RV_IGNORE(call, why)                                                                                           \
     do {                                                                                                               \
         if (call) { /* ignored */                                                                                      \
