@@ -419,7 +419,7 @@ static int read_plan(const rv_visit *v, const struct rv_event *ev, json_object *
     if (!is_native(v, calls))
         return rv_plan_parse(&reply, (size_t)v->agent->planning.max_calls, plan, err);
     *plan = (struct rv_plan){
-        .fault = "plan_malformed",
+        .fault = RV_PLAN_ERROR_PLAN_MALFORMED,
         .reason = "type",
         .detail = rv_str_dup(RV_STR_LIT("the reply calls tools itself: call " RV_PLAN_TOOL " with the plan instead"))};
     return plan->detail ? 0 : RV_FAIL(err, RV_E_NOMEM, "read a plan");

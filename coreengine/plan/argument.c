@@ -221,7 +221,7 @@ static void add(struct reader *r, rv_str text, const struct rv_ref *ref)
     r->end = &piece->next;
 }
 
-static size_t fail(struct reader *r, const char *fault)
+static size_t fail(struct reader *r, enum rv_plan_error_type fault)
 {
     r->out->fault = fault;
     return r->s.len;
@@ -249,7 +249,8 @@ static void read_whole(struct reader *r)
         add_ref(r, ref);
         r->out->whole = true;
     } else {
-        fail(r, end > 0 && !goes_on(r->s.ptr[end]) ? "embedded_reference" : "invalid_template_syntax");
+        fail(r, end > 0 && !goes_on(r->s.ptr[end]) ? RV_PLAN_ERROR_EMBEDDED_REFERENCE
+                                                   : RV_PLAN_ERROR_INVALID_TEMPLATE_SYNTAX);
     }
 }
 
@@ -260,9 +261,9 @@ static size_t read_embedded(struct reader *r, size_t at)
     size_t end = read_ref(r, at + 2, &ref);
 
     if (end == 0 || byte_at(r->s, end) != '}')
-        return fail(r, "invalid_template_syntax");
+        return fail(r, RV_PLAN_ERROR_INVALID_TEMPLATE_SYNTAX);
     if (r->out->n_refs == RV_PLAN_MAX_REFS)
-        return fail(r, "too_many_references");
+        return fail(r, RV_PLAN_ERROR_TOO_MANY_REFERENCES);
     add_ref(r, ref);
     r->out->whole = at == 0 && end + 1 == r->s.len;
     return end + 1;
@@ -294,7 +295,7 @@ static void read_mixed(struct reader *r)
             add(r, part(r, from, at), NULL);
             from = at = read_embedded(r, at);
         } else if (at > 0 && looks_bare(r->s, at)) {
-            fail(r, "embedded_reference");
+            fail(r, RV_PLAN_ERROR_EMBEDDED_REFERENCE);
         } else {
             at++;
         }

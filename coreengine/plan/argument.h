@@ -5,6 +5,7 @@
 #define RV_PLAN_ARGUMENT_H
 
 #include "coreengine/base/buf.h"
+#include "coreengine/plan/error_type.h"
 
 #define RV_PLAN_MAX_REFS 256 /* in the arguments of one call */
 
@@ -32,8 +33,8 @@ struct rv_piece {
 };
 
 struct rv_argument {
-    const char *fault; /* static: invalid_template_syntax, embedded_reference, too_many_references; NULL: none */
-    bool whole;        /* one reference and nothing else: the value keeps its type */
+    enum rv_plan_error_type fault; /* INVALID_TEMPLATE_SYNTAX, EMBEDDED_REFERENCE, TOO_MANY_REFERENCES or NONE */
+    bool whole;                    /* one reference and nothing else: the value keeps its type */
     size_t n_refs;
     struct rv_piece *first; /* NULL: the empty string, or a fault; in the arena */
 };

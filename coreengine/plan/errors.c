@@ -30,6 +30,7 @@ static const struct row {
     {
 #define ROW(type, name) [RV_PLAN_ERROR_##type] = {.word = name, .fields =
         /* clang-format off */
+    ROW(NONE, "") {{0}}},
     ROW(PLAN_MALFORMED, "plan_malformed") {{"reason", SUBJECT}, {"detail", TEXT}}},
     ROW(EMPTY_PLAN, "empty_plan") {{0}}},
     ROW(TOO_MANY_CALLS, "too_many_calls") {{"count", COUNT}, {"max", MAX}}},
@@ -57,6 +58,12 @@ static const struct row {
 #undef ROW
 }
 ;
+RV_EACH_HAS_ROW(rows, RV_PLAN_N_ERRORS);
+
+const char *rv_plan_error_text(enum rv_plan_error_type type)
+{
+    return rows[type].word;
+}
 
 /* --- JSON --- */
 
@@ -230,6 +237,13 @@ static const char *const fixed[RV_PLAN_ERROR_SELF_REFERENCE + 1] = {
     [RV_PLAN_ERROR_SELF_REFERENCE] = "a call cannot use its own output",
 };
 
+static void put_tools(const char *before, const char *names, const char *without, const struct rv_plan_error *e,
+                      rv_buf *out)
+{
+    put_quoted(before, e->tool, out);
+    put_names(names, without, e, out);
+}
+
 static void put_message(const struct rv_plan_error *e, rv_buf *out)
 {
     switch (e->type) {
@@ -242,12 +256,10 @@ static void put_message(const struct rv_plan_error *e, rv_buf *out)
         rv_buf_printf(out, "the plan has %zu references, at most %zu are allowed", e->count, e->max);
         return;
     case RV_PLAN_ERROR_UNKNOWN_TOOL:
-        put_quoted("unknown tool ", e->tool, out);
-        put_names("; the tools are: ", "; there are no tools", e, out);
+        put_tools("unknown tool ", "; the tools are: ", "; there are no tools", e, out);
         return;
     case RV_PLAN_ERROR_AMBIGUOUS_TOOL:
-        put_quoted("several servers have a tool ", e->tool, out);
-        put_names("; use one of: ", "", e, out);
+        put_tools("several servers have a tool ", "; use one of: ", "", e, out);
         return;
     case RV_PLAN_ERROR_INVALID_CALL_OPTION:
         put_invalid("invalid ", e->subject, e, out);
@@ -289,6 +301,9 @@ static void put_message(const struct rv_plan_error *e, rv_buf *out)
     case RV_PLAN_ERROR_TYPE_MISMATCH:
         put_mismatch(e, out);
         return;
+    case RV_PLAN_ERROR_NONE:
+    case RV_PLAN_N_ERRORS:
+        break;
     }
 }
 

@@ -4,7 +4,7 @@
 #include "coreengine/plan/plan.h"
 
 RV_PRINTF(5, 6)
-static int bad(struct rv_plan *p, const char *fault, const char *reason, rv_err **err, const char *fmt, ...)
+static int bad(struct rv_plan *p, enum rv_plan_error_type fault, const char *reason, rv_err **err, const char *fmt, ...)
 {
     rv_buf text = RV_BUF_INIT(4096);
     va_list args;
@@ -34,7 +34,7 @@ static int read_json(rv_str text, struct rv_plan *p, json_object **out, bool *so
         return RV_FAIL(err, RV_E_NOMEM, "no memory for a plan");
     }
     if (rc < 0) {
-        rc = bad(p, "plan_malformed", "json", err, "%s", rv_err_text(why));
+        rc = bad(p, RV_PLAN_ERROR_PLAN_MALFORMED, "json", err, "%s", rv_err_text(why));
         rv_err_free(why);
         return rc;
     }
@@ -89,23 +89,25 @@ static int read_calls(json_object *list, const char *key, size_t max, struct rv_
     size_t n = json_object_array_length(list);
 
     if (n == 0)
-        return bad(p, "empty_plan", NULL, err, "the plan has no calls: answer with direct_response instead");
+        return bad(p, RV_PLAN_ERROR_EMPTY_PLAN, NULL, err,
+                   "the plan has no calls: answer with direct_response instead");
     p->n_given = n;
     p->max_calls = max;
     if (n > max)
-        return bad(p, "too_many_calls", NULL, err, "the plan has %zu calls, at most %zu are allowed", n, max);
+        return bad(p, RV_PLAN_ERROR_TOO_MANY_CALLS, NULL, err, "the plan has %zu calls, at most %zu are allowed", n,
+                   max);
     p->calls = calloc(n, sizeof *p->calls);
     if (!p->calls)
         return RV_FAIL(err, RV_E_NOMEM, "no memory for a plan");
     for (size_t i = 0; i < n; i++) {
         json_object *item = json_object_array_get_idx(list, i), *name = NULL, *arguments = NULL;
         if (!json_object_is_type(item, json_type_object))
-            return bad(p, "plan_malformed", "missing_field", err, "calls[%zu] is %s, not an object", i,
+            return bad(p, RV_PLAN_ERROR_PLAN_MALFORMED, "missing_field", err, "calls[%zu] is %s, not an object", i,
                        rv_json_type_text(item));
         if (!json_object_object_get_ex(item, key, &name) || !json_object_is_type(name, json_type_string) ||
             rv_json_str(name).len == 0)
-            return bad(p, "plan_malformed", "missing_field", err, "calls[%zu] needs %s, a string that is not empty", i,
-                       key);
+            return bad(p, RV_PLAN_ERROR_PLAN_MALFORMED, "missing_field", err,
+                       "calls[%zu] needs %s, a string that is not empty", i, key);
         p->calls[i].tool = rv_json_str(name);
         p->n_calls = i + 1;
         json_object_object_get_ex(item, "arguments", &arguments);
@@ -135,11 +137,12 @@ static int read_form(struct rv_plan *p, size_t max, rv_err **err)
     int form = form_of(p->root);
 
     if (form == 0)
-        return bad(p, "plan_malformed", "type", err, "type has to be direct_response or tool_calls");
+        return bad(p, RV_PLAN_ERROR_PLAN_MALFORMED, "type", err, "type has to be direct_response or tool_calls");
     if (form == 1) {
         p->direct = true;
         if (!json_object_object_get_ex(p->root, "content", &member) || !json_object_is_type(member, json_type_string))
-            return bad(p, "plan_malformed", "missing_field", err, "direct_response needs content, a string");
+            return bad(p, RV_PLAN_ERROR_PLAN_MALFORMED, "missing_field", err,
+                       "direct_response needs content, a string");
         p->content = rv_json_str(member);
         return 0;
     }
@@ -147,7 +150,7 @@ static int read_form(struct rv_plan *p, size_t max, rv_err **err)
         p->reasoning = rv_json_str(member);
     member = rv_json_get_arr(p->root, "calls");
     if (!member)
-        return bad(p, "plan_malformed", "missing_field", err, "tool_calls needs calls, a list");
+        return bad(p, RV_PLAN_ERROR_PLAN_MALFORMED, "missing_field", err, "tool_calls needs calls, a list");
     return read_calls(member, "tool_name", max, p, err);
 }
 
@@ -170,7 +173,7 @@ static int read_text(const struct rv_plan_reply *reply, size_t max, struct rv_pl
     bool sound = false;
 
     if (inside.len == 0)
-        return bad(p, "plan_malformed", "empty", err, "the reply has no text and no call");
+        return bad(p, RV_PLAN_ERROR_PLAN_MALFORMED, "empty", err, "the reply has no text and no call");
     if (inside.ptr[0] == '{') {
         struct rv_plan trial = {0};
         int rc = read_json(inside, &trial, &p->root, &sound, err);
@@ -178,7 +181,7 @@ static int read_text(const struct rv_plan_reply *reply, size_t max, struct rv_pl
         if (rc < 0)
             return rc;
         if (!sound && reply->truncated)
-            return bad(p, "plan_malformed", "truncated", err, "the reply was cut while it was a plan");
+            return bad(p, RV_PLAN_ERROR_PLAN_MALFORMED, "truncated", err, "the reply was cut while it was a plan");
         if (sound && form_of(p->root) != 0) {
             p->duplicate_keys = trial.duplicate_keys;
             return read_form(p, max, err);
@@ -214,7 +217,7 @@ int rv_plan_parse(const struct rv_plan_reply *reply, size_t max_calls, struct rv
     if (n == 0)
         return read_text(reply, max, out, err);
     if (reply->truncated)
-        return bad(out, "plan_malformed", "truncated", err, "the reply was cut while it was a plan");
+        return bad(out, RV_PLAN_ERROR_PLAN_MALFORMED, "truncated", err, "the reply was cut while it was a plan");
     for (size_t i = 0; i < n; i++) {
         json_object *call = json_object_array_get_idx(reply->calls, i);
         if (json_object_is_type(call, json_type_object) && json_object_object_get_ex(call, "name", &name) &&
@@ -224,8 +227,8 @@ int rv_plan_parse(const struct rv_plan_reply *reply, size_t max_calls, struct rv
         }
     }
     if (n_planning > 1)
-        return bad(out, "plan_malformed", "multiple", err, "the reply calls " RV_PLAN_TOOL " %zu times: call it once",
-                   n_planning);
+        return bad(out, RV_PLAN_ERROR_PLAN_MALFORMED, "multiple", err,
+                   "the reply calls " RV_PLAN_TOOL " %zu times: call it once", n_planning);
     if (planning)
         return read_planning(planning, max, out, err);
     out->reasoning = reply->text;

@@ -5,6 +5,7 @@
 #define RV_PLAN_PLAN_H
 
 #include "coreengine/base/json.h"
+#include "coreengine/plan/error_type.h"
 
 #define RV_PLAN_TOOL      "__planning__"    /* the tool that a planner calls once */
 #define RV_PLAN_MAX_BYTES ((size_t)1 << 20) /* of one plan as text */
@@ -34,10 +35,9 @@ struct rv_plan {
     rv_str reasoning;           /* "" if none */
     struct rv_plan_call *calls; /* owned */
     size_t n_calls;
-    bool duplicate_keys; /* an object had two equal keys: the last one counts */
-    /* What is wrong; NULL: nothing. */
-    const char *fault;         /* plan_malformed, empty_plan, too_many_calls; static, as reason */
-    const char *reason;        /* of plan_malformed: json, type, missing_field, multiple, truncated, empty; static */
+    bool duplicate_keys;           /* an object had two equal keys: the last one counts */
+    enum rv_plan_error_type fault; /* PLAN_MALFORMED, EMPTY_PLAN, TOO_MANY_CALLS or NONE */
+    const char *reason;        /* of PLAN_MALFORMED: json, type, missing_field, multiple, truncated, empty; static */
     char *detail;              /* owned; for people */
     size_t n_given, max_calls; /* of too_many_calls */
     json_object *root;         /* owned; what the texts above are borrowed from */

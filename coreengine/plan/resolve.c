@@ -1,4 +1,5 @@
 /* References become values. */
+#include <assert.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -44,22 +45,20 @@ static int stop_unresolved(struct resolving *r, rv_str text, const rv_buf *reaso
     return stop(r, "unresolved_reference", text, rv_buf_str(reason), err);
 }
 
-static int stop_malformed(struct resolving *r, const char *fault, rv_str text, rv_err **err)
+/* What to write instead of a string that cannot be read. */
+static const char *advice_for(enum rv_plan_error_type fault)
 {
-    static const struct {
-        const char *fault, *reason;
-    } reasons[] = {
-        {"embedded_reference",
-         "inside a text, write ${N.output.path}, or $$ for a dollar sign that begins no reference"},
-        {"invalid_template_syntax",
-         "write $N.output.path or ${N.output.path}, or $$ for a dollar sign that begins no reference"},
-        {"too_many_references", "the arguments of a call have at most " RV_LIMIT_TEXT(RV_PLAN_MAX_REFS) " references"},
-    };
-    size_t i = 0;
+    if (fault == RV_PLAN_ERROR_EMBEDDED_REFERENCE)
+        return "inside a text, write ${N.output.path}, or $$ for a dollar sign that begins no reference";
+    if (fault == RV_PLAN_ERROR_INVALID_TEMPLATE_SYNTAX)
+        return "write $N.output.path or ${N.output.path}, or $$ for a dollar sign that begins no reference";
+    assert(fault == RV_PLAN_ERROR_TOO_MANY_REFERENCES);
+    return "the arguments of a call have at most " RV_LIMIT_TEXT(RV_PLAN_MAX_REFS) " references";
+}
 
-    while (strcmp(reasons[i].fault, fault) != 0)
-        i++;
-    return stop(r, fault, text, rv_str_of(reasons[i].reason), err);
+static int stop_malformed(struct resolving *r, enum rv_plan_error_type fault, rv_str text, rv_err **err)
+{
+    return stop(r, rv_plan_error_text(fault), text, rv_str_of(advice_for(fault)), err);
 }
 
 /* --- one reference --- */
@@ -207,7 +206,7 @@ static int resolve_string(struct resolving *r, json_object *from, json_object **
         return rc;
     r->n_refs += t.n_refs;
     if (t.fault || r->n_refs > RV_PLAN_MAX_REFS)
-        return stop_malformed(r, t.fault ? t.fault : "too_many_references", text, err);
+        return stop_malformed(r, t.fault ? t.fault : RV_PLAN_ERROR_TOO_MANY_REFERENCES, text, err);
     return t.whole ? read_whole(r, &t, text, to, err) : join(r, &t, text, to, err);
 }
 

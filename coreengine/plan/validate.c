@@ -123,13 +123,6 @@ const char *const *rv_validation_names(struct rv_validation *c, const struct rv_
 
 /* --- strings --- */
 
-static enum rv_plan_error_type type_of_fault(const char *fault)
-{
-    return rv_str_is(rv_str_of(fault), "embedded_reference")        ? RV_PLAN_ERROR_EMBEDDED_REFERENCE
-           : rv_str_is(rv_str_of(fault), "invalid_template_syntax") ? RV_PLAN_ERROR_INVALID_TEMPLATE_SYNTAX
-                                                                    : RV_PLAN_ERROR_TOO_MANY_REFERENCES;
-}
-
 /* T9: one error for the plan, at the first reference that is too many. */
 static void note_too_many(struct rv_validation *c, const struct rv_place *at, rv_str template)
 {
@@ -169,11 +162,10 @@ static json_object *check_string(struct rv_validation *c, const struct rv_place 
     if (c->rc < 0)
         return NULL;
     if (t.fault) {
-        enum rv_plan_error_type type = type_of_fault(t.fault);
-        if (type == RV_PLAN_ERROR_TOO_MANY_REFERENCES)
+        if (t.fault == RV_PLAN_ERROR_TOO_MANY_REFERENCES)
             note_too_many(c, at, text);
         else
-            rv_validation_add(c, type, at, text);
+            rv_validation_add(c, t.fault, at, text);
         return json_object_get(c->hole);
     }
     if (t.n_refs == 0)
@@ -367,10 +359,7 @@ static void check_call(struct rv_validation *c, const struct rv_plan_call *call)
 static void note_fault_of_plan(struct rv_validation *c)
 {
     const struct rv_plan *p = c->plan;
-    enum rv_plan_error_type type = rv_str_is(rv_str_of(p->fault), "empty_plan")       ? RV_PLAN_ERROR_EMPTY_PLAN
-                                   : rv_str_is(rv_str_of(p->fault), "too_many_calls") ? RV_PLAN_ERROR_TOO_MANY_CALLS
-                                                                                      : RV_PLAN_ERROR_PLAN_MALFORMED;
-    struct rv_plan_error *e = rv_validation_add_plain(c, type, 0);
+    struct rv_plan_error *e = rv_validation_add_plain(c, p->fault, 0);
 
     if (!e)
         return;

@@ -8,29 +8,6 @@
 
 #define RV_PLAN_MAX_ERRORS 500 /* listed of one plan: one reply of a megabyte could hold 100,000 */
 
-enum rv_plan_error_type {
-    RV_PLAN_ERROR_PLAN_MALFORMED,
-    RV_PLAN_ERROR_EMPTY_PLAN,
-    RV_PLAN_ERROR_TOO_MANY_CALLS,
-    RV_PLAN_ERROR_TOO_MANY_REFERENCES,
-    RV_PLAN_ERROR_UNKNOWN_TOOL,
-    RV_PLAN_ERROR_AMBIGUOUS_TOOL,
-    RV_PLAN_ERROR_INVALID_CALL_OPTION,
-    RV_PLAN_ERROR_ARGUMENTS_NOT_OBJECT,
-    RV_PLAN_ERROR_MISSING_REQUIRED_ARGUMENT,
-    RV_PLAN_ERROR_UNKNOWN_ARGUMENT,
-    RV_PLAN_ERROR_INVALID_ARGUMENT,
-    RV_PLAN_ERROR_INVALID_TEMPLATE_SYNTAX,
-    RV_PLAN_ERROR_EMBEDDED_REFERENCE,
-    RV_PLAN_ERROR_SELF_REFERENCE,
-    RV_PLAN_ERROR_INDEX_OUT_OF_BOUNDS,
-    RV_PLAN_ERROR_FORWARD_REFERENCE,
-    RV_PLAN_ERROR_NO_OUTPUT_SCHEMA,
-    RV_PLAN_ERROR_FIELD_NOT_FOUND,
-    RV_PLAN_ERROR_UNRESOLVED_REFERENCE,
-    RV_PLAN_ERROR_TYPE_MISMATCH,
-};
-
 /* One error. Which of the fields below `type` count is a matter of the type; texts live as long as the check. */
 struct rv_plan_error {
     size_t tool_index;    /* of the call that contains the problem */

@@ -29,7 +29,7 @@ static void write_plan(const struct rv_plan *plan, rv_jw *out)
 {
     rv_jw_obj(out);
     if (plan->fault) {
-        rv_jw_kv_text(out, "error", plan->fault);
+        rv_jw_kv_text(out, "error", rv_plan_error_text(plan->fault));
         if (plan->reason)
             rv_jw_kv_text(out, "reason", plan->reason);
         rv_jw_kv_text(out, "detail", plan->detail);

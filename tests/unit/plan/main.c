@@ -24,7 +24,8 @@ static void expect(const char *text, const char *calls, bool truncated, const ch
     char got[64];
 
     if (plan.fault)
-        snprintf(got, sizeof got, "%s%s%s", plan.fault, plan.reason ? "/" : "", plan.reason ? plan.reason : "");
+        snprintf(got, sizeof got, "%s%s%s", rv_plan_error_text(plan.fault), plan.reason ? "/" : "",
+                 plan.reason ? plan.reason : "");
     else if (plan.direct)
         snprintf(got, sizeof got, "direct");
     else
@@ -54,7 +55,7 @@ START_TEST(p2_reasoning_may_be_absent)
     rv_plan_fini(&plan);
     plan = read_reply("{\"type\":\"tool_calls\",\"reasoning\":7,\"calls\":[{\"tool_name\":\"a\"}]}", NULL, false);
     ck_assert_uint_eq(plan.reasoning.len, 0);
-    ck_assert_ptr_null(plan.fault);
+    ck_assert_int_eq(plan.fault, RV_PLAN_ERROR_NONE);
     rv_plan_fini(&plan);
 }
 END_TEST
