@@ -253,11 +253,10 @@ static int take_output(rv_visit *v, const char *choice, rv_str text, rv_err **er
 static int go_on(rv_visit *v, json_object *answer, struct rv_effects *out, rv_err **err)
 {
     json_object *text = NULL;
-    bool expired = false, cancelled = false;
     const char *choice = rv_json_text_or(answer, "choice", "");
 
-    expired = rv_json_bool_or(answer, "expired", false);
-    cancelled = rv_json_bool_or(answer, "cancelled", false);
+    bool expired = rv_json_bool_or(answer, "expired", false);
+    bool cancelled = rv_json_bool_or(answer, "cancelled", false);
     json_object_object_get_ex(answer, "text", &text);
     const struct rv_answer_route *route = find_route(v->agent, choice);
     if ((expired || cancelled) && !route) {

@@ -103,11 +103,10 @@ int rv_input_ask(rv_visit *v, struct rv_effects *out, rv_err **err)
     json_object *one = rv_input_open(v), *data = json_object_new_object(),
                 *parameters = rv_step_parameters(v, v->tools.at);
     rv_buf message = RV_BUF_INIT(MAX_MESSAGE + 1024);
-    const char *text = "", *server = "";
     char scratch[48];
 
-    text = rv_json_text_or(one, "message", "");
-    server = rv_json_text_or(v->tools.input, "server", "");
+    const char *text = rv_json_text_or(one, "message", "");
+    const char *server = rv_json_text_or(v->tools.input, "server", "");
     int rc = RV_SET(data, err, RV_M_TEXT("reason", RV_TOOL_INPUT), RV_M_STR("tool", rv_step_tool(v, v->tools.at)),
                     RV_M_STR("step_id", rv_step_id(v, v->tools.at, scratch, sizeof scratch)),
                     RV_M_TEXT("stage", v->agent->name), RV_M_TEXT("server", server),

@@ -55,15 +55,13 @@ static int note_answer(const rv_visit *v, json_object *one, json_object *answer,
 {
     struct rv_json_build b = {.err = err};
     json_object *noted = json_object_new_object(), *content = NULL, *given = NULL;
-    const char *decision = "cancel", *key = "", *message = "";
-    int64_t round = 1;
 
     if (!noted)
         return RV_FAIL(err, RV_E_NOMEM, "note an answer");
-    decision = rv_json_text_or(answer, "decision", "cancel");
-    key = rv_json_text_or(one, "key", "");
-    message = rv_json_text_or(one, "message", "");
-    round = rv_json_int_or(v->tools.input, "round", 1);
+    const char *decision = rv_json_text_or(answer, "decision", "cancel");
+    const char *key = rv_json_text_or(one, "key", "");
+    const char *message = rv_json_text_or(one, "message", "");
+    int64_t round = rv_json_int_or(v->tools.input, "round", 1);
     rv_json_build_int(&b, noted, "round", round);
     rv_json_build_text(&b, noted, "key", key);
     rv_json_build_text(&b, noted, "message", message);

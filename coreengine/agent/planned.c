@@ -52,9 +52,8 @@ static int make_catalog(rv_visit *v, rv_err **err)
         rc = RV_FAIL(err, RV_E_NOMEM, "list the tools of a plan");
     for (size_t i = 0; i < n && rc == 0; i++) {
         json_object *tool = json_object_array_get_idx(real, i);
-        const char *name = "", *description = NULL;
-        name = rv_json_text_or(tool, "name", "");
-        description = rv_json_text_or(tool, "description", NULL);
+        const char *name = rv_json_text_or(tool, "name", "");
+        const char *description = rv_json_text_or(tool, "description", NULL);
         const struct rv_tool_info *info = rv_visit_tool(v, rv_str_of(name));
         tools[i] = (struct rv_plan_tool){
             .name = name,
@@ -434,8 +433,7 @@ static int list_done(const struct planned *p, struct rv_plan_done **out, size_t 
         return RV_FAIL(err, RV_E_NOMEM, "check a plan");
     for (size_t i = 0; i < *n; i++) {
         json_object *entry = json_object_array_get_idx(p->results, i);
-        const char *tool = "";
-        tool = rv_json_text_or(json_object_array_get_idx(p->steps, i), "tool", "");
+        const char *tool = rv_json_text_or(json_object_array_get_idx(p->steps, i), "tool", "");
         (*out)[i] = (struct rv_plan_done){.tool = tool,
                                           .usable = rv_planned_is_good(entry),
                                           .value = rv_planned_output_of(entry),

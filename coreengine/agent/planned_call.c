@@ -96,11 +96,10 @@ static const char *code_of(const rv_visit *v, json_object *entry, const char *ty
 int rv_planned_set_code(const rv_visit *v, json_object *entry, const char *code, bool was_called, rv_err **err)
 {
     json_object *error = rv_json_get_obj(entry, "error");
-    const char *type = "";
 
     if (!error)
         return 0;
-    type = rv_json_text_or(error, "type", "");
+    const char *type = rv_json_text_or(error, "type", "");
     return rv_json_set_text(error, "code", code ? code : code_of(v, entry, type, was_called), err);
 }
 

@@ -176,8 +176,7 @@ static void list_offered(const rv_visit *v, const char *intro, struct step_judge
     json_object *offered = v->model.offered;
 
     for (size_t i = 0; v->model.acting && offered && i < json_object_array_length(offered); i++) {
-        const char *name = "";
-        name = rv_json_text_or(json_object_array_get_idx(offered, i), "name", "");
+        const char *name = rv_json_text_or(json_object_array_get_idx(offered, i), "name", "");
         rv_buf_printf(&out->text, "%s\"%s\"", i ? ", " : intro, name);
     }
 }

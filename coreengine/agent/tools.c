@@ -147,11 +147,10 @@ static void tell_result(rv_visit *v, size_t index, json_object *entry, int64_t c
     char scratch[48];
     enum rv_failure code;
     json_object *data = NULL;
-    int64_t ms = 0;
 
     if (!rv_json_get_text(entry, "status", &status) || strcmp(status, "success") != 0)
         v->tools.all_succeeded = false;
-    ms = rv_json_int_or(entry, "execution_time_ms", 0);
+    int64_t ms = rv_json_int_or(entry, "execution_time_ms", 0);
     v->tools.total_ms += ms;
     json_object *error = rv_json_get_obj(entry, "error");
     bool has_type = error && rv_json_get_text(error, "type", &type);

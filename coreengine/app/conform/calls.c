@@ -60,8 +60,6 @@ static json_object *sample_of(json_object *schema, int depth)
 {
     static const char *const given[] = {"default", "const"};
     json_object *words, *value;
-    const char *type = "";
-    int64_t least = 0;
 
     if (!json_object_is_type(schema, json_type_object) || depth > MAX_NESTED)
         return json_object_new_object();
@@ -72,8 +70,8 @@ static json_object *sample_of(json_object *schema, int depth)
         return json_object_get(json_object_array_get_idx(words, 0));
     if ((words = rv_json_get_arr(schema, "enum")) && json_object_array_length(words) > 0)
         return json_object_get(json_object_array_get_idx(words, 0));
-    type = rv_json_text_or(schema, "type", "");
-    least = rv_json_int_or(schema, "minimum", 0);
+    const char *type = rv_json_text_or(schema, "type", "");
+    int64_t least = rv_json_int_or(schema, "minimum", 0);
     if (strcmp(type, "string") == 0)
         return sample_text(schema);
     if (strcmp(type, "integer") == 0 || strcmp(type, "number") == 0)
@@ -158,8 +156,7 @@ int rv_conform_calls(struct conform *c, rv_plugins *p, json_object *cap, rv_err 
     int rc = 0;
 
     for (size_t i = 0; tools && i < json_object_array_length(tools) && rc == 0; i++) {
-        const char *name = "";
-        name = rv_json_text_or(json_object_array_get_idx(tools, i), "name", "");
+        const char *name = rv_json_text_or(json_object_array_get_idx(tools, i), "name", "");
         const struct rv_tool_info *tool = catalog.tool(catalog.self, rv_str_of(name));
         if (tool && rv_tool_effect(tool) == RV_EFFECT_SAFE)
             rc = call_tool(c, p, tool, name, err);

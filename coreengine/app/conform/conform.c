@@ -174,10 +174,8 @@ static void write_rule(const struct conform *c, size_t i, rv_jw *w)
 
 static void write_report(const struct conform *c, const char *name, json_object *cap, rv_jw *w)
 {
-    const char *real = name, *version = "";
-
-    real = rv_json_text_or(cap, "name", name);
-    version = rv_json_text_or(cap, "version", "");
+    const char *real = rv_json_text_or(cap, "name", name);
+    const char *version = rv_json_text_or(cap, "version", "");
     rv_jw_obj(w);
     rv_jw_kv_text(w, "capability", real);
     rv_jw_kv_text(w, "version", version);

@@ -228,8 +228,7 @@ static int instructions(json_object *in, rv_jw *out, rv_err **err)
     if (rc == 0)
         rc = read_conversation(rv_json_get_obj(in, "conversation"), &c, err);
     if (rc == 0) {
-        bool can_look_up = true;
-        can_look_up = rv_json_bool_or(in, "look_up", true);
+        bool can_look_up = rv_json_bool_or(in, "look_up", true);
         rv_instructions_write(c, rv_fn_str(in, "agent").ptr, can_look_up, source.now_us, &text);
         rc = rv_buf_check(&text, "instructions", err);
     }
@@ -245,10 +244,9 @@ static int routing(json_object *in, rv_jw *out, rv_err **err)
     rv_str op = rv_fn_str(in, "op");
     const char *agent = rv_fn_str(in, "agent").ptr;
     struct rv_routing r;
-    int64_t max_turns = 0;
 
     rv_routing_read_json(rv_fn_any(in, "state"), &r);
-    max_turns = rv_json_int_or(in, "max_turns", 0);
+    int64_t max_turns = rv_json_int_or(in, "max_turns", 0);
     if (rv_str_is(op, "activate"))
         rv_routing_activate(&r, agent, max_turns);
     else if (rv_str_is(op, "increment"))
@@ -404,10 +402,10 @@ static bool is_replayed(json_object *message)
 static int write_compacted(json_object *message, json_object *notes, rv_jw *out, rv_err **err)
 {
     rv_buf hint = RV_BUF_INIT(RV_FN_MAX_BYTES);
-    int64_t seq = 0, created_us = 0, tokens;
+    int64_t created_us = 0, tokens;
     int rc = 0;
 
-    seq = rv_json_int_or(message, "seq", 0);
+    int64_t seq = rv_json_int_or(message, "seq", 0);
     if (rv_fn_str(message, "created_at").ptr)
         rc = rv_time_parse(rv_fn_str(message, "created_at"), &created_us, err);
     tokens = rv_moment_hint(notes, seq, created_us, true, &hint);

@@ -101,14 +101,13 @@ static int validate(json_object *in, rv_jw *out, rv_err **err)
 {
     rv_envelope *env = NULL;
     rv_err *fault = NULL;
-    const char *id = NULL;
     int rc = rv_fn_envelope(in, NULL, &env, &fault);
 
     if (rc == RV_E_NOMEM) {
         rv_err_pass(err, fault);
         return rc;
     }
-    id = rv_json_text_or(in, "envelope_id", NULL);
+    const char *id = rv_json_text_or(in, "envelope_id", NULL);
     rv_jw_obj(out);
     rv_jw_kv_bool(out, "valid", rc == 0);
     rv_jw_key(out, "errors");

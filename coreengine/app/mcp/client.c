@@ -341,14 +341,13 @@ int rv_app_mcp_read(rv_app_mcp *m, const struct rv_app_mcp_at *at, rv_str bytes,
 static int tell_event(rv_app_mcp *m, struct watched *w, rv_str line, rv_err **err)
 {
     json_object *event = NULL;
-    const char *type = NULL, *stage = NULL;
     rv_buf text = RV_BUF_INIT(512);
     int rc = rv_app_read_event(line, &event, err);
 
     if (rc < 0)
         return rc;
-    type = rv_json_text_or(event, "type", NULL);
-    stage = rv_json_text_or(event, "stage", NULL);
+    const char *type = rv_json_text_or(event, "type", NULL);
+    const char *stage = rv_json_text_or(event, "stage", NULL);
     rv_buf_printf(&text, "%.60s%s%.200s", type ? type : "", stage ? ": " : "", stage ? stage : "");
     w->n_events++;
     rc = rv_mcp_server_progress(m->session, w->call, w->n_events, 0, text.rc == 0 ? rv_buf_cstr(&text) : NULL, m->out,

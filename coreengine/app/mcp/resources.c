@@ -298,14 +298,13 @@ static int complete_kind(const struct filling *f, rv_err **err)
 int mcp_complete(const struct rv_app_mcp_at *at, json_object *params, json_object **out, rv_err **err)
 {
     json_object *argument = rv_json_get_obj(params, "argument"), *value = NULL, *result = json_object_new_object();
-    const char *type = NULL, *name = NULL;
     struct rv_json_build b = {err, result ? 0 : RV_FAIL(err, RV_E_NOMEM, "complete an argument")};
     json_object *completion = rv_json_build(&b, result, "completion", b.rc < 0 ? NULL : json_object_new_object());
     json_object *values = rv_json_build(&b, completion, "values", b.rc < 0 ? NULL : json_object_new_array());
 
     json_object_object_get_ex(argument, "value", &value);
-    type = rv_json_text_or(rv_json_get_obj(params, "ref"), "type", NULL);
-    name = rv_json_text_or(argument, "name", NULL);
+    const char *type = rv_json_text_or(rv_json_get_obj(params, "ref"), "type", NULL);
+    const char *name = rv_json_text_or(argument, "name", NULL);
     const struct filling f = {rv_json_str(value), values};
     if (b.rc == 0 && strcmp(type, "ref/resource") == 0 && strcmp(name, "kind") == 0 && mcp_may(at, RV_APP_MCP_DATA))
         b.rc = complete_kind(&f, err);

@@ -170,7 +170,7 @@ int rv_app_artifact_json_whole(const struct rv_app_artifact *artifact, rv_jw *w,
 
 static int read_file(json_object *file, struct rv_app_artifact_file *out, rv_err **err)
 {
-    const char *bytes = NULL, *url = NULL, *type = NULL;
+    const char *bytes = NULL, *url = NULL;
 
     out->name = rv_json_text_or(file, "name", out->name);
     if (!rv_json_get_text(file, "bytes", &bytes)) {
@@ -179,7 +179,7 @@ static int read_file(json_object *file, struct rv_app_artifact_file *out, rv_err
     }
     if (!rv_base64_read(rv_str_of(bytes), &out->bytes))
         return RV_FAIL(err, RV_E_INVALID, "its bytes are not base64");
-    type = rv_json_text_or(file, "mimeType", NULL);
+    const char *type = rv_json_text_or(file, "mimeType", NULL);
     out->extension = out->name && strchr(out->name, '.')            ? ""
                      : type && strcmp(type, "image/png") == 0       ? "png"
                      : type && strcmp(type, "image/jpeg") == 0      ? "jpg"

@@ -73,7 +73,7 @@ static void put_stage(struct story *s, const struct rv_effect *e, rv_buf *b)
 static void put_request(struct story *s, const struct rv_effect *e)
 {
     static const char *const parts[] = {"system", "examples", "history", "prompt", "attachments", "messages"};
-    const char *provider = NULL, *model = "";
+    const char *provider = NULL;
     json_object *request = NULL, *part = NULL, *tools;
     rv_buf *b = &s->steps;
 
@@ -83,7 +83,7 @@ static void put_request(struct story *s, const struct rv_effect *e)
         rv_buf_printf(b, "%s\n", e->name);
         return;
     }
-    model = rv_json_text_or(request, "model", "");
+    const char *model = rv_json_text_or(request, "model", "");
     if (rv_json_get_text(request, "provider", &provider))
         rv_buf_printf(b, "%s%s%s\n", provider, model[0] ? ":" : "", model);
     else
@@ -119,12 +119,11 @@ static void put_answer(struct story *s, const struct rv_effect *e, const struct 
 static void put_tool_result(struct story *s, json_object *told)
 {
     static const char *const parts[] = {"result", "error"};
-    const char *name = "?", *status = "?";
     json_object *part = NULL;
     rv_buf *b = &s->steps;
 
-    name = rv_json_text_or(told, "tool", rv_json_text_or(told, "name", "?"));
-    status = rv_json_text_or(told, "status", "?");
+    const char *name = rv_json_text_or(told, "tool", rv_json_text_or(told, "name", "?"));
+    const char *status = rv_json_text_or(told, "status", "?");
     rv_buf_printf(b, "%s: %s\n", name, status);
     for (size_t i = 0; i < RV_COUNT(parts); i++)
         if (json_object_object_get_ex(told, parts[i], &part) && part)
@@ -133,11 +132,11 @@ static void put_tool_result(struct story *s, json_object *told)
 
 static void put_end(struct story *s, const struct rv_effect *e, json_object *told)
 {
-    const char *status = "?", *next = NULL, *error = NULL;
+    const char *next = NULL, *error = NULL;
     json_object *output = NULL;
     rv_buf *b = &s->steps;
 
-    status = rv_json_text_or(told, "status", "?");
+    const char *status = rv_json_text_or(told, "status", "?");
     put_stage(s, e, b);
     rv_buf_printf(b, ", visit %lld: %s", (long long)e->visit, status);
     if (rv_json_get_text(told, "next_stage", &next))

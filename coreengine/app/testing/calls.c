@@ -52,10 +52,9 @@ static int note_end(struct rv_test_report *r, json_object *event, rv_err **err)
     static const char *const keys[] = {"status", "result", "error", "error_type", "code"};
     json_object *call = find_begun(r, event);
     bool ran = json_object_object_get_ex(event, "call_id", NULL);
-    const char *status = "";
     int rc = 0;
 
-    status = rv_json_text_or(event, "status", "");
+    const char *status = rv_json_text_or(event, "status", "");
     if (!call && !ran && strcmp(status, "success") == 0) /* the output of an agent, which its clients see as a result */
         return 0;
     if (!call)

@@ -159,11 +159,9 @@ static void hit_route(rv_coverage *c, int stage, json_object *event)
         [RV_ROUTE_DEFAULT] = ITEM_DEFAULT,
         [RV_ROUTE_NO_MATCH] = ITEM_NO_MATCH,
     };
-    const char *reason = "";
-    int64_t rule = -1;
 
-    reason = rv_json_text_or(event, "reason", "");
-    rule = rv_json_int_or(event, "rule", -1);
+    const char *reason = rv_json_text_or(event, "reason", "");
+    int64_t rule = rv_json_int_or(event, "rule", -1);
     for (size_t by = 0; by < RV_COUNT(kinds); by++)
         if (strcmp(rv_route_by_text((enum rv_route_by)by), reason) == 0)
             hit(c, kinds[by], stage, rule);

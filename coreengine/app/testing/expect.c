@@ -197,10 +197,10 @@ static int compare_response(const struct rv_pipeline *p, const rv_envelope *env,
 
 static int compare_error(struct rv_test_report *r, size_t i, json_object *want, json_object *found, rv_err **err)
 {
-    const char *agent = NULL, *part = NULL, *text = "", *by = "";
+    const char *agent = NULL, *part = NULL;
 
-    by = rv_json_text_or(found, "agent", "");
-    text = rv_json_text_or(found, "error", "");
+    const char *by = rv_json_text_or(found, "agent", "");
+    const char *text = rv_json_text_or(found, "error", "");
     bool fits = (!rv_json_get_text(want, "agent", &agent) || strcmp(agent, by) == 0) &&
                 (!rv_json_get_text(want, "contains", &part) || strstr(text, part));
     if (fits)

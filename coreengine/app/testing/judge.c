@@ -146,13 +146,12 @@ static int read_vote(struct judging *j, enum rv_run_status status, json_object *
                 *usage = rv_json_get_obj(state, "usage"), *errors = rv_json_get_arr(state, "errors"), *score = NULL;
     size_t n = errors ? json_object_array_length(errors) : 0;
     const char *reason = "it gave no score";
-    int64_t calls = 0, in = 0, out = 0, micro_usd = 0;
     struct rv_json_build b = {.err = err};
 
-    in = rv_json_int_or(usage, "input_tokens", 0);
-    out = rv_json_int_or(usage, "output_tokens", 0);
-    micro_usd = rv_json_int_or(usage, "cost_micro_usd", 0);
-    calls = rv_json_int_or(state, "llm_call_count", 0);
+    int64_t in = rv_json_int_or(usage, "input_tokens", 0);
+    int64_t out = rv_json_int_or(usage, "output_tokens", 0);
+    int64_t micro_usd = rv_json_int_or(usage, "cost_micro_usd", 0);
+    int64_t calls = rv_json_int_or(state, "llm_call_count", 0);
     j->n_calls += calls;
     j->n_tokens += in + out;
     j->micro_usd += micro_usd;
@@ -245,12 +244,11 @@ static int complain(const struct judging *j, struct rv_test_report *r, const cha
         rv_buf_printf(&text, "; %s is spent", stopped_by);
     for (size_t i = 0; i < json_object_array_length(j->votes); i++) {
         json_object *vote = json_object_array_get_idx(j->votes, i), *score = NULL;
-        const char *said = "";
         rv_jw w = rv_jw_on(&text);
         rv_buf_puts(&text, i ? "; " : ": ");
         if (json_object_object_get_ex(vote, "score", &score))
             rv_buf_printf(&text, "%.3g ", json_object_get_double(score));
-        said = rv_json_text_or(vote, score ? "reason" : "error", "");
+        const char *said = rv_json_text_or(vote, score ? "reason" : "error", "");
         rv_jw_str(&w, rv_utf8_cut(rv_str_of(said), MAX_SHOWN_BYTES)); /* its control characters are escaped */
     }
     int rc = rv_buf_check(&text, "failure of a test", err);

@@ -26,10 +26,10 @@ static void describe(json_object *event, rv_buf *b)
 {
     static const char *const shown[] = {"tool", "role", "model",   "status",     "outcome", "reason",
                                         "to",   "join", "attempt", "error_type", "error",   "question"};
-    const char *type = "", *stage = NULL, *text = NULL;
+    const char *stage = NULL, *text = NULL;
     bool is_first = true;
 
-    type = rv_json_text_or(event, "type", "");
+    const char *type = rv_json_text_or(event, "type", "");
     rv_buf_puts(b, type);
     if (rv_json_get_text(event, "stage", &stage))
         rv_buf_printf(b, " %s", stage);

@@ -86,8 +86,7 @@ static void on_event(void *self, const struct rv_effect *e, rv_str line)
 static bool model_failed(const struct rv_test_report *r)
 {
     for (size_t i = 0; i < json_object_array_length(r->errors); i++) {
-        const char *type = "";
-        type = rv_json_text_or(json_object_array_get_idx(r->errors, i), "type", "");
+        const char *type = rv_json_text_or(json_object_array_get_idx(r->errors, i), "type", "");
         if (rv_error_is(type, rv_error_llm) || rv_error_is(type, rv_error_timeout))
             return true;
     }
@@ -171,9 +170,8 @@ static int list_visits(const struct rv_pipeline *p, struct observer *o, size_t n
 
     for (size_t i = n_before; rc == 0 && i < n; i++) {
         json_object *record = json_object_array_get_idx(history, i);
-        const char *agent = "", *status = "";
-        agent = rv_json_text_or(record, "agent", "");
-        status = rv_json_text_or(record, "status", "");
+        const char *agent = rv_json_text_or(record, "agent", "");
+        const char *status = rv_json_text_or(record, "status", "");
         if (strcmp(status, "skipped") == 0 && never_ran(o->skipped, rv_pipeline_stage(p, rv_str_of(agent))))
             continue;
         rc = rv_json_push_take(o->report->visited, json_object_new_string(agent), err);
@@ -184,13 +182,13 @@ static int list_visits(const struct rv_pipeline *p, struct observer *o, size_t n
 /* A failure as people look for it: which stage, what kind, and where the stage stands. */
 static int add_failure(const struct rv_pipeline *p, json_object *error, struct rv_test_report *r, rv_err **err)
 {
-    const char *agent = "", *type = "", *text = "", *code = NULL;
+    const char *code = NULL;
     json_object *entry = json_object_new_object();
     int rc = entry ? 0 : RV_FAIL(err, RV_E_NOMEM, "report a failed stage");
 
-    agent = rv_json_text_or(error, "agent", "");
-    type = rv_json_text_or(error, "error_type", "");
-    text = rv_json_text_or(error, "error", "");
+    const char *agent = rv_json_text_or(error, "agent", "");
+    const char *type = rv_json_text_or(error, "error_type", "");
+    const char *text = rv_json_text_or(error, "error", "");
     int stage = rv_pipeline_stage(p, rv_str_of(agent));
     if (rc == 0)
         rc = rv_json_set_text(entry, "stage", agent, err);

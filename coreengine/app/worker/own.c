@@ -383,12 +383,11 @@ static int spread(struct work_taker *t, struct work_job *j, bool all, rv_err **e
 /* Either it is done by others, or it needs a run: j->end stays WORK_RUNS. */
 static int dream(struct work_taker *t, struct work_job *j, rv_err **err)
 {
-    bool all = false;
     int rc = read_dream(t, j, err);
 
     if (rc < 0)
         return rc;
-    all = rv_json_bool_or(j->asked, "all_users", false);
+    bool all = rv_json_bool_or(j->asked, "all_users", false);
     if (!j->task.user[0] && !all)
         return refuse(j, err, "skipped_no_user: the task has no user, and its payload does not say all_users");
     return !j->task.user[0] || !j->dream.agent ? spread(t, j, !j->task.user[0], err) : 0;
