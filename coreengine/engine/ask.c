@@ -99,7 +99,6 @@ static int call(void *self, struct rv_tool_call *c, rv_err **err)
     const struct rv_json_opts opts = {.max_bytes = c->args.len + 1, .what = "question to an agent"};
     struct rv_tool_reply reply = {.text = RV_BUF_INIT(2 * MAX_DOCUMENT)};
     json_object *args = NULL;
-    const char *name = "";
     rv_err *why = NULL;
 
     if (!find(self, rv_str_of(c->tool)))
@@ -107,7 +106,7 @@ static int call(void *self, struct rv_tool_call *c, rv_err **err)
     int rc = rv_json_parse(c->args, &opts, &args, err);
     if (rc < 0)
         return rc;
-    name = rv_json_text_or(args, "agent_name", "");
+    const char *name = rv_json_text_or(args, "agent_name", "");
     rc = look_up(self, c, name, &reply.text, &why);
     if (rc < 0 && rv_err_is(why, RV_E_NOMEM)) {
         rv_err_free(why);

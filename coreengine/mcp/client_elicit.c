@@ -159,11 +159,10 @@ static int write_answer(json_object *answer, json_object **out, rv_err **err)
 {
     struct rv_json_build b = {.err = err};
     json_object *to = json_object_new_object(), *content = rv_json_get_obj(answer, "content");
-    const char *action = "cancel";
 
     if (!to)
         return RV_FAIL(err, RV_E_NOMEM, "answer an MCP server");
-    action = rv_json_text_or(answer, "action", "cancel");
+    const char *action = rv_json_text_or(answer, "action", "cancel");
     rv_json_build_text(&b, to, "action", action);
     if (content)
         rv_json_build(&b, to, "content", json_object_get(content));
@@ -196,11 +195,11 @@ int rv_mcp_add_input(const rv_mcp_client *c, const struct rv_mcp_open *o, json_o
     json_object *answers = rv_json_get_arr(o->input, "answers"), *to = json_object_new_object();
     json_object *state = NULL, *both = rv_json_get_obj(o->input, "state"); /* as write_state() wrote it */
     size_t n = answers ? json_object_array_length(answers) : 0;
-    int64_t round = 0, of = 0;
+    int64_t of = 0;
     const char *key = NULL;
     int rc = rv_json_set_take(params, "inputResponses", to, err);
 
-    round = rv_json_int_or(o->input, "round", 0);
+    int64_t round = rv_json_int_or(o->input, "round", 0);
     for (size_t i = 0; i < n && rc == 0; i++) {
         json_object *one = json_object_array_get_idx(answers, i), *answer = NULL;
         if (!rv_json_get_int(one, "round", &of) || of != round || !rv_json_get_text(one, "key", &key))

@@ -195,11 +195,9 @@ static int discovered(rv_mcp_client *c, const struct rv_mcp_message *m, rv_err *
 
 static int initialized(rv_mcp_client *c, const struct rv_mcp_message *m, rv_err **err)
 {
-    const char *said = "unknown";
-
     if (m->kind == RV_MCP_ERROR)
         return rejected(c, m, err);
-    said = rv_json_text_or(m->result, "protocolVersion", "unknown");
+    const char *said = rv_json_text_or(m->result, "protocolVersion", "unknown");
     enum rv_mcp_version version = rv_mcp_version_of(rv_str_of(said));
     if (version == RV_MCP_UNKNOWN_VERSION || version > RV_MCP_NEWEST_LEGACY)
         return refuse_version(c, rv_str_of(said), err);

@@ -156,14 +156,12 @@ static int add_parameter(struct gathering *g, json_object *parameter, rv_err **e
     RV_AUTO(rv_buf_fini) rv_buf other = RV_BUF_INIT(1024);
     struct openapi_parameter p = {0};
     json_object *schema = NULL, *content = NULL;
-    bool is_required = false;
-    const char *text = "";
 
     parameter = rv_openapi_follow(g->s->document, parameter, g->why);
     if (!parameter)
         return 0;
-    is_required = rv_json_bool_or(parameter, "required", false);
-    text = rv_json_text_or(parameter, "description", "");
+    bool is_required = rv_json_bool_or(parameter, "required", false);
+    const char *text = rv_json_text_or(parameter, "description", "");
     if (place_of(g, parameter, &p, is_required) == 1 || g->why->len > 0 || is_there(g->o, &p))
         return 0;
     rv_str shown = rv_utf8_cut(rv_str_of(p.name), 60);
@@ -232,16 +230,14 @@ static int add_body(struct gathering *g, rv_err **err)
 {
     struct openapi_parameter p = {.in = OPENAPI_BODY, .style = OPENAPI_JSON};
     json_object *body = NULL, *content = NULL, *schema = NULL;
-    bool is_required = false;
-    const char *text = "";
 
     if (!json_object_object_get_ex(g->s->operation, "requestBody", &body))
         return 0;
     body = rv_openapi_follow(g->s->document, body, g->why);
     if (!body)
         return 0;
-    is_required = rv_json_bool_or(body, "required", false);
-    text = rv_json_text_or(body, "description", "");
+    bool is_required = rv_json_bool_or(body, "required", false);
+    const char *text = rv_json_text_or(body, "description", "");
     json_object_object_get_ex(body, "content", &content);
     json_object *media = json_of(content);
     if (!media) {

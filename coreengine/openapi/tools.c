@@ -60,10 +60,8 @@ static void write_name(json_object *operation, size_t method, const char *path, 
 
 static void write_description(json_object *operation, size_t method, const char *path, rv_buf *out)
 {
-    const char *summary = "", *text = "";
-
-    summary = rv_json_text_or(operation, "summary", "");
-    text = rv_json_text_or(operation, "description", "");
+    const char *summary = rv_json_text_or(operation, "summary", "");
+    const char *text = rv_json_text_or(operation, "description", "");
     rv_buf_add_str(out, rv_utf8_cut(rv_str_of(summary), RV_MCP_MAX_DESCRIPTION));
     if (summary[0] && text[0] && strcmp(summary, text) != 0)
         rv_buf_puts(out, "\n\n");
@@ -252,14 +250,13 @@ int rv_openapi_tools(json_object *document, const struct rv_openapi_opts *opts, 
 {
     RV_AUTO(rv_buf_fini) rv_buf base = RV_BUF_INIT(RV_OPENAPI_MAX_URL);
     json_object *paths = rv_json_get_obj(document, "paths");
-    const char *version = "";
     int rc = rv_openapi_base(document, opts, &base, err);
 
     if (rc < 0)
         return rc;
     if (!paths)
         return RV_FAIL(err, RV_E_INVALID, "the document has no paths");
-    version = rv_json_text_or(document, "openapi", "");
+    const char *version = rv_json_text_or(document, "openapi", "");
     struct making m = {.document = document,
                        .how = opts,
                        .url = opts->url[0] ? "" : rv_buf_cstr(&base),

@@ -383,8 +383,8 @@ static int add_answered(struct req *q, const struct req_messages *m, size_t at, 
         return add_call(q, row, x->call_id, x->name, x->arguments);
     for (size_t i = 0; i < n && rc == 0; i++) {
         json_object *call = json_object_array_get_idx(x->calls, i), *function = rv_json_get_obj(call, "function");
-        const char *id = NULL, *name = NULL, *arguments = NULL;
-        arguments = rv_json_text_or(function, "arguments", NULL);
+        const char *id = NULL, *name = NULL;
+        const char *arguments = rv_json_text_or(function, "arguments", NULL);
         if (rv_json_get_text(call, "id", &id) && rv_json_get_text(function, "name", &name) && result_of(m, at + 1, id))
             rc = add_call(q, row, id, name, arguments);
     }

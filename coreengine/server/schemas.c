@@ -131,14 +131,13 @@ int srv_schema_show(struct srv_call *c, rv_err **err)
 
 int srv_schema_delete(struct srv_call *c, rv_err **err)
 {
-    const char *name = "", *kind = "";
     json_object *row = NULL;
     int rc = rv_store_get_entity(c->store, &c->app.scope, "schemas", c->args[0], &row, err);
 
     if (rc < 0)
         return say_missing(rc, err);
-    name = rv_json_text_or(row, "name", "");
-    kind = rv_json_text_or(row, "kind", "");
+    const char *name = rv_json_text_or(row, "name", "");
+    const char *kind = rv_json_text_or(row, "kind", "");
     rc = rv_store_delete_schema(c->store, &c->app.scope, kind, name, srv_now_us(), err);
     json_object_put(row);
     if (rc < 0)

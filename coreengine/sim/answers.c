@@ -119,14 +119,13 @@ static int sim_ask_answer(struct sim_seed *s, const struct rv_effect *e, bool sp
 {
     const struct rv_json_opts opts = {.max_bytes = e->request_len + 1, .what = "question to an agent"};
     json_object *args = NULL;
-    const char *name = "";
     char why[RV_CONTEXT_MAX_TEXT];
     rv_jw w = rv_jw_on(&o->text);
 
     int rc = rv_json_parse((rv_str){e->request, e->request_len}, &opts, &args, err);
     if (rc < 0)
         return rc;
-    name = rv_json_text_or(args, "agent_name", "");
+    const char *name = rv_json_text_or(args, "agent_name", "");
     const struct rv_sim_agent *a = find(s, name);
     if (spoils) {
         put_odd_document(r, &o->text);

@@ -288,9 +288,9 @@ static int good_text(struct sim_seed *s, const struct rv_effect *e, struct sim_r
 static void take_tokens(const struct rv_effect *e, json_object *request, struct sim_outcome *o)
 {
     json_object *options = rv_json_get_obj(request, "options");
-    int64_t most = 0, output = (int64_t)(o->text.len + o->calls.len) / 4;
+    int64_t output = (int64_t)(o->text.len + o->calls.len) / 4;
 
-    most = rv_json_int_or(options, "num_predict", 0);
+    int64_t most = rv_json_int_or(options, "num_predict", 0);
     o->llm.has_usage = true;
     o->llm.usage.input_tokens = (int64_t)e->request_len / 4;
     o->llm.usage.output_tokens = output < most ? output : most;

@@ -302,9 +302,9 @@ static void check_messages(struct sim_seed *s, json_object *messages)
     while (at < n && !s->is_broken) {
         json_object *calls = rv_json_get_arr(json_object_array_get_idx(messages, at++), "tool_calls");
         for (size_t i = 0; calls && i < json_object_array_length(calls) && !s->is_broken; i++, at++) {
-            const char *want = "", *id = "-";
+            const char *id = "-";
             json_object *m = at < n ? json_object_array_get_idx(messages, at) : NULL;
-            want = rv_json_text_or(json_object_array_get_idx(calls, i), "id", "");
+            const char *want = rv_json_text_or(json_object_array_get_idx(calls, i), "id", "");
             if (!m || !rv_json_get_text(m, "tool_call_id", &id) || strcmp(id, want) != 0)
                 sim_break(s, RV_SIM_KEEPS_ROWS, "the next turn would be told of call %s without its result", want);
         }

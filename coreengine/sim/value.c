@@ -178,10 +178,10 @@ static int make_array(struct maker *m, json_object *schema, int depth, json_obje
     json_object *prefix = rv_json_get_arr(schema, "prefixItems"), *items = NULL;
     size_t n_prefix = prefix ? json_object_array_length(prefix) : 0;
     size_t least = count_of(schema, "minItems", 0), most = count_of(schema, "maxItems", least + 3 + n_prefix);
-    bool unique = false, has_items = json_object_object_get_ex(schema, "items", &items);
+    bool has_items = json_object_object_get_ex(schema, "items", &items);
     int rc = 0;
 
-    unique = rv_json_bool_or(schema, "uniqueItems", false);
+    bool unique = rv_json_bool_or(schema, "uniqueItems", false);
     if (json_object_is_type(items, json_type_boolean) && !json_object_get_boolean(items))
         most = most < n_prefix ? most : n_prefix;
     size_t n = least;

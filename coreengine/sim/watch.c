@@ -195,12 +195,10 @@ static void routed(struct sim_seed *s, const struct rv_effect *e)
                                                                      [RV_ROUTE_NO_MATCH] = RV_SIM_NO_MATCH,
                                                                      [RV_ROUTE_ERROR] = RV_SIM_ERROR_ROUTE};
     json_object *line = sim_watch_parse(s, e);
-    const char *to = "", *reason = "";
-    int64_t rule = -1;
 
-    to = rv_json_text_or(line, "to", "");
-    reason = rv_json_text_or(line, "reason", "");
-    rule = rv_json_int_or(line, "rule", -1);
+    const char *to = rv_json_text_or(line, "to", "");
+    const char *reason = rv_json_text_or(line, "reason", "");
+    int64_t rule = rv_json_int_or(line, "rule", -1);
     s->watch.from = e->stage;
     s->watch.to = rv_pipeline_stage(s->subject->pipeline, rv_str_of(to));
     for (size_t by = 0; by < RV_COUNT(kinds); by++)

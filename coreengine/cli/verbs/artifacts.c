@@ -33,14 +33,12 @@ static const char *text_of(const struct rv_app_artifact *a, const char *key)
 
 static void add_row(struct rv_cli_list *l, const struct rv_app_artifact *a)
 {
-    int64_t bytes = 0;
-
     rv_cli_table_add_text(l->table, text_of(a, "id"));
     rv_cli_table_add_text(l->table, a->run);
     rv_cli_table_add_text(l->table, text_of(a, "type"));
     rv_cli_table_add_text(l->table, text_of(a, "title"));
     rv_cli_table_add_text(l->table, text_of(a, "stage"));
-    bytes = rv_json_int_or(a->about, "bytes", 0);
+    int64_t bytes = rv_json_int_or(a->about, "bytes", 0);
     rv_cli_table_add_int(l->table, bytes);
 }
 

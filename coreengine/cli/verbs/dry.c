@@ -48,10 +48,9 @@ static int print_text(void *self, const struct rv_app_dry_stage *s, rv_err **err
 {
     static const char *const parts[] = {"system", "examples", "history", "prompt", "attachments"};
     struct print *p = self;
-    const char *provider = "?", *model = "?";
 
-    provider = rv_json_text_or(s->request, "provider", "?");
-    model = rv_json_text_or(s->request, "model", "?");
+    const char *provider = rv_json_text_or(s->request, "provider", "?");
+    const char *model = rv_json_text_or(s->request, "model", "?");
     rv_buf_printf(&p->text, "%s", s->agent->name);
     if (s->request)
         rv_buf_printf(&p->text, " asks %s%s%s", provider, model[0] ? ":" : "", model);

@@ -86,7 +86,6 @@ static void write_attachments(json_object *list, rv_buf *b)
 static void write_provider(json_object *p, bool color, rv_buf *b)
 {
     const char *address = rv_json_text_or(p, "base_url", ""), *key = rv_json_text_or(p, "key_env", "");
-    bool needs_key = false;
 
     rv_buf_printf(b, "%s%s%s  %s\n", color ? "\033[1m" : "", rv_json_text_or(p, "name", ""), color ? "\033[0m" : "",
                   rv_json_text_or(p, "description", ""));
@@ -97,7 +96,7 @@ static void write_provider(json_object *p, bool color, rv_buf *b)
     rv_buf_printf(b, "  address  %s", address[0] ? address : "none of its own");
     if (rv_json_text_or(p, "base_url_env", "")[0])
         rv_buf_printf(b, "; %s or base_url says another", rv_json_text_or(p, "base_url_env", ""));
-    needs_key = rv_json_bool_or(p, "needs_key", false);
+    bool needs_key = rv_json_bool_or(p, "needs_key", false);
     rv_buf_printf(b, "\n  key      %s%s\n", key[0] ? key : "none",
                   key[0] && !needs_key ? ", if the server wants one" : "");
     write_attachments(rv_json_get_arr(p, "attachments"), b);

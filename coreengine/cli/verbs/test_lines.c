@@ -47,9 +47,9 @@ static bool write_lines(const char *path, json_object *expected, json_object *fo
 static void write_failure(json_object *failure, rv_buf *b)
 {
     json_object *found = NULL;
-    const char *path = "", *message = NULL;
+    const char *message = NULL;
 
-    path = rv_json_text_or(failure, "path", "");
+    const char *path = rv_json_text_or(failure, "path", "");
     if (rv_json_get_text(failure, "message", &message)) {
         rv_buf_printf(b, "%s%s%s", path, path[0] ? ": " : "", message);
         return;

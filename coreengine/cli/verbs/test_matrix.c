@@ -72,8 +72,7 @@ static json_object *cell_of(const struct rv_test_matrix *m, json_object *row, co
 
     for (size_t i = 0; i < json_object_array_length(results); i++) {
         json_object *cell = json_object_array_get_idx(results, i);
-        const char *name = "";
-        name = rv_json_text_or(cell, m->column_key, "");
+        const char *name = rv_json_text_or(cell, m->column_key, "");
         if (strcmp(name, column) == 0)
             return cell;
     }
@@ -83,16 +82,13 @@ static json_object *cell_of(const struct rv_test_matrix *m, json_object *row, co
 /* "ok", "FAIL 3/5", "-" */
 static bool write_cell(json_object *cell, rv_buf *b)
 {
-    bool passed = false;
-    int64_t n = 0, n_passed = 0;
-
     if (!cell) {
         rv_buf_puts(b, "-");
         return false;
     }
-    passed = rv_json_bool_or(cell, "passed", false);
-    n = rv_json_int_or(cell, "runs", 0);
-    n_passed = rv_json_int_or(cell, "runs_passed", 0);
+    bool passed = rv_json_bool_or(cell, "passed", false);
+    int64_t n = rv_json_int_or(cell, "runs", 0);
+    int64_t n_passed = rv_json_int_or(cell, "runs_passed", 0);
     rv_buf_puts(b, passed ? "ok" : "FAIL");
     if (n > 1)
         rv_buf_printf(b, " %lld/%lld", (long long)n_passed, (long long)n);
@@ -152,8 +148,7 @@ static int write_table(const struct rv_test_matrix *m, bool color, rv_buf *out, 
     }
     for (size_t i = 0; t && i < json_object_array_length(m->rows); i++) {
         json_object *row = json_object_array_get_idx(m->rows, i);
-        const char *test = "";
-        test = rv_json_text_or(row, "test", "");
+        const char *test = rv_json_text_or(row, "test", "");
         rv_cli_table_add_text(t, test);
         for (size_t k = 0; k < m->n_columns; k++) {
             rv_buf cell = RV_BUF_INIT(256);
@@ -194,8 +189,7 @@ static void write_html_table(const struct rv_test_matrix *m, rv_buf *b)
     rv_buf_puts(b, "</tr></thead><tbody>\n");
     for (size_t i = 0; i < json_object_array_length(m->rows); i++) {
         json_object *row = json_object_array_get_idx(m->rows, i);
-        const char *name = "";
-        name = rv_json_text_or(row, "test", "");
+        const char *name = rv_json_text_or(row, "test", "");
         rv_buf_puts(b, "<tr><td>");
         rv_buf_xml(b, rv_str_of(name));
         rv_buf_puts(b, "</td>");

@@ -67,7 +67,6 @@ static void check_tool_work(const struct rv_agent *a, json_object *work, struct 
 {
     json_object *steps = rv_json_get_arr(work, "steps"), *step;
     const char *tool = NULL, *why = NULL;
-    int64_t at = -1;
 
     if (!steps)
         return;
@@ -75,7 +74,7 @@ static void check_tool_work(const struct rv_agent *a, json_object *work, struct 
         add(r, "stage \"%s\" stopped between the calls of its tools, but has_tools is not set any more", a->name);
         return;
     }
-    at = rv_json_int_or(work, "at", -1);
+    int64_t at = rv_json_int_or(work, "at", -1);
     if (at < 0 || (uint64_t)at >= json_object_array_length(steps))
         return;
     step = json_object_array_get_idx(steps, (size_t)at);
@@ -119,9 +118,9 @@ static void check_suspended(const struct rv_pipeline *p, json_object *state, str
 static void check_asker(const struct rv_pipeline *p, json_object *interrupt, struct reasons *r)
 {
     json_object *data = rv_json_get_obj(interrupt, "data");
-    const char *id = "?", *stage = NULL;
+    const char *stage = NULL;
 
-    id = rv_json_text_or(interrupt, "id", "?");
+    const char *id = rv_json_text_or(interrupt, "id", "?");
     if (!rv_json_get_text(interrupt, "stage", &stage) && !(data && rv_json_get_text(data, "stage", &stage)))
         return; /* raised by the stage the run stands at */
     if (!stage_of(p, stage))

@@ -270,7 +270,7 @@ static int get_scripted(json_object *list, const struct rv_pipeline *p, struct r
 static int get_begin(json_object *body, const struct rv_pipeline *p, struct rv_journal_begin *b, rv_err **err)
 {
     const char *mode = NULL, *engine = "?";
-    int64_t version = 0, parallel = 0, rules = RV_RULES_1;
+    int64_t version = 0, parallel = 0;
 
     if (!rv_json_get_int(body, "v", &version) || version < 1)
         return RV_FAIL(err, RV_E_INVALID, "it has no version");
@@ -279,7 +279,7 @@ static int get_begin(json_object *body, const struct rv_pipeline *p, struct rv_j
         return RV_FAIL(err, RV_E_VERSION, "it was written by engine %.40s in format %lld; this one reads format %d",
                        engine, (long long)version, RV_JOURNAL_VERSION);
     }
-    rules = rv_json_int_or(body, "rules", RV_RULES_1);
+    int64_t rules = rv_json_int_or(body, "rules", RV_RULES_1);
     if (rules < RV_RULES_1)
         return RV_FAIL(err, RV_E_INVALID, "its version of the rules is not a number from 1");
     if (rules > RV_RULES_LAST) {

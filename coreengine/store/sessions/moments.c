@@ -430,11 +430,11 @@ static int64_t tokens_of(json_object *row)
 static int note(void *self, json_object *row, rv_err **err)
 {
     struct noting *n = self;
-    const char *user = "", *type = "";
+    const char *type = "";
     bool is_chunk = rv_json_get_text(row, "moment_type", &type) && strcmp(type, RV_CHUNK_TYPE) == 0;
 
     (void)err;
-    user = rv_json_text_or(row, "user_id", "");
+    const char *user = rv_json_text_or(row, "user_id", "");
     if (strcmp(user, n->user) != 0) /* sessions of other owners may have the same id */
         return 0;
     if (n->n >= n->max_injected && n->uncovered == 0)

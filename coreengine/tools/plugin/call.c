@@ -203,15 +203,12 @@ static int host_ask(struct rv_cap_call *call, const char *service, const char *a
 static int host_fail_as_asked(struct rv_cap_call *call)
 {
     const struct call_state *s = state_of(call);
-    const char *type = "", *message = "it fails as its last ask did, and no ask has failed";
     json_object *failure = NULL;
 
-    if (s->asks.failure) {
+    if (s->asks.failure)
         RV_IGNORE(rv_json_parse(rv_str_of(s->asks.failure), NULL, &failure, NULL), "the usual type then");
-        type = rv_json_text_or(failure, "type", "");
-        message = rv_json_text_or(failure, "message", "it fails as its last ask did, and no ask has failed");
-    }
-    rv_plugin_said_failure(s->said, type, message);
+    rv_plugin_said_failure(s->said, rv_json_text_or(failure, "type", ""),
+                           rv_json_text_or(failure, "message", "it fails as its last ask did, and no ask has failed"));
     json_object_put(failure);
     return 1;
 }

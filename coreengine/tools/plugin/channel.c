@@ -231,12 +231,11 @@ int rv_channel_read_err(json_object *list, rv_err **err)
         return RV_FAIL(err, RV_E_PLUGIN, "its process failed and does not say why");
     for (size_t i = n; i-- > 0;) { /* the last one is the cause of the others */
         json_object *link = json_object_array_get_idx(list, i);
-        const char *text = "", *hint = NULL;
 
         if (!json_object_is_type(link, json_type_object))
             continue;
-        text = rv_json_text_or(link, "text", "");
-        hint = rv_json_text_or(link, "hint", NULL);
+        const char *text = rv_json_text_or(link, "text", "");
+        const char *hint = rv_json_text_or(link, "hint", NULL);
         rv_plugin_clean(clean, sizeof clean, text);
         rc = RV_WRAP(err, code_of(link), "%s", clean);
         if (hint) {

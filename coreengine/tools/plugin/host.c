@@ -173,12 +173,11 @@ static int send_done(struct host *h, const char *key, rv_str body, rv_err **err)
 static int read_plugin(struct host *h, json_object *head, rv_buf *manifest, rv_err **err)
 {
     const struct rv_cap_desc *desc = NULL;
-    const char *path = "", *base_dir = "";
     rv_jw w = rv_jw_on(manifest);
     int rc;
 
-    path = rv_json_text_or(head, "load", "");
-    base_dir = rv_json_text_or(head, "base_dir", "");
+    const char *path = rv_json_text_or(head, "load", "");
+    const char *base_dir = rv_json_text_or(head, "base_dir", "");
     h->plugin = calloc(1, sizeof *h->plugin);
     h->base_dir = rv_str_dup(rv_str_of(base_dir));
     if (!h->plugin || !h->base_dir || !(h->plugin->path = rv_str_dup(rv_str_of(path))))
