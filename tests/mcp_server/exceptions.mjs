@@ -2,7 +2,6 @@
 const SAMPLING = 'reeve asks its own providers; it never asks a client for a completion'
 const ROOTS = 'reeve does not ask clients for roots: capabilities have folders of their own'
 const NO_WATCH = 'resources cannot be subscribed to: clients are not told when a row changes'
-const OWN_SERVERS = 'the tool takes an argument and asks with a form: the MCP servers of a pipeline with `inputs` are not started when it is offered'
 
 export const exceptions = {
   'conformance-0.1': {
@@ -16,6 +15,5 @@ export const exceptions = {
     'input-required-result-basic-list-roots': ROOTS,
     'input-required-result-multiple-input-requests': `${SAMPLING}, nor for roots: the judge wants both beside a form`,
     'input-required-result-capability-check': `${SAMPLING}: the judge's client can answer nothing else`,
-    'tasks-mrtr-input': OWN_SERVERS,
   },
 }

@@ -1,7 +1,9 @@
 // Pipelines that are prompts and resources: their lists, their addresses, what their runs give, and what they ask a
 // person. Every key of `mcp` changes what a client sees.
 import {spawn} from 'node:child_process'
-import {join} from 'node:path'
+import {copyFileSync, mkdirSync} from 'node:fs'
+import {dirname, join} from 'node:path'
+import {fileURLToPath} from 'node:url'
 import {check, command, env, equal, file, finish, reeve, root, scratch} from '../serve/kit.mjs'
 
 const say = (name, keys, text) => file(`p/${name}.yaml`, `name: ${name}\n${keys}\nagents: [{name: say, set: {text: ${JSON.stringify(text)}}}]
@@ -28,6 +30,24 @@ agents: [{name: subject, set: {text: "'asked'"}, ask: {question: "About what?", 
 response: {output_key: subject, field: text}
 `)
 
+// its server is found from the folder of the pipeline, and its word in a file there
+mkdirSync(join(scratch, 'p/words'), {recursive: true})
+copyFileSync(join(dirname(fileURLToPath(import.meta.url)), 'forms.mjs'), join(scratch, 'forms.mjs'))
+file('p/words/word', 'ready')
+file('p/form.yaml', `name: form
+inputs: [what]
+mcp_servers:
+  forms: {command: [node, ../forms.mjs], elicitation: true, trusted: true, env: {WORD: "\${file:words/word}"}}
+agents:
+  - name: plan
+    output_key: steps
+    default_next: fill
+    set: {steps: [{tool: "'forms.ask'", parameters: {message: "inputs.what", schema: {type: "'object'", properties: "{'size': {'type': 'integer'}}"}}}]}
+  - {name: fill, has_tools: true, tool_access: all, allowed_tools: [forms.ask], plan_from: steps, default_next: say}
+  - {name: say, set: {text: "string(outputs.fill.results[0].data.content.size)"}}
+response: {output_key: say, field: text}
+`)
+
 const child = spawn(reeve, ['mcp', 'serve', '--store', join(scratch, 'offers.db'), '--pipelines', join(scratch, 'p')], {env, cwd: root})
 const waits = new Map()
 let rest = '', log = '', id = 0
@@ -52,7 +72,7 @@ const read = async (uri) => {
 
 // --- lists ---
 const names = (list) => list.map((one) => one.name)
-equal(names((await request('tools/list')).result.tools), ['answer_run', 'plain', 'query', 'slow'], 'tools')
+equal(names((await request('tools/list')).result.tools), ['answer_run', 'form', 'plain', 'query', 'slow'], 'tools')
 const {tools} = (await request('tools/list')).result
 equal(tools.find((t) => t.name === 'slow').execution.taskSupport, 'required', 'a tool says that it needs tasks')
 equal((await request('prompts/list')).result.prompts.map((p) => [p.name, p.arguments]),
@@ -104,6 +124,14 @@ equal((await call('today')).error?.code, -32602, 'a resource is not a tool')
 const refused = (await call('slow')).error
 equal([refused?.code, refused?.data.requiredCapabilities], [-32021, {extensions: {'io.modelcontextprotocol/tasks': {}}}], 'a tool that needs tasks')
 check((await call('slow', {extensions: {'io.modelcontextprotocol/tasks': {}}})).result, 'and a client that takes them')
+
+// --- a tool with inputs and a server of its own ---
+const fill = (more) => request('tools/call', {name: 'form', arguments: {what: 'Which?'}, ...more}, can)
+const asked = (await fill({})).result
+const params = asked.inputRequests?.answer?.params
+check(params?.message.endsWith(': Which?') && params.requestedSchema.properties.size, 'its form is that of the server', asked)
+const filled = await fill({requestState: asked.requestState, inputResponses: {answer: {action: 'accept', content: {size: 7}}}})
+equal(filled.result?.content[0].text, '7', 'and so is the answer')
 
 // --- every key was tried ---
 const schema = JSON.parse(command('schema', 'pipeline').out)

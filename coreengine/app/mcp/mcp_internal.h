@@ -8,6 +8,7 @@
 
 #define MCP_MAX_NAME   128                /* bytes of the name of a tool */
 #define MCP_MAX_OFFERS 10000              /* tools of one server */
+#define OUTER_STAGE    "reeve_mcp"        /* runs a pipeline that declares inputs */
 #define MCP_OUTPUT     "result"           /* output key of the stage that calls a capability's tool */
 #define MCP_MAX_RESULT ((size_t)12 << 20) /* bytes of a result as JSON: with its message it fits RV_MCP_MAX_MESSAGE */
 
@@ -108,7 +109,8 @@ RV_MUST_CHECK int mcp_state_read(rv_str text, const char *tool, char run[RV_STOR
 RV_MUST_CHECK int mcp_question_of(const struct rv_app_mcp_at *at, const struct rv_run_row *row, const char *id,
                                   struct rv_app_question *out, rv_err **err);
 
-/** By what a client of 2026-07-28 gives the answer: the stage that asks. key gets RV_STORE_MAX_ID + 1 bytes. */
+/** By what a client of 2026-07-28 gives the answer: the stage that asks; "answer" for one of a pipeline with inputs.
+ * key gets RV_STORE_MAX_ID + 1 bytes. */
 RV_MUST_CHECK int mcp_question_key(const struct rv_app_mcp_at *at, const char *run, const char *id, rv_buf *key,
                                    rv_err **err);
 /** Is the answer to that question on its way to the run? */

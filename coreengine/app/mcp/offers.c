@@ -6,9 +6,8 @@
 
 #include "coreengine/app/mcp/mcp_internal.h"
 
-#define NO_FILE      "mcp.yaml"  /* stands for the file of a pipeline that was made here */
-#define OUTER_STAGE  "reeve_mcp" /* runs a pipeline that declares inputs */
-#define AGENT_PREFIX "ask_"      /* of the tools that are agents: agents may be called like pipelines */
+#define NO_FILE      "mcp.yaml" /* stands for the file of a pipeline that was made here */
+#define AGENT_PREFIX "ask_"     /* of the tools that are agents: agents may be called like pipelines */
 
 /* 1 to 128 of the characters that clients and models accept in the name of a tool. */
 static bool is_name(const char *text)

@@ -192,8 +192,10 @@ int mcp_question_key(const struct rv_app_mcp_at *at, const char *run, const char
     struct asking a = {id, key};
     int rc = rv_store_list_pending(at->sources->store, &at->app->scope, run, take_stage, &a, err);
 
-    if (rc == 0 && key->len == 0) /* it was answered meanwhile */
+    if (rc == 0 && (key->len == 0 || rv_str_is(rv_buf_str(key), OUTER_STAGE))) { /* "": it was answered meanwhile */
+        rv_buf_clear(key);
         rv_buf_puts(key, "answer");
+    }
     return rc < 0 ? rc : rv_buf_check(key, "the name of a question", err);
 }
 
