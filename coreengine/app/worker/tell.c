@@ -49,10 +49,11 @@ static int hand_back(rv_store *store, const struct work_job *j, const struct rv_
     return rv_store_end(store, rc, err);
 }
 
-/* Another task takes its place, since it is not due for a while. A run that crashed is first of all to be recovered. */
+/* Another task takes its place, since it is not due for a while, and has the answer that the run was not given yet: a
+ * run that crashed is recovered first by either. */
 static int put_off(rv_store *store, const struct work_job *j, const struct rv_task_lease *lease, rv_err **err)
 {
-    const struct rv_response *answer = j->owes_answer && j->crashes == 0 ? &j->payload.answer : NULL;
+    const struct rv_response *answer = j->owes_answer ? &j->payload.answer : NULL;
     struct rv_run_row row = {0};
 
     int rc = rv_store_begin(store, err);
