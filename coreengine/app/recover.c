@@ -12,7 +12,7 @@
 #include "coreengine/app/past.h"
 #include "coreengine/app/recover.h"
 #include "coreengine/app/work.h"
-#include "coreengine/base/spawn.h"
+#include "coreengine/base/system.h"
 
 #define FIRST_BACKOFF_US INT64_C(10000000)   /* ten seconds: what ended the process may be over by then */
 #define MAX_BACKOFF_US   INT64_C(3600000000) /* an hour: a run that always crashes costs one process an hour */

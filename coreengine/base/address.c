@@ -1,5 +1,5 @@
 /* One form of addresses, and the rules that follow from their bytes. */
-#include "coreengine/base/address.h"
+#include "coreengine/base/net.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -1,6 +1,6 @@
 /* The system's time and randomness, the seeded generator, ids, RFC 3339 times. */
+#include "coreengine/base/clock.h"
 #include "coreengine/base/base_internal.h"
-#include "coreengine/base/deadline.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -1,6 +1,9 @@
-/* Time, randomness and ids, all replaceable: tests and replays bring their own. Dates. */
+/* Time, randomness and ids, all replaceable: tests and replays bring their own. Dates, and ends of waits. */
 #ifndef RV_BASE_CLOCK_H
 #define RV_BASE_CLOCK_H
+
+#include <stdint.h>
+#include <time.h>
 
 #include "coreengine/base/buf.h"
 
@@ -54,5 +57,9 @@ int rv_date_month_days(int64_t year, int month); /* 28..31; month 1..12 */
 void rv_time_format(int64_t us, char out[RV_TIME_MAX]);
 /** Reads RFC 3339 with any offset and 0..9 fraction digits (cut to microseconds). RV_E_PARSE. */
 RV_MUST_CHECK int rv_time_parse(rv_str text, int64_t *out_us, rv_err **err);
+
+/* --- The end of a wait for a condition: of pthread_cond_timedwait() with CLOCK_MONOTONIC --- */
+/** So many microseconds from now on, at most a day. */
+struct timespec rv_deadline_in(int64_t us);
 
 #endif

@@ -1,5 +1,5 @@
 /* readdir() has one answer for the end of a folder and for a failure: only errno tells which it is. */
-#include "coreengine/base/folder.h"
+#include "coreengine/base/system.h"
 
 #include <errno.h>
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/base/frames.h"
+#include "coreengine/base/net.h"
 
 /* --- server-sent events --- */
 

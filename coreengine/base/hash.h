@@ -3,11 +3,21 @@
 #ifndef RV_BASE_HASH_H
 #define RV_BASE_HASH_H
 
-#include "coreengine/base/buf.h"
-
 #include <stdalign.h>
 #include <stdint.h>
 
+#include "coreengine/base/buf.h"
+
+/* --- Hexadecimal digits --- */
+/** The value of a digit, of either case; -1: another character. */
+static inline int rv_hex_digit(char c)
+{
+    char small = (char)(c | 0x20);
+
+    return c >= '0' && c <= '9' ? c - '0' : small >= 'a' && small <= 'f' ? small - 'a' + 10 : -1;
+}
+
+/* --- Hashes --- */
 #define RV_HASH_MAX 65 /* lower-case hex and its NUL */
 
 /** n bytes as lower-case hex, 2 * n characters; there is no NUL behind them. */

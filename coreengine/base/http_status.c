@@ -1,5 +1,5 @@
 /* The texts of HTTP statuses, by RFC 9110. */
-#include "coreengine/base/http_status.h"
+#include "coreengine/base/net.h"
 
 #include "coreengine/base/base.h"
 

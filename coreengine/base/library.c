@@ -1,5 +1,5 @@
 /* Opening a library, and the addresses of its functions. */
-#include "coreengine/base/library.h"
+#include "coreengine/base/system.h"
 
 #include <dlfcn.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Marks in the abstract namespace of Unix sockets: made once for each process, and looked up by a connection. */
-#include "coreengine/base/liveness.h"
+#include "coreengine/base/system.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* The grammar of media types, read character by character. */
-#include "coreengine/base/media.h"
+#include "coreengine/base/net.h"
 
 #include <string.h>
 

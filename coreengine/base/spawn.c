@@ -1,5 +1,5 @@
 /* One call of posix_spawn() with its attributes and file actions. */
-#include "coreengine/base/spawn.h"
+#include "coreengine/base/system.h"
 
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
 /* Answers: whole ones, streams, server-sent events; their heads, checked, and their framing. */
-#include "coreengine/base/http_status.h"
+#include "coreengine/base/net.h"
 #include "coreengine/http/http_internal.h"
 
 #include <assert.h>

@@ -9,7 +9,7 @@
 #include <llhttp.h>
 #include <uv.h>
 
-#include "coreengine/base/address.h"
+#include "coreengine/base/net.h"
 #include "coreengine/http/http.h"
 
 #define RV_HTTPD_NEVER INT64_MAX /* no timer */

@@ -8,7 +8,7 @@
 
 #include "coreengine/lang/expr_internal.h"
 
-#include "coreengine/base/hex.h"
+#include "coreengine/base/hash.h"
 
 /* --- String literals: 'a', "a", '''a''', """a""", each also raw with r in front, and the escapes of the others --- */
 

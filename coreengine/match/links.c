@@ -3,7 +3,7 @@
 #include <json-c/json_object.h>
 #include <stdlib.h>
 
-#include "coreengine/base/hex.h"
+#include "coreengine/base/hash.h"
 #include "coreengine/match/match_internal.h"
 #include "coreengine/match/pages.h"
 

@@ -4,7 +4,7 @@
  * is not waited for. */
 #include <string.h>
 
-#include "coreengine/base/frames.h"
+#include "coreengine/base/net.h"
 #include "coreengine/mcp/http.h"
 #include "coreengine/mcp/message.h"
 #include "coreengine/mcp/url.h"

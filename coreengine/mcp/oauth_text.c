@@ -3,7 +3,6 @@
 
 #include "coreengine/base/cipher.h"
 #include "coreengine/base/hash.h"
-#include "coreengine/base/hex.h"
 #include "coreengine/mcp/oauth_internal.h"
 
 #define DIGEST 32 /* bytes of SHA-256 */

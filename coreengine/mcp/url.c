@@ -3,7 +3,7 @@
 
 #include "coreengine/mcp/url.h"
 
-#include "coreengine/base/hex.h"
+#include "coreengine/base/hash.h"
 
 bool rv_mcp_same_word(rv_str a, rv_str b)
 {

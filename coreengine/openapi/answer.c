@@ -2,7 +2,7 @@
 #include "coreengine/openapi/openapi_internal.h"
 
 #include "coreengine/base/cipher.h"
-#include "coreengine/base/media.h"
+#include "coreengine/base/net.h"
 
 static rv_str media_type_of(rv_str content_type)
 {

@@ -1,7 +1,7 @@
 /* The pipeline files that a command line names: files, and folders of files. */
 #include "coreengine/cli/verbs/files.h"
 
-#include "coreengine/base/folder.h"
+#include "coreengine/base/system.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* Waits until a file changes: inotify on the folders of pipelines. */
 #include "coreengine/cli/verbs/watch.h"
 
-#include "coreengine/base/folder.h"
+#include "coreengine/base/system.h"
 
 #include <errno.h>
 #include <limits.h>

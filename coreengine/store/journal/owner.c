@@ -1,5 +1,5 @@
 /* The process that runs a run, and whether it, a thread or a child still lives. The mark in an owner's name
- * tells (base/liveness.h). Names without one, which older versions wrote, are looked up in /proc. */
+ * tells (base/system.h). Names without one, which older versions wrote, are looked up in /proc. */
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "coreengine/base/liveness.h"
+#include "coreengine/base/system.h"
 #include "coreengine/store/journal/journal_internal.h"
 
 #define BOOT_CHARS          8           /* of the boot id: tells the boots of one machine apart */

@@ -3,7 +3,7 @@
 
 #include "coreengine/store/store_internal.h"
 
-#include "coreengine/base/hex.h"
+#include "coreengine/base/hash.h"
 
 static void digest_of(const char *hash, unsigned char digest[RV_STORE_DIGEST])
 {

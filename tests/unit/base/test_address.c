@@ -1,6 +1,6 @@
 /* Addresses: one form for both families, and what follows from it. */
-#include "coreengine/base/address.h"
 #include "coreengine/base/base.h"
+#include "coreengine/base/net.h"
 #include "tests/unit/base/suites.h"
 
 #include <arpa/inet.h>

@@ -1,5 +1,5 @@
 #include "coreengine/base/base.h"
-#include "coreengine/base/folder.h"
+#include "coreengine/base/system.h"
 #include "tests/kit/kit.h"
 #include "tests/unit/base/suites.h"
 

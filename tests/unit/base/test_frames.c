@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/base/frames.h"
+#include "coreengine/base/net.h"
 #include "tests/unit/base/suites.h"
 
 static const struct {

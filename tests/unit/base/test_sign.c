@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "coreengine/base/base.h"
-#include "coreengine/base/hex.h"
+#include "coreengine/base/hash.h"
 #include "tests/kit/ec_keys.h"
 #include "tests/kit/kit.h"
 #include "tests/kit/rsa_keys.h"

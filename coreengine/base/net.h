@@ -1,12 +1,34 @@
-/* Frames out of bytes that may be cut anywhere: server-sent events, and lines of JSON.
- *
- * Pure: bytes in, events or lines out. Limits count the same bytes however they come: a line, and the data of one
- * event. */
-#ifndef RV_BASE_FRAMES_H
-#define RV_BASE_FRAMES_H
+/* What is spoken on the net, without speaking it: addresses, frames, media types, statuses of HTTP. */
+#ifndef RV_BASE_NET_H
+#define RV_BASE_NET_H
+
+#include <stdbool.h>
 
 #include "coreengine/base/buf.h"
 
+/* --- Addresses of the internet in one form: 16 bytes, IPv4 as mapped into IPv6 (::ffff:a.b.c.d). --- */
+struct sockaddr;
+
+#define RV_ADDRESS_MAX 48 /* bytes of one as text, with its NUL */
+
+struct rv_address {
+    unsigned char bytes[16];
+};
+
+struct rv_address rv_address_of_v4(const unsigned char v4[4]);
+/** False: it is neither of IPv4 nor of IPv6; *out is zeroed. */
+bool rv_address_of(const struct sockaddr *address, struct rv_address *out);
+bool rv_address_is_v4(const struct rv_address *a);       /* bytes[12] to [15] are it */
+bool rv_address_is_loopback(const struct rv_address *a); /* 127.0.0.0/8, ::1 */
+/** Where packets to it go: behind 64:ff9b::/96 (NAT64) the IPv4 address in its end, else the address itself. Not for a
+ * client's own address: what it says about itself must not make it local. */
+struct rv_address rv_address_target(const struct rv_address *a);
+void rv_address_write(const struct rv_address *a, char out[RV_ADDRESS_MAX]);
+
+/* --- Frames out of bytes that may be cut anywhere: server-sent events, and lines of JSON.
+ *
+ * Pure: bytes in, events or lines out. Limits count the same bytes however they come: a line, and the data of one
+ * event. --- */
 #define RV_SSE_MAX_ID 1024 /* bytes of an event's id; a longer one would not fit into the header of a request */
 
 struct rv_sse_event {
@@ -36,5 +58,15 @@ rv_ndjson *rv_ndjson_new(size_t max_line, rv_ndjson_fn on_line, void *self);
 RV_MUST_CHECK int rv_ndjson_read(rv_ndjson *n, rv_str bytes, rv_err **err);
 RV_MUST_CHECK int rv_ndjson_end(rv_ndjson *n, rv_err **err); /* hands over a last line without an end */
 void rv_ndjson_free(rv_ndjson *n);
+
+/* --- Media types: of attachments, and of parts of an answer --- */
+#define RV_MEDIA_TYPE_MAX 127 /* bytes, by RFC 6838 */
+
+/** TYPE/SUBTYPE by RFC 6838, without parameters. */
+bool rv_is_media_type(rv_str s);
+
+/* --- HTTP statuses in words: for status lines and for the titles of problem documents --- */
+/** "Not Found" for 404; NULL: the status is not listed. Static. */
+const char *rv_http_reason(int status);
 
 #endif
