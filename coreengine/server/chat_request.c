@@ -21,6 +21,8 @@ static int choose_tool(struct srv_call *c, struct srv_turn_ask *a, rv_err **err)
         if (!rv_json_get_text(tool, "name", &name) || strcmp(name, a->req.tool_named) != 0)
             continue;
         a->made = json_object_new_array();
+        if (!a->made)
+            return RV_FAIL(err, RV_E_NOMEM, "choose a tool");
         a->request.client_tools = a->made;
         return rv_json_push_ref(a->made, tool, err);
     }

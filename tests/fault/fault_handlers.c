@@ -14,7 +14,7 @@
 
 #define T0        INT64_C(1771891200000000) /* 2026-02-24T00:00:00Z */
 #define SESSION   "5a0f7c1e-0000-4000-8000-000000000001"
-#define AGENT     "type: object\nname: bosun\ndescription: You answer.\n"
+#define AGENT     "type: object\nname: bosun\ndescription: You answer.\nclient_tools: true\n"
 #define RUN       "runs/{run}" /* the run of the store: its id is drawn */
 #define MAX_PARTS 8            /* segments, parameters and headers of a request */
 
@@ -65,6 +65,12 @@ static const struct asked requests[] = {
      "{\"messages\":[{\"id\":\"m\",\"role\":\"user\",\"content\":\"And then?\"}]}", true},
     {RV_METHOD_POST, "v1/chat/completions", NULL, "x-session-id=" SESSION " idempotency-key=k",
      "{\"model\":\"bosun\",\"messages\":[{\"role\":\"user\",\"content\":\"And then?\"}]}", true},
+    {RV_METHOD_POST, "v1/chat/completions", NULL, "x-session-id=" SESSION " idempotency-key=k",
+     "{\"model\":\"bosun\",\"messages\":[{\"role\":\"user\",\"content\":\"And "
+     "then?\"}],\"tools\":[{\"type\":\"function\","
+     "\"function\":{\"name\":\"ring\",\"parameters\":{\"type\":\"object\"}}}],"
+     "\"tool_choice\":{\"type\":\"function\",\"function\":{\"name\":\"ring\"}}}",
+     true},
     {RV_METHOD_POST, "v1/responses", NULL, NULL, "{\"model\":\"bosun\",\"input\":\"And then?\"}", true},
     {RV_METHOD_GET, "v1/models", NULL, NULL, "", false},
     {RV_METHOD_POST, "mcp", NULL,
