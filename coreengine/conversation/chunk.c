@@ -120,9 +120,22 @@ static char *append(char *out, const char *text, size_t n)
     return out + n;
 }
 
+/* index: from 0. */
+static const char *write_number(int64_t index, char room[24])
+{
+    char *digit = room + 23;
+
+    *digit = '\0';
+    do
+        *--digit = (char)('0' + index % 10);
+    while (index /= 10);
+    return digit;
+}
+
 void rv_chunk_name(const char *session, int64_t first_us, int64_t index, int hex, char out[RV_CHUNK_NAME_MAX])
 {
-    char hash[RV_HASH_MAX], day[RV_TIME_MAX], number[24] = "", *digit = number + sizeof number - 1;
+    char hash[RV_HASH_MAX], day[RV_TIME_MAX], room[24];
+    const char *number = write_number(index, room);
 
     rv_hash_of(rv_str_of(session), hash);
     rv_time_format(first_us, day);
@@ -133,19 +146,16 @@ void rv_chunk_name(const char *session, int64_t first_us, int64_t index, int hex
     out = append(out, day + 5, 2);
     out = append(out, day + 8, 2);
     out = append(out, "-chunk-", 7);
-    do
-        *--digit = (char)('0' + index % 10);
-    while (index /= 10);
-    append(out, digit, strlen(digit) + 1);
+    append(out, number, strlen(number) + 1);
 }
 
 void rv_chunk_id(const char *session, int64_t index, char out[RV_UUID_MAX])
 {
-    rv_buf key = RV_BUF_INIT(4096);
+    char room[24];
+    const rv_str key[] = {RV_STR_LIT("session-"), rv_str_of(session), RV_STR_LIT("-chunk-"),
+                          rv_str_of(write_number(index, room))};
 
-    rv_buf_printf(&key, "session-%s-chunk-%lld", session, (long long)index);
-    rv_entity_id("moments", rv_buf_str(&key), NULL, out);
-    rv_buf_fini(&key);
+    rv_entity_id_joined("moments", key, RV_COUNT(key), NULL, out);
 }
 
 /* --- its row --- */

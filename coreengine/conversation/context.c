@@ -55,12 +55,18 @@ static void finish(struct sha1_ctx *h, char out[RV_UUID_MAX])
 
 void rv_entity_id(const char *table, rv_str key, const char *user, char out[RV_UUID_MAX])
 {
+    rv_entity_id_joined(table, &key, 1, user, out);
+}
+
+void rv_entity_id_joined(const char *table, const rv_str *parts, size_t n, const char *user, char out[RV_UUID_MAX])
+{
     struct sha1_ctx h;
 
     begin(&h, p8);
     add(&h, rv_str_of(table));
     add(&h, RV_STR_LIT(":"));
-    add(&h, key);
+    for (size_t i = 0; i < n; i++)
+        add(&h, parts[i]);
     add(&h, RV_STR_LIT(":"));
     add(&h, rv_str_of(user));
     finish(&h, out);

@@ -56,6 +56,8 @@ void rv_user_id_of_email(rv_str email, char out[37]);
 void rv_uuid_text(const unsigned char bytes[16], int version, char out[RV_UUID_MAX]);
 /** UUIDv5 of "TABLE:KEY:USER" in the namespace of p8.dev; user NULL: "". */
 void rv_entity_id(const char *table, rv_str key, const char *user, char out[RV_UUID_MAX]);
+/** The same of the key that parts[0..n) give one behind the other; no memory is needed for it. */
+void rv_entity_id_joined(const char *table, const rv_str *parts, size_t n, const char *user, char out[RV_UUID_MAX]);
 
 /* --- Routing between agents --- */
 #define RV_ROUTING_STATES(X)                                                                                           \
