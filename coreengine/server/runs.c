@@ -267,15 +267,13 @@ int srv_run_load(struct srv_call *c, const char *name, struct rv_app_loaded *out
         rc = make_state(c, state, err);
     if (rc == 0 && c->server->opts->scripts) {
         rv_buf_printf(&script, "%s/%s.yaml", c->server->opts->scripts, name);
-        opts.script = access(rv_buf_cstr(&script), F_OK) == 0 ? rv_buf_cstr(&script) : NULL;
+        rc = rv_buf_check(&script, "the path of a script", err); /* without it the run would ask the real model */
+        opts.script = rc == 0 && access(rv_buf_cstr(&script), F_OK) == 0 ? rv_buf_cstr(&script) : NULL;
     }
     if (rc == 0)
         rc = rv_app_load(&c->app, rv_buf_cstr(&path), &opts, out, err);
-    if (rc == 0) {
-        rc = check_sound(c, out, name, err);
-        if (rc < 0)
-            rv_app_loaded_fini(out);
-    }
+    if (rc == 0 && (rc = check_sound(c, out, name, err)) < 0)
+        rv_app_loaded_fini(out);
     if (rc < 0) {
         json_object_put(*state);
         *state = NULL;

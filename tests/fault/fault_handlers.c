@@ -279,6 +279,45 @@ START_TEST(every_allocation_may_fail)
 }
 END_TEST
 
+/* A run that is played by a script never asks the real model because there was no memory for the script. */
+START_TEST(a_run_is_never_loaded_without_its_script)
+{
+    size_t n = 0;
+    bool fired = true;
+
+    begin();
+    char *script = rv_kit_path(world.pipelines, "hello.script.yaml"), *in_place = rv_kit_path(world.dir, "hello.yaml");
+    rv_kit_write(script, "models: {}\n");
+    ck_assert_int_eq(rename(script, in_place), 0);
+    world.opts.scripts = world.dir;
+    struct srv_call *c = calloc(1, sizeof *c);
+    ck_assert_ptr_nonnull(c);
+    c->server = &world.server;
+    c->handles = &world.handles;
+    c->store = world.handles.sources.store;
+    c->app = world.server.app;
+    c->body = rv_kit_json("{'pipeline':'hello','input':'hi'}");
+    for (; fired; n += 1) {
+        struct rv_app_loaded l = {0};
+        json_object *state = NULL;
+        rv_fault_arm(n);
+        int rc = srv_run_load(c, "hello", &l, &state, NULL);
+        fired = rv_fault_disarm();
+        ck_assert_msg(rc == 0 || (fired && rc == RV_E_NOMEM), "allocation %zu: %s", n, rv_code_text(rc));
+        ck_assert_msg(rc < 0 || l.script, "allocation %zu: it has no script", n);
+        if (rc == 0)
+            rv_app_loaded_fini(&l);
+        json_object_put(state);
+    }
+    ck_assert(n > 10 || !rv_fault_works());
+    rv_buf_init(&c->out, SRV_MAX_ANSWER);
+    srv_call_free(c);
+    free(script);
+    free(in_place);
+    end();
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("fault_handlers");
@@ -286,6 +325,7 @@ int main(void)
 
     tcase_set_timeout(c, 20);
     tcase_add_loop_test(c, every_allocation_may_fail, 0, RV_COUNT(requests));
+    tcase_add_test(c, a_run_is_never_loaded_without_its_script);
     suite_add_tcase(s, c);
     return rv_kit_run(s);
 }
