@@ -334,6 +334,85 @@ START_TEST(every_allocation_of_opening_in_memory_may_fail_once)
 }
 END_TEST
 
+/* Webhooks of a run that ends. */
+
+struct hooked {
+    size_t n;
+    char ids[2][RV_ID_MAX];
+};
+
+static int look_hook(void *self, const struct rv_task_row *row, rv_err **err)
+{
+    struct hooked *h = self;
+
+    (void)err;
+    if (h->n < RV_COUNT(h->ids))
+        snprintf(h->ids[h->n], sizeof h->ids[0], "%s", row->id);
+    h->n++;
+    return 0;
+}
+
+static rv_store *hooked_store(void)
+{
+    const struct rv_webhook hook = {.url = "http://127.0.0.1/", .secret = "s", .events = RV_WEBHOOK_ENDED};
+    const struct rv_record first = {.seq = 1, .body = RV_STR_LIT("begin")};
+    char bundle[RV_HASH_MAX];
+    rv_store *s = NULL;
+
+    ck_assert_int_eq(rv_store_open("memory:", NULL, &s, NULL), 0);
+    ck_assert_int_eq(rv_store_put_blob(s, RV_STR_LIT("bundle"), bundle, NULL), 0);
+    const struct rv_store_new_run run = {.id = "r1",
+                                         .user = "u",
+                                         .session = "s",
+                                         .pipeline = "p",
+                                         .bundle = bundle,
+                                         .status = RV_RUN_RUNNING,
+                                         .stage = "a",
+                                         .owner = "A",
+                                         .now_us = T0,
+                                         .lease_until_us = T0 + 100,
+                                         .records = &first,
+                                         .n_records = 1};
+    rv_err *err = NULL;
+    ck_assert_msg(rv_store_create_run(s, &run, &err) == 0, "%s", rv_kit_err_take(err));
+    for (int64_t i = 0; i < 2; i++)
+        ck_assert_int_eq(rv_store_add_webhook(s, &scope, "r1", i, &hook, NULL), 0);
+    return s;
+}
+
+/* Their tasks are queued with the end, both of them, under the ids that they always have. */
+START_TEST(a_run_ends_with_all_its_webhooks_or_goes_on)
+{
+    const struct rv_task_filter tasks = {.limit = 10};
+    const struct rv_record record = {.seq = 2, .body = RV_STR_LIT("end")};
+    const struct rv_store_append a = {.run = "r1",
+                                      .fence = 1,
+                                      .records = &record,
+                                      .n_records = 1,
+                                      .now_us = T0 + 1,
+                                      .status = RV_RUN_COMPLETED,
+                                      .stage = "a"};
+    struct hooked want = {0};
+    bool fired = true;
+
+    for (size_t n = SIZE_MAX; fired; n++) { /* at first all goes well */
+        rv_store *s = hooked_store();
+        struct hooked got = {0};
+        rv_fault_arm(n);
+        int rc = rv_store_append(s, &a, NULL);
+        fired = rv_fault_disarm() || n == SIZE_MAX;
+        ck_assert_msg(rc == 0 || rc == RV_E_NOMEM, "allocation %zu: %s", n, rv_code_text(rc));
+        ck_assert_int_eq(rv_store_list_tasks(s, &scope, &tasks, look_hook, &got, NULL), 0);
+        if (n == SIZE_MAX)
+            want = got;
+        ck_assert_msg(rc < 0 ? got.n == 0 : got.n == 2 && memcmp(&got, &want, sizeof got) == 0,
+                      "allocation %zu: %zu webhooks", n, got.n);
+        rv_store_close(s);
+    }
+    ck_assert_str_ne(want.ids[0], want.ids[1]);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("fault_store");
@@ -341,6 +420,7 @@ int main(void)
 
     tcase_add_test(tc, every_allocation_may_fail_once);
     tcase_add_test(tc, every_allocation_of_opening_in_memory_may_fail_once);
+    tcase_add_test(tc, a_run_ends_with_all_its_webhooks_or_goes_on);
     suite_add_tcase(suite, tc);
     return rv_kit_run(suite);
 }

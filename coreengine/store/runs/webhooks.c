@@ -178,13 +178,15 @@ static void write_payload(const struct rv_store_append *a, int64_t n, const char
 /* The same event of the same run has the same id in every process. */
 static void name_task(const struct rv_store_append *a, int64_t seq, int64_t n, char out[RV_ID_MAX])
 {
-    rv_buf text = RV_BUF_INIT(4 * RV_STORE_MAX_ID);
-    char hash[RV_HASH_MAX];
+    char hash[RV_HASH_MAX], numbers[64];
+    struct rv_hash h;
 
-    rv_buf_printf(&text, "%s\n%lld\n%lld", a->run, (long long)seq, (long long)n);
-    rv_hash_of(rv_buf_str(&text), hash);
+    snprintf(numbers, sizeof numbers, "\n%lld\n%lld", (long long)seq, (long long)n);
+    rv_hash_init(&h);
+    rv_hash_add(&h, rv_str_of(a->run));
+    rv_hash_add(&h, rv_str_of(numbers));
+    rv_hash_hex(&h, hash);
     snprintf(out, RV_ID_MAX, RV_WEBHOOK_PREFIX "%.16s", hash);
-    rv_buf_fini(&text);
 }
 
 static int queue(struct sql_store *st, const struct found_run *run, const struct rv_store_append *a, const char *user,
