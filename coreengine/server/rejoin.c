@@ -65,9 +65,11 @@ static int on_step(void *self, const struct rv_record *record, const struct rv_e
         if (effects->items[i].emit == RV_EMIT_DONE) {
             rv_buf_clear(&r->done);
             rv_buf_add_str(&r->done, line);
+            rc = rv_buf_check(&r->done, "the end of a run", err);
         }
         r->n_events = seq;
-        rc = srv_view_event(r->view, seq, line, NULL, err);
+        if (rc == 0)
+            rc = srv_view_event(r->view, seq, line, NULL, err);
         if (rc == 0 && effects->items[i].emit == RV_EMIT_LLM_RESULT && ev->kind == RV_EVENT_LLM_DONE && !ev->failed)
             rc = srv_view_reply(r->view, seq, &reply, err);
         seq++;
@@ -156,33 +158,42 @@ static int add_words(void *self, const struct rv_message *m, rv_err **err)
 {
     struct words *w = self;
 
-    (void)err;
     if (!m->run_id || strcmp(m->run_id, w->run) != 0 || !m->type || strcmp(m->type, "assistant") != 0 ||
         m->content.len == 0)
         return 0;
     if (w->text->len > 0)
         rv_buf_puts(w->text, "\n\n");
     rv_buf_add_str(w->text, m->content);
+    return rv_buf_check(w->text, "the words of an answer", err);
+}
+
+/* A run of no session has none. The end of a stream is kept for good, so that it waits for what cannot be read now. */
+static int read_words(struct rejoin *r, rv_buf *text, rv_err **err)
+{
+    const struct rv_message_filter filter = {.newest_first = false};
+    struct words words = {r->ask.run, text};
+    rv_err *cause = NULL;
+
+    if (!r->past.row.session || !r->past.row.session[0])
+        return 0;
+    int rc = rv_store_read_messages(r->all->reader.store, &r->scope, r->past.row.session, &filter, add_words, &words,
+                                    &cause);
+    if (rc != RV_E_NOT_FOUND)
+        return rc < 0 ? rv_err_pass(err, cause) : 0;
+    rv_err_free(cause);
     return 0;
 }
 
 static int write_end(struct rejoin *r, rv_buf *out, rv_err **err)
 {
     struct rv_protocol_end end = {.status = r->past.row.status, .finish = RV_UNSET};
-    const struct rv_message_filter filter = {.newest_first = false};
     rv_buf text = RV_BUF_INIT(RV_LLM_MAX_REPLY);
-    struct words words = {r->ask.run, &text};
     json_object *done = NULL, *usage = NULL;
     rv_jw w = rv_jw_on(out);
 
     int rc = rv_app_read_event(rv_buf_str(&r->done), &done, err);
-    if (rc == 0 && r->past.row.session && r->past.row.session[0]) {
-        rv_err *cause = NULL; /* of a run of no session there are no words */
-        RV_IGNORE(rv_store_read_messages(r->all->reader.store, &r->scope, r->past.row.session, &filter, add_words,
-                                         &words, &cause),
-                  "then only what was streamed is told");
-        rv_err_free(cause);
-    }
+    if (rc == 0)
+        rc = read_words(r, &text, err);
     if (rc == 0) {
         end.error = rv_json_text_or(done, "error", end.error);
         end.code = rv_json_text_or(done, "code", end.code);
