@@ -18,7 +18,8 @@
 #include "coreengine/store/clients.h"
 
 /** The stream of a run without a chat: its lines are numbers of events, pieces and "again". Its id is out. */
-void rv_app_stream_of_run(const char *run, rv_buf *out);
+#define RV_APP_STREAM_ID (RV_STORE_MAX_ID + 16) /* room for that id: of the run, with an ending */
+void rv_app_stream_of_run(const char *run, char out[RV_APP_STREAM_ID]);
 
 #define RV_APP_STREAM_KEPT_US  INT64_C(300000000) /* how long a stream is kept beyond its end, when nothing is said */
 #define RV_APP_STREAM_NOT_KEPT INT64_C(-1)        /* it goes with its end, or soon after */

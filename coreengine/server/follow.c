@@ -144,20 +144,17 @@ static int find_writer(struct follow *f, const char *id, bool *is_written, int64
 /* *all: nothing more comes by itself. */
 static int read_pieces(struct follow *f, bool *all, rv_err **err)
 {
-    rv_buf id = RV_BUF_INIT(RV_STORE_MAX_ID + 16);
+    char id[RV_APP_STREAM_ID];
     bool is_written = false;
     int64_t last_part = 0;
 
     *all = false;
-    rv_app_stream_of_run(f->ask.run, &id);
-    int rc = rv_buf_check(&id, "id of a stream", err);
-    if (rc == 0)
-        rc = find_writer(f, rv_buf_cstr(&id), &is_written, &last_part, err);
+    rv_app_stream_of_run(f->ask.run, id);
+    int rc = find_writer(f, id, &is_written, &last_part, err);
     if (rc == 0 && last_part > f->part) {
-        rc = rv_store_read_stream(f->all->reader.store, rv_buf_cstr(&id), f->part, on_part, f, err);
+        rc = rv_store_read_stream(f->all->reader.store, id, f->part, on_part, f, err);
         rc = rc > 0 ? 0 : rc;
     }
-    rv_buf_fini(&id);
     *all = rc == 0 && ((!is_written && f->part >= last_part) || (is_done(f) && ++f->n_idle > MAX_IDLE));
     return *all ? srv_pieces_flush(f->pieces, &f->out, err) : rc;
 }

@@ -59,12 +59,10 @@ static int rejoin(struct srv_call *c, struct rv_stream_row *row, rv_err **err)
 /* Of a run without a chat: there are no blocks of a protocol. */
 static bool is_of_run(const struct rv_stream_row *row)
 {
-    rv_buf id = RV_BUF_INIT(RV_STORE_MAX_ID + 16);
+    char id[RV_APP_STREAM_ID];
 
-    rv_app_stream_of_run(row->run, &id);
-    bool yes = rv_str_is(rv_buf_str(&id), row->id);
-    rv_buf_fini(&id);
-    return yes;
+    rv_app_stream_of_run(row->run, id);
+    return strcmp(id, row->id) == 0;
 }
 
 int srv_run_stream(struct srv_call *c, rv_err **err)

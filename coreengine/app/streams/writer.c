@@ -350,9 +350,9 @@ void rv_app_streams_free(rv_app_streams *w)
 
 /* --- one stream --- */
 
-void rv_app_stream_of_run(const char *run, rv_buf *out)
+void rv_app_stream_of_run(const char *run, char out[RV_APP_STREAM_ID])
 {
-    rv_buf_printf(out, "%s~deltas", run);
+    snprintf(out, RV_APP_STREAM_ID, "%.*s~deltas", RV_STORE_MAX_ID, run);
 }
 
 int rv_app_stream_new(rv_app_streams *w, const struct rv_app_stream_opts *opts, rv_app_stream **out, rv_err **err)

@@ -138,20 +138,16 @@ static int enqueue(rv_store *store, const struct item *item, struct rv_enqueued 
 
 static int add_stream(rv_store *store, const struct rv_run_row *run, rv_err **err)
 {
-    rv_buf id = RV_BUF_INIT(RV_STORE_MAX_ID + 16);
-    struct rv_stream_row row = {.run = run->id,
-                                .tenant = run->tenant,
-                                .user = run->user,
-                                .owner = RV_APP_STREAM_NOBODY,
-                                .created_us = rv_app_now_us()};
+    char id[RV_APP_STREAM_ID];
+    const struct rv_stream_row row = {.id = id,
+                                      .run = run->id,
+                                      .tenant = run->tenant,
+                                      .user = run->user,
+                                      .owner = RV_APP_STREAM_NOBODY,
+                                      .created_us = rv_app_now_us()};
 
-    rv_app_stream_of_run(run->id, &id);
-    row.id = rv_buf_cstr(&id);
-    int rc = rv_buf_check(&id, "id of a stream", err);
-    if (rc == 0)
-        rc = rv_store_add_stream(store, &row, err);
-    rv_buf_fini(&id);
-    return rc;
+    rv_app_stream_of_run(run->id, id);
+    return rv_store_add_stream(store, &row, err);
 }
 
 /* In a group, which the caller ends. */

@@ -146,12 +146,10 @@ static struct shell *shell_of(const struct work_job *j)
 /* The end of a chat's stream is told by who serves the chat. */
 static bool ends_stream(const struct work_job *j, enum rv_run_status status)
 {
-    rv_buf id = RV_BUF_INIT(RV_STORE_MAX_ID + 16);
+    char id[RV_APP_STREAM_ID];
 
-    rv_app_stream_of_run(j->run, &id);
-    bool yes = rv_run_status_is_final(status) && rv_str_is(rv_buf_str(&id), j->stream);
-    rv_buf_fini(&id);
-    return yes;
+    rv_app_stream_of_run(j->run, id);
+    return rv_run_status_is_final(status) && strcmp(id, j->stream) == 0;
 }
 
 /* Its run is over, waits, or was handed over. */
