@@ -319,6 +319,13 @@ void rv_buf_add_str(rv_buf *b, rv_str s)
     rv_buf_add(b, s.ptr, s.len);
 }
 
+void rv_buf_add_buf(rv_buf *b, const rv_buf *more)
+{
+    if (more->rc < 0 && b->rc == 0)
+        b->rc = more->rc;
+    rv_buf_add_str(b, rv_buf_str(more)); /* nothing is added behind a failure */
+}
+
 void rv_buf_puts(rv_buf *b, const char *text)
 {
     rv_buf_add(b, text, strlen(text));

@@ -97,6 +97,7 @@ void rv_buf_fini(rv_buf *b);  /* back to a zeroed buffer; fine on a zeroed one *
 void rv_buf_clear(rv_buf *b); /* length 0, memory kept, failure forgotten */
 void rv_buf_add(rv_buf *b, const void *bytes, size_t len);
 void rv_buf_add_str(rv_buf *b, rv_str s);
+void rv_buf_add_buf(rv_buf *b, const rv_buf *more); /* a failure that sticks to more sticks to b then */
 void rv_buf_puts(rv_buf *b, const char *text);
 void rv_buf_putc(rv_buf *b, char c);
 void rv_buf_printf(rv_buf *b, const char *fmt, ...) RV_PRINTF(2, 3);

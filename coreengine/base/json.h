@@ -62,8 +62,9 @@ void rv_jw_arr(rv_jw *w);
 void rv_jw_arr_end(rv_jw *w);
 void rv_jw_key(rv_jw *w, const char *key);
 void rv_jw_key_str(rv_jw *w, rv_str key);
-void rv_jw_str(rv_jw *w, rv_str s);       /* invalid UTF-8 is a sticky RV_E_INVALID */
-void rv_jw_text(rv_jw *w, const char *s); /* NULL writes null */
+void rv_jw_str(rv_jw *w, rv_str s);        /* invalid UTF-8 is a sticky RV_E_INVALID */
+void rv_jw_buf(rv_jw *w, const rv_buf *s); /* a string; a failure that sticks to s sticks to the output then */
+void rv_jw_text(rv_jw *w, const char *s);  /* NULL writes null */
 void rv_jw_int(rv_jw *w, int64_t i);
 void rv_jw_bool(rv_jw *w, bool b);
 void rv_jw_double(rv_jw *w, double d);
@@ -72,6 +73,7 @@ void rv_jw_value(rv_jw *w, json_object *v); /* a whole tree; NULL writes null */
 void rv_jw_raw(rv_jw *w, rv_str json);      /* text that is one valid JSON value already */
 /* key and value in one call */
 void rv_jw_kv_str(rv_jw *w, const char *key, rv_str s);
+void rv_jw_kv_buf(rv_jw *w, const char *key, const rv_buf *s);
 void rv_jw_kv_text(rv_jw *w, const char *key, const char *s);
 void rv_jw_kv_int(rv_jw *w, const char *key, int64_t i);
 void rv_jw_kv_bool(rv_jw *w, const char *key, bool b);
@@ -104,6 +106,8 @@ struct rv_json_build {
  *  @return value, borrowed from `to`; NULL after a failure */
 json_object *rv_json_build(struct rv_json_build *b, json_object *to, const char *key, json_object *value);
 void rv_json_build_text(struct rv_json_build *b, json_object *to, const char *key, const char *text);
+/* A failure that sticks to text sticks to b then. */
+void rv_json_build_buf(struct rv_json_build *b, json_object *to, const char *key, const rv_buf *text);
 void rv_json_build_int(struct rv_json_build *b, json_object *to, const char *key, int64_t i);
 
 /* Looking. Nothing is coerced. */

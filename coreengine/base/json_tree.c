@@ -117,6 +117,15 @@ void rv_json_build_text(struct rv_json_build *b, json_object *to, const char *ke
     rv_json_build(b, to, key, b->rc < 0 ? NULL : json_object_new_string(text));
 }
 
+void rv_json_build_buf(struct rv_json_build *b, json_object *to, const char *key, const rv_buf *text)
+{
+    rv_str s = rv_buf_str(text);
+
+    if (b->rc == 0)
+        b->rc = rv_buf_check(text, key ? key : "a JSON list item", b->err);
+    rv_json_build(b, to, key, b->rc < 0 ? NULL : json_object_new_string_len(s.len ? s.ptr : "", (int)s.len));
+}
+
 void rv_json_build_int(struct rv_json_build *b, json_object *to, const char *key, int64_t i)
 {
     rv_json_build(b, to, key, b->rc < 0 ? NULL : json_object_new_int64(i));

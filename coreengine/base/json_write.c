@@ -398,6 +398,13 @@ void rv_jw_str(rv_jw *w, rv_str s)
     write_string(w->out, s, '\0');
 }
 
+void rv_jw_buf(rv_jw *w, const rv_buf *s)
+{
+    if (s->rc < 0 && w->out->rc == 0)
+        w->out->rc = s->rc;
+    rv_jw_str(w, rv_buf_str(s)); /* nothing is written behind a failure */
+}
+
 void rv_jw_null(rv_jw *w)
 {
     rv_jw_raw(w, RV_STR_LIT("null"));
@@ -444,6 +451,12 @@ void rv_jw_kv_str(rv_jw *w, const char *key, rv_str s)
 {
     rv_jw_key(w, key);
     rv_jw_str(w, s);
+}
+
+void rv_jw_kv_buf(rv_jw *w, const char *key, const rv_buf *s)
+{
+    rv_jw_key(w, key);
+    rv_jw_buf(w, s);
 }
 
 void rv_jw_kv_text(rv_jw *w, const char *key, const char *s)

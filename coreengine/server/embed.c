@@ -99,7 +99,7 @@ static void write_base64(const float *values, size_t n, rv_jw *w)
             rv_buf_putc(&bytes, (char)(unsigned char)(bits >> k & 0xff));
     }
     rv_base64_write(rv_buf_str(&bytes), &text);
-    rv_jw_str(w, rv_buf_str(&text));
+    rv_jw_buf(w, bytes.rc < 0 ? &bytes : &text);
     rv_buf_fini(&bytes);
     rv_buf_fini(&text);
 }

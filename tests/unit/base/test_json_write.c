@@ -152,6 +152,37 @@ START_TEST(every_ascii_byte_is_escaped_as_json_wants)
 }
 END_TEST
 
+/* A text that could not be written is not written as a shorter one. */
+START_TEST(the_failure_of_a_part_becomes_that_of_the_whole)
+{
+    rv_buf part = RV_BUF_INIT(4), out = RV_BUF_INIT(100);
+    rv_jw w = rv_jw_on(&out);
+    struct rv_json_build b = {NULL, 0};
+    json_object *tree = json_object_new_object();
+
+    rv_buf_puts(&part, "abcd");
+    rv_jw_obj(&w);
+    rv_jw_kv_buf(&w, "k", &part);
+    rv_json_build_buf(&b, tree, "k", &part);
+    ck_assert_int_eq(b.rc, 0);
+    ck_assert_str_eq(rv_json_text_or(tree, "k", ""), "abcd");
+    rv_buf_puts(&part, "e");
+    rv_jw_kv_buf(&w, "more", &part);
+    rv_jw_obj_end(&w);
+    ck_assert_int_eq(rv_buf_check(&out, "it", NULL), RV_E_LIMIT);
+    ck_assert_str_eq(rv_buf_cstr(&out), "{\"k\":\"abcd\",\"more\":");
+    rv_json_build_buf(&b, tree, "k", &part);
+    ck_assert_int_eq(b.rc, RV_E_LIMIT);
+    rv_buf_clear(&out);
+    rv_buf_add_buf(&out, &part);
+    ck_assert_int_eq(out.rc, RV_E_LIMIT);
+    ck_assert_uint_eq(out.len, 0);
+    json_object_put(tree);
+    rv_buf_fini(&part);
+    rv_buf_fini(&out);
+}
+END_TEST
+
 START_TEST(pretty_text_is_indented_by_two)
 {
     json_object *v = rv_kit_json("{'a':[1,{'b':[]}],'c':{},'d':'x'}");
@@ -193,6 +224,7 @@ TCase *json_write_case(void)
     tcase_add_loop_test(tc, doubles_are_short_and_read_back, 0, RV_COUNT(doubles));
     tcase_add_loop_test(tc, broken_utf8_is_refused_and_sticks, 0, 5);
     tcase_add_test(tc, every_ascii_byte_is_escaped_as_json_wants);
+    tcase_add_test(tc, the_failure_of_a_part_becomes_that_of_the_whole);
     tcase_add_test(tc, pretty_text_is_indented_by_two);
     tcase_add_test(tc, numbers_ignore_the_locale);
     return tc;
