@@ -73,6 +73,8 @@ static int put_other(struct srv_call *c, const char *kind, const char *name, rv_
         rv_json_write(given, &schema);
     if (rc == 0)
         rc = rv_buf_check(&document, "the body", err);
+    if (rc == 0)
+        rc = rv_buf_check(&schema, "json_schema", err);
     const struct rv_schema_row row = {
         .tenant = c->app.scope.tenant,
         .user = user,

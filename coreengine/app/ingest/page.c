@@ -177,11 +177,11 @@ static json_object *add_object(struct rv_json_build *b, json_object *to, const c
 
 static void build_file(struct rv_json_build *b, const struct page *page, size_t n_chunks, json_object *file)
 {
-    set_text(b, file, "uri", rv_buf_str(&page->uri));
+    rv_json_build_buf(b, file, "uri", &page->uri);
     rv_json_build_text(b, file, "name", page->name);
     rv_json_build_text(b, file, "mime_type", page->mime);
     rv_json_build_int(b, file, "size_bytes", (int64_t)page->text.len);
-    set_text(b, file, "parsed_content", rv_buf_str(&page->text));
+    rv_json_build_buf(b, file, "parsed_content", &page->text);
     rv_json_build_text(b, file, "processing_status", "completed");
     json_object *metadata = add_object(b, file, "metadata");
     rv_json_build_text(b, metadata, "sha256", page->hash);
@@ -196,16 +196,16 @@ static void build_chunk(struct rv_json_build *b, const struct page *page, size_t
     const char *slash = strrchr(page->path, '/');
 
     rv_buf_printf(&words, CHUNK_NAME, page->name, i);
-    rv_json_build_text(b, chunk, "name", rv_buf_cstr(&words));
+    rv_json_build_buf(b, chunk, "name", &words);
     rv_buf_clear(&words);
     rv_buf_printf(&words, "%s#chunk-%04zu", rv_buf_cstr(&page->uri), i);
-    rv_json_build_text(b, chunk, "uri", rv_buf_cstr(&words));
+    rv_json_build_buf(b, chunk, "uri", &words);
     rv_json_build_int(b, chunk, "ordinal", (int64_t)i);
     set_text(b, chunk, "content", text);
     json_object *metadata = add_object(b, chunk, "metadata");
     rv_json_build_text(b, metadata, "file_id", page->id);
     rv_json_build_text(b, metadata, "source_filename", slash ? slash + 1 : page->path);
-    set_text(b, metadata, "source_uri", rv_buf_str(&page->uri));
+    rv_json_build_buf(b, metadata, "source_uri", &page->uri);
     json_object *edge = add_object(b, rv_json_build(b, chunk, "graph_edges", json_object_new_array()), NULL);
     rv_json_build_text(b, edge, "target", page->name);
     rv_json_build_text(b, edge, "relation", "chunk_of");
@@ -236,11 +236,11 @@ static void build_moment(struct rv_json_build *b, const struct page *page, size_
     char time[RV_TIME_MAX];
 
     rv_buf_printf(&words, "upload-%s", page->name);
-    rv_json_build_text(b, moment, "name", rv_buf_cstr(&words));
+    rv_json_build_buf(b, moment, "name", &words);
     rv_json_build_text(b, moment, "moment_type", "content_upload");
     rv_buf_clear(&words);
     write_summary(page, &words);
-    set_text(b, moment, "summary", rv_buf_str(&words));
+    rv_json_build_buf(b, moment, "summary", &words);
     rv_time_format(now_us, time);
     rv_json_build_text(b, moment, "starts_timestamp", time);
     json_object *metadata = add_object(b, moment, "metadata");
@@ -253,7 +253,7 @@ static void build_moment(struct rv_json_build *b, const struct page *page, size_
     for (size_t i = 0; i < n_chunks && i < MAX_KEYS && b->rc == 0; i++) {
         rv_buf_clear(&words);
         rv_buf_printf(&words, CHUNK_NAME, page->name, i);
-        rv_json_build_text(b, keys, NULL, rv_buf_cstr(&words));
+        rv_json_build_buf(b, keys, NULL, &words);
     }
     rv_buf_fini(&words);
 }

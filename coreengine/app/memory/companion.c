@@ -107,6 +107,8 @@ static int new_session(rv_store *store, struct pair *p, rv_err **err)
                                          .metadata = rv_buf_str(&text),
                                          .created_us = p->what->now_us};
     if (rc == 0)
+        rc = rv_buf_check(&description, "the description of a session", err);
+    if (rc == 0)
         rc = rv_store_ensure_session(store, &fresh, NULL, err);
     json_object_put(metadata);
     rv_buf_fini(&text);
@@ -159,6 +161,8 @@ static int change_session(rv_store *store, struct pair *p, const struct rv_sessi
     const struct rv_session_change change = {.description = description.len > 0 ? rv_buf_cstr(&description) : NULL,
                                              .metadata = patch,
                                              .now_us = p->what->now_us};
+    if (rc == 0)
+        rc = rv_buf_check(&description, "the description of a session", err);
     if (rc == 0)
         rc = rv_store_change_session(store, &p->owner, p->session, &change, err);
     rv_buf_fini(&description);
