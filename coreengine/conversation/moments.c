@@ -54,24 +54,31 @@ static void add_list(json_object *list, const char *before, size_t max, rv_buf *
     }
 }
 
-/* Some writers keep it as JSON text. *owned is the caller's. */
-static json_object *metadata_of(json_object *row, json_object **owned)
+/* Some writers keep it as JSON text. *out: NULL if there is none that can be read. *owned is the caller's. Fails only
+ * without memory. */
+static int metadata_of(json_object *row, json_object **owned, json_object **out)
 {
-    json_object *m = rv_json_get_obj(row, "metadata");
     rv_str text = text_at(row, "metadata");
+    int rc = 0;
 
     *owned = NULL;
-    if (m || text.len == 0 || rv_json_parse(text, NULL, owned, NULL) < 0)
-        return m;
-    return json_object_is_type(*owned, json_type_object) ? *owned : NULL;
+    *out = rv_json_get_obj(row, "metadata");
+    if (!*out && text.len > 0)
+        rc = rv_json_parse(text, NULL, owned, NULL);
+    if (json_object_is_type(*owned, json_type_object))
+        *out = *owned;
+    return rc == RV_E_NOMEM ? rc : 0;
 }
 
 void rv_moment_text(json_object *row, rv_buf *out)
 {
     rv_str summary = text_at(row, "summary");
-    json_object *owned, *metadata = metadata_of(row, &owned);
+    json_object *owned, *metadata;
+    int rc = metadata_of(row, &owned, &metadata);
     rv_str file = text_at(metadata, "file_name");
 
+    if (rc < 0 && out->rc == 0)
+        out->rc = rc;
     rv_buf_puts(out, OPENING);
     rv_buf_add_str(out, summary);
     if (metadata && !has(summary, "Resources:"))
@@ -95,9 +102,9 @@ static int note_range(json_object *row, json_object *note, rv_err **err)
 {
     static const char *const seqs[] = {"from_seq", "through_seq"};
     static const char *const times[][2] = {{"starts_timestamp", "starts_us"}, {"ends_timestamp", "ends_us"}};
-    json_object *owned, *metadata = metadata_of(row, &owned);
+    json_object *owned, *metadata;
     int64_t n;
-    int rc = 0;
+    int rc = metadata_of(row, &owned, &metadata) < 0 ? RV_FAIL(err, RV_E_NOMEM, "note a moment") : 0;
 
     for (size_t i = 0; rc == 0 && i < RV_COUNT(seqs); i++)
         if (metadata && rv_json_get_int(metadata, seqs[i], &n) && n >= 0)
@@ -138,14 +145,16 @@ static int make_note(json_object *row, int64_t *left, bool covers, json_object *
     return rc;
 }
 
-static bool fits(json_object *row, int64_t left)
+/* What is beyond the ceiling of a text counts as no more than the ceiling. */
+static int fits(json_object *row, int64_t left, bool *does, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(MAX_TEXT);
 
     rv_moment_text(row, &text);
-    bool does = rv_tokens_estimate(rv_buf_str(&text)) <= left;
+    int rc = text.rc == RV_E_NOMEM ? rv_buf_check(&text, "a moment", err) : 0;
+    *does = rc == 0 && rv_tokens_estimate(rv_buf_str(&text)) <= left;
     rv_buf_fini(&text);
-    return does;
+    return rc;
 }
 
 /* Walks from the newest to the oldest: the first text that does not fit ends what is injected, but for the newest,
@@ -160,13 +169,17 @@ static int make_notes(json_object *const *rows, size_t n, const struct rv_moment
 
     for (size_t i = 0; rc == 0 && i < n; i++) {
         json_object *note = NULL;
-        bool injects, is_covering = covers && is_chunk(rows[i]) && n_covering < RV_MOMENT_MAX_COVERS;
+        bool does = true, injects, is_covering = covers && is_chunk(rows[i]) && n_covering < RV_MOMENT_MAX_COVERS;
 
-        is_full = is_full || n_injected == o->max_inject || (n_injected > 0 && !fits(rows[i], left));
+        is_full = is_full || n_injected == o->max_inject;
+        if (!is_full && n_injected > 0)
+            rc = fits(rows[i], left, &does, err);
+        is_full = is_full || !does;
         injects = !is_full;
-        if (!injects && !is_covering)
+        if (rc == 0 && !injects && !is_covering)
             continue;
-        rc = make_note(rows[i], injects ? &left : NULL, covers, &note, err);
+        if (rc == 0)
+            rc = make_note(rows[i], injects ? &left : NULL, covers, &note, err);
         if (rc == 0)
             rc = rv_json_push_take(newest_first, note, err);
         n_injected += injects;

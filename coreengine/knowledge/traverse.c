@@ -187,12 +187,16 @@ static int take_loaded(struct walk *w, struct first *f, rv_err **err)
     if (rc == 0 && row) {
         write_member(row, "metadata", &metadata);
         write_member(row, "graph_edges", &edges);
+        rc = rv_buf_check(&metadata, "the metadata of a node", err);
+        if (rc == 0)
+            rc = rv_buf_check(&edges, "the edges of a node", err);
         f->node.hit.key = f->key;
         f->node.hit.id = f->id;
         f->node.hit.summary = rv_buf_str(&f->summary);
         f->node.metadata = rv_buf_str(&metadata);
         f->node.edges = rv_buf_str(&edges);
-        rc = take_node(w, &f->node, err);
+        if (rc == 0)
+            rc = take_node(w, &f->node, err);
     }
     json_object_put(row);
     rv_buf_fini(&metadata);

@@ -3,7 +3,10 @@
 #include <check.h>
 #include <string.h>
 
+#include "coreengine/conversation/context.h"
 #include "coreengine/conversation/messages.h"
+#include "coreengine/conversation/moments.h"
+#include "tests/kit/fault.h"
 #include "tests/kit/fault_loop.h"
 #include "tests/kit/kit.h"
 #include "tests/kit/suites.h"
@@ -93,12 +96,55 @@ static int show_texts(void)
     return show(RV_REPLAY_SKIP);
 }
 
+/* With memory as without it the same rows are told, or it fails: here the second row is too long, so that it ends what
+ * is injected, and the file of the first stands in metadata that is text. */
+static int note_moments(void)
+{
+    json_object *both[2] = {json_object_new_object(), json_object_new_object()}, *notes = NULL;
+    const struct rv_moment_opts opts = {.max_inject = 3, .max_tokens = 50};
+    rv_err *err = NULL;
+    int rc = both[0] && both[1] ? 0 : RV_E_NOMEM;
+
+    if (rc == 0)
+        rc = rv_json_set_text(both[0], "summary", "tea", &err);
+    if (rc == 0)
+        rc = rv_json_set_text(both[0], "metadata", "{\"file_name\":\"tea.md\"}", &err);
+    if (rc == 0)
+        rc = rv_json_set_str(both[1], "summary", (rv_str){long_text, sizeof long_text}, &err);
+    if (rc == 0)
+        rc = rv_moments_note(both, 2, &opts, false, &notes, &err);
+    if (rc == 0) {
+        json_object *first = json_object_array_get_idx(notes, 0);
+        if (json_object_array_length(notes) != 1 || !strstr(rv_json_text_or(first, "text", ""), "File: tea.md"))
+            rc = RV_E_INTERNAL;
+    }
+    json_object_put(notes);
+    json_object_put(both[0]);
+    json_object_put(both[1]);
+    rv_err_free(err);
+    return rc;
+}
+
 static const struct rv_fault_scenario scenarios[] = {
-    {"a turn", read_turn}, {"a history", show_all}, {"texts", show_texts}};
+    {"a turn", read_turn}, {"a history", show_all}, {"texts", show_texts}, {"moments", note_moments}};
 
 START_TEST(every_allocation_may_fail)
 {
     rv_fault_each(&scenarios[_i], 10);
+}
+END_TEST
+
+/* It names rows: two sessions with one id would have one row. */
+START_TEST(the_id_of_a_chunk_needs_no_memory)
+{
+    char want[RV_UUID_MAX], got[RV_UUID_MAX];
+
+    rv_chunk_id("a session", 7, want);
+    rv_fault_arm(0);
+    rv_chunk_id("a session", 7, got);
+    ck_assert(!rv_fault_disarm());
+    ck_assert_str_eq(got, want);
+    ck_assert_str_eq(got, "7ca35676-e8ab-55bb-8ff3-838ae8ae3b9e");
 }
 END_TEST
 
@@ -109,6 +155,7 @@ int main(void)
 
     memset(long_text, 'x', sizeof long_text);
     tcase_add_loop_test(c, every_allocation_may_fail, 0, RV_COUNT(scenarios));
+    tcase_add_test(c, the_id_of_a_chunk_needs_no_memory);
     suite_add_tcase(s, c);
     return rv_kit_run(s);
 }
