@@ -215,7 +215,7 @@ static void find_self(struct words *w)
     rv_buf_printf(&header, "%s/reeve/capability.h", rv_buf_cstr(&include));
     bool usual = strcmp(path, "/usr") == 0 || strcmp(path, "/usr/local") == 0;
     if (!usual && access(rv_buf_cstr(&header), R_OK) == 0)
-        rv_buf_add_str(&w->sdk, rv_buf_str(&include));
+        rv_buf_add_buf(&w->sdk, &include);
     rv_buf_fini(&include);
     rv_buf_fini(&header);
     if (usual) { /* on everybody's path */

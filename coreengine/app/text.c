@@ -70,6 +70,17 @@ static void write_block(rv_str text, int depth, rv_buf *b)
     }
 }
 
+/* As a line; or what kept json from being written. */
+static void add_json(const rv_buf *json, rv_buf *b)
+{
+    if (json->rc < 0) {
+        rv_buf_add_buf(b, json);
+        return;
+    }
+    rv_script_add_json(rv_buf_str(json), b);
+    rv_buf_putc(b, '\n');
+}
+
 void rv_app_yaml_text(rv_str text, int depth, rv_buf *b)
 {
     rv_buf json = RV_BUF_INIT(MAX_TEXT_BYTES);
@@ -80,8 +91,7 @@ void rv_app_yaml_text(rv_str text, int depth, rv_buf *b)
         return;
     }
     rv_jw_str(&w, text);
-    rv_script_add_json(rv_buf_str(&json), b);
-    rv_buf_putc(b, '\n');
+    add_json(&json, b);
     rv_buf_fini(&json);
 }
 
@@ -90,7 +100,6 @@ void rv_app_yaml_json(json_object *value, rv_buf *b)
     rv_buf json = RV_BUF_INIT(MAX_TEXT_BYTES);
 
     rv_json_write(value, &json);
-    rv_script_add_json(rv_buf_str(&json), b);
-    rv_buf_putc(b, '\n');
+    add_json(&json, b);
     rv_buf_fini(&json);
 }

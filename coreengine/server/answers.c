@@ -255,7 +255,7 @@ static void write_ref(rv_jw *w, rv_str name)
 
     rv_buf_puts(&ref, "#/components/schemas/");
     rv_buf_add_str(&ref, name);
-    rv_jw_kv_str(w, "$ref", rv_buf_str(&ref));
+    rv_jw_kv_buf(w, "$ref", &ref);
     rv_buf_fini(&ref);
 }
 

@@ -112,6 +112,14 @@ void srv_call_field(struct srv_call *c, const char *name, const char *value)
         c->out.rc = RV_E_NOMEM; /* an answer without it would be another one */
 }
 
+void srv_call_field_buf(struct srv_call *c, const char *name, const rv_buf *value)
+{
+    if (value->rc == 0)
+        srv_call_field(c, name, rv_buf_cstr(value));
+    else if (c->out.rc == 0)
+        c->out.rc = value->rc;
+}
+
 rv_jw srv_call_json(struct srv_call *c, int status)
 {
     c->status = status;

@@ -187,7 +187,7 @@ static void refuse(struct srv_call *c, unsigned allowed)
         if (allowed & 1u << m)
             rv_buf_printf(&methods, "%s%s", methods.len > 0 ? ", " : "", rv_method_text((enum rv_method)m));
     if (allowed) {
-        srv_call_field(c, "Allow", rv_buf_cstr(&methods));
+        srv_call_field_buf(c, "Allow", &methods);
         srv_call_fault(c, 405, "method_not_allowed",
                        "this path does not have this method; the header Allow says which");
     } else {

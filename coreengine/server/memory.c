@@ -177,7 +177,7 @@ int srv_me(struct srv_call *c, rv_err **err)
     rv_jw_kv_text(&w, "user_id", c->who.user[0] ? c->who.user : NULL);
     rv_jw_kv_text(&w, "name", c->who.name[0] ? c->who.name : NULL);
     rv_jw_kv_text(&w, "email", c->who.email[0] ? c->who.email : NULL);
-    rv_jw_kv_str(&w, "scopes", rv_buf_str(&scopes));
+    rv_jw_kv_buf(&w, "scopes", &scopes);
     rv_jw_obj_end(&w);
     rv_buf_fini(&scopes);
     return 0;

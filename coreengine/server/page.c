@@ -66,7 +66,7 @@ static int answer_login(struct srv_call *c, int rc, rv_buf *cookie)
 {
     c->is_refused = rc == RV_E_DENIED;
     if (rc == 0) {
-        srv_call_field(c, "Set-Cookie", rv_buf_cstr(cookie));
+        srv_call_field_buf(c, "Set-Cookie", cookie);
         rv_jw w = srv_call_json(c, 200);
         rv_jw_obj(&w);
         rv_jw_obj_end(&w);

@@ -204,7 +204,7 @@ static int write_whole(struct srv_call *c, const char *id, rv_err **err)
     if (!id && rv_json_get_text(row, "id", &made)) {
         rv_buf place = RV_BUF_INIT(1024);
         rv_buf_printf(&place, "/%s/%s", kind->name, made);
-        srv_call_field(c, "Location", rv_buf_cstr(&place));
+        srv_call_field_buf(c, "Location", &place);
         rv_buf_fini(&place);
     }
     rv_jw w = srv_call_json(c, id ? 200 : 201);

@@ -362,7 +362,7 @@ int srv_runs_post(struct srv_call *c, rv_err **err)
     if (rc < 0)
         return rc;
     rv_buf_printf(&place, "/runs/%s", done.run);
-    srv_call_field(c, "Location", rv_buf_cstr(&place));
+    srv_call_field_buf(c, "Location", &place);
     rv_buf_fini(&place);
     if (waits || streams) {
         rc = make_follow(c, done.run, &f, err);

@@ -108,6 +108,7 @@ struct srv_call {
 rv_str srv_call_run(const struct srv_call *c); /* that it named or started, or that its answer names; empty: none */
 /** A header of the answer. Text that is not fit for one is left out. */
 void srv_call_field(struct srv_call *c, const char *name, const char *value);
+void srv_call_field_buf(struct srv_call *c, const char *name, const rv_buf *value);
 rv_jw srv_call_json(struct srv_call *c, int status); /* a writer for a JSON answer with that status */
 /** A number of the query. RV_E_INVALID names it. */
 RV_MUST_CHECK int srv_call_int(const struct srv_call *c, const char *name, int64_t least, int64_t most, int64_t *inout,

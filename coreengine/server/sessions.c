@@ -116,7 +116,7 @@ int srv_session_export(struct srv_call *c, rv_err **err)
     for (const char *p = c->args[0]; *p; p++)
         rv_buf_putc(&name, rv_is_letter(*p) || rv_is_digit(*p) || *p == '-' ? *p : '_');
     rv_buf_puts(&name, ".json\"");
-    srv_call_field(c, "Content-Disposition", rv_buf_cstr(&name));
+    srv_call_field_buf(c, "Content-Disposition", &name);
     rv_buf_fini(&name);
     return rc;
 }

@@ -298,10 +298,10 @@ int batch_line_write_error(const struct batch_line *line, const char *status, co
     rv_jw_obj(&w);
     rv_jw_kv_text(&w, "code", rv_code_text(rv_err_code(why)));
     rv_err_write_chain(why, &text);
-    rv_jw_kv_str(&w, "message", rv_buf_str(&text));
+    rv_jw_kv_buf(&w, "message", &text);
     rv_buf_clear(&text);
     rv_buf_printf(&text, "%s:%lld", line->file, (long long)line->number);
-    rv_jw_kv_str(&w, "place", rv_buf_str(&text));
+    rv_jw_kv_buf(&w, "place", &text);
     if (hint)
         rv_jw_kv_text(&w, "hint", hint);
     rv_jw_obj_end(&w);

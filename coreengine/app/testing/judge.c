@@ -94,6 +94,9 @@ static int write_pipeline(const struct judging *j, rv_buf *out, rv_err **err)
         rc = add_budget(j, all, err);
     if (rc == 0) {
         rv_json_write(all, &json);
+        rc = rv_buf_check(&json, "pipeline of a judge", err);
+    }
+    if (rc == 0) {
         rv_script_add_json(rv_buf_str(&json), out);
         rc = rv_buf_check(out, "pipeline of a judge", err);
     }
