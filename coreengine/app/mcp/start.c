@@ -12,8 +12,9 @@
 
 /* --- the arguments --- */
 
-/* Does the header of an argument say the same? value NULL: there must be none. */
-static bool header_fits(const struct rv_app_mcp_at *at, rv_str header, json_object *value)
+/* Does the header of an argument say the same? value NULL: there must be none. *rc: RV_E_NOMEM, when it cannot be told.
+ */
+static bool header_fits(const struct rv_app_mcp_at *at, rv_str header, json_object *value, int *rc)
 {
     rv_buf name = RV_BUF_INIT(256), said = RV_BUF_INIT(64 << 10), want = RV_BUF_INIT(64 << 10);
 
@@ -26,14 +27,16 @@ static bool header_fits(const struct rv_app_mcp_at *at, rv_str header, json_obje
         rv_json_write(value, &want);
     bool has = name.rc == 0 && at->header(at->self, rv_buf_cstr(&name), &said);
     bool fits = value ? has && want.rc == 0 && rv_str_eq(rv_buf_str(&said), rv_buf_str(&want)) : !has;
+    if (name.rc == RV_E_NOMEM || said.rc == RV_E_NOMEM || want.rc == RV_E_NOMEM)
+        *rc = RV_E_NOMEM;
     rv_buf_fini(&name);
     rv_buf_fini(&said);
     rv_buf_fini(&want);
     return fits;
 }
 
-/* Arguments that the schema of a tool names headers for. */
-static bool headers_fit(const struct rv_app_mcp_at *at, json_object *schema, json_object *arguments)
+/* Arguments that the schema of a tool names headers for. *rc as header_fits() has it. */
+static bool headers_fit(const struct rv_app_mcp_at *at, json_object *schema, json_object *arguments, int *rc)
 {
     json_object *properties = at->header ? rv_json_get_obj(schema, "properties") : NULL;
 
@@ -45,7 +48,7 @@ static bool headers_fit(const struct rv_app_mcp_at *at, json_object *schema, jso
             !json_object_object_get_ex(property, "x-mcp-header", &header))
             continue;
         json_object_object_get_ex(arguments, key, &value);
-        if (!header_fits(at, rv_json_str(header), value))
+        if (!header_fits(at, rv_json_str(header), value, rc))
             return false;
     }
     return true;
@@ -60,7 +63,12 @@ static int check_arguments(const struct rv_app_mcp_at *at, const struct offer *o
     rv_err *why = NULL;
     int rc = mcp_input_schema(o, l, &schema, err);
 
-    out->is_mismatch = rc == 0 && !headers_fit(at, schema, arguments);
+    if (rc == 0) {
+        bool fits = headers_fit(at, schema, arguments, &rc);
+        out->is_mismatch = rc == 0 && !fits;
+        if (rc < 0)
+            rc = RV_FAIL(err, rc, "compare the headers of arguments");
+    }
     if (rc == 0)
         rc = rv_schema_compile(schema, "arguments", &compiled, err);
     if (rc == 0 && !out->is_mismatch && rv_schema_check(compiled, arguments, &why) < 0)
