@@ -3,6 +3,7 @@
 #define RV_SERVER_LOOP_INTERNAL_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <uv.h>
 
 #include "coreengine/base/base.h"
@@ -44,5 +45,14 @@ void srv_loop_read(struct srv_loop *loop);  /* open what has come, on its thread
 void srv_loop_close(struct srv_loop *loop); /* on its thread: its handle goes, and messages wake it no more */
 void srv_loop_join(struct srv_loop *loop);  /* waits until the loop of its thread has nothing left */
 void srv_loop_fini(struct srv_loop *loop);  /* its own loop goes */
+
+/* --- What a producer is told of its stream, see server_internal.h --- */
+struct srv_stream;
+enum srv_word_of { SRV_WORD_GONE, SRV_WORD_DRAIN, SRV_WORD_STOP, SRV_N_WORDS };
+struct srv_word {               /* to the producer; a part of its stream, so that none is lost where memory is short */
+    struct srv_message message; /* the first member */
+    struct srv_stream *st;      /* borrowed: a message that waits has a reference */
+    atomic_bool is_told;        /* it waits in the producer's loop: what is told again meanwhile is told once */
+};
 
 #endif

@@ -2,7 +2,6 @@
 #ifndef RV_SERVER_INTERNAL_H
 #define RV_SERVER_INTERNAL_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <uv.h>
 
@@ -40,6 +39,7 @@ struct srv_stream {
     void *self;          /* borrowed */
     bool is_closed;      /* the producer's: it has ended the stream, and is told nothing more */
     struct piece *spare; /* the producer's: a message for its end, where memory is short; NULL: it was used; owned */
+    struct srv_word words[SRV_N_WORDS];
 };
 /** On the loop: the answer of a call is a stream from now on. One reference is the caller's. NULL: no memory. */
 struct srv_stream *srv_stream_new(struct srv_call *call, struct srv_loop *loop);

@@ -27,12 +27,6 @@ struct piece {
     void (*to)(struct srv_call *c, void *arg);
     void *arg;
 };
-/* To the producer. */
-struct word {
-    struct srv_message message;
-    struct srv_stream *st;
-    void (*tell)(void *self);
-};
 
 static void stream_unref(struct srv_stream *st)
 {
@@ -46,23 +40,26 @@ static void stream_unref(struct srv_stream *st)
 
 static void on_word(struct srv_message *l)
 {
-    struct word *w = (struct word *)l;
+    struct srv_word *w = (struct srv_word *)l;
+    struct srv_stream *st = w->st;
+    void (*const listeners[])(void *self) = {
+        [SRV_WORD_GONE] = st->on_gone, [SRV_WORD_DRAIN] = st->on_drain, [SRV_WORD_STOP] = st->on_stop};
+    RV_EACH_HAS_ROW(listeners, SRV_N_WORDS);
 
-    if (!w->st->is_closed)
-        w->tell(w->st->self);
-    stream_unref(w->st);
-    free(w);
+    atomic_store(&w->is_told, false); /* from here on it is told again */
+    if (!st->is_closed && listeners[w - st->words])
+        listeners[w - st->words](st->self);
+    stream_unref(st);
 }
 
-static void tell(struct srv_stream *st, void (*what)(void *self))
+static void tell(struct srv_stream *st, enum srv_word_of which)
 {
-    struct word *w = what ? calloc(1, sizeof *w) : NULL;
+    struct srv_word *w = &st->words[which];
 
-    if (!w) /* without memory: the producer goes on, and what it writes is thrown away */
+    if (atomic_exchange(&w->is_told, true))
         return;
     w->message.open = on_word;
     w->st = st;
-    w->tell = what;
     atomic_fetch_add(&st->refs, 1);
     srv_loop_post(st->loop, &w->message);
 }
@@ -73,7 +70,7 @@ static void on_drain(void *self, rv_httpd_exchange *x)
 
     (void)x;
     atomic_store(&st->unsent, 0);
-    tell(st, st->on_drain);
+    tell(st, SRV_WORD_DRAIN);
 }
 
 static void on_stop(void *self, rv_httpd_exchange *x)
@@ -81,7 +78,7 @@ static void on_stop(void *self, rv_httpd_exchange *x)
     struct srv_stream *st = self;
 
     (void)x;
-    tell(st, st->on_stop);
+    tell(st, SRV_WORD_STOP);
 }
 
 static void end_call(struct srv_stream *st)
@@ -102,7 +99,7 @@ static void on_gone(void *self, rv_httpd_exchange *x, enum rv_gone why)
     if (!st->call)
         return;
     atomic_store(&st->is_gone, true);
-    tell(st, st->on_gone);
+    tell(st, SRV_WORD_GONE);
     rv_httpd_drop(x);
     end_call(st);
 }
@@ -203,7 +200,7 @@ static void write_bytes(struct srv_stream *st, const struct piece *p)
     atomic_store(&st->unsent, unsent);
     size_t others = atomic_fetch_sub(&st->queued, p->n) - p->n;
     if (st->call && unsent == 0 && others == 0 && atomic_exchange(&st->is_full, false))
-        tell(st, st->on_drain);
+        tell(st, SRV_WORD_DRAIN);
 }
 
 static void on_piece(struct srv_message *l)
