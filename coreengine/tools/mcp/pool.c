@@ -162,7 +162,7 @@ static void try_open(struct mcp_connection *c)
         return;
     }
     rv_err_write_chain(err, &text);
-    fail_client(c, rv_buf_cstr(&text));
+    fail_client(c, text.len ? rv_buf_cstr(&text) : "no memory");
     rv_buf_fini(&text);
     rv_err_free(err);
 }
@@ -240,6 +240,9 @@ static void send_out(struct mcp_connection *c, const struct rv_mcp_send *m)
         rv_err *why = NULL;
         rc = rv_mcp_client_failed(c->client, m->id, &f, pool_now_us(c->pool), &why);
         note(c, rc, why);
+    } else if (rc == RV_E_NOMEM) { /* the server would wait for it until its time is over */
+        note(c, rc, err);
+        err = NULL;
     }
     rv_err_free(err);
 }
