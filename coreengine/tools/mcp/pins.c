@@ -22,6 +22,24 @@ void rv_mcp_state_path(const char *folder, const char *kind, const struct rv_mcp
     rv_buf_printf(out, "%s/%s/%s-%.16s.json", folder, kind, s->name, hex);
 }
 
+/* Pins that cannot be read are not as if there were none: then all tools would be new, and approved at first sight. */
+static int check_pins(json_object *pins, rv_err **err)
+{
+    json_object *tools = NULL;
+
+    if (!json_object_is_type(pins, json_type_object))
+        return RV_FAIL(err, RV_E_INVALID, "it must be an object, not %s", rv_json_type_text(pins));
+    if (!json_object_object_get_ex(pins, "tools", &tools))
+        return 0;
+    if (!json_object_is_type(tools, json_type_object))
+        return RV_FAIL(err, RV_E_INVALID, "\"tools\" must be an object, not %s", rv_json_type_text(tools));
+    json_object_object_foreach (tools, name, tool)
+        if (!json_object_is_type(tool, json_type_object))
+            return RV_FAIL(err, RV_E_INVALID, "tool \"%.200s\" must be an object, not %s", name,
+                           rv_json_type_text(tool));
+    return 0;
+}
+
 static int read_pins(const char *path, json_object **out, rv_err **err)
 {
     const struct rv_json_opts opts = {.max_bytes = MAX_PINS, .what = "file of pins"};
@@ -36,15 +54,15 @@ static int read_pins(const char *path, json_object **out, rv_err **err)
     }
     if (rc == 0)
         rc = rv_json_parse(rv_buf_str(&text), &opts, out, &why);
-    if (rc == 0 && !json_object_is_type(*out, json_type_object)) {
+    if (rc == 0 && (rc = check_pins(*out, &why)) < 0) {
         json_object_put(*out);
         *out = NULL;
-        rc = RV_FAIL(&why, RV_E_INVALID, "it is not an object");
     }
     rv_buf_fini(&text);
     if (rc < 0) {
         RV_FAIL(err, rc, "pins in \"%s\"", path);
         rv_err_add_causes(err, why);
+        rv_err_hint(err, "restore the file, or delete it: then all tools of this server are new");
     }
     return rc;
 }

@@ -68,4 +68,12 @@ write(`state/reeve/mcp/pins/${readdirSync(pins)[0]}`, '{');
 for (const name of readdirSync(pins)) write(`state/reeve/mcp/pins/${name}`, '{');
 r = await run('mcp', 'tools', p);
 assert.ok(r.status !== 0 || !/stub\./.test(r.out), 'broken pins approve nothing');
+for (const [damaged, why] of [['{"tools": []}', /"tools" must be an object, not array/],
+    ['{"tools": {"echo": null}}', /tool "echo" must be an object, not null/], ['[]', /it must be an object, not array/]]) {
+    for (const name of readdirSync(pins)) write(`state/reeve/mcp/pins/${name}`, damaged);
+    r = await run('mcp', 'tools', p);
+    assert.ok(!/stub\./.test(r.out), `${damaged} approves nothing: ${r.out}`);
+    assert.match(r.err, why);
+    assert.match(r.err, /hint: restore the file/);
+}
 console.log(`mcp_client_approve: ${checks} checks`);
