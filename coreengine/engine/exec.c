@@ -278,14 +278,15 @@ int rv_engine_start(rv_engine *e, const struct rv_exec_opts *opts, rv_envelope *
         return rc;
     }
     rv_exec_bind_log(x, rv_envelope_fields(env)->envelope_id);
-    rc = new_run(x, env, err);
+    rv_err *why = NULL;
+    rc = new_run(x, env, &why);
     if (rc == 0)
-        rc = first_step(x, response, err);
+        rc = first_step(x, response, &why);
     if (rc < 0) {
-        if (x->is_unkept && err && !e->opts.loop) /* a host is told nothing before this returns */
-            rv_exec_tell_end(x, *err);
+        if (x->is_unkept && !e->opts.loop) /* a host is told nothing before this returns */
+            rv_exec_tell_end(x, why);
         rv_exec_free(x);
-        return rc;
+        return rv_err_pass(err, why);
     }
     *out = x;
     return 0;

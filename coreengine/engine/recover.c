@@ -293,12 +293,13 @@ static int continue_run(rv_engine *e, const struct rv_exec_opts *opts, const str
     int rc = rv_exec_new(e, opts, &x, err);
     if (rc < 0)
         return rc;
-    rc = go_on(x, scope, told, err);
+    rv_err *why = NULL;
+    rc = go_on(x, scope, told, &why);
     if (rc < 0) {
-        if (x->is_unkept && err && !e->opts.loop) /* a host is told nothing before this returns */
-            rv_exec_tell_end(x, *err);
+        if (x->is_unkept && !e->opts.loop) /* a host is told nothing before this returns */
+            rv_exec_tell_end(x, why);
         rv_exec_free(x);
-        return rc;
+        return rv_err_pass(err, why);
     }
     *out = x;
     return 0;
