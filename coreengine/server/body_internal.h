@@ -26,5 +26,8 @@ bool srv_body_is_known(const char *takes);
 /** Has it the parameter `user`, by which operators say whose rows they mean? Those about sessions and other rows, whose
  * ids each user has for themselves. */
 bool srv_route_has_user(const struct srv_route *r);
+/** RV_E_INVALID: a parameter that the route does not have, or one that comes twice. Clients of other servers may send
+ * more where their interface is served. */
+RV_MUST_CHECK int srv_route_check_query(const struct srv_route *r, const struct rv_httpd_request *req, rv_err **err);
 
 #endif

@@ -126,6 +126,8 @@ static int do_work(struct srv_call *c, rv_err **err)
         c->app.scope = rv_identity_scope(&c->who);
     }
     if (rc == 0)
+        rc = srv_route_check_query(c->route, c->req, err);
+    if (rc == 0)
         rc = narrow(c, err);
     if (rc == 0)
         rc = read_body(c, err);

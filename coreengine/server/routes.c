@@ -1,12 +1,16 @@
 /* The table of routes: what the server answers. Routing, OpenAPI and the reference are made from it. */
+#include <stdio.h>
 #include <string.h>
 
+#include "coreengine/server/body_internal.h"
 #include "coreengine/server/handlers_internal.h"
 #include "coreengine/server/mcp_internal.h"
 #include "coreengine/server/page_internal.h"
 #include "coreengine/server/view_internal.h"
 
 #define CHAT_BODY RV_REQUEST_MAX_BYTES
+#define MAX_NAMES 16  /* parameters of one route: the table has half as many */
+#define MAX_QUERY 200 /* bytes of their names with blanks between them: the table has half as many */
 
 #define PROBLEM RV_FAMILY_PROBLEM
 #define P8      RV_FAMILY_P8 /* shorter in the table */
@@ -37,10 +41,9 @@
         R(GET, "/" kind "/{id}", S(DATA_READ), PROBLEM, srv_row_show, NULL, "one " one, NULL, NULL, kind, 0)
 
 /* takes: the name of a schema of describe.c, whose JSON the server reads. A member that it does not have is refused.
- * With
- * "+" the body may have more: the handler judges them (columns of rows), or clients of OpenAI, p8 and REMLight send
- * what those servers pass over. With "-" the handler reads the body. gives: a type as answers.c writes them, behind the
- * status that is usual, which is 200 where none stands. */
+ * With "+" the body may have more: the handler judges them (columns of rows), or clients of OpenAI, p8 and REMLight
+ * send what those servers pass over. With "-" the handler reads the body. gives: a type as answers.c writes them,
+ * behind the status of a success, which is 200 where none stands. */
 const struct srv_route srv_routes[] = {
     R(GET, "/", SRV_OPEN, PROBLEM, srv_page, NULL, "the page for people", NULL, NULL, "Page", 0),
     R(GET, "/page/{file}", SRV_OPEN, PROBLEM, srv_page, NULL, "a file of the page", NULL, NULL, "Page", 0),
@@ -285,6 +288,65 @@ bool srv_route_has_user(const struct srv_route *r)
 {
     return r->scope == S(SESSIONS_READ) || r->scope == S(SESSIONS_WRITE) || r->scope == S(DATA_READ) ||
            r->scope == S(DATA_WRITE);
+}
+
+/* Where clients of other servers send parameters that those servers have, or pass over: the routes of AG-UI, p8 and
+ * OpenAI, all paths as REMLight's clients write them, `/mcp`, whose address people write into clients of their choice,
+ * and the pages and probes, which anyone asks for. */
+static bool is_lenient(const struct srv_route *r, const struct rv_httpd_request *req)
+{
+    return r->family != PROBLEM || r->scope == SRV_OPEN || r->scope == SRV_ASKS || strcmp(r->path, "/mcp") == 0 ||
+           (req->n_segments > 2 && rv_str_is(req->segments[0], "api") && rv_str_is(req->segments[1], "v1"));
+}
+
+/* What clients of REMLight send to a route that has no use for it. */
+static bool is_passed_over(const struct srv_route *r, rv_str name)
+{
+    return strcmp(r->path, "/agents") == 0 && rv_str_is(name, "database_first");
+}
+
+static int unknown_parameter(rv_str name, const char *const *names, size_t n, const char *all, rv_err **err)
+{
+    const char *near = rv_nearest(name, names, n);
+    int rc = RV_FAIL(err, RV_E_INVALID, "unknown parameter \"%.*s\"", RV_STR_ARG(rv_utf8_cut(name, 80)));
+
+    if (near)
+        rv_err_hint(err, "did you mean \"%s\"?", near);
+    else if (n > 0)
+        rv_err_hint(err, "this route takes: %s", all);
+    else
+        rv_err_hint(err, "this route takes no parameters");
+    return rc;
+}
+
+int srv_route_check_query(const struct srv_route *r, const struct rv_httpd_request *req, rv_err **err)
+{
+    const char *names[MAX_NAMES];
+    char all[MAX_QUERY], words[MAX_QUERY], *rest = words;
+    bool is_given[MAX_NAMES] = {false};
+    size_t n = 0;
+
+    if (is_lenient(r, req))
+        return 0;
+    snprintf(all, sizeof all, "%s%s%s", r->query ? r->query : "", r->query && srv_route_has_user(r) ? " " : "",
+             srv_route_has_user(r) ? "user" : "");
+    memcpy(words, all, sizeof words);
+    for (char *word; n < MAX_NAMES && (word = strtok_r(rest, " ", &rest)) != NULL;)
+        names[n++] = word;
+    for (size_t i = 0; i < req->n_query; i++) {
+        rv_str name = req->query[i].name;
+        size_t at = 0;
+        while (at < n && !rv_str_is(name, names[at]))
+            at++;
+        if (at == n && is_passed_over(r, name))
+            continue;
+        if (at == n)
+            return unknown_parameter(name, names, n, all, err);
+        if (is_given[at])
+            return RV_FAIL(err, RV_E_INVALID, "the parameter \"%s\" is given twice", names[at]);
+        is_given[at] = true;
+    }
+    return 0;
 }
 
 /* Does a path fit: segment by segment, "{...}" takes any that is not empty. */

@@ -26,7 +26,7 @@ const begin = async (pipeline) => {
 };
 const answer = (run, body) => call(server, 'POST', `/runs/${run}/answer`, body);
 const end = async (run) => {
-    const events = await call(server, 'GET', `/runs/${run}/events?follow=true`, undefined, { accept: 'application/x-ndjson' });
+    const events = await call(server, 'GET', `/runs/${run}/events`, undefined, { accept: 'application/x-ndjson' });
     check(events.status === 200, 'its events end', events.text);
     return (await call(server, 'GET', `/runs/${run}`)).json;
 };
