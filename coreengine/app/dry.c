@@ -174,7 +174,8 @@ static bool has_mark(json_object *request)
     rv_buf text = RV_BUF_INIT(MAX_REQUEST);
 
     rv_json_write(request, &text);
-    bool has = memmem(text.ptr ? text.ptr : "", text.len, MARK, strlen(MARK)) != NULL;
+    bool has = text.rc < 0 || /* then what it asks is not told as if it were all known */
+               memmem(text.ptr ? text.ptr : "", text.len, MARK, strlen(MARK)) != NULL;
     rv_buf_fini(&text);
     return has;
 }

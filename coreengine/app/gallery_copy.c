@@ -143,13 +143,16 @@ static int name_parts(struct copy *c, const rv_gallery *g, const char *path, rv_
     rv_buf_printf(&from, "%s.yaml", c->item->name);
     add_part(c, rv_gallery_folder(g), rv_buf_cstr(&from), file, true);
     rv_app_write_word(rv_buf_str(&c->parts[0].to), &c->shown);
+    rc = rv_buf_check(&from, "a path", err);
     rv_buf_clear(&from);
     rv_buf_printf(&from, "scripts/%s.yaml", c->item->name);
     rv_buf_printf(&to, "scripts/%s.yaml", c->name);
     add_part(c, rv_gallery_folder(g), rv_buf_cstr(&from), rv_buf_cstr(&to), true);
     for (size_t i = 0; i < c->item->n_files; i++)
         add_part(c, rv_gallery_folder(g), c->item->files[i], c->item->files[i], false);
-    const rv_buf *all[] = {&from, &to, &c->folder, &c->shown, &c->shown_folder};
+    if (rc == 0)
+        rc = rv_buf_check(&to, "a path", err);
+    const rv_buf *all[] = {&from, &c->folder, &c->shown, &c->shown_folder};
     for (size_t i = 0; rc == 0 && i < RV_COUNT(all); i++)
         rc = rv_buf_check(all[i], "a path", err);
     for (size_t i = 0; rc == 0 && i < c->n; i++) {

@@ -59,7 +59,7 @@ int rv_app_usage_grouped(rv_store *store, const struct rv_store_scope *scope, co
     add_time(&sql, "<", by->until_us);
     if (list.len > 0)
         rv_buf_printf(&sql, " GROUP BY %s ORDER BY %s", rv_buf_cstr(&list), rv_buf_cstr(&list));
-    int rc = rv_buf_check(&sql, "a statement", err);
+    int rc = rv_buf_check(list.rc < 0 ? &list : &sql, "a statement", err);
     if (rc == 0)
         rc = rv_app_select(store, scope, rv_buf_str(&sql), out, NULL, err);
     if (rc == RV_E_LIMIT)

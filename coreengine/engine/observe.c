@@ -189,7 +189,7 @@ void rv_unkept_end_write(enum rv_emit_kind kind, const rv_envelope *env, int64_t
         rv_jw_kv_text(&w, "termination_reason", NULL);
     }
     rv_err_write_chain(why, &text);
-    rv_jw_kv_text(&w, "error", rv_buf_cstr(&text));
+    rv_jw_kv_buf(&w, "error", &text);
     rv_buf_fini(&text);
     rv_jw_kv_text(&w, "code", rv_code_text(rv_err_code(why)));
     if (kind == RV_EMIT_DONE && f) {

@@ -341,6 +341,8 @@ static int read_output(const struct openapi_source *s, json_object **out, rv_err
     if (!media || !json_object_object_get_ex(media, "schema", &schema))
         return 0;
     int rc = rv_openapi_schema(&schemas, schema, &copied, err);
+    if (rc == 0 && why.rc == RV_E_NOMEM)
+        rc = rv_buf_check(&why, "why an answer is not described", err);
     if (rc == 0 && why.len == 0)
         rc = rv_openapi_schemas_finish(&schemas, err);
     if (rc == 0 && why.len == 0 && schemas.defs && json_object_is_type(copied, json_type_object))

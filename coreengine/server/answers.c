@@ -359,6 +359,8 @@ static void write_line(rv_jw *w, const char *line)
         rv_buf_putc(&all, ' ');
     }
     rv_buf_add_str(&all, rest);
+    if (all.rc < 0)
+        rv_buf_add_buf(w->out, &all);
     write_object(w, rv_buf_str(&all));
     rv_buf_fini(&all);
 }
@@ -373,6 +375,8 @@ void srv_write_answers(rv_jw *w)
         rv_buf columns = RV_BUF_INIT(8192);
         write_columns(&rv_kinds[i], &columns);
         rv_jw_key(w, rv_kinds[i].name);
+        if (columns.rc < 0)
+            rv_buf_add_buf(w->out, &columns);
         write_object(w, rv_buf_str(&columns));
         rv_buf_fini(&columns);
     }

@@ -403,11 +403,12 @@ static void write_faults(rv_jw *w)
 
 static void write_operation(rv_jw *w, const struct srv_route *r)
 {
-    rv_buf method = RV_BUF_INIT(16);
+    char method[16] = "";
+    size_t n = 0;
 
-    for (const char *m = rv_method_text(r->method); *m; m++)
-        rv_buf_putc(&method, (char)(*m | 0x20));
-    rv_jw_key(w, rv_buf_cstr(&method));
+    for (const char *m = rv_method_text(r->method); *m && n + 1 < sizeof method; m++)
+        method[n++] = (char)(*m | 0x20);
+    rv_jw_key(w, method);
     rv_jw_obj(w);
     rv_jw_kv_text(w, "summary", r->summary);
     write_parameters(w, r);
@@ -431,7 +432,6 @@ static void write_operation(rv_jw *w, const struct srv_route *r)
     }
     rv_jw_arr_end(w);
     rv_jw_obj_end(w);
-    rv_buf_fini(&method);
 }
 
 /* All methods of a path stand together; the first row of a path writes them. */

@@ -111,11 +111,8 @@ static int hear(struct life *l, rv_err **err)
                          "free one");
     if (rc < 0)
         return RV_WRAP(err, rc, "listen at %s", text);
-    rv_buf url = RV_BUF_INIT(sizeof l->url);
-    rv_buf_printf(&url, strchr(address, ':') ? "http%s://[%s]:%d" : "http%s://%s:%d", s->opts->certificate ? "s" : "",
-                  address, port);
-    memcpy(l->url, rv_buf_cstr(&url), url.len + 1);
-    rv_buf_fini(&url);
+    snprintf(l->url, sizeof l->url, strchr(address, ':') ? "http%s://[%s]:%d" : "http%s://%s:%d",
+             s->opts->certificate ? "s" : "", address, port);
     return 0;
 }
 

@@ -454,6 +454,8 @@ int srv_view_lines(struct srv_view *v, const struct rv_stream_part *part, rv_buf
         size_t len = end ? (size_t)(end - rest.ptr) : rest.len;
         if (number > v->line && !v->is_over) {
             rc = read_line(&t, (rv_str){rest.ptr, len});
+            if (rc == 0)
+                rc = rv_buf_check(&bytes, "what a client is sent", err);
             if (rc != 0)
                 break;
             v->line = number;

@@ -223,10 +223,22 @@ void rv_sim_report_write_text(const struct rv_sim_report *r, const struct rv_pip
         write_failure(&r->failure, b);
 }
 
-void rv_sim_report_write_json(const struct rv_sim_report *r, const struct rv_pipeline *p, rv_jw *w)
+static void write_hits(const struct rv_sim_report *r, const struct rv_pipeline *p, rv_jw *w)
 {
     rv_buf name = RV_BUF_INIT(4096);
 
+    for (size_t i = 0; i < r->n_places; i++) {
+        rv_buf_clear(&name);
+        place_text(&r->places[i], p, &name);
+        if (name.rc < 0)
+            rv_buf_add_buf(w->out, &name);
+        rv_jw_kv_int(w, rv_buf_cstr(&name), r->places[i].hits);
+    }
+    rv_buf_fini(&name);
+}
+
+void rv_sim_report_write_json(const struct rv_sim_report *r, const struct rv_pipeline *p, rv_jw *w)
+{
     rv_jw_obj(w);
     rv_jw_kv_text(w, "file", p->file);
     rv_jw_kv_int(w, "seeds", r->n_seeds);
@@ -260,11 +272,7 @@ void rv_sim_report_write_json(const struct rv_sim_report *r, const struct rv_pip
     rv_jw_obj_end(w);
     rv_jw_key(w, "coverage");
     rv_jw_obj(w);
-    for (size_t i = 0; i < r->n_places; i++) {
-        rv_buf_clear(&name);
-        place_text(&r->places[i], p, &name);
-        rv_jw_kv_int(w, rv_buf_cstr(&name), r->places[i].hits);
-    }
+    write_hits(r, p, w);
     rv_jw_obj_end(w);
     rv_jw_kv_text(w, "hash", r->has_failure ? NULL : r->hash);
     rv_jw_key(w, "failure");
@@ -283,5 +291,4 @@ void rv_sim_report_write_json(const struct rv_sim_report *r, const struct rv_pip
     if (r->trace)
         rv_jw_kv_text(w, "trace", r->trace);
     rv_jw_obj_end(w);
-    rv_buf_fini(&name);
 }

@@ -198,6 +198,8 @@ static int write_outer(const struct offer *o, const struct rv_pipeline *inner, r
         add_scalar(&value, inner->inputs.items[i], strlen(inner->inputs.items[i]));
         rv_buf_puts(&value, "]");
         add_scalar(b, rv_buf_cstr(&value), value.len);
+        if (value.rc < 0)
+            rv_buf_add_buf(b, &value);
         rv_buf_puts(b, "\n");
     }
     rv_buf_fini(&value);

@@ -96,7 +96,7 @@ static int link_one(const struct app_ask *a, json_object *link, rv_jw *w, rv_err
         rv_jw_kv_int(w, "n_edges", n);
     } else {
         rv_err_write_chain(why, &text);
-        rv_jw_kv_text(w, "error", rv_buf_cstr(&text));
+        rv_jw_kv_buf(w, "error", &text);
     }
     rv_jw_obj_end(w);
     rv_err_free(why);

@@ -272,8 +272,10 @@ static int name_file(const struct rv_app_loaded *l, const char *variant, rv_buf 
 
     rv_buf_printf(&name, "%s %s", realpath(l->pipeline->file, path) ? path : l->pipeline->file, variant ? variant : "");
     rv_hash_of(rv_buf_str(&name), hash);
+    int rc = rv_buf_check(&name, "the name of a file", err);
     rv_buf_fini(&name);
-    int rc = rv_app_state_folder(out, err);
+    if (rc == 0)
+        rc = rv_app_state_folder(out, err);
     rv_buf_printf(out, "/tests/%s", hash);
     return rc < 0 ? rc : rv_buf_check(out, "path", err);
 }

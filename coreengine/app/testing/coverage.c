@@ -299,7 +299,7 @@ void rv_coverage_write_json(const rv_coverage *c, rv_jw *w)
         rv_jw_obj(w);
         rv_jw_kv_text(w, "kind", kinds[it->kind]);
         rv_jw_kv_text(w, "stage", c->pipeline->agents[it->stage].name);
-        rv_jw_kv_str(w, "name", rv_buf_str(&name));
+        rv_jw_kv_buf(w, "name", &name);
         rv_jw_kv_int(w, "line", it->src.line);
         rv_jw_kv_int(w, "hits", it->hits);
         rv_jw_obj_end(w);
