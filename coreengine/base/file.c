@@ -77,8 +77,8 @@ static void hint_names(rv_str head, const char *name, char *const *names, size_t
     else if (n_alike > 0 && list.rc == 0)
         rv_err_hint(err, "files there: %s%s", rv_buf_cstr(&list), n_alike > MAX_SHOWN ? ", ..." : "");
     else
-        rv_err_hint(err,
-                    "check the path, which begins in the folder of the file that names it, or in the current folder");
+        rv_err_hint(err, "check the path: in a file it starts at the folder of that file, on the command line at the "
+                         "current folder");
     rv_buf_fini(&list);
 }
 

@@ -53,9 +53,10 @@ struct rv_httpd_request {
     bool is_tls;
     rv_str host; /* as sent, with its port; lower case */
     rv_str path; /* as sent, without the query; for messages only */
-    const rv_str
-        *segments;     /* of the path, each decoded once: UTF-8, no NUL, neither "." nor "..". "/": none. Only the */
-    size_t n_segments; /* last one may be empty ("/runs/"); `%2F` is a slash within a segment */
+    /* Of the path, each decoded once: UTF-8, no NUL, neither "." nor "..". "/": none. Only the last one may be empty
+     * ("/runs/"); `%2F` is a slash within a segment. */
+    const rv_str *segments;
+    size_t n_segments;
     const struct rv_httpd_field *query; /* in order, decoded once (`+` is a space): UTF-8, no NUL */
     size_t n_query;
     const struct rv_httpd_field
@@ -179,10 +180,10 @@ RV_MUST_CHECK int rv_httpd_listen(rv_httpd *s, const struct rv_httpd_listen *at,
 RV_MUST_CHECK int rv_httpd_reload(rv_httpd *s, rv_err **err);
 
 /** End gracefully: nothing is accepted any more, idle connections are closed, exchanges under way are told by on_stop
- * and go on until they end. At deadline_us from now those that are left are ended here: requests without an answer get
+ * and go on until they end. After grace_us those that are left are ended here: requests without an answer get
  * 503, streams are cut as by rv_httpd_drop(), and on_gone comes with RV_GONE_STOPPED. `done` comes once, when no
  * connection is left (also when there was none). A second call only moves the deadline. */
-void rv_httpd_drain(rv_httpd *s, int64_t deadline_us, void (*done)(void *self), void *self);
+void rv_httpd_drain(rv_httpd *s, int64_t grace_us, void (*done)(void *self), void *self);
 /** Do what is due by the clock. The server does this from the loop by itself, unless the clock is the host's own. */
 void rv_httpd_tick(rv_httpd *s);
 

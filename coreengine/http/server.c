@@ -398,9 +398,9 @@ int rv_httpd_reload(rv_httpd *s, rv_err **err)
 
 /* --- draining and time --- */
 
-void rv_httpd_drain(rv_httpd *s, int64_t deadline_us, void (*done)(void *self), void *self)
+void rv_httpd_drain(rv_httpd *s, int64_t grace_us, void (*done)(void *self), void *self)
 {
-    s->deadline_us = rv_httpd_now(s) + deadline_us;
+    s->deadline_us = rv_httpd_now(s) + grace_us;
     if (s->is_draining) {
         rv_httpd_arm(s);
         return;

@@ -83,7 +83,7 @@ struct rv_identity {
     char peer[RV_IDENTITY_MAX_PEER];                                       /* address of the client, behind proxies */
     bool is_tls;                                                           /* between the client and the first proxy */
 };
-/** The rows that it may see: all users of its tenant, or one user's. Borrows from who. */
+/** The rows that it may see: all users of its tenant, or one user's. Borrows from identity. */
 struct rv_store_scope rv_identity_scope(const struct rv_identity *identity);
 
 /* --- Refusals: what to answer, and what to log --- */
@@ -98,7 +98,7 @@ struct rv_refusal {
 };
 /** Seconds for the header Retry-After: rounded up, at least 1. */
 int64_t rv_refusal_retry_s(const struct rv_refusal *refusal);
-/** RV_E_DENIED and *refusal filled in (403) when who lacks the scope; else 0. */
+/** RV_E_DENIED and *refusal filled in (403) when identity lacks the scope; else 0. */
 RV_MUST_CHECK int rv_identity_needs(const struct rv_identity *identity, enum rv_api_scope scope,
                                     struct rv_refusal *refusal);
 
@@ -153,9 +153,8 @@ typedef struct rv_auth rv_auth;
 RV_MUST_CHECK int rv_auth_new(const struct rv_identity_opts *opts, int64_t now_us, rv_auth **out, rv_err **err);
 void rv_auth_free(rv_auth *g); /* overwrites secrets; NULL is fine */
 /** Look at the JWKS file again if it changed and the last look is a minute ago or more; call it before tokens are
- * judged. The old keys stay when the new file cannot be used; the error says why, for the log. The only I/O of a
- * authenticator.
- */
+ * judged. The old keys stay when the new file cannot be used; the error says why, for the log. The only I/O of an
+ * authenticator. */
 RV_MUST_CHECK int rv_auth_refresh(rv_auth *g, int64_t now_us, rv_err **err);
 
 /* A request, as far as it says who asks. What it points to is borrowed for the call of the authenticator. */
@@ -254,8 +253,8 @@ bool rv_auth_cors(const rv_auth *g, const struct rv_caller *c,
 
 /* --- Rates --- */
 
-/** One more request of who: RV_E_DENIED and *refusal (429, Retry-After) when there were too many of late. Memory is
- * bounded: of very many callers those that were quiet for longest are forgotten. */
+/** One more request of identity: RV_E_DENIED and *refusal (429, Retry-After) when there were too many of late. Memory
+ * is bounded: of very many callers those that were quiet for longest are forgotten. */
 RV_MUST_CHECK int rv_auth_count_request(rv_auth *g, const struct rv_identity *identity, int64_t now_us,
                                         struct rv_refusal *refusal);
 /** 429 of a quota: when it may fit again (0: never), in words of the store's answer. */

@@ -1,6 +1,5 @@
 /* References in the arguments of planned calls: "$0.output.items[0].id" as a whole string, "${0.output.id}" inside one.
- * A malformed reference is an
- * error: it never reaches a tool as text. */
+ * A malformed reference is an error: it never reaches a tool as text. */
 #ifndef RV_PLAN_ARGUMENT_H
 #define RV_PLAN_ARGUMENT_H
 

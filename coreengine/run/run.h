@@ -25,9 +25,10 @@ struct rv_run_opts {
     enum rv_rules rules;          /* that the run began with; NEWEST: it begins now */
     bool continues;               /* START goes on where the envelope stands: of a fork. Else at the first stage */
     int mode;                     /* enum rv_run_mode; RV_UNSET: the pipeline's, else sequential; ignored on resume */
-    json_object *scripted_inner;  /* names of stages inside of stages, "sub/inner": the same; borrowed; NULL: none */
     bool use_mocks;               /* mock every stage that has a mock handler */
     const bool *scripted_stages;  /* per stage: a script answers for it; borrowed for the run; NULL: none */
+    json_object *scripted_inner;  /* names of stages inside of stages, "sub/inner", that a script answers for; borrowed;
+                                     NULL: none */
     bool emits;                   /* produce EMIT effects */
     enum rv_saves saves;
     size_t max_parallel;                        /* stages of a batch that run at once; 0: no limit */
@@ -85,8 +86,8 @@ int64_t rv_run_n_asked(const rv_run *run);
 const rv_envelope *rv_run_asking(rv_run *run, size_t i, const char **stage);
 /** Set opts.saves from the next step on: for a caller that wants the state at one place of a run only. */
 void rv_run_set_saves(rv_run *run, enum rv_saves saves);
-/** Tells whether the core itself refuses calls of blocked tools. By older rules the shell refuses them when it performs
- * the call. */
+/** Tells whether the core itself refuses calls of blocked tools. By older rules the engine refuses them when it
+ * performs the call. */
 bool rv_run_checks_breakers(const rv_run *run);
 /** Set opts.emits from the next step on. */
 void rv_run_set_emits(rv_run *run, bool emits);

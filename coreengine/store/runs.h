@@ -44,7 +44,6 @@ struct rv_pending {
     int64_t created_us, expires_us;             /* expires 0: never */
 };
 
-/* A new run with its first records and its first owner, in one transaction. */
 /* Where a run stands after a write of its owner: with it the next write need not look for the run's row, whose fence
  * and number of records tell whether it is still so. */
 struct rv_store_last {
@@ -53,7 +52,8 @@ struct rv_store_last {
     bool asks; /* it has questions, or may have */
     char tenant[RV_STORE_MAX_ID + 1];
 };
-/* What it points to is borrowed for the call. */
+/* A new run with its first records and its first owner, in one transaction. What it points to is borrowed for the call.
+ */
 struct rv_store_new_run {
     const char *id, *tenant, *user, *session, *pipeline, *bundle, *parent; /* tenant, parent may be NULL */
     int64_t parent_seq;

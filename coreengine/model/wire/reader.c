@@ -119,7 +119,7 @@ static int read_whole(rv_wire_reader *r, rv_str bytes, rv_err **err)
         bytes.len = MAX_STRANGER - r->whole.len;
     rv_buf_add_str(&r->whole, bytes);
     if (r->whole.rc == RV_E_LIMIT) {
-        rv_reader_break(r, RV_LLM_ERROR_PROTOCOL, "the answer is longer than %zu bytes", WIRE_MAX_WHOLE);
+        rv_reader_break(r, RV_LLM_ERROR_PROTOCOL, "the answer is longer than %zu MiB", WIRE_MAX_WHOLE >> 20);
         return 0;
     }
     return rv_buf_check(&r->whole, "the answer", err);

@@ -26,7 +26,7 @@ void rv_mcp_lists_fini(struct rv_mcp_lists *l); /* no pool that borrows it is le
 
 /* Opens links over HTTP; stdio is the pool's own. */
 struct rv_mcp_http_transport {
-    /** user as in rv_mcp_link.h; loop: the pool's. What it says becomes the answer of the calls. */
+    /** user as in coreengine/mcp/link.h; loop: the pool's. What it says becomes the answer of the calls. */
     int (*open)(void *self, const struct rv_mcp_server_config *server, struct uv_loop_s *loop,
                 const struct rv_mcp_link_user *user, struct rv_mcp_link *out, rv_err **err);
     void *self;

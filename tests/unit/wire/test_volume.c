@@ -185,7 +185,7 @@ START_TEST(an_answer_at_once_that_is_too_long_breaks_the_reply)
     while (body.len <= WIRE_MAX_WHOLE)
         rv_buf_puts(&body, "                                                                ");
     same_text("whole", hear(&h, rv_buf_str(&body)),
-              "= \n! protocol retryable billed: openai:gpt-x: the answer is longer than 16777216 bytes\n");
+              "= \n! protocol retryable billed: openai:gpt-x: the answer is longer than 16 MiB\n");
     rv_buf_fini(&body);
 }
 END_TEST

@@ -1,4 +1,4 @@
-/* Shared by the files of web: a link, and the requests that it has under way. */
+/* Shared by the files of this folder: a link, and the requests that it has under way. */
 #ifndef RV_MCP_WEB_INTERNAL_H
 #define RV_MCP_WEB_INTERNAL_H
 
