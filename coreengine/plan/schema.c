@@ -95,7 +95,7 @@ static void relax_ref(struct relaxing *r, json_object *ref, json_object *to)
     if (r->b->rc == 0)
         r->b->rc = rv_buf_check(&whole, "reference of a schema", r->b->err);
     if (r->b->rc == 0)
-        rv_json_build_text(r->b, to, "$ref", rv_buf_cstr(&whole));
+        rv_json_build_buf(r->b, to, "$ref", &whole);
     rv_buf_fini(&whole);
 }
 

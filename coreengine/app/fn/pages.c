@@ -43,7 +43,7 @@ static int page_name(json_object *in, rv_jw *out, rv_err **err)
     rv_page_name(rv_fn_str(in, "path"), &name);
     int rc = rv_buf_check(&name, "name", err);
     if (rc == 0)
-        rv_jw_str(out, rv_buf_str(&name));
+        rv_jw_buf(out, &name);
     rv_buf_fini(&name);
     return rc;
 }

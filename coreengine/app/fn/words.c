@@ -173,7 +173,7 @@ static int render_prompt(json_object *in, rv_jw *out, rv_err **err)
     if (rc == 0)
         rc = rv_template_render(t, &scope, &text, err);
     if (rc == 0)
-        rv_jw_str(out, rv_buf_str(&text));
+        rv_jw_buf(out, &text);
     rv_template_free(t);
     rv_buf_fini(&text);
     return rc;

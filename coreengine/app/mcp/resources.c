@@ -75,7 +75,7 @@ static int add_session(void *self, const struct rv_session_row *row, rv_err **er
     write_encoded(row->id, &uri);
     struct rv_json_build b = {err, rv_buf_check(&uri, "an address", err)};
     json_object *one = rv_json_build(&b, l->list, NULL, b.rc < 0 ? NULL : json_object_new_object());
-    rv_json_build_text(&b, one, "uri", rv_buf_cstr(&uri));
+    rv_json_build_buf(&b, one, "uri", &uri);
     rv_json_build_text(&b, one, "name", row->name && row->name[0] ? row->name : row->id);
     rv_json_build_text(&b, one, "description", "a session with its messages");
     rv_json_build_text(&b, one, "mimeType", JSON);

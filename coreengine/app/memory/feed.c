@@ -152,7 +152,7 @@ static json_object *summary_of(const struct day *d, rv_err **err)
     b.rc = rv_buf_check(&text, "the summary of a day", err);
     rv_json_build_text(&b, o, "name", name);
     rv_json_build_text(&b, o, "moment_type", "daily_summary");
-    rv_json_build_text(&b, o, "summary", rv_buf_cstr(&text));
+    rv_json_build_buf(&b, o, "summary", &text);
     rv_json_build_text(&b, o, "date", name + sizeof "daily-" - 1);
     rv_json_build_text(&b, o, "source_session_id", id);
     metadata = rv_json_build(&b, o, "metadata", json_object_new_object());
