@@ -79,8 +79,8 @@ static inline struct rv_visit_shared *rv_visit_root(struct rv_visit_shared *s)
 }
 /* Model calls and visits count in the run that makes them and in all runs around it. Delegated agents have no bounds of
  * their own. */
-void rv_calls_take(struct rv_visit_shared *s, int64_t n);
-void rv_hops_take(struct rv_visit_shared *s, int64_t n);
+void rv_calls_count(struct rv_visit_shared *s, int64_t n);
+void rv_hops_count(struct rv_visit_shared *s, int64_t n);
 enum rv_need { RV_NEEDS_CALL = 1, RV_NEEDS_VISIT = 2 };
 /** The outermost run around and with s that has no model call (if one is needed) or no visit left; NULL: none, and
  *  *reason is NONE. s may be NULL. needs: of enum rv_need. */

@@ -205,7 +205,7 @@ static bool take_call(rv_visit *v, int *rc, rv_err **err)
         return true;
     v->bound_of = rv_bound_of(v->shared, RV_NEEDS_CALL, &v->bound);
     if (!v->bound_of) {
-        rv_calls_take(v->shared, 1);
+        rv_calls_count(v->shared, 1);
         v->model.has_call = true;
         return true;
     }

@@ -27,7 +27,7 @@ static json_object *entry_at(const rv_visit *v, size_t index)
 /* --- its arguments --- */
 
 /* The outputs of all calls before it, of earlier plans first. */
-static int list_outputs(const rv_visit *v, size_t index, struct rv_step_output **out, size_t *n, rv_err **err)
+static int list_outputs(const rv_visit *v, size_t index, struct rv_plan_step_output **out, size_t *n, rv_err **err)
 {
     size_t before = json_object_array_length(v->planned->results);
 
@@ -37,9 +37,9 @@ static int list_outputs(const rv_visit *v, size_t index, struct rv_step_output *
         return RV_FAIL(err, RV_E_NOMEM, "resolve the arguments of a call");
     for (size_t i = 0; i < *n; i++) {
         json_object *entry = i < before ? json_object_array_get_idx(v->planned->results, i) : entry_at(v, i - before);
-        (*out)[i] = (struct rv_step_output){.usable = rv_planned_is_good(entry),
-                                            .value = rv_planned_output_of(entry),
-                                            .artifact_id = rv_planned_artifact_id(entry)};
+        (*out)[i] = (struct rv_plan_step_output){.usable = rv_planned_is_good(entry),
+                                                 .value = rv_planned_output_of(entry),
+                                                 .artifact_id = rv_planned_artifact_id(entry)};
     }
     return 0;
 }
@@ -61,7 +61,7 @@ static int fail_step(rv_visit *v, size_t index, struct step_failure why, const c
     return rc;
 }
 
-static int unresolved(rv_visit *v, size_t index, const struct rv_resolution *r, json_object **entry, rv_err **err)
+static int unresolved(rv_visit *v, size_t index, const struct rv_plan_resolution *r, json_object **entry, rv_err **err)
 {
     rv_buf why = RV_BUF_INIT(MAX_WHY);
 
@@ -111,8 +111,8 @@ static bool is_done(const rv_visit *v, size_t index)
 int rv_planned_prepare(rv_visit *v, size_t index, json_object **entry, rv_err **err)
 {
     json_object *step = step_at(v, index), *template = rv_json_get_obj(step, PLANNED_TEMPLATE);
-    struct rv_step_output *outputs = NULL;
-    struct rv_resolution resolved = {0};
+    struct rv_plan_step_output *outputs = NULL;
+    struct rv_plan_resolution resolved = {0};
     size_t n = 0;
 
     *entry = NULL;
@@ -139,7 +139,7 @@ int rv_planned_prepare(rv_visit *v, size_t index, json_object **entry, rv_err **
             "repeated_call", entry, err);
     else if (rc == 0 && !resolved.arguments)
         rc = unresolved(v, index, &resolved, entry, err);
-    rv_resolution_fini(&resolved);
+    rv_plan_resolution_fini(&resolved);
     free(outputs);
     return rc;
 }

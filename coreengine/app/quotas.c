@@ -91,7 +91,7 @@ static void add_limits(struct plan *p, enum rv_quota_kind kind, bool is_rate, co
 static void read_spans(struct rv_key_reader *r, const struct rv_node *node, enum rv_quota_kind kind, bool is_rate,
                        struct plan *plan)
 {
-    const char *word = rv_quota_kind_word(kind);
+    const char *word = rv_quota_kind_text(kind);
     const struct rv_key *keys = is_rate ? rate_spans : kind == RV_QUOTA_COST ? cost_spans : quota_spans;
     struct raw_spans raw = {0};
     struct rv_key_reader inner = {
@@ -161,12 +161,12 @@ static const struct rv_key plan_keys[] = {
 static int compare(const void *a, const void *b)
 {
     const struct rv_quota_limit *x = a, *y = b;
-    int by_kind = strcmp(rv_quota_kind_word(x->kind), rv_quota_kind_word(y->kind));
+    int by_kind = strcmp(rv_quota_kind_text(x->kind), rv_quota_kind_text(y->kind));
 
     return x->is_rate != y->is_rate ? x->is_rate - y->is_rate
            : by_kind != 0           ? by_kind
            : x->is_rate             ? (int)x->span - (int)y->span /* minute, hour, day */
-                                    : strcmp(rv_quota_span_word(x->span), rv_quota_span_word(y->span));
+                                    : strcmp(rv_quota_span_text(x->span), rv_quota_span_text(y->span));
 }
 
 static const char *keep(struct rv_key_reader *r, const char *text)

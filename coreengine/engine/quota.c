@@ -235,8 +235,8 @@ static void release(struct call *c)
 
 void rv_quota_log_near(rv_log *log, const struct rv_quota_limit *l)
 {
-    RV_LOG(log, WARN, "quota.near", RV_F_TEXT("quota", rv_quota_kind_word(l->kind)),
-           RV_F_TEXT("span", rv_quota_span_word(l->span)), RV_F_I64("limit", l->limit), RV_F_TEXT("plan", l->plan),
+    RV_LOG(log, WARN, "quota.near", RV_F_TEXT("quota", rv_quota_kind_text(l->kind)),
+           RV_F_TEXT("span", rv_quota_span_text(l->span)), RV_F_I64("limit", l->limit), RV_F_TEXT("plan", l->plan),
            RV_F_BOOL("tenant", l->is_tenants));
 }
 

@@ -31,7 +31,7 @@ enum rv_level {
     RV_LEVEL_MASTER, /* all tenants, one at a time */
     RV_N_LEVELS
 };
-const char *rv_level_word(enum rv_level level); /* "user", "tenant", "master" */
+const char *rv_level_text(enum rv_level level); /* "user", "tenant", "master" */
 bool rv_level_of(const char *word, enum rv_level *out);
 
 /* What a key or token allows. One list: constant, word, meaning. */
@@ -59,7 +59,7 @@ enum rv_api_scope {
 #define RV_SCOPES_ALL ((UINT32_C(1) << RV_N_SCOPE) - 1) /* a bit for each scope */
 /* What a token or key has that does not say: all but the server's own. */
 #define RV_SCOPES_USUAL (RV_SCOPES_ALL & ~(UINT32_C(1) << RV_SCOPE_METRICS_READ | UINT32_C(1) << RV_SCOPE_KEYS_WRITE))
-const char *rv_scope_word(enum rv_api_scope scope);
+const char *rv_scope_text(enum rv_api_scope scope);
 /** A set of scopes from words with blanks or commas between them; "all", "usual" and "read" (all that end in :read) are
  * words, too. RV_E_INVALID: an unknown word, with the nearest one. */
 RV_MUST_CHECK int rv_scopes_parse(rv_str words, uint32_t *out, rv_err **err);

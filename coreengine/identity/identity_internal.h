@@ -66,8 +66,8 @@ typedef struct rv_jwks rv_jwks; /* public keys; never changed */
 /** Read a JSON Web Key Set. RV_E_INVALID, RV_E_PARSE, RV_E_LIMIT, RV_E_NOMEM. */
 RV_MUST_CHECK int rv_jwks_parse(rv_str text, rv_jwks **out, rv_err **err);
 RV_MUST_CHECK int rv_jwks_read(const char *path, rv_jwks **out, rv_err **err);
-rv_jwks *rv_jwks_share(rv_jwks *set); /* one more reference */
-void rv_jwks_free(rv_jwks *set);      /* takes one; NULL is fine */
+rv_jwks *rv_jwks_ref(rv_jwks *set); /* one more reference */
+void rv_jwks_unref(rv_jwks *set);   /* takes one; NULL is fine */
 /** The index of the key for a token. kid ptr NULL: it names none, and one key alone may fit. -1: none, -2: several. */
 int rv_jwks_find(const rv_jwks *set, enum rv_jwt_alg alg, rv_str kid);
 bool rv_jwks_verify(const rv_jwks *set, int key, const unsigned char digest[RV_DIGEST], const unsigned char *signature,

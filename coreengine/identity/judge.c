@@ -104,7 +104,7 @@ static int judge_token(const rv_auth *g, rv_str token, int64_t now_us, struct rv
                                        .skew_s = g->skew_s};
     struct rv_jwt jwt;
     int rc = rv_jwt_verify(&rules, token, now_us, &jwt, err);
-    rv_jwks_free(keys);
+    rv_jwks_unref(keys);
 
     out->by = RV_BY_JWT;
     if (rc == 0 && !jwt.tenant[0] && !g->jwt_tenant) {

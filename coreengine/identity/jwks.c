@@ -33,13 +33,13 @@ struct rv_jwks {
     struct jwk keys[MAX_KEYS];
 };
 
-rv_jwks *rv_jwks_share(rv_jwks *set)
+rv_jwks *rv_jwks_ref(rv_jwks *set)
 {
     atomic_fetch_add(&set->more_refs, 1);
     return set;
 }
 
-void rv_jwks_free(rv_jwks *set)
+void rv_jwks_unref(rv_jwks *set)
 {
     if (set && atomic_fetch_sub(&set->more_refs, 1) > 0)
         return;
@@ -234,7 +234,7 @@ int rv_jwks_parse(rv_str text, rv_jwks **out, rv_err **err)
                  : RV_FAIL(err, RV_E_INVALID, "it is not a JSON Web Key Set: an object with an array \"keys\"");
     json_object_put(root);
     if (rc < 0)
-        rv_jwks_free(set);
+        rv_jwks_unref(set);
     else
         *out = set;
     return rc;

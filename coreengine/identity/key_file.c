@@ -12,9 +12,9 @@ struct stamp { /* what changes when the file does */
     int64_t mtime_us, size, node;
 };
 struct rv_key_file {
-    char *path; /* owned */
+    char *path;           /* owned */
     pthread_mutex_t lock; /* guards what follows; leaf */
-    rv_jwks *keys; /* a reference; NULL: not read yet */
+    rv_jwks *keys;        /* a reference; NULL: not read yet */
     struct stamp read;
     int64_t looked_us;
 };
@@ -34,7 +34,7 @@ static int read_set(struct rv_key_file *f, int64_t now_us, const struct stamp *s
         fresh = old;
     }
     pthread_mutex_unlock(&f->lock);
-    rv_jwks_free(fresh);
+    rv_jwks_unref(fresh);
     return 0;
 }
 
@@ -75,7 +75,7 @@ void rv_key_file_free(struct rv_key_file *f)
 {
     if (!f)
         return;
-    rv_jwks_free(f->keys);
+    rv_jwks_unref(f->keys);
     pthread_mutex_destroy(&f->lock);
     free(f->path);
     free(f);
@@ -102,7 +102,7 @@ int rv_key_file_look(struct rv_key_file *f, int64_t now_us, rv_err **err)
 rv_jwks *rv_key_file_keys(struct rv_key_file *f)
 {
     pthread_mutex_lock(&f->lock);
-    rv_jwks *keys = rv_jwks_share(f->keys);
+    rv_jwks *keys = rv_jwks_ref(f->keys);
     pthread_mutex_unlock(&f->lock);
     return keys;
 }

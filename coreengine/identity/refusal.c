@@ -48,10 +48,10 @@ int rv_identity_needs(const struct rv_identity *identity, enum rv_api_scope scop
     if (identity->scopes >> scope & 1)
         return 0;
     rv_refuse(refusal, 403, "insufficient_scope", "");
-    snprintf(refusal->detail, sizeof refusal->detail, "this needs the scope \"%s\"", rv_scope_word(scope));
+    snprintf(refusal->detail, sizeof refusal->detail, "this needs the scope \"%s\"", rv_scope_text(scope));
     snprintf(refusal->authenticate, sizeof refusal->authenticate,
-             CHALLENGE ", error=\"insufficient_scope\", scope=\"%s\"", rv_scope_word(scope));
-    rv_refuse_reason(refusal, "the scope %s is missing", rv_scope_word(scope));
+             CHALLENGE ", error=\"insufficient_scope\", scope=\"%s\"", rv_scope_text(scope));
+    rv_refuse_reason(refusal, "the scope %s is missing", rv_scope_text(scope));
     return RV_E_DENIED;
 }
 

@@ -18,7 +18,7 @@ static const char *const words[] = {
         "all",
     "usual", "read"};
 
-const char *rv_level_word(enum rv_level level)
+const char *rv_level_text(enum rv_level level)
 {
     return levels[level];
 }
@@ -33,7 +33,7 @@ bool rv_level_of(const char *word, enum rv_level *out)
     return false;
 }
 
-const char *rv_scope_word(enum rv_api_scope scope)
+const char *rv_scope_text(enum rv_api_scope scope)
 {
     return words[scope];
 }

@@ -9,7 +9,7 @@ enum knowledge_fault {
     RV_KNOWLEDGE_FAULTS(X)
 #undef X
 };
-const char *rv_asking_fault_word(enum knowledge_fault fault); /* results.c */
+const char *rv_asking_fault_text(enum knowledge_fault fault); /* results.c */
 
 /* A query that is answered. All but results and warnings is borrowed. */
 struct asking {

@@ -90,7 +90,7 @@ static int parse(rv_str text, const struct rv_knowledge_opts *opts, struct rv_re
     how.tables = rv_rem_tables(&how.n_tables);
     int rc = rv_rem_parse(text, &how, q, &why, err);
     if (rc < 0 && why.code != RV_REM_OK)
-        *fault = (struct rv_knowledge_fault){rv_rem_fault_word(why.code), why.line, why.col};
+        *fault = (struct rv_knowledge_fault){rv_rem_fault_text(why.code), why.line, why.col};
     return rc;
 }
 
@@ -112,7 +112,7 @@ static int build(const struct asking *a, json_object **out, rv_err **err)
 {
     json_object *o = json_object_new_object();
     int rc =
-        o ? rv_json_set_text(o, "mode", rv_rem_mode_word(a->q->mode), err) : RV_FAIL(err, RV_E_NOMEM, "answer a query");
+        o ? rv_json_set_text(o, "mode", rv_rem_mode_text(a->q->mode), err) : RV_FAIL(err, RV_E_NOMEM, "answer a query");
 
     if (rc == 0)
         rc = rv_json_set_ref(o, "results", a->results, err);

@@ -9,7 +9,7 @@ static const char *const faults[] = {
 #undef X
 };
 
-const char *rv_asking_fault_word(enum knowledge_fault fault)
+const char *rv_asking_fault_text(enum knowledge_fault fault)
 {
     return faults[fault];
 }

@@ -93,7 +93,7 @@ static int carry_out(struct asking *a, const struct rv_rem_sql *sql, rv_err **er
         rc = rv_asking_warn(a, RV_STR_LIT("texts of more than " RV_LIMIT_TEXT(RV_KNOWLEDGE_CELL_KIB) " KiB are cut"),
                             err);
     if (rc == RV_E_TIMEOUT || rc == RV_E_LIMIT || rc == RV_E_INVALID)
-        a->fault->word = rv_asking_fault_word(rc == RV_E_TIMEOUT ? RV_KNOWLEDGE_TIMEOUT
+        a->fault->word = rv_asking_fault_text(rc == RV_E_TIMEOUT ? RV_KNOWLEDGE_TIMEOUT
                                               : rc == RV_E_LIMIT ? RV_KNOWLEDGE_TOO_LARGE
                                                                  : RV_KNOWLEDGE_SQL_ERROR);
     return rc;
@@ -121,7 +121,7 @@ int rv_asking_sql(struct asking *a, rv_err **err)
     int rc = rv_rem_sql(a->q->sql, &opts, &sql, &why, err);
     if (rc < 0) {
         if (why.code != RV_REM_OK)
-            *a->fault = (struct rv_knowledge_fault){rv_rem_fault_word(why.code), why.line, why.col};
+            *a->fault = (struct rv_knowledge_fault){rv_rem_fault_text(why.code), why.line, why.col};
         return rc;
     }
     rc = carry_out(a, &sql, err);

@@ -10,8 +10,8 @@
 struct reader {
     rv_str s;
     rv_arena *arena;
-    struct rv_argument *out;
-    struct rv_piece **end;
+    struct rv_plan_argument *out;
+    struct rv_plan_piece **end;
     bool no_memory;
 };
 
@@ -100,12 +100,12 @@ static const char *read_key(struct reader *r, rv_str quoted, size_t *len)
 }
 
 /* The accessor at `at`: its end, or 0 when there is none. */
-static size_t read_accessor(struct reader *r, size_t at, struct rv_accessor *a)
+static size_t read_accessor(struct reader *r, size_t at, struct rv_plan_accessor *a)
 {
     char first = byte_at(r->s, at);
     size_t end = at + 1;
 
-    *a = (struct rv_accessor){.index = SIZE_MAX};
+    *a = (struct rv_plan_accessor){.index = SIZE_MAX};
     if (first == '.') {
         while (end < r->s.len && is_name(r->s.ptr[end]))
             end++;
@@ -136,21 +136,21 @@ static size_t read_accessor(struct reader *r, size_t at, struct rv_accessor *a)
 }
 
 /* The longest reference whose index begins at `at`: its end, or 0 when there is none. */
-static size_t read_ref(struct reader *r, size_t at, struct rv_ref *ref)
+static size_t read_ref(struct reader *r, size_t at, struct rv_plan_ref *ref)
 {
     size_t digits = skip_digits(r->s, at);
-    struct rv_accessor **end = &ref->path;
+    struct rv_plan_accessor **end = &ref->path;
 
-    *ref = (struct rv_ref){.call = SIZE_MAX};
+    *ref = (struct rv_plan_ref){.call = SIZE_MAX};
     if (digits == at || !has_at(r->s, digits, WORD))
         return 0;
     ref->call = number(part(r, at, digits), INT32_MAX);
     if (ref->call == SIZE_MAX)
         return 0;
     for (at = digits + strlen(WORD);;) {
-        struct rv_accessor a;
+        struct rv_plan_accessor a;
         size_t next = read_accessor(r, at, &a);
-        struct rv_accessor *kept = next > 0 ? take(r, sizeof *kept) : NULL;
+        struct rv_plan_accessor *kept = next > 0 ? take(r, sizeof *kept) : NULL;
         if (!kept)
             return at;
         *kept = a;
@@ -210,13 +210,13 @@ static bool is_escape(rv_str s, size_t at)
 
 /* --- a whole string --- */
 
-static void add(struct reader *r, rv_str text, const struct rv_ref *ref)
+static void add(struct reader *r, rv_str text, const struct rv_plan_ref *ref)
 {
-    struct rv_piece *piece = !ref && text.len == 0 ? NULL : take(r, sizeof *piece);
+    struct rv_plan_piece *piece = !ref && text.len == 0 ? NULL : take(r, sizeof *piece);
 
     if (!piece)
         return;
-    *piece = (struct rv_piece){text, ref, NULL};
+    *piece = (struct rv_plan_piece){text, ref, NULL};
     *r->end = piece;
     r->end = &piece->next;
 }
@@ -228,9 +228,9 @@ static size_t fail(struct reader *r, enum rv_plan_error_type fault)
 }
 
 /* A reference between at and end. */
-static void add_ref(struct reader *r, struct rv_ref ref)
+static void add_ref(struct reader *r, struct rv_plan_ref ref)
 {
-    struct rv_ref *kept = take(r, sizeof *kept);
+    struct rv_plan_ref *kept = take(r, sizeof *kept);
 
     if (!kept)
         return;
@@ -242,7 +242,7 @@ static void add_ref(struct reader *r, struct rv_ref ref)
 /* The string is meant as one reference. */
 static void read_whole(struct reader *r)
 {
-    struct rv_ref ref;
+    struct rv_plan_ref ref;
     size_t end = read_ref(r, 1, &ref);
 
     if (end == r->s.len) {
@@ -257,7 +257,7 @@ static void read_whole(struct reader *r)
 /* "${...}" at `at`: the place behind it. */
 static size_t read_embedded(struct reader *r, size_t at)
 {
-    struct rv_ref ref;
+    struct rv_plan_ref ref;
     size_t end = read_ref(r, at + 2, &ref);
 
     if (end == 0 || byte_at(r->s, end) != '}')
@@ -272,7 +272,7 @@ static size_t read_embedded(struct reader *r, size_t at)
 /* The place behind the escaped reference at `at`, as far as it is one. */
 static size_t skip_escaped(struct reader *r, size_t at)
 {
-    struct rv_ref ref;
+    struct rv_plan_ref ref;
     size_t inside = at + 2 + (byte_at(r->s, at + 2) == '{'), end = read_ref(r, inside, &ref);
 
     return end > 0 ? end : inside;
@@ -304,11 +304,11 @@ static void read_mixed(struct reader *r)
         add(r, part(r, from, r->s.len), NULL);
 }
 
-int rv_argument_read(rv_str text, rv_arena *arena, struct rv_argument *out, rv_err **err)
+int rv_plan_argument_read(rv_str text, rv_arena *arena, struct rv_plan_argument *out, rv_err **err)
 {
     struct reader r = {text, arena, out, &out->first, false};
 
-    *out = (struct rv_argument){0};
+    *out = (struct rv_plan_argument){0};
     if (looks_whole(text))
         read_whole(&r);
     else

@@ -113,7 +113,7 @@ static void list_fields(struct listing *l, struct rv_shape shape, const rv_buf *
     shape.is_optional = false;
     rv_shape_names(&shape, &names);
     for (size_t i = 0; i < names.n && l->n < MAX_LINES; i++) {
-        struct rv_accessor key = {RV_ACCESSOR_KEY, rv_str_of(names.items[i]), SIZE_MAX, NULL};
+        struct rv_plan_accessor key = {RV_ACCESSOR_KEY, rv_str_of(names.items[i]), SIZE_MAX, NULL};
         struct rv_shape field;
         rv_buf name = RV_BUF_INIT(MAX_PATH);
         if (!rv_shape_step(&shape, &key, &field, &unused))
@@ -152,7 +152,7 @@ static void list(json_object *schema, bool marks_required, const char *title, co
 static bool has_artifact_id(json_object *schema)
 {
     struct rv_shape shape = rv_shape_of(schema), id;
-    struct rv_accessor key = {RV_ACCESSOR_KEY, RV_STR_LIT("artifact_id"), SIZE_MAX, NULL};
+    struct rv_plan_accessor key = {RV_ACCESSOR_KEY, RV_STR_LIT("artifact_id"), SIZE_MAX, NULL};
     struct rv_shape_names names = {0};
 
     return rv_shape_artifact_type(schema) && !rv_shape_step(&shape, &key, &id, &names);

@@ -75,7 +75,7 @@ static void put_summary(rv_str text, rv_buf *out)
     rv_buf_puts(out, "No summary available");
 }
 
-static void put_section(const struct rv_tool_result *r, rv_str text, size_t limit, rv_buf *out)
+static void put_section(const struct rv_plan_result *r, rv_str text, size_t limit, rv_buf *out)
 {
     bool failed = has_failed(r->result);
 
@@ -88,8 +88,8 @@ static void put_section(const struct rv_tool_result *r, rv_str text, size_t limi
 }
 
 /* One result, behind what separates it from the one before. */
-static void put(enum rv_result_format format, const struct rv_tool_result *r, size_t index, rv_str text, size_t limit,
-                rv_buf *out)
+static void put(enum rv_plan_result_format format, const struct rv_plan_result *r, size_t index, rv_str text,
+                size_t limit, rv_buf *out)
 {
     const char *status = has_failed(r->result) ? "FAILED" : "SUCCESS";
 
@@ -106,8 +106,8 @@ static void put(enum rv_result_format format, const struct rv_tool_result *r, si
     put_cut(text, limit, out);
 }
 
-void rv_results_write(enum rv_result_format format, const struct rv_tool_result *results, size_t n, size_t limit,
-                      rv_buf *out)
+void rv_plan_results_write(enum rv_plan_result_format format, const struct rv_plan_result *results, size_t n,
+                           size_t limit, rv_buf *out)
 {
     rv_buf text = RV_BUF_INIT(RV_JSON_MAX_BYTES);
     size_t n_put = 0;

@@ -19,7 +19,7 @@ static struct rv_shape target_of(struct rv_validation *c, const struct rv_place 
     if (!at->up)
         return rv_shape_of(c->tool ? c->tool->input : NULL);
     above = target_of(c, at->up);
-    struct rv_accessor a = {at->key ? RV_ACCESSOR_KEY : RV_ACCESSOR_INDEX, rv_str_of(at->key), at->i, NULL};
+    struct rv_plan_accessor a = {at->key ? RV_ACCESSOR_KEY : RV_ACCESSOR_INDEX, rv_str_of(at->key), at->i, NULL};
     return rv_shape_step(&above, &a, &here, c->names) ? here : rv_shape_of(NULL);
 }
 
@@ -48,11 +48,11 @@ static void check_types(struct rv_validation *c, const struct rv_place *at, rv_s
 }
 
 /* The path of a reference as text, up to its accessor `last`; NULL: the whole path. */
-static const char *field_of(struct rv_validation *c, const struct rv_ref *ref, const struct rv_accessor *last)
+static const char *field_of(struct rv_validation *c, const struct rv_plan_ref *ref, const struct rv_plan_accessor *last)
 {
     rv_buf text = RV_BUF_INIT(RV_PLAN_MAX_PATH);
 
-    for (const struct rv_accessor *a = ref->path; a; a = a->next) {
+    for (const struct rv_plan_accessor *a = ref->path; a; a = a->next) {
         rv_validation_write_step(a->kind == RV_ACCESSOR_INDEX ? NULL : a->key.ptr, a->index, &text);
         if (a == last)
             break;
@@ -61,7 +61,8 @@ static const char *field_of(struct rv_validation *c, const struct rv_ref *ref, c
 }
 
 /* A9: a tool that makes artifacts has their id, declared or not. */
-static bool is_artifact_id(const struct rv_plan_tool *tool, const struct rv_ref *ref, const struct rv_accessor *a)
+static bool is_artifact_id(const struct rv_plan_tool *tool, const struct rv_plan_ref *ref,
+                           const struct rv_plan_accessor *a)
 {
     return a == ref->path && a->kind != RV_ACCESSOR_INDEX && rv_str_is(a->key, "artifact_id") &&
            rv_shape_artifact_type(tool->output);
@@ -69,7 +70,7 @@ static bool is_artifact_id(const struct rv_plan_tool *tool, const struct rv_ref 
 
 /* V6, V7, V8 */
 static void check_field(struct rv_validation *c, const struct rv_place *at, rv_str template, bool whole,
-                        const struct rv_ref *ref, const struct rv_plan_tool *tool)
+                        const struct rv_plan_ref *ref, const struct rv_plan_tool *tool)
 {
     struct rv_shape from = rv_shape_of(tool->output), to;
     struct rv_plan_error *e;
@@ -81,7 +82,7 @@ static void check_field(struct rv_validation *c, const struct rv_place *at, rv_s
             e->tool = tool->visible;
         return;
     }
-    for (const struct rv_accessor *a = ref->path; a; a = a->next, from = to) {
+    for (const struct rv_plan_accessor *a = ref->path; a; a = a->next, from = to) {
         if (depth++ < RV_JSON_MAX_DEPTH && rv_shape_step(&from, a, &to, c->names)) /* no output is deeper */
             continue;
         if (is_artifact_id(tool, ref, a)) {
@@ -104,17 +105,17 @@ static void check_field(struct rv_validation *c, const struct rv_place *at, rv_s
 
 /* A reference to a result that stands: its value is known. */
 static void check_done(struct rv_validation *c, const struct rv_place *at, rv_str template, bool whole,
-                       const struct rv_ref *ref)
+                       const struct rv_plan_ref *ref)
 {
     const struct rv_plan_done *done = &c->rules->done[ref->call];
-    struct rv_step_output output = {done->usable, done->value, done->artifact_id};
-    struct rv_ref first = {0, ref->path};
+    struct rv_plan_step_output output = {done->usable, done->value, done->artifact_id};
+    struct rv_plan_ref first = {0, ref->path};
     rv_buf reason = RV_BUF_INIT(RV_PLAN_MAX_PATH);
     json_object *value = NULL;
 
     if (!done->usable)
         rv_buf_printf(&reason, "call %zu did not succeed", ref->call);
-    if (done->usable && rv_step_look_up(&output, 1, &first, &value, &reason)) {
+    if (done->usable && rv_plan_step_look_up(&output, 1, &first, &value, &reason)) {
         struct rv_shape shape = {.types = rv_shape_types_of(value)};
         rv_buf_fini(&reason);
         check_types(c, at, template, whole, done->tool, field_of(c, ref, NULL), &shape);
@@ -128,7 +129,7 @@ static void check_done(struct rv_validation *c, const struct rv_place *at, rv_st
 
 /* V2 to V8 */
 void rv_validation_check_ref(struct rv_validation *c, const struct rv_place *at, rv_str template, bool whole,
-                             const struct rv_ref *ref)
+                             const struct rv_plan_ref *ref)
 {
     size_t n_done = c->rules->n_done, own = n_done + c->call, n = n_done + c->plan->n_calls;
     struct rv_plan_error *e;

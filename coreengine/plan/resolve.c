@@ -17,12 +17,12 @@
 #define MAX_REASON ((size_t)4 << 10)       /* bytes of why a reference has no value */
 
 struct resolving {
-    const struct rv_step_output *outputs;
+    const struct rv_plan_step_output *outputs;
     size_t n;
     rv_arena *arena;
     rv_buf path;
     size_t n_refs, mixed; /* so far */
-    struct rv_resolution *out;
+    struct rv_plan_resolution *out;
 };
 
 /* The call must not run. */
@@ -78,7 +78,7 @@ static void say_keys(json_object *from, rv_buf *reason)
 }
 
 /* One step down; false: there is nothing, and reason says so. */
-static bool descend(json_object *from, const struct rv_accessor *a, json_object **to, rv_buf *reason)
+static bool descend(json_object *from, const struct rv_plan_accessor *a, json_object **to, rv_buf *reason)
 {
     if (json_object_is_type(from, json_type_array) && a->kind != RV_ACCESSOR_KEY && a->index != SIZE_MAX) {
         size_t n = json_object_array_length(from);
@@ -103,17 +103,17 @@ static bool descend(json_object *from, const struct rv_accessor *a, json_object 
 }
 
 /* A9: the id of an artifact can be referenced although the output does not have it. */
-static bool is_artifact_id(const struct rv_step_output *output, const struct rv_accessor *a)
+static bool is_artifact_id(const struct rv_plan_step_output *output, const struct rv_plan_accessor *a)
 {
     return a && output->artifact_id && a->kind != RV_ACCESSOR_INDEX && rv_str_is(a->key, "artifact_id") &&
            !(json_object_is_type(output->value, json_type_object) &&
              json_object_object_get_ex(output->value, "artifact_id", NULL));
 }
 
-bool rv_step_look_up(const struct rv_step_output *outputs, size_t n, const struct rv_ref *ref, json_object **out,
-                     rv_buf *reason)
+bool rv_plan_step_look_up(const struct rv_plan_step_output *outputs, size_t n, const struct rv_plan_ref *ref,
+                          json_object **out, rv_buf *reason)
 {
-    const struct rv_accessor *a = ref->path;
+    const struct rv_plan_accessor *a = ref->path;
 
     if (ref->call >= n) {
         rv_buf_printf(reason, "call %zu is not an earlier call of this plan", ref->call);
@@ -145,17 +145,17 @@ static void put_text(json_object *value, rv_buf *to)
 }
 
 /* The pieces one behind the other. */
-static int join(struct resolving *r, const struct rv_argument *t, rv_str text, json_object **to, rv_err **err)
+static int join(struct resolving *r, const struct rv_plan_argument *t, rv_str text, json_object **to, rv_err **err)
 {
     rv_buf whole = RV_BUF_INIT(MAX_MIXED - r->mixed), reason = RV_BUF_INIT(MAX_REASON);
     bool found = true;
     int rc = 0;
 
-    for (const struct rv_piece *p = t->first; p && found; p = p->next) {
+    for (const struct rv_plan_piece *p = t->first; p && found; p = p->next) {
         json_object *value = NULL;
         if (!p->ref)
             rv_buf_add_str(&whole, p->text);
-        else if ((found = rv_step_look_up(r->outputs, r->n, p->ref, &value, &reason)))
+        else if ((found = rv_plan_step_look_up(r->outputs, r->n, p->ref, &value, &reason)))
             put_text(value, &whole);
     }
     if (whole.rc == RV_E_NOMEM) {
@@ -177,13 +177,14 @@ static int join(struct resolving *r, const struct rv_argument *t, rv_str text, j
     return rc;
 }
 
-static int read_whole(struct resolving *r, const struct rv_argument *t, rv_str text, json_object **to, rv_err **err)
+static int read_whole(struct resolving *r, const struct rv_plan_argument *t, rv_str text, json_object **to,
+                      rv_err **err)
 {
     rv_buf reason = RV_BUF_INIT(MAX_REASON);
     json_object *value = NULL;
     int rc = 0;
 
-    if (rv_step_look_up(r->outputs, r->n, t->first->ref, &value, &reason))
+    if (rv_plan_step_look_up(r->outputs, r->n, t->first->ref, &value, &reason))
         *to = json_object_get(value);
     else
         rc = stop_unresolved(r, text, &reason, err);
@@ -194,14 +195,14 @@ static int read_whole(struct resolving *r, const struct rv_argument *t, rv_str t
 static int resolve_string(struct resolving *r, json_object *from, json_object **to, rv_err **err)
 {
     rv_str text = rv_json_str(from);
-    struct rv_argument t;
+    struct rv_plan_argument t;
 
     *to = NULL;
     if (!memchr(text.ptr, '$', text.len)) {
         *to = json_object_get(from);
         return 0;
     }
-    int rc = rv_argument_read(text, r->arena, &t, err);
+    int rc = rv_plan_argument_read(text, r->arena, &t, err);
     if (rc < 0)
         return rc;
     r->n_refs += t.n_refs;
@@ -278,12 +279,12 @@ static int resolve(struct resolving *r, json_object *from, int depth, json_objec
     return rc;
 }
 
-int rv_plan_resolve(json_object *arguments, const struct rv_step_output *outputs, size_t n, struct rv_resolution *out,
-                    rv_err **err)
+int rv_plan_resolve(json_object *arguments, const struct rv_plan_step_output *outputs, size_t n,
+                    struct rv_plan_resolution *out, rv_err **err)
 {
     struct resolving r = {outputs, n, rv_arena_new(MAX_ARENA), RV_BUF_INIT(RV_PLAN_MAX_BYTES), 0, 0, out};
 
-    *out = (struct rv_resolution){0};
+    *out = (struct rv_plan_resolution){0};
     if (!r.arena)
         return RV_FAIL(err, RV_E_NOMEM, "no memory for arguments");
     int rc = resolve(&r, arguments, 0, &out->arguments, err);

@@ -241,14 +241,14 @@ const char *rv_shape_artifact_type(json_object *schema)
 /* --- one step --- */
 
 struct stepping {
-    const struct rv_accessor *a;
+    const struct rv_plan_accessor *a;
     struct rv_shape *to;
     struct rv_shape_names *names;
     bool found;
 };
 
 /* A key of the accessor that json-c can look up. */
-static bool is_key(const struct rv_accessor *a)
+static bool is_key(const struct rv_plan_accessor *a)
 {
     return a->kind != RV_ACCESSOR_INDEX && !memchr(a->key.ptr, '\0', a->key.len);
 }
@@ -372,7 +372,7 @@ static void step(void *self, struct walk *w)
     s->to->is_optional = s->to->is_optional || used != types;
 }
 
-bool rv_shape_step(const struct rv_shape *from, const struct rv_accessor *a, struct rv_shape *to,
+bool rv_shape_step(const struct rv_shape *from, const struct rv_plan_accessor *a, struct rv_shape *to,
                    struct rv_shape_names *names)
 {
     struct stepping s = {a, to, names, from->is_any};

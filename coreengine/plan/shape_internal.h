@@ -43,7 +43,7 @@ void rv_shape_note_names(struct rv_shape_names *names, json_object *properties);
 
 struct rv_shape rv_shape_of(json_object *schema); /* NULL: anything */
 /** One step down; false: there is no such field, and names has those that there are. */
-bool rv_shape_step(const struct rv_shape *from, const struct rv_accessor *a, struct rv_shape *to,
+bool rv_shape_step(const struct rv_shape *from, const struct rv_plan_accessor *a, struct rv_shape *to,
                    struct rv_shape_names *names);
 /** The items of the lists that may be there; false: nothing is declared about them. */
 bool rv_shape_items(const struct rv_shape *shape, struct rv_shape *to);

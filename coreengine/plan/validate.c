@@ -78,8 +78,8 @@ struct rv_plan_error *rv_validation_add_plain(struct rv_validation *c, enum rv_p
         rv_validation_no_memory(c);
         return NULL;
     }
-    struct rv_placed_error *p = &c->errors[c->n];
-    *p = (struct rv_placed_error){.order = order, .number = c->n};
+    struct rv_plan_placed_error *p = &c->errors[c->n];
+    *p = (struct rv_plan_placed_error){.order = order, .number = c->n};
     p->e.tool_index = c->rules->n_done + c->call;
     p->e.argument = "";
     p->e.template = RV_STR_LIT("");
@@ -103,7 +103,7 @@ struct rv_plan_error *rv_validation_add(struct rv_validation *c, enum rv_plan_er
 
 static int compare_errors(const void *a, const void *b)
 {
-    const struct rv_placed_error *x = a, *y = b;
+    const struct rv_plan_placed_error *x = a, *y = b;
 
     if (x->e.tool_index != y->e.tool_index)
         return x->e.tool_index < y->e.tool_index ? -1 : 1;
@@ -133,14 +133,14 @@ static void note_too_many(struct rv_validation *c, const struct rv_place *at, rv
 }
 
 /* The text of a string without references: escapes are undone. */
-static json_object *literal_of(struct rv_validation *c, const struct rv_argument *t, json_object *string)
+static json_object *literal_of(struct rv_validation *c, const struct rv_plan_argument *t, json_object *string)
 {
     rv_buf text = RV_BUF_INIT(RV_JSON_MAX_BYTES);
     json_object *value = NULL;
 
     if (!t->first || (!t->first->next && t->first->text.len == rv_json_str(string).len))
         return json_object_get(string);
-    for (const struct rv_piece *p = t->first; p; p = p->next)
+    for (const struct rv_plan_piece *p = t->first; p; p = p->next)
         rv_buf_add_str(&text, p->text);
     if (text.rc == 0)
         value = json_object_new_string_len(rv_buf_cstr(&text), (int)text.len);
@@ -154,11 +154,11 @@ static json_object *literal_of(struct rv_validation *c, const struct rv_argument
 static json_object *check_string(struct rv_validation *c, const struct rv_place *at, json_object *string)
 {
     rv_str text = rv_json_str(string);
-    struct rv_argument t;
+    struct rv_plan_argument t;
 
     if (!memchr(text.ptr, '$', text.len))
         return json_object_get(string);
-    c->rc = rv_argument_read(text, c->arena, &t, c->err);
+    c->rc = rv_plan_argument_read(text, c->arena, &t, c->err);
     if (c->rc < 0)
         return NULL;
     if (t.fault) {
@@ -171,7 +171,7 @@ static json_object *check_string(struct rv_validation *c, const struct rv_place 
     if (t.n_refs == 0)
         return literal_of(c, &t, string);
     c->needs[c->call].n_refs += t.n_refs;
-    for (const struct rv_piece *p = t.first; p; p = p->next) {
+    for (const struct rv_plan_piece *p = t.first; p; p = p->next) {
         if (!p->ref)
             continue;
         if (c->n_refs++ < RV_PLAN_MAX_REFS)

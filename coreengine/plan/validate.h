@@ -42,7 +42,7 @@ struct rv_plan_done {
     const char *tool;         /* visible name; borrowed */
     bool usable;              /* it succeeded */
     json_object *value;       /* borrowed: its output; NULL: null */
-    json_object *artifact_id; /* borrowed: as in struct rv_step_output */
+    json_object *artifact_id; /* borrowed: as in struct rv_plan_step_output */
 };
 struct rv_plan_rules {
     bool defer_unschematized; /* a reference to an output without a schema is checked when it runs, not an error */

@@ -17,7 +17,7 @@ struct rv_place {
     size_t order; /* of the value in the document: containers before their members */
 };
 
-struct rv_placed_error {
+struct rv_plan_placed_error {
     struct rv_plan_error e;
     size_t order, number;
 };
@@ -29,7 +29,7 @@ struct rv_validation {
     const struct rv_plan_rules *rules;
     struct rv_plan_check *out;
     rv_arena *arena;
-    struct rv_placed_error *errors; /* owned */
+    struct rv_plan_placed_error *errors; /* owned */
     size_t n, cap;
     const struct rv_plan_tool **tools;
     struct rv_plan_needs *needs;
@@ -68,6 +68,6 @@ void rv_validation_check_literals(struct rv_validation *c, json_object *argument
 /* references.c */
 /** V2 to V8 of one reference in the string at a place of this call. */
 void rv_validation_check_ref(struct rv_validation *c, const struct rv_place *at, rv_str template, bool whole,
-                             const struct rv_ref *ref);
+                             const struct rv_plan_ref *ref);
 
 #endif

@@ -12,7 +12,7 @@ static const struct {
 #undef X
 };
 
-const char *rv_rem_fault_word(enum rv_rem_fault_code code)
+const char *rv_rem_fault_text(enum rv_rem_fault_code code)
 {
     return code >= RV_REM_OK && code < RV_REM_N_FAULTS ? faults[code].word : "internal_error";
 }

@@ -65,12 +65,12 @@ struct parser {
     struct rv_rem_query q;
 };
 
-const char *rv_rem_mode_word(enum rv_rem_mode mode)
+const char *rv_rem_mode_text(enum rv_rem_mode mode)
 {
     return mode >= RV_REM_LOOKUP && mode < RV_REM_N_MODES ? modes[mode] : "";
 }
 
-const char *rv_rem_rank_word(enum rv_rem_rank rank)
+const char *rv_rem_rank_text(enum rv_rem_rank rank)
 {
     return rank >= RV_REM_RANK_UNSAID && rank < RV_REM_N_RANKS ? ranks[rank] : "";
 }

@@ -59,11 +59,11 @@ struct rv_rem_fault {
     int line, col; /* from 1, col in code points */
 };
 /** "unknown_mode"; "ok" for RV_REM_OK. Static. */
-const char *rv_rem_fault_word(enum rv_rem_fault_code code);
+const char *rv_rem_fault_text(enum rv_rem_fault_code code);
 
 enum rv_rem_mode { RV_REM_LOOKUP, RV_REM_SEARCH, RV_REM_FUZZY, RV_REM_TRAVERSE, RV_REM_SQL, RV_REM_N_MODES };
 /** "LOOKUP". Static. */
-const char *rv_rem_mode_word(enum rv_rem_mode mode);
+const char *rv_rem_mode_text(enum rv_rem_mode mode);
 
 /* How a column is read by SQL. Times and JSON are texts; BOOL is 0 or 1 in SQLite. */
 enum rv_rem_type { RV_REM_TEXT, RV_REM_INT, RV_REM_FLOAT, RV_REM_BOOL, RV_REM_TIME, RV_REM_JSON, RV_N_REM_TYPES };
@@ -103,7 +103,7 @@ enum rv_rem_rank {
     RV_REM_N_RANKS
 };
 /** "cosine"; "" for RV_REM_RANK_UNSAID. Static. */
-const char *rv_rem_rank_word(enum rv_rem_rank rank);
+const char *rv_rem_rank_text(enum rv_rem_rank rank);
 
 struct rv_rem_opts {
     const struct rv_rem_table *tables; /* borrowed for the call; rv_rem_tables() */

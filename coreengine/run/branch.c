@@ -133,8 +133,8 @@ static void take(rv_run *run, struct branch *b, bool llm)
         run->shared.llm_left = rv_envelope_left(b->env).llm_calls;
         run->shared.hops_left = rv_envelope_left(b->env).hops;
     }
-    rv_calls_take(&run->shared, llm);
-    rv_hops_take(&run->shared, 1);
+    rv_calls_count(&run->shared, llm);
+    rv_hops_count(&run->shared, 1);
 }
 
 static int begin_visit(rv_run *run, struct branch *b, int stage, struct rv_effects *out, rv_err **err)

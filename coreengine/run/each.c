@@ -118,8 +118,8 @@ static int begin_element(rv_work *w, bool llm, struct rv_effects *out, rv_err **
     if (rc < 0)
         return rc;
     place.path = el->path;
-    rv_hops_take(w->shared, 1);
-    rv_calls_take(w->shared, llm);
+    rv_hops_count(w->shared, 1);
+    rv_calls_count(w->shared, llm);
     rc = rv_envelope_fork(w->env, &el->fork, err);
     const struct rv_visit_start start = {.stage = stage, .env = el->fork, .place = &place, .llm_reserved = llm};
     if (rc == 0)

@@ -6,8 +6,8 @@
 
 /* --- call.c --- */
 /** The value of a header, the caller's; *out NULL: there is none, or it is empty. */
-RV_MUST_CHECK int srv_call_take_header(const struct srv_call *c, const char *name, char **out, rv_err **err);
-RV_MUST_CHECK int srv_call_take_arg(const struct srv_call *c, size_t i, char **out, rv_err **err);
+RV_MUST_CHECK int srv_call_dup_header(const struct srv_call *c, const char *name, char **out, rv_err **err);
+RV_MUST_CHECK int srv_call_dup_arg(const struct srv_call *c, size_t i, char **out, rv_err **err);
 /* Members of the body that may be absent: another type is refused, never passed over. */
 RV_MUST_CHECK int srv_body_text(const struct srv_call *c, const char *key, bool is_needed, const char **out,
                                 rv_err **err); /* *out borrowed; NULL: absent */

@@ -15,7 +15,7 @@ int64_t srv_now_us(void)
 
 /* --- what handlers ask of a request --- */
 
-int srv_call_take_header(const struct srv_call *c, const char *name, char **out, rv_err **err)
+int srv_call_dup_header(const struct srv_call *c, const char *name, char **out, rv_err **err)
 {
     rv_str value;
 
@@ -26,7 +26,7 @@ int srv_call_take_header(const struct srv_call *c, const char *name, char **out,
     return *out ? 0 : RV_FAIL(err, RV_E_NOMEM, "read the header %s", name);
 }
 
-int srv_call_take_arg(const struct srv_call *c, size_t i, char **out, rv_err **err)
+int srv_call_dup_arg(const struct srv_call *c, size_t i, char **out, rv_err **err)
 {
     *out = rv_str_dup(rv_str_of(c->args[i]));
     return *out ? 0 : RV_FAIL(err, RV_E_NOMEM, "read the path of a request");
@@ -68,7 +68,7 @@ bool srv_call_query(const struct srv_call *c, const char *name, rv_str *out)
     return rv_httpd_query(c->req, name, out);
 }
 
-int srv_call_take_text(const struct srv_call *c, const char *name, char **out, rv_err **err)
+int srv_call_dup_text(const struct srv_call *c, const char *name, char **out, rv_err **err)
 {
     rv_str value;
 

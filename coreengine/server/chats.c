@@ -53,7 +53,7 @@ static void free_ask(void *made)
 static int take_eval(const struct srv_call *c, struct srv_turn_ask *a, rv_err **err)
 {
     char *text;
-    int rc = srv_call_take_header(c, "x-is-eval", &text, err);
+    int rc = srv_call_dup_header(c, "x-is-eval", &text, err);
 
     if (rc < 0)
         return rc;
@@ -77,7 +77,7 @@ static int new_ask(struct srv_call *c, enum rv_protocol_kind kind, struct srv_tu
     }
     a->opts.kind = a->req.kind;
     char *gone;
-    rc = srv_call_take_header(c, "x-on-disconnect", &gone, err);
+    rc = srv_call_dup_header(c, "x-on-disconnect", &gone, err);
     if (rc < 0)
         return rc;
     a->stays_us = !gone                           ? c->server->opts->stays_us
@@ -89,9 +89,9 @@ static int new_ask(struct srv_call *c, enum rv_protocol_kind kind, struct srv_tu
         return RV_FAIL(err, RV_E_INVALID, "X-On-Disconnect is \"cancel\" or \"continue\"");
     rv_id_make(rv_rand_system(), "env_", a->run);
     rv_buf_init(&a->open, RV_PROTOCOL_MAX_TEXT);
-    rc = srv_call_take_header(c, "x-client-id", &a->client, err);
+    rc = srv_call_dup_header(c, "x-client-id", &a->client, err);
     if (rc == 0)
-        rc = srv_call_take_header(c, "x-user-name", &a->user_name, err);
+        rc = srv_call_dup_header(c, "x-user-name", &a->user_name, err);
     if (rc == 0)
         rc = take_eval(c, a, err);
     *out = a;
@@ -101,7 +101,7 @@ static int new_ask(struct srv_call *c, enum rv_protocol_kind kind, struct srv_tu
 /* X-Session-Id: with a longer one nothing could be kept. */
 static int take_session(const struct srv_call *c, struct srv_turn_ask *a, rv_err **err)
 {
-    int rc = srv_call_take_header(c, "x-session-id", &a->session, err);
+    int rc = srv_call_dup_header(c, "x-session-id", &a->session, err);
 
     if (rc == 0 && a->session && strlen(a->session) > RV_STORE_MAX_ID) {
         rc = RV_FAIL(err, RV_E_INVALID, "X-Session-Id has %zu bytes, at most %d are allowed", strlen(a->session),
@@ -114,9 +114,9 @@ static int take_session(const struct srv_call *c, struct srv_turn_ask *a, rv_err
 /* The first header of these that is there. */
 static int first_header(const struct srv_call *c, const char *a, const char *b, char **out, rv_err **err)
 {
-    int rc = srv_call_take_header(c, a, out, err);
+    int rc = srv_call_dup_header(c, a, out, err);
 
-    return rc == 0 && !*out ? srv_call_take_header(c, b, out, err) : rc;
+    return rc == 0 && !*out ? srv_call_dup_header(c, b, out, err) : rc;
 }
 
 /* The agent is there, and does what the request asks. */
@@ -145,15 +145,15 @@ int srv_chat_agui(struct srv_call *c, rv_err **err)
     int rc = new_ask(c, RV_PROTOCOL_AGUI, &a, err);
     if (rc < 0)
         return rc;
-    rc = srv_call_take_arg(c, 0, &a->session, err);
+    rc = srv_call_dup_arg(c, 0, &a->session, err);
     if (rc == 0)
         rc = first_header(c, "x-agent-schema-name", "x-agent-schema", &a->agent, err);
     if (rc == 0)
-        rc = srv_call_take_header(c, "x-session-name", &a->session_name, err);
+        rc = srv_call_dup_header(c, "x-session-name", &a->session_name, err);
     if (rc == 0)
-        rc = srv_call_take_header(c, "x-session-type", &a->session_type, err);
+        rc = srv_call_dup_header(c, "x-session-type", &a->session_type, err);
     if (rc == 0)
-        rc = srv_call_take_header(c, "x-added-instruction", &a->section, err);
+        rc = srv_call_dup_header(c, "x-added-instruction", &a->section, err);
     if (rc < 0)
         return rc;
     rc = check_agent(c, a, err);
@@ -308,13 +308,13 @@ static int ask_model(struct srv_call *c, struct srv_turn_ask *a, rv_err **err)
         return ask_pipeline(c, a, err);
 
     char *events = NULL;
-    int rc = srv_call_take_header(c, "x-agent-schema-name", &a->agent, err);
+    int rc = srv_call_dup_header(c, "x-agent-schema-name", &a->agent, err);
     if (rc == 0 && !a->agent && !(a->agent = rv_str_dup(rv_str_of(name))))
         rc = RV_FAIL(err, RV_E_NOMEM, "read a request");
     if (rc == 0)
         rc = take_session(c, a, err);
     if (rc == 0)
-        rc = srv_call_take_header(c, "x-reeve-events", &events, err);
+        rc = srv_call_dup_header(c, "x-reeve-events", &events, err);
     if (rc < 0)
         return rc;
     a->opts.is_whole = !a->req.stream;
@@ -371,11 +371,11 @@ int srv_chat_remlight(struct srv_call *c, rv_err **err)
 
     if (rc < 0)
         return rc;
-    rc = c->n_args > 0 ? srv_call_take_arg(c, 0, &a->session, err) : take_session(c, a, err);
+    rc = c->n_args > 0 ? srv_call_dup_arg(c, 0, &a->session, err) : take_session(c, a, err);
     if (rc == 0)
         rc = first_header(c, "x-agent-schema", "x-agent-schema-name", &a->agent, err);
     if (rc == 0)
-        rc = srv_call_take_header(c, "x-model-name", &a->model, err);
+        rc = srv_call_dup_header(c, "x-model-name", &a->model, err);
     if (rc == 0 && !a->model && a->req.model && strchr(a->req.model, ':') &&
         !(a->model = rv_str_dup(rv_str_of(a->req.model))))
         rc = RV_FAIL(err, RV_E_NOMEM, "read a request");

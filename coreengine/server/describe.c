@@ -426,7 +426,7 @@ static void write_operation(rv_jw *w, const struct srv_route *r)
         rv_jw_key(w, "bearer");
         rv_jw_arr(w);
         if (r->scope >= 0)
-            rv_jw_text(w, rv_scope_word((enum rv_api_scope)r->scope));
+            rv_jw_text(w, rv_scope_text((enum rv_api_scope)r->scope));
         rv_jw_arr_end(w);
         rv_jw_obj_end(w);
     }
@@ -501,7 +501,7 @@ void rv_server_write_reference(rv_buf *out)
         const struct srv_route *r = &srv_routes[i];
         rv_buf_printf(out, "| `%s %s` | %s | %s | ", rv_method_text(r->method), r->path, r->summary,
                       r->scope == SRV_KNOWN ? "any"
-                      : needs_key(r)        ? rv_scope_word((enum rv_api_scope)r->scope)
+                      : needs_key(r)        ? rv_scope_text((enum rv_api_scope)r->scope)
                                             : "");
         for (const char *p = r->query; p && *p;) {
             size_t n = strcspn(p, " ");

@@ -23,10 +23,10 @@ static int name_request(struct srv_call *c, const struct srv_turn_ask *a, struct
 {
     char *key = NULL, *count = NULL;
     struct rv_hash h;
-    int rc = srv_call_take_header(c, "idempotency-key", &key, err);
+    int rc = srv_call_dup_header(c, "idempotency-key", &key, err);
 
     if (rc == 0)
-        rc = srv_call_take_header(c, "x-stainless-retry-count", &count, err);
+        rc = srv_call_dup_header(c, "x-stainless-retry-count", &count, err);
     *out = (struct name){.is_key = key != NULL};
     rv_hash_init(&h);
     rv_hash_add(&h, rv_str_of(c->route->path));

@@ -250,7 +250,7 @@ int srv_run_diff(struct srv_call *c, rv_err **err)
 {
     struct rv_app_comparison cmp;
     char *with;
-    int rc = srv_call_take_text(c, "with", &with, err);
+    int rc = srv_call_dup_text(c, "with", &with, err);
 
     if (rc == 0 && !with)
         rc = RV_FAIL(err, RV_E_INVALID, "the parameter \"with\" must be the id of the other run");

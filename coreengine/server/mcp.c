@@ -53,7 +53,7 @@ static bool names_type(const char *list, const char *type)
 static int accepts_both(const struct srv_call *c, bool *out, rv_err **err)
 {
     char *accept;
-    int rc = srv_call_take_header(c, "accept", &accept, err);
+    int rc = srv_call_dup_header(c, "accept", &accept, err);
 
     *out =
         !accept || names_type(accept, "*/*") || (names_type(accept, JSON) && names_type(accept, "text/event-stream"));
@@ -65,7 +65,7 @@ static int sends_json(const struct srv_call *c, bool *out, rv_err **err)
 {
     size_t n = sizeof JSON - 1;
     char *type;
-    int rc = srv_call_take_header(c, "content-type", &type, err);
+    int rc = srv_call_dup_header(c, "content-type", &type, err);
 
     *out = type && strncasecmp(type, JSON, n) == 0 && (type[n] == '\0' || type[n] == ';' || type[n] == ' ');
     free(type);
@@ -252,7 +252,7 @@ static int take(struct srv_call *c, struct srv_mcp_session *session, const struc
     rv_app_mcp_job *job = NULL;
     char *trace = NULL;
     struct srv_trace caller = srv_watch_trace(c);
-    int rc = srv_call_take_header(c, "traceparent", &trace, err);
+    int rc = srv_call_dup_header(c, "traceparent", &trace, err);
 
     at.trace = rv_trace_is_set(&caller.caller) ? trace : NULL;
     at.trusts_trace = caller.is_trusted;
@@ -291,7 +291,7 @@ static int begin_session(struct srv_call *c, const struct rv_mcp_message *m, rv_
 static struct srv_mcp_session *find_session(struct srv_call *c, json_object *id, int *rc, rv_err **err)
 {
     char *given;
-    *rc = srv_call_take_header(c, "mcp-session-id", &given, err);
+    *rc = srv_call_dup_header(c, "mcp-session-id", &given, err);
     if (*rc < 0)
         return NULL;
     struct srv_mcp_session *session = given ? srv_mcp_session_find(c->server->mcps, c, given) : NULL;

@@ -22,7 +22,7 @@ int srv_feed(struct srv_call *c, rv_err **err)
     json_object *out = NULL;
     rv_str future;
     char *before;
-    int rc = srv_call_take_text(c, "before", &before, err);
+    int rc = srv_call_dup_text(c, "before", &before, err);
 
     what.before_date = before;
     if (rc == 0)
@@ -148,7 +148,7 @@ int srv_usage_answers(struct srv_call *c, rv_err **err)
     struct rv_app_usage_by by;
     json_object *out = NULL;
     char *words;
-    int rc = srv_call_take_text(c, "by", &words, err);
+    int rc = srv_call_dup_text(c, "by", &words, err);
 
     if (rc == 0)
         rc = rv_app_usage_by_parse(words ? words : "user,agent,model", &by, err);
@@ -172,7 +172,7 @@ int srv_me(struct srv_call *c, rv_err **err)
     (void)err;
     rv_scopes_write(c->who.scopes, &scopes);
     rv_jw_obj(&w);
-    rv_jw_kv_text(&w, "level", rv_level_word(c->who.level));
+    rv_jw_kv_text(&w, "level", rv_level_text(c->who.level));
     rv_jw_kv_text(&w, "tenant_id", c->who.tenant);
     rv_jw_kv_text(&w, "user_id", c->who.user[0] ? c->who.user : NULL);
     rv_jw_kv_text(&w, "name", c->who.name[0] ? c->who.name : NULL);

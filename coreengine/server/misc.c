@@ -144,8 +144,8 @@ static void write_usage(void *self, const struct rv_app_usage *row)
     rv_jw_obj(w);
     rv_jw_kv_text(w, "user", row->user);
     rv_jw_kv_bool(w, "tenant", row->is_tenants);
-    rv_jw_kv_text(w, "kind", rv_quota_kind_word(row->kind));
-    rv_jw_kv_text(w, "span", rv_quota_span_word(row->span));
+    rv_jw_kv_text(w, "kind", rv_quota_kind_text(row->kind));
+    rv_jw_kv_text(w, "span", rv_quota_span_text(row->span));
     rv_jw_kv_bool(w, "rate", row->is_rate);
     rv_jw_kv_int(w, "limit", row->limit);
     rv_jw_kv_int(w, "used", row->used);

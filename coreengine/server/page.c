@@ -109,7 +109,7 @@ int srv_login_show(struct srv_call *c, rv_err **err)
     rv_jw_kv_text(&w, "name", who->name[0] ? who->name : who->user);
     rv_jw_kv_text(&w, "user", who->user);
     rv_jw_kv_text(&w, "tenant", who->tenant);
-    rv_jw_kv_text(&w, "level", rv_level_word(who->level));
+    rv_jw_kv_text(&w, "level", rv_level_text(who->level));
     rv_jw_kv_text(&w, "scopes", rv_buf_cstr(&scopes));
     rv_jw_kv_bool(&w, "login", who->by == RV_BY_LOGIN);
     rv_jw_obj_end(&w);

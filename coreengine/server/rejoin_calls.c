@@ -97,7 +97,7 @@ int srv_chat_stream(struct srv_call *c, rv_err **err)
     struct rv_stream_row row = {0};
     rv_err *cause = NULL;
 
-    int rc = srv_call_take_header(c, "x-run-id", &run, err);
+    int rc = srv_call_dup_header(c, "x-run-id", &run, err);
     if (rc < 0)
         return rc;
     rc = run ? rv_store_last_stream(c->store, &c->app.scope, run, &row, &cause)

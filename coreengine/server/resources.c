@@ -40,7 +40,7 @@ static int add_where(const struct srv_call *c, const struct rv_kind *kind, rv_st
     char *word = rv_str_dup(column), *text = NULL;
     int rc = word ? 0 : RV_FAIL(err, RV_E_NOMEM, "read the parameters");
     if (rc == 0)
-        rc = srv_call_take_text(c, word, &text, err);
+        rc = srv_call_dup_text(c, word, &text, err);
     if (rc == 0 && text) {
         rc = rv_app_entity_value(kind->name, word, text, &w->value, err);
         if (rc == 0) {
@@ -66,9 +66,9 @@ static int read_wanted(const struct srv_call *c, const struct rv_kind *kind, str
         p += n + (p[n] == ' ');
     }
     if (rc == 0)
-        rc = srv_call_take_text(c, "name", &out->name, err);
+        rc = srv_call_dup_text(c, "name", &out->name, err);
     if (rc == 0)
-        rc = srv_call_take_text(c, "tag", &out->tag, err);
+        rc = srv_call_dup_text(c, "tag", &out->tag, err);
     out->tags[0] = out->tag;
     out->filter.name = out->name;
     out->filter.tags = out->tags;

@@ -55,11 +55,11 @@ int srv_entities_list(struct srv_call *c, rv_err **err)
     rv_jw_arr(&w);
     int rc = check_kind(c, err);
     if (rc == 0)
-        rc = srv_call_take_text(c, "name", &name, err);
+        rc = srv_call_dup_text(c, "name", &name, err);
     if (rc == 0)
-        rc = srv_call_take_text(c, "about", &about, err);
+        rc = srv_call_dup_text(c, "about", &about, err);
     if (rc == 0)
-        rc = srv_call_take_text(c, "tag", &tag, err);
+        rc = srv_call_dup_text(c, "tag", &tag, err);
     const char *tags[] = {tag};
     struct rv_entity_filter filter = {
         .name = name, .about = about, .tags = tags, .n_tags = tag != NULL, .limit = SRV_LIMIT};
@@ -345,9 +345,9 @@ int srv_tasks_list(struct srv_call *c, rv_err **err)
     rv_jw w = srv_call_json(c, 200);
 
     rv_jw_arr(&w);
-    int rc = srv_call_take_text(c, "status", &status, err);
+    int rc = srv_call_dup_text(c, "status", &status, err);
     if (rc == 0)
-        rc = srv_call_take_text(c, "type", &type, err);
+        rc = srv_call_dup_text(c, "type", &type, err);
     struct rv_task_filter filter = {.limit = SRV_LIMIT, .type = type};
     if (rc == 0)
         rc = srv_call_int(c, "limit", 1, SRV_MAX_LIMIT, &filter.limit, err);

@@ -58,7 +58,7 @@ void srv_run_begin(struct srv_call *c)
 static int take_form(const struct srv_call *c, enum srv_follow_form *out, rv_err **err)
 {
     char *accept = NULL;
-    int rc = srv_call_take_header(c, "accept", &accept, err);
+    int rc = srv_call_dup_header(c, "accept", &accept, err);
 
     *out = accept && strstr(accept, "application/x-ndjson") ? SRV_FOLLOW_LINES : SRV_FOLLOW_EVENTS;
     free(accept);
@@ -219,9 +219,9 @@ static int submit(struct srv_call *c, struct rv_app_loaded *l, json_object *stat
     struct rv_app_submit how = {.webhooks = hooks};
     struct rv_app_run run = {.app = &c->app, .loaded = l, .mode = RV_UNSET, .store = c->store};
     rv_envelope *env = NULL;
-    int rc = srv_call_take_header(c, "idempotency-key", &key, err);
+    int rc = srv_call_dup_header(c, "idempotency-key", &key, err);
     if (rc == 0)
-        rc = srv_call_take_header(c, "traceparent", &trace, err);
+        rc = srv_call_dup_header(c, "traceparent", &trace, err);
     how.key = key;
     how.trusts_trace = caller.is_trusted;
     how.trace = rv_trace_is_set(&caller.caller) ? trace : NULL;
@@ -406,11 +406,11 @@ int srv_runs_list(struct srv_call *c, rv_err **err)
     struct rv_app_runs list = {0};
     rv_jw w = srv_call_json(c, 200);
 
-    int rc = srv_call_take_text(c, "status", &status, err);
+    int rc = srv_call_dup_text(c, "status", &status, err);
     if (rc == 0)
-        rc = srv_call_take_text(c, "session", &session, err);
+        rc = srv_call_dup_text(c, "session", &session, err);
     if (rc == 0)
-        rc = srv_call_take_text(c, "pipeline", &pipeline, err);
+        rc = srv_call_dup_text(c, "pipeline", &pipeline, err);
     struct rv_run_filter filter = {.limit = SRV_LIMIT, .session = session, .pipeline = pipeline};
     if (rc == 0)
         rc = srv_call_int(c, "limit", 1, SRV_MAX_LIMIT, &filter.limit, err);
@@ -484,9 +484,9 @@ int srv_interrupts(struct srv_call *c, rv_err **err)
     rv_jw w = srv_call_json(c, 200);
 
     rv_jw_arr(&w);
-    int rc = srv_call_take_text(c, "run", &run, err);
+    int rc = srv_call_dup_text(c, "run", &run, err);
     if (rc == 0)
-        rc = srv_call_take_text(c, "session", &session, err);
+        rc = srv_call_dup_text(c, "session", &session, err);
     const struct rv_interrupt_filter filter = {
         .run = run, .session = session, .open_only = true, .limit = SRV_MAX_LIMIT};
     if (rc == 0)

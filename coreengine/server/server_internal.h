@@ -115,7 +115,7 @@ RV_MUST_CHECK int srv_call_int(const struct srv_call *c, const char *name, int64
                                rv_err **err);
 bool srv_call_query(const struct srv_call *c, const char *name, rv_str *out);
 /** A text of the query, the caller's; *out NULL: none, or empty. */
-RV_MUST_CHECK int srv_call_take_text(const struct srv_call *c, const char *name, char **out, rv_err **err);
+RV_MUST_CHECK int srv_call_dup_text(const struct srv_call *c, const char *name, char **out, rv_err **err);
 int64_t srv_now_us(void);
 void srv_call_reply(struct srv_call *c); /* on the loop: what rc, err, status and out say; frees the call */
 void srv_call_fault(struct srv_call *c, int status, const char *code, const char *detail); /* in place of an answer */
@@ -167,8 +167,7 @@ struct srv_trace { /* what a request says about the trace that it belongs to */
     bool is_trusted;                 /* its spans belong to that trace; else there is only a link to it */
     char parent[RV_TRACEPARENT_MAX]; /* the header again; "": there is none, or it is not trusted */
 };
-/** As the headers of a call say. */
-struct srv_trace srv_watch_trace(const struct srv_call *c);
+struct srv_trace srv_watch_trace(const struct srv_call *c); /* as its headers say */
 /** The header tracestate beside it, of the request. len 0: none. */
 rv_str srv_watch_trace_state(const struct srv_call *c, const struct srv_trace *trace);
 /** An event of a run. key: whatever stands for the run while it is driven here; trace NULL: one of its own. */

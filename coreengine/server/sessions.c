@@ -20,11 +20,11 @@ int srv_sessions_list(struct srv_call *c, rv_err **err)
     rv_jw w = srv_call_json(c, 200);
 
     rv_jw_arr(&w);
-    int rc = srv_call_take_text(c, "agent", &agent, err);
+    int rc = srv_call_dup_text(c, "agent", &agent, err);
     if (rc == 0)
-        rc = srv_call_take_text(c, "name", &name, err);
+        rc = srv_call_dup_text(c, "name", &name, err);
     if (rc == 0)
-        rc = srv_call_take_text(c, "search", &search, err);
+        rc = srv_call_dup_text(c, "search", &search, err);
     struct rv_session_filter filter = {.agent_name = agent, .name_contains = name, .limit = SRV_LIMIT};
     if (rc == 0)
         rc = srv_call_int(c, "limit", 1, SRV_MAX_LIMIT, &filter.limit, err);

@@ -173,7 +173,7 @@ int srv_tool_servers(struct srv_call *c, rv_err **err)
 {
     rv_jw w = srv_call_json(c, 200);
     struct servers s = {.c = c, .w = &w};
-    int rc = srv_call_take_text(c, "name", &s.wanted, err);
+    int rc = srv_call_dup_text(c, "name", &s.wanted, err);
 
     rv_jw_arr(&w);
     if (rc == 0)

@@ -98,8 +98,8 @@ enum rv_quota_span {
 #undef X
         RV_N_SPAN
 };
-const char *rv_quota_kind_word(enum rv_quota_kind kind);
-const char *rv_quota_span_word(enum rv_quota_span span);
+const char *rv_quota_kind_text(enum rv_quota_kind kind);
+const char *rv_quota_span_text(enum rv_quota_span span);
 
 #define RV_QUOTA_MAX_LIMIT  (INT64_C(1) << 50) /* of one counter: sums do not overflow */
 #define RV_QUOTA_MAX_LIMITS 64                 /* of one question: both plans, all kinds and spans */

@@ -63,8 +63,8 @@ static int failed_call(void)
 
 static int resolve_arguments(const char *text)
 {
-    struct rv_step_output outputs[2] = {{true, NULL, NULL}, {false, NULL, NULL}};
-    struct rv_resolution out = {0};
+    struct rv_plan_step_output outputs[2] = {{true, NULL, NULL}, {false, NULL, NULL}};
+    struct rv_plan_resolution out = {0};
     json_object *arguments = NULL;
     int rc = rv_json_parse(RV_STR_LIT("{\"a b\":[1.10,{\"c\":\"x\"}]}"), NULL, &outputs[0].value, NULL);
 
@@ -72,7 +72,7 @@ static int resolve_arguments(const char *text)
         rc = rv_json_parse(rv_str_of(text), NULL, &arguments, NULL);
     if (rc == 0)
         rc = rv_plan_resolve(arguments, outputs, 2, &out, NULL);
-    rv_resolution_fini(&out);
+    rv_plan_resolution_fini(&out);
     json_object_put(arguments);
     json_object_put(outputs[0].value);
     return rc;
@@ -91,13 +91,13 @@ static int unresolved(void)
 
 static int formatted(void)
 {
-    struct rv_tool_result item = {RV_STR_LIT("a"), NULL};
+    struct rv_plan_result item = {RV_STR_LIT("a"), NULL};
     rv_buf text = RV_BUF_INIT(10000);
     int rc = rv_json_parse(RV_STR_LIT("{\"content\":[{\"type\":\"text\",\"text\":\"long enough\"}]}"), NULL,
                            &item.result, NULL);
 
     if (rc == 0)
-        rv_results_write(RV_RESULT_SYNTHESIS, &item, 1, 0, &text);
+        rv_plan_results_write(RV_RESULT_SYNTHESIS, &item, 1, 0, &text);
     rc = rc == 0 ? text.rc : rc;
     rv_buf_fini(&text);
     json_object_put(item.result);

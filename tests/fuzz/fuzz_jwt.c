@@ -46,7 +46,7 @@ static void try_keys(rv_str text)
         return;
     require(rv_jwks_find(set, RV_JWT_RS256, (rv_str){NULL, 0}) != -1 ||
             rv_jwks_find(set, RV_JWT_ES256, (rv_str){NULL, 0}) != -1);
-    rv_jwks_free(set);
+    rv_jwks_unref(set);
 }
 
 RV_FUZZ_TARGET(jwt)

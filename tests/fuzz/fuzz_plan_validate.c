@@ -54,16 +54,16 @@ static void write_errors(const struct rv_plan_check *check)
 
 static void resolve(const struct rv_plan *plan)
 {
-    struct rv_step_output outputs[RV_PLAN_MAX_CALLS] = {{0}};
+    struct rv_plan_step_output outputs[RV_PLAN_MAX_CALLS] = {{0}};
 
     for (size_t i = 0; i < plan->n_calls; i++) {
-        struct rv_resolution r;
+        struct rv_plan_resolution r;
         if (rv_plan_resolve(plan->calls[i].arguments, outputs, i, &r, NULL) < 0)
             abort();
         if (!r.arguments && strcmp(r.code, "unresolved_reference") != 0 && strcmp(r.code, "too_large") != 0)
             abort(); /* validation would have said so */
-        rv_resolution_fini(&r);
-        outputs[i] = (struct rv_step_output){true, plan->calls[i].arguments, NULL};
+        rv_plan_resolution_fini(&r);
+        outputs[i] = (struct rv_plan_step_output){true, plan->calls[i].arguments, NULL};
     }
 }
 

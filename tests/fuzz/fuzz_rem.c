@@ -9,7 +9,7 @@ static bool begins_with_mode(rv_str text)
 {
     text = rv_str_trim(text);
     for (int m = 0; m < RV_REM_SQL; m++) {
-        const char *word = rv_rem_mode_word((enum rv_rem_mode)m);
+        const char *word = rv_rem_mode_text((enum rv_rem_mode)m);
         size_t n = strlen(word);
         if (text.len >= n && strncasecmp(text.ptr, word, n) == 0 &&
             (text.len == n || memchr(" \t\r\n", text.ptr[n], 4)))

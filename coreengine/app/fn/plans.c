@@ -127,7 +127,7 @@ static int tool_result_output(json_object *in, rv_jw *out, rv_err **err)
 /* --- references --- */
 
 /* Each output has the shape that tool_result_output gives. */
-static int read_outputs(json_object *list, struct rv_step_output **out, size_t *n, rv_err **err)
+static int read_outputs(json_object *list, struct rv_plan_step_output **out, size_t *n, rv_err **err)
 {
     *n = json_object_array_length(list);
     *out = calloc(*n + 1, sizeof **out);
@@ -142,7 +142,7 @@ static int read_outputs(json_object *list, struct rv_step_output **out, size_t *
     return 0;
 }
 
-static void write_resolution(const struct rv_resolution *r, const rv_err *violation, rv_jw *out)
+static void write_resolution(const struct rv_plan_resolution *r, const rv_err *violation, rv_jw *out)
 {
     rv_jw_obj(out);
     if (violation) {
@@ -179,8 +179,8 @@ static int check_arguments(json_object *given, json_object *arguments, rv_err **
 static int plan_resolve(json_object *in, rv_jw *out, rv_err **err)
 {
     json_object *schema = rv_fn_any(in, "input_schema");
-    struct rv_step_output *outputs = NULL;
-    struct rv_resolution r = {0};
+    struct rv_plan_step_output *outputs = NULL;
+    struct rv_plan_resolution r = {0};
     rv_err *violation = NULL;
     size_t n = 0;
     int rc = read_outputs(rv_fn_any(in, "outputs"), &outputs, &n, err);
@@ -192,7 +192,7 @@ static int plan_resolve(json_object *in, rv_jw *out, rv_err **err)
     if (rc == 0)
         write_resolution(&r, violation, out);
     rv_err_free(violation);
-    rv_resolution_fini(&r);
+    rv_plan_resolution_fini(&r);
     free(outputs);
     return rc;
 }
@@ -208,7 +208,7 @@ static int format_result(json_object *in, rv_jw *out, rv_err **err)
     RV_EACH_HAS_ROW(formats, RV_N_RESULT_FORMATS);
     json_object *results = rv_fn_any(in, "results");
     rv_buf text = RV_BUF_INIT(RV_JSON_MAX_BYTES);
-    struct rv_tool_result *items = NULL;
+    struct rv_plan_result *items = NULL;
     const char **names = NULL;
     int64_t limit = 0;
     size_t n = 0, format = RV_RESULT_MODEL;
@@ -223,9 +223,9 @@ static int format_result(json_object *in, rv_jw *out, rv_err **err)
     if (rc == 0 && !(items = calloc(n + 1, sizeof *items)))
         rc = RV_FAIL(err, RV_E_NOMEM, "no memory for results");
     for (size_t i = 0; rc == 0 && i < n; i++)
-        items[i] = (struct rv_tool_result){rv_str_of(names[i]), json_object_array_get_idx(results, i)};
+        items[i] = (struct rv_plan_result){rv_str_of(names[i]), json_object_array_get_idx(results, i)};
     if (rc == 0) {
-        rv_results_write((enum rv_result_format)format, items, n, (size_t)limit, &text);
+        rv_plan_results_write((enum rv_plan_result_format)format, items, n, (size_t)limit, &text);
         rc = rv_buf_check(&text, "text of the results", err);
     }
     if (rc == 0)

@@ -8,7 +8,7 @@ static void write_fault(rv_jw *out, const struct rv_rem_fault *fault, rv_err *er
     rv_jw_obj(out);
     rv_jw_key(out, "error");
     rv_jw_obj(out);
-    rv_jw_kv_text(out, "code", rv_rem_fault_word(fault->code));
+    rv_jw_kv_text(out, "code", rv_rem_fault_text(fault->code));
     rv_jw_kv_text(out, "message", rv_err_text(err));
     rv_jw_kv_int(out, "line", fault->line);
     rv_jw_kv_int(out, "column", fault->col);
@@ -60,7 +60,7 @@ static void write_parameters(rv_jw *out, const struct rv_rem_query *q)
         write_double(out, "min_similarity", q->min_similarity);
         write_str(out, "category", q->category);
         if (q->rank != RV_REM_RANK_UNSAID)
-            rv_jw_kv_text(out, "rank", rv_rem_rank_word(q->rank));
+            rv_jw_kv_text(out, "rank", rv_rem_rank_text(q->rank));
         break;
     case RV_REM_FUZZY:
         rv_jw_kv_str(out, "query_text", q->text);
@@ -85,7 +85,7 @@ static void write_parameters(rv_jw *out, const struct rv_rem_query *q)
 static void write_query(rv_jw *out, const struct rv_rem_query *q)
 {
     rv_jw_obj(out);
-    rv_jw_kv_text(out, "mode", rv_rem_mode_word(q->mode));
+    rv_jw_kv_text(out, "mode", rv_rem_mode_text(q->mode));
     rv_jw_key(out, "parameters");
     rv_jw_obj(out);
     write_parameters(out, q);

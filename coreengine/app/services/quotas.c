@@ -44,9 +44,9 @@ int app_quotas_take(const struct app_ask *a, rv_jw *w, rv_err **err)
     (void)w; /* a command */
     if (rc == 0)
         rc = app_ask_text(a, "kind", true, &kind, err);
-    if (rc == 0 && strcmp(kind, rv_quota_kind_word(RV_QUOTA_WEB_SEARCHES)) != 0)
+    if (rc == 0 && strcmp(kind, rv_quota_kind_text(RV_QUOTA_WEB_SEARCHES)) != 0)
         rc = RV_FAIL(err, RV_E_INVALID, "\"kind\" has to be \"%s\": all else is counted by the engine",
-                     rv_quota_kind_word(RV_QUOTA_WEB_SEARCHES));
+                     rv_quota_kind_text(RV_QUOTA_WEB_SEARCHES));
     if (rc == 0)
         rc = name_of(a, kind, name, err);
     if (rc == 0)

@@ -52,9 +52,9 @@ struct rv_app_streams {
     pthread_mutex_t lock; /* guards the list and the flags; before server/loop_internal.h, which on_kept() posts to */
     pthread_cond_t wake;
     struct rv_app_stream *first, **end;
-    bool hurries;                       /* a line that waits does */
-    bool gathers;                       /* the thread sleeps until its time has come, or a line hurries; then the
-                                         * first line need not wake it */
+    bool hurries; /* a line that waits does */
+    bool gathers; /* the thread sleeps until its time has come, or a line hurries; then the
+                   * first line need not wake it */
     bool is_over, has_thread;
     int64_t wrote_ns; /* the thread's: when it wrote last */
     pthread_t thread;

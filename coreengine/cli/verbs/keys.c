@@ -152,7 +152,7 @@ static int create(struct rv_cli *cli, rv_err **err)
         rv_api_key_make(rv_rand_system(), &key);
         const struct rv_api_key_row row = {.id = key.id,
                                            .hash = key.hash,
-                                           .level = rv_level_word(level),
+                                           .level = rv_level_text(level),
                                            .tenant = cli->app.scope.tenant ? cli->app.scope.tenant : RV_STORE_TENANT,
                                            .user = user ? user : "",
                                            .scopes = rv_buf_cstr(&scopes),

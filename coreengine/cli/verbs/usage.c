@@ -60,8 +60,8 @@ static void add_row(struct listing *l, const struct rv_app_usage *row)
         rv_buf_puts(&cell, row->user[0] ? row->user : "(no user)");
     rv_cli_table_add(l->table, rv_buf_str(&cell));
     rv_buf_clear(&cell);
-    rv_buf_printf(&cell, "%s / %s%s", rv_quota_kind_word(row->kind), row->is_rate ? "last " : "",
-                  rv_quota_span_word(row->span));
+    rv_buf_printf(&cell, "%s / %s%s", rv_quota_kind_text(row->kind), row->is_rate ? "last " : "",
+                  rv_quota_span_text(row->span));
     rv_cli_table_add(l->table, rv_buf_str(&cell));
     add_amount(l, row->kind, row->used);
     add_amount(l, row->kind, row->reserved);
@@ -90,8 +90,8 @@ static void write_row(struct listing *l, const struct rv_app_usage *row)
     if (!row->is_tenants)
         rv_jw_kv_text(&l->w, "user", row->user);
     rv_jw_kv_text(&l->w, "kind", row->is_rate ? "rate" : "quota");
-    rv_jw_kv_text(&l->w, "quota", row->kind == RV_QUOTA_COST ? "cost_micro_usd" : rv_quota_kind_word(row->kind));
-    rv_jw_kv_text(&l->w, "span", rv_quota_span_word(row->span));
+    rv_jw_kv_text(&l->w, "quota", row->kind == RV_QUOTA_COST ? "cost_micro_usd" : rv_quota_kind_text(row->kind));
+    rv_jw_kv_text(&l->w, "span", rv_quota_span_text(row->span));
     rv_jw_kv_int(&l->w, "used", row->used);
     rv_jw_kv_int(&l->w, "reserved", row->reserved);
     if (row->limit > 0) {

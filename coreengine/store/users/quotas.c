@@ -15,7 +15,7 @@ static int check_amounts(const char *what, const int64_t amounts[RV_N_QUOTA], rv
     for (int i = 0; i < RV_N_QUOTA; i++)
         if (amounts[i] < 0 || amounts[i] > RV_STORE_MAX_NUMBER / 4)
             return RV_FAIL(err, RV_E_INVALID, "%" PRId64 " %s is not an amount to %s", amounts[i],
-                           rv_quota_kind_word((enum rv_quota_kind)i), what);
+                           rv_quota_kind_text((enum rv_quota_kind)i), what);
     return 0;
 }
 
@@ -40,7 +40,7 @@ static int check_ask(const struct rv_quota_ask *ask, rv_err **err)
         const struct rv_quota_limit *l = &ask->limits[i];
         if (l->limit < 1 || l->limit > RV_QUOTA_MAX_LIMIT || !rv_quota_has_span(l->is_rate, l->span))
             rc = RV_FAIL(err, RV_E_INVALID, "limit %zu of %" PRId64 " %s is not one", i, l->limit,
-                         rv_quota_kind_word(l->kind));
+                         rv_quota_kind_text(l->kind));
     }
     if (rc == 0)
         rc = check_amounts("count", ask->counts, err);
@@ -58,8 +58,8 @@ static void bind_counter(rv_sql_stmt *stmt, const struct rv_quota_ask *ask, cons
     rv_sql_text(stmt, 1, ask->tenant);
     rv_sql_int(stmt, 2, l->is_tenants);
     rv_sql_text(stmt, 3, l->is_tenants ? "" : ask->user);
-    rv_sql_text(stmt, 4, rv_quota_kind_word(l->kind));
-    rv_sql_text(stmt, 5, rv_quota_span_word(l->span));
+    rv_sql_text(stmt, 4, rv_quota_kind_text(l->kind));
+    rv_sql_text(stmt, 5, rv_quota_span_text(l->span));
 }
 
 static void note_near(const struct rv_quota_limit *l, size_t at, int64_t before, int64_t after,
@@ -128,7 +128,7 @@ static int find_usage(struct sql_store *st, const struct rv_quota_ask *ask, cons
         out[i] = rc == 1 ? rv_sql_int_at(stmt, i) : 0;
     rv_sql_done(stmt);
     if (rc == 1)
-        rc = rv_store_check_numbers(st, "quota", rv_quota_kind_word(l->kind), out, 3, err);
+        rc = rv_store_check_numbers(st, "quota", rv_quota_kind_text(l->kind), out, 3, err);
     return rc;
 }
 

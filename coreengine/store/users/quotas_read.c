@@ -6,7 +6,7 @@
 
 /* --- words --- */
 
-const char *rv_quota_kind_word(enum rv_quota_kind kind)
+const char *rv_quota_kind_text(enum rv_quota_kind kind)
 {
 #define X(name, word, one, many) [RV_QUOTA_##name] = (word),
     static const char *const words[] = {RV_QUOTA_KINDS(X)};
@@ -14,7 +14,7 @@ const char *rv_quota_kind_word(enum rv_quota_kind kind)
     return words[kind];
 }
 
-const char *rv_quota_span_word(enum rv_quota_span span)
+const char *rv_quota_span_text(enum rv_quota_span span)
 {
 #define X(name, word) [RV_SPAN_##name] = (word),
     static const char *const words[] = {RV_QUOTA_SPANS(X)};
@@ -25,7 +25,7 @@ const char *rv_quota_span_word(enum rv_quota_span span)
 int rv_quota_kind_of(rv_str word)
 {
     for (int i = 0; i < RV_N_QUOTA; i++)
-        if (rv_str_is(word, rv_quota_kind_word((enum rv_quota_kind)i)))
+        if (rv_str_is(word, rv_quota_kind_text((enum rv_quota_kind)i)))
             return i;
     return RV_UNSET;
 }
@@ -33,7 +33,7 @@ int rv_quota_kind_of(rv_str word)
 static int span_of(rv_str word)
 {
     for (int i = 0; i < RV_N_SPAN; i++)
-        if (rv_str_is(word, rv_quota_span_word((enum rv_quota_span)i)))
+        if (rv_str_is(word, rv_quota_span_text((enum rv_quota_span)i)))
             return i;
     return RV_UNSET;
 }
@@ -52,7 +52,7 @@ void rv_quota_write_amount(enum rv_quota_kind kind, int64_t amount, rv_buf *out)
 void rv_quota_write(const struct rv_quota_limit *limit, int64_t amount, rv_buf *out)
 {
     rv_quota_write_amount(limit->kind, amount, out);
-    rv_buf_printf(out, limit->span == RV_SPAN_HOUR ? " an %s" : " a %s", rv_quota_span_word(limit->span));
+    rv_buf_printf(out, limit->span == RV_SPAN_HOUR ? " an %s" : " a %s", rv_quota_span_text(limit->span));
 }
 
 bool rv_quota_has_span(bool is_rate, enum rv_quota_span span)

@@ -24,8 +24,8 @@ static void expect(const char *code, const char *statement, enum rv_rem_backend 
         return;
     }
     ck_assert_msg(rc < 0, "%s: passes as %.*s", statement, rc < 0 ? 0 : RV_STR_ARG(sql.text));
-    ck_assert_msg(strcmp(rv_rem_fault_word(fault.code), code) == 0, "%s: %s, not %s (%s)", statement,
-                  rv_rem_fault_word(fault.code), code, rv_err_text(err));
+    ck_assert_msg(strcmp(rv_rem_fault_text(fault.code), code) == 0, "%s: %s, not %s (%s)", statement,
+                  rv_rem_fault_text(fault.code), code, rv_err_text(err));
     ck_assert(fault.line >= 1 && fault.col >= 1 && rv_err_text(err)[0]);
     rv_err_free(err);
 }

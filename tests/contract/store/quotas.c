@@ -8,7 +8,7 @@ static int see(void *self, const struct rv_usage_row *row, rv_err **err)
                   row->is_tenants ? "="
                   : row->user[0]  ? row->user
                                   : "-",
-                  rv_quota_kind_word(row->kind), rv_quota_span_word(row->span), (long long)row->used,
+                  rv_quota_kind_text(row->kind), rv_quota_span_text(row->span), (long long)row->used,
                   (long long)row->reserved);
     return 0;
 }

@@ -29,8 +29,8 @@ static void limits_are(const rv_quotas *q, const char *tenant, const char *user,
 
     for (size_t i = 0; i < n; i++)
         rv_buf_printf(&text, "%s%s%s%s/%s=%lld", i ? " " : "", limits[i].is_tenants ? "=" : "",
-                      limits[i].is_rate ? "~" : "", rv_quota_kind_word(limits[i].kind),
-                      rv_quota_span_word(limits[i].span), (long long)limits[i].limit);
+                      limits[i].is_rate ? "~" : "", rv_quota_kind_text(limits[i].kind),
+                      rv_quota_span_text(limits[i].span), (long long)limits[i].limit);
     ck_assert_msg(strcmp(rv_buf_cstr(&text), want) == 0, "line %d: \"%s\"", line, rv_buf_cstr(&text));
     rv_buf_fini(&text);
 }

@@ -47,7 +47,7 @@ static const char *try(struct trial *t)
                             &t->refusal, &err);
     ck_assert_ptr_null(err);
     if (rc == 0)
-        snprintf(t->out, sizeof t->out, "%s %s/%s", rv_level_word(t->who.level), t->who.tenant, t->who.user);
+        snprintf(t->out, sizeof t->out, "%s %s/%s", rv_level_text(t->who.level), t->who.tenant, t->who.user);
     else
         snprintf(t->out, sizeof t->out, "%d %s", t->refusal.status, t->refusal.code);
     ck_assert(rc == 0 || (rc == RV_E_DENIED && t->refusal.detail[0] && t->refusal.reason[0]));

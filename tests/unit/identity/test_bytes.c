@@ -100,7 +100,7 @@ START_TEST(levels_are_words)
     enum rv_level level = RV_LEVEL_USER;
 
     for (int i = 0; i <= RV_LEVEL_MASTER; i++) {
-        ck_assert(rv_level_of(rv_level_word((enum rv_level)i), &level));
+        ck_assert(rv_level_of(rv_level_text((enum rv_level)i), &level));
         ck_assert_int_eq((int)level, i);
     }
     ck_assert(!rv_level_of("king", &level));

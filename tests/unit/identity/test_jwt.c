@@ -13,7 +13,7 @@ static const char *verdict(const char *token, const char *issuer, const char *au
     const struct rv_jwt_rules rules = {
         .secret = RV_STR_LIT(SECRET), .keys = keys, .issuer = issuer, .audience = audience, .skew_s = 30};
     int rc = rv_jwt_verify(&rules, rv_str_of(token), now_us, &jwt, NULL);
-    rv_jwks_free(keys);
+    rv_jwks_unref(keys);
     if (rc == 0)
         snprintf(why, sizeof why, "ok %s/%s", jwt.tenant, jwt.subject);
     else
@@ -288,7 +288,7 @@ START_TEST(a_set_of_keys_is_read_or_refused_as_a_whole)
         rv_err_write_chain(err, &text);
     ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&text), key_sets[_i].out));
     rv_err_free(err);
-    rv_jwks_free(set);
+    rv_jwks_unref(set);
     rv_buf_fini(&text);
 }
 END_TEST
@@ -304,7 +304,7 @@ START_TEST(a_token_without_kid_needs_that_one_key_fits)
     ck_assert_int_eq(rv_jwks_find(set, RV_JWT_RS256, RV_STR_LIT("r2")), 1);
     ck_assert_int_eq(rv_jwks_find(set, RV_JWT_RS256, RV_STR_LIT("r3")), -1);
     ck_assert_int_eq(rv_jwks_find(set, RV_JWT_HS256, RV_STR_LIT("r1")), -1);
-    rv_jwks_free(set);
+    rv_jwks_unref(set);
 }
 END_TEST
 

@@ -5,10 +5,10 @@
 #include "coreengine/plan/argument.h"
 #include "tests/unit/plan/plan_suites.h"
 
-static void show_ref(const struct rv_ref *ref, rv_buf *out)
+static void show_ref(const struct rv_plan_ref *ref, rv_buf *out)
 {
     rv_buf_printf(out, "<%zu", ref->call);
-    for (const struct rv_accessor *a = ref->path; a; a = a->next)
+    for (const struct rv_plan_accessor *a = ref->path; a; a = a->next)
         if (a->kind == RV_ACCESSOR_INDEX)
             rv_buf_printf(out, " [%zu]", a->index);
         else
@@ -21,11 +21,11 @@ static void expect(const char *text, const char *want)
 {
     rv_arena *arena = rv_arena_new(1 << 20);
     rv_buf got = RV_BUF_INIT(10000);
-    struct rv_argument t;
+    struct rv_plan_argument t;
 
-    ck_assert_int_eq(rv_argument_read(rv_str_of(text), arena, &t, NULL), 0);
+    ck_assert_int_eq(rv_plan_argument_read(rv_str_of(text), arena, &t, NULL), 0);
     rv_buf_puts(&got, t.fault ? rv_plan_error_text(t.fault) : t.whole ? "=" : "");
-    for (const struct rv_piece *p = t.first; p; p = p->next)
+    for (const struct rv_plan_piece *p = t.first; p; p = p->next)
         if (p->ref)
             show_ref(p->ref, &got);
         else
@@ -151,15 +151,15 @@ START_TEST(t9_many_references)
 {
     rv_arena *arena = rv_arena_new(1 << 20);
     rv_buf text = RV_BUF_INIT(10000);
-    struct rv_argument t;
+    struct rv_plan_argument t;
 
     for (int i = 0; i < RV_PLAN_MAX_REFS; i++)
         rv_buf_puts(&text, "${0.output}");
-    ck_assert_int_eq(rv_argument_read(rv_buf_str(&text), arena, &t, NULL), 0);
+    ck_assert_int_eq(rv_plan_argument_read(rv_buf_str(&text), arena, &t, NULL), 0);
     ck_assert_uint_eq(t.n_refs, RV_PLAN_MAX_REFS);
     ck_assert_int_eq(t.fault, RV_PLAN_ERROR_NONE);
     rv_buf_puts(&text, "${0.output}");
-    ck_assert_int_eq(rv_argument_read(rv_buf_str(&text), arena, &t, NULL), 0);
+    ck_assert_int_eq(rv_plan_argument_read(rv_buf_str(&text), arena, &t, NULL), 0);
     ck_assert_int_eq(t.fault, RV_PLAN_ERROR_TOO_MANY_REFERENCES);
     rv_buf_fini(&text);
     rv_arena_free(arena);

@@ -3,17 +3,17 @@
 #include "tests/unit/plan/plan_suites.h"
 
 /* Results named a, b, ... from a list of JSON. */
-static void expect(enum rv_result_format format, const char *results, size_t limit, const char *want)
+static void expect(enum rv_plan_result_format format, const char *results, size_t limit, const char *want)
 {
-    struct rv_tool_result items[4];
+    struct rv_plan_result items[4];
     json_object *list = NULL;
     rv_buf got = RV_BUF_INIT(100000);
 
     ck_assert_int_eq(rv_json_parse(rv_str_of(results), NULL, &list, NULL), 0);
     size_t n = json_object_array_length(list);
     for (size_t i = 0; i < n; i++)
-        items[i] = (struct rv_tool_result){{&"abcd"[i], 1}, json_object_array_get_idx(list, i)};
-    rv_results_write(format, items, n, limit, &got);
+        items[i] = (struct rv_plan_result){{&"abcd"[i], 1}, json_object_array_get_idx(list, i)};
+    rv_plan_results_write(format, items, n, limit, &got);
     ck_assert_str_eq(rv_buf_cstr(&got), want);
     rv_buf_fini(&got);
     json_object_put(list);

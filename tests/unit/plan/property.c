@@ -223,10 +223,10 @@ static void check_resolved(json_object *given, json_object *resolved)
 /* The results of the calls of a valid plan, one after the other. */
 static void run(const struct rv_plan *plan, const struct rv_plan_check *check, struct counts *counts)
 {
-    struct rv_step_output outputs[MAX_CALLS] = {{0}};
+    struct rv_plan_step_output outputs[MAX_CALLS] = {{0}};
 
     for (size_t i = 0; i < plan->n_calls; i++) {
-        struct rv_resolution r;
+        struct rv_plan_resolution r;
         ck_assert_int_eq(rv_plan_resolve(plan->calls[i].arguments, outputs, i, &r, NULL), 0);
         bool may_fail = check->needs[i].n_optional > 0;
         for (size_t k = 0; k < check->needs[i].n; k++)
@@ -246,7 +246,7 @@ static void run(const struct rv_plan *plan, const struct rv_plan_check *check, s
             ck_assert_int_eq(rv_schema_check(check->tools[i]->output_schema, outputs[i].value, NULL), 0);
             rv_buf_fini(&text);
         }
-        rv_resolution_fini(&r);
+        rv_plan_resolution_fini(&r);
     }
     for (size_t i = 0; i < plan->n_calls; i++)
         json_object_put(outputs[i].value);

@@ -18,10 +18,10 @@ static json_object *parse(const char *text)
 /* Call 0 gave the output, call 1 failed. The arguments as JSON, or "code at argument: reason". */
 static void expect(const char *arguments, const char *output, const char *want)
 {
-    struct rv_step_output outputs[2] = {{.usable = true, .value = parse(output)}, {.usable = false}};
+    struct rv_plan_step_output outputs[2] = {{.usable = true, .value = parse(output)}, {.usable = false}};
     json_object *given = parse(arguments);
     rv_buf got = RV_BUF_INIT(100000);
-    struct rv_resolution r;
+    struct rv_plan_resolution r;
 
     ck_assert_int_eq(rv_plan_resolve(given, outputs, 2, &r, NULL), 0);
     if (r.code)
@@ -30,7 +30,7 @@ static void expect(const char *arguments, const char *output, const char *want)
         rv_json_write(r.arguments, &got);
     ck_assert(!r.code == !!r.arguments);
     ck_assert_str_eq(rv_buf_cstr(&got), want);
-    rv_resolution_fini(&r);
+    rv_plan_resolution_fini(&r);
     rv_buf_fini(&got);
     json_object_put(given);
     json_object_put(outputs[0].value);
@@ -131,16 +131,16 @@ START_TEST(ids_of_artifacts_are_found)
     json_object *given = parse("{\"a\":\"$0.output.artifact_id\",\"b\":\"$1.output.artifact_id\",\"c\":"
                                "\"$2.output[\\\"artifact_id\\\"]\"}");
     json_object *id = json_object_new_string("known");
-    struct rv_step_output outputs[3] = {
+    struct rv_plan_step_output outputs[3] = {
         {true, parse("{\"artifact_id\":null}"), id}, {true, parse("{}"), id}, {true, parse("[1]"), id}};
     rv_buf got = RV_BUF_INIT(1000);
-    struct rv_resolution r;
+    struct rv_plan_resolution r;
 
     ck_assert_int_eq(rv_plan_resolve(given, outputs, 3, &r, NULL), 0);
     rv_json_write(r.arguments, &got);
     ck_assert_str_eq(rv_buf_cstr(&got), "{\"a\":null,\"b\":\"known\",\"c\":\"known\"}"); /* a real member wins */
     rv_buf_fini(&got);
-    rv_resolution_fini(&r);
+    rv_plan_resolution_fini(&r);
     for (size_t i = 0; i < 3; i++)
         json_object_put(outputs[i].value);
     json_object_put(given);
@@ -200,14 +200,14 @@ START_TEST(no_reference_reaches_a_tool)
     static const char *const tokens[] = {
         "$", "${", "}",     "0", "1", "9",      ".output", ".output.",   ".output[",    "[0",
         "]", ".a", "\"a\"", " ", "x", "output", "[\"a\"]", "0.output.a", "${0.output}", "$1.output[0]"};
-    struct rv_step_output outputs[2] = {{true, parse("{\"a\":[\"deep\",{\"a\":1.5}]}"), NULL},
-                                        {true, parse("[7,null]"), NULL}};
+    struct rv_plan_step_output outputs[2] = {{true, parse("{\"a\":[\"deep\",{\"a\":1.5}]}"), NULL},
+                                             {true, parse("[7,null]"), NULL}};
     uint64_t state = 88172645463325252u, n = (uint64_t)rv_kit_sample(TIMES, MANY_TIMES), n_resolved = 0, n_stopped = 0;
 
     for (uint64_t i = 0; i < n; i++) {
         json_object *arguments = json_object_new_object();
         rv_buf text = RV_BUF_INIT(1000);
-        struct rv_resolution r;
+        struct rv_plan_resolution r;
         for (uint64_t len = 1 + next(&state) % 9; len > 0; len--) {
             const char *token = tokens[next(&state) % RV_COUNT(tokens)];
             if (token[0] == '$' && text.len > 0 && text.ptr[text.len - 1] == '$')
@@ -223,7 +223,7 @@ START_TEST(no_reference_reaches_a_tool)
                           json_object_get_string(got));
         n_resolved += r.arguments && has_reference(rv_buf_cstr(&text));
         n_stopped += !r.arguments;
-        rv_resolution_fini(&r);
+        rv_plan_resolution_fini(&r);
         rv_buf_fini(&text);
         json_object_put(arguments);
     }

@@ -19,14 +19,14 @@ static struct rv_rem_opts options(enum rv_rem_natural natural)
 /* A query in one line, with "<...>" around texts. */
 static void describe(const struct rv_rem_query *q, rv_buf *b)
 {
-    rv_buf_puts(b, rv_rem_mode_word(q->mode));
+    rv_buf_puts(b, rv_rem_mode_text(q->mode));
     for (size_t i = 0; i < q->n_keys; i++)
         rv_buf_printf(b, " <%.*s>", RV_STR_ARG(q->keys[i]));
     if (q->mode == RV_REM_SEARCH)
         rv_buf_printf(b, " <%.*s> %.*s.%.*s%s %d %g <%.*s>%s%s%s", RV_STR_ARG(q->text), RV_STR_ARG(q->table),
                       RV_STR_ARG(q->field), q->matches_nothing ? " nothing" : "", q->limit, q->min_similarity,
                       RV_STR_ARG(q->category), q->is_natural ? " natural" : "", q->rank ? " by " : "",
-                      rv_rem_rank_word(q->rank));
+                      rv_rem_rank_text(q->rank));
     if (q->mode == RV_REM_FUZZY)
         rv_buf_printf(b, " <%.*s> %g %d", RV_STR_ARG(q->text), q->threshold, q->limit);
     if (q->mode == RV_REM_TRAVERSE)
@@ -226,7 +226,7 @@ START_TEST(a_fault_has_a_code_and_a_place)
     const char *hint = rv_err_hint_text(err);
 
     ck_assert_int_eq(rc, bad[_i].rc);
-    ck_assert_str_eq(rv_rem_fault_word(fault.code), bad[_i].code);
+    ck_assert_str_eq(rv_rem_fault_text(fault.code), bad[_i].code);
     ck_assert_int_eq(fault.line, bad[_i].line);
     ck_assert_int_eq(fault.col, bad[_i].col);
     ck_assert_int_eq(rv_err_src(err).col, bad[_i].col);

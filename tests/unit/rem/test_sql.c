@@ -129,7 +129,7 @@ START_TEST(a_fault_has_a_code_a_place_and_a_hint)
     const char *hint;
 
     ck_assert_int_eq(rv_rem_sql(rv_str_of(faults[_i].text), &opts, &sql, &fault, &err), faults[_i].rc);
-    ck_assert_str_eq(rv_rem_fault_word(fault.code), faults[_i].code);
+    ck_assert_str_eq(rv_rem_fault_text(fault.code), faults[_i].code);
     ck_assert_int_eq(fault.line, faults[_i].line);
     ck_assert_int_eq(fault.col, faults[_i].col);
     hint = rv_err_hint_text(err);
@@ -221,7 +221,7 @@ START_TEST(the_owner_has_the_rules_of_p8)
 
     opts.policy = RV_REM_COMPAT;
     rc = rv_rem_sql(rv_str_of(compat[_i].text), &opts, &sql, &fault, NULL);
-    ck_assert_str_eq(rv_rem_fault_word(fault.code), compat[_i].code ? compat[_i].code : "ok");
+    ck_assert_str_eq(rv_rem_fault_text(fault.code), compat[_i].code ? compat[_i].code : "ok");
     ck_assert_int_eq(rc == 0, compat[_i].code == NULL);
     if (rc < 0)
         return;
@@ -238,7 +238,7 @@ START_TEST(the_reference_has_each_code)
 
     for (int i = RV_REM_OK + 1; i < RV_REM_N_FAULTS; i++) {
         char row[64];
-        (void)snprintf(row, sizeof(row), "| `%s` |", rv_rem_fault_word((enum rv_rem_fault_code)i));
+        (void)snprintf(row, sizeof(row), "| `%s` |", rv_rem_fault_text((enum rv_rem_fault_code)i));
         ck_assert_msg(strstr(page, row) != NULL, "%s", row);
     }
     free(page);
