@@ -33,8 +33,7 @@ struct sqlite_writer {
     enum rv_store_sync sync;
 };
 
-static pthread_mutex_t all =
-    PTHREAD_MUTEX_INITIALIZER; /* guards the list; before store/sqlite/writer.c, the lock of one of them */
+static pthread_mutex_t all = PTHREAD_MUTEX_INITIALIZER; /* guards the list; before store/sqlite/writer.c */
 static struct sqlite_writer *writers;
 
 static void writer_free(struct sqlite_writer *w)

@@ -19,8 +19,7 @@ struct ticket {
     struct rv_plugin_work *work; /* NULL: its answer is not wanted any more */
 };
 
-static pthread_mutex_t lock =
-    PTHREAD_MUTEX_INITIALIZER; /* guards all below; before engine/workers.c, which finished() takes */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all below; before engine/workers.c */
 static struct ticket *tickets;
 static uint64_t last_number;
 
