@@ -188,6 +188,7 @@ START_TEST(a_stream_does_not_begin_without_a_field_of_its_head)
         watched.on_gone(watched.self, NULL, RV_GONE_LEFT);
     srv_stream_end(p.st);
     srv_loop_read(&p.server.server_loop);
+    srv_loop_read(&p.producer); /* what it was told has a reference */
 }
 END_TEST
 
