@@ -2,7 +2,7 @@
  * read, and the code of its failure. */
 #include "coreengine/agent/tools_internal.h"
 
-#include "coreengine/plan/output.h"
+#include "coreengine/plan/artifact.h"
 #include "envelope/error_types.h"
 
 json_object *rv_planned_output_of(json_object *entry)

@@ -8,7 +8,7 @@
 
 #include "coreengine/app/app_internal.h"
 #include "coreengine/app/mcp.h"
-#include "coreengine/mcp/url.h"
+#include "coreengine/mcp/message.h"
 #include "coreengine/tools/mcp/http/login.h"
 #include "coreengine/tools/rest/rest.h"
 

@@ -11,6 +11,7 @@
 #ifndef RV_MCP_CLIENT_H
 #define RV_MCP_CLIENT_H
 
+#include "coreengine/base/json.h"
 #include "coreengine/mcp/link.h"
 
 #define RV_MCP_MAX_ASKS   1024                   /* open at once on one connection: the calls of many runs */
@@ -127,5 +128,15 @@ enum rv_mcp_version rv_mcp_client_version(const rv_mcp_client *c); /* UNKNOWN be
 enum rv_mcp_era rv_mcp_client_era(const rv_mcp_client *c);
 /** Has the server declared that capability ("tools", "resources", "prompts")? */
 bool rv_mcp_client_offers(const rv_mcp_client *c, const char *capability);
+
+/* --- What an MCP server asks a model, as one prompt, and the answer as the protocol has it. --- */
+
+#define RV_MCP_MAX_PROMPT ((size_t)256 << 10) /* bytes of all messages: more than a tool has to say */
+
+/** The messages of sampling/createMessage, as one text: that of the only message, else each with its role.
+ *  RV_E_INVALID: params ask for what is not offered, such as tools or images; RV_E_LIMIT. */
+RV_MUST_CHECK int rv_mcp_sampling_prompt(json_object *params, rv_buf *out, rv_err **err);
+/** {role, content, model, stopReason}, the caller's. */
+RV_MUST_CHECK int rv_mcp_sampling_result(const char *text, const char *model, json_object **out, rv_err **err);
 
 #endif

@@ -6,6 +6,7 @@
 #ifndef RV_MCP_MESSAGE_H
 #define RV_MCP_MESSAGE_H
 
+#include "coreengine/base/buf.h"
 #include "coreengine/base/json.h"
 
 #define RV_MCP_MAX_MESSAGE_MIB 16 /* of one message: a resource of 12 MiB in base64 fits */
@@ -72,5 +73,58 @@ RV_MUST_CHECK int rv_mcp_write_result(json_object *id, json_object *result, rv_b
 /** id NULL: the message that failed has none that could be read, and the answer says null. */
 RV_MUST_CHECK int rv_mcp_write_error(json_object *id, int code, const char *text, json_object *data, rv_buf *out,
                                      rv_err **err);
+
+/* --- Messages on a pipe: bytes that may be cut anywhere become lines, one message each.
+ *
+ * A line ends in a line feed; a carriage return before it is removed, and blank lines are skipped. A line above the
+ * limit is reported once, and reading continues with the next line: a peer that sent too much is told so, not
+ * disconnected. --- */
+
+#define RV_MCP_MAX_LINE RV_MCP_MAX_MESSAGE /* bytes without the end of the line */
+
+/** is_whole false: the line is longer than the limit, and `line` is empty. A negative code stops the reading and is
+ *  passed up. */
+typedef int (*rv_mcp_line_fn)(void *self, rv_str line, bool is_whole, rv_err **err);
+
+struct rv_mcp_lines {
+    size_t max_line;
+    rv_buf line;   /* the beginning of a line whose end has not come yet */
+    bool is_whole; /* false: that line is above the limit, and its rest is skipped */
+    rv_mcp_line_fn on_line;
+    void *self; /* borrowed */
+};
+void rv_mcp_lines_init(struct rv_mcp_lines *lines, size_t max_line, rv_mcp_line_fn on_line, void *self);
+void rv_mcp_lines_fini(struct rv_mcp_lines *lines);
+/** Call on_line for each line that ends in these bytes. RV_E_NOMEM, or what on_line returned; the rest is then lost. */
+RV_MUST_CHECK int rv_mcp_lines_read(struct rv_mcp_lines *lines, rv_str bytes, rv_err **err);
+/** The bytes are over: hands over a last line without an end. */
+RV_MUST_CHECK int rv_mcp_lines_end(struct rv_mcp_lines *lines, rv_err **err);
+
+/* --- Addresses of http and https, taken apart. What is not plainly one is refused; nothing is decoded. --- */
+
+/* Views of the text that was read. */
+struct rv_mcp_url {
+    bool is_https;
+    rv_str origin; /* "https://host:port" as written, without a user */
+    rv_str host;   /* with the brackets of IPv6 */
+    int port;      /* also where none is written */
+    rv_str path;   /* "/..." or empty; without query and fragment */
+    rv_str query;  /* with its "?"; empty: none */
+    bool has_user, has_fragment;
+};
+/** ASCII, without regard to case. */
+bool rv_mcp_same_word(rv_str a, rv_str b);
+/** False: it is not one. */
+RV_MUST_CHECK bool rv_mcp_url_read(rv_str text, struct rv_mcp_url *out);
+/** Is the host an address written as a number, or localhost? */
+bool rv_mcp_url_is_literal(const struct rv_mcp_url *u);
+/** Is the host this machine, as written: localhost, 127.0.0.0/8 or [::1]? */
+bool rv_mcp_url_is_local(const struct rv_mcp_url *u);
+/** Same scheme, host and port. */
+bool rv_mcp_url_same_origin(const struct rv_mcp_url *a, const struct rv_mcp_url *b);
+/** Append text as a value of a form or a query: all but letters, digits and "-._~" as %XX. */
+void rv_mcp_url_encode(rv_str text, rv_buf *out);
+/** Append the decoded value of `name` in a query or form ("a=b&c=d"); false: it is not there, or badly encoded. */
+RV_MUST_CHECK bool rv_mcp_query_get(rv_str query, const char *name, rv_buf *out);
 
 #endif

@@ -3,8 +3,8 @@
 #define RV_MCP_OAUTH_INTERNAL_H
 
 #include "coreengine/base/sign.h"
-#include "coreengine/mcp/oauth.h"
-#include "coreengine/mcp/url.h"
+#include "coreengine/mcp/http.h"
+#include "coreengine/mcp/message.h"
 
 #define OAUTH_MAX_URL    ((size_t)4 << 10)  /* bytes */
 #define OAUTH_MAX_TEXT   ((size_t)16 << 10) /* of a form or an address with all parameters */

@@ -2,7 +2,6 @@
 #include <json-c/linkhash.h>
 #include <string.h>
 
-#include "coreengine/mcp/pins.h"
 #include "coreengine/mcp/tools.h"
 
 #define MAX_TEXT ((size_t)1 << 20) /* bytes of one definition as lines */

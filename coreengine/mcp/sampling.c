@@ -1,5 +1,5 @@
 /* Completions for servers: hostile params become one prompt of texts. */
-#include "coreengine/mcp/sampling.h"
+#include "coreengine/mcp/client.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* One tool of a server: its definition, checked, as reeve's; what its calls send, and what their results become. */
+#include "coreengine/mcp/message.h"
 #include "coreengine/mcp/tools_internal.h"
-#include "coreengine/mcp/url.h"
 
 #include <json-c/linkhash.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 #ifndef RV_OPENAPI_INTERNAL_H
 #define RV_OPENAPI_INTERNAL_H
 
+#include "coreengine/mcp/message.h"
 #include "coreengine/mcp/tools.h"
-#include "coreengine/mcp/url.h"
 #include "coreengine/openapi/openapi.h"
 
 #define OPENAPI_MAX_WHY    ((size_t)600) /* bytes of a reason */

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "coreengine/base/json.h"
-#include "coreengine/plan/argument.h"
+#include "coreengine/plan/plan.h"
 
 #define WORD ".output"
 

@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "coreengine/plan/catalog.h"
 #include "coreengine/plan/plan.h"
+#include "coreengine/plan/planner.h"
 
 #define MAX_ARENA ((size_t)64 << 20) /* texts of a catalog: descriptions of 10,000 tools */
 

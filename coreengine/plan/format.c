@@ -1,7 +1,7 @@
 /* Results of tools become text. */
 #include <string.h>
 
-#include "coreengine/plan/format.h"
+#include "coreengine/plan/plan.h"
 
 #define SUMMARY_CHARACTERS 200 /* of a result's first line that a list shows */
 

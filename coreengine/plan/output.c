@@ -1,5 +1,5 @@
 /* The result of a tool becomes an output: structured content, else what its text says. */
-#include "coreengine/plan/output.h"
+#include "coreengine/plan/artifact.h"
 
 struct texts {
     size_t n; /* text blocks */

@@ -1,6 +1,6 @@
 /* One reference in the arguments of a call: does it point to an earlier call, to a field that is there, of a type that
  * the argument accepts? */
-#include "coreengine/plan/resolve.h"
+#include "coreengine/plan/plan.h"
 #include "coreengine/plan/validate_internal.h"
 
 static const char *shape_text(struct rv_validation *c, const struct rv_shape *shape)

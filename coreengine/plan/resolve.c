@@ -6,9 +6,7 @@
 #include <json-c/linkhash.h>
 
 #include "coreengine/base/limit.h"
-#include "coreengine/plan/argument.h"
 #include "coreengine/plan/plan.h"
-#include "coreengine/plan/resolve.h"
 
 #define MAX_ARENA  ((size_t)64 << 20)      /* bytes of the values of one step's arguments */
 #define MAX_SHOWN  8                       /* keys that a reason names */

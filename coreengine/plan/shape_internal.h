@@ -3,7 +3,7 @@
 #ifndef RV_PLAN_SHAPE_INTERNAL_H
 #define RV_PLAN_SHAPE_INTERNAL_H
 
-#include "coreengine/plan/argument.h"
+#include "coreengine/plan/plan.h"
 #include "coreengine/tools/tools.h"
 
 /* A number is an integer or another number. */

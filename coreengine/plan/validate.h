@@ -3,8 +3,8 @@
 #ifndef RV_PLAN_VALIDATE_H
 #define RV_PLAN_VALIDATE_H
 
-#include "coreengine/plan/catalog.h"
 #include "coreengine/plan/plan.h"
+#include "coreengine/plan/planner.h"
 
 #define RV_PLAN_MAX_ERRORS 500 /* listed of one plan: one reply of a megabyte could hold 100,000 */
 

@@ -2,7 +2,7 @@
 #ifndef RV_PLAN_VALIDATE_INTERNAL_H
 #define RV_PLAN_VALIDATE_INTERNAL_H
 
-#include "coreengine/plan/argument.h"
+#include "coreengine/plan/plan.h"
 #include "coreengine/plan/shape_internal.h"
 #include "coreengine/plan/validate.h"
 

@@ -6,8 +6,7 @@
 #include <string.h>
 
 #include "coreengine/mcp/http.h"
-#include "coreengine/mcp/oauth.h"
-#include "coreengine/mcp/url.h"
+#include "coreengine/mcp/message.h"
 #include "tests/kit/fuzz.h"
 
 #define SECRET    "the-secret-of-a-client"

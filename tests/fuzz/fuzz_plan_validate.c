@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coreengine/plan/plan.h"
 #include "coreengine/plan/planner.h"
-#include "coreengine/plan/resolve.h"
 #include "coreengine/plan/validate.h"
 #include "tests/kit/fuzz.h"
 

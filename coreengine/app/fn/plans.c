@@ -2,10 +2,8 @@
 #include <stdlib.h>
 
 #include "coreengine/app/fn/fn_internal.h"
-#include "coreengine/plan/format.h"
-#include "coreengine/plan/output.h"
+#include "coreengine/plan/artifact.h"
 #include "coreengine/plan/plan.h"
-#include "coreengine/plan/resolve.h"
 
 static void write_calls(const struct rv_plan *plan, rv_jw *out)
 {

@@ -14,7 +14,7 @@
 #include "coreengine/app/mcp/mcp_internal.h"
 #include "coreengine/base/limit.h"
 #include "coreengine/base/system.h"
-#include "coreengine/mcp/lines.h"
+#include "coreengine/mcp/message.h"
 
 #define READ_BYTES ((size_t)64 << 10) /* of one read(): the room of a pipe */
 

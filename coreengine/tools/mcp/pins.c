@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "coreengine/base/hash.h"
-#include "coreengine/mcp/pins.h"
+#include "coreengine/mcp/tools.h"
 #include "coreengine/tools/mcp/mcptools_internal.h"
 
 #define MAX_PINS ((size_t)32 << 20) /* bytes of a file: all definitions of a server */

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <uv.h>
 
+#include "coreengine/mcp/message.h"
 #include "coreengine/mcp/tools.h"
-#include "coreengine/mcp/url.h"
 #include "coreengine/openapi/openapi.h"
 #include "coreengine/tools/mcp/http/web.h"
 #include "coreengine/tools/rest/rest.h"

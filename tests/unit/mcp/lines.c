@@ -1,5 +1,5 @@
 /* Lines out of bytes: the same lines however the bytes are cut. */
-#include "coreengine/mcp/lines.h"
+#include "coreengine/mcp/message.h"
 
 #include "tests/unit/mcp/suites.h"
 

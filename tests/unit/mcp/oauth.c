@@ -2,8 +2,8 @@
 #include <json-c/json_tokener.h>
 #include <stdlib.h>
 
-#include "coreengine/mcp/oauth.h"
-#include "coreengine/mcp/url.h"
+#include "coreengine/mcp/http.h"
+#include "coreengine/mcp/message.h"
 #include "tests/kit/ec_keys.h"
 #include "tests/kit/rsa_keys.h"
 #include "tests/unit/mcp/suites.h"

@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "coreengine/base/json.h"
-#include "coreengine/plan/argument.h"
+#include "coreengine/plan/plan.h"
 #include "tests/unit/plan/plan_suites.h"
 
 static void show_ref(const struct rv_plan_ref *ref, rv_buf *out)

@@ -1,5 +1,5 @@
 /* Results of tools as text. */
-#include "coreengine/plan/format.h"
+#include "coreengine/plan/plan.h"
 #include "tests/unit/plan/plan_suites.h"
 
 /* Results named a, b, ... from a list of JSON. */

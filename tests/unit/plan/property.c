@@ -1,7 +1,7 @@
 /* Random plans against random catalogs, run with random results that fit the schemas. */
 #include <stdlib.h>
 
-#include "coreengine/plan/resolve.h"
+#include "coreengine/plan/plan.h"
 #include "tests/unit/plan/plan_suites.h"
 #include "tests/unit/plan/world.h"
 

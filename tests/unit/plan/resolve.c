@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "coreengine/base/json.h"
-#include "coreengine/plan/resolve.h"
+#include "coreengine/plan/plan.h"
 #include "tests/kit/kit.h"
 #include "tests/unit/plan/plan_suites.h"
 

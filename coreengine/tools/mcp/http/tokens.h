@@ -6,7 +6,7 @@
 #ifndef RV_MCP_TOKENS_H
 #define RV_MCP_TOKENS_H
 
-#include "coreengine/mcp/oauth.h"
+#include "coreengine/mcp/http.h"
 #include "coreengine/model/http/http.h"
 
 typedef struct rv_mcp_tokens rv_mcp_tokens;
