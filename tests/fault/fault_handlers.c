@@ -1,5 +1,6 @@
 /* Each allocation of the server's handlers fails once: no crash, no leak; the code says no memory, or the answer is the
  * one that it is with memory. A parameter or a header that is lost would give another answer. */
+#include <assert.h>
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 
 #include "coreengine/server/handlers_internal.h"
 #include "coreengine/server/mcp_internal.h"
+#include "coreengine/server/page_internal.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/kit.h"
 #include "tests/kit/suites.h"
@@ -17,72 +19,79 @@
 #define AGENT     "type: object\nname: bosun\ndescription: You answer.\nclient_tools: true\n"
 #define RUN       "runs/{run}" /* the run of the store: its id is drawn */
 #define MAX_PARTS 8            /* segments, parameters and headers of a request */
+#define MAX_ASKED 1000         /* bytes of a path, a query or a body */
 
 /* A request, and what has to hold of its answer. */
 struct asked {
     enum rv_method method;
-    const char *path;   /* without the first slash; {run}: the id of the run */
+    const char *path; /* without the first slash; {run}: the id of the run; {id}: what `first` answers; {n}: a number */
     const char *query;  /* "a=b c=d"; NULL: none */
     const char *header; /* the same */
-    const char *body;
-    bool changes; /* each answer has ids or times of its own, so that they are not compared */
+    const char *body;   /* with {id} and {n} too */
+    bool changes;       /* each answer has ids or times of its own, so that they are not compared */
+    const char
+        *first; /* "PATH BODY" of a POST, whose row the request is about: before each of them if they change it */
+    int rc;     /* with which it is refused when memory is not short */
 };
 
 static const struct asked requests[] = {
-    {RV_METHOD_GET, "sessions", "limit=5 agent=bosun name=The search=Tale", NULL, "", false},
-    {RV_METHOD_GET, "sessions/" SESSION, NULL, NULL, "", false},
-    {RV_METHOD_GET, "sessions/" SESSION "/messages", "from=1 children=true", NULL, "", false},
-    {RV_METHOD_GET, "sessions/" SESSION "/export", NULL, NULL, "", true},
-    {RV_METHOD_GET, "sessions/" SESSION "/timeline", "limit=3", NULL, "", false},
-    {RV_METHOD_PATCH, "sessions/" SESSION, NULL, NULL, "{\"name\":\"The Tale\",\"metadata\":{\"a\":1}}", true},
-    {RV_METHOD_POST, "sessions/search", NULL, NULL, "{\"name\":\"The Tale\",\"tags\":[]}", false},
-    {RV_METHOD_POST, "sessions/" SESSION "/clone", NULL, NULL, "{\"new_name\":\"Again\"}", true},
-    {RV_METHOD_GET, "agents", NULL, NULL, "", false},
-    {RV_METHOD_GET, "agents/bosun", NULL, NULL, "", false},
-    {RV_METHOD_GET, "agents/bosun/content", NULL, NULL, "", false},
-    {RV_METHOD_GET, "agents/bosun/versions", NULL, NULL, "", false},
-    {RV_METHOD_PUT, "agents", NULL, NULL, AGENT, true},
-    {RV_METHOD_POST, "agents/validate", NULL, NULL, AGENT, false},
-    {RV_METHOD_GET, "entities", NULL, NULL, "", false},
-    {RV_METHOD_GET, "entities/moments", "limit=5 name=tea tag=hot", NULL, "", false},
+    {RV_METHOD_GET, "sessions", "limit=5 agent=bosun name=The search=Tale", NULL, "", .changes = false},
+    {RV_METHOD_GET, "sessions/" SESSION, NULL, NULL, "", .changes = false},
+    {RV_METHOD_GET, "sessions/" SESSION "/messages", "from=1 children=true", NULL, "", .changes = false},
+    {RV_METHOD_GET, "sessions/" SESSION "/export", NULL, NULL, "", .changes = true},
+    {RV_METHOD_GET, "sessions/" SESSION "/timeline", "limit=3", NULL, "", .changes = false},
+    {RV_METHOD_PATCH, "sessions/" SESSION, NULL, NULL, "{\"name\":\"The Tale\",\"metadata\":{\"a\":1}}",
+     .changes = true},
+    {RV_METHOD_POST, "sessions/search", NULL, NULL, "{\"name\":\"The Tale\",\"tags\":[]}", .changes = false},
+    {RV_METHOD_POST, "sessions/" SESSION "/clone", NULL, NULL, "{\"new_name\":\"Again\"}", .changes = true},
+    {RV_METHOD_GET, "agents", NULL, NULL, "", .changes = false},
+    {RV_METHOD_GET, "agents/bosun", NULL, NULL, "", .changes = false},
+    {RV_METHOD_GET, "agents/bosun/content", NULL, NULL, "", .changes = false},
+    {RV_METHOD_GET, "agents/bosun/versions", NULL, NULL, "", .changes = false},
+    {RV_METHOD_PUT, "agents", NULL, NULL, AGENT, .changes = true},
+    {RV_METHOD_POST, "agents/validate", NULL, NULL, AGENT, .changes = false},
+    {RV_METHOD_GET, "entities", NULL, NULL, "", .changes = false},
+    {RV_METHOD_GET, "entities/moments", "limit=5 name=tea tag=hot", NULL, "", .changes = false},
     {RV_METHOD_POST, "entities/moments", NULL, NULL, "{\"name\":\"tea\",\"summary\":\"Kettle.\",\"tags\":[\"hot\"]}",
-     true},
-    {RV_METHOD_GET, "moments", "limit=5 name=tea category=drink", NULL, "", false},
-    {RV_METHOD_POST, "moments/search", NULL, NULL, "{\"name_contains\":\"te\"}", false},
-    {RV_METHOD_GET, "feed", "days=3 before=2026-03-01", NULL, "", false},
-    {RV_METHOD_POST, "query", NULL, NULL, "{\"mode\":\"lookup\",\"key\":\"tea\"}", false},
-    {RV_METHOD_POST, "query/raw", NULL, NULL, "{\"query\":\"FUZZY tee LIMIT 2\"}", false},
-    {RV_METHOD_GET, "runs", "limit=5 status=ready pipeline=hello session=" SESSION, NULL, "", false},
-    {RV_METHOD_GET, RUN, NULL, NULL, "", false},
-    {RV_METHOD_GET, RUN "/timeline", "limit=3", NULL, "", true},
-    {RV_METHOD_GET, RUN "/journal", "limit=3", NULL, "", false},
-    {RV_METHOD_GET, RUN "/graph", NULL, NULL, "", false},
-    {RV_METHOD_GET, "interrupts", "session=" SESSION, NULL, "", false},
-    {RV_METHOD_POST, "runs", NULL, NULL, "{\"pipeline\":\"hello\",\"input\":\"hi\",\"session\":\"s\"}", true},
-    {RV_METHOD_GET, "tasks", "limit=5 type=news", NULL, "", false},
-    {RV_METHOD_POST, "tasks", NULL, NULL, "{\"type\":\"news\",\"user_id\":\"ada\",\"payload\":{\"a\":1}}", true},
+     .changes = true},
+    {RV_METHOD_GET, "moments", "limit=5 name=tea category=drink", NULL, "", .changes = false},
+    {RV_METHOD_POST, "moments/search", NULL, NULL, "{\"name_contains\":\"te\"}", .changes = false},
+    {RV_METHOD_GET, "feed", "days=3 before=2026-03-01", NULL, "", .changes = false},
+    {RV_METHOD_POST, "query", NULL, NULL, "{\"mode\":\"lookup\",\"key\":\"tea\"}", .changes = false},
+    {RV_METHOD_POST, "query/raw", NULL, NULL, "{\"query\":\"FUZZY tee LIMIT 2\"}", .changes = false},
+    {RV_METHOD_GET, "runs", "limit=5 status=ready pipeline=hello session=" SESSION, NULL, "", .changes = false},
+    {RV_METHOD_GET, RUN, NULL, NULL, "", .changes = false},
+    {RV_METHOD_GET, RUN "/timeline", "limit=3", NULL, "", .changes = true},
+    {RV_METHOD_GET, RUN "/journal", "limit=3", NULL, "", .changes = false},
+    {RV_METHOD_GET, RUN "/graph", NULL, NULL, "", .changes = false},
+    {RV_METHOD_GET, "interrupts", "session=" SESSION, NULL, "", .changes = false},
+    {RV_METHOD_POST, "runs", NULL, NULL, "{\"pipeline\":\"hello\",\"input\":\"hi\",\"session\":\"s\"}",
+     .changes = true},
+    {RV_METHOD_GET, "tasks", "limit=5 type=news", NULL, "", .changes = false},
+    {RV_METHOD_POST, "tasks", NULL, NULL, "{\"type\":\"news\",\"user_id\":\"ada\",\"payload\":{\"a\":1}}",
+     .changes = true},
     {RV_METHOD_POST, "chat/" SESSION, NULL, "x-agent-schema-name=bosun x-session-name=Tale",
-     "{\"messages\":[{\"id\":\"m\",\"role\":\"user\",\"content\":\"And then?\"}]}", true},
+     "{\"messages\":[{\"id\":\"m\",\"role\":\"user\",\"content\":\"And then?\"}]}", .changes = true},
     {RV_METHOD_POST, "v1/chat/completions", NULL, "x-session-id=" SESSION " idempotency-key=k",
-     "{\"model\":\"bosun\",\"messages\":[{\"role\":\"user\",\"content\":\"And then?\"}]}", true},
+     "{\"model\":\"bosun\",\"messages\":[{\"role\":\"user\",\"content\":\"And then?\"}]}", .changes = true},
     {RV_METHOD_POST, "v1/chat/completions", NULL, "x-session-id=" SESSION " idempotency-key=k",
      "{\"model\":\"bosun\",\"messages\":[{\"role\":\"user\",\"content\":\"And "
      "then?\"}],\"tools\":[{\"type\":\"function\","
      "\"function\":{\"name\":\"ring\",\"parameters\":{\"type\":\"object\"}}}],"
      "\"tool_choice\":{\"type\":\"function\",\"function\":{\"name\":\"ring\"}}}",
-     true},
-    {RV_METHOD_POST, "v1/responses", NULL, NULL, "{\"model\":\"bosun\",\"input\":\"And then?\"}", true},
-    {RV_METHOD_GET, "v1/models", NULL, NULL, "", false},
+     .changes = true},
+    {RV_METHOD_POST, "v1/responses", NULL, NULL, "{\"model\":\"bosun\",\"input\":\"And then?\"}", .changes = true},
+    {RV_METHOD_GET, "v1/models", NULL, NULL, "", .changes = false},
     {RV_METHOD_POST, "mcp", NULL,
      "content-type=application/json accept=*/* mcp-protocol-version=2026-07-28 mcp-method=tools/list",
      "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/list\",\"params\":{\"_meta\":{"
      "\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
      "\"io.modelcontextprotocol/clientCapabilities\":{}}}}",
-     false},
+     .changes = false},
     {RV_METHOD_POST, "mcp", NULL, "content-type=application/json",
      "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"2025-11-25\","
      "\"capabilities\":{},\"clientInfo\":{\"name\":\"x\",\"version\":\"1\"}}}",
-     false},
+     .changes = false},
 };
 
 /* --- the server, as far as handlers see it --- */
@@ -92,8 +101,38 @@ static struct world {
     struct rv_server_opts opts;
     struct srv_server server;
     struct srv_handles handles;
-    char run[RV_STORE_MAX_ID + 1];
+    char run[RV_STORE_MAX_ID + 1], id[RV_STORE_MAX_ID + 1], key[RV_API_KEY_MAX];
+    int n;                                                   /* requests so far */
+    char path[MAX_ASKED], query[MAX_ASKED], body[MAX_ASKED]; /* of the request that is asked, with its words in place */
 } world;
+
+/* Puts in place what stands in braces. Nothing is allocated. */
+static const char *expand(const char *text, char out[MAX_ASKED])
+{
+    char n[16];
+    const struct {
+        const char *word, *value;
+    } words[] = {{"{run}", world.run}, {"{id}", world.id}, {"{key}", world.key}, {"{n}", n}};
+    size_t len = 0;
+
+    if (!text)
+        return NULL;
+    snprintf(n, sizeof n, "%d", world.n);
+    for (const char *p = text; *p;) {
+        const char *value = NULL;
+        for (size_t i = 0; i < RV_COUNT(words) && !value; i++)
+            if (strncmp(p, words[i].word, strlen(words[i].word)) == 0) {
+                value = words[i].value;
+                p += strlen(words[i].word);
+            }
+        size_t n_value = value ? strlen(value) : 1;
+        assert(len + n_value < MAX_ASKED); /* libcheck would allocate */
+        memcpy(out + len, value ? value : p++, n_value);
+        len += n_value;
+    }
+    out[len] = '\0';
+    return out;
+}
 
 /* "a=b c=d" */
 static size_t split(const char *text, struct rv_httpd_field *out)
@@ -119,9 +158,10 @@ static int ask(const struct asked *a, rv_buf *out)
     size_t n = 0, n_args;
     unsigned allowed;
 
-    for (const char *p = a->path; *p;) {
+    world.n++;
+    for (const char *p = expand(a->path, world.path); *p;) {
         size_t len = strcspn(p, "/");
-        segments[n++] = strncmp(p, "{run}", len) == 0 ? rv_str_of(world.run) : (rv_str){p, len};
+        segments[n++] = (rv_str){p, len};
         p += len + (p[len] == '/');
     }
     const struct rv_httpd_request req = {.method = a->method,
@@ -129,13 +169,16 @@ static int ask(const struct asked *a, rv_buf *out)
                                          .segments = segments,
                                          .n_segments = n,
                                          .query = query,
-                                         .n_query = split(a->query, query),
+                                         .n_query = split(expand(a->query, world.query), query),
                                          .fields = fields,
                                          .n_fields = split(a->header, fields),
-                                         .body = rv_str_of(a->body)};
+                                         .peer = "127.0.0.1",
+                                         .body = rv_str_of(expand(a->body, world.body))};
     struct srv_call *c = calloc(1, sizeof *c);
-    if (!c)
+    if (!c || !(c->refusal = calloc(1, sizeof *c->refusal))) {
+        free(c);
         return RV_E_NOMEM;
+    }
     rv_buf_init(&c->out, SRV_MAX_ANSWER);
     c->server = &world.server;
     c->req = &req;
@@ -150,7 +193,7 @@ static int ask(const struct asked *a, rv_buf *out)
     for (; rc == 0 && c->n_args < n_args; c->n_args++)
         if (!(c->args[c->n_args] = rv_str_dup(args[c->n_args])))
             rc = RV_E_NOMEM;
-    if (rc == 0 && c->route->takes && c->route->takes[0] != '-')
+    if (rc == 0 && c->route->takes && c->route->takes[0] != '-' && req.body.len > 0)
         rc = rv_json_parse(req.body, &json, &c->body, &c->err);
     if (rc == 0)
         rc = c->route->work(c, &c->err);
@@ -171,7 +214,28 @@ static void must(const struct asked *a, rv_buf *out)
 {
     int rc = ask(a, out);
 
-    ck_assert_msg(rc == 0, "%s: %s (%s)", a->path, rv_code_text(rc), said);
+    ck_assert_msg(rc == a->rc, "%s %s: %s (%s)", rv_method_text(a->method), a->path, rv_code_text(rc), said);
+}
+
+/* Makes the row that the request is about, and keeps its id. */
+static void make_first(const struct asked *a)
+{
+    char path[MAX_ASKED];
+    json_object *json = NULL;
+    const char *id = NULL;
+    rv_buf text = RV_BUF_INIT(65536);
+    size_t len = a->first ? strcspn(a->first, " ") : 0;
+
+    if (!a->first)
+        return;
+    snprintf(path, sizeof path, "%.*s", (int)len, a->first);
+    must(&(struct asked){.method = RV_METHOD_POST, .path = path, .body = a->first + len + 1}, &text);
+    rv_str answer = {text.ptr, (size_t)(strstr(text.ptr, " with ") - text.ptr)};
+    ck_assert_int_eq(rv_json_parse(answer, &(struct rv_json_opts){.what = "row"}, &json, NULL), 0);
+    ck_assert_msg(rv_json_get_text(json, "id", &id) || rv_json_get_text(json, "new_session_id", &id), "%s", text.ptr);
+    snprintf(world.id, sizeof world.id, "%s", id);
+    json_object_put(json);
+    rv_buf_fini(&text);
 }
 
 static void fill(void)
@@ -187,9 +251,21 @@ static void fill(void)
         .id = "q", .type = "user", .has_content = true, .content = RV_STR_LIT("And then?"), .created_us = T0};
     const struct rv_turn turn = {.session = SESSION, .rows = &row, .n_rows = 1};
     rv_buf text = RV_BUF_INIT(65536);
+    struct rv_new_key key;
     json_object *json = NULL;
     const char *id = NULL;
 
+    rv_api_key_make(rv_rand_system(), &key);
+    memcpy(world.key, key.text, sizeof key.text);
+    const struct rv_api_key_row known = {.id = key.id,
+                                         .hash = key.hash,
+                                         .level = "user",
+                                         .tenant = RV_STORE_TENANT,
+                                         .user = "ada",
+                                         .scopes = "",
+                                         .note = "",
+                                         .created_us = T0};
+    ck_assert_int_eq(rv_store_add_api_key(world.handles.sources.store, &known, NULL), 0);
     ck_assert_int_eq(rv_store_ensure_session(world.handles.sources.store, &fresh, NULL, NULL), 0);
     ck_assert_int_eq(rv_store_add_messages(world.handles.sources.store, &ada, &turn, T0, NULL), 0);
     for (size_t i = 0; i < RV_COUNT(requests); i++) {
@@ -225,6 +301,9 @@ static void begin(void)
     ck_assert_int_eq(rv_app_sources_open(&world.server.app, RV_APP_STORE_MAKE, &world.handles.sources, NULL), 0);
     ck_assert_int_eq(srv_turns_new(&world.server, &world.server.turns, NULL), 0);
     ck_assert_int_eq(srv_mcps_new(&world.server, &world.server.mcps, NULL), 0);
+    ck_assert_int_eq(srv_watch_new(&world.opts, &world.server.watch, NULL), 0);
+    ck_assert_int_eq(srv_openapi_make(&world.server.openapi, NULL), 0);
+    ck_assert_int_eq(rv_auth_new(&RV_IDENTITY_OPTS_INIT, T0, &world.server.auth, NULL), 0);
     fill();
 }
 
@@ -234,6 +313,9 @@ static void end(void)
     srv_mcps_free(world.server.mcps);
     srv_turns_drain(world.server.turns);
     srv_turns_free(world.server.turns);
+    srv_watch_free(world.server.watch);
+    srv_document_free(world.server.openapi);
+    rv_auth_free(world.server.auth);
     rv_app_sources_fini(&world.handles.sources);
     free(world.store);
     free(world.pipelines);
@@ -247,26 +329,34 @@ START_TEST(every_allocation_may_fail)
     long drift = 0;
 
     begin();
+    make_first(a);
     must(a, NULL); /* libraries set themselves up, and statements are prepared */
+    if (a->changes)
+        make_first(a);
     must(a, &want);
     rv_buf_add_str(&got, rv_buf_str(&want)); /* it has its room from here on */
+    if (a->changes)
+        make_first(a);
     rv_fault_arm(SIZE_MAX);
     must(a, NULL);
     rv_fault_disarm();
     const size_t step = rv_kit_step(rv_fault_count() / 200 + 1);
     for (size_t n = 0;; n += step) {
         rv_buf_clear(&got);
+        if (a->changes)
+            make_first(a);
         rv_fault_arm(n);
         int rc = ask(a, &got);
         bool fired = rv_fault_disarm();
-        ck_assert_msg(rc == 0 || rc == RV_E_NOMEM, "%s, allocation %zu: %s (%s)", a->path, n, rv_code_text(rc), said);
+        ck_assert_msg(rc == a->rc || rc == RV_E_NOMEM, "%s, allocation %zu: %s (%s)", a->path, n, rv_code_text(rc),
+                      said);
         if (rc == 0 && !a->changes)
             ck_assert_msg(rv_str_eq(rv_buf_str(&got), rv_buf_str(&want)), "%s, allocation %zu: %.500s\nnot %.500s",
                           a->path, n, rv_buf_cstr(&got), rv_buf_cstr(&want));
         drift += rv_fault_balance();
         if (!fired) {
-            ck_assert_int_eq(rc, 0);
-            ck_assert_msg(n > 3 || !rv_fault_works(), "%s: %zu allocations only", a->path, n);
+            ck_assert_int_eq(rc, a->rc);
+            ck_assert_msg(n > 1 || !rv_fault_works(), "%s: %zu allocations only", a->path, n);
             break;
         }
     }
