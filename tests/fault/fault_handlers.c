@@ -34,6 +34,30 @@ struct asked {
     int rc;     /* with which it is refused when memory is not short */
 };
 
+#define ORIGIN      "host=localhost:8600 origin=http://localhost:8600"
+#define ASKED       "{\"model\":\"bosun\",\"messages\":[{\"role\":\"user\",\"content\":\"And then?\"}]}"
+#define PILOT       "{\"name\":\"pilot\",\"kind\":\"agent\",\"content\":\"You steer.\"}"
+#define MOMENT      "entities/moments {\"name\":\"dusk\",\"summary\":\"Dark.\"}"
+#define A_FILE      "entities/files {\"name\":\"rain.md\",\"uri\":\"file:///rain.md\"}"
+#define RATING      "{\"session_id\":\"" SESSION "\",\"score\":1,\"comment\":\"fine\"}"
+#define TASK        "tasks {\"type\":\"news\"}"
+#define SCHEDULE    "schedules {\"name\":\"s{n}\",\"cron\":\"@daily\",\"type\":\"news\"}"
+#define GROUP       "entities/collections {\"name\":\"all\",\"session_ids\":[\"" SESSION "\"]}"
+#define NEW_GROUP   "entities/collections {\"name\":\"all {n}\"}"
+#define CLONE       "sessions/" SESSION "/clone {\"new_name\":\"Again\"}"
+#define A_ROW(kind) "entities/" kind " {\"name\":\"row\"}"
+
+/* What ROWS() of the table of routes has. */
+#define ROWS(kind, columns)                                                                                            \
+    {RV_METHOD_GET, kind, "limit=5 offset=0 name=row tag=hot " columns, NULL, "", .changes = false},                   \
+        {RV_METHOD_POST, kind, NULL, NULL, "{\"name\":\"row {n}\",\"tags\":[\"hot\"]}", .changes = true},              \
+        {RV_METHOD_GET, kind "/{id}", NULL, NULL, "", .changes = false, .first = A_ROW(kind)},                         \
+        {RV_METHOD_PUT, kind "/{id}", NULL, NULL, "{\"tags\":[\"hot\"]}", .changes = true, .first = A_ROW(kind)},      \
+        {RV_METHOD_PATCH, kind "/{id}", NULL, NULL, "{\"tags\":[\"hot\"]}", .changes = true, .first = A_ROW(kind)},    \
+    {                                                                                                                  \
+        RV_METHOD_DELETE, kind "/{id}", NULL, NULL, "", .changes = true, .first = A_ROW(kind)                          \
+    }
+
 static const struct asked requests[] = {
     {RV_METHOD_GET, "sessions", "limit=5 agent=bosun name=The search=Tale", NULL, "", .changes = false},
     {RV_METHOD_GET, "sessions/" SESSION, NULL, NULL, "", .changes = false},
@@ -92,6 +116,106 @@ static const struct asked requests[] = {
      "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"2025-11-25\","
      "\"capabilities\":{},\"clientInfo\":{\"name\":\"x\",\"version\":\"1\"}}}",
      .changes = false},
+    /* pages, probes and logins */
+    {RV_METHOD_GET, "", NULL, NULL, "", .changes = false},
+    {RV_METHOD_GET, "page/app.js", NULL, NULL, "", .changes = false},
+    {RV_METHOD_GET, "page/views/runs.js", NULL, NULL, "", .changes = false},
+    {RV_METHOD_GET, "healthz", NULL, NULL, "", .changes = false},
+    {RV_METHOD_GET, "health", NULL, NULL, "", .changes = false},
+    {RV_METHOD_GET, "query/health", NULL, NULL, "", .changes = false},
+    {RV_METHOD_GET, "readyz", NULL, NULL, "", .changes = true}, /* not ready, while the store has no memory */
+    {RV_METHOD_GET, "openapi.json", NULL, NULL, "", .changes = false},
+    {RV_METHOD_GET, "metrics", NULL, NULL, "", .changes = true},
+    {RV_METHOD_POST, "login", NULL, ORIGIN, "{\"key\":\"{key}\"}", .changes = true},
+    {RV_METHOD_GET, "login", NULL, NULL, "", .changes = false},
+    {RV_METHOD_POST, "logout", NULL, ORIGIN, "", .changes = true},
+    {RV_METHOD_GET, "me", NULL, NULL, "", .changes = false},
+    /* chats and models */
+    {RV_METHOD_GET, "chat/" SESSION, NULL, NULL, "", .changes = false},
+    {RV_METHOD_GET, "v1/models/bosun", NULL, NULL, "", .changes = false},
+    {RV_METHOD_POST, "api/v1/chat/completions", NULL, "x-agent-schema-name=bosun", ASKED, .changes = true},
+    {RV_METHOD_POST, "api/v1/chat/completions/" SESSION, NULL, "x-agent-schema-name=bosun", ASKED, .changes = true},
+    {RV_METHOD_POST, "v1/embeddings", NULL, NULL, "{\"model\":\"default\",\"input\":[\"tea\"]}", .changes = false},
+    {RV_METHOD_GET, "models", NULL, NULL, "", .changes = false},
+    {RV_METHOD_GET, "models/hash:256", NULL, NULL, "", .changes = false, .rc = RV_E_NOT_FOUND},
+    {RV_METHOD_GET, "servers", NULL, NULL, "", .changes = false},
+    {RV_METHOD_GET, "mcp-tools", NULL, NULL, "", .changes = false},
+    {RV_METHOD_DELETE, "mcp", NULL, "mcp-session-id=none", "", .changes = false},
+    /* runs */
+    {RV_METHOD_GET, "pipelines", NULL, NULL, "", .changes = false},
+    {RV_METHOD_GET, "pipelines/hello", NULL, NULL, "", .changes = false},
+    {RV_METHOD_GET, RUN "/events", "from=1", NULL, "", .changes = false},
+    {RV_METHOD_GET, RUN "/stream", NULL, NULL, "", .changes = false, .rc = RV_E_NOT_FOUND},
+    {RV_METHOD_POST, RUN "/cancel", NULL, NULL, "{}", .changes = true},
+    {RV_METHOD_POST, RUN "/answer", NULL, NULL, "{\"text\":\"yes\"}", .changes = true, .rc = RV_E_STATE},
+    {RV_METHOD_POST, RUN "/fork", NULL, NULL, "{}", .changes = true},
+    {RV_METHOD_POST, RUN "/replay", NULL, NULL, "{}", .changes = true},
+    {RV_METHOD_GET, RUN "/diff", "with={run}", NULL, "", .changes = false},
+    /* sessions and agents */
+    {RV_METHOD_DELETE, "sessions/{id}", NULL, NULL, "", .changes = true, .first = CLONE},
+    {RV_METHOD_GET, "sessions/" SESSION "/moments", "limit=3 offset=0", NULL, "", .changes = false},
+    {RV_METHOD_GET, "tools", NULL, NULL, "", .changes = false},
+    {RV_METHOD_POST, "agents/search", NULL, NULL, "{\"query\":\"answer\"}", .changes = false},
+    {RV_METHOD_GET, "agents/bosun/history", NULL, NULL, "", .changes = false},
+    {RV_METHOD_GET, "agents/bosun/history/1/content", NULL, NULL, "", .changes = false},
+    {RV_METHOD_DELETE, "agents/pilot", NULL, NULL, "", .changes = true, .first = "schemas " PILOT},
+    {RV_METHOD_GET, "schemas", "limit=5 kind=agent", NULL, "", .changes = false},
+    {RV_METHOD_POST, "schemas", NULL, NULL,
+     "{\"name\":\"Bill\",\"kind\":\"model\",\"json_schema\":{\"type\":\"object\"}}", .changes = true},
+    {RV_METHOD_GET, "schemas/{id}", NULL, NULL, "", .changes = false, .first = "schemas " PILOT},
+    {RV_METHOD_DELETE, "schemas/{id}", NULL, NULL, "", .changes = true, .first = "schemas " PILOT},
+    /* rows of a kind */
+    {RV_METHOD_GET, "entities/moments/{id}", NULL, NULL, "", .changes = false, .first = MOMENT},
+    {RV_METHOD_DELETE, "entities/moments/{id}", NULL, NULL, "", .changes = true, .first = MOMENT},
+    ROWS("scenarios", "status=draft agent_name=bosun"),
+    {RV_METHOD_POST, "scenarios/search", NULL, NULL, "{\"query\":\"row\",\"status\":\"draft\"}", .changes = false},
+    ROWS("collections", "status=draft"),
+    {RV_METHOD_POST, "collections/search", NULL, NULL, "{\"tags\":[\"hot\"],\"tag_match\":\"any\"}", .changes = false},
+    {RV_METHOD_GET, "collections/{id}/sessions", "limit=5 offset=0", NULL, "", .changes = false, .first = GROUP},
+    {RV_METHOD_POST, "collections/{id}/sessions", NULL, NULL, "{\"session_id\":\"" SESSION "\"}", .changes = true,
+     .first = NEW_GROUP},
+    {RV_METHOD_POST, "collections/{id}/sessions/batch", NULL, NULL, "{\"session_ids\":[\"" SESSION "\"]}",
+     .changes = true, .first = NEW_GROUP},
+    {RV_METHOD_POST, "collections/{id}/sessions/from-query", NULL, NULL,
+     "{\"name_contains\":\"Tale\",\"search\":\"then\"}", .changes = true, .first = NEW_GROUP},
+    {RV_METHOD_DELETE, "collections/{id}/sessions/" SESSION, NULL, NULL, "", .changes = true, .first = GROUP},
+    {RV_METHOD_GET, "collections/{id}/export", NULL, NULL, "", .changes = true, .first = GROUP},
+    ROWS("users", "email=a@example.com"),
+    {RV_METHOD_POST, "feedback", NULL, NULL, RATING, .changes = true},
+    {RV_METHOD_POST, "scenarios/feedback", NULL, NULL, RATING, .changes = true},
+    {RV_METHOD_GET, "feedback", "limit=5 session_id=" SESSION " rating=1", NULL, "", .changes = false},
+    {RV_METHOD_GET, "feedback/{id}", NULL, NULL, "", .changes = false, .first = "feedback " RATING},
+    {RV_METHOD_DELETE, "feedback/{id}", NULL, NULL, "", .changes = true, .first = "feedback " RATING},
+    {RV_METHOD_GET, "moments/{id}", NULL, NULL, "", .changes = false, .first = MOMENT},
+    {RV_METHOD_POST, "moments", NULL, NULL,
+     "{\"name\":\"Noon {n}\",\"moment_type\":\"note\",\"source_session_id\":\"" SESSION "\"}", .changes = true},
+    {RV_METHOD_PATCH, "moments/{id}", NULL, NULL, "{\"summary\":\"Cold.\"}", .changes = true, .first = MOMENT},
+    {RV_METHOD_DELETE, "moments/{id}", NULL, NULL, "", .changes = true, .first = MOMENT},
+    /* files */
+    {RV_METHOD_GET, "files", "limit=5 mime_type=text/plain", NULL, "", .changes = false},
+    {RV_METHOD_GET, "files/{id}", NULL, NULL, "", .changes = false, .first = A_FILE},
+    {RV_METHOD_POST, "files", NULL, NULL,
+     "{\"files\":[{\"path\":\"notes/tea.md\",\"content\":\"# Tea\\n\\nHot {n}.\"}]}", .changes = true},
+    {RV_METHOD_POST, "ontology/import", NULL, NULL, "{\"path\":\"notes/tea.md\",\"content\":\"# Tea\\n\\nCold {n}.\"}",
+     .changes = true},
+    {RV_METHOD_DELETE, "files/{id}", NULL, NULL, "", .changes = true, .first = A_FILE},
+    {RV_METHOD_GET, "ontology/tree", "limit=5 offset=0", NULL, "", .changes = false, .first = A_FILE},
+    {RV_METHOD_GET, "ontology/content/rain.md", NULL, NULL, "", .changes = false, .first = A_FILE},
+    /* the queue */
+    {RV_METHOD_GET, "tasks/{id}", NULL, NULL, "", .changes = false, .first = TASK},
+    {RV_METHOD_POST, "tasks/{id}/cancel", NULL, NULL, "{}", .changes = true, .first = TASK},
+    {RV_METHOD_POST, "tasks/{id}/retry", NULL, NULL, "{}", .changes = true, .first = TASK, .rc = RV_E_STATE},
+    {RV_METHOD_GET, "schedules", NULL, NULL, "", .changes = false, .first = SCHEDULE},
+    {RV_METHOD_POST, "schedules", NULL, NULL,
+     "{\"name\":\"n{n}\",\"cron\":\"@daily\",\"pipeline\":\"hello\",\"input\":\"hi\"}", .changes = true},
+    {RV_METHOD_GET, "schedules/{id}", NULL, NULL, "", .changes = true, .first = SCHEDULE},
+    {RV_METHOD_PUT, "schedules/{id}", NULL, NULL,
+     "{\"at\":\"2100-01-01T00:00\",\"type\":\"news\",\"payload\":{\"a\":1}}", .changes = true, .first = SCHEDULE},
+    {RV_METHOD_PATCH, "schedules/{id}", NULL, NULL, "{\"cron\":\"30 8 * * *\",\"priority\":2}", .changes = true,
+     .first = SCHEDULE},
+    {RV_METHOD_DELETE, "schedules/{id}", NULL, NULL, "", .changes = true, .first = SCHEDULE},
+    {RV_METHOD_GET, "usage", NULL, NULL, "", .changes = false},
+    {RV_METHOD_GET, "usage/answers", "by=user since=2026-02-24T00:00:00Z", NULL, "", .changes = false},
 };
 
 /* --- the server, as far as handlers see it --- */
@@ -369,6 +493,31 @@ START_TEST(every_allocation_may_fail)
 }
 END_TEST
 
+/* Each route has a request above. */
+START_TEST(every_route_is_asked)
+{
+    bool *is_asked = calloc(srv_n_routes, sizeof *is_asked);
+
+    ck_assert_ptr_nonnull(is_asked);
+    for (size_t i = 0; i < RV_COUNT(requests); i++) {
+        rv_str segments[MAX_PARTS], args[SRV_MAX_ARGS];
+        size_t n = 0, n_args;
+        unsigned allowed;
+        for (const char *p = requests[i].path; *p; n++) {
+            segments[n] = (rv_str){p, strcspn(p, "/")};
+            p += segments[n].len + (p[segments[n].len] == '/');
+        }
+        const struct srv_route *r = srv_route_find(requests[i].method, segments, n, args, &n_args, &allowed);
+        ck_assert_msg(r, "%s is not a route", requests[i].path);
+        is_asked[r - srv_routes] = true;
+    }
+    for (size_t i = 0; i < srv_n_routes; i++)
+        ck_assert_msg(is_asked[i], "no request of this test asks %s %s", rv_method_text(srv_routes[i].method),
+                      srv_routes[i].path);
+    free(is_asked);
+}
+END_TEST
+
 /* A run that is played by a script never asks the real model because there was no memory for the script. */
 START_TEST(a_run_is_never_loaded_without_its_script)
 {
@@ -415,6 +564,7 @@ int main(void)
 
     tcase_set_timeout(c, 20);
     tcase_add_loop_test(c, every_allocation_may_fail, 0, RV_COUNT(requests));
+    tcase_add_test(c, every_route_is_asked);
     tcase_add_test(c, a_run_is_never_loaded_without_its_script);
     suite_add_tcase(s, c);
     return rv_kit_run(s);
