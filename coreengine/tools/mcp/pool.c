@@ -13,6 +13,7 @@
 #define BACKOFF_US     ((int64_t)100 * 1000)    /* before a server that ended is started again: doubled each time */
 #define MAX_BACKOFF_US ((int64_t)10 * 1000000)  /* ten seconds between two starts of a server that ends */
 #define END_US         ((int64_t)10 * 1000000)  /* for all servers to end: their graces and some to spare */
+#define MAX_TURNS      10                       /* of the loop, until handles that were closed are gone */
 #define NEVER          INT64_MAX                /* no timer */
 
 struct mcp_connection {
@@ -507,8 +508,15 @@ static void destroy(rv_mcp_pool *p)
 {
     rv_mcp_outer_free(p->outer);
     uv_close((uv_handle_t *)&p->timer, NULL);
-    for (int i = 0; i < 10 && uv_loop_close(&p->loop) == UV_EBUSY; i++)
+    int rc = uv_loop_close(&p->loop);
+    for (int i = 1; i < MAX_TURNS && rc == UV_EBUSY; i++) {
         uv_run(&p->loop, UV_RUN_NOWAIT);
+        rc = uv_loop_close(&p->loop);
+    }
+    if (rc == UV_EBUSY) { /* a handle, such as that of a server that does not end, points into it */
+        RV_LOG(p->log, ERROR, "mcp.not_closed", RV_F_I64("left", p->n_links));
+        return;
+    }
     free(p->connections);
     free(p);
 }
