@@ -6,6 +6,8 @@
 #include "coreengine/server/hands_internal.h"
 #include "coreengine/server/page_internal.h"
 
+#define MAX_STRANGER ((size_t)16 << 10) /* bytes of a body where a request without a key is let in */
+
 static void put_field(void *self, const char *name, const char *value)
 {
     srv_call_field(self, name, value);
@@ -48,6 +50,8 @@ static int judge(struct srv_call *c, rv_err **err)
     if (rc == 0 && c->route->scope != SRV_KNOWN)
         rc = rv_identity_needs(&c->who, (enum rv_api_scope)c->route->scope, c->refusal);
     c->is_refused = rc == RV_E_DENIED;
+    if (rc == 0)
+        atomic_store(&s->is_locked, c->who.by != RV_BY_NOTHING);
     return rc;
 }
 
@@ -199,6 +203,54 @@ static void refuse(struct srv_call *c, unsigned allowed)
     srv_call_reply(c);
 }
 
+static bool has_field(const struct rv_httpd_request *req, const char *name)
+{
+    rv_str value;
+
+    return next_header((void *)(uintptr_t)req, name, 0, &value);
+}
+
+/* The server asks for a key, as far as it was seen last, and the request has nothing that could be one. */
+static bool is_stranger(struct srv_server *s, const struct rv_httpd_request *req)
+{
+    return !rv_auth_is_open(s->auth, atomic_load(&s->is_locked)) && !has_field(req, "authorization") &&
+           !has_field(req, "x-api-key") && !has_field(req, "cookie");
+}
+
+static bool has_body(const struct rv_httpd_request *req)
+{
+    rv_str length;
+
+    return has_field(req, "transfer-encoding") ||
+           (rv_httpd_field(req, "content-length", &length, NULL) && !rv_str_is(length, "0"));
+}
+
+/* A body that would be refused afterwards is not read: many of them could fill the memory for the bodies of others. A
+ * request without a body is judged as any other, which tells the server, too, when it is open again. */
+static void refuse_unread(struct srv_server *s, rv_httpd_exchange *x, const struct srv_route *route, unsigned allowed)
+{
+    const struct rv_caller caller = srv_caller_of(rv_httpd_request_of(x));
+    const struct rv_credentials none = {.kind = RV_CREDENTIAL_NONE};
+    const struct rv_evidence evidence = {.credentials = &none, .has_keys = true, .now_us = srv_now_us()};
+    struct srv_call *c = new_call(s, x, route);
+
+    if (!c) {
+        rv_httpd_drop(x);
+        return;
+    }
+    RV_IGNORE(rv_auth_cors(s->auth, &caller, put_field, c), "it is not a preflight, which is OPTIONS");
+    if (!route) {
+        refuse(c, allowed);
+        return;
+    }
+    c->rc = rv_auth_verify(s->auth, &caller, &evidence, &c->who, c->refusal, &c->err);
+    c->is_refused = c->rc == RV_E_DENIED;
+    RV_LOG(s->app.log, WARN, "identity.refused", RV_F_I64("status", c->refusal->status),
+           RV_F_TEXT("code", c->refusal->code), RV_F_TEXT("reason", c->refusal->reason), RV_F_TEXT("key_id", ""),
+           RV_F_TEXT("peer", caller.peer));
+    srv_call_reply(c);
+}
+
 static void on_head(void *self, rv_httpd_exchange *x, struct rv_httpd_plan *plan)
 {
     struct srv_server *s = self;
@@ -214,7 +266,13 @@ static void on_head(void *self, rv_httpd_exchange *x, struct rv_httpd_plan *plan
             plan->max_body = route->max_body;
     }
     plan->data = n == 0 ? (void *)(uintptr_t)route : NULL; /* so that it is not looked for again */
-    (void)s;
+    if (!has_body(req) || !is_stranger(s, req))
+        return;
+    bool is_for_all = req->method == RV_METHOD_OPTIONS ||
+                      (route && (route->scope == SRV_OPEN || route->scope == SRV_ASKS || route->scope == SRV_LOGIN));
+    plan->max_body = MAX_STRANGER;
+    if (!is_for_all)
+        refuse_unread(s, x, route, allowed);
 }
 
 static void on_request(void *self, rv_httpd_exchange *x)

@@ -27,6 +27,8 @@ static bool store_answers(struct srv_call *c)
     int rc = rv_store_has_api_keys(c->store, srv_now_us(), &has_keys, &why);
     if (rc < 0)
         RV_LOG(c->server->app.log, ERROR, "store.unreachable", RV_F_ERR("error", why));
+    else
+        atomic_store(&c->server->is_locked, has_keys);
     rv_err_free(why);
     return rc == 0;
 }

@@ -84,6 +84,7 @@ static int check_open(struct srv_server *s, const char *address, rv_err **err)
     if (rc == 0)
         rc = rv_store_has_api_keys(d->sources.store, srv_now_us(), &has_keys, err);
     srv_handles_give(s, d);
+    atomic_store(&s->is_locked, has_keys);
     if (rc < 0 || is_loopback(address) || !rv_auth_is_open(s->auth, has_keys))
         return rc;
     rc = RV_FAIL(err, RV_E_INVALID, "others can reach %s, and no authentication is set up", address);

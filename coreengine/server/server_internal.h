@@ -213,7 +213,7 @@ struct srv_server {
     struct srv_document *openapi; /* never changes */
     rv_app_streams *streams;
     char owner[RV_OWNER_MAX];
-    atomic_bool is_draining;
+    atomic_bool is_draining, is_locked; /* locked: the store had a key of callers when it was last seen */
     atomic_bool is_over; /* and its grace has passed: handlers wait for providers and servers no longer */
     struct rv_worker_stop *worker_stop; /* of the worker of this process; NULL: there is none; borrowed */
     atomic_int worker;                  /* enum srv_worker_state */

@@ -1,7 +1,7 @@
 // Keys and who sees what, limits, origins; what the command line refuses.
 import {randomUUID} from 'node:crypto'
 import {readFileSync} from 'node:fs'
-import {createServer} from 'node:net'
+import {connect, createServer} from 'node:net'
 import {agents, call, check, command, equal, file, finish, root, scratch, serve, store as named} from './kit.mjs'
 
 const store = named('gate.db')
@@ -97,6 +97,32 @@ const from = await call(server, 'GET', '/sessions', undefined, {...origin, ...be
 equal(from.headers.get('access-control-allow-origin'), origin.origin, 'an origin that may call')
 const foreign = await call(server, 'GET', '/sessions', undefined, {origin: 'https://evil.example.com', ...bearer(ada)})
 equal(foreign.headers.get('access-control-allow-origin'), null, 'another one may not read')
+equal(await server.stop(), 0, 'it ends as it should')
+
+// --- a body of those who show no key is not waited for: only the head is sent
+server = await serve('late.db', args)
+const head = (method, path, more = {}) =>
+  new Promise((done, lost) => {
+    const at = new URL(server.url)
+    const lines = Object.entries({host: at.host, 'content-length': '1000000', ...more}).map(([name, value]) => `${name}: ${value}\r\n`)
+    const socket = connect(at.port, at.hostname, () => socket.write(`${method} ${path} HTTP/1.1\r\n${lines.join('')}expect: 100-continue\r\n\r\n`))
+    socket.once('data', (bytes) => (done(Number(String(bytes).split(' ')[1])), socket.destroy()))
+    socket.once('error', lost)
+  })
+const late = (...more) => command('keys', ...more, '--store', named('late.db'))
+equal(await head('POST', '/runs'), 100, 'an open server reads it')
+const first = JSON.parse(late('create', '--json').out)
+equal((await call(server, 'GET', '/sessions', undefined, bearer(first.key))).status, 200, 'a key is used')
+equal([await head('POST', '/runs'), await head('POST', '/mcp'), await head('PUT', '/agents'), await head('POST', '/chat/x')], [401, 401, 401, 401], 'from then on it does not')
+equal([await head('POST', '/none'), await head('POST', '/sessions')], [404, 405], 'nor for a path that it does not have')
+equal([await head('POST', '/runs', {authorization: 'Bearer x'}), await head('POST', '/runs', {'x-api-key': 'x'}), await head('POST', '/runs', {cookie: 'a=b'})], [100, 100, 100], 'what may be a key is judged with the body')
+equal([await head('POST', '/login'), await head('GET', '/healthz'), await head('POST', '/login', {'content-length': '100'})], [413, 413, 100], 'a login and a probe have small bodies')
+equal(await head('OPTIONS', '/runs', {...origin, 'access-control-request-method': 'POST', 'content-length': '2'}), 100, 'and so has a preflight')
+const words = await call(server, 'POST', '/runs', {pipeline: 'hooks'})
+equal([words.status, words.headers.get('www-authenticate'), words.json?.code], [401, none.headers.get('www-authenticate'), none.json.code], 'in the words of any other request without a key', words.text)
+equal(late('revoke', first.id).status, 0, 'the key is revoked')
+equal((await call(server, 'GET', '/sessions')).status, 200, 'a request without a body sees that')
+equal(await head('POST', '/runs'), 100, 'and bodies are read again')
 equal(await server.stop(), 0, 'it ends as it should')
 
 // --- rates
