@@ -30,23 +30,23 @@ static int look_up(rv_store *store, const struct rv_credentials *credentials, in
 }
 
 /* Whether an authenticator without settings is open is only asked when it matters. */
-static int look_for_keys(const rv_auth *g, rv_store *store, const struct rv_credentials *credentials, int64_t now_us,
+static int look_for_keys(const rv_auth *auth, rv_store *store, const struct rv_credentials *credentials, int64_t now_us,
                          bool *has, rv_err **err)
 {
     *has = true;
     if (credentials->kind != RV_CREDENTIAL_NONE && !credentials->is_foreign)
         return 0;
-    return rv_auth_is_open(g, false) ? rv_store_has_api_keys(store, now_us, has, err) : 0;
+    return rv_auth_is_open(auth, false) ? rv_store_has_api_keys(store, now_us, has, err) : 0;
 }
 
 /* The unit that failures are counted for: an address, or the network that an IPv6 host can choose its address from. */
-static void name_peer(const rv_auth *g, const struct rv_caller *c, char out[RV_IDENTITY_MAX_PEER])
+static void name_peer(const rv_auth *auth, const struct rv_caller *c, char out[RV_IDENTITY_MAX_PEER])
 {
     struct rv_address a;
     bool is_tls;
 
     out[0] = 0;
-    if (!rv_caller_client(g, c, &a, &is_tls) && !rv_address_read(rv_str_of(c->peer), &a))
+    if (!rv_caller_client(auth, c, &a, &is_tls) && !rv_address_read(rv_str_of(c->peer), &a))
         return; /* of a client that is not known the proxy counts */
     rv_address_write(&a, out);
     if (strchr(out, ':')) {
@@ -57,7 +57,7 @@ static void name_peer(const rv_auth *g, const struct rv_caller *c, char out[RV_I
 
 /* A wrong key after many others is told to wait. What people chose themselves, which could be guessed, has to wait even
  * when it is right; keys of the store are too long for that, and a neighbour's failures do not lock them out. */
-static int count_failure(rv_auth *g, const struct rv_caller *c, const struct rv_credentials *credentials, int rc,
+static int count_failure(rv_auth *auth, const struct rv_caller *c, const struct rv_credentials *credentials, int rc,
                          int64_t now_us, struct rv_refusal *refusal)
 {
     char peer[RV_IDENTITY_MAX_PEER];
@@ -66,13 +66,13 @@ static int count_failure(rv_auth *g, const struct rv_caller *c, const struct rv_
 
     if (!failed && !(rc == 0 && credentials->kind == RV_CREDENTIAL_MASTER_KEY))
         return rc;
-    name_peer(g, c, peer);
-    wait = failed ? rv_rates_take(g->rates, "failed", peer, g->failed_per_minute, now_us)
-                  : rv_rates_look(g->rates, "failed", peer, g->failed_per_minute, now_us);
+    name_peer(auth, c, peer);
+    wait = failed ? rv_rates_take(auth->rates, "failed", peer, auth->failed_per_minute, now_us)
+                  : rv_rates_look(auth->rates, "failed", peer, auth->failed_per_minute, now_us);
     if (wait == 0)
         return rc;
     rv_refuse(refusal, 429, "too_many_failures", "there were too many wrong keys from this address; wait");
-    rv_refuse_reason(refusal, "more than %lld wrong keys a minute", (long long)g->failed_per_minute);
+    rv_refuse_reason(refusal, "more than %lld wrong keys a minute", (long long)auth->failed_per_minute);
     refusal->retry_us = wait;
     return RV_E_DENIED;
 }
@@ -84,7 +84,7 @@ static void log_refusal(rv_log *log, const struct rv_caller *c, const struct rv_
            RV_F_TEXT("reason", refusal->reason), RV_F_TEXT("key_id", credentials->id), RV_F_TEXT("peer", c->peer));
 }
 
-static int ask(rv_auth *g, const struct rv_auth_with *with, const struct rv_caller *c,
+static int ask(rv_auth *auth, const struct rv_auth_with *with, const struct rv_caller *c,
                struct rv_credentials *credentials, struct rv_identity *out, struct rv_refusal *refusal, rv_err **err)
 {
     struct rv_api_key_row row = {.own = NULL};
@@ -94,29 +94,29 @@ static int ask(rv_auth *g, const struct rv_auth_with *with, const struct rv_call
 
     int rc = look_up(store, credentials, now_us, &row, err);
     if (rc == 0)
-        rc = look_for_keys(g, store, credentials, now_us, &e.has_keys, err);
+        rc = look_for_keys(auth, store, credentials, now_us, &e.has_keys, err);
     e.key = row.id ? &row : NULL;
     if (rc == 0)
-        rc = rv_auth_verify(g, c, &e, out, refusal, err);
+        rc = rv_auth_verify(auth, c, &e, out, refusal, err);
     if (rc == 0 && row.id && row.used_us <= now_us - RV_API_KEY_USED_US &&
-        rv_rates_take(g->rates, "noted", row.id, 1, now_us) == 0) /* one of all that ask waits for the store */
+        rv_rates_take(auth->rates, "noted", row.id, 1, now_us) == 0) /* one of all that ask waits for the store */
         RV_IGNORE(rv_store_note_api_key(store, row.id, now_us, NULL), "the request does not depend on it");
     rv_api_key_row_fini(&row);
-    return count_failure(g, c, credentials, rc, now_us, refusal);
+    return count_failure(auth, c, credentials, rc, now_us, refusal);
 }
 
-int rv_auth_identify(rv_auth *g, const struct rv_auth_with *with, const struct rv_caller *c, struct rv_identity *out,
+int rv_auth_identify(rv_auth *auth, const struct rv_auth_with *with, const struct rv_caller *c, struct rv_identity *out,
                      struct rv_refusal *refusal, rv_err **err)
 {
     struct rv_credentials given = {.kind = RV_CREDENTIAL_NONE};
     rv_err *why = NULL;
 
-    if (rv_auth_refresh(g, with->now_us, &why) < 0)
+    if (rv_auth_refresh(auth, with->now_us, &why) < 0)
         RV_LOG(with->log, ERROR, "identity.keys_not_read", RV_F_ERR("error", why));
     rv_err_free(why);
-    int rc = rv_auth_read_credentials(g, c, &given, refusal);
+    int rc = rv_auth_read_credentials(auth, c, &given, refusal);
     if (rc == 0)
-        rc = ask(g, with, c, &given, out, refusal, err);
+        rc = ask(auth, with, c, &given, out, refusal, err);
     if (rc == RV_E_DENIED)
         log_refusal(with->log, c, &given, refusal);
     rv_secret_wipe(given.hash, sizeof given.hash);
@@ -143,7 +143,7 @@ static bool next_header(void *self, const char *name, size_t i, rv_str *out)
     return i == 0;
 }
 
-static int keep_login(const rv_auth *g, rv_store *store, const struct rv_login *login,
+static int keep_login(const rv_auth *auth, rv_store *store, const struct rv_login *login,
                       const struct rv_identity *identity, rv_buf *set_cookie, rv_err **err)
 {
     unsigned char secret[RV_DIGEST];
@@ -152,9 +152,10 @@ static int keep_login(const rv_auth *g, rv_store *store, const struct rv_login *
     login->rand.fill(login->rand.self, secret, sizeof secret);
     rv_base64url_write(secret, sizeof secret, word);
     rv_secret_hash(rv_str_of(word), hash);
-    int rc = rv_store_add_login(store, hash, identity->key, login->now_us, login->now_us + g->login_s * 1000000, err);
+    int rc =
+        rv_store_add_login(store, hash, identity->key, login->now_us, login->now_us + auth->login_s * 1000000, err);
     if (rc == 0) {
-        rv_buf_printf(set_cookie, RV_LOGIN_COOKIE "=%s" LOGIN_ATTRIBUTES "%lld", word, (long long)g->login_s);
+        rv_buf_printf(set_cookie, RV_LOGIN_COOKIE "=%s" LOGIN_ATTRIBUTES "%lld", word, (long long)auth->login_s);
         rc = rv_buf_check(set_cookie, "cookie", err);
     }
     rv_secret_wipe(secret, sizeof secret);
@@ -162,7 +163,7 @@ static int keep_login(const rv_auth *g, rv_store *store, const struct rv_login *
     return rc;
 }
 
-int rv_auth_login(rv_auth *g, rv_store *store, const struct rv_caller *c, const struct rv_login *login,
+int rv_auth_login(rv_auth *auth, rv_store *store, const struct rv_caller *c, const struct rv_login *login,
                   rv_buf *set_cookie, struct rv_refusal *refusal, rv_err **err)
 {
     struct with_key with = {c, login->key};
@@ -171,23 +172,23 @@ int rv_auth_login(rv_auth *g, rv_store *store, const struct rv_caller *c, const 
 
     as.header = next_header;
     as.self = &with;
-    int rc = rv_caller_check_site(g, c, true, refusal);
+    int rc = rv_caller_check_site(auth, c, true, refusal);
     if (rc == 0)
-        rc = rv_auth_identify(g, &(struct rv_auth_with){store, login->now_us, login->log}, &as, &who, refusal, err);
+        rc = rv_auth_identify(auth, &(struct rv_auth_with){store, login->now_us, login->log}, &as, &who, refusal, err);
     if (rc == 0 && who.by != RV_BY_KEY) {
         rv_refuse(refusal, 403, "login_needs_key", "a login begins with an API key of `reeve keys`");
         rv_refuse_reason(refusal, "a login without an API key of the store");
         rc = RV_E_DENIED;
     }
-    return rc == 0 ? keep_login(g, store, login, &who, set_cookie, err) : rc;
+    return rc == 0 ? keep_login(auth, store, login, &who, set_cookie, err) : rc;
 }
 
-int rv_auth_logout(const rv_auth *g, rv_store *store, const struct rv_caller *c, rv_buf *set_cookie,
+int rv_auth_logout(const rv_auth *auth, rv_store *store, const struct rv_caller *c, rv_buf *set_cookie,
                    struct rv_refusal *refusal, rv_err **err)
 {
     char hash[RV_HASH_MAX];
     rv_str value;
-    int rc = rv_caller_check_site(g, c, true, refusal);
+    int rc = rv_caller_check_site(auth, c, true, refusal);
 
     if (rc == 0 && rv_caller_cookie(c, RV_LOGIN_COOKIE, &value) == 1) {
         rv_secret_hash(value, hash);

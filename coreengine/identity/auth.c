@@ -15,27 +15,27 @@
 
 /* --- settings --- */
 
-static int keep(rv_auth *g, const char *text, const char **out, rv_err **err)
+static int keep(rv_auth *auth, const char *text, const char **out, rv_err **err)
 {
     if (!text)
         return 0;
-    *out = rv_arena_dup(g->arena, rv_str_of(text));
+    *out = rv_arena_dup(auth->arena, rv_str_of(text));
     return *out ? 0 : RV_FAIL(err, RV_E_NOMEM, "keep the settings of identities");
 }
 
-static int keep_master(rv_auth *g, const char *key, rv_err **err)
+static int keep_master(rv_auth *auth, const char *key, rv_err **err)
 {
     if (!key)
         return 0;
     if (strlen(key) < MIN_MASTER)
         return RV_FAIL(err, RV_E_INVALID, "the key of --api-key-file has %zu bytes; %d are the least", strlen(key),
                        MIN_MASTER);
-    rv_secret_digest(rv_str_of(key), g->master_digest);
-    g->has_master_key = true;
+    rv_secret_digest(rv_str_of(key), auth->master_digest);
+    auth->has_master_key = true;
     return 0;
 }
 
-static int keep_secret(rv_auth *g, const char *secret, rv_err **err)
+static int keep_secret(rv_auth *auth, const char *secret, rv_err **err)
 {
     size_t n = secret ? strlen(secret) : 0;
 
@@ -44,19 +44,19 @@ static int keep_secret(rv_auth *g, const char *secret, rv_err **err)
     if (n < MIN_SECRET || n > MAX_SECRET)
         return RV_FAIL(err, RV_E_INVALID, "the secret of --jwt-secret-file has %zu bytes; %d to %zu are allowed", n,
                        MIN_SECRET, MAX_SECRET);
-    g->secret = rv_str_dup(rv_str_of(secret));
-    g->n_secret = n;
-    return g->secret ? 0 : RV_FAIL(err, RV_E_NOMEM, "keep the secret of tokens");
+    auth->secret = rv_str_dup(rv_str_of(secret));
+    auth->n_secret = n;
+    return auth->secret ? 0 : RV_FAIL(err, RV_E_NOMEM, "keep the secret of tokens");
 }
 
-static int keep_proxies(rv_auth *g, const char *list, rv_err **err)
+static int keep_proxies(rv_auth *auth, const char *list, rv_err **err)
 {
     rv_str rest = rv_str_of(list), word;
 
     while ((word = rv_list_next(&rest)).len > 0) {
-        if (g->n_proxies == RV_MAX_NETWORKS)
+        if (auth->n_proxies == RV_MAX_NETWORKS)
             return RV_FAIL(err, RV_E_LIMIT, "--trusted-proxies has more than %d networks", RV_MAX_NETWORKS);
-        if (!rv_network_read(word, &g->proxies[g->n_proxies++])) {
+        if (!rv_network_read(word, &auth->proxies[auth->n_proxies++])) {
             RV_FAIL(err, RV_E_INVALID, "--trusted-proxies: \"%.*s\" is not an address or a network",
                     RV_STR_ARG(rv_utf8_cut(word, 60)));
             rv_err_hint(err, "write 10.0.0.7, 10.0.0.0/8, ::1 or fd00::/8; bits behind the length have to be zero");
@@ -66,23 +66,23 @@ static int keep_proxies(rv_auth *g, const char *list, rv_err **err)
     return 0;
 }
 
-static int keep_origins(rv_auth *g, const char *list, rv_err **err)
+static int keep_origins(rv_auth *auth, const char *list, rv_err **err)
 {
     rv_str rest = rv_str_of(list), word;
 
     while ((word = rv_list_next(&rest)).len > 0) {
         if (rv_str_is(word, "*")) {
-            g->any_origin = true;
+            auth->any_origin = true;
         } else if (!rv_is_origin(word)) {
             RV_FAIL(err, RV_E_INVALID, "--cors-origins: \"%.*s\" is not an origin", RV_STR_ARG(rv_utf8_cut(word, 60)));
             rv_err_hint(err, "write https://app.example.com: scheme, host and port in lower case, no path");
             return RV_E_INVALID;
         }
     }
-    return keep(g, list, &g->origins, err);
+    return keep(auth, list, &auth->origins, err);
 }
 
-static int keep_tokens(rv_auth *g, const struct rv_identity_opts *o, rv_err **err)
+static int keep_tokens(rv_auth *auth, const struct rv_identity_opts *o, rv_err **err)
 {
     int rc = 0;
 
@@ -90,81 +90,82 @@ static int keep_tokens(rv_auth *g, const struct rv_identity_opts *o, rv_err **er
         return RV_FAIL(err, RV_E_INVALID, "--jwt-tenant is not an id of 1 to %d bytes without control characters",
                        RV_IDENTITY_MAX_ID);
     if (o->jwt_scopes) {
-        rc = rv_scopes_parse(rv_str_of(o->jwt_scopes), &g->jwt_scopes, err);
-        g->has_jwt_scopes = true;
+        rc = rv_scopes_parse(rv_str_of(o->jwt_scopes), &auth->jwt_scopes, err);
+        auth->has_jwt_scopes = true;
         if (rc < 0)
             return RV_WRAP(err, rc, "--jwt-scopes");
     }
-    if ((rc = keep_secret(g, o->jwt_secret, err)) < 0 || (rc = keep(g, o->issuer, &g->issuer, err)) < 0 ||
-        (rc = keep(g, o->audiences, &g->audiences, err)) < 0)
+    if ((rc = keep_secret(auth, o->jwt_secret, err)) < 0 || (rc = keep(auth, o->issuer, &auth->issuer, err)) < 0 ||
+        (rc = keep(auth, o->audiences, &auth->audiences, err)) < 0)
         return rc;
-    return keep(g, o->jwt_tenant, &g->jwt_tenant, err);
+    return keep(auth, o->jwt_tenant, &auth->jwt_tenant, err);
 }
 
-static int fill_in(rv_auth *g, const struct rv_identity_opts *o, int64_t now_us, rv_err **err)
+static int fill_in(rv_auth *auth, const struct rv_identity_opts *o, int64_t now_us, rv_err **err)
 {
     int rc;
 
-    g->skew_s = o->skew_s;
-    g->login_s = o->login_s;
-    g->per_minute = o->requests_per_minute;
-    g->failed_per_minute = o->failed_logins_a_minute;
-    g->trust_user_header = o->trust_user_header;
-    g->any_user_id = o->any_user_id;
-    g->always_ask = o->always_ask;
-    if ((rc = keep_master(g, o->master_key, err)) < 0 || (rc = keep_tokens(g, o, err)) < 0 ||
-        (rc = keep_proxies(g, o->trusted_proxies, err)) < 0 || (rc = keep_origins(g, o->cors_origins, err)) < 0 ||
-        (rc = keep(g, o->hosts, &g->hosts, err)) < 0 || (rc = rv_rates_new(rv_rand_system(), &g->rates, err)) < 0)
+    auth->skew_s = o->skew_s;
+    auth->login_s = o->login_s;
+    auth->per_minute = o->requests_per_minute;
+    auth->failed_per_minute = o->failed_logins_a_minute;
+    auth->trust_user_header = o->trust_user_header;
+    auth->any_user_id = o->any_user_id;
+    auth->always_ask = o->always_ask;
+    if ((rc = keep_master(auth, o->master_key, err)) < 0 || (rc = keep_tokens(auth, o, err)) < 0 ||
+        (rc = keep_proxies(auth, o->trusted_proxies, err)) < 0 || (rc = keep_origins(auth, o->cors_origins, err)) < 0 ||
+        (rc = keep(auth, o->hosts, &auth->hosts, err)) < 0 ||
+        (rc = rv_rates_new(rv_rand_system(), &auth->rates, err)) < 0)
         return rc;
-    return o->jwks ? rv_key_file_new(o->jwks, now_us, &g->key_file, err) : 0;
+    return o->jwks ? rv_key_file_new(o->jwks, now_us, &auth->key_file, err) : 0;
 }
 
 int rv_auth_new(const struct rv_identity_opts *opts, int64_t now_us, rv_auth **out, rv_err **err)
 {
-    rv_auth *g = calloc(1, sizeof *g);
+    rv_auth *auth = calloc(1, sizeof *auth);
 
-    if (!g || !(g->arena = rv_arena_new(MAX_ARENA))) {
-        free(g);
+    if (!auth || !(auth->arena = rv_arena_new(MAX_ARENA))) {
+        free(auth);
         return RV_FAIL(err, RV_E_NOMEM, "set up identities");
     }
-    int rc = fill_in(g, opts, now_us, err);
+    int rc = fill_in(auth, opts, now_us, err);
     if (rc < 0)
-        rv_auth_free(g);
+        rv_auth_free(auth);
     else
-        *out = g;
+        *out = auth;
     return rc;
 }
 
-void rv_auth_free(rv_auth *g)
+void rv_auth_free(rv_auth *auth)
 {
-    if (!g)
+    if (!auth)
         return;
-    rv_secret_wipe(g->secret, g->n_secret);
-    rv_secret_wipe(g->master_digest, sizeof g->master_digest);
-    free(g->secret);
-    rv_key_file_free(g->key_file);
-    rv_rates_free(g->rates);
-    rv_arena_free(g->arena);
-    free(g);
+    rv_secret_wipe(auth->secret, auth->n_secret);
+    rv_secret_wipe(auth->master_digest, sizeof auth->master_digest);
+    free(auth->secret);
+    rv_key_file_free(auth->key_file);
+    rv_rates_free(auth->rates);
+    rv_arena_free(auth->arena);
+    free(auth);
 }
 
 /* --- keys of tokens --- */
 
-int rv_auth_refresh(rv_auth *g, int64_t now_us, rv_err **err)
+int rv_auth_refresh(rv_auth *auth, int64_t now_us, rv_err **err)
 {
-    return g->key_file ? rv_key_file_look(g->key_file, now_us, err) : 0;
+    return auth->key_file ? rv_key_file_look(auth->key_file, now_us, err) : 0;
 }
 
-bool rv_auth_is_open(const rv_auth *g, bool has_keys)
+bool rv_auth_is_open(const rv_auth *auth, bool has_keys)
 {
-    return !g->always_ask && !has_keys && !g->has_master_key && !g->secret && !g->key_file;
+    return !auth->always_ask && !has_keys && !auth->has_master_key && !auth->secret && !auth->key_file;
 }
 
 /* --- credentials --- */
 
-static bool takes_tokens(const rv_auth *g)
+static bool takes_tokens(const rv_auth *auth)
 {
-    return g->secret || g->key_file;
+    return auth->secret || auth->key_file;
 }
 
 /* What follows "Bearer"; characters of RFC 6750 and no others. 0: no such header; 1: *out. */
@@ -189,14 +190,14 @@ static int read_bearer(const struct rv_caller *c, rv_str *out, struct rv_refusal
     return 1;
 }
 
-static bool is_master(const rv_auth *g, rv_str text)
+static bool is_master(const rv_auth *auth, rv_str text)
 {
     unsigned char digest[RV_DIGEST];
 
     rv_secret_digest(text, digest);
-    bool same = rv_bytes_equal(digest, g->master_digest, sizeof digest);
+    bool same = rv_bytes_equal(digest, auth->master_digest, sizeof digest);
     rv_secret_wipe(digest, sizeof digest);
-    return same && g->has_master_key;
+    return same && auth->has_master_key;
 }
 
 static bool has_two_dots(rv_str s)
@@ -208,11 +209,11 @@ static bool has_two_dots(rv_str s)
     return n == 2;
 }
 
-static void sort_out(const rv_auth *g, rv_str text, bool is_bearer, struct rv_credentials *out)
+static void sort_out(const rv_auth *auth, rv_str text, bool is_bearer, struct rv_credentials *out)
 {
-    if (is_master(g, text)) {
+    if (is_master(auth, text)) {
         out->kind = RV_CREDENTIAL_MASTER_KEY;
-    } else if (is_bearer && takes_tokens(g) && has_two_dots(text)) {
+    } else if (is_bearer && takes_tokens(auth) && has_two_dots(text)) {
         out->kind = RV_CREDENTIAL_JWT;
         out->token = text;
     } else {
@@ -223,7 +224,7 @@ static void sort_out(const rv_auth *g, rv_str text, bool is_bearer, struct rv_cr
     }
 }
 
-static int read_cookies(const rv_auth *g, const struct rv_caller *c, struct rv_credentials *out,
+static int read_cookies(const rv_auth *auth, const struct rv_caller *c, struct rv_credentials *out,
                         struct rv_refusal *refusal)
 {
     rv_str value;
@@ -237,7 +238,7 @@ static int read_cookies(const rv_auth *g, const struct rv_caller *c, struct rv_c
         rv_secret_hash(value, out->hash);
         return 0;
     }
-    if (!takes_tokens(g) || (there = rv_caller_cookie(c, JWT_COOKIE, &value)) == 0)
+    if (!takes_tokens(auth) || (there = rv_caller_cookie(c, JWT_COOKIE, &value)) == 0)
         return 0;
     if (there < 0)
         return rv_refuse_malformed(refusal, "there are several cookies with a token");
@@ -246,7 +247,7 @@ static int read_cookies(const rv_auth *g, const struct rv_caller *c, struct rv_c
     return 0;
 }
 
-int rv_auth_read_credentials(const rv_auth *g, const struct rv_caller *c, struct rv_credentials *out,
+int rv_auth_read_credentials(const rv_auth *auth, const struct rv_caller *c, struct rv_credentials *out,
                              struct rv_refusal *refusal)
 {
     rv_str bearer = {NULL, 0}, key = {NULL, 0};
@@ -263,8 +264,8 @@ int rv_auth_read_credentials(const rv_auth *g, const struct rv_caller *c, struct
     if (has_key > 0 && has_bearer > 0 && !rv_str_eq(key, bearer))
         return rv_refuse_malformed(refusal, "X-Api-Key and Authorization differ: send one of them");
     if (has_bearer > 0 || has_key > 0) {
-        sort_out(g, has_bearer > 0 ? bearer : key, has_bearer > 0, out);
+        sort_out(auth, has_bearer > 0 ? bearer : key, has_bearer > 0, out);
         return 0;
     }
-    return read_cookies(g, c, out, refusal);
+    return read_cookies(auth, c, out, refusal);
 }

@@ -19,19 +19,19 @@ int rv_caller_header(const struct rv_caller *c, const char *name, rv_str *out)
 
 /* --- proxies --- */
 
-static bool is_proxy(const rv_auth *g, const struct rv_address *a)
+static bool is_proxy(const rv_auth *auth, const struct rv_address *a)
 {
-    for (size_t i = 0; i < g->n_proxies; i++)
-        if (rv_network_has(&g->proxies[i], a))
+    for (size_t i = 0; i < auth->n_proxies; i++)
+        if (rv_network_has(&auth->proxies[i], a))
             return true;
     return false;
 }
 
-bool rv_caller_is_proxy(const rv_auth *g, const struct rv_caller *c)
+bool rv_caller_is_proxy(const rv_auth *auth, const struct rv_caller *c)
 {
     struct rv_address a;
 
-    return rv_address_read(rv_str_of(c->peer), &a) && is_proxy(g, &a);
+    return rv_address_read(rv_str_of(c->peer), &a) && is_proxy(auth, &a);
 }
 
 /* The last element of a list with commas, which is taken off. */
@@ -55,7 +55,7 @@ enum walk {
 };
 
 /* From the nearest hop outwards, while hops are proxies that are trusted: each has said who was before it. */
-static enum walk walk_back(const rv_auth *g, const struct rv_caller *c, struct rv_address *at)
+static enum walk walk_back(const rv_auth *auth, const struct rv_caller *c, struct rv_address *at)
 {
     struct rv_address before;
     size_t n = 0;
@@ -67,9 +67,9 @@ static enum walk walk_back(const rv_auth *g, const struct rv_caller *c, struct r
         return WALK_TOO_LONG;
     for (int hops = 0; n > 0; n--) {
         if (!c->header(c->self, "x-forwarded-for", n - 1, &list) || list.len == 0)
-            return is_proxy(g, at) ? WALK_UNREADABLE : WALK_NAMED;
+            return is_proxy(auth, at) ? WALK_UNREADABLE : WALK_NAMED;
         while (list.len > 0) {
-            if (!is_proxy(g, at))
+            if (!is_proxy(auth, at))
                 return WALK_NAMED;
             if (hops++ == MAX_HOPS)
                 return WALK_TOO_LONG;
@@ -81,23 +81,23 @@ static enum walk walk_back(const rv_auth *g, const struct rv_caller *c, struct r
     return WALK_NAMED;
 }
 
-static enum walk find_client(const rv_auth *g, const struct rv_caller *c, struct rv_address *out, bool *is_tls)
+static enum walk find_client(const rv_auth *auth, const struct rv_caller *c, struct rv_address *out, bool *is_tls)
 {
     rv_str proto;
 
     *is_tls = c->is_tls;
     if (!rv_address_read(rv_str_of(c->peer), out))
         return WALK_TOO_LONG;
-    if (!is_proxy(g, out))
+    if (!is_proxy(auth, out))
         return WALK_NAMED;
     if (rv_caller_header(c, "x-forwarded-proto", &proto) == 1)
         *is_tls = rv_str_is(last_of(&proto), "https");
-    return walk_back(g, c, out);
+    return walk_back(auth, c, out);
 }
 
-bool rv_caller_client(const rv_auth *g, const struct rv_caller *c, struct rv_address *out, bool *is_tls)
+bool rv_caller_client(const rv_auth *auth, const struct rv_caller *c, struct rv_address *out, bool *is_tls)
 {
-    return find_client(g, c, out, is_tls) != WALK_TOO_LONG;
+    return find_client(auth, c, out, is_tls) != WALK_TOO_LONG;
 }
 
 static bool has_header(const struct rv_caller *c, const char *name)
@@ -127,22 +127,22 @@ static rv_str without_port(rv_str host)
 
 /* A page of a foreign name that leads to this machine (DNS rebinding) has that name in Host. A proxy passes on callers
  * from anywhere: one that is not trusted, or did not say in X-Forwarded-For from where, has no callers here. */
-bool rv_caller_is_here(const rv_auth *g, const struct rv_caller *c)
+bool rv_caller_is_here(const rv_auth *auth, const struct rv_caller *c)
 {
     static const char *const passed_on[] = {"forwarded", "x-forwarded-for", "x-real-ip", "via"};
     struct rv_address at;
     bool is_tls;
     rv_str host;
 
-    if (find_client(g, c, &at, &is_tls) != WALK_NAMED || !rv_address_is_loopback(&at))
+    if (find_client(auth, c, &at, &is_tls) != WALK_NAMED || !rv_address_is_loopback(&at))
         return false;
-    bool is_told = rv_caller_is_proxy(g, c) && has_header(c, "x-forwarded-for");
+    bool is_told = rv_caller_is_proxy(auth, c) && has_header(c, "x-forwarded-for");
     for (size_t i = 0; i < RV_COUNT(passed_on) && !is_told; i++)
         if (has_header(c, passed_on[i]))
             return false;
     if (rv_caller_header(c, "host", &host) != 1)
         return false;
-    return rv_host_is_local(host) || is_in_list(g->hosts, host) || is_in_list(g->hosts, without_port(host));
+    return rv_host_is_local(host) || is_in_list(auth->hosts, host) || is_in_list(auth->hosts, without_port(host));
 }
 
 /* --- pages --- */
@@ -160,9 +160,9 @@ static bool is_own_origin(const struct rv_caller *c, rv_str origin)
 }
 
 /* Of those in the list exactly: neither "null", nor a name that only ends like one of them. */
-static bool is_listed(const rv_auth *g, rv_str origin)
+static bool is_listed(const rv_auth *auth, rv_str origin)
 {
-    rv_str rest = rv_str_of(g->origins), word;
+    rv_str rest = rv_str_of(auth->origins), word;
 
     while ((word = rv_list_next(&rest)).len > 0)
         if (rv_str_eq(word, origin))
@@ -170,14 +170,14 @@ static bool is_listed(const rv_auth *g, rv_str origin)
     return false;
 }
 
-bool rv_caller_allows_origin(const rv_auth *g, const struct rv_caller *c, rv_str origin)
+bool rv_caller_allows_origin(const rv_auth *auth, const struct rv_caller *c, rv_str origin)
 {
-    return is_own_origin(c, origin) || is_listed(g, origin);
+    return is_own_origin(c, origin) || is_listed(auth, origin);
 }
 
-bool rv_caller_is_any_origin(const rv_auth *g, const struct rv_caller *c, rv_str origin)
+bool rv_caller_is_any_origin(const rv_auth *auth, const struct rv_caller *c, rv_str origin)
 {
-    return g->any_origin && rv_is_origin(origin) && rv_caller_is_here(g, c);
+    return auth->any_origin && rv_is_origin(origin) && rv_caller_is_here(auth, c);
 }
 
 static bool is_reading(const struct rv_caller *c)
@@ -186,7 +186,7 @@ static bool is_reading(const struct rv_caller *c)
            (strcmp(c->method, "GET") == 0 || strcmp(c->method, "HEAD") == 0 || strcmp(c->method, "OPTIONS") == 0);
 }
 
-int rv_caller_check_site(const rv_auth *g, const struct rv_caller *c, bool is_cookie, struct rv_refusal *refusal)
+int rv_caller_check_site(const rv_auth *auth, const struct rv_caller *c, bool is_cookie, struct rv_refusal *refusal)
 {
     rv_str origin, site;
 
@@ -195,7 +195,7 @@ int rv_caller_check_site(const rv_auth *g, const struct rv_caller *c, bool is_co
     int has_origin = rv_caller_header(c, "origin", &origin), has_site = rv_caller_header(c, "sec-fetch-site", &site);
     if (has_origin != 0) {
         if (has_origin > 0 &&
-            (rv_caller_allows_origin(g, c, origin) || (!is_cookie && rv_caller_is_any_origin(g, c, origin))))
+            (rv_caller_allows_origin(auth, c, origin) || (!is_cookie && rv_caller_is_any_origin(auth, c, origin))))
             return 0;
     } else if (has_site != 0) {
         if (has_site > 0 && (rv_str_is(site, "same-origin") || rv_str_is(site, "none")))

@@ -90,7 +90,7 @@ static void allow_preflight(const struct rv_caller *c, void (*put)(void *self, c
     rv_buf_fini(&headers);
 }
 
-bool rv_auth_cors(const rv_auth *g, const struct rv_caller *c,
+bool rv_auth_cors(const rv_auth *auth, const struct rv_caller *c,
                   void (*put)(void *self, const char *name, const char *value), void *self)
 {
     char origin[300];
@@ -102,10 +102,10 @@ bool rv_auth_cors(const rv_auth *g, const struct rv_caller *c,
     put(self, "Vary", "Origin"); /* also without one: what is cached for one page is not shown to another */
     if (there != 1 || !rv_is_origin(given) || !rv_text_keep(given, origin, sizeof origin))
         return is_preflight;
-    if (rv_caller_allows_origin(g, c, given)) {
+    if (rv_caller_allows_origin(auth, c, given)) {
         put(self, "Access-Control-Allow-Origin", origin);
         put(self, "Access-Control-Allow-Credentials", "true");
-    } else if (rv_caller_is_any_origin(g, c, given)) {
+    } else if (rv_caller_is_any_origin(auth, c, given)) {
         put(self, "Access-Control-Allow-Origin", "*");
     } else {
         return is_preflight;

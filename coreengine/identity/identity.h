@@ -151,11 +151,11 @@ typedef struct rv_auth rv_auth;
 /** Check the options and make an authenticator with them; reads the JWKS file. Nothing of opts is kept but copies.
  *  @return RV_E_INVALID (a setting, with its flag), what reading the file says, RV_E_NOMEM */
 RV_MUST_CHECK int rv_auth_new(const struct rv_identity_opts *opts, int64_t now_us, rv_auth **out, rv_err **err);
-void rv_auth_free(rv_auth *g); /* overwrites secrets; NULL is fine */
+void rv_auth_free(rv_auth *auth); /* overwrites secrets; NULL is fine */
 /** Look at the JWKS file again if it changed and the last look is a minute ago or more; call it before tokens are
  * judged. The old keys stay when the new file cannot be used; the error says why, for the log. The only I/O of an
  * authenticator. */
-RV_MUST_CHECK int rv_auth_refresh(rv_auth *g, int64_t now_us, rv_err **err);
+RV_MUST_CHECK int rv_auth_refresh(rv_auth *auth, int64_t now_us, rv_err **err);
 
 /* A request, as far as it says who asks. What it points to is borrowed for the call of the authenticator. */
 struct rv_caller {
@@ -185,7 +185,7 @@ struct rv_credentials {
                       * is checked, too */
 };
 /** Find the credentials. RV_E_DENIED: 400, two different ones or a malformed one; *refusal says so. */
-RV_MUST_CHECK int rv_auth_read_credentials(const rv_auth *g, const struct rv_caller *c, struct rv_credentials *out,
+RV_MUST_CHECK int rv_auth_read_credentials(const rv_auth *auth, const struct rv_caller *c, struct rv_credentials *out,
                                            struct rv_refusal *refusal);
 /* What a request is judged by besides its headers. Borrowed for the call. */
 struct rv_evidence {
@@ -198,7 +198,7 @@ struct rv_evidence {
 };
 /** Judge it.
  *  @return 0; RV_E_DENIED: *refusal says what to answer; RV_E_NOMEM */
-RV_MUST_CHECK int rv_auth_verify(const rv_auth *g, const struct rv_caller *c, const struct rv_evidence *e,
+RV_MUST_CHECK int rv_auth_verify(const rv_auth *auth, const struct rv_caller *c, const struct rv_evidence *e,
                                  struct rv_identity *out, struct rv_refusal *refusal, rv_err **err);
 /* Where and when a request is judged. Borrowed for the call. */
 struct rv_auth_with {
@@ -208,10 +208,10 @@ struct rv_auth_with {
 };
 /** Both steps with a store: refresh, read, look up, judge, count failures of the peer, note that a key was used.
  *  @return as rv_auth_verify(), and what the store says */
-RV_MUST_CHECK int rv_auth_identify(rv_auth *g, const struct rv_auth_with *with, const struct rv_caller *c,
+RV_MUST_CHECK int rv_auth_identify(rv_auth *auth, const struct rv_auth_with *with, const struct rv_caller *c,
                                    struct rv_identity *out, struct rv_refusal *refusal, rv_err **err);
 /** Is the authenticator open for callers on this machine? False as soon as there is any key. */
-bool rv_auth_is_open(const rv_auth *g, bool has_keys);
+bool rv_auth_is_open(const rv_auth *auth, bool has_keys);
 
 /* --- API keys and logins: made here, kept in the store --- */
 
@@ -237,25 +237,25 @@ struct rv_login {
  *  Set-Cookie. Only for requests of our own pages, and only with an API key of the store.
  *  @return as rv_auth_identify(), which counts wrong keys; RV_E_DENIED (*refusal: 403) also for another page or another
  * key */
-RV_MUST_CHECK int rv_auth_login(rv_auth *g, rv_store *store, const struct rv_caller *c, const struct rv_login *login,
+RV_MUST_CHECK int rv_auth_login(rv_auth *auth, rv_store *store, const struct rv_caller *c, const struct rv_login *login,
                                 rv_buf *set_cookie, struct rv_refusal *refusal, rv_err **err);
 /** End the login of the request, if it has one, and append the value of Set-Cookie that takes the cookie back.
  *  @return RV_E_DENIED (*refusal: 403, the page of another origin asks), what the store says */
-RV_MUST_CHECK int rv_auth_logout(const rv_auth *g, rv_store *store, const struct rv_caller *c, rv_buf *set_cookie,
+RV_MUST_CHECK int rv_auth_logout(const rv_auth *auth, rv_store *store, const struct rv_caller *c, rv_buf *set_cookie,
                                  struct rv_refusal *refusal, rv_err **err);
 
 /* --- Cross-origin requests --- */
 
 /** Append the headers of CORS to an answer. put: name in the case that is usual, value borrowed for the call.
  *  @return true: the request is a preflight, answer it with 204 and these headers, before anything is judged */
-bool rv_auth_cors(const rv_auth *g, const struct rv_caller *c,
+bool rv_auth_cors(const rv_auth *auth, const struct rv_caller *c,
                   void (*put)(void *self, const char *name, const char *value), void *self);
 
 /* --- Rates --- */
 
 /** One more request of identity: RV_E_DENIED and *refusal (429, Retry-After) when there were too many of late. Memory
  * is bounded: of very many callers those that were quiet for longest are forgotten. */
-RV_MUST_CHECK int rv_auth_count_request(rv_auth *g, const struct rv_identity *identity, int64_t now_us,
+RV_MUST_CHECK int rv_auth_count_request(rv_auth *auth, const struct rv_identity *identity, int64_t now_us,
                                         struct rv_refusal *refusal);
 /** 429 of a quota: when it may fit again (0: never), in words of the store's answer. */
 void rv_refuse_quota(struct rv_refusal *refusal, const char *why, int64_t again_us, int64_t now_us);

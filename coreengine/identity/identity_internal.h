@@ -143,18 +143,18 @@ struct rv_auth {
 int rv_caller_header(const struct rv_caller *c, const char *name, rv_str *out);
 /** The client behind trusted proxies, and whether it came by TLS. false: it is not known, as the peer is not an address
  * or there are too many hops. */
-bool rv_caller_client(const rv_auth *g, const struct rv_caller *c, struct rv_address *out, bool *is_tls);
+bool rv_caller_client(const rv_auth *auth, const struct rv_caller *c, struct rv_address *out, bool *is_tls);
 /** The other end of the connection is a proxy of the settings. */
-bool rv_caller_is_proxy(const rv_auth *g, const struct rv_caller *c);
+bool rv_caller_is_proxy(const rv_auth *auth, const struct rv_caller *c);
 /** On this machine, without a proxy in between, and addressed by a name of this machine. */
-bool rv_caller_is_here(const rv_auth *g, const struct rv_caller *c);
+bool rv_caller_is_here(const rv_auth *auth, const struct rv_caller *c);
 /** An origin of the settings by name, or that of the server itself. */
-bool rv_caller_allows_origin(const rv_auth *g, const struct rv_caller *c, rv_str origin);
+bool rv_caller_allows_origin(const rv_auth *auth, const struct rv_caller *c, rv_str origin);
 /** The settings allow every origin, which counts on this machine only, and never for cookies. */
-bool rv_caller_is_any_origin(const rv_auth *g, const struct rv_caller *c, rv_str origin);
+bool rv_caller_is_any_origin(const rv_auth *auth, const struct rv_caller *c, rv_str origin);
 /** A write that a browser sent for a foreign page: RV_E_DENIED. is_cookie: a cookie came with it, so it has to say
  * where it is from. */
-RV_MUST_CHECK int rv_caller_check_site(const rv_auth *g, const struct rv_caller *c, bool is_cookie,
+RV_MUST_CHECK int rv_caller_check_site(const rv_auth *auth, const struct rv_caller *c, bool is_cookie,
                                        struct rv_refusal *refusal);
 /** The only value of a cookie: as rv_caller_header(). */
 int rv_caller_cookie(const struct rv_caller *c, const char *name, rv_str *out);

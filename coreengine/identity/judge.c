@@ -9,15 +9,15 @@
 
 /* --- by what is shown --- */
 
-static int judge_nothing(const rv_auth *g, const struct rv_caller *c, bool has_keys, struct rv_identity *out,
+static int judge_nothing(const rv_auth *auth, const struct rv_caller *c, bool has_keys, struct rv_identity *out,
                          struct rv_refusal *refusal)
 {
-    if (!rv_auth_is_open(g, has_keys)) {
+    if (!rv_auth_is_open(auth, has_keys)) {
         rv_refuse_token(refusal, NULL, "send an API key or a token: Authorization: Bearer ...");
         rv_refuse_reason(refusal, "no credentials");
         return RV_E_DENIED;
     }
-    if (!rv_caller_is_here(g, c)) {
+    if (!rv_caller_is_here(auth, c)) {
         rv_refuse_token(refusal, NULL, "without any key set up, only callers on the machine of the server are let in");
         rv_refuse_reason(refusal,
                          "no key is set up, and the caller is not on this machine, came through a proxy, or named "
@@ -93,21 +93,21 @@ static void judge_master(struct rv_identity *out)
     rv_text_keep(RV_STR_LIT(RV_STORE_TENANT), out->tenant, sizeof out->tenant);
 }
 
-static int judge_token(const rv_auth *g, rv_str token, int64_t now_us, struct rv_identity *out,
+static int judge_token(const rv_auth *auth, rv_str token, int64_t now_us, struct rv_identity *out,
                        struct rv_refusal *refusal, rv_err **err)
 {
-    rv_jwks *keys = g->key_file ? rv_key_file_keys(g->key_file) : NULL;
-    const struct rv_jwt_rules rules = {.secret = {g->secret, g->n_secret},
+    rv_jwks *keys = auth->key_file ? rv_key_file_keys(auth->key_file) : NULL;
+    const struct rv_jwt_rules rules = {.secret = {auth->secret, auth->n_secret},
                                        .keys = keys,
-                                       .issuer = g->issuer,
-                                       .audience = g->audiences,
-                                       .skew_s = g->skew_s};
+                                       .issuer = auth->issuer,
+                                       .audience = auth->audiences,
+                                       .skew_s = auth->skew_s};
     struct rv_jwt jwt;
     int rc = rv_jwt_verify(&rules, token, now_us, &jwt, err);
     rv_jwks_unref(keys);
 
     out->by = RV_BY_JWT;
-    if (rc == 0 && !jwt.tenant[0] && !g->jwt_tenant) {
+    if (rc == 0 && !jwt.tenant[0] && !auth->jwt_tenant) {
         memcpy(jwt.why, "\"tenant_id\" is missing", sizeof "\"tenant_id\" is missing");
         rc = RV_E_DENIED;
     }
@@ -118,8 +118,8 @@ static int judge_token(const rv_auth *g, rv_str token, int64_t now_us, struct rv
     if (rc < 0)
         return rc;
     out->level = RV_LEVEL_USER;
-    out->scopes = g->has_jwt_scopes ? g->jwt_scopes : jwt.has_scopes ? jwt.scopes : RV_SCOPES_USUAL;
-    rv_text_keep(rv_str_of(jwt.tenant[0] ? jwt.tenant : g->jwt_tenant), out->tenant, sizeof out->tenant);
+    out->scopes = auth->has_jwt_scopes ? auth->jwt_scopes : jwt.has_scopes ? jwt.scopes : RV_SCOPES_USUAL;
+    rv_text_keep(rv_str_of(jwt.tenant[0] ? jwt.tenant : auth->jwt_tenant), out->tenant, sizeof out->tenant);
     rv_text_keep(rv_str_of(jwt.subject), out->user, sizeof out->user);
     rv_text_keep(rv_str_of(jwt.email), out->email, sizeof out->email);
     rv_text_keep(rv_str_of(jwt.name), out->name, sizeof out->name);
@@ -178,28 +178,28 @@ static void keep_shown(const struct rv_caller *c, const char *header, char *out,
 }
 
 /* 1: the header named the user. */
-static int name_user_by(const rv_auth *g, const struct rv_caller *c, const char *header, struct rv_identity *identity,
-                        struct rv_refusal *refusal)
+static int name_user_by(const rv_auth *auth, const struct rv_caller *c, const char *header,
+                        struct rv_identity *identity, struct rv_refusal *refusal)
 {
     rv_str user;
     int there = rv_caller_header(c, header, &user);
 
     if (there == 0)
         return 0;
-    bool is_sound =
-        there > 0 && (g->any_user_id ? rv_is_store_id(user) && rv_text_keep(user, identity->user, sizeof identity->user)
-                                     : read_uuid(user, identity->user));
+    bool is_sound = there > 0 && (auth->any_user_id ? rv_is_store_id(user) &&
+                                                          rv_text_keep(user, identity->user, sizeof identity->user)
+                                                    : read_uuid(user, identity->user));
     if (!is_sound)
         return rv_refuse_malformed(
-            refusal, g->any_user_id ? "the id of the user is empty, too long, has control characters, or is "
-                                      "there several times"
-                                    : "the id of the user is not a UUID, or is there several times");
+            refusal, auth->any_user_id ? "the id of the user is empty, too long, has control characters, or is "
+                                         "there several times"
+                                       : "the id of the user is not a UUID, or is there several times");
     identity->level = RV_LEVEL_USER;
     return 1;
 }
 
 /* It was decided before: a header only says for whom of the caller's users the request is. */
-static int name_user(const rv_auth *g, const struct rv_caller *c, struct rv_identity *identity,
+static int name_user(const rv_auth *auth, const struct rv_caller *c, struct rv_identity *identity,
                      struct rv_refusal *refusal)
 {
     int named = 0;
@@ -207,13 +207,13 @@ static int name_user(const rv_auth *g, const struct rv_caller *c, struct rv_iden
     keep_shown(c, "x-user-name", identity->name, sizeof identity->name);
     if (identity->level == RV_LEVEL_USER)
         return 0;
-    if (g->trust_user_header)
-        named = name_user_by(g, c, "x-user-id", identity, refusal);
+    if (auth->trust_user_header)
+        named = name_user_by(auth, c, "x-user-id", identity, refusal);
     if (named > 0)
         keep_shown(c, "x-user-email", identity->email, sizeof identity->email);
-    if (named != 0 || !rv_caller_is_proxy(g, c))
+    if (named != 0 || !rv_caller_is_proxy(auth, c))
         return named < 0 ? named : 0;
-    named = name_user_by(g, c, "x-openwebui-user-id", identity, refusal);
+    named = name_user_by(auth, c, "x-openwebui-user-id", identity, refusal);
     if (named > 0) {
         keep_shown(c, "x-openwebui-user-email", identity->email, sizeof identity->email);
         keep_shown(c, "x-openwebui-user-name", identity->name, sizeof identity->name);
@@ -223,44 +223,44 @@ static int name_user(const rv_auth *g, const struct rv_caller *c, struct rv_iden
 
 /* --- the verdict --- */
 
-static int judge(const rv_auth *g, const struct rv_caller *c, const struct rv_evidence *e, struct rv_identity *out,
+static int judge(const rv_auth *auth, const struct rv_caller *c, const struct rv_evidence *e, struct rv_identity *out,
                  struct rv_refusal *refusal, rv_err **err)
 {
     const struct rv_credentials *credentials = e->credentials;
 
     switch (credentials->kind) {
     case RV_CREDENTIAL_NONE:
-        return judge_nothing(g, c, e->has_keys, out, refusal);
+        return judge_nothing(auth, c, e->has_keys, out, refusal);
     case RV_CREDENTIAL_KEY:
-        return credentials->is_foreign && rv_auth_is_open(g, e->has_keys)
-                   ? judge_nothing(g, c, e->has_keys, out, refusal)
+        return credentials->is_foreign && rv_auth_is_open(auth, e->has_keys)
+                   ? judge_nothing(auth, c, e->has_keys, out, refusal)
                    : judge_key(credentials, e->key, e->now_us, out, refusal);
     case RV_CREDENTIAL_MASTER_KEY:
         judge_master(out);
         return 0;
     case RV_CREDENTIAL_JWT:
-        return judge_token(g, credentials->token, e->now_us, out, refusal, err);
+        return judge_token(auth, credentials->token, e->now_us, out, refusal, err);
     case RV_CREDENTIAL_LOGIN:
         return judge_login(e->key, e->now_us, out, refusal);
     }
     return RV_FAIL(err, RV_E_INTERNAL, "credentials of no kind");
 }
 
-int rv_auth_verify(const rv_auth *g, const struct rv_caller *c, const struct rv_evidence *e, struct rv_identity *out,
+int rv_auth_verify(const rv_auth *auth, const struct rv_caller *c, const struct rv_evidence *e, struct rv_identity *out,
                    struct rv_refusal *refusal, rv_err **err)
 {
     struct rv_identity who = {.peer = ""};
     struct rv_address client;
 
-    if (rv_caller_client(g, c, &client, &who.is_tls))
+    if (rv_caller_client(auth, c, &client, &who.is_tls))
         rv_address_write(&client, who.peer);
-    int rc = judge(g, c, e, &who, refusal, err);
+    int rc = judge(auth, c, e, &who, refusal, err);
     if (rc == 0 && (e->credentials->is_ambient || who.by == RV_BY_NOTHING))
-        rc = rv_caller_check_site(g, c, who.by != RV_BY_NOTHING, refusal);
+        rc = rv_caller_check_site(auth, c, who.by != RV_BY_NOTHING, refusal);
     if (rc == 0)
         rc = name_tenant(c, &who, refusal);
     if (rc == 0)
-        rc = name_user(g, c, &who, refusal);
+        rc = name_user(auth, c, &who, refusal);
     if (rc == 0)
         *out = who;
     return rc;
@@ -268,23 +268,23 @@ int rv_auth_verify(const rv_auth *g, const struct rv_caller *c, const struct rv_
 
 /* --- rates --- */
 
-int rv_auth_count_request(rv_auth *g, const struct rv_identity *identity, int64_t now_us, struct rv_refusal *refusal)
+int rv_auth_count_request(rv_auth *auth, const struct rv_identity *identity, int64_t now_us, struct rv_refusal *refusal)
 {
     char name[2 * RV_IDENTITY_MAX_ID + 2];
     size_t n = strlen(identity->tenant);
 
-    if (g->per_minute == 0)
+    if (auth->per_minute == 0)
         return 0;
     memcpy(name, identity->tenant, n);
     name[n] = '\n'; /* no id has one */
     rv_text_keep(rv_str_of(identity->user), name + n + 1, sizeof name - n - 1);
-    int64_t wait = identity->user[0]  ? rv_rates_take(g->rates, "user", name, g->per_minute, now_us)
-                   : identity->key[0] ? rv_rates_take(g->rates, "key", identity->key, g->per_minute, now_us)
-                                      : rv_rates_take(g->rates, "peer", identity->peer, g->per_minute, now_us);
+    int64_t wait = identity->user[0]  ? rv_rates_take(auth->rates, "user", name, auth->per_minute, now_us)
+                   : identity->key[0] ? rv_rates_take(auth->rates, "key", identity->key, auth->per_minute, now_us)
+                                      : rv_rates_take(auth->rates, "peer", identity->peer, auth->per_minute, now_us);
     if (wait == 0)
         return 0;
     rv_refuse(refusal, 429, "rate_limited", "there were too many requests in the last minute");
-    rv_refuse_reason(refusal, "more than %lld requests a minute", (long long)g->per_minute);
+    rv_refuse_reason(refusal, "more than %lld requests a minute", (long long)auth->per_minute);
     refusal->retry_us = wait;
     return RV_E_DENIED;
 }
