@@ -8,11 +8,12 @@
 #include "coreengine/base/limit.h"
 #include "coreengine/plan/plan.h"
 
-#define MAX_ARENA  ((size_t)64 << 20)      /* bytes of the values of one step's arguments */
-#define MAX_SHOWN  8                       /* keys that a reason names */
-#define MAX_MIB    8                       /* of all texts that references are put into, as of a reply */
-#define MAX_MIXED  ((size_t)MAX_MIB << 20) /* the same in bytes */
-#define MAX_REASON ((size_t)4 << 10)       /* bytes of why a reference has no value */
+#define MAX_ARENA     ((size_t)64 << 20)      /* bytes of the values of one step's arguments */
+#define MAX_KEY_SHOWN 64                      /* bytes of a key in a reason */
+#define MAX_SHOWN     8                       /* keys that a reason names */
+#define MAX_MIB       8                       /* of all texts that references are put into, as of a reply */
+#define MAX_MIXED     ((size_t)MAX_MIB << 20) /* the same in bytes */
+#define MAX_REASON    ((size_t)4 << 10)       /* bytes of why a reference has no value */
 
 struct resolving {
     const struct rv_plan_step_output *outputs;
@@ -61,6 +62,14 @@ static int stop_malformed(struct resolving *r, enum rv_plan_error_type fault, rv
 
 /* --- one reference --- */
 
+/* Keys come from models and tools, and a reason becomes text of the run: it is cut between two characters. */
+static rv_str shown(rv_str key)
+{
+    const char *end = memchr(key.ptr, '\0', key.len); /* of a key that a model wrote with a NUL */
+
+    return rv_utf8_cut((rv_str){key.ptr, end ? (size_t)(end - key.ptr) : key.len}, MAX_KEY_SHOWN);
+}
+
 static void say_keys(json_object *from, rv_buf *reason)
 {
     size_t n = 0;
@@ -71,7 +80,7 @@ static void say_keys(json_object *from, rv_buf *reason)
             rv_buf_puts(reason, ", ...");
             break;
         }
-        rv_buf_printf(reason, "%s%.64s", n++ == 0 ? "; it has " : ", ", key);
+        rv_buf_printf(reason, "%s%.*s", n++ == 0 ? "; it has " : ", ", RV_STR_ARG(shown(rv_str_of(key))));
     }
 }
 
@@ -88,15 +97,17 @@ static bool descend(json_object *from, const struct rv_plan_accessor *a, json_ob
     if (json_object_is_type(from, json_type_object) && a->kind != RV_ACCESSOR_INDEX) {
         if (!memchr(a->key.ptr, '\0', a->key.len) && json_object_object_get_ex(from, a->key.ptr, to))
             return true;
-        rv_buf_printf(reason, "the object has no \"%.64s\"", a->key.ptr);
+        rv_buf_printf(reason, "the object has no \"%.*s\"", RV_STR_ARG(shown(a->key)));
         say_keys(from, reason);
         return false;
     }
     const char *type = rv_json_type_text(from);
-    if (a->kind == RV_ACCESSOR_INDEX)
+    if (json_object_is_type(from, json_type_array) && a->kind == RV_ACCESSOR_INDEX)
+        rv_buf_printf(reason, "the index is past the end of a list of %zu", json_object_array_length(from));
+    else if (a->kind == RV_ACCESSOR_INDEX)
         rv_buf_printf(reason, "[n] needs a list, and the value is %s", type);
     else
-        rv_buf_printf(reason, "\"%.64s\" cannot be looked up: the value is %s", a->key.ptr, type);
+        rv_buf_printf(reason, "\"%.*s\" cannot be looked up: the value is %s", RV_STR_ARG(shown(a->key)), type);
     return false;
 }
 

@@ -62,6 +62,8 @@ static void resolve(const struct rv_plan *plan)
             abort();
         if (!r.arguments && strcmp(r.code, "unresolved_reference") != 0 && strcmp(r.code, "too_large") != 0)
             abort(); /* validation would have said so */
+        if (r.reason && !rv_utf8_valid(rv_str_of(r.reason), NULL))
+            abort();
         rv_plan_resolution_fini(&r);
         outputs[i] = (struct rv_plan_step_output){true, plan->calls[i].arguments, NULL};
     }

@@ -61,6 +61,14 @@ START_TEST(r3_what_is_not_there_stops_the_call)
            "unresolved_reference at id: index 3 is past the end of a list of 2");
     expect("{\"id\":\"$0.output.99999999999999999999999\"}", "[1]",
            "unresolved_reference at id: \"99999999999999999999999\" cannot be looked up: the value is array");
+    expect("{\"id\":\"$0.output[99999999999999999999999]\"}", "[1]",
+           "unresolved_reference at id: the index is past the end of a list of 1");
+    /* a key is cut between two characters: the reason is text of the run */
+    expect("{\"id\":\"$0.output.a\"}", "{\"xääääääääääääääääääääääääääääääääääääääää\":1}",
+           "unresolved_reference at id: the object has no \"a\"; it has xäääääääääääääääääääääääääääääää");
+    expect(
+        "{\"id\":\"$0.output[\\\"xääääääääääääääääääääääääääääääääääääääää\\\"]\"}", "1",
+        "unresolved_reference at id: \"xäääääääääääääääääääääääääääääää\" cannot be looked up: the value is integer");
     expect("{\"id\":\"$0.output[0]\"}", "{\"0\":1}",
            "unresolved_reference at id: [n] needs a list, and the value is object");
     expect("{\"id\":\"$0.output[\\\"0\\\"]\"}", "[1]",
