@@ -41,6 +41,15 @@ static const char *word_below(const char *name, const char *const *names, size_t
     return NULL;
 }
 
+static int option_first(struct rv_cli *cli, const char *option)
+{
+    rv_err *err = NULL;
+
+    if (RV_FAIL(&err, RV_E_INVALID, "the option \"%s\" stands where the verb is expected", option) < 0)
+        rv_err_hint(&err, "write options behind the verb: `reeve VERB [OPTIONS] ...`; `reeve --help` lists all verbs");
+    return rv_cli_report(cli, err);
+}
+
 /* parent NULL: a verb, else one below it. */
 static int unknown_verb(struct rv_cli *cli, const struct rv_cli_verb *parent, const char *name)
 {
@@ -49,6 +58,8 @@ static int unknown_verb(struct rv_cli *cli, const struct rv_cli_verb *parent, co
     size_t n = 0;
     rv_err *err = NULL;
 
+    if (!parent && name[0] == '-')
+        return option_first(cli, name);
     for (size_t i = 0; n < RV_COUNT(names) && list[i]; i++)
         if (!list[i]->hidden)
             names[n++] = rv_cli_short_name(list[i]);

@@ -5,6 +5,10 @@
 
 /* --- help --- */
 
+#define OPTION_WIDTH 29 /* of the column of options; a longer one moves its text to the right */
+#define SUB_WIDTH    30 /* at most, of the column of verbs below one */
+#define MIN_SUB      19 /* at least, so that most of these lists look alike */
+
 #define BOLD  "\033[1m"
 #define PLAIN "\033[0m"
 
@@ -21,7 +25,7 @@ static void overview(bool color, rv_buf *b)
     heading(b, color, "Verbs");
     for (size_t i = 0; rv_cli_verbs[i]; i++)
         if (!rv_cli_verbs[i]->hidden)
-            rv_buf_printf(b, "  %-10s %s\n", rv_cli_verbs[i]->name, rv_cli_verbs[i]->summary);
+            rv_buf_printf(b, "  %-10s  %s\n", rv_cli_verbs[i]->name, rv_cli_verbs[i]->summary);
     rv_buf_puts(b, "\n");
     heading(b, color, "Examples");
     rv_buf_puts(
@@ -44,18 +48,24 @@ static void option_line(const struct rv_cli_option *o, rv_buf *b)
     else
         rv_buf_puts(&left, "    ");
     rv_buf_printf(&left, "--%s%s%s", o->name, o->arg ? " " : "", o->arg ? o->arg : "");
-    rv_buf_printf(b, "  %-30s %s%s\n", rv_buf_cstr(&left), o->doc, o->many ? " (may be repeated)" : "");
+    rv_buf_printf(b, "  %-*s  %s%s\n", OPTION_WIDTH, rv_buf_cstr(&left), o->doc, o->many ? " (may be repeated)" : "");
     rv_buf_fini(&left);
 }
 
 static void list_subs(const struct rv_cli_verb *verb, bool color, rv_buf *b)
 {
+    size_t width = MIN_SUB;
+
+    for (size_t i = 0; verb->subs[i]; i++) {
+        size_t n = strlen(rv_cli_short_name(verb->subs[i])) + 1 + strlen(verb->subs[i]->args);
+        width = n > width && n <= SUB_WIDTH ? n : width;
+    }
     rv_buf_puts(b, "\n");
     heading(b, color, "Verbs");
     for (size_t i = 0; verb->subs[i]; i++) {
         rv_buf left = RV_BUF_INIT(256);
         rv_buf_printf(&left, "%s %s", rv_cli_short_name(verb->subs[i]), verb->subs[i]->args);
-        rv_buf_printf(b, "  %-20s %s\n", rv_buf_cstr(&left), verb->subs[i]->summary);
+        rv_buf_printf(b, "  %-*s  %s\n", (int)width, rv_buf_cstr(&left), verb->subs[i]->summary);
         rv_buf_fini(&left);
     }
     rv_buf_printf(b, "\n`reeve %s VERB --help` explains one; without a verb it is `%s`.\n", verb->name,
