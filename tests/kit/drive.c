@@ -24,7 +24,7 @@ static const struct rv_tool_info *find_tool(void *self, rv_str name)
     struct drive *d = self;
 
     for (size_t i = 0; i < d->n_tools; i++)
-        if (rv_str_is(name, d->tools[i].name))
+        if (rv_str_is(name, d->tools[i].name) && !(d->lost && strcmp(d->lost, d->tools[i].name) == 0))
             return &d->tools[i];
     return NULL;
 }
@@ -89,7 +89,7 @@ struct drive *drive_new_of(const char *yaml, json_object *files, const struct dr
     if (!d || n_tools > DRIVE_MAX_TOOLS)
         rv_kit_die("no driver");
     d->findings = rv_findings_new();
-    d->effects = d->events = d->lines = RV_BUF_INIT(DRIVE_MAX_TEXT);
+    d->effects = d->events = d->lines = d->artifacts = RV_BUF_INIT(DRIVE_MAX_TEXT);
     d->catalog = (struct rv_catalog){
         .tool = find_tool, .entry = find_entry, .prompt = find_prompt, .self = d, .tool_name = tool_name};
     d->opts = RV_RUN_OPTS_INIT;
@@ -122,6 +122,14 @@ struct drive *drive_new_of(const char *yaml, json_object *files, const struct dr
     return d;
 }
 
+void drive_tool_destroys(struct drive *d, const char *name)
+{
+    d->has_changed = true;
+    for (size_t i = 0; i < d->n_tools; i++)
+        if (strcmp(d->tools[i].name, name) == 0)
+            d->tools[i].risk = RV_RISK_DESTRUCTIVE;
+}
+
 void drive_forget_calls(struct drive *d)
 {
     for (size_t i = 0; i < d->n_calls; i++) {
@@ -149,6 +157,7 @@ void drive_free(struct drive *d)
     rv_buf_fini(&d->effects);
     rv_buf_fini(&d->events);
     rv_buf_fini(&d->lines);
+    rv_buf_fini(&d->artifacts);
     free(d->answers);
     free(d->used);
     free(d->open);
@@ -396,7 +405,10 @@ static void take_effects(struct drive *d)
             d->last_save = rv_str_dup((rv_str){e->request, e->request_len});
             break;
         case RV_EFFECT_KEEP:
+            break;
         case RV_EFFECT_ARTIFACT:
+            rv_buf_add(&d->artifacts, e->about, e->about_len);
+            rv_buf_putc(&d->artifacts, '\n');
             break;
         case RV_EFFECT_FINISH:
             d->n_finish++;
@@ -432,6 +444,10 @@ int drive_step(struct drive *d, const struct rv_event *ev, rv_err **err)
             d->calls[i].over = true;
             break;
         }
+    struct rv_event given = *ev;
+    if (!given.blocked)
+        given.blocked = d->blocked;
+    ev = &given;
     int rc = rv_run_step(d->run, ev, &d->fx, err);
     if (rc < 0) {
         ck_assert_uint_eq(d->fx.n, 0);

@@ -14,7 +14,7 @@
 
 /* One answer. `to` is "llm:stage", "tool:name", "hook:name", "policy:name", "mock:name" or "route:name". A reply is the
  * text itself; "!Type:text" is a failure, "?Type:text" one that a repeat may help,
- * "#" says that nobody knows the outcome. 'Single quotes' do where no double
+ * "#" says that nobody knows the outcome, "&JSON" asks a person. 'Single quotes' do where no double
  * ones are. Each entry serves once, in order, unless `stays`. What has no entry is answered with the default: {} or
  * nothing, policies allow. */
 struct drive_answer {
@@ -73,17 +73,21 @@ struct drive {
     uint64_t jitter;               /* not 0: answers take between 1 us and 5 s, by this seed */
     bool keep;                     /* keep effects and events; off for long runs */
     rv_buf effects, events, lines; /* one JSON value a line */
+    rv_buf artifacts;              /* the same: what is known about each */
     int64_t next_seq, last_call_id;
     size_t n_done, n_finish, n_saves, save_bytes, n_visits, n_llm;
     size_t n_cancelled;
     char *last_save;
     char *first; /* the state that the run began with */
     bool finished;
-    bool keeps_numbers; /* a run made from a saved state goes on with call ids and seq */
-    bool overruns;      /* its models may take more than was set aside for them */
-    bool *open;         /* per stage: a visit is under way */
-    int completed;      /* the stage whose completion was the last line, or -1 */
-    bool began;         /* the last line was pipeline_started */
+    bool keeps_numbers;   /* a run made from a saved state goes on with call ids and seq */
+    bool overruns;        /* its models may take more than was set aside for them */
+    json_object *blocked; /* borrowed: the tools that a breaker blocks from now on; NULL: none */
+    const char *lost;     /* a tool that the catalog does not have any more, or NULL */
+    bool has_changed;     /* the catalog, in the middle: the events lead elsewhere when they come again */
+    bool *open;           /* per stage: a visit is under way */
+    int completed;        /* the stage whose completion was the last line, or -1 */
+    bool began;           /* the last line was pipeline_started */
 };
 
 /** A driver for the pipeline; ends the test when it has errors. tools may be NULL. */
@@ -93,6 +97,8 @@ struct drive *drive_new(const char *yaml, const struct drive_tool *tools, size_t
  */
 struct drive *drive_new_of(const char *yaml, json_object *files, const struct drive_tool *tools, size_t n_tools);
 void drive_free(struct drive *d);
+/** From now on the catalog says that the tool destroys. */
+void drive_tool_destroys(struct drive *d, const char *name);
 /** The envelope that the next run starts with, from a partial state (NULL: fresh). */
 void drive_envelope(struct drive *d, const char *state);
 void drive_answers(struct drive *d, const struct drive_answer *answers, size_t n);
@@ -139,6 +145,8 @@ const char *drive_state(struct drive *d, const char *path);
 const char *drive_story(struct drive *d);
 /** The n-th (from 0) observable line of that type, parsed; borrowed until the next look. NULL: none. */
 json_object *drive_line(struct drive *d, const char *type, size_t n);
+/** JSON text of a place in what is known about the n-th artifact; valid until the next look. */
+const char *drive_artifact(struct drive *d, size_t n, const char *path);
 /** The n-th call asked for of that kind, or NULL. */
 const struct drive_call *drive_call_at(const struct drive *d, enum rv_effect_kind kind, size_t n);
 size_t drive_n_calls(const struct drive *d, enum rv_effect_kind kind);

@@ -136,8 +136,9 @@ static void give(struct drive *d, struct drive_call *c, const char *text, const 
         ev.error_type = copy[1] ? copy + 1 : NULL;
         ev.error = rv_str_of(colon + 1);
     } else {
+        ev.asks = copy[0] == '&';
         free(copy);
-        copy = with_double_quotes(text);
+        copy = with_double_quotes(text + ev.asks);
         ev.reply = rv_str_of(copy);
     }
     if (c->kind == RV_EFFECT_CALL_LLM)

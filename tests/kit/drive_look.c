@@ -66,6 +66,22 @@ const char *drive_request(const struct drive_call *c, const char *path)
     return look(c->request, path);
 }
 
+const char *drive_artifact(struct drive *d, size_t n, const char *path)
+{
+    const char *at = rv_buf_cstr(&d->artifacts);
+
+    while (*at && n > 0) {
+        at += strcspn(at, "\n") + 1;
+        n--;
+    }
+    if (!*at)
+        return "absent";
+    char *line = rv_str_dup((rv_str){at, strcspn(at, "\n")});
+    const char *text = look(line, path);
+    free(line);
+    return text;
+}
+
 json_object *drive_line(struct drive *d, const char *type, size_t n)
 {
     const char *at = rv_buf_cstr(&d->lines);

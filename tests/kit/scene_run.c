@@ -8,6 +8,7 @@
 #include "tests/kit/scene.h"
 
 #define ABSENT   "(absent)" /* what a path has that leads nowhere */
+#define SAME_AS  "(as "     /* and a number: what another request has there */
 #define MAX_TEXT ((size_t)1 << 24)
 
 struct stage {
@@ -140,6 +141,12 @@ static void begin(struct stage *st)
                                       .timeout_ms = int_of(t, "timeout_ms")};
     }
     st->d = drive_new_of(pipeline_text(st), get(s, "files"), list, n);
+    for (size_t i = 0; i < n; i++) {
+        json_object *t = json_object_array_get_idx(tools, i);
+        st->d->tools[i].confirm = is_set(t, "confirm") ? member(t, "confirm") : NULL;
+        if (is_set(t, "repeats"))
+            st->d->tools[i].effect = RV_EFFECT_IDEMPOTENT;
+    }
     set_options(st->d, get(s, "options"));
     if (envelope)
         drive_envelope(st->d, st->envelope = keep(st, rv_kit_text(envelope)));
@@ -207,6 +214,11 @@ static int perform(struct stage *st, json_object *step, rv_err **err)
 
     set_answers(st, member(step, "answers"));
     d->now_us += int_of(step, "wait");
+    d->blocked = member(step, "blocked");
+    d->lost = text_of(step, "lost");
+    d->has_changed |= d->lost != NULL;
+    if (text_of(step, "destroys"))
+        drive_tool_destroys(d, text_of(step, "destroys"));
     if (!what || strcmp(what, "run") == 0)
         drive_run(d);
     else if (strcmp(what, "start") == 0)
@@ -266,7 +278,26 @@ static void expect_requests(struct stage *st, json_object *want)
         char *end;
         size_t i = strtoul(path, &end, 10);
         EXPECT(st, i < st->d->n_calls && *end == ' ', "there is no call for %s", path);
+        const char *word = json_object_is_type(v, json_type_string) ? json_object_get_string(v) : "";
+        json_object *like = NULL;
+        if (strncmp(word, SAME_AS, sizeof SAME_AS - 1) == 0) {
+            size_t of = strtoul(word + sizeof SAME_AS - 1, NULL, 10);
+            const char *text = of < i ? drive_request(&st->d->calls[of], end + 1) : "absent";
+            EXPECT(st, strcmp(text, "absent") != 0, "there is nothing that %s could be like", path);
+            v = like = rv_kit_json(text);
+        }
         expect_place(st, path, drive_request(&st->d->calls[i], end + 1), v);
+        json_object_put(like);
+    }
+}
+
+/* "1 metadata.tool_name": a place in what is known about the second artifact. */
+static void expect_artifacts(struct stage *st, json_object *want)
+{
+    json_object_object_foreach (want, path, v) {
+        char *end;
+        size_t i = strtoul(path, &end, 10);
+        expect_place(st, path, drive_artifact(st->d, i, *end ? end + 1 : end), v);
     }
 }
 
@@ -376,6 +407,8 @@ static void check(struct stage *st, json_object *expect, size_t from)
         expect_state(st, v);
     if ((v = member(expect, "requests")))
         expect_requests(st, v);
+    if ((v = member(expect, "artifacts")))
+        expect_artifacts(st, v);
     if ((v = member(expect, "events")))
         expect_lines(st, v);
     expect_count(st, expect, "spent", rv_envelope_fields(rv_run_envelope(d->run))->usage.cost_micro_usd);
@@ -412,7 +445,7 @@ static void play_only_step(struct stage *st)
 {
     const struct rv_scene *s = st->scene;
     json_object *step = json_object_new_object();
-    static const char *const keys[] = {"do", "wait", "gap", "with", "answers", "expect"};
+    static const char *const keys[] = {"do", "wait", "gap", "with", "answers", "blocked", "expect"};
 
     for (size_t i = 0; i < RV_COUNT(keys); i++)
         json_object_object_add(step, keys[i], json_object_get(get(s, keys[i])));
