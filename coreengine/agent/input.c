@@ -83,9 +83,14 @@ int rv_input_asked(rv_visit *v, const struct rv_event *ev, int64_t ms, json_obje
         why = "the tool asks again and again, and got " RV_LIMIT_TEXT(RV_TOOL_MAX_ROUNDS) " answers";
     if (why) {
         json_object_put(asked);
-        return rv_step_error(v, v->tools.at,
-                             &(struct step_failure){.type = rv_error_tool, .message = rv_str_of(why), .ms = ms}, entry,
-                             err);
+        rc = rv_step_error(v, v->tools.at,
+                           &(struct step_failure){.type = rv_error_tool, .message = rv_str_of(why), .ms = ms}, entry,
+                           err);
+        if (rc == 0 && (rc = rv_planned_code(v, *entry, "tool_error", err)) < 0) {
+            json_object_put(*entry);
+            *entry = NULL;
+        }
+        return rc;
     }
     rc = next_round(v, asked, &input, err);
     json_object_put(asked);

@@ -75,6 +75,8 @@ static int check_breaker(rv_visit *v, size_t i, bool *refused, struct rv_effects
                                                   .recoverable = true,
                                                   .ms = (v->now_us - call->started_us) / 1000},
                            &call->entry, err);
+    if (rc == 0 && *refused)
+        rc = rv_planned_code(v, call->entry, "tool_blocked", err);
     rv_buf_fini(&why);
     if (rc < 0 || !*refused)
         return rc;
@@ -369,7 +371,7 @@ static int answered(rv_visit *v, struct pending_call *call, const struct rv_even
         rc = rv_child_begin(v, step, ev->reply, &call->child, &call->entry, out, err);
     if (rc == 0 && call->child)
         return rv_visit_is_done(call->child->visit) ? child_ended(v, call, out, err) : 0;
-    if (rc == 0 && ev->asks)
+    if (rc == 0 && ev->asks) {
         rc = rv_step_error(
             v, step,
             &(struct step_failure){
@@ -377,6 +379,9 @@ static int answered(rv_visit *v, struct pending_call *call, const struct rv_even
                 .message = RV_STR_LIT("the tool asks a person, who is not asked while other calls are under way"),
                 .ms = (v->now_us - call->started_us) / 1000},
             &call->entry, err);
+        if (rc == 0)
+            rc = rv_planned_code(v, call->entry, "tool_error", err);
+    }
     if (rc == 0 && rv_step_asks_agent(v, step) && ev->failed)
         rc = not_found(v, step, ev->error, &call->entry, err);
     if (rc == 0 && !call->entry)

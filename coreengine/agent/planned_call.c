@@ -75,8 +75,9 @@ static const char *code_of(const rv_visit *v, json_object *entry, const char *ty
     static const struct {
         const char *type, *code;
     } refused[] = {
-        {rv_error_validation, "invalid_argument"}, {rv_error_invalid_step, "invalid_argument"},
-        {rv_error_not_found, "unknown_tool"},      {rv_error_access_denied, "access_denied"},
+        {rv_error_validation, "invalid_argument"},
+        {rv_error_not_found, "unknown_tool"},
+        {rv_error_access_denied, "access_denied"},
         {rv_error_tool, "tool_blocked"},
     };
 
@@ -101,6 +102,13 @@ int rv_planned_set_code(const rv_visit *v, json_object *entry, const char *code,
         return 0;
     const char *type = rv_json_text_or(error, "type", "");
     return rv_json_set_text(error, "code", code ? code : code_of(v, entry, type, was_called), err);
+}
+
+int rv_planned_code(const rv_visit *v, json_object *entry, const char *code, rv_err **err)
+{
+    bool has_code = v->planned && v->shared->rules >= RV_RULES_6;
+
+    return has_code ? rv_planned_set_code(v, entry, code, false, err) : 0;
 }
 
 /* --- results of `tools/call` --- */

@@ -151,9 +151,13 @@ static int block(rv_visit *v, size_t index, struct tool_hooks *h, enum hook_plac
         rc = rv_step_error(
             v, index, &(struct step_failure){.type = rv_error_access_denied, .message = rv_buf_str(&text), .ms = ms},
             &entry, err);
+    if (rc == 0)
+        rc = rv_planned_code(v, entry, "access_denied", err);
     rv_buf_fini(&text);
-    if (rc < 0)
+    if (rc < 0) {
+        json_object_put(entry);
         return rc;
+    }
     json_object_put(h->entry);
     h->entry = entry;
     h->side = HOOKS_DONE;
