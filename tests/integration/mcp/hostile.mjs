@@ -35,7 +35,7 @@ for (const [fault, [succeeds, words, limit]] of Object.entries(cases)) {
     pipeline('p.yaml', ['--fault', fault, '--mark', place('')], more, 'stub.echo');
     if (process.env.VERBOSE) console.log(fault);
     const { status, out, err } = await run('run', 'p.yaml', '--script', 'script.yaml', '--input', 'x', '--state',
-                                           '--no-store');
+                                           '--no-store', '--log-level', fault === 'not-json' ? 'warn' : 'error');
     assert.equal(status, 0, `${fault}: ${err}`); // the run is over, whatever its tool did
     const [result] = results(out);
     assert.equal(result.status, succeeds ? 'success' : 'error', `${fault}: ${JSON.stringify(result)}`);
@@ -43,6 +43,8 @@ for (const [fault, [succeeds, words, limit]] of Object.entries(cases)) {
     const timeout = words.includes('timed_out') && said.includes('Timeout'); // the engine's own clock may be first
     assert.ok(said.includes(words) || timeout, `${fault}: ${said}`);
     assert.deepEqual(processes(place('')), [], `${fault}: a server is left`);
+    if (fault === 'not-json')
+        assert.match(err, /mcp\.not_a_message.*stub.*starting up\.\.\./, 'a line that is no message is logged');
 }
 assert.deepEqual(processes('sleep 600'), [], 'children of a server are left');
 

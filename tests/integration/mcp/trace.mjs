@@ -38,9 +38,10 @@ prompts: {p: plan it}
 pipeline('ours', true)
 pipeline('theirs', false)
 
+const ada = 'a3c1e7d0-5b1f-4c0e-9f57-1d2c3b4a5e6f'
 const trace = '0af7651916cd43dd8448eb211c80319c'
 const says = {traceparent: `00-${trace}-b7ad6b7169203331-01`, tracestate: 'shop=soup'}
-const server = await serve('trace.db', ['--pipelines', `${scratch}/pipelines`, '--scripts', `${scratch}/scripts`], {REEVE_ALLOW_NET: '127.0.0.1'})
+const server = await serve('trace.db', ['--pipelines', `${scratch}/pipelines`, '--scripts', `${scratch}/scripts`, '--trust-user-header'], {REEVE_ALLOW_NET: '127.0.0.1'})
 let id
 const asked = async (name, headers) => {
   const {json} = await call(server, 'POST', '/runs', {pipeline: name, input: 'x', wait: true}, headers)
@@ -52,12 +53,14 @@ equal(seen.pop(), ['/ours', trace, undefined, says.traceparent, says.tracestate]
 const first = id
 equal(await asked('theirs', says), 'completed', 'a run with a trace')
 equal(seen.pop(), ['/theirs', undefined, undefined, undefined, undefined], 'another server is not')
-equal(await asked('ours', {}), 'completed', 'a run without a trace')
+equal(await asked('ours', {'x-user-id': ada}), 'completed', 'a run of a user, without a trace')
 equal(seen.pop(), ['/ours', undefined, undefined, undefined, undefined], 'names none')
 const [context, session, user, task, agent, key] = callers.shift()
+check(session, 'the run has a session')
 equal([context, user, task, agent, key !== undefined], [session, undefined, first, 'work', true], 'its own server is told who calls')
 equal(callers.shift(), Array(6).fill(undefined), 'another server is not')
-const keys = [key, callers.shift()[5]]
+const third = callers.shift(), keys = [key, third[5]]
+equal([third[2], third[3], third[0]], [ada, id, third[1]], 'and for whom')
 check(keys[1] && keys[0] !== keys[1], 'each call has an id of its own', keys)
 equal(await server.stop(), 0, 'the server ends')
 http.close()

@@ -30,6 +30,7 @@ static const struct {
     {"{\"readOnlyHint\":true,\"openWorldHint\":false}", true, {0}, "r"},
     {"{\"destructiveHint\":false,\"idempotentHint\":true}", true, {0}, "io"},
     {"{\"destructiveHint\":false}", false, {.has_destructive = true}, "o"},
+    {"{\"destructiveHint\":true}", false, {0}, "do"},
     {"{}", false, {.has_read_only = true, .read_only = true}, "ro"},
     {"{\"readOnlyHint\":true}", true, {.has_read_only = true}, "do"},
     {"{\"idempotentHint\":true}", true, {.has_idempotent = true}, "do"},
