@@ -33,7 +33,16 @@ agents:
   - {name: plan, set: {version: "'1.2'"}, ask: {question: "Release?", options: [yes, no]}}
 prompts: {wait: Wait.}
 `)
-file('s/later.yaml', 'models: {wait: [{text: "done", delay_ms: 4000}]}\n')
+file('s/later.yaml', 'models: {wait: [{text: "done", delay_ms: 3000}]}\n') // a call that takes 1.5 s becomes a task
+file('p/soon.yaml', `name: soon
+inputs: []
+models: {default: "scripted:any"}
+agents:
+  - {name: wait, has_llm: true, model_role: default, prompt_key: wait, output_mode: text, default_next: plan}
+  - {name: plan, set: {version: "'1.2'"}, ask: {question: "Release?", options: [yes, no]}}
+prompts: {wait: Wait.}
+`)
+file('s/soon.yaml', 'models: {wait: [{text: "done", delay_ms: 300}]}\n')
 file('p/pair.yaml', `name: pair
 inputs: []
 models: {default: "scripted:any"}
@@ -45,7 +54,7 @@ agents:
   - {name: meet, join: all, set: {met: "true"}}
 prompts: {wait: Wait.}
 `)
-file('s/pair.yaml', 'models: {wait: [{text: "done", delay_ms: 4000}], work: [{text: "done", delay_ms: 3000}]}\n')
+file('s/pair.yaml', 'models: {wait: [{text: "done", delay_ms: 3000}], work: [{text: "done", delay_ms: 1500}]}\n')
 file('p/breaks.yaml', `name: breaks
 inputs: []
 models: {default: "scripted:any"}
@@ -55,7 +64,7 @@ agents:
   - {name: end_it, set: {text: "outputs.pick.list[7]"}}
 prompts: {wait: Wait.}
 `)
-file('s/breaks.yaml', 'models: {wait: [{text: "done", delay_ms: 4000}]}\n')
+file('s/breaks.yaml', 'models: {wait: [{text: "done", delay_ms: 3000}]}\n')
 file('p/long.yaml', `name: long
 inputs: []
 models: {default: "scripted:any"}
@@ -63,7 +72,7 @@ agents: [{name: wait, has_llm: true, model_role: default, prompt_key: wait, outp
 response: {output_key: wait}
 prompts: {wait: Wait.}
 `)
-file('s/long.yaml', 'models: {wait: [{text: "done", delay_ms: 4000}]}\n')
+file('s/long.yaml', 'models: {wait: [{text: "done", delay_ms: 2500}]}\n')
 const path = store('mcp.db')
 const key = (...args) => JSON.parse(command('keys', 'create', '--json', '--store', path, ...args).out).key
 const all = key('--level', 'master')
@@ -79,7 +88,7 @@ async function connect(token, capabilities = {}) {
   return {client, transport}
 }
 const {client, transport} = await connect(all, {elicitation: {}})
-equal((await client.listTools()).tools.map((t) => t.name), ['answer_run', 'ask', 'breaks', 'hello', 'later', 'long', 'pair', 'query', 'slow'], 'tools')
+equal((await client.listTools()).tools.map((t) => t.name), ['answer_run', 'ask', 'breaks', 'hello', 'later', 'long', 'pair', 'query', 'slow', 'soon'], 'tools')
 equal((await client.callTool({name: 'hello', arguments: {who: 'Ada'}})).content[0].text, 'hello Ada', 'a call')
 client.setRequestHandler(ElicitRequestSchema, () => ({action: 'accept', content: {choice: 'no'}}))
 equal((await client.callTool({name: 'ask', arguments: {}})).structuredContent.artifact.answer.choice, 'no', 'a question in the stream, its answer in a request')
@@ -194,7 +203,7 @@ equal((await until(begun.taskId, 'cancelled', 'completed')).status, 'cancelled',
 equal((await task('cancel', begun.taskId)).result.resultType, 'complete', 'twice is once')
 
 const forms = {...extension, elicitation: {}}
-const [later, pair] = await Promise.all([start('later', forms), start('pair', forms)])
+const [later, pair, breaks] = await Promise.all([start('later', forms), start('pair', forms), start('breaks')])
 const open = await until(later.taskId, 'input_required')
 const [question] = Object.keys(open.inputRequests)
 equal([open.inputRequests[question].method, 'requestState' in open], ['elicitation/create', false], 'a task asks')
@@ -219,7 +228,7 @@ equal((await reply(ids[1], 'no')).result.resultType, 'complete', 'and is answere
 equal('inputRequests' in (await task('get', pair.taskId, {}, bob, forms)).result, false, 'then none is left')
 const {artifact} = (await until(pair.taskId, 'completed')).result.structuredContent
 equal([artifact.one?.answer.choice, artifact.two?.answer.choice], ['yes', 'no'], 'both answers count')
-const broken = await until((await start('breaks')).taskId, 'failed')
+const broken = await until(breaks.taskId, 'failed')
 equal([broken.error.code, 'result' in broken], [-32603, false], 'a failure that nothing caught is one of the task')
 equal((await start('hello')).isError, true, 'a call that is over at once has its result')
 
@@ -241,7 +250,7 @@ const {z} = load('zod')
 const any = z.looseObject({})
 const {client: older} = await connect(other, {elicitation: {}})
 older.setRequestHandler(ElicitRequestSchema, () => ({action: 'accept', content: {choice: 'no'}}))
-const made = (await older.request({method: 'tools/call', params: {name: 'later', arguments: {}, task: {ttl: 60000}}}, any)).task
+const made = (await older.request({method: 'tools/call', params: {name: 'soon', arguments: {}, task: {ttl: 60000}}}, any)).task
 equal([made.status, made.ttl, typeof made.pollInterval], ['working', null, 'number'], 'a task is made at once')
 const given = await older.request({method: 'tasks/result', params: {taskId: made.taskId}}, CallToolResultSchema)
 equal([given.structuredContent.artifact.plan.answer.choice, given._meta['io.modelcontextprotocol/related-task'].taskId], ['no', made.taskId], 'its result waits for the end, and asks meanwhile')
