@@ -1,5 +1,6 @@
 // The trace of a run reaches the author's own MCP servers, and no other one: a header and the _meta of each call. So do the
 // headers that say who calls.
+import {execFile} from 'node:child_process'
 import {createServer} from 'node:http'
 import {call, check, equal, file, finish, scratch, serve} from '../../serve/kit.mjs'
 
@@ -62,6 +63,10 @@ equal(callers.shift(), Array(6).fill(undefined), 'another server is not')
 const third = callers.shift(), keys = [key, third[5]]
 equal([third[2], third[3], third[0]], [ada, id, third[1]], 'and for whom')
 check(keys[1] && keys[0] !== keys[1], 'each call has an id of its own', keys)
+const alone = ['run', `${scratch}/pipelines/ours.yaml`, '--script', `${scratch}/scripts/ours.yaml`, '--input', 'x', '--set', 'session_id=""', '--no-store']
+const failed = await new Promise((done) => execFile(process.argv[2], alone, {env: {...process.env, REEVE_ALLOW_NET: '127.0.0.1'}}, done))
+const bare = callers.shift() ?? []
+equal([failed, bare[1], bare[0] !== undefined && bare[0] === bare[3]], [null, undefined, true], 'the context of a run without a session is the run')
 equal(await server.stop(), 0, 'the server ends')
 http.close()
 http.closeAllConnections()
