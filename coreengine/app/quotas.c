@@ -82,7 +82,8 @@ static void add_limits(struct plan *p, enum rv_quota_kind kind, bool is_rate, co
 {
     for (int span = 0; span < RV_N_SPAN; span++) {
         int64_t n = kind == RV_QUOTA_COST ? (int64_t)(raw->usd[span] * 1e6 + 0.5) : raw->n[span];
-        if (n > 0 && p->n < RV_COUNT(p->limits))
+        assert(n <= 0 || p->n < RV_COUNT(p->limits)); /* a key is read once: there are fewer kinds and spans */
+        if (n > 0)
             p->limits[p->n++] = (struct rv_quota_limit){
                 .kind = kind, .span = (enum rv_quota_span)span, .is_rate = is_rate, .limit = n, .plan = p->name};
     }

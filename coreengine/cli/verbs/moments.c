@@ -109,6 +109,9 @@ static int find(struct rv_cli *cli, json_object *rows, rv_err **err)
         where[f.n_where++] = (struct rv_entity_where){"category", json_object_new_string(category)};
     for (size_t i = 0; i < f.n_lists; i++)
         topics[i] = (struct rv_entity_where){"topic_tags", json_object_new_string(tags[i])};
+    for (size_t i = 0; rc == 0 && i < f.n_where + f.n_lists; i++)
+        if (!(i < f.n_where ? where[i] : topics[i - f.n_where]).value)
+            rc = RV_FAIL(err, RV_E_NOMEM, "find moments");
     if (rc == 0 && cli->store)
         rc = rv_store_find_entities(cli->store, &cli->app.scope, "moments", &f, collect, rows, err);
     for (size_t i = 0; i < f.n_where; i++)

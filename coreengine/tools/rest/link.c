@@ -130,7 +130,7 @@ static void set_ready(struct exchange *x)
 static void set_failed(struct exchange *x, enum rv_mcp_fault fault, rv_err *why)
 {
     x->has_failed = true;
-    x->fault = fault;
+    x->fault = rv_err_is(why, RV_E_NOMEM) ? RV_MCP_FAULT_LOCAL : fault; /* which is no fault of the server */
     rv_buf_clear(&x->text);
     rv_err_write_chain(why, &x->text);
     rv_err_free(why);
@@ -174,7 +174,7 @@ static void list_operations(struct exchange *x, rv_str text)
         result = NULL;
     } else {
         x->is_unsent = true;
-        set_failed(x, rc == RV_E_NOMEM ? RV_MCP_FAULT_LOCAL : RV_MCP_FAULT_BAD_MESSAGE, why);
+        set_failed(x, RV_MCP_FAULT_BAD_MESSAGE, why);
     }
     json_object_put(document);
     json_object_put(tools);
