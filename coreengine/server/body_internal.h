@@ -5,6 +5,8 @@
 #include "coreengine/server/server_internal.h"
 
 /* --- call.c --- */
+/** A parameter that is true or false, also written 1 and 0. RV_E_INVALID: another word. */
+RV_MUST_CHECK int srv_call_bool(const struct srv_call *c, const char *name, bool *inout, rv_err **err);
 /** The value of a header, the caller's; *out NULL: there is none, or it is empty. */
 RV_MUST_CHECK int srv_call_dup_header(const struct srv_call *c, const char *name, char **out, rv_err **err);
 RV_MUST_CHECK int srv_call_dup_arg(const struct srv_call *c, size_t i, char **out, rv_err **err);

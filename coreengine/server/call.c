@@ -79,6 +79,18 @@ int srv_call_dup_text(const struct srv_call *c, const char *name, char **out, rv
     return *out ? 0 : RV_FAIL(err, RV_E_NOMEM, "read the parameter %s", name);
 }
 
+int srv_call_bool(const struct srv_call *c, const char *name, bool *inout, rv_err **err)
+{
+    rv_str value;
+
+    if (!srv_call_query(c, name, &value))
+        return 0;
+    *inout = rv_str_is(value, "true") || rv_str_is(value, "1");
+    if (*inout || rv_str_is(value, "false") || rv_str_is(value, "0"))
+        return 0;
+    return RV_FAIL(err, RV_E_INVALID, "the parameter \"%s\" must be true or false (or 1, 0)", name);
+}
+
 int srv_call_int(const struct srv_call *c, const char *name, int64_t least, int64_t most, int64_t *inout, rv_err **err)
 {
     char text[24], *end;
@@ -86,7 +98,7 @@ int srv_call_int(const struct srv_call *c, const char *name, int64_t least, int6
 
     if (!srv_call_query(c, name, &value))
         return 0;
-    bool fits = value.len > 0 && value.len < sizeof text;
+    bool fits = value.len > 0 && value.len < sizeof text && (rv_is_digit(value.ptr[0]) || value.ptr[0] == '-');
     memcpy(text, fits ? value.ptr : "", fits ? value.len : 0);
     text[fits ? value.len : 0] = '\0';
     errno = 0;

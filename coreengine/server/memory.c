@@ -20,14 +20,14 @@ int srv_feed(struct srv_call *c, rv_err **err)
 {
     struct rv_app_feed what = {.days = 7, .now_us = srv_now_us()};
     json_object *out = NULL;
-    rv_str future;
     char *before;
     int rc = srv_call_dup_text(c, "before", &before, err);
 
     what.before_date = before;
     if (rc == 0)
         rc = srv_call_int(c, "days", 1, RV_APP_MAX_DAYS, &what.days, err);
-    what.include_future = srv_call_query(c, "future", &future) && !rv_str_is(future, "false");
+    if (rc == 0)
+        rc = srv_call_bool(c, "future", &what.include_future, err);
     if (rc == 0)
         rc = rv_app_feed(c->store, &c->app.scope, &what, &out, err);
     if (rc == 0)
@@ -101,7 +101,7 @@ int srv_sessions_search(struct srv_call *c, rv_err **err)
 {
     const struct rv_knowledge_embedder embedder = rv_app_embedder(&c->app);
     struct rv_app_session_search search = {.page = 1, .size = 20, .embedder = &embedder};
-    json_object *out = NULL, *tags = rv_json_get_arr(c->body, "tags");
+    json_object *out = NULL, *given = NULL, *tags = rv_json_get_arr(c->body, "tags");
     const char *texts[RV_ENTITY_MAX_TAGS], *since = NULL;
     int rc = srv_body_text(c, "name", false, &search.name, err);
 
@@ -115,9 +115,14 @@ int srv_sessions_search(struct srv_call *c, rv_err **err)
         rc = srv_body_int(c, "page", INT64_MIN, INT64_MAX, &search.page, err);
     if (rc == 0)
         rc = srv_body_int(c, "page_size", INT64_MIN, INT64_MAX, &search.size, err);
+    if (rc == 0 && json_object_object_get_ex(c->body, "tags", &given) && given && !tags)
+        rc = RV_FAIL(err, RV_E_INVALID, "tags must be a list of texts");
+    if (rc == 0 && tags && json_object_array_length(tags) > RV_COUNT(texts))
+        rc = RV_FAIL(err, RV_E_LIMIT, "there are %zu tags, and at most %d fit", json_object_array_length(tags),
+                     RV_ENTITY_MAX_TAGS);
     if (rc < 0)
         return rc;
-    for (size_t i = 0; tags && i < json_object_array_length(tags) && i < RV_COUNT(texts); i++) {
+    for (size_t i = 0; tags && i < json_object_array_length(tags); i++) {
         json_object *tag = json_object_array_get_idx(tags, i);
         if (!json_object_is_type(tag, json_type_string))
             return RV_FAIL(err, RV_E_INVALID, "tags must be a list of texts");

@@ -101,7 +101,7 @@ int srv_run_events(struct srv_call *c, rv_err **err)
     struct rv_run_row row;
     bool is_past = false;
     int64_t from = 1, piece = INT64_MAX;
-    rv_str last, deltas;
+    rv_str last;
 
     int rc = rv_store_get_run(c->store, &c->app.scope, c->args[0], &row, err);
     if (rc < 0)
@@ -118,10 +118,11 @@ int srv_run_events(struct srv_call *c, rv_err **err)
     }
     if (rc == 0) {
         f->from = from;
-        f->deltas = srv_call_query(c, "deltas", &deltas) && !rv_str_is(deltas, "0") && !rv_str_is(deltas, "false");
         f->piece = piece;
-        rc = take_form(c, &f->form, err);
+        rc = srv_call_bool(c, "deltas", &f->deltas, err);
     }
+    if (rc == 0)
+        rc = take_form(c, &f->form, err);
     if (rc == 0)
         rc = is_past_end(c, f, &row, &is_past, err);
     if (rc == 0 && is_past)

@@ -85,11 +85,11 @@ static int write_messages(struct srv_call *c, const struct rv_message_filter *fi
 int srv_session_messages(struct srv_call *c, rv_err **err)
 {
     struct rv_message_filter filter = {.limit = SRV_MAX_LIMIT};
-    rv_str children;
     rv_jw w = srv_call_json(c, 200);
 
-    filter.with_children = srv_call_query(c, "children", &children) && !rv_str_is(children, "false");
-    int rc = srv_call_int(c, "limit", 1, 100 * SRV_MAX_LIMIT, &filter.limit, err);
+    int rc = srv_call_bool(c, "children", &filter.with_children, err);
+    if (rc == 0)
+        rc = srv_call_int(c, "limit", 1, 100 * SRV_MAX_LIMIT, &filter.limit, err);
     if (rc == 0)
         rc = srv_call_int(c, "from", 1, INT64_MAX, &filter.from_seq, err);
     return rc == 0 ? write_messages(c, &filter, &w, err) : rc;

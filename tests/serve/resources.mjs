@@ -249,5 +249,10 @@ const theirs = await goOn(bob)
 equal([theirs.status, theirs.json?.error?.code], [400, 'previous_response_not_found'], 'a response of another user')
 equal((await goOn(ada)).headers.get('x-session-id'), first.headers.get('x-session-id'), 'and of oneself')
 
+
+// what is not of its type is refused, never passed over
+for (const tags of ['x', {a: 1}, [7], Array(300).fill('t')]) check([400, 413].includes((await ask('POST', '/sessions/search', {tags})).status), `tags: ${JSON.stringify(tags).slice(0, 40)}`)
+for (const [path, status] of [['/feed?future=banana', 400], ['/feed?future=0', 200], ['/feed?future=1', 200], ['/runs?limit=%205', 400], ['/runs?limit=%2B5', 400], ['/runs?limit=5', 200]])
+  equal((await ask('GET', path)).status, status, path)
 equal(await server.stop(), 0, 'it ends as it should')
 finish('resources')

@@ -125,7 +125,12 @@ static int same_one(const struct app_ask *a, const struct rv_app_schedule *s, co
     struct rv_schedule_row row;
     rv_err *why = NULL;
 
-    if (rv_store_get_schedule(a->store, &a->app.scope, s->name, &row, &why) < 0) { /* another user's */
+    int rc = rv_store_get_schedule(a->store, &a->app.scope, s->name, &row, &why);
+    if (rc < 0 && rc != RV_E_NOT_FOUND) {
+        rv_err_free(rv_err_steal(err));
+        return rv_err_pass(err, why);
+    }
+    if (rc < 0) { /* another user's */
         rv_err_free(why);
         return RV_E_EXISTS;
     }

@@ -31,16 +31,21 @@ static int tell_failure(rv_store *store, const struct work_job *j, const struct 
 static int hand_back(rv_store *store, const struct work_job *j, const struct rv_task_lease *lease, rv_err **err)
 {
     int64_t now_us = rv_app_now_us();
-
     struct rv_run_row row;
+    rv_err *why = NULL;
 
     int rc = rv_store_begin(store, err);
     if (rc < 0)
         return rc;
-    if (j->run[0] && rv_store_get_run(store, &j->app.scope, j->run, &row, NULL) == 0) {
+    int found = j->run[0] ? rv_store_get_run(store, &j->app.scope, j->run, &row, &why) : RV_E_NOT_FOUND;
+    if (found == 0) {
         if (row.owner && strcmp(row.owner, j->worker->owner) == 0)
             rc = rv_store_release(store, j->run, row.fence, err);
         rv_run_row_fini(&row);
+    } else if (found == RV_E_NOT_FOUND) {
+        rv_err_free(why);
+    } else {
+        rc = rv_err_pass(err, why);
     }
     if (rc == 0)
         rc = j->end == WORK_QUOTA

@@ -130,7 +130,7 @@ static void set_ready(struct exchange *x)
 static void set_failed(struct exchange *x, enum rv_mcp_fault fault, rv_err *why)
 {
     x->has_failed = true;
-    x->fault = rv_err_is(why, RV_E_NOMEM) ? RV_MCP_FAULT_LOCAL : fault; /* which is no fault of the server */
+    x->fault = rv_err_is(why, RV_E_NOMEM) ? RV_MCP_FAULT_LOCAL : fault; /* a lack of ours, not of the server */
     rv_buf_clear(&x->text);
     rv_err_write_chain(why, &x->text);
     rv_err_free(why);
