@@ -381,6 +381,10 @@ static int entry_of(rv_visit *v, size_t index, const struct ending *e, json_obje
     r.standard = standard;
     if (rc == 0)
         rc = rv_tool_step_result(&r, entry, err);
+    if (rc == 0 && (rc = rv_planned_code(v, *entry, NULL, err)) < 0) {
+        json_object_put(*entry);
+        *entry = NULL;
+    }
     json_object_put(standard);
     return rc;
 }

@@ -108,7 +108,7 @@ int rv_planned_code(const rv_visit *v, json_object *entry, const char *code, rv_
 {
     bool has_code = v->planned && v->shared->rules >= RV_RULES_6;
 
-    return has_code ? rv_planned_set_code(v, entry, code, false, err) : 0;
+    return has_code ? rv_planned_set_code(v, entry, code, !code, err) : 0;
 }
 
 /* --- results of `tools/call` --- */

@@ -105,7 +105,8 @@ bool rv_planned_confirms(const rv_visit *v, const struct rv_tool_info *info);
  */
 RV_MUST_CHECK int rv_planned_set_code(const rv_visit *v, json_object *entry, const char *code, bool was_called,
                                       rv_err **err);
-/** The same for an entry that another part made; nothing where there is no plan, and in runs of older rules. */
+/** The same for an entry that another part made, of a call that was made if code is NULL; nothing where there is no
+ * plan, and in runs of older rules. */
 RV_MUST_CHECK int rv_planned_code(const rv_visit *v, json_object *entry, const char *code, rv_err **err);
 /** A reply of a tool that has the form of a result of `tools/call`: *standard is the caller's, *value is its output if
  *  that is not an object, *code of a failure. False: it has another form. */
