@@ -219,7 +219,8 @@ int srv_run_journal(struct srv_call *c, rv_err **err)
 /* Of ours or of the moment: it says nothing about the run. */
 static bool is_no_verdict(int rc)
 {
-    return rc == RV_E_NOMEM || rc == RV_E_TIMEOUT || rc == RV_E_CANCELLED;
+    return rc == RV_E_NOMEM || rc == RV_E_TIMEOUT || rc == RV_E_CANCELLED || rc == RV_E_UNAVAILABLE ||
+           rv_code_is_scarce(rc);
 }
 
 int srv_run_replay(struct srv_call *c, rv_err **err)
