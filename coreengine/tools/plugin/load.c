@@ -7,8 +7,11 @@
 #include "coreengine/tools/plugin/plugin_internal.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define OPEN_ERROR_SIZE 1024 /* bytes that open() may write its reason into */
 
@@ -50,7 +53,36 @@ static int fail_static(const char *path, rv_err **err)
     return rc;
 }
 
-int rv_plugin_fetch(struct rv_plugin *pl, const struct rv_cap_desc **out, rv_err **err)
+static _Thread_local const char *volatile loading; /* whose code runs on this thread just now */
+
+/* A capability that aborts or crashes while it is loaded ends the process: it is named, by what a handler may call. */
+static void on_crash(int number)
+{
+    const char *path = loading;
+    const char *const parts[] = {"reeve: the capability \"", path,
+                                 "\" ended reeve while it was loaded\n  hint: leave it out or mend it; with "
+                                 "`isolation: process` it only ends a process of its own\n"};
+
+    for (size_t i = 0; path && i < RV_COUNT(parts); i++)
+        if (write(STDERR_FILENO, parts[i], strlen(parts[i])) < 0)
+            break;
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+/* Where a sanitizer, or the program that this is part of, has handlers of its own, those stay. */
+static void name_crashes(void)
+{
+    static const int numbers[] = {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL};
+    const struct sigaction names = {.sa_handler = on_crash};
+    struct sigaction before;
+
+    for (size_t i = 0; i < RV_COUNT(numbers); i++)
+        if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler == SIG_DFL)
+            sigaction(numbers[i], &names, NULL);
+}
+
+static int call_entry_point(struct rv_plugin *pl, const struct rv_cap_desc **out, rv_err **err)
 {
     const struct rv_cap_desc *(*entry_point)(void);
     const size_t len = sizeof RV_LINKED_FOLDER - 1;
@@ -78,6 +110,25 @@ int rv_plugin_fetch(struct rv_plugin *pl, const struct rv_cap_desc **out, rv_err
     return 0;
 }
 
+int rv_plugin_fetch(struct rv_plugin *pl, const struct rv_cap_desc **out, rv_err **err)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, name_crashes);
+    loading = pl->path;
+    int rc = call_entry_point(pl, out, err);
+    loading = NULL;
+    return rc;
+}
+
+static int call_open(struct rv_plugin *pl, const char *config, char why[OPEN_ERROR_SIZE])
+{
+    loading = pl->path;
+    int rc = pl->desc.open ? pl->desc.open(&pl->host, config, &pl->self, why, OPEN_ERROR_SIZE) : 0;
+    loading = NULL;
+    return rc;
+}
+
 int rv_plugin_open(struct rv_plugin *pl, const char *base_dir, const char *config, rv_err **err)
 {
     char why[OPEN_ERROR_SIZE] = "";
@@ -85,7 +136,7 @@ int rv_plugin_open(struct rv_plugin *pl, const char *base_dir, const char *confi
     pl->host = (struct rv_cap_host){
         .size = sizeof pl->host, .abi = RV_CAP_ABI, .engine_version = rv_version(), .base_dir = base_dir};
     rv_late_offer(&pl->host);
-    if (pl->desc.open && pl->desc.open(&pl->host, config, &pl->self, why, sizeof why) != 0) {
+    if (call_open(pl, config, why) != 0) {
         why[sizeof why - 1] = '\0'; /* the function may have filled the whole buffer */
         int rc = RV_FAIL(err, RV_E_PLUGIN, "it failed to open: %s", *why ? why : "it does not say why");
         if (!*why)
