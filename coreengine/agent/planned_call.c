@@ -91,7 +91,8 @@ static const char *code_of(const rv_visit *v, json_object *entry, const char *ty
     for (size_t i = 0; i < RV_COUNT(refused) && !was_called; i++)
         if (strcmp(refused[i].type, type) == 0)
             return refused[i].code;
-    return was_called ? code_of_result(rv_json_get_obj(entry, "error")) : "tool_error";
+    return was_called && v->shared->rules >= RV_RULES_7 ? code_of_result(rv_json_get_obj(entry, "error"))
+                                                        : "tool_error";
 }
 
 int rv_planned_set_code(const rv_visit *v, json_object *entry, const char *code, bool was_called, rv_err **err)
@@ -106,7 +107,7 @@ int rv_planned_set_code(const rv_visit *v, json_object *entry, const char *code,
 
 int rv_planned_code(const rv_visit *v, json_object *entry, const char *code, rv_err **err)
 {
-    bool has_code = v->planned && v->shared->rules >= RV_RULES_6;
+    bool has_code = v->planned && v->shared->rules >= RV_RULES_7;
 
     return has_code ? rv_planned_set_code(v, entry, code, !code, err) : 0;
 }
