@@ -8,7 +8,7 @@
 #include "coreengine/base/loop.h"
 #include "coreengine/server/server_internal.h"
 
-#define PAUSE_NS UINT64_C(5000000)  /* from wake to wake, while many pieces come */
+#define PAUSE_NS UINT64_C(10000000) /* from wake to wake, while many pieces come */
 #define N_BUSY   4                  /* wakes in a row that are closer than that: many pieces come */
 #define HURRY_NS UINT64_C(20000000) /* a turn that begins, ends or changes its stage takes several wakes */
 

@@ -18,7 +18,7 @@
 #define PRUNE_MAX   500                /* streams in one transaction: it stays short for other writers */
 #define MAX_GROUP   256                /* streams of one transaction */
 #define GATHER_NS                                                                                                      \
-    INT64_C(10000000) /* from one transaction to the next, if no line hurries: then many streams share it */
+    INT64_C(20000000) /* from one transaction to the next, if no line hurries: then many streams share it */
 
 struct rv_app_stream {
     struct rv_app_stream *next; /* of those with something to write; guarded, as all that follows to the line */
