@@ -14,7 +14,7 @@
 
 /* One answer. `to` is "llm:stage", "tool:name", "hook:name", "policy:name", "mock:name" or "route:name". A reply is the
  * text itself; "!Type:text" is a failure, "?Type:text" one that a repeat may help,
- * "#" says that nobody knows the outcome, "&JSON" asks a person. 'Single quotes' do where no double
+ * "#" says that the outcome is unknown, "&JSON" asks a person. 'Single quotes' do where no double
  * ones are. Each entry serves once, in order, unless `stays`. What has no entry is answered with the default: {} or
  * nothing, policies allow. */
 struct drive_answer {
