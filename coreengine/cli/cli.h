@@ -109,6 +109,8 @@ struct rv_cli {
 };
 
 extern const struct rv_cli_verb *const rv_cli_verbs[]; /* ends with NULL */
+/** What the verbs from this one on are for, a title; NULL: the same as the verb before it. */
+const char *rv_cli_job_of(const struct rv_cli_verb *verb);
 
 /* unknown_option.c */
 /** Fails: word, whose name is given, is not an option of cli's verb. The hint says what may be meant. */

@@ -22,10 +22,14 @@ static void overview(bool color, rv_buf *b)
     rv_buf_puts(b, "reeve runs LLM-agent pipelines that are declared in YAML.\n\n");
     heading(b, color, "Usage");
     rv_buf_puts(b, "  reeve VERB [OPTIONS] ...\n\n");
-    heading(b, color, "Verbs");
-    for (size_t i = 0; rv_cli_verbs[i]; i++)
-        if (!rv_cli_verbs[i]->hidden)
-            rv_buf_printf(b, "  %-10s  %s\n", rv_cli_verbs[i]->name, rv_cli_verbs[i]->summary);
+    for (size_t i = 0; rv_cli_verbs[i] && !rv_cli_verbs[i]->hidden; i++) {
+        const char *job = rv_cli_job_of(rv_cli_verbs[i]);
+        if (job && i > 0)
+            rv_buf_puts(b, "\n");
+        if (job)
+            heading(b, color, job);
+        rv_buf_printf(b, "  %-10s  %s\n", rv_cli_verbs[i]->name, rv_cli_verbs[i]->summary);
+    }
     rv_buf_puts(b, "\n");
     heading(b, color, "Examples");
     rv_buf_puts(
@@ -152,6 +156,9 @@ static void man_overview(rv_buf *b)
            "YAML\n.SH SYNOPSIS\n\\fBreeve\\fR \\fIVERB\\fR [\\fIOPTIONS\\fR] ...\n.SH VERBS\n");
     for (size_t i = 0; rv_cli_verbs[i]; i++)
         if (!rv_cli_verbs[i]->hidden) {
+            const char *job = rv_cli_job_of(rv_cli_verbs[i]);
+            if (job)
+                rv_buf_printf(b, ".SS %s\n", job);
             rv_buf_printf(b, ".TP\n\\fB%s\\fR\n", rv_cli_verbs[i]->name);
             troff(b, rv_cli_verbs[i]->summary);
             rv_buf_printf(b, "; see \\fBreeve\\-%s\\fR(1)\n", rv_cli_verbs[i]->name);
