@@ -100,6 +100,14 @@ if(RV_GROUPS)
     cmake_language(DEFER DIRECTORY ${PROJECT_SOURCE_DIR} CALL rv_make_groups)
 endif()
 
+# The headers of a module that others may include, and that are installed.
+function(rv_public_headers module out)
+    get_target_property(folder ${module} SOURCE_DIR)
+    file(GLOB headers CONFIGURE_DEPENDS ${folder}/*.h)
+    list(FILTER headers EXCLUDE REGEX "_internal\\.h$")
+    set(${out} ${headers} PARENT_SCOPE)
+endfunction()
+
 function(rv_capability name)
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;USES")
     if(RV_STATIC)
