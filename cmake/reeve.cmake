@@ -48,7 +48,7 @@ function(rv_module name)
     add_library(rv::${name} ALIAS rv_${name})
     target_include_directories(rv_${name} PUBLIC ${PROJECT_SOURCE_DIR} PRIVATE ${PROJECT_BINARY_DIR}/include)
     target_link_libraries(rv_${name} PUBLIC ${arg_USES} PRIVATE rv::warnings ${arg_PRIVATE})
-    # A version script cannot export what the compiler has hidden: libreeve.map does the hiding for modules.
+    # A version script cannot export what the compiler has hidden: coreengine/lib hides what is not public.
     set_target_properties(rv_${name} PROPERTIES C_VISIBILITY_PRESET default)
     target_compile_options(rv_${name} PRIVATE -fno-semantic-interposition)
     set_property(GLOBAL APPEND PROPERTY RV_MODULES rv_${name})
