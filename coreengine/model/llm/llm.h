@@ -70,7 +70,7 @@ struct rv_llm_answer {
     int error_kind;         /* failed: enum rv_llm_error; RV_UNSET: not known */
     bool may_be_billed;     /* failed: the provider may charge for it all the same */
     int64_t retry_after_us; /* failed: what the provider asks to wait; 0: nothing */
-    int64_t latency_us, first_token_us; /* from the first byte sent; 0: not measured */
+    int64_t latency_us, first_token_us; /* from the first of the requests on; 0: not measured */
     int64_t attempts;                   /* requests that were sent for it; 0 counts as 1 */
 };
 #define RV_LLM_ANSWER_NONE ((struct rv_llm_answer){.finish = RV_UNSET, .error_kind = RV_UNSET})

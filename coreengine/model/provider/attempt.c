@@ -30,7 +30,8 @@ void rv_attempt_start(rv_exchange *x)
     x->status = 0;
     x->was_local = x->attempt_may_be_billed = false;
     x->is_taken = false;
-    x->sent_us = x->now_us;
+    if (x->attempts == 0)
+        x->sent_us = x->now_us;
     x->first_token_us = 0;
     x->attempts++;
     x->role_attempts++;
@@ -203,7 +204,6 @@ int rv_attempt_end(rv_exchange *x, const struct rv_http_end *end, rv_err **err)
     rv_buf_fini(&why);
     if (rc < 0)
         return rc;
-    x->reply.answer.latency_us = x->now_us > x->sent_us ? x->now_us - x->sent_us : 1;
     x->reply.answer.first_token_us = x->first_token_us;
     x->attempt_may_be_billed =
         x->reply.failed && (good || (!x->status && end->was_sent) || x->reply.answer.may_be_billed);

@@ -34,6 +34,8 @@ static void finish(rv_exchange *x)
 
     x->state = RV_EXCHANGE_OVER;
     r->answer.attempts = x->attempts;
+    if (x->attempts > 0)
+        r->answer.latency_us = x->now_us > x->sent_us ? x->now_us - x->sent_us : 1; /* 0 is "not measured" */
     r->answer.role = x->model && x->model != x->asked ? x->model->role : NULL;
     r->answer.may_be_billed = r->failed && x->may_be_billed;
     r->retryable = r->failed && (r->retryable || x->any_retryable);
@@ -168,6 +170,7 @@ static int role_over(rv_exchange *x, rv_err **err)
             finish(x);
             return 0;
         }
+        rv_report_retry(x, next);
         rv_report_remember(x);
         rc = start_role(x, next, &is_off, err);
         if (rc < 0)
@@ -385,6 +388,7 @@ int rv_exchange_on_end(rv_exchange *x, const struct rv_http_end *end, int64_t no
         finish(x);
     } else if (rv_retry_wanted(x)) {
         x->state = RV_EXCHANGE_BACKOFF;
+        rv_report_retry(x, NULL);
         rv_attempt_fini(x);
     } else {
         rc = role_over(x, err);
@@ -403,6 +407,11 @@ int rv_exchange_not_sent(rv_exchange *x, const rv_err *why, int64_t now_us, rv_e
 const struct rv_llm_reply *rv_exchange_reply(const rv_exchange *x)
 {
     return x->is_nomem ? &x->nomem : &x->reply;
+}
+
+int64_t rv_exchange_attempt(const rv_exchange *x)
+{
+    return x->role_attempts;
 }
 
 const char *rv_exchange_role(const rv_exchange *x)

@@ -42,6 +42,15 @@ void rv_providers_free(rv_providers *p);                    /* after its exchang
 
 /* --- Exchanges --- */
 typedef struct rv_exchange rv_exchange;
+/* A request has failed, and another one follows. What it points to is borrowed for the call. */
+struct rv_exchange_retry {
+    int64_t attempt, of; /* which request of the role has failed, from 1, and how many the role may have */
+    int64_t wait_us;     /* before the next one; a limit of requests may add to it */
+    const char *role;    /* that has failed */
+    const char *to;      /* the role that is asked instead; NULL: the same role again */
+    rv_str error;        /* who failed and how, without secrets; cut if it is long */
+    enum rv_failure code;
+};
 struct rv_exchange_opts {
     const struct rv_pipeline *pipeline; /* borrowed: models by role, with their options and fallbacks */
     const char *role;                   /* borrowed */
@@ -54,7 +63,8 @@ struct rv_exchange_opts {
     /** It waited for its turn, which may have come: ask rv_exchange_next() again, now or soon, since those behind it
      * wait for it. Called from within a function on another exchange, never on its own. May be NULL. */
     void (*on_ready)(void *self);
-    void *self; /* of both; borrowed */
+    void (*on_retry)(void *self, const struct rv_exchange_retry *retry); /* may be NULL */
+    void *self;                                                          /* of all three; borrowed */
 };
 /** Takes nothing. RV_E_NOMEM only: whatever keeps it from being sent (unknown provider, no key, no address) is its
  * reply, there at once. */
@@ -83,6 +93,8 @@ RV_MUST_CHECK int rv_exchange_not_sent(rv_exchange *x, const rv_err *why, int64_
 const struct rv_llm_reply *rv_exchange_reply(const rv_exchange *x); /* after DONE; borrowed */
 /** The role that answered (or failed last), borrowed from the pipeline. */
 const char *rv_exchange_role(const rv_exchange *x);
+/** Which request of that role is under way, or was the last, from 1. */
+int64_t rv_exchange_attempt(const rv_exchange *x);
 void rv_exchange_free(rv_exchange *x); /* gives its place back, whatever its state */
 
 /* --- Embeddings: one request, no exchange --- */

@@ -169,11 +169,12 @@ struct rv_exchange {
     bool is_taken; /* the driver has it */
     struct rv_ticket ticket;
     int64_t attempts, role_attempts; /* sent in all, and of this role */
+    int64_t sent_us;                 /* the first of all; times of the answer count from here */
     int64_t wait_until_us, queued_us;
     char why_no_repeat[160]; /* "": the attempts are used up, or repeating cannot help */
 
     /* the attempt */
-    int64_t sent_us, first_token_us;
+    int64_t first_token_us;
     int status;     /* 0: no head came */
     bool was_local; /* it failed by us or by our deadline: says nothing of the server */
     bool attempt_may_be_billed;
@@ -216,6 +217,8 @@ void rv_report_fail_at(rv_exchange *x, enum rv_llm_error kind, const char *c_fil
     RV_PRINTF(5, 6);
 /** Say in x->reply's error who failed, where and how often, and hide the secrets. */
 RV_MUST_CHECK int rv_report_role(rv_exchange *x, rv_err **err);
+/** Tell on_retry of the failure that x->reply has; next: the role that is asked instead; NULL: this one again. */
+void rv_report_retry(const rv_exchange *x, const struct rv_model_config *next);
 /** Keep what this role's failure was for the end, should the next one fail too. */
 void rv_report_remember(rv_exchange *x);
 /** The last failure, and those before it. */

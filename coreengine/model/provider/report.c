@@ -128,21 +128,50 @@ static int put(rv_exchange *x, rv_buf *text, rv_err **err)
     return error->rc == RV_E_NOMEM ? rv_buf_check(error, "what went wrong with a model", err) : 0;
 }
 
+static void add_role(const rv_exchange *x, rv_buf *text)
+{
+    bool had_name;
+    rv_str words = without_name(x, rv_buf_str(&x->reply.error), &had_name);
+
+    add_who(x, text);
+    if (!had_name && x->model)
+        rv_buf_puts(text, ": ");
+    rv_buf_add_str(text, rv_utf8_cut(words, MAX_WORDS));
+    add_end(x, text);
+}
+
 int rv_report_role(rv_exchange *x, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(MAX_TEXT);
-    bool had_name;
-    rv_str words;
 
     if (x->reply.error.rc == RV_E_NOMEM)
         return rv_buf_check(&x->reply.error, "what went wrong with a model", err);
-    words = without_name(x, rv_buf_str(&x->reply.error), &had_name);
-    add_who(x, &text);
-    if (!had_name && x->model)
-        rv_buf_puts(&text, ": ");
-    rv_buf_add_str(&text, rv_utf8_cut(words, MAX_WORDS));
-    add_end(x, &text);
+    add_role(x, &text);
     return put(x, &text, err);
+}
+
+void rv_report_retry(const rv_exchange *x, const struct rv_model_config *next)
+{
+    rv_buf text = RV_BUF_INIT(MAX_TEXT), clean = RV_BUF_INIT(MAX_TEXT);
+    struct rv_exchange_retry retry = {.attempt = x->role_attempts,
+                                      .of = x->endpoint.call.max_attempts,
+                                      .wait_us = next ? 0 : x->wait_until_us - x->now_us,
+                                      .role = x->model->role,
+                                      .to = next ? next->role : NULL,
+                                      .code = x->reply.code};
+
+    if (!x->opts.on_retry)
+        return;
+    if (next) /* rv_report_role() has made the text already */
+        rv_buf_add_str(&clean, rv_buf_str(&x->reply.error));
+    else
+        add_role(x, &text);
+    add_clean(&x->endpoint, rv_buf_str(&text), &clean);
+    retry.error = rv_buf_str(&clean);
+    if (text.rc != RV_E_NOMEM && clean.rc != RV_E_NOMEM) /* else only a record is left out */
+        x->opts.on_retry(x->opts.self, &retry);
+    rv_buf_fini(&text);
+    rv_buf_fini(&clean);
 }
 
 void rv_report_remember(rv_exchange *x)

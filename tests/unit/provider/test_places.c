@@ -255,6 +255,7 @@ START_TEST(of_a_thousand_no_more_than_the_places_and_all_of_them_end)
     opts.on_ready = crowd_ready;
     for (size_t i = 0; i < N_EXCHANGES; i++) {
         c.all[i] = (struct one){.crowd = &c, .due_us = START_US + (int64_t)rv_rand_below(c.rand, 200 * S)};
+        opts.on_retry = NULL;
         opts.self = &c.all[i];
         opts.random = rv_rand_u64(c.rand);
         opts.deadline_us = crowds[_i].deadline_us ? c.all[i].due_us + crowds[_i].deadline_us : 0;
@@ -309,6 +310,7 @@ START_TEST(a_long_queue_that_fails_at_once_is_no_deep_stack)
     opts.on_ready = crowd_ready;
     for (size_t i = 0; i < N_EXCHANGES; i++) {
         c.all[i] = (struct one){.crowd = &c};
+        opts.on_retry = NULL;
         opts.self = &c.all[i];
         c.all[i].x = world_exchange(&c.w, &opts);
         ask(&c.all[i]);

@@ -1,4 +1,5 @@
 /* When a failed attempt is repeated, and after exactly what wait. */
+#include <stdio.h>
 #include <string.h>
 
 #include "coreengine/model/provider/provider_internal.h"
@@ -88,6 +89,34 @@ START_TEST(waits_double_up_to_eight_seconds)
         ck_assert_int_le(got, most);
         ck_assert_int_ge(got, most * 3 / 4);
     }
+    rv_exchange_free(x);
+    world_fini(&w);
+}
+END_TEST
+
+/* What a person sees of a call that was slow because it was repeated. */
+START_TEST(a_call_takes_the_time_of_all_its_requests_and_tells_each_retry)
+{
+    static const struct answer answers[] = {
+        {.status = 429, .headers = "retry-after: 2", .took_us = 30 * MS},
+        {.fault = RV_HTTP_CUT, .took_us = 70 * MS},
+        {.status = 200, .took_us = 100 * MS},
+    };
+    struct world w;
+
+    world_init(&w);
+    world_model(&w, "default", "openai", "m", "{'max_attempts':3,'base_url':'http://h/v1'}");
+    rv_exchange *x = world_exchange(&w, NULL);
+    world_drive(&w, x, answers, 3);
+    int64_t wait_us = w.sent_at[2] - w.sent_at[1] - 70 * MS;
+    char want[400];
+    snprintf(want, sizeof want,
+             "default 1/3 waits 2000000: openai m at h answered with status 429: no luck (x) (model_rate_limited)\n"
+             "default 2/3 waits %lld: openai m at h: the other side is gone, after 2 attempts (model_no_connection)\n",
+             (long long)wait_us);
+    ck_assert_str_eq(rv_buf_cstr(&w.retries), want);
+    ck_assert_int_eq(rv_exchange_reply(x)->answer.latency_us, w.now_us - START_US);
+    ck_assert_int_eq(rv_exchange_reply(x)->answer.first_token_us, w.now_us - START_US - 100 * MS);
     rv_exchange_free(x);
     world_fini(&w);
 }
@@ -222,7 +251,7 @@ START_TEST(what_broke_before_the_first_piece_is_repeated)
     ck_assert_msg(!r->failed, "%s", world_error(x));
     ck_assert_str_eq(rv_buf_cstr(&w.deltas), "Hello");
     ck_assert_int_eq(r->answer.attempts, 3);
-    ck_assert_int_eq(r->answer.latency_us, 3 * S); /* of the attempt that answered */
+    ck_assert_int_eq(r->answer.latency_us, w.now_us - START_US); /* with the requests that failed */
     ck_assert_int_gt(r->answer.first_token_us, 0);
     ck_assert_int_le(r->answer.first_token_us, r->answer.latency_us);
     ck_assert(r->answer.has_usage && !r->answer.may_be_billed);
@@ -387,6 +416,7 @@ TCase *retry_case(void)
 
     tcase_add_loop_test(tc, the_wait_is_the_hint_or_one_of_our_own, 0, (int)RV_COUNT(waits));
     tcase_add_test(tc, waits_double_up_to_eight_seconds);
+    tcase_add_test(tc, a_call_takes_the_time_of_all_its_requests_and_tells_each_retry);
     tcase_add_test(tc, the_same_random_gives_the_same_waits_and_another_others);
     tcase_add_loop_test(tc, with_a_budget_nothing_is_repeated_that_may_have_been_charged_for, 0, (int)RV_COUNT(billed));
     tcase_add_test(tc, a_bill_of_an_earlier_attempt_is_not_forgotten);

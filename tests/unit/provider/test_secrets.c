@@ -63,6 +63,7 @@ START_TEST(no_text_has_a_secret)
     ck_assert(rv_exchange_reply(x)->failed);
     ck_assert_uint_ge(w.n_sent, 1);
     check_none(cases[_i].id, world_error(x));
+    check_none(cases[_i].id, rv_buf_cstr(&w.retries));
     check_none(cases[_i].id, w.bodies[0]);
     rv_exchange_free(x);
     world_fini(&w);

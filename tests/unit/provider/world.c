@@ -26,6 +26,7 @@ void world_init(struct world *w)
     w->request = rv_kit_json("{'role':'default','provider':null,'model':null,'prompt':'Hi','options':"
                              "{'num_predict':100,'num_ctx':8192},'output_mode':'text'}");
     rv_buf_init(&w->deltas, 1 << 20);
+    rv_buf_init(&w->retries, 1 << 20);
 }
 
 static void forget_sent(struct world *w)
@@ -36,6 +37,7 @@ static void forget_sent(struct world *w)
     }
     w->n_sent = 0;
     rv_buf_clear(&w->deltas);
+    rv_buf_clear(&w->retries);
 }
 
 void world_fini(struct world *w)
@@ -46,6 +48,7 @@ void world_fini(struct world *w)
         json_object_put(w->models[i].options);
     json_object_put(w->request);
     rv_buf_fini(&w->deltas);
+    rv_buf_fini(&w->retries);
 }
 
 struct rv_model_config *world_model(struct world *w, const char *role, const char *provider, const char *model,
@@ -90,6 +93,18 @@ static void on_ready(void *self)
     w->n_ready++;
 }
 
+static void on_retry(void *self, const struct rv_exchange_retry *r)
+{
+    struct world *w = self;
+
+    if (r->to)
+        rv_buf_printf(&w->retries, "%s -> %s", r->role, r->to);
+    else
+        rv_buf_printf(&w->retries, "%s %lld/%lld waits %lld", r->role, (long long)r->attempt, (long long)r->of,
+                      (long long)r->wait_us);
+    rv_buf_printf(&w->retries, ": %.*s (%s)\n", RV_STR_ARG(r->error), rv_failure_text(r->code));
+}
+
 struct rv_exchange_opts world_opts(struct world *w, const char *role)
 {
     return (struct rv_exchange_opts){.pipeline = &w->pipeline,
@@ -99,6 +114,7 @@ struct rv_exchange_opts world_opts(struct world *w, const char *role)
                                      .random = 42,
                                      .on_delta = on_delta,
                                      .on_ready = on_ready,
+                                     .on_retry = on_retry,
                                      .self = w};
 }
 

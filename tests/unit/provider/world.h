@@ -49,6 +49,7 @@ struct world {
     struct rv_http_request last; /* numbers only */
     rv_buf deltas;               /* texts, one after the other */
     size_t n_ready;
+    rv_buf retries; /* "ROLE ATTEMPT/OF waits US: ERROR (CODE)" or "ROLE -> TO: ERROR (CODE)", a line each */
 };
 void world_init(struct world *w);
 void world_fini(struct world *w);
