@@ -30,6 +30,7 @@ struct call {
     } kind;
     enum rv_event_kind event;
     int stage;
+    int64_t visit;
     int agent; /* of `pipeline`; that of a stage of an inner run is not `stage` */
     int64_t started_us, deadline_us;
     int64_t allowed_us;          /* the time that the core gave it; 0: unknown, another process has used a part */
@@ -96,7 +97,8 @@ void rv_call_detach(struct call *c);       /* out of the queue and of its run's 
 void rv_call_free(struct call *c);         /* gives up its job */
 void rv_call_free_all(rv_exec *x);
 struct call *rv_call_find(rv_exec *x, int64_t call_id);
-void rv_call_park(struct call *c); /* it happens once the run is unparked */
+const char *rv_call_stage(const struct call *c); /* the name of its stage, borrowed; NULL: it has none */
+void rv_call_park(struct call *c);               /* it happens once the run is unparked */
 void rv_calls_unpark(rv_exec *x);
 /** End the call as failed: text from a format; type "" for the kind's default. The core receives the failure at
  * due_us. */

@@ -117,6 +117,11 @@ struct call *rv_call_new(rv_exec *x, enum call_kind kind, int64_t due_us, int64_
     return c;
 }
 
+const char *rv_call_stage(const struct call *c)
+{
+    return c->stage >= 0 ? c->x->opts.pipeline->agents[c->stage].name : NULL;
+}
+
 void rv_call_detach(struct call *c)
 {
     rv_exec *x = c->x;

@@ -95,8 +95,8 @@ static void answer(struct call *c)
     if (c->model && !rv_model_due(c))
         return;
     if (rv_call_is_under_way(c)) { /* due because no answer came in time */
-        RV_LOG(x->log, WARN, "call.timeout", RV_F_TEXT("kind", c->what), RV_F_TEXT("name", c->name),
-               RV_F_I64("call_id", c->call_id));
+        RV_LOG(x->log, WARN, "call.timeout", RV_F_TEXT("stage", rv_call_stage(c)), RV_F_I64("visit", c->visit),
+               RV_F_I64("call_id", c->call_id), RV_F_TEXT("kind", c->what), RV_F_TEXT("name", c->name));
         rv_call_timed_out(c);
     }
     if (!stream(c))

@@ -17,7 +17,7 @@ struct model_call {
     bool held;          /* the observer wants no more pieces now */
     bool is_done;       /* the call has its answer */
     bool lingers;       /* the answer is complete, and its body still arrives */
-    rv_log *log;        /* of its requests; owned; NULL: none yet */
+    rv_log *log;        /* of the request under way; owned; NULL: none */
 };
 
 static void advance(struct model_call *m);
@@ -174,19 +174,33 @@ size_t rv_trace_lines(const struct rv_trace_headers *t, const char *const *heade
     return n;
 }
 
-/* A logger whose records name the run, the stage and the call; NULL: such records are not written, or memory is short.
- */
-static rv_log *log_of(struct model_call *m)
+/* A logger for the record of the next request, which names the run, the stage, the call and the attempt; NULL: such
+ * records are not written, or memory is short. */
+static rv_log *request_log(struct model_call *m)
 {
     const struct call *c = m->call;
-    struct rv_field fields[2] = {RV_F_I64("call_id", c->call_id)};
-    size_t n = 1;
+    const struct rv_field fields[] = {RV_F_TEXT("stage", rv_call_stage(c)), RV_F_I64("visit", c->visit),
+                                      RV_F_I64("call_id", c->call_id),
+                                      RV_F_I64("attempt", rv_exchange_attempt(m->exchange))};
 
-    if (c->stage >= 0)
-        fields[n++] = RV_F_TEXT("stage", c->x->opts.pipeline->agents[c->stage].name);
-    if (!m->log && rv_log_on(c->x->log, RV_LOG_DEBUG))
-        m->log = rv_log_bind(c->x->log, fields, n);
+    rv_log_free(m->log);
+    m->log = rv_log_on(c->x->log, RV_LOG_DEBUG) ? rv_log_bind(c->x->log, fields, RV_COUNT(fields)) : NULL;
     return m->log;
+}
+
+static void on_retry(void *self, const struct rv_exchange_retry *r)
+{
+    const struct call *c = ((struct model_call *)self)->call;
+    const char *code = rv_failure_text(r->code);
+
+    if (r->to)
+        RV_LOG(c->x->log, WARN, "model.fallback", RV_F_TEXT("stage", rv_call_stage(c)), RV_F_I64("visit", c->visit),
+               RV_F_I64("call_id", c->call_id), RV_F_TEXT("role", r->role), RV_F_TEXT("to", r->to),
+               RV_F_STR("error", r->error), RV_F_TEXT("code", code));
+    else
+        RV_LOG(c->x->log, WARN, "model.retry", RV_F_TEXT("stage", rv_call_stage(c)), RV_F_I64("visit", c->visit),
+               RV_F_I64("call_id", c->call_id), RV_F_I64("attempt", r->attempt), RV_F_I64("of", r->of),
+               RV_F_I64("wait_ms", r->wait_us / RV_US_PER_MS), RV_F_STR("error", r->error), RV_F_TEXT("code", code));
 }
 
 /* Start a request that names the trace of its run, if that has one. Headers are copied by the client. */
@@ -199,8 +213,7 @@ static int start_http(struct model_call *m, const struct rv_http_request *reques
     struct rv_trace_headers t;
     const char **lines = NULL;
 
-    named.log = log_of(m);
-
+    named.log = request_log(m);
     if (rv_exec_trace(c->x, c->call_id, &t)) {
         lines = malloc((request->n_headers + 2) * sizeof *lines);
         if (!lines)
@@ -380,6 +393,7 @@ int rv_model_ask(struct call *c, json_object *request, rv_err **err)
                                           .charged = x->opts.pipeline->has_budget,
                                           .on_delta = on_delta,
                                           .on_ready = on_ready,
+                                          .on_retry = on_retry,
                                           .self = m};
     rc = rv_exchange_new(e->providers, &opts, &m->exchange, err);
     if (rc < 0) {

@@ -10,7 +10,7 @@
 /* bytes of the events that tell the end of a run; without memory for them the host learns the end all the same */
 #define MAX_LINE    ((size_t)512 << 10)
 #define MAX_READ    ((size_t)64 << 10) /* bytes of an event line whose members are copied into a record */
-#define MAX_MEMBERS 6                  /* of an event that its log record has */
+#define MAX_MEMBERS 8                  /* of an event that its log record has */
 #define MAX_PLACE   (PATH_MAX + 32)    /* bytes of FILE:LINE:COLUMN */
 
 /* --- pieces --- */
@@ -242,7 +242,8 @@ void rv_exec_tell_end(rv_exec *x, const rv_err *err)
 #define RECORD_STAGE_STARTED    RECORD("stage.start", DEBUG, NULL)
 #define RECORD_LLM_CALL_START   RECORD("model.start", DEBUG, "call_id", "role", "model", "attempt")
 #define RECORD_LLM_RESULT                                                                                              \
-    RECORD("model.finish", DEBUG, "call_id", "status", "finish_reason", "latency_ms", "error_kind", "error")
+    RECORD("model.finish", DEBUG, "call_id", "status", "finish_reason", "answered_by", "attempts", "latency_ms",       \
+           "error_kind", "error")
 #define RECORD_TOOL_CALL_START RECORD("tool.start", DEBUG, "call_id", "tool")
 #define RECORD_TOOL_RESULT                                                                                             \
     RECORD("tool.finish", DEBUG, "call_id", "tool", "status", "execution_time_ms", "error_type", "error")

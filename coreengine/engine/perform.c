@@ -205,6 +205,7 @@ static int start_call(rv_exec *x, struct rv_effect *e, rv_err **err)
     if (!c || !c->name)
         return RV_FAIL(err, RV_E_NOMEM, "make a call");
     c->stage = e->stage;
+    c->visit = e->visit;
     c->agent = e->agent;
     c->origin = e->origin;
     c->is_muted = e->is_hidden;

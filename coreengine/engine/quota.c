@@ -288,7 +288,8 @@ static int refused(struct call *c, struct quota_call *q, rv_err **err)
         rv_err_free(rv_err_steal(err));
         return 0;
     }
-    RV_LOG(x->log, WARN, "quota.exceeded", RV_F_I64("call_id", c->call_id), RV_F_ERR("error", *err));
+    RV_LOG(x->log, WARN, "quota.exceeded", RV_F_TEXT("stage", rv_call_stage(c)), RV_F_I64("visit", c->visit),
+           RV_F_I64("call_id", c->call_id), RV_F_ERR("error", *err));
     if (x->opts.quotas->hands_over && q->answer.again_us > 0) {
         hand_over(c, q, *err);
         rv_err_free(rv_err_steal(err));

@@ -289,8 +289,8 @@ static int find_outcome(rv_exec *x, struct call *c, struct rv_effect *e, rv_err 
 {
     const struct rv_tool_info *info = x->under.tool(x->under.self, rv_str_of(e->name));
 
-    RV_LOG(x->log, WARN, "call.outcome_unknown", RV_F_TEXT("tool", e->name), RV_F_I64("call_id", e->call_id),
-           RV_F_TEXT("key", e->key ? e->key : ""));
+    RV_LOG(x->log, WARN, "call.outcome_unknown", RV_F_TEXT("stage", rv_call_stage(c)), RV_F_I64("visit", e->visit),
+           RV_F_I64("call_id", e->call_id), RV_F_TEXT("tool", e->name), RV_F_TEXT("key", e->key ? e->key : ""));
     /* an owner that still lives may yet make the call that the probe does not see */
     bool settled = rv_exec_now_us(x) >= x->under_way_until_us;
     if (!e->key || !x->opts.plugins || !info || !info->has_probe || !settled) {

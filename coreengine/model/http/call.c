@@ -403,7 +403,8 @@ static void end_call(rv_http_call *c)
     c->is_ended = true;
     unlink_call(c);
     RV_LOG(c->log, DEBUG, "http.end", RV_F_TEXT("host", c->origin), RV_F_I64("status", c->head.status),
-           RV_F_I64("body_bytes", c->n_body), RV_F_I64("took_us", end.total_us), RV_F_TEXT("fault", text));
+           RV_F_I64("body_bytes", c->n_body), RV_F_I64("took_us", end.total_us),
+           RV_F_TEXT("fault", text[0] ? text : NULL));
     c->events.on_end(c->events.self, &end);
     free_call(c);
 }

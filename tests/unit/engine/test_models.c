@@ -89,6 +89,37 @@ START_TEST(the_record_of_a_request_names_its_run_and_call)
 }
 END_TEST
 
+/* Else three requests of one call would be three records that nothing joins, and a call that hangs in retries would be
+ * silent. */
+START_TEST(the_record_of_a_retry_names_its_call_and_why)
+{
+    static const char *const parts[] = {"\"level\":\"warn\"",
+                                        "\"run_id\":\"",
+                                        "\"stage\":\"",
+                                        "\"visit\":1,",
+                                        "\"call_id\":1,",
+                                        "\"attempt\":1,\"of\":3,\"wait_ms\":1,",
+                                        "503",
+                                        "\"code\":\"model_overloaded\"",
+                                        "busy"};
+    struct talk t = {0};
+    struct rv_kit_log log;
+
+    rv_kit_log_init(&log, RV_LOG_DEBUG, RV_LOG_JSON);
+    talks_init_logged(&all, fails_first, 2, log.log);
+    ck_assert_str_eq(talk_whole(&all, &t, talks_asking(&all, &plainly)), "completed");
+    const char *line = rv_kit_log_find(&log, "\"model.retry\"");
+    ck_assert_ptr_nonnull(line);
+    for (size_t i = 0; i < RV_COUNT(parts); i++)
+        ck_assert_msg(strstr(line, parts[i]) != NULL, "%s is not in %s", parts[i], line);
+    ck_assert_ptr_nonnull(rv_kit_log_find(&log, "\"call_id\":1,\"attempt\":2,\"host\""));
+    ck_assert_ptr_nonnull(rv_kit_log_find(&log, "\"attempts\":2,\"latency_ms\""));
+    talk_fini(&t);
+    tear_down();
+    rv_kit_log_fini(&log);
+}
+END_TEST
+
 START_TEST(a_server_that_is_busy_is_asked_again)
 {
     struct talk t = {0};
@@ -295,6 +326,7 @@ Suite *models_suite(void)
 
     tcase_add_test(tc, pieces_come_in_order_and_before_the_result);
     tcase_add_test(tc, the_payload_is_what_the_server_got);
+    tcase_add_test(tc, the_record_of_a_retry_names_its_call_and_why);
     tcase_add_test(tc, the_record_of_a_request_names_its_run_and_call);
     tcase_add_test(tc, a_server_that_is_busy_is_asked_again);
     tcase_add_test(tc, a_held_stream_holds_its_server_and_loses_nothing);
