@@ -238,7 +238,7 @@ void rv_exec_tell_end(rv_exec *x, const rv_err *err)
             __VA_ARGS__                                                                                                \
         }                                                                                                              \
     }
-#define RECORD_PIPELINE_STARTED RECORD("run.start", INFO, "mode", "resumed")
+#define RECORD_PIPELINE_STARTED RECORD("run.start", INFO, "mode", "resumed", "session_id")
 #define RECORD_STAGE_STARTED    RECORD("stage.start", DEBUG, NULL)
 #define RECORD_LLM_CALL_START   RECORD("model.start", DEBUG, "call_id", "role", "model", "attempt")
 #define RECORD_LLM_RESULT                                                                                              \
@@ -255,13 +255,13 @@ void rv_exec_tell_end(rv_exec *x, const rv_err *err)
 #define RECORD_STAGE_SKIPPED     RECORD("stage.skip", INFO, "reason")
 #define RECORD_ITERATION         RECORD("run.iterate", DEBUG, "iteration")
 #define RECORD_BATCH             RECORD("batch.start", DEBUG, NULL)
-#define RECORD_BRANCH_STARTED    RECORD("branch.start", DEBUG, "path")
-#define RECORD_BRANCH_ENDED      RECORD("branch.finish", INFO, "path", "end", "error_type", "error")
+#define RECORD_BRANCH_STARTED    RECORD("branch.start", DEBUG, NULL)
+#define RECORD_BRANCH_ENDED      RECORD("branch.finish", INFO, "end", "error_type", "error")
 #define RECORD_GROUP_SETTLED     RECORD("group.settle", DEBUG, "from", "join", "satisfied")
-#define RECORD_INTERRUPT_PENDING RECORD("run.ask", INFO, "kind", "id")
+#define RECORD_INTERRUPT_PENDING RECORD("run.ask", INFO, "stage", "kind", "id", "expires_at")
 #define RECORD_ACTION            RECORD("action.report", DEBUG, NULL)
-#define RECORD_AGENT_STARTED     RECORD("agent.start", DEBUG, "agent", "depth")
-#define RECORD_AGENT_COMPLETED   RECORD("agent.finish", DEBUG, "agent", "status", "duration_ms", "error")
+#define RECORD_AGENT_STARTED     RECORD("agent.start", DEBUG, "depth")
+#define RECORD_AGENT_COMPLETED   RECORD("agent.finish", INFO, "depth", "status", "duration_ms", "error")
 #define RECORD_CUSTOM            RECORD("event.publish", DEBUG, "capability", "name")
 #define RECORD_TOOL_PROGRESS     RECORD("tool.progress", DEBUG, "call_id", "tool", "message")
 #define RECORD_WARNING           RECORD("run.warn", WARN, "message")
@@ -319,7 +319,8 @@ static bool place_of(const rv_exec *x, const struct rv_effect *e, json_object *m
 static void record(const rv_exec *x, const struct rv_effect *e, rv_str line)
 {
     rv_log *log = x->log;
-    struct rv_field fields[4 + MAX_MEMBERS];
+    static const char *const whose[MAX_MEMBERS] = {"path", "agent"};
+    struct rv_field fields[6 + MAX_MEMBERS];
     char place[MAX_PLACE];
     json_object *members = NULL;
     size_t n = 0;
@@ -330,8 +331,10 @@ static void record(const rv_exec *x, const struct rv_effect *e, rv_str line)
         fields[n++] = RV_F_TEXT("stage", x->opts.pipeline->agents[e->stage].name);
         fields[n++] = RV_F_I64("visit", e->visit);
     }
-    if (line.len <= MAX_READ && rv_json_parse(line, NULL, &members, NULL) == 0)
+    if (line.len <= MAX_READ && rv_json_parse(line, NULL, &members, NULL) == 0) {
+        n += copy_members(members, whose, fields + n);
         n += copy_members(members, records[e->emit].members, fields + n);
+    }
     if (place_of(x, e, members, place))
         fields[n++] = RV_F_TEXT("place", place);
     if (rv_log_on(log, RV_LOG_TRACE))

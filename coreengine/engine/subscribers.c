@@ -140,7 +140,7 @@ static void leave(const rv_exec *x, const struct reader *r, rv_bus *bus)
     struct rv_bus_counts c;
 
     if (rv_bus_counts(bus, r->id, &c) && c.failed + c.dropped + c.blocked > 0)
-        RV_LOG(x->engine->opts.log, INFO, "subscriber.missed", RV_F_TEXT("name", r->name), RV_F_I64("taken", c.taken),
+        RV_LOG(x->log, INFO, "subscriber.missed", RV_F_TEXT("name", r->name), RV_F_I64("taken", c.taken),
                RV_F_I64("failed", c.failed), RV_F_I64("dropped", c.dropped), RV_F_I64("blocked", c.blocked));
     rv_bus_unsubscribe(bus, r->id);
 }

@@ -18,6 +18,7 @@ struct watched { /* a run that is driven here */
     struct watched *next;
     const void *key;
     char *pipeline; /* owned; NULL: unknown */
+    char run[RV_STORE_MAX_ID + 1];
     int64_t start_us;
     struct call *calls; /* owned */
     size_t n_calls, cap_calls;
@@ -84,7 +85,8 @@ static void end_trace(struct watched *r)
         return;
     rv_run_trace_end(r->trace, srv_now_us());
     if (rv_run_trace_dropped(r->trace) > 0)
-        RV_LOG(r->log, WARN, "trace.cut", RV_F_I64("left_out", rv_run_trace_dropped(r->trace)));
+        RV_LOG(r->log, WARN, "trace.cut", RV_F_TEXT("run_id", r->run),
+               RV_F_I64("left_out", rv_run_trace_dropped(r->trace)));
     rv_run_trace_free(r->trace);
     r->trace = NULL;
 }
@@ -95,6 +97,7 @@ static void begin_trace(struct srv_watch *w, struct watched *r, const struct srv
         .names = w->names, .rand = rv_rand_system(), .run = run, .ended = on_span, .self = w};
 
     end_trace(r);
+    snprintf(r->run, sizeof r->run, "%s", run);
     if (trace && trace->is_trusted) {
         opts.parent = trace->caller;
         opts.parent_is_remote = true;
