@@ -161,6 +161,7 @@ static void drain(struct life *l)
     atomic_store(&l->s.is_draining, true);
     if (o->say)
         o->say(o->self, "draining: nothing new is accepted");
+    RV_LOG(l->s.app.log, INFO, "server.drain", RV_F_TEXT("url", l->url), RV_F_I64("grace_ms", grace_us / RV_US_PER_MS));
     srv_turns_drain(l->s.turns);
     srv_worker_stop(l->worker);
     uv_timer_start(&l->grace, on_grace, (uint64_t)(grace_us / 1000), 0);
@@ -174,6 +175,10 @@ static void read_certificates(struct life *l)
     rv_err *err = NULL;
 
     int rc = rv_httpd_reload(l->s.httpd, &err);
+    if (rc < 0)
+        RV_LOG(l->s.app.log, ERROR, "certificates.not_read", RV_F_ERR("error", err));
+    else
+        RV_LOG(l->s.app.log, INFO, "certificates.read");
     snprintf(text, sizeof text, "%s%s", rc == 0 ? "certificates were read again" : "certificates stay as they were: ",
              rc == 0 ? "" : rv_err_text(err));
     rv_err_free(err);
@@ -409,6 +414,7 @@ int rv_server_run(const struct rv_server_opts *opts, int64_t *n_left, rv_err **e
     if (rc == 0) {
         if (opts->on_ready)
             opts->on_ready(opts->self, l->url);
+        RV_LOG(l->s.app.log, INFO, "server.start", RV_F_TEXT("url", l->url), RV_F_TEXT("owner", l->s.owner));
         uv_run(&l->s.loop, UV_RUN_DEFAULT);
     }
     close_all(l, rc);
@@ -424,6 +430,7 @@ int rv_server_run(const struct rv_server_opts *opts, int64_t *n_left, rv_err **e
         worker_err = NULL;
     }
     rv_err_free(worker_err);
+    RV_LOG(opts->app->log, INFO, "server.stop", RV_F_TEXT("url", l->url), RV_F_I64("left", *n_left));
     free(l);
     return rc;
 }

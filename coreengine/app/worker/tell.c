@@ -1,4 +1,4 @@
-/* How a task ended, told to the store: it is completed, it failed, or another worker goes on with it. */
+/* How a task ended, told to the store and to the log: it is completed, it failed, or another worker goes on with it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -159,4 +159,25 @@ int rv_work_tell_end(rv_store *store, struct work_job *j, rv_err **err)
         break;
     }
     return 0;
+}
+
+/* --- told to the log --- */
+
+void rv_work_log_end(const struct work_job *j)
+{
+    static const char *const words[] = {
+        [WORK_RUNS] = "runs",        [WORK_FAILED] = "failed", [WORK_FATAL] = "failed",  [WORK_DONE] = "done",
+        [WORK_BACK] = "handed_back", [WORK_QUOTA] = "put_off", [WORK_LATER] = "put_off", [WORK_LEFT] = "left"};
+    RV_EACH_HAS_ROW(words, WORK_LEFT + 1);
+    rv_log *log = j->worker->app.log;
+    const char *run = j->run[0] ? j->run : NULL, *error = j->error.len > 0 ? rv_buf_cstr(&j->error) : NULL;
+
+    if (j->end == WORK_FAILED || j->end == WORK_FATAL)
+        RV_LOG(log, WARN, "task.fail", RV_F_TEXT("task_id", j->task.id), RV_F_TEXT("type", j->task.type),
+               RV_F_TEXT("tenant", j->task.tenant), RV_F_TEXT("run_id", run), RV_F_I64("attempt", j->task.attempt),
+               RV_F_TEXT("error", error));
+    else
+        RV_LOG(log, INFO, "task.finish", RV_F_TEXT("task_id", j->task.id), RV_F_TEXT("type", j->task.type),
+               RV_F_TEXT("tenant", j->task.tenant), RV_F_TEXT("run_id", run), RV_F_TEXT("status", words[j->end]),
+               RV_F_TEXT("reason", j->end == WORK_DONE ? NULL : error));
 }

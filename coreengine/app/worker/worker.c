@@ -110,6 +110,7 @@ static void give_back(struct shell *s, struct work_job *j)
     s->done.n_failed += j->end == WORK_FAILED || j->end == WORK_FATAL;
     s->done.n_back += j->end == WORK_BACK || j->end == WORK_LATER || j->end == WORK_QUOTA;
     say_end(s, j);
+    rv_work_log_end(j);
     if (j->loaded.mcp) /* the dispatcher frees it on another thread, which must not touch this loop */
         rv_mcp_pool_detach(rv_mcp_tools_pool(j->loaded.mcp));
     rv_work_dispatcher_give(s->dispatcher, j);
@@ -466,7 +467,9 @@ static void drain(struct shell *s)
 
     s->is_draining = true;
     say(s, "draining: no new tasks; runs have %lld s to come to a point where another worker can go on",
-        (long long)(grace_us / 1000000));
+        (long long)(grace_us / RV_US_PER_S));
+    RV_LOG(s->worker.app.log, INFO, "worker.drain", RV_F_TEXT("owner", s->worker.owner),
+           RV_F_I64("grace_ms", grace_us / RV_US_PER_MS));
     rv_work_dispatcher_drain(s->dispatcher);
     uv_timer_start(&s->grace, on_grace, (uint64_t)(grace_us / 1000), 0);
     for (struct work_job *j = s->jobs; j; j = j->next)
@@ -542,12 +545,17 @@ static int work(struct shell *s, rv_err **err)
         rc = rv_work_dispatcher_new(w, s->store, wake, s, &s->dispatcher, err);
     if (rc == 0) {
         say(s, "working as %s: up to %zu runs at once", w->owner, w->n_max);
+        RV_LOG(w->app.log, INFO, "worker.start", RV_F_TEXT("owner", w->owner), RV_F_I64("limit", w->n_max));
         if (w->opts->on_works)
             w->opts->on_works(w->opts->self_event);
     } else {
         close_all(s);
     }
     uv_run(&s->loop, UV_RUN_DEFAULT);
+    if (rc == 0)
+        RV_LOG(w->app.log, INFO, "worker.stop", RV_F_TEXT("owner", w->owner), RV_F_I64("done", s->done.n_done),
+               RV_F_I64("failed", s->done.n_failed), RV_F_I64("handed_back", s->done.n_back),
+               RV_F_I64("left", s->done.n_left));
     if (s->done.n_left > 0) /* the process is about to end: to free these runs would give them up */
         return rc;
     if (w->engine)

@@ -158,6 +158,7 @@ RV_MUST_CHECK int rv_work_tell_end(rv_store *store, struct work_job *j, rv_err *
 
 /** The same in one transaction for those of a list (by `next`) that are done: is_told of each that the store took. */
 void rv_work_tell_done(rv_store *store, struct work_job *first);
+void rv_work_log_end(const struct work_job *j); /* on the loop */
 
 /* --- sweep.c, on the dispatcher's thread --- */
 /** Queue the runs that no process drives. *n: how many. */
