@@ -70,6 +70,8 @@
     R(X, SCRIPT_NO_ENTRY, SERVER, "script_no_entry", "the script has no entry for the call",                           \
       "add an entry that matches the call, or check its matchers")                                                     \
     R(X, STAGE_FAILED, SERVER, "stage_failed", "the stage stated an error, or its work failed in another way", "")     \
+    R(X, ENGINE_FAILED, SERVER, "engine_failed", "the engine could not go on with the run, nor could another attempt", \
+      "report the text and the records that `reeve runs events RUN --records` prints")                                 \
     R(X, QUESTION_CANCELLED, REQUEST, "question_cancelled", "the question that the stage waited with was cancelled",   \
       "name an error_next of the stage to go on without an answer")                                                    \
     R(X, CANCELLED, REQUEST, "cancelled", "the run was cancelled", "")                                                 \

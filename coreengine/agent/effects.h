@@ -136,7 +136,7 @@ struct rv_event {
     enum rv_event_kind kind;
     int64_t now_us;
     int64_t call_id;          /* LLM_DONE, TOOL_DONE, HOOK_DONE, TIMER */
-    bool failed;              /* *_DONE */
+    bool failed;              /* *_DONE; CANCEL: the engine ends the run as failed, by `error` */
     rv_str reply;             /* *_DONE, not failed: JSON text; LLM_DONE: the model's text; CANCEL: what had come of
                                  model calls under way, [{call_id, text}], or empty */
     const char *error_type;   /* failed: "LLMError", "TimeoutError", "ExecutionError", ...; NULL: by kind */

@@ -59,6 +59,10 @@ rv_str rv_event_write_members(const struct rv_event *ev, rv_jw *w)
         rv_jw_kv_int(w, "call_id", ev->call_id);
     if (ev->blocked)
         rv_jw_kv_value(w, "blocked", ev->blocked);
+    if (ev->kind == RV_EVENT_CANCEL && ev->failed) {
+        rv_jw_kv_bool(w, "failed", true);
+        return ev->error;
+    }
     if (!is_done(ev->kind))
         return ev->kind == RV_EVENT_CANCEL ? ev->reply : none;
     if (ev->asks)

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "envelope/error_types.h"
+
 /* The work so far of stages that wait for a person is kept with their sessions: they will not go on. */
 static int give_up_waiting(rv_run *run, const char *why, struct rv_effects *out, rv_err **err)
 {
@@ -284,7 +286,8 @@ int rv_run_on_done(rv_run *run, const struct rv_event *ev, struct rv_effects *ou
     return advance(run, out, err);
 }
 
-int rv_run_cancel(rv_run *run, const char *why, json_object *partials, struct rv_effects *out, rv_err **err)
+/* Give up all that is under way or waits. */
+static int give_up_all(rv_run *run, const char *why, json_object *partials, struct rv_effects *out, rv_err **err)
 {
     int rc = 0;
 
@@ -301,15 +304,42 @@ int rv_run_cancel(rv_run *run, const char *why, json_object *partials, struct rv
         if (rc == 0)
             rc = rv_run_batch_merge(run, out, err);
     }
-    if (rc == 0 && !run->finished)
-        rc = give_up_waiting(run, why, out, err);
+    return rc == 0 && !run->finished ? give_up_waiting(run, why, out, err) : rc;
+}
+
+int rv_run_cancel(rv_run *run, const char *why, json_object *partials, struct rv_effects *out, rv_err **err)
+{
+    int rc = give_up_all(run, why, partials, out, err);
+
     return rc < 0 || run->finished ? rc : rv_run_fail(run, RV_RUN_CANCELLED, RV_REASON_USER_CANCELLED, why, out, err);
+}
+
+/* The engine cannot go on with the run. It ends even if what is under way cannot be given up for the same reason. */
+static int end_failed(rv_run *run, rv_str why, struct rv_effects *out, rv_err **err)
+{
+    const struct rv_envelope_fields *f = rv_envelope_fields(run->env);
+    enum rv_failure code = run->shared.rules >= RV_RULES_3 ? RV_FAILURE_ENGINE_FAILED : RV_FAILURE_NONE;
+    char *text = rv_str_dup(why);
+
+    int rc = text ? give_up_all(run, text, NULL, out, NULL) : RV_E_NOMEM;
+    if (rc == RV_E_NOMEM)
+        rc = RV_FAIL(err, RV_E_NOMEM, "end a run");
+    else if (!run->finished)
+        rc = rv_envelope_add_error(run->env, rv_str_of(f->current_stage), why, rv_error_execution, code, out->now_us,
+                                   err);
+    if (rc == 0 && !run->finished)
+        rc = rv_run_fail(run, RV_RUN_FAILED, RV_REASON_TOOL_FAILED, text, out, err);
+    free(text);
+    return rc;
 }
 
 static int on_cancel(rv_run *run, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
 {
     const struct rv_json_opts opts = {.max_bytes = 8 * RV_LLM_MAX_REPLY, .what = "what had come of model calls"};
     json_object *partials = NULL;
+
+    if (ev->failed)
+        return end_failed(run, ev->error, out, err);
     int rc = ev->reply.len > 0 ? rv_json_parse(ev->reply, &opts, &partials, err) : 0;
 
     if (rc == 0 && partials && !json_object_is_type(partials, json_type_array))

@@ -208,7 +208,7 @@ int rv_record_get_event(const struct rv_record *r, json_object **own, rv_buf *sc
     if (!is_within(ev->now_us, RV_JOURNAL_MAX_US) || !is_within(ev->call_id, INT64_MAX))
         return RV_FAIL(err, RV_E_INVALID, "one of its numbers is negative or too large");
     if (ev->kind == RV_EVENT_CANCEL && r->value.ptr)
-        ev->reply = r->value;
+        *(ev->failed ? &ev->error : &ev->reply) = r->value;
     if (ev->kind != RV_EVENT_LLM_DONE && ev->kind != RV_EVENT_TOOL_DONE && ev->kind != RV_EVENT_HOOK_DONE)
         return 0;
     rv_str text = r->value.ptr ? r->value : RV_STR_LIT("");

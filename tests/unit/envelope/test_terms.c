@@ -41,7 +41,8 @@ static const struct {
                 "model_failed output_unreadable output_missing_field output_invalid tool_failed tool_timed_out "
                 "tool_not_found tool_not_allowed tool_invalid agent_failed hook_failed hook_timed_out plugin_failed "
                 "policy_denied policy_failed limit_reached quota_exceeded stage_timed_out expression_failed "
-                "template_failed join_failed script_no_entry stage_failed question_cancelled cancelled "
+                "template_failed join_failed script_no_entry stage_failed engine_failed "
+                "question_cancelled cancelled "
                 "disk_full no_descriptors no_threads"},
     {"task_status", "waiting pending processing completed failed cancelled"},
     {"task_tier", "micro small medium large"},
