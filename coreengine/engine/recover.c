@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "coreengine/engine/quota_internal.h"
+#include "coreengine/engine/stuck_internal.h"
 
 /* What a replay learns of the processes that had the run before. */
 struct past {
@@ -92,6 +93,30 @@ static void keep_time(rv_exec *x, int64_t last_us)
     x->ahead_us = last_us > now_us ? last_us - now_us : 0;
 }
 
+void rv_exec_take_replayed(rv_exec *x, struct rv_replayed *r)
+{
+    rv_run_free(x->run);
+    x->run = r->run;
+    r->run = NULL;
+    rv_run_set_emits(x->run, rv_observes(x));
+    rv_run_set_saves(x->run, x->opts.saves);
+    if (r->begin.own) { /* the run borrows it until it is freed */
+        free(x->scripted);
+        x->scripted = r->begin.own;
+        r->begin.own = NULL;
+        json_object_put(x->scripted_inner);
+        x->scripted_inner = r->begin.scripted_inner;
+        r->begin.scripted_inner = NULL;
+    }
+    if (r->begin.own_conversation) {
+        rv_conversation_free(x->conversation);
+        x->conversation = r->begin.own_conversation;
+        x->opts.conversation = x->conversation;
+        r->begin.own_conversation = NULL;
+    }
+    keep_time(x, r->last_us);
+}
+
 /* open: the calls whose answers are missing; the caller's. */
 static int replay(struct past *p, const struct rv_store_scope *scope, struct rv_effects *open, rv_err **err)
 {
@@ -109,26 +134,9 @@ static int replay(struct past *p, const struct rv_store_scope *scope, struct rv_
     int rc = rv_journal_replay(x->engine->opts.store, scope, rv_journal_run(x->opts.journal), &opts, &r, err);
     if (rc < 0)
         return rc;
-    x->run = r.run;
-    r.run = NULL;
-    rv_run_set_emits(x->run, rv_observes(x));
-    rv_run_set_saves(x->run, x->opts.saves);
-    if (r.begin.own) { /* the run borrows it until it is freed */
-        free(x->scripted);
-        x->scripted = r.begin.own;
-        r.begin.own = NULL;
-        json_object_put(x->scripted_inner);
-        x->scripted_inner = r.begin.scripted_inner;
-        r.begin.scripted_inner = NULL;
-    }
-    if (r.begin.own_conversation) {
-        x->conversation = r.begin.own_conversation;
-        x->opts.conversation = x->conversation;
-        r.begin.own_conversation = NULL;
-    }
+    rv_exec_take_replayed(x, &r);
     *open = r.open;
     memset(&r.open, 0, sizeof r.open);
-    keep_time(x, r.last_us);
     p->n_events = r.n_events;
     rv_replayed_fini(&r);
     return 0;

@@ -548,6 +548,16 @@ int rv_journal_written(rv_journal *j, int rc, rv_err **err)
     return 0;
 }
 
+bool rv_journal_is_kept(const rv_journal *j)
+{
+    return !j->draft;
+}
+
+void rv_journal_forgive(rv_journal *j)
+{
+    j->has_failed = false;
+}
+
 /* A run and its first step are one transaction. */
 static int write_now(rv_journal *j, rv_err **err)
 {

@@ -91,6 +91,7 @@ void rv_journal_free(rv_journal *j); /* gives the lease up if the run is not ove
 void rv_journal_move(rv_journal *j, rv_store *store);
 const char *rv_journal_run(const rv_journal *j);
 int64_t rv_journal_seq(const rv_journal *j);              /* of the last record */
+bool rv_journal_is_kept(const rv_journal *j);             /* the run is in the store: at least its making is */
 int64_t rv_journal_fence(const rv_journal *j);            /* of this owner; a later owner has a greater one */
 int64_t rv_journal_lease_until_us(const rv_journal *j);   /* as far as this process knows */
 const char *rv_journal_owner_before(const rv_journal *j); /* before rv_journal_open(); "" when it had none */
@@ -111,6 +112,8 @@ RV_MUST_CHECK int rv_journal_write(const rv_journal *j, rv_store *store, rv_err 
 void rv_journal_rest(rv_journal *j, rv_store *store); /* writes values that the journal is complete without */
 /** Report the result of the write; returns rc. After a failure nothing more can be written. */
 RV_MUST_CHECK int rv_journal_written(rv_journal *j, int rc, rv_err **err);
+/** The last step was refused for what it was, so that nothing was written: another step may follow after all. */
+void rv_journal_forgive(rv_journal *j);
 /** The owner also answers the run's interrupts: a pause does not end the lease, rv_journal_free() does. */
 void rv_journal_hold(rv_journal *j, bool holds);
 /** The lease was extended until then (rv_store_renew() does it for all runs of an owner). */
