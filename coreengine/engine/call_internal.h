@@ -27,6 +27,7 @@ struct call {
         CALL_RESUME, /* answer the interrupt from the script */
         CALL_TOLD,   /* tell the core what a person answered while it works */
         CALL_EXPIRE, /* no one answered a question in time: of a run that is held while it waits */
+        CALL_STUCK,  /* end the run as failed: the engine cannot go on with it */
     } kind;
     enum rv_event_kind event;
     int stage;

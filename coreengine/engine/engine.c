@@ -9,6 +9,7 @@
 
 #include "coreengine/engine/quota_internal.h"
 #include "coreengine/engine/services_internal.h"
+#include "coreengine/engine/stuck_internal.h"
 
 #define MAX_HEARD    (8 * RV_LLM_MAX_REPLY) /* of the partial answers in the event of a cancelled run */
 #define MAX_KEPT     8                      /* steps of a group that are performed in one turn */
@@ -231,6 +232,10 @@ static void happen(struct call *c)
     case CALL_EXPIRE:
         expire(c);
         break;
+    case CALL_STUCK:
+        rv_call_free(c);
+        rv_stuck_end(x);
+        break;
     }
 }
 
@@ -252,7 +257,7 @@ static void tell_cancel(rv_exec *x)
 
 static void cancel(rv_exec *x)
 {
-    if (x->over || x->is_keeping || x->is_opening) /* heard when the step is kept, or the journal open */
+    if (x->over || x->is_keeping || x->is_opening || x->is_stuck) /* heard when the step is kept, or the journal open */
         return;
     if (rv_run_is_finished(x->run)) { /* it waits for the script's answer: then it stays interrupted */
         rv_call_free_all(x);

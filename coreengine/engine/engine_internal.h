@@ -129,6 +129,9 @@ struct rv_exec {
     bool is_untold;                  /* it is over, and on_ended has not been told */
     bool is_end_told;                /* `done` was told, and no event since */
     bool is_unkept;                  /* its journal refused a step */
+    bool is_answer;                  /* the step at hand tells an answer, which may be refused */
+    bool is_stuck;                   /* what broke it would break it each time: see stuck.c */
+    bool is_given_up;                /* it was ended for that, or could not be */
     bool recovers;                   /* the effects at hand were asked for by another process */
     int64_t under_way_until_us;      /* that process may still live, and be in a call until then; 0: it is dead */
     bool answers;                    /* interrupts are answered by the script */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/engine/engine_internal.h"
+#include "coreengine/engine/stuck_internal.h"
 
 /* --- before a run begins: each stage has what answers it. A stage that calls a model needs one, a stage that runs the
  * tools of a plan needs a source of tools (rule 5.1). Stages that a script or a mock answers need neither. What a stage
@@ -177,11 +177,48 @@ const struct rv_turn *rv_exec_unkept(const rv_exec *x)
     return x->unkept;
 }
 
+/* Does it follow from what was asked for, and not from the machine, the store or another process? */
+static bool is_of_the_step(int rc)
+{
+    return rc == RV_E_INVALID || rc == RV_E_PARSE || rc == RV_E_LIMIT || rc == RV_E_INTERNAL;
+}
+
+bool rv_exec_note_stuck(rv_exec *x, int rc, const rv_err *err)
+{
+    bool is_kept = x->opts.journal && rv_journal_is_kept(x->opts.journal);
+
+    x->is_stuck = is_kept && !x->is_given_up && !x->is_answer && is_of_the_step(rc) && !rv_err_is(err, RV_E_NOMEM);
+    return x->is_stuck;
+}
+
+int rv_exec_explain(rv_exec *x, int rc, rv_err **err)
+{
+    const struct rv_envelope_fields *f = rv_envelope_fields(rv_run_envelope(x->run));
+
+    if (rc == RV_E_NOMEM)
+        return rc;
+    rv_exec_note_stuck(x, rc, err ? *err : NULL);
+    return RV_WRAP(err, rc, "run \"%s\" of pipeline \"%s\", at stage \"%.200s\"", f->envelope_id,
+                   x->opts.pipeline->name, f->current_stage);
+}
+
+bool rv_exec_ends_later(rv_exec *x, rv_err **err)
+{
+    if (!x->is_stuck || !rv_call_new(x, CALL_STUCK, rv_engine_now_us(x->engine), 0))
+        return false;
+    rv_err_free(x->err);
+    x->err = rv_err_steal(err);
+    return true;
+}
+
 static int step(rv_exec *x, const struct rv_event *ev, rv_err **err)
 {
     if (x->opts.on_input)
         x->opts.on_input(x->opts.self, ev);
+    x->is_answer = ev->kind == RV_EVENT_ANSWER;
     int rc = rv_run_step(x->run, ev, &x->effects, err);
+    if (rc < 0 && !x->is_answer) /* a refused answer changes nothing */
+        return rv_exec_explain(x, rc, err);
     return rc < 0 || !x->opts.journal ? rc : rv_keep(x, ev, err);
 }
 
@@ -358,6 +395,8 @@ int rv_exec_answer(rv_exec *x, const struct rv_response *response, rv_err **err)
     rv_engine *e = x->engine;
     struct rv_event ev = {.kind = RV_EVENT_ANSWER, .response = *response};
 
+    if (x->is_stuck)
+        return RV_FAIL(err, RV_E_STATE, "the run ends: the engine cannot go on with it");
     if (e && x->is_opening)
         return rv_own_answer(x->own, response, err);
     if (e && !x->over)
@@ -409,6 +448,8 @@ void rv_exec_break(rv_exec *x, int rc, rv_err *err)
         return;
     }
     rv_effects_clear(&x->effects);
+    if (rv_exec_ends_later(x, &err))
+        return;
     rv_exec_end(x);
     rv_exec_tell_end(x, err);
     if (rc == RV_E_NOMEM || rc == RV_E_INTERNAL)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/engine/engine_internal.h"
+#include "coreengine/engine/stuck_internal.h"
 
 #define LOOK_EVERY_US INT64_C(250000)   /* for cancellations */
 #define WALK_US       INT64_C(1000000)  /* how old the knowledge of all leases may be */
@@ -334,8 +334,10 @@ static void unkept_by(rv_exec *x, int rc, rv_err **err)
     save_unkept(x);
     if (rc == RV_E_STATE)
         RV_LOG(x->log, WARN, "lease.lost", RV_F_TEXT("reason", "another process has the run"));
-    rv_err_hint(err, "nothing was done that its journal does not have; `reeve runs recover %s` goes on with the run",
-                rv_journal_run(x->opts.journal));
+    if (!rv_exec_note_stuck(x, rc, err ? *err : NULL))
+        rv_err_hint(err,
+                    "nothing was done that its journal does not have; `reeve runs recover %s` goes on with the run",
+                    rv_journal_run(x->opts.journal));
 }
 
 /* The step was written, or failed. Returns what rv_journal_written() says. */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/engine/engine_internal.h"
+#include "coreengine/engine/stuck_internal.h"
 #include "envelope/error_types.h"
 
 /* --- models --- */
@@ -406,5 +406,5 @@ void rv_exec_perform(rv_exec *x)
         x->is_asking = true;
     }
     if (rc < 0)
-        rv_exec_break(x, rc, err);
+        rv_exec_break(x, rv_exec_explain(x, rc, &err), err);
 }

@@ -289,8 +289,13 @@ static int go_on(rv_exec *x, const struct rv_store_scope *scope, const struct to
         RV_LOG(x->log, INFO, "run.takeover", RV_F_TEXT("owner", before),
                RV_F_BOOL("may_live", rv_journal_owner_may_live(x->opts.journal)));
     rv_quotas_recover(x);
-    int rc = step_on(x, scope, told, err);
-    return rc < 0 ? rc : rv_exec_begin(x, err);
+    rv_err *why = NULL;
+    int rc = step_on(x, scope, told, &why);
+    if (rc < 0 && rv_exec_ends_later(x, &why))
+        return 0;
+    if (rc < 0)
+        return rv_err_pass(err, why);
+    return rv_exec_begin(x, err);
 }
 
 static int continue_run(rv_engine *e, const struct rv_exec_opts *opts, const struct rv_store_scope *scope,

@@ -1,0 +1,69 @@
+/* A run that the engine cannot go on with. What only lacks memory, room or the store can be taken up again, here or by
+ * another process. What the core or the journal refuses for what it is would be refused each time: such a run ends as
+ * failed. Its journal is replayed to where the refused step began, and the core is told to end it with the reason. */
+#include "coreengine/engine/stuck_internal.h"
+
+#define MAX_WHY ((size_t)64 << 10) /* bytes of the reason in a journal: a chain of errors */
+
+/* The refused step may have left the core in the middle of something. */
+static int go_back(rv_exec *x, rv_err **err)
+{
+    const struct rv_store_scope scope = {.tenant = x->opts.tenant};
+    const struct rv_replay_opts opts = {.pipeline = x->opts.pipeline,
+                                        .catalog = &x->catalog,
+                                        .without_events = true,
+                                        .n_records = rv_journal_seq(x->opts.journal),
+                                        .from_snapshot = true};
+    struct rv_replayed r;
+
+    int rc = rv_journal_replay(x->engine->opts.store, &scope, rv_journal_run(x->opts.journal), &opts, &r, err);
+    if (rc < 0)
+        return rc;
+    bool is_over = rv_run_is_finished(r.run);
+    if (!is_over)
+        rv_exec_take_replayed(x, &r);
+    rv_replayed_fini(&r);
+    return is_over ? RV_FAIL(err, RV_E_STATE, "the run had ended or paused before that step") : 0;
+}
+
+static int end(rv_exec *x, const rv_err *why, rv_err **err)
+{
+    rv_buf text = RV_BUF_INIT(MAX_WHY);
+    struct rv_event ev = {.kind = RV_EVENT_CANCEL, .failed = true};
+
+    int rc = go_back(x, err);
+    if (rc == 0) {
+        rv_err_write_chain(why, &text);
+        rv_buf_printf(&text, " [%s]", rv_code_text(rv_err_code(why)));
+        rc = rv_buf_check(&text, "the reason", err);
+    }
+    if (rc == 0) {
+        rv_journal_forgive(x->opts.journal);
+        x->is_unkept = false;
+        ev.now_us = rv_exec_now_us(x);
+        ev.error = rv_buf_str(&text);
+        rc = rv_exec_step(x, &ev, err);
+    }
+    rv_buf_fini(&text);
+    return rc;
+}
+
+void rv_stuck_end(rv_exec *x)
+{
+    rv_err *why = x->err, *other = NULL;
+
+    x->err = NULL;
+    x->is_stuck = false;
+    x->is_given_up = true;
+    int rc = end(x, why, &other);
+    if (rc < 0) {
+        RV_LOG(x->log, ERROR, "run.unended", RV_F_ERR("error", other));
+        rv_err_free(other);
+        rv_exec_break(x, rv_err_code(why), why);
+        return;
+    }
+    RV_LOG(x->log, WARN, "run.stop", RV_F_ERR("error", why));
+    rv_err_free(why);
+    if (!x->is_keeping)
+        rv_exec_perform(x);
+}
