@@ -309,11 +309,10 @@ int rv_cli_session_run(struct rv_cli *cli, struct rv_app_run *run, rv_envelope *
         return conclude(cli, run, watch_err);
     if (w.events && !w.has_end)
         rv_cli_tell_end(NULL, *err);
-    if (rc != RV_E_STATE || !run->exec)
+    if (!run->exec)
         return rc;
-    /* it began, so the command line is not at fault, whatever the error is */
-    rv_cli_report(cli, rv_err_steal(err));
-    return RV_EXIT_FAILED;
+    int status = rv_cli_report(cli, rv_err_steal(err));
+    return status == RV_EXIT_USAGE ? RV_EXIT_FAILED : status; /* it began, so the command line is not at fault */
 }
 
 int rv_cli_continue(struct rv_cli *cli, const char *id, enum rv_app_go go, const struct rv_response *response,

@@ -37,7 +37,7 @@ int host_at(void *self, const char *point, rv_err **err)
     }
     if (h->fails && strcmp(h->fails, point) == 0 && ++h->n_passed == 2) {
         h->fails = NULL;
-        rc = RV_FAIL(err, RV_E_IO, "the disk says no");
+        rc = RV_FAIL(err, h->fails_with ? h->fails_with : RV_E_IO, "the disk says no");
     }
     pthread_mutex_unlock(&h->lock);
     return rc;

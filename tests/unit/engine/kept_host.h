@@ -37,6 +37,7 @@ struct host {
     const char *gate; /* where the thread stops; NULL: nowhere */
     bool is_at_gate;
     const char *fails; /* with the second write that passes it, once */
+    int fails_with;    /* 0: RV_E_IO */
     int n_passed;
     int n_writes, n_on_loop, n_begins, n_appends, n_renewals;
     int64_t ahead_us; /* of its clock */

@@ -28,5 +28,6 @@ Suite *heard_suite(void);
 Suite *quotas_suite(void);
 Suite *services_suite(void);
 Suite *writer_suite(void);
+Suite *stuck_suite(void);
 
 #endif

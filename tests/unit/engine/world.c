@@ -7,6 +7,7 @@
 #include "tests/kit/kit.h"
 
 #define START_US 1700000000000000
+#define NO_EVENT 99
 #define LINES    ((size_t)64 << 20)
 
 static void must(int rc, rv_err *err, const char *what)
@@ -61,7 +62,8 @@ void world_load(struct world *w, const char *pipeline, const char *script, const
     rv_findings *f = rv_findings_new();
     rv_err *err = NULL;
 
-    *w = (struct world){.events = RV_BUF_INIT(LINES),
+    *w = (struct world){.spoils = RV_UNSET,
+                        .events = RV_BUF_INIT(LINES),
                         .effects = RV_BUF_INIT(LINES),
                         .inputs = RV_BUF_INIT(LINES),
                         .deltas = RV_BUF_INIT(LINES),
@@ -96,6 +98,8 @@ static void on_input(void *self, const struct rv_event *ev)
     rv_jw jw = rv_jw_on(&w->inputs);
     rv_event_write_json(ev, &jw);
     rv_buf_putc(&w->inputs, '\n');
+    if (w->spoils == (int)ev->kind)
+        ((struct rv_event *)(uintptr_t)ev)->kind = (enum rv_event_kind)NO_EVENT; /* a fault of the engine */
 }
 
 static bool on_delta(void *self, const struct rv_delta_from *from, const struct rv_llm_delta *d)
@@ -237,7 +241,7 @@ static int break_at(void *self, const char *point, rv_err **err)
         return 0;
     b->fired = true;
     snprintf(b->where, sizeof b->where, "%s", point);
-    return RV_FAIL(err, RV_E_IO, "the process dies at %s", point);
+    return RV_FAIL(err, b->rc ? b->rc : RV_E_IO, "the process dies at %s", point);
 }
 
 void world_break(rv_store *store, struct breaker *b)

@@ -19,6 +19,7 @@ struct world {
     rv_buf events, effects, inputs, deltas, states; /* one line each */
     rv_buf pieces;                                  /* ids of the tool calls that deltas told */
     int64_t started_us;
+    int spoils; /* the core is told nonsense instead of events of that kind, enum rv_event_kind; RV_UNSET: of none */
 };
 
 /* A store of which the at-th of the points whose name begins like that fails, once. */
@@ -26,6 +27,7 @@ struct breaker {
     const char *points; /* "": all */
     int at, seen;
     bool fired;
+    int rc;         /* that it fails with; 0: RV_E_IO */
     char where[32]; /* the point that failed */
 };
 void world_break(rv_store *store, struct breaker *b);
