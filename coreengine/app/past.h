@@ -19,7 +19,6 @@ RV_MUST_CHECK int rv_app_past_open(rv_store *store, const struct rv_store_scope 
                                    struct rv_app_past *out, rv_err **err);
 void rv_app_past_fini(struct rv_app_past *p);
 const struct rv_pipeline *rv_app_past_pipeline(const struct rv_app_past *p);
-
 typedef int (*rv_app_on_step)(void *self, const struct rv_record *record, const struct rv_event *ev,
                               const struct rv_effects *effects, const rv_run *run, rv_err **err);
 struct rv_app_replay_opts {
@@ -195,10 +194,12 @@ struct rv_app_verify_opts {
     void (*on_event)(void *self, rv_str line); /* gets each event; may be NULL */
     void *self;                                /* borrowed */
 };
-/** Replay it and compare it with its row: an error says where it differs. opts NULL: all. Finish replayed on success.
+/** Replay it and compare it with its row: an error says where it differs. opts NULL: all. Finish replayed if it is 0.
  */
 RV_MUST_CHECK int rv_app_verify(rv_store *store, const struct rv_app_past *p, const struct rv_app_verify_opts *opts,
                                 struct rv_app_verified *out, struct rv_replayed *replayed, rv_err **err);
+/** Does it say how the run differs, or that its journal is damaged? Else it could not be read: nothing is known. */
+bool rv_app_is_difference(const rv_err *fault);
 /** An object: `reeve replay --json`. fault: why it is not identical; NULL: it is. */
 void rv_app_verified_write(const struct rv_app_past *p, const struct rv_app_verified *v, const rv_err *fault, rv_jw *w);
 
@@ -213,9 +214,8 @@ struct rv_app_question {
     bool is_damaged; /* its data cannot be read: it has no answer */
 };
 /** wanted: its id, which may also be one of a run that takes the answer to another of its questions; ptr NULL: the only
- *  one. Finish out on failure, too. RV_E_STATE: the run does not wait, or that
- *  question was answered; RV_E_NOT_FOUND: it has no such question; RV_E_INVALID: it has several; RV_E_TIMEOUT: the
- *  question has expired. */
+ *  one. Finish out on failure, too. RV_E_STATE: the run does not wait, or that question was answered; RV_E_NOT_FOUND:
+ * it has no such question; RV_E_INVALID: it has several; RV_E_TIMEOUT: the question has expired. */
 RV_MUST_CHECK int rv_app_find_question(rv_store *store, const struct rv_store_scope *scope,
                                        const struct rv_run_row *row, rv_str wanted, struct rv_app_question *out,
                                        rv_err **err);
@@ -290,8 +290,8 @@ void rv_app_view_write(const struct rv_app_view *v, rv_buf *b);
 const char *rv_app_owner_text(enum rv_app_owner owner);    /* "alive" */
 const char *rv_app_call_kind(const struct rv_app_call *c); /* "model", "tool", "hook", ... */
 
-/* --- timeline.c: the same for pictures --- */
-/** An object: when its steps and their calls were, in milliseconds since the run was made, and what they took. */
+/* --- timeline.c: the same for pictures, as objects --- */
+/** When its steps and their calls were, in milliseconds since the run was made, and what they took. */
 void rv_app_timeline_write(const struct rv_app_view *v, rv_jw *w);
 /** An object: the drawing of its pipeline, the state of each stage ("pending", "running", "waits", "completed",
  * "failed", "skipped", "cancelled"), the moves from stage to stage, and the number of the event that comes next. */

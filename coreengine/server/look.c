@@ -216,13 +216,6 @@ int srv_run_journal(struct srv_call *c, rv_err **err)
 
 /* --- what a replay says, and where two runs part --- */
 
-/* Of ours or of the moment: it says nothing about the run. */
-static bool is_no_verdict(int rc)
-{
-    return rc == RV_E_NOMEM || rc == RV_E_TIMEOUT || rc == RV_E_CANCELLED || rc == RV_E_UNAVAILABLE ||
-           rv_code_is_scarce(rc);
-}
-
 int srv_run_replay(struct srv_call *c, rv_err **err)
 {
     struct rv_replayed replayed = {0};
@@ -234,7 +227,7 @@ int srv_run_replay(struct srv_call *c, rv_err **err)
     if (rc < 0)
         return rc;
     rc = rv_app_verify(c->store, &past, NULL, &v, &replayed, &fault);
-    if (is_no_verdict(rc)) {
+    if (rc < 0 && !rv_app_is_difference(fault)) {
         rv_err_pass(err, fault);
     } else {
         rv_jw w = srv_call_json(c, 200);

@@ -87,6 +87,16 @@ int rv_app_verify(rv_store *store, const struct rv_app_past *p, const struct rv_
     return 0;
 }
 
+bool rv_app_is_difference(const rv_err *fault)
+{
+    int rc = rv_err_code(fault);
+    bool is_damage = rv_err_is(fault, RV_E_INVALID) || rv_err_is(fault, RV_E_PARSE);
+
+    if (rv_err_is(fault, RV_E_NOMEM))
+        return false;
+    return rc == RV_E_STATE || (is_damage && (rc == RV_E_IO || rc == RV_E_INVALID || rc == RV_E_PARSE));
+}
+
 void rv_app_verified_write(const struct rv_app_past *p, const struct rv_app_verified *v, const rv_err *fault, rv_jw *w)
 {
     rv_jw_obj(w);

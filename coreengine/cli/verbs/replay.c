@@ -66,8 +66,11 @@ static int replay(struct rv_cli *cli, rv_err **err)
         rc = rv_app_past_open(cli->store, &cli->app.scope, cli->words[0], &p, err);
     if (rc < 0)
         return rc;
-    if (rv_app_verify(cli->store, &p, &(struct rv_app_verify_opts){upto, has_events ? print_event : NULL, NULL}, &v,
-                      &replayed, &fault) < 0) {
+    rc = rv_app_verify(cli->store, &p, &(struct rv_app_verify_opts){upto, has_events ? print_event : NULL, NULL}, &v,
+                       &replayed, &fault);
+    if (rc < 0 && !rv_app_is_difference(fault)) {
+        rv_err_pass(err, fault);
+    } else if (rc < 0) {
         rc = report_difference(cli, &p, fault, err);
     } else {
         rc = rv_cli_flag(cli, "state") ? print_state(replayed.run, err) : 0;
