@@ -228,7 +228,7 @@ RV_MUST_CHECK int rv_app_check_arguments(rv_store *store, const struct rv_store_
                                          const struct rv_response *r, rv_err **err);
 void rv_app_question_fini(struct rv_app_question *q);
 /** Has no one answered that question in time, so that its run goes on without an answer when it is opened? */
-bool rv_app_is_due(const struct rv_pending *p, int64_t now_us);
+RV_MUST_CHECK int rv_app_is_due(const struct rv_pending *p, int64_t now_us, bool *out, rv_err **err);
 /** Does the response have what that kind of question needs? */
 bool rv_app_answers(enum rv_interrupt_kind kind, json_object *data, const struct rv_response *response);
 

@@ -78,6 +78,7 @@ void rv_cli_write_resume(const struct rv_cli *cli, const struct rv_pending *pend
     const struct rv_json_opts opts = {.max_bytes = RV_STORE_MAX_BODY, .max_depth = RV_STATE_MAX_DEPTH};
     enum rv_interrupt_kind kind;
     json_object *body = NULL;
+    bool is_due = false;
 
     rv_buf_puts(b, "reeve resume ");
     rv_cli_write_word(pending->run, b);
@@ -86,7 +87,8 @@ void rv_cli_write_resume(const struct rv_cli *cli, const struct rv_pending *pend
         rv_cli_write_word(pending->id, b);
     }
     rv_cli_write_store(cli, b);
-    if (rv_app_is_due(pending, rv_app_now_us()))
+    RV_IGNORE(rv_app_is_due(pending, rv_app_now_us(), &is_due, NULL), "a hint, no more");
+    if (is_due)
         rv_buf_puts(b, "   # it goes on by the time-out");
     else if (rv_interrupt_kind_of(rv_str_of(pending->kind), &kind, NULL) == 0 &&
              rv_json_parse(pending->body, &opts, &body, NULL) == 0)

@@ -56,8 +56,11 @@ static int note_due(void *self, const struct rv_pending *p, rv_err **err)
 {
     struct rv_app_due *d = self;
 
-    if (!rv_app_is_due(p, d->now_us) || rv_index_get(&d->found, rv_str_of(p->run)) >= 0)
-        return 0;
+    bool is_due = false;
+
+    int rc = rv_app_is_due(p, d->now_us, &is_due, err);
+    if (rc < 0 || !is_due || rv_index_get(&d->found, rv_str_of(p->run)) >= 0)
+        return rc;
     if (!rv_has_room(&d->runs, &d->cap, d->n + 1, sizeof *d->runs))
         return RV_FAIL(err, RV_E_NOMEM, "list questions that expired");
     char *run = rv_str_dup(rv_str_of(p->run));

@@ -40,16 +40,20 @@ int rv_app_check_arguments(rv_store *store, const struct rv_store_scope *scope, 
     return rc < 0 ? RV_WRAP(err, rc, "the changed arguments do not fit tool \"%.200s\"", tool) : 0;
 }
 
-bool rv_app_is_due(const struct rv_pending *p, int64_t now_us)
+int rv_app_is_due(const struct rv_pending *p, int64_t now_us, bool *out, rv_err **err)
 {
     const struct rv_json_opts opts = {.max_bytes = RV_STORE_MAX_BODY, .max_depth = RV_STATE_MAX_DEPTH};
     json_object *body = NULL;
 
-    if (!p->expires_us || p->expires_us > now_us || rv_json_parse(p->body, &opts, &body, NULL) < 0)
-        return false;
-    bool is_ask = rv_interrupt_is_ask(rv_json_get_obj(body, "data"));
+    *out = false;
+    if (!p->expires_us || p->expires_us > now_us)
+        return 0;
+    int rc = rv_json_parse(p->body, &opts, &body, NULL);
+    if (rc == RV_E_NOMEM)
+        return RV_FAIL(err, RV_E_NOMEM, "read a question of a run");
+    *out = rc == 0 && rv_interrupt_is_ask(rv_json_get_obj(body, "data")); /* a damaged one has no time-out */
     json_object_put(body);
-    return is_ask;
+    return 0;
 }
 
 struct search {
@@ -91,31 +95,46 @@ static int look_for_answer(void *self, const struct rv_record *r, rv_err **err)
     json_object *answer = NULL;
     const char *id = NULL;
 
-    (void)err;
     if (r->kind != RV_RECORD_EVENT || !r->value.ptr || !memmem(r->body.ptr, r->body.len, "\"answer\"", 8))
         return 0;
-    if (rv_json_parse(r->value, &opts, &answer, NULL) == 0 && rv_json_get_text(answer, "interrupt_id", &id) &&
-        rv_str_is(s->wanted, id))
+    int rc = rv_json_parse(r->value, &opts, &answer, NULL);
+    if (rc == 0 && rv_json_get_text(answer, "interrupt_id", &id) && rv_str_is(s->wanted, id))
         s->found = true;
     json_object_put(answer);
-    return 0;
+    return rc == RV_E_NOMEM ? RV_FAIL(err, RV_E_NOMEM, "read an answer of a run") : 0; /* a damaged one is none */
+}
+
+/* A journal that another engine wrote, or that is damaged or gone, says nothing. */
+static bool says_nothing(const rv_err *why)
+{
+    return rv_app_is_difference(why) || rv_err_code(why) == RV_E_VERSION || rv_err_code(why) == RV_E_NOT_FOUND;
 }
 
 /* Was its branch cancelled, or has its run ended since? That follows from the journal. */
-static bool was_withdrawn(rv_store *store, const struct rv_store_scope *scope, const struct rv_run_row *row, rv_str id)
+static int find_withdrawn(rv_store *store, const struct rv_store_scope *scope, const struct rv_run_row *row, rv_str id,
+                          bool *was, rv_err **err)
 {
     struct rv_app_past past;
     struct rv_replayed r;
-    bool was = false;
+    rv_err *why = NULL;
 
-    if (!id.ptr || rv_app_past_open(store, scope, row->id, &past, NULL) < 0)
-        return false;
-    if (rv_app_past_replay(store, &past, NULL, &r, NULL) == 0) {
-        was = rv_envelope_was_withdrawn(rv_run_envelope(r.run), id);
+    *was = false;
+    if (!id.ptr)
+        return 0;
+    int rc = rv_app_past_open(store, scope, row->id, &past, &why);
+    bool is_open = rc == 0;
+    if (is_open)
+        rc = rv_app_past_replay(store, &past, NULL, &r, &why);
+    if (rc == 0) {
+        *was = rv_envelope_was_withdrawn(rv_run_envelope(r.run), id);
         rv_replayed_fini(&r);
     }
-    rv_app_past_fini(&past);
-    return was;
+    if (is_open)
+        rv_app_past_fini(&past);
+    if (rc == 0 || !says_nothing(why))
+        return rv_err_pass(err, why);
+    rv_err_free(why);
+    return 0;
 }
 
 static int is_open(void *self, const struct rv_interrupt_row *row, rv_err **err)
@@ -171,21 +190,27 @@ static int look_into_journal(rv_store *store, const struct rv_store_scope *scope
 static int fail_unknown(rv_store *store, const struct rv_store_scope *scope, const struct rv_run_row *row,
                         struct search *s, rv_err **err)
 {
-    if (s->wanted.ptr &&
-        rv_store_read(store, scope, &(struct rv_record_range){.run = row->id, .from = 1}, look_for_answer, s, NULL) ==
-            0 &&
-        s->found)
+    const struct rv_record_range range = {.run = row->id, .from = 1};
+    bool was_withdrawn = false;
+
+    int rc = s->wanted.ptr ? rv_store_read(store, scope, &range, look_for_answer, s, err) : 0;
+    if (rc < 0)
+        return rc;
+    if (s->found)
         return RV_FAIL(err, RV_E_STATE, "question \"%.*s\" of run \"%s\" is already answered", RV_STR_ARG(s->wanted),
                        row->id);
-    if (was_withdrawn(store, scope, row, s->wanted))
+    rc = find_withdrawn(store, scope, row, s->wanted, &was_withdrawn, err);
+    if (rc < 0)
+        return rc;
+    if (was_withdrawn)
         return RV_FAIL(err, RV_E_STATE,
                        "question \"%.*s\" of run \"%s\" was withdrawn: its branch was cancelled, or the run ended",
                        RV_STR_ARG(s->wanted), row->id);
     if (s->out->n > 0)
         return RV_FAIL(err, RV_E_NOT_FOUND, "run \"%s\" has no question \"%.*s\"", row->id,
                        RV_STR_ARG(rv_utf8_cut(s->wanted, 64)));
-    int rc = RV_FAIL(err, RV_E_STATE, "run \"%s\" does not wait for an answer: its status is %s", row->id,
-                     rv_run_status_text(row->status));
+    rc = RV_FAIL(err, RV_E_STATE, "run \"%s\" does not wait for an answer: its status is %s", row->id,
+                 rv_run_status_text(row->status));
     if (row->status == RV_RUN_RUNNING)
         rv_err_hint(err, "another answer may be in progress: try again when it is done");
     return rc;

@@ -41,9 +41,11 @@ static int note_owner(void *self, const char *owner, rv_err **err)
 
 static int has_due(void *self, const struct rv_pending *p, rv_err **err)
 {
-    (void)err;
-    *(bool *)self = *(bool *)self || rv_app_is_due(p, rv_app_now_us());
-    return 0;
+    bool is_due = false;
+    int rc = rv_app_is_due(p, rv_app_now_us(), &is_due, err);
+
+    *(bool *)self = *(bool *)self || is_due;
+    return rc;
 }
 
 static int queue_one(rv_store *store, const char *run, const char *tenant, int64_t *n, rv_err **err)

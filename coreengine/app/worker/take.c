@@ -27,9 +27,11 @@ static int is_wanted(void *self, const struct rv_pending *p, rv_err **err)
 
 static int is_expired(void *self, const struct rv_pending *p, rv_err **err)
 {
-    (void)err;
-    *(bool *)self = *(bool *)self || rv_app_is_due(p, rv_app_now_us());
-    return 0;
+    bool is_due = false;
+    int rc = rv_app_is_due(p, rv_app_now_us(), &is_due, err);
+
+    *(bool *)self = *(bool *)self || is_due;
+    return rc;
 }
 
 /* A run that waits: for this answer, or one of its questions has expired. */
