@@ -74,11 +74,87 @@ START_TEST(a_list_that_is_not_whole_says_so)
 }
 END_TEST
 
+/* The n-th look into the store fails. */
+struct nth {
+    int at, n;
+    bool fired;
+};
+
+static int fail_nth(void *self, const char *point, rv_err **err)
+{
+    struct nth *f = self;
+
+    if (f->n++ != f->at)
+        return 0;
+    f->fired = true;
+    return RV_FAIL(err, RV_E_IO, "the disk says no at %s", point);
+}
+
+/* A store that cannot be read says nothing about a question: no one is told that it does not exist. */
+START_TEST(a_store_that_fails_is_not_a_question_that_is_missing)
+{
+    static const struct rv_store_scope all = {NULL, NULL};
+    struct nth f = {.fired = true};
+    char bundle[RV_HASH_MAX];
+    const struct rv_store_new_run run = {.id = "env_1",
+                                         .user = "",
+                                         .session = "",
+                                         .pipeline = "say",
+                                         .bundle = bundle,
+                                         .status = RV_RUN_RUNNING,
+                                         .stage = "a",
+                                         .now_us = rv_app_now_us()};
+    struct rv_run_row row;
+    rv_store *store;
+
+    ck_assert_int_eq(rv_store_open("memory:", NULL, &store, NULL), 0);
+    ck_assert_int_eq(rv_store_put_blob(store, RV_STR_LIT("not a bundle"), bundle, NULL), 0);
+    ck_assert_int_eq(rv_store_create_run(store, &run, NULL), 0);
+    ck_assert_int_eq(rv_store_get_run(store, &all, "env_1", &row, NULL), 0);
+    rv_store_set_faults(store, (struct rv_store_faults){fail_nth, &f});
+    for (f.at = 0; f.fired; f.at++) {
+        struct rv_app_question q;
+        rv_err *err = NULL;
+        f.fired = false;
+        f.n = 0;
+        int rc = rv_app_find_question(store, &all, &row, RV_STR_LIT("q_1"), &q, &err);
+        ck_assert_msg(rc == (f.fired ? RV_E_IO : RV_E_STATE), "%d: %s", f.at, rv_err_text(err));
+        rv_app_question_fini(&q);
+        rv_err_free(err);
+    }
+    ck_assert_int_ge(f.at, 5); /* questions, interrupts, journal, run, and none */
+    rv_run_row_fini(&row);
+    rv_store_close(store);
+}
+END_TEST
+
+static const struct {
+    int below, top;
+    bool is;
+} verdicts[] = {{0, RV_E_STATE, true},      {RV_E_INVALID, RV_E_IO, true}, {RV_E_PARSE, RV_E_IO, true},
+                {0, RV_E_IO, false},        {0, RV_E_UNAVAILABLE, false},  {0, RV_E_DISK, false},
+                {0, RV_E_FILES, false},     {0, RV_E_THREADS, false},      {0, RV_E_NOMEM, false},
+                {0, RV_E_NOT_FOUND, false}, {0, RV_E_VERSION, false},      {0, RV_E_TIMEOUT, false}};
+
+START_TEST(only_a_difference_is_a_verdict)
+{
+    rv_err *err = NULL;
+
+    if (verdicts[_i].below)
+        RV_IGNORE(RV_FAIL(&err, verdicts[_i].below, "why"), "wrapped");
+    RV_IGNORE(RV_WRAP(&err, verdicts[_i].top, "replay"), "looked at");
+    ck_assert_int_eq(rv_app_is_difference(err), verdicts[_i].is);
+    rv_err_free(err);
+}
+END_TEST
+
 TCase *find_case(void)
 {
     TCase *tc = tcase_create("find");
 
     tcase_add_test(tc, a_caller_without_interest_in_the_reason_is_told_the_code);
     tcase_add_test(tc, a_list_that_is_not_whole_says_so);
+    tcase_add_test(tc, a_store_that_fails_is_not_a_question_that_is_missing);
+    tcase_add_loop_test(tc, only_a_difference_is_a_verdict, 0, RV_COUNT(verdicts));
     return tc;
 }
