@@ -170,13 +170,14 @@ static bool has_one_of(json_object *body, const char *const *keys, size_t n)
     return false;
 }
 
-/* It says something about something that is there. */
+/* It says something about a session and a message that are there; traces are elsewhere. */
 static int check_feedback(struct srv_call *c, rv_err **err)
 {
     static const char *const about[] = {"session_id", "message_id", "trace_id", "span_id"};
     static const char *const says[] = {"rating", "score", "label", "comment"};
     struct rv_session_row row;
-    const char *session = NULL;
+    const char *session = NULL, *message = NULL;
+    json_object *about_row = NULL;
 
     if (!has_one_of(c->body, about, RV_COUNT(about)))
         return RV_FAIL(
@@ -190,6 +191,11 @@ static int check_feedback(struct srv_call *c, rv_err **err)
         rc = rv_store_get_session(c->store, &c->app.scope, session, &row, err);
     if (rc == 0 && session)
         rv_session_row_fini(&row);
+    if (rc == 0)
+        rc = srv_body_text(c, "message_id", false, &message, err);
+    if (rc == 0 && message)
+        rc = rv_store_get_entity(c->store, &c->app.scope, "messages", message, &about_row, err);
+    json_object_put(about_row);
     return rc;
 }
 

@@ -101,6 +101,8 @@ const copy = clone.json.new_session_id
 const liked = (await call(server, 'POST', '/feedback', {session_id: copy, score: 0.75, label: 'Helpful', comment: 'good'})).json
 equal([liked.rating, liked.metadata.label], [4, 'Helpful'], 'feedback')
 equal((await call(server, 'POST', '/feedback', {session_id: copy, rating: 2})).json.rating, 2, 'a rating')
+const [said] = await get('/entities/messages')
+equal((await call(server, 'POST', '/feedback', {message_id: said.id, rating: 3})).json.rating, 3, 'a rating of a message')
 for (const [body, status, words] of [
   [{session_id: copy, score: 2}, 400, 'score must be'],
   [{session_id: copy, rating: 6}, 400, 'rating must be a whole number from 1 to 5'],
@@ -113,12 +115,14 @@ for (const [body, status, words] of [
   [{session_id: 'nope', rating: 1}, 404, 'nope'],
   [{session_id: id, rating: 1}, 404, id],
   [{session_id: 5, rating: 1}, 400, 'session_id'],
+  [{message_id: 'nope', rating: 1}, 404, 'nope'],
+  [{session_id: copy, message_id: 'nope', rating: 1}, 404, 'nope'],
 ])
   for (const path of ['/feedback', '/api/v1/scenarios/feedback']) {
     const a = await call(server, 'POST', path, body)
     check(a.status === status && JSON.stringify(a.json).includes(words), `${path} refuses ${JSON.stringify(body)}`, a)
   }
-equal((await get('/feedback')).length, 2, 'and nothing of it is kept')
+equal((await get('/feedback')).length, 3, 'and nothing of it is kept')
 // a misspelt condition is not one that every row meets
 for (const [path, body, words] of [
   ['/sessions/search', {queri: 'x'}, 'did you mean \\"query\\"?'],
