@@ -110,13 +110,27 @@ int srv_call_int(const struct srv_call *c, const char *name, int64_t least, int6
     return 0;
 }
 
+/* An answer without it would be another one. Where an error is told already, its answer goes without. */
+static void fail_field(struct srv_call *c, const char *name, const char *why)
+{
+    if (c->rc == 0 && !c->is_refused)
+        c->rc = RV_FAIL(&c->err, RV_E_INTERNAL, "answer with the header %s: %s", name, why);
+    else
+        RV_LOG(c->server->app.log, ERROR, "request.failed", RV_F_TEXT("request_id", c->req->id),
+               RV_F_TEXT("route", c->route ? c->route->path : ""), RV_F_TEXT("error", why));
+}
+
 void srv_call_field(struct srv_call *c, const char *name, const char *value)
 {
-    if (c->n_fields >= SRV_MAX_FIELDS)
+    if (c->n_fields >= SRV_MAX_FIELDS) {
+        fail_field(c, name, "it has as many headers as fit");
         return;
+    }
     for (const unsigned char *p = (const unsigned char *)value; *p; p++)
-        if (*p < ' ' || *p == 127)
+        if (*p < ' ' || *p == 127) {
+            fail_field(c, name, "its value has a control character");
             return;
+        }
     char *copy = rv_str_dup(rv_str_of(value));
     if (copy)
         c->fields[c->n_fields++] = (struct rv_httpd_field){rv_str_of(name), rv_str_of(copy)};

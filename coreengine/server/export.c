@@ -249,6 +249,9 @@ void srv_export_free(struct srv_export *e)
     else
         close_loop(e); /* it never ran */
     srv_loop_fini(&e->loop);
+    if (e->n_lost > 0 || e->n > 0)
+        RV_LOG(e->opts.log, WARN, "otlp.lost", RV_F_TEXT("url", rv_buf_cstr(&e->spans_url)), RV_F_I64("status", 0),
+               RV_F_I64("spans", e->n_lost + (int64_t)e->n), RV_F_TEXT("error", "the server ends"));
     for (size_t i = 0; i < e->n; i++)
         rv_span_free(e->queue[i]);
     for (size_t i = 0; i < e->n_headers; i++)

@@ -131,7 +131,7 @@ static void begin(struct srv_stream *st, bool lines)
 {
     struct srv_call *c = st->call;
 
-    if (c->out.rc < 0) {
+    if (c->rc < 0 || c->out.rc < 0) {
         on_gone(st, c->x, RV_GONE_LEFT);
         return;
     }

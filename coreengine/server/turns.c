@@ -181,6 +181,9 @@ static void no_client(struct turn *t)
         return;
     t->grace = grace_us > 0 ? calloc(1, sizeof *t->grace) : NULL;
     if (!t->grace) {
+        if (grace_us > 0)
+            RV_LOG(t->all->app.log, WARN, "turn.cut", RV_F_TEXT("run_id", t->ask->run),
+                   RV_F_TEXT("error", "no memory to wait for its client"));
         cancel(t);
         return;
     }
@@ -504,9 +507,14 @@ int srv_turns_new(struct srv_server *s, struct srv_turns **out, rv_err **err)
                                      .wanted = s->opts->capabilities,
                                      .n_wanted = s->opts->n_capabilities,
                                      .loop = &all->loop.own};
-    *out = all;
     rc = rv_app_chat_open(&all->base, err);
-    return rc < 0 ? rc : srv_loop_go(&all->loop, err);
+    if (rc == 0)
+        rc = srv_loop_go(&all->loop, err);
+    if (rc < 0)
+        srv_turns_free(all);
+    else
+        *out = all;
+    return rc;
 }
 
 static void on_drain(struct srv_message *l)
