@@ -43,6 +43,7 @@ struct fetch {
     char tracestate[RV_TRACESTATE_MAX + 1];
     bool is_traced;
     json_object *fields; /* owned; the headers of the answer */
+    bool is_short;       /* there was no memory for one of them */
     rv_buf text;         /* its body */
 };
 
@@ -235,6 +236,7 @@ static void on_head(void *self, const struct rv_http_head *head)
     f->status = head->status;
     json_object_put(f->fields);
     f->fields = json_object_new_object();
+    f->is_short = !f->fields;
     for (size_t i = 0; f->fields && i < head->n_headers; i++) {
         rv_buf name = RV_BUF_INIT(RV_HTTP_MAX_HEAD), value = RV_BUF_INIT(RV_HTTP_MAX_HEAD);
         json_object *before = NULL;
@@ -242,13 +244,15 @@ static void on_head(void *self, const struct rv_http_head *head)
         if (json_object_object_get_ex(f->fields, rv_buf_cstr(&name), &before)) /* as RFC 9110 joins them */
             rv_buf_printf(&value, "%s, ", json_object_get_string(before));
         rv_buf_add_str(&value, head->headers[i].value);
+        f->is_short = f->is_short || name.rc == RV_E_NOMEM || value.rc == RV_E_NOMEM;
         if (rv_utf8_valid(rv_buf_str(&name), NULL) && rv_utf8_valid(rv_buf_str(&value), NULL))
-            RV_IGNORE(rv_json_set_take(f->fields, rv_buf_cstr(&name),
-                                       json_object_new_string_len(rv_buf_cstr(&value), (int)value.len), NULL),
-                      "a header is left out then");
+            f->is_short = rv_json_set_take(f->fields, rv_buf_cstr(&name),
+                                           json_object_new_string_len(rv_buf_cstr(&value), (int)value.len), NULL) < 0 ||
+                          f->is_short;
         if (rv_str_is(head->headers[i].name, "location")) {
             free(f->location);
             f->location = rv_str_dup(head->headers[i].value);
+            f->is_short = f->is_short || !f->location;
         }
         rv_buf_fini(&name);
         rv_buf_fini(&value);
@@ -265,9 +269,8 @@ static bool on_body(void *self, rv_str bytes)
 
 static bool is_redirect(const struct fetch *f)
 {
-    bool is = f->status == 301 || f->status == 302 || f->status == 303 || f->status == 307 || f->status == 308;
-
-    return is && f->location && (strcmp(f->method, "GET") == 0 || strcmp(f->method, "HEAD") == 0);
+    return rv_http_is_redirect(f->status) && f->location &&
+           (strcmp(f->method, "GET") == 0 || strcmp(f->method, "HEAD") == 0);
 }
 
 static int start(struct fetch *f, rv_err **err);
@@ -322,7 +325,8 @@ static void on_end(void *self, const struct rv_http_end *end)
         if (end->is_denied)
             rv_err_hint(&why, "to allow it, set %s to HOST:PORT or a range of addresses", ALLOW_NET);
     } else {
-        rc = rv_buf_check(&f->text, "answer of a request", &why);
+        rc = f->is_short ? RV_FAIL(&why, RV_E_NOMEM, "read the headers of an answer")
+                         : rv_buf_check(&f->text, "answer of a request", &why);
         if (rc == 0)
             rc = follow(f, &why);
     }

@@ -102,6 +102,11 @@ struct rv_http_events {
 /** RV_E_INVALID (address or header), RV_E_NOMEM, RV_E_INTERNAL; else on_end will come. */
 RV_MUST_CHECK int rv_http_start(rv_http *h, const struct rv_http_request *req, const struct rv_http_events *events,
                                 rv_http_call **out, rv_err **err);
+/** Statuses that send a client to the address in `location`. */
+static inline bool rv_http_is_redirect(int status)
+{
+    return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
+}
 struct rv_http_redirect {
     bool same_origin; /* the scheme, host and port stay */
     bool is_safe;     /* it does not leave https */

@@ -34,6 +34,7 @@ struct exchange {
     rv_buf body;
     char content_type[256];
     char *location; /* owned; of a redirect */
+    bool is_short;  /* there is one, and no memory for it */
     int n_redirects;
 };
 
@@ -190,10 +191,9 @@ static void on_head(void *self, const struct rv_http_head *head)
     x->status = head->status;
     snprintf(x->content_type, sizeof x->content_type, "%.*s", RV_STR_ARG(head->content_type));
     free(x->location);
-    x->location = NULL;
-    for (size_t i = 0; i < head->n_headers; i++)
-        if (rv_str_is(head->headers[i].name, "location") && !x->location)
-            x->location = rv_str_dup(head->headers[i].value);
+    rv_str location = rv_http_header(head, "location");
+    x->location = location.ptr ? rv_str_dup(location) : NULL;
+    x->is_short = location.ptr && !x->location;
 }
 
 static bool on_body(void *self, rv_str bytes)
@@ -224,8 +224,11 @@ static int redirect(struct exchange *x, rv_err **err)
 {
     bool is_read = rv_str_is(rv_str_of(x->request.method), "GET") || rv_str_is(rv_str_of(x->request.method), "HEAD");
 
-    if (x->status < 301 || x->status > 308 || !x->location || x->location[0] == '\0' ||
-        (!is_read && x->status != 307 && x->status != 308))
+    if (!rv_http_is_redirect(x->status) || (!is_read && x->status != 307 && x->status != 308))
+        return 0;
+    if (x->is_short)
+        return RV_FAIL(err, RV_E_NOMEM, "follow a redirect");
+    if (!x->location || x->location[0] == '\0')
         return 0;
     int rc = rv_mcp_web_redirect(x->r->http, x->location, &x->n_redirects, &x->request.url, err);
     rv_buf_clear(&x->body);

@@ -163,7 +163,9 @@ static void on_head(void *self, const struct rv_http_head *head)
     h.challenge = rv_buf_str(&x->challenge);
     h.has_session = x->has_session;
     free(x->location);
-    x->location = rv_str_dup(rv_http_header(head, "location"));
+    rv_str location = rv_http_header(head, "location");
+    x->location = location.ptr ? rv_str_dup(location) : NULL;
+    x->is_short = location.ptr && !x->location;
     x->is_encoded = rv_http_header(head, "content-encoding").len > 0;
     if (x->is_first && head->status >= 200 && head->status < 300 &&
         !rv_mcp_session_read(rv_http_header(head, "mcp-session-id"), x->w->session))
@@ -246,7 +248,11 @@ static int redirect(struct exchange *x, rv_err **err)
 {
     int status = x->answer.head.status;
 
-    if ((status != 307 && status != 308) || !x->location || x->location[0] == '\0')
+    if (status != 307 && status != 308)
+        return 0;
+    if (x->is_short)
+        return RV_FAIL(err, RV_E_NOMEM, "follow a redirect");
+    if (!x->location || x->location[0] == '\0')
         return 0;
     int rc = rv_mcp_web_redirect(x->w->http, x->location, &x->n_redirects, &x->url, err);
     if (rc == 0)

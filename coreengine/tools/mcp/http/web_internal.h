@@ -31,6 +31,7 @@ struct exchange {
     struct rv_mcp_answer answer;
     rv_buf challenge;
     char *location; /* owned; of a redirect */
+    bool is_short;  /* there is one, and no memory for it */
     int n_redirects, n_renewals, n_resumes;
     struct rv_mcp_wait wait;
     bool waits;      /* for a token */
