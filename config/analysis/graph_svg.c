@@ -326,7 +326,7 @@ int rv_graph_write_json(const struct graph *g, rv_buf *b)
     if (rc < 0)
         return rc;
     rv_jw_obj(&w);
-    rv_jw_kv_text(&w, "mode", is_parallel ? "parallel" : "sequential");
+    rv_jw_kv_text(&w, "mode", rv_run_mode_text(is_parallel ? RV_MODE_PARALLEL : RV_MODE_SEQUENTIAL));
     rv_jw_kv_int(&w, "width", l.width);
     rv_jw_kv_int(&w, "height", l.height);
     rv_jw_key(&w, "nodes");

@@ -12,6 +12,7 @@
 #define MAX_ARENA      ((size_t)4 << 20)      /* bytes of the rules once read: MAX_RULES fit */
 #define MAX_RULES      200                    /* of one file; more is an error */
 #define MAX_DAYS       36500                  /* a hundred years: to keep rows without an end, a rule names no days */
+#define MAX_PRUNED     1000                   /* rows in one transaction: it stays short for other writers */
 #define MAX_COUNT      1000000000             /* of runs to keep; more than a store can have in practice */
 #define KEYS_KEPT_US   INT64_C(7776000000000) /* of API keys that are revoked or expired: 90 days */
 #define MAX_LIST_BYTES ((size_t)256 << 20)    /* of ids in memory: some millions; more is an error */
@@ -383,6 +384,17 @@ static int delete_all(struct rv_app_gc *c, rv_err **err)
     return rc;
 }
 
+/* Counters of quotas that are over, a few at a time. */
+static int prune_usage(const struct rv_app_gc *c, rv_err **err)
+{
+    int64_t before_us = c->now_us - RV_USAGE_KEPT_US, n = MAX_PRUNED;
+    int rc = 0;
+
+    while (rc == 0 && n >= MAX_PRUNED)
+        rc = rv_store_prune_usage(c->opts->store, before_us, c->now_us, MAX_PRUNED, &n, err);
+    return rc;
+}
+
 int rv_app_gc(const struct rv_app_gc_opts *opts, struct rv_app_gc *out, rv_err **err)
 {
     *out = (struct rv_app_gc){.opts = opts, .now_us = rv_app_now_us(), .arena = rv_arena_new(MAX_LIST_BYTES)};
@@ -391,8 +403,8 @@ int rv_app_gc(const struct rv_app_gc_opts *opts, struct rv_app_gc *out, rv_err *
         rc = list_expired(out, err);
     if (rc == 0 && !opts->dry_run)
         rc = delete_all(out, err);
-    if (rc == 0 && !opts->dry_run) /* counters of quotas that are over */
-        rc = rv_store_prune_usage(opts->store, out->now_us - RV_USAGE_KEPT_US, out->now_us, 100000, NULL, err);
+    if (rc == 0 && !opts->dry_run)
+        rc = prune_usage(out, err);
     if (rc == 0 && !opts->dry_run && !opts->scope.user)
         rc = rv_store_prune_api_keys(opts->store, out->now_us - KEYS_KEPT_US, out->now_us, NULL, err);
     if (rc == 0 && !opts->dry_run)

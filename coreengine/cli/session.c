@@ -237,8 +237,12 @@ static int close_watch(const struct rv_cli *cli, struct rv_app_run *run, struct 
 
 static int mode_of(const struct rv_cli *cli)
 {
-    const char *mode = rv_cli_value(cli, "mode");
-    return !mode ? RV_UNSET : strcmp(mode, "parallel") == 0 ? RV_MODE_PARALLEL : RV_MODE_SEQUENTIAL;
+    const char *word = rv_cli_value(cli, "mode");
+    enum rv_run_mode mode = RV_MODE_UNSET;
+
+    if (word)
+        RV_IGNORE(rv_run_mode_of(rv_str_of(word), &mode, NULL), "the option takes no other words");
+    return mode;
 }
 
 /* What a run writes at its end; a mistake shows before it is paid for. */

@@ -51,7 +51,8 @@ static int write_pipeline(struct srv_call *c, const struct rv_pipeline *p, rv_jw
         return rc;
     rv_jw_kv_text(w, "name", p->name);
     rv_jw_kv_text(w, "description", p->description);
-    rv_jw_kv_text(w, "mode", p->default_run_mode == RV_MODE_PARALLEL ? "parallel" : "sequential");
+    bool is_parallel = p->default_run_mode == RV_MODE_PARALLEL;
+    rv_jw_kv_text(w, "mode", rv_run_mode_text(is_parallel ? RV_MODE_PARALLEL : RV_MODE_SEQUENTIAL));
     write_limits(p, w);
     rv_app_proved_write(p, &proved, w);
     rv_proof_fini(&proved.part);

@@ -176,16 +176,14 @@ static int check_sound(struct srv_call *c, struct rv_app_loaded *l, const char *
 
 int srv_run_mode(struct srv_call *c, int *mode, rv_err **err)
 {
+    enum rv_run_mode which = RV_MODE_UNSET;
     const char *word = NULL;
 
-    *mode = RV_UNSET;
     int rc = srv_body_text(c, "mode", false, &word, err);
-    if (rc < 0 || !word)
-        return rc;
-    if (strcmp(word, "sequential") != 0 && strcmp(word, "parallel") != 0)
-        return RV_FAIL(err, RV_E_INVALID, "mode is \"sequential\" or \"parallel\", not \"%.40s\"", word);
-    *mode = strcmp(word, "parallel") == 0 ? RV_MODE_PARALLEL : RV_MODE_SEQUENTIAL;
-    return 0;
+    if (rc == 0 && word)
+        rc = rv_run_mode_of(rv_str_of(word), &which, err);
+    *mode = which;
+    return rc;
 }
 
 /* A run says in its state which trace it belongs to: that is its caller's, as far as the caller is trusted with it. */

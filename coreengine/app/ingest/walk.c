@@ -60,6 +60,16 @@ static int add_unread(struct ingest_files *files, const char *path, int reason, 
     return add_file(files, path, why, err);
 }
 
+static int add_too_deep(struct ingest_files *files, const char *path, rv_err **err)
+{
+    rv_err *why = NULL;
+
+    RV_IGNORE(RV_FAIL(&why, RV_E_LIMIT, "\"%s\": more than %d folders within each other", path, RV_INGEST_MAX_DEPTH),
+              "kept with the file");
+    rv_err_hint(&why, "ingest it by itself, with this path");
+    return add_file(files, path, why, err);
+}
+
 static int by_name(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
@@ -110,7 +120,7 @@ static int walk_folder(struct ingest_files *files, const char *path, int depth, 
     struct names names = {NULL, 0, 0};
     rv_buf below = RV_BUF_INIT(PATH_MAX);
     int reason = 0;
-    int rc = depth < RV_INGEST_MAX_DEPTH ? read_names(path, &names, &reason, err) : (reason = ELOOP, 0);
+    int rc = depth < RV_INGEST_MAX_DEPTH ? read_names(path, &names, &reason, err) : add_too_deep(files, path, err);
 
     if (rc == 0 && reason)
         rc = add_unread(files, path, reason, err);

@@ -25,6 +25,7 @@ struct request {
 static int read_request(struct rv_cli *cli, struct request *q, rv_err **err)
 {
     const char *mode = rv_cli_value(cli, "mode");
+    enum rv_run_mode which = RV_MODE_UNSET;
     int64_t seed = 0;
 
     *q = (struct request){.opts = RV_SIM_OPTS_INIT,
@@ -42,10 +43,12 @@ static int read_request(struct rv_cli *cli, struct request *q, rv_err **err)
         rc = rv_cli_int(cli, "seed", 0, INT64_MAX, &seed, err);
     if (rc == 0 && q->faults)
         rc = rv_sim_faults_of(rv_str_of(q->faults), &q->opts.faults, err);
+    if (rc == 0 && mode)
+        rc = rv_run_mode_of(rv_str_of(mode), &which, err);
     if (rc < 0)
         return rc;
     if (mode)
-        q->opts.mode = strcmp(mode, "parallel") == 0 ? RV_MODE_PARALLEL : RV_MODE_SEQUENTIAL;
+        q->opts.mode = which;
     if (rv_cli_value(cli, "seed")) {
         q->opts.first_seed = (uint64_t)seed;
         q->opts.n_seeds = 1;

@@ -181,7 +181,7 @@ struct rv_exchange {
     rv_wire_reader *reader; /* owned */
     rv_buf error_body, content_type;
     struct rv_hints hints;
-    bool has_begun; /* a piece of the answer was handed out */
+    bool has_begun; /* a piece of the answer has come */
 
     bool may_be_billed, any_retryable; /* of any attempt so far */
     struct rv_llm_reply reply;

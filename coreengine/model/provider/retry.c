@@ -34,7 +34,7 @@ bool rv_retry_wanted(rv_exchange *x)
     if (!x->reply.retryable || x->role_attempts >= x->endpoint.call.max_attempts)
         return false;
     if (x->has_begun)
-        return no_repeat(x, "a part of the answer was handed out already");
+        return no_repeat(x, "a part of the answer had come already");
     if (x->opts.charged && x->attempt_may_be_billed)
         return no_repeat(x, "it may have been charged for, and there is a budget");
     wait = hint >= 0 && hint <= x->endpoint.call.max_retry_wait_us ? hint : back_off(x);

@@ -228,7 +228,7 @@ START_TEST(nothing_is_repeated_after_the_first_piece)
     ck_assert_uint_eq(w.n_sent, 1);
     ck_assert_str_eq(rv_buf_cstr(&r->text), "Hel");
     ck_assert_str_eq(rv_buf_cstr(&w.deltas), "Hel");
-    ck_assert_ptr_nonnull(strstr(world_error(x), "a part of the answer was handed out already"));
+    ck_assert_ptr_nonnull(strstr(world_error(x), "a part of the answer had come already"));
     ck_assert_str_eq(rv_exchange_role(x), "default");
     rv_exchange_free(x);
     world_fini(&w);

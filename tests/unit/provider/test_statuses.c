@@ -203,7 +203,7 @@ static const struct {
      "{'idle_timeout_ms':252}",
      {.status = 200, .body = HALF, .fault = RV_HTTP_IDLE_TIME},
      "openai some-model at api.openai.com: nothing more came for 252 ms (idle_timeout_ms of the role); not repeated: a "
-     "part of the answer was handed out already"},
+     "part of the answer had come already"},
     {"unreachable",
      "openai",
      "{'max_attempts':2}",
