@@ -133,7 +133,7 @@ int64_t rv_envelope_next_expiry(const rv_envelope *env)
 
     for (size_t i = 0; i <= rv_envelope_n_queued(env); i++) {
         int64_t at_us;
-        (void)ask_at(env, i, &at_us); /* only the time is wanted */
+        RV_IGNORE(!ask_at(env, i, &at_us).ptr, "only the time is wanted");
         if (at_us != 0 && (next_us == 0 || at_us < next_us))
             next_us = at_us;
     }

@@ -109,6 +109,6 @@ void rv_log_sink_free(struct rv_log_sink *s)
             break;
     }
     if (s->is_own)
-        (void)close(s->fd); /* the log itself ends: there is no place to tell it */
+        RV_IGNORE(close(s->fd), "the log itself ends: there is no place to tell it");
     free(s);
 }

@@ -346,7 +346,7 @@ int rv_cron_parse(rv_str text, const struct rv_src *src, struct rv_cron *out, rv
     size_t n;
 
     while (text.len && is_blank(text.ptr[0])) {
-        (void)take(&text, text.ptr[0]);
+        RV_IGNORE(!take(&text, text.ptr[0]), "it is there");
         r.src.col++;
     }
     while (text.len && is_blank(text.ptr[text.len - 1]))

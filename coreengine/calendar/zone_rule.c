@@ -65,7 +65,7 @@ static bool take_time(rv_str *s, int max_hours, int *out_s)
     int sign = take(s, '-') ? -1 : 1, hours, minutes = 0, seconds = 0;
 
     if (sign == 1)
-        (void)take(s, '+');
+        RV_IGNORE(!take(s, '+'), "a sign may be left out");
     if (!take_number(s, max_hours, &hours))
         return false;
     if (take(s, ':') && (!take_number(s, 59, &minutes) || (take(s, ':') && !take_number(s, 59, &seconds))))

@@ -240,9 +240,7 @@ static int mode_of(const struct rv_cli *cli)
     const char *word = rv_cli_value(cli, "mode");
     enum rv_run_mode mode = RV_MODE_UNSET;
 
-    if (word)
-        RV_IGNORE(rv_run_mode_of(rv_str_of(word), &mode, NULL), "the option takes no other words");
-    return mode;
+    return word && rv_run_mode_of(rv_str_of(word), &mode, NULL) == 0 ? (int)mode : RV_UNSET; /* it has no other words */
 }
 
 /* What a run writes at its end; a mistake shows before it is paid for. */

@@ -48,7 +48,7 @@ static int on_step(void *self, const struct rv_record *record, const struct rv_e
     if (ev->call_id && rv_kept_take(x, ev->call_id, &answered))
         rv_script_reply_fini(&answered);
     if (ev->kind == RV_EVENT_ANSWER && x->answers)
-        (void)rv_script_answer(x->opts.script, &response, NULL); /* it only moves on: the journal has the answer */
+        RV_IGNORE(!rv_script_answer(x->opts.script, &response, NULL), "it only moves on: the journal has the answer");
     if (x->answers && rv_run_is_finished(run) && rv_run_status(run) == RV_RUN_INTERRUPTED)
         rc = rv_script_waits(x->opts.script, rv_run_envelope(run), rv_run_asked_by(run), err);
     for (size_t i = 0; rc == 0 && i < effects->n; i++)

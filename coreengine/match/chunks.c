@@ -108,7 +108,7 @@ int rv_chunks_of(rv_str text, size_t max_chars, size_t overlap, struct rv_chunks
     if (!starts)
         return RV_FAIL(err, RV_E_NOMEM, "cut a text into chunks");
     for (size_t i = 0, length; i < text.len; i += length) {
-        (void)rv_rune_at(text, i, &length);
+        RV_IGNORE(rv_rune_at(text, i, &length), "its length is wanted");
         starts[n++] = i;
     }
     starts[n] = text.len;

@@ -83,7 +83,7 @@ static void add_word(struct sums *s, const struct rv_word *term)
     len += term->text.len;
     padded[len++] = '>';
     for (size_t i = 0, n; i < len; i += n) {
-        (void)rv_rune_at((rv_str){padded, len}, i, &n);
+        RV_IGNORE(rv_rune_at((rv_str){padded, len}, i, &n), "its length is wanted");
         starts[n_chars++] = i;
     }
     starts[n_chars] = len;

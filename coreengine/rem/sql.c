@@ -450,7 +450,7 @@ static int check_strict(struct sql *p, struct rv_rem_sql *out)
     if (rc < 0)
         return rc;
     end = p->pos;
-    (void)rv_rem_sql_take(p, ";");
+    RV_IGNORE(!rv_rem_sql_take(p, ";"), "it may be left out");
     if (rv_rem_sql_peek(p)->kind != SQL_END) {
         p->pos = end;
         return rv_rem_sql_unexpected(p, "the end of the statement");

@@ -393,7 +393,7 @@ int rv_rem_sql_order(struct sql *p)
         rc = rc < 0 ? rc : rv_rem_sql_expr(p, &e);
         is_desc = rc == 0 && rv_rem_sql_is(p, p->pos, "DESC");
         if (rc == 0 && !rv_rem_sql_take(p, "DESC"))
-            (void)rv_rem_sql_take(p, "ASC");
+            RV_IGNORE(!rv_rem_sql_take(p, "ASC"), "it may be left out");
         if (rc == 0 && rv_rem_sql_take(p, "NULLS")) {
             if (!rv_rem_sql_take(p, "FIRST"))
                 rc = rv_rem_sql_expect(p, "LAST");

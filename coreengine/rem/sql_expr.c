@@ -465,7 +465,7 @@ static int read_is(struct sql *p, struct sql_operand *out)
     struct sql_operand b;
     int rc = 0;
 
-    (void)rv_rem_sql_take(p, "NOT");
+    RV_IGNORE(!rv_rem_sql_take(p, "NOT"), "it may be left out");
     if (rv_rem_sql_is(p, p->pos, "DISTINCT")) {
         p->pos++;
         rc = rv_rem_sql_expect(p, "FROM");

@@ -149,7 +149,7 @@ static size_t read_e_escape(struct lexer *l, char *to)
             return 0;
     } else if (first >= '0' && first <= '7') {
         l->at--;
-        (void)read_digits(l, 8, 1, 3, &c);
+        RV_IGNORE(!read_digits(l, 8, 1, 3, &c), "the first digit is there");
     } else {
         name = strchr(names, first);
         to[0] = name ? values[name - names] : first;

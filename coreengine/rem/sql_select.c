@@ -193,7 +193,7 @@ static int read_join_words(struct sql *p, bool *is_join, bool *needs_condition)
 
     if (!is_cross && (rv_rem_sql_take(p, "LEFT") || rv_rem_sql_take(p, "RIGHT") || rv_rem_sql_take(p, "FULL"))) {
         has_side = true;
-        (void)rv_rem_sql_take(p, "OUTER");
+        RV_IGNORE(!rv_rem_sql_take(p, "OUTER"), "it may be left out");
     } else if (!is_cross && rv_rem_sql_take(p, "INNER")) {
         has_side = true;
     }
@@ -263,7 +263,7 @@ static int read_select(struct sql *p)
     p->pos++;
     if (rv_rem_sql_take(p, "DISTINCT") && rv_rem_sql_is(p, p->pos, "ON"))
         return rv_rem_sql_not_portable(p, p->pos, "write GROUP BY with max(created_at), or row_number() OVER (...)");
-    (void)rv_rem_sql_take(p, "ALL");
+    RV_IGNORE(!rv_rem_sql_take(p, "ALL"), "it may be left out");
     rc = read_items(p);
     if (rc == 0 && rv_rem_sql_take(p, "FROM"))
         rc = read_from(p);
@@ -314,7 +314,7 @@ static int read_compound(struct sql *p)
         if (rc < 0)
             return rc;
         if (rv_rem_sql_take(p, "UNION")) {
-            (void)rv_rem_sql_take(p, "ALL");
+            RV_IGNORE(!rv_rem_sql_take(p, "ALL"), "it may be left out");
             n_other++;
         } else if (rv_rem_sql_take(p, "EXCEPT")) {
             n_other++;
@@ -380,7 +380,7 @@ static int read_cte(struct sql *p)
     if (rc == 0 && rv_rem_sql_is(p, p->pos, "NOT"))
         p->pos++;
     if (rc == 0)
-        (void)rv_rem_sql_take(p, "MATERIALIZED");
+        RV_IGNORE(!rv_rem_sql_take(p, "MATERIALIZED"), "it may be left out");
     return rc < 0 ? rc : read_query_in_parentheses(p);
 }
 

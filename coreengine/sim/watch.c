@@ -329,7 +329,7 @@ static void check_envelope(struct sim_seed *s)
     for (size_t i = 0; i < p->n_agents && f->parallel_mode; i++) { /* in loops outputs are cleared */
         if (!rv_envelope_is_completed(env, rv_str_of(p->agents[i].name)))
             continue;
-        (void)rv_envelope_output(env, rv_str_of(p->agents[i].output.key), &found); /* NULL tells it, too */
+        RV_IGNORE(!rv_envelope_output(env, rv_str_of(p->agents[i].output.key), &found), "an output may be null");
         if (!found)
             sim_break(s, RV_SIM_KEEPS_OUTPUTS, "stage \"%s\" is completed, and its output \"%s\" is not there",
                       p->agents[i].name, p->agents[i].output.key);

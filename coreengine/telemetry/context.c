@@ -131,7 +131,7 @@ void rv_trace_of_run(const char *run, const char *caller, unsigned char trace[16
         return;
     }
     rv_hash_of(rv_str_of(run), hash);
-    (void)read_hex(hash, trace, 16); /* a hash of ours is hexadecimal */
+    RV_IGNORE(!read_hex(hash, trace, 16), "a hash of ours is hexadecimal");
 }
 
 /* With its NUL: the parts stay apart. */
@@ -156,7 +156,7 @@ void rv_trace_span_id(const struct rv_trace_span *s, unsigned char span[8])
     snprintf(number, sizeof number, "%" PRId64, s->call_id > 0 ? s->call_id : s->visit);
     add_text(&h, number);
     rv_hash_hex(&h, hex);
-    (void)read_hex(hex, span, 8); /* a hash of ours is hexadecimal */
+    RV_IGNORE(!read_hex(hex, span, 8), "a hash of ours is hexadecimal");
 }
 
 /* --- out --- */

@@ -83,7 +83,7 @@ int rv_app_script_take_event(struct rv_app_script *s, const struct rv_event *ev,
     if (!s->script || !s->begin.answers_from_script)
         return 0;
     if (ev->kind == RV_EVENT_ANSWER)
-        (void)rv_script_answer(s->script, &response, NULL); /* it only moves on: the journal has the answer */
+        RV_IGNORE(!rv_script_answer(s->script, &response, NULL), "it only moves on: the journal has the answer");
     return rv_run_is_finished(run) && rv_run_status(run) == RV_RUN_INTERRUPTED
                ? rv_script_waits(s->script, rv_run_envelope(run), rv_run_asked_by(run), err)
                : 0;

@@ -61,9 +61,9 @@ static size_t count_bound(const struct rv_pipeline *p)
     size_t n, n_inner, all;
     struct rv_pipeline *const *inner = rv_pipeline_inner(p, &n_inner);
 
-    (void)rv_pipeline_bound_agents(p, &all); /* only how many there are */
+    RV_IGNORE(!rv_pipeline_bound_agents(p, &all), "only how many there are");
     for (size_t i = 0; i < n_inner; i++) {
-        (void)rv_pipeline_bound_agents(inner[i], &n);
+        RV_IGNORE(!rv_pipeline_bound_agents(inner[i], &n), "only how many there are");
         all += n;
     }
     return all;

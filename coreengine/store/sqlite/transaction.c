@@ -12,7 +12,7 @@ static unsigned state_of(const struct sqlite_link *l)
 {
     unsigned state = 0;
 
-    (void)sqlite3_file_control(l->db, "main", SQLITE_FCNTL_DATA_VERSION, &state);
+    RV_IGNORE(sqlite3_file_control(l->db, "main", SQLITE_FCNTL_DATA_VERSION, &state), "an open database has one");
     return state;
 }
 
