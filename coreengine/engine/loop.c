@@ -22,6 +22,7 @@ static const int numbers[] = {SIGINT, SIGTERM};
 /* A handler is given nothing but a number, so what it needs is global; one engine of a process may watch at a time. */
 static _Atomic(rv_engine *) watcher;
 static atomic_uint n_seen;
+static atomic_int last; /* signal; 0: none */
 static struct sigaction before[RV_COUNT(numbers)];
 
 static void cancel_all(rv_engine *e)
@@ -38,7 +39,7 @@ static void on_signal(int number)
     int saved = errno;
     rv_engine *e = atomic_load(&watcher);
 
-    (void)number;
+    atomic_store(&last, number);
     if (atomic_fetch_add(&n_seen, 1) > 0)
         _exit(RV_EXIT_AT_ONCE); /* the second signal: the process ends at once, without any cleanup */
     if (e)
@@ -54,6 +55,7 @@ int rv_signals_watch(rv_engine *e, rv_err **err)
     if (!atomic_compare_exchange_strong(&watcher, &none, e))
         return RV_FAIL(err, RV_E_STATE, "another engine of this process watches the signals");
     atomic_store(&n_seen, 0);
+    atomic_store(&last, 0);
     sigemptyset(&action.sa_mask);
     for (size_t i = 0; i < RV_COUNT(numbers); i++)
         RV_IGNORE(sigaction(numbers[i], &action, &before[i]), "the numbers and the action are valid");
@@ -69,6 +71,8 @@ void rv_signals_unwatch(rv_engine *e)
     for (size_t i = 0; i < RV_COUNT(numbers); i++)
         RV_IGNORE(sigaction(numbers[i], &before[i], NULL), "it was in force before");
     RV_IGNORE(!atomic_compare_exchange_strong(&watcher, &mine, NULL), "it was read just now");
+    if (atomic_exchange(&e->cancel_all, false)) /* it came behind the end of the last run: it is for the process */
+        RV_IGNORE(raise(atomic_load(&last)), "the number is one of those above");
 }
 
 /* --- the loop --- */
