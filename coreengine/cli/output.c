@@ -1,5 +1,6 @@
 /* Writing to people and pipes: errors once, on stderr; results on stdout; a failed write is a failed command. */
 #include "coreengine/cli/cli.h"
+#include "coreengine/cli/outlet.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -10,10 +11,16 @@
 
 static int write_errno; /* the first failure of stdout; set and read by the main thread only */
 
+/* False: a write failed. One that is handed to the outlet has not, so far. */
+static bool emit(int fd, const char *bytes, size_t n)
+{
+    return rv_cli_outlet_put(fd, (rv_str){bytes, n}) || fwrite(bytes, 1, n, fd == STDOUT_FILENO ? stdout : stderr) == n;
+}
+
 /* C1 controls steer terminals as escape sequences do, and nothing here means to write one. Texts of others are made
  * safe where they are put in; this is for names and ids that no check of their source has seen. False: a write failed.
  */
-static bool write_without_c1(rv_str text, FILE *to)
+static bool write_without_c1(rv_str text, int fd)
 {
     size_t from = 0;
     bool ok = true;
@@ -21,11 +28,11 @@ static bool write_without_c1(rv_str text, FILE *to)
     for (size_t i = 0; i < text.len; i++) {
         if (rv_utf8_control(text.ptr + i, text.len - i) != 2)
             continue;
-        ok = fwrite(text.ptr + from, 1, i - from, to) == i - from && putc(' ', to) != EOF && ok;
+        ok = emit(fd, text.ptr + from, i - from) && emit(fd, " ", 1) && ok;
         from = i + 2;
         i++;
     }
-    return fwrite(text.ptr + from, 1, text.len - from, to) == text.len - from && ok;
+    return emit(fd, text.ptr + from, text.len - from) && ok;
 }
 
 static bool is_terminal(void)
@@ -39,8 +46,8 @@ static bool is_terminal(void)
 
 void rv_cli_out(rv_str text)
 {
-    bool ok = !text.len ||
-              (is_terminal() ? write_without_c1(text, stdout) : fwrite(text.ptr, 1, text.len, stdout) == text.len);
+    bool ok =
+        !text.len || (is_terminal() ? write_without_c1(text, STDOUT_FILENO) : emit(STDOUT_FILENO, text.ptr, text.len));
     if (!ok && !write_errno)
         write_errno = errno ? errno : EIO;
 }
@@ -48,8 +55,10 @@ void rv_cli_out(rv_str text)
 bool rv_cli_out_now(rv_str text)
 {
     rv_cli_out(text);
-    if (fflush(stdout) != 0 && !write_errno)
-        write_errno = errno;
+    int number = rv_cli_outlet_failed(STDOUT_FILENO);
+    if (number == 0 && fflush(stdout) != 0)
+        number = errno;
+    write_errno = write_errno ? write_errno : number;
     return !write_errno;
 }
 
@@ -66,7 +75,7 @@ int rv_cli_print(int rc, rv_buf *text, rv_err **err)
 void rv_cli_err(rv_str text)
 {
     if (text.len)
-        RV_IGNORE(!write_without_c1(text, stderr), "there is nowhere else to say it");
+        RV_IGNORE(!write_without_c1(text, STDERR_FILENO), "there is nowhere else to say it");
 }
 
 void rv_cli_say_text(rv_buf *text)
@@ -86,14 +95,25 @@ void rv_cli_say(const char *fmt, ...)
     rv_cli_say_text(&text);
 }
 
+bool rv_cli_out_rest(void)
+{
+    int number = rv_cli_outlet_close();
+
+    if (number == 0 && fflush(stdout) != 0)
+        number = errno;
+    write_errno = write_errno ? write_errno : number;
+    return !write_errno;
+}
+
 int rv_cli_flush(int status, bool outlives_reader)
 {
-    if (fflush(stdout) != 0 && !write_errno)
-        write_errno = errno;
+    RV_IGNORE(!rv_cli_out_rest(), "write_errno says it");
     if (!write_errno || (write_errno == EPIPE && outlives_reader))
         return status;
     if (write_errno != EPIPE) /* a reader that went away needs no message */
-        fprintf(stderr, "reeve: write to standard output: %s\n", strerror(write_errno));
+        fprintf(stderr, "reeve: write to standard output: %s\n",
+                write_errno == ENOBUFS ? "its reader is more than 1 GiB behind, the rest is lost"
+                                       : strerror(write_errno));
     return status == RV_EXIT_COMPLETED ? RV_EXIT_FAILED : status;
 }
 

@@ -5,6 +5,7 @@
  * everything that both touch. */
 #include "coreengine/base/system.h"
 #include "coreengine/cli/cli.h"
+#include "coreengine/cli/outlet.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -106,13 +107,15 @@ static void *redraw(void *arg)
     pthread_mutex_lock(&p->lock);
     while (!p->stopped) {
         struct timespec until;
-        clock_gettime(CLOCK_REALTIME, &until);
+        clock_gettime(CLOCK_MONOTONIC, &until);
         until.tv_nsec += REDRAW_MS * 1000000L;
         until.tv_sec += until.tv_nsec / 1000000000L;
         until.tv_nsec %= 1000000000L;
         pthread_cond_timedwait(&p->wake, &p->lock, &until);
         if (p->stopped)
             break;
+        if (rv_cli_outlet_is_behind())
+            continue; /* of what stands still the last drawing is enough */
         draw(p, &b);
         flush(&b);
     }
@@ -129,8 +132,12 @@ rv_progress *rv_progress_new(const struct rv_cli *cli, const struct rv_pipeline 
         return NULL;
     *g = (rv_progress){.cli = cli, .pipeline = p, .live = live, .timeline = timeline, .utf8 = is_utf8()};
     g->usage = timeline ? rv_cli_tally_new(p) : NULL;
+    pthread_condattr_t steady;
+    pthread_condattr_init(&steady);
+    pthread_condattr_setclock(&steady, CLOCK_MONOTONIC);
     pthread_mutex_init(&g->lock, NULL);
-    pthread_cond_init(&g->wake, NULL);
+    pthread_cond_init(&g->wake, &steady);
+    pthread_condattr_destroy(&steady);
     if (live)
         g->has_thread = rv_thread_start(&g->thread, redraw, g, NULL) == 0;
     return g;

@@ -1,5 +1,6 @@
 /* One run as the command line sees it: observers in, result out. */
 #include "coreengine/cli/cli.h"
+#include "coreengine/cli/outlet.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -12,7 +13,8 @@ struct watch {
     rv_recorder *recorder; /* owned */
     bool events;           /* --events: event lines on stdout */
     bool deltas;           /* --deltas: pieces of what models say among them */
-    FILE *payloads;        /* --debug-payload: what is sent to providers; owned, or stderr. NULL: not asked for */
+    bool has_payloads;     /* --debug-payload: what is sent to providers */
+    FILE *payloads;        /* where to; owned. NULL: stderr */
     int payload_errno;     /* of the first that could not be written; 0: none */
     bool has_end;          /* the last event was printed */
     bool is_unread;        /* the reader of stdout left, or the disk is full: the run goes on, its events are dropped */
@@ -46,6 +48,11 @@ static void on_payload(void *self, int64_t call_id, const char *provider, rv_str
 
     (void)call_id;
     (void)provider;
+    if (!w->payloads) {
+        rv_cli_err(body);
+        rv_cli_err(RV_STR_LIT("\n"));
+        return;
+    }
     errno = 0;
     fwrite(body.ptr, 1, body.len, w->payloads);
     putc('\n', w->payloads);
@@ -172,10 +179,9 @@ static int open_payloads(struct watch *w, const char *path, rv_err **err)
 {
     if (!path)
         return 0;
-    if (strcmp(path, "-") == 0) {
-        w->payloads = stderr;
+    w->has_payloads = true;
+    if (strcmp(path, "-") == 0)
         return 0;
-    }
     int fd = -1, rc = rv_file_create(path, &fd, err);
     if (rc < 0)
         return RV_WRAP(err, rc, "write payloads");
@@ -188,7 +194,7 @@ static int open_payloads(struct watch *w, const char *path, rv_err **err)
 
 static int close_payloads(struct watch *w, const char *path, rv_err **err)
 {
-    if (w->payloads && w->payloads != stderr && fclose(w->payloads) != 0 && !w->payload_errno)
+    if (w->payloads && fclose(w->payloads) != 0 && !w->payload_errno)
         w->payload_errno = errno;
     return w->payload_errno ? RV_FAIL_SYSTEM(err, w->payload_errno, "write payloads to \"%s\"", path) : 0;
 }
@@ -211,7 +217,7 @@ static int open_watch(const struct rv_cli *cli, struct rv_app_run *run, struct w
     run->observer = (struct rv_app_observer){.self = w,
                                              .on_event = w->events || w->progress ? on_event : NULL,
                                              .on_delta = w->progress || w->deltas ? on_delta : NULL,
-                                             .on_payload = w->payloads ? on_payload : NULL};
+                                             .on_payload = w->has_payloads ? on_payload : NULL};
     return rc;
 }
 
@@ -301,6 +307,7 @@ int rv_cli_session_run(struct rv_cli *cli, struct rv_app_run *run, rv_envelope *
     struct watch w = {0};
     rv_err *watch_err = NULL;
 
+    rv_cli_outlet_open(cli->app.log);
     int rc = open_watch(cli, run, &w, err);
     if (rc == 0)
         rc = rv_app_run_drive(run, env, response, err);

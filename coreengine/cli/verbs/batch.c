@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "coreengine/app/work.h"
+#include "coreengine/cli/outlet.h"
 #include "coreengine/cli/verbs/verbs.h"
 
 struct watch {
@@ -65,6 +66,9 @@ static void write_counts(const struct rv_app_batch_sum *sum, rv_buf *b)
 static void on_tick(void *self, const struct rv_app_batch_sum *sum)
 {
     struct watch *w = self;
+
+    if (rv_cli_outlet_is_behind())
+        return;
     rv_buf text = RV_BUF_INIT(4096);
     int64_t took_us = rv_app_now_us() - w->begun_us, n_new = n_done(sum) - sum->earlier;
 
@@ -187,6 +191,7 @@ int rv_cli_batch(struct rv_cli *cli, struct rv_app_loaded *loaded, rv_err **err)
                                        .on_result = on_result,
                                        .on_tick = cli->err_tty && !w.is_quiet ? on_tick : NULL,
                                        .self = &w};
+    rv_cli_outlet_open(cli->app.log);
     rc = rv_app_batch_run(&batch, &sum, err);
     json_object_put(state);
     return conclude(&w, &sum, rc, failures, err);

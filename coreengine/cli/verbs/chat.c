@@ -1,5 +1,6 @@
 /* reeve chat: its options, who watches a turn (people, lines of --events, the recorder, --debug), and the verb. */
 #include "coreengine/cli/chat/chat.h"
+#include "coreengine/cli/outlet.h"
 #include "coreengine/cli/verbs/verbs.h"
 
 #include <string.h>
@@ -194,6 +195,7 @@ int rv_cli_chat_turn(struct rv_cli_chat *c, rv_str message, const struct rv_resp
         rv_chat_show_begin(c->show);
     c->recorded = c->running = NULL;
     c->has_end = false;
+    rv_cli_outlet_open(c->cli->app.log);
     rv_chat_signals_turn(true);
     int rc = response ? rv_chat_answer(c->in.chat, response, out, err) : say(c, message, out, err);
     rv_chat_signals_turn(false);
@@ -203,6 +205,8 @@ int rv_cli_chat_turn(struct rv_cli_chat *c, rv_str message, const struct rv_resp
         rv_recorder_run_over(c->recorder);
     if (c->show && rc == 0)
         rv_chat_show_end(c->show, out);
+    if (!rv_cli_out_rest()) /* before a line is asked for, by a library that writes by itself */
+        note_written(c, false);
     return rc;
 }
 

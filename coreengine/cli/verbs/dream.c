@@ -1,5 +1,6 @@
 /* reeve dream: looks back over what a user did lately, and keeps what belongs together. */
 #include "coreengine/app/memory.h"
+#include "coreengine/cli/outlet.h"
 #include "coreengine/cli/verbs/verbs.h"
 
 #include <stdio.h>
@@ -142,6 +143,8 @@ static int dream_all(struct rv_cli *cli, const struct rv_app_dream *what, rv_err
     struct rv_app_dream one = *what;
     json_object *agents = NULL;
     bool failed = false;
+
+    rv_cli_outlet_open(cli->app.log);
     int rc = what->agent ? dream(cli, what, &failed, err) : list_dreamers(cli, &agents, err);
 
     for (size_t i = 0; rc == 0 && agents && i < json_object_array_length(agents); i++) {

@@ -1,4 +1,5 @@
 /* reeve serve: agents, runs and data over HTTP. */
+#include "coreengine/cli/outlet.h"
 #include "coreengine/cli/verbs/verbs.h"
 #include "coreengine/server/server.h"
 
@@ -190,7 +191,7 @@ static int serve(struct rv_cli *cli, rv_err **err)
         opts.access = quiet ? NULL : rv_log_new(&access);
         rc = rv_log_never_wait(opts.access, err);
         if (rc == 0)
-            rc = rv_log_never_wait(cli->app.log, err);
+            rv_cli_outlet_open(cli->app.log);
         if (rc == 0)
             rc = rv_server_run(&opts, &n_left, err);
         rv_log_free(opts.access);
@@ -202,7 +203,7 @@ static int serve(struct rv_cli *cli, rv_err **err)
     if (rc < 0)
         return rc;
     if (n_left > 0) /* their calls still run: what they use must stay until the process is gone */
-        _exit(RV_EXIT_COMPLETED);
+        _exit(rv_cli_out_rest() ? RV_EXIT_COMPLETED : RV_EXIT_FAILED);
     return RV_EXIT_COMPLETED;
 }
 

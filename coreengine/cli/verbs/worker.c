@@ -1,5 +1,6 @@
 /* reeve worker: does what is queued, until it is told to stop. */
 #include "coreengine/app/work.h"
+#include "coreengine/cli/outlet.h"
 #include "coreengine/cli/verbs/verbs.h"
 
 #include <stdlib.h>
@@ -173,7 +174,7 @@ static int work(struct rv_cli *cli, rv_err **err)
     if (rc == 0)
         rc = rv_app_streams_new(&streams, &opts.streams, err);
     if (rc == 0)
-        rc = rv_log_never_wait(cli->app.log, err);
+        rv_cli_outlet_open(cli->app.log);
     if (rc == 0)
         rc = rv_worker_run(&opts, &done, err);
     if (done.n_left == 0)
@@ -184,7 +185,7 @@ static int work(struct rv_cli *cli, rv_err **err)
         rv_cli_say("%lld done, %lld failed, %lld handed back, %lld left\n", (long long)done.n_done,
                    (long long)done.n_failed, (long long)done.n_back, (long long)done.n_left);
     if (done.n_left > 0) /* their calls still run: what they use must stay until the process is gone */
-        _exit(RV_EXIT_COMPLETED);
+        _exit(rv_cli_out_rest() ? RV_EXIT_COMPLETED : RV_EXIT_FAILED);
     return RV_EXIT_COMPLETED;
 }
 
