@@ -148,6 +148,11 @@ static void show_server_store(const char *url, int rc, const struct rv_store_sta
     rv_buf_fini(&shown);
 }
 
+static const char *file_of(const char *url)
+{
+    return strncmp(url, "sqlite:", strlen("sqlite:")) == 0 ? url + strlen("sqlite:") : url;
+}
+
 static void check_store(const struct rv_cli *cli, struct checkup *c)
 {
     rv_buf path = RV_BUF_INIT(MAX_TEXT_BYTES);
@@ -168,10 +173,10 @@ static void check_store(const struct rv_cli *cli, struct checkup *c)
     if (rv_store_is_postgres(rv_buf_cstr(&path)))
         show_server_store(rv_buf_cstr(&path), rc, &stats, err, c);
     else if (rc == RV_E_NOT_FOUND)
-        check_new_store(rv_buf_cstr(&path), c);
+        check_new_store(file_of(rv_buf_cstr(&path)), c);
     else if (rc < 0)
         line(c, LEVEL_BAD, "store", "%s", rv_err_text(rv_err_cause(err) ? rv_err_cause(err) : err));
-    else if (access(rv_buf_cstr(&path), W_OK) != 0)
+    else if (!rv_store_is_memory(store) && access(file_of(rv_buf_cstr(&path)), W_OK) != 0)
         line(c, LEVEL_BAD, "store", "%s can be read, but not written: %s", rv_buf_cstr(&path), strerror(errno));
     else
         line(c, LEVEL_OK, "store", "%s: %lld runs, %lld wait for an answer", rv_buf_cstr(&path), (long long)stats.runs,
