@@ -2,7 +2,19 @@
 #include "coreengine/base/system.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <string.h>
+
+/* The loader tells what the system said as the end of a text. */
+static int lack_of(const char *why)
+{
+    static const int numbers[] = {EMFILE, ENFILE};
+
+    for (size_t i = 0; i < RV_COUNT(numbers); i++)
+        if (strstr(why, strerror(numbers[i])))
+            return numbers[i];
+    return 0;
+}
 
 static int fail_open(const struct rv_library *lib, rv_err **err)
 {
@@ -11,6 +23,8 @@ static int fail_open(const struct rv_library *lib, rv_err **err)
 
     if (!why || strstr(why, "out of memory") || strstr(why, "Cannot allocate memory"))
         rc = RV_FAIL(err, RV_E_NOMEM, "open \"%s\"", lib->file);
+    else if (lack_of(why))
+        rc = RV_FAIL_SYSTEM(err, lack_of(why), "open %s", lib->what);
     else {
         rc = RV_FAIL(err, lib->missing, "open %s: %s", lib->what, why);
         rv_err_hint(err, "%s", lib->hint);

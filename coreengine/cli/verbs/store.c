@@ -14,8 +14,8 @@ static int fail(const struct rv_cli *cli, rv_err **err)
 {
     bool is_cancelled = rv_err_is(*err, RV_E_CANCELLED);
 
-    RV_IGNORE(rv_cli_report(cli, rv_err_steal(err)), "the status is the same for all of them");
-    return is_cancelled ? RV_EXIT_CANCELLED : RV_EXIT_USAGE;
+    int status = rv_cli_report(cli, rv_err_steal(err));
+    return is_cancelled ? RV_EXIT_CANCELLED : status == RV_EXIT_SCARCE ? status : RV_EXIT_USAGE;
 }
 
 static int open_named(struct rv_cli *cli, enum rv_app_store_use use, rv_err **err)
@@ -63,8 +63,8 @@ int rv_cli_check_store(struct rv_cli *cli, rv_err **err)
     if (rc == 0)
         rc = rv_store_stats(cli->store, &s, err);
     if (rc < 0) {
-        RV_IGNORE(rv_cli_report(cli, rv_err_steal(err)), "a damaged store is a failure, whatever its code");
-        return RV_EXIT_FAILED;
+        int status = rv_cli_report(cli, rv_err_steal(err));
+        return status == RV_EXIT_SCARCE ? status : RV_EXIT_FAILED; /* a damaged store, whatever its code is */
     }
     return print_whole(cli, &s, err);
 }
