@@ -70,10 +70,26 @@ static int fail_broken(const struct sql_store *base, rv_err **err)
     return RV_FAIL(err, base->broken, "\"%s\": the group was rolled back when a write in it failed", base->path);
 }
 
+/* A file that is removed or replaced while it is open takes every write, and none of them is ever read. */
+static int check_file(const struct sqlite *st, rv_err **err)
+{
+    int has_moved = 0;
+
+    RV_IGNORE(sqlite3_file_control(st->link->db, "main", SQLITE_FCNTL_HAS_MOVED, &has_moved), "0: it has no file");
+    if (!has_moved)
+        return 0;
+    RV_FAIL(err, RV_E_IO, "\"%s\" was removed or replaced while it was open: what is written now would be lost",
+            st->base.path);
+    rv_err_hint(err, "put the file back, or start this process again");
+    return RV_E_IO;
+}
+
 static int begin_turn(struct sqlite *st, const char *what, rv_err **err)
 {
-    int rc = rv_sqlite_take_turn(st, what, err);
+    int rc = check_file(st, err);
 
+    if (rc == 0)
+        rc = rv_sqlite_take_turn(st, what, err);
     if (rc < 0)
         return rc;
     rc = run_id(st, SQL_BEGIN_WRITE, what, err);
