@@ -30,6 +30,8 @@ struct rv_store_health {
     int refused; /* code of the last write that the disk or its rights refused: RV_E_DISK, RV_E_IO or RV_E_DENIED. 0:
                   * there was none since rv_store_probe() succeeded. Writes that succeed do not clear it: a disk may
                   * have room for a short one only. By __atomic_load_n() and the like: C++ reads this header, too. */
+    uint64_t path, file; /* hashes of the first file that was opened: its path, and what was found there. A handle that
+                          * is opened later does not make it again, and refuses another one. 0: none was */
 };
 struct rv_store_opts {
     enum rv_store_sync sync;

@@ -269,6 +269,7 @@ int rv_store_reopen(const rv_store *s, rv_store **out, rv_err **err)
         return rc;
     }
     opts.ring = s->sql->ring;
+    opts.must_exist = true;
     int rc = rv_store_open(s->source, &opts, out, err);
     if (rc == 0)
         (*out)->faults = s->faults;

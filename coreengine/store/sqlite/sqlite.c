@@ -370,22 +370,74 @@ int rv_sqlite_look(const char *path, struct rv_store_version *out, rv_err **err)
     return rc;
 }
 
+/* --- which file: handles that are opened later do not make it again, and refuse another one --- */
+
+static uint64_t add_hash(uint64_t hash, const void *bytes, size_t n)
+{
+    for (const unsigned char *p = bytes; n-- > 0; p++)
+        hash = (hash ^ *p) * UINT64_C(1099511628211); /* FNV-1a */
+    return hash | 1;                                  /* 0 is none */
+}
+
+static uint64_t name_of(const char *path)
+{
+    return add_hash(1, path, strlen(path));
+}
+
+/* The file that handles with that health have. 0: this is the first one, or another store. */
+static uint64_t file_before(const struct rv_store_health *h, const char *path)
+{
+    bool is_same = h && path && __atomic_load_n(&h->path, __ATOMIC_SEQ_CST) == name_of(path);
+
+    return is_same ? __atomic_load_n(&h->file, __ATOMIC_SEQ_CST) : 0;
+}
+
+static int fail_other_file(struct rv_store_health *h, const char *path, rv_err **err)
+{
+    __atomic_store_n(&h->refused, RV_E_IO, __ATOMIC_SEQ_CST);
+    RV_FAIL(err, RV_E_IO, "\"%s\" was removed or replaced while this process used it", path);
+    rv_err_hint(err, "start this process again, with the file in its place");
+    return RV_E_IO;
+}
+
+static int check_same_file(struct rv_store_health *h, const char *path, rv_err **err)
+{
+    uint64_t name = name_of(path), no_path = 0, was = 0;
+    struct stat st;
+
+    if (!h || stat(path, &st) != 0)
+        return 0;
+    __atomic_compare_exchange_n(&h->path, &no_path, name, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    if (no_path != 0 && no_path != name)
+        return 0; /* another store */
+    uint64_t is = add_hash(add_hash(1, &st.st_dev, sizeof st.st_dev), &st.st_ino, sizeof st.st_ino);
+    __atomic_compare_exchange_n(&h->file, &was, is, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    return was == 0 || was == is ? 0 : fail_other_file(h, path, err);
+}
+
 int rv_sqlite_open(const char *path, const struct rv_store_opts *opts, struct sql_store **out, rv_err **err)
 {
-    struct sqlite *st = new_store(path, opts, err);
-    int rc;
+    uint64_t before = file_before(opts->health, path);
+    struct rv_store_opts how = *opts;
+    rv_err *why = NULL;
 
+    how.must_exist = opts->must_exist || before != 0;
+    struct sqlite *st = new_store(path, &how, err);
     if (!st)
         return RV_E_NOMEM;
-    rc = path ? prepare_file(st, opts, err) : open_memory(st, err);
+    int rc = path ? prepare_file(st, &how, &why) : open_memory(st, &why);
     if (rc == 0 && path)
-        rc = open_file(st, opts, err);
-    if (rc < 0) {
+        rc = open_file(st, &how, &why);
+    if (rc == 0 && path)
+        rc = check_same_file(opts->health, path, &why);
+    if (rc == 0)
+        *out = &st->base;
+    else
         close_it(&st->base);
-        return rc;
-    }
-    *out = &st->base;
-    return 0;
+    if (rc != RV_E_NOT_FOUND || before == 0)
+        return rv_err_pass(err, why);
+    rv_err_free(why);
+    return fail_other_file(opts->health, path, err);
 }
 
 void rv_store_spare_counts(void)
