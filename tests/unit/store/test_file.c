@@ -76,6 +76,51 @@ START_TEST(the_file_says_what_it_is)
 }
 END_TEST
 
+/* What is written into a file that no path leads to would be lost without a word. */
+START_TEST(a_file_that_is_removed_while_it_is_open_takes_no_more)
+{
+    struct world world, *w = &world;
+
+    world_open(w, 1);
+    OK(world_append(w, w->s, 2, 10));
+    rv_buf bytes = world_read(w->path);
+    ck_assert_int_eq(unlink(w->path), 0);
+    FAILS(RV_E_IO, "was removed or replaced while it was open", "put the file back", world_append(w, w->s, 3, 10));
+    world_write(w->path, rv_buf_str(&bytes)); /* another file */
+    FAILS(RV_E_IO, "was removed or replaced while it was open", NULL, rv_store_begin(w->s, &w->err));
+    rv_buf_fini(&bytes);
+    world_close(w);
+}
+END_TEST
+
+/* Nor is it made again by the next handle of the same process, which others would not see. */
+START_TEST(a_file_that_was_removed_is_not_made_again)
+{
+    struct rv_store_health health = {0};
+    struct rv_store_opts opts = quick;
+    struct world world, *w = &world;
+    rv_store *other = NULL;
+
+    opts.health = &health;
+    world_open(w, -1);
+    char *path = rv_kit_path(w->dir, "store.db"), *second = rv_kit_path(w->dir, "second.db");
+    OK(world_store(w, path, &opts, &w->s));
+    OK(world_store(w, second, &opts, &other)); /* another store */
+    rv_store_close(other);
+    ck_assert_int_eq(unlink(path), 0);
+    FAILS(RV_E_UNAVAILABLE, "was removed or replaced while this process used it", NULL,
+          world_store(w, path, &opts, &other));
+    ck_assert_int_ne(access(path, F_OK), 0);
+    ck_assert_int_eq(health.refused, RV_E_IO);
+    OK(world_store(w, path, &quick, &other)); /* as another process would make it */
+    rv_store_close(other);
+    FAILS(RV_E_UNAVAILABLE, "was removed or replaced", "start this process again", world_store(w, path, &opts, &other));
+    free(path);
+    free(second);
+    world_close(w);
+}
+END_TEST
+
 START_TEST(names_that_mean_something_to_sqlite_are_files_here)
 {
     static const char *const names[] = {":memory:", "./file:x?mode=memory", "a?b#c%20.db", "sqlite:sqlite:x"};
@@ -235,6 +280,8 @@ Suite *file_suite(void)
 
     tcase_add_test(tc, only_the_owner_may_read_what_is_made);
     tcase_add_test(tc, the_file_says_what_it_is);
+    tcase_add_test(tc, a_file_that_is_removed_while_it_is_open_takes_no_more);
+    tcase_add_test(tc, a_file_that_was_removed_is_not_made_again);
     tcase_add_test(tc, names_that_mean_something_to_sqlite_are_files_here);
     tcase_add_test(tc, a_mistyped_kind_is_refused_and_makes_no_file);
     tcase_add_test(tc, a_file_that_must_exist_is_not_made);
