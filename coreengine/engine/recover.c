@@ -206,12 +206,21 @@ static bool is_due(const rv_exec *x, int64_t now_us, char id[RV_ID_MAX], struct 
 }
 
 /* Of a run whose process died while a branch waited and others ran: the answer is told after the recovery. */
-static bool is_for_branch(const rv_exec *x, const struct rv_response *response, int64_t now_us)
+static int check_branch(const rv_exec *x, const struct rv_response *response, int64_t now_us, bool *is_for_branch,
+                        rv_err **err)
 {
     char id[RV_ID_MAX];
+    rv_err *why = NULL;
 
-    return response && !rv_run_is_finished(x->run) &&
-           rv_run_check_branch_answer(x->run, response, now_us, id, NULL) == 0;
+    *is_for_branch = false;
+    if (!response || rv_run_is_finished(x->run))
+        return 0;
+    int rc = rv_run_check_branch_answer(x->run, response, now_us, id, &why);
+    *is_for_branch = rc == 0;
+    if (rc != RV_E_STATE) /* it does not fit its question, or memory is short */
+        return rv_err_pass(err, why);
+    rv_err_free(why);
+    return 0;
 }
 
 /* What a run that goes on is told. Borrowed. */
@@ -233,13 +242,17 @@ static int next_event(const rv_exec *x, const struct told *told, int64_t n_event
                        RV_STR_ARG(rv_utf8_cut(response->interrupt_id, RV_ID_MAX)));
     if (is_over)
         return RV_FAIL(err, RV_E_STATE, "run \"%s\" is over: it was %s", run, rv_run_status_text(status));
+    bool is_for_branch = false;
+    int rc = told->cancels ? 0 : check_branch(x, response, ev->now_us, &is_for_branch, err);
+    if (rc < 0)
+        return rc;
     if (told->cancels) {
         ev->kind = RV_EVENT_CANCEL;
     } else if (is_due(x, ev->now_us, id, ev)) {
         if (response)
             return RV_FAIL(err, RV_E_TIMEOUT, "the answer comes too late: question \"%s\" of run \"%s\" has expired",
                            id, run);
-    } else if (response && !is_for_branch(x, response, ev->now_us)) {
+    } else if (response && !is_for_branch) {
         bool begins = n_events == 0 && rv_envelope_has_interrupt(rv_run_envelope(x->run)); /* from such a state */
         if (!rv_run_is_finished(x->run) && !begins)
             return RV_FAIL(err, RV_E_STATE, "run \"%s\" waits for no answer: it is under way", run);

@@ -45,10 +45,13 @@ static void put_json(rv_buf *b, rv_str json)
 {
     json_object *value = NULL;
 
-    if (rv_app_read_event(json, &value, NULL) == 0)
+    int rc = rv_app_read_event(json, &value, NULL);
+    if (rc == 0)
         put_value(b, value);
-    else
+    else if (rc != RV_E_NOMEM)
         put_text(b, json);
+    else if (b->rc == 0)
+        b->rc = rc;
     json_object_put(value);
 }
 
@@ -79,8 +82,11 @@ static void put_request(struct story *s, const struct rv_effect *e)
 
     put_stage(s, e, b);
     rv_buf_puts(b, " asks ");
-    if (!e->request || rv_app_read_event((rv_str){e->request, e->request_len}, &request, NULL) < 0) {
+    int rc = e->request ? rv_app_read_event((rv_str){e->request, e->request_len}, &request, NULL) : RV_E_INVALID;
+    if (rc < 0) {
         rv_buf_printf(b, "%s\n", e->name);
+        if (rc == RV_E_NOMEM && b->rc == 0)
+            b->rc = rc;
         return;
     }
     const char *model = rv_json_text_or(request, "model", "");

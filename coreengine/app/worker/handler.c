@@ -283,7 +283,10 @@ static void take_response(struct work_job *j, rv_str response)
     json_object *o = NULL;
     rv_jw w = rv_jw_on(&j->result);
 
-    if (rv_json_parse(response, NULL, &o, NULL) == 0 && json_object_is_type(o, json_type_object)) {
+    int rc = rv_json_parse(response, NULL, &o, NULL);
+    if (rc == RV_E_NOMEM) {
+        rv_work_not_done(j, "no memory to read the response of the run");
+    } else if (rc == 0 && json_object_is_type(o, json_type_object)) {
         rv_work_take_object(j, o);
     } else {
         rv_jw_obj(&w);

@@ -472,17 +472,25 @@ static int resume_from_store(struct rv_cli *cli, struct rv_response *response, r
 
 /* A run file is named by its path; anything else is a run of the store, or of the folder of run files. In that folder
  * a run of another user does not exist for it. */
-static bool is_run_file(const struct rv_cli *cli, const struct rv_store_scope *scope)
+static int find_run_file(const struct rv_cli *cli, const struct rv_store_scope *scope, bool *is, rv_err **err)
 {
     rv_buf path = RV_BUF_INIT(4096);
     struct rv_runfile file = {0};
-    bool is = rv_runfile_path(cli->words[0], &path, NULL) == 0;
+    rv_err *why = NULL;
 
-    if (is && strcmp(rv_buf_cstr(&path), cli->words[0]) != 0 && scope->user)
-        is = rv_runfile_read(rv_buf_cstr(&path), &file, NULL) == 0 && check_file_user(scope, &file, NULL) == 0;
+    int rc = rv_runfile_path(cli->words[0], &path, &why);
+    if (rc == 0 && strcmp(rv_buf_cstr(&path), cli->words[0]) != 0 && scope->user) {
+        rc = rv_runfile_read(rv_buf_cstr(&path), &file, &why);
+        if (rc == 0)
+            rc = check_file_user(scope, &file, &why);
+    }
     rv_runfile_fini(&file);
     rv_buf_fini(&path);
-    return is;
+    *is = rc == 0;
+    if (rc == RV_E_NOMEM || rv_code_is_scarce(rc))
+        return rv_err_pass(err, why);
+    rv_err_free(why);
+    return 0;
 }
 
 static int resume(struct rv_cli *cli, rv_err **err)
@@ -490,7 +498,10 @@ static int resume(struct rv_cli *cli, rv_err **err)
     struct rv_response response;
 
     int rc = read_response(cli, &response, err);
-    if (rc == 0 && is_run_file(cli, &cli->app.scope))
+    bool is_file = false;
+    if (rc == 0)
+        rc = find_run_file(cli, &cli->app.scope, &is_file, err);
+    if (rc == 0 && is_file)
         rc = resume_from_file(cli, &response, err);
     else if (rc == 0)
         rc = resume_from_store(cli, &response, err);

@@ -157,7 +157,10 @@ static const struct rv_cap_attachment *host_attachments(struct rv_cap_call *call
         return NULL;
     if (!s->attached)
         s->attached = calloc(1, sizeof *s->attached);
-    return s->attached ? rv_plugin_attached(s->attached, s->args, n) : NULL;
+    const struct rv_cap_attachment *all = s->attached ? rv_plugin_attached(s->attached, s->args, n) : NULL;
+    if (!s->attached || s->attached->is_short) /* what the hook says of a request without them does not count */
+        s->out->rc = RV_E_NOMEM;
+    return all;
 }
 
 static int host_replace_attachments(struct rv_cap_call *call, const struct rv_cap_attachment *items, uint32_t n)

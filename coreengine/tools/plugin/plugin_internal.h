@@ -165,8 +165,8 @@ void rv_late_offer(struct rv_cap_host *host); /* the functions that end a call *
 /* attachments.c */
 /* What a hook is shown of a request's images and files; zeroed: not asked for yet. */
 struct rv_plugin_attached {
-    bool is_read;
-    json_object *args; /* owned: the items borrow from it */
+    bool is_read, is_short; /* is_short: there was no memory to read them */
+    json_object *args;      /* owned: the items borrow from it */
     uint32_t n;
     struct rv_cap_attachment items[RV_CAP_MAX_ATTACHMENTS];
 };
