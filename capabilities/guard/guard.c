@@ -149,6 +149,34 @@ static const char *find_secret(json_object *v)
     return found;
 }
 
+static bool is_text(const char *at, const char *text, size_t len)
+{
+    return rv_cap_type(at) == '"' && rv_cap_is(rv_cap_space(at), text, len);
+}
+
+/* Does the tree have all of the text? json-c leaves out what it has no memory for, without a word. */
+static bool is_whole(const char *at, json_object *v)
+{
+    struct rv_cap_iter i = rv_cap_each(at);
+    size_t n = 0;
+
+    if (i.type == '"')
+        return v && is_text(at, json_object_get_string(v), (size_t)json_object_get_string_len(v));
+    if (i.type == '[') {
+        while (rv_cap_next(&i))
+            if (n >= json_object_array_length(v) || !is_whole(i.value, json_object_array_get_idx(v, n++)))
+                return false;
+        return n == json_object_array_length(v);
+    }
+    if (i.type == '{') {
+        json_object_object_foreach (v, key, value)
+            if (!rv_cap_next(&i) || !is_text(i.key, key, strlen(key)) || !is_whole(i.value, value))
+                return false;
+        return !rv_cap_next(&i);
+    }
+    return i.type == 'n' ? !v : v != NULL;
+}
+
 /* NULL: no memory, or no JSON. The caller's. */
 static json_object *json_of(const char *text)
 {
@@ -157,7 +185,10 @@ static json_object *json_of(const char *text)
 
     if (tokener)
         json_tokener_free(tokener);
-    return value;
+    if (value && is_whole(text, value))
+        return value;
+    json_object_put(value);
+    return NULL;
 }
 
 /* --- policies: what they cannot read they do not allow --- */
@@ -346,20 +377,30 @@ static json_object *redact(json_object *v, int *changed, int *failed)
     return json_object_is_type(v, json_type_object) ? redact_object(v, changed, failed) : NULL;
 }
 
-/* What of a request or a reply may be given back: the rest is the engine's. */
-static json_object *changeable(const struct place *place, json_object *shown)
+/* Takes value; NULL: there was no memory for it. What could not be looked at, or said, must not pass. */
+static void put(json_object *obj, const char *key, json_object *value, int *failed)
 {
-    json_object *kept = json_object_new_object(), *part = NULL;
+    if (obj && value && json_object_object_add(obj, key, value) == 0)
+        return;
+    json_object_put(value);
+    *failed = 1;
+}
 
-    if (place != &places[0] && place != &places[1]) {
-        json_object_put(kept);
+/* What of a request or a reply may be given back: the rest is the engine's. */
+static json_object *changeable(const struct place *place, json_object *shown, int *failed)
+{
+    json_object *part = NULL;
+
+    if (place != &places[0] && place != &places[1])
         return json_object_get(shown);
-    }
-    if (place == &places[1] && json_object_object_get_ex(shown, "text", &part))
-        json_object_object_add(kept, "text", json_object_get(part));
+    json_object *kept = json_object_new_object();
+    if (!kept)
+        *failed = 1;
+    if (place == &places[1] && json_object_object_get_ex(shown, "text", &part) && part)
+        put(kept, "text", json_object_get(part), failed);
     for (size_t i = 0; place == &places[0] && i < sizeof told_keys / sizeof told_keys[0]; i++)
-        if (json_object_object_get_ex(shown, told_keys[i], &part))
-            json_object_object_add(kept, told_keys[i], json_object_get(part));
+        if (json_object_object_get_ex(shown, told_keys[i], &part) && part)
+            put(kept, told_keys[i], json_object_get(part), failed);
     return kept;
 }
 
@@ -370,13 +411,13 @@ static int redact_secrets(void *self, struct rv_cap_call *call)
     int changed = 0, failed = 0, rc;
 
     (void)self;
-    if (place && (kept = changeable(place, shown)) && (whole = redact(kept, &changed, &failed))) {
+    if (place && (kept = changeable(place, shown, &failed)) && (whole = redact(kept, &changed, &failed))) {
         json_object_put(kept);
         kept = whole;
     }
     if (changed && (reply = json_object_new_object())) {
-        json_object_object_add(reply, "action", json_object_new_string("replace"));
-        json_object_object_add(reply, place->member, json_object_get(kept));
+        put(reply, "action", json_object_new_string("replace"), &failed);
+        put(reply, place->member, json_object_get(kept), &failed);
     }
     if (failed || !args || (changed && !reply))
         rc = call->fail(call, "ExecutionError", args ? "out of memory" : "the call cannot be read");
@@ -428,19 +469,19 @@ static int block_words(void *self, struct rv_cap_call *call)
     const struct place *place = place_of(args, &shown);
     const char *word = NULL;
     char reason[200];
-    int rc;
+    int failed = 0, rc;
 
-    if (place && g->words && (kept = changeable(place, shown)))
+    if (place && g->words && (kept = changeable(place, shown, &failed)))
         word = find_word(g, kept);
     if (word && (reply = json_object_new_object())) {
         size_t n = strnlen(word, MAX_SHOWN);
         while (n > 0 && ((unsigned char)word[n] & 0xc0) == 0x80) /* not within a character */
             n--;
         snprintf(reason, sizeof reason, "it has the word \"%.*s\", which is not allowed here", (int)n, word);
-        json_object_object_add(reply, "action", json_object_new_string("block"));
-        json_object_object_add(reply, "reason", json_object_new_string(reason));
+        put(reply, "action", json_object_new_string("block"), &failed);
+        put(reply, "reason", json_object_new_string(reason), &failed);
     }
-    if (!args || (word && !reply))
+    if (failed || !args || (word && !reply))
         rc = call->fail(call, "ExecutionError", args ? "out of memory" : "the call cannot be read");
     else
         rc = call->reply(call, reply ? json_object_to_json_string_ext(reply, JSON_C_TO_STRING_NOSLASHESCAPE)
