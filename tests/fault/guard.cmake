@@ -1,0 +1,5 @@
+rv_test(fault_guard SOURCES fault_guard.c USES rv::plugin rv::config rv::kit rv::fault LABELS fault)
+if(RV_TESTS)
+    target_compile_definitions(fault_guard PRIVATE CAPABILITY_DIR="${PROJECT_BINARY_DIR}/lib/reeve/capabilities")
+    add_dependencies(fault_guard guard_capability)
+endif()
