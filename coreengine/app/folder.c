@@ -18,7 +18,10 @@ int rv_app_check_folder(const char *path, rv_err **err)
         closedir(d);
     if (d || !path)
         return 0;
-    int rc = RV_FAIL(err, RV_E_NOT_FOUND, "cannot read folder \"%s\": %s", path, strerror(errno));
+    int number = errno, code = rv_code_of_system(number);
+    if (code == RV_E_NOMEM || rv_code_is_scarce(code))
+        return RV_FAIL_SYSTEM(err, number, "cannot read folder \"%s\"", path);
+    int rc = RV_FAIL(err, RV_E_NOT_FOUND, "cannot read folder \"%s\": %s", path, strerror(number));
     rv_err_hint(err, "name a folder with YAML files");
     return rc;
 }

@@ -4,6 +4,7 @@
 #include "coreengine/cli/show/table.h"
 #include "coreengine/cli/verbs/verbs.h"
 
+#include <errno.h>
 #include <json-c/linkhash.h>
 #include <stdlib.h>
 
@@ -277,7 +278,7 @@ static int put(struct rv_cli *cli, rv_err **err)
     FILE *in = is_stdin ? stdin : fopen(path, "re");
 
     if (!in)
-        return RV_FAIL(err, RV_E_NOT_FOUND, "\"%s\" cannot be read", path);
+        return RV_FAIL_SYSTEM(err, errno, "read \"%s\"", path);
     int rc = rv_app_put_lines(&opts, in, &n_failed, err);
     if (!is_stdin)
         fclose(in);

@@ -116,7 +116,8 @@ static bool has_ended(char state)
     return state == 'Z' || state == 'X';
 }
 
-/* A process is shown as a zombie when its first thread has ended; others may be in a system call still. */
+/* A process is shown as a zombie when its first thread has ended; others may be in a system call still. What cannot be
+ * looked at, as without descriptors, may live: a run has one owner at a time. */
 static bool has_live_thread(uint64_t pid)
 {
     char path[300];
@@ -124,16 +125,18 @@ static bool has_live_thread(uint64_t pid)
 
     snprintf(path, sizeof path, "/proc/%llu/task", (unsigned long long)pid);
     DIR *tasks = opendir(path);
-    for (const struct dirent *task; tasks && !has && (task = readdir(tasks));) {
+    if (!tasks)
+        return errno != ENOENT;
+    for (const struct dirent *task; !has && (task = readdir(tasks));) {
         uint64_t start;
         char state = 'X';
         if (task->d_name[0] == '.')
             continue;
         snprintf(path, sizeof path, "/proc/%llu/task/%s/stat", (unsigned long long)pid, task->d_name);
-        has = read_stat(path, &state, &start) && !has_ended(state);
+        errno = 0;
+        has = read_stat(path, &state, &start) ? !has_ended(state) : errno == EMFILE || errno == ENFILE;
     }
-    if (tasks)
-        closedir(tasks);
+    closedir(tasks);
     return has;
 }
 
