@@ -312,7 +312,7 @@ static int64_t duration_of(const struct rv_record *r, int64_t given_ms, int64_t 
     if (given_ms > 0)
         return given_ms > RV_MAX_COUNTER ? RV_MAX_COUNTER : given_ms;
     now_us = rv_clamp_time(now_us); /* as the start was */
-    return now_us > r->started_at_us ? (now_us - r->started_at_us) / 1000 : 0;
+    return now_us > r->started_at_us ? (now_us - r->started_at_us) / RV_US_PER_MS : 0;
 }
 
 int rv_envelope_record_complete(rv_envelope *env, rv_str agent, const struct rv_record_end *end, int64_t now_us,

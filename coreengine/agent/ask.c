@@ -157,7 +157,7 @@ static int raise(rv_visit *v, rv_str question, json_object *shown, rv_err **err)
             &(struct visit_question){.kind = ask->any_text ? RV_INTERRUPT_CLARIFICATION : RV_INTERRUPT_CONFIRMATION,
                                      .text = question,
                                      .data = data,
-                                     .ttl_us = ask->expires_seconds * 1000000},
+                                     .ttl_us = ask->expires_seconds * RV_US_PER_S},
             id, err);
     if (rc == 0)
         rc = suspend(v, id, err);

@@ -186,7 +186,7 @@ static void set_up(rv_visit *v, struct child *c, const struct ask *ask, const st
     struct rv_visit_shared *root = rv_visit_root(v->shared);
     const struct rv_conversation *mine = v->shared->conversation;
 
-    c->timeout_us = ask->timeout_us > 0 ? ask->timeout_us : root->pipeline->delegation_timeout_ms * 1000;
+    c->timeout_us = ask->timeout_us > 0 ? ask->timeout_us : root->pipeline->delegation_timeout_ms * RV_US_PER_MS;
     c->shared = (struct rv_visit_shared){.root = root,
                                          .up = v->shared,
                                          .is_beside = rv_visit_is_beside(v),
@@ -425,7 +425,8 @@ static const char *fault_of(const struct child *c, rv_buf *why, const char **typ
                       rv_cannot(child), ask ? ask : "it asks for an answer");
     } else if (rv_error_is(child->error_type, rv_error_timeout) && child->now_us >= c->shared.deadline_us) {
         *type = rv_error_timeout;
-        rv_buf_printf(why, "Agent '%s' timed out after %llds", agent, (long long)((c->timeout_us + 999999) / 1000000));
+        rv_buf_printf(why, "Agent '%s' timed out after %llds", agent,
+                      (long long)((c->timeout_us + RV_US_PER_S - 1) / RV_US_PER_S));
     } else {
         rv_buf_puts(why, child->error_text ? child->error_text : "it failed");
     }

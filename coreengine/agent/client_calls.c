@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WAIT_US   (INT64_C(86400) * 1000000) /* a client that comes back later begins another turn */
+#define WAIT_US   RV_US_PER_DAY /* a client that comes back later begins another turn */
 #define NOT_MADE  "the client did not make this call"
 #define MAX_WORDS ((size_t)1 << 20) /* bytes of what a client says went wrong; the rest is cut */
 

@@ -7,7 +7,7 @@
 
 static int64_t duration_ms(const rv_visit *v)
 {
-    return (v->now_us - v->started_us) / 1000;
+    return (v->now_us - v->started_us) / RV_US_PER_MS;
 }
 
 static int64_t counted_llm_calls(const rv_visit *v)

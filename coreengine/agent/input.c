@@ -10,8 +10,8 @@
 #include "envelope/error_types.h"
 #include "envelope/questions.h"
 
-#define WAIT_US     (INT64_C(3600) * 1000000) /* for one answer: servers forget what they asked */
-#define MAX_MESSAGE ((size_t)4 << 10)         /* bytes of what a server asks */
+#define WAIT_US     RV_US_PER_HOUR    /* for one answer: servers forget what they asked */
+#define MAX_MESSAGE ((size_t)4 << 10) /* bytes of what a server asks */
 
 /* --- what a tool asks --- */
 

@@ -79,7 +79,7 @@ static bool read_rest(json_object *parameters, struct ask *out, rv_buf *why)
         return false;
     }
     out->data = data && json_object_object_length(data) > 0 ? data : NULL;
-    out->timeout_us = (seconds < MAX_TIMEOUT_S ? seconds : MAX_TIMEOUT_S) * 1000000;
+    out->timeout_us = (seconds < MAX_TIMEOUT_S ? seconds : MAX_TIMEOUT_S) * RV_US_PER_S;
     out->structured = structured ? (int)json_object_get_boolean(structured) : RV_UNSET;
     return true;
 }

@@ -118,7 +118,7 @@ static int validate_verdict(rv_visit *v, struct rv_effects *out, rv_err **err)
         v->shared->origin || !contradicts_itself(v, &verdict))
         return 0;
     if (!v->asked_twice && (!needs_llm || !rv_bound_of(v->shared, RV_NEEDS_CALL, &reason))) {
-        int64_t timer = rv_visit_wait(v, knobs(v)->meta_validation_delay_ms * 1000, v->attempt,
+        int64_t timer = rv_visit_wait(v, knobs(v)->meta_validation_delay_ms * RV_US_PER_MS, v->attempt,
                                       "the verdict of the output contradicts its outcome", out);
         if (timer) {
             if (needs_llm) {

@@ -73,7 +73,7 @@ static int check_breaker(rv_visit *v, size_t i, bool *refused, struct rv_effects
                            &(struct step_failure){.type = rv_error_tool,
                                                   .message = rv_buf_str(&why),
                                                   .recoverable = true,
-                                                  .ms = (v->now_us - call->started_us) / 1000},
+                                                  .ms = (v->now_us - call->started_us) / RV_US_PER_MS},
                            &call->entry, err);
     if (rc == 0 && *refused)
         rc = rv_planned_code(v, call->entry, "tool_blocked", err);
@@ -328,7 +328,7 @@ bool rv_pending_wait_for(const rv_visit *v, int64_t call_id)
 static int child_ended(rv_visit *v, struct pending_call *call, struct rv_effects *out, rv_err **err)
 {
     size_t step = v->tools.at + (size_t)(call - v->tools.pending);
-    int rc = rv_child_end(v, step, call->child, (v->now_us - call->started_us) / 1000, &call->entry, err);
+    int rc = rv_child_end(v, step, call->child, (v->now_us - call->started_us) / RV_US_PER_MS, &call->entry, err);
 
     rv_child_free(call->child);
     call->child = NULL;
@@ -377,7 +377,7 @@ static int answered(rv_visit *v, struct pending_call *call, const struct rv_even
             &(struct step_failure){
                 .type = rv_error_tool,
                 .message = RV_STR_LIT("the tool asks a person, who is not asked while other calls are under way"),
-                .ms = (v->now_us - call->started_us) / 1000},
+                .ms = (v->now_us - call->started_us) / RV_US_PER_MS},
             &call->entry, err);
         if (rc == 0)
             rc = rv_planned_code(v, call->entry, "tool_error", err);
@@ -385,7 +385,7 @@ static int answered(rv_visit *v, struct pending_call *call, const struct rv_even
     if (rc == 0 && rv_step_asks_agent(v, step) && ev->failed)
         rc = not_found(v, step, ev->error, &call->entry, err);
     if (rc == 0 && !call->entry)
-        rc = rv_step_entry(v, step, ev, (v->now_us - call->started_us) / 1000, &call->entry, err);
+        rc = rv_step_entry(v, step, ev, (v->now_us - call->started_us) / RV_US_PER_MS, &call->entry, err);
     return rc == 0 ? call_ended(v, call, call_id, out, err) : rc;
 }
 

@@ -202,9 +202,9 @@ int rv_visit_fail_cause(rv_visit *v, const char *type, rv_err *cause, rv_err **e
     return rc;
 }
 
-#define BACKOFF_FIRST_US 1000000 /* doubles with each attempt (W16) */
+#define BACKOFF_FIRST_US RV_US_PER_S /* doubles with each attempt (W16) */
 /* longer waits only keep the user waiting: a provider's own hint is taken in model/provider */
-#define BACKOFF_MAX_US 30000000
+#define BACKOFF_MAX_US (30 * RV_US_PER_S)
 
 /* The run of the visit, or one around it. */
 static bool run_stops(const rv_visit *v)
@@ -285,8 +285,8 @@ int rv_visit_call(rv_visit *v, const struct visit_call *call, rv_buf *request, s
     e->models_left = calls_left(v->shared);
     e->money_left = money_left(v->shared);
     e->deadline_us = v->deadline_us;
-    if (call->timeout_ms > 0 && v->now_us + call->timeout_ms * 1000 < e->deadline_us)
-        e->deadline_us = v->now_us + call->timeout_ms * 1000;
+    if (call->timeout_ms > 0 && v->now_us + call->timeout_ms * RV_US_PER_MS < e->deadline_us)
+        e->deadline_us = v->now_us + call->timeout_ms * RV_US_PER_MS;
     e->request = rv_buf_steal(request, &e->request_len);
     if (call->copy_name.ptr)
         e->name = e->owned_name = rv_str_dup(call->copy_name);

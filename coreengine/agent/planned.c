@@ -385,7 +385,7 @@ static int accept(rv_visit *v, const struct rv_plan *plan, const struct rv_plan_
     v->attempt = 1;
     v->phase = PHASE_MAIN;
     if (p->replans == 0)
-        p->until_us = v->now_us + v->agent->planning.max_total_ms * 1000;
+        p->until_us = v->now_us + v->agent->planning.max_total_ms * RV_US_PER_MS;
     p->part = PLANNED_EXECUTE;
     p->halted = false;
     return 0;

@@ -47,8 +47,8 @@ static void emit_reply(rv_visit *v, const struct rv_event *ev, json_object *call
         RV_M_IF(has_usage, RV_M_INT("output_tokens", a->usage.output_tokens)),
         RV_M_IF(has_usage && a->usage.cached_tokens, RV_M_INT("cached_tokens", a->usage.cached_tokens)),
         RV_M_IF(has_usage && a->usage.reasoning_tokens, RV_M_INT("reasoning_tokens", a->usage.reasoning_tokens)),
-        RV_M_IF(a->latency_us > 0, RV_M_INT("latency_ms", a->latency_us / 1000)),
-        RV_M_IF(a->first_token_us > 0, RV_M_INT("first_token_ms", a->first_token_us / 1000)),
+        RV_M_IF(a->latency_us > 0, RV_M_INT("latency_ms", a->latency_us / RV_US_PER_MS)),
+        RV_M_IF(a->first_token_us > 0, RV_M_INT("first_token_ms", a->first_token_us / RV_US_PER_MS)),
         RV_M_IF(a->attempts > 1, RV_M_INT("attempts", a->attempts)),
         RV_M_IF(cost > 0, RV_M_INT("cost_micro_usd", cost)));
 }

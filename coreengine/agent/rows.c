@@ -278,7 +278,7 @@ static void add_took(struct rows *r, rv_buf *model_name)
     r->row.input_tokens = all.input_tokens;
     r->row.output_tokens = all.output_tokens;
     r->row.cost_micro_usd = all.cost_micro_usd;
-    r->row.latency_ms = (v->now_us - v->started_us) / 1000;
+    r->row.latency_ms = (v->now_us - v->started_us) / RV_US_PER_MS;
 }
 
 static int assistant_row(struct rows *r, rv_err **err)

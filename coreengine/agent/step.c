@@ -104,7 +104,7 @@ void rv_step_write_key(const rv_visit *v, size_t index, int64_t since_us, rv_buf
 {
     const char *id = rv_envelope_fields(v->env)->envelope_id, *name = v->agent->name;
     uint64_t h = rv_visit_identity(v);
-    int64_t renewals = (v->now_us - since_us) / (v->shared->pipeline->execution.idempotency_ttl_ms * 1000);
+    int64_t renewals = (v->now_us - since_us) / (v->shared->pipeline->execution.idempotency_ttl_ms * RV_US_PER_MS);
 
     rv_buf_printf(key, "%.*s/%.*s/%016llx/%lld/%zu", RV_STR_ARG(rv_utf8_cut(rv_str_of(id), 40)),
                   RV_STR_ARG(rv_utf8_cut(rv_str_of(name), 40)), (unsigned long long)h,
@@ -219,7 +219,7 @@ bool rv_tool_is_refused(const rv_visit *v, rv_str tool, rv_buf *why)
     if (is_listed)
         rv_buf_printf(why, "tool \"%.*s\" is blocked: it failed %d times within %d s",
                       RV_STR_ARG(rv_utf8_cut(tool, MAX_NAME)), RV_BREAKER_ERRORS,
-                      (int)(RV_BREAKER_WINDOW_US / 1000000));
+                      (int)(RV_BREAKER_WINDOW_US / RV_US_PER_S));
     return is_listed;
 }
 

@@ -545,7 +545,7 @@ static int take_client(rv_visit *v, struct rv_effects *out, rv_err **err)
 
 int rv_visit_tool_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
 {
-    int64_t ms = (v->now_us - v->tools.call_started_us) / 1000, retries = 0;
+    int64_t ms = (v->now_us - v->tools.call_started_us) / RV_US_PER_MS, retries = 0;
 
     if (ev->unknown && v->planned && v->agent->planning.confirmer == RV_CONFIRMER_NONE) {
         json_object *entry = NULL;

@@ -12,7 +12,7 @@
 #include "coreengine/tools/mcp/http/login.h"
 #include "coreengine/tools/rest/rest.h"
 
-#define LOGIN_US (INT64_C(10) * 60 * 1000 * 1000) /* a person reads, and may have to find a password */
+#define LOGIN_US (10 * RV_US_PER_MIN) /* a person reads, and may have to find a password */
 
 int rv_app_mcp_state(rv_buf *out, rv_err **err)
 {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define MAX_KEPT ((size_t)16 << 20) /* bytes of a kept list */
-#define WAIT_US  ((int64_t)1000000) /* between two looks whether the answer is there */
+#define WAIT_US  RV_US_PER_S        /* between two looks whether the answer is there */
 
 static int write_file(const char *path, json_object *lists, rv_err **err)
 {

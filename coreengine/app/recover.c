@@ -14,8 +14,8 @@
 #include "coreengine/app/work.h"
 #include "coreengine/base/system.h"
 
-#define FIRST_BACKOFF_US INT64_C(10000000)   /* ten seconds: what ended the process may be over by then */
-#define MAX_BACKOFF_US   INT64_C(3600000000) /* an hour: a run that always crashes costs one process an hour */
+#define FIRST_BACKOFF_US (10 * RV_US_PER_S) /* ten seconds: what ended the process may be over by then */
+#define MAX_BACKOFF_US   RV_US_PER_HOUR     /* an hour: a run that always crashes costs one process an hour */
 
 #define MAX_RUNS  ((size_t)100000) /* that are looked at */
 #define MAX_NOTED 100              /* unfinished runs that the hint at the start looks at */

@@ -9,15 +9,15 @@
 #include <string.h>
 #include <time.h>
 
-#define MAX_ARENA      ((size_t)4 << 20)      /* bytes of the rules once read: MAX_RULES fit */
-#define MAX_RULES      200                    /* of one file; more is an error */
-#define MAX_DAYS       36500                  /* a hundred years: to keep rows without an end, a rule names no days */
-#define MAX_PRUNED     1000                   /* rows in one transaction: it stays short for other writers */
-#define MAX_COUNT      1000000000             /* of runs to keep; more than a store can have in practice */
-#define KEYS_KEPT_US   INT64_C(7776000000000) /* of API keys that are revoked or expired: 90 days */
-#define MAX_LIST_BYTES ((size_t)256 << 20)    /* of ids in memory: some millions; more is an error */
-#define AT_ONCE        ((size_t)200)          /* runs that one transaction deletes at most */
-#define SLICE_US       INT64_C(10000) /* for so long, where others wait meanwhile: short enough that they ask often */
+#define MAX_ARENA      ((size_t)4 << 20)    /* bytes of the rules once read: MAX_RULES fit */
+#define MAX_RULES      200                  /* of one file; more is an error */
+#define MAX_DAYS       36500                /* a hundred years: to keep rows without an end, a rule names no days */
+#define MAX_PRUNED     1000                 /* rows in one transaction: it stays short for other writers */
+#define MAX_COUNT      1000000000           /* of runs to keep; more than a store can have in practice */
+#define KEYS_KEPT_US   (90 * RV_US_PER_DAY) /* of API keys that are revoked or expired: 90 days */
+#define MAX_LIST_BYTES ((size_t)256 << 20)  /* of ids in memory: some millions; more is an error */
+#define AT_ONCE        ((size_t)200)        /* runs that one transaction deletes at most */
+#define SLICE_US       (10 * RV_US_PER_MS) /* for so long, where others wait meanwhile: short enough that they ask often */
 #define PAUSE_NS       3000000 /* after it, so that one of them has its turn (see coreengine/store/sqlite/stmt.c) */
 
 struct rv_retention {

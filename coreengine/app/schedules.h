@@ -9,8 +9,8 @@
 #include "coreengine/calendar/cron.h"
 #include "coreengine/store/schedules.h"
 
-#define RV_SCHEDULE_LATE_US   INT64_C(86400000000)      /* a firing that is a day late is skipped */
-#define RV_SCHEDULE_RETRY_US  INT64_C(60000000)         /* until one that could not be fired is looked at again */
+#define RV_SCHEDULE_LATE_US   RV_US_PER_DAY             /* a firing that is a day late is skipped */
+#define RV_SCHEDULE_RETRY_US  RV_US_PER_MIN             /* until one that could not be fired is looked at again */
 #define RV_SCHEDULE_MAX_STATE (RV_TASK_MAX_JSON - 4096) /* bytes of a state or a payload: a firing adds to it */
 
 /* --- when --- */

@@ -21,8 +21,8 @@
 #define RV_APP_STREAM_ID (RV_STORE_MAX_ID + 16) /* room for that id: of the run, with an ending */
 void rv_app_stream_of_run(const char *run, char out[RV_APP_STREAM_ID]);
 
-#define RV_APP_STREAM_KEPT_US  INT64_C(300000000) /* how long a stream is kept beyond its end, when nothing is said */
-#define RV_APP_STREAM_NOT_KEPT INT64_C(-1)        /* it goes with its end, or soon after */
+#define RV_APP_STREAM_KEPT_US  (5 * RV_US_PER_MIN) /* how long a stream is kept beyond its end, when nothing is said */
+#define RV_APP_STREAM_NOT_KEPT INT64_C(-1)         /* it goes with its end, or soon after */
 
 typedef struct rv_app_streams rv_app_streams; /* the writer */
 typedef struct rv_app_stream rv_app_stream;   /* one stream that is written here; used by one thread */

@@ -61,7 +61,7 @@ void rv_retention_write_schema(rv_jw *w);
 void rv_retention_write_reference(rv_buf *b); /* docs/reference/retention.md */
 
 /* --- the rules applied to a store --- */
-#define RV_APP_GC_GRACE_US INT64_C(3600000000) /* for grace_us, when nothing else is known */
+#define RV_APP_GC_GRACE_US RV_US_PER_HOUR /* for grace_us, when nothing else is known */
 struct rv_app_gc_opts {
     rv_store *store; /* borrowed */
     struct rv_store_scope scope;

@@ -86,8 +86,8 @@ RV_MUST_CHECK int rv_app_queued_read(rv_store *store, const struct rv_run_row *r
 void rv_app_queued_fini(struct rv_app_queued *q);
 
 /* --- workers --- */
-#define RV_WORKER_SEEN_US                                                                                              \
-    INT64_C(30000000) /* a worker that gave no sign of life for so long does not count as living */
+/* A worker that gave no sign of life for so long does not count as living. */
+#define RV_WORKER_SEEN_US (30 * RV_US_PER_S)
 /* Texts are borrowed, and outlive the worker. */
 struct rv_worker_handler {
     const char *type;   /* of the tasks that it handles */
@@ -139,10 +139,10 @@ struct rv_worker_opts {
     rv_app_streams *streams; /* of clients: those of runs that it drives go on; borrowed; NULL: it leaves them alone */
     void *self_event;
 };
-#define RV_WORKER_CONCURRENCY 16                /* runs at once of one worker, unless it is told otherwise */
-#define RV_WORKER_GRACE_US    INT64_C(30000000) /* for runs to come to a point where another process goes on */
-#define RV_WORKER_NO_GRACE    INT64_C(-1)       /* what goes on is given up at once */
-#define RV_WORKER_MAX         1024              /* runs at once */
+#define RV_WORKER_CONCURRENCY 16                 /* runs at once of one worker, unless it is told otherwise */
+#define RV_WORKER_GRACE_US    (30 * RV_US_PER_S) /* for runs to come to a point where another process goes on */
+#define RV_WORKER_NO_GRACE    INT64_C(-1)        /* what goes on is given up at once */
+#define RV_WORKER_MAX         1024               /* runs at once */
 /** How long a grace is that options give so. */
 static inline int64_t rv_worker_grace_us(int64_t given)
 {

@@ -257,7 +257,7 @@ void rv_bus_asks_tick(rv_bus *b)
     while ((a = late(b, now))) {
         rv_err *why = NULL;
         RV_IGNORE(RV_FAIL(&why, RV_E_TIMEOUT, "\"%s\" was not answered within %lld ms", a->q.message.type,
-                          (long long)((a->until_us - a->since_us) / 1000)),
+                          (long long)((a->until_us - a->since_us) / RV_US_PER_MS)),
                   "told");
         RV_IGNORE(!take(b, a->id), "it is there");
         give_up(a);

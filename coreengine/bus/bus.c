@@ -365,7 +365,7 @@ void rv_bus_tick(rv_bus *b)
         if (!s->under_way || s->is_handing || !s->how.timeout_us || now_us(b) - s->since_us < s->how.timeout_us)
             continue;
         RV_IGNORE(RV_FAIL(&late, RV_E_TIMEOUT, "subscriber \"%s\" did not take a message within %lld ms", s->name,
-                          (long long)(s->how.timeout_us / 1000)),
+                          (long long)(s->how.timeout_us / RV_US_PER_MS)),
                   "counted");
         if (s->how.give_up)
             s->how.give_up(s->how.self);

@@ -11,11 +11,11 @@
 
 #include "coreengine/base/base.h"
 
-#define RV_BUS_MAX_QUEUE       1024              /* messages that wait for one subscriber */
-#define RV_BUS_MAX_QUEUE_BYTES ((size_t)8 << 20) /* and their texts together */
-#define RV_BUS_MAX_DEPTH       8                 /* of messages that are published while one is handed over */
-#define RV_BUS_FAILURES        5                 /* in a row of one type that open its breaker */
-#define RV_BUS_RESET_US        INT64_C(30000000) /* after the last failure, until one message is let through */
+#define RV_BUS_MAX_QUEUE       1024               /* messages that wait for one subscriber */
+#define RV_BUS_MAX_QUEUE_BYTES ((size_t)8 << 20)  /* and their texts together */
+#define RV_BUS_MAX_DEPTH       8                  /* of messages that are published while one is handed over */
+#define RV_BUS_FAILURES        5                  /* in a row of one type that open its breaker */
+#define RV_BUS_RESET_US        (30 * RV_US_PER_S) /* after the last failure, until one message is let through */
 
 typedef struct rv_bus rv_bus; /* one thread */
 

@@ -275,7 +275,7 @@ void rv_call_say_limit(struct call *c)
 
     if (!c->allowed_us)
         rv_buf_puts(&c->text, ": execution.llm_timeout and its stage's timeout_seconds leave it no longer");
-    else if (c->allowed_us >= e->llm_timeout_ms * 1000)
+    else if (c->allowed_us >= e->llm_timeout_ms * RV_US_PER_MS)
         rv_buf_puts(&c->text, ": raise execution.llm_timeout");
     else if (is_agents)
         rv_buf_printf(&c->text, ": that was left of %lld ms for stage \"%s\"; raise execution.agent_timeout",

@@ -13,7 +13,7 @@
 
 #define MAX_HEARD    (8 * RV_LLM_MAX_REPLY) /* of the partial answers in the event of a cancelled run */
 #define MAX_KEPT     8                      /* steps of a group that are performed in one turn */
-#define HELD_LOOK_US INT64_C(20000)         /* how often a run that waits for its subscribers is looked at */
+#define HELD_LOOK_US (20 * RV_US_PER_MS)    /* how often a run that waits for its subscribers is looked at */
 #define LOOK_EVERY   64                     /* turns without a sleep between two looks at signals and descriptors */
 
 /* --- simulated time --- */
@@ -69,7 +69,7 @@ static bool stream(struct call *c)
         RV_IGNORE(!rv_delta_tell(c, &piece), "what a script says does not have to be held");
     if (++c->delta_at == c->n_deltas)
         return true;
-    c->delay_us = c->deltas[c->delta_at].delay_ms * 1000;
+    c->delay_us = c->deltas[c->delta_at].delay_ms * RV_US_PER_MS;
     rv_call_schedule(c);
     return false;
 }

@@ -90,7 +90,7 @@ void rv_health_note(struct call *c)
 
     if (!t)
         return;
-    rv_tool_health_record(&t->health, now, ok, (now - c->started_us) / 1000);
+    rv_tool_health_record(&t->health, now, ok, (now - c->started_us) / RV_US_PER_MS);
     if (!ok)
         note_error(&t->health, c);
     if (!ok && rv_tool_breaker_open(&t->health, now))

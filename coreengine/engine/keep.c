@@ -7,10 +7,10 @@
 
 #include "coreengine/engine/stuck_internal.h"
 
-#define LOOK_EVERY_US INT64_C(250000)   /* for cancellations */
-#define WALK_US       INT64_C(1000000)  /* how old the knowledge of all leases may be */
-#define RETRY_US      INT64_C(500000)   /* after a failed renewal */
-#define MAX_CANCELS   ((size_t)1 << 20) /* bytes of ids; further runs are found by the next look */
+#define LOOK_EVERY_US (250 * RV_US_PER_MS) /* for cancellations */
+#define WALK_US       RV_US_PER_S          /* how old the knowledge of all leases may be */
+#define RETRY_US      (500 * RV_US_PER_MS) /* after a failed renewal */
+#define MAX_CANCELS   ((size_t)1 << 20)    /* bytes of ids; further runs are found by the next look */
 
 /* --- leases --- */
 
@@ -64,7 +64,7 @@ static void limit_wait(rv_engine *e)
     if (!keeps_leases(e))
         return;
     int64_t until_us = earliest_end(e, now_us);
-    int64_t left_ms = until_us == RV_NEVER ? 0 : (until_us - now_us) / 1000;
+    int64_t left_ms = until_us == RV_NEVER ? 0 : (until_us - now_us) / RV_US_PER_MS;
     rv_store_set_wait(e->opts.store, left_ms > 0 ? left_ms : 1);
 }
 

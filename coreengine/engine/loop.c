@@ -11,8 +11,8 @@
 #include "coreengine/base/loop.h"
 #include "coreengine/engine/engine_internal.h"
 
-#define MAX_SLEEP_US ((int64_t)3600 * 1000000) /* then look again: keeps times in range */
-#define PASS_NS      UINT64_C(1000000)         /* of turns in a row; then other users of the loop have their turn */
+#define MAX_SLEEP_US RV_US_PER_HOUR    /* then look again: keeps times in range */
+#define PASS_NS      UINT64_C(1000000) /* of turns in a row; then other users of the loop have their turn */
 
 /* --- SIGINT and SIGTERM: the first asks every run to end, the second ends the process. Watched from the moment an
  * engine is made, so that there is no gap before its loop exists --- */

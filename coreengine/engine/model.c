@@ -7,8 +7,9 @@
 
 #include "coreengine/engine/services_internal.h"
 
-#define LINGER_US         200000 /* from an answer's end mark to the end of its body, which keeps the connection */
-#define DEADLINE_SLACK_US 50000  /* the request's own limit comes first: it says more */
+#define LINGER_US                                                                                                      \
+    (200 * RV_US_PER_MS) /* from an answer's end mark to the end of its body, which keeps the connection */
+#define DEADLINE_SLACK_US (50 * RV_US_PER_MS) /* the request's own limit comes first: it says more */
 
 struct model_call {
     struct call *call;

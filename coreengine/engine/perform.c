@@ -150,7 +150,8 @@ static struct rv_plugin_work *new_work(rv_exec *x, struct call *c, const struct 
                                         .session_id = f->session_id,
                                         .idempotency_key = e->key ? e->key : "",
                                         .context = context,
-                                        .timeout_ms = c->deadline_us ? (c->deadline_us - c->started_us) / 1000 : 0,
+                                        .timeout_ms =
+                                            c->deadline_us ? (c->deadline_us - c->started_us) / RV_US_PER_MS : 0,
                                         .on_emit = rv_pool_take_piece};
     struct rv_plugin_work *w = context ? rv_plugin_work_new(x->opts.plugins, &what, entry_done, c) : NULL;
 
@@ -248,7 +249,7 @@ static void cancel_call(rv_exec *x, int64_t call_id)
  * has expired then. */
 static int resume_later(rv_exec *x, const struct rv_response *response, int64_t delay_ms, rv_err **err)
 {
-    int64_t due_us = rv_engine_now_us(x->engine) + delay_ms * 1000, expiry_us = rv_run_next_expiry(x->run);
+    int64_t due_us = rv_engine_now_us(x->engine) + delay_ms * RV_US_PER_MS, expiry_us = rv_run_next_expiry(x->run);
     bool expires = expiry_us != 0 && (response->expired || rv_exec_due_us(x, expiry_us) <= due_us);
     struct call *c = rv_call_new(x, CALL_RESUME, expires ? rv_exec_due_us(x, expiry_us) : due_us, 0);
 

@@ -9,7 +9,7 @@
 #include "envelope/error_types.h"
 
 /* The wait before a call asks again when only reservations of calls under way exceed a limit. */
-#define AGAIN_US         INT64_C(100000)
+#define AGAIN_US         (100 * RV_US_PER_MS)
 #define MAX_LIMITS_BYTES ((size_t)1 << 20) /* the limits of a run: at most 64, with names of plans */
 
 /* A call that reserves, or has reserved. */

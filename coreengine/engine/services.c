@@ -264,7 +264,7 @@ static int add_handlers(rv_engine *e, struct services *s, rv_err **err)
         struct handler *h = &s->handlers[i];
         *h = (struct handler){e, rv_service_at(i), row_of(rv_service_at(i)->name)};
         const struct rv_bus_handler how = {.type = h->info->name,
-                                           .timeout_us = h->info->timeout_ms * 1000,
+                                           .timeout_us = h->info->timeout_ms * RV_US_PER_MS,
                                            .begin = begin,
                                            .give_up = give_up,
                                            .self = h};

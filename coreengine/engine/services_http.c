@@ -180,7 +180,7 @@ static int read_request(struct fetch *f, json_object *args, bool any, rv_err **e
         rc = read_headers(f, args, err);
     if (rc == 0)
         rc = read_texts(f, args, err);
-    f->until_us = now_us(f->e) + timeout_ms * 1000;
+    f->until_us = now_us(f->e) + timeout_ms * RV_US_PER_MS;
     return rc;
 }
 

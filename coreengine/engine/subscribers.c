@@ -7,8 +7,8 @@
 #include "coreengine/bus/bus.h"
 #include "coreengine/engine/engine_internal.h"
 
-#define TIMEOUT_MS 5000             /* for one event, unless its specification says otherwise */
-#define GRACE_US   INT64_C(5000000) /* of a run that is over, for all of them */
+#define TIMEOUT_MS 5000              /* for one event, unless its specification says otherwise */
+#define GRACE_US   (5 * RV_US_PER_S) /* of a run that is over, for all of them */
 
 struct reader {
     rv_exec *x;
@@ -103,7 +103,7 @@ static int subscribe(rv_exec *x, struct reader *r, const char *name, rv_err **er
     const struct rv_bus_sub how = {.name = name,
                                    .types = info ? (const char *const *)info->sees.items : NULL,
                                    .n_types = info ? info->sees.n : 0,
-                                   .timeout_us = timeout_ms * 1000,
+                                   .timeout_us = timeout_ms * RV_US_PER_MS,
                                    .deliver = deliver,
                                    .give_up = give_up,
                                    .self = r};

@@ -8,10 +8,10 @@
 #include "coreengine/engine/services_internal.h"
 #include "envelope/error_types.h"
 
-#define PROGRESS_US        INT64_C(250000)   /* between two events of a call: a person reads no faster */
-#define MAX_PROGRESS       200               /* events of one call: a tool may report without end */
-#define MAX_PROGRESS_WORDS 500               /* bytes of its text in an event */
-#define MAX_PROGRESS_LINE  ((size_t)8 << 10) /* bytes of the event, with ids and escapes */
+#define PROGRESS_US        (250 * RV_US_PER_MS) /* between two events of a call: a person reads no faster */
+#define MAX_PROGRESS       200                  /* events of one call: a tool may report without end */
+#define MAX_PROGRESS_WORDS 500                  /* bytes of its text in an event */
+#define MAX_PROGRESS_LINE  ((size_t)8 << 10)    /* bytes of the event, with ids and escapes */
 
 /* --- sources --- */
 
@@ -159,7 +159,7 @@ static int call_source(struct rv_tool_source *s, struct call *c, const struct rv
                                     .wants_result = e->wants_result,
                                     .models_left = e->models_left,
                                     .money_left = e->money_left,
-                                    .timeout_ms = c->deadline_us ? (c->deadline_us - c->started_us) / 1000 : 0,
+                                    .timeout_ms = c->deadline_us ? (c->deadline_us - c->started_us) / RV_US_PER_MS : 0,
                                     .done = done,
                                     .progress = progressed};
     int rc = s == &x->tools.mcp ? attach_mcp(x, err) : 0;
@@ -187,7 +187,7 @@ static int make_call(struct rv_tool_source *s, struct call *c, const struct rv_e
     if (!rv_run_checks_breakers(x->run) && rv_health_blocks(c)) {
         rv_health_unbind(c);
         rv_call_fail(c, rv_error_tool, true, "tool \"%s\" is blocked: it failed %d times within %d s", c->name,
-                     RV_BREAKER_ERRORS, (int)(RV_BREAKER_WINDOW_US / 1000000));
+                     RV_BREAKER_ERRORS, (int)(RV_BREAKER_WINDOW_US / RV_US_PER_S));
         return 0;
     }
     if (s && s->stands_in && rv_kept_take(x, c->call_id, &kept)) {
@@ -248,7 +248,7 @@ static int keep(struct call *c, struct rv_effect *e, rv_err **err)
 static void bound_probe(rv_exec *x, struct call *c)
 {
     const struct rv_entry_info *info = x->under.entry(x->under.self, RV_NAME_PROBE, rv_str_of(c->name));
-    int64_t until_us = info && info->timeout_ms > 0 ? c->started_us + info->timeout_ms * 1000 : 0;
+    int64_t until_us = info && info->timeout_ms > 0 ? c->started_us + info->timeout_ms * RV_US_PER_MS : 0;
 
     if (until_us && (!c->deadline_us || until_us < c->deadline_us))
         c->deadline_us = until_us;

@@ -10,11 +10,11 @@
 #include "coreengine/base/system.h"
 #include "coreengine/engine/services_internal.h"
 
-#define MAX_WORKERS      256               /* threads; more than any machine of ours has cores */
-#define WORKERS          64                /* by default: most calls wait for something and do not need a core */
-#define IDLE_US          INT64_C(10000000) /* by default: then a worker without work leaves */
-#define MAX_STUCK        64                /* given-up calls that still run; further calls fail at once */
-#define LOOP_PATIENCE_NS 10000000          /* that work which declares it never blocks may take on the loop */
+#define MAX_WORKERS      256                /* threads; more than any machine of ours has cores */
+#define WORKERS          64                 /* by default: most calls wait for something and do not need a core */
+#define IDLE_US          (10 * RV_US_PER_S) /* by default: then a worker without work leaves */
+#define MAX_STUCK        64                 /* given-up calls that still run; further calls fail at once */
+#define LOOP_PATIENCE_NS 10000000           /* that work which declares it never blocks may take on the loop */
 
 /* One piece of work on its way. The pool's lock guards it, except for `work` and `pool`, which do not change. */
 struct job {
@@ -250,7 +250,7 @@ static int ensure_pool(rv_engine *e, rv_err **err)
         return RV_FAIL(err, RV_E_NOMEM, "make the workers");
     }
     p->limit = limit > MAX_WORKERS ? MAX_WORKERS : limit;
-    p->idle_us = o->worker_idle_ms > 0 ? o->worker_idle_ms * 1000 : IDLE_US;
+    p->idle_us = o->worker_idle_ms > 0 ? o->worker_idle_ms * RV_US_PER_MS : IDLE_US;
     p->queue_end = &p->queue;
     p->finished_end = &p->finished;
     p->n_refs = 1;
@@ -446,7 +446,7 @@ void rv_pool_poke(struct pool *p)
 
 bool rv_engine_settle(rv_engine *e, int64_t wait_ms)
 {
-    struct timespec until = rv_deadline_in(wait_ms * 1000);
+    struct timespec until = rv_deadline_in(wait_ms * RV_US_PER_MS);
     struct pool *p = e->pool;
 
     if (!p)

@@ -101,7 +101,7 @@ static void limit_wait(struct writer *o, const struct write *first)
     for (const struct write *w = first; w; w = w->next)
         if (w->until_us > now_us && w->until_us < until_us) /* one that is over limits no other */
             until_us = w->until_us;
-    int64_t left_ms = until_us == RV_NEVER ? 0 : (until_us - now_us) / 1000;
+    int64_t left_ms = until_us == RV_NEVER ? 0 : (until_us - now_us) / RV_US_PER_MS;
     rv_store_set_wait(o->store, until_us == RV_NEVER ? 0 : left_ms > 0 ? left_ms : 1);
 }
 

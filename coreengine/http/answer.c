@@ -59,7 +59,7 @@ static const char *date_of(rv_httpd *s)
     static const char *const days[] = {"Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"};
     static const char *const months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                          "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
-    int64_t now_s = rv_httpd_now(s) / 1000000;
+    int64_t now_s = rv_httpd_now(s) / RV_US_PER_S;
 
     if (s->date_s != now_s || s->date[0] == '\0') {
         struct rv_date d = rv_date_of_days(now_s / 86400);

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#define LINGER_US  INT64_C(2000000)   /* for the client to read the answer and close */
+#define LINGER_US  (2 * RV_US_PER_S)  /* for the client to read the answer and close */
 #define MAX_EXCESS ((size_t)64 << 10) /* bytes that come although nothing is expected; then reading stops */
 /* the same after a refusal: more, so that the peer reads the answer before the connection ends */
 #define MAX_LINGER    ((size_t)16 << 20)

@@ -95,9 +95,9 @@ struct rv_httpd_limits {
     {                                                                                                                  \
         .max_head = (size_t)32 << 10, .max_fields = 100, .max_target = (size_t)8 << 10, .max_body = (size_t)1 << 20,   \
         .max_bodies = (size_t)256 << 20, .max_unsent = (size_t)256 << 10, .max_connections = 16384,                    \
-        .max_per_peer = 100, .send_buffer = 128 << 10, .head_us = INT64_C(10000000),                                   \
-        .body_grace_us = INT64_C(10000000), .body_rate = 1024, .keep_alive_us = INT64_C(75000000),                     \
-        .stall_us = INT64_C(60000000), .heartbeat_us = INT64_C(15000000)                                               \
+        .max_per_peer = 100, .send_buffer = 128 << 10, .head_us = 10 * RV_US_PER_S, .body_grace_us = 10 * RV_US_PER_S, \
+        .body_rate = 1024, .keep_alive_us = 75 * RV_US_PER_S, .stall_us = RV_US_PER_MIN,                               \
+        .heartbeat_us = 15 * RV_US_PER_S                                                                               \
     }
 
 struct rv_httpd_plan {

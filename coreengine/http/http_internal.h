@@ -65,8 +65,8 @@ RV_MUST_CHECK int rv_body_read(struct rv_body *b, rv_str bytes, size_t *used, st
 
 /* --- wheel.c: pure --- */
 
-#define RV_WHEEL_SLOTS   1024            /* ticks of one turn of the wheel; later ones wait for their turn */
-#define RV_WHEEL_TICK_US INT64_C(125000) /* the shortest limit is a second */
+#define RV_WHEEL_SLOTS   1024                 /* ticks of one turn of the wheel; later ones wait for their turn */
+#define RV_WHEEL_TICK_US (125 * RV_US_PER_MS) /* the shortest limit is a second */
 /* Part of what owns it; the wheel borrows it. */
 struct rv_wheel_entry {
     struct rv_wheel_entry *prev, *next; /* NULL: in no wheel */

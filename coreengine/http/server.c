@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define BACKLOG      4096 /* connections that wait to be accepted: the kernel's own ceiling today (somaxconn) */
-#define FLUSH_US     INT64_C(1000000) /* after the deadline of a drain, for the last bytes */
-#define ACCEPT_US    INT64_C(100000)  /* until a connection that could not be taken is tried again */
-#define MAX_TIMER_MS UINT64_C(60000)  /* a minute: the timer looks again then */
+#define BACKLOG      4096        /* connections that wait to be accepted: the kernel's own ceiling today (somaxconn) */
+#define FLUSH_US     RV_US_PER_S /* after the deadline of a drain, for the last bytes */
+#define ACCEPT_US    (100 * RV_US_PER_MS) /* until a connection that could not be taken is tried again */
+#define MAX_TIMER_MS UINT64_C(60000)      /* a minute: the timer looks again then */
 
 /* --- the loop --- */
 

@@ -153,7 +153,7 @@ static int keep_login(const rv_auth *auth, rv_store *store, const struct rv_logi
     rv_base64url_write(secret, sizeof secret, word);
     rv_secret_hash(rv_str_of(word), hash);
     int rc =
-        rv_store_add_login(store, hash, identity->key, login->now_us, login->now_us + auth->login_s * 1000000, err);
+        rv_store_add_login(store, hash, identity->key, login->now_us, login->now_us + auth->login_s * RV_US_PER_S, err);
     if (rc == 0) {
         rv_buf_printf(set_cookie, RV_LOGIN_COOKIE "=%s" LOGIN_ATTRIBUTES "%lld", word, (long long)auth->login_s);
         rc = rv_buf_check(set_cookie, "cookie", err);

@@ -6,7 +6,7 @@
 
 #include "coreengine/identity/identity_internal.h"
 
-#define LOOK_US INT64_C(60000000) /* between two looks */
+#define LOOK_US RV_US_PER_MIN /* between two looks */
 
 struct stamp { /* what changes when the file does */
     int64_t mtime_us, size, node;
@@ -45,7 +45,7 @@ static bool stamp_of(const char *path, struct stamp *out)
     *out = (struct stamp){.size = 0};
     if (stat(path, &st) != 0)
         return false;
-    *out = (struct stamp){.mtime_us = (int64_t)st.st_mtim.tv_sec * 1000000 + st.st_mtim.tv_nsec / 1000,
+    *out = (struct stamp){.mtime_us = (int64_t)st.st_mtim.tv_sec * RV_US_PER_S + st.st_mtim.tv_nsec / 1000,
                           .size = st.st_size,
                           .node = (int64_t)st.st_ino};
     return true;

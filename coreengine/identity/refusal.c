@@ -38,7 +38,7 @@ void rv_refuse_reason(struct rv_refusal *refusal, const char *fmt, ...)
 
 int64_t rv_refusal_retry_s(const struct rv_refusal *refusal)
 {
-    int64_t s = refusal->retry_us / 1000000 + (refusal->retry_us % 1000000 > 0);
+    int64_t s = (refusal->retry_us + RV_US_PER_S - 1) / RV_US_PER_S;
 
     return s < 1 ? 1 : s;
 }

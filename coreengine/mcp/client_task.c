@@ -8,10 +8,10 @@
 
 #include <json-c/linkhash.h>
 
-#define POLL_US     ((int64_t)500 * 1000)       /* when the server does not say */
-#define MIN_POLL_US ((int64_t)100 * 1000)       /* a server that wants more is asked in vain most times */
-#define MAX_POLL_US ((int64_t)10 * 1000 * 1000) /* a result that is there should not wait for much longer */
-#define MAX_TASK_ID 512                         /* bytes: it goes into a header of each question */
+#define POLL_US     (500 * RV_US_PER_MS) /* when the server does not say */
+#define MIN_POLL_US (100 * RV_US_PER_MS) /* a server that wants more is asked in vain most times */
+#define MAX_POLL_US (10 * RV_US_PER_S)   /* a result that is there should not wait for much longer */
+#define MAX_TASK_ID 512                  /* bytes: it goes into a header of each question */
 
 static int invalid(rv_mcp_client *c, struct rv_mcp_open *o, const char *text, rv_err **err)
 {

@@ -14,7 +14,7 @@ void proto_agui_event(rv_protocol *p, const char *type)
     rv_jw_obj(&p->w);
     rv_jw_kv_text(&p->w, "type", type);
     if (p->now_us > 0)
-        rv_jw_kv_int(&p->w, "timestamp", p->now_us / 1000);
+        rv_jw_kv_int(&p->w, "timestamp", p->now_us / RV_US_PER_MS);
 }
 
 void proto_agui_event_end(rv_protocol *p)

@@ -1,6 +1,7 @@
 /* Expressions of SQL, by precedence: PostgreSQL's, with parentheses in the output where SQLite has another one. */
 #include <string.h>
 
+#include "coreengine/base/clock.h"
 #include "coreengine/rem/sql_internal.h"
 
 #define BACKEND(p) ((p)->opts->backend)
@@ -293,7 +294,7 @@ static int add_to_time(struct sql *p, struct sql_operand *a, const struct sql_op
         int64_t days = 0;
         for (size_t i = 0; i < rv_rem_sql_at(p, b->first)->value.len; i++)
             days = days * 10 + (rv_rem_sql_at(p, b->first)->value.ptr[i] - '0');
-        a->us += sign * days * INT64_C(86400000000);
+        a->us += sign * days * RV_US_PER_DAY;
         rc = 0;
     } else {
         return rv_rem_sql_not_portable(p, b->first, "add or subtract an interval: now() - interval '7 days'");

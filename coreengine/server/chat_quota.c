@@ -40,7 +40,7 @@ static int look_at(void *self, const struct rv_usage_row *row, rv_err **err)
         if (!counts(l) || l->is_tenants != row->is_tenants || l->kind != row->kind || l->span != row->span ||
             l->is_rate != row->is_rate || row->used + row->reserved < l->limit)
             continue;
-        int64_t at = again(row) > k->now_us ? again(row) : k->now_us + 1000000;
+        int64_t at = again(row) > k->now_us ? again(row) : k->now_us + RV_US_PER_S;
         if (k->full && k->again_us >= at)
             continue;
         k->full = l;

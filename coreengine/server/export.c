@@ -15,9 +15,9 @@
 #define MAX_TRIES     5                  /* of one batch; then it is dropped and counted */
 #define MAX_HEADERS   16                 /* of OTEL_EXPORTER_OTLP_HEADERS; more is an error at the start */
 #define SEND_MS       1000               /* between two looks into the queue */
-#define METRICS_US    INT64_C(60000000)  /* a minute, as OpenTelemetry's own exporters */
-#define CONNECT_US    INT64_C(5000000)   /* five seconds: a collector is near */
-#define PAUSE_US      INT64_C(1000000)   /* before the second try; then twice that, and so on */
+#define METRICS_US    RV_US_PER_MIN      /* a minute, as OpenTelemetry's own exporters */
+#define CONNECT_US    (5 * RV_US_PER_S)  /* five seconds: a collector is near */
+#define PAUSE_US      RV_US_PER_S        /* before the second try; then twice that, and so on */
 #define LAST_WORDS_MS 5000               /* for what is left at the end */
 
 struct srv_export {
@@ -98,7 +98,7 @@ static void settle(struct srv_export *e, const char *why)
         look_again(e, e->is_ending ? 0 : SEND_MS);
     } else {
         pause_us = e->wait_us > 0 ? e->wait_us : pause_us;
-        look_again(e, (uint64_t)pause_us / 1000); /* at most an hour: rv_otlp_again() */
+        look_again(e, (uint64_t)pause_us / RV_US_PER_MS); /* at most an hour: rv_otlp_again() */
     }
 }
 

@@ -312,7 +312,7 @@ static void on_request(void *self, rv_httpd_exchange *x)
         srv_call_reply(c);
     } else if (atomic_load(&s->is_draining) && route->scope != SRV_ASKS) {
         c->is_refused = true;
-        rv_refuse_drain(c->refusal, INT64_C(5000000));
+        rv_refuse_drain(c->refusal, 5 * RV_US_PER_S);
         srv_call_reply(c);
     } else {
         c->worked.open = after_work;

@@ -5,7 +5,7 @@
 #include "coreengine/server/page_internal.h"
 #include "coreengine/store/users.h"
 
-#define PROBE_US INT64_C(1000000) /* a second: a balancer that asks more often gets the last answer */
+#define PROBE_US RV_US_PER_S /* a second: a balancer that asks more often gets the last answer */
 
 int srv_healthz(struct srv_call *c, rv_err **err)
 {

@@ -18,8 +18,8 @@
 #include "coreengine/server/view_internal.h"
 #include "coreengine/server/worker_internal.h"
 
-#define LAST_WORDS_US INT64_C(10000000) /* for the ends of turns that were cancelled */
-#define MAX_NAMES     64                /* of --hosts; more is an error at the start */
+#define LAST_WORDS_US (10 * RV_US_PER_S) /* for the ends of turns that were cancelled */
+#define MAX_NAMES     64                 /* of --hosts; more is an error at the start */
 
 struct life {
     struct srv_server s; /* the first member */
@@ -164,7 +164,7 @@ static void drain(struct life *l)
     RV_LOG(l->s.app.log, INFO, "server.drain", RV_F_TEXT("url", l->url), RV_F_I64("grace_ms", grace_us / RV_US_PER_MS));
     srv_turns_drain(l->s.turns);
     srv_worker_stop(l->worker);
-    uv_timer_start(&l->grace, on_grace, (uint64_t)(grace_us / 1000), 0);
+    uv_timer_start(&l->grace, on_grace, (uint64_t)(grace_us / RV_US_PER_MS), 0);
     rv_httpd_drain(l->s.httpd, grace_us + LAST_WORDS_US, on_drained, l);
 }
 

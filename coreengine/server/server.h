@@ -11,8 +11,8 @@
 #include "coreengine/telemetry/telemetry.h"
 
 #define RV_SERVER_LISTEN   "127.0.0.1:8080"
-#define RV_SERVER_STAYS    INT64_MAX        /* turns go on without a client until they are over */
-#define RV_SERVER_STAYS_US INT64_C(5000000) /* a client that reconnects is back within seconds */
+#define RV_SERVER_STAYS    INT64_MAX         /* turns go on without a client until they are over */
+#define RV_SERVER_STAYS_US (5 * RV_US_PER_S) /* a client that reconnects is back within seconds */
 
 /* What it points to is borrowed, and outlives the call. */
 struct rv_server_opts {

@@ -189,7 +189,7 @@ static void no_client(struct turn *t)
     }
     uv_timer_init(&t->all->loop.own, t->grace);
     t->grace->data = t;
-    uv_timer_start(t->grace, on_grace, (uint64_t)(grace_us / 1000), 0);
+    uv_timer_start(t->grace, on_grace, (uint64_t)(grace_us / RV_US_PER_MS), 0);
 }
 
 static void on_gone(void *self)

@@ -258,7 +258,7 @@ void rv_sim_report_write_json(const struct rv_sim_report *r, const struct rv_pip
     rv_jw_obj_end(w);
     rv_jw_kv_int(w, "turns", r->n_turns);
     rv_jw_kv_int(w, "rows", r->n_rows);
-    rv_jw_kv_int(w, "elapsed_ms", r->elapsed_us / 1000);
+    rv_jw_kv_int(w, "elapsed_ms", r->elapsed_us / RV_US_PER_MS);
     rv_jw_key(w, "runs");
     rv_jw_obj(w);
     for (int i = 0; i < RV_N_RUN; i++)

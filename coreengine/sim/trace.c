@@ -323,7 +323,7 @@ void sim_say_effects(struct sim_seed *s)
             break;
         case RV_EFFECT_ARM_TIMER:
             sim_say(s, "    timer %lld of stage %s: wait %lld ms", (long long)e->call_id, sim_stage_name(s, e->stage),
-                    (long long)((e->at_us - s->now_us) / 1000));
+                    (long long)((e->at_us - s->now_us) / RV_US_PER_MS));
             break;
         case RV_EFFECT_EMIT:
             say_emit(s, e);

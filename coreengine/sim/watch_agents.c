@@ -122,7 +122,7 @@ static int64_t allowed_us(struct sim_seed *s, const struct rv_effect *e)
         seconds = 0;
     json_object_put(args);
     int64_t us = seconds < MAX_TIMEOUT_US / RV_US_PER_S ? seconds * RV_US_PER_S : MAX_TIMEOUT_US;
-    return us > 0 ? us : s->subject->pipeline->delegation_timeout_ms * 1000;
+    return us > 0 ? us : s->subject->pipeline->delegation_timeout_ms * RV_US_PER_MS;
 }
 
 static int call_started(struct sim_seed *s, size_t at, const char *id, rv_err **err)

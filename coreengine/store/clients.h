@@ -8,9 +8,9 @@
  * was told (its number in the journal) and for each piece of a model's answer, in the order in which clients were told.
  * What a client is sent follows from the lines alone, so any process can go on with a stream at any place. Lines are
  * written in groups by one process at a time; coreengine/app/streams.h writes and reads them. --- */
-#define RV_STREAM_MAX_ASK  300                  /* bytes of the name of a request */
-#define RV_STREAM_MAX_PART ((size_t)64 << 20)   /* bytes of one group */
-#define RV_STREAM_LIVES_US INT64_C(86400000000) /* a stream that never ended is deleted after a day */
+#define RV_STREAM_MAX_ASK  300                /* bytes of the name of a request */
+#define RV_STREAM_MAX_PART ((size_t)64 << 20) /* bytes of one group */
+#define RV_STREAM_LIVES_US RV_US_PER_DAY      /* a stream that never ended is deleted after a day */
 
 /* Texts are borrowed, or in the memory of `own`. */
 struct rv_stream_row {

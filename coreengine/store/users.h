@@ -48,7 +48,7 @@ RV_MUST_CHECK int rv_store_revoke_api_key(rv_store *s, const struct rv_store_sco
 /** Note that it was used, unless that was noted after now_us - RV_API_KEY_USED_US. */
 RV_MUST_CHECK int rv_store_note_api_key(rv_store *s, const char *id, int64_t now_us, rv_err **err);
 /* five minutes: a write for each request would cost more than the request */
-#define RV_API_KEY_USED_US (INT64_C(300) * 1000000)
+#define RV_API_KEY_USED_US (5 * RV_US_PER_MIN)
 
 /* --- Logins --- */
 /** hash: SHA-256 of the cookie as lower-case hex. RV_E_NOT_FOUND: there is no such key, or it is revoked. */
@@ -162,7 +162,7 @@ RV_MUST_CHECK int rv_store_settle_left(rv_store *s, const char *run, int64_t fen
  * of each. */
 RV_MUST_CHECK int rv_store_prune_usage(rv_store *s, int64_t before_us, int64_t now_us, int64_t max, int64_t *n,
                                        rv_err **err);
-#define RV_USAGE_KEPT_US (INT64_C(100) * 86400 * 1000000) /* how long periods that are over are kept as a rule */
+#define RV_USAGE_KEPT_US (100 * RV_US_PER_DAY) /* how long periods that are over are kept as a rule */
 
 /* --- Reading --- */
 struct rv_usage_row {

@@ -308,6 +308,6 @@ bool rv_otlp_again(int status, rv_str retry_after, int64_t *wait_us)
             return true; /* a date, or too far away: the caller's own pause */
         s = s * 10 + retry_after.ptr[i] - '0';
     }
-    *wait_us = (s > 3600 ? 3600 : s) * 1000000;
+    *wait_us = (s > 3600 ? 3600 : s) * RV_US_PER_S;
     return true;
 }

@@ -14,7 +14,7 @@
 #define MAX_HELD     ((size_t)64 << 20) /* bytes of results that wait for an earlier line */
 #define LINES_A_TURN 32                 /* read before the loop sees to signals and ends of runs */
 #define TICK_MS      100                /* between two drawings of the progress: as often as an eye follows */
-#define PATIENCE_US  INT64_C(2000000)   /* for owners of runs that are ending */
+#define PATIENCE_US  (2 * RV_US_PER_S)  /* for owners of runs that are ending */
 
 /* --- stopping --- */
 

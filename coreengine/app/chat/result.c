@@ -165,7 +165,7 @@ int chat_result(rv_chat *chat, int run_rc, rv_err *run_err, rv_err **err)
     out->run_id = chat->run_id;
     out->agent = chat->with->agent;
     out->was_kept = run_rc == 0;
-    out->latency_ms = (rv_engine_now_us(chat->opts.engine) - chat->began_us) / 1000;
+    out->latency_ms = (rv_engine_now_us(chat->opts.engine) - chat->began_us) / RV_US_PER_MS;
     if (run_rc < 0) {
         rv_err_write_chain(run_err, &chat->store_error);
         out->store_error = rv_buf_cstr(&chat->store_error);

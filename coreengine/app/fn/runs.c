@@ -157,7 +157,7 @@ static int interrupt_raise(json_object *in, rv_jw *out, rv_err **err)
     if (rc == 0 && rv_json_get_int(in, "ttl_ms", &ttl_ms)) {
         if (ttl_ms < 0 || ttl_ms > INT64_MAX / 2000)
             rc = RV_FAIL(err, RV_E_INVALID, "ttl_ms must be from 0 to %lld", (long long)(INT64_MAX / 2000));
-        spec.ttl_us = ttl_ms * 1000;
+        spec.ttl_us = ttl_ms * RV_US_PER_MS;
     }
     if (rc == 0)
         rc = rv_fn_envelope(rv_json_get_obj(in, "state"), in, &env, err);

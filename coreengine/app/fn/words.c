@@ -138,7 +138,7 @@ static int interrupt_rule(json_object *in, rv_jw *out, rv_err **err)
         return rc;
     struct rv_interrupt_rule rule = rv_interrupt_rule(kind);
     rv_jw_obj(out);
-    rv_jw_kv_int(out, "ttl_ms", rule.ttl_us / 1000);
+    rv_jw_kv_int(out, "ttl_ms", rule.ttl_us / RV_US_PER_MS);
     rv_jw_kv_bool(out, "expires", rule.expires);
     rv_jw_kv_bool(out, "needs_response", rule.needs_response);
     rv_jw_obj_end(out);

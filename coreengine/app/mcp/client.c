@@ -7,9 +7,9 @@
 #include "coreengine/base/json.h"
 #include "coreengine/base/version.h"
 
-#define MAX_SAID  ((size_t)4 << 10) /* bytes of the reason of a failure */
-#define MAX_STUCK 40                /* looks: two seconds */
-#define TASK_US   INT64_C(1500000)  /* then a call becomes a task: a person wants to do something else */
+#define MAX_SAID  ((size_t)4 << 10)     /* bytes of the reason of a failure */
+#define MAX_STUCK 40                    /* looks: two seconds */
+#define TASK_US   (1500 * RV_US_PER_MS) /* then a call becomes a task: a person wants to do something else */
 
 static const char instructions[] = "Tools run pipelines and agents of reeve; each call is a run that is kept. When a "
                                    "result says that a run waits for an "

@@ -71,7 +71,7 @@ static int until_ms(int64_t at_us)
 {
     int64_t rest_us = at_us - rv_app_now_us();
 
-    return rest_us <= 0 ? 0 : rest_us < 1000000 ? (int)(rest_us / 1000) + 1 : 1000;
+    return rest_us <= 0 ? 0 : rest_us < 1000000 ? (int)(rest_us / RV_US_PER_MS) + 1 : 1000;
 }
 
 /* Is there room for PIPE_BUF bytes? It is waited for as long as the client can write, and then for the grace: what it

@@ -186,7 +186,7 @@ static int cursor_of(const struct rv_app_feed *opts, int64_t *until_us, rv_err *
     char text[64];
     int64_t us = 0;
 
-    *until_us = INT64_C(253402300799) * 1000000; /* of the year 9999 */
+    *until_us = INT64_C(253402300799) * RV_US_PER_S; /* of the year 9999 */
     if (!opts->before_date)
         return 0;
     snprintf(text, sizeof text, "%.32sT00:00:00Z", opts->before_date);

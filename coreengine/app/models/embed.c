@@ -7,9 +7,9 @@
 #include <uv.h>
 
 #define MAX_BODY      ((size_t)128 << 20) /* bytes: RV_EMBED_MAX_TEXTS texts with their escapes; more is an error */
-#define CONNECT_US    INT64_C(10000000)   /* ten seconds: a server that is there accepts at once */
-#define FIRST_BYTE_US INT64_C(300000000)  /* a local model may have to be loaded first */
-#define IDLE_US       INT64_C(60000000)   /* a minute without a byte: a local model may have to be loaded first */
+#define CONNECT_US    (10 * RV_US_PER_S)  /* ten seconds: a server that is there accepts at once */
+#define FIRST_BYTE_US (5 * RV_US_PER_MIN) /* a local model may have to be loaded first */
+#define IDLE_US       RV_US_PER_MIN       /* a minute without a byte: a local model may have to be loaded first */
 #define LOOK_MS       50                  /* between two looks whether the answers are still wanted */
 
 /* --- requests --- */

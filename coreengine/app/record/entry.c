@@ -101,7 +101,7 @@ static int put_json(json_object *map, const char *key, const char *text_key, rv_
 
 static int64_t ms_until(int64_t from_us, int64_t to_us)
 {
-    return to_us > from_us ? (to_us - from_us) / 1000 : 0;
+    return to_us > from_us ? (to_us - from_us) / RV_US_PER_MS : 0;
 }
 
 /* The wait that is left until `due_ms` after the start, if *passed_ms are over. */
@@ -251,7 +251,7 @@ static int put_model_error(const struct rv_event *ev, json_object *entry, rv_err
 {
     json_object *error = json_object_new_object();
     enum rv_llm_error kind = kind_of(ev);
-    int64_t retry_ms = ev->llm.retry_after_us / 1000 + (ev->llm.retry_after_us % 1000 > 0);
+    int64_t retry_ms = ev->llm.retry_after_us / RV_US_PER_MS + (ev->llm.retry_after_us % 1000 > 0);
 
     int rc = rv_json_set_take(entry, "error", error, err);
     if (rc == 0)

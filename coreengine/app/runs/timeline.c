@@ -15,7 +15,7 @@ static void put_span(const struct rv_app_view *v, int64_t begun_us, int64_t ende
     int64_t until = ended_us > 0 ? ended_us : v->now_us;
 
     rv_jw_kv_int(w, "start_ms", from / 1000);
-    rv_jw_kv_int(w, "duration_ms", until > begun_us ? (until - begun_us) / 1000 : 0);
+    rv_jw_kv_int(w, "duration_ms", until > begun_us ? (until - begun_us) / RV_US_PER_MS : 0);
     rv_jw_kv_bool(w, "ended", ended_us > 0);
 }
 
@@ -93,7 +93,7 @@ void rv_app_timeline_write(const struct rv_app_view *v, rv_jw *w)
 
     rv_jw_obj(w);
     put_run(v, w);
-    rv_jw_kv_int(w, "duration_ms", until > row->created_us ? (until - row->created_us) / 1000 : 0);
+    rv_jw_kv_int(w, "duration_ms", until > row->created_us ? (until - row->created_us) / RV_US_PER_MS : 0);
     rv_jw_key(w, "usage");
     rv_usage_write_json(&rv_envelope_fields(rv_run_envelope(v->replayed->run))->usage, w);
     rv_jw_key(w, "steps");

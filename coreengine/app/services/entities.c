@@ -63,7 +63,7 @@ static int time_of(const struct app_ask *a, const char *key, bool is_end, int64_
     rc = rv_when_parse(rv_str_of(text), rv_zone_utc(), INT64_MIN, NULL, &when, err);
     if (rc < 0)
         return RV_WRAP(err, rc, "\"%s\"", key);
-    *out = when.us + (is_end && is_day(text) ? INT64_C(86400000000) - 1 : 0);
+    *out = when.us + (is_end && is_day(text) ? RV_US_PER_DAY - 1 : 0);
     return 0;
 }
 

@@ -42,7 +42,7 @@ static int refuse_worker(void *self, const struct rv_worker_row *row, rv_err **e
     RV_FAIL(err, RV_E_STATE, "worker \"%s\" is at work in \"%s\"", row->name, store);
     rv_err_hint(err,
                 "stop it first (SIGTERM to process %lld on %s); a worker that was killed is forgotten after %lld s",
-                (long long)row->pid, row->host, (long long)(RV_WORKER_SEEN_US / 1000000));
+                (long long)row->pid, row->host, (long long)(RV_WORKER_SEEN_US / RV_US_PER_S));
     return RV_E_STATE;
 }
 

@@ -14,7 +14,7 @@
 
 #define MAX_WAITING RV_STREAM_MAX_PART /* the store takes no larger group */
 #define MAX_HELD    ((size_t)64 << 10) /* bytes of text that become one piece */
-#define PRUNE_US    INT64_C(30000000)  /* half a minute: old streams take room, nothing else */
+#define PRUNE_US    (30 * RV_US_PER_S) /* half a minute: old streams take room, nothing else */
 #define PRUNE_MAX   500                /* streams in one transaction: it stays short for other writers */
 #define MAX_GROUP   256                /* streams of one transaction */
 #define GATHER_NS                                                                                                      \

@@ -328,7 +328,7 @@ static int run(const struct rv_app *app, struct rv_app_loaded *l, size_t i, stru
     if (rc < 0)
         return rc;
     o->report->status = rv_exec_status(o->exec);
-    o->report->duration_ms = (rv_engine_now_us(o->engine) - start_us) / 1000;
+    o->report->duration_ms = (rv_engine_now_us(o->engine) - start_us) / RV_US_PER_MS;
     if (is_recorded)
         rv_recorder_run_over(o->cassette.recorder);
     rc = read_end(l->pipeline, rv_exec_envelope(o->exec), o, n_before, err);

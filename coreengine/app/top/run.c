@@ -10,7 +10,7 @@
 
 static size_t bucket_of(struct top_minute *m, int64_t at_us)
 {
-    int64_t second = at_us / 1000000;
+    int64_t second = at_us / RV_US_PER_S;
     size_t i = (size_t)(second % RV_TOP_BUCKETS);
 
     if (m->buckets[i].second != second) {
@@ -23,7 +23,7 @@ static size_t bucket_of(struct top_minute *m, int64_t at_us)
 /* Older than what the place has: a second that is over a minute ago. */
 static bool is_late(const struct top_minute *m, int64_t at_us)
 {
-    return at_us < 0 || m->buckets[at_us / 1000000 % RV_TOP_BUCKETS].second > at_us / 1000000;
+    return at_us < 0 || m->buckets[at_us / RV_US_PER_S % RV_TOP_BUCKETS].second > at_us / RV_US_PER_S;
 }
 
 void top_minute_ended(struct top_minute *m, int64_t at_us)
@@ -43,15 +43,15 @@ static void minute_took(struct top_minute *m, int64_t at_us, const struct rv_usa
 
 void top_minute_sum(const struct top_minute *m, int64_t from_us, int64_t now_us, struct rv_app_top_rates *out)
 {
-    int64_t first = from_us / 1000000 + 1; /* the first whole second */
+    int64_t first = from_us / RV_US_PER_S + 1; /* the first whole second */
 
     for (size_t i = 0; i < RV_TOP_BUCKETS; i++)
-        if (m->buckets[i].second >= first && m->buckets[i].second <= now_us / 1000000) {
+        if (m->buckets[i].second >= first && m->buckets[i].second <= now_us / RV_US_PER_S) {
             out->n_ended += m->buckets[i].n_ended;
             out->tokens += m->buckets[i].tokens;
             out->cost_micro_usd += m->buckets[i].cost_micro_usd;
         }
-    out->span_us = now_us > first * 1000000 ? now_us - first * 1000000 : 0;
+    out->span_us = now_us > first * RV_US_PER_S ? now_us - first * RV_US_PER_S : 0;
 }
 
 /* --- bundles --- */

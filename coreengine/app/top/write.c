@@ -173,7 +173,7 @@ void rv_app_top_write(const struct rv_app_top_snapshot *look, rv_jw *w)
     write_used(look->llm_calls, &look->used, w);
     rv_jw_key(w, "rates");
     rv_jw_obj(w);
-    rv_jw_kv_int(w, "span_ms", look->rates.span_us / 1000);
+    rv_jw_kv_int(w, "span_ms", look->rates.span_us / RV_US_PER_MS);
     rv_jw_kv_int(w, "runs_ended", look->rates.n_ended);
     rv_jw_kv_int(w, "tokens", look->rates.tokens);
     rv_jw_kv_int(w, "cost_micro_usd", look->rates.cost_micro_usd);

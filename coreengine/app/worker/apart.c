@@ -33,7 +33,7 @@ static void write_words(struct work_apart *a, const struct work_job *j)
     const struct rv_app *app = &j->app;
     char seconds[32];
 
-    snprintf(seconds, sizeof seconds, "%lld", (long long)((rv_app_lease_us(app) + 999999) / 1000000));
+    snprintf(seconds, sizeof seconds, "%lld", (long long)((rv_app_lease_us(app) + RV_US_PER_S - 1) / RV_US_PER_S));
     add(a, "", "reeve");
     add(a, "", "run-host");
     add(a, "--quiet", "");

@@ -17,14 +17,14 @@
 #include "coreengine/app/worker/dispatcher_internal.h"
 #include "coreengine/base/system.h"
 
-#define SWEEP_US   INT64_C(5000000) /* five seconds: how late a task of a dead worker is found */
-#define SIGN_US    INT64_C(5000000) /* between two signs of life; with short leases more often */
-#define RETRY_US   INT64_C(500000)  /* half a second: the store was busy or away */
-#define CANCELS_US INT64_C(100000)  /* between two looks for cancellations that were heard of */
-#define MAX_STRAYS 16               /* that are handed back at once */
+#define SWEEP_US   (5 * RV_US_PER_S)    /* five seconds: how late a task of a dead worker is found */
+#define SIGN_US    (5 * RV_US_PER_S)    /* between two signs of life; with short leases more often */
+#define RETRY_US   (500 * RV_US_PER_MS) /* half a second: the store was busy or away */
+#define CANCELS_US (100 * RV_US_PER_MS) /* between two looks for cancellations that were heard of */
+#define MAX_STRAYS 16                   /* that are handed back at once */
 #define SWEEP_DUTY "sweep"
-#define PRUNE_US   INT64_C(3600000000) /* between two looks for counters of quotas that are over */
-#define MAX_PRUNED 1000                /* rows in one transaction: it stays short for other writers */
+#define PRUNE_US   RV_US_PER_HOUR /* between two looks for counters of quotas that are over */
+#define MAX_PRUNED 1000           /* rows in one transaction: it stays short for other writers */
 
 /* --- how tasks ended --- */
 
@@ -379,7 +379,7 @@ static void *work(void *self)
         untold.first = j->next;
         let_go(d, j);
     }
-    RV_IGNORE(rv_store_drop_worker(d->store, d->worker->owner, rv_app_now_us() - INT64_C(86400000000), NULL),
+    RV_IGNORE(rv_store_drop_worker(d->store, d->worker->owner, rv_app_now_us() - RV_US_PER_DAY, NULL),
               "its row says when it was seen last");
     return NULL;
 }

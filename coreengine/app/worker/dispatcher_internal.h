@@ -7,7 +7,7 @@
 #include "coreengine/app/schedules.h"
 #include "coreengine/app/worker/worker_internal.h"
 
-#define RV_DISPATCHER_POLL_US INT64_C(50000) /* until the next look, when something was found */
+#define RV_DISPATCHER_POLL_US (50 * RV_US_PER_MS) /* until the next look, when something was found */
 
 struct work_dispatcher {
     pthread_mutex_t lock;    /* guards what follows up to `thread`; leaf: not held while the store is used */

@@ -114,7 +114,7 @@ static void read_secret(const char *text, rv_buf *key)
 static int sign(struct work_hook *h, const char *id, const char *secret, rv_err **err)
 {
     rv_buf key = RV_BUF_INIT(2 * RV_WEBHOOK_MAX_SECRET), text = RV_BUF_INIT(MAX_BODY + MAX_HEADER);
-    long long now_s = (long long)(rv_app_now_us() / 1000000);
+    long long now_s = (long long)(rv_app_now_us() / RV_US_PER_S);
     unsigned char mac[32];
 
     read_secret(secret, &key);

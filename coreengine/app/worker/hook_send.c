@@ -8,8 +8,8 @@
 #include "coreengine/model/http/http.h"
 
 #define ALLOW_NET   "REEVE_ALLOW_NET"
-#define CONNECT_US  INT64_C(10000000)  /* ten seconds: a server that is there accepts at once */
-#define TOTAL_US    INT64_C(20000000)  /* twenty seconds: a receiver that works longer than this should answer first */
+#define CONNECT_US  (10 * RV_US_PER_S) /* ten seconds: a server that is there accepts at once */
+#define TOTAL_US    (20 * RV_US_PER_S) /* twenty seconds: a receiver that works longer than this should answer first */
 #define MAX_ANSWER  ((size_t)64 << 10) /* it says nothing that is read */
 #define STATUS_GONE 410                /* of HTTP: the receiver wants nothing more */
 

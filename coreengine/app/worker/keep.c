@@ -3,7 +3,7 @@
 #include "coreengine/app/work.h"
 #include "coreengine/base/clock.h"
 
-#define AGAIN_US INT64_C(500000) /* between two attempts to start */
+#define AGAIN_US (500 * RV_US_PER_MS) /* between two attempts to start */
 
 /* The server itself opened the same things before. */
 static bool may_come_back(int rc)

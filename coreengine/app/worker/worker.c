@@ -471,7 +471,7 @@ static void drain(struct shell *s)
     RV_LOG(s->worker.app.log, INFO, "worker.drain", RV_F_TEXT("owner", s->worker.owner),
            RV_F_I64("grace_ms", grace_us / RV_US_PER_MS));
     rv_work_dispatcher_drain(s->dispatcher);
-    uv_timer_start(&s->grace, on_grace, (uint64_t)(grace_us / 1000), 0);
+    uv_timer_start(&s->grace, on_grace, (uint64_t)(grace_us / RV_US_PER_MS), 0);
     for (struct work_job *j = s->jobs; j; j = j->next)
         if (j->exec)
             rv_exec_hand_over(j->exec);

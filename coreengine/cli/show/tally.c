@@ -61,7 +61,7 @@ void rv_cli_spent_write(const struct rv_app_spent *s, rv_buf *b)
     }
     if (s->first_ms) {
         rv_buf_puts(b, ", first token after ");
-        rv_cli_write_duration(b, s->first_ms * 1000);
+        rv_cli_write_duration(b, s->first_ms * RV_US_PER_MS);
     }
 }
 

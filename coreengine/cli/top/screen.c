@@ -260,7 +260,7 @@ enum rv_cli_top_key rv_cli_screen_wait(rv_cli_screen *s, int64_t timeout_ms)
 {
     struct clock {
         int64_t until_us;
-    } c = {rv_app_now_us() + timeout_ms * 1000};
+    } c = {rv_app_now_us() + timeout_ms * RV_US_PER_MS};
     enum rv_cli_top_key key;
 
     for (;;) {

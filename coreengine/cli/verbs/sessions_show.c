@@ -38,7 +38,7 @@ static void write_took(const struct picture *p, const struct rv_message *m)
     }
     if (m->latency_ms > 0) {
         rv_buf_puts(p->out, ", ");
-        rv_cli_write_duration(p->out, m->latency_ms * 1000);
+        rv_cli_write_duration(p->out, m->latency_ms * RV_US_PER_MS);
     }
 }
 

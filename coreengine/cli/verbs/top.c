@@ -133,7 +133,7 @@ static int look(struct live *l, rv_app_top *top, rv_err **err)
 static int watch(struct live *l, rv_app_top *top, int64_t interval_ms, rv_err **err)
 {
     int rc = look(l, top, err);
-    int64_t next_us = rv_app_now_us() + interval_ms * 1000;
+    int64_t next_us = rv_app_now_us() + interval_ms * RV_US_PER_MS;
 
     while (rc == 0 && draw(l)) {
         int64_t left_ms = (next_us - rv_app_now_us()) / 1000;
@@ -144,7 +144,7 @@ static int watch(struct live *l, rv_app_top *top, int64_t interval_ms, rv_err **
             l->view.sort = (enum rv_app_top_sort)((l->view.sort + 1) % RV_N_APP_TOP_SORTS);
         if (key == RV_CLI_TOP_TIME || key == RV_CLI_TOP_REFRESH || key == RV_CLI_TOP_SORT) {
             rc = look(l, top, err);
-            next_us = rv_app_now_us() + interval_ms * 1000;
+            next_us = rv_app_now_us() + interval_ms * RV_US_PER_MS;
         } else if (key != RV_CLI_TOP_SIZE) {
             move(l, key);
         }

@@ -289,7 +289,7 @@ int rv_http_follow(rv_http *h, const char *base, const char *location, rv_buf *o
 /* Whole milliseconds, rounded up; libcurl's longest (24 days) for "no limit". */
 static long connect_ms(int64_t limit_us)
 {
-    if (limit_us <= 0 || limit_us / 1000 >= INT_MAX)
+    if (limit_us <= 0 || limit_us / RV_US_PER_MS >= INT_MAX)
         return INT_MAX;
     return (long)((limit_us + 999) / 1000);
 }
@@ -460,17 +460,18 @@ void rv_http_fault_text(const rv_http_call *c, enum rv_http_fault fault, char ou
         snprintf(out, max, "%s: the connection broke: %s", c->origin, reason_of(c));
         break;
     case RV_HTTP_CONNECT_TIME:
-        snprintf(out, max, "%s: no connection within %" PRId64 " ms: %s", c->origin, c->connect_us / 1000,
+        snprintf(out, max, "%s: no connection within %" PRId64 " ms: %s", c->origin, c->connect_us / RV_US_PER_MS,
                  reason_of(c));
         break;
     case RV_HTTP_FIRST_BYTE_TIME:
-        snprintf(out, max, "%s: no answer within %" PRId64 " ms", c->origin, c->first_byte_us / 1000);
+        snprintf(out, max, "%s: no answer within %" PRId64 " ms", c->origin, c->first_byte_us / RV_US_PER_MS);
         break;
     case RV_HTTP_IDLE_TIME:
-        snprintf(out, max, "%s: silent for %" PRId64 " ms in the middle of the answer", c->origin, c->idle_us / 1000);
+        snprintf(out, max, "%s: silent for %" PRId64 " ms in the middle of the answer", c->origin,
+                 c->idle_us / RV_US_PER_MS);
         break;
     case RV_HTTP_TOTAL_TIME:
-        snprintf(out, max, "%s: not done within %" PRId64 " ms", c->origin, c->total_us / 1000);
+        snprintf(out, max, "%s: not done within %" PRId64 " ms", c->origin, c->total_us / RV_US_PER_MS);
         break;
     case RV_HTTP_TOO_LARGE:
         snprintf(out, max, "%s: the answer is larger than %zu bytes", c->origin, c->max_body);

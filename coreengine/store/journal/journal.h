@@ -25,9 +25,9 @@ const char *rv_record_kind_text(int kind); /* "begin", ...; "unknown" */
 /* --- Owners: who runs a run. "host/boot/pid/start/mark": unique as long as the machine is not cloned. Older versions
  * wrote no mark. --- */
 #define RV_OWNER_MAX        192
-#define RV_OWNER_ENDS_US    INT64_C(2000000)  /* from the end of a process to that of its threads and children */
-#define RV_LEASE_DEFAULT_US INT64_C(15000000) /* without a sign of life for so long, a process may be replaced */
-void rv_owner_name(char out[RV_OWNER_MAX]);   /* this process */
+#define RV_OWNER_ENDS_US    (2 * RV_US_PER_S)  /* from the end of a process to that of its threads and children */
+#define RV_LEASE_DEFAULT_US (15 * RV_US_PER_S) /* without a sign of life for so long, a process may be replaced */
+void rv_owner_name(char out[RV_OWNER_MAX]);    /* this process */
 /** Tells whether that process is known to be gone, with all its threads and isolated children. False for one of another
  * machine or an earlier boot: only its lease tells. */
 bool rv_owner_is_dead(const char *owner);

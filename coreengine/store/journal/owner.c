@@ -16,8 +16,8 @@
 
 #define BOOT_CHARS          8           /* of the boot id: tells the boots of one machine apart */
 #define FIRST_PID_NAMESPACE 4026531836u /* the machine's own; containers have others, with the same process ids */
-#define STEP_US             2000        /* between two looks at a process that is ending */
-#define PAGE                32          /* records that are read at once */
+#define STEP_US             (2 * RV_US_PER_MS) /* between two looks at a process that is ending */
+#define PAGE                32                 /* records that are read at once */
 
 /* What stands in "host/boot/pid/start/mark". */
 struct owner {

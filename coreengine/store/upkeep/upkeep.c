@@ -5,9 +5,9 @@
 #include "coreengine/store/sql/driver_internal.h"
 #include "coreengine/store/store_internal.h"
 
-#define KEEP_DELETED_US (INT64_C(30) * 24 * 3600 * 1000000) /* entities stay so long after their deletion */
-#define MAX_PROBLEMS    100                                 /* that a check lists; further ones are counted */
-#define SWEEP_BLOBS     250     /* looked at in one transaction, so that others get their turn */
+#define KEEP_DELETED_US (30 * RV_US_PER_DAY) /* entities stay so long after their deletion */
+#define MAX_PROBLEMS    100                  /* that a check lists; further ones are counted */
+#define SWEEP_BLOBS     250                  /* looked at in one transaction, so that others get their turn */
 #define PAUSE_NS        3000000 /* of a file, between two of them: as long as the sleep of one that waits (sqlite/stmt.c) */
 
 void rv_upkeep_pause(const struct sql_store *st)

@@ -5,9 +5,9 @@
 
 #include "coreengine/tools/mcp/mcptools_internal.h"
 
-#define MAX_KEPT    ((size_t)16 << 20) /* bytes of a kept file */
-#define MAX_WAIT_US ((int64_t)1000000) /* between two looks whether all have answered */
-#define LOOK_US     ((int64_t)50000)   /* the same, when another thread may end it */
+#define MAX_KEPT    ((size_t)16 << 20)  /* bytes of a kept file */
+#define MAX_WAIT_US RV_US_PER_S         /* between two looks whether all have answered */
+#define LOOK_US     (50 * RV_US_PER_MS) /* the same, when another thread may end it */
 
 /* The question to one server. */
 struct question {
@@ -41,7 +41,7 @@ static void on_listed(struct rv_mcp_call *c, const struct rv_mcp_out *out)
 static int ask(rv_mcp_tools *t, struct question *q, rv_err **err)
 {
     const struct rv_mcp_ask list = {
-        .method = "tools/list", .list = "tools", .timeout_us = 2 * q->server->timeout_ms * 1000};
+        .method = "tools/list", .list = "tools", .timeout_us = 2 * q->server->timeout_ms * RV_US_PER_MS};
 
     q->call = (struct rv_mcp_call){.done = on_listed};
     return rv_mcp_pool_ask(t->pool, q->server, &list, &q->call, err);

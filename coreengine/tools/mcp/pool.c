@@ -9,12 +9,12 @@
 #include "coreengine/base/loop.h"
 #include "coreengine/tools/mcp/mcptools_internal.h"
 
-#define IDLE_US        ((int64_t)300 * 1000000) /* without a call: then the connection is closed */
-#define BACKOFF_US     ((int64_t)100 * 1000)    /* before a server that ended is started again: doubled each time */
-#define MAX_BACKOFF_US ((int64_t)10 * 1000000)  /* ten seconds between two starts of a server that ends */
-#define END_US         ((int64_t)10 * 1000000)  /* for all servers to end: their graces and some to spare */
-#define MAX_TURNS      10                       /* of the loop, until handles that were closed are gone */
-#define NEVER          INT64_MAX                /* no timer */
+#define IDLE_US        (5 * RV_US_PER_MIN)  /* without a call: then the connection is closed */
+#define BACKOFF_US     (100 * RV_US_PER_MS) /* before a server that ended is started again: doubled each time */
+#define MAX_BACKOFF_US (10 * RV_US_PER_S)   /* ten seconds between two starts of a server that ends */
+#define END_US         (10 * RV_US_PER_S)   /* for all servers to end: their graces and some to spare */
+#define MAX_TURNS      10                   /* of the loop, until handles that were closed are gone */
+#define NEVER          INT64_MAX            /* no timer */
 
 struct mcp_connection {
     rv_mcp_pool *pool;
@@ -199,7 +199,7 @@ static int begin(struct mcp_connection *c, rv_err **err)
                                             .max_samples = rv_mcp_samples(c->server) ? c->server->max_samplings : 0,
                                             .roots = roots,
                                             .is_http = !c->server->command.is_set,
-                                            .handshake_us = c->server->timeout_ms * 1000};
+                                            .handshake_us = c->server->timeout_ms * RV_US_PER_MS};
 
     if (rc == RV_E_NOMEM)
         return RV_FAIL(err, RV_E_NOMEM, "no memory for connections to MCP servers");

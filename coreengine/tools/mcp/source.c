@@ -232,7 +232,7 @@ static int ask(const rv_mcp_tools *t, struct mcp_tool_call *c, json_object *args
                                    .input = input,
                                    .is_repeatable = rv_tool_effect(&c->tool->info) != RV_EFFECT_NON_IDEMPOTENT,
                                    .needs_task = r.needs_task,
-                                   .timeout_us = timeout_ms * 1000,
+                                   .timeout_us = timeout_ms * RV_US_PER_MS,
                                    .wants_progress = c->tool->kind == RV_MCP_CALL_TOOL};
     rc = rv_mcp_pool_ask(t->pool, c->tool->server, &ask, &c->call, err);
     rv_mcp_request_fini(&r);

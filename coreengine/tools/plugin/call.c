@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WINDOW_US INT64_C(1000000) /* a second, in which RV_PLUGIN_LOG_LINES are let through */
+#define WINDOW_US RV_US_PER_S /* a second, in which RV_PLUGIN_LOG_LINES are let through */
 /* of the state behind a call: with another pointer a plugin ends the process here, not later */
 #define CALL_MAGIC        0x7265637au
 #define MAX_PROGRESS_TEXT 1024 /* bytes; an event has fewer */
@@ -501,7 +501,7 @@ static int64_t until_us(const struct rv_plugin_entry *e, const struct rv_plugin_
 
     if (e->services.n == 0 || call->timeout_ms <= 0 || call->timeout_ms > RV_PLUGIN_MAX_TIMEOUT_MS)
         return INT64_MAX;
-    return clock.now_us(clock.self) + call->timeout_ms * 1000;
+    return clock.now_us(clock.self) + call->timeout_ms * RV_US_PER_MS;
 }
 
 static int call_here(const struct rv_plugin_entry *e, struct rv_plugin_pieces *pieces, rv_buf *out,

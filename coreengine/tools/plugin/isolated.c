@@ -18,12 +18,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#define HOST_FD     3       /* the mark of this process's life follows it: see host.c */
-#define STEP_NS     200000  /* between two looks at a child that is about to end */
-#define LEAVE_US    1000000 /* to close a capability and leave */
-#define OBVIOUS_US  100000  /* from the end of a socket to the end of its process */
-#define LOAD_MS     30000   /* to load and to open */
-#define PROGRAM_MAX 4096    /* bytes of the path of this program */
+#define HOST_FD     3                    /* the mark of this process's life follows it: see host.c */
+#define STEP_NS     200000               /* between two looks at a child that is about to end */
+#define LEAVE_US    RV_US_PER_S          /* to close a capability and leave */
+#define OBVIOUS_US  (100 * RV_US_PER_MS) /* from the end of a socket to the end of its process */
+#define LOAD_MS     30000                /* to load and to open */
+#define PROGRAM_MAX 4096                 /* bytes of the path of this program */
 
 /* --- one child process: start, stop, kill, wait --- */
 

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GRACE_US         50000                  /* from "not wanted any more" to the end by force */
-#define FIRST_BACKOFF_US ((int64_t)100 * 1000)  /* a tenth of a second, until a process that ended is started again */
-#define MAX_BACKOFF_US   ((int64_t)5000 * 1000) /* five seconds: a process that always ends costs little */
+#define GRACE_US         (50 * RV_US_PER_MS)  /* from "not wanted any more" to the end by force */
+#define FIRST_BACKOFF_US (100 * RV_US_PER_MS) /* a tenth of a second, until a process that ended is started again */
+#define MAX_BACKOFF_US   (5 * RV_US_PER_S)    /* five seconds: a process that always ends costs little */
 
 /* --- who has which child --- */
 
@@ -377,7 +377,7 @@ int rv_isolated_call(const struct rv_plugin_entry *e, struct rv_plugin_pieces *p
     struct rv_isolated *iso = e->owner->isolated;
     int64_t now_us = rv_channel_now_us();
     bool has_end = call->timeout_ms > 0 && call->timeout_ms <= RV_PLUGIN_MAX_TIMEOUT_MS;
-    const struct rv_wait wait = {has_end ? now_us + call->timeout_ms * 1000 : RV_WAIT_FOREVER, call->cancelled};
+    const struct rv_wait wait = {has_end ? now_us + call->timeout_ms * RV_US_PER_MS : RV_WAIT_FOREVER, call->cancelled};
     struct exchange exchange = {.entry = e, .pieces = pieces, .out = out, .said = said};
     bool usable = true;
     int rc = take(iso, &wait, &exchange.child, err);

@@ -12,9 +12,9 @@
 #include "coreengine/tools/mcp/http/web.h"
 #include "coreengine/tools/rest/rest.h"
 
-#define MAX_EXCHANGES 256                         /* of one link under way; a session asks for a few at a time */
-#define CONNECT_US    (INT64_C(10) * 1000 * 1000) /* ten seconds: a server that is there accepts at once */
-#define SHOWN_BYTES   ((size_t)1000)              /* of the body of an answer that may be repeated */
+#define MAX_EXCHANGES 256                /* of one link under way; a session asks for a few at a time */
+#define CONNECT_US    (10 * RV_US_PER_S) /* ten seconds: a server that is there accepts at once */
+#define SHOWN_BYTES   ((size_t)1000)     /* of the body of an answer that may be repeated */
 
 /* One message of the session until its answer is given: at once, from the loop, or after an HTTP request. */
 struct exchange {

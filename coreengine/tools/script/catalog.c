@@ -185,7 +185,7 @@ struct rv_tool_reply rv_script_tool_reply(struct rv_script_reply *reply)
                                 .retryable = reply->retryable,
                                 .error_type = reply->error_type,
                                 .text = RV_BUF_INIT(RV_JSON_MAX_BYTES),
-                                .after_us = reply->delay_ms * 1000};
+                                .after_us = reply->delay_ms * RV_US_PER_MS};
 
     if (reply->failed) {
         rv_buf_puts(&out.text, reply->error);

@@ -51,7 +51,7 @@ static void fail_model(struct script_reader *r, const struct script_raw_error *e
     out->error_type = rv_llm_error_type((int)kind);
     out->retryable = e->has_retryable ? e->retryable : rv_llm_error_is_retryable(kind);
     out->answer.error_kind = (int)kind;
-    out->answer.retry_after_us = e->retry_after_ms * 1000;
+    out->answer.retry_after_us = e->retry_after_ms * RV_US_PER_MS;
     out->answer.may_be_billed = e->billed;
     rv_buf_puts(&text, has_message ? e->message : error_texts[kind]);
     if (e->status)

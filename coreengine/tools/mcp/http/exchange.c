@@ -9,13 +9,13 @@
 
 #include "coreengine/tools/mcp/http/web_internal.h"
 
-#define MAX_REDIRECTS  3 /* of one request; more is an error */
-#define MAX_RENEWALS   2 /* a server that refuses each new token is not asked again and again */
-#define MAX_RESUMES    8 /* in a row without one event */
-#define CONNECT_US     (INT64_C(10) * 1000 * 1000) /* ten seconds: a server that is there accepts at once */
-#define NOTIFY_US      (INT64_C(30) * 1000 * 1000) /* nothing waits for the answer to a notification */
-#define END_US         (INT64_C(2) * 1000 * 1000)  /* for DELETE: the program wants to end */
-#define USUAL_RETRY_MS 1000        /* until a stream that ended is opened again, when the server names no time */
+#define MAX_REDIRECTS  3                  /* of one request; more is an error */
+#define MAX_RENEWALS   2                  /* a server that refuses each new token is not asked again and again */
+#define MAX_RESUMES    8                  /* in a row without one event */
+#define CONNECT_US     (10 * RV_US_PER_S) /* ten seconds: a server that is there accepts at once */
+#define NOTIFY_US      (30 * RV_US_PER_S) /* nothing waits for the answer to a notification */
+#define END_US         (2 * RV_US_PER_S)  /* for DELETE: the program wants to end */
+#define USUAL_RETRY_MS 1000               /* until a stream that ended is opened again, when the server names no time */
 #define MIN_RETRY_MS   INT64_C(50) /* a server that says less, and ends each stream at once, would keep a core busy */
 #define MAX_RETRY_MS   INT64_C(60000)    /* a server that says more is asked once a minute */
 #define WHY_BYTES      ((size_t)2 << 10) /* of an error */

@@ -296,7 +296,8 @@ static int begin(struct login *l, rv_err **err)
     rc = rv_mcp_tokens_new(&how, &l->tokens, err);
     if (rc == 0 && uv_timer_init(&l->loop, &l->timer) == 0) {
         l->timer.data = l;
-        RV_IGNORE(uv_timer_start(&l->timer, on_timer, (uint64_t)l->opts->max_us / 1000, 0), "the timer is open");
+        RV_IGNORE(uv_timer_start(&l->timer, on_timer, (uint64_t)l->opts->max_us / RV_US_PER_MS, 0),
+                  "the timer is open");
     }
     return rc == 0 ? rv_mcp_tokens_login(l->tokens, &l->login, err) : rc;
 }

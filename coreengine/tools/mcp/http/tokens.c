@@ -5,10 +5,10 @@
 #include "coreengine/base/cipher.h"
 #include "coreengine/tools/mcp/http/tokens.h"
 
-#define MAX_FETCHES 16                          /* of one flow: a handful of addresses, and a token */
-#define FETCH_US    (INT64_C(20) * 1000 * 1000) /* twenty seconds for one request to an authorization server */
-#define MAX_FILE    ((size_t)256 << 10)         /* bytes of the file of tokens; a longer one is an error */
-#define WHY_BYTES   ((size_t)2 << 10)           /* of an error */
+#define MAX_FETCHES 16                  /* of one flow: a handful of addresses, and a token */
+#define FETCH_US    (20 * RV_US_PER_S)  /* twenty seconds for one request to an authorization server */
+#define MAX_FILE    ((size_t)256 << 10) /* bytes of the file of tokens; a longer one is an error */
+#define WHY_BYTES   ((size_t)2 << 10)   /* of an error */
 
 enum text {
     SERVER,
