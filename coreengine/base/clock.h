@@ -23,6 +23,7 @@ struct rv_clock rv_clock_system(void);
 #define RV_US_PER_HOUR (60 * RV_US_PER_MIN)
 #define RV_US_PER_DAY  (24 * RV_US_PER_HOUR)
 #define RV_S_PER_DAY   INT64_C(86400)
+#define RV_NEVER       INT64_MAX /* a time that does not come: no timer, no limit */
 
 /* A source of random bytes. */
 struct rv_rand {

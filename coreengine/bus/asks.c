@@ -15,7 +15,7 @@ struct rv_bus_ask {
     rv_buf room;                            /* of middleware that replaces the text */
     size_t n_seen;                          /* middleware that let it pass */
     const struct rv_bus_handling *handling; /* NULL: not handed over. Stays where it is while it is asked: see grow() */
-    int64_t since_us, until_us;             /* until_us INT64_MAX: no limit */
+    int64_t since_us, until_us;             /* until_us RV_NEVER: no limit */
     int depth;
 };
 
@@ -172,7 +172,7 @@ static int64_t until(const struct rv_bus_ask *a)
 
     if (a->q.timeout_us > 0 && (limit_us == 0 || a->q.timeout_us < limit_us))
         limit_us = a->q.timeout_us;
-    return limit_us > 0 && a->since_us < INT64_MAX - limit_us ? a->since_us + limit_us : INT64_MAX;
+    return limit_us > 0 && a->since_us < RV_NEVER - limit_us ? a->since_us + limit_us : RV_NEVER;
 }
 
 /* Negative: it did not begin, and is still there. The handler may have answered when this returns. */
@@ -217,7 +217,7 @@ int rv_bus_ask(rv_bus *b, const struct rv_bus_question *q, uint64_t *id, rv_err 
                              .q = *q,
                              .room = RV_BUF_INIT(RV_BUS_MAX_QUEUE_BYTES),
                              .since_us = now_us(b),
-                             .until_us = INT64_MAX,
+                             .until_us = RV_NEVER,
                              .depth = depth};
     b->asks = a;
     b->n_asks++;
@@ -233,7 +233,7 @@ int rv_bus_ask(rv_bus *b, const struct rv_bus_question *q, uint64_t *id, rv_err 
 
 int64_t rv_bus_due_us(const rv_bus *b)
 {
-    int64_t due_us = INT64_MAX;
+    int64_t due_us = RV_NEVER;
 
     for (const struct rv_bus_ask *a = b->asks; a; a = a->next)
         due_us = a->until_us < due_us ? a->until_us : due_us;

@@ -103,7 +103,7 @@ RV_MUST_CHECK int rv_bus_ask(rv_bus *b, const struct rv_bus_question *q, uint64_
 void rv_bus_answer(rv_bus *b, uint64_t ask, rv_str text, rv_err *why);
 /** The asker does not want the answer any more: `done` does not come. Nothing happens to one that is over. */
 void rv_bus_withdraw(rv_bus *b, uint64_t ask);
-int64_t rv_bus_due_us(const rv_bus *b); /* when rv_bus_tick() ends the next ask; INT64_MAX: never */
+int64_t rv_bus_due_us(const rv_bus *b); /* when rv_bus_tick() ends the next ask; RV_NEVER: never */
 
 /* What sees all messages. The first one that was added is the first before and the last after. */
 struct rv_bus_middleware {

@@ -113,7 +113,7 @@ static struct timespec until(int64_t until_us)
 {
     struct rv_clock clock = rv_clock_system();
 
-    return rv_deadline_in(until_us == INT64_MAX ? INT64_MAX : until_us - clock.now_us(clock.self));
+    return rv_deadline_in(until_us == RV_NEVER ? RV_NEVER : until_us - clock.now_us(clock.self));
 }
 
 /* The lock is held before and after. */

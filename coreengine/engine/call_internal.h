@@ -7,7 +7,6 @@
 
 #define RV_ENGINE_MAX_ERROR ((size_t)2 << 20) /* text of a failed call; more than a script can hold */
 #define RV_ENGINE_TYPE_MAX  80                /* name of an error type */
-#define RV_NEVER            INT64_MAX         /* a due time that does not come */
 #define RV_NOWHERE          SIZE_MAX          /* place of a call that is in no queue */
 
 struct call;

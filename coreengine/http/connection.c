@@ -26,7 +26,7 @@ static int64_t soonest(int64_t a, int64_t b)
 
 static int64_t stall_due(const struct rv_conn *c)
 {
-    return c->stall_us == 0 || c->s->o.limits.stall_us == 0 ? RV_HTTPD_NEVER : c->stall_us + c->s->o.limits.stall_us;
+    return c->stall_us == 0 || c->s->o.limits.stall_us == 0 ? RV_NEVER : c->stall_us + c->s->o.limits.stall_us;
 }
 
 static int64_t body_due(const struct rv_conn *c)
@@ -34,7 +34,7 @@ static int64_t body_due(const struct rv_conn *c)
     const struct rv_httpd_limits *l = &c->s->o.limits;
 
     if (l->body_rate == 0)
-        return RV_HTTPD_NEVER;
+        return RV_NEVER;
     int64_t fair_us = (int64_t)(c->body->bytes.len * UINT64_C(1000000) / l->body_rate);
     return c->since_us + (fair_us > l->body_grace_us ? fair_us : l->body_grace_us);
 }
@@ -55,13 +55,13 @@ static int64_t due_us(const struct rv_conn *c)
     case RV_CONN_BODY:
         return soonest(stall_due(c), body_due(c));
     case RV_CONN_ANSWER:
-        return soonest(stall_due(c), has_heartbeat(c) ? c->spoke_us + l->heartbeat_us : RV_HTTPD_NEVER);
+        return soonest(stall_due(c), has_heartbeat(c) ? c->spoke_us + l->heartbeat_us : RV_NEVER);
     case RV_CONN_LINGER:
-        return soonest(stall_due(c), c->is_shut ? c->since_us + LINGER_US : RV_HTTPD_NEVER);
+        return soonest(stall_due(c), c->is_shut ? c->since_us + LINGER_US : RV_NEVER);
     case RV_CONN_CLOSED:
         break;
     }
-    return RV_HTTPD_NEVER;
+    return RV_NEVER;
 }
 
 void rv_conn_arm(struct rv_conn *c)

@@ -12,8 +12,6 @@
 #include "coreengine/base/net.h"
 #include "coreengine/http/http.h"
 
-#define RV_HTTPD_NEVER INT64_MAX /* no timer */
-
 /* Why a request is refused. Texts are static. */
 struct rv_httpd_fault {
     int status;
@@ -85,7 +83,7 @@ void rv_wheel_set(struct rv_wheel *w, struct rv_wheel_entry *e, int64_t due_us);
 void rv_wheel_remove(struct rv_wheel *w, struct rv_wheel_entry *e);
 /** Removes and returns an entry that is due, or NULL. */
 struct rv_wheel_entry *rv_wheel_pop(struct rv_wheel *w, int64_t now_us);
-/** When to look again: never later than a tick after the first entry is due. RV_HTTPD_NEVER: the wheel is empty. */
+/** When to look again: never later than a tick after the first entry is due. RV_NEVER: the wheel is empty. */
 int64_t rv_wheel_next_us(const struct rv_wheel *w);
 
 /* --- peers.c --- */

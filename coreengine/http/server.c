@@ -34,7 +34,7 @@ static void on_timer(uv_timer_t *timer)
 {
     rv_httpd *s = timer->data;
 
-    s->timer_us = RV_HTTPD_NEVER;
+    s->timer_us = RV_NEVER;
     rv_httpd_tick(s);
 }
 
@@ -125,7 +125,7 @@ static void fill_in(rv_httpd *s, const struct rv_httpd_opts *opts)
     s->o = *opts;
     s->loop = opts->loop;
     s->todo_end = &s->todo;
-    s->timer_us = RV_HTTPD_NEVER;
+    s->timer_us = RV_NEVER;
     if (!s->o.clock.now_us)
         s->o.clock = rv_clock_system();
     if (!s->o.rand.fill)
@@ -426,7 +426,7 @@ static void end_all(rv_httpd *s)
     bool is_last = s->is_past_deadline;
 
     s->is_past_deadline = true;
-    s->deadline_us = is_last ? RV_HTTPD_NEVER : rv_httpd_now(s) + FLUSH_US;
+    s->deadline_us = is_last ? RV_NEVER : rv_httpd_now(s) + FLUSH_US;
     for (struct rv_conn *c = s->conns, *next; c; c = next) {
         next = c->next;
         if (is_last || c->state == RV_CONN_HEAD)

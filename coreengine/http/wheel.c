@@ -44,7 +44,7 @@ void rv_wheel_set(struct rv_wheel *w, struct rv_wheel_entry *e, int64_t due_us)
 {
     rv_wheel_remove(w, e);
     e->due_us = due_us;
-    if (due_us == RV_HTTPD_NEVER)
+    if (due_us == RV_NEVER)
         return;
     int64_t tick = tick_of(due_us);
     size_t slot = slot_of(tick > w->tick ? tick : w->tick);
@@ -123,5 +123,5 @@ int64_t rv_wheel_next_us(const struct rv_wheel *w)
 
     if (w->due.next != &w->due)
         return w->tick * RV_WHEEL_TICK_US;
-    return n == RV_WHEEL_SLOTS ? RV_HTTPD_NEVER : (w->tick + (int64_t)n + 1) * RV_WHEEL_TICK_US;
+    return n == RV_WHEEL_SLOTS ? RV_NEVER : (w->tick + (int64_t)n + 1) * RV_WHEEL_TICK_US;
 }

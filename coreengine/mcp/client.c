@@ -86,7 +86,7 @@ int rv_mcp_die(rv_mcp_client *c, const struct rv_mcp_trouble *t, rv_err **err)
     int rc = 0;
 
     c->phase = RV_MCP_DEAD;
-    c->phase_due_us = INT64_MAX;
+    c->phase_due_us = RV_NEVER;
     while (c->open && rc == 0) {
         struct rv_mcp_trouble of = *t;
         of.is_unsent = !c->open->id;
@@ -195,7 +195,7 @@ int rv_mcp_client_ask(rv_mcp_client *c, const struct rv_mcp_ask *ask, int64_t no
                               .input = json_object_get(ask->input),
                               .is_repeatable = ask->is_repeatable,
                               .needs_task = ask->needs_task,
-                              .due_us = ask->timeout_us > 0 ? now_us + ask->timeout_us : INT64_MAX,
+                              .due_us = ask->timeout_us > 0 ? now_us + ask->timeout_us : RV_NEVER,
                               .wants_progress = ask->wants_progress};
     *c->open_end = o;
     c->open_end = &o->next;

@@ -104,7 +104,7 @@ RV_MUST_CHECK int rv_mcp_client_failed(rv_mcp_client *c, int64_t id, const struc
                                        int64_t now_us, rv_err **err);
 /** Time has passed; to be called at rv_mcp_client_due_us(). */
 RV_MUST_CHECK int rv_mcp_client_tick(rv_mcp_client *c, int64_t now_us, rv_err **err);
-int64_t rv_mcp_client_due_us(const rv_mcp_client *c); /* INT64_MAX: nothing is waited for */
+int64_t rv_mcp_client_due_us(const rv_mcp_client *c); /* RV_NEVER: nothing is waited for */
 
 /** Ask; *out names it. RV_E_LIMIT: too many asks are open; RV_E_STATE: the connection is dead; RV_E_NOMEM. */
 RV_MUST_CHECK int rv_mcp_client_ask(rv_mcp_client *c, const struct rv_mcp_ask *ask, int64_t now_us, int64_t *out,

@@ -117,7 +117,7 @@ static int be_ready(rv_mcp_client *c, enum rv_mcp_era era, enum rv_mcp_version v
     c->phase = RV_MCP_READY;
     c->era = era;
     c->version = version;
-    c->phase_due_us = INT64_MAX;
+    c->phase_due_us = RV_NEVER;
     c->handshake_id = 0;
     json_object_put(c->answer);
     c->answer = json_object_get(answer);

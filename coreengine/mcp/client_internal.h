@@ -31,8 +31,8 @@ struct rv_mcp_open {
     json_object *task;  /* id of the task that the server made of the call; owned; NULL: none */
     int64_t token;      /* of the progress of a task: the id of the call that began it; 0: none */
     int64_t poll_us;    /* of a task: between two questions */
-    int64_t poll_at_us; /* when it is asked for next; RV_MCP_POLL_SOON: poll_us from now on; INT64_MAX: not now */
-    int64_t due_us;     /* INT64_MAX: none */
+    int64_t poll_at_us; /* when it is asked for next; RV_MCP_POLL_SOON: poll_us from now on; RV_NEVER: not now */
+    int64_t due_us;     /* RV_NEVER: none */
     bool wants_progress, has_progress, was_refused, is_repeatable;
     bool heard_misread;              /* since it was made, something came that is not a message: c->misread */
     bool needs_task, asked_for_task; /* asked: the request on its way has the parameter `task` */

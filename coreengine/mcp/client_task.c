@@ -241,7 +241,7 @@ int rv_mcp_task_tick(rv_mcp_client *c, struct rv_mcp_open *o, int64_t now_us, rv
         o->poll_at_us = now_us + o->poll_us;
     if (now_us < o->poll_at_us)
         return 0;
-    o->poll_at_us = INT64_MAX;
+    o->poll_at_us = RV_NEVER;
     return rv_mcp_send_open(c, o, err);
 }
 

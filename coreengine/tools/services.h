@@ -43,7 +43,7 @@ struct rv_service_ask {
     bool is_declared;                                        /* the entry's specification names the service */
     const char *run_id, *stage, *user_id, *session_id, *key; /* of the call; "" when unknown */
     int64_t call_id;
-    int64_t until_us;               /* of the system's clock; INT64_MAX: no limit */
+    int64_t until_us;               /* of the system's clock; RV_NEVER: no limit */
     const struct rv_script *script; /* of the run, set on the loop and used there only; NULL: none */
 };
 

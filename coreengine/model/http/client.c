@@ -17,13 +17,13 @@
 
 static int64_t later(int64_t from_us, int64_t limit_us)
 {
-    return from_us > RV_HTTP_NEVER - limit_us ? RV_HTTP_NEVER : from_us + limit_us;
+    return from_us > RV_NEVER - limit_us ? RV_NEVER : from_us + limit_us;
 }
 
 /* When the next limit of c is reached, and which. */
 static int64_t next_due(const rv_http_call *c, enum rv_http_fault *out_fault)
 {
-    int64_t due = RV_HTTP_NEVER, other = RV_HTTP_NEVER;
+    int64_t due = RV_NEVER, other = RV_NEVER;
 
     *out_fault = RV_HTTP_TOTAL_TIME;
     if (c->fault != RV_HTTP_OK || c->is_cancelled)
@@ -213,7 +213,7 @@ static void on_clock(uv_timer_t *timer)
 {
     rv_http *h = timer->data;
 
-    h->armed_us = RV_HTTP_NEVER;
+    h->armed_us = RV_NEVER;
     enter(h); /* so that all callbacks come from one place, below */
     http_due_expire(h, rv_http_now());
     leave(h);
@@ -221,12 +221,12 @@ static void on_clock(uv_timer_t *timer)
 
 void rv_http_arm(rv_http *h)
 {
-    int64_t due_us = h->todo ? 0 : h->n_calls > 0 ? h->due[0]->due_us : RV_HTTP_NEVER;
+    int64_t due_us = h->todo ? 0 : h->n_calls > 0 ? h->due[0]->due_us : RV_NEVER;
 
     if (h->in_curl > 0 || due_us == h->armed_us) /* in libcurl: it is done on the way out */
         return;
     h->armed_us = due_us;
-    if (due_us == RV_HTTP_NEVER) {
+    if (due_us == RV_NEVER) {
         uv_timer_stop(&h->clock);
         return;
     }
@@ -391,7 +391,7 @@ int rv_http_new(const struct rv_http_opts *opts, rv_http **out, rv_err **err)
     h->log = opts->log;
     h->max_idle = opts->max_connections ? opts->max_connections : DEFAULT_IDLE;
     h->todo_end = &h->todo;
-    h->armed_us = RV_HTTP_NEVER;
+    h->armed_us = RV_NEVER;
     h->user_agent = rv_str_dup(rv_str_of(opts->user_agent ? opts->user_agent : "reeve/" REEVE_VERSION));
     rc = h->user_agent ? set_up_multi(h, err) : RV_FAIL(err, RV_E_NOMEM, "make an HTTP client");
     if (rc < 0) {

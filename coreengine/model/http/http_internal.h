@@ -11,8 +11,6 @@
 
 #include "coreengine/model/http/http.h"
 
-#define RV_HTTP_NEVER INT64_MAX /* no timer */
-
 /* Everything that is used of libcurl. */
 #define RV_CURL_FUNCTIONS(X)                                                                                           \
     X(global_init)                                                                                                     \

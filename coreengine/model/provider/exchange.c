@@ -266,7 +266,7 @@ static void say_refused(const rv_exchange *x, char *out, size_t size)
 static bool waits_for_place(rv_exchange *x, int64_t *at_us)
 {
     const struct rv_call_options *limits = &x->endpoint.call;
-    int64_t deadline = x->opts.deadline_us ? x->opts.deadline_us : INT64_MAX;
+    int64_t deadline = x->opts.deadline_us ? x->opts.deadline_us : RV_NEVER;
     char why[sizeof x->why_no_repeat];
 
     if (x->now_us >= deadline) {
@@ -293,7 +293,7 @@ static bool waits_for_place(rv_exchange *x, int64_t *at_us)
     case RV_GATE_LATER:
         break;
     }
-    if (*at_us != INT64_MAX && *at_us >= deadline) {
+    if (*at_us != RV_NEVER && *at_us >= deadline) {
         snprintf(why, sizeof why, "a rate limit holds it for another %" PRId64 " ms, which passes the deadline",
                  (*at_us - x->now_us) / RV_US_PER_MS);
         give_up(x, RV_LLM_ERROR_RATE_LIMITED, why);
@@ -309,7 +309,7 @@ enum rv_exchange_want rv_exchange_next(rv_exchange *x, int64_t now_us, int64_t *
     struct rv_gate *gate = x->ticket.gate;
     bool has_moved = false;
 
-    *at_us = INT64_MAX;
+    *at_us = RV_NEVER;
     if (x->state == RV_EXCHANGE_OVER)
         return RV_EXCHANGE_DONE;
     if (x->state == RV_EXCHANGE_SENT) /* asking must not lose a request */

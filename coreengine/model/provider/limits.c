@@ -117,7 +117,7 @@ enum rv_gate_verdict rv_gate_enter(struct rv_ticket *t, const struct rv_call_opt
     int64_t open_us = g->closed_until_us;
 
     assert(!t->is_inside);
-    *at_us = INT64_MAX;
+    *at_us = RV_NEVER;
     if (is_refused(&g->breaker, now_us)) {
         unlink_ticket(t);
         return RV_GATE_REFUSED;

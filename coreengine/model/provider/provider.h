@@ -72,7 +72,7 @@ RV_MUST_CHECK int rv_exchange_new(rv_providers *p, const struct rv_exchange_opts
                                   rv_err **err);
 enum rv_exchange_want {
     RV_EXCHANGE_SEND, /* start rv_exchange_request() now */
-    RV_EXCHANGE_WAIT, /* ask again at *at_us (INT64_MAX: on_ready will tell), or when the request under way has ended */
+    RV_EXCHANGE_WAIT, /* ask again at *at_us (RV_NEVER: on_ready will tell), or when the request under way has ended */
     RV_EXCHANGE_DONE,
 };
 enum rv_exchange_want rv_exchange_next(rv_exchange *x, int64_t now_us, int64_t *at_us);

@@ -135,7 +135,7 @@ struct rv_gate {
     struct rv_breaker breaker;
 };
 enum rv_gate_verdict { RV_GATE_IN, RV_GATE_LATER, RV_GATE_REFUSED };
-/** *at_us: when to ask again; INT64_MAX: on_ready tells. */
+/** *at_us: when to ask again; RV_NEVER: on_ready tells. */
 enum rv_gate_verdict rv_gate_enter(struct rv_ticket *t, const struct rv_call_options *limits, int64_t tokens,
                                    int64_t now_us, int64_t *at_us);
 /** Out of the queue or the place, whichever it is in. Follow it by rv_gate_wake(), last of all. */

@@ -14,7 +14,6 @@
 #define MAX_BACKOFF_US (10 * RV_US_PER_S)   /* ten seconds between two starts of a server that ends */
 #define END_US         (10 * RV_US_PER_S)   /* for all servers to end: their graces and some to spare */
 #define MAX_TURNS      10                   /* of the loop, until handles that were closed are gone */
-#define NEVER          INT64_MAX            /* no timer */
 
 struct mcp_connection {
     rv_mcp_pool *pool;
@@ -344,7 +343,7 @@ static void pump(struct mcp_connection *c)
     try_open(c);
     while ((c->link.ops || rv_mcp_client_is_dead(c->client)) && (out = rv_mcp_client_next(c->client)) != NULL)
         tell(c, out);
-    c->idle_at_us = c->calls ? NEVER : pool_now_us(c->pool) + IDLE_US;
+    c->idle_at_us = c->calls ? RV_NEVER : pool_now_us(c->pool) + IDLE_US;
     bool is_over = rv_mcp_client_is_dead(c->client) || c->is_broken;
     if (is_over) {
         c->n_failed++;
@@ -388,7 +387,7 @@ static void on_timer(uv_timer_t *t)
 
 static void set_timer(rv_mcp_pool *p)
 {
-    int64_t due = NEVER, now_us = pool_now_us(p);
+    int64_t due = RV_NEVER, now_us = pool_now_us(p);
 
     for (size_t i = 0; i < p->n_servers && !p->is_ended; i++) {
         const struct mcp_connection *c = &p->connections[i];
@@ -401,7 +400,7 @@ static void set_timer(rv_mcp_pool *p)
         else if (!c->calls)
             due = c->idle_at_us < due ? c->idle_at_us : due;
     }
-    if (due == NEVER)
+    if (due == RV_NEVER)
         uv_timer_stop(&p->timer);
     else
         uv_timer_start(&p->timer, on_timer, due <= now_us ? 0 : (uint64_t)((due - now_us + 999) / 1000), 0);
@@ -423,7 +422,7 @@ int rv_mcp_pool_ask(rv_mcp_pool *p, const struct rv_mcp_server_config *server, c
     call->connection = c;
     call->next = c->calls;
     c->calls = call;
-    c->idle_at_us = NEVER;
+    c->idle_at_us = RV_NEVER;
     /* no callback from here: the loop does the rest */
     uv_timer_start(&p->timer, on_timer, 0, 0);
     if (p->outer)

@@ -69,7 +69,7 @@ static bool run(struct rv_tool_work *w)
                                        .session_id = m->texts[SESSION],
                                        .key = m->texts[KEY],
                                        .call_id = w->call_id,
-                                       .until_us = INT64_MAX};
+                                       .until_us = RV_NEVER};
 
     if (w->ask && w->ask(w, &ask, &m->answer, &m->why) == 0)
         return true;

@@ -500,7 +500,7 @@ static int64_t until_us(const struct rv_plugin_entry *e, const struct rv_plugin_
     struct rv_clock clock = rv_clock_system();
 
     if (e->services.n == 0 || call->timeout_ms <= 0 || call->timeout_ms > RV_PLUGIN_MAX_TIMEOUT_MS)
-        return INT64_MAX;
+        return RV_NEVER;
     return clock.now_us(clock.self) + call->timeout_ms * RV_US_PER_MS;
 }
 

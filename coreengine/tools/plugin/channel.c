@@ -48,10 +48,10 @@ bool rv_channel_is_ready(const struct rv_channel *c)
 
 static int time_left(const struct rv_wait *wait, int64_t *left_us, rv_err **err)
 {
-    *left_us = RV_WAIT_FOREVER;
+    *left_us = RV_NEVER;
     if (wait && wait->cancelled && atomic_load_explicit(wait->cancelled, memory_order_relaxed))
         return RV_FAIL(err, RV_E_CANCELLED, "it was cancelled");
-    if (wait && wait->until_us != RV_WAIT_FOREVER)
+    if (wait && wait->until_us != RV_NEVER)
         *left_us = wait->until_us - rv_channel_now_us();
     return *left_us > 0 ? 0 : RV_FAIL(err, RV_E_TIMEOUT, "there was no answer in time");
 }
@@ -73,7 +73,7 @@ static int wait_for(int fd, short events, const struct rv_wait *wait, rv_err **e
 
         if (rc < 0)
             return rc;
-        if (left_us != RV_WAIT_FOREVER)
+        if (left_us != RV_NEVER)
             ms = left_us > 3600000000 ? 3600000 : (int)((left_us + 999) / 1000);
         if (wait && wait->cancelled && (ms < 0 || ms > RV_CHANNEL_SLICE_MS))
             ms = RV_CHANNEL_SLICE_MS;

@@ -51,11 +51,11 @@ static void count_death(struct rv_isolated *iso)
 /* Wait until another call gives back a child; the lock is held. */
 static int wait_for_room(struct rv_isolated *iso, const struct rv_wait *wait, rv_err **err)
 {
-    int64_t left_us = RV_WAIT_FOREVER;
+    int64_t left_us = RV_NEVER;
 
     if (wait->cancelled && atomic_load_explicit(wait->cancelled, memory_order_relaxed))
         return RV_FAIL(err, RV_E_CANCELLED, "it was cancelled while %d other calls ran", RV_ISOLATED_MAX_CHILDREN);
-    if (wait->until_us != RV_WAIT_FOREVER)
+    if (wait->until_us != RV_NEVER)
         left_us = wait->until_us - rv_channel_now_us();
     if (left_us <= 0)
         return RV_FAIL(err, RV_E_TIMEOUT, "its turn did not come in time: %d other calls ran",
@@ -271,8 +271,7 @@ static int take_ask(struct exchange *t, const char *service, rv_str args, const 
     if (++t->n_asks > RV_CAP_MAX_ASKS || strlen(service) > RV_SERVICE_MAX_NAME)
         return RV_FAIL(err, RV_E_PLUGIN, "its process asks more than %d times, or for a name of more than %d bytes",
                        RV_CAP_MAX_ASKS, RV_SERVICE_MAX_NAME);
-    int64_t until_us = wait->until_us == RV_WAIT_FOREVER ? INT64_MAX : wait->until_us;
-    int rc = rv_plugin_pass_on(t->entry, t->pieces->call, service, args, until_us, &answer, &why);
+    int rc = rv_plugin_pass_on(t->entry, t->pieces->call, service, args, wait->until_us, &answer, &why);
     if (rc == 0)
         rc = rv_buf_check(&answer, "answer of a service", &why);
     rc = send_answer(t, &answer, rc < 0 ? why : NULL, wait, err);
@@ -377,7 +376,7 @@ int rv_isolated_call(const struct rv_plugin_entry *e, struct rv_plugin_pieces *p
     struct rv_isolated *iso = e->owner->isolated;
     int64_t now_us = rv_channel_now_us();
     bool has_end = call->timeout_ms > 0 && call->timeout_ms <= RV_PLUGIN_MAX_TIMEOUT_MS;
-    const struct rv_wait wait = {has_end ? now_us + call->timeout_ms * RV_US_PER_MS : RV_WAIT_FOREVER, call->cancelled};
+    const struct rv_wait wait = {has_end ? now_us + call->timeout_ms * RV_US_PER_MS : RV_NEVER, call->cancelled};
     struct exchange exchange = {.entry = e, .pieces = pieces, .out = out, .said = said};
     bool usable = true;
     int rc = take(iso, &wait, &exchange.child, err);

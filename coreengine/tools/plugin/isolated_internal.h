@@ -31,10 +31,9 @@
 
 /* The time until which a side waits. */
 struct rv_wait {
-    int64_t until_us;             /* of rv_clock_system(); RV_WAIT_FOREVER: no end */
+    int64_t until_us;             /* of rv_clock_system(); RV_NEVER: no end */
     const atomic_bool *cancelled; /* borrowed; may be NULL */
 };
-#define RV_WAIT_FOREVER INT64_MAX /* without a deadline */
 
 struct rv_channel {
     int fd;

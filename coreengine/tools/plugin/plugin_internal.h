@@ -192,7 +192,7 @@ struct rv_plugin_callbacks;
 int rv_plugin_ask(struct rv_plugin_asks *a, const struct rv_plugin_callbacks *callbacks, const char *service,
                   const char *args, const char **answer);
 void rv_plugin_asks_fini(struct rv_plugin_asks *a);
-/** In the engine's process: have the caller's engine answer. until_us: of the system's clock; INT64_MAX: no limit. */
+/** In the engine's process: have the caller's engine answer. until_us: of the system's clock; RV_NEVER: no limit. */
 RV_MUST_CHECK int rv_plugin_pass_on(const struct rv_plugin_entry *e, const struct rv_plugin_call *call,
                                     const char *service, rv_str args, int64_t until_us, rv_buf *answer, rv_err **err);
 

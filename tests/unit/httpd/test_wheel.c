@@ -9,7 +9,7 @@
 
 static struct rv_wheel wheel;
 static struct rv_wheel_entry entries[N];
-static int64_t dues[N]; /* RV_HTTPD_NEVER: not in it */
+static int64_t dues[N]; /* RV_NEVER: not in it */
 
 static void must_give_what_is_due(int64_t now)
 {
@@ -19,7 +19,7 @@ static void must_give_what_is_due(int64_t now)
         size_t i = (size_t)(e - entries);
         ck_assert_int_le(dues[i], now);
         ck_assert_int_eq(e->due_us, dues[i]);
-        dues[i] = RV_HTTPD_NEVER;
+        dues[i] = RV_NEVER;
     }
     for (size_t i = 0; i < N; i++)
         ck_assert_int_gt(dues[i], now);
@@ -27,7 +27,7 @@ static void must_give_what_is_due(int64_t now)
 
 static int64_t first_due(void)
 {
-    int64_t first = RV_HTTPD_NEVER;
+    int64_t first = RV_NEVER;
 
     for (size_t i = 0; i < N; i++)
         first = dues[i] < first ? dues[i] : first;
@@ -43,13 +43,13 @@ START_TEST(gives_each_entry_when_it_is_due)
     rv_wheel_init(&wheel, now);
     memset(entries, 0, sizeof entries);
     for (size_t i = 0; i < N; i++)
-        dues[i] = RV_HTTPD_NEVER;
+        dues[i] = RV_NEVER;
     for (int step = 0; step < rv_kit_sample(20000, 2000000); step++) {
         size_t i = rv_rand_below(r, N);
         uint64_t what = rv_rand_below(r, 10);
         if (what == 0) {
             rv_wheel_remove(&wheel, &entries[i]);
-            dues[i] = RV_HTTPD_NEVER;
+            dues[i] = RV_NEVER;
         } else if (what < 6) {
             dues[i] = now + 1 + (int64_t)rv_rand_below(r, what == 1 ? 1000000000 : 2000000);
             rv_wheel_set(&wheel, &entries[i], dues[i]);
@@ -58,8 +58,8 @@ START_TEST(gives_each_entry_when_it_is_due)
             must_give_what_is_due(now);
         }
         int64_t next = rv_wheel_next_us(&wheel), first = first_due();
-        if (first == RV_HTTPD_NEVER)
-            ck_assert_int_eq(next, RV_HTTPD_NEVER);
+        if (first == RV_NEVER)
+            ck_assert_int_eq(next, RV_NEVER);
         else
             ck_assert_int_le(next, first + RV_WHEEL_TICK_US);
     }
@@ -75,7 +75,7 @@ START_TEST(gives_an_entry_of_the_past_at_once)
     ck_assert_ptr_eq(rv_wheel_pop(&wheel, 5000000000), &e);
     ck_assert_ptr_null(rv_wheel_pop(&wheel, 5000000000));
     rv_wheel_remove(&wheel, &e);
-    ck_assert_int_eq(rv_wheel_next_us(&wheel), RV_HTTPD_NEVER);
+    ck_assert_int_eq(rv_wheel_next_us(&wheel), RV_NEVER);
 }
 END_TEST
 
@@ -101,7 +101,7 @@ START_TEST(entries_of_a_later_round_cost_nothing_for_each_that_is_due)
     while ((e = rv_wheel_pop(&wheel, due_us + round_us)))
         n_given++;
     ck_assert_uint_eq(n_given, 2 * n);
-    ck_assert_int_eq(rv_wheel_next_us(&wheel), RV_HTTPD_NEVER);
+    ck_assert_int_eq(rv_wheel_next_us(&wheel), RV_NEVER);
     free(many);
 }
 END_TEST
@@ -119,7 +119,7 @@ START_TEST(an_entry_that_was_found_due_can_be_removed_or_set_again)
     rv_wheel_set(&wheel, &e[2], 9000000000);
     ck_assert_ptr_null(rv_wheel_pop(&wheel, 5000000000));
     ck_assert_ptr_eq(rv_wheel_pop(&wheel, 9000000000), &e[2]);
-    ck_assert_int_eq(rv_wheel_next_us(&wheel), RV_HTTPD_NEVER);
+    ck_assert_int_eq(rv_wheel_next_us(&wheel), RV_NEVER);
 }
 END_TEST
 
