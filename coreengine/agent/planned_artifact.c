@@ -44,7 +44,8 @@ static int result_of(const struct rv_tool_info *info, json_object *raw, bool is_
 static int write_fresh_id(const rv_visit *v, size_t index, rv_buf *out, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(RV_JSON_MAX_BYTES);
-    char hash[RV_HASH_MAX];
+    char hash[RV_HASH_MAX], id[RV_UUID_MAX];
+    unsigned char bytes[16];
 
     rv_buf_printf(&text, "artifact\n%s\n%s\n%016llx\n%lld\n%zu", rv_envelope_fields(v->env)->envelope_id,
                   v->agent->name, (unsigned long long)rv_visit_identity(v), (long long)v->visit_no,
@@ -52,9 +53,11 @@ static int write_fresh_id(const rv_visit *v, size_t index, rv_buf *out, rv_err *
     int rc = rv_buf_check(&text, "the id of an artifact", err);
     rv_hash_of(rv_buf_str(&text), hash);
     rv_buf_fini(&text);
-    hash[12] = '4';
-    hash[16] = "89ab"[hash[16] & 3];
-    rv_buf_printf(out, "%.8s-%.4s-%.4s-%.4s-%.12s", hash, hash + 8, hash + 12, hash + 16, hash + 20);
+    hash[16] = "89ab"[hash[16] & 3]; /* of the character, as in journals of before */
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (unsigned char)(rv_hex_digit(hash[2 * i]) << 4 | rv_hex_digit(hash[2 * i + 1]));
+    rv_uuid_text(bytes, 4, id);
+    rv_buf_puts(out, id);
     return rc == 0 ? rv_buf_check(out, "the id of an artifact", err) : rc;
 }
 

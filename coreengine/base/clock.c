@@ -1,6 +1,7 @@
 /* The system's time and randomness, the seeded generator, ids, RFC 3339 times. */
 #include "coreengine/base/clock.h"
 #include "coreengine/base/base_internal.h"
+#include "coreengine/base/hash.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -157,6 +158,49 @@ void rv_id_make(struct rv_rand r, const char *prefix, char out[RV_ID_MAX])
     for (i = 0; i < 16; i++)
         out[len + i] = hex[bits >> (60 - 4 * i) & 15];
     out[len + 16] = '\0';
+}
+
+void rv_uuid_text(const unsigned char bytes[16], int version, char out[RV_UUID_MAX])
+{
+    unsigned char id[16];
+    size_t at = 0;
+
+    memcpy(id, bytes, sizeof id);
+    id[6] = (unsigned char)((id[6] & 0x0F) | version << 4);
+    id[8] = (unsigned char)((id[8] & 0x3F) | 0x80);
+    for (size_t i = 0; i < sizeof id; i++) {
+        if (i == 4 || i == 6 || i == 8 || i == 10)
+            out[at++] = '-';
+        rv_hex(id + i, 1, out + at);
+        at += 2;
+    }
+    out[at] = '\0';
+}
+
+void rv_uuid_make(struct rv_rand r, char out[RV_UUID_MAX])
+{
+    unsigned char bytes[16];
+
+    r.fill(r.self, bytes, sizeof bytes);
+    rv_uuid_text(bytes, 4, out);
+}
+
+bool rv_uuid_read(rv_str text, char out[RV_UUID_MAX])
+{
+    static const char form[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+    char small[RV_UUID_MAX];
+
+    if (text.len != sizeof form - 1)
+        return false;
+    for (size_t i = 0; i < text.len; i++) {
+        if (form[i] == '-' ? text.ptr[i] != '-' : !rv_is_hex(text.ptr[i]))
+            return false;
+        small[i] = rv_ascii_lower(text.ptr[i]);
+    }
+    small[text.len] = '\0';
+    if (out)
+        memcpy(out, small, sizeof small);
+    return true;
 }
 
 /* --- dates and RFC 3339 --- */

@@ -44,6 +44,16 @@ uint64_t rv_rand_below(struct rv_rand r, uint64_t n);
 /** prefix + 16 lower-case hex characters, e.g. "env_0123456789abcdef". prefix is at most 8 bytes. */
 void rv_id_make(struct rv_rand r, const char *prefix, char out[RV_ID_MAX]);
 
+/* UUIDs of RFC 9562, in lower case. */
+#define RV_UUID_MAX 37 /* bytes, with the NUL */
+/** 16 bytes with a version and the variant of the RFC put in, as hex with hyphens. */
+void rv_uuid_text(const unsigned char bytes[16], int version, char out[RV_UUID_MAX]);
+/** A random one: version 4. */
+void rv_uuid_make(struct rv_rand r, char out[RV_UUID_MAX]);
+/** Tells whether text is a UUID of any version, in either case. out: the same in lower case, else not written; NULL:
+ * not wanted. */
+bool rv_uuid_read(rv_str text, char out[RV_UUID_MAX]);
+
 /* A date of the Gregorian calendar, also before its time. Days are counted from 1970-01-01. */
 struct rv_date {
     int64_t year;

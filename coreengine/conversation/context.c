@@ -28,23 +28,6 @@ static void add(struct sha1_ctx *h, rv_str bytes)
         sha1_update(h, bytes.len, (const uint8_t *)bytes.ptr);
 }
 
-void rv_uuid_text(const unsigned char bytes[16], int version, char out[RV_UUID_MAX])
-{
-    unsigned char id[UUID_BYTES];
-    size_t at = 0;
-
-    memcpy(id, bytes, sizeof id);
-    id[6] = (unsigned char)((id[6] & 0x0F) | version << 4);
-    id[8] = (unsigned char)((id[8] & 0x3F) | 0x80);
-    for (size_t i = 0; i < sizeof id; i++) {
-        if (i == 4 || i == 6 || i == 8 || i == 10)
-            out[at++] = '-';
-        rv_hex(id + i, 1, out + at);
-        at += 2;
-    }
-    out[at] = '\0';
-}
-
 static void finish(struct sha1_ctx *h, char out[RV_UUID_MAX])
 {
     uint8_t id[UUID_BYTES];

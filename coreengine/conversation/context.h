@@ -51,9 +51,6 @@ RV_MUST_CHECK int rv_context_read_json(json_object *json, struct rv_context *out
 void rv_user_id_of_email(rv_str email, char out[37]);
 
 /* --- Ids that follow from names --- */
-#define RV_UUID_MAX 37
-/** 16 bytes with a version and the variant of the RFC put in, as lower-case hex with hyphens. */
-void rv_uuid_text(const unsigned char bytes[16], int version, char out[RV_UUID_MAX]);
 /** UUIDv5 of "TABLE:KEY:USER" in the namespace of p8.dev; user NULL: "". */
 void rv_entity_id(const char *table, rv_str key, const char *user, char out[RV_UUID_MAX]);
 /** The same of the key that parts[0..n) give one behind the other; no memory is needed for it. */

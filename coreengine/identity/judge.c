@@ -128,22 +128,6 @@ static int judge_token(const rv_auth *auth, rv_str token, int64_t now_us, struct
 
 /* --- what headers may say of those who may act for others --- */
 
-/* In lower case; false: it is not a UUID. */
-static bool read_uuid(rv_str text, char out[RV_IDENTITY_MAX_ID + 1])
-{
-    if (text.len != 36)
-        return false;
-    for (size_t i = 0; i < text.len; i++) {
-        bool is_dash = i == 8 || i == 13 || i == 18 || i == 23;
-        char c = text.ptr[i];
-        if (is_dash ? c != '-' : !rv_is_hex(c))
-            return false;
-        out[i] = rv_ascii_lower(c);
-    }
-    out[text.len] = 0;
-    return true;
-}
-
 static int name_tenant(const struct rv_caller *c, struct rv_identity *identity, struct rv_refusal *refusal)
 {
     rv_str tenant;
@@ -188,7 +172,7 @@ static int name_user_by(const rv_auth *auth, const struct rv_caller *c, const ch
         return 0;
     bool is_sound = there > 0 && (auth->any_user_id ? rv_is_store_id(user) &&
                                                           rv_text_keep(user, identity->user, sizeof identity->user)
-                                                    : read_uuid(user, identity->user));
+                                                    : rv_uuid_read(user, identity->user));
     if (!is_sound)
         return rv_refuse_malformed(
             refusal, auth->any_user_id ? "the id of the user is empty, too long, has control characters, or is "

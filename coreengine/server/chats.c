@@ -7,17 +7,6 @@
 #include "coreengine/server/chats_internal.h"
 #include "coreengine/server/view_internal.h"
 
-/* X-Session-Id and other ids of clients, as the path of p8 wants them. */
-static bool is_uuid(const char *text)
-{
-    for (size_t i = 0; i < 36; i++) {
-        bool is_dash = i == 8 || i == 13 || i == 18 || i == 23;
-        if (is_dash ? text[i] != '-' : !rv_is_hex(text[i]))
-            return false;
-    }
-    return text[36] == '\0';
-}
-
 void srv_turn_ask_free(struct srv_turn_ask *ask)
 {
     if (!ask)
@@ -140,7 +129,7 @@ int srv_chat_agui(struct srv_call *c, rv_err **err)
 {
     struct srv_turn_ask *a;
 
-    if (!is_uuid(c->args[0]))
+    if (!rv_uuid_read(rv_str_of(c->args[0]), NULL)) /* ids of clients, as the path of p8 wants them */
         return RV_FAIL(err, RV_E_INVALID, "Invalid chat_id: must be a valid UUID, got '%.80s'", c->args[0]);
     int rc = new_ask(c, RV_PROTOCOL_AGUI, &a, err);
     if (rc < 0)
@@ -180,8 +169,6 @@ static const char *text_of(json_object *message, const char **role)
 int srv_chat_keep_history(struct srv_call *c, const struct srv_turn_ask *a, rv_err **err)
 {
     struct rv_turn *turn = rv_turn_new(RV_REQUEST_MAX_BYTES * 2);
-    struct rv_rand rand = rv_rand_system();
-    unsigned char bytes[16];
     char id[RV_UUID_MAX];
     const char *role = "";
 
@@ -191,8 +178,7 @@ int srv_chat_keep_history(struct srv_call *c, const struct srv_turn_ask *a, rv_e
         const char *text = text_of(json_object_array_get_idx(a->req.history, i), &role);
         if (!text)
             continue;
-        rand.fill(rand.self, bytes, sizeof bytes);
-        rv_uuid_text(bytes, 4, id);
+        rv_uuid_make(rv_rand_system(), id);
         const struct rv_message m = {.id = id,
                                      .type = strcmp(role, "user") == 0 ? "user" : "assistant",
                                      .has_content = true,

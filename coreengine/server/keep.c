@@ -290,14 +290,11 @@ static int answered_run(struct srv_call *c, struct srv_turn_ask *a, rv_err **err
 
 static int make_session(struct srv_turn_ask *a, rv_err **err)
 {
-    struct rv_rand rand = rv_rand_system();
-    unsigned char bytes[16];
     char id[RV_UUID_MAX];
 
     if (a->session && a->session[0])
         return 0;
-    rand.fill(rand.self, bytes, sizeof bytes);
-    rv_uuid_text(bytes, 4, id);
+    rv_uuid_make(rv_rand_system(), id);
     free(a->session);
     a->session = rv_str_dup(rv_str_of(id));
     return a->session ? 0 : RV_FAIL(err, RV_E_NOMEM, "begin a turn");

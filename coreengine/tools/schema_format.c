@@ -324,14 +324,7 @@ static bool is_uri_reference(rv_str s)
 
 static bool is_uuid(rv_str s)
 {
-    static const char form[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
-
-    if (s.len != sizeof form - 1)
-        return false;
-    for (size_t i = 0; i < s.len; i++)
-        if (form[i] == '-' ? s.ptr[i] != '-' : !rv_is_hex(s.ptr[i]))
-            return false;
-    return true;
+    return rv_uuid_read(s, NULL);
 }
 
 /* --- the table --- */

@@ -44,15 +44,6 @@ static int copy_context(rv_chat *chat, rv_err **err)
     return rv_context_check(c, err);
 }
 
-static void new_session_id(char out[RV_UUID_MAX])
-{
-    struct rv_rand r = rv_rand_system();
-    unsigned char bytes[16];
-
-    r.fill(r.self, bytes, sizeof bytes);
-    rv_uuid_text(bytes, 4, out);
-}
-
 /* The session that was named, if it is there for that user; else it will be made with the first turn. */
 static int find_session(rv_chat *chat, const char *id, char **agent, rv_err **err)
 {
@@ -62,7 +53,7 @@ static int find_session(rv_chat *chat, const char *id, char **agent, rv_err **er
 
     chat->is_new = true;
     if (!id || !id[0]) {
-        new_session_id(chat->session_id);
+        rv_uuid_make(rv_rand_system(), chat->session_id);
         return 0;
     }
     if (strlen(id) > RV_STORE_MAX_ID)

@@ -91,20 +91,6 @@ int mcp_failure_of(const rv_err *why, json_object **out, rv_err **err)
 
 /* --- success --- */
 
-/* A random id in the form of RFC 9562, version 4. */
-static void make_uuid(char out[37])
-{
-    unsigned char b[16];
-    struct rv_rand r = rv_rand_system();
-    char hex[32];
-
-    r.fill(r.self, b, sizeof b);
-    b[6] = (unsigned char)((b[6] & 0x0f) | 0x40);
-    b[8] = (unsigned char)((b[8] & 0x3f) | 0x80);
-    rv_hex(b, sizeof b, hex);
-    snprintf(out, 37, "%.8s-%.4s-%.4s-%.4s-%.12s", hex, hex + 8, hex + 12, hex + 16, hex + 20);
-}
-
 /* The data of an artifact: own content is given beside it, not twice. */
 static json_object *artifact_of(struct rv_json_build *b, json_object *data, bool has_content)
 {
@@ -128,9 +114,9 @@ static int wrap(const struct mcp_about *about, const char *text, json_object *ar
                                                 .session_id = about->session,
                                                 .user_id = about->scope->user,
                                                 .execution_id = about->run};
-    char id[37], time[RV_TIME_MAX];
+    char id[RV_UUID_MAX], time[RV_TIME_MAX];
 
-    make_uuid(id);
+    rv_uuid_make(rv_rand_system(), id);
     rv_time_format(about->now_us, time);
     return rv_artifact_wrap(&(struct rv_artifact_made){artifact, id, about->tool, time, text}, &context, out, err);
 }

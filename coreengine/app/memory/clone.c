@@ -13,14 +13,6 @@ struct cloning {
     char texts[3][RV_UUID_MAX];
 };
 
-static void new_id(struct rv_rand rand, char out[RV_UUID_MAX])
-{
-    unsigned char bytes[16];
-
-    rand.fill(rand.self, bytes, sizeof bytes);
-    rv_uuid_text(bytes, 4, out);
-}
-
 static int take(void *self, const struct rv_message *m, rv_err **err)
 {
     struct cloning *c = self;
@@ -28,7 +20,7 @@ static int take(void *self, const struct rv_message *m, rv_err **err)
     int type = rv_message_type_of(rv_str_of(m->type)), status = rv_turn_status_of(rv_str_of(m->status));
     char id[RV_UUID_MAX];
 
-    new_id(c->rand, id);
+    rv_uuid_make(c->rand, id);
     copy.id = id;
     copy.seq = 0;
     copy.run_id = NULL; /* that run wrote the original */
@@ -141,7 +133,7 @@ int rv_app_clone_session(rv_store *store, const struct rv_store_scope *scope, co
         return RV_FAIL(err, RV_E_DENIED, "only an operator copies a session for another user");
     if (opts->id && strlen(opts->id) > RV_STORE_MAX_ID)
         return RV_FAIL(err, RV_E_INVALID, "a session's id has at most %d bytes", RV_STORE_MAX_ID);
-    new_id(opts->rand, made);
+    rv_uuid_make(opts->rand, made);
     const char *wanted = opts->id ? opts->id : made;
     do {
         rc = rv_store_begin(store, err);

@@ -264,12 +264,10 @@ int rv_app_moment_session(rv_store *store, const struct rv_store_scope *scope, c
 {
     struct pair p = {.owner = {scope->tenant ? scope->tenant : RV_STORE_TENANT, scope->user ? scope->user : ""},
                      .what = opts};
-    unsigned char bytes[16];
 
     if (opts->session && (!opts->session[0] || strlen(opts->session) > RV_STORE_MAX_ID))
         return RV_FAIL(err, RV_E_INVALID, "a session's id has from 1 to %d bytes", RV_STORE_MAX_ID);
-    opts->rand.fill(opts->rand.self, bytes, sizeof bytes);
-    rv_uuid_text(bytes, 4, p.session);
+    rv_uuid_make(opts->rand, p.session);
     if (opts->session)
         snprintf(p.session, sizeof p.session, "%s", opts->session);
     int rc = write_pair(store, &p, err);

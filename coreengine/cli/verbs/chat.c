@@ -294,14 +294,9 @@ static void close_chat(struct rv_cli_chat *c)
 /* --- the verb --- */
 
 /* A session's id where a message could stand: then that session is meant. */
-static bool is_uuid(const char *text)
+static bool names_session(const struct rv_cli *cli)
 {
-    for (size_t i = 0; i < 36; i++) {
-        bool dash = i == 8 || i == 13 || i == 18 || i == 23;
-        if (dash ? text[i] != '-' : !text[i] || !strchr("0123456789abcdefABCDEF", text[i]))
-            return false;
-    }
-    return text[36] == '\0';
+    return cli->n_words > 0 && rv_uuid_read(rv_str_of(cli->words[0]), NULL);
 }
 
 /* *said false: the command line has no message. */
@@ -309,7 +304,7 @@ static int read_message(const struct rv_cli *cli, rv_buf *out, bool *said, rv_er
 {
     const char *text = rv_cli_value(cli, "message"), *file = rv_cli_value(cli, "input-file");
 
-    if (cli->n_words > 0 && !is_uuid(cli->words[0]))
+    if (cli->n_words > 0 && !names_session(cli))
         text = cli->words[0];
     *said = text || file;
     int rc = rv_cli_read_text(text, file, out, err);
@@ -376,7 +371,7 @@ static int chat(struct rv_cli *cli, rv_err **err)
             cli, err, "--history does not go with --json and --events; `reeve sessions messages` prints the rows");
     if ((cli->n_words > 0) + rv_cli_flag(cli, "message") + rv_cli_flag(cli, "input-file") > 1)
         return rv_cli_usage(cli, err, "the message is given more than once");
-    if (!session && cli->n_words > 0 && is_uuid(cli->words[0]))
+    if (!session && names_session(cli))
         session = cli->words[0];
     int rc = read_message(cli, &message, &said, err);
     bool repl = !said && !data && isatty(STDIN_FILENO);

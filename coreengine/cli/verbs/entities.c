@@ -289,14 +289,6 @@ static int put(struct rv_cli *cli, rv_err **err)
 
 /* --- delete --- */
 
-static bool is_uuid(const char *text)
-{
-    size_t n = strlen(text);
-
-    return n == 36 && text[8] == '-' && text[13] == '-' && text[18] == '-' && text[23] == '-' &&
-           strspn(text, "0123456789abcdefABCDEF-") == n;
-}
-
 static int delete_rows(struct rv_cli *cli, rv_err **err)
 {
     const char *kind = cli->words[0];
@@ -306,7 +298,7 @@ static int delete_rows(struct rv_cli *cli, rv_err **err)
     for (size_t i = 1; i < cli->n_words && rc == 0; i++) {
         const char *word = cli->words[i];
         int64_t n = 1;
-        rc = is_uuid(word)
+        rc = rv_uuid_read(rv_str_of(word), NULL)
                  ? rv_store_delete_entity(cli->store, &cli->app.scope,
                                           &(struct rv_entity_target){kind, word, rv_app_now_us()}, err)
                  : rv_store_delete_entities_named(cli->store, &cli->app.scope,

@@ -264,28 +264,13 @@ static int check_common(const char *column, json_object *v, rv_err **err)
 
 /* --- Ids --- */
 
-bool rv_entity_is_uuid(rv_str text, char out[RV_UUID_MAX])
-{
-    if (text.len != RV_UUID_MAX - 1)
-        return false;
-    for (size_t i = 0; i < text.len; i++) {
-        bool is_dash = i == 8 || i == 13 || i == 18 || i == 23;
-        char c = text.ptr[i];
-        if (is_dash ? c != '-' : !rv_is_hex(c))
-            return false;
-        out[i] = rv_ascii_lower(c);
-    }
-    out[text.len] = 0;
-    return true;
-}
-
 static int take_id(json_object *v, struct rv_entity_given *g, rv_err **err)
 {
     rv_str text = rv_json_str(v), shown = rv_utf8_first(text, MAX_SHOWN);
 
     if (!json_object_is_type(v, json_type_string))
         return fail_type("id", "text", v, err);
-    g->is_id_given = rv_entity_is_uuid(text, g->id);
+    g->is_id_given = rv_uuid_read(text, g->id);
     if (!g->is_id_given) {
         RV_FAIL(err, RV_E_INVALID, "id \"%.*s\" is not a UUID", RV_STR_ARG(shown));
         rv_err_hint(err, "leave it out: it follows from the name");

@@ -358,13 +358,9 @@ static int put_rows(struct sql_store *st, const struct rv_store_scope *scope, co
 
 static void make_ids(struct rv_entity_given *given, size_t n, struct rv_rand rand)
 {
-    unsigned char bytes[16];
-
     for (size_t i = 0; i < n; i++)
-        if (!given[i].id[0]) {
-            rand.fill(rand.self, bytes, sizeof bytes);
-            rv_uuid_text(bytes, 4, given[i].id);
-        }
+        if (!given[i].id[0])
+            rv_uuid_make(rand, given[i].id);
 }
 
 static int check_put(const struct rv_entities_put *put, const struct rv_store_scope *scope,

@@ -24,8 +24,6 @@ RV_MUST_CHECK int rv_entity_check(const struct rv_kind *kind, const struct rv_st
                                   struct rv_entity_given *out, rv_err **err);
 void rv_entity_given_fini(struct rv_entity_given *g);
 RV_MUST_CHECK int rv_entity_check_edges(json_object *edges, rv_err **err);
-/** Tells whether the text is a UUID; out gets it in lower case. */
-bool rv_entity_is_uuid(rv_str text, char out[RV_UUID_MAX]);
 /** The column or one that every kind has. RV_E_INVALID. */
 RV_MUST_CHECK int rv_entity_check_column(const struct rv_kind *kind, const char *column, rv_err **err);
 /** A time as rows have it. */

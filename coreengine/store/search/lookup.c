@@ -151,7 +151,7 @@ static int tell_hits(struct hits *l, int (*each)(void *self, const struct rv_key
 /* The text as an id: a UUID in lower case, any other as it is. */
 static bool write_id(rv_str text, char out[RV_STORE_MAX_ID + 1])
 {
-    if (rv_entity_is_uuid(text, out))
+    if (rv_uuid_read(text, out))
         return true;
     if (text.len == 0 || text.len > RV_STORE_MAX_ID || memchr(text.ptr, 0, text.len))
         return false;
