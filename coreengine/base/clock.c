@@ -340,6 +340,29 @@ static bool take_offset(rv_str *s, int *out_minutes)
     return true;
 }
 
+static bool take_day(rv_str *s, int *y, int *m, int *d)
+{
+    char c;
+
+    return take_digits(s, 4, y) && take_any(s, "-", &c) && take_digits(s, 2, m) && take_any(s, "-", &c) &&
+           take_digits(s, 2, d);
+}
+
+static bool is_in_calendar(int y, int m, int d)
+{
+    return y >= 1 && m >= 1 && m <= 12 && d >= 1 && d <= rv_date_month_days(y, m);
+}
+
+bool rv_day_parse(rv_str text, int64_t *out_us)
+{
+    int y, m, d;
+
+    if (!take_day(&text, &y, &m, &d) || text.len > 0 || !is_in_calendar(y, m, d))
+        return false;
+    *out_us = rv_date_days(y, m, d) * RV_US_PER_DAY;
+    return true;
+}
+
 int rv_time_parse(rv_str text, int64_t *out_us, rv_err **err)
 {
     int y, m, d, hour, minute, second, offset;
@@ -347,13 +370,12 @@ int rv_time_parse(rv_str text, int64_t *out_us, rv_err **err)
     rv_str s = text;
     char c;
 
-    if (!take_digits(&s, 4, &y) || !take_any(&s, "-", &c) || !take_digits(&s, 2, &m) || !take_any(&s, "-", &c) ||
-        !take_digits(&s, 2, &d) || !take_any(&s, "Tt ", &c) || !take_digits(&s, 2, &hour) || !take_any(&s, ":", &c) ||
+    if (!take_day(&s, &y, &m, &d) || !take_any(&s, "Tt ", &c) || !take_digits(&s, 2, &hour) || !take_any(&s, ":", &c) ||
         !take_digits(&s, 2, &minute) || !take_any(&s, ":", &c) || !take_digits(&s, 2, &second) ||
         !take_fraction(&s, &fraction_us) || !take_offset(&s, &offset) || s.len != 0)
         return RV_FAIL(err, RV_E_PARSE, "time \"%.*s\" is not of the form 2026-01-31T12:00:00Z",
                        RV_STR_ARG(rv_utf8_cut(text, RV_TIME_MAX)));
-    if (y < 1 || m < 1 || m > 12 || d < 1 || d > rv_date_month_days(y, m) || hour > 23 || minute > 59 || second > 60)
+    if (!is_in_calendar(y, m, d) || hour > 23 || minute > 59 || second > 60)
         return RV_FAIL(err, RV_E_PARSE, "time \"%.*s\" does not exist in the calendar", RV_STR_ARG(text));
     seconds = rv_date_days(y, m, d) * RV_S_PER_DAY + hour * 3600 + (minute - offset) * 60 + second;
     *out_us = seconds * RV_US_PER_S + fraction_us; /* a leap second (60) is the first one of the next minute */

@@ -68,6 +68,8 @@ int rv_date_month_days(int64_t year, int month); /* 28..31; month 1..12 */
 void rv_time_format(int64_t us, char out[RV_TIME_MAX]);
 /** Reads RFC 3339 with any offset and 0..9 fraction digits (cut to microseconds). RV_E_PARSE. */
 RV_MUST_CHECK int rv_time_parse(rv_str text, int64_t *out_us, rv_err **err);
+/** Reads a day such as 2026-02-24: *out_us is its beginning in UTC. False: it is not one, and *out_us as before. */
+bool rv_day_parse(rv_str text, int64_t *out_us);
 
 /* --- The end of a wait for a condition: of pthread_cond_timedwait() with CLOCK_MONOTONIC --- */
 /** So many microseconds from now on, at most a day. */

@@ -25,10 +25,8 @@ bool rv_rem_sql_read_time(rv_str text, int64_t *us, bool *is_date)
         return false;
     memcpy(full, text.ptr, n);
     *is_date = n == 10;
-    if (*is_date) {
-        memcpy(full + n, "T00:00:00Z", 10);
-        return rv_time_parse((rv_str){full, n + 10}, us, NULL) == 0;
-    }
+    if (*is_date)
+        return rv_day_parse(text, us);
     full[10] = full[10] == ' ' ? 'T' : full[10];
     if (n == 16 || (n > 16 && full[16] != ':')) { /* no seconds */
         memmove(full + 19, full + 16, n - 16);

@@ -183,14 +183,12 @@ static int tell_day(rv_store *store, struct day *d, json_object *to, rv_err **er
 /* The last moment of that day. */
 static int cursor_of(const struct rv_app_feed *opts, int64_t *until_us, rv_err **err)
 {
-    char text[64];
-    int64_t us = 0;
+    int64_t us;
 
     *until_us = INT64_C(253402300799) * RV_US_PER_S; /* of the year 9999 */
     if (!opts->before_date)
         return 0;
-    snprintf(text, sizeof text, "%.32sT00:00:00Z", opts->before_date);
-    if (strlen(opts->before_date) != 10 || rv_time_parse(rv_str_of(text), &us, NULL) < 0)
+    if (!rv_day_parse(rv_str_of(opts->before_date), &us))
         return RV_FAIL(err, RV_E_INVALID, "\"%.40s\" is not a date: write YYYY-MM-DD", opts->before_date);
     *until_us = us + RV_US_PER_DAY - 1;
     return 0;

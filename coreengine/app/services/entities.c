@@ -46,16 +46,12 @@ static int int_of(const struct app_ask *a, const char *key, int64_t least, int64
     return 0;
 }
 
-static bool is_day(const char *text)
-{
-    return strlen(text) == 10 && text[4] == '-';
-}
-
 /* A day as the end of a span is all of that day. */
 static int time_of(const struct app_ask *a, const char *key, bool is_end, int64_t *out, rv_err **err)
 {
     const char *text = NULL;
     struct rv_when when;
+    int64_t day_us;
     int rc = app_ask_text(a, key, false, &text, err);
 
     if (rc < 0 || !text)
@@ -63,7 +59,7 @@ static int time_of(const struct app_ask *a, const char *key, bool is_end, int64_
     rc = rv_when_parse(rv_str_of(text), rv_zone_utc(), INT64_MIN, NULL, &when, err);
     if (rc < 0)
         return RV_WRAP(err, rc, "\"%s\"", key);
-    *out = when.us + (is_end && is_day(text) ? RV_US_PER_DAY - 1 : 0);
+    *out = when.us + (is_end && rv_day_parse(rv_str_of(text), &day_us) ? RV_US_PER_DAY - 1 : 0);
     return 0;
 }
 

@@ -329,15 +329,11 @@ static int notify(struct work_taker *t, struct work_job *j, rv_err **err)
 static int read_date(struct work_job *j, rv_err **err)
 {
     const char *date;
-    char whole[32];
     int rc = text_of(j, "date", &date, err);
 
     j->dream.day_us = j->task.created_us;
-    if (rc < 0 || !date)
+    if (rc < 0 || !date || rv_day_parse(rv_str_of(date), &j->dream.day_us))
         return rc;
-    snprintf(whole, sizeof whole, "%.10sT00:00:00Z", date);
-    if (strlen(date) == 10 && rv_time_parse(rv_str_of(whole), &j->dream.day_us, NULL) == 0)
-        return 0;
     return refuse(j, err, "\"date\" of the payload is not a day such as 2026-02-24");
 }
 

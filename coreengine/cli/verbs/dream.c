@@ -11,13 +11,9 @@
 static int day_of(struct rv_cli *cli, int64_t *out, rv_err **err)
 {
     const char *given = rv_cli_value(cli, "date");
-    char whole[32];
 
     *out = rv_app_now_us();
-    if (!given)
-        return 0;
-    snprintf(whole, sizeof whole, "%.10sT00:00:00Z", given);
-    if (strlen(given) != 10 || rv_time_parse(rv_str_of(whole), out, NULL) < 0)
+    if (given && !rv_day_parse(rv_str_of(given), out))
         return rv_cli_usage(cli, err, "--date %s: write a day such as 2026-02-24", given);
     return 0;
 }

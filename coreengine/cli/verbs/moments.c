@@ -71,12 +71,12 @@ static int collect(void *self, json_object *row, rv_err **err)
 static int time_of(struct rv_cli *cli, const char *option, int64_t *out, rv_err **err)
 {
     const char *given = rv_cli_value(cli, option);
-    char whole[64];
 
     if (!given)
         return 0;
-    snprintf(whole, sizeof whole, "%.10s%s", given, strcmp(option, "before") == 0 ? "T23:59:59.999999Z" : "T00:00:00Z");
-    if (rv_time_parse(rv_str_of(strlen(given) == 10 ? whole : given), out, NULL) < 0)
+    if (rv_day_parse(rv_str_of(given), out))
+        *out += strcmp(option, "before") == 0 ? RV_US_PER_DAY - 1 : 0; /* all of that day */
+    else if (rv_time_parse(rv_str_of(given), out, NULL) < 0)
         return rv_cli_usage(cli, err, "--%s %s: write a date such as 2026-02-24, or a time in RFC 3339", option, given);
     return 0;
 }
