@@ -5,23 +5,22 @@
 
 #include "envelope/envelope_internal.h"
 
-#define MIX        UINT64_C(0x9E3779B97F4A7C15) /* the golden ratio in 64 bits: spreads neighbouring hashes */
-#define MAX_QUOTED 64                           /* bytes of an offending name that a message repeats */
+#define MAX_QUOTED 64 /* bytes of an offending name that a message repeats */
 
 static uint64_t hash_of(uint64_t seed, rv_str s)
 {
-    uint64_t h = seed ^ (s.len * MIX);
+    uint64_t h = seed ^ (s.len * RV_GOLDEN);
     size_t i = 0;
 
     for (; i + 8 <= s.len; i += 8) {
         uint64_t word;
 
         memcpy(&word, s.ptr + i, 8);
-        h = (h ^ word) * MIX;
+        h = (h ^ word) * RV_GOLDEN;
         h ^= h >> 29;
     }
     for (; i < s.len; i++)
-        h = (h ^ (unsigned char)s.ptr[i]) * MIX;
+        h = (h ^ (unsigned char)s.ptr[i]) * RV_GOLDEN;
     return h ^ h >> 32;
 }
 
@@ -149,7 +148,7 @@ static size_t home(const struct rv_map *m, const struct rv_name *name, const str
     uint64_t h = name->hash;
 
     if (to) {
-        h = (h ^ to->hash << 1) * UINT64_C(0x9E3779B97F4A7C15);
+        h = (h ^ to->hash << 1) * RV_GOLDEN;
         h ^= h >> 32;
     }
     return (size_t)h & (2 * m->cap - 1);

@@ -115,7 +115,7 @@ static bool field_value(struct sampler *s, rv_str name, json_object **out)
         return false; /* an outcome may stop the stage before it routes */
     if (i == s->n_fields)
         s->fields[s->n_fields++] = name;
-    mix = (s->sample * MAX_FIELDS + i + 1) * 0x9e3779b97f4a7c15u;
+    mix = (s->sample * MAX_FIELDS + i + 1) * RV_GOLDEN;
     mix = (mix ^ mix >> 32) * 0xbf58476d1ce4e5b9u;
     *out = s->values[(mix >> 33) % s->n_values];
     return true;

@@ -115,7 +115,7 @@ struct rv_rand rv_rand_seeded(struct rv_rand_state *state, uint64_t seed)
     int i;
 
     for (i = 0; i < 4; i++) { /* splitmix64: spreads a small seed, and never gives four zeros */
-        uint64_t z = seed += UINT64_C(0x9e3779b97f4a7c15);
+        uint64_t z = seed += RV_GOLDEN;
         z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
         z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
         state->s[i] = z ^ (z >> 31);

@@ -36,6 +36,8 @@ void rv_hash_of(rv_str bytes, char out[RV_HASH_MAX]);
 /** The SHA-512 of bytes, which may be out itself. */
 void rv_sha512(rv_str bytes, unsigned char out[64]);
 
+/* 2^64 divided by the golden ratio: a product with it spreads neighbouring numbers. */
+#define RV_GOLDEN    UINT64_C(0x9E3779B97F4A7C15)
 #define RV_FNV_START UINT64_C(14695981039346656037) /* the FNV-1a hash of no bytes */
 /** The FNV-1a hash of what h is the hash of, and bytes behind it. */
 static inline uint64_t rv_fnv_add(uint64_t h, rv_str bytes)

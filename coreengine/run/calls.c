@@ -10,7 +10,7 @@
 /* Ids that follow each other are spread: neighbours would make one long chain, which each removal walks along. */
 static size_t home(const struct call_table *t, int64_t id)
 {
-    return (size_t)(((uint64_t)id * 0x9e3779b97f4a7c15u) >> 32) & (t->cap - 1);
+    return (size_t)(((uint64_t)id * RV_GOLDEN) >> 32) & (t->cap - 1);
 }
 
 /* The place of the entry with that id, or the free one where it would stand. */

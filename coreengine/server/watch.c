@@ -157,7 +157,7 @@ static void free_watched(struct watched *r)
 /* Keys are addresses of objects of some hundred bytes (Fibonacci hashing). */
 static struct watched **row_of(struct srv_watch *w, const void *key)
 {
-    return &w->runs[(uint64_t)(uintptr_t)key * UINT64_C(0x9E3779B97F4A7C15) >> 52];
+    return &w->runs[(uint64_t)(uintptr_t)key * RV_GOLDEN >> 52];
 }
 
 static struct watched *find(struct srv_watch *w, const void *key)

@@ -12,7 +12,7 @@ static uint64_t hash64(uint64_t h, rv_str bytes)
 
     for (; i + sizeof word <= bytes.len; i += sizeof word) {
         memcpy(&word, bytes.ptr + i, sizeof word);
-        h = (h ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+        h = (h ^ word) * RV_GOLDEN;
         h ^= h >> 29;
     }
     h = rv_fnv_add(h, (rv_str){bytes.ptr + i, bytes.len - i});
@@ -149,5 +149,5 @@ int sim_ledger_verify(struct sim_seed *s, rv_err **err)
     rv_run_row_fini(&row);
     if (n < 2 || s->is_broken)
         return 0;
-    return replay(s, 1 + (int64_t)(s->seed * UINT64_C(0x9e3779b97f4a7c15) % (uint64_t)n), err);
+    return replay(s, 1 + (int64_t)(s->seed * RV_GOLDEN % (uint64_t)n), err);
 }

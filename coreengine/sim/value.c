@@ -17,14 +17,14 @@ struct maker {
 
 struct sim_rng sim_rng_of(uint32_t bits)
 {
-    return (struct sim_rng){bits * UINT64_C(0x9e3779b97f4a7c15) + 1, bits == 0};
+    return (struct sim_rng){bits * RV_GOLDEN + 1, bits == 0};
 }
 
 uint32_t sim_below(struct sim_rng *r, uint32_t n)
 {
     if (r->is_plain)
         return 0;
-    r->s += UINT64_C(0x9e3779b97f4a7c15); /* splitmix64 */
+    r->s += RV_GOLDEN; /* splitmix64 */
     uint64_t z = r->s;
     z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
     z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);

@@ -66,7 +66,7 @@ struct hashed {
 
 static uint64_t mix(uint64_t h, uint64_t x)
 {
-    h = (h ^ x) * UINT64_C(0x9E3779B97F4A7C15);
+    h = (h ^ x) * RV_GOLDEN;
     return h ^ (h >> 29);
 }
 

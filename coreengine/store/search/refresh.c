@@ -13,7 +13,7 @@
 
 static size_t place_of(const struct rv_number_map *m, uint64_t key)
 {
-    uint64_t h = key * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t h = key * RV_GOLDEN;
     size_t at = (size_t)(h >> 32) & (m->cap - 1);
 
     while (m->keys[at] != 0 && m->keys[at] != key + 1)
