@@ -144,6 +144,70 @@ START_TEST(times_are_read_strictly)
 }
 END_TEST
 
+/* NULL: it is not a UUID. */
+static const struct {
+    const char *text, *lower;
+} uuids[] = {
+    {"01234567-89ab-4cde-8f01-23456789abcd", "01234567-89ab-4cde-8f01-23456789abcd"},
+    {"01234567-89AB-4CDE-8F01-23456789ABCD", "01234567-89ab-4cde-8f01-23456789abcd"},
+    {"01234567-89ab-4cde-8f01-23456789abc", NULL},
+    {"01234567-89ab-4cde-8f01-23456789abcd0", NULL},
+    {"0123456789ab-4cde-8f01-23456789abcd-", NULL},
+    {"01234567-89ab-4cde-8f01-23456789abcg", NULL},
+    {"", NULL},
+};
+
+START_TEST(uuids_are_read_in_either_case_and_nothing_else_is)
+{
+    char out[RV_UUID_MAX] = "as before";
+
+    ck_assert(rv_uuid_read(rv_str_of(uuids[_i].text), out) == (uuids[_i].lower != NULL));
+    ck_assert(rv_uuid_read(rv_str_of(uuids[_i].text), NULL) == (uuids[_i].lower != NULL));
+    ck_assert_str_eq(out, uuids[_i].lower ? uuids[_i].lower : "as before");
+}
+END_TEST
+
+START_TEST(a_uuid_is_made_of_random_bytes_with_version_and_variant)
+{
+    struct rv_rand_state state;
+    char first[RV_UUID_MAX], second[RV_UUID_MAX];
+
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        struct rv_rand r = rv_rand_seeded(&state, seed);
+        rv_uuid_make(r, first);
+        rv_uuid_make(r, second);
+        ck_assert(rv_uuid_read(rv_str_of(first), NULL));
+        ck_assert_str_ne(first, second);
+        ck_assert_int_eq(first[14], '4');
+        ck_assert_ptr_nonnull(strchr("89ab", first[19]));
+    }
+}
+END_TEST
+
+static const struct {
+    const char *text;
+    int64_t us; /* -1: it is not a day */
+} days[] = {
+    {"1970-01-02", RV_US_PER_DAY},
+    {"2024-02-29", 1709164800 * RV_US_PER_S},
+    {"2026-02-29", -1},
+    {"2026-13-01", -1},
+    {"2026-02-2", -1},
+    {"2026-02-24 ", -1},
+    {"2026-02-24T00:00:00Z", -1},
+    {"2026/02/24", -1},
+    {"", -1},
+};
+
+START_TEST(days_are_read_strictly)
+{
+    int64_t us = -1;
+
+    ck_assert(rv_day_parse(rv_str_of(days[_i].text), &us) == (days[_i].us != -1));
+    ck_assert_int_eq(us, days[_i].us);
+}
+END_TEST
+
 TCase *clock_case(void)
 {
     TCase *tc = tcase_create("clock");
@@ -155,5 +219,8 @@ TCase *clock_case(void)
     tcase_add_loop_test(tc, times_are_written_and_read_back, 0, RV_COUNT(times));
     tcase_add_test(tc, years_out_of_range_are_clamped);
     tcase_add_loop_test(tc, times_are_read_strictly, 0, RV_COUNT(readings));
+    tcase_add_loop_test(tc, days_are_read_strictly, 0, RV_COUNT(days));
+    tcase_add_loop_test(tc, uuids_are_read_in_either_case_and_nothing_else_is, 0, RV_COUNT(uuids));
+    tcase_add_test(tc, a_uuid_is_made_of_random_bytes_with_version_and_variant);
     return tc;
 }
