@@ -88,6 +88,8 @@ RV_MUST_CHECK int rv_app_run_drive_with(struct rv_app_run *run, rv_envelope *env
                                         const struct rv_exec_services *services, rv_err **err);
 
 /* --- continue.c --- */
+/** The same state under another id; *out is the caller's. */
+RV_MUST_CHECK int rv_app_state_as(const rv_envelope *env, const char *id, rv_envelope **out, rv_err **err);
 /* Before any code of a capability is loaded, the store knows who recovers the run: should that code end this process, a
  * dead owner is left, and the next process that takes the run over notes it in the journal. */
 struct rv_app_early {

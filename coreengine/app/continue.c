@@ -184,14 +184,13 @@ static int keep_place(struct move *m, rv_err **err)
     return rc;
 }
 
-/* The same state under another name. */
-static int state_of_new(const struct move *m, const char *id, rv_envelope **out, rv_err **err)
+int rv_app_state_as(const rv_envelope *env, const char *id, rv_envelope **out, rv_err **err)
 {
     const struct rv_json_opts opts = {.max_bytes = RV_STATE_MAX_BYTES, .max_depth = RV_STATE_MAX_DEPTH};
     rv_buf text = RV_BUF_INIT(RV_STATE_MAX_BYTES);
     json_object *state = NULL;
 
-    rv_envelope_write_state(rv_run_envelope(m->was.run), &text);
+    rv_envelope_write_state(env, &text);
     int rc = rv_buf_check(&text, "state", err);
     if (rc == 0)
         rc = rv_json_parse(rv_buf_str(&text), &opts, &state, err);
@@ -235,7 +234,7 @@ static int move_over(struct move *m, const char *id, rv_err **err)
         .app = m->how->app, .loaded = m->next, .mode = m->how->mode, .use_mocks = m->how->use_mocks, .store = m->store};
 
     rv_owner_name(owner);
-    int rc = state_of_new(m, id, &env, err);
+    int rc = rv_app_state_as(rv_run_envelope(m->was.run), id, &env, err);
     if (rc < 0)
         return rc;
     rc = rv_store_begin(m->store, err); /* once: the old run in memory moves on, too */

@@ -15,6 +15,9 @@ void rv_app_build_time(struct rv_json_build *b, json_object *to, const char *key
 
 void rv_app_session_json(const struct rv_session_row *row, rv_jw *w);
 void rv_app_message_json(const char *session, const struct rv_message *m, rv_jw *w);
+/** An array of those of a session that the filter takes. */
+RV_MUST_CHECK int rv_app_messages_json(rv_store *store, const struct rv_store_scope *scope, const char *session,
+                                       const struct rv_message_filter *filter, rv_jw *w, rv_err **err);
 void rv_app_task_json(const struct rv_task_row *row, rv_jw *w);
 /** As that, with the task's events as the member `events`. RV_E_NOT_FOUND: it is gone. */
 RV_MUST_CHECK int rv_app_task_json_whole(rv_store *store, const struct rv_store_scope *scope,

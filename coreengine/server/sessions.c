@@ -58,30 +58,6 @@ int srv_session_show(struct srv_call *c, rv_err **err)
     return write_one(c, c->args[0], 200, err);
 }
 
-struct messages {
-    const char *session;
-    rv_jw *w;
-};
-
-static int write_message(void *self, const struct rv_message *m, rv_err **err)
-{
-    struct messages *l = self;
-
-    (void)err;
-    rv_app_message_json(l->session, m, l->w);
-    return 0;
-}
-
-static int write_messages(struct srv_call *c, const struct rv_message_filter *filter, rv_jw *w, rv_err **err)
-{
-    struct messages l = {.session = c->args[0], .w = w};
-
-    rv_jw_arr(w);
-    int rc = rv_store_read_messages(c->store, &c->app.scope, c->args[0], filter, write_message, &l, err);
-    rv_jw_arr_end(w);
-    return rc < 0 ? rc : 0;
-}
-
 int srv_session_messages(struct srv_call *c, rv_err **err)
 {
     struct rv_message_filter filter = {.limit = SRV_MAX_LIMIT};
@@ -92,7 +68,7 @@ int srv_session_messages(struct srv_call *c, rv_err **err)
         rc = srv_call_int(c, "limit", 1, 100 * SRV_MAX_LIMIT, &filter.limit, err);
     if (rc == 0)
         rc = srv_call_int(c, "from", 1, INT64_MAX, &filter.from_seq, err);
-    return rc == 0 ? write_messages(c, &filter, &w, err) : rc;
+    return rc == 0 ? rv_app_messages_json(c->store, &c->app.scope, c->args[0], &filter, &w, err) : rc;
 }
 
 int srv_session_export(struct srv_call *c, rv_err **err)
@@ -110,7 +86,7 @@ int srv_session_export(struct srv_call *c, rv_err **err)
     rv_app_session_json(&row, &w);
     rv_session_row_fini(&row);
     rv_jw_key(&w, "messages");
-    rc = write_messages(c, &all, &w, err);
+    rc = rv_app_messages_json(c->store, &c->app.scope, c->args[0], &all, &w, err);
     rv_jw_obj_end(&w);
     rv_buf_puts(&name, "attachment; filename=\"session-");
     for (const char *p = c->args[0]; *p; p++)

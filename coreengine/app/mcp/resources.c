@@ -161,20 +161,6 @@ int mcp_templates_list(const struct rv_app_mcp_opts *opts, const struct rv_app_m
 
 /* --- one of them --- */
 
-struct messages {
-    const char *session;
-    rv_jw *w;
-};
-
-static int write_message(void *self, const struct rv_message *m, rv_err **err)
-{
-    struct messages *l = self;
-
-    (void)err;
-    rv_app_message_json(l->session, m, l->w);
-    return 0;
-}
-
 static int write_session(const struct rv_app_mcp_at *at, const char *id, rv_buf *out, rv_err **err)
 {
     const struct rv_message_filter all = {.with_children = true};
@@ -184,17 +170,14 @@ static int write_session(const struct rv_app_mcp_at *at, const char *id, rv_buf 
     if (rc < 0)
         return rc;
     rv_jw w = rv_jw_on(out);
-    struct messages l = {id, &w};
     rv_jw_obj(&w);
     rv_jw_key(&w, "session");
     rv_app_session_json(&row, &w);
     rv_session_row_fini(&row);
     rv_jw_key(&w, "messages");
-    rv_jw_arr(&w);
-    rc = rv_store_read_messages(at->sources->store, &at->app->scope, id, &all, write_message, &l, err);
-    rv_jw_arr_end(&w);
+    rc = rv_app_messages_json(at->sources->store, &at->app->scope, id, &all, &w, err);
     rv_jw_obj_end(&w);
-    return rc < 0 ? rc : 0;
+    return rc;
 }
 
 /* The first row that the word means. */

@@ -31,14 +31,7 @@ static int begin_shadow(struct search *s, const rv_run *run, rv_err **err)
     int rc = rv_envelope_dup(rv_run_envelope(run), &env, err);
     if (rc < 0)
         return rc;
-    opts.rules = s->script.begin.rules;
-    opts.continues = s->script.begin.continues;
-    opts.mode = s->script.begin.mode;
-    opts.use_mocks = s->script.begin.use_mocks;
-    opts.scripted_stages = s->script.begin.scripted;
-    opts.scripted_inner = s->script.begin.scripted_inner;
-    opts.max_parallel = s->script.begin.max_parallel;
-    opts.conversation = s->script.begin.conversation;
+    rv_journal_begin_opts(&s->script.begin, &opts);
     return rv_run_new(rv_app_past_pipeline(s->past), &s->past->catalog, &opts, env, &s->shadow, err);
 }
 

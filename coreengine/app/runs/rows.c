@@ -109,6 +109,31 @@ void rv_app_message_json(const char *session, const struct rv_message *m, rv_jw 
     rv_jw_obj_end(w);
 }
 
+struct messages {
+    const char *session;
+    rv_jw *w;
+};
+
+static int write_message(void *self, const struct rv_message *m, rv_err **err)
+{
+    struct messages *l = self;
+
+    (void)err;
+    rv_app_message_json(l->session, m, l->w);
+    return 0;
+}
+
+int rv_app_messages_json(rv_store *store, const struct rv_store_scope *scope, const char *session,
+                         const struct rv_message_filter *filter, rv_jw *w, rv_err **err)
+{
+    struct messages l = {session, w};
+
+    rv_jw_arr(w);
+    int rc = rv_store_read_messages(store, scope, session, filter, write_message, &l, err);
+    rv_jw_arr_end(w);
+    return rc < 0 ? rc : 0;
+}
+
 void rv_app_tool_call_read(const struct rv_message *m, json_object **json, struct rv_app_tool_call *out)
 {
     json_object *read = read_json(NULL, m->tool_calls);

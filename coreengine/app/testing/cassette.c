@@ -69,24 +69,6 @@ static int write_path(const struct rv_pipeline *p, const char *test, const struc
 
 /* --- what it plays --- */
 
-/* The text of a script, which was read before, as JSON. */
-static int as_json(rv_str text, const char *name, json_object **out, rv_err **err)
-{
-    rv_findings *findings = rv_findings_new();
-    rv_yaml *doc = NULL;
-    int rc = findings ? 0 : RV_FAIL(err, RV_E_NOMEM, "read a cassette");
-
-    if (rc == 0)
-        rc = rv_yaml_parse(text, name, findings, &doc, err);
-    if (rc == 0)
-        rc = rv_findings_first_error(findings, err);
-    if (rc == 0)
-        rc = rv_node_to_json(rv_yaml_root(doc), out, err);
-    rv_yaml_free(doc);
-    rv_findings_free(findings);
-    return rc;
-}
-
 /* Tools that only the cassette knows. A flat list of the script's has no place for what declares a tool: its entries
  * come behind. */
 static int add_tools(const rv_script *own, json_object *to, json_object *tools, rv_err **err)
@@ -127,7 +109,7 @@ static int merge(const rv_script *own, json_object *cassette, json_object **out,
     if (own) {
         rc = rv_script_source(own, &name, &text, err);
         if (rc == 0)
-            rc = as_json(rv_buf_str(&text), name, &all, err);
+            rc = rv_test_yaml_json(rv_buf_str(&text), name, &all, err);
     } else if (!(all = json_object_new_object())) {
         rc = RV_FAIL(err, RV_E_NOMEM, "read a cassette");
     }
@@ -187,7 +169,7 @@ static int read_cassette(const rv_script *own, const char *path, rv_script **out
     if (rc == 0)
         rc = parse(rv_buf_str(&text), path, &alone, err);
     if (rc == 0)
-        rc = as_json(rv_buf_str(&text), path, &cassette, err);
+        rc = rv_test_yaml_json(rv_buf_str(&text), path, &cassette, err);
     if (rc == 0)
         rc = merge(own, cassette, &all, err);
     if (rc == 0)

@@ -53,15 +53,14 @@ static void add_text(rv_buf *b, rv_str text)
     rv_buf_add_str(b, text);
 }
 
-/* The keys of a file, so that its layout and comments do not count. root: is borrowed from *doc. */
-static int read_keys(const struct rv_pipeline *p, json_object **out, rv_err **err)
+int rv_test_yaml_json(rv_str text, const char *name, json_object **out, rv_err **err)
 {
     rv_findings *findings = rv_findings_new();
     rv_yaml *doc = NULL;
-    int rc = findings ? 0 : RV_FAIL(err, RV_E_NOMEM, "compare a pipeline");
+    int rc = findings ? 0 : RV_FAIL(err, RV_E_NOMEM, "read \"%s\"", name);
 
     if (rc == 0)
-        rc = rv_yaml_parse(rv_pipeline_text(p), p->file, findings, &doc, err);
+        rc = rv_yaml_parse(text, name, findings, &doc, err);
     if (rc == 0)
         rc = rv_findings_first_error(findings, err);
     if (rc == 0)
@@ -206,7 +205,7 @@ static int hash_part(const struct rv_app *app, const struct rv_app_loaded *l, en
 
     switch (part) {
     case PART_PIPELINE:
-        rc = read_keys(l->pipeline, &keys, err);
+        rc = rv_test_yaml_json(rv_pipeline_text(l->pipeline), l->pipeline->file, &keys, err);
         if (rc == 0) {
             json_object_object_del(keys, "tests");
             rv_json_write(keys, &b);

@@ -8,6 +8,8 @@
  * longer line fails the test with RV_E_LIMIT. */
 #define TEST_MAX_LINE ((size_t)256 << 20)
 
+/** The keys and values of a file that was read before; its layout and comments are not in them. */
+RV_MUST_CHECK int rv_test_yaml_json(rv_str text, const char *name, json_object **out, rv_err **err);
 /** Compare; each difference is added to failures. */
 RV_MUST_CHECK int rv_test_compare(const struct rv_pipeline *p, const rv_envelope *env, struct rv_test_report *r,
                                   rv_err **err);

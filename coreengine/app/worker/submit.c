@@ -206,26 +206,6 @@ static int id_of_key(const struct rv_app_run *run, const rv_envelope *env, const
     return rc;
 }
 
-/* The same state under another id; the caller's. */
-static int with_id(const rv_envelope *env, const char *id, rv_envelope **out, rv_err **err)
-{
-    const struct rv_json_opts opts = {.max_bytes = RV_STATE_MAX_BYTES, .max_depth = RV_STATE_MAX_DEPTH};
-    rv_buf text = RV_BUF_INIT(RV_STATE_MAX_BYTES);
-    json_object *state = NULL;
-
-    rv_envelope_write_state(env, &text);
-    int rc = rv_buf_check(&text, "state", err);
-    if (rc == 0)
-        rc = rv_json_parse(rv_buf_str(&text), &opts, &state, err);
-    if (rc == 0)
-        rc = rv_json_set_text(state, "envelope_id", id, err);
-    if (rc == 0)
-        rc = rv_envelope_load(state, rv_rand_system(), rv_app_now_us(), out, err);
-    json_object_put(state);
-    rv_buf_fini(&text);
-    return rc;
-}
-
 /* In a group: the run with that key that has not ended, or a new one. */
 static int submit_once(struct rv_app_run *run, const rv_envelope *env, const struct rv_app_submit *opts,
                        const struct rv_needs *needs, struct rv_app_submitted *out, rv_err **err)
@@ -252,7 +232,7 @@ static int submit_once(struct rv_app_run *run, const rv_envelope *env, const str
             return rc;
         }
         rv_err_free(why);
-        rc = with_id(env, out->run, &named, err);
+        rc = rv_app_state_as(env, out->run, &named, err);
         if (rc == 0)
             rc = keep_and_enqueue(run, named, opts, needs, err);
         rv_envelope_free(named);

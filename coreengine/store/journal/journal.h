@@ -56,6 +56,8 @@ struct rv_journal_begin {
     struct rv_conversation *own_conversation; /* the same when it was read from a journal, with its history; owned */
 };
 void rv_journal_begin_fini(struct rv_journal_begin *b);
+/** Set the options of a run that are kept, so that it goes as it went; the options borrow from b. */
+void rv_journal_begin_opts(const struct rv_journal_begin *b, struct rv_run_opts *opts);
 
 /* What it points to is borrowed for the call. */
 struct rv_journal_start {

@@ -349,6 +349,18 @@ void rv_journal_begin_fini(struct rv_journal_begin *b)
     b->conversation = NULL;
 }
 
+void rv_journal_begin_opts(const struct rv_journal_begin *b, struct rv_run_opts *opts)
+{
+    opts->rules = b->rules;
+    opts->continues = b->continues;
+    opts->mode = b->mode;
+    opts->use_mocks = b->use_mocks;
+    opts->scripted_stages = b->scripted;
+    opts->scripted_inner = b->scripted_inner;
+    opts->max_parallel = b->max_parallel;
+    opts->conversation = b->conversation;
+}
+
 /* --- states --- */
 
 int rv_journal_load_state(rv_str text, int64_t now_us, rv_envelope **out, rv_err **err)

@@ -281,16 +281,9 @@ static int make_run(struct replay *r, const struct rv_record *rec, rv_err **err)
         return fail_record(rec, err, rc);
     r->snapshot.env = NULL;
     opts.first = r->snapshot.counters;
-    opts.rules = r->out.begin.rules;
-    opts.continues = r->out.begin.continues;
-    opts.mode = r->out.begin.mode;
-    opts.use_mocks = r->out.begin.use_mocks;
-    opts.scripted_stages = r->out.begin.scripted;
-    opts.scripted_inner = r->out.begin.scripted_inner;
-    opts.max_parallel = r->out.begin.max_parallel;
+    rv_journal_begin_opts(&r->out.begin, &opts);
     opts.emits = r->opts->on_step && !r->opts->without_events; /* they are numbered all the same */
     opts.saves = RV_SAVES_NONE;
-    opts.conversation = r->out.begin.conversation;
     rc = rv_run_new(r->opts->pipeline, r->opts->catalog, &opts, env, &r->out.run, err);
     if (rc < 0)
         return rc;

@@ -280,22 +280,7 @@ static int compare(struct postgres *st, const struct header *h, int current, boo
         rv_err_hint(err, "the first run creates it; REEVE_STORE names another store");
         return RV_E_NOT_FOUND;
     }
-    if (h->version < 0)
-        return RV_FAIL(err, RV_E_INVALID, "\"%s\" has schema version %lld, which there never was", st->base.path,
-                       (long long)h->version);
-    if (h->version > current) {
-        RV_FAIL(err, RV_E_VERSION, "\"%s\" has schema version %lld, this program knows versions up to %d",
-                st->base.path, (long long)h->version, current);
-        rv_err_hint(err, "use the newer program that wrote it");
-        return RV_E_VERSION;
-    }
-    if (h->version < current && st->read_only) {
-        RV_FAIL(err, RV_E_VERSION, "\"%s\" has schema version %lld, this program reads version %d", st->base.path,
-                (long long)h->version, current);
-        rv_err_hint(err, "open it once for writing, which brings it forward");
-        return RV_E_VERSION;
-    }
-    return h->version < current;
+    return rv_sql_compare(&st->base, h->version, current, st->read_only, err);
 }
 
 /* In the caller's transaction. */

@@ -68,4 +68,9 @@ struct sql_driver {
 /** Between two short transactions of long work, so that others have their turn (upkeep.c). */
 void rv_upkeep_pause(const struct sql_store *st);
 
+/** 1: a schema of that version has to come forward to the current one, 0: it is current. RV_E_VERSION: the program is
+ * too old for it, or it may only be read. */
+RV_MUST_CHECK int rv_sql_compare(const struct sql_store *st, int64_t version, int current, bool read_only,
+                                 rv_err **err);
+
 #endif

@@ -23,6 +23,26 @@ const char *rv_sql_path(const struct sql_store *st)
     return st->path;
 }
 
+int rv_sql_compare(const struct sql_store *st, int64_t version, int current, bool read_only, rv_err **err)
+{
+    if (version < 0)
+        return RV_FAIL(err, RV_E_INVALID, "\"%s\" has schema version %lld, which there never was", st->path,
+                       (long long)version);
+    if (version > current) {
+        RV_FAIL(err, RV_E_VERSION, "\"%s\" has schema version %lld, this program knows versions up to %d", st->path,
+                (long long)version, current);
+        rv_err_hint(err, "use the newer program that wrote it");
+        return RV_E_VERSION;
+    }
+    if (version < current && read_only) {
+        RV_FAIL(err, RV_E_VERSION, "\"%s\" has schema version %lld, this program reads version %d", st->path,
+                (long long)version, current);
+        rv_err_hint(err, "open it once for writing, which brings it forward");
+        return RV_E_VERSION;
+    }
+    return version < current;
+}
+
 /* --- Texts that statements own --- */
 
 struct sql_text {

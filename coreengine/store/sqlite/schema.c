@@ -458,22 +458,7 @@ static int compare(struct sqlite *st, const struct header *h, int current, rv_er
         return RV_FAIL(err, RV_E_INVALID, "\"%s\" is empty, no store was made in it yet", st->base.path);
     if (!is_fresh(h) && h->application != APPLICATION)
         return fail_foreign(st, err);
-    if (h->version < 0)
-        return RV_FAIL(err, RV_E_INVALID, "\"%s\" has schema version %lld, which there never was", st->base.path,
-                       (long long)h->version);
-    if (h->version > current) {
-        RV_FAIL(err, RV_E_VERSION, "\"%s\" has schema version %lld, this program knows versions up to %d",
-                st->base.path, (long long)h->version, current);
-        rv_err_hint(err, "use the newer program that wrote it");
-        return RV_E_VERSION;
-    }
-    if (h->version < current && st->read_only) {
-        RV_FAIL(err, RV_E_VERSION, "\"%s\" has schema version %lld, this program reads version %d", st->base.path,
-                (long long)h->version, current);
-        rv_err_hint(err, "open it once for writing, which brings it forward");
-        return RV_E_VERSION;
-    }
-    return h->version < current;
+    return rv_sql_compare(&st->base, h->version, current, st->read_only, err);
 }
 
 /* The caller's transaction. */
