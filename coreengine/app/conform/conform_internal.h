@@ -23,9 +23,7 @@ void rv_conform_keep(struct conform *c, enum rv_conform_rule rule); /* one that 
 /** A broken rule by the message of who found it: the loader, or the judge of a call. */
 void rv_conform_note_err(struct conform *c, enum rv_conform_rule otherwise, const char *entry, const rv_err *why);
 
-/* specs.c: what is declared. `cap` is one element of rv_app_capabilities(). */
-void rv_conform_specs(struct conform *c, json_object *cap);
-/* calls.c: what happens in calls. */
+/* calls.c: what happens in calls. cap: one element of rv_app_capabilities(). */
 RV_MUST_CHECK int rv_conform_calls(struct conform *c, rv_plugins *p, json_object *cap, rv_err **err);
 
 #endif

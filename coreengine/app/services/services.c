@@ -1,11 +1,45 @@
 /* From an ask to a job: what it needs is copied on the loop, the rest happens on the thread that asks. */
 #include "coreengine/app/services/services_internal.h"
 
-#include "coreengine/app/app_internal.h"
-
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "coreengine/app/app_internal.h"
+#include "coreengine/app/memory.h"
+#include "coreengine/app/past.h"
+
+/* --- The service `moments.put`: a moment of this user with the session that goes with it --- */
+
+static int put_moment(const struct app_ask *a, rv_jw *w, rv_err **err)
+{
+    static const char *const known[] = {"moment", "session", "description"};
+    struct rv_app_moment_session what = {
+        .moment = rv_json_get_obj(a->args, "moment"), .now_us = rv_app_now_us(), .rand = rv_rand_system()};
+    char session[RV_STORE_MAX_ID + 1];
+    json_object *row = NULL;
+    const char *id = NULL;
+    int rc = app_ask_check(a, known, RV_COUNT(known), err);
+
+    if (rc == 0 && !what.moment)
+        rc = RV_FAIL(err, RV_E_INVALID, "it needs \"moment\", an object");
+    if (rc == 0)
+        rc = app_ask_text(a, "session", false, &what.session, err);
+    if (rc == 0)
+        rc = app_ask_text(a, "description", false, &what.description, err);
+    if (rc == 0)
+        rc = rv_app_moment_session(a->store, &a->app.scope, &what, session, &row, err);
+    if (rc == 0 && !rv_json_get_text(row, "id", &id))
+        rc = RV_FAIL(err, RV_E_INTERNAL, "a moment without an id");
+    if (rc == 0) {
+        rv_jw_kv_text(w, "id", id);
+        rv_jw_kv_text(w, "session", session);
+    }
+    json_object_put(row);
+    return rc;
+}
+
+/* --- the services --- */
 
 #define MAX_SCRIPT ((size_t)16 << 20) /* bytes of a script of test answers; a longer one is an error */
 
@@ -26,7 +60,7 @@ static const struct row {
     {"entities.put", app_entities_put, false},
     {"files.read", app_files_read, true},
     {"models.call", app_models_call, false},
-    {"moments.put", app_moments_put, false},
+    {"moments.put", put_moment, false},
     {"query", app_query, false},
     {"quotas.take", app_quotas_take, false},
     {"schedules.add", app_schedules_add, false},

@@ -48,7 +48,6 @@ RV_MUST_CHECK int app_entities_get(const struct app_ask *a, rv_jw *w, rv_err **e
 RV_MUST_CHECK int app_entities_find(const struct app_ask *a, rv_jw *w, rv_err **err);
 RV_MUST_CHECK int app_entities_lookup(const struct app_ask *a, rv_jw *w, rv_err **err);
 RV_MUST_CHECK int app_models_call(const struct app_ask *a, rv_jw *w, rv_err **err);
-RV_MUST_CHECK int app_moments_put(const struct app_ask *a, rv_jw *w, rv_err **err);
 RV_MUST_CHECK int app_quotas_take(const struct app_ask *a, rv_jw *w, rv_err **err);
 RV_MUST_CHECK int app_query(const struct app_ask *a, rv_jw *w, rv_err **err);
 

@@ -17,7 +17,7 @@ extern const struct rv_cli_verb rv_verb_sessions_show, rv_verb_sessions_messages
     rv_verb_sessions_timeline, rv_verb_sessions_clone, rv_verb_sessions_search;
 extern const struct rv_cli_verb rv_verb_agents_put, rv_verb_agents_validate, rv_verb_agents_delete;
 extern const struct rv_cli_verb rv_verb_tasks_show, rv_verb_tasks_add;
-extern const struct rv_cli_verb rv_verb_schedules_add, rv_verb_schedules_show, rv_verb_schedules_next;
+extern const struct rv_cli_verb rv_verb_schedules_show, rv_verb_schedules_next;
 
 /* schedules_show.c */
 struct rv_schedule_row;
