@@ -168,10 +168,6 @@ rv_expr *rv_loader_condition(struct rv_key_reader *r, const struct rv_node *node
 rv_template *rv_loader_template(struct rv_key_reader *r, const struct rv_node *node, const char *what);
 struct rv_owned *rv_loader_own(struct rv_loader *l); /* a place for one more value that the pipeline owns */
 
-/** Have the names in an expression or a template (the other is NULL) of a stage checked with those of prompts. label:
- *  what it is of the stage, `rule 1: "when"`. */
-void rv_note_text(struct rv_key_reader *r, const struct rv_node *node, const char *label, const rv_expr *expr,
-                  const rv_template *template);
 /** Warns of keys about requests to a model in a stage that makes none. */
 void rv_check_request_keys(struct rv_loader *l, const struct rv_agent *a);
 void rv_check_client_tools(struct rv_loader *l, const struct rv_agent *a);

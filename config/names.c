@@ -8,30 +8,6 @@
 
 /* --- Texts whose names are checked when all stages are known --- */
 
-void rv_note_text(struct rv_key_reader *r, const struct rv_node *node, const char *label, const rv_expr *expr,
-                  const rv_template *template)
-{
-    struct rv_loader *l = rv_loader_of(r);
-    struct rv_noted_text *noted = rv_loader_array(l, 1, sizeof *noted);
-    char what[RV_MAX_STAGE_NAME + 96];
-
-    snprintf(what, sizeof what, "%s \"%.*s\": %.60s", r->owner_kind, RV_MAX_STAGE_NAME,
-             r->owner_name ? r->owner_name : "", label);
-    if (!noted)
-        return;
-    *noted = (struct rv_noted_text){.what = rv_arena_dup(l->arena, rv_str_of(what)),
-                                    .owner = strcmp(r->owner_kind, "agent") == 0 ? r->owner_name : NULL,
-                                    .src = rv_node_text_src(node),
-                                    .indent = node->is_block ? node->indent : 0,
-                                    .expr = expr,
-                                    .template = template,
-                                    .next = l->noted};
-    if (!noted->what)
-        l->rc = RV_E_NOMEM;
-    else
-        l->noted = noted;
-}
-
 /* --- Names that placeholders of prompts may use --- */
 
 /* What every prompt can name besides outputs (rule 5.5). */

@@ -63,6 +63,32 @@ static const char *const *variables_at(enum rv_text_place place, size_t *n)
     return of_stage + first;
 }
 
+/* Have the names in an expression or a template (the other is NULL) of a stage checked with those of prompts. label:
+ *  what it is of the stage, `rule 1: "when"`. */
+static void note_text(struct rv_key_reader *r, const struct rv_node *node, const char *label, const rv_expr *expr,
+                      const rv_template *template)
+{
+    struct rv_loader *l = rv_loader_of(r);
+    struct rv_noted_text *noted = rv_loader_array(l, 1, sizeof *noted);
+    char what[RV_MAX_STAGE_NAME + 96];
+
+    snprintf(what, sizeof what, "%s \"%.*s\": %.60s", r->owner_kind, RV_MAX_STAGE_NAME,
+             r->owner_name ? r->owner_name : "", label);
+    if (!noted)
+        return;
+    *noted = (struct rv_noted_text){.what = rv_arena_dup(l->arena, rv_str_of(what)),
+                                    .owner = strcmp(r->owner_kind, "agent") == 0 ? r->owner_name : NULL,
+                                    .src = rv_node_text_src(node),
+                                    .indent = node->is_block ? node->indent : 0,
+                                    .expr = expr,
+                                    .template = template,
+                                    .next = l->noted};
+    if (!noted->what)
+        l->rc = RV_E_NOMEM;
+    else
+        l->noted = noted;
+}
+
 rv_expr *rv_loader_expr(struct rv_key_reader *r, const struct rv_node *node, const char *what, enum rv_text_place place)
 {
     size_t n;
@@ -78,7 +104,7 @@ rv_expr *rv_loader_expr(struct rv_key_reader *r, const struct rv_node *node, con
         hint_envelope(&err);
     take_rc(r, node, what, rc, err);
     if (o->expr && place != RV_TEXT_INSIDE)
-        rv_note_text(r, node, what, o->expr, NULL);
+        note_text(r, node, what, o->expr, NULL);
     return o->expr;
 }
 
@@ -93,7 +119,7 @@ rv_template *rv_loader_template(struct rv_key_reader *r, const struct rv_node *n
     int rc = rv_template_compile(node->text, &src, &o->template, &err);
     take_rc(r, node, what, rc, err);
     if (o->template && what)
-        rv_note_text(r, node, what, NULL, o->template);
+        note_text(r, node, what, NULL, o->template);
     return o->template;
 }
 

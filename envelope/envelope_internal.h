@@ -159,8 +159,6 @@ struct rv_envelope {
 void rv_text_fini(struct rv_text *t);
 /** Copy; ptr NULL gives none. RV_E_INVALID (not UTF-8; says `what`), RV_E_NOMEM. */
 RV_MUST_CHECK int rv_text_of(rv_str s, const char *what, struct rv_text *out, rv_err **err);
-/** The same for diagnostics, which must not be lost: bytes that are not UTF-8 become U+FFFD. */
-RV_MUST_CHECK int rv_text_clean(rv_str s, struct rv_text *out, rv_err **err);
 void rv_text_move(struct rv_text *to, struct rv_text *from); /* frees the old one */
 rv_str rv_text_str(const struct rv_text *t);
 int64_t rv_counter_add(int64_t a, int64_t b); /* stays in 0..RV_MAX_COUNTER */

@@ -72,11 +72,38 @@ int rv_envelope_pause_stage(rv_envelope *env, rv_str stage, rv_err **err)
     return rc;
 }
 
+/* The same for diagnostics, which must not be lost: bytes that are not UTF-8 become U+FFFD. */
+static int clean_text(rv_str s, struct rv_text *out, rv_err **err)
+{
+    rv_buf b = RV_BUF_INIT(SIZE_MAX / 2);
+    size_t bad = 0;
+    int rc;
+
+    if (!s.ptr || rv_utf8_valid(s, NULL))
+        return rv_text_of(s, "text", out, err);
+    while (!rv_utf8_valid(s, &bad)) {
+        rv_buf_add(&b, s.ptr, bad);
+        rv_buf_puts(&b, "\xEF\xBF\xBD");
+        s.ptr += bad + 1;
+        s.len -= bad + 1;
+    }
+    rv_buf_add_str(&b, s);
+    rc = rv_buf_check(&b, "a diagnostic text", err);
+    if (rc == 0) {
+        size_t len = 0;
+        char *ptr = rv_buf_steal(&b, &len);
+
+        *out = (struct rv_text){ptr, len, false};
+    }
+    rv_buf_fini(&b);
+    return rc;
+}
+
 int rv_envelope_fail_stage(rv_envelope *env, rv_str stage, rv_str text, rv_err **err)
 {
     struct rv_text clean = {0};
     json_object *value = NULL;
-    int rc = rv_text_clean(text, &clean, err);
+    int rc = clean_text(text, &clean, err);
 
     if (rc < 0)
         return rc;
@@ -220,7 +247,7 @@ int rv_envelope_terminate(rv_envelope *env, rv_str text, enum rv_reason reason, 
 
     if (env->f.terminated)
         return 0;
-    rc = rv_text_clean(text, &clean, err);
+    rc = clean_text(text, &clean, err);
     if (rc < 0)
         return rc;
     rv_text_move(&env->text[RV_TEXT_TERMINATION], &clean);
@@ -325,7 +352,7 @@ int rv_envelope_record_complete(rv_envelope *env, rv_str agent, const struct rv_
     now_us = rv_clamp_time(now_us);
     if (r) {
         struct rv_text text = {0};
-        int rc = rv_text_clean(end->error, &text, err);
+        int rc = clean_text(end->error, &text, err);
 
         if (rc < 0)
             return rc;
@@ -397,9 +424,9 @@ int rv_envelope_add_error(rv_envelope *env, rv_str agent, rv_str text, const cha
 
     rv_time_format(rv_clamp_time(now_us), time);
     if (rc == 0)
-        rc = rv_text_clean(agent, &clean_agent, err);
+        rc = clean_text(agent, &clean_agent, err);
     if (rc == 0)
-        rc = rv_text_clean(text, &clean, err);
+        rc = clean_text(text, &clean, err);
     if (rc == 0)
         rc = rv_json_set_str(entry, "agent", rv_text_str(&clean_agent), err);
     if (rc == 0)

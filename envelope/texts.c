@@ -48,32 +48,6 @@ int rv_text_of(rv_str s, const char *what, struct rv_text *out, rv_err **err)
     return 0;
 }
 
-int rv_text_clean(rv_str s, struct rv_text *out, rv_err **err)
-{
-    rv_buf b = RV_BUF_INIT(SIZE_MAX / 2);
-    size_t bad = 0;
-    int rc;
-
-    if (!s.ptr || rv_utf8_valid(s, NULL))
-        return rv_text_of(s, "text", out, err);
-    while (!rv_utf8_valid(s, &bad)) {
-        rv_buf_add(&b, s.ptr, bad);
-        rv_buf_puts(&b, "\xEF\xBF\xBD");
-        s.ptr += bad + 1;
-        s.len -= bad + 1;
-    }
-    rv_buf_add_str(&b, s);
-    rc = rv_buf_check(&b, "a diagnostic text", err);
-    if (rc == 0) {
-        size_t len = 0;
-        char *ptr = rv_buf_steal(&b, &len);
-
-        *out = (struct rv_text){ptr, len, false};
-    }
-    rv_buf_fini(&b);
-    return rc;
-}
-
 void rv_text_move(struct rv_text *to, struct rv_text *from)
 {
     rv_text_fini(to);

@@ -143,10 +143,32 @@ static void write_output(const rv_visit *v, rv_jw *w)
     rv_jw_obj_end(w);
 }
 
+/* The messages behind the prompt, as the next request has them; *turns is the caller's, NULL: none. */
+static int planned_turns(const rv_visit *v, json_object **turns, rv_err **err)
+{
+    size_t n = v->model.messages ? json_object_array_length(v->model.messages) : 0;
+    json_object *list = NULL;
+    int rc = 0;
+
+    *turns = NULL;
+    if (v->planned->turns_at >= n)
+        return 0;
+    list = json_object_new_array();
+    if (!list)
+        return RV_FAIL(err, RV_E_NOMEM, "ask a model");
+    for (size_t i = v->planned->turns_at; i < n && rc == 0; i++)
+        rc = rv_json_push_ref(list, json_object_array_get_idx(v->model.messages, i), err);
+    if (rc < 0)
+        json_object_put(list);
+    else
+        *turns = list;
+    return rc;
+}
+
 /* What followed the prompt. *made is the caller's. */
 static int find_turns(const rv_visit *v, json_object **turns, json_object **made, rv_err **err)
 {
-    int rc = v->planned ? rv_planned_turns(v, made, err) : 0;
+    int rc = v->planned ? planned_turns(v, made, err) : 0;
 
     *turns = v->planned ? *made : v->model.messages;
     return rc;

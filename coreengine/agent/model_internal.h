@@ -116,8 +116,6 @@ RV_MUST_CHECK int rv_reply_take(rv_visit *v, const struct rv_event *ev, struct r
  * that may not be null counts as absent: it is taken out of the value, unless a declared agent gave it, whose output is
  * kept as it gave it. RV_E_INVALID lists the faults. */
 RV_MUST_CHECK int rv_output_check(rv_visit *v, json_object *value, rv_err **err);
-/** Tells whether an object lacks a field that output_schema or required_output_fields want at its top level. */
-bool rv_output_lacks_field(const rv_visit *v, json_object *value);
 /** Take out of value what is null, optional and may not be null by schema, a JSON Schema. */
 void rv_output_drop_nulls(json_object *schema, json_object *value);
 

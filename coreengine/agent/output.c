@@ -244,23 +244,6 @@ static int add_missing(const rv_visit *v, json_object *value, int rc, rv_err **c
     return rc;
 }
 
-bool rv_output_lacks_field(const rv_visit *v, json_object *value)
-{
-    const struct rv_str_list *need = &v->agent->output.required_fields;
-    json_object *required = rv_json_get_arr(v->agent->output.schema, "required");
-
-    for (size_t i = 0; i < need->n; i++)
-        if (!json_object_object_get_ex(value, need->items[i], NULL))
-            return true;
-    for (size_t i = 0; required && i < json_object_array_length(required); i++) {
-        json_object *name = json_object_array_get_idx(required, i);
-        if (json_object_is_type(name, json_type_string) &&
-            !json_object_object_get_ex(value, json_object_get_string(name), NULL))
-            return true;
-    }
-    return false;
-}
-
 int rv_output_check(rv_visit *v, json_object *value, rv_err **err)
 {
     json_object *copy = NULL;

@@ -39,14 +39,6 @@ bool rv_planned_confirms(const rv_visit *v, const struct rv_tool_info *info)
     return true;
 }
 
-int64_t rv_planned_timeout_ms(const rv_visit *v, const struct rv_tool_info *info)
-{
-    int64_t ms = info->timeout_ms > 0 ? info->timeout_ms : v->agent->planning.call_timeout_ms;
-    int64_t left = (v->planned->until_us - v->now_us + 999) / 1000;
-
-    return left < ms ? (left > 0 ? left : 1) : ms;
-}
-
 /* --- what it comes to --- */
 
 /* The effect class that decides whether a call without an answer may have happened. */
@@ -113,22 +105,6 @@ int rv_planned_code(const rv_visit *v, json_object *entry, const char *code, rv_
 }
 
 /* --- results of `tools/call` --- */
-
-bool rv_planned_is_result(json_object *raw)
-{
-    static const char *const keys[] = {"content", "structuredContent", "isError", "_meta", "resultType"};
-    json_object *content = json_object_is_type(raw, json_type_object) ? rv_json_get_arr(raw, "content") : NULL;
-
-    if (!content || !rv_hooks_know_keys(raw, keys, RV_COUNT(keys)))
-        return false;
-    for (size_t i = 0; i < json_object_array_length(content); i++) {
-        json_object *block = json_object_array_get_idx(content, i);
-        const char *type = NULL;
-        if (!json_object_is_type(block, json_type_object) || !rv_json_get_text(block, "type", &type))
-            return false;
-    }
-    return true;
-}
 
 static int fits(const void *schema, json_object *value, rv_err **err)
 {

@@ -108,13 +108,10 @@ RV_MUST_CHECK int rv_planned_set_code(const rv_visit *v, json_object *entry, con
 /** The same for an entry that another part made, of a call that was made if code is NULL; nothing where there is no
  * plan, and in runs of older rules. */
 RV_MUST_CHECK int rv_planned_code(const rv_visit *v, json_object *entry, const char *code, rv_err **err);
-/** A reply of a tool that has the form of a result of `tools/call`: *standard is the caller's, *value is its output if
- *  that is not an object, *code of a failure. False: it has another form. */
-bool rv_planned_is_result(json_object *raw);
+/** Read a result of `tools/call`: *standard is the caller's, *value is its output if that is not an object, *code of a
+ * failure. */
 RV_MUST_CHECK int rv_planned_read_result(const struct rv_tool_info *info, json_object *raw, json_object **standard,
                                          json_object **value, const char **code, rv_err **err);
-/** The time that a call of the tool has, as EXECUTE has it. */
-int64_t rv_planned_timeout_ms(const rv_visit *v, const struct rv_tool_info *info);
 /** The output of a successful step, borrowed: NULL is null. */
 json_object *rv_planned_output_of(json_object *entry);
 
@@ -129,8 +126,6 @@ RV_MUST_CHECK int rv_planned_tell_artifact(rv_visit *v, size_t index, json_objec
 json_object *rv_planned_artifact_id(json_object *entry);
 
 /* --- planned_say.c: what its model is told --- */
-/** The messages behind the prompt, as the next request has them; *turns is the caller's, NULL: none. */
-RV_MUST_CHECK int rv_planned_turns(const rv_visit *v, json_object **turns, rv_err **err);
 /** The next request has this message behind the prompt, and none of those before. */
 RV_MUST_CHECK int rv_planned_say(rv_visit *v, rv_str text, rv_err **err);
 /** Append the results as a person reads them. */

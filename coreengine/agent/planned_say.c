@@ -12,27 +12,6 @@
 
 /* --- messages --- */
 
-int rv_planned_turns(const rv_visit *v, json_object **turns, rv_err **err)
-{
-    size_t n = v->model.messages ? json_object_array_length(v->model.messages) : 0;
-    json_object *list = NULL;
-    int rc = 0;
-
-    *turns = NULL;
-    if (v->planned->turns_at >= n)
-        return 0;
-    list = json_object_new_array();
-    if (!list)
-        return RV_FAIL(err, RV_E_NOMEM, "ask a model");
-    for (size_t i = v->planned->turns_at; i < n && rc == 0; i++)
-        rc = rv_json_push_ref(list, json_object_array_get_idx(v->model.messages, i), err);
-    if (rc < 0)
-        json_object_put(list);
-    else
-        *turns = list;
-    return rc;
-}
-
 int rv_planned_say(rv_visit *v, rv_str text, rv_err **err)
 {
     v->planned->turns_at = v->model.messages ? json_object_array_length(v->model.messages) : 0;

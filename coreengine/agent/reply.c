@@ -277,6 +277,24 @@ static int cut_off(const rv_visit *v, int rc, rv_err **cause)
     return RV_WRAP(cause, rc, "the reply was cut off at max_tokens (%lld)", (long long)rv_visit_max_tokens(v));
 }
 
+/* Tells whether an object lacks a field that output_schema or required_output_fields want at its top level. */
+static bool lacks_field(const rv_visit *v, json_object *value)
+{
+    const struct rv_str_list *need = &v->agent->output.required_fields;
+    json_object *required = rv_json_get_arr(v->agent->output.schema, "required");
+
+    for (size_t i = 0; i < need->n; i++)
+        if (!json_object_object_get_ex(value, need->items[i], NULL))
+            return true;
+    for (size_t i = 0; required && i < json_object_array_length(required); i++) {
+        json_object *name = json_object_array_get_idx(required, i);
+        if (json_object_is_type(name, json_type_string) &&
+            !json_object_object_get_ex(value, json_object_get_string(name), NULL))
+            return true;
+    }
+    return false;
+}
+
 /* calls: NULL, or with one that hands it over. */
 static int structured_output(rv_visit *v, const struct rv_event *ev, json_object *calls, struct rv_effects *out,
                              rv_err **err)
@@ -300,7 +318,7 @@ static int structured_output(rv_visit *v, const struct rv_event *ev, json_object
         return given ? rv_messages_tell_apart(v, calls, err) : 0;
     }
     if (value)
-        code = rv_output_lacks_field(v, value) ? RV_FAILURE_OUTPUT_MISSING_FIELD : RV_FAILURE_OUTPUT_INVALID;
+        code = lacks_field(v, value) ? RV_FAILURE_OUTPUT_MISSING_FIELD : RV_FAILURE_OUTPUT_INVALID;
     json_object_put(value);
     return repair(v, ev, calls, code, cause, out, err);
 }

@@ -271,6 +271,15 @@ int rv_step_judge(const rv_visit *v, size_t index, struct step_judgement *out, r
 
 /* --- the call --- */
 
+/* The time that a call of the tool has: its own, but no more than is left to the plan. */
+static int64_t planned_timeout_ms(const rv_visit *v, const struct rv_tool_info *info)
+{
+    int64_t ms = info->timeout_ms > 0 ? info->timeout_ms : v->agent->planning.call_timeout_ms;
+    int64_t left = (v->planned->until_us - v->now_us + 999) / 1000;
+
+    return left < ms ? (left > 0 ? left : 1) : ms;
+}
+
 int rv_step_call(rv_visit *v, size_t index, int64_t attempt, const struct rv_tool_info *info, int64_t *call_id,
                  struct rv_effects *out, rv_err **err)
 {
@@ -296,7 +305,7 @@ int rv_step_call(rv_visit *v, size_t index, int64_t attempt, const struct rv_too
     struct visit_call call = {
         .kind = RV_EFFECT_CALL_TOOL,
         .copy_name = callee_of(v, rv_step_tool(v, index)),
-        .timeout_ms = v->planned             ? rv_planned_timeout_ms(v, info)
+        .timeout_ms = v->planned             ? planned_timeout_ms(v, info)
                       : info->timeout_ms > 0 ? info->timeout_ms
                                              : x->tool_timeout_ms,
         .effect_class = rv_tool_effect(info),
@@ -403,6 +412,24 @@ static int mark(const rv_visit *v, json_object **entry, bool has_output, json_ob
     return rc;
 }
 
+/* Tells whether what a tool replied has the form of a result of `tools/call`: content of typed blocks, and no key that
+ * such results do not have. */
+static bool has_form_of_result(json_object *raw)
+{
+    static const char *const keys[] = {"content", "structuredContent", "isError", "_meta", "resultType"};
+    json_object *content = json_object_is_type(raw, json_type_object) ? rv_json_get_arr(raw, "content") : NULL;
+
+    if (!content || !rv_hooks_know_keys(raw, keys, RV_COUNT(keys)))
+        return false;
+    for (size_t i = 0; i < json_object_array_length(content); i++) {
+        json_object *block = json_object_array_get_idx(content, i);
+        const char *type = NULL;
+        if (!json_object_is_type(block, json_type_object) || !rv_json_get_text(block, "type", &type))
+            return false;
+    }
+    return true;
+}
+
 static int good_entry(rv_visit *v, size_t index, rv_str reply, int64_t ms, json_object **out, rv_err **err)
 {
     const struct rv_tool_info *info = rv_visit_tool(v, rv_step_tool(v, index));
@@ -412,7 +439,7 @@ static int good_entry(rv_visit *v, size_t index, rv_str reply, int64_t ms, json_
     rv_err *cause = NULL;
 
     int rc = rv_json_parse(reply, &opts, &raw, &cause);
-    bool is_result = rc == 0 && v->planned && rv_planned_is_result(raw);
+    bool is_result = rc == 0 && v->planned && has_form_of_result(raw);
     if (rc == 0)
         rc = is_result ? rv_planned_read_result(info, raw, &standard, &value, &code, &cause)
                        : rv_tool_result_normalize(raw, &standard, &cause);

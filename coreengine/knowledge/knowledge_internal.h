@@ -26,8 +26,6 @@ struct asking {
 /* --- results.c --- */
 /** Add a result, which it takes on every path. *is_full (may be NULL): it did not fit, and no other will be taken. */
 RV_MUST_CHECK int rv_asking_add_take(struct asking *a, json_object *result, bool *is_full, rv_err **err);
-/** The same, {entity_type, data}; data is taken. */
-RV_MUST_CHECK int rv_asking_add_row_take(struct asking *a, const char *kind, json_object *data, rv_err **err);
 RV_MUST_CHECK int rv_asking_warn(struct asking *a, rv_str text, rv_err **err);
 
 /* --- the modes --- */

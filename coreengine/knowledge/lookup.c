@@ -48,6 +48,24 @@ static int passed(int rc, rv_err *cause, rv_err **err)
     return rc;
 }
 
+/* The same, {entity_type, data}; data is taken. */
+static int add_row_take(struct asking *a, const char *kind, json_object *data, rv_err **err)
+{
+    json_object *result = json_object_new_object();
+    int rc = result ? rv_json_set_text(result, "entity_type", kind, err) : RV_FAIL(err, RV_E_NOMEM, "add a result");
+
+    if (rc < 0) {
+        json_object_put(data);
+        json_object_put(result);
+        return rc;
+    }
+    rc = rv_json_set_take(result, "data", data, err);
+    if (rc == 0)
+        return rv_asking_add_take(a, result, NULL, err);
+    json_object_put(result);
+    return rc;
+}
+
 /* The session that is called exactly that; *id (owned) tells the hits of the index apart from it. */
 static int add_session(struct asking *a, const char *key, json_object **out, rv_err **err)
 {
@@ -58,7 +76,7 @@ static int add_session(struct asking *a, const char *key, json_object **out, rv_
     *out = NULL;
     if (rc < 0)
         return passed(rc, cause, err);
-    rc = rv_asking_add_row_take(a, "sessions", json_object_get(row), err);
+    rc = add_row_take(a, "sessions", json_object_get(row), err);
     *out = row;
     return rc;
 }
@@ -77,7 +95,7 @@ static int add_hit(struct asking *a, const struct place *at, json_object *sessio
         json_object_put(row);
         return 0;
     }
-    return rv_asking_add_row_take(a, at->kind->name, row, err);
+    return add_row_take(a, at->kind->name, row, err);
 }
 
 /* --- sessions and messages whose keys are spelled in another way than they were given: the index of names has the
@@ -144,7 +162,7 @@ static int take_place(void *self, const struct rv_key_hit *hit, rv_err **err)
 
 static int add_spelt(struct asking *a, int rc, const char *kind, json_object *row, rv_err *cause, rv_err **err)
 {
-    return rc == 0 ? rv_asking_add_row_take(a, kind, row, err) : passed(rc, cause, err);
+    return rc == 0 ? add_row_take(a, kind, row, err) : passed(rc, cause, err);
 }
 
 static int add_message(struct asking *a, const char *session, int64_t seq, rv_err **err)

@@ -53,23 +53,6 @@ int rv_asking_add_take(struct asking *a, json_object *result, bool *is_full, rv_
     return rc;
 }
 
-int rv_asking_add_row_take(struct asking *a, const char *kind, json_object *data, rv_err **err)
-{
-    json_object *result = json_object_new_object();
-    int rc = result ? rv_json_set_text(result, "entity_type", kind, err) : RV_FAIL(err, RV_E_NOMEM, "add a result");
-
-    if (rc < 0) {
-        json_object_put(data);
-        json_object_put(result);
-        return rc;
-    }
-    rc = rv_json_set_take(result, "data", data, err);
-    if (rc == 0)
-        return rv_asking_add_take(a, result, NULL, err);
-    json_object_put(result);
-    return rc;
-}
-
 int rv_asking_warn(struct asking *a, rv_str text, rv_err **err)
 {
     return rv_json_push_take(a->warnings, json_object_new_string_len(text.ptr, (int)text.len), err);

@@ -173,23 +173,6 @@ static int write_answer(json_object *answer, json_object **out, rv_err **err)
     return b.rc;
 }
 
-bool rv_mcp_is_answered(const struct rv_mcp_open *o, const char *key)
-{
-    json_object *answers = o->input ? rv_json_get_arr(o->input, "answers") : NULL;
-    size_t n = answers ? json_object_array_length(answers) : 0;
-    int64_t round = 0, of = 0;
-    const char *text = NULL;
-
-    RV_IGNORE(o->input && !rv_json_get_int(o->input, "round", &round), "absent: 0");
-    for (size_t i = 0; i < n; i++) {
-        json_object *one = json_object_array_get_idx(answers, i);
-        if (rv_json_get_int(one, "round", &of) && of == round && rv_json_get_text(one, "key", &text) &&
-            strcmp(text, key) == 0)
-            return true;
-    }
-    return false;
-}
-
 int rv_mcp_add_input(const rv_mcp_client *c, const struct rv_mcp_open *o, json_object *params, rv_err **err)
 {
     json_object *answers = rv_json_get_arr(o->input, "answers"), *to = json_object_new_object();

@@ -130,8 +130,6 @@ struct rv_mcp_wanted {
 RV_MUST_CHECK int rv_mcp_read_requests(const rv_mcp_client *c, json_object *requests, struct rv_mcp_wanted *out,
                                        rv_err **err);
 void rv_mcp_wanted_fini(struct rv_mcp_wanted *w);
-/** Was that request answered with what the caller gave? */
-bool rv_mcp_is_answered(const struct rv_mcp_open *o, const char *key);
 /** The call that a server of the old era means: only messages about tasks say it. NULL: none, or more than one. */
 struct rv_mcp_open *rv_mcp_call_under_way(const rv_mcp_client *c, json_object *params);
 /** An answer about a task says so. */

@@ -140,6 +140,24 @@ static int answer_roots(rv_mcp_client *c, struct rv_mcp_open *o, json_object *ke
     return rv_mcp_send_open(c, o, err);
 }
 
+/* Was that request answered with what the caller gave? */
+static bool is_answered(const struct rv_mcp_open *o, const char *key)
+{
+    json_object *answers = o->input ? rv_json_get_arr(o->input, "answers") : NULL;
+    size_t n = answers ? json_object_array_length(answers) : 0;
+    int64_t round = 0, of = 0;
+    const char *text = NULL;
+
+    RV_IGNORE(o->input && !rv_json_get_int(o->input, "round", &round), "absent: 0");
+    for (size_t i = 0; i < n; i++) {
+        json_object *one = json_object_array_get_idx(answers, i);
+        if (rv_json_get_int(one, "round", &of) && of == round && rv_json_get_text(one, "key", &text) &&
+            strcmp(text, key) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* Of 2026-07-28. The call ends with what a person is asked, and the task goes on; when the call is made again with the
  * answers, they are sent to the task (rv_mcp_task_resume()). */
 static int asks(rv_mcp_client *c, struct rv_mcp_open *o, json_object *task, rv_err **err)
@@ -151,7 +169,7 @@ static int asks(rv_mcp_client *c, struct rv_mcp_open *o, json_object *task, rv_e
         return refuse_input(c, o, err);
     json_object_object_foreach (requests, key, request) {
         (void)request;
-        if (rv_mcp_is_answered(o, key))
+        if (is_answered(o, key))
             return poll_later(o, task); /* the server has not looked at the answer yet */
     }
     int rc = rv_mcp_read_requests(c, requests, &w, err);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "coreengine/base/cipher.h"
+#include "coreengine/base/hash.h"
 #include "coreengine/mcp/http.h"
 #include "coreengine/mcp/oauth_internal.h"
 
@@ -66,6 +67,22 @@ static void read_challenge(rv_oauth *o, rv_str challenge)
         rv_buf_puts(&o->challenge_metadata, text);
 }
 
+static void take_random(rv_oauth *o, const unsigned char *random)
+{
+    rv_buf word = RV_BUF_INIT(100);
+
+    rv_oauth_base64url(random, 32, &word);
+    if (word.len + 1 == sizeof o->verifier && word.rc == 0) { /* else there was no memory, and it stays empty */
+        memcpy(o->verifier, word.ptr, word.len);
+        rv_wipe(word.ptr, word.len);
+    }
+    rv_buf_fini(&word);
+    rv_hex(random + 32, sizeof o->state_word / 2, o->state_word);
+    o->state_word[sizeof o->state_word - 1] = '\0';
+    memcpy(o->assertion_id, random + 48, sizeof o->assertion_id);
+    memcpy(o->seed, random + 64, sizeof o->seed);
+}
+
 int rv_oauth_new(const struct rv_oauth_config *config, json_object *kept, int status, rv_str challenge,
                  const unsigned char *random, rv_oauth **out, rv_err **err)
 {
@@ -84,7 +101,7 @@ int rv_oauth_new(const struct rv_oauth_config *config, json_object *kept, int st
     rv_buf_init(&o->body, OAUTH_MAX_TEXT);
     rv_buf_init(&o->authorization, OAUTH_MAX_TEXT);
     read_challenge(o, challenge);
-    rv_oauth_write_random(o, random);
+    take_random(o, random);
     int rc = o->verifier[0] ? rv_buf_check(&o->challenge_scope, "a challenge", err)
                             : RV_FAIL(err, RV_E_NOMEM, "ask for a token");
     if (rc == 0)
@@ -101,20 +118,41 @@ int rv_oauth_new(const struct rv_oauth_config *config, json_object *kept, int st
 
 /* --- after the discovery --- */
 
+/* Add the words of `more` that are not in scope yet. */
+static void add_scope(rv_buf *scope, rv_str more)
+{
+    while (more.len) {
+        const char *end = memchr(more.ptr, ' ', more.len);
+        rv_str word = {more.ptr, end ? (size_t)(end - more.ptr) : more.len};
+        more = (rv_str){more.ptr + word.len + (end != NULL), more.len - word.len - (end != NULL)};
+        bool is_there = word.len == 0;
+        for (size_t at = 0; at < scope->len && !is_there;) {
+            const char *stop = memchr(scope->ptr + at, ' ', scope->len - at);
+            size_t n = stop ? (size_t)(stop - scope->ptr) - at : scope->len - at;
+            is_there = rv_str_eq((rv_str){scope->ptr + at, n}, word);
+            at += n + 1;
+        }
+        if (!is_there) {
+            rv_buf_puts(scope, scope->len ? " " : "");
+            rv_buf_add_str(scope, word);
+        }
+    }
+}
+
 static int choose_scope(rv_oauth *o, rv_err **err)
 {
     json_object *supported = o->resource ? rv_json_get_arr(o->resource, "scopes_supported") : NULL;
     const char *before = NULL;
 
     if (rv_json_get_text(o->kept, "scope", &before)) /* more than before, not something else */
-        rv_oauth_add_scope(&o->scope, rv_str_of(before));
-    rv_oauth_add_scope(&o->scope, rv_buf_str(&o->challenge_scope));
-    rv_oauth_add_scope(&o->scope, rv_str_of(o->config.scope));
+        add_scope(&o->scope, rv_str_of(before));
+    add_scope(&o->scope, rv_buf_str(&o->challenge_scope));
+    add_scope(&o->scope, rv_str_of(o->config.scope));
     for (size_t i = 0;
          !o->challenge_scope.len && !o->config.scope && supported && i < json_object_array_length(supported); i++)
-        rv_oauth_add_scope(&o->scope, rv_json_str(json_object_array_get_idx(supported, i)));
+        add_scope(&o->scope, rv_json_str(json_object_array_get_idx(supported, i)));
     if (o->config.grant == RV_OAUTH_PERSON && rv_oauth_supports(o->metadata, "scopes_supported", "offline_access"))
-        rv_oauth_add_scope(&o->scope, RV_STR_LIT("offline_access"));
+        add_scope(&o->scope, RV_STR_LIT("offline_access"));
     return rv_buf_check(&o->scope, "a scope", err);
 }
 

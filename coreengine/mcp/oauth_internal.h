@@ -65,13 +65,10 @@ rv_str rv_oauth_resource(const rv_oauth *o);
 RV_MUST_CHECK int rv_oauth_write_person(rv_oauth *o, rv_err **err);
 RV_MUST_CHECK int rv_oauth_write_registration(rv_oauth *o, rv_err **err);
 RV_MUST_CHECK int rv_oauth_write_token(rv_oauth *o, rv_err **err);
-void rv_oauth_write_random(rv_oauth *o, const unsigned char *random);
 /** The endpoint of that name; NULL: there is none. *err only for one that must not be used. */
 RV_MUST_CHECK int rv_oauth_endpoint(rv_oauth *o, const char *name, const char **out, rv_err **err);
 /** The client: its id and its secret (NULL: none), as configured or kept for this issuer. */
 const char *rv_oauth_client(const rv_oauth *o, const char **secret);
-/** Add the words of `more` that are not in scope yet. */
-void rv_oauth_add_scope(rv_buf *scope, rv_str more);
 /** Does an array of texts in the metadata have that text? false where it is absent. */
 bool rv_oauth_supports(json_object *metadata, const char *key, const char *text);
 

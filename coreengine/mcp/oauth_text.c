@@ -20,22 +20,6 @@ void rv_oauth_base64url(const unsigned char *bytes, size_t n, rv_buf *out)
         rv_buf_truncate(out, out->len - 1);
 }
 
-void rv_oauth_write_random(rv_oauth *o, const unsigned char *random)
-{
-    rv_buf word = RV_BUF_INIT(100);
-
-    rv_oauth_base64url(random, 32, &word);
-    if (word.len + 1 == sizeof o->verifier && word.rc == 0) { /* else there was no memory, and it stays empty */
-        memcpy(o->verifier, word.ptr, word.len);
-        rv_wipe(word.ptr, word.len);
-    }
-    rv_buf_fini(&word);
-    rv_hex(random + 32, sizeof o->state_word / 2, o->state_word);
-    o->state_word[sizeof o->state_word - 1] = '\0';
-    memcpy(o->assertion_id, random + 48, sizeof o->assertion_id);
-    memcpy(o->seed, random + 64, sizeof o->seed);
-}
-
 /* The challenge of PKCE: base64url(SHA-256(verifier)). */
 static void put_challenge(const char *verifier, rv_buf *out)
 {
@@ -54,26 +38,6 @@ void rv_oauth_put(rv_buf *out, const char *name, rv_str value)
 
     rv_buf_printf(out, "%s%s=", is_first ? "" : "&", name);
     rv_mcp_url_encode(value, out);
-}
-
-void rv_oauth_add_scope(rv_buf *scope, rv_str more)
-{
-    while (more.len) {
-        const char *end = memchr(more.ptr, ' ', more.len);
-        rv_str word = {more.ptr, end ? (size_t)(end - more.ptr) : more.len};
-        more = (rv_str){more.ptr + word.len + (end != NULL), more.len - word.len - (end != NULL)};
-        bool is_there = word.len == 0;
-        for (size_t at = 0; at < scope->len && !is_there;) {
-            const char *stop = memchr(scope->ptr + at, ' ', scope->len - at);
-            size_t n = stop ? (size_t)(stop - scope->ptr) - at : scope->len - at;
-            is_there = rv_str_eq((rv_str){scope->ptr + at, n}, word);
-            at += n + 1;
-        }
-        if (!is_there) {
-            rv_buf_puts(scope, scope->len ? " " : "");
-            rv_buf_add_str(scope, word);
-        }
-    }
 }
 
 bool rv_oauth_supports(json_object *metadata, const char *key, const char *text)

@@ -11,16 +11,6 @@
 
 /* --- definitions --- */
 
-bool rv_mcp_is_tool_name(rv_str name)
-{
-    for (size_t i = 0; i < name.len; i++) {
-        char c = name.ptr[i];
-        if (!rv_is_letter(c) && !rv_is_digit(c) && c != '_' && c != '-' && c != '.')
-            return false;
-    }
-    return name.len >= 1 && name.len <= RV_MCP_MAX_TOOL_NAME;
-}
-
 static const struct rv_mcp_tool_config *own_words(const struct rv_mcp_server_config *s, const char *name)
 {
     for (size_t i = 0; i < s->n_tools; i++)

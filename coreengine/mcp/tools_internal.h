@@ -7,7 +7,6 @@
 #define RV_MCP_MAX_PART_NAME 255                /* bytes of the name of a part, as of an attachment */
 #define RV_MCP_MAX_ERROR     ((size_t)16 << 10) /* bytes of a tool's error that are passed on */
 
-bool rv_mcp_is_tool_name(rv_str name);
 /** definition: an object with a legal name. why: not empty when the tool cannot be used, for the message that says so.
  * t is to be finished in any case. */
 RV_MUST_CHECK int rv_mcp_tool_init(struct rv_mcp_tool *t, const struct rv_mcp_server_config *server,

@@ -15,24 +15,6 @@ static bool is_required(json_object *input, const char *name)
     return false;
 }
 
-void rv_validation_check_required(struct rv_validation *c, json_object *arguments)
-{
-    json_object *required = c->tool->input && json_object_is_type(c->tool->input, json_type_object)
-                                ? rv_json_get_arr(c->tool->input, "required")
-                                : NULL;
-
-    for (size_t i = 0; required && i < json_object_array_length(required); i++) {
-        const char *name = json_object_get_string(json_object_array_get_idx(required, i));
-        if (json_object_object_get_ex(arguments, name, NULL))
-            continue;
-        struct rv_plan_error *e = rv_validation_add_plain(c, RV_PLAN_ERROR_MISSING_REQUIRED_ARGUMENT, 0);
-        if (e) {
-            e->tool = c->tool->visible;
-            e->subject = name;
-        }
-    }
-}
-
 static size_t count_values(json_object *value)
 {
     size_t n = 1;

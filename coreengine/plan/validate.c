@@ -331,6 +331,25 @@ static void note_needs(struct rv_validation *c)
     needs->all = list_needed(c, &needs->n_all);
 }
 
+/* V9: the required arguments of this call are there. */
+static void check_required(struct rv_validation *c, json_object *arguments)
+{
+    json_object *required = c->tool->input && json_object_is_type(c->tool->input, json_type_object)
+                                ? rv_json_get_arr(c->tool->input, "required")
+                                : NULL;
+
+    for (size_t i = 0; required && i < json_object_array_length(required); i++) {
+        const char *name = json_object_get_string(json_object_array_get_idx(required, i));
+        if (json_object_object_get_ex(arguments, name, NULL))
+            continue;
+        struct rv_plan_error *e = rv_validation_add_plain(c, RV_PLAN_ERROR_MISSING_REQUIRED_ARGUMENT, 0);
+        if (e) {
+            e->tool = c->tool->visible;
+            e->subject = name;
+        }
+    }
+}
+
 static void check_call(struct rv_validation *c, const struct rv_plan_call *call)
 {
     struct rv_place top = {0};
@@ -345,7 +364,7 @@ static void check_call(struct rv_validation *c, const struct rv_plan_call *call)
             e->subject = call->actual_type;
     } else {
         if (c->tool)
-            rv_validation_check_required(c, call->arguments);
+            check_required(c, call->arguments);
         json_object *rest = check_value(c, &top, call->arguments);
         if (c->tool)
             rv_validation_check_literals(c, rest);

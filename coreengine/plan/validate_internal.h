@@ -60,8 +60,6 @@ const char *const *rv_validation_names(struct rv_validation *c, const struct rv_
 void rv_validation_write_step(const char *key, size_t i, rv_buf *out);
 
 /* literals.c */
-/** V9: the required arguments of this call are there. */
-void rv_validation_check_required(struct rv_validation *c, json_object *arguments);
 /** V10: its arguments, with holes for references, fit the input schema. */
 void rv_validation_check_literals(struct rv_validation *c, json_object *arguments);
 

@@ -4,6 +4,7 @@
  * Turns are written as they come: one opens with its first block, so that a message with nothing to say leaves no
  * trace.
  */
+#include "coreengine/base/cipher.h"
 #include "coreengine/model/wire/wire_internal.h"
 
 #define SILENCE "(no text)" /* where there has to be a text and there is none */
@@ -223,12 +224,23 @@ static bool is_one_of(rv_str text, const char *const *list, size_t n)
     return false;
 }
 
+/* The bytes of data as text. RV_E_INVALID: they are not UTF-8. */
+static int text_of_parts(const struct wire_attachment *a, rv_buf *out, rv_err **err)
+{
+    if (!rv_base64_read(a->data, out))
+        return RV_FAIL(err, RV_E_INVALID, "the data of an attachment is not base64");
+    int rc = rv_buf_check(out, "an attachment", err);
+    if (rc == 0 && !rv_utf8_valid(rv_buf_str(out), NULL))
+        rc = RV_FAIL(err, RV_E_INVALID, "an attachment of type %.*s is not UTF-8", RV_STR_ARG(a->media_type));
+    return rc;
+}
+
 /* The member "source". */
 static int write_source(const struct wire_attachment *a, rv_jw *w, rv_err **err)
 {
     bool is_text = !a->is_image && a->data.len > 0 && rv_str_is(a->media_type, "text/plain");
     rv_buf text = RV_BUF_INIT(SIZE_MAX / 2);
-    int rc = is_text ? rv_parts_text(a, &text, err) : 0;
+    int rc = is_text ? text_of_parts(a, &text, err) : 0;
 
     rv_jw_key(w, "source");
     rv_jw_obj(w);

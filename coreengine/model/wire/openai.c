@@ -16,6 +16,22 @@ struct writer {
 
 /* --- messages --- */
 
+/* The member `key` as data:MEDIA_TYPE;base64,... */
+static int write_data_url(const struct wire_attachment *a, const char *key, rv_jw *w, rv_err **err)
+{
+    rv_buf url = RV_BUF_INIT(SIZE_MAX / 2);
+
+    rv_buf_puts(&url, "data:");
+    rv_buf_add_str(&url, a->media_type);
+    rv_buf_puts(&url, ";base64,");
+    rv_buf_add_str(&url, a->data);
+    int rc = rv_buf_check(&url, "an attachment", err);
+    if (rc == 0)
+        rv_jw_kv_str(w, key, rv_buf_str(&url));
+    rv_buf_fini(&url);
+    return rc;
+}
+
 static int write_image(const struct wire_attachment *a, rv_jw *w, rv_err **err)
 {
     int rc = 0;
@@ -27,7 +43,7 @@ static int write_image(const struct wire_attachment *a, rv_jw *w, rv_err **err)
     if (a->url.len > 0)
         rv_jw_kv_str(w, "url", a->url);
     else
-        rc = rv_parts_write_data_url(a, "url", w, err);
+        rc = write_data_url(a, "url", w, err);
     rv_jw_obj_end(w);
     rv_jw_obj_end(w);
     return rc;
@@ -45,7 +61,7 @@ static int write_file(const struct wire_attachment *a, size_t number, rv_jw *w, 
     rv_jw_key(w, "file");
     rv_jw_obj(w);
     rv_jw_kv_str(w, "filename", a->name.len > 0 ? a->name : rv_str_of(name));
-    int rc = rv_parts_write_data_url(a, "file_data", w, err);
+    int rc = write_data_url(a, "file_data", w, err);
     rv_jw_obj_end(w);
     rv_jw_obj_end(w);
     return rc;

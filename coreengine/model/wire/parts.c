@@ -68,28 +68,3 @@ int rv_parts_check(const struct rv_wire_target *t, unsigned takes, json_object *
     }
     return rc;
 }
-
-int rv_parts_write_data_url(const struct wire_attachment *a, const char *key, rv_jw *w, rv_err **err)
-{
-    rv_buf url = RV_BUF_INIT(SIZE_MAX / 2);
-
-    rv_buf_puts(&url, "data:");
-    rv_buf_add_str(&url, a->media_type);
-    rv_buf_puts(&url, ";base64,");
-    rv_buf_add_str(&url, a->data);
-    int rc = rv_buf_check(&url, "an attachment", err);
-    if (rc == 0)
-        rv_jw_kv_str(w, key, rv_buf_str(&url));
-    rv_buf_fini(&url);
-    return rc;
-}
-
-int rv_parts_text(const struct wire_attachment *a, rv_buf *out, rv_err **err)
-{
-    if (!rv_base64_read(a->data, out))
-        return RV_FAIL(err, RV_E_INVALID, "the data of an attachment is not base64");
-    int rc = rv_buf_check(out, "an attachment", err);
-    if (rc == 0 && !rv_utf8_valid(rv_buf_str(out), NULL))
-        rc = RV_FAIL(err, RV_E_INVALID, "an attachment of type %.*s is not UTF-8", RV_STR_ARG(a->media_type));
-    return rc;
-}

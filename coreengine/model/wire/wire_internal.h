@@ -196,10 +196,6 @@ RV_MUST_CHECK int rv_parts_check(const struct rv_wire_target *t, unsigned takes,
 json_object *rv_parts_of(json_object *request);
 /** One of those that were checked. */
 struct wire_attachment rv_parts_at(json_object *attachments, size_t i);
-/** The member `key` as data:MEDIA_TYPE;base64,... */
-RV_MUST_CHECK int rv_parts_write_data_url(const struct wire_attachment *a, const char *key, rv_jw *w, rv_err **err);
-/** The bytes of data as text. RV_E_INVALID: they are not UTF-8. */
-RV_MUST_CHECK int rv_parts_text(const struct wire_attachment *a, rv_buf *out, rv_err **err);
 
 /* openai.c, anthropic.c, anthropic_messages.c: requests */
 RV_MUST_CHECK int rv_openai_request(const struct rv_wire_target *t, json_object *request, struct wire_output *output,

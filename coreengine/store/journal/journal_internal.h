@@ -23,7 +23,6 @@ RV_MUST_CHECK int rv_record_get_event(const struct rv_record *r, json_object **o
                                       struct rv_event *ev, rv_err **err);
 RV_MUST_CHECK int rv_record_get_begin(const struct rv_record *r, const struct rv_pipeline *p,
                                       struct rv_journal_begin *out, int64_t *now_us, rv_err **err);
-RV_MUST_CHECK int rv_record_get_state(const struct rv_record *r, int64_t now_us, rv_envelope **out, rv_err **err);
 RV_MUST_CHECK int rv_journal_load_state(rv_str text, int64_t now_us, rv_envelope **out, rv_err **err);
 
 /* calls.c: is the call that the core asks for the one that was journaled? RV_E_STATE says what was and what is. */

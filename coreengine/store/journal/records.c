@@ -377,13 +377,6 @@ int rv_journal_load_state(rv_str text, int64_t now_us, rv_envelope **out, rv_err
     return rc < 0 ? fail_json(err, rc, "state") : 0;
 }
 
-int rv_record_get_state(const struct rv_record *r, int64_t now_us, rv_envelope **out, rv_err **err)
-{
-    if (!r->value.ptr)
-        return RV_FAIL(err, RV_E_INVALID, "it has no state");
-    return rv_journal_load_state(r->value, now_us, out, err);
-}
-
 /* --- For people: what is JSON is shown as such, what is text as text --- */
 
 /* True if it was written. */

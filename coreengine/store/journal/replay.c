@@ -261,6 +261,13 @@ static int take_history(struct replay *r)
     return 0;
 }
 
+static int get_state(const struct rv_record *r, int64_t now_us, rv_envelope **out, rv_err **err)
+{
+    if (!r->value.ptr)
+        return RV_FAIL(err, RV_E_INVALID, "it has no state");
+    return rv_journal_load_state(r->value, now_us, out, err);
+}
+
 static int make_run(struct replay *r, const struct rv_record *rec, rv_err **err)
 {
     struct rv_run_opts opts = RV_RUN_OPTS_INIT;
@@ -276,7 +283,7 @@ static int make_run(struct replay *r, const struct rv_record *rec, rv_err **err)
     if (rc == WANTS_HISTORY)
         return rc;
     if (rc == 0 && !env)
-        rc = rv_record_get_state(rec, now_us, &env, err);
+        rc = get_state(rec, now_us, &env, err);
     if (rc < 0)
         return fail_record(rec, err, rc);
     r->snapshot.env = NULL;

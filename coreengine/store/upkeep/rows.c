@@ -148,36 +148,3 @@ void rv_rows_write_key(const struct rv_rows *r, rv_buf *out)
             rv_buf_add_str(out, rv_utf8_cut(r->keys[i].bytes, MAX_SHOWN));
     }
 }
-
-/* --- Sums: each value with its kind and its length in front, so that no two rows look alike --- */
-
-void rv_rows_sum_init(struct rv_rows_sum *s)
-{
-    rv_hash_init(&s->hash);
-    s->n = s->bytes = 0;
-}
-
-void rv_rows_sum_add(struct rv_rows_sum *s, const struct rv_rows *row)
-{
-    for (int i = 0; i < row->table->n_columns; i++) {
-        const struct sql_value *v = &row->values[i];
-        uint64_t n = v->type == SQL_INT ? (uint64_t)v->number : v->bytes.len;
-        unsigned char head[9] = {v->type == SQL_NULL ? 0 : v->type == SQL_INT ? 1 : 2};
-        for (int k = 0; k < 8; k++)
-            head[1 + k] = (unsigned char)(n >> 8 * k);
-        rv_hash_add(&s->hash, (rv_str){(const char *)head, v->type == SQL_NULL ? 1 : sizeof head});
-        s->bytes += v->type == SQL_INT ? 8 : 0;
-        if (v->type == SQL_NULL || v->type == SQL_INT)
-            continue;
-        rv_hash_add(&s->hash, v->bytes);
-        s->bytes += (int64_t)v->bytes.len;
-    }
-    s->n++;
-}
-
-void rv_rows_sum_hex(const struct rv_rows_sum *s, char out[RV_HASH_MAX])
-{
-    struct rv_hash hash = s->hash;
-
-    rv_hash_hex(&hash, out);
-}

@@ -51,8 +51,5 @@ struct rv_rows_sum {
     struct rv_hash hash;
     int64_t n, bytes;
 };
-void rv_rows_sum_init(struct rv_rows_sum *s);
-void rv_rows_sum_add(struct rv_rows_sum *s, const struct rv_rows *row);
-void rv_rows_sum_hex(const struct rv_rows_sum *s, char out[RV_HASH_MAX]);
 
 #endif

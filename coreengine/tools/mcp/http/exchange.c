@@ -28,6 +28,16 @@ static bool is_own_stream(const struct exchange *x)
     return x->is_stream && !x->id;
 }
 
+/* it is open, or is not going to be */
+static void stream_settled(struct web *w)
+{
+    w->stream_ms = 0;
+    for (struct exchange *x = w->exchanges; x; x = x->next)
+        if (x->waits_for_stream)
+            x->due_ms = rv_web_now(w);
+    rv_web_arm(w);
+}
+
 /* Was that the last of what requests wait for: the end of the handshake, which opens the stream, and the stream? */
 static void settle_stream(struct exchange *gone)
 {
@@ -38,7 +48,7 @@ static void settle_stream(struct exchange *gone)
     for (const struct exchange *x = w->exchanges; x; x = x->next)
         if (x != gone && (x->opens_stream || is_own_stream(x)))
             return;
-    rv_web_stream_settled(w);
+    stream_settled(w);
 }
 
 static void exchange_free(struct exchange *x)
@@ -158,7 +168,7 @@ static void on_head(void *self, const struct rv_http_head *head)
 
     x->in_callback = true;
     if (is_own_stream(x) && head->status < 300)
-        rv_web_stream_settled(x->w);
+        stream_settled(x->w);
     note_challenges(x, head);
     h.challenge = rv_buf_str(&x->challenge);
     h.has_session = x->has_session;

@@ -96,15 +96,6 @@ void rv_web_open_stream(struct web *w)
         rv_web_exchange_drop(x);
 }
 
-void rv_web_stream_settled(struct web *w)
-{
-    w->stream_ms = 0;
-    for (struct exchange *x = w->exchanges; x; x = x->next)
-        if (x->waits_for_stream)
-            x->due_ms = rv_web_now(w);
-    rv_web_arm(w);
-}
-
 /* --- what the session asks for --- */
 
 /* The session begins again: the stream of the one before is of no use. */

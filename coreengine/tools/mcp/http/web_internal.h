@@ -65,7 +65,6 @@ struct web {
 uint64_t rv_web_now(const struct web *w); /* of the loop, in milliseconds */
 void rv_web_arm(struct web *w);           /* an exchange has a new due_ms */
 void rv_web_open_stream(struct web *w);
-void rv_web_stream_settled(struct web *w); /* it is open, or is not going to be */
 void rv_web_settle(struct web *w); /* an exchange is gone: frees w if it was the last thing that a close waits for */
 
 /* exchange.c */
