@@ -254,7 +254,8 @@ static void check_placeholder(struct rv_loader *l, const char *what, const struc
     }
 }
 
-/* A tag that is none reaches the model as it stands. */
+/* What looks like a tag and is not one of a template (of another program, or misspelt) is sent to the model as it is
+ * written. */
 static void warn_of_foreign(struct rv_loader *l, const char *what, const struct rv_noted_text *text)
 {
     for (size_t i = 0; i < rv_template_n_foreign(text->template); i++) {

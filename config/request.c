@@ -19,14 +19,14 @@ static const struct rv_key example_keys[] = {
 const struct rv_key_table rv_example_table = {"example", "An example for a model", example_keys, RV_COUNT(example_keys),
                                               NULL};
 
-/* One of its texts as a template. */
+/* One text of an example, compiled; NULL: it is missing or not a text, and reading the keys has told so. */
 static rv_template *compile(struct rv_key_reader *r, const struct rv_node *node, const char *key)
 {
     const struct rv_node *text = rv_node_get(node, key);
     char label[48];
 
     snprintf(label, sizeof label, "%s%s", r->path, key);
-    return text && text->kind == RV_NODE_STR ? rv_loader_template(r, text, label) : NULL; /* a finding already */
+    return text && text->kind == RV_NODE_STR ? rv_loader_template(r, text, label) : NULL;
 }
 
 static void read_example(struct rv_key_reader *r, const struct rv_node *node, size_t i, struct rv_example *out)

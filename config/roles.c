@@ -131,7 +131,8 @@ void rv_reserve_models(struct rv_loader *l, const struct rv_pipeline *from, size
     internal->has_models = old->has_models;
 }
 
-/* What was decided when the pipeline was made first; else of a model that is the same, else of the tables. */
+/* A price that the pipeline was made with stays, or a replay would reckon otherwise. The pipeline of an asked agent
+ * takes that of the same model under another role, else the built-in one; any other pipeline asks all tables. */
 static void set_price(struct rv_loader *l, struct rv_model_config *m)
 {
     const struct rv_pipeline_internal *internal = l->p->internal;

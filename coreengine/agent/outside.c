@@ -138,7 +138,8 @@ int rv_built_make(const struct rv_built *b, const struct rv_scope *scope, const 
     return RV_FAIL(err, RV_E_LIMIT, "the value is nested deeper than %d levels", RV_JSON_MAX_DEPTH);
 }
 
-/* A value over what the visit sees; what an expression does wrong fails the visit, and *out is NULL then. */
+/* Make a value of what the visit sees. If one of its expressions fails, so does the visit, and *out is NULL. Errors
+ * name their place since rules 6: a replay of an older run has to fail with the same text. */
 static int make(rv_visit *v, const struct rv_built *b, const char *key, json_object **out, rv_err **err)
 {
     rv_buf where = RV_BUF_INIT(RV_MAX_STAGE_NAME + 64);

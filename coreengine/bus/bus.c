@@ -143,7 +143,7 @@ int rv_bus_subscribe(rv_bus *b, const struct rv_bus_sub *sub, uint64_t *id, rv_e
     return 0;
 }
 
-/* Where no loop stands on one of them. */
+/* Free subscribers that are gone, but not while a loop walks the list: it would go on from freed memory. */
 static void sweep(rv_bus *b)
 {
     struct sub **at = &b->subs;

@@ -296,7 +296,7 @@ static bool ends_with(const char *name, const char *end)
     return n >= m && strcmp(name + n - m, end) == 0;
 }
 
-/* UTF-8 without the byte 0; else where the first other byte is. */
+/* Refuse a text that is not UTF-8 or has the byte 0. RV_E_INVALID: with the place of the first such byte. */
 static int check_text(rv_str text, const char *name, rv_err **err)
 {
     const char *zero = text.len > 0 ? memchr(text.ptr, 0, text.len) : NULL;

@@ -303,7 +303,7 @@ static void check_options(struct rv_validation *c, const struct rv_plan_call *ca
     }
 }
 
-/* The marked calls, ascending. */
+/* Indices of the calls that are needed, ascending, with room for one more; NULL: no memory. */
 static const size_t *list_needed(struct rv_validation *c, size_t *n)
 {
     size_t *calls;
