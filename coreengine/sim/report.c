@@ -59,9 +59,9 @@ static void add_place(struct rv_sim_report *r, enum rv_sim_place_kind kind, cons
     r->places[r->n_places++] = (struct rv_sim_place){.kind = kind, .stage = a->index, .rule = rule};
 }
 
-static void add_stage(const struct rv_pipeline *p, struct rv_sim_report *r, const struct rv_agent *a)
+static void add_stage(int mode, struct rv_sim_report *r, const struct rv_agent *a)
 {
-    bool routes = p->default_run_mode != RV_MODE_PARALLEL; /* only sequential runs look at routes */
+    bool routes = mode != RV_MODE_PARALLEL; /* only sequential runs look at routes */
 
     add_place(r, RV_SIM_STAGE, a, -1);
     if (routes && a->routing.function[0]) {
@@ -78,7 +78,7 @@ static void add_stage(const struct rv_pipeline *p, struct rv_sim_report *r, cons
         add_place(r, RV_SIM_ERROR_ROUTE, a, -1);
 }
 
-int sim_places_new(const struct rv_pipeline *p, struct rv_sim_report *r, rv_err **err)
+int sim_places_new(const struct rv_pipeline *p, int mode, struct rv_sim_report *r, rv_err **err)
 {
     size_t n = 1;
 
@@ -88,7 +88,7 @@ int sim_places_new(const struct rv_pipeline *p, struct rv_sim_report *r, rv_err 
     if (!r->places)
         return RV_FAIL(err, RV_E_NOMEM, "count the routes of pipeline \"%s\"", p->name);
     for (size_t i = 0; i < p->n_agents; i++)
-        add_stage(p, r, &p->agents[i]);
+        add_stage(mode, r, &p->agents[i]);
     return 0;
 }
 

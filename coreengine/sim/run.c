@@ -272,6 +272,14 @@ static void *work_on(void *arg)
 
 /* --- workers --- */
 
+/* Of the runs: the one that is asked for, else the pipeline's own. */
+static int mode_of(const struct rv_sim_opts *o, const struct rv_pipeline *p)
+{
+    int mode = o->mode != RV_UNSET ? o->mode : p->default_run_mode;
+
+    return mode == RV_MODE_PARALLEL ? RV_MODE_PARALLEL : RV_MODE_SEQUENTIAL;
+}
+
 static int prepare(struct worker *me, struct work *w, size_t i, rv_err **err)
 {
     const struct rv_sim_opts *o = w->opts;
@@ -280,15 +288,13 @@ static int prepare(struct worker *me, struct work *w, size_t i, rv_err **err)
 
     me->work = w;
     me->setup = (struct sim_setup){.opts = o, .subject = subject, .tamper = w->tamper};
-    int mode = o->mode != RV_UNSET ? o->mode : p->default_run_mode;
-    int rc =
-        rv_pipeline_prove(p, mode == RV_MODE_PARALLEL ? RV_MODE_PARALLEL : RV_MODE_SEQUENTIAL, &me->setup.proof, err);
+    int rc = rv_pipeline_prove(p, mode_of(o, p), &me->setup.proof, err);
     if (rc == 0)
         rc = rv_store_open("memory:", NULL, &me->setup.store, err);
     if (rc == 0)
         rc = sim_hints_new(subject, &me->setup.hints, err);
     if (rc == 0)
-        rc = sim_places_new(p, &me->tally, err);
+        rc = sim_places_new(p, mode_of(o, p), &me->tally, err);
     if (rc == 0 && subject->script) {
         me->setup.scripted = calloc(p->n_agents + 1, sizeof *me->setup.scripted);
         if (!me->setup.scripted)
@@ -412,7 +418,8 @@ static int run_with(const struct rv_sim_opts *opts, const struct sim_tamper *tam
     w.n_blocks = (opts->n_seeds + BLOCK - 1) / BLOCK;
     w.hashes = calloc((size_t)w.n_blocks, sizeof *w.hashes);
     struct worker *workers = calloc(opts->n_subjects, sizeof *workers);
-    rc = w.hashes && workers ? sim_places_new(opts->subjects[0].pipeline, out, err)
+    const struct rv_pipeline *p = opts->subjects[0].pipeline;
+    rc = w.hashes && workers ? sim_places_new(p, mode_of(opts, p), out, err)
                              : RV_FAIL(err, RV_E_NOMEM, "begin a simulation");
     for (size_t i = 0; i < opts->n_subjects && rc == 0; i++)
         rc = prepare(&workers[i], &w, i, err);

@@ -242,7 +242,8 @@ RV_MUST_CHECK int sim_once(const struct sim_setup *setup, const struct sim_try *
 void sim_seed_fini(struct sim_seed *s);
 
 /* report.c */
-RV_MUST_CHECK int sim_places_new(const struct rv_pipeline *p, struct rv_sim_report *r, rv_err **err);
+/** The stages, and the routes that runs of the mode (enum rv_run_mode) may take. */
+RV_MUST_CHECK int sim_places_new(const struct rv_pipeline *p, int mode, struct rv_sim_report *r, rv_err **err);
 void sim_places_hit(struct rv_sim_report *r, enum rv_sim_place_kind kind, int stage, int64_t rule);
 
 /* run.c */

@@ -195,7 +195,7 @@ START_TEST(the_report_names_places_that_were_not_reached)
 
     ck_assert_int_eq(rv_pipeline_parse(rv_str_of(yaml), "t.yaml", ".", f, &p, NULL), 0);
     ck_assert(p && p->is_sound);
-    ck_assert_int_eq(sim_places_new(p, &r, NULL), 0);
+    ck_assert_int_eq(sim_places_new(p, RV_MODE_SEQUENTIAL, &r, NULL), 0);
     rv_sim_report_write_text(&r, p, &text);
     for (size_t i = 0; i < RV_COUNT(wanted); i++)
         ck_assert_msg(strstr(rv_buf_cstr(&text), wanted[i]), "%s\nis not in\n%s", wanted[i], rv_buf_cstr(&text));
@@ -203,6 +203,35 @@ START_TEST(the_report_names_places_that_were_not_reached)
     rv_sim_report_fini(&r);
     rv_pipeline_free(p);
     rv_findings_free(f);
+}
+END_TEST
+
+/* Of a pipeline with that default, in runs of that mode. */
+static size_t n_routes(int default_mode, int mode)
+{
+    struct subjects s;
+    size_t n = 0;
+
+    subjects_init(&s, RV_SOURCE_DIR "/pipelines/loop.yaml", 1);
+    s.pipelines[0]->default_run_mode = default_mode;
+    struct rv_sim_opts o = subjects_opts(&s, 4);
+    o.mode = mode;
+    struct rv_sim_report r = run(&o);
+    for (size_t i = 0; i < r.n_places; i++)
+        n += r.places[i].kind != RV_SIM_STAGE;
+    rv_sim_report_fini(&r);
+    subjects_fini(&s);
+    return n;
+}
+
+START_TEST(routes_are_counted_in_the_mode_of_the_runs)
+{
+    size_t n = n_routes(RV_MODE_SEQUENTIAL, RV_UNSET);
+
+    ck_assert_uint_gt(n, 0);
+    ck_assert_uint_eq(n_routes(RV_MODE_SEQUENTIAL, RV_MODE_PARALLEL), 0);
+    ck_assert_uint_eq(n_routes(RV_MODE_PARALLEL, RV_UNSET), 0);
+    ck_assert_uint_eq(n_routes(RV_MODE_PARALLEL, RV_MODE_SEQUENTIAL), n);
 }
 END_TEST
 
@@ -277,6 +306,7 @@ TCase *seeds_case(void)
     tcase_add_test(tc, one_seed_is_told_step_by_step);
     tcase_add_test(tc, the_report_reads_as_text_and_as_json);
     tcase_add_test(tc, the_report_names_places_that_were_not_reached);
+    tcase_add_test(tc, routes_are_counted_in_the_mode_of_the_runs);
     tcase_add_test(tc, an_agent_is_answered_with_its_name_and_its_document);
     tcase_add_loop_test(tc, a_list_of_faults_is_read, 0, (int)RV_COUNT(lists));
     tcase_add_test(tc, a_misspelt_fault_names_the_nearest);
