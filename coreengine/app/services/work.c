@@ -134,8 +134,9 @@ static int same_one(const struct app_ask *a, const struct rv_app_schedule *s, co
         rv_err_free(why);
         return RV_E_EXISTS;
     }
+    const char *zone = s->when.zone ? s->when.zone : rv_zone_name(rv_zone_utc());
     bool is_same = row.next_us != 0 && is_text(row.type, type) && rv_str_eq(row.payload, payload) &&
-                   is_text(row.expr, s->when.at ? s->when.at : s->when.cron);
+                   is_text(row.expr, s->when.at ? s->when.at : s->when.cron) && is_text(row.zone, zone);
     if (is_same)
         snprintf(id, RV_ID_MAX, "%s", row.id);
     rv_schedule_row_fini(&row);
