@@ -2,6 +2,7 @@
  * says of its tools is not believed unless the file says so: these keys are what counts. */
 #include <stddef.h>
 #include <string.h>
+#include <strings.h>
 
 #include "config/config_internal.h"
 
@@ -338,6 +339,11 @@ static void check_rest(struct rv_key_reader *r, const struct rv_node *node, cons
             rv_keys_finding(r, RV_SEVERITY_ERROR, &value->src, NULL,
                             "\"%s\" has no meaning for a REST server, which openapi makes of this one", others[i]);
     }
+    const struct rv_node *headers = s->has_openapi ? rv_node_get(node, "headers") : NULL;
+    for (size_t i = 0; headers && headers->kind == RV_NODE_MAP && i < headers->n; i++)
+        if (strcasecmp(headers->keys[i]->text.ptr, "Idempotency-Key") == 0)
+            rv_keys_finding(r, RV_SEVERITY_ERROR, &headers->keys[i]->src, "remove it",
+                            "reeve sends a key of its own as Idempotency-Key with each call");
 }
 
 static const struct rv_key_word *words_of(const struct rv_key *keys)

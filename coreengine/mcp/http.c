@@ -32,6 +32,33 @@ static bool is_clean(rv_str value)
     return true;
 }
 
+/* A place for a line with that name: of the one that has it, else a new one, NULL until the caller sets it. NULL: full.
+ */
+static char **place_of(struct rv_mcp_headers *h, rv_str name, rv_err **err)
+{
+    for (size_t i = 0; i < h->n; i++)
+        if (rv_mcp_same_word((rv_str){h->lines[i], strcspn(h->lines[i], ":")}, name))
+            return &h->lines[i];
+    if (h->n == RV_MCP_MAX_HTTP_HEADERS) {
+        RV_FAIL(err, RV_E_LIMIT, "a request has more than %d headers", RV_MCP_MAX_HTTP_HEADERS);
+        return NULL;
+    }
+    return &h->lines[h->n];
+}
+
+/* Takes line; NULL: out of memory. */
+static int put_line(struct rv_mcp_headers *h, char **place, char *line, rv_err **err)
+{
+    if (!line)
+        return RV_FAIL(err, RV_E_NOMEM, "write a header");
+    if (place == &h->lines[h->n])
+        h->n++;
+    else
+        free(*place);
+    *place = line;
+    return 0;
+}
+
 int rv_mcp_headers_add(struct rv_mcp_headers *h, const char *name, rv_str value, rv_err **err)
 {
     RV_AUTO(rv_buf_fini) rv_buf line = RV_BUF_INIT(RV_MCP_MAX_HEADER);
@@ -40,18 +67,13 @@ int rv_mcp_headers_add(struct rv_mcp_headers *h, const char *name, rv_str value,
         return RV_FAIL(err, RV_E_INVALID, "the name of a header is not a token: \"%.100s\"", name);
     if (!is_clean(value))
         return RV_FAIL(err, RV_E_INVALID, "header \"%.100s\" has a control character", name);
-    if (h->n == RV_MCP_MAX_HTTP_HEADERS)
-        return RV_FAIL(err, RV_E_LIMIT, "a request has more than %d headers", RV_MCP_MAX_HTTP_HEADERS);
+    char **place = place_of(h, rv_str_of(name), err);
+    if (!place)
+        return RV_E_LIMIT;
     rv_buf_printf(&line, "%s: ", name);
     rv_buf_add_str(&line, value);
     int rc = rv_buf_check(&line, "a header", err);
-    if (rc < 0)
-        return rc;
-    h->lines[h->n] = rv_buf_steal(&line, NULL);
-    if (!h->lines[h->n])
-        return RV_FAIL(err, RV_E_NOMEM, "write a header");
-    h->n++;
-    return 0;
+    return rc < 0 ? rc : put_line(h, place, rv_buf_steal(&line, NULL), err);
 }
 
 static bool is_plain(rv_str value)
@@ -119,15 +141,14 @@ static int add_place(struct rv_mcp_headers *h, const char *version, const char *
 
 int rv_mcp_headers_copy(const struct rv_mcp_headers *from, struct rv_mcp_headers *to, rv_err **err)
 {
-    for (size_t i = 0; i < from->n; i++) {
-        if (to->n == RV_MCP_MAX_HTTP_HEADERS)
-            return RV_FAIL(err, RV_E_LIMIT, "a request has more than %d headers", RV_MCP_MAX_HTTP_HEADERS);
-        to->lines[to->n] = rv_str_dup(rv_str_of(from->lines[i]));
-        if (!to->lines[to->n])
-            return RV_FAIL(err, RV_E_NOMEM, "write a header");
-        to->n++;
+    int rc = 0;
+
+    for (size_t i = 0; i < from->n && rc == 0; i++) {
+        rv_str line = rv_str_of(from->lines[i]);
+        char **place = place_of(to, (rv_str){line.ptr, strcspn(line.ptr, ":")}, err);
+        rc = place ? put_line(to, place, rv_str_dup(line), err) : RV_E_LIMIT;
     }
-    return 0;
+    return rc;
 }
 
 int rv_mcp_headers_of(const struct rv_mcp_send *m, const char *session, struct rv_mcp_headers *out, rv_err **err)

@@ -21,11 +21,12 @@ struct rv_mcp_headers {
     size_t n;
 };
 void rv_mcp_headers_fini(struct rv_mcp_headers *h);
-/** Add one. RV_E_LIMIT, RV_E_NOMEM, RV_E_INVALID: the name is not a token, or the value has a control character. */
+/** Add one, in place of one of the same name, whatever its case. RV_E_LIMIT, RV_E_NOMEM, RV_E_INVALID: the name is not
+ * a token, or the value has a control character. */
 RV_MUST_CHECK int rv_mcp_headers_add(struct rv_mcp_headers *h, const char *name, rv_str value, rv_err **err);
 /** Does the status say that the same request may succeed later? */
 bool rv_mcp_is_busy(int status);
-/** Add all of another one. RV_E_LIMIT, RV_E_NOMEM. */
+/** Add all of another one, in the same way. RV_E_LIMIT, RV_E_NOMEM. */
 RV_MUST_CHECK int rv_mcp_headers_copy(const struct rv_mcp_headers *from, struct rv_mcp_headers *to, rv_err **err);
 /** The headers of a POST. session: of a legacy server; "": none yet. Values of m->headers that cannot stand in a header
  *  are encoded. */

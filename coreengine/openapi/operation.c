@@ -55,6 +55,7 @@ bool rv_openapi_is_header(const char *name, json_object *configured)
                                          "Expect",
                                          "Forwarded",
                                          "Host",
+                                         "Idempotency-Key",
                                          "Keep-Alive",
                                          "Proxy-Authorization",
                                          "Proxy-Connection",

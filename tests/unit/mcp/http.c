@@ -1,5 +1,6 @@
 /* Streamable HTTP, the pure part: headers by era, and what answers mean. */
 #include <json-c/json_tokener.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "coreengine/mcp/http.h"
@@ -87,11 +88,34 @@ START_TEST(mirrored_arguments_are_encoded_and_names_are_tokens)
     err = NULL;
     ck_assert_int_eq(rv_mcp_headers_add(&h, "A", RV_STR_LIT("x\r\nB: y"), &err), RV_E_INVALID);
     rv_err_free(err);
-    while (h.n < RV_MCP_MAX_HTTP_HEADERS)
-        ck_assert_int_eq(rv_mcp_headers_add(&h, "A", RV_STR_LIT("x"), NULL), 0);
+    while (h.n < RV_MCP_MAX_HTTP_HEADERS) {
+        char name[8];
+        snprintf(name, sizeof name, "A%zu", h.n);
+        ck_assert_int_eq(rv_mcp_headers_add(&h, name, RV_STR_LIT("x"), NULL), 0);
+    }
     ck_assert_int_eq(rv_mcp_headers_add(&h, "A", RV_STR_LIT("x"), NULL), RV_E_LIMIT);
     rv_mcp_headers_fini(&h);
     json_object_put(further);
+}
+END_TEST
+
+/* Which of two a server believes is up to the server. */
+START_TEST(a_header_takes_the_place_of_one_of_the_same_name)
+{
+    struct rv_mcp_headers h = {.n = 0}, more = {.n = 0};
+
+    ck_assert_int_eq(rv_mcp_headers_add(&h, "X-User-Id", RV_STR_LIT("of the model"), NULL), 0);
+    ck_assert_int_eq(rv_mcp_headers_add(&h, "Accept", RV_STR_LIT("a"), NULL), 0);
+    ck_assert_int_eq(rv_mcp_headers_add(&h, "x-user-id", RV_STR_LIT("ada"), NULL), 0);
+    ck_assert_int_eq(rv_mcp_headers_add(&more, "accept", RV_STR_LIT("b"), NULL), 0);
+    ck_assert_int_eq(rv_mcp_headers_add(&more, "Accept-Language", RV_STR_LIT("de"), NULL), 0);
+    ck_assert_int_eq(rv_mcp_headers_copy(&more, &h, NULL), 0);
+    ck_assert_uint_eq(h.n, 3);
+    ck_assert_str_eq(h.lines[0], "x-user-id: ada");
+    ck_assert_str_eq(h.lines[1], "accept: b");
+    ck_assert_str_eq(h.lines[2], "Accept-Language: de");
+    rv_mcp_headers_fini(&h);
+    rv_mcp_headers_fini(&more);
 }
 END_TEST
 
@@ -304,6 +328,7 @@ TCase *http_case(void)
     tcase_add_loop_test(c, a_value_is_sent_as_it_is_or_encoded, 0, RV_COUNT(values));
     tcase_add_loop_test(c, the_era_decides_which_headers_a_message_has, 0, RV_COUNT(posts));
     tcase_add_test(c, mirrored_arguments_are_encoded_and_names_are_tokens);
+    tcase_add_test(c, a_header_takes_the_place_of_one_of_the_same_name);
     tcase_add_test(c, streams_name_the_event_that_they_continue_after);
     tcase_add_test(c, a_session_is_visible_ascii);
     tcase_add_loop_test(c, an_answer_means_what_its_status_type_and_end_say, 0, RV_COUNT(answers));

@@ -88,6 +88,7 @@ static const struct {
     {"/a/{y}", PATH, "{'x':'1'}", "not an argument"},
     {"/a", "[" P("h", "X-H", "header", "plain", "false") "]", "{'h':'a\\r\\nHost: evil'}", "argument \"h\""},
     {"/a", "[" P("h", "Authorization", "header", "plain", "false") "]", "{'h':'a'}", "list the tools"},
+    {"/a", "[" P("h", "idempotency-key", "header", "plain", "false") "]", "{'h':'a'}", "list the tools"},
     {"/a", "[" P("h", "X: y", "header", "plain", "false") "]", "{'h':'a'}", "list the tools"},
     {"/a", "[" P("q", "q", "query", "plain", "true") "]", "{'q':[{}]}", "nested too deeply"},
     {"/../a", "[]", "{}", "list the tools"},
