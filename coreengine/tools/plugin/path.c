@@ -260,8 +260,8 @@ int rv_plugin_locate(const struct rv_plugins *p, const char *name, char **out, r
     int rc = 0;
 
     *out = NULL;
-    if (strchr(name, '/')) {
-        rc = try_place(name[0] == '/' ? "" : p->base_dir, name, "", out, err);
+    if (strchr(name, '/')) { /* of a pipeline it begins with the pipeline's folder, which config/ has put there */
+        rc = try_place("", name, "", out, err);
         if (rc == 0 && !*out) {
             rc = RV_FAIL(err, RV_E_NOT_FOUND, "no file \"%s\"", name);
             rv_err_hint(err, "relative paths start in the folder of the pipeline, \"%s\"", p->base_dir);

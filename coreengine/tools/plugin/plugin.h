@@ -23,7 +23,7 @@ extern const struct rv_capability_linked rv_capabilities_linked[];
 struct rv_plugins_opts {
     const char *const *dirs; /* where names are looked up, in order; borrowed for the call */
     size_t n_dirs;
-    const char *base_dir; /* folder of the pipeline file, where relative .so paths start; for plugins; copied */
+    const char *base_dir; /* folder of the pipeline file, which plugins are told; copied */
     rv_log *log;          /* borrowed; may be NULL */
     /** The program that `isolation: process` starts as `PROGRAM capability-host`: `reeve`, or one whose main() calls
      *  rv_plugin_host(). NULL: this program if it is called reeve, else the installed one. */

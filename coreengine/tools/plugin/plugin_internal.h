@@ -90,7 +90,7 @@ struct rv_plugins {
 };
 
 /* path.c */
-/** Where `name` is: a path (with a slash) against base_dir, else a name on the path. *out is the caller's. */
+/** Where `name` is: a path (with a slash) as it is, else a name on the path. *out is the caller's. */
 RV_MUST_CHECK int rv_plugin_locate(const struct rv_plugins *p, const char *name, char **out, rv_err **err);
 bool rv_plugin_name_ok(rv_str name, bool dashes);
 
