@@ -1,4 +1,5 @@
 /* The words of the simulation, the stages and routes that it counts, and its report, as text and as JSON. */
+#include "coreengine/base/border.h"
 #include "coreengine/sim/sim_internal.h"
 
 #include <stdlib.h>
@@ -240,7 +241,7 @@ static void write_hits(const struct rv_sim_report *r, const struct rv_pipeline *
 void rv_sim_report_write_json(const struct rv_sim_report *r, const struct rv_pipeline *p, rv_jw *w)
 {
     rv_jw_obj(w);
-    rv_jw_kv_text(w, "file", p->file);
+    rv_jw_kv_path(w, "file", p->file);
     rv_jw_kv_int(w, "seeds", r->n_seeds);
     rv_jw_kv_int(w, "steps", r->n_steps);
     rv_jw_kv_int(w, "calls", r->n_calls);

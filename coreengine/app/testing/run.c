@@ -198,7 +198,7 @@ static int add_failure(const struct rv_pipeline *p, json_object *error, struct r
         rc = rv_json_set_text(entry, "text", text, err);
     if (rc == 0 && rv_json_get_text(error, "code", &code))
         rc = rv_json_set_text(entry, "code", code, err);
-    if (rc == 0 && stage >= 0)
+    if (rc == 0 && stage >= 0 && rv_utf8_valid(rv_str_of(p->file), NULL)) /* it is written as JSON */
         rc = rv_json_set_text(entry, "file", p->file, err);
     if (rc == 0 && stage >= 0)
         rc = rv_json_set_int(entry, "line", p->agents[stage].places.name.line, err);

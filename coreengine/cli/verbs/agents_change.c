@@ -1,6 +1,7 @@
 /* reeve agents put, validate, delete. */
 #include "coreengine/app/chat.h"
 #include "coreengine/app/rows.h"
+#include "coreengine/base/border.h"
 #include "coreengine/cli/verbs/verbs.h"
 
 #include <string.h>
@@ -38,7 +39,7 @@ static void write_verdict(const char *path, const struct rv_agentdoc *doc, rv_bu
 static void write_verdict_json(const char *path, const struct rv_agentdoc *doc, const rv_findings *findings, rv_jw *w)
 {
     rv_jw_obj(w);
-    rv_jw_kv_text(w, "file", path);
+    rv_jw_kv_path(w, "file", path);
     rv_jw_kv_bool(w, "valid", doc != NULL);
     rv_jw_kv_text(w, "name", doc ? doc->name : NULL);
     rv_jw_key(w, "findings");

@@ -2,6 +2,7 @@
 #include "coreengine/app/check.h"
 #include "config/analysis/analysis.h"
 #include "coreengine/app/upkeep.h"
+#include "coreengine/base/border.h"
 #include "coreengine/cli/verbs/files.h"
 #include "coreengine/cli/verbs/verbs.h"
 
@@ -114,7 +115,7 @@ static int lint_one(struct rv_cli *cli, const char *path, rv_jw *json, rv_buf *t
     int status = rc < 0 ? rv_cli_report(cli, err) : !sound || strict || dear ? RV_EXIT_USAGE : RV_EXIT_COMPLETED;
     if (json) {
         rv_jw_obj(json);
-        rv_jw_kv_text(json, "file", path);
+        rv_jw_kv_path(json, "file", path);
         rv_jw_kv_bool(json, "valid", sound);
         rv_jw_key(json, "findings");
         rv_findings_write_json(l.findings, json);

@@ -1,5 +1,6 @@
 /* reeve ingest: reads files and folders into the store. */
 #include "coreengine/app/entities.h"
+#include "coreengine/base/border.h"
 #include "coreengine/cli/verbs/verbs.h"
 #include "coreengine/match/pages.h"
 
@@ -20,7 +21,7 @@ static void write_json(const struct rv_ingested *file, rv_buf *out)
     rv_jw w = rv_jw_on(out);
 
     rv_jw_obj(&w);
-    rv_jw_kv_text(&w, "path", file->path);
+    rv_jw_kv_path(&w, "path", file->path);
     rv_jw_kv_text(&w, "status", rv_ingest_outcome_text(file->outcome));
     if (file->name)
         rv_jw_kv_text(&w, "name", file->name);

@@ -1,6 +1,7 @@
 /* Reports of `reeve test` as one document: JSON, JUnit's XML, a page of HTML. */
 #include <string.h>
 
+#include "coreengine/base/border.h"
 #include "coreengine/cli/verbs/test_report.h"
 
 /* --- JSON --- */
@@ -16,7 +17,7 @@ static void json_begin(struct rv_test_output *o)
 static void json_pipeline(struct rv_test_output *o, const char *path, const struct rv_app_loaded *l, bool is_sound)
 {
     rv_jw_obj(&o->json);
-    rv_jw_kv_text(&o->json, "file", path);
+    rv_jw_kv_path(&o->json, "file", path);
     if (o->tables.models.n_columns > 0)
         rv_jw_kv_text(&o->json, "model", o->tables.models.columns[o->tables.models.at]);
     rv_jw_kv_bool(&o->json, "valid", is_sound);

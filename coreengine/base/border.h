@@ -1,0 +1,11 @@
+/* Texts that may be anything, where JSON needs UTF-8: names of files. */
+#ifndef RV_BASE_BORDER_H
+#define RV_BASE_BORDER_H
+
+#include "coreengine/base/json.h"
+
+/** Key and value: the name of a file, which may have any bytes. Each that is not of UTF-8 becomes "?", as in the texts
+ * of errors. NULL writes null. */
+void rv_jw_kv_path(rv_jw *w, const char *key, const char *path);
+
+#endif
