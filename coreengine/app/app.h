@@ -205,6 +205,7 @@ struct rv_app_run {
     bool use_mocks;               /* of a new run: the mock handlers of all stages that have one */
     const char *session;          /* of a new run that is kept: id of its session; NULL: none */
     const char *task;             /* of a new run that is kept: as of struct rv_journal_begin; NULL: none */
+    const char *request;          /* the same */
     size_t workers;               /* threads for capability code at most; 0: 64 */
     bool handle_signals;          /* SIGINT and SIGTERM cancel the run */
     const char *save;             /* run file that is brought up to date while the run goes on; NULL: none */

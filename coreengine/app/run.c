@@ -150,6 +150,7 @@ int rv_app_keep(struct rv_app_run *run, const rv_envelope *env, const struct rv_
         .script_at = begin->script_at,
         .conversation = begin->conversation,
         .task = run->task,
+        .request = run->request,
     };
     if (rc == 0)
         rc = begin->in_group ? create(run, begin, &start, err) : create_whole(run, begin, &start, err);

@@ -41,7 +41,9 @@ RV_MUST_CHECK int rv_needs_of_loaded(const struct rv_app_loaded *l, struct rv_ne
 struct rv_app_submit {
     const char *key; /* when a run of the same user that was submitted with this key has not ended, that run is meant
                         and no new one is made; NULL: none */
-    int64_t due_us;  /* not before; 0: at once */
+    const char *request; /* hash of the request that has the key, which then means one run for good: also one that has
+                            ended; RV_E_STATE: the key was used for another request. NULL: as above */
+    int64_t due_us;      /* not before; 0: at once */
     int64_t priority;
     const char *const *labels; /* that its worker must have */
     size_t n_labels;

@@ -182,8 +182,10 @@ static int keep_and_enqueue(struct rv_app_run *run, const rv_envelope *env, cons
     return rc;
 }
 
-/* The n-th run with that key has an id that says so: two processes cannot make it twice. */
-static int id_of_key(const struct rv_app_run *run, const rv_envelope *env, const char *key, int n, char id[RV_ID_MAX],
+#define OF_REQUEST 0 /* in place of a number: a request has one run */
+
+/* The n-th run with that key has an id that says so: two processes cannot make it twice. user: whose key it is. */
+static int id_of_key(const struct rv_app_run *run, const char *user, const char *key, int n, char id[RV_ID_MAX],
                      rv_err **err)
 {
     const char *tenant = run->app->scope.tenant;
@@ -193,7 +195,7 @@ static int id_of_key(const struct rv_app_run *run, const rv_envelope *env, const
 
     rv_jw_arr(&w);
     rv_jw_text(&w, tenant ? tenant : RV_STORE_TENANT);
-    rv_jw_text(&w, rv_envelope_fields(env)->user_id);
+    rv_jw_text(&w, user ? user : "");
     rv_jw_text(&w, key);
     rv_jw_int(&w, n);
     rv_jw_arr_end(&w);
@@ -206,45 +208,94 @@ static int id_of_key(const struct rv_app_run *run, const rv_envelope *env, const
     return rc;
 }
 
+/* Under the id that out has. */
+static int submit_named(struct rv_app_run *run, const rv_envelope *env, const struct rv_app_submit *opts,
+                        const struct rv_needs *needs, struct rv_app_submitted *out, rv_err **err)
+{
+    rv_envelope *named = NULL;
+    int rc = rv_app_state_as(env, out->run, &named, err);
+
+    if (rc == 0)
+        rc = keep_and_enqueue(run, named, opts, needs, err);
+    rv_envelope_free(named);
+    out->is_new = true;
+    return rc;
+}
+
+/* 1: the run is there, in that status; 0: it is not. */
+static int find_run(const struct rv_app_run *run, const char *id, enum rv_run_status *status, rv_err **err)
+{
+    const struct rv_store_scope scope = {run->app->scope.tenant, NULL};
+    struct rv_run_row row;
+    rv_err *why = NULL;
+    int rc = rv_store_get_run(run->store, &scope, id, &row, &why);
+
+    if (rc < 0 && rc != RV_E_NOT_FOUND)
+        return rv_err_pass(err, why);
+    rv_err_free(why);
+    if (rc < 0)
+        return 0;
+    *status = row.status;
+    rv_run_row_fini(&row);
+    return 1;
+}
+
 /* In a group: the run with that key that has not ended, or a new one. */
 static int submit_once(struct rv_app_run *run, const rv_envelope *env, const struct rv_app_submit *opts,
                        const struct rv_needs *needs, struct rv_app_submitted *out, rv_err **err)
 {
-    const struct rv_store_scope scope = {run->app->scope.tenant, NULL};
-    rv_envelope *named = NULL;
+    enum rv_run_status status = RV_RUN_READY;
 
+    out->is_new = false;
     for (int n = 1; n <= MAX_SAME; n++) {
-        struct rv_run_row row;
-        rv_err *why = NULL;
-        int rc = id_of_key(run, env, opts->key, n, out->run, err);
+        int rc = id_of_key(run, rv_envelope_fields(env)->user_id, opts->key, n, out->run, err);
         if (rc == 0)
-            rc = rv_store_get_run(run->store, &scope, out->run, &row, &why);
-        if (rc == 0) {
-            bool is_over = rv_run_status_is_final(row.status);
-            rv_run_row_fini(&row);
-            out->is_new = false;
-            if (is_over)
-                continue;
-            return 0;
-        }
-        if (rc != RV_E_NOT_FOUND) {
-            rv_err_pass(err, why);
-            return rc;
-        }
-        rv_err_free(why);
-        rc = rv_app_state_as(env, out->run, &named, err);
+            rc = find_run(run, out->run, &status, err);
         if (rc == 0)
-            rc = keep_and_enqueue(run, named, opts, needs, err);
-        rv_envelope_free(named);
-        out->is_new = true;
-        return rc;
+            return submit_named(run, env, opts, needs, out, err);
+        if (rc < 0 || !rv_run_status_is_final(status))
+            return rc < 0 ? rc : 0;
     }
     return RV_FAIL(err, RV_E_LIMIT, "%d runs were submitted with the key \"%s\"", MAX_SAME, opts->key);
+}
+
+static int compare_request(void *self, const struct rv_record *r, rv_err **err)
+{
+    const struct rv_json_opts how = {.max_bytes = RV_STORE_MAX_BODY, .what = "the beginning of a run"};
+    const struct rv_app_submit *opts = self;
+    json_object *body = NULL;
+    int rc = rv_json_parse(r->body, &how, &body, err);
+
+    if (rc == 0 && strcmp(rv_json_text_or(body, "request", ""), opts->request) != 0) {
+        rc = RV_FAIL(err, RV_E_STATE, "the key was used for another request");
+        rv_err_hint(err, "send a key of its own with each request, and the same key and body with a repetition");
+    }
+    json_object_put(body);
+    return rc;
+}
+
+/* In a group: the run of that request, in whatever status, or a new one. */
+static int submit_request(struct rv_app_run *run, const rv_envelope *env, const struct rv_app_submit *opts,
+                          const struct rv_needs *needs, struct rv_app_submitted *out, rv_err **err)
+{
+    const struct rv_store_scope scope = {run->app->scope.tenant, NULL};
+    const struct rv_record_range first = {out->run, 1, 1};
+    enum rv_run_status status = RV_RUN_READY;
+    int rc = id_of_key(run, run->app->scope.user, opts->key, OF_REQUEST, out->run, err);
+
+    if (rc == 0)
+        rc = find_run(run, out->run, &status, err);
+    if (rc == 0)
+        return submit_named(run, env, opts, needs, out, err);
+    out->is_new = false;
+    return rc < 0 ? rc : rv_store_read(run->store, &scope, &first, compare_request, (void *)opts, err);
 }
 
 static int submit(struct rv_app_run *run, const rv_envelope *env, const struct rv_app_submit *opts,
                   const struct rv_needs *needs, struct rv_app_submitted *out, rv_err **err)
 {
+    if (opts->key && opts->request)
+        return submit_request(run, env, opts, needs, out, err);
     if (opts->key)
         return submit_once(run, env, opts, needs, out, err);
     out->is_new = true;
@@ -252,11 +303,20 @@ static int submit(struct rv_app_run *run, const rv_envelope *env, const struct r
     return keep_and_enqueue(run, env, opts, needs, err);
 }
 
+/* Did another process make the run of the key in between? Then the next attempt finds it. */
+static bool lost_the_race(const struct rv_app_submit *opts, int rc, int *n_lost, rv_err **err)
+{
+    if (rc != RV_E_EXISTS || !opts->key || (*n_lost)++ > 0)
+        return false;
+    rv_err_free(rv_err_steal(err));
+    return true;
+}
+
 /* One transaction, repeated when another one conflicted, or the connection to the server broke. */
 static int submit_whole(struct rv_app_run *run, const rv_envelope *env, const struct rv_app_submit *opts,
                         const struct rv_needs *needs, struct rv_app_submitted *out, rv_err **err)
 {
-    int rc;
+    int rc, n_lost = 0;
 
     do {
         rc = rv_store_begin(run->store, err);
@@ -266,7 +326,7 @@ static int submit_whole(struct rv_app_run *run, const rv_envelope *env, const st
             rv_journal_free(run->journal);
             run->journal = NULL;
         }
-    } while (rc < 0 && rv_store_again(run->store, err));
+    } while (rc < 0 && (rv_store_again(run->store, err) || lost_the_race(opts, rc, &n_lost, err)));
     return rc;
 }
 
@@ -276,6 +336,7 @@ int rv_app_submit(struct rv_app_run *run, const rv_envelope *env, const struct r
     struct rv_needs needs = {NULL, 0};
 
     run->owner[0] = '\0'; /* it belongs to no process yet */
+    run->request = opts->request;
     int rc = rv_needs_of_loaded(run->loaded, &needs, err);
     for (size_t i = 0; rc == 0 && i < opts->n_labels; i++)
         rc = rv_needs_add_label(&needs, opts->labels[i], err);

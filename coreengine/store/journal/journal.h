@@ -53,6 +53,7 @@ struct rv_journal_begin {
     json_object *script_at;      /* where the script stood then (rv_script_position()); owned */
     const struct rv_conversation *conversation; /* that the run belongs to; NULL: none */
     const char *task; /* what the run is as a task of an MCP client, for lists; not read back; borrowed; NULL: none */
+    const char *request; /* hash of the request that the run answers; not read back; borrowed; NULL: none */
     struct rv_conversation *own_conversation; /* the same when it was read from a journal, with its history; owned */
 };
 void rv_journal_begin_fini(struct rv_journal_begin *b);

@@ -77,6 +77,8 @@ void rv_record_put_begin(const struct rv_journal_begin *b, const struct rv_pipel
     }
     if (b->task)
         rv_jw_kv_text(&w, "task", b->task);
+    if (b->request)
+        rv_jw_kv_text(&w, "request", b->request);
     rv_jw_obj_end(&w);
 }
 
