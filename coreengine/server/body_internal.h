@@ -9,6 +9,10 @@
 RV_MUST_CHECK int srv_call_bool(const struct srv_call *c, const char *name, bool *inout, rv_err **err);
 /** The value of a header, the caller's; *out NULL: there is none, or it is empty. */
 RV_MUST_CHECK int srv_call_dup_header(const struct srv_call *c, const char *name, char **out, rv_err **err);
+/** The Idempotency-Key, the caller's, NULL: none; and the hash of the request, with the session that its path names,
+ * "": none. RV_E_INVALID: the key is too long. */
+RV_MUST_CHECK int srv_call_key(const struct srv_call *c, const char *session, char **key, char hash[RV_HASH_MAX],
+                               rv_err **err);
 RV_MUST_CHECK int srv_call_dup_arg(const struct srv_call *c, size_t i, char **out, rv_err **err);
 /* Members of the body that may be absent: another type is refused, never passed over. */
 RV_MUST_CHECK int srv_body_text(const struct srv_call *c, const char *key, bool is_needed, const char **out,

@@ -6,6 +6,7 @@
 
 #include "coreengine/server/body_internal.h"
 
+#define MAX_KEY 200 /* bytes of an Idempotency-Key */
 #define RETRY_S "5" /* after which what the machine lacked may be back */
 
 int64_t srv_now_us(void)
@@ -24,6 +25,24 @@ int srv_call_dup_header(const struct srv_call *c, const char *name, char **out, 
         return 0;
     *out = rv_str_dup(value);
     return *out ? 0 : RV_FAIL(err, RV_E_NOMEM, "read the header %s", name);
+}
+
+int srv_call_key(const struct srv_call *c, const char *session, char **key, char hash[RV_HASH_MAX], rv_err **err)
+{
+    struct rv_hash h;
+    int rc = srv_call_dup_header(c, "idempotency-key", key, err);
+
+    rv_hash_init(&h);
+    rv_hash_add(&h, rv_str_of(c->route->path));
+    rv_hash_add(&h, rv_str_of(session));
+    rv_hash_add(&h, c->req->body);
+    rv_hash_hex(&h, hash);
+    if (rc == 0 && *key && strlen(*key) > MAX_KEY) {
+        rc = RV_FAIL(err, RV_E_INVALID, "Idempotency-Key has at most %d bytes", MAX_KEY);
+        free(*key);
+        *key = NULL;
+    }
+    return rc;
 }
 
 int srv_call_dup_arg(const struct srv_call *c, size_t i, char **out, rv_err **err)

@@ -8,8 +8,6 @@
 #include "coreengine/server/follow_internal.h"
 #include "coreengine/server/view_internal.h"
 
-#define MAX_KEY 200 /* bytes of an Idempotency-Key */
-
 /* --- the name of a request --- */
 
 struct name {
@@ -22,20 +20,13 @@ struct name {
 static int name_request(struct srv_call *c, const struct srv_turn_ask *a, struct name *out, rv_err **err)
 {
     char *key = NULL, *count = NULL;
-    struct rv_hash h;
-    int rc = srv_call_dup_header(c, "idempotency-key", &key, err);
+    int rc = srv_call_key(c, a->opts.kind <= RV_PROTOCOL_AGUI_OLD ? a->session : "", &key, out->hash, err);
 
     if (rc == 0)
         rc = srv_call_dup_header(c, "x-stainless-retry-count", &count, err);
-    *out = (struct name){.is_key = key != NULL};
-    rv_hash_init(&h);
-    rv_hash_add(&h, rv_str_of(c->route->path));
-    rv_hash_add(&h, rv_str_of(a->opts.kind <= RV_PROTOCOL_AGUI_OLD ? a->session : ""));
-    rv_hash_add(&h, c->req->body);
-    rv_hash_hex(&h, out->hash);
-    if (rc == 0 && key && strlen(key) > MAX_KEY)
-        rc = RV_FAIL(err, RV_E_INVALID, "Idempotency-Key has at most %d bytes", MAX_KEY);
-    else if (key)
+    out->text[0] = '\0';
+    out->is_key = key != NULL;
+    if (key)
         snprintf(out->text, sizeof out->text, "key %s", key);
     else if (a->req.run_id && strlen(a->req.run_id) <= RV_STORE_MAX_ID)
         snprintf(out->text, sizeof out->text, "run %s", a->req.run_id);

@@ -8,8 +8,6 @@
 #include "coreengine/server/handlers_internal.h"
 #include "coreengine/server/pieces_internal.h"
 
-#define MAX_KEY 200 /* bytes of an Idempotency-Key */
-
 /* --- one run is watched --- */
 
 static void free_follow(void *made)
@@ -212,20 +210,19 @@ static int set_trace(json_object *state, const struct srv_trace *caller, rv_str 
 static int submit(struct srv_call *c, struct rv_app_loaded *l, json_object *state, struct rv_app_submitted *out,
                   rv_err **err)
 {
-    char *key = NULL, *trace = NULL;
+    char *key = NULL, *trace = NULL, hash[RV_HASH_MAX];
     struct srv_trace caller = srv_watch_trace(c);
     struct rv_webhook hooks[SRV_MAX_WEBHOOKS];
     struct rv_app_submit how = {.webhooks = hooks};
     struct rv_app_run run = {.app = &c->app, .loaded = l, .mode = RV_UNSET, .store = c->store};
     rv_envelope *env = NULL;
-    int rc = srv_call_dup_header(c, "idempotency-key", &key, err);
+    int rc = srv_call_key(c, "", &key, hash, err);
     if (rc == 0)
         rc = srv_call_dup_header(c, "traceparent", &trace, err);
     how.key = key;
+    how.request = key ? hash : NULL;
     how.trusts_trace = caller.is_trusted;
     how.trace = rv_trace_is_set(&caller.caller) ? trace : NULL;
-    if (rc == 0 && key && strlen(key) > MAX_KEY)
-        rc = RV_FAIL(err, RV_E_INVALID, "Idempotency-Key has at most %d bytes", MAX_KEY);
     if (rc == 0)
         rc = srv_run_mode(c, &run.mode, err);
     if (rc == 0)
