@@ -116,6 +116,10 @@ const char *rv_cli_job_of(const struct rv_cli_verb *verb);
 /** Fails: word, whose name is given, is not an option of cli's verb. The hint says what may be meant. */
 RV_MUST_CHECK int rv_cli_unknown_option(const struct rv_cli *cli, const char *word, rv_str name, rv_err **err);
 
+/* apart.c: RV_E_INVALID: a file that the command line has it write is one that it has it read. what: in words. */
+RV_MUST_CHECK int rv_cli_check_apart(const struct rv_cli *cli, rv_err **err);
+RV_MUST_CHECK int rv_cli_check_reads(const struct rv_cli *cli, const char *what, const char *path, rv_err **err);
+
 /* options.c */
 const char *rv_cli_short_name(const struct rv_cli_verb *verb); /* "list" of "runs list" */
 /** The i-th option of a verb, those of its groups behind its own, and the common ones last. NULL: no more. */

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "coreengine/app/work.h"
@@ -106,16 +105,6 @@ static void say_end(struct watch *w, const struct rv_app_batch_sum *sum)
     rv_cli_say_text(&text);
 }
 
-/* Failures that are written over the lines that are read would end both. */
-static int check_apart(const char *batch, const char *failures, rv_err **err)
-{
-    struct stat a, b;
-    bool is_one = failures && stat(batch, &a) == 0 && stat(failures, &b) == 0 && S_ISREG(a.st_mode) &&
-                  a.st_dev == b.st_dev && a.st_ino == b.st_ino;
-
-    return is_one ? RV_FAIL(err, RV_E_INVALID, "--failures and --batch are one file, \"%s\"", batch) : 0;
-}
-
 static int open_failures(struct watch *w, const char *path, rv_err **err)
 {
     int fd = -1, rc = path ? rv_file_create(path, &fd, err) : 0;
@@ -168,8 +157,6 @@ int rv_cli_batch(struct rv_cli *cli, struct rv_app_loaded *loaded, rv_err **err)
         rc = rv_cli_run_opts(cli, loaded, &how, err);
     if (rc == 0)
         rc = rv_cli_state(cli, &state, err);
-    if (rc == 0)
-        rc = check_apart(rv_cli_value(cli, "batch"), failures, err);
     if (rc == 0)
         rc = open_failures(&w, failures, err);
     if (rc < 0) {

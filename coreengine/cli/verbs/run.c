@@ -360,6 +360,10 @@ static int resume_file(struct rv_cli *cli, const char *path, const struct rv_run
     run.script_path = script;
     run.rules = file->rules;
     run.run_file = path;
+    if (rc == 0)
+        rc = rv_cli_check_reads(cli, "the pipeline of the run", file->pipeline, err);
+    if (rc == 0 && script)
+        rc = rv_cli_check_reads(cli, "its script", script, err);
     if (rc == 0) /* it is written again */
         rc = rv_app_check_target(path, false, err);
     if (rc == 0)
