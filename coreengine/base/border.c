@@ -1,5 +1,7 @@
-/* Texts that may be anything, at the border to JSON. */
+/* Texts that may be anything, at the border to JSON and to C strings. */
 #include "coreengine/base/border.h"
+
+#include <string.h>
 
 static void clean(rv_str s, rv_buf *out)
 {
@@ -25,4 +27,11 @@ void rv_jw_kv_path(rv_jw *w, const char *key, const char *path)
     else
         rv_jw_null(w);
     rv_buf_fini(&text);
+}
+
+bool rv_json_has_nul(json_object *v)
+{
+    rv_str s = rv_json_str(v);
+
+    return s.len > 0 && memchr(s.ptr, '\0', s.len) != NULL;
 }

@@ -23,7 +23,7 @@ RV_MUST_CHECK int srv_body_bool(const struct srv_call *c, const char *key, bool 
 
 /* --- describe.c --- */
 /** The members of a body, by the schema that a route takes: an unknown one is RV_E_INVALID, with the nearest one as the
- * hint. Bodies that may have more ("+") pass. */
+ * hint, but where a body may have more ("+"); so is a text with a NUL, but for content. */
 RV_MUST_CHECK int srv_body_check(const char *takes, json_object *body, rv_err **err);
 /** Tells whether what a route takes has a schema, which is as strict as the route says. */
 bool srv_body_is_known(const char *takes);

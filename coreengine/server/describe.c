@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coreengine/base/border.h"
 #include "coreengine/server/body_internal.h"
 
 #define MAX_MEMBERS 32 /* of a body of ours */
@@ -142,6 +143,35 @@ static int check_members(json_object *schema, json_object *value, const char *in
     return rc;
 }
 
+/* Content is read with its length; any other text names something, and would be cut at a NUL. */
+static int check_nul(json_object *value, const char *key, rv_err **err)
+{
+    static const char *const contents[] = {"input", "text", "content"};
+
+    for (size_t i = 0; i < RV_COUNT(contents); i++)
+        if (strcmp(key, contents[i]) == 0)
+            return 0;
+    return rv_json_has_nul(value) ? RV_FAIL(err, RV_E_INVALID, "\"%s\" has a NUL (U+0000), which it must not have", key)
+                                  : 0;
+}
+
+/* Of the members that the schema names. */
+static int check_texts(json_object *schema, json_object *value, const char *key, rv_err **err)
+{
+    json_object *known = rv_json_get_obj(schema, "properties"), *items = rv_json_get_obj(schema, "items");
+    int rc = check_nul(value, key, err);
+
+    if (items && json_object_is_type(value, json_type_array))
+        for (size_t i = 0; i < json_object_array_length(value) && rc == 0; i++)
+            rc = check_texts(items, json_object_array_get_idx(value, i), key, err);
+    if (!known || !json_object_is_type(value, json_type_object))
+        return rc;
+    json_object_object_foreach (known, name, of)
+        if (rc == 0)
+            rc = check_texts(of, rv_json_member(value, name), name, err);
+    return rc;
+}
+
 /* NULL: there is none of that name. */
 static const char *schema_of(const char *type)
 {
@@ -161,16 +191,17 @@ bool srv_body_is_known(const char *takes)
 
 int srv_body_check(const char *takes, json_object *body, rv_err **err)
 {
-    const char *text = schema_of(takes);
+    bool is_open = takes[0] == '+';
+    const char *text = schema_of(takes + is_open);
     json_object *schema = NULL;
 
-    if (takes[0] == '+')
-        return 0;
     if (!text)
         return RV_FAIL(err, RV_E_INTERNAL, "the body \"%s\" has no schema", takes);
     int rc = rv_json_parse(rv_str_of(text), NULL, &schema, err);
-    if (rc == 0)
+    if (rc == 0 && !is_open)
         rc = check_members(schema, body, NULL, err);
+    if (rc == 0)
+        rc = check_texts(schema, body, "", err);
     json_object_put(schema);
     return rc;
 }

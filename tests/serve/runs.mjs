@@ -25,6 +25,26 @@ equal(done.status, 'completed', 'a run that is waited for')
 const one = await call(server, 'POST', '/runs', {pipeline: 'loop', input: 'hi'}, {'Idempotency-Key': 'k'})
 equal([one.status, one.json.is_new, one.headers.get('location')], [202, true, `/runs/${one.json.id}`], 'a run that is queued')
 
+// a text that would be cut at a NUL is refused by its name; content may have one
+for (const [path, body, member] of [
+  ['/runs', {pipeline: 'loop\0evil', input: 'x'}, 'pipeline'],
+  ['/runs', {pipeline: 'loop', mode: 'parallel\0zz'}, 'mode'],
+  ['/runs', {pipeline: 'loop', session: 's\0t'}, 'session'],
+  ['/runs', {pipeline: 'loop', webhook: {url: 'https://a.example/\0'}}, 'url'],
+  ['/schedules', {name: 'n\0x', pipeline: 'loop', cron: '* * * * *'}, 'name'],
+  ['/schedules', {name: 'n', pipeline: 'loop', cron: '* * * * *\0 z'}, 'cron'],
+  ['/tasks', {type: 't\0', payload: {}}, 'type'],
+  ['/tasks', {type: 't', labels: ['a', 'b\0']}, 'labels'],
+  ['/feedback', {session_id: 'x\0', rating: 5}, 'session_id'],
+  ['/query', {mode: 'LOOKUP', key: 'a\0b'}, 'key'],
+  ['/sessions/search', {query: 'a\0'}, 'query'],
+]) {
+  const r = await call(server, 'POST', path, body)
+  equal(r.status, 400, `a NUL in ${member} of ${path}`)
+  check(r.text.includes(`\\"${member}\\" has a NUL`), `it names ${member}`, r.text)
+}
+equal((await call(server, 'POST', '/runs', {pipeline: 'loop', input: 'hi\0there', wait: true})).status, 200, 'an input with a NUL')
+
 // the same bytes each time, from any number on
 const events = async (id, from, headers = {}) => {
   const r = await fetch(`${server.url}/runs/${id}/events${from ? `?from=${from}` : ''}`, {headers})

@@ -1,5 +1,6 @@
 /* The arguments of an ask, read by every service. */
 #include "coreengine/app/services/services_internal.h"
+#include "coreengine/base/border.h"
 
 #include <json-c/linkhash.h>
 #include <string.h>
@@ -11,7 +12,9 @@ int app_ask_text(const struct app_ask *a, const char *key, bool needed, const ch
         return needed ? RV_FAIL(err, RV_E_INVALID, "it needs \"%s\"", key) : 0;
     if (!rv_json_get_text(a->args, key, out))
         return RV_FAIL(err, RV_E_INVALID, "\"%s\" is not a string", key);
-    return 0;
+    return rv_json_has_nul(rv_json_member(a->args, key))
+               ? RV_FAIL(err, RV_E_INVALID, "\"%s\" has a NUL (U+0000), which it must not have", key)
+               : 0;
 }
 
 int app_ask_check(const struct app_ask *a, const char *const *known, size_t n, rv_err **err)

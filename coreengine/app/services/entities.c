@@ -5,6 +5,7 @@
 
 #include "coreengine/app/past.h"
 #include "coreengine/app/services/services_internal.h"
+#include "coreengine/base/border.h"
 #include "coreengine/calendar/when.h"
 #include "coreengine/store/entities.h"
 #include "envelope/error_types.h"
@@ -31,6 +32,9 @@ static int texts_of(const struct app_ask *a, const char *key, const char *out[MA
         if (!json_object_is_type(item, json_type_string))
             return RV_FAIL(err, RV_E_INVALID, "\"%s\": item %zu is not a string but %s", key, i + 1,
                            rv_json_type_text(item));
+        if (rv_json_has_nul(item))
+            return RV_FAIL(err, RV_E_INVALID, "\"%s\": item %zu has a NUL (U+0000), which it must not have", key,
+                           i + 1);
         out[(*n)++] = json_object_get_string(item);
     }
     return 0;
