@@ -254,6 +254,16 @@ static void check_placeholder(struct rv_loader *l, const char *what, const struc
     }
 }
 
+/* One that is no path, such as "{{größe}}"? */
+static bool begins_with_name(rv_str tag)
+{
+    size_t at = 2;
+
+    while (at < tag.len && (tag.ptr[at] == ' ' || tag.ptr[at] == '\t'))
+        at++;
+    return at < tag.len && (unsigned char)tag.ptr[at] >= 0x80;
+}
+
 /* What looks like a tag and is not one of a template (of another program, or misspelt) is sent to the model as it is
  * written. */
 static void warn_of_foreign(struct rv_loader *l, const char *what, const struct rv_noted_text *text)
@@ -262,10 +272,11 @@ static void warn_of_foreign(struct rv_loader *l, const char *what, const struct 
         struct rv_foreign tag = rv_template_foreign(text->template, i);
         struct rv_src src = in_block(tag.src, &text->src, text->indent);
 
-        rv_findings_add(
-            l->findings, RV_SEVERITY_WARNING, &src,
-            "tags are {{name}}, {{#list}}...{{/list}}, {{^list}}...{{/list}}; write \\{{ for braces that are text",
-            "%s: the model gets \"%.*s\" as it stands", what, RV_STR_ARG(tag.text));
+        rv_findings_add(l->findings, RV_SEVERITY_WARNING, &src,
+                        begins_with_name(tag.text) ? RV_TEMPLATE_NAMES
+                                                   : "tags are {{name}}, {{#list}}...{{/list}}, {{^list}}...{{/list}}; "
+                                                     "write \\{{ for braces that are text",
+                        "%s: the model gets \"%.*s\" as it stands", what, RV_STR_ARG(tag.text));
     }
 }
 

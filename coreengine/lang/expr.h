@@ -91,6 +91,8 @@ struct rv_foreign {
     struct rv_src src;
 };
 #define RV_TEMPLATE_MAX_FOREIGN 8 /* that are told; more are like them */
+#define RV_TEMPLATE_NAMES                                                                                              \
+    "names in placeholders have a-z, A-Z, 0-9, _ and -: give what makes the value an output_key of these"
 size_t rv_template_n_foreign(const rv_template *t);
 struct rv_foreign rv_template_foreign(const rv_template *t, size_t i);
 /** Append the rendered text to out (its ceiling applies too). A name without a value is RV_E_NOT_FOUND: the message has

@@ -18,6 +18,11 @@ static bool is_name_char(char c)
     return is_name_start(c) || (c >= '0' && c <= '9') || c == '-';
 }
 
+static bool is_beyond_ascii(char c)
+{
+    return (unsigned char)c >= 0x80;
+}
+
 static bool is_blank(char c)
 {
     return c == ' ' || c == '\t';
@@ -85,6 +90,12 @@ static void keep_path(struct reader *r, rv_str path)
         ph->field.ptr = r->t->paths + (ph->field.ptr - r->text.ptr);
 }
 
+static void hint_at_names(const struct reader *r)
+{
+    if (is_beyond_ascii(here(r)))
+        rv_err_hint(r->err, RV_TEMPLATE_NAMES);
+}
+
 /* a.b.c, .a.b or a single dot. *is_one: a path begins here. */
 static int take_path(struct reader *r, bool *is_one)
 {
@@ -99,9 +110,12 @@ static int take_path(struct reader *r, bool *is_one)
         size_t segment = r->pos;
         while (is_name_char(here(r)))
             r->pos++;
-        if (r->pos == segment)
-            return RV_FAIL_AT(r->err, &r->tag.ph.src, RV_E_PARSE, "\"{{%.*s\": a name or an index must follow \".\"",
-                              (int)(r->pos - start), r->text.ptr + start);
+        if (r->pos == segment) {
+            int rc = RV_FAIL_AT(r->err, &r->tag.ph.src, RV_E_PARSE, "\"{{%.*s\": a name or an index must follow \".\"",
+                                (int)(r->pos - start), r->text.ptr + start);
+            hint_at_names(r);
+            return rc;
+        }
         if (here(r) != '.')
             break;
         r->pos++;
@@ -169,6 +183,7 @@ static int take_value(struct reader *r)
     rc = RV_FAIL_AT(r->err, &r->tag.ph.src, RV_E_PARSE, "\"{{%.*s\" is not followed by \"}}\"",
                     (int)rv_utf8_cut(r->tag.ph.path, 80).len, r->tag.ph.path.ptr);
     rv_err_hint(r->err, "a placeholder is a path, such as {{plan.goal}}; write \\{{ for two braces that are text");
+    hint_at_names(r);
     return rc;
 }
 
@@ -209,11 +224,27 @@ static void note_foreign(rv_template *t, size_t at, const struct rv_src *src)
     t->foreign[t->n_foreign++] = (struct rv_foreign){rv_utf8_cut(rest, MAX_SHOWN), *src};
 }
 
+/* "{{größe}}", on one line: such a name is no path. */
+static bool has_foreign_name(rv_str text, size_t at)
+{
+    size_t i = at + 2;
+
+    while (i < text.len && is_blank(text.ptr[i]))
+        i++;
+    if (i >= text.len || !is_beyond_ascii(text.ptr[i]))
+        return false;
+    while (i + 1 < text.len && text.ptr[i] != '\n' && text.ptr[i] != '{' && text.ptr[i] != '}')
+        i++;
+    return i + 1 < text.len && text.ptr[i] == '}' && text.ptr[i + 1] == '}';
+}
+
 /* Is "{{..." or "{%..." here of another template language? JSON has {{ only before a brace, a quote or a blank. */
 static bool looks_foreign(rv_str text, size_t at)
 {
     char next = at + 2 < text.len ? text.ptr[at + 2] : '\0';
 
+    if (text.ptr[at + 1] == '{' && has_foreign_name(text, at))
+        return true;
     if (text.ptr[at + 1] == '%')
         return true;
     return next && (strchr("#^/>!&@.$", next) || (next == '-' && at + 3 < text.len && text.ptr[at + 3] == ' '));
