@@ -1,7 +1,8 @@
-/* Tools that take their time and never ask whether anybody still waits. args: {"ms": n}, at most 1000 seconds.
- * `hesitate` and `dither` are quick and may have happened: it is their probes that are slow. The one of `dither` says
- * that it will not be. `meet` waits until {"n": N} calls of it are under way at once in one process, 2 by default;
- * `gather` until two calls have come to a file. args: {"at": "path"} */
+/* Tools that take their time and never ask whether anybody still waits. args: {"ms": n}, at most 1000 seconds, or
+ * {"until": "path"}: until the other end of that pipe is opened. `hesitate`, `dither` and `falter` are quick and may
+ * have happened: it is their probes that are slow. Those of `dither` and `falter` have time limits of their own, one
+ * that is far and one that is near. `meet` waits until {"n": N} calls of it are under way at once in one process, 2 by
+ * default; `gather` until two calls have come to a file. args: {"at": "path"} */
 #include <reeve/capability.h>
 
 #include <fcntl.h>
@@ -13,14 +14,25 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Where the value may be in the arguments: of a tool, of a probe, of a hook (what stage p said). */
+#define PLACES(name) name, "arguments." name, "envelope.outputs.p." name
+
 static void sleep_through(const struct rv_cap_call *call)
 {
+    static const char *const pipes[] = {PLACES("until")}, *const numbers[] = {PLACES("ms")};
+    char until[512] = "";
     struct timespec left;
     int64_t ms = 1000;
 
-    if (rv_cap_int(rv_cap_get(call->args, "ms"), &ms) != 0 &&
-        rv_cap_int(rv_cap_get(call->args, "arguments.ms"), &ms) != 0)     /* of a probe */
-        rv_cap_int(rv_cap_get(call->args, "envelope.outputs.p.ms"), &ms); /* of a hook: what stage p said */
+    for (size_t i = 0; i < sizeof pipes / sizeof *pipes && !until[0]; i++)
+        rv_cap_str(rv_cap_get(call->args, pipes[i]), until, sizeof until);
+    if (until[0]) {
+        close(open(until, O_RDONLY | O_CLOEXEC));
+        return;
+    }
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (rv_cap_int(rv_cap_get(call->args, numbers[i]), &ms) == 0)
+            break;
     if (ms < 0 || ms > 1000000)
         ms = 1000000;
     left = (struct timespec){ms / 1000, ms % 1000 * 1000000};
@@ -69,17 +81,13 @@ static int gather(void *self, struct rv_cap_call *call)
 /* envelope.outputs.p.begun: a pipe that it opens when it begins. */
 static int doze_hook(void *self, struct rv_cap_call *call)
 {
-    char begun[512] = "", until[512] = "";
+    char begun[512] = "";
 
     (void)self;
     rv_cap_str(rv_cap_get(call->args, "envelope.outputs.p.begun"), begun, sizeof begun);
-    rv_cap_str(rv_cap_get(call->args, "envelope.outputs.p.until"), until, sizeof until);
     if (begun[0])
         close(open(begun, O_WRONLY | O_CLOEXEC));
-    if (until[0]) /* a pipe: waits until its other end is opened */
-        close(open(until, O_RDONLY | O_CLOEXEC));
-    else
-        sleep_through(call);
+    sleep_through(call);
     return call->reply(call, "{}");
 }
 
@@ -105,7 +113,9 @@ static const struct rv_cap_entry entries[] = {
     {RV_CAP_TOOL, "hesitate", RV_CAP_JSON({"risk" : "write"}), hesitate},
     {RV_CAP_PROBE, "hesitate", RV_CAP_JSON({"description" : "Takes as long."}), probe_hesitate},
     {RV_CAP_TOOL, "dither", RV_CAP_JSON({"risk" : "write"}), hesitate},
-    {RV_CAP_PROBE, "dither", RV_CAP_JSON({"timeout_ms" : 1000}), probe_hesitate},
+    {RV_CAP_PROBE, "dither", RV_CAP_JSON({"timeout_ms" : 600000}), probe_hesitate},
+    {RV_CAP_TOOL, "falter", RV_CAP_JSON({"risk" : "write"}), hesitate},
+    {RV_CAP_PROBE, "falter", RV_CAP_JSON({"timeout_ms" : 50}), probe_hesitate},
     RV_CAP_END,
 };
 

@@ -32,7 +32,8 @@ struct process {
     bool is_wanted;                  /* somebody else would take it */
     int cancel_at_look;
     rv_log *log;
-    int opens_at; /* renewals, after which the call that waits for a gate goes on */
+    int opens_at;      /* renewals, after which the call that waits for a gate goes on */
+    struct gate *gate; /* is opened by the first renewal that succeeds when another process has the run */
     char script[256];
 };
 
@@ -78,6 +79,8 @@ static int watch(void *self, const char *point, rv_err **err)
     if (f->no_renewals && f->is_wanted && !f->is_stolen)
         f->is_stolen = steal(f);
     bool fails = f->no_renewals && (f->is_wanted ? !f->is_stolen : f->n_renewals == 1);
+    if (f->gate && f->gate->fd < 0 && !fails)
+        gate_open(f->gate);
     if (!fails)
         return 0;
     RV_FAIL(err, RV_E_IO, "no renewal");
@@ -209,13 +212,18 @@ END_TEST
 
 START_TEST(a_lease_that_ran_out_is_not_believed_to_be_renewed)
 {
+    struct gate gate;
     struct process f;
     struct world w;
+    char until[200];
     rv_err *err = NULL;
 
     /* The process that made the call died. The next one asks the probe; meanwhile its renewals fail, a third one takes
      * the run over, and a renewal of what is left succeeds again. The probe says that nothing happened. */
-    process_new(&f, "hesitate", "ms: 2000");
+    gate_init(&gate);
+    snprintf(until, sizeof until, "until: '%s'", gate.path);
+    process_new(&f, "hesitate", until);
+    f.gate = &gate;
     const struct how dead = {.capabilities = capabilities, .store = f.store};
     world_die(&dead, PIPELINE, f.script, 3);
     f.us += 100 * SECOND;
@@ -231,6 +239,7 @@ START_TEST(a_lease_that_ran_out_is_not_believed_to_be_renewed)
     ck_assert_msg(strstr(text, "ran out while this process stood still") != NULL, "%s", text);
     free(text);
     process_fini(&f, &w);
+    gate_fini(&gate);
 }
 END_TEST
 

@@ -22,6 +22,7 @@ struct life {
     struct how how;
     struct world w;
     char pipeline[512], script[512];
+    struct gate gate;
 };
 
 static rv_store *memory(void)
@@ -32,11 +33,18 @@ static rv_store *memory(void)
     return store;
 }
 
-/* The process dies when the tool has answered: nobody has noted it down. */
-static void die_after_the_call(struct life *l, const char *tool, const char *parameters, const char *timeout)
+/* The process dies when the tool has answered: nobody has noted it down. NULL as parameters: what is slow waits for the
+ * gate. */
+static void die_after_the_call(struct life *l, const char *tool, const char *parameters)
 {
+    char until[200];
+
     *l = (struct life){.how = {.capabilities = capabilities, .store = memory()}};
-    snprintf(l->pipeline, sizeof l->pipeline, PIPELINE, timeout);
+    gate_init(&l->gate);
+    snprintf(until, sizeof until, "until: '%s'", l->gate.path);
+    if (!parameters)
+        parameters = until;
+    snprintf(l->pipeline, sizeof l->pipeline, PIPELINE, "30");
     snprintf(l->script, sizeof l->script, SCRIPT, tool, parameters);
     world_die(&l->how, l->pipeline, l->script, 3); /* start, the plan, the tool's answer */
 }
@@ -54,7 +62,9 @@ static void go_on(struct life *l, const struct rv_response *answer)
 
 static void end(struct life *l)
 {
+    gate_open(&l->gate);
     world_fini(&l->w);
+    gate_fini(&l->gate);
     rv_store_close(l->how.store);
 }
 
@@ -87,7 +97,7 @@ START_TEST(a_call_under_way_is_settled_by_its_class_and_its_probe)
     int row = _i / (int)RV_COUNT(gaps);
     struct life l;
 
-    die_after_the_call(&l, calls[row].tool, calls[row].parameters, "30");
+    die_after_the_call(&l, calls[row].tool, calls[row].parameters);
     l.how.start_us = START_US + gaps[_i % (int)RV_COUNT(gaps)]; /* however late the other process comes */
     go_on(&l, NULL);
     char *state = world_state(&l.w);
@@ -106,7 +116,8 @@ START_TEST(a_probe_that_hangs_until_the_deadline_leaves_it_to_a_person)
 {
     struct life l;
 
-    die_after_the_call(&l, "hesitate", "ms: 3000", "0.5");
+    die_after_the_call(&l, "hesitate", NULL);
+    snprintf(l.pipeline, sizeof l.pipeline, PIPELINE, "0.05");
     l.how.start_us = START_US + HOUR_US;
     l.how.real_time = _i;
     go_on(&l, NULL);
@@ -120,18 +131,19 @@ START_TEST(a_probe_that_hangs_until_the_deadline_leaves_it_to_a_person)
 END_TEST
 
 static const struct {
-    const char *ms, *timeout, *status;
+    const char *tool, *parameters, *timeout, *status;
 } bounds[] = {
-    {"ms: 1", "30", "completed"},       /* in time: it did not happen */
-    {"ms: 3000", "30", "interrupted"},  /* later than the probe says it will be, whatever the tool has */
-    {"ms: 3000", "0.5", "interrupted"}, /* nor does it get more than the tool has left */
+    {"dither", "ms: 1", "30", "completed"},  /* in time: it did not happen */
+    {"falter", NULL, "30", "interrupted"},   /* later than the probe says it will be, whatever the tool has */
+    {"dither", NULL, "0.05", "interrupted"}, /* nor does it get more than the tool has left */
 };
 
 START_TEST(a_probe_has_its_own_time)
 {
     struct life l;
 
-    die_after_the_call(&l, "dither", bounds[_i / 2].ms, bounds[_i / 2].timeout);
+    die_after_the_call(&l, bounds[_i / 2].tool, bounds[_i / 2].parameters);
+    snprintf(l.pipeline, sizeof l.pipeline, PIPELINE, bounds[_i / 2].timeout);
     l.how.start_us = START_US + HOUR_US;
     l.how.real_time = _i % 2;
     go_on(&l, NULL);
@@ -171,7 +183,7 @@ START_TEST(the_outside_world_is_changed_as_often_as_the_class_allows)
     struct life l;
 
     setenv("REEVE_CRASH_EFFECTS", path, 1);
-    die_after_the_call(&l, effects[_i].tool, "text: it", "30");
+    die_after_the_call(&l, effects[_i].tool, "text: it");
     l.how.start_us = START_US + HOUR_US;
     go_on(&l, NULL);
     if (effects[_i].decision) {
@@ -199,7 +211,7 @@ START_TEST(several_deaths_in_a_row_take_no_time_from_a_call)
 {
     struct life l;
 
-    die_after_the_call(&l, "doze", "ms: 1", "30");
+    die_after_the_call(&l, "doze", "ms: 1");
     for (int n = 1; n < 4; n++) { /* each life goes on, makes the call, and dies before it has noted the answer */
         struct breaker b = {.points = "append", .at = 4}; /* the new owner, the recovery, the answer */
         l.how.start_us = START_US + n * HOUR_US;
@@ -231,7 +243,7 @@ START_TEST(a_run_that_waits_takes_an_answer_and_nothing_else)
     struct life l;
     rv_err *err = NULL;
 
-    die_after_the_call(&l, "unprobed", "", "30");
+    die_after_the_call(&l, "unprobed", "");
     go_on(&l, NULL);
     world_fini(&l.w);
     world_load(&l.w, l.pipeline, l.script, capabilities);

@@ -6,7 +6,7 @@
 
 #include "tests/kit/kit.h"
 
-static const char *const capabilities[] = {"hello", "slow", NULL};
+static const char *const capabilities[] = {"hello", "late", NULL};
 
 static const struct {
     const char *pipeline, *script;
@@ -19,7 +19,7 @@ static const struct {
      "  - {name: a, has_llm: true, model_role: default}\n  - {name: b, has_llm: true, model_role: default}\n"
      "  - {name: c, requires: [a, b]}\n",
      "models: {a: [{json: {}, delay_ms: 20}], b: [{json: {x: 'q\"\\u00e9'}, delay_ms: 10}]}"},
-    {"name: f\nagents: [{name: a, pre_process: slow.doze}, {name: b, error_next: a}]", NULL},
+    {"name: f\nagents: [{name: a, pre_process: late.hook}, {name: b, error_next: a}]", NULL},
     {"name: q\nagents: [{name: ask}]",
      "stages: {ask: [{raise: {kind: clarification, question: which?}, outcome: clarify}, {output: {done: 1}}]}\n"
      "answers: [{text: this, data: {n: 1}, delay_ms: 5}]"},

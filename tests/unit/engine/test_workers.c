@@ -24,7 +24,7 @@ static const char *const capabilities[] = {"hello", "slow", "answers", "files", 
     "  - {name: t4, has_tools: true, tool_access: all, plan_from: p, requires: [t1, t2, m1]}\n"                        \
     "  - {name: t5, has_tools: true, tool_access: all, plan_from: p, requires: [t3, m2]}\n"
 #define MIXED_SCRIPT                                                                                                   \
-    "stages:\n  p: [{output: {steps: [{tool: doze, parameters: {ms: 9}},"                                              \
+    "stages:\n  p: [{output: {ms: 5, steps: [{tool: doze, parameters: {ms: 9}},"                                       \
     " {tool: greet, parameters: {name: x}}, {tool: doze, parameters: {ms: 2}},"                                        \
     " {tool: greet, parameters: {nme: x}}, {tool: look},"                                                              \
     " {tool: search_files, parameters: {query: failed allocation}}]}}]\n"                                              \
@@ -132,20 +132,33 @@ START_TEST(a_call_without_a_thread_fails_with_a_code_of_its_own_and_the_next_run
 }
 END_TEST
 
+/* It has 50 ms, and does not answer before the gate is opened. */
+static void doze_for_long(struct world *w, const struct how *how, struct gate *gate)
+{
+    char parameters[512];
+
+    gate_init(gate);
+    snprintf(parameters, sizeof parameters, "until: '%s'", gate->path);
+    one_step(w, how, "", "0.05", "doze", parameters);
+}
+
 START_TEST(a_tool_that_ignores_its_deadline_is_given_up_also_in_simulated_time)
 {
     struct how how = {.capabilities = capabilities, .workers = 1};
+    struct gate gate;
     struct world w;
     char *output;
 
-    one_step(&w, &how, "", "0.05", "doze", "ms: 2000");
+    doze_for_long(&w, &how, &gate);
     output = world_output(&w, "t");
     ck_assert_msg(
         strstr(output, "\"type\":\"TimeoutError\",\"message\":\"tool \\\"doze\\\" did not answer within 50 ms\""), "%s",
         output);
     ck_assert_int_eq(world_elapsed_ms(&w), 50);
     free(output);
+    gate_open(&gate);
     world_fini(&w);
+    gate_fini(&gate);
 }
 END_TEST
 
@@ -164,14 +177,17 @@ START_TEST(how_long_was_waited_is_what_was_allowed_however_late_the_call_began)
     int64_t lost_us = 0;
     struct how how = {
         .capabilities = capabilities, .workers = 1, .real_time = true, .clock = {.now_us = slow_now, .self = &lost_us}};
+    struct gate gate;
     struct world w;
     char *output;
 
-    one_step(&w, &how, "", "0.05", "doze", "ms: 2000");
+    doze_for_long(&w, &how, &gate);
     output = world_output(&w, "t");
     ck_assert_msg(strstr(output, "did not answer within 50 ms"), "%s", output);
     free(output);
+    gate_open(&gate);
     world_fini(&w);
+    gate_fini(&gate);
 }
 END_TEST
 

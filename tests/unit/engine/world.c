@@ -1,8 +1,11 @@
 #include "tests/unit/engine/world.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "tests/kit/kit.h"
 
@@ -344,6 +347,27 @@ char *world_visited(const struct world *w)
     if (!b.len)
         rv_buf_puts(&b, "");
     return rv_buf_steal(&b, NULL);
+}
+
+void gate_init(struct gate *g)
+{
+    *g = (struct gate){.dir = rv_kit_tmpdir(), .fd = -1};
+    g->path = rv_kit_path(g->dir, "gate");
+    ck_assert_int_eq(mkfifo(g->path, 0600), 0);
+}
+
+void gate_open(struct gate *g)
+{
+    g->fd = open(g->path, O_RDWR | O_CLOEXEC); /* stays open for those that have not come to it yet */
+    ck_assert_int_ge(g->fd, 0);
+}
+
+void gate_fini(struct gate *g)
+{
+    if (g->fd >= 0)
+        close(g->fd);
+    free(g->path);
+    rv_kit_tmpdir_remove(g->dir);
 }
 
 int64_t world_elapsed_ms(const struct world *w)

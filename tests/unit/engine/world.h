@@ -32,6 +32,16 @@ struct breaker {
 };
 void world_break(rv_store *store, struct breaker *b);
 
+/* A pipe. What waits `until` it is opened (tests/plugins/slow.c) goes on after gate_open(). */
+struct gate {
+    char *dir, *path;
+    int fd;
+};
+void gate_init(struct gate *g);
+void gate_open(struct gate *g);
+/** Once nothing waits for it. */
+void gate_fini(struct gate *g);
+
 /* How to run; zeroed: simulated time, two workers. */
 struct how {
     bool real_time, use_mocks, saves, no_answers, traces;
