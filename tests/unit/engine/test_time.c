@@ -95,6 +95,8 @@ START_TEST(a_stream_that_is_too_slow_times_out_between_chunks)
     ck_assert_str_eq(rv_buf_cstr(&w.deltas), "0@400 {\n0@800 }\n");
     ck_assert_int_eq(world_elapsed_ms(&w), 1000);
     ck_assert_str_eq(world_status(&w), "failed");
+    ck_assert_ptr_nonnull(
+        strstr(rv_buf_cstr(&w.events), ": that was left of the 1 s for stage \\\"a\\\"; raise its timeout_seconds"));
     world_fini(&w);
 }
 END_TEST
