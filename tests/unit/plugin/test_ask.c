@@ -229,6 +229,28 @@ static const struct {
     {"forge_flood", RV_E_PLUGIN, RV_CAP_MAX_ASKS, "asks more than 1000 times"},
 };
 
+/* The child that was asked is silent then. Where the machine was too slow for its ask to come in time, it gets twice
+ * the time. */
+static int ask_a_forger(struct world *w, int row, rv_buf *out, rv_err **err)
+{
+    struct rv_plugin_call call = {.kind = RV_NAME_TOOL,
+                                  .name = forged[row].tool,
+                                  .args = RV_STR_LIT("{}"),
+                                  .run_id = "run_1",
+                                  .user_id = "ada",
+                                  .timeout_ms = forged[row].rc == RV_E_TIMEOUT ? 50 : 20000,
+                                  .on_ask = answer,
+                                  .ask_self = w};
+
+    for (;; call.timeout_ms *= 2) {
+        int rc = rv_plugins_call(w->p, &call, out, err);
+        if (w->n_asked >= forged[row].n_asked || call.timeout_ms > 10000)
+            return rc;
+        rv_err_free(*err);
+        *err = NULL;
+    }
+}
+
 START_TEST(a_forged_ask_gets_no_more_than_a_proper_one)
 {
     rv_buf out = RV_BUF_INIT(1 << 20);
@@ -236,15 +258,7 @@ START_TEST(a_forged_ask_gets_no_more_than_a_proper_one)
     struct world w;
 
     open_world(&w, true);
-    const struct rv_plugin_call call = {.kind = RV_NAME_TOOL,
-                                        .name = forged[_i].tool,
-                                        .args = RV_STR_LIT("{}"),
-                                        .run_id = "run_1",
-                                        .user_id = "ada",
-                                        .timeout_ms = forged[_i].rc == RV_E_TIMEOUT ? 500 : 20000,
-                                        .on_ask = answer,
-                                        .ask_self = &w};
-    ck_assert_int_eq(rv_plugins_call(w.p, &call, &out, &err), forged[_i].rc);
+    ck_assert_int_eq(ask_a_forger(&w, _i, &out, &err), forged[_i].rc);
     ck_assert_msg(strstr(error_text(err), forged[_i].says) != NULL, "%s", error_text(err));
     ck_assert_int_eq(w.n_asked, forged[_i].n_asked);
     rv_err_free(err);

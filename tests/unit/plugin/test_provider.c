@@ -3,7 +3,8 @@
 
 #include "tests/unit/plugin/suites.h"
 
-#define N_HOMES 2 /* in the engine's process, and in one of its own */
+#define LONG_MS 10000 /* no longer limit is tried */
+#define N_HOMES 2     /* in the engine's process, and in one of its own */
 
 static rv_plugins *models_at(int home)
 {
@@ -209,18 +210,31 @@ END_TEST
 /* What costs a process costs it in the middle of an answer too: what was heard before stays heard. */
 static const struct {
     const char *name;
-    int64_t timeout_ms;
+    bool is_late;
     int cancel_at, rc;
     const char *says, *heard;
 } worst[] = {
-    {"models.dies", 0, 0, RV_E_PLUGIN, "died of signal 6 (SIGABRT) in this call", HALF},
-    {"models.hangs", 2000, 0, RV_E_TIMEOUT, "no answer in time", HALF},
-    {"models.hangs", 0, 1, RV_E_CANCELLED, "it was cancelled", HALF},
-    {"models.waits", 2000, 0, RV_E_TIMEOUT, "no answer in time", "{\"text\": \"first\"}|"},
-    {"models.deaf", 1000, 0, RV_E_TIMEOUT, "no answer in time", NULL},
-    {"models.deaf", 0, 5, RV_E_CANCELLED, "it was cancelled", NULL},
-    {"models.forges", 0, 0, RV_E_PLUGIN, "pieces of more than 8388608 bytes", NULL},
+    {"models.dies", false, 0, RV_E_PLUGIN, "died of signal 6 (SIGABRT) in this call", HALF},
+    {"models.hangs", true, 0, RV_E_TIMEOUT, "no answer in time", HALF},
+    {"models.hangs", false, 1, RV_E_CANCELLED, "it was cancelled", HALF},
+    {"models.waits", true, 0, RV_E_TIMEOUT, "no answer in time", "{\"text\": \"first\"}|"},
+    {"models.deaf", true, 0, RV_E_TIMEOUT, "no answer in time", NULL},
+    {"models.deaf", false, 5, RV_E_CANCELLED, "it was cancelled", NULL},
+    {"models.forges", false, 0, RV_E_PLUGIN, "pieces of more than 8388608 bytes", NULL},
 };
+
+/* One that is late has 50 ms, and twice as much where the machine was too slow for it to say anything by then. */
+static int ask_the_worst(rv_plugins *p, int row, struct listener *l, rv_buf *out, rv_err **err)
+{
+    for (int64_t ms = 50;; ms *= 2) {
+        int rc = ask(p, worst[row].name, worst[row].is_late ? ms : 0, l, out, err);
+        if (!worst[row].is_late || l->n > 0 || ms > LONG_MS)
+            return rc;
+        rv_err_free(*err);
+        *err = NULL;
+        rv_buf_fini(&l->heard);
+    }
+}
 
 START_TEST(a_provider_that_ends_badly_in_its_own_process_costs_one_answer)
 {
@@ -229,7 +243,7 @@ START_TEST(a_provider_that_ends_badly_in_its_own_process_costs_one_answer)
     struct listener l = {.cancel_at = worst[_i].cancel_at};
     rv_err *err = NULL;
 
-    ck_assert_int_eq(ask(p, worst[_i].name, worst[_i].timeout_ms, &l, &out, &err), worst[_i].rc);
+    ck_assert_int_eq(ask_the_worst(p, _i, &l, &out, &err), worst[_i].rc);
     ck_assert_msg(strstr(error_text(err), worst[_i].says) != NULL, "%s", error_text(err));
     if (worst[_i].heard)
         ck_assert_str_eq(rv_buf_cstr(&l.heard), worst[_i].heard);
