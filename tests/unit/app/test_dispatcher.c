@@ -17,7 +17,7 @@
 #define LEASE_US    INT64_C(3000000) /* a sign of life comes three times as often */
 #define MAX_SIGNS   6                /* until a stray is seen */
 #define MAX_YIELDS  1000
-#define N_ENDS      100
+#define N_ENDS      30
 #define N_SOAK_ENDS 5000
 
 static const char pipeline_text[] = "name: say\nagents: [{name: a, set: {v: 1}}]\n";

@@ -36,6 +36,8 @@ void scene_send(struct scene *s, const struct rv_mcp_send *m);
 void scene_run(struct scene *s, size_t messages, size_t failures); /* until so many have come */
 void scene_turns(struct scene *s);                                 /* until all turns were taken */
 void scene_close(struct scene *s);
+/** So many seconds pass at once, for the loop too. */
+void time_passes(int seconds);
 
 #define HEAD(status, type) "HTTP/1.1 " status "\r\nConnection: close\r\nContent-Type: " type "\r\n"
 
