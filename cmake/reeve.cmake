@@ -155,6 +155,7 @@ function(rv_test name)
     if(RV_LLD)
         target_link_options(${name} PRIVATE -fuse-ld=lld)
     endif()
+    target_link_options(${name} PRIVATE -Wl,--wrap=_tcase_add_test) # their order: tests/kit/suites.c
     target_compile_definitions(${name} PRIVATE
         RV_SOURCE_DIR="${PROJECT_SOURCE_DIR}" RV_BINARY_DIR="${PROJECT_BINARY_DIR}")
     add_test(NAME ${name} COMMAND ${name} ${arg_ARGS} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
