@@ -137,6 +137,14 @@ if(RV_TESTS)
     file(WRITE ${PROJECT_BINARY_DIR}/DartConfiguration.tcl "TimeOut: 1200\n")
 endif()
 
+# Test programs run in a network of their own, without a route to any other, where the machine permits that; `./dev` says so
+# where it does not.
+set(RV_OFFLINE ${PROJECT_SOURCE_DIR}/tests/kit/offline)
+execute_process(COMMAND ${RV_OFFLINE} true RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET)
+if(failed)
+    set(RV_OFFLINE "")
+endif()
+
 # There are hundreds of test programs, and most of a build without changes links them: LLVM's linker takes a third.
 find_program(RV_LLD ld.lld)
 
@@ -158,7 +166,8 @@ function(rv_test name)
     target_link_options(${name} PRIVATE -Wl,--wrap=_tcase_add_test) # their order: tests/kit/suites.c
     target_compile_definitions(${name} PRIVATE
         RV_SOURCE_DIR="${PROJECT_SOURCE_DIR}" RV_BINARY_DIR="${PROJECT_BINARY_DIR}")
-    add_test(NAME ${name} COMMAND ${name} ${arg_ARGS} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+    add_test(NAME ${name} COMMAND ${RV_OFFLINE} $<TARGET_FILE:${name}> ${arg_ARGS}
+        WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
     set(environment ${RV_TEST_PLACES})
     if(RV_SANITIZE AND NOT arg_FORKS)
         list(APPEND environment CK_FORK=no)
@@ -172,7 +181,8 @@ function(rv_test name)
         set_tests_properties(${name} PROPERTIES COST 100)
     endif()
     if(arg_POSTGRES AND NOT RV_SANITIZE)
-        add_test(NAME ${name}_postgres COMMAND ${name} ${arg_ARGS} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+        add_test(NAME ${name}_postgres COMMAND ${RV_OFFLINE} $<TARGET_FILE:${name}> ${arg_ARGS}
+            WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
         set_tests_properties(${name}_postgres PROPERTIES LABELS "${arg_LABELS};plain" ENVIRONMENT
             "${environment};REEVE_STORES=postgres" COST 100)
         set(side plain)
