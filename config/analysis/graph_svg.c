@@ -68,7 +68,7 @@ static const char *edge_class(const struct graph_edge *e)
 /* The d of a path: the point of an arrow. */
 static void tip_d(rv_buf *b, int64_t x, int64_t y, int64_t direction)
 {
-    rv_buf_printf(b, "M%lld %lldl-4.5 %lldh9z", (long long)x, (long long)y, (long long)(-8 * direction));
+    rv_buf_printf(b, "M%lld %lldl-4.5 %lldh9z", (long long)x, (long long)y, -8 * (long long)direction);
 }
 
 /* A curve that leaves and arrives straight up or down. */

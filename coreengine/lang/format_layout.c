@@ -294,7 +294,7 @@ static size_t block_indent(const struct writer *w, rv_str lines, int digit)
     if (digit) {
         while (i > 0 && w->levels[i - 1].is_indentless)
             i--;
-        return (size_t)(digit + (i > 0 ? w->levels[i - 1].from : 0));
+        return (size_t)digit + (i > 0 ? (size_t)w->levels[i - 1].from : 0);
     }
     for (size_t at = 0; at < lines.len; at = line_end(lines, at), at += break_at(lines, at)) {
         size_t n = 0;

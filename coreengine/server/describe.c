@@ -374,7 +374,6 @@ static bool fails_with(const struct srv_route *r, int status)
 
     switch (status) {
     case 401:
-        return r->scope != SRV_OPEN;
     case 403:
     case 429:
         return r->scope != SRV_OPEN;

@@ -107,9 +107,7 @@ static int merge_lists(json_object *into, const char *key, json_object *a, json_
         bool in_b = false;
         for (size_t k = 0; k < n_b && !in_b; k++)
             in_b = rv_json_equal(item, json_object_array_get_idx(b, k));
-        if (!is_union && in_b)
-            rc = rv_json_push_ref(out, item, err);
-        else if (is_union && !in_b)
+        if (is_union != in_b)
             rc = rv_json_push_ref(out, item, err);
     }
     for (size_t k = 0; is_union && k < n_b && rc == 0; k++)

@@ -242,7 +242,7 @@ static int complain(const struct judging *j, struct rv_test_report *r, const cha
     rv_buf text = RV_BUF_INIT(MAX_TEXT);
 
     rv_buf_printf(&text, "%lld of %lld votes for it, %lld are needed", (long long)j->n_for, (long long)j->judge->votes,
-                  (long long)(j->judge->votes / 2 + 1));
+                  (long long)j->judge->votes / 2 + 1);
     if (stopped_by)
         rv_buf_printf(&text, "; %s is spent", stopped_by);
     for (size_t i = 0; i < json_object_array_length(j->votes); i++) {

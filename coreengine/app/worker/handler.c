@@ -248,7 +248,7 @@ void rv_work_take_object(struct work_job *j, json_object *o)
     json_object *v = NULL;
 
     if (json_object_object_get_ex(o, "status", &v) &&
-        (!rv_json_get_text(o, "status", &status) || strcmp(status, "ok"))) {
+        (!rv_json_get_text(o, "status", &status) || strcmp(status, "ok") != 0)) {
         rv_work_not_done(j, status ? status : "the status of its result is not a text");
         return;
     }

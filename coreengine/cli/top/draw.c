@@ -335,7 +335,7 @@ static void write_rates(const struct rv_app_top_rates *r, rv_buf *line)
     const char *least = r->is_partial ? "at least " : "";
     rv_buf_puts(line, least);
     write_rate(r->tokens, r->span_us, line);
-    double cost = (double)r->cost_micro_usd * (double)(RV_US_PER_HOUR / RV_US_PER_S) / (double)r->span_us;
+    double cost = (double)r->cost_micro_usd * ((double)RV_US_PER_HOUR / (double)RV_US_PER_S) / (double)r->span_us;
     rv_buf_printf(line, " tokens/s, %s$%.2f/h", least, cost);
 }
 

@@ -49,9 +49,9 @@ static int take(struct session *s, const char *path, const char *name, rv_str fr
         return 0;
     if (s->diffs)
         rc = write_diff(s, name, from, to, err);
-    else if (s->checks)
-        rv_buf_printf(&s->out, "%s\n", name);
-    else if (!is_stdin && (rc = rv_file_rewrite(path, to, err)) == 0)
+    else if (!s->checks && !is_stdin)
+        rc = rv_file_rewrite(path, to, err);
+    if (rc == 0 && !s->diffs && (s->checks || !is_stdin))
         rv_buf_printf(&s->out, "%s\n", name);
     if (s->checks)
         worsen(s, RV_EXIT_FAILED);

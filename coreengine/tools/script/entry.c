@@ -162,10 +162,11 @@ static void make_stage(struct script_reader *r, struct script_raw_entry *raw, st
         finding(r, &raw->src, NULL, "has both an error and an output");
     if (!has_answer && !raw->has_error)
         finding(r, &raw->src, "one of output, outcome, raise and error", "says nothing");
-    if (raw->outcome != RV_UNSET && !raw->output && !(raw->output = json_object_new_object()))
-        r->keys.rc = RV_E_NOMEM;
-    else if (raw->outcome != RV_UNSET &&
-             rv_json_set_text(raw->output, "outcome", rv_outcome_text((enum rv_outcome)raw->outcome), NULL) < 0)
+    if (raw->outcome != RV_UNSET && !raw->output)
+        raw->output = json_object_new_object();
+    if (raw->outcome != RV_UNSET &&
+        (!raw->output ||
+         rv_json_set_text(raw->output, "outcome", rv_outcome_text((enum rv_outcome)raw->outcome), NULL) < 0))
         r->keys.rc = RV_E_NOMEM;
     rv_jw_obj(&w);
     if (raw->output)
