@@ -21,7 +21,24 @@ void rv_ingest_files_fini(struct ingest_files *files);
 /** NULL: not one of those that are read in folders. */
 const char *rv_ingest_mime(const char *path);
 
+/* missing.c */
+struct missing_file {
+    char *id, *name; /* of its row; owned */
+    char *uri;       /* memory of path; owned */
+    char *path;      /* where it was; borrowed from uri */
+};
+struct ingest_missing {
+    struct missing_file *at; /* owned */
+    size_t n, cap;
+};
+/** Files with a row of the same owner that were read from below the folders among the paths, and are not there. */
+RV_MUST_CHECK int rv_ingest_missing(const struct rv_app_ingest *opts, struct ingest_missing *out, rv_err **err);
+void rv_ingest_missing_fini(struct ingest_missing *files);
+
 /* page.c */
+#define RV_INGEST_MAX_URI ((size_t)3 * 4096 + 100) /* bytes: a path of 4,096 with each byte escaped, and the scheme */
+/** The address of an absolute path. */
+void rv_ingest_write_uri(const char *scheme, const char *real, rv_buf *out);
 /* A file as it was read. */
 struct page {
     const char *path;       /* borrowed */

@@ -7,14 +7,13 @@
 #include "coreengine/conversation/context.h"
 #include "coreengine/match/pages.h"
 
-#define MAX_URI    ((size_t)3 * 4096 + 100) /* bytes: a path of 4,096 with each byte escaped, and the scheme */
 #define MAX_NAME   ((size_t)RV_ENTITY_MAX_NAME)
 #define MAX_KEYS   1000 /* of chunks, in the metadata of the moment */
 #define CHUNK_NAME "%s-chunk-%04zu"
 
 /* --- reading --- */
 
-static void write_uri(const char *scheme, const char *real, rv_buf *out)
+void rv_ingest_write_uri(const char *scheme, const char *real, rv_buf *out)
 {
     rv_buf_puts(out, scheme);
     for (const char *p = real; *p; p++)
@@ -75,7 +74,7 @@ static struct page page_of(const char *path)
     const char *mime = rv_ingest_mime(path);
 
     return (struct page){.path = path,
-                         .uri = RV_BUF_INIT(MAX_URI),
+                         .uri = RV_BUF_INIT(RV_INGEST_MAX_URI),
                          .text = RV_BUF_INIT(RV_INGEST_MAX_FILE),
                          .mime = mime ? mime : "text/plain"};
 }
@@ -87,7 +86,7 @@ static int name_page(const char *scheme, const char *place, const char *user, st
     int rc = check_text(out, err);
 
     if (rc == 0) {
-        write_uri(scheme, place, &out->uri);
+        rv_ingest_write_uri(scheme, place, &out->uri);
         rv_page_name(rv_str_of(place), &name);
         rc = rv_buf_check(&out->uri, "address of the file", err);
     }
@@ -192,7 +191,7 @@ static void build_file(struct rv_json_build *b, const struct page *page, size_t 
 
 static void build_chunk(struct rv_json_build *b, const struct page *page, size_t i, rv_str text, json_object *chunk)
 {
-    rv_buf words = RV_BUF_INIT(MAX_URI + MAX_NAME);
+    rv_buf words = RV_BUF_INIT(RV_INGEST_MAX_URI + MAX_NAME);
     const char *slash = strrchr(page->path, '/');
 
     rv_buf_printf(&words, CHUNK_NAME, page->name, i);
