@@ -51,6 +51,8 @@ enum rv_ingest_outcome {
     RV_INGEST_CHANGED,
     RV_INGEST_UNCHANGED,
     RV_INGEST_FAILED,
+    RV_INGEST_MISSING, /* a file of a named folder that was read before and was deleted; its rows are there */
+    RV_INGEST_PRUNED,  /* the same, and its rows were deleted */
     RV_INGEST_N,
 };
 /* What it points to is borrowed for the call. */
@@ -76,6 +78,7 @@ struct rv_app_ingest {
     size_t chunk_chars, overlap; /* characters; 0 and 0: RV_CHUNK_CHARS, RV_CHUNK_OVERLAP */
     const char *session;         /* that the uploads belong to, made if it is not there; NULL: each has its own */
     bool again;                  /* also files that did not change */
+    bool prune;                  /* delete the rows of files that are not in the named folders any more */
     /** After each file. Not 0: it ends there, and that is passed on. */
     int (*on_file)(void *self, const struct rv_ingested *file, rv_err **err);
     void *self;
@@ -91,7 +94,7 @@ RV_MUST_CHECK int rv_app_ingest_text(const struct rv_app_ingest *opts, const cha
 /** Delete a file with its chunks. RV_E_NOT_FOUND, RV_E_DENIED. */
 RV_MUST_CHECK int rv_app_delete_file(rv_store *store, const struct rv_store_scope *scope, const char *id,
                                      int64_t now_us, rv_err **err);
-/** "added", "changed", "unchanged", "failed". */
+/** "added", "changed", "unchanged", "failed", "missing", "pruned". */
 const char *rv_ingest_outcome_text(enum rv_ingest_outcome outcome);
 
 /* --- Figures that the rows of a store give: statements of our own over the rows that a scope sees --- */

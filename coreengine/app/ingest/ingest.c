@@ -11,10 +11,8 @@
 #define MAX_NAME ((size_t)RV_ENTITY_MAX_NAME)
 
 static const char *const words[] = {
-    [RV_INGEST_ADDED] = "added",
-    [RV_INGEST_CHANGED] = "changed",
-    [RV_INGEST_UNCHANGED] = "unchanged",
-    [RV_INGEST_FAILED] = "failed",
+    [RV_INGEST_ADDED] = "added",   [RV_INGEST_CHANGED] = "changed", [RV_INGEST_UNCHANGED] = "unchanged",
+    [RV_INGEST_FAILED] = "failed", [RV_INGEST_MISSING] = "missing", [RV_INGEST_PRUNED] = "pruned",
 };
 RV_EACH_HAS_ROW(words, RV_INGEST_N);
 
@@ -376,9 +374,29 @@ int rv_app_delete_file(rv_store *store, const struct rv_store_scope *scope, cons
     return rc;
 }
 
+/* Another process may have deleted the rows meanwhile. */
+static int take_missing(const struct ingest *in, const struct missing_file *file, struct rv_ingest_counts *counts,
+                        rv_err **err)
+{
+    const struct rv_app_ingest *opts = in->opts;
+    const struct rv_ingested told = {.path = file->path,
+                                     .name = file->name,
+                                     .id = file->id,
+                                     .outcome = opts->prune ? RV_INGEST_PRUNED : RV_INGEST_MISSING};
+    rv_err *why = NULL;
+    int rc = opts->prune ? rv_app_delete_file(opts->store, &in->own, file->id, rv_app_now_us(), &why) : 0;
+
+    if (rc < 0 && rc != RV_E_NOT_FOUND)
+        return rv_err_pass(err, why);
+    rv_err_free(why);
+    counts->files[told.outcome]++;
+    return opts->on_file ? opts->on_file(opts->self, &told, err) : 0;
+}
+
 int rv_app_ingest(const struct rv_app_ingest *opts, struct rv_ingest_counts *out, rv_err **err)
 {
     struct ingest_files files;
+    struct ingest_missing missing = {0};
     struct ingest in;
 
     *out = (struct rv_ingest_counts){0};
@@ -392,5 +410,10 @@ int rv_app_ingest(const struct rv_app_ingest *opts, struct rv_ingest_counts *out
     for (size_t i = 0; i < files.n && rc == 0; i++)
         rc = take_file(&in, &files.at[i], out, err);
     rv_ingest_files_fini(&files);
+    if (rc == 0)
+        rc = rv_ingest_missing(opts, &missing, err);
+    for (size_t i = 0; i < missing.n && rc == 0; i++)
+        rc = take_missing(&in, &missing.at[i], out, err);
+    rv_ingest_missing_fini(&missing);
     return rc;
 }

@@ -81,13 +81,19 @@ static int tell(void *self, const struct rv_ingested *file, rv_err **err)
 
 static void write_counts(const struct rv_ingest_counts *c, rv_buf *out)
 {
-    for (enum rv_ingest_outcome w = RV_INGEST_ADDED; w < RV_INGEST_N; w++)
+    for (enum rv_ingest_outcome w = RV_INGEST_ADDED; w <= RV_INGEST_FAILED; w++)
         rv_buf_printf(out, "%lld %s, ", (long long)c->files[w], rv_ingest_outcome_text(w));
     rv_app_write_count(out, c->n_chunks);
     rv_buf_puts(out, c->n_chunks == 1 ? " chunk of " : " chunks of ");
     rv_cli_write_bytes(out, c->n_bytes);
     if (c->n_passed_over > 0)
         rv_buf_printf(out, "; %lld passed over: not a text by its name", (long long)c->n_passed_over);
+    if (c->files[RV_INGEST_MISSING] > 0)
+        rv_buf_printf(out, "; %lld deleted from the folder and still in the store (--prune deletes the rows)",
+                      (long long)c->files[RV_INGEST_MISSING]);
+    if (c->files[RV_INGEST_PRUNED] > 0)
+        rv_buf_printf(out, "; %lld pruned: deleted from the folder, and now from the store",
+                      (long long)c->files[RV_INGEST_PRUNED]);
     rv_buf_putc(out, '\n');
 }
 
@@ -115,6 +121,7 @@ static int ingest(struct rv_cli *cli, rv_err **err)
                                        .overlap = (size_t)overlap,
                                        .session = rv_cli_value(cli, "session"),
                                        .again = rv_cli_flag(cli, "again"),
+                                       .prune = rv_cli_flag(cli, "prune"),
                                        .on_file = tell,
                                        .self = &t};
     rc = rv_app_ingest(&opts, &counts, err);
@@ -135,6 +142,7 @@ static const struct rv_cli_option options[] = {
     {"overlap", 0, "N", "characters that neighbouring chunks share, less than half a chunk (default 200)", NULL, false},
     {"session", 0, "ID", "session that the files belong to (default: each gets one of its own)", NULL, false},
     {"again", 0, NULL, "write files that have not changed, too", NULL, false},
+    {"prune", 0, NULL, "delete the rows of files that are not in the folders any more", NULL, false},
     {"json", 'j', NULL, "print one JSON object for each file; the totals go to stderr", NULL, false},
 };
 
@@ -149,6 +157,7 @@ const struct rv_cli_verb rv_verb_ingest = {
         "between\n"
         "Markdown pages, and a moment. A file that did not change is passed over, so the command can be stopped and\n"
         "run again. A file that cannot be read is reported, the others are read, and the exit status is 1.\n"
+        "A file that was deleted from a folder stays in the store, and is counted, until --prune deletes its rows.\n"
         "With --user the rows belong to that user; otherwise every user finds them.",
     .examples = "reeve ingest docs                     # all texts below a folder\n"
                 "reeve ingest notes.md plan.txt --user ada\n"
