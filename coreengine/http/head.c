@@ -275,6 +275,19 @@ static bool read_framing(struct rv_head *h, struct rv_httpd_fault *why)
     return true;
 }
 
+/* A body that is compressed would be read as if it were not. */
+static bool has_plain_body(const struct rv_head *h, struct rv_httpd_fault *why)
+{
+    rv_str coding = {NULL, 0};
+    size_t n = 0;
+
+    rv_httpd_field(&h->req, "content-encoding", &coding, &n);
+    if (n == 0 || (h->length == 0 && !h->is_chunked) || (n == 1 && is_word(coding, "identity")))
+        return true;
+    return refuse(why, 415, "unsupported_media_type",
+                  "the body must not have a Content-Encoding; send it uncompressed");
+}
+
 static void read_connection(struct rv_head *h)
 {
     h->wants_close = h->is_1_0;
@@ -423,7 +436,7 @@ static bool read_lines(rv_str bytes, const struct rv_httpd_limits *limits, size_
         if (!field_of(line_of(&rest), (struct rv_httpd_field *)&h->req.fields[i], why))
             return false;
     h->req.n_fields = n_fields;
-    if (!read_host(h, why) || !read_framing(h, why))
+    if (!read_host(h, why) || !read_framing(h, why) || !has_plain_body(h, why))
         return false;
     read_connection(h);
     return rv_target_read(r.target, &h->req, (rv_str *)h->req.segments, (struct rv_httpd_field *)h->req.query,
