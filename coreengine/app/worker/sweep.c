@@ -7,7 +7,7 @@
 #include "coreengine/app/worker/worker_internal.h"
 
 #define MAX_SWEPT  200               /* of each kind at once */
-#define MAX_OWNERS 256               /* dead workers that one sweep looks at; the next one takes further ones */
+#define MAX_OWNERS 256               /* dead workers that one sweep looks at; the next one takes those that are left */
 #define MAX_TEXT   ((size_t)1 << 20) /* bytes of the ids that one sweep finds */
 
 /* Rows that are read first and dealt with when the statement is done: ids and tenants, each with a NUL behind it. */
@@ -28,11 +28,12 @@ static int note_run(void *self, const struct rv_run_row *row, rv_err **err)
     return rv_buf_check(&f->texts, "runs that were left", err);
 }
 
-static int note_owner(void *self, const char *owner, rv_err **err)
+/* Those who live do not take the place of the dead. */
+static int note_dead(void *self, const char *owner, rv_err **err)
 {
     struct found *f = self;
 
-    if (f->n >= MAX_OWNERS)
+    if (f->n >= MAX_OWNERS || !rv_owner_is_dead(owner))
         return 0;
     rv_buf_add(&f->texts, owner, strlen(owner) + 1);
     f->n++;
@@ -96,11 +97,10 @@ static int sweep_dead(rv_store *store, int64_t now_us, struct found *out, rv_err
 {
     struct found owners = {.texts = RV_BUF_INIT(MAX_TEXT)};
 
-    int rc = rv_store_list_owners(store, note_owner, &owners, err);
+    int rc = rv_store_list_owners(store, note_dead, &owners, err);
     const char *at = rv_buf_cstr(&owners.texts);
     for (size_t i = 0; rc == 0 && i < owners.n; i++, at += strlen(at) + 1)
-        if (rv_owner_is_dead(at))
-            rc = rv_store_list_left(store, at, now_us, MAX_SWEPT, note_run, out, err);
+        rc = rv_store_list_left(store, at, now_us, MAX_SWEPT, note_run, out, err);
     rv_buf_fini(&owners.texts);
     return rc;
 }

@@ -329,6 +329,57 @@ START_TEST(a_full_disk_delays_the_end_of_a_task_and_loses_it_not)
 }
 END_TEST
 
+/* --- runs that were left --- */
+
+static void add_run(rv_store *s, const char *bundle, const char *id, const char *owner)
+{
+    const struct rv_record first = {.seq = 1, .body = RV_STR_LIT("one")};
+    const struct rv_store_new_run run = {.id = id,
+                                         .user = "",
+                                         .session = "",
+                                         .pipeline = "say",
+                                         .bundle = bundle,
+                                         .status = RV_RUN_RUNNING,
+                                         .stage = "a",
+                                         .owner = owner,
+                                         .now_us = rv_app_now_us(),
+                                         .lease_until_us = rv_app_now_us() + 3600 * INT64_C(1000000),
+                                         .records = &first,
+                                         .n_records = 1};
+
+    ck_assert_int_eq(rv_store_create_run(s, &run, NULL), 0);
+}
+
+/* Its bundle is not one, so that it cannot be queued, and is told. */
+START_TEST(the_runs_of_a_dead_owner_are_found_behind_many_that_live)
+{
+    char me[RV_OWNER_MAX], id[RV_OWNER_MAX], bundle[RV_HASH_MAX];
+    struct place p;
+    rv_err *err = NULL;
+    int64_t n = 0;
+
+    open_place(&p);
+    rv_store *s = open_store(&p);
+    ck_assert_int_eq(rv_store_put_blob(s, RV_STR_LIT("bundle"), bundle, NULL), 0);
+    ck_assert_int_eq(rv_store_begin(s, NULL), 0);
+    for (int i = 0; i < 300; i++) {
+        snprintf(id, sizeof id, "a%d", i);
+        add_run(s, bundle, id, id);
+    }
+    ck_assert_int_eq(rv_store_end(s, 0, NULL), 0);
+    ck_assert_int_eq(rv_work_sweep(s, rv_app_now_us(), &n, NULL), 0);
+    rv_owner_name(me);
+    *strrchr(me, '/') = '\0'; /* the mark */
+    memcpy(strrchr(me, '/'), "/1", 3);
+    add_run(s, bundle, "left", me);
+    ck_assert_int_lt(rv_work_sweep(s, rv_app_now_us(), &n, &err), 0);
+    const char *why = rv_kit_err_take(err);
+    ck_assert_msg(strstr(why, "left"), "%s", why);
+    rv_store_close(s);
+    close_place(&p);
+}
+END_TEST
+
 TCase *dispatcher_case(void)
 {
     TCase *tc = tcase_create("dispatcher");
@@ -336,5 +387,6 @@ TCase *dispatcher_case(void)
     tcase_add_test(tc, a_task_that_only_the_store_thinks_it_holds_is_handed_back);
     tcase_add_test(tc, a_worker_that_ends_because_it_is_idle_claims_nothing_more);
     tcase_add_test(tc, a_full_disk_delays_the_end_of_a_task_and_loses_it_not);
+    tcase_add_test(tc, the_runs_of_a_dead_owner_are_found_behind_many_that_live);
     return tc;
 }
