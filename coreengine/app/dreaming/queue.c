@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_USERS   10000 /* of one call */
-#define MAX_PAYLOAD 4096  /* bytes of a task's payload: some ids and numbers */
+#define MAX_USERS   1000000 /* of one call: their ids are kept in memory */
+#define USERS_ONCE  100     /* whose tasks one transaction adds: other writers have their turn between two */
+#define MAX_PAYLOAD 4096    /* bytes of a task's payload: some ids and numbers */
 
 /* --- the dreamers of a tenant --- */
 
@@ -161,22 +162,37 @@ static int add_tasks(rv_store *store, const struct rv_store_scope *scope, const 
     return rc;
 }
 
-/* All or none. */
-static int enqueue(rv_store *store, const struct rv_store_scope *scope, const struct queueing *q, rv_err **err)
+/* Those of some users, all or none. */
+static int enqueue_some(rv_store *store, const struct rv_store_scope *scope, const struct queueing *q, size_t from,
+                        size_t to, rv_err **err)
 {
+    const struct rv_dream_queued before = *q->out;
     int rc;
 
     do {
-        *q->out = (struct rv_dream_queued){0};
+        *q->out = before;
         rc = rv_store_begin(store, err);
         if (rc < 0)
             continue;
-        for (size_t i = 0; rc == 0 && i < q->users->n; i++) {
+        for (size_t i = from; rc == 0 && i < to; i++) {
             const struct rv_store_scope one = {scope->tenant, q->users->items[i]};
             rc = add_tasks(store, &one, q, err);
         }
         rc = rv_store_end(store, rc, err);
     } while (rc < 0 && rv_store_again(store, err));
+    return rc;
+}
+
+/* What an earlier call added is not added again, so a call that failed on the way can be repeated. */
+static int enqueue(rv_store *store, const struct rv_store_scope *scope, const struct queueing *q, rv_err **err)
+{
+    int rc = 0;
+
+    *q->out = (struct rv_dream_queued){0};
+    for (size_t from = 0, to; rc == 0 && from < q->users->n; from = to) {
+        to = q->users->n - from > USERS_ONCE ? from + USERS_ONCE : q->users->n;
+        rc = enqueue_some(store, scope, q, from, to, err);
+    }
     return rc;
 }
 

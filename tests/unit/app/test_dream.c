@@ -75,6 +75,26 @@ START_TEST(the_user_of_the_oldest_session_is_found_behind_many_others)
 }
 END_TEST
 
+/* More than once were allowed. What is queued already is not queued again. */
+START_TEST(each_of_many_users_has_a_task)
+{
+    enum { MANY = 10001 };
+    rv_store *store = open_store();
+    char user[32];
+
+    ck_assert_int_eq(rv_store_begin(store, NULL), 0);
+    for (int i = 0; i < MANY; i++) {
+        snprintf(user, sizeof user, "user%d", i);
+        add_session(store, i, user, NULL, T0);
+    }
+    ck_assert_int_eq(rv_store_end(store, 0, NULL), 0);
+    want(store, &(struct rv_store_scope){NULL, "user7"}, NULL, 1);
+    want(store, &everyone, NULL, MANY - 1);
+    want(store, &everyone, NULL, 0);
+    rv_store_close(store);
+}
+END_TEST
+
 /* A dreamer works in a session of the user each day; 200 of them hid what the user had said before. */
 START_TEST(sessions_of_dreamers_hide_none_of_the_user)
 {
@@ -101,6 +121,7 @@ TCase *dream_case(void)
     tcase_set_timeout(tc, 120);
     tcase_add_test(tc, two_dreamers_whose_long_names_end_differently_have_a_task_each);
     tcase_add_test(tc, the_user_of_the_oldest_session_is_found_behind_many_others);
+    tcase_add_test(tc, each_of_many_users_has_a_task);
     tcase_add_test(tc, sessions_of_dreamers_hide_none_of_the_user);
     return tc;
 }
