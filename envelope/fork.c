@@ -232,7 +232,7 @@ static size_t list_length(json_object *list)
 void rv_list_cut(json_object *list, size_t n)
 {
     if (list_length(list) > n)
-        json_object_array_del_idx(list, n, list_length(list) - n);
+        rv_json_cut(list, n, list_length(list) - n);
 }
 
 int rv_fork_append_list(rv_envelope *env, const rv_envelope *fork, enum rv_list_id id, size_t first, rv_err **err)

@@ -108,8 +108,7 @@ static int cut_errors_seen(const struct patch *p, rv_err **err)
     }
     if (!extends)
         return RV_FAIL(err, RV_E_INVALID, "state key \"errors\" can only be added to while stages run side by side");
-    if (n > 0)
-        json_object_array_del_idx(given, 0, n);
+    rv_json_cut(given, 0, n);
     return 0;
 }
 

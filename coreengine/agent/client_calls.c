@@ -40,7 +40,7 @@ static int move_back(rv_visit *v, bool *moved, rv_err **err)
     json_object *step = json_object_get(json_object_array_get_idx(steps, v->tools.at));
     rc = rv_json_push_take(steps, step, err);
     if (rc == 0)
-        json_object_array_del_idx(steps, v->tools.at, 1);
+        rv_json_cut(steps, v->tools.at, 1);
     return rc;
 }
 

@@ -90,7 +90,7 @@ int rv_input_answered(rv_visit *v, json_object *answer, rv_err **err)
     if (rc == 0)
         rc = rv_json_push_take(answers, noted, err);
     if (rc == 0)
-        json_object_array_del_idx(rv_json_get_arr(v->tools.input, "requests"), 0, 1);
+        rv_json_cut(rv_json_get_arr(v->tools.input, "requests"), 0, 1);
     return rc;
 }
 

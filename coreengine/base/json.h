@@ -97,6 +97,9 @@ RV_MUST_CHECK int rv_json_set_ref(json_object *obj, const char *key, json_object
 RV_MUST_CHECK int rv_json_push_take(json_object *arr, json_object *val, rv_err **err);
 RV_MUST_CHECK int rv_json_push_ref(json_object *arr, json_object *val, rv_err **err); /* NULL: pushes null */
 
+/** Take n values out of an array, from `at` on; that they are there is asserted: a bug of ours. */
+void rv_json_cut(json_object *arr, size_t at, size_t n);
+
 /* Building a whole tree: the first failure sticks, and what follows it does nothing. Check rc at the end. */
 struct rv_json_build {
     rv_err **err; /* of the first failure; may be NULL; borrowed */

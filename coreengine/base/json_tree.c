@@ -102,6 +102,13 @@ int rv_json_push_ref(json_object *arr, json_object *val, rv_err **err)
     return push(arr, json_object_get(val), err);
 }
 
+void rv_json_cut(json_object *arr, size_t at, size_t n)
+{
+    int rc = n > 0 ? json_object_array_del_idx(arr, at, n) : 0;
+
+    assert(rc == 0);
+}
+
 json_object *rv_json_build(struct rv_json_build *b, json_object *to, const char *key, json_object *value)
 {
     if (b->rc < 0) {

@@ -187,7 +187,7 @@ static int read_blocks(json_object *result, struct blocks *all, rv_err **err)
     if (rc == 0 && !all->is_more)
         rc = says_data(all, result, &is_said, err);
     if (rc == 0 && !all->is_more && is_said)
-        json_object_array_del_idx(all->parts, 0, json_object_array_length(all->parts));
+        rv_json_cut(all->parts, 0, json_object_array_length(all->parts));
     return rc;
 }
 

@@ -405,7 +405,7 @@ static int add_assistant(struct req *q, const struct req_messages *m, size_t at)
         rc = add_results(q, m, at + 1, row);
     history = q->out->history;
     if (rc == 0 && text.len == 0 && !rv_json_get_arr(row, "tool_calls")) /* calls without a result, and no text */
-        json_object_array_del_idx(history, json_object_array_length(history) - 1, 1);
+        rv_json_cut(history, json_object_array_length(history) - 1, 1);
     rv_buf_fini(&text);
     return rc;
 }

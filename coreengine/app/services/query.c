@@ -27,7 +27,7 @@ static void write_answer(json_object *answer, size_t limit, rv_jw *w)
     bool is_cut = n > limit;
 
     if (is_cut)
-        json_object_array_del_idx(results, limit, n - limit);
+        rv_json_cut(results, limit, n - limit);
     json_object_object_foreach (answer, key, value) {
         bool is_truncated = strcmp(key, "truncated") == 0;
         rv_jw_key(w, key);
