@@ -190,7 +190,7 @@ static void check_name_text(struct rv_loader *l, const struct rv_agent *a)
         rv_findings_add(l->findings, RV_SEVERITY_ERROR, &a->places.name, "choose a shorter one",
                         "agent: the name has %zu bytes, the limit is %d", len, RV_MAX_STAGE_NAME);
     for (size_t i = 0; i < len && i <= RV_MAX_STAGE_NAME; i++) {
-        if ((unsigned char)a->name[i] < 0x20 || a->name[i] == 0x7f) {
+        if (rv_utf8_control(a->name + i, len - i) > 0 || rv_utf8_reorders(a->name + i, len - i)) {
             finding(l, a, RV_SEVERITY_ERROR, &a->places.name, "choose a name of one line without control characters",
                     "the name has a control character");
             return;

@@ -167,7 +167,8 @@ static const char *safe_text(struct graph *g, const char *text)
         return NULL;
     memcpy(copy, text, end);
     for (size_t i = 0; i < end; i++) {
-        for (size_t k = rv_utf8_control(copy + i, end - i); k > 0; k--)
+        size_t n = rv_utf8_reorders(copy + i, end - i) ? 3 : rv_utf8_control(copy + i, end - i);
+        for (size_t k = n; k > 0; k--)
             copy[i + k - 1] = '?';
     }
     memcpy(copy + end, end < len ? "..." : "", end < len ? 4 : 1);

@@ -98,6 +98,14 @@ size_t rv_utf8_control(const char *p, size_t n)
     return n > 1 && c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0 ? 2 : 0;
 }
 
+bool rv_utf8_reorders(const char *p, size_t n)
+{
+    const unsigned char *c = (const unsigned char *)p;
+
+    return n > 2 && c[0] == 0xe2 &&
+           ((c[1] == 0x80 && c[2] >= 0xaa && c[2] <= 0xae) || (c[1] == 0x81 && c[2] >= 0xa6 && c[2] <= 0xa9));
+}
+
 bool rv_utf8_valid(rv_str s, size_t *bad)
 {
     size_t i = 0;

@@ -57,6 +57,9 @@ static inline bool rv_utf8_continues(char c)
 }
 /** Bytes of the control character at p[0..n), n > 0: C0, DEL, C1 (U+0080 to U+009F). 0: another character. */
 size_t rv_utf8_control(const char *p, size_t n);
+/** Does a character at p[0..n), n > 0, show the text around it in another order: U+202A to U+202E, U+2066 to U+2069?
+ * It has three bytes. */
+bool rv_utf8_reorders(const char *p, size_t n);
 /** The longest prefix of at most max bytes that does not cut a UTF-8 sequence. */
 rv_str rv_utf8_cut(rv_str s, size_t max);
 /** Characters (code points) of a valid text. */

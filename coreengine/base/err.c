@@ -331,18 +331,24 @@ void rv_err_line(const rv_err *err, void (*put)(void *self, rv_str piece), void 
     put(self, RV_STR_LIT(")"));
 }
 
-/* Quoted user bytes must not steer a terminal: controls are written as \xNN. `keep` is a control that may pass. */
+/* Quoted user bytes must not steer a terminal: controls are written as \xNN, and characters that reorder text as
+ * \uNNNN. `keep` is a control that may pass. */
 static void put_visible(rv_buf *b, rv_str s, char keep)
 {
     size_t i, from = 0;
 
     for (i = 0; i < s.len; i++) {
         size_t n = rv_utf8_control(s.ptr + i, s.len - i);
-        if (n == 0 || (keep && s.ptr[i] == keep))
+        bool reorders = n == 0 && rv_utf8_reorders(s.ptr + i, s.len - i);
+        if ((n == 0 && !reorders) || (keep && s.ptr[i] == keep))
             continue;
         rv_buf_add(b, s.ptr + from, i - from);
-        i += n - 1;
-        rv_buf_printf(b, "\\x%02x", (unsigned char)s.ptr[i]); /* of C1 the last byte is the code point */
+        i += reorders ? 2 : n - 1;
+        unsigned last = (unsigned char)s.ptr[i];
+        if (reorders)
+            rv_buf_printf(b, "\\u20%02x", ((unsigned char)s.ptr[i - 1] & 3U) << 6 | (last & 63U));
+        else
+            rv_buf_printf(b, "\\x%02x", last); /* of C1 the last byte is the code point */
         from = i + 1;
     }
     rv_buf_add(b, s.ptr + from, s.len - from);

@@ -44,7 +44,7 @@ void rv_findings_free(rv_findings *f)
     free(f);
 }
 
-/* A copy without control characters and broken UTF-8; NULL on out of memory. */
+/* A copy without control characters, those that reorder text, and broken UTF-8; NULL on out of memory. */
 static char *clean_copy(rv_findings *f, const char *text)
 {
     rv_str s = rv_utf8_cut(rv_str_of(text), MAX_TEXT);
@@ -66,6 +66,10 @@ static char *clean_copy(rv_findings *f, const char *text)
             } else if (rv_utf8_control(rest.ptr + i, good - i)) {
                 i += rv_utf8_control(rest.ptr + i, good - i) - 1;
                 n += (size_t)snprintf(copy + n, 5, "\\x%02x", (unsigned char)rest.ptr[i]);
+            } else if (rv_utf8_reorders(rest.ptr + i, good - i)) { /* U+20xx */
+                unsigned low = ((unsigned char)rest.ptr[i + 1] & 3U) << 6 | ((unsigned char)rest.ptr[i + 2] & 63U);
+                n += (size_t)snprintf(copy + n, 7, "\\u20%02x", low);
+                i += 2;
             } else {
                 copy[n++] = (char)c;
             }

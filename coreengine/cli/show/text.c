@@ -41,9 +41,7 @@ static size_t unsafe(rv_str text, size_t i)
         return 0;
     bool marks = c[1] == 0x80 && (c[2] == 0x8e || c[2] == 0x8f);     /* U+200E, U+200F */
     bool separates = c[1] == 0x80 && (c[2] == 0xa8 || c[2] == 0xa9); /* U+2028, U+2029 */
-    bool embeds = c[1] == 0x80 && c[2] >= 0xaa && c[2] <= 0xae;      /* U+202A to U+202E */
-    bool isolates = c[1] == 0x81 && c[2] >= 0xa6 && c[2] <= 0xa9;    /* U+2066 to U+2069 */
-    return marks || separates || embeds || isolates ? 3 : 0;
+    return marks || separates || rv_utf8_reorders(text.ptr + i, left) ? 3 : 0;
 }
 
 /* line, tab: what stands for them. */

@@ -139,11 +139,11 @@ START_TEST(quoted_bytes_cannot_break_utf8_or_steer_a_terminal)
     char *text;
 
     RV_FAIL(&err, RV_E_INVALID, "name \"%s\"",
-            "a\xFF\x1b[31m\xC2\x9B"
+            "a\xE2\x80\xAE\xE2\x81\xA9\xE2\x81\xAA\xFF\x1b[31m\xC2\x9B"
             "0m");
     ck_assert(rv_utf8_valid(rv_str_of(rv_err_text(err)), NULL));
     text = rv_kit_err_take(err);
-    ck_assert_str_eq(text, "name \"a?\\x1b[31m\\x9b0m\"  [invalid_argument]\n");
+    ck_assert_str_eq(text, "name \"a\\u202e\\u2069\xE2\x81\xAA?\\x1b[31m\\x9b0m\"  [invalid_argument]\n");
     free(text);
 }
 END_TEST

@@ -145,10 +145,15 @@ static const struct {
      "t.yaml:6:12: error: agent \"confirmation\": the name is reserved for the engine\n  hint: choose another name\n"
      "t.yaml:7:12: error: agent \"__end__\": the name is reserved for the engine\n  hint: choose another name\n"},
     /* names that would break a line of output */
-    {"names", HEAD "  - {name: \"a\\nb\"}\n  - {name: \"\\e[31m\"}\n",
+    {"names",
+     HEAD "  - {name: \"a\\nb\"}\n  - {name: \"\\e[31m\"}\n  - {name: \"\\u202eab\"}\n  - {name: \"\\x9bab\"}\n",
      "t.yaml:3:12: error: agent \"a\\nb\": the name has a control character\n"
      "  hint: choose a name of one line without control characters\n"
      "t.yaml:4:12: error: agent \"\\x1b[31m\": the name has a control character\n"
+     "  hint: choose a name of one line without control characters\n"
+     "t.yaml:5:12: error: agent \"\\u202eab\": the name has a control character\n"
+     "  hint: choose a name of one line without control characters\n"
+     "t.yaml:6:12: error: agent \"\\x9bab\": the name has a control character\n"
      "  hint: choose a name of one line without control characters\n"},
     {"names",
      HEAD "  - {name: xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"

@@ -96,8 +96,9 @@ START_TEST(shows_control_characters_and_broken_text_harmlessly)
     rv_findings *f = rv_findings_new();
     char *text = malloc(10000);
 
-    rv_findings_add(f, RV_SEVERITY_ERROR, &(struct rv_src){"a\033.yaml", 1, 1}, "a\nb", "x\033[2Jy\xffz\xc3\xa4");
-    ck_assert_str_eq(rv_findings_at(f, 0).text, "x\\x1b[2Jy?z\xc3\xa4");
+    rv_findings_add(f, RV_SEVERITY_ERROR, &(struct rv_src){"a\033.yaml", 1, 1}, "a\nb",
+                    "x\033[2Jy\xffz\xc3\xa4 \xe2\x80\xae \xe2\x81\xa6 \xe2\x80\xaf");
+    ck_assert_str_eq(rv_findings_at(f, 0).text, "x\\x1b[2Jy?z\xc3\xa4 \\u202e \\u2066 \xe2\x80\xaf");
     ck_assert_str_eq(rv_findings_at(f, 0).hint, "a\\nb");
     ck_assert_str_eq(rv_findings_at(f, 0).src.file, "a\\x1b.yaml");
     memset(text, 'a', 9999);
