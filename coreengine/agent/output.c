@@ -98,9 +98,7 @@ int rv_extract_object(rv_str text, const char *const *required, size_t n_require
     if (text.len > RV_JSON_MAX_BYTES)
         return RV_FAIL(err, RV_E_LIMIT, "model reply of %zu bytes is longer than the %zu that are read", text.len,
                        RV_JSON_MAX_BYTES);
-    if (text.len >= 3 && memcmp(text.ptr, "\xEF\xBB\xBF", 3) == 0)
-        text = (rv_str){text.ptr + 3, text.len - 3};
-    text = rv_str_trim(text);
+    text = rv_str_trim(rv_utf8_unmark(text));
     if (text.len == 0)
         return RV_FAIL(err, RV_E_PARSE, "no JSON object found: the model reply is empty");
 

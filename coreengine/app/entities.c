@@ -63,7 +63,7 @@ static int read_line(struct lines *l, FILE *in, rv_err **err)
 static int parse_line(struct line *at, rv_err **err)
 {
     static const struct rv_json_opts opts = {.max_bytes = RV_APP_MAX_LINE, .what = "row"};
-    rv_str text = rv_str_trim(rv_buf_str(&at->text));
+    rv_str text = rv_str_trim(rv_utf8_unmark(rv_buf_str(&at->text)));
 
     if (at->text.rc == RV_E_LIMIT) {
         RV_IGNORE(RV_FAIL(&at->why, RV_E_LIMIT, "the row has more than %zu bytes", RV_APP_MAX_LINE), "it is kept");

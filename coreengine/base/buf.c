@@ -106,6 +106,13 @@ bool rv_utf8_reorders(const char *p, size_t n)
            ((c[1] == 0x80 && c[2] >= 0xaa && c[2] <= 0xae) || (c[1] == 0x81 && c[2] >= 0xa6 && c[2] <= 0xa9));
 }
 
+rv_str rv_utf8_unmark(rv_str s)
+{
+    bool is_marked = s.len >= 3 && memcmp(s.ptr, "\xef\xbb\xbf", 3) == 0;
+
+    return is_marked ? (rv_str){s.ptr + 3, s.len - 3} : s;
+}
+
 bool rv_utf8_valid(rv_str s, size_t *bad)
 {
     size_t i = 0;

@@ -60,6 +60,8 @@ size_t rv_utf8_control(const char *p, size_t n);
 /** Does a character at p[0..n), n > 0, show the text around it in another order: U+202A to U+202E, U+2066 to U+2069?
  * It has three bytes. */
 bool rv_utf8_reorders(const char *p, size_t n);
+/** s without the byte order mark that it may begin with. */
+rv_str rv_utf8_unmark(rv_str s);
 /** The longest prefix of at most max bytes that does not cut a UTF-8 sequence. */
 rv_str rv_utf8_cut(rv_str s, size_t max);
 /** Characters (code points) of a valid text. */

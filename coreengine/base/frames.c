@@ -143,11 +143,7 @@ static int read_line(rv_sse *s, rv_str line, rv_err **err)
         return too_long(s, err);
     if (!s->has_started) {
         s->has_started = true;
-        if (line.len >= 3 && memcmp(line.ptr, "\xEF\xBB\xBF", 3) == 0) {
-            line.ptr += 3;
-            line.len -= 3;
-            field = line;
-        }
+        field = line = rv_utf8_unmark(line);
     }
     if (line.len == 0)
         return dispatch(s, err);

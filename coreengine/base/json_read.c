@@ -232,6 +232,8 @@ static void describe(const struct reader *r, char *out, size_t size)
         snprintf(out, size, "the end of the text");
     else if (c < 0x20 || c == 0x7F || n <= 0)
         snprintf(out, size, "byte 0x%02x", c);
+    else if (rv_utf8_unmark((rv_str){r->at, (size_t)(r->end - r->at)}).ptr != r->at)
+        snprintf(out, size, "a byte order mark (U+FEFF)");
     else if (c == '\'')
         snprintf(out, size, "a single quote");
     else

@@ -14,7 +14,7 @@ static int read_state(const char *path, json_object **out, rv_err **err)
 
     int rc = rv_file_read(path, &text, err);
     if (rc == 0)
-        rc = rv_json_parse(rv_buf_str(&text), &opts, out, err);
+        rc = rv_json_parse(rv_utf8_unmark(rv_buf_str(&text)), &opts, out, err);
     rv_buf_fini(&text);
     if (rc == 0 && !json_object_is_type(*out, json_type_object))
         rc = RV_FAIL(err, RV_E_INVALID, "an envelope is a JSON object, not of type %s", rv_json_type_text(*out));

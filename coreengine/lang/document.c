@@ -176,9 +176,7 @@ int rv_yaml_parse(rv_str text, const char *name, rv_findings *findings, rv_yaml 
     int rc = 0;
 
     *out = NULL;
-    if (text.len >= 3 &&
-        memcmp(text.ptr, "\xef\xbb\xbf", 3) == 0) /* a byte-order mark, which does not count as part of line 1 */
-        text = (rv_str){text.ptr + 3, text.len - 3};
+    text = rv_utf8_unmark(text); /* it does not count as part of line 1 */
     if (!is_readable(text, name, findings))
         return rv_findings_check(findings, err);
     doc = calloc(1, sizeof *doc);

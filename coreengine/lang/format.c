@@ -149,7 +149,5 @@ int rv_yaml_format(rv_str text, const char *name, rv_findings *findings, rv_buf 
     rv_yaml_free(doc);
     if (!is_sound)
         return 0;
-    if (text.len >= 3 && memcmp(text.ptr, "\xef\xbb\xbf", 3) == 0) /* a byte-order mark says nothing */
-        text = (rv_str){text.ptr + 3, text.len - 3};
-    return format_sound(text, name, out, err);
+    return format_sound(rv_utf8_unmark(text), name, out, err);
 }

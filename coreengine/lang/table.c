@@ -197,11 +197,9 @@ static int read_row(struct csv *c, rv_err **err)
 static int read_csv(rv_str text, struct builder *b, rv_err **err)
 {
     const struct rv_src src = {b->name, 1, 1};
-    struct csv c = {.out = b, .rest = text, .line = 1, .cell = RV_BUF_INIT(RV_TABLE_MAX_BYTES)};
+    struct csv c = {.out = b, .rest = rv_utf8_unmark(text), .line = 1, .cell = RV_BUF_INIT(RV_TABLE_MAX_BYTES)};
     int rc = 0;
 
-    if (text.len >= 3 && memcmp(text.ptr, "\xEF\xBB\xBF", 3) == 0) /* the mark that spreadsheets write */
-        c.rest = rest_of(text, 3);
     if (rv_str_trim(c.rest).len == 0) {
         rc = RV_FAIL_AT(err, &src, RV_E_INVALID, "the table is empty");
         rv_err_hint(err, "the first line names the columns, for example: question,answer");

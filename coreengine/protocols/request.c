@@ -279,7 +279,7 @@ static int read_body(enum rv_protocol_kind kind, struct req *q, rv_str body)
         .max_bytes = RV_REQUEST_MAX_BYTES, .max_depth = RV_REQUEST_MAX_DEPTH, .what = what[kind]};
     struct rv_request *r = q->out;
 
-    int rc = rv_json_parse(body, &opts, &r->body, q->err);
+    int rc = rv_json_parse(rv_utf8_unmark(body), &opts, &r->body, q->err);
     if (rc < 0)
         return rc;
     if (!json_object_is_type(r->body, json_type_object))

@@ -66,7 +66,7 @@ static int read_body(struct srv_call *c, rv_err **err)
         c->body = json_object_new_object();
         return c->body ? 0 : RV_FAIL(err, RV_E_NOMEM, "read the body");
     }
-    int rc = rv_json_parse(c->req->body, &opts, &c->body, err);
+    int rc = rv_json_parse(rv_utf8_unmark(c->req->body), &opts, &c->body, err);
     if (rc == 0 && !json_object_is_type(c->body, json_type_object))
         rc = RV_FAIL(err, RV_E_INVALID, "the body must be a JSON object, not of type %s", rv_json_type_text(c->body));
     return rc == 0 ? srv_body_check(c->route->takes, c->body, err) : rc;

@@ -165,7 +165,7 @@ static int parse(rv_str text, json_object **out, rv_err **err)
     const struct rv_json_opts opts = {.max_bytes = BATCH_MAX_LINE, .max_depth = MAX_DEPTH, .what = "invalid JSON"};
     const char lead[] = "invalid JSON: line 1, ";
     rv_err *cause = NULL;
-    int rc = rv_json_parse(text, &opts, out, &cause);
+    int rc = rv_json_parse(rv_utf8_unmark(text), &opts, out, &cause); /* of files that were joined each has one */
 
     if (rc == 0)
         return 0;

@@ -36,12 +36,11 @@ static int64_t first_bad(rv_str text)
 
 static int check_text(struct page *page, rv_err **err)
 {
-    static const char mark[] = "\xef\xbb\xbf";
-    rv_str text = rv_buf_str(&page->text);
+    rv_str text = rv_utf8_unmark(rv_buf_str(&page->text));
 
-    if (text.len >= 3 && memcmp(text.ptr, mark, 3) == 0) {
-        memmove(page->text.ptr, page->text.ptr + 3, text.len - 3);
-        rv_buf_truncate(&page->text, text.len - 3);
+    if (text.len < page->text.len) {
+        memmove(page->text.ptr, text.ptr, text.len);
+        rv_buf_truncate(&page->text, text.len);
         text = rv_buf_str(&page->text);
     }
     int64_t bad = first_bad(text);

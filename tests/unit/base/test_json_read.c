@@ -72,6 +72,7 @@ static const struct {
 } bad[] = {
     ROW("{'a':1}", "line 1, column 2: expected a key in double quotes, found a single quote"),
     ROW("['a']", "line 1, column 2: expected a value, found a single quote"),
+    ROW("\xEF\xBB\xBF{}", "line 1, column 1: expected a value, found a byte order mark (U+FEFF)"),
     ROW("NaN", "line 1, column 1: expected a value, found 'N'"),
     ROW("nan", "line 1, column 2: expected \"null\", found 'a'"),
     ROW("Infinity", "expected a value, found 'I'"),
@@ -113,7 +114,6 @@ static const struct {
     ROW("1 2", "expected the end of the text, found '2'"),
     ROW("", "expected a value, found the end of the text"),
     ROW("  ", "line 1, column 3: expected a value, found the end of the text"),
-    ROW("\xEF\xBB\xBF{}", "line 1, column 1: expected a value, found '\xEF\xBB\xBF'"),
     ROW("[1,]", "line 1, column 4: expected a value, found ']'"),
     ROW("[,1]", "expected a value, found ','"),
     ROW("[1 2]", "expected ',' or ']', found '2'"),
