@@ -139,9 +139,11 @@ static json_object *value_of_cell(const struct csv *c)
     rv_str text = rv_buf_str(&c->cell);
     json_object *v = NULL;
 
-    if (!c->quoted && text.len > 0 && rv_json_parse(text, &opts, &v, NULL) == 0 &&
-        (json_object_is_type(v, json_type_int) || json_object_is_type(v, json_type_double) ||
-         json_object_is_type(v, json_type_boolean)))
+    int rc = c->quoted || text.len == 0 ? RV_E_PARSE : rv_json_parse(text, &opts, &v, NULL);
+    if (rc == RV_E_NOMEM)
+        return NULL;
+    if (rc == 0 && (json_object_is_type(v, json_type_int) || json_object_is_type(v, json_type_double) ||
+                    json_object_is_type(v, json_type_boolean)))
         return v;
     json_object_put(v);
     return json_object_new_string_len(text.len ? text.ptr : "", (int)text.len);
@@ -330,16 +332,15 @@ int rv_table_parse(rv_str text, const char *name, struct rv_table *out, rv_err *
     rc = check_text(text, name, err);
     if (rc < 0)
         return rc;
-    rc = RV_E_NOT_FOUND;
     b.rows = json_object_new_array();
     if (!b.rows)
         return RV_FAIL(err, RV_E_NOMEM, "read a table");
-    for (size_t i = 0; i < RV_COUNT(kinds); i++)
-        if (ends_with(name, kinds[i].end)) {
-            rc = kinds[i].read(text, &b, err);
-            break;
-        }
-    if (rc == RV_E_NOT_FOUND && !*err) {
+    size_t kind = 0;
+    while (kind < RV_COUNT(kinds) && !ends_with(name, kinds[kind].end))
+        kind++;
+    if (kind < RV_COUNT(kinds)) {
+        rc = kinds[kind].read(text, &b, err);
+    } else {
         rc = RV_FAIL(err, RV_E_NOT_FOUND, "\"%s\" is not a table", name);
         rv_err_hint(err, "tables end with .csv, .jsonl, .ndjson, .yaml, .yml or .json");
     }
