@@ -33,6 +33,7 @@ struct sub {
     bool is_handing;  /* deliver() runs */
     bool is_gone;     /* unsubscribed; freed when deliver() has returned */
     bool has_told_drop;
+    int64_t told_drop_us; /* when; on the clock of the bus */
     struct breaker breakers[MAX_TYPES];
     size_t n_breakers;
     struct rv_bus_counts counts;
@@ -190,6 +191,24 @@ static bool is_blocked(const rv_bus *b, struct sub *s, const char *type)
     return k && k->failures >= RV_BUS_FAILURES && now_us(b) - k->last_us < RV_BUS_RESET_US;
 }
 
+/* NULL: no memory. Where all places are taken, one of a type that recovered is, or the one that failed longest ago. */
+static struct breaker *add_breaker(struct sub *s, const char *type)
+{
+    char *copy = rv_str_dup(rv_str_of(type));
+    struct breaker *k = &s->breakers[0];
+
+    if (!copy)
+        return NULL;
+    if (s->n_breakers < MAX_TYPES)
+        k = &s->breakers[s->n_breakers++];
+    for (size_t i = 0; k->type && k->failures > 0 && i < MAX_TYPES; i++)
+        if (s->breakers[i].failures == 0 || s->breakers[i].last_us < k->last_us)
+            k = &s->breakers[i];
+    free(k->type);
+    *k = (struct breaker){.type = copy};
+    return k;
+}
+
 static void count_failure(rv_bus *b, struct sub *s, const char *type, const rv_err *why)
 {
     struct breaker *k = breaker_of(s, type);
@@ -197,8 +216,8 @@ static void count_failure(rv_bus *b, struct sub *s, const char *type, const rv_e
     s->counts.failed++;
     RV_LOG(b->log, WARN, "subscriber.failed", RV_F_TEXT("name", s->name), RV_F_TEXT("type", type),
            RV_F_ERR("error", why));
-    if (!k && s->n_breakers < MAX_TYPES && (s->breakers[s->n_breakers].type = rv_str_dup(rv_str_of(type))))
-        k = &s->breakers[s->n_breakers++];
+    if (!k)
+        k = add_breaker(s, type);
     if (!k)
         return;
     k->failures += k->failures < RV_BUS_FAILURES;
@@ -297,10 +316,12 @@ static bool wants(const struct sub *s, const char *type)
 static void drop(rv_bus *b, struct sub *s, const char *type)
 {
     s->counts.dropped++;
-    if (!s->has_told_drop) /* once each: there may be many */
-        RV_LOG(b->log, WARN, "subscriber.dropped", RV_F_TEXT("name", s->name), RV_F_TEXT("type", type),
-               RV_F_I64("waiting", (int64_t)s->n_queued));
+    if (s->has_told_drop && now_us(b) - s->told_drop_us < RV_BUS_RESET_US) /* there may be many */
+        return;
+    RV_LOG(b->log, WARN, "subscriber.dropped", RV_F_TEXT("name", s->name), RV_F_TEXT("type", type),
+           RV_F_I64("waiting", (int64_t)s->n_queued));
     s->has_told_drop = true;
+    s->told_drop_us = now_us(b);
 }
 
 static void add(rv_bus *b, struct sub *s, const char *type, rv_str text)

@@ -3,6 +3,7 @@
 #include "tests/kit/kit.h"
 #include "tests/unit/bus/suites.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -202,6 +203,30 @@ START_TEST(one_that_fails_is_left_alone_for_a_while)
 }
 END_TEST
 
+/* Those that failed before, and are fine or forgotten, keep no place. */
+START_TEST(one_type_of_many_that_fail_is_left_alone)
+{
+    struct rv_bus_counts c;
+    struct reader bad;
+    struct world w;
+    char type[32];
+
+    world_open(&w);
+    read_on(&w, &bad, "bad", REFUSES, NULL, 0);
+    for (int i = 0; i < 100; i++) {
+        snprintf(type, sizeof type, "type%d", i);
+        rv_bus_publish(w.bus, type, RV_STR_LIT(""));
+        w.clock.us++;
+    }
+    for (int i = 0; i < RV_BUS_FAILURES + 3; i++)
+        rv_bus_publish(w.bus, "a", RV_STR_LIT(""));
+    ck_assert(rv_bus_counts(w.bus, bad.id, &c));
+    ck_assert_int_eq(c.blocked, 3);
+    rv_buf_fini(&bad.got);
+    world_close(&w);
+}
+END_TEST
+
 START_TEST(one_that_does_not_answer_is_given_up)
 {
     struct rv_bus_counts c;
@@ -248,6 +273,15 @@ START_TEST(messages_that_lead_to_messages_end)
 }
 END_TEST
 
+static size_t n_drops_told(const struct world *w)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < w->log.n_lines; i++)
+        n += strstr(w->log.lines[i], "subscriber.dropped") != NULL;
+    return n;
+}
+
 START_TEST(a_queue_has_a_bound)
 {
     char *text = calloc(1, RV_BUS_MAX_QUEUE_BYTES);
@@ -263,6 +297,10 @@ START_TEST(a_queue_has_a_bound)
         rv_bus_publish(w.bus, "a", RV_STR_LIT("x"));
     ck_assert(rv_bus_counts(w.bus, slow.id, &c));
     ck_assert_int_eq(c.dropped, 2);
+    ck_assert_uint_eq(n_drops_told(&w), 1);
+    w.clock.us += RV_BUS_RESET_US; /* a later loss is told again */
+    rv_bus_publish(w.bus, "a", RV_STR_LIT("x"));
+    ck_assert_uint_eq(n_drops_told(&w), 2);
     rv_bus_unsubscribe(w.bus, slow.id);
     rv_buf_fini(&slow.got);
     read_on(&w, &slow, "slow", WAITS, NULL, 0);
@@ -284,6 +322,7 @@ TCase *bus_case(void)
     tcase_add_test(tc, all_subscribers_of_a_type_get_it);
     tcase_add_test(tc, a_subscription_ends_any_number_of_times);
     tcase_add_test(tc, one_that_fails_is_left_alone_for_a_while);
+    tcase_add_test(tc, one_type_of_many_that_fail_is_left_alone);
     tcase_add_test(tc, one_that_does_not_answer_is_given_up);
     tcase_add_test(tc, messages_that_lead_to_messages_end);
     tcase_add_test(tc, a_queue_has_a_bound);
