@@ -101,6 +101,7 @@ struct rv_entities_put {
     struct rv_rand rand; /* for ids of rows that have no key; fill NULL: the kernel's */
     bool is_tenantless;  /* the rows have no tenant: every tenant has them, if the kind is shared. Operators only */
     const char *const *versions; /* of each row what it has to have, NULL: any; NULL: any of all */
+    bool *is_stale; /* out, set where a row has another version: not each RV_E_STATE is that; may be NULL */
 };
 /** Write rows, all or none. A row whose id its owner has is changed, and comes back if it was deleted; any other is
  *  added. Exactly the columns that are given are set (null: back to what a row without it shows); created_at never
@@ -135,6 +136,7 @@ struct rv_metadata_change {
     const char *const *remove; /* then these are taken out */
     size_t n_remove;
     const char *version; /* that the row has to have; NULL: any */
+    bool *is_stale;      /* out, as of struct rv_entities_put */
 };
 /** Change the metadata of a row; one transaction. *out (may be NULL): the new metadata, owned. RV_E_NOT_FOUND;
  * RV_E_DENIED; RV_E_LIMIT; RV_E_STATE: the row has another version. */

@@ -117,7 +117,7 @@ static int write_links(const struct app_ask *a, rv_jw *w, rv_err **err)
     return rc;
 }
 
-static int merge_one(const struct app_ask *a, json_object *merge, rv_err **err)
+static int merge_one(const struct app_ask *a, json_object *merge, bool *is_stale, rv_err **err)
 {
     const char *kind = NULL, *id = NULL, *version = NULL;
     json_object *patch = rv_json_get_obj(merge, "patch");
@@ -126,18 +126,19 @@ static int merge_one(const struct app_ask *a, json_object *merge, rv_err **err)
         (json_object_object_get_ex(merge, "version", NULL) && !rv_json_get_text(merge, "version", &version)))
         return RV_FAIL(err, RV_E_INVALID,
                        "\"merges\": each is {kind, id, patch: {...}}, with a \"version\" or without");
-    return rv_store_merge_metadata(a->store, &a->app.scope, &(struct rv_entity_target){kind, id, rv_app_now_us()},
-                                   &(struct rv_metadata_change){.members = patch, .version = version}, NULL, err);
+    return rv_store_merge_metadata(
+        a->store, &a->app.scope, &(struct rv_entity_target){kind, id, rv_app_now_us()},
+        &(struct rv_metadata_change){.members = patch, .version = version, .is_stale = is_stale}, NULL, err);
 }
 
-static int write_merges(const struct app_ask *a, rv_err **err)
+static int write_merges(const struct app_ask *a, bool *is_stale, rv_err **err)
 {
     json_object *merges = rv_json_get_arr(a->args, "merges");
     size_t n = merges ? json_object_array_length(merges) : 0;
     int rc = 0;
 
     for (size_t i = 0; i < n && rc == 0; i++)
-        rc = merge_one(a, json_object_array_get_idx(merges, i), err);
+        rc = merge_one(a, json_object_array_get_idx(merges, i), is_stale, err);
     return rc;
 }
 
@@ -161,7 +162,7 @@ static int write_rows(const struct app_ask *a, const struct rv_entities_put *put
     rv_jw_obj(&w);
     write_ids(rows, &w);
     json_object_put(rows);
-    rc = write_merges(a, err);
+    rc = write_merges(a, put->is_stale, err);
     if (rc == 0)
         rc = write_links(a, &w, err);
     rv_jw_obj_end(&w);
@@ -169,11 +170,11 @@ static int write_rows(const struct app_ask *a, const struct rv_entities_put *put
 }
 
 /* A row has another version than the ask says: a type of its own, so that a capability can read it again. */
-static int tell_conflict(int rc, rv_err **err)
+static int tell_conflict(int rc, bool is_stale, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(MAX_WHY);
 
-    if (rc != RV_E_STATE)
+    if (rc != RV_E_STATE || !is_stale)
         return rc;
     rv_err_write_chain(*err, &text);
     rv_err_free(rv_err_steal(err));
@@ -247,7 +248,8 @@ int app_entities_put(const struct app_ask *a, rv_jw *w, rv_err **err)
     RV_AUTO(rv_buf_fini) rv_buf answer = RV_BUF_INIT(RV_SERVICE_MAX_ANSWER);
     json_object *rows = rv_json_get_arr(a->args, "rows"), *list[MAX_FOUND], *said = NULL;
     const char *versions[MAX_FOUND];
-    struct rv_entities_put put = {.rows = list, .now_us = rv_app_now_us()};
+    bool is_stale = false;
+    struct rv_entities_put put = {.rows = list, .is_stale = &is_stale, .now_us = rv_app_now_us()};
     size_t n = 0;
     int rc = app_ask_check(a, known, RV_COUNT(known), err);
 
@@ -266,7 +268,8 @@ int app_entities_put(const struct app_ask *a, rv_jw *w, rv_err **err)
         list[i] = json_object_array_get_idx(rows, i);
     rc = versions_of(a, &put, versions, err);
     if (rc == 0)
-        rc = tell_conflict(put_in_group(a, &put, &answer, err), err);
+        rc = put_in_group(a, &put, &answer, err);
+    rc = tell_conflict(rc, is_stale, err);
     if (rc == 0)
         rc = rv_json_parse(rv_buf_str(&answer), NULL, &said, err);
     if (rc == 0)
@@ -301,6 +304,7 @@ int app_entities_merge_metadata(const struct app_ask *a, rv_jw *w, rv_err **err)
     static const char *const known[] = {"kind", "id", "patch", "remove", "version"};
     const char *kind = NULL, *id = NULL, *version = NULL, *remove[MAX_LIST];
     json_object *patch = rv_json_get_obj(a->args, "patch"), *metadata = NULL;
+    bool is_stale = false;
     size_t n = 0;
     int rc = app_ask_check(a, known, RV_COUNT(known), err);
 
@@ -312,11 +316,11 @@ int app_entities_merge_metadata(const struct app_ask *a, rv_jw *w, rv_err **err)
         rc = texts_of(a, "remove", remove, &n, err);
     if (rc == 0)
         rc = app_ask_text(a, "version", false, &version, err);
-    const struct rv_metadata_change change = {patch, remove, n, version};
+    const struct rv_metadata_change change = {patch, remove, n, version, &is_stale};
     if (rc == 0)
         rc = rv_store_merge_metadata(a->store, &a->app.scope, &(struct rv_entity_target){kind, id, rv_app_now_us()},
                                      &change, &metadata, err);
-    rc = tell_conflict(rc, err);
+    rc = tell_conflict(rc, is_stale, err);
     if (rc == 0)
         rv_jw_kv_value(w, "metadata", metadata);
     json_object_put(metadata);

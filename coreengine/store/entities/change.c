@@ -89,7 +89,7 @@ static int see_to_change(struct sql_store *st, const struct rv_store_scope *scop
     json_object_put(found->row);
     found->row = NULL;
     if (rc == 0)
-        rc = rv_entity_check_version(st, c->kind, found->key, c->version, err);
+        rc = rv_entity_check_version(st, c->kind, found->key, c->version, c->is_stale, err);
     st->reveals = true; /* members that do not change are encrypted again */
     if (rc == 0)
         rc = rv_entity_at(st, c->kind, found->key, &found->row, err);
@@ -134,6 +134,7 @@ int rv_store_merge_metadata(rv_store *s, const struct rv_store_scope *scope, con
     int rc = rv_entity_check_change(scope, at, &sc, &c, err);
 
     c.version = change->version;
+    c.is_stale = change->is_stale;
     if (rc == 0)
         rc = check_place(c.kind, err);
     if (rc == 0)

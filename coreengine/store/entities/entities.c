@@ -320,7 +320,7 @@ static int put_row(struct sql_store *st, const struct rv_store_scope *scope, con
     if (rc == 0 && p.is_there)
         owner = p.user;
     if (rc == 0)
-        rc = rv_entity_check_version(st, g->kind, p.is_there ? p.key : 0, g->version, err);
+        rc = rv_entity_check_version(st, g->kind, p.is_there ? p.key : 0, g->version, g->is_stale, err);
     if (rc == 0)
         rc = write_row(st, scope, g, owner, &p, now_us, err);
     if (rc == 0 && (g->kind->is_indexed || out))
@@ -378,6 +378,7 @@ static int check_put(const struct rv_entities_put *put, const struct rv_store_sc
     for (size_t i = 0; i < put->n_rows && rc == 0; i++) {
         rc = rv_entity_check(kind, scope, put->rows[i], &given[i], err);
         given[i].version = put->versions ? put->versions[i] : NULL;
+        given[i].is_stale = put->is_stale;
         if (rc < 0 && put->n_rows > 1)
             RV_WRAP(err, rc, "row %zu of %zu", i + 1, put->n_rows);
     }

@@ -17,6 +17,7 @@ struct rv_entity_given {
     bool is_id_given;           /* by the caller: other owners may have it */
     const char *user;           /* borrowed from the row; NULL: not given */
     const char *version;        /* that it has to have, borrowed; NULL: any */
+    bool *is_stale;             /* out, borrowed: it has another one; may be NULL */
     json_object
         *columns; /* owned: the kind's columns and metadata, tags, graph_edges, encryption_level; null is NULL */
 };
@@ -47,9 +48,10 @@ json_object *rv_entity_parse(rv_str text, json_type type, bool *lacked);
 /** By key, whatever the scope. RV_E_NOT_FOUND. */
 RV_MUST_CHECK int rv_entity_at(struct sql_store *st, const struct rv_kind *kind, int64_t row, json_object **out,
                                rv_err **err);
-/** Of a row that is locked: RV_E_STATE when it has another version than `version` (NULL: any). row 0: there is none. */
+/** Of a row that is locked: RV_E_STATE when it has another version than `version` (NULL: any), which is_stale, if
+ * given, gets to know. row 0: there is none. */
 RV_MUST_CHECK int rv_entity_check_version(struct sql_store *st, const struct rv_kind *kind, int64_t row,
-                                          const char *version, rv_err **err);
+                                          const char *version, bool *is_stale, rv_err **err);
 
 /* --- entities/read.c --- */
 /** A live row that a scope sees: what a change needs to know. */
@@ -67,6 +69,7 @@ struct rv_entity_change {
     const char *id;             /* borrowed */
     int64_t now_us;
     const char *version; /* that the row has to have, borrowed; NULL: any */
+    bool *is_stale;      /* out, borrowed: it has another one; may be NULL */
 };
 RV_MUST_CHECK int rv_entity_check_change(const struct rv_store_scope *scope, const struct rv_entity_target *at,
                                          struct rv_store_scope *sc, struct rv_entity_change *c, rv_err **err);

@@ -308,7 +308,7 @@ int rv_entity_version(json_object *row, char out[RV_ENTITY_VERSION_MAX], rv_err 
 }
 
 int rv_entity_check_version(struct sql_store *st, const struct rv_kind *kind, int64_t row, const char *version,
-                            rv_err **err)
+                            bool *is_stale, rv_err **err)
 {
     char has[RV_ENTITY_VERSION_MAX] = "";
     json_object *now = NULL;
@@ -326,7 +326,10 @@ int rv_entity_check_version(struct sql_store *st, const struct rv_kind *kind, in
     if (now)
         rc = rv_entity_version(now, has, err);
     json_object_put(now);
-    if (rc == 0 && strcmp(has, version) != 0)
+    bool differs = rc == 0 && strcmp(has, version) != 0;
+    if (differs && is_stale)
+        *is_stale = true;
+    if (differs)
         rc = RV_FAIL(err, RV_E_STATE, "another writer has %s a row of %s meanwhile",
                      !*has      ? "deleted"
                      : *version ? "changed"

@@ -20,11 +20,12 @@ static int put(struct world *w, rv_store *s, const char *row, const char *versio
 {
     json_object *rows[] = {tree(row)};
     const char *versions[] = {version};
-    int rc = rv_store_put_entities(
-        s, &ada,
-        &(struct rv_entities_put){.kind = "moments", .rows = rows, .n_rows = 1, .versions = versions, .now_us = now_us},
-        NULL, &w->err);
+    bool is_stale = false;
+    const struct rv_entities_put put = {
+        .kind = "moments", .rows = rows, .n_rows = 1, .versions = versions, .is_stale = &is_stale, .now_us = now_us};
+    int rc = rv_store_put_entities(s, &ada, &put, NULL, &w->err);
 
+    ck_assert_int_eq(is_stale, rc == RV_E_STATE);
     json_object_put(rows[0]);
     return rc;
 }
@@ -32,10 +33,12 @@ static int put(struct world *w, rv_store *s, const char *row, const char *versio
 static int merge(struct world *w, rv_store *s, const char *id, const char *patch, const char *version)
 {
     json_object *members = tree(patch);
+    bool is_stale = false;
+    const struct rv_metadata_change change = {.members = members, .version = version, .is_stale = &is_stale};
     int rc =
-        rv_store_merge_metadata(s, &ada, &(struct rv_entity_target){"moments", id, T0 + 5},
-                                &(struct rv_metadata_change){.members = members, .version = version}, NULL, &w->err);
+        rv_store_merge_metadata(s, &ada, &(struct rv_entity_target){"moments", id, T0 + 5}, &change, NULL, &w->err);
 
+    ck_assert_int_eq(is_stale, rc == RV_E_STATE);
     json_object_put(members);
     return rc;
 }
