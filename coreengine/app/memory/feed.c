@@ -129,7 +129,7 @@ static void write_title(int64_t day, int64_t now_us, rv_buf *out)
         rv_buf_printf(out, "%s %d", months[date.month - 1], date.day);
 }
 
-static json_object *summary_of(const struct day *d, rv_err **err)
+static int summary_of(const struct day *d, json_object **out, rv_err **err)
 {
     struct rv_json_build b = {.err = err};
     const struct rv_message_day *of = &d->counts;
@@ -144,12 +144,7 @@ static json_object *summary_of(const struct day *d, rv_err **err)
     rv_buf_printf(&text, ": %lld messages across %lld session(s), %lld tokens. %lld moment(s).",
                   (long long)of->n_messages, (long long)of->n_sessions, (long long)of->n_tokens,
                   (long long)d->n_moments);
-    if (!o) {
-        RV_IGNORE(RV_FAIL(err, RV_E_NOMEM, "tell a day"), "told by NULL");
-        rv_buf_fini(&text);
-        return NULL;
-    }
-    b.rc = rv_buf_check(&text, "the summary of a day", err);
+    b.rc = o ? rv_buf_check(&text, "the summary of a day", err) : RV_FAIL(err, RV_E_NOMEM, "tell a day");
     rv_json_build_text(&b, o, "name", name);
     rv_json_build_text(&b, o, "moment_type", "daily_summary");
     rv_json_build_buf(&b, o, "summary", &text);
@@ -162,18 +157,21 @@ static json_object *summary_of(const struct day *d, rv_err **err)
     rv_json_build_int(&b, metadata, "moment_count", d->n_moments);
     rv_buf_fini(&text);
     if (b.rc == 0)
-        return o;
-    json_object_put(o);
-    return NULL;
+        *out = o;
+    else
+        json_object_put(o);
+    return b.rc;
 }
 
 static int tell_day(rv_store *store, struct day *d, json_object *to, rv_err **err)
 {
+    json_object *summary = NULL;
     int rc = count_moments(store, d, err);
-    json_object *summary = rc == 0 ? summary_of(d, err) : NULL;
 
     if (rc == 0)
-        rc = summary ? rv_json_push_take(to, summary, err) : RV_E_NOMEM;
+        rc = summary_of(d, &summary, err);
+    if (rc == 0)
+        rc = rv_json_push_take(to, summary, err);
     for (size_t i = 0; rc == 0 && i < json_object_array_length(d->moments); i++)
         rc = rv_json_push_ref(to, json_object_array_get_idx(d->moments, i), err);
     json_object_put(d->moments);
