@@ -61,6 +61,14 @@ static void describe(const rv_chat *chat, const struct rv_agents_found *found, s
     chat_request_apply(chat, doc, &m->pipeline);
 }
 
+/* All its digits: %g has six. */
+static void write_number(rv_buf *text, double number)
+{
+    rv_jw w = rv_jw_on(text);
+
+    rv_jw_double(&w, number);
+}
+
 /* What tells the pipelines of one chat apart: the document, and what can change while the chat goes on. */
 static int hash_of(const struct made_from *m, char checksum[RV_HASH_MAX], rv_err **err)
 {
@@ -72,10 +80,12 @@ static int hash_of(const struct made_from *m, char checksum[RV_HASH_MAX], rv_err
     rv_buf_printf(&text, "%s %s %lld %lld\n", m->pipeline.place ? m->pipeline.place : "",
                   m->pipeline.role ? m->pipeline.role : "", (long long)m->pipeline.agent_request_limit,
                   (long long)m->pipeline.agent_token_limit);
-    for (size_t i = 0; i < m->pipeline.n_models; i++)
-        rv_buf_printf(&text, "%d %g %lld\n", m->models[i].has_temperature, m->models[i].temperature,
-                      (long long)m->models[i].max_tokens);
-    rv_buf_printf(&text, "%d %d %g %lld", m->pipeline.child_text, m->pipeline.has_temperature, m->pipeline.temperature,
+    for (size_t i = 0; i < m->pipeline.n_models; i++) {
+        write_number(&text, m->models[i].temperature);
+        rv_buf_printf(&text, " %d %lld\n", m->models[i].has_temperature, (long long)m->models[i].max_tokens);
+    }
+    write_number(&text, m->pipeline.temperature);
+    rv_buf_printf(&text, " %d %d %lld", m->pipeline.child_text, m->pipeline.has_temperature,
                   (long long)m->pipeline.max_tokens);
     rv_buf_printf(&text, " %d %d %lld %s\n", m->pipeline.requires_tool, m->pipeline.has_seed,
                   (long long)m->pipeline.seed, m->pipeline.attachments ? m->pipeline.attachments : "");
