@@ -9,7 +9,7 @@
 #include "coreengine/match/match.h"
 #include "coreengine/store/entities.h"
 
-#define MAX_MEMORY ((size_t)128 << 20)         /* bytes of one walk; more is an error that asks for less depth */
+#define MAX_MEMORY ((size_t)128 << 20)         /* bytes of one walk: MAX_KEYS and the names of all rows are less */
 #define MAX_KEYS   ((size_t)32 << 20)          /* bytes of the names that the edges of one query lead to */
 #define MAX_EDGES  100000                      /* edges of one level that are looked at */
 #define BATCH      250                         /* names that are read together */
