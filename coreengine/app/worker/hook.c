@@ -133,6 +133,8 @@ static int sign(struct work_hook *h, const char *id, const char *secret, rv_err 
     for (size_t i = 0; i < WORK_HOOK_HEADERS && rc == 0; i++)
         rc = rv_buf_check(&h->headers[i], "a header", err);
 done:
+    if (key.ptr)
+        rv_wipe(key.ptr, key.cap);
     rv_buf_fini(&key);
     rv_buf_fini(&text);
     return rc;

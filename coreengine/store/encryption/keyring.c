@@ -2,10 +2,12 @@
 #include "coreengine/store/encryption/vault_internal.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define WRAPPED (RV_CIPHER_NONCE + RV_CIPHER_KEY + RV_CIPHER_TAG)
 
@@ -113,20 +115,45 @@ int rv_keyring_read(rv_str text, const char *source, rv_keyring **out, rv_err **
     return rc;
 }
 
+/* In one block, so that no copies of a part are left in memory. */
+static int read_whole(int fd, const rv_buf *source, rv_buf *text, rv_err **err)
+{
+    char *bytes = malloc(text->max + 1);
+    size_t n = 0;
+    ssize_t got = 0;
+
+    while (bytes && n <= text->max &&
+           ((got = read(fd, bytes + n, text->max + 1 - n)) > 0 || (got < 0 && errno == EINTR)))
+        n += got > 0 ? (size_t)got : 0;
+    int rc = !bytes          ? RV_FAIL(err, RV_E_NOMEM, "read %s", rv_buf_cstr(source))
+             : got < 0       ? RV_FAIL_SYSTEM(err, errno, "%s", rv_buf_cstr(source))
+             : n > text->max ? RV_FAIL(err, RV_E_LIMIT, "%s has more than %zu bytes", rv_buf_cstr(source), text->max)
+                             : 0;
+    if (rc == 0)
+        rv_buf_add(text, bytes, n);
+    if (bytes)
+        rv_wipe(bytes, text->max + 1);
+    free(bytes);
+    return rc == 0 ? rv_buf_check(text, rv_buf_cstr(source), err) : rc;
+}
+
 /* A file that only some users may read. source names it, in this error and in later ones. */
 static int read_secret(const char *path, const rv_buf *source, rv_buf *text, rv_err **err)
 {
-    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat st; /* of the file that is read, also when another one gets its name meanwhile */
+    int rc = fd < 0 || fstat(fd, &st) < 0 ? RV_FAIL_SYSTEM(err, errno, "%s", rv_buf_cstr(source)) : 0;
 
-    if (stat(path, &st) < 0)
-        return RV_FAIL_SYSTEM(err, errno, "%s", rv_buf_cstr(source));
-    if (S_ISREG(st.st_mode) && (st.st_mode & (S_IROTH | S_IWOTH))) {
-        RV_FAIL(err, RV_E_DENIED, "%s: every user of this machine can %s it", rv_buf_cstr(source),
-                st.st_mode & S_IROTH ? "read" : "change");
+    if (rc == 0 && S_ISREG(st.st_mode) && (st.st_mode & (S_IROTH | S_IWOTH))) {
+        rc = RV_FAIL(err, RV_E_DENIED, "%s: every user of this machine can %s it", rv_buf_cstr(source),
+                     st.st_mode & S_IROTH ? "read" : "change");
         rv_err_hint(err, "chmod 600 \"%.4096s\"", path);
-        return RV_E_DENIED;
     }
-    return rv_file_read(path, text, err);
+    if (rc == 0)
+        rc = read_whole(fd, source, text, err);
+    if (fd >= 0)
+        close(fd);
+    return rc;
 }
 
 static void forget_text(rv_buf *text)
