@@ -6,7 +6,6 @@
 #ifndef RV_CAPABILITY_READ_H
 #define RV_CAPABILITY_READ_H
 
-#include <locale.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -243,18 +242,19 @@ static inline char *rv_cap_strdup(const char *value)
 /** 0; -1: it is not a number, and out is as it was. */
 static inline int rv_cap_num(const char *value, double *out)
 {
-    size_t n = rv_cap_size(value), point;
-    char text[400], *end;
-    double number;
+    char text[400 + 16], half[16], *end;
+    size_t n = rv_cap_size(value), point, width = (size_t)snprintf(half, sizeof half, "%.1f", 0.5) - 2;
 
-    if (rv_cap_type(value) != '0' || n >= sizeof text)
+    if (rv_cap_type(value) != '0' || n >= 400)
         return -1;
     memcpy(text, value, n);
     text[n] = '\0';
     point = strcspn(text, ".");
-    if (text[point]) /* strtod() reads it as the locale writes it */
-        text[point] = *localeconv()->decimal_point;
-    number = strtod(text, &end);
+    if (text[point]) { /* strtod() reads it as the locale writes it, which half shows */
+        memmove(text + point + width, text + point + 1, n - point);
+        memcpy(text + point, half + 1, width);
+    }
+    double number = strtod(text, &end);
     if (*rv_cap_space(end))
         return -1;
     *out = number;

@@ -16,7 +16,7 @@
 
 #include <stdarg.h>
 
-#define RV_CAP_MAX_TEXT ((size_t)8 << 20) /* bytes of one value; no answer may be larger */
+#define RV_CAP_MAX_TEXT ((size_t)8 << 20) /* bytes of an answer */
 
 #if defined(__GNUC__)
 #define RV_CAP_PRINTF(fmt, first) __attribute__((format(printf, fmt, first)))
@@ -47,11 +47,13 @@ static inline void rv_cap_out_free(struct rv_cap_out *out)
 
 static inline void rv_cap_add(struct rv_cap_out *out, const char *bytes, size_t n)
 {
+    if (!out->failed && n > RV_CAP_MAX_TEXT - out->len)
+        out->failed = "the answer is too large";
     if (!out->failed && n >= out->size - out->len) {
         size_t size = (out->len + n) * 2 + 64;
-        char *text = n > RV_CAP_MAX_TEXT ? NULL : (char *)realloc(out->text, size);
+        char *text = (char *)realloc(out->text, size);
         if (!text) {
-            out->failed = n > RV_CAP_MAX_TEXT ? "a value is too large" : "there is no memory for the answer";
+            out->failed = "there is no memory for the answer";
             return;
         }
         out->text = text;
@@ -187,16 +189,18 @@ static inline void rv_cap_put_int(struct rv_cap_out *out, const char *key, int64
 
 static inline void rv_cap_put_num(struct rv_cap_out *out, const char *key, double value)
 {
-    char text[40], *point;
+    char text[60]; /* the point of a locale may have some bytes */
 
     snprintf(text, sizeof text, "%.17g", value);
     if (strspn(text, "-0123456789") == 0 || strchr(text, 'n') || strchr(text, 'i')) {
         out->failed = "a number is not finite";
         return;
     }
-    point = strchr(text, *localeconv()->decimal_point);
-    if (point)
-        *point = '.';
+    size_t point = strspn(text, "-0123456789"), width = strcspn(text + point, "0123456789");
+    if (text[point] && text[point] != 'e') {
+        memmove(text + point + 1, text + point + width, strlen(text + point + width) + 1);
+        text[point] = '.';
+    }
     rv_cap_key(out, key);
     rv_cap_add(out, text, strlen(text));
 }

@@ -259,6 +259,20 @@ END_TEST
 
 /* Numbers are those of JSON, however the locale writes them. uselocale() gives this thread a comma, where the machine
  * has such a locale. */
+START_TEST(an_answer_has_a_bound)
+{
+    struct rv_cap_out out = RV_CAP_OUT;
+
+    rv_cap_begin(&out, "items", '[');
+    for (int i = 0; i < 1000000 && !out.failed; i++)
+        rv_cap_put_str(&out, NULL, "some text of a loop that does not end");
+    ck_assert_ptr_null(rv_cap_text(&out));
+    ck_assert_str_eq(out.failed, "the answer is too large");
+    ck_assert_uint_le(out.len, RV_CAP_MAX_TEXT);
+    rv_cap_out_free(&out);
+}
+END_TEST
+
 START_TEST(a_locale_changes_no_number)
 {
     static const char *const names[] = {"C", "de_DE.UTF-8", "fr_FR.UTF-8", "de_DE", "C.UTF-8"};
@@ -287,6 +301,7 @@ static Suite *json_suite(void)
     tcase_add_test(tc, num_and_bool_look_at_the_type);
     tcase_add_test(tc, each_tells_keys_and_indexes);
     tcase_add_test(tc, what_is_written_is_escaped_and_closed);
+    tcase_add_test(tc, an_answer_has_a_bound);
     tcase_add_loop_test(tc, a_mistake_is_kept, 0, RV_COUNT(mistakes));
     tcase_add_loop_test(tc, a_locale_changes_no_number, 0, 5);
     suite_add_tcase(s, tc);
