@@ -29,9 +29,10 @@ static const char *other_word(const char *name)
 static const char *word_below(const char *name, const char *const *names, size_t n)
 {
     static const char *const words[][2] = {
-        {"check", "validate"}, {"lint", "validate"}, {"verify", "validate"}, {"ls", "list"},    {"get", "show"},
-        {"cat", "show"},       {"inspect", "show"},  {"create", "add"},      {"new", "add"},    {"create", "put"},
-        {"add", "put"},        {"rm", "delete"},     {"remove", "delete"},   {"del", "delete"}, {"stop", "cancel"},
+        {"check", "validate"}, {"lint", "validate"}, {"verify", "validate"}, {"ls", "list"},
+        {"get", "show"},       {"cat", "show"},      {"inspect", "show"},    {"create", "add"},
+        {"new", "add"},        {"create", "put"},    {"add", "put"},         {"rm", "delete"},
+        {"remove", "delete"},  {"del", "delete"},    {"stop", "cancel"},     {"upgrade", "migrate"},
     };
 
     for (size_t i = 0; i < RV_COUNT(words); i++)
@@ -150,6 +151,9 @@ static int say_where(struct rv_cli *cli, rv_err **err)
     app->no_store = rv_cli_flag(cli, "no-store");
     app->scope = (struct rv_store_scope){.tenant = given(cli, "tenant", "REEVE_TENANT"),
                                          .user = given(cli, "user", "REEVE_USER")};
+    const char *tenant = rv_cli_value(cli, "tenant");
+    if (rc == 0 && tenant && !tenant[0])
+        rc = rv_cli_usage(cli, err, "--tenant is empty: name a tenant, or leave it out for the default one");
     return rc;
 }
 

@@ -472,7 +472,7 @@ static const struct rv_cli_verb *const subs[] = {&list_verb, &show_verb, &build_
 const struct rv_cli_verb rv_verb_moments = {
     .name = "moments",
     .args = "VERB",
-    .summary = "list, show and create memories of conversations",
+    .summary = "list, show and add memories of conversations",
     .text =
         "A moment is a row with a time: a part of a session, an upload, a reminder, a note. The newest moments of a\n"
         "session are told to the model of its next turn.",
