@@ -42,7 +42,14 @@ struct rv_progress {
 static size_t terminal_width(void)
 {
     struct winsize size;
-    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20 ? size.ws_col : 80;
+    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+/* What a line of the terminal has beside `taken` columns. */
+static size_t width_beside(size_t taken)
+{
+    size_t width = terminal_width();
+    return width > taken ? width - taken : 0;
 }
 
 static bool is_utf8(void)
@@ -82,11 +89,16 @@ static void draw(rv_progress *p, rv_buf *b)
     if (waiting) {
         rv_buf time = RV_BUF_INIT(64);
         rv_cli_write_duration(&time, now - oldest);
-        if (p->received)
-            rv_buf_printf(&time, ", %zu bytes of text", p->received);
-        rv_str names = rv_utf8_cut(rv_buf_str(&line), terminal_width() - 44);
-        rv_buf_printf(b, "%s waiting for %.*s%s (%s)", p->utf8 ? dots[now / 100000 % 10] : "*", RV_STR_ARG(names),
-                      names.len < line.len ? "..." : "", rv_buf_cstr(&time));
+        rv_str names = rv_utf8_cut(rv_buf_str(&line), width_beside(44));
+        rv_buf_puts(b, p->utf8 ? dots[now / 100000 % 10] : "*");
+        if (names.len == 0) { /* the line would not fit */
+            rv_buf_printf(b, " %s", rv_buf_cstr(&time));
+        } else {
+            if (p->received)
+                rv_buf_printf(&time, ", %zu bytes of text", p->received);
+            rv_buf_printf(b, " waiting for %.*s%s (%s)", RV_STR_ARG(names), names.len < line.len ? "..." : "",
+                          rv_buf_cstr(&time));
+        }
         p->drawn = true;
         rv_buf_fini(&time);
     }
@@ -282,7 +294,7 @@ static void write_timeline(const rv_progress *p, rv_buf *b)
         end = p->spans[i].ended_us > end ? p->spans[i].ended_us : end;
     }
     name_width = name_width > 28 ? 28 : name_width;
-    width = terminal_width() - name_width - 20;
+    width = width_beside(name_width + 20);
     width = width > 60 ? 60 : width;
     int64_t total = end > p->begun_us ? end - p->begun_us : 1;
     rv_buf_puts(b, "timeline, ");
@@ -293,8 +305,10 @@ static void write_timeline(const rv_progress *p, rv_buf *b)
         if (!s->ended_us)
             continue;
         rv_buf_printf(b, "  %-*.*s ", (int)name_width, (int)name_width, p->pipeline->agents[s->stage].name);
-        bar(p, s, total, width, b);
-        rv_buf_putc(b, ' ');
+        if (width > 0) {
+            bar(p, s, total, width, b);
+            rv_buf_putc(b, ' ');
+        }
         rv_cli_write_duration(b, s->ended_us - s->begun_us);
         rv_buf_puts(b, s->status == 'e' ? "  failed\n" : s->status == 'k' ? "  skipped\n" : "\n");
     }
