@@ -429,8 +429,11 @@ static bool read_table(struct rv_key_reader *r, const struct rv_node *cases, str
         rv_keys_wrong_type(r, cases, "cases", "a list of maps, or the path of a table");
         return false;
     }
-    if (ok && json_object_array_length(out->rows) == 0)
-        rv_keys_finding(r, RV_SEVERITY_WARNING, &cases->src, NULL, "it has no cases, so nothing is tested");
+    if (ok && json_object_array_length(out->rows) == 0) {
+        rv_keys_finding(r, RV_SEVERITY_ERROR, &cases->src, "give `cases` at least one row, or leave it out",
+                        "its cases have no row, so nothing would be tested");
+        return false;
+    }
     return ok;
 }
 
