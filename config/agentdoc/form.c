@@ -42,6 +42,14 @@ static void add(struct rv_agentdoc_reading *r, const struct rv_node *key, const 
         r->fields[r->n_fields++] = (struct rv_agentdoc_field){key, value, row};
 }
 
+/* Put as an agent it would be one without a prompt, that takes the place of an agent of its name. */
+static void not_an_agent(struct rv_agentdoc_reading *r, const struct rv_node *key)
+{
+    rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &key->src,
+                    "write a document for each agent; `reeve run` takes a pipeline as it is",
+                    "the key \"agents\" belongs to a pipeline or a team, not to an agent");
+}
+
 static void no_effect(struct rv_agentdoc_reading *r, const struct rv_node *key, const char *near, const char *otherwise)
 {
     rv_agentdoc_near(r, RV_SEVERITY_WARNING, &key->src, near, otherwise, "the key \"%.*s\" has no effect",
@@ -55,7 +63,6 @@ static const struct rv_key_word other_tools[] = {
     {"instruction instructions prompt systemprompt systemmessage system persona role goal backstory",
      "the system prompt is `description`"},
     {"subagents handoffs delegates team", "agents ask others with a tool: `tools: [{name: ask_agent}]`"},
-    {"agents", "a document is one agent: write a file for each"},
     {"toolsets functions plugins", "name each tool: `tools: [{name: TOOL}]`"},
     {"maxiterations maxturns maxsteps maxrequests recursionlimit usagelimits",
      "a turn is limited by `limits: {request_limit: NUMBER}`"},
@@ -74,7 +81,9 @@ static void add_flat(struct rv_agentdoc_reading *r, const struct rv_node *key, c
 
     if (rv_str_is(key->text, "title"))
         return; /* a name for the schema, which is none of the agent's */
-    if (!row && !is_quiet) {
+    if (rv_str_is(key->text, "agents")) {
+        not_an_agent(r, key);
+    } else if (!row && !is_quiet) {
         said = rv_key_word_says(other_tools, key->text);
         no_effect(r, key, said ? NULL : rv_agentdoc_nearest_key(key->text),
                   said ? said : "it is only kept; begin the key with \"x-\" if that is wanted");

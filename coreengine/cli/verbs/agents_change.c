@@ -245,9 +245,10 @@ const struct rv_cli_verb rv_verb_agents_put = {
     .args = "FILE|-",
     .summary = "put an agent into the store",
     .text =
-        "Checks the document first, as `reeve agents validate` does. It replaces a stored agent of the same name and\n"
-        "takes precedence over a built-in agent. With a user the agent belongs to that user only, otherwise to all\n"
-        "users.",
+        "Checks the document first, as `reeve agents validate` does, but not whether its tools exist here: the "
+        "process\n"
+        "that uses the agent can have other capabilities. It replaces a stored agent of the same name and takes\n"
+        "precedence over a built-in agent. With a user the agent belongs to that user only, otherwise to all users.",
     .examples = "reeve agents put agent.yaml\n"
                 "reeve agents show general --yaml | sed s/^name:.*/name:\\ mine/ | reeve agents put - --user ada",
     RV_CLI_OPTIONS(put_options),
