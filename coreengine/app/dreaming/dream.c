@@ -76,7 +76,7 @@ int rv_app_dream_pipeline(const char *agent, rv_buf *out, rv_err **err)
                   "      - {condition: is_empty, value: true, target: end}\n"
                   "    default_next: dream\n\n"
                   "  - name: dream\n"
-                  "    agent: %s\n"
+                  "    agent: \"%s\"\n" /* a name such as 123 or null is a text, too */
                   "    prompt_key: recent\n"
                   "    default_next: end\n\n"
                   "prompts:\n"

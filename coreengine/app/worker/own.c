@@ -98,7 +98,7 @@ static int load(struct rv_app_run *run, const char *script, const char *agent, s
                   "  default: {model: \"${env:REEVE_MODEL}\", optional: true}\n"
                   "max_llm_calls: 4\n"
                   "agents:\n"
-                  "  - {name: " STAGE ", agent: %s, default_next: end}\n",
+                  "  - {name: " STAGE ", agent: \"%s\", default_next: end}\n", /* 123 is a name */
                   agent);
     opts.text = rv_buf_str(&text);
     int rc = rv_buf_check(&text, "pipeline", err);
