@@ -55,7 +55,7 @@
     R(X, POLICY_DENIED, REQUEST, "policy_denied", "a policy denied it", "")                                            \
     R(X, POLICY_FAILED, SERVER, "policy_failed", "a policy failed, or its answer is not a decision", "")               \
     R(X, LIMIT_REACHED, REQUEST, "limit_reached", "a limit of the stage or the run was reached",                       \
-      "raise the limit that the text names")                                                                           \
+      "raise the setting that the text names; if it names none, give the stage less to work on")                       \
     R(X, QUOTA_EXCEEDED, REQUEST, "quota_exceeded",                                                                    \
       "a quota or a rate of the user or the tenant does not allow it now",                                             \
       "wait until the time that the text names, or give the user another plan")                                        \
