@@ -97,19 +97,17 @@ static int choose_name(const struct ingest *in, struct page *page, json_object *
 {
     rv_buf name = RV_BUF_INIT(MAX_NAME);
     char hash[RV_HASH_MAX];
-    const char *kept = NULL, *end = strrchr(rv_buf_cstr(&page->uri), '/'), *begin = end;
+    const char *kept = NULL;
     bool taken = true;
     int rc = 0;
 
-    while (begin && begin > rv_buf_cstr(&page->uri) && begin[-1] != '/')
-        begin--;
     rv_hash_of(rv_buf_str(&page->uri), hash);
     for (int i = old && rv_json_get_text(old, "name", &kept) ? 0 : 1; i < 4 && taken && rc == 0; i++) {
         rv_buf_clear(&name);
         if (i == 0)
             rv_buf_puts(&name, kept);
-        if (i == 2 && begin)
-            rv_buf_printf(&name, "%.*s-", (int)(end - begin), begin);
+        if (i == 2 && page->folder.len > 0)
+            rv_buf_printf(&name, "%s-", rv_buf_cstr(&page->folder));
         if (i > 0)
             rv_buf_puts(&name, page->name);
         if (i == 3)

@@ -48,6 +48,7 @@ struct page {
     const char *mime;       /* static */
     char id[37];            /* of its row in `files` */
     char *name;             /* owned; that no other file of the caller has */
+    rv_buf folder;          /* that the file is in: the last name of its way; empty: none */
     size_t chunk_chars, overlap;
 };
 /** Read a file. RV_E_NOT_FOUND, RV_E_IO, RV_E_LIMIT (too long), RV_E_INVALID (not text), RV_E_NOMEM. */

@@ -74,8 +74,19 @@ static struct page page_of(const char *path)
 
     return (struct page){.path = path,
                          .uri = RV_BUF_INIT(RV_INGEST_MAX_URI),
+                         .folder = RV_BUF_INIT(MAX_NAME),
                          .text = RV_BUF_INIT(RV_INGEST_MAX_FILE),
                          .mime = mime ? mime : "text/plain"};
+}
+
+static void write_folder(const char *place, rv_buf *out)
+{
+    const char *end = strrchr(place, '/'), *begin = end;
+
+    while (begin && begin > place && begin[-1] != '/')
+        begin--;
+    if (begin)
+        rv_buf_add(out, begin, (size_t)(end - begin));
 }
 
 /* What follows from its place and its text. */
@@ -87,10 +98,13 @@ static int name_page(const char *scheme, const char *place, const char *user, st
     if (rc == 0) {
         rv_ingest_write_uri(scheme, place, &out->uri);
         rv_page_name(rv_str_of(place), &name);
+        write_folder(place, &out->folder);
         rc = rv_buf_check(&out->uri, "address of the file", err);
     }
     if (rc == 0)
         rc = rv_buf_check(&name, "name of the file", err);
+    if (rc == 0)
+        rc = rv_buf_check(&out->folder, "name of the folder", err);
     if (rc == 0 && !(out->name = rv_buf_steal(&name, NULL)))
         rc = RV_FAIL(err, RV_E_NOMEM, "read \"%s\"", out->path);
     if (rc == 0) {
@@ -157,6 +171,7 @@ void rv_page_fini(struct page *page)
 {
     rv_buf_fini(&page->uri);
     rv_buf_fini(&page->text);
+    rv_buf_fini(&page->folder);
     free(page->name);
     *page = (struct page){0};
 }
