@@ -369,15 +369,17 @@ int rv_time_parse(rv_str text, int64_t *out_us, rv_err **err)
     int64_t fraction_us, seconds;
     rv_str s = text;
     char c;
+    bool exists;
 
     if (!take_day(&s, &y, &m, &d) || !take_any(&s, "Tt ", &c) || !take_digits(&s, 2, &hour) || !take_any(&s, ":", &c) ||
         !take_digits(&s, 2, &minute) || !take_any(&s, ":", &c) || !take_digits(&s, 2, &second) ||
         !take_fraction(&s, &fraction_us) || !take_offset(&s, &offset) || s.len != 0)
         return RV_FAIL(err, RV_E_PARSE, "time \"%.*s\" is not of the form 2026-01-31T12:00:00Z",
                        RV_STR_ARG(rv_utf8_cut(text, RV_TIME_MAX)));
-    if (!is_in_calendar(y, m, d) || hour > 23 || minute > 59 || second > 60)
+    exists = is_in_calendar(y, m, d) && hour < 24 && minute < 60 && second <= 60;
+    seconds = exists ? rv_date_days(y, m, d) * RV_S_PER_DAY + hour * 3600 + (minute - offset) * 60 + second : 0;
+    if (!exists || seconds < FIRST_DAY * RV_S_PER_DAY || seconds >= (LAST_DAY + 1) * RV_S_PER_DAY)
         return RV_FAIL(err, RV_E_PARSE, "time \"%.*s\" does not exist in the calendar", RV_STR_ARG(text));
-    seconds = rv_date_days(y, m, d) * RV_S_PER_DAY + hour * 3600 + (minute - offset) * 60 + second;
     *out_us = seconds * RV_US_PER_S + fraction_us; /* a leap second (60) is the first one of the next minute */
     return 0;
 }

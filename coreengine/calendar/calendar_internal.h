@@ -4,6 +4,10 @@
 
 #include "coreengine/calendar/zone.h"
 
+/* The years 1 to 9999: other times cannot be written (RFC 3339). */
+#define CALENDAR_FIRST_US (-719162 * RV_S_PER_DAY * RV_US_PER_S)
+#define CALENDAR_LAST_US  (2932897 * RV_S_PER_DAY * RV_US_PER_S - 1) /* the end of the year 9999 */
+
 /* Bounds that RFC 9636 gives offsets from UTC: more than 25 hours behind, less than 26 ahead. */
 #define ZONE_MIN_OFFSET_S (-25 * 3600)
 #define ZONE_MAX_OFFSET_S (26 * 3600) /* RFC 8536, section 3.2: an offset is less than 26 hours east */

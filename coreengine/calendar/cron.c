@@ -12,9 +12,6 @@
 #define MIN_PER_DAY INT64_C(1440) /* minutes of a day */
 /* RV_CRON_MAX_YEARS in minutes: an expression that fits no day of them never fires */
 #define MAX_SEARCH_MIN ((RV_CRON_MAX_YEARS * INT64_C(365) + RV_CRON_MAX_YEARS / 4 + 1) * MIN_PER_DAY)
-#define FIRST_US       (-719162 * RV_S_PER_DAY * RV_US_PER_S) /* the years 1 to 9999 */
-/* the end of the year 9999: later times cannot be written (RFC 3339) */
-#define LAST_US (2932897 * RV_S_PER_DAY * RV_US_PER_S - 1)
 
 static bool has_day(const struct rv_cron *c, const struct rv_date *date, int64_t days)
 {
@@ -102,12 +99,12 @@ int rv_cron_next(const struct rv_cron *cron, const rv_zone *zone, int64_t after_
     int64_t found_us;
     bool found = false;
 
-    if (after_us < FIRST_US)
-        after_us = FIRST_US;
-    if (after_us < LAST_US)
+    if (after_us < CALENDAR_FIRST_US)
+        after_us = CALENDAR_FIRST_US;
+    if (after_us < CALENDAR_LAST_US)
         found = cron->has_fixed_times ? next_fixed(cron, zone, after_us, &found_us)
                                       : next_repeating(cron, zone, after_us, &found_us);
-    if (found && found_us <= LAST_US) {
+    if (found && found_us <= CALENDAR_LAST_US) {
         *out_us = found_us;
         return 0;
     }

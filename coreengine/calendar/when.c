@@ -215,6 +215,10 @@ int rv_when_parse(rv_str text, const rv_zone *zone, int64_t now_us, const struct
         when.us = when.local_us - f.offset_s * RV_US_PER_S;
     else
         rc = on_clocks(&r, zone, when.local_us, &when.us);
+    if (rc == 0 && (when.us < CALENDAR_FIRST_US || when.us > CALENDAR_LAST_US)) {
+        rc = FAIL(&r, r.text.ptr, RV_E_INVALID, "it does not exist in the calendar");
+        rv_err_hint(err, "the last time is 9999-12-31T23:59:59Z");
+    }
     if (rc == 0 && when.us <= now_us)
         rc = in_the_past(&r, zone, now_us, err);
     if (rc == 0)

@@ -82,6 +82,8 @@ static const struct {
     {"2026-03-01T12:00:00Z", RV_E_STATE, 1, "it is in the past; now is 2026-03-01T13:00:00+01:00",
      "the next full minute is 2026-03-01T13:01:00+01:00"},
     {"1999-01-01", RV_E_STATE, 1, "it is in the past", NULL},
+    {"9999-12-31T23:59:59-00:01", RV_E_INVALID, 1, "it does not exist in the calendar", NULL},
+    {"0001-01-01T00:00:00+00:01", RV_E_INVALID, 1, "it does not exist in the calendar", NULL},
 };
 
 START_TEST(a_wrong_time_is_one_error_with_its_place)
