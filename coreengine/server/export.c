@@ -287,6 +287,32 @@ static void make_urls(struct srv_export *e)
     rv_buf_printf(&e->metrics_url, "%.*s/v1/metrics", (int)len, e->opts.to.url);
 }
 
+/* NAME: VALUE, in which each %XX is a byte. Control characters would begin another header. */
+static int write_header(rv_str name, rv_str value, rv_buf *line, rv_err **err)
+{
+    int rc = 0;
+
+    rv_buf_printf(line, "%.*s: ", RV_STR_ARG(name));
+    for (size_t i = 0; i < value.len && rc == 0; i++) {
+        const char *p = value.ptr + i;
+        bool is_coded = *p == '%' && value.len - i > 2 && rv_hex_digit(p[1]) >= 0 && rv_hex_digit(p[2]) >= 0;
+        rv_buf_putc(line, is_coded ? (char)(rv_hex_digit(p[1]) << 4 | rv_hex_digit(p[2])) : *p);
+        i += is_coded ? 2 : 0;
+        if (*p == '%' && !is_coded) {
+            rc = RV_FAIL(err, RV_E_INVALID, "OTEL_EXPORTER_OTLP_HEADERS: %.*s has a %% without two hexadecimal digits",
+                         RV_STR_ARG(rv_utf8_cut(name, 100)));
+            rv_err_hint(err, "write %%25 for a percent sign");
+        }
+    }
+    for (size_t i = 0; rc == 0 && i < line->len; i++)
+        if ((unsigned char)line->ptr[i] < ' ' || line->ptr[i] == 0x7f) {
+            rc = RV_FAIL(err, RV_E_INVALID, "OTEL_EXPORTER_OTLP_HEADERS: %.*s has a control character",
+                         RV_STR_ARG(rv_utf8_cut(name, 100)));
+            rv_err_hint(err, "take it out, also if it is written as %%0A or %%0D");
+        }
+    return rc < 0 ? rc : rv_buf_check(line, "a header", err);
+}
+
 static int add_header(struct srv_export *e, rv_str item, rv_err **err)
 {
     const char *equals = memchr(item.ptr, '=', item.len);
@@ -298,14 +324,8 @@ static int add_header(struct srv_export *e, rv_str item, rv_err **err)
     else if (e->n_headers >= MAX_HEADERS)
         rc = RV_FAIL(err, RV_E_LIMIT, "OTEL_EXPORTER_OTLP_HEADERS has more than %d headers", MAX_HEADERS);
     if (rc == 0)
-        rv_buf_printf(&line, "%.*s: ", (int)(equals - item.ptr), item.ptr);
-    for (const char *p = rc == 0 ? equals + 1 : item.ptr + item.len; p < item.ptr + item.len; p++) {
-        bool is_coded = *p == '%' && item.ptr + item.len - p > 2 && rv_hex_digit(p[1]) >= 0 && rv_hex_digit(p[2]) >= 0;
-        rv_buf_putc(&line, is_coded ? (char)(rv_hex_digit(p[1]) << 4 | rv_hex_digit(p[2])) : *p);
-        p += is_coded ? 2 : 0;
-    }
-    if (rc == 0)
-        rc = rv_buf_check(&line, "a header", err);
+        rc = write_header((rv_str){item.ptr, (size_t)(equals - item.ptr)},
+                          (rv_str){equals + 1, (size_t)(item.ptr + item.len - equals - 1)}, &line, err);
     if (rc == 0 && !(e->headers[e->n_headers++] = rv_buf_steal(&line, NULL)))
         rc = RV_FAIL(err, RV_E_NOMEM, "send spans");
     rv_buf_fini(&line);
