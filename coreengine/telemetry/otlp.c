@@ -304,9 +304,9 @@ bool rv_otlp_again(int status, rv_str retry_after, int64_t *wait_us)
     if (status != 0 && status != 429 && status != 502 && status != 503 && status != 504)
         return false; /* 0: there was no answer */
     for (size_t i = 0; i < retry_after.len; i++) {
-        if (!rv_is_digit(retry_after.ptr[i]) || s > 3600)
-            return true; /* a date, or too far away: the caller's own pause */
-        s = s * 10 + retry_after.ptr[i] - '0';
+        if (!rv_is_digit(retry_after.ptr[i]))
+            return true; /* a date: the caller's own pause */
+        s = s > 3600 ? s : s * 10 + retry_after.ptr[i] - '0';
     }
     *wait_us = (s > 3600 ? 3600 : s) * RV_US_PER_S;
     return true;

@@ -215,9 +215,18 @@ static const struct {
     bool again;
     int64_t wait_us;
 } answers[] = {
-    {200, "", false, 0},       {400, "5", false, 0}, {0, "", true, 0},
-    {429, "5", true, 5000000}, {503, "", true, 0},   {503, "Wed, 1", true, 0},
-    {500, "", false, 0},       {502, "0", true, 0},  {504, "99999999999999999999", true, 0},
+    {200, "", false, 0},
+    {400, "5", false, 0},
+    {0, "", true, 0},
+    {429, "5", true, 5000000},
+    {503, "", true, 0},
+    {503, "Wed, 1", true, 0},
+    {500, "", false, 0},
+    {502, "0", true, 0},
+    {504, "99999999999999999999", true, INT64_C(3600000000)},
+    {503, "3601", true, INT64_C(3600000000)},
+    {503, "86400", true, INT64_C(3600000000)},
+    {503, "99999x", true, 0},
 };
 START_TEST(what_a_collector_answers_says_whether_to_repeat)
 {
