@@ -161,7 +161,8 @@ struct rv_report {
     int n, n_index; /* problems; those of them that a new index mends */
 };
 void rv_report_add(struct rv_report *r, rv_str problem);
-void rv_report_add_more(struct rv_report *r, rv_str more); /* of the problem that was added last */
+void rv_report_add_more(struct rv_report *r, rv_str more);          /* of the problem that was added last */
+void rv_report_add_damage(struct rv_report *r, const char *damage); /* what the database says: once */
 void rv_report_add_index(struct rv_report *r, rv_str problem);
 bool rv_report_is_full(const struct rv_report *r);
 

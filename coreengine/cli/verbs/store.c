@@ -285,7 +285,7 @@ static const struct rv_cli_verb check_verb = {
     .text =
         "Reads the whole store (default: REEVE_STORE, else ~/.local/state/reeve/reeve.db) and lists damaged pages,\n"
         "gaps in journals and values that do not match their hash. Other processes can use the store meanwhile. Exits\n"
-        "with 1 if it is damaged.",
+        "with 1 if it is damaged, and with 2 if it cannot be opened, which can be damage, too.",
     .examples = "reeve store check\n"
                 "reeve store check sqlite:runs.db",
     RV_CLI_OPTIONS(json_options),

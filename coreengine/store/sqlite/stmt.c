@@ -56,7 +56,7 @@ static void advise(const struct sqlite *st, int rc, rv_err **err)
     case SQLITE_ERROR:
     case SQLITE_SCHEMA:
     case SQLITE_MISMATCH:
-        rv_err_hint(err, "`reeve store check` lists the damage; restore the file from a backup");
+        rv_err_hint(err, "restore the file from a backup; `reeve store check` lists the damage of a file that opens");
         break;
     case SQLITE_NOTADB:
         rv_err_hint(err, "name another file, or restore this one from a backup; `reeve store check` looks at a store");

@@ -223,7 +223,7 @@ static int ask(struct rv_report *r, const char *sql, rv_err **err)
         rc = SQLITE_OK;
     }
     if (is_damage(rc)) {
-        rv_report_add(r, rv_str_of(sqlite3_errmsg(st->link->db)));
+        rv_report_add_damage(r, sqlite3_errmsg(st->link->db));
         rc = SQLITE_DONE;
     }
     rc = rc == SQLITE_DONE || rc == SQLITE_OK ? 0 : rv_sqlite_fail(st, rc, "check", err);

@@ -282,7 +282,7 @@ static int forgive(struct rv_report *r, int rc, rv_err *why, rv_err **err)
     const char *damage = rc < 0 && !rv_err_is(why, RV_E_NOMEM) ? r->st->driver->damage(r->st) : NULL;
 
     if (damage)
-        rv_report_add(r, rv_str_of(damage));
+        rv_report_add_damage(r, damage);
     if (rc >= 0 || damage) {
         rv_err_free(why);
         return 0;
@@ -397,14 +397,17 @@ int rv_upkeep_check(struct sql_store *st, rv_err **err)
 {
     struct rv_report r = {.st = st, .text = RV_BUF_INIT(2 * RV_REPORT_BYTES)};
     bool began = false;
+    rv_err *why = NULL;
     int rc = rv_sql_begin_read(st, &began, err);
 
     st->as_kept = true;
     if (rc == 0)
         rc = look_at_all(&r, err);
     st->as_kept = false;
-    if (rc == 0)
-        rc = rv_encryption_check(st, report_text, &r, err);
+    if (rc == 0) {
+        rc = rv_encryption_check(st, report_text, &r, &why);
+        rc = forgive(&r, rc, why, err);
+    }
     rv_sql_end_read(st, began);
     if (rc == 0)
         rc = rv_buf_check(&r.text, "list of damages", err);

@@ -1,5 +1,6 @@
 /* Upkeep in every database: rows counted, and what nothing needs any more deleted, a little at a time. upkeep/check.c
  * looks for damage. */
+#include <string.h>
 #include <time.h>
 
 #include "coreengine/store/sql/driver_internal.h"
@@ -27,6 +28,12 @@ void rv_report_add(struct rv_report *r, rv_str problem)
     if (r->n++ > 0)
         rv_report_add_more(r, RV_STR_LIT("; "));
     rv_report_add_more(r, problem);
+}
+
+void rv_report_add_damage(struct rv_report *r, const char *damage)
+{
+    if (!strstr(rv_buf_cstr(&r->text), damage))
+        rv_report_add(r, rv_str_of(damage));
 }
 
 void rv_report_add_index(struct rv_report *r, rv_str problem)

@@ -46,6 +46,8 @@ static int open_and_use(struct world *w, bool *found)
     check = rv_store_check(w->s, &w->err);
     ck_assert_msg(check == 0 || check == RV_E_INVALID, "check: %s", rv_kit_err_take(w->err));
     *found = check < 0;
+    const char *malformed = "disk image is malformed", *first = strstr(rv_err_text(w->err), malformed);
+    ck_assert_msg(!first || !strstr(first + 1, malformed), "it is said twice: %s", rv_err_text(w->err));
     forget(w);
     rv_store_close(w->s);
     w->s = NULL;
