@@ -2,7 +2,6 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "config/tests_internal.h"
 
@@ -20,7 +19,6 @@ static void read_envelope(struct rv_key_reader *r, const struct rv_node *node, v
 static void read_script(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
     struct rv_test_config *test = (struct rv_test_config *)((char *)target - AT(script));
-    struct stat st;
 
     if (node->kind == RV_NODE_MAP) {
         test->inline_script = node;
@@ -30,10 +28,8 @@ static void read_script(struct rv_key_reader *r, const struct rv_node *node, voi
         rv_keys_wrong_type(r, node, "script", "a path or a map");
         return;
     }
-    test->script = rv_loader_path(rv_loader_of(r), node->text);
-    if (test->script && !rv_loader_of(r)->opts->file && stat(test->script, &st) < 0)
-        rv_keys_finding(r, RV_SEVERITY_WARNING, &node->src, "paths start at the pipeline's folder",
-                        "the script \"%s\" cannot be found", test->script);
+    test->script =
+        rv_loader_path(rv_loader_of(r), node->text); /* is read where the tests are: an error of it is told */
 }
 
 /* `cases` and `matrix` are read before all other keys (test_cases.c). */
