@@ -159,12 +159,19 @@ static int say_where(struct rv_cli *cli, rv_err **err)
 
 static int open_store(struct rv_cli *cli, rv_err **err)
 {
+    rv_buf path = RV_BUF_INIT(4096);
+    int rc;
+
     switch (cli->verb->store) {
     case RV_CLI_OPENS_NONE:
         break;
     case RV_CLI_READS:
         return rv_app_store_open(&cli->app, RV_APP_STORE_READ, &cli->store, err);
     case RV_CLI_READS_IF_ANY:
+        rc = rv_app_store_path(&cli->app, &path, err); /* without a place nothing is known of what is stored */
+        rv_buf_fini(&path);
+        if (rc < 0)
+            return rc;
         return rv_app_store_open_if_any(&cli->app, &cli->store, err);
     case RV_CLI_CHANGES:
         return rv_app_store_open(&cli->app, RV_APP_STORE_CHANGE, &cli->store, err);
