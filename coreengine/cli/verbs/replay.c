@@ -66,6 +66,12 @@ static int replay(struct rv_cli *cli, rv_err **err)
         rc = rv_app_past_open(cli->store, &cli->app.scope, cli->words[0], &p, err);
     if (rc < 0)
         return rc;
+    if (upto > p.row.n_records) {
+        rc = RV_FAIL(err, RV_E_NOT_FOUND, "run \"%s\" has no record %lld", p.row.id, (long long)upto);
+        rv_err_hint(err, "its last record is %lld", (long long)p.row.n_records);
+        rv_app_past_fini(&p);
+        return rc;
+    }
     rc = rv_app_verify(cli->store, &p, &(struct rv_app_verify_opts){upto, has_events ? print_event : NULL, NULL}, &v,
                        &replayed, &fault);
     if (rc < 0 && !rv_app_is_difference(fault)) {
