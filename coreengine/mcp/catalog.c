@@ -2,9 +2,11 @@
 #include "coreengine/mcp/tools_internal.h"
 
 #include <json-c/linkhash.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #define NOMEM(err) RV_FAIL((err), RV_E_NOMEM, "no memory for the tools of MCP servers")
+#define MAX_SHOWN  60 /* bytes of a name that is not one */
 #define IS_SECOND  "the server has two of that name, and the first one counts"
 
 struct listed {
@@ -140,27 +142,16 @@ static int add_tool(rv_mcp_catalog *c, const struct rv_mcp_server_config *s, jso
     return rc;
 }
 
-static bool is_tool_name(rv_str name)
-{
-    for (size_t i = 0; i < name.len; i++) {
-        char c = name.ptr[i];
-        if (!rv_is_letter(c) && !rv_is_digit(c) && c != '_' && c != '-' && c != '.')
-            return false;
-    }
-    return name.len >= 1 && name.len <= RV_MCP_MAX_TOOL_NAME;
-}
-
-static int add_listed(rv_mcp_catalog *c, const struct rv_mcp_server_config *s, json_object *definition, size_t i,
+static int add_listed(rv_mcp_catalog *c, const struct rv_mcp_server_config *s, json_object *definition,
                       rv_findings *findings, rv_err **err)
 {
     json_object *name = NULL;
 
     if (!json_object_is_type(definition, json_type_object) || !json_object_object_get_ex(definition, "name", &name) ||
-        !is_tool_name(rv_json_str(name))) {
-        rv_findings_add_as(findings, RV_SEVERITY_WARNING, "mcp_tool", &s->src, NULL,
-                           "MCP server \"%s\": tool %zu of its list is left out: its name is not 1 to 128 letters, "
-                           "digits, _, - and .",
-                           s->name, i + 1);
+        !rv_mcp_is_tool_name(rv_json_str(name))) {
+        char shown[MAX_SHOWN + 1];
+        snprintf(shown, sizeof shown, "%.*s", RV_STR_ARG(rv_utf8_cut(rv_json_str(name), MAX_SHOWN)));
+        warn(findings, s, shown, "its name is not 1 to 128 letters, digits, _, - and .");
         return 0;
     }
     const char *text = json_object_get_string(name);
@@ -234,7 +225,7 @@ int rv_mcp_catalog_add(rv_mcp_catalog *c, const struct rv_mcp_server_config *ser
 
     *l = (struct listed){.is_added = true, .has_resources = offer->has_resources, .has_prompts = offer->has_prompts};
     for (size_t i = 0; i < n && rc == 0; i++)
-        rc = add_listed(c, server, json_object_array_get_idx(tools, i), i, findings, err);
+        rc = add_listed(c, server, json_object_array_get_idx(tools, i), findings, err);
     return rc == 0 ? add_offers(c, server, l, findings, err) : rc;
 }
 
