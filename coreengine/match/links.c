@@ -13,26 +13,17 @@
 #define MAX_SPAN    4000 /* bytes of a code span */
 #define MAX_NESTED  8    /* brackets within brackets */
 
-static bool begins_with(rv_str s, const char *prefix)
-{
-    size_t n = strlen(prefix);
-
-    if (s.len < n)
-        return false;
-    for (size_t i = 0; i < n; i++)
-        if (rv_ascii_lower(s.ptr[i]) != prefix[i])
-            return false;
-    return true;
-}
-
+/* An address with a scheme (RFC 3986, section 3.1) or a host, or a place within the page. */
 static bool is_elsewhere(rv_str target)
 {
-    static const char *const prefixes[] = {"http://", "https://", "mailto:", "#", "data:", "//"};
+    size_t i = 0;
 
-    for (size_t i = 0; i < RV_COUNT(prefixes); i++)
-        if (begins_with(target, prefixes[i]))
-            return true;
-    return false;
+    if (target.len > 0 && rv_is_letter(target.ptr[0]))
+        while (i < target.len && (rv_is_letter(target.ptr[i]) || rv_is_digit(target.ptr[i]) || target.ptr[i] == '+' ||
+                                  target.ptr[i] == '-' || target.ptr[i] == '.'))
+            i++;
+    return (i > 0 && i < target.len && target.ptr[i] == ':') || (target.len > 0 && target.ptr[0] == '#') ||
+           (target.len > 1 && target.ptr[0] == '/' && target.ptr[1] == '/');
 }
 
 /* --- from a target to a name --- */
@@ -255,18 +246,23 @@ static size_t behind_span(rv_str text, size_t i, size_t n)
 /* A paragraph, or any text without fences. */
 static void read_text(struct links *l, rv_str text)
 {
+    size_t picture = 0; /* where "[" belongs to "![", the beginning of a picture */
+
     for (size_t i = 0; i < text.len && l->rc == 0 && json_object_array_length(l->out) < RV_PAGE_MAX_LINKS;) {
         char c = text.ptr[i];
         rv_str target;
         size_t end = c == '[' ? end_of_text(text, i) : 0;
         size_t behind = end && end < text.len && text.ptr[end] == '(' ? target_at(text, end, &target) : 0;
-        if (behind) {
+        if (behind && i > 0 && i == picture) {
+            i = behind;
+        } else if (behind) {
             add_target(l, target);
-            i++; /* a picture within the text is a link of its own */
+            i++; /* the text can have links of its own, as that of a picture */
         } else if (c == '`') {
             i = behind_span(text, i, run_of(text, i, '`'));
         } else {
             i += c == '\\' && i + 1 < text.len ? 2 : 1;
+            picture = c == '!' ? i : picture;
         }
     }
 }

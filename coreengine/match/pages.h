@@ -34,8 +34,8 @@ void rv_chunks_fini(struct rv_chunks *chunks);
 void rv_page_name(rv_str path, rv_buf *out);
 /** An array of edges {target, relation: "links_to", weight: 1.0}, one for each page that a page of Markdown links to,
  * in order of first appearance. A link is [text](target) or [text](<target> "title") outside of code (fences, `spans`),
- * whose target is not a place elsewhere (http:, https:, mailto:, data:) or within the page (#...). The edge's target is
- * the name of the page, without query and fragment, %XX decoded.
+ * not a picture, whose target is not a place elsewhere (with a scheme such as https:, or a host) or within the page
+ * (#...). The edge's target is the name of the page, without query and fragment, %XX decoded.
  * @param path  of the page, for targets such as ../README.md; may be empty
  * @param out   owned by the caller. RV_E_LIMIT (a page of more than RV_PAGE_MAX_BYTES), RV_E_NOMEM */
 #define RV_PAGE_MAX_BYTES ((size_t)8 << 20)
