@@ -311,8 +311,10 @@ static int check_text(rv_str text, const char *name, rv_err **err)
         line += *p == '\n';
     struct csv at = {.text = text.ptr, .rest = {zero, 0}};
     const struct rv_src src = {name, line, column_of(&at)};
-    int rc = RV_FAIL_AT(err, &src, RV_E_INVALID, "the byte 0x%02x is not valid UTF-8 here", (unsigned char)*zero);
-    rv_err_hint(err, "save the file as UTF-8");
+    int rc = *zero
+                 ? RV_FAIL_AT(err, &src, RV_E_INVALID, "the byte 0x%02x is not valid UTF-8 here", (unsigned char)*zero)
+                 : RV_FAIL_AT(err, &src, RV_E_INVALID, "a NUL byte is here, which a text does not have");
+    rv_err_hint(err, *zero ? "save the file as UTF-8" : "take it out");
     return rc;
 }
 

@@ -46,7 +46,8 @@ static int check_text(struct page *page, rv_err **err)
     int64_t bad = first_bad(text);
     if (bad < 0)
         return 0;
-    RV_FAIL(err, RV_E_INVALID, "\"%s\" is not text: byte %lld is not UTF-8", page->path, (long long)bad + 1);
+    RV_FAIL(err, RV_E_INVALID, "\"%s\" is not text: byte %lld is %s", page->path, (long long)bad + 1,
+            text.ptr[bad] ? "not UTF-8" : "NUL, which a text does not have");
     rv_err_hint(err, "convert it to UTF-8 text, or leave it out");
     return RV_E_INVALID;
 }

@@ -111,10 +111,24 @@ START_TEST(refuses_what_exceeds_its_limits)
 }
 END_TEST
 
+START_TEST(a_nul_byte_is_called_one)
+{
+    RV_AUTO(rv_buf_fini) rv_buf b = RV_BUF_INIT(1000);
+    struct rv_table t = {0};
+    rv_err *err = NULL;
+
+    ck_assert_int_eq(rv_table_parse(RV_STR_LIT("a\nx\0\n"), "t.csv", &t, &err), RV_E_INVALID);
+    write_place(err, &b);
+    ck_assert_str_eq(rv_buf_cstr(&b), "t.csv:2:2: a NUL byte is here, which a text does not have");
+    rv_err_free(err);
+}
+END_TEST
+
 TCase *table_case(void)
 {
     TCase *tc = tcase_create("table");
 
+    tcase_add_test(tc, a_nul_byte_is_called_one);
     tcase_add_loop_test(tc, reads_a_table_by_the_end_of_its_name, 0, RV_COUNT(tables));
     tcase_add_test(tc, refuses_what_exceeds_its_limits);
     return tc;
