@@ -140,6 +140,8 @@ int rv_app_path_of_pipeline(const char *path, rv_buf *out, rv_err **err)
     for (const char *p = path; *p; p++)
         if (rv_utf8_control(p, strlen(p)) > 0)
             return RV_FAIL(err, RV_E_INVALID, "the path of a new pipeline has no control characters");
+    if (!rv_utf8_valid(text, NULL))
+        return RV_FAIL(err, RV_E_INVALID, "the path of a new pipeline must be UTF-8");
     if (text.len == 0 || ends_with(text, "/")) {
         int rc = RV_FAIL(err, RV_E_INVALID, "\"%s\" is not the name of a file", path);
         rv_err_hint(err, "name the file to write, for example %spipeline.yaml", path);
