@@ -378,6 +378,7 @@ int rv_time_parse(rv_str text, int64_t *out_us, rv_err **err)
                        RV_STR_ARG(rv_utf8_cut(text, RV_TIME_MAX)));
     exists = is_in_calendar(y, m, d) && hour < 24 && minute < 60 && second <= 60;
     seconds = exists ? rv_date_days(y, m, d) * RV_S_PER_DAY + hour * 3600 + (minute - offset) * 60 + second : 0;
+    exists = exists && (second < 60 || seconds % RV_S_PER_DAY == 0); /* a leap second ends a day of UTC */
     if (!exists || seconds < FIRST_DAY * RV_S_PER_DAY || seconds >= (LAST_DAY + 1) * RV_S_PER_DAY)
         return RV_FAIL(err, RV_E_PARSE, "time \"%.*s\" does not exist in the calendar", RV_STR_ARG(text));
     *out_us = seconds * RV_US_PER_S + fraction_us; /* a leap second (60) is the first one of the next minute */
