@@ -1,19 +1,7 @@
-/* Which stages a sequential run can reach, which of them lead to the end, and how short the shortest complete run is.
- */
+/* Which stages a sequential run can reach, and which of them lead to the end. */
 #include <stdlib.h>
 
-#include "config/analysis/analysis_internal.h"
-
-struct arc {
-    int from, to; /* `to` is n_agents for the end */
-    int calls;    /* model calls that a visit of `from` needs before it can leave this way: 0 or 1 */
-};
-struct arcs {
-    const struct rv_pipeline *p;
-    struct arc *items; /* owned */
-    size_t n;
-    bool goes_anywhere; /* a routing function may lead to every stage and to the end */
-};
+#include "config/analysis/lint_internal.h"
 
 /* What a resumed run goes on with after an interrupt: the configured stage, or the same one again. */
 static int resume_stage(const struct rv_pipeline *p, int target, int from)
@@ -27,20 +15,16 @@ static int resume_stage(const struct rv_pipeline *p, int target, int from)
     return stage >= 0 ? stage : from;
 }
 
-static void put_arc(struct arcs *arcs, const struct rv_route *route, int to)
+static void put_arc(struct lint_arcs *arcs, const struct rv_route *route, int to)
 {
-    const struct rv_agent *a = &arcs->p->agents[route->from];
-    bool needs_call = route->kind != RV_WAY_ERROR && rv_agent_calls_model(a) && a->hooks.before_model.n == 0 &&
-                      !a->each.list; /* an empty list needs none */
-
     if (to == RV_TARGET_END)
         to = (int)arcs->p->n_agents;
     if (to >= 0)
-        arcs->items[arcs->n++] = (struct arc){route->from, to, needs_call};
+        arcs->items[arcs->n++] = (struct lint_arc){route->from, to, route->kind == RV_WAY_ERROR};
 }
 
 /* Each branch is a way on; where none of them begins or arrives the join is next. */
-static void add_list(struct arcs *arcs, const struct rv_route *route)
+static void add_list(struct lint_arcs *arcs, const struct rv_route *route)
 {
     const struct rv_branches *list = rv_route_branches(arcs->p, route);
 
@@ -49,7 +33,7 @@ static void add_list(struct arcs *arcs, const struct rv_route *route)
     put_arc(arcs, route, arcs->p->agents[route->from].routing.join_of);
 }
 
-static void add_answers(struct arcs *arcs, int stage)
+static void add_answers(struct lint_arcs *arcs, int stage)
 {
     const struct rv_agent_ask *ask = &arcs->p->agents[stage].ask;
     const struct rv_route route = {.from = stage, .kind = RV_WAY_DEFAULT};
@@ -60,7 +44,7 @@ static void add_answers(struct arcs *arcs, int stage)
     }
 }
 
-static void add_arc(struct arcs *arcs, const struct rv_route *route)
+static void add_arc(struct lint_arcs *arcs, const struct rv_route *route)
 {
     int to = route->to;
 
@@ -91,7 +75,7 @@ static void adjacency_fini(struct adjacency *adj)
     free(adj->order);
 }
 
-static int adjacency_build(const struct arcs *arcs, bool by_target, struct adjacency *out, rv_err **err)
+static int adjacency_build(const struct lint_arcs *arcs, bool by_target, struct adjacency *out, rv_err **err)
 {
     size_t n = arcs->p->n_agents + 1;
     struct adjacency adj = {calloc(n + 2, sizeof(size_t)), calloc(arcs->n + 1, sizeof(size_t))};
@@ -110,13 +94,13 @@ static int adjacency_build(const struct arcs *arcs, bool by_target, struct adjac
     return 0;
 }
 
-enum measure { HOPS_FROM, CALLS_FROM, HOPS_TO };
+enum measure { HOPS_FROM, HOPS_TO };
 
-/* The least cost from any of the nodes that are 0 in dist to every other (HOPS_TO: the other way); -1: none. Costs are
- * 0 or 1, so a queue that is open at both ends keeps its nodes sorted, and each is put in twice at most. */
-static void spread(const struct arcs *arcs, const struct adjacency *adj, enum measure what, int64_t *dist, int *queue)
+/* The fewest visits from any of the nodes that are 0 in dist to every other (HOPS_TO: the other way); -1: no way. */
+static void spread(const struct lint_arcs *arcs, const struct adjacency *adj, enum measure what, int64_t *dist,
+                   int *queue)
 {
-    size_t n = arcs->p->n_agents + 1, head = 2 * n, tail = head;
+    size_t n = arcs->p->n_agents + 1, head = 0, tail = 0;
 
     for (size_t i = 0; i < n; i++) {
         if (dist[i] == 0)
@@ -126,26 +110,23 @@ static void spread(const struct arcs *arcs, const struct adjacency *adj, enum me
         int node = queue[head++];
 
         for (size_t i = adj->start[node]; i < adj->start[node + 1]; i++) {
-            const struct arc *arc = &arcs->items[adj->order[i]];
-            int next = what == HOPS_TO ? arc->from : arc->to, cost = what == CALLS_FROM ? arc->calls : 1;
+            const struct lint_arc *arc = &arcs->items[adj->order[i]];
+            int next = what == HOPS_TO ? arc->from : arc->to;
 
-            if (dist[next] >= 0 && dist[next] <= dist[node] + cost)
+            if (dist[next] >= 0 && dist[next] <= dist[node] + 1)
                 continue;
-            dist[next] = dist[node] + cost;
-            if (cost == 0)
-                queue[--head] = next;
-            else
-                queue[tail++] = next;
+            dist[next] = dist[node] + 1;
+            queue[tail++] = next;
         }
     }
 }
 
 /* Everything that is worked out, in one place to free. */
 struct reach {
-    struct arcs arcs;
+    struct lint_arcs arcs;
     struct adjacency out, in;
-    int64_t *hops, *calls, *to_end; /* owned; n_agents + 1 entries: from the entry, and to the end */
-    int *queue;                     /* owned */
+    int64_t *hops, *to_end; /* owned; n_agents + 1 entries: from the entry, and to the end */
+    int *queue;             /* owned */
 };
 
 static void reach_fini(struct reach *r)
@@ -154,7 +135,6 @@ static void reach_fini(struct reach *r)
     adjacency_fini(&r->out);
     adjacency_fini(&r->in);
     free(r->hops);
-    free(r->calls);
     free(r->to_end);
     free(r->queue);
 }
@@ -176,10 +156,9 @@ static int reach_build(const struct rv_pipeline *p, const struct rv_routes *rout
     r->arcs.p = p;
     r->arcs.items = calloc(rv_routes_most_ways(p, routes) + 1, sizeof(*r->arcs.items));
     r->hops = distances(n, 0);
-    r->calls = distances(n, 0);
     r->to_end = distances(n, n - 1);
-    r->queue = calloc(5 * n, sizeof(*r->queue));
-    if (!r->arcs.items || !r->hops || !r->calls || !r->to_end || !r->queue)
+    r->queue = calloc(2 * n, sizeof(*r->queue));
+    if (!r->arcs.items || !r->hops || !r->to_end || !r->queue)
         return RV_FAIL(err, RV_E_NOMEM, "follow the routes between stages");
     for (size_t i = 0; i < routes->n; i++)
         add_arc(&r->arcs, &routes->items[i]);
@@ -192,14 +171,14 @@ static int reach_build(const struct rv_pipeline *p, const struct rv_routes *rout
     if (rc < 0)
         return rc;
     spread(&r->arcs, &r->out, HOPS_FROM, r->hops, r->queue);
-    spread(&r->arcs, &r->out, CALLS_FROM, r->calls, r->queue);
     return 0;
 }
 
-static void lint_bounds(const struct rv_pipeline *p, const struct reach *r, rv_findings *findings)
+static int lint_bounds(const struct rv_pipeline *p, const struct reach *r, rv_findings *findings, rv_err **err)
 {
     struct rv_src src = rv_lint_bounds_src(p);
-    int64_t hops = r->hops[p->n_agents], calls = r->calls[p->n_agents];
+    int64_t hops = 0, calls = 0;
+    int rc = lint_least(&r->arcs, &hops, &calls, err);
 
     if (hops > p->max_agent_hops)
         rv_findings_add(findings, RV_SEVERITY_WARNING, &src, "raise max_agent_hops",
@@ -209,6 +188,7 @@ static void lint_bounds(const struct rv_pipeline *p, const struct reach *r, rv_f
         rv_findings_add(findings, RV_SEVERITY_WARNING, &src, "raise max_llm_calls",
                         "no run reaches \"end\": the cheapest way makes %lld model calls, and max_llm_calls is %lld",
                         (long long)calls, (long long)p->max_llm_calls);
+    return rc;
 }
 
 /* Any stage may raise an interrupt, so the stages that runs are resumed at are entries as well. */
@@ -255,7 +235,9 @@ int rv_lint_reach(const struct rv_pipeline *p, const struct rv_routes *routes, r
     rc = reach_build(p, routes, &r, err);
     if (rc < 0 || r.arcs.goes_anywhere)
         goto done;
-    lint_bounds(p, &r, findings);
+    rc = lint_bounds(p, &r, findings, err);
+    if (rc < 0)
+        goto done;
     spread(&r.arcs, &r.in, HOPS_TO, r.to_end, r.queue);
     add_resume_entries(p, &r);
     lint_stages(p, &r, findings);

@@ -1,0 +1,20 @@
+/* Shared by lint_reach.c and lint_least.c only: the ways between the stages of a sequential run. */
+#ifndef RV_LINT_INTERNAL_H
+#define RV_LINT_INTERNAL_H
+
+#include "config/analysis/analysis_internal.h"
+
+struct lint_arc {
+    int from, to;  /* `to` is n_agents for the end */
+    bool is_error; /* by error_next */
+};
+struct lint_arcs {
+    const struct rv_pipeline *p;
+    struct lint_arc *items; /* owned */
+    size_t n;
+    bool goes_anywhere; /* a routing function may lead to every stage and to the end */
+};
+/** The least of both that a run from the first stage to the end costs; -1: none ends. RV_E_NOMEM. */
+RV_MUST_CHECK int lint_least(const struct lint_arcs *arcs, int64_t *visits, int64_t *calls, rv_err **err);
+
+#endif
