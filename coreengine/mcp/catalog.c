@@ -142,13 +142,23 @@ static int add_tool(rv_mcp_catalog *c, const struct rv_mcp_server_config *s, jso
     return rc;
 }
 
+static bool is_tool_name(rv_str name)
+{
+    for (size_t i = 0; i < name.len; i++) {
+        char c = name.ptr[i];
+        if (!rv_is_letter(c) && !rv_is_digit(c) && c != '_' && c != '-' && c != '.')
+            return false;
+    }
+    return name.len >= 1 && name.len <= RV_MCP_MAX_TOOL_NAME;
+}
+
 static int add_listed(rv_mcp_catalog *c, const struct rv_mcp_server_config *s, json_object *definition,
                       rv_findings *findings, rv_err **err)
 {
     json_object *name = NULL;
 
     if (!json_object_is_type(definition, json_type_object) || !json_object_object_get_ex(definition, "name", &name) ||
-        !rv_mcp_is_tool_name(rv_json_str(name))) {
+        !is_tool_name(rv_json_str(name))) {
         char shown[MAX_SHOWN + 1];
         snprintf(shown, sizeof shown, "%.*s", RV_STR_ARG(rv_utf8_cut(rv_json_str(name), MAX_SHOWN)));
         warn(findings, s, shown, "its name is not 1 to 128 letters, digits, _, - and .");
