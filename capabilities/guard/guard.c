@@ -160,8 +160,10 @@ static bool is_whole(const char *at, json_object *v)
     struct rv_cap_iter i = rv_cap_each(at);
     size_t n = 0;
 
+    if (!v || i.type == 'n')
+        return !v && i.type == 'n';
     if (i.type == '"')
-        return v && is_text(at, json_object_get_string(v), (size_t)json_object_get_string_len(v));
+        return is_text(at, json_object_get_string(v), (size_t)json_object_get_string_len(v));
     if (i.type == '[') {
         while (rv_cap_next(&i))
             if (n >= json_object_array_length(v) || !is_whole(i.value, json_object_array_get_idx(v, n++)))
@@ -174,7 +176,7 @@ static bool is_whole(const char *at, json_object *v)
                 return false;
         return !rv_cap_next(&i);
     }
-    return i.type == 'n' ? !v : v != NULL;
+    return true;
 }
 
 /* NULL: no memory, or no JSON. The caller's. */
