@@ -35,8 +35,6 @@ static inline char *rv_buf_room(rv_buf *b, size_t n)
 }
 
 #define RV_JSON_NUMBER_MAX 40 /* bytes of a number as text, with the NUL */
-/** Value of a NUL-terminated JSON number, whatever the locale. */
-double rv_json_number_read(const char *text);
 /** Shortest text that reads back as d, with a point or an exponent. d is finite. Returns the length. */
 size_t rv_json_number_write(double d, char out[RV_JSON_NUMBER_MAX]);
 /** Decimal digits of i, no NUL. Returns the length (at most 20). */

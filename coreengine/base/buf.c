@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "coreengine/base/base_internal.h"
+#include "coreengine/base/number.h"
 
 /* --- Borrowed views and UTF-8 --- */
 
@@ -396,14 +397,14 @@ void rv_buf_vprintf(rv_buf *b, const char *fmt, va_list args)
     int n;
 
     va_copy(again, args);
-    n = vsnprintf(NULL, 0, fmt, args);
+    n = rv_vformat(NULL, 0, fmt, args);
     if (n < 0) { /* an argument longer than an int can count */
         if (!b->rc)
             b->rc = RV_E_LIMIT;
     } else {
         to = rv_buf_room(b, (size_t)n);
         if (to) {
-            vsnprintf(to, (size_t)n + 1, fmt, again);
+            rv_vformat(to, (size_t)n + 1, fmt, again);
             b->len += (size_t)n;
         }
     }

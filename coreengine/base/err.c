@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "coreengine/base/base_internal.h"
+#include "coreengine/base/number.h"
 
 static const char *const code_texts[] = {
 #define X(name, text, meaning) [RV_CODE_##name] = (text),
@@ -76,7 +77,7 @@ static const char *system_hint(int number)
 static RV_PRINTF(2, 0) size_t format_text(char *out, const char *fmt, va_list ap)
 {
     size_t len, i = 0;
-    int n = vsnprintf(out, RV_ERR_MAX_TEXT + 1, fmt, ap);
+    int n = rv_vformat(out, RV_ERR_MAX_TEXT + 1, fmt, ap);
 
     if (n < 0) {
         out[0] = '\0';

@@ -1,5 +1,6 @@
 /* Strings and numbers of the JSON reader. */
 #include "coreengine/base/json_reader_internal.h"
+#include "coreengine/base/number.h"
 
 #include <limits.h>
 #include <math.h>
@@ -233,7 +234,7 @@ static enum outcome make_double(struct reader *r, const char *from, json_object 
         return NO_MEMORY;
     memcpy(text, from, len);
     text[len] = '\0';
-    d = rv_json_number_read(text);
+    d = rv_number_read(text, NULL);
     if (!isfinite(d))
         rc = rv_jr_verdict(r, BROKEN, from, "the number is out of range");
     else if (r->build)

@@ -1,46 +1,25 @@
 /* The one JSON writer: a cursor for hand-made documents, and whole trees. On the hot path: no printf, few calls. */
 #include <json-c/linkhash.h>
-#include <locale.h>
 #include <math.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "coreengine/base/base_internal.h"
+#include "coreengine/base/number.h"
 
 /* --- Numbers between text and machine, whatever the process's locale says about decimal points --- */
 
-static pthread_once_t c_locale_once = PTHREAD_ONCE_INIT;
-static locale_t c_locale; /* never freed; glibc hands out a static one */
-
-static void make_c_locale(void)
-{
-    c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-}
-
-double rv_json_number_read(const char *text)
-{
-    pthread_once(&c_locale_once, make_c_locale);
-    return c_locale ? strtod_l(text, NULL, c_locale) : strtod(text, NULL);
-}
-
 size_t rv_json_number_write(double d, char out[RV_JSON_NUMBER_MAX])
 {
-    locale_t before = (locale_t)0;
     size_t len = 0;
     int digits;
 
-    pthread_once(&c_locale_once, make_c_locale);
-    if (c_locale)
-        before = uselocale(c_locale);
     for (digits = 15; digits <= 17; digits++) { /* 17 digits tell all doubles apart */
-        len = (size_t)snprintf(out, RV_JSON_NUMBER_MAX, "%.*g", digits, d);
-        if (strtod(out, NULL) == d)
+        len = (size_t)rv_format(out, RV_JSON_NUMBER_MAX, "%.*g", digits, d);
+        if (rv_number_read(out, NULL) == d)
             break;
     }
-    if (before)
-        uselocale(before);
     if (!strpbrk(out, ".e")) {
         memcpy(out + len, ".0", 3);
         len += 2;
