@@ -113,7 +113,9 @@ int64_t arg_int(json_object *args, const char *key, int64_t otherwise);
 json_object *arg_in(json_object *args, const char *path); /* "envelope.outputs.plan"; NULL: absent */
 void put(bool *failed, json_object *obj, const char *key, json_object *value);
 void push(bool *failed, json_object *arr, json_object *value);
-json_object *new_decimal(double value); /* two digits */
+#define DECIMAL_MAX 64                                   /* bytes of a number with two decimals, with the NUL */
+void write_decimal(double value, char out[DECIMAL_MAX]); /* with a point, whatever the locale */
+json_object *new_decimal(double value);                  /* two digits */
 json_object *new_text(const char *text, size_t len);
 /** Answer with obj, which is taken; failed: out of memory. */
 int reply_take(struct rv_cap_call *call, json_object *obj, bool failed);

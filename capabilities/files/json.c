@@ -90,11 +90,22 @@ void push(bool *failed, json_object *arr, json_object *value)
     }
 }
 
+void write_decimal(double value, char out[DECIMAL_MAX])
+{
+    int len = snprintf(out, DECIMAL_MAX, "%.2f", value);
+    size_t point = strspn(out, "-0123456789"); /* which the locale of the process may write in another way */
+
+    if (len < 3 || (size_t)len >= DECIMAL_MAX || !out[point])
+        return;
+    memmove(out + point + 1, out + len - 2, 3);
+    out[point] = '.';
+}
+
 json_object *new_decimal(double value)
 {
-    char text[64];
+    char text[DECIMAL_MAX];
 
-    snprintf(text, sizeof text, "%.2f", value);
+    write_decimal(value, text);
     return json_object_new_double_s(value, text);
 }
 

@@ -210,13 +210,14 @@ static json_object *hit_of(const struct search *s, const struct candidate *c, bo
 static json_object *evidence_of(const struct search *s, const struct candidate *c, bool *failed)
 {
     json_object *item = json_object_new_object();
-    char location[MAX_PATH_BYTES + 32], relevance[32];
+    char location[MAX_PATH_BYTES + 32], score[DECIMAL_MAX], relevance[DECIMAL_MAX + 8];
     size_t matched = 0;
 
     for (size_t t = 0; t < s->terms.n; t++)
         matched += c->tf[t] > 0;
     snprintf(location, sizeof location, "%s:%d", s->files.paths[c->path], c->line);
-    snprintf(relevance, sizeof relevance, "score %.2f", (double)c->score / 1000.0);
+    write_decimal((double)c->score / 1000.0, score);
+    snprintf(relevance, sizeof relevance, "score %s", score);
     put(failed, item, "location", json_object_new_string(location));
     put(failed, item, "content", new_text(c->snippet, snippet_length(c->snippet)));
     put(failed, item, "relevance", json_object_new_string(relevance));

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "config/analysis/analysis_internal.h"
+#include "coreengine/base/number.h"
 
 /* --- Witnesses --- */
 
@@ -72,7 +73,7 @@ static void add_literals(struct sampler *s, const char *text)
         } else if (isdigit((unsigned char)*text)) {
             char *end;
 
-            add_number(s, strtod(text, &end));
+            add_number(s, rv_number_read(text, &end));
             text = end;
         } else if (isalpha((unsigned char)*text) || *text == '_') {
             while (isalnum((unsigned char)*text) || *text == '_')

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "coreengine/base/number.h"
 #include "coreengine/identity/identity_internal.h"
 
 #define CHALLENGE "Bearer realm=\"reeve\""
@@ -30,7 +31,7 @@ void rv_refuse_reason(struct rv_refusal *refusal, const char *fmt, ...)
     va_list args;
 
     va_start(args, fmt);
-    vsnprintf(refusal->reason, sizeof refusal->reason, fmt, args);
+    rv_vformat(refusal->reason, sizeof refusal->reason, fmt, args);
     va_end(args);
     /* A value that was cut is cut between characters. */
     refusal->reason[rv_utf8_cut(rv_str_of(refusal->reason), sizeof refusal->reason - 1).len] = 0;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coreengine/base/number.h"
 #include "coreengine/lang/yaml_internal.h"
 
 #define MAX_TEXT 2048 /* of one text or hint; longer is cut at a UTF-8 border */
@@ -142,7 +143,7 @@ void rv_findings_add(rv_findings *f, enum rv_severity severity, const struct rv_
     va_list args;
 
     va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
+    rv_vformat(text, sizeof text, fmt, args);
     va_end(args);
     add(f, severity, NULL, src, hint, text);
 }
@@ -154,7 +155,7 @@ void rv_findings_add_as(rv_findings *f, enum rv_severity severity, const char *c
     va_list args;
 
     va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
+    rv_vformat(text, sizeof text, fmt, args);
     va_end(args);
     add(f, severity, code, src, hint, text);
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coreengine/base/number.h"
 #include "coreengine/lang/expr_internal.h"
 
 #define NUMBER_TEXT_MAX 32 /* longest text that is read or written as a number, NUL included */
@@ -159,7 +160,8 @@ static int call_uint(struct rv_eval *ev, const struct rv_expr_node *n, const str
     return 0;
 }
 
-/* A decimal number or one of the names of the non-finite ones. strtod() alone would take blanks and hexadecimals. */
+/* A decimal number or one of the names of the non-finite ones. rv_number_read() alone would take blanks and
+ * hexadecimals. */
 static bool is_double_text(rv_str s)
 {
     static const char *const names[] = {"nan", "inf", "infinity"};
@@ -194,7 +196,7 @@ static int call_double(struct rv_eval *ev, const struct rv_expr_node *n, const s
             return -1;
         if (!is_double_text(args->as.s))
             return cannot(ev, n, args, "a double");
-        out->as.d = strtod(args->as.s.ptr, &end);
+        out->as.d = rv_number_read(args->as.s.ptr, &end);
         if (end != args->as.s.ptr + args->as.s.len)
             return cannot(ev, n, args, "a double");
     }
@@ -205,8 +207,8 @@ static int call_double(struct rv_eval *ev, const struct rv_expr_node *n, const s
 static void double_text(double d, char buf[NUMBER_TEXT_MAX])
 {
     for (int digits = 15; digits <= 17; digits++) {
-        snprintf(buf, NUMBER_TEXT_MAX, "%.*g", digits, d);
-        if (strtod(buf, NULL) == d)
+        rv_format(buf, NUMBER_TEXT_MAX, "%.*g", digits, d);
+        if (rv_number_read(buf, NULL) == d)
             return;
     }
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "coreengine/base/number.h"
 #include "coreengine/lang/yaml_internal.h"
 
 #define MAX_QUOTED  60   /* of a user's value in a message */
@@ -18,7 +19,7 @@ void rv_keys_finding(struct rv_key_reader *r, enum rv_severity severity, const s
     va_list args;
 
     va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
+    rv_vformat(text, sizeof text, fmt, args);
     va_end(args);
     if (r->owner_name && r->owner_name[0])
         rv_findings_add_as(r->findings, severity, r->code, src, hint, "%s \"%s\": %s", r->owner_kind, r->owner_name,
@@ -120,13 +121,13 @@ static bool has_range(const struct rv_key *key)
 static void range_hint(const struct rv_key_reader *r, const struct rv_key *key, bool low, char out[MAX_QUOTED + 64])
 {
     if (r->hide_values && key->max >= key->min)
-        snprintf(out, MAX_QUOTED + 64, "legal: %.15g to %.15g", key->min, key->max);
+        rv_format(out, MAX_QUOTED + 64, "legal: %.15g to %.15g", key->min, key->max);
     else if (r->hide_values)
-        snprintf(out, MAX_QUOTED + 64, "legal: %.15g or more", key->min);
+        rv_format(out, MAX_QUOTED + 64, "legal: %.15g or more", key->min);
     else if (key->default_text)
         snprintf(out, MAX_QUOTED + 64, "left out, it is %.*s", MAX_QUOTED, key->default_text);
     else
-        snprintf(out, MAX_QUOTED + 64, "the nearest legal value is %.15g", low ? key->min : key->max);
+        rv_format(out, MAX_QUOTED + 64, "the nearest legal value is %.15g", low ? key->min : key->max);
 }
 
 /* Says which bound is broken; true when there is one. */

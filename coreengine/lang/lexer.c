@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coreengine/base/number.h"
 #include "coreengine/lang/expr_internal.h"
 
 #include "coreengine/base/hash.h"
@@ -234,7 +235,7 @@ static int lex_number(struct rv_compile *c)
         if (lex_integer(c, start, start, 10) < 0)
             return RV_E_PARSE;
     } else {
-        d = strtod(c->e->text + start, NULL);
+        d = rv_number_read(c->e->text + start, NULL);
         if (!isfinite(d))
             return RV_EXPR_FAIL(c, start, RV_E_PARSE, "number \"%.*s\" is too large", (int)(c->pos - start),
                                 c->e->text + start);

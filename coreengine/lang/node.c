@@ -1,11 +1,11 @@
 /* Looking at nodes, and turning them into JSON values. */
 #include <errno.h>
 #include <json-c/linkhash.h>
-#include <locale.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "coreengine/base/number.h"
 #include "coreengine/lang/yaml_internal.h"
 
 /* The type of an unquoted scalar, by the core rules of YAML 1.2 with one restriction: a decimal number with a leading
@@ -56,19 +56,6 @@ static enum shape decimal_shape(rv_str s)
     return i == s.len ? shape : SHAPE_NONE;
 }
 
-/* strtod whatever the process's locale; glibc's "C" locale is static and needs no memory. */
-static double read_double(const char *text)
-{
-    locale_t c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    double d;
-
-    if (c_locale == (locale_t)0)
-        return strtod(text, NULL);
-    d = strtod_l(text, NULL, c_locale);
-    freelocale(c_locale);
-    return d;
-}
-
 static void set_integer(struct rv_node *node, const char *digits, int base)
 {
     errno = 0;
@@ -76,7 +63,7 @@ static void set_integer(struct rv_node *node, const char *digits, int base)
     if (errno == ERANGE) { /* kept as a number; a reader that needs an integer refuses it */
         node->kind = RV_NODE_FLOAT;
         node->i64 = 0;
-        node->f64 = base == 10 ? read_double(node->text.ptr) : __builtin_inf();
+        node->f64 = base == 10 ? rv_number_read(node->text.ptr, NULL) : __builtin_inf();
         return;
     }
     node->kind = RV_NODE_INT;
@@ -141,7 +128,7 @@ void rv_scalar_resolve(struct rv_node *node)
         return;
     case SHAPE_FLOAT:
         node->kind = RV_NODE_FLOAT;
-        node->f64 = read_double(s.ptr);
+        node->f64 = rv_number_read(s.ptr, NULL);
         return;
     case SHAPE_NONE:
         break;

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coreengine/base/number.h"
 #include "coreengine/rem/rem_internal.h"
 
 #define MAX_NUMBER 40 /* bytes of a number that can mean something */
@@ -135,7 +136,7 @@ static bool read_float(rv_str s, double *out)
     text[s.len] = '\0';
     if (strspn(text, "+-.0123456789eE") != s.len)
         return false;
-    *out = strtod(text, &end) + 0.0; /* without a minus before a zero */
+    *out = rv_number_read(text, &end) + 0.0; /* without a minus before a zero */
     return end == text + s.len;
 }
 

@@ -2,6 +2,7 @@
  * are plans. Made-up outputs have these fields, with values around the constants they are compared with. For a `when`
  * expression that is found by reading its text: paths below output, outputs and metadata, and the constants beside
  * them. A guess is enough: what is made from it is only tried, and the core decides. */
+#include "coreengine/base/number.h"
 #include "coreengine/sim/sim_internal.h"
 
 #include <ctype.h>
@@ -148,7 +149,7 @@ static int add_constant(struct reading *r, json_object *v, rv_err **err)
 static int take_number(struct reading *r, const char **text, rv_err **err)
 {
     char *end = NULL;
-    double d = strtod(*text, &end);
+    double d = rv_number_read(*text, &end);
     bool whole = !memchr(*text, '.', (size_t)(end - *text));
     int rc = 0;
 

@@ -1,5 +1,6 @@
 /* Values that fit a JSON Schema: plain ones first, then anything the schema lets through. Made by its keywords and
  * checked afterwards, so that what the making does not know (not, oneOf's "only one") is tried again. */
+#include "coreengine/base/number.h"
 #include "coreengine/sim/sim_internal.h"
 
 #include <json-c/linkhash.h>
@@ -136,7 +137,7 @@ static int make_number(struct maker *m, json_object *schema, bool whole, json_ob
         v = (first + (n > 1 ? (double)sim_below(m->r, (uint32_t)n) : 0)) * step;
         if (step < 1) { /* 3 * 0.1 is not 0.3: take the nearest number of so many digits */
             char text[64];
-            int n_text = snprintf(text, sizeof text, "%.12g", v);
+            int n_text = rv_format(text, sizeof text, "%.12g", v);
             json_object *exact = NULL;
             if (rv_json_parse((rv_str){text, (size_t)n_text}, NULL, &exact, NULL) == 0 && exact) {
                 *out = exact;

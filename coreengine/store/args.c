@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coreengine/base/number.h"
 #include "coreengine/store/store_internal.h"
 
 #define MAX_DAMAGE 600 /* bytes of a text that says what is damaged */
@@ -149,7 +150,7 @@ int rv_store_damaged(const struct sql_store *st, rv_err **err, const char *fmt, 
     va_list args;
 
     va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
+    rv_vformat(text, sizeof text, fmt, args);
     va_end(args);
     RV_FAIL(err, RV_E_IO, "\"%s\": %s", rv_sql_path(st), text);
     rv_err_hint(err, "`reeve store check` lists what else is");

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coreengine/base/number.h"
 #include "coreengine/telemetry/telemetry_internal.h"
 
 bool rv_metrics_wants_open(rv_str accept)
@@ -48,8 +49,8 @@ static void write_number(double d, rv_buf *out)
         return;
     }
     for (int digits = 15; digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, d);
-        if (strtod(text, NULL) == d)
+        rv_format(text, sizeof text, "%.*g", digits, d);
+        if (rv_number_read(text, NULL) == d)
             break;
     }
     rv_buf_puts(out, text);

@@ -1,5 +1,6 @@
 /* From a schema document to nodes, by one table of keywords. Any other keyword is an error: a schema that says more
  * than is checked would promise what does not hold. Nesting is bounded, so the recursion here is too. */
+#include "coreengine/base/number.h"
 #include "coreengine/tools/schema_internal.h"
 
 #include <json-c/linkhash.h>
@@ -18,7 +19,7 @@ int rv_schema_fail(struct rv_schema_compiler *c, const char *at, const char *fmt
     va_list ap;
 
     va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
+    rv_vformat(text, sizeof text, fmt, ap);
     va_end(ap);
     return RV_FAIL(c->err, RV_E_INVALID, "schema of %s: %s: %s", c->schema->what, at[0] ? at : "(root)", text);
 }

@@ -1,6 +1,7 @@
 /* What a chat takes from the environment: the defaults of an operator for models, history and moments. */
 #include "coreengine/app/app_internal.h"
 #include "coreengine/app/chat.h"
+#include "coreengine/base/number.h"
 
 #include <errno.h>
 #include <math.h>
@@ -33,7 +34,7 @@ static int get_temperature(struct rv_chat_settings *out, rv_err **err)
 
     if (!text)
         return 0;
-    double t = strtod(text, &end);
+    double t = rv_number_read(text, &end);
     if (end == text || *end || !isfinite(t) || t < 0 || t > 2)
         return RV_FAIL(err, RV_E_INVALID, "P8_DEFAULT_TEMPERATURE must be a number from 0 to 2, not \"%.60s\"", text);
     out->has_temperature = true;

@@ -1,6 +1,7 @@
 /* reeve embed: texts as vectors, asked of a provider without any pipeline; without texts, the rows of the store that
  * have no vectors yet. */
 #include "coreengine/app/models.h"
+#include "coreengine/base/number.h"
 #include "coreengine/cli/verbs/verbs.h"
 
 #include <errno.h>
@@ -50,7 +51,7 @@ static void write_row(const float *values, size_t n, rv_buf *b)
 
     rv_buf_putc(b, '[');
     for (size_t i = 0; i < n; i++) {
-        snprintf(text, sizeof text, "%.9g", (double)values[i]); /* reads as the same float again */
+        rv_format(text, sizeof text, "%.9g", (double)values[i]); /* reads as the same float again */
         rv_buf_printf(b, "%s%s", i ? "," : "", text);
     }
     rv_buf_putc(b, ']');

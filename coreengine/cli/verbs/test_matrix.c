@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coreengine/base/number.h"
 #include "coreengine/cli/show/table.h"
 #include "coreengine/cli/verbs/test_report.h"
 
@@ -129,7 +130,7 @@ static void add_sums(const struct rv_test_matrix *m, rv_cli_table *t)
     }
     rv_cli_table_add_text(t, "cost in US dollars");
     for (size_t k = 0; k < m->n_columns; k++) {
-        snprintf(text, sizeof text, "%.6f", sum_up(m, m->columns[k]).usd);
+        rv_format(text, sizeof text, "%.6f", sum_up(m, m->columns[k]).usd);
         rv_cli_table_add_text(t, text);
     }
 }

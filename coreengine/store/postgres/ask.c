@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coreengine/base/number.h"
 #include "coreengine/store/postgres/postgres_internal.h"
 #include "coreengine/store/search/ask_internal.h"
 
@@ -204,7 +205,7 @@ static struct rv_cell numeric_of(const char *text)
 
     if (is_whole)
         return (struct rv_cell){.type = RV_CELL_INT, .number = strtoll(text, NULL, 10)};
-    return real_of(strtod(text, NULL));
+    return real_of(rv_number_read(text, NULL));
 }
 
 static struct rv_cell cell_at(const struct pg_asking *a, const PGresult *res, int row, int i)
@@ -224,7 +225,7 @@ static struct rv_cell cell_at(const struct pg_asking *a, const PGresult *res, in
         return (struct rv_cell){.type = RV_CELL_INT, .number = strtoll(text, NULL, 10)};
     case OID_FLOAT4:
     case OID_FLOAT8:
-        return real_of(strtod(text, NULL));
+        return real_of(rv_number_read(text, NULL));
     case OID_NUMERIC:
         return numeric_of(text);
     default:
