@@ -373,8 +373,9 @@ START_TEST(the_runs_of_a_dead_owner_are_found_behind_many_that_live)
     memcpy(strrchr(me, '/'), "/1", 3);
     add_run(s, bundle, "left", me);
     ck_assert_int_lt(rv_work_sweep(s, rv_app_now_us(), &n, &err), 0);
-    const char *why = rv_kit_err_take(err);
+    char *why = rv_kit_err_take(err);
     ck_assert_msg(strstr(why, "left"), "%s", why);
+    free(why);
     rv_store_close(s);
     close_place(&p);
 }
