@@ -86,19 +86,23 @@ END_TEST
 
 START_TEST(a_thread_that_the_system_refuses_is_an_error_of_its_own)
 {
-    pthread_attr_t attr;
+    pthread_attr_t attr, before;
     pthread_t thread;
     sigset_t unused;
     rv_err *err = NULL;
 
+    ck_assert_int_eq(pthread_getattr_default_np(&before), 0);
     pthread_attr_init(&attr);
     ck_assert_int_eq(pthread_attr_setstacksize(&attr, NO_STACK), 0);
     ck_assert_int_eq(pthread_setattr_default_np(&attr), 0);
-    ck_assert_int_eq(rv_thread_start(&thread, see_mask, &unused, &err), RV_E_THREADS);
+    int rc = rv_thread_start(&thread, see_mask, &unused, &err);
+    ck_assert_int_eq(pthread_setattr_default_np(&before), 0);
+    ck_assert_int_eq(rc, RV_E_THREADS);
     ck_assert_ptr_nonnull(strstr(rv_err_text(err), "start a thread: "));
     ck_assert_ptr_nonnull(strstr(rv_err_hint_text(err), "ulimit -u"));
     rv_err_free(err);
     pthread_attr_destroy(&attr);
+    pthread_attr_destroy(&before);
 }
 END_TEST
 

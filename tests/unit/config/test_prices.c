@@ -81,6 +81,13 @@ static char *begin_table(const char *text, const char *name)
     return dir;
 }
 
+/* As main() has it. */
+static void forget_tables(void)
+{
+    unsetenv("REEVE_PRICES");
+    setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
+}
+
 START_TEST(a_table_of_the_user_stands_before_the_one_built_in)
 {
     char *dir =
@@ -110,7 +117,6 @@ START_TEST(the_table_may_be_among_the_users_settings)
     ck_assert_int_eq(mkdir(sub, 0700), 0);
     path = rv_kit_path(sub, "prices.json");
     rv_kit_write(path, "{\"models\": {\"corp:*\": {\"input\": 1, \"output\": 1}}}");
-    unsetenv("REEVE_PRICES");
     setenv("XDG_CONFIG_HOME", dir, 1);
     struct loaded l = load_clean("name: x\nmodels: {a: 'corp:x'}\n");
     check_price(&l.p->models[0], 1000000, 1000000, RV_UNSET, RV_UNSET);
@@ -157,7 +163,6 @@ START_TEST(a_table_that_is_named_must_be_there)
                     "/nonexistent/p.json:1:1: error: cannot open \"/nonexistent/p.json\": No such file or directory\n"
                     "  hint: there is no folder /nonexistent/\n");
     expect_findings("name: x\nmodels: {a: 'scripted:big'}\n", ""); /* nobody asked for it */
-    unsetenv("REEVE_PRICES");
 }
 END_TEST
 
@@ -226,6 +231,7 @@ TCase *prices_case(void)
 {
     TCase *tc = tcase_create("prices");
 
+    tcase_add_checked_fixture(tc, NULL, forget_tables);
     tcase_add_loop_test(tc, names_are_found_in_the_table, 0, RV_COUNT(known));
     tcase_add_test(tc, a_price_of_the_pipeline_wins_and_is_rounded_to_the_nearest);
     tcase_add_test(tc, a_table_of_the_user_stands_before_the_one_built_in);
