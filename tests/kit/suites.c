@@ -86,6 +86,10 @@ static int run(SRunner *runner)
     int failed = srunner_ntests_failed(runner);
     if (failed && seed_of_order())
         printf("in this order again: REEVE_SHUFFLE=%s\n", seed_of_order());
+    if (srunner_ntests_run(runner) == 0 && (getenv("CK_RUN_CASE") || getenv("CK_RUN_SUITE"))) {
+        puts("no test has that name (CK_RUN_CASE, CK_RUN_SUITE); CK_VERBOSITY=verbose lists them");
+        failed = 1;
+    }
     srunner_free(runner);
     return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
