@@ -5,8 +5,11 @@
 #include "config/analysis/analysis_internal.h"
 
 struct lint_arc {
-    int from, to;  /* `to` is n_agents for the end */
-    bool is_error; /* by error_next */
+    int from, to;                   /* `to` is n_agents for the end */
+    bool is_error;                  /* by error_next */
+    bool is_branch;                 /* to a branch: one of several that begin at once */
+    bool is_whole;                  /* a group without a join, as one way to the end */
+    const struct rv_branches *list; /* of a group that the way leads over, to its join or the end; NULL: none */
 };
 struct lint_arcs {
     const struct rv_pipeline *p;

@@ -15,22 +15,28 @@ static int resume_stage(const struct rv_pipeline *p, int target, int from)
     return stage >= 0 ? stage : from;
 }
 
-static void put_arc(struct lint_arcs *arcs, const struct rv_route *route, int to)
+static struct lint_arc *put_arc(struct lint_arcs *arcs, const struct rv_route *route, int to)
 {
+    struct lint_arc *arc = &arcs->items[arcs->n];
+
     if (to == RV_TARGET_END)
         to = (int)arcs->p->n_agents;
-    if (to >= 0)
-        arcs->items[arcs->n++] = (struct lint_arc){route->from, to, route->kind == RV_WAY_ERROR};
+    *arc = (struct lint_arc){.from = route->from, .to = to, .is_error = route->kind == RV_WAY_ERROR};
+    arcs->n += to >= 0;
+    return arc;
 }
 
-/* Each branch is a way on; where none of them begins or arrives the join is next. */
+/* Each branch is a way on; behind all of them the join is next, or the end. */
 static void add_list(struct lint_arcs *arcs, const struct rv_route *route)
 {
     const struct rv_branches *list = rv_route_branches(arcs->p, route);
 
     for (size_t i = 0; i < list->n; i++)
-        put_arc(arcs, route, list->items[i].target);
-    put_arc(arcs, route, arcs->p->agents[route->from].routing.join_of);
+        put_arc(arcs, route, list->items[i].target)->is_branch = true;
+    int join = arcs->p->agents[route->from].routing.join_of;
+    struct lint_arc *over = put_arc(arcs, route, join >= 0 ? join : RV_TARGET_END);
+    over->list = list;
+    over->is_whole = join < 0;
 }
 
 static void add_answers(struct lint_arcs *arcs, int stage)
@@ -113,7 +119,7 @@ static void spread(const struct lint_arcs *arcs, const struct adjacency *adj, en
             const struct lint_arc *arc = &arcs->items[adj->order[i]];
             int next = what == HOPS_TO ? arc->from : arc->to;
 
-            if (dist[next] >= 0 && dist[next] <= dist[node] + 1)
+            if (arc->is_whole || (dist[next] >= 0 && dist[next] <= dist[node] + 1))
                 continue;
             dist[next] = dist[node] + 1;
             queue[tail++] = next;
