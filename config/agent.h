@@ -12,7 +12,7 @@
 
 #include "config/agent_planning.h"
 #include "config/agentdoc/agentdoc.h"
-#include "coreengine/lang/expr.h"
+#include "coreengine/lang/lang.h"
 
 #define RV_MAX_STAGE_NAME      128 /* bytes: names stand in one line of a terminal */
 #define RV_MAX_RULES_PER_AGENT 256 /* all are evaluated after a visit */
@@ -46,6 +46,7 @@ struct rv_agent_model {
 enum rv_output_mode { RV_OUTPUT_JSON, RV_OUTPUT_TEXT, RV_N_OUTPUT_MODES };
 /* The way to make a model answer in the shape of the output's schema. */
 enum rv_output_via { RV_OUTPUT_VIA_AUTO, RV_OUTPUT_VIA_NATIVE, RV_OUTPUT_VIA_TOOL, RV_OUTPUT_VIA_PROMPT, RV_N_VIAS };
+extern const struct rv_term_list rv_output_vias; /* by enum rv_output_via */
 struct rv_agent_output {
     const char *key; /* of the envelope's outputs; defaults to the name */
     enum rv_output_mode mode;

@@ -3,7 +3,6 @@
 #include <stdio.h>
 
 #include "config/config_internal.h"
-#include "config/output_via.h"
 
 #define AT(member) offsetof(struct rv_agent, member)
 

@@ -1,13 +1,13 @@
 /* Pipelines: YAML in, a validated, immutable pipeline out.
  *
- * `struct rv_pipeline` is plain data that any thread may read; it lives in one arena (plus json-c values and compiled
- * expressions it owns) and dies as a whole. Every part keeps its place in the file. Loading collects all findings. */
+ * `struct rv_pipeline` is plain data that any thread may read, in one arena (plus json-c values and expressions); every
+ * part keeps its place in the file. agent.h: a stage, agent_planning.h: how it plans; mcp.h, test.h: other parts. */
 #ifndef RV_CONFIG_H
 #define RV_CONFIG_H
 
 #include "config/agent.h"
 #include "config/agent_pipeline.h"
-#include "config/mcp_servers.h"
+#include "config/mcp.h"
 #include "config/test.h"
 #include "coreengine/lang/yaml.h"
 #include "envelope/envelope.h"

@@ -1,5 +1,5 @@
 /* `mcp`: a pipeline may be a tool, a prompt or a resource of reeve's own MCP server. */
-#include "config/mcp_offer.h"
+#include "config/mcp.h"
 
 #include <stddef.h>
 #include <string.h>

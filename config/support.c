@@ -60,7 +60,7 @@ const char *rv_loader_path(struct rv_loader *l, rv_str path)
     return joined;
 }
 
-static bool is_text(struct rv_loader *l, const char *what, const char *path, const struct rv_src *src, rv_str text)
+static bool check_text(struct rv_loader *l, const char *what, const char *path, const struct rv_src *src, rv_str text)
 {
     if (rv_utf8_valid(text, NULL) && (text.len == 0 || !memchr(text.ptr, 0, text.len)))
         return true;
@@ -90,7 +90,7 @@ static bool loader_file(struct rv_loader *l, const char *what, const char *path,
             rv_err_hint(&err, "paths start at the folder of the pipeline");
         rc = RV_WRAP(&err, rc, "%s", what);
         rv_findings_add_err(l->findings, RV_SEVERITY_ERROR, src, err);
-    } else if (!is_text(l, what, path, src, rv_buf_str(&text))) {
+    } else if (!check_text(l, what, path, src, rv_buf_str(&text))) {
         rc = RV_E_INVALID;
     } else {
         out->len = text.len;
@@ -117,7 +117,7 @@ static bool given_file(struct rv_loader *l, const char *what, const char *path, 
                         path, text.len, RV_MAX_PROMPT_BYTES);
         return false;
     }
-    if (!is_text(l, what, path, src, text))
+    if (!check_text(l, what, path, src, text))
         return false;
     out->len = text.len;
     out->ptr = rv_arena_dup(l->arena, text);

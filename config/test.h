@@ -2,7 +2,7 @@
 #ifndef RV_CONFIG_TEST_H
 #define RV_CONFIG_TEST_H
 
-#include "coreengine/lang/expr.h"
+#include "coreengine/lang/lang.h"
 #include "coreengine/lang/yaml.h"
 
 struct rv_test_schema {

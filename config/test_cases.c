@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "config/tests_internal.h"
-#include "coreengine/lang/table.h"
+#include "coreengine/lang/lang.h"
 
 #define MAX_AXES   8    /* of one matrix: its combinations multiply */
 #define MAX_VALUES 1000 /* of one axis: rows of a table that people still read */

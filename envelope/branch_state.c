@@ -278,7 +278,7 @@ void rv_envelope_write_hidden(const rv_envelope *env, rv_jw *w)
         rv_jw_kv_value(w, "queue", env->hidden_queue);
 }
 
-int rv_envelope_take_hidden(rv_envelope *env, json_object *json, rv_err **err)
+int rv_envelope_read_hidden(rv_envelope *env, json_object *json, rv_err **err)
 {
     json_object *interrupt = rv_json_get_obj(json, "interrupt"), *queue = NULL;
     struct rv_stored_interrupt it = {0};

@@ -55,7 +55,7 @@ RV_MUST_CHECK int rv_envelope_join(rv_envelope *env, rv_envelope *branch, rv_str
 /** After the last branch: set the outputs that several branches may have written. */
 RV_MUST_CHECK int rv_envelope_join_end(rv_envelope *env, struct rv_joining *j, rv_err **err);
 /** A branch, at any depth, ended the run: env is terminated as it is; nothing where it did not. */
-void rv_envelope_take_end(rv_envelope *env, rv_envelope *branch);
+void rv_envelope_copy_end(rv_envelope *env, rv_envelope *branch);
 
 /* The state dict of a run that pauses inside of a group has its branches under `branches`: a list that the run writes
  * and reads, of what each branch keeps of its own. */
@@ -68,7 +68,7 @@ void rv_envelope_set_branches(rv_envelope *env, json_object *value); /* adds a r
 /** What the envelope has itself in the place of the questions that it shows: members `interrupt` and `queue`. */
 void rv_envelope_write_hidden(const rv_envelope *env, rv_jw *w);
 /** The same of a loaded envelope: what it has as its questions counts as shown. */
-RV_MUST_CHECK int rv_envelope_take_hidden(rv_envelope *env, json_object *json, rv_err **err);
+RV_MUST_CHECK int rv_envelope_read_hidden(rv_envelope *env, json_object *json, rv_err **err);
 
 /* A run pauses while branches ask: its envelope shows their questions as if they were its own. */
 /** Before the first branch is made. */

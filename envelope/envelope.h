@@ -1,11 +1,11 @@
 /* The envelope: the state that is passed from stage to stage of a pipeline.
  *
- * It holds the input, one output object per stage, counters and bounds, the position, an optional interrupt, goals,
- * retry context and an audit trail. It has one writer at a time, the run that owns it. Stages that run side by side
- * write to forks: a fork reads through to its parent and keeps its own changes, and merging copies the changes back
- * by a fixed table. The module does no I/O and reads no clock: times and randomness are arguments.
- *
- * Output, metadata and state values are shared by reference and never changed in place: replace, do not edit. */
+ * The input, an output object per stage, counters, bounds, the position, an interrupt, goals, retry context, an audit
+ * trail. One writer at a time: the run that owns it. Stages side by side write to forks, which read through to their
+ * parent; merging copies their changes back by a fixed table. No I/O, no clock: times and randomness are arguments.
+ * Values are shared by reference and never changed in place: replace, do not edit.
+ * terms.h, tasks.h: words; error_types.h, failures.h: why something failed; questions.h, merge.h, usage.h: what their
+ * names say; branches.h: branches of a run, as they are kept. */
 #ifndef RV_ENVELOPE_H
 #define RV_ENVELOPE_H
 
@@ -145,10 +145,10 @@ void rv_envelope_add_usage(rv_envelope *env, const struct rv_usage *usage);
 
 /* --- Visits and edges, kept across resumes --- */
 int64_t rv_envelope_visits(const rv_envelope *env, rv_str stage); /* counted by record_start */
-int64_t rv_envelope_edge_count(const rv_envelope *env, rv_str from, rv_str to);
+int64_t rv_envelope_passages(const rv_envelope *env, rv_str from, rv_str to);
 /** Count one more passage; *out_count, which may be NULL, is how many there are then. RV_E_INVALID, RV_E_LIMIT,
  *  RV_E_NOMEM: nothing was counted. */
-RV_MUST_CHECK int rv_envelope_count_edge(rv_envelope *env, rv_str from, rv_str to, int64_t *out_count, rv_err **err);
+RV_MUST_CHECK int rv_envelope_note_passage(rv_envelope *env, rv_str from, rv_str to, int64_t *out_count, rv_err **err);
 
 /* --- Bounds and termination --- */
 /** In this order: terminated, interrupt pending, iteration > max, llm calls >= max, hops >= max. *reason (may be NULL)
@@ -260,8 +260,8 @@ RV_MUST_CHECK int rv_envelope_stage_context(const rv_envelope *env, json_object 
 /* Loop-backs that are counted by why they were taken; the keys of the state dict are `replans` and `rejections`. */
 enum rv_loop_cause { RV_LOOP_REPLAN, RV_LOOP_REJECTION };
 /** One more by that stage. *of_stage: its own so far; *of_all: those of every stage. Of forks only for branches. */
-RV_MUST_CHECK int rv_envelope_count_loop(rv_envelope *env, enum rv_loop_cause cause, rv_str stage, int64_t *of_stage,
-                                         int64_t *of_all, rv_err **err);
+RV_MUST_CHECK int rv_envelope_note_loop(rv_envelope *env, enum rv_loop_cause cause, rv_str stage, int64_t *of_stage,
+                                        int64_t *of_all, rv_err **err);
 int64_t rv_envelope_loops(const rv_envelope *env, enum rv_loop_cause cause, rv_str stage); /* its own so far */
 /** iteration + 1; feedback (ptr NULL: none) appended; archive, then clear. */
 RV_MUST_CHECK int rv_envelope_increment_iteration(rv_envelope *env, rv_str feedback, const struct rv_reset_rules *rules,

@@ -216,7 +216,7 @@ int rv_envelope_join_end(rv_envelope *env, struct rv_joining *j, rv_err **err)
     return rc < 0 ? RV_WRAP(err, rc, "join branches") : 0;
 }
 
-void rv_envelope_take_end(rv_envelope *env, rv_envelope *fork)
+void rv_envelope_copy_end(rv_envelope *env, rv_envelope *fork)
 {
     rv_fork_commit_termination(env, fork);
 }

@@ -147,7 +147,7 @@ int64_t rv_envelope_visits(const rv_envelope *env, rv_str stage)
     return name ? rv_env_count(env, RV_MAP_VISITS, name, NULL) : 0;
 }
 
-int64_t rv_envelope_edge_count(const rv_envelope *env, rv_str from, rv_str to)
+int64_t rv_envelope_passages(const rv_envelope *env, rv_str from, rv_str to)
 {
     const struct rv_name *from_name = rv_env_name(env, from);
     const struct rv_name *to_name = rv_env_name(env, to);
@@ -155,7 +155,7 @@ int64_t rv_envelope_edge_count(const rv_envelope *env, rv_str from, rv_str to)
     return from_name && to_name ? rv_env_count(env, RV_MAP_EDGES, from_name, to_name) : 0;
 }
 
-int rv_envelope_count_edge(rv_envelope *env, rv_str from, rv_str to, int64_t *out_count, rv_err **err)
+int rv_envelope_note_passage(rv_envelope *env, rv_str from, rv_str to, int64_t *out_count, rv_err **err)
 {
     const struct rv_name *from_name = NULL;
     const struct rv_name *to_name = NULL;
@@ -175,8 +175,8 @@ int rv_envelope_count_edge(rv_envelope *env, rv_str from, rv_str to, int64_t *ou
     return 0;
 }
 
-int rv_envelope_count_loop(rv_envelope *env, enum rv_loop_cause cause, rv_str stage, int64_t *of_stage, int64_t *of_all,
-                           rv_err **err)
+int rv_envelope_note_loop(rv_envelope *env, enum rv_loop_cause cause, rv_str stage, int64_t *of_stage, int64_t *of_all,
+                          rv_err **err)
 {
     enum rv_map_id id = cause == RV_LOOP_REPLAN ? RV_MAP_REPLANS : RV_MAP_REJECTIONS;
     const struct rv_name *name = NULL;

@@ -10,6 +10,21 @@
 
 #include "coreengine/lang/yaml.h"
 
+/* --- How an agent is shown the history of its session --- */
+#define RV_REPLAY_POLICIES(X)                                                                                          \
+    X(SYNTHESISE, "synthesise", "calls of tools and their results are shown again")                                    \
+    X(SKIP, "skip", "only what people and agents said is shown again")
+#define RV_REPLAY_CONST(n, t, m) RV_REPLAY_##n,
+enum rv_replay_policy { RV_REPLAY_POLICIES(RV_REPLAY_CONST) RV_N_REPLAY_POLICIES };
+
+#define RV_COMPACTIONS(X)                                                                                              \
+    X(SHORTEN, "shorten", "of a long answer both ends are shown, with a key that finds the whole again")               \
+    X(MOMENTS, "moments", "an answer becomes a hint at the moment that covers it")                                     \
+    X(NONE, "none", "all answers are shown whole")
+#define RV_COMPACTION_CONST(n, t, m) RV_COMPACTION_##n,
+/* How older answers are shown. */
+enum rv_compaction { RV_COMPACTIONS(RV_COMPACTION_CONST) RV_N_COMPACTIONS };
+
 #define RV_AGENTDOC_MAX_BYTES ((size_t)256 << 10) /* of a document */
 #define RV_AGENTDOC_FALLBACK  "general"           /* who answers where a router names no fallback */
 #define RV_AGENTDOC_MAX_NAME  128                 /* bytes; names are a word: letters, digits, '-', '_', '.' */
@@ -71,7 +86,7 @@ struct rv_agentdoc {
     int64_t always_include_last;  /* messages that are never shortened; -1: not given */
     int replay;                   /* enum rv_replay_policy; RV_UNSET: not given */
     int compaction;               /* enum rv_compaction; RV_UNSET: not given */
-    int64_t moment_token_threshold, moment_max_inject, moment_max_tokens; /* moments.h; RV_UNSET: not given */
+    int64_t moment_token_threshold, moment_max_inject, moment_max_tokens; /* conversation.h; RV_UNSET: not given */
     const char *moment_summariser; /* agent that writes the summaries of its sessions' chunks; NULL: not given */
     bool client_tools;             /* clients may bring tools of their own, which they call themselves */
     int child_text;                /* enum rv_child_text; RV_UNSET: not given */

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "config/agentdoc/agentdoc_internal.h"
-#include "coreengine/lang/key_words.h"
+#include "coreengine/lang/lang.h"
 
 static const char *const config_keys[] = {
     "temperature",     "max_iterations",    "max_tokens",       "limits", "structured_output",

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "config/agentdoc/agentdoc_internal.h"
-#include "envelope/history.h"
 
 #define WORD(n, t, m) t,
 static const char *const replay_words[] = {RV_REPLAY_POLICIES(WORD)};

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "config/agentdoc/agentdoc_internal.h"
-#include "coreengine/lang/key_words.h"
+#include "coreengine/lang/lang.h"
 
 /* Scalars as the contract takes them (p8 1.1): numbers may be written as strings, whole floats are integers, booleans
  * have words; strings are strings. */

@@ -6,7 +6,7 @@
  * stage. The functions here return an error only when memory is short or the caller broke the protocol; a failed stage
  * is a result, not an error.
  *
- * Also here: the pure rules of a stage (extraction, routing). */
+ * Also here: the pure rules of a stage (extraction, routing). effects.h: what a step is told, and wants done. */
 #ifndef RV_AGENT_H
 #define RV_AGENT_H
 
@@ -79,8 +79,8 @@ static inline struct rv_visit_shared *rv_visit_root(struct rv_visit_shared *s)
 }
 /* Model calls and visits count in the run that makes them and in all runs around it. Delegated agents have no bounds of
  * their own. */
-void rv_calls_count(struct rv_visit_shared *s, int64_t n);
-void rv_hops_count(struct rv_visit_shared *s, int64_t n);
+void rv_visit_note_calls(struct rv_visit_shared *s, int64_t n);
+void rv_visit_note_hops(struct rv_visit_shared *s, int64_t n);
 enum rv_need { RV_NEEDS_CALL = 1, RV_NEEDS_VISIT = 2 };
 /** The outermost run around and with s that has no model call (if one is needed) or no visit left; NULL: none, and
  *  *reason is NONE. s may be NULL. needs: of enum rv_need. */
@@ -294,7 +294,7 @@ void rv_stage_scope_fini(struct rv_stage_scope *s);
 #define RV_BUILT_MAX_BYTES  ((size_t)16 << 20) /* of its text */
 /** Build a value of expressions; *out is the caller's and shares parts with the scope, so it is for reading. where: its
  *  place in messages; NULL: none. RV_E_LIMIT: it is too large; else what the expression failed with, with its place. */
-RV_MUST_CHECK int rv_built_make(const struct rv_built *b, const struct rv_scope *scope, const char *where,
+RV_MUST_CHECK int rv_built_eval(const struct rv_built *b, const struct rv_scope *scope, const char *where,
                                 json_object **out, rv_err **err);
 
 #endif

@@ -1,10 +1,11 @@
 /* What a step of the core appends, effects with the observable events among them, and what the core is told: events. */
-#ifndef RV_EFFECTS_H
-#define RV_EFFECTS_H
+#ifndef RV_AGENT_EFFECTS_H
+#define RV_AGENT_EFFECTS_H
 
-#include "coreengine/conversation/context.h"
+#include "coreengine/conversation/conversation.h"
 #include "coreengine/model/llm/llm.h"
 #include "coreengine/tools/tools.h"
+#include "envelope/questions.h"
 
 /* --- Effects: what the core wants done ------------------------------------------------------------------------- */
 #define RV_EFFECT_KINDS(X)                                                                                             \
@@ -210,5 +211,11 @@ RV_MUST_CHECK int rv_members_set(json_object *obj, const struct rv_member *membe
 #define RV_SET(obj, err, ...)                                                                                          \
     rv_members_set(obj, (const struct rv_member[]){__VA_ARGS__},                                                       \
                    sizeof(const struct rv_member[]){__VA_ARGS__} / sizeof(struct rv_member), err)
+
+/* Forms of tools that ask a person. An answer that is kept for later is checked first, because a run that waits has no
+ * process that could refuse it. */
+
+/** Does the answer to a question of rv_interrupt_asks_input() fit its form? data: of the question. RV_E_INVALID. */
+RV_MUST_CHECK int rv_input_check(json_object *data, const struct rv_response *response, rv_err **err);
 
 #endif

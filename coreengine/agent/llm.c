@@ -1,6 +1,6 @@
 /* Asking a model: what stands before the prompt, the prompt, and the bounds that are looked at before the request is
  * made (rules 5.5, W27, W28). Its cost is in money.c. */
-#include "config/output_via.h"
+#include "config/agent.h"
 #include "coreengine/agent/tools_internal.h"
 #include "envelope/error_types.h"
 
@@ -227,7 +227,7 @@ static bool take_call(rv_visit *v, int *rc, rv_err **err)
         return true;
     v->bound_of = rv_bound_of(v->shared, RV_NEEDS_CALL, &v->bound);
     if (!v->bound_of) {
-        rv_calls_count(v->shared, 1);
+        rv_visit_note_calls(v->shared, 1);
         v->model.has_call = true;
         return true;
     }

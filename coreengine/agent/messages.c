@@ -269,12 +269,6 @@ void rv_messages_write_result(json_object *entry, rv_buf *out, bool *is_error)
 
 /* --- the calls of a reply --- */
 
-static bool is_text(json_object *obj, const char *key)
-{
-    json_object *part = NULL;
-    return json_object_object_get_ex(obj, key, &part) && json_object_is_type(part, json_type_string);
-}
-
 int rv_messages_read_calls(const struct rv_event *ev, json_object **out, rv_err **cause)
 {
     const struct rv_json_opts opts = {.max_bytes = 4 * RV_LLM_MAX_REPLY, .what = "tool calls"};
@@ -287,8 +281,8 @@ int rv_messages_read_calls(const struct rv_event *ev, json_object **out, rv_err 
     bool good = n <= RV_LLM_MAX_TOOL_CALLS;
     for (size_t i = 0; good && i < n; i++) {
         json_object *call = json_object_array_get_idx(*out, i);
-        good = json_object_is_type(call, json_type_object) && is_text(call, "id") && is_text(call, "name") &&
-               is_text(call, "arguments");
+        good = json_object_is_type(call, json_type_object) && rv_json_is_text(rv_json_member(call, "id")) &&
+               rv_json_is_text(rv_json_member(call, "name")) && rv_json_is_text(rv_json_member(call, "arguments"));
     }
     if (rc == 0 && !good)
         rc = RV_FAIL(cause, RV_E_PARSE, "the reply's tool calls are no list of at most %d {id, name, arguments}",

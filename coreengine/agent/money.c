@@ -287,7 +287,7 @@ void rv_money_count_asked(rv_visit *v, const struct rv_event *ev)
 
     if (ev->kind != RV_EVENT_TOOL_DONE || !ev->llm.has_usage)
         return;
-    rv_calls_count(v->shared, used->calls);
+    rv_visit_note_calls(v->shared, used->calls);
     v->llm_calls += used->calls;
     count(v, used);
 }

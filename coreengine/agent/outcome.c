@@ -74,7 +74,7 @@ int rv_visit_sit_out(rv_visit *v, rv_err **err)
     v->phase = PHASE_SETTLE; /* no hook, no policy, no tool: it takes no part */
     if (v->model.has_call) {
         v->model.has_call = false;
-        rv_calls_count(v->shared, -1);
+        rv_visit_note_calls(v->shared, -1);
     }
     return rc;
 }
@@ -122,7 +122,7 @@ static int validate_verdict(rv_visit *v, struct rv_effects *out, rv_err **err)
                                       "the verdict of the output contradicts its outcome", out);
         if (timer) {
             if (needs_llm) {
-                rv_calls_count(v->shared, 1);
+                rv_visit_note_calls(v->shared, 1);
                 v->model.has_call = true;
             }
             v->asked_twice = true;

@@ -123,7 +123,7 @@ static int wrap_path(const struct building *state, const char *where, int rc, rv
     return rc;
 }
 
-int rv_built_make(const struct rv_built *b, const struct rv_scope *scope, const char *where, json_object **out,
+int rv_built_eval(const struct rv_built *b, const struct rv_scope *scope, const char *where, json_object **out,
                   rv_err **err)
 {
     struct building state = {.scope = scope};
@@ -154,7 +154,7 @@ static int make(rv_visit *v, const struct rv_built *b, const char *key, json_obj
         return RV_E_NOMEM;
     }
     rv_stage_scope_set_place(&values, &v->place);
-    int rc = rv_built_make(b, &scope, where.len > 0 ? rv_buf_cstr(&where) : NULL, out, &cause);
+    int rc = rv_built_eval(b, &scope, where.len > 0 ? rv_buf_cstr(&where) : NULL, out, &cause);
     rv_buf_fini(&where);
     rv_stage_scope_fini(&values);
     return rc < 0 ? rv_visit_fail_cause(v, rc == RV_E_LIMIT ? rv_error_limit : rv_error_expression, cause, err) : 0;

@@ -363,7 +363,7 @@ bool rv_visit_retry(rv_visit *v, int64_t max_retries, bool needs_llm, const char
     if (!timer)
         return false;
     if (needs_llm) {
-        rv_calls_count(v->shared, 1);
+        rv_visit_note_calls(v->shared, 1);
         v->model.has_call = true;
     }
     v->attempt++;
@@ -427,14 +427,14 @@ int rv_visit_raise_for(rv_visit *v, const struct visit_question *q, char id[RV_I
 
 /* --- Bounds of a run and of all runs around it --- */
 
-void rv_calls_count(struct rv_visit_shared *s, int64_t n)
+void rv_visit_note_calls(struct rv_visit_shared *s, int64_t n)
 {
     for (; s; s = s->up)
         if (!s->origin)
             s->llm_left -= n;
 }
 
-void rv_hops_count(struct rv_visit_shared *s, int64_t n)
+void rv_visit_note_hops(struct rv_visit_shared *s, int64_t n)
 {
     for (; s; s = s->up)
         if (!s->origin)

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "coreengine/agent/forms.h"
+#include "coreengine/agent/effects.h"
 #include "coreengine/agent/planned_internal.h"
 
 /** The text under a key of a call or a message; empty: it is not there, or is not a text. Borrowed. */

@@ -87,7 +87,7 @@ int rv_visit_begin(struct rv_visit_shared *shared, const struct rv_visit_start *
     v->is_list = agent->each.list && !rv_visit_is_element(v) && !shared->origin;
     v->route = start->route;
     if (rv_visit_goes_on(shared, stage, env)) {
-        rv_calls_count(shared, -(int64_t)start->llm_reserved); /* no model is asked */
+        rv_visit_note_calls(shared, -(int64_t)start->llm_reserved); /* no model is asked */
         int went = rv_visit_go_on(v, out, err);
         if (went == 0)
             went = advance(v, out, err);
@@ -108,7 +108,7 @@ int rv_visit_begin(struct rv_visit_shared *shared, const struct rv_visit_start *
     rv_visit_emit(v, out, shared->origin ? RV_EMIT_AGENT_STARTED : RV_EMIT_STAGE_STARTED, (struct rv_member){0});
     bool is_cancelled = rv_visit_is_cancelled(shared, stage, env);
     if (v->place.failed || is_cancelled) {
-        rv_calls_count(shared, -start->llm_reserved); /* no model is asked */
+        rv_visit_note_calls(shared, -start->llm_reserved); /* no model is asked */
         v->model.has_call = v->is_list = false;
     }
     if (is_cancelled) {

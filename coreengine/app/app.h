@@ -5,13 +5,18 @@
  * prints: results are structs, errors are rv_err, findings are rv_findings, and what happens during a run goes to the
  * callbacks of an observer.
  *
- * Threads: one thread at a time may use a struct rv_app and what was made with it; two threads use one each. */
+ * Threads: one thread at a time may use a struct rv_app and what was made with it; two threads use one each.
+ *
+ * Each further header is what a front may offer, and needs only this one: chat.h, streams.h (turns), recover.h, past.h,
+ * top.h (runs that were left, are over, are under way), rows.h (what was kept, as JSON), work.h, schedules.h (the
+ * queue), entities.h, memory.h (what a store knows and remembers), models.h, services.h (models, services for
+ * capabilities), check.h, testing.h (proofs, tests), upkeep.h (the store in order), mcp.h (both sides of MCP),
+ * gallery.h (examples). */
 #ifndef RV_APP_H
 #define RV_APP_H
 
 #include "coreengine/app/agents/agents.h"
 #include "coreengine/engine/engine.h"
-#include "coreengine/store/journal/bundle.h"
 #include "coreengine/store/journal/journal.h"
 
 /* Where things are, and for whom. All texts are borrowed. A zeroed struct is the default of each field. */
@@ -145,7 +150,7 @@ RV_MUST_CHECK int rv_app_check_folder(const char *folder, rv_err **err); /* RV_E
 /** The file of the pipeline of that name, appended. RV_E_NOT_FOUND. */
 RV_MUST_CHECK int rv_app_pipeline_path(const char *folder, const char *name, rv_buf *out, rv_err **err);
 /** Calls each for every pipeline by name, sorted. RV_E_IO: the folder cannot be read; RV_E_LIMIT: it has too many. */
-RV_MUST_CHECK int rv_app_pipelines_each(const char *folder, int (*each)(void *self, const char *name, rv_err **err),
+RV_MUST_CHECK int rv_app_list_pipelines(const char *folder, int (*each)(void *self, const char *name, rv_err **err),
                                         void *self, rv_err **err);
 
 /* The observer of a run. All slots may be NULL, and are called on the thread that drives the run, while the run goes

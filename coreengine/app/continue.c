@@ -160,9 +160,9 @@ static int on_step(void *self, const struct rv_record *record, const struct rv_e
 
     (void)record;
     if (ev)
-        rc = rv_app_script_take_event(&m->script, ev, run, err);
+        rc = rv_app_script_pass_event(&m->script, ev, run, err);
     for (size_t i = 0; ev && i < effects->n && rc == 0; i++)
-        rc = rv_app_script_take_effect(&m->script, &effects->items[i], err);
+        rc = rv_app_script_pass_effect(&m->script, &effects->items[i], err);
     return rc;
 }
 

@@ -92,7 +92,7 @@ static int read_names(const char *folder, struct names *names, rv_err **err)
     return rc;
 }
 
-int rv_app_pipelines_each(const char *folder, int (*each)(void *self, const char *name, rv_err **err), void *self,
+int rv_app_list_pipelines(const char *folder, int (*each)(void *self, const char *name, rv_err **err), void *self,
                           rv_err **err)
 {
     struct names names = {.at = NULL};

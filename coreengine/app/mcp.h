@@ -69,14 +69,14 @@ void rv_app_mcp_free(rv_app_mcp *m); /* on the thread of rv_app_mcp_look(), if t
  *  Fails with RV_E_NOMEM or RV_E_LIMIT only: other failures are answers. */
 RV_MUST_CHECK int rv_app_mcp_read(rv_app_mcp *m, const struct rv_app_mcp_at *at, rv_str bytes,
                                   struct rv_mcp_orders *out, rv_err **err);
-RV_MUST_CHECK int rv_app_mcp_take(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struct rv_mcp_message *message,
-                                  struct rv_mcp_orders *out, rv_err **err);
+RV_MUST_CHECK int rv_app_mcp_receive(rv_app_mcp *m, const struct rv_app_mcp_at *at,
+                                     const struct rv_mcp_message *message, struct rv_mcp_orders *out, rv_err **err);
 /** Do what a call waits for, on any thread; at: of that thread, without a job. The client may be used meanwhile. */
 void rv_app_mcp_job_do(rv_app_mcp_job *job, const struct rv_app_mcp_at *at);
 /** The order was not carried out: tell the client why, which is taken. */
 void rv_app_mcp_job_fail(rv_app_mcp_job *job, rv_err *why);
 bool rv_app_mcp_job_is_query(const rv_app_mcp_job *job);
-/** Answer the call of a job, as rv_app_mcp_take() does; takes the job. A call that ended meanwhile leaves no run. */
+/** Answer the call of a job, as rv_app_mcp_receive() does; takes the job. A call that ended meanwhile leaves no run. */
 RV_MUST_CHECK int rv_app_mcp_finish(rv_app_mcp *m, const struct rv_app_mcp_at *at, rv_app_mcp_job *job,
                                     struct rv_mcp_orders *out, rv_err **err);
 /** See how the calls under way are doing. Always with the same handle of the store. */
@@ -98,10 +98,10 @@ void rv_app_mcp_aside_stop(rv_app_mcp_aside *a);
 void rv_app_mcp_aside_free(rv_app_mcp_aside *a);    /* after all were taken */
 int rv_app_mcp_aside_fd(const rv_app_mcp_aside *a); /* readable: a job is done */
 bool rv_app_mcp_aside_is_busy(rv_app_mcp_aside *a); /* jobs are to come, or to be taken */
-/** Do a job. app: for whom; it outlives the job. owner: for rv_app_mcp_aside_take(). */
+/** Do a job. app: for whom; it outlives the job. owner: for rv_app_mcp_aside_steal(). */
 void rv_app_mcp_aside_add(rv_app_mcp_aside *a, rv_app_mcp_job *job, const struct rv_app *app, void *owner);
 /** A job that is done, for rv_app_mcp_finish(); after rv_app_mcp_aside_stop() any. NULL: there is none. */
-rv_app_mcp_job *rv_app_mcp_aside_take(rv_app_mcp_aside *a, void **owner);
+rv_app_mcp_job *rv_app_mcp_aside_steal(rv_app_mcp_aside *a, void **owner);
 
 /* --- standard input and output --- */
 /* What it points to is borrowed for the call. */

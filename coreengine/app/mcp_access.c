@@ -8,8 +8,8 @@
 
 #include "coreengine/app/app_internal.h"
 #include "coreengine/app/mcp.h"
-#include "coreengine/mcp/message.h"
-#include "coreengine/tools/mcp/http/login.h"
+#include "coreengine/mcp/mcp.h"
+#include "coreengine/tools/mcp/http/http.h"
 #include "coreengine/tools/rest/rest.h"
 
 #define LOGIN_US (10 * RV_US_PER_MIN) /* a person reads, and may have to find a password */

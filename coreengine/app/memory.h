@@ -6,7 +6,7 @@
 
 #include "coreengine/app/app.h"
 #include "coreengine/base/hash.h"
-#include "coreengine/knowledge/search.h"
+#include "coreengine/knowledge/knowledge.h"
 #include "coreengine/store/entities.h"
 #include "coreengine/store/sessions.h"
 #include "coreengine/store/tasks.h"

@@ -40,10 +40,10 @@ struct rv_app_script {
 RV_MUST_CHECK int rv_app_script_open(rv_store *store, const struct rv_app_past *p, struct rv_app_script *out,
                                      rv_err **err);
 /** An event of the journal that changes the position: an answer that the script gave. RV_E_NOMEM. */
-RV_MUST_CHECK int rv_app_script_take_event(struct rv_app_script *s, const struct rv_event *ev, const rv_run *run,
+RV_MUST_CHECK int rv_app_script_pass_event(struct rv_app_script *s, const struct rv_event *ev, const rv_run *run,
                                            rv_err **err);
 /** The same for an effect: a call that the script answers. what rv_script_pass() says. */
-RV_MUST_CHECK int rv_app_script_take_effect(struct rv_app_script *s, const struct rv_effect *e, rv_err **err);
+RV_MUST_CHECK int rv_app_script_pass_effect(struct rv_app_script *s, const struct rv_effect *e, rv_err **err);
 /** As struct rv_journal_begin has it; yours. */
 RV_MUST_CHECK int rv_app_script_at(const struct rv_app_script *s, json_object **out, rv_err **err);
 void rv_app_script_fini(struct rv_app_script *s);
@@ -253,7 +253,7 @@ struct rv_app_runs {
     bool more; /* than the limit */
 };
 /** With filter.limit the newest ones, and out->more tells whether there are others. RV_E_LIMIT: too many at once. */
-RV_MUST_CHECK int rv_app_runs_list(rv_store *store, const struct rv_store_scope *scope, struct rv_run_filter filter,
+RV_MUST_CHECK int rv_app_runs_find(rv_store *store, const struct rv_store_scope *scope, struct rv_run_filter filter,
                                    struct rv_app_runs *out, rv_err **err);
 void rv_app_runs_write(const struct rv_app_runs *l, rv_jw *w); /* an array of objects: `reeve runs --json` */
 void rv_app_runs_fini(struct rv_app_runs *l);

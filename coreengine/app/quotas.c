@@ -519,7 +519,8 @@ size_t rv_quotas_limits(const rv_quotas *q, const char *tenant, const char *user
     return add_plan(plan_of_user(q, t, user), false, n, out);
 }
 
-void rv_quotas_each_user(const rv_quotas *q, const char *tenant, void (*each)(void *self, const char *user), void *self)
+void rv_quotas_list_users(const rv_quotas *q, const char *tenant, void (*each)(void *self, const char *user),
+                          void *self)
 {
     const struct tenant *t = q ? tenant_of(q, tenant ? tenant : RV_STORE_TENANT) : NULL;
 

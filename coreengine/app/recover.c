@@ -50,7 +50,7 @@ enum rv_app_recovery rv_app_recovery_of(const struct rv_run_row *row, int64_t no
         return RV_APP_RECOVERY_WAITS;
     if (rv_app_owner_of(row, now_us) != RV_APP_OWNER_LIVES)
         return RV_APP_RECOVERY_LEFT;
-    return rv_owner_dies(row->owner, patience_us) ? RV_APP_RECOVERY_LEFT : RV_APP_RECOVERY_OWNED;
+    return rv_owner_wait_dead(row->owner, patience_us) ? RV_APP_RECOVERY_LEFT : RV_APP_RECOVERY_OWNED;
 }
 
 static int add(void *self, const struct rv_run_row *row, rv_err **err)
@@ -254,7 +254,7 @@ int rv_app_request_cancel(rv_store *store, const struct rv_store_scope *scope, c
     free(id);
     int64_t patience_us = RV_OWNER_ENDS_US;
     *ends_elsewhere = rc == 0 && rv_app_owner_of(row, rv_app_now_us()) == RV_APP_OWNER_LIVES &&
-                      !rv_owner_dies(row->owner, &patience_us);
+                      !rv_owner_wait_dead(row->owner, &patience_us);
     return rc;
 }
 

@@ -61,7 +61,7 @@ struct rv_app_artifacts_filter {
 typedef int (*rv_app_on_artifact)(void *self, const struct rv_app_artifact *artifact, rv_err **err);
 /** Those of the newest run first, and of each run in the order in which they were made. each returns 0, a code of
  *  failure, or 1: that is enough. It must not use the store. */
-RV_MUST_CHECK int rv_app_artifacts_each(rv_store *store, const struct rv_store_scope *scope,
+RV_MUST_CHECK int rv_app_list_artifacts(rv_store *store, const struct rv_store_scope *scope,
                                         const struct rv_app_artifacts_filter *filter, rv_app_on_artifact each,
                                         void *self, rv_err **err);
 

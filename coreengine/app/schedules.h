@@ -6,7 +6,7 @@
 #define RV_APP_SCHEDULES_H
 
 #include "coreengine/app/app.h"
-#include "coreengine/calendar/cron.h"
+#include "coreengine/calendar/calendar.h"
 #include "coreengine/store/schedules.h"
 
 #define RV_SCHEDULE_LATE_US   RV_US_PER_DAY             /* a firing that is a day late is skipped */

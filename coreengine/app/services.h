@@ -1,4 +1,4 @@
-/* The services of coreengine/tools/services.h that need a store: a run's capabilities queue tasks and schedules under
+/* The services of coreengine/tools/source.h that need a store: a run's capabilities queue tasks and schedules under
  * the tenant and the user of the run. Asks are answered on the threads that ask, by handles of the store that are used
  * again. */
 #ifndef RV_APP_SERVICES_H

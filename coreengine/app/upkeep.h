@@ -111,8 +111,8 @@ RV_MUST_CHECK int rv_app_quotas_open(const struct rv_app *app, rv_quotas **out, 
 size_t rv_quotas_limits(const rv_quotas *q, const char *tenant, const char *user,
                         struct rv_quota_limit out[RV_QUOTA_MAX_LIMITS]);
 /** Calls each for every user of the tenant that the file names, borrowed for the call. */
-void rv_quotas_each_user(const rv_quotas *q, const char *tenant, void (*each)(void *self, const char *user),
-                         void *self);
+void rv_quotas_list_users(const rv_quotas *q, const char *tenant, void (*each)(void *self, const char *user),
+                          void *self);
 
 /* A limit and what is used, or what is counted without a limit. Texts are borrowed for the call of each. */
 struct rv_app_usage {
@@ -127,7 +127,7 @@ struct rv_app_usage {
 };
 /** What the users of the tenant, or the one of the scope, may use and have used, the tenant as a whole first; borrowed
  *  for the call of each. store NULL: nothing is used yet. With a user the tenant's own rows are left out. */
-RV_MUST_CHECK int rv_app_usage_list(const rv_quotas *q, rv_store *store, const struct rv_store_scope *scope,
+RV_MUST_CHECK int rv_app_list_usage(const rv_quotas *q, rv_store *store, const struct rv_store_scope *scope,
                                     int64_t now_us, void (*each)(void *self, const struct rv_app_usage *row),
                                     void *self, rv_err **err);
 void rv_quotas_write_schema(rv_jw *w);

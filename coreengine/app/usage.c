@@ -122,7 +122,7 @@ static void show_all(struct usage *u, const rv_quotas *q, const struct rv_store_
     }
 }
 
-int rv_app_usage_list(const rv_quotas *q, rv_store *store, const struct rv_store_scope *scope, int64_t now_us,
+int rv_app_list_usage(const rv_quotas *q, rv_store *store, const struct rv_store_scope *scope, int64_t now_us,
                       void (*each)(void *self, const struct rv_app_usage *row), void *self, rv_err **err)
 {
     struct usage u = {.names = RV_BUF_INIT(MAX_NAMES), .now_us = now_us, .each = each, .self = self};
@@ -131,7 +131,7 @@ int rv_app_usage_list(const rv_quotas *q, rv_store *store, const struct rv_store
     if (scope->user)
         user_of(&u, scope->user);
     else
-        rv_quotas_each_user(q, scope->tenant, note_user, &u);
+        rv_quotas_list_users(q, scope->tenant, note_user, &u);
     if (store)
         rc = rv_store_list_usage(store, scope, now_us, note_counter, &u, err);
     if (rc == 0 && u.rc < 0)

@@ -34,6 +34,10 @@ static inline bool rv_str_is(rv_str a, const char *text) /* of a literal: a comp
 {
     return rv_str_eq(a, rv_str_of(text));
 }
+static inline bool rv_text_eq(const char *a, const char *b) /* NULL is equal to NULL only */
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
 /** The first byte c of s, or NULL. */
 static inline const char *rv_str_find(rv_str s, char c)
 {

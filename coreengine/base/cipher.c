@@ -1,6 +1,6 @@
 /* AES-256-GCM, AES-256-SIV and base64 by libnettle, which uses the processor's own instructions where there are some.
  */
-#include "coreengine/base/cipher.h"
+#include "coreengine/base/crypto.h"
 
 #include <nettle/base64.h>
 #include <nettle/gcm.h>

@@ -118,6 +118,7 @@ rv_str rv_json_str(json_object *s);            /* bytes of a string node; empty 
 const char *rv_json_type_text(json_object *v); /* "object" "array" "string" "integer" "number" "boolean" "null" */
 bool rv_json_is_int(json_object *v);           /* an integer that fits int64 */
 bool rv_json_is_number(json_object *v);
+bool rv_json_is_text(json_object *v); /* a string */
 /** The string under key, borrowed; false if absent or of another type. NUL-terminated (json-c's own), so rv_json_str()
  *  when embedded NULs matter. */
 bool rv_json_get_text(json_object *obj, const char *key, const char **out);
@@ -129,6 +130,8 @@ int64_t rv_json_int_or(json_object *obj, const char *key, int64_t otherwise);
 bool rv_json_bool_or(json_object *obj, const char *key, bool otherwise);
 /** The child, borrowed; NULL: it is a null, or there is none, or obj is not an object. */
 json_object *rv_json_member(json_object *obj, const char *key);
+/** The string under key, borrowed; ptr NULL: absent, or of another type, or obj is not an object. */
+rv_str rv_json_member_str(json_object *obj, const char *key);
 /** The child, borrowed, if it is present and of that type; else NULL. */
 json_object *rv_json_get_obj(json_object *obj, const char *key);
 json_object *rv_json_get_arr(json_object *obj, const char *key);

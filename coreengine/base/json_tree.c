@@ -202,6 +202,11 @@ bool rv_json_is_number(json_object *v)
     return json_object_is_type(v, json_type_int) || json_object_is_type(v, json_type_double);
 }
 
+bool rv_json_is_text(json_object *v)
+{
+    return json_object_is_type(v, json_type_string);
+}
+
 const char *rv_json_double_text(json_object *v)
 {
     const char *text = json_object_get_userdata(v);
@@ -274,6 +279,11 @@ json_object *rv_json_member(json_object *obj, const char *key)
     json_object *v = NULL;
 
     return json_object_is_type(obj, json_type_object) && json_object_object_get_ex(obj, key, &v) ? v : NULL;
+}
+
+rv_str rv_json_member_str(json_object *obj, const char *key)
+{
+    return rv_json_str(rv_json_member(obj, key));
 }
 
 json_object *rv_json_get_obj(json_object *obj, const char *key)

@@ -1,6 +1,6 @@
 /* Sealing by RSA-OAEP: padding, and powers by the functions of GMP that take the same time for all secrets and work in
  * memory that is given to them. rsa_read.c reads and writes keys. */
-#include "coreengine/base/rsa.h"
+#include "coreengine/base/crypto.h"
 
 #include <gmp.h>
 #include <nettle/memops.h>

@@ -1,5 +1,5 @@
 /* Signatures by nettle's function for a curve, in memory that is given to it, and by powers of RSA. */
-#include "coreengine/base/sign.h"
+#include "coreengine/base/crypto.h"
 
 #include <gmp.h>
 #include <nettle/ecc-curve.h>

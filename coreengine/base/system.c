@@ -11,7 +11,7 @@
 
 #define MAX_CHECK 16 /* descriptors that are tried at once */
 
-int rv_thread_start(pthread_t *out, void *(*body)(void *self), void *self, rv_err **err)
+int rv_thread_start(void *(*body)(void *self), void *self, pthread_t *out, rv_err **err)
 {
     sigset_t all, before;
 

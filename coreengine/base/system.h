@@ -16,7 +16,7 @@
 /** Start a thread that runs body(self); the caller joins or detaches it. All signals are blocked in it: they are for
  * the thread that waits for them. Any thread.
  * @return RV_E_THREADS: the system starts no more threads (the hint says what to raise); RV_E_NOMEM */
-RV_MUST_CHECK int rv_thread_start(pthread_t *out, void *(*body)(void *self), void *self, rv_err **err);
+RV_MUST_CHECK int rv_thread_start(void *(*body)(void *self), void *self, pthread_t *out, rv_err **err);
 
 /** See that n more descriptors can be opened now, for libraries that abort where they cannot. Opens and closes as many.
  * @return RV_E_FILES: the process or the system has fewer left */

@@ -2,7 +2,7 @@
 #ifndef RV_CALENDAR_INTERNAL_H
 #define RV_CALENDAR_INTERNAL_H
 
-#include "coreengine/calendar/zone.h"
+#include "coreengine/calendar/calendar.h"
 
 /* The years 1 to 9999: other times cannot be written (RFC 3339). */
 #define CALENDAR_FIRST_US (-719162 * RV_S_PER_DAY * RV_US_PER_S)

@@ -4,7 +4,7 @@
  * How depends on the expression. Fixed times (30 2 * * *) stand for appointments: each comes once, at the first instant
  * at which the clocks show that time or, where they skip it, a later one. Repeating ones (every half hour) stand for
  * intervals: each instant at which the clocks show such a time matches. */
-#include "coreengine/calendar/cron.h"
+#include "coreengine/calendar/calendar.h"
 
 #include "coreengine/calendar/calendar_internal.h"
 

@@ -4,8 +4,8 @@
  * they mean different things. */
 #include <string.h>
 
+#include "coreengine/calendar/calendar.h"
 #include "coreengine/calendar/calendar_internal.h"
-#include "coreengine/calendar/cron.h"
 
 #define N_FIELDS  5  /* minute, hour, day, month, day of the week */
 #define MAX_QUOTE 80 /* of the expression, in errors */

@@ -1,5 +1,5 @@
 /* Times of schedules that fire once: ISO 8601 text to an instant. Pure. */
-#include "coreengine/calendar/when.h"
+#include "coreengine/calendar/calendar.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* A zone in memory: its name, offsets of instants, instants of local times. Pure.
  *
  * All questions are answered by spans, the stretches of time between two changes of the clocks. */
-#include "coreengine/calendar/zone.h"
+#include "coreengine/calendar/calendar.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -214,7 +214,7 @@ void rv_cli_outlet_open(rv_log *log)
     outlet.ends = false;
     memset(outlet.failed, 0, sizeof outlet.failed);
     RV_IGNORE(rv_log_never_wait(log, NULL), "without memory its records wait for their reader");
-    is_open = rv_thread_start(&outlet.thread, write_what_comes, NULL, NULL) == 0;
+    is_open = rv_thread_start(write_what_comes, NULL, &outlet.thread, NULL) == 0;
 }
 
 bool rv_cli_outlet_put(int fd, rv_str text)

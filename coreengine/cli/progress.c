@@ -151,7 +151,7 @@ rv_progress *rv_progress_new(const struct rv_cli *cli, const struct rv_pipeline 
     pthread_cond_init(&g->wake, &steady);
     pthread_condattr_destroy(&steady);
     if (live)
-        g->has_thread = rv_thread_start(&g->thread, redraw, g, NULL) == 0;
+        g->has_thread = rv_thread_start(redraw, g, &g->thread, NULL) == 0;
     return g;
 }
 

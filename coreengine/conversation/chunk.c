@@ -2,9 +2,8 @@
 #include <string.h>
 
 #include "coreengine/base/hash.h"
-#include "coreengine/conversation/context.h"
+#include "coreengine/conversation/conversation.h"
 #include "coreengine/conversation/messages_internal.h"
-#include "coreengine/conversation/moments.h"
 
 #define GLUE        "\n...\n"      /* where the middle of a long text is left out */
 #define HEAD_POINTS ((size_t)1000) /* code points of a summary's beginning that are kept */

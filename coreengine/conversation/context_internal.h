@@ -2,7 +2,7 @@
 #ifndef RV_CONTEXT_INTERNAL_H
 #define RV_CONTEXT_INTERNAL_H
 
-#include "coreengine/conversation/context.h"
+#include "coreengine/conversation/conversation.h"
 
 /* One text of a context: how JSON and HTTP call it, where it is, what fits. What it points to is static. */
 struct rv_context_member {

@@ -125,8 +125,8 @@ static int read_call(rv_str json, const struct call_keys *keys, struct call_part
     *out = (struct call_parts){.arguments = RV_BUF_INIT(MESSAGE_MAX_RESULT)};
     if (rc < 0)
         return rc;
-    write_id(rv_json_str(rv_json_member(call, keys->id)), out->id);
-    write_name(rv_json_str(rv_json_member(call, keys->name)), out->name);
+    write_id(rv_json_member_str(call, keys->id), out->id);
+    write_name(rv_json_member_str(call, keys->name), out->name);
     out->has_arguments = keys->arguments && rv_json_member(call, keys->arguments);
     if (keys->arguments)
         rc = write_arguments(rv_json_member(call, keys->arguments), &out->arguments, err);

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coreengine/conversation/conversation.h"
 #include "coreengine/conversation/messages_internal.h"
-#include "coreengine/conversation/moments.h"
 #include "coreengine/model/llm/llm.h"
 
 #define MADE_UP "call_" /* and the number of the row (remlight 14, rule 8) */
@@ -205,7 +205,7 @@ static size_t rows_of(const struct shown *s)
  * items are oldest first. */
 static int compact(rv_history *h, rv_err **err)
 {
-    size_t last = (size_t)h->opts.always_last, newer = 0, n = rv_moments_count(h->moments);
+    size_t last = (size_t)h->opts.always_last, newer = 0, n = rv_moments_n(h->moments);
     int rc = 0;
 
     for (size_t i = 0; i < h->n_items; i++)

@@ -7,8 +7,8 @@
 #ifndef RV_MESSAGES_H
 #define RV_MESSAGES_H
 
+#include "config/agentdoc/agentdoc.h"
 #include "coreengine/base/base.h"
-#include "envelope/history.h"
 #include "envelope/terms.h"
 
 #define RV_MESSAGE_TYPES(X)                                                                                            \
@@ -64,7 +64,7 @@ struct rv_turn {
     const char *name;               /* the session's new name; NULL: as it is */
     json_object *metadata;          /* shallow-merged into the session's; NULL: as it is */
     const char *agent_name;         /* of a session that is new */
-    int64_t moment_token_threshold; /* the rows may complete a chunk (moments.h) of this many tokens; 0: none */
+    int64_t moment_token_threshold; /* the rows may complete a chunk (conversation.h) of this many tokens; 0: none */
     const char *moment_summariser;  /* agent that writes the summary of such a chunk; NULL: none does */
     struct rv_message *rows;
     size_t n_rows;
@@ -132,7 +132,7 @@ struct rv_history_opts {
     int64_t compress_keep; /* see rv_message_compress() */
     bool names_keys;       /* shortened texts say by which key the whole is found: for agents that can look it up */
     bool count_tool_rows;  /* rows that are not shown use up the budget, too (as p8 had it) */
-    bool compacts;         /* instead of shortening: older answers become hints at moments (moments.h) */
+    bool compacts;         /* instead of shortening: older answers become hints at moments (conversation.h) */
 };
 #define RV_HISTORY_OPTS_INIT                                                                                           \
     ((struct rv_history_opts){.version = RV_HISTORY_LAST,                                                              \
@@ -157,8 +157,8 @@ RV_MUST_CHECK int rv_history_new(const char *session, const struct rv_history_op
 void rv_history_free(rv_history *h);
 /** Add the next older row; copies the parts it needs. *full: older rows cannot be shown any more. */
 RV_MUST_CHECK int rv_history_add(rv_history *h, const struct rv_message *row, bool *full, rv_err **err);
-/** Notes of moments (moments.h): they are told before the messages, and hints refer to them. Borrowed until the end of
- *  rv_history_finish(). NULL: none. */
+/** Notes of moments (conversation.h): they are told before the messages, and hints refer to them. Borrowed until the
+ * end of rv_history_finish(). NULL: none. */
 void rv_history_set_moments(rv_history *h, json_object *notes);
 /** The messages, oldest first: an array as `history` of llm.h has it, the caller's. Always keeps the rules of
  *  providers: each call has its result right behind it, ids are there and differ, names are legal, arguments are

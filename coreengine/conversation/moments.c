@@ -1,8 +1,8 @@
 /* What of a session's moments a model is told: the text of each, which ones fit, and hints at them. */
 #include <string.h>
 
+#include "coreengine/conversation/conversation.h"
 #include "coreengine/conversation/messages_internal.h"
-#include "coreengine/conversation/moments.h"
 
 #define OPENING   "[Session context]\n"
 #define MAX_TEXT  ((size_t)1 << 20) /* of one moment */
@@ -233,7 +233,7 @@ int rv_moments_check(json_object *notes, rv_err **err)
     return 0;
 }
 
-size_t rv_moments_count(json_object *notes)
+size_t rv_moments_n(json_object *notes)
 {
     size_t n = 0;
 
@@ -270,7 +270,7 @@ static json_object *covering(json_object *notes, int64_t seq, int64_t created_us
 
 int64_t rv_moment_hint(json_object *notes, int64_t seq, int64_t created_us, bool names_keys, rv_buf *out)
 {
-    json_object *note = rv_moments_count(notes) > 0 ? covering(notes, seq, created_us) : NULL;
+    json_object *note = rv_moments_n(notes) > 0 ? covering(notes, seq, created_us) : NULL;
 
     if (!note) {
         rv_buf_puts(out, COMPACTED);

@@ -335,7 +335,7 @@ static void tell_questions(rv_exec *x)
     if (!o->on_question || x->rc < 0 || x->status != RV_RUN_INTERRUPTED)
         return;
     const rv_envelope *env = rv_run_envelope(x->run);
-    const char *asked_by = rv_run_asked_by(x->run);
+    const char *asked_by = rv_run_question_stage(x->run);
     tell_questions_of(x, env, asked_by ? asked_by : rv_envelope_fields(env)->current_stage);
 }
 
@@ -350,7 +350,8 @@ static void tell_asking(rv_engine *e)
             continue;
         x->is_asking = false;
         e->n_asking--;
-        for (size_t i = 0; !x->over && x->opts.observer.on_question && (env = rv_run_asking(x->run, i, &stage)); i++)
+        for (size_t i = 0;
+             !x->over && x->opts.observer.on_question && (env = rv_run_question_envelope(x->run, i, &stage)); i++)
             tell_questions_of(x, env, stage);
     }
 }

@@ -17,7 +17,7 @@
 #include "coreengine/model/provider/provider.h"
 #include "coreengine/run/run.h"
 #include "coreengine/store/journal/journal.h"
-#include "coreengine/tools/mcp/mcptools.h"
+#include "coreengine/tools/mcp/mcp.h"
 #include "coreengine/tools/plugin/plugin.h"
 #include "coreengine/tools/script/script.h"
 
@@ -104,7 +104,7 @@ struct rv_service_job {
     int (*run)(struct rv_service_job *j, rv_buf *answer, rv_err **err);
     void (*free)(struct rv_service_job *j); /* any thread, also when it never ran */
 };
-/* The services that the program answers, not the engine; coreengine/tools/services.h has the names of all. */
+/* The services that the program answers, not the engine; coreengine/tools/source.h has the names of all. */
 struct rv_exec_services {
     /** On the loop thread; does not block. args: an object, borrowed. RV_E_NOT_FOUND: this program does not answer it;
      * RV_E_INVALID, RV_E_NOMEM. */

@@ -230,7 +230,7 @@ int rv_exec_step(rv_exec *x, const struct rv_event *ev, rv_err **err)
     int rc = rv_health_blocked(x, &blocked, err);
     told.blocked = blocked;
     if (ev->kind == RV_EVENT_ANSWER)
-        told.response.asker = rv_run_asker(x->run, ev->response.interrupt_id);
+        told.response.asker = rv_run_question_stage_of(x->run, ev->response.interrupt_id);
     if (rc == 0)
         rc = step(x, &told, err);
     json_object_put(blocked);

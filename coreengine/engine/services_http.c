@@ -1,5 +1,5 @@
 /* The services http.get and http.request: requests that capabilities make through the engine, under the one policy for
- * addresses (coreengine/model/http/egress.h). The variable REEVE_ALLOW_NET allows more than public addresses.
+ * addresses (coreengine/model/http/http.h). The variable REEVE_ALLOW_NET allows more than public addresses.
  *
  * GET and HEAD follow redirects; each new address is a new request and is looked at like the first one. What is sent to
  * another origin has none of the caller's headers, and a redirect from https to http is not followed but handed out. */
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "coreengine/base/cipher.h"
+#include "coreengine/base/crypto.h"
 #include "coreengine/engine/services_internal.h"
 
 #define ALLOW_NET   "REEVE_ALLOW_NET"

@@ -192,7 +192,7 @@ static void *worker(void *self)
 static int spawn(struct pool *p, rv_err **err)
 {
     pthread_t thread;
-    int rc = rv_thread_start(&thread, worker, p, err);
+    int rc = rv_thread_start(worker, p, &thread, err);
 
     if (rc < 0)
         return rc;

@@ -223,7 +223,7 @@ int rv_writer_new(const rv_store *store, struct rv_clock clock, void (*wake)(voi
     pthread_mutex_init(&o->lock, NULL);
     pthread_cond_init(&o->wanted, NULL);
     pthread_cond_init(&o->done, NULL);
-    rc = rv_thread_start(&o->thread, run, o, err);
+    rc = rv_thread_start(run, o, &o->thread, err);
     if (rc < 0) {
         destroy(o);
         return RV_WRAP(err, rc, "make the thread of the store");

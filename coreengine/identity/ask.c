@@ -192,7 +192,7 @@ int rv_auth_logout(const rv_auth *auth, rv_store *store, const struct rv_caller 
 
     if (rc == 0 && rv_caller_cookie(c, RV_LOGIN_COOKIE, &value) == 1) {
         rv_secret_hash(value, hash);
-        rc = rv_store_drop_login(store, hash, err);
+        rc = rv_store_delete_login(store, hash, err);
     }
     if (rc < 0)
         return rc;

@@ -255,8 +255,8 @@ bool rv_auth_cors(const rv_auth *auth, const struct rv_caller *c,
 
 /** One more request of identity: RV_E_DENIED and *refusal (429, Retry-After) when there were too many of late. Memory
  * is bounded: of very many callers those that were quiet for longest are forgotten. */
-RV_MUST_CHECK int rv_auth_count_request(rv_auth *auth, const struct rv_identity *identity, int64_t now_us,
-                                        struct rv_refusal *refusal);
+RV_MUST_CHECK int rv_auth_note_request(rv_auth *auth, const struct rv_identity *identity, int64_t now_us,
+                                       struct rv_refusal *refusal);
 /** 429 of a quota: when it may fit again (0: never), in words of the store's answer. */
 void rv_refuse_quota(struct rv_refusal *refusal, const char *why, int64_t again_us, int64_t now_us);
 /** 503 while the server drains. */

@@ -252,7 +252,7 @@ int rv_auth_verify(const rv_auth *auth, const struct rv_caller *c, const struct 
 
 /* --- rates --- */
 
-int rv_auth_count_request(rv_auth *auth, const struct rv_identity *identity, int64_t now_us, struct rv_refusal *refusal)
+int rv_auth_note_request(rv_auth *auth, const struct rv_identity *identity, int64_t now_us, struct rv_refusal *refusal)
 {
     char name[2 * RV_IDENTITY_MAX_ID + 2];
     size_t n = strlen(identity->tenant);

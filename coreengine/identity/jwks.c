@@ -119,7 +119,7 @@ static int read_point(json_object *jwk, struct ecc_point *out, rv_err **err)
     return rc;
 }
 
-static bool is_text(json_object *jwk, const char *member, const char *text)
+static bool member_is(json_object *jwk, const char *member, const char *text)
 {
     json_object *v = NULL;
 
@@ -139,15 +139,15 @@ static bool is_for_verifying(json_object *jwk)
 
     for (size_t i = 0; ops && i < json_object_array_length(ops); i++)
         verifies = verifies || rv_str_is(rv_json_str(json_object_array_get_idx(ops, i)), "verify");
-    return verifies && (!has(jwk, "use") || is_text(jwk, "use", "sig"));
+    return verifies && (!has(jwk, "use") || member_is(jwk, "use", "sig"));
 }
 
 /* 1: a key that is of no use here. */
 static int kind_of(json_object *jwk, enum rv_jwt_alg *alg, rv_err **err)
 {
-    bool is_rsa = is_text(jwk, "kty", "RSA"), is_ec = is_text(jwk, "kty", "EC");
+    bool is_rsa = member_is(jwk, "kty", "RSA"), is_ec = member_is(jwk, "kty", "EC");
 
-    if (is_text(jwk, "kty", "oct")) {
+    if (member_is(jwk, "kty", "oct")) {
         RV_FAIL(err, RV_E_INVALID, "a secret (\"kty\":\"oct\") is among the public keys");
         rv_err_hint(err, "give the secret of HS256 with --jwt-secret-file, and keep it out of the file");
         return RV_E_INVALID;
@@ -155,9 +155,9 @@ static int kind_of(json_object *jwk, enum rv_jwt_alg *alg, rv_err **err)
     if (has(jwk, "d"))
         return RV_FAIL(err, RV_E_INVALID, "it is a private key (it has \"d\"): leave public members only");
     *alg = is_rsa ? RV_JWT_RS256 : RV_JWT_ES256;
-    if ((!is_rsa && !(is_ec && is_text(jwk, "crv", "P-256"))) || !is_for_verifying(jwk))
+    if ((!is_rsa && !(is_ec && member_is(jwk, "crv", "P-256"))) || !is_for_verifying(jwk))
         return 1;
-    return has(jwk, "alg") && !is_text(jwk, "alg", is_rsa ? "RS256" : "ES256");
+    return has(jwk, "alg") && !member_is(jwk, "alg", is_rsa ? "RS256" : "ES256");
 }
 
 static int read_kid(json_object *jwk, struct jwk *k, rv_err **err)

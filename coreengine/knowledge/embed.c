@@ -1,8 +1,8 @@
 /* Work at the queue of vectors: rows are claimed, their texts embedded in one call, the vectors kept. */
 #include <stdlib.h>
 
-#include "coreengine/knowledge/search.h"
-#include "coreengine/match/vectors.h"
+#include "coreengine/knowledge/knowledge.h"
+#include "coreengine/match/match.h"
 #include "coreengine/store/entities.h"
 
 #define BATCH 20 /* texts of one request, unless told otherwise */

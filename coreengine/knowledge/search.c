@@ -1,6 +1,6 @@
 /* SEARCH: rows of one table by the vector of a text, by its words, or by both. */
-#include "coreengine/knowledge/search.h"
-#include "coreengine/match/vectors.h"
+#include "coreengine/knowledge/knowledge.h"
+#include "coreengine/match/match.h"
 #include "coreengine/store/entities.h"
 
 #include <stdio.h>

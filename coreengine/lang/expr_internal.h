@@ -6,8 +6,7 @@
 #ifndef RV_EXPR_INTERNAL_H
 #define RV_EXPR_INTERNAL_H
 
-#include "coreengine/lang/expr.h"
-#include "coreengine/lang/pattern.h"
+#include "coreengine/lang/lang.h"
 
 /* Temporaries of one evaluation: joined strings, lists that a macro builds. */
 #define RV_EXPR_MAX_MEMORY ((size_t)1 << 20)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/lang/key_words.h"
+#include "coreengine/lang/lang.h"
 #include "coreengine/lang/yaml_internal.h"
 
 #define MAX_OWN 40 /* bytes of a user's value that is shown as it should be written */

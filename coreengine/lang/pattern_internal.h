@@ -2,7 +2,7 @@
 #ifndef RV_PATTERN_INTERNAL_H
 #define RV_PATTERN_INTERNAL_H
 
-#include "coreengine/lang/pattern.h"
+#include "coreengine/lang/lang.h"
 
 /** Append to out what PCRE2 reads for a pattern of ECMA-262; messages name it as shown. RV_E_PARSE, RV_E_LIMIT,
  * RV_E_NOMEM. */

@@ -1,5 +1,5 @@
 /* Tables of CSV, of lines of JSON, and of YAML. Pure: the caller brings the text. */
-#include "coreengine/lang/table.h"
+#include "coreengine/lang/lang.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* Chunks of a long text, and the names of pages. */
 #include <stdlib.h>
 
+#include "coreengine/match/match.h"
 #include "coreengine/match/match_internal.h"
-#include "coreengine/match/pages.h"
 
 /* --- chunks --- */
 

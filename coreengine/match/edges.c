@@ -1,8 +1,8 @@
 /* Edges: what two entities have to do with each other, kept on the one that it begins at. */
 #include <json-c/json_object.h>
 
+#include "coreengine/match/match.h"
 #include "coreengine/match/match_internal.h"
-#include "coreengine/match/pages.h"
 
 #define MAX_JSON_BYTES ((size_t)8 << 20) /* of edges that are a string */
 
@@ -33,17 +33,12 @@ static bool is_null_or(json_object *edge, const char *key, bool (*is_type)(json_
     return !json_object_object_get_ex(edge, key, &value) || !value || is_type(value);
 }
 
-static bool is_text(json_object *v)
-{
-    return json_object_is_type(v, json_type_string);
-}
-
 static bool is_edge(json_object *v)
 {
     json_object *target = NULL;
 
     return json_object_is_type(v, json_type_object) && json_object_object_get_ex(v, "target", &target) &&
-           rv_json_str(target).len > 0 && is_null_or(v, "relation", is_text) &&
+           rv_json_str(target).len > 0 && is_null_or(v, "relation", rv_json_is_text) &&
            is_null_or(v, "weight", rv_json_is_number);
 }
 
@@ -136,7 +131,7 @@ static int open_array(json_object *edges, json_object **out, rv_err **err)
     json_object *array = NULL;
     int rc = 0;
 
-    if (is_text(edges))
+    if (rv_json_is_text(edges))
         rc = rv_json_parse(rv_json_str(edges), &opts, &array, err);
     else
         array = json_object_get(edges);

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "coreengine/base/hash.h"
+#include "coreengine/match/match.h"
 #include "coreengine/match/match_internal.h"
-#include "coreengine/match/pages.h"
 
 #define MAX_TARGET  2048 /* bytes; a longer one is not a page */
 #define MAX_PARTS   128  /* folders of a path */

@@ -2,8 +2,8 @@
 #ifndef RV_MATCH_VECTORS_INTERNAL_H
 #define RV_MATCH_VECTORS_INTERNAL_H
 
+#include "coreengine/match/match.h"
 #include "coreengine/match/match_internal.h"
-#include "coreengine/match/vectors.h"
 
 /** The same sum as rv_vector_dot(), without the registers of a newer processor. */
 float rv_vector_dot_portable(const float *a, const float *b, size_t dims);

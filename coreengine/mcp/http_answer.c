@@ -6,7 +6,7 @@
 
 #include "coreengine/base/net.h"
 #include "coreengine/mcp/http.h"
-#include "coreengine/mcp/message.h"
+#include "coreengine/mcp/mcp.h"
 
 void rv_mcp_answer_init(struct rv_mcp_answer *a, int64_t id, bool is_stream, void (*on_message)(void *, rv_str json),
                         void *self)

@@ -1,6 +1,6 @@
 /* Lines out of bytes. A line that lies whole in the bytes of one call is handed over where it is; only one that is cut
  * is copied, so the limit is the same for both. */
-#include "coreengine/mcp/message.h"
+#include "coreengine/mcp/mcp.h"
 
 void rv_mcp_lines_init(struct rv_mcp_lines *lines, size_t max_line, rv_mcp_line_fn on_line, void *self)
 {

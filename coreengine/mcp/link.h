@@ -15,7 +15,7 @@
 
 #include <string.h>
 
-#include "coreengine/mcp/message.h"
+#include "coreengine/mcp/mcp.h"
 
 #define RV_MCP_MAX_FAILURE ((size_t)64 << 10) /* bytes of a body that comes with an error status and is handed up */
 

@@ -1,6 +1,6 @@
 /* Messages of JSON-RPC 2.0: read with all their types checked, and written. */
-#include "coreengine/mcp/message.h"
 #include "coreengine/base/limit.h"
+#include "coreengine/mcp/mcp.h"
 
 #include <assert.h>
 #include <limits.h>

@@ -2,9 +2,9 @@
 #ifndef RV_MCP_OAUTH_INTERNAL_H
 #define RV_MCP_OAUTH_INTERNAL_H
 
-#include "coreengine/base/sign.h"
+#include "coreengine/base/crypto.h"
 #include "coreengine/mcp/http.h"
-#include "coreengine/mcp/message.h"
+#include "coreengine/mcp/mcp.h"
 
 #define OAUTH_MAX_URL    ((size_t)4 << 10)  /* bytes */
 #define OAUTH_MAX_TEXT   ((size_t)16 << 10) /* of a form or an address with all parameters */

@@ -17,14 +17,6 @@ struct blocks {
     rv_buf text;        /* all texts, as one value */
 };
 
-static rv_str text_of(json_object *block, const char *key)
-{
-    json_object *value = NULL;
-
-    json_object_object_get_ex(block, key, &value);
-    return json_object_is_type(value, json_type_string) ? rv_json_str(value) : (rv_str){NULL, 0};
-}
-
 /* annotations.audience: user, assistant or both; absent means both. */
 static bool is_for_model(json_object *block)
 {
@@ -70,25 +62,25 @@ static int add_blob(struct blocks *all, rv_str data, rv_str media_type, rv_str n
 static int add_reference(struct blocks *all, json_object *block, rv_err **err)
 {
     struct rv_json_build b = {.err = err};
-    rv_str title = text_of(block, "title");
+    rv_str title = rv_json_member_str(block, "title");
     json_object *part;
 
-    if (text_of(block, "uri").len == 0) {
+    if (rv_json_member_str(block, "uri").len == 0) {
         all->fault = "a resource_link of the content has no uri";
         return 0;
     }
     part = rv_json_build(&b, all->parts, NULL, json_object_new_object());
     rv_json_build_text(&b, part, "type", "reference");
-    put(&b, part, "uri", text_of(block, "uri"));
-    put(&b, part, "name", title.len ? title : text_of(block, "name"));
-    put(&b, part, "description", text_of(block, "description"));
-    put(&b, part, "media_type", text_of(block, "mimeType"));
+    put(&b, part, "uri", rv_json_member_str(block, "uri"));
+    put(&b, part, "name", title.len ? title : rv_json_member_str(block, "name"));
+    put(&b, part, "description", rv_json_member_str(block, "description"));
+    put(&b, part, "media_type", rv_json_member_str(block, "mimeType"));
     return b.rc;
 }
 
 static int add_media(struct blocks *all, json_object *block, rv_err **err)
 {
-    rv_str data = text_of(block, "data"), media_type = text_of(block, "mimeType");
+    rv_str data = rv_json_member_str(block, "data"), media_type = rv_json_member_str(block, "mimeType");
 
     if (!rv_tool_is_base64(data) || !rv_is_media_type(media_type)) {
         all->fault = "an image or audio block of the content has no data in base64, or no mimeType";
@@ -101,7 +93,8 @@ static int add_media(struct blocks *all, json_object *block, rv_err **err)
 static int add_resource(struct blocks *all, json_object *block, rv_err **err)
 {
     json_object *resource = rv_json_get_obj(block, "resource"), *text = NULL;
-    rv_str uri = text_of(resource, "uri"), blob = text_of(resource, "blob"), media_type = text_of(resource, "mimeType");
+    rv_str uri = rv_json_member_str(resource, "uri"), blob = rv_json_member_str(resource, "blob"),
+           media_type = rv_json_member_str(resource, "mimeType");
 
     if (uri.len == 0) {
         all->fault = "a resource block of the content has no resource with a uri";
@@ -130,7 +123,7 @@ static int add_block(struct blocks *all, json_object *block, rv_err **err)
         int (*add)(struct blocks *all, json_object *block, rv_err **err);
     } types[] = {
         {"image", add_media}, {"audio", add_media}, {"resource_link", add_reference}, {"resource", add_resource}};
-    rv_str type = text_of(block, "type");
+    rv_str type = rv_json_member_str(block, "type");
 
     if (!is_for_model(block))
         return 0;
@@ -141,8 +134,8 @@ static int add_block(struct blocks *all, json_object *block, rv_err **err)
     if (rv_str_is(type, "text")) {
         if (all->text.len > 0)
             rv_buf_putc(&all->text, '\n');
-        rv_buf_add_str(&all->text, text_of(block, "text"));
-        return add_text(all, text_of(block, "text"), err);
+        rv_buf_add_str(&all->text, rv_json_member_str(block, "text"));
+        return add_text(all, rv_json_member_str(block, "text"), err);
     }
     for (size_t i = 0; i < RV_COUNT(types); i++)
         if (rv_str_is(type, types[i].type)) {
@@ -239,11 +232,11 @@ static void write_as_called(json_object *result, rv_buf *text)
     rv_jw_arr(&w);
     for (size_t i = 0; !structured && content && i < json_object_array_length(content); i++) {
         json_object *block = json_object_array_get_idx(content, i);
-        if (!rv_str_is(text_of(block, "type"), "text"))
+        if (!rv_str_is(rv_json_member_str(block, "type"), "text"))
             continue;
         rv_jw_obj(&w);
         rv_jw_kv_text(&w, "type", "text");
-        rv_jw_kv_str(&w, "text", text_of(block, "text"));
+        rv_jw_kv_str(&w, "text", rv_json_member_str(block, "text"));
         rv_jw_obj_end(&w);
     }
     rv_jw_arr_end(&w);

@@ -49,11 +49,6 @@ static int invalid(const struct asking *a, const char *text, rv_err **err)
     return refuse(a, RV_MCP_INVALID_PARAMS, text, NULL, err);
 }
 
-static bool is_text(json_object *value)
-{
-    return json_object_is_type(value, json_type_string);
-}
-
 /* The extension of the newest revision, or what the one before had of its own. */
 static void write_tasks(const struct asking *a, struct rv_json_build *b, json_object *all)
 {
@@ -120,7 +115,7 @@ static int initialize(const struct asking *a, rv_err **err)
 
     if (s->version)
         return refuse(a, RV_MCP_INVALID_REQUEST, "the session is initialized already", NULL, err);
-    if (!is_text(version))
+    if (!rv_json_is_text(version))
         return invalid(a, "\"protocolVersion\" is not text", err);
     if (!rv_json_get_obj(p, "capabilities"))
         return invalid(a, "\"capabilities\" is not an object", err);
@@ -171,7 +166,7 @@ static const char *check_tool(json_object *p)
 {
     json_object *arguments = NULL;
 
-    if (!is_text(rv_json_member(p, "name")))
+    if (!rv_json_is_text(rv_json_member(p, "name")))
         return "\"name\" is not text";
     if (json_object_object_get_ex(p, "arguments", &arguments) && !json_object_is_type(arguments, json_type_object))
         return "\"arguments\" is not an object";
@@ -180,7 +175,7 @@ static const char *check_tool(json_object *p)
 
 static const char *check_task(json_object *p)
 {
-    return is_text(rv_json_member(p, "taskId")) ? NULL : "\"taskId\" is not text";
+    return rv_json_is_text(rv_json_member(p, "taskId")) ? NULL : "\"taskId\" is not text";
 }
 
 static const char *check_update(json_object *p)
@@ -190,14 +185,14 @@ static const char *check_update(json_object *p)
 
 static const char *check_uri(json_object *p)
 {
-    return is_text(rv_json_member(p, "uri")) ? NULL : "\"uri\" is not text";
+    return rv_json_is_text(rv_json_member(p, "uri")) ? NULL : "\"uri\" is not text";
 }
 
 static const char *check_prompt(json_object *p)
 {
     json_object *arguments = NULL;
 
-    if (!is_text(rv_json_member(p, "name")))
+    if (!rv_json_is_text(rv_json_member(p, "name")))
         return "\"name\" is not text";
     if (!json_object_object_get_ex(p, "arguments", &arguments))
         return NULL;
@@ -205,7 +200,7 @@ static const char *check_prompt(json_object *p)
         return "\"arguments\" is not an object";
     json_object_object_foreach (arguments, key, value) {
         (void)key;
-        if (!is_text(value))
+        if (!rv_json_is_text(value))
             return "an argument of a prompt is not text";
     }
     return NULL;
@@ -218,7 +213,7 @@ static const char *check_completion(json_object *p)
 
     if (!rv_str_is(type, "ref/prompt") && !rv_str_is(type, "ref/resource"))
         return "\"ref\" is not a prompt or a resource";
-    return is_text(rv_json_member(argument, "name")) && is_text(rv_json_member(argument, "value"))
+    return rv_json_is_text(rv_json_member(argument, "name")) && rv_json_is_text(rv_json_member(argument, "value"))
                ? NULL
                : "\"argument\" does not have a name and a value";
 }
@@ -323,7 +318,7 @@ static int begin_call(const struct asking *a, const struct method *method, rv_er
     c.n = ++s->last_call;
     c.id = json_object_get(a->m->id);
     c.version = a->is_modern ? RV_MCP_2026_07_28 : s->version;
-    if (is_text(token) || rv_json_is_int(token))
+    if (rv_json_is_text(token) || rv_json_is_int(token))
         c.token = json_object_get(token);
     if (method->want == RV_MCP_WANT_TASK_RESULT)
         c.task = json_object_get(rv_json_member(a->m->params, "taskId"));
@@ -358,7 +353,7 @@ static int check_modern(struct asking *a, bool *ok, rv_err **err)
     json_object *capabilities = rv_json_get_obj(meta, MCP_META_CAPABILITIES);
 
     *ok = false;
-    if (!is_text(version))
+    if (!rv_json_is_text(version))
         return invalid(a, "\"_meta\" does not have \"" MCP_META_VERSION "\"", err);
     if (rv_mcp_version_of(rv_json_str(version)) != RV_MCP_2026_07_28)
         return unsupported(a, version, err);
@@ -460,7 +455,7 @@ static int take_notification(rv_mcp_server *s, const struct rv_mcp_message *m, s
 /* The answer to a question of ours. An error counts as no answer. */
 static int take_answer(rv_mcp_server *s, const struct rv_mcp_message *m, struct rv_mcp_orders *orders, rv_err **err)
 {
-    rv_str action = m->kind == RV_MCP_RESULT ? rv_json_str(rv_json_member(m->result, "action")) : (rv_str){NULL, 0};
+    rv_str action = m->kind == RV_MCP_RESULT ? rv_json_member_str(m->result, "action") : (rv_str){NULL, 0};
 
     for (size_t i = 0; i < s->n_calls && rv_json_is_int(m->id); i++) {
         struct mcp_call *c = &s->calls[i];
@@ -479,7 +474,7 @@ static int take_answer(rv_mcp_server *s, const struct rv_mcp_message *m, struct 
     return 0;
 }
 
-int rv_mcp_server_take(rv_mcp_server *s, const struct rv_mcp_message *m, struct rv_mcp_orders *orders, rv_err **err)
+int rv_mcp_server_receive(rv_mcp_server *s, const struct rv_mcp_message *m, struct rv_mcp_orders *orders, rv_err **err)
 {
     switch (m->kind) {
     case RV_MCP_REQUEST:
@@ -500,7 +495,7 @@ int rv_mcp_server_read(rv_mcp_server *s, rv_str bytes, struct rv_mcp_orders *ord
     int code = 0, rc = rv_mcp_read(bytes, &m, &code, &why);
 
     if (rc == 0) {
-        rc = rv_mcp_server_take(s, &m, orders, err);
+        rc = rv_mcp_server_receive(s, &m, orders, err);
     } else if (rc == RV_E_INVALID) {
         rv_buf text = RV_BUF_INIT(4 << 10);
         rv_err_write_chain(why, &text);

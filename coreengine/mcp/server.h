@@ -12,7 +12,7 @@
 #ifndef RV_MCP_SERVER_H
 #define RV_MCP_SERVER_H
 
-#include "coreengine/mcp/message.h"
+#include "coreengine/mcp/mcp.h"
 
 #define RV_MCP_MAX_CALLS 64  /* requests of one session at once; a client with more is told to wait */
 #define RV_MCP_PAGE      100 /* entries of one page of a list */
@@ -81,8 +81,8 @@ void rv_mcp_server_free(rv_mcp_server *s);
 
 /* All of the following append to orders. They fail with RV_E_NOMEM only, or RV_E_LIMIT where an answer is too large. */
 /** A message has come. */
-RV_MUST_CHECK int rv_mcp_server_take(rv_mcp_server *s, const struct rv_mcp_message *m, struct rv_mcp_orders *orders,
-                                     rv_err **err);
+RV_MUST_CHECK int rv_mcp_server_receive(rv_mcp_server *s, const struct rv_mcp_message *m, struct rv_mcp_orders *orders,
+                                        rv_err **err);
 /** Bytes have come: as _take, and what is not a message is answered with an error. */
 RV_MUST_CHECK int rv_mcp_server_read(rv_mcp_server *s, rv_str bytes, struct rv_mcp_orders *orders, rv_err **err);
 /** A refusal without a call: id NULL: it could not be read. */

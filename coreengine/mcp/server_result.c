@@ -135,7 +135,7 @@ static void rename_tasks(struct rv_json_build *b, json_object *result)
 static int shape_for_legacy(const struct mcp_call *c, json_object *result, json_object **out, rv_err **err)
 {
     struct rv_json_build b = {err, 0};
-    bool is_created = rv_str_is(rv_json_str(rv_json_member(result, "resultType")), "task");
+    bool is_created = rv_str_is(rv_json_member_str(result, "resultType"), "task");
 
     *out = NULL;
     if (c->version == RV_MCP_2026_07_28 ||
@@ -189,7 +189,7 @@ int rv_mcp_shape(const rv_mcp_server *s, const struct mcp_call *c, json_object *
             rv_json_build_int(&b, copy, "ttlMs", is_list(c->want) ? LIST_TTL_MS : 0);
             rv_json_build_text(&b, copy, "cacheScope", "private");
         }
-        bool is_task = rv_str_is(rv_json_str(rv_json_member(result, "resultType")), "task");
+        bool is_task = rv_str_is(rv_json_member_str(result, "resultType"), "task");
         rv_mcp_mark_modern(s, &b, copy, is_task ? "task" : "complete");
     }
     mcp_mark_task(c, &b, copy);

@@ -1,5 +1,5 @@
 /* One tool of a server: its definition, checked, as reeve's; what its calls send, and what their results become. */
-#include "coreengine/mcp/message.h"
+#include "coreengine/mcp/mcp.h"
 #include "coreengine/mcp/tools_internal.h"
 
 #include <json-c/linkhash.h>

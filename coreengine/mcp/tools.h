@@ -8,7 +8,7 @@
 
 #include "config/config.h"
 #include "coreengine/base/json.h"
-#include "coreengine/mcp/message.h"
+#include "coreengine/mcp/mcp.h"
 #include "coreengine/plan/artifact.h"
 #include "coreengine/tools/tools.h"
 

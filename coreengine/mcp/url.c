@@ -1,7 +1,7 @@
 /* Addresses and forms: only what requests to servers need. */
 #include <string.h>
 
-#include "coreengine/mcp/message.h"
+#include "coreengine/mcp/mcp.h"
 
 #include "coreengine/base/hash.h"
 

@@ -2,7 +2,7 @@
 #ifndef RV_OPENAPI_INTERNAL_H
 #define RV_OPENAPI_INTERNAL_H
 
-#include "coreengine/mcp/message.h"
+#include "coreengine/mcp/mcp.h"
 #include "coreengine/mcp/tools.h"
 #include "coreengine/openapi/openapi.h"
 

@@ -241,13 +241,6 @@ static void add_file(struct rv_json_build *b, json_object *block, const char *co
             rv_artifact_share(b, file, names[i][1], value);
 }
 
-static bool is_text(json_object *from, const char *key)
-{
-    const char *text;
-
-    return json_object_is_type(from, json_type_object) && rv_json_get_text(from, key, &text);
-}
-
 /* false: the block cannot be read. */
 static bool add_block(struct rv_json_build *b, const char *type, json_object *block, json_object *parts)
 {
@@ -256,17 +249,18 @@ static bool add_block(struct rv_json_build *b, const char *type, json_object *bl
     static const char *const blob[][2] = {{"uri", "name"}, {"mimeType", "mimeType"}, {"blob", "bytes"}};
     json_object *resource = rv_json_get_obj(block, "resource"), *text = NULL;
 
-    if (strcmp(type, "text") == 0 && is_text(block, "text")) {
+    if (strcmp(type, "text") == 0 && rv_json_is_text(rv_json_member(block, "text"))) {
         json_object_object_get_ex(block, "text", &text);
         rv_artifact_share(b, new_part(b, parts), "text", text);
-    } else if ((strcmp(type, "image") == 0 || strcmp(type, "audio") == 0) && is_text(block, "data")) {
+    } else if ((strcmp(type, "image") == 0 || strcmp(type, "audio") == 0) &&
+               rv_json_is_text(rv_json_member(block, "data"))) {
         add_file(b, block, media, RV_COUNT(media), parts);
-    } else if (strcmp(type, "resource_link") == 0 && is_text(block, "uri")) {
+    } else if (strcmp(type, "resource_link") == 0 && rv_json_is_text(rv_json_member(block, "uri"))) {
         add_file(b, block, link, RV_COUNT(link), parts);
-    } else if (strcmp(type, "resource") == 0 && is_text(resource, "text")) {
+    } else if (strcmp(type, "resource") == 0 && rv_json_is_text(rv_json_member(resource, "text"))) {
         json_object_object_get_ex(resource, "text", &text);
         rv_artifact_share(b, new_part(b, parts), "text", text);
-    } else if (strcmp(type, "resource") == 0 && is_text(resource, "blob")) {
+    } else if (strcmp(type, "resource") == 0 && rv_json_is_text(rv_json_member(resource, "blob"))) {
         add_file(b, resource, blob, RV_COUNT(blob), parts);
     } else {
         return false;

@@ -1,7 +1,7 @@
 /* Errors of plans as JSON and as text. One table says which fields an error has. */
 #include <stdint.h>
 
-#include "coreengine/plan/validate.h"
+#include "coreengine/plan/planner.h"
 
 enum field {
     NONE,

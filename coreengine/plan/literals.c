@@ -100,13 +100,13 @@ static void note_fault(void *self, const struct rv_schema_fault *fault)
 void rv_validation_check_literals(struct rv_validation *c, json_object *arguments)
 {
     struct literals literals = {c, arguments};
-    struct rv_schema_watch watch = {c->hole, MAX_FAULTS, note_fault, &literals};
+    struct rv_schema_partial partial = {c->hole, MAX_FAULTS, note_fault, &literals};
     rv_err *why = NULL;
     size_t n_faults = 0;
 
     if (!c->tool->input_schema || c->rc < 0)
         return;
-    int rc = rv_schema_watch(c->tool->input_schema, arguments, &watch, &n_faults, &why);
+    int rc = rv_schema_check_partial(c->tool->input_schema, arguments, &partial, &n_faults, &why);
     if (rc == RV_E_NOMEM) {
         rv_validation_no_memory(c);
     } else if (rc < 0) {

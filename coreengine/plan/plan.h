@@ -1,6 +1,7 @@
 /* Plans of models: a direct answer, or tool calls in the order in which they run. Everything in a reply is hostile
  * until it was read here: size, depth and number of calls have caps, and a plan that breaks a rule is an outcome that
- * the model is told about. */
+ * the model is told about. planner.h: what a planner is given, and whether its plan is sound; artifact.h: what tools
+ * make for people. */
 #ifndef RV_PLAN_PLAN_H
 #define RV_PLAN_PLAN_H
 

@@ -3,8 +3,8 @@
 #define RV_PLAN_VALIDATE_INTERNAL_H
 
 #include "coreengine/plan/plan.h"
+#include "coreengine/plan/planner.h"
 #include "coreengine/plan/shape_internal.h"
-#include "coreengine/plan/validate.h"
 
 #define RV_PLAN_MAX_PATH ((size_t)2 << 10) /* bytes of a path in an error; a longer one is cut */
 

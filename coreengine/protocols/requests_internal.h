@@ -2,7 +2,7 @@
 #ifndef RV_REQUESTS_INTERNAL_H
 #define RV_REQUESTS_INTERNAL_H
 
-#include "coreengine/protocols/requests.h"
+#include "coreengine/protocols/protocols.h"
 
 /* A body that is being read. */
 struct req {

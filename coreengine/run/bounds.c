@@ -38,7 +38,7 @@ static void add_branch(rv_run *run, const struct branch *b)
     for (size_t i = 0; i < p->n_edge_limits; i++) {
         rv_str from = rv_str_of(p->edge_limits[i].from_name), to = rv_str_of(p->edge_limits[i].to_name);
 
-        t->of_edge[i] += rv_envelope_edge_count(env, from, to) - rv_envelope_edge_count(under, from, to);
+        t->of_edge[i] += rv_envelope_passages(env, from, to) - rv_envelope_passages(under, from, to);
     }
 }
 
@@ -72,8 +72,8 @@ int rv_totals_begin(rv_run *run, rv_err **err)
         if (b->group)
             add_branch(run, b);
     for (size_t i = 0; i < p->n_edge_limits; i++)
-        t->of_edge[i] += rv_envelope_edge_count(run->env, rv_str_of(p->edge_limits[i].from_name),
-                                                rv_str_of(p->edge_limits[i].to_name));
+        t->of_edge[i] += rv_envelope_passages(run->env, rv_str_of(p->edge_limits[i].from_name),
+                                              rv_str_of(p->edge_limits[i].to_name));
     run->shared.llm_left = p->max_llm_calls - t->llm_calls;
     run->shared.hops_left = p->max_agent_hops - t->visits;
     t->is_on = true;

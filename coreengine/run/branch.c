@@ -133,8 +133,8 @@ static void take(rv_run *run, struct branch *b, bool llm)
         run->shared.llm_left = rv_envelope_left(b->env).llm_calls;
         run->shared.hops_left = rv_envelope_left(b->env).hops;
     }
-    rv_calls_count(&run->shared, llm);
-    rv_hops_count(&run->shared, 1);
+    rv_visit_note_calls(&run->shared, llm);
+    rv_visit_note_hops(&run->shared, 1);
 }
 
 static int begin_visit(rv_run *run, struct branch *b, int stage, struct rv_effects *out, rv_err **err)
@@ -288,7 +288,7 @@ static int next_of_branch(rv_run *run, struct branch *b, struct rv_effects *out,
     const struct rv_envelope_fields *f = rv_envelope_fields(b->env);
 
     if (f->terminated) {
-        rv_envelope_take_end(run->env, b->env);
+        rv_envelope_copy_end(run->env, b->env);
         return rv_run_finish(run, RV_RUN_TERMINATED, NULL, out, err);
     }
     if (f->interrupt_pending)

@@ -1,7 +1,7 @@
 /* A list that a stage works through: each element is a visit of one branch, on its own fork, and does not route. They
  * begin in order, so many at once as max_parallel says; what they made is put together in their order, whichever was
  * done first. A visit that has not begun costs nothing. */
-#include "coreengine/run/work_internal.h"
+#include "coreengine/run/work_kinds_internal.h"
 #include "envelope/error_types.h"
 
 #include <inttypes.h>
@@ -118,8 +118,8 @@ static int begin_element(rv_work *w, bool llm, struct rv_effects *out, rv_err **
     if (rc < 0)
         return rc;
     place.path = el->path;
-    rv_hops_count(w->shared, 1);
-    rv_calls_count(w->shared, llm);
+    rv_visit_note_hops(w->shared, 1);
+    rv_visit_note_calls(w->shared, llm);
     rc = rv_envelope_fork(w->env, &el->fork, err);
     const struct rv_visit_start start = {.stage = stage, .env = el->fork, .place = &place, .llm_reserved = llm};
     if (rc == 0)

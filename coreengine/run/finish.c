@@ -43,7 +43,7 @@ int rv_run_save(rv_run *run, struct rv_effects *out, rv_err **err)
     return rc;
 }
 
-const char *rv_run_asked_by(const rv_run *run)
+const char *rv_run_question_stage(const rv_run *run)
 {
     bool is_known = run->shared.rules >= RV_RULES_2 && run->main.asked_by >= 0;
 
@@ -52,7 +52,7 @@ const char *rv_run_asked_by(const rv_run *run)
 
 static const char *asking_stage(const rv_run *run, const struct rv_interrupt *in)
 {
-    const char *stage = in->stage ? in->stage : rv_run_asked_by(run);
+    const char *stage = in->stage ? in->stage : rv_run_question_stage(run);
 
     return stage ? stage : rv_envelope_fields(run->env)->current_stage;
 }

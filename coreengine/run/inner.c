@@ -1,7 +1,7 @@
 /* A pipeline that runs as the work of a stage: a run of its own within the visit. Its calls, events and records are
  * those of the run around it, and its visits, model calls and money count there, too. It begins with nothing but its
  * inputs. When it has to wait for a person, the stage waits: the run around asks, and keeps the state of this one. */
-#include "coreengine/run/work_internal.h"
+#include "coreengine/run/work_kinds_internal.h"
 #include "envelope/error_types.h"
 
 #include <inttypes.h>
@@ -272,7 +272,7 @@ static int make_output(rv_work *w, struct rv_outside_end *end, rv_err **err)
         return rv_envelope_outputs(env, &end->output, err);
     struct rv_scope scope = rv_stage_scope_init(&values, a->inner.pipeline, env, NULL, false);
     rv_stage_scope_set_place(&values, &w->inner->run->place);
-    int rc = rv_built_make(a->inner.outputs, &scope, NULL, &end->output, &cause);
+    int rc = rv_built_eval(a->inner.outputs, &scope, NULL, &end->output, &cause);
     rv_stage_scope_fini(&values);
     if (rc == RV_E_NOMEM) {
         rv_err_pass(err, cause);

@@ -142,8 +142,8 @@ static size_t reserve(rv_run *run, const int *ready, size_t n, int *over_visits)
         } else {
             left.hops--;
             left.llm_calls -= llm;
-            rv_hops_count(run->shared.up, 1);
-            rv_calls_count(run->shared.up, llm);
+            rv_visit_note_hops(run->shared.up, 1);
+            rv_visit_note_calls(run->shared.up, llm);
             run->batch[taken++] = ready[i];
             continue;
         }

@@ -221,7 +221,7 @@ int rv_questions_hide(rv_run *run, rv_err **err)
     int rc = 0;
 
     if (kept && !run->shown) /* the envelope was loaded with its questions */
-        rc = rv_envelope_take_hidden(run->env, json_object_array_get_idx(kept, 0), err);
+        rc = rv_envelope_read_hidden(run->env, json_object_array_get_idx(kept, 0), err);
     if (rc < 0)
         return rc;
     rv_envelope_hide_questions(run->env);
@@ -230,9 +230,9 @@ int rv_questions_hide(rv_run *run, rv_err **err)
     return 0;
 }
 
-const char *rv_run_asker(rv_run *run, rv_str id)
+const char *rv_run_question_stage_of(rv_run *run, rv_str id)
 {
-    const char *stage = rv_envelope_asker(run->env, id, rv_run_asked_by(run));
+    const char *stage = rv_envelope_asker(run->env, id, rv_run_question_stage(run));
     struct branch *b = stage || !run->main.opened ? NULL : find(run, id);
 
     return b && b->asked_by >= 0 ? run->pipeline->agents[b->asked_by].name : stage;
@@ -262,7 +262,7 @@ int64_t rv_run_n_asked(const rv_run *run)
     return run->n_asked;
 }
 
-const rv_envelope *rv_run_asking(rv_run *run, size_t i, const char **stage)
+const rv_envelope *rv_run_question_envelope(rv_run *run, size_t i, const char **stage)
 {
     struct branch *b = rv_questions_first(run);
 

@@ -1,6 +1,6 @@
 /* The run as others see it: made, begun at its first stage or with the answer to an interrupt (rules 7.2 and 7.10),
  * stepped, asked, freed. The two cores are in branch.c and parallel.c. */
-#include "coreengine/run/work_internal.h"
+#include "coreengine/run/work_kinds_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -66,10 +66,10 @@ const rv_err *rv_run_failure(const rv_run *run);
 rv_envelope *rv_run_steal_envelope(rv_run *run); /* yours; the run can only be freed then */
 /** The stage whose visit left a question. A hook's question does not keep the run at its stage, so it may stand before
  * the next one. NULL: unknown, where the run stands counts. */
-const char *rv_run_asked_by(const rv_run *run);
+const char *rv_run_question_stage(const rv_run *run);
 /** The stage whose question waits with that id (ptr NULL: the pending one), also while other branches go on. Borrowed;
  * NULL: unknown. */
-const char *rv_run_asker(rv_run *run, rv_str id);
+const char *rv_run_question_stage_of(rv_run *run, rv_str id);
 /** The question of a run that waits, or of a branch while others run, which no one answered in time: out is what to
  * tell the run, as an answer. The time of that event must be at least now_us. False: none is due. id is memory for out.
  */
@@ -83,7 +83,7 @@ RV_MUST_CHECK int rv_run_check_branch_answer(rv_run *run, const struct rv_respon
 int64_t rv_run_n_asked(const rv_run *run);
 /** The envelope of the i-th branch whose question is open, in list order; *stage: that asks. NULL: there are no more.
  * Both borrowed. */
-const rv_envelope *rv_run_asking(rv_run *run, size_t i, const char **stage);
+const rv_envelope *rv_run_question_envelope(rv_run *run, size_t i, const char **stage);
 /** Set opts.saves from the next step on: for a caller that wants the state at one place of a run only. */
 void rv_run_set_saves(rv_run *run, enum rv_saves saves);
 /** Tells whether the core itself refuses calls of blocked tools. By older rules the engine refuses them when it

@@ -2,9 +2,9 @@
 #ifndef RV_RUN_INTERNAL_H
 #define RV_RUN_INTERNAL_H
 
-#include "coreengine/run/calls.h"
+#include "coreengine/run/calls_internal.h"
 #include "coreengine/run/run.h"
-#include "coreengine/run/work.h"
+#include "coreengine/run/work_internal.h"
 #include "envelope/branches.h"
 
 /* One stage of a parallel batch. */

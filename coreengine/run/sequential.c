@@ -35,13 +35,13 @@ static int count_loop(rv_run *run, struct branch *b, int from, enum rv_outcome o
     if (run->shared.rules < RV_RULES_2)
         return 0;
     if (x->has_max_replan_iterations && outcome == RV_OUTCOME_REPLAN) {
-        rc = rv_envelope_count_loop(b->env, RV_LOOP_REPLAN, name, &of_stage, &of_all, err);
+        rc = rv_envelope_note_loop(b->env, RV_LOOP_REPLAN, name, &of_stage, &of_all, err);
         of_all = t->is_on ? ++t->replans : of_all;
         if (rc == 0 && of_all > x->max_replan_iterations)
             too_many(why, "would plan again too often", "max_replan_iterations", x->max_replan_iterations);
     }
     if (rc == 0 && x->has_max_loop_back_rejections && rejects(run, b, from, outcome)) {
-        rc = rv_envelope_count_loop(b->env, RV_LOOP_REJECTION, name, &of_stage, &of_all, err);
+        rc = rv_envelope_note_loop(b->env, RV_LOOP_REJECTION, name, &of_stage, &of_all, err);
         of_stage = t->is_on ? ++t->rejections[from] : of_stage;
         if (rc == 0 && of_stage > x->max_loop_back_rejections)
             too_many(why, "was asked for too often", "max_loop_back_rejections", x->max_loop_back_rejections);
@@ -93,7 +93,7 @@ int rv_run_take_edge(rv_run *run, struct branch *branch, const struct edge *edge
     int64_t used = 0, limit = rv_pipeline_edge_limit(run->pipeline, from, to);
     rv_buf why = RV_BUF_INIT(512);
 
-    int rc = rv_envelope_count_edge(branch->env, a, b, &used, err);
+    int rc = rv_envelope_note_passage(branch->env, a, b, &used, err);
     used = rv_run_count_edge(run, from, to, used);
     if (rc == 0 && to <= from && !run->pipeline->execution.enable_loop_back)
         return stop_at_edge(run, branch, edge, "loops back, which execution.enable_loop_back forbids", out, err);

@@ -1,7 +1,7 @@
 /* The work of one visit: passes each call to the kind of work that the visit has. A stage with for_each or `pipeline`
  * begins as a visit, leaves its work to one of the kinds that its run knows (each.c, inner.c), and is told how that
  * ended. */
-#include "coreengine/run/work_internal.h"
+#include "coreengine/run/work_kinds_internal.h"
 
 #include <stdlib.h>
 

@@ -1,37 +1,35 @@
-/* Shared by the kinds of work of one visit. */
-#ifndef RV_WORK_INTERNAL_H
-#define RV_WORK_INTERNAL_H
+/* The work of one visit of a stage, whatever its kind: a plain visit of the agent, a visit for each element of a list,
+ * or a pipeline that runs inside.
+ *
+ * The functions are those of rv_visit, which see coreengine/agent/agent.h for what they promise. The scheduler
+ * holds works and does not look inside. */
+#ifndef RV_RUN_WORK_INTERNAL_H
+#define RV_RUN_WORK_INTERNAL_H
 
-#include "coreengine/run/run_internal.h"
+#include "coreengine/agent/agent.h"
 
-struct each;
-struct inner;
+typedef struct rv_work rv_work;
 
-/* One kind of work that a visit leaves outside (enum rv_outside). */
-struct rv_work_kind {
-    int (*begin)(rv_work *w, struct rv_effects *out, rv_err **err);
-    /* Begin as much as is allowed; *ended: nothing is under way any more. */
-    int (*advance)(rv_work *w, struct rv_effects *out, bool *ended, rv_err **err);
-    bool (*waits_for)(const rv_work *w, int64_t call_id);
-    int (*find_short)(const rv_work *w, struct rv_short *out, rv_err **err); /* as rv_work_find_short() */
-    int (*on)(rv_work *w, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
-    /* Give up what is under way; what has ended keeps its history. */
-    int (*cancel)(rv_work *w, const char *why, json_object *partials, struct rv_effects *out, rv_err **err);
-    int (*recover)(rv_work *w, int64_t gap_us, struct rv_effects *out, rv_err **err);
-    int (*end)(rv_work *w, struct rv_outside_end *end, rv_err **err); /* its result; texts live until free */
-    void (*free)(rv_work *w);
-};
-extern const struct rv_work_kind rv_each_kind;  /* each.c: the elements of a list */
-extern const struct rv_work_kind rv_inner_kind; /* inner.c: another pipeline; goes on after a person's answer, too */
-
-struct rv_work {
-    struct rv_visit_shared *shared;  /* borrowed */
-    rv_envelope *env;                /* borrowed */
-    rv_visit *visit;                 /* owned: of the stage */
-    struct rv_visit_place place;     /* of the visit; borrowed values */
-    const struct rv_work_kind *kind; /* static; of what the visit left outside and is under way; NULL: nothing */
-    struct each *each;               /* owned; of that kind only, as is the next */
-    struct inner *inner;             /* owned */
-};
+/** Begin. shared, and what `start` points to, are borrowed until rv_work_free(). */
+RV_MUST_CHECK int rv_work_begin(struct rv_visit_shared *shared, const struct rv_visit_start *start,
+                                struct rv_effects *out, rv_work **work, rv_err **err);
+/** True if it waits for that call or timer. */
+bool rv_work_waits_for(const rv_work *w, int64_t call_id);
+/** Visits in it that wait for money: see rv_visit_find_short(). */
+RV_MUST_CHECK int rv_work_find_short(const rv_work *w, struct rv_short *out, rv_err **err);
+/** The event that it waits for. */
+RV_MUST_CHECK int rv_work_on(rv_work *w, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
+/** Give up all that is under way in it. */
+RV_MUST_CHECK int rv_work_cancel(rv_work *w, const char *why, json_object *partials, struct rv_effects *out,
+                                 rv_err **err);
+/** A stage that waits for a person never goes on. */
+RV_MUST_CHECK int rv_work_give_up(struct rv_visit_shared *shared, int stage, rv_envelope *env, const char *why,
+                                  struct rv_effects *out, rv_err **err);
+/** Another process goes on with it. */
+RV_MUST_CHECK int rv_work_recover(rv_work *w, int64_t gap_us, struct rv_effects *out, rv_err **err);
+bool rv_work_is_done(const rv_work *w);
+const struct rv_visit_result *rv_work_result(const rv_work *w); /* only when done */
+int rv_work_stage(const rv_work *w);
+void rv_work_free(rv_work *w);
 
 #endif

@@ -445,7 +445,7 @@ static int each_model(struct models *m, rv_err **err)
     int rc = rv_agents_list(c->handles->sources.agents, &c->app.scope, take_model, m, err);
 
     if (rc == 0 && rv_identity_needs(&c->who, RV_SCOPE_RUNS_WRITE, &refusal) == 0)
-        rc = rv_app_pipelines_each(c->server->opts->pipelines, take_pipeline, m, err);
+        rc = rv_app_list_pipelines(c->server->opts->pipelines, take_pipeline, m, err);
     return rc;
 }
 

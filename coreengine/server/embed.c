@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "coreengine/app/models.h"
-#include "coreengine/base/cipher.h"
-#include "coreengine/match/vectors.h"
+#include "coreengine/base/crypto.h"
+#include "coreengine/match/match.h"
 #include "coreengine/server/handlers_internal.h"
 
 #define MAX_TEXTS 256                      /* of one request; more is an error */

@@ -46,7 +46,7 @@ static int judge(struct srv_call *c, rv_err **err)
     int rc = rv_auth_identify(s->auth, &(struct rv_auth_with){c->store, now_us, s->app.log}, &caller, &c->who,
                               c->refusal, err);
     if (rc == 0)
-        rc = rv_auth_count_request(s->auth, &c->who, now_us, c->refusal);
+        rc = rv_auth_note_request(s->auth, &c->who, now_us, c->refusal);
     if (rc == 0 && c->route->scope != SRV_KNOWN)
         rc = rv_identity_needs(&c->who, (enum rv_api_scope)c->route->scope, c->refusal);
     c->is_refused = rc == RV_E_DENIED;

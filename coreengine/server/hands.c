@@ -68,7 +68,7 @@ static void *work(void *self)
 static int add_thread(struct srv_hands *h, rv_err **err)
 {
     pthread_t thread;
-    int rc = rv_thread_start(&thread, work, h, err);
+    int rc = rv_thread_start(work, h, &thread, err);
 
     if (rc == 0) {
         pthread_detach(thread);

@@ -83,7 +83,7 @@ static int copy_first(void *self, const struct rv_stream_part *part, rv_err **er
 /* The turn has not begun, and the process that was to begin it is gone or has given it up: it begins now. */
 static int take_up(struct srv_call *c, struct srv_turn_ask *a, const struct rv_stream_row *row, rv_err **err)
 {
-    int rc = rv_store_take_stream(c->store, row->id, row->owner, c->server->owner, err);
+    int rc = rv_store_claim_stream(c->store, row->id, row->owner, c->server->owner, err);
 
     rv_buf_clear(&a->open);
     if (rc == 0)

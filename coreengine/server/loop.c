@@ -154,7 +154,7 @@ int srv_loop_go(struct srv_loop *loop, rv_err **err)
 {
     if (loop->coalesces)
         begin_coalescing(loop);
-    int rc = rv_thread_start(&loop->thread, go, loop, err);
+    int rc = rv_thread_start(go, loop, &loop->thread, err);
     loop->has_thread = rc == 0;
     return rc;
 }

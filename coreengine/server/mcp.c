@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/base/cipher.h"
+#include "coreengine/base/crypto.h"
 #include "coreengine/server/handlers_internal.h"
 #include "coreengine/server/mcp_internal.h"
 
@@ -130,7 +130,7 @@ static const char *check_headers(const struct srv_call *c, const struct rv_mcp_m
     if (!header_says(c, "mcp-method", rv_str_of(m->method), rc))
         return "the header Mcp-Method is not the method of the body";
     if (key && json_object_is_type(rv_json_member(m->params, key), json_type_string) &&
-        !header_says(c, "mcp-name", rv_json_str(rv_json_member(m->params, key)), rc))
+        !header_says(c, "mcp-name", rv_json_member_str(m->params, key), rc))
         return "the header Mcp-Name is not the name of the body";
     return NULL;
 }
@@ -220,7 +220,7 @@ static int perform(struct srv_call *c, struct srv_mcp_session *session, struct r
                    const struct rv_mcp_message *m, struct rv_mcp_orders *out, rv_app_mcp_job **job, rv_err **err)
 {
     at->job = job;
-    int rc = rv_app_mcp_take(session->client, at, m, out, err);
+    int rc = rv_app_mcp_receive(session->client, at, m, out, err);
     int64_t call = rv_app_mcp_last_call(session->client); /* of others there may be new ones afterwards */
 
     at->job = NULL;

@@ -367,7 +367,7 @@ static void finish_jobs(struct srv_mcps *all, bool waits)
         finish_job(l->session, l->job);
         free(l);
     }
-    while ((job = rv_app_mcp_aside_take(all->aside, &owner)) != NULL) {
+    while ((job = rv_app_mcp_aside_steal(all->aside, &owner)) != NULL) {
         bool is_mine = !waits && srv_mcp_session_try(owner);
         struct srv_mcp_late *l = is_mine || waits ? NULL : calloc(1, sizeof *l);
         if (l) {

@@ -219,7 +219,7 @@ static int finish(struct rejoin *r, const struct rv_stream_row *row, rv_err **er
     if (rc == 0) /* made first: what fails behind the taking would leave a stream that no process ends */
         rc = rv_app_stream_new(r->all->reader.server->streams, &how, &log, err);
     if (rc == 0)
-        rc = rv_store_take_stream(r->all->reader.store, row->id, row->owner, r->all->reader.server->owner, err);
+        rc = rv_store_claim_stream(r->all->reader.store, row->id, row->owner, r->all->reader.server->owner, err);
     if (rc < 0 && log)
         rv_app_stream_close(log, RV_APP_STREAM_LEAVES);
     if (rc == 0) {

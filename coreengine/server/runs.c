@@ -391,7 +391,7 @@ int srv_pipelines_list(struct srv_call *c, rv_err **err)
     rv_jw w = srv_call_json(c, 200);
 
     rv_jw_arr(&w);
-    int rc = rv_app_pipelines_each(c->server->opts->pipelines, write_name, &w, err);
+    int rc = rv_app_list_pipelines(c->server->opts->pipelines, write_name, &w, err);
     rv_jw_arr_end(&w);
     return rc;
 }
@@ -416,7 +416,7 @@ int srv_runs_list(struct srv_call *c, rv_err **err)
     if (rc == 0 && status && !filter.statuses)
         rc = RV_FAIL(err, RV_E_INVALID, "status \"%.40s\" is not a status of runs", status);
     if (rc == 0)
-        rc = rv_app_runs_list(c->store, &c->app.scope, filter, &list, err);
+        rc = rv_app_runs_find(c->store, &c->app.scope, filter, &list, err);
     if (rc == 0)
         rv_app_runs_write(&list, &w);
     rv_app_runs_fini(&list);

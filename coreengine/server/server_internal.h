@@ -11,7 +11,7 @@
 #include "coreengine/app/upkeep.h"
 #include "coreengine/app/work.h"
 #include "coreengine/http/http.h"
-#include "coreengine/protocols/requests.h"
+#include "coreengine/protocols/protocols.h"
 #include "coreengine/server/loop_internal.h"
 #include "coreengine/server/server.h"
 #include "coreengine/telemetry/telemetry.h"

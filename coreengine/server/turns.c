@@ -263,17 +263,12 @@ void srv_turns_leave(struct srv_turns *all, struct srv_message **leave)
 
 /* --- the beginning --- */
 
-static bool is_text(const char *a, const char *b)
-{
-    return a && b ? strcmp(a, b) == 0 : a == b;
-}
-
 static bool is_same(const struct turn *t, const struct srv_turn_ask *ask)
 {
     const char *session = session_of(t);
 
     return session && ask->session && strcmp(session, ask->session) == 0 && strcmp(t->ask->tenant, ask->tenant) == 0 &&
-           is_text(t->ask->user, ask->user);
+           rv_text_eq(t->ask->user, ask->user);
 }
 
 static struct turn *find(struct srv_turns *all, const struct srv_turn_ask *ask, bool is_parked)

@@ -177,7 +177,7 @@ int srv_tool_servers(struct srv_call *c, rv_err **err)
 
     rv_jw_arr(&w);
     if (rc == 0)
-        rc = rv_app_pipelines_each(c->server->opts->pipelines, take_pipeline, &s, err);
+        rc = rv_app_list_pipelines(c->server->opts->pipelines, take_pipeline, &s, err);
     rv_jw_arr_end(&w);
     free(s.wanted);
     return rc;

@@ -101,7 +101,7 @@ int srv_worker_start(struct srv_worker *w, rv_err **err)
                                       .self_event = w,
                                       .streams = w->s->streams};
     atomic_store(&w->s->worker, SRV_WORKER_WORKS);
-    int rc = rv_thread_start(&w->thread, work, w, err);
+    int rc = rv_thread_start(work, w, &w->thread, err);
     w->is_started = rc == 0;
     return rc;
 }

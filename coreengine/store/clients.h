@@ -44,7 +44,7 @@ RV_MUST_CHECK int rv_store_last_stream(rv_store *s, const struct rv_store_scope 
 RV_MUST_CHECK int rv_store_session_stream(rv_store *s, const struct rv_store_scope *scope, const char *session,
                                           struct rv_stream_row *out, rv_err **err);
 /** Another process writes its lines from now on. RV_E_STATE: it has another owner than `from`, or has ended. */
-RV_MUST_CHECK int rv_store_take_stream(rv_store *s, const char *id, const char *from, const char *owner, rv_err **err);
+RV_MUST_CHECK int rv_store_claim_stream(rv_store *s, const char *id, const char *from, const char *owner, rv_err **err);
 /* Where a process goes on to write in a stream of its own. All 0: it is looked up. */
 struct rv_stream_tail {
     int64_t key, n_lines;

@@ -155,8 +155,8 @@ struct rv_store_claimed {
 /** Make claim->owner the owner of the run; out->fence is what its writes name from now on.
  *  @return RV_E_NOT_FOUND (the scope sees no such run), RV_E_STATE (the lease of another owner has not ended: the text
  * says whose), RV_E_INVALID (the claim) */
-RV_MUST_CHECK int rv_store_take(rv_store *s, const struct rv_store_scope *scope, const char *run,
-                                const struct rv_store_claim *claim, struct rv_store_claimed *out, rv_err **err);
+RV_MUST_CHECK int rv_store_claim_run(rv_store *s, const struct rv_store_scope *scope, const char *run,
+                                     const struct rv_store_claim *claim, struct rv_store_claimed *out, rv_err **err);
 /** Extend every lease of that owner that has not been taken over. None is cut short. */
 RV_MUST_CHECK int rv_store_renew(rv_store *s, const char *owner, int64_t until_us, rv_err **err);
 /** Give it up. Fine if it was taken over meanwhile; RV_E_NOT_FOUND if it was deleted. */

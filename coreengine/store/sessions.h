@@ -7,8 +7,8 @@
 #ifndef RV_STORE_SESSIONS_H
 #define RV_STORE_SESSIONS_H
 
+#include "coreengine/conversation/conversation.h"
 #include "coreengine/conversation/messages.h"
-#include "coreengine/conversation/moments.h"
 #include "coreengine/store/handle.h"
 
 #define RV_SESSION_STATUSES(X)                                                                                         \
@@ -111,9 +111,9 @@ RV_MUST_CHECK int rv_store_list_message_days(rv_store *s, const struct rv_store_
                                              int (*each)(void *self, const struct rv_message_day *day, rv_err **err),
                                              void *self, rv_err **err);
 
-/* --- Moments that the store itself makes: chunks of sessions (coreengine/conversation/moments.h). A chunk follows from
- * the messages alone, so it is made in the transaction that writes them: a crash leaves both or neither, and none is
- * made twice. --- */
+/* --- Moments that the store itself makes: chunks of sessions (coreengine/conversation/conversation.h). A chunk follows
+ * from the messages alone, so it is made in the transaction that writes them: a crash leaves both or neither, and none
+ * is made twice. --- */
 #define RV_SUMMARY_TASK                                                                                                \
     "summary" /* type of the tasks {"moment": ID, "agent": NAME} that a turn queues for its chunk                      \
                */

@@ -6,7 +6,9 @@
  * one file or schema.
  *
  * A run has at most one owner, who holds a lease. Each hand-over raises the run's fence; a write with an older fence is
- * refused, however late its process wakes up. */
+ * refused, however late its process wakes up.
+ *
+ * This header includes the others, a part each; those who need one part include that (README.md has the list). */
 #ifndef RV_STORE_H
 #define RV_STORE_H
 

@@ -281,10 +281,10 @@ RV_MUST_CHECK int rv_store_list_workers(rv_store *s, int64_t since_us,
                                         int (*each)(void *self, const struct rv_worker_row *row, rv_err **err),
                                         void *self, rv_err **err);
 /** A worker has ended. Workers without a sign of life since before_us are removed, too. */
-RV_MUST_CHECK int rv_store_drop_worker(rv_store *s, const char *name, int64_t before_us, rv_err **err);
+RV_MUST_CHECK int rv_store_delete_worker(rv_store *s, const char *name, int64_t before_us, rv_err **err);
 /** Take a duty that one worker at a time has for all. *is_mine: it is this worker's until then. A worker that has it
  * keeps it. */
-RV_MUST_CHECK int rv_store_take_duty(rv_store *s, const char *duty, const char *worker, int64_t now_us,
-                                     int64_t until_us, bool *is_mine, rv_err **err);
+RV_MUST_CHECK int rv_store_claim_duty(rv_store *s, const char *duty, const char *worker, int64_t now_us,
+                                      int64_t until_us, bool *is_mine, rv_err **err);
 
 #endif

@@ -59,7 +59,7 @@ RV_MUST_CHECK int rv_store_add_login(rv_store *s, const char *hash, const char *
 RV_MUST_CHECK int rv_store_find_login(rv_store *s, const char *hash, int64_t now_us, struct rv_api_key_row *out,
                                       rv_err **err);
 /** Log out; nothing happens when there is no such login. */
-RV_MUST_CHECK int rv_store_drop_login(rv_store *s, const char *hash, rv_err **err);
+RV_MUST_CHECK int rv_store_delete_login(rv_store *s, const char *hash, rv_err **err);
 /** Forget logins that expired before now_us, and keys that were revoked or expired before before_us. *n (may be NULL):
  * how many keys. */
 RV_MUST_CHECK int rv_store_prune_api_keys(rv_store *s, int64_t before_us, int64_t now_us, int64_t *n, rv_err **err);

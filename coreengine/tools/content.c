@@ -9,14 +9,6 @@
 #define MAX_URI   8192 /* bytes of what a line names */
 #define MAX_WORDS 1024 /* bytes of a name or a description in a line */
 
-static rv_str text_of(json_object *part, const char *key)
-{
-    json_object *value = NULL;
-
-    json_object_object_get_ex(part, key, &value);
-    return json_object_is_type(value, json_type_string) ? rv_json_str(value) : (rv_str){NULL, 0};
-}
-
 bool rv_tool_is_base64(rv_str s)
 {
     size_t n_pads = 0;
@@ -51,13 +43,14 @@ static bool is_part(json_object *part)
 
     if (!json_object_is_type(part, json_type_object))
         return false;
-    rv_str type = text_of(part, "type");
+    rv_str type = rv_json_member_str(part, "type");
     if (rv_str_is(type, "text"))
         return has_only(part, text_keys, RV_COUNT(text_keys)) && json_object_object_get_ex(part, "text", NULL);
     if (rv_str_is(type, "reference"))
-        return has_only(part, reference_keys, RV_COUNT(reference_keys)) && text_of(part, "uri").len > 0;
+        return has_only(part, reference_keys, RV_COUNT(reference_keys)) && rv_json_member_str(part, "uri").len > 0;
     return (rv_str_is(type, "image") || rv_str_is(type, "file")) && has_only(part, blob_keys, RV_COUNT(blob_keys)) &&
-           rv_is_media_type(text_of(part, "media_type")) && rv_tool_is_base64(text_of(part, "data"));
+           rv_is_media_type(rv_json_member_str(part, "media_type")) &&
+           rv_tool_is_base64(rv_json_member_str(part, "data"));
 }
 
 bool rv_tool_is_content(json_object *list)
@@ -91,11 +84,11 @@ static void write_words(rv_str s, size_t max, rv_buf *out)
 
 static void write_reference(json_object *part, rv_buf *out)
 {
-    rv_str name = text_of(part, "name"), media_type = text_of(part, "media_type");
-    rv_str description = text_of(part, "description");
+    rv_str name = rv_json_member_str(part, "name"), media_type = rv_json_member_str(part, "media_type");
+    rv_str description = rv_json_member_str(part, "description");
 
     rv_buf_puts(out, "[resource ");
-    write_words(text_of(part, "uri"), MAX_URI, out);
+    write_words(rv_json_member_str(part, "uri"), MAX_URI, out);
     if (name.len) {
         rv_buf_puts(out, ", ");
         write_words(name, MAX_WORDS, out);
@@ -113,25 +106,25 @@ static void write_reference(json_object *part, rv_buf *out)
 
 static void write_blob(json_object *part, rv_str type, rv_buf *out)
 {
-    rv_str name = text_of(part, "name"), media_type = text_of(part, "media_type");
+    rv_str name = rv_json_member_str(part, "name"), media_type = rv_json_member_str(part, "media_type");
 
     rv_buf_printf(out, "[%.*s ", RV_STR_ARG(type));
     if (name.len) {
         write_words(name, MAX_WORDS, out);
         rv_buf_puts(out, ", ");
     }
-    rv_buf_printf(out, "%.*s, %zu bytes]", RV_STR_ARG(media_type), bytes_of(text_of(part, "data")));
+    rv_buf_printf(out, "%.*s, %zu bytes]", RV_STR_ARG(media_type), bytes_of(rv_json_member_str(part, "data")));
 }
 
 void rv_tool_write_content(json_object *list, rv_buf *out)
 {
     for (size_t i = 0; i < json_object_array_length(list); i++) {
         json_object *part = json_object_array_get_idx(list, i);
-        rv_str type = text_of(part, "type");
+        rv_str type = rv_json_member_str(part, "type");
         if (i > 0)
             rv_buf_putc(out, '\n');
         if (rv_str_is(type, "text"))
-            rv_buf_add_str(out, text_of(part, "text"));
+            rv_buf_add_str(out, rv_json_member_str(part, "text"));
         else if (rv_str_is(type, "reference"))
             write_reference(part, out);
         else

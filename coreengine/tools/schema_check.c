@@ -142,12 +142,12 @@ bool rv_schema_begin_fault(struct rv_schema_check *c, const struct rv_schema_pat
     if (c->quiet)
         return false;
     c->n_faults++;
-    if (c->n_listed == (c->watch ? c->watch->max_faults : RV_SCHEMA_MAX_FAULTS))
+    if (c->n_listed == (c->partial ? c->partial->max_faults : RV_SCHEMA_MAX_FAULTS))
         return false;
     rv_buf_init(line, MAX_FAULT);
     c->fault_at = at;
     c->fault = (struct rv_schema_fault){.kind = RV_SCHEMA_FAULT_VALUE};
-    if (c->watch)
+    if (c->partial)
         return true;
     write_path(at, line);
     rv_buf_puts(line, ": ");
@@ -158,7 +158,7 @@ bool rv_schema_end_fault(struct rv_schema_check *c, rv_buf *line)
 {
     if (line->rc == RV_E_NOMEM) {
         c->rc = RV_E_NOMEM;
-    } else if (c->watch) {
+    } else if (c->partial) {
         rv_schema_report(c, line);
     } else if (line->len && c->text.len + line->len + 5 <= c->text.max) {
         if (c->text.len)
@@ -506,7 +506,7 @@ bool rv_schema_check_node(struct rv_schema_check *c, const node *n, json_object 
 
     if (c->rc)
         return false;
-    if (c->watch && v && v == c->watch->hole)
+    if (c->partial && v && v == c->partial->hole)
         return true;
     if (c->steps == 0 || c->nesting == RV_SCHEMA_MAX_NESTING)
         return give_up(c);

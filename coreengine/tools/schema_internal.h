@@ -2,7 +2,7 @@
 #ifndef RV_SCHEMA_INTERNAL_H
 #define RV_SCHEMA_INTERNAL_H
 
-#include "coreengine/lang/pattern.h"
+#include "coreengine/lang/lang.h"
 #include "coreengine/tools/tools.h"
 
 #define RV_SCHEMA_MAX_NODES   10000              /* schemas and sub-schemas of one document */
@@ -138,11 +138,11 @@ struct rv_schema_check {
     unsigned quiet; /* > 0: a question only; ends at the first fault and writes nothing */
     int deepest;    /* depth of the deepest fault; tells which alternative came nearest */
     int nesting;
-    int rc;                                /* sticky: RV_E_LIMIT, RV_E_NOMEM */
-    const struct rv_schema_watch *watch;   /* NULL: faults become one text; borrowed */
-    const struct rv_schema_path *fault_at; /* of the fault that was begun; borrowed */
-    struct rv_schema_fault fault;          /* its kind, name and properties, for the watch */
-    rv_err *failed;                        /* of rc, when a pattern failed; owned */
+    int rc;                                  /* sticky: RV_E_LIMIT, RV_E_NOMEM */
+    const struct rv_schema_partial *partial; /* NULL: faults become one text; borrowed */
+    const struct rv_schema_path *fault_at;   /* of the fault that was begun; borrowed */
+    struct rv_schema_fault fault;            /* its kind, name and properties, for the caller */
+    rv_err *failed;                          /* of rc, when a pattern failed; owned */
 };
 /** Tells whether v fits; faults go into c. */
 bool rv_schema_check_node(struct rv_schema_check *c, const struct rv_schema_node *n, json_object *v,
@@ -163,7 +163,7 @@ bool rv_schema_check_unevaluated(struct rv_schema_check *c, const struct rv_sche
 /** $ref, allOf, anyOf, oneOf, not. */
 bool rv_schema_check_combined(struct rv_schema_check *c, const struct rv_schema_node *n, json_object *v,
                               const struct rv_schema_path *at);
-/** Hand the fault that was begun to the watch. */
+/** Hand the fault that was begun to the caller. */
 void rv_schema_report(struct rv_schema_check *c, rv_buf *line);
 /** Why the check could not be finished. */
 RV_MUST_CHECK int rv_schema_unfinished(const rv_schema *s, const struct rv_schema_check *c, rv_err **err);

@@ -1,5 +1,5 @@
 /* The list of services. A new one is a row here, and a row where it is answered. */
-#include "coreengine/tools/services.h"
+#include "coreengine/tools/source.h"
 
 #include <json-c/linkhash.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Tools as data and rules: definitions, who may call what, schema validation, results, health. Pure: no I/O, no clock.
- * Who answers calls: source.h.
+ * Who answers calls: source.h, for those who add a kind of tool.
  *
  * Also the catalog: how the pure core sees what capabilities and scripts offer. */
 #ifndef RV_TOOLS_H
@@ -12,7 +12,7 @@
 /* --- JSON Schema ------------------------------------------------------------------------------------------------
  * Draft 2020-12 and what older drafts wrote in another way, within one document; docs/reference/schemas.md lists the
  * keywords. An unknown keyword is an error at compile: nothing is silently not checked. Keywords beside a $ref count.
- * Patterns are those of coreengine/lang/pattern.h; the steps of a check bound them all together. A string has to be of
+ * Patterns are those of coreengine/lang/lang.h; the steps of a check bound them all together. A string has to be of
  * its format if that is date-time, date, time (RFC 3339), duration (ISO 8601, whole numbers), email, hostname, ipv4,
  * ipv6, uri, uri-reference (RFC 3986) or uuid; any other format is a note. A compiled schema is constant: any thread
  * may check with it, one thread (the document's) frees it. */
@@ -44,7 +44,7 @@ struct rv_schema_fault {
     const char *text;        /* what was expected and found */
 };
 /* What it points to is borrowed for the check. */
-struct rv_schema_watch {
+struct rv_schema_partial {
     json_object *hole; /* a value that is not known yet: wherever this very object is, it fits. NULL: there is none */
     size_t max_faults; /* that are reported; all borrowed until the call returns */
     void (*fault)(void *self, const struct rv_schema_fault *fault);
@@ -53,8 +53,8 @@ struct rv_schema_watch {
 /** Validate a value, parts of which may not be known yet: a fault is one whatever those parts are.
  *  @param n_faults also those that were not reported
  *  @return 0 (also with faults), RV_E_LIMIT, RV_E_NOMEM */
-RV_MUST_CHECK int rv_schema_watch(const rv_schema *s, json_object *value, const struct rv_schema_watch *watch,
-                                  size_t *n_faults, rv_err **err);
+RV_MUST_CHECK int rv_schema_check_partial(const rv_schema *s, json_object *value,
+                                          const struct rv_schema_partial *partial, size_t *n_faults, rv_err **err);
 /** Set absent top-level properties that have a default. value must be an object that the caller may change. */
 RV_MUST_CHECK int rv_schema_fill_defaults(const rv_schema *s, json_object *value, rv_err **err);
 /** Every output_schema of a pipeline must be such a schema: findings with the place of the key, and the JSON pointer in

@@ -11,9 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/knowledge/search.h"
-#include "coreengine/match/pages.h"
-#include "coreengine/match/vectors.h"
+#include "coreengine/knowledge/knowledge.h"
+#include "coreengine/match/match.h"
 #include "coreengine/store/entities.h"
 #include "tests/bench/bench_kit.h"
 

@@ -4,7 +4,7 @@
 #define RV_TESTS_BENCH_KIT_H
 
 #include "coreengine/engine/engine.h"
-#include "coreengine/store/journal/bundle.h"
+#include "coreengine/store/journal/journal.h"
 
 int64_t bench_now_ns(void);
 int64_t bench_cpu_ns(void);                              /* that this process has used */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "coreengine/match/vectors.h"
+#include "coreengine/match/match.h"
 
 #define TEXT                                                                                                           \
     "The engine passes an envelope, the state of a run, through stages that a file declares. Each stage reads what "   \

@@ -13,8 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "coreengine/tools/mcp/http/web.h"
-#include "coreengine/tools/mcp/pool.h"
+#include "coreengine/tools/mcp/http/http.h"
+#include "coreengine/tools/mcp/mcp.h"
 
 #define MAX_CALLS 100000
 #define CALL                                                                                                           \

@@ -58,7 +58,7 @@ static int64_t read_prompt(rv_store *s, int64_t turn, size_t *bytes, size_t *n_m
     int64_t took = bench_now_ns() - began;
     rv_json_write(messages, &text);
     *bytes = text.len;
-    *n_moments = rv_moments_count(c.moments);
+    *n_moments = rv_moments_n(c.moments);
     rv_buf_fini(&text);
     json_object_put(messages);
     json_object_put(c.moments);

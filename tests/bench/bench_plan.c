@@ -7,7 +7,6 @@
 #include <time.h>
 
 #include "coreengine/plan/planner.h"
-#include "coreengine/plan/validate.h"
 
 #define N_TOOLS 200
 #define N_CALLS 16

@@ -1,7 +1,7 @@
 /* Each allocation of the calendar fails once: no crash, no leak, and the code says no memory. */
 #include <stdlib.h>
 
-#include "coreengine/calendar/cron.h"
+#include "coreengine/calendar/calendar.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/fault_loop.h"
 #include "tests/kit/suites.h"

@@ -6,8 +6,8 @@
 
 #include "coreengine/app/streams.h"
 #include "coreengine/cli/cli.h"
-#include "coreengine/cli/markdown/markdown.h"
-#include "coreengine/cli/top/top.h"
+#include "coreengine/cli/markdown/markdown_internal.h"
+#include "coreengine/cli/top/top_internal.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/kit.h"
 #include "tests/kit/suites.h"

@@ -2,7 +2,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "coreengine/conversation/context.h"
+#include "coreengine/conversation/conversation.h"
 #include "tests/kit/fault_loop.h"
 #include "tests/kit/kit.h"
 #include "tests/kit/suites.h"

@@ -172,7 +172,7 @@ static int add_error(rv_envelope *env)
 }
 static int count_edge(rv_envelope *env)
 {
-    return rv_envelope_count_edge(env, RV_STR_LIT("new"), RV_STR_LIT("b"), NULL, NULL);
+    return rv_envelope_note_passage(env, RV_STR_LIT("new"), RV_STR_LIT("b"), NULL, NULL);
 }
 static int terminate(rv_envelope *env)
 {

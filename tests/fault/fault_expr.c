@@ -1,8 +1,7 @@
 /* Every allocation of an expression's and a template's life fails once: the code is RV_E_NOMEM and nothing leaks. */
 #include <check.h>
 
-#include "coreengine/lang/expr.h"
-#include "coreengine/lang/pattern.h"
+#include "coreengine/lang/lang.h"
 #include "coreengine/lang/yaml.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/kit.h"

@@ -1,8 +1,7 @@
 /* Each allocation of the comparison of texts fails once: no crash, no leak, and the code says no memory. */
 #include <stdlib.h>
 
-#include "coreengine/match/pages.h"
-#include "coreengine/match/vectors.h"
+#include "coreengine/match/match.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/fault_loop.h"
 #include "tests/kit/suites.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "coreengine/mcp/client.h"
-#include "coreengine/mcp/message.h"
+#include "coreengine/mcp/mcp.h"
 #include "coreengine/mcp/server.h"
 #include "coreengine/mcp/tools.h"
 #include "tests/kit/fault.h"

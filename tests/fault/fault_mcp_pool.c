@@ -84,10 +84,10 @@ static int lists(void)
     int rc = listed.tools ? 0 : RV_E_NOMEM;
 
     for (size_t i = 0; i < 3 && rc == 0; i++)
-        rc = mcp_lists_put(&l, &servers[i % 2], 1000, 0, &listed, NULL);
-    rc = rc == 0 ? mcp_lists_find(&l, &servers[0], 0, &found, NULL) : rc;
+        rc = mcptools_lists_put(&l, &servers[i % 2], 1000, 0, &listed, NULL);
+    rc = rc == 0 ? mcptools_lists_find(&l, &servers[0], 0, &found, NULL) : rc;
     json_object_put(found.tools);
-    mcp_lists_drop(&l, &servers[0]);
+    mcptools_lists_drop(&l, &servers[0]);
     json_object_put(listed.tools);
     rv_mcp_lists_fini(&l);
     return rc;

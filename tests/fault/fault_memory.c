@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "coreengine/app/memory.h"
-#include "coreengine/conversation/moments.h"
+#include "coreengine/conversation/conversation.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/kit.h"
 #include "tests/kit/suites.h"

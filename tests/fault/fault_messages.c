@@ -3,9 +3,8 @@
 #include <check.h>
 #include <string.h>
 
-#include "coreengine/conversation/context.h"
+#include "coreengine/conversation/conversation.h"
 #include "coreengine/conversation/messages.h"
-#include "coreengine/conversation/moments.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/fault_loop.h"
 #include "tests/kit/kit.h"

@@ -3,7 +3,6 @@
 #include "coreengine/plan/artifact.h"
 #include "coreengine/plan/plan.h"
 #include "coreengine/plan/planner.h"
-#include "coreengine/plan/validate.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/fault_loop.h"
 #include "tests/kit/suites.h"

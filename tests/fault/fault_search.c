@@ -3,7 +3,7 @@
 #include <check.h>
 #include <stdlib.h>
 
-#include "coreengine/knowledge/search.h"
+#include "coreengine/knowledge/knowledge.h"
 #include "coreengine/store/entities.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/kit.h"

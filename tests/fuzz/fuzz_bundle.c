@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/store/journal/bundle.h"
+#include "coreengine/store/journal/journal.h"
 #include "tests/kit/fuzz.h"
 
 #define MAX_TEXT ((size_t)64 << 20)

@@ -3,8 +3,7 @@
  */
 #include <stdlib.h>
 
-#include "coreengine/calendar/cron.h"
-#include "coreengine/calendar/when.h"
+#include "coreengine/calendar/calendar.h"
 #include "tests/kit/fuzz.h"
 
 /* 2026-03-28T12:00:00Z and 2026-10-24T12:00:00Z: clocks are set forward, or back, on the day after. */

@@ -2,7 +2,7 @@
  */
 #include <stdlib.h>
 
-#include "coreengine/lang/expr.h"
+#include "coreengine/lang/lang.h"
 #include "tests/kit/fuzz.h"
 
 static const char sample[] =

@@ -1,6 +1,6 @@
 /* Markdown on a terminal, of any bytes: the same comes out however they are cut; no control character gets through but
  * line ends, tabs and the looks that are written here; the output is UTF-8. */
-#include "coreengine/cli/markdown/markdown.h"
+#include "coreengine/cli/markdown/markdown_internal.h"
 #include "tests/kit/fuzz.h"
 
 #include <stdint.h>

@@ -4,8 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "coreengine/match/pages.h"
-#include "coreengine/match/vectors.h"
+#include "coreengine/match/match.h"
 #include "tests/kit/fuzz.h"
 
 static void check_key(rv_str text)

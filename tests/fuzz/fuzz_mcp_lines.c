@@ -2,7 +2,7 @@
  */
 #include <stdlib.h>
 
-#include "coreengine/mcp/message.h"
+#include "coreengine/mcp/mcp.h"
 #include "tests/kit/fuzz.h"
 
 #define MAX_LINE 40 /* short, so that inputs cross it */

@@ -2,7 +2,7 @@
  * message reads the same after it was written. */
 #include <stdlib.h>
 
-#include "coreengine/mcp/message.h"
+#include "coreengine/mcp/mcp.h"
 #include "tests/kit/fuzz.h"
 
 static bool is_id(json_object *id)

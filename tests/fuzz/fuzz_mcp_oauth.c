@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "coreengine/mcp/http.h"
-#include "coreengine/mcp/message.h"
+#include "coreengine/mcp/mcp.h"
 #include "tests/kit/fuzz.h"
 
 #define SECRET    "the-secret-of-a-client"

@@ -2,7 +2,7 @@
  * and all that is written are messages. */
 #include <stdlib.h>
 
-#include "coreengine/mcp/message.h"
+#include "coreengine/mcp/mcp.h"
 #include "coreengine/mcp/server.h"
 #include "tests/kit/fuzz.h"
 

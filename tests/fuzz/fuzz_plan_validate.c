@@ -5,7 +5,6 @@
 
 #include "coreengine/plan/plan.h"
 #include "coreengine/plan/planner.h"
-#include "coreengine/plan/validate.h"
 #include "tests/kit/fuzz.h"
 
 #define MAX_TOOLS 20

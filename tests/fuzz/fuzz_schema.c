@@ -30,15 +30,15 @@ static void count_fault(void *self, const struct rv_schema_fault *fault)
 static void check_watched(const rv_schema *s, json_object *value, int rc)
 {
     size_t n_told = 0, n = 0;
-    struct rv_schema_watch watch = {NULL, 3, count_fault, &n_told};
+    struct rv_schema_partial partial = {NULL, 3, count_fault, &n_told};
 
     if (rc != 0 && rc != RV_E_INVALID)
         return;
-    if (rv_schema_watch(s, value, &watch, &n, NULL) != 0 || (n > 0) != (rc < 0) || n_told > 3 ||
+    if (rv_schema_check_partial(s, value, &partial, &n, NULL) != 0 || (n > 0) != (rc < 0) || n_told > 3 ||
         (n > 0) != (n_told > 0))
         abort();
-    watch.hole = value;
-    if (value && (rv_schema_watch(s, value, &watch, &n, NULL) != 0 || n > 0))
+    partial.hole = value;
+    if (value && (rv_schema_check_partial(s, value, &partial, &n, NULL) != 0 || n > 0))
         abort();
 }
 

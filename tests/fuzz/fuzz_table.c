@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/lang/table.h"
+#include "coreengine/lang/lang.h"
 #include "tests/kit/fuzz.h"
 
 /* Names of columns and values are written and read as they were. */

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coreengine/calendar/calendar.h"
 #include "coreengine/calendar/calendar_internal.h"
-#include "coreengine/calendar/cron.h"
 #include "tests/kit/fuzz.h"
 
 #define STEP_S (INT64_C(1) << 33) /* 272 years */

@@ -402,7 +402,8 @@ static void check(struct stage *st, json_object *expect, size_t from)
     if (story)
         EXPECT(st, strcmp(drive_story(d), story) == 0, "the story is\n%s, not\n%s", drive_story(d), story);
     if (asked_by)
-        EXPECT(st, rv_str_is(rv_str_of(rv_run_asked_by(d->run)), asked_by), "asked by %s", rv_run_asked_by(d->run));
+        EXPECT(st, rv_str_is(rv_str_of(rv_run_question_stage(d->run)), asked_by), "asked by %s",
+               rv_run_question_stage(d->run));
     if ((v = member(expect, "state")))
         expect_state(st, v);
     if ((v = member(expect, "requests")))

@@ -10,7 +10,7 @@ static bool is_left(struct chat_left *l, const struct rv_run_row *row)
 {
     if (!row->owner || !row->owner[0])
         return true;
-    return row->lease_until_us < l->now_us || rv_owner_dies(row->owner, &l->patience_us);
+    return row->lease_until_us < l->now_us || rv_owner_wait_dead(row->owner, &l->patience_us);
 }
 
 /* Takes the turn. */

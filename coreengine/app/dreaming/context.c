@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "coreengine/app/dreaming/dreaming_internal.h"
-#include "coreengine/conversation/moments.h"
+#include "coreengine/conversation/conversation.h"
 
 #define MAX_MOMENTS  50                /* newest ones: what a dream reads has to fit into a model's context */
 #define MAX_SESSIONS 5                 /* newest ones, for the same reason */

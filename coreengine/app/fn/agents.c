@@ -1,7 +1,7 @@
 /* Filters: documents of agents, and what agents do with them. */
 #include "config/agentdoc/agentdoc.h"
 #include "coreengine/app/fn/fn_internal.h"
-#include "coreengine/conversation/context.h"
+#include "coreengine/conversation/conversation.h"
 
 #include <json-c/linkhash.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Filters: when a cron expression matches. */
+#include "coreengine/calendar/calendar.h"
 #include "coreengine/app/fn/fn_internal.h"
-#include "coreengine/calendar/cron.h"
 
 #define MAX_TIMES 1000 /* of one schedule: a reader needs a few; more is an error */
 

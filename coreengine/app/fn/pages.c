@@ -1,6 +1,6 @@
 /* Filters: what is made of a page: chunks, links, names, merged edges. */
-#include "coreengine/match/pages.h"
 #include "coreengine/app/fn/fn_internal.h"
+#include "coreengine/match/match.h"
 
 static int chunk_text(json_object *in, rv_jw *out, rv_err **err)
 {

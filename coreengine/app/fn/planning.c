@@ -5,7 +5,6 @@
 #include "coreengine/base/json.h"
 #include "coreengine/plan/artifact.h"
 #include "coreengine/plan/planner.h"
-#include "coreengine/plan/validate.h"
 
 static bool hint(json_object *annotations, const char *key, bool otherwise)
 {

@@ -3,7 +3,6 @@
 
 #include "coreengine/app/fn/fn_internal.h"
 #include "coreengine/match/match.h"
-#include "coreengine/match/vectors.h"
 
 static int normalize_key(json_object *in, rv_jw *out, rv_err **err)
 {

@@ -6,7 +6,7 @@
 #include "coreengine/app/ingest/ingest_internal.h"
 #include "coreengine/app/memory.h"
 #include "coreengine/app/past.h"
-#include "coreengine/match/pages.h"
+#include "coreengine/match/match.h"
 
 #define MAX_NAME ((size_t)RV_ENTITY_MAX_NAME)
 

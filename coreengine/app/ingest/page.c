@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "coreengine/app/ingest/ingest_internal.h"
-#include "coreengine/conversation/context.h"
-#include "coreengine/match/pages.h"
+#include "coreengine/conversation/conversation.h"
+#include "coreengine/match/match.h"
 
 #define MAX_NAME   ((size_t)RV_ENTITY_MAX_NAME)
 #define MAX_KEYS   1000 /* of chunks, in the metadata of the moment */

@@ -221,7 +221,7 @@ void rv_app_mcp_aside_add(rv_app_mcp_aside *a, rv_app_mcp_job *job, const struct
     a->n_open++;
     put(&c->jobs, job);
     if (c->jobs.n > c->n_idle && c->n_threads < c->max_threads) { /* idle ones may not have woken yet */
-        if (rv_thread_start(&c->threads[c->n_threads], work, c, &why) == 0)
+        if (rv_thread_start(work, c, &c->threads[c->n_threads], &why) == 0)
             c->n_threads++;
         if (c->n_threads == 0) { /* it is the only one */
             put(&a->done, get(&c->jobs));
@@ -235,7 +235,7 @@ void rv_app_mcp_aside_add(rv_app_mcp_aside *a, rv_app_mcp_job *job, const struct
     rv_err_free(why);
 }
 
-rv_app_mcp_job *rv_app_mcp_aside_take(rv_app_mcp_aside *a, void **owner)
+rv_app_mcp_job *rv_app_mcp_aside_steal(rv_app_mcp_aside *a, void **owner)
 {
     uint64_t n;
 

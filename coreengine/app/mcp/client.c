@@ -312,11 +312,11 @@ static int perform_all(rv_app_mcp *m, const struct rv_app_mcp_at *at, struct rv_
     return rc;
 }
 
-int rv_app_mcp_take(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struct rv_mcp_message *message,
-                    struct rv_mcp_orders *out, rv_err **err)
+int rv_app_mcp_receive(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struct rv_mcp_message *message,
+                       struct rv_mcp_orders *out, rv_err **err)
 {
     struct rv_mcp_orders asked = {NULL, 0, 0};
-    int rc = rv_mcp_server_take(m->session, message, &asked, err);
+    int rc = rv_mcp_server_receive(m->session, message, &asked, err);
 
     if (rc == 0)
         return perform_all(m, at, &asked, out, err);

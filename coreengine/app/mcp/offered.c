@@ -44,7 +44,7 @@ int mcp_pipelines_each(const struct rv_app_mcp_opts *opts, const struct rv_app_m
 
     if (!mcp_may(at, RV_APP_MCP_RUNS))
         return 0;
-    return rv_app_pipelines_each(opts->pipelines, look_into, &w, err);
+    return rv_app_list_pipelines(opts->pipelines, look_into, &w, err);
 }
 
 int mcp_offer_of(const char *name, const char *path, enum rv_mcp_offer_kind kind, struct offer *out, rv_err **err)

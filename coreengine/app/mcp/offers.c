@@ -105,7 +105,7 @@ int mcp_offers_list(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_
     if (rc == 0 && mcp_may(at, RV_APP_MCP_RUNS)) {
         rc = add(&l, OFFER_ANSWER, "", "answer_run", NULL, err);
         if (rc == 0)
-            rc = rv_app_pipelines_each(opts->pipelines, add_pipeline, &l, err);
+            rc = rv_app_list_pipelines(opts->pipelines, add_pipeline, &l, err);
         for (size_t i = 0; i < opts->n_tools && rc == 0; i++)
             rc = add(&l, OFFER_TOOL, "", strchr(opts->tools[i], ':') + 1, opts->tools[i], err);
     }

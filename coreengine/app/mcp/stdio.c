@@ -14,7 +14,7 @@
 #include "coreengine/app/mcp/mcp_internal.h"
 #include "coreengine/base/limit.h"
 #include "coreengine/base/system.h"
-#include "coreengine/mcp/message.h"
+#include "coreengine/mcp/mcp.h"
 
 #define READ_BYTES ((size_t)64 << 10) /* of one read(): the room of a pipe */
 
@@ -193,7 +193,7 @@ static int look(struct stdio *s, rv_err **err)
     void *owner;
     int rc = 0;
 
-    while (rc == 0 && (job = rv_app_mcp_aside_take(s->aside, &owner)) != NULL)
+    while (rc == 0 && (job = rv_app_mcp_aside_steal(s->aside, &owner)) != NULL)
         rc = rv_app_mcp_finish(s->client, &s->at, job, &out, err);
     if (rc == 0)
         rc = rv_app_mcp_look(s->client, &s->at, &out, err);
@@ -267,7 +267,7 @@ static int start_worker(struct stdio *s, rv_err **err)
                                              .on_works = on_works,
                                              .on_waits = on_waits,
                                              .self_event = s};
-    int rc = rv_thread_start(&s->thread, work, s, err);
+    int rc = rv_thread_start(work, s, &s->thread, err);
     s->has_worker = rc == 0;
     return rc;
 }
@@ -317,7 +317,7 @@ static void end_jobs(struct stdio *s)
     void *owner;
 
     rv_app_mcp_aside_stop(s->aside);
-    while ((job = rv_app_mcp_aside_take(s->aside, &owner)) != NULL)
+    while ((job = rv_app_mcp_aside_steal(s->aside, &owner)) != NULL)
         RV_IGNORE(rv_app_mcp_finish(s->client, &s->at, job, &out, NULL) < 0, "no client is left");
     rv_mcp_orders_fini(&out);
     rv_app_mcp_aside_free(s->aside);

@@ -2,7 +2,7 @@
 #include "coreengine/app/memory.h"
 
 #include "coreengine/base/json.h"
-#include "coreengine/conversation/context.h"
+#include "coreengine/conversation/conversation.h"
 
 #include <stdio.h>
 #include <string.h>

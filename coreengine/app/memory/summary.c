@@ -4,8 +4,7 @@
 #include "coreengine/app/memory.h"
 
 #include "coreengine/base/hash.h"
-#include "coreengine/conversation/context.h"
-#include "coreengine/conversation/moments.h"
+#include "coreengine/conversation/conversation.h"
 
 #include <stdlib.h>
 #include <string.h>

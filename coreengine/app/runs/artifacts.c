@@ -7,7 +7,7 @@
 
 #include <json-c/linkhash.h>
 
-#include "coreengine/base/cipher.h"
+#include "coreengine/base/crypto.h"
 #include "coreengine/base/json.h"
 #include "coreengine/store/journal/journal.h"
 
@@ -63,7 +63,7 @@ static int take_record(void *self, const struct rv_record *r, rv_err **err)
     return rc == ENOUGH ? 0 : rc;
 }
 
-int rv_app_artifacts_each(rv_store *store, const struct rv_store_scope *scope,
+int rv_app_list_artifacts(rv_store *store, const struct rv_store_scope *scope,
                           const struct rv_app_artifacts_filter *filter, rv_app_on_artifact each, void *self,
                           rv_err **err)
 {

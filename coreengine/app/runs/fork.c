@@ -68,7 +68,7 @@ static int look_for_state(struct search *s, int64_t seq, rv_err **err)
 
     for (size_t i = 0; i < s->effects.n && rc == 0; i++) {
         const struct rv_effect *e = &s->effects.items[i];
-        rc = rv_app_script_take_effect(&s->script, e, err);
+        rc = rv_app_script_pass_effect(&s->script, e, err);
         if (e->kind == RV_EFFECT_EMIT && e->emit == RV_EMIT_STAGE_COMPLETED)
             s->out->n_steps++;
         if (rc < 0 || e->kind != RV_EFFECT_SAVE || s->out->n_steps < s->out->step)
@@ -89,7 +89,7 @@ static int on_step(void *self, const struct rv_record *record, const struct rv_e
 
     if (!ev)
         return s->out->step == 0 ? take_first(s, run, record->seq, err) : begin_shadow(s, run, err);
-    int told = rv_app_script_take_event(&s->script, ev, run, err);
+    int told = rv_app_script_pass_event(&s->script, ev, run, err);
     if (told < 0)
         return told;
     rv_effects_clear(&s->effects);

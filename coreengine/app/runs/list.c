@@ -113,7 +113,7 @@ static int count_crashes(rv_store *store, const struct rv_store_scope *scope, st
     return 0;
 }
 
-int rv_app_runs_list(rv_store *store, const struct rv_store_scope *scope, struct rv_run_filter filter,
+int rv_app_runs_find(rv_store *store, const struct rv_store_scope *scope, struct rv_run_filter filter,
                      struct rv_app_runs *l, rv_err **err)
 {
     int64_t limit = filter.limit;

@@ -76,7 +76,7 @@ int rv_app_script_open(rv_store *store, const struct rv_app_past *p, struct rv_a
     return rc;
 }
 
-int rv_app_script_take_event(struct rv_app_script *s, const struct rv_event *ev, const rv_run *run, rv_err **err)
+int rv_app_script_pass_event(struct rv_app_script *s, const struct rv_event *ev, const rv_run *run, rv_err **err)
 {
     struct rv_response response;
 
@@ -85,11 +85,11 @@ int rv_app_script_take_event(struct rv_app_script *s, const struct rv_event *ev,
     if (ev->kind == RV_EVENT_ANSWER)
         RV_IGNORE(!rv_script_answer(s->script, &response, NULL), "it only moves on: the journal has the answer");
     return rv_run_is_finished(run) && rv_run_status(run) == RV_RUN_INTERRUPTED
-               ? rv_script_waits(s->script, rv_run_envelope(run), rv_run_asked_by(run), err)
+               ? rv_script_waits(s->script, rv_run_envelope(run), rv_run_question_stage(run), err)
                : 0;
 }
 
-int rv_app_script_take_effect(struct rv_app_script *s, const struct rv_effect *e, rv_err **err)
+int rv_app_script_pass_effect(struct rv_app_script *s, const struct rv_effect *e, rv_err **err)
 {
     return rv_script_pass(s->script, s->pipeline, s->begin.scripted, e, err);
 }

@@ -1,6 +1,6 @@
 /* When a schedule fires: the instants that its text means, and the one that is fired when some were missed. */
 #include "coreengine/app/schedules.h"
-#include "coreengine/calendar/when.h"
+#include "coreengine/calendar/calendar.h"
 
 /* --- instants --- */
 

@@ -6,7 +6,7 @@
 #include "coreengine/app/past.h"
 #include "coreengine/app/services/services_internal.h"
 #include "coreengine/base/border.h"
-#include "coreengine/calendar/when.h"
+#include "coreengine/calendar/calendar.h"
 #include "coreengine/store/entities.h"
 #include "envelope/error_types.h"
 

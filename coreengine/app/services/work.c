@@ -113,7 +113,7 @@ int app_schedules_cancel(const struct app_ask *a, rv_jw *w, rv_err **err)
     return rc == 0 ? rv_store_delete_schedule(a->store, &a->app.scope, word, err) : rc;
 }
 
-static bool is_text(const char *a, const char *b)
+static bool same_text(const char *a, const char *b)
 {
     return strcmp(a ? a : "", b ? b : "") == 0;
 }
@@ -135,8 +135,8 @@ static int same_one(const struct app_ask *a, const struct rv_app_schedule *s, co
         return RV_E_EXISTS;
     }
     const char *zone = s->when.zone ? s->when.zone : rv_zone_name(rv_zone_utc());
-    bool is_same = row.next_us != 0 && is_text(row.type, type) && rv_str_eq(row.payload, payload) &&
-                   is_text(row.expr, s->when.at ? s->when.at : s->when.cron) && is_text(row.zone, zone);
+    bool is_same = row.next_us != 0 && same_text(row.type, type) && rv_str_eq(row.payload, payload) &&
+                   same_text(row.expr, s->when.at ? s->when.at : s->when.cron) && same_text(row.zone, zone);
     if (is_same)
         snprintf(id, RV_ID_MAX, "%s", row.id);
     rv_schedule_row_fini(&row);

@@ -95,7 +95,7 @@ static int close_one(rv_app_streams *w, struct batch *b)
         return b->rc;
     if (st->how == RV_APP_STREAM_ENDS && b->rc == 0 && !st->has_failed)
         return rv_store_end_stream(w->store, st->id, st->owner, rv_app_now_us(), &b->err);
-    int rc = rv_store_take_stream(w->store, st->id, st->owner, RV_APP_STREAM_NOBODY, &cause);
+    int rc = rv_store_claim_stream(w->store, st->id, st->owner, RV_APP_STREAM_NOBODY, &cause);
     if (b->rc < 0) { /* which says more */
         rv_err_free(cause);
         return b->rc;
@@ -321,7 +321,7 @@ int rv_app_streams_new(const struct rv_app_streams_opts *opts, rv_app_streams **
     int rc = w->batches ? rv_app_store_open(&app, RV_APP_STORE_MAKE, &w->store, err)
                         : RV_FAIL(err, RV_E_NOMEM, "make the writer of streams");
     if (rc == 0) {
-        rc = rv_thread_start(&w->thread, run, w, err);
+        rc = rv_thread_start(run, w, &w->thread, err);
         w->has_thread = rc == 0;
     }
     if (rc < 0)

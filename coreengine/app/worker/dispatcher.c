@@ -193,7 +193,7 @@ static int sweep(struct work_dispatcher *d, rv_err **err)
     int64_t now_us = rv_app_now_us(), n = 0;
     bool is_mine = false;
 
-    int rc = rv_store_take_duty(d->store, SWEEP_DUTY, d->worker->owner, now_us, now_us + 2 * SWEEP_US, &is_mine, err);
+    int rc = rv_store_claim_duty(d->store, SWEEP_DUTY, d->worker->owner, now_us, now_us + 2 * SWEEP_US, &is_mine, err);
     if (rc < 0 || !is_mine)
         return rc;
     rc = rv_work_sweep(d->store, now_us, &n, err);
@@ -379,7 +379,7 @@ static void *work(void *self)
         untold.first = j->next;
         let_go(d, j);
     }
-    RV_IGNORE(rv_store_drop_worker(d->store, d->worker->owner, rv_app_now_us() - RV_US_PER_DAY, NULL),
+    RV_IGNORE(rv_store_delete_worker(d->store, d->worker->owner, rv_app_now_us() - RV_US_PER_DAY, NULL),
               "its row says when it was seen last");
     return NULL;
 }
@@ -492,7 +492,7 @@ int rv_work_dispatcher_new(struct rv_worker *w, const rv_store *store, void (*wa
                                    .opts = w->opts,
                                    .writes_streams = w->opts->streams != NULL};
     if (rc == 0)
-        rc = rv_thread_start(&d->thread, work, d, err);
+        rc = rv_thread_start(work, d, &d->thread, err);
     if (rc < 0)
         destroy(d);
     else

@@ -7,7 +7,7 @@
 
 #include "coreengine/app/past.h"
 #include "coreengine/app/worker/hook_internal.h"
-#include "coreengine/base/cipher.h"
+#include "coreengine/base/crypto.h"
 #include "coreengine/base/hash.h"
 #include "coreengine/base/json.h"
 

@@ -53,14 +53,6 @@ static void write_payload(const char *run, const struct rv_response *answer, con
     rv_jw_obj_end(&w);
 }
 
-static rv_str text_of(json_object *o, const char *key)
-{
-    json_object *v = NULL;
-
-    json_object_object_get_ex(o, key, &v);
-    return json_object_is_type(v, json_type_string) ? rv_json_str(v) : (rv_str){NULL, 0};
-}
-
 int rv_work_read_payload(rv_str payload, struct rv_work_payload *out, rv_err **err)
 {
     const struct rv_json_opts opts = {.max_bytes = RV_TASK_MAX_JSON, .what = "payload of a task"};
@@ -80,10 +72,10 @@ int rv_work_read_payload(rv_str payload, struct rv_work_payload *out, rv_err **e
     answer = rv_json_get_obj(out->json, "answer");
     out->has_answer = answer != NULL;
     if (answer) {
-        out->answer = (struct rv_response){.interrupt_id = text_of(answer, "interrupt"),
-                                           .text = text_of(answer, "text"),
-                                           .choice = text_of(answer, "choice"),
-                                           .decision = text_of(answer, "decision"),
+        out->answer = (struct rv_response){.interrupt_id = rv_json_member_str(answer, "interrupt"),
+                                           .text = rv_json_member_str(answer, "text"),
+                                           .choice = rv_json_member_str(answer, "choice"),
+                                           .decision = rv_json_member_str(answer, "decision"),
                                            .data = rv_json_get_obj(answer, "data"),
                                            .arguments = rv_json_get_obj(answer, "arguments")};
         out->answer.cancelled = rv_json_bool_or(answer, "cancelled", out->answer.cancelled);

@@ -153,7 +153,7 @@ static int take_stream(struct work_taker *t, struct work_job *j, rv_err **err)
         return rc;
     }
     if (row.ended_us == 0) {
-        rc = rv_store_take_stream(t->store, row.id, row.owner, t->owner, err);
+        rc = rv_store_claim_stream(t->store, row.id, row.owner, t->owner, err);
         if (rc == 0)
             snprintf(j->stream, sizeof j->stream, "%s", row.id);
     }

@@ -15,7 +15,7 @@
 #include "coreengine/app/recover.h"
 #include "coreengine/app/worker/hook_internal.h"
 #include "coreengine/base/loop.h"
-#include "coreengine/tools/mcp/pool.h"
+#include "coreengine/tools/mcp/mcp.h"
 
 #define EXIT_REFUSED 2                 /* of `reeve run-host`: the run did not go on */
 #define MAX_LINE     ((size_t)4 << 10) /* bytes of one line of the log */

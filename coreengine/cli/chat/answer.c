@@ -1,6 +1,6 @@
 /* What a turn of a chat waits for: the question as a person sees it, and the line that answers it. An answer is checked
  * before the turn takes it, so that a person whose answer does not fit is told why and asked again. */
-#include "coreengine/cli/chat/chat.h"
+#include "coreengine/cli/chat/chat_internal.h"
 
 #include <string.h>
 #include <strings.h>

@@ -1,9 +1,9 @@
 /* Files that belong to a message: a path becomes an attachment (a picture, a PDF) or a part of the message's text (any
  * text), and kept attachments are told in words. The bytes decide the type, not the name. Nothing of a file that
  * is refused is sent. */
-#include "coreengine/base/cipher.h"
+#include "coreengine/base/crypto.h"
 #include "coreengine/base/json.h"
-#include "coreengine/cli/chat/chat.h"
+#include "coreengine/cli/chat/chat_internal.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -38,7 +38,7 @@ static const char *binary_type(rv_str bytes)
     return NULL;
 }
 
-static bool is_text(rv_str bytes)
+static bool reads_as_text(rv_str bytes)
 {
     for (size_t i = 0; i < bytes.len; i++) {
         unsigned char c = (unsigned char)bytes.ptr[i];
@@ -227,7 +227,7 @@ static int add_file(struct rv_cli_chat *c, const char *path, rv_buf *told, rv_er
     if (rc == 0 && all.len == 0) {
         rc = RV_FAIL(err, RV_E_INVALID, "cannot attach \"%s\": the file is empty", path);
         rv_err_hint(err, "check the path, or wait until the program that writes it is done");
-    } else if (rc == 0 && !type && !is_text(all)) {
+    } else if (rc == 0 && !type && !reads_as_text(all)) {
         rc = RV_FAIL(err, RV_E_INVALID, "cannot attach \"%s\": models take PNG, JPEG, GIF, WebP, PDF and UTF-8 text",
                      path);
         rv_err_hint(err, "convert it to one of these");

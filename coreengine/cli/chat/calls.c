@@ -1,8 +1,8 @@
 /* What stands between the words of a chat: calls of tools, their results and actions as lines of text, made safe for a
  * terminal and without values that have the name of a secret. */
 #include "coreengine/base/json.h"
-#include "coreengine/cli/chat/chat.h"
-#include "coreengine/cli/show/width.h"
+#include "coreengine/cli/chat/chat_internal.h"
+#include "coreengine/cli/show/width_internal.h"
 
 #include <json-c/linkhash.h>
 #include <string.h>

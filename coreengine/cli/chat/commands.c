@@ -1,9 +1,9 @@
 /* Input at the prompt that is not a message: /commands, and the words that end the chat; the history of the session. */
 #include "coreengine/app/rows.h"
-#include "coreengine/cli/chat/chat.h"
-#include "coreengine/cli/markdown/markdown.h"
-#include "coreengine/cli/show/table.h"
-#include "coreengine/cli/show/width.h"
+#include "coreengine/cli/chat/chat_internal.h"
+#include "coreengine/cli/markdown/markdown_internal.h"
+#include "coreengine/cli/show/table_internal.h"
+#include "coreengine/cli/show/width_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

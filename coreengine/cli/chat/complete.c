@@ -1,5 +1,5 @@
 /* What the Tab key finds: commands, and the agents, sessions and files that some of them take. */
-#include "coreengine/cli/chat/chat.h"
+#include "coreengine/cli/chat/chat_internal.h"
 
 #include <glob.h>
 #include <limits.h>

@@ -1,7 +1,7 @@
 /* The line that a person writes at a terminal: editing, earlier lines, completion, and pastes of several lines, by
  * libedit. libedit is given characters, not bytes, and writes them by the locale of this thread while a line is read,
  * UTF-8 whatever the environment says: a line is the same text on every machine. Ctrl-C and Ctrl-Z stay signals. */
-#include "coreengine/cli/chat/chat.h"
+#include "coreengine/cli/chat/chat_internal.h"
 
 #include <histedit.h>
 #include <locale.h>

@@ -3,7 +3,7 @@
  * second signal during a turn ends the process, whatever holds the first one up. Lines of standard input are read so
  * that a signal ends the waiting: a library's reader would go on with it. */
 #include "coreengine/base/system.h"
-#include "coreengine/cli/chat/chat.h"
+#include "coreengine/cli/chat/chat_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -80,7 +80,7 @@ int rv_chat_signals_watch(rv_engine *engine, rv_err **err)
         rv_chat_signals_unwatch();
         return rc;
     }
-    int rc = rv_thread_start(&thread, pass_on, engine, err);
+    int rc = rv_thread_start(pass_on, engine, &thread, err);
     has_thread = rc == 0;
     if (rc < 0) {
         rv_chat_signals_unwatch();

@@ -2,7 +2,7 @@
  * a line end and a backslash. It is a convenience: what cannot be read or written is passed over, and a file that
  * another program has damaged gives the lines that are whole. */
 #include "coreengine/app/app.h"
-#include "coreengine/cli/chat/chat.h"
+#include "coreengine/cli/chat/chat_internal.h"
 #include "coreengine/store/encryption.h"
 
 #include <fcntl.h>

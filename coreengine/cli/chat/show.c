@@ -3,9 +3,9 @@
  * failed), agent and action. What is shown is decided by the sink. */
 #include "coreengine/app/streams.h"
 #include "coreengine/base/json.h"
-#include "coreengine/cli/chat/chat.h"
-#include "coreengine/cli/markdown/markdown.h"
-#include "coreengine/cli/show/width.h"
+#include "coreengine/cli/chat/chat_internal.h"
+#include "coreengine/cli/markdown/markdown_internal.h"
+#include "coreengine/cli/show/width_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

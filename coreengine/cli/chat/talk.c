@@ -1,6 +1,6 @@
 /* Who talks in a chat: a person at a prompt, one message of a command line, or the lines of a pipe; how a turn that
  * waits is told, and why a turn did not come to its end. */
-#include "coreengine/cli/chat/chat.h"
+#include "coreengine/cli/chat/chat_internal.h"
 
 #include <signal.h>
 #include <unistd.h>

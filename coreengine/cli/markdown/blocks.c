@@ -1,6 +1,6 @@
 /* Lines: what each begins with says what it is. The beginning of a line waits until that is known. */
 #include "coreengine/cli/cli.h"
-#include "coreengine/cli/markdown/markdown_internal.h"
+#include "coreengine/cli/markdown/spans_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,41 +1,30 @@
-/* What the files of markdown share: the state of a text, spans within a line, tables. */
-#ifndef RV_CLI_MARKDOWN_INTERNAL_H
-#define RV_CLI_MARKDOWN_INTERNAL_H
+/* Markdown on a terminal, written while it arrives: what was written is never taken back. Text is written as soon as it
+ * is known what it is: a line of a paragraph word by word, a span of bold text or code when its end came, a table when
+ * its last row came. What does not end within RV_CLI_MD_MAX_SPAN stays as it was typed.
+ *
+ * The text is untrusted: control characters become blanks before it is read, so that the only sequences that reach the
+ * terminal are those written here. How the text was cut into pieces changes nothing. */
+#ifndef RV_CLI_MARKDOWN_MARKDOWN_INTERNAL_H
+#define RV_CLI_MARKDOWN_MARKDOWN_INTERNAL_H
 
-#include "coreengine/cli/markdown/markdown.h"
+#include "coreengine/base/base.h"
 
-/* How text looks, as bits. Colours are those that can be read on dark and on light: cyan, and none. */
-enum { MD_BOLD = 1, MD_ITALIC = 2, MD_UNDERLINE = 4, MD_CODE = 8, MD_STRIKE = 16, MD_DIM = 32 };
+#define RV_CLI_MD_MAX_SPAN ((size_t)400)  /* bytes that wait for the end of bold text, code or a link */
+#define RV_CLI_MD_MAX_LINE ((size_t)4096) /* bytes of a line that wait until it is known what it is */
+#define RV_CLI_MD_MAX_TABLE                                                                                            \
+    ((size_t)64 << 10) /* bytes of a table that wait for its end; later rows keep its columns                          \
+                        */
 
-/* Spans of one line. */
-struct md_spans {
-    bool styled;   /* else marks are left out and nothing is put in their place: for widths */
-    unsigned base; /* how the line looks */
-    rv_buf held;   /* from the first mark on whose end did not come yet */
-    char awaited;  /* the character that may end it; 0: none is awaited */
-    char last;     /* byte before `held`; ' ' at the beginning */
-};
-void md_spans_begin(struct md_spans *s, bool styled, unsigned base);
-void md_spans_fini(struct md_spans *s);
-/** One character, which is safe. */
-void md_spans_add(struct md_spans *s, rv_str c, rv_buf *out);
-void md_spans_end(struct md_spans *s, rv_buf *out);
-/** The sequence for that look; nothing where styled is false. */
-void md_look(bool styled, unsigned look, rv_buf *out);
-
-/* --- table.c --- */
-#define MD_MAX_COLUMNS 24
-struct md_table {
-    rv_buf rows;      /* lines, each with its end */
-    size_t n_columns; /* 0: the second line is not there yet */
-    size_t widths[MD_MAX_COLUMNS];
-    char sides[MD_MAX_COLUMNS]; /* 'l', 'r', 'c' */
-    bool is_open;               /* its beginning was written: rows are written as they come */
-};
-/** Is it the line below the heads, "|---|:-:|"? Fills in columns and sides. */
-bool md_table_is_rule(rv_str line, struct md_table *t);
-size_t md_table_count(rv_str line); /* cells */
-/** Write the rows that are there, without the last line end. */
-void md_table_write(struct md_table *t, bool styled, size_t columns, rv_buf *out);
+typedef struct rv_cli_md rv_cli_md;
+/** styled: bold, italics and colours, and the marks of Markdown are left out; else marks stay, tables are aligned.
+ *  columns: of the terminal. NULL: no memory. */
+rv_cli_md *rv_cli_md_new(bool styled, size_t columns);
+void rv_cli_md_free(rv_cli_md *md);  /* NULL is fine */
+void rv_cli_md_begin(rv_cli_md *md); /* a text begins, at the beginning of a line */
+/** Something stands on the line now, such as a name: headings, lists and the like then begin a new one. */
+void rv_cli_md_behind(rv_cli_md *md);
+void rv_cli_md_add(rv_cli_md *md, rv_str piece, rv_buf *out);
+/** Write what waits, as it is known now, without a line end. The text may go on. */
+void rv_cli_md_flush(rv_cli_md *md, rv_buf *out);
 
 #endif

@@ -1,5 +1,5 @@
 /* Bold text, italics, code, links within a line. A mark without its end in time stays as it was typed. */
-#include "coreengine/cli/markdown/markdown_internal.h"
+#include "coreengine/cli/markdown/spans_internal.h"
 
 #include <string.h>
 

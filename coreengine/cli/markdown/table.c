@@ -1,7 +1,7 @@
 /* Tables: columns as wide as their widest cell. Where that is wider than the terminal, the widest columns are narrowed
  * and their cells have several lines. A row with more cells than the table keeps them in its last one. */
-#include "coreengine/cli/markdown/markdown_internal.h"
-#include "coreengine/cli/show/width.h"
+#include "coreengine/cli/markdown/spans_internal.h"
+#include "coreengine/cli/show/width_internal.h"
 
 #include <string.h>
 

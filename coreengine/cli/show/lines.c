@@ -1,6 +1,6 @@
 /* Lines of two texts compared: the shortest list of insertions and removals, by E. W. Myers, "An O(ND) Difference
  * Algorithm and Its Variations" (1986). */
-#include "coreengine/cli/show/lines.h"
+#include "coreengine/cli/show/lines_internal.h"
 
 #include <stdlib.h>
 

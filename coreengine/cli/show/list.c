@@ -1,6 +1,6 @@
 /* What a verb lists: a table for people, or for programs a JSON array or one word a line. */
 #include "coreengine/cli/cli.h"
-#include "coreengine/cli/show/table.h"
+#include "coreengine/cli/show/table_internal.h"
 
 #define SHOWN_BY_DEFAULT 50 /* rows of a table */
 

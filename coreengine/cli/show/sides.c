@@ -1,8 +1,8 @@
 /* Two texts side by side: the first on the left, the second on the right, lines that differ marked between them. Lines
  * are broken where a column ends, so that nothing is lost. */
 #include "coreengine/cli/cli.h"
-#include "coreengine/cli/show/lines.h"
-#include "coreengine/cli/show/width.h"
+#include "coreengine/cli/show/lines_internal.h"
+#include "coreengine/cli/show/width_internal.h"
 
 #define CONTEXT 3 /* lines around a difference */
 

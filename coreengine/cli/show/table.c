@@ -1,8 +1,8 @@
 /* Columns for people. */
-#include "coreengine/cli/show/table.h"
+#include "coreengine/cli/show/table_internal.h"
 
 #include "coreengine/cli/cli.h"
-#include "coreengine/cli/show/width.h"
+#include "coreengine/cli/show/width_internal.h"
 
 #include <json-c/linkhash.h>
 #include <stdlib.h>

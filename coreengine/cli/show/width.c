@@ -1,5 +1,5 @@
 /* Widths by the tables of utf8proc, and the size that the system gives for a terminal. */
-#include "coreengine/cli/show/width.h"
+#include "coreengine/cli/show/width_internal.h"
 
 #include <sys/ioctl.h>
 #include <unistd.h>

@@ -2,8 +2,8 @@
  * where that is too wide, the widest ones are cut first, and then columns are left out, the least important first.
  * Texts of others are made safe, and are cut by the columns that they take on a screen. */
 #include "coreengine/app/rows.h"
-#include "coreengine/cli/show/width.h"
-#include "coreengine/cli/top/top.h"
+#include "coreengine/cli/show/width_internal.h"
+#include "coreengine/cli/top/top_internal.h"
 
 #include <string.h>
 

@@ -2,8 +2,8 @@
  * a line is written only when it changed; keys, the size, and Ctrl-Z. Signals only set a flag, and are let through
  * while it waits, so that none is missed. */
 #include "coreengine/base/system.h"
-#include "coreengine/cli/show/width.h"
-#include "coreengine/cli/top/top.h"
+#include "coreengine/cli/show/width_internal.h"
+#include "coreengine/cli/top/top_internal.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -3,7 +3,7 @@
 #include "coreengine/app/check.h"
 #include "coreengine/app/upkeep.h"
 #include "coreengine/base/system.h"
-#include "coreengine/cli/verbs/verbs.h"
+#include "coreengine/cli/verbs/verbs_internal.h"
 #include "coreengine/server/server.h"
 #include "coreengine/store/entities.h"
 

@@ -1,9 +1,9 @@
 /* reeve agents list, show, prompt: the agents, one of them as its document, and what a model is told by it. */
 #include "coreengine/app/chat.h"
 #include "coreengine/app/rows.h"
-#include "coreengine/cli/show/table.h"
-#include "coreengine/cli/verbs/verbs.h"
-#include "coreengine/conversation/context.h"
+#include "coreengine/cli/show/table_internal.h"
+#include "coreengine/cli/verbs/verbs_internal.h"
+#include "coreengine/conversation/conversation.h"
 
 #include <string.h>
 

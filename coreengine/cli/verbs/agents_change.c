@@ -2,7 +2,7 @@
 #include "coreengine/app/chat.h"
 #include "coreengine/app/rows.h"
 #include "coreengine/base/border.h"
-#include "coreengine/cli/verbs/verbs.h"
+#include "coreengine/cli/verbs/verbs_internal.h"
 
 #include <string.h>
 

@@ -4,8 +4,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "coreengine/cli/show/table.h"
-#include "coreengine/cli/verbs/verbs.h"
+#include "coreengine/cli/show/table_internal.h"
+#include "coreengine/cli/verbs/verbs_internal.h"
 
 #define MAX_CONTENT ((size_t)256 << 20) /* bytes of an artifact: RV_STORE_MAX_VALUE */
 
@@ -71,7 +71,7 @@ static int list(struct rv_cli *cli, rv_err **err)
         rc = read_filter(cli, &f, &room, err);
     f.max_runs = l.read; /* each of them has one at least */
     if (rc == 0 && cli->store)
-        rc = rv_app_artifacts_each(cli->store, &cli->app.scope, &f, take_row, &l, err);
+        rc = rv_app_list_artifacts(cli->store, &cli->app.scope, &f, take_row, &l, err);
     rv_run_row_fini(&room);
     return rv_cli_list_end(cli, &l, rc, err);
 }
@@ -160,7 +160,7 @@ static int show(struct rv_cli *cli, rv_err **err)
 
     f.id = cli->words[0];
     if (rc == 0)
-        rc = rv_app_artifacts_each(cli->store, &cli->app.scope, &f, take_one, &o, err);
+        rc = rv_app_list_artifacts(cli->store, &cli->app.scope, &f, take_one, &o, err);
     if (rc == 0 && !o.is_found)
         rc = fail_unknown(cli, f.id, err);
     rv_run_row_fini(&room);
@@ -252,7 +252,7 @@ static int save(struct rv_cli *cli, rv_err **err)
         rc = RV_FAIL(err, RV_E_INVALID, "--to \"%s\" is not a folder, and a run may have several artifacts", s.to);
     f.id = s.is_one ? cli->words[0] : NULL;
     if (rc == 0)
-        rc = rv_app_artifacts_each(cli->store, &cli->app.scope, &f, take_saved, &s, err);
+        rc = rv_app_list_artifacts(cli->store, &cli->app.scope, &f, take_saved, &s, err);
     if (rc == 0 && s.n_artifacts == 0)
         rc = fail_unknown(cli, f.id, err);
     rv_run_row_fini(&room);

@@ -7,7 +7,7 @@
 
 #include "coreengine/app/work.h"
 #include "coreengine/cli/outlet.h"
-#include "coreengine/cli/verbs/verbs.h"
+#include "coreengine/cli/verbs/verbs_internal.h"
 
 struct watch {
     const struct rv_cli *cli;

@@ -3,8 +3,8 @@
 #include "config/analysis/analysis.h"
 #include "coreengine/app/upkeep.h"
 #include "coreengine/base/border.h"
-#include "coreengine/cli/verbs/files.h"
-#include "coreengine/cli/verbs/verbs.h"
+#include "coreengine/cli/verbs/files_internal.h"
+#include "coreengine/cli/verbs/verbs_internal.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* reeve diff: where two runs part. */
-#include "coreengine/cli/verbs/verbs.h"
+#include "coreengine/cli/verbs/verbs_internal.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* reeve doctor: what is there on this machine, and what is missing. */
 #include "coreengine/app/models.h"
 #include "coreengine/base/system.h"
-#include "coreengine/cli/verbs/verbs.h"
+#include "coreengine/cli/verbs/verbs_internal.h"
 
 #include <errno.h>
 #include <stdlib.h>

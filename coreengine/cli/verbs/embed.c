@@ -2,7 +2,7 @@
  * have no vectors yet. */
 #include "coreengine/app/models.h"
 #include "coreengine/base/number.h"
-#include "coreengine/cli/verbs/verbs.h"
+#include "coreengine/cli/verbs/verbs_internal.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* reeve encryption: which tenants' rows are encrypted, and by which keys. */
 #include "coreengine/store/encryption.h"
 
-#include "coreengine/cli/show/table.h"
-#include "coreengine/cli/verbs/verbs.h"
+#include "coreengine/cli/show/table_internal.h"
+#include "coreengine/cli/verbs/verbs_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 /* reeve entities: rows of all kinds; lists of them, one of them, rows from lines of JSON, deletions. */
 #include "coreengine/app/entities.h"
 #include "coreengine/base/json.h"
-#include "coreengine/cli/show/table.h"
-#include "coreengine/cli/verbs/verbs.h"
+#include "coreengine/cli/show/table_internal.h"
+#include "coreengine/cli/verbs/verbs_internal.h"
 
 #include <errno.h>
 #include <json-c/linkhash.h>

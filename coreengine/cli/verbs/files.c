@@ -1,5 +1,5 @@
 /* The pipeline files that a command line names: files, and folders of files. */
-#include "coreengine/cli/verbs/files.h"
+#include "coreengine/cli/verbs/files_internal.h"
 
 #include "coreengine/base/system.h"
 

@@ -1,7 +1,7 @@
 /* reeve fmt: pipelines, agent documents and scripts in one layout. */
-#include "coreengine/cli/show/lines.h"
-#include "coreengine/cli/verbs/files.h"
-#include "coreengine/cli/verbs/verbs.h"
+#include "coreengine/cli/show/lines_internal.h"
+#include "coreengine/cli/verbs/files_internal.h"
+#include "coreengine/cli/verbs/verbs_internal.h"
 
 #include <string.h>
 

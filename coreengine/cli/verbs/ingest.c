@@ -1,8 +1,8 @@
 /* reeve ingest: reads files and folders into the store. */
 #include "coreengine/app/entities.h"
 #include "coreengine/base/border.h"
-#include "coreengine/cli/verbs/verbs.h"
-#include "coreengine/match/pages.h"
+#include "coreengine/cli/verbs/verbs_internal.h"
+#include "coreengine/match/match.h"
 
 #include <time.h>
 

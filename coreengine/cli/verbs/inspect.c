@@ -3,7 +3,7 @@
 #include "coreengine/app/check.h"
 #include "coreengine/app/rows.h"
 #include "coreengine/base/json.h"
-#include "coreengine/cli/verbs/verbs.h"
+#include "coreengine/cli/verbs/verbs_internal.h"
 
 #include <fcntl.h>
 #include <json-c/json.h>

@@ -5,8 +5,8 @@
 #include "coreengine/app/past.h"
 #include "coreengine/app/rows.h"
 #include "coreengine/app/work.h"
-#include "coreengine/cli/show/table.h"
-#include "coreengine/cli/verbs/verbs.h"
+#include "coreengine/cli/show/table_internal.h"
+#include "coreengine/cli/verbs/verbs_internal.h"
 
 #define PRUNE_BATCH 500 /* deleted in one transaction, so that others get their turn */
 

@@ -1,6 +1,6 @@
 /* reeve keys: API keys of the server. The secret of a key is printed when it is made, and never again. */
-#include "coreengine/cli/show/table.h"
-#include "coreengine/cli/verbs/verbs.h"
+#include "coreengine/cli/show/table_internal.h"
+#include "coreengine/cli/verbs/verbs_internal.h"
 #include "coreengine/identity/identity.h"
 
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* reeve mcp: the Model Context Protocol, as a server and as a client; and what a person allows a server: logins, tools
  * that changed. */
 #include "coreengine/app/mcp.h"
-#include "coreengine/cli/show/table.h"
-#include "coreengine/cli/verbs/verbs.h"
+#include "coreengine/cli/show/table_internal.h"
+#include "coreengine/cli/verbs/verbs_internal.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * output. */
 #include "coreengine/app/mcp.h"
 #include "coreengine/app/work.h"
-#include "coreengine/cli/verbs/verbs.h"
+#include "coreengine/cli/verbs/verbs_internal.h"
 
 #include <string.h>
 #include <unistd.h>

@@ -4,8 +4,8 @@
 #include "coreengine/app/memory.h"
 #include "coreengine/app/models.h"
 #include "coreengine/base/json.h"
-#include "coreengine/cli/show/table.h"
-#include "coreengine/cli/verbs/verbs.h"
+#include "coreengine/cli/show/table_internal.h"
+#include "coreengine/cli/verbs/verbs_internal.h"
 
 #include <string.h>
 

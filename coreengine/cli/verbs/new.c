@@ -1,7 +1,7 @@
 /* reeve new */
 #include "coreengine/app/gallery.h"
-#include "coreengine/cli/show/table.h"
-#include "coreengine/cli/verbs/verbs.h"
+#include "coreengine/cli/show/table_internal.h"
+#include "coreengine/cli/verbs/verbs_internal.h"
 
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /* reeve query: what the knowledge in a store says, one question of a command line, of each line of a pipe, or at a
  * prompt. */
 #include "coreengine/app/models.h"
-#include "coreengine/cli/chat/chat.h"
-#include "coreengine/cli/show/table.h"
-#include "coreengine/cli/verbs/verbs.h"
+#include "coreengine/cli/chat/chat_internal.h"
+#include "coreengine/cli/show/table_internal.h"
+#include "coreengine/cli/verbs/verbs_internal.h"
 #include "coreengine/knowledge/knowledge.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* reeve replay: a run again from its journal alone, compared with what was noted then. */
-#include "coreengine/cli/verbs/verbs.h"
+#include "coreengine/cli/verbs/verbs_internal.h"
 
 static void print_event(void *self, rv_str line)
 {

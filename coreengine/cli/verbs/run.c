@@ -1,8 +1,8 @@
 /* reeve run, reeve resume */
 #include "coreengine/app/recover.h"
 #include "coreengine/app/work.h"
-#include "coreengine/cli/verbs/verbs.h"
-#include "coreengine/cli/verbs/watch.h"
+#include "coreengine/cli/verbs/verbs_internal.h"
+#include "coreengine/cli/verbs/watch_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* reeve runs: the list of runs, and a fork of one. */
 #include "coreengine/app/recover.h"
 #include "coreengine/app/work.h"
-#include "coreengine/cli/show/width.h"
-#include "coreengine/cli/verbs/verbs.h"
+#include "coreengine/cli/show/width_internal.h"
+#include "coreengine/cli/verbs/verbs_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -184,7 +184,7 @@ static int list(struct rv_cli *cli, rv_err **err)
 
     int rc = read_filter(cli, &filter, err);
     if (rc == 0 && cli->store)
-        rc = rv_app_runs_list(cli->store, &cli->app.scope, filter, &l, err);
+        rc = rv_app_runs_find(cli->store, &cli->app.scope, filter, &l, err);
     if (rc == 0)
         rc = print_list(cli, &l, err);
     rv_app_runs_fini(&l);

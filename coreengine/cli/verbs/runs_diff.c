@@ -1,6 +1,6 @@
 /* reeve runs diff: what two runs did, beside each other. */
-#include "coreengine/cli/show/lines.h"
-#include "coreengine/cli/verbs/verbs.h"
+#include "coreengine/cli/show/lines_internal.h"
+#include "coreengine/cli/verbs/verbs_internal.h"
 
 #include <string.h>
 #include <sys/ioctl.h>

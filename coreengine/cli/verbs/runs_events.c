@@ -1,6 +1,6 @@
 /* The events of a run, from its journal, also while it goes on in another process: reeve runs events, and for other
  * verbs that follow a run. */
-#include "coreengine/cli/verbs/verbs.h"
+#include "coreengine/cli/verbs/verbs_internal.h"
 
 #include <time.h>
 

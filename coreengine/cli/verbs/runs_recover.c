@@ -1,6 +1,6 @@
 /* reeve runs cancel, reeve runs recover: runs whose owner is elsewhere, or gone. */
 #include "coreengine/app/recover.h"
-#include "coreengine/cli/verbs/verbs.h"
+#include "coreengine/cli/verbs/verbs_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* reeve runs show: what one run was started with, what it did, what it waits for. */
 #include "coreengine/app/rows.h"
 #include "coreengine/app/work.h"
-#include "coreengine/cli/verbs/verbs.h"
+#include "coreengine/cli/verbs/verbs_internal.h"
 
 #include <json-c/linkhash.h>
 #include <stdlib.h>
@@ -116,7 +116,7 @@ static int read_artifacts(struct picture *p, rv_err **err)
 
     p->made_jw = rv_jw_on(&p->made_json);
     rv_jw_arr(&p->made_jw);
-    int rc = rv_app_artifacts_each(p->cli->store, &p->cli->app.scope, &filter, take_artifact, p, err);
+    int rc = rv_app_list_artifacts(p->cli->store, &p->cli->app.scope, &filter, take_artifact, p, err);
     rv_jw_arr_end(&p->made_jw);
     return rc;
 }

@@ -6,8 +6,8 @@
 
 #include "coreengine/app/past.h"
 #include "coreengine/app/work.h"
-#include "coreengine/cli/show/table.h"
-#include "coreengine/cli/verbs/verbs.h"
+#include "coreengine/cli/show/table_internal.h"
+#include "coreengine/cli/verbs/verbs_internal.h"
 
 /* --- add --- */
 

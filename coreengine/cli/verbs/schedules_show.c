@@ -1,8 +1,8 @@
 /* reeve schedules show, next: one schedule, its last firings and next times; and when an expression fires. */
 #include "coreengine/app/past.h"
 #include "coreengine/app/schedules.h"
-#include "coreengine/calendar/when.h"
-#include "coreengine/cli/verbs/verbs.h"
+#include "coreengine/calendar/calendar.h"
+#include "coreengine/cli/verbs/verbs_internal.h"
 
 #define SHOWN_TIMES  5         /* next times, unless --number says otherwise */
 #define SHOWN_FIRED  10        /* last firings */

@@ -1,6 +1,6 @@
 /* reeve serve: agents, runs and data over HTTP. */
 #include "coreengine/cli/outlet.h"
-#include "coreengine/cli/verbs/verbs.h"
+#include "coreengine/cli/verbs/verbs_internal.h"
 #include "coreengine/server/server.h"
 
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* reeve sessions: the list, and what users may change: a session's name, type and status, and what is deleted. */
 #include "coreengine/app/chat.h"
 #include "coreengine/app/rows.h"
-#include "coreengine/cli/show/table.h"
-#include "coreengine/cli/verbs/verbs.h"
+#include "coreengine/cli/show/table_internal.h"
+#include "coreengine/cli/verbs/verbs_internal.h"
 
 #include <inttypes.h>
 

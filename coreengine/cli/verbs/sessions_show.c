@@ -1,6 +1,6 @@
 /* reeve sessions show, messages, export: a conversation for people, as rows for programs, and as a document. */
 #include "coreengine/app/rows.h"
-#include "coreengine/cli/verbs/verbs.h"
+#include "coreengine/cli/verbs/verbs_internal.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* reeve sim: drive a pipeline through thousands of made-up runs, with faults. */
 #include "coreengine/app/check.h"
-#include "coreengine/cli/verbs/verbs.h"
+#include "coreengine/cli/verbs/verbs_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

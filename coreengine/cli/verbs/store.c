@@ -1,7 +1,7 @@
 /* reeve store: a whole store checked, copied, brought forward, backed up. */
 #include "coreengine/app/upkeep.h"
-#include "coreengine/cli/show/table.h"
-#include "coreengine/cli/verbs/verbs.h"
+#include "coreengine/cli/show/table_internal.h"
+#include "coreengine/cli/verbs/verbs_internal.h"
 
 #include <string.h>
 #include <time.h>

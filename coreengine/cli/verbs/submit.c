@@ -1,7 +1,7 @@
 /* reeve submit: a run for the queue. */
 #include "coreengine/app/work.h"
-#include "coreengine/calendar/when.h"
-#include "coreengine/cli/verbs/verbs.h"
+#include "coreengine/calendar/calendar.h"
+#include "coreengine/cli/verbs/verbs_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* reeve tasks: the list, what people do with tasks (retry, cancel, delete old ones), and the shares of tenants. */
 #include "coreengine/app/rows.h"
-#include "coreengine/cli/show/table.h"
-#include "coreengine/cli/verbs/verbs.h"
+#include "coreengine/cli/show/table_internal.h"
+#include "coreengine/cli/verbs/verbs_internal.h"
 
 #define PRUNE_BATCH 500 /* deleted in one transaction, so that others get their turn */
 #define NOTE_CHARS  60  /* columns of a note; the rest is cut */

@@ -1,6 +1,6 @@
 /* reeve tasks add: a task of any type, for the handlers of workers. */
 #include "coreengine/app/work.h"
-#include "coreengine/cli/verbs/verbs.h"
+#include "coreengine/cli/verbs/verbs_internal.h"
 
 #include <string.h>
 

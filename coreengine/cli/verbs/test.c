@@ -1,8 +1,8 @@
 /* reeve test: run the tests that pipelines carry. */
-#include "coreengine/cli/verbs/files.h"
-#include "coreengine/cli/verbs/test_report.h"
-#include "coreengine/cli/verbs/verbs.h"
-#include "coreengine/cli/verbs/watch.h"
+#include "coreengine/cli/verbs/files_internal.h"
+#include "coreengine/cli/verbs/test_report_internal.h"
+#include "coreengine/cli/verbs/verbs_internal.h"
+#include "coreengine/cli/verbs/watch_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "coreengine/base/border.h"
-#include "coreengine/cli/verbs/test_report.h"
+#include "coreengine/cli/verbs/test_report_internal.h"
 
 /* --- JSON --- */
 

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/cli/show/lines.h"
-#include "coreengine/cli/verbs/test_report.h"
+#include "coreengine/cli/show/lines_internal.h"
+#include "coreengine/cli/verbs/test_report_internal.h"
 
 #define MAX_SHOWN_BYTES 400 /* of a value in a line for people; --json has the whole value */
 

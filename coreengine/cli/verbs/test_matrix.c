@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "coreengine/base/number.h"
-#include "coreengine/cli/show/table.h"
-#include "coreengine/cli/verbs/test_report.h"
+#include "coreengine/cli/show/table_internal.h"
+#include "coreengine/cli/verbs/test_report_internal.h"
 
 #define MAX_NAME  48                /* characters of a test's name in the table for people */
 #define MAX_LABEL ((size_t)1 << 20) /* bytes of a row's: all its values */

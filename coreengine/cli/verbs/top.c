@@ -1,7 +1,7 @@
 /* reeve top: the runs under way and waiting, live on a terminal, once for pipes and programs. */
-#include "coreengine/cli/top/top.h"
-#include "coreengine/cli/show/width.h"
-#include "coreengine/cli/verbs/verbs.h"
+#include "coreengine/cli/show/width_internal.h"
+#include "coreengine/cli/top/top_internal.h"
+#include "coreengine/cli/verbs/verbs_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

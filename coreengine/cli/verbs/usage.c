@@ -4,8 +4,8 @@
 #include "coreengine/app/entities.h"
 #include "coreengine/app/past.h"
 #include "coreengine/app/upkeep.h"
-#include "coreengine/cli/show/table.h"
-#include "coreengine/cli/verbs/verbs.h"
+#include "coreengine/cli/show/table_internal.h"
+#include "coreengine/cli/verbs/verbs_internal.h"
 
 #define MAX_CELL ((size_t)512)      /* bytes of one cell */
 #define MAX_TEXT ((size_t)64 << 20) /* bytes of the JSON array: RV_APP_MAX_SELECT rows */
@@ -172,7 +172,7 @@ static int usage(struct rv_cli *cli, rv_err **err)
     if (as_json)
         rv_jw_arr(&l.w);
     if (rc == 0)
-        rc = rv_app_usage_list(quotas, cli->store, scope, rv_app_now_us(), each, &l, err);
+        rc = rv_app_list_usage(quotas, cli->store, scope, rv_app_now_us(), each, &l, err);
     if (as_json)
         rv_jw_arr_end(&l.w);
     if (as_json)

@@ -1,6 +1,6 @@
 /* The list of verbs, in the order of help, by what they are for. Apart from the options, so that verbs and options do
  * not refer to each other. */
-#include "coreengine/cli/verbs/verbs.h"
+#include "coreengine/cli/verbs/verbs_internal.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* Waits until a file changes: inotify on the folders of pipelines. */
-#include "coreengine/cli/verbs/watch.h"
+#include "coreengine/cli/verbs/watch_internal.h"
 
 #include "coreengine/base/system.h"
 

@@ -1,7 +1,7 @@
 /* reeve worker: does what is queued, until it is told to stop. */
 #include "coreengine/app/work.h"
 #include "coreengine/cli/outlet.h"
-#include "coreengine/cli/verbs/verbs.h"
+#include "coreengine/cli/verbs/verbs_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

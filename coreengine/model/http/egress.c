@@ -1,5 +1,5 @@
 /* Addresses that are not for everybody, as a table, and the rules that allow some of them. */
-#include "coreengine/model/http/egress.h"
+#include "coreengine/model/http/http.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -135,13 +135,6 @@ void rv_llm_answer_write(const struct rv_llm_answer *a, rv_jw *w)
         rv_jw_kv_int(w, "attempts", within(a->attempts));
 }
 
-static rv_str text_of(json_object *json, const char *key)
-{
-    json_object *part = NULL;
-
-    return json_object_object_get_ex(json, key, &part) ? rv_json_str(part) : (rv_str){NULL, 0};
-}
-
 bool rv_llm_answer_read(json_object *json, struct rv_llm_answer *out)
 {
     enum rv_finish_reason finish;
@@ -149,12 +142,12 @@ bool rv_llm_answer_read(json_object *json, struct rv_llm_answer *out)
     json_object *usage = rv_json_get_obj(json, "usage");
 
     *out = RV_LLM_ANSWER_NONE;
-    if (rv_finish_reason_of(text_of(json, "finish_reason"), &finish, NULL) == 0)
+    if (rv_finish_reason_of(rv_json_member_str(json, "finish_reason"), &finish, NULL) == 0)
         out->finish = (int)finish;
-    if (rv_llm_error_of(text_of(json, "error_kind"), &kind, NULL) == 0)
+    if (rv_llm_error_of(rv_json_member_str(json, "error_kind"), &kind, NULL) == 0)
         out->error_kind = (int)kind;
-    out->tool_calls = text_of(json, "tool_calls");
-    out->opaque = text_of(json, "opaque");
+    out->tool_calls = rv_json_member_str(json, "tool_calls");
+    out->opaque = rv_json_member_str(json, "opaque");
     if (!rv_json_get_text(json, "answered_by", &out->role))
         out->role = NULL;
     out->has_usage = usage != NULL;

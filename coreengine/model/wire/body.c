@@ -1,5 +1,5 @@
 /* Pieces of requests that wires share. */
-#include "config/output_via.h"
+#include "config/agent.h"
 #include "coreengine/model/wire/wire_internal.h"
 
 #include <json-c/linkhash.h>

@@ -4,7 +4,7 @@
 
 #include "coreengine/model/wire/wire_internal.h"
 
-#include "coreengine/base/cipher.h"
+#include "coreengine/base/crypto.h"
 
 json_object *rv_parts_of(json_object *request)
 {

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "coreengine/match/pages.h"
+#include "coreengine/match/match.h"
 #include "coreengine/store/entities/entities_internal.h"
 
 /* --- Who may --- */

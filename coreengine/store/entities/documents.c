@@ -58,11 +58,6 @@ void rv_schema_row_fini(struct rv_schema_row *row)
     *row = (struct rv_schema_row){0};
 }
 
-static bool same(const char *a, const char *b)
-{
-    return a && b ? strcmp(a, b) == 0 : a == b;
-}
-
 /* Tells whether `given` replaces the existing row (NULL: none). */
 static bool replaces(const struct rv_schema_row *given, enum rv_schema_put mode, const struct rv_schema_row *present,
                      bool is_deleted)
@@ -78,9 +73,9 @@ static bool replaces(const struct rv_schema_row *given, enum rv_schema_put mode,
         return true;
     if (mode == RV_SCHEMA_REGISTER)
         return strcmp(given->checksum, present->checksum) != 0;
-    return !(strcmp(given->checksum, present->checksum) == 0 && same(given->version, present->version) &&
-             same(given->description, present->description) && same(given->source, present->source) &&
-             same(given->place, present->place) && rv_str_eq(given->content, present->content) &&
+    return !(strcmp(given->checksum, present->checksum) == 0 && rv_text_eq(given->version, present->version) &&
+             rv_text_eq(given->description, present->description) && rv_text_eq(given->source, present->source) &&
+             rv_text_eq(given->place, present->place) && rv_str_eq(given->content, present->content) &&
              rv_str_eq(given->json_schema, present->json_schema));
 }
 

@@ -3,7 +3,7 @@
 #ifndef RV_STORE_ENTITIES_INTERNAL_H
 #define RV_STORE_ENTITIES_INTERNAL_H
 
-#include "coreengine/conversation/context.h"
+#include "coreengine/conversation/conversation.h"
 #include "coreengine/match/match.h"
 #include "coreengine/store/encryption/vault_internal.h"
 #include "coreengine/store/entities.h"

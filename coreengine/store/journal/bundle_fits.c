@@ -194,7 +194,7 @@ static void check_edges(const struct rv_pipeline *p, const rv_envelope *env, str
 {
     for (size_t i = 0; i < p->n_edge_limits; i++) {
         const struct rv_edge_limit *e = &p->edge_limits[i];
-        int64_t n = rv_envelope_edge_count(env, rv_str_of(e->from_name), rv_str_of(e->to_name));
+        int64_t n = rv_envelope_passages(env, rv_str_of(e->from_name), rv_str_of(e->to_name));
         if (n > e->max_count)
             add(r, "the way from \"%s\" to \"%s\" was taken %lld times, which exceeds its max_count %lld", e->from_name,
                 e->to_name, (long long)n, (long long)e->max_count);

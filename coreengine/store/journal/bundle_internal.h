@@ -2,7 +2,7 @@
 #ifndef RV_BUNDLE_INTERNAL_H
 #define RV_BUNDLE_INTERNAL_H
 
-#include "coreengine/store/journal/bundle.h"
+#include "coreengine/store/journal/journal.h"
 #include "coreengine/tools/source.h"
 
 #define RV_BUNDLE_VERSION   1                       /* a newer one is refused, older ones are read */

@@ -122,20 +122,15 @@ static void describe_started(const struct started *s, rv_buf *out)
         rv_buf_printf(out, ", %.40s, key \"%.200s\"", s->class ? s->class : "no class", s->key ? s->key : "");
 }
 
-static bool same_text(const char *a, const char *b)
-{
-    return a == b || (a && b && strcmp(a, b) == 0);
-}
-
 static bool same_call(const struct started *s, const struct rv_effect *e, const rv_envelope *env)
 {
     bool tool = e->kind == RV_EFFECT_CALL_TOOL;
 
     return s->call_id == e->call_id && s->visit == e->visit && s->attempt == e->attempt &&
-           same_text(s->what, do_text(e)) && same_text(s->name, e->name) &&
+           rv_text_eq(s->what, do_text(e)) && rv_text_eq(s->name, e->name) &&
            rv_str_eq(rv_str_of(s->stage), stage_label(env, e->stage)) &&
-           same_text(s->class, tool ? rv_effect_class_text((enum rv_effect_class)e->effect_class) : NULL) &&
-           same_text(s->key, e->key);
+           rv_text_eq(s->class, tool ? rv_effect_class_text((enum rv_effect_class)e->effect_class) : NULL) &&
+           rv_text_eq(s->key, e->key);
 }
 
 static int check_body(const struct rv_record *r, const struct rv_effect *e, const rv_envelope *env, rv_err **err)

@@ -218,11 +218,11 @@ static int claim(rv_journal *j, const struct rv_store_scope *scope, const char *
     if (rv_run_status_is_final(row.status)) {
         rc = fail_over(j->run, row.status, err);
     } else {
-        c.dead = row.owner && rv_owner_dies(row.owner, &patience_us) ? row.owner : NULL;
+        c.dead = row.owner && rv_owner_wait_dead(row.owner, &patience_us) ? row.owner : NULL;
         j->owner_may_live = row.owner && !c.dead;
         j->before = row.owner ? rv_str_dup(rv_str_of(row.owner)) : NULL;
         rc = row.owner && !j->before ? RV_FAIL(err, RV_E_NOMEM, "open the journal of run \"%s\"", j->run)
-                                     : rv_store_take(j->store, scope, j->run, &c, out, err);
+                                     : rv_store_claim_run(j->store, scope, j->run, &c, out, err);
     }
     rv_run_row_fini(&row);
     j->is_owned = rc == 0;
@@ -465,7 +465,7 @@ static int prepare(rv_journal *j, const struct rv_event *ev, const struct rv_eff
     if (rc == 0 && is_later)
         rc = own_value(j, err);
     if (rc == 0 && is_pause)
-        rc = rv_pendings_of(env, rv_run_asked_by(run) ? rv_run_asked_by(run) : a->stage, &j->pendings, err);
+        rc = rv_pendings_of(env, rv_run_question_stage(run) ? rv_run_question_stage(run) : a->stage, &j->pendings, err);
     if (rc == 0)
         rc = list_turns(effects, &j->turns, err);
     a->turns = j->turns.items;

@@ -230,7 +230,7 @@ bool rv_owner_is_dead(const char *owner)
     return fate_of(owner) == DEAD;
 }
 
-bool rv_owner_dies(const char *owner, int64_t *patience_us)
+bool rv_owner_wait_dead(const char *owner, int64_t *patience_us)
 {
     const struct timespec step = {0, STEP_US * 1000};
     enum fate fate;

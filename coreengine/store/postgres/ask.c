@@ -162,7 +162,7 @@ static int describe(struct pg_asking *a, const rv_buf *text, rv_err **err)
     return rc < 0 ? rc : rv_ask_columns(a->rows, (const char *const *)a->names, (size_t)a->n, err);
 }
 
-static bool is_text(unsigned type)
+static bool is_text_type(unsigned type)
 {
     return type == OID_TEXT || type == OID_VARCHAR;
 }
@@ -175,7 +175,7 @@ static int declare(struct pg_asking *a, const rv_buf *text, rv_err **err)
     rv_buf_puts(&sql, "DECLARE ask NO SCROLL CURSOR FOR SELECT ");
     for (int i = 0; i < a->n; i++) {
         const char *comma = i > 0 ? ", " : "";
-        if (is_text(a->types[i]))
+        if (is_text_type(a->types[i]))
             rv_buf_printf(&sql, "%sleft(c%d, %zu)", comma, i, a->rows->ask->max_cell + 1);
         else
             rv_buf_printf(&sql, "%sc%d", comma, i);

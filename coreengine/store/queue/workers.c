@@ -97,7 +97,7 @@ static int drop_worker(struct sql_store *st, const char *name, int64_t before_us
     return rv_sql_run(stmt, "give up the duties of a worker", err);
 }
 
-int rv_store_drop_worker(rv_store *s, const char *name, int64_t before_us, rv_err **err)
+int rv_store_delete_worker(rv_store *s, const char *name, int64_t before_us, rv_err **err)
 {
     int rc = rv_store_enter_write(s, rv_store_check_id("worker", name, err), "drop worker", err);
 
@@ -109,8 +109,8 @@ int rv_store_drop_worker(rv_store *s, const char *name, int64_t before_us, rv_er
     return rv_store_leave_write(s, rc, err);
 }
 
-int rv_store_take_duty(rv_store *s, const char *duty, const char *worker, int64_t now_us, int64_t until_us,
-                       bool *is_mine, rv_err **err)
+int rv_store_claim_duty(rv_store *s, const char *duty, const char *worker, int64_t now_us, int64_t until_us,
+                        bool *is_mine, rv_err **err)
 {
     int64_t n = 0;
     int rc = rv_store_check_text("duty", duty, MAX_DUTY, err);

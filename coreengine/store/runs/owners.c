@@ -36,8 +36,8 @@ static int check_claim(const struct rv_store_scope *scope, const char *run, cons
     return rc;
 }
 
-int rv_store_take(rv_store *s, const struct rv_store_scope *scope, const char *run, const struct rv_store_claim *claim,
-                  struct rv_store_claimed *out, rv_err **err)
+int rv_store_claim_run(rv_store *s, const struct rv_store_scope *scope, const char *run,
+                       const struct rv_store_claim *claim, struct rv_store_claimed *out, rv_err **err)
 {
     struct rv_store_claimed got = {0};
     struct rv_store_scope sc;
@@ -58,7 +58,7 @@ int rv_store_claim(rv_store *s, const struct rv_store_scope *scope, const char *
                    int64_t *fence, rv_err **err)
 {
     struct rv_store_claimed got;
-    int rc = rv_store_take(s, scope, run, claim, &got, err);
+    int rc = rv_store_claim_run(s, scope, run, claim, &got, err);
 
     if (rc == 0)
         *fence = got.fence;

@@ -224,7 +224,7 @@ static int change_owner(struct sql_store *st, const char *id, const char *from, 
     return rc == 0 && n == 0 ? RV_FAIL(err, RV_E_STATE, "another process writes the stream \"%s\"", id) : rc;
 }
 
-int rv_store_take_stream(rv_store *s, const char *id, const char *from, const char *owner, rv_err **err)
+int rv_store_claim_stream(rv_store *s, const char *id, const char *from, const char *owner, rv_err **err)
 {
     int rc = rv_store_check_id("stream", id, err);
 

@@ -135,14 +135,6 @@ static rv_str summary_of(const struct rv_kind *kind, json_object *whole)
     return (rv_str){NULL, 0};
 }
 
-static rv_str text_of(json_object *whole, const char *column)
-{
-    json_object *v = NULL;
-
-    json_object_object_get_ex(whole, column, &v);
-    return json_object_is_type(v, json_type_string) ? rv_json_str(v) : (rv_str){NULL, 0};
-}
-
 int rv_keys_put_row(struct sql_store *st, const struct rv_owned_row *at, json_object *whole, int64_t updated_us,
                     rv_err **err)
 {
@@ -152,8 +144,8 @@ int rv_keys_put_row(struct sql_store *st, const struct rv_owned_row *at, json_ob
                                     .row = at->row,
                                     .tenant = at->tenant,
                                     .user = at->user,
-                                    .id = text_of(whole, "id").ptr,
-                                    .name = text_of(whole, "name"),
+                                    .id = rv_json_member_str(whole, "id").ptr,
+                                    .name = rv_json_member_str(whole, "name"),
                                     .summary = summary_of(at->kind, whole),
                                     .updated_us = updated_us,
                                     .whole = whole};
@@ -168,7 +160,7 @@ static int64_t time_of(const struct rv_kind *kind, json_object *whole)
     const char *column = kind->place == RV_PLACE_SESSIONS ? "created_at" : "updated_at";
     int64_t us = 0;
 
-    return rv_time_parse(text_of(whole, column), &us, NULL) < 0 ? 0 : us;
+    return rv_time_parse(rv_json_member_str(whole, column), &us, NULL) < 0 ? 0 : us;
 }
 
 /* Rows of a kind in the order of their numbers. */
@@ -219,7 +211,7 @@ static int write_page(struct sql_store *st, const struct rv_kind *kind, const st
     int rc = 0;
 
     for (size_t i = 0; i < p->n && rc == 0; i++) {
-        rv_str tenant = text_of(p->rows[i], "tenant_id"), user = text_of(p->rows[i], "user_id");
+        rv_str tenant = rv_json_member_str(p->rows[i], "tenant_id"), user = rv_json_member_str(p->rows[i], "user_id");
         rc = rv_keys_put_row(
             st, &(struct rv_owned_row){kind, p->keys[i], tenant.ptr ? tenant.ptr : "", user.ptr ? user.ptr : ""},
             p->rows[i], time_of(kind, p->rows[i]), err);
@@ -262,7 +254,7 @@ static void say(struct rv_report *r, const struct rv_kind *kind, json_object *wh
 {
     rv_buf said = RV_BUF_INIT(2 * RV_ENTITY_MAX_KEY);
 
-    rv_buf_printf(&said, "row \"%.*s\" of %s %s", RV_STR_ARG(text_of(whole, "id")), kind->name, what);
+    rv_buf_printf(&said, "row \"%.*s\" of %s %s", RV_STR_ARG(rv_json_member_str(whole, "id")), kind->name, what);
     rv_report_add_index(r, rv_buf_str(&said));
     rv_buf_fini(&said);
 }
@@ -272,7 +264,7 @@ static int compare_row(struct rv_report *r, const struct rv_kind *kind, json_obj
 {
     rv_buf key = RV_BUF_INIT(RV_ENTITY_MAX_KEY), summary = RV_BUF_INIT(MAX_SUMMARY);
     const char *what = NULL;
-    int rc = write_key(text_of(whole, "name"), text_of(whole, "id").ptr, &key, err);
+    int rc = write_key(rv_json_member_str(whole, "name"), rv_json_member_str(whole, "id").ptr, &key, err);
 
     write_summary(summary_of(kind, whole), &summary);
     if (rc == 0)

@@ -3,7 +3,7 @@
 #ifndef RV_STORE_SEARCH_INTERNAL_H
 #define RV_STORE_SEARCH_INTERNAL_H
 
-#include "coreengine/match/vectors.h"
+#include "coreengine/match/match.h"
 #include "coreengine/store/entities/entities_internal.h"
 #include "coreengine/store/search.h"
 

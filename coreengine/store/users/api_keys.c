@@ -350,7 +350,7 @@ int rv_store_find_login(rv_store *s, const char *hash, int64_t now_us, struct rv
     return rc;
 }
 
-int rv_store_drop_login(rv_store *s, const char *hash, rv_err **err)
+int rv_store_delete_login(rv_store *s, const char *hash, rv_err **err)
 {
     int rc = rv_store_enter_write(s, rv_store_check_hash(hash, err), "drop login", err);
 

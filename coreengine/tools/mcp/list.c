@@ -56,7 +56,7 @@ static int64_t now_us(void)
 static int find_or_ask(rv_mcp_tools *t, const struct rv_mcp_tools_opts *o, struct question *q, rv_err **err)
 {
     struct mcp_listed kept = {.tools = NULL};
-    int rc = o->kept ? mcp_lists_find(o->kept, q->server, now_us(), &kept, err) : 0;
+    int rc = o->kept ? mcptools_lists_find(o->kept, q->server, now_us(), &kept, err) : 0;
 
     q->n_changes = kept.n_changes;
     if (rc < 0 || !kept.tools)
@@ -74,8 +74,9 @@ static int keep(const struct rv_mcp_tools_opts *o, const struct question *q, rv_
     const struct mcp_listed listed = {
         .tools = q->tools, .has_resources = q->has_resources, .has_prompts = q->has_prompts, .n_changes = q->n_changes};
 
-    return o->kept && q->tools && !q->is_kept ? mcp_lists_put(o->kept, q->server, q->ttl_ms, now_us(), &listed, err)
-                                              : 0;
+    return o->kept && q->tools && !q->is_kept
+               ? mcptools_lists_put(o->kept, q->server, q->ttl_ms, now_us(), &listed, err)
+               : 0;
 }
 
 static bool is_any_open(const struct question *questions, size_t n)

@@ -31,7 +31,7 @@ static void add_list(struct rv_hash *h, const struct rv_str_list *list)
         add_text(h, list->items[i]);
 }
 
-int mcp_identity(const struct rv_mcp_server_config *s, char out[RV_HASH_MAX], rv_err **err)
+int mcptools_identity(const struct rv_mcp_server_config *s, char out[RV_HASH_MAX], rv_err **err)
 {
     json_object *const parts[] = {s->env, s->headers, s->auth};
     struct rv_hash h;
@@ -71,12 +71,12 @@ static void remove_at(struct rv_mcp_lists *l, struct mcp_kept *k)
     *k = l->items[--l->n];
 }
 
-int mcp_lists_find(struct rv_mcp_lists *l, const struct rv_mcp_server_config *s, int64_t now_us, struct mcp_listed *out,
-                   rv_err **err)
+int mcptools_lists_find(struct rv_mcp_lists *l, const struct rv_mcp_server_config *s, int64_t now_us,
+                        struct mcp_listed *out, rv_err **err)
 {
     const struct rv_json_opts opts = {.max_bytes = MAX_BYTES, .what = "kept list of MCP tools"};
     char key[RV_HASH_MAX], *text = NULL;
-    int rc = mcp_identity(s, key, err);
+    int rc = mcptools_identity(s, key, err);
 
     *out = (struct mcp_listed){.tools = NULL};
     if (rc < 0)
@@ -112,8 +112,8 @@ static struct mcp_kept *make_room(struct rv_mcp_lists *l)
     return rv_has_room(&l->items, &l->cap, l->n + 1, sizeof *l->items) ? &l->items[l->n++] : NULL;
 }
 
-int mcp_lists_put(struct rv_mcp_lists *l, const struct rv_mcp_server_config *s, int64_t ttl_ms, int64_t now_us,
-                  const struct mcp_listed *listed, rv_err **err)
+int mcptools_lists_put(struct rv_mcp_lists *l, const struct rv_mcp_server_config *s, int64_t ttl_ms, int64_t now_us,
+                       const struct mcp_listed *listed, rv_err **err)
 {
     int64_t ttl_us = ttl_ms <= 0 ? 0 : (ttl_ms < MAX_TTL_MS ? ttl_ms : MAX_TTL_MS) * 1000;
     struct mcp_kept fresh = {
@@ -129,7 +129,7 @@ int mcp_lists_put(struct rv_mcp_lists *l, const struct rv_mcp_server_config *s, 
     }
     int rc = rv_buf_check(&text, "list of MCP tools", err);
     if (rc == 0)
-        rc = mcp_identity(s, fresh.key, err);
+        rc = mcptools_identity(s, fresh.key, err);
     if (rc == 0 && !(fresh.text = rv_str_dup(rv_buf_str(&text))))
         rc = RV_FAIL(err, RV_E_NOMEM, "keep a list of MCP tools");
     rv_buf_fini(&text);
@@ -150,10 +150,10 @@ int mcp_lists_put(struct rv_mcp_lists *l, const struct rv_mcp_server_config *s, 
     return 0;
 }
 
-void mcp_lists_drop(struct rv_mcp_lists *l, const struct rv_mcp_server_config *s)
+void mcptools_lists_drop(struct rv_mcp_lists *l, const struct rv_mcp_server_config *s)
 {
     char key[RV_HASH_MAX];
-    bool is_known = mcp_identity(s, key, NULL) == 0;
+    bool is_known = mcptools_identity(s, key, NULL) == 0;
 
     pthread_mutex_lock(&l->lock);
     l->n_changes++;

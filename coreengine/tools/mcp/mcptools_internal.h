@@ -5,8 +5,7 @@
 #include <uv.h>
 
 #include "coreengine/base/hash.h"
-#include "coreengine/tools/mcp/mcptools.h"
-#include "coreengine/tools/mcp/pool.h"
+#include "coreengine/tools/mcp/mcp.h"
 
 struct rv_mcp_tools {
     rv_log *log;                                /* borrowed */
@@ -30,10 +29,10 @@ struct mcp_samples {
     char *texts[5];                        /* who calls: owned, see sample.c */
 };
 /** Before the call begins, whose texts are borrowed until then. */
-RV_MUST_CHECK int mcp_samples_init(struct mcp_samples *s, const struct rv_mcp_tool *tool, rv_err **err);
+RV_MUST_CHECK int mcptools_samples_init(struct mcp_samples *s, const struct rv_mcp_tool *tool, rv_err **err);
 /** The server wants a completion. */
-void mcp_samples_add(struct mcp_samples *s, int64_t sample, json_object *params);
-void mcp_samples_end(struct mcp_samples *s); /* the call is over: what is under way is given up, and counted */
+void mcptools_samples_add(struct mcp_samples *s, int64_t sample, json_object *params);
+void mcptools_samples_end(struct mcp_samples *s); /* the call is over: what is under way is given up, and counted */
 
 /* --- stdio.c --- */
 struct rv_mcp_stdio {
@@ -55,19 +54,19 @@ RV_MUST_CHECK int rv_mcp_pins_filter(const struct rv_mcp_tools_opts *o, const st
 
 /* --- lists.c --- */
 /** A hash of all that decides which server answers, and to whom: where it is, how it is started, the credentials. */
-RV_MUST_CHECK int mcp_identity(const struct rv_mcp_server_config *s, char out[RV_HASH_MAX], rv_err **err);
+RV_MUST_CHECK int mcptools_identity(const struct rv_mcp_server_config *s, char out[RV_HASH_MAX], rv_err **err);
 struct mcp_listed {
     json_object *tools; /* the caller's; NULL: none is kept */
     bool has_resources, has_prompts;
     int64_t n_changes; /* as it was then */
 };
 /** The list of a server, if one is kept that is fresh. */
-RV_MUST_CHECK int mcp_lists_find(struct rv_mcp_lists *l, const struct rv_mcp_server_config *s, int64_t now_us,
-                                 struct mcp_listed *out, rv_err **err);
+RV_MUST_CHECK int mcptools_lists_find(struct rv_mcp_lists *l, const struct rv_mcp_server_config *s, int64_t now_us,
+                                      struct mcp_listed *out, rv_err **err);
 /** Keep a list for as long as its server said; not if a server told of a change since listed->n_changes was read. */
-RV_MUST_CHECK int mcp_lists_put(struct rv_mcp_lists *l, const struct rv_mcp_server_config *s, int64_t ttl_ms,
-                                int64_t now_us, const struct mcp_listed *listed, rv_err **err);
-void mcp_lists_drop(struct rv_mcp_lists *l, const struct rv_mcp_server_config *s);
+RV_MUST_CHECK int mcptools_lists_put(struct rv_mcp_lists *l, const struct rv_mcp_server_config *s, int64_t ttl_ms,
+                                     int64_t now_us, const struct mcp_listed *listed, rv_err **err);
+void mcptools_lists_drop(struct rv_mcp_lists *l, const struct rv_mcp_server_config *s);
 
 /* --- outer.c --- */
 struct rv_mcp_outer; /* the pool's loop, hung into another one */

@@ -1,5 +1,5 @@
 /* Connections to servers: opened when they are needed, closed when they are idle, opened again after they ended. */
-#include "coreengine/tools/mcp/pool.h"
+#include "coreengine/tools/mcp/mcp.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -304,7 +304,7 @@ static void tell(struct mcp_connection *c, const struct rv_mcp_out *out)
     case RV_MCP_OUT_CHANGED:
         RV_LOG(c->pool->log, INFO, "mcp.tools_changed", RV_F_TEXT("server", c->server->name));
         if (c->pool->kept)
-            mcp_lists_drop(c->pool->kept, c->server);
+            mcptools_lists_drop(c->pool->kept, c->server);
         return;
     case RV_MCP_OUT_NOTE:
         RV_LOG(c->pool->log, WARN, "mcp.note", RV_F_TEXT("server", c->server->name), RV_F_TEXT("text", out->text));

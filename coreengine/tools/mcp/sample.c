@@ -38,7 +38,7 @@ static int copy_texts(const char *const from[N_TEXTS], char *to[N_TEXTS], rv_err
     return 0;
 }
 
-int mcp_samples_init(struct mcp_samples *s, const struct rv_mcp_tool *tool, rv_err **err)
+int mcptools_samples_init(struct mcp_samples *s, const struct rv_mcp_tool *tool, rv_err **err)
 {
     const struct rv_tool_call *c = s->of;
     const char *const from[] = {
@@ -275,7 +275,7 @@ static void begin_next(struct mcp_samples *s)
     }
 }
 
-void mcp_samples_add(struct mcp_samples *s, int64_t sample, json_object *params)
+void mcptools_samples_add(struct mcp_samples *s, int64_t sample, json_object *params)
 {
     struct mcp_sample *m = calloc(1, sizeof *m), **at = &s->first;
 
@@ -293,7 +293,7 @@ void mcp_samples_add(struct mcp_samples *s, int64_t sample, json_object *params)
     begin_next(s);
 }
 
-void mcp_samples_end(struct mcp_samples *s)
+void mcptools_samples_end(struct mcp_samples *s)
 {
     while (s->first) {
         struct mcp_sample *m = s->first;

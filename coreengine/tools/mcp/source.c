@@ -31,7 +31,7 @@ static bool identity(void *self, rv_str name, char out[RV_HASH_MAX])
     const struct rv_tool_info *info = NULL;
     const struct rv_mcp_tool *tool = t ? rv_mcp_catalog_find(t->catalog, name, &info) : NULL;
 
-    return tool && mcp_identity(tool->server, out, NULL) == 0;
+    return tool && mcptools_identity(tool->server, out, NULL) == 0;
 }
 
 static const char *const *names(void *self, size_t *n)
@@ -151,7 +151,7 @@ static void on_done(struct rv_mcp_call *call, const struct rv_mcp_out *out)
     }
     json_object_put(list);
     struct rv_tool_call *of = c->of;
-    mcp_samples_end(&c->samples);
+    mcptools_samples_end(&c->samples);
     free(c);
     rv_tool_call_finish(of, &reply);
 }
@@ -168,7 +168,7 @@ static void on_progress(struct rv_mcp_call *call, const struct rv_mcp_out *out)
 
 static void on_sample(struct rv_mcp_call *call, const struct rv_mcp_out *out)
 {
-    mcp_samples_add(&of_call(call)->samples, out->id, out->result);
+    mcptools_samples_add(&of_call(call)->samples, out->id, out->result);
 }
 
 /* --- calls --- */
@@ -262,14 +262,14 @@ static int call(void *self, struct rv_tool_call *of, rv_err **err)
         .tool = tool,
         .log = t->log};
     of->state = c;
-    int rc = mcp_samples_init(&c->samples, tool, err);
+    int rc = mcptools_samples_init(&c->samples, tool, err);
     if (rc == 0)
         rc = rv_json_parse(of->args, &opts, &args, err);
     if (rc == 0)
         rc = ask(t, c, args, err);
     json_object_put(args);
     if (rc < 0) {
-        mcp_samples_end(&c->samples);
+        mcptools_samples_end(&c->samples);
         free(c);
     }
     return rc;
@@ -281,7 +281,7 @@ static void cancel(void *self, struct rv_tool_call *of)
 
     (void)self;
     rv_mcp_pool_cancel(&c->call);
-    mcp_samples_end(&c->samples);
+    mcptools_samples_end(&c->samples);
     free(c);
 }
 

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "coreengine/base/limit.h"
-#include "coreengine/mcp/message.h"
+#include "coreengine/mcp/mcp.h"
 #include "coreengine/tools/mcp/mcptools_internal.h"
 
 #define GRACE_MS       2000                     /* to end by itself, and again to end after SIGTERM */

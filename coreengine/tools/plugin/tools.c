@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/conversation/context.h"
+#include "coreengine/conversation/conversation.h"
 #include "coreengine/tools/plugin/plugin_internal.h"
 
 #define MAX_ERROR   ((size_t)2 << 20)  /* text of a failed call */

@@ -6,10 +6,10 @@
 #include <string.h>
 #include <uv.h>
 
-#include "coreengine/mcp/message.h"
+#include "coreengine/mcp/mcp.h"
 #include "coreengine/mcp/tools.h"
 #include "coreengine/openapi/openapi.h"
-#include "coreengine/tools/mcp/http/web.h"
+#include "coreengine/tools/mcp/http/http.h"
 #include "coreengine/tools/rest/rest.h"
 
 #define MAX_EXCHANGES 256                /* of one link under way; a session asks for a few at a time */

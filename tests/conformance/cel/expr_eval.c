@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/lang/expr.h"
+#include "coreengine/lang/lang.h"
 
 #define MAX_LINE ((size_t)1 << 20)
 

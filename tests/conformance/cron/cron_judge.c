@@ -3,8 +3,8 @@
  * {"error": why}. Times are in milliseconds, offsets in seconds. */
 #include <stdio.h>
 
+#include "coreengine/calendar/calendar.h"
 #include "coreengine/calendar/calendar_internal.h"
-#include "coreengine/calendar/cron.h"
 #include "tests/conformance/judge.h"
 
 #define N_MATCHES 6

@@ -2,7 +2,7 @@
  */
 #include <stdio.h>
 
-#include "coreengine/lang/pattern.h"
+#include "coreengine/lang/lang.h"
 #include "tests/conformance/judge.h"
 
 void judge(json_object *row)

@@ -2,8 +2,8 @@
 #ifndef RV_TESTS_SEARCH_H
 #define RV_TESTS_SEARCH_H
 
-#include "coreengine/knowledge/search.h"
-#include "coreengine/match/vectors.h"
+#include "coreengine/knowledge/knowledge.h"
+#include "coreengine/match/match.h"
 #include "tests/contract/store/entities.h"
 
 Suite *search_suite(void);

@@ -2,7 +2,7 @@
 #ifndef RV_TESTS_STORE_ENTITIES_H
 #define RV_TESTS_STORE_ENTITIES_H
 
-#include "coreengine/conversation/context.h"
+#include "coreengine/conversation/conversation.h"
 #include "tests/contract/store/world.h"
 
 /** A tree of that text. */

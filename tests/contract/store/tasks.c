@@ -220,12 +220,12 @@ int do_list_workers(struct world *w)
 }
 int do_drop_worker(struct world *w)
 {
-    return rv_store_drop_worker(w->s, "W", T0, &w->err);
+    return rv_store_delete_worker(w->s, "W", T0, &w->err);
 }
 int do_take_duty(struct world *w)
 {
     bool mine = false;
-    int rc = rv_store_take_duty(w->s, "sweep", "W", T0, T0 + 1, &mine, &w->err);
+    int rc = rv_store_claim_duty(w->s, "sweep", "W", T0, T0 + 1, &mine, &w->err);
     ck_assert_int_eq(mine, rc == 0);
     return rc;
 }

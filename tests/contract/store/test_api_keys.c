@@ -185,8 +185,8 @@ START_TEST(a_login_leads_to_its_key_until_it_ends)
     ck_assert_str_eq(found(w, LOGIN, T0 + 10), "-");
     ck_assert_str_eq(found(w, HASH, T0 + 1), "-");
     FAILS(RV_E_EXISTS, rv_store_add_login(w->s, LOGIN, "k1", T0, T0 + 99, &w->err));
-    OK(rv_store_drop_login(w->s, HASH, &w->err)); /* there is none: fine */
-    OK(rv_store_drop_login(w->s, LOGIN, &w->err));
+    OK(rv_store_delete_login(w->s, HASH, &w->err)); /* there is none: fine */
+    OK(rv_store_delete_login(w->s, LOGIN, &w->err));
     ck_assert_str_eq(found(w, LOGIN, T0 + 1), "-");
     OK(rv_store_add_login(w->s, LOGIN, "k1", T0, T0 + 10, &w->err));
     OK(rv_store_prune_api_keys(w->s, T0, T0 + 9, NULL, &w->err));
@@ -270,7 +270,7 @@ START_TEST(what_is_not_a_key_is_refused)
         FAILS(bad[i].code, rv_store_add_api_key(w->s, &row, &w->err));
     }
     FAILS(RV_E_INVALID, rv_store_add_login(w->s, "cookie", "k", T0, T0 + 1, &w->err));
-    FAILS(RV_E_INVALID, rv_store_drop_login(w->s, "cookie", &w->err));
+    FAILS(RV_E_INVALID, rv_store_delete_login(w->s, "cookie", &w->err));
     ck_assert(!has(w, T0));
     world_close(w);
 }
@@ -347,7 +347,7 @@ int do_find_login(struct world *w)
 }
 int do_drop_login(struct world *w)
 {
-    return rv_store_drop_login(w->s, LOGIN, &w->err);
+    return rv_store_delete_login(w->s, LOGIN, &w->err);
 }
 int do_prune_api_keys(struct world *w)
 {

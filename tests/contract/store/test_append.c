@@ -265,7 +265,7 @@ START_TEST(the_next_append_goes_on_from_the_last)
     ck_assert_int_eq(row.n_records, 4);
     ck_assert_ptr_null(row.owner);
     rv_run_row_fini(&row);
-    OK(rv_store_take(w->s, &operator_scope, "r1", &taken, &claimed, &w->err));
+    OK(rv_store_claim_run(w->s, &operator_scope, "r1", &taken, &claimed, &w->err));
     ck_assert_int_eq(claimed.fence, 2);
     ck_assert_int_eq(claimed.n_records, 4);
     ck_assert_int_eq(claimed.status, RV_RUN_COMPLETED);

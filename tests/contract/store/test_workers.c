@@ -60,11 +60,11 @@ START_TEST(a_worker_is_listed_while_it_gives_signs_of_life)
     seen.code = 5;
     ck_assert_int_eq(rv_store_list_workers(w->s, 0, see_worker, &seen, &w->err), 5);
     rv_buf_fini(&seen.text);
-    OK(rv_store_drop_worker(w->s, "second", 0, &w->err));
-    OK(rv_store_drop_worker(w->s, "no one", 0, &w->err));
+    OK(rv_store_delete_worker(w->s, "second", 0, &w->err));
+    OK(rv_store_delete_worker(w->s, "no one", 0, &w->err));
     WORKERS(0, "first@host 0/8 draining []");
     OK(put(w, "third", T0, T0 + 30));
-    OK(rv_store_drop_worker(w->s, "no one", T0 + 25, &w->err)); /* those that are silent */
+    OK(rv_store_delete_worker(w->s, "no one", T0 + 25, &w->err)); /* those that are silent */
     WORKERS(0, "third@host 2/4 [\"label:gpu\"]");
     world_close(w);
 }
@@ -86,9 +86,9 @@ START_TEST(what_is_no_worker_is_refused)
     row.offers.len = 2;
     row.name = "";
     FAILS(RV_E_INVALID, rv_store_put_worker(w->s, &row, &w->err));
-    FAILS(RV_E_INVALID, rv_store_drop_worker(w->s, "", 0, &w->err));
+    FAILS(RV_E_INVALID, rv_store_delete_worker(w->s, "", 0, &w->err));
     bool mine = false;
-    FAILS(RV_E_INVALID, rv_store_take_duty(w->s, "sweep", "", T0, T0 + 1, &mine, &w->err));
+    FAILS(RV_E_INVALID, rv_store_claim_duty(w->s, "sweep", "", T0, T0 + 1, &mine, &w->err));
     ck_assert(!mine);
     free(offers);
     world_close(w);
@@ -99,7 +99,7 @@ static bool takes(struct world *w, const char *duty, const char *worker, int64_t
 {
     bool mine = false;
 
-    OK(rv_store_take_duty(w->s, duty, worker, now, until, &mine, &w->err));
+    OK(rv_store_claim_duty(w->s, duty, worker, now, until, &mine, &w->err));
     return mine;
 }
 
@@ -115,7 +115,7 @@ START_TEST(a_duty_is_one_workers_until_it_ends)
     ck_assert(!takes(w, "sweep", "B", T0 + 19, T0 + 99));
     ck_assert(takes(w, "sweep", "B", T0 + 20, T0 + 30));
     ck_assert(!takes(w, "sweep", "A", T0 + 21, T0 + 99));
-    OK(rv_store_drop_worker(w->s, "B", 0, &w->err)); /* gives up all of its duties */
+    OK(rv_store_delete_worker(w->s, "B", 0, &w->err)); /* gives up all of its duties */
     ck_assert(takes(w, "sweep", "A", T0 + 21, T0 + 99));
     ck_assert(takes(w, "fire", "A", T0 + 1, T0 + 99));
     world_close(w);

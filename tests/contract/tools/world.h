@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "coreengine/engine/engine_internal.h"
-#include "coreengine/tools/mcp/mcptools.h"
+#include "coreengine/tools/mcp/mcp.h"
 #include "tests/kit/kit.h"
 
 /* A source whose calls end later, on the loop, and whose catalog changes: what a protocol over a network will be. */

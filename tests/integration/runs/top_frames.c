@@ -4,8 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "coreengine/cli/show/width.h"
-#include "coreengine/cli/top/top.h"
+#include "coreengine/cli/show/width_internal.h"
+#include "coreengine/cli/top/top_internal.h"
 
 #define NOW INT64_C(1700000000000000)
 

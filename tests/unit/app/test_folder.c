@@ -24,7 +24,7 @@ static void want(const char *folder, int rc, const char *text, int n)
     rv_err *err = NULL;
     int found = 0;
 
-    ck_assert_int_eq(rv_app_pipelines_each(folder, count, &found, &err), rc);
+    ck_assert_int_eq(rv_app_list_pipelines(folder, count, &found, &err), rc);
     ck_assert_msg(strncmp(rv_err_text(err), text, strlen(text)) == 0, "%s", rv_err_text(err));
     ck_assert_int_eq(found, n);
     rv_err_free(err);

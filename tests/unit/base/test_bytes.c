@@ -59,6 +59,8 @@ START_TEST(views_compare_and_trim)
 {
     ck_assert(rv_str_eq(rv_str_of(NULL), RV_STR_LIT("")));
     ck_assert(!rv_str_eq(RV_STR_LIT("a"), RV_STR_LIT("ab")));
+    ck_assert(rv_text_eq("a", "a") && rv_text_eq(NULL, NULL));
+    ck_assert(!rv_text_eq("a", "b") && !rv_text_eq("", NULL) && !rv_text_eq(NULL, ""));
     ck_assert(rv_str_is(rv_str_trim(RV_STR_LIT(" \t\n\v x y \r\f")), "x y"));
     ck_assert_uint_eq(rv_str_trim(RV_STR_LIT("  \n")).len, 0);
 }

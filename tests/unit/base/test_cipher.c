@@ -1,5 +1,5 @@
 /* AES-256-GCM against published vectors, and what is refused; base64 in its one form. */
-#include "coreengine/base/cipher.h"
+#include "coreengine/base/crypto.h"
 
 #include "coreengine/base/clock.h"
 #include "tests/unit/base/suites.h"

@@ -143,6 +143,11 @@ START_TEST(getters_do_not_coerce)
     ck_assert_ptr_null(rv_json_get_obj(v, "a"));
     ck_assert_ptr_nonnull(rv_json_get_arr(v, "a"));
     ck_assert_ptr_null(rv_json_get_arr(v, "n"));
+    ck_assert(rv_str_is(rv_json_member_str(v, "t"), "12abc"));
+    ck_assert_ptr_null(rv_json_member_str(v, "i").ptr);
+    ck_assert_ptr_null(rv_json_member_str(v, "absent").ptr);
+    ck_assert_ptr_null(rv_json_member_str(rv_json_get_arr(v, "a"), "t").ptr);
+    ck_assert_ptr_null(rv_json_member_str(NULL, "t").ptr);
     json_object_put(v);
 }
 END_TEST
@@ -169,6 +174,7 @@ START_TEST(types_have_names)
     ck_assert_str_eq(rv_json_type_text(v), types[_i].type);
     ck_assert_int_eq(rv_json_is_int(v), types[_i].is_int);
     ck_assert_int_eq(rv_json_is_number(v), types[_i].is_number);
+    ck_assert_int_eq(rv_json_is_text(v), strcmp(types[_i].type, "string") == 0);
     if (!json_object_is_type(v, json_type_string))
         ck_assert_uint_eq(rv_json_str(v).len, 0);
     json_object_put(v);

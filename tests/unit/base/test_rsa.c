@@ -1,5 +1,5 @@
 /* RSA-OAEP beside openssl, in both directions; keys in every form, and what is not a key. */
-#include "coreengine/base/rsa.h"
+#include "coreengine/base/crypto.h"
 
 #include <stdio.h>
 #include <stdlib.h>

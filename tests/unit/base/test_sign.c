@@ -1,5 +1,5 @@
 /* Signatures beside openssl; keys in every form, and what cannot sign. */
-#include "coreengine/base/sign.h"
+#include "coreengine/base/crypto.h"
 
 #include <stdio.h>
 #include <stdlib.h>

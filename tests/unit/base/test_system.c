@@ -74,7 +74,7 @@ START_TEST(a_thread_starts_with_all_signals_blocked)
 
     sigemptyset(&in_thread);
     pthread_sigmask(SIG_BLOCK, NULL, &before);
-    ck_assert_int_eq(rv_thread_start(&thread, see_mask, &in_thread, &err), 0);
+    ck_assert_int_eq(rv_thread_start(see_mask, &in_thread, &thread, &err), 0);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
     ck_assert_int_eq(sigismember(&in_thread, SIGTERM), 1);
     ck_assert_int_eq(sigismember(&in_thread, SIGUSR1), 1);
@@ -95,7 +95,7 @@ START_TEST(a_thread_that_the_system_refuses_is_an_error_of_its_own)
     pthread_attr_init(&attr);
     ck_assert_int_eq(pthread_attr_setstacksize(&attr, NO_STACK), 0);
     ck_assert_int_eq(pthread_setattr_default_np(&attr), 0);
-    int rc = rv_thread_start(&thread, see_mask, &unused, &err);
+    int rc = rv_thread_start(see_mask, &unused, &thread, &err);
     ck_assert_int_eq(pthread_setattr_default_np(&before), 0);
     ck_assert_int_eq(rc, RV_E_THREADS);
     ck_assert_ptr_nonnull(strstr(rv_err_text(err), "start a thread: "));

@@ -4,7 +4,7 @@
 
 #include <check.h>
 
-#include "coreengine/store/journal/bundle.h"
+#include "coreengine/store/journal/journal.h"
 #include "coreengine/tools/plugin/plugin.h"
 #include "tests/kit/kit.h"
 

@@ -4,7 +4,7 @@
 
 #include <check.h>
 
-#include "coreengine/calendar/zone.h"
+#include "coreengine/calendar/calendar.h"
 
 TCase *zone_case(void);
 TCase *zone_file_case(void);

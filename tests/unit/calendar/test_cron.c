@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coreengine/calendar/calendar.h"
 #include "coreengine/calendar/calendar_internal.h"
-#include "coreengine/calendar/cron.h"
 #include "tests/kit/kit.h"
 #include "tests/unit/calendar/suites.h"
 

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/calendar/cron.h"
+#include "coreengine/calendar/calendar.h"
 #include "tests/kit/kit.h"
 #include "tests/unit/calendar/suites.h"
 

@@ -2,7 +2,7 @@
  * astray. */
 #include <string.h>
 
-#include "coreengine/cli/chat/chat.h"
+#include "coreengine/cli/chat/chat_internal.h"
 #include "coreengine/cli/cli.h"
 #include "tests/kit/kit.h"
 #include "tests/unit/cli/suites.h"

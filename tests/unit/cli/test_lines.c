@@ -1,7 +1,7 @@
 /* Texts compared line by line, in the unified format and side by side. */
 #include <stdlib.h>
 
-#include "coreengine/cli/show/lines.h"
+#include "coreengine/cli/show/lines_internal.h"
 #include "tests/kit/kit.h"
 #include "tests/unit/cli/suites.h"
 

@@ -2,8 +2,8 @@
  * text was cut into pieces. A control character of a text never gets through. */
 #include <string.h>
 
-#include "coreengine/cli/markdown/markdown.h"
-#include "coreengine/cli/show/width.h"
+#include "coreengine/cli/markdown/markdown_internal.h"
+#include "coreengine/cli/show/width_internal.h"
 #include "tests/kit/kit.h"
 #include "tests/unit/cli/suites.h"
 

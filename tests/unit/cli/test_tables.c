@@ -1,7 +1,7 @@
 /* Columns for people, and the rows of a query. */
 #include <string.h>
 
-#include "coreengine/cli/show/table.h"
+#include "coreengine/cli/show/table_internal.h"
 #include "tests/kit/kit.h"
 #include "tests/unit/cli/suites.h"
 

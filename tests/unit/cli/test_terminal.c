@@ -9,8 +9,8 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "coreengine/cli/chat/chat.h"
-#include "coreengine/cli/top/top.h"
+#include "coreengine/cli/chat/chat_internal.h"
+#include "coreengine/cli/top/top_internal.h"
 #include "tests/kit/kit.h"
 #include "tests/unit/cli/suites.h"
 

@@ -1,8 +1,8 @@
 /* What `reeve top` draws of a look, column by column as it becomes narrower, and which keys a terminal's bytes are. */
 #include <string.h>
 
-#include "coreengine/cli/show/width.h"
-#include "coreengine/cli/top/top.h"
+#include "coreengine/cli/show/width_internal.h"
+#include "coreengine/cli/top/top_internal.h"
 #include "tests/kit/kit.h"
 #include "tests/unit/cli/suites.h"
 

@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "coreengine/cli/verbs/watch.h"
+#include "coreengine/cli/verbs/watch_internal.h"
 #include "tests/kit/kit.h"
 #include "tests/unit/cli/suites.h"
 

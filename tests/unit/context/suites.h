@@ -4,7 +4,7 @@
 
 #include <check.h>
 
-#include "coreengine/conversation/context.h"
+#include "coreengine/conversation/conversation.h"
 
 TCase *context_case(void);
 TCase *headers_case(void);

@@ -108,7 +108,7 @@ static void change_position(rv_envelope *env, struct rv_rand r)
         OK(rv_envelope_record_skipped(env, name(r), 3, time_of(r), NULL));
         break;
     case 7:
-        OK(rv_envelope_count_edge(env, name(r), name(r), NULL, NULL));
+        OK(rv_envelope_note_passage(env, name(r), name(r), NULL, NULL));
         break;
     default:
         OK(rv_envelope_increment_iteration(env, rv_rand_below(r, 2) ? text(r) : NO_TEXT, NULL, NULL));

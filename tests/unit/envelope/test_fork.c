@@ -56,8 +56,8 @@ static void work(rv_envelope *env)
     OK(rv_envelope_record_complete(env, S("act"), &end, T0, NULL));
     OK(rv_envelope_record_start(env, S("new"), 2, T0, NULL));
     OK(rv_envelope_add_error(env, S("act"), S("boom"), "HookError", RV_FAILURE_NONE, T0, NULL));
-    OK(rv_envelope_count_edge(env, S("plan"), S("act"), NULL, NULL));
-    OK(rv_envelope_count_edge(env, S("act"), S("new"), NULL, NULL));
+    OK(rv_envelope_note_passage(env, S("plan"), S("act"), NULL, NULL));
+    OK(rv_envelope_note_passage(env, S("act"), S("new"), NULL, NULL));
     OK(rv_envelope_add_feedback(env, S("more"), NULL));
     OK(rv_envelope_terminate(env, S("stop"), RV_REASON_COMPLETED, T0, NULL));
     json_object_put(one);
@@ -95,7 +95,7 @@ START_TEST(rule_7_7_forking_working_and_merging_is_working)
     seen = world_state(fork); /* the fork sees the sum */
     ck_assert_str_eq(seen, wanted);
     ck_assert_int_eq(rv_envelope_visits(fork, S("act")), 4);
-    ck_assert_int_eq(rv_envelope_edge_count(fork, S("plan"), S("act")), 5);
+    ck_assert_int_eq(rv_envelope_passages(fork, S("plan"), S("act")), 5);
     ck_assert_uint_eq(rv_envelope_n_outputs(fork), 3);
     ck_assert_uint_eq(rv_envelope_n_records(fork), 3);
     ck_assert_uint_eq(rv_envelope_n_errors(fork), 2);

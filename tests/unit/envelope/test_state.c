@@ -42,7 +42,7 @@ START_TEST(w10_every_field_survives_a_round_trip)
 
     ck_assert_str_eq(text, full);
     ck_assert_int_eq(rv_envelope_visits(env, S("plan")), 2);
-    ck_assert_int_eq(rv_envelope_edge_count(env, S("plan"), S("act")), 5);
+    ck_assert_int_eq(rv_envelope_passages(env, S("plan"), S("act")), 5);
     ck_assert_uint_eq(rv_envelope_fields(env)->raw_input_len, 6);
     free(text);
     rv_envelope_free(env);

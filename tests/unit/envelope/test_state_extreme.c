@@ -127,7 +127,7 @@ static void change(rv_envelope *env, struct rv_rand r)
         OR_NOT(rv_envelope_record_skipped(env, a_text(r), an_int(r), an_int(r), NULL));
         break;
     case 10:
-        OR_NOT(rv_envelope_count_edge(env, a_text(r), a_text(r), NULL, NULL));
+        OR_NOT(rv_envelope_note_passage(env, a_text(r), a_text(r), NULL, NULL));
         break;
     case 11:
         OR_NOT(rv_envelope_increment_iteration(env, a_text(r), NULL, NULL));

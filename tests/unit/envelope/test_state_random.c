@@ -52,7 +52,7 @@ START_TEST(rule_11_2_a_loaded_envelope_goes_on_as_the_one_it_was_saved_from)
         world_set_output(both[i], "new", "{}");
         OK(rv_envelope_start_stage(both[i], S("plan"), NULL));
         OK(rv_envelope_complete_stage(both[i], S("act"), NULL));
-        OK(rv_envelope_count_edge(both[i], S("act"), S("plan"), NULL, NULL));
+        OK(rv_envelope_note_passage(both[i], S("act"), S("plan"), NULL, NULL));
         OK(rv_envelope_record_start(both[i], S("act"), 1, T0, NULL));
         OK(rv_envelope_increment_iteration(both[i], S("f"), NULL, NULL));
         texts[i] = world_state(both[i]);

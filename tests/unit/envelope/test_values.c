@@ -248,17 +248,17 @@ START_TEST(w22_edges_are_counted_by_pair)
     rv_envelope *env = world_fresh();
     int64_t n = 0;
 
-    ck_assert_int_eq(rv_envelope_edge_count(env, S("a"), S("b")), 0);
-    OK(rv_envelope_count_edge(env, S("a"), S("b"), &n, NULL));
+    ck_assert_int_eq(rv_envelope_passages(env, S("a"), S("b")), 0);
+    OK(rv_envelope_note_passage(env, S("a"), S("b"), &n, NULL));
     ck_assert_int_eq(n, 1);
-    OK(rv_envelope_count_edge(env, S("b"), S("a"), NULL, NULL));
-    OK(rv_envelope_count_edge(env, S("a"), S("a"), NULL, NULL));
-    OK(rv_envelope_count_edge(env, S("a"), S("b"), &n, NULL));
+    OK(rv_envelope_note_passage(env, S("b"), S("a"), NULL, NULL));
+    OK(rv_envelope_note_passage(env, S("a"), S("a"), NULL, NULL));
+    OK(rv_envelope_note_passage(env, S("a"), S("b"), &n, NULL));
     ck_assert_int_eq(n, 2);
     /* Joined texts would collide here. */
-    OK(rv_envelope_count_edge(env, S("a->b"), S("c"), NULL, NULL));
-    ck_assert_int_eq(rv_envelope_edge_count(env, S("a"), S("b->c")), 0);
-    ck_assert_int_eq(rv_envelope_edge_count(env, S("b"), S("a")), 1);
+    OK(rv_envelope_note_passage(env, S("a->b"), S("c"), NULL, NULL));
+    ck_assert_int_eq(rv_envelope_passages(env, S("a"), S("b->c")), 0);
+    ck_assert_int_eq(rv_envelope_passages(env, S("b"), S("a")), 1);
     world_expect(env, "edge_traversals",
                  "[{'from':'a','to':'b','count':2},{'from':'b','to':'a','count':1},{'from':'a','to':'a','count':1},"
                  "{'from':'a->b','to':'c','count':1}]");

@@ -1,7 +1,7 @@
 /* What is found before any value is known: grammar, names, types; each with place, token and advice. */
 #include <stdlib.h>
 
-#include "coreengine/lang/expr.h"
+#include "coreengine/lang/lang.h"
 #include "expr_suites.h"
 #include "tests/kit/kit.h"
 

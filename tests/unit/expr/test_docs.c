@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/lang/expr.h"
+#include "coreengine/lang/lang.h"
 #include "expr_suites.h"
 #include "tests/kit/kit.h"
 

@@ -287,17 +287,17 @@ START_TEST(a_name_may_do_so_much_a_minute)
     opts.requests_per_minute = 3;
     ck_assert_int_eq(rv_auth_new(&opts, T0_US, &g, NULL), 0);
     for (int i = 0; i < 3; i++)
-        ck_assert_int_eq(rv_auth_count_request(g, &ada, T0_US, &refusal), 0);
-    ck_assert_int_eq(rv_auth_count_request(g, &ada, T0_US, &refusal), RV_E_DENIED);
+        ck_assert_int_eq(rv_auth_note_request(g, &ada, T0_US, &refusal), 0);
+    ck_assert_int_eq(rv_auth_note_request(g, &ada, T0_US, &refusal), RV_E_DENIED);
     ck_assert_int_eq(refusal.status, 429);
     ck_assert_int_eq(rv_refusal_retry_s(&refusal), 20);
-    ck_assert_int_eq(rv_auth_count_request(g, &bob, T0_US, &refusal), 0);
-    ck_assert_int_eq(rv_auth_count_request(g, &key, T0_US, &refusal), 0);
-    ck_assert_int_eq(rv_auth_count_request(g, &peer, T0_US, &refusal), 0);
-    ck_assert_int_eq(rv_auth_count_request(g, &ada, T0_US + 19999999, &refusal), RV_E_DENIED);
+    ck_assert_int_eq(rv_auth_note_request(g, &bob, T0_US, &refusal), 0);
+    ck_assert_int_eq(rv_auth_note_request(g, &key, T0_US, &refusal), 0);
+    ck_assert_int_eq(rv_auth_note_request(g, &peer, T0_US, &refusal), 0);
+    ck_assert_int_eq(rv_auth_note_request(g, &ada, T0_US + 19999999, &refusal), RV_E_DENIED);
     ck_assert_int_eq(rv_refusal_retry_s(&refusal), 1);
-    ck_assert_int_eq(rv_auth_count_request(g, &ada, T0_US + 20000000, &refusal), 0);
-    ck_assert_int_eq(rv_auth_count_request(g, &ada, T0_US + 20000000, &refusal), RV_E_DENIED);
+    ck_assert_int_eq(rv_auth_note_request(g, &ada, T0_US + 20000000, &refusal), 0);
+    ck_assert_int_eq(rv_auth_note_request(g, &ada, T0_US + 20000000, &refusal), RV_E_DENIED);
     rv_auth_free(g);
 }
 END_TEST

@@ -136,7 +136,7 @@ START_TEST(a_zombie_with_a_thread_is_not_dead)
 
     ck_assert_msg(!rv_owner_is_dead(name), "%s", name);
     ck_assert_msg(!rv_owner_is_dead(old), "%s", old);
-    ck_assert(!rv_owner_dies(name, &patience_us)); /* looks again, but not for ever */
+    ck_assert(!rv_owner_wait_dead(name, &patience_us)); /* looks again, but not for ever */
     ck_assert_int_le(patience_us, 0);
     kill(pid, SIGKILL);
     ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
@@ -165,7 +165,7 @@ START_TEST(a_child_with_the_mark_keeps_its_parent_alive)
     ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
     ck_assert_msg(!rv_owner_is_dead(name), "%s", name);
     close(gate[1]);
-    ck_assert_msg(rv_owner_dies(name, &patience_us), "%s", name);
+    ck_assert_msg(rv_owner_wait_dead(name, &patience_us), "%s", name);
     ck_assert(rv_owner_is_dead(name));
     close(gate[0]);
     close(fds[0]);

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "coreengine/match/pages.h"
+#include "coreengine/match/match.h"
 #include "tests/kit/kit.h"
 #include "tests/unit/match/suites.h"
 

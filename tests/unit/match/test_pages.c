@@ -1,8 +1,8 @@
 /* Chunks, names and links of pages (p8-data 7). */
 #include <stdlib.h>
 
+#include "coreengine/match/match.h"
 #include "coreengine/match/match_internal.h"
-#include "coreengine/match/pages.h"
 #include "tests/unit/match/suites.h"
 
 static struct rv_chunks chunks_of(rv_str text, size_t max_chars, size_t overlap)

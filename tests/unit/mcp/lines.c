@@ -1,5 +1,5 @@
 /* Lines out of bytes: the same lines however the bytes are cut. */
-#include "coreengine/mcp/message.h"
+#include "coreengine/mcp/mcp.h"
 
 #include "tests/unit/mcp/suites.h"
 

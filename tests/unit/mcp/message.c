@@ -1,5 +1,5 @@
 /* Messages of JSON-RPC: what is one, what is not, and with which code the other side is told. */
-#include "coreengine/mcp/message.h"
+#include "coreengine/mcp/mcp.h"
 
 #include "tests/unit/mcp/suites.h"
 

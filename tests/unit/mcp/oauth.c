@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "coreengine/mcp/http.h"
-#include "coreengine/mcp/message.h"
+#include "coreengine/mcp/mcp.h"
 #include "tests/kit/ec_keys.h"
 #include "tests/kit/rsa_keys.h"
 #include "tests/unit/mcp/suites.h"

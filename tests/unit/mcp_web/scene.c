@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "coreengine/mcp/message.h"
+#include "coreengine/mcp/mcp.h"
 
 static void check_request(const struct scene *s, const struct turn *t)
 {

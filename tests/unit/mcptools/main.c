@@ -22,7 +22,7 @@ static void put(struct rv_mcp_lists *l, const struct rv_mcp_server_config *s, in
 {
     const struct mcp_listed listed = {.tools = json(tools), .has_prompts = true, .n_changes = n_changes};
 
-    ck_assert_int_eq(mcp_lists_put(l, s, ttl_ms, now_us, &listed, NULL), 0);
+    ck_assert_int_eq(mcptools_lists_put(l, s, ttl_ms, now_us, &listed, NULL), 0);
     json_object_put(listed.tools);
 }
 
@@ -33,7 +33,7 @@ static const char *find(struct rv_mcp_lists *l, const struct rv_mcp_server_confi
     struct mcp_listed listed;
     rv_buf b = RV_BUF_INIT(sizeof text);
 
-    ck_assert_int_eq(mcp_lists_find(l, s, now_us, &listed, NULL), 0);
+    ck_assert_int_eq(mcptools_lists_find(l, s, now_us, &listed, NULL), 0);
     if (listed.tools)
         rv_json_write(listed.tools, &b);
     snprintf(text, sizeof text, "%s%s", rv_buf_cstr(&b), listed.has_prompts ? " prompts" : "");
@@ -117,13 +117,13 @@ START_TEST(a_change_drops_the_list_and_those_that_are_on_their_way)
     put(&l, &server, 1000, 0, "[1]", 0);
     put(&l, &other, 1000, 0, "[2]", 0);
     ck_assert_int_eq(
-        mcp_lists_find(&l, &(struct rv_mcp_server_config){.name = "c", .url = "http://c/"}, 0, &asked, NULL), 0);
-    mcp_lists_drop(&l, &server);
+        mcptools_lists_find(&l, &(struct rv_mcp_server_config){.name = "c", .url = "http://c/"}, 0, &asked, NULL), 0);
+    mcptools_lists_drop(&l, &server);
     ck_assert_str_eq(find(&l, &server, 0), "");
     ck_assert_str_eq(find(&l, &other, 0), "[2] prompts");
     put(&l, &server, 1000, 0, "[1]", asked.n_changes); /* asked for before the change */
     ck_assert_str_eq(find(&l, &server, 0), "");
-    ck_assert_int_eq(mcp_lists_find(&l, &server, 0, &asked, NULL), 0);
+    ck_assert_int_eq(mcptools_lists_find(&l, &server, 0, &asked, NULL), 0);
     put(&l, &server, 1000, 0, "[3]", asked.n_changes);
     ck_assert_str_eq(find(&l, &server, 0), "[3] prompts");
     rv_mcp_lists_fini(&l);
@@ -186,7 +186,7 @@ START_TEST(random_histories_fit_a_model)
             }
             break;
         case 1:
-            mcp_lists_drop(&l, &servers[at]);
+            mcptools_lists_drop(&l, &servers[at]);
             model[at].until_us = 0;
             break;
         default:

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/conversation/moments.h"
+#include "coreengine/conversation/conversation.h"
 #include "coreengine/model/wire/wire.h"
 #include "tests/kit/suites.h"
 #include "tests/unit/messages/rows.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/conversation/moments.h"
+#include "coreengine/conversation/conversation.h"
 #include "tests/unit/messages/rows.h"
 #include "tests/unit/messages/suites.h"
 

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/protocols/requests.h"
+#include "coreengine/protocols/protocols.h"
 #include "tests/kit/kit.h"
 #include "tests/unit/protocols/suites.h"
 

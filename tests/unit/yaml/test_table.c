@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/lang/table.h"
+#include "coreengine/lang/lang.h"
 #include "tests/kit/kit.h"
 #include "tests/unit/yaml/suites.h"
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/mcp/message.h"
+#include "coreengine/mcp/mcp.h"
 #include "coreengine/tools/mcp/http/web_internal.h"
 
 #define MAX_REPLIES 64   /* under way; what a server asks for beyond that gets no answer */

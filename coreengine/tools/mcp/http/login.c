@@ -9,7 +9,7 @@
 #include <uv.h>
 
 #include "coreengine/base/loop.h"
-#include "coreengine/tools/mcp/http/login.h"
+#include "coreengine/tools/mcp/http/http.h"
 
 #define CALLBACK   "/callback"
 #define MAX_HEAD   ((size_t)16 << 10) /* bytes of the browser's request */

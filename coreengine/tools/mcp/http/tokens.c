@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/base/cipher.h"
-#include "coreengine/tools/mcp/http/tokens.h"
+#include "coreengine/base/crypto.h"
+#include "coreengine/tools/mcp/http/http.h"
 
 #define MAX_FETCHES 16                  /* of one flow: a handful of addresses, and a token */
 #define FETCH_US    (20 * RV_US_PER_S)  /* twenty seconds for one request to an authorization server */

@@ -4,7 +4,7 @@
 
 #include <uv.h>
 
-#include "coreengine/tools/mcp/http/web.h"
+#include "coreengine/tools/mcp/http/http.h"
 
 struct web;
 

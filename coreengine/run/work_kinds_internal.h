@@ -1,0 +1,37 @@
+/* Shared by the kinds of work of one visit. */
+#ifndef RV_RUN_WORK_KINDS_INTERNAL_H
+#define RV_RUN_WORK_KINDS_INTERNAL_H
+
+#include "coreengine/run/run_internal.h"
+
+struct each;
+struct inner;
+
+/* One kind of work that a visit leaves outside (enum rv_outside). */
+struct rv_work_kind {
+    int (*begin)(rv_work *w, struct rv_effects *out, rv_err **err);
+    /* Begin as much as is allowed; *ended: nothing is under way any more. */
+    int (*advance)(rv_work *w, struct rv_effects *out, bool *ended, rv_err **err);
+    bool (*waits_for)(const rv_work *w, int64_t call_id);
+    int (*find_short)(const rv_work *w, struct rv_short *out, rv_err **err); /* as rv_work_find_short() */
+    int (*on)(rv_work *w, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
+    /* Give up what is under way; what has ended keeps its history. */
+    int (*cancel)(rv_work *w, const char *why, json_object *partials, struct rv_effects *out, rv_err **err);
+    int (*recover)(rv_work *w, int64_t gap_us, struct rv_effects *out, rv_err **err);
+    int (*end)(rv_work *w, struct rv_outside_end *end, rv_err **err); /* its result; texts live until free */
+    void (*free)(rv_work *w);
+};
+extern const struct rv_work_kind rv_each_kind;  /* each.c: the elements of a list */
+extern const struct rv_work_kind rv_inner_kind; /* inner.c: another pipeline; goes on after a person's answer, too */
+
+struct rv_work {
+    struct rv_visit_shared *shared;  /* borrowed */
+    rv_envelope *env;                /* borrowed */
+    rv_visit *visit;                 /* owned: of the stage */
+    struct rv_visit_place place;     /* of the visit; borrowed values */
+    const struct rv_work_kind *kind; /* static; of what the visit left outside and is under way; NULL: nothing */
+    struct each *each;               /* owned; of that kind only, as is the next */
+    struct inner *inner;             /* owned */
+};
+
+#endif
