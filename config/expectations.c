@@ -28,8 +28,7 @@ static void read_script(struct rv_key_reader *r, const struct rv_node *node, voi
         rv_keys_wrong_type(r, node, "script", "a path or a map");
         return;
     }
-    test->script =
-        rv_loader_path(rv_loader_of(r), node->text); /* is read where the tests are: an error of it is told */
+    test->script = rv_loader_path(rv_loader_of(r), node->text); /* the tests read it, and fail with its error */
 }
 
 /* `cases` and `matrix` are read before all other keys (test_cases.c). */

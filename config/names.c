@@ -254,7 +254,7 @@ static void check_placeholder(struct rv_loader *l, const char *what, const struc
     }
 }
 
-/* One that is no path, such as "{{größe}}"? */
+/* One that is not a path, such as "{{größe}}"? */
 static bool begins_with_name(rv_str tag)
 {
     size_t at = 2;

@@ -9,11 +9,11 @@ struct lint_arc {
     bool is_error;                  /* by error_next */
     bool is_branch;                 /* to a branch: one of several that begin at once */
     bool is_whole;                  /* a group without a join, as one way to the end */
-    const struct rv_branches *list; /* of a group that the way leads over, to its join or the end; NULL: none */
+    const struct rv_branches *list; /* borrowed; of a group that leads on to its join or the end; NULL: none */
 };
 struct lint_arcs {
-    const struct rv_pipeline *p;
-    struct lint_arc *items; /* owned */
+    const struct rv_pipeline *p; /* borrowed */
+    struct lint_arc *items;      /* owned */
     size_t n;
     bool goes_anywhere; /* a routing function may lead to every stage and to the end */
 };

@@ -160,8 +160,6 @@ RV_MUST_CHECK int rv_cli_write_completion(rv_str shell, rv_buf *b, rv_err **err)
 void rv_cli_out(rv_str text);
 /** The same, at once: for readers that wait for each line. False: the reader is gone, or the disk is full. */
 bool rv_cli_out_now(rv_str text);
-/** Close the outlet, and wait until all is written. False: something was not. */
-bool rv_cli_out_rest(void);
 /** With rc 0 print a whole buffer; a buffer that failed is an error. Frees it, and gives rc or that error. */
 RV_MUST_CHECK int rv_cli_print(int rc, rv_buf *text, rv_err **err);
 void rv_cli_err(rv_str text);

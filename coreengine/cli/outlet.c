@@ -2,7 +2,7 @@
  * thread writes it, in its order: a reader that pauses (a pager, Ctrl-S, a pipe that nothing takes from) would hold up
  * the loop, and with it each call, time-out and lease of the runs. What is not taken yet is kept in memory, and above
  * a bound in a file that has no name. */
-#include "coreengine/cli/outlet.h"
+#include "coreengine/cli/outlet_internal.h"
 
 #include "coreengine/base/system.h"
 
@@ -16,7 +16,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define KEPT_BYTES ((size_t)4 << 20)  /* in memory: more than the pipe and the pager in front of it hold together */
+#define KEPT_BYTES ((size_t)4 << 20)  /* in memory: more than a pipe and the pager behind hold together */
 #define FILE_BYTES ((off_t)1 << 30)   /* in the file: then the reader counts as one that left */
 #define PART_BYTES ((size_t)64 << 10) /* of the file that are read at once: what one pipe holds */
 #define MAX_PARTS  64                 /* written at once */

@@ -1,6 +1,6 @@
 /* Writing to people and pipes: errors once, on stderr; results on stdout; a failed write is a failed command. */
 #include "coreengine/cli/cli.h"
-#include "coreengine/cli/outlet.h"
+#include "coreengine/cli/outlet_internal.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
  * everything that both touch. */
 #include "coreengine/base/system.h"
 #include "coreengine/cli/cli.h"
-#include "coreengine/cli/outlet.h"
+#include "coreengine/cli/outlet_internal.h"
 
 #include <pthread.h>
 #include <stdlib.h>

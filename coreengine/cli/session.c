@@ -1,6 +1,6 @@
 /* One run as the command line sees it: observers in, result out. */
 #include "coreengine/cli/cli.h"
-#include "coreengine/cli/outlet.h"
+#include "coreengine/cli/outlet_internal.h"
 
 #include <errno.h>
 #include <stdio.h>

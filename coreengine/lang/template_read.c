@@ -224,7 +224,7 @@ static void note_foreign(rv_template *t, size_t at, const struct rv_src *src)
     t->foreign[t->n_foreign++] = (struct rv_foreign){rv_utf8_cut(rest, MAX_SHOWN), *src};
 }
 
-/* "{{größe}}", on one line: such a name is no path. */
+/* "{{größe}}", on one line: such a name is not a path. */
 static bool has_foreign_name(rv_str text, size_t at)
 {
     size_t i = at + 2;

@@ -2,7 +2,6 @@
 #include "coreengine/mcp/tools_internal.h"
 
 #include <json-c/linkhash.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #define NOMEM(err) RV_FAIL((err), RV_E_NOMEM, "no memory for the tools of MCP servers")
@@ -159,8 +158,9 @@ static int add_listed(rv_mcp_catalog *c, const struct rv_mcp_server_config *s, j
 
     if (!json_object_is_type(definition, json_type_object) || !json_object_object_get_ex(definition, "name", &name) ||
         !is_tool_name(rv_json_str(name))) {
-        char shown[MAX_SHOWN + 1];
-        snprintf(shown, sizeof shown, "%.*s", RV_STR_ARG(rv_utf8_cut(rv_json_str(name), MAX_SHOWN)));
+        rv_str cut = rv_utf8_cut(rv_json_str(name), MAX_SHOWN);
+        char shown[MAX_SHOWN + 1] = "";
+        memcpy(shown, cut.ptr ? cut.ptr : "", cut.len);
         warn(findings, s, shown, "its name is not 1 to 128 letters, digits, _, - and .");
         return 0;
     }

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "coreengine/app/work.h"
-#include "coreengine/cli/outlet.h"
+#include "coreengine/cli/outlet_internal.h"
 #include "coreengine/cli/verbs/verbs_internal.h"
 
 struct watch {

@@ -1,6 +1,6 @@
 /* reeve chat: its options, who watches a turn (people, lines of --events, the recorder, --debug), and the verb. */
 #include "coreengine/cli/chat/chat_internal.h"
-#include "coreengine/cli/outlet.h"
+#include "coreengine/cli/outlet_internal.h"
 #include "coreengine/cli/verbs/verbs_internal.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* reeve dream: looks back over what a user did lately, and keeps what belongs together. */
 #include "coreengine/app/memory.h"
-#include "coreengine/cli/outlet.h"
+#include "coreengine/cli/outlet_internal.h"
 #include "coreengine/cli/verbs/verbs_internal.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* reeve serve: agents, runs and data over HTTP. */
-#include "coreengine/cli/outlet.h"
+#include "coreengine/cli/outlet_internal.h"
 #include "coreengine/cli/verbs/verbs_internal.h"
 #include "coreengine/server/server.h"
 

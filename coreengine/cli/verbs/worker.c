@@ -1,6 +1,6 @@
 /* reeve worker: does what is queued, until it is told to stop. */
 #include "coreengine/app/work.h"
-#include "coreengine/cli/outlet.h"
+#include "coreengine/cli/outlet_internal.h"
 #include "coreengine/cli/verbs/verbs_internal.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* The standard streams of a command that drives runs: a thread writes them. */
-#ifndef RV_CLI_OUTLET_H
-#define RV_CLI_OUTLET_H
+#ifndef RV_CLI_OUTLET_INTERNAL_H
+#define RV_CLI_OUTLET_INTERNAL_H
 
 #include "coreengine/base/base.h"
 
@@ -14,5 +14,7 @@ bool rv_cli_outlet_put(int fd, rv_str text);
 /** Is something still to be written? Any thread. */
 bool rv_cli_outlet_is_behind(void);
 int rv_cli_outlet_failed(int fd); /* errno of the first failure, or 0 */
+/** Close it, and wait until all is written. False: something of stdout was not. Main thread. */
+bool rv_cli_out_rest(void); /* output.c */
 
 #endif
