@@ -1,8 +1,8 @@
 /* The entry to base: errors, bytes, JSON, hashes, time and ids, log. It depends on nothing of ours.
  *
- * Included by those that need them: border.h (texts that may be anything), crypto.h (ciphers, keys, signatures), limit.h
- * (limits in texts), loop.h (loops of libuv), net.h (addresses, streams of events, media types), number.h (numbers in
- * any locale), system.h (threads, processes, folders, descriptors). */
+ * Included by those that need them: border.h (texts that may be anything), crypto.h (ciphers, keys, signatures),
+ * limit.h (limits in texts), loop.h (loops of libuv), net.h (addresses, streams of events, media types), number.h
+ * (numbers in any locale), system.h (threads, processes, folders, descriptors). */
 #ifndef RV_BASE_H
 #define RV_BASE_H
 

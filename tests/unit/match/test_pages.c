@@ -151,7 +151,8 @@ static const struct {
     {"a ` b [c](c.md)\n\n[d](d.md) ` e", "c|d|"}, /* a backquote without another in its paragraph is one */
     {"[a](one.md \"a title\") [b](two.md 'x)') [c](<th ree.md>)", "one|two|th ree|"},
     {"[a [b] c](x.md) [a](y(1).md) \\[a](z.md)", "x|y(1)|"},
-    {"[![i](pic.png)](page.md) ![[x](y.md)](p.md) \\![a](a.md) !`b`[b](b.md)", "page|a|b|"}, /* pictures are not links */
+    {"[![i](pic.png)](page.md) ![[x](y.md)](p.md) \\![a](a.md) !`b`[b](b.md)",
+     "page|a|b|"}, /* pictures are not links */
     {"[a](ftp://h/x.md) [b](javascript:y) [c](//h/z.md) [d](a/b:c.md) [e](:x.md) [f](x.y+z-1:q)", "b:c|:x|"},
     {"[a](docs/README.md) [b](docs/)", "docs|"},
     {"[a](my%20page.md) [b](%ff.md) [c](%00.md)", "my page|%ff|%00|"},
