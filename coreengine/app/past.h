@@ -188,14 +188,14 @@ struct rv_app_verified {
     int64_t records, n_events, n_open; /* n_open: calls without an end */
     enum rv_run_status status;
     char events_hash[RV_HASH_MAX], state_hash[RV_HASH_MAX];
+    char other_engine[32]; /* version that ended the run with another state, perhaps by its wording; "": the same */
 };
 struct rv_app_verify_opts {
     int64_t upto;                              /* record; 0: all */
     void (*on_event)(void *self, rv_str line); /* gets each event; may be NULL */
     void *self;                                /* borrowed */
 };
-/** Replay it and compare it with its row: an error says where it differs. opts NULL: all. Finish replayed if it is 0.
- */
+/** Replay it and compare it with what is kept: an error says where it differs. opts NULL: all. Finish replayed at 0. */
 RV_MUST_CHECK int rv_app_verify(rv_store *store, const struct rv_app_past *p, const struct rv_app_verify_opts *opts,
                                 struct rv_app_verified *out, struct rv_replayed *replayed, rv_err **err);
 /** Does it say how the run differs, or that its journal is damaged? Else it could not be read: nothing is known. */

@@ -180,7 +180,8 @@ static int normal_record(struct rv_normal *n, rv_str json, json_object **out, rv
         return 0;
     }
     if (rc == 0) {
-        static const char *const passing[] = {"seq", "now_us", "engine"}; /* seq: another owner may have come between */
+        static const char *const passing[] = {"seq", "now_us", "engine",
+                                              "state_sha256"}; /* seq: another owner may have come between */
         for (size_t i = 0; i < RV_COUNT(passing); i++)
             json_object_object_del(v, passing[i]);
         rc = normal(n, v, out, err);

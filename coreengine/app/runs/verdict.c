@@ -6,6 +6,7 @@
 struct listener {
     struct rv_app_verified *v;
     struct rv_hash events;
+    struct rv_journal_end end; /* as the last event says */
     void (*on_event)(void *self, rv_str line);
     void *self;
 };
@@ -15,9 +16,8 @@ static int on_step(void *self, const struct rv_record *record, const struct rv_e
 {
     struct listener *l = self;
 
-    (void)record;
     (void)run;
-    (void)err;
+    int rc = record->kind == RV_RECORD_EVENT ? rv_record_get_end(record, &l->end, err) : 0;
     for (size_t i = 0; ev && i < effects->n; i++) {
         const struct rv_effect *e = &effects->items[i];
         if (e->kind != RV_EFFECT_EMIT)
@@ -29,7 +29,7 @@ static int on_step(void *self, const struct rv_record *record, const struct rv_e
         if (l->on_event)
             l->on_event(l->self, line);
     }
-    return 0;
+    return rc;
 }
 
 /* The row of a run was written with its last record; more may have come since it was read. */
@@ -62,6 +62,22 @@ static int take_state(const rv_run *run, struct rv_app_verified *v, rv_err **err
     return rc;
 }
 
+/* The state that the run ended with. Another version of the engine may word a message of its own differently. */
+static int check_end(const struct rv_journal_end *end, struct rv_app_verified *v, rv_err **err)
+{
+    if (!end->state_hash[0] || strcmp(end->state_hash, v->state_hash) == 0)
+        return 0;
+    if (strcmp(end->engine, rv_version()) != 0) {
+        memcpy(v->other_engine, end->engine, sizeof v->other_engine);
+        return 0;
+    }
+    int rc = RV_FAIL(err, RV_E_STATE, "the run ended with the state sha256 %s; replayed it ends with %s",
+                     end->state_hash, v->state_hash);
+    rv_err_hint(err, "it made the same calls, and did something else with their answers: `reeve replay RUN --state` "
+                     "prints the state");
+    return rc;
+}
+
 int rv_app_verify(rv_store *store, const struct rv_app_past *p, const struct rv_app_verify_opts *opts,
                   struct rv_app_verified *out, struct rv_replayed *replayed, rv_err **err)
 {
@@ -75,6 +91,8 @@ int rv_app_verify(rv_store *store, const struct rv_app_past *p, const struct rv_
         rc = check_row(p, replayed, err);
         if (rc == 0)
             rc = take_state(replayed->run, out, err);
+        if (rc == 0)
+            rc = check_end(&l.end, out, err);
         if (rc < 0)
             rv_replayed_fini(replayed);
     }
@@ -113,6 +131,8 @@ void rv_app_verified_write(const struct rv_app_past *p, const struct rv_app_veri
         rv_jw_kv_int(w, "open_calls", v->n_open);
         rv_jw_kv_text(w, "state_sha256", v->state_hash);
         rv_jw_kv_text(w, "events_sha256", v->events_hash);
+        if (v->other_engine[0])
+            rv_jw_kv_text(w, "state_differs_from_engine", v->other_engine);
     }
     rv_jw_obj_end(w);
 }

@@ -31,6 +31,9 @@ static int print_verdict(const struct rv_cli *cli, const struct rv_app_past *p, 
             rv_buf_printf(&text, " of %lld", (long long)p->row.n_records);
         rv_buf_printf(&text, ", %lld events, %s\n  state sha256 %s\n  events sha256 %s", (long long)v->n_events,
                       rv_run_status_text(v->status), v->state_hash, v->events_hash);
+        if (v->other_engine[0])
+            rv_buf_printf(&text, "\n  reeve %s ended it with another state: the wording of messages may have changed",
+                          v->other_engine);
     }
     if (text.len)
         rv_buf_putc(&text, '\n');

@@ -326,6 +326,8 @@ static int write_records(rv_journal *j, const struct rv_event *ev, const struct 
     rv_buf_clear(&j->value);
     struct rv_record *r = add_record(j, 0, RV_RECORD_EVENT);
     r->value = rv_record_put_event(ev, &j->bodies, &j->value);
+    if (rv_run_status_is_final(j->append.status))
+        journal_put_end(env, &j->bodies);
     for (size_t i = 0; i < effects->n; i++) {
         const struct rv_effect *e = &effects->items[i];
         if (!rv_effect_is_call(e))

@@ -23,6 +23,13 @@
 enum rv_record_kind { RV_RECORD_NONE, RV_RECORDS(RV_RECORD_CONST) RV_N_RECORD_KINDS };
 const char *rv_record_kind_text(int kind); /* "begin", ...; "unknown" */
 
+/* What the record of the event that ended a run says of its end. */
+struct rv_journal_end {
+    char engine[32];              /* version of the one that wrote it */
+    char state_hash[RV_HASH_MAX]; /* sha256 of the state; "": not said, as in all other records and older ones */
+};
+RV_MUST_CHECK int rv_record_get_end(const struct rv_record *r, struct rv_journal_end *out, rv_err **err);
+
 /* --- Owners: who runs a run. "host/boot/pid/start/mark": unique as long as the machine is not cloned. Older versions
  * wrote no mark. --- */
 #define RV_OWNER_MAX        192

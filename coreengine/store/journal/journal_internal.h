@@ -11,6 +11,9 @@
 void rv_record_put_begin(const struct rv_journal_begin *b, const struct rv_pipeline *p, int64_t now_us, rv_buf *body);
 /** The value borrows from ev, or from `value` when it had to be written. */
 rv_str rv_record_put_event(const struct rv_event *ev, rv_buf *body, rv_buf *value);
+/** To the body of an event that ended the run: what a replay has to reach, and which engine reached it. A state that is
+ * larger than a value of the store has none. */
+void journal_put_end(const rv_envelope *env, rv_buf *body);
 /** env: as it stood after the step that asked for the call. */
 void rv_record_put_started(const struct rv_effect *e, const rv_envelope *env, rv_buf *body);
 void rv_record_put_owner(const char *owner, int64_t fence, int64_t now_us, rv_buf *body);

@@ -1,6 +1,7 @@
 /* Records as text: written, read back, and as one line for people. docs/reference/journal.md describes them. A journal
  * may be damaged or made by hand: everything that is read is checked. */
 #include <json-c/linkhash.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -114,6 +115,40 @@ rv_str rv_record_put_event(const struct rv_event *ev, rv_buf *body, rv_buf *valu
     }
     rv_jw_obj_end(&w);
     return text.len ? text : (rv_str){NULL, 0};
+}
+
+void journal_put_end(const rv_envelope *env, rv_buf *body)
+{
+    rv_buf state = RV_BUF_INIT(RV_STORE_MAX_VALUE);
+    char hash[RV_HASH_MAX];
+
+    rv_envelope_write_state(env, &state);
+    if (state.rc == RV_E_NOMEM) {
+        body->rc = RV_E_NOMEM;
+    } else if (state.rc == 0 && body->len > 0) {
+        rv_hash_of(rv_buf_str(&state), hash);
+        rv_buf_truncate(body, body->len - 1); /* the object goes on */
+        rv_buf_printf(body, ",\"engine\":\"%s\",\"state_sha256\":\"%s\"}", rv_version(), hash);
+    }
+    rv_buf_fini(&state);
+}
+
+int rv_record_get_end(const struct rv_record *r, struct rv_journal_end *out, rv_err **err)
+{
+    static const char key[] = "\"state_sha256\"";
+    json_object *body = NULL;
+    const char *engine = NULL, *hash = NULL;
+
+    *out = (struct rv_journal_end){.state_hash = ""};
+    if (r->kind != RV_RECORD_EVENT || !memmem(r->body.ptr, r->body.len, key, sizeof key - 1))
+        return 0;
+    int rc = rv_record_get_body(r, &body, err);
+    if (rc == 0 && rv_json_get_text(body, "engine", &engine) && rv_json_get_text(body, "state_sha256", &hash)) {
+        snprintf(out->engine, sizeof out->engine, "%s", engine);
+        snprintf(out->state_hash, sizeof out->state_hash, "%s", hash);
+    }
+    json_object_put(body);
+    return rc;
 }
 
 void rv_record_put_owner(const char *owner, int64_t fence, int64_t now_us, rv_buf *body)
