@@ -23,11 +23,11 @@ enum rv_rules {
     RV_RULES_2 = 2,
     RV_RULES_3 = 3, /* failures have codes */
     RV_RULES_4 = 4, /* groups of branches; handlers see the error; expressions and templates have their own reasons */
-    RV_RULES_5 = 5, /* stages with MCP servers plan; a planning tool has the schemas of its tools; a call that a crash
-                       lost counts beside one that waited for money; asked agents have no counted ids of calls */
+    RV_RULES_5 = 5, /* stages with MCP servers plan; a lost call counts beside its repetition; ids of asked agents */
     RV_RULES_6 = 6, /* a value of expressions that cannot be built is told with its agent and key */
     RV_RULES_7 = 7, /* a planned call that a hook, a breaker or an asked agent ended has a code */
-    RV_RULES_LAST = RV_RULES_7,
+    RV_RULES_8 = 8, /* the start of a call of a model names its provider */
+    RV_RULES_LAST = RV_RULES_8,
 };
 
 /* --- A visit ------------------------------------------------------------------------------------------------------ */

@@ -306,6 +306,7 @@ int rv_model_call(rv_visit *v, rv_buf *request, struct rv_effects *out, rv_err *
     out->items[out->n - 1].ids = v->model.ids ? json_object_get(v->model.ids) : NULL;
     rv_visit_emit(v, out, RV_EMIT_LLM_CALL_START, RV_M_INT("call_id", v->waiting_for),
                   RV_M_TEXT("role", rv_visit_role(v)), RV_M_TEXT("model", model ? model->model : NULL),
+                  RV_M_IF(model && v->shared->rules >= RV_RULES_8, RV_M_TEXT("provider", model->provider)),
                   RV_M_INT("attempt", v->attempt), RV_M_INT("prompt_bytes", (int64_t)v->model.prompt_len),
                   RV_M_IF(v->model.rounds > 0, RV_M_INT("round", v->model.rounds + 1)),
                   RV_M_IF(v->planned, RV_M_TEXT("part", plans ? "plan" : "respond")),

@@ -8,7 +8,8 @@
 #include "coreengine/server/export_internal.h"
 #include "coreengine/server/handlers_internal.h"
 
-#define MAX_CALLS 256 /* calls of models of one run that are under way; the model of further ones is unknown */
+#define MAX_MODEL 8192 /* bytes of a provider and the name of a model, as an event says them */
+#define MAX_CALLS 256  /* calls of models of one run that are under way; the model of further ones is unknown */
 
 struct call {           /* of a model, that is under way */
     char *path, *model; /* owned */
@@ -193,6 +194,16 @@ static void drop_call(struct watched *r, struct call *c)
     *c = r->calls[--r->n_calls];
 }
 
+/* "provider:model"; the caller's. NULL: no memory. */
+static char *model_of(json_object *event)
+{
+    const char *provider = rv_json_text_or(event, "provider", ""), *model = rv_json_text_or(event, "model", "");
+    rv_buf text = RV_BUF_INIT(MAX_MODEL);
+
+    rv_buf_printf(&text, "%s%s%s", provider, *provider ? ":" : "", model);
+    return rv_buf_steal(&text, NULL);
+}
+
 static void note_call(struct watched *r, json_object *event)
 {
     struct call *old = find_call(r, event); /* another attempt */
@@ -204,7 +215,7 @@ static void note_call(struct watched *r, json_object *event)
         !rv_has_room(&r->calls, &r->cap_calls, r->n_calls + 1, sizeof c))
         return;
     c.path = rv_str_dup(rv_str_of(rv_json_text_or(event, "path", "")));
-    c.model = rv_str_dup(rv_str_of(rv_json_text_or(event, "model", "")));
+    c.model = model_of(event);
     if (c.path && c.model)
         r->calls[r->n_calls++] = c;
     else

@@ -176,7 +176,7 @@ static void count_tokens(rv_metrics *m, json_object *event, const char *provider
 static void count_model(rv_metrics *m, json_object *event, const char *spec)
 {
     const char *status = rv_event_text(event, "status"), *error = rv_event_text(event, "error_kind");
-    struct model_name name = rv_model_name(spec);
+    struct model_name name = rv_model_name("", spec);
     char provider[RV_METRIC_MAX_VALUE], model[RV_METRIC_MAX_VALUE];
     bool failed = strcmp(status, "success") != 0, is_timed = json_object_object_get_ex(event, "latency_ms", NULL);
 

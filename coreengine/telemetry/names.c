@@ -12,21 +12,23 @@ static const struct {
     {"google", "gcp.gemini"},     {"mistral", "mistral_ai"},  {"vertex", "gcp.vertex_ai"}, {"xai", "x_ai"},
 };
 
-struct model_name rv_model_name(const char *model)
+static rv_str conventional(rv_str provider)
+{
+    for (size_t i = 0; i < RV_COUNT(providers); i++)
+        if (rv_str_is(provider, providers[i].ours))
+            return rv_str_of(providers[i].theirs);
+    return provider;
+}
+
+struct model_name rv_model_name(const char *provider, const char *model)
 {
     const char *colon = model ? strchr(model, ':') : NULL;
-    struct model_name name = {RV_STR_LIT("_OTHER"), rv_str_of(model)};
 
+    if (*provider)
+        return (struct model_name){conventional(rv_str_of(provider)), rv_str_of(model)};
     if (!colon || colon == model)
-        return name;
-    name.provider = (rv_str){model, (size_t)(colon - model)};
-    name.model = rv_str_of(colon + 1);
-    for (size_t i = 0; i < RV_COUNT(providers); i++)
-        if (rv_str_is(name.provider, providers[i].ours)) {
-            name.provider = rv_str_of(providers[i].theirs);
-            break;
-        }
-    return name;
+        return (struct model_name){RV_STR_LIT("_OTHER"), rv_str_of(model)};
+    return (struct model_name){conventional((rv_str){model, (size_t)(colon - model)}), rv_str_of(colon + 1)};
 }
 
 json_object *rv_telemetry_event(rv_str line)

@@ -118,10 +118,10 @@ static void set_attr(const rv_run_trace *t, const struct attr_row *a, struct rv_
         set_text(s, key, rv_str_of(t->run ? t->run : ""));
         break;
     case FROM_PROVIDER:
-        set_text(s, key, rv_model_name(rv_event_text(e, a->member)).provider);
+        set_text(s, key, rv_model_name(rv_event_text(e, "provider"), rv_event_text(e, "model")).provider);
         break;
     case FROM_MODEL:
-        set_text(s, key, rv_model_name(rv_event_text(e, a->member)).model);
+        set_text(s, key, rv_model_name(rv_event_text(e, "provider"), rv_event_text(e, "model")).model);
         break;
     case FROM_TEXT:
     case FROM_TEXT_AT_END:
@@ -251,7 +251,7 @@ static void begin_agent(rv_run_trace *t, json_object *e, int64_t time_us)
 
 static void begin_model(rv_run_trace *t, json_object *e, int64_t time_us)
 {
-    struct model_name model = rv_model_name(rv_event_text(e, "model"));
+    struct model_name model = rv_model_name(rv_event_text(e, "provider"), rv_event_text(e, "model"));
     char key[MAX_KEY], subject[220];
 
     if (find(t, call_key(e, key))) /* another attempt of the same call */

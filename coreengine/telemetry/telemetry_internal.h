@@ -34,12 +34,12 @@ const char *rv_metric_value(const struct series *s, size_t i);
 /** Its name in text: with underscores, and the unit of time. */
 void rv_metric_write_name(const struct metric_kind *kind, rv_buf *out);
 
-/* The provider and the model of "provider:model". */
 struct model_name {
     rv_str provider; /* as the conventions call it; "_OTHER": unknown */
     rv_str model;    /* empty: unknown */
 };
-struct model_name rv_model_name(const char *model);
+/** provider "": both are in model, "provider:model". */
+struct model_name rv_model_name(const char *provider, const char *model);
 
 /** Is it an event? Then its type and its time. */
 bool rv_event_is(json_object *event, const char **type, int64_t *time_us);
@@ -61,7 +61,7 @@ extern const struct span_row rv_span_rows[]; /* N_SPANS of them */
 enum attr_from {
     FROM_WORD,     /* `member` itself */
     FROM_RUN,      /* the id of the run */
-    FROM_PROVIDER, /* both of "provider:model" */
+    FROM_PROVIDER, /* both of the start of a call of a model */
     FROM_MODEL,
     FROM_TEXT,
     FROM_INT,

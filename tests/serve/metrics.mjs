@@ -43,7 +43,7 @@ equal(value(m, 'reeve_pipeline_executions_total', {pipeline: 'hooks'}), 1, 'the 
 equal(value(m, 'reeve_pipeline_duration_seconds_count', {pipeline: 'hooks'}), 1, 'and its time')
 equal(
   m.get('reeve_llm_calls').samples.filter((s) => s.labels.model === 'model').map((s) => [s.labels.provider, s.labels.status, s.value]),
-  [['_OTHER', 'success', 1]],
+  [['test', 'success', 1]],
   'the call of the model, by the name that its start said',
 )
 equal(value(m, 'gen_ai_client_token_usage_sum', {gen_ai_token_type: 'input', gen_ai_request_model: 'model'}), 9, 'its tokens')
