@@ -154,6 +154,7 @@ START_TEST(local_times_fit_the_offsets)
         }
         free(names[i]);
     }
+    n_names = 0;
 }
 END_TEST
 
