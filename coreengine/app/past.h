@@ -42,7 +42,7 @@ RV_MUST_CHECK int rv_app_script_open(rv_store *store, const struct rv_app_past *
 /** An event of the journal that changes the position: an answer that the script gave. RV_E_NOMEM. */
 RV_MUST_CHECK int rv_app_script_pass_event(struct rv_app_script *s, const struct rv_event *ev, const rv_run *run,
                                            rv_err **err);
-/** The same for an effect: a call that the script answers. what rv_script_pass() says. */
+/** The same for an effect: a call that the script answers. what rv_engine_pass_script() says. */
 RV_MUST_CHECK int rv_app_script_pass_effect(struct rv_app_script *s, const struct rv_effect *e, rv_err **err);
 /** As struct rv_journal_begin has it; yours. */
 RV_MUST_CHECK int rv_app_script_at(const struct rv_app_script *s, json_object **out, rv_err **err);

@@ -52,6 +52,6 @@ int rv_app_limits_count(struct rv_app_limits *l, rv_store *store, enum rv_quota_
         l->again_us = answer.again_us;
     for (size_t i = 0; rc == 0 && i < ask.n_limits; i++)
         if (answer.near & UINT64_C(1) << i)
-            rv_quota_log_near(log, &ask.limits[i]);
+            rv_engine_log_near_quota(log, &ask.limits[i]);
     return rc;
 }

@@ -287,7 +287,7 @@ bool rv_cli_tell_end(const rv_envelope *env, const rv_err *err)
     rv_err *told = NULL;
     RV_IGNORE(RV_FAIL(&told, rv_err_code(err), "%s", rv_buf_cstr(&why)), "it only carries the text");
     for (size_t i = 0; i < RV_COUNT(kinds); i++) {
-        rv_unkept_end_write(kinds[i], env, rv_app_now_us(), told, &line);
+        rv_engine_write_unkept_end(kinds[i], env, rv_app_now_us(), told, &line);
         rv_buf_putc(&line, '\n');
     }
     bool ok = rv_cli_out_now(rv_buf_str(&line));

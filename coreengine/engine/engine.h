@@ -221,7 +221,7 @@ bool rv_exec_is_handed_over(const rv_exec *x);
 /** Of a run that was handed over by a quota: when it may go on, and why (borrowed from the run). 0: by none. */
 int64_t rv_exec_refused(const rv_exec *x, const char **why);
 /** Log that a limit is nearly used up: 80 %. */
-void rv_quota_log_near(rv_log *log, const struct rv_quota_limit *l);
+void rv_engine_log_near_quota(rv_log *log, const struct rv_quota_limit *l);
 /** Is a call under way that must not be repeated? A run that is freed meanwhile leaves it unknown whether it happened.
  */
 bool rv_exec_is_unrepeatable(const rv_exec *x);
@@ -229,8 +229,8 @@ bool rv_exec_is_unrepeatable(const rv_exec *x);
  */
 void rv_exec_tell_end(rv_exec *x, const rv_err *err);
 /** That event, `error` or `done`, of a run that never began. env NULL: it has no state yet. */
-void rv_unkept_end_write(enum rv_emit_kind kind, const rv_envelope *env, int64_t now_us, const rv_err *why,
-                         rv_buf *line);
+void rv_engine_write_unkept_end(enum rv_emit_kind kind, const rv_envelope *env, int64_t now_us, const rv_err *why,
+                                rv_buf *line);
 bool rv_exec_has_ended(const rv_exec *x);
 int64_t rv_exec_last_seq(const rv_exec *x); /* number of its last event so far; 0: none */
 enum rv_run_status rv_exec_status(const rv_exec *x);
@@ -245,8 +245,8 @@ void rv_exec_free(rv_exec *x); /* cancels if under way; waits for the commit of 
 
 /** Bring the script to where it stood after it answered that effect of a run of the pipeline, if it answers it at all.
  * For callers that replay a journal. scripted: as in struct rv_journal_begin. */
-RV_MUST_CHECK int rv_script_pass(rv_script *script, const struct rv_pipeline *p, const bool *scripted,
-                                 const struct rv_effect *e, rv_err **err);
+RV_MUST_CHECK int rv_engine_pass_script(rv_script *script, const struct rv_pipeline *p, const bool *scripted,
+                                        const struct rv_effect *e, rv_err **err);
 
 /** Health of the run's tools, as its engine has called them: {status, tools}, the worst status that is known, and an
  *  array of {tool, status, success_rate, calls, breaker_open, errors}, the latter the kinds of errors that count

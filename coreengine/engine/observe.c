@@ -168,8 +168,8 @@ void rv_delta_piece(struct call *c, bool is_thinking, rv_str text)
 /* --- the end of a run that goes no further, because its journal refused a step or memory is short: observers are told
  * with the same two events that end every run. No journal has them, so they have no number --- */
 
-void rv_unkept_end_write(enum rv_emit_kind kind, const rv_envelope *env, int64_t now_us, const rv_err *why,
-                         rv_buf *line)
+void rv_engine_write_unkept_end(enum rv_emit_kind kind, const rv_envelope *env, int64_t now_us, const rv_err *why,
+                                rv_buf *line)
 {
     const struct rv_envelope_fields *f = env ? rv_envelope_fields(env) : NULL;
     rv_buf text = RV_BUF_INIT(MAX_WHY);
@@ -218,7 +218,7 @@ void rv_exec_tell_end(rv_exec *x, const rv_err *err)
     for (size_t i = 0; i < RV_COUNT(kinds); i++) {
         const struct rv_effect e = {.kind = RV_EFFECT_EMIT, .emit = kinds[i], .stage = -1};
         rv_buf_clear(&line);
-        rv_unkept_end_write(kinds[i], env, x->last_us, err, &line);
+        rv_engine_write_unkept_end(kinds[i], env, x->last_us, err, &line);
         x->opts.observer.on_event(x->opts.observer.self, &e,
                                   line.rc == 0 ? rv_buf_str(&line) : RV_STR_LIT("{\"type\":\"done\"}"));
     }

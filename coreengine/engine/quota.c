@@ -233,7 +233,7 @@ static void release(struct call *c)
 
 /* --- reserving --- */
 
-void rv_quota_log_near(rv_log *log, const struct rv_quota_limit *l)
+void rv_engine_log_near_quota(rv_log *log, const struct rv_quota_limit *l)
 {
     RV_LOG(log, WARN, "quota.near", RV_F_TEXT("quota", rv_quota_kind_text(l->kind)),
            RV_F_TEXT("span", rv_quota_span_text(l->span)), RV_F_I64("limit", l->limit), RV_F_TEXT("plan", l->plan),
@@ -244,7 +244,7 @@ static void tell_near(const rv_exec *x, const struct quota_call *q)
 {
     for (size_t i = 0; i < q->ask.n_limits; i++)
         if (q->answer.near & UINT64_C(1) << i)
-            rv_quota_log_near(x->log, &q->ask.limits[i]);
+            rv_engine_log_near_quota(x->log, &q->ask.limits[i]);
 }
 
 /* The journal has the call: the next process asks again. */

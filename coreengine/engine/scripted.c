@@ -177,8 +177,8 @@ static int ask_script(const rv_exec *x, const struct rv_effect *e, struct rv_scr
     return ask(x->opts.script, x->opts.pipeline, e, out, err);
 }
 
-int rv_script_pass(rv_script *script, const struct rv_pipeline *p, const bool *scripted, const struct rv_effect *e,
-                   rv_err **err)
+int rv_engine_pass_script(rv_script *script, const struct rv_pipeline *p, const bool *scripted,
+                          const struct rv_effect *e, rv_err **err)
 {
     struct rv_script_reply reply;
     rv_err *hole = NULL;

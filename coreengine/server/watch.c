@@ -245,11 +245,11 @@ static void take(struct srv_watch *w, struct watched *r, const struct srv_trace 
     }
     const struct rv_metrics_run run = {
         .pipeline = r->pipeline ? r->pipeline : "", .model = call ? call->model : NULL, .start_us = r->start_us};
-    rv_metrics_event(w->metrics, &run, event);
+    rv_metrics_add_event(w->metrics, &run, event);
     if (call)
         drop_call(r, call);
     if (r->trace)
-        rv_run_trace_event(r->trace, event);
+        rv_run_trace_add(r->trace, event);
 }
 
 void srv_watch_begin(void *watch, const void *key, const char *trace, bool is_trusted)

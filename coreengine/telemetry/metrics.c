@@ -196,7 +196,7 @@ static void count_model(rv_metrics *m, json_object *event, const char *spec)
         ADD(m, RV_METRIC_GENAI_FIRST, seconds(event, "first_token_ms"), provider, model);
 }
 
-void rv_metrics_event(rv_metrics *m, const struct rv_metrics_run *run, json_object *event)
+void rv_metrics_add_event(rv_metrics *m, const struct rv_metrics_run *run, json_object *event)
 {
     const char *type = NULL;
     int64_t time_us = 0;

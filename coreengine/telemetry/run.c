@@ -95,13 +95,13 @@ static struct open_span *owner_of(const rv_run_trace *t, json_object *e)
 static void set_int(struct rv_span *s, const char *key, json_object *e, const char *member)
 {
     if (json_object_object_get_ex(e, member, NULL))
-        rv_span_int(s, key, rv_event_int(e, member));
+        rv_span_set_int(s, key, rv_event_int(e, member));
 }
 
 static void set_text(struct rv_span *s, const char *key, rv_str text)
 {
     if (text.len > 0)
-        rv_span_text(s, key, text);
+        rv_span_set_text(s, key, text);
 }
 
 static void set_attr(const rv_run_trace *t, const struct attr_row *a, struct rv_span *s, json_object *e)
@@ -112,7 +112,7 @@ static void set_attr(const rv_run_trace *t, const struct attr_row *a, struct rv_
 
     switch (a->from) {
     case FROM_WORD:
-        rv_span_text(s, key, rv_str_of(a->member));
+        rv_span_set_text(s, key, rv_str_of(a->member));
         break;
     case FROM_RUN:
         set_text(s, key, rv_str_of(t->run ? t->run : ""));
@@ -136,12 +136,12 @@ static void set_attr(const rv_run_trace *t, const struct attr_row *a, struct rv_
         break;
     case FROM_MS:
         if (json_object_object_get_ex(e, a->member, NULL))
-            rv_span_double(s, key, (double)rv_event_int(e, a->member) / 1000);
+            rv_span_set_double(s, key, (double)rv_event_int(e, a->member) / 1000);
         break;
     case FROM_LIST:
         snprintf(line, sizeof line, "%.70s\n", rv_event_text(e, a->member));
         if (line[0] != '\n')
-            rv_span_list(s, key, rv_str_of(line));
+            rv_span_add_line(s, key, rv_str_of(line));
         break;
     }
 }
@@ -319,7 +319,7 @@ static void take_end(rv_run_trace *t, const char *type, json_object *e, int64_t 
         end_run(t, e, time_us);
 }
 
-void rv_run_trace_event(rv_run_trace *t, json_object *e)
+void rv_run_trace_add(rv_run_trace *t, json_object *e)
 {
     static const struct {
         const char *type;

@@ -59,17 +59,17 @@ static void add_text(struct rv_span *s, const char *key, enum rv_attr_kind kind,
         s->n_dropped++;
 }
 
-void rv_span_text(struct rv_span *s, const char *key, rv_str text)
+void rv_span_set_text(struct rv_span *s, const char *key, rv_str text)
 {
     add_text(s, key, RV_ATTR_TEXT, text);
 }
 
-void rv_span_list(struct rv_span *s, const char *key, rv_str text)
+void rv_span_add_line(struct rv_span *s, const char *key, rv_str text)
 {
     add_text(s, key, RV_ATTR_LIST, text);
 }
 
-void rv_span_int(struct rv_span *s, const char *key, int64_t number)
+void rv_span_set_int(struct rv_span *s, const char *key, int64_t number)
 {
     struct rv_attr *a = add(s, key, RV_ATTR_INT);
 
@@ -77,7 +77,7 @@ void rv_span_int(struct rv_span *s, const char *key, int64_t number)
         a->number = number;
 }
 
-void rv_span_double(struct rv_span *s, const char *key, double number)
+void rv_span_set_double(struct rv_span *s, const char *key, double number)
 {
     struct rv_attr *a = isfinite(number) ? add(s, key, RV_ATTR_DOUBLE) : NULL;
 
@@ -88,7 +88,7 @@ void rv_span_double(struct rv_span *s, const char *key, double number)
 void rv_span_fail(struct rv_span *s, const char *type, const char *message)
 {
     s->is_error = true;
-    rv_span_text(s, "error.type", rv_str_of(type && *type ? type : "_OTHER"));
+    rv_span_set_text(s, "error.type", rv_str_of(type && *type ? type : "_OTHER"));
     if (message && *message)
         s->message = rv_arena_dup(s->arena, rv_utf8_cut(rv_str_of(message), RV_SPAN_MAX_TEXT));
 }

@@ -91,11 +91,11 @@ struct rv_span {
 RV_MUST_CHECK int rv_span_new(const char *name, enum rv_span_kind kind, struct rv_span **out, rv_err **err);
 void rv_span_free(struct rv_span *s);
 /* Set an attribute, once for each key. What does not fit is counted in n_dropped. key is borrowed: a literal. */
-void rv_span_text(struct rv_span *s, const char *key, rv_str text);
-void rv_span_int(struct rv_span *s, const char *key, int64_t number);
-void rv_span_double(struct rv_span *s, const char *key, double number);
+void rv_span_set_text(struct rv_span *s, const char *key, rv_str text);
+void rv_span_set_int(struct rv_span *s, const char *key, int64_t number);
+void rv_span_set_double(struct rv_span *s, const char *key, double number);
 /** text: each item with a line end behind it. */
-void rv_span_list(struct rv_span *s, const char *key, rv_str text);
+void rv_span_add_line(struct rv_span *s, const char *key, rv_str text);
 /** It failed: error.type, and what people are told (may be NULL). */
 void rv_span_fail(struct rv_span *s, const char *type, const char *message);
 
@@ -120,7 +120,7 @@ void rv_run_trace_free(rv_run_trace *t);
 /** A line of docs/reference/events.md, read once for spans and metrics. NULL: it is not JSON. The caller puts it. */
 json_object *rv_telemetry_event(rv_str line);
 /** An observable event. Never fails: what is none (NULL, too), or cannot be kept, is counted. */
-void rv_run_trace_event(rv_run_trace *t, json_object *event);
+void rv_run_trace_add(rv_run_trace *t, json_object *event);
 /** The run does not go on in this process: open spans end now, with the error type "cancelled". */
 void rv_run_trace_end(rv_run_trace *t, int64_t now_us);
 /** Events and spans that were left out. */
@@ -188,8 +188,8 @@ struct rv_metrics_run {
     const char *model;    /* of an llm_result: what llm_call_start of the same call_id said; NULL: nothing */
     int64_t start_us;     /* time of pipeline_started; 0: unknown */
 };
-/** Count what an event tells; event as rv_run_trace_event(). */
-void rv_metrics_event(rv_metrics *m, const struct rv_metrics_run *run, json_object *event);
+/** Count what an event tells; event as rv_run_trace_add(). */
+void rv_metrics_add_event(rv_metrics *m, const struct rv_metrics_run *run, json_object *event);
 
 /* --- Settings: variables OTEL_* and P8_OTEL_* --- */
 

@@ -108,7 +108,7 @@ static int on_step(void *self, const struct rv_record *record, const struct rv_e
     (void)record;
     (void)run;
     for (size_t i = 0; ev && i < effects->n && rc == 0; i++)
-        rc = rv_script_pass(r->script, r->parts->pipeline, flags, &effects->items[i], err);
+        rc = rv_engine_pass_script(r->script, r->parts->pipeline, flags, &effects->items[i], err);
     return rc;
 }
 

@@ -47,7 +47,7 @@ static int trace(void)
     int rc = rv_run_trace_new(&opts, &t, NULL);
     for (size_t i = 0; rc == 0 && i < RV_COUNT(lines); i++) {
         json_object *event = rv_telemetry_event(rv_str_of(lines[i]));
-        rv_run_trace_event(t, event);
+        rv_run_trace_add(t, event);
         json_object_put(event);
     }
     if (rc == 0 && (told.n < 3 || told.text.rc < 0 || rv_run_trace_dropped(t) > 0))
@@ -67,7 +67,7 @@ static int count(void)
     int rc = rv_metrics_new(RV_SEMCONV_1_41, 0, &m, NULL);
     for (size_t i = 0; rc == 0 && i < RV_COUNT(lines); i++) {
         json_object *event = rv_telemetry_event(rv_str_of(lines[i]));
-        rv_metrics_event(m, &run, event);
+        rv_metrics_add_event(m, &run, event);
         json_object_put(event);
     }
     if (rc == 0) {

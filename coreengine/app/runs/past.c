@@ -91,7 +91,7 @@ int rv_app_script_pass_event(struct rv_app_script *s, const struct rv_event *ev,
 
 int rv_app_script_pass_effect(struct rv_app_script *s, const struct rv_effect *e, rv_err **err)
 {
-    return rv_script_pass(s->script, s->pipeline, s->begin.scripted, e, err);
+    return rv_engine_pass_script(s->script, s->pipeline, s->begin.scripted, e, err);
 }
 
 int rv_app_script_at(const struct rv_app_script *s, json_object **out, rv_err **err)

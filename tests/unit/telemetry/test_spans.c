@@ -37,7 +37,7 @@ static void tell(struct told *t, const char *line)
 {
     json_object *event = rv_telemetry_event(rv_str_of(line));
 
-    rv_run_trace_event(t->trace, event);
+    rv_run_trace_add(t->trace, event);
     json_object_put(event);
 }
 
@@ -192,18 +192,18 @@ START_TEST(attributes_are_bounded)
     ck_assert_int_eq(rv_span_new("n", RV_SPAN_INTERNAL, &s, NULL), 0);
     for (int i = 0; i < RV_SPAN_MAX_ATTRS + 2; i++) {
         snprintf(keys[i], sizeof keys[i], "k%d", i);
-        rv_span_int(s, keys[i], i);
+        rv_span_set_int(s, keys[i], i);
     }
     ck_assert_uint_eq(s->n_attrs, RV_SPAN_MAX_ATTRS);
     ck_assert_uint_eq(s->n_dropped, 2);
     memset(text, 'x', sizeof text);
     text[RV_SPAN_MAX_TEXT - 1] = '\xc3'; /* a character that the cut would go through */
     text[RV_SPAN_MAX_TEXT] = '\xa4';
-    rv_span_text(s, "k0", (rv_str){text, sizeof text});
+    rv_span_set_text(s, "k0", (rv_str){text, sizeof text});
     ck_assert_uint_eq(s->attrs[0].text.len, RV_SPAN_MAX_TEXT - 1);
-    rv_span_text(s, "k0", RV_STR_LIT("\xff"));
+    rv_span_set_text(s, "k0", RV_STR_LIT("\xff"));
     ck_assert_uint_eq(s->n_dropped, 3);
-    rv_span_double(s, "k1", 1.0 / 0.0);
+    rv_span_set_double(s, "k1", 1.0 / 0.0);
     ck_assert_int_eq((int)s->attrs[1].kind, RV_ATTR_INT);
     rv_span_free(s);
 }
