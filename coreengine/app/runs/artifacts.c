@@ -25,7 +25,7 @@ struct search {
     void *self;
     struct found_run *runs; /* owned */
     size_t n, cap, at;
-    bool is_enough;
+    bool is_enough, has_failed; /* each did */
 };
 
 static int take_run(void *self, const struct rv_run_row *row, rv_err **err)
@@ -57,6 +57,7 @@ static int take_record(void *self, const struct rv_record *r, rv_err **err)
         const struct found_run *run = &s->runs[s->at];
         const struct rv_app_artifact artifact = {run->id, run->session, run->user, about, r->value};
         rc = s->each(s->self, &artifact, err);
+        s->has_failed = rc < 0;
     }
     s->is_enough = rc == ENOUGH;
     json_object_put(about);
@@ -78,7 +79,7 @@ int rv_app_list_artifacts(rv_store *store, const struct rv_store_scope *scope,
         rv_err *cause = NULL;
         rc = rv_store_read(store, scope, &(struct rv_record_range){.run = s.runs[s.at].id, .from = 1}, take_record, &s,
                            &cause);
-        if (rv_err_is(cause, RV_E_NOT_FOUND)) { /* it was deleted meanwhile */
+        if (rc == RV_E_NOT_FOUND && !s.has_failed) { /* it was deleted meanwhile */
             rv_err_free(cause);
             rc = 0;
         } else if (rc < 0) {

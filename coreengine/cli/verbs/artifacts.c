@@ -256,7 +256,8 @@ static int save(struct rv_cli *cli, rv_err **err)
     if (rc == 0 && s.n_artifacts == 0)
         rc = fail_unknown(cli, f.id, err);
     rv_run_row_fini(&room);
-    return rv_cli_print(rc, &s.said, err);
+    int said = rv_cli_print(0, &s.said, rc < 0 ? NULL : err); /* files that were written are named in any case */
+    return rc < 0 ? rc : said;
 }
 
 /* --- the table --- */
