@@ -260,7 +260,7 @@ static int read_gone(rv_app_top *top, rv_err **err)
 
     for (size_t i = 0; rc == 0 && i < top->n_runs;) {
         struct top_run *r = top->runs[i];
-        struct rv_run_row row;
+        struct rv_run_row row = {0};
         rv_err *cause = NULL;
         if (r->seen == top->looks) {
             i++;
@@ -269,8 +269,7 @@ static int read_gone(rv_app_top *top, rv_err **err)
         rc = rv_store_get_run(top->store, &top->scope, r->id, &row, &cause);
         if (rc == 0 && rv_run_status_is_final(row.status))
             rc = read_ended(top, r, &row, &cause);
-        if (rc == 0)
-            rv_run_row_fini(&row);
+        rv_run_row_fini(&row);
         if (rc == RV_E_NOT_FOUND) {
             rv_err_free(cause);
             rc = 0;
