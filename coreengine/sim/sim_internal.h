@@ -217,7 +217,7 @@ const char *sim_stage_name(const struct sim_seed *s, int stage);
 char *sim_who(const struct sim_seed *s, const struct rv_effect *e);
 
 /* seed.c */
-struct sim_setup { /* what a thread needs to run a seed */
+struct sim_setup { /* what a thread needs to run a seed; borrowed, where nothing else is said */
     const struct rv_sim_opts *opts;
     const struct rv_sim_subject *subject;
     struct sim_hints *hints;

@@ -49,8 +49,11 @@ int mcp_task_read(rv_str id, struct mcp_task *out, rv_err **err)
     char name[RV_STORE_MAX_ID + 1];
 
     *out = (struct mcp_task){.kind = OFFER_QUERY};
-    if (mcp_state_read(id, DOMAIN, out->run, name, NULL) == 0 && read_kind(name, out))
+    int rc = mcp_state_read(id, DOMAIN, out->run, name, NULL);
+    if (rc == 0 && read_kind(name, out))
         return 0;
+    if (rc == RV_E_NOMEM)
+        return RV_FAIL(err, rc, "find a task");
     return RV_FAIL(err, RV_E_NOT_FOUND, "unknown task: its run is not there, or it is of another user");
 }
 

@@ -185,8 +185,10 @@ static int take(void *self, const struct rv_message *m, rv_err **err)
     struct rows *r = self;
     rv_buf *b = &r->texts[r->n];
 
+    int type = rv_message_type_of(rv_str_of(m->type));
+
     *b = RV_BUF_INIT(RV_APP_MAX_TEXT);
-    switch (rv_message_type_of(rv_str_of(m->type))) {
+    switch (type == RV_UNSET ? RV_N_MESSAGE_TYPES : (enum rv_message_type)type) { /* another word is shown as it is */
     case RV_MESSAGE_USER:
         write_words(r->cli, "you", m, false, b);
         break;
@@ -194,9 +196,17 @@ static int take(void *self, const struct rv_message *m, rv_err **err)
         write_call(r->cli, m, b);
         break;
     case RV_MESSAGE_TOOL_RESPONSE: /* what came of a call is for models */
+    case RV_MESSAGE_TOOL:
+    case RV_MESSAGE_TOOL_RESULT:
+    case RV_MESSAGE_THINK:
         return 0;
-    default:
+    case RV_MESSAGE_ASSISTANT:
+    case RV_MESSAGE_SYSTEM:
+    case RV_MESSAGE_OBSERVATION:
+    case RV_MESSAGE_MEMORY:
+    case RV_N_MESSAGE_TYPES:
         write_words(r->cli, m->agent_name && m->agent_name[0] ? m->agent_name : m->type, m, true, b);
+        break;
     }
     r->n++;
     int rc = rv_buf_check(b, "a message", err);
