@@ -1,6 +1,7 @@
 /* Entities for fronts: lines of JSON into rows, words into rows. */
 #include "coreengine/app/entities.h"
 #include "coreengine/app/past.h"
+#include "coreengine/base/system.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -38,15 +39,13 @@ static void drop_lines(struct lines *l)
 static int read_line(struct lines *l, FILE *in, rv_err **err)
 {
     struct line *at = &l->list[l->n];
-    char part[4096];
-    bool ended = false, began = false;
+    bool began = false;
+    int c = 0;
 
     *at = (struct line){.number = l->number + 1, .text = RV_BUF_INIT(RV_APP_MAX_LINE)};
-    while (!ended && fgets(part, sizeof part, in)) {
-        size_t n = strlen(part);
+    while (c != '\n' && (c = rv_stream_getc(in)) != EOF) {
         began = true;
-        ended = n > 0 && part[n - 1] == '\n';
-        rv_buf_add(&at->text, part, n);
+        rv_buf_putc(&at->text, (char)c);
     }
     if (ferror(in)) {
         rv_buf_fini(&at->text);

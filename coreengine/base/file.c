@@ -1,6 +1,7 @@
 /* Whole files: read into a capped buffer, replace atomically. What is written is for its owner only, but for new files
  * of authors (rv_file_write_new()), which the umask decides about; and no link leads it elsewhere. */
 #include "coreengine/base/base_internal.h"
+#include "coreengine/base/system.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -136,9 +137,11 @@ static int read_all(int fd, const char *path, rv_buf *b, rv_err **err)
             return RV_FAIL(err, b->rc, "no memory to read \"%s\"", path);
         n = read(fd, to, want ? want : 1);
         if (n < 0) {
-            if (errno == EINTR)
-                continue;
-            return fail_read(err, "read", path, errno);
+            if (errno == EAGAIN)
+                rv_wait_readable(fd);
+            else if (errno != EINTR)
+                return fail_read(err, "read", path, errno);
+            continue;
         }
         if (n == 0)
             break;

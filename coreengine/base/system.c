@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -46,4 +47,22 @@ int rv_terminal_reader(int fd)
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     int own = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     return own < 0 ? fd : own;
+}
+
+void rv_wait_readable(int fd)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+
+    RV_IGNORE(poll(&p, 1, -1) < 0, "the next read() says what is wrong");
+}
+
+int rv_stream_getc(FILE *in)
+{
+    int c;
+
+    while ((c = getc_unlocked(in)) == EOF && ferror(in) && errno == EAGAIN) {
+        clearerr(in);
+        rv_wait_readable(fileno(in));
+    }
+    return c;
 }

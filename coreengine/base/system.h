@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 #include "coreengine/base/base.h"
@@ -27,6 +28,13 @@ RV_MUST_CHECK int rv_descriptors_check(size_t n, rv_err **err);
  * on that terminal see no change. The caller closes what is not `fd`. Any thread.
  * @return fd itself when it is not a terminal, or cannot be opened again */
 int rv_terminal_reader(int fd);
+
+/** Behind a read() that said EAGAIN: another program has made the pipe or terminal non-blocking, and there is nothing
+ * yet. Waits until there is something, or the end. Any thread. */
+void rv_wait_readable(int fd);
+
+/** The next byte of a stream that may be non-blocking, or EOF, as getc_unlocked() gives it. */
+int rv_stream_getc(FILE *in);
 
 /* --- Starts a program as a child process, with posix_spawn(): between fork and exec only the C library's own code
  * runs, so that a process with threads can use it. --- */

@@ -2,6 +2,7 @@
  * have no vectors yet. */
 #include "coreengine/app/models.h"
 #include "coreengine/base/number.h"
+#include "coreengine/base/system.h"
 #include "coreengine/cli/verbs/verbs_internal.h"
 
 #include <errno.h>
@@ -116,7 +117,7 @@ static int add_lines(struct job *job, rv_err **err)
     int c = 0, rc = 0;
 
     while (rc == 0 && c != EOF) {
-        c = getc_unlocked(stdin);
+        c = rv_stream_getc(stdin);
         if (c != '\n' && c != EOF) {
             rv_buf_putc(&line, (char)c);
             continue;

@@ -1,5 +1,6 @@
 /* reeve fn: every pure rule as a JSON filter. */
 #include "coreengine/app/check.h"
+#include "coreengine/base/system.h"
 #include "coreengine/cli/verbs/verbs_internal.h"
 
 #include <errno.h>
@@ -72,7 +73,7 @@ static bool next_line(rv_buf *line, rv_err **err)
     int c;
 
     rv_buf_clear(line);
-    while ((c = getc_unlocked(stdin)) != EOF && c != '\n')
+    while ((c = rv_stream_getc(stdin)) != EOF && c != '\n')
         rv_buf_putc(line, (char)c);
     if (ferror(stdin)) {
         RV_IGNORE(RV_FAIL(err, RV_E_IO, "read standard input: %s", strerror(errno)), "it is reported by the caller");

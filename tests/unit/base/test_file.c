@@ -4,10 +4,14 @@
 #include "tests/unit/base/suites.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define N_LATE 100 /* bytes that come one at a time */
 
 static char *dir;
 
@@ -298,6 +302,50 @@ START_TEST(a_folder_that_cannot_be_read_to_its_end_is_an_error)
 }
 END_TEST
 
+/* The writing end; a byte each time the pipe is empty. */
+static void *write_late(void *self)
+{
+    int fd = *(int *)self, n;
+
+    for (int i = 0; i < N_LATE; i++) {
+        while (ioctl(fd, FIONREAD, &n) == 0 && n > 0)
+            sched_yield();
+        ck_assert_int_eq(write(fd, "x", 1), 1);
+    }
+    close(fd);
+    return NULL;
+}
+
+START_TEST(a_pipe_that_does_not_block_is_read_to_its_end)
+{
+    int fds[2], n = 0;
+    pthread_t writer;
+
+    ck_assert_int_eq(pipe2(fds, O_CLOEXEC), 0);
+    ck_assert_int_eq(fcntl(fds[0], F_SETFL, O_NONBLOCK), 0);
+    ck_assert_int_eq(rv_thread_start(write_late, &fds[1], &writer, NULL), 0);
+    if (_i == 0) {
+        rv_buf b = RV_BUF_INIT(N_LATE);
+        int before = dup(STDIN_FILENO);
+        ck_assert_int_eq(dup2(fds[0], STDIN_FILENO), STDIN_FILENO);
+        int rc = rv_file_read("-", &b, NULL);
+        dup2(before, STDIN_FILENO);
+        close(before);
+        ck_assert_int_eq(rc, 0);
+        n = (int)b.len;
+        rv_buf_fini(&b);
+        close(fds[0]);
+    } else {
+        FILE *in = fdopen(fds[0], "r");
+        while (rv_stream_getc(in) == 'x')
+            n++;
+        fclose(in);
+    }
+    pthread_join(writer, NULL);
+    ck_assert_int_eq(n, N_LATE);
+}
+END_TEST
+
 TCase *file_case(void)
 {
     TCase *tc = tcase_create("file");
@@ -315,5 +363,6 @@ TCase *file_case(void)
     tcase_add_test(tc, a_new_file_never_takes_the_place_of_another);
     tcase_add_test(tc, folders_above_a_file_are_for_their_owner);
     tcase_add_test(tc, a_folder_that_cannot_be_read_to_its_end_is_an_error);
+    tcase_add_loop_test(tc, a_pipe_that_does_not_block_is_read_to_its_end, 0, 2);
     return tc;
 }
