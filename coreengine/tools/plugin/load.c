@@ -53,15 +53,31 @@ static int fail_static(const char *path, rv_err **err)
     return rc;
 }
 
-static _Thread_local const char *volatile loading; /* whose code runs on this thread just now */
+static _Thread_local volatile struct rv_plugin_mark mark; /* whose code runs on this thread just now */
 
-/* A capability that aborts or crashes while it is loaded ends the process: it is named, by what a handler may call. */
+struct rv_plugin_mark rv_plugin_mark(const char *path, const char *entry)
+{
+    const struct rv_plugin_mark before = mark;
+
+    mark.path = NULL; /* a crash between two of these lines names no wrong pair */
+    mark.entry = entry;
+    mark.path = path;
+    return before;
+}
+
+/* A capability that aborts or crashes ends the process: it is named, by what a handler may call. */
 static void on_crash(int number)
 {
-    const char *path = loading;
-    const char *const parts[] = {"reeve: the capability \"", path,
-                                 "\" ended reeve while it was loaded\n  hint: leave it out or mend it; with "
-                                 "`isolation: process` it only ends a process of its own\n"};
+    const char *path = mark.path, *entry = mark.entry;
+    const char *const parts[] = {
+        "reeve: the capability \"",
+        path,
+        "\" ended reeve while ",
+        entry ? "its entry \"" : "it was loaded",
+        entry ? entry : "",
+        entry ? "\" was called" : "",
+        "\n  hint: leave it out or mend it; with `isolation: process` it only ends a process of "
+        "its own\n"};
 
     for (size_t i = 0; path && i < RV_COUNT(parts); i++)
         if (write(STDERR_FILENO, parts[i], strlen(parts[i])) < 0)
@@ -115,17 +131,17 @@ int rv_plugin_fetch(struct rv_plugin *pl, const struct rv_cap_desc **out, rv_err
     static pthread_once_t once = PTHREAD_ONCE_INIT;
 
     pthread_once(&once, name_crashes);
-    loading = pl->path;
+    const struct rv_plugin_mark before = rv_plugin_mark(pl->path, NULL);
     int rc = call_entry_point(pl, out, err);
-    loading = NULL;
+    rv_plugin_mark(before.path, before.entry);
     return rc;
 }
 
 static int call_open(struct rv_plugin *pl, const char *config, char why[OPEN_ERROR_SIZE])
 {
-    loading = pl->path;
+    const struct rv_plugin_mark before = rv_plugin_mark(pl->path, NULL);
     int rc = pl->desc.open ? pl->desc.open(&pl->host, config, &pl->self, why, OPEN_ERROR_SIZE) : 0;
-    loading = NULL;
+    rv_plugin_mark(before.path, before.entry);
     return rc;
 }
 
@@ -168,8 +184,11 @@ void rv_plugin_free(struct rv_plugin *pl)
 {
     if (!pl)
         return;
-    if (pl->is_open && pl->desc.close)
+    if (pl->is_open && pl->desc.close) {
+        const struct rv_plugin_mark before = rv_plugin_mark(pl->path, "close");
         pl->desc.close(pl->self);
+        rv_plugin_mark(before.path, before.entry);
+    }
     bool may_run = rv_late_close(pl); /* a thread that has not answered would return to code that is gone */
     if (may_run)
         RV_LOG(pl->log, WARN, "capability.late", RV_F_TEXT("capability", pl->name));

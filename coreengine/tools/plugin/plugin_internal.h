@@ -118,6 +118,13 @@ void rv_plugin_names_fini(struct rv_plugin_names *names);
 struct rv_plugin_entry *rv_plugin_find(const struct rv_plugins *p, enum rv_name_kind kind, rv_str name);
 
 /* load.c */
+/* Whose code runs on a thread, for the message of a crash; borrowed while it runs. */
+struct rv_plugin_mark {
+    const char *path;  /* of the capability; NULL: it is the engine's code */
+    const char *entry; /* what is called; NULL: it is loaded */
+};
+/** Mark this thread; returns the mark before, which is set again when that code has returned: calls may be nested. */
+struct rv_plugin_mark rv_plugin_mark(const char *path, const char *entry);
 /** dlopen() pl->path, unless it is part of the program, and ask for its descriptor. */
 RV_MUST_CHECK int rv_plugin_fetch(struct rv_plugin *pl, const struct rv_cap_desc **out, rv_err **err);
 RV_MUST_CHECK int rv_plugin_open(struct rv_plugin *pl, const char *base_dir, const char *config, rv_err **err);
