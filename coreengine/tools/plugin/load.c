@@ -87,7 +87,7 @@ static void on_crash(int number)
 }
 
 /* Where a sanitizer, or the program that this is part of, has handlers of its own, those stay. */
-static void name_crashes(void)
+void rv_plugins_name_crashes(void)
 {
     static const int numbers[] = {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL};
     const struct sigaction names = {.sa_handler = on_crash};
@@ -128,9 +128,6 @@ static int call_entry_point(struct rv_plugin *pl, const struct rv_cap_desc **out
 
 int rv_plugin_fetch(struct rv_plugin *pl, const struct rv_cap_desc **out, rv_err **err)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-    pthread_once(&once, name_crashes);
     const struct rv_plugin_mark before = rv_plugin_mark(pl->path, NULL);
     int rc = call_entry_point(pl, out, err);
     rv_plugin_mark(before.path, before.entry);

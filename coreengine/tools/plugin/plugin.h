@@ -40,6 +40,11 @@ void rv_plugin_pool_free(rv_plugin_pool *pool);
 RV_MUST_CHECK int rv_plugins_new(const struct rv_plugins_opts *opts, rv_plugins **out, rv_err **err);
 void rv_plugins_free(rv_plugins *p); /* closes all but what is of a pool; no call of this set may be running */
 
+/** For a program, not for a library in one: from now on a capability that crashes or aborts in this process is named on
+ * standard error before the process ends. Sets handlers of SIGABRT, SIGSEGV, SIGBUS, SIGFPE and SIGILL for good, where
+ * they have none. Main thread. */
+void rv_plugins_name_crashes(void);
+
 /** The capability path: extra dirs first (may be NULL), then REEVE_CAPABILITY_PATH (colon-separated), base_dir and
  *  base_dir/capabilities (NULL: neither), the folder lib/reeve/capabilities beside the running binary's prefix, then
  * the install prefix. *out is a NULL-terminated array, one free() of rv_plugins_path_free(). */

@@ -1,6 +1,7 @@
 /* Loading: every fault that shows before a call, and that a failed load leaves nothing behind. */
 #include "tests/unit/plugin/suites.h"
 
+#include <signal.h>
 #include <string.h>
 
 const struct load_fault load_faults[] = {
@@ -99,6 +100,24 @@ START_TEST(a_faulty_plugin_is_refused_and_the_process_goes_on)
 END_TEST
 
 /* Proves 11.5: No abort on plugin answers: every hostile plugin ends in an error and a usable process */
+/* The process is the host's. */
+START_TEST(loading_changes_no_signal_of_the_process)
+{
+    static const int numbers[] = {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL};
+    struct sigaction before[RV_COUNT(numbers)], behind;
+    rv_plugins *p = new_set(NULL);
+
+    for (size_t i = 0; i < RV_COUNT(numbers); i++)
+        ck_assert_int_eq(sigaction(numbers[i], NULL, &before[i]), 0);
+    must_load(p, "hello");
+    for (size_t i = 0; i < RV_COUNT(numbers); i++) {
+        ck_assert_int_eq(sigaction(numbers[i], NULL, &behind), 0);
+        ck_assert(behind.sa_handler == before[i].sa_handler);
+    }
+    rv_plugins_free(p);
+}
+END_TEST
+
 START_TEST(all_faulty_plugins_one_after_another_leave_the_good_ones_usable)
 {
     rv_plugins *p = new_set(NULL);
@@ -219,6 +238,7 @@ Suite *load_suite(void)
 
     tcase_add_loop_test(tc, a_faulty_plugin_is_refused_and_the_process_goes_on, 0, RV_COUNT(load_faults));
     tcase_add_test(tc, all_faulty_plugins_one_after_another_leave_the_good_ones_usable);
+    tcase_add_test(tc, loading_changes_no_signal_of_the_process);
     tcase_add_test(tc, a_tool_name_belongs_to_one_capability);
     tcase_add_test(tc, a_capability_is_loaded_once);
     tcase_add_test(tc, a_path_is_taken_as_it_is);
