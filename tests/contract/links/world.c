@@ -2,9 +2,15 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "coreengine/tools/mcp/http/http.h"
 #include "coreengine/tools/mcp/mcptools_internal.h"
+#include "coreengine/tools/rest/rest.h"
 #include "tests/kit/kit.h"
+
+#define MORE_BYTES ((size_t)1 << 20) /* that the server writes at once of the answer without an end */
 
 /* --- what comes --- */
 
@@ -63,6 +69,53 @@ static void on_closed(void *arg)
     w->n_closed++;
 }
 
+/* --- the server of the links over HTTP --- */
+
+static bool is_asked(const struct server *s, const char *name)
+{
+    char call[40], path[40];
+
+    snprintf(call, sizeof call, "\"name\":\"%s\"", name);
+    snprintf(path, sizeof path, "GET /%s ", name);
+    return strstr(rv_buf_cstr(&s->last), call) || strstr(rv_buf_cstr(&s->last), path);
+}
+
+static rv_str choose(struct server *s)
+{
+    static const char head[] = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: ";
+    const char *body = strstr(rv_buf_cstr(&s->last), "\r\n\r\n");
+    const char *id = body ? strstr(body, "\"id\":") : NULL;
+    struct world *w = s->self;
+    char text[200];
+
+    s->after = is_asked(s, "end") ? CLOSE : is_asked(s, "large") ? ENDLESS : KEEP;
+    snprintf(text, sizeof text, "{\"jsonrpc\":\"2.0\",\"id\":%d,\"result\":{}}", id ? atoi(id + 5) : 0);
+    w->answer[0] = '\0';
+    if (is_asked(s, "large"))
+        snprintf(w->answer, sizeof w->answer, "%sapplication/json\r\n\r\n\"", head);
+    else if (is_asked(s, "three"))
+        snprintf(w->answer, sizeof w->answer,
+                 "%stext/event-stream\r\n\r\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"one\"}\n\n"
+                 "data: {\"jsonrpc\":\"2.0\",\"method\":\"two\"}\n\ndata: %s\n\n",
+                 head, text);
+    else if (is_asked(s, "answer"))
+        snprintf(w->answer, sizeof w->answer, "%sapplication/json\r\nContent-Length: %zu\r\n\r\n%s", head, strlen(text),
+                 text);
+    return rv_str_of(w->answer);
+}
+
+static void serve(struct world *w)
+{
+    static char more[MORE_BYTES];
+
+    memset(more, 'x', sizeof more);
+    server_start(&w->server, &w->loop);
+    w->server.self = w;
+    w->server.choose = choose;
+    w->server.more = (rv_str){more, sizeof more};
+    snprintf(w->url, sizeof w->url, "http://127.0.0.1:%d", w->server.port);
+}
+
 /* --- the kinds --- */
 
 static int open_stdio(struct world *w, const struct rv_mcp_link_user *user, rv_err **err)
@@ -75,7 +128,25 @@ static int open_stdio(struct world *w, const struct rv_mcp_link_user *user, rv_e
     return rv_mcp_stdio_open(&how, &w->link, err);
 }
 
-const struct kind kinds[N_KINDS] = {{.name = "stdio", .open = open_stdio, .is_one_server = true}};
+static int open_http(struct world *w, const struct rv_mcp_link_user *user, rv_err **err)
+{
+    serve(w);
+    const struct rv_mcp_web_opts opts = {.loop = &w->loop, .url = w->url, .user = *user};
+    return rv_mcp_web_open(&opts, &w->link, err);
+}
+
+static int open_rest(struct world *w, const struct rv_mcp_link_user *user, rv_err **err)
+{
+    serve(w);
+    const struct rv_rest_opts opts = {.loop = &w->loop, .document = w->url, .url = w->url, .user = *user};
+    return rv_rest_open(&opts, &w->link, err);
+}
+
+const struct kind kinds[N_KINDS] = {
+    {.name = "stdio", .open = open_stdio, .is_one_server = true},
+    {.name = "http", .open = open_http},
+    {.name = "rest", .open = open_rest, .has_one_answer = true},
+};
 
 /* --- what a test does --- */
 
@@ -150,6 +221,8 @@ void world_end(struct world *w)
         world_close(w);
     while (!w->n_closed && !w->is_not_told) /* whatever the peer does */
         uv_run(&w->loop, UV_RUN_ONCE);
+    if (w->server.port)
+        server_stop(&w->server);
     uv_run(&w->loop, UV_RUN_DEFAULT);
     ck_assert_int_eq(w->n_closed, !w->is_not_told);
     ck_assert_int_eq(uv_loop_close(&w->loop), 0);

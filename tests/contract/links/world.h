@@ -1,9 +1,9 @@
 /* A link of one of the kinds, and its peer, which does what the name of a request says:
  *
  *   answer   gives the response
- *   three    two notifications before it, one and two
+ *   three    two notifications before it, one and two (not by REST, where one request has one answer)
  *   silent   gives none
- *   end      ends: the process, without a response
+ *   end      ends: the process, or the connection, without a response
  *   large    writes a message that does not end
  *
  * What a callback may never do is checked in each of them, whatever a test looks for. */
@@ -14,6 +14,7 @@
 #include <uv.h>
 
 #include "coreengine/mcp/link.h"
+#include "tests/unit/http/server.h"
 
 TCase *links_case(void);
 
@@ -28,14 +29,17 @@ struct kind {
     const char *name;
     int (*open)(struct world *w, const struct rv_mcp_link_user *user, rv_err **err);
     bool is_one_server; /* its end is that of the link; messages come in one order */
+    bool has_one_answer;
 };
-#define N_KINDS 1
+#define N_KINDS 3
 extern const struct kind kinds[N_KINDS];
 
 struct world {
     const struct kind *kind;
     uv_loop_t loop;
     struct rv_mcp_link link;
+    struct server server; /* not of stdio */
+    char url[64], answer[1000];
     rv_buf order; /* of what came: "1 " a response, "one " a notification */
     size_t n_messages, n_failed;
     int messages[MAX_ID], failed[MAX_ID]; /* of an id; failed[0]: of the link */
