@@ -41,11 +41,129 @@ START_TEST(what_ends_without_an_answer_has_failed_once)
 }
 END_TEST
 
+static void cancel_all(struct world *w)
+{
+    for (int id = 1; id <= 3; id++)
+        if (!w->failed[id])
+            world_cancel(w, id);
+    w->then = NULL;
+}
+
+START_TEST(what_is_cancelled_does_not_fail)
+{
+    struct world w;
+
+    world_open(&w, _i);
+    ck_assert_int_eq(world_send(&w, 4, "silent"), 0);
+    ck_assert_int_eq(world_send(&w, 5, "answer"), 0);
+    world_wait(&w, 1, 0);
+    world_cancel(&w, 4);
+    world_cancel(&w, 4);
+    world_cancel(&w, 5);  /* it has its answer */
+    world_cancel(&w, 15); /* never sent */
+    if (w.server.port)
+        server_hang_up(&w.server);
+    w.then = cancel_all; /* in the callback of the first that fails */
+    for (int id = 1; id <= 3; id++)
+        ck_assert_int_eq(world_send(&w, id, "end"), 0);
+    world_wait(&w, 1, 1);
+    ck_assert_int_eq(world_send(&w, 6, "answer"), w.kind->is_one_server ? RV_E_STATE : 0);
+    world_wait(&w, w.kind->is_one_server ? 1 : 2, 1);
+    world_end(&w);
+    ck_assert_uint_eq(w.n_failed, 1);
+}
+END_TEST
+
+START_TEST(nothing_comes_after_close)
+{
+    struct world w;
+
+    world_open(&w, _i);
+    ck_assert_int_eq(world_send(&w, 1, "answer"), 0);
+    world_wait(&w, 1, 0);
+    ck_assert_int_eq(world_send(&w, 2, "silent"), 0);
+    ck_assert_int_eq(world_send(&w, 3, "answer"), 0);
+    ck_assert_int_eq(world_send(&w, 4, "end"), 0);
+    world_close(&w);
+    ck_assert_int_eq(w.n_closed, 0); /* it comes from the loop */
+    ck_assert_ptr_null(w.link.ops);
+    world_end(&w);
+    ck_assert_uint_eq(w.n_messages + w.n_failed, 1);
+}
+END_TEST
+
+START_TEST(a_callback_may_close)
+{
+    const char *const names[] = {"answer", "end"};
+    struct world w;
+
+    for (size_t i = 0; i < RV_COUNT(names); i++) {
+        world_open(&w, _i);
+        w.then = world_close;
+        ck_assert_int_eq(world_send(&w, 1, w.kind->has_one_answer || i ? names[i] : "three"), 0);
+        for (int id = 2; id <= 4; id++)
+            ck_assert_int_eq(world_send(&w, id, names[i]), 0);
+        world_wait(&w, i == 0, i == 1);
+        world_end(&w);
+        ck_assert_uint_eq(w.n_messages + w.n_failed, 1);
+    }
+}
+END_TEST
+
+static void send_next(struct world *w)
+{
+    if (w->n_messages < 5)
+        ck_assert_int_eq(world_send(w, (int)w->n_messages + 1, "answer"), 0);
+}
+
+START_TEST(a_callback_may_send)
+{
+    struct world w;
+
+    world_open(&w, _i);
+    w.then = send_next;
+    ck_assert_int_eq(world_send(&w, 1, "answer"), 0);
+    world_wait(&w, 5, 0);
+    ck_assert_str_eq(rv_buf_cstr(&w.order), "1 2 3 4 5 ");
+    world_end(&w);
+}
+END_TEST
+
+START_TEST(closed_is_told_of_a_link_that_was_not_used)
+{
+    struct world w;
+
+    world_open(&w, _i);
+    world_close(&w);
+    ck_assert_int_eq(w.n_closed, 0);
+    world_end(&w);
+    ck_assert_uint_eq(w.n_messages + w.n_failed, 0);
+}
+END_TEST
+
+START_TEST(closed_may_be_left_out)
+{
+    struct world w;
+
+    world_open(&w, _i);
+    w.is_not_told = true;
+    ck_assert_int_eq(world_send(&w, 1, "silent"), 0);
+    world_end(&w);
+    ck_assert_uint_eq(w.n_messages + w.n_failed, 0);
+}
+END_TEST
+
 TCase *links_case(void)
 {
     TCase *c = tcase_create("links");
 
     tcase_add_loop_test(c, a_request_ends_once_and_a_notification_does_not, 0, N_KINDS);
     tcase_add_loop_test(c, what_ends_without_an_answer_has_failed_once, 0, N_KINDS);
+    tcase_add_loop_test(c, what_is_cancelled_does_not_fail, 0, N_KINDS);
+    tcase_add_loop_test(c, nothing_comes_after_close, 0, N_KINDS);
+    tcase_add_loop_test(c, a_callback_may_close, 0, N_KINDS);
+    tcase_add_loop_test(c, a_callback_may_send, 0, N_KINDS);
+    tcase_add_loop_test(c, closed_is_told_of_a_link_that_was_not_used, 0, N_KINDS);
+    tcase_add_loop_test(c, closed_may_be_left_out, 0, N_KINDS);
     return c;
 }
