@@ -1,5 +1,10 @@
 /* What coreengine/mcp/link.h promises of every link, asked of each kind. What no callback may do is in world.c. */
+#include <stdlib.h>
+#include <string.h>
+
 #include "tests/contract/links/world.h"
+
+#define TOO_MANY_BYTES (((size_t)33 << 20) + 1) /* more than any link takes or queues */
 
 START_TEST(a_request_ends_once_and_a_notification_does_not)
 {
@@ -141,6 +146,52 @@ START_TEST(closed_is_told_of_a_link_that_was_not_used)
 }
 END_TEST
 
+START_TEST(messages_come_in_the_order_of_the_peer)
+{
+    struct world w;
+
+    world_open(&w, _i);
+    if (!w.kind->has_one_answer) {
+        ck_assert_int_eq(world_send(&w, 1, "three"), 0);
+        world_wait(&w, 3, 0);
+        ck_assert_str_eq(rv_buf_cstr(&w.order), "one two 1 ");
+    }
+    if (w.kind->is_one_server) {
+        for (int id = 2; id <= 6; id++)
+            ck_assert_int_eq(world_send(&w, id, "answer"), 0);
+        world_wait(&w, 8, 0);
+        ck_assert_str_eq(rv_buf_cstr(&w.order), "one two 1 2 3 4 5 6 ");
+    }
+    world_end(&w);
+}
+END_TEST
+
+START_TEST(what_is_too_large_is_a_failure_of_its_kind)
+{
+    char *body = malloc(TOO_MANY_BYTES);
+    struct world w;
+
+    ck_assert_ptr_nonnull(body);
+    memset(body, ' ', TOO_MANY_BYTES);
+    world_open(&w, _i);
+    const struct rv_mcp_send large = {.id = 1,
+                                      .method = "tools/call",
+                                      .name = "answer",
+                                      .body = {body, TOO_MANY_BYTES},
+                                      .version = "2026-07-28",
+                                      .is_modern = true};
+    ck_assert_int_eq(world_send_raw(&w, &large), RV_E_LIMIT);
+    ck_assert_int_eq(world_send(&w, 2, "answer"), 0); /* the link is as before */
+    world_wait(&w, 1, 0);
+    ck_assert_int_eq(world_send(&w, 3, "large"), 0);
+    world_wait(&w, 1, 1);
+    ck_assert_int_eq(w.failed[w.kind->is_one_server ? 0 : 3], 1);
+    ck_assert_int_eq(w.fault, RV_MCP_FAULT_TOO_LARGE);
+    world_end(&w);
+    free(body);
+}
+END_TEST
+
 START_TEST(closed_may_be_left_out)
 {
     struct world w;
@@ -165,5 +216,7 @@ TCase *links_case(void)
     tcase_add_loop_test(c, a_callback_may_send, 0, N_KINDS);
     tcase_add_loop_test(c, closed_is_told_of_a_link_that_was_not_used, 0, N_KINDS);
     tcase_add_loop_test(c, closed_may_be_left_out, 0, N_KINDS);
+    tcase_add_loop_test(c, messages_come_in_the_order_of_the_peer, 0, N_KINDS);
+    tcase_add_loop_test(c, what_is_too_large_is_a_failure_of_its_kind, 0, N_KINDS);
     return c;
 }
