@@ -1,8 +1,9 @@
 /* Links: one connection to an MCP server, whatever carries it.
  *
- * A child process (stdio) is a link, an HTTP endpoint is one; to add a transport, implement struct rv_mcp_link_ops. A
- * link moves messages. It does not know what they mean: versions, ids, retries and time limits belong to the session
- * above it (client.h), which says in struct rv_mcp_send all that a transport needs to know about a message.
+ * A child process (stdio) is a link, an HTTP endpoint is one, a REST server is one; to add a transport, implement
+ * struct rv_mcp_link_ops, and add it to the suite in tests/contract/links. A link moves messages. It does not know what
+ * they mean: versions, ids, retries and time limits belong to the session above it (client.h), which says in struct
+ * rv_mcp_send all that a transport needs to know about a message.
  *
  * Threads: a link belongs to the loop thread. No callback comes from inside one of the functions below. A callback may
  * call send, cancel and close of its link.
@@ -77,7 +78,7 @@ struct rv_mcp_link_user {
 };
 
 struct rv_mcp_link_ops {
-    const char *name; /* "stdio" or "http" */
+    const char *name; /* "stdio", "http" or "rest" */
     /** Send a message, or queue it. 0: it is on its way, and a request ends by `message`, by `failed` or by cancel.
      * RV_E_STATE: the link is dead; RV_E_LIMIT: too much is queued; RV_E_NOMEM: nothing was sent. */
     int (*send)(void *self, const struct rv_mcp_send *m, rv_err **err);
