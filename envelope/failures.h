@@ -48,8 +48,8 @@
     R(X, AGENT_FAILED, REQUEST, "agent_failed", "an asked agent failed, or may not be asked", "")                      \
     R(X, HOOK_FAILED, SERVER, "hook_failed", "a hook, mock handler or routing function failed", "")                    \
     R(X, HOOK_TIMED_OUT, SERVER, "hook_timed_out",                                                                     \
-      "a capability's hook, policy or routing function did not answer in time",                                        \
-      "raise timeout_seconds of the stage, or make the hook faster")                                                   \
+      "a capability's hook, mock handler, policy or routing function did not answer in time",                          \
+      "raise timeout_ms of its specification if it has one, else timeout_seconds of the stage, or make it faster")     \
     R(X, PLUGIN_FAILED, SERVER, "plugin_failed", "a capability broke its contract",                                    \
       "tell the author of the capability")                                                                             \
     R(X, POLICY_DENIED, REQUEST, "policy_denied", "a policy denied it", "")                                            \

@@ -34,6 +34,7 @@ struct call {
     int agent; /* of `pipeline`; that of a stage of an inner run is not `stage` */
     int64_t started_us, deadline_us;
     int64_t allowed_us;          /* the time that the core gave it; 0: unknown, another process has used a part */
+    bool has_own_limit;          /* that time is timeout_ms of the entry's specification */
     struct rv_plugin_work *work; /* of an entry, under way; then due_us is when to give up; owned */
     struct rv_tool_call tool; /* for a call of a tool; pending while it has a source; then due_us is when to give up */
     int64_t patience_us;      /* simulated time: real time at which the job is given up */

@@ -293,6 +293,11 @@ void rv_call_timed_out(struct call *c)
     give_up(c);
     rv_call_fail(c, rv_error_timeout, true, "%s \"%s\" did not answer within %lld ms", c->what, c->name,
                  (long long)(us + 999) / 1000);
+    if (c->has_own_limit) {
+        rv_buf_puts(&c->text, ": its own limit, timeout_ms of its specification");
+        c->code =
+            rv_failure_text(RV_FAILURE_HOOK_TIMED_OUT); /* also of a mock, for which the stage's limit is not it */
+    }
     if (c->event == RV_EVENT_LLM_DONE) {
         rv_call_say_limit(c);
         c->answer = RV_LLM_ANSWER_NONE;

@@ -197,6 +197,16 @@ static const char *what_of(const struct rv_effect *e)
     return rv_name_kind_text(e->entry);
 }
 
+/* No more than the entry allows itself: the stage has more time left. */
+static bool has_own_limit(const rv_exec *x, const struct call *c, const struct rv_effect *e)
+{
+    if (!x->opts.plugins || e->kind != RV_EFFECT_CALL_HOOK)
+        return false;
+    const struct rv_catalog catalog = rv_plugins_catalog(x->opts.plugins);
+    const struct rv_entry_info *info = catalog.entry(catalog.self, e->entry, rv_str_of(e->name));
+    return info && info->timeout_ms > 0 && c->allowed_us == info->timeout_ms * RV_US_PER_MS;
+}
+
 static int start_call(rv_exec *x, struct rv_effect *e, rv_err **err)
 {
     struct call *c = rv_call_new(x, CALL_ANSWER, rv_engine_now_us(x->engine), e->call_id);
@@ -216,6 +226,7 @@ static int start_call(rv_exec *x, struct rv_effect *e, rv_err **err)
         c->pipeline = e->pipeline;
     c->deadline_us = e->deadline_us ? rv_exec_due_us(x, e->deadline_us) : 0;
     c->allowed_us = e->deadline_us && !x->recovers ? e->deadline_us - x->last_us : 0;
+    c->has_own_limit = has_own_limit(x, c, e);
     c->is_once = e->kind == RV_EFFECT_CALL_TOOL && e->effect_class == RV_EFFECT_NON_IDEMPOTENT;
     c->what = what_of(e);
     if (e->kind == RV_EFFECT_CALL_LLM) {

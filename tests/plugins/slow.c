@@ -110,6 +110,7 @@ static const struct rv_cap_entry entries[] = {
     {RV_CAP_TOOL, "meet", RV_CAP_JSON({"risk" : "read_only"}), meet},
     {RV_CAP_TOOL, "gather", RV_CAP_JSON({"risk" : "read_only"}), gather},
     {RV_CAP_HOOK, "doze", RV_CAP_JSON({"description" : "The same as a hook."}), doze_hook},
+    {RV_CAP_MOCK, "hasty", RV_CAP_JSON({"timeout_ms" : 50}), doze_hook},
     {RV_CAP_TOOL, "hesitate", RV_CAP_JSON({"risk" : "write"}), hesitate},
     {RV_CAP_PROBE, "hesitate", RV_CAP_JSON({"description" : "Takes as long."}), probe_hesitate},
     {RV_CAP_TOOL, "dither", RV_CAP_JSON({"risk" : "write"}), hesitate},

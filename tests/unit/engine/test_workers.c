@@ -235,6 +235,26 @@ START_TEST(a_cancelled_run_leaves_its_calls_behind)
 }
 END_TEST
 
+/* The stage has 300 s, which nothing but the entry's own limit shortens. */
+START_TEST(an_entry_that_has_a_limit_of_its_own_is_told_by_it)
+{
+    struct how how = {.capabilities = capabilities, .workers = 1};
+    struct world w;
+
+    world_run(&w, &how, "name: m\nagents: [{name: a, mock_handler: slow.hasty, mock: true}]", NULL);
+    const char *events = rv_buf_cstr(&w.events);
+    ck_assert_msg(strstr(events, "did not answer within 50 ms: its own limit, timeout_ms of its specification"), "%s",
+                  events);
+    ck_assert_msg(strstr(events, "\"code\":\"hook_timed_out\""), "%s", events);
+    world_fini(&w);
+
+    world_run(&w, &how, "name: m\nagents: [{name: a, pre_process: slow.doze, timeout_seconds: 1}]", NULL);
+    events = rv_buf_cstr(&w.events);
+    ck_assert_msg(strstr(events, "did not answer within 1000 ms") && !strstr(events, "its own limit"), "%s", events);
+    world_fini(&w);
+}
+END_TEST
+
 static const char *const quick[] = {"quick", NULL};
 
 static bool is_this_thread(const char *output)
@@ -341,6 +361,7 @@ Suite *workers_suite(void)
     tcase_add_test(tc, a_tool_that_ignores_its_deadline_is_given_up_also_in_simulated_time);
     tcase_add_test(tc, how_long_was_waited_is_what_was_allowed_however_late_the_call_began);
     tcase_add_test(tc, a_cancelled_run_leaves_its_calls_behind);
+    tcase_add_test(tc, an_entry_that_has_a_limit_of_its_own_is_told_by_it);
     tcase_add_test(tc, an_entry_that_never_blocks_is_called_on_the_thread_of_the_loop);
     tcase_add_test(tc, an_entry_that_breaks_its_word_is_named_in_the_log);
     tcase_add_test(tc, workers_without_work_leave_and_come_back);
