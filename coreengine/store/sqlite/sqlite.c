@@ -28,7 +28,8 @@ static int fail_errno(const char *path, const char *what, rv_err **err)
     return RV_FAIL_SYSTEM(err, reason, "\"%s\": %s", path, what);
 }
 
-/* A folder above the file is missing. It is not made: a path that is misspelt would become another store. */
+/* A folder above the file is missing, or is there and takes no files, as /proc. It is not made: a path that is misspelt
+ * would become another store. */
 static int no_folder(const char *path, rv_err **err)
 {
     char *folder = rv_str_dup(rv_str_of(path)), *above = NULL;
@@ -40,6 +41,13 @@ static int no_folder(const char *path, rv_err **err)
     if (!slash || !(above = rv_str_dup(rv_str_of(folder)))) {
         free(folder);
         return RV_FAIL(err, folder ? RV_E_IO : RV_E_NOMEM, "\"%s\": a folder above the file does not exist", path);
+    }
+    if (folder[0] && stat(folder, &info) == 0) {
+        int rc = RV_FAIL(err, RV_E_IO, "no file can be made in the folder \"%s\"", folder);
+        rv_err_hint(err, "name a file in a folder of a disk: this one is made by the system");
+        free(folder);
+        free(above);
+        return rc;
     }
     for (slash = strrchr(above, '/'); slash && slash != above; slash = strrchr(above, '/')) {
         *slash = '\0';
