@@ -252,8 +252,8 @@ static int open_chat(struct rv_cli_chat *c, const char *session, rv_err **err)
     int rc = read_options(c, err);
     if (rc == 0)
         rc = rv_app_chat_open(&c->in, err);
-    if (c->in.store_failed && !rv_err_hint_text(*err))
-        rv_err_hint(err, "--no-store runs without a store");
+    if (c->in.store_failed)
+        rv_cli_hint_store(err);
     if (rc == 0)
         rc = rv_chat_signals_watch(c->in.engine, err);
     if (rc == 0)

@@ -62,6 +62,14 @@ static void note_left_behind(const struct rv_cli *cli, rv_store *store)
                    n == 1 ? "" : "s");
 }
 
+void rv_cli_hint_store(rv_err **err)
+{
+    for (const rv_err *link = *err; link; link = rv_err_cause(link))
+        if (rv_err_hint_text(link))
+            return;
+    rv_err_hint(err, "--no-store runs without a store");
+}
+
 /* Takes env. */
 static int run_kept(struct rv_cli *cli, struct rv_app_run *run, rv_envelope *env, rv_err **err)
 {
@@ -76,9 +84,8 @@ static int run_kept(struct rv_cli *cli, struct rv_app_run *run, rv_envelope *env
     if (rv_cli_flag(cli, "events"))
         rv_cli_tell_end(env, *err);
     rv_envelope_free(env);
-    if (!rv_err_is(*err, RV_E_EXISTS) && !rv_err_is(*err, RV_E_QUOTA) && !rv_err_src(*err).file &&
-        !rv_err_hint_text(*err))
-        rv_err_hint(err, "--no-store runs without a store");
+    if (!rv_err_is(*err, RV_E_EXISTS) && !rv_err_is(*err, RV_E_QUOTA) && !rv_err_src(*err).file)
+        rv_cli_hint_store(err);
     return rc;
 }
 

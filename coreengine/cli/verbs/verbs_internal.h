@@ -33,6 +33,10 @@ void rv_cli_write_proof(const struct rv_pipeline *p, const struct rv_app_proved 
 /** `reeve run --dry-run` of a pipeline that was checked. */
 RV_MUST_CHECK int rv_cli_dry_run(struct rv_cli *cli, struct rv_app_loaded *loaded, rv_err **err);
 
+/* run.c */
+/** No store could be used: say how to do without, unless a link of the error says what to do. */
+void rv_cli_hint_store(rv_err **err);
+
 /* batch.c */
 /** `reeve run --batch` of a pipeline that was checked. */
 RV_MUST_CHECK int rv_cli_batch(struct rv_cli *cli, struct rv_app_loaded *loaded, rv_err **err);
