@@ -26,7 +26,7 @@ enum rv_rules {
     RV_RULES_5 = 5, /* stages with MCP servers plan; a lost call counts beside its repetition; ids of asked agents */
     RV_RULES_6 = 6, /* a value of expressions that cannot be built is told with its agent and key */
     RV_RULES_7 = 7, /* a planned call that a hook, a breaker or an asked agent ended has a code */
-    RV_RULES_8 = 8, /* the start of a call of a model names its provider */
+    RV_RULES_8 = 8, /* the start of a model's call names its provider; why a reply has no object is told */
     RV_RULES_LAST = RV_RULES_8,
 };
 
@@ -251,10 +251,10 @@ bool rv_stage_is_mocked(const struct rv_visit_shared *shared, int stage);
 bool rv_stage_calls_llm(const struct rv_visit_shared *shared, int stage);
 
 /* --- Pure rules, usable alone ------------------------------------------------------------------------------------ */
-/** Rule 5.6: the object in a model's reply. required may be NULL. RV_E_PARSE (none, truncated, not an object),
- * RV_E_LIMIT. */
-RV_MUST_CHECK int rv_extract_object(rv_str text, const char *const *required, size_t n_required, json_object **out,
-                                    rv_err **err);
+/** Rule 5.6: the object in a model's reply. required may be NULL; rules: how a failure is told. RV_E_PARSE (none,
+ * truncated, not an object), RV_E_LIMIT. */
+RV_MUST_CHECK int rv_extract_object(rv_str text, const char *const *required, size_t n_required, enum rv_rules rules,
+                                    json_object **out, rv_err **err);
 
 /* Why a route was taken; ANSWER: on_answer has a target for what a person chose. */
 #define RV_ROUTES_BY(X)                                                                                                \

@@ -6,6 +6,7 @@
 #include "coreengine/agent/agent_internal.h"
 
 #include <json-c/linkhash.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct rv_json_opts lenient = {
@@ -49,7 +50,18 @@ struct search {
     json_object *first;    /* first candidate; owned */
     json_object *complete; /* first candidate with all required fields; owned */
     bool truncated;
+    const char *broken; /* the brace of the first candidate that cannot be read, or of one that is cut; of the text */
+    bool has_key;       /* it was meant as an object */
 };
+
+/* Braces of prose count only where nothing looks more like an object. */
+static void note_broken(struct search *s, const char *brace, bool has_key)
+{
+    if (!s->broken || (has_key && !s->has_key)) {
+        s->broken = brace;
+        s->has_key = has_key;
+    }
+}
 
 static int search_objects(rv_str text, const char *const *required, size_t n_required, struct search *s, rv_err **err)
 {
@@ -74,10 +86,15 @@ static int search_objects(rv_str text, const char *const *required, size_t n_req
                 s->first = json_object_get(obj);
             json_object_put(obj);
             at += scan.end;
-        } else if (scan.how == RV_JSON_INCOMPLETE) {
+            continue;
+        }
+        if (scan.how == RV_JSON_INCOMPLETE) {
             s->truncated = true;
+            s->broken = brace;
             return 0;
-        } else if (scan.saw_key) {
+        }
+        note_broken(s, brace, scan.saw_key);
+        if (scan.saw_key) {
             size_t skipped = skip_braces(rest);
             if (skipped == 0)
                 return 0;
@@ -89,7 +106,40 @@ static int search_objects(rv_str text, const char *const *required, size_t n_req
     return 0;
 }
 
-int rv_extract_object(rv_str text, const char *const *required, size_t n_required, json_object **out, rv_err **err)
+/* Fails with what the reader says of the candidate at the brace. What stands before it is blanked, so that line and
+ * column are those of the whole reply. */
+static int tell_why(rv_str text, const struct search *s, rv_err **err)
+{
+    const char *what =
+        s->truncated ? "the model reply is truncated inside an object" : "the one in the model reply is broken";
+    const struct rv_json_opts opts = {.allow_duplicates = true, .what = what};
+    size_t before = (size_t)(s->broken - text.ptr), n = 0;
+    json_object *value = NULL;
+    rv_err *cause = NULL;
+    char *copy = rv_str_dup(text);
+
+    if (!copy)
+        return RV_FAIL(err, RV_E_NOMEM, "tell why a reply has no object");
+    for (size_t i = 0; i < before; i++)
+        if (((unsigned char)text.ptr[i] & 0xC0) != 0x80) /* the first byte of a character */
+            copy[n++] = text.ptr[i] == '\n' ? '\n' : ' ';
+    memcpy(copy + n, s->broken, text.len - before);
+    int rc = rv_json_parse((rv_str){copy, n + text.len - before}, &opts, &value, &cause);
+    json_object_put(value);
+    free(copy);
+    if (rc == RV_E_NOMEM)
+        return rv_err_pass(err, cause);
+    if (rc == RV_E_LIMIT)
+        rc = RV_FAIL(err, RV_E_PARSE, "no JSON object found: %s (read are %d levels and some two million values)",
+                     rv_err_text(cause), RV_JSON_MAX_DEPTH);
+    else
+        rc = RV_FAIL(err, RV_E_PARSE, "no JSON object found: %s", rc < 0 ? rv_err_text(cause) : what);
+    rv_err_free(cause);
+    return rc;
+}
+
+int rv_extract_object(rv_str text, const char *const *required, size_t n_required, enum rv_rules rules,
+                      json_object **out, rv_err **err)
 {
     struct rv_json_scan scan;
     json_object *whole = NULL;
@@ -98,7 +148,9 @@ int rv_extract_object(rv_str text, const char *const *required, size_t n_require
     if (text.len > RV_JSON_MAX_BYTES)
         return RV_FAIL(err, RV_E_LIMIT, "model reply of %zu bytes is longer than the %zu that are read", text.len,
                        RV_JSON_MAX_BYTES);
-    text = rv_str_trim(rv_utf8_unmark(text));
+    rv_str from_start = rv_utf8_unmark(text);
+    text = rv_str_trim(from_start);
+    from_start.len = (size_t)(text.ptr - from_start.ptr) + text.len;
     if (text.len == 0)
         return RV_FAIL(err, RV_E_PARSE, "no JSON object found: the model reply is empty");
 
@@ -117,12 +169,15 @@ int rv_extract_object(rv_str text, const char *const *required, size_t n_require
     }
     json_object_put(whole);
 
-    struct search s = {NULL, NULL, false};
+    struct search s = {0};
+    bool says_why = rules == RV_RULES_NEWEST || rules >= RV_RULES_8;
     rc = search_objects(text, required, n_required, &s, err);
     if (rc == 0) {
         json_object *found = s.complete ? s.complete : s.first;
         if (found)
             *out = json_object_get(found);
+        else if (s.broken && says_why)
+            rc = tell_why(from_start, &s, err);
         else if (s.truncated)
             rc = RV_FAIL(err, RV_E_PARSE, "no JSON object found: the model reply is truncated inside an object");
         else

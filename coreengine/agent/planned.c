@@ -180,7 +180,7 @@ static int take_direct(rv_visit *v, rv_str content, rv_err **err)
         rv_visible_own(v, content, false);
         return rv_planned_answer(v, content, err);
     }
-    int rc = rv_extract_object(content, need->items, need->n, &v->output, &cause);
+    int rc = rv_extract_object(content, need->items, need->n, v->shared->rules, &v->output, &cause);
     if (rc == 0)
         rc = rv_output_check(v, v->output, &cause);
     bool no_memory = rv_err_is(cause, RV_E_NOMEM);

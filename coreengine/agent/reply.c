@@ -305,7 +305,7 @@ static int structured_output(rv_visit *v, const struct rv_event *ev, json_object
     rv_err *cause = NULL;
 
     int rc = given ? read_arguments(v, rv_call_text(given, "arguments"), &value, &cause)
-                   : rv_extract_object(ev->reply, need->items, need->n, &value, &cause);
+                   : rv_extract_object(ev->reply, need->items, need->n, v->shared->rules, &value, &cause);
     if (rc == 0)
         rc = rv_output_check(v, value, &cause);
     else if (rc != RV_E_NOMEM && ev->llm.finish == RV_FINISH_LENGTH)
@@ -352,7 +352,7 @@ static int plain_output(rv_visit *v, const struct rv_event *ev, struct rv_effect
         else if (rc == 0)
             warn_of_cut(v, ev, out);
     } else {
-        rc = rv_extract_object(ev->reply, need->items, need->n, &v->output, &cause);
+        rc = rv_extract_object(ev->reply, need->items, need->n, v->shared->rules, &v->output, &cause);
         if (rc < 0 && ev->llm.finish == RV_FINISH_LENGTH)
             rc = cut_off(v, rc, &cause);
         if (rc < 0)

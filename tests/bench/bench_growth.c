@@ -89,7 +89,7 @@ static void extract(struct job *job)
     static const char *const required[] = {"never"};
     json_object *found = NULL;
 
-    RV_IGNORE(rv_extract_object(job->text, required, 1, &found, NULL), "only its work counts");
+    RV_IGNORE(rv_extract_object(job->text, required, 1, RV_RULES_NEWEST, &found, NULL), "only its work counts");
     json_object_put(found);
 }
 

@@ -19,7 +19,7 @@ static bool found_again(json_object *obj)
     require(rv_json_parse(rv_buf_str(&text), &opts, &parsed, NULL) == 0);
     bool same = rv_json_equal(parsed, obj);
     if (text.len <= RV_JSON_MAX_BYTES) {
-        require(rv_extract_object(rv_buf_str(&text), NULL, 0, &again, NULL) == 0);
+        require(rv_extract_object(rv_buf_str(&text), NULL, 0, RV_RULES_NEWEST, &again, NULL) == 0);
         same &= rv_json_equal(again, obj);
     }
     json_object_put(again);
@@ -34,8 +34,8 @@ RV_FUZZ_TARGET(extract)
     rv_str text = {(const char *)data, size};
     json_object *any = NULL, *with = NULL;
     rv_err *err = NULL;
-    int rc = rv_extract_object(text, NULL, 0, &any, &err);
-    int rc_with = rv_extract_object(text, required, 1, &with, NULL);
+    int rc = rv_extract_object(text, NULL, 0, RV_RULES_NEWEST, &any, &err);
+    int rc_with = rv_extract_object(text, required, 1, RV_RULES_NEWEST, &with, NULL);
 
     require((rc == 0) == (any != NULL) && (rc < 0) == (err != NULL));
     require(rc == 0 || rc == RV_E_PARSE || rc == RV_E_LIMIT);

@@ -155,7 +155,7 @@ static int extract_json(json_object *in, rv_jw *out, rv_err **err)
 
     int rc = rv_fn_words(in, "required_output_fields", &required, &n, err);
     if (rc == 0)
-        rc = rv_extract_object(rv_fn_str(in, "text"), required, n, &found, err);
+        rc = rv_extract_object(rv_fn_str(in, "text"), required, n, RV_RULES_NEWEST, &found, err);
     if (rc == 0)
         rv_jw_value(out, found);
     json_object_put(found);

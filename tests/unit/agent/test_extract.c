@@ -55,14 +55,21 @@ static const struct {
     /* meant as an object, but broken: skipped as a whole */
     {"{\"a\":1,} {\"b\":2}", NULL, "{\"b\":2}", NULL},
     {"{\"a\":{\"in\":1}, oops} {\"b\":2}", NULL, "{\"b\":2}", NULL},
-    {"{\"a\":tru, \"in\":{\"x\":1}}", NULL, NULL, "no JSON object"},
+    {"{\"a\":tru, \"in\":{\"x\":1}}", NULL, NULL, "is broken: line 1, column 9: expected \"true\", found ','"},
     {"{\"a\":\"}\" oops {\"in\":1}} {\"b\":2}", NULL, "{\"b\":2}", NULL},
-    {"{\"a\":oops {\"in\":1}", NULL, NULL, "no JSON object"},
+    {"{\"a\":oops {\"in\":1}", NULL, NULL, "is broken: line 1, column 6: expected a value, found 'o'"},
     {"{\"ok\":1} {\"a\":oops {\"in\":1}", NULL, "{\"ok\":1}", NULL},
     {"{\"a\":01} {\"b\":2}", NULL, "{\"b\":2}", NULL},
     {"{\"a\":NaN} {\"b\":2}", NULL, "{\"b\":2}", NULL},
+    /* the place is that of the whole reply, in characters; what looks like an object goes before braces of prose */
+    {" \n\xC3\xA9 {name}: {\"a\":1,}\n", NULL, NULL,
+     "is broken: line 2, column 18: expected a key in double quotes, found '}'"},
+    {"use {name}", NULL, NULL, "is broken: line 1, column 6: expected a key in double quotes, found 'n'"},
+    {"{'a':1}", NULL, NULL, "is broken: line 1, column 2: expected a key in double quotes, found a single quote"},
+    {"{\"a\":1,} {\"b\":oops}", NULL, NULL, "is broken: line 1, column 8: "},
     /* cut off */
-    {"{\"a\":1", NULL, NULL, "truncated"},
+    {"{\"a\":1", NULL, NULL,
+     "truncated inside an object: line 1, column 7: expected ',' or '}', found the end of the text"},
     {"{", NULL, NULL, "truncated"},
     {"text {\"a", NULL, NULL, "truncated"},
     {"text {\"a\":{\"b\":[1,", NULL, NULL, "truncated"},
@@ -91,7 +98,8 @@ START_TEST(finds_what_the_reply_means)
     const char *required[] = {cases[_i].required};
     json_object *found = NULL;
     rv_err *err = NULL;
-    int rc = rv_extract_object(rv_str_of(cases[_i].text), required, cases[_i].required ? 1 : 0, &found, &err);
+    int rc = rv_extract_object(rv_str_of(cases[_i].text), required, cases[_i].required ? 1 : 0, RV_RULES_NEWEST, &found,
+                               &err);
 
     if (cases[_i].want) {
         ck_assert_msg(rc == 0, "%s: %s", cases[_i].text, rv_err_text(err));
@@ -114,7 +122,8 @@ START_TEST(a_number_too_large_for_64_bits_becomes_a_double)
 {
     json_object *found = NULL, *n;
 
-    ck_assert_int_eq(rv_extract_object(RV_STR_LIT("x {\"n\":123456789012345678901234567890}"), NULL, 0, &found, NULL),
+    ck_assert_int_eq(rv_extract_object(RV_STR_LIT("x {\"n\":123456789012345678901234567890}"), NULL, 0, RV_RULES_NEWEST,
+                                       &found, NULL),
                      0);
     n = json_object_object_get(found, "n");
     ck_assert(json_object_is_type(n, json_type_double));
@@ -145,12 +154,16 @@ START_TEST(nesting_of_256_is_read_and_257_is_a_syntax_error)
     for (size_t i = 0; i < 2; i++) {
         char *ok = nested(256, before[i]), *deep = nested(257, before[i]);
         json_object *found = NULL;
-        ck_assert_int_eq(rv_extract_object(rv_str_of(ok), NULL, 0, &found, NULL), 0);
+        ck_assert_int_eq(rv_extract_object(rv_str_of(ok), NULL, 0, RV_RULES_NEWEST, &found, NULL), 0);
         json_object_put(found);
         found = NULL;
         /* the outermost had a key: it is skipped as a whole, its inner objects are never used */
-        ck_assert_int_eq(rv_extract_object(rv_str_of(deep), NULL, 0, &found, NULL), RV_E_PARSE);
+        rv_err *err = NULL;
+        ck_assert_int_eq(rv_extract_object(rv_str_of(deep), NULL, 0, RV_RULES_NEWEST, &found, &err), RV_E_PARSE);
         ck_assert_ptr_null(found);
+        ck_assert_msg(strstr(rv_err_text(err), "nesting is too deep (read are 256 levels") != NULL, "%s",
+                      rv_err_text(err));
+        rv_err_free(err);
         free(ok);
         free(deep);
     }
@@ -166,10 +179,31 @@ START_TEST(text_above_8_mib_is_refused)
 
     memset(text, ' ', n);
     memcpy(text, "{}", 2);
-    ck_assert_int_eq(rv_extract_object((rv_str){text, n}, NULL, 0, &found, NULL), RV_E_LIMIT);
-    ck_assert_int_eq(rv_extract_object((rv_str){text, n - 1}, NULL, 0, &found, NULL), 0);
+    ck_assert_int_eq(rv_extract_object((rv_str){text, n}, NULL, 0, RV_RULES_NEWEST, &found, NULL), RV_E_LIMIT);
+    ck_assert_int_eq(rv_extract_object((rv_str){text, n - 1}, NULL, 0, RV_RULES_NEWEST, &found, NULL), 0);
     json_object_put(found);
     free(text);
+}
+END_TEST
+
+/* The event of a failure, and so the journal, has its text: runs of older rules keep the text that they had. */
+START_TEST(runs_of_older_rules_keep_the_text_of_the_failure)
+{
+    static const char *const replies[][2] = {
+        {"{\"a\":1,}", "no JSON object found in the model reply"},
+        {"{\"a\":1", "no JSON object found: the model reply is truncated inside an object"},
+    };
+
+    for (size_t i = 0; i < RV_COUNT(replies); i++) {
+        json_object *found = NULL;
+        rv_err *old = NULL, *now = NULL;
+        ck_assert_int_eq(rv_extract_object(rv_str_of(replies[i][0]), NULL, 0, RV_RULES_7, &found, &old), RV_E_PARSE);
+        ck_assert_int_eq(rv_extract_object(rv_str_of(replies[i][0]), NULL, 0, RV_RULES_8, &found, &now), RV_E_PARSE);
+        ck_assert_str_eq(rv_err_text(old), replies[i][1]);
+        ck_assert_str_ne(rv_err_text(now), replies[i][1]);
+        rv_err_free(old);
+        rv_err_free(now);
+    }
 }
 END_TEST
 
@@ -181,5 +215,6 @@ TCase *extract_case(void)
     tcase_add_test(tc, a_number_too_large_for_64_bits_becomes_a_double);
     tcase_add_test(tc, nesting_of_256_is_read_and_257_is_a_syntax_error);
     tcase_add_test(tc, text_above_8_mib_is_refused);
+    tcase_add_test(tc, runs_of_older_rules_keep_the_text_of_the_failure);
     return tc;
 }
