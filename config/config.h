@@ -49,11 +49,11 @@ struct rv_model_config {                            /* the pipeline owns all tha
 };
 
 struct rv_prompt_config {
-    const char *key;       /* in the arena of the pipeline, as all texts here */
-    rv_template *compiled; /* owned by the pipeline */
-    const char *file;      /* NULL: inline */
-    struct rv_src src;     /* of the text */
-    int indent;            /* a block scalar: columns taken off each line; places in later lines do not count them */
+    const char *key;            /* in the arena of the pipeline, as all texts here */
+    rv_template *compiled;      /* owned by the pipeline */
+    const char *file;           /* NULL: inline */
+    struct rv_src src, key_src; /* of the text; of its key in the pipeline */
+    int indent; /* a block scalar: columns taken off each line; places in later lines do not count them */
 };
 
 #define RV_ISOLATED_MEMORY_MB  1024 /* where limits says nothing */

@@ -349,6 +349,7 @@ void rv_read_prompts(struct rv_key_reader *r, const struct rv_node *node, void *
         l->p->n_prompts = i + 1;
         out->key = node->keys[i]->text.ptr;
         out->src = rv_node_text_src(value);
+        out->key_src = node->keys[i]->src;
         inner.owner_name = out->key;
         if (value->kind == RV_NODE_STR) {
             out->indent = value->is_block ? value->indent : 0;

@@ -205,7 +205,7 @@ static int lint_prompts(const struct rv_pipeline *p, rv_findings *findings, rv_e
     }
     for (size_t i = 0; i < p->n_prompts && rc != RV_E_NOMEM; i++) {
         if (rv_index_get(&used, rv_str_of(p->prompts[i].key)) < 0)
-            rv_findings_add(findings, RV_SEVERITY_WARNING, &p->prompts[i].src,
+            rv_findings_add(findings, RV_SEVERITY_WARNING, &p->prompts[i].key_src,
                             "take it out, or name it as the prompt_key of a stage with has_llm: true",
                             "prompt \"%s\" is never used: no stage has it as prompt_key or system_key",
                             p->prompts[i].key);

@@ -2,7 +2,7 @@
 #include "tests/unit/config_analysis/suites.h"
 #include "tests/unit/config_analysis/world.h"
 
-static struct rv_prompt_config prompts[] = {{.key = "plan", .src = {"p.yaml", 40, 3}}};
+static struct rv_prompt_config prompts[] = {{.key = "plan", .key_src = {"p.yaml", 40, 3}}};
 static struct rv_model_config models[] = {{.role = "default", .src = {"p.yaml", 50, 3}},
                                           {.role = "judge", .src = {"p.yaml", 51, 3}}};
 
