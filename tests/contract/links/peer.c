@@ -39,7 +39,7 @@ int peer_run(void)
         if (is_named(line, "three"))
             fputs("{\"jsonrpc\":\"2.0\",\"method\":\"one\"}\n{\"jsonrpc\":\"2.0\",\"method\":\"two\"}\n", stdout);
         if (id && (is_named(line, "answer") || is_named(line, "three")))
-            printf("{\"jsonrpc\":\"2.0\",\"id\":%d,\"result\":{}}\n", atoi(id + 5));
+            printf("{\"jsonrpc\":\"2.0\",\"id\":%d,\"result\":{}}\n", (int)strtoll(id + 5, NULL, 10));
         fflush(stdout);
     }
     free(line);

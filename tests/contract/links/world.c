@@ -89,7 +89,8 @@ static rv_str choose(struct server *s)
     char text[200];
 
     s->after = is_asked(s, "end") ? CLOSE : is_asked(s, "large") ? ENDLESS : KEEP;
-    snprintf(text, sizeof text, "{\"jsonrpc\":\"2.0\",\"id\":%d,\"result\":{}}", id ? atoi(id + 5) : 0);
+    snprintf(text, sizeof text, "{\"jsonrpc\":\"2.0\",\"id\":%d,\"result\":{}}",
+             id ? (int)strtoll(id + 5, NULL, 10) : 0);
     w->answer[0] = '\0';
     if (is_asked(s, "large"))
         snprintf(w->answer, sizeof w->answer, "%sapplication/json\r\n\r\n\"", head);
