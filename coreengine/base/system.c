@@ -53,7 +53,8 @@ void rv_wait_readable(int fd)
 {
     struct pollfd p = {.fd = fd, .events = POLLIN};
 
-    RV_IGNORE(poll(&p, 1, -1) < 0, "the next read() says what is wrong");
+    while (poll(&p, 1, -1) < 0 && errno == EINTR) /* of other failures the next read() says what is wrong */
+        continue;
 }
 
 int rv_stream_getc(FILE *in)
