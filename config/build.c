@@ -145,7 +145,7 @@ static void check_tool(const struct declaration *d, const struct rv_agentdoc_too
 {
     if (strcmp(tool->name, RV_TOOL_ASK_AGENT) == 0)
         return;
-    if (tool->server && !rv_pipeline_mcp_server(d->l->p, tool->server))
+    if (tool->server && !rv_pipeline_find_mcp_server(d->l->p, tool->server))
         rv_findings_add(d->l->findings, RV_SEVERITY_ERROR, &tool->src,
                         "add it to mcp_servers of the pipeline, leave server out for a tool of a capability, or take "
                         "the tool out",
@@ -156,7 +156,8 @@ static void check_tool(const struct declaration *d, const struct rv_agentdoc_too
 /* By what a stage calls it: a tool of an MCP server of the pipeline by both names, so that no other tool is meant. */
 static const char *name_of(const struct declaration *d, const struct rv_agentdoc_tool *tool)
 {
-    if (!tool->server || !rv_pipeline_mcp_server(d->l->p, tool->server) || strcmp(tool->name, RV_TOOL_ASK_AGENT) == 0)
+    if (!tool->server || !rv_pipeline_find_mcp_server(d->l->p, tool->server) ||
+        strcmp(tool->name, RV_TOOL_ASK_AGENT) == 0)
         return tool->name;
     size_t len = strlen(tool->server) + strlen(tool->name) + 2;
     char *name = rv_loader_array(d->l, len, 1);
@@ -168,7 +169,7 @@ static const char *name_of(const struct declaration *d, const struct rv_agentdoc
 
 const char *rv_agent_callee(const struct rv_agent *a, const char *tool)
 {
-    return a->declared.doc && rv_agentdoc_resource(a->declared.doc, tool) ? RV_TOOL_READ_RESOURCE : tool;
+    return a->declared.doc && rv_agentdoc_find_resource(a->declared.doc, tool) ? RV_TOOL_READ_RESOURCE : tool;
 }
 
 static void set_tools(const struct declaration *d)
@@ -255,7 +256,7 @@ static void set_model(const struct declaration *d, const char *default_role)
             a->model.role = "";
     } else if (!a->model.role[0]) {
         a->model.role = default_role;
-        if (p->internal->has_models && !rv_pipeline_model(p, rv_str_of(default_role)) &&
+        if (p->internal->has_models && !rv_pipeline_find_model(p, rv_str_of(default_role)) &&
             !rv_is_dropped_role(p, default_role))
             rv_findings_add(d->l->findings, RV_SEVERITY_ERROR, src, "write model_role: ROLE, or model in its document",
                             "agent \"%s\": it has no model: its document names none, and models has no role \"%s\"",

@@ -223,7 +223,8 @@ static void check_prompt(const struct checker *c, const struct rv_agent *a, cons
     const char *names[64];
     size_t n = 0;
 
-    if (!name[0] || c->is_partial || rv_pipeline_prompt(c->p, rv_str_of(name)) || is_known(c, RV_NAME_PROMPT, name))
+    if (!name[0] || c->is_partial || rv_pipeline_find_prompt(c->p, rv_str_of(name)) ||
+        is_known(c, RV_NAME_PROMPT, name))
         return;
     for (size_t i = 0; i < c->p->n_prompts && n < RV_COUNT(names); i++)
         names[n++] = c->p->prompts[i].key;

@@ -106,7 +106,7 @@ static void check_role(struct rv_loader *l, const struct rv_agent *a)
                     "name a role of models, for example model_role: default", "has_llm needs a model_role");
         return;
     }
-    if (!a->model.role[0] || !p->internal->has_models || rv_pipeline_model(p, rv_str_of(a->model.role)) ||
+    if (!a->model.role[0] || !p->internal->has_models || rv_pipeline_find_model(p, rv_str_of(a->model.role)) ||
         rv_is_dropped_role(p, a->model.role))
         return;
     roles = rv_loader_array(l, p->n_models, sizeof *roles);
@@ -327,8 +327,8 @@ static void check_edge_limit(struct rv_loader *l, size_t i)
 
     if (!edge->from_name[0] || !edge->to_name[0])
         return;
-    edge->from = rv_pipeline_stage(l->p, rv_str_of(edge->from_name));
-    edge->to = rv_pipeline_stage(l->p, rv_str_of(edge->to_name));
+    edge->from = rv_pipeline_find_stage(l->p, rv_str_of(edge->from_name));
+    edge->to = rv_pipeline_find_stage(l->p, rv_str_of(edge->to_name));
     if (edge->from < 0)
         no_stage(l, &edge->from_src, "edge limit: from", edge->from_name);
     if (edge->to < 0)
@@ -366,7 +366,7 @@ static void check_resume_stages(struct rv_loader *l)
 
     for (size_t i = 0; i < RV_COUNT(stages); i++) {
         const struct rv_node *node = rv_node_get(l->root, stages[i].key);
-        if (stages[i].name[0] && rv_pipeline_stage(l->p, rv_str_of(stages[i].name)) < 0)
+        if (stages[i].name[0] && rv_pipeline_find_stage(l->p, rv_str_of(stages[i].name)) < 0)
             no_stage(l, &node->src, stages[i].key, stages[i].name);
     }
 }

@@ -259,9 +259,9 @@ void rv_pipeline_check_names(struct rv_pipeline *p, const struct rv_known_names 
 
 /* --- Queries (valid on a sound pipeline) --- */
 /** Index of a stage, or -1. */
-int rv_pipeline_stage(const struct rv_pipeline *p, rv_str name);
+int rv_pipeline_find_stage(const struct rv_pipeline *p, rv_str name);
 /** Target of a name: an index, or RV_TARGET_END/CLARIFICATION/CONFIRMATION, _NONE for "", _UNKNOWN. */
-int rv_pipeline_target(const struct rv_pipeline *p, rv_str name);
+int rv_pipeline_find_target(const struct rv_pipeline *p, rv_str name);
 const char *rv_pipeline_target_name(const struct rv_pipeline *p, int target); /* "end", "clarification", stage name */
 /** Where a person's yes leads after a route of the stage asked for confirmation: its default_next; the end where that
  * is empty or asks for the same confirmation. A stage, RV_TARGET_END or RV_TARGET_CLARIFICATION. */
@@ -274,8 +274,8 @@ int64_t rv_pipeline_edge_limit(const struct rv_pipeline *p, int from, int to);
 int rv_pipeline_edge_limit_at(const struct rv_pipeline *p, int from, int to);
 /** Stages that name `stage` in requires or after, in stage order; borrowed. */
 const int *rv_pipeline_dependents(const struct rv_pipeline *p, int stage, size_t *n);
-const struct rv_model_config *rv_pipeline_model(const struct rv_pipeline *p, rv_str role);  /* NULL: none */
-const struct rv_prompt_config *rv_pipeline_prompt(const struct rv_pipeline *p, rv_str key); /* NULL: none */
+const struct rv_model_config *rv_pipeline_find_model(const struct rv_pipeline *p, rv_str role);  /* NULL: none */
+const struct rv_prompt_config *rv_pipeline_find_prompt(const struct rv_pipeline *p, rv_str key); /* NULL: none */
 struct rv_reset_rules rv_pipeline_reset_rules(const struct rv_pipeline *p);
 
 /* Progress of a stage as readiness sees it (rule 4.5). */

@@ -174,7 +174,7 @@ static void check_visited(struct rv_loader *l, const char *test, const struct rv
 
     for (size_t i = 0; list && list->kind == RV_NODE_LIST && i < list->n; i++) {
         const struct rv_node *item = list->items[i];
-        if (item->kind != RV_NODE_STR || rv_pipeline_stage(l->p, item->text) >= 0)
+        if (item->kind != RV_NODE_STR || rv_pipeline_find_stage(l->p, item->text) >= 0)
             continue;
         rv_name_hint(l->findings, item->text, "stages", l->p->stage_names, l->p->n_agents, hint);
         rv_findings_add(l->findings, RV_SEVERITY_ERROR, &item->src, hint,
@@ -212,7 +212,7 @@ static void check_stages(struct rv_loader *l, const char *test, const char *key,
 
     for (size_t i = 0; list && list->kind == RV_NODE_LIST && i < list->n; i++) {
         const struct rv_node *stage = rv_node_get(list->items[i], member);
-        if (!stage || stage->kind != RV_NODE_STR || rv_pipeline_stage(l->p, stage->text) >= 0)
+        if (!stage || stage->kind != RV_NODE_STR || rv_pipeline_find_stage(l->p, stage->text) >= 0)
             continue;
         rv_name_hint(l->findings, stage->text, "stages", l->p->stage_names, l->p->n_agents, hint);
         rv_findings_add(l->findings, RV_SEVERITY_ERROR, &stage->src, hint,
@@ -237,7 +237,7 @@ static void check_without(struct rv_loader *l, const char *test, const struct rv
 static void check_judge(struct rv_loader *l, const char *test, const struct rv_test_judge *judge)
 {
     if (!judge->rubric || !judge->model || strchr(judge->model, ':') ||
-        rv_pipeline_model(l->p, rv_str_of(judge->model)))
+        rv_pipeline_find_model(l->p, rv_str_of(judge->model)))
         return;
     rv_findings_add(l->findings, RV_SEVERITY_ERROR, &judge->model_src,
                     "name a role of models, or provider:model, for example openai:gpt-4.1-mini",
@@ -256,7 +256,7 @@ static void check_prompts(struct rv_loader *l, const char *test, const struct rv
         const struct rv_node *set = sets->items[i];
         for (size_t k = 0; set->kind == RV_NODE_MAP && k < set->n; k++) {
             const struct rv_node *key = set->keys[k];
-            if (rv_pipeline_prompt(l->p, key->text))
+            if (rv_pipeline_find_prompt(l->p, key->text))
                 continue;
             rv_name_hint(l->findings, key->text, "prompts", names, l->p->n_prompts, hint);
             rv_findings_add(l->findings, RV_SEVERITY_ERROR, &key->src, hint,

@@ -474,7 +474,7 @@ static void check_resume(struct levels *v)
 
     for (size_t i = 0; i < RV_COUNT(keys); i++) {
         const struct rv_node *node = rv_node_get(v->l->root, keys[i]);
-        int stage = node && node->kind == RV_NODE_STR ? rv_pipeline_stage(v->p, node->text) : -1;
+        int stage = node && node->kind == RV_NODE_STR ? rv_pipeline_find_stage(v->p, node->text) : -1;
         char text[RV_HINT_MAX];
 
         if (stage < 0 || !v->marks[stage].is_set || (agent(v, stage)->level.fork < 0 && !is_join(v, stage)))

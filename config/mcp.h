@@ -101,6 +101,6 @@ static inline bool rv_mcp_samples(const struct rv_mcp_server_config *s)
  * relative to the pipeline's folder. */
 RV_MUST_CHECK int rv_pipeline_write_mcp_servers(const struct rv_pipeline *p, rv_jw *w, rv_err **err);
 /** NULL: there is no such server. */
-const struct rv_mcp_server_config *rv_pipeline_mcp_server(const struct rv_pipeline *p, const char *name);
+const struct rv_mcp_server_config *rv_pipeline_find_mcp_server(const struct rv_pipeline *p, const char *name);
 
 #endif

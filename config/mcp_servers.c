@@ -416,7 +416,7 @@ int rv_pipeline_write_mcp_servers(const struct rv_pipeline *p, rv_jw *w, rv_err 
     return rc;
 }
 
-const struct rv_mcp_server_config *rv_pipeline_mcp_server(const struct rv_pipeline *p, const char *name)
+const struct rv_mcp_server_config *rv_pipeline_find_mcp_server(const struct rv_pipeline *p, const char *name)
 {
     for (size_t i = 0; i < p->n_mcp_servers; i++)
         if (strcmp(p->mcp_servers[i].name, name) == 0)

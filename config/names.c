@@ -215,7 +215,7 @@ static bool is_asked_for(const rv_expr *expr, rv_str field)
 
 static void check_expr(struct rv_loader *l, const struct rv_noted_text *text, const struct value_names *names)
 {
-    int stage = text->owner ? rv_pipeline_stage(l->p, rv_str_of(text->owner)) : -1;
+    int stage = text->owner ? rv_pipeline_find_stage(l->p, rv_str_of(text->owner)) : -1;
 
     for (size_t i = 0; i < rv_expr_n_names(text->expr); i++) {
         struct rv_placeholder place = rv_expr_name(text->expr, i);
@@ -382,7 +382,7 @@ static void place_prompt(struct rv_loader *l, const struct rv_prompt_config *pro
 
 static void place_noted(struct rv_loader *l, const struct rv_noted_text *text, const unsigned *has)
 {
-    int stage = text->owner ? rv_pipeline_stage(l->p, rv_str_of(text->owner)) : -1;
+    int stage = text->owner ? rv_pipeline_find_stage(l->p, rv_str_of(text->owner)) : -1;
     unsigned names = stage >= 0 ? has[stage] : 0;
 
     if (stage < 0)

@@ -294,7 +294,7 @@ void rv_pipeline_mark_used_models(const struct rv_pipeline *p, bool *used)
         const struct rv_agent *a = &p->agents[i];
         const struct rv_model_config *m =
             a->has_llm && !rv_agent_is_unbound(a)
-                ? rv_pipeline_model(p, rv_str_of(a->model.role[0] ? a->model.role : "default"))
+                ? rv_pipeline_find_model(p, rv_str_of(a->model.role[0] ? a->model.role : "default"))
                 : NULL;
 
         if (!m)

@@ -39,7 +39,7 @@ static void resolve(struct rv_loader *l, struct rv_model_config *m)
 
     m->fallback_models = rv_loader_array(l, list->n, sizeof *m->fallback_models);
     for (size_t i = 0; i < list->n && l->rc == 0; i++) {
-        const struct rv_model_config *other = rv_pipeline_model(l->p, rv_str_of(list->items[i]));
+        const struct rv_model_config *other = rv_pipeline_find_model(l->p, rv_str_of(list->items[i]));
 
         if (other == m) {
             rv_findings_add(l->findings, RV_SEVERITY_ERROR, &list->srcs[i], NULL,

@@ -174,7 +174,7 @@ const int *rv_pipeline_dependents(const struct rv_pipeline *p, int stage, size_t
 
 /* --- Looking things up --- */
 
-int rv_pipeline_stage(const struct rv_pipeline *p, rv_str name)
+int rv_pipeline_find_stage(const struct rv_pipeline *p, rv_str name)
 {
     return rv_index_get(&p->stage_index, name);
 }
@@ -188,7 +188,7 @@ static const struct {
     {"confirmation", RV_TARGET_CONFIRMATION},
 };
 
-int rv_pipeline_target(const struct rv_pipeline *p, rv_str name)
+int rv_pipeline_find_target(const struct rv_pipeline *p, rv_str name)
 {
     int stage;
 
@@ -197,7 +197,7 @@ int rv_pipeline_target(const struct rv_pipeline *p, rv_str name)
     for (size_t i = 0; i < RV_COUNT(special_targets); i++)
         if (rv_str_is(name, special_targets[i].name))
             return special_targets[i].target;
-    stage = rv_pipeline_stage(p, name);
+    stage = rv_pipeline_find_stage(p, name);
     return stage >= 0 ? stage : RV_TARGET_UNKNOWN;
 }
 
@@ -238,7 +238,7 @@ int64_t rv_pipeline_edge_limit(const struct rv_pipeline *p, int from, int to)
     return i >= 0 ? p->edge_limits[i].max_count : 0;
 }
 
-const struct rv_model_config *rv_pipeline_model(const struct rv_pipeline *p, rv_str role)
+const struct rv_model_config *rv_pipeline_find_model(const struct rv_pipeline *p, rv_str role)
 {
     for (size_t i = 0; i < p->n_models; i++)
         if (rv_str_is(role, p->models[i].role))
@@ -246,7 +246,7 @@ const struct rv_model_config *rv_pipeline_model(const struct rv_pipeline *p, rv_
     return NULL;
 }
 
-const struct rv_prompt_config *rv_pipeline_prompt(const struct rv_pipeline *p, rv_str key)
+const struct rv_prompt_config *rv_pipeline_find_prompt(const struct rv_pipeline *p, rv_str key)
 {
     for (size_t i = 0; i < p->n_prompts; i++)
         if (rv_str_is(key, p->prompts[i].key))
@@ -348,7 +348,7 @@ static void index_stages(struct rv_loader *l)
             continue;
         rc = rv_index_add(&p->stage_index, rv_str_of(a->name), (int)i);
         if (rc == RV_E_EXISTS)
-            report_double(l, &p->agents[rv_pipeline_stage(p, rv_str_of(a->name))], a);
+            report_double(l, &p->agents[rv_pipeline_find_stage(p, rv_str_of(a->name))], a);
         else if (rc < 0)
             l->rc = rc;
     }
@@ -359,7 +359,7 @@ static int *resolve_list(struct rv_loader *l, const struct rv_str_list *list)
     int *indices = rv_loader_array(l, list->n, sizeof *indices);
 
     for (size_t i = 0; indices && i < list->n; i++)
-        indices[i] = rv_pipeline_stage(l->p, rv_str_of(list->items[i]));
+        indices[i] = rv_pipeline_find_stage(l->p, rv_str_of(list->items[i]));
     return indices;
 }
 
@@ -375,14 +375,14 @@ static void resolve_branches(const struct rv_pipeline *p, const struct rv_branch
 {
     for (size_t i = 0; i < branches->n; i++)
         if (branches->items[i].name[0])
-            branches->items[i].target = rv_pipeline_target(p, rv_str_of(branches->items[i].name));
+            branches->items[i].target = rv_pipeline_find_target(p, rv_str_of(branches->items[i].name));
 }
 
 static int rule_target(const struct rv_pipeline *p, const struct rv_rule *rule)
 {
     if (rule->branches.is_list)
         return RV_TARGET_LIST;
-    return rule->target_name[0] ? rv_pipeline_target(p, rv_str_of(rule->target_name)) : RV_TARGET_UNKNOWN;
+    return rule->target_name[0] ? rv_pipeline_find_target(p, rv_str_of(rule->target_name)) : RV_TARGET_UNKNOWN;
 }
 
 static void finish_agent(struct rv_loader *l, struct rv_agent *a)
@@ -398,16 +398,16 @@ static void finish_agent(struct rv_loader *l, struct rv_agent *a)
     a->hooks.mock = a->hooks.mock || p->mock;
     a->output.state_merge = state_merge_of(p, a->output.key);
     a->routing.default_target =
-        a->routing.branches.is_list ? RV_TARGET_LIST : rv_pipeline_target(p, rv_str_of(a->routing.default_next));
+        a->routing.branches.is_list ? RV_TARGET_LIST : rv_pipeline_find_target(p, rv_str_of(a->routing.default_next));
     resolve_branches(p, &a->routing.branches);
-    a->routing.error_target = rv_pipeline_target(p, rv_str_of(a->routing.error_next));
+    a->routing.error_target = rv_pipeline_find_target(p, rv_str_of(a->routing.error_next));
     for (size_t i = 0; i < a->routing.n_rules; i++) {
         a->routing.rules[i].target = rule_target(p, &a->routing.rules[i]);
         resolve_branches(p, &a->routing.rules[i].branches);
     }
     for (size_t i = 0; i < a->ask.n_routes; i++)
         if (a->ask.routes[i].target_name[0])
-            a->ask.routes[i].target = rv_pipeline_target(p, rv_str_of(a->ask.routes[i].target_name));
+            a->ask.routes[i].target = rv_pipeline_find_target(p, rv_str_of(a->ask.routes[i].target_name));
     a->order.required_index = resolve_list(l, &a->order.required);
     a->order.after_index = resolve_list(l, &a->order.after);
 }

@@ -344,7 +344,7 @@ bool rv_agentdoc_names_tool(const struct rv_agentdoc *d, const char *name)
     return false;
 }
 
-const struct rv_agentdoc_tool *rv_agentdoc_resource(const struct rv_agentdoc *d, const char *name)
+const struct rv_agentdoc_tool *rv_agentdoc_find_resource(const struct rv_agentdoc *d, const char *name)
 {
     for (size_t i = 0; i < d->n_tools; i++)
         if (strcmp(d->tools[i].name, name) == 0)

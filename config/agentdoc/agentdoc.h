@@ -108,7 +108,7 @@ bool rv_agentdoc_is_name(rv_str name);
 bool rv_agentdoc_names_tool(const struct rv_agentdoc *d, const char *name);
 
 /** The tool of that name, if it reads a resource: the first of the name, with a uri, of no server. NULL. */
-const struct rv_agentdoc_tool *rv_agentdoc_resource(const struct rv_agentdoc *d, const char *name);
+const struct rv_agentdoc_tool *rv_agentdoc_find_resource(const struct rv_agentdoc *d, const char *name);
 
 /** Layer 1: description, system_prompt, Tool Notes, Thinking Structure, as docs/explanation/three-layers.md has it.
  *  structured: instead of the document's own (which it is with RV_UNSET; else 0 or 1). Appended to out. */

@@ -18,7 +18,7 @@ static bool mark_entries(struct rv_group_graph *g)
 
     g->entry[0] = true;
     for (size_t i = 0; i < RV_COUNT(names); i++) {
-        int stage = names[i] && names[i][0] ? rv_pipeline_stage(p, rv_str_of(names[i])) : -1;
+        int stage = names[i] && names[i][0] ? rv_pipeline_find_stage(p, rv_str_of(names[i])) : -1;
 
         if (stage < 0)
             continue;

@@ -22,7 +22,7 @@ static int answered_at(const struct question *q)
     const char *resume = confirms ? q->p->confirmation_resume_stage : q->p->clarification_resume_stage;
 
     if (resume[0])
-        return rv_pipeline_stage(q->p, rv_str_of(resume));
+        return rv_pipeline_find_stage(q->p, rv_str_of(resume));
     if (confirms && !q->by_failure)
         return rv_agent_approved_target(q->asker);
     return q->asker->index;
@@ -406,7 +406,7 @@ void rv_pipeline_lint_unscripted(const struct rv_pipeline *p, rv_findings *findi
         const struct rv_agent *a = &p->agents[i];
         struct rv_src src = src_or_stage(a->places.model_role, a);
 
-        if (!rv_agent_calls_model(a) || rv_pipeline_model(p, rv_str_of(a->model.role)) || !a->model.role[0])
+        if (!rv_agent_calls_model(a) || rv_pipeline_find_model(p, rv_str_of(a->model.role)) || !a->model.role[0])
             continue; /* the model of a document, or a declared agent that is not bound */
         snprintf(hint, sizeof hint,
                  "give it one, for example models: {%.200s: provider:model}, or play it with --script", a->model.role);

@@ -162,7 +162,7 @@ static void add_resume_entries(const struct rv_pipeline *p, struct rv_walk_graph
                                  p->agent_review_resume_stage, p->agent_review_reject_stage};
 
     for (size_t i = 0; i < RV_COUNT(names); i++) {
-        int stage = names[i] && names[i][0] ? rv_pipeline_stage(p, rv_str_of(names[i])) : -1;
+        int stage = names[i] && names[i][0] ? rv_pipeline_find_stage(p, rv_str_of(names[i])) : -1;
 
         if (stage >= 0)
             g->entry[stage] = true;

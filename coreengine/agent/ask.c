@@ -212,7 +212,7 @@ int rv_visit_answered(const struct rv_visit_shared *shared, rv_envelope *env, rv
 
     if (!json_object_is_type(in.data, json_type_object) || !rv_json_get_text(in.data, "stage", &name) || !in.response)
         return 0; /* not raised here: the stage is visited again */
-    int stage = rv_pipeline_stage(shared->pipeline, rv_str_of(name));
+    int stage = rv_pipeline_find_stage(shared->pipeline, rv_str_of(name));
     json_object *kept = stage >= 0 ? kept_of(shared, stage, env) : NULL;
     if (!kept || !rv_json_get_text(kept, "interrupt_id", &id) || strcmp(id, in.id) != 0)
         return 0;

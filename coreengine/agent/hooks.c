@@ -400,7 +400,7 @@ static int route_reply(rv_visit *v, json_object *reply, struct rv_effects *out, 
         v->result.outcome = RV_OUTCOME_TERMINATE;
         v->routed_to = RV_TARGET_END;
     } else if (rv_json_get_text(reply, "next", &next)) {
-        v->routed_to = rv_pipeline_target(v->shared->pipeline, rv_str_of(next));
+        v->routed_to = rv_pipeline_find_target(v->shared->pipeline, rv_str_of(next));
         if (v->routed_to == RV_TARGET_UNKNOWN || v->routed_to == RV_TARGET_NONE)
             return route_nowhere(v, next, out, err);
         if (leaves_its_group(v, v->routed_to)) {

@@ -253,7 +253,7 @@ static void count(rv_visit *v, const struct rv_usage *used)
 /* The price of the role that answered. */
 static const struct rv_price *answering_price(const rv_visit *v, const char *role)
 {
-    const struct rv_model_config *fallback = role ? rv_pipeline_model(v->shared->pipeline, rv_str_of(role)) : NULL;
+    const struct rv_model_config *fallback = role ? rv_pipeline_find_model(v->shared->pipeline, rv_str_of(role)) : NULL;
 
     return price_of(fallback ? fallback : rv_visit_model(v));
 }

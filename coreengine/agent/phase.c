@@ -43,7 +43,7 @@ const char *rv_visit_role(const rv_visit *v)
 
 const struct rv_model_config *rv_visit_model(const rv_visit *v)
 {
-    return v->agent->has_llm ? v->asked : rv_pipeline_model(v->shared->pipeline, rv_str_of(rv_visit_role(v)));
+    return v->agent->has_llm ? v->asked : rv_pipeline_find_model(v->shared->pipeline, rv_str_of(rv_visit_role(v)));
 }
 
 int64_t rv_visit_max_tokens(const rv_visit *v)

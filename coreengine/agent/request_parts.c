@@ -18,7 +18,7 @@ static int render(const rv_visit *v, const rv_template *t, rv_buf *text, rv_err 
 
 static const rv_template *find_prompt(const rv_visit *v, const char *name)
 {
-    const struct rv_prompt_config *own = rv_pipeline_prompt(v->shared->pipeline, rv_str_of(name));
+    const struct rv_prompt_config *own = rv_pipeline_find_prompt(v->shared->pipeline, rv_str_of(name));
 
     return own ? own->compiled : v->shared->catalog.prompt(v->shared->catalog.self, rv_str_of(name));
 }

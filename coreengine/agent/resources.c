@@ -169,14 +169,14 @@ int rv_resources_open(rv_visit *v, rv_err **err)
     int rc = 0;
 
     for (size_t i = 0; doc && i < doc->n_tools; i++)
-        n += rv_agentdoc_resource(doc, doc->tools[i].name) == &doc->tools[i];
+        n += rv_agentdoc_find_resource(doc, doc->tools[i].name) == &doc->tools[i];
     if (n == 0 || !(reader = c->tool(c->self, rv_str_of(RV_TOOL_READ_RESOURCE))))
         return 0;
     v->resources = calloc(n, sizeof *v->resources);
     if (!v->resources)
         return RV_FAIL(err, RV_E_NOMEM, "describe the tools of agent \"%s\"", v->agent->name);
     for (size_t i = 0; i < doc->n_tools && rc == 0; i++)
-        if (rv_agentdoc_resource(doc, doc->tools[i].name) == &doc->tools[i])
+        if (rv_agentdoc_find_resource(doc, doc->tools[i].name) == &doc->tools[i])
             rc = open_one(&v->resources[v->n_resources++], &doc->tools[i], reader, err);
     return rc;
 }

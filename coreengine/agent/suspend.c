@@ -517,7 +517,7 @@ static json_object *kept_call(const struct rv_visit_shared *shared, const rv_env
 
     if (!json_object_is_type(data, json_type_object) || !rv_json_get_text(data, "stage", &name))
         return NULL;
-    int stage = rv_pipeline_stage(shared->pipeline, rv_str_of(name));
+    int stage = rv_pipeline_find_stage(shared->pipeline, rv_str_of(name));
     json_object *kept = stage >= 0 ? rv_visit_kept(shared, stage, env, GATE) : NULL;
     if (!kept)
         return NULL;

@@ -41,7 +41,7 @@ static int new_visit(struct rv_visit_shared *shared, int stage, rv_envelope *env
     v->agent = agent;
     v->env = env;
     if (agent->has_llm)
-        v->asked = rv_pipeline_model(shared->pipeline, rv_str_of(rv_visit_role(v)));
+        v->asked = rv_pipeline_find_model(shared->pipeline, rv_str_of(rv_visit_role(v)));
     v->place = RV_VISIT_PLACE_NONE;
     v->given_reason = RV_REASON_NONE;
     v->bound = RV_REASON_NONE;
@@ -450,7 +450,7 @@ int rv_visit_asked_by_route(const struct rv_visit_shared *shared, const rv_envel
         !rv_json_get_text(data, RV_ASKED_NEXT, &next) || !rv_json_get_text(data, "stage", &stage) ||
         strcmp(stage, rv_envelope_fields(env)->current_stage) != 0)
         return -1;
-    return rv_pipeline_stage(shared->pipeline, rv_str_of(stage));
+    return rv_pipeline_find_stage(shared->pipeline, rv_str_of(stage));
 }
 
 int rv_visit_approve(struct rv_visit_shared *shared, int stage, rv_envelope *env, struct rv_effects *out, int *to,

@@ -152,7 +152,7 @@ const struct rv_mcp_http_transport rv_app_mcp_http = {.open = open_link};
 static int find_server(const struct rv_app_loaded *l, const char *name, const struct rv_mcp_server_config **out,
                        rv_err **err)
 {
-    *out = rv_pipeline_mcp_server(l->pipeline, name);
+    *out = rv_pipeline_find_mcp_server(l->pipeline, name);
     if (!*out)
         return RV_FAIL(err, RV_E_NOT_FOUND, "the pipeline has no MCP server \"%s\"", name);
     return (*out)->command.is_set || (*out)->has_openapi

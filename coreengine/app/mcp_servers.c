@@ -14,7 +14,7 @@ static void check_inner(const struct rv_app_loaded *l)
 
     for (size_t i = 0; i < n; i++) {
         size_t s = 0;
-        while (s < inner[i]->n_mcp_servers && rv_pipeline_mcp_server(l->pipeline, inner[i]->mcp_servers[s].name))
+        while (s < inner[i]->n_mcp_servers && rv_pipeline_find_mcp_server(l->pipeline, inner[i]->mcp_servers[s].name))
             s++;
         if (s < inner[i]->n_mcp_servers)
             rv_findings_add_as(l->findings, RV_SEVERITY_WARNING, "mcp_inner", &inner[i]->mcp_servers[s].src,

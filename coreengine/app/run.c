@@ -198,7 +198,7 @@ static bool all_can_look_up(const struct rv_pipeline *p)
 /* What tools are told as the default model: that of the pipeline, else that of chats. */
 static const char *model_of(struct rv_app_conversation *c, const struct rv_pipeline *p, const char *of_chats)
 {
-    const struct rv_model_config *m = rv_pipeline_model(p, RV_STR_LIT("default"));
+    const struct rv_model_config *m = rv_pipeline_find_model(p, RV_STR_LIT("default"));
 
     if (!m || snprintf(c->model, sizeof c->model, "%s:%s", m->provider, m->model) >= (int)sizeof c->model)
         return of_chats;

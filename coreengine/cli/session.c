@@ -140,7 +140,7 @@ static void write_place(const struct rv_pipeline *p, const rv_envelope *env, con
 {
     const struct rv_envelope_fields *f = rv_envelope_fields(env);
     const char *reason = f->termination_reason;
-    int i = stage ? rv_pipeline_stage(p, rv_str_of(stage)) : -1;
+    int i = stage ? rv_pipeline_find_stage(p, rv_str_of(stage)) : -1;
     const struct rv_src *src = i >= 0 ? &p->agents[i].places.stage : NULL;
 
     if (!src || !src->file || src->line == 0 || f->terminal_reason == RV_REASON_USER_CANCELLED ||

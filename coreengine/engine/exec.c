@@ -23,7 +23,7 @@ static const struct rv_chosen_model *left_out_of(const struct rv_pipeline *p, co
 
 static int check_model(const struct rv_exec_opts *o, const struct rv_agent *a, rv_err **err)
 {
-    const struct rv_model_config *model = rv_pipeline_model(o->pipeline, rv_str_of(a->model.role));
+    const struct rv_model_config *model = rv_pipeline_find_model(o->pipeline, rv_str_of(a->model.role));
     const struct rv_src *src = a->places.model_role.line > 0 ? &a->places.model_role : &a->places.name;
     const struct rv_chosen_model *left_out = model ? NULL : left_out_of(o->pipeline, a->model.role);
     bool needs_script = model && strcmp(model->provider, "scripted") == 0;

@@ -237,7 +237,7 @@ static bool send_request(struct model_call *m)
     const struct rv_exec_opts *o = &c->x->opts;
     const struct rv_http_request *request = rv_exchange_request(m->exchange);
     const struct rv_http_events events = {on_head, on_body, on_end, m};
-    const struct rv_model_config *model = rv_pipeline_model(c->pipeline, rv_str_of(rv_exchange_role(m->exchange)));
+    const struct rv_model_config *model = rv_pipeline_find_model(c->pipeline, rv_str_of(rv_exchange_role(m->exchange)));
     rv_err *err = NULL;
 
     if (o->on_payload)

@@ -103,7 +103,7 @@ static const char *entry_of(const rv_exec *x, const struct rv_effect *e)
     if (e->kind != RV_EFFECT_CALL_LLM)
         return e->name;
     const struct rv_pipeline *p = e->pipeline ? e->pipeline : x->opts.pipeline;
-    const struct rv_model_config *model = rv_pipeline_model(p, rv_str_of(e->name));
+    const struct rv_model_config *model = rv_pipeline_find_model(p, rv_str_of(e->name));
     return model ? model->provider : "";
 }
 

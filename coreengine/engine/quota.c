@@ -154,8 +154,8 @@ void rv_quotas_recover(const rv_exec *x)
 static void used_by(const struct call *c, const int64_t reserved[RV_N_QUOTA], int64_t used[RV_N_QUOTA])
 {
     const struct rv_llm_answer *a = &c->answer;
-    const struct rv_model_config *fallback = a->role ? rv_pipeline_model(c->pipeline, rv_str_of(a->role)) : NULL;
-    const struct rv_model_config *model = fallback ? fallback : rv_pipeline_model(c->pipeline, rv_str_of(c->name));
+    const struct rv_model_config *fallback = a->role ? rv_pipeline_find_model(c->pipeline, rv_str_of(a->role)) : NULL;
+    const struct rv_model_config *model = fallback ? fallback : rv_pipeline_find_model(c->pipeline, rv_str_of(c->name));
     bool is_free = !a->has_usage && !a->may_be_billed && (c->failed || a->is_scripted);
 
     memset(used, 0, RV_N_QUOTA * sizeof *used);

@@ -60,7 +60,7 @@ void rv_kept_free(struct kept_replies *kept)
 /* A script that says nothing of models leaves them to their providers, where they have one. */
 static bool plays_model(const rv_script *script, const struct rv_pipeline *p, const struct rv_effect *e)
 {
-    const struct rv_model_config *model = rv_pipeline_model(p, rv_str_of(e->name));
+    const struct rv_model_config *model = rv_pipeline_find_model(p, rv_str_of(e->name));
 
     return rv_script_has_models(script) || !model || strcmp(model->provider, "scripted") == 0;
 }

@@ -263,7 +263,7 @@ static int next_of_main(rv_run *run, struct rv_effects *out, rv_err **err)
         return open_held(run, b, out, err);
     if (strcmp(f->current_stage, RV_STAGE_END) == 0)
         return rv_run_finish(run, f->interrupt_pending ? RV_RUN_INTERRUPTED : RV_RUN_COMPLETED, NULL, out, err);
-    int stage = rv_pipeline_stage(run->pipeline, rv_str_of(f->current_stage));
+    int stage = rv_pipeline_find_stage(run->pipeline, rv_str_of(f->current_stage));
     bool llm = stage >= 0 && rv_branch_calls_llm(run, b, stage);
     if (stage >= 0 && !f->interrupt_pending && rv_visit_goes_on(&run->shared, stage, run->env))
         return begin_visit(run, b, stage, out, err);
@@ -299,7 +299,7 @@ static int next_of_branch(rv_run *run, struct branch *b, struct rv_effects *out,
         rv_group_branch_over(run, b, BRANCH_ENDED, out);
         return 0;
     }
-    int stage = rv_pipeline_stage(run->pipeline, rv_str_of(f->current_stage));
+    int stage = rv_pipeline_find_stage(run->pipeline, rv_str_of(f->current_stage));
     if (stage < 0)
         return unknown_stage(run, b, out, err);
     if (is_at_join(run, b, stage))
@@ -513,7 +513,7 @@ static int cancel_visit(rv_run *run, struct branch *b, const char *why, json_obj
 /* The work so far of a stage that waits for a person is kept with its session. */
 static int give_up(rv_run *run, struct branch *b, const char *why, struct rv_effects *out, rv_err **err)
 {
-    int stage = rv_pipeline_stage(run->pipeline, rv_str_of(rv_envelope_fields(b->env)->current_stage));
+    int stage = rv_pipeline_find_stage(run->pipeline, rv_str_of(rv_envelope_fields(b->env)->current_stage));
 
     int rc = rv_questions_withdraw(run, b, err);
     return rc < 0 || stage < 0 ? rc : rv_work_give_up(&run->shared, stage, b->env, why, out, err);

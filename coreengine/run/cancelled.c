@@ -20,7 +20,7 @@ static const char *asker(const struct rv_interrupt *in)
 static int stage_that_fails(const rv_run *run, const struct branch *b, const struct rv_interrupt *in)
 {
     const char *name = run->parallel ? asker(in) : rv_envelope_fields(b->env)->current_stage;
-    int stage = name ? rv_pipeline_stage(run->pipeline, rv_str_of(name)) : -1;
+    int stage = name ? rv_pipeline_find_stage(run->pipeline, rv_str_of(name)) : -1;
 
     if (stage < 0 || (run->parallel && rv_envelope_is_completed(b->env, rv_str_of(name))))
         return -1;

@@ -167,7 +167,7 @@ static int set_scripted(struct inner *in, json_object *names, const struct rv_pi
     for (size_t i = 0; names && i < json_object_array_length(names); i++) {
         rv_str name = rv_json_str(json_object_array_get_idx(names, i));
         int stage = name.len > len && strncmp(name.ptr, in->prefix, len) == 0
-                        ? rv_pipeline_stage(p, (rv_str){name.ptr + len, name.len - len})
+                        ? rv_pipeline_find_stage(p, (rv_str){name.ptr + len, name.len - len})
                         : -1;
         if (stage < 0)
             continue;

@@ -44,7 +44,7 @@ static void park_queued(rv_run *run)
         json_object *entry = rv_envelope_queued(run->env, i);
         if (!entry || !rv_json_get_text(entry, "stage", &name))
             continue;
-        int stage = rv_pipeline_stage(run->pipeline, rv_str_of(name));
+        int stage = rv_pipeline_find_stage(run->pipeline, rv_str_of(name));
         if (stage >= 0)
             run->parked[stage] = true;
     }
@@ -55,7 +55,7 @@ static void skip_as_before(rv_run *run)
 {
     for (size_t i = 0; run->shared.rules >= RV_RULES_2 && i < rv_envelope_n_records(run->env); i++) {
         rv_str name = rv_envelope_skipped(run->env, i);
-        int stage = name.ptr ? rv_pipeline_stage(run->pipeline, name) : -1;
+        int stage = name.ptr ? rv_pipeline_find_stage(run->pipeline, name) : -1;
 
         if (stage >= 0 && run->states[stage] == RV_STAGE_WAITING && rv_envelope_visits(run->env, name) == 0)
             run->states[stage] = RV_STAGE_SKIPPED;

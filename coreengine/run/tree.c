@@ -145,7 +145,7 @@ static int stage_of(struct reader *rd, json_object *obj, const char *key)
 {
     const char *name = NULL;
 
-    return rv_json_get_text(obj, key, &name) ? rv_pipeline_stage(rd->run->pipeline, rv_str_of(name)) : -1;
+    return rv_json_get_text(obj, key, &name) ? rv_pipeline_find_stage(rd->run->pipeline, rv_str_of(name)) : -1;
 }
 
 static int read_failure(struct reader *rd, json_object *entry, const char *key, struct failure *out)

@@ -270,7 +270,7 @@ static int of_template(struct sim_hints *h, const struct rv_pipeline *p, const r
 
 static int of_prompt(struct sim_hints *h, const struct rv_sim_subject *subject, const char *key, rv_err **err)
 {
-    const struct rv_prompt_config *own = rv_pipeline_prompt(subject->pipeline, rv_str_of(key));
+    const struct rv_prompt_config *own = rv_pipeline_find_prompt(subject->pipeline, rv_str_of(key));
     const rv_template *t = own ? own->compiled
                            : subject->catalog && key[0] != 0
                                ? subject->catalog->prompt(subject->catalog->self, rv_str_of(key))

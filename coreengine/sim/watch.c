@@ -53,7 +53,7 @@ static int worst_cost(struct sim_seed *s, const struct rv_effect *e, int64_t *ou
 {
     const struct rv_json_opts opts = {.max_bytes = e->request_len + 1, .what = "model request"};
     const struct rv_pipeline *p = e->pipeline ? e->pipeline : s->subject->pipeline;
-    const struct rv_model_config *m = rv_pipeline_model(p, rv_str_of(e->name));
+    const struct rv_model_config *m = rv_pipeline_find_model(p, rv_str_of(e->name));
     int64_t bytes = (int64_t)e->request_len, tokens = 0;
     json_object *request = NULL;
 
@@ -200,7 +200,7 @@ static void routed(struct sim_seed *s, const struct rv_effect *e)
     const char *reason = rv_json_text_or(line, "reason", "");
     int64_t rule = rv_json_int_or(line, "rule", -1);
     s->watch.from = e->stage;
-    s->watch.to = rv_pipeline_stage(s->subject->pipeline, rv_str_of(to));
+    s->watch.to = rv_pipeline_find_stage(s->subject->pipeline, rv_str_of(to));
     for (size_t by = 0; by < RV_COUNT(kinds); by++)
         if (strcmp(rv_route_by_text((enum rv_route_by)by), reason) == 0)
             sim_places_hit(s->tally, kinds[by], e->stage, rule);

@@ -48,7 +48,7 @@ static void check(const struct rv_pipeline *p, const rv_findings *findings)
     require(p->is_sound == (rv_findings_n_errors(findings) == 0));
     for (size_t i = 0; p->is_sound && i < p->n_agents; i++) {
         const struct rv_agent *a = &p->agents[i];
-        require(rv_pipeline_stage(p, rv_str_of(a->name)) == (int)i && a->output.key[0] &&
+        require(rv_pipeline_find_stage(p, rv_str_of(a->name)) == (int)i && a->output.key[0] &&
                 a->routing.default_target < (int)p->n_agents);
         require(a->routing.default_target != RV_TARGET_UNKNOWN && a->routing.error_target != RV_TARGET_UNKNOWN);
         for (size_t k = 0; k < a->routing.n_rules; k++)
@@ -81,7 +81,7 @@ static void delegate(const struct rv_pipeline *of, rv_str text)
     if (p) {
         require(p->is_sound && p->n_agents == 1 && p->agents[0].declared.doc && p->agents[0].model.role[0] &&
                 p->agents[0].limits.llm.request_limit > 0);
-        require(rv_pipeline_stage(p, rv_str_of("child")) == 0);
+        require(rv_pipeline_find_stage(p, rv_str_of("child")) == 0);
     }
     rv_pipeline_free(p);
     rv_err_free(err);

@@ -247,7 +247,7 @@ int rv_chat_check_agent(rv_plugins *plugins, const struct rv_agents_found *found
         add_new(findings, more);
     for (size_t i = 0; rc == 0 && i < doc->n_tools; i++)
         rc = find_tool(&chat, doc,
-                       rv_agentdoc_resource(doc, doc->tools[i].name) ? RV_TOOL_READ_RESOURCE : doc->tools[i].name,
+                       rv_agentdoc_find_resource(doc, doc->tools[i].name) ? RV_TOOL_READ_RESOURCE : doc->tools[i].name,
                        "tool", &doc->tools[i].src, findings, err);
     if (rc == 0 && doc->chained_tool)
         rc = find_tool(&chat, doc, doc->chained_tool, "chained tool", &doc->chained_src, findings, err);

@@ -220,7 +220,7 @@ static int route(json_object *in, rv_jw *out, rv_err **err)
         rc = rv_fn_pipeline(config ? config : rv_json_get_obj(in, "pipeline"), &p, err);
     if (rc == 0 && agent)
         name = rv_fn_str(agent, "name");
-    if (rc == 0 && (stage = rv_pipeline_stage(p, name)) < 0)
+    if (rc == 0 && (stage = rv_pipeline_find_stage(p, name)) < 0)
         rc = unknown_stage(p, name, err);
     if (rc == 0)
         rc = rv_fn_envelope(state ? state : none, in, &env, err);
@@ -242,7 +242,7 @@ static void mark(const struct rv_pipeline *p, json_object *in, const char *key, 
     json_object *list = rv_json_get_arr(in, key);
 
     for (size_t i = 0; list && i < json_object_array_length(list); i++) {
-        int stage = rv_pipeline_stage(p, rv_json_str(json_object_array_get_idx(list, i)));
+        int stage = rv_pipeline_find_stage(p, rv_json_str(json_object_array_get_idx(list, i)));
         if (stage >= 0)
             states[stage] = state;
     }

@@ -172,7 +172,7 @@ static int list_visits(const struct rv_pipeline *p, struct observer *o, size_t n
         json_object *record = json_object_array_get_idx(history, i);
         const char *agent = rv_json_text_or(record, "agent", "");
         const char *status = rv_json_text_or(record, "status", "");
-        if (strcmp(status, "skipped") == 0 && never_ran(o->skipped, rv_pipeline_stage(p, rv_str_of(agent))))
+        if (strcmp(status, "skipped") == 0 && never_ran(o->skipped, rv_pipeline_find_stage(p, rv_str_of(agent))))
             continue;
         rc = rv_json_push_take(o->report->visited, json_object_new_string(agent), err);
     }
@@ -189,7 +189,7 @@ static int add_failure(const struct rv_pipeline *p, json_object *error, struct r
     const char *agent = rv_json_text_or(error, "agent", "");
     const char *type = rv_json_text_or(error, "error_type", "");
     const char *text = rv_json_text_or(error, "error", "");
-    int stage = rv_pipeline_stage(p, rv_str_of(agent));
+    int stage = rv_pipeline_find_stage(p, rv_str_of(agent));
     if (rc == 0)
         rc = rv_json_set_text(entry, "stage", agent, err);
     if (rc == 0)

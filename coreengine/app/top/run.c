@@ -140,7 +140,7 @@ static void begin_call(struct top_run *r, const struct rv_effect *e, int64_t now
     *c = (struct top_call){.id = e->call_id, .since_us = now_us, .kind = RV_APP_TOP_HOOK};
     if (e->kind == RV_EFFECT_CALL_LLM) {
         c->kind = RV_APP_TOP_MODEL;
-        model = e->pipeline ? rv_pipeline_model(e->pipeline, rv_str_of(e->name)) : NULL;
+        model = e->pipeline ? rv_pipeline_find_model(e->pipeline, rv_str_of(e->name)) : NULL;
     } else if (e->kind == RV_EFFECT_CALL_TOOL) {
         c->kind = RV_APP_TOP_TOOL;
     }

@@ -206,7 +206,7 @@ static int tools(struct rv_cli *cli, rv_err **err)
     int rc = open_servers(cli, !rv_cli_flag(cli, "offline"), &l, err);
     if (rc != 0)
         return rc;
-    if (server && !rv_pipeline_mcp_server(l.pipeline, server))
+    if (server && !rv_pipeline_find_mcp_server(l.pipeline, server))
         rc = RV_FAIL(err, RV_E_NOT_FOUND, "the pipeline has no MCP server \"%s\"", server);
     else if (rv_cli_flag(cli, "write"))
         rc = rv_app_mcp_keep(&l, &n, err);
@@ -424,7 +424,7 @@ static int approve(struct rv_cli *cli, rv_err **err)
     int rc = load(cli, &l, err);
     if (rc != 0)
         return rc;
-    if (server && !rv_pipeline_mcp_server(l.pipeline, server))
+    if (server && !rv_pipeline_find_mcp_server(l.pipeline, server))
         rc = RV_FAIL(err, RV_E_NOT_FOUND, "the pipeline has no MCP server \"%s\"", server);
     if (rc == 0)
         rc = rv_app_mcp_approve(&cli->app, &l, server, is_yes, &text, err);

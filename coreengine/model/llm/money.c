@@ -112,7 +112,7 @@ static bool add_model(const struct rv_pipeline *p, const struct rv_model_config 
 /* One call of a stage at its worst. */
 static bool add_stage(const struct rv_pipeline *p, const struct rv_agent *a, struct rv_llm_bound *out)
 {
-    const struct rv_model_config *m = rv_pipeline_model(p, rv_str_of(a->model.role));
+    const struct rv_model_config *m = rv_pipeline_find_model(p, rv_str_of(a->model.role));
     struct rv_llm_bound call = {.state = RV_LLM_BOUND_PROVED};
     int64_t tokens;
 

@@ -199,7 +199,7 @@ int rv_exchange_new(rv_providers *p, const struct rv_exchange_opts *opts, rv_exc
     rv_llm_reply_init(&x->nomem);
     rv_llm_reply_fail(&x->nomem, RV_LLM_ERROR_CONNECTION, "there was no memory left to ask a model");
     rc = rv_buf_check(&x->nomem.error, "an answer", err);
-    x->asked = rv_pipeline_model(opts->pipeline, rv_str_of(opts->role));
+    x->asked = rv_pipeline_find_model(opts->pipeline, rv_str_of(opts->role));
     if (rc == 0 && x->asked)
         rc = start_role(x, x->asked, &is_off, err);
     else if (rc == 0)

@@ -253,7 +253,7 @@ static void write_tools(const struct rv_bundle_source *from, rv_jw *w)
     for (size_t i = 0; i < n; i++) {
         rv_str name = rv_str_of(names[i]);
         const struct rv_tool_info *tool = from->catalog->tool(from->catalog->self, name);
-        bool is_scripted = from->script && tool == rv_script_tool(from->script, name); /* its text brings it */
+        bool is_scripted = from->script && tool == rv_script_find_tool(from->script, name); /* its text brings it */
 
         if (!tool || is_scripted || is_repeated(names, i))
             continue;

@@ -28,7 +28,7 @@ static void add(struct reasons *r, const char *fmt, ...)
 
 static const struct rv_agent *stage_of(const struct rv_pipeline *p, const char *name)
 {
-    int at = rv_pipeline_stage(p, rv_str_of(name));
+    int at = rv_pipeline_find_stage(p, rv_str_of(name));
     return at < 0 ? NULL : &p->agents[at];
 }
 

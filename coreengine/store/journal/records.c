@@ -271,7 +271,7 @@ static bool is_inner_stage(const struct rv_pipeline *p, rv_str name)
         rv_str rest = {name.ptr + len + 1, name.len - len - 1};
 
         if (a->inner.pipeline && name.len > len && strncmp(name.ptr, a->name, len) == 0 && name.ptr[len] == '/' &&
-            (rv_pipeline_stage(a->inner.pipeline, rest) >= 0 || is_inner_stage(a->inner.pipeline, rest)))
+            (rv_pipeline_find_stage(a->inner.pipeline, rest) >= 0 || is_inner_stage(a->inner.pipeline, rest)))
             return true;
     }
     return false;
@@ -284,7 +284,7 @@ static int get_scripted(json_object *list, const struct rv_pipeline *p, struct r
         return RV_FAIL(err, RV_E_NOMEM, "read which stages were scripted");
     for (size_t i = 0; i < json_object_array_length(list); i++) {
         rv_str name = rv_json_str(json_object_array_get_idx(list, i));
-        int stage = rv_pipeline_stage(p, name);
+        int stage = rv_pipeline_find_stage(p, name);
         if (stage < 0 && is_inner_stage(p, name)) {
             if (!b->scripted_inner && !(b->scripted_inner = json_object_new_array()))
                 return RV_FAIL(err, RV_E_NOMEM, "read which stages were scripted");

@@ -7,7 +7,7 @@
 /* The stage of that name; of an inner pipeline "sub/inner". NULL: none. */
 static const struct rv_agent *find_stage(const struct rv_pipeline *p, const char *name)
 {
-    int at = rv_pipeline_stage(p, rv_str_of(name));
+    int at = rv_pipeline_find_stage(p, rv_str_of(name));
 
     if (at >= 0)
         return &p->agents[at];
@@ -45,7 +45,7 @@ void rv_script_stages(const rv_script *s, const struct rv_pipeline *p, bool *fla
     for (size_t i = 0; i < p->n_agents; i++)
         flags[i] = false;
     while ((name = next_name(&s->sections[RV_SCRIPT_STAGE], &list, &entry)) != NULL) {
-        int stage = rv_pipeline_stage(p, rv_str_of(name));
+        int stage = rv_pipeline_find_stage(p, rv_str_of(name));
         if (stage >= 0)
             flags[stage] = true;
     }
@@ -70,7 +70,7 @@ int rv_script_inner_stages(const rv_script *s, const struct rv_pipeline *p, json
     int rc = 0;
 
     while (rc == 0 && (name = next_name(&s->sections[RV_SCRIPT_STAGE], &list, &entry)) != NULL) {
-        if (rv_pipeline_stage(p, rv_str_of(name)) >= 0 || !find_stage(p, name))
+        if (rv_pipeline_find_stage(p, rv_str_of(name)) >= 0 || !find_stage(p, name))
             continue;
         if (!names && !(names = json_object_new_array()))
             rc = RV_FAIL(err, RV_E_NOMEM, "list the stages of a script");
@@ -116,7 +116,7 @@ bool rv_script_has_hook(const rv_script *s, rv_str hook, const char *stage)
     return false;
 }
 
-const struct rv_tool_info *rv_script_tool(const rv_script *s, rv_str name)
+const struct rv_tool_info *rv_script_find_tool(const rv_script *s, rv_str name)
 {
     int at = rv_index_get(&s->tool_index, name);
 
@@ -133,7 +133,7 @@ const char *const *rv_script_tool_names(const rv_script *s, size_t *n)
 
 static const struct rv_tool_info *find(void *self, rv_str name)
 {
-    return rv_script_tool(self, name);
+    return rv_script_find_tool(self, name);
 }
 
 static const char *const *names(void *self, size_t *n)
@@ -242,7 +242,7 @@ static void check_stage(const struct rv_pipeline *p, enum rv_script_kind kind, c
 
 static void check_role(const struct rv_pipeline *p, const struct script_entry *e, rv_findings *findings)
 {
-    if (e->answer.role && p->n_models > 0 && !rv_pipeline_model(p, rv_str_of(e->answer.role)))
+    if (e->answer.role && p->n_models > 0 && !rv_pipeline_find_model(p, rv_str_of(e->answer.role)))
         rv_findings_add(findings, RV_SEVERITY_ERROR, &e->src, "answered_by is a role of the pipeline's models",
                         "script: unknown model role \"%s\"", e->answer.role);
 }

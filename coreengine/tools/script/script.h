@@ -46,7 +46,7 @@ void rv_script_leave_models(rv_script *s, bool leaves);
 /** The tools it answers for, sorted; borrowed. */
 const char *const *rv_script_tool_names(const rv_script *s, size_t *n);
 /** The definition of one of them, borrowed; NULL: it answers for no such tool. */
-const struct rv_tool_info *rv_script_tool(const rv_script *s, rv_str name);
+const struct rv_tool_info *rv_script_find_tool(const rv_script *s, rv_str name);
 /** The catalog `under`, with the script's own tools added (declared risk, schema; read_only and safe when nothing is
  * declared). A tool that both have keeps the definition of `under`. The result borrows both. */
 struct rv_catalog rv_script_catalog(rv_script *s, const struct rv_catalog *under);

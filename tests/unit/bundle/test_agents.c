@@ -118,8 +118,8 @@ START_TEST(prices_of_agents_are_those_of_the_day_the_run_began)
 {
     char *kept = bundle_of(text, SORT), *changed = replaced(kept, "\"price\":{\"input\":", "\"price\":{\"input\":7");
     rv_bundle *old = world_open(kept, true), *b = world_open(changed, true);
-    const struct rv_model_config *was = rv_pipeline_model(rv_bundle_pipeline(old), rv_str_of("agent:sort"));
-    const struct rv_model_config *is = rv_pipeline_model(rv_bundle_pipeline(b), rv_str_of("agent:sort"));
+    const struct rv_model_config *was = rv_pipeline_find_model(rv_bundle_pipeline(old), rv_str_of("agent:sort"));
+    const struct rv_model_config *is = rv_pipeline_find_model(rv_bundle_pipeline(b), rv_str_of("agent:sort"));
 
     ck_assert(was->has_price && is->has_price);
     ck_assert_int_gt(is->price.input, was->price.input);

@@ -64,10 +64,10 @@ START_TEST(offline_nothing_but_the_bundle_is_needed)
 
     got = world_explained(p);
     ck_assert_str_eq(got, want);
-    ck_assert_str_eq(rv_pipeline_model(p, RV_STR_LIT("named"))->provider, "anthropic");
-    ck_assert_str_eq(rv_pipeline_model(p, RV_STR_LIT("named"))->model, "small");
-    ck_assert_str_eq(rv_pipeline_model(p, RV_STR_LIT("filed"))->model, "large");
-    ck_assert_ptr_nonnull(rv_pipeline_model(p, RV_STR_LIT("extra")));
+    ck_assert_str_eq(rv_pipeline_find_model(p, RV_STR_LIT("named"))->provider, "anthropic");
+    ck_assert_str_eq(rv_pipeline_find_model(p, RV_STR_LIT("named"))->model, "small");
+    ck_assert_str_eq(rv_pipeline_find_model(p, RV_STR_LIT("filed"))->model, "large");
+    ck_assert_ptr_nonnull(rv_pipeline_find_model(p, RV_STR_LIT("extra")));
     rv_bundle_free(b);
     free(text);
     free(want);
@@ -95,11 +95,11 @@ START_TEST(prices_are_those_of_the_day_the_bundle_was_made)
     rv_kit_write(path, "{\"models\": {\"corp:*\": {\"input\": 99, \"output\": 99}}}");
     for (int offline = 0; offline < 2; offline++) {
         rv_bundle *b = world_open(text, offline);
-        const struct rv_model_config *m = rv_pipeline_model(rv_bundle_pipeline(b), RV_STR_LIT("mine"));
+        const struct rv_model_config *m = rv_pipeline_find_model(rv_bundle_pipeline(b), RV_STR_LIT("mine"));
 
         ck_assert(m->has_price && m->price_from_table && m->price.input == 2000000 && m->price.cached == 500000);
         ck_assert_int_eq(m->price.cache_write, RV_UNSET);
-        m = rv_pipeline_model(rv_bundle_pipeline(b), RV_STR_LIT("default"));
+        m = rv_pipeline_find_model(rv_bundle_pipeline(b), RV_STR_LIT("default"));
         ck_assert(m->has_price && m->price.output == 1600000 && m->max_input_tokens == 1047576);
         rv_bundle_free(b);
     }
@@ -134,13 +134,13 @@ START_TEST(online_secrets_are_read_again)
     setenv("RV_OPEN_MODEL", "openai:another", 1);
     rv_bundle *b = world_open(text, false);
     const struct rv_pipeline *p = rv_bundle_pipeline(b);
-    ck_assert(rv_json_get_text(rv_pipeline_model(p, RV_STR_LIT("default"))->options, "api_key", &key));
+    ck_assert(rv_json_get_text(rv_pipeline_find_model(p, RV_STR_LIT("default"))->options, "api_key", &key));
     ck_assert_str_eq(key, "changed");
-    ck_assert(rv_json_get_text(rv_pipeline_model(p, RV_STR_LIT("filed"))->options, "api_key", &key));
+    ck_assert(rv_json_get_text(rv_pipeline_find_model(p, RV_STR_LIT("filed"))->options, "api_key", &key));
     ck_assert_str_eq(key, "s3cr3t");
     ck_assert(rv_json_get_text(p->capabilities[0].config, "k", &key));
     ck_assert_str_eq(key, "changed");
-    ck_assert_str_eq(rv_pipeline_model(p, RV_STR_LIT("named"))->model, "small"); /* the run began with it */
+    ck_assert_str_eq(rv_pipeline_find_model(p, RV_STR_LIT("named"))->model, "small"); /* the run began with it */
     rv_bundle_free(b);
     free(text);
     world_fini(&w);
@@ -174,7 +174,7 @@ START_TEST(an_optional_role_is_there_if_it_was_there)
     text = world_bundle(&w, NULL);
     set("RV_OPEN_EXTRA", roles[_i].now);
     rv_bundle *b = world_open(text, roles[_i].offline);
-    ck_assert_int_eq(rv_pipeline_model(rv_bundle_pipeline(b), RV_STR_LIT("extra")) != NULL, roles[_i].is_there);
+    ck_assert_int_eq(rv_pipeline_find_model(rv_bundle_pipeline(b), RV_STR_LIT("extra")) != NULL, roles[_i].is_there);
     rv_bundle_free(b);
     free(text);
     world_fini(&w);
@@ -208,7 +208,7 @@ START_TEST(prompts_come_from_the_bundle_not_from_the_disk)
     text = world_bundle(&w, NULL);
     rv_kit_write(path, "changed");
     rv_bundle *b = world_open(text, false);
-    rv_str got = rv_template_text(rv_pipeline_prompt(rv_bundle_pipeline(b), RV_STR_LIT("ask"))->compiled);
+    rv_str got = rv_template_text(rv_pipeline_find_prompt(rv_bundle_pipeline(b), RV_STR_LIT("ask"))->compiled);
     ck_assert(rv_str_is(got, "Do {{raw_input}}"));
     rv_bundle_free(b);
     free(text);
@@ -241,7 +241,7 @@ START_TEST(files_are_found_below_the_base)
     ck_assert_int_eq(rv_bundle_write(&from, &out, NULL, &err), 0);
     text = rv_buf_steal(&out, NULL);
     rv_bundle *b = world_open(text, false);
-    rv_str got = rv_template_text(rv_pipeline_prompt(rv_bundle_pipeline(b), RV_STR_LIT("ask"))->compiled);
+    rv_str got = rv_template_text(rv_pipeline_find_prompt(rv_bundle_pipeline(b), RV_STR_LIT("ask"))->compiled);
     ck_assert(rv_str_is(got, "Do {{raw_input}}"));
     rv_bundle_free(b);
     free(text);
@@ -298,9 +298,9 @@ START_TEST(a_file_that_a_stage_runs_keeps_its_models)
     rv_bundle *b = world_open(text, false);
     const struct rv_pipeline *p = rv_bundle_pipeline(b), *inner = rv_pipeline_inner(p, &n)[0];
     ck_assert_uint_eq(n, 1);
-    ck_assert_str_eq(rv_pipeline_model(p, RV_STR_LIT("m"))->model, "outer");
-    ck_assert_str_eq(rv_pipeline_model(inner, RV_STR_LIT("m"))->model, is_new ? "small" : "another");
-    ck_assert_int_eq(rv_pipeline_model(inner, RV_STR_LIT("extra")) == NULL, is_new);
+    ck_assert_str_eq(rv_pipeline_find_model(p, RV_STR_LIT("m"))->model, "outer");
+    ck_assert_str_eq(rv_pipeline_find_model(inner, RV_STR_LIT("m"))->model, is_new ? "small" : "another");
+    ck_assert_int_eq(rv_pipeline_find_model(inner, RV_STR_LIT("extra")) == NULL, is_new);
     rv_bundle_free(b);
     free(text);
     free(base);

@@ -162,7 +162,7 @@ START_TEST(stages_are_sorted_and_ties_keep_the_order_of_the_file) /* rule 4.3 ro
         snprintf(name, sizeof name, "s%d", i < 100 ? i * 2 : (i - 100) * 2 + 1);
         ck_assert_str_eq(l.p->stage_names[i + 1], name);
         ck_assert_int_eq(l.p->agents[i + 1].index, i + 1);
-        ck_assert_int_eq(rv_pipeline_stage(l.p, rv_str_of(name)), i + 1);
+        ck_assert_int_eq(rv_pipeline_find_stage(l.p, rv_str_of(name)), i + 1);
     }
     loaded_fini(&l);
     rv_buf_fini(&b);
@@ -193,20 +193,20 @@ START_TEST(queries_find_stages_targets_and_limits) /* rule 4.4 */
     ck_assert_int_eq(dependents[1], 2);
     rv_pipeline_dependents(l.p, 2, &n);
     ck_assert_uint_eq(n, 0);
-    ck_assert_int_eq(rv_pipeline_stage(l.p, RV_STR_LIT("c")), 2);
-    ck_assert_int_eq(rv_pipeline_stage(l.p, RV_STR_LIT("end")), -1);
-    ck_assert_int_eq(rv_pipeline_target(l.p, RV_STR_LIT("end")), RV_TARGET_END);
-    ck_assert_int_eq(rv_pipeline_target(l.p, RV_STR_LIT("")), RV_TARGET_NONE);
-    ck_assert_int_eq(rv_pipeline_target(l.p, RV_STR_LIT("zz")), RV_TARGET_UNKNOWN);
+    ck_assert_int_eq(rv_pipeline_find_stage(l.p, RV_STR_LIT("c")), 2);
+    ck_assert_int_eq(rv_pipeline_find_stage(l.p, RV_STR_LIT("end")), -1);
+    ck_assert_int_eq(rv_pipeline_find_target(l.p, RV_STR_LIT("end")), RV_TARGET_END);
+    ck_assert_int_eq(rv_pipeline_find_target(l.p, RV_STR_LIT("")), RV_TARGET_NONE);
+    ck_assert_int_eq(rv_pipeline_find_target(l.p, RV_STR_LIT("zz")), RV_TARGET_UNKNOWN);
     ck_assert_str_eq(rv_pipeline_target_name(l.p, RV_TARGET_CONFIRMATION), "confirmation");
     ck_assert_str_eq(rv_pipeline_target_name(l.p, 1), "b");
     ck_assert_int_eq(rv_pipeline_edge_limit(l.p, 0, 1), 3);
     ck_assert_int_eq(rv_pipeline_edge_limit(l.p, 1, 1), 1);
     ck_assert_int_eq(rv_pipeline_edge_limit(l.p, 1, 0), 0); /* unlimited */
-    ck_assert_str_eq(rv_pipeline_model(l.p, RV_STR_LIT("r"))->model, "m");
-    ck_assert_ptr_null(rv_pipeline_model(l.p, RV_STR_LIT("q")));
-    ck_assert_ptr_nonnull(rv_pipeline_prompt(l.p, RV_STR_LIT("k"))->compiled);
-    ck_assert_ptr_null(rv_pipeline_prompt(l.p, RV_STR_LIT("q")));
+    ck_assert_str_eq(rv_pipeline_find_model(l.p, RV_STR_LIT("r"))->model, "m");
+    ck_assert_ptr_null(rv_pipeline_find_model(l.p, RV_STR_LIT("q")));
+    ck_assert_ptr_nonnull(rv_pipeline_find_prompt(l.p, RV_STR_LIT("k"))->compiled);
+    ck_assert_ptr_null(rv_pipeline_find_prompt(l.p, RV_STR_LIT("q")));
     loaded_fini(&l);
 }
 END_TEST

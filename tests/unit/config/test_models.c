@@ -97,11 +97,11 @@ START_TEST(fallbacks_are_found_and_those_left_out_are_left_out)
     struct loaded l = load_clean("name: x\nmodels:\n  a: {model: 'p:m', fallback: [gone, c]}\n"
                                  "  gone: {model: 'p:m', api_key: '${env:RV_TEST_MISSING}', optional: true}\n"
                                  "  c: 'p:n'\n");
-    const struct rv_model_config *a = rv_pipeline_model(l.p, RV_STR_LIT("a"));
+    const struct rv_model_config *a = rv_pipeline_find_model(l.p, RV_STR_LIT("a"));
 
     ck_assert_uint_eq(a->fallback.n, 1);
     ck_assert_str_eq(a->fallback.items[0], "c");
-    ck_assert_ptr_eq(a->fallback_models[0], rv_pipeline_model(l.p, RV_STR_LIT("c")));
+    ck_assert_ptr_eq(a->fallback_models[0], rv_pipeline_find_model(l.p, RV_STR_LIT("c")));
     loaded_fini(&l);
 }
 END_TEST

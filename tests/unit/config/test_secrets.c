@@ -131,7 +131,7 @@ START_TEST(an_optional_role_is_left_out_while_its_variable_is_missing)
     ck_assert_str_eq(l.findings, ""); /* the stage is no fault of the file */
     ck_assert_uint_eq(l.p->n_models, 1);
     ck_assert_str_eq(l.p->models[0].role, "b");
-    ck_assert_ptr_null(rv_pipeline_model(l.p, RV_STR_LIT("a")));
+    ck_assert_ptr_null(rv_pipeline_find_model(l.p, RV_STR_LIT("a")));
     loaded_fini(&l);
 }
 END_TEST

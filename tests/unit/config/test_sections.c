@@ -132,16 +132,16 @@ START_TEST(models_are_split_and_keep_what_their_provider_takes)
                                  "  play: scripted\n"
                                  "  judge: {provider: p, model: 'm:x', temperature: 0, max_tokens: 8, base_url: u,\n"
                                  "          price: {input: 3, output: 15.5}, options: {nested: {a: [1]}}}\n");
-    const struct rv_model_config *m = rv_pipeline_model(l.p, RV_STR_LIT("default"));
+    const struct rv_model_config *m = rv_pipeline_find_model(l.p, RV_STR_LIT("default"));
 
     ck_assert_str_eq(m->provider, "openai");
     ck_assert_str_eq(m->model, "gpt:4"); /* at the first colon */
     ck_assert_ptr_null(m->options);
     ck_assert(!m->has_price && !m->has_temperature);
-    m = rv_pipeline_model(l.p, RV_STR_LIT("play"));
+    m = rv_pipeline_find_model(l.p, RV_STR_LIT("play"));
     ck_assert_str_eq(m->provider, "scripted");
     ck_assert_str_eq(m->model, "");
-    m = rv_pipeline_model(l.p, RV_STR_LIT("judge"));
+    m = rv_pipeline_find_model(l.p, RV_STR_LIT("judge"));
     ck_assert_str_eq(m->provider, "p");
     ck_assert_str_eq(m->model, "m:x");
     ck_assert(m->has_temperature && m->has_max_tokens && m->has_price);

@@ -66,8 +66,8 @@ START_TEST(files_come_from_whoever_has_them)
     ck_assert_str_eq(kept[1].path, "d/sub/y.md");
     ck_assert_uint_eq(kept[1].text.len, 0);
     ck_assert(rv_str_is(rv_pipeline_text(p), files_text));
-    ck_assert_uint_eq(rv_template_n_placeholders(rv_pipeline_prompt(p, RV_STR_LIT("again"))->compiled), 1);
-    ck_assert(rv_str_is(rv_template_text(rv_pipeline_prompt(p, RV_STR_LIT("x"))->compiled), "X {{user_id}}"));
+    ck_assert_uint_eq(rv_template_n_placeholders(rv_pipeline_find_prompt(p, RV_STR_LIT("again"))->compiled), 1);
+    ck_assert(rv_str_is(rv_template_text(rv_pipeline_find_prompt(p, RV_STR_LIT("x"))->compiled), "X {{user_id}}"));
     rv_pipeline_free(p);
     free(said);
 }
@@ -119,13 +119,13 @@ START_TEST(what_was_chosen_stands_whatever_the_environment_says)
     setenv("RV_TEXTS_SET", "m", 1);
     struct rv_pipeline *p = parse(models_text, &opts, &said);
     ck_assert_str_eq(said, "\n");
-    ck_assert_ptr_null(rv_pipeline_model(p, RV_STR_LIT("gone")));
-    ck_assert_ptr_nonnull(rv_pipeline_model(p, RV_STR_LIT("kept")));
-    ck_assert_str_eq(rv_pipeline_model(p, RV_STR_LIT("named"))->provider, "openai");
-    ck_assert_str_eq(rv_pipeline_model(p, RV_STR_LIT("named"))->model, "big");
-    ck_assert_str_eq(rv_pipeline_model(p, RV_STR_LIT("half"))->provider, "p"); /* as far as it can be known */
-    ck_assert_str_eq(rv_pipeline_model(p, RV_STR_LIT("half"))->model, "");
-    ck_assert_str_eq(rv_pipeline_model(p, RV_STR_LIT("plain"))->model, "m");
+    ck_assert_ptr_null(rv_pipeline_find_model(p, RV_STR_LIT("gone")));
+    ck_assert_ptr_nonnull(rv_pipeline_find_model(p, RV_STR_LIT("kept")));
+    ck_assert_str_eq(rv_pipeline_find_model(p, RV_STR_LIT("named"))->provider, "openai");
+    ck_assert_str_eq(rv_pipeline_find_model(p, RV_STR_LIT("named"))->model, "big");
+    ck_assert_str_eq(rv_pipeline_find_model(p, RV_STR_LIT("half"))->provider, "p"); /* as far as it can be known */
+    ck_assert_str_eq(rv_pipeline_find_model(p, RV_STR_LIT("half"))->model, "");
+    ck_assert_str_eq(rv_pipeline_find_model(p, RV_STR_LIT("plain"))->model, "m");
     const struct rv_chosen_model *again = rv_pipeline_chosen_models(p, &n);
     ck_assert_uint_eq(n, 4);
     ck_assert_str_eq(again[0].role, "gone");

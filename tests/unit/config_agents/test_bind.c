@@ -27,7 +27,7 @@ START_TEST(a_stage_takes_its_name_from_its_agent)
     ck_assert_str_eq(b.p->agents[0].name, "bare");
     ck_assert_str_eq(b.p->agents[0].output.key, "bare");
     ck_assert_str_eq(b.p->agents[1].name, "second");
-    ck_assert_int_eq(rv_pipeline_stage(b.p, rv_str_of("bare")), 0);
+    ck_assert_int_eq(rv_pipeline_find_stage(b.p, rv_str_of("bare")), 0);
     ck_assert_ptr_eq(b.p->agents[0].declared.doc, b.p->agents[1].declared.doc);
     ck_assert_uint_eq(docs.n_asked, 1);
     bound_fini(&b);

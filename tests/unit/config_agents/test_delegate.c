@@ -37,8 +37,8 @@ START_TEST(a_delegate_is_a_pipeline_of_one_stage)
     ck_assert_str_eq(a->name, "child");
     ck_assert_str_eq(a->declared.name, "child");
     ck_assert_str_eq(a->output.key, "child");
-    ck_assert_int_eq(rv_pipeline_stage(p, rv_str_of("child")), 0);
-    ck_assert_int_eq(rv_pipeline_target(p, rv_str_of("end")), RV_TARGET_END);
+    ck_assert_int_eq(rv_pipeline_find_stage(p, rv_str_of("child")), 0);
+    ck_assert_int_eq(rv_pipeline_find_target(p, rv_str_of("end")), RV_TARGET_END);
     ck_assert_int_eq(a->routing.default_target, RV_TARGET_NONE);
     ck_assert(a->has_llm && a->has_tools && !a->session.joins);
     ck_assert_str_eq(a->model.system, "x");
@@ -53,9 +53,9 @@ START_TEST(a_delegate_is_a_pipeline_of_one_stage)
     ck_assert_int_eq(p->execution.max_llm_retries, 1);
     ck_assert_str_eq(p->schema_dir, "dir");
     ck_assert_uint_eq(p->n_models, b.p->n_models);
-    m = rv_pipeline_model(p, rv_str_of("free"));
+    m = rv_pipeline_find_model(p, rv_str_of("free"));
     ck_assert(m->has_price && m->price.output == 2000000);
-    ck_assert_ptr_eq(m->fallback_models[0], rv_pipeline_model(p, rv_str_of("default")));
+    ck_assert_ptr_eq(m->fallback_models[0], rv_pipeline_find_model(p, rv_str_of("default")));
     rv_pipeline_free(p);
     bound_fini(&b);
 }
@@ -86,7 +86,7 @@ START_TEST(a_delegate_has_its_documents_model_or_the_askers)
     ck_assert_int_eq(rv_pipeline_delegate(b.p, &d, &p, NULL), 0);
     ck_assert_str_eq(p->agents[0].model.role, roles[_i].want);
     ck_assert_int_eq(p->agents[0].session.child_text, RV_CHILD_TEXT_PARENT);
-    m = rv_pipeline_model(p, rv_str_of(roles[_i].want));
+    m = rv_pipeline_find_model(p, rv_str_of(roles[_i].want));
     ck_assert_str_eq(m->model, roles[_i].model);
     ck_assert(m->has_price);
     rv_buf_fini(&text);
@@ -102,8 +102,8 @@ START_TEST(another_document_of_a_bound_name_has_its_own_model)
     struct rv_pipeline *p;
 
     ck_assert_int_eq(delegate(b.p, "boss", DOC("boss", "model: openai:gpt-4.1-nano\n"), &p, NULL), 0);
-    ck_assert_str_eq(rv_pipeline_model(p, rv_str_of("agent:boss"))->model, "gpt-4.1-nano");
-    ck_assert_str_eq(rv_pipeline_model(b.p, rv_str_of("agent:boss"))->model, "gpt-4.1");
+    ck_assert_str_eq(rv_pipeline_find_model(p, rv_str_of("agent:boss"))->model, "gpt-4.1-nano");
+    ck_assert_str_eq(rv_pipeline_find_model(b.p, rv_str_of("agent:boss"))->model, "gpt-4.1");
     rv_pipeline_free(p);
     bound_fini(&b);
 }
@@ -119,7 +119,7 @@ START_TEST(delegates_ask_others_in_turn)
         delegate(b.p, "child", DOC("child", "model: openai:gpt-4.1-nano\ntools: [ask_agent]\n"), &child, NULL), 0);
     ck_assert_int_eq(delegate(child, "inner", DOC("inner", ""), &grandchild, NULL), 0);
     ck_assert_int_eq(grandchild->max_delegation_depth, 5);
-    ck_assert_ptr_nonnull(rv_pipeline_model(grandchild, rv_str_of("agent:child")));
+    ck_assert_ptr_nonnull(rv_pipeline_find_model(grandchild, rv_str_of("agent:child")));
     rv_pipeline_free(grandchild);
     rv_pipeline_free(child);
     bound_fini(&b);
@@ -232,13 +232,13 @@ START_TEST(the_environment_decides_nothing)
     int64_t input;
 
     ck_assert_int_eq(delegate(b.p, "child", DOC("child", "model: openai:gpt-4.1-nano\n"), &p, NULL), 0);
-    input = rv_pipeline_model(p, rv_str_of("agent:child"))->price.input;
+    input = rv_pipeline_find_model(p, rv_str_of("agent:child"))->price.input;
     rv_pipeline_free(p);
     rv_kit_write(path, "{\"models\": {\"openai:*\": {\"input\": 77, \"output\": 77}, \"openai:gpt-4.1-nano\": "
                        "{\"input\": 77, \"output\": 77}}}");
     setenv("REEVE_PRICES", path, 1);
     ck_assert_int_eq(delegate(b.p, "child", DOC("child", "model: openai:gpt-4.1-nano\n"), &p, NULL), 0);
-    ck_assert_int_eq(rv_pipeline_model(p, rv_str_of("agent:child"))->price.input, input);
+    ck_assert_int_eq(rv_pipeline_find_model(p, rv_str_of("agent:child"))->price.input, input);
     unsetenv("REEVE_PRICES");
     rv_pipeline_free(p);
     free(path);

@@ -38,7 +38,7 @@ START_TEST(an_agent_has_the_model_that_is_nearest)
     struct docs docs = DOCS(texts);
     struct bound b = bind_clean(roles[_i].text, &docs);
     const struct rv_agent *a = &b.p->agents[0];
-    const struct rv_model_config *m = rv_pipeline_model(b.p, rv_str_of(a->model.role));
+    const struct rv_model_config *m = rv_pipeline_find_model(b.p, rv_str_of(a->model.role));
 
     ck_assert_str_eq(a->model.role, roles[_i].role);
     ck_assert(!m == !roles[_i].provider);
@@ -69,7 +69,7 @@ START_TEST(fallbacks_stay_where_they_lead)
     struct bound b = bind_clean("name: x\nmodels: {a: {model: 'a:b', fallback: [c, b]}, b: 'b:b', c: 'c:c'}\n"
                                 "agents: [agent: own, {name: s, has_llm: true, model_role: a}]\n",
                                 &docs);
-    const struct rv_model_config *m = rv_pipeline_model(b.p, rv_str_of("a"));
+    const struct rv_model_config *m = rv_pipeline_find_model(b.p, rv_str_of("a"));
 
     ck_assert_ptr_eq(m->fallback_models[0], &b.p->models[2]);
     ck_assert_ptr_eq(m->fallback_models[1], &b.p->models[1]);
@@ -115,7 +115,7 @@ START_TEST(prices_of_documents_models_are_kept_for_the_next_time)
     static const char text[] = "name: x\nmodels: {default: 'openai:gpt-4.1'}\nagents: [agent: own, agent: rare]\n";
     struct docs docs = DOCS(texts);
     struct bound b = bind_clean(text, &docs);
-    const struct rv_model_config *m = rv_pipeline_model(b.p, rv_str_of("agent:own"));
+    const struct rv_model_config *m = rv_pipeline_find_model(b.p, rv_str_of("agent:own"));
     struct rv_agent_source source = docs_source(&docs);
     rv_findings *findings = rv_findings_new();
     struct rv_pipeline *p = NULL;
@@ -133,9 +133,9 @@ START_TEST(prices_of_documents_models_are_kept_for_the_next_time)
     ck_assert_int_eq(rv_pipeline_parse_with(rv_str_of(text), "t.yaml", ".", &opts, findings, &p, NULL), 0);
     ck_assert_int_eq(rv_pipeline_bind_agents(p, &source, findings, NULL), 0);
     ck_assert_uint_eq(rv_findings_n(findings), 0);
-    m = rv_pipeline_model(p, rv_str_of("agent:own"));
+    m = rv_pipeline_find_model(p, rv_str_of("agent:own"));
     ck_assert(m->has_price && m->price.input == 12345);
-    m = rv_pipeline_model(p, rv_str_of("agent:rare"));
+    m = rv_pipeline_find_model(p, rv_str_of("agent:rare"));
     ck_assert(!m->has_price && m->max_input_tokens == 0);
     rv_pipeline_free(p);
     rv_findings_free(findings);

@@ -104,7 +104,7 @@ static struct rv_pipeline *load(const char *name)
 
 static const struct rv_agent *agent_of(const struct rv_pipeline *p, const char *name)
 {
-    return &p->agents[rv_pipeline_stage(p, rv_str_of(name))];
+    return &p->agents[rv_pipeline_find_stage(p, rv_str_of(name))];
 }
 
 /* graph 13: the context of each stage, and the join of each stage with a list. */

@@ -165,7 +165,7 @@ START_TEST(with_a_model_configured_it_loads_too)
     setenv("REEVE_MODEL", "openai:any", 1);
     world_begin(&w);
     ck_assert_msg(rv_findings_n(w.findings) == 0, "%s", findings_text(w.findings));
-    ck_assert_ptr_nonnull(rv_pipeline_model(w.pipeline, RV_STR_LIT("writer")));
+    ck_assert_ptr_nonnull(rv_pipeline_find_model(w.pipeline, RV_STR_LIT("writer")));
     world_end(&w);
 }
 END_TEST

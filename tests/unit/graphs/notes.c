@@ -107,7 +107,7 @@ const struct rv_pipeline *path_pipeline(const struct rv_pipeline *p, const char 
         size_t name = next - 1;
         while (name > 0 && path[name - 1] != '/' && path[name - 1] != ']')
             name--;
-        p = p->agents[rv_pipeline_stage(p, (rv_str){path + name, next - 1 - name})].inner.pipeline;
+        p = p->agents[rv_pipeline_find_stage(p, (rv_str){path + name, next - 1 - name})].inner.pipeline;
     }
     return p;
 }

@@ -64,14 +64,14 @@ struct rv_model_config *world_model(struct world *w, const char *role, const cha
 
 void world_fallback(struct world *w, const char *role, const char *first, const char *second)
 {
-    const struct rv_model_config *m = rv_pipeline_model(&w->pipeline, rv_str_of(role));
+    const struct rv_model_config *m = rv_pipeline_find_model(&w->pipeline, rv_str_of(role));
     size_t at = (size_t)(m - w->models), n = 0;
 
     w->fallback_names[at][n] = first;
-    w->fallbacks[at][n++] = rv_pipeline_model(&w->pipeline, rv_str_of(first));
+    w->fallbacks[at][n++] = rv_pipeline_find_model(&w->pipeline, rv_str_of(first));
     if (second) {
         w->fallback_names[at][n] = second;
-        w->fallbacks[at][n++] = rv_pipeline_model(&w->pipeline, rv_str_of(second));
+        w->fallbacks[at][n++] = rv_pipeline_find_model(&w->pipeline, rv_str_of(second));
     }
     w->models[at].fallback.items = w->fallback_names[at];
     w->models[at].fallback.n = n;

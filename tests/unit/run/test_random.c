@@ -247,7 +247,7 @@ struct batches {
 static int stage_in(const struct rv_pipeline *p, json_object *line)
 {
     const char *name = NULL;
-    return rv_json_get_text(line, "stage", &name) ? rv_pipeline_stage(p, rv_str_of(name)) : -1;
+    return rv_json_get_text(line, "stage", &name) ? rv_pipeline_find_stage(p, rv_str_of(name)) : -1;
 }
 
 static void end_batch(struct batches *b)
@@ -276,7 +276,7 @@ static void check_batch(struct batches *b, json_object *line)
         n_expected += expected[i];
     }
     for (size_t i = 0; i < json_object_array_length(names); i++) {
-        int s = rv_pipeline_stage(b->p, rv_json_str(json_object_array_get_idx(names, i)));
+        int s = rv_pipeline_find_stage(b->p, rv_json_str(json_object_array_get_idx(names, i)));
         ck_assert_msg(s >= 0 && expected[s], "stage %d starts but is not ready", s);
         expected[s] = false;
         b->states[s] = RV_STAGE_ACTIVE;

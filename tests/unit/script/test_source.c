@@ -107,10 +107,10 @@ START_TEST(a_tool_is_found_by_name)
 {
     rv_script *s = script_of("tools: {look: {risk: write, calls: [{result: {}}]}, peek: [{result: {}}]}", NULL);
 
-    ck_assert_str_eq(rv_script_tool(s, RV_STR_LIT("look"))->name, "look");
-    ck_assert_int_eq(rv_script_tool(s, RV_STR_LIT("look"))->risk, RV_RISK_WRITE);
-    ck_assert_int_eq(rv_script_tool(s, RV_STR_LIT("peek"))->risk, RV_RISK_READ_ONLY);
-    ck_assert_ptr_null(rv_script_tool(s, RV_STR_LIT("other")));
+    ck_assert_str_eq(rv_script_find_tool(s, RV_STR_LIT("look"))->name, "look");
+    ck_assert_int_eq(rv_script_find_tool(s, RV_STR_LIT("look"))->risk, RV_RISK_WRITE);
+    ck_assert_int_eq(rv_script_find_tool(s, RV_STR_LIT("peek"))->risk, RV_RISK_READ_ONLY);
+    ck_assert_ptr_null(rv_script_find_tool(s, RV_STR_LIT("other")));
     rv_script_free(s);
 }
 END_TEST
