@@ -283,7 +283,7 @@ int rv_app_entity_value(const char *kind, const char *column, const char *text, 
 
     if (rc < 0)
         return rc;
-    const struct rv_kind_field *f = rv_kind_field(known, rv_str_of(column));
+    const struct rv_kind_field *f = rv_kind_find_field(known, rv_str_of(column));
     bool is_text =
         f ? f->type == RV_KIND_TEXT || f->type == RV_KIND_ID || f->type == RV_KIND_TIME || f->type == RV_KIND_TEXTS
           : strcmp(column, "metadata") != 0 && strcmp(column, "graph_edges") != 0;

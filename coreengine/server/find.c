@@ -56,7 +56,7 @@ static bool fits_columns(const struct search *s, json_object *row)
 {
     json_object_object_foreach (s->c->body, key, value) {
         json_object *have = NULL;
-        if (value && strcmp(key, "name") != 0 && rv_kind_field(s->kind, rv_str_of(key)) &&
+        if (value && strcmp(key, "name") != 0 && rv_kind_find_field(s->kind, rv_str_of(key)) &&
             (!json_object_object_get_ex(row, key, &have) || !rv_json_equal(have, value)))
             return false;
     }
@@ -155,7 +155,7 @@ static int check_members(const struct search *s, rv_err **err)
     for (size_t i = 0; i < s->kind->n_fields && n < RV_COUNT(names); i++)
         names[n++] = s->kind->fields[i].name;
     json_object_object_foreach (s->c->body, key, unused) {
-        bool is_known = rv_kind_field(s->kind, rv_str_of(key)) != NULL;
+        bool is_known = rv_kind_find_field(s->kind, rv_str_of(key)) != NULL;
         (void)unused;
         for (size_t i = 0; i < RV_COUNT(others); i++)
             is_known = is_known || strcmp(key, others[i]) == 0;

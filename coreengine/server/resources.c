@@ -35,7 +35,7 @@ static int add_where(const struct srv_call *c, const struct rv_kind *kind, rv_st
 {
     struct rv_entity_where *w = &out->where[out->filter.n_where];
 
-    if (!rv_kind_field(kind, column) || out->filter.n_where >= MAX_WHERE)
+    if (!rv_kind_find_field(kind, column) || out->filter.n_where >= MAX_WHERE)
         return 0;
     char *word = rv_str_dup(column), *text = NULL;
     int rc = word ? 0 : RV_FAIL(err, RV_E_NOMEM, "read the parameters");

@@ -69,7 +69,7 @@ const struct rv_kind *rv_kind_find(rv_str name);
 /** The same, or RV_E_INVALID that names the nearest one. */
 RV_MUST_CHECK int rv_kind_of(rv_str name, const struct rv_kind **out, rv_err **err);
 /** NULL: there is none. */
-const struct rv_kind_field *rv_kind_field(const struct rv_kind *kind, rv_str name);
+const struct rv_kind_field *rv_kind_find_field(const struct rv_kind *kind, rv_str name);
 /** docs/reference/entities.md: the columns of all kinds, ids, keys. */
 void rv_kinds_write_reference(rv_buf *b);
 

@@ -493,7 +493,7 @@ static int check_columns(const struct find *f, rv_err **err)
     int rc = rv_kind_of(rv_str_of(f->kind), &kind, err);
 
     for (size_t i = 0; i < f->n_columns && rc == 0; i++)
-        if (!rv_kind_field(kind, rv_str_of(f->columns[i])) && !is_common(f->columns[i]))
+        if (!rv_kind_find_field(kind, rv_str_of(f->columns[i])) && !is_common(f->columns[i]))
             rc = RV_FAIL(err, RV_E_INVALID, "%s have no column \"%.100s\"", kind->name, f->columns[i]);
     return rc;
 }

@@ -210,7 +210,7 @@ static struct rv_place place_of(const struct rv_texts_row *r, const struct rv_te
 /* A plain list or object stands there as JSON, everything else as a text. */
 static int set_member(const struct rv_kind *kind, json_object *fields, const char *name, rv_str text, rv_err **err)
 {
-    const struct rv_kind_field *f = rv_kind_field(kind, rv_str_of(name));
+    const struct rv_kind_field *f = rv_kind_find_field(kind, rv_str_of(name));
     json_object *v = NULL;
 
     if (!f || f->type == RV_KIND_TEXT || rv_secret_is(text))

@@ -42,7 +42,7 @@ static int fail_column(const struct rv_kind *kind, rv_str column, rv_err **err)
 
 int rv_entity_check_column(const struct rv_kind *kind, const char *column, rv_err **err)
 {
-    if (rv_kind_field(kind, rv_str_of(column)) || is_of(common, RV_COUNT(common), rv_str_of(column)))
+    if (rv_kind_find_field(kind, rv_str_of(column)) || is_of(common, RV_COUNT(common), rv_str_of(column)))
         return 0;
     return fail_column(kind, rv_str_of(column), err);
 }
@@ -317,7 +317,7 @@ static int take_column(struct rv_entity_given *g, const struct rv_store_scope *s
                        json_object *v, rv_err **err)
 {
     static const char *const of_store[] = {"tenant_id", "created_at", "updated_at", "deleted_at"};
-    const struct rv_kind_field *f = rv_kind_field(g->kind, rv_str_of(column));
+    const struct rv_kind_field *f = rv_kind_find_field(g->kind, rv_str_of(column));
     json_object *instead = NULL;
     int rc;
 

@@ -286,7 +286,7 @@ int rv_kind_of(rv_str name, const struct rv_kind **out, rv_err **err)
     return RV_E_INVALID;
 }
 
-const struct rv_kind_field *rv_kind_field(const struct rv_kind *kind, rv_str name)
+const struct rv_kind_field *rv_kind_find_field(const struct rv_kind *kind, rv_str name)
 {
     for (size_t i = 0; i < kind->n_fields; i++)
         if (rv_str_is(name, kind->fields[i].name))

@@ -171,7 +171,7 @@ struct finding {
 static bool is_own(const struct rv_kind *kind, const char *column)
 {
     return kind->place == RV_PLACE_ENTITIES && strcmp(column, "name") != 0 &&
-           rv_kind_field(kind, rv_str_of(column)) != NULL;
+           rv_kind_find_field(kind, rv_str_of(column)) != NULL;
 }
 
 /* "column":value as it stands in `fields`; of a list, the value. */
@@ -409,7 +409,7 @@ static int check_filter(const struct rv_kind *kind, const struct rv_entity_filte
     if (rc == 0 && (f->limit < RV_ENTITY_ALL || f->limit > RV_ENTITY_MAX_FIND || f->offset < 0))
         rc = RV_FAIL(err, RV_E_INVALID, "%lld rows from the %lldth: a limit is from 1 to %d", (long long)f->limit,
                      (long long)f->offset, RV_ENTITY_MAX_FIND);
-    if (rc == 0 && f->name && !rv_kind_field(kind, RV_STR_LIT("name")))
+    if (rc == 0 && f->name && !rv_kind_find_field(kind, RV_STR_LIT("name")))
         rc = RV_FAIL(err, RV_E_INVALID, "%s have no name", kind->name);
     if (rc == 0 && f->about && !kind->about)
         rc = RV_FAIL(err, RV_E_INVALID, "%s belong to nothing", kind->name);

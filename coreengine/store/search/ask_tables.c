@@ -292,7 +292,7 @@ static void put_table(struct writing *w, const struct rv_rem_table *t)
     put_word(w, w->owner, "tenant_id");
     put_word(w, w->owner, "user_id");
     for (size_t i = 0; i < t->n_columns; i++) {
-        const struct rv_kind_field *f = rv_kind_field(w->kind, rv_str_of(t->columns[i].name));
+        const struct rv_kind_field *f = rv_kind_find_field(w->kind, rv_str_of(t->columns[i].name));
         if (f)
             put_own(w, f);
     }

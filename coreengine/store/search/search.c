@@ -25,7 +25,7 @@ static struct view view_of(struct rv_search_index *x, rv_str category)
 {
     struct view v = {.x = x, .category = ANY};
 
-    if (category.ptr && x->kind && rv_kind_field(x->kind, RV_STR_LIT("category"))) {
+    if (category.ptr && x->kind && rv_kind_find_field(x->kind, RV_STR_LIT("category"))) {
         v.category = rv_doc_text(x, category, false);
         if (v.category == UINT32_MAX || category.len == 0)
             v.category = ANY - 1; /* none has it */

@@ -24,7 +24,7 @@ START_TEST(lists_of_rows_are_selected_by_columns_of_their_kind)
             bool is_common = false;
             for (size_t k = 0; k < RV_COUNT(common); k++)
                 is_common = is_common || rv_str_is(name, common[k]);
-            ck_assert_msg(is_common || rv_kind_field(kind, name), "%s has no column %.*s", kind->name,
+            ck_assert_msg(is_common || rv_kind_find_field(kind, name), "%s has no column %.*s", kind->name,
                           RV_STR_ARG(name));
             n_columns += !is_common;
             p += name.len + (p[name.len] == ' ');
