@@ -260,7 +260,8 @@ START_TEST(a_deadline_ends_a_call_that_waits_for_a_job)
         let_go(&p);
         ck_assert(rv_engine_settle(w.engine, HANGS_MS));
         world_fini(&w);
-        ck_assert_int_eq(p.n_freed, 1); /* begun or not */
+        ck_assert_int_ge(p.n_freed, n_run); /* a call that ended before it asked has no job */
+        ck_assert_int_le(p.n_freed, 1);
     }
     ck_assert_int_eq(n_run, 1);
 }
