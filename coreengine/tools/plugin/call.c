@@ -491,10 +491,10 @@ static int ask_here(void *self, const char *service, rv_str args, rv_buf *answer
 {
     const struct here *here = self;
 
-    const struct rv_plugin_mark before = rv_plugin_mark(NULL, NULL); /* the engine's own code, until it is back */
+    const struct rv_plugin_mark before = plugin_mark(NULL, NULL); /* the engine's own code, until it is back */
     int rc = rv_plugin_pass_on(here->entry, here->pieces->call, service, args, here->until_us, answer, err);
 
-    rv_plugin_mark(before.path, before.entry);
+    plugin_mark(before.path, before.entry);
     return rc;
 }
 
@@ -519,9 +519,9 @@ static int call_here(const struct rv_plugin_entry *e, struct rv_plugin_pieces *p
 
     if (!args)
         return RV_FAIL(err, RV_E_NOMEM, "copy the arguments");
-    const struct rv_plugin_mark before = rv_plugin_mark(e->owner->path, e->bare);
+    const struct rv_plugin_mark before = plugin_mark(e->owner->path, e->bare);
     rv_plugin_run(e, call, args, &callbacks, out, said);
-    rv_plugin_mark(before.path, before.entry);
+    plugin_mark(before.path, before.entry);
     free(args);
     return 0;
 }

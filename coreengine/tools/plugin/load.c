@@ -55,7 +55,7 @@ static int fail_static(const char *path, rv_err **err)
 
 static _Thread_local volatile struct rv_plugin_mark mark; /* whose code runs on this thread just now */
 
-struct rv_plugin_mark rv_plugin_mark(const char *path, const char *entry)
+struct rv_plugin_mark plugin_mark(const char *path, const char *entry)
 {
     const struct rv_plugin_mark before = mark;
 
@@ -128,17 +128,17 @@ static int call_entry_point(struct rv_plugin *pl, const struct rv_cap_desc **out
 
 int rv_plugin_fetch(struct rv_plugin *pl, const struct rv_cap_desc **out, rv_err **err)
 {
-    const struct rv_plugin_mark before = rv_plugin_mark(pl->path, NULL);
+    const struct rv_plugin_mark before = plugin_mark(pl->path, NULL);
     int rc = call_entry_point(pl, out, err);
-    rv_plugin_mark(before.path, before.entry);
+    plugin_mark(before.path, before.entry);
     return rc;
 }
 
 static int call_open(struct rv_plugin *pl, const char *config, char why[OPEN_ERROR_SIZE])
 {
-    const struct rv_plugin_mark before = rv_plugin_mark(pl->path, NULL);
+    const struct rv_plugin_mark before = plugin_mark(pl->path, NULL);
     int rc = pl->desc.open ? pl->desc.open(&pl->host, config, &pl->self, why, OPEN_ERROR_SIZE) : 0;
-    rv_plugin_mark(before.path, before.entry);
+    plugin_mark(before.path, before.entry);
     return rc;
 }
 
@@ -182,9 +182,9 @@ void rv_plugin_free(struct rv_plugin *pl)
     if (!pl)
         return;
     if (pl->is_open && pl->desc.close) {
-        const struct rv_plugin_mark before = rv_plugin_mark(pl->path, "close");
+        const struct rv_plugin_mark before = plugin_mark(pl->path, "close");
         pl->desc.close(pl->self);
-        rv_plugin_mark(before.path, before.entry);
+        plugin_mark(before.path, before.entry);
     }
     bool may_run = rv_late_close(pl); /* a thread that has not answered would return to code that is gone */
     if (may_run)

@@ -124,7 +124,7 @@ struct rv_plugin_mark {
     const char *entry; /* what is called; NULL: it is loaded */
 };
 /** Mark this thread; returns the mark before, which is set again when that code has returned: calls may be nested. */
-struct rv_plugin_mark rv_plugin_mark(const char *path, const char *entry);
+struct rv_plugin_mark plugin_mark(const char *path, const char *entry);
 /** dlopen() pl->path, unless it is part of the program, and ask for its descriptor. */
 RV_MUST_CHECK int rv_plugin_fetch(struct rv_plugin *pl, const struct rv_cap_desc **out, rv_err **err);
 RV_MUST_CHECK int rv_plugin_open(struct rv_plugin *pl, const char *base_dir, const char *config, rv_err **err);

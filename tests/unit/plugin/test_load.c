@@ -99,7 +99,6 @@ START_TEST(a_faulty_plugin_is_refused_and_the_process_goes_on)
 }
 END_TEST
 
-/* Proves 11.5: No abort on plugin answers: every hostile plugin ends in an error and a usable process */
 /* The process is the host's. */
 START_TEST(loading_changes_no_signal_of_the_process)
 {
@@ -118,6 +117,7 @@ START_TEST(loading_changes_no_signal_of_the_process)
 }
 END_TEST
 
+/* Proves 11.5: No abort on plugin answers: every hostile plugin ends in an error and a usable process */
 START_TEST(all_faulty_plugins_one_after_another_leave_the_good_ones_usable)
 {
     rv_plugins *p = new_set(NULL);
