@@ -68,16 +68,16 @@ struct rv_plugin_mark plugin_mark(const char *path, const char *entry)
 /* A capability that aborts or crashes ends the process: it is named, by what a handler may call. */
 static void on_crash(int number)
 {
+    static const char hint[] = "\n  hint: leave it out or mend it; with `isolation: process` it only ends a process of "
+                               "its own\n";
     const char *path = mark.path, *entry = mark.entry;
-    const char *const parts[] = {
-        "reeve: the capability \"",
-        path,
-        "\" ended reeve while ",
-        entry ? "its entry \"" : "it was loaded",
-        entry ? entry : "",
-        entry ? "\" was called" : "",
-        "\n  hint: leave it out or mend it; with `isolation: process` it only ends a process of "
-        "its own\n"};
+    const char *const parts[] = {"reeve: the capability \"",
+                                 path,
+                                 "\" ended reeve while ",
+                                 entry ? "its entry \"" : "it was loaded",
+                                 entry ? entry : "",
+                                 entry ? "\" was called" : "",
+                                 hint};
 
     for (size_t i = 0; path && i < RV_COUNT(parts); i++)
         if (write(STDERR_FILENO, parts[i], strlen(parts[i])) < 0)
