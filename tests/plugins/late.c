@@ -254,6 +254,7 @@ static void close_it(void *self)
     (void)self;
     for (int i = 0; i < n_threads; i++)
         pthread_join(threads[i], NULL);
+    n_threads = 0; /* it may be opened again without having been unloaded */
 }
 
 RV_CAPABILITY(.name = "late", .version = "1", .description = "Answers later.", .entries = entries, .open = open_it,
