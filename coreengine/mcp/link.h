@@ -85,8 +85,9 @@ struct rv_mcp_link_ops {
     /** The answer to that request is not wanted any more. An id that is not under way is fine. Of a modern message over
      * HTTP this tells the server, too; otherwise the session has sent notifications/cancelled. */
     void (*cancel)(void *self, int64_t id);
-    /** End the connection in good order, without waiting: no callback of the user comes any more. The link frees itself
-     * when its handles are closed and its process is reaped; `closed`, which may be NULL, then comes from the loop. */
+    /** End the connection in good order, without waiting: no callback of the user comes any more. What was sent to
+     * cancel something is still delivered, if the server takes it within two seconds. The link frees itself when its
+     * handles are closed and its process is reaped; `closed`, which may be NULL, then comes from the loop. */
     void (*close)(void *self, void (*closed)(void *arg), void *arg);
 };
 struct rv_mcp_link {

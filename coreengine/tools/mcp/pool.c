@@ -528,6 +528,16 @@ static void turn(void *self)
         destroy(p);
 }
 
+/* What was cancelled a moment ago: the servers are told before they are left. */
+static void say_the_rest(struct mcp_connection *c)
+{
+    const struct rv_mcp_out *out;
+
+    while (c->client && c->link.ops && (out = rv_mcp_client_next(c->client)) != NULL)
+        if (out->kind == RV_MCP_OUT_SEND)
+            send_out(c, &out->send);
+}
+
 int rv_mcp_pool_attach(rv_mcp_pool *p, struct uv_loop_s *loop, rv_err **err)
 {
     if (p->outer && rv_mcp_outer_loop(p->outer) == loop)
@@ -551,6 +561,7 @@ void rv_mcp_pool_free(rv_mcp_pool *p)
            pthread_equal(p->thread, pthread_self())); /* handles of another thread's loop would be closed */
     for (size_t i = 0; i < p->n_servers; i++) {
         assert(!p->connections[i].calls);
+        say_the_rest(&p->connections[i]);
         close_connection(&p->connections[i]);
     }
     uv_timer_stop(&p->timer);

@@ -15,10 +15,10 @@ async function call(fault, more = '') {
 const done = await call('task');
 assert.deepEqual([done.status, done.data], ['success', { value: 'the task is done' }]);
 assert.deepEqual(noted(), [{ begun: 'echo', declared: { 'io.modelcontextprotocol/tasks': {} } }, { asked: 'täsk 0' }, { asked: 'täsk 0' }]);
-let late; // a slow server needs longer to begin its task
+let late; // a slow server needs longer until the client knows of its task
 for (let ms = 2000; ms <= 32000; ms *= 4) {
     late = await call('task-endless', `\n    tools: {echo: {timeout_ms: ${ms}}}`);
-    if (noted().some((line) => line.begun)) break;
+    if (noted().some((line) => line.asked)) break;
 }
 assert.equal(late.status, 'error');
 assert.match(JSON.stringify(late.error), /Timeout/);

@@ -139,9 +139,13 @@ static void on_closed(void *arg)
     s->is_closed = true;
 }
 
-void scene_close(struct scene *s)
+void scene_leave(struct scene *s)
 {
     rv_mcp_link_close(&s->link, on_closed, s);
+}
+
+void scene_left(struct scene *s)
+{
     while (!s->is_closed)
         uv_run(&s->loop, UV_RUN_ONCE);
     ck_assert_uint_eq(s->at, s->n_turns);
@@ -149,4 +153,10 @@ void scene_close(struct scene *s)
     uv_run(&s->loop, UV_RUN_DEFAULT);
     ck_assert_int_eq(uv_loop_close(&s->loop), 0);
     rv_buf_fini(&s->log);
+}
+
+void scene_close(struct scene *s)
+{
+    scene_leave(s);
+    scene_left(s);
 }

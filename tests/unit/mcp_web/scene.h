@@ -35,7 +35,9 @@ void scene_open_asking(struct scene *s, const struct turn *turns, size_t n);
 void scene_send(struct scene *s, const struct rv_mcp_send *m);
 void scene_run(struct scene *s, size_t messages, size_t failures); /* until so many have come */
 void scene_turns(struct scene *s);                                 /* until all turns were taken */
-void scene_close(struct scene *s);
+void scene_leave(struct scene *s);                                 /* the link is told to close */
+void scene_left(struct scene *s);                                  /* until it has, and all turns were taken */
+void scene_close(struct scene *s);                                 /* both */
 /** So many seconds pass at once, for the loop too. */
 void time_passes(int seconds);
 

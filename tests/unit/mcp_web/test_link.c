@@ -291,6 +291,44 @@ START_TEST(a_link_closes_while_requests_are_under_way)
 }
 END_TEST
 
+static const struct rv_mcp_send stop = {
+    .method = "notifications/cancelled", .version = "2025-11-25", .body = {"{stop 7}", 8}};
+static const struct rv_mcp_send stop_task = {
+    .id = 9, .method = "tasks/cancel", .version = "2025-11-25", .body = {"{stop a task}", 13}};
+
+/* The session ends behind what cancels something, even of a server that does not take it. */
+static const struct {
+    const struct rv_mcp_send *message;
+    bool is_taken;
+    struct turn turns[4];
+} last_words[] = {
+    {&stop, true, {INIT, {{"POST"}, NULL}, {{"{stop 7}", "Session-Id: s1"}, ACCEPTED}, {{"DELETE"}, ACCEPTED}}},
+    {&stop_task, true, {INIT, {{"POST"}, NULL}, {{"{stop a task}"}, JSON}, {{"DELETE"}, ACCEPTED}}},
+    {&stop_task, false, {INIT, {{"POST"}, NULL}, {{"{stop a task}"}, EVENTS "id: 1\n\n"}, {{"DELETE"}, ACCEPTED}}},
+    {&stop_task, false, {INIT, {{"POST"}, NULL}, {{"{stop a task}"}, NULL}, {{"DELETE"}, ACCEPTED}}},
+};
+
+START_TEST(what_cancels_arrives_though_the_link_closes)
+{
+    struct scene s;
+
+    scene_open(&s, last_words[_i].turns, 4, NULL);
+    scene_send(&s, &init);
+    scene_run(&s, 1, 0);
+    scene_send(&s, &call);
+    while (s.at < 2)
+        uv_run(&s.loop, UV_RUN_ONCE);
+    scene_send(&s, last_words[_i].message);
+    scene_leave(&s);
+    while (s.at < 3)
+        uv_run(&s.loop, UV_RUN_ONCE);
+    if (!last_words[_i].is_taken)
+        time_passes(2); /* that it has */
+    scene_left(&s);
+    ck_assert_uint_eq(s.n_messages + s.n_failed, 1);
+}
+END_TEST
+
 /* --- where it may go --- */
 
 static const struct {
@@ -367,6 +405,7 @@ TCase *link_case(void)
     tcase_add_test(c, a_cancel_closes_the_connection);
     tcase_add_test(c, a_cancel_from_within_a_message_is_the_end);
     tcase_add_test(c, a_link_closes_while_requests_are_under_way);
+    tcase_add_loop_test(c, what_cancels_arrives_though_the_link_closes, 0, RV_COUNT(last_words));
     tcase_add_loop_test(c, an_address_is_checked_when_the_link_is_opened, 0, RV_COUNT(places));
     tcase_add_test(c, a_private_address_has_to_be_written_as_one);
     tcase_add_test(c, a_message_above_the_limit_is_not_sent);

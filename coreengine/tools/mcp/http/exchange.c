@@ -14,7 +14,6 @@
 #define MAX_RESUMES    8                  /* in a row without one event */
 #define CONNECT_US     (10 * RV_US_PER_S) /* ten seconds: a server that is there accepts at once */
 #define NOTIFY_US      (30 * RV_US_PER_S) /* nothing waits for the answer to a notification */
-#define END_US         (2 * RV_US_PER_S)  /* for DELETE: the program wants to end */
 #define USUAL_RETRY_MS 1000               /* until a stream that ended is opened again, when the server names no time */
 #define MIN_RETRY_MS   INT64_C(50) /* a server that says less, and ends each stream at once, would keep a core busy */
 #define MAX_RETRY_MS   INT64_C(60000)    /* a server that says more is asked once a minute */
@@ -456,10 +455,8 @@ int rv_web_exchange_start(struct exchange *x, rv_err **err)
                                             : x->is_end ? "DELETE"
                                                         : "GET",
                                   .url = x->url,
-                                  .connect_us = x->is_end ? END_US : CONNECT_US,
-                                  .total_us = x->is_end           ? END_US
-                                              : is_post && !x->id ? NOTIFY_US
-                                                                  : 0,
+                                  .connect_us = CONNECT_US,
+                                  .total_us = is_post && !x->id ? NOTIFY_US : 0,
                                   .max_body = SIZE_MAX, /* bounded by the reader of the answer */
                                   .ca_file = w->ca_file,
                                   .egress = w->egress};

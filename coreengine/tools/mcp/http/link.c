@@ -8,6 +8,7 @@
 
 #define MAX_REPLIES 64   /* under way; what a server asks for beyond that gets no answer */
 #define STREAM_MS   2000 /* that a server has to open its stream; some send no head before the first event */
+#define GRACE_MS    2000 /* that a server has to take what was cancelled before the close, then for the session's end */
 
 uint64_t rv_web_now(const struct web *w)
 {
@@ -48,10 +49,48 @@ static void on_end_of_all(uv_timer_t *timer)
     uv_close((uv_handle_t *)timer, on_timer_closed);
 }
 
+/* but_cancels: what cancels something, and is on its way, stays. */
+static void drop_all(struct web *w, bool but_cancels)
+{
+    struct exchange *next;
+
+    for (struct exchange *x = w->exchanges; x; x = next) {
+        next = x->next;
+        if (!x->is_over && !(but_cancels && x->is_cancel && x->call))
+            rv_web_exchange_drop(x);
+    }
+}
+
+static void set_timer(struct web *w, void (*then)(uv_timer_t *timer), uint64_t ms)
+{
+    RV_IGNORE(uv_timer_start(&w->timer, then, ms, 0), "the timer is open");
+}
+
+static void on_grace_over(uv_timer_t *timer)
+{
+    drop_all(timer->data, false);
+}
+
+static void end_session(struct web *w)
+{
+    struct exchange *x = w->session[0] && !w->has_left ? rv_web_exchange_new(w, 0) : NULL;
+
+    w->has_left = true;
+    if (!x)
+        return;
+    x->is_end = true;
+    set_timer(w, on_grace_over, GRACE_MS);
+    if (rv_web_exchange_start(x, NULL) < 0)
+        rv_web_exchange_drop(x);
+}
+
 void rv_web_settle(struct web *w)
 {
-    if (w->is_closing && w->n_exchanges == 0)
-        RV_IGNORE(uv_timer_start(&w->timer, on_end_of_all, 0, 0), "the timer is open");
+    if (!w->is_closing || w->n_exchanges > 0)
+        return;
+    end_session(w);
+    if (w->n_exchanges == 0)
+        set_timer(w, on_end_of_all, 0);
 }
 
 /* --- streams that continue --- */
@@ -117,6 +156,8 @@ static int copy_message(struct exchange *x, const struct rv_mcp_send *m, rv_err 
     x->is_modern = m->is_modern;
     x->is_reply = !m->method;
     x->is_first = m->method && strcmp(m->method, "initialize") == 0;
+    x->is_cancel =
+        m->method && (strcmp(m->method, "notifications/cancelled") == 0 || strcmp(m->method, "tasks/cancel") == 0);
     x->opens_stream = !m->is_modern && m->method && strcmp(m->method, "notifications/initialized") == 0;
     if (x->is_first)
         w->session[0] = '\0';
@@ -183,31 +224,15 @@ static void web_cancel(void *self, int64_t id)
         }
 }
 
-static void end_session(struct web *w)
-{
-    struct exchange *x = w->session[0] ? rv_web_exchange_new(w, 0) : NULL;
-
-    if (!x)
-        return;
-    x->is_end = true;
-    if (rv_web_exchange_start(x, NULL) < 0)
-        rv_web_exchange_drop(x);
-}
-
 static void web_close(void *self, void (*closed)(void *arg), void *arg)
 {
     struct web *w = self;
-    struct exchange *next;
 
-    w->is_closing = true;
     w->closed = closed;
     w->closed_arg = arg;
-    end_session(w);
-    for (struct exchange *x = w->exchanges; x; x = next) {
-        next = x->next;
-        if (!x->is_over && !x->is_end)
-            rv_web_exchange_drop(x);
-    }
+    drop_all(w, true);
+    set_timer(w, on_grace_over, GRACE_MS);
+    w->is_closing = true;
     rv_web_settle(w);
 }
 

@@ -17,6 +17,7 @@ struct exchange {
     bool opens_stream;        /* it ends the handshake of a legacy server, which may then have a stream of its own */
     bool is_stream, is_end;   /* GET, DELETE; a POST whose stream continues becomes a GET */
     bool is_reply;            /* to a request of the server */
+    bool is_cancel;           /* it tells the server to stop something: it outlives a close */
     bool has_session;
     bool waits_for_stream; /* it is sent when the stream of the server's own is open, or at due_ms */
     bool in_callback, is_over;
@@ -57,6 +58,7 @@ struct web {
     uint64_t stream_ms; /* of the loop: until then requests wait for the stream; 0: they do not */
     bool is_walking;    /* the timer, over the exchanges: those that end meanwhile stay in the list */
     bool is_closing;
+    bool has_left; /* the session was ended, or its end is under way */
     void (*closed)(void *arg);
     void *closed_arg; /* borrowed */
 };
@@ -65,7 +67,7 @@ struct web {
 uint64_t rv_web_now(const struct web *w); /* of the loop, in milliseconds */
 void rv_web_arm(struct web *w);           /* an exchange has a new due_ms */
 void rv_web_open_stream(struct web *w);
-void rv_web_settle(struct web *w); /* an exchange is gone: frees w if it was the last thing that a close waits for */
+void rv_web_settle(struct web *w); /* an exchange is gone: if a close waited for it, the session ends, and then w */
 
 /* exchange.c */
 struct exchange *rv_web_exchange_new(struct web *w, int64_t id); /* NULL: no memory */
