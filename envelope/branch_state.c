@@ -98,7 +98,7 @@ int rv_envelope_write_branch(const rv_envelope *branch, rv_jw *w, rv_err **err)
 static int take_map(rv_envelope *fork, const rv_envelope *from, enum rv_map_id id, rv_err **err)
 {
     const struct rv_map *m = &from->map[id];
-    int rc = rv_map_reserve(&fork->map[id], m->n, err);
+    int rc = map_reserve(&fork->map[id], m->n, err);
 
     for (size_t i = 0; rc == 0 && i < m->n; i++) {
         const struct rv_entry *e = &m->entries[i];
@@ -106,11 +106,11 @@ static int take_map(rv_envelope *fork, const rv_envelope *from, enum rv_map_id i
 
         if (e->kind != RV_ENTRY_LIVE)
             continue;
-        rc = rv_env_intern(fork, (rv_str){e->name->text, e->name->len}, "name", &name, err);
+        rc = env_intern(fork, (rv_str){e->name->text, e->name->len}, "name", &name, err);
         if (rc == 0 && e->to)
-            rc = rv_env_intern(fork, (rv_str){e->to->text, e->to->len}, "name", &to, err);
+            rc = env_intern(fork, (rv_str){e->to->text, e->to->len}, "name", &to, err);
         if (rc == 0) {
-            struct rv_entry *put = rv_map_put(&fork->map[id], name, to);
+            struct rv_entry *put = map_put(&fork->map[id], name, to);
 
             json_object_put(put->value);
             put->value = json_object_get(e->value);
@@ -122,12 +122,12 @@ static int take_map(rv_envelope *fork, const rv_envelope *from, enum rv_map_id i
 
 static int take_records(rv_envelope *fork, rv_envelope *from, rv_err **err)
 {
-    int rc = rv_grow(&fork->records, &fork->cap_records, from->n_records, sizeof *fork->records, err);
+    int rc = env_grow(&fork->records, &fork->cap_records, from->n_records, sizeof *fork->records, err);
 
     for (size_t i = 0; rc == 0 && i < from->n_records; i++) {
         struct rv_record r = from->records[i];
 
-        rc = rv_env_intern(fork, (rv_str){r.agent->text, r.agent->len}, "agent", &r.agent, err);
+        rc = env_intern(fork, (rv_str){r.agent->text, r.agent->len}, "agent", &r.agent, err);
         if (rc < 0)
             break;
         from->records[i].error = (struct rv_text){0};
@@ -157,7 +157,7 @@ static void take_fields(rv_envelope *fork, rv_envelope *from)
         fork->own_interrupt = true;
     }
     if (from->text[RV_TEXT_RAW_INPUT].len > 0) {
-        rv_text_move(&fork->text[RV_TEXT_RAW_INPUT], &from->text[RV_TEXT_RAW_INPUT]);
+        env_text_move(&fork->text[RV_TEXT_RAW_INPUT], &from->text[RV_TEXT_RAW_INPUT]);
         fork->f.raw_input = fork->text[RV_TEXT_RAW_INPUT].ptr;
         fork->f.raw_input_len = fork->text[RV_TEXT_RAW_INPUT].len;
     }
@@ -171,12 +171,12 @@ static int take_gone(rv_envelope *fork, json_object *gone, rv_err **err)
         json_object *list = rv_json_get_arr(gone, hiding[k].key);
         size_t n = list ? json_object_array_length(list) : 0;
 
-        rc = rv_map_reserve(&fork->map[hiding[k].id], n, err);
+        rc = map_reserve(&fork->map[hiding[k].id], n, err);
         for (size_t i = 0; rc == 0 && i < n; i++) {
-            const struct rv_name *name = rv_env_name(fork, rv_json_str(json_object_array_get_idx(list, i)));
+            const struct rv_name *name = env_name(fork, rv_json_str(json_object_array_get_idx(list, i)));
 
-            if (name && rv_env_find(fork->parent, hiding[k].id, name))
-                rv_map_hide(&fork->map[hiding[k].id], name);
+            if (name && env_find(fork->parent, hiding[k].id, name))
+                map_hide(&fork->map[hiding[k].id], name);
         }
     }
     return rc;
@@ -185,7 +185,7 @@ static int take_gone(rv_envelope *fork, json_object *gone, rv_err **err)
 static int take_ops(rv_envelope *fork, json_object *writes, rv_err **err)
 {
     size_t n = writes ? json_object_array_length(writes) : 0;
-    int rc = rv_grow(&fork->ops, &fork->cap_ops, n, sizeof *fork->ops, err);
+    int rc = env_grow(&fork->ops, &fork->cap_ops, n, sizeof *fork->ops, err);
 
     for (size_t i = 0; rc == 0 && i < n; i++) {
         json_object *entry = json_object_array_get_idx(writes, i), *value = NULL;
@@ -198,7 +198,7 @@ static int take_ops(rv_envelope *fork, json_object *writes, rv_err **err)
         if (!rv_merge_mode_of(rv_str_of(word), &op.how))
             return RV_FAIL(err, RV_E_INVALID, "write %zu of a branch is merged by an unknown word", i);
         json_object_object_get_ex(entry, "value", &value);
-        rc = rv_env_intern(fork, rv_str_of(key), "state key", &op.name, err);
+        rc = env_intern(fork, rv_str_of(key), "state key", &op.name, err);
         if (rc < 0)
             break;
         op.value = json_object_get(value);
@@ -209,7 +209,7 @@ static int take_ops(rv_envelope *fork, json_object *writes, rv_err **err)
 
 static int take_all(rv_envelope *fork, rv_envelope *from, json_object *json, rv_err **err)
 {
-    int rc = rv_env_intern(fork, rv_str_of(from->f.current_stage), "stage", &fork->stage, err);
+    int rc = env_intern(fork, rv_str_of(from->f.current_stage), "stage", &fork->stage, err);
 
     if (rc == 0)
         fork->f.current_stage = fork->stage->text;
@@ -236,9 +236,9 @@ int rv_envelope_load_branch(const rv_envelope *env, json_object *json, rv_envelo
 
     if (!json_object_is_type(json, json_type_object) || !(own = rv_json_get_obj(json, "own")))
         return RV_FAIL(err, RV_E_INVALID, "a branch of the state has no state of its own");
-    int rc = rv_env_blank(env->f.created_at_us, &from, err);
+    int rc = env_blank(env->f.created_at_us, &from, err);
     if (rc == 0)
-        rc = rv_state_read(own, env->f.created_at_us, from, &present, err);
+        rc = env_state_read(own, env->f.created_at_us, from, &present, err);
     if (rc == 0)
         rc = rv_envelope_branch(env, &fork, err);
     if (rc == 0)
@@ -272,7 +272,7 @@ void rv_envelope_write_hidden(const rv_envelope *env, rv_jw *w)
         return;
     if (env->hidden.exists) {
         rv_jw_key(w, "interrupt");
-        rv_interrupt_write(&env->hidden, (rv_str){NULL, 0}, w);
+        env_interrupt_write(&env->hidden, (rv_str){NULL, 0}, w);
     }
     if (env->had_queue)
         rv_jw_kv_value(w, "queue", env->hidden_queue);
@@ -282,13 +282,13 @@ int rv_envelope_read_hidden(rv_envelope *env, json_object *json, rv_err **err)
 {
     json_object *interrupt = rv_json_get_obj(json, "interrupt"), *queue = NULL;
     struct rv_stored_interrupt it = {0};
-    int rc = interrupt ? rv_read_interrupt(interrupt, &it, err) : 0;
+    int rc = interrupt ? env_read_interrupt(interrupt, &it, err) : 0;
 
     if (rc < 0) {
-        rv_interrupt_fini(&it);
+        env_interrupt_fini(&it);
         return rc;
     }
-    rv_interrupt_fini(&env->hidden);
+    env_interrupt_fini(&env->hidden);
     env->hidden = it;
     env->had_queue = json_object_object_get_ex(json, "queue", &queue);
     json_object_put(env->hidden_queue);

@@ -12,7 +12,7 @@
 #define DEFAULT_MAX_AGENT_HOPS 21 /* of one run, for the same case */
 #define DEFAULT_MAX_STAGES     5  /* of one run, for the same case */
 
-void rv_env_mirror(rv_envelope *env)
+void env_mirror(rv_envelope *env)
 {
     struct rv_envelope_fields *f = &env->f;
     const char *text[RV_N_TEXTS];
@@ -29,7 +29,7 @@ void rv_env_mirror(rv_envelope *env)
     f->current_stage = env->stage->text;
 }
 
-int rv_env_blank(int64_t now_us, rv_envelope **out, rv_err **err)
+int env_blank(int64_t now_us, rv_envelope **out, rv_err **err)
 {
     rv_envelope *env = calloc(1, sizeof *env);
     int rc;
@@ -44,16 +44,16 @@ int rv_env_blank(int64_t now_us, rv_envelope **out, rv_err **err)
         .max_agent_hops = DEFAULT_MAX_AGENT_HOPS,
         .current_stage_number = 1,
         .max_stages = DEFAULT_MAX_STAGES,
-        .received_at_us = rv_clamp_time(now_us),
-        .created_at_us = rv_clamp_time(now_us),
+        .received_at_us = env_clamp_time(now_us),
+        .created_at_us = env_clamp_time(now_us),
         .terminal_reason = RV_REASON_NONE,
         .status = RV_RUN_READY,
     };
-    rc = rv_env_intern(env, RV_STR_LIT(RV_STAGE_START), "stage", &env->stage, err);
+    rc = env_intern(env, RV_STR_LIT(RV_STAGE_START), "stage", &env->stage, err);
     for (size_t i = 0; rc == 0 && i < RV_N_TEXTS; i++) {
         if (i == RV_TEXT_TERMINATION)
             continue;
-        rc = rv_text_of(i == RV_TEXT_USER_ID ? RV_STR_LIT(DEFAULT_USER) : RV_STR_LIT(""), "text", &env->text[i], err);
+        rc = env_text_of(i == RV_TEXT_USER_ID ? RV_STR_LIT(DEFAULT_USER) : RV_STR_LIT(""), "text", &env->text[i], err);
     }
     for (size_t i = 0; rc == 0 && i < RV_N_LISTS; i++) {
         env->list[i] = json_object_new_array_ext(4);
@@ -64,7 +64,7 @@ int rv_env_blank(int64_t now_us, rv_envelope **out, rv_err **err)
         rv_envelope_free(env);
         return rc;
     }
-    rv_env_mirror(env);
+    env_mirror(env);
     *out = env;
     return 0;
 }
@@ -82,12 +82,12 @@ static int make_ids(rv_envelope *env, struct rv_rand rand, rv_err **err)
         int rc;
 
         rv_id_make(rand, ids[i].prefix, text);
-        rc = rv_text_of(rv_str_of(text), "id", &made, err);
+        rc = env_text_of(rv_str_of(text), "id", &made, err);
         if (rc < 0)
             return rc;
-        rv_text_move(&env->text[ids[i].id], &made);
+        env_text_move(&env->text[ids[i].id], &made);
     }
-    rv_env_mirror(env);
+    env_mirror(env);
     return 0;
 }
 
@@ -98,10 +98,10 @@ static int take_seed_text(rv_envelope *env, enum rv_text_id id, rv_str given, co
 
     if (given.len == 0)
         return 0;
-    rc = rv_text_of(given, what, &made, err);
+    rc = env_text_of(given, what, &made, err);
     if (rc < 0)
         return rc;
-    rv_text_move(&env->text[id], &made);
+    env_text_move(&env->text[id], &made);
     return 0;
 }
 
@@ -151,7 +151,7 @@ int rv_envelope_new(const struct rv_envelope_seed *seed, struct rv_rand rand, in
                     rv_err **err)
 {
     rv_envelope *env = NULL;
-    int rc = rv_env_blank(now_us, &env, err);
+    int rc = env_blank(now_us, &env, err);
 
     if (rc == 0)
         rc = make_ids(env, rand, err);
@@ -174,7 +174,7 @@ int rv_envelope_new(const struct rv_envelope_seed *seed, struct rv_rand rand, in
         rv_envelope_free(env);
         return rc;
     }
-    rv_env_mirror(env);
+    env_mirror(env);
     *out = env;
     return 0;
 }
@@ -184,23 +184,23 @@ void rv_envelope_free(rv_envelope *env)
     if (!env)
         return;
     for (size_t i = 0; i < RV_N_TEXTS; i++)
-        rv_text_fini(&env->text[i]);
+        env_text_fini(&env->text[i]);
     for (size_t i = 0; i < RV_N_MAPS; i++)
-        rv_map_fini(&env->map[i]);
+        env_map_fini(&env->map[i]);
     for (size_t i = 0; i < RV_N_LISTS; i++)
         json_object_put(env->list[i]);
     for (size_t i = 0; i < env->n_records; i++)
-        rv_text_fini(&env->records[i].error);
+        env_text_fini(&env->records[i].error);
     free(env->records);
-    rv_interrupt_fini(&env->interrupt);
-    rv_interrupt_fini(&env->hidden);
+    env_interrupt_fini(&env->interrupt);
+    env_interrupt_fini(&env->hidden);
     json_object_put(env->hidden_queue);
     json_object_put(env->branches);
     json_object_put(env->withdrawn);
     for (size_t i = 0; i < env->n_ops; i++)
         json_object_put(env->ops[i].value);
     free(env->ops);
-    rv_names_fini(&env->names);
+    env_names_fini(&env->names);
     free(env);
 }
 
@@ -220,7 +220,7 @@ int rv_envelope_set_stage(rv_envelope *env, rv_str stage, rv_err **err)
 
     if (stage.len == 0)
         return RV_FAIL(err, RV_E_INVALID, "the name of the current stage is empty");
-    rc = rv_env_intern(env, stage, "stage", &env->stage, err);
+    rc = env_intern(env, stage, "stage", &env->stage, err);
     if (rc < 0)
         return rc;
     env->f.current_stage = env->stage->text;
@@ -257,12 +257,12 @@ void rv_envelope_set_status(rv_envelope *env, enum rv_run_status status)
 static int copy_name(rv_envelope *to, const struct rv_name *name, const struct rv_name **out, rv_err **err)
 {
     *out = NULL;
-    return name ? rv_env_intern(to, (rv_str){name->text, name->len}, "name", out, err) : 0;
+    return name ? env_intern(to, (rv_str){name->text, name->len}, "name", out, err) : 0;
 }
 
 static int copy_map(const struct rv_map *from, rv_envelope *to, enum rv_map_id id, rv_err **err)
 {
-    int rc = rv_map_reserve(&to->map[id], from->n_live, err);
+    int rc = map_reserve(&to->map[id], from->n_live, err);
 
     for (size_t i = 0; rc == 0 && i < from->n; i++) {
         const struct rv_entry *e = &from->entries[i];
@@ -278,7 +278,7 @@ static int copy_map(const struct rv_map *from, rv_envelope *to, enum rv_map_id i
         if (rc == 0)
             rc = rv_json_dup(e->value, &value, err);
         if (rc == 0) {
-            struct rv_entry *made = rv_map_put(&to->map[id], name, second);
+            struct rv_entry *made = map_put(&to->map[id], name, second);
 
             made->value = value;
             made->count = e->count;
@@ -289,7 +289,7 @@ static int copy_map(const struct rv_map *from, rv_envelope *to, enum rv_map_id i
 
 static int copy_records(const rv_envelope *from, rv_envelope *to, rv_err **err)
 {
-    int rc = rv_grow(&to->records, &to->cap_records, from->n_records, sizeof *to->records, err);
+    int rc = env_grow(&to->records, &to->cap_records, from->n_records, sizeof *to->records, err);
 
     for (size_t i = 0; rc == 0 && i < from->n_records; i++) {
         struct rv_record r = from->records[i];
@@ -297,7 +297,7 @@ static int copy_records(const rv_envelope *from, rv_envelope *to, rv_err **err)
         r.error = (struct rv_text){0};
         rc = copy_name(to, r.agent, &r.agent, err);
         if (rc == 0)
-            rc = rv_text_of(rv_text_str(&from->records[i].error), "error text", &r.error, err);
+            rc = env_text_of(env_text_str(&from->records[i].error), "error text", &r.error, err);
         if (rc == 0)
             to->records[to->n_records++] = r;
     }
@@ -310,8 +310,8 @@ static int copy_parts(const rv_envelope *from, rv_envelope *to, rv_err **err)
 
     to->f = from->f;
     for (size_t i = 0; rc == 0 && i < RV_N_TEXTS; i++) {
-        rv_text_fini(&to->text[i]);
-        rc = rv_text_of(rv_text_str(&from->text[i]), "text", &to->text[i], err);
+        env_text_fini(&to->text[i]);
+        rc = env_text_of(env_text_str(&from->text[i]), "text", &to->text[i], err);
     }
     for (size_t i = 0; rc == 0 && i < RV_N_MAPS; i++)
         rc = copy_map(&from->map[i], to, (enum rv_map_id)i, err);
@@ -327,7 +327,7 @@ static int copy_parts(const rv_envelope *from, rv_envelope *to, rv_err **err)
     if (rc == 0)
         rc = copy_records(from, to, err);
     if (rc == 0)
-        rc = rv_interrupt_copy(&from->interrupt, true, &to->interrupt, err);
+        rc = env_interrupt_copy(&from->interrupt, true, &to->interrupt, err);
     if (rc == 0)
         rc = rv_json_dup(from->branches, &to->branches, err);
     if (rc == 0)
@@ -341,14 +341,14 @@ int rv_envelope_dup(const rv_envelope *env, rv_envelope **out, rv_err **err)
     int rc;
 
     assert(!env->parent);
-    rc = rv_env_blank(env->f.created_at_us, &copy, err);
+    rc = env_blank(env->f.created_at_us, &copy, err);
     if (rc == 0)
         rc = copy_parts(env, copy, err);
     if (rc < 0) {
         rv_envelope_free(copy);
         return RV_WRAP(err, rc, "copy the envelope");
     }
-    rv_env_mirror(copy);
+    env_mirror(copy);
     *out = copy;
     return 0;
 }
@@ -382,26 +382,26 @@ int rv_envelope_restart(rv_envelope *env, rv_err **err)
 {
     static const enum rv_map_id position[] = {RV_MAP_ACTIVE, RV_MAP_COMPLETED, RV_MAP_FAILED, RV_MAP_SUSPENDED,
                                               RV_MAP_CAUGHT};
-    const struct rv_name *queue = rv_env_name(env, RV_STR_LIT(RV_QUEUED_INTERRUPTS));
+    const struct rv_name *queue = env_name(env, RV_STR_LIT(RV_QUEUED_INTERRUPTS));
     struct rv_map *metadata = &env->map[RV_MAP_METADATA];
     int rc = rv_envelope_set_stage(env, RV_STR_LIT(RV_STAGE_START), err);
 
     if (rc < 0)
         return rc;
     for (size_t i = 0; i < RV_COUNT(position); i++)
-        rv_map_clear(&env->map[position[i]]);
+        map_clear(&env->map[position[i]]);
     if (queue)
-        rv_map_drop(metadata, rv_map_find(metadata, queue, NULL));
+        map_drop(metadata, env_map_find(metadata, queue, NULL));
     if (env->f.interrupt_pending) /* the answer to an earlier one is still for prompts to read */
         rv_envelope_clear_interrupt(env);
     json_object_put(env->branches);
     json_object_put(env->withdrawn);
     env->branches = env->withdrawn = NULL;
-    rv_text_fini(&env->text[RV_TEXT_TERMINATION]);
+    env_text_fini(&env->text[RV_TEXT_TERMINATION]);
     env->f.terminated = false;
     env->f.terminal_reason = RV_REASON_NONE;
     env->f.completed_at_us = 0;
     env->f.status = RV_RUN_READY;
-    rv_env_mirror(env);
+    env_mirror(env);
     return 0;
 }

@@ -29,13 +29,12 @@ struct rv_names {
     uint64_t seed; /* differs between processes: keys are untrusted */
 };
 /** The name of these bytes, made if need be. RV_E_INVALID (NUL, not UTF-8; message says `what`), RV_E_LIMIT, NOMEM. */
-RV_MUST_CHECK int rv_env_intern(rv_envelope *env, rv_str text, const char *what, const struct rv_name **out,
-                                rv_err **err);
+RV_MUST_CHECK int env_intern(rv_envelope *env, rv_str text, const char *what, const struct rv_name **out, rv_err **err);
 /** The name if the envelope, or one that it is a fork of, has it; else NULL. */
-const struct rv_name *rv_env_name(const rv_envelope *env, rv_str text);
+const struct rv_name *env_name(const rv_envelope *env, rv_str text);
 /** The same by a name that a fork of the envelope, its parent, or another fork of its parent has. */
-const struct rv_name *rv_env_name_like(const rv_envelope *env, const struct rv_name *name);
-void rv_names_fini(struct rv_names *names);
+const struct rv_name *env_name_like(const rv_envelope *env, const struct rv_name *name);
+void env_names_fini(struct rv_names *names);
 
 /* --- names.c: maps --- */
 enum rv_entry_kind { RV_ENTRY_DEAD, RV_ENTRY_LIVE, RV_ENTRY_GONE };
@@ -53,18 +52,18 @@ struct rv_map {
     size_t n, n_live, n_dead, cap;
 };
 /** Make room for extra further entries: the next `extra` puts and hides cannot fail. */
-RV_MUST_CHECK int rv_map_reserve(struct rv_map *m, size_t extra, rv_err **err);
+RV_MUST_CHECK int map_reserve(struct rv_map *m, size_t extra, rv_err **err);
 /** The live or gone entry, or NULL. */
-struct rv_entry *rv_map_find(const struct rv_map *m, const struct rv_name *name, const struct rv_name *to);
+struct rv_entry *env_map_find(const struct rv_map *m, const struct rv_name *name, const struct rv_name *to);
 /** The live entry, made at the end if need be (room was reserved). */
-struct rv_entry *rv_map_put(struct rv_map *m, const struct rv_name *name, const struct rv_name *to);
+struct rv_entry *map_put(struct rv_map *m, const struct rv_name *name, const struct rv_name *to);
 /** Put, then store another reference of value. */
-void rv_map_put_ref(struct rv_map *m, const struct rv_name *name, json_object *value);
-void rv_map_drop(struct rv_map *m, struct rv_entry *e); /* e may be NULL */
+void map_put_ref(struct rv_map *m, const struct rv_name *name, json_object *value);
+void map_drop(struct rv_map *m, struct rv_entry *e); /* e may be NULL */
 /** Make it a hiding entry of an overlay (room was reserved). */
-void rv_map_hide(struct rv_map *m, const struct rv_name *name);
-void rv_map_clear(struct rv_map *m);
-void rv_map_fini(struct rv_map *m);
+void map_hide(struct rv_map *m, const struct rv_name *name);
+void map_clear(struct rv_map *m);
+void env_map_fini(struct rv_map *m);
 
 /* --- The envelope --- */
 enum rv_map_id {
@@ -156,81 +155,81 @@ struct rv_envelope {
 };
 
 /* texts.c */
-void rv_text_fini(struct rv_text *t);
+void env_text_fini(struct rv_text *t);
 /** Copy; ptr NULL gives none. RV_E_INVALID (not UTF-8; says `what`), RV_E_NOMEM. */
-RV_MUST_CHECK int rv_text_of(rv_str s, const char *what, struct rv_text *out, rv_err **err);
-void rv_text_move(struct rv_text *to, struct rv_text *from); /* frees the old one */
-rv_str rv_text_str(const struct rv_text *t);
-int64_t rv_counter_add(int64_t a, int64_t b); /* stays in 0..RV_MAX_COUNTER */
-int64_t rv_clamp_time(int64_t us);
+RV_MUST_CHECK int env_text_of(rv_str s, const char *what, struct rv_text *out, rv_err **err);
+void env_text_move(struct rv_text *to, struct rv_text *from); /* frees the old one */
+rv_str env_text_str(const struct rv_text *t);
+int64_t env_counter_add(int64_t a, int64_t b); /* stays in 0..RV_MAX_COUNTER */
+int64_t env_clamp_time(int64_t us);
 /** Grow *array to hold at least need items of size each. */
-RV_MUST_CHECK int rv_grow(void *array, size_t *cap, size_t need, size_t size, rv_err **err);
-void rv_text_write(const struct rv_text *t, rv_jw *w); /* none is null */
-void rv_time_write(int64_t us, rv_jw *w);
+RV_MUST_CHECK int env_grow(void *array, size_t *cap, size_t need, size_t size, rv_err **err);
+void env_text_write(const struct rv_text *t, rv_jw *w); /* none is null */
+void env_time_write(int64_t us, rv_jw *w);
 
 /* envelope.c */
 /** An envelope with every default but the ids. */
-RV_MUST_CHECK int rv_env_blank(int64_t now_us, rv_envelope **out, rv_err **err);
-void rv_env_mirror(rv_envelope *env); /* env->f from env->text and env->stage */
+RV_MUST_CHECK int env_blank(int64_t now_us, rv_envelope **out, rv_err **err);
+void env_mirror(rv_envelope *env); /* env->f from env->text and env->stage */
 
 /* values.c: maps seen through a fork, and lists */
-const struct rv_entry *rv_env_find(const rv_envelope *env, enum rv_map_id id, const struct rv_name *name);
+const struct rv_entry *env_find(const rv_envelope *env, enum rv_map_id id, const struct rv_name *name);
 /** Hide or drop; infallible after one place was reserved in env->map[id]. */
-void rv_env_hide(rv_envelope *env, enum rv_map_id id, const struct rv_name *name);
+void env_hide(rv_envelope *env, enum rv_map_id id, const struct rv_name *name);
 /** Hide all that a fork sees of its parent; infallible after room for that was reserved. */
-void rv_env_hide_below(rv_envelope *env, enum rv_map_id id);
-size_t rv_env_size(const rv_envelope *env, enum rv_map_id id);
-int64_t rv_env_count(const rv_envelope *env, enum rv_map_id id, const struct rv_name *name, const struct rv_name *to);
-/* Every visible entry in order: the root's, then those of the forks down to env. Counts are rv_env_count()'s business.
+void env_hide_below(rv_envelope *env, enum rv_map_id id);
+size_t env_size(const rv_envelope *env, enum rv_map_id id);
+int64_t env_count(const rv_envelope *env, enum rv_map_id id, const struct rv_name *name, const struct rv_name *to);
+/* Every visible entry in order: the root's, then those of the forks down to env. Counts are env_count()'s business.
  */
 struct rv_cursor {
     const rv_envelope *env, *level; /* borrowed */
     enum rv_map_id id;
     size_t i;
 };
-struct rv_cursor rv_cursor_on(const rv_envelope *env, enum rv_map_id id);
-const struct rv_entry *rv_cursor_next(struct rv_cursor *c); /* NULL: the end */
-json_object *rv_env_list(const rv_envelope *env, enum rv_list_id id);
+struct rv_cursor env_cursor_on(const rv_envelope *env, enum rv_map_id id);
+const struct rv_entry *env_cursor_next(struct rv_cursor *c); /* NULL: the end */
+json_object *env_list(const rv_envelope *env, enum rv_list_id id);
 /** The list to change: a fork gets its own copy (of errors: an empty one). */
-RV_MUST_CHECK int rv_env_own_list(rv_envelope *env, enum rv_list_id id, json_object **out, rv_err **err);
-RV_MUST_CHECK int rv_list_copy(json_object *list, json_object **out, rv_err **err); /* shallow */
+RV_MUST_CHECK int env_own_list(rv_envelope *env, enum rv_list_id id, json_object **out, rv_err **err);
+RV_MUST_CHECK int env_list_copy(json_object *list, json_object **out, rv_err **err); /* shallow */
 /** Rule of `state`: what `old` becomes when value is merged into it; *out is the caller's reference. */
-RV_MUST_CHECK int rv_merged_value(json_object *old, bool has_old, enum rv_merge_mode mode, json_object *value,
-                                  json_object **out, rv_err **err);
+RV_MUST_CHECK int env_merged_value(json_object *old, bool has_old, enum rv_merge_mode mode, json_object *value,
+                                   json_object **out, rv_err **err);
 
 /* fork.c: the parts of a merge, each one made in the two steps. `env` is the parent of `fork`, or a fork itself. */
 /** Names and room in env for all that the fork's map holds, and for `extra` entries more. */
-RV_MUST_CHECK int rv_fork_prepare_map(rv_envelope *env, const rv_envelope *fork, enum rv_map_id id, size_t extra,
-                                      rv_err **err);
-const struct rv_name *rv_fork_known(const rv_envelope *env, const struct rv_name *name); /* env's name for it */
-void rv_fork_commit_counts(rv_envelope *env, const rv_envelope *fork, enum rv_map_id id);
+RV_MUST_CHECK int fork_prepare_map(rv_envelope *env, const rv_envelope *fork, enum rv_map_id id, size_t extra,
+                                   rv_err **err);
+const struct rv_name *fork_known(const rv_envelope *env, const struct rv_name *name); /* env's name for it */
+void fork_commit_counts(rv_envelope *env, const rv_envelope *fork, enum rv_map_id id);
 /** What the fork's operations make of env's state, as a map with env's names; room in env for it. */
-RV_MUST_CHECK int rv_fork_prepare_state(rv_envelope *env, const rv_envelope *fork, struct rv_map *merged, rv_err **err);
-void rv_fork_commit_state(rv_envelope *env, const rv_envelope *fork, const struct rv_map *merged);
-RV_MUST_CHECK int rv_fork_prepare_records(rv_envelope *env, const rv_envelope *fork, rv_err **err);
-void rv_fork_commit_records(rv_envelope *env, rv_envelope *fork);
-void rv_fork_commit_counters(rv_envelope *env, const rv_envelope *fork);
-void rv_fork_commit_termination(rv_envelope *env, rv_envelope *fork);
+RV_MUST_CHECK int fork_prepare_state(rv_envelope *env, const rv_envelope *fork, struct rv_map *merged, rv_err **err);
+void fork_commit_state(rv_envelope *env, const rv_envelope *fork, const struct rv_map *merged);
+RV_MUST_CHECK int fork_prepare_records(rv_envelope *env, const rv_envelope *fork, rv_err **err);
+void fork_commit_records(rv_envelope *env, rv_envelope *fork);
+void fork_commit_counters(rv_envelope *env, const rv_envelope *fork);
+void fork_commit_termination(rv_envelope *env, rv_envelope *fork);
 /** Append what the fork's list has from `first` on; all or nothing. */
-RV_MUST_CHECK int rv_fork_append_list(rv_envelope *env, const rv_envelope *fork, enum rv_list_id id, size_t first,
-                                      rv_err **err);
-void rv_list_cut(json_object *list, size_t n); /* to n elements at most */
+RV_MUST_CHECK int fork_append_list(rv_envelope *env, const rv_envelope *fork, enum rv_list_id id, size_t first,
+                                   rv_err **err);
+void env_list_cut(json_object *list, size_t n); /* to n elements at most */
 
 /* stages.c */
-const struct rv_record *rv_env_record(const rv_envelope *env, size_t i); /* through a fork */
+const struct rv_record *env_record(const rv_envelope *env, size_t i); /* through a fork */
 
 /* interrupt.c */
-const struct rv_stored_interrupt *rv_env_interrupt(const rv_envelope *env); /* through a fork */
-void rv_interrupt_fini(struct rv_stored_interrupt *it);
+const struct rv_stored_interrupt *env_interrupt(const rv_envelope *env); /* through a fork */
+void env_interrupt_fini(struct rv_stored_interrupt *it);
 /** stage: for one that has none of its own; ptr NULL: none. */
-void rv_interrupt_write(const struct rv_stored_interrupt *it, rv_str stage, rv_jw *w);
+void env_interrupt_write(const struct rv_stored_interrupt *it, rv_str stage, rv_jw *w);
 /** All open questions as a list, the pending one first. */
-void rv_interrupts_write(const rv_envelope *env, rv_jw *w);
+void env_interrupts_write(const rv_envelope *env, rv_jw *w);
 /** The same as a value; the caller's. */
-RV_MUST_CHECK int rv_interrupt_json(const struct rv_stored_interrupt *it, json_object **out, rv_err **err);
+RV_MUST_CHECK int env_interrupt_json(const struct rv_stored_interrupt *it, json_object **out, rv_err **err);
 #define RV_QUEUED_INTERRUPTS "queued_interrupts" /* metadata: those that wait behind the pending one */
-RV_MUST_CHECK int rv_interrupt_copy(const struct rv_stored_interrupt *from, bool deep, struct rv_stored_interrupt *to,
-                                    rv_err **err);
+RV_MUST_CHECK int env_interrupt_copy(const struct rv_stored_interrupt *from, bool deep, struct rv_stored_interrupt *to,
+                                     rv_err **err);
 
 /* state_write.c: the rows of the state dict, for writing, loading and patching */
 enum rv_row_kind {
@@ -267,13 +266,13 @@ struct rv_row {
     size_t at;
     enum rv_row_patch patch;
 };
-const struct rv_row *rv_state_rows(size_t *n);
+const struct rv_row *env_state_rows(size_t *n);
 
 /* state_load.c */
 /** Read the rows that are present into a blank envelope; bit i of *present says that row i was. */
-RV_MUST_CHECK int rv_state_read(json_object *state, int64_t now_us, rv_envelope *env, uint64_t *present, rv_err **err);
+RV_MUST_CHECK int env_state_read(json_object *state, int64_t now_us, rv_envelope *env, uint64_t *present, rv_err **err);
 
 /** An interrupt of a state dict; *it is zeroed before, and what was read is its owner's after a failure too. */
-RV_MUST_CHECK int rv_read_interrupt(json_object *v, struct rv_stored_interrupt *it, rv_err **err);
+RV_MUST_CHECK int env_read_interrupt(json_object *v, struct rv_stored_interrupt *it, rv_err **err);
 
 #endif

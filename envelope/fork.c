@@ -21,19 +21,19 @@ int rv_envelope_fork(const rv_envelope *env, rv_envelope **out, rv_err **err)
     fork->base_llm_calls = env->f.llm_call_count;
     fork->base_hops = env->f.agent_hop_count;
     fork->base_iteration = env->f.iteration;
-    fork->base_feedback = json_object_array_length(rv_env_list(env, RV_LIST_FEEDBACK));
-    fork->base_plans = json_object_array_length(rv_env_list(env, RV_LIST_PRIOR_PLANS));
+    fork->base_feedback = json_object_array_length(env_list(env, RV_LIST_FEEDBACK));
+    fork->base_plans = json_object_array_length(env_list(env, RV_LIST_PRIOR_PLANS));
     *out = fork;
     return 0;
 }
 
 void rv_envelope_keep_back(rv_envelope *fork, rv_str output_key)
 {
-    const struct rv_name *name = rv_env_name(fork, output_key);
+    const struct rv_name *name = env_name(fork, output_key);
 
     if (name)
-        rv_map_drop(&fork->map[RV_MAP_OUTPUTS], rv_map_find(&fork->map[RV_MAP_OUTPUTS], name, NULL));
-    rv_map_clear(&fork->map[RV_MAP_SUSPENDED]);
+        map_drop(&fork->map[RV_MAP_OUTPUTS], env_map_find(&fork->map[RV_MAP_OUTPUTS], name, NULL));
+    map_clear(&fork->map[RV_MAP_SUSPENDED]);
     fork->own_interrupt = false;
 }
 
@@ -56,7 +56,7 @@ void rv_envelope_add_inner(rv_envelope *env, const struct rv_envelope_used *now,
         .estimated = used->estimated,
     };
 
-    env->f.agent_hop_count = rv_counter_add(env->f.agent_hop_count, now->hops - before->hops);
+    env->f.agent_hop_count = env_counter_add(env->f.agent_hop_count, now->hops - before->hops);
     rv_usage_add(&env->f.usage, &more);
 }
 
@@ -69,15 +69,15 @@ void rv_merge_fini(struct rv_merge *m)
 
 static int to_parent(rv_envelope *env, const struct rv_name *name, const struct rv_name **out, rv_err **err)
 {
-    *out = name ? rv_env_name_like(env, name) : NULL;
-    return name && !*out ? rv_env_intern(env, (rv_str){name->text, name->len}, "name", out, err) : 0;
+    *out = name ? env_name_like(env, name) : NULL;
+    return name && !*out ? env_intern(env, (rv_str){name->text, name->len}, "name", out, err) : 0;
 }
 
-int rv_fork_prepare_map(rv_envelope *env, const rv_envelope *fork, enum rv_map_id id, size_t extra, rv_err **err)
+int fork_prepare_map(rv_envelope *env, const rv_envelope *fork, enum rv_map_id id, size_t extra, rv_err **err)
 {
     const struct rv_map *m = &fork->map[id];
     const struct rv_name *name;
-    int rc = rv_map_reserve(&env->map[id], m->n + extra, err);
+    int rc = map_reserve(&env->map[id], m->n + extra, err);
 
     for (size_t i = 0; rc == 0 && i < m->n; i++) {
         rc = to_parent(env, m->entries[i].name, &name, err);
@@ -87,9 +87,9 @@ int rv_fork_prepare_map(rv_envelope *env, const rv_envelope *fork, enum rv_map_i
     return rc;
 }
 
-const struct rv_name *rv_fork_known(const rv_envelope *env, const struct rv_name *name)
+const struct rv_name *fork_known(const rv_envelope *env, const struct rv_name *name)
 {
-    return name ? rv_env_name_like(env, name) : NULL;
+    return name ? env_name_like(env, name) : NULL;
 }
 
 static void commit_values(rv_envelope *env, const rv_envelope *fork, enum rv_map_id id)
@@ -98,24 +98,24 @@ static void commit_values(rv_envelope *env, const rv_envelope *fork, enum rv_map
 
     for (size_t i = 0; i < m->n; i++) {
         const struct rv_entry *e = &m->entries[i];
-        const struct rv_name *name = rv_fork_known(env, e->name);
+        const struct rv_name *name = fork_known(env, e->name);
 
         if (e->kind == RV_ENTRY_LIVE)
-            rv_map_put_ref(&env->map[id], name, e->value);
+            map_put_ref(&env->map[id], name, e->value);
         else if (e->kind == RV_ENTRY_GONE)
-            rv_env_hide(env, id, name);
+            env_hide(env, id, name);
     }
 }
 
-void rv_fork_commit_counts(rv_envelope *env, const rv_envelope *fork, enum rv_map_id id)
+void fork_commit_counts(rv_envelope *env, const rv_envelope *fork, enum rv_map_id id)
 {
     const struct rv_map *m = &fork->map[id];
 
     for (size_t i = 0; i < m->n; i++) {
         const struct rv_entry *e = &m->entries[i];
-        struct rv_entry *sum = rv_map_put(&env->map[id], rv_fork_known(env, e->name), rv_fork_known(env, e->to));
+        struct rv_entry *sum = map_put(&env->map[id], fork_known(env, e->name), fork_known(env, e->to));
 
-        sum->count = rv_counter_add(sum->count, e->count);
+        sum->count = env_counter_add(sum->count, e->count);
     }
 }
 
@@ -155,14 +155,14 @@ static int note_writes(const rv_envelope *fork, rv_str stage, struct rv_merge *m
     return rc;
 }
 
-int rv_fork_prepare_state(rv_envelope *env, const rv_envelope *fork, struct rv_map *merged, rv_err **err)
+int fork_prepare_state(rv_envelope *env, const rv_envelope *fork, struct rv_map *merged, rv_err **err)
 {
-    int rc = rv_map_reserve(merged, fork->n_ops, err);
+    int rc = map_reserve(merged, fork->n_ops, err);
 
     if (rc == 0)
-        rc = rv_map_reserve(&env->map[RV_MAP_STATE], fork->n_ops, err);
+        rc = map_reserve(&env->map[RV_MAP_STATE], fork->n_ops, err);
     if (rc == 0 && env->parent)
-        rc = rv_grow(&env->ops, &env->cap_ops, env->n_ops + fork->n_ops, sizeof *env->ops, err);
+        rc = env_grow(&env->ops, &env->cap_ops, env->n_ops + fork->n_ops, sizeof *env->ops, err);
     for (size_t i = 0; rc == 0 && i < fork->n_ops; i++) {
         const struct rv_state_op *op = &fork->ops[i];
         const struct rv_name *name;
@@ -172,26 +172,25 @@ int rv_fork_prepare_state(rv_envelope *env, const rv_envelope *fork, struct rv_m
         rc = to_parent(env, op->name, &name, err);
         if (rc < 0)
             break;
-        old = rv_map_find(merged, name, NULL);
+        old = env_map_find(merged, name, NULL);
         if (!old)
-            old = rv_env_find(env, RV_MAP_STATE, name);
-        rc = rv_merged_value(old ? old->value : NULL, old != NULL, op->how, op->value, &value, err);
+            old = env_find(env, RV_MAP_STATE, name);
+        rc = env_merged_value(old ? old->value : NULL, old != NULL, op->how, op->value, &value, err);
         if (rc == 0)
-            rv_map_put_ref(merged, name, value);
+            map_put_ref(merged, name, value);
         json_object_put(value);
     }
     return rc;
 }
 
-void rv_fork_commit_state(rv_envelope *env, const rv_envelope *fork, const struct rv_map *merged)
+void fork_commit_state(rv_envelope *env, const rv_envelope *fork, const struct rv_map *merged)
 {
     for (size_t i = 0; i < merged->n; i++)
-        rv_map_put_ref(&env->map[RV_MAP_STATE], merged->entries[i].name, merged->entries[i].value);
+        map_put_ref(&env->map[RV_MAP_STATE], merged->entries[i].name, merged->entries[i].value);
     for (size_t i = 0; env->parent && i < fork->n_ops; i++) {
         const struct rv_state_op *op = &fork->ops[i];
 
-        env->ops[env->n_ops++] =
-            (struct rv_state_op){rv_fork_known(env, op->name), op->how, json_object_get(op->value)};
+        env->ops[env->n_ops++] = (struct rv_state_op){fork_known(env, op->name), op->how, json_object_get(op->value)};
     }
 }
 
@@ -199,25 +198,25 @@ void rv_fork_commit_state(rv_envelope *env, const rv_envelope *fork, const struc
 static int queue_interrupt(rv_envelope *env, const rv_envelope *fork, rv_str stage, json_object **out, rv_err **err)
 {
     const struct rv_json_opts opts = {.max_bytes = RV_STATE_MAX_BYTES, .max_depth = RV_STATE_MAX_DEPTH};
-    const struct rv_name *fork_name = rv_env_name(fork, RV_STR_LIT(RV_QUEUED_INTERRUPTS));
-    const struct rv_entry *old = fork_name ? rv_map_find(&fork->map[RV_MAP_METADATA], fork_name, NULL) : NULL;
+    const struct rv_name *fork_name = env_name(fork, RV_STR_LIT(RV_QUEUED_INTERRUPTS));
+    const struct rv_entry *old = fork_name ? env_map_find(&fork->map[RV_MAP_METADATA], fork_name, NULL) : NULL;
     rv_buf b = RV_BUF_INIT(RV_STATE_MAX_BYTES);
     rv_jw w = rv_jw_on(&b);
     json_object *entry = NULL;
     const struct rv_name *name = NULL;
-    int rc = rv_env_intern(env, RV_STR_LIT(RV_QUEUED_INTERRUPTS), "metadata key", &name, err);
+    int rc = env_intern(env, RV_STR_LIT(RV_QUEUED_INTERRUPTS), "metadata key", &name, err);
 
     if (rc == 0) {
-        rv_interrupt_write(&fork->interrupt, stage, &w);
+        env_interrupt_write(&fork->interrupt, stage, &w);
         rc = rv_buf_check(&b, "a queued interrupt", err);
     }
     if (rc == 0)
         rc = rv_json_parse(rv_buf_str(&b), &opts, &entry, err);
     if (rc == 0) {
         if (!old) /* a list that the fork itself wrote goes first, as its other metadata */
-            old = rv_env_find(env, RV_MAP_METADATA, name);
-        rc = rv_merged_value(old ? old->value : NULL, old && old->kind == RV_ENTRY_LIVE, RV_MERGE_APPEND, entry, out,
-                             err);
+            old = env_find(env, RV_MAP_METADATA, name);
+        rc = env_merged_value(old ? old->value : NULL, old && old->kind == RV_ENTRY_LIVE, RV_MERGE_APPEND, entry, out,
+                              err);
     }
     json_object_put(entry);
     rv_buf_fini(&b);
@@ -229,26 +228,26 @@ static size_t list_length(json_object *list)
     return list ? json_object_array_length(list) : 0;
 }
 
-void rv_list_cut(json_object *list, size_t n)
+void env_list_cut(json_object *list, size_t n)
 {
     if (list_length(list) > n)
         rv_json_cut(list, n, list_length(list) - n);
 }
 
-int rv_fork_append_list(rv_envelope *env, const rv_envelope *fork, enum rv_list_id id, size_t first, rv_err **err)
+int fork_append_list(rv_envelope *env, const rv_envelope *fork, enum rv_list_id id, size_t first, rv_err **err)
 {
     json_object *from = fork->list[id], *to = NULL;
 
     if (list_length(from) <= first)
         return 0;
-    int rc = rv_env_own_list(env, id, &to, err);
+    int rc = env_own_list(env, id, &to, err);
     if (rc < 0)
         return rc;
     size_t had = json_object_array_length(to);
     for (size_t i = first; rc == 0 && i < list_length(from); i++)
         rc = rv_json_push_ref(to, json_object_array_get_idx(from, i), err);
     if (rc < 0)
-        rv_list_cut(to, had);
+        env_list_cut(to, had);
     return rc;
 }
 
@@ -261,22 +260,22 @@ static struct rv_text lend(struct rv_text *t)
     return given;
 }
 
-void rv_fork_commit_records(rv_envelope *env, rv_envelope *fork)
+void fork_commit_records(rv_envelope *env, rv_envelope *fork)
 {
     for (size_t i = 0; i < fork->n_records; i++) {
         struct rv_record r = fork->records[i];
 
-        r.agent = rv_fork_known(env, r.agent);
+        r.agent = fork_known(env, r.agent);
         r.error = lend(&fork->records[i].error);
         env->records[env->n_records++] = r;
     }
 }
 
-void rv_fork_commit_counters(rv_envelope *env, const rv_envelope *fork)
+void fork_commit_counters(rv_envelope *env, const rv_envelope *fork)
 {
-    env->f.llm_call_count = rv_counter_add(env->f.llm_call_count, fork->f.llm_call_count - fork->base_llm_calls);
+    env->f.llm_call_count = env_counter_add(env->f.llm_call_count, fork->f.llm_call_count - fork->base_llm_calls);
     rv_usage_add(&env->f.usage, &fork->f.usage);
-    env->f.agent_hop_count = rv_counter_add(env->f.agent_hop_count, fork->f.agent_hop_count - fork->base_hops);
+    env->f.agent_hop_count = env_counter_add(env->f.agent_hop_count, fork->f.agent_hop_count - fork->base_hops);
 }
 
 struct prepared {
@@ -290,8 +289,8 @@ static void commit_interrupt(rv_envelope *env, rv_envelope *fork, struct prepare
 {
     struct rv_stored_interrupt *it = &fork->interrupt;
 
-    rv_text_fini(&it->stage);
-    rv_interrupt_fini(&env->interrupt);
+    env_text_fini(&it->stage);
+    env_interrupt_fini(&env->interrupt);
     env->interrupt = *it;
     env->interrupt.id = lend(&it->id);
     env->interrupt.question = lend(&it->question);
@@ -304,13 +303,13 @@ static void commit_interrupt(rv_envelope *env, rv_envelope *fork, struct prepare
     env->own_interrupt = true;
 }
 
-void rv_fork_commit_termination(rv_envelope *env, rv_envelope *fork)
+void fork_commit_termination(rv_envelope *env, rv_envelope *fork)
 {
     struct rv_text *t = &fork->text[RV_TEXT_TERMINATION];
 
     if (!fork->f.terminated || env->f.terminated)
         return;
-    rv_text_fini(&env->text[RV_TEXT_TERMINATION]);
+    env_text_fini(&env->text[RV_TEXT_TERMINATION]);
     env->text[RV_TEXT_TERMINATION] = lend(t);
     env->f.termination_reason = t->ptr;
     env->f.terminated = true;
@@ -318,10 +317,10 @@ void rv_fork_commit_termination(rv_envelope *env, rv_envelope *fork)
     env->f.completed_at_us = fork->f.completed_at_us;
 }
 
-int rv_fork_prepare_records(rv_envelope *env, const rv_envelope *fork, rv_err **err)
+int fork_prepare_records(rv_envelope *env, const rv_envelope *fork, rv_err **err)
 {
     const struct rv_name *name;
-    int rc = rv_grow(&env->records, &env->cap_records, env->n_records + fork->n_records, sizeof *env->records, err);
+    int rc = env_grow(&env->records, &env->cap_records, env->n_records + fork->n_records, sizeof *env->records, err);
 
     for (size_t i = 0; rc == 0 && i < fork->n_records; i++)
         rc = to_parent(env, fork->records[i].agent, &name, err);
@@ -337,28 +336,28 @@ static int prepare(rv_envelope *env, rv_envelope *fork, rv_str stage, struct pre
     int rc = 0;
 
     for (size_t i = 0; rc == 0 && i < RV_COUNT(maps); i++)
-        rc = rv_fork_prepare_map(env, fork, maps[i], 1, err);
+        rc = fork_prepare_map(env, fork, maps[i], 1, err);
     if (rc == 0)
-        rc = rv_fork_prepare_records(env, fork, err);
+        rc = fork_prepare_records(env, fork, err);
     if (rc == 0)
-        rc = rv_fork_prepare_state(env, fork, &p->state, err);
+        rc = fork_prepare_state(env, fork, &p->state, err);
     if (rc == 0 && pending && rv_envelope_has_interrupt(env))
         rc = queue_interrupt(env, fork, stage, &p->queue, err);
     p->take_interrupt = rc == 0 && pending && !p->queue;
     if (p->take_interrupt)
-        rc = rv_text_of(stage, "interrupt stage", &p->stage, err);
+        rc = env_text_of(stage, "interrupt stage", &p->stage, err);
     return rc;
 }
 
 static int merge_lists(rv_envelope *env, const rv_envelope *fork, rv_err **err)
 {
     size_t n_errors = list_length(env->list[RV_LIST_ERRORS]);
-    int rc = rv_fork_append_list(env, fork, RV_LIST_ERRORS, 0, err);
+    int rc = fork_append_list(env, fork, RV_LIST_ERRORS, 0, err);
 
     if (rc == 0)
-        rc = rv_fork_append_list(env, fork, RV_LIST_FEEDBACK, fork->base_feedback, err);
+        rc = fork_append_list(env, fork, RV_LIST_FEEDBACK, fork->base_feedback, err);
     if (rc < 0)
-        rv_list_cut(env->list[RV_LIST_ERRORS], n_errors);
+        env_list_cut(env->list[RV_LIST_ERRORS], n_errors);
     return rc;
 }
 
@@ -377,19 +376,19 @@ int rv_envelope_merge(rv_envelope *env, rv_envelope *fork, rv_str stage, struct 
         commit_values(env, fork, RV_MAP_OUTPUTS);
         commit_values(env, fork, RV_MAP_METADATA);
         commit_values(env, fork, RV_MAP_SUSPENDED);
-        rv_fork_commit_state(env, fork, &p.state);
-        rv_fork_commit_counts(env, fork, RV_MAP_VISITS);
-        rv_fork_commit_counts(env, fork, RV_MAP_EDGES);
-        rv_fork_commit_records(env, fork);
-        rv_fork_commit_counters(env, fork);
+        fork_commit_state(env, fork, &p.state);
+        fork_commit_counts(env, fork, RV_MAP_VISITS);
+        fork_commit_counts(env, fork, RV_MAP_EDGES);
+        fork_commit_records(env, fork);
+        fork_commit_counters(env, fork);
         if (p.queue)
-            rv_map_put_ref(&env->map[RV_MAP_METADATA], rv_env_name(env, RV_STR_LIT(RV_QUEUED_INTERRUPTS)), p.queue);
+            map_put_ref(&env->map[RV_MAP_METADATA], env_name(env, RV_STR_LIT(RV_QUEUED_INTERRUPTS)), p.queue);
         if (p.take_interrupt)
             commit_interrupt(env, fork, &p);
-        rv_fork_commit_termination(env, fork);
+        fork_commit_termination(env, fork);
     }
-    rv_map_fini(&p.state);
+    env_map_fini(&p.state);
     json_object_put(p.queue);
-    rv_text_fini(&p.stage);
+    env_text_fini(&p.stage);
     return rc < 0 ? RV_WRAP(err, rc, "merge the work of stage \"%.*s\"", RV_STR_ARG(rv_utf8_cut(stage, 64))) : 0;
 }

@@ -39,22 +39,22 @@ static void put_list(rv_envelope *env, enum rv_list_id id, json_object *list)
 static int prepare_goals(rv_envelope *env, const char *const *goals, size_t n, rv_err **err)
 {
     const struct rv_name *name = NULL;
-    int rc = rv_map_reserve(&env->map[RV_MAP_GOALS], n, err);
+    int rc = map_reserve(&env->map[RV_MAP_GOALS], n, err);
 
     for (size_t i = 0; rc == 0 && i < n; i++)
-        rc = rv_env_intern(env, rv_str_of(goals[i]), "goal", &name, err);
+        rc = env_intern(env, rv_str_of(goals[i]), "goal", &name, err);
     return rc;
 }
 
 static void commit_goals(rv_envelope *env, const char *const *goals, size_t n, json_object *state)
 {
     for (size_t i = 0; i < n; i++)
-        rv_map_put_ref(&env->map[RV_MAP_GOALS], rv_env_name(env, rv_str_of(goals[i])), state);
+        map_put_ref(&env->map[RV_MAP_GOALS], env_name(env, rv_str_of(goals[i])), state);
 }
 
 int rv_envelope_init_goals(rv_envelope *env, const char *const *goals, size_t n, rv_err **err)
 {
-    size_t n_below = env->parent ? rv_env_size(env->parent, RV_MAP_GOALS) : 0;
+    size_t n_below = env->parent ? env_size(env->parent, RV_MAP_GOALS) : 0;
     json_object *pending = json_object_new_string("pending");
     json_object *all = NULL;
     json_object *remaining = NULL;
@@ -67,15 +67,15 @@ int rv_envelope_init_goals(rv_envelope *env, const char *const *goals, size_t n,
     if (rc == 0)
         rc = prepare_goals(env, goals, n, err);
     if (rc == 0) /* the old goals are forgotten; a fork has to hide its parent's */
-        rc = rv_map_reserve(&env->map[RV_MAP_GOALS], n + n_below, err);
+        rc = map_reserve(&env->map[RV_MAP_GOALS], n + n_below, err);
     for (size_t i = 0; rc == 0 && i < n; i++) {
         rc = push_text(all, rv_str_of(goals[i]), err);
         if (rc == 0)
             rc = push_text(remaining, rv_str_of(goals[i]), err);
     }
     if (rc == 0) {
-        rv_map_clear(&env->map[RV_MAP_GOALS]);
-        rv_env_hide_below(env, RV_MAP_GOALS);
+        map_clear(&env->map[RV_MAP_GOALS]);
+        env_hide_below(env, RV_MAP_GOALS);
         commit_goals(env, goals, n, pending);
         put_list(env, RV_LIST_ALL_GOALS, all);
         put_list(env, RV_LIST_REMAINING_GOALS, remaining);
@@ -98,7 +98,7 @@ static bool is_one_of(rv_str text, const char *const *words, size_t n)
 /* remaining_goals without every entry that is satisfied now. */
 static int still_open(const rv_envelope *env, const char *const *satisfied, size_t n, json_object **out, rv_err **err)
 {
-    json_object *open = rv_env_list(env, RV_LIST_REMAINING_GOALS);
+    json_object *open = env_list(env, RV_LIST_REMAINING_GOALS);
     json_object *list = NULL;
     int rc = new_list(&list, err);
 
@@ -151,10 +151,10 @@ static int stage_entry(const rv_envelope *env, const char *const *satisfied, siz
 static void clear_outputs(rv_envelope *env, struct keys keys)
 {
     for (size_t i = 0; i < keys.n; i++) {
-        const struct rv_name *name = rv_env_name(env, rv_str_of(keys.keys[i]));
+        const struct rv_name *name = env_name(env, rv_str_of(keys.keys[i]));
 
         if (name)
-            rv_env_hide(env, RV_MAP_OUTPUTS, name);
+            env_hide(env, RV_MAP_OUTPUTS, name);
     }
 }
 
@@ -179,9 +179,9 @@ int rv_envelope_advance_stage(rv_envelope *env, const char *const *satisfied, si
     if (rc == 0)
         rc = stage_entry(env, satisfied, n, summary, &entry, err);
     if (rc == 0)
-        rc = rv_map_reserve(&env->map[RV_MAP_OUTPUTS], reset.n, err);
+        rc = map_reserve(&env->map[RV_MAP_OUTPUTS], reset.n, err);
     if (rc == 0)
-        rc = rv_env_own_list(env, RV_LIST_COMPLETED_STAGES, &stages, err);
+        rc = env_own_list(env, RV_LIST_COMPLETED_STAGES, &stages, err);
     if (rc == 0)
         rc = rv_json_push_ref(stages, entry, err);
     if (rc == 0) {
@@ -202,13 +202,13 @@ int rv_envelope_advance_stage(rv_envelope *env, const char *const *satisfied, si
 
 static int satisfied_goals(const rv_envelope *env, json_object **out, rv_err **err)
 {
-    json_object *all = rv_env_list(env, RV_LIST_ALL_GOALS);
+    json_object *all = env_list(env, RV_LIST_ALL_GOALS);
     json_object *list = NULL;
     int rc = new_list(&list, err);
 
     for (size_t i = 0; rc == 0 && i < json_object_array_length(all); i++) {
         json_object *goal = json_object_array_get_idx(all, i);
-        const struct rv_entry *e = rv_env_find(env, RV_MAP_GOALS, rv_env_name(env, rv_json_str(goal)));
+        const struct rv_entry *e = env_find(env, RV_MAP_GOALS, env_name(env, rv_json_str(goal)));
 
         if (e && rv_str_is(rv_json_str(e->value), "satisfied"))
             rc = rv_json_push_ref(list, goal, err);
@@ -225,22 +225,22 @@ int rv_envelope_stage_context(const rv_envelope *env, json_object **out, rv_err 
 {
     json_object *obj = json_object_new_object();
     json_object *part = NULL;
-    struct rv_cursor c = rv_cursor_on(env, RV_MAP_GOALS);
+    struct rv_cursor c = env_cursor_on(env, RV_MAP_GOALS);
     const struct rv_entry *e;
     int rc = obj ? rv_json_set_int(obj, "current_stage", env->f.current_stage_number, err)
                  : RV_FAIL(err, RV_E_NOMEM, "make the stage context");
 
     if (rc == 0)
-        rc = rv_list_copy(rv_env_list(env, RV_LIST_COMPLETED_STAGES), &part, err);
+        rc = env_list_copy(env_list(env, RV_LIST_COMPLETED_STAGES), &part, err);
     if (rc == 0)
         rc = rv_json_set_take(obj, "completed_stages", part, err);
     if (rc == 0)
-        rc = rv_list_copy(rv_env_list(env, RV_LIST_REMAINING_GOALS), &part, err);
+        rc = env_list_copy(env_list(env, RV_LIST_REMAINING_GOALS), &part, err);
     if (rc == 0)
         rc = rv_json_set_take(obj, "remaining_goals", part, err);
     if (rc == 0)
         rc = rv_json_set_take(obj, "goal_completion_status", part = json_object_new_object(), err);
-    while (rc == 0 && (e = rv_cursor_next(&c)) != NULL)
+    while (rc == 0 && (e = env_cursor_next(&c)) != NULL)
         rc = rv_json_set_ref(part, e->name->text, e->value, err);
     if (rc == 0)
         rc = satisfied_goals(env, &part, err);
@@ -261,7 +261,7 @@ int rv_envelope_add_feedback(rv_envelope *env, rv_str feedback, rv_err **err)
 
     if (!rv_utf8_valid(feedback, NULL))
         return RV_FAIL(err, RV_E_INVALID, "the feedback is not UTF-8");
-    rc = rv_env_own_list(env, RV_LIST_FEEDBACK, &list, err);
+    rc = env_own_list(env, RV_LIST_FEEDBACK, &list, err);
     return rc < 0 ? rc : push_text(list, feedback, err);
 }
 
@@ -273,10 +273,10 @@ int rv_envelope_increment_iteration(rv_envelope *env, rv_str feedback, const str
     struct keys clear = keys_of(r->retry_clear, r->n_retry_clear, default_clear, RV_COUNT(default_clear));
     json_object *plans = NULL;
     size_t n_plans;
-    int rc = rv_map_reserve(&env->map[RV_MAP_OUTPUTS], clear.n, err);
+    int rc = map_reserve(&env->map[RV_MAP_OUTPUTS], clear.n, err);
 
     if (rc == 0)
-        rc = rv_env_own_list(env, RV_LIST_PRIOR_PLANS, &plans, err);
+        rc = env_own_list(env, RV_LIST_PRIOR_PLANS, &plans, err);
     if (rc < 0)
         return rc;
     n_plans = json_object_array_length(plans);
@@ -290,20 +290,20 @@ int rv_envelope_increment_iteration(rv_envelope *env, rv_str feedback, const str
     if (rc == 0 && feedback.ptr)
         rc = rv_envelope_add_feedback(env, feedback, err);
     if (rc < 0) {
-        rv_list_cut(plans, n_plans);
+        env_list_cut(plans, n_plans);
         return rc;
     }
-    env->f.iteration = rv_counter_add(env->f.iteration, 1);
+    env->f.iteration = env_counter_add(env->f.iteration, 1);
     clear_outputs(env, clear);
     return 0;
 }
 
 json_object *rv_envelope_feedback(const rv_envelope *env)
 {
-    return rv_env_list(env, RV_LIST_FEEDBACK);
+    return env_list(env, RV_LIST_FEEDBACK);
 }
 
 json_object *rv_envelope_prior_plans(const rv_envelope *env)
 {
-    return rv_env_list(env, RV_LIST_PRIOR_PLANS);
+    return env_list(env, RV_LIST_PRIOR_PLANS);
 }

@@ -3,20 +3,20 @@
 
 #include "envelope/envelope_internal.h"
 
-const struct rv_stored_interrupt *rv_env_interrupt(const rv_envelope *env)
+const struct rv_stored_interrupt *env_interrupt(const rv_envelope *env)
 {
     while (env->parent && !env->own_interrupt)
         env = env->parent;
     return &env->interrupt;
 }
 
-void rv_interrupt_fini(struct rv_stored_interrupt *it)
+void env_interrupt_fini(struct rv_stored_interrupt *it)
 {
-    rv_text_fini(&it->id);
-    rv_text_fini(&it->question);
-    rv_text_fini(&it->message);
-    rv_text_fini(&it->stage);
-    rv_text_fini(&it->path);
+    env_text_fini(&it->id);
+    env_text_fini(&it->question);
+    env_text_fini(&it->message);
+    env_text_fini(&it->stage);
+    env_text_fini(&it->path);
     json_object_put(it->data);
     json_object_put(it->response);
     *it = (struct rv_stored_interrupt){0};
@@ -30,28 +30,28 @@ static int copy_value(json_object *from, bool deep, json_object **to, rv_err **e
     return 0;
 }
 
-int rv_interrupt_copy(const struct rv_stored_interrupt *from, bool deep, struct rv_stored_interrupt *to, rv_err **err)
+int env_interrupt_copy(const struct rv_stored_interrupt *from, bool deep, struct rv_stored_interrupt *to, rv_err **err)
 {
     struct rv_stored_interrupt it = {.exists = from->exists,
                                      .kind = from->kind,
                                      .created_at_us = from->created_at_us,
                                      .expires_at_us = from->expires_at_us};
-    int rc = rv_text_of(rv_text_str(&from->id), "interrupt id", &it.id, err);
+    int rc = env_text_of(env_text_str(&from->id), "interrupt id", &it.id, err);
 
     if (rc == 0)
-        rc = rv_text_of(rv_text_str(&from->question), "interrupt question", &it.question, err);
+        rc = env_text_of(env_text_str(&from->question), "interrupt question", &it.question, err);
     if (rc == 0)
-        rc = rv_text_of(rv_text_str(&from->message), "interrupt message", &it.message, err);
+        rc = env_text_of(env_text_str(&from->message), "interrupt message", &it.message, err);
     if (rc == 0)
-        rc = rv_text_of(rv_text_str(&from->stage), "interrupt stage", &it.stage, err);
+        rc = env_text_of(env_text_str(&from->stage), "interrupt stage", &it.stage, err);
     if (rc == 0)
-        rc = rv_text_of(rv_text_str(&from->path), "interrupt path", &it.path, err);
+        rc = env_text_of(env_text_str(&from->path), "interrupt path", &it.path, err);
     if (rc == 0)
         rc = copy_value(from->data, deep, &it.data, err);
     if (rc == 0)
         rc = copy_value(from->response, deep, &it.response, err);
     if (rc < 0) {
-        rv_interrupt_fini(&it);
+        env_interrupt_fini(&it);
         return rc;
     }
     *to = it;
@@ -60,7 +60,7 @@ int rv_interrupt_copy(const struct rv_stored_interrupt *from, bool deep, struct 
 
 static void replace(rv_envelope *env, struct rv_stored_interrupt it, bool pending)
 {
-    rv_interrupt_fini(&env->interrupt);
+    env_interrupt_fini(&env->interrupt);
     env->interrupt = it;
     env->own_interrupt = true;
     env->f.interrupt_pending = pending;
@@ -78,7 +78,7 @@ static int64_t expiry(const struct rv_interrupt_spec *spec, int64_t now_us)
 int rv_envelope_raise(rv_envelope *env, const struct rv_interrupt_spec *spec, int64_t now_us, rv_err **err)
 {
     struct rv_stored_interrupt it = {.exists = true, .kind = spec->kind};
-    const struct rv_stored_interrupt *old = rv_env_interrupt(env);
+    const struct rv_stored_interrupt *old = env_interrupt(env);
     int rc;
 
     if ((size_t)spec->kind >= RV_N_INTERRUPT)
@@ -89,17 +89,17 @@ int rv_envelope_raise(rv_envelope *env, const struct rv_interrupt_spec *spec, in
         return RV_FAIL(err, RV_E_INVALID, "interrupt data must be an object, not %s", rv_json_type_text(spec->data));
     if (env->f.interrupt_pending && old->exists && !spec->replace)
         return RV_FAIL(err, RV_E_STATE, "a %s interrupt is pending already", rv_interrupt_kind_text(old->kind));
-    it.created_at_us = rv_clamp_time(now_us);
+    it.created_at_us = env_clamp_time(now_us);
     it.expires_at_us = expiry(spec, it.created_at_us);
-    rc = rv_text_of(spec->id, "interrupt id", &it.id, err);
+    rc = env_text_of(spec->id, "interrupt id", &it.id, err);
     if (rc == 0)
-        rc = rv_text_of(spec->question, "interrupt question", &it.question, err);
+        rc = env_text_of(spec->question, "interrupt question", &it.question, err);
     if (rc == 0)
-        rc = rv_text_of(spec->message, "interrupt message", &it.message, err);
+        rc = env_text_of(spec->message, "interrupt message", &it.message, err);
     if (rc == 0)
-        rc = rv_text_of(spec->stage, "interrupt stage", &it.stage, err);
+        rc = env_text_of(spec->stage, "interrupt stage", &it.stage, err);
     if (rc < 0) {
-        rv_interrupt_fini(&it);
+        env_interrupt_fini(&it);
         return rc;
     }
     it.data = json_object_get(spec->data);
@@ -115,7 +115,7 @@ static int response_object(json_object *asked, const struct rv_response *r, int6
     json_object *obj = json_object_new_object();
     int rc = obj ? 0 : RV_FAIL(err, RV_E_NOMEM, "store the response");
 
-    rv_time_format(rv_clamp_time(now_us), time);
+    rv_time_format(env_clamp_time(now_us), time);
     if (rc == 0 && !(rv_utf8_valid(r->text, NULL) && rv_utf8_valid(r->decision, NULL)))
         rc = RV_FAIL(err, RV_E_INVALID, "the response is not UTF-8");
     if (rc == 0)
@@ -146,7 +146,7 @@ static int response_object(json_object *asked, const struct rv_response *r, int6
 
 int rv_envelope_resolve(rv_envelope *env, const struct rv_response *response, int64_t now_us, rv_err **err)
 {
-    const struct rv_stored_interrupt *stored = rv_env_interrupt(env);
+    const struct rv_stored_interrupt *stored = env_interrupt(env);
     struct rv_stored_interrupt it = {0};
     json_object *answer = NULL;
     int rc;
@@ -159,7 +159,7 @@ int rv_envelope_resolve(rv_envelope *env, const struct rv_response *response, in
     if (rc < 0)
         return rc;
     if (stored != &env->interrupt) { /* a fork answers a copy */
-        rc = rv_interrupt_copy(stored, false, &it, err);
+        rc = env_interrupt_copy(stored, false, &it, err);
         if (rc < 0) {
             json_object_put(answer);
             return rc;
@@ -179,12 +179,12 @@ void rv_envelope_clear_interrupt(rv_envelope *env)
 
 bool rv_envelope_has_interrupt(const rv_envelope *env)
 {
-    return env->f.interrupt_pending && rv_env_interrupt(env)->exists;
+    return env->f.interrupt_pending && env_interrupt(env)->exists;
 }
 
 struct rv_interrupt rv_envelope_interrupt(const rv_envelope *env)
 {
-    const struct rv_stored_interrupt *it = rv_env_interrupt(env);
+    const struct rv_stored_interrupt *it = env_interrupt(env);
 
     if (!it->exists)
         return (struct rv_interrupt){.kind = (enum rv_interrupt_kind)RV_UNSET};
@@ -203,39 +203,39 @@ struct rv_interrupt rv_envelope_interrupt(const rv_envelope *env)
     };
 }
 
-void rv_interrupt_write(const struct rv_stored_interrupt *it, rv_str stage, rv_jw *w)
+void env_interrupt_write(const struct rv_stored_interrupt *it, rv_str stage, rv_jw *w)
 {
     rv_jw_obj(w);
     rv_jw_kv_text(w, "kind", rv_interrupt_kind_text(it->kind));
     rv_jw_key(w, "id");
-    rv_text_write(&it->id, w);
+    env_text_write(&it->id, w);
     rv_jw_key(w, "question");
-    rv_text_write(&it->question, w);
+    env_text_write(&it->question, w);
     rv_jw_key(w, "message");
-    rv_text_write(&it->message, w);
+    env_text_write(&it->message, w);
     rv_jw_kv_value(w, "data", it->data);
     rv_jw_key(w, "created_at");
-    rv_time_write(it->created_at_us, w);
+    env_time_write(it->created_at_us, w);
     if (it->expires_at_us != 0) {
         rv_jw_key(w, "expires_at");
-        rv_time_write(it->expires_at_us, w);
+        env_time_write(it->expires_at_us, w);
     }
     if (it->response)
         rv_jw_kv_value(w, "response", it->response);
     if (it->stage.ptr || stage.ptr)
-        rv_jw_kv_str(w, "stage", it->stage.ptr ? rv_text_str(&it->stage) : stage);
+        rv_jw_kv_str(w, "stage", it->stage.ptr ? env_text_str(&it->stage) : stage);
     if (it->path.ptr)
-        rv_jw_kv_str(w, "path", rv_text_str(&it->path));
+        rv_jw_kv_str(w, "path", env_text_str(&it->path));
     rv_jw_obj_end(w);
 }
 
-int rv_interrupt_json(const struct rv_stored_interrupt *it, json_object **out, rv_err **err)
+int env_interrupt_json(const struct rv_stored_interrupt *it, json_object **out, rv_err **err)
 {
     const struct rv_json_opts opts = {.max_bytes = RV_STATE_MAX_BYTES, .max_depth = RV_STATE_MAX_DEPTH};
     rv_buf b = RV_BUF_INIT(RV_STATE_MAX_BYTES);
     rv_jw w = rv_jw_on(&b);
 
-    rv_interrupt_write(it, (rv_str){NULL, 0}, &w);
+    env_interrupt_write(it, (rv_str){NULL, 0}, &w);
     int rc = rv_buf_check(&b, "a queued interrupt", err);
     if (rc == 0)
         rc = rv_json_parse(rv_buf_str(&b), &opts, out, err);
@@ -254,13 +254,13 @@ static json_object *queue_of(const rv_envelope *env)
     return json_object_is_type(queue, json_type_array) ? queue : NULL;
 }
 
-void rv_interrupts_write(const rv_envelope *env, rv_jw *w)
+void env_interrupts_write(const rv_envelope *env, rv_jw *w)
 {
     size_t n = rv_envelope_n_queued(env);
 
     rv_jw_arr(w);
     if (rv_envelope_has_interrupt(env))
-        rv_interrupt_write(rv_env_interrupt(env), (rv_str){NULL, 0}, w);
+        env_interrupt_write(env_interrupt(env), (rv_str){NULL, 0}, w);
     for (size_t i = 0; i < n; i++)
         if (rv_envelope_queued(env, i))
             rv_jw_value(w, rv_envelope_queued(env, i));
@@ -322,8 +322,8 @@ static size_t find_queued(const rv_envelope *env, rv_str id)
 
 static bool is_pending(const rv_envelope *env, rv_str id)
 {
-    const struct rv_stored_interrupt *it = rv_env_interrupt(env);
-    return rv_envelope_has_interrupt(env) && rv_str_eq(rv_text_str(&it->id), id);
+    const struct rv_stored_interrupt *it = env_interrupt(env);
+    return rv_envelope_has_interrupt(env) && rv_str_eq(env_text_str(&it->id), id);
 }
 
 /* --- moving --- */
@@ -351,12 +351,12 @@ static int read_queued(const rv_envelope *env, size_t i, struct rv_stored_interr
 {
 
     *it = (struct rv_stored_interrupt){0};
-    int rc = rv_read_interrupt(rv_envelope_queued(env, i), it, err);
+    int rc = env_read_interrupt(rv_envelope_queued(env, i), it, err);
     if (rc == 0 && !it->exists)
         rc = RV_FAIL(err, RV_E_INVALID, "it is not an object");
     if (rc == 0)
         return 0;
-    rv_interrupt_fini(it);
+    env_interrupt_fini(it);
     return RV_WRAP(err, rc, "queued interrupt %zu", i);
 }
 
@@ -370,10 +370,10 @@ static int put_forward(rv_envelope *env, size_t i, struct rv_stored_interrupt *i
         rc = rv_envelope_set_metadata(env, RV_STR_LIT(RV_QUEUED_INTERRUPTS), rest, err);
     json_object_put(rest);
     if (rc < 0) {
-        rv_interrupt_fini(it);
+        env_interrupt_fini(it);
         return rc;
     }
-    rv_interrupt_fini(&env->interrupt);
+    env_interrupt_fini(&env->interrupt);
     env->interrupt = *it;
     env->own_interrupt = true;
     env->f.interrupt_pending = true;
@@ -394,9 +394,9 @@ int rv_envelope_select_interrupt(rv_envelope *env, rv_str id, rv_err **err)
     if (rc < 0)
         return rc;
     if (rv_envelope_has_interrupt(env))
-        rc = rv_interrupt_json(rv_env_interrupt(env), &old, err);
+        rc = env_interrupt_json(env_interrupt(env), &old, err);
     if (rc < 0) {
-        rv_interrupt_fini(&it);
+        env_interrupt_fini(&it);
         return rc;
     }
     rc = put_forward(env, i, &it, old, err);
@@ -434,8 +434,8 @@ int rv_envelope_promote_interrupt(rv_envelope *env, int64_t now_us, bool *promot
         return rc;
     int64_t own_us = rv_interrupt_is_ask(it.data) ? it.expires_at_us - it.created_at_us : 0;
     int64_t ttl_us = !it.expires_at_us ? 0 : own_us > 0 ? own_us : rv_interrupt_rule(it.kind).ttl_us;
-    it.created_at_us = rv_clamp_time(now_us);
-    it.expires_at_us = ttl_us ? rv_clamp_time(it.created_at_us + ttl_us) : 0;
+    it.created_at_us = env_clamp_time(now_us);
+    it.expires_at_us = ttl_us ? env_clamp_time(it.created_at_us + ttl_us) : 0;
     rc = put_forward(env, at, &it, NULL, err);
     *promoted = rc == 0;
     return rc;
@@ -451,7 +451,7 @@ static void name_pending(const rv_envelope *env, rv_buf *b)
         rv_buf_puts(b, "nothing waits for an answer");
         return;
     }
-    rv_buf_printf(b, "waiting: %s", rv_env_interrupt(env)->id.ptr);
+    rv_buf_printf(b, "waiting: %s", env_interrupt(env)->id.ptr);
     for (size_t i = 0; i < rv_envelope_n_queued(env) && i < MAX_NAMED; i++)
         if (rv_envelope_queued(env, i) && rv_json_get_text(rv_envelope_queued(env, i), "id", &id))
             rv_buf_printf(b, ", %.40s", id);
@@ -459,12 +459,12 @@ static void name_pending(const rv_envelope *env, rv_buf *b)
 
 static int unknown_id(const rv_envelope *env, rv_str id, rv_err **err)
 {
-    const struct rv_stored_interrupt *it = rv_env_interrupt(env);
+    const struct rv_stored_interrupt *it = env_interrupt(env);
     rv_buf hint = RV_BUF_INIT(1024);
     rv_str shown = rv_utf8_cut(id, RV_ID_MAX);
     int rc;
 
-    if (it->exists && rv_str_eq(rv_text_str(&it->id), id) && !env->f.interrupt_pending)
+    if (it->exists && rv_str_eq(env_text_str(&it->id), id) && !env->f.interrupt_pending)
         rc = RV_FAIL(err, RV_E_STATE, "the interrupt \"%.*s\" was answered already", RV_STR_ARG(shown));
     else
         rc = RV_FAIL(err, RV_E_NOT_FOUND, "no interrupt \"%.*s\" waits for an answer", RV_STR_ARG(shown));
@@ -479,7 +479,7 @@ static int find_asked(const rv_envelope *env, rv_str id, struct rv_stored_interr
                       const struct rv_stored_interrupt **out, rv_err **err)
 {
     if (!id.ptr || is_pending(env, id)) {
-        *out = rv_env_interrupt(env);
+        *out = env_interrupt(env);
         return rv_envelope_has_interrupt(env) ? 0 : RV_FAIL(err, RV_E_STATE, "there is no pending interrupt");
     }
     size_t i = find_queued(env, id);
@@ -495,7 +495,7 @@ static int too_late(const struct rv_stored_interrupt *in, rv_err **err)
 
     rv_time_format(in->expires_at_us, time);
     return RV_FAIL(err, RV_E_TIMEOUT, "the %s interrupt \"%.*s\" expired at %s", rv_interrupt_kind_text(in->kind),
-                   RV_STR_ARG(rv_text_str(&in->id)), time);
+                   RV_STR_ARG(env_text_str(&in->id)), time);
 }
 
 static int check(const struct rv_stored_interrupt *in, const struct rv_response *response, int64_t now_us, rv_err **err)
@@ -506,7 +506,7 @@ static int check(const struct rv_stored_interrupt *in, const struct rv_response 
         return is_due && rv_interrupt_is_ask(in->data)
                    ? 0
                    : RV_FAIL(err, RV_E_STATE, "the %s interrupt \"%.*s\" has not expired",
-                             rv_interrupt_kind_text(in->kind), RV_STR_ARG(rv_text_str(&in->id)));
+                             rv_interrupt_kind_text(in->kind), RV_STR_ARG(env_text_str(&in->id)));
     if (response->cancelled) /* also of one that no one may answer any more, unless its time-out leads somewhere */
         return is_due && rv_interrupt_is_ask(in->data) ? too_late(in, err) : rv_answer_check_cancel(response, err);
     return is_due ? too_late(in, err) : rv_answer_check(in->kind, in->data, response, err);
@@ -520,7 +520,7 @@ int rv_envelope_check_response(const rv_envelope *env, const struct rv_response 
     int rc = find_asked(env, response->interrupt_id, &own, &in, err);
     if (rc == 0)
         rc = check(in, response, now_us, err);
-    rv_interrupt_fini(&own);
+    env_interrupt_fini(&own);
     return rc;
 }
 
@@ -531,8 +531,8 @@ json_object *rv_envelope_question_data(const rv_envelope *env, rv_str id, enum r
     if (!rv_envelope_has_interrupt(env))
         return NULL;
     if (!id.ptr || is_pending(env, id)) {
-        *kind = rv_env_interrupt(env)->kind;
-        return rv_env_interrupt(env)->data;
+        *kind = env_interrupt(env)->kind;
+        return env_interrupt(env)->data;
     }
     size_t i = find_queued(env, id);
     json_object *entry = i < rv_envelope_n_queued(env) ? rv_envelope_queued(env, i) : NULL;
@@ -546,7 +546,7 @@ const char *rv_envelope_asker(const rv_envelope *env, rv_str id, const char *ask
     enum rv_interrupt_kind kind = RV_INTERRUPT_CLARIFICATION;
     json_object *data = rv_envelope_question_data(env, id, &kind), *entry = NULL;
     bool pending = rv_envelope_has_interrupt(env) && (!id.ptr || is_pending(env, id));
-    const char *stage = pending ? rv_env_interrupt(env)->stage.ptr : NULL;
+    const char *stage = pending ? env_interrupt(env)->stage.ptr : NULL;
     size_t i = pending || !id.ptr ? SIZE_MAX : find_queued(env, id);
 
     if (i < rv_envelope_n_queued(env) && (entry = rv_envelope_queued(env, i)))

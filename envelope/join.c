@@ -64,7 +64,7 @@ static int gather_members(struct rv_joining *j, const char *key, json_object *va
     json_object *old = NULL, *merged = NULL;
     bool has_old = json_object_object_get_ex(j->gathered, key, &old);
 
-    int rc = rv_merged_value(old, has_old, RV_MERGE_DICT, value, &merged, err);
+    int rc = env_merged_value(old, has_old, RV_MERGE_DICT, value, &merged, err);
     if (rc == 0)
         rc = rv_json_set_ref(j->gathered, key, merged, err);
     json_object_put(merged);
@@ -131,17 +131,17 @@ static const enum rv_map_id counts[] = {RV_MAP_VISITS, RV_MAP_EDGES, RV_MAP_REPL
 static int prepare(rv_envelope *env, const rv_envelope *fork, rv_str branch, bool with_values, struct rv_joining *j,
                    struct rv_map *state, rv_err **err)
 {
-    int rc = rv_fork_prepare_records(env, fork, err);
+    int rc = fork_prepare_records(env, fork, err);
 
     for (size_t i = 0; rc == 0 && i < RV_COUNT(counts); i++)
-        rc = rv_fork_prepare_map(env, fork, counts[i], 0, err);
+        rc = fork_prepare_map(env, fork, counts[i], 0, err);
     if (rc < 0 || !with_values)
         return rc;
-    rc = rv_fork_prepare_map(env, fork, RV_MAP_OUTPUTS, 0, err);
+    rc = fork_prepare_map(env, fork, RV_MAP_OUTPUTS, 0, err);
     if (rc == 0)
-        rc = rv_fork_prepare_map(env, fork, RV_MAP_METADATA, 0, err);
+        rc = fork_prepare_map(env, fork, RV_MAP_METADATA, 0, err);
     if (rc == 0)
-        rc = rv_fork_prepare_state(env, fork, state, err);
+        rc = fork_prepare_state(env, fork, state, err);
     if (rc == 0)
         rc = note_metadata(fork, branch, j, err);
     return rc == 0 ? gather_outputs(fork, j, err) : rc;
@@ -158,10 +158,10 @@ static int join_lists(rv_envelope *env, const rv_envelope *fork, bool with_value
     for (size_t i = 0; i < n; i++)
         had[i] = env->list[lists[i]] ? json_object_array_length(env->list[lists[i]]) : SIZE_MAX;
     for (size_t i = 0; rc == 0 && i < n; i++)
-        rc = rv_fork_append_list(env, fork, lists[i], first[i], err);
+        rc = fork_append_list(env, fork, lists[i], first[i], err);
     for (size_t i = 0; rc < 0 && i < n; i++)
         if (env->list[lists[i]] && had[i] != SIZE_MAX)
-            rv_list_cut(env->list[lists[i]], had[i]);
+            env_list_cut(env->list[lists[i]], had[i]);
     return rc;
 }
 
@@ -173,7 +173,7 @@ static void commit_values(rv_envelope *env, const rv_envelope *fork, enum rv_map
         const struct rv_entry *e = &m->entries[i];
 
         if (e->kind == RV_ENTRY_LIVE && (id != RV_MAP_OUTPUTS || how_of(j, e->name->text) == RV_MERGE_REPLACE))
-            rv_map_put_ref(&env->map[id], rv_fork_known(env, e->name), e->value);
+            map_put_ref(&env->map[id], fork_known(env, e->name), e->value);
     }
 }
 
@@ -189,16 +189,16 @@ int rv_envelope_join(rv_envelope *env, rv_envelope *fork, rv_str branch, bool wi
     if (rc == 0 && with_values) {
         commit_values(env, fork, RV_MAP_OUTPUTS, j);
         commit_values(env, fork, RV_MAP_METADATA, j);
-        rv_fork_commit_state(env, fork, &state);
+        fork_commit_state(env, fork, &state);
     }
     if (rc == 0) {
         for (size_t i = 0; i < RV_COUNT(counts); i++)
-            rv_fork_commit_counts(env, fork, counts[i]);
-        rv_fork_commit_records(env, fork);
-        rv_fork_commit_counters(env, fork);
-        env->f.iteration = rv_counter_add(env->f.iteration, fork->f.iteration - fork->base_iteration);
+            fork_commit_counts(env, fork, counts[i]);
+        fork_commit_records(env, fork);
+        fork_commit_counters(env, fork);
+        env->f.iteration = env_counter_add(env->f.iteration, fork->f.iteration - fork->base_iteration);
     }
-    rv_map_fini(&state);
+    env_map_fini(&state);
     return rc < 0 ? RV_WRAP(err, rc, "join branch \"%.*s\"", RV_STR_ARG(rv_utf8_cut(branch, 64))) : 0;
 }
 
@@ -218,5 +218,5 @@ int rv_envelope_join_end(rv_envelope *env, struct rv_joining *j, rv_err **err)
 
 void rv_envelope_copy_end(rv_envelope *env, rv_envelope *fork)
 {
-    rv_fork_commit_termination(env, fork);
+    fork_commit_termination(env, fork);
 }

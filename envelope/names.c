@@ -85,17 +85,17 @@ static bool is_stage(const rv_envelope *env, rv_str text)
            memcmp(env->stage->text, text.ptr, text.len) == 0;
 }
 
-const struct rv_name *rv_env_name(const rv_envelope *env, rv_str text)
+const struct rv_name *env_name(const rv_envelope *env, rv_str text)
 {
     return is_stage(env, text) ? env->stage : find_in_family(env, hash_of(env->names.seed, text), text);
 }
 
-const struct rv_name *rv_env_name_like(const rv_envelope *env, const struct rv_name *name)
+const struct rv_name *env_name_like(const rv_envelope *env, const struct rv_name *name)
 {
     return find_in_family(env, name->hash, (rv_str){name->text, name->len});
 }
 
-int rv_env_intern(rv_envelope *env, rv_str text, const char *what, const struct rv_name **out, rv_err **err)
+int env_intern(rv_envelope *env, rv_str text, const char *what, const struct rv_name **out, rv_err **err)
 {
     if (is_stage(env, text)) {
         *out = env->stage;
@@ -130,7 +130,7 @@ int rv_env_intern(rv_envelope *env, rv_str text, const char *what, const struct 
     return 0;
 }
 
-void rv_names_fini(struct rv_names *names)
+void env_names_fini(struct rv_names *names)
 {
     for (size_t i = 0; i < names->cap; i++)
         free(names->slots[i]);
@@ -185,7 +185,7 @@ static void pack(struct rv_map *m, struct rv_entry *to)
         index_entry(m, i);
 }
 
-int rv_map_reserve(struct rv_map *m, size_t extra, rv_err **err)
+int map_reserve(struct rv_map *m, size_t extra, rv_err **err)
 {
     size_t kept = m->n - m->n_dead;
     size_t cap = m->cap ? m->cap : MIN_CAP;
@@ -228,7 +228,7 @@ static struct rv_entry *find_by_scan(const struct rv_map *m, const struct rv_nam
     return NULL;
 }
 
-struct rv_entry *rv_map_find(const struct rv_map *m, const struct rv_name *name, const struct rv_name *to)
+struct rv_entry *env_map_find(const struct rv_map *m, const struct rv_name *name, const struct rv_name *to)
 {
     if (m->n == m->n_dead)
         return NULL;
@@ -245,9 +245,9 @@ struct rv_entry *rv_map_find(const struct rv_map *m, const struct rv_name *name,
     }
 }
 
-struct rv_entry *rv_map_put(struct rv_map *m, const struct rv_name *name, const struct rv_name *to)
+struct rv_entry *map_put(struct rv_map *m, const struct rv_name *name, const struct rv_name *to)
 {
-    struct rv_entry *e = rv_map_find(m, name, to);
+    struct rv_entry *e = env_map_find(m, name, to);
 
     if (!e) {
         assert(m->n < m->cap);
@@ -262,16 +262,16 @@ struct rv_entry *rv_map_put(struct rv_map *m, const struct rv_name *name, const 
     return e;
 }
 
-void rv_map_put_ref(struct rv_map *m, const struct rv_name *name, json_object *value)
+void map_put_ref(struct rv_map *m, const struct rv_name *name, json_object *value)
 {
-    struct rv_entry *e = rv_map_put(m, name, NULL);
+    struct rv_entry *e = map_put(m, name, NULL);
     json_object *old = e->value;
 
     e->value = json_object_get(value);
     json_object_put(old);
 }
 
-void rv_map_drop(struct rv_map *m, struct rv_entry *e)
+void map_drop(struct rv_map *m, struct rv_entry *e)
 {
     if (!e)
         return;
@@ -283,9 +283,9 @@ void rv_map_drop(struct rv_map *m, struct rv_entry *e)
     m->n_dead++;
 }
 
-void rv_map_hide(struct rv_map *m, const struct rv_name *name)
+void map_hide(struct rv_map *m, const struct rv_name *name)
 {
-    struct rv_entry *e = rv_map_put(m, name, NULL);
+    struct rv_entry *e = map_put(m, name, NULL);
 
     json_object_put(e->value);
     e->value = NULL;
@@ -293,7 +293,7 @@ void rv_map_hide(struct rv_map *m, const struct rv_name *name)
     m->n_live--;
 }
 
-void rv_map_clear(struct rv_map *m)
+void map_clear(struct rv_map *m)
 {
     for (size_t i = 0; i < m->n; i++)
         json_object_put(m->entries[i].value);
@@ -302,9 +302,9 @@ void rv_map_clear(struct rv_map *m)
     m->n = m->n_live = m->n_dead = 0;
 }
 
-void rv_map_fini(struct rv_map *m)
+void env_map_fini(struct rv_map *m)
 {
-    rv_map_clear(m);
+    map_clear(m);
     free(m->entries);
     free(m->index);
     *m = (struct rv_map){0};

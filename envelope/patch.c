@@ -14,7 +14,7 @@ struct patch {
 
 static bool same_text(const struct rv_text *a, const struct rv_text *b)
 {
-    return (a->ptr != NULL) == (b->ptr != NULL) && rv_str_eq(rv_text_str(a), rv_text_str(b));
+    return (a->ptr != NULL) == (b->ptr != NULL) && rv_str_eq(env_text_str(a), env_text_str(b));
 }
 
 static bool same_name(const struct rv_name *a, const struct rv_name *b)
@@ -27,7 +27,7 @@ static bool same_records(const rv_envelope *env, const rv_envelope *given)
     if (rv_envelope_n_records(env) != given->n_records)
         return false;
     for (size_t i = 0; i < given->n_records; i++) {
-        const struct rv_record *a = rv_env_record(env, i);
+        const struct rv_record *a = env_record(env, i);
         const struct rv_record *b = &given->records[i];
 
         if (!same_name(a->agent, b->agent) || a->stage_order != b->stage_order ||
@@ -41,21 +41,21 @@ static bool same_records(const rv_envelope *env, const rv_envelope *given)
 
 static const struct rv_name *in_env(const rv_envelope *env, const struct rv_name *name)
 {
-    return name ? rv_env_name(env, (rv_str){name->text, name->len}) : NULL;
+    return name ? env_name(env, (rv_str){name->text, name->len}) : NULL;
 }
 
 static bool same_counts(const rv_envelope *env, const rv_envelope *given, enum rv_map_id id)
 {
-    struct rv_cursor c = rv_cursor_on(given, id);
+    struct rv_cursor c = env_cursor_on(given, id);
     const struct rv_entry *e;
 
-    if (rv_env_size(env, id) != given->map[id].n_live)
+    if (env_size(env, id) != given->map[id].n_live)
         return false;
-    while ((e = rv_cursor_next(&c)) != NULL) {
+    while ((e = env_cursor_next(&c)) != NULL) {
         const struct rv_name *name = in_env(env, e->name);
         const struct rv_name *to = in_env(env, e->to);
 
-        if (!name || (e->to && !to) || rv_env_count(env, id, name, to) != e->count)
+        if (!name || (e->to && !to) || env_count(env, id, name, to) != e->count)
             return false;
     }
     return true;
@@ -121,15 +121,15 @@ static bool is_map(const struct rv_row *row)
 static int prepare_map(struct patch *p, enum rv_map_id id, rv_err **err)
 {
     struct rv_map *from = &p->given->map[id];
-    size_t below = p->env->parent ? rv_env_size(p->env->parent, id) : 0;
-    int rc = rv_map_reserve(&p->env->map[id], from->n + below, err);
+    size_t below = p->env->parent ? env_size(p->env->parent, id) : 0;
+    int rc = map_reserve(&p->env->map[id], from->n + below, err);
 
     if (rc == 0 && p->env->parent && id == RV_MAP_STATE)
-        rc = rv_grow(&p->env->ops, &p->env->cap_ops, p->env->n_ops + from->n, sizeof *p->env->ops, err);
+        rc = env_grow(&p->env->ops, &p->env->cap_ops, p->env->n_ops + from->n, sizeof *p->env->ops, err);
     for (size_t i = 0; rc == 0 && i < from->n; i++) {
         rv_str key = {from->entries[i].name->text, from->entries[i].name->len};
 
-        rc = rv_env_intern(p->env, key, "key", &from->entries[i].name, err);
+        rc = env_intern(p->env, key, "key", &from->entries[i].name, err);
     }
     return rc;
 }
@@ -143,7 +143,7 @@ static int prepare_row(struct patch *p, const struct rv_row *row, rv_err **err)
     if (is_map(row))
         return prepare_map(p, (enum rv_map_id)row->at, err);
     if (row->kind == RV_ROW_STAGE)
-        return rv_env_intern(p->env, stage, "stage", &p->given->stage, err);
+        return env_intern(p->env, stage, "stage", &p->given->stage, err);
     if (row->kind == RV_ROW_ERRORS && p->env->parent)
         return cut_errors_seen(p, err);
     return 0;
@@ -158,14 +158,14 @@ static void merge_map(struct patch *p, enum rv_map_id id)
         const struct rv_entry *e = &from->entries[i];
 
         if (env->parent) {
-            const struct rv_entry *now = rv_env_find(env, id, e->name);
+            const struct rv_entry *now = env_find(env, id, e->name);
 
             if (now && rv_json_equal(now->value, e->value))
                 continue; /* handed back as it was: no change to merge later */
             if (id == RV_MAP_STATE)
                 env->ops[env->n_ops++] = (struct rv_state_op){e->name, RV_MERGE_REPLACE, json_object_get(e->value)};
         }
-        rv_map_put_ref(&env->map[id], e->name, e->value);
+        map_put_ref(&env->map[id], e->name, e->value);
     }
 }
 
@@ -175,16 +175,16 @@ static void replace_map(struct patch *p, enum rv_map_id id)
     const rv_envelope *below = p->env->parent;
     const struct rv_map *from = &p->given->map[id];
 
-    rv_map_clear(to);
-    rv_env_hide_below(p->env, id);
+    map_clear(to);
+    env_hide_below(p->env, id);
     for (size_t i = 0; i < from->n; i++) {
         const struct rv_entry *e = &from->entries[i];
-        const struct rv_entry *seen = below ? rv_env_find(below, id, e->name) : NULL;
+        const struct rv_entry *seen = below ? env_find(below, id, e->name) : NULL;
 
         if (seen && rv_json_equal(seen->value, e->value))
-            rv_map_drop(to, rv_map_find(to, e->name, NULL)); /* no change to merge later */
+            map_drop(to, env_map_find(to, e->name, NULL)); /* no change to merge later */
         else
-            rv_map_put_ref(to, e->name, e->value);
+            map_put_ref(to, e->name, e->value);
     }
 }
 
@@ -213,7 +213,7 @@ static void commit_row(struct patch *p, const struct rv_row *row)
     switch (row->kind) {
     case RV_ROW_TEXT:
     case RV_ROW_TEXT_NULL:
-        rv_text_move(&p->env->text[row->at], &p->given->text[row->at]);
+        env_text_move(&p->env->text[row->at], &p->given->text[row->at]);
         break;
     case RV_ROW_COUNT:
     case RV_ROW_TIME:
@@ -245,7 +245,7 @@ static void commit_row(struct patch *p, const struct rv_row *row)
         commit_list(p, (enum rv_list_id)row->at);
         break;
     case RV_ROW_INTERRUPT:
-        rv_interrupt_fini(&p->env->interrupt);
+        env_interrupt_fini(&p->env->interrupt);
         p->env->interrupt = p->given->interrupt;
         p->given->interrupt = (struct rv_stored_interrupt){0};
         p->env->own_interrupt = true;
@@ -264,20 +264,20 @@ static void commit_row(struct patch *p, const struct rv_row *row)
 /* A run that waits must have an interrupt, or it could never be answered. */
 static int check_interrupt(const struct patch *p, const struct rv_row *rows, size_t n, rv_err **err)
 {
-    bool pending = p->env->f.interrupt_pending, asks = rv_env_interrupt(p->env)->exists, touched = false;
+    bool pending = p->env->f.interrupt_pending, asks = env_interrupt(p->env)->exists, touched = false;
 
     for (size_t i = 0; i < n; i++) {
         if (!(p->present >> i & 1U))
             continue;
         if (rows[i].kind == RV_ROW_INTERRUPT) {
-            asks = rv_env_interrupt(p->given)->exists;
+            asks = env_interrupt(p->given)->exists;
             touched = true;
         } else if (strcmp(rows[i].key, "interrupt_pending") == 0) {
             pending = p->given->f.interrupt_pending;
             touched = true;
         }
     }
-    bool waited_so = p->env->f.interrupt_pending && !rv_env_interrupt(p->env)->exists; /* as it was loaded */
+    bool waited_so = p->env->f.interrupt_pending && !env_interrupt(p->env)->exists; /* as it was loaded */
     if (touched && pending && !asks && !waited_so)
         return RV_FAIL(err, RV_E_INVALID, "state key \"interrupt_pending\" is true, but \"interrupt\" holds none");
     return 0;
@@ -287,11 +287,11 @@ int rv_envelope_patch(rv_envelope *env, json_object *partial, rv_err **err)
 {
     struct patch p = {.env = env};
     size_t n = 0;
-    const struct rv_row *rows = rv_state_rows(&n);
-    int rc = rv_env_blank(env->f.created_at_us, &p.given, err);
+    const struct rv_row *rows = env_state_rows(&n);
+    int rc = env_blank(env->f.created_at_us, &p.given, err);
 
     if (rc == 0)
-        rc = rv_state_read(partial, env->f.created_at_us, p.given, &p.present, err);
+        rc = env_state_read(partial, env->f.created_at_us, p.given, &p.present, err);
     for (size_t i = 0; rc == 0 && i < n; i++)
         if (p.present >> i & 1U)
             rc = prepare_row(&p, &rows[i], err);
@@ -301,7 +301,7 @@ int rv_envelope_patch(rv_envelope *env, json_object *partial, rv_err **err)
         for (size_t i = 0; i < n; i++)
             if (p.present >> i & 1U)
                 commit_row(&p, &rows[i]);
-        rv_env_mirror(env);
+        env_mirror(env);
     }
     rv_envelope_free(p.given);
     return rc;

@@ -7,23 +7,23 @@ int rv_envelope_expect_questions(rv_envelope *env, rv_err **err)
 {
     const struct rv_name *name = NULL;
 
-    return rv_env_intern(env, RV_STR_LIT(RV_QUEUED_INTERRUPTS), "metadata key", &name, err);
+    return env_intern(env, RV_STR_LIT(RV_QUEUED_INTERRUPTS), "metadata key", &name, err);
 }
 
 static int show_first(rv_envelope *env, struct rv_stored_interrupt *it, rv_err **err)
 {
-    const struct rv_name *name = rv_env_name(env, RV_STR_LIT(RV_QUEUED_INTERRUPTS));
+    const struct rv_name *name = env_name(env, RV_STR_LIT(RV_QUEUED_INTERRUPTS));
     const struct rv_entry *queue;
-    int rc = rv_map_reserve(&env->map[RV_MAP_METADATA], 2, err); /* to show a queue and to hide it again */
+    int rc = map_reserve(&env->map[RV_MAP_METADATA], 2, err); /* to show a queue and to hide it again */
 
     if (rc < 0)
         return rc;
-    queue = rv_env_find(env, RV_MAP_METADATA, name);
+    queue = env_find(env, RV_MAP_METADATA, name);
     env->hidden = env->interrupt;
     env->had_queue = queue != NULL;
     env->hidden_queue = queue ? json_object_get(queue->value) : NULL;
     if (queue)
-        rv_map_drop(&env->map[RV_MAP_METADATA], rv_map_find(&env->map[RV_MAP_METADATA], name, NULL));
+        map_drop(&env->map[RV_MAP_METADATA], env_map_find(&env->map[RV_MAP_METADATA], name, NULL));
     env->interrupt = *it;
     env->own_interrupt = true;
     env->f.interrupt_pending = true;
@@ -38,10 +38,10 @@ static int show_next(rv_envelope *env, const struct rv_stored_interrupt *it, rv_
     json_object *entry = NULL, *list = NULL;
     bool found = false;
 
-    int rc = rv_interrupt_json(it, &entry, err);
+    int rc = env_interrupt_json(it, &entry, err);
     if (rc == 0) {
         json_object *old = rv_envelope_metadata(env, key, &found);
-        rc = rv_merged_value(old, found, RV_MERGE_APPEND, entry, &list, err);
+        rc = env_merged_value(old, found, RV_MERGE_APPEND, entry, &list, err);
     }
     if (rc == 0)
         rc = rv_envelope_set_metadata(env, key, list, err);
@@ -55,35 +55,35 @@ int rv_envelope_show_question(rv_envelope *env, const rv_envelope *branch, rv_st
     struct rv_stored_interrupt it = {0};
     struct rv_text given = {0};
 
-    int rc = rv_interrupt_copy(rv_env_interrupt(branch), false, &it, err);
+    int rc = env_interrupt_copy(env_interrupt(branch), false, &it, err);
     if (rc == 0 && !it.stage.ptr)
-        rc = rv_text_of(stage, "interrupt stage", &it.stage, err);
+        rc = env_text_of(stage, "interrupt stage", &it.stage, err);
     if (rc == 0)
-        rc = rv_text_of(path, "interrupt path", &given, err);
+        rc = env_text_of(path, "interrupt path", &given, err);
     if (rc == 0) {
-        rv_text_move(&it.path, &given);
+        env_text_move(&it.path, &given);
         rc = env->shows ? show_next(env, &it, err) : show_first(env, &it, err);
     }
-    rv_interrupt_fini(&it);
+    env_interrupt_fini(&it);
     return rc;
 }
 
 void rv_envelope_hide_questions(rv_envelope *env)
 {
     struct rv_map *metadata = &env->map[RV_MAP_METADATA];
-    const struct rv_name *name = rv_env_name(env, RV_STR_LIT(RV_QUEUED_INTERRUPTS));
+    const struct rv_name *name = env_name(env, RV_STR_LIT(RV_QUEUED_INTERRUPTS));
 
     if (!env->shows)
         return;
-    rv_interrupt_fini(&env->interrupt);
+    env_interrupt_fini(&env->interrupt);
     env->interrupt = env->hidden;
     env->hidden = (struct rv_stored_interrupt){0};
     env->f.interrupt_pending = false;
     env->shows = false;
     if (name && env->had_queue)
-        rv_map_put_ref(metadata, name, env->hidden_queue); /* its place is free: it was there */
+        map_put_ref(metadata, name, env->hidden_queue); /* its place is free: it was there */
     else if (name)
-        rv_map_drop(metadata, rv_map_find(metadata, name, NULL));
+        map_drop(metadata, env_map_find(metadata, name, NULL));
     json_object_put(env->hidden_queue);
     env->hidden_queue = NULL;
     env->had_queue = false;
@@ -99,10 +99,10 @@ static rv_str ask_at(const rv_envelope *env, size_t i, int64_t *expires_us)
 
     *expires_us = 0;
     if (i == 0) {
-        const struct rv_stored_interrupt *it = rv_env_interrupt(env);
+        const struct rv_stored_interrupt *it = env_interrupt(env);
         if (rv_envelope_has_interrupt(env) && rv_interrupt_is_ask(it->data))
             *expires_us = it->expires_at_us;
-        return rv_text_str(&it->id);
+        return env_text_str(&it->id);
     }
     json_object *entry = rv_envelope_queued(env, i - 1);
     if (entry && rv_json_get_text(entry, "id", &id) && rv_interrupt_is_ask(rv_json_get_obj(entry, "data")) &&

@@ -28,7 +28,7 @@ int rv_envelope_set_stage_order(rv_envelope *env, const char *const *names, size
 
 json_object *rv_envelope_stage_order(const rv_envelope *env)
 {
-    return rv_env_list(env, RV_LIST_STAGE_ORDER);
+    return env_list(env, RV_LIST_STAGE_ORDER);
 }
 
 /* A stage is in one of the three sets at most; value is the failure's text in the last of them. */
@@ -36,17 +36,17 @@ static int move_to(rv_envelope *env, enum rv_map_id id, rv_str stage, json_objec
 {
     static const enum rv_map_id sets[] = {RV_MAP_ACTIVE, RV_MAP_COMPLETED, RV_MAP_FAILED};
     const struct rv_name *name = NULL;
-    int rc = rv_env_intern(env, stage, "stage", &name, err);
+    int rc = env_intern(env, stage, "stage", &name, err);
 
     for (size_t i = 0; rc == 0 && i < RV_COUNT(sets); i++)
         if (sets[i] == id || env->parent)
-            rc = rv_map_reserve(&env->map[sets[i]], 1, err);
+            rc = map_reserve(&env->map[sets[i]], 1, err);
     if (rc < 0)
         return rc;
     for (size_t i = 0; i < RV_COUNT(sets); i++)
         if (sets[i] != id)
-            rv_env_hide(env, sets[i], name);
-    rv_map_put_ref(&env->map[id], name, value);
+            env_hide(env, sets[i], name);
+    map_put_ref(&env->map[id], name, value);
     return 0;
 }
 
@@ -63,12 +63,12 @@ int rv_envelope_complete_stage(rv_envelope *env, rv_str stage, rv_err **err)
 int rv_envelope_pause_stage(rv_envelope *env, rv_str stage, rv_err **err)
 {
     const struct rv_name *name = NULL;
-    int rc = rv_env_intern(env, stage, "stage", &name, err);
+    int rc = env_intern(env, stage, "stage", &name, err);
 
     if (rc == 0 && env->parent)
-        rc = rv_map_reserve(&env->map[RV_MAP_ACTIVE], 1, err);
+        rc = map_reserve(&env->map[RV_MAP_ACTIVE], 1, err);
     if (rc == 0)
-        rv_env_hide(env, RV_MAP_ACTIVE, name);
+        env_hide(env, RV_MAP_ACTIVE, name);
     return rc;
 }
 
@@ -80,7 +80,7 @@ static int clean_text(rv_str s, struct rv_text *out, rv_err **err)
     int rc;
 
     if (!s.ptr || rv_utf8_valid(s, NULL))
-        return rv_text_of(s, "text", out, err);
+        return env_text_of(s, "text", out, err);
     while (!rv_utf8_valid(s, &bad)) {
         rv_buf_add(&b, s.ptr, bad);
         rv_buf_puts(&b, "\xEF\xBF\xBD");
@@ -110,13 +110,13 @@ int rv_envelope_fail_stage(rv_envelope *env, rv_str stage, rv_str text, rv_err *
     value = json_object_new_string_len(clean.ptr ? clean.ptr : "", (int)clean.len);
     rc = value ? move_to(env, RV_MAP_FAILED, stage, value, err) : RV_FAIL(err, RV_E_NOMEM, "keep the failure's text");
     json_object_put(value);
-    rv_text_fini(&clean);
+    env_text_fini(&clean);
     return rc;
 }
 
 static bool is_in(const rv_envelope *env, enum rv_map_id id, rv_str stage)
 {
-    return rv_env_find(env, id, rv_env_name(env, stage)) != NULL;
+    return env_find(env, id, env_name(env, stage)) != NULL;
 }
 
 bool rv_envelope_is_completed(const rv_envelope *env, rv_str stage)
@@ -131,7 +131,7 @@ bool rv_envelope_is_failed(const rv_envelope *env, rv_str stage)
 
 bool rv_envelope_all_completed(const rv_envelope *env)
 {
-    json_object *order = rv_env_list(env, RV_LIST_STAGE_ORDER);
+    json_object *order = env_list(env, RV_LIST_STAGE_ORDER);
     size_t n = json_object_array_length(order);
 
     for (size_t i = 0; i < n; i++)
@@ -142,17 +142,17 @@ bool rv_envelope_all_completed(const rv_envelope *env)
 
 int64_t rv_envelope_visits(const rv_envelope *env, rv_str stage)
 {
-    const struct rv_name *name = rv_env_name(env, stage);
+    const struct rv_name *name = env_name(env, stage);
 
-    return name ? rv_env_count(env, RV_MAP_VISITS, name, NULL) : 0;
+    return name ? env_count(env, RV_MAP_VISITS, name, NULL) : 0;
 }
 
 int64_t rv_envelope_passages(const rv_envelope *env, rv_str from, rv_str to)
 {
-    const struct rv_name *from_name = rv_env_name(env, from);
-    const struct rv_name *to_name = rv_env_name(env, to);
+    const struct rv_name *from_name = env_name(env, from);
+    const struct rv_name *to_name = env_name(env, to);
 
-    return from_name && to_name ? rv_env_count(env, RV_MAP_EDGES, from_name, to_name) : 0;
+    return from_name && to_name ? env_count(env, RV_MAP_EDGES, from_name, to_name) : 0;
 }
 
 int rv_envelope_note_passage(rv_envelope *env, rv_str from, rv_str to, int64_t *out_count, rv_err **err)
@@ -160,18 +160,18 @@ int rv_envelope_note_passage(rv_envelope *env, rv_str from, rv_str to, int64_t *
     const struct rv_name *from_name = NULL;
     const struct rv_name *to_name = NULL;
     struct rv_entry *e;
-    int rc = rv_env_intern(env, from, "stage", &from_name, err);
+    int rc = env_intern(env, from, "stage", &from_name, err);
 
     if (rc == 0)
-        rc = rv_env_intern(env, to, "stage", &to_name, err);
+        rc = env_intern(env, to, "stage", &to_name, err);
     if (rc == 0)
-        rc = rv_map_reserve(&env->map[RV_MAP_EDGES], 1, err);
+        rc = map_reserve(&env->map[RV_MAP_EDGES], 1, err);
     if (rc < 0)
         return rc;
-    e = rv_map_put(&env->map[RV_MAP_EDGES], from_name, to_name);
-    e->count = rv_counter_add(e->count, 1);
+    e = map_put(&env->map[RV_MAP_EDGES], from_name, to_name);
+    e->count = env_counter_add(e->count, 1);
     if (out_count)
-        *out_count = rv_env_count(env, RV_MAP_EDGES, from_name, to_name);
+        *out_count = env_count(env, RV_MAP_EDGES, from_name, to_name);
     return 0;
 }
 
@@ -180,27 +180,27 @@ int rv_envelope_note_loop(rv_envelope *env, enum rv_loop_cause cause, rv_str sta
 {
     enum rv_map_id id = cause == RV_LOOP_REPLAN ? RV_MAP_REPLANS : RV_MAP_REJECTIONS;
     const struct rv_name *name = NULL;
-    int rc = rv_env_intern(env, stage, "stage", &name, err);
+    int rc = env_intern(env, stage, "stage", &name, err);
 
     if (rc == 0)
-        rc = rv_map_reserve(&env->map[id], 1, err);
+        rc = map_reserve(&env->map[id], 1, err);
     if (rc < 0)
         return rc;
-    struct rv_entry *mine = rv_map_put(&env->map[id], name, NULL);
-    mine->count = rv_counter_add(mine->count, 1);
-    *of_stage = rv_env_count(env, id, name, NULL);
+    struct rv_entry *mine = map_put(&env->map[id], name, NULL);
+    mine->count = env_counter_add(mine->count, 1);
+    *of_stage = env_count(env, id, name, NULL);
     *of_all = 0;
-    struct rv_cursor c = rv_cursor_on(env, id);
-    for (const struct rv_entry *e = rv_cursor_next(&c); e; e = rv_cursor_next(&c))
-        *of_all = rv_counter_add(*of_all, rv_env_count(env, id, e->name, NULL));
+    struct rv_cursor c = env_cursor_on(env, id);
+    for (const struct rv_entry *e = env_cursor_next(&c); e; e = env_cursor_next(&c))
+        *of_all = env_counter_add(*of_all, env_count(env, id, e->name, NULL));
     return 0;
 }
 
 int64_t rv_envelope_loops(const rv_envelope *env, enum rv_loop_cause cause, rv_str stage)
 {
-    const struct rv_name *name = rv_env_name(env, stage);
+    const struct rv_name *name = env_name(env, stage);
 
-    return name ? rv_env_count(env, cause == RV_LOOP_REPLAN ? RV_MAP_REPLANS : RV_MAP_REJECTIONS, name, NULL) : 0;
+    return name ? env_count(env, cause == RV_LOOP_REPLAN ? RV_MAP_REPLANS : RV_MAP_REJECTIONS, name, NULL) : 0;
 }
 
 /* --- May the run go on, and how it ended --- */
@@ -250,10 +250,10 @@ int rv_envelope_terminate(rv_envelope *env, rv_str text, enum rv_reason reason, 
     rc = clean_text(text, &clean, err);
     if (rc < 0)
         return rc;
-    rv_text_move(&env->text[RV_TEXT_TERMINATION], &clean);
+    env_text_move(&env->text[RV_TEXT_TERMINATION], &clean);
     env->f.termination_reason = env->text[RV_TEXT_TERMINATION].ptr;
     env->f.terminated = true;
-    env->f.completed_at_us = rv_clamp_time(now_us);
+    env->f.completed_at_us = env_clamp_time(now_us);
     if ((size_t)reason < RV_N_REASON)
         env->f.terminal_reason = reason;
     return 0;
@@ -264,7 +264,7 @@ void rv_envelope_complete(rv_envelope *env, int64_t now_us)
     if (env->f.terminated)
         return;
     env->f.terminal_reason = RV_REASON_COMPLETED;
-    env->f.completed_at_us = rv_clamp_time(now_us);
+    env->f.completed_at_us = env_clamp_time(now_us);
 }
 
 /* --- The audit trail: one record per stage visit, and the errors --- */
@@ -272,10 +272,10 @@ void rv_envelope_complete(rv_envelope *env, int64_t now_us)
 static int append(rv_envelope *env, rv_str agent, struct rv_record **out, rv_err **err)
 {
     const struct rv_name *name = NULL;
-    int rc = rv_env_intern(env, agent, "agent", &name, err);
+    int rc = env_intern(env, agent, "agent", &name, err);
 
     if (rc == 0)
-        rc = rv_grow(&env->records, &env->cap_records, env->n_records + 1, sizeof *env->records, err);
+        rc = env_grow(&env->records, &env->cap_records, env->n_records + 1, sizeof *env->records, err);
     if (rc < 0)
         return rc;
     *out = &env->records[env->n_records];
@@ -292,10 +292,10 @@ static int start_record(rv_envelope *env, rv_str agent, int64_t stage_order, int
     if (rc < 0)
         return rc;
     (*out)->stage_order = stage_order;
-    (*out)->started_at_us = rv_clamp_time(now_us);
+    (*out)->started_at_us = env_clamp_time(now_us);
     (*out)->status = RV_HISTORY_RUNNING;
     env->n_records++;
-    env->f.agent_hop_count = rv_counter_add(env->f.agent_hop_count, 1);
+    env->f.agent_hop_count = env_counter_add(env->f.agent_hop_count, 1);
     return 0;
 }
 
@@ -303,14 +303,14 @@ int rv_envelope_record_start(rv_envelope *env, rv_str agent, int64_t stage_order
 {
     struct rv_record *r = NULL;
     struct rv_entry *visits;
-    int rc = rv_map_reserve(&env->map[RV_MAP_VISITS], 1, err);
+    int rc = map_reserve(&env->map[RV_MAP_VISITS], 1, err);
 
     if (rc == 0)
         rc = start_record(env, agent, stage_order, now_us, &r, err);
     if (rc < 0)
         return rc;
-    visits = rv_map_put(&env->map[RV_MAP_VISITS], r->agent, NULL);
-    visits->count = rv_counter_add(visits->count, 1);
+    visits = map_put(&env->map[RV_MAP_VISITS], r->agent, NULL);
+    visits->count = env_counter_add(visits->count, 1);
     return 0;
 }
 
@@ -338,31 +338,31 @@ static int64_t duration_of(const struct rv_record *r, int64_t given_ms, int64_t 
 {
     if (given_ms > 0)
         return given_ms > RV_MAX_COUNTER ? RV_MAX_COUNTER : given_ms;
-    now_us = rv_clamp_time(now_us); /* as the start was */
+    now_us = env_clamp_time(now_us); /* as the start was */
     return now_us > r->started_at_us ? (now_us - r->started_at_us) / RV_US_PER_MS : 0;
 }
 
 int rv_envelope_record_complete(rv_envelope *env, rv_str agent, const struct rv_record_end *end, int64_t now_us,
                                 rv_err **err)
 {
-    const struct rv_name *name = rv_env_name(env, agent);
+    const struct rv_name *name = env_name(env, agent);
     struct rv_record *r = name ? last_running(env, name) : NULL;
 
     assert((size_t)end->status < RV_N_HISTORY);
-    now_us = rv_clamp_time(now_us);
+    now_us = env_clamp_time(now_us);
     if (r) {
         struct rv_text text = {0};
         int rc = clean_text(end->error, &text, err);
 
         if (rc < 0)
             return rc;
-        rv_text_move(&r->error, &text);
+        env_text_move(&r->error, &text);
         r->completed_at_us = now_us;
         r->duration_ms = duration_of(r, end->duration_ms, now_us);
         r->status = end->status;
-        r->llm_calls = rv_counter_add(0, end->llm_calls);
+        r->llm_calls = env_counter_add(0, end->llm_calls);
     }
-    env->f.llm_call_count = rv_counter_add(env->f.llm_call_count, end->llm_calls);
+    env->f.llm_call_count = env_counter_add(env->f.llm_call_count, end->llm_calls);
     return 0;
 }
 
@@ -374,7 +374,7 @@ int rv_envelope_record_skipped(rv_envelope *env, rv_str agent, int64_t stage_ord
     if (rc < 0)
         return rc;
     r->stage_order = stage_order;
-    r->started_at_us = r->completed_at_us = rv_clamp_time(now_us);
+    r->started_at_us = r->completed_at_us = env_clamp_time(now_us);
     r->status = RV_HISTORY_SKIPPED;
     env->n_records++;
     return 0;
@@ -389,11 +389,11 @@ size_t rv_envelope_n_records(const rv_envelope *env)
     return n;
 }
 
-const struct rv_record *rv_env_record(const rv_envelope *env, size_t i)
+const struct rv_record *env_record(const rv_envelope *env, size_t i)
 {
     size_t below = env->parent ? rv_envelope_n_records(env->parent) : 0;
 
-    return i < below ? rv_env_record(env->parent, i) : &env->records[i - below];
+    return i < below ? env_record(env->parent, i) : &env->records[i - below];
 }
 
 int64_t rv_envelope_processing_ms(const rv_envelope *env)
@@ -401,13 +401,13 @@ int64_t rv_envelope_processing_ms(const rv_envelope *env)
     int64_t sum = 0;
 
     for (size_t i = 0; i < rv_envelope_n_records(env); i++)
-        sum = rv_counter_add(sum, rv_env_record(env, i)->duration_ms);
+        sum = env_counter_add(sum, env_record(env, i)->duration_ms);
     return sum;
 }
 
 rv_str rv_envelope_skipped(const rv_envelope *env, size_t i)
 {
-    const struct rv_record *r = rv_env_record(env, i);
+    const struct rv_record *r = env_record(env, i);
 
     return r->status == RV_HISTORY_SKIPPED ? (rv_str){r->agent->text, r->agent->len} : (rv_str){NULL, 0};
 }
@@ -422,15 +422,15 @@ int rv_envelope_add_error(rv_envelope *env, rv_str agent, rv_str text, const cha
     json_object *entry = json_object_new_object();
     int rc = entry ? 0 : RV_FAIL(err, RV_E_NOMEM, "record an error");
 
-    rv_time_format(rv_clamp_time(now_us), time);
+    rv_time_format(env_clamp_time(now_us), time);
     if (rc == 0)
         rc = clean_text(agent, &clean_agent, err);
     if (rc == 0)
         rc = clean_text(text, &clean, err);
     if (rc == 0)
-        rc = rv_json_set_str(entry, "agent", rv_text_str(&clean_agent), err);
+        rc = rv_json_set_str(entry, "agent", env_text_str(&clean_agent), err);
     if (rc == 0)
-        rc = rv_json_set_str(entry, "error", rv_text_str(&clean), err);
+        rc = rv_json_set_str(entry, "error", env_text_str(&clean), err);
     if (rc == 0)
         rc = rv_json_set_text(entry, "error_type", error_type, err);
     if (rc == 0 && code != RV_FAILURE_NONE)
@@ -438,12 +438,12 @@ int rv_envelope_add_error(rv_envelope *env, rv_str agent, rv_str text, const cha
     if (rc == 0)
         rc = rv_json_set_text(entry, "timestamp", time, err);
     if (rc == 0)
-        rc = rv_env_own_list(env, RV_LIST_ERRORS, &list, err);
+        rc = env_own_list(env, RV_LIST_ERRORS, &list, err);
     if (rc == 0)
         rc = rv_json_push_ref(list, entry, err);
     json_object_put(entry);
-    rv_text_fini(&clean_agent);
-    rv_text_fini(&clean);
+    env_text_fini(&clean_agent);
+    env_text_fini(&clean);
     return rc;
 }
 

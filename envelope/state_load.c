@@ -87,7 +87,7 @@ static int read_time(struct rv_state_reader *rd, struct rv_state_place p, json_o
     rc = rv_time_parse(rv_json_str(v), &us, NULL);
     if (rc < 0)
         return read_bad(rd, p, "a time in RFC 3339 form", v);
-    *out = rv_clamp_time(us);
+    *out = env_clamp_time(us);
     return 0;
 }
 
@@ -99,14 +99,14 @@ static int read_text(struct rv_state_reader *rd, struct rv_state_place p, json_o
     int rc;
 
     if (!v && may_be_null) {
-        rv_text_fini(out);
+        env_text_fini(out);
         return 0;
     }
     if (!is(v, json_type_string))
         return read_bad(rd, p, may_be_null ? "a string or null" : "a string", v);
-    rc = rv_text_of(s.ptr ? s : RV_STR_LIT(""), p.key, &made, rd->err);
+    rc = env_text_of(s.ptr ? s : RV_STR_LIT(""), p.key, &made, rd->err);
     if (rc == 0)
-        rv_text_move(out, &made);
+        env_text_move(out, &made);
     return rc;
 }
 
@@ -122,7 +122,7 @@ static int read_name(struct rv_state_reader *rd, struct rv_state_place p, json_o
         return read_bad(rd, p, "a string", v);
     if (rv_str_find(rv_json_str(v), '\0'))
         return read_bad(rd, p, "a string without NUL", v);
-    return rv_env_intern(rd->env, rv_json_str(v), p.key, out, rd->err);
+    return env_intern(rd->env, rv_json_str(v), p.key, out, rd->err);
 }
 
 /* --- Parts with a shape of their own: edges, history, interrupt --- */
@@ -137,7 +137,7 @@ static int read_edges(struct rv_state_reader *rd, const struct rv_row *row, json
         json_object *edge = json_object_array_get_idx(v, i), *from = NULL, *to = NULL, *count = NULL;
         const struct rv_name *from_name = NULL, *to_name = NULL;
         int64_t n = 0;
-        int rc = rv_map_reserve(m, 1, rd->err);
+        int rc = map_reserve(m, 1, rd->err);
 
         if (rc < 0)
             return rc;
@@ -153,7 +153,7 @@ static int read_edges(struct rv_state_reader *rd, const struct rv_row *row, json
             rc = read_count(rd, AT(row->key, (long)i, "count"), count, &n);
         if (rc < 0)
             return rc;
-        rv_map_put(m, from_name, to_name)->count = n; /* of equal pairs the last wins */
+        map_put(m, from_name, to_name)->count = n; /* of equal pairs the last wins */
     }
     return 0;
 }
@@ -165,7 +165,7 @@ static int read_record(struct rv_state_reader *rd, const char *key, long i, json
 
     if (!is(v, json_type_object))
         return read_bad(rd, AT(key, i, NULL), "an object", v);
-    r->started_at_us = rv_clamp_time(rd->now_us);
+    r->started_at_us = env_clamp_time(rd->now_us);
     json_object_object_get_ex(v, "agent", &part);
     rc = read_name(rd, AT(key, i, "agent"), part, &r->agent);
     if (rc == 0 && json_object_object_get_ex(v, "stage_order", &part))
@@ -199,7 +199,7 @@ static int read_records(struct rv_state_reader *rd, const struct rv_row *row, js
 
     if (!is(v, json_type_array))
         return read_bad(rd, AT(row->key, -1, NULL), "a list", v);
-    rc = rv_grow(&env->records, &env->cap_records, json_object_array_length(v), sizeof *env->records, rd->err);
+    rc = env_grow(&env->records, &env->cap_records, json_object_array_length(v), sizeof *env->records, rd->err);
     for (size_t i = 0; rc == 0 && i < json_object_array_length(v); i++) {
         struct rv_record r = {.status = RV_HISTORY_RUNNING};
 
@@ -207,7 +207,7 @@ static int read_records(struct rv_state_reader *rd, const struct rv_row *row, js
         if (rc == 0)
             env->records[env->n_records++] = r;
         else
-            rv_text_fini(&r.error);
+            env_text_fini(&r.error);
     }
     return rc;
 }
@@ -240,7 +240,7 @@ static int read_response(struct rv_state_reader *rd, json_object *v, json_object
     obj = json_object_new_object();
     if (!obj)
         return RV_FAIL(rd->err, RV_E_NOMEM, "read the response");
-    rv_time_format(rv_clamp_time(received_at_us), time);
+    rv_time_format(env_clamp_time(received_at_us), time);
     rc = rv_json_set_text(obj, "received_at", time, rd->err);
     for (size_t i = 0; rc == 0 && i < RV_COUNT(parts); i++) {
         json_object *copy = NULL;
@@ -274,7 +274,7 @@ static int read_interrupt(struct rv_state_reader *rd, json_object *v, struct rv_
     if (!is(v, json_type_object))
         return read_bad(rd, AT(key, -1, NULL), "an object or null", v);
     it->exists = true;
-    it->created_at_us = rv_clamp_time(rd->now_us);
+    it->created_at_us = env_clamp_time(rd->now_us);
     json_object_object_get_ex(v, "kind", &part);
     if (!is(part, json_type_string))
         return read_bad(rd, AT(key, -1, "kind"), "a string", part);
@@ -305,7 +305,7 @@ static int read_interrupt(struct rv_state_reader *rd, json_object *v, struct rv_
     return rc;
 }
 
-int rv_read_interrupt(json_object *v, struct rv_stored_interrupt *it, rv_err **err)
+int env_read_interrupt(json_object *v, struct rv_stored_interrupt *it, rv_err **err)
 {
     struct rv_state_reader rd = {.err = err};
 
@@ -346,14 +346,14 @@ static int read_map(struct rv_state_reader *rd, const struct rv_row *row, json_o
     json_object_object_foreach (v, key, member) {
         struct rv_entry made = {0};
         bool keep = false;
-        int rc = rv_map_reserve(m, 1, rd->err);
+        int rc = map_reserve(m, 1, rd->err);
 
         if (rc == 0)
-            rc = rv_env_intern(rd->env, rv_str_of(key), row->key, &made.name, rd->err);
+            rc = env_intern(rd->env, rv_str_of(key), row->key, &made.name, rd->err);
         if (rc == 0)
             rc = read_map_value(rd, row, key, member, &made, &keep);
         if (rc == 0 && keep) {
-            struct rv_entry *e = rv_map_put(m, made.name, NULL);
+            struct rv_entry *e = map_put(m, made.name, NULL);
 
             e->count = made.count;
             e->value = made.value;
@@ -518,11 +518,11 @@ static int check_version(struct rv_state_reader *rd, json_object *state)
     return rc;
 }
 
-int rv_state_read(json_object *state, int64_t now_us, rv_envelope *env, uint64_t *present, rv_err **err)
+int env_state_read(json_object *state, int64_t now_us, rv_envelope *env, uint64_t *present, rv_err **err)
 {
     struct rv_state_reader rd = {env, now_us, err};
     size_t n = 0;
-    const struct rv_row *rows = rv_state_rows(&n);
+    const struct rv_row *rows = env_state_rows(&n);
     int rc;
 
     *present = 0;
@@ -538,7 +538,7 @@ int rv_state_read(json_object *state, int64_t now_us, rv_envelope *env, uint64_t
         rc = read_row(&rd, &rows[i], v);
     }
     if (rc == 0)
-        rv_env_mirror(env);
+        env_mirror(env);
     return rc;
 }
 
@@ -556,7 +556,7 @@ int rv_envelope_load(json_object *state, struct rv_rand rand, int64_t now_us, rv
     int rc = rv_envelope_new(NULL, rand, now_us, &env, err);
 
     if (rc == 0)
-        rc = rv_state_read(state, now_us, env, &present, err);
+        rc = env_state_read(state, now_us, env, &present, err);
     if (rc < 0) {
         rv_envelope_free(env);
         return rc;

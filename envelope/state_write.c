@@ -70,7 +70,7 @@ size_t rv_envelope_state_keys(const char *keys[RV_STATE_MAX_KEYS])
     return n;
 }
 
-const struct rv_row *rv_state_rows(size_t *n)
+const struct rv_row *env_state_rows(size_t *n)
 {
     *n = RV_COUNT(rows);
     return rows;
@@ -79,16 +79,16 @@ const struct rv_row *rv_state_rows(size_t *n)
 static void write_map(const rv_envelope *env, const struct rv_row *row, rv_jw *w)
 {
     enum rv_map_id id = (enum rv_map_id)row->at;
-    struct rv_cursor c = rv_cursor_on(env, id);
+    struct rv_cursor c = env_cursor_on(env, id);
     const struct rv_entry *e;
 
     rv_jw_obj(w);
-    while ((e = rv_cursor_next(&c)) != NULL) {
+    while ((e = env_cursor_next(&c)) != NULL) {
         rv_jw_key_str(w, (rv_str){e->name->text, e->name->len});
         if (row->kind == RV_ROW_SET)
             rv_jw_bool(w, true);
         else if (row->kind == RV_ROW_COUNTS)
-            rv_jw_int(w, rv_env_count(env, id, e->name, NULL));
+            rv_jw_int(w, env_count(env, id, e->name, NULL));
         else
             rv_jw_value(w, e->value);
     }
@@ -97,15 +97,15 @@ static void write_map(const rv_envelope *env, const struct rv_row *row, rv_jw *w
 
 static void write_edges(const rv_envelope *env, rv_jw *w)
 {
-    struct rv_cursor c = rv_cursor_on(env, RV_MAP_EDGES);
+    struct rv_cursor c = env_cursor_on(env, RV_MAP_EDGES);
     const struct rv_entry *e;
 
     rv_jw_arr(w);
-    while ((e = rv_cursor_next(&c)) != NULL) {
+    while ((e = env_cursor_next(&c)) != NULL) {
         rv_jw_obj(w);
         rv_jw_kv_text(w, "from", e->name->text);
         rv_jw_kv_text(w, "to", e->to->text);
-        rv_jw_kv_int(w, "count", rv_env_count(env, RV_MAP_EDGES, e->name, e->to));
+        rv_jw_kv_int(w, "count", env_count(env, RV_MAP_EDGES, e->name, e->to));
         rv_jw_obj_end(w);
     }
     rv_jw_arr_end(w);
@@ -135,21 +135,21 @@ static void write_records(const rv_envelope *env, rv_jw *w)
 
     rv_jw_arr(w);
     for (size_t i = 0; i < n; i++) {
-        const struct rv_record *r = rv_env_record(env, i);
+        const struct rv_record *r = env_record(env, i);
 
         rv_jw_obj(w);
         rv_jw_kv_text(w, "agent", r->agent->text);
         rv_jw_kv_int(w, "stage_order", r->stage_order);
         rv_jw_key(w, "started_at");
-        rv_time_write(r->started_at_us, w);
+        env_time_write(r->started_at_us, w);
         if (r->completed_at_us != 0) {
             rv_jw_key(w, "completed_at");
-            rv_time_write(r->completed_at_us, w);
+            env_time_write(r->completed_at_us, w);
         }
         rv_jw_kv_int(w, "duration_ms", r->duration_ms);
         rv_jw_kv_text(w, "status", rv_history_status_text(r->status));
         if (r->error.ptr)
-            rv_jw_kv_str(w, "error", rv_text_str(&r->error));
+            rv_jw_kv_str(w, "error", env_text_str(&r->error));
         rv_jw_kv_int(w, "llm_calls", r->llm_calls);
         rv_jw_obj_end(w);
     }
@@ -182,15 +182,15 @@ static void write_time_or_null(int64_t us, rv_jw *w)
     if (us == 0)
         rv_jw_null(w);
     else
-        rv_time_write(us, w);
+        env_time_write(us, w);
 }
 
 static void write_open_interrupt(const rv_envelope *env, rv_jw *w)
 {
-    const struct rv_stored_interrupt *it = rv_env_interrupt(env);
+    const struct rv_stored_interrupt *it = env_interrupt(env);
 
     if (it->exists)
-        rv_interrupt_write(it, (rv_str){NULL, 0}, w);
+        env_interrupt_write(it, (rv_str){NULL, 0}, w);
     else
         rv_jw_null(w);
 }
@@ -200,7 +200,7 @@ static json_object *list_of(const rv_envelope *env, const struct rv_row *row)
 {
     if (row->kind == RV_ROW_BRANCHES)
         return env->branches;
-    return row->kind == RV_ROW_WITHDRAWN ? env->withdrawn : rv_env_list(env, (enum rv_list_id)row->at);
+    return row->kind == RV_ROW_WITHDRAWN ? env->withdrawn : env_list(env, (enum rv_list_id)row->at);
 }
 
 static void write_row(const rv_envelope *env, const struct rv_row *row, rv_jw *w)
@@ -208,13 +208,13 @@ static void write_row(const rv_envelope *env, const struct rv_row *row, rv_jw *w
     switch (row->kind) {
     case RV_ROW_TEXT:
     case RV_ROW_TEXT_NULL:
-        rv_text_write(&env->text[row->at], w);
+        env_text_write(&env->text[row->at], w);
         break;
     case RV_ROW_COUNT:
         rv_jw_int(w, int_field(env, row));
         break;
     case RV_ROW_TIME:
-        rv_time_write(int_field(env, row), w);
+        env_time_write(int_field(env, row), w);
         break;
     case RV_ROW_TIME_NULL:
         write_time_or_null(int_field(env, row), w);
@@ -261,7 +261,7 @@ static void write_row(const rv_envelope *env, const struct rv_row *row, rv_jw *w
         rv_usage_write_json(&env->f.usage, w);
         break;
     case RV_ROW_INTERRUPTS:
-        rv_interrupts_write(env, w);
+        env_interrupts_write(env, w);
         break;
     }
 }
@@ -284,16 +284,16 @@ static bool is_blank(const rv_envelope *env, const struct rv_row *row)
     case RV_ROW_SET:
     case RV_ROW_TEXT_MAP:
     case RV_ROW_COUNTS:
-        return rv_env_size(env, (enum rv_map_id)row->at) == 0;
+        return env_size(env, (enum rv_map_id)row->at) == 0;
     case RV_ROW_EDGES:
-        return rv_env_size(env, RV_MAP_EDGES) == 0;
+        return env_size(env, RV_MAP_EDGES) == 0;
     case RV_ROW_TEXTS:
     case RV_ROW_OBJECTS:
-        return json_object_array_length(rv_env_list(env, (enum rv_list_id)row->at)) == 0;
+        return json_object_array_length(env_list(env, (enum rv_list_id)row->at)) == 0;
     case RV_ROW_RECORDS:
         return rv_envelope_n_records(env) == 0;
     case RV_ROW_INTERRUPT:
-        return !rv_env_interrupt(env)->exists;
+        return !env_interrupt(env)->exists;
     case RV_ROW_USAGE:
         return rv_usage_is_zero(&env->f.usage);
     case RV_ROW_INTERRUPTS: /* other rows have them */
@@ -349,7 +349,7 @@ static bool is_left_out(const rv_envelope *env, const struct rv_row *row)
         return !env->withdrawn;
     bool counts_loops = row->kind == RV_ROW_COUNTS && row->at != RV_MAP_VISITS;
     bool is_caught = row->kind == RV_ROW_WORK && row->at == RV_MAP_CAUGHT;
-    return (counts_loops || is_caught) && rv_env_size(env, (enum rv_map_id)row->at) == 0;
+    return (counts_loops || is_caught) && env_size(env, (enum rv_map_id)row->at) == 0;
 }
 
 void rv_envelope_write_state(const rv_envelope *env, rv_buf *b)
@@ -371,12 +371,12 @@ void rv_envelope_write_state(const rv_envelope *env, rv_buf *b)
 
 static bool is_pending(const rv_envelope *env, enum rv_interrupt_kind kind)
 {
-    return rv_envelope_has_interrupt(env) && rv_env_interrupt(env)->kind == kind;
+    return rv_envelope_has_interrupt(env) && env_interrupt(env)->kind == kind;
 }
 
 bool rv_envelope_was_denied(const rv_envelope *env)
 {
-    const struct rv_stored_interrupt *it = rv_env_interrupt(env);
+    const struct rv_stored_interrupt *it = env_interrupt(env);
     const char *decision = NULL;
     bool approved = true;
 
@@ -393,19 +393,19 @@ bool rv_envelope_was_denied(const rv_envelope *env)
 
 bool rv_envelope_final_response(const rv_envelope *env, const struct rv_response_place *place, rv_str *out)
 {
-    const struct rv_stored_interrupt *it = rv_env_interrupt(env);
+    const struct rv_stored_interrupt *it = env_interrupt(env);
     const char *key = place && place->output_key ? place->output_key : "integration";
     const char *field = place && place->field ? place->field : "final_response";
     json_object *output;
     json_object *value = NULL;
 
     if (is_pending(env, RV_INTERRUPT_CLARIFICATION) && it->question.len > 0) {
-        *out = rv_text_str(&it->question);
+        *out = env_text_str(&it->question);
         return true;
     }
     if ((is_pending(env, RV_INTERRUPT_CONFIRMATION) || is_pending(env, RV_INTERRUPT_AGENT_REVIEW)) &&
         it->message.len > 0) {
-        *out = rv_text_str(&it->message);
+        *out = env_text_str(&it->message);
         return true;
     }
     if (rv_envelope_was_denied(env))
@@ -419,7 +419,7 @@ bool rv_envelope_final_response(const rv_envelope *env, const struct rv_response
 
 static void write_interrupt(const rv_envelope *env, rv_jw *w)
 {
-    const struct rv_stored_interrupt *it = rv_env_interrupt(env);
+    const struct rv_stored_interrupt *it = env_interrupt(env);
 
     if (!it->exists)
         return;
@@ -427,37 +427,37 @@ static void write_interrupt(const rv_envelope *env, rv_jw *w)
     rv_jw_obj(w);
     rv_jw_kv_text(w, "kind", rv_interrupt_kind_text(it->kind));
     rv_jw_key(w, "id");
-    rv_text_write(&it->id, w);
+    env_text_write(&it->id, w);
     rv_jw_key(w, "question");
-    rv_text_write(&it->question, w);
+    env_text_write(&it->question, w);
     rv_jw_key(w, "message");
-    rv_text_write(&it->message, w);
+    env_text_write(&it->message, w);
     rv_jw_key(w, "created_at");
-    rv_time_write(it->created_at_us, w);
+    env_time_write(it->created_at_us, w);
     rv_jw_obj_end(w);
     if (it->kind == RV_INTERRUPT_CLARIFICATION) {
         rv_jw_kv_bool(w, "clarification_needed", env->f.interrupt_pending);
         rv_jw_key(w, "clarification_question");
-        rv_text_write(&it->question, w);
+        env_text_write(&it->question, w);
     } else if (it->kind == RV_INTERRUPT_CONFIRMATION) {
         rv_jw_kv_bool(w, "confirmation_needed", env->f.interrupt_pending);
         rv_jw_key(w, "confirmation_message");
-        rv_text_write(&it->message, w);
+        env_text_write(&it->message, w);
         rv_jw_key(w, "confirmation_id");
-        rv_text_write(&it->id, w);
+        env_text_write(&it->id, w);
     }
 }
 
 static void write_outputs(const rv_envelope *env, rv_jw *w)
 {
-    struct rv_cursor c = rv_cursor_on(env, RV_MAP_OUTPUTS);
+    struct rv_cursor c = env_cursor_on(env, RV_MAP_OUTPUTS);
     const struct rv_entry *e;
 
     if (rv_envelope_n_outputs(env) == 0)
         return;
     rv_jw_key(w, "outputs");
     rv_jw_obj(w);
-    while ((e = rv_cursor_next(&c)) != NULL)
+    while ((e = env_cursor_next(&c)) != NULL)
         rv_jw_kv_value(w, e->name->text, e->value);
     rv_jw_obj_end(w);
 }
@@ -469,14 +469,14 @@ void rv_envelope_write_result(const rv_envelope *env, const struct rv_response_p
     rv_jw w = rv_jw_on(b);
 
     rv_jw_obj(&w);
-    rv_jw_kv_str(&w, "envelope_id", rv_text_str(&env->text[RV_TEXT_ENVELOPE_ID]));
-    rv_jw_kv_str(&w, "request_id", rv_text_str(&env->text[RV_TEXT_REQUEST_ID]));
-    rv_jw_kv_str(&w, "user_id", rv_text_str(&env->text[RV_TEXT_USER_ID]));
-    rv_jw_kv_str(&w, "session_id", rv_text_str(&env->text[RV_TEXT_SESSION_ID]));
+    rv_jw_kv_str(&w, "envelope_id", env_text_str(&env->text[RV_TEXT_ENVELOPE_ID]));
+    rv_jw_kv_str(&w, "request_id", env_text_str(&env->text[RV_TEXT_REQUEST_ID]));
+    rv_jw_kv_str(&w, "user_id", env_text_str(&env->text[RV_TEXT_USER_ID]));
+    rv_jw_kv_str(&w, "session_id", env_text_str(&env->text[RV_TEXT_SESSION_ID]));
     rv_jw_kv_text(&w, "current_stage", f->current_stage);
     rv_jw_kv_bool(&w, "terminated", f->terminated);
     rv_jw_key(&w, "termination_reason");
-    rv_text_write(&env->text[RV_TEXT_TERMINATION], &w);
+    env_text_write(&env->text[RV_TEXT_TERMINATION], &w);
     rv_jw_kv_text(&w, "terminal_reason", rv_reason_text(f->terminal_reason));
     rv_jw_kv_text(&w, "reason_class", rv_reason_class_text(rv_reason_class_for(f->terminal_reason)));
     if (rv_envelope_failure(env, NULL) != RV_FAILURE_NONE)
@@ -503,7 +503,7 @@ void rv_envelope_write_result(const rv_envelope *env, const struct rv_response_p
     write_interrupt(env, &w);
     if (rv_envelope_has_interrupt(env)) {
         rv_jw_key(&w, "interrupts");
-        rv_interrupts_write(env, &w);
+        env_interrupts_write(env, &w);
     }
     rv_jw_obj_end(&w);
 }

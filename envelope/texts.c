@@ -4,33 +4,33 @@
 
 #include "envelope/envelope_internal.h"
 
-int64_t rv_counter_add(int64_t a, int64_t b)
+int64_t env_counter_add(int64_t a, int64_t b)
 {
     if (b <= 0)
         return a;
     return b > RV_MAX_COUNTER - a ? RV_MAX_COUNTER : a + b;
 }
 
-int64_t rv_clamp_time(int64_t us)
+int64_t env_clamp_time(int64_t us)
 {
     if (us < RV_TIME_LOWEST)
         return RV_TIME_LOWEST;
     return us > RV_TIME_HIGHEST ? RV_TIME_HIGHEST : us;
 }
 
-int rv_grow(void *array, size_t *cap, size_t need, size_t size, rv_err **err)
+int env_grow(void *array, size_t *cap, size_t need, size_t size, rv_err **err)
 {
     return rv_has_room(array, cap, need, size) ? 0 : RV_FAIL(err, RV_E_NOMEM, "grow a list of the envelope");
 }
 
-void rv_text_fini(struct rv_text *t)
+void env_text_fini(struct rv_text *t)
 {
     if (!t->borrowed)
         free(t->ptr);
     *t = (struct rv_text){0};
 }
 
-int rv_text_of(rv_str s, const char *what, struct rv_text *out, rv_err **err)
+int env_text_of(rv_str s, const char *what, struct rv_text *out, rv_err **err)
 {
     size_t bad = 0;
     char *copy;
@@ -48,19 +48,19 @@ int rv_text_of(rv_str s, const char *what, struct rv_text *out, rv_err **err)
     return 0;
 }
 
-void rv_text_move(struct rv_text *to, struct rv_text *from)
+void env_text_move(struct rv_text *to, struct rv_text *from)
 {
-    rv_text_fini(to);
+    env_text_fini(to);
     *to = *from;
     *from = (struct rv_text){0};
 }
 
-rv_str rv_text_str(const struct rv_text *t)
+rv_str env_text_str(const struct rv_text *t)
 {
     return (rv_str){t->ptr, t->len};
 }
 
-void rv_time_write(int64_t us, rv_jw *w)
+void env_time_write(int64_t us, rv_jw *w)
 {
     char time[RV_TIME_MAX];
 
@@ -68,10 +68,10 @@ void rv_time_write(int64_t us, rv_jw *w)
     rv_jw_text(w, time);
 }
 
-void rv_text_write(const struct rv_text *t, rv_jw *w)
+void env_text_write(const struct rv_text *t, rv_jw *w)
 {
     if (t->ptr)
-        rv_jw_str(w, rv_text_str(t));
+        rv_jw_str(w, env_text_str(t));
     else
         rv_jw_null(w);
 }

@@ -8,7 +8,7 @@ static const struct rv_entry *find_pair(const rv_envelope *env, enum rv_map_id i
                                         const struct rv_name *to)
 {
     for (; env; env = env->parent) {
-        const struct rv_entry *own = rv_map_find(&env->map[id], name, to);
+        const struct rv_entry *own = env_map_find(&env->map[id], name, to);
 
         if (own)
             return own->kind == RV_ENTRY_LIVE ? own : NULL;
@@ -16,38 +16,38 @@ static const struct rv_entry *find_pair(const rv_envelope *env, enum rv_map_id i
     return NULL;
 }
 
-const struct rv_entry *rv_env_find(const rv_envelope *env, enum rv_map_id id, const struct rv_name *name)
+const struct rv_entry *env_find(const rv_envelope *env, enum rv_map_id id, const struct rv_name *name)
 {
     return name ? find_pair(env, id, name, NULL) : NULL;
 }
 
-void rv_env_hide(rv_envelope *env, enum rv_map_id id, const struct rv_name *name)
+void env_hide(rv_envelope *env, enum rv_map_id id, const struct rv_name *name)
 {
     struct rv_map *m = &env->map[id];
 
-    if (env->parent && rv_env_find(env->parent, id, name))
-        rv_map_hide(m, name);
+    if (env->parent && env_find(env->parent, id, name))
+        map_hide(m, name);
     else
-        rv_map_drop(m, rv_map_find(m, name, NULL));
+        map_drop(m, env_map_find(m, name, NULL));
 }
 
-void rv_env_hide_below(rv_envelope *env, enum rv_map_id id)
+void env_hide_below(rv_envelope *env, enum rv_map_id id)
 {
     if (!env->parent)
         return;
-    struct rv_cursor c = rv_cursor_on(env->parent, id);
-    for (const struct rv_entry *e = rv_cursor_next(&c); e; e = rv_cursor_next(&c))
-        rv_map_hide(&env->map[id], e->name);
+    struct rv_cursor c = env_cursor_on(env->parent, id);
+    for (const struct rv_entry *e = env_cursor_next(&c); e; e = env_cursor_next(&c))
+        map_hide(&env->map[id], e->name);
 }
 
-size_t rv_env_size(const rv_envelope *env, enum rv_map_id id)
+size_t env_size(const rv_envelope *env, enum rv_map_id id)
 {
     const struct rv_map *m = &env->map[id];
     size_t n = m->n_live;
 
     if (!env->parent)
         return n;
-    n = rv_env_size(env->parent, id);
+    n = env_size(env->parent, id);
     for (size_t i = 0; i < m->n; i++) {
         const struct rv_entry *e = &m->entries[i];
         bool below = e->kind != RV_ENTRY_DEAD && find_pair(env->parent, id, e->name, e->to);
@@ -60,14 +60,14 @@ size_t rv_env_size(const rv_envelope *env, enum rv_map_id id)
     return n;
 }
 
-int64_t rv_env_count(const rv_envelope *env, enum rv_map_id id, const struct rv_name *name, const struct rv_name *to)
+int64_t env_count(const rv_envelope *env, enum rv_map_id id, const struct rv_name *name, const struct rv_name *to)
 {
     int64_t sum = 0;
 
     for (; env; env = env->parent) {
-        const struct rv_entry *own = rv_map_find(&env->map[id], name, to);
+        const struct rv_entry *own = env_map_find(&env->map[id], name, to);
 
-        sum = rv_counter_add(sum, own ? own->count : 0);
+        sum = env_counter_add(sum, own ? own->count : 0);
     }
     return sum;
 }
@@ -79,7 +79,7 @@ static const rv_envelope *root_of(const rv_envelope *env)
     return env;
 }
 
-struct rv_cursor rv_cursor_on(const rv_envelope *env, enum rv_map_id id)
+struct rv_cursor env_cursor_on(const rv_envelope *env, enum rv_map_id id)
 {
     return (struct rv_cursor){.env = env, .id = id, .level = root_of(env)};
 }
@@ -88,7 +88,7 @@ struct rv_cursor rv_cursor_on(const rv_envelope *env, enum rv_map_id id)
 static bool stands_higher(const rv_envelope *level, enum rv_map_id id, const struct rv_entry *e)
 {
     for (level = level->parent; level; level = level->parent) {
-        const struct rv_entry *above = rv_map_find(&level->map[id], e->name, e->to);
+        const struct rv_entry *above = env_map_find(&level->map[id], e->name, e->to);
 
         if (above && above->kind == RV_ENTRY_LIVE)
             return true;
@@ -104,7 +104,7 @@ static const rv_envelope *level_after(const rv_envelope *env, const rv_envelope 
     return env;
 }
 
-const struct rv_entry *rv_cursor_next(struct rv_cursor *c)
+const struct rv_entry *env_cursor_next(struct rv_cursor *c)
 {
     for (;;) {
         const struct rv_map *m = &c->level->map[c->id];
@@ -136,7 +136,7 @@ static bool is_bare(const rv_envelope *env, enum rv_map_id id)
 
 static json_object *get(const rv_envelope *env, enum rv_map_id id, rv_str key, bool *found)
 {
-    const struct rv_entry *e = rv_env_find(env, id, rv_env_name(env, key));
+    const struct rv_entry *e = env_find(env, id, env_name(env, key));
 
     if (found)
         *found = e != NULL;
@@ -147,32 +147,32 @@ static int set(rv_envelope *env, enum rv_map_id id, rv_str key, json_object *val
 {
     const struct rv_name *name = NULL;
     const struct rv_entry *below;
-    int rc = rv_env_intern(env, key, what, &name, err);
+    int rc = env_intern(env, key, what, &name, err);
 
     if (rc < 0)
         return rc;
     /* Writing the value of the snapshot is not a change, so it does not conflict with a sibling. To a branch it is one:
      * the branch has written, which its join looks at. */
-    below = env->parent && !env->is_branch ? rv_env_find(env->parent, id, name) : NULL;
+    below = env->parent && !env->is_branch ? env_find(env->parent, id, name) : NULL;
     if (below && rv_json_equal(below->value, value)) {
-        rv_map_drop(&env->map[id], rv_map_find(&env->map[id], name, NULL));
+        map_drop(&env->map[id], env_map_find(&env->map[id], name, NULL));
         return 0;
     }
-    rc = rv_map_reserve(&env->map[id], 1, err);
+    rc = map_reserve(&env->map[id], 1, err);
     if (rc < 0)
         return rc;
-    rv_map_put_ref(&env->map[id], name, value);
+    map_put_ref(&env->map[id], name, value);
     return 0;
 }
 
 static int as_object(const rv_envelope *env, enum rv_map_id id, json_object **out, rv_err **err)
 {
     json_object *obj = json_object_new_object();
-    struct rv_cursor c = rv_cursor_on(env, id);
+    struct rv_cursor c = env_cursor_on(env, id);
     const struct rv_entry *e;
     int rc = obj ? 0 : RV_FAIL(err, RV_E_NOMEM, "gather values of the envelope");
 
-    while (rc == 0 && (e = rv_cursor_next(&c)) != NULL)
+    while (rc == 0 && (e = env_cursor_next(&c)) != NULL)
         rc = rv_json_set_ref(obj, e->name->text, e->value, err);
     if (rc < 0) {
         json_object_put(obj);
@@ -184,11 +184,11 @@ static int as_object(const rv_envelope *env, enum rv_map_id id, json_object **ou
 
 static void write_map(const rv_envelope *env, enum rv_map_id id, rv_jw *w)
 {
-    struct rv_cursor c = rv_cursor_on(env, id);
+    struct rv_cursor c = env_cursor_on(env, id);
     const struct rv_entry *e;
 
     rv_jw_obj(w);
-    while ((e = rv_cursor_next(&c)) != NULL)
+    while ((e = env_cursor_next(&c)) != NULL)
         rv_jw_kv_value(w, e->name->text, e->value);
     rv_jw_obj_end(w);
 }
@@ -223,23 +223,23 @@ int rv_envelope_set_output(rv_envelope *env, rv_str key, json_object *value, rv_
 
 int rv_envelope_remove_output(rv_envelope *env, rv_str key, rv_err **err)
 {
-    const struct rv_name *name = rv_env_name(env, key);
+    const struct rv_name *name = env_name(env, key);
 
     if (!name)
         return 0;
     if (env->parent) {
-        int rc = rv_map_reserve(&env->map[RV_MAP_OUTPUTS], 1, err);
+        int rc = map_reserve(&env->map[RV_MAP_OUTPUTS], 1, err);
 
         if (rc < 0)
             return rc;
     }
-    rv_env_hide(env, RV_MAP_OUTPUTS, name);
+    env_hide(env, RV_MAP_OUTPUTS, name);
     return 0;
 }
 
 size_t rv_envelope_n_outputs(const rv_envelope *env)
 {
-    return rv_env_size(env, RV_MAP_OUTPUTS);
+    return env_size(env, RV_MAP_OUTPUTS);
 }
 
 int rv_envelope_outputs(const rv_envelope *env, json_object **out, rv_err **err)
@@ -274,12 +274,12 @@ static int set_of_stage(rv_envelope *env, enum rv_map_id id, rv_str stage, json_
 
     if (value)
         return set(env, id, stage, value, "stage", err);
-    name = rv_env_name(env, stage);
+    name = env_name(env, stage);
     if (!name)
         return 0;
-    rc = env->parent ? rv_map_reserve(&env->map[id], 1, err) : 0;
+    rc = env->parent ? map_reserve(&env->map[id], 1, err) : 0;
     if (rc == 0)
-        rv_env_hide(env, id, name);
+        env_hide(env, id, name);
     return rc;
 }
 
@@ -310,7 +310,7 @@ int rv_envelope_all_state(const rv_envelope *env, json_object **out, rv_err **er
     return as_object(env, RV_MAP_STATE, out, err);
 }
 
-int rv_list_copy(json_object *list, json_object **out, rv_err **err)
+int env_list_copy(json_object *list, json_object **out, rv_err **err)
 {
     json_object *copy = json_object_new_array();
     int rc = copy ? 0 : RV_FAIL(err, RV_E_NOMEM, "copy a list of the envelope");
@@ -331,7 +331,7 @@ static int appended(json_object *old, bool has_old, json_object *value, json_obj
     int rc;
 
     if (json_object_is_type(old, json_type_array)) {
-        rc = rv_list_copy(old, &list, err);
+        rc = env_list_copy(old, &list, err);
     } else {
         list = json_object_new_array();
         rc = list ? 0 : RV_FAIL(err, RV_E_NOMEM, "append to a value of the state");
@@ -369,8 +369,8 @@ static int united(json_object *old, json_object *value, json_object **out, rv_er
     return 0;
 }
 
-int rv_merged_value(json_object *old, bool has_old, enum rv_merge_mode mode, json_object *value, json_object **out,
-                    rv_err **err)
+int env_merged_value(json_object *old, bool has_old, enum rv_merge_mode mode, json_object *value, json_object **out,
+                     rv_err **err)
 {
     if (mode == RV_MERGE_APPEND)
         return appended(old, has_old, value, out, err);
@@ -386,39 +386,39 @@ int rv_envelope_merge_state(rv_envelope *env, rv_str key, enum rv_merge_mode mod
     const struct rv_name *name = NULL;
     const struct rv_entry *old;
     json_object *merged = NULL;
-    int rc = rv_env_intern(env, key, "state key", &name, err);
+    int rc = env_intern(env, key, "state key", &name, err);
 
     if (rc == 0)
-        rc = rv_map_reserve(&env->map[RV_MAP_STATE], 1, err);
+        rc = map_reserve(&env->map[RV_MAP_STATE], 1, err);
     if (rc == 0 && env->parent)
-        rc = rv_grow(&env->ops, &env->cap_ops, env->n_ops + 1, sizeof *env->ops, err);
+        rc = env_grow(&env->ops, &env->cap_ops, env->n_ops + 1, sizeof *env->ops, err);
     if (rc < 0)
         return rc;
-    old = rv_env_find(env, RV_MAP_STATE, name);
-    rc = rv_merged_value(old ? old->value : NULL, old != NULL, mode, value, &merged, err);
+    old = env_find(env, RV_MAP_STATE, name);
+    rc = env_merged_value(old ? old->value : NULL, old != NULL, mode, value, &merged, err);
     if (rc < 0)
         return rc;
-    rv_map_put_ref(&env->map[RV_MAP_STATE], name, merged);
+    map_put_ref(&env->map[RV_MAP_STATE], name, merged);
     json_object_put(merged);
     if (env->parent)
         env->ops[env->n_ops++] = (struct rv_state_op){name, mode, json_object_get(value)};
     return 0;
 }
 
-json_object *rv_env_list(const rv_envelope *env, enum rv_list_id id)
+json_object *env_list(const rv_envelope *env, enum rv_list_id id)
 {
     while (!env->list[id])
         env = env->parent;
     return env->list[id];
 }
 
-int rv_env_own_list(rv_envelope *env, enum rv_list_id id, json_object **out, rv_err **err)
+int env_own_list(rv_envelope *env, enum rv_list_id id, json_object **out, rv_err **err)
 {
     if (!env->list[id]) {
         int rc = 0;
 
         if (id != RV_LIST_ERRORS)
-            rc = rv_list_copy(rv_env_list(env->parent, id), &env->list[id], err);
+            rc = env_list_copy(env_list(env->parent, id), &env->list[id], err);
         else if (!(env->list[id] = json_object_new_array()))
             rc = RV_FAIL(err, RV_E_NOMEM, "make a list of the envelope");
         if (rc < 0)

@@ -60,7 +60,7 @@ bool rv_has_room(void *array, size_t *cap, size_t n, size_t size)
     return true;
 }
 
-int rv_utf8_next(const unsigned char *p, size_t n)
+int base_utf8_next(const unsigned char *p, size_t n)
 {
     /* The second byte carries the limits that rule out overlong forms, surrogates and values above U+10FFFF. */
     unsigned char lo = 0x80, hi = 0xBF;
@@ -124,7 +124,7 @@ bool rv_utf8_valid(rv_str s, size_t *bad)
             i++;
             continue;
         }
-        step = rv_utf8_next((const unsigned char *)s.ptr + i, s.len - i);
+        step = base_utf8_next((const unsigned char *)s.ptr + i, s.len - i);
         if (step <= 0) {
             if (bad)
                 *bad = i;
@@ -143,7 +143,7 @@ rv_str rv_utf8_cut(rv_str s, size_t max)
     /* Only the last sequence can be cut: step back to its first byte (at most three continuation bytes). */
     for (start = n; start > 0 && n - start < 3 && rv_utf8_continues(s.ptr[start - 1]);)
         start--;
-    if (start > 0 && rv_utf8_next((const unsigned char *)s.ptr + start - 1, n - (start - 1)) == -1)
+    if (start > 0 && base_utf8_next((const unsigned char *)s.ptr + start - 1, n - (start - 1)) == -1)
         n = start - 1;
     return (rv_str){s.ptr, n};
 }
@@ -292,7 +292,7 @@ void rv_buf_clear(rv_buf *b)
         b->ptr[0] = '\0';
 }
 
-char *rv_buf_grow(rv_buf *b, size_t n)
+char *base_buf_grow(rv_buf *b, size_t n)
 {
     size_t cap;
     char *grown;

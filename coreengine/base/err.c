@@ -86,7 +86,7 @@ static RV_PRINTF(2, 0) size_t format_text(char *out, const char *fmt, va_list ap
     len = (size_t)n > RV_ERR_MAX_TEXT ? RV_ERR_MAX_TEXT : (size_t)n;
     len = rv_utf8_cut((rv_str){out, len}, len).len;
     while (i < len) {
-        int step = rv_utf8_next((const unsigned char *)out + i, len - i);
+        int step = base_utf8_next((const unsigned char *)out + i, len - i);
         if (step <= 0) {
             out[i] = '?';
             step = 1;
@@ -308,7 +308,7 @@ static const char *place_file(const rv_err *err)
     return err->file ? err->file : "<text>";
 }
 
-void rv_err_line(const rv_err *err, void (*put)(void *self, rv_str piece), void *self)
+void base_err_line(const rv_err *err, void (*put)(void *self, rv_str piece), void *self)
 {
     const rv_err *link, *placed = placed_link(err);
     char numbers[PLACE_MAX];
@@ -400,7 +400,7 @@ void rv_err_write_text(const rv_err *err, bool debug, rv_buf *b)
         write_debug(err, b);
         return;
     }
-    rv_err_line(err, put_in_buf, b);
+    base_err_line(err, put_in_buf, b);
     rv_buf_putc(b, '\n');
     for (link = err; link; link = link->cause)
         write_hint(link, "  ", b);

@@ -27,7 +27,7 @@ static enum outcome charge(struct reader *r, size_t units)
 {
     r->units += units;
     if (r->units > MAX_UNITS)
-        return rv_jr_verdict(r, TOO_MUCH, r->p, "too many values");
+        return base_jr_verdict(r, TOO_MUCH, r->p, "too many values");
     return OK;
 }
 
@@ -35,7 +35,7 @@ static enum outcome read_word(struct reader *r, const char *word, const char *wh
 {
     for (; *word; word++, r->p++)
         if (r->p == r->end || *r->p != *word)
-            return rv_jr_expected(r, what);
+            return base_jr_expected(r, what);
     return OK;
 }
 
@@ -54,12 +54,12 @@ static enum outcome read_member(struct reader *r, json_object *obj)
     enum outcome rc;
 
     if (r->p == r->end || *r->p != '"')
-        return rv_jr_expected(r, "a key in double quotes");
-    rc = rv_jr_string(r, &name);
+        return base_jr_expected(r, "a key in double quotes");
+    rc = base_jr_string(r, &name);
     if (rc)
         return rc;
     if (name.len && memchr(name.ptr, '\0', name.len))
-        return rv_jr_verdict(r, BROKEN, start, "a key holds \\u0000");
+        return base_jr_verdict(r, BROKEN, start, "a key holds \\u0000");
     if (table) {
         key = rv_str_dup(name);
         if (!key)
@@ -68,13 +68,13 @@ static enum outcome read_member(struct reader *r, json_object *obj)
         old = lh_table_lookup_entry_w_hash(table, key, hash);
     }
     if (old && !r->opts->allow_duplicates) {
-        rc = rv_jr_verdict(r, BROKEN, start, "duplicate key");
+        rc = base_jr_verdict(r, BROKEN, start, "duplicate key");
         r->name = (rv_str){start + 1, (size_t)(r->p - start) - 2};
         goto done;
     }
     skip_space(r);
     if (r->p == r->end || *r->p != ':') {
-        rc = rv_jr_expected(r, "':' after the key");
+        rc = base_jr_expected(r, "':' after the key");
         goto done;
     }
     r->p++;
@@ -116,7 +116,7 @@ static enum outcome read_object(struct reader *r, json_object *obj)
             return rc;
         skip_space(r);
         if (r->p == r->end || (*r->p != ',' && *r->p != '}'))
-            return rv_jr_expected(r, "',' or '}'");
+            return base_jr_expected(r, "',' or '}'");
         if (*r->p++ == '}')
             return OK;
         skip_space(r);
@@ -144,7 +144,7 @@ static enum outcome read_array(struct reader *r, json_object *arr)
         }
         skip_space(r);
         if (r->p == r->end || (*r->p != ',' && *r->p != ']'))
-            return rv_jr_expected(r, "',' or ']'");
+            return base_jr_expected(r, "',' or ']'");
         if (*r->p++ == ']')
             return OK;
         skip_space(r);
@@ -158,7 +158,7 @@ static enum outcome read_container(struct reader *r, json_object **out)
     enum outcome rc;
 
     if (r->depth == r->max_depth)
-        return rv_jr_verdict(r, TOO_MUCH, r->p, "nesting is too deep");
+        return base_jr_verdict(r, TOO_MUCH, r->p, "nesting is too deep");
     rc = charge(r, is_object ? UNITS_OBJECT : UNITS_ARRAY);
     if (rc)
         return rc;
@@ -183,7 +183,7 @@ static enum outcome read_value(struct reader *r, json_object **out)
 
     *out = NULL;
     if (r->p == r->end)
-        return rv_jr_expected(r, "a value");
+        return base_jr_expected(r, "a value");
     if (*r->p == '{' || *r->p == '[')
         return read_container(r, out);
     rc = charge(r, UNITS_SCALAR);
@@ -191,19 +191,19 @@ static enum outcome read_value(struct reader *r, json_object **out)
         return rc;
     switch (*r->p) {
     case '"':
-        return rv_jr_string_value(r, out);
+        return base_jr_string_value(r, out);
     case 't':
         rc = read_word(r, "true", "\"true\"");
-        return rc || !r->build ? rc : rv_jr_made(json_object_new_boolean(1), out);
+        return rc || !r->build ? rc : base_jr_made(json_object_new_boolean(1), out);
     case 'f':
         rc = read_word(r, "false", "\"false\"");
-        return rc || !r->build ? rc : rv_jr_made(json_object_new_boolean(0), out);
+        return rc || !r->build ? rc : base_jr_made(json_object_new_boolean(0), out);
     case 'n':
         return read_word(r, "null", "\"null\"");
     default:
-        if (*r->p == '-' || rv_jr_at_digit(r))
-            return rv_jr_number(r, out);
-        return rv_jr_expected(r, "a value");
+        if (*r->p == '-' || base_jr_at_digit(r))
+            return base_jr_number(r, out);
+        return base_jr_expected(r, "a value");
     }
 }
 
@@ -226,7 +226,7 @@ static struct reader reader_on(rv_str text, const struct rv_json_opts *opts, boo
 static void describe(const struct reader *r, char *out, size_t size)
 {
     unsigned char c = r->at < r->end ? (unsigned char)*r->at : 0;
-    int n = r->at < r->end ? rv_utf8_next((const unsigned char *)r->at, (size_t)(r->end - r->at)) : 0;
+    int n = r->at < r->end ? base_utf8_next((const unsigned char *)r->at, (size_t)(r->end - r->at)) : 0;
 
     if (r->at == r->end)
         snprintf(out, size, "the end of the text");
@@ -286,7 +286,7 @@ int rv_json_parse(rv_str text, const struct rv_json_opts *opts, json_object **ou
     if (how == OK) {
         skip_space(&r);
         if (r.p != r.end)
-            how = rv_jr_expected(&r, "the end of the text");
+            how = base_jr_expected(&r, "the end of the text");
     }
     if (how == OK) {
         *out = v;

@@ -30,17 +30,17 @@ struct reader {
 };
 
 /** The grammar wants `what` at p; CUT at the end of the text, else BROKEN. */
-enum outcome rv_jr_expected(struct reader *r, const char *what);
+enum outcome base_jr_expected(struct reader *r, const char *what);
 /** `why` says it all. */
-enum outcome rv_jr_verdict(struct reader *r, enum outcome how, const char *at, const char *why);
+enum outcome base_jr_verdict(struct reader *r, enum outcome how, const char *at, const char *why);
 /** A fresh node into *out; NULL is a failed allocation. */
-enum outcome rv_jr_made(json_object *v, json_object **out);
-bool rv_jr_at_digit(const struct reader *r);
+enum outcome base_jr_made(json_object *v, json_object **out);
+bool base_jr_at_digit(const struct reader *r);
 
 /** p stands on the opening quote. *out views the text, or scratch when there are escapes: valid until the next one. */
-enum outcome rv_jr_string(struct reader *r, rv_str *out);
-enum outcome rv_jr_string_value(struct reader *r, json_object **out);
+enum outcome base_jr_string(struct reader *r, rv_str *out);
+enum outcome base_jr_string_value(struct reader *r, json_object **out);
 /** p stands on a minus or a digit. */
-enum outcome rv_jr_number(struct reader *r, json_object **out);
+enum outcome base_jr_number(struct reader *r, json_object **out);
 
 #endif

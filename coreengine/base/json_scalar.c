@@ -9,7 +9,7 @@
 
 #define SHORT_NUMBER 64 /* numbers up to this long are converted without an allocation */
 
-enum outcome rv_jr_expected(struct reader *r, const char *what)
+enum outcome base_jr_expected(struct reader *r, const char *what)
 {
     r->at = r->p;
     r->why = what;
@@ -17,7 +17,7 @@ enum outcome rv_jr_expected(struct reader *r, const char *what)
     return r->p == r->end ? CUT : BROKEN;
 }
 
-enum outcome rv_jr_verdict(struct reader *r, enum outcome how, const char *at, const char *why)
+enum outcome base_jr_verdict(struct reader *r, enum outcome how, const char *at, const char *why)
 {
     r->at = at;
     r->why = why;
@@ -26,13 +26,13 @@ enum outcome rv_jr_verdict(struct reader *r, enum outcome how, const char *at, c
     return how;
 }
 
-enum outcome rv_jr_made(json_object *v, json_object **out)
+enum outcome base_jr_made(json_object *v, json_object **out)
 {
     *out = v;
     return v ? OK : NO_MEMORY;
 }
 
-bool rv_jr_at_digit(const struct reader *r)
+bool base_jr_at_digit(const struct reader *r)
 {
     return r->p < r->end && *r->p >= '0' && *r->p <= '9';
 }
@@ -53,7 +53,7 @@ static enum outcome read_hex4(struct reader *r, unsigned *out)
         else if (c >= 'A' && c <= 'F')
             value = value * 16 + (unsigned)(c - 'A') + 10;
         else
-            return rv_jr_expected(r, "four hexadecimal digits");
+            return base_jr_expected(r, "four hexadecimal digits");
     }
     *out = value;
     return OK;
@@ -97,20 +97,20 @@ static enum outcome read_unicode_escape(struct reader *r)
     if (rc)
         return rc;
     if (high >= 0xDC00 && high <= 0xDFFF)
-        return rv_jr_verdict(r, BROKEN, start, "a low surrogate stands alone");
+        return base_jr_verdict(r, BROKEN, start, "a low surrogate stands alone");
     if (high >= 0xD800 && high <= 0xDBFF) {
         if (r->p == r->end || (*r->p == '\\' && r->p + 1 == r->end)) {
             r->p = r->end;
-            return rv_jr_expected(r, "the second half of a surrogate pair");
+            return base_jr_expected(r, "the second half of a surrogate pair");
         }
         if (r->p[0] != '\\' || r->p[1] != 'u')
-            return rv_jr_verdict(r, BROKEN, start, "a high surrogate stands alone");
+            return base_jr_verdict(r, BROKEN, start, "a high surrogate stands alone");
         r->p += 2;
         rc = read_hex4(r, &low);
         if (rc)
             return rc;
         if (low < 0xDC00 || low > 0xDFFF)
-            return rv_jr_verdict(r, BROKEN, start, "a high surrogate stands alone");
+            return base_jr_verdict(r, BROKEN, start, "a high surrogate stands alone");
         high = 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00);
     }
     add_code_point(&r->scratch, high);
@@ -122,7 +122,7 @@ static enum outcome read_escape(struct reader *r)
 {
     r->p++;
     if (r->p == r->end)
-        return rv_jr_expected(r, "an escape");
+        return base_jr_expected(r, "an escape");
     switch (*r->p++) {
     case '"':
         rv_buf_putc(&r->scratch, '"');
@@ -152,7 +152,7 @@ static enum outcome read_escape(struct reader *r)
         return read_unicode_escape(r);
     default:
         r->p--;
-        return rv_jr_expected(r, "one of \"\\/bfnrtu after a backslash");
+        return base_jr_expected(r, "one of \"\\/bfnrtu after a backslash");
     }
 }
 
@@ -161,23 +161,23 @@ static enum outcome skip_plain(struct reader *r)
 {
     for (;;) {
         int step;
-        r->p += rv_json_plain_run(r->p, (size_t)(r->end - r->p));
+        r->p += base_json_plain_run(r->p, (size_t)(r->end - r->p));
         if (r->p == r->end)
-            return rv_jr_expected(r, "'\"' to end the string");
+            return base_jr_expected(r, "'\"' to end the string");
         if (*r->p == '"' || *r->p == '\\')
             return OK;
         if ((unsigned char)*r->p < 0x20)
-            return rv_jr_expected(r, "an escape for the control character in the string");
-        step = rv_utf8_next((const unsigned char *)r->p, (size_t)(r->end - r->p));
+            return base_jr_expected(r, "an escape for the control character in the string");
+        step = base_utf8_next((const unsigned char *)r->p, (size_t)(r->end - r->p));
         if (step == -1)
             r->p = r->end;
         if (step <= 0)
-            return rv_jr_verdict(r, step == -1 ? CUT : BROKEN, r->p, "a string holds bytes that are not UTF-8");
+            return base_jr_verdict(r, step == -1 ? CUT : BROKEN, r->p, "a string holds bytes that are not UTF-8");
         r->p += step;
     }
 }
 
-enum outcome rv_jr_string(struct reader *r, rv_str *out)
+enum outcome base_jr_string(struct reader *r, rv_str *out)
 {
     const char *from = ++r->p;
     enum outcome rc = skip_plain(r);
@@ -209,17 +209,17 @@ enum outcome rv_jr_string(struct reader *r, rv_str *out)
 
 /* --- values --- */
 
-enum outcome rv_jr_string_value(struct reader *r, json_object **out)
+enum outcome base_jr_string_value(struct reader *r, json_object **out)
 {
     const char *start = r->p;
     rv_str s = {NULL, 0};
-    enum outcome rc = rv_jr_string(r, &s);
+    enum outcome rc = base_jr_string(r, &s);
 
     if (rc || !r->build)
         return rc;
     if (s.len > INT_MAX - 1) /* json-c counts in int */
-        return rv_jr_verdict(r, TOO_MUCH, start, "the string is too long");
-    return rv_jr_made(json_object_new_string_len(s.len ? s.ptr : "", (int)s.len), out);
+        return base_jr_verdict(r, TOO_MUCH, start, "the string is too long");
+    return base_jr_made(json_object_new_string_len(s.len ? s.ptr : "", (int)s.len), out);
 }
 
 static enum outcome make_double(struct reader *r, const char *from, json_object **out)
@@ -236,9 +236,9 @@ static enum outcome make_double(struct reader *r, const char *from, json_object 
     text[len] = '\0';
     d = rv_number_read(text, NULL);
     if (!isfinite(d))
-        rc = rv_jr_verdict(r, BROKEN, from, "the number is out of range");
+        rc = base_jr_verdict(r, BROKEN, from, "the number is out of range");
     else if (r->build)
-        rc = rv_jr_made(json_object_new_double_s(d, text), out);
+        rc = base_jr_made(json_object_new_double_s(d, text), out);
     if (text != small)
         free(text);
     return rc;
@@ -246,14 +246,14 @@ static enum outcome make_double(struct reader *r, const char *from, json_object 
 
 static enum outcome skip_digits(struct reader *r)
 {
-    if (!rv_jr_at_digit(r))
-        return rv_jr_expected(r, "a digit");
-    while (rv_jr_at_digit(r))
+    if (!base_jr_at_digit(r))
+        return base_jr_expected(r, "a digit");
+    while (base_jr_at_digit(r))
         r->p++;
     return OK;
 }
 
-enum outcome rv_jr_number(struct reader *r, json_object **out)
+enum outcome base_jr_number(struct reader *r, json_object **out)
 {
     const char *from = r->p;
     bool negative = *r->p == '-', is_big = false;
@@ -262,14 +262,14 @@ enum outcome rv_jr_number(struct reader *r, json_object **out)
 
     if (negative)
         r->p++;
-    if (!rv_jr_at_digit(r))
-        return rv_jr_expected(r, "a digit");
+    if (!base_jr_at_digit(r))
+        return base_jr_expected(r, "a digit");
     if (*r->p == '0') {
         r->p++;
-        if (rv_jr_at_digit(r))
-            return rv_jr_verdict(r, BROKEN, from, "a number starts with a needless 0");
+        if (base_jr_at_digit(r))
+            return base_jr_verdict(r, BROKEN, from, "a number starts with a needless 0");
     }
-    for (; rv_jr_at_digit(r); r->p++) {
+    for (; base_jr_at_digit(r); r->p++) {
         unsigned digit = (unsigned)(*r->p - '0');
         if (magnitude > (UINT64_MAX - digit) / 10)
             is_big = true;
@@ -294,13 +294,13 @@ enum outcome rv_jr_number(struct reader *r, json_object **out)
     }
     if (is_big || (negative && magnitude > (uint64_t)INT64_MAX + 1)) {
         if (r->opts->refuse_big_ints)
-            return rv_jr_verdict(r, BROKEN, from, "the integer does not fit 64 bits");
+            return base_jr_verdict(r, BROKEN, from, "the integer does not fit 64 bits");
         return make_double(r, from, out); /* its text is written again: a reader of the text gets the same number */
     }
     if (!r->build)
         return OK;
     if (negative) /* in unsigned arithmetic, as -2^63 has no positive twin */
-        return rv_jr_made(json_object_new_int64((int64_t)(0 - magnitude)), out);
-    return rv_jr_made(
+        return base_jr_made(json_object_new_int64((int64_t)(0 - magnitude)), out);
+    return base_jr_made(
         magnitude > INT64_MAX ? json_object_new_uint64(magnitude) : json_object_new_int64((int64_t)magnitude), out);
 }

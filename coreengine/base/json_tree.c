@@ -144,7 +144,7 @@ json_object *rv_json_double(double d)
 
     if (!isfinite(d))
         return NULL;
-    rv_json_number_write(d, text);
+    base_json_number_write(d, text);
     return json_object_new_double_s(d, text);
 }
 
@@ -178,7 +178,7 @@ const char *rv_json_type_text(json_object *v)
     return "null";
 }
 
-void rv_json_int_parts(json_object *v, bool *negative, uint64_t *magnitude)
+void base_json_int_parts(json_object *v, bool *negative, uint64_t *magnitude)
 {
     int64_t i = json_object_get_int64(v); /* saturates at the top, where the unsigned getter knows more */
 
@@ -193,7 +193,7 @@ bool rv_json_is_int(json_object *v)
 
     if (!json_object_is_type(v, json_type_int))
         return false;
-    rv_json_int_parts(v, &negative, &magnitude);
+    base_json_int_parts(v, &negative, &magnitude);
     return negative || magnitude <= INT64_MAX;
 }
 
@@ -207,7 +207,7 @@ bool rv_json_is_text(json_object *v)
     return json_object_is_type(v, json_type_string);
 }
 
-const char *rv_json_double_text(json_object *v)
+const char *base_json_double_text(json_object *v)
 {
     const char *text = json_object_get_userdata(v);
 
@@ -304,7 +304,7 @@ static bool int_equals_double(json_object *i, double d)
     bool negative;
     uint64_t magnitude;
 
-    rv_json_int_parts(i, &negative, &magnitude);
+    base_json_int_parts(i, &negative, &magnitude);
     if (!isfinite(d) || d != trunc(d))
         return false;
     if (negative != (d < 0))
@@ -324,8 +324,8 @@ static bool numbers_equal(json_object *a, json_object *b)
                         : int_equals_double(b, json_object_get_double(a));
     if (!a_is_int)
         return json_object_get_double(a) == json_object_get_double(b);
-    rv_json_int_parts(a, &a_negative, &a_magnitude);
-    rv_json_int_parts(b, &b_negative, &b_magnitude);
+    base_json_int_parts(a, &a_negative, &a_magnitude);
+    base_json_int_parts(b, &b_negative, &b_magnitude);
     return a_negative == b_negative && a_magnitude == b_magnitude;
 }
 
@@ -424,11 +424,11 @@ static json_object *dup_number(json_object *v)
     const char *text;
 
     if (json_object_is_type(v, json_type_double)) {
-        text = rv_json_double_text(v);
+        text = base_json_double_text(v);
         return text ? json_object_new_double_s(json_object_get_double(v), text)
                     : json_object_new_double(json_object_get_double(v));
     }
-    rv_json_int_parts(v, &negative, &magnitude);
+    base_json_int_parts(v, &negative, &magnitude);
     return !negative && magnitude > INT64_MAX ? json_object_new_uint64(magnitude)
                                               : json_object_new_int64(json_object_get_int64(v));
 }

@@ -10,7 +10,7 @@
 
 /* --- Numbers between text and machine, whatever the process's locale says about decimal points --- */
 
-size_t rv_json_number_write(double d, char out[RV_JSON_NUMBER_MAX])
+size_t base_json_number_write(double d, char out[RV_JSON_NUMBER_MAX])
 {
     size_t len = 0;
     int digits;
@@ -27,7 +27,7 @@ size_t rv_json_number_write(double d, char out[RV_JSON_NUMBER_MAX])
     return len;
 }
 
-size_t rv_json_int_write(bool negative, uint64_t magnitude, char out[RV_JSON_NUMBER_MAX])
+size_t base_json_int_write(bool negative, uint64_t magnitude, char out[RV_JSON_NUMBER_MAX])
 {
     static const char pairs[] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
                                 "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
@@ -90,7 +90,7 @@ static size_t plain_of_step(const char *p)
     return high ? 8 + (size_t)__builtin_ctzll(high) / 8 : STEP;
 }
 
-size_t rv_json_plain_run(const char *p, size_t n)
+size_t base_json_plain_run(const char *p, size_t n)
 {
     size_t i = 0, run;
 
@@ -148,7 +148,7 @@ static void write_escaped(rv_buf *b, rv_str s, size_t i)
     while (i < s.len) {
         unsigned char c = (unsigned char)s.ptr[i];
         if (c >= 0x80) {
-            int step = rv_utf8_next((const unsigned char *)s.ptr + i, s.len - i);
+            int step = base_utf8_next((const unsigned char *)s.ptr + i, s.len - i);
             if (step <= 0) {
                 fail(b);
                 return;
@@ -165,7 +165,7 @@ static void write_escaped(rv_buf *b, rv_str s, size_t i)
             b->ptr[b->len] = '\0';
             from = ++i;
         }
-        i += rv_json_plain_run(s.ptr + i, s.len - i);
+        i += base_json_plain_run(s.ptr + i, s.len - i);
     }
     rv_buf_add(b, s.ptr + from, s.len - from);
     put_char(b, '"');
@@ -174,7 +174,7 @@ static void write_escaped(rv_buf *b, rv_str s, size_t i)
 /* `after` is one more byte to write, or NUL for none: the colon of a key. */
 static void write_string(rv_buf *b, rv_str s, char after)
 {
-    size_t plain = rv_json_plain_run(s.ptr, s.len), len = s.len + (after ? 3 : 2);
+    size_t plain = base_json_plain_run(s.ptr, s.len), len = s.len + (after ? 3 : 2);
     char *to;
 
     if (plain != s.len || s.len > SIZE_MAX - 3) {
@@ -198,7 +198,7 @@ static void write_string(rv_buf *b, rv_str s, char after)
 static void write_int(rv_buf *b, bool negative, uint64_t magnitude)
 {
     char text[RV_JSON_NUMBER_MAX];
-    size_t len = rv_json_int_write(negative, magnitude, text);
+    size_t len = base_json_int_write(negative, magnitude, text);
 
     rv_buf_add(b, text, len);
 }
@@ -212,7 +212,7 @@ static void write_double(rv_buf *b, double d)
         fail(b);
         return;
     }
-    len = rv_json_number_write(d, text);
+    len = base_json_number_write(d, text);
     rv_buf_add(b, text, len);
 }
 
@@ -290,11 +290,11 @@ static void write_value(rv_buf *b, json_object *v, int indent)
         rv_buf_puts(b, json_object_get_boolean(v) ? "true" : "false");
         return;
     case json_type_int:
-        rv_json_int_parts(v, &negative, &magnitude);
+        base_json_int_parts(v, &negative, &magnitude);
         write_int(b, negative, magnitude);
         return;
     case json_type_double:
-        text = rv_json_double_text(v);
+        text = base_json_double_text(v);
         if (text)
             rv_buf_puts(b, text);
         else

@@ -62,7 +62,7 @@ static void put_escaped(void *self, rv_str s)
 
     while (i < s.len && !l->is_cut) {
         unsigned char c = (unsigned char)s.ptr[i];
-        size_t run = rv_json_plain_run(s.ptr + i, s.len - i);
+        size_t run = base_json_plain_run(s.ptr + i, s.len - i);
         char hex[8];
         int step;
         if (run) {
@@ -71,7 +71,7 @@ static void put_escaped(void *self, rv_str s)
             l->is_cut = fits < run;
             i += run;
         } else if (c >= 0x80) {
-            step = rv_utf8_next((const unsigned char *)s.ptr + i, s.len - i);
+            step = base_utf8_next((const unsigned char *)s.ptr + i, s.len - i);
             if (rv_utf8_control(s.ptr + i, s.len - i)) {
                 snprintf(hex, sizeof hex, "\\u%04x", (unsigned char)s.ptr[i + 1]);
                 put_text(l, hex);
@@ -144,7 +144,7 @@ static void put_err_value(struct line *l, const rv_err *err)
     }
     l->max -= 1;
     if (put(l, "\"", 1))
-        rv_err_line(err, put_escaped, l);
+        base_err_line(err, put_escaped, l);
     l->max += 1;
     put(l, "\"", 1);
 }
@@ -162,7 +162,7 @@ static void put_value(struct line *l, const struct rv_field *f)
         put_str_value(l, f->str);
         return;
     case RV_FIELD_I64:
-        put(l, digits, rv_json_int_write(f->i64 < 0, f->i64 < 0 ? 0 - (uint64_t)f->i64 : (uint64_t)f->i64, digits));
+        put(l, digits, base_json_int_write(f->i64 < 0, f->i64 < 0 ? 0 - (uint64_t)f->i64 : (uint64_t)f->i64, digits));
         return;
     case RV_FIELD_BOOL:
         put_text(l, f->i64 ? "true" : "false");
@@ -243,7 +243,7 @@ void rv_log_free(rv_log *log)
     if (!log)
         return;
     if (log->root == log) {
-        rv_log_sink_free(log->sink);
+        base_log_sink_free(log->sink);
         pthread_mutex_destroy(&log->lock);
     }
     free(log->bound);
@@ -254,7 +254,7 @@ int rv_log_never_wait(rv_log *log, rv_err **err)
 {
     if (!log || log->sink || log->opts.line)
         return 0;
-    log->sink = rv_log_sink_new(log->opts.fd);
+    log->sink = base_log_sink_new(log->opts.fd);
     return log->sink ? 0 : RV_FAIL(err, RV_E_NOMEM, "open the log");
 }
 
@@ -359,7 +359,7 @@ static rv_str format(const rv_log *log, enum rv_log_level level, const char *eve
 
 static bool take(rv_log *root, rv_str line)
 {
-    return root->sink ? rv_log_sink_put(root->sink, line) : write_all(root->opts.fd, line);
+    return root->sink ? base_log_sink_put(root->sink, line) : write_all(root->opts.fd, line);
 }
 
 /* What was lost is said before the first line that finds room. */

@@ -61,7 +61,7 @@ static void push_kept(struct rv_log_sink *s)
         memmove(s->kept, s->kept + done, s->len);
 }
 
-struct rv_log_sink *rv_log_sink_new(int fd)
+struct rv_log_sink *base_log_sink_new(int fd)
 {
     struct rv_log_sink *s = malloc(sizeof *s);
     struct stat st;
@@ -84,7 +84,7 @@ struct rv_log_sink *rv_log_sink_new(int fd)
     return s;
 }
 
-bool rv_log_sink_put(struct rv_log_sink *s, rv_str line)
+bool base_log_sink_put(struct rv_log_sink *s, rv_str line)
 {
     push_kept(s);
     if (s->is_full && s->len > KEPT_BYTES / 2)
@@ -98,7 +98,7 @@ bool rv_log_sink_put(struct rv_log_sink *s, rv_str line)
     return true;
 }
 
-void rv_log_sink_free(struct rv_log_sink *s)
+void base_log_sink_free(struct rv_log_sink *s)
 {
     if (!s)
         return;

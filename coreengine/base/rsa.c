@@ -29,7 +29,7 @@ static void to_bytes(const mp_limb_t *limbs, unsigned char *out, size_t n)
         out[n - 1 - i] = (unsigned char)(limbs[i / LIMB] >> 8 * (i % LIMB));
 }
 
-int rv_rsa_power(const struct rv_rsa *key, bool is_secret, unsigned char *number, rv_err **err)
+int base_rsa_power(const struct rv_rsa *key, bool is_secret, unsigned char *number, rv_err **err)
 {
     mp_limb_t base[MAX_LIMBS], mod[MAX_LIMBS], exp[MAX_LIMBS], got[MAX_LIMBS];
     size_t n = (key->size + LIMB - 1) / LIMB, n_exp = is_secret ? key->size : sizeof key->exponent;
@@ -95,7 +95,7 @@ int rv_rsa_seal(const struct rv_rsa *key, struct rv_rand rand, const unsigned ch
     memcpy(block + n - RV_CIPHER_KEY, plain, RV_CIPHER_KEY);
     mask(seed, HASH, block, n);
     mask(block, n, seed, HASH);
-    int rc = rv_rsa_power(key, false, out, err);
+    int rc = base_rsa_power(key, false, out, err);
     if (rc < 0)
         rv_wipe(out, key->size);
     return rc;
@@ -123,7 +123,7 @@ int rv_rsa_open(const struct rv_rsa *key, const unsigned char *sealed, unsigned 
     if (memcmp(sealed, key->modulus, key->size) >= 0)
         return RV_FAIL(err, RV_E_IO, "a sealed key was changed, or is for another key");
     memcpy(padded, sealed, key->size);
-    int rc = rv_rsa_power(key, true, padded, err);
+    int rc = base_rsa_power(key, true, padded, err);
     if (rc == 0) {
         mask(block, n, seed, HASH);
         mask(seed, HASH, block, n);

@@ -196,9 +196,9 @@ static int check_pair(const struct rv_rsa *key, const char *source, rv_err **err
     unsigned char number[RV_RSA_MAX] = {0};
 
     number[key->size - 1] = 2;
-    int rc = rv_rsa_power(key, false, number, err);
+    int rc = base_rsa_power(key, false, number, err);
     if (rc == 0)
-        rc = rv_rsa_power(key, true, number, err);
+        rc = base_rsa_power(key, true, number, err);
     for (size_t i = 0; i < key->size && rc == 0; i++)
         if (number[i] != (i == key->size - 1 ? 2 : 0))
             rc = fail(source, "the private exponent does not belong to the public key", MAKE, err);
@@ -346,7 +346,7 @@ int rv_rsa_read(rv_str *text, const char *source, struct rv_rsa *out, rv_err **e
     return rc;
 }
 
-int rv_ec_read(rv_str text, const char *source, bool *is_one, unsigned char scalar[SCALAR], rv_err **err)
+int base_ec_read(rv_str text, const char *source, bool *is_one, unsigned char scalar[SCALAR], rv_err **err)
 {
     rv_buf bytes = RV_BUF_INIT(RV_RSA_TEXT);
     rv_str rest = rv_str_trim(text);

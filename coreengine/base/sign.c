@@ -35,7 +35,7 @@ int rv_signer_read(rv_str text, const char *source, struct rv_signer *out, rv_er
     struct rv_signer key = {.is_rsa = false};
     bool is_curve = false;
     rv_str rest = text;
-    int rc = rv_ec_read(text, source, &is_curve, key.scalar, err);
+    int rc = base_ec_read(text, source, &is_curve, key.scalar, err);
 
     if (rc == 0 && is_curve && !is_scalar(key.scalar))
         rc = RV_FAIL(err, RV_E_INVALID, "%s: the number of the private key is not one of P-256", source);
@@ -86,7 +86,7 @@ static int sign_rsa(const struct rv_rsa *key, const unsigned char *digest, rv_bu
     block[key->size - n_end - 1] = 0;
     memcpy(block + key->size - n_end, prefix, sizeof prefix);
     memcpy(block + key->size - SHA256_DIGEST_SIZE, digest, SHA256_DIGEST_SIZE);
-    int rc = rv_rsa_power(key, true, block, err);
+    int rc = base_rsa_power(key, true, block, err);
     if (rc == 0)
         rv_buf_add(out, (const char *)block, key->size);
     rv_wipe(block, sizeof block);

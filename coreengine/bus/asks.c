@@ -34,7 +34,7 @@ int rv_bus_use(rv_bus *b, const struct rv_bus_middleware *middleware, rv_err **e
     return 0;
 }
 
-int rv_bus_before(rv_bus *b, struct rv_bus_message *m, rv_buf *room, size_t *n_seen, rv_err **err)
+int bus_before(rv_bus *b, struct rv_bus_message *m, rv_buf *room, size_t *n_seen, rv_err **err)
 {
     int rc = 0;
 
@@ -47,7 +47,7 @@ int rv_bus_before(rv_bus *b, struct rv_bus_message *m, rv_buf *room, size_t *n_s
     return rc;
 }
 
-void rv_bus_after(rv_bus *b, const struct rv_bus_message *m, size_t n_seen, struct rv_bus_outcome *o)
+void bus_after(rv_bus *b, const struct rv_bus_message *m, size_t n_seen, struct rv_bus_outcome *o)
 {
     while (n_seen-- > 0)
         if (b->middleware[n_seen].after)
@@ -132,7 +132,7 @@ static void end(rv_bus *b, struct rv_bus_ask *a, rv_str text, rv_err *why)
 {
     struct rv_bus_outcome o = {.text = text, .why = why, .took_us = now_us(b) - a->since_us};
 
-    rv_bus_after(b, &a->q.message, a->n_seen, &o);
+    bus_after(b, &a->q.message, a->n_seen, &o);
     a->q.done(a->q.self, &o);
     rv_err_free(o.why);
     ask_free(a);
@@ -179,7 +179,7 @@ static int64_t until(const struct rv_bus_ask *a)
 static int hand_over(rv_bus *b, struct rv_bus_ask *a, bool *is_over, rv_err **err)
 {
     struct rv_bus_message *m = &a->q.message;
-    int rc = rv_bus_before(b, m, &a->room, &a->n_seen, err);
+    int rc = bus_before(b, m, &a->room, &a->n_seen, err);
     bool is_stopped = rc == 1;
 
     *is_over = false;
@@ -249,7 +249,7 @@ static struct rv_bus_ask *late(const rv_bus *b, int64_t now)
     return a;
 }
 
-void rv_bus_asks_tick(rv_bus *b)
+void bus_asks_tick(rv_bus *b)
 {
     int64_t now = now_us(b);
     struct rv_bus_ask *a;
@@ -265,7 +265,7 @@ void rv_bus_asks_tick(rv_bus *b)
     }
 }
 
-void rv_bus_asks_free(rv_bus *b)
+void bus_asks_free(rv_bus *b)
 {
     while (b->asks)
         rv_bus_withdraw(b, b->asks->id);

@@ -98,7 +98,7 @@ void rv_bus_free(rv_bus *b)
         sub_free(s);
     }
     if (b)
-        rv_bus_asks_free(b);
+        bus_asks_free(b);
     free(b);
 }
 
@@ -367,12 +367,12 @@ void rv_bus_publish(rv_bus *b, const char *type, rv_str text)
     struct rv_bus_outcome o = {.took_us = 0};
     size_t n_seen = 0;
 
-    int rc = rv_bus_before(b, &m, &room, &n_seen, &o.why);
+    int rc = bus_before(b, &m, &room, &n_seen, &o.why);
     if (rc == 0)
         hand_out(b, m.type, m.text);
     else if (rc < 0)
         RV_LOG(b->log, WARN, "event.refused", RV_F_TEXT("type", type), RV_F_ERR("error", o.why));
-    rv_bus_after(b, &m, n_seen, &o);
+    bus_after(b, &m, n_seen, &o);
     rv_err_free(o.why);
 }
 
@@ -396,7 +396,7 @@ void rv_bus_tick(rv_bus *b)
     }
     b->n_busy--;
     sweep(b);
-    rv_bus_asks_tick(b);
+    bus_asks_tick(b);
 }
 
 bool rv_bus_is_idle(const rv_bus *b)

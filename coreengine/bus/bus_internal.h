@@ -27,11 +27,11 @@ struct rv_bus {
     uint64_t last_ask;
 };
 
-/** Has the middleware look at a message. *n_seen: how many of them let it pass, for rv_bus_after(). 0: it goes on; 1:
+/** Has the middleware look at a message. *n_seen: how many of them let it pass, for bus_after(). 0: it goes on; 1:
  * it was stopped quietly; negative: it failed. */
-RV_MUST_CHECK int rv_bus_before(rv_bus *b, struct rv_bus_message *m, rv_buf *room, size_t *n_seen, rv_err **err);
-void rv_bus_after(rv_bus *b, const struct rv_bus_message *m, size_t n_seen, struct rv_bus_outcome *o);
-void rv_bus_asks_tick(rv_bus *b); /* gives up asks whose time is over */
-void rv_bus_asks_free(rv_bus *b); /* gives up what is under way, without a word to the askers */
+RV_MUST_CHECK int bus_before(rv_bus *b, struct rv_bus_message *m, rv_buf *room, size_t *n_seen, rv_err **err);
+void bus_after(rv_bus *b, const struct rv_bus_message *m, size_t n_seen, struct rv_bus_outcome *o);
+void bus_asks_tick(rv_bus *b); /* gives up asks whose time is over */
+void bus_asks_free(rv_bus *b); /* gives up what is under way, without a word to the askers */
 
 #endif

@@ -44,12 +44,12 @@ struct zone_span {
 };
 
 /** The span of an instant. */
-struct zone_span rv_zone_span_at(const rv_zone *zone, int64_t t_s);
+struct zone_span calendar_zone_span_at(const rv_zone *zone, int64_t t_s);
 
 /** Read the rule; false: not of a form of RFC 9636. */
-bool rv_zone_rule_parse(rv_str text, struct zone_rule *out);
+bool calendar_zone_rule_parse(rv_str text, struct zone_rule *out);
 /** The span of an instant if the rule had always been in force. */
-struct zone_span rv_zone_rule_span(const struct zone_rule *rule, int64_t t_s);
+struct zone_span calendar_zone_rule_span(const struct zone_rule *rule, int64_t t_s);
 
 /** The place of a character of a text that begins at src. */
 static inline struct rv_src place_in(struct rv_src src, rv_str text, const char *at)

@@ -77,7 +77,7 @@ static bool next_fixed(const struct rv_cron *c, const rv_zone *zone, int64_t aft
 static bool next_repeating(const struct rv_cron *c, const rv_zone *zone, int64_t after_us, int64_t *out_us)
 {
     int64_t after_s = floor_div(after_us, RV_US_PER_S), last_s = after_s + MAX_SEARCH_MIN * S_PER_MIN;
-    struct zone_span span = rv_zone_span_at(zone, after_s);
+    struct zone_span span = calendar_zone_span_at(zone, after_s);
     int64_t from = floor_div(after_s + span.offset_s, S_PER_MIN) + 1, found;
 
     for (;;) {
@@ -88,7 +88,7 @@ static bool next_repeating(const struct rv_cron *c, const rv_zone *zone, int64_t
         }
         if (span.until_s > last_s)
             return false;
-        span = rv_zone_span_at(zone, span.until_s);
+        span = calendar_zone_span_at(zone, span.until_s);
         from = -floor_div(-(span.from_s + span.offset_s), S_PER_MIN); /* rounded up */
     }
 }

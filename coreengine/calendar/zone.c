@@ -57,7 +57,7 @@ int rv_zone_check_name(rv_str name, rv_err **err)
     return 0;
 }
 
-struct zone_span rv_zone_span_at(const rv_zone *zone, int64_t t_s)
+struct zone_span calendar_zone_span_at(const rv_zone *zone, int64_t t_s)
 {
     size_t low = 0, high = zone->n_changes; /* changes[low - 1].at_s <= t_s < changes[high].at_s */
     struct zone_span span;
@@ -75,7 +75,7 @@ struct zone_span rv_zone_span_at(const rv_zone *zone, int64_t t_s)
             .until_s = zone->changes[low].at_s,
             .offset_s = low ? zone->changes[low - 1].offset_s : zone->first_s,
         };
-    span = rv_zone_rule_span(&zone->rule, t_s);
+    span = calendar_zone_rule_span(&zone->rule, t_s);
     if (low && span.from_s < zone->changes[low - 1].at_s)
         span.from_s = zone->changes[low - 1].at_s;
     return span;
@@ -83,7 +83,7 @@ struct zone_span rv_zone_span_at(const rv_zone *zone, int64_t t_s)
 
 int rv_zone_offset_s(const rv_zone *zone, int64_t us)
 {
-    return rv_zone_span_at(zone, floor_div(us, RV_US_PER_S)).offset_s;
+    return calendar_zone_span_at(zone, floor_div(us, RV_US_PER_S)).offset_s;
 }
 
 static int64_t clamp(int64_t us)
@@ -103,7 +103,7 @@ int rv_zone_from_local(const rv_zone *zone, int64_t local_us, int64_t out_us[2])
     /* Every instant that can read local_s is in one of these spans, and before the first the clocks read less. */
     for (t_s = local_s - ZONE_MAX_OFFSET_S; t_s <= local_s - ZONE_MIN_OFFSET_S; t_s = span.until_s) {
         int64_t at_s;
-        span = rv_zone_span_at(zone, t_s);
+        span = calendar_zone_span_at(zone, t_s);
         at_s = local_s - span.offset_s;
         if (at_s >= span.from_s && at_s < span.until_s)
             out_us[n++ ? 1 : 0] = at_s * RV_US_PER_S + fraction_us;

@@ -105,7 +105,7 @@ static bool read_rule(rv_str rest, int last_s, struct zone_rule *out)
         *out = (struct zone_rule){.std_s = last_s, .dst_s = last_s};
         return true;
     }
-    return rv_zone_rule_parse((rv_str){rest.ptr + 1, rest.len - 2}, out);
+    return calendar_zone_rule_parse((rv_str){rest.ptr + 1, rest.len - 2}, out);
 }
 
 static int damaged(rv_str name, const char *why, rv_err **err)

@@ -94,7 +94,7 @@ static bool take_day(rv_str *s, struct zone_day *out)
     return !take(s, '/') || take_time(s, MAX_CHANGE_HOUR, &out->time_s);
 }
 
-bool rv_zone_rule_parse(rv_str text, struct zone_rule *out)
+bool calendar_zone_rule_parse(rv_str text, struct zone_rule *out)
 {
     struct zone_rule rule = {0};
 
@@ -144,7 +144,7 @@ static void fit(struct zone_span *span, int64_t t_s, int64_t at_s, int offset_s)
     }
 }
 
-struct zone_span rv_zone_rule_span(const struct zone_rule *rule, int64_t t_s)
+struct zone_span calendar_zone_rule_span(const struct zone_rule *rule, int64_t t_s)
 {
     struct zone_span span = {INT64_MIN, INT64_MAX, rule->std_s};
     int64_t year;

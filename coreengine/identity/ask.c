@@ -46,7 +46,7 @@ static void name_peer(const rv_auth *auth, const struct rv_caller *c, char out[R
     bool is_tls;
 
     out[0] = 0;
-    if (!rv_caller_client(auth, c, &a, &is_tls) && !rv_address_read(rv_str_of(c->peer), &a))
+    if (!identity_caller_client(auth, c, &a, &is_tls) && !identity_address_read(rv_str_of(c->peer), &a))
         return; /* of a client that is not known the proxy counts */
     rv_address_write(&a, out);
     if (strchr(out, ':')) {
@@ -67,12 +67,12 @@ static int count_failure(rv_auth *auth, const struct rv_caller *c, const struct 
     if (!failed && !(rc == 0 && credentials->kind == RV_CREDENTIAL_MASTER_KEY))
         return rc;
     name_peer(auth, c, peer);
-    wait = failed ? rv_rates_take(auth->rates, "failed", peer, auth->failed_per_minute, now_us)
-                  : rv_rates_look(auth->rates, "failed", peer, auth->failed_per_minute, now_us);
+    wait = failed ? identity_rates_take(auth->rates, "failed", peer, auth->failed_per_minute, now_us)
+                  : identity_rates_look(auth->rates, "failed", peer, auth->failed_per_minute, now_us);
     if (wait == 0)
         return rc;
-    rv_refuse(refusal, 429, "too_many_failures", "there were too many wrong keys from this address; wait");
-    rv_refuse_reason(refusal, "more than %lld wrong keys a minute", (long long)auth->failed_per_minute);
+    identity_refuse(refusal, 429, "too_many_failures", "there were too many wrong keys from this address; wait");
+    identity_refuse_reason(refusal, "more than %lld wrong keys a minute", (long long)auth->failed_per_minute);
     refusal->retry_us = wait;
     return RV_E_DENIED;
 }
@@ -99,7 +99,7 @@ static int ask(rv_auth *auth, const struct rv_auth_with *with, const struct rv_c
     if (rc == 0)
         rc = rv_auth_verify(auth, c, &e, out, refusal, err);
     if (rc == 0 && row.id && row.used_us <= now_us - RV_API_KEY_USED_US &&
-        rv_rates_take(auth->rates, "noted", row.id, 1, now_us) == 0) /* one of all that ask waits for the store */
+        identity_rates_take(auth->rates, "noted", row.id, 1, now_us) == 0) /* one of all that ask waits for the store */
         RV_IGNORE(rv_store_note_api_key(store, row.id, now_us, NULL), "the request does not depend on it");
     rv_api_key_row_fini(&row);
     return count_failure(auth, c, credentials, rc, now_us, refusal);
@@ -150,8 +150,8 @@ static int keep_login(const rv_auth *auth, rv_store *store, const struct rv_logi
     char word[RV_API_KEY_SECRET + 1], hash[RV_HASH_MAX];
 
     login->rand.fill(login->rand.self, secret, sizeof secret);
-    rv_base64url_write(secret, sizeof secret, word);
-    rv_secret_hash(rv_str_of(word), hash);
+    identity_base64url_write(secret, sizeof secret, word);
+    identity_secret_hash(rv_str_of(word), hash);
     int rc =
         rv_store_add_login(store, hash, identity->key, login->now_us, login->now_us + auth->login_s * RV_US_PER_S, err);
     if (rc == 0) {
@@ -172,12 +172,12 @@ int rv_auth_login(rv_auth *auth, rv_store *store, const struct rv_caller *c, con
 
     as.header = next_header;
     as.self = &with;
-    int rc = rv_caller_check_site(auth, c, true, refusal);
+    int rc = identity_caller_check_site(auth, c, true, refusal);
     if (rc == 0)
         rc = rv_auth_identify(auth, &(struct rv_auth_with){store, login->now_us, login->log}, &as, &who, refusal, err);
     if (rc == 0 && who.by != RV_BY_KEY) {
-        rv_refuse(refusal, 403, "login_needs_key", "a login begins with an API key of `reeve keys`");
-        rv_refuse_reason(refusal, "a login without an API key of the store");
+        identity_refuse(refusal, 403, "login_needs_key", "a login begins with an API key of `reeve keys`");
+        identity_refuse_reason(refusal, "a login without an API key of the store");
         rc = RV_E_DENIED;
     }
     return rc == 0 ? keep_login(auth, store, login, &who, set_cookie, err) : rc;
@@ -188,10 +188,10 @@ int rv_auth_logout(const rv_auth *auth, rv_store *store, const struct rv_caller 
 {
     char hash[RV_HASH_MAX];
     rv_str value;
-    int rc = rv_caller_check_site(auth, c, true, refusal);
+    int rc = identity_caller_check_site(auth, c, true, refusal);
 
-    if (rc == 0 && rv_caller_cookie(c, RV_LOGIN_COOKIE, &value) == 1) {
-        rv_secret_hash(value, hash);
+    if (rc == 0 && identity_caller_cookie(c, RV_LOGIN_COOKIE, &value) == 1) {
+        identity_secret_hash(value, hash);
         rc = rv_store_delete_login(store, hash, err);
     }
     if (rc < 0)

@@ -30,7 +30,7 @@ static int keep_master(rv_auth *auth, const char *key, rv_err **err)
     if (strlen(key) < MIN_MASTER)
         return RV_FAIL(err, RV_E_INVALID, "the key of --api-key-file has %zu bytes; %d are the least", strlen(key),
                        MIN_MASTER);
-    rv_secret_digest(rv_str_of(key), auth->master_digest);
+    identity_secret_digest(rv_str_of(key), auth->master_digest);
     auth->has_master_key = true;
     return 0;
 }
@@ -53,10 +53,10 @@ static int keep_proxies(rv_auth *auth, const char *list, rv_err **err)
 {
     rv_str rest = rv_str_of(list), word;
 
-    while ((word = rv_list_next(&rest)).len > 0) {
+    while ((word = identity_list_next(&rest)).len > 0) {
         if (auth->n_proxies == RV_MAX_NETWORKS)
             return RV_FAIL(err, RV_E_LIMIT, "--trusted-proxies has more than %d networks", RV_MAX_NETWORKS);
-        if (!rv_network_read(word, &auth->proxies[auth->n_proxies++])) {
+        if (!identity_network_read(word, &auth->proxies[auth->n_proxies++])) {
             RV_FAIL(err, RV_E_INVALID, "--trusted-proxies: \"%.*s\" is not an address or a network",
                     RV_STR_ARG(rv_utf8_cut(word, 60)));
             rv_err_hint(err, "write 10.0.0.7, 10.0.0.0/8, ::1 or fd00::/8; bits behind the length have to be zero");
@@ -70,10 +70,10 @@ static int keep_origins(rv_auth *auth, const char *list, rv_err **err)
 {
     rv_str rest = rv_str_of(list), word;
 
-    while ((word = rv_list_next(&rest)).len > 0) {
+    while ((word = identity_list_next(&rest)).len > 0) {
         if (rv_str_is(word, "*")) {
             auth->any_origin = true;
-        } else if (!rv_is_origin(word)) {
+        } else if (!identity_is_origin(word)) {
             RV_FAIL(err, RV_E_INVALID, "--cors-origins: \"%.*s\" is not an origin", RV_STR_ARG(rv_utf8_cut(word, 60)));
             rv_err_hint(err, "write https://app.example.com: scheme, host and port in lower case, no path");
             return RV_E_INVALID;
@@ -86,7 +86,7 @@ static int keep_tokens(rv_auth *auth, const struct rv_identity_opts *o, rv_err *
 {
     int rc = 0;
 
-    if (o->jwt_tenant && !rv_is_store_id(rv_str_of(o->jwt_tenant)))
+    if (o->jwt_tenant && !identity_is_store_id(rv_str_of(o->jwt_tenant)))
         return RV_FAIL(err, RV_E_INVALID, "--jwt-tenant is not an id of 1 to %d bytes without control characters",
                        RV_IDENTITY_MAX_ID);
     if (o->jwt_scopes) {
@@ -115,9 +115,9 @@ static int fill_in(rv_auth *auth, const struct rv_identity_opts *o, int64_t now_
     if ((rc = keep_master(auth, o->master_key, err)) < 0 || (rc = keep_tokens(auth, o, err)) < 0 ||
         (rc = keep_proxies(auth, o->trusted_proxies, err)) < 0 || (rc = keep_origins(auth, o->cors_origins, err)) < 0 ||
         (rc = keep(auth, o->hosts, &auth->hosts, err)) < 0 ||
-        (rc = rv_rates_new(rv_rand_system(), &auth->rates, err)) < 0)
+        (rc = identity_rates_new(rv_rand_system(), &auth->rates, err)) < 0)
         return rc;
-    return o->jwks ? rv_key_file_new(o->jwks, now_us, &auth->key_file, err) : 0;
+    return o->jwks ? identity_key_file_new(o->jwks, now_us, &auth->key_file, err) : 0;
 }
 
 int rv_auth_new(const struct rv_identity_opts *opts, int64_t now_us, rv_auth **out, rv_err **err)
@@ -143,8 +143,8 @@ void rv_auth_free(rv_auth *auth)
     rv_secret_wipe(auth->secret, auth->n_secret);
     rv_secret_wipe(auth->master_digest, sizeof auth->master_digest);
     free(auth->secret);
-    rv_key_file_free(auth->key_file);
-    rv_rates_free(auth->rates);
+    identity_key_file_free(auth->key_file);
+    identity_rates_free(auth->rates);
     rv_arena_free(auth->arena);
     free(auth);
 }
@@ -153,7 +153,7 @@ void rv_auth_free(rv_auth *auth)
 
 int rv_auth_refresh(rv_auth *auth, int64_t now_us, rv_err **err)
 {
-    return auth->key_file ? rv_key_file_look(auth->key_file, now_us, err) : 0;
+    return auth->key_file ? identity_key_file_look(auth->key_file, now_us, err) : 0;
 }
 
 bool rv_auth_is_open(const rv_auth *auth, bool has_keys)
@@ -172,20 +172,21 @@ static bool takes_tokens(const rv_auth *auth)
 static int read_bearer(const struct rv_caller *c, rv_str *out, struct rv_refusal *refusal)
 {
     rv_str value;
-    int there = rv_caller_header(c, "authorization", &value);
+    int there = identity_caller_header(c, "authorization", &value);
 
     if (there < 0)
-        return rv_refuse_malformed(refusal, "there are several Authorization headers");
+        return identity_refuse_malformed(refusal, "there are several Authorization headers");
     if (there == 0)
         return 0;
     if (value.len < 8 || strncasecmp(value.ptr, "bearer ", 7) != 0)
-        return rv_refuse_malformed(refusal, "Authorization is not \"Bearer\" and a key or token");
+        return identity_refuse_malformed(refusal, "Authorization is not \"Bearer\" and a key or token");
     *out = rv_str_trim((rv_str){value.ptr + 7, value.len - 7});
     for (size_t i = 0; i < out->len; i++)
         if (!rv_is_digit(out->ptr[i]) && !rv_is_letter(out->ptr[i]) && !(out->ptr[i] && strchr("-._~+/=", out->ptr[i])))
-            return rv_refuse_malformed(refusal, "what follows \"Bearer\" has characters that no key and no token has");
+            return identity_refuse_malformed(refusal,
+                                             "what follows \"Bearer\" has characters that no key and no token has");
     if (out->len == 0 || out->len > RV_JWT_MAX)
-        return rv_refuse_malformed(
+        return identity_refuse_malformed(
             refusal, "what follows \"Bearer\" is empty or longer than " RV_LIMIT_TEXT(RV_JWT_MAX_KB) " KB");
     return 1;
 }
@@ -194,8 +195,8 @@ static bool is_master(const rv_auth *auth, rv_str text)
 {
     unsigned char digest[RV_DIGEST];
 
-    rv_secret_digest(text, digest);
-    bool same = rv_bytes_equal(digest, auth->master_digest, sizeof digest);
+    identity_secret_digest(text, digest);
+    bool same = identity_bytes_equal(digest, auth->master_digest, sizeof digest);
     rv_secret_wipe(digest, sizeof digest);
     return same && auth->has_master_key;
 }
@@ -220,7 +221,7 @@ static void sort_out(const rv_auth *auth, rv_str text, bool is_bearer, struct rv
         out->kind = RV_CREDENTIAL_KEY;
         out->is_foreign = text.len < 3 || memcmp(text.ptr, "rv_", 3) != 0;
         if (!rv_api_key_read(text, out->id, out->hash))
-            rv_secret_hash(text, out->hash); /* as much work as for a key */
+            identity_secret_hash(text, out->hash); /* as much work as for a key */
     }
 }
 
@@ -228,20 +229,20 @@ static int read_cookies(const rv_auth *auth, const struct rv_caller *c, struct r
                         struct rv_refusal *refusal)
 {
     rv_str value;
-    int there = rv_caller_cookie(c, RV_LOGIN_COOKIE, &value);
+    int there = identity_caller_cookie(c, RV_LOGIN_COOKIE, &value);
 
     if (there < 0)
-        return rv_refuse_malformed(refusal, "there are several cookies of a login");
+        return identity_refuse_malformed(refusal, "there are several cookies of a login");
     out->is_ambient = true;
     if (there > 0) {
         out->kind = RV_CREDENTIAL_LOGIN;
-        rv_secret_hash(value, out->hash);
+        identity_secret_hash(value, out->hash);
         return 0;
     }
-    if (!takes_tokens(auth) || (there = rv_caller_cookie(c, JWT_COOKIE, &value)) == 0)
+    if (!takes_tokens(auth) || (there = identity_caller_cookie(c, JWT_COOKIE, &value)) == 0)
         return 0;
     if (there < 0)
-        return rv_refuse_malformed(refusal, "there are several cookies with a token");
+        return identity_refuse_malformed(refusal, "there are several cookies with a token");
     out->kind = RV_CREDENTIAL_JWT;
     out->token = value;
     return 0;
@@ -256,13 +257,14 @@ int rv_auth_read_credentials(const rv_auth *auth, const struct rv_caller *c, str
     *out = (struct rv_credentials){.kind = RV_CREDENTIAL_NONE};
     if (has_bearer < 0)
         return has_bearer;
-    has_key = rv_caller_header(c, "x-api-key", &key);
+    has_key = identity_caller_header(c, "x-api-key", &key);
     if (has_key < 0)
-        return rv_refuse_malformed(refusal, "there are several X-Api-Key headers");
+        return identity_refuse_malformed(refusal, "there are several X-Api-Key headers");
     if (has_key > 0 && (key.len == 0 || key.len > RV_JWT_MAX))
-        return rv_refuse_malformed(refusal, "X-Api-Key is empty or longer than " RV_LIMIT_TEXT(RV_JWT_MAX_KB) " KB");
+        return identity_refuse_malformed(refusal,
+                                         "X-Api-Key is empty or longer than " RV_LIMIT_TEXT(RV_JWT_MAX_KB) " KB");
     if (has_key > 0 && has_bearer > 0 && !rv_str_eq(key, bearer))
-        return rv_refuse_malformed(refusal, "X-Api-Key and Authorization differ: send one of them");
+        return identity_refuse_malformed(refusal, "X-Api-Key and Authorization differ: send one of them");
     if (has_bearer > 0 || has_key > 0) {
         sort_out(auth, has_bearer > 0 ? bearer : key, has_bearer > 0, out);
         return 0;

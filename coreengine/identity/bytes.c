@@ -20,7 +20,7 @@ static int value_of(char c)
     return c == '-' ? 62 : c == '_' ? 63 : -1;
 }
 
-bool rv_base64url_read(rv_str text, unsigned char *out, size_t *n)
+bool identity_base64url_read(rv_str text, unsigned char *out, size_t *n)
 {
     unsigned bits = 0;
     int n_bits = 0;
@@ -44,7 +44,7 @@ bool rv_base64url_read(rv_str text, unsigned char *out, size_t *n)
     return bits == 0;
 }
 
-void rv_base64url_write(const unsigned char *bytes, size_t n, char *out)
+void identity_base64url_write(const unsigned char *bytes, size_t n, char *out)
 {
     unsigned bits = 0;
     int n_bits = 0;
@@ -62,7 +62,7 @@ void rv_base64url_write(const unsigned char *bytes, size_t n, char *out)
     *out = 0;
 }
 
-bool rv_bytes_equal(const void *a, const void *b, size_t n)
+bool identity_bytes_equal(const void *a, const void *b, size_t n)
 {
     return memeql_sec(a, b, n);
 }
@@ -73,7 +73,7 @@ void rv_secret_wipe(void *memory, size_t n)
         explicit_bzero(memory, n);
 }
 
-void rv_secret_hash(rv_str secret, char out[RV_HASH_MAX])
+void identity_secret_hash(rv_str secret, char out[RV_HASH_MAX])
 {
     struct rv_hash h;
 
@@ -83,17 +83,17 @@ void rv_secret_hash(rv_str secret, char out[RV_HASH_MAX])
     rv_secret_wipe(&h, sizeof h);
 }
 
-void rv_secret_digest(rv_str secret, unsigned char out[RV_DIGEST])
+void identity_secret_digest(rv_str secret, unsigned char out[RV_DIGEST])
 {
     char hex[RV_HASH_MAX];
 
-    rv_secret_hash(secret, hex);
+    identity_secret_hash(secret, hex);
     for (size_t i = 0; i < RV_DIGEST; i++)
         out[i] = (unsigned char)(rv_hex_digit(hex[2 * i]) << 4 | rv_hex_digit(hex[2 * i + 1]));
     rv_secret_wipe(hex, sizeof hex);
 }
 
-bool rv_is_store_id(rv_str s)
+bool identity_is_store_id(rv_str s)
 {
     if (s.len == 0 || s.len > RV_IDENTITY_MAX_ID || !rv_utf8_valid(s, NULL))
         return false;
@@ -103,7 +103,7 @@ bool rv_is_store_id(rv_str s)
     return true;
 }
 
-bool rv_text_keep(rv_str s, char *out, size_t size)
+bool identity_text_keep(rv_str s, char *out, size_t size)
 {
     bool fits = s.len < size && !rv_str_find(s, '\0');
 
@@ -118,7 +118,7 @@ static bool is_between(char c)
     return c == ' ' || c == ',' || c == '\t' || c == '\n' || c == '\r';
 }
 
-rv_str rv_list_next(rv_str *rest)
+rv_str identity_list_next(rv_str *rest)
 {
     rv_str word;
 

@@ -7,7 +7,7 @@
 
 #define MAX_HOPS 32 /* of X-Forwarded-For that are looked at */
 
-int rv_caller_header(const struct rv_caller *c, const char *name, rv_str *out)
+int identity_caller_header(const struct rv_caller *c, const char *name, rv_str *out)
 {
     rv_str second;
 
@@ -22,16 +22,16 @@ int rv_caller_header(const struct rv_caller *c, const char *name, rv_str *out)
 static bool is_proxy(const rv_auth *auth, const struct rv_address *a)
 {
     for (size_t i = 0; i < auth->n_proxies; i++)
-        if (rv_network_has(&auth->proxies[i], a))
+        if (identity_network_has(&auth->proxies[i], a))
             return true;
     return false;
 }
 
-bool rv_caller_is_proxy(const rv_auth *auth, const struct rv_caller *c)
+bool identity_caller_is_proxy(const rv_auth *auth, const struct rv_caller *c)
 {
     struct rv_address a;
 
-    return rv_address_read(rv_str_of(c->peer), &a) && is_proxy(auth, &a);
+    return identity_address_read(rv_str_of(c->peer), &a) && is_proxy(auth, &a);
 }
 
 /* The last element of a list with commas, which is taken off. */
@@ -73,7 +73,7 @@ static enum walk walk_back(const rv_auth *auth, const struct rv_caller *c, struc
                 return WALK_NAMED;
             if (hops++ == MAX_HOPS)
                 return WALK_TOO_LONG;
-            if (!rv_address_read(last_of(&list), &before))
+            if (!identity_address_read(last_of(&list), &before))
                 return WALK_UNREADABLE;
             *at = before;
         }
@@ -86,16 +86,16 @@ static enum walk find_client(const rv_auth *auth, const struct rv_caller *c, str
     rv_str proto;
 
     *is_tls = c->is_tls;
-    if (!rv_address_read(rv_str_of(c->peer), out))
+    if (!identity_address_read(rv_str_of(c->peer), out))
         return WALK_TOO_LONG;
     if (!is_proxy(auth, out))
         return WALK_NAMED;
-    if (rv_caller_header(c, "x-forwarded-proto", &proto) == 1)
+    if (identity_caller_header(c, "x-forwarded-proto", &proto) == 1)
         *is_tls = rv_str_is(last_of(&proto), "https");
     return walk_back(auth, c, out);
 }
 
-bool rv_caller_client(const rv_auth *auth, const struct rv_caller *c, struct rv_address *out, bool *is_tls)
+bool identity_caller_client(const rv_auth *auth, const struct rv_caller *c, struct rv_address *out, bool *is_tls)
 {
     return find_client(auth, c, out, is_tls) != WALK_TOO_LONG;
 }
@@ -111,7 +111,7 @@ static bool is_in_list(const char *list, rv_str word)
 {
     rv_str rest = rv_str_of(list), next;
 
-    while ((next = rv_list_next(&rest)).len > 0)
+    while ((next = identity_list_next(&rest)).len > 0)
         if (next.len == word.len && strncasecmp(next.ptr, word.ptr, word.len) == 0)
             return true;
     return false;
@@ -127,7 +127,7 @@ static rv_str without_port(rv_str host)
 
 /* A page of a foreign name that leads to this machine (DNS rebinding) has that name in Host. A proxy passes on callers
  * from anywhere: one that is not trusted, or did not say in X-Forwarded-For from where, has no callers here. */
-bool rv_caller_is_here(const rv_auth *auth, const struct rv_caller *c)
+bool identity_caller_is_here(const rv_auth *auth, const struct rv_caller *c)
 {
     static const char *const passed_on[] = {"forwarded", "x-forwarded-for", "x-real-ip", "via"};
     struct rv_address at;
@@ -136,13 +136,13 @@ bool rv_caller_is_here(const rv_auth *auth, const struct rv_caller *c)
 
     if (find_client(auth, c, &at, &is_tls) != WALK_NAMED || !rv_address_is_loopback(&at))
         return false;
-    bool is_told = rv_caller_is_proxy(auth, c) && has_header(c, "x-forwarded-for");
+    bool is_told = identity_caller_is_proxy(auth, c) && has_header(c, "x-forwarded-for");
     for (size_t i = 0; i < RV_COUNT(passed_on) && !is_told; i++)
         if (has_header(c, passed_on[i]))
             return false;
-    if (rv_caller_header(c, "host", &host) != 1)
+    if (identity_caller_header(c, "host", &host) != 1)
         return false;
-    return rv_host_is_local(host) || is_in_list(auth->hosts, host) || is_in_list(auth->hosts, without_port(host));
+    return identity_host_is_local(host) || is_in_list(auth->hosts, host) || is_in_list(auth->hosts, without_port(host));
 }
 
 /* --- pages --- */
@@ -154,7 +154,7 @@ static bool is_own_origin(const struct rv_caller *c, rv_str origin)
                     : origin.len > 7 && memcmp(origin.ptr, "http://", 7) == 0 ? 7
                                                                               : 0;
 
-    if (scheme == 0 || rv_caller_header(c, "host", &host) != 1)
+    if (scheme == 0 || identity_caller_header(c, "host", &host) != 1)
         return false;
     return host.len == origin.len - scheme && strncasecmp(host.ptr, origin.ptr + scheme, host.len) == 0;
 }
@@ -164,20 +164,20 @@ static bool is_listed(const rv_auth *auth, rv_str origin)
 {
     rv_str rest = rv_str_of(auth->origins), word;
 
-    while ((word = rv_list_next(&rest)).len > 0)
+    while ((word = identity_list_next(&rest)).len > 0)
         if (rv_str_eq(word, origin))
             return true;
     return false;
 }
 
-bool rv_caller_allows_origin(const rv_auth *auth, const struct rv_caller *c, rv_str origin)
+bool identity_caller_allows_origin(const rv_auth *auth, const struct rv_caller *c, rv_str origin)
 {
     return is_own_origin(c, origin) || is_listed(auth, origin);
 }
 
-bool rv_caller_is_any_origin(const rv_auth *auth, const struct rv_caller *c, rv_str origin)
+bool identity_caller_is_any_origin(const rv_auth *auth, const struct rv_caller *c, rv_str origin)
 {
-    return auth->any_origin && rv_is_origin(origin) && rv_caller_is_here(auth, c);
+    return auth->any_origin && identity_is_origin(origin) && identity_caller_is_here(auth, c);
 }
 
 static bool is_reading(const struct rv_caller *c)
@@ -186,16 +186,18 @@ static bool is_reading(const struct rv_caller *c)
            (strcmp(c->method, "GET") == 0 || strcmp(c->method, "HEAD") == 0 || strcmp(c->method, "OPTIONS") == 0);
 }
 
-int rv_caller_check_site(const rv_auth *auth, const struct rv_caller *c, bool is_cookie, struct rv_refusal *refusal)
+int identity_caller_check_site(const rv_auth *auth, const struct rv_caller *c, bool is_cookie,
+                               struct rv_refusal *refusal)
 {
     rv_str origin, site;
 
     if (is_reading(c))
         return 0;
-    int has_origin = rv_caller_header(c, "origin", &origin), has_site = rv_caller_header(c, "sec-fetch-site", &site);
+    int has_origin = identity_caller_header(c, "origin", &origin),
+        has_site = identity_caller_header(c, "sec-fetch-site", &site);
     if (has_origin != 0) {
-        if (has_origin > 0 &&
-            (rv_caller_allows_origin(auth, c, origin) || (!is_cookie && rv_caller_is_any_origin(auth, c, origin))))
+        if (has_origin > 0 && (identity_caller_allows_origin(auth, c, origin) ||
+                               (!is_cookie && identity_caller_is_any_origin(auth, c, origin))))
             return 0;
     } else if (has_site != 0) {
         if (has_site > 0 && (rv_str_is(site, "same-origin") || rv_str_is(site, "none")))
@@ -204,18 +206,19 @@ int rv_caller_check_site(const rv_auth *auth, const struct rv_caller *c, bool is
         return 0;
     }
     bool is_said = has_origin != 0 || has_site != 0;
-    rv_refuse(refusal, 403, "origin_not_allowed",
-              is_said ? "pages of this origin may not write here without a key: open the page at the address of the "
-                        "server, send the key as \"Authorization: Bearer KEY\", or name the origin with --cors-origins"
-                      : "a browser sends the header Origin here, and it is missing: other programs need no login; they "
-                        "send the key with each request, as \"Authorization: Bearer KEY\"");
-    rv_refuse_reason(refusal, "a write without a key in its headers came from another origin");
+    identity_refuse(
+        refusal, 403, "origin_not_allowed",
+        is_said ? "pages of this origin may not write here without a key: open the page at the address of the "
+                  "server, send the key as \"Authorization: Bearer KEY\", or name the origin with --cors-origins"
+                : "a browser sends the header Origin here, and it is missing: other programs need no login; they "
+                  "send the key with each request, as \"Authorization: Bearer KEY\"");
+    identity_refuse_reason(refusal, "a write without a key in its headers came from another origin");
     return RV_E_DENIED;
 }
 
 /* --- cookies --- */
 
-int rv_caller_cookie(const struct rv_caller *c, const char *name, rv_str *out)
+int identity_caller_cookie(const struct rv_caller *c, const char *name, rv_str *out)
 {
     size_t length = strlen(name);
     rv_str line;

@@ -68,9 +68,9 @@ static void write_headers(const struct rv_caller *c, rv_buf *out)
 {
     rv_str list, word;
 
-    if (rv_caller_header(c, "access-control-request-headers", &list) != 1)
+    if (identity_caller_header(c, "access-control-request-headers", &list) != 1)
         return;
-    while ((word = rv_list_next(&list)).len > 0)
+    while ((word = identity_list_next(&list)).len > 0)
         if (is_allowed(word)) {
             rv_buf_puts(out, out->len > 0 ? ", " : "");
             rv_buf_add_str(out, word);
@@ -95,17 +95,17 @@ bool rv_auth_cors(const rv_auth *auth, const struct rv_caller *c,
 {
     char origin[300];
     rv_str given, method;
-    int there = rv_caller_header(c, "origin", &given);
+    int there = identity_caller_header(c, "origin", &given);
     bool is_preflight = there != 0 && c->method && strcmp(c->method, "OPTIONS") == 0 &&
-                        rv_caller_header(c, "access-control-request-method", &method) != 0;
+                        identity_caller_header(c, "access-control-request-method", &method) != 0;
 
     put(self, "Vary", "Origin"); /* also without one: what is cached for one page is not shown to another */
-    if (there != 1 || !rv_is_origin(given) || !rv_text_keep(given, origin, sizeof origin))
+    if (there != 1 || !identity_is_origin(given) || !identity_text_keep(given, origin, sizeof origin))
         return is_preflight;
-    if (rv_caller_allows_origin(auth, c, given)) {
+    if (identity_caller_allows_origin(auth, c, given)) {
         put(self, "Access-Control-Allow-Origin", origin);
         put(self, "Access-Control-Allow-Credentials", "true");
-    } else if (rv_caller_is_any_origin(auth, c, given)) {
+    } else if (identity_caller_is_any_origin(auth, c, given)) {
         put(self, "Access-Control-Allow-Origin", "*");
     } else {
         return is_preflight;

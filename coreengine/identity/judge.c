@@ -13,28 +13,29 @@ static int judge_nothing(const rv_auth *auth, const struct rv_caller *c, bool ha
                          struct rv_refusal *refusal)
 {
     if (!rv_auth_is_open(auth, has_keys)) {
-        rv_refuse_token(refusal, NULL, "send an API key or a token: Authorization: Bearer ...");
-        rv_refuse_reason(refusal, "no credentials");
+        identity_refuse_token(refusal, NULL, "send an API key or a token: Authorization: Bearer ...");
+        identity_refuse_reason(refusal, "no credentials");
         return RV_E_DENIED;
     }
-    if (!rv_caller_is_here(auth, c)) {
-        rv_refuse_token(refusal, NULL, "without any key set up, only callers on the machine of the server are let in");
-        rv_refuse_reason(refusal,
-                         "no key is set up, and the caller is not on this machine, came through a proxy, or named "
-                         "another host");
+    if (!identity_caller_is_here(auth, c)) {
+        identity_refuse_token(refusal, NULL,
+                              "without any key set up, only callers on the machine of the server are let in");
+        identity_refuse_reason(
+            refusal, "no key is set up, and the caller is not on this machine, came through a proxy, or named "
+                     "another host");
         return RV_E_DENIED;
     }
     out->by = RV_BY_NOTHING;
     out->level = RV_LEVEL_MASTER;
     out->scopes = RV_SCOPES_ALL;
-    rv_text_keep(RV_STR_LIT(RV_STORE_TENANT), out->tenant, sizeof out->tenant);
+    identity_text_keep(RV_STR_LIT(RV_STORE_TENANT), out->tenant, sizeof out->tenant);
     return 0;
 }
 
 static int refuse_row(struct rv_refusal *refusal, const char *told, const char *why, const char *id)
 {
-    rv_refuse_token(refusal, "invalid_token", told);
-    rv_refuse_reason(refusal, "%s (key %s)", why, id[0] ? id : "-");
+    identity_refuse_token(refusal, "invalid_token", told);
+    identity_refuse_reason(refusal, "%s (key %s)", why, id[0] ? id : "-");
     return RV_E_DENIED;
 }
 
@@ -49,14 +50,14 @@ static int take_row(const struct rv_api_key_row *row, const char *told, int64_t 
     if (row->expires_us > 0 && row->expires_us <= now_us)
         return refuse_row(refusal, told, "the key has expired", row->id);
     bool is_sound = rv_level_of(row->level, &out->level) &&
-                    rv_text_keep(rv_str_of(row->tenant), out->tenant, sizeof out->tenant) && out->tenant[0] &&
-                    rv_text_keep(rv_str_of(row->user), out->user, sizeof out->user) &&
-                    rv_text_keep(rv_str_of(row->id), out->key, sizeof out->key) &&
+                    identity_text_keep(rv_str_of(row->tenant), out->tenant, sizeof out->tenant) && out->tenant[0] &&
+                    identity_text_keep(rv_str_of(row->user), out->user, sizeof out->user) &&
+                    identity_text_keep(rv_str_of(row->id), out->key, sizeof out->key) &&
                     (out->user[0] != 0) == (out->level == RV_LEVEL_USER);
     if (!is_sound)
         return refuse_row(refusal, told, "the row of the key is damaged", row->id);
-    while ((word = rv_list_next(&scopes)).len > 0)
-        out->scopes |= rv_scope_bit(word);
+    while ((word = identity_list_next(&scopes)).len > 0)
+        out->scopes |= identity_scope_bit(word);
     return 0;
 }
 
@@ -65,7 +66,7 @@ static int judge_key(const struct rv_credentials *credentials, const struct rv_a
 {
     static const char nobodys[RV_HASH_MAX] = "0000000000000000000000000000000000000000000000000000000000000000";
     bool has_row = row && strlen(row->hash) == RV_HASH_MAX - 1 && strcmp(row->id, credentials->id) == 0;
-    bool same = rv_bytes_equal(credentials->hash, has_row ? row->hash : nobodys, RV_HASH_MAX - 1);
+    bool same = identity_bytes_equal(credentials->hash, has_row ? row->hash : nobodys, RV_HASH_MAX - 1);
 
     out->by = RV_BY_KEY;
     if (!has_row || !same)
@@ -90,21 +91,21 @@ static void judge_master(struct rv_identity *out)
     out->by = RV_BY_MASTER_KEY;
     out->level = RV_LEVEL_MASTER;
     out->scopes = RV_SCOPES_ALL;
-    rv_text_keep(RV_STR_LIT(RV_STORE_TENANT), out->tenant, sizeof out->tenant);
+    identity_text_keep(RV_STR_LIT(RV_STORE_TENANT), out->tenant, sizeof out->tenant);
 }
 
 static int judge_token(const rv_auth *auth, rv_str token, int64_t now_us, struct rv_identity *out,
                        struct rv_refusal *refusal, rv_err **err)
 {
-    rv_jwks *keys = auth->key_file ? rv_key_file_keys(auth->key_file) : NULL;
+    rv_jwks *keys = auth->key_file ? identity_key_file_keys(auth->key_file) : NULL;
     const struct rv_jwt_rules rules = {.secret = {auth->secret, auth->n_secret},
                                        .keys = keys,
                                        .issuer = auth->issuer,
                                        .audience = auth->audiences,
                                        .skew_s = auth->skew_s};
     struct rv_jwt jwt;
-    int rc = rv_jwt_verify(&rules, token, now_us, &jwt, err);
-    rv_jwks_unref(keys);
+    int rc = identity_jwt_verify(&rules, token, now_us, &jwt, err);
+    identity_jwks_unref(keys);
 
     out->by = RV_BY_JWT;
     if (rc == 0 && !jwt.tenant[0] && !auth->jwt_tenant) {
@@ -112,17 +113,17 @@ static int judge_token(const rv_auth *auth, rv_str token, int64_t now_us, struct
         rc = RV_E_DENIED;
     }
     if (rc == RV_E_DENIED) {
-        rv_refuse_token(refusal, "invalid_token", BAD_TOKEN);
-        rv_refuse_reason(refusal, "%s", jwt.why);
+        identity_refuse_token(refusal, "invalid_token", BAD_TOKEN);
+        identity_refuse_reason(refusal, "%s", jwt.why);
     }
     if (rc < 0)
         return rc;
     out->level = RV_LEVEL_USER;
     out->scopes = auth->has_jwt_scopes ? auth->jwt_scopes : jwt.has_scopes ? jwt.scopes : RV_SCOPES_USUAL;
-    rv_text_keep(rv_str_of(jwt.tenant[0] ? jwt.tenant : auth->jwt_tenant), out->tenant, sizeof out->tenant);
-    rv_text_keep(rv_str_of(jwt.subject), out->user, sizeof out->user);
-    rv_text_keep(rv_str_of(jwt.email), out->email, sizeof out->email);
-    rv_text_keep(rv_str_of(jwt.name), out->name, sizeof out->name);
+    identity_text_keep(rv_str_of(jwt.tenant[0] ? jwt.tenant : auth->jwt_tenant), out->tenant, sizeof out->tenant);
+    identity_text_keep(rv_str_of(jwt.subject), out->user, sizeof out->user);
+    identity_text_keep(rv_str_of(jwt.email), out->email, sizeof out->email);
+    identity_text_keep(rv_str_of(jwt.name), out->name, sizeof out->name);
     return 0;
 }
 
@@ -131,20 +132,20 @@ static int judge_token(const rv_auth *auth, rv_str token, int64_t now_us, struct
 static int name_tenant(const struct rv_caller *c, struct rv_identity *identity, struct rv_refusal *refusal)
 {
     rv_str tenant;
-    int there = rv_caller_header(c, "x-tenant-id", &tenant);
+    int there = identity_caller_header(c, "x-tenant-id", &tenant);
 
     if (there == 0)
         return 0;
-    if (there < 0 || !rv_is_store_id(tenant))
-        return rv_refuse_malformed(refusal, "X-Tenant-Id is not an id, or is there several times");
+    if (there < 0 || !identity_is_store_id(tenant))
+        return identity_refuse_malformed(refusal, "X-Tenant-Id is not an id, or is there several times");
     if (identity->level == RV_LEVEL_MASTER) {
-        rv_text_keep(tenant, identity->tenant, sizeof identity->tenant);
+        identity_text_keep(tenant, identity->tenant, sizeof identity->tenant);
         return 0;
     }
     if (rv_str_is(tenant, identity->tenant))
         return 0;
-    rv_refuse(refusal, 403, "other_tenant", "X-Tenant-Id is not the tenant of the key or token");
-    rv_refuse_reason(refusal, "X-Tenant-Id is not %s", identity->tenant);
+    identity_refuse(refusal, 403, "other_tenant", "X-Tenant-Id is not the tenant of the key or token");
+    identity_refuse_reason(refusal, "X-Tenant-Id is not %s", identity->tenant);
     return RV_E_DENIED;
 }
 
@@ -152,13 +153,13 @@ static void keep_shown(const struct rv_caller *c, const char *header, char *out,
 {
     rv_str text;
 
-    if (rv_caller_header(c, header, &text) != 1 || !rv_utf8_valid(text, NULL))
+    if (identity_caller_header(c, header, &text) != 1 || !rv_utf8_valid(text, NULL))
         return;
     for (size_t i = 0; i < text.len; i++)
         if (rv_utf8_control(text.ptr + i, text.len - i))
             return;
     if (text.len > 0 && text.len < size)
-        rv_text_keep(text, out, size);
+        identity_text_keep(text, out, size);
 }
 
 /* 1: the header named the user. */
@@ -166,15 +167,16 @@ static int name_user_by(const rv_auth *auth, const struct rv_caller *c, const ch
                         struct rv_identity *identity, struct rv_refusal *refusal)
 {
     rv_str user;
-    int there = rv_caller_header(c, header, &user);
+    int there = identity_caller_header(c, header, &user);
 
     if (there == 0)
         return 0;
-    bool is_sound = there > 0 && (auth->any_user_id ? rv_is_store_id(user) &&
-                                                          rv_text_keep(user, identity->user, sizeof identity->user)
-                                                    : rv_uuid_read(user, identity->user));
+    bool is_sound = there > 0 &&
+                    (auth->any_user_id
+                         ? identity_is_store_id(user) && identity_text_keep(user, identity->user, sizeof identity->user)
+                         : rv_uuid_read(user, identity->user));
     if (!is_sound)
-        return rv_refuse_malformed(
+        return identity_refuse_malformed(
             refusal, auth->any_user_id ? "the id of the user is empty, too long, has control characters, or is "
                                          "there several times"
                                        : "the id of the user is not a UUID, or is there several times");
@@ -195,7 +197,7 @@ static int name_user(const rv_auth *auth, const struct rv_caller *c, struct rv_i
         named = name_user_by(auth, c, "x-user-id", identity, refusal);
     if (named > 0)
         keep_shown(c, "x-user-email", identity->email, sizeof identity->email);
-    if (named != 0 || !rv_caller_is_proxy(auth, c))
+    if (named != 0 || !identity_caller_is_proxy(auth, c))
         return named < 0 ? named : 0;
     named = name_user_by(auth, c, "x-openwebui-user-id", identity, refusal);
     if (named > 0) {
@@ -236,11 +238,11 @@ int rv_auth_verify(const rv_auth *auth, const struct rv_caller *c, const struct 
     struct rv_identity who = {.peer = ""};
     struct rv_address client;
 
-    if (rv_caller_client(auth, c, &client, &who.is_tls))
+    if (identity_caller_client(auth, c, &client, &who.is_tls))
         rv_address_write(&client, who.peer);
     int rc = judge(auth, c, e, &who, refusal, err);
     if (rc == 0 && (e->credentials->is_ambient || who.by == RV_BY_NOTHING))
-        rc = rv_caller_check_site(auth, c, who.by != RV_BY_NOTHING, refusal);
+        rc = identity_caller_check_site(auth, c, who.by != RV_BY_NOTHING, refusal);
     if (rc == 0)
         rc = name_tenant(c, &who, refusal);
     if (rc == 0)
@@ -261,14 +263,15 @@ int rv_auth_note_request(rv_auth *auth, const struct rv_identity *identity, int6
         return 0;
     memcpy(name, identity->tenant, n);
     name[n] = '\n'; /* no id has one */
-    rv_text_keep(rv_str_of(identity->user), name + n + 1, sizeof name - n - 1);
-    int64_t wait = identity->user[0]  ? rv_rates_take(auth->rates, "user", name, auth->per_minute, now_us)
-                   : identity->key[0] ? rv_rates_take(auth->rates, "key", identity->key, auth->per_minute, now_us)
-                                      : rv_rates_take(auth->rates, "peer", identity->peer, auth->per_minute, now_us);
+    identity_text_keep(rv_str_of(identity->user), name + n + 1, sizeof name - n - 1);
+    int64_t wait = identity->user[0] ? identity_rates_take(auth->rates, "user", name, auth->per_minute, now_us)
+                   : identity->key[0]
+                       ? identity_rates_take(auth->rates, "key", identity->key, auth->per_minute, now_us)
+                       : identity_rates_take(auth->rates, "peer", identity->peer, auth->per_minute, now_us);
     if (wait == 0)
         return 0;
-    rv_refuse(refusal, 429, "rate_limited", "there were too many requests in the last minute");
-    rv_refuse_reason(refusal, "more than %lld requests a minute", (long long)auth->per_minute);
+    identity_refuse(refusal, 429, "rate_limited", "there were too many requests in the last minute");
+    identity_refuse_reason(refusal, "more than %lld requests a minute", (long long)auth->per_minute);
     refusal->retry_us = wait;
     return RV_E_DENIED;
 }

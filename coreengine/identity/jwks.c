@@ -33,13 +33,13 @@ struct rv_jwks {
     struct jwk keys[MAX_KEYS];
 };
 
-rv_jwks *rv_jwks_ref(rv_jwks *set)
+rv_jwks *identity_jwks_ref(rv_jwks *set)
 {
     atomic_fetch_add(&set->more_refs, 1);
     return set;
 }
 
-void rv_jwks_unref(rv_jwks *set)
+void identity_jwks_unref(rv_jwks *set)
 {
     if (set && atomic_fetch_sub(&set->more_refs, 1) > 0)
         return;
@@ -63,7 +63,7 @@ static int read_number(json_object *jwk, const char *member, unsigned char out[M
     if (!json_object_object_get_ex(jwk, member, &v) || !json_object_is_type(v, json_type_string))
         return RV_FAIL(err, RV_E_INVALID, "\"%s\" is missing or not a string", member);
     rv_str text = rv_json_str(v);
-    if (text.len > (size_t)MAX_NUMBER * 4 / 3 || !rv_base64url_read(text, out, n) || *n == 0)
+    if (text.len > (size_t)MAX_NUMBER * 4 / 3 || !identity_base64url_read(text, out, n) || *n == 0)
         return RV_FAIL(err, RV_E_INVALID, "\"%s\" is not the base64url text of a number of at most %d bits", member,
                        MAX_RSA_BITS);
     return 0;
@@ -186,7 +186,7 @@ static int add_key(rv_jwks *set, json_object *jwk, rv_err **err)
     if (rc != 0)
         return rc < 0 ? rc : 0;
     rc = read_kid(jwk, &k, err);
-    if (rc == 0 && k.has_kid && rv_jwks_find(set, k.alg, (rv_str){k.kid, k.n_kid}) >= 0)
+    if (rc == 0 && k.has_kid && identity_jwks_find(set, k.alg, (rv_str){k.kid, k.n_kid}) >= 0)
         rc = RV_FAIL(err, RV_E_INVALID, "another key has the same \"kid\"");
     if (rc == 0)
         rc = k.alg == RV_JWT_RS256 ? read_rsa(jwk, &k.rsa, err) : read_point(jwk, &k.point, err);
@@ -219,7 +219,7 @@ static int add_keys(rv_jwks *set, json_object *root, rv_err **err)
     return rc;
 }
 
-int rv_jwks_parse(rv_str text, rv_jwks **out, rv_err **err)
+int identity_jwks_parse(rv_str text, rv_jwks **out, rv_err **err)
 {
     const struct rv_json_opts opts = {.max_bytes = MAX_FILE, .max_depth = 8, .what = "key set"};
     rv_jwks *set = calloc(1, sizeof *set);
@@ -234,19 +234,19 @@ int rv_jwks_parse(rv_str text, rv_jwks **out, rv_err **err)
                  : RV_FAIL(err, RV_E_INVALID, "it is not a JSON Web Key Set: an object with an array \"keys\"");
     json_object_put(root);
     if (rc < 0)
-        rv_jwks_unref(set);
+        identity_jwks_unref(set);
     else
         *out = set;
     return rc;
 }
 
-int rv_jwks_read(const char *path, rv_jwks **out, rv_err **err)
+int identity_jwks_read(const char *path, rv_jwks **out, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(MAX_FILE);
     int rc = rv_file_read(path, &text, err);
 
     if (rc == 0)
-        rc = rv_jwks_parse(rv_buf_str(&text), out, err);
+        rc = identity_jwks_parse(rv_buf_str(&text), out, err);
     rv_buf_fini(&text);
     if (rc == 0)
         return 0;
@@ -256,7 +256,7 @@ int rv_jwks_read(const char *path, rv_jwks **out, rv_err **err)
     return RV_WRAP(err, rc, "read the keys of tokens from \"%s\"", path);
 }
 
-int rv_jwks_find(const rv_jwks *set, enum rv_jwt_alg alg, rv_str kid)
+int identity_jwks_find(const rv_jwks *set, enum rv_jwt_alg alg, rv_str kid)
 {
     int found = -1;
 
@@ -283,8 +283,8 @@ static bool verify_point(const struct ecc_point *point, const unsigned char *dig
     return holds;
 }
 
-bool rv_jwks_verify(const rv_jwks *set, int key, const unsigned char digest[RV_DIGEST], const unsigned char *signature,
-                    size_t n)
+bool identity_jwks_verify(const rv_jwks *set, int key, const unsigned char digest[RV_DIGEST],
+                          const unsigned char *signature, size_t n)
 {
     const struct jwk *k = &set->keys[key];
     mpz_t s;

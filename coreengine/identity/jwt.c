@@ -64,7 +64,7 @@ static int split(rv_str text, struct token *t, struct rv_jwt *out, rv_err **err)
     unsigned char *at = t->bytes, *starts[3];
     for (int i = 0; i < 3; at += n[i++]) {
         starts[i] = at;
-        if (parts[i].len == 0 || !rv_base64url_read(parts[i], at, &n[i]))
+        if (parts[i].len == 0 || !identity_base64url_read(parts[i], at, &n[i]))
             return deny(out, "a part of the token is not base64url in its one spelling");
     }
     t->header = (rv_str){(const char *)starts[0], n[0]};
@@ -99,7 +99,7 @@ static bool has_fine_type(json_object *header)
 
     if (!json_object_object_get_ex(header, "typ", &v))
         return true;
-    if (!rv_text_keep(rv_json_str(v), lower, sizeof lower))
+    if (!identity_text_keep(rv_json_str(v), lower, sizeof lower))
         return false;
     for (char *p = lower; *p; p++)
         *p = rv_ascii_lower(*p);
@@ -145,7 +145,7 @@ static bool verify_hmac(rv_str secret, const struct token *t)
     hmac_sha256_set_key(&ctx, secret.len, (const uint8_t *)secret.ptr);
     hmac_sha256_update(&ctx, t->signed_part.len, (const uint8_t *)t->signed_part.ptr);
     hmac_sha256_digest(&ctx, sizeof mac, mac);
-    bool same = t->n_signature == sizeof mac && rv_bytes_equal(mac, t->signature, sizeof mac);
+    bool same = t->n_signature == sizeof mac && identity_bytes_equal(mac, t->signature, sizeof mac);
     rv_secret_wipe(&ctx, sizeof ctx);
     rv_secret_wipe(mac, sizeof mac);
     return same;
@@ -161,14 +161,14 @@ static int verify(const struct rv_jwt_rules *rules, enum rv_jwt_alg alg, rv_str 
             return deny(out, "no secret for HS256 is set up");
         return verify_hmac(rules->secret, t) ? 0 : deny_kid(out, "the signature is wrong", kid);
     }
-    int key = rules->keys ? rv_jwks_find(rules->keys, alg, kid) : -1;
+    int key = rules->keys ? identity_jwks_find(rules->keys, alg, kid) : -1;
     if (key < 0)
         return deny_kid(out,
                         key == -2 ? "the token does not say by which of several keys it is signed"
                                   : "there is no key for the token",
                         kid);
-    rv_secret_digest(t->signed_part, digest);
-    if (!rv_jwks_verify(rules->keys, key, digest, t->signature, t->n_signature))
+    identity_secret_digest(t->signed_part, digest);
+    if (!identity_jwks_verify(rules->keys, key, digest, t->signature, t->n_signature))
         return deny_kid(out, "the signature is wrong", kid);
     return 0;
 }
@@ -215,7 +215,7 @@ static bool is_audience(const char *list, json_object *v)
 {
     rv_str rest = rv_str_of(list), word;
 
-    while ((word = rv_list_next(&rest)).len > 0)
+    while ((word = identity_list_next(&rest)).len > 0)
         if (json_object_is_type(v, json_type_string) && rv_str_eq(rv_json_str(v), word))
             return true;
     return false;
@@ -245,8 +245,8 @@ static void add_scopes(rv_str words, struct rv_jwt *out)
 {
     rv_str word;
 
-    while ((word = rv_list_next(&words)).len > 0)
-        out->scopes |= rv_scope_bit(word); /* other words are for other services */
+    while ((word = identity_list_next(&words)).len > 0)
+        out->scopes |= identity_scope_bit(word); /* other words are for other services */
 }
 
 /* `scope`, a text with blanks between (RFC 9068), or `scopes`, an array or such a text. */
@@ -279,20 +279,20 @@ static void keep_shown(json_object *claims, const char *name, char *out, size_t 
     for (size_t i = 0; i < text.len; i++)
         if (rv_utf8_control(text.ptr + i, text.len - i))
             return;
-    rv_text_keep(text, out, size);
+    identity_text_keep(text, out, size);
 }
 
 static int read_who(json_object *claims, struct rv_jwt *out)
 {
     json_object *v = NULL;
 
-    if (!json_object_object_get_ex(claims, "sub", &v) || !rv_is_store_id(rv_json_str(v)))
+    if (!json_object_object_get_ex(claims, "sub", &v) || !identity_is_store_id(rv_json_str(v)))
         return deny(out, "\"sub\" is missing or not an id");
-    rv_text_keep(rv_json_str(v), out->subject, sizeof out->subject);
+    identity_text_keep(rv_json_str(v), out->subject, sizeof out->subject);
     if (json_object_object_get_ex(claims, "tenant_id", &v)) {
-        if (!rv_is_store_id(rv_json_str(v)))
+        if (!identity_is_store_id(rv_json_str(v)))
             return deny(out, "\"tenant_id\" is not an id");
-        rv_text_keep(rv_json_str(v), out->tenant, sizeof out->tenant);
+        identity_text_keep(rv_json_str(v), out->tenant, sizeof out->tenant);
     }
     /* A token that renews others, or proves an address, opens nothing. */
     if (json_object_object_get_ex(claims, "type", &v) && !rv_str_is(rv_json_str(v), "access"))
@@ -329,7 +329,8 @@ static int judge(const struct rv_jwt_rules *rules, const struct token *t, int64_
     return rc;
 }
 
-int rv_jwt_verify(const struct rv_jwt_rules *rules, rv_str token, int64_t now_us, struct rv_jwt *out, rv_err **err)
+int identity_jwt_verify(const struct rv_jwt_rules *rules, rv_str token, int64_t now_us, struct rv_jwt *out,
+                        rv_err **err)
 {
     struct token t = {.bytes = NULL};
 

@@ -22,7 +22,7 @@ struct rv_key_file {
 static int read_set(struct rv_key_file *f, int64_t now_us, const struct stamp *stamp, rv_err **err)
 {
     rv_jwks *fresh = NULL;
-    int rc = rv_jwks_read(f->path, &fresh, err);
+    int rc = identity_jwks_read(f->path, &fresh, err);
 
     if (rc < 0)
         return rc;
@@ -34,7 +34,7 @@ static int read_set(struct rv_key_file *f, int64_t now_us, const struct stamp *s
         fresh = old;
     }
     pthread_mutex_unlock(&f->lock);
-    rv_jwks_unref(fresh);
+    identity_jwks_unref(fresh);
     return 0;
 }
 
@@ -51,7 +51,7 @@ static bool stamp_of(const char *path, struct stamp *out)
     return true;
 }
 
-int rv_key_file_new(const char *path, int64_t now_us, struct rv_key_file **out, rv_err **err)
+int identity_key_file_new(const char *path, int64_t now_us, struct rv_key_file **out, rv_err **err)
 {
     struct rv_key_file *f = calloc(1, sizeof *f);
     struct stamp stamp;
@@ -65,23 +65,23 @@ int rv_key_file_new(const char *path, int64_t now_us, struct rv_key_file **out, 
     RV_IGNORE((stamp_of(path, &stamp), 0), "reading it says why it cannot be read");
     int rc = read_set(f, now_us, &stamp, err);
     if (rc < 0)
-        rv_key_file_free(f);
+        identity_key_file_free(f);
     else
         *out = f;
     return rc;
 }
 
-void rv_key_file_free(struct rv_key_file *f)
+void identity_key_file_free(struct rv_key_file *f)
 {
     if (!f)
         return;
-    rv_jwks_unref(f->keys);
+    identity_jwks_unref(f->keys);
     pthread_mutex_destroy(&f->lock);
     free(f->path);
     free(f);
 }
 
-int rv_key_file_look(struct rv_key_file *f, int64_t now_us, rv_err **err)
+int identity_key_file_look(struct rv_key_file *f, int64_t now_us, rv_err **err)
 {
     struct stamp stamp, read;
 
@@ -99,10 +99,10 @@ int rv_key_file_look(struct rv_key_file *f, int64_t now_us, rv_err **err)
     return read_set(f, now_us, &stamp, err);
 }
 
-rv_jwks *rv_key_file_keys(struct rv_key_file *f)
+rv_jwks *identity_key_file_keys(struct rv_key_file *f)
 {
     pthread_mutex_lock(&f->lock);
-    rv_jwks *keys = rv_jwks_ref(f->keys);
+    rv_jwks *keys = identity_jwks_ref(f->keys);
     pthread_mutex_unlock(&f->lock);
     return keys;
 }

@@ -24,9 +24,9 @@ void rv_api_key_make(struct rv_rand rand, struct rv_new_key *out)
     rand.fill(rand.self, secret, sizeof secret);
     rv_hex(id, sizeof id, out->id);
     out->id[RV_API_KEY_ID] = 0;
-    rv_base64url_write(secret, sizeof secret, word);
+    identity_base64url_write(secret, sizeof secret, word);
     snprintf(out->text, sizeof out->text, PREFIX "%s_%s", out->id, word);
-    rv_secret_hash(rv_str_of(word), out->hash);
+    identity_secret_hash(rv_str_of(word), out->hash);
     rv_secret_wipe(secret, sizeof secret);
     rv_secret_wipe(word, sizeof word);
 }
@@ -41,11 +41,11 @@ bool rv_api_key_read(rv_str text, char id[RV_API_KEY_ID + 1], char hash[RV_HASH_
         text.ptr[before - 1] != '_')
         return false;
     rv_str name = {text.ptr + strlen(PREFIX), RV_API_KEY_ID}, word = {text.ptr + before, RV_API_KEY_SECRET};
-    bool sound = is_key_id(name) && rv_base64url_read(word, secret, &n) && n == RV_DIGEST;
+    bool sound = is_key_id(name) && identity_base64url_read(word, secret, &n) && n == RV_DIGEST;
     rv_secret_wipe(secret, sizeof secret);
     if (!sound)
         return false;
-    rv_text_keep(name, id, RV_API_KEY_ID + 1);
-    rv_secret_hash(word, hash);
+    identity_text_keep(name, id, RV_API_KEY_ID + 1);
+    identity_secret_hash(word, hash);
     return true;
 }

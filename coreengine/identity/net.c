@@ -33,7 +33,7 @@ static rv_str without_port(rv_str text)
     return is_number((rv_str){colon + 1, text.len - n - 1}, 5) ? (rv_str){text.ptr, n} : (rv_str){NULL, 0};
 }
 
-bool rv_address_read(rv_str text, struct rv_address *out)
+bool identity_address_read(rv_str text, struct rv_address *out)
 {
     rv_str bare = without_port(rv_str_trim(text));
     char copy[MAX_ADDRESS];
@@ -41,7 +41,7 @@ bool rv_address_read(rv_str text, struct rv_address *out)
     const char *zone = rv_str_find(bare, '%');
     if (zone)
         bare.len = (size_t)(zone - bare.ptr);
-    if (bare.len == 0 || !rv_text_keep(bare, copy, sizeof copy))
+    if (bare.len == 0 || !identity_text_keep(bare, copy, sizeof copy))
         return false;
     unsigned char v4[4];
     if (inet_pton(AF_INET, copy, v4) == 1) {
@@ -51,7 +51,7 @@ bool rv_address_read(rv_str text, struct rv_address *out)
     return inet_pton(AF_INET6, copy, out->bytes) == 1;
 }
 
-bool rv_network_has(const struct rv_network *n, const struct rv_address *a)
+bool identity_network_has(const struct rv_network *n, const struct rv_address *a)
 {
     size_t whole = (size_t)n->bits / 8;
     unsigned rest = (unsigned)n->bits % 8;
@@ -61,7 +61,7 @@ bool rv_network_has(const struct rv_network *n, const struct rv_address *a)
     return rest == 0 || (n->at.bytes[whole] ^ a->bytes[whole]) >> (8 - rest) == 0;
 }
 
-bool rv_network_read(rv_str text, struct rv_network *out)
+bool identity_network_read(rv_str text, struct rv_network *out)
 {
     const char *slash = rv_str_find(text, '/');
     rv_str at = {text.ptr, slash ? (size_t)(slash - text.ptr) : text.len};
@@ -70,8 +70,8 @@ bool rv_network_read(rv_str text, struct rv_network *out)
     char bare[MAX_ADDRESS];
     int n = 0;
 
-    if (at.len == 0 || !rv_text_keep(at, bare, sizeof bare) || strpbrk(bare, "[]% ") ||
-        !rv_address_read(at, &out->at) || (!has_colon != rv_address_is_v4(&out->at)))
+    if (at.len == 0 || !identity_text_keep(at, bare, sizeof bare) || strpbrk(bare, "[]% ") ||
+        !identity_address_read(at, &out->at) || (!has_colon != rv_address_is_v4(&out->at)))
         return false;
     v4 = rv_address_is_v4(&out->at);
     for (size_t i = 0; i < bits.len; i++)
@@ -94,19 +94,19 @@ static bool ends_with(rv_str s, const char *end)
     return s.len > n && memcmp(s.ptr + s.len - n, end, n) == 0;
 }
 
-bool rv_host_is_local(rv_str host)
+bool identity_host_is_local(rv_str host)
 {
     rv_str name = without_port(host);
     struct rv_address a;
     char lower[MAX_ADDRESS];
 
-    if (!rv_text_keep(name, lower, sizeof lower))
+    if (!identity_text_keep(name, lower, sizeof lower))
         return false;
     for (char *p = lower; *p; p++)
         *p = rv_ascii_lower(*p);
     if (strcmp(lower, "localhost") == 0 || ends_with(rv_str_of(lower), ".localhost"))
         return true;
-    return rv_address_read(name, &a) && rv_address_is_loopback(&a);
+    return identity_address_read(name, &a) && rv_address_is_loopback(&a);
 }
 
 /* And has more behind it. */
@@ -117,7 +117,7 @@ static bool starts_with(rv_str s, const char *start)
     return s.len > n && memcmp(s.ptr, start, n) == 0;
 }
 
-bool rv_is_origin(rv_str text)
+bool identity_is_origin(rv_str text)
 {
     size_t scheme = starts_with(text, "https://")  ? strlen("https://")
                     : starts_with(text, "http://") ? strlen("http://")

@@ -23,7 +23,7 @@ struct rv_rates {
     struct slot sets[N_SETS][N_WAYS];
 };
 
-int rv_rates_new(struct rv_rand rand, rv_rates **out, rv_err **err)
+int identity_rates_new(struct rv_rand rand, rv_rates **out, rv_err **err)
 {
     rv_rates *r = calloc(1, sizeof *r);
 
@@ -35,7 +35,7 @@ int rv_rates_new(struct rv_rand rand, rv_rates **out, rv_err **err)
     return 0;
 }
 
-void rv_rates_free(rv_rates *r)
+void identity_rates_free(rv_rates *r)
 {
     if (r)
         pthread_mutex_destroy(&r->lock);
@@ -99,12 +99,12 @@ static int64_t ask(rv_rates *r, const char *kind, const char *name, int64_t per_
     return wait;
 }
 
-int64_t rv_rates_take(rv_rates *r, const char *kind, const char *name, int64_t per_minute, int64_t now_us)
+int64_t identity_rates_take(rv_rates *r, const char *kind, const char *name, int64_t per_minute, int64_t now_us)
 {
     return ask(r, kind, name, per_minute, now_us, true);
 }
 
-int64_t rv_rates_look(rv_rates *r, const char *kind, const char *name, int64_t per_minute, int64_t now_us)
+int64_t identity_rates_look(rv_rates *r, const char *kind, const char *name, int64_t per_minute, int64_t now_us)
 {
     return ask(r, kind, name, per_minute, now_us, false);
 }

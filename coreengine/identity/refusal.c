@@ -7,7 +7,7 @@
 
 #define CHALLENGE "Bearer realm=\"reeve\""
 
-int rv_refuse(struct rv_refusal *refusal, int status, const char *code, const char *detail)
+int identity_refuse(struct rv_refusal *refusal, int status, const char *code, const char *detail)
 {
     *refusal = (struct rv_refusal){.status = status, .code = code};
     snprintf(refusal->detail, sizeof refusal->detail, "%s", detail);
@@ -16,9 +16,9 @@ int rv_refuse(struct rv_refusal *refusal, int status, const char *code, const ch
     return RV_E_DENIED;
 }
 
-int rv_refuse_token(struct rv_refusal *refusal, const char *code, const char *detail)
+int identity_refuse_token(struct rv_refusal *refusal, const char *code, const char *detail)
 {
-    rv_refuse(refusal, 401, code ? code : "unauthenticated", detail);
+    identity_refuse(refusal, 401, code ? code : "unauthenticated", detail);
     if (code)
         snprintf(refusal->authenticate, sizeof refusal->authenticate, CHALLENGE ", error=\"%s\"", code);
     else
@@ -26,7 +26,7 @@ int rv_refuse_token(struct rv_refusal *refusal, const char *code, const char *de
     return RV_E_DENIED;
 }
 
-void rv_refuse_reason(struct rv_refusal *refusal, const char *fmt, ...)
+void identity_refuse_reason(struct rv_refusal *refusal, const char *fmt, ...)
 {
     va_list args;
 
@@ -48,25 +48,25 @@ int rv_identity_needs(const struct rv_identity *identity, enum rv_api_scope scop
 {
     if (identity->scopes >> scope & 1)
         return 0;
-    rv_refuse(refusal, 403, "insufficient_scope", "");
+    identity_refuse(refusal, 403, "insufficient_scope", "");
     snprintf(refusal->detail, sizeof refusal->detail, "this needs the scope \"%s\"", rv_scope_text(scope));
     snprintf(refusal->authenticate, sizeof refusal->authenticate,
              CHALLENGE ", error=\"insufficient_scope\", scope=\"%s\"", rv_scope_text(scope));
-    rv_refuse_reason(refusal, "the scope %s is missing", rv_scope_text(scope));
+    identity_refuse_reason(refusal, "the scope %s is missing", rv_scope_text(scope));
     return RV_E_DENIED;
 }
 
 void rv_refuse_quota(struct rv_refusal *refusal, const char *why, int64_t again_us, int64_t now_us)
 {
-    rv_refuse(refusal, 429, "quota_exceeded", "");
+    identity_refuse(refusal, 429, "quota_exceeded", "");
     rv_str text = rv_utf8_cut(rv_str_of(why), sizeof refusal->detail - 1);
-    rv_text_keep(text, refusal->detail, sizeof refusal->detail);
+    identity_text_keep(text, refusal->detail, sizeof refusal->detail);
     refusal->retry_us = again_us > now_us ? again_us - now_us : 0;
 }
 
 void rv_refuse_drain(struct rv_refusal *refusal, int64_t wait_us)
 {
-    rv_refuse(refusal, 503, "draining", "the server is about to stop; ask again");
+    identity_refuse(refusal, 503, "draining", "the server is about to stop; ask again");
     refusal->retry_us = wait_us;
 }
 
@@ -76,9 +76,9 @@ struct rv_store_scope rv_identity_scope(const struct rv_identity *identity)
                                    .user = identity->level == RV_LEVEL_USER ? identity->user : NULL};
 }
 
-int rv_refuse_malformed(struct rv_refusal *refusal, const char *what)
+int identity_refuse_malformed(struct rv_refusal *refusal, const char *what)
 {
-    rv_refuse(refusal, 400, "invalid_request", what);
-    rv_refuse_reason(refusal, "%s", what);
+    identity_refuse(refusal, 400, "invalid_request", what);
+    identity_refuse_reason(refusal, "%s", what);
     return RV_E_DENIED;
 }

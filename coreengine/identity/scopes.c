@@ -48,7 +48,7 @@ static uint32_t readers(void)
     return set;
 }
 
-uint32_t rv_scope_bit(rv_str word)
+uint32_t identity_scope_bit(rv_str word)
 {
     for (int i = 0; i < RV_N_SCOPE; i++)
         if (rv_str_is(word, words[i]))
@@ -59,7 +59,7 @@ uint32_t rv_scope_bit(rv_str word)
 /* 0: it is not a word. */
 static uint32_t set_of(rv_str word)
 {
-    uint32_t one = rv_scope_bit(word);
+    uint32_t one = identity_scope_bit(word);
 
     return one                        ? one
            : rv_str_is(word, "all")   ? RV_SCOPES_ALL
@@ -73,7 +73,7 @@ int rv_scopes_parse(rv_str list, uint32_t *out, rv_err **err)
     uint32_t set = 0;
     rv_str word;
 
-    while ((word = rv_list_next(&list)).len > 0) {
+    while ((word = identity_list_next(&list)).len > 0) {
         uint32_t one = set_of(word);
         if (!one) {
             const char *near = rv_nearest(word, words, RV_COUNT(words));

@@ -9,7 +9,7 @@ enum knowledge_fault {
     RV_KNOWLEDGE_FAULTS(X)
 #undef X
 };
-const char *rv_asking_fault_text(enum knowledge_fault fault); /* results.c */
+const char *knowledge_asking_fault_text(enum knowledge_fault fault); /* results.c */
 
 /* A query that is answered. All but results and warnings is borrowed. */
 struct asking {
@@ -25,12 +25,12 @@ struct asking {
 
 /* --- results.c --- */
 /** Add a result, which it takes on every path. *is_full (may be NULL): it did not fit, and no other will be taken. */
-RV_MUST_CHECK int rv_asking_add_take(struct asking *a, json_object *result, bool *is_full, rv_err **err);
-RV_MUST_CHECK int rv_asking_warn(struct asking *a, rv_str text, rv_err **err);
+RV_MUST_CHECK int knowledge_asking_add_take(struct asking *a, json_object *result, bool *is_full, rv_err **err);
+RV_MUST_CHECK int knowledge_asking_warn(struct asking *a, rv_str text, rv_err **err);
 
 /* --- the modes --- */
-RV_MUST_CHECK int rv_asking_look_up(struct asking *a, rv_err **err);
-RV_MUST_CHECK int rv_asking_traverse(struct asking *a, rv_err **err);
-RV_MUST_CHECK int rv_asking_sql(struct asking *a, rv_err **err);
+RV_MUST_CHECK int knowledge_asking_look_up(struct asking *a, rv_err **err);
+RV_MUST_CHECK int knowledge_asking_traverse(struct asking *a, rv_err **err);
+RV_MUST_CHECK int knowledge_asking_sql(struct asking *a, rv_err **err);
 
 #endif

@@ -61,7 +61,7 @@ static int add_row_take(struct asking *a, const char *kind, json_object *data, r
     }
     rc = rv_json_set_take(result, "data", data, err);
     if (rc == 0)
-        return rv_asking_add_take(a, result, NULL, err);
+        return knowledge_asking_add_take(a, result, NULL, err);
     json_object_put(result);
     return rc;
 }
@@ -249,7 +249,7 @@ static int look_up(struct asking *a, rv_str key, const char *text, rv_err **err)
     return rc;
 }
 
-int rv_asking_look_up(struct asking *a, rv_err **err)
+int knowledge_asking_look_up(struct asking *a, rv_err **err)
 {
     int rc = 0;
 

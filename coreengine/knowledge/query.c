@@ -14,9 +14,9 @@ static int take_found(struct asking *a, json_object *found, json_object *warning
     int rc = 0;
 
     for (size_t i = 0; i < json_object_array_length(found) && rc == 0 && !is_full; i++)
-        rc = rv_asking_add_take(a, json_object_get(json_object_array_get_idx(found, i)), &is_full, err);
+        rc = knowledge_asking_add_take(a, json_object_get(json_object_array_get_idx(found, i)), &is_full, err);
     for (size_t i = 0; warnings && i < json_object_array_length(warnings) && rc == 0; i++)
-        rc = rv_asking_warn(a, rv_json_str(json_object_array_get_idx(warnings, i)), err);
+        rc = knowledge_asking_warn(a, rv_json_str(json_object_array_get_idx(warnings, i)), err);
     json_object_put(found);
     json_object_put(warnings);
     return rc;
@@ -66,11 +66,11 @@ static int answer(struct asking *a, rv_err **err)
 {
     switch (a->q->mode) {
     case RV_REM_LOOKUP:
-        return rv_asking_look_up(a, err);
+        return knowledge_asking_look_up(a, err);
     case RV_REM_TRAVERSE:
-        return rv_asking_traverse(a, err);
+        return knowledge_asking_traverse(a, err);
     case RV_REM_SQL:
-        return rv_asking_sql(a, err);
+        return knowledge_asking_sql(a, err);
     case RV_REM_SEARCH:
         return search(a, err);
     case RV_REM_FUZZY:
@@ -132,7 +132,7 @@ static int ask(struct asking *a, json_object **out, rv_err **err)
     int rc = a->results && a->warnings ? 0 : RV_FAIL(err, RV_E_NOMEM, "answer a query");
 
     for (size_t i = 0; i < a->q->n_warnings && rc == 0; i++)
-        rc = rv_asking_warn(a, a->q->warnings[i], err);
+        rc = knowledge_asking_warn(a, a->q->warnings[i], err);
     if (rc == 0)
         rc = answer(a, err);
     return rc < 0 ? rc : build(a, out, err);

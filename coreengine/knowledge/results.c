@@ -9,7 +9,7 @@ static const char *const faults[] = {
 #undef X
 };
 
-const char *rv_asking_fault_text(enum knowledge_fault fault)
+const char *knowledge_asking_fault_text(enum knowledge_fault fault)
 {
     return faults[fault];
 }
@@ -32,7 +32,7 @@ static int measure(const struct asking *a, json_object *result, size_t *out, rv_
     return rc == 0 || rc == RV_E_LIMIT ? 0 : RV_FAIL(err, rc, "write a result");
 }
 
-int rv_asking_add_take(struct asking *a, json_object *result, bool *is_full, rv_err **err)
+int knowledge_asking_add_take(struct asking *a, json_object *result, bool *is_full, rv_err **err)
 {
     size_t n = 0;
     int rc = 0;
@@ -53,7 +53,7 @@ int rv_asking_add_take(struct asking *a, json_object *result, bool *is_full, rv_
     return rc;
 }
 
-int rv_asking_warn(struct asking *a, rv_str text, rv_err **err)
+int knowledge_asking_warn(struct asking *a, rv_str text, rv_err **err)
 {
     return rv_json_push_take(a->warnings, json_object_new_string_len(text.ptr, (int)text.len), err);
 }

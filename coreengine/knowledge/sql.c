@@ -67,7 +67,7 @@ static int on_row(void *self, const struct rv_cell *cells, size_t n, rv_err **er
         json_object_put(row);
         return rc;
     }
-    rc = rv_asking_add_take(r->a, row, &is_full, err);
+    rc = knowledge_asking_add_take(r->a, row, &is_full, err);
     return rc == 0 && is_full ? RV_STORE_ENOUGH : rc;
 }
 
@@ -90,12 +90,12 @@ static int carry_out(struct asking *a, const struct rv_rem_sql *sql, rv_err **er
     free(r.names);
     a->is_truncated = a->is_truncated || asked.has_more || asked.cut_cells;
     if (rc == 0 && asked.cut_cells)
-        rc = rv_asking_warn(a, RV_STR_LIT("texts of more than " RV_LIMIT_TEXT(RV_KNOWLEDGE_CELL_KIB) " KiB are cut"),
-                            err);
+        rc = knowledge_asking_warn(
+            a, RV_STR_LIT("texts of more than " RV_LIMIT_TEXT(RV_KNOWLEDGE_CELL_KIB) " KiB are cut"), err);
     if (rc == RV_E_TIMEOUT || rc == RV_E_LIMIT || rc == RV_E_INVALID)
-        a->fault->word = rv_asking_fault_text(rc == RV_E_TIMEOUT ? RV_KNOWLEDGE_TIMEOUT
-                                              : rc == RV_E_LIMIT ? RV_KNOWLEDGE_TOO_LARGE
-                                                                 : RV_KNOWLEDGE_SQL_ERROR);
+        a->fault->word = knowledge_asking_fault_text(rc == RV_E_TIMEOUT ? RV_KNOWLEDGE_TIMEOUT
+                                                     : rc == RV_E_LIMIT ? RV_KNOWLEDGE_TOO_LARGE
+                                                                        : RV_KNOWLEDGE_SQL_ERROR);
     return rc;
 }
 
@@ -106,7 +106,7 @@ static int64_t now_us(void)
     return clock.now_us(clock.self);
 }
 
-int rv_asking_sql(struct asking *a, rv_err **err)
+int knowledge_asking_sql(struct asking *a, rv_err **err)
 {
     struct rv_rem_sql sql = {0};
     struct rv_rem_fault why = {0};

@@ -450,7 +450,7 @@ static int write_steps(struct walk *w, rv_err **err)
         bool is_full = false;
         rc = row ? set_all(w, i, row, err) : no_memory(err);
         if (rc == 0)
-            rc = rv_asking_add_take(w->a, row, &is_full, err);
+            rc = knowledge_asking_add_take(w->a, row, &is_full, err);
         else
             json_object_put(row);
         if (is_full)
@@ -481,7 +481,7 @@ static int walk(struct walk *w, rv_err **err)
     return rc;
 }
 
-int rv_asking_traverse(struct asking *a, rv_err **err)
+int knowledge_asking_traverse(struct asking *a, rv_err **err)
 {
     struct walk w = {.a = a, .memory = rv_arena_new(MAX_MEMORY)};
     int rc;

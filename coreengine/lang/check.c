@@ -18,7 +18,7 @@ static const char *types_text(unsigned types, char *buf, size_t size)
     buf[0] = '\0';
     for (int t = 0; t < RV_N_TYPES && len < size; t++) {
         if (types & RV_TBIT(t))
-            len += (size_t)snprintf(buf + len, size - len, "%s%s", len ? " or " : "", rv_type_text((enum rv_type)t));
+            len += (size_t)snprintf(buf + len, size - len, "%s%s", len ? " or " : "", lang_type_text((enum rv_type)t));
     }
     return buf;
 }
@@ -84,7 +84,7 @@ static int check_name(struct rv_compile *c, struct rv_expr_node *n)
     }
     for (size_t i = 0; i < c->n_vars && !is_declared; i++)
         is_declared = rv_str_is(n->name, c->vars[i]);
-    type = rv_type_named(n->name);
+    type = lang_type_named(n->name);
     if (!is_declared && type != RV_N_TYPES) {
         n->kind = RV_EXPR_NODE_LITERAL;
         n->value = (struct rv_value){.type = RV_T_TYPE, .as.t = type};
@@ -98,7 +98,7 @@ static int check_name(struct rv_compile *c, struct rv_expr_node *n)
     if (is_declared || c->n_vars == 0)
         return 0;
     rc = RV_EXPR_FAIL(c, n->off, RV_E_NOT_FOUND, "unknown variable \"%s\"", n->name.ptr);
-    if (rv_function_find(n->name, false))
+    if (lang_function_find(n->name, false))
         rv_err_hint(c->err, "%s is a function: write %s(...)", n->name.ptr, n->name.ptr);
     else
         hint_names(c, n->name, "variables", c->vars, c->n_vars);
@@ -329,14 +329,14 @@ static int unknown_function(struct rv_compile *c, const struct rv_expr_node *n)
         return RV_EXPR_FAIL(c, n->off, RV_E_NOT_FOUND, "%s() is not part of this subset of CEL", n->name.ptr);
     }
     rc = RV_EXPR_FAIL(c, n->off, RV_E_NOT_FOUND, "unknown %s \"%s\"", n->a ? "method" : "function", n->name.ptr);
-    if (rv_function_find(n->name, !n->a)) {
+    if (lang_function_find(n->name, !n->a)) {
         rv_err_hint(c->err, n->a ? "write %s(x)" : "write x.%s(...)", n->name.ptr);
         return rc;
     }
     for (size_t i = 0; i < RV_COUNT(macros); i++)
         names[n_names++] = macros[i].name;
     names[n_names++] = "has";
-    for (size_t i = 0; (name = rv_function_name(i)) && n_names < RV_COUNT(names); i++) {
+    for (size_t i = 0; (name = lang_function_name(i)) && n_names < RV_COUNT(names); i++) {
         if (strcmp(names[n_names - 1], name) != 0)
             names[n_names++] = name;
     }
@@ -384,7 +384,7 @@ static int check_call(struct rv_compile *c, struct rv_expr_node *n)
     }
     if (rv_str_is(n->name, "has") && !n->a)
         return check_has(c, n);
-    n->fn = rv_function_find(n->name, n->a != NULL);
+    n->fn = lang_function_find(n->name, n->a != NULL);
     if (!n->fn)
         return unknown_function(c, n);
     if (n_args != n->fn->n_args) {
@@ -451,7 +451,7 @@ static int check(struct rv_compile *c, struct rv_expr_node *n)
     return 0;
 }
 
-int rv_expr_check(struct rv_compile *c, struct rv_expr_node *n)
+int lang_expr_check(struct rv_compile *c, struct rv_expr_node *n)
 {
     return check(c, n);
 }

@@ -43,7 +43,7 @@ static struct rv_src yaml_place(rv_str text, size_t offset, const char *name)
     return src;
 }
 
-void rv_yaml_seek_line(rv_str text, int target_line, int *line, size_t *offset)
+void lang_yaml_seek_line(rv_str text, int target_line, int *line, size_t *offset)
 {
     while (*line < target_line && *offset < text.len) {
         size_t n = break_len(text, *offset);
@@ -106,7 +106,7 @@ static char char_at(rv_str text, const yaml_mark_t *mark)
     int line = 1;
     size_t offset = 0;
 
-    rv_yaml_seek_line(text, (int)mark->line + 1, &line, &offset);
+    lang_yaml_seek_line(text, (int)mark->line + 1, &line, &offset);
     for (size_t col = 0; offset < text.len; offset++) {
         if (rv_utf8_continues(text.ptr[offset]))
             continue;
@@ -116,7 +116,7 @@ static char char_at(rv_str text, const yaml_mark_t *mark)
     return THE_END;
 }
 
-void rv_yaml_add_syntax(const yaml_parser_t *parser, rv_str text, const char *name, rv_findings *findings)
+void lang_yaml_add_syntax(const yaml_parser_t *parser, rv_str text, const char *name, rv_findings *findings)
 {
     const char *problem = parser->problem ? parser->problem : "the text is not YAML";
     struct rv_src src = {name, (int)parser->problem_mark.line + 1, (int)parser->problem_mark.column + 1};
@@ -187,7 +187,7 @@ int rv_yaml_parse(rv_str text, const char *name, rv_findings *findings, rv_yaml 
     if (!doc || !doc->name)
         rc = RV_E_NOMEM;
     if (rc == 0)
-        rc = rv_yaml_read_nodes(doc, text, findings, &is_whole);
+        rc = lang_yaml_read_nodes(doc, text, findings, &is_whole);
     if (rc == 0)
         rc = rv_findings_check(findings, NULL);
     if (rc < 0 || !is_whole) {

@@ -18,10 +18,10 @@ static bool next_element(struct walk *w, struct rv_value *out)
     struct rv_value unused;
 
     if (w->range.type == RV_T_MAP)
-        return rv_value_next_pair(&w->range, &w->pos, out, &unused);
-    if (w->i == rv_value_size(&w->range))
+        return lang_value_next_pair(&w->range, &w->pos, out, &unused);
+    if (w->i == lang_value_size(&w->range))
         return false;
-    *out = rv_value_at(&w->range, w->i++);
+    *out = lang_value_at(&w->range, w->i++);
     return true;
 }
 
@@ -30,10 +30,10 @@ static int run_condition(struct rv_eval *ev, const struct rv_expr_node *n, bool 
 {
     struct rv_value v = {.type = RV_T_NULL};
 
-    if (rv_ev_run(ev, n->b, &v) < 0)
+    if (lang_ev_run(ev, n->b, &v) < 0)
         return -1;
     if (v.type != RV_T_BOOL)
-        return rv_ev_fault_types(ev, n, &v, NULL);
+        return lang_ev_fault_types(ev, n, &v, NULL);
     *out = v.as.b;
     return 0;
 }
@@ -80,7 +80,7 @@ static int run_exists_one(struct rv_eval *ev, const struct rv_expr_node *n, stru
 
 static int run_list(struct rv_eval *ev, const struct rv_expr_node *n, struct walk *w, struct rv_value *out)
 {
-    struct rv_value *items = rv_ev_alloc(ev, n, (rv_value_size(&w->range) + 1) * sizeof(*items));
+    struct rv_value *items = lang_ev_alloc(ev, n, (lang_value_size(&w->range) + 1) * sizeof(*items));
     size_t count = 0;
     bool yes = true;
 
@@ -93,7 +93,7 @@ static int run_list(struct rv_eval *ev, const struct rv_expr_node *n, struct wal
             return -1;
         if (!yes)
             continue;
-        if (n->c && rv_ev_run(ev, n->c, &element) < 0)
+        if (n->c && lang_ev_run(ev, n->c, &element) < 0)
             return -1;
         items[count++] = element;
     }
@@ -105,10 +105,10 @@ static int ev_macro(struct rv_eval *ev, const struct rv_expr_node *n, struct rv_
 {
     struct walk w = {.i = 0};
 
-    if (rv_ev_run(ev, n->a, &w.range) < 0)
+    if (lang_ev_run(ev, n->a, &w.range) < 0)
         return -1;
     if (w.range.type != RV_T_LIST && w.range.type != RV_T_MAP)
-        return rv_ev_fault_types(ev, n, &w.range, NULL);
+        return lang_ev_fault_types(ev, n, &w.range, NULL);
     switch (n->macro) {
     case RV_MACRO_ALL:
     case RV_MACRO_EXISTS:
@@ -124,14 +124,14 @@ static int ev_macro(struct rv_eval *ev, const struct rv_expr_node *n, struct rv_
 
 /* --- Nodes --- */
 
-int rv_ev_fault(struct rv_eval *ev, enum rv_fault kind, const struct rv_expr_node *n)
+int lang_ev_fault(struct rv_eval *ev, enum rv_fault kind, const struct rv_expr_node *n)
 {
     ev->fault = (struct rv_fault_record){.kind = kind, .node = n};
     return -1;
 }
 
-int rv_ev_fault_types(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *a,
-                      const struct rv_value *b)
+int lang_ev_fault_types(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *a,
+                        const struct rv_value *b)
 {
     ev->fault = (struct rv_fault_record){.kind = b ? RV_FAULT_TYPES : RV_FAULT_TYPE, .node = n, .a = *a};
     if (b)
@@ -139,18 +139,18 @@ int rv_ev_fault_types(struct rv_eval *ev, const struct rv_expr_node *n, const st
     return -1;
 }
 
-int rv_ev_work(struct rv_eval *ev, const struct rv_expr_node *n, size_t steps, size_t bytes)
+int lang_ev_work(struct rv_eval *ev, const struct rv_expr_node *n, size_t steps, size_t bytes)
 {
     ev->work += steps + bytes / RV_EXPR_BYTES_PER_STEP;
-    return ev->work > RV_EXPR_MAX_WORK ? rv_ev_fault(ev, RV_FAULT_WORK, n) : 0;
+    return ev->work > RV_EXPR_MAX_WORK ? lang_ev_fault(ev, RV_FAULT_WORK, n) : 0;
 }
 
-void *rv_ev_alloc(struct rv_eval *ev, const struct rv_expr_node *n, size_t size)
+void *lang_ev_alloc(struct rv_eval *ev, const struct rv_expr_node *n, size_t size)
 {
     void *p;
 
     if (size > RV_EXPR_MAX_MEMORY - ev->memory) {
-        RV_IGNORE(rv_ev_fault(ev, RV_FAULT_MEMORY, n), "NULL tells the caller");
+        RV_IGNORE(lang_ev_fault(ev, RV_FAULT_MEMORY, n), "NULL tells the caller");
         return NULL;
     }
     ev->memory += size;
@@ -158,7 +158,7 @@ void *rv_ev_alloc(struct rv_eval *ev, const struct rv_expr_node *n, size_t size)
         ev->arena = rv_arena_new(SIZE_MAX); /* the ceiling is ours, above: it has to be told from lack of memory */
     p = ev->arena ? rv_arena_alloc(ev->arena, size) : NULL;
     if (!p)
-        RV_IGNORE(rv_ev_fault(ev, RV_FAULT_NOMEM, n), "NULL tells the caller");
+        RV_IGNORE(lang_ev_fault(ev, RV_FAULT_NOMEM, n), "NULL tells the caller");
     return p;
 }
 
@@ -172,9 +172,9 @@ static int lookup(struct rv_eval *ev, const struct rv_expr_node *n, struct rv_va
     *found = false;
     ev->scope_rc = ev->scope->lookup(ev->scope->self, n->name, n->field, &v, found, ev->err);
     if (ev->scope_rc < 0)
-        return rv_ev_fault(ev, RV_FAULT_SCOPE, n);
+        return lang_ev_fault(ev, RV_FAULT_SCOPE, n);
     if (*found)
-        *out = rv_value_of_json(v);
+        *out = lang_value_of_json(v);
     return 0;
 }
 
@@ -184,7 +184,7 @@ static int run_var(struct rv_eval *ev, const struct rv_expr_node *n, struct rv_v
 
     if (lookup(ev, n, out, &found) < 0)
         return -1;
-    return found ? 0 : rv_ev_fault(ev, RV_FAULT_NO_VALUE, n);
+    return found ? 0 : lang_ev_fault(ev, RV_FAULT_NO_VALUE, n);
 }
 
 static int no_key(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *map,
@@ -199,11 +199,11 @@ static int find_field(struct rv_eval *ev, const struct rv_expr_node *n, struct r
 {
     struct rv_value key = {.type = RV_T_STRING, .as.s = n->field};
 
-    if (rv_ev_run(ev, n->a, map) < 0)
+    if (lang_ev_run(ev, n->a, map) < 0)
         return -1;
     if (map->type != RV_T_MAP)
-        return rv_ev_fault_types(ev, n, map, NULL);
-    return rv_value_find(ev, n, map, &key, out, found);
+        return lang_ev_fault_types(ev, n, map, NULL);
+    return lang_value_find(ev, n, map, &key, out, found);
 }
 
 static int run_select(struct rv_eval *ev, const struct rv_expr_node *n, struct rv_value *out)
@@ -234,7 +234,7 @@ static bool to_index(const struct rv_value *v, size_t size, size_t *out)
 {
     struct rv_value zero = {.type = RV_T_INT}, end = {.type = RV_T_UINT, .as.u = size};
 
-    if (rv_value_compare_numbers(v, &zero) < 0 || rv_value_compare_numbers(v, &end) != -1)
+    if (lang_value_compare_numbers(v, &zero) < 0 || lang_value_compare_numbers(v, &end) != -1)
         return false;
     *out = v->type == RV_T_DOUBLE ? (size_t)v->as.d : (size_t)v->as.u;
     return v->type != RV_T_DOUBLE || (double)*out == v->as.d;
@@ -246,19 +246,19 @@ static int run_index(struct rv_eval *ev, const struct rv_expr_node *n, struct rv
     bool found;
     size_t i;
 
-    if (rv_ev_run(ev, n->a, &of) < 0 || rv_ev_run(ev, n->b, &key) < 0)
+    if (lang_ev_run(ev, n->a, &of) < 0 || lang_ev_run(ev, n->b, &key) < 0)
         return -1;
     if (of.type == RV_T_LIST && (RV_TBIT(key.type) & RV_M_NUMBER)) {
-        if (!to_index(&key, rv_value_size(&of), &i)) {
+        if (!to_index(&key, lang_value_size(&of), &i)) {
             ev->fault = (struct rv_fault_record){.kind = RV_FAULT_NO_ELEMENT, .node = n, .a = of, .b = key};
             return -1;
         }
-        *out = rv_value_at(&of, i);
+        *out = lang_value_at(&of, i);
         return 0;
     }
     if (of.type != RV_T_MAP || !(RV_TBIT(key.type) & (RV_M_NUMBER | RV_M_BOOL | RV_M_STRING)))
-        return rv_ev_fault_types(ev, n, &of, &key);
-    if (rv_value_find(ev, n, &of, &key, out, &found) < 0)
+        return lang_ev_fault_types(ev, n, &of, &key);
+    if (lang_value_find(ev, n, &of, &key, out, &found) < 0)
         return -1;
     return found ? 0 : no_key(ev, n, &of, &key);
 }
@@ -272,7 +272,7 @@ static int order_values(struct rv_eval *ev, const struct rv_expr_node *n, const 
     size_t shorter;
 
     if ((RV_TBIT(a->type) & RV_M_NUMBER) && (RV_TBIT(b->type) & RV_M_NUMBER)) {
-        *order = rv_value_compare_numbers(a, b);
+        *order = lang_value_compare_numbers(a, b);
         return 0;
     }
     if (a->type == RV_T_BOOL && b->type == RV_T_BOOL) {
@@ -280,7 +280,7 @@ static int order_values(struct rv_eval *ev, const struct rv_expr_node *n, const 
         return 0;
     }
     if (a->type != RV_T_STRING || b->type != RV_T_STRING)
-        return rv_ev_fault_types(ev, n, a, b);
+        return lang_ev_fault_types(ev, n, a, b);
     /* The order of UTF-8 bytes is the order of code points. */
     shorter = a->as.s.len < b->as.s.len ? a->as.s.len : b->as.s.len;
     *order = memcmp(a->as.s.ptr, b->as.s.ptr, shorter);
@@ -288,7 +288,7 @@ static int order_values(struct rv_eval *ev, const struct rv_expr_node *n, const 
         *order = (a->as.s.len > b->as.s.len) - (a->as.s.len < b->as.s.len);
     else
         *order = *order < 0 ? -1 : 1;
-    return rv_ev_work(ev, n, 0, shorter);
+    return lang_ev_work(ev, n, 0, shorter);
 }
 
 static bool order_fits(enum rv_punct op, int order)
@@ -309,14 +309,14 @@ static int is_in(struct rv_eval *ev, const struct rv_expr_node *n, const struct 
     int rc = 0;
 
     if (in->type == RV_T_MAP)
-        return rv_value_find(ev, n, in, item, &unused, out);
+        return lang_value_find(ev, n, in, item, &unused, out);
     if (in->type != RV_T_LIST)
-        return rv_ev_fault_types(ev, n, item, in);
+        return lang_ev_fault_types(ev, n, item, in);
     *out = false;
-    for (size_t i = 0; i < rv_value_size(in) && !*out && rc == 0; i++) {
-        struct rv_value other = rv_value_at(in, i);
+    for (size_t i = 0; i < lang_value_size(in) && !*out && rc == 0; i++) {
+        struct rv_value other = lang_value_at(in, i);
 
-        rc = rv_value_equal(ev, n, item, &other, 0, out);
+        rc = lang_value_equal(ev, n, item, &other, 0, out);
     }
     return rc;
 }
@@ -327,10 +327,10 @@ static int run_binary(struct rv_eval *ev, const struct rv_expr_node *n, struct r
     bool yes = false;
     int order = 0, rc;
 
-    if (rv_ev_run(ev, n->a, &a) < 0 || rv_ev_run(ev, n->b, &b) < 0)
+    if (lang_ev_run(ev, n->a, &a) < 0 || lang_ev_run(ev, n->b, &b) < 0)
         return -1;
     if (n->op == RV_OP_EQ || n->op == RV_OP_NE) {
-        rc = rv_value_equal(ev, n, &a, &b, 0, &yes);
+        rc = lang_value_equal(ev, n, &a, &b, 0, &yes);
         yes = yes == (n->op == RV_OP_EQ);
     } else if (n->op == RV_OP_IN) {
         rc = is_in(ev, n, &a, &b, &yes);
@@ -338,7 +338,7 @@ static int run_binary(struct rv_eval *ev, const struct rv_expr_node *n, struct r
         rc = order_values(ev, n, &a, &b, &order);
         yes = order_fits(n->op, order);
     } else {
-        return rv_ev_arith(ev, n, &a, &b, out);
+        return lang_ev_arith(ev, n, &a, &b, out);
     }
     *out = (struct rv_value){.type = RV_T_BOOL, .as.b = yes};
     return rc;
@@ -351,10 +351,10 @@ static int run_logical(struct rv_eval *ev, const struct rv_expr_node *n, struct 
     struct rv_fault_record first = {.kind = RV_FAULT_NONE};
 
     for (const struct rv_expr_node *item = n->items; item; item = item->next) {
-        int rc = rv_ev_run(ev, item, out);
+        int rc = lang_ev_run(ev, item, out);
 
         if (rc == 0 && out->type != RV_T_BOOL)
-            rc = rv_ev_fault_types(ev, n, out, NULL);
+            rc = lang_ev_fault_types(ev, n, out, NULL);
         if (rc == 0 && out->as.b == decisive)
             return 0;
         if (rc < 0 && RV_FAULT_IS_FATAL(ev->fault.kind))
@@ -374,12 +374,12 @@ static int run_unary(struct rv_eval *ev, const struct rv_expr_node *n, struct rv
 {
     struct rv_value a = {.type = RV_T_NULL};
 
-    if (rv_ev_run(ev, n->a, &a) < 0)
+    if (lang_ev_run(ev, n->a, &a) < 0)
         return -1;
     if (n->kind == RV_EXPR_NODE_NEGATE)
-        return rv_ev_negate(ev, n, &a, out);
+        return lang_ev_negate(ev, n, &a, out);
     if (a.type != RV_T_BOOL)
-        return rv_ev_fault_types(ev, n, &a, NULL);
+        return lang_ev_fault_types(ev, n, &a, NULL);
     *out = (struct rv_value){.type = RV_T_BOOL, .as.b = !a.as.b};
     return 0;
 }
@@ -388,11 +388,11 @@ static int run_cond(struct rv_eval *ev, const struct rv_expr_node *n, struct rv_
 {
     struct rv_value a = {.type = RV_T_NULL};
 
-    if (rv_ev_run(ev, n->a, &a) < 0)
+    if (lang_ev_run(ev, n->a, &a) < 0)
         return -1;
     if (a.type != RV_T_BOOL)
-        return rv_ev_fault_types(ev, n, &a, NULL);
-    return rv_ev_run(ev, a.as.b ? n->b : n->c, out);
+        return lang_ev_fault_types(ev, n, &a, NULL);
+    return lang_ev_run(ev, a.as.b ? n->b : n->c, out);
 }
 
 /* --- Literals and calls --------------------------------------------------------------------------------------------
@@ -405,8 +405,8 @@ static int check_key(struct rv_eval *ev, const struct rv_expr_node *n, const str
     bool found;
 
     if (!(RV_TBIT(key->type) & (RV_M_BOOL | RV_M_INT | RV_M_UINT | RV_M_STRING)))
-        return rv_ev_fault_types(ev, n, key, NULL);
-    if (rv_value_find(ev, n, map, key, &unused, &found) < 0)
+        return lang_ev_fault_types(ev, n, key, NULL);
+    if (lang_value_find(ev, n, map, key, &unused, &found) < 0)
         return -1;
     if (!found)
         return 0;
@@ -417,14 +417,14 @@ static int check_key(struct rv_eval *ev, const struct rv_expr_node *n, const str
 static int run_items(struct rv_eval *ev, const struct rv_expr_node *n, struct rv_value *out)
 {
     bool is_map = n->kind == RV_EXPR_NODE_MAP;
-    struct rv_value *items = rv_ev_alloc(ev, n, (n->n_items + 1) * sizeof(*items));
+    struct rv_value *items = lang_ev_alloc(ev, n, (n->n_items + 1) * sizeof(*items));
     size_t i = 0;
 
     if (!items)
         return -1;
     *out = (struct rv_value){.type = is_map ? RV_T_MAP : RV_T_LIST, .as.items = {items, 0}};
     for (const struct rv_expr_node *item = n->items; item; item = item->next, i++) {
-        if (rv_ev_run(ev, item, &items[i]) < 0)
+        if (lang_ev_run(ev, item, &items[i]) < 0)
             return -1;
         if (is_map && i % 2 == 0 && check_key(ev, item, out, &items[i]) < 0)
             return -1;
@@ -439,18 +439,18 @@ static int run_call(struct rv_eval *ev, const struct rv_expr_node *n, struct rv_
     const struct rv_expr_node *arg = n->a ? n->a : n->items;
 
     for (size_t i = 0; i < n->fn->n_args; i++) {
-        if (rv_ev_run(ev, arg, &args[i]) < 0)
+        if (lang_ev_run(ev, arg, &args[i]) < 0)
             return -1;
         if (!(RV_TBIT(args[i].type) & n->fn->args[i]))
-            return rv_ev_fault_types(ev, n, &args[i], NULL);
+            return lang_ev_fault_types(ev, n, &args[i], NULL);
         arg = arg == n->a ? n->items : arg->next;
     }
     return n->fn->call(ev, n, args, out);
 }
 
-int rv_ev_run(struct rv_eval *ev, const struct rv_expr_node *n, struct rv_value *out)
+int lang_ev_run(struct rv_eval *ev, const struct rv_expr_node *n, struct rv_value *out)
 {
-    if (rv_ev_work(ev, n, 1, 0) < 0)
+    if (lang_ev_work(ev, n, 1, 0) < 0)
         return -1;
     switch (n->kind) {
     case RV_EXPR_NODE_LITERAL:

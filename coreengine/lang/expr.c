@@ -10,7 +10,7 @@
 #define MAX_QUOTED 80 /* bytes of a value that a message shows */
 
 #define FAIL(ev, code, ...)                                                                                            \
-    ((at) = rv_expr_place((ev)->e, (ev)->fault.node->off), RV_FAIL_AT((ev)->err, &at, (code), __VA_ARGS__))
+    ((at) = lang_expr_place((ev)->e, (ev)->fault.node->off), RV_FAIL_AT((ev)->err, &at, (code), __VA_ARGS__))
 
 static void hint_key(struct rv_eval *ev, const struct rv_value *map, rv_str key)
 {
@@ -19,7 +19,7 @@ static void hint_key(struct rv_eval *ev, const struct rv_value *map, rv_str key)
     const void *pos = NULL;
     size_t n = 0;
 
-    while (n < MAX_KEYS && rv_value_next_pair(map, &pos, &name, &unused)) {
+    while (n < MAX_KEYS && lang_value_next_pair(map, &pos, &name, &unused)) {
         if (name.type == RV_T_STRING)
             names[n++] = name.as.s.ptr;
     }
@@ -58,7 +58,7 @@ static void value_text(const struct rv_value *v, rv_buf *b)
     case RV_N_TYPES:
         break;
     }
-    rv_buf_printf(b, "a value of type %s", rv_type_text(v->type));
+    rv_buf_printf(b, "a value of type %s", lang_type_text(v->type));
 }
 
 /* A variable, or the member of one, that the scope does not have. Only now the whole variable is asked for. */
@@ -77,10 +77,10 @@ static int report_no_value(struct rv_eval *ev)
         return rc;
     if (!found)
         return FAIL(ev, RV_E_NOT_FOUND, "variable \"%s\" has no value here", n->name.ptr);
-    v = rv_value_of_json(whole);
+    v = lang_value_of_json(whole);
     if (v.type != RV_T_MAP)
         return FAIL(ev, RV_E_INVALID, "\"%s\" is of type %s and has no member \"%.*s\"", n->name.ptr,
-                    rv_type_text(v.type), RV_STR_ARG(n->field));
+                    lang_type_text(v.type), RV_STR_ARG(n->field));
     rc = FAIL(ev, RV_E_NOT_FOUND, "no such key \"%.*s\" in \"%s\"", RV_STR_ARG(n->field), n->name.ptr);
     hint_key(ev, &v, n->field);
     return rc;
@@ -95,9 +95,9 @@ static int report_types(struct rv_eval *ev)
 
     if (f->kind == RV_FAULT_TYPE)
         return FAIL(ev, RV_E_INVALID, "no such overload: \"%.*s\" does not take %s", len, token,
-                    rv_type_text(f->a.type));
+                    lang_type_text(f->a.type));
     rc = FAIL(ev, RV_E_INVALID, "no such overload: \"%.*s\" does not take %s and %s", len, token,
-              rv_type_text(f->a.type), rv_type_text(f->b.type));
+              lang_type_text(f->a.type), lang_type_text(f->b.type));
     if (f->a.type != f->b.type && (RV_TBIT(f->a.type) & RV_M_NUMBER) && (RV_TBIT(f->b.type) & RV_M_NUMBER))
         rv_err_hint(ev->err, "numbers are not converted by themselves: write int(x), uint(x) or double(x)");
     return rc;
@@ -119,7 +119,7 @@ static int report_value(struct rv_eval *ev)
     if (f->kind == RV_FAULT_DUPLICATE_KEY)
         return FAIL(ev, RV_E_INVALID, "map key %s comes twice", rv_buf_cstr(&text));
     if (f->kind == RV_FAULT_NO_ELEMENT)
-        return FAIL(ev, RV_E_NOT_FOUND, "no element %s in a list of %zu", rv_buf_cstr(&text), rv_value_size(&f->a));
+        return FAIL(ev, RV_E_NOT_FOUND, "no element %s in a list of %zu", rv_buf_cstr(&text), lang_value_size(&f->a));
     rc = FAIL(ev, RV_E_NOT_FOUND, "no such key %s", rv_buf_cstr(&text));
     if (f->b.type == RV_T_STRING)
         hint_key(ev, &f->a, f->b.as.s);
@@ -168,7 +168,7 @@ static int report(struct rv_eval *ev)
 /* Nodes are the bulk: one per token at most, and an expression has at most one token a byte. */
 #define MAX_COMPILED (RV_EXPR_MAX_BYTES * (sizeof(struct rv_expr_node) + 64) + 65536)
 
-struct rv_src rv_text_place(rv_str text, const struct rv_src *start, size_t off)
+struct rv_src lang_text_place(rv_str text, const struct rv_src *start, size_t off)
 {
     struct rv_src at = start ? *start : (struct rv_src){NULL, 1, 1};
 
@@ -185,9 +185,9 @@ struct rv_src rv_text_place(rv_str text, const struct rv_src *start, size_t off)
     return at;
 }
 
-struct rv_src rv_expr_place(const rv_expr *e, size_t off)
+struct rv_src lang_expr_place(const rv_expr *e, size_t off)
 {
-    return rv_text_place((rv_str){e->text, e->len}, &e->start, off);
+    return lang_text_place((rv_str){e->text, e->len}, &e->start, off);
 }
 
 /* --- What it names --- */
@@ -200,7 +200,7 @@ bool rv_expr_has_variable(const rv_expr *e, const char *name, struct rv_src *src
         if (rv_str_is(n->name, name) && (!first || n->off < first->off))
             first = n;
     if (first && src)
-        *src = rv_expr_place(e, first->off);
+        *src = lang_expr_place(e, first->off);
     return first != NULL;
 }
 
@@ -228,7 +228,7 @@ struct rv_placeholder rv_expr_name(const rv_expr *e, size_t i)
                                    .field = n->field,
                                    .member = n->member,
                                    .is_test = is_test,
-                                   .src = rv_expr_place(e, n->b ? n->b->off : n->off)}; /* a["b"] */
+                                   .src = lang_expr_place(e, n->b ? n->b->off : n->off)}; /* a["b"] */
 }
 
 void rv_expr_free(rv_expr *e)
@@ -276,14 +276,14 @@ int rv_expr_compile(rv_str text, const struct rv_src *src, const char *const *va
         return RV_FAIL_AT(err, src, RV_E_LIMIT, "expression has %zu bytes, the limit is %d", text.len,
                           RV_EXPR_MAX_BYTES);
     if (!rv_utf8_valid(text, &bad)) {
-        at = rv_text_place(text, src, bad);
+        at = lang_text_place(text, src, bad);
         return RV_FAIL_AT(err, &at, RV_E_PARSE, "expression is not valid UTF-8");
     }
     c.e = calloc(1, sizeof(*c.e));
     if (!c.e)
         return RV_FAIL(err, RV_E_NOMEM, "no memory for an expression");
-    if ((rc = set_text(c.e, text, src, err)) < 0 || (rc = rv_expr_parse(&c, &c.e->root)) < 0 ||
-        (rc = rv_expr_check(&c, c.e->root)) < 0) {
+    if ((rc = set_text(c.e, text, src, err)) < 0 || (rc = lang_expr_parse(&c, &c.e->root)) < 0 ||
+        (rc = lang_expr_check(&c, c.e->root)) < 0) {
         rv_expr_free(c.e);
         return rc;
     }
@@ -311,9 +311,9 @@ int rv_expr_eval(const rv_expr *e, const struct rv_scope *scope, json_object **o
     int rc;
 
     start(&ev, e, scope, err);
-    rc = rv_ev_run(&ev, e->root, &v);
+    rc = lang_ev_run(&ev, e->root, &v);
     if (rc == 0)
-        rc = rv_value_to_json(&ev, &v, 0, &result);
+        rc = lang_value_to_json(&ev, &v, 0, &result);
     if (rc < 0)
         rc = report(&ev);
     else
@@ -330,12 +330,12 @@ int rv_expr_test(const rv_expr *e, const struct rv_scope *scope, bool *out, rv_e
     int rc;
 
     start(&ev, e, scope, err);
-    rc = rv_ev_run(&ev, e->root, &v);
+    rc = lang_ev_run(&ev, e->root, &v);
     if (rc < 0) {
         rc = report(&ev);
     } else if (v.type != RV_T_BOOL) {
-        at = rv_expr_place(e, 0);
-        rc = RV_FAIL_AT(err, &at, RV_E_INVALID, "expression gives %s, not bool", rv_type_text(v.type));
+        at = lang_expr_place(e, 0);
+        rc = RV_FAIL_AT(err, &at, RV_E_INVALID, "expression gives %s, not bool", lang_type_text(v.type));
     } else {
         *out = v.as.b;
     }

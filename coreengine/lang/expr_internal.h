@@ -46,9 +46,9 @@ enum rv_type {
 #define RV_M_NUMBER (RV_M_INT | RV_M_UINT | RV_M_DOUBLE)
 #define RV_M_ANY    (RV_TBIT(RV_N_TYPES) - 1) /* a bit for each type */
 /** "int", "string", ... Static. */
-const char *rv_type_text(enum rv_type t);
+const char *lang_type_text(enum rv_type t);
 /** The type of that name, or RV_N_TYPES. */
-enum rv_type rv_type_named(rv_str name);
+enum rv_type lang_type_named(rv_str name);
 
 /* Passed by value. Strings have a NUL after their last byte (json-c wants its keys so). A list or map is either a
  * borrowed json-c tree or items in the arena of the evaluation; a map's items are key, value, key, value. */
@@ -197,16 +197,16 @@ struct rv_compile {
     char scratch[RV_EXPR_MAX_BYTES]; /* a string literal while it is decoded */
 };
 /** Where byte `off` of text is, when the text begins at start. */
-struct rv_src rv_text_place(rv_str text, const struct rv_src *start, size_t off);
-struct rv_src rv_expr_place(const rv_expr *e, size_t off);
+struct rv_src lang_text_place(rv_str text, const struct rv_src *start, size_t off);
+struct rv_src lang_expr_place(const rv_expr *e, size_t off);
 #define RV_EXPR_FAIL(c, off, code, ...)                                                                                \
-    ((c)->at = rv_expr_place((c)->e, (off)), RV_FAIL_AT((c)->err, &(c)->at, (code), __VA_ARGS__))
+    ((c)->at = lang_expr_place((c)->e, (off)), RV_FAIL_AT((c)->err, &(c)->at, (code), __VA_ARGS__))
 
 /** Read the next token into c->tok. */
-RV_MUST_CHECK int rv_expr_next_token(struct rv_compile *c);
-RV_MUST_CHECK int rv_expr_parse(struct rv_compile *c, struct rv_expr_node **out);
+RV_MUST_CHECK int lang_expr_next_token(struct rv_compile *c);
+RV_MUST_CHECK int lang_expr_parse(struct rv_compile *c, struct rv_expr_node **out);
 /** Resolve names and macros in place, fill in types. */
-RV_MUST_CHECK int rv_expr_check(struct rv_compile *c, struct rv_expr_node *n);
+RV_MUST_CHECK int lang_expr_check(struct rv_compile *c, struct rv_expr_node *n);
 
 /* --- Evaluation ----------------------------------------------------------------------------------------------------
  */
@@ -251,33 +251,33 @@ struct rv_eval { /* all but arena is borrowed */
 };
 
 /* All of these return 0, or -1 with ev->fault set. */
-int rv_ev_run(struct rv_eval *ev, const struct rv_expr_node *n, struct rv_value *out);
-int rv_ev_fault(struct rv_eval *ev, enum rv_fault kind, const struct rv_expr_node *n);
-int rv_ev_fault_types(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *a,
-                      const struct rv_value *b);
+int lang_ev_run(struct rv_eval *ev, const struct rv_expr_node *n, struct rv_value *out);
+int lang_ev_fault(struct rv_eval *ev, enum rv_fault kind, const struct rv_expr_node *n);
+int lang_ev_fault_types(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *a,
+                        const struct rv_value *b);
 /** Count work: `steps` plus what `bytes` cost. */
-int rv_ev_work(struct rv_eval *ev, const struct rv_expr_node *n, size_t steps, size_t bytes);
-void *rv_ev_alloc(struct rv_eval *ev, const struct rv_expr_node *n, size_t size); /* NULL: fault set */
+int lang_ev_work(struct rv_eval *ev, const struct rv_expr_node *n, size_t steps, size_t bytes);
+void *lang_ev_alloc(struct rv_eval *ev, const struct rv_expr_node *n, size_t size); /* NULL: fault set */
 
 /* Containers, whichever way they are stored. */
-struct rv_value rv_value_of_json(json_object *v);
-size_t rv_value_size(const struct rv_value *v); /* of a list or map */
-struct rv_value rv_value_at(const struct rv_value *list, size_t i);
+struct rv_value lang_value_of_json(json_object *v);
+size_t lang_value_size(const struct rv_value *v); /* of a list or map */
+struct rv_value lang_value_at(const struct rv_value *list, size_t i);
 /** Walks a map: start with *pos NULL; false at the end. */
-bool rv_value_next_pair(const struct rv_value *map, const void **pos, struct rv_value *key, struct rv_value *val);
+bool lang_value_next_pair(const struct rv_value *map, const void **pos, struct rv_value *key, struct rv_value *val);
 /** Sets *found; a number finds an equal number of another type. */
-int rv_value_find(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *map,
-                  const struct rv_value *key, struct rv_value *out, bool *found);
-int rv_value_equal(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *a, const struct rv_value *b,
-                   int depth, bool *out);
+int lang_value_find(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *map,
+                    const struct rv_value *key, struct rv_value *out, bool *found);
+int lang_value_equal(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *a,
+                     const struct rv_value *b, int depth, bool *out);
 /** -1, 0, 1, or 2 when a NaN is involved. Both are numbers. */
-int rv_value_compare_numbers(const struct rv_value *a, const struct rv_value *b);
+int lang_value_compare_numbers(const struct rv_value *a, const struct rv_value *b);
 /** The JSON of v; JSON parts of the scope are shared, not copied. */
-int rv_value_to_json(struct rv_eval *ev, const struct rv_value *v, int depth, json_object **out);
+int lang_value_to_json(struct rv_eval *ev, const struct rv_value *v, int depth, json_object **out);
 /** a op b for + - * / % */
-int rv_ev_arith(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *a, const struct rv_value *b,
-                struct rv_value *out);
-int rv_ev_negate(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *a, struct rv_value *out);
+int lang_ev_arith(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *a, const struct rv_value *b,
+                  struct rv_value *out);
+int lang_ev_negate(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *a, struct rv_value *out);
 
 /* --- Functions -----------------------------------------------------------------------------------------------------
  */
@@ -292,8 +292,8 @@ struct rv_function {
     int (*call)(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *args, struct rv_value *out);
 };
 /** NULL if there is none. */
-const struct rv_function *rv_function_find(rv_str name, bool is_method);
+const struct rv_function *lang_function_find(rv_str name, bool is_method);
 /** The i-th function's name, NULL at the end (a name may come twice). */
-const char *rv_function_name(size_t i);
+const char *lang_function_name(size_t i);
 
 #endif

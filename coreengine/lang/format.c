@@ -96,7 +96,7 @@ static int says_the_same(rv_str one, rv_str other)
 static int check(rv_str text, const rv_buf *out, const rv_buf *comments, rv_buf *again, rv_buf *again_comments,
                  const char *name, rv_err **err)
 {
-    int rc = rv_yaml_layout(rv_buf_str(out), again, again_comments);
+    int rc = lang_yaml_layout(rv_buf_str(out), again, again_comments);
 
     if (rc == RV_E_NOMEM)
         return RV_FAIL(err, rc, "format \"%s\"", name);
@@ -119,7 +119,7 @@ static int format_sound(rv_str text, const char *name, rv_buf *out, rv_err **err
     rv_buf comments = RV_BUF_INIT(2 * RV_YAML_MAX_BYTES), again = RV_BUF_INIT(RV_YAML_MAX_BYTES),
            again_comments = RV_BUF_INIT(2 * RV_YAML_MAX_BYTES), made = RV_BUF_INIT(RV_YAML_MAX_BYTES);
 
-    int rc = rv_yaml_layout(text, &made, &comments);
+    int rc = lang_yaml_layout(text, &made, &comments);
     if (rc == RV_E_LIMIT)
         rc = RV_FAIL(err, rc, "format \"%s\": the result would have more than %zu bytes", name, RV_YAML_MAX_BYTES);
     else if (rc < 0)

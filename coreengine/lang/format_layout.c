@@ -457,7 +457,7 @@ static void put_token(struct writer *w, const yaml_token_t *token)
     }
 }
 
-int rv_yaml_layout(rv_str text, rv_buf *out, rv_buf *comments)
+int lang_yaml_layout(rv_str text, rv_buf *out, rv_buf *comments)
 {
     struct writer w = {.text = text, .out = out, .comments = comments, .is_fresh = true, .last = YAML_NO_TOKEN};
     bool ended = false;

@@ -14,7 +14,7 @@
 
 static int cannot(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *v, const char *what)
 {
-    RV_IGNORE(rv_ev_fault(ev, RV_FAULT_CONVERT, n), "the failure is returned below, with more detail");
+    RV_IGNORE(lang_ev_fault(ev, RV_FAULT_CONVERT, n), "the failure is returned below, with more detail");
     ev->fault.a = *v;
     ev->fault.text = rv_str_of(what);
     return -1;
@@ -27,11 +27,11 @@ static int call_size(struct rv_eval *ev, const struct rv_expr_node *n, const str
 
     *out = (struct rv_value){.type = RV_T_INT};
     if (args->type == RV_T_STRING) {
-        if (rv_ev_work(ev, n, 0, args->as.s.len) < 0)
+        if (lang_ev_work(ev, n, 0, args->as.s.len) < 0)
             return -1;
         size = rv_utf8_count(args->as.s);
     } else {
-        size = rv_value_size(args);
+        size = lang_value_size(args);
     }
     out->as.i = (int64_t)size;
     return 0;
@@ -42,7 +42,7 @@ static int call_contains(struct rv_eval *ev, const struct rv_expr_node *n, const
 {
     rv_str in = args[0].as.s, part = args[1].as.s;
 
-    if (rv_ev_work(ev, n, 0, in.len + part.len) < 0)
+    if (lang_ev_work(ev, n, 0, in.len + part.len) < 0)
         return -1;
     *out = (struct rv_value){.type = RV_T_BOOL, .as.b = part.len == 0 || memmem(in.ptr, in.len, part.ptr, part.len)};
     return 0;
@@ -55,7 +55,7 @@ static int call_starts_with(struct rv_eval *ev, const struct rv_expr_node *n, co
 
     *out =
         (struct rv_value){.type = RV_T_BOOL, .as.b = part.len <= in.len && rv_str_eq((rv_str){in.ptr, part.len}, part)};
-    return rv_ev_work(ev, n, 0, part.len);
+    return lang_ev_work(ev, n, 0, part.len);
 }
 
 static int call_ends_with(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *args,
@@ -66,7 +66,7 @@ static int call_ends_with(struct rv_eval *ev, const struct rv_expr_node *n, cons
     *out = (struct rv_value){.type = RV_T_BOOL,
                              .as.b =
                                  part.len <= in.len && rv_str_eq((rv_str){in.ptr + in.len - part.len, part.len}, part)};
-    return rv_ev_work(ev, n, 0, part.len);
+    return lang_ev_work(ev, n, 0, part.len);
 }
 
 /* A step of the match is one of the evaluation. */
@@ -79,8 +79,8 @@ static int match(struct rv_eval *ev, const struct rv_expr_node *n, const rv_patt
 
     *out = (struct rv_value){.type = RV_T_BOOL, .as.b = found};
     if (rc == RV_E_NOMEM)
-        return rv_ev_fault(ev, RV_FAULT_NOMEM, n);
-    return rc < 0 ? rv_ev_fault(ev, RV_FAULT_WORK, n) : rv_ev_work(ev, n, given - left, 0);
+        return lang_ev_fault(ev, RV_FAULT_NOMEM, n);
+    return rc < 0 ? lang_ev_fault(ev, RV_FAULT_WORK, n) : lang_ev_work(ev, n, given - left, 0);
 }
 
 static int call_matches(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *args,
@@ -93,7 +93,7 @@ static int call_matches(struct rv_eval *ev, const struct rv_expr_node *n, const 
         return match(ev, n, n->pattern, args[0].as.s, out);
     rc = rv_pattern_new(args[1].as.s, &p, NULL);
     if (rc < 0)
-        return rc == RV_E_NOMEM ? rv_ev_fault(ev, RV_FAULT_NOMEM, n) : cannot(ev, n, &args[1], "a pattern");
+        return rc == RV_E_NOMEM ? lang_ev_fault(ev, RV_FAULT_NOMEM, n) : cannot(ev, n, &args[1], "a pattern");
     rc = match(ev, n, p, args[0].as.s, out);
     rv_pattern_free(p);
     return rc;
@@ -121,11 +121,11 @@ static int call_int(struct rv_eval *ev, const struct rv_expr_node *n, const stru
     *out = (struct rv_value){.type = RV_T_INT, .as.i = args->as.i};
     if (args->type == RV_T_UINT) {
         if (args->as.u > INT64_MAX)
-            return rv_ev_fault(ev, RV_FAULT_OVERFLOW, n);
+            return lang_ev_fault(ev, RV_FAULT_OVERFLOW, n);
     } else if (args->type == RV_T_DOUBLE) {
         /* Both bounds are exact doubles; a NaN fails the test. */
         if (!(d >= -9223372036854775808.0 && d < 9223372036854775808.0))
-            return rv_ev_fault(ev, RV_FAULT_OVERFLOW, n);
+            return lang_ev_fault(ev, RV_FAULT_OVERFLOW, n);
         out->as.i = (int64_t)d;
     } else if (args->type == RV_T_STRING) {
         errno = 0;
@@ -144,10 +144,10 @@ static int call_uint(struct rv_eval *ev, const struct rv_expr_node *n, const str
     *out = (struct rv_value){.type = RV_T_UINT, .as.u = args->as.u};
     if (args->type == RV_T_INT) {
         if (args->as.i < 0)
-            return rv_ev_fault(ev, RV_FAULT_OVERFLOW, n);
+            return lang_ev_fault(ev, RV_FAULT_OVERFLOW, n);
     } else if (args->type == RV_T_DOUBLE) {
         if (!(d > -1.0 && d < 18446744073709551616.0)) /* rounded towards zero first, then looked at */
-            return rv_ev_fault(ev, RV_FAULT_OVERFLOW, n);
+            return lang_ev_fault(ev, RV_FAULT_OVERFLOW, n);
         out->as.u = d < 0 ? 0 : (uint64_t)d;
     } else if (args->type == RV_T_STRING) {
         bool is_text = is_integer_text(args->as.s) && isdigit((unsigned char)args->as.s.ptr[0]);
@@ -192,7 +192,7 @@ static int call_double(struct rv_eval *ev, const struct rv_expr_node *n, const s
     } else if (args->type == RV_T_UINT) {
         out->as.d = (double)args->as.u;
     } else if (args->type == RV_T_STRING) {
-        if (rv_ev_work(ev, n, 0, args->as.s.len) < 0)
+        if (lang_ev_work(ev, n, 0, args->as.s.len) < 0)
             return -1;
         if (!is_double_text(args->as.s))
             return cannot(ev, n, args, "a double");
@@ -234,7 +234,7 @@ static int call_string(struct rv_eval *ev, const struct rv_expr_node *n, const s
     else
         double_text(args->as.d, buf);
     len = strlen(buf);
-    text = rv_ev_alloc(ev, n, len + 1);
+    text = lang_ev_alloc(ev, n, len + 1);
     if (!text)
         return -1;
     memcpy(text, buf, len + 1);
@@ -295,7 +295,7 @@ static const struct rv_function functions[] = {
     {"dyn", 1, {RV_M_ANY}, RV_M_ANY, false, call_dyn},
 };
 
-const struct rv_function *rv_function_find(rv_str name, bool is_method)
+const struct rv_function *lang_function_find(rv_str name, bool is_method)
 {
     for (size_t i = 0; i < RV_COUNT(functions); i++) {
         if (functions[i].is_method == is_method && rv_str_is(name, functions[i].name))
@@ -304,7 +304,7 @@ const struct rv_function *rv_function_find(rv_str name, bool is_method)
     return NULL;
 }
 
-const char *rv_function_name(size_t i)
+const char *lang_function_name(size_t i)
 {
     return i < RV_COUNT(functions) ? functions[i].name : NULL;
 }

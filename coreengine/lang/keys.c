@@ -50,7 +50,7 @@ static void wrong_type(struct rv_key_reader *r, const struct rv_node *node, cons
                        const char *inner)
 {
     char value[MAX_QUOTED + 8], hint[RV_KEYS_MAX_HINT];
-    bool has_hint = rv_keys_type_hint(r, node, what, inner, hint);
+    bool has_hint = lang_keys_type_hint(r, node, what, inner, hint);
 
     quoted(r, node, value);
     rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, has_hint ? hint : NULL, "%s%s must be %s, not %s%s", path_of(r),
@@ -91,7 +91,7 @@ static void unknown_term(struct rv_key_reader *r, const struct rv_node *node, co
         len = (size_t)snprintf(hint, sizeof hint, "did you mean \"%s\"? ", near);
     len += (size_t)snprintf(hint + len, sizeof hint - len, "legal: ");
     for (size_t i = 0; i < list->n; i++)
-        rv_keys_append_name(hint, &len, i == 0, names[i]);
+        lang_keys_append_name(hint, &len, i == 0, names[i]);
     free(names);
     rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, hint, "%s%s is \"%.*s\", which is not a valid %s", path_of(r),
                     key->name, RV_STR_ARG(rv_utf8_cut(node->text, MAX_QUOTED)), list->kind);
@@ -99,7 +99,7 @@ static void unknown_term(struct rv_key_reader *r, const struct rv_node *node, co
 
 /* --- Values --- */
 
-const struct rv_term_list *rv_key_terms(const struct rv_key *key)
+const struct rv_term_list *lang_key_terms(const struct rv_key *key)
 {
     size_t n = 0;
     const struct rv_term_list *lists = rv_term_lists(&n);
@@ -175,7 +175,7 @@ static bool read_int(struct rv_key_reader *r, const struct rv_node *node, const 
 _Static_assert(sizeof(enum rv_node_kind) == sizeof(int), "compiled with enums of the size of an int");
 static bool read_term(struct rv_key_reader *r, const struct rv_node *node, const struct rv_key *key, int *out)
 {
-    const struct rv_term_list *list = rv_key_terms(key);
+    const struct rv_term_list *list = lang_key_terms(key);
 
     if (node->kind != RV_NODE_STR) {
         rv_keys_wrong_type(r, node, key->name, "a string");
@@ -331,7 +331,7 @@ static void set_default(struct rv_key_reader *r, const struct rv_key *key, char 
             return;
         }
     } else {
-        rv_scalar_resolve(&node);
+        lang_scalar_resolve(&node);
     }
     if (key->type == RV_KEY_STR || key->type == RV_KEY_BOOL || key->type == RV_KEY_INT || key->type == RV_KEY_FLOAT ||
         key->type == RV_KEY_TERM) {
@@ -374,7 +374,7 @@ void rv_keys_read(struct rv_key_reader *r, const struct rv_node *map, const stru
     if (map->kind != RV_NODE_MAP) {
         char value[MAX_QUOTED + 8], hint[RV_KEYS_MAX_HINT];
         quoted(r, map, value);
-        rv_keys_list(keys, n_keys, hint);
+        lang_keys_list(keys, n_keys, hint);
         rv_keys_finding(r, RV_SEVERITY_ERROR, &map->src, hint, "must be a map, not %s%s", rv_node_kind_text(map->kind),
                         value);
         return;
@@ -384,7 +384,7 @@ void rv_keys_read(struct rv_key_reader *r, const struct rv_node *map, const stru
         if (key)
             read_value(r, map->items[i], key, target);
         else
-            rv_keys_unknown(r, map->keys[i], keys, n_keys);
+            lang_keys_unknown(r, map->keys[i], keys, n_keys);
     }
     for (size_t i = 0; i < n_keys; i++) {
         char hint[RV_KEYS_MAX_HINT];

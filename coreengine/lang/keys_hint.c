@@ -115,8 +115,8 @@ static bool string_hint(const struct rv_key_reader *r, const struct rv_node *nod
     return true;
 }
 
-bool rv_keys_type_hint(const struct rv_key_reader *r, const struct rv_node *node, const char *what, const char *inner,
-                       char out[RV_KEYS_MAX_HINT])
+bool lang_keys_type_hint(const struct rv_key_reader *r, const struct rv_node *node, const char *what, const char *inner,
+                         char out[RV_KEYS_MAX_HINT])
 {
     if (node->kind == RV_NODE_NULL)
         snprintf(out, RV_KEYS_MAX_HINT, "leave the key out to get its default");
@@ -137,18 +137,18 @@ bool rv_keys_type_hint(const struct rv_key_reader *r, const struct rv_node *node
 
 /* --- The key that was meant --- */
 
-void rv_keys_append_name(char hint[RV_KEYS_MAX_HINT], size_t *len, bool first, const char *name)
+void lang_keys_append_name(char hint[RV_KEYS_MAX_HINT], size_t *len, bool first, const char *name)
 {
     if (*len < RV_KEYS_MAX_HINT)
         *len += (size_t)snprintf(hint + *len, RV_KEYS_MAX_HINT - *len, "%s%s", first ? "" : ", ", name);
 }
 
-void rv_keys_list(const struct rv_key *keys, size_t n_keys, char hint[RV_KEYS_MAX_HINT])
+void lang_keys_list(const struct rv_key *keys, size_t n_keys, char hint[RV_KEYS_MAX_HINT])
 {
     size_t len = (size_t)snprintf(hint, RV_KEYS_MAX_HINT, "keys here: ");
 
     for (size_t i = 0; i < n_keys; i++)
-        rv_keys_append_name(hint, &len, i == 0, keys[i].name);
+        lang_keys_append_name(hint, &len, i == 0, keys[i].name);
 }
 
 /* entryPoint, entry-point and entry_point are one word. */
@@ -193,13 +193,13 @@ static bool hint_parts(rv_str word, const char *const *names, size_t n, char hin
 
     for (size_t i = 0; word.len > 0 && i < n; i++)
         if (has_part(names[i], word))
-            rv_keys_append_name(hint, &len, n_found++ == 0, names[i]);
+            lang_keys_append_name(hint, &len, n_found++ == 0, names[i]);
     if (n_found > 0 && len < RV_KEYS_MAX_HINT)
         snprintf(hint + len, RV_KEYS_MAX_HINT - len, "?");
     return n_found > 0;
 }
 
-void rv_keys_unknown(struct rv_key_reader *r, const struct rv_node *key, const struct rv_key *keys, size_t n_keys)
+void lang_keys_unknown(struct rv_key_reader *r, const struct rv_node *key, const struct rv_key *keys, size_t n_keys)
 {
     char hint[RV_KEYS_MAX_HINT] = "";
     const char **names = malloc((n_keys > 0 ? n_keys : 1) * sizeof *names);
@@ -221,7 +221,7 @@ void rv_keys_unknown(struct rv_key_reader *r, const struct rv_node *key, const s
     } else if (memchr(key->text.ptr, ':', key->text.len)) {
         snprintf(hint, sizeof hint, "a blank belongs between \":\" and the value");
     } else {
-        rv_keys_list(keys, n_keys, hint);
+        lang_keys_list(keys, n_keys, hint);
     }
     free(names);
     rv_keys_finding(r, RV_SEVERITY_ERROR, &key->src, hint, "unknown key \"%s%s\"", r->path ? r->path : "",

@@ -42,7 +42,7 @@ static void write_type(rv_jw *w, const struct rv_key *key)
         }
         break;
     case RV_KEY_TERM: {
-        const struct rv_term_list *list = rv_key_terms(key);
+        const struct rv_term_list *list = lang_key_terms(key);
         rv_jw_key(w, "enum");
         rv_jw_arr(w);
         for (size_t i = 0; list && i < list->n; i++)
@@ -163,7 +163,7 @@ void rv_keys_write_markdown(const struct rv_key *keys, size_t n_keys, rv_buf *b)
     rv_buf_puts(b, "| key | type | default | meaning |\n| --- | --- | --- | --- |\n");
     for (size_t i = 0; i < n_keys; i++) {
         const struct rv_key *key = &keys[i];
-        const struct rv_term_list *list = key->type == RV_KEY_TERM ? rv_key_terms(key) : NULL;
+        const struct rv_term_list *list = key->type == RV_KEY_TERM ? lang_key_terms(key) : NULL;
 
         rv_buf_printf(b, "| `%s` | %s", key->name, list ? "one of" : type_text(key));
         for (size_t t = 0; list && t < list->n; t++)

@@ -148,7 +148,7 @@ static bool is_name_start(char c)
 }
 
 /* The byte at off, or NUL at the end. A NUL within the text does not belong to any token, so the two cases look the
- * same until rv_expr_next_token() compares with the length. */
+ * same until lang_expr_next_token() compares with the length. */
 static char at(const struct rv_compile *c, size_t off)
 {
     return off < c->e->len ? c->e->text[off] : '\0';
@@ -309,7 +309,7 @@ static int lex_punct(struct rv_compile *c)
     return RV_EXPR_FAIL(c, c->pos, RV_E_PARSE, "unexpected character (byte 0x%02x)", (unsigned)(unsigned char)ch);
 }
 
-int rv_expr_next_token(struct rv_compile *c)
+int lang_expr_next_token(struct rv_compile *c)
 {
     char ch;
     int rc;

@@ -106,7 +106,7 @@ static bool set_special_float(struct rv_node *node)
     return true;
 }
 
-void rv_scalar_resolve(struct rv_node *node)
+void lang_scalar_resolve(struct rv_node *node)
 {
     rv_str s = node->text;
 
@@ -154,7 +154,7 @@ const char *rv_node_kind_text(enum rv_node_kind kind)
     return kinds[kind].text;
 }
 
-const char *rv_node_kind_phrase(enum rv_node_kind kind)
+const char *lang_node_kind_phrase(enum rv_node_kind kind)
 {
     return kinds[kind].phrase;
 }

@@ -50,7 +50,7 @@ static bool is_op(const struct rv_compile *c, enum rv_punct op)
 
 static int expect(struct rv_compile *c, enum rv_punct op, const char *expected)
 {
-    return is_op(c, op) ? rv_expr_next_token(c) : unexpected(c, expected);
+    return is_op(c, op) ? lang_expr_next_token(c) : unexpected(c, expected);
 }
 
 static int too_deep(struct rv_compile *c, size_t off)
@@ -120,7 +120,7 @@ static int parse_items(struct rv_compile *c, struct rv_expr_node *n, enum rv_pun
         }
         if (!is_op(c, RV_OP_COMMA))
             break;
-        rc = rv_expr_next_token(c);
+        rc = lang_expr_next_token(c);
         if (rc < 0)
             return rc;
         if (is_op(c, close) && close == RV_OP_RPAREN)
@@ -167,11 +167,11 @@ static int parse_name(struct rv_compile *c, struct rv_expr_node **out)
     if (is_reserved(n->name))
         return RV_EXPR_FAIL(c, n->off, RV_E_PARSE, "\"%s\" is a reserved word", n->name.ptr);
     *out = n;
-    rc = rv_expr_next_token(c);
+    rc = lang_expr_next_token(c);
     if (rc < 0 || !is_op(c, RV_OP_LPAREN))
         return rc;
     n->kind = RV_EXPR_NODE_CALL;
-    rc = rv_expr_next_token(c);
+    rc = lang_expr_next_token(c);
     return rc < 0 ? rc : parse_items(c, n, RV_OP_RPAREN, "\",\" or \")\" after an argument");
 }
 
@@ -190,7 +190,7 @@ static int parse_literal(struct rv_compile *c, bool negative, struct rv_expr_nod
     else if (negative && n->value.type == RV_T_DOUBLE)
         n->value.as.d = -n->value.as.d;
     *out = n;
-    return rv_expr_next_token(c);
+    return lang_expr_next_token(c);
 }
 
 static int parse_primary(struct rv_compile *c, struct rv_expr_node **out)
@@ -203,7 +203,7 @@ static int parse_primary(struct rv_compile *c, struct rv_expr_node **out)
     if (c->tok.kind == RV_TOK_IDENT)
         return parse_name(c, out);
     if (is_op(c, RV_OP_LPAREN)) {
-        if ((rc = rv_expr_next_token(c)) < 0 || (rc = parse_expr(c, out)) < 0)
+        if ((rc = lang_expr_next_token(c)) < 0 || (rc = parse_expr(c, out)) < 0)
             return rc;
         return expect(c, RV_OP_RPAREN, "\")\"");
     }
@@ -212,7 +212,7 @@ static int parse_primary(struct rv_compile *c, struct rv_expr_node **out)
         *out = new_node(c, close == RV_OP_RBRACKET ? RV_EXPR_NODE_LIST : RV_EXPR_NODE_MAP, &c->tok);
         if (!*out)
             return RV_E_NOMEM;
-        rc = rv_expr_next_token(c);
+        rc = lang_expr_next_token(c);
         if (rc < 0)
             return rc;
         return parse_items(c, *out, close,
@@ -231,7 +231,7 @@ static int parse_suffix(struct rv_compile *c, struct rv_expr_node *of, struct rv
 
     if (!n)
         return RV_E_NOMEM;
-    rc = rv_expr_next_token(c);
+    rc = lang_expr_next_token(c);
     if (rc < 0)
         return rc;
     n->a = of;
@@ -246,13 +246,13 @@ static int parse_suffix(struct rv_compile *c, struct rv_expr_node *of, struct rv
         return unexpected(c, "a field name after \".\"; other names are written a[\"name\"]");
     n->off = c->tok.off;
     n->len = c->tok.len;
-    if ((rc = token_name(c, &n->field)) < 0 || (rc = rv_expr_next_token(c)) < 0)
+    if ((rc = token_name(c, &n->field)) < 0 || (rc = lang_expr_next_token(c)) < 0)
         return rc;
     if (!is_op(c, RV_OP_LPAREN))
         return set_depth(c, n);
     n->kind = RV_EXPR_NODE_CALL;
     n->name = n->field;
-    rc = rv_expr_next_token(c);
+    rc = lang_expr_next_token(c);
     return rc < 0 ? rc : parse_items(c, n, RV_OP_RPAREN, "\",\" or \")\" after an argument");
 }
 
@@ -267,7 +267,7 @@ static int parse_unary(struct rv_compile *c, struct rv_expr_node **out)
         if (n_ops == RV_COUNT(ops))
             return too_deep(c, c->tok.off);
         ops[n_ops++] = c->tok;
-        rc = rv_expr_next_token(c);
+        rc = lang_expr_next_token(c);
         if (rc < 0)
             return rc;
     }
@@ -317,7 +317,7 @@ static int parse_binary(struct rv_compile *c, int at_least, struct rv_expr_node 
         if (!n)
             return RV_E_NOMEM;
         n->a = *out;
-        if ((rc = rv_expr_next_token(c)) < 0 || (rc = parse_binary(c, at_least + 1, &n->b)) < 0)
+        if ((rc = lang_expr_next_token(c)) < 0 || (rc = parse_binary(c, at_least + 1, &n->b)) < 0)
             return rc;
         *out = n;
         rc = set_depth(c, n);
@@ -343,7 +343,7 @@ static int parse_logical(struct rv_compile *c, enum rv_punct op, struct rv_expr_
         append_item(n, &last, item);
         if (!is_op(c, op))
             break;
-        rc = rv_expr_next_token(c);
+        rc = lang_expr_next_token(c);
         if (rc < 0)
             return rc;
     }
@@ -362,7 +362,7 @@ static int parse_cond(struct rv_compile *c, struct rv_expr_node **out)
     if (!n)
         return RV_E_NOMEM;
     n->a = *out;
-    if ((rc = rv_expr_next_token(c)) < 0 || (rc = parse_logical(c, RV_OP_OR, &n->b)) < 0 ||
+    if ((rc = lang_expr_next_token(c)) < 0 || (rc = parse_logical(c, RV_OP_OR, &n->b)) < 0 ||
         (rc = expect(c, RV_OP_COLON, "\":\" of the conditional")) < 0 || (rc = parse_expr(c, &n->c)) < 0)
         return rc;
     *out = n;
@@ -381,11 +381,11 @@ static int parse_expr(struct rv_compile *c, struct rv_expr_node **out)
     return rc;
 }
 
-int rv_expr_parse(struct rv_compile *c, struct rv_expr_node **out)
+int lang_expr_parse(struct rv_compile *c, struct rv_expr_node **out)
 {
     int rc;
 
-    if ((rc = rv_expr_next_token(c)) < 0)
+    if ((rc = lang_expr_next_token(c)) < 0)
         return rc;
     if (c->tok.kind == RV_TOK_END) {
         rc = RV_EXPR_FAIL(c, 0, RV_E_PARSE, "empty expression");

@@ -41,7 +41,7 @@ static int compile(rv_str text, rv_pattern *p, rv_err **err)
 
     if (!context)
         return RV_FAIL(err, RV_E_NOMEM, "no memory to compile a pattern");
-    rc = rv_pattern_translate(text, p->shown, &translated, err);
+    rc = lang_pattern_translate(text, p->shown, &translated, err);
     if (rc == 0) {
         pcre2_set_parens_nest_limit(context, MAX_NESTING);
         pcre2_set_newline(context, PCRE2_NEWLINE_LF);

@@ -442,7 +442,7 @@ static size_t count_groups(rv_str text)
     return n;
 }
 
-int rv_pattern_translate(rv_str text, const char *shown, rv_buf *out, rv_err **err)
+int lang_pattern_translate(rv_str text, const char *shown, rv_buf *out, rv_err **err)
 {
     struct translation t = {.in = text, .shown = shown, .n_groups = count_groups(text), .out = out, .err = err};
     int rc = 0;

@@ -6,6 +6,6 @@
 
 /** Append to out what PCRE2 reads for a pattern of ECMA-262; messages name it as shown. RV_E_PARSE, RV_E_LIMIT,
  * RV_E_NOMEM. */
-RV_MUST_CHECK int rv_pattern_translate(rv_str text, const char *shown, rv_buf *out, rv_err **err);
+RV_MUST_CHECK int lang_pattern_translate(rv_str text, const char *shown, rv_buf *out, rv_err **err);
 
 #endif

@@ -94,7 +94,7 @@ static bool next_event(struct reader *r, yaml_event_t *event)
         out_of_memory(r);
         return false;
     }
-    rv_yaml_add_syntax(&r->parser, r->text, r->doc->name, r->findings);
+    lang_yaml_add_syntax(&r->parser, r->text, r->doc->name, r->findings);
     r->stopped = true;
     return false;
 }
@@ -197,7 +197,7 @@ static int block_indent(struct reader *r, const struct rv_node *node)
     int inner = 0;
     int outer = 0;
 
-    rv_yaml_seek_line(r->text, node->src.line + 1, &r->line, &r->offset);
+    lang_yaml_seek_line(r->text, node->src.line + 1, &r->line, &r->offset);
     at = r->offset;
     for (size_t i = 0; i < node->text.len && (node->text.ptr[i] == '\n' || node->text.ptr[i] == ' '); i++)
         inner = node->text.ptr[i] == '\n' ? 0 : inner + 1;
@@ -225,7 +225,7 @@ static struct rv_node *read_scalar(struct reader *r, const yaml_event_t *event, 
         node->text.len = strlen(node->text.ptr);
     }
     if (style == YAML_PLAIN_SCALAR_STYLE) {
-        rv_scalar_resolve(node);
+        lang_scalar_resolve(node);
         return node;
     }
     node->kind = RV_NODE_STR;
@@ -297,7 +297,7 @@ static struct rv_node *read_key(struct reader *r, const yaml_event_t *event, int
         rv_findings_add(r->findings, RV_SEVERITY_ERROR, &key->src,
                         key->kind == RV_NODE_MAP ? "put a value that begins with a template in quotes: \"{{name}}\""
                                                  : NULL,
-                        "%s cannot be a key", rv_node_kind_phrase(key->kind));
+                        "%s cannot be a key", lang_node_kind_phrase(key->kind));
         return NULL;
     }
     if (!key->is_quoted && rv_str_is(key->text, "<<")) {
@@ -459,7 +459,7 @@ static void read_stream(struct reader *r)
     }
 }
 
-int rv_yaml_read_nodes(struct rv_yaml *doc, rv_str text, rv_findings *findings, bool *is_whole)
+int lang_yaml_read_nodes(struct rv_yaml *doc, rv_str text, rv_findings *findings, bool *is_whole)
 {
     struct reader r = {.text = text, .doc = doc, .findings = findings, .line = 1};
 

@@ -56,7 +56,7 @@ int rv_template_compile(rv_str text, const struct rv_src *src, rv_template **out
         return RV_FAIL(err, RV_E_NOMEM, "no memory for a template");
     }
     place.file = t->file;
-    rc = rv_template_read(t, place, err);
+    rc = lang_template_read(t, place, err);
     if (rc < 0) {
         rv_template_free(t);
         return rc;
@@ -103,7 +103,7 @@ struct rv_placeholder rv_template_placeholder(const rv_template *t, size_t i)
     size_t pos = 0;
 
     for (int n = 0; n < 3 && pos < ph.path.len; n++) {
-        rv_str segment = rv_path_segment(ph.path, &pos);
+        rv_str segment = lang_path_segment(ph.path, &pos);
         if (n == 2)
             ph.member = segment;
     }
@@ -185,7 +185,7 @@ static int walk(const rv_template *t, const struct rv_placeholder *ph, size_t po
 {
     while (pos < ph->path.len) {
         json_object *from = *v;
-        rv_str segment = rv_path_segment(ph->path, &pos);
+        rv_str segment = lang_path_segment(ph->path, &pos);
 
         segment.ptr = t->paths + (segment.ptr - t->text); /* the copy that ends with a NUL */
         if (!step(from, segment, v))
@@ -313,7 +313,7 @@ static int render_part(struct rendering *r, size_t at, const struct item *item)
     switch (p->kind) {
     case RV_TAG_VALUE:
         rc = value_of(r, p, item, !filters_have_default(p), &v, &is_there);
-        return rc < 0 ? rc : rv_filters_write(p, v, is_there, r->out, r->err);
+        return rc < 0 ? rc : lang_filters_write(p, v, is_there, r->out, r->err);
     case RV_TAG_INDEX:
     case RV_TAG_NUMBER:
         rv_buf_printf(r->out, "%zu", (item ? item->i : 0) + (p->kind == RV_TAG_NUMBER));

@@ -114,7 +114,7 @@ static int take_filter(struct reader *r, struct rv_filter *f)
     return 0;
 }
 
-int rv_filters_read(rv_template *t, size_t *pos, struct rv_part *tag, rv_err **err)
+int lang_filters_read(rv_template *t, size_t *pos, struct rv_part *tag, rv_err **err)
 {
     struct reader r = {t, {t->text, t->len}, *pos, &tag->ph, err};
     struct rv_filter found[MAX_FILTERS], *kept;
@@ -217,7 +217,7 @@ static void apply(const struct rv_filter *f, json_object *v, rv_buf *text, bool 
     *is_text = true;
 }
 
-int rv_filters_write(const struct rv_part *p, json_object *v, bool is_there, rv_buf *out, rv_err **err)
+int lang_filters_write(const struct rv_part *p, json_object *v, bool is_there, rv_buf *out, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(RV_TEMPLATE_MAX_OUTPUT);
     bool is_text = false;

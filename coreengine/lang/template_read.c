@@ -28,7 +28,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-rv_str rv_path_segment(rv_str path, size_t *pos)
+rv_str lang_path_segment(rv_str path, size_t *pos)
 {
     const char *from = path.ptr + *pos;
     const char *dot = memchr(from, '.', path.len - *pos);
@@ -82,9 +82,9 @@ static void keep_path(struct reader *r, rv_str path)
     ph->root = ph->field = (rv_str){NULL, 0};
     if (path.ptr[0] == '.')
         return;
-    ph->root = rv_path_segment(path, &pos);
+    ph->root = lang_path_segment(path, &pos);
     if (pos < path.len)
-        ph->field = rv_path_segment(path, &pos);
+        ph->field = lang_path_segment(path, &pos);
     ph->root.ptr = r->t->paths + (ph->root.ptr - r->text.ptr);
     if (ph->field.ptr)
         ph->field.ptr = r->t->paths + (ph->field.ptr - r->text.ptr);
@@ -171,7 +171,7 @@ static int take_value(struct reader *r)
 
     if (rc < 0 || !is_one)
         return rc;
-    rc = rv_filters_read(r->t, &r->pos, &r->tag, r->err);
+    rc = lang_filters_read(r->t, &r->pos, &r->tag, r->err);
     if (rc < 0)
         return rc;
     if (take_close(r)) {
@@ -253,7 +253,7 @@ static bool looks_foreign(rv_str text, size_t at)
 /* Line and column move along with the scan, so that many placeholders do not cost quadratic time. */
 static void move_place(struct rv_src *place, rv_str text, size_t from, size_t to)
 {
-    *place = rv_text_place((rv_str){text.ptr + from, to - from}, place, to - from);
+    *place = lang_text_place((rv_str){text.ptr + from, to - from}, place, to - from);
 }
 
 /* The next "{{" or "{%" from `from` on; text.len: none. */
@@ -417,7 +417,7 @@ static int list_holes(rv_template *t, rv_err **err)
     return 0;
 }
 
-int rv_template_read(rv_template *t, struct rv_src place, rv_err **err)
+int lang_template_read(rv_template *t, struct rv_src place, rv_err **err)
 {
     int rc = find_tags(t, place, err);
 

@@ -14,12 +14,12 @@ static const char *const type_names[] = {
 #undef X
 };
 
-const char *rv_type_text(enum rv_type t)
+const char *lang_type_text(enum rv_type t)
 {
     return t < RV_N_TYPES ? type_names[t] : "?";
 }
 
-enum rv_type rv_type_named(rv_str name)
+enum rv_type lang_type_named(rv_str name)
 {
     int t = 0;
 
@@ -28,7 +28,7 @@ enum rv_type rv_type_named(rv_str name)
     return (enum rv_type)t;
 }
 
-struct rv_value rv_value_of_json(json_object *v)
+struct rv_value lang_value_of_json(json_object *v)
 {
     switch (json_object_get_type(v)) {
     case json_type_boolean:
@@ -53,19 +53,19 @@ struct rv_value rv_value_of_json(json_object *v)
     return (struct rv_value){.type = RV_T_NULL};
 }
 
-size_t rv_value_size(const struct rv_value *v)
+size_t lang_value_size(const struct rv_value *v)
 {
     if (!v->is_json)
         return v->as.items.n;
     return v->type == RV_T_LIST ? json_object_array_length(v->as.json) : (size_t)json_object_object_length(v->as.json);
 }
 
-struct rv_value rv_value_at(const struct rv_value *list, size_t i)
+struct rv_value lang_value_at(const struct rv_value *list, size_t i)
 {
-    return list->is_json ? rv_value_of_json(json_object_array_get_idx(list->as.json, i)) : list->as.items.ptr[i];
+    return list->is_json ? lang_value_of_json(json_object_array_get_idx(list->as.json, i)) : list->as.items.ptr[i];
 }
 
-bool rv_value_next_pair(const struct rv_value *map, const void **pos, struct rv_value *key, struct rv_value *val)
+bool lang_value_next_pair(const struct rv_value *map, const void **pos, struct rv_value *key, struct rv_value *val)
 {
     if (map->is_json) {
         const struct lh_entry *e =
@@ -75,7 +75,7 @@ bool rv_value_next_pair(const struct rv_value *map, const void **pos, struct rv_
             return false;
         *pos = e;
         *key = (struct rv_value){.type = RV_T_STRING, .as.s = rv_str_of(e->k)};
-        *val = rv_value_of_json((json_object *)lh_entry_v(e));
+        *val = lang_value_of_json((json_object *)lh_entry_v(e));
         return true;
     }
     const struct rv_value *pair = *pos ? (const struct rv_value *)*pos + 2 : map->as.items.ptr;
@@ -88,8 +88,8 @@ bool rv_value_next_pair(const struct rv_value *map, const void **pos, struct rv_
     return true;
 }
 
-int rv_value_find(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *map,
-                  const struct rv_value *key, struct rv_value *out, bool *found)
+int lang_value_find(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *map,
+                    const struct rv_value *key, struct rv_value *out, bool *found)
 {
     json_object *member;
     int rc = 0;
@@ -98,19 +98,19 @@ int rv_value_find(struct rv_eval *ev, const struct rv_expr_node *n, const struct
     if (map->is_json) {
         if (key->type != RV_T_STRING)
             return 0;
-        if (rv_ev_work(ev, n, 0, key->as.s.len) < 0) /* hashing */
+        if (lang_ev_work(ev, n, 0, key->as.s.len) < 0) /* hashing */
             return -1;
         if (memchr(key->as.s.ptr, '\0', key->as.s.len)) /* json-c would cut it there, and no member has one */
             return 0;
         *found = json_object_object_get_ex(map->as.json, key->as.s.ptr, &member);
         if (*found)
-            *out = rv_value_of_json(member);
+            *out = lang_value_of_json(member);
         return 0;
     }
     for (size_t i = 0; i < map->as.items.n && !*found && rc == 0; i++) {
         const struct rv_value *pair = &map->as.items.ptr[2 * i];
 
-        rc = rv_value_equal(ev, n, &pair[0], key, 0, found);
+        rc = lang_value_equal(ev, n, &pair[0], key, 0, found);
         if (rc == 0 && *found)
             *out = pair[1];
     }
@@ -150,7 +150,7 @@ static int compare_with_double(const struct rv_value *a, double d)
     return compare_integer_double(a->as.i < 0, a->as.i < 0 ? 0 - (uint64_t)a->as.i : (uint64_t)a->as.i, d);
 }
 
-int rv_value_compare_numbers(const struct rv_value *a, const struct rv_value *b)
+int lang_value_compare_numbers(const struct rv_value *a, const struct rv_value *b)
 {
     int order;
 
@@ -173,14 +173,14 @@ int rv_value_compare_numbers(const struct rv_value *a, const struct rv_value *b)
 static int lists_equal(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *a,
                        const struct rv_value *b, int depth, bool *out)
 {
-    size_t size = rv_value_size(a);
+    size_t size = lang_value_size(a);
     int rc = 0;
 
-    *out = size == rv_value_size(b);
+    *out = size == lang_value_size(b);
     for (size_t i = 0; i < size && *out && rc == 0; i++) {
-        struct rv_value x = rv_value_at(a, i), y = rv_value_at(b, i);
+        struct rv_value x = lang_value_at(a, i), y = lang_value_at(b, i);
 
-        rc = rv_value_equal(ev, n, &x, &y, depth, out);
+        rc = lang_value_equal(ev, n, &x, &y, depth, out);
     }
     return rc;
 }
@@ -192,25 +192,25 @@ static int maps_equal(struct rv_eval *ev, const struct rv_expr_node *n, const st
     const void *pos = NULL;
     int rc = 0;
 
-    *out = rv_value_size(a) == rv_value_size(b);
-    while (*out && rc == 0 && rv_value_next_pair(a, &pos, &key, &x)) {
-        rc = rv_value_find(ev, n, b, &key, &y, out);
+    *out = lang_value_size(a) == lang_value_size(b);
+    while (*out && rc == 0 && lang_value_next_pair(a, &pos, &key, &x)) {
+        rc = lang_value_find(ev, n, b, &key, &y, out);
         if (rc == 0 && *out)
-            rc = rv_value_equal(ev, n, &x, &y, depth, out);
+            rc = lang_value_equal(ev, n, &x, &y, depth, out);
     }
     return rc;
 }
 
-int rv_value_equal(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *a, const struct rv_value *b,
-                   int depth, bool *out)
+int lang_value_equal(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *a,
+                     const struct rv_value *b, int depth, bool *out)
 {
-    if (rv_ev_work(ev, n, 1, 0) < 0)
+    if (lang_ev_work(ev, n, 1, 0) < 0)
         return -1;
     if (depth > RV_EXPR_MAX_VALUE_DEPTH)
-        return rv_ev_fault(ev, RV_FAULT_DEPTH, n);
+        return lang_ev_fault(ev, RV_FAULT_DEPTH, n);
     *out = false;
     if ((RV_TBIT(a->type) & RV_M_NUMBER) && (RV_TBIT(b->type) & RV_M_NUMBER)) {
-        *out = rv_value_compare_numbers(a, b) == 0;
+        *out = lang_value_compare_numbers(a, b) == 0;
         return 0;
     }
     if (a->type != b->type)
@@ -224,7 +224,7 @@ int rv_value_equal(struct rv_eval *ev, const struct rv_expr_node *n, const struc
         return 0;
     case RV_T_STRING:
         *out = rv_str_eq(a->as.s, b->as.s);
-        return a->as.s.len == b->as.s.len ? rv_ev_work(ev, n, 0, a->as.s.len) : 0;
+        return a->as.s.len == b->as.s.len ? lang_ev_work(ev, n, 0, a->as.s.len) : 0;
     case RV_T_TYPE:
         *out = a->as.t == b->as.t;
         return 0;
@@ -248,13 +248,13 @@ int rv_value_equal(struct rv_eval *ev, const struct rv_expr_node *n, const struc
 static int list_to_json(struct rv_eval *ev, const struct rv_value *v, int depth, json_object **out)
 {
     json_object *arr = json_object_new_array(), *item;
-    int rc = arr ? 0 : rv_ev_fault(ev, RV_FAULT_NOMEM, ev->e->root);
+    int rc = arr ? 0 : lang_ev_fault(ev, RV_FAULT_NOMEM, ev->e->root);
 
     for (size_t i = 0; i < v->as.items.n && rc == 0; i++) {
-        rc = rv_value_to_json(ev, &v->as.items.ptr[i], depth, &item);
+        rc = lang_value_to_json(ev, &v->as.items.ptr[i], depth, &item);
         if (rc == 0 && json_object_array_add(arr, item) < 0) {
             json_object_put(item);
-            rc = rv_ev_fault(ev, RV_FAULT_NOMEM, ev->e->root);
+            rc = lang_ev_fault(ev, RV_FAULT_NOMEM, ev->e->root);
         }
     }
     if (rc < 0)
@@ -281,7 +281,7 @@ static const char *key_text(const struct rv_value *key, char buf[KEY_TEXT_MAX])
 static int map_to_json(struct rv_eval *ev, const struct rv_value *v, int depth, json_object **out)
 {
     json_object *obj = json_object_new_object(), *item;
-    int rc = obj ? 0 : rv_ev_fault(ev, RV_FAULT_NOMEM, ev->e->root);
+    int rc = obj ? 0 : lang_ev_fault(ev, RV_FAULT_NOMEM, ev->e->root);
 
     for (size_t i = 0; i < v->as.items.n && rc == 0; i++) {
         const struct rv_value *pair = &v->as.items.ptr[2 * i];
@@ -291,15 +291,15 @@ static int map_to_json(struct rv_eval *ev, const struct rv_value *v, int depth, 
         /* {1: "a", "1": "b"} is a fine map, and {"a\u0000": 1} too, but neither is a JSON object we can carry. */
         if (json_object_object_get_ex(obj, key, NULL) ||
             (pair[0].type == RV_T_STRING && rv_str_of(key).len != pair[0].as.s.len)) {
-            rc = rv_ev_fault(ev, RV_FAULT_CONVERT, ev->e->root);
+            rc = lang_ev_fault(ev, RV_FAULT_CONVERT, ev->e->root);
             ev->fault.a = pair[0];
             ev->fault.text = RV_STR_LIT("a key of a JSON object");
             break;
         }
-        rc = rv_value_to_json(ev, &pair[1], depth, &item);
+        rc = lang_value_to_json(ev, &pair[1], depth, &item);
         if (rc == 0 && json_object_object_add(obj, key, item) < 0) {
             json_object_put(item);
-            rc = rv_ev_fault(ev, RV_FAULT_NOMEM, ev->e->root);
+            rc = lang_ev_fault(ev, RV_FAULT_NOMEM, ev->e->root);
         }
     }
     if (rc < 0)
@@ -328,7 +328,7 @@ static int scalar_to_json(struct rv_eval *ev, const struct rv_value *v, json_obj
         break;
     case RV_T_DOUBLE:
         if (!isfinite(v->as.d)) {
-            RV_IGNORE(rv_ev_fault(ev, RV_FAULT_CONVERT, ev->e->root), "the failure is returned two lines below");
+            RV_IGNORE(lang_ev_fault(ev, RV_FAULT_CONVERT, ev->e->root), "the failure is returned two lines below");
             ev->fault.a = *v;
             ev->fault.text = RV_STR_LIT("a JSON number");
             return -1;
@@ -339,7 +339,7 @@ static int scalar_to_json(struct rv_eval *ev, const struct rv_value *v, json_obj
         *out = json_object_new_string_len(v->as.s.ptr, (int)v->as.s.len);
         break;
     case RV_T_TYPE:
-        type = rv_type_text(v->as.t);
+        type = lang_type_text(v->as.t);
         *out = json_object_new_string(type);
         break;
     case RV_T_LIST:
@@ -347,16 +347,16 @@ static int scalar_to_json(struct rv_eval *ev, const struct rv_value *v, json_obj
     case RV_N_TYPES:
         break; /* not scalars */
     }
-    return *out ? 0 : rv_ev_fault(ev, RV_FAULT_NOMEM, ev->e->root);
+    return *out ? 0 : lang_ev_fault(ev, RV_FAULT_NOMEM, ev->e->root);
 }
 
-int rv_value_to_json(struct rv_eval *ev, const struct rv_value *v, int depth, json_object **out)
+int lang_value_to_json(struct rv_eval *ev, const struct rv_value *v, int depth, json_object **out)
 {
     *out = NULL;
-    if (rv_ev_work(ev, ev->e->root, 1, 0) < 0)
+    if (lang_ev_work(ev, ev->e->root, 1, 0) < 0)
         return -1;
     if (depth > RV_EXPR_MAX_VALUE_DEPTH)
-        return rv_ev_fault(ev, RV_FAULT_DEPTH, ev->e->root);
+        return lang_ev_fault(ev, RV_FAULT_DEPTH, ev->e->root);
     if (v->is_json) {
         *out = json_object_get(v->as.json);
         return 0;
@@ -382,12 +382,12 @@ static int int_arith(struct rv_eval *ev, const struct rv_expr_node *n, int64_t a
         overflow = __builtin_mul_overflow(a, b, out);
     } else {
         if (b == 0)
-            return rv_ev_fault(ev, RV_FAULT_DIV_ZERO, n);
+            return lang_ev_fault(ev, RV_FAULT_DIV_ZERO, n);
         overflow = a == INT64_MIN && b == -1;
         if (!overflow)
             *out = n->op == RV_OP_DIV ? a / b : a % b;
     }
-    return overflow ? rv_ev_fault(ev, RV_FAULT_OVERFLOW, n) : 0;
+    return overflow ? lang_ev_fault(ev, RV_FAULT_OVERFLOW, n) : 0;
 }
 
 static int uint_arith(struct rv_eval *ev, const struct rv_expr_node *n, uint64_t a, uint64_t b, uint64_t *out)
@@ -402,10 +402,10 @@ static int uint_arith(struct rv_eval *ev, const struct rv_expr_node *n, uint64_t
         overflow = __builtin_mul_overflow(a, b, out);
     } else {
         if (b == 0)
-            return rv_ev_fault(ev, RV_FAULT_DIV_ZERO, n);
+            return lang_ev_fault(ev, RV_FAULT_DIV_ZERO, n);
         *out = n->op == RV_OP_DIV ? a / b : a % b;
     }
-    return overflow ? rv_ev_fault(ev, RV_FAULT_OVERFLOW, n) : 0;
+    return overflow ? lang_ev_fault(ev, RV_FAULT_OVERFLOW, n) : 0;
 }
 
 /* IEEE 754 rules: a division by zero is an infinity or a NaN, no error. */
@@ -420,7 +420,7 @@ static double double_arith(enum rv_punct op, double a, double b)
 
 static int join_strings(struct rv_eval *ev, const struct rv_expr_node *n, rv_str a, rv_str b, rv_str *out)
 {
-    char *text = rv_ev_alloc(ev, n, a.len + b.len + 1);
+    char *text = lang_ev_alloc(ev, n, a.len + b.len + 1);
 
     if (!text)
         return -1;
@@ -434,25 +434,25 @@ static int join_strings(struct rv_eval *ev, const struct rv_expr_node *n, rv_str
 static int join_lists(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *a,
                       const struct rv_value *b, struct rv_value *out)
 {
-    size_t size_a = rv_value_size(a), size = size_a + rv_value_size(b);
+    size_t size_a = lang_value_size(a), size = size_a + lang_value_size(b);
     struct rv_value *items;
 
-    if (rv_ev_work(ev, n, size, 0) < 0)
+    if (lang_ev_work(ev, n, size, 0) < 0)
         return -1;
-    items = rv_ev_alloc(ev, n, (size + 1) * sizeof(*items));
+    items = lang_ev_alloc(ev, n, (size + 1) * sizeof(*items));
     if (!items)
         return -1;
     for (size_t i = 0; i < size; i++)
-        items[i] = i < size_a ? rv_value_at(a, i) : rv_value_at(b, i - size_a);
+        items[i] = i < size_a ? lang_value_at(a, i) : lang_value_at(b, i - size_a);
     *out = (struct rv_value){.type = RV_T_LIST, .as.items = {items, size}};
     return 0;
 }
 
-int rv_ev_arith(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *a, const struct rv_value *b,
-                struct rv_value *out)
+int lang_ev_arith(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *a, const struct rv_value *b,
+                  struct rv_value *out)
 {
     if (a->type != b->type)
-        return rv_ev_fault_types(ev, n, a, b);
+        return lang_ev_fault_types(ev, n, a, b);
     *out = (struct rv_value){.type = a->type};
     if (a->type == RV_T_INT)
         return int_arith(ev, n, a->as.i, b->as.i, &out->as.i);
@@ -466,10 +466,10 @@ int rv_ev_arith(struct rv_eval *ev, const struct rv_expr_node *n, const struct r
         return join_strings(ev, n, a->as.s, b->as.s, &out->as.s);
     if (a->type == RV_T_LIST && n->op == RV_OP_ADD)
         return join_lists(ev, n, a, b, out);
-    return rv_ev_fault_types(ev, n, a, b);
+    return lang_ev_fault_types(ev, n, a, b);
 }
 
-int rv_ev_negate(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *a, struct rv_value *out)
+int lang_ev_negate(struct rv_eval *ev, const struct rv_expr_node *n, const struct rv_value *a, struct rv_value *out)
 {
     *out = *a;
     if (a->type == RV_T_DOUBLE) {
@@ -477,9 +477,9 @@ int rv_ev_negate(struct rv_eval *ev, const struct rv_expr_node *n, const struct 
         return 0;
     }
     if (a->type != RV_T_INT)
-        return rv_ev_fault_types(ev, n, a, NULL);
+        return lang_ev_fault_types(ev, n, a, NULL);
     if (a->as.i == INT64_MIN)
-        return rv_ev_fault(ev, RV_FAULT_OVERFLOW, n);
+        return lang_ev_fault(ev, RV_FAULT_OVERFLOW, n);
     out->as.i = -a->as.i;
     return 0;
 }

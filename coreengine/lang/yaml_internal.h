@@ -24,33 +24,33 @@ struct rv_anchors {
 };
 
 /** Read the text's only document into doc. *is_whole false: a finding says what ended the reading. RV_E_NOMEM. */
-int rv_yaml_read_nodes(struct rv_yaml *doc, rv_str text, rv_findings *findings, bool *is_whole);
+int lang_yaml_read_nodes(struct rv_yaml *doc, rv_str text, rv_findings *findings, bool *is_whole);
 
 /** Decide the kind of an unquoted scalar and fill in kind, i64 and f64 (YAML 1.2 core rules). */
-void rv_scalar_resolve(struct rv_node *node);
+void lang_scalar_resolve(struct rv_node *node);
 
 /** Byte offset of the first character of a line (from 1) at or after *offset, which stands on line *line; both advance.
  */
-void rv_yaml_seek_line(rv_str text, int target_line, int *line, size_t *offset);
+void lang_yaml_seek_line(rv_str text, int target_line, int *line, size_t *offset);
 /** The error at which libyaml stopped, as a finding that a person can act on. */
-void rv_yaml_add_syntax(const yaml_parser_t *parser, rv_str text, const char *name, rv_findings *findings);
+void lang_yaml_add_syntax(const yaml_parser_t *parser, rv_str text, const char *name, rv_findings *findings);
 
 /** "a map", "an integer", ...: the kind with its article. */
-const char *rv_node_kind_phrase(enum rv_node_kind kind);
+const char *lang_node_kind_phrase(enum rv_node_kind kind);
 /** The word list of a TERM key. */
-const struct rv_term_list *rv_key_terms(const struct rv_key *key);
+const struct rv_term_list *lang_key_terms(const struct rv_key *key);
 
 #define RV_KEYS_MAX_HINT 1200 /* bytes of a hint */
 
 /* --- keys_hint.c --- */
 /** What to write in the place of a value of another kind than `what`. inner: a key that the wanted map may have, or
  *  NULL. False: nothing can be said. Tells nothing of a hidden value but its kind. */
-bool rv_keys_type_hint(const struct rv_key_reader *r, const struct rv_node *node, const char *what, const char *inner,
-                       char out[RV_KEYS_MAX_HINT]);
+bool lang_keys_type_hint(const struct rv_key_reader *r, const struct rv_node *node, const char *what, const char *inner,
+                         char out[RV_KEYS_MAX_HINT]);
 /** A finding for a key that the table does not have, with the one that was probably meant. */
-void rv_keys_unknown(struct rv_key_reader *r, const struct rv_node *key, const struct rv_key *keys, size_t n_keys);
+void lang_keys_unknown(struct rv_key_reader *r, const struct rv_node *key, const struct rv_key *keys, size_t n_keys);
 /** "keys here: a, b". */
-void rv_keys_list(const struct rv_key *keys, size_t n_keys, char hint[RV_KEYS_MAX_HINT]);
-void rv_keys_append_name(char hint[RV_KEYS_MAX_HINT], size_t *len, bool first, const char *name);
+void lang_keys_list(const struct rv_key *keys, size_t n_keys, char hint[RV_KEYS_MAX_HINT]);
+void lang_keys_append_name(char hint[RV_KEYS_MAX_HINT], size_t *len, bool first, const char *name);
 
 #endif

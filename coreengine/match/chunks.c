@@ -16,7 +16,7 @@ static int32_t char_at(const struct cutter *c, size_t i)
 {
     size_t n;
 
-    return rv_rune_at(c->text, c->starts[i], &n);
+    return match_rune_at(c->text, c->starts[i], &n);
 }
 
 static bool ends_sentence(int32_t c)
@@ -36,7 +36,7 @@ static int border_before(const struct cutter *c, size_t i)
 
     if (ends_sentence_alone(before))
         return before == '\n' && i >= 2 && char_at(c, i - 2) == '\n' ? 3 : 2;
-    if (!rv_rune_is_space(before))
+    if (!match_rune_is_space(before))
         return 0;
     return i >= 2 && ends_sentence(char_at(c, i - 2)) ? 2 : 1;
 }
@@ -61,7 +61,7 @@ static size_t end_of(const struct cutter *c, size_t from, size_t until)
 static size_t begin_after(const struct cutter *c, size_t end, size_t overlap)
 {
     for (size_t i = end - overlap; i < end; i++)
-        if (i > 0 && rv_rune_is_space(char_at(c, i - 1)) && !rv_rune_is_space(char_at(c, i)))
+        if (i > 0 && match_rune_is_space(char_at(c, i - 1)) && !match_rune_is_space(char_at(c, i)))
             return i;
     return end - overlap;
 }
@@ -69,7 +69,7 @@ static size_t begin_after(const struct cutter *c, size_t end, size_t overlap)
 static bool is_blank(const struct cutter *c, size_t from, size_t until)
 {
     for (size_t i = from; i < until; i++)
-        if (!rv_rune_is_space(char_at(c, i)))
+        if (!match_rune_is_space(char_at(c, i)))
             return false;
     return true;
 }
@@ -108,7 +108,7 @@ int rv_chunks_of(rv_str text, size_t max_chars, size_t overlap, struct rv_chunks
     if (!starts)
         return RV_FAIL(err, RV_E_NOMEM, "cut a text into chunks");
     for (size_t i = 0, length; i < text.len; i += length) {
-        RV_IGNORE(rv_rune_at(text, i, &length), "its length is wanted");
+        RV_IGNORE(match_rune_at(text, i, &length), "its length is wanted");
         starts[n++] = i;
     }
     starts[n] = text.len;

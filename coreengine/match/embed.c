@@ -76,14 +76,14 @@ static void add_word(struct sums *s, const struct rv_word *term)
 {
     char padded[RV_TERM_MAX_CHARS * 4 + 2];
     size_t starts[RV_TERM_MAX_CHARS + 3], n_chars = 0, len = 0;
-    double weight = 1 + (term->count > 1 ? rv_match_log(term->count) : 0);
+    double weight = 1 + (term->count > 1 ? match_log(term->count) : 0);
 
     padded[len++] = '<';
     memcpy(padded + len, term->text.ptr, term->text.len);
     len += term->text.len;
     padded[len++] = '>';
     for (size_t i = 0, n; i < len; i += n) {
-        RV_IGNORE(rv_rune_at((rv_str){padded, len}, i, &n), "its length is wanted");
+        RV_IGNORE(match_rune_at((rv_str){padded, len}, i, &n), "its length is wanted");
         starts[n_chars++] = i;
     }
     starts[n_chars] = len;

@@ -33,7 +33,7 @@ static uint32_t gram_of(const int32_t c[3])
     char bytes[12];
     size_t n = 0;
     for (int i = 0; i < 3; i++)
-        n += rv_rune_write(c[i], bytes + n);
+        n += match_rune_write(c[i], bytes + n);
     uint32_t crc = legacy_crc((const unsigned char *)bytes, n);
     return (crc & 0xff) << 16 | (crc & 0xff00) | (crc >> 16 & 0xff);
 }
@@ -79,10 +79,10 @@ int rv_grams_of(rv_str text, struct rv_grams *out, rv_err **err)
     if (!(g.at = calloc(text.len + 1, sizeof *g.at)))
         return RV_FAIL(err, RV_E_NOMEM, "%s", no_memory);
     for (size_t i = 0, n; i < text.len; i += n) {
-        int32_t c = rv_rune_at(text, i, &n);
-        bool is_word = rv_rune_is_word(c);
+        int32_t c = match_rune_at(text, i, &n);
+        bool is_word = match_rune_is_word(c);
         if (is_word) {
-            push(&g, window, rv_rune_lower(c));
+            push(&g, window, match_rune_lower(c));
         } else if (in_word) {
             push(&g, window, ' ');
             window[0] = window[1] = window[2] = ' ';

@@ -22,13 +22,13 @@ static void reduce(struct runes *r)
 
     for (size_t i = 0; i < r->n; i++) {
         int32_t c = r->at[i];
-        if (c == '-' || c == '_' || rv_rune_is_space(c)) {
+        if (c == '-' || c == '_' || match_rune_is_space(c)) {
             after_letter = false;
             if (n == 0 || r->at[n - 1] != '-')
                 r->at[n++] = '-';
-        } else if (rv_rune_is_word(c) || (after_letter && rv_rune_is_mark(c))) {
+        } else if (match_rune_is_word(c) || (after_letter && match_rune_is_mark(c))) {
             after_letter = true;
-            r->at[n++] = rv_rune_fold(c);
+            r->at[n++] = match_rune_fold(c);
         } else {
             after_letter = false;
         }
@@ -50,17 +50,17 @@ void rv_match_key(rv_str name, rv_buf *out)
 
     if (out->rc < 0)
         return;
-    int rc = rv_runes_nfc(without_spaces(name), &r, NULL);
+    int rc = match_runes_nfc(without_spaces(name), &r, NULL);
     if (rc == 0)
         reduce(&r);
     if (rc == 0 && !is_ascii(&r)) /* another case may compose with the mark behind it */
-        rc = rv_runes_compose(&r, NULL);
+        rc = match_runes_compose(&r, NULL);
     for (size_t i = 0; rc == 0 && i < r.n; i++) {
         char bytes[4];
-        size_t n = rv_rune_write(r.at[i], bytes);
+        size_t n = match_rune_write(r.at[i], bytes);
         rv_buf_add(out, bytes, n);
     }
     if (rc < 0)
         out->rc = rc;
-    rv_runes_fini(&r);
+    match_runes_fini(&r);
 }

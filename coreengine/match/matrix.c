@@ -131,7 +131,7 @@ int rv_matrix_add(rv_matrix *m, const float *v, size_t *row, rv_err **err)
         m->cap = cap;
     }
     memcpy(m->values + m->n * m->dims, v, m->dims * sizeof *v);
-    m->lengths[m->n] = rv_vector_length(v, m->dims);
+    m->lengths[m->n] = match_vector_length(v, m->dims);
     *row = m->n++;
     return 0;
 }
@@ -216,7 +216,7 @@ static void compare_row(struct search *s, size_t row)
 {
     const rv_matrix *m = s->m;
     double score =
-        rv_vector_cosine_of(s->query->vector, s->length, m->values + row * m->dims, m->lengths[row], m->dims);
+        match_vector_cosine_of(s->query->vector, s->length, m->values + row * m->dims, m->lengths[row], m->dims);
 
     if (score >= s->query->min_score)
         offer(&s->best, (struct rv_vector_hit){row, score});
@@ -241,7 +241,7 @@ static double estimate(const struct search *s, const int8_t *codes, struct coars
     struct coarse c = m->coarse[row];
 
     *error = c.off + query.off * (1 + c.off) + SLACK;
-    return rv_vector_dot_bytes(codes, m->codes + row * m->dims, m->dims) * c.scale * query.scale;
+    return match_vector_dot_bytes(codes, m->codes + row * m->dims, m->dims) * c.scale * query.scale;
 }
 
 /* The least score of the worst of the `limit` rows that are surely good: a row that stays below it is not a hit. */
@@ -287,7 +287,7 @@ static int compare_coarsely(struct search *s, rv_err **err)
 int rv_matrix_search(rv_matrix *m, const struct rv_vector_query *query, struct rv_vector_hit *hits, size_t *n,
                      rv_err **err)
 {
-    struct search s = {m, query, rv_vector_length(query->vector, m->dims), {query, hits, 0}};
+    struct search s = {m, query, match_vector_length(query->vector, m->dims), {query, hits, 0}};
     int rc = check(query->vector, m->dims, err);
 
     if (rc < 0)

@@ -10,7 +10,7 @@
 #define B  0.75 /* of BM25, its usual value: how much a long text counts less */
 
 /* x = m * 2^e with m from sqrt(1/2) to sqrt(2); then log m = 2 artanh((m - 1) / (m + 1)), a series in odd powers. */
-double rv_match_log(double x)
+double match_log(double x)
 {
     const double ln2 = 0.69314718055994530942, root_half = 0.70710678118654752440;
     uint64_t bits;
@@ -18,7 +18,7 @@ double rv_match_log(double x)
 
     memcpy(&bits, &x, sizeof bits);
     if ((bits >> 52 & 0x7ff) == 0) /* below the normal numbers */
-        return rv_match_log(x * 18014398509481984.0) - 54 * ln2;
+        return match_log(x * 18014398509481984.0) - 54 * ln2;
     e = (int)(bits >> 52 & 0x7ff) - 1022;
     bits = (bits & UINT64_C(0x800fffffffffffff)) | UINT64_C(0x3fe0000000000000); /* 1/2 <= m < 1 */
     double m;
@@ -53,7 +53,7 @@ static const struct rv_word *find(const struct rv_terms *terms, rv_str word)
 
 double rv_lexical_rarity(size_t n, size_t n_with)
 {
-    return rv_match_log(1 + ((double)(n - n_with) + 0.5) / ((double)n_with + 0.5));
+    return match_log(1 + ((double)(n - n_with) + 0.5) / ((double)n_with + 0.5));
 }
 
 double rv_lexical_part(double rarity, double count, double length)

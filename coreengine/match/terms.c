@@ -37,7 +37,7 @@ static bool end_word(struct collector *c)
 static void put(struct collector *c, int32_t rune)
 {
     if (c->n_chars < RV_TERM_MAX_CHARS)
-        c->n_bytes += rv_rune_write(rune, c->bytes + c->n_bytes);
+        c->n_bytes += match_rune_write(rune, c->bytes + c->n_bytes);
     c->n_chars++;
 }
 
@@ -77,14 +77,14 @@ static bool add_unspaced(struct collector *c, int32_t rune)
 
 static bool add_char(struct collector *c, int32_t rune)
 {
-    bool is_word = rv_rune_is_word(rune);
+    bool is_word = match_rune_is_word(rune);
 
     if (is_word && is_unspaced(rune))
         return add_unspaced(c, rune);
     if (!end_run(c))
         return false;
-    if (is_word || (c->n_chars > 0 && rv_rune_is_mark(rune))) {
-        put(c, rv_rune_fold(rune));
+    if (is_word || (c->n_chars > 0 && match_rune_is_mark(rune))) {
+        put(c, match_rune_fold(rune));
         return true;
     }
     return end_word(c);
@@ -93,7 +93,7 @@ static bool add_char(struct collector *c, int32_t rune)
 static int collect(rv_str text, struct collector *c, rv_err **err)
 {
     struct runes r = {NULL, 0};
-    int rc = rv_runes_nfc(text, &r, err);
+    int rc = match_runes_nfc(text, &r, err);
 
     if (rc < 0)
         return rc;
@@ -103,7 +103,7 @@ static int collect(rv_str text, struct collector *c, rv_err **err)
         ok = add_char(c, r.at[i]);
     if (ok && c->n_words < RV_TERMS_MAX_WORDS)
         ok = end_run(c) && end_word(c);
-    rv_runes_fini(&r);
+    match_runes_fini(&r);
     return ok ? 0 : RV_FAIL(err, RV_E_NOMEM, "read the words of a text");
 }
 

@@ -16,7 +16,7 @@
 #define MARKS             (CATEGORY(UTF8PROC_CATEGORY_MN) | CATEGORY(UTF8PROC_CATEGORY_MC))
 #define MAY_BE_ALPHABETIC (MARKS | CATEGORY(UTF8PROC_CATEGORY_SO)) /* letters only if Unicode's property says so */
 
-int32_t rv_rune_at(rv_str text, size_t i, size_t *n_bytes)
+int32_t match_rune_at(rv_str text, size_t i, size_t *n_bytes)
 {
     const unsigned char *p = (const unsigned char *)text.ptr + i;
     size_t left = text.len - i, n = p[0] < 0x80 ? 1 : p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
@@ -41,19 +41,19 @@ int32_t rv_rune_at(rv_str text, size_t i, size_t *n_bytes)
 
 static bool is_alphabetic(int32_t c)
 {
-    size_t from = 0, until = rv_n_alphabetic;
+    size_t from = 0, until = match_n_alphabetic;
 
     while (from < until) {
         size_t mid = (from + until) / 2;
-        if (c > rv_alphabetic[mid].last)
+        if (c > match_alphabetic[mid].last)
             from = mid + 1;
         else
             until = mid;
     }
-    return from < rv_n_alphabetic && c >= rv_alphabetic[from].first;
+    return from < match_n_alphabetic && c >= match_alphabetic[from].first;
 }
 
-bool rv_rune_is_word(int32_t c)
+bool match_rune_is_word(int32_t c)
 {
     if (c < 0x80)
         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
@@ -61,34 +61,34 @@ bool rv_rune_is_word(int32_t c)
     return (category & LETTERS_AND_DIGITS) || ((category & MAY_BE_ALPHABETIC) && is_alphabetic(c));
 }
 
-bool rv_rune_is_mark(int32_t c)
+bool match_rune_is_mark(int32_t c)
 {
     bool selects_form = (c >= 0xfe00 && c <= 0xfe0f) || (c >= 0xe0100 && c <= 0xe01ef) || (c >= 0x180b && c <= 0x180f);
 
     return c >= 0x300 && (CATEGORY(utf8proc_category(c)) & MARKS) && !selects_form;
 }
 
-bool rv_rune_is_space(int32_t c)
+bool match_rune_is_space(int32_t c)
 {
     return c == ' ' || (c >= 0x09 && c <= 0x0d) || c == 0x85 || c == 0xa0 || c == 0x1680 ||
            (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 || c == 0x202f || c == 0x205f || c == 0x3000;
 }
 
-int32_t rv_rune_lower(int32_t c)
+int32_t match_rune_lower(int32_t c)
 {
     if (c < 0x80)
         return c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c;
     return utf8proc_tolower(c);
 }
 
-int32_t rv_rune_fold(int32_t c)
+int32_t match_rune_fold(int32_t c)
 {
-    if (c < 0x80 || rv_rune_is_mark(c))
-        return rv_rune_lower(c);
+    if (c < 0x80 || match_rune_is_mark(c))
+        return match_rune_lower(c);
     return utf8proc_tolower(utf8proc_toupper(c));
 }
 
-size_t rv_rune_write(int32_t c, char out[4])
+size_t match_rune_write(int32_t c, char out[4])
 {
     return (size_t)utf8proc_encode_char(c, (utf8proc_uint8_t *)out);
 }
@@ -146,7 +146,7 @@ static void compose(struct runes *r)
         r->n = (size_t)n;
 }
 
-int rv_runes_compose(struct runes *r, rv_err **err)
+int match_runes_compose(struct runes *r, rv_err **err)
 {
     struct runes apart = {calloc(r->n * MAX_PIECES + 1, sizeof *apart.at), 0};
     size_t n_marks = 0;
@@ -160,12 +160,12 @@ int rv_runes_compose(struct runes *r, rv_err **err)
             append(&apart, pieces[k], &n_marks);
     }
     compose(&apart);
-    rv_runes_fini(r);
+    match_runes_fini(r);
     *r = apart;
     return 0;
 }
 
-int rv_runes_nfc(rv_str text, struct runes *out, rv_err **err)
+int match_runes_nfc(rv_str text, struct runes *out, rv_err **err)
 {
     struct runes r = {NULL, 0};
     bool is_ascii = true;
@@ -176,19 +176,19 @@ int rv_runes_nfc(rv_str text, struct runes *out, rv_err **err)
     if (!(r.at = calloc(text.len + 1, sizeof *r.at)))
         return no_memory(err);
     for (size_t i = 0, n; i < text.len; i += n) {
-        r.at[r.n] = rv_rune_at(text, i, &n);
+        r.at[r.n] = match_rune_at(text, i, &n);
         is_ascii = is_ascii && r.at[r.n] < 0x80;
         r.n++;
     }
-    int rc = is_ascii ? 0 : rv_runes_compose(&r, err);
+    int rc = is_ascii ? 0 : match_runes_compose(&r, err);
     if (rc < 0)
-        rv_runes_fini(&r);
+        match_runes_fini(&r);
     else
         *out = r;
     return rc;
 }
 
-void rv_runes_fini(struct runes *r)
+void match_runes_fini(struct runes *r)
 {
     free(r->at);
     *r = (struct runes){NULL, 0};

@@ -43,7 +43,7 @@ static inline __attribute__((always_inline)) float sum_of(const float s[16])
         sum += a[i] * b[i];                                                                                            \
     return sum;
 
-float rv_vector_dot_portable(const float *a, const float *b, size_t dims)
+float match_vector_dot_portable(const float *a, const float *b, size_t dims)
 {
     DOT_BODY(a, b, dims)
 }
@@ -69,7 +69,7 @@ static bool has_avx2(void)
     return __builtin_cpu_supports("avx2") != 0;
 }
 #else
-#define dot_avx2       rv_vector_dot_portable
+#define dot_avx2       match_vector_dot_portable
 #define dot_bytes_avx2 dot_bytes_portable
 static bool has_avx2(void)
 {
@@ -79,15 +79,15 @@ static bool has_avx2(void)
 
 float rv_vector_dot(const float *a, const float *b, size_t dims)
 {
-    return has_avx2() ? dot_avx2(a, b, dims) : rv_vector_dot_portable(a, b, dims);
+    return has_avx2() ? dot_avx2(a, b, dims) : match_vector_dot_portable(a, b, dims);
 }
 
-int32_t rv_vector_dot_bytes(const int8_t *a, const int8_t *b, size_t dims)
+int32_t match_vector_dot_bytes(const int8_t *a, const int8_t *b, size_t dims)
 {
     return has_avx2() ? dot_bytes_avx2(a, b, dims) : dot_bytes_portable(a, b, dims);
 }
 
-double rv_vector_length(const float *v, size_t dims)
+double match_vector_length(const float *v, size_t dims)
 {
     double sum = 0;
 
@@ -96,7 +96,7 @@ double rv_vector_length(const float *v, size_t dims)
     return sqrt(sum);
 }
 
-double rv_vector_cosine_of(const float *a, double a_length, const float *b, double b_length, size_t dims)
+double match_vector_cosine_of(const float *a, double a_length, const float *b, double b_length, size_t dims)
 {
     if (!(a_length > 0 && b_length > 0))
         return 0;

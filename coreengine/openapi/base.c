@@ -70,7 +70,7 @@ static int as_document_says(json_object *document, const char *document_url, rv_
     return 0;
 }
 
-int rv_openapi_base(json_object *document, const struct rv_openapi_opts *opts, rv_buf *out, rv_err **err)
+int openapi_base(json_object *document, const struct rv_openapi_opts *opts, rv_buf *out, rv_err **err)
 {
     struct rv_mcp_url parts;
     int rc = 0;

@@ -11,11 +11,11 @@
 
 /* --- base.c --- */
 /** Append the address at which the operations begin, without a slash at its end. RV_E_INVALID, RV_E_NOMEM. */
-RV_MUST_CHECK int rv_openapi_base(json_object *document, const struct rv_openapi_opts *opts, rv_buf *out, rv_err **err);
+RV_MUST_CHECK int openapi_base(json_object *document, const struct rv_openapi_opts *opts, rv_buf *out, rv_err **err);
 
 /* --- schema.c --- */
 /** Follow the `$ref` of a value, if it has one. NULL: it leads nowhere, outside, or in a circle; then why says so. */
-json_object *rv_openapi_follow(json_object *document, json_object *value, rv_buf *why);
+json_object *openapi_follow(json_object *document, json_object *value, rv_buf *why);
 /* Schemas of one operation in one direction: those that references name are gathered beside the schema itself. */
 struct openapi_schemas {
     json_object *document; /* borrowed */
@@ -29,15 +29,15 @@ struct openapi_schemas {
     rv_buf *why;    /* not empty: it cannot be used; borrowed */
 };
 /** The schema as JSON Schema has it, the caller's. 0 with why set: it cannot be used, and *out is not set. */
-RV_MUST_CHECK int rv_openapi_schema(struct openapi_schemas *s, json_object *schema, json_object **out, rv_err **err);
+RV_MUST_CHECK int openapi_schema(struct openapi_schemas *s, json_object *schema, json_object **out, rv_err **err);
 /** Copy all that references name into defs. As above. */
-RV_MUST_CHECK int rv_openapi_schemas_finish(struct openapi_schemas *s, rv_err **err);
-void rv_openapi_schemas_fini(struct openapi_schemas *s);
+RV_MUST_CHECK int openapi_schemas_finish(struct openapi_schemas *s, rv_err **err);
+void openapi_schemas_fini(struct openapi_schemas *s);
 
 /* --- operation.c --- */
 enum openapi_in { OPENAPI_PATH, OPENAPI_QUERY, OPENAPI_HEADER, OPENAPI_BODY, OPENAPI_N_INS };
 enum openapi_style { OPENAPI_PLAIN, OPENAPI_DEEP, OPENAPI_SPACES, OPENAPI_PIPES, OPENAPI_JSON, OPENAPI_N_STYLES };
-extern const char *const rv_openapi_ins[], *const rv_openapi_styles[]; /* by these, as a definition has them */
+extern const char *const openapi_ins[], *const openapi_styles[]; /* by these, as a definition has them */
 /* Texts are borrowed from the document or the definition. */
 struct openapi_parameter {
     const char *argument, *name; /* of the tool; in the request */
@@ -53,9 +53,9 @@ struct openapi_operation {
     size_t n;
 };
 /** Can it be the path of an operation? */
-bool rv_openapi_is_path(const char *path);
+bool openapi_is_path(const char *path);
 /** May a parameter be that header? Some belong to the connection, or to who configures the server. */
-bool rv_openapi_is_header(const char *name, json_object *configured);
+bool openapi_is_header(const char *name, json_object *configured);
 
 /* --- parameters.c --- */
 struct openapi_source {
@@ -67,7 +67,7 @@ struct openapi_source {
 /** What the operation takes: fills in o->parameters, and the schemas of its arguments and of its answer, which are the
  *  caller's; *output NULL: the document does not promise one. 0 with why set: it cannot be a tool, and neither is set.
  */
-RV_MUST_CHECK int rv_openapi_parameters(const struct openapi_source *s, struct openapi_operation *o,
-                                        json_object **input, json_object **output, rv_buf *why, rv_err **err);
+RV_MUST_CHECK int openapi_parameters(const struct openapi_source *s, struct openapi_operation *o, json_object **input,
+                                     json_object **output, rv_buf *why, rv_err **err);
 
 #endif

@@ -6,22 +6,22 @@
 
 #define MAX_HEADER_NAME 100 /* bytes; an operation with a longer one becomes no tool */
 
-const char *const rv_openapi_ins[] = {
+const char *const openapi_ins[] = {
     [OPENAPI_PATH] = "path", [OPENAPI_QUERY] = "query", [OPENAPI_HEADER] = "header", [OPENAPI_BODY] = "body"};
-RV_EACH_HAS_ROW(rv_openapi_ins, OPENAPI_N_INS);
-const char *const rv_openapi_styles[] = {[OPENAPI_PLAIN] = "plain",
-                                         [OPENAPI_DEEP] = "deep",
-                                         [OPENAPI_SPACES] = "spaces",
-                                         [OPENAPI_PIPES] = "pipes",
-                                         [OPENAPI_JSON] = "json"};
-RV_EACH_HAS_ROW(rv_openapi_styles, OPENAPI_N_STYLES);
+RV_EACH_HAS_ROW(openapi_ins, OPENAPI_N_INS);
+const char *const openapi_styles[] = {[OPENAPI_PLAIN] = "plain",
+                                      [OPENAPI_DEEP] = "deep",
+                                      [OPENAPI_SPACES] = "spaces",
+                                      [OPENAPI_PIPES] = "pipes",
+                                      [OPENAPI_JSON] = "json"};
+RV_EACH_HAS_ROW(openapi_styles, OPENAPI_N_STYLES);
 
 static bool is_dots(rv_str part)
 {
     return rv_str_is(part, ".") || rv_str_is(part, "..");
 }
 
-bool rv_openapi_is_path(const char *path)
+bool openapi_is_path(const char *path)
 {
     static const char legal[] = "-._~!$&'()*+,;=:@%/{}";
     bool is_open = false;
@@ -42,7 +42,7 @@ bool rv_openapi_is_path(const char *path)
     return !is_open;
 }
 
-bool rv_openapi_is_header(const char *name, json_object *configured)
+bool openapi_is_header(const char *name, json_object *configured)
 {
     static const char *const others[] = {"Accept",
                                          "Accept-Encoding",

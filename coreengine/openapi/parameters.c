@@ -52,7 +52,7 @@ static int add(struct gathering *g, const struct argument *a, const char **key_i
         return 0;
     }
     if (a->schema)
-        rc = rv_openapi_schema(&g->schemas, a->schema, &copied, err);
+        rc = openapi_schema(&g->schemas, a->schema, &copied, err);
     else
         copied = json_object_new_object();
     if (rc < 0 || g->why->len > 0)
@@ -134,7 +134,7 @@ static int place_of(struct gathering *g, json_object *parameter, struct openapi_
         p->in = OPENAPI_QUERY;
     } else if (strcmp(in, "header") == 0) {
         p->in = OPENAPI_HEADER;
-        return rv_openapi_is_header(p->name, g->s->configured) ? 0 : 1;
+        return openapi_is_header(p->name, g->s->configured) ? 0 : 1;
     } else if (strcmp(in, "cookie") == 0 && !is_required) {
         return 1;
     } else {
@@ -157,7 +157,7 @@ static int add_parameter(struct gathering *g, json_object *parameter, rv_err **e
     struct openapi_parameter p = {0};
     json_object *schema = NULL, *content = NULL;
 
-    parameter = rv_openapi_follow(g->s->document, parameter, g->why);
+    parameter = openapi_follow(g->s->document, parameter, g->why);
     if (!parameter)
         return 0;
     bool is_required = rv_json_bool_or(parameter, "required", false);
@@ -183,7 +183,7 @@ static int add_parameter(struct gathering *g, json_object *parameter, rv_err **e
     }
     if (g->why->len > 0)
         return 0;
-    rv_buf_printf(&other, "%.*s_in_%s", RV_STR_ARG(rv_utf8_cut(rv_str_of(p.name), 900)), rv_openapi_ins[p.in]);
+    rv_buf_printf(&other, "%.*s_in_%s", RV_STR_ARG(rv_utf8_cut(rv_str_of(p.name), 900)), openapi_ins[p.in]);
     int rc = rv_buf_check(&other, "the name of an argument", err);
     if (rc == 0)
         rc = add(g, &(struct argument){p.name, rv_buf_cstr(&other), schema, text, is_required || p.in == OPENAPI_PATH},
@@ -233,7 +233,7 @@ static int add_body(struct gathering *g, rv_err **err)
 
     if (!json_object_object_get_ex(g->s->operation, "requestBody", &body))
         return 0;
-    body = rv_openapi_follow(g->s->document, body, g->why);
+    body = openapi_follow(g->s->document, body, g->why);
     if (!body)
         return 0;
     bool is_required = rv_json_bool_or(body, "required", false);
@@ -297,11 +297,11 @@ static int read_input(const struct openapi_source *s, struct openapi_operation *
     if (rc == 0 && why->len == 0)
         rc = add_body(&g, err);
     if (rc == 0 && why->len == 0)
-        rc = rv_openapi_schemas_finish(&g.schemas, err);
+        rc = openapi_schemas_finish(&g.schemas, err);
     if (rc == 0 && why->len == 0)
         rc = build(&g, out, err);
     *s->n_bytes += g.schemas.n_bytes;
-    rv_openapi_schemas_fini(&g.schemas);
+    openapi_schemas_fini(&g.schemas);
     json_object_put(g.properties);
     json_object_put(g.required);
     return rc;
@@ -333,18 +333,18 @@ static int read_output(const struct openapi_source *s, json_object **out, rv_err
     json_object *response = success_of(s->operation), *content = NULL, *schema = NULL, *copied = NULL;
 
     *out = NULL;
-    response = response ? rv_openapi_follow(s->document, response, &why) : NULL;
+    response = response ? openapi_follow(s->document, response, &why) : NULL;
     if (!json_object_is_type(response, json_type_object) || !json_object_object_get_ex(response, "content", &content) ||
         !json_object_is_type(content, json_type_object) || json_object_object_length(content) != 1)
         return 0;
     json_object *media = json_of(content);
     if (!media || !json_object_object_get_ex(media, "schema", &schema))
         return 0;
-    int rc = rv_openapi_schema(&schemas, schema, &copied, err);
+    int rc = openapi_schema(&schemas, schema, &copied, err);
     if (rc == 0 && why.rc == RV_E_NOMEM)
         rc = rv_buf_check(&why, "why an answer is not described", err);
     if (rc == 0 && why.len == 0)
-        rc = rv_openapi_schemas_finish(&schemas, err);
+        rc = openapi_schemas_finish(&schemas, err);
     if (rc == 0 && why.len == 0 && schemas.defs && json_object_is_type(copied, json_type_object))
         rc = rv_json_set_ref(copied, "$defs", schemas.defs, err);
     if (rc < 0 || why.len > 0) /* a promise that cannot be read is none */
@@ -352,12 +352,12 @@ static int read_output(const struct openapi_source *s, json_object **out, rv_err
     else
         *out = copied;
     *s->n_bytes += schemas.n_bytes;
-    rv_openapi_schemas_fini(&schemas);
+    openapi_schemas_fini(&schemas);
     return rc;
 }
 
-int rv_openapi_parameters(const struct openapi_source *s, struct openapi_operation *o, json_object **input,
-                          json_object **output, rv_buf *why, rv_err **err)
+int openapi_parameters(const struct openapi_source *s, struct openapi_operation *o, json_object **input,
+                       json_object **output, rv_buf *why, rv_err **err)
 {
     json_object *in = NULL, *out = NULL;
     int rc = read_input(s, o, &in, why, err);

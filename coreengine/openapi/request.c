@@ -44,9 +44,8 @@ static bool read_parameter(json_object *item, struct openapi_parameter *p)
         !rv_json_get_text(item, "in", &in) || !rv_json_get_text(item, "style", &style) ||
         !rv_json_get_bool(item, "explode", &p->explode))
         return false;
-    int which = word_of(in, rv_openapi_ins, OPENAPI_BODY + 1),
-        how = word_of(style, rv_openapi_styles, OPENAPI_JSON + 1);
-    if (which < 0 || how < 0 || (which == OPENAPI_HEADER && !rv_openapi_is_header(p->name, NULL)))
+    int which = word_of(in, openapi_ins, OPENAPI_BODY + 1), how = word_of(style, openapi_styles, OPENAPI_JSON + 1);
+    if (which < 0 || how < 0 || (which == OPENAPI_HEADER && !openapi_is_header(p->name, NULL)))
         return false;
     p->in = (enum openapi_in)which;
     p->style = (enum openapi_style)how;
@@ -61,7 +60,7 @@ static int read_operation(json_object *kept, struct openapi_operation *out, rv_e
 
     *out = (struct openapi_operation){.url = ""};
     if (!list || n > RV_COUNT(out->parameters) || !rv_json_get_text(kept, "method", &out->method) ||
-        !rv_json_get_text(kept, "path", &out->path) || !is_method(out->method) || !rv_openapi_is_path(out->path))
+        !rv_json_get_text(kept, "path", &out->path) || !is_method(out->method) || !openapi_is_path(out->path))
         return RV_FAIL(err, RV_E_INVALID, "the operation of the tool is not one: list the tools of the server again");
     out->url = rv_json_text_or(kept, "url", out->url);
     for (; out->n < n; out->n++)
@@ -323,7 +322,7 @@ static int write_base(const struct openapi_operation *o, const struct rv_openapi
         return RV_FAIL(err, RV_E_DENIED,
                        "the operation is not at the address of the document: say url in the pipeline");
     const struct rv_openapi_opts there = {.url = opts->url[0] ? opts->url : o->url, .document_url = ""};
-    return rv_openapi_base(NULL, &there, out, err);
+    return openapi_base(NULL, &there, out, err);
 }
 
 int rv_openapi_request(json_object *operation, json_object *args, const struct rv_openapi_opts *opts, const char *key,

@@ -79,7 +79,7 @@ static json_object *value_at(json_object *document, const char *ref)
     return at;
 }
 
-json_object *rv_openapi_follow(json_object *document, json_object *value, rv_buf *why)
+json_object *openapi_follow(json_object *document, json_object *value, rv_buf *why)
 {
     const char *ref = NULL;
 
@@ -447,12 +447,12 @@ static int copy(struct openapi_schemas *s, json_object *in, int depth, json_obje
     return rc;
 }
 
-int rv_openapi_schema(struct openapi_schemas *s, json_object *schema, json_object **out, rv_err **err)
+int openapi_schema(struct openapi_schemas *s, json_object *schema, json_object **out, rv_err **err)
 {
     return copy(s, schema, 0, out, err);
 }
 
-int rv_openapi_schemas_finish(struct openapi_schemas *s, rv_err **err)
+int openapi_schemas_finish(struct openapi_schemas *s, rv_err **err)
 {
     int rc = 0;
 
@@ -471,7 +471,7 @@ int rv_openapi_schemas_finish(struct openapi_schemas *s, rv_err **err)
     return rc;
 }
 
-void rv_openapi_schemas_fini(struct openapi_schemas *s)
+void openapi_schemas_fini(struct openapi_schemas *s)
 {
     json_object_put(s->defs);
     rv_index_fini(&s->names);

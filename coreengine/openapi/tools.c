@@ -100,8 +100,8 @@ static int write_operation(const struct openapi_operation *o, json_object **out,
         json_object *item = rv_json_build(&b, list, NULL, json_object_new_object());
         rv_json_build_text(&b, item, "argument", p->argument);
         rv_json_build_text(&b, item, "name", p->name);
-        rv_json_build_text(&b, item, "in", rv_openapi_ins[p->in]);
-        rv_json_build_text(&b, item, "style", rv_openapi_styles[p->style]);
+        rv_json_build_text(&b, item, "in", openapi_ins[p->in]);
+        rv_json_build_text(&b, item, "style", openapi_styles[p->style]);
         rv_json_build(&b, item, "explode", json_object_new_boolean(p->explode));
     }
     if (b.rc < 0)
@@ -192,11 +192,11 @@ static int make_tool(struct making *m, json_object *item, const char *path, json
         return OPENAPI_NOMEM(err);
     m->n_bytes += TOOL_BYTES;
     *o = (struct openapi_operation){.method = methods[method].method, .path = path, .url = m->url};
-    if (!rv_openapi_is_path(path))
+    if (!openapi_is_path(path))
         rv_buf_puts(why, "the path is not one");
     else if (has_servers(item) || has_servers(operation))
         rv_buf_puts(why, "it names a server of its own, which is not supported");
-    int rc = why->len == 0 ? rv_openapi_parameters(&source, o, &input, &output, why, err) : 0;
+    int rc = why->len == 0 ? openapi_parameters(&source, o, &input, &output, why, err) : 0;
     if (rc == 0 && why->len == 0 && m->n_bytes > RV_OPENAPI_MAX_TOOLS)
         rv_buf_printf(why, "the schemas of all operations have more than %zu MiB", RV_OPENAPI_MAX_TOOLS >> 20);
     if (rc == 0 && why->len == 0) {
@@ -234,7 +234,7 @@ static int add_path(struct making *m, const char *path, json_object *item, rv_er
 
     if (strncmp(path, "x-", 2) == 0)
         return 0;
-    json_object *whole = rv_openapi_follow(m->document, item, &why);
+    json_object *whole = openapi_follow(m->document, item, &why);
     if (!json_object_is_type(whole, json_type_object)) {
         if (why.len == 0)
             rv_buf_puts(&why, "the path has no operations");
@@ -250,7 +250,7 @@ int rv_openapi_tools(json_object *document, const struct rv_openapi_opts *opts, 
 {
     RV_AUTO(rv_buf_fini) rv_buf base = RV_BUF_INIT(RV_OPENAPI_MAX_URL);
     json_object *paths = rv_json_get_obj(document, "paths");
-    int rc = rv_openapi_base(document, opts, &base, err);
+    int rc = openapi_base(document, opts, &base, err);
 
     if (rc < 0)
         return rc;

@@ -17,12 +17,12 @@ const char *rv_rem_fault_text(enum rv_rem_fault_code code)
     return code >= RV_REM_OK && code < RV_REM_N_FAULTS ? faults[code].word : "internal_error";
 }
 
-int rv_rem_code(enum rv_rem_fault_code code)
+int rem_code(enum rv_rem_fault_code code)
 {
     return faults[code].code;
 }
 
-struct rv_src rv_rem_mark(const struct rem_source *s, const char *at, enum rv_rem_fault_code code)
+struct rv_src rem_mark(const struct rem_source *s, const char *at, enum rv_rem_fault_code code)
 {
     struct rv_src src = s->start;
     const char *line = s->text.ptr;
@@ -39,7 +39,7 @@ struct rv_src rv_rem_mark(const struct rem_source *s, const char *at, enum rv_re
     return src;
 }
 
-int rv_rem_check_text(const struct rem_source *s)
+int rem_check_text(const struct rem_source *s)
 {
     const char *nul;
     size_t bad;
@@ -58,12 +58,12 @@ int rv_rem_check_text(const struct rem_source *s)
     return 0;
 }
 
-bool rv_rem_is_word(rv_str s, const char *word)
+bool rem_is_word(rv_str s, const char *word)
 {
     return s.len == strlen(word) && strncasecmp(s.ptr, word, s.len) == 0;
 }
 
-int rv_rem_no_memory(const struct rem_source *s)
+int rem_no_memory(const struct rem_source *s)
 {
     return RV_FAIL(s->err, RV_E_NOMEM, "read a query");
 }

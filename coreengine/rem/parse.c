@@ -103,7 +103,7 @@ static int warn(struct parser *p, const char *fmt, ...)
     rv_buf_fini(&b);
     if (copy && p->q.n_warnings < RV_REM_MAX_WARNINGS) /* more of them say the same */
         p->q.warnings[p->q.n_warnings++] = rv_str_of(copy);
-    return copy ? 0 : rv_rem_no_memory(&p->s);
+    return copy ? 0 : rem_no_memory(&p->s);
 }
 
 /* A sign and digits; what is too large stays so. */
@@ -195,9 +195,9 @@ static int set_table(struct parser *p, const struct rem_word *w)
         const struct rv_rem_table *t = &p->opts->tables[i];
         if (!t->embedded_field || n == RV_COUNT(names))
             continue;
-        if (rv_rem_is_word(w->text, t->name)) {
+        if (rem_is_word(w->text, t->name)) {
             p->q.table = rv_str_of(rv_arena_dup(p->s.memory, rv_str_of(t->name)));
-            return p->q.table.ptr ? 0 : rv_rem_no_memory(&p->s);
+            return p->q.table.ptr ? 0 : rem_no_memory(&p->s);
         }
         names[n++] = t->name;
     }
@@ -217,7 +217,7 @@ static int set_table(struct parser *p, const struct rem_word *w)
 static enum rv_rem_rank rank_of(rv_str word)
 {
     for (int i = RV_REM_RANK_COSINE; i < RV_REM_N_RANKS; i++)
-        if (rv_rem_is_word(word, ranks[i]))
+        if (rem_is_word(word, ranks[i]))
             return (enum rv_rem_rank)i;
     return RV_REM_RANK_UNSAID;
 }
@@ -262,7 +262,7 @@ static int set(struct parser *p, const struct clause *c, const struct rem_word *
 static const struct clause *clause_of(enum rv_rem_mode mode, const struct rem_word *w)
 {
     for (size_t i = 0; rv_rem_is_plain(w) && i < RV_COUNT(clauses); i++)
-        if (clauses[i].in & IN(mode) && clauses[i].word && rv_rem_is_word(w->text, clauses[i].word))
+        if (clauses[i].in & IN(mode) && clauses[i].word && rem_is_word(w->text, clauses[i].word))
             return &clauses[i];
     return NULL;
 }
@@ -276,7 +276,7 @@ static const struct clause *kwarg_of(const struct rem_word *w, struct rem_word *
     if (n == 0 || n >= w->first_quote)
         return NULL;
     for (size_t i = 0; i < RV_COUNT(kwargs); i++) {
-        if (!rv_rem_is_word((rv_str){w->text.ptr, n}, kwargs[i].name))
+        if (!rem_is_word((rv_str){w->text.ptr, n}, kwargs[i].name))
             continue;
         *value = (struct rem_word){{eq + 1, w->text.len - n - 1}, w->literal + n + 1, w->at + n + 1, SIZE_MAX};
         for (size_t k = 0; k < RV_COUNT(clauses); k++)
@@ -346,7 +346,7 @@ static int read_clauses(struct parser *p, rv_str rest)
     char *text = rv_arena_alloc(p->s.memory, rest.len + 1);
     size_t len = 0, n_text = 0;
     bool taken;
-    int rc = text ? rv_rem_split(&p->s, rest, &words) : rv_rem_no_memory(&p->s);
+    int rc = text ? rem_split(&p->s, rest, &words) : rem_no_memory(&p->s);
 
     if (rc < 0)
         return rc;
@@ -378,7 +378,7 @@ static int complete_search(struct parser *p)
                   REM_QUOTE(p->q.field), RV_STR_ARG(p->q.table), embedded);
     if (!p->q.field.ptr)
         p->q.field = rv_str_of(rv_arena_dup(p->s.memory, rv_str_of(embedded)));
-    return p->q.field.ptr ? rc : rv_rem_no_memory(&p->s);
+    return p->q.field.ptr ? rc : rem_no_memory(&p->s);
 }
 
 struct keys {
@@ -406,7 +406,7 @@ static int read_keys(struct parser *p, rv_str rest)
     struct rem_words words = {NULL, 0};
     struct keys keys = {rv_arena_alloc(p->s.memory, rest.len + 1), 0, 0,
                         rv_arena_alloc(p->s.memory, RV_REM_MAX_KEYS * sizeof(rv_str))};
-    int rc = keys.text && keys.items ? rv_rem_split(&p->s, rest, &words) : rv_rem_no_memory(&p->s);
+    int rc = keys.text && keys.items ? rem_split(&p->s, rest, &words) : rem_no_memory(&p->s);
 
     p->q.keys = keys.items;
     for (size_t i = 0; rc == 0 && i < words.n; i++) {
@@ -456,7 +456,7 @@ static int take_sql(struct parser *p, rv_str statement)
     p->q.mode = RV_REM_SQL;
     p->q.sql = rv_str_trim(statement);
     if (p->q.sql.len) {
-        p->q.sql_src = rv_rem_mark(&p->s, p->q.sql.ptr, RV_REM_OK);
+        p->q.sql_src = rem_mark(&p->s, p->q.sql.ptr, RV_REM_OK);
         return 0;
     }
     rc = REM_FAIL(&p->s, p->s.text.ptr + p->s.text.len, RV_REM_MISSING_STATEMENT, "SQL requires a statement");
@@ -492,12 +492,12 @@ static int read_query(struct parser *p)
     size_t n = 0, n_name = 0;
     int rc;
 
-    while (n < text.len && !rv_rem_is_blank(text.ptr[n]))
+    while (n < text.len && !rem_is_blank(text.ptr[n]))
         n++;
     word.len = n;
     rest = (rv_str){text.ptr + n, text.len - n};
     for (int m = 0; m < RV_REM_SQL; m++) {
-        if (!rv_rem_is_word(word, modes[m]))
+        if (!rem_is_word(word, modes[m]))
             continue;
         p->q.mode = (enum rv_rem_mode)m;
         if (m == RV_REM_LOOKUP)
@@ -505,12 +505,12 @@ static int read_query(struct parser *p)
         rc = read_clauses(p, rest);
         return rc == 0 && m == RV_REM_SEARCH ? complete_search(p) : rc;
     }
-    if (rv_rem_is_word(word, modes[RV_REM_SQL]))
+    if (rem_is_word(word, modes[RV_REM_SQL]))
         return take_sql(p, rest);
     while (n_name < n && is_name(text.ptr[n_name]))
         n_name++;
     for (size_t i = 0; i < RV_COUNT(verbs); i++)
-        if (rv_rem_is_word((rv_str){text.ptr, n_name}, verbs[i]))
+        if (rem_is_word((rv_str){text.ptr, n_name}, verbs[i]))
             return take_sql(p, text);
     return take_natural(p, word);
 }
@@ -531,7 +531,7 @@ static int take_text(struct parser *p, rv_str text)
     int rc;
 
     p->s.text = text.ptr ? text : RV_STR_LIT("");
-    if ((rc = rv_rem_check_text(&p->s)) < 0)
+    if ((rc = rem_check_text(&p->s)) < 0)
         return rc;
     trimmed = rv_str_trim(p->s.text);
     if (trimmed.len == 0) {
@@ -539,11 +539,11 @@ static int take_text(struct parser *p, rv_str text)
         rv_err_hint(p->s.err, "a query begins with LOOKUP, SEARCH, FUZZY, TRAVERSE, SQL or SELECT");
         return rc;
     }
-    p->s.start = rv_rem_mark(&p->s, trimmed.ptr, RV_REM_OK);
+    p->s.start = rem_mark(&p->s, trimmed.ptr, RV_REM_OK);
     p->s.memory = p->q.memory = rv_arena_new(64 * RV_REM_MAX_BYTES);
     copy = p->s.memory ? rv_arena_dup(p->s.memory, trimmed) : NULL;
     p->s.text = (rv_str){copy, trimmed.len};
-    return copy ? 0 : rv_rem_no_memory(&p->s);
+    return copy ? 0 : rem_no_memory(&p->s);
 }
 
 int rv_rem_parse(rv_str text, const struct rv_rem_opts *opts, struct rv_rem_query *out, struct rv_rem_fault *fault,

@@ -17,18 +17,18 @@ struct rem_source {
     rv_arena *memory; /* of the result */
 };
 /** The place of a byte of the text, and the fault with it. */
-struct rv_src rv_rem_mark(const struct rem_source *s, const char *at, enum rv_rem_fault_code code);
+struct rv_src rem_mark(const struct rem_source *s, const char *at, enum rv_rem_fault_code code);
 /** The code of the error value. */
-int rv_rem_code(enum rv_rem_fault_code code);
+int rem_code(enum rv_rem_fault_code code);
 #define REM_FAIL(s, at, code, ...)                                                                                     \
-    RV_FAIL_AT((s)->err, (struct rv_src[]){rv_rem_mark((s), (at), (code))}, rv_rem_code(code), __VA_ARGS__)
+    RV_FAIL_AT((s)->err, (struct rv_src[]){rem_mark((s), (at), (code))}, rem_code(code), __VA_ARGS__)
 #define REM_QUOTE(s) RV_STR_ARG(rv_utf8_cut((s), REM_MAX_QUOTE))
 /** Size, encoding. */
-RV_MUST_CHECK int rv_rem_check_text(const struct rem_source *s);
+RV_MUST_CHECK int rem_check_text(const struct rem_source *s);
 /** Equal but for the case of ASCII letters. */
-bool rv_rem_is_word(rv_str s, const char *word);
+bool rem_is_word(rv_str s, const char *word);
 /** What the arena could not give. */
-int rv_rem_no_memory(const struct rem_source *s);
+int rem_no_memory(const struct rem_source *s);
 
 /* --- words.c --- */
 
@@ -44,11 +44,11 @@ struct rem_words {
     size_t n;
 };
 /** The words of a part of the source. */
-RV_MUST_CHECK int rv_rem_split(const struct rem_source *s, rv_str part, struct rem_words *out);
+RV_MUST_CHECK int rem_split(const struct rem_source *s, rv_str part, struct rem_words *out);
 static inline bool rv_rem_is_plain(const struct rem_word *w)
 {
     return w->first_quote == SIZE_MAX;
 }
-bool rv_rem_is_blank(char c);
+bool rem_is_blank(char c);
 
 #endif

@@ -87,39 +87,39 @@ static const struct {
 static bool is_listed(rv_str word, const char *const *list, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (rv_rem_is_word(word, list[i]))
+        if (rem_is_word(word, list[i]))
             return true;
     return false;
 }
 
 /* --- tokens --- */
 
-bool rv_rem_sql_is_reserved(rv_str word)
+bool rem_sql_is_reserved(rv_str word)
 {
     return is_listed(word, reserved, RV_COUNT(reserved));
 }
 
-bool rv_rem_sql_is(const struct sql *p, size_t i, const char *word)
+bool rem_sql_is(const struct sql *p, size_t i, const char *word)
 {
     const struct sql_token *t = rv_rem_sql_at(p, i);
 
-    return t->kind == SQL_WORD ? rv_rem_is_word(t->value, word) : t->kind == SQL_OP && rv_str_is(t->value, word);
+    return t->kind == SQL_WORD ? rem_is_word(t->value, word) : t->kind == SQL_OP && rv_str_is(t->value, word);
 }
 
-bool rv_rem_sql_take(struct sql *p, const char *word)
+bool rem_sql_take(struct sql *p, const char *word)
 {
-    if (!rv_rem_sql_is(p, p->pos, word))
+    if (!rem_sql_is(p, p->pos, word))
         return false;
     p->pos++;
     return true;
 }
 
-int rv_rem_sql_expect(struct sql *p, const char *word)
+int rem_sql_expect(struct sql *p, const char *word)
 {
-    return rv_rem_sql_take(p, word) ? 0 : rv_rem_sql_unexpected(p, word);
+    return rem_sql_take(p, word) ? 0 : rem_sql_unexpected(p, word);
 }
 
-int rv_rem_sql_not_portable(const struct sql *p, size_t token, const char *portable)
+int rem_sql_not_portable(const struct sql *p, size_t token, const char *portable)
 {
     int rc = SQL_FAIL(p, token, RV_REM_NOT_PORTABLE, "\"%.*s\" is not in the subset of SQL",
                       REM_QUOTE(rv_rem_sql_at(p, token)->raw));
@@ -128,7 +128,7 @@ int rv_rem_sql_not_portable(const struct sql *p, size_t token, const char *porta
     return rc;
 }
 
-int rv_rem_sql_unexpected(const struct sql *p, const char *what)
+int rem_sql_unexpected(const struct sql *p, const char *what)
 {
     const struct sql_token *t = rv_rem_sql_peek(p);
     int rc;
@@ -142,28 +142,28 @@ int rv_rem_sql_unexpected(const struct sql *p, const char *what)
         rv_err_hint(p->s.err, "send one statement at a time");
         return rc;
     }
-    if (t->kind == SQL_WORD && is_listed(t->value, writing, RV_COUNT(writing)) && !rv_rem_is_word(t->value, "FETCH")) {
+    if (t->kind == SQL_WORD && is_listed(t->value, writing, RV_COUNT(writing)) && !rem_is_word(t->value, "FETCH")) {
         rc = SQL_FAIL(p, p->pos, RV_REM_NOT_A_QUERY, "%.*s is not allowed: statements only read", RV_STR_ARG(t->value));
         rv_err_hint(p->s.err, "a statement begins with SELECT, WITH or VALUES and contains no other statement");
         return rc;
     }
     for (size_t i = 0; t->kind == SQL_WORD && i < RV_COUNT(foreign); i++)
-        if (rv_rem_is_word(t->value, foreign[i].word))
-            return rv_rem_sql_not_portable(p, p->pos, foreign[i].portable);
+        if (rem_is_word(t->value, foreign[i].word))
+            return rem_sql_not_portable(p, p->pos, foreign[i].portable);
     return SQL_FAIL(p, p->pos, RV_REM_SQL_SYNTAX, "\"%.*s\" stands where %s should stand", REM_QUOTE(t->raw), what);
 }
 
-int rv_rem_sql_name(struct sql *p, const char *what, rv_str *out)
+int rem_sql_name(struct sql *p, const char *what, rv_str *out)
 {
     static const char *const catalogs[] = {"pg_", "sqlite_", "information_schema", "_pg", "fts5", "rv_"};
     const struct sql_token *t = rv_rem_sql_peek(p);
     int rc;
 
-    if (t->kind != SQL_NAME && (t->kind != SQL_WORD || rv_rem_sql_is_reserved(t->value)))
-        return rv_rem_sql_unexpected(p, what);
+    if (t->kind != SQL_NAME && (t->kind != SQL_WORD || rem_sql_is_reserved(t->value)))
+        return rem_sql_unexpected(p, what);
     for (size_t i = 0; i < RV_COUNT(catalogs); i++)
         if (t->value.len >= strlen(catalogs[i]) &&
-            rv_rem_is_word((rv_str){t->value.ptr, strlen(catalogs[i])}, catalogs[i])) {
+            rem_is_word((rv_str){t->value.ptr, strlen(catalogs[i])}, catalogs[i])) {
             rc = SQL_FAIL(p, p->pos, RV_REM_DENIED_NAME, "\"%.*s\" belongs to the database and cannot be read",
                           REM_QUOTE(t->value));
             rv_err_hint(p->s.err, "no name of a statement begins with %s", catalogs[i]);
@@ -174,7 +174,7 @@ int rv_rem_sql_name(struct sql *p, const char *what, rv_str *out)
     return 0;
 }
 
-bool rv_rem_sql_has_name(const struct sql_names *names, rv_str name)
+bool rem_sql_has_name(const struct sql_names *names, rv_str name)
 {
     for (size_t i = 0; i < names->n; i++)
         if (names->items[i].len == name.len && strncasecmp(names->items[i].ptr, name.ptr, name.len) == 0)
@@ -182,16 +182,16 @@ bool rv_rem_sql_has_name(const struct sql_names *names, rv_str name)
     return false;
 }
 
-int rv_rem_sql_add_name(struct sql *p, struct sql_names *names, rv_str name)
+int rem_sql_add_name(struct sql *p, struct sql_names *names, rv_str name)
 {
     rv_str *items = names->items;
 
-    if (rv_rem_sql_has_name(names, name))
+    if (rem_sql_has_name(names, name))
         return 0;
     if (names->n == names->cap) {
         size_t cap = names->cap ? 2 * names->cap : 16;
         if (!(items = rv_arena_alloc(p->s.memory, cap * sizeof(*items))))
-            return rv_rem_no_memory(&p->s);
+            return rem_no_memory(&p->s);
         if (names->n)
             memcpy(items, names->items, names->n * sizeof(*items));
         names->items = items;
@@ -201,7 +201,7 @@ int rv_rem_sql_add_name(struct sql *p, struct sql_names *names, rv_str name)
     return 0;
 }
 
-int rv_rem_sql_enter(struct sql *p)
+int rem_sql_enter(struct sql *p)
 {
     int rc;
 
@@ -212,7 +212,7 @@ int rv_rem_sql_enter(struct sql *p)
     return rc;
 }
 
-void rv_rem_sql_leave(struct sql *p)
+void rem_sql_leave(struct sql *p)
 {
     p->depth--;
 }
@@ -228,24 +228,24 @@ static struct sql_edit *new_edit(struct sql *p, const char *text)
     return e;
 }
 
-int rv_rem_sql_before(struct sql *p, size_t token, const char *text)
+int rem_sql_before(struct sql *p, size_t token, const char *text)
 {
     struct sql_edit *e = new_edit(p, text);
 
     if (!e)
-        return rv_rem_no_memory(&p->s);
+        return rem_no_memory(&p->s);
     e->next = p->tokens[token].before;
     p->tokens[token].before = e;
     return 0;
 }
 
-int rv_rem_sql_after(struct sql *p, size_t token, const char *text)
+int rem_sql_after(struct sql *p, size_t token, const char *text)
 {
     struct sql_edit *e = new_edit(p, text);
     struct sql_token *t = &p->tokens[token];
 
     if (!e)
-        return rv_rem_no_memory(&p->s);
+        return rem_no_memory(&p->s);
     if (t->last_after)
         t->last_after->next = e;
     else
@@ -254,21 +254,21 @@ int rv_rem_sql_after(struct sql *p, size_t token, const char *text)
     return 0;
 }
 
-int rv_rem_sql_wrap(struct sql *p, const struct sql_operand *o, const char *open, const char *close)
+int rem_sql_wrap(struct sql *p, const struct sql_operand *o, const char *open, const char *close)
 {
-    int rc = rv_rem_sql_before(p, o->first, open);
+    int rc = rem_sql_before(p, o->first, open);
 
-    return rc < 0 ? rc : rv_rem_sql_after(p, o->last, close);
+    return rc < 0 ? rc : rem_sql_after(p, o->last, close);
 }
 
-int rv_rem_sql_bound(struct sql *p, const struct sql_operand *o)
+int rem_sql_bound(struct sql *p, const struct sql_operand *o)
 {
     if (p->opts->backend == RV_REM_SQLITE)
         return 0;
-    return rv_rem_sql_wrap(p, o, "CAST(CAST(", " AS " RV_REM_VALUE ") AS text)");
+    return rem_sql_wrap(p, o, "CAST(CAST(", " AS " RV_REM_VALUE ") AS text)");
 }
 
-void rv_rem_sql_replace(struct sql *p, size_t first, size_t last, const char *text)
+void rem_sql_replace(struct sql *p, size_t first, size_t last, const char *text)
 {
     for (size_t i = first; i <= last; i++) {
         p->tokens[i].instead = i == first ? text : "";
@@ -276,7 +276,7 @@ void rv_rem_sql_replace(struct sql *p, size_t first, size_t last, const char *te
     }
 }
 
-const char *rv_rem_sql_print(struct sql *p, const char *fmt, ...)
+const char *rem_sql_print(struct sql *p, const char *fmt, ...)
 {
     rv_buf b = RV_BUF_INIT(2 * RV_REM_MAX_BYTES);
     const char *copy;
@@ -290,7 +290,7 @@ const char *rv_rem_sql_print(struct sql *p, const char *fmt, ...)
     return copy;
 }
 
-const char *rv_rem_sql_quote(struct sql *p, rv_str text, char quote)
+const char *rem_sql_quote(struct sql *p, rv_str text, char quote)
 {
     char *out = rv_arena_alloc(p->s.memory, 2 * text.len + 3), *to = out;
 
@@ -351,7 +351,7 @@ static int write_text(struct sql *p, size_t end, rv_str *out)
         for (const struct sql_edit *e = t->before; e; e = e->next)
             put(&b, e->text, &gap);
         if (!text && (t->kind == SQL_STRING || t->kind == SQL_NAME))
-            text = rv_rem_sql_quote(p, t->value, t->kind == SQL_NAME ? '"' : '\'');
+            text = rem_sql_quote(p, t->value, t->kind == SQL_NAME ? '"' : '\'');
         else if (!text)
             text = rv_arena_dup(p->s.memory, t->raw);
         if (!text)
@@ -368,7 +368,7 @@ static int write_text(struct sql *p, size_t end, rv_str *out)
     copy = b.rc == 0 ? rv_arena_dup(p->s.memory, rv_buf_str(&b)) : NULL;
     *out = (rv_str){copy, b.len};
     rv_buf_fini(&b);
-    return copy ? 0 : rv_rem_no_memory(&p->s);
+    return copy ? 0 : rem_no_memory(&p->s);
 }
 
 static int list_literals(struct sql *p, struct rv_rem_sql *out)
@@ -380,11 +380,11 @@ static int list_literals(struct sql *p, struct rv_rem_sql *out)
         struct rv_src src;
         if (t->kind != SQL_STRING && t->kind != SQL_NUMBER)
             continue;
-        src = rv_rem_mark(&p->s, t->raw.ptr, RV_REM_OK);
+        src = rem_mark(&p->s, t->raw.ptr, RV_REM_OK);
         items[out->n_literals++] = (struct rv_rem_literal){t->value, t->kind == SQL_STRING, src.line, src.col};
     }
     out->literals = items;
-    return items ? 0 : rv_rem_no_memory(&p->s);
+    return items ? 0 : rem_no_memory(&p->s);
 }
 
 /* --- policy strict --- */
@@ -399,18 +399,18 @@ static int check_refs(struct sql *p)
     int rc = 0;
 
     for (size_t i = 0; rc == 0 && p->n_used && i < n_common; i++)
-        rc = rv_rem_sql_add_name(p, &columns, rv_str_of(common[i].name));
+        rc = rem_sql_add_name(p, &columns, rv_str_of(common[i].name));
     for (size_t u = 0; u < p->n_used; u++)
         for (size_t i = 0; rc == 0 && i < p->used[u]->n_columns; i++)
-            rc = rv_rem_sql_add_name(p, &columns, rv_str_of(p->used[u]->columns[i].name));
+            rc = rem_sql_add_name(p, &columns, rv_str_of(p->used[u]->columns[i].name));
     for (size_t i = 0; i < columns.n && n_near < RV_COUNT(near); i++)
         near[n_near++] = columns.items[i].ptr; /* static, with their NUL */
     for (size_t i = 0; rc == 0 && i < p->n_refs; i++) {
         const struct sql_ref *r = &p->refs[i];
         rv_str name = rv_rem_sql_at(p, r->token)->value;
         const char *hint;
-        if (r->is_qualifier ? rv_rem_sql_has_name(&p->sources, name)
-                            : rv_rem_sql_has_name(&columns, name) || rv_rem_sql_has_name(&p->aliases, name))
+        if (r->is_qualifier ? rem_sql_has_name(&p->sources, name)
+                            : rem_sql_has_name(&columns, name) || rem_sql_has_name(&p->aliases, name))
             continue;
         rc = SQL_FAIL(p, r->token, r->is_qualifier ? RV_REM_UNKNOWN_TABLE : RV_REM_UNKNOWN_COLUMN,
                       "\"%.*s\" is not a %s of this statement", REM_QUOTE(name), r->is_qualifier ? "table" : "column");
@@ -429,13 +429,13 @@ static int check_strict(struct sql *p, struct rv_rem_sql *out)
     size_t end;
     int rc;
 
-    if (rv_rem_sql_is(p, 0, "EXPLAIN") && p->opts->may_explain) {
+    if (rem_sql_is(p, 0, "EXPLAIN") && p->opts->may_explain) {
         out->is_explain = true;
         p->pos = 1;
         if (p->opts->backend == RV_REM_SQLITE)
             p->tokens[0].instead = "EXPLAIN QUERY PLAN";
         first = rv_rem_sql_peek(p);
-    } else if (rv_rem_sql_is(p, 0, "EXPLAIN")) {
+    } else if (rem_sql_is(p, 0, "EXPLAIN")) {
         rc = SQL_FAIL(p, 0, RV_REM_NOT_A_QUERY,
                       "EXPLAIN is only for operators: it shows the sizes of other users' data");
         return rc;
@@ -446,14 +446,14 @@ static int check_strict(struct sql *p, struct rv_rem_sql *out)
         rv_err_hint(p->s.err, "statements only read; other modes are LOOKUP, SEARCH, FUZZY and TRAVERSE");
         return rc;
     }
-    rc = rv_rem_sql_query(p);
+    rc = rem_sql_query(p);
     if (rc < 0)
         return rc;
     end = p->pos;
-    RV_IGNORE(!rv_rem_sql_take(p, ";"), "it may be left out");
+    RV_IGNORE(!rem_sql_take(p, ";"), "it may be left out");
     if (rv_rem_sql_peek(p)->kind != SQL_END) {
         p->pos = end;
-        return rv_rem_sql_unexpected(p, "the end of the statement");
+        return rem_sql_unexpected(p, "the end of the statement");
     }
     rc = check_refs(p);
     out->is_recursive = p->is_recursive;
@@ -483,11 +483,10 @@ static int check_compat(struct sql *p, struct rv_rem_sql *out)
         return rc;
     }
     for (size_t i = 0; i < p->n; i++) {
-        if (rv_rem_sql_is(p, i, "DELETE") && rv_rem_sql_is(p, i + 1, "FROM") &&
-            rv_rem_sql_at(p, i + 2)->kind == SQL_WORD &&
-            (rv_rem_sql_is(p, i + 3, ";") || rv_rem_sql_at(p, i + 3)->kind == SQL_END))
+        if (rem_sql_is(p, i, "DELETE") && rem_sql_is(p, i + 1, "FROM") && rv_rem_sql_at(p, i + 2)->kind == SQL_WORD &&
+            (rem_sql_is(p, i + 3, ";") || rv_rem_sql_at(p, i + 3)->kind == SQL_END))
             return SQL_FAIL(p, i, RV_REM_DELETE_WITHOUT_WHERE, "DELETE without WHERE clause is not allowed.");
-        if (rv_rem_sql_is(p, i, ";") && rv_rem_sql_at(p, i + 1)->kind != SQL_END)
+        if (rem_sql_is(p, i, ";") && rv_rem_sql_at(p, i + 1)->kind != SQL_END)
             return SQL_FAIL(p, i + 1, RV_REM_MANY_STATEMENTS, "a second statement begins here");
     }
     out->text = text;
@@ -511,13 +510,13 @@ static int set_up(struct sql *p, rv_str text)
     p->s.text = text;
     p->s.memory = rv_arena_new(MAX_MEMORY);
     if (!p->s.memory)
-        return rv_rem_no_memory(&p->s);
+        return rem_no_memory(&p->s);
     copy = rv_arena_dup(p->s.memory, text);
     p->tokens = rv_arena_alloc(p->s.memory, room * sizeof(p->tokens[0]));
     p->refs = rv_arena_alloc(p->s.memory, room * sizeof(p->refs[0]));
     p->used = rv_arena_alloc(p->s.memory, (p->opts->n_tables + 1) * sizeof(struct rv_rem_table *));
     if (!copy || !p->tokens || !p->refs || !p->used)
-        return rv_rem_no_memory(&p->s);
+        return rem_no_memory(&p->s);
     p->s.text.ptr = copy;
     return 0;
 }
@@ -525,12 +524,12 @@ static int set_up(struct sql *p, rv_str text)
 /* Compat takes statements of the database as they are: what cannot be split into tokens is not judged by them. */
 static int check(struct sql *p, rv_str text, struct rv_rem_sql *out)
 {
-    int rc = rv_rem_check_text(&p->s);
+    int rc = rem_check_text(&p->s);
 
     if (rc == 0)
         rc = set_up(p, text);
     if (rc == 0)
-        rc = rv_rem_sql_lex(p);
+        rc = rem_sql_lex(p);
     if (rc == 0 && p->n == 1) {
         rc = SQL_FAIL(p, 0, RV_REM_MISSING_STATEMENT, "there is no statement");
         rv_err_hint(p->s.err, "write SELECT name, created_at FROM moments ORDER BY created_at DESC LIMIT 10");

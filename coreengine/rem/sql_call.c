@@ -113,7 +113,7 @@ static int unknown(struct sql *p, size_t at)
     rc = SQL_FAIL(p, at, RV_REM_UNKNOWN_FUNCTION, "the function \"%.*s\" is not allowed", REM_QUOTE(name));
     near = rv_nearest(name, names, RV_COUNT(names));
     for (size_t i = 0; i < RV_COUNT(foreign); i++)
-        if (rv_rem_is_word(name, foreign[i].name)) {
+        if (rem_is_word(name, foreign[i].name)) {
             rv_err_hint(p->s.err, "%s", foreign[i].portable);
             return rc;
         }
@@ -132,25 +132,25 @@ static int read_args(struct sql *p, struct call *c)
 {
     int rc = 0;
 
-    if (rv_rem_is_word(rv_str_of(c->f->name), "count") && rv_rem_sql_take(p, "*")) {
+    if (rem_is_word(rv_str_of(c->f->name), "count") && rem_sql_take(p, "*")) {
         c->is_star = true;
         c->n = 1;
-        return rv_rem_sql_expect(p, ")");
+        return rem_sql_expect(p, ")");
     }
-    if (rv_rem_sql_is(p, p->pos, "DISTINCT") && c->f->kind == AGGREGATE) {
+    if (rem_sql_is(p, p->pos, "DISTINCT") && c->f->kind == AGGREGATE) {
         p->pos++;
         c->is_distinct = true;
     }
-    if (c->n == 0 && rv_rem_sql_take(p, ")"))
+    if (c->n == 0 && rem_sql_take(p, ")"))
         return 0;
     do {
         if (c->n == MAX_ARGS)
             return SQL_FAIL(p, p->pos, RV_REM_SQL_SYNTAX, "%s has more than %d arguments", c->f->name, MAX_ARGS);
-        rc = rv_rem_sql_expr(p, &c->args[c->n++]);
-    } while (rc == 0 && rv_rem_sql_take(p, ","));
-    if (rc == 0 && rv_rem_sql_is(p, p->pos, "ORDER"))
-        return rv_rem_sql_not_portable(p, p->pos, "order the rows of a subquery instead");
-    return rc < 0 ? rc : rv_rem_sql_expect(p, ")");
+        rc = rem_sql_expr(p, &c->args[c->n++]);
+    } while (rc == 0 && rem_sql_take(p, ","));
+    if (rc == 0 && rem_sql_is(p, p->pos, "ORDER"))
+        return rem_sql_not_portable(p, p->pos, "order the rows of a subquery instead");
+    return rc < 0 ? rc : rem_sql_expect(p, ")");
 }
 
 /* FILTER (WHERE ...), OVER (PARTITION BY ... ORDER BY ...) */
@@ -159,28 +159,28 @@ static int read_tail(struct sql *p, const struct call *c)
     struct sql_operand e;
     int rc = 0;
 
-    if (c->f->kind == AGGREGATE && rv_rem_sql_take(p, "FILTER")) {
-        rc = rv_rem_sql_expect(p, "(");
+    if (c->f->kind == AGGREGATE && rem_sql_take(p, "FILTER")) {
+        rc = rem_sql_expect(p, "(");
         if (rc == 0)
-            rc = rv_rem_sql_expect(p, "WHERE");
+            rc = rem_sql_expect(p, "WHERE");
         if (rc == 0)
-            rc = rv_rem_sql_expr(p, &e);
+            rc = rem_sql_expr(p, &e);
         if (rc == 0)
-            rc = rv_rem_sql_expect(p, ")");
+            rc = rem_sql_expect(p, ")");
     }
-    if (rc < 0 || c->f->kind == PLAIN || !rv_rem_sql_is(p, p->pos, "OVER"))
-        return rc < 0 || c->f->kind != WINDOW ? rc : rv_rem_sql_expect(p, "OVER");
+    if (rc < 0 || c->f->kind == PLAIN || !rem_sql_is(p, p->pos, "OVER"))
+        return rc < 0 || c->f->kind != WINDOW ? rc : rem_sql_expect(p, "OVER");
     p->pos++;
-    rc = rv_rem_sql_expect(p, "(");
-    if (rc == 0 && rv_rem_sql_take(p, "PARTITION")) {
-        rc = rv_rem_sql_expect(p, "BY");
+    rc = rem_sql_expect(p, "(");
+    if (rc == 0 && rem_sql_take(p, "PARTITION")) {
+        rc = rem_sql_expect(p, "BY");
         do
-            rc = rc < 0 ? rc : rv_rem_sql_expr(p, &e);
-        while (rc == 0 && rv_rem_sql_take(p, ","));
+            rc = rc < 0 ? rc : rem_sql_expr(p, &e);
+        while (rc == 0 && rem_sql_take(p, ","));
     }
-    if (rc == 0 && rv_rem_sql_is(p, p->pos, "ORDER"))
-        rc = rv_rem_sql_order(p);
-    return rc < 0 ? rc : rv_rem_sql_expect(p, ")");
+    if (rc == 0 && rem_sql_is(p, p->pos, "ORDER"))
+        rc = rem_sql_order(p);
+    return rc < 0 ? rc : rem_sql_expect(p, ")");
 }
 
 /* A literal whole number as an argument. */
@@ -192,7 +192,7 @@ static int check_count(struct sql *p, const struct call *c, const char *portable
     if (o->form == SQL_LITERAL && o->type == SQL_NUM && n.len < 10 && !memchr(n.ptr, '.', n.len) &&
         !memchr(n.ptr, 'e', n.len) && !memchr(n.ptr, 'E', n.len))
         return 0;
-    return rv_rem_sql_not_portable(p, o->first, portable);
+    return rem_sql_not_portable(p, o->first, portable);
 }
 
 /* --- what differs --- */
@@ -214,18 +214,18 @@ static int truncate_time(struct sql *p, struct call *c, bool *failed)
 
     *failed = true;
     if (o->type == SQL_DATE)
-        return rv_rem_sql_not_portable(p, o->first, "truncate a time, not its date");
+        return rem_sql_not_portable(p, o->first, "truncate a time, not its date");
     for (size_t i = 0; i < RV_COUNT(units); i++) {
         if (unit->form != SQL_LITERAL || unit->type != SQL_TEXT ||
-            !rv_rem_is_word(rv_rem_sql_at(p, unit->first)->value, units[i].unit))
+            !rem_is_word(rv_rem_sql_at(p, unit->first)->value, units[i].unit))
             continue;
         *failed = false;
         p->tokens[c->first].instead = "(substr";
         p->tokens[unit->first].instead = p->tokens[unit->first + 1].instead = "";
-        rc = rv_rem_sql_after(p, o->last, units[i].count);
-        return rc < 0 ? rc : rv_rem_sql_after(p, c->close, units[i].rest);
+        rc = rem_sql_after(p, o->last, units[i].count);
+        return rc < 0 ? rc : rem_sql_after(p, c->close, units[i].rest);
     }
-    return rv_rem_sql_not_portable(p, unit->first, "the units are 'year', 'month', 'day', 'hour' and 'minute'");
+    return rem_sql_not_portable(p, unit->first, "the units are 'year', 'month', 'day', 'hour' and 'minute'");
 }
 
 /* A literal becomes a time now. */
@@ -234,9 +234,9 @@ static int read_literal_time(struct sql *p, struct sql_operand *o)
     bool is_date;
 
     if (o->form != SQL_LITERAL || o->type != SQL_TEXT ||
-        !rv_rem_sql_read_time(rv_rem_sql_at(p, o->first)->value, &o->us, &is_date))
+        !rem_sql_read_time(rv_rem_sql_at(p, o->first)->value, &o->us, &is_date))
         return 0;
-    return rv_rem_sql_write_time(p, o, false);
+    return rem_sql_write_time(p, o, false);
 }
 
 static int adapt_time(struct sql *p, struct call *c)
@@ -246,7 +246,7 @@ static int adapt_time(struct sql *p, struct call *c)
 
     if (c->f->special == DATE) {
         rc = read_literal_time(p, &c->args[0]);
-        return rc < 0 ? rc : rv_rem_sql_after(p, c->args[0].last, ", 1, 10");
+        return rc < 0 ? rc : rem_sql_after(p, c->args[0].last, ", 1, 10");
     }
     rc = read_literal_time(p, &c->args[1]);
     return rc < 0 ? rc : truncate_time(p, c, &failed);
@@ -259,8 +259,8 @@ static int adapt_round(struct sql *p, struct call *c)
 
     if (rc < 0 || p->opts->backend == RV_REM_SQLITE)
         return rc;
-    rc = rv_rem_sql_wrap(p, &c->args[0], "CAST(", " AS numeric)");
-    return rc < 0 ? rc : rv_rem_sql_wrap(p, &whole, "CAST(", " AS double precision)");
+    rc = rem_sql_wrap(p, &c->args[0], "CAST(", " AS numeric)");
+    return rc < 0 ? rc : rem_sql_wrap(p, &whole, "CAST(", " AS double precision)");
 }
 
 static int adapt_part(struct sql *p, struct call *c)
@@ -272,10 +272,10 @@ static int adapt_part(struct sql *p, struct call *c)
     if (rc < 0 || p->opts->backend == RV_REM_POSTGRES)
         return rc;
     if (is_left)
-        return rv_rem_sql_after(p, c->args[0].last, ", 1");
-    count = rv_rem_sql_print(p, "-%.*s", RV_STR_ARG(rv_rem_sql_at(p, c->args[1].first)->value));
+        return rem_sql_after(p, c->args[0].last, ", 1");
+    count = rem_sql_print(p, "-%.*s", RV_STR_ARG(rv_rem_sql_at(p, c->args[1].first)->value));
     if (!count)
-        return rv_rem_no_memory(&p->s);
+        return rem_no_memory(&p->s);
     p->tokens[c->args[1].first].instead = count;
     return 0;
 }
@@ -283,8 +283,8 @@ static int adapt_part(struct sql *p, struct call *c)
 static int no_bool(struct sql *p, const struct call *c)
 {
     return c->args[0].type == SQL_BOOL
-               ? rv_rem_sql_not_portable(p, c->args[0].first,
-                                         "write count(*) FILTER (WHERE ...), or CASE WHEN ... THEN 1 ELSE 0 END")
+               ? rem_sql_not_portable(p, c->args[0].first,
+                                      "write count(*) FILTER (WHERE ...), or CASE WHEN ... THEN 1 ELSE 0 END")
                : 0;
 }
 
@@ -307,7 +307,7 @@ static int adapt(struct sql *p, struct call *c)
         bool is_number = c->args[0].type == SQL_NUM || c->args[0].type == SQL_ANY;
         const struct sql_operand *part = is_number ? &c->args[0] : &whole;
         rc = no_bool(p, c);
-        return rc < 0 || is_sqlite ? rc : rv_rem_sql_wrap(p, part, "CAST(", " AS double precision)");
+        return rc < 0 || is_sqlite ? rc : rem_sql_wrap(p, part, "CAST(", " AS double precision)");
     }
     case SUM:
     case EXTREME:
@@ -316,42 +316,41 @@ static int adapt(struct sql *p, struct call *c)
     case TRUNC:
         return adapt_time(p, c);
     case STRING_AGG:
-        return c->is_distinct ? rv_rem_sql_not_portable(p, c->first + 2, "take DISTINCT in a subquery")
-                              : rv_rem_sql_bound(p, &whole);
+        return c->is_distinct ? rem_sql_not_portable(p, c->first + 2, "take DISTINCT in a subquery")
+                              : rem_sql_bound(p, &whole);
     case GROWS:
-        return rv_rem_sql_bound(p, &whole);
+        return rem_sql_bound(p, &whole);
     case JSON_LENGTH:
-        return is_sqlite || c->args[0].is_json ? 0 : rv_rem_sql_wrap(p, &c->args[0], "CAST(", " AS json)");
+        return is_sqlite || c->args[0].is_json ? 0 : rem_sql_wrap(p, &c->args[0], "CAST(", " AS json)");
     case SUBSTR:
-        return rv_rem_sql_is(p, c->args[1].first, "-")
-                   ? rv_rem_sql_not_portable(p, c->args[1].first, "write right(x, n)")
-                   : 0;
+        return rem_sql_is(p, c->args[1].first, "-") ? rem_sql_not_portable(p, c->args[1].first, "write right(x, n)")
+                                                    : 0;
     }
     return rc;
 }
 
-bool rv_rem_sql_gathers(const struct sql *p, size_t token)
+bool rem_sql_gathers(const struct sql *p, size_t token)
 {
     for (size_t i = 0; i < RV_COUNT(functions); i++)
-        if (functions[i].kind != PLAIN && rv_rem_sql_is(p, token, functions[i].name))
+        if (functions[i].kind != PLAIN && rem_sql_is(p, token, functions[i].name))
             return true;
     return false;
 }
 
-int rv_rem_sql_call(struct sql *p, struct sql_operand *out)
+int rem_sql_call(struct sql *p, struct sql_operand *out)
 {
     struct call c = {.first = p->pos};
     const char *renamed;
     rv_str name;
     int rc;
 
-    if (!rv_rem_sql_is(p, p->pos, "LEFT") && !rv_rem_sql_is(p, p->pos, "RIGHT")) {
-        if ((rc = rv_rem_sql_name(p, "an expression", &name)) < 0)
+    if (!rem_sql_is(p, p->pos, "LEFT") && !rem_sql_is(p, p->pos, "RIGHT")) {
+        if ((rc = rem_sql_name(p, "an expression", &name)) < 0)
             return rc;
         p->pos--;
     }
     for (size_t i = 0; i < RV_COUNT(functions); i++)
-        if (rv_rem_sql_is(p, p->pos, functions[i].name))
+        if (rem_sql_is(p, p->pos, functions[i].name))
             c.f = &functions[i];
     if (!c.f)
         return unknown(p, p->pos);
@@ -375,31 +374,31 @@ int rv_rem_sql_call(struct sql *p, struct sql_operand *out)
         out->type = c.args[0].type;
     out->name = rv_str_of(c.f->name);
     out->us = p->opts->now_us;
-    return c.f->special == NOW ? rv_rem_sql_write_time(p, out, false) : 0;
+    return c.f->special == NOW ? rem_sql_write_time(p, out, false) : 0;
 }
 
 /* --- ORDER BY --- */
 
 /* NULLs come last, or first with DESC, as in PostgreSQL. */
-int rv_rem_sql_order(struct sql *p)
+int rem_sql_order(struct sql *p)
 {
     struct sql_operand e;
     int rc;
 
     p->pos++;
-    rc = rv_rem_sql_expect(p, "BY");
+    rc = rem_sql_expect(p, "BY");
     do {
         bool is_desc;
-        rc = rc < 0 ? rc : rv_rem_sql_expr(p, &e);
-        is_desc = rc == 0 && rv_rem_sql_is(p, p->pos, "DESC");
-        if (rc == 0 && !rv_rem_sql_take(p, "DESC"))
-            RV_IGNORE(!rv_rem_sql_take(p, "ASC"), "it may be left out");
-        if (rc == 0 && rv_rem_sql_take(p, "NULLS")) {
-            if (!rv_rem_sql_take(p, "FIRST"))
-                rc = rv_rem_sql_expect(p, "LAST");
+        rc = rc < 0 ? rc : rem_sql_expr(p, &e);
+        is_desc = rc == 0 && rem_sql_is(p, p->pos, "DESC");
+        if (rc == 0 && !rem_sql_take(p, "DESC"))
+            RV_IGNORE(!rem_sql_take(p, "ASC"), "it may be left out");
+        if (rc == 0 && rem_sql_take(p, "NULLS")) {
+            if (!rem_sql_take(p, "FIRST"))
+                rc = rem_sql_expect(p, "LAST");
         } else if (rc == 0 && p->opts->backend == RV_REM_SQLITE) {
-            rc = rv_rem_sql_after(p, p->pos - 1, is_desc ? " NULLS FIRST" : " NULLS LAST");
+            rc = rem_sql_after(p, p->pos - 1, is_desc ? " NULLS FIRST" : " NULLS LAST");
         }
-    } while (rc == 0 && rv_rem_sql_take(p, ","));
+    } while (rc == 0 && rem_sql_take(p, ","));
     return rc;
 }

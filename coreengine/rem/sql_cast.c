@@ -75,11 +75,10 @@ static size_t match_type(const struct sql *p, const char *words)
 static int check_no_aggregate(const struct sql *p, const struct sql_operand *o)
 {
     for (size_t i = o->first; i < o->last; i++) {
-        if (rv_rem_sql_is(p, i, "SELECT"))
+        if (rem_sql_is(p, i, "SELECT"))
             return 0;
-        if (rv_rem_sql_is(p, i + 1, "(") && rv_rem_sql_gathers(p, i))
-            return rv_rem_sql_not_portable(p, i,
-                                           "compute it first: SELECT x::int FROM (SELECT max(...) AS x ...) AS t");
+        if (rem_sql_is(p, i + 1, "(") && rem_sql_gathers(p, i))
+            return rem_sql_not_portable(p, i, "compute it first: SELECT x::int FROM (SELECT max(...) AS x ...) AS t");
     }
     return 0;
 }
@@ -93,12 +92,12 @@ static int read_number(struct sql *p, struct sql_operand *o, bool to_int)
     if (rc < 0)
         return rc;
     if (is_sqlite)
-        return rv_rem_sql_wrap(p, o, to_int ? LITE_INT : LITE_FLOAT, LITE_CLOSE);
-    rc = rv_rem_sql_wrap(p, o, PG_OPEN, to_int ? PG_INT : PG_FLOAT);
+        return rem_sql_wrap(p, o, to_int ? LITE_INT : LITE_FLOAT, LITE_CLOSE);
+    rc = rem_sql_wrap(p, o, PG_OPEN, to_int ? PG_INT : PG_FLOAT);
     if (rc < 0)
         return rc;
-    return to_int ? rv_rem_sql_wrap(p, o, "CAST(round(CAST(", " AS numeric)) AS bigint)")
-                  : rv_rem_sql_wrap(p, o, "CAST(", " AS double precision)");
+    return to_int ? rem_sql_wrap(p, o, "CAST(round(CAST(", " AS numeric)) AS bigint)")
+                  : rem_sql_wrap(p, o, "CAST(", " AS double precision)");
 }
 
 static int to_int(struct sql *p, struct sql_operand *o)
@@ -109,10 +108,10 @@ static int to_int(struct sql *p, struct sql_operand *o)
         return read_number(p, o, true);
     o->type = SQL_NUM;
     if (p->opts->backend == RV_REM_SQLITE)
-        return is_bool ? rv_rem_sql_wrap(p, o, "CAST(", " AS INTEGER)")
-                       : rv_rem_sql_wrap(p, o, "CAST(round(", ") AS INTEGER)");
-    return is_bool ? rv_rem_sql_wrap(p, o, "CAST(", " AS integer)")
-                   : rv_rem_sql_wrap(p, o, "CAST(round(CAST(", " AS numeric)) AS bigint)");
+        return is_bool ? rem_sql_wrap(p, o, "CAST(", " AS INTEGER)")
+                       : rem_sql_wrap(p, o, "CAST(round(", ") AS INTEGER)");
+    return is_bool ? rem_sql_wrap(p, o, "CAST(", " AS integer)")
+                   : rem_sql_wrap(p, o, "CAST(round(CAST(", " AS numeric)) AS bigint)");
 }
 
 /* A literal is read now; a column of times is a text that begins with its date. */
@@ -123,7 +122,7 @@ static int to_time(struct sql *p, struct sql_operand *o, bool to_date)
 
     if (!o->has_us && o->form == SQL_LITERAL && o->type == SQL_TEXT) {
         const struct sql_token *t = rv_rem_sql_at(p, o->first);
-        if (!rv_rem_sql_read_time(t->value, &o->us, &reads_date)) {
+        if (!rem_sql_read_time(t->value, &o->us, &reads_date)) {
             rc = SQL_FAIL(p, o->first, RV_REM_BAD_NUMBER, "\"%.*s\" is not a time", REM_QUOTE(t->value));
             rv_err_hint(p->s.err, "write a time such as '2026-01-31' or '2026-01-31T09:30:00Z'");
             return rc;
@@ -131,11 +130,11 @@ static int to_time(struct sql *p, struct sql_operand *o, bool to_date)
         o->has_us = true;
     }
     if (o->has_us)
-        return rv_rem_sql_write_time(p, o, to_date);
+        return rem_sql_write_time(p, o, to_date);
     if (to_date && o->type != SQL_DATE)
-        rc = rv_rem_sql_wrap(p, o, "substr(", ", 1, 10)");
+        rc = rem_sql_wrap(p, o, "substr(", ", 1, 10)");
     else if (!to_date && o->type == SQL_DATE)
-        rc = rv_rem_sql_wrap(p, o, "(", " || 'T00:00:00.000000+00:00')");
+        rc = rem_sql_wrap(p, o, "(", " || 'T00:00:00.000000+00:00')");
     o->type = to_date ? SQL_DATE : SQL_TIME;
     return rc;
 }
@@ -147,39 +146,39 @@ static int apply(struct sql *p, struct sql_operand *o, enum cast cast)
     switch (cast) {
     case TO_TEXT:
         if (o->type == SQL_BOOL)
-            return rv_rem_sql_not_portable(p, o->first, "write CASE WHEN ... THEN 'true' ELSE 'false' END");
+            return rem_sql_not_portable(p, o->first, "write CASE WHEN ... THEN 'true' ELSE 'false' END");
         if (!o->has_us)
             o->type = SQL_TEXT;
         o->is_json = false;
-        return rv_rem_sql_wrap(p, o, "CAST(", is_sqlite ? " AS TEXT)" : " AS text)");
+        return rem_sql_wrap(p, o, "CAST(", is_sqlite ? " AS TEXT)" : " AS text)");
     case TO_INT:
         if (o->is_json)
-            return rv_rem_sql_not_portable(p, o->last, "take the last step with ->>: (metadata ->> 'n')::int");
+            return rem_sql_not_portable(p, o->last, "take the last step with ->>: (metadata ->> 'n')::int");
         return to_int(p, o);
     case TO_FLOAT:
         if (o->type == SQL_TEXT || o->type == SQL_ANY)
             return read_number(p, o, false);
         o->type = SQL_NUM;
-        return rv_rem_sql_wrap(p, o, "CAST(", is_sqlite ? " AS REAL)" : " AS double precision)");
+        return rem_sql_wrap(p, o, "CAST(", is_sqlite ? " AS REAL)" : " AS double precision)");
     case TO_DATE:
     case TO_TIME:
         return to_time(p, o, cast == TO_DATE);
     case TO_JSON:
         o->is_json = true;
         o->type = SQL_JSON;
-        return is_sqlite ? 0 : rv_rem_sql_wrap(p, o, "CAST(", " AS json)");
+        return is_sqlite ? 0 : rem_sql_wrap(p, o, "CAST(", " AS json)");
     case TO_INTERVAL:
         if (o->form != SQL_LITERAL || o->type != SQL_TEXT)
-            return rv_rem_sql_not_portable(p, o->first, "write interval '1 day'");
+            return rem_sql_not_portable(p, o->first, "write interval '1 day'");
         o->type = SQL_INTERVAL;
         return 0;
     case TO_BOOL:
-        return rv_rem_sql_not_portable(p, o->last, "compare with a text: metadata ->> 'done' = 'true'");
+        return rem_sql_not_portable(p, o->last, "compare with a text: metadata ->> 'done' = 'true'");
     }
     return 0;
 }
 
-int rv_rem_sql_cast(struct sql *p, struct sql_operand *o)
+int rem_sql_cast(struct sql *p, struct sql_operand *o)
 {
     size_t n = 0, type = 0;
     int rc;
@@ -188,10 +187,10 @@ int rv_rem_sql_cast(struct sql *p, struct sql_operand *o)
         type++;
     if (type == RV_COUNT(types))
         return rv_rem_sql_peek(p)->kind == SQL_WORD
-                   ? rv_rem_sql_not_portable(p, p->pos, "the types are text, int, float, date, timestamptz and json")
-                   : rv_rem_sql_unexpected(p, "a type");
-    if (rv_rem_sql_is(p, p->pos + n, "("))
-        return rv_rem_sql_not_portable(p, p->pos + n, "leave the size out; write substr(x, 1, n) or round(x, n)");
+                   ? rem_sql_not_portable(p, p->pos, "the types are text, int, float, date, timestamptz and json")
+                   : rem_sql_unexpected(p, "a type");
+    if (rem_sql_is(p, p->pos + n, "("))
+        return rem_sql_not_portable(p, p->pos + n, "leave the size out; write substr(x, 1, n) or round(x, n)");
     if ((rc = apply(p, o, types[type].cast)) < 0)
         return rc;
     if (!o->name.ptr)
@@ -212,9 +211,9 @@ static const char *path_of(struct sql *p, const struct sql_token *t, bool minus)
     const char *text;
 
     if (t->kind == SQL_NUMBER)
-        return rv_rem_sql_print(p, minus ? "'$[#-%.*s]'" : "'$[%.*s]'", RV_STR_ARG(t->value));
-    text = rv_rem_sql_print(p, "$.\"%.*s\"", RV_STR_ARG(t->value));
-    return text ? rv_rem_sql_quote(p, rv_str_of(text), '\'') : NULL;
+        return rem_sql_print(p, minus ? "'$[#-%.*s]'" : "'$[%.*s]'", RV_STR_ARG(t->value));
+    text = rem_sql_print(p, "$.\"%.*s\"", RV_STR_ARG(t->value));
+    return text ? rem_sql_quote(p, rv_str_of(text), '\'') : NULL;
 }
 
 static int check_step(const struct sql *p, size_t at, bool minus)
@@ -222,14 +221,14 @@ static int check_step(const struct sql *p, size_t at, bool minus)
     const struct sql_token *t = rv_rem_sql_at(p, at);
 
     if (t->kind != SQL_STRING && t->kind != SQL_NUMBER)
-        return rv_rem_sql_not_portable(p, at, "a step is a literal: metadata ->> 'key', or a number for a list");
+        return rem_sql_not_portable(p, at, "a step is a literal: metadata ->> 'key', or a number for a list");
     if (t->kind == SQL_NUMBER && (strspn(t->value.ptr, "0123456789") < t->value.len || t->value.len > 8))
-        return rv_rem_sql_not_portable(p, at, "an element of a list has a whole number, from 0");
+        return rem_sql_not_portable(p, at, "an element of a list has a whole number, from 0");
     if (t->kind == SQL_STRING && (minus || t->value.len == 0 || memchr(t->value.ptr, '"', t->value.len) ||
                                   memchr(t->value.ptr, '\\', t->value.len)))
-        return rv_rem_sql_not_portable(p, at, "a key has no quotes and no backslashes");
-    if (rv_rem_sql_is(p, at + 1, "::"))
-        return rv_rem_sql_not_portable(p, at + 1, "put the step in parentheses: (metadata ->> 'n')::int");
+        return rem_sql_not_portable(p, at, "a key has no quotes and no backslashes");
+    if (rem_sql_is(p, at + 1, "::"))
+        return rem_sql_not_portable(p, at + 1, "put the step in parentheses: (metadata ->> 'n')::int");
     return 0;
 }
 
@@ -238,10 +237,10 @@ static int check_step(const struct sql *p, size_t at, bool minus)
     "(SELECT CASE json_type(v) WHEN 'text' THEN v ->> '$' WHEN 'null' THEN NULL ELSE v END FROM (SELECT "
 #define AS_TEXT_CLOSE " AS v))"
 
-int rv_rem_sql_json_step(struct sql *p, struct sql_operand *o)
+int rem_sql_json_step(struct sql *p, struct sql_operand *o)
 {
-    bool to_text = rv_rem_sql_is(p, p->pos, "->>"), is_sqlite = p->opts->backend == RV_REM_SQLITE;
-    bool minus = rv_rem_sql_is(p, p->pos + 1, "-");
+    bool to_text = rem_sql_is(p, p->pos, "->>"), is_sqlite = p->opts->backend == RV_REM_SQLITE;
+    bool minus = rem_sql_is(p, p->pos + 1, "-");
     size_t op = p->pos, at = op + (minus ? 2 : 1);
     const char *path;
     int rc = check_step(p, at, minus);
@@ -249,7 +248,7 @@ int rv_rem_sql_json_step(struct sql *p, struct sql_operand *o)
     if (rc == 0 && to_text)
         rc = check_no_aggregate(p, o);
     if (rc == 0 && !is_sqlite && !o->is_json)
-        rc = rv_rem_sql_wrap(p, o, "CAST(", " AS json)");
+        rc = rem_sql_wrap(p, o, "CAST(", " AS json)");
     if (rc < 0)
         return rc;
     p->pos = at + 1;
@@ -260,14 +259,14 @@ int rv_rem_sql_json_step(struct sql *p, struct sql_operand *o)
     o->type = to_text ? SQL_TEXT : SQL_JSON;
     if (is_sqlite) {
         if (!(path = path_of(p, rv_rem_sql_at(p, at), minus)))
-            return rv_rem_no_memory(&p->s);
+            return rem_no_memory(&p->s);
         if (minus)
             p->tokens[op + 1].instead = "";
         p->tokens[op].instead = "->";
         p->tokens[at].instead = path;
-        return to_text ? rv_rem_sql_wrap(p, o, AS_TEXT_OPEN, AS_TEXT_CLOSE) : 0;
+        return to_text ? rem_sql_wrap(p, o, AS_TEXT_OPEN, AS_TEXT_CLOSE) : 0;
     }
-    if (!to_text || (rv_rem_sql_is(p, p->pos, ")") && rv_rem_sql_is(p, p->pos + 1, "COLLATE")))
+    if (!to_text || (rem_sql_is(p, p->pos, ")") && rem_sql_is(p, p->pos + 1, "COLLATE")))
         return 0;
-    return rv_rem_sql_wrap(p, o, "((", ") COLLATE \"C\")");
+    return rem_sql_wrap(p, o, "((", ") COLLATE \"C\")");
 }

@@ -83,79 +83,79 @@ static inline struct sql_token *rv_rem_sql_peek(const struct sql *p)
 
 /* --- sql_lex.c --- */
 
-RV_MUST_CHECK int rv_rem_sql_lex(struct sql *p);
+RV_MUST_CHECK int rem_sql_lex(struct sql *p);
 
 /* --- sql.c --- */
 
 /** The token is this word or operator, as it stands (not quoted). */
-bool rv_rem_sql_is(const struct sql *p, size_t i, const char *word);
+bool rem_sql_is(const struct sql *p, size_t i, const char *word);
 /** If it is next, take it. */
-bool rv_rem_sql_take(struct sql *p, const char *word);
-RV_MUST_CHECK int rv_rem_sql_expect(struct sql *p, const char *word);
+bool rem_sql_take(struct sql *p, const char *word);
+RV_MUST_CHECK int rem_sql_expect(struct sql *p, const char *word);
 /** The error for the next token, which fits nowhere. what: what could stand there. */
-int rv_rem_sql_unexpected(const struct sql *p, const char *what);
+int rem_sql_unexpected(const struct sql *p, const char *what);
 /** A token that only one of the databases knows; portable: what to write. */
-int rv_rem_sql_not_portable(const struct sql *p, size_t token, const char *portable);
+int rem_sql_not_portable(const struct sql *p, size_t token, const char *portable);
 /** A word that cannot be a name without quotes. */
-bool rv_rem_sql_is_reserved(rv_str word);
+bool rem_sql_is_reserved(rv_str word);
 /** The next token as a new or known name. */
-RV_MUST_CHECK int rv_rem_sql_name(struct sql *p, const char *what, rv_str *out);
-RV_MUST_CHECK int rv_rem_sql_add_name(struct sql *p, struct sql_names *names, rv_str name);
-bool rv_rem_sql_has_name(const struct sql_names *names, rv_str name);
-RV_MUST_CHECK int rv_rem_sql_enter(struct sql *p); /* one level deeper; rv_rem_sql_leave() */
-void rv_rem_sql_leave(struct sql *p);
+RV_MUST_CHECK int rem_sql_name(struct sql *p, const char *what, rv_str *out);
+RV_MUST_CHECK int rem_sql_add_name(struct sql *p, struct sql_names *names, rv_str name);
+bool rem_sql_has_name(const struct sql_names *names, rv_str name);
+RV_MUST_CHECK int rem_sql_enter(struct sql *p); /* one level deeper; rem_sql_leave() */
+void rem_sql_leave(struct sql *p);
 
 /* Edits. text lies in the arena or is static. */
-RV_MUST_CHECK int rv_rem_sql_before(struct sql *p, size_t token, const char *text);
-RV_MUST_CHECK int rv_rem_sql_after(struct sql *p, size_t token, const char *text);
-RV_MUST_CHECK int rv_rem_sql_wrap(struct sql *p, const struct sql_operand *o, const char *open, const char *close);
+RV_MUST_CHECK int rem_sql_before(struct sql *p, size_t token, const char *text);
+RV_MUST_CHECK int rem_sql_after(struct sql *p, size_t token, const char *text);
+RV_MUST_CHECK int rem_sql_wrap(struct sql *p, const struct sql_operand *o, const char *open, const char *close);
 /** An expression that makes a text longer than its parts: PostgreSQL refuses a value that SQLite would refuse. */
-RV_MUST_CHECK int rv_rem_sql_bound(struct sql *p, const struct sql_operand *o);
+RV_MUST_CHECK int rem_sql_bound(struct sql *p, const struct sql_operand *o);
 /** One text instead of the tokens. */
-void rv_rem_sql_replace(struct sql *p, size_t first, size_t last, const char *text);
+void rem_sql_replace(struct sql *p, size_t first, size_t last, const char *text);
 /** A text in the arena; NULL: no memory. */
-const char *rv_rem_sql_print(struct sql *p, const char *fmt, ...) RV_PRINTF(2, 3);
+const char *rem_sql_print(struct sql *p, const char *fmt, ...) RV_PRINTF(2, 3);
 /** 'text', as a literal that both databases read alike. */
-const char *rv_rem_sql_quote(struct sql *p, rv_str text, char quote);
+const char *rem_sql_quote(struct sql *p, rv_str text, char quote);
 
 /* --- sql_expr.c --- */
 
-RV_MUST_CHECK int rv_rem_sql_expr(struct sql *p, struct sql_operand *out);
+RV_MUST_CHECK int rem_sql_expr(struct sql *p, struct sql_operand *out);
 /** An operand of || and what binds tighter. */
-RV_MUST_CHECK int rv_rem_sql_concat(struct sql *p, struct sql_operand *out);
+RV_MUST_CHECK int rem_sql_concat(struct sql *p, struct sql_operand *out);
 
 /* --- sql_cast.c --- */
 
 /** The type at the reader, behind :: or AS, applied to what was read. */
-RV_MUST_CHECK int rv_rem_sql_cast(struct sql *p, struct sql_operand *o);
+RV_MUST_CHECK int rem_sql_cast(struct sql *p, struct sql_operand *o);
 /** -> or ->> with its literal, behind what was read. */
-RV_MUST_CHECK int rv_rem_sql_json_step(struct sql *p, struct sql_operand *o);
+RV_MUST_CHECK int rem_sql_json_step(struct sql *p, struct sql_operand *o);
 
 /* --- sql_like.c --- */
 
 /** LIKE or ILIKE at the reader, and its pattern. */
-RV_MUST_CHECK int rv_rem_sql_like(struct sql *p);
+RV_MUST_CHECK int rem_sql_like(struct sql *p);
 
 /* --- sql_call.c --- */
 
-RV_MUST_CHECK int rv_rem_sql_call(struct sql *p, struct sql_operand *out);
-RV_MUST_CHECK int rv_rem_sql_order(struct sql *p);
+RV_MUST_CHECK int rem_sql_call(struct sql *p, struct sql_operand *out);
+RV_MUST_CHECK int rem_sql_order(struct sql *p);
 /** The word is the name of an aggregate or a window function. */
-bool rv_rem_sql_gathers(const struct sql *p, size_t token);
+bool rem_sql_gathers(const struct sql *p, size_t token);
 
 /* --- sql_time.c --- */
 
 /** Read a time as people write it: a date, or a date and a time with an optional offset. */
-bool rv_rem_sql_read_time(rv_str text, int64_t *us, bool *is_date);
+bool rem_sql_read_time(rv_str text, int64_t *us, bool *is_date);
 /** Make the tokens of a known time its text, a date or an instant. */
-RV_MUST_CHECK int rv_rem_sql_write_time(struct sql *p, struct sql_operand *o, bool as_date);
+RV_MUST_CHECK int rem_sql_write_time(struct sql *p, struct sql_operand *o, bool as_date);
 /** A literal or known time beside a column of times becomes comparable with it. */
-RV_MUST_CHECK int rv_rem_sql_match_times(struct sql *p, struct sql_operand *a, struct sql_operand *b);
+RV_MUST_CHECK int rem_sql_match_times(struct sql *p, struct sql_operand *a, struct sql_operand *b);
 /** The span that an interval literal means, added to *us, or taken from it. */
-RV_MUST_CHECK int rv_rem_sql_add_interval(struct sql *p, const struct sql_operand *interval, int sign, int64_t *us);
+RV_MUST_CHECK int rem_sql_add_interval(struct sql *p, const struct sql_operand *interval, int sign, int64_t *us);
 
 /* --- sql_select.c --- */
 
-RV_MUST_CHECK int rv_rem_sql_query(struct sql *p);
+RV_MUST_CHECK int rem_sql_query(struct sql *p);
 
 #endif

@@ -75,7 +75,7 @@ static int skip_blanks(struct lexer *l)
     int rc = 0;
 
     while (rc == 0 && l->at < l->end) {
-        if (rv_rem_is_blank(*l->at) || *l->at == '\f' || *l->at == '\v')
+        if (rem_is_blank(*l->at) || *l->at == '\f' || *l->at == '\v')
             l->at++;
         else if (starts(l, "--"))
             while (l->at < l->end && *l->at != '\n')
@@ -331,10 +331,10 @@ static int read_token(struct lexer *l, struct sql_token *t)
     return read_operator(l, t);
 }
 
-int rv_rem_sql_lex(struct sql *p)
+int rem_sql_lex(struct sql *p)
 {
     struct lexer l = {p, p->s.text.ptr, p->s.text.ptr + p->s.text.len, rv_arena_alloc(p->s.memory, p->s.text.len + 1)};
-    int rc = l.room ? 0 : rv_rem_no_memory(&p->s);
+    int rc = l.room ? 0 : rem_no_memory(&p->s);
 
     while (rc == 0) {
         struct sql_token *t = &p->tokens[p->n];

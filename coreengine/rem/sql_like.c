@@ -35,7 +35,7 @@ static const char *to_glob(struct sql *p, rv_str pattern, char escape)
             *to++ = c;
         }
     }
-    return rv_rem_sql_quote(p, (rv_str){out, (size_t)(to - out)}, '\'');
+    return rem_sql_quote(p, (rv_str){out, (size_t)(to - out)}, '\'');
 }
 
 #define GLOB_OPEN  "replace(replace(replace(replace(replace("
@@ -46,11 +46,11 @@ static int read_escape(struct sql *p, bool keep, char *out)
 {
     const struct sql_token *t;
 
-    if (!rv_rem_sql_is(p, p->pos, "ESCAPE"))
+    if (!rem_sql_is(p, p->pos, "ESCAPE"))
         return 0;
     t = rv_rem_sql_at(p, p->pos + 1);
     if (t->kind != SQL_STRING || t->value.len != 1 || (t->value.ptr[0] & 0x80) || strchr("%_", t->value.ptr[0]))
-        return rv_rem_sql_not_portable(p, p->pos + 1, "write one character behind ESCAPE, such as '!'");
+        return rem_sql_not_portable(p, p->pos + 1, "write one character behind ESCAPE, such as '!'");
     *out = t->value.ptr[0];
     for (int i = 0; i < 2; i++, p->pos++)
         if (!keep)
@@ -65,19 +65,19 @@ static int like_sqlite(struct sql *p, size_t verb, const struct sql_operand *pat
     const char *glob;
     int rc;
 
-    if (!is_literal && rv_rem_sql_is(p, p->pos, "ESCAPE"))
-        return rv_rem_sql_not_portable(p, p->pos, "write the pattern as one literal, or leave ESCAPE out");
+    if (!is_literal && rem_sql_is(p, p->pos, "ESCAPE"))
+        return rem_sql_not_portable(p, p->pos, "write the pattern as one literal, or leave ESCAPE out");
     if ((rc = read_escape(p, false, &escape)) < 0)
         return rc;
     p->tokens[verb].instead = "GLOB";
     if (!is_literal)
-        return rv_rem_sql_wrap(p, pattern, GLOB_OPEN, GLOB_CLOSE);
+        return rem_sql_wrap(p, pattern, GLOB_OPEN, GLOB_CLOSE);
     if ((rc = check_end(p, pattern, escape)) < 0)
         return rc;
     glob = to_glob(p, rv_rem_sql_at(p, pattern->first)->value, escape);
     if (!glob)
-        return rv_rem_no_memory(&p->s);
-    rv_rem_sql_replace(p, pattern->first, pattern->last, glob);
+        return rem_no_memory(&p->s);
+    rem_sql_replace(p, pattern->first, pattern->last, glob);
     return 0;
 }
 
@@ -92,38 +92,38 @@ static int like_postgres(struct sql *p, const struct sql_operand *pattern)
         rc = read_escape(p, true, &escape);
         return rc < 0 ? rc : check_end(p, pattern, escape);
     }
-    if (rv_rem_sql_is(p, p->pos, "ESCAPE"))
-        return rv_rem_sql_not_portable(p, p->pos, "write the pattern as one literal, or leave ESCAPE out");
-    return rv_rem_sql_after(p, pattern->last, " ESCAPE ''");
+    if (rem_sql_is(p, p->pos, "ESCAPE"))
+        return rem_sql_not_portable(p, p->pos, "write the pattern as one literal, or leave ESCAPE out");
+    return rem_sql_after(p, pattern->last, " ESCAPE ''");
 }
 
 static int ilike(struct sql *p, size_t verb, const struct sql_operand *pattern)
 {
-    bool is_sqlite = p->opts->backend == RV_REM_SQLITE, has_escape = rv_rem_sql_is(p, p->pos, "ESCAPE");
+    bool is_sqlite = p->opts->backend == RV_REM_SQLITE, has_escape = rem_sql_is(p, p->pos, "ESCAPE");
     char escape = '\\';
     int rc = 0;
 
     if (is_sqlite) {
         p->tokens[verb].instead = "LIKE";
-        rc = has_escape ? 0 : rv_rem_sql_after(p, pattern->last, " ESCAPE '\\'");
+        rc = has_escape ? 0 : rem_sql_after(p, pattern->last, " ESCAPE '\\'");
     } else if (!pattern->is_collated) {
-        rc = pattern->form > SQL_LITERAL ? rv_rem_sql_wrap(p, pattern, "(", ") COLLATE \"C\"")
-                                         : rv_rem_sql_after(p, pattern->last, " COLLATE \"C\"");
+        rc = pattern->form > SQL_LITERAL ? rem_sql_wrap(p, pattern, "(", ") COLLATE \"C\"")
+                                         : rem_sql_after(p, pattern->last, " COLLATE \"C\"");
     }
     if (rc == 0)
         rc = read_escape(p, true, &escape);
     return rc < 0 || pattern->form != SQL_LITERAL || pattern->type != SQL_TEXT ? rc : check_end(p, pattern, escape);
 }
 
-int rv_rem_sql_like(struct sql *p)
+int rem_sql_like(struct sql *p)
 {
     size_t verb = p->pos++;
     struct sql_operand pattern;
-    int rc = rv_rem_sql_concat(p, &pattern);
+    int rc = rem_sql_concat(p, &pattern);
 
     if (rc < 0)
         return rc;
-    if (rv_rem_sql_is(p, verb, "ILIKE"))
+    if (rem_sql_is(p, verb, "ILIKE"))
         return ilike(p, verb, &pattern);
     return p->opts->backend == RV_REM_SQLITE ? like_sqlite(p, verb, &pattern) : like_postgres(p, &pattern);
 }

@@ -5,25 +5,25 @@
 
 static bool begins_query(const struct sql *p)
 {
-    return rv_rem_sql_is(p, p->pos, "SELECT") || rv_rem_sql_is(p, p->pos, "WITH") || rv_rem_sql_is(p, p->pos, "VALUES");
+    return rem_sql_is(p, p->pos, "SELECT") || rem_sql_is(p, p->pos, "WITH") || rem_sql_is(p, p->pos, "VALUES");
 }
 
 static int read_query_in_parentheses(struct sql *p)
 {
-    int rc = rv_rem_sql_expect(p, "(");
+    int rc = rem_sql_expect(p, "(");
 
     if (rc == 0 && !begins_query(p))
-        rc = rv_rem_sql_unexpected(p, "SELECT");
+        rc = rem_sql_unexpected(p, "SELECT");
     if (rc == 0)
-        rc = rv_rem_sql_query(p);
-    return rc < 0 ? rc : rv_rem_sql_expect(p, ")");
+        rc = rem_sql_query(p);
+    return rc < 0 ? rc : rem_sql_expect(p, ")");
 }
 
 /* --- names of results --- */
 
 static const char *quote_lower(struct sql *p, rv_str name, bool fold)
 {
-    char *quoted = (char *)(uintptr_t)rv_rem_sql_quote(p, name, '"');
+    char *quoted = (char *)(uintptr_t)rem_sql_quote(p, name, '"');
 
     for (char *c = quoted; fold && c && *c; c++)
         *c = rv_ascii_lower(*c);
@@ -33,43 +33,43 @@ static const char *quote_lower(struct sql *p, rv_str name, bool fold)
 /* AS name, or a name alone; without one the name that PostgreSQL would give, with a number if it is taken. */
 static int read_alias(struct sql *p, const struct sql_operand *o, struct sql_names *taken)
 {
-    bool has_as = rv_rem_sql_take(p, "AS"), is_new = true;
+    bool has_as = rem_sql_take(p, "AS"), is_new = true;
     struct sql_token *t = rv_rem_sql_peek(p);
     rv_str name = o->name.ptr ? o->name : RV_STR_LIT("?column?");
     const char *text;
     int rc = 0;
 
-    if (has_as || t->kind == SQL_NAME || (t->kind == SQL_WORD && !rv_rem_sql_is_reserved(t->value))) {
-        if (has_as && t->kind == SQL_WORD && rv_rem_sql_is_reserved(t->value)) {
+    if (has_as || t->kind == SQL_NAME || (t->kind == SQL_WORD && !rem_sql_is_reserved(t->value))) {
+        if (has_as && t->kind == SQL_WORD && rem_sql_is_reserved(t->value)) {
             name = t->value; /* any word may stand behind AS, since it gets quotes */
             p->pos++;
         } else {
-            rc = rv_rem_sql_name(p, "the name of a column", &name);
+            rc = rem_sql_name(p, "the name of a column", &name);
         }
         if (rc < 0)
             return rc;
         if (!(t->instead = quote_lower(p, name, t->kind == SQL_WORD)))
-            return rv_rem_no_memory(&p->s);
-        if ((rc = has_as ? 0 : rv_rem_sql_before(p, p->pos - 1, "AS ")) < 0)
+            return rem_no_memory(&p->s);
+        if ((rc = has_as ? 0 : rem_sql_before(p, p->pos - 1, "AS ")) < 0)
             return rc;
     } else {
         rv_str base = name;
-        for (int n = 2; rv_rem_sql_has_name(taken, name); n++) {
-            text = rv_rem_sql_print(p, "%.*s_%d", RV_STR_ARG(base), n);
+        for (int n = 2; rem_sql_has_name(taken, name); n++) {
+            text = rem_sql_print(p, "%.*s_%d", RV_STR_ARG(base), n);
             if (!text)
-                return rv_rem_no_memory(&p->s);
+                return rem_no_memory(&p->s);
             name = rv_str_of(text);
         }
         text = quote_lower(p, name, true);
-        text = text ? rv_rem_sql_print(p, " AS %s", text) : NULL;
+        text = text ? rem_sql_print(p, " AS %s", text) : NULL;
         if (!text)
-            return rv_rem_no_memory(&p->s);
-        rc = rv_rem_sql_after(p, o->last, text);
+            return rem_no_memory(&p->s);
+        rc = rem_sql_after(p, o->last, text);
         is_new = !o->is_column;
     }
     if (rc == 0)
-        rc = rv_rem_sql_add_name(p, taken, name);
-    return rc < 0 || !is_new ? rc : rv_rem_sql_add_name(p, &p->aliases, name);
+        rc = rem_sql_add_name(p, taken, name);
+    return rc < 0 || !is_new ? rc : rem_sql_add_name(p, &p->aliases, name);
 }
 
 static int read_items(struct sql *p)
@@ -79,19 +79,19 @@ static int read_items(struct sql *p)
     int rc = 0;
 
     do {
-        if (rv_rem_sql_take(p, "*"))
+        if (rem_sql_take(p, "*"))
             continue;
-        if (rv_rem_sql_is(p, p->pos + 1, ".") && rv_rem_sql_is(p, p->pos + 2, "*")) {
+        if (rem_sql_is(p, p->pos + 1, ".") && rem_sql_is(p, p->pos + 2, "*")) {
             rv_str name;
             p->refs[p->n_refs++] = (struct sql_ref){p->pos, true};
-            rc = rv_rem_sql_name(p, "the name of a table", &name);
+            rc = rem_sql_name(p, "the name of a table", &name);
             p->pos += 2;
             continue;
         }
-        rc = rv_rem_sql_expr(p, &o);
+        rc = rem_sql_expr(p, &o);
         if (rc == 0)
             rc = read_alias(p, &o, &taken);
-    } while (rc == 0 && rv_rem_sql_take(p, ","));
+    } while (rc == 0 && rem_sql_take(p, ","));
     return rc;
 }
 
@@ -123,11 +123,11 @@ static int use_table(struct sql *p, size_t at)
     rv_str name = rv_rem_sql_at(p, at)->value;
     bool is_quoted = rv_rem_sql_at(p, at)->kind == SQL_NAME;
 
-    if (rv_rem_sql_has_name(&p->ctes, name))
+    if (rem_sql_has_name(&p->ctes, name))
         return 0;
     for (size_t i = 0; i < p->opts->n_tables; i++) {
         const struct rv_rem_table *t = &p->opts->tables[i];
-        if (is_quoted ? !rv_str_is(name, t->name) : !rv_rem_is_word(name, t->name))
+        if (is_quoted ? !rv_str_is(name, t->name) : !rem_is_word(name, t->name))
             continue;
         for (size_t u = 0; u < p->n_used; u++)
             if (p->used[u] == t)
@@ -142,17 +142,17 @@ static int use_table(struct sql *p, size_t at)
 static int read_source_alias(struct sql *p, bool is_required)
 {
     const struct sql_token *t = rv_rem_sql_peek(p);
-    bool has_as = rv_rem_sql_take(p, "AS");
+    bool has_as = rem_sql_take(p, "AS");
     rv_str name;
     int rc;
 
     t = rv_rem_sql_peek(p);
-    if (!has_as && t->kind != SQL_NAME && (t->kind != SQL_WORD || rv_rem_sql_is_reserved(t->value)))
-        return is_required ? rv_rem_sql_not_portable(p, p->pos, "name the subquery: (SELECT ...) AS part") : 0;
-    rc = rv_rem_sql_name(p, "a name for the table", &name);
-    if (rc == 0 && rv_rem_sql_is(p, p->pos, "("))
-        rc = rv_rem_sql_not_portable(p, p->pos, "name the columns: WITH part(a, b) AS (...) SELECT ... FROM part");
-    return rc < 0 ? rc : rv_rem_sql_add_name(p, &p->sources, name);
+    if (!has_as && t->kind != SQL_NAME && (t->kind != SQL_WORD || rem_sql_is_reserved(t->value)))
+        return is_required ? rem_sql_not_portable(p, p->pos, "name the subquery: (SELECT ...) AS part") : 0;
+    rc = rem_sql_name(p, "a name for the table", &name);
+    if (rc == 0 && rem_sql_is(p, p->pos, "("))
+        rc = rem_sql_not_portable(p, p->pos, "name the columns: WITH part(a, b) AS (...) SELECT ... FROM part");
+    return rc < 0 ? rc : rem_sql_add_name(p, &p->sources, name);
 }
 
 static int read_source(struct sql *p)
@@ -162,18 +162,18 @@ static int read_source(struct sql *p)
     int rc;
 
     p->n_sources++;
-    if (rv_rem_sql_is(p, at, "(")) {
+    if (rem_sql_is(p, at, "(")) {
         rc = read_query_in_parentheses(p);
         return rc < 0 ? rc : read_source_alias(p, true);
     }
-    rc = rv_rem_sql_name(p, "the name of a table", &name);
-    if (rc == 0 && rv_rem_sql_is(p, p->pos, "(")) {
+    rc = rem_sql_name(p, "the name of a table", &name);
+    if (rc == 0 && rem_sql_is(p, p->pos, "(")) {
         rc =
             SQL_FAIL(p, at, RV_REM_UNKNOWN_FUNCTION, "the function \"%.*s\" cannot stand for a table", REM_QUOTE(name));
         rv_err_hint(p->s.err, "to look into a list of JSON write 'value' = ANY(tags)");
         return rc;
     }
-    if (rc == 0 && rv_rem_sql_is(p, p->pos, ".")) {
+    if (rc == 0 && rem_sql_is(p, p->pos, ".")) {
         rc = SQL_FAIL(p, at, RV_REM_DENIED_NAME, "\"%.*s\" is the name of a schema: tables have none", REM_QUOTE(name));
         rv_err_hint(p->s.err, "write the name of the table alone");
         return rc;
@@ -181,25 +181,25 @@ static int read_source(struct sql *p)
     if (rc == 0)
         rc = use_table(p, at);
     if (rc == 0)
-        rc = rv_rem_sql_add_name(p, &p->sources, name);
+        rc = rem_sql_add_name(p, &p->sources, name);
     return rc < 0 ? rc : read_source_alias(p, false);
 }
 
 /* JOIN and what may stand before it. *is_join: there is one. */
 static int read_join_words(struct sql *p, bool *is_join, bool *needs_condition)
 {
-    bool is_natural = rv_rem_sql_take(p, "NATURAL"), is_cross = !is_natural && rv_rem_sql_take(p, "CROSS");
+    bool is_natural = rem_sql_take(p, "NATURAL"), is_cross = !is_natural && rem_sql_take(p, "CROSS");
     bool has_side = is_natural || is_cross;
 
-    if (!is_cross && (rv_rem_sql_take(p, "LEFT") || rv_rem_sql_take(p, "RIGHT") || rv_rem_sql_take(p, "FULL"))) {
+    if (!is_cross && (rem_sql_take(p, "LEFT") || rem_sql_take(p, "RIGHT") || rem_sql_take(p, "FULL"))) {
         has_side = true;
-        RV_IGNORE(!rv_rem_sql_take(p, "OUTER"), "it may be left out");
-    } else if (!is_cross && rv_rem_sql_take(p, "INNER")) {
+        RV_IGNORE(!rem_sql_take(p, "OUTER"), "it may be left out");
+    } else if (!is_cross && rem_sql_take(p, "INNER")) {
         has_side = true;
     }
-    *is_join = has_side || rv_rem_sql_is(p, p->pos, "JOIN");
+    *is_join = has_side || rem_sql_is(p, p->pos, "JOIN");
     *needs_condition = !is_natural && !is_cross;
-    return *is_join ? rv_rem_sql_expect(p, "JOIN") : 0;
+    return *is_join ? rem_sql_expect(p, "JOIN") : 0;
 }
 
 static int read_condition(struct sql *p)
@@ -208,18 +208,18 @@ static int read_condition(struct sql *p)
     rv_str name;
     int rc;
 
-    if (rv_rem_sql_take(p, "ON"))
-        return rv_rem_sql_expr(p, &o);
-    if (!rv_rem_sql_is(p, p->pos, "USING"))
-        return rv_rem_sql_unexpected(p, "ON or USING");
+    if (rem_sql_take(p, "ON"))
+        return rem_sql_expr(p, &o);
+    if (!rem_sql_is(p, p->pos, "USING"))
+        return rem_sql_unexpected(p, "ON or USING");
     p->pos++;
-    rc = rv_rem_sql_expect(p, "(");
+    rc = rem_sql_expect(p, "(");
     do {
         if (rc == 0)
             p->refs[p->n_refs++] = (struct sql_ref){p->pos, false};
-        rc = rc < 0 ? rc : rv_rem_sql_name(p, "the name of a column", &name);
-    } while (rc == 0 && rv_rem_sql_take(p, ","));
-    return rc < 0 ? rc : rv_rem_sql_expect(p, ")");
+        rc = rc < 0 ? rc : rem_sql_name(p, "the name of a column", &name);
+    } while (rc == 0 && rem_sql_take(p, ","));
+    return rc < 0 ? rc : rem_sql_expect(p, ")");
 }
 
 static int read_from(struct sql *p)
@@ -228,7 +228,7 @@ static int read_from(struct sql *p)
     int rc = read_source(p);
 
     while (rc == 0 && is_join) {
-        if (rv_rem_sql_take(p, ",")) {
+        if (rem_sql_take(p, ",")) {
             rc = read_source(p);
             continue;
         }
@@ -250,8 +250,8 @@ static int read_exprs(struct sql *p)
     int rc;
 
     do
-        rc = rv_rem_sql_expr(p, &o);
-    while (rc == 0 && rv_rem_sql_take(p, ","));
+        rc = rem_sql_expr(p, &o);
+    while (rc == 0 && rem_sql_take(p, ","));
     return rc;
 }
 
@@ -261,20 +261,20 @@ static int read_select(struct sql *p)
     int rc;
 
     p->pos++;
-    if (rv_rem_sql_take(p, "DISTINCT") && rv_rem_sql_is(p, p->pos, "ON"))
-        return rv_rem_sql_not_portable(p, p->pos, "write GROUP BY with max(created_at), or row_number() OVER (...)");
-    RV_IGNORE(!rv_rem_sql_take(p, "ALL"), "it may be left out");
+    if (rem_sql_take(p, "DISTINCT") && rem_sql_is(p, p->pos, "ON"))
+        return rem_sql_not_portable(p, p->pos, "write GROUP BY with max(created_at), or row_number() OVER (...)");
+    RV_IGNORE(!rem_sql_take(p, "ALL"), "it may be left out");
     rc = read_items(p);
-    if (rc == 0 && rv_rem_sql_take(p, "FROM"))
+    if (rc == 0 && rem_sql_take(p, "FROM"))
         rc = read_from(p);
-    if (rc == 0 && rv_rem_sql_take(p, "WHERE"))
-        rc = rv_rem_sql_expr(p, &o);
-    if (rc == 0 && rv_rem_sql_take(p, "GROUP")) {
-        rc = rv_rem_sql_expect(p, "BY");
+    if (rc == 0 && rem_sql_take(p, "WHERE"))
+        rc = rem_sql_expr(p, &o);
+    if (rc == 0 && rem_sql_take(p, "GROUP")) {
+        rc = rem_sql_expect(p, "BY");
         if (rc == 0)
             rc = read_exprs(p);
-        if (rc == 0 && rv_rem_sql_take(p, "HAVING"))
-            rc = rv_rem_sql_expr(p, &o);
+        if (rc == 0 && rem_sql_take(p, "HAVING"))
+            rc = rem_sql_expr(p, &o);
     }
     return rc;
 }
@@ -285,15 +285,15 @@ static int read_values(struct sql *p)
 
     p->pos++;
     do {
-        rc = rv_rem_sql_expect(p, "(");
+        rc = rem_sql_expect(p, "(");
         if (rc == 0)
             rc = read_exprs(p);
         if (rc == 0)
-            rc = rv_rem_sql_expect(p, ")");
-    } while (rc == 0 && rv_rem_sql_take(p, ","));
+            rc = rem_sql_expect(p, ")");
+    } while (rc == 0 && rem_sql_take(p, ","));
     for (int i = 1; rc == 0 && i <= 9; i++) { /* what both databases call the columns */
-        const char *name = rv_rem_sql_print(p, "column%d", i);
-        rc = name ? rv_rem_sql_add_name(p, &p->aliases, rv_str_of(name)) : rv_rem_no_memory(&p->s);
+        const char *name = rem_sql_print(p, "column%d", i);
+        rc = name ? rem_sql_add_name(p, &p->aliases, rv_str_of(name)) : rem_no_memory(&p->s);
     }
     return rc;
 }
@@ -305,52 +305,52 @@ static int read_compound(struct sql *p)
     int rc;
 
     for (;;) {
-        if (rv_rem_sql_is(p, p->pos, "SELECT"))
+        if (rem_sql_is(p, p->pos, "SELECT"))
             rc = read_select(p);
-        else if (rv_rem_sql_is(p, p->pos, "VALUES"))
+        else if (rem_sql_is(p, p->pos, "VALUES"))
             rc = read_values(p);
         else
-            rc = rv_rem_sql_unexpected(p, "SELECT or VALUES");
+            rc = rem_sql_unexpected(p, "SELECT or VALUES");
         if (rc < 0)
             return rc;
-        if (rv_rem_sql_take(p, "UNION")) {
-            RV_IGNORE(!rv_rem_sql_take(p, "ALL"), "it may be left out");
+        if (rem_sql_take(p, "UNION")) {
+            RV_IGNORE(!rem_sql_take(p, "ALL"), "it may be left out");
             n_other++;
-        } else if (rv_rem_sql_take(p, "EXCEPT")) {
+        } else if (rem_sql_take(p, "EXCEPT")) {
             n_other++;
-        } else if (rv_rem_sql_take(p, "INTERSECT")) {
+        } else if (rem_sql_take(p, "INTERSECT")) {
             n_intersect++;
         } else {
             return 0;
         }
         if (n_intersect && n_other)
-            return rv_rem_sql_not_portable(p, p->pos - 1, "INTERSECT beside UNION or EXCEPT: name the parts with WITH");
+            return rem_sql_not_portable(p, p->pos - 1, "INTERSECT beside UNION or EXCEPT: name the parts with WITH");
     }
 }
 
 static int read_limit(struct sql *p)
 {
     static const char *const words[] = {"LIMIT", "OFFSET"};
-    bool has_limit = rv_rem_sql_is(p, p->pos, "LIMIT");
+    bool has_limit = rem_sql_is(p, p->pos, "LIMIT");
     int rc = 0;
 
     for (size_t i = 0; i < RV_COUNT(words); i++) {
         size_t at = p->pos;
         const struct sql_token *n = rv_rem_sql_at(p, at + 1);
-        if (!rv_rem_sql_take(p, words[i]))
+        if (!rem_sql_take(p, words[i]))
             continue;
         if (n->kind != SQL_NUMBER || strspn(n->value.ptr, "0123456789") < n->value.len || n->value.len > 15)
-            return rv_rem_sql_not_portable(p, p->pos, "write a whole number, such as LIMIT 10");
+            return rem_sql_not_portable(p, p->pos, "write a whole number, such as LIMIT 10");
         p->pos++;
         if (i == 1 && !has_limit && p->opts->backend == RV_REM_SQLITE)
-            rc = rv_rem_sql_before(p, at, "LIMIT -1 ");
-        if (rc == 0 && i == 0 && rv_rem_sql_is(p, p->pos, ","))
-            rc = rv_rem_sql_not_portable(p, p->pos, "write LIMIT count OFFSET first");
+            rc = rem_sql_before(p, at, "LIMIT -1 ");
+        if (rc == 0 && i == 0 && rem_sql_is(p, p->pos, ","))
+            rc = rem_sql_not_portable(p, p->pos, "write LIMIT count OFFSET first");
         if (rc < 0)
             return rc;
     }
-    if (rv_rem_sql_is(p, p->pos, "LIMIT"))
-        return rv_rem_sql_not_portable(p, p->pos, "write LIMIT before OFFSET");
+    if (rem_sql_is(p, p->pos, "LIMIT"))
+        return rem_sql_not_portable(p, p->pos, "write LIMIT before OFFSET");
     return 0;
 }
 
@@ -359,48 +359,48 @@ static int read_cte(struct sql *p)
 {
     size_t at = p->pos;
     rv_str name, column;
-    int rc = rv_rem_sql_name(p, "a name", &name);
+    int rc = rem_sql_name(p, "a name", &name);
 
     for (size_t i = 0; rc == 0 && i < p->opts->n_tables; i++)
-        if (rv_rem_is_word(name, p->opts->tables[i].name))
-            rc = rv_rem_sql_not_portable(p, at, "give the part a name that is not the name of a table");
+        if (rem_is_word(name, p->opts->tables[i].name))
+            rc = rem_sql_not_portable(p, at, "give the part a name that is not the name of a table");
     if (rc == 0)
-        rc = rv_rem_sql_add_name(p, &p->ctes, name);
-    if (rc == 0 && rv_rem_sql_take(p, "(")) {
+        rc = rem_sql_add_name(p, &p->ctes, name);
+    if (rc == 0 && rem_sql_take(p, "(")) {
         do {
-            rc = rv_rem_sql_name(p, "the name of a column", &column);
+            rc = rem_sql_name(p, "the name of a column", &column);
             if (rc == 0)
-                rc = rv_rem_sql_add_name(p, &p->aliases, column);
-        } while (rc == 0 && rv_rem_sql_take(p, ","));
+                rc = rem_sql_add_name(p, &p->aliases, column);
+        } while (rc == 0 && rem_sql_take(p, ","));
         if (rc == 0)
-            rc = rv_rem_sql_expect(p, ")");
+            rc = rem_sql_expect(p, ")");
     }
     if (rc == 0)
-        rc = rv_rem_sql_expect(p, "AS");
-    if (rc == 0 && rv_rem_sql_is(p, p->pos, "NOT"))
+        rc = rem_sql_expect(p, "AS");
+    if (rc == 0 && rem_sql_is(p, p->pos, "NOT"))
         p->pos++;
     if (rc == 0)
-        RV_IGNORE(!rv_rem_sql_take(p, "MATERIALIZED"), "it may be left out");
+        RV_IGNORE(!rem_sql_take(p, "MATERIALIZED"), "it may be left out");
     return rc < 0 ? rc : read_query_in_parentheses(p);
 }
 
-int rv_rem_sql_query(struct sql *p)
+int rem_sql_query(struct sql *p)
 {
-    int rc = rv_rem_sql_enter(p);
+    int rc = rem_sql_enter(p);
 
-    if (rc == 0 && rv_rem_sql_take(p, "WITH")) {
-        if (rv_rem_sql_take(p, "RECURSIVE"))
+    if (rc == 0 && rem_sql_take(p, "WITH")) {
+        if (rem_sql_take(p, "RECURSIVE"))
             p->is_recursive = true;
         do
             rc = read_cte(p);
-        while (rc == 0 && rv_rem_sql_take(p, ","));
+        while (rc == 0 && rem_sql_take(p, ","));
     }
     if (rc == 0)
         rc = read_compound(p);
-    if (rc == 0 && rv_rem_sql_is(p, p->pos, "ORDER"))
-        rc = rv_rem_sql_order(p);
+    if (rc == 0 && rem_sql_is(p, p->pos, "ORDER"))
+        rc = rem_sql_order(p);
     if (rc == 0)
         rc = read_limit(p);
-    rv_rem_sql_leave(p);
+    rem_sql_leave(p);
     return rc;
 }

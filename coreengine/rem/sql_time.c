@@ -16,7 +16,7 @@ static int64_t days_of(int64_t us)
 }
 
 /* YYYY-MM-DD, then nothing, or T or a blank and HH:MM[:SS[.ffffff]] with Z, an offset or nothing (UTC). */
-bool rv_rem_sql_read_time(rv_str text, int64_t *us, bool *is_date)
+bool rem_sql_read_time(rv_str text, int64_t *us, bool *is_date)
 {
     char full[64];
     size_t n = text.len;
@@ -42,16 +42,16 @@ bool rv_rem_sql_read_time(rv_str text, int64_t *us, bool *is_date)
     return rv_time_parse((rv_str){full, n}, us, NULL) == 0;
 }
 
-int rv_rem_sql_write_time(struct sql *p, struct sql_operand *o, bool as_date)
+int rem_sql_write_time(struct sql *p, struct sql_operand *o, bool as_date)
 {
     char text[RV_TIME_MAX];
     const char *literal;
 
     rv_time_format(o->us, text); /* ...ffffffZ */
-    literal = as_date ? rv_rem_sql_print(p, "'%.10s'", text) : rv_rem_sql_print(p, "'%.26s+00:00'", text);
+    literal = as_date ? rem_sql_print(p, "'%.10s'", text) : rem_sql_print(p, "'%.26s+00:00'", text);
     if (!literal)
-        return rv_rem_no_memory(&p->s);
-    rv_rem_sql_replace(p, o->first, o->last, literal);
+        return rem_no_memory(&p->s);
+    rem_sql_replace(p, o->first, o->last, literal);
     if (as_date)
         o->us = days_of(o->us) * RV_US_PER_DAY;
     o->type = as_date ? SQL_DATE : SQL_TIME;
@@ -68,12 +68,12 @@ static int match_one(struct sql *p, const struct sql_operand *column, struct sql
     if ((column->type != SQL_TIME && column->type != SQL_DATE) || column->has_us)
         return 0;
     if (o->form == SQL_LITERAL && o->type == SQL_TEXT && o->first == o->last &&
-        rv_rem_sql_read_time(rv_rem_sql_at(p, o->first)->value, &o->us, &reads_date))
+        rem_sql_read_time(rv_rem_sql_at(p, o->first)->value, &o->us, &reads_date))
         o->has_us = true;
-    return o->has_us ? rv_rem_sql_write_time(p, o, is_date) : 0;
+    return o->has_us ? rem_sql_write_time(p, o, is_date) : 0;
 }
 
-int rv_rem_sql_match_times(struct sql *p, struct sql_operand *a, struct sql_operand *b)
+int rem_sql_match_times(struct sql *p, struct sql_operand *a, struct sql_operand *b)
 {
     int rc = match_one(p, a, b);
 
@@ -104,8 +104,8 @@ static const struct {
 static bool find_unit(rv_str word, size_t *out)
 {
     for (size_t i = 0; i < RV_COUNT(units); i++)
-        if (rv_rem_is_word(word, units[i].name) || (word.len > 1 && (word.ptr[word.len - 1] | 0x20) == 's' &&
-                                                    rv_rem_is_word((rv_str){word.ptr, word.len - 1}, units[i].name))) {
+        if (rem_is_word(word, units[i].name) || (word.len > 1 && (word.ptr[word.len - 1] | 0x20) == 's' &&
+                                                 rem_is_word((rv_str){word.ptr, word.len - 1}, units[i].name))) {
             *out = i;
             return true;
         }
@@ -148,7 +148,7 @@ static int64_t add_months(int64_t us, int64_t months)
     return rv_date_days(d.year, d.month, d.day < last ? d.day : last) * RV_US_PER_DAY + in_day;
 }
 
-int rv_rem_sql_add_interval(struct sql *p, const struct sql_operand *interval, int sign, int64_t *us)
+int rem_sql_add_interval(struct sql *p, const struct sql_operand *interval, int sign, int64_t *us)
 {
     const struct sql_token *t = rv_rem_sql_at(p, interval->first);
     rv_str text, unit_behind = {NULL, 0};

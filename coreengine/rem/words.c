@@ -10,7 +10,7 @@ struct splitter {
     char *text, *literal; /* room for the words, in the arena: unquoted text is never longer than its source */
 };
 
-bool rv_rem_is_blank(char c)
+bool rem_is_blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
@@ -48,7 +48,7 @@ static int read_word(struct splitter *r, struct rem_word *w)
     int rc;
 
     *w = (struct rem_word){{text, 0}, r->literal, r->p, SIZE_MAX};
-    while (r->p < r->end && !rv_rem_is_blank(*r->p)) {
+    while (r->p < r->end && !rem_is_blank(*r->p)) {
         bool quotes = may_quote && (*r->p == '"' || *r->p == '\'');
         if ((quotes || *r->p == '\\') && w->first_quote == SIZE_MAX)
             w->first_quote = (size_t)(r->text - text);
@@ -73,22 +73,22 @@ static int read_word(struct splitter *r, struct rem_word *w)
     return 0;
 }
 
-int rv_rem_split(const struct rem_source *s, rv_str part, struct rem_words *out)
+int rem_split(const struct rem_source *s, rv_str part, struct rem_words *out)
 {
     struct splitter r = {s, part.ptr, part.ptr + part.len, NULL, NULL};
     size_t n = 0;
     int rc;
 
     for (size_t i = 0; i < part.len; i++) /* an upper bound: blanks inside quotes count too */
-        n += !rv_rem_is_blank(part.ptr[i]) && (i == 0 || rv_rem_is_blank(part.ptr[i - 1]));
+        n += !rem_is_blank(part.ptr[i]) && (i == 0 || rem_is_blank(part.ptr[i - 1]));
     r.text = rv_arena_alloc(s->memory, part.len + 1);
     r.literal = rv_arena_alloc(s->memory, part.len + 1);
     out->items = rv_arena_alloc(s->memory, (n + 1) * sizeof(out->items[0]));
     out->n = 0;
     if (!r.text || !r.literal || !out->items)
-        return rv_rem_no_memory(s);
+        return rem_no_memory(s);
     for (;;) {
-        while (r.p < r.end && rv_rem_is_blank(*r.p))
+        while (r.p < r.end && rem_is_blank(*r.p))
             r.p++;
         if (r.p == r.end)
             return 0;

@@ -21,7 +21,7 @@ static const double buckets_HTTP[] = {0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25
 #define N_OF_TOKENS  RV_COUNT(buckets_TOKENS)
 #define N_OF_HTTP    RV_COUNT(buckets_HTTP)
 
-const struct metric_kind rv_metric_kinds[RV_N_METRICS] = {
+const struct metric_kind telemetry_metric_kinds[RV_N_METRICS] = {
 #define X(id, text, u, b, l, h)                                                                                        \
     {.name = (text), .unit = (u), .labels = (l), .help = (h), .bounds = buckets_##b, .n_bounds = N_OF_##b},
     RV_METRICS(X)
@@ -32,7 +32,7 @@ const struct metric_kind rv_metric_kinds[RV_N_METRICS] = {
 
 /* --- series --- */
 
-size_t rv_metric_n_labels(const struct metric_kind *kind)
+size_t telemetry_metric_n_labels(const struct metric_kind *kind)
 {
     size_t n = kind->labels[0] != 0;
 
@@ -41,7 +41,7 @@ size_t rv_metric_n_labels(const struct metric_kind *kind)
     return n;
 }
 
-rv_str rv_metric_label(const struct metric_kind *kind, size_t i)
+rv_str telemetry_metric_label(const struct metric_kind *kind, size_t i)
 {
     const char *p = kind->labels;
 
@@ -50,7 +50,7 @@ rv_str rv_metric_label(const struct metric_kind *kind, size_t i)
     return (rv_str){p, strcspn(p, " ")};
 }
 
-const char *rv_metric_value(const struct series *s, size_t i)
+const char *telemetry_metric_value(const struct series *s, size_t i)
 {
     const char *p = s->values;
 
@@ -84,7 +84,7 @@ void rv_metrics_free(rv_metrics *m)
 /* The values of all labels, each with a NUL behind it, in a buffer that has room. */
 static size_t pack(const struct metric_kind *kind, const char *const *labels, char *out)
 {
-    size_t n = 0, n_labels = rv_metric_n_labels(kind);
+    size_t n = 0, n_labels = telemetry_metric_n_labels(kind);
 
     for (size_t i = 0; i < n_labels; i++) {
         rv_str value = rv_utf8_cut(rv_str_of(labels ? labels[i] : OTHER), RV_METRIC_MAX_VALUE);
@@ -102,7 +102,7 @@ static struct series *find(rv_metrics *m, enum rv_metric metric, const char *val
 {
     for (size_t i = 0; i < m->of[metric].n; i++) {
         struct series *s = &m->of[metric].series[i];
-        const char *last = rv_metric_value(s, rv_metric_n_labels(&rv_metric_kinds[metric]));
+        const char *last = telemetry_metric_value(s, telemetry_metric_n_labels(&telemetry_metric_kinds[metric]));
         if ((size_t)(last - s->values) == n && memcmp(s->values, values, n) == 0)
             return s;
     }
@@ -112,7 +112,7 @@ static struct series *find(rv_metrics *m, enum rv_metric metric, const char *val
 /* NULL: no memory. labels NULL: the series for all that have no other. */
 static struct series *series_of(rv_metrics *m, enum rv_metric metric, const char *const *labels)
 {
-    const struct metric_kind *kind = &rv_metric_kinds[metric];
+    const struct metric_kind *kind = &telemetry_metric_kinds[metric];
     char values[RV_METRIC_MAX_LABELS * (RV_METRIC_MAX_VALUE + 1) + 1];
     size_t n = pack(kind, labels, values);
     struct series *s = find(m, metric, values, n);
@@ -135,7 +135,7 @@ static struct series *series_of(rv_metrics *m, enum rv_metric metric, const char
 
 void rv_metrics_add(rv_metrics *m, enum rv_metric metric, const char *const *labels, double amount)
 {
-    const struct metric_kind *kind = &rv_metric_kinds[metric];
+    const struct metric_kind *kind = &telemetry_metric_kinds[metric];
     struct series *s = isfinite(amount) && amount >= 0 ? series_of(m, metric, labels) : NULL;
     size_t at = 0;
 
@@ -154,12 +154,12 @@ void rv_metrics_add(rv_metrics *m, enum rv_metric metric, const char *const *lab
 
 static double seconds(json_object *event, const char *member)
 {
-    return (double)rv_event_int(event, member) / 1000;
+    return (double)telemetry_event_int(event, member) / 1000;
 }
 
 static void count_tokens(rv_metrics *m, json_object *event, const char *provider, const char *model)
 {
-    int64_t input = rv_event_int(event, "input_tokens"), output = rv_event_int(event, "output_tokens");
+    int64_t input = telemetry_event_int(event, "input_tokens"), output = telemetry_event_int(event, "output_tokens");
 
     if (!json_object_object_get_ex(event, "input_tokens", NULL))
         return;
@@ -175,8 +175,8 @@ static void count_tokens(rv_metrics *m, json_object *event, const char *provider
 /* What the result of a call says; the model is told by its start. */
 static void count_model(rv_metrics *m, json_object *event, const char *spec)
 {
-    const char *status = rv_event_text(event, "status"), *error = rv_event_text(event, "error_kind");
-    struct model_name name = rv_model_name("", spec);
+    const char *status = telemetry_event_text(event, "status"), *error = telemetry_event_text(event, "error_kind");
+    struct model_name name = telemetry_model_name("", spec);
     char provider[RV_METRIC_MAX_VALUE], model[RV_METRIC_MAX_VALUE];
     bool failed = strcmp(status, "success") != 0, is_timed = json_object_object_get_ex(event, "latency_ms", NULL);
 
@@ -201,9 +201,9 @@ void rv_metrics_add_event(rv_metrics *m, const struct rv_metrics_run *run, json_
     const char *type = NULL;
     int64_t time_us = 0;
 
-    if (!rv_event_is(event, &type, &time_us))
+    if (!telemetry_event_is(event, &type, &time_us))
         return;
-    const char *status = rv_event_text(event, "status"), *tool = rv_event_text(event, "tool");
+    const char *status = telemetry_event_text(event, "status"), *tool = telemetry_event_text(event, "tool");
     if (strcmp(type, "llm_result") == 0) {
         count_model(m, event, run->model);
     } else if (strcmp(type, "tool_result") == 0 && !json_object_object_get_ex(event, "structured", NULL)) {
@@ -211,7 +211,7 @@ void rv_metrics_add_event(rv_metrics *m, const struct rv_metrics_run *run, json_
         if (json_object_object_get_ex(event, "execution_time_ms", NULL))
             ADD(m, RV_METRIC_TOOL_TIME, seconds(event, "execution_time_ms"), tool);
     } else if (strcmp(type, "stage_completed") == 0 || strcmp(type, "agent_completed") == 0) {
-        const char *agent = rv_event_text(event, *type == 's' ? "stage" : "agent");
+        const char *agent = telemetry_event_text(event, *type == 's' ? "stage" : "agent");
         ADD(m, RV_METRIC_STAGES, 1, agent, status);
         ADD(m, RV_METRIC_STAGE_TIME, seconds(event, "duration_ms"), agent);
     } else if (strcmp(type, "done") == 0) {

@@ -20,7 +20,7 @@ static rv_str conventional(rv_str provider)
     return provider;
 }
 
-struct model_name rv_model_name(const char *provider, const char *model)
+struct model_name telemetry_model_name(const char *provider, const char *model)
 {
     const char *colon = model ? strchr(model, ':') : NULL;
 
@@ -39,7 +39,7 @@ json_object *rv_telemetry_event(rv_str line)
     return rv_json_parse(line, &opts, &event, NULL) < 0 ? NULL : event;
 }
 
-bool rv_event_is(json_object *event, const char **type, int64_t *time_us)
+bool telemetry_event_is(json_object *event, const char **type, int64_t *time_us)
 {
     const char *time = NULL;
 
@@ -47,14 +47,14 @@ bool rv_event_is(json_object *event, const char **type, int64_t *time_us)
            rv_json_get_text(event, "time", &time) && rv_time_parse(rv_str_of(time), time_us, NULL) == 0;
 }
 
-const char *rv_event_text(json_object *event, const char *member)
+const char *telemetry_event_text(json_object *event, const char *member)
 {
     const char *text = NULL;
 
     return rv_json_get_text(event, member, &text) ? text : "";
 }
 
-int64_t rv_event_int(json_object *event, const char *member)
+int64_t telemetry_event_int(json_object *event, const char *member)
 {
     int64_t n = 0;
 

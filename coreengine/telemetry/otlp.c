@@ -223,9 +223,9 @@ static void write_labels(const struct metric_kind *kind, const struct series *s,
 
     rv_jw_key(w, "attributes");
     rv_jw_arr(w);
-    for (size_t i = 0; i < rv_metric_n_labels(kind); i++) {
-        rv_str label = rv_metric_label(kind, i);
-        const char *value = rv_metric_value(s, i), *name = NULL;
+    for (size_t i = 0; i < telemetry_metric_n_labels(kind); i++) {
+        rv_str label = telemetry_metric_label(kind, i);
+        const char *value = telemetry_metric_value(s, i), *name = NULL;
         char own[64];
         for (size_t k = 0; k < RV_COUNT(dotted) && !name; k++)
             name = rv_str_is(label, dotted[k][0]) ? dotted[k][1] : NULL;
@@ -271,7 +271,7 @@ void rv_otlp_write_metrics(const struct rv_otlp_resource *r, const rv_metrics *m
     rv_jw w = begin_list(r, "resourceMetrics", "scopeMetrics", "metrics", out);
 
     for (size_t k = 0; k < RV_N_METRICS; k++) {
-        const struct metric_kind *kind = &rv_metric_kinds[k];
+        const struct metric_kind *kind = &telemetry_metric_kinds[k];
         if (m->of[k].n == 0)
             continue;
         rv_jw_obj(&w);

@@ -77,7 +77,7 @@ static const char formats[] =
 static void write_settings(rv_buf *out)
 {
     for (size_t i = 0; i < N_SETTINGS; i++) {
-        const struct setting_row *s = &rv_telemetry_variables[i];
+        const struct setting_row *s = &telemetry_variables[i];
         rv_buf_printf(out, "| `%s` | %s%s%s | %s |\n", s->name, s->usual[0] ? "`" : "", s->usual,
                       s->usual[0] ? "`" : "", s->what);
     }
@@ -86,7 +86,7 @@ static void write_settings(rv_buf *out)
 static void write_spans(rv_buf *out)
 {
     for (size_t i = 0; i < N_SPANS; i++) {
-        const struct span_row *s = &rv_span_rows[i];
+        const struct span_row *s = &telemetry_span_rows[i];
         rv_buf_printf(out, "| `%s %s` | %s | %s |\n", s->operation, s->subject,
                       s->kind == RV_SPAN_CLIENT ? "client" : "internal", s->what);
     }
@@ -94,8 +94,8 @@ static void write_spans(rv_buf *out)
 
 static void write_attrs(rv_buf *out)
 {
-    for (size_t i = 0; i < rv_n_attr_rows; i++) {
-        const struct attr_row *a = &rv_attr_rows[i];
+    for (size_t i = 0; i < telemetry_n_attr_rows; i++) {
+        const struct attr_row *a = &telemetry_attr_rows[i];
         const char *comma = "";
         rv_buf_printf(out, "| `%s`", a->key);
         if (a->draft[0])
@@ -103,7 +103,7 @@ static void write_attrs(rv_buf *out)
         rv_buf_puts(out, " | ");
         for (size_t k = 0; k < N_SPANS; k++)
             if (a->spans & 1u << k) {
-                rv_buf_printf(out, "%s`%s`", comma, rv_span_rows[k].operation);
+                rv_buf_printf(out, "%s`%s`", comma, telemetry_span_rows[k].operation);
                 comma = ", ";
             }
         rv_buf_printf(out, " | %s", a->what);
@@ -116,13 +116,13 @@ static void write_attrs(rv_buf *out)
 static void write_metric(const struct metric_kind *m, bool is_draft, rv_buf *out)
 {
     rv_buf_puts(out, "| `");
-    rv_metric_write_name(m, out);
+    telemetry_metric_write_name(m, out);
     rv_buf_puts(out, m->bounds ? "` | histogram, " : "_total` | counter");
     if (m->bounds)
         rv_buf_printf(out, "%g to %.10g", m->bounds[0], m->bounds[m->n_bounds - 1]);
     rv_buf_puts(out, is_draft ? ", draft | " : " | ");
-    for (size_t i = 0; i < rv_metric_n_labels(m); i++)
-        rv_buf_printf(out, "%s`%.*s`", i > 0 ? ", " : "", RV_STR_ARG(rv_metric_label(m, i)));
+    for (size_t i = 0; i < telemetry_metric_n_labels(m); i++)
+        rv_buf_printf(out, "%s`%.*s`", i > 0 ? ", " : "", RV_STR_ARG(telemetry_metric_label(m, i)));
     rv_buf_printf(out, " | %s |\n", m->help);
 }
 
@@ -136,7 +136,7 @@ void rv_telemetry_write_reference(rv_buf *out)
     write_attrs(out);
     rv_buf_puts(out, metrics_intro);
     for (size_t i = 0; i < RV_N_METRICS; i++)
-        write_metric(&rv_metric_kinds[i],
+        write_metric(&telemetry_metric_kinds[i],
                      i == RV_METRIC_GENAI_INPUT || i == RV_METRIC_GENAI_OUTPUT || i == RV_METRIC_GENAI_INFERENCE, out);
     rv_buf_puts(out, formats);
 }

@@ -59,14 +59,15 @@ int64_t rv_run_trace_dropped(const rv_run_trace *t)
 /* "s|path|stage|visit": a visit; an agent that it asked, and a tool, have an id behind that. */
 static const char *visit_key(json_object *e, char kind, const char *id, char out[MAX_KEY])
 {
-    snprintf(out, MAX_KEY, "%c|%.300s|%.300s|%lld|%.300s", kind, rv_event_text(e, "path"), rv_event_text(e, "stage"),
-             (long long)rv_event_int(e, "visit"), id);
+    snprintf(out, MAX_KEY, "%c|%.300s|%.300s|%lld|%.300s", kind, telemetry_event_text(e, "path"),
+             telemetry_event_text(e, "stage"), (long long)telemetry_event_int(e, "visit"), id);
     return out;
 }
 
 static const char *call_key(json_object *e, char out[MAX_KEY])
 {
-    snprintf(out, MAX_KEY, "l|%.300s|%lld", rv_event_text(e, "path"), (long long)rv_event_int(e, "call_id"));
+    snprintf(out, MAX_KEY, "l|%.300s|%lld", telemetry_event_text(e, "path"),
+             (long long)telemetry_event_int(e, "call_id"));
     return out;
 }
 
@@ -81,7 +82,7 @@ static struct open_span *find(const rv_run_trace *t, const char *key)
 /* The span that an event of a visit happens within: the agent that was asked, the stage, or the run. */
 static struct open_span *owner_of(const rv_run_trace *t, json_object *e)
 {
-    const char *by = rv_event_text(e, "parent_tool_call_id");
+    const char *by = telemetry_event_text(e, "parent_tool_call_id");
     char key[MAX_KEY];
     struct open_span *o = *by ? find(t, visit_key(e, 'a', by, key)) : NULL;
 
@@ -95,7 +96,7 @@ static struct open_span *owner_of(const rv_run_trace *t, json_object *e)
 static void set_int(struct rv_span *s, const char *key, json_object *e, const char *member)
 {
     if (json_object_object_get_ex(e, member, NULL))
-        rv_span_set_int(s, key, rv_event_int(e, member));
+        rv_span_set_int(s, key, telemetry_event_int(e, member));
 }
 
 static void set_text(struct rv_span *s, const char *key, rv_str text)
@@ -118,14 +119,16 @@ static void set_attr(const rv_run_trace *t, const struct attr_row *a, struct rv_
         set_text(s, key, rv_str_of(t->run ? t->run : ""));
         break;
     case FROM_PROVIDER:
-        set_text(s, key, rv_model_name(rv_event_text(e, "provider"), rv_event_text(e, "model")).provider);
+        set_text(s, key,
+                 telemetry_model_name(telemetry_event_text(e, "provider"), telemetry_event_text(e, "model")).provider);
         break;
     case FROM_MODEL:
-        set_text(s, key, rv_model_name(rv_event_text(e, "provider"), rv_event_text(e, "model")).model);
+        set_text(s, key,
+                 telemetry_model_name(telemetry_event_text(e, "provider"), telemetry_event_text(e, "model")).model);
         break;
     case FROM_TEXT:
     case FROM_TEXT_AT_END:
-        set_text(s, key, rv_str_of(rv_event_text(e, a->member)));
+        set_text(s, key, rv_str_of(telemetry_event_text(e, a->member)));
         break;
     case FROM_INT:
     case FROM_INT_AT_END:
@@ -136,10 +139,10 @@ static void set_attr(const rv_run_trace *t, const struct attr_row *a, struct rv_
         break;
     case FROM_MS:
         if (json_object_object_get_ex(e, a->member, NULL))
-            rv_span_set_double(s, key, (double)rv_event_int(e, a->member) / 1000);
+            rv_span_set_double(s, key, (double)telemetry_event_int(e, a->member) / 1000);
         break;
     case FROM_LIST:
-        snprintf(line, sizeof line, "%.70s\n", rv_event_text(e, a->member));
+        snprintf(line, sizeof line, "%.70s\n", telemetry_event_text(e, a->member));
         if (line[0] != '\n')
             rv_span_add_line(s, key, rv_str_of(line));
         break;
@@ -148,8 +151,8 @@ static void set_attr(const rv_run_trace *t, const struct attr_row *a, struct rv_
 
 static void set_attrs(const rv_run_trace *t, enum span_id id, struct rv_span *s, json_object *e, bool begins)
 {
-    for (size_t i = 0; i < rv_n_attr_rows; i++) {
-        const struct attr_row *a = &rv_attr_rows[i];
+    for (size_t i = 0; i < telemetry_n_attr_rows; i++) {
+        const struct attr_row *a = &telemetry_attr_rows[i];
         if ((a->spans & 1u << id) && begins == (a->from < FROM_TEXT_AT_END))
             set_attr(t, a, s, e);
     }
@@ -164,13 +167,13 @@ static void set_ids(const rv_run_trace *t, const struct open_span *parent, json_
     const struct rv_trace_context *above = parent ? &parent->span->id : &t->opts.parent;
 
     rv_trace_begin(t->opts.rand, &s->id);
-    if (t->run && e && (!is_call || rv_event_int(e, "call_id") > 0))
+    if (t->run && e && (!is_call || telemetry_event_int(e, "call_id") > 0))
         rv_trace_span_id(&(struct rv_trace_span){.run = t->run,
-                                                 .call_id = is_call ? rv_event_int(e, "call_id") : 0,
-                                                 .path = rv_event_text(e, "path"),
-                                                 .stage = rv_event_text(e, "stage"),
-                                                 .visit = rv_event_int(e, "visit"),
-                                                 .asked_by = rv_event_text(e, "parent_tool_call_id")},
+                                                 .call_id = is_call ? telemetry_event_int(e, "call_id") : 0,
+                                                 .path = telemetry_event_text(e, "path"),
+                                                 .stage = telemetry_event_text(e, "stage"),
+                                                 .visit = telemetry_event_int(e, "visit"),
+                                                 .asked_by = telemetry_event_text(e, "parent_tool_call_id")},
                          s->id.span);
     if (!rv_trace_is_set(above)) {
         if (t->run)
@@ -187,7 +190,7 @@ static void set_ids(const rv_run_trace *t, const struct open_span *parent, json_
 static struct rv_span *begin(rv_run_trace *t, enum span_id id, const char *key, const struct open_span *parent,
                              const char *subject, json_object *e, int64_t time_us)
 {
-    const struct span_row *row = &rv_span_rows[id];
+    const struct span_row *row = &telemetry_span_rows[id];
     struct rv_span *s = NULL;
     char *copy = NULL, name[300];
     size_t at = parent ? (size_t)(parent - t->open) : 0;
@@ -222,7 +225,8 @@ static void end(rv_run_trace *t, struct open_span *o, int64_t time_us)
 
 static void begin_run(rv_run_trace *t, json_object *e, int64_t time_us)
 {
-    struct rv_span *s = t->n == 0 ? begin(t, SPAN_RUN, "", NULL, rv_event_text(e, "pipeline"), e, time_us) : NULL;
+    struct rv_span *s =
+        t->n == 0 ? begin(t, SPAN_RUN, "", NULL, telemetry_event_text(e, "pipeline"), e, time_us) : NULL;
 
     if (s)
         s->link = t->opts.link;
@@ -232,13 +236,13 @@ static void begin_stage(rv_run_trace *t, json_object *e, int64_t time_us)
 {
     char key[MAX_KEY];
 
-    begin(t, SPAN_STAGE, visit_key(e, 's', "", key), t->n > 0 ? &t->open[0] : NULL, rv_event_text(e, "stage"), e,
+    begin(t, SPAN_STAGE, visit_key(e, 's', "", key), t->n > 0 ? &t->open[0] : NULL, telemetry_event_text(e, "stage"), e,
           time_us);
 }
 
 static void begin_agent(rv_run_trace *t, json_object *e, int64_t time_us)
 {
-    const char *by = rv_event_text(e, "parent_tool_call_id");
+    const char *by = telemetry_event_text(e, "parent_tool_call_id");
     char key[MAX_KEY];
     struct open_span *parent = find(t, visit_key(e, 't', by, key));
 
@@ -246,39 +250,40 @@ static void begin_agent(rv_run_trace *t, json_object *e, int64_t time_us)
         parent = find(t, visit_key(e, 's', "", key));
     if (!parent && t->n > 0)
         parent = &t->open[0];
-    begin(t, SPAN_AGENT, visit_key(e, 'a', by, key), parent, rv_event_text(e, "agent"), e, time_us);
+    begin(t, SPAN_AGENT, visit_key(e, 'a', by, key), parent, telemetry_event_text(e, "agent"), e, time_us);
 }
 
 static void begin_model(rv_run_trace *t, json_object *e, int64_t time_us)
 {
-    struct model_name model = rv_model_name(rv_event_text(e, "provider"), rv_event_text(e, "model"));
+    struct model_name model =
+        telemetry_model_name(telemetry_event_text(e, "provider"), telemetry_event_text(e, "model"));
     char key[MAX_KEY], subject[220];
 
     if (find(t, call_key(e, key))) /* another attempt of the same call */
         return;
     snprintf(subject, sizeof subject, "%.*s", RV_STR_ARG(rv_utf8_cut(model.model, 200)));
-    begin(t, SPAN_MODEL, key, owner_of(t, e), *subject ? subject : rv_event_text(e, "role"), e, time_us);
+    begin(t, SPAN_MODEL, key, owner_of(t, e), *subject ? subject : telemetry_event_text(e, "role"), e, time_us);
 }
 
 static void begin_tool(rv_run_trace *t, json_object *e, int64_t time_us)
 {
     char key[MAX_KEY];
 
-    if (!find(t, visit_key(e, 't', rv_event_text(e, "step_id"), key)))
-        begin(t, SPAN_TOOL, key, owner_of(t, e), rv_event_text(e, "tool"), e, time_us);
+    if (!find(t, visit_key(e, 't', telemetry_event_text(e, "step_id"), key)))
+        begin(t, SPAN_TOOL, key, owner_of(t, e), telemetry_event_text(e, "tool"), e, time_us);
 }
 
 /* Why it failed, without words of models and tools: those may say anything. */
 static void note_end(struct rv_span *s, json_object *e)
 {
-    const char *status = rv_event_text(e, "status"), *type = rv_event_text(e, "error_kind");
+    const char *status = telemetry_event_text(e, "status"), *type = telemetry_event_text(e, "error_kind");
 
     if (strcmp(status, "error") != 0 && strcmp(status, "failed") != 0)
         return;
     if (!*type)
-        type = rv_event_text(e, "code");
+        type = telemetry_event_text(e, "code");
     if (!*type)
-        type = rv_event_text(e, "error_type");
+        type = telemetry_event_text(e, "error_type");
     rv_span_fail(s, type, NULL);
 }
 
@@ -310,9 +315,9 @@ static void take_end(rv_run_trace *t, const char *type, json_object *e, int64_t 
     if (strcmp(type, "llm_result") == 0)
         end_with(t, find(t, call_key(e, key)), e, time_us);
     else if (strcmp(type, "tool_result") == 0)
-        end_with(t, find(t, visit_key(e, 't', rv_event_text(e, "step_id"), key)), e, time_us);
+        end_with(t, find(t, visit_key(e, 't', telemetry_event_text(e, "step_id"), key)), e, time_us);
     else if (strcmp(type, "agent_completed") == 0)
-        end_with(t, find(t, visit_key(e, 'a', rv_event_text(e, "parent_tool_call_id"), key)), e, time_us);
+        end_with(t, find(t, visit_key(e, 'a', telemetry_event_text(e, "parent_tool_call_id"), key)), e, time_us);
     else if (strcmp(type, "stage_completed") == 0)
         end_with(t, find(t, visit_key(e, 's', "", key)), e, time_us);
     else if (strcmp(type, "done") == 0)
@@ -332,7 +337,7 @@ void rv_run_trace_add(rv_run_trace *t, json_object *e)
     const char *type = NULL;
     int64_t time_us = 0;
 
-    if (!rv_event_is(e, &type, &time_us)) {
+    if (!telemetry_event_is(e, &type, &time_us)) {
         t->n_dropped++;
         return;
     }

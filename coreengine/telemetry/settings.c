@@ -8,7 +8,7 @@
 
 #define MAX_TIMEOUT_MS INT64_C(600000) /* ten minutes; more is an error at the start */
 
-const struct setting_row rv_telemetry_variables[] = {
+const struct setting_row telemetry_variables[] = {
     [SET_DISABLED] = {"OTEL_SDK_DISABLED", "false", "`true`: nothing is sent, unless `--otlp` is given"},
     [SET_URL] = {"OTEL_EXPORTER_OTLP_ENDPOINT", "", "address of the collector, when there is no `--otlp`"},
     [SET_HEADERS] = {"OTEL_EXPORTER_OTLP_HEADERS", "",
@@ -26,7 +26,7 @@ const struct setting_row rv_telemetry_variables[] = {
     [SET_P8_TIMEOUT] = {"P8_OTEL_EXPORT_TIMEOUT", "10000", "milliseconds that a request may take then"},
     [SET_P8_INSECURE] = {"P8_OTEL_INSECURE", "true", "`false`: an address without TLS is refused"},
 };
-RV_EACH_HAS_ROW(rv_telemetry_variables, N_SETTINGS);
+RV_EACH_HAS_ROW(telemetry_variables, N_SETTINGS);
 
 static enum rv_semconv names_of(const char *opt_in)
 {
@@ -51,7 +51,7 @@ struct variables {
 /* NULL: not set; "" counts as not set. */
 static const char *value_of(const struct variables *v, enum setting s)
 {
-    const char *text = v->get(v->self, rv_telemetry_variables[s].name);
+    const char *text = v->get(v->self, telemetry_variables[s].name);
 
     return text && text[0] ? text : NULL;
 }
@@ -60,7 +60,7 @@ static const char *value_or_usual(const struct variables *v, enum setting s)
 {
     const char *text = value_of(v, s);
 
-    return text ? text : rv_telemetry_variables[s].usual;
+    return text ? text : telemetry_variables[s].usual;
 }
 
 static int read_bool(const struct variables *v, enum setting s, bool *out, rv_err **err)
@@ -70,7 +70,7 @@ static int read_bool(const struct variables *v, enum setting s, bool *out, rv_er
     *out = strcasecmp(text, "true") == 0 || strcmp(text, "1") == 0;
     return *out || strcasecmp(text, "false") == 0 || strcmp(text, "0") == 0
                ? 0
-               : RV_FAIL(err, RV_E_INVALID, "%s must be true or false, not \"%.60s\"", rv_telemetry_variables[s].name,
+               : RV_FAIL(err, RV_E_INVALID, "%s must be true or false, not \"%.60s\"", telemetry_variables[s].name,
                          text);
 }
 
@@ -83,7 +83,7 @@ static int read_timeout(const struct variables *v, enum setting s, int64_t *out_
         ms = ms * 10 + (*p - '0');
     if (*p || ms < 1 || ms > MAX_TIMEOUT_MS)
         return RV_FAIL(err, RV_E_INVALID, "%s must be milliseconds from 1 to %lld, not \"%.60s\"",
-                       rv_telemetry_variables[s].name, (long long)MAX_TIMEOUT_MS, text);
+                       telemetry_variables[s].name, (long long)MAX_TIMEOUT_MS, text);
     *out_us = ms * 1000;
     return 0;
 }

@@ -2,14 +2,14 @@
  * spans by it, and reference.c the page about them. */
 #include "coreengine/telemetry/telemetry_internal.h"
 
-const struct span_row rv_span_rows[] = {
+const struct span_row telemetry_span_rows[] = {
     [SPAN_RUN] = {"invoke_workflow", "PIPELINE", RV_SPAN_INTERNAL, "a run, until it ends or waits for an answer"},
     [SPAN_STAGE] = {"reeve.stage", "STAGE", RV_SPAN_INTERNAL, "a visit of a stage"},
     [SPAN_AGENT] = {"invoke_agent", "AGENT", RV_SPAN_INTERNAL, "an agent that is asked by another one"},
     [SPAN_MODEL] = {"chat", "MODEL", RV_SPAN_CLIENT, "a call of a model, with its retries; MODEL unknown: its role"},
     [SPAN_TOOL] = {"execute_tool", "TOOL", RV_SPAN_INTERNAL, "a call of a tool"},
 };
-RV_EACH_HAS_ROW(rv_span_rows, N_SPANS);
+RV_EACH_HAS_ROW(telemetry_span_rows, N_SPANS);
 
 /* Kinds of spans, as a set. */
 #define RUN    (1u << SPAN_RUN)
@@ -20,7 +20,7 @@ RV_EACH_HAS_ROW(rv_span_rows, N_SPANS);
 #define USED   (RUN | STAGE | AGENT | MODEL)
 #define VISITS (STAGE | AGENT)
 
-const struct attr_row rv_attr_rows[] = {
+const struct attr_row telemetry_attr_rows[] = {
     {RUN, "gen_ai.operation.name", "", FROM_WORD, "invoke_workflow", "the operation"},
     {AGENT, "gen_ai.operation.name", "", FROM_WORD, "invoke_agent", "the operation"},
     {MODEL, "gen_ai.operation.name", "", FROM_WORD, "chat", "the operation"},
@@ -52,4 +52,4 @@ const struct attr_row rv_attr_rows[] = {
      "cache_write_tokens", "input tokens that were written to a cache"},
     {USED, "gen_ai.usage.reasoning.output_tokens", "", FROM_USAGE, "reasoning_tokens", "output tokens of reasoning"},
 };
-const size_t rv_n_attr_rows = RV_COUNT(rv_attr_rows);
+const size_t telemetry_n_attr_rows = RV_COUNT(telemetry_attr_rows);

@@ -12,7 +12,7 @@ struct metric_kind {
     const double *bounds; /* NULL: a counter */
     size_t n_bounds;
 };
-extern const struct metric_kind rv_metric_kinds[RV_N_METRICS];
+extern const struct metric_kind telemetry_metric_kinds[RV_N_METRICS];
 
 struct series {
     char *values; /* owned: the values of the labels, each with a NUL behind it */
@@ -27,24 +27,24 @@ struct rv_metrics {
         size_t n, cap;
     } of[RV_N_METRICS];
 };
-size_t rv_metric_n_labels(const struct metric_kind *kind);
+size_t telemetry_metric_n_labels(const struct metric_kind *kind);
 /** The i-th label of a kind: its name, and the value of a series. */
-rv_str rv_metric_label(const struct metric_kind *kind, size_t i);
-const char *rv_metric_value(const struct series *s, size_t i);
+rv_str telemetry_metric_label(const struct metric_kind *kind, size_t i);
+const char *telemetry_metric_value(const struct series *s, size_t i);
 /** Its name in text: with underscores, and the unit of time. */
-void rv_metric_write_name(const struct metric_kind *kind, rv_buf *out);
+void telemetry_metric_write_name(const struct metric_kind *kind, rv_buf *out);
 
 struct model_name {
     rv_str provider; /* as the conventions call it; "_OTHER": unknown */
     rv_str model;    /* empty: unknown */
 };
 /** provider "": both are in model, "provider:model". */
-struct model_name rv_model_name(const char *provider, const char *model);
+struct model_name telemetry_model_name(const char *provider, const char *model);
 
 /** Is it an event? Then its type and its time. */
-bool rv_event_is(json_object *event, const char **type, int64_t *time_us);
-const char *rv_event_text(json_object *event, const char *member); /* "" when there is none */
-int64_t rv_event_int(json_object *event, const char *member);      /* 0 when there is none */
+bool telemetry_event_is(json_object *event, const char **type, int64_t *time_us);
+const char *telemetry_event_text(json_object *event, const char *member); /* "" when there is none */
+int64_t telemetry_event_int(json_object *event, const char *member);      /* 0 when there is none */
 
 /* --- spans.c: what spans there are, and which attributes they have --- */
 enum span_id { SPAN_RUN, SPAN_STAGE, SPAN_AGENT, SPAN_MODEL, SPAN_TOOL, N_SPANS };
@@ -55,7 +55,7 @@ struct span_row {
     enum rv_span_kind kind;
     const char *what; /* of the page of spans */
 };
-extern const struct span_row rv_span_rows[]; /* N_SPANS of them */
+extern const struct span_row telemetry_span_rows[]; /* N_SPANS of them */
 
 /* Where a value comes from: of the event that begins a span, */
 enum attr_from {
@@ -80,8 +80,8 @@ struct attr_row {
     const char *member; /* of the event */
     const char *what;
 };
-extern const struct attr_row rv_attr_rows[];
-extern const size_t rv_n_attr_rows;
+extern const struct attr_row telemetry_attr_rows[];
+extern const size_t telemetry_n_attr_rows;
 
 /* --- settings.c --- */
 enum setting {
@@ -103,6 +103,6 @@ enum setting {
 struct setting_row {
     const char *name, *usual, *what; /* usual "": none */
 };
-extern const struct setting_row rv_telemetry_variables[]; /* N_SETTINGS of them */
+extern const struct setting_row telemetry_variables[]; /* N_SETTINGS of them */
 
 #endif

@@ -19,7 +19,7 @@ bool rv_metrics_wants_open(rv_str accept)
 }
 
 /* Points become underscores, the unit of time stands at the end. */
-void rv_metric_write_name(const struct metric_kind *kind, rv_buf *out)
+void telemetry_metric_write_name(const struct metric_kind *kind, rv_buf *out)
 {
     for (const char *p = kind->name; *p; p++)
         rv_buf_putc(out, *p == '.' ? '_' : *p);
@@ -59,14 +59,14 @@ static void write_number(double d, rv_buf *out)
 /* le NULL: no bucket. */
 static void write_labels(const struct metric_kind *kind, const struct series *s, const char *le, rv_buf *out)
 {
-    size_t n = rv_metric_n_labels(kind);
+    size_t n = telemetry_metric_n_labels(kind);
 
     if (n == 0 && !le)
         return;
     rv_buf_putc(out, '{');
     for (size_t i = 0; i < n; i++) {
-        rv_buf_printf(out, "%s%.*s=\"", i ? "," : "", RV_STR_ARG(rv_metric_label(kind, i)));
-        write_escaped(rv_metric_value(s, i), true, out);
+        rv_buf_printf(out, "%s%.*s=\"", i ? "," : "", RV_STR_ARG(telemetry_metric_label(kind, i)));
+        write_escaped(telemetry_metric_value(s, i), true, out);
         rv_buf_putc(out, '"');
     }
     if (le)
@@ -77,7 +77,7 @@ static void write_labels(const struct metric_kind *kind, const struct series *s,
 static void write_line(const struct metric_kind *kind, const char *suffix, const struct series *s, const char *le,
                        double value, rv_buf *out)
 {
-    rv_metric_write_name(kind, out);
+    telemetry_metric_write_name(kind, out);
     rv_buf_puts(out, suffix);
     write_labels(kind, s, le, out);
     rv_buf_putc(out, ' ');
@@ -107,16 +107,16 @@ static void write_histogram(const struct metric_kind *kind, const struct series 
 
 static void write_family(const rv_metrics *m, size_t k, bool is_open, rv_buf *out)
 {
-    const struct metric_kind *kind = &rv_metric_kinds[k];
+    const struct metric_kind *kind = &telemetry_metric_kinds[k];
     bool is_counter = !kind->bounds;
     const char *end = is_counter && !is_open ? "_total" : "";
 
     rv_buf_puts(out, "# HELP ");
-    rv_metric_write_name(kind, out);
+    telemetry_metric_write_name(kind, out);
     rv_buf_printf(out, "%s ", end);
     write_escaped(kind->help, is_open, out);
     rv_buf_puts(out, "\n# TYPE ");
-    rv_metric_write_name(kind, out);
+    telemetry_metric_write_name(kind, out);
     rv_buf_printf(out, "%s %s\n", end, is_counter ? "counter" : "histogram");
     for (size_t i = 0; i < m->of[k].n; i++)
         if (is_counter)

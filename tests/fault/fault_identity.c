@@ -149,14 +149,14 @@ static void write_token(void)
     char parts[3][1000];
     size_t n = strlen("Bearer ");
 
-    rv_base64url_write((const unsigned char *)header, strlen(header), parts[0]);
-    rv_base64url_write((const unsigned char *)claims, strlen(claims), parts[1]);
+    identity_base64url_write((const unsigned char *)header, strlen(header), parts[0]);
+    identity_base64url_write((const unsigned char *)claims, strlen(claims), parts[1]);
     snprintf(token, sizeof token, "Bearer %s.%s", parts[0], parts[1]);
     const char *text = token + n;
     hmac_sha256_set_key(&ctx, strlen(SECRET), (const uint8_t *)SECRET);
     hmac_sha256_update(&ctx, strlen(text), (const uint8_t *)text);
     hmac_sha256_digest(&ctx, sizeof mac, mac);
-    rv_base64url_write(mac, sizeof mac, parts[2]);
+    identity_base64url_write(mac, sizeof mac, parts[2]);
     snprintf(token, sizeof token, "Bearer %s.%s.%s", parts[0], parts[1], parts[2]);
 }
 

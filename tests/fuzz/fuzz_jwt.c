@@ -13,7 +13,7 @@
 static int verdict(rv_str token, struct rv_jwt *out)
 {
     const struct rv_jwt_rules rules = {.secret = RV_STR_LIT(SECRET), .skew_s = 30};
-    int rc = rv_jwt_verify(&rules, token, NOW_US, out, NULL);
+    int rc = identity_jwt_verify(&rules, token, NOW_US, out, NULL);
 
     require(rc == 0 || rc == RV_E_DENIED);
     require((rc == 0) == (out->why[0] == 0));
@@ -27,7 +27,7 @@ static void try_token(rv_str token)
 
     if (verdict(token, &jwt) < 0)
         return;
-    require(rv_is_store_id(rv_str_of(jwt.subject)) && verdict(token, &again) == 0);
+    require(identity_is_store_id(rv_str_of(jwt.subject)) && verdict(token, &again) == 0);
     require(strcmp(jwt.subject, again.subject) == 0 && jwt.scopes == again.scopes);
     char *copy = rv_str_dup(token);
     for (size_t i = 0; copy && i < token.len; i++) {
@@ -42,11 +42,11 @@ static void try_keys(rv_str text)
 {
     rv_jwks *set = NULL;
 
-    if (rv_jwks_parse(text, &set, NULL) < 0)
+    if (identity_jwks_parse(text, &set, NULL) < 0)
         return;
-    require(rv_jwks_find(set, RV_JWT_RS256, (rv_str){NULL, 0}) != -1 ||
-            rv_jwks_find(set, RV_JWT_ES256, (rv_str){NULL, 0}) != -1);
-    rv_jwks_unref(set);
+    require(identity_jwks_find(set, RV_JWT_RS256, (rv_str){NULL, 0}) != -1 ||
+            identity_jwks_find(set, RV_JWT_ES256, (rv_str){NULL, 0}) != -1);
+    identity_jwks_unref(set);
 }
 
 RV_FUZZ_TARGET(jwt)

@@ -10,7 +10,7 @@
 
 static void check_instant(const rv_zone *zone, int64_t t_s)
 {
-    struct zone_span span = rv_zone_span_at(zone, t_s);
+    struct zone_span span = calendar_zone_span_at(zone, t_s);
     int64_t local_us, us[2] = {0, 0};
     int n;
 
@@ -46,9 +46,9 @@ RV_FUZZ_TARGET(tzif)
 
     require((rc == 0) == (zone != NULL) && (rc == 0) == (err == NULL));
     rv_err_free(err);
-    if (rv_zone_rule_parse((rv_str){(const char *)data, size}, &rule))
+    if (calendar_zone_rule_parse((rv_str){(const char *)data, size}, &rule))
         for (int64_t t_s = 0; t_s < INT64_C(366) * 86400; t_s += 86399) {
-            struct zone_span span = rv_zone_rule_span(&rule, t_s);
+            struct zone_span span = calendar_zone_rule_span(&rule, t_s);
             require(span.from_s <= t_s && t_s < span.until_s);
         }
     if (rc < 0)

@@ -34,14 +34,14 @@ static int next_matches(json_object *row, rv_jw *w, rv_err **err)
     rv_jw_key(w, "changes");
     rv_jw_arr(w);
     for (t_s = after_us / RV_US_PER_S - 3 * RV_S_PER_DAY; t_s < us / RV_US_PER_S + 3 * RV_S_PER_DAY;) {
-        struct zone_span span = rv_zone_span_at(zone, t_s);
+        struct zone_span span = calendar_zone_span_at(zone, t_s);
         if (span.until_s == INT64_MAX)
             break;
         t_s = span.until_s;
         rv_jw_arr(w);
         rv_jw_int(w, t_s * 1000);
         rv_jw_int(w, span.offset_s);
-        rv_jw_int(w, rv_zone_span_at(zone, t_s).offset_s);
+        rv_jw_int(w, calendar_zone_span_at(zone, t_s).offset_s);
         rv_jw_arr_end(w);
     }
     rv_jw_arr_end(w);

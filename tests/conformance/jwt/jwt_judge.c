@@ -17,7 +17,7 @@ static const rv_jwks *keys_of(json_object *row)
 {
     static rv_jwks *keys;
 
-    if (!keys && rv_jwks_parse(text_of(row, "jwks"), &keys, NULL) < 0)
+    if (!keys && identity_jwks_parse(text_of(row, "jwks"), &keys, NULL) < 0)
         fputs("the key set is not read\n", stderr);
     return keys;
 }
@@ -39,7 +39,7 @@ void judge(json_object *row)
                                        .issuer = issuer,
                                        .audience = audience,
                                        .skew_s = skew_s};
-    int rc = rv_jwt_verify(&rules, text_of(row, "token"), now_ms * 1000, &jwt, NULL);
+    int rc = identity_jwt_verify(&rules, text_of(row, "token"), now_ms * 1000, &jwt, NULL);
     rv_jw_obj(&w);
     rv_jw_kv_text(&w, rc == 0 ? "sub" : "why", rc == 0 ? jwt.subject : jwt.why);
     rv_jw_obj_end(&w);

@@ -225,7 +225,7 @@ static int64_t random_instant_s(struct rv_rand r, const rv_zone *zone)
     int64_t t_s = INT64_C(200000000) + (int64_t)rv_rand_below(r, 4000000000);
 
     if (rv_rand_below(r, 4)) {
-        struct zone_span span = rv_zone_span_at(zone, t_s);
+        struct zone_span span = calendar_zone_span_at(zone, t_s);
         if (span.from_s > 200000000)
             t_s = span.from_s + (int64_t)rv_rand_below(r, 2 * 86400) - 86400 - 43200;
     }

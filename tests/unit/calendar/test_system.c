@@ -55,7 +55,7 @@ static int64_t sample_s(const rv_zone *zone, struct rv_rand r, int i)
     int64_t t_s = FIRST_S + (int64_t)rv_rand_below(r, (uint64_t)(LAST_S - FIRST_S));
 
     if (i % 3 == 0) {
-        struct zone_span span = rv_zone_span_at(zone, t_s);
+        struct zone_span span = calendar_zone_span_at(zone, t_s);
         if (span.from_s >= FIRST_S)
             t_s = span.from_s + (int64_t)rv_rand_below(r, 5) - 2;
     }

@@ -195,9 +195,9 @@ START_TEST(rules_are_those_of_rfc_9636)
     struct zone_rule rule;
 
     for (size_t i = 0; i < RV_COUNT(good_rules); i++)
-        ck_assert_msg(rv_zone_rule_parse(rv_str_of(good_rules[i]), &rule), "%s", good_rules[i]);
+        ck_assert_msg(calendar_zone_rule_parse(rv_str_of(good_rules[i]), &rule), "%s", good_rules[i]);
     for (size_t i = 0; i < RV_COUNT(bad_rules); i++)
-        ck_assert_msg(!rv_zone_rule_parse(rv_str_of(bad_rules[i]), &rule), "%s", bad_rules[i]);
+        ck_assert_msg(!calendar_zone_rule_parse(rv_str_of(bad_rules[i]), &rule), "%s", bad_rules[i]);
 }
 END_TEST
 
@@ -233,8 +233,8 @@ START_TEST(a_rule_gives_the_offset_of_any_year)
     int64_t at_s = instant(by_rule[_i].at) / 1000000;
     struct zone_span span;
 
-    ck_assert(rv_zone_rule_parse(rv_str_of(by_rule[_i].rule), &rule));
-    span = rv_zone_rule_span(&rule, at_s);
+    ck_assert(calendar_zone_rule_parse(rv_str_of(by_rule[_i].rule), &rule));
+    span = calendar_zone_rule_span(&rule, at_s);
     ck_assert_int_eq(span.offset_s, by_rule[_i].offset_s);
     ck_assert(span.from_s <= at_s && at_s < span.until_s);
 }

@@ -308,18 +308,18 @@ START_TEST(many_names_take_no_more_memory_and_the_busy_ones_stay)
     rv_rates *r = NULL;
     char name[40];
 
-    ck_assert_int_eq(rv_rates_new(rv_rand_seeded(&state, 1), &r, NULL), 0);
+    ck_assert_int_eq(identity_rates_new(rv_rand_seeded(&state, 1), &r, NULL), 0);
     for (int i = 0; i < 5; i++)
-        ck_assert_int_eq(rv_rates_take(r, "k", "busy", 5, T0_US), 0);
+        ck_assert_int_eq(identity_rates_take(r, "k", "busy", 5, T0_US), 0);
     for (int i = 0; i < 100000; i++) {
         snprintf(name, sizeof name, "n%d", i);
-        ck_assert_int_eq(rv_rates_take(r, "k", name, 5, T0_US), 0);
+        ck_assert_int_eq(identity_rates_take(r, "k", name, 5, T0_US), 0);
     }
-    ck_assert_int_gt(rv_rates_take(r, "k", "busy", 5, T0_US), 0);
-    ck_assert_int_eq(rv_rates_take(r, "other", "busy", 5, T0_US), 0);
-    ck_assert_int_eq(rv_rates_take(r, "k", "busy", 5, T0_US + 60000000), 0);
-    ck_assert_int_gt(rv_rates_look(r, "k", "busy", 1, T0_US - 90000000), 0); /* the clock went back */
-    rv_rates_free(r);
+    ck_assert_int_gt(identity_rates_take(r, "k", "busy", 5, T0_US), 0);
+    ck_assert_int_eq(identity_rates_take(r, "other", "busy", 5, T0_US), 0);
+    ck_assert_int_eq(identity_rates_take(r, "k", "busy", 5, T0_US + 60000000), 0);
+    ck_assert_int_gt(identity_rates_look(r, "k", "busy", 1, T0_US - 90000000), 0); /* the clock went back */
+    identity_rates_free(r);
 }
 END_TEST
 

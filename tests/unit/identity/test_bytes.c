@@ -13,7 +13,7 @@ START_TEST(a_value_has_one_spelling)
     unsigned char bytes[16];
     size_t n = 99;
 
-    bool ok = rv_base64url_read(rv_str_of(spellings[_i].text), bytes, &n);
+    bool ok = identity_base64url_read(rv_str_of(spellings[_i].text), bytes, &n);
     ck_assert_int_eq(ok ? (int)n : -1, spellings[_i].n);
 }
 END_TEST
@@ -28,9 +28,9 @@ START_TEST(bytes_come_back_from_base64url)
     for (size_t n = 0; n <= sizeof bytes; n++) {
         size_t m = 0;
         rand.fill(rand.self, bytes, n);
-        rv_base64url_write(bytes, n, text);
+        identity_base64url_write(bytes, n, text);
         ck_assert_uint_eq(strlen(text), (n * 4 + 2) / 3);
-        ck_assert(rv_base64url_read(rv_str_of(text), again, &m));
+        ck_assert(identity_base64url_read(rv_str_of(text), again, &m));
         ck_assert_uint_eq(m, n);
         ck_assert_int_eq(memcmp(bytes, again, n), 0);
     }

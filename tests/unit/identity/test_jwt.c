@@ -9,11 +9,11 @@ static const char *verdict(const char *token, const char *issuer, const char *au
     struct rv_jwt jwt;
     rv_jwks *keys = NULL;
 
-    ck_assert_int_eq(rv_jwks_parse(RV_STR_LIT(BOTH_KEYS), &keys, NULL), 0);
+    ck_assert_int_eq(identity_jwks_parse(RV_STR_LIT(BOTH_KEYS), &keys, NULL), 0);
     const struct rv_jwt_rules rules = {
         .secret = RV_STR_LIT(SECRET), .keys = keys, .issuer = issuer, .audience = audience, .skew_s = 30};
-    int rc = rv_jwt_verify(&rules, rv_str_of(token), now_us, &jwt, NULL);
-    rv_jwks_unref(keys);
+    int rc = identity_jwt_verify(&rules, rv_str_of(token), now_us, &jwt, NULL);
+    identity_jwks_unref(keys);
     if (rc == 0)
         snprintf(why, sizeof why, "ok %s/%s", jwt.tenant, jwt.subject);
     else
@@ -191,10 +191,10 @@ START_TEST(without_its_key_an_algorithm_is_refused)
     const struct rv_jwt_rules rules = {.skew_s = 0};
     struct rv_jwt jwt;
 
-    ck_assert_int_eq(rv_jwt_verify(&rules, rv_str_of(GOOD), T0_US, &jwt, NULL), RV_E_DENIED);
+    ck_assert_int_eq(identity_jwt_verify(&rules, rv_str_of(GOOD), T0_US, &jwt, NULL), RV_E_DENIED);
     ck_assert_str_eq(jwt.why, "no secret for HS256 is set up");
     const char *token = token_of("RS256", "{\"alg\":\"RS256\"}", CLAIMS);
-    ck_assert_int_eq(rv_jwt_verify(&rules, rv_str_of(token), T0_US, &jwt, NULL), RV_E_DENIED);
+    ck_assert_int_eq(identity_jwt_verify(&rules, rv_str_of(token), T0_US, &jwt, NULL), RV_E_DENIED);
     ck_assert_str_eq(jwt.why, "there is no key for the token");
 }
 END_TEST
@@ -219,7 +219,7 @@ START_TEST(claims_say_who_it_is)
 
     snprintf(claims, sizeof claims, "{\"sub\":\"a\",\"exp\":1700000100,%s}", what[_i].claims);
     const struct rv_jwt_rules rules = {.secret = RV_STR_LIT(SECRET)};
-    ck_assert_int_eq(rv_jwt_verify(&rules, rv_str_of(token_of("HS256", HEADER, claims)), T0_US, &jwt, NULL), 0);
+    ck_assert_int_eq(identity_jwt_verify(&rules, rv_str_of(token_of("HS256", HEADER, claims)), T0_US, &jwt, NULL), 0);
     rv_scopes_write(jwt.scopes, &scopes);
     ck_assert_str_eq(rv_buf_cstr(&scopes), what[_i].scopes);
     ck_assert_int_eq(jwt.has_scopes, what[_i].has);
@@ -281,14 +281,15 @@ START_TEST(a_set_of_keys_is_read_or_refused_as_a_whole)
     rv_jwks *set = NULL;
     rv_err *err = NULL;
 
-    int rc = rv_jwks_parse(rv_str_of(key_sets[_i].text), &set, &err);
+    int rc = identity_jwks_parse(rv_str_of(key_sets[_i].text), &set, &err);
     if (rc == 0)
-        rv_buf_printf(&text, "%d/%d", rv_jwks_find(set, RV_JWT_RS256, any), rv_jwks_find(set, RV_JWT_ES256, any));
+        rv_buf_printf(&text, "%d/%d", identity_jwks_find(set, RV_JWT_RS256, any),
+                      identity_jwks_find(set, RV_JWT_ES256, any));
     else
         rv_err_write_chain(err, &text);
     ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&text), key_sets[_i].out));
     rv_err_free(err);
-    rv_jwks_unref(set);
+    identity_jwks_unref(set);
     rv_buf_fini(&text);
 }
 END_TEST
@@ -298,13 +299,14 @@ START_TEST(a_token_without_kid_needs_that_one_key_fits)
     rv_jwks *set = NULL;
 
     ck_assert_int_eq(
-        rv_jwks_parse(RV_STR_LIT(JWKS(JWK_RSA("r1", "") "," JWK_RSA_2("r2") "," JWK_EC("e1", ""))), &set, NULL), 0);
-    ck_assert_int_eq(rv_jwks_find(set, RV_JWT_RS256, (rv_str){NULL, 0}), -2);
-    ck_assert_int_eq(rv_jwks_find(set, RV_JWT_ES256, (rv_str){NULL, 0}), 2);
-    ck_assert_int_eq(rv_jwks_find(set, RV_JWT_RS256, RV_STR_LIT("r2")), 1);
-    ck_assert_int_eq(rv_jwks_find(set, RV_JWT_RS256, RV_STR_LIT("r3")), -1);
-    ck_assert_int_eq(rv_jwks_find(set, RV_JWT_HS256, RV_STR_LIT("r1")), -1);
-    rv_jwks_unref(set);
+        identity_jwks_parse(RV_STR_LIT(JWKS(JWK_RSA("r1", "") "," JWK_RSA_2("r2") "," JWK_EC("e1", ""))), &set, NULL),
+        0);
+    ck_assert_int_eq(identity_jwks_find(set, RV_JWT_RS256, (rv_str){NULL, 0}), -2);
+    ck_assert_int_eq(identity_jwks_find(set, RV_JWT_ES256, (rv_str){NULL, 0}), 2);
+    ck_assert_int_eq(identity_jwks_find(set, RV_JWT_RS256, RV_STR_LIT("r2")), 1);
+    ck_assert_int_eq(identity_jwks_find(set, RV_JWT_RS256, RV_STR_LIT("r3")), -1);
+    ck_assert_int_eq(identity_jwks_find(set, RV_JWT_HS256, RV_STR_LIT("r1")), -1);
+    identity_jwks_unref(set);
 }
 END_TEST
 

@@ -31,7 +31,7 @@ START_TEST(an_address_is_read)
     char text[RV_IDENTITY_MAX_PEER] = "";
     struct rv_address a;
 
-    bool ok = rv_address_read(rv_str_of(addresses[_i].text), &a);
+    bool ok = identity_address_read(rv_str_of(addresses[_i].text), &a);
     ck_assert_int_eq(ok, addresses[_i].out != NULL);
     if (ok) {
         rv_address_write(&a, text);
@@ -67,12 +67,13 @@ START_TEST(a_network_has_its_addresses)
     struct rv_network n;
     struct rv_address in, out;
 
-    ck_assert_int_eq(rv_network_read(rv_str_of(networks[_i].network), &n), networks[_i].in != NULL);
+    ck_assert_int_eq(identity_network_read(rv_str_of(networks[_i].network), &n), networks[_i].in != NULL);
     if (!networks[_i].in)
         return;
-    ck_assert(rv_address_read(rv_str_of(networks[_i].in), &in) && rv_address_read(rv_str_of(networks[_i].out), &out));
-    ck_assert(rv_network_has(&n, &in));
-    ck_assert(!rv_network_has(&n, &out));
+    ck_assert(identity_address_read(rv_str_of(networks[_i].in), &in) &&
+              identity_address_read(rv_str_of(networks[_i].out), &out));
+    ck_assert(identity_network_has(&n, &in));
+    ck_assert(!identity_network_has(&n, &out));
 }
 END_TEST
 
@@ -89,7 +90,7 @@ static const struct {
 };
 START_TEST(a_host_is_of_this_machine)
 {
-    ck_assert_int_eq(rv_host_is_local(rv_str_of(hosts[_i].text)), hosts[_i].ok);
+    ck_assert_int_eq(identity_host_is_local(rv_str_of(hosts[_i].text)), hosts[_i].ok);
 }
 END_TEST
 
@@ -106,14 +107,14 @@ static const struct {
 };
 START_TEST(a_nul_is_in_no_origin)
 {
-    ck_assert(rv_is_origin(RV_STR_LIT("https://a.example")));
-    ck_assert(!rv_is_origin(RV_STR_LIT("https://a\0.example")));
+    ck_assert(identity_is_origin(RV_STR_LIT("https://a.example")));
+    ck_assert(!identity_is_origin(RV_STR_LIT("https://a\0.example")));
 }
 END_TEST
 
 START_TEST(an_origin_is_scheme_host_and_port)
 {
-    ck_assert_int_eq(rv_is_origin(rv_str_of(origins[_i].text)), origins[_i].ok);
+    ck_assert_int_eq(identity_is_origin(rv_str_of(origins[_i].text)), origins[_i].ok);
 }
 END_TEST
 
@@ -148,7 +149,7 @@ START_TEST(the_client_is_the_last_one_that_is_not_a_proxy)
     if (walks[_i].second)
         request_add(&r, "x-forwarded-for", walks[_i].second);
     r.caller.peer = walks[_i].peer;
-    ck_assert(rv_caller_client(g, &r.caller, &a, &is_tls));
+    ck_assert(identity_caller_client(g, &r.caller, &a, &is_tls));
     rv_address_write(&a, text);
     ck_assert_str_eq(text, walks[_i].out);
     ck_assert_int_eq(is_tls, walks[_i].peer[0] == '1'); /* X-Forwarded-Proto counts from proxies only */
@@ -179,7 +180,7 @@ START_TEST(a_client_behind_too_many_hops_is_not_known)
             memcpy(line + strlen(line), ", 10.0.0.2", sizeof ", 10.0.0.2");
         request_add(&r, "x-forwarded-for", line);
     }
-    ck_assert(!rv_caller_client(g, &r.caller, &a, &is_tls));
+    ck_assert(!identity_caller_client(g, &r.caller, &a, &is_tls));
     rv_auth_free(g);
 }
 END_TEST
@@ -218,7 +219,7 @@ START_TEST(a_caller_is_of_this_machine)
     if (callers[_i].name)
         request_add(&r, callers[_i].name, callers[_i].value);
     r.caller.peer = callers[_i].peer;
-    ck_assert_int_eq(rv_caller_is_here(g, &r.caller), callers[_i].is_here);
+    ck_assert_int_eq(identity_caller_is_here(g, &r.caller), callers[_i].is_here);
     rv_auth_free(g);
 }
 END_TEST
@@ -241,7 +242,7 @@ START_TEST(a_cookie_is_found)
     rv_str value = {NULL, 0};
 
     request_init(&r, "cookie", cookies[_i].line, NULL);
-    int there = rv_caller_cookie(&r.caller, RV_LOGIN_COOKIE, &value);
+    int there = identity_caller_cookie(&r.caller, RV_LOGIN_COOKIE, &value);
     if (!cookies[_i].value)
         ck_assert_int_eq(there, 0);
     else if (cookies[_i].value[0] == '!')

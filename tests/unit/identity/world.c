@@ -20,7 +20,7 @@ const char *encoded(const char *text)
 {
     char *out = next_text();
 
-    rv_base64url_write((const unsigned char *)text, strlen(text), out);
+    identity_base64url_write((const unsigned char *)text, strlen(text), out);
     return out;
 }
 
@@ -29,7 +29,7 @@ static void number(mpz_t out, const char *text)
     unsigned char bytes[600];
     size_t n = 0;
 
-    ck_assert(rv_base64url_read(rv_str_of(text), bytes, &n));
+    ck_assert(identity_base64url_read(rv_str_of(text), bytes, &n));
     nettle_mpz_init_set_str_256_u(out, n, bytes);
 }
 
@@ -85,7 +85,7 @@ static size_t sign(const char *alg, const char *text, unsigned char *out)
     unsigned char digest[RV_DIGEST];
     struct hmac_sha256_ctx ctx;
 
-    rv_secret_digest(rv_str_of(text), digest);
+    identity_secret_digest(rv_str_of(text), digest);
     if (alg[0] == 'R')
         return sign_rsa(digest, out);
     if (alg[0] == 'E')
@@ -103,7 +103,7 @@ static const char *finish(const char *alg, char *text)
 
     text[strlen(text) + 1] = 0;
     text[strlen(text)] = '.';
-    rv_base64url_write(signature, n, text + strlen(text));
+    identity_base64url_write(signature, n, text + strlen(text));
     return text;
 }
 

@@ -8,7 +8,7 @@
 
 static double cosine(const float *a, const float *b, size_t dims)
 {
-    return rv_vector_cosine_of(a, rv_vector_length(a, dims), b, rv_vector_length(b, dims), dims);
+    return match_vector_cosine_of(a, match_vector_length(a, dims), b, match_vector_length(b, dims), dims);
 }
 
 static void embed(const char *provider, const char *text, size_t dims, float *out)
@@ -39,7 +39,7 @@ START_TEST(local_finds_only_equal_texts)
     embed("local", "hello world", RV_EMBED_LOCAL_DIMS, b);
     snprintf(shown, sizeof shown, "%.4f", cosine(a, b, RV_EMBED_LOCAL_DIMS));
     ck_assert_str_eq(shown, "-0.0003");
-    ck_assert(fabs(rv_vector_length(a, RV_EMBED_LOCAL_DIMS) - 1) < 1e-6);
+    ck_assert(fabs(match_vector_length(a, RV_EMBED_LOCAL_DIMS) - 1) < 1e-6);
 }
 END_TEST
 
@@ -49,7 +49,7 @@ static double likeness(const char *a, const char *b)
 
     embed("hash-ngram", a, RV_EMBED_NGRAM_DIMS, x);
     embed("hash-ngram", b, RV_EMBED_NGRAM_DIMS, y);
-    ck_assert(fabs(rv_vector_length(x, RV_EMBED_NGRAM_DIMS) - 1) < 1e-6);
+    ck_assert(fabs(match_vector_length(x, RV_EMBED_NGRAM_DIMS) - 1) < 1e-6);
     return cosine(x, y, RV_EMBED_NGRAM_DIMS);
 }
 
@@ -83,7 +83,7 @@ START_TEST(a_text_without_words_has_no_direction)
     float v[RV_EMBED_NGRAM_DIMS];
 
     embed("hash-ngram", "!? \xff", RV_EMBED_NGRAM_DIMS, v);
-    ck_assert(rv_vector_length(v, RV_EMBED_NGRAM_DIMS) == 0);
+    ck_assert(match_vector_length(v, RV_EMBED_NGRAM_DIMS) == 0);
 }
 END_TEST
 

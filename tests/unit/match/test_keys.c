@@ -29,7 +29,7 @@ void some_text(struct numbers *r, size_t max, rv_buf *out)
 
     rv_buf_clear(out);
     for (size_t i = 0; i < n; i++)
-        rv_buf_add(out, bytes, rv_rune_write(some_character(r), bytes));
+        rv_buf_add(out, bytes, match_rune_write(some_character(r), bytes));
 }
 
 static const char *key_of(rv_str name, rv_buf *out)
@@ -111,12 +111,12 @@ static void vary(struct numbers *r, rv_str text, rv_buf *out)
     rv_buf_clear(out);
     rv_buf_puts(out, next_below(r, 2) ? "  " : "");
     for (size_t i = 0, n; i < text.len; i += n) {
-        int32_t c = rv_rune_at(text, i, &n);
+        int32_t c = match_rune_at(text, i, &n);
         int32_t other = (int32_t)(next_below(r, 2) ? towupper((wint_t)c) : towlower((wint_t)c));
         if (c == ' ' || c == '-' || c == '_')
             rv_buf_puts(out, runs[next_below(r, RV_COUNT(runs))]);
         else
-            rv_buf_add(out, bytes, rv_rune_write(rv_rune_is_mark(c) ? c : other, bytes));
+            rv_buf_add(out, bytes, match_rune_write(match_rune_is_mark(c) ? c : other, bytes));
     }
     rv_buf_puts(out, next_below(r, 2) ? "   " : "");
 }
@@ -150,9 +150,9 @@ END_TEST
 START_TEST(all_forms_of_a_letter_are_one)
 {
     for (int32_t c = 0; c < 0x110000; c += (int32_t)rv_kit_stride(7)) {
-        int32_t folded = rv_rune_fold(c);
-        ck_assert_int_eq(rv_rune_fold(folded), folded);
-        ck_assert_int_eq(rv_rune_fold(rv_rune_lower(c)), folded);
+        int32_t folded = match_rune_fold(c);
+        ck_assert_int_eq(match_rune_fold(folded), folded);
+        ck_assert_int_eq(match_rune_fold(match_rune_lower(c)), folded);
     }
 }
 END_TEST
@@ -167,9 +167,9 @@ START_TEST(letters_and_digits_are_those_of_the_c_library)
         if (!iswprint((wint_t)c) && !iswcntrl((wint_t)c))
             continue;
         n_known++;
-        n_differ += rv_rune_is_word(c) != (iswalnum((wint_t)c) != 0);
-        if (rv_rune_is_word(c))
-            n_differ += rv_rune_lower(c) != (int32_t)towlower((wint_t)c);
+        n_differ += match_rune_is_word(c) != (iswalnum((wint_t)c) != 0);
+        if (match_rune_is_word(c))
+            n_differ += match_rune_lower(c) != (int32_t)towlower((wint_t)c);
     }
     ck_assert_uint_gt(n_known, 140000);
     ck_assert_uint_eq(n_differ, 0);

@@ -18,7 +18,7 @@ static size_t count_chars(rv_str s)
     size_t count = 0;
 
     for (size_t i = 0, n; i < s.len; i += n, count++)
-        (void)rv_rune_at(s, i, &n);
+        (void)match_rune_at(s, i, &n);
     return count;
 }
 
@@ -27,7 +27,7 @@ static bool is_blank(const char *from, const char *until)
     rv_str s = {from, until > from ? (size_t)(until - from) : 0};
 
     for (size_t i = 0, n; i < s.len; i += n)
-        if (!rv_rune_is_space(rv_rune_at(s, i, &n)))
+        if (!match_rune_is_space(match_rune_at(s, i, &n)))
             return false;
     return true;
 }

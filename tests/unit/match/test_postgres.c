@@ -36,7 +36,7 @@ static void make_text(struct numbers *r, rv_buf *out)
         if (next_below(r, 4) == 0)
             rv_buf_puts(out, next_below(r, 2) ? " " : "abc");
         else
-            rv_buf_add(out, bytes, rv_rune_write(character(r), bytes));
+            rv_buf_add(out, bytes, match_rune_write(character(r), bytes));
 }
 
 /* A text that shares some of another. */
@@ -46,7 +46,7 @@ static void make_like(struct numbers *r, const rv_buf *text, rv_buf *out)
 
     make_text(r, out);
     for (size_t i = 0, n, stop = text->len ? next_below(r, text->len + 1) : 0; i < half.len; i += n) {
-        (void)rv_rune_at(half, i, &n);
+        (void)match_rune_at(half, i, &n);
         if (i >= stop)
             rv_buf_add(out, half.ptr + i, n);
     }

@@ -7,7 +7,7 @@
 
 static double cosine(const float *a, const float *b, size_t dims)
 {
-    return rv_vector_cosine_of(a, rv_vector_length(a, dims), b, rv_vector_length(b, dims), dims);
+    return match_vector_cosine_of(a, match_vector_length(a, dims), b, match_vector_length(b, dims), dims);
 }
 
 static void fill(struct numbers *r, float *v, size_t n)
@@ -42,7 +42,7 @@ START_TEST(products_are_the_same_by_every_way)
             fill(&r, a, dims);
             fill(&r, b, dims);
             float scalar = dot_scalar(a, b, dims), wide = rv_vector_dot(a, b, dims),
-                  portable = rv_vector_dot_portable(a, b, dims);
+                  portable = match_vector_dot_portable(a, b, dims);
             double exact = 0;
             for (size_t k = 0; k < dims; k++)
                 exact += (double)a[k] * (double)b[k];
@@ -64,10 +64,10 @@ START_TEST(products_of_bytes_are_exact)
         b[i] = (int8_t)((int)next_below(&r, 255) - 127);
         sum += a[i] * b[i];
         if (i % 61 == 0)
-            ck_assert_int_eq(rv_vector_dot_bytes(a, b, i + 1), sum);
+            ck_assert_int_eq(match_vector_dot_bytes(a, b, i + 1), sum);
     }
     memset(a, 127, sizeof a);
-    ck_assert_int_eq(rv_vector_dot_bytes(a, a, RV_VECTOR_MAX_DIMS), 127 * 127 * RV_VECTOR_MAX_DIMS);
+    ck_assert_int_eq(match_vector_dot_bytes(a, a, RV_VECTOR_MAX_DIMS), 127 * 127 * RV_VECTOR_MAX_DIMS);
 }
 END_TEST
 
@@ -234,11 +234,11 @@ START_TEST(copies_of_8_bits_change_no_hit)
         size_t n_all = 0;
         for (size_t row = 0; row < N; row++) {
             double score = cosine(query, values + row * DIMS, DIMS);
-            if (score >= q.min_score && rv_vector_length(values + row * DIMS, DIMS) > 0)
+            if (score >= q.min_score && match_vector_length(values + row * DIMS, DIMS) > 0)
                 all[n_all++] = (struct rv_vector_hit){row, score};
         }
         qsort(all, n_all, sizeof *all, compare_hits);
-        if (rv_vector_length(query, DIMS) == 0)
+        if (match_vector_length(query, DIMS) == 0)
             n_all = 0;
         size_t n = search(m, &q, hits);
         ck_assert_uint_eq(n, n_all < q.limit ? n_all : q.limit);
