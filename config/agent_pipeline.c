@@ -154,25 +154,25 @@ static void make_stage(struct rv_loader *l, json_object *keys)
 {
     static const struct rv_src nowhere = {0};
     json_object *stages = rv_json_get_arr(keys, "agents");
-    struct rv_agent *a = rv_loader_array(l, 1, sizeof *a);
+    struct rv_agent *a = config_loader_array(l, 1, sizeof *a);
     const struct rv_node *node = a ? rv_node_of_json(json_object_array_get_idx(stages, 0), &nowhere, l->arena) : NULL;
 
     if (!node) {
         l->rc = RV_E_NOMEM;
         return;
     }
-    rv_agent_build(l, node, a);
+    config_agent_build(l, node, a);
     l->p->agents = a;
     l->p->n_agents = 1;
     if (l->rc == 0)
-        rv_finish_agents(l);
+        config_finish_agents(l);
 }
 
 static void keep_document(struct rv_loader *l, struct rv_agentdoc *doc)
 {
     struct rv_pipeline_internal *internal = l->p->internal;
-    struct rv_bound_agent *bound = rv_loader_array(l, 1, sizeof *bound);
-    struct rv_agentdoc **docs = rv_loader_array(l, 1, sizeof *docs);
+    struct rv_bound_agent *bound = config_loader_array(l, 1, sizeof *bound);
+    struct rv_agentdoc **docs = config_loader_array(l, 1, sizeof *docs);
 
     if (!bound || !docs) {
         rv_agentdoc_free(doc);
@@ -197,16 +197,16 @@ static int run_steps(struct rv_loader *l, const struct rv_agent_pipeline *from, 
         keep_document(l, doc);
     take_over(l->p, from->of);
     if (l->rc == 0)
-        rv_reserve_models(l, from->of, 1);
+        config_reserve_models(l, from->of, 1);
     if (l->rc == 0)
         make_stage(l, keys);
     if (l->rc == 0 && doc)
-        rv_agent_add_document(l, &l->p->agents[0], doc, NULL, role);
+        config_agent_add_document(l, &l->p->agents[0], doc, NULL, role);
     if (l->rc == 0)
-        rv_check_budget(l);
+        config_check_budget(l);
     if (l->rc == 0)
         l->rc = rv_findings_check(l->findings, NULL);
-    return l->rc < 0 ? RV_FAIL(err, l->rc, "make the stage") : rv_pipeline_link(l->p, err);
+    return l->rc < 0 ? RV_FAIL(err, l->rc, "make the stage") : config_pipeline_link(l->p, err);
 }
 
 static int make_below(const struct rv_agent_pipeline *from, json_object *keys, rv_findings *findings,
@@ -214,7 +214,7 @@ static int make_below(const struct rv_agent_pipeline *from, json_object *keys, r
 {
     static const struct rv_pipeline_opts opts = {.offline = true};
     size_t n_before = rv_findings_n_errors(findings);
-    struct rv_pipeline *p = rv_pipeline_blank(from->document, from->file ? from->file : from->agent, from->of->dir);
+    struct rv_pipeline *p = config_pipeline_blank(from->document, from->file ? from->file : from->agent, from->of->dir);
     struct rv_loader l = {.p = p, .findings = findings, .opts = &opts};
 
     if (!p)

@@ -48,7 +48,7 @@ static const struct rv_key limit_keys[] = {
 static void read_allowed_tools(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
     struct rv_str_list *out = target;
-    struct rv_loader *l = rv_loader_of(r);
+    struct rv_loader *l = config_loader_of(r);
 
     if (node->kind == RV_NODE_LIST) {
         rv_keys_str_list(r, node, "allowed_tools", out);
@@ -58,8 +58,8 @@ static void read_allowed_tools(struct rv_key_reader *r, const struct rv_node *no
         rv_keys_wrong_type(r, node, "allowed_tools", "a list of names or a map from name to true or false");
         return;
     }
-    out->items = rv_loader_array(l, node->n, sizeof *out->items);
-    out->srcs = rv_loader_array(l, node->n, sizeof *out->srcs);
+    out->items = config_loader_array(l, node->n, sizeof *out->items);
+    out->srcs = config_loader_array(l, node->n, sizeof *out->srcs);
     if (!out->items || !out->srcs)
         return;
     out->is_set = true;
@@ -87,13 +87,13 @@ static void read_structured(struct rv_key_reader *r, const struct rv_node *node,
 /* One name or a list of names. */
 static void read_hooks(struct rv_key_reader *r, const struct rv_node *node, const char *key, struct rv_str_list *out)
 {
-    struct rv_loader *l = rv_loader_of(r);
+    struct rv_loader *l = config_loader_of(r);
 
     if (node->kind == RV_NODE_LIST) {
         rv_keys_str_list(r, node, key, out);
     } else if (node->kind == RV_NODE_STR) {
-        out->items = rv_loader_array(l, 1, sizeof *out->items);
-        out->srcs = rv_loader_array(l, 1, sizeof *out->srcs);
+        out->items = config_loader_array(l, 1, sizeof *out->items);
+        out->srcs = config_loader_array(l, 1, sizeof *out->srcs);
         if (!out->items || !out->srcs)
             return;
         out->is_set = true;
@@ -127,8 +127,8 @@ READ_HOOKS(after_tool)
 
 #define CHILD_TEXT_TERM(n, t, m) [RV_CHILD_TEXT_##n] = {t, m},
 static const struct rv_term child_texts[] = {RV_CHILD_TEXTS(CHILD_TEXT_TERM)};
-const struct rv_term_list rv_child_text_list = {"child_text", "choice of what is heard", child_texts,
-                                                RV_COUNT(child_texts)};
+const struct rv_term_list config_child_text_list = {"child_text", "choice of what is heard", child_texts,
+                                                    RV_COUNT(child_texts)};
 
 #define MAX_SECONDS 31536000 /* a year: longer waits are mistakes */
 
@@ -158,7 +158,7 @@ static const struct rv_key agent_keys[] = {
     {.name = "child_text",
      .type = RV_KEY_TERM,
      .offset = AT(session.child_text),
-     .terms = &rv_child_text_list,
+     .terms = &config_child_text_list,
      .doc = "Whose words people are shown, and which are kept as the answer, when the agent asks another one "
             "(ask_agent); unset: as its document says, else the pipeline, else final."},
     {.name = "child_text_resets",
@@ -220,7 +220,7 @@ static const struct rv_key agent_keys[] = {
      .type = RV_KEY_CUSTOM,
      .offset = AT(tools.client),
      .src_offset = AT(tools.client_src),
-     .read = rv_read_client_tools,
+     .read = config_read_client_tools,
      .schema = "{\"type\":\"array\",\"maxItems\":128,\"items\":{\"$ref\":\"#/$defs/client_tool\"}}",
      .doc = "With a model: tools that the client of the run calls itself. The model is offered them beside the "
             "others; a call of one makes the run wait for its result."},
@@ -250,7 +250,7 @@ static const struct rv_key agent_keys[] = {
      .type = RV_KEY_CUSTOM,
      .offset = AT(model.examples),
      .src_offset = AT(places.examples),
-     .read = rv_read_examples,
+     .read = config_read_examples,
      .schema = "{\"type\":\"array\",\"maxItems\":64,\"items\":{\"$ref\":\"#/$defs/example\"}}",
      .doc = "Questions with the answers that are wanted, told to the model in each request before the history and the "
             "prompt. Not kept in the session."},
@@ -258,7 +258,7 @@ static const struct rv_key agent_keys[] = {
      .type = RV_KEY_CUSTOM,
      .offset = AT(model.attachments),
      .src_offset = AT(places.attachments),
-     .read = rv_read_attachments,
+     .read = config_read_attachments,
      .schema = "{\"type\":\"array\",\"maxItems\":32,\"items\":{\"type\":\"string\",\"minLength\":1}}",
      .doc =
          "Images and files that belong to the prompt: expressions over outputs, envelope, metadata, state, interrupt "
@@ -295,7 +295,7 @@ static const struct rv_key agent_keys[] = {
      .type = RV_KEY_CUSTOM,
      .offset = AT(output.schema),
      .src_offset = AT(places.output_schema),
-     .read = rv_read_output_schema,
+     .read = config_read_output_schema,
      .schema = "{\"type\":\"object\"}",
      .doc = "JSON Schema that the output of a model must fit, of type object; or {file: path} for one in a file."},
     {.name = "output_via",
@@ -319,27 +319,27 @@ static const struct rv_key agent_keys[] = {
     {.name = "routing_rules",
      .type = RV_KEY_CUSTOM,
      .offset = AT(routing.rules),
-     .read = rv_read_rules,
+     .read = config_read_rules,
      .schema = "{\"type\":\"array\",\"maxItems\":256,\"items\":{\"$ref\":\"#/$defs/rule\"}}",
      .doc = "Where to go next; the first rule that matches decides."},
     {.name = "default_next",
      .type = RV_KEY_CUSTOM,
      .offset = AT(routing.default_next),
      .src_offset = AT(places.default_next),
-     .read = rv_read_default_next,
+     .read = config_read_default_next,
      .schema = "{\"anyOf\":[{\"type\":\"string\"}," RV_TARGET_LIST_SCHEMA "]}",
      .doc = "Where to go when no rule matches; unset: end. A list goes on at several stages at once."},
     {.name = "error_next",
      .type = RV_KEY_CUSTOM,
      .offset = AT(routing.error_next),
      .src_offset = AT(places.error_next),
-     .read = rv_read_error_next,
+     .read = config_read_error_next,
      .schema = "{\"type\":\"string\"}",
      .doc = "Where to go when the stage fails; unset: the run fails."},
     {.name = "join",
      .type = RV_KEY_CUSTOM,
      .offset = AT(join),
-     .read = rv_read_join,
+     .read = config_read_join,
      .schema =
          "{\"anyOf\":[{\"enum\":[\"all\",\"any\",\"first\"]},{\"type\":\"integer\",\"minimum\":1,\"maximum\":256},"
          "{\"$ref\":\"#/$defs/join\"}]}",
@@ -347,7 +347,7 @@ static const struct rv_key agent_keys[] = {
     {.name = "for_each",
      .type = RV_KEY_CUSTOM,
      .offset = AT(each),
-     .read = rv_read_for_each,
+     .read = config_read_for_each,
      .schema = "{\"type\":\"string\"}",
      .doc = "An expression that gives a list: the stage does its work for each element, which is `item` there."},
     {.name = "max_items",
@@ -369,7 +369,7 @@ static const struct rv_key agent_keys[] = {
      .type = RV_KEY_TERM,
      .offset = AT(each.on_error),
      .src_offset = AT(each.on_error_src),
-     .terms = &rv_item_error_list,
+     .terms = &config_item_error_list,
      .default_text = "\"fail\"",
      .doc = "With for_each: what a failed element does."},
     {.name = "pipeline",
@@ -380,39 +380,39 @@ static const struct rv_key agent_keys[] = {
     {.name = "inputs",
      .type = RV_KEY_CUSTOM,
      .offset = AT(inner.inputs),
-     .read = rv_read_inner_inputs,
+     .read = config_read_inner_inputs,
      .schema = "{\"type\":\"object\"}",
      .doc = "With pipeline: map of expressions; their values are `inputs` inside."},
     {.name = "outputs",
      .type = RV_KEY_CUSTOM,
      .offset = AT(inner.outputs),
-     .read = rv_read_inner_outputs,
+     .read = config_read_inner_outputs,
      .schema = "{\"type\":\"object\"}",
      .doc = "With pipeline: map of expressions over its end, which becomes the output; unset: all its outputs."},
     {.name = "set",
      .type = RV_KEY_CUSTOM,
      .offset = AT(set),
-     .read = rv_read_set,
+     .read = config_read_set,
      .schema = "{\"type\":\"object\"}",
      .doc = "The output, built without a call: a text is an expression, other scalars are constants, lists and maps "
             "are gone through."},
     {.name = "ask",
      .type = RV_KEY_CUSTOM,
      .offset = AT(ask),
-     .read = rv_read_ask,
+     .read = config_read_ask,
      .schema = "{\"$ref\":\"#/$defs/ask\"}",
      .doc = "A question for a person, put when the output is stored; the answer is `answer` in the output."},
     {.name = "on_answer",
      .type = RV_KEY_CUSTOM,
      .offset = AT(ask.routes),
-     .read = rv_read_on_answer,
+     .read = config_read_on_answer,
      .schema = "{\"type\":\"object\",\"additionalProperties\":{\"type\":\"string\",\"minLength\":1}}",
      .doc = "With ask: map from a choice, or timeout, to the stage that follows; other choices go by the rules."},
     {.name = "on_denied",
      .type = RV_KEY_TERM,
      .offset = AT(on_denied),
      .src_offset = AT(on_denied_src),
-     .terms = &rv_on_denied_list,
+     .terms = &config_on_denied_list,
      .default_text = "\"end_run\"",
      .doc = "What follows when a person refuses a tool call that the model asked for."},
     {.name = "routing_function",
@@ -467,28 +467,28 @@ static const struct rv_key agent_keys[] = {
      .type = RV_KEY_TERM,
      .offset = AT(planning.strategy),
      .src_offset = AT(planning.strategy_src),
-     .terms = &rv_strategy_list,
+     .terms = &config_strategy_list,
      .default_text = "\"auto\"",
      .doc = "With a model that has tools: how a visit comes to its tool calls."},
     {.name = "plan",
      .type = RV_KEY_MAP,
      .offset = AT(planning),
      .src_offset = AT(planning.plan_src),
-     .keys = rv_plan_keys,
+     .keys = config_plan_keys,
      .n_keys = RV_N_PLAN_KEYS,
      .doc = "With strategy planned: what a plan may be."},
     {.name = "execute",
      .type = RV_KEY_MAP,
      .offset = AT(planning),
      .src_offset = AT(planning.execute_src),
-     .keys = rv_execute_keys,
+     .keys = config_execute_keys,
      .n_keys = RV_N_EXECUTE_KEYS,
      .doc = "With strategy planned: how the calls of a plan are made."},
     {.name = "respond",
      .type = RV_KEY_MAP,
      .offset = AT(planning),
      .src_offset = AT(planning.respond_src),
-     .keys = rv_respond_keys,
+     .keys = config_respond_keys,
      .n_keys = RV_N_RESPOND_KEYS,
      .doc = "With strategy planned: what the model that answers is shown of the results."},
     {.name = "max_visits",
@@ -536,7 +536,7 @@ static const struct rv_key agent_keys[] = {
      .default_text = "false",
      .doc = "Use mock_handler, if there is one."},
 };
-const struct rv_key_table rv_agent_table = {
+const struct rv_key_table config_agent_table = {
     "agent", "An agent: one stage of the pipeline", agent_keys, RV_COUNT(agent_keys),
     "\"anyOf\":[{\"required\":[\"name\"]},{\"required\":[\"agent\"]}],\"properties\":{\"name\":{\"minLength\":1},"
     "\"agent\":{\"pattern\":\"^[A-Za-z0-9_][A-Za-z0-9_.-]*$\",\"maxLength\":128}}"};

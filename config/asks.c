@@ -30,7 +30,7 @@ static void unknown_choice(struct rv_loader *l, const struct rv_agent *a, const 
         names[n++] = RV_CHOICE_TEXT;
     for (size_t i = 0; !a->ask.any_text && i < RV_ASK_MAX_OPTIONS && rv_ask_option(&a->ask, i); i++)
         names[n++] = rv_ask_option(&a->ask, i);
-    rv_name_hint(l->findings, rv_str_of(route->choice), "choices", names, n, hint);
+    config_name_hint(l->findings, rv_str_of(route->choice), "choices", names, n, hint);
     rv_findings_add(l->findings, RV_SEVERITY_ERROR, &route->choice_src, hint,
                     "agent \"%s\": on_answer has \"%s\", which is not a choice of the question", a->name,
                     route->choice);
@@ -64,7 +64,7 @@ static void check_denial(struct rv_loader *l, const struct rv_agent *a)
                 "on_denied is tell_model, and no model calls tools here");
 }
 
-void rv_check_asks(struct rv_loader *l, const struct rv_agent *a)
+void config_check_asks(struct rv_loader *l, const struct rv_agent *a)
 {
     check_denial(l, a);
     if (!a->ask.question) {

@@ -2,8 +2,8 @@
  * it.
  *
  * A value comes from the keys of the stage, else from the agent document, else it is the default of the table. The keys
- * are read when the pipeline is loaded (rv_agent_build()); stages.c then gives the agent its stage; the document is
- * added last, when agents are bound (rv_agent_add_document()). */
+ * are read when the pipeline is loaded (config_agent_build()); stages.c then gives the agent its stage; the document is
+ * added last, when agents are bound (config_agent_add_document()). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,13 +32,15 @@ static void find_name(struct rv_key_reader *r, const struct rv_node *keys, struc
 
 static const struct rv_key_word *words_of(const struct rv_key *keys)
 {
-    return keys == rv_agent_table.keys ? rv_agent_words : keys == rv_rule_table.keys ? rv_rule_words : NULL;
+    return keys == config_agent_table.keys  ? config_agent_words
+           : keys == config_rule_table.keys ? config_rule_words
+                                            : NULL;
 }
 
-void rv_agent_build(struct rv_loader *l, const struct rv_node *keys, struct rv_agent *out)
+void config_agent_build(struct rv_loader *l, const struct rv_node *keys, struct rv_agent *out)
 {
     const struct rv_node *name = rv_node_get(keys, "name");
-    const struct rv_key_table *table = &rv_agent_table;
+    const struct rv_key_table *table = &config_agent_table;
     struct rv_key_reader r = {
         .arena = l->arena, .findings = l->findings, .owner_kind = "agent", .user = l, .words = words_of};
 
@@ -49,7 +51,7 @@ void rv_agent_build(struct rv_loader *l, const struct rv_node *keys, struct rv_a
     out->output.state_merge = out->declared.structured = RV_UNSET;
     out->routing.join_of = out->level.fork = RV_TARGET_NONE; /* until its groups are found (groups.c) */
     out->model.system = out->tools.chained = out->routing.default_next = out->routing.error_next = "";
-    rv_planning_defaults(l, &r, out);
+    config_planning_defaults(l, &r, out);
     rv_keys_read(&r, keys, table->keys, table->n_keys, out);
     out->has_llm = out->has_llm || out->declared.name[0];
     out->session.joins = out->session.joins && out->declared.name[0];
@@ -160,7 +162,7 @@ static const char *name_of(const struct declaration *d, const struct rv_agentdoc
         strcmp(tool->name, RV_TOOL_ASK_AGENT) == 0)
         return tool->name;
     size_t len = strlen(tool->server) + strlen(tool->name) + 2;
-    char *name = rv_loader_array(d->l, len, 1);
+    char *name = config_loader_array(d->l, len, 1);
     if (!name)
         return tool->name; /* out of memory, recorded */
     snprintf(name, len, "%s.%s", tool->server, tool->name);
@@ -178,8 +180,8 @@ static void set_tools(const struct declaration *d)
     bool is_own = list->is_set;
 
     if (!is_own) {
-        list->items = rv_loader_array(d->l, d->doc->n_tools, sizeof *list->items);
-        list->srcs = rv_loader_array(d->l, d->doc->n_tools, sizeof *list->srcs);
+        list->items = config_loader_array(d->l, d->doc->n_tools, sizeof *list->items);
+        list->srcs = config_loader_array(d->l, d->doc->n_tools, sizeof *list->srcs);
         if (!list->items || !list->srcs)
             return;
         list->is_set = true;
@@ -250,22 +252,22 @@ static void set_model(const struct declaration *d, const char *default_role)
     const struct rv_src *src = a->places.agent.line > 0 ? &a->places.agent : &d->doc->name_src;
 
     if (d->doc->model && (d->doc->model_overrides || !a->model.role[0])) {
-        a->model.role = rv_declare_model(d->l, a->declared.name, d->doc);
+        a->model.role = config_declare_model(d->l, a->declared.name, d->doc);
         a->places.model_role = d->doc->model_src;
         if (!a->model.role)
             a->model.role = "";
     } else if (!a->model.role[0]) {
         a->model.role = default_role;
         if (p->internal->has_models && !rv_pipeline_find_model(p, rv_str_of(default_role)) &&
-            !rv_is_dropped_role(p, default_role))
+            !config_is_dropped_role(p, default_role))
             rv_findings_add(d->l->findings, RV_SEVERITY_ERROR, src, "write model_role: ROLE, or model in its document",
                             "agent \"%s\": it has no model: its document names none, and models has no role \"%s\"",
                             a->name, default_role);
     }
 }
 
-void rv_agent_add_document(struct rv_loader *l, struct rv_agent *a, const struct rv_agentdoc *doc,
-                           const struct rv_node *keys, const char *default_role)
+void config_agent_add_document(struct rv_loader *l, struct rv_agent *a, const struct rv_agentdoc *doc,
+                               const struct rv_node *keys, const char *default_role)
 {
     const struct declaration d = {l, a, doc, keys};
     static void (*const steps[])(const struct declaration *) = {set_system, set_output, set_chain, set_tools,
@@ -301,8 +303,8 @@ static size_t count_unbound(const struct rv_pipeline *p)
 static void reserve(struct binding *b, size_t n_more)
 {
     struct rv_pipeline_internal *internal = b->l.p->internal;
-    struct rv_bound_agent *bound = rv_loader_array(&b->l, internal->n_bound + n_more, sizeof *bound);
-    struct rv_agentdoc **docs = rv_loader_array(&b->l, internal->n_bound + n_more, sizeof *docs);
+    struct rv_bound_agent *bound = config_loader_array(&b->l, internal->n_bound + n_more, sizeof *bound);
+    struct rv_agentdoc **docs = config_loader_array(&b->l, internal->n_bound + n_more, sizeof *docs);
 
     if (!bound || !docs)
         return;
@@ -316,7 +318,7 @@ static void reserve(struct binding *b, size_t n_more)
         return;
     internal->bound = bound;
     internal->docs = docs;
-    rv_reserve_models(&b->l, b->l.p, n_more);
+    config_reserve_models(&b->l, b->l.p, n_more);
 }
 
 /* What the source says is wrong is said at the stage, or where the source has a place for it. */
@@ -387,8 +389,8 @@ static int bind_stage(struct binding *b, struct rv_agent *a, rv_err **err)
     if (at < 0)
         rc = find(b, a, &at, err);
     if (rc == 0 && at >= 0 && internal->docs[at])
-        rv_agent_add_document(&b->l, a, internal->docs[at],
-                              internal->agent_nodes ? internal->agent_nodes[a->index] : NULL, "default");
+        config_agent_add_document(&b->l, a, internal->docs[at],
+                                  internal->agent_nodes ? internal->agent_nodes[a->index] : NULL, "default");
     if (rc == 0 && b->l.rc < 0)
         rc = RV_FAIL(err, b->l.rc, "bind agent \"%s\"", a->declared.name);
     return rc;
@@ -403,7 +405,7 @@ static int bind_all(struct binding *b, rv_err **err)
 
     if (n == 0)
         return 0;
-    known = rv_loader_array(&b->l, p->n_models + n, sizeof *known);
+    known = config_loader_array(&b->l, p->n_models + n, sizeof *known);
     if (known)
         rv_pipeline_mark_used_models(p, known);
     if (b->l.rc == 0)
@@ -415,7 +417,7 @@ static int bind_all(struct binding *b, rv_err **err)
             rc = bind_stage(b, &p->agents[i], err);
     if (rc < 0)
         return rc;
-    rv_check_prices(&b->l, p, b->is_in_budget, known);
+    config_check_prices(&b->l, p, b->is_in_budget, known);
     if (b->l.rc < 0)
         return RV_FAIL(err, b->l.rc, "check the budget");
     return rv_findings_check(b->l.findings, err);
@@ -432,7 +434,7 @@ static int bind_pipeline(struct rv_pipeline *p, const struct rv_agent_source *so
     size_t n_before = rv_findings_n_errors(findings);
     int rc = bind_all(&b, err);
 
-    rv_prices_free(b.l.prices);
+    config_prices_free(b.l.prices);
     rv_index_fini(&b.names);
     if (rc < 0 || rv_findings_n_errors(findings) > n_before)
         p->is_sound = false;
@@ -448,7 +450,7 @@ int rv_pipeline_bind_agents(struct rv_pipeline *p, const struct rv_agent_source 
                           : RV_FAIL(err, RV_E_NOMEM, "bind the agents of pipeline \"%s\"", p->file);
 
     if (is_in_budget)
-        rv_mark_in_budget(p, is_in_budget);
+        config_mark_in_budget(p, is_in_budget);
     for (size_t i = 0; i < n && rc == 0; i++) {
         rc = bind_pipeline(p->internal->inner[i], source, is_in_budget[i], findings, err);
         p->is_sound = p->is_sound && p->internal->inner[i]->is_sound;

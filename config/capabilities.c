@@ -47,14 +47,14 @@ static const struct rv_key capability_keys[] = {
     {"limits", RV_KEY_MAP, .keys = limit_keys, .n_keys = RV_COUNT(limit_keys), .is_set_offset = AT(has_limits),
      .doc = "What a process of its own may use; only with isolation: process."},
 };
-const struct rv_key_table rv_capability_table = {"capability", "A capability", capability_keys,
-                                                 RV_COUNT(capability_keys),
-                                                 "\"oneOf\":[{\"required\":[\"name\"]},{\"required\":[\"path\"]}]"};
+const struct rv_key_table config_capability_table = {"capability", "A capability", capability_keys,
+                                                     RV_COUNT(capability_keys),
+                                                     "\"oneOf\":[{\"required\":[\"name\"]},{\"required\":[\"path\"]}]"};
 
 static const char *dotted(struct rv_loader *l, const char *path)
 {
     size_t len = strlen(path);
-    char *text = rv_loader_array(l, len + 3, 1);
+    char *text = config_loader_array(l, len + 3, 1);
 
     if (text)
         snprintf(text, len + 3, "./%s", path);
@@ -64,14 +64,14 @@ static const char *dotted(struct rv_loader *l, const char *path)
 static void set_name(struct rv_key_reader *r, rv_str name, bool is_path, const struct rv_src *src,
                      struct rv_capability_config *out)
 {
-    struct rv_loader *l = rv_loader_of(r);
+    struct rv_loader *l = config_loader_of(r);
 
     if (name.len == 0) {
         rv_keys_finding(r, RV_SEVERITY_ERROR, src, NULL, "the name of a capability is empty");
         return;
     }
     if (is_path || memchr(name.ptr, '/', name.len)) {
-        const char *path = rv_loader_path(l, name);
+        const char *path = config_loader_path(l, name);
         out->name = path && !strchr(path, '/') ? dotted(l, path) : path; /* a slash is what tells paths from names */
     } else {
         out->name = name.ptr;
@@ -82,7 +82,7 @@ static void set_name(struct rv_key_reader *r, rv_str name, bool is_path, const s
 
 static void read_mapping(struct rv_key_reader *r, const struct rv_node *node, struct rv_capability_config *out)
 {
-    struct rv_loader *l = rv_loader_of(r);
+    struct rv_loader *l = config_loader_of(r);
     struct raw_capability raw = {0};
     const struct rv_node *config = rv_node_get(node, "config");
     struct rv_indirection how = {0};
@@ -102,19 +102,19 @@ static void read_mapping(struct rv_key_reader *r, const struct rv_node *node, st
     else if (raw.name && raw.path)
         set_name(r, rv_str_of(raw.has_path ? raw.path : raw.name), raw.has_path, &node->src, out);
     if (config && config->kind == RV_NODE_MAP)
-        out->config = rv_resolve_indirections(l, config, &how);
+        out->config = config_resolve_indirections(l, config, &how);
 }
 
-void rv_read_capabilities(struct rv_key_reader *r, const struct rv_node *node, void *target)
+void config_read_capabilities(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
-    struct rv_loader *l = rv_loader_of(r);
+    struct rv_loader *l = config_loader_of(r);
     size_t n;
 
     (void)target;
     l->p->capabilities =
-        rv_loader_items(r, node, "capabilities",
-                        RV_LIST_OF("a list of names or maps", RV_MAX_CAPABILITIES, sizeof *l->p->capabilities), &n);
-    l->p->internal->capabilities = rv_loader_array(l, n, sizeof *l->p->internal->capabilities);
+        config_loader_items(r, node, "capabilities",
+                            RV_LIST_OF("a list of names or maps", RV_MAX_CAPABILITIES, sizeof *l->p->capabilities), &n);
+    l->p->internal->capabilities = config_loader_array(l, n, sizeof *l->p->internal->capabilities);
     for (size_t i = 0; i < n && l->rc == 0; i++) {
         struct rv_capability_config *out = &l->p->capabilities[i];
         const struct rv_node *item = node->items[i];
@@ -204,7 +204,7 @@ static void check(const struct checker *c, const struct rv_agent *a, enum rv_nam
 
     if (!name[0] || c->is_partial || is_known(c, kind, name))
         return;
-    rv_name_hint(c->findings, rv_str_of(name), plural_texts[kind], c->known[kind].items, c->known[kind].n, hint);
+    config_name_hint(c->findings, rv_str_of(name), plural_texts[kind], c->known[kind].items, c->known[kind].n, hint);
     if (c->known[kind].n == 0)
         snprintf(
             hint, sizeof hint,
@@ -230,7 +230,7 @@ static void check_prompt(const struct checker *c, const struct rv_agent *a, cons
         names[n++] = c->p->prompts[i].key;
     for (size_t i = 0; i < c->known[RV_NAME_PROMPT].n && n < RV_COUNT(names); i++)
         names[n++] = c->known[RV_NAME_PROMPT].items[i];
-    rv_name_hint(c->findings, rv_str_of(name), plural_texts[RV_NAME_PROMPT], names, n, hint);
+    config_name_hint(c->findings, rv_str_of(name), plural_texts[RV_NAME_PROMPT], names, n, hint);
     rv_findings_add(c->findings, RV_SEVERITY_ERROR, src, hint,
                     "agent \"%s\": %s names \"%s\", which is not a known prompt", a->name, key, name);
 }
@@ -298,8 +298,8 @@ static void check_provider(const struct checker *c, size_t i)
     if (!node)
         node = written->node;
     src = node ? node->src : model->src; /* of a document */
-    rv_name_hint(c->findings, rv_str_of(written->hides_name ? "" : model->provider), plural_texts[RV_NAME_PROVIDER],
-                 c->known[RV_NAME_PROVIDER].items, c->known[RV_NAME_PROVIDER].n, hint);
+    config_name_hint(c->findings, rv_str_of(written->hides_name ? "" : model->provider), plural_texts[RV_NAME_PROVIDER],
+                     c->known[RV_NAME_PROVIDER].items, c->known[RV_NAME_PROVIDER].n, hint);
     if (written->hides_name)
         rv_findings_add(c->findings, RV_SEVERITY_ERROR, &src, hint, "model \"%s\": its ${} gives no known provider",
                         model->role);

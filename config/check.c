@@ -40,7 +40,7 @@ static void no_target(struct rv_loader *l, const struct rv_agent *a, const struc
     struct rv_pipeline_internal *internal = l->p->internal;
     char hint[RV_HINT_MAX];
 
-    rv_name_hint(l->findings, rv_str_of(name), "targets", internal->target_names, internal->n_target_names, hint);
+    config_name_hint(l->findings, rv_str_of(name), "targets", internal->target_names, internal->n_target_names, hint);
     rv_findings_add(l->findings, RV_SEVERITY_ERROR, src, hint, "agent \"%s\": %s \"%s\", which is not a stage", a->name,
                     what, name);
 }
@@ -85,7 +85,7 @@ static void check_dependencies(struct rv_loader *l, const struct rv_agent *a, co
         if (strcmp(list->items[i], a->name) == 0) {
             finding(l, a, RV_SEVERITY_ERROR, &list->srcs[i], "take its own name out of the list", self_text);
         } else if (indices[i] < 0) {
-            rv_name_hint(l->findings, rv_str_of(list->items[i]), "stages", l->p->stage_names, l->p->n_agents, hint);
+            config_name_hint(l->findings, rv_str_of(list->items[i]), "stages", l->p->stage_names, l->p->n_agents, hint);
             rv_findings_add(l->findings, RV_SEVERITY_ERROR, &list->srcs[i], hint,
                             "agent \"%s\": %s names \"%s\", which is not a stage", a->name, key, list->items[i]);
         }
@@ -107,14 +107,14 @@ static void check_role(struct rv_loader *l, const struct rv_agent *a)
         return;
     }
     if (!a->model.role[0] || !p->internal->has_models || rv_pipeline_find_model(p, rv_str_of(a->model.role)) ||
-        rv_is_dropped_role(p, a->model.role))
+        config_is_dropped_role(p, a->model.role))
         return;
-    roles = rv_loader_array(l, p->n_models, sizeof *roles);
+    roles = config_loader_array(l, p->n_models, sizeof *roles);
     if (!roles)
         return;
     for (size_t i = 0; i < p->n_models; i++)
         roles[i] = p->models[i].role;
-    rv_name_hint(l->findings, rv_str_of(a->model.role), "roles", roles, p->n_models, hint);
+    config_name_hint(l->findings, rv_str_of(a->model.role), "roles", roles, p->n_models, hint);
     rv_findings_add(l->findings, RV_SEVERITY_ERROR, &a->places.model_role, hint,
                     "agent \"%s\": model_role names \"%s\", which is not a role of models", a->name, a->model.role);
 }
@@ -231,11 +231,11 @@ static void check_agents(struct rv_loader *l)
         check_slash(l, a);
         check_role(l, a);
         check_output_schema(l, a);
-        rv_check_request_keys(l, a);
-        rv_check_client_tools(l, a);
-        rv_check_planning(l, a);
+        config_check_request_keys(l, a);
+        config_check_client_tools(l, a);
+        config_check_planning(l, a);
         check_targets(l, a);
-        rv_check_asks(l, a);
+        config_check_asks(l, a);
         check_dependencies(l, a, "requires", &a->order.required, a->order.required_index, "it cannot require itself");
         check_dependencies(l, a, "after", &a->order.after, a->order.after_index, "it cannot be after itself");
         warn(l, a);
@@ -314,7 +314,7 @@ static void no_stage(struct rv_loader *l, const struct rv_src *src, const char *
 {
     char hint[RV_HINT_MAX];
 
-    rv_name_hint(l->findings, rv_str_of(name), "stages", l->p->stage_names, l->p->n_agents, hint);
+    config_name_hint(l->findings, rv_str_of(name), "stages", l->p->stage_names, l->p->n_agents, hint);
     rv_findings_add(l->findings, RV_SEVERITY_ERROR, src, hint, "%s names \"%s\", which is not a stage", what, name);
 }
 
@@ -574,8 +574,8 @@ static bool walk_from(struct rv_loader *l, int start, enum color *colors, struct
 static void check_cycles(struct rv_loader *l)
 {
     size_t n = l->p->n_agents;
-    enum color *colors = rv_loader_array(l, n, sizeof *colors);
-    struct frame *frames = rv_loader_array(l, n, sizeof *frames);
+    enum color *colors = config_loader_array(l, n, sizeof *colors);
+    struct frame *frames = config_loader_array(l, n, sizeof *frames);
 
     if (!colors || !frames)
         return;
@@ -584,7 +584,7 @@ static void check_cycles(struct rv_loader *l)
             return;
 }
 
-void rv_check_stages(struct rv_loader *l)
+void config_check_stages(struct rv_loader *l)
 {
     static void (*const checks[])(struct rv_loader *) = {check_agents, check_declared, check_pipeline, check_cycles};
 

@@ -25,18 +25,18 @@ static const struct rv_key client_tool_keys[] = {
      .doc =
          "JSON Schema of its arguments, of type object; unset: any. A call that does not fit goes back to the model."},
 };
-const struct rv_key_table rv_client_tool_table = {"client_tool", "A tool that the client calls", client_tool_keys,
-                                                  RV_COUNT(client_tool_keys), NULL};
+const struct rv_key_table config_client_tool_table = {"client_tool", "A tool that the client calls", client_tool_keys,
+                                                      RV_COUNT(client_tool_keys), NULL};
 
-void rv_read_client_tools(struct rv_key_reader *r, const struct rv_node *node, void *target)
+void config_read_client_tools(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
     struct rv_agent_tools *t = (struct rv_agent_tools *)((char *)target - offsetof(struct rv_agent_tools, client));
     const char *outer = r->path;
     char path[40];
 
-    t->client =
-        rv_loader_items(r, node, "client_tools",
-                        RV_LIST_OF("a list of maps with a name", RV_MAX_CLIENT_TOOLS, sizeof *t->client), &t->n_client);
+    t->client = config_loader_items(r, node, "client_tools",
+                                    RV_LIST_OF("a list of maps with a name", RV_MAX_CLIENT_TOOLS, sizeof *t->client),
+                                    &t->n_client);
     for (size_t i = 0; i < t->n_client; i++) {
         snprintf(path, sizeof path, "client_tools[%zu].", i);
         r->path = path;
@@ -98,7 +98,7 @@ static void check(struct rv_loader *l, const struct rv_agent *a, size_t at)
                         RV_STR_ARG(name), RV_MAX_CLIENT_TOOL_WORDS);
 }
 
-void rv_check_client_tools(struct rv_loader *l, const struct rv_agent *a)
+void config_check_client_tools(struct rv_loader *l, const struct rv_agent *a)
 {
     if (a->tools.n_client > 0 && !a->has_llm)
         rv_findings_add(l->findings, RV_SEVERITY_ERROR, &a->tools.client_src, "set has_llm, or leave it out",

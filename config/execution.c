@@ -137,8 +137,8 @@ static const struct rv_key execution_keys[] = {
      .doc = "Least level of log lines, unless --log-level says it. Where the file does not give it, only errors are "
             "logged."},
 };
-const struct rv_key_table rv_execution_table = {"execution", "Global knobs", execution_keys, RV_COUNT(execution_keys),
-                                                NULL};
+const struct rv_key_table config_execution_table = {"execution", "Global knobs", execution_keys,
+                                                    RV_COUNT(execution_keys), NULL};
 
 static int64_t ms_of(double seconds)
 {
@@ -159,7 +159,7 @@ static void read(struct rv_loader *l, struct rv_key_reader *r, const struct rv_n
     l->p->execution = raw.c;
 }
 
-void rv_execution_defaults(struct rv_loader *l)
+void config_execution_defaults(struct rv_loader *l)
 {
     static const struct rv_node empty = {.kind = RV_NODE_MAP};
     struct rv_key_reader r = {.arena = l->arena, .findings = l->findings, .owner_kind = "execution", .user = l};
@@ -169,7 +169,7 @@ void rv_execution_defaults(struct rv_loader *l)
         l->rc = r.rc;
 }
 
-void rv_read_execution(struct rv_key_reader *r, const struct rv_node *node, void *target)
+void config_read_execution(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
     const char *outer = r->path;
 
@@ -179,6 +179,6 @@ void rv_read_execution(struct rv_key_reader *r, const struct rv_node *node, void
         return;
     }
     r->path = "execution.";
-    read(rv_loader_of(r), r, node);
+    read(config_loader_of(r), r, node);
     r->path = outer;
 }

@@ -28,7 +28,7 @@ static void read_script(struct rv_key_reader *r, const struct rv_node *node, voi
         rv_keys_wrong_type(r, node, "script", "a path or a map");
         return;
     }
-    test->script = rv_loader_path(rv_loader_of(r), node->text); /* the tests read it, and fail with its error */
+    test->script = config_loader_path(config_loader_of(r), node->text); /* the tests read it, and fail with its error */
 }
 
 /* `cases` and `matrix` are read before all other keys (test_cases.c). */
@@ -41,7 +41,7 @@ static void read_cases(struct rv_key_reader *r, const struct rv_node *node, void
 
 static const struct rv_key test_keys[] = {
     {"name", RV_KEY_STR, AT(name), .required = true, .doc = "What the test shows."},
-    {"input", RV_KEY_CUSTOM, AT(input), .read = rv_read_test_input, .schema = "{\"$ref\":\"#/$defs/test_input\"}",
+    {"input", RV_KEY_CUSTOM, AT(input), .read = config_read_test_input, .schema = "{\"$ref\":\"#/$defs/test_input\"}",
      .doc = "What the run starts with."},
     {"envelope", RV_KEY_CUSTOM, AT(envelope), .read = read_envelope, .schema = "{\"type\":\"object\"}",
      .doc = "A partial state dict to start from."},
@@ -66,10 +66,10 @@ static const struct rv_key test_keys[] = {
                "{\"type\":\"object\",\"minProperties\":1}]}}",
      .doc = "A map from axis to values: the test is run once for each combination, with its values in the place of "
             "{{matrix.AXIS}}. The axis `model` names models to ask, the axis `prompts` other prompts."},
-    {"expect", RV_KEY_CUSTOM, AT(expect), .read = rv_read_test_expect, .schema = "{\"$ref\":\"#/$defs/test_expect\"}",
-     .doc = "What the run must come to."},
+    {"expect", RV_KEY_CUSTOM, AT(expect), .read = config_read_test_expect,
+     .schema = "{\"$ref\":\"#/$defs/test_expect\"}", .doc = "What the run must come to."},
 };
-const struct rv_key_table rv_test_table = {"test", "A test of the pipeline", test_keys, RV_COUNT(test_keys), NULL};
+const struct rv_key_table config_test_table = {"test", "A test of the pipeline", test_keys, RV_COUNT(test_keys), NULL};
 
 #define LABEL_BYTES 40 /* of a value in the name of a test */
 
@@ -108,7 +108,7 @@ static const char *full_name(struct rv_loader *l, const struct rv_test_node *t, 
 
 static const struct rv_key_word *words_of(const struct rv_key *keys)
 {
-    return keys == test_keys ? rv_test_words : keys == rv_test_expect_table.keys ? rv_expect_words : NULL;
+    return keys == test_keys ? config_test_words : keys == config_test_expect_table.keys ? config_expect_words : NULL;
 }
 
 static void read_test(struct rv_loader *l, const struct rv_test_node *t, struct rv_test_config *test)
@@ -137,14 +137,14 @@ static void read_entry(struct rv_loader *l, const struct rv_node *node, size_t w
     const struct rv_node *name = rv_node_get(node, "name");
 
     r.owner_name = name && name->kind == RV_NODE_STR ? name->text.ptr : NULL;
-    rv_read_test_cases(&r, node, written, nodes);
+    config_read_test_cases(&r, node, written, nodes);
     if (r.rc < 0)
         l->rc = r.rc;
 }
 
-void rv_read_tests(struct rv_key_reader *r, const struct rv_node *node, void *target)
+void config_read_tests(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
-    struct rv_loader *l = rv_loader_of(r);
+    struct rv_loader *l = config_loader_of(r);
     struct rv_test_nodes nodes = {0};
 
     (void)target;
@@ -159,7 +159,7 @@ void rv_read_tests(struct rv_key_reader *r, const struct rv_node *node, void *ta
                         RV_MAX_TEST_CONFIGS);
         return;
     }
-    l->p->tests = rv_loader_array(l, nodes.n, sizeof *l->p->tests);
+    l->p->tests = config_loader_array(l, nodes.n, sizeof *l->p->tests);
     for (size_t i = 0; i < nodes.n && l->rc == 0; i++) {
         l->p->n_tests = i + 1;
         read_test(l, &nodes.items[i], &l->p->tests[i]);
@@ -176,7 +176,7 @@ static void check_visited(struct rv_loader *l, const char *test, const struct rv
         const struct rv_node *item = list->items[i];
         if (item->kind != RV_NODE_STR || rv_pipeline_find_stage(l->p, item->text) >= 0)
             continue;
-        rv_name_hint(l->findings, item->text, "stages", l->p->stage_names, l->p->n_agents, hint);
+        config_name_hint(l->findings, item->text, "stages", l->p->stage_names, l->p->n_agents, hint);
         rv_findings_add(l->findings, RV_SEVERITY_ERROR, &item->src, hint,
                         "test \"%s\": expect.visited names \"%s\", which is not a stage", test, item->text.ptr);
     }
@@ -214,7 +214,7 @@ static void check_stages(struct rv_loader *l, const char *test, const char *key,
         const struct rv_node *stage = rv_node_get(list->items[i], member);
         if (!stage || stage->kind != RV_NODE_STR || rv_pipeline_find_stage(l->p, stage->text) >= 0)
             continue;
-        rv_name_hint(l->findings, stage->text, "stages", l->p->stage_names, l->p->n_agents, hint);
+        config_name_hint(l->findings, stage->text, "stages", l->p->stage_names, l->p->n_agents, hint);
         rv_findings_add(l->findings, RV_SEVERITY_ERROR, &stage->src, hint,
                         "test \"%s\": expect.%s names \"%s\", which is not a stage", test, key, stage->text.ptr);
     }
@@ -247,7 +247,7 @@ static void check_judge(struct rv_loader *l, const char *test, const struct rv_t
 /* What the axis `prompts` replaces has to be there. */
 static void check_prompts(struct rv_loader *l, const char *test, const struct rv_node *sets)
 {
-    const char **names = rv_loader_array(l, l->p->n_prompts + 1, sizeof *names);
+    const char **names = config_loader_array(l, l->p->n_prompts + 1, sizeof *names);
     char hint[RV_HINT_MAX];
 
     for (size_t i = 0; names && i < l->p->n_prompts; i++)
@@ -258,7 +258,7 @@ static void check_prompts(struct rv_loader *l, const char *test, const struct rv
             const struct rv_node *key = set->keys[k];
             if (rv_pipeline_find_prompt(l->p, key->text))
                 continue;
-            rv_name_hint(l->findings, key->text, "prompts", names, l->p->n_prompts, hint);
+            config_name_hint(l->findings, key->text, "prompts", names, l->p->n_prompts, hint);
             rv_findings_add(l->findings, RV_SEVERITY_ERROR, &key->src, hint,
                             "test \"%s\": matrix.prompts names \"%s\", which is not a prompt of the pipeline", test,
                             key->text.ptr);
@@ -299,7 +299,7 @@ static bool is_first_of_entry(const struct rv_loader *l, size_t i)
     return i == 0 || l->p->tests[i - 1].place.written != l->p->tests[i].place.written;
 }
 
-void rv_check_tests(struct rv_loader *l)
+void config_check_tests(struct rv_loader *l)
 {
     for (size_t i = 0; i < l->p->n_tests; i++) {
         const struct rv_node *node = l->p->tests[i].node, *expect = rv_node_get(node, "expect");

@@ -123,7 +123,7 @@ static void write_mcp_servers(const struct rv_pipeline *p, rv_jw *w)
     rv_jw_obj(w);
     for (size_t i = 0; i < p->n_mcp_servers; i++) {
         rv_jw_key(w, p->mcp_servers[i].name);
-        rv_explain_guarded(w, p->internal->mcp_servers[i]);
+        config_explain_guarded(w, p->internal->mcp_servers[i]);
     }
     rv_jw_obj_end(w);
 }
@@ -138,7 +138,7 @@ static void write_capabilities(const struct rv_pipeline *p, rv_jw *w)
 
         rv_jw_obj(w);
         rv_jw_kv_text(w, "name", c->name);
-        write_term(w, &rv_capability_table, "isolation", c->isolation);
+        write_term(w, &config_capability_table, "isolation", c->isolation);
         if (c->isolation == RV_ISOLATION_PROCESS) {
             rv_jw_key(w, "limits");
             rv_jw_obj(w);
@@ -148,7 +148,7 @@ static void write_capabilities(const struct rv_pipeline *p, rv_jw *w)
         }
         if (config) {
             rv_jw_key(w, "config");
-            rv_explain_guarded(w, config);
+            config_explain_guarded(w, config);
         }
         rv_jw_obj_end(w);
     }
@@ -161,7 +161,7 @@ static void write_child_text(const struct rv_pipeline *p, const struct rv_agent 
 
     if (!a->declared.name[0] && how == RV_UNSET && !a->session.child_text_resets)
         return;
-    write_term(w, &rv_agent_table, "child_text", how == RV_UNSET ? RV_CHILD_TEXT_FINAL : how);
+    write_term(w, &config_agent_table, "child_text", how == RV_UNSET ? RV_CHILD_TEXT_FINAL : how);
     rv_jw_kv_bool(w, "child_text_resets", a->session.child_text_resets);
 }
 
@@ -175,12 +175,12 @@ static void write_join(const struct rv_agent_join *join, rv_jw *w)
         rv_jw_kv_int(w, "wait", join->count);
     else
         rv_jw_kv_text(w, "wait", join->wait == RV_WAIT_ANY ? "any" : "all");
-    write_term(w, &rv_join_table, "failures", join->failures);
+    write_term(w, &config_join_table, "failures", join->failures);
     if (join->n_merges > 0) {
         rv_jw_key(w, "merge");
         rv_jw_obj(w);
         for (size_t i = 0; i < join->n_merges; i++)
-            rv_jw_kv_text(w, join->merges[i].key, rv_merge_list.terms[join->merges[i].how].text);
+            rv_jw_kv_text(w, join->merges[i].key, config_merge_list.terms[join->merges[i].how].text);
         rv_jw_obj_end(w);
     }
     rv_jw_obj_end(w);
@@ -191,7 +191,7 @@ static void write_built(rv_jw *w, const char *key, const struct rv_built *built)
     if (!built)
         return;
     rv_jw_key(w, key);
-    rv_explain_guarded(w, built->node);
+    config_explain_guarded(w, built->node);
 }
 
 static void write_ask(const struct rv_agent_ask *ask, rv_jw *w)
@@ -252,7 +252,7 @@ static void write_inner(const struct rv_pipeline *p, rv_jw *w)
     rv_jw_kv_int(w, "max_llm_calls", p->max_llm_calls);
     rv_jw_kv_int(w, "max_agent_hops", p->max_agent_hops);
     if (p->has_budget)
-        rv_explain_double(w, "budget_usd", (double)p->budget_micro_usd / 1e6);
+        config_explain_double(w, "budget_usd", (double)p->budget_micro_usd / 1e6);
     rv_jw_obj_end(w);
 }
 
@@ -264,7 +264,7 @@ static void write_work(const struct rv_agent *a, rv_jw *w)
         rv_jw_kv_text(w, "for_each", rv_expr_text(a->each.list));
         rv_jw_kv_int(w, "max_items", a->each.max_items);
         rv_jw_kv_int(w, "max_parallel", a->each.max_parallel);
-        write_term(w, &rv_agent_table, "on_item_error", a->each.on_error);
+        write_term(w, &config_agent_table, "on_item_error", a->each.on_error);
     }
     write_if(w, "pipeline", a->inner.file);
     if (a->inner.pipeline)
@@ -275,7 +275,7 @@ static void write_work(const struct rv_agent *a, rv_jw *w)
     if (a->ask.question)
         write_ask(&a->ask, w);
     if (a->on_denied != RV_DENIED_END_RUN)
-        write_term(w, &rv_agent_table, "on_denied", a->on_denied);
+        write_term(w, &config_agent_table, "on_denied", a->on_denied);
 }
 
 static void write_client_tools(const struct rv_agent *a, rv_jw *w)
@@ -312,7 +312,7 @@ static void write_model(const struct rv_agent *a, rv_jw *w)
     if (a->model.no_temperature)
         rv_jw_kv_value(w, "temperature", NULL);
     if (a->model.has_temperature)
-        rv_explain_double(w, "temperature", a->model.temperature);
+        config_explain_double(w, "temperature", a->model.temperature);
     if (a->model.has_max_tokens)
         rv_jw_kv_int(w, "max_tokens", a->model.max_tokens);
 }
@@ -340,18 +340,18 @@ static void write_agent(const struct rv_pipeline *p, const struct rv_agent *a, r
     rv_jw_kv_int(w, "stage_order", a->order.stage_order);
     rv_jw_kv_list(w, "requires", &a->order.required);
     rv_jw_kv_list(w, "after", &a->order.after);
-    write_term(w, &rv_agent_table, "join_strategy", a->order.join);
+    write_term(w, &config_agent_table, "join_strategy", a->order.join);
     rv_jw_kv_bool(w, "has_llm", a->has_llm);
     rv_jw_kv_bool(w, "has_tools", a->has_tools);
     rv_jw_kv_bool(w, "has_policies", a->has_policies);
-    write_term(w, &rv_agent_table, "tool_access", a->tools.access);
+    write_term(w, &config_agent_table, "tool_access", a->tools.access);
     write_list_if_set(w, "allowed_tools", &a->tools.allowed);
     write_model(a, w);
     rv_jw_kv_text(w, "output_key", a->output.key);
-    write_term(w, &rv_agent_table, "output_mode", a->output.mode);
+    write_term(w, &config_agent_table, "output_mode", a->output.mode);
     if (a->output.schema) {
         rv_jw_kv_value(w, "output_schema", a->output.schema);
-        write_term(w, &rv_agent_table, "output_via", a->output.via);
+        write_term(w, &config_agent_table, "output_via", a->output.via);
         rv_jw_kv_int(w, "max_repairs", a->limits.max_repairs);
     }
     rv_jw_kv_list(w, "required_output_fields", &a->output.required_fields);
@@ -366,12 +366,12 @@ static void write_agent(const struct rv_pipeline *p, const struct rv_agent *a, r
     rv_jw_kv_int(w, "max_retries", a->limits.max_retries);
     write_client_tools(a, w);
     if (a->model.tool_choice != RV_CHOICE_OF_MODEL)
-        write_term(w, &rv_agent_table, "tool_choice", a->model.tool_choice);
+        write_term(w, &config_agent_table, "tool_choice", a->model.tool_choice);
     if (a->has_llm && a->has_tools && !rv_plans(&a->planning)) {
         rv_jw_kv_int(w, "max_rounds", a->limits.max_rounds);
         rv_jw_kv_int(w, "max_bad_calls", a->limits.max_bad_calls);
     }
-    rv_planning_explain(a, w);
+    config_planning_explain(a, w);
     write_limits(&a->limits.llm, w);
     if (a->limits.max_context_tokens > 0)
         rv_jw_kv_int(w, "max_context_tokens", a->limits.max_context_tokens);
@@ -470,7 +470,7 @@ static void write_execution(const struct rv_pipeline *p, rv_jw *w)
     for (size_t i = 0; i < RV_COUNT(integers); i++)
         rv_jw_kv_int(w, integers[i].key, integers[i].value);
     for (size_t i = 0; i < RV_COUNT(numbers); i++)
-        rv_explain_double(w, numbers[i].key, numbers[i].value);
+        config_explain_double(w, numbers[i].key, numbers[i].value);
     for (size_t i = 0; i < RV_COUNT(flags); i++)
         rv_jw_kv_bool(w, flags[i].key, flags[i].value);
     if (e->has_llm_seed)
@@ -486,7 +486,7 @@ static void write_state(const struct rv_pipeline *p, rv_jw *w)
     for (size_t i = 0; i < p->n_state_fields; i++) {
         rv_jw_obj(w);
         rv_jw_kv_text(w, "key", p->state_fields[i].key);
-        write_term(w, &rv_state_field_table, "merge", p->state_fields[i].merge);
+        write_term(w, &config_state_field_table, "merge", p->state_fields[i].merge);
         rv_jw_obj_end(w);
     }
     rv_jw_arr_end(w);
@@ -501,7 +501,7 @@ static void write_tests(const struct rv_pipeline *p, rv_jw *w)
         rv_jw_obj(w);
         rv_jw_kv_text(w, "name", t->name);
         write_if(w, "script", t->script);
-        write_term(w, &rv_test_table, "mode", t->mode);
+        write_term(w, &config_test_table, "mode", t->mode);
         rv_jw_kv_bool(w, "mock", t->mock);
         write_list_if_set(w, "without", &t->without);
         rv_jw_kv_value(w, "input", t->input);
@@ -543,7 +543,7 @@ void rv_pipeline_write_json(const struct rv_pipeline *p, rv_jw *w)
     if (p->has_budget) {
         rv_jw_key(w, "budget");
         rv_jw_obj(w);
-        rv_explain_double(w, "usd", (double)p->budget_micro_usd / 1e6);
+        config_explain_double(w, "usd", (double)p->budget_micro_usd / 1e6);
         rv_jw_obj_end(w);
     }
     rv_jw_kv_int(w, "default_timeout_seconds", p->default_timeout_seconds);
@@ -558,7 +558,7 @@ void rv_pipeline_write_json(const struct rv_pipeline *p, rv_jw *w)
     write_if(w, "agent_review_reject_stage", p->agent_review_reject_stage);
     write_capabilities(p, w);
     write_mcp_servers(p, w);
-    rv_explain_models(p, w);
+    config_explain_models(p, w);
     rv_jw_key(w, "agents");
     rv_jw_arr(w);
     for (size_t i = 0; i < p->n_agents; i++)

@@ -4,10 +4,10 @@
 
 #include "config/models_internal.h"
 
-void rv_explain_double(rv_jw *w, const char *key, double d);
+void config_explain_double(rv_jw *w, const char *key, double d);
 /** A value of the file without its secrets. */
-void rv_explain_guarded(rv_jw *w, const struct rv_node *node);
+void config_explain_guarded(rv_jw *w, const struct rv_node *node);
 /** The members "models" and "capabilities". */
-void rv_explain_models(const struct rv_pipeline *p, rv_jw *w);
+void config_explain_models(const struct rv_pipeline *p, rv_jw *w);
 
 #endif

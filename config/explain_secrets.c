@@ -9,7 +9,7 @@
 
 #define SECRET "[secret]"
 
-void rv_explain_double(rv_jw *w, const char *key, double d)
+void config_explain_double(rv_jw *w, const char *key, double d)
 {
     rv_jw_key(w, key);
     rv_jw_double(w, d);
@@ -22,7 +22,7 @@ static bool is_secret_name(rv_str key)
     return rv_is_secret_name(key) || (key.len >= 3 && strncasecmp(key.ptr + key.len - 3, "key", 3) == 0);
 }
 
-void rv_explain_guarded(rv_jw *w, const struct rv_node *node)
+void config_explain_guarded(rv_jw *w, const struct rv_node *node)
 {
     switch (node->kind) {
     case RV_NODE_STR:
@@ -34,7 +34,7 @@ void rv_explain_guarded(rv_jw *w, const struct rv_node *node)
     case RV_NODE_LIST:
         rv_jw_arr(w);
         for (size_t i = 0; i < node->n; i++)
-            rv_explain_guarded(w, node->items[i]);
+            config_explain_guarded(w, node->items[i]);
         rv_jw_arr_end(w);
         return;
     case RV_NODE_MAP:
@@ -44,7 +44,7 @@ void rv_explain_guarded(rv_jw *w, const struct rv_node *node)
             if (is_secret_name(node->keys[i]->text))
                 rv_jw_text(w, SECRET);
             else
-                rv_explain_guarded(w, node->items[i]);
+                config_explain_guarded(w, node->items[i]);
         }
         rv_jw_obj_end(w);
         return;
@@ -71,7 +71,7 @@ static void write_option(rv_jw *w, const struct rv_node *key, const struct rv_no
     if (is_secret_name(key->text))
         rv_jw_text(w, SECRET);
     else
-        rv_explain_guarded(w, node);
+        config_explain_guarded(w, node);
 }
 
 /* The options as the provider receives them: there, `options` is not a nested map. */
@@ -82,7 +82,7 @@ static void write_options(rv_jw *w, const struct rv_node *map)
     rv_jw_key(w, "options");
     rv_jw_obj(w);
     for (size_t i = 0; i < map->n; i++)
-        if (rv_model_key_is_sent(map->keys[i]->text))
+        if (config_model_key_is_sent(map->keys[i]->text))
             write_option(w, map->keys[i], map->items[i]);
     for (size_t i = 0; options && i < options->n; i++)
         write_option(w, options->keys[i], options->items[i]);
@@ -93,16 +93,16 @@ static void write_price(rv_jw *w, const struct rv_price *price)
 {
     rv_jw_key(w, "price");
     rv_jw_obj(w);
-    rv_explain_double(w, "input", (double)price->input / 1e6);
-    rv_explain_double(w, "output", (double)price->output / 1e6);
+    config_explain_double(w, "input", (double)price->input / 1e6);
+    config_explain_double(w, "output", (double)price->output / 1e6);
     if (price->cached != RV_UNSET)
-        rv_explain_double(w, "cached", (double)price->cached / 1e6);
+        config_explain_double(w, "cached", (double)price->cached / 1e6);
     if (price->cache_write != RV_UNSET)
-        rv_explain_double(w, "cache_write", (double)price->cache_write / 1e6);
+        config_explain_double(w, "cache_write", (double)price->cache_write / 1e6);
     rv_jw_obj_end(w);
 }
 
-void rv_explain_models(const struct rv_pipeline *p, rv_jw *w)
+void config_explain_models(const struct rv_pipeline *p, rv_jw *w)
 {
     rv_jw_key(w, "models");
     rv_jw_obj(w);
@@ -115,7 +115,7 @@ void rv_explain_models(const struct rv_pipeline *p, rv_jw *w)
         rv_jw_kv_text(w, "provider", written->hides_name ? SECRET : m->provider);
         rv_jw_kv_text(w, "model", written->hides_name ? SECRET : m->model);
         if (m->has_temperature)
-            rv_explain_double(w, "temperature", m->temperature);
+            config_explain_double(w, "temperature", m->temperature);
         if (m->has_max_tokens)
             rv_jw_kv_int(w, "max_tokens", m->max_tokens);
         if (m->max_request_bytes > 0)

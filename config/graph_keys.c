@@ -24,8 +24,8 @@ static const struct rv_key branch_keys[] = {
     {"when", RV_KEY_STR, offsetof(struct raw_branch, when),
      .doc = "An expression; where it is false the branch is not begun and counts as ended."},
 };
-const struct rv_key_table rv_branch_table = {"branch", "A branch of a list of targets", branch_keys,
-                                             RV_COUNT(branch_keys), NULL};
+const struct rv_key_table config_branch_table = {"branch", "A branch of a list of targets", branch_keys,
+                                                 RV_COUNT(branch_keys), NULL};
 
 static void read_branch(struct rv_key_reader *r, const struct rv_node *node, const char *key, size_t i,
                         struct rv_branch_target *out)
@@ -59,11 +59,11 @@ static void read_branch(struct rv_key_reader *r, const struct rv_node *node, con
     const struct rv_node *when = rv_node_get(node, "when");
     snprintf(path, sizeof path, "%s.when", label);
     if (when && when->kind == RV_NODE_STR)
-        out->when = rv_loader_condition(r, when, path, RV_TEXT_OF_STAGE);
+        out->when = config_loader_condition(r, when, path, RV_TEXT_OF_STAGE);
 }
 
-void rv_read_targets(struct rv_key_reader *r, const struct rv_node *node, const char *key, const char **name,
-                     struct rv_branches *out)
+void config_read_targets(struct rv_key_reader *r, const struct rv_node *node, const char *key, const char **name,
+                         struct rv_branches *out)
 {
     *name = "";
     if (node->kind == RV_NODE_STR) {
@@ -74,10 +74,10 @@ void rv_read_targets(struct rv_key_reader *r, const struct rv_node *node, const 
         rv_keys_wrong_type(r, node, key, "the name of a stage or a list of branches");
         return;
     }
-    out->items = rv_loader_items(r, node, key, RV_LIST_OF("a list", MAX_BRANCHES, sizeof *out->items), &out->n);
+    out->items = config_loader_items(r, node, key, RV_LIST_OF("a list", MAX_BRANCHES, sizeof *out->items), &out->n);
     out->is_list = true;
     out->src = node->src;
-    rv_loader_of(r)->p->has_groups = true;
+    config_loader_of(r)->p->has_groups = true;
     if (node->n == 0) {
         const char *code = r->code;
         r->code = "empty_list";
@@ -89,12 +89,12 @@ void rv_read_targets(struct rv_key_reader *r, const struct rv_node *node, const 
         read_branch(r, node->items[i], key, i, &out->items[i]);
 }
 
-void rv_read_default_next(struct rv_key_reader *r, const struct rv_node *node, void *target)
+void config_read_default_next(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
     struct rv_agent_routing *routing =
         (struct rv_agent_routing *)((char *)target - offsetof(struct rv_agent_routing, default_next));
 
-    rv_read_targets(r, node, "default_next", &routing->default_next, &routing->branches);
+    config_read_targets(r, node, "default_next", &routing->default_next, &routing->branches);
 }
 
 /* One name. A list would have to be joined, and what goes on after a failure or an answer is one branch. */
@@ -117,7 +117,7 @@ static void one_target(struct rv_key_reader *r, const struct rv_node *node, cons
     r->code = code;
 }
 
-void rv_read_error_next(struct rv_key_reader *r, const struct rv_node *node, void *target)
+void config_read_error_next(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
     one_target(r, node, "error_next", target);
 }
@@ -136,23 +136,23 @@ static const struct rv_term_list join_failures_list = {"failures", "way to treat
 #define MERGE_TERM(n, t, m) [RV_MERGE_##n] = {t, m},
 static const struct rv_term merges[] = {RV_MERGE_MODES(MERGE_TERM)};
 RV_EACH_HAS_ROW(merges, RV_N_MERGE_MODES);
-const struct rv_term_list rv_merge_list = {"merge", "way to merge", merges, RV_COUNT(merges)};
+const struct rv_term_list config_merge_list = {"merge", "way to merge", merges, RV_COUNT(merges)};
 
 static void read_merges(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
     struct rv_agent_join *join = (struct rv_agent_join *)((char *)target - offsetof(struct rv_agent_join, merges));
     size_t n;
 
-    join->merges = rv_loader_items(r, node, "merge",
-                                   RV_MAP_OF("a map from key to a way of merging", 1024, sizeof *join->merges), &n);
+    join->merges = config_loader_items(r, node, "merge",
+                                       RV_MAP_OF("a map from key to a way of merging", 1024, sizeof *join->merges), &n);
     for (size_t i = 0; i < n; i++) {
         const struct rv_node *value = node->items[i];
         char key[192];
         int how = RV_UNSET;
 
         snprintf(key, sizeof key, "merge.%.128s", node->keys[i]->text.ptr);
-        for (size_t k = 0; value->kind == RV_NODE_STR && k < rv_merge_list.n; k++)
-            if (rv_str_is(value->text, rv_merge_list.terms[k].text))
+        for (size_t k = 0; value->kind == RV_NODE_STR && k < config_merge_list.n; k++)
+            if (rv_str_is(value->text, config_merge_list.terms[k].text))
                 how = (int)k;
         if (how == RV_UNSET) {
             rv_keys_wrong_type(r, value, key, "replace, append or merge_dict");
@@ -203,10 +203,10 @@ static const struct rv_key join_keys[] = {
      .schema = "{\"type\":\"object\",\"additionalProperties\":{\"enum\":[\"replace\",\"append\",\"merge_dict\"]}}",
      .doc = "Map from an output key that several branches write to the way of merging, in the order of the list."},
 };
-const struct rv_key_table rv_join_table = {"join", "A join: where the branches of a group meet", join_keys,
-                                           RV_COUNT(join_keys), NULL};
+const struct rv_key_table config_join_table = {"join", "A join: where the branches of a group meet", join_keys,
+                                               RV_COUNT(join_keys), NULL};
 
-void rv_read_join(struct rv_key_reader *r, const struct rv_node *node, void *target)
+void config_read_join(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
     struct rv_agent_join *join = target;
     const char *outer = r->path, *code = r->code;
@@ -232,16 +232,16 @@ static const struct rv_term item_errors[] = {
     [RV_ITEM_COLLECT] = {"collect", "the results have null in its place"},
 };
 RV_EACH_HAS_ROW(item_errors, RV_N_ITEM_ERRORS);
-const struct rv_term_list rv_item_error_list = {"on_item_error", "way to treat a failed element", item_errors,
-                                                RV_COUNT(item_errors)};
+const struct rv_term_list config_item_error_list = {"on_item_error", "way to treat a failed element", item_errors,
+                                                    RV_COUNT(item_errors)};
 
-void rv_read_for_each(struct rv_key_reader *r, const struct rv_node *node, void *target)
+void config_read_for_each(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
     struct rv_agent_each *each = target;
 
     each->src = node->src;
     if (node->kind == RV_NODE_STR)
-        each->list = rv_loader_expr(r, node, "for_each", RV_TEXT_OF_STAGE);
+        each->list = config_loader_expr(r, node, "for_each", RV_TEXT_OF_STAGE);
     else
         rv_keys_wrong_type(r, node, "for_each", "an expression that gives a list");
 }
@@ -252,7 +252,7 @@ void rv_read_for_each(struct rv_key_reader *r, const struct rv_node *node, void 
 static void build(struct rv_key_reader *r, const struct rv_node *node, const char *what, bool is_inside, int depth,
                   struct rv_built *out)
 {
-    struct rv_loader *l = rv_loader_of(r);
+    struct rv_loader *l = config_loader_of(r);
 
     out->node = node;
     if (depth > MAX_BUILT_DEPTH) {
@@ -262,13 +262,13 @@ static void build(struct rv_key_reader *r, const struct rv_node *node, const cha
     }
     if (node->kind == RV_NODE_STR) {
         out->kind = RV_BUILT_EXPR;
-        out->expr = rv_loader_expr(r, node, what, is_inside ? RV_TEXT_INSIDE : RV_TEXT_OF_STAGE);
+        out->expr = config_loader_expr(r, node, what, is_inside ? RV_TEXT_INSIDE : RV_TEXT_OF_STAGE);
         return;
     }
     if (node->kind == RV_NODE_LIST || node->kind == RV_NODE_MAP) {
         out->kind = node->kind == RV_NODE_LIST ? RV_BUILT_LIST : RV_BUILT_MAP;
-        out->items = rv_loader_array(l, node->n, sizeof *out->items);
-        out->keys = node->kind == RV_NODE_MAP ? rv_loader_array(l, node->n, sizeof *out->keys) : NULL;
+        out->items = config_loader_array(l, node->n, sizeof *out->items);
+        out->keys = node->kind == RV_NODE_MAP ? config_loader_array(l, node->n, sizeof *out->keys) : NULL;
         if (!out->items || (node->kind == RV_NODE_MAP && !out->keys))
             return;
         out->n = node->n;
@@ -285,7 +285,7 @@ static void build(struct rv_key_reader *r, const struct rv_node *node, const cha
         return;
     }
     out->kind = RV_BUILT_CONST;
-    struct rv_owned *o = rv_loader_own(l);
+    struct rv_owned *o = config_loader_own(l);
     if (!o)
         return;
     rv_keys_json(r, node, &o->value);
@@ -300,13 +300,13 @@ static struct rv_built *built_map(struct rv_key_reader *r, const struct rv_node 
         rv_keys_wrong_type(r, node, key, "a map of expressions");
         return NULL;
     }
-    out = rv_loader_array(rv_loader_of(r), 1, sizeof *out);
+    out = config_loader_array(config_loader_of(r), 1, sizeof *out);
     if (out)
         build(r, node, key, is_inside, 0, out);
     return out;
 }
 
-void rv_read_set(struct rv_key_reader *r, const struct rv_node *node, void *target)
+void config_read_set(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
     struct rv_agent *a = (struct rv_agent *)((char *)target - offsetof(struct rv_agent, set));
 
@@ -314,7 +314,7 @@ void rv_read_set(struct rv_key_reader *r, const struct rv_node *node, void *targ
     a->set = built_map(r, node, "set", false);
 }
 
-void rv_read_inner_inputs(struct rv_key_reader *r, const struct rv_node *node, void *target)
+void config_read_inner_inputs(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
     struct rv_agent_inner *inner = (struct rv_agent_inner *)((char *)target - offsetof(struct rv_agent_inner, inputs));
 
@@ -322,7 +322,7 @@ void rv_read_inner_inputs(struct rv_key_reader *r, const struct rv_node *node, v
     inner->inputs = built_map(r, node, "inputs", false);
 }
 
-void rv_read_inner_outputs(struct rv_key_reader *r, const struct rv_node *node, void *target)
+void config_read_inner_outputs(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
     struct rv_agent_inner *inner = (struct rv_agent_inner *)((char *)target - offsetof(struct rv_agent_inner, outputs));
 
@@ -346,7 +346,7 @@ static void read_question(struct rv_key_reader *r, const struct rv_node *node, v
     struct rv_agent_ask *ask = target;
 
     if (node->kind == RV_NODE_STR && node->text.len > 0)
-        ask->question = rv_loader_template(r, node, NULL);
+        ask->question = config_loader_template(r, node, NULL);
     else
         rv_keys_wrong_type(r, node, "question", "a text for the person who is asked");
 }
@@ -354,7 +354,7 @@ static void read_question(struct rv_key_reader *r, const struct rv_node *node, v
 static void read_show(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
     if (node->kind == RV_NODE_STR)
-        *(rv_expr **)target = rv_loader_expr(r, node, "ask.show", RV_TEXT_OF_STAGE);
+        *(rv_expr **)target = config_loader_expr(r, node, "ask.show", RV_TEXT_OF_STAGE);
     else
         rv_keys_wrong_type(r, node, "show", "an expression");
 }
@@ -406,9 +406,9 @@ static const struct rv_key ask_keys[] = {
     {"expires_seconds", RV_KEY_INT, offsetof(struct rv_agent_ask, expires_seconds), .min = 1, .max = MAX_SECONDS,
      .doc = "After so long the choice is timeout; unset: the question never expires."},
 };
-const struct rv_key_table rv_ask_table = {"ask", "A question of a stage", ask_keys, RV_COUNT(ask_keys), NULL};
+const struct rv_key_table config_ask_table = {"ask", "A question of a stage", ask_keys, RV_COUNT(ask_keys), NULL};
 
-void rv_read_ask(struct rv_key_reader *r, const struct rv_node *node, void *target)
+void config_read_ask(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
     struct rv_agent_ask *ask = target;
     const char *outer = r->path;
@@ -419,13 +419,13 @@ void rv_read_ask(struct rv_key_reader *r, const struct rv_node *node, void *targ
     r->path = outer;
 }
 
-void rv_read_on_answer(struct rv_key_reader *r, const struct rv_node *node, void *target)
+void config_read_on_answer(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
     struct rv_agent_ask *ask = (struct rv_agent_ask *)((char *)target - offsetof(struct rv_agent_ask, routes));
     size_t n;
 
     ask->on_answer_src = node->src;
-    ask->routes = rv_loader_items(
+    ask->routes = config_loader_items(
         r, node, "on_answer", RV_MAP_OF("a map from choice to stage", RV_ASK_MAX_OPTIONS + 1, sizeof *ask->routes), &n);
     for (size_t i = 0; i < n; i++) {
         struct rv_answer_route *route = &ask->routes[ask->n_routes++];
@@ -447,5 +447,5 @@ static const struct rv_term on_denied[] = {
     [RV_DENIED_TELL_MODEL] = {"tell_model", "the model is told, with the person's words, and goes on"},
 };
 RV_EACH_HAS_ROW(on_denied, RV_N_ON_DENIED);
-const struct rv_term_list rv_on_denied_list = {"on_denied", "way to treat a refused tool call", on_denied,
-                                               RV_COUNT(on_denied)};
+const struct rv_term_list config_on_denied_list = {"on_denied", "way to treat a refused tool call", on_denied,
+                                                   RV_COUNT(on_denied)};

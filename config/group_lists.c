@@ -92,9 +92,9 @@ static void check_modes(struct lists *c)
     }
 }
 
-void rv_check_lists(struct rv_loader *l)
+void config_check_lists(struct rv_loader *l)
 {
-    struct lists c = {.l = l, .p = l->p, .seen = rv_loader_array(l, l->p->n_agents, sizeof *c.seen)};
+    struct lists c = {.l = l, .p = l->p, .seen = config_loader_array(l, l->p->n_agents, sizeof *c.seen)};
 
     if (!c.seen)
         return;

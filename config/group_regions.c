@@ -45,7 +45,7 @@ static bool next_onward(const struct region *r, int stage, struct onward *o, int
     const struct rv_agent *a = agent(r, stage);
     struct rv_group_way way;
 
-    while (rv_next_way(a, &o->at, &way)) {
+    while (config_next_way(a, &o->at, &way)) {
         *to = way.to;
         if (way.to >= 0 && way.kind != RV_WAY_BRANCH)
             return true;
@@ -72,12 +72,12 @@ static bool leaves_level(const struct region *r, int from, int to)
 static int mark_joining(struct region *r)
 {
     size_t n = r->p->n_agents, total = 0;
-    int *start = rv_loader_array(r->l, n + 2, sizeof *start), *items;
+    int *start = config_loader_array(r->l, n + 2, sizeof *start), *items;
 
     if (!start)
         return r->l->rc;
     for (int pass = 0; pass < 2; pass++) {
-        items = pass == 1 ? rv_loader_array(r->l, total, sizeof *items) : NULL;
+        items = pass == 1 ? config_loader_array(r->l, total, sizeof *items) : NULL;
         if (pass == 1 && !items)
             return r->l->rc;
         for (size_t i = 0; i < n; i++) {
@@ -118,7 +118,8 @@ static int mark_joining(struct region *r)
 static int put_in_order(struct region *r)
 {
     size_t n = r->p->n_agents, n_order = 0;
-    int *next = rv_loader_array(r->l, n, sizeof *next), *inner = rv_loader_array(r->l, n, sizeof *inner), outer = -1;
+    int *next = config_loader_array(r->l, n, sizeof *next), *inner = config_loader_array(r->l, n, sizeof *inner),
+        outer = -1;
 
     if (!next || !inner)
         return r->l->rc;
@@ -325,22 +326,22 @@ static void check_list(struct region *r, const struct rv_agent *a, const struct 
     check_writes(r, &g);
 }
 
-void rv_check_regions(struct rv_loader *l)
+void config_check_regions(struct rv_loader *l)
 {
     size_t n = l->p->n_agents;
     struct region r = {
         .l = l,
         .p = l->p,
-        .order = rv_loader_array(l, n, sizeof *r.order),
-        .first = rv_loader_array(l, n, sizeof *r.first),
-        .end = rv_loader_array(l, n, sizeof *r.end),
-        .key = rv_loader_array(l, n, sizeof *r.key),
-        .stack = rv_loader_array(l, 4 * n, sizeof *r.stack),
-        .seen = rv_loader_array(l, n, sizeof *r.seen),
-        .by = rv_loader_array(l, n, sizeof *r.by),
-        .written = rv_loader_array(l, n, sizeof *r.written),
-        .writer = rv_loader_array(l, n, sizeof *r.writer),
-        .writer_way = rv_loader_array(l, n, sizeof *r.writer_way),
+        .order = config_loader_array(l, n, sizeof *r.order),
+        .first = config_loader_array(l, n, sizeof *r.first),
+        .end = config_loader_array(l, n, sizeof *r.end),
+        .key = config_loader_array(l, n, sizeof *r.key),
+        .stack = config_loader_array(l, 4 * n, sizeof *r.stack),
+        .seen = config_loader_array(l, n, sizeof *r.seen),
+        .by = config_loader_array(l, n, sizeof *r.by),
+        .written = config_loader_array(l, n, sizeof *r.written),
+        .writer = config_loader_array(l, n, sizeof *r.writer),
+        .writer_way = config_loader_array(l, n, sizeof *r.writer_way),
     };
 
     if (l->rc < 0 || mark_joining(&r) < 0 || put_in_order(&r) < 0 || find_keys(&r) < 0)

@@ -34,7 +34,7 @@ static bool next_rule(const struct rv_agent *a, struct rv_way_cursor *at, struct
     return false;
 }
 
-bool rv_next_way(const struct rv_agent *a, struct rv_way_cursor *at, struct rv_group_way *out)
+bool config_next_way(const struct rv_agent *a, struct rv_way_cursor *at, struct rv_group_way *out)
 {
     *out = (struct rv_group_way){a->index, RV_TARGET_NONE, RV_WAY_ONE, a->places.name};
     if (at->step == STEP_RULES) {

@@ -245,7 +245,7 @@ static void look_at(struct levels *v, int stage)
         too_deep(v, a);
         return;
     }
-    while (rv_next_way(a, &at, &way))
+    while (config_next_way(a, &at, &way))
         follow(v, &way);
 }
 
@@ -405,7 +405,7 @@ static void tell_ways(struct levels *v, int stage)
     struct rv_way_cursor at = {0};
     struct rv_group_way way;
 
-    while (rv_next_way(agent(v, stage), &at, &way)) {
+    while (config_next_way(agent(v, stage), &at, &way)) {
         const struct mark *m = way.to >= 0 ? &v->marks[way.to] : NULL;
         int fork = way.kind == RV_WAY_BRANCH ? stage : agent(v, stage)->level.fork;
 
@@ -504,7 +504,7 @@ static bool knows_targets(const struct rv_pipeline *p)
     for (size_t i = 0; i < p->n_agents; i++) {
         struct rv_way_cursor at = {0};
 
-        while (rv_next_way(&p->agents[i], &at, &way))
+        while (config_next_way(&p->agents[i], &at, &way))
             if (way.to == RV_TARGET_UNKNOWN)
                 return false;
     }
@@ -541,16 +541,16 @@ static bool has_mistyped_join(const struct rv_loader *l)
             rv_str key = agent->keys[k]->text;
             size_t known = 0;
 
-            while (known < rv_agent_table.n_keys && !rv_str_is(key, rv_agent_table.keys[known].name))
+            while (known < config_agent_table.n_keys && !rv_str_is(key, config_agent_table.keys[known].name))
                 known++;
-            if (known == rv_agent_table.n_keys && rv_nearest(key, join, 1))
+            if (known == config_agent_table.n_keys && rv_nearest(key, join, 1))
                 return true;
         }
     }
     return false;
 }
 
-void rv_check_groups(struct rv_loader *l)
+void config_check_groups(struct rv_loader *l)
 {
     struct levels v = {.l = l, .p = l->p};
     size_t n = l->p->n_agents, n_before = rv_findings_n_errors(l->findings);
@@ -561,14 +561,14 @@ void rv_check_groups(struct rv_loader *l)
     }
     if (n == 0 || (!l->p->has_groups && !has_joins(l->p)) || has_mistyped_join(l))
         return;
-    v.marks = rv_loader_array(l, n, sizeof *v.marks);
-    v.stack = rv_loader_array(l, n, sizeof *v.stack);
+    v.marks = config_loader_array(l, n, sizeof *v.marks);
+    v.stack = config_loader_array(l, n, sizeof *v.stack);
     if (!v.marks || !v.stack)
         return;
-    rv_check_lists(l);
+    config_check_lists(l);
     if (!knows_targets(l->p))
         return;
     find_levels(&v);
     if (rv_findings_n_errors(l->findings) == n_before)
-        rv_check_regions(l);
+        config_check_regions(l);
 }

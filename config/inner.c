@@ -68,7 +68,7 @@ static bool file_of_outermost(void *self, const char *path, rv_str *out)
         l->rc = RV_E_NOMEM;
         return false;
     }
-    return rv_loader_text_file(l, "file of an inner pipeline", kept, NULL, out);
+    return config_loader_text_file(l, "file of an inner pipeline", kept, NULL, out);
 }
 
 /* What the environment chose for that file when the run began. */
@@ -102,7 +102,7 @@ static struct rv_pipeline *parse(struct rv_loader *outermost, struct rv_loader *
     }
     snprintf(what, sizeof what, "agent \"%.*s\": pipeline", RV_MAX_STAGE_NAME, a->name);
     rv_findings_set_code(outermost->findings, "unknown_pipeline");
-    bool is_read = rv_loader_text_file(outermost, what, path, &a->inner.src, &text);
+    bool is_read = config_loader_text_file(outermost, what, path, &a->inner.src, &text);
     rv_findings_set_code(outermost->findings, NULL);
     if (!is_read) {
         l->rc = outermost->rc;
@@ -125,7 +125,7 @@ static void load(struct rv_loader *l, struct rv_agent *a, const struct rv_within
 {
     struct rv_loader *outermost = within->outermost;
     struct rv_pipeline_internal *internal = outermost->p->internal;
-    const char *path = rv_loader_path(l, rv_str_of(a->inner.file));
+    const char *path = config_loader_path(l, rv_str_of(a->inner.file));
 
     if (path)
         path = rv_arena_dup(outermost->arena, rv_str_of(plain(path)));
@@ -144,7 +144,7 @@ static void load(struct rv_loader *l, struct rv_agent *a, const struct rv_within
             return;
         }
     if (!internal->inner)
-        internal->inner = rv_loader_array(outermost, MAX_INNER, sizeof *internal->inner);
+        internal->inner = config_loader_array(outermost, MAX_INNER, sizeof *internal->inner);
     if (!internal->inner) {
         l->rc = RV_E_NOMEM;
         return;
@@ -198,7 +198,7 @@ static void check_inputs(struct rv_loader *l, const struct rv_agent *a)
         const char *name = a->inner.inputs->keys[i];
         if (wants(p, name))
             continue;
-        rv_name_hint(l->findings, rv_str_of(name), "inputs", p->inputs.items, p->inputs.n, hint);
+        config_name_hint(l->findings, rv_str_of(name), "inputs", p->inputs.items, p->inputs.n, hint);
         rv_findings_add_as(l->findings, RV_SEVERITY_ERROR, "unknown_input", &a->inner.inputs->items[i].node->src, hint,
                            "agent \"%s\": pipeline \"%s\" does not know the input \"%s\"", a->name, a->inner.file,
                            name);
@@ -267,7 +267,7 @@ static void check_inner_keys(struct rv_loader *l, const struct rv_agent *a)
                 "outputs is for a stage with pipeline");
 }
 
-void rv_check_work(struct rv_loader *l)
+void config_check_work(struct rv_loader *l)
 {
     const struct rv_within here = {l->p->file, l->opts->within ? l->opts->within->up : NULL,
                                    l->opts->within ? l->opts->within->outermost : l};

@@ -10,12 +10,12 @@
 
 static const struct rv_key state_field_keys[] = {
     {"key", RV_KEY_STR, offsetof(struct rv_state_field, key), .required = true, .doc = "An output key."},
-    {"merge", RV_KEY_TERM, offsetof(struct rv_state_field, merge), .terms = &rv_merge_list,
+    {"merge", RV_KEY_TERM, offsetof(struct rv_state_field, merge), .terms = &config_merge_list,
      .default_text = "\"replace\"", .doc = "How a new output joins what is there."},
 };
-const struct rv_key_table rv_state_field_table = {"state_field",
-                                                  "A field of the state: gathers a stage's outputs across loops",
-                                                  state_field_keys, RV_COUNT(state_field_keys), NULL};
+const struct rv_key_table config_state_field_table = {"state_field",
+                                                      "A field of the state: gathers a stage's outputs across loops",
+                                                      state_field_keys, RV_COUNT(state_field_keys), NULL};
 
 static const struct rv_key edge_limit_keys[] = {
     {"from", RV_KEY_STR, offsetof(struct rv_edge_limit, from_name), .required = true,
@@ -25,8 +25,8 @@ static const struct rv_key edge_limit_keys[] = {
     {"max_count", RV_KEY_INT, offsetof(struct rv_edge_limit, max_count), .required = true, .min = 1, .max = MAX_BOUND,
      .doc = "How often a run may go this way; once more ends it."},
 };
-const struct rv_key_table rv_edge_limit_table = {"edge_limit", "A limit of one way between two stages", edge_limit_keys,
-                                                 RV_COUNT(edge_limit_keys), NULL};
+const struct rv_key_table config_edge_limit_table = {"edge_limit", "A limit of one way between two stages",
+                                                     edge_limit_keys, RV_COUNT(edge_limit_keys), NULL};
 
 /* RV_ARTIFACT_PROVENANCE is the default: the key of the servers that brought the form up. */
 static const struct rv_key artifacts_keys[] = {
@@ -43,11 +43,11 @@ static const struct rv_key response_keys[] = {
 
 static void read_edge_limits(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
-    struct rv_loader *l = rv_loader_of(r);
+    struct rv_loader *l = config_loader_of(r);
     size_t n;
 
     (void)target;
-    l->p->edge_limits = rv_loader_items(
+    l->p->edge_limits = config_loader_items(
         r, node, "edge_limits", RV_LIST_OF("a list of maps", RV_MAX_EDGE_LIMITS, sizeof *l->p->edge_limits), &n);
     for (size_t i = 0; i < n && l->rc == 0; i++) {
         struct rv_key_reader inner = {
@@ -65,11 +65,11 @@ static void read_edge_limits(struct rv_key_reader *r, const struct rv_node *node
 
 static void read_state(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
-    struct rv_loader *l = rv_loader_of(r);
+    struct rv_loader *l = config_loader_of(r);
     size_t n;
 
     (void)target;
-    l->p->state_fields = rv_loader_items(
+    l->p->state_fields = config_loader_items(
         r, node, "state", RV_LIST_OF("a list of maps", RV_MAX_STATE_FIELDS, sizeof *l->p->state_fields), &n);
     for (size_t i = 0; i < n && l->rc == 0; i++) {
         struct rv_key_reader inner = {
@@ -104,14 +104,14 @@ static void read_state(struct rv_key_reader *r, const struct rv_node *node, void
 
 static void read_agents(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
-    struct rv_loader *l = rv_loader_of(r);
+    struct rv_loader *l = config_loader_of(r);
 
     (void)target;
-    l->p->agents =
-        rv_loader_items(r, node, "agents",
-                        RV_LIST_OF("a list of maps with a name", RV_MAX_STAGES, sizeof *l->p->agents), &l->p->n_agents);
+    l->p->agents = config_loader_items(r, node, "agents",
+                                       RV_LIST_OF("a list of maps with a name", RV_MAX_STAGES, sizeof *l->p->agents),
+                                       &l->p->n_agents);
     for (size_t i = 0; i < l->p->n_agents && l->rc == 0; i++)
-        rv_agent_build(l, node->items[i], &l->p->agents[i]);
+        config_agent_build(l, node->items[i], &l->p->agents[i]);
 }
 
 static const struct rv_key pipeline_keys[] = {
@@ -119,12 +119,12 @@ static const struct rv_key pipeline_keys[] = {
     NAME(description, "What it is for, in a sentence."),
     SECTION("capabilities", "256",
             "{\"anyOf\":[{\"type\":\"string\",\"minLength\":1},{\"$ref\":\"#/$defs/capability\"}]}",
-            rv_read_capabilities, "Plugins that bring tools, hooks, policies, prompts and providers."),
-    {"mcp_servers", RV_KEY_CUSTOM, .read = rv_read_mcp_servers,
+            config_read_capabilities, "Plugins that bring tools, hooks, policies, prompts and providers."),
+    {"mcp_servers", RV_KEY_CUSTOM, .read = config_read_mcp_servers,
      .schema = "{\"type\":\"object\",\"maxProperties\":64,\"additionalProperties\":{\"$ref\":\"#/$defs/"
                "mcp_server\"}}",
      .doc = "Map from name to MCP server: peers that bring tools."},
-    {"models", RV_KEY_CUSTOM, .read = rv_read_models,
+    {"models", RV_KEY_CUSTOM, .read = config_read_models,
      .schema = "{\"type\":\"object\",\"maxProperties\":256,\"additionalProperties\":{\"anyOf\":[{\"type\":\"string\","
                "\"pattern\":\"^[^:]+:.|^scripted$|\\\\$\\\\{\"},{\"$ref\":\"#/$defs/model\"}]}}",
      .doc = "Map from role to provider:model, or to a map."},
@@ -134,7 +134,7 @@ static const struct rv_key pipeline_keys[] = {
     BOUND(max_iterations, "3", "Loop-backs a run may make."),
     BOUND(max_llm_calls, "10", "Model calls a run may make."),
     BOUND(max_agent_hops, "21", "Stage visits a run may make."),
-    {"budget", RV_KEY_CUSTOM, .read = rv_read_budget, .src_offset = AT(budget_src),
+    {"budget", RV_KEY_CUSTOM, .read = config_read_budget, .src_offset = AT(budget_src),
      .schema = "{\"$ref\":\"#/$defs/budget\"}",
      .doc = "What a run may cost; every model that it can ask needs a price then."},
     {"default_timeout_seconds", RV_KEY_INT, AT(default_timeout_seconds), .min = 1, .max = 31536000,
@@ -146,7 +146,7 @@ static const struct rv_key pipeline_keys[] = {
      .doc = "How many agents may be asked below a stage, one by the other; 0: none."},
     {"max_delegation_repeats", RV_KEY_INT, AT(max_delegation_repeats), .min = 1, .max = 16, .default_text = "2",
      .doc = "How often one agent may stand in such a chain."},
-    {"child_text", RV_KEY_TERM, AT(child_text), .terms = &rv_child_text_list,
+    {"child_text", RV_KEY_TERM, AT(child_text), .terms = &config_child_text_list,
      .doc = "The child_text of agents where neither the stage nor the document says one; unset: final."},
     NAME(clarification_resume_stage, "Stage to go on with after a clarification; unset: the same."),
     NAME(confirmation_resume_stage,
@@ -154,11 +154,11 @@ static const struct rv_key pipeline_keys[] = {
          "output that was shown; after any other question the same stage."),
     NAME(agent_review_resume_stage, "Stage to go on with after a review; unset: the same."),
     NAME(agent_review_reject_stage, "Stage to go on with after a rejected review; unset: the run ends."),
-    {"prompts", RV_KEY_CUSTOM, .read = rv_read_prompts,
+    {"prompts", RV_KEY_CUSTOM, .read = config_read_prompts,
      .schema = "{\"type\":\"object\",\"maxProperties\":4096,\"additionalProperties\":{\"anyOf\":[{\"type\":\"string\"},"
                "{\"$ref\":\"#/$defs/prompt\"}]}}",
      .doc = "Map from key to a text with {{name}} placeholders, or to a file."},
-    {"execution", RV_KEY_CUSTOM, .read = rv_read_execution, .schema = "{\"$ref\":\"#/$defs/execution\"}",
+    {"execution", RV_KEY_CUSTOM, .read = config_read_execution, .schema = "{\"$ref\":\"#/$defs/execution\"}",
      .doc = "Global knobs."},
     SECTION("state", "1024", "{\"$ref\":\"#/$defs/state_field\"}", read_state,
             "What is gathered across loops, and how."),
@@ -168,17 +168,17 @@ static const struct rv_key pipeline_keys[] = {
                           "plan, execution, critic."),
     {"response", RV_KEY_MAP, AT(response), .keys = response_keys, .n_keys = RV_COUNT(response_keys),
      .doc = "Where the final response is."},
-    {"mcp", RV_KEY_MAP, AT(mcp), .keys = rv_mcp_offer_keys, .n_keys = RV_N_MCP_OFFER_KEYS,
+    {"mcp", RV_KEY_MAP, AT(mcp), .keys = config_mcp_offer_keys, .n_keys = RV_N_MCP_OFFER_KEYS,
      .doc = "How reeve offers the pipeline as an MCP server."},
     {"artifacts", RV_KEY_MAP, 0, .keys = artifacts_keys, .n_keys = RV_COUNT(artifacts_keys),
      .doc = "How artifacts are found in results of planned calls."},
     {"mock", RV_KEY_BOOL, AT(mock), .default_text = "false",
      .doc = "Use every stage's mock_handler, where it has one."},
     KEY_LIST(inputs, "What a stage that runs this pipeline has to give it; `inputs` in its expressions and prompts."),
-    SECTION("tests", "4096", "{\"$ref\":\"#/$defs/test\"}", rv_read_tests, "Tests of the pipeline."),
+    SECTION("tests", "4096", "{\"$ref\":\"#/$defs/test\"}", config_read_tests, "Tests of the pipeline."),
 };
-const struct rv_key_table rv_pipeline_table = {"pipeline", "A pipeline: the whole file", pipeline_keys,
-                                               RV_COUNT(pipeline_keys), NULL};
+const struct rv_key_table config_pipeline_table = {"pipeline", "A pipeline: the whole file", pipeline_keys,
+                                                   RV_COUNT(pipeline_keys), NULL};
 
 /* --- The steps --- */
 
@@ -189,13 +189,15 @@ static void reserve_files(struct rv_loader *l)
     size_t n = prompts && prompts->n <= RV_MAX_PROMPTS ? prompts->n : 0;
 
     n += agents && agents->n <= RV_MAX_STAGES ? agents->n : 0;
-    l->p->internal->files = rv_loader_array(l, n, sizeof *l->p->internal->files);
+    l->p->internal->files = config_loader_array(l, n, sizeof *l->p->internal->files);
     l->p->internal->cap_files = n;
 }
 
 static const struct rv_key_word *words_of(const struct rv_key *keys)
 {
-    return keys == pipeline_keys ? rv_pipeline_words : keys == rv_budget_table.keys ? rv_budget_words : NULL;
+    return keys == pipeline_keys              ? config_pipeline_words
+           : keys == config_budget_table.keys ? config_budget_words
+                                              : NULL;
 }
 
 static void read_all(struct rv_loader *l)
@@ -206,13 +208,13 @@ static void read_all(struct rv_loader *l)
 
     if (name && name->kind == RV_NODE_STR)
         r.owner_name = name->text.ptr;
-    rv_execution_defaults(l);
+    config_execution_defaults(l);
     reserve_files(l);
     rv_keys_read(&r, l->root, pipeline_keys, RV_COUNT(pipeline_keys), l->p);
     if (r.rc < 0)
         l->rc = r.rc;
     if (l->rc == 0 && l->p->schema_dir[0])
-        l->p->schema_dir = rv_loader_path(l, rv_str_of(l->p->schema_dir));
+        l->p->schema_dir = config_loader_path(l, rv_str_of(l->p->schema_dir));
 }
 
 /* False when the section of agents itself is broken or too long: every name would look unknown then. */
@@ -231,7 +233,7 @@ static void keep_given_models(struct rv_loader *l)
 
     if (!l->opts->models)
         return;
-    internal->given_models = rv_loader_array(l, n, sizeof *internal->given_models);
+    internal->given_models = config_loader_array(l, n, sizeof *internal->given_models);
     for (size_t i = 0; i < n && l->rc == 0; i++) {
         internal->given_models[i] = l->opts->models[i];
         internal->given_models[i].role = rv_arena_dup(l->arena, rv_str_of(l->opts->models[i].role));
@@ -248,8 +250,8 @@ static void keep_given_models(struct rv_loader *l)
 static int run_steps(struct rv_loader *l, rv_err **err)
 {
     static void (*const checks[])(struct rv_loader *) = {
-        rv_check_stages,    rv_check_groups, rv_check_work,  rv_check_budget,
-        rv_check_mcp_offer, rv_check_names,  rv_check_tests,
+        config_check_stages,    config_check_groups, config_check_work,  config_check_budget,
+        config_check_mcp_offer, config_check_names,  config_check_tests,
     };
 
     keep_given_models(l);
@@ -258,21 +260,21 @@ static int run_steps(struct rv_loader *l, rv_err **err)
     if (l->rc == 0)
         read_all(l);
     if (l->rc == 0)
-        rv_decide_planning(l);
+        config_decide_planning(l);
     if (l->rc == 0)
-        rv_resolve_fallbacks(l);
+        config_resolve_fallbacks(l);
     if (l->rc == 0)
-        rv_finish_agents(l);
+        config_finish_agents(l);
     for (size_t i = 0; i < RV_COUNT(checks) && l->rc == 0 && knows_stages(l); i++)
         checks[i](l);
     if (l->rc == 0)
         l->rc = rv_findings_check(l->findings, NULL);
     if (l->rc < 0)
         return RV_FAIL(err, l->rc, "load pipeline \"%s\"", l->p->file);
-    return rv_pipeline_link(l->p, err);
+    return config_pipeline_link(l->p, err);
 }
 
-struct rv_pipeline *rv_pipeline_blank(rv_str text, const char *name, const char *dir)
+struct rv_pipeline *config_pipeline_blank(rv_str text, const char *name, const char *dir)
 {
     struct rv_pipeline *p = calloc(1, sizeof *p);
 
@@ -301,7 +303,7 @@ static int load_take(struct rv_pipeline *p, const struct rv_node *root, const st
     int rc = run_steps(&l, err);
 
     rv_index_fini(&l.file_index);
-    rv_prices_free(l.prices);
+    config_prices_free(l.prices);
     if (rc < 0) {
         rv_pipeline_free(p);
         return rc;
@@ -315,7 +317,7 @@ int rv_pipeline_parse_with(rv_str text, const char *name, const char *dir, const
                            rv_findings *findings, struct rv_pipeline **out, rv_err **err)
 {
     size_t n_errors_before = rv_findings_n_errors(findings);
-    struct rv_pipeline *p = rv_pipeline_blank(text, name, dir);
+    struct rv_pipeline *p = config_pipeline_blank(text, name, dir);
     const struct rv_node *root;
 
     if (!p)
@@ -346,7 +348,7 @@ int rv_pipeline_of_value(json_object *keys, const char *name, rv_findings *findi
 
     rv_json_write(keys, &text);
     int rc = rv_buf_check(&text, "a pipeline", err);
-    struct rv_pipeline *p = rc == 0 ? rv_pipeline_blank(rv_buf_str(&text), name, ".") : NULL;
+    struct rv_pipeline *p = rc == 0 ? config_pipeline_blank(rv_buf_str(&text), name, ".") : NULL;
     const struct rv_node *root = NULL;
     if (p)
         root = rv_node_of_json(keys, &(struct rv_src){p->file, 1, 1}, p->internal->arena);
@@ -423,7 +425,7 @@ void rv_pipeline_free(struct rv_pipeline *p)
     if (p->internal) {
         for (size_t i = 0; i < p->internal->n_inner; i++)
             rv_pipeline_free(p->internal->inner[i]);
-        rv_links_fini(&p->internal->links);
+        config_links_fini(&p->internal->links);
         rv_index_fini(&p->internal->edges);
         rv_index_fini(&p->internal->output_index);
         for (size_t i = 0; i < p->internal->n_bound; i++)

@@ -23,7 +23,7 @@ RV_EACH_HAS_ROW(tasks, RV_N_MCP_OFFER_TASKS);
 static const struct rv_term_list task_list = {"mcp_tasks", "need of tasks", tasks, RV_COUNT(tasks)};
 
 #define AT(member) offsetof(struct rv_mcp_offer_config, member)
-const struct rv_key rv_mcp_offer_keys[RV_N_MCP_OFFER_KEYS] = {
+const struct rv_key config_mcp_offer_keys[RV_N_MCP_OFFER_KEYS] = {
     {"offer", RV_KEY_TERM, AT(kind), .terms = &offer_list, .default_text = "\"tool\"",
      .doc = "What the pipeline is to clients."},
     {"uri", RV_KEY_STR, AT(uri),
@@ -90,7 +90,7 @@ static void check_template(struct rv_loader *l, const struct rv_node *node, rv_s
         while (i < inputs->n && !rv_str_is(name, inputs->items[i]))
             i++;
         if (i == inputs->n) {
-            rv_name_hint(l->findings, name, "inputs", inputs->items, inputs->n, near);
+            config_name_hint(l->findings, name, "inputs", inputs->items, inputs->n, near);
             rv_findings_add(l->findings, RV_SEVERITY_ERROR, &node->src, near[0] ? near : hint,
                             "mcp: \"uri\" names \"%.*s\", which is not one of the inputs", RV_STR_ARG(name));
             return;
@@ -122,7 +122,7 @@ static void check_kind(struct rv_loader *l, const struct rv_node *map)
     }
 }
 
-void rv_check_mcp_offer(struct rv_loader *l)
+void config_check_mcp_offer(struct rv_loader *l)
 {
     const struct rv_node *map = rv_node_get(l->root, "mcp"), *uri = rv_node_get(map, "uri");
 

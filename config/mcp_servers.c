@@ -48,12 +48,12 @@ static const struct rv_key tool_keys[] = {
     {"timeout_ms", RV_KEY_INT, TOOL(timeout_ms), .min = 1, .max = 86400000,
      .doc = "Limit of one call; unset: the server's."},
 };
-const struct rv_key_table rv_mcp_tool_table = {"mcp_tool", "What holds for one tool of an MCP server", tool_keys,
-                                               RV_COUNT(tool_keys), NULL};
+const struct rv_key_table config_mcp_tool_table = {"mcp_tool", "What holds for one tool of an MCP server", tool_keys,
+                                                   RV_COUNT(tool_keys), NULL};
 
 static const char *arena_text(struct rv_loader *l, rv_str text)
 {
-    char *copy = rv_loader_array(l, text.len + 1, 1);
+    char *copy = config_loader_array(l, text.len + 1, 1);
 
     if (copy && text.len)
         memcpy(copy, text.ptr, text.len);
@@ -63,10 +63,10 @@ static const char *arena_text(struct rv_loader *l, rv_str text)
 static void read_tools(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
     struct rv_mcp_server_config *s = (struct rv_mcp_server_config *)((char *)target - AT(tools));
-    struct rv_loader *l = rv_loader_of(r);
+    struct rv_loader *l = config_loader_of(r);
     const char *outer = r->path;
 
-    s->tools = rv_loader_items(
+    s->tools = config_loader_items(
         r, node, "tools", RV_MAP_OF("a map from tool to its keys", RV_MAX_MCP_TOOLS, sizeof *s->tools), &s->n_tools);
     for (size_t i = 0; i < s->n_tools && l->rc == 0; i++) {
         struct rv_mcp_tool_config *t = &s->tools[i];
@@ -93,7 +93,7 @@ static void read_texts(struct rv_key_reader *r, const struct rv_node *node, cons
             return;
         }
     json_object_put(*out);
-    *out = rv_resolve_indirections(rv_loader_of(r), node, &how);
+    *out = config_resolve_indirections(config_loader_of(r), node, &how);
 }
 
 static void read_env(struct rv_key_reader *r, const struct rv_node *node, void *target)
@@ -260,7 +260,7 @@ static const struct rv_key server_keys[] = {
      .schema = "{\"type\":\"object\",\"additionalProperties\":{\"$ref\":\"#/$defs/mcp_tool\"}}",
      .doc = "What holds for single tools, by their names at the server."},
 };
-const struct rv_key_table rv_mcp_server_table = {
+const struct rv_key_table config_mcp_server_table = {
     "mcp_server", "An MCP server", server_keys, RV_COUNT(server_keys),
     "\"oneOf\":[{\"required\":[\"command\"]},{\"required\":[\"openapi\"]},{\"required\":[\"url\"],"
     "\"not\":{\"required\":[\"openapi\"]}}]"};
@@ -275,16 +275,16 @@ static bool is_server_name(rv_str name)
 
 static void resolve_paths(struct rv_loader *l, struct rv_mcp_server_config *s)
 {
-    s->cwd = s->cwd && s->cwd[0] ? rv_loader_path(l, rv_str_of(s->cwd)) : l->p->dir;
+    s->cwd = s->cwd && s->cwd[0] ? config_loader_path(l, rv_str_of(s->cwd)) : l->p->dir;
     if (s->catalog && s->catalog[0])
-        s->catalog = rv_loader_path(l, rv_str_of(s->catalog));
+        s->catalog = config_loader_path(l, rv_str_of(s->catalog));
     if (s->has_openapi && s->openapi[0] && strncmp(s->openapi, "http://", 7) != 0 &&
         strncmp(s->openapi, "https://", 8) != 0)
-        s->openapi = rv_loader_path(l, rv_str_of(s->openapi));
+        s->openapi = config_loader_path(l, rv_str_of(s->openapi));
     if (!s->cwd || !s->catalog || !s->openapi)
         s->cwd = s->catalog = s->openapi = ""; /* out of memory, recorded */
     for (size_t i = 0; i < s->roots.n; i++) {
-        const char *path = rv_loader_path(l, rv_str_of(s->roots.items[i]));
+        const char *path = config_loader_path(l, rv_str_of(s->roots.items[i]));
         if (path)
             s->roots.items[i] = path;
     }
@@ -348,7 +348,7 @@ static void check_rest(struct rv_key_reader *r, const struct rv_node *node, cons
 
 static const struct rv_key_word *words_of(const struct rv_key *keys)
 {
-    return keys == server_keys ? rv_server_words : NULL;
+    return keys == server_keys ? config_server_words : NULL;
 }
 
 static void read_server(struct rv_loader *l, const struct rv_node *key, const struct rv_node *node,
@@ -383,16 +383,16 @@ static void read_server(struct rv_loader *l, const struct rv_node *key, const st
         l->rc = r.rc;
 }
 
-void rv_read_mcp_servers(struct rv_key_reader *r, const struct rv_node *node, void *target)
+void config_read_mcp_servers(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
-    struct rv_loader *l = rv_loader_of(r);
+    struct rv_loader *l = config_loader_of(r);
     size_t n;
 
     (void)target;
     l->p->mcp_servers =
-        rv_loader_items(r, node, "mcp_servers",
-                        RV_MAP_OF("a map from name to server", RV_MAX_MCP_SERVERS, sizeof *l->p->mcp_servers), &n);
-    l->p->internal->mcp_servers = rv_loader_array(l, n, sizeof *l->p->internal->mcp_servers);
+        config_loader_items(r, node, "mcp_servers",
+                            RV_MAP_OF("a map from name to server", RV_MAX_MCP_SERVERS, sizeof *l->p->mcp_servers), &n);
+    l->p->internal->mcp_servers = config_loader_array(l, n, sizeof *l->p->internal->mcp_servers);
     for (size_t i = 0; i < n && l->rc == 0; i++) {
         l->p->internal->mcp_servers[i] = node->items[i];
         l->p->n_mcp_servers = i + 1;

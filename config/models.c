@@ -27,7 +27,8 @@ static const struct rv_key price_keys[] = {
     USD(cache_write, false, offsetof(struct raw_price, has_cache_write),
         "The same for input that it puts there; unset: as other input."),
 };
-const struct rv_key_table rv_price_table = {"price", "The price of a model", price_keys, RV_COUNT(price_keys), NULL};
+const struct rv_key_table config_price_table = {"price", "The price of a model", price_keys, RV_COUNT(price_keys),
+                                                NULL};
 
 #define QUIRK(key, text)                                                                                               \
     {                                                                                                                  \
@@ -76,7 +77,7 @@ static void check_options(struct rv_key_reader *r, const struct rv_node *node, v
         return;
     }
     for (size_t i = 0; i < node->n; i++) {
-        if (rv_model_key_is_sent(node->keys[i]->text))
+        if (config_model_key_is_sent(node->keys[i]->text))
             rv_keys_finding(r, RV_SEVERITY_ERROR, &node->keys[i]->src, "write it beside \"options\"",
                             "options.%s is a key of the model itself", node->keys[i]->text.ptr);
     }
@@ -134,11 +135,11 @@ static const struct rv_key model_keys[] = {
     TEXT(ca_file, "Certificates that are trusted instead of the system's."),
     TEXT(proxy, "Address of a proxy; unset: the usual variables."),
 };
-const struct rv_key_table rv_model_table = {
+const struct rv_key_table config_model_table = {
     "model", "A model behind a role; the keys from base_url on, and options, go to its provider", model_keys,
     RV_COUNT(model_keys), "\"anyOf\":[{\"required\":[\"model\"]},{\"required\":[\"provider\"]}]"};
 
-bool rv_model_key_is_sent(rv_str name)
+bool config_model_key_is_sent(rv_str name)
 {
     bool after = false;
 
@@ -164,7 +165,7 @@ static int64_t micro_usd_near(double usd)
     return (int64_t)(usd * 1e6 + 0.5);
 }
 
-struct rv_price rv_price_of(const struct raw_price *raw)
+struct rv_price config_price_of(const struct raw_price *raw)
 {
     return (struct rv_price){
         .input = micro_usd_near(raw->input),
@@ -194,7 +195,7 @@ static const char *model_text(struct model_read *m, const struct rv_node *node)
     if (!node || node->kind != RV_NODE_STR)
         return NULL;
     m->how.replaced = false;
-    value = rv_resolve_indirections(m->l, node, &m->how);
+    value = config_resolve_indirections(m->l, node, &m->how);
     m->written->hides_name = m->written->hides_name || m->how.replaced;
     if (value) {
         text = rv_arena_dup(m->l->arena, rv_json_str(value));
@@ -246,7 +247,7 @@ static void read_option(struct model_read *m, const struct rv_node *key, const s
 {
     bool is_whole = node->kind == RV_NODE_FLOAT && model_key_is_int(key->text) && fabs(node->f64) < 1e15;
     json_object *value = is_whole ? json_object_new_int64((int64_t)node->f64) /* 3.0 is 3, as everywhere */
-                                  : rv_resolve_indirections(m->l, node, &m->how);
+                                  : config_resolve_indirections(m->l, node, &m->how);
 
     if (!value && is_whole)
         m->l->rc = RV_E_NOMEM;
@@ -260,7 +261,7 @@ static void read_options(struct model_read *m, const struct rv_node *map)
     const struct rv_node *options = rv_node_get(map, "options");
 
     for (size_t i = 0; i < map->n && m->l->rc == 0; i++)
-        if (rv_model_key_is_sent(map->keys[i]->text))
+        if (config_model_key_is_sent(map->keys[i]->text))
             read_option(m, map->keys[i], map->items[i]);
     for (size_t i = 0; options && options->kind == RV_NODE_MAP && i < options->n && m->l->rc == 0; i++)
         read_option(m, options->keys[i], options->items[i]);
@@ -269,14 +270,14 @@ static void read_options(struct model_read *m, const struct rv_node *map)
 static void read_mapping(struct model_read *m, const struct rv_node *map)
 {
     struct raw_model raw = {.model = *m->out};
-    const struct rv_key_table *table = &rv_model_table;
+    const struct rv_key_table *table = &config_model_table;
     const struct rv_node *provider_node = rv_node_get(map, "provider");
     const struct rv_node *model_node = rv_node_get(map, "model");
     const char *provider;
     const char *model;
 
     rv_keys_read(m->reader, map, table->keys, table->n_keys, &raw);
-    raw.model.price = rv_price_of(&raw.price);
+    raw.model.price = config_price_of(&raw.price);
     *m->out = raw.model;
     m->how.missing_ok = raw.model.optional && !m->l->opts->models;
     if (m->chosen && m->chosen->replaces) {
@@ -310,7 +311,7 @@ static const struct rv_chosen_model *find_chosen(const struct rv_pipeline_opts *
     return NULL;
 }
 
-void rv_split_model(const char *name, rv_str *provider, const char **model)
+void config_split_model(const char *name, rv_str *provider, const char **model)
 {
     const char *colon = strchr(name, ':');
 
@@ -326,14 +327,14 @@ static const struct rv_chosen_model *replace(struct rv_loader *l, const char *ro
 
     if (!l->opts->model || l->opts->models)
         return find_chosen(l->opts, role);
-    rv_split_model(l->opts->model, &provider, &model);
+    config_split_model(l->opts->model, &provider, &model);
     *to = (struct rv_chosen_model){.role = role, .provider = rv_arena_dup(l->arena, provider), .replaces = true};
     to->model = model;
     if (!to->provider) {
         l->rc = RV_E_NOMEM;
         return NULL;
     }
-    rv_prices_find(l, to->provider, to->model, to);
+    config_prices_find(l, to->provider, to->model, to);
     return to;
 }
 
@@ -358,7 +359,7 @@ static void set_price(struct model_read *m)
     struct rv_chosen_model found = {.role = NULL};
 
     if (!from && !m->l->opts->models && out->provider[0]) {
-        rv_prices_find(m->l, out->provider, out->model, &found);
+        config_prices_find(m->l, out->provider, out->model, &found);
         from = &found;
     }
     if (!from)
@@ -372,7 +373,7 @@ static void set_price(struct model_read *m)
 
 static const struct rv_key_word *words_of(const struct rv_key *keys)
 {
-    return keys == rv_model_table.keys ? rv_model_words : NULL;
+    return keys == config_model_table.keys ? config_model_words : NULL;
 }
 
 static void read_model(struct rv_loader *l, const struct rv_node *key, const struct rv_node *node,
@@ -437,20 +438,20 @@ static void note_chosen(struct rv_loader *l, const struct rv_model_config *model
     note->replaces = model->is_replaced;
 }
 
-void rv_read_models(struct rv_key_reader *r, const struct rv_node *node, void *target)
+void config_read_models(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
-    struct rv_loader *l = rv_loader_of(r);
+    struct rv_loader *l = config_loader_of(r);
     struct rv_pipeline_internal *internal = l->p->internal;
     size_t n;
 
     (void)target;
-    l->p->models = rv_loader_items(r, node, "models",
-                                   RV_MAP_OF("a map from role to model", RV_MAX_MODELS, sizeof *l->p->models), &n);
+    l->p->models = config_loader_items(r, node, "models",
+                                       RV_MAP_OF("a map from role to model", RV_MAX_MODELS, sizeof *l->p->models), &n);
     if (!l->p->models)
         return;
     internal->has_models = true;
-    internal->models = rv_loader_array(l, n, sizeof *internal->models);
-    internal->chosen_models = rv_loader_array(l, n, sizeof *internal->chosen_models);
+    internal->models = config_loader_array(l, n, sizeof *internal->models);
+    internal->chosen_models = config_loader_array(l, n, sizeof *internal->chosen_models);
     for (size_t i = 0; i < n && l->rc == 0; i++) {
         struct rv_model_config *out = &l->p->models[l->p->n_models];
         struct rv_written *written = &internal->models[l->p->n_models];

@@ -33,7 +33,7 @@ struct value_names {
 
 static struct value_names collect_names(struct rv_loader *l)
 {
-    struct value_names names = {rv_loader_array(l, RV_COUNT(roots) + l->p->n_agents, sizeof(char *)), 0, 0};
+    struct value_names names = {config_loader_array(l, RV_COUNT(roots) + l->p->n_agents, sizeof(char *)), 0, 0};
 
     if (!names.items)
         return names;
@@ -125,7 +125,7 @@ static bool has_field(const struct output_fields *fields, rv_str field)
 static void hint_fields(struct rv_loader *l, const struct output_fields *fields, rv_str field, char *hint)
 {
     size_t n = fields->properties ? (size_t)json_object_object_length(fields->properties) : 0;
-    const char **names = rv_loader_array(l, n + 1, sizeof *names);
+    const char **names = config_loader_array(l, n + 1, sizeof *names);
     size_t i = 0;
 
     hint[0] = '\0';
@@ -139,7 +139,7 @@ static void hint_fields(struct rv_loader *l, const struct output_fields *fields,
             names[i++] = name;
         }
     }
-    rv_name_hint(l->findings, field, "fields", names, i, hint);
+    config_name_hint(l->findings, field, "fields", names, i, hint);
 }
 
 /* A field that the output of no stage with that key can have; the hint names the fields of the last one. */
@@ -186,7 +186,7 @@ static void check_output(struct rv_loader *l, const struct use *use, rv_str key,
     char hint[RV_HINT_MAX];
 
     if (rv_index_get(&l->p->internal->output_index, key) < 0) {
-        rv_name_hint(l->findings, key, "output keys", names->items, names->n_outputs, hint);
+        config_name_hint(l->findings, key, "output keys", names->items, names->n_outputs, hint);
         rv_findings_add(l->findings, use->severity, &use->src, hint,
                         "%s names the output \"%.*s\", which no stage makes", use->what,
                         RV_STR_ARG(rv_utf8_cut(key, 100)));
@@ -248,7 +248,7 @@ static void check_placeholder(struct rv_loader *l, const char *what, const struc
     } else if (rv_index_get(&l->p->internal->output_index, place->root) >= 0) {
         check_output(l, &use, place->root, place->field, place->is_test, names);
     } else {
-        rv_name_hint(l->findings, place->root, "names", names->items, names->n, hint);
+        config_name_hint(l->findings, place->root, "names", names->items, names->n, hint);
         rv_findings_add(l->findings, severity, &use.src, hint, "%s can have no value: nothing is called \"%.*s\"",
                         begin, RV_STR_ARG(rv_utf8_cut(place->root, 100)));
     }
@@ -408,8 +408,8 @@ static void place_noted(struct rv_loader *l, const struct rv_noted_text *text, c
 static void check_place_names(struct rv_loader *l)
 {
     const struct rv_pipeline *p = l->p;
-    unsigned *has = rv_loader_array(l, p->n_agents, sizeof *has), all = p->inputs.n > 0 ? 1U << NAME_INPUTS : 0;
-    unsigned *of_prompt = rv_loader_array(l, p->n_prompts, sizeof *of_prompt);
+    unsigned *has = config_loader_array(l, p->n_agents, sizeof *has), all = p->inputs.n > 0 ? 1U << NAME_INPUTS : 0;
+    unsigned *of_prompt = config_loader_array(l, p->n_prompts, sizeof *of_prompt);
     rv_index prompts = {NULL, 0, 0};
 
     if (!has || !of_prompt)
@@ -440,7 +440,7 @@ static void check_place_names(struct rv_loader *l)
     rv_index_fini(&prompts);
 }
 
-void rv_check_names(struct rv_loader *l)
+void config_check_names(struct rv_loader *l)
 {
     check_values(l);
     if (l->rc == 0)

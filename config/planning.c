@@ -13,7 +13,7 @@ static const struct rv_term strategies[] = {
     [RV_STRATEGY_STANDARD] = {"standard", "each reply of the model may call tools, until one calls none"},
 };
 RV_EACH_HAS_ROW(strategies, RV_N_STRATEGIES);
-const struct rv_term_list rv_strategy_list = {"strategy", "strategy", strategies, RV_COUNT(strategies)};
+const struct rv_term_list config_strategy_list = {"strategy", "strategy", strategies, RV_COUNT(strategies)};
 
 static const struct rv_term unschematized[] = {
     [RV_UNSCHEMATIZED_REJECT] = {"reject", "no: the plan is refused"},
@@ -54,7 +54,7 @@ static const struct rv_term_list confirmer_list = {"confirmer", "confirmer", con
 #define MAX_CALLS 128      /* as many as one reply of a model may ask for */
 #define MAX_AGAIN 10       /* more questions do not make a better plan */
 
-const struct rv_key rv_plan_keys[RV_N_PLAN_KEYS] = {
+const struct rv_key config_plan_keys[RV_N_PLAN_KEYS] = {
     NUMBER(max_calls, 1, MAX_CALLS, "16", "Calls of one plan; a longer plan is refused."),
     NUMBER(max_repairs, 0, MAX_AGAIN, "0",
            "How often the model is told what is wrong with its plan and plans again, for each plan."),
@@ -69,7 +69,7 @@ const struct rv_key rv_plan_keys[RV_N_PLAN_KEYS] = {
          "Whether a plan may refer to the output of a tool that declares no schema."),
 };
 
-const struct rv_key rv_execute_keys[RV_N_EXECUTE_KEYS] = {
+const struct rv_key config_execute_keys[RV_N_EXECUTE_KEYS] = {
     NUMBER(parallelism, 1, 64, "1",
            "How many calls that only read may be under way at once; results are as if one followed the other."),
     NUMBER(max_total_ms, 1, MAX_MS, "300000", "Time of all calls of a visit; the waits for a person do not count."),
@@ -78,20 +78,20 @@ const struct rv_key rv_execute_keys[RV_N_EXECUTE_KEYS] = {
     WORD(confirmer, confirmer_list, "\"none\"", "Who says it."),
 };
 
-const struct rv_key rv_respond_keys[RV_N_RESPOND_KEYS] = {
+const struct rv_key config_respond_keys[RV_N_RESPOND_KEYS] = {
     NUMBER(max_output_bytes, 16, 1048576, "16384", "Longest output of a call; a longer one is cut."),
     NUMBER(max_summary_bytes, 256, 4194304, "65536", "All results together; the last outputs are cut first."),
 };
 
 /* Read once for a pipeline: most of its agents do not plan. */
-void rv_planning_defaults(struct rv_loader *l, struct rv_key_reader *r, struct rv_agent *a)
+void config_planning_defaults(struct rv_loader *l, struct rv_key_reader *r, struct rv_agent *a)
 {
     const struct rv_node none = {.kind = RV_NODE_MAP};
 
     if (!l->has_planning) {
-        rv_keys_read(r, &none, rv_plan_keys, RV_N_PLAN_KEYS, &l->planning);
-        rv_keys_read(r, &none, rv_execute_keys, RV_N_EXECUTE_KEYS, &l->planning);
-        rv_keys_read(r, &none, rv_respond_keys, RV_N_RESPOND_KEYS, &l->planning);
+        rv_keys_read(r, &none, config_plan_keys, RV_N_PLAN_KEYS, &l->planning);
+        rv_keys_read(r, &none, config_execute_keys, RV_N_EXECUTE_KEYS, &l->planning);
+        rv_keys_read(r, &none, config_respond_keys, RV_N_RESPOND_KEYS, &l->planning);
         l->has_planning = true;
     }
     a->planning = l->planning;
@@ -147,7 +147,7 @@ static bool plans(const struct rv_pipeline *p, const struct rv_agent *a)
     return !a->declared.name[0] && can_plan(a) && has_servers(p, a);
 }
 
-void rv_decide_planning(struct rv_loader *l)
+void config_decide_planning(struct rv_loader *l)
 {
     for (size_t i = 0; i < l->p->n_agents; i++) {
         struct rv_agent *a = &l->p->agents[i];
@@ -198,7 +198,7 @@ static void warn_of_rounds(struct rv_loader *l, const struct rv_agent *a)
     }
 }
 
-void rv_check_planning(struct rv_loader *l, const struct rv_agent *a)
+void config_check_planning(struct rv_loader *l, const struct rv_agent *a)
 {
     const struct rv_src *src = &a->planning.strategy_src;
 
@@ -223,13 +223,13 @@ static void write_term(rv_jw *w, const char *key, const struct rv_term_list *lis
     rv_jw_kv_text(w, key, list->terms[value].text);
 }
 
-void rv_planning_explain(const struct rv_agent *a, rv_jw *w)
+void config_planning_explain(const struct rv_agent *a, rv_jw *w)
 {
     const struct rv_agent_planning *p = &a->planning;
 
     if (!rv_plans(&a->planning))
         return;
-    write_term(w, "strategy", &rv_strategy_list, RV_STRATEGY_PLANNED);
+    write_term(w, "strategy", &config_strategy_list, RV_STRATEGY_PLANNED);
     rv_jw_key(w, "plan");
     rv_jw_obj(w);
     rv_jw_kv_int(w, "max_calls", p->max_calls);

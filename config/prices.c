@@ -28,7 +28,7 @@ struct rv_prices {
     size_t n;
 };
 
-void rv_prices_free(struct rv_prices *prices)
+void config_prices_free(struct rv_prices *prices)
 {
     if (!prices)
         return;
@@ -91,7 +91,7 @@ static void read_row(struct rv_loader *l, const struct rv_node *key, const struc
     if (r.rc < 0)
         l->rc = r.rc;
     l->prices->rows[l->prices->n++] =
-        (struct rv_price_row){.name = key->text.ptr, .price = rv_price_of(&raw.price), .window = raw.window};
+        (struct rv_price_row){.name = key->text.ptr, .price = config_price_of(&raw.price), .window = raw.window};
 }
 
 static void read_table(struct rv_loader *l, const char *path)
@@ -220,7 +220,7 @@ static void find(struct rv_loader *l, const struct rv_prices *own, const char *p
     if (name.rc == 0) {
         if (own)
             look(own->rows, own->n, rv_buf_cstr(&name), &best, &best_fit);
-        look(rv_price_rows, rv_n_price_rows, rv_buf_cstr(&name), &best, &best_fit);
+        look(config_price_rows, config_n_price_rows, rv_buf_cstr(&name), &best, &best_fit);
     } else {
         l->rc = name.rc == RV_E_NOMEM ? RV_E_NOMEM : l->rc;
     }
@@ -238,13 +238,14 @@ static bool is_priced(const char *provider)
     return strcmp(provider, "scripted") != 0;
 }
 
-void rv_prices_find(struct rv_loader *l, const char *provider, const char *model, struct rv_chosen_model *out)
+void config_prices_find(struct rv_loader *l, const char *provider, const char *model, struct rv_chosen_model *out)
 {
     if (is_priced(provider) && open_table(l))
         find(l, l->prices, provider, model, out);
 }
 
-void rv_prices_find_built_in(struct rv_loader *l, const char *provider, const char *model, struct rv_chosen_model *out)
+void config_prices_find_built_in(struct rv_loader *l, const char *provider, const char *model,
+                                 struct rv_chosen_model *out)
 {
     if (is_priced(provider))
         find(l, NULL, provider, model, out);
@@ -260,12 +261,12 @@ static const struct rv_key budget_keys[] = {
     {"usd", RV_KEY_FLOAT, offsetof(struct raw_budget, usd), .required = true, .min = 0, .max = RV_MAX_USD,
      .doc = "US dollars, a micro-dollar at least; what is less is left out."},
 };
-const struct rv_key_table rv_budget_table = {"budget", "What one run may cost, with everything it starts", budget_keys,
-                                             RV_COUNT(budget_keys), NULL};
+const struct rv_key_table config_budget_table = {"budget", "What one run may cost, with everything it starts",
+                                                 budget_keys, RV_COUNT(budget_keys), NULL};
 
-void rv_read_budget(struct rv_key_reader *r, const struct rv_node *node, void *target)
+void config_read_budget(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
-    struct rv_pipeline *p = rv_loader_of(r)->p;
+    struct rv_pipeline *p = config_loader_of(r)->p;
     const struct rv_node *usd = rv_node_get(node, "usd");
     size_t n_errors = rv_findings_n_errors(r->findings);
     struct raw_budget raw = {0};
@@ -314,7 +315,7 @@ static void mark_below(const struct rv_pipeline *all, const struct rv_pipeline *
             is_in_budget[i] = is_in_budget[i] || internal->inner[i] == p->agents[s].inner.pipeline;
 }
 
-void rv_mark_in_budget(const struct rv_pipeline *p, bool *is_in_budget)
+void config_mark_in_budget(const struct rv_pipeline *p, bool *is_in_budget)
 {
     if (p->has_budget)
         mark_below(p, p, is_in_budget);
@@ -323,9 +324,9 @@ void rv_mark_in_budget(const struct rv_pipeline *p, bool *is_in_budget)
             mark_below(p, p->internal->inner[i], is_in_budget);
 }
 
-void rv_check_prices(struct rv_loader *l, const struct rv_pipeline *p, bool is_in_budget, const bool *known)
+void config_check_prices(struct rv_loader *l, const struct rv_pipeline *p, bool is_in_budget, const bool *known)
 {
-    bool *used = rv_loader_array(l, p->n_models, sizeof *used);
+    bool *used = config_loader_array(l, p->n_models, sizeof *used);
 
     if (!used || (!p->has_budget && !is_in_budget))
         return;
@@ -341,16 +342,16 @@ void rv_check_prices(struct rv_loader *l, const struct rv_pipeline *p, bool is_i
     }
 }
 
-void rv_check_budget(struct rv_loader *l)
+void config_check_budget(struct rv_loader *l)
 {
     size_t n = l->p->internal->n_inner;
-    bool *is_in_budget = n > 0 ? rv_loader_array(l, n, sizeof *is_in_budget) : NULL;
+    bool *is_in_budget = n > 0 ? config_loader_array(l, n, sizeof *is_in_budget) : NULL;
 
-    rv_check_prices(l, l->p, false, NULL);
+    config_check_prices(l, l->p, false, NULL);
     if (!is_in_budget)
         return;
-    rv_mark_in_budget(l->p, is_in_budget);
+    config_mark_in_budget(l->p, is_in_budget);
     for (size_t i = 0; i < n; i++) /* a budget of its own was looked at when it was loaded */
         if (!l->p->internal->inner[i]->has_budget)
-            rv_check_prices(l, l->p->internal->inner[i], is_in_budget[i], NULL);
+            config_check_prices(l, l->p->internal->inner[i], is_in_budget[i], NULL);
 }

@@ -16,8 +16,8 @@ static const struct rv_key example_keys[] = {
     {"assistant", RV_KEY_STR, offsetof(struct raw_example, assistant), .required = true,
      .doc = "What it is to have answered; with placeholders, too."},
 };
-const struct rv_key_table rv_example_table = {"example", "An example for a model", example_keys, RV_COUNT(example_keys),
-                                              NULL};
+const struct rv_key_table config_example_table = {"example", "An example for a model", example_keys,
+                                                  RV_COUNT(example_keys), NULL};
 
 /* One text of an example, compiled; NULL: it is missing or not a text, and reading the keys has told so. */
 static rv_template *compile(struct rv_key_reader *r, const struct rv_node *node, const char *key)
@@ -26,7 +26,7 @@ static rv_template *compile(struct rv_key_reader *r, const struct rv_node *node,
     char label[48];
 
     snprintf(label, sizeof label, "%s%s", r->path, key);
-    return text && text->kind == RV_NODE_STR ? rv_loader_template(r, text, label) : NULL;
+    return text && text->kind == RV_NODE_STR ? config_loader_template(r, text, label) : NULL;
 }
 
 static void read_example(struct rv_key_reader *r, const struct rv_node *node, size_t i, struct rv_example *out)
@@ -43,31 +43,31 @@ static void read_example(struct rv_key_reader *r, const struct rv_node *node, si
     r->path = outer;
 }
 
-void rv_read_examples(struct rv_key_reader *r, const struct rv_node *node, void *target)
+void config_read_examples(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
     struct rv_agent_model *m = (struct rv_agent_model *)((char *)target - offsetof(struct rv_agent_model, examples));
 
-    m->examples = rv_loader_items(r, node, "examples",
-                                  RV_LIST_OF("a list of maps", RV_MAX_EXAMPLES, sizeof *m->examples), &m->n_examples);
+    m->examples = config_loader_items(
+        r, node, "examples", RV_LIST_OF("a list of maps", RV_MAX_EXAMPLES, sizeof *m->examples), &m->n_examples);
     for (size_t i = 0; i < m->n_examples; i++)
         read_example(r, node->items[i], i, &m->examples[i]);
 }
 
 /* --- Attachments --- */
 
-void rv_read_attachments(struct rv_key_reader *r, const struct rv_node *node, void *target)
+void config_read_attachments(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
     struct rv_agent_model *m = (struct rv_agent_model *)((char *)target - offsetof(struct rv_agent_model, attachments));
 
-    m->attachments = rv_loader_items(r, node, "attachments",
-                                     RV_LIST_OF("a list of expressions", RV_MAX_ATTACHMENTS, sizeof *m->attachments),
-                                     &m->n_attachments);
+    m->attachments = config_loader_items(
+        r, node, "attachments", RV_LIST_OF("a list of expressions", RV_MAX_ATTACHMENTS, sizeof *m->attachments),
+        &m->n_attachments);
     for (size_t i = 0; i < m->n_attachments; i++) {
         char label[48];
 
         snprintf(label, sizeof label, "attachments[%zu]", i);
         if (node->items[i]->kind == RV_NODE_STR)
-            m->attachments[i] = rv_loader_expr(r, node->items[i], label, RV_TEXT_BEFORE_OUTPUT);
+            m->attachments[i] = config_loader_expr(r, node->items[i], label, RV_TEXT_BEFORE_OUTPUT);
         else
             rv_keys_wrong_type(r, node->items[i], label, "an expression");
     }
@@ -75,7 +75,7 @@ void rv_read_attachments(struct rv_key_reader *r, const struct rv_node *node, vo
 
 /* --- All of them --- */
 
-void rv_check_request_keys(struct rv_loader *l, const struct rv_agent *a)
+void config_check_request_keys(struct rv_loader *l, const struct rv_agent *a)
 {
     const struct {
         const char *key;

@@ -8,7 +8,7 @@
 
 /* --- Fallbacks --- */
 
-bool rv_is_dropped_role(const struct rv_pipeline *p, const char *role)
+bool config_is_dropped_role(const struct rv_pipeline *p, const char *role)
 {
     for (size_t i = 0; i < p->internal->n_chosen_models; i++)
         if (!p->internal->chosen_models[i].provider && strcmp(p->internal->chosen_models[i].role, role) == 0)
@@ -18,14 +18,14 @@ bool rv_is_dropped_role(const struct rv_pipeline *p, const char *role)
 
 static void unknown_role(struct rv_loader *l, const struct rv_model_config *m, size_t at)
 {
-    const char **roles = rv_loader_array(l, l->p->n_models, sizeof *roles);
+    const char **roles = config_loader_array(l, l->p->n_models, sizeof *roles);
     char hint[RV_HINT_MAX];
 
     if (!roles)
         return;
     for (size_t i = 0; i < l->p->n_models; i++)
         roles[i] = l->p->models[i].role;
-    rv_name_hint(l->findings, rv_str_of(m->fallback.items[at]), "roles", roles, l->p->n_models, hint);
+    config_name_hint(l->findings, rv_str_of(m->fallback.items[at]), "roles", roles, l->p->n_models, hint);
     rv_findings_add(l->findings, RV_SEVERITY_ERROR, &m->fallback.srcs[at], hint,
                     "model \"%s\": fallback names \"%s\", which is not a role of models", m->role,
                     m->fallback.items[at]);
@@ -37,7 +37,7 @@ static void resolve(struct rv_loader *l, struct rv_model_config *m)
     struct rv_str_list *list = &m->fallback;
     size_t kept = 0;
 
-    m->fallback_models = rv_loader_array(l, list->n, sizeof *m->fallback_models);
+    m->fallback_models = config_loader_array(l, list->n, sizeof *m->fallback_models);
     for (size_t i = 0; i < list->n && l->rc == 0; i++) {
         const struct rv_model_config *other = rv_pipeline_find_model(l->p, rv_str_of(list->items[i]));
 
@@ -48,7 +48,7 @@ static void resolve(struct rv_loader *l, struct rv_model_config *m)
             list->items[kept] = list->items[i];
             list->srcs[kept] = list->srcs[i];
             m->fallback_models[kept++] = other;
-        } else if (!rv_is_dropped_role(l->p, list->items[i])) {
+        } else if (!config_is_dropped_role(l->p, list->items[i])) {
             unknown_role(l, m, i);
         }
     }
@@ -77,9 +77,9 @@ static void find_circle(struct rv_loader *l, const struct rv_model_config *m, en
     *mark = DONE;
 }
 
-void rv_resolve_fallbacks(struct rv_loader *l)
+void config_resolve_fallbacks(struct rv_loader *l)
 {
-    enum mark *marks = rv_loader_array(l, l->p->n_models, sizeof *marks);
+    enum mark *marks = config_loader_array(l, l->p->n_models, sizeof *marks);
 
     for (size_t i = 0; i < l->p->n_models && l->rc == 0; i++)
         resolve(l, &l->p->models[i]);
@@ -96,20 +96,20 @@ static const struct rv_model_config **moved_fallbacks(struct rv_loader *l, const
                                                       const struct rv_model_config *from,
                                                       const struct rv_model_config *to)
 {
-    const struct rv_model_config **list = rv_loader_array(l, m->fallback.n, sizeof *list);
+    const struct rv_model_config **list = config_loader_array(l, m->fallback.n, sizeof *list);
 
     for (size_t i = 0; list && i < m->fallback.n; i++)
         list[i] = to + (m->fallback_models[i] - from);
     return list;
 }
 
-void rv_reserve_models(struct rv_loader *l, const struct rv_pipeline *from, size_t n_more)
+void config_reserve_models(struct rv_loader *l, const struct rv_pipeline *from, size_t n_more)
 {
     const struct rv_pipeline_internal *old = from->internal;
     struct rv_pipeline_internal *internal = l->p->internal;
-    struct rv_model_config *models = rv_loader_array(l, from->n_models + n_more, sizeof *models);
-    struct rv_written *written = rv_loader_array(l, from->n_models + n_more, sizeof *written);
-    struct rv_chosen_model *chosen = rv_loader_array(l, old->n_chosen_models + n_more, sizeof *chosen);
+    struct rv_model_config *models = config_loader_array(l, from->n_models + n_more, sizeof *models);
+    struct rv_written *written = config_loader_array(l, from->n_models + n_more, sizeof *written);
+    struct rv_chosen_model *chosen = config_loader_array(l, old->n_chosen_models + n_more, sizeof *chosen);
 
     if (!models || !written || !chosen)
         return;
@@ -150,9 +150,9 @@ static void set_price(struct rv_loader *l, struct rv_model_config *m)
                 .has_price = true, .price = other->price, .max_input_tokens = other->max_input_tokens};
     }
     if (internal->borrows_models && !found.has_price)
-        rv_prices_find_built_in(l, m->provider, m->model, &found);
+        config_prices_find_built_in(l, m->provider, m->model, &found);
     else if (!internal->borrows_models && !internal->given_models)
-        rv_prices_find(l, m->provider, m->model, &found);
+        config_prices_find(l, m->provider, m->model, &found);
     m->max_input_tokens = found.max_input_tokens;
     m->has_price = m->price_from_table = found.has_price;
     m->price = found.price;
@@ -218,18 +218,18 @@ static bool find_replacement(const struct rv_pipeline_internal *internal, const 
         }
     if (!internal->model || internal->given_models)
         return false;
-    rv_split_model(internal->model, provider, model);
+    config_split_model(internal->model, provider, model);
     return true;
 }
 
-const char *rv_declare_model(struct rv_loader *l, const char *agent, const struct rv_agentdoc *doc)
+const char *config_declare_model(struct rv_loader *l, const char *agent, const struct rv_agentdoc *doc)
 {
     const char *role = role_of(l, agent), *model;
     struct rv_model_config *m;
     bool is_done = false;
     rv_str name;
 
-    rv_split_model(doc->model, &name, &model);
+    config_split_model(doc->model, &name, &model);
     bool is_replaced = role && find_replacement(l->p->internal, role, &name, &model);
     char *provider = rv_arena_dup(l->arena, name);
     if (!provider)

@@ -4,12 +4,13 @@
 #include "config/config_internal.h"
 
 static const struct rv_key_table *const tables[] = {
-    &rv_pipeline_table,    &rv_agent_table,       &rv_rule_table,        &rv_branch_table,       &rv_join_table,
-    &rv_ask_table,         &rv_client_tool_table, &rv_example_table,     &rv_edge_limit_table,   &rv_budget_table,
-    &rv_model_table,       &rv_price_table,       &rv_prompt_table,      &rv_capability_table,   &rv_mcp_server_table,
-    &rv_mcp_tool_table,    &rv_execution_table,   &rv_state_field_table, &rv_test_table,         &rv_test_input_table,
-    &rv_test_expect_table, &rv_test_error_table,  &rv_test_call_table,   &rv_test_similar_table, &rv_test_near_table,
-    &rv_test_judge_table,
+    &config_pipeline_table,    &config_agent_table,       &config_rule_table,        &config_branch_table,
+    &config_join_table,        &config_ask_table,         &config_client_tool_table, &config_example_table,
+    &config_edge_limit_table,  &config_budget_table,      &config_model_table,       &config_price_table,
+    &config_prompt_table,      &config_capability_table,  &config_mcp_server_table,  &config_mcp_tool_table,
+    &config_execution_table,   &config_state_field_table, &config_test_table,        &config_test_input_table,
+    &config_test_expect_table, &config_test_error_table,  &config_test_call_table,   &config_test_similar_table,
+    &config_test_near_table,   &config_test_judge_table,
 };
 
 /* What stands in the place of a value where a test has cases or a matrix: the text becomes the value of each. */
@@ -66,7 +67,7 @@ void rv_pipeline_write_reference(rv_buf *b)
         rv_keys_write_markdown(table->keys, table->n_keys, b);
         for (size_t k = 0; k < table->n_keys; k++) {
             const struct rv_key *key = &table->keys[k];
-            if (key->type != RV_KEY_MAP || key->keys == rv_price_table.keys)
+            if (key->type != RV_KEY_MAP || key->keys == config_price_table.keys)
                 continue;
             rv_buf_printf(b, "\n### %s.%s\n\n", table->name, key->name);
             rv_keys_write_markdown(key->keys, key->n_keys, b);

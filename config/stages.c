@@ -36,7 +36,7 @@ static bool after_met(const struct rv_pipeline *p, const enum rv_stage_state *st
     return true;
 }
 
-void rv_pipeline_mark_fallbacks(struct rv_pipeline *p)
+void config_pipeline_mark_fallbacks(struct rv_pipeline *p)
 {
     for (size_t i = 0; i < p->n_agents; i++)
         p->agents[i].routing.on_failure_only = false;
@@ -142,22 +142,22 @@ static int build_links(const struct rv_pipeline *p, struct rv_links *out, rv_err
 no_memory:
     rc = RV_FAIL(err, RV_E_NOMEM, "list the dependents of each stage");
 done:
-    rv_links_fini(&links);
+    config_links_fini(&links);
     free(next);
     free(seen);
     return rc;
 }
 
-void rv_links_fini(struct rv_links *links)
+void config_links_fini(struct rv_links *links)
 {
     free(links->items);
     free(links->start);
     *links = (struct rv_links){NULL, NULL};
 }
 
-int rv_pipeline_link(struct rv_pipeline *p, rv_err **err)
+int config_pipeline_link(struct rv_pipeline *p, rv_err **err)
 {
-    rv_links_fini(&p->internal->links);
+    config_links_fini(&p->internal->links);
     return build_links(p, &p->internal->links, err);
 }
 
@@ -356,7 +356,7 @@ static void index_stages(struct rv_loader *l)
 
 static int *resolve_list(struct rv_loader *l, const struct rv_str_list *list)
 {
-    int *indices = rv_loader_array(l, list->n, sizeof *indices);
+    int *indices = config_loader_array(l, list->n, sizeof *indices);
 
     for (size_t i = 0; indices && i < list->n; i++)
         indices[i] = rv_pipeline_find_stage(l->p, rv_str_of(list->items[i]));
@@ -417,7 +417,7 @@ static void collect_targets(struct rv_loader *l)
     struct rv_pipeline_internal *internal = l->p->internal;
     static const char *const special[] = {"end", "clarification", "confirmation"};
 
-    internal->target_names = rv_loader_array(l, l->p->n_agents + RV_COUNT(special), sizeof(char *));
+    internal->target_names = config_loader_array(l, l->p->n_agents + RV_COUNT(special), sizeof(char *));
     if (!internal->target_names)
         return;
     for (size_t i = 0; i < l->p->n_agents; i++)
@@ -434,7 +434,7 @@ static void keep_nodes(struct rv_loader *l)
 
     if (!list || list->kind != RV_NODE_LIST || list->n != l->p->n_agents)
         return;
-    l->p->internal->agent_nodes = nodes = rv_loader_array(l, list->n, sizeof *nodes);
+    l->p->internal->agent_nodes = nodes = config_loader_array(l, list->n, sizeof *nodes);
     for (size_t i = 0; nodes && i < list->n; i++)
         nodes[i] = list->items[l->p->agents[i].index];
 }
@@ -451,7 +451,7 @@ static void finish_pipeline(struct rv_pipeline *p)
 static void sort_agents(struct rv_loader *l)
 {
     struct rv_pipeline *p = l->p;
-    const struct rv_agent **places = rv_loader_array(l, p->n_agents, sizeof *places);
+    const struct rv_agent **places = config_loader_array(l, p->n_agents, sizeof *places);
     struct rv_agent *sorted;
     bool in_order = true;
 
@@ -463,14 +463,14 @@ static void sort_agents(struct rv_loader *l)
     if (!places || in_order)
         return;
     qsort(places, p->n_agents, sizeof *places, by_stage_order);
-    sorted = rv_loader_array(l, p->n_agents, sizeof *sorted);
+    sorted = config_loader_array(l, p->n_agents, sizeof *sorted);
     for (size_t i = 0; sorted && i < p->n_agents; i++)
         sorted[i] = *places[i];
     if (sorted)
         p->agents = sorted;
 }
 
-void rv_finish_agents(struct rv_loader *l)
+void config_finish_agents(struct rv_loader *l)
 {
     struct rv_pipeline *p = l->p;
 
@@ -478,7 +478,7 @@ void rv_finish_agents(struct rv_loader *l)
     if (l->rc < 0)
         return;
     keep_nodes(l);
-    p->stage_names = rv_loader_array(l, p->n_agents, sizeof *p->stage_names);
+    p->stage_names = config_loader_array(l, p->n_agents, sizeof *p->stage_names);
     if (!p->stage_names || l->rc < 0)
         return;
     index_stages(l);
@@ -486,7 +486,7 @@ void rv_finish_agents(struct rv_loader *l)
     for (size_t i = 0; i < p->n_agents && l->rc == 0; i++)
         finish_agent(l, &p->agents[i]);
     if (l->rc == 0)
-        rv_pipeline_mark_fallbacks(p);
+        config_pipeline_mark_fallbacks(p);
     if (l->rc == 0)
         collect_targets(l);
 }

@@ -11,12 +11,12 @@
 #define HINT_NAMES    16   /* more names in a hint are noise */
 #define NEAREST_NAMES 4000 /* candidates for a likely typo; each costs an edit distance */
 
-struct rv_loader *rv_loader_of(struct rv_key_reader *r)
+struct rv_loader *config_loader_of(struct rv_key_reader *r)
 {
     return r->user;
 }
 
-void *rv_loader_array(struct rv_loader *l, size_t n, size_t size)
+void *config_loader_array(struct rv_loader *l, size_t n, size_t size)
 {
     void *items = rv_arena_alloc(l->arena, (n > 0 ? n : 1) * size);
 
@@ -25,8 +25,8 @@ void *rv_loader_array(struct rv_loader *l, size_t n, size_t size)
     return items;
 }
 
-void *rv_loader_items(struct rv_key_reader *r, const struct rv_node *node, const char *key, const struct rv_items *want,
-                      size_t *n)
+void *config_loader_items(struct rv_key_reader *r, const struct rv_node *node, const char *key,
+                          const struct rv_items *want, size_t *n)
 {
     void *items = NULL;
 
@@ -36,12 +36,12 @@ void *rv_loader_items(struct rv_key_reader *r, const struct rv_node *node, const
     else if (node->n > want->max)
         rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, NULL, "%s has %zu entries (the limit is %zu)", key, node->n,
                         want->max);
-    else if ((items = rv_loader_array(rv_loader_of(r), node->n, want->size)))
+    else if ((items = config_loader_array(config_loader_of(r), node->n, want->size)))
         *n = node->n;
     return items;
 }
 
-const char *rv_loader_path(struct rv_loader *l, rv_str path)
+const char *config_loader_path(struct rv_loader *l, rv_str path)
 {
     rv_str dir = rv_str_of(l->p->dir);
     char *joined;
@@ -134,7 +134,7 @@ static bool room_for_file(struct rv_loader *l)
 
     if (internal->n_files < internal->cap_files)
         return true;
-    struct rv_text_file *files = rv_loader_array(l, cap, sizeof *files);
+    struct rv_text_file *files = config_loader_array(l, cap, sizeof *files);
     if (!files)
         return false;
     for (size_t i = 0; i < internal->n_files; i++)
@@ -144,7 +144,8 @@ static bool room_for_file(struct rv_loader *l)
     return true;
 }
 
-bool rv_loader_text_file(struct rv_loader *l, const char *what, const char *path, const struct rv_src *src, rv_str *out)
+bool config_loader_text_file(struct rv_loader *l, const char *what, const char *path, const struct rv_src *src,
+                             rv_str *out)
 {
     struct rv_pipeline_internal *internal = l->p->internal;
     int at = rv_index_get(&l->file_index, rv_str_of(path));
@@ -178,8 +179,8 @@ static bool is_repeated(const char *const *names, size_t i)
     return false;
 }
 
-void rv_name_hint(const rv_findings *f, rv_str name, const char *what, const char *const *names, size_t n,
-                  char out[RV_HINT_MAX])
+void config_name_hint(const rv_findings *f, rv_str name, const char *what, const char *const *names, size_t n,
+                      char out[RV_HINT_MAX])
 {
     const char *near;
     size_t len = 0;
@@ -306,7 +307,7 @@ static void add_file(struct rv_loader *l, rv_str name, const struct rv_src *src,
         how->is_missing = true;
         return;
     }
-    path = rv_loader_path(l, name);
+    path = config_loader_path(l, name);
     if (!path || !loader_file(l, "${file:}", path, src, RV_MAX_SECRET_BYTES, &text)) {
         how->is_wrong = true;
         return;
@@ -356,7 +357,7 @@ static json_object *resolve_text(struct rv_loader *l, const struct rv_node *node
     return value;
 }
 
-json_object *rv_resolve_indirections(struct rv_loader *l, const struct rv_node *node, struct rv_indirection *how)
+json_object *config_resolve_indirections(struct rv_loader *l, const struct rv_node *node, struct rv_indirection *how)
 {
     json_object *value = NULL;
     rv_err *err = NULL;
@@ -368,7 +369,7 @@ json_object *rv_resolve_indirections(struct rv_loader *l, const struct rv_node *
     case RV_NODE_LIST:
         value = json_object_new_array();
         for (size_t i = 0; value && rc == 0 && i < node->n; i++) {
-            json_object *item = rv_resolve_indirections(l, node->items[i], how);
+            json_object *item = config_resolve_indirections(l, node->items[i], how);
             rc = rv_json_push_ref(value, item, NULL);
             json_object_put(item);
         }
@@ -376,7 +377,7 @@ json_object *rv_resolve_indirections(struct rv_loader *l, const struct rv_node *
     case RV_NODE_MAP:
         value = json_object_new_object();
         for (size_t i = 0; value && rc == 0 && i < node->n; i++) {
-            json_object *item = rv_resolve_indirections(l, node->items[i], how);
+            json_object *item = config_resolve_indirections(l, node->items[i], how);
             rc = rv_json_set_ref(value, node->keys[i]->text.ptr, item, NULL);
             json_object_put(item);
         }

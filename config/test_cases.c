@@ -133,8 +133,8 @@ static struct rv_node *copy(struct expansion *x, const struct rv_node *node)
 
 static bool read_file(struct rv_key_reader *r, const struct rv_node *node, struct rv_table *out)
 {
-    struct rv_loader *l = rv_loader_of(r);
-    const char *path = rv_loader_path(l, node->text);
+    struct rv_loader *l = config_loader_of(r);
+    const char *path = config_loader_path(l, node->text);
     rv_buf text = RV_BUF_INIT(RV_TABLE_MAX_BYTES + 1);
     rv_err *err = NULL;
 
@@ -231,7 +231,7 @@ static bool read_prompt(struct rv_key_reader *r, const struct rv_node *key, cons
     const struct rv_node *file = rv_node_get(value, "file");
 
     if (value->kind == RV_NODE_STR)
-        return rv_loader_template(r, value, NULL) != NULL;
+        return config_loader_template(r, value, NULL) != NULL;
     if (value->kind == RV_NODE_MAP && value->n == 1 && file && file->kind == RV_NODE_STR && file->text.len > 0)
         return true;
     rv_keys_finding(r, RV_SEVERITY_ERROR, &value->src, "write a text, or {file: path}",
@@ -437,7 +437,8 @@ static bool read_table(struct rv_key_reader *r, const struct rv_node *cases, str
     return ok;
 }
 
-void rv_read_test_cases(struct rv_key_reader *r, const struct rv_node *test, size_t written, struct rv_test_nodes *out)
+void config_read_test_cases(struct rv_key_reader *r, const struct rv_node *test, size_t written,
+                            struct rv_test_nodes *out)
 {
     const struct rv_node *name = rv_node_get(test, "name");
     rv_str text = name && name->kind == RV_NODE_STR ? name->text : (rv_str){NULL, 0};
@@ -456,7 +457,7 @@ void rv_read_test_cases(struct rv_key_reader *r, const struct rv_node *test, siz
         add(r, out, &plain);
         return;
     }
-    if (rv_loader_of(r)->opts->file) /* of a run that goes on: its tests are not run */
+    if (config_loader_of(r)->opts->file) /* of a run that goes on: its tests are not run */
         return;
     if (read_matrix(r, e.matrix, &e.axes) && read_table(r, e.cases, &table)) {
         size_t n = e.cases ? json_object_array_length(table.rows) : 1;

@@ -18,7 +18,7 @@ static void read_one(struct rv_key_reader *r, const struct rv_node *node, const 
         rv_keys_wrong_type(r, node, what, "an expression, or a list of expressions");
         return;
     }
-    rv_expr *e = rv_loader_condition(r, node, what, RV_TEXT_OF_TEST);
+    rv_expr *e = config_loader_condition(r, node, what, RV_TEXT_OF_TEST);
     if (e)
         test->that[test->n_that++] = e;
 }
@@ -35,7 +35,7 @@ static void read_that_of(struct rv_key_reader *r, const struct rv_node *node, st
                         "expect.that has %zu expressions, at most %d are allowed", n, MAX_ASSERTIONS);
         return;
     }
-    test->that = rv_loader_array(rv_loader_of(r), n + 1, sizeof(rv_expr *));
+    test->that = config_loader_array(config_loader_of(r), n + 1, sizeof(rv_expr *));
     r->path = NULL;
     for (size_t i = 0; test->that && i < n; i++) {
         snprintf(what, sizeof what, is_list ? "expect.that[%zu]" : "expect.that", i);
@@ -52,10 +52,10 @@ static void read_schemas_of(struct rv_key_reader *r, const struct rv_node *node,
         rv_keys_wrong_type(r, node, "schema", "a map from output key to a JSON Schema");
         return;
     }
-    test->schemas = rv_loader_array(rv_loader_of(r), node->n + 1, sizeof *test->schemas);
+    test->schemas = config_loader_array(config_loader_of(r), node->n + 1, sizeof *test->schemas);
     for (size_t i = 0; test->schemas && i < node->n; i++) {
         struct rv_test_schema *s = &test->schemas[test->n_schemas++];
-        struct rv_owned *o = rv_loader_own(rv_loader_of(r));
+        struct rv_owned *o = config_loader_own(config_loader_of(r));
         *s = (struct rv_test_schema){.output_key = node->keys[i]->text.ptr, .src = node->items[i]->src};
         if (o)
             rv_keys_json(r, node->items[i], &o->value);
@@ -81,8 +81,8 @@ static const struct rv_key call_keys[] = {
     {"arguments", RV_KEY_CUSTOM, 0, .read = read_arguments, .schema = "{\"type\":\"object\"}",
      .doc = "Arguments that must be part of the call's."},
 };
-const struct rv_key_table rv_test_call_table = {"test_call", "An expected tool call", call_keys, RV_COUNT(call_keys),
-                                                NULL};
+const struct rv_key_table config_test_call_table = {"test_call", "An expected tool call", call_keys,
+                                                    RV_COUNT(call_keys), NULL};
 
 static void read_calls(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
@@ -114,8 +114,8 @@ static const struct rv_key similar_keys[] = {
     {"at_least", RV_KEY_FLOAT, offsetof(struct raw_similar, at_least), .min = 0, .max = 1, .default_text = "0.6",
      .doc = "The part of their trigrams that both texts have."},
 };
-const struct rv_key_table rv_test_similar_table = {"test_similar", "A text that the response is like", similar_keys,
-                                                   RV_COUNT(similar_keys), NULL};
+const struct rv_key_table config_test_similar_table = {"test_similar", "A text that the response is like", similar_keys,
+                                                       RV_COUNT(similar_keys), NULL};
 
 static void read_similar_of(struct rv_key_reader *r, const struct rv_node *node, struct rv_test_config *test)
 {
@@ -141,8 +141,8 @@ static const struct rv_key near_keys[] = {
     {"within", RV_KEY_FLOAT, offsetof(struct rv_test_near, within), .min = 0, .max = MAX_NEAR, .required = true,
      .doc = "How far from it the value may be."},
 };
-const struct rv_key_table rv_test_near_table = {"test_near", "A number that a value is near to", near_keys,
-                                                RV_COUNT(near_keys), NULL};
+const struct rv_key_table config_test_near_table = {"test_near", "A number that a value is near to", near_keys,
+                                                    RV_COUNT(near_keys), NULL};
 
 static void read_near_of(struct rv_key_reader *r, const struct rv_node *node, struct rv_test_config *test)
 {
@@ -152,11 +152,11 @@ static void read_near_of(struct rv_key_reader *r, const struct rv_node *node, st
         rv_keys_wrong_type(r, node, "near", "a map from at most 100 expressions to {to, within}");
         return;
     }
-    test->near = rv_loader_array(rv_loader_of(r), node->n + 1, sizeof *test->near);
+    test->near = config_loader_array(config_loader_of(r), node->n + 1, sizeof *test->near);
     for (size_t i = 0; test->near && i < node->n; i++) {
         struct rv_test_near *near = &test->near[test->n_near];
         r->path = NULL;
-        near->value = rv_loader_expr(r, node->keys[i], "expect.near", RV_TEXT_OF_TEST);
+        near->value = config_loader_expr(r, node->keys[i], "expect.near", RV_TEXT_OF_TEST);
         r->path = "expect.near.";
         if (node->items[i]->kind == RV_NODE_MAP)
             rv_keys_read(r, node->items[i], near_keys, RV_COUNT(near_keys), near);
@@ -183,8 +183,8 @@ static const struct rv_key judge_keys[] = {
     {"max_tokens", RV_KEY_INT, JUDGE(max_tokens), .min = 1, .max = 1e12,
      .doc = "No further vote once all votes together took so many tokens."},
 };
-const struct rv_key_table rv_test_judge_table = {"test_judge", "A model that scores the response", judge_keys,
-                                                 RV_COUNT(judge_keys), NULL};
+const struct rv_key_table config_test_judge_table = {"test_judge", "A model that scores the response", judge_keys,
+                                                     RV_COUNT(judge_keys), NULL};
 
 static void read_judge_of(struct rv_key_reader *r, const struct rv_node *node, struct rv_test_config *test)
 {
@@ -218,8 +218,8 @@ static const struct rv_key error_keys[] = {
     {"agent", RV_KEY_STR, offsetof(struct raw_error, agent), .doc = "The stage that failed."},
     {"contains", RV_KEY_STR, offsetof(struct raw_error, contains), .doc = "A part of the error's text."},
 };
-const struct rv_key_table rv_test_error_table = {"test_error", "An expected error", error_keys, RV_COUNT(error_keys),
-                                                 NULL};
+const struct rv_key_table config_test_error_table = {"test_error", "An expected error", error_keys,
+                                                     RV_COUNT(error_keys), NULL};
 
 static void read_output(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
@@ -311,9 +311,9 @@ static const struct rv_key expect_keys[] = {
      .schema = "{\"anyOf\":[{\"type\":\"string\"},{\"type\":\"array\",\"items\":{\"type\":\"string\"}}]}",
      .doc = "An expression that is true at the end, or several."},
 };
-const struct rv_key_table rv_test_expect_table = {"test_expect",
-                                                  "What a test expects; keys that are left out are not compared",
-                                                  expect_keys, RV_COUNT(expect_keys), NULL};
+const struct rv_key_table config_test_expect_table = {"test_expect",
+                                                      "What a test expects; keys that are left out are not compared",
+                                                      expect_keys, RV_COUNT(expect_keys), NULL};
 
 /* --- input --- */
 
@@ -335,8 +335,8 @@ static const struct rv_key input_keys[] = {
     {"metadata", RV_KEY_CUSTOM, 0, .read = read_metadata, .schema = "{\"type\":\"object\"}",
      .doc = "Metadata of the envelope."},
 };
-const struct rv_key_table rv_test_input_table = {"test_input", "What a test feeds in", input_keys, RV_COUNT(input_keys),
-                                                 NULL};
+const struct rv_key_table config_test_input_table = {"test_input", "What a test feeds in", input_keys,
+                                                     RV_COUNT(input_keys), NULL};
 
 static void read_checked_map(struct rv_key_reader *r, const struct rv_node *node, const char *key,
                              const struct rv_key_table *table, void *scratch, json_object **out)
@@ -355,17 +355,17 @@ static void read_checked_map(struct rv_key_reader *r, const struct rv_node *node
     rv_keys_json(r, node, out);
 }
 
-void rv_read_test_input(struct rv_key_reader *r, const struct rv_node *node, void *target)
+void config_read_test_input(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
     struct raw_input raw = {0};
 
-    read_checked_map(r, node, "input", &rv_test_input_table, &raw, target);
+    read_checked_map(r, node, "input", &config_test_input_table, &raw, target);
 }
 
-void rv_read_test_expect(struct rv_key_reader *r, const struct rv_node *node, void *target)
+void config_read_test_expect(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
     struct raw_expect raw = {.test =
                                  (struct rv_test_config *)((char *)target - offsetof(struct rv_test_config, expect))};
 
-    read_checked_map(r, node, "expect", &rv_test_expect_table, &raw, target);
+    read_checked_map(r, node, "expect", &config_test_expect_table, &raw, target);
 }

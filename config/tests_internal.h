@@ -19,10 +19,11 @@ struct rv_test_nodes {
 };
 /** Add the test, or one for each of its cases and combinations. written: its number in the list, from 0. What is wrong
  *  are findings. */
-void rv_read_test_cases(struct rv_key_reader *r, const struct rv_node *test, size_t written, struct rv_test_nodes *out);
+void config_read_test_cases(struct rv_key_reader *r, const struct rv_node *test, size_t written,
+                            struct rv_test_nodes *out);
 
 /* Readers of rows (test_keys.c); target is that member of a struct rv_test_config. */
-void rv_read_test_input(struct rv_key_reader *r, const struct rv_node *node, void *target);
-void rv_read_test_expect(struct rv_key_reader *r, const struct rv_node *node, void *target);
+void config_read_test_input(struct rv_key_reader *r, const struct rv_node *node, void *target);
+void config_read_test_expect(struct rv_key_reader *r, const struct rv_node *node, void *target);
 
 #endif

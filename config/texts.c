@@ -8,9 +8,9 @@
 
 /* --- Expressions and templates of stages --- */
 
-struct rv_owned *rv_loader_own(struct rv_loader *l)
+struct rv_owned *config_loader_own(struct rv_loader *l)
 {
-    struct rv_owned *o = rv_loader_array(l, 1, sizeof *o);
+    struct rv_owned *o = config_loader_array(l, 1, sizeof *o);
 
     if (o) {
         o->next = l->p->internal->owned;
@@ -68,8 +68,8 @@ static const char *const *variables_at(enum rv_text_place place, size_t *n)
 static void note_text(struct rv_key_reader *r, const struct rv_node *node, const char *label, const rv_expr *expr,
                       const rv_template *template)
 {
-    struct rv_loader *l = rv_loader_of(r);
-    struct rv_noted_text *noted = rv_loader_array(l, 1, sizeof *noted);
+    struct rv_loader *l = config_loader_of(r);
+    struct rv_noted_text *noted = config_loader_array(l, 1, sizeof *noted);
     char what[RV_MAX_STAGE_NAME + 96];
 
     snprintf(what, sizeof what, "%s \"%.*s\": %.60s", r->owner_kind, RV_MAX_STAGE_NAME,
@@ -89,12 +89,13 @@ static void note_text(struct rv_key_reader *r, const struct rv_node *node, const
         l->noted = noted;
 }
 
-rv_expr *rv_loader_expr(struct rv_key_reader *r, const struct rv_node *node, const char *what, enum rv_text_place place)
+rv_expr *config_loader_expr(struct rv_key_reader *r, const struct rv_node *node, const char *what,
+                            enum rv_text_place place)
 {
     size_t n;
     const char *const *variables = variables_at(place, &n);
     struct rv_src src = rv_node_text_src(node);
-    struct rv_owned *o = rv_loader_own(rv_loader_of(r));
+    struct rv_owned *o = config_loader_own(config_loader_of(r));
     rv_err *err = NULL;
 
     if (!o)
@@ -108,10 +109,10 @@ rv_expr *rv_loader_expr(struct rv_key_reader *r, const struct rv_node *node, con
     return o->expr;
 }
 
-rv_template *rv_loader_template(struct rv_key_reader *r, const struct rv_node *node, const char *what)
+rv_template *config_loader_template(struct rv_key_reader *r, const struct rv_node *node, const char *what)
 {
     struct rv_src src = rv_node_text_src(node);
-    struct rv_owned *o = rv_loader_own(rv_loader_of(r));
+    struct rv_owned *o = config_loader_own(config_loader_of(r));
     rv_err *err = NULL;
 
     if (!o)
@@ -123,10 +124,10 @@ rv_template *rv_loader_template(struct rv_key_reader *r, const struct rv_node *n
     return o->template;
 }
 
-rv_expr *rv_loader_condition(struct rv_key_reader *r, const struct rv_node *node, const char *what,
-                             enum rv_text_place place)
+rv_expr *config_loader_condition(struct rv_key_reader *r, const struct rv_node *node, const char *what,
+                                 enum rv_text_place place)
 {
-    rv_expr *e = rv_loader_expr(r, node, what, place);
+    rv_expr *e = config_loader_expr(r, node, what, place);
     struct rv_src src = rv_node_text_src(node);
 
     if (e && !rv_expr_may_be_bool(e))
@@ -151,7 +152,7 @@ static void read_target(struct rv_key_reader *r, const struct rv_node *node, voi
 {
     struct raw_rule *raw = (struct raw_rule *)((char *)target - RULE(target_name));
 
-    rv_read_targets(r, node, "target", &raw->target_name, &raw->branches);
+    config_read_targets(r, node, "target", &raw->target_name, &raw->branches);
     if (node->kind == RV_NODE_STR && !raw->target_name[0])
         rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, NULL, "%starget is required but empty", r->path);
 }
@@ -168,7 +169,7 @@ static const struct rv_key rule_keys[] = {
      .schema = "{\"anyOf\":[{\"type\":\"string\",\"minLength\":1}," RV_TARGET_LIST_SCHEMA "]}",
      .doc = "A stage, or end, clarification or confirmation; or a list of branches, as in default_next."},
 };
-const struct rv_key_table rv_rule_table = {
+const struct rv_key_table config_rule_table = {
     "rule", "A routing rule; the first that matches decides", rule_keys, RV_COUNT(rule_keys),
     "\"oneOf\":[{\"required\":[\"condition\",\"value\"],\"not\":{\"required\":[\"when\"]}},"
     "{\"required\":[\"when\"],\"not\":{\"anyOf\":[{\"required\":[\"condition\"]},{\"required\":[\"value\"]}]}}]"};
@@ -196,7 +197,7 @@ static void read_rule(struct rv_key_reader *r, const struct rv_node *node, size_
     rule->value = raw.value; /* the pipeline's now */
     snprintf(what, sizeof what, "%s: \"when\"", label);
     if (when && when->kind == RV_NODE_STR)
-        rule->when = rv_loader_condition(r, when, what, RV_TEXT_OF_STAGE);
+        rule->when = config_loader_condition(r, when, what, RV_TEXT_OF_STAGE);
     if (rv_findings_n_errors(r->findings) > n_errors)
         return; /* a mistyped key is not a missing one besides */
     if (raw.has_when && (raw.has_condition || raw.has_value))
@@ -211,13 +212,13 @@ static void read_rule(struct rv_key_reader *r, const struct rv_node *node, size_
                         "%s has \"condition\" but no \"value\"", label);
 }
 
-void rv_read_rules(struct rv_key_reader *r, const struct rv_node *node, void *target)
+void config_read_rules(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
     struct rv_agent *a = (struct rv_agent *)((char *)target - offsetof(struct rv_agent, routing.rules));
 
-    a->routing.rules = rv_loader_items(r, node, "routing_rules",
-                                       RV_LIST_OF("a list of rules", RV_MAX_RULES_PER_AGENT, sizeof *a->routing.rules),
-                                       &a->routing.n_rules);
+    a->routing.rules = config_loader_items(
+        r, node, "routing_rules", RV_LIST_OF("a list of rules", RV_MAX_RULES_PER_AGENT, sizeof *a->routing.rules),
+        &a->routing.n_rules);
     for (size_t i = 0; i < a->routing.n_rules; i++)
         read_rule(r, node->items[i], i + 1, &a->routing.rules[i]);
 }
@@ -229,7 +230,7 @@ void rv_read_rules(struct rv_key_reader *r, const struct rv_node *node, void *ta
 /* The file is JSON, or YAML, which JSON is a part of. */
 static void read_text(struct rv_key_reader *r, const char *path, rv_str text, json_object **out)
 {
-    struct rv_loader *l = rv_loader_of(r);
+    struct rv_loader *l = config_loader_of(r);
     const struct rv_node *root;
     rv_yaml *doc = NULL;
 
@@ -244,9 +245,9 @@ static void read_text(struct rv_key_reader *r, const char *path, rv_str text, js
     rv_yaml_free(doc);
 }
 
-void rv_read_output_schema(struct rv_key_reader *r, const struct rv_node *node, void *target)
+void config_read_output_schema(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
-    struct rv_loader *l = rv_loader_of(r);
+    struct rv_loader *l = config_loader_of(r);
     const struct rv_node *file = rv_node_get(node, "file");
     rv_str text = {NULL, 0};
     const char *path;
@@ -261,8 +262,8 @@ void rv_read_output_schema(struct rv_key_reader *r, const struct rv_node *node, 
         }
         snprintf(what, sizeof what, "agent \"%.*s\": output_schema", RV_MAX_STAGE_NAME,
                  r->owner_name ? r->owner_name : "");
-        path = rv_loader_path(l, file->text);
-        if (path && rv_loader_text_file(l, what, path, &file->src, &text))
+        path = config_loader_path(l, file->text);
+        if (path && config_loader_text_file(l, what, path, &file->src, &text))
             read_text(r, path, text, target);
     } else {
         rv_keys_json(r, node, target);
@@ -280,7 +281,8 @@ static const struct rv_key prompt_keys[] = {
     {"file", RV_KEY_STR, offsetof(struct raw_prompt, file), .required = true,
      .doc = "A text file, relative to the pipeline's folder."},
 };
-const struct rv_key_table rv_prompt_table = {"prompt", "A prompt in a file", prompt_keys, RV_COUNT(prompt_keys), NULL};
+const struct rv_key_table config_prompt_table = {"prompt", "A prompt in a file", prompt_keys, RV_COUNT(prompt_keys),
+                                                 NULL};
 
 /* node: where the text stands; NULL for a file */
 static void compile(struct rv_loader *l, rv_str text, const struct rv_node *node, struct rv_prompt_config *out)
@@ -302,7 +304,7 @@ static void compile(struct rv_loader *l, rv_str text, const struct rv_node *node
 
 static void read_file(struct rv_key_reader *r, const struct rv_node *node, struct rv_prompt_config *out)
 {
-    struct rv_loader *l = rv_loader_of(r);
+    struct rv_loader *l = config_loader_of(r);
     struct raw_prompt raw = {0};
     const struct rv_node *place = rv_node_get(node, "file");
     char what[160];
@@ -311,9 +313,9 @@ static void read_file(struct rv_key_reader *r, const struct rv_node *node, struc
     rv_keys_read(r, node, prompt_keys, RV_COUNT(prompt_keys), &raw);
     if (!place || !raw.file || !raw.file[0])
         return;
-    out->file = rv_loader_path(l, rv_str_of(raw.file));
+    out->file = config_loader_path(l, rv_str_of(raw.file));
     snprintf(what, sizeof what, "prompt \"%.100s\"", out->key);
-    if (!out->file || !rv_loader_text_file(l, what, out->file, &place->src, &text))
+    if (!out->file || !config_loader_text_file(l, what, out->file, &place->src, &text))
         return;
     out->src = (struct rv_src){out->file, 1, 1};
     compile(l, text, NULL, out);
@@ -331,15 +333,15 @@ static const struct rv_node *other_prompts(const struct rv_loader *l)
                        place->prompts);
 }
 
-void rv_read_prompts(struct rv_key_reader *r, const struct rv_node *node, void *target)
+void config_read_prompts(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
-    struct rv_loader *l = rv_loader_of(r);
+    struct rv_loader *l = config_loader_of(r);
     const struct rv_node *others = other_prompts(l);
     size_t n;
 
     (void)target;
-    l->p->prompts = rv_loader_items(r, node, "prompts",
-                                    RV_MAP_OF("a map from key to text", RV_MAX_PROMPTS, sizeof *l->p->prompts), &n);
+    l->p->prompts = config_loader_items(r, node, "prompts",
+                                        RV_MAP_OF("a map from key to text", RV_MAX_PROMPTS, sizeof *l->p->prompts), &n);
     for (size_t i = 0; i < n && l->rc == 0; i++) {
         struct rv_prompt_config *out = &l->p->prompts[i];
         const struct rv_node *other = rv_node_get(others, node->keys[i]->text.ptr);

@@ -4,7 +4,7 @@
 
 #define STAGE_RULES "`routing_rules: [{when: EXPRESSION, target: STAGE}]`"
 
-const struct rv_key_word rv_pipeline_words[] = {
+const struct rv_key_word config_pipeline_words[] = {
     {"stages steps nodes tasks jobs", "did you mean \"agents\"?"},
     {"edges transitions conditionaledges links routes flow",
      "a stage says what follows it: `default_next: STAGE`, with conditions " STAGE_RULES},
@@ -36,7 +36,7 @@ const struct rv_key_word rv_pipeline_words[] = {
     {"env environment secrets", "write ${env:NAME} where the value belongs, in `models`, `mcp_servers` or a `config`"},
     {0},
 };
-const struct rv_key_word rv_agent_words[] = {
+const struct rv_key_word config_agent_words[] = {
     {"id key title", "did you mean \"name\"?"},
     {"model llm", "write `model_role: ROLE`, and `models: {ROLE: PROVIDER:MODEL}` beside `agents`"},
     {"prompt prompts messages userprompt userprompttemplate template question",
@@ -71,7 +71,7 @@ const struct rv_key_word rv_agent_words[] = {
     {"output", "did you mean \"output_key\"?"},
     {0},
 };
-const struct rv_key_word rv_rule_words[] = {
+const struct rv_key_word config_rule_words[] = {
     {"if conditionexpression expression expr test", "did you mean \"when\"?"},
     {"next goto then to stage defaultnext", "did you mean \"target\"?"},
     {"field key", "did you mean \"condition\"?"},
@@ -79,7 +79,7 @@ const struct rv_key_word rv_rule_words[] = {
     {"else default otherwise", "where no rule matches, `default_next` of the stage decides"},
     {0},
 };
-const struct rv_key_word rv_budget_words[] = {
+const struct rv_key_word config_budget_words[] = {
     {"maxusd maxcost cost dollars limit max amount costusd maxcostusd money price", "did you mean \"usd\"?"},
     {"tokens maxtokens totaltokens maxllmcalls llmcalls requests calls",
      "a budget is in US dollars; beside it `max_llm_calls` limits model calls, in a stage `limits` tokens"},
@@ -87,7 +87,7 @@ const struct rv_key_word rv_budget_words[] = {
      "a budget is for each run; limits by day and user are quotas: `--quotas FILE`"},
     {0},
 };
-const struct rv_key_word rv_test_words[] = {
+const struct rv_key_word config_test_words[] = {
     {"description title id", "did you mean \"name\"?"},
     {"vars variables rawinput prompt inputs", "write `input: {raw_input: TEXT}`; `cases` has a table of them"},
     {"assert assertions asserts expected expectations should", "did you mean \"expect\"?"},
@@ -97,7 +97,7 @@ const struct rv_key_word rv_test_words[] = {
     {"repeat repetitions runs", "write `reeve test --repeat NUMBER`"},
     {0},
 };
-const struct rv_key_word rv_expect_words[] = {
+const struct rv_key_word config_expect_words[] = {
     {"contains icontains containsall includes", "did you mean \"response_contains\"?"},
     {"equals is eq text answer value", "did you mean \"response\"?"},
     {"notcontains startswith regex matches javascript python containsany containsjson",
@@ -112,7 +112,7 @@ const struct rv_key_word rv_expect_words[] = {
     {"isjson jsonschema", "did you mean \"schema\"?"},
     {0},
 };
-const struct rv_key_word rv_server_words[] = {
+const struct rv_key_word config_server_words[] = {
     {"args arguments", "write program and arguments as one list: `command: [PROGRAM, ARGUMENT]`"},
     {"type transport", "`command` starts a program, `url` connects over HTTP"},
     {"remote endpoint uri serverurl address", "did you mean \"url\"?"},
@@ -121,7 +121,7 @@ const struct rv_key_word rv_server_words[] = {
     {"exclude deniedtools disabledtools", "did you mean \"deny\"?"},
     {0},
 };
-const struct rv_key_word rv_model_words[] = {
+const struct rv_key_word config_model_words[] = {
     {"name modelname id", "did you mean \"model\"?"},
     {"endpoint url apibase uri", "did you mean \"base_url\"?"},
     {"token key", "did you mean \"api_key\"?"},

@@ -9,8 +9,8 @@
 
 #define MAX_SAID 2048 /* bytes of a finding or a hint */
 
-void rv_agentdoc_near(struct rv_agentdoc_reading *r, enum rv_severity severity, const struct rv_src *src,
-                      const char *near, const char *otherwise, const char *fmt, ...)
+void agentdoc_near(struct rv_agentdoc_reading *r, enum rv_severity severity, const struct rv_src *src, const char *near,
+                   const char *otherwise, const char *fmt, ...)
 {
     rv_buf text = RV_BUF_INIT(MAX_SAID);
     rv_buf hint = RV_BUF_INIT(MAX_SAID);
@@ -29,7 +29,7 @@ void rv_agentdoc_near(struct rv_agentdoc_reading *r, enum rv_severity severity, 
     rv_buf_fini(&hint);
 }
 
-const char *rv_agentdoc_listed(struct rv_agentdoc_reading *r, const char *intro, const char *const *names, size_t n)
+const char *agentdoc_listed(struct rv_agentdoc_reading *r, const char *intro, const char *const *names, size_t n)
 {
     rv_buf text = RV_BUF_INIT(MAX_SAID);
     char *copy = NULL;
@@ -201,13 +201,13 @@ static void read_field(struct rv_agentdoc_reading *r, const struct rv_agentdoc_f
     }
     switch (row->kind) {
     case RV_AGENTDOC_TEXT:
-        rv_agentdoc_text(r, f->value, row->name, (const char **)(void *)(base + row->offset));
+        agentdoc_text(r, f->value, row->name, (const char **)(void *)(base + row->offset));
         break;
     case RV_AGENTDOC_BOOL:
-        rv_agentdoc_bool(r, f->value, row->name, (bool *)(void *)(base + row->offset));
+        agentdoc_bool(r, f->value, row->name, (bool *)(void *)(base + row->offset));
         break;
     case RV_AGENTDOC_INT:
-        rv_agentdoc_int(r, f->value, row->name, row->min, (int64_t *)(void *)(base + row->offset));
+        agentdoc_int(r, f->value, row->name, row->min, (int64_t *)(void *)(base + row->offset));
         break;
     case RV_AGENTDOC_CUSTOM:
         if (row->read)
@@ -255,7 +255,7 @@ static void check_chain(struct rv_agentdoc_reading *r)
         return;
     if (!r->doc->chained_tool)
         warn(r, &map->src, "name the tool in chained_tool", "chained_map has no effect without chained_tool");
-    names = rv_agentdoc_room(r, n, sizeof *names);
+    names = agentdoc_room(r, n, sizeof *names);
     if (!names)
         return;
     for (size_t i = 0; i < n; i++)
@@ -263,8 +263,8 @@ static void check_chain(struct rv_agentdoc_reading *r)
     for (size_t i = 0; i < map->n; i++) {
         const struct rv_node *key = map->keys[i];
         if (!rv_node_get(r->properties, key->text.ptr))
-            rv_agentdoc_near(r, RV_SEVERITY_ERROR, &key->src, rv_nearest(key->text, names, n), NULL,
-                             "chained_map: no property is called \"%s\"", key->text.ptr);
+            agentdoc_near(r, RV_SEVERITY_ERROR, &key->src, rv_nearest(key->text, names, n), NULL,
+                          "chained_map: no property is called \"%s\"", key->text.ptr);
     }
 }
 
@@ -312,9 +312,9 @@ static void read_fields(struct rv_agentdoc_reading *r)
         if (r->fields[i].row)
             read_field(r, &r->fields[i]);
     if (r->keys.rc == 0)
-        rv_agentdoc_read_resources(r);
+        agentdoc_read_resources(r);
     if (r->keys.rc == 0)
-        rv_agentdoc_check_schema(r);
+        agentdoc_check_schema(r);
     if (r->keys.rc == 0)
         check_together(r);
 }
@@ -406,12 +406,12 @@ static int read_root(struct rv_agentdoc_owner *owner, const struct rv_node *root
     };
 
     owner->doc.src = root->src;
-    rv_agentdoc_gather(&r, root);
+    agentdoc_gather(&r, root);
     if (r.keys.rc == 0)
         read_fields(&r);
     if (r.keys.rc < 0)
         return RV_FAIL(err, r.keys.rc, "read the agent document \"%s\"", name);
-    int rc = rv_agentdoc_flatten(&r, err);
+    int rc = agentdoc_flatten(&r, err);
     return rc == 0 ? check_size(&owner->doc, name, err) : rc;
 }
 
@@ -472,7 +472,7 @@ int rv_agentdoc_read(rv_str text, const char *name, struct rv_agentdoc **out, rv
     return rc;
 }
 
-int rv_agentdoc_of_value(json_object *flat, const char *name, struct rv_agentdoc **out, rv_err **err)
+int agentdoc_of_value(json_object *flat, const char *name, struct rv_agentdoc **out, rv_err **err)
 {
     rv_findings *findings = rv_findings_new();
     struct rv_agentdoc_owner *owner = findings ? new_owner() : NULL;

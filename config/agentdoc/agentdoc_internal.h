@@ -50,10 +50,10 @@ struct rv_agentdoc_key {
     const char *schema;                                   /* of the value, as JSON */
     const char *type, *default_text, *forms, *meaning;    /* for the reference */
 };
-const struct rv_agentdoc_key *rv_agentdoc_keys(size_t *n);
-const struct rv_agentdoc_key *rv_agentdoc_key_of(rv_str name); /* NULL: none */
+const struct rv_agentdoc_key *agentdoc_keys(size_t *n);
+const struct rv_agentdoc_key *agentdoc_key_of(rv_str name); /* NULL: none */
 /** The nearest key of the table, or NULL. */
-const char *rv_agentdoc_nearest_key(rv_str name);
+const char *agentdoc_nearest_key(rv_str name);
 #define RV_AGENTDOC_LIMITS 5 /* rows of the table of a document's `limits` */
 /* What it points to is static. */
 struct rv_agentdoc_limit_key {
@@ -61,48 +61,48 @@ struct rv_agentdoc_limit_key {
     size_t offset; /* in struct rv_agentdoc_limits */
     const char *meaning;
 };
-extern const struct rv_agentdoc_limit_key rv_agentdoc_limit_keys[RV_AGENTDOC_LIMITS];
+extern const struct rv_agentdoc_limit_key agentdoc_limit_keys[RV_AGENTDOC_LIMITS];
 
 /** rv_agentdoc_read() of a flat document that is a value already. */
-RV_MUST_CHECK int rv_agentdoc_of_value(json_object *flat, const char *name, struct rv_agentdoc **out, rv_err **err);
+RV_MUST_CHECK int agentdoc_of_value(json_object *flat, const char *name, struct rv_agentdoc **out, rv_err **err);
 /** Which form it has, and its keys as fields of the flat one. */
-void rv_agentdoc_gather(struct rv_agentdoc_reading *r, const struct rv_node *root);
+void agentdoc_gather(struct rv_agentdoc_reading *r, const struct rv_node *root);
 
 /* Values of any kind that stands for the wanted one (sheet p8 1.1). False: a finding says why not. */
-bool rv_agentdoc_text(struct rv_agentdoc_reading *r, const struct rv_node *node, const char *key, const char **out);
-bool rv_agentdoc_bool(struct rv_agentdoc_reading *r, const struct rv_node *node, const char *key, bool *out);
-bool rv_agentdoc_int(struct rv_agentdoc_reading *r, const struct rv_node *node, const char *key, int64_t min,
-                     int64_t *out);
-bool rv_agentdoc_number(struct rv_agentdoc_reading *r, const struct rv_node *node, const char *key, double *out);
+bool agentdoc_text(struct rv_agentdoc_reading *r, const struct rv_node *node, const char *key, const char **out);
+bool agentdoc_bool(struct rv_agentdoc_reading *r, const struct rv_node *node, const char *key, bool *out);
+bool agentdoc_int(struct rv_agentdoc_reading *r, const struct rv_node *node, const char *key, int64_t min,
+                  int64_t *out);
+bool agentdoc_number(struct rv_agentdoc_reading *r, const struct rv_node *node, const char *key, double *out);
 /** A name (rv_agentdoc_is_name). */
-bool rv_agentdoc_word(struct rv_agentdoc_reading *r, const struct rv_node *node, const char *key, const char **out);
+bool agentdoc_word(struct rv_agentdoc_reading *r, const struct rv_node *node, const char *key, const char **out);
 /** A text as a number: as Python's float() takes it, without underscores, "inf" and "nan". RV_E_INVALID, RV_E_NOMEM. */
-int rv_agentdoc_text_number(rv_str text, double *out);
+int agentdoc_text_number(rv_str text, double *out);
 /** A finding whose hint is `did you mean "near"?`, or `otherwise` when nothing is near (NULL: no hint then). */
-void rv_agentdoc_near(struct rv_agentdoc_reading *r, enum rv_severity severity, const struct rv_src *src,
-                      const char *near, const char *otherwise, const char *fmt, ...) RV_PRINTF(6, 7);
+void agentdoc_near(struct rv_agentdoc_reading *r, enum rv_severity severity, const struct rv_src *src, const char *near,
+                   const char *otherwise, const char *fmt, ...) RV_PRINTF(6, 7);
 /** "intro a, b, c"; NULL: r->keys.rc says it. */
-const char *rv_agentdoc_listed(struct rv_agentdoc_reading *r, const char *intro, const char *const *names, size_t n);
-void *rv_agentdoc_room(struct rv_agentdoc_reading *r, size_t n, size_t size); /* NULL: r->keys.rc says it */
+const char *agentdoc_listed(struct rv_agentdoc_reading *r, const char *intro, const char *const *names, size_t n);
+void *agentdoc_room(struct rv_agentdoc_reading *r, size_t n, size_t size); /* NULL: r->keys.rc says it */
 
-void rv_agentdoc_read_tools(struct rv_agentdoc_reading *r, const struct rv_agentdoc_field *field);
+void agentdoc_read_tools(struct rv_agentdoc_reading *r, const struct rv_agentdoc_field *field);
 /** `resources`, behind the tools. */
-void rv_agentdoc_read_resources(struct rv_agentdoc_reading *r);
+void agentdoc_read_resources(struct rv_agentdoc_reading *r);
 /* For both of them. */
 /** The value of a key; NULL: absent or null. */
-const struct rv_node *rv_agentdoc_set(const struct rv_node *map, const char *key);
-void rv_agentdoc_read_limits(struct rv_agentdoc_reading *r, const struct rv_agentdoc_field *field);
-void rv_agentdoc_read_routing(struct rv_agentdoc_reading *r, const struct rv_agentdoc_field *field);
-void rv_agentdoc_read_chained_map(struct rv_agentdoc_reading *r, const struct rv_agentdoc_field *field);
-void rv_agentdoc_read_model(struct rv_agentdoc_reading *r, const struct rv_agentdoc_field *field);
+const struct rv_node *agentdoc_set(const struct rv_node *map, const char *key);
+void agentdoc_read_limits(struct rv_agentdoc_reading *r, const struct rv_agentdoc_field *field);
+void agentdoc_read_routing(struct rv_agentdoc_reading *r, const struct rv_agentdoc_field *field);
+void agentdoc_read_chained_map(struct rv_agentdoc_reading *r, const struct rv_agentdoc_field *field);
+void agentdoc_read_model(struct rv_agentdoc_reading *r, const struct rv_agentdoc_field *field);
 
 /** properties, required and $defs: every schema has the shape of one, every reference leads somewhere. */
-void rv_agentdoc_check_schema(struct rv_agentdoc_reading *r);
+void agentdoc_check_schema(struct rv_agentdoc_reading *r);
 
 /** The whole flat document as a tree; properties, required, defs and chained_map borrow from it. */
-RV_MUST_CHECK int rv_agentdoc_flatten(struct rv_agentdoc_reading *r, rv_err **err);
+RV_MUST_CHECK int agentdoc_flatten(struct rv_agentdoc_reading *r, rv_err **err);
 
 /** Write a value as Python's str() does, with the strings in it as repr() does. */
-void rv_python_str(json_object *v, rv_buf *out);
+void agentdoc_python_str(json_object *v, rv_buf *out);
 
 #endif

@@ -52,8 +52,8 @@ static void not_an_agent(struct rv_agentdoc_reading *r, const struct rv_node *ke
 
 static void no_effect(struct rv_agentdoc_reading *r, const struct rv_node *key, const char *near, const char *otherwise)
 {
-    rv_agentdoc_near(r, RV_SEVERITY_WARNING, &key->src, near, otherwise, "the key \"%.*s\" has no effect",
-                     RV_STR_ARG(key->text));
+    agentdoc_near(r, RV_SEVERITY_WARNING, &key->src, near, otherwise, "the key \"%.*s\" has no effect",
+                  RV_STR_ARG(key->text));
 }
 
 /* --- Flat --- */
@@ -74,7 +74,7 @@ static const struct rv_key_word other_tools[] = {
 
 static void add_flat(struct rv_agentdoc_reading *r, const struct rv_node *key, const struct rv_node *value)
 {
-    const struct rv_agentdoc_key *row = rv_agentdoc_key_of(key->text);
+    const struct rv_agentdoc_key *row = agentdoc_key_of(key->text);
     const char *said;
     bool is_quiet = (key->text.len > 1 && memcmp(key->text.ptr, "x-", 2) == 0) ||
                     is_one_of(key->text, annotations, RV_COUNT(annotations));
@@ -85,7 +85,7 @@ static void add_flat(struct rv_agentdoc_reading *r, const struct rv_node *key, c
         not_an_agent(r, key);
     } else if (!row && !is_quiet) {
         said = rv_key_word_says(other_tools, key->text);
-        no_effect(r, key, said ? NULL : rv_agentdoc_nearest_key(key->text),
+        no_effect(r, key, said ? NULL : agentdoc_nearest_key(key->text),
                   said ? said : "it is only kept; begin the key with \"x-\" if that is wanted");
     }
     add(r, key, value, row);
@@ -127,10 +127,10 @@ static void gather_nested(struct rv_agentdoc_reading *r, const struct rv_node *m
 
 static void add_as(struct rv_agentdoc_reading *r, const struct rv_node *map, const char *key, const char *name)
 {
-    const struct rv_node *value = rv_agentdoc_set(map, key);
+    const struct rv_node *value = agentdoc_set(map, key);
 
     if (value)
-        add(r, key_of(map, key), value, rv_agentdoc_key_of(rv_str_of(name)));
+        add(r, key_of(map, key), value, agentdoc_key_of(rv_str_of(name)));
 }
 
 static void gather_response(struct rv_agentdoc_reading *r, const struct rv_node *response)
@@ -175,18 +175,18 @@ static void warn_of_legacy(struct rv_agentdoc_reading *r, const struct rv_node *
 /* row: the stored row; config: its json_schema, or the row itself, or NULL. */
 static void gather_legacy(struct rv_agentdoc_reading *r, const struct rv_node *row, const struct rv_node *config)
 {
-    const struct rv_node *content = rv_agentdoc_set(row, "content");
+    const struct rv_node *content = agentdoc_set(row, "content");
     bool from_content = content && (content->kind != RV_NODE_STR || content->text.len > 0);
 
     add_as(r, row, "name", "name");
     add_as(r, row, from_content ? "content" : "description", "description");
     if (config) {
-        if (config != row && !rv_agentdoc_set(row, "name"))
+        if (config != row && !agentdoc_set(row, "name"))
             add_as(r, config, "name", "name");
-        add_as(r, config, rv_agentdoc_set(config, "model_name") ? "model_name" : "model", "model");
+        add_as(r, config, agentdoc_set(config, "model_name") ? "model_name" : "model", "model");
         for (size_t i = 0; i < RV_COUNT(config_keys); i++)
             add_as(r, config, config_keys[i], config_keys[i]);
-        gather_response(r, rv_agentdoc_set(config, "response_schema"));
+        gather_response(r, agentdoc_set(config, "response_schema"));
     }
     warn_of_legacy(r, row, config == row ? LEGACY_ROW | LEGACY_CONFIG : LEGACY_ROW);
     if (config && config != row)
@@ -198,7 +198,7 @@ static void gather_legacy(struct rv_agentdoc_reading *r, const struct rv_node *r
 /* A row whose json_schema is a whole document: its own columns say nothing. */
 static void warn_of_row(struct rv_agentdoc_reading *r, const struct rv_node *row, const struct rv_node *document)
 {
-    const struct rv_node *content = rv_agentdoc_set(row, "content");
+    const struct rv_node *content = agentdoc_set(row, "content");
     const struct rv_node *description = rv_node_get(document, "description");
 
     if (content && !(description && is_same(content, description)))
@@ -221,14 +221,14 @@ static bool is_legacy(const struct rv_node *root)
 
 static void gather_row(struct rv_agentdoc_reading *r, const struct rv_node *row)
 {
-    const struct rv_node *inner = rv_agentdoc_set(row, "json_schema");
+    const struct rv_node *inner = agentdoc_set(row, "json_schema");
     enum rv_agentdoc_form form = RV_AGENTDOC_LEGACY;
 
     if (inner && inner->kind != RV_NODE_MAP) {
         rv_keys_wrong_type(&r->keys, inner, "json_schema", "a map");
         return;
     }
-    if (inner && rv_agentdoc_set(inner, "json_schema_extra"))
+    if (inner && agentdoc_set(inner, "json_schema_extra"))
         form = RV_AGENTDOC_NESTED;
     else if (inner && has_both(inner))
         form = RV_AGENTDOC_FLAT;
@@ -239,7 +239,7 @@ static void gather_row(struct rv_agentdoc_reading *r, const struct rv_node *row)
     }
     warn_of_row(r, row, inner);
     if (form == RV_AGENTDOC_NESTED)
-        gather_nested(r, inner, rv_agentdoc_set(inner, "json_schema_extra"));
+        gather_nested(r, inner, agentdoc_set(inner, "json_schema_extra"));
     else
         gather_flat(r, inner);
 }
@@ -254,10 +254,10 @@ static size_t n_keys_below(const struct rv_node *node, int levels)
     return n;
 }
 
-void rv_agentdoc_gather(struct rv_agentdoc_reading *r, const struct rv_node *root)
+void agentdoc_gather(struct rv_agentdoc_reading *r, const struct rv_node *root)
 {
     r->max_fields = n_keys_below(root, 2);
-    r->fields = rv_agentdoc_room(r, r->max_fields, sizeof *r->fields);
+    r->fields = agentdoc_room(r, r->max_fields, sizeof *r->fields);
     if (!r->fields)
         return;
     for (int i = 0; i < 2 && !r->keys.owner_name; i++) { /* so that messages can say whose they are */

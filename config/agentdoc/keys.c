@@ -20,13 +20,13 @@ static int read_word(struct rv_agentdoc_reading *r, const struct rv_agentdoc_fie
 {
     const char *text;
 
-    if (!rv_agentdoc_text(r, f->value, f->row->name, &text))
+    if (!agentdoc_text(r, f->value, f->row->name, &text))
         return -1;
     for (size_t i = 0; i < n; i++)
         if (strcmp(words[i], text) == 0)
             return (int)i;
-    rv_agentdoc_near(r, RV_SEVERITY_ERROR, &f->value->src, rv_nearest(f->value->text, words, n),
-                     rv_agentdoc_listed(r, "one of: ", words, n), "%s cannot be \"%.60s\"", f->row->name, text);
+    agentdoc_near(r, RV_SEVERITY_ERROR, &f->value->src, rv_nearest(f->value->text, words, n),
+                  agentdoc_listed(r, "one of: ", words, n), "%s cannot be \"%.60s\"", f->row->name, text);
     return -1;
 }
 
@@ -39,7 +39,7 @@ static void read_type(struct rv_agentdoc_reading *r, const struct rv_agentdoc_fi
 
 static void read_name(struct rv_agentdoc_reading *r, const struct rv_agentdoc_field *f)
 {
-    rv_agentdoc_word(r, f->value, "name", &r->doc->name);
+    agentdoc_word(r, f->value, "name", &r->doc->name);
     r->doc->name_src = f->value->src;
 }
 
@@ -72,7 +72,7 @@ static void read_temperature(struct rv_agentdoc_reading *r, const struct rv_agen
     bool overrides = strcmp(f->row->name, "override_temperature") == 0;
     double d = 0;
 
-    if (!rv_agentdoc_number(r, f->value, f->row->name, &d))
+    if (!agentdoc_number(r, f->value, f->row->name, &d))
         return;
     if (d < 0 || d > 2) {
         rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &f->value->src, NULL, "%s must be 0 to 2, not %.*s", f->row->name,
@@ -91,7 +91,7 @@ static void read_max_iterations(struct rv_agentdoc_reading *r, const struct rv_a
     bool overrides = strcmp(f->row->name, "override_max_iterations") == 0;
     int64_t n = 0;
 
-    if (!rv_agentdoc_int(r, f->value, f->row->name, 1, &n) || r->has_override_max_iterations)
+    if (!agentdoc_int(r, f->value, f->row->name, 1, &n) || r->has_override_max_iterations)
         return;
     r->doc->max_iterations = n;
     r->has_override_max_iterations = overrides;
@@ -130,7 +130,7 @@ static void read_summariser(struct rv_agentdoc_reading *r, const struct rv_agent
     const struct rv_node *value = f->value;
 
     if (value->kind == RV_NODE_STR && rv_agentdoc_is_name(value->text))
-        rv_agentdoc_word(r, value, f->row->name, &r->doc->moment_summariser);
+        agentdoc_word(r, value, f->row->name, &r->doc->moment_summariser);
     else
         rv_keys_finding(&r->keys, RV_SEVERITY_WARNING, &value->src, "write the name of an agent",
                         "moment_summariser has no effect: it is not the name of an agent");
@@ -171,7 +171,7 @@ static void read_budget(struct rv_agentdoc_reading *r, const struct rv_agentdoc_
 {
     int64_t n = 0;
 
-    if (rv_agentdoc_int(r, f->value, f->row->name, 0, &n))
+    if (agentdoc_int(r, f->value, f->row->name, 0, &n))
         set_budget(r, f, n);
 }
 
@@ -182,7 +182,7 @@ static void read_tags(struct rv_agentdoc_reading *r, const struct rv_agentdoc_fi
 
 static void read_chained_tool(struct rv_agentdoc_reading *r, const struct rv_agentdoc_field *f)
 {
-    rv_agentdoc_word(r, f->value, "chained_tool", &r->doc->chained_tool);
+    agentdoc_word(r, f->value, "chained_tool", &r->doc->chained_tool);
     r->doc->chained_src = f->value->src;
 }
 
@@ -254,7 +254,7 @@ static int64_t limit_of(const struct rv_agentdoc *d, size_t i)
 {
     int64_t n;
 
-    memcpy(&n, (const char *)&d->limits + rv_agentdoc_limit_keys[i].offset, sizeof n);
+    memcpy(&n, (const char *)&d->limits + agentdoc_limit_keys[i].offset, sizeof n);
     return n;
 }
 
@@ -270,7 +270,7 @@ static void write_limits(const struct rv_agentdoc *d, rv_jw *w)
     rv_jw_obj(w);
     for (size_t i = 0; i < RV_AGENTDOC_LIMITS; i++)
         if (limit_of(d, i) > 0)
-            rv_jw_kv_int(w, rv_agentdoc_limit_keys[i].name, limit_of(d, i));
+            rv_jw_kv_int(w, agentdoc_limit_keys[i].name, limit_of(d, i));
     rv_jw_obj_end(w);
 }
 
@@ -373,14 +373,14 @@ static const struct rv_agentdoc_key rows[] = {
     {"chained_tool", CUSTOM(read_chained_tool, write_chained_tool), .null_is_unset = true,
      .schema = "{\"type\":[\"string\",\"null\"]}", .type = "name", .default_text = "unset", .forms = "flat, nested",
      .meaning = "Tool that is called with the structured output, without another model request."},
-    {"tools", CUSTOM(rv_agentdoc_read_tools, write_tools), .src_offset = AT(tools_src),
+    {"tools", CUSTOM(agentdoc_read_tools, write_tools), .src_offset = AT(tools_src),
      .schema = "{\"type\":\"array\",\"maxItems\":128,\"items\":{\"anyOf\":[{\"type\":\"string\"},{\"type\":\"object\","
                "\"required\":[\"name\"],\"properties\":{\"name\":{\"type\":\"string\"},\"server\":{\"type\":"
                "[\"string\",\"null\"]},\"mcp_server\":{\"type\":[\"string\",\"null\"]},\"description\":{\"type\":"
                "[\"string\",\"null\"]},\"uri\":{\"type\":[\"string\",\"null\"]}}}]}}",
      .type = "list of names or maps", .default_text = "`[]`", .forms = "all",
      .meaning = "The tools it may call, and no others; see below."},
-    {"model", CUSTOM(rv_agentdoc_read_model, write_model), .null_is_unset = true,
+    {"model", CUSTOM(agentdoc_read_model, write_model), .null_is_unset = true,
      .schema = "{\"type\":[\"string\",\"null\"]}", .type = "`provider:model`", .default_text = "unset",
      .forms = "all; legacy also `model_name`",
      .meaning = "The model, unless a request names one. A name without provider is one of `openai`."},
@@ -388,7 +388,7 @@ static const struct rv_agentdoc_key rows[] = {
      .type = "number, 0 to 2", .default_text = "unset", .forms = "all", .meaning = "Of each model request; 0 counts."},
     {"max_iterations", CUSTOM(read_max_iterations, write_max_iterations), .null_is_unset = true, .schema = FROM_1,
      .type = "integer, from 1", .default_text = "unset", .forms = "all", .meaning = "Model requests of one turn."},
-    {"limits", CUSTOM(rv_agentdoc_read_limits, write_limits), .null_is_unset = true,
+    {"limits", CUSTOM(agentdoc_read_limits, write_limits), .null_is_unset = true,
      .schema = "{\"type\":[\"object\",\"null\"]}", .type = "map", .default_text = "unset", .forms = "all",
      .meaning = "What a turn may use up; see below."},
     {"routing_enabled", .kind = RV_AGENTDOC_BOOL, .offset = AT(routing_enabled), .schema = BOOLEAN, .type = "boolean",
@@ -408,7 +408,7 @@ static const struct rv_agentdoc_key rows[] = {
      .schema = "{\"type\":[\"string\",\"null\"]}", .type = "string", .default_text = "unset", .forms = "flat, nested",
      .meaning = "The second part of the prompt, one blank line behind `description`."},
     /* ours */
-    {"override_model", CUSTOM(rv_agentdoc_read_model, write_override_model), .null_is_unset = true,
+    {"override_model", CUSTOM(agentdoc_read_model, write_override_model), .null_is_unset = true,
      .schema = "{\"type\":[\"string\",\"null\"]}", .type = "`provider:model`", .default_text = "unset",
      .forms = "flat, nested", .meaning = "The model, whatever a request names."},
     {"override_temperature", CUSTOM(read_temperature, NULL), .null_is_unset = true, .schema = NUMBER,
@@ -425,7 +425,7 @@ static const struct rv_agentdoc_key rows[] = {
      .forms = "flat, nested",
      .meaning = "Clients of a server may bring tools, which the model is offered beside its own and which they call "
                 "themselves."},
-    {"chained_map", TREE(chained_map, json_type_null), .read = rv_agentdoc_read_chained_map, .null_is_unset = true,
+    {"chained_map", TREE(chained_map, json_type_null), .read = agentdoc_read_chained_map, .null_is_unset = true,
      .schema = "{\"type\":[\"object\",\"null\"],\"additionalProperties\":{\"type\":\"string\",\"minLength\":1}}",
      .type = "map of strings", .default_text = "unset", .forms = "flat, nested",
      .meaning =
@@ -467,7 +467,7 @@ static const struct rv_agentdoc_key rows[] = {
      .type = "`child`, `parent`, `both` or `final`", .default_text = "the pipeline's, else `final`",
      .forms = "flat, nested",
      .meaning = "When it asks another agent: whose words people are shown, and which are kept as the answer."},
-    {"routing", CUSTOM(rv_agentdoc_read_routing, write_routing), .null_is_unset = true,
+    {"routing", CUSTOM(agentdoc_read_routing, write_routing), .null_is_unset = true,
      .schema = "{\"type\":[\"object\",\"null\"],\"required\":[\"agents\"],\"properties\":{\"agents\":{\"type\":"
                "\"array\",\"minItems\":1,\"items\":{\"type\":\"string\"}},\"fallback\":{\"type\":[\"string\","
                "\"null\"]}}}",
@@ -489,13 +489,13 @@ static const struct rv_agentdoc_key rows[] = {
                 "is called by its name."},
 };
 
-const struct rv_agentdoc_key *rv_agentdoc_keys(size_t *n)
+const struct rv_agentdoc_key *agentdoc_keys(size_t *n)
 {
     *n = RV_COUNT(rows);
     return rows;
 }
 
-const struct rv_agentdoc_key *rv_agentdoc_key_of(rv_str name)
+const struct rv_agentdoc_key *agentdoc_key_of(rv_str name)
 {
     for (size_t i = 0; i < RV_COUNT(rows); i++)
         if (rv_str_is(name, rows[i].name))
@@ -503,7 +503,7 @@ const struct rv_agentdoc_key *rv_agentdoc_key_of(rv_str name)
     return NULL;
 }
 
-const char *rv_agentdoc_nearest_key(rv_str name)
+const char *agentdoc_nearest_key(rv_str name)
 {
     const char *names[RV_COUNT(rows)];
 

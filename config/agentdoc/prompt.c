@@ -86,7 +86,7 @@ static bool is_same(const struct decimal *x, double d, rv_buf *out)
     rv_buf_printf(&text, "%c.%se%d", x->digits[0], x->n > 1 ? x->digits + 1 : "0", x->exponent);
     rc = text.rc;
     if (rc == 0)
-        rc = rv_agentdoc_text_number(rv_buf_str(&text), &back);
+        rc = agentdoc_text_number(rv_buf_str(&text), &back);
     pass_failure(rc, out);
     rv_buf_fini(&text);
     return rc == 0 && back == d;
@@ -245,7 +245,7 @@ static void write_repr(json_object *v, rv_buf *out)
     }
 }
 
-void rv_python_str(json_object *v, rv_buf *out)
+void agentdoc_python_str(json_object *v, rv_buf *out)
 {
     if (json_object_is_type(v, json_type_string))
         rv_buf_add_str(out, rv_json_str(v));
@@ -327,7 +327,7 @@ static void write_type(struct thinking *t, json_object *schema)
     json_object *type = NULL;
 
     if (schema && json_object_object_get_ex(schema, "type", &type))
-        rv_python_str(type, t->out);
+        agentdoc_python_str(type, t->out);
     else
         rv_buf_puts(t->out, "any");
 }
@@ -379,7 +379,7 @@ static void write_scalar(struct thinking *t, json_object *schema, const char *na
     write_type(t, schema);
     for (size_t i = 0; i < n; i++) {
         rv_buf_puts(t->out, i == 0 ? " (one of: " : ", ");
-        rv_python_str(json_object_array_get_idx(values, i), t->out);
+        agentdoc_python_str(json_object_array_get_idx(values, i), t->out);
     }
     rv_buf_puts(t->out, n > 0 ? ")" : "");
     rv_buf_puts(t->out, is_required(t->d, name) ? " (required)" : "");

@@ -95,7 +95,7 @@ static void unresolved(struct rv_agentdoc_reading *r, const struct rv_node *ref)
 {
     const char *slash = strrchr(ref->text.ptr, '/');
     size_t n = r->defs && r->defs->kind == RV_NODE_MAP ? r->defs->n : 0;
-    const char **names = rv_agentdoc_room(r, n, sizeof *names);
+    const char **names = agentdoc_room(r, n, sizeof *names);
     const char *near;
 
     if (!names)
@@ -104,11 +104,11 @@ static void unresolved(struct rv_agentdoc_reading *r, const struct rv_node *ref)
         names[i] = r->defs->keys[i]->text.ptr;
     near = rv_nearest(rv_str_of(slash ? slash + 1 : ref->text.ptr), names, n);
     if (near)
-        near = rv_agentdoc_listed(r, NEW_PLACE, &near, 1);
-    rv_agentdoc_near(r, RV_SEVERITY_ERROR, &ref->src, near,
-                     n > 0 ? "references begin with \"" NEW_PLACE "\""
-                           : "there are no $defs: write the schema in place of the reference",
-                     "the reference \"%.80s\" leads nowhere in this document", ref->text.ptr);
+        near = agentdoc_listed(r, NEW_PLACE, &near, 1);
+    agentdoc_near(r, RV_SEVERITY_ERROR, &ref->src, near,
+                  n > 0 ? "references begin with \"" NEW_PLACE "\""
+                        : "there are no $defs: write the schema in place of the reference",
+                  "the reference \"%.80s\" leads nowhere in this document", ref->text.ptr);
 }
 
 /* Check the $ref of one schema; rewrite it if it points into `definitions`. */
@@ -199,9 +199,9 @@ static void check_type_word(struct walk *w, const struct rv_node *node)
     for (size_t i = 0; i < RV_COUNT(type_words); i++)
         if (rv_str_is(node->text, type_words[i]))
             return;
-    rv_agentdoc_near(w->r, RV_SEVERITY_WARNING, &node->src, rv_nearest(node->text, type_words, RV_COUNT(type_words)),
-                     "one of: string, number, integer, boolean, object, array, null", "%s is not a type of JSON Schema",
-                     rv_buf_cstr(&w->path));
+    agentdoc_near(w->r, RV_SEVERITY_WARNING, &node->src, rv_nearest(node->text, type_words, RV_COUNT(type_words)),
+                  "one of: string, number, integer, boolean, object, array, null", "%s is not a type of JSON Schema",
+                  rv_buf_cstr(&w->path));
 }
 
 static void check_type(struct walk *w, const struct rv_node *node)
@@ -352,7 +352,7 @@ static void check_required(struct rv_agentdoc_reading *r)
     }
 }
 
-void rv_agentdoc_check_schema(struct rv_agentdoc_reading *r)
+void agentdoc_check_schema(struct rv_agentdoc_reading *r)
 {
     const struct {
         const char *name;

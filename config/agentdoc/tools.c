@@ -20,7 +20,7 @@ static bool tool_room(struct rv_agentdoc_reading *r, size_t n, const struct rv_s
                         r->doc->n_tools + n, RV_AGENTDOC_MAX_TOOLS);
         return false;
     }
-    tools = rv_agentdoc_room(r, r->doc->n_tools + n, sizeof *tools);
+    tools = agentdoc_room(r, r->doc->n_tools + n, sizeof *tools);
     if (!tools)
         return false;
     if (r->doc->n_tools > 0)
@@ -79,7 +79,7 @@ static bool is_uri(rv_str s)
 
 static bool read_uri(struct rv_agentdoc_reading *r, const struct rv_node *node, const char *key, const char **out)
 {
-    if (!rv_agentdoc_text(r, node, key, out))
+    if (!agentdoc_text(r, node, key, out))
         return false;
     if (is_uri(node->text))
         return true;
@@ -93,13 +93,13 @@ static void read_server(struct rv_agentdoc_reading *r, const struct rv_node *nod
 {
     const char *text = NULL;
 
-    if (!rv_agentdoc_word(r, node, key, &text))
+    if (!agentdoc_word(r, node, key, &text))
         return;
     tool->server_text = text;
     tool->server = strcmp(text, "local") == 0 || strcmp(text, "rem") == 0 ? NULL : text;
 }
 
-const struct rv_node *rv_agentdoc_set(const struct rv_node *map, const char *key)
+const struct rv_node *agentdoc_set(const struct rv_node *map, const char *key)
 {
     const struct rv_node *value = rv_node_get(map, key);
 
@@ -115,24 +115,24 @@ static void warn_of_keys(struct rv_agentdoc_reading *r, const struct rv_node *ma
         for (size_t k = 0; k < n; k++)
             is_known = is_known || rv_str_is(key->text, names[k]);
         if (!is_known)
-            rv_agentdoc_near(r, RV_SEVERITY_WARNING, &key->src, rv_nearest(key->text, names, n), NULL,
-                             "%s%.*s has no effect", r->keys.path, RV_STR_ARG(key->text));
+            agentdoc_near(r, RV_SEVERITY_WARNING, &key->src, rv_nearest(key->text, names, n), NULL,
+                          "%s%.*s has no effect", r->keys.path, RV_STR_ARG(key->text));
     }
 }
 
 /* What tools and resources have in common. */
 static void read_common(struct rv_agentdoc_reading *r, const struct rv_node *item, struct rv_agentdoc_tool *tool)
 {
-    const struct rv_node *server = rv_agentdoc_set(item, "server");
+    const struct rv_node *server = agentdoc_set(item, "server");
     const char *server_key = server ? "server" : "mcp_server";
-    const struct rv_node *description = rv_agentdoc_set(item, "description");
+    const struct rv_node *description = agentdoc_set(item, "description");
 
     if (!server)
-        server = rv_agentdoc_set(item, "mcp_server");
+        server = agentdoc_set(item, "mcp_server");
     if (server)
         read_server(r, server, server_key, tool);
     if (description)
-        rv_agentdoc_text(r, description, "description", &tool->description);
+        agentdoc_text(r, description, "description", &tool->description);
 }
 
 static void read_tool(struct rv_agentdoc_reading *r, const struct rv_node *item)
@@ -141,7 +141,7 @@ static void read_tool(struct rv_agentdoc_reading *r, const struct rv_node *item)
     struct rv_agentdoc_tool tool = {.src = item->src};
 
     if (item->kind == RV_NODE_STR) {
-        if (rv_agentdoc_word(r, item, "name", &tool.name))
+        if (agentdoc_word(r, item, "name", &tool.name))
             add_tool(r, &tool);
         return;
     }
@@ -153,12 +153,12 @@ static void read_tool(struct rv_agentdoc_reading *r, const struct rv_node *item)
     }
     warn_of_keys(r, item, names, RV_COUNT(names));
     read_common(r, item, &tool);
-    if (rv_agentdoc_set(item, "uri"))
-        read_uri(r, rv_agentdoc_set(item, "uri"), "uri", &tool.uri);
-    if (!rv_agentdoc_set(item, "name"))
+    if (agentdoc_set(item, "uri"))
+        read_uri(r, agentdoc_set(item, "uri"), "uri", &tool.uri);
+    if (!agentdoc_set(item, "name"))
         rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &item->src, "each tool needs one", "%sname is required",
                         r->keys.path);
-    else if (rv_agentdoc_word(r, rv_agentdoc_set(item, "name"), "name", &tool.name))
+    else if (agentdoc_word(r, agentdoc_set(item, "name"), "name", &tool.name))
         add_tool(r, &tool);
 }
 
@@ -173,7 +173,7 @@ static bool set_path(struct rv_agentdoc_reading *r, rv_buf *path, const char *ke
     return path->rc == 0;
 }
 
-void rv_agentdoc_read_tools(struct rv_agentdoc_reading *r, const struct rv_agentdoc_field *field)
+void agentdoc_read_tools(struct rv_agentdoc_reading *r, const struct rv_agentdoc_field *field)
 {
     const struct rv_node *list = field->value;
     rv_buf path = RV_BUF_INIT(MAX_PATH);
@@ -224,9 +224,9 @@ static void read_nested_resource(struct rv_agentdoc_reading *r, const struct rv_
 {
     static const char *const names[] = {"name", "uri", "uri_pattern", "description", "mcp_server", "server"};
     struct rv_agentdoc_tool tool = {.src = item->src};
-    const struct rv_node *uri = item->kind == RV_NODE_STR      ? item
-                                : rv_agentdoc_set(item, "uri") ? rv_agentdoc_set(item, "uri")
-                                                               : rv_agentdoc_set(item, "uri_pattern");
+    const struct rv_node *uri = item->kind == RV_NODE_STR   ? item
+                                : agentdoc_set(item, "uri") ? agentdoc_set(item, "uri")
+                                                            : agentdoc_set(item, "uri_pattern");
 
     if (item->kind != RV_NODE_STR && item->kind != RV_NODE_MAP) {
         rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &item->src, "write {uri: ..., name: ...}",
@@ -243,8 +243,8 @@ static void read_nested_resource(struct rv_agentdoc_reading *r, const struct rv_
     }
     if (!read_uri(r, uri, "uri", &tool.uri))
         return;
-    if (rv_agentdoc_set(item, "name")) {
-        if (!rv_agentdoc_word(r, rv_agentdoc_set(item, "name"), "name", &tool.name))
+    if (agentdoc_set(item, "name")) {
+        if (!agentdoc_word(r, agentdoc_set(item, "name"), "name", &tool.name))
             return;
     } else {
         tool.name = name_of_uri(r, tool.uri);
@@ -261,8 +261,8 @@ static void read_nested_resource(struct rv_agentdoc_reading *r, const struct rv_
 /* The flat and the legacy form (p8 1.4): a tool of the server by the resource's name. The URI was never used. */
 static void read_flat_resource(struct rv_agentdoc_reading *r, const struct rv_node *item)
 {
-    const struct rv_node *name = item->kind == RV_NODE_MAP ? rv_agentdoc_set(item, "name") : NULL;
-    const struct rv_node *uri = item->kind == RV_NODE_MAP ? rv_agentdoc_set(item, "uri") : NULL;
+    const struct rv_node *name = item->kind == RV_NODE_MAP ? agentdoc_set(item, "name") : NULL;
+    const struct rv_node *uri = item->kind == RV_NODE_MAP ? agentdoc_set(item, "uri") : NULL;
     struct rv_agentdoc_tool tool = {.src = item->src};
     char *word;
 
@@ -279,7 +279,7 @@ static void read_flat_resource(struct rv_agentdoc_reading *r, const struct rv_no
     for (char *c = word; *c; c++)
         *c = *c == ' ' ? '_' : rv_ascii_lower(*c);
     if (!rv_agentdoc_is_name((rv_str){word, name->text.len})) {
-        rv_agentdoc_word(r, name, "name", &tool.name); /* says what is wrong with it */
+        agentdoc_word(r, name, "name", &tool.name); /* says what is wrong with it */
         return;
     }
     if (has_tool(r, word))
@@ -288,12 +288,12 @@ static void read_flat_resource(struct rv_agentdoc_reading *r, const struct rv_no
         rv_keys_finding(&r->keys, RV_SEVERITY_WARNING, &uri->src, "write it as a tool: {name: ..., uri: ...}",
                         "%suri has no effect: \"%s\" is called as a tool of that name", r->keys.path, word);
     tool.name = word;
-    if (rv_agentdoc_set(item, "description"))
-        rv_agentdoc_text(r, rv_agentdoc_set(item, "description"), "description", &tool.description);
+    if (agentdoc_set(item, "description"))
+        agentdoc_text(r, agentdoc_set(item, "description"), "description", &tool.description);
     add_tool(r, &tool);
 }
 
-void rv_agentdoc_read_resources(struct rv_agentdoc_reading *r)
+void agentdoc_read_resources(struct rv_agentdoc_reading *r)
 {
     const struct rv_node *list = r->resources;
     rv_buf path = RV_BUF_INIT(MAX_PATH);

@@ -11,7 +11,7 @@
 
 #define MAX_NUMBER 400 /* bytes of a number in a string; a longer text is not a plausible number */
 
-void *rv_agentdoc_room(struct rv_agentdoc_reading *r, size_t n, size_t size)
+void *agentdoc_room(struct rv_agentdoc_reading *r, size_t n, size_t size)
 {
     void *p = rv_arena_alloc(r->keys.arena, (n + 1) * size);
 
@@ -27,7 +27,7 @@ static bool refuse(struct rv_agentdoc_reading *r, const struct rv_node *node, co
     return false;
 }
 
-bool rv_agentdoc_text(struct rv_agentdoc_reading *r, const struct rv_node *node, const char *key, const char **out)
+bool agentdoc_text(struct rv_agentdoc_reading *r, const struct rv_node *node, const char *key, const char **out)
 {
     if (node->kind != RV_NODE_STR)
         return refuse(r, node, key, "a string");
@@ -35,7 +35,7 @@ bool rv_agentdoc_text(struct rv_agentdoc_reading *r, const struct rv_node *node,
     return true;
 }
 
-bool rv_agentdoc_bool(struct rv_agentdoc_reading *r, const struct rv_node *node, const char *key, bool *out)
+bool agentdoc_bool(struct rv_agentdoc_reading *r, const struct rv_node *node, const char *key, bool *out)
 {
     static const char *const words[][2] = {{"false", "true"}, {"0", "1"}, {"no", "yes"},
                                            {"off", "on"},     {"f", "t"}, {"n", "y"}};
@@ -118,7 +118,7 @@ static int read_number(rv_str text, json_object **out)
     return rc == 0 || rc == RV_E_NOMEM ? rc : RV_E_INVALID;
 }
 
-int rv_agentdoc_text_number(rv_str text, double *out)
+int agentdoc_text_number(rv_str text, double *out)
 {
     json_object *v = NULL;
     int rc = read_number(text, &v);
@@ -154,12 +154,12 @@ static int text_int(rv_str text, int64_t *out)
     return rc;
 }
 
-bool rv_agentdoc_number(struct rv_agentdoc_reading *r, const struct rv_node *node, const char *key, double *out)
+bool agentdoc_number(struct rv_agentdoc_reading *r, const struct rv_node *node, const char *key, double *out)
 {
     int rc = RV_E_INVALID;
 
     if (node->kind == RV_NODE_STR)
-        rc = rv_agentdoc_text_number(node->text, out);
+        rc = agentdoc_text_number(node->text, out);
     if (rc == RV_E_NOMEM)
         r->keys.rc = rc;
     if (rc == 0)
@@ -170,8 +170,7 @@ bool rv_agentdoc_number(struct rv_agentdoc_reading *r, const struct rv_node *nod
     return true;
 }
 
-bool rv_agentdoc_int(struct rv_agentdoc_reading *r, const struct rv_node *node, const char *key, int64_t min,
-                     int64_t *out)
+bool agentdoc_int(struct rv_agentdoc_reading *r, const struct rv_node *node, const char *key, int64_t min, int64_t *out)
 {
     int64_t value = node->i64;
     int rc = RV_E_INVALID;
@@ -192,11 +191,11 @@ bool rv_agentdoc_int(struct rv_agentdoc_reading *r, const struct rv_node *node, 
     return true;
 }
 
-bool rv_agentdoc_word(struct rv_agentdoc_reading *r, const struct rv_node *node, const char *key, const char **out)
+bool agentdoc_word(struct rv_agentdoc_reading *r, const struct rv_node *node, const char *key, const char **out)
 {
     const char *text;
 
-    if (!rv_agentdoc_text(r, node, key, &text))
+    if (!agentdoc_text(r, node, key, &text))
         return false;
     if (!rv_agentdoc_is_name(node->text)) {
         rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &node->src,
@@ -211,7 +210,7 @@ bool rv_agentdoc_word(struct rv_agentdoc_reading *r, const struct rv_node *node,
 
 /* --- Maps: limits, routing, chained_map; and the model --- */
 
-const struct rv_agentdoc_limit_key rv_agentdoc_limit_keys[RV_AGENTDOC_LIMITS] = {
+const struct rv_agentdoc_limit_key agentdoc_limit_keys[RV_AGENTDOC_LIMITS] = {
     {"request_limit", offsetof(struct rv_agentdoc_limits, request_limit),
      "Model requests of one turn. Unset: `execution.agent_request_limit`."},
     {"tool_calls_limit", offsetof(struct rv_agentdoc_limits, tool_calls_limit), "Calls of tools in one turn."},
@@ -233,9 +232,9 @@ static void unknown_key(struct rv_agentdoc_reading *r, const struct rv_node *key
     };
     const char *said = rv_key_word_says(other_tools, key->text);
 
-    rv_agentdoc_near(r, RV_SEVERITY_WARNING, &key->src, said ? NULL : rv_nearest(key->text, names, n),
-                     said ? said : rv_agentdoc_listed(r, "the keys are ", names, n), "%s%.*s has no effect",
-                     r->keys.path, RV_STR_ARG(key->text));
+    agentdoc_near(r, RV_SEVERITY_WARNING, &key->src, said ? NULL : rv_nearest(key->text, names, n),
+                  said ? said : agentdoc_listed(r, "the keys are ", names, n), "%s%.*s has no effect", r->keys.path,
+                  RV_STR_ARG(key->text));
 }
 
 static bool is_map(struct rv_agentdoc_reading *r, const struct rv_node *node, const char *key)
@@ -246,13 +245,13 @@ static bool is_map(struct rv_agentdoc_reading *r, const struct rv_node *node, co
     return false;
 }
 
-void rv_agentdoc_read_limits(struct rv_agentdoc_reading *r, const struct rv_agentdoc_field *field)
+void agentdoc_read_limits(struct rv_agentdoc_reading *r, const struct rv_agentdoc_field *field)
 {
     const struct rv_node *map = field->value;
     const char *names[RV_AGENTDOC_LIMITS];
 
     for (size_t i = 0; i < RV_AGENTDOC_LIMITS; i++)
-        names[i] = rv_agentdoc_limit_keys[i].name;
+        names[i] = agentdoc_limit_keys[i].name;
     if (!is_map(r, map, "limits"))
         return;
     r->doc->limits_src = map->src;
@@ -261,11 +260,11 @@ void rv_agentdoc_read_limits(struct rv_agentdoc_reading *r, const struct rv_agen
         const struct rv_agentdoc_limit_key *row = NULL;
         for (size_t k = 0; k < RV_AGENTDOC_LIMITS; k++)
             if (rv_str_is(map->keys[i]->text, names[k]))
-                row = &rv_agentdoc_limit_keys[k];
+                row = &agentdoc_limit_keys[k];
         if (!row)
             unknown_key(r, map->keys[i], names, RV_AGENTDOC_LIMITS);
         else if (map->items[i]->kind != RV_NODE_NULL)
-            rv_agentdoc_int(r, map->items[i], row->name, 1, (int64_t *)(void *)((char *)&r->doc->limits + row->offset));
+            agentdoc_int(r, map->items[i], row->name, 1, (int64_t *)(void *)((char *)&r->doc->limits + row->offset));
     }
     r->keys.path = NULL;
 }
@@ -284,7 +283,7 @@ static void read_routes(struct rv_agentdoc_reading *r, const struct rv_node *lis
                         "routing.agents names no agent");
 }
 
-void rv_agentdoc_read_routing(struct rv_agentdoc_reading *r, const struct rv_agentdoc_field *field)
+void agentdoc_read_routing(struct rv_agentdoc_reading *r, const struct rv_agentdoc_field *field)
 {
     static const char *const names[] = {"agents", "fallback"};
     const struct rv_node *map = field->value;
@@ -303,11 +302,11 @@ void rv_agentdoc_read_routing(struct rv_agentdoc_reading *r, const struct rv_age
         rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &map->src, "list the agents it may lead to",
                         "routing.agents is required");
     if (fallback && fallback->kind != RV_NODE_NULL)
-        rv_agentdoc_word(r, fallback, "fallback", &r->doc->routing_fallback);
+        agentdoc_word(r, fallback, "fallback", &r->doc->routing_fallback);
     r->keys.path = NULL;
 }
 
-void rv_agentdoc_read_chained_map(struct rv_agentdoc_reading *r, const struct rv_agentdoc_field *field)
+void agentdoc_read_chained_map(struct rv_agentdoc_reading *r, const struct rv_agentdoc_field *field)
 {
     const struct rv_node *map = field->value;
     const char *text;
@@ -317,13 +316,13 @@ void rv_agentdoc_read_chained_map(struct rv_agentdoc_reading *r, const struct rv
     r->chained_map = map;
     r->keys.path = "chained_map.";
     for (size_t i = 0; i < map->n; i++)
-        if (rv_agentdoc_text(r, map->items[i], map->keys[i]->text.ptr, &text) && !text[0])
+        if (agentdoc_text(r, map->items[i], map->keys[i]->text.ptr, &text) && !text[0])
             rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &map->items[i]->src, "write the tool's parameter",
                             "chained_map.%s is empty", map->keys[i]->text.ptr);
     r->keys.path = NULL;
 }
 
-void rv_agentdoc_read_model(struct rv_agentdoc_reading *r, const struct rv_agentdoc_field *field)
+void agentdoc_read_model(struct rv_agentdoc_reading *r, const struct rv_agentdoc_field *field)
 {
     struct rv_agentdoc *d = r->doc;
     const struct rv_node *node = field->value;
@@ -331,7 +330,7 @@ void rv_agentdoc_read_model(struct rv_agentdoc_reading *r, const struct rv_agent
     rv_buf full = RV_BUF_INIT(RV_AGENTDOC_MAX_BYTES);
     bool overrides = rv_str_is(field->row ? rv_str_of(field->row->name) : field->key->text, "override_model");
 
-    if (!rv_agentdoc_text(r, node, field->key->text.ptr, &text))
+    if (!agentdoc_text(r, node, field->key->text.ptr, &text))
         return;
     colon = strchr(text, ':');
     if (!text[0] || colon == text || (colon && !colon[1]) || strpbrk(text, " \t\r\n")) {
@@ -400,7 +399,7 @@ static int put_temperature(const struct variables *v, json_object *flat, rv_err 
 {
     const char *text = variable(v, "AGENT_TEMPERATURE");
     double d = 0;
-    int rc = text ? rv_agentdoc_text_number(rv_str_of(text), &d) : 0;
+    int rc = text ? agentdoc_text_number(rv_str_of(text), &d) : 0;
 
     if (!text)
         return 0;
@@ -455,7 +454,7 @@ int rv_agentdoc_with_env(const struct rv_agentdoc *d, const char *(*env)(void *s
     if (rc == 0)
         rc = rv_buf_check(&place, "the name of a document", err);
     if (rc == 0)
-        rc = rv_agentdoc_of_value(flat, rv_buf_cstr(&place), out, err);
+        rc = agentdoc_of_value(flat, rv_buf_cstr(&place), out, err);
     rv_buf_fini(&place);
     json_object_put(flat);
     return rc < 0 ? RV_WRAP(err, rc, "change agent \"%s\" as the environment says", d->name) : 0;

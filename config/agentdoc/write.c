@@ -84,7 +84,7 @@ static int add_tree(const struct rv_agentdoc_reading *r, const struct rv_agentdo
 static int fill(struct rv_agentdoc_reading *r, json_object *out, rv_err **err)
 {
     size_t n;
-    const struct rv_agentdoc_key *rows = rv_agentdoc_keys(&n);
+    const struct rv_agentdoc_key *rows = agentdoc_keys(&n);
     int rc = 0;
 
     for (size_t i = 0; rc == 0 && i < n; i++) {
@@ -99,7 +99,7 @@ static int fill(struct rv_agentdoc_reading *r, json_object *out, rv_err **err)
     return rc;
 }
 
-int rv_agentdoc_flatten(struct rv_agentdoc_reading *r, rv_err **err)
+int agentdoc_flatten(struct rv_agentdoc_reading *r, rv_err **err)
 {
     struct rv_agentdoc *d = r->doc;
     rv_err *why = NULL;
@@ -350,8 +350,8 @@ static void write_limits(rv_jw *w)
     rv_jw_key(w, "properties");
     rv_jw_obj(w);
     for (size_t i = 0; i < RV_AGENTDOC_LIMITS; i++)
-        write_property(w, rv_agentdoc_limit_keys[i].name, "{\"type\":[\"integer\",\"string\",\"null\"],\"minimum\":1}",
-                       rv_agentdoc_limit_keys[i].meaning);
+        write_property(w, agentdoc_limit_keys[i].name, "{\"type\":[\"integer\",\"string\",\"null\"],\"minimum\":1}",
+                       agentdoc_limit_keys[i].meaning);
     rv_jw_obj_end(w);
     rv_jw_obj_end(w);
 }
@@ -359,7 +359,7 @@ static void write_limits(rv_jw *w)
 void rv_agentdoc_write_schema(rv_jw *w)
 {
     size_t n;
-    const struct rv_agentdoc_key *rows = rv_agentdoc_keys(&n);
+    const struct rv_agentdoc_key *rows = agentdoc_keys(&n);
 
     rv_jw_obj(w);
     rv_jw_kv_text(w, "$schema", "https://json-schema.org/draft/2020-12/schema");
@@ -428,7 +428,7 @@ void rv_agentdoc_write_reference(rv_buf *out)
 {
     static const char name_type[] = "name";
     size_t n;
-    const struct rv_agentdoc_key *rows = rv_agentdoc_keys(&n);
+    const struct rv_agentdoc_key *rows = agentdoc_keys(&n);
 
     rv_buf_puts(out, intro);
     rv_buf_puts(out, TABLE_HEAD);
@@ -449,8 +449,7 @@ void rv_agentdoc_write_reference(rv_buf *out)
         "all");
     rv_buf_puts(out, "\n## limits\n\n" TABLE_HEAD);
     for (size_t i = 0; i < RV_AGENTDOC_LIMITS; i++)
-        write_row(out, rv_agentdoc_limit_keys[i].name, "integer, from 1", "unset", rv_agentdoc_limit_keys[i].meaning,
-                  "all");
+        write_row(out, agentdoc_limit_keys[i].name, "integer, from 1", "unset", agentdoc_limit_keys[i].meaning, "all");
     rv_buf_puts(out, "\n## routing\n\n" TABLE_HEAD);
     write_row(out, "agents", "list of names", "required", "Where it may lead.", "flat, nested");
     write_row(out, "fallback", name_type, "`general`", "Who answers when none of them fits.", "flat, nested");

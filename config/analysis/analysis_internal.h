@@ -21,7 +21,7 @@ enum rv_route_fate {
 };
 struct rv_route {
     int from, to; /* `to` is a stage, RV_TARGET_END, _CLARIFICATION or _CONFIRMATION; any stage for _FUNCTION: _NONE;
-                     RV_TARGET_LIST: see rv_route_branches() */
+                     RV_TARGET_LIST: see lint_route_branches() */
     enum rv_route_kind kind;
     enum rv_route_fate fate;
     int rule;       /* RULE: its index in the stage; else -1 */
@@ -33,30 +33,30 @@ struct rv_routes {
     size_t n;
     size_t *start; /* owned; routes of stage s are items[start[s] .. start[s + 1]) */
 };
-RV_MUST_CHECK int rv_routes_build(const struct rv_pipeline *p, struct rv_routes *out, rv_err **err);
-void rv_routes_fini(struct rv_routes *routes);
+RV_MUST_CHECK int lint_routes_build(const struct rv_pipeline *p, struct rv_routes *out, rv_err **err);
+void lint_routes_fini(struct rv_routes *routes);
 /** Look for outputs that take the rules and the default of a stage; routes[0..n_rules] are those, in this order. Marks
  *  what it finds as is_likely. RV_E_NOMEM. */
-RV_MUST_CHECK int rv_witness_routes(const struct rv_agent *a, struct rv_route *routes, rv_err **err);
+RV_MUST_CHECK int lint_witness_routes(const struct rv_agent *a, struct rv_route *routes, rv_err **err);
 /** Look for an output that takes the route to the list and begins as many of its branches as any: active[0..list->n)
- *  tells which, *found whether there is one. routes are those of the stage, after rv_witness_routes(). RV_E_NOMEM. */
-RV_MUST_CHECK int rv_witness_branches(const struct rv_agent *a, const struct rv_route *routes,
-                                      const struct rv_route *route, const struct rv_branches *list, bool *active,
-                                      bool *found, rv_err **err);
+ *  tells which, *found whether there is one. routes are those of the stage, after lint_witness_routes(). RV_E_NOMEM. */
+RV_MUST_CHECK int lint_witness_branches(const struct rv_agent *a, const struct rv_route *routes,
+                                        const struct rv_route *route, const struct rv_branches *list, bool *active,
+                                        bool *found, rv_err **err);
 /** The most ways that lead on from the stages of the pipeline, with those of lists and answers one by one. */
-size_t rv_routes_most_ways(const struct rv_pipeline *p, const struct rv_routes *routes);
+size_t lint_routes_most_ways(const struct rv_pipeline *p, const struct rv_routes *routes);
 /** The branches that a route with the target LIST begins; n is 0 for others. */
-const struct rv_branches *rv_route_branches(const struct rv_pipeline *p, const struct rv_route *route);
+const struct rv_branches *lint_route_branches(const struct rv_pipeline *p, const struct rv_route *route);
 /** True if this stage's visit may call a model: has_llm and not mocked. */
-bool rv_agent_calls_model(const struct rv_agent *a);
+bool lint_agent_calls_model(const struct rv_agent *a);
 
 /* --- Warnings: lint*.c --- */
 /** Stages that no run reaches, stages that never lead to the end, and bounds that end every run before it.
  *  Sequential runs only. RV_E_NOMEM. */
-RV_MUST_CHECK int rv_lint_reach(const struct rv_pipeline *p, const struct rv_routes *routes, rv_findings *findings,
-                                rv_err **err);
+RV_MUST_CHECK int lint_reachable(const struct rv_pipeline *p, const struct rv_routes *routes, rv_findings *findings,
+                                 rv_err **err);
 /** Bounds that no complete run keeps have no place of their own in the file. */
-struct rv_src rv_lint_bounds_src(const struct rv_pipeline *p);
-struct rv_src rv_lint_stage_src(const struct rv_agent *a);
+struct rv_src lint_bounds_src(const struct rv_pipeline *p);
+struct rv_src lint_stage_src(const struct rv_agent *a);
 
 #endif

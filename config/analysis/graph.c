@@ -150,7 +150,7 @@ static void graph_write_dot(const struct graph *g, rv_buf *b)
 
 /* --- From a pipeline to nodes --- */
 
-size_t rv_graph_width(const char *text)
+size_t lint_graph_width(const char *text)
 {
     return rv_utf8_count(rv_str_of(text));
 }
@@ -252,7 +252,7 @@ static int add_edge(struct graph *g, bool merge, struct graph_edge edge)
 /* The branches of a list, each with its condition. label: when the list is taken; "" always. */
 static int add_branches(struct graph *g, bool merge, const struct rv_route *route, const char *label)
 {
-    const struct rv_branches *list = rv_route_branches(g->p, route);
+    const struct rv_branches *list = lint_route_branches(g->p, route);
     int rc = 0;
 
     for (size_t i = 0; i < list->n && rc == 0; i++) {
@@ -329,7 +329,7 @@ static int add_approved(struct graph *g, bool merge, const struct rv_routes *rou
         name = n > 1 ? safe_text(g, g->p->agents[route->from].name) : "";
         if (!name)
             return RV_E_NOMEM;
-        const struct rv_branches *list = rv_route_branches(g->p, route);
+        const struct rv_branches *list = lint_route_branches(g->p, route);
         const char *label = join_label(g, "yes", name[0] ? " to " : "", name);
         int from = node_of_target(g, RV_TARGET_CONFIRMATION);
 
@@ -346,12 +346,12 @@ static int add_sequential(struct graph *g, bool merge)
 {
     struct rv_routes routes = {NULL, 0, NULL};
     const char *const resumes[] = {g->p->clarification_resume_stage, g->p->confirmation_resume_stage};
-    int rc = rv_routes_build(g->p, &routes, NULL);
+    int rc = lint_routes_build(g->p, &routes, NULL);
 
     if (rc < 0)
         return rc;
     g->edges =
-        rv_arena_alloc(g->arena, (rv_routes_most_ways(g->p, &routes) + RV_COUNT(resumes) + 1) * sizeof(*g->edges));
+        rv_arena_alloc(g->arena, (lint_routes_most_ways(g->p, &routes) + RV_COUNT(resumes) + 1) * sizeof(*g->edges));
     if (!g->edges)
         rc = RV_E_NOMEM;
     for (size_t s = 0; s < g->n_stages && rc == 0; s++) {
@@ -370,7 +370,7 @@ static int add_sequential(struct graph *g, bool merge)
     }
     if (rc == 0)
         rc = add_approved(g, merge, &routes);
-    rv_routes_fini(&routes);
+    lint_routes_fini(&routes);
     return rc;
 }
 
@@ -530,7 +530,7 @@ void rv_pipeline_write_graph(const struct rv_pipeline *p, enum rv_graph_format f
     if (rc == 0) {
         switch (format) {
         case RV_GRAPH_ASCII:
-            rc = rv_graph_write_ascii(&g, b);
+            rc = lint_graph_write_ascii(&g, b);
             break;
         case RV_GRAPH_MERMAID:
             graph_write_mermaid(&g, b);
@@ -539,10 +539,10 @@ void rv_pipeline_write_graph(const struct rv_pipeline *p, enum rv_graph_format f
             graph_write_dot(&g, b);
             break;
         case RV_GRAPH_SVG:
-            rc = rv_graph_write_svg(&g, b);
+            rc = lint_graph_write_svg(&g, b);
             break;
         case RV_GRAPH_JSON:
-            rc = rv_graph_write_json(&g, b);
+            rc = lint_graph_write_json(&g, b);
             break;
         case RV_N_GRAPH_FORMATS:
             break;

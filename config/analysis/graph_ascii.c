@@ -74,7 +74,7 @@ static bool is_straight(const struct graph *g, const struct graph_edge *e)
 
 static size_t name_width(const struct graph_node *node)
 {
-    return rv_graph_width(node->name) + (node->mark[0] ? rv_graph_width(node->mark) + 4 : 0);
+    return lint_graph_width(node->name) + (node->mark[0] ? lint_graph_width(node->mark) + 4 : 0);
 }
 
 static void use_rail(struct drawing *d, int rail, size_t row)
@@ -269,7 +269,7 @@ static void put_row(const struct drawing *d, size_t at, const struct rail *const
     const struct rail *dashed = row->node >= 0 ? &d->rails[2 * row->node + 1] : NULL;
     const struct rail *out_rail = row->out_rail >= 0 ? &d->rails[row->out_rail] : NULL, *joins = out_rail;
     char cells[COLUMN_WIDTH * MAX_COLUMNS + 2];
-    size_t left = rv_graph_width(row->left), end = sizeof(cells) - 1;
+    size_t left = lint_graph_width(row->left), end = sizeof(cells) - 1;
 
     memset(cells, ' ', sizeof(cells));
     rv_buf_puts(out, row->left);
@@ -284,7 +284,7 @@ static void put_row(const struct drawing *d, size_t at, const struct rail *const
         joins = dashed;
     if (out_rail && out_rail->column == SIZE_MAX) {
         rv_buf_printf(out, "--> %s", row->to_name);
-        left += 4 + rv_graph_width(row->to_name);
+        left += 4 + lint_graph_width(row->to_name);
         joins = NULL;
     } else if (out_rail) {
         put_join(d, at, left, cells, out_rail);
@@ -318,7 +318,7 @@ static void print(const struct drawing *d, rv_buf *out)
         put_row(d, i, live, n, out);
 }
 
-int rv_graph_write_ascii(const struct graph *g, rv_buf *b)
+int lint_graph_write_ascii(const struct graph *g, rv_buf *b)
 {
     struct drawing d = {.g = g, .max_rows = 3 + 4 * g->n_nodes + g->n_edges};
     rv_buf left = RV_BUF_INIT(1 << 20);
@@ -336,7 +336,7 @@ int rv_graph_write_ascii(const struct graph *g, rv_buf *b)
         return RV_E_NOMEM;
     for (size_t i = 0; i < d.n_rows; i++) {
         if (d.rows[i].out_rail >= 0 || d.rows[i].node >= 0)
-            d.left_width = larger(d.left_width, rv_graph_width(d.rows[i].left) + 1);
+            d.left_width = larger(d.left_width, lint_graph_width(d.rows[i].left) + 1);
     }
     print(&d, b);
     return 0;

@@ -35,13 +35,13 @@ static inline bool graph_is_dashed(const struct graph_edge *e)
     return e->kind != GRAPH_FLOW && e->kind != GRAPH_BRANCH;
 }
 /** Characters that a terminal shows: code points. */
-size_t rv_graph_width(const char *text);
+size_t lint_graph_width(const char *text);
 
-RV_MUST_CHECK int rv_graph_write_ascii(const struct graph *g, rv_buf *b);
-RV_MUST_CHECK int rv_graph_write_svg(const struct graph *g, rv_buf *b);
+RV_MUST_CHECK int lint_graph_write_ascii(const struct graph *g, rv_buf *b);
+RV_MUST_CHECK int lint_graph_write_svg(const struct graph *g, rv_buf *b);
 /** The places and lines of that drawing: {mode, width, height, nodes: [{id, name, stage, kind, mark, x, y, width,
  * height}], edges: [{from, to, kind, label, cut, label_x, label_y, line, tip}]}; line and tip are the d of SVG paths.
  */
-RV_MUST_CHECK int rv_graph_write_json(const struct graph *g, rv_buf *b);
+RV_MUST_CHECK int lint_graph_write_json(const struct graph *g, rv_buf *b);
 
 #endif

@@ -226,7 +226,7 @@ static int64_t larger(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-size_t rv_label_lines(const char *label)
+size_t lint_label_lines(const char *label)
 {
     size_t n = label[0] ? 1 : 0;
 
@@ -303,7 +303,7 @@ static int add_spot(struct layout *l, size_t edge, int layer, bool has_label)
         if (l->wires[edge].bottom < 0)
             width += text_width(l->g->nodes[e->to].name, 7, 12) + 14;
         spot.left = spot.right = larger(width, 14) / 2;
-        spot.height = 14 * (int64_t)rv_label_lines(e->label) + 4;
+        spot.height = 14 * (int64_t)lint_label_lines(e->label) + 4;
         if (l->wires[edge].bottom < 0)
             spot.height = larger(spot.height, 18);
     }
@@ -489,7 +489,7 @@ static int set_touches(struct layout *l)
     return 0;
 }
 
-int rv_layout_build(const struct graph *g, struct layout *out)
+int lint_layout_build(const struct graph *g, struct layout *out)
 {
     struct layout l = {.g = g};
     int *rank = rank_nodes(g);

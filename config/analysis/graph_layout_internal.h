@@ -37,8 +37,8 @@ struct layout {
     size_t n_layers;
     int64_t width, height;
 };
-RV_MUST_CHECK int rv_layout_build(const struct graph *g, struct layout *out);
+RV_MUST_CHECK int lint_layout_build(const struct graph *g, struct layout *out);
 /** Lines of a label. */
-size_t rv_label_lines(const char *label);
+size_t lint_label_lines(const char *label);
 
 #endif

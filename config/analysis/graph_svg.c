@@ -35,7 +35,7 @@ static void put_text(rv_buf *b, const char *class, int64_t x, int64_t y, const c
 /* The lines of a label around y. */
 static void put_label(rv_buf *b, const char *class, int64_t x, int64_t y, const char *label)
 {
-    int64_t line_y = y - 7 * ((int64_t)rv_label_lines(label) - 1) + 4;
+    int64_t line_y = y - 7 * ((int64_t)lint_label_lines(label) - 1) + 4;
 
     while (label[0]) {
         size_t len = strcspn(label, "\n");
@@ -233,12 +233,12 @@ static void put_start(const struct layout *l, rv_buf *b)
     rv_buf_puts(b, "\"/>\n");
 }
 
-int rv_graph_write_svg(const struct graph *g, rv_buf *b)
+int lint_graph_write_svg(const struct graph *g, rv_buf *b)
 {
     struct layout l = {0};
-    size_t title = rv_graph_width(g->title) * 10 + 48;
+    size_t title = lint_graph_width(g->title) * 10 + 48;
     long long width;
-    int rc = rv_layout_build(g, &l);
+    int rc = lint_layout_build(g, &l);
 
     if (rc < 0)
         return rc;
@@ -316,12 +316,12 @@ static int write_edge(const struct layout *l, size_t i, rv_jw *w)
     return drawn_fini(&d);
 }
 
-int rv_graph_write_json(const struct graph *g, rv_buf *b)
+int lint_graph_write_json(const struct graph *g, rv_buf *b)
 {
     bool is_parallel = g->p->default_run_mode == RV_MODE_PARALLEL;
     struct layout l = {0};
     rv_jw w = rv_jw_on(b);
-    int rc = rv_layout_build(g, &l);
+    int rc = lint_layout_build(g, &l);
 
     if (rc < 0)
         return rc;

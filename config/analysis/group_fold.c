@@ -9,7 +9,7 @@
 
 /* --- vectors of allowances, laid out as mixed-radix numbers, and the sum of two tables over them --- */
 
-void rv_group_space_set(struct rv_group_space *s)
+void lint_group_space_set(struct rv_group_space *s)
 {
     s->n = 1;
     s->pairs = 1;
@@ -17,8 +17,8 @@ void rv_group_space_set(struct rv_group_space *s)
         int64_t size = s->dims[d].size;
 
         s->dims[d].stride = s->n;
-        s->n = rv_sat_mul(s->n, size);
-        s->pairs = rv_sat_mul(s->pairs, size < INT32_MAX ? size * (size + 1) / 2 : INT64_MAX);
+        s->n = lint_sat_mul(s->n, size);
+        s->pairs = lint_sat_mul(s->pairs, size < INT32_MAX ? size * (size + 1) / 2 : INT64_MAX);
     }
 }
 
@@ -28,7 +28,7 @@ static void convolve_dim(const struct rv_group_space *s, int dim, const int64_t 
 
     if (dim == s->n_dims) {
         if (*f >= 0 && *g >= 0)
-            rv_group_max(out, rv_sat_add(*f, *g));
+            rv_group_max(out, lint_sat_add(*f, *g));
         return;
     }
     size = s->dims[dim].size;
@@ -63,7 +63,7 @@ struct rv_group_fold {
 #define FIXED_ROWS 9 /* arrays of the block besides the counts: see the list where it is divided */
 #define COUNTS     4 /* arrays of rows by a count */
 
-struct rv_group_fold *rv_group_fold_new(const struct rv_group_space *s, size_t max_branches)
+struct rv_group_fold *lint_group_fold_new(const struct rv_group_space *s, size_t max_branches)
 {
     struct rv_group_fold *f = calloc(1, sizeof *f);
     size_t n = (size_t)s->n;
@@ -88,7 +88,7 @@ struct rv_group_fold *rv_group_fold_new(const struct rv_group_space *s, size_t m
     return f;
 }
 
-void rv_group_fold_free(struct rv_group_fold *f)
+void lint_group_fold_free(struct rv_group_fold *f)
 {
     if (f)
         free(f->block);
@@ -113,7 +113,7 @@ static size_t wanted(const struct rv_group_fold *f)
     return (uint64_t)count < f->n_branches ? (size_t)count : f->n_branches;
 }
 
-int64_t rv_group_fold_cost(const struct rv_agent_join *join, size_t n_branches)
+int64_t lint_group_fold_cost(const struct rv_agent_join *join, size_t n_branches)
 {
     int64_t n = (int64_t)n_branches, count = join && join->wait == RV_WAIT_COUNT ? join->count : 0;
 
@@ -123,7 +123,7 @@ int64_t rv_group_fold_cost(const struct rv_agent_join *join, size_t n_branches)
     return n * (2 * (count + 1) + 5 * (n - count + 2)); /* convolutions of the rows */
 }
 
-void rv_group_fold_begin(struct rv_group_fold *f, const struct rv_agent_join *join, size_t n_branches)
+void lint_group_fold_begin(struct rv_group_fold *f, const struct rv_agent_join *join, size_t n_branches)
 {
     f->join = join && join->wait != RV_WAIT_NOT ? join : NULL;
     f->n_branches = n_branches;
@@ -255,7 +255,7 @@ static void open_branch(struct rv_group_fold *f, const struct rv_group_branch_ta
     }
 }
 
-void rv_group_fold_add(struct rv_group_fold *f, const struct rv_group_branch_tables *b)
+void lint_group_fold_add(struct rv_group_fold *f, const struct rv_group_branch_tables *b)
 {
     open_branch(f, b);
     memcpy(f->stops, b->of[RV_GROUP_STOPS], (size_t)f->space->n * sizeof *f->stops);
@@ -269,7 +269,7 @@ void rv_group_fold_add(struct rv_group_fold *f, const struct rv_group_branch_tab
     advance(f, f->stop, f->stops, NULL, NULL);
 }
 
-void rv_group_fold_end(struct rv_group_fold *f, struct rv_group_settled *out)
+void lint_group_fold_end(struct rv_group_fold *f, struct rv_group_settled *out)
 {
     size_t n = (size_t)f->space->n, bytes = n * sizeof *out->ok;
 

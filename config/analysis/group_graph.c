@@ -146,7 +146,7 @@ static int add_list(struct builder *b, const struct rv_route *route, const struc
 
     if (!active)
         return RV_FAIL(err, RV_E_NOMEM, "list the branches of a group");
-    rc = rv_witness_branches(a, &b->routes->items[b->routes->start[route->from]], route, list, active, &found, err);
+    rc = lint_witness_branches(a, &b->routes->items[b->routes->start[route->from]], route, list, active, &found, err);
     g->lists[g->n_lists] = (struct rv_group_list){route->from, g->join_of[route->from], g->n_branches, 0};
     for (size_t i = 0; rc == 0 && i < list->n; i++) {
         const struct rv_branch_target *t = &list->items[i];
@@ -257,7 +257,7 @@ static int add_stage(struct builder *b, int stage, rv_err **err)
 
     g->start[stage] = g->n_arcs;
     if (g->context[stage] != RV_CONTEXT_UNREACHED) {
-        rc = rv_witness_routes(&g->p->agents[stage], routes, err);
+        rc = lint_witness_routes(&g->p->agents[stage], routes, err);
         for (size_t i = b->routes->start[stage]; rc == 0 && i < b->routes->start[stage + 1]; i++)
             rc = add_route(b, &b->routes->items[i], err);
         if (rc < 0)
@@ -336,7 +336,7 @@ static void set_loops(struct rv_group_graph *g)
 
     for (size_t i = 0; i < g->n_arcs; i++)
         if (g->arcs[i].is_loop)
-            uses = rv_sat_add(uses, g->arcs[i].limit < 0 ? INT64_MAX : p->edge_limits[g->arcs[i].limit].max_count);
+            uses = lint_sat_add(uses, g->arcs[i].limit < 0 ? INT64_MAX : p->edge_limits[g->arcs[i].limit].max_count);
     g->loops = least(least(p->max_iterations, g->hops - 1), uses);
     if (p->execution.has_max_loop_iterations)
         g->loops = least(g->loops, p->execution.max_loop_iterations);
@@ -360,12 +360,12 @@ static int fill(struct builder *b, rv_err **err)
     return rc;
 }
 
-int rv_group_graph_build(const struct rv_pipeline *p, struct rv_group_graph *out, rv_err **err)
+int lint_group_graph_build(const struct rv_pipeline *p, struct rv_group_graph *out, rv_err **err)
 {
     struct rv_group_graph g = {.p = p, .n = p->n_agents, .is_whole = p->is_sound};
     struct rv_routes routes = {NULL, 0, NULL};
     struct builder b = {.g = &g, .routes = &routes};
-    int rc = rv_routes_build(p, &routes, err);
+    int rc = lint_routes_build(p, &routes, err);
 
     g.hops = p->max_agent_hops > 0 ? p->max_agent_hops : 0;
     g.calls = p->max_llm_calls > 0 ? p->max_llm_calls : 0;
@@ -383,13 +383,13 @@ int rv_group_graph_build(const struct rv_pipeline *p, struct rv_group_graph *out
         *out = g;
         g = (struct rv_group_graph){0};
     }
-    rv_group_graph_fini(&g);
-    rv_routes_fini(&routes);
+    lint_group_graph_fini(&g);
+    lint_routes_fini(&routes);
     free(b.limits);
     return rc;
 }
 
-void rv_group_graph_fini(struct rv_group_graph *g)
+void lint_group_graph_fini(struct rv_group_graph *g)
 {
     free(g->arcs);
     free(g->start);

@@ -59,8 +59,8 @@ struct rv_group_graph {
 };
 #define RV_CONTEXT_MAIN      (-1) /* outside of every branch */
 #define RV_CONTEXT_UNREACHED (-2) /* no route leads to the stage */
-RV_MUST_CHECK int rv_group_graph_build(const struct rv_pipeline *p, struct rv_group_graph *out, rv_err **err);
-void rv_group_graph_fini(struct rv_group_graph *g);
+RV_MUST_CHECK int lint_group_graph_build(const struct rv_pipeline *p, struct rv_group_graph *out, rv_err **err);
+void lint_group_graph_fini(struct rv_group_graph *g);
 
 /* --- Vectors of allowances and tables over them --- */
 struct rv_group_dim {
@@ -73,7 +73,7 @@ struct rv_group_space {
     int64_t pairs; /* of vectors whose sum is a vector */
 };
 /** Lay the dimensions out. */
-void rv_group_space_set(struct rv_group_space *s);
+void lint_group_space_set(struct rv_group_space *s);
 static inline int64_t rv_group_left(const struct rv_group_space *s, int dim, int64_t at)
 {
     return at / s->dims[dim].stride % s->dims[dim].size;
@@ -112,13 +112,13 @@ struct rv_group_branch_tables {
     bool may_be_left_out; /* its `when` */
 };
 /** Room for one list after the other. NULL: no memory. */
-struct rv_group_fold *rv_group_fold_new(const struct rv_group_space *s, size_t max_branches);
-void rv_group_fold_free(struct rv_group_fold *f);
-void rv_group_fold_begin(struct rv_group_fold *f, const struct rv_agent_join *join, size_t n_branches);
-void rv_group_fold_add(struct rv_group_fold *f, const struct rv_group_branch_tables *b);
-void rv_group_fold_end(struct rv_group_fold *f, struct rv_group_settled *out);
+struct rv_group_fold *lint_group_fold_new(const struct rv_group_space *s, size_t max_branches);
+void lint_group_fold_free(struct rv_group_fold *f);
+void lint_group_fold_begin(struct rv_group_fold *f, const struct rv_agent_join *join, size_t n_branches);
+void lint_group_fold_add(struct rv_group_fold *f, const struct rv_group_branch_tables *b);
+void lint_group_fold_end(struct rv_group_fold *f, struct rv_group_settled *out);
 /** Convolutions that a list takes. */
-int64_t rv_group_fold_cost(const struct rv_agent_join *join, size_t n_branches);
+int64_t lint_group_fold_cost(const struct rv_agent_join *join, size_t n_branches);
 
 /* --- The search: group_search.c --- */
 enum rv_group_goal {
@@ -141,7 +141,7 @@ struct rv_group_answer {
     int64_t best;    /* INT64_MAX: the search was left out */
     bool is_limited; /* a dimension was left out: best is only an upper bound */
 };
-RV_MUST_CHECK int rv_group_search(const struct rv_group_search *search, struct rv_group_answer *out, rv_err **err);
+RV_MUST_CHECK int lint_group_search(const struct rv_group_search *search, struct rv_group_answer *out, rv_err **err);
 
 /* --- The numbers: group_prove.c --- */
 static inline bool rv_agent_has_inner(const struct rv_agent *a)
@@ -149,13 +149,13 @@ static inline bool rv_agent_has_inner(const struct rv_agent *a)
     return a->inner.file && a->inner.file[0];
 }
 /** Tells whether the pipeline has what only this search knows. */
-bool rv_needs_group_proof(const struct rv_pipeline *p);
+bool lint_needs_group_proof(const struct rv_pipeline *p);
 /** depth: inner pipelines around this one. RV_E_NOMEM. */
-RV_MUST_CHECK int rv_prove_groups(const struct rv_pipeline *p, int depth, struct rv_proof *out, rv_err **err);
+RV_MUST_CHECK int lint_prove_groups(const struct rv_pipeline *p, int depth, struct rv_proof *out, rv_err **err);
 /** The same for a parallel run: each stage is visited once at most. */
-RV_MUST_CHECK int rv_prove_once_each(const struct rv_pipeline *p, int depth, struct rv_proof *out, rv_err **err);
+RV_MUST_CHECK int lint_prove_once_each(const struct rv_pipeline *p, int depth, struct rv_proof *out, rv_err **err);
 /** rv_pipeline_prove() at some depth. */
-RV_MUST_CHECK int rv_prove_at(const struct rv_pipeline *p, enum rv_run_mode mode, int depth, struct rv_proof *out,
-                              rv_err **err);
+RV_MUST_CHECK int lint_prove_at(const struct rv_pipeline *p, enum rv_run_mode mode, int depth, struct rv_proof *out,
+                                rv_err **err);
 
 #endif

@@ -21,7 +21,7 @@ struct numbers {
     int64_t *weights, *first_weights; /* owned */
 };
 
-bool rv_needs_group_proof(const struct rv_pipeline *p)
+bool lint_needs_group_proof(const struct rv_pipeline *p)
 {
     bool needs = p->has_groups;
 
@@ -46,7 +46,7 @@ static struct rv_proof own_bounds(const struct rv_pipeline *p)
 static int prove_inner(const struct rv_pipeline *p, int depth, struct rv_proof *out, rv_err **err)
 {
     if (depth <= MAX_DEPTH)
-        return rv_prove_at(p, (enum rv_run_mode)RV_UNSET, depth, out, err);
+        return lint_prove_at(p, (enum rv_run_mode)RV_UNSET, depth, out, err);
     *out = own_bounds(p);
     return 0;
 }
@@ -83,10 +83,10 @@ static struct rv_proof proof_of(const struct numbers *n, const struct rv_pipelin
 /* Model calls of a visit that surely can be made: tools and schemas may make it ask again. */
 static int64_t sure_calls(const struct rv_pipeline *p, const struct rv_agent *a)
 {
-    int64_t most = rv_agent_most_calls(p, a), cap = p->execution.max_llm_retries;
+    int64_t most = lint_agent_most_calls(p, a), cap = p->execution.max_llm_retries;
     int64_t retries = a->limits.max_retries < cap ? a->limits.max_retries : cap;
 
-    if (!rv_agent_may_ask_again(a))
+    if (!lint_agent_may_ask_again(a))
         return most;
     retries = retries > 0 ? retries + 1 : 1;
     return retries < most ? retries : most;
@@ -110,9 +110,9 @@ static int64_t unit(const struct numbers *n, int stage, enum rv_group_goal goal,
     case RV_GROUP_CALLS:
         if (has_inner)
             return unsure || (sure && !in.llm_exact) ? 0 : in.max_llm_calls;
-        return sure ? sure_calls(n->p, a) : rv_agent_most_calls(n->p, a);
+        return sure ? sure_calls(n->p, a) : lint_agent_most_calls(n->p, a);
     case RV_GROUP_LEAST_CALLS:
-        return has_inner ? in.max_llm_calls : rv_agent_calls_model(a);
+        return has_inner ? in.max_llm_calls : lint_agent_calls_model(a);
     case RV_GROUP_QUESTIONS:
         return has_inner ? in.max_questions : a->ask.question != NULL;
     }
@@ -131,8 +131,8 @@ static void weigh(struct numbers *n, enum rv_group_goal goal, bool sure)
         int64_t one = unit(n, (int)s, goal, sure), items = a->each.max_items > 0 ? a->each.max_items : 1;
 
         if (a->each.list)
-            one = rv_sat_mul(items, is_visits(goal) ? rv_sat_add(one, 1) : one);
-        n->weights[s] = is_visits(goal) ? rv_sat_add(one, 1) : one;
+            one = lint_sat_mul(items, is_visits(goal) ? lint_sat_add(one, 1) : one);
+        n->weights[s] = is_visits(goal) ? lint_sat_add(one, 1) : one;
         n->first_weights[s] = goal == RV_GROUP_QUESTIONS ? 0 : n->weights[s];
         if (goal == RV_GROUP_CALLS && one > 0 && !a->each.list && !rv_agent_has_inner(a))
             n->first_weights[s] = 1;
@@ -161,7 +161,7 @@ static int search(struct numbers *n, const struct question *q, struct rv_group_a
     for (size_t i = 0; i < n->p->n_agents && !any; i++)
         any = n->weights[i] > 0;
     *out = (struct rv_group_answer){0, false};
-    return any ? rv_group_search(&s, out, err) : 0;
+    return any ? lint_group_search(&s, out, err) : 0;
 }
 
 static int64_t least(int64_t a, int64_t b)
@@ -225,19 +225,19 @@ static int numbers_init(struct numbers *n, const struct rv_pipeline *p, int dept
     n->first_weights = calloc(p->n_agents + 1, sizeof *n->first_weights);
     rc = n->weights && n->first_weights ? prove_inners(n, err)
                                         : RV_FAIL(err, RV_E_NOMEM, "weigh the stages of a pipeline");
-    return rc < 0 ? rc : rv_group_graph_build(p, &n->graph, err);
+    return rc < 0 ? rc : lint_group_graph_build(p, &n->graph, err);
 }
 
 static void numbers_fini(struct numbers *n)
 {
-    rv_group_graph_fini(&n->graph);
+    lint_group_graph_fini(&n->graph);
     for (size_t i = 0; i < n->n_inner; i++)
         rv_proof_fini(&n->inner[i].proof);
     free(n->weights);
     free(n->first_weights);
 }
 
-int rv_prove_groups(const struct rv_pipeline *p, int depth, struct rv_proof *out, rv_err **err)
+int lint_prove_groups(const struct rv_pipeline *p, int depth, struct rv_proof *out, rv_err **err)
 {
     struct numbers n;
     struct rv_proof proof = {0};
@@ -257,11 +257,11 @@ static int64_t sum(struct numbers *n, enum rv_group_goal goal, int64_t most)
 
     weigh(n, goal, false);
     for (size_t s = 0; s < n->p->n_agents; s++)
-        all = rv_sat_add(all, n->weights[s]);
+        all = lint_sat_add(all, n->weights[s]);
     return least(all, most);
 }
 
-int rv_prove_once_each(const struct rv_pipeline *p, int depth, struct rv_proof *out, rv_err **err)
+int lint_prove_once_each(const struct rv_pipeline *p, int depth, struct rv_proof *out, rv_err **err)
 {
     struct numbers n;
     int rc = numbers_init(&n, p, depth, err);

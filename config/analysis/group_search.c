@@ -46,12 +46,12 @@ static const struct rv_agent_join *join_of(const struct rv_group_graph *g, const
 /* Steps of one search in that space, roughly. */
 static int64_t steps(const struct rv_group_graph *g, const struct rv_group_space *s)
 {
-    int64_t all = rv_sat_mul(s->n, (int64_t)(g->n_order + g->n_arcs + g->n_branches));
+    int64_t all = lint_sat_mul(s->n, (int64_t)(g->n_order + g->n_arcs + g->n_branches));
 
     for (size_t i = 0; i < g->n_lists; i++) {
-        int64_t cost = rv_group_fold_cost(join_of(g, &g->lists[i]), g->lists[i].n);
+        int64_t cost = lint_group_fold_cost(join_of(g, &g->lists[i]), g->lists[i].n);
 
-        all = rv_sat_add(all, rv_sat_mul(rv_sat_add(cost, 8), s->pairs));
+        all = lint_sat_add(all, lint_sat_mul(lint_sat_add(cost, 8), s->pairs));
     }
     return all;
 }
@@ -60,7 +60,7 @@ static bool fits(const struct rv_group_graph *g, const struct rv_group_space *s)
 {
     int64_t rows = (int64_t)(2 * g->n_order + 2 * g->n_lists + 2);
 
-    return s->n <= RV_GROUP_MAX_VECTORS && rv_sat_mul(s->n, rows) <= RV_GROUP_MAX_CELLS &&
+    return s->n <= RV_GROUP_MAX_VECTORS && lint_sat_mul(s->n, rows) <= RV_GROUP_MAX_CELLS &&
            steps(g, s) <= RV_GROUP_MAX_STEPS;
 }
 
@@ -68,7 +68,7 @@ static bool fits(const struct rv_group_graph *g, const struct rv_group_space *s)
 static void add_candidate(struct candidate *list, size_t *n, int64_t limit, int64_t most, int *dim, bool is_loop)
 {
     if (limit > 0 && limit < most)
-        list[(*n)++] = (struct candidate){rv_sat_add(limit, 1), dim, is_loop};
+        list[(*n)++] = (struct candidate){lint_sat_add(limit, 1), dim, is_loop};
 }
 
 static size_t gather(struct tables *t, struct candidate *list)
@@ -118,7 +118,7 @@ static int choose_dims(struct tables *t, rv_err **err)
     if (n > 1)
         qsort(list, n, sizeof *list, smaller_first);
     t->has_loops = g->loops == 0;
-    rv_group_space_set(&t->space);
+    lint_group_space_set(&t->space);
     for (size_t i = 0; i < n; i++) {
         struct rv_group_space tried = t->space;
 
@@ -129,7 +129,7 @@ static int choose_dims(struct tables *t, rv_err **err)
             memmove(tried.dims + 1, tried.dims, (size_t)tried.n_dims * sizeof *tried.dims);
         tried.dims[list[i].is_loop ? 0 : tried.n_dims].size = list[i].size;
         tried.n_dims++;
-        rv_group_space_set(&tried);
+        lint_group_space_set(&tried);
         if (!fits(g, &tried)) {
             if (list[i].is_loop)
                 continue;
@@ -164,7 +164,7 @@ static struct rv_group_settled settled_rows(const struct tables *t, int list)
 
 static bool calls_model(const struct tables *t, int stage)
 {
-    return t->call_dim != RV_GROUP_NO_DIM && rv_agent_calls_model(&t->g->p->agents[stage]);
+    return t->call_dim != RV_GROUP_NO_DIM && lint_agent_calls_model(&t->g->p->agents[stage]);
 }
 
 /* Whether a visit can begin with that much left, and what is left when it ends; -1: it cannot end that way. */
@@ -212,7 +212,7 @@ static void add_row(int64_t out[RV_N_GROUP_OUTCOMES], const struct tables *t, in
         int64_t value = value_row(t, slot, o)[at];
 
         if (value >= 0)
-            rv_group_max(&out[o], rv_sat_add(before, value));
+            rv_group_max(&out[o], lint_sat_add(before, value));
     }
 }
 
@@ -233,9 +233,9 @@ static void add_join(int64_t out[RV_N_GROUP_OUTCOMES], const struct tables *t, i
     int join = t->g->lists[list].join;
 
     if (rows.ok[used] >= 0)
-        add_row(out, t, t->slot[join], at - used, rv_sat_add(before, rows.ok[used]));
+        add_row(out, t, t->slot[join], at - used, lint_sat_add(before, rows.ok[used]));
     if (rows.bad[used] >= 0)
-        add_row(out, t, t->unmet_slot[join], at - used, rv_sat_add(before, rows.bad[used]));
+        add_row(out, t, t->unmet_slot[join], at - used, lint_sat_add(before, rows.bad[used]));
 }
 
 static void add_list(int64_t out[RV_N_GROUP_OUTCOMES], const struct tables *t, int list, int64_t at, int64_t before)
@@ -243,19 +243,19 @@ static void add_list(int64_t out[RV_N_GROUP_OUTCOMES], const struct tables *t, i
     struct rv_group_settled rows = settled_rows(t, list);
     const struct rv_group_list *l = &t->g->lists[list];
 
-    rv_group_max(&out[RV_GROUP_STOPS], rv_sat_add(before, rows.opening[at]));
+    rv_group_max(&out[RV_GROUP_STOPS], lint_sat_add(before, rows.opening[at]));
     if (t->g->context[l->from] == RV_CONTEXT_MAIN && rows.open[at] < 0)
         return; /* without siblings nothing can be borrowed when the first visits begin */
     if (rows.stop[at] >= 0)
-        rv_group_max(&out[RV_GROUP_STOPS], rv_sat_add(before, rows.stop[at]));
+        rv_group_max(&out[RV_GROUP_STOPS], lint_sat_add(before, rows.stop[at]));
     if (l->join >= 0) {
         add_join(out, t, 0, list, at, 0, before);
         return;
     }
     if (rows.ok[at] >= 0)
-        rv_group_max(&out[RV_GROUP_ENDS], rv_sat_add(before, rows.ok[at]));
+        rv_group_max(&out[RV_GROUP_ENDS], lint_sat_add(before, rows.ok[at]));
     if (rows.bad[at] >= 0)
-        rv_group_max(&out[RV_GROUP_FAILS], rv_sat_add(before, rows.bad[at]));
+        rv_group_max(&out[RV_GROUP_FAILS], lint_sat_add(before, rows.bad[at]));
 }
 
 static void follow(int64_t out[RV_N_GROUP_OUTCOMES], const struct tables *t, const struct rv_group_arc *arc, int64_t at,
@@ -372,12 +372,12 @@ static void fill_list(struct tables *t, int list)
     struct rv_group_settled rows = settled_rows(t, list);
     struct rv_group_branch_tables b;
 
-    rv_group_fold_begin(t->fold, join_of(t->g, l), l->n);
+    lint_group_fold_begin(t->fold, join_of(t->g, l), l->n);
     for (size_t i = 0; i < l->n; i++) {
         fill_branch(t, &t->g->branches[l->first + i], &b);
-        rv_group_fold_add(t->fold, &b);
+        lint_group_fold_add(t->fold, &b);
     }
-    rv_group_fold_end(t->fold, &rows);
+    lint_group_fold_end(t->fold, &rows);
 }
 
 /* --- The order --- */
@@ -427,7 +427,7 @@ static int allocate(struct tables *t, rv_err **err)
     t->values = malloc((n_slots * RV_N_GROUP_OUTCOMES * n + 1) * sizeof *t->values);
     t->settled = calloc(g->n_lists * RV_GROUP_SETTLED_ROWS * n + 1, sizeof *t->settled);
     t->rows = calloc((RV_N_GROUP_OUTCOMES + 1) * n, sizeof *t->rows);
-    t->fold = rv_group_fold_new(&t->space, longest);
+    t->fold = lint_group_fold_new(&t->space, longest);
     if (!t->values || !t->settled || !t->rows || !t->fold)
         return RV_FAIL(err, RV_E_NOMEM, "search the heaviest run");
     for (size_t i = 0; i < n_slots * RV_N_GROUP_OUTCOMES * n; i++)
@@ -443,7 +443,7 @@ static bool is_start(const struct tables *t, size_t stage)
     return t->g->entry[stage] && (stage == 0 || !t->search->only_sure);
 }
 
-int rv_group_search(const struct rv_group_search *search, struct rv_group_answer *out, rv_err **err)
+int lint_group_search(const struct rv_group_search *search, struct rv_group_answer *out, rv_err **err)
 {
     const struct rv_group_graph *g = search->g;
     struct tables t = {.search = search, .g = g, .loop_dim = RV_GROUP_NO_DIM, .call_dim = RV_GROUP_NO_DIM};
@@ -478,7 +478,7 @@ int rv_group_search(const struct rv_group_search *search, struct rv_group_answer
         if (is_start(&t, s))
             rv_group_max(&out->best, value_row(&t, t.slot[s], RV_GROUP_STOPS)[t.space.n - 1]);
     if (!t.has_loops)
-        out->best = rv_sat_mul(out->best, rv_sat_add(g->loops, 1));
+        out->best = lint_sat_mul(out->best, lint_sat_add(g->loops, 1));
     out->is_limited = t.is_limited;
 done:
     free(t.limit_dim);
@@ -488,6 +488,6 @@ done:
     free(t.values);
     free(t.settled);
     free(t.rows);
-    rv_group_fold_free(t.fold);
+    lint_group_fold_free(t.fold);
     return rc;
 }

@@ -32,9 +32,9 @@ static void warn(const struct question *q, rv_findings *findings)
 {
     int at = answered_at(q);
     const struct rv_agent *a = at >= 0 ? &q->p->agents[at] : NULL;
-    struct rv_src src = rv_lint_stage_src(q->asker);
+    struct rv_src src = lint_stage_src(q->asker);
 
-    if (!a || at > q->asker->index || !rv_agent_calls_model(a))
+    if (!a || at > q->asker->index || !lint_agent_calls_model(a))
         return;
     if (q->target == RV_TARGET_CONFIRMATION && !q->by_failure)
         rv_findings_add(
@@ -85,19 +85,19 @@ static void lint_answers(const struct rv_pipeline *p, const struct rv_routes *ro
 
 /* --- Routes, prompts, models --- */
 
-struct rv_src rv_lint_bounds_src(const struct rv_pipeline *p)
+struct rv_src lint_bounds_src(const struct rv_pipeline *p)
 {
     return (struct rv_src){p->file, 1, 1};
 }
 
-struct rv_src rv_lint_stage_src(const struct rv_agent *a)
+struct rv_src lint_stage_src(const struct rv_agent *a)
 {
     return a->places.name.line > 0 ? a->places.name : a->places.stage;
 }
 
 static struct rv_src src_or_stage(struct rv_src src, const struct rv_agent *a)
 {
-    return src.line > 0 ? src : rv_lint_stage_src(a);
+    return src.line > 0 ? src : lint_stage_src(a);
 }
 
 static void warn_rule(const struct rv_agent *a, const struct rv_route *route, rv_findings *findings)
@@ -169,7 +169,7 @@ static bool leads(const struct rv_pipeline *p, const struct rv_routes *routes, i
             return true;
     for (size_t i = routes->start[from]; i < routes->start[from + 1]; i++) {
         const struct rv_route *route = &routes->items[i];
-        const struct rv_branches *list = rv_route_branches(p, route);
+        const struct rv_branches *list = lint_route_branches(p, route);
 
         for (size_t k = 0; k < list->n && route->fate == RV_WAY_LIVE; k++)
             if (list->items[k].target == to)
@@ -264,7 +264,7 @@ static void lint_unused_in_parallel(const struct rv_pipeline *p, rv_findings *fi
 
     for (size_t i = 0; i < p->n_agents; i++) {
         const struct rv_agent *a = &p->agents[i];
-        struct rv_src src = rv_lint_stage_src(a);
+        struct rv_src src = lint_stage_src(a);
 
         if (a->routing.n_rules > 0) {
             src = src_or_stage(a->routing.rules[0].src, a);
@@ -290,12 +290,12 @@ static void lint_unused_in_parallel(const struct rv_pipeline *p, rv_findings *fi
 /* Every stage has to run, once, but for those that wait for a failure. */
 static void lint_parallel_bounds(const struct rv_pipeline *p, rv_findings *findings)
 {
-    struct rv_src src = rv_lint_bounds_src(p);
+    struct rv_src src = lint_bounds_src(p);
     int64_t callers = 0, stages = 0;
 
     for (size_t i = 0; i < p->n_agents; i++) {
         stages += !p->agents[i].routing.on_failure_only;
-        callers += !p->agents[i].routing.on_failure_only && rv_agent_calls_model(&p->agents[i]);
+        callers += !p->agents[i].routing.on_failure_only && lint_agent_calls_model(&p->agents[i]);
     }
     if (stages > p->max_agent_hops)
         rv_findings_add(findings, RV_SEVERITY_WARNING, &src, "raise max_agent_hops",
@@ -357,7 +357,7 @@ static void lint_groups(const struct rv_pipeline *p, rv_findings *findings)
 static int lint_sequential(const struct rv_pipeline *p, rv_findings *findings, rv_err **err)
 {
     struct rv_routes routes = {NULL, 0, NULL};
-    int rc = rv_routes_build(p, &routes, err);
+    int rc = lint_routes_build(p, &routes, err);
 
     if (rc < 0)
         return rc;
@@ -365,8 +365,8 @@ static int lint_sequential(const struct rv_pipeline *p, rv_findings *findings, r
     lint_edge_limits(p, &routes, findings);
     lint_answers(p, &routes, findings);
     lint_groups(p, findings);
-    rc = rv_lint_reach(p, &routes, findings, err);
-    rv_routes_fini(&routes);
+    rc = lint_reachable(p, &routes, findings, err);
+    lint_routes_fini(&routes);
     return rc;
 }
 
@@ -406,7 +406,7 @@ void rv_pipeline_lint_unscripted(const struct rv_pipeline *p, rv_findings *findi
         const struct rv_agent *a = &p->agents[i];
         struct rv_src src = src_or_stage(a->places.model_role, a);
 
-        if (!rv_agent_calls_model(a) || rv_pipeline_find_model(p, rv_str_of(a->model.role)) || !a->model.role[0])
+        if (!lint_agent_calls_model(a) || rv_pipeline_find_model(p, rv_str_of(a->model.role)) || !a->model.role[0])
             continue; /* the model of a document, or a declared agent that is not bound */
         snprintf(hint, sizeof hint,
                  "give it one, for example models: {%.200s: provider:model}, or play it with --script", a->model.role);

@@ -21,7 +21,7 @@ static int64_t own_cost(const struct rv_pipeline *p, const struct lint_arc *arc,
         a->inner.pipeline && a->inner.pipeline->n_agents > 0 && !a->hooks.mock_handler[0] && !a->hooks.pre_process[0];
 
     if (what == CALLS)
-        return is_plain && rv_agent_calls_model(a) && a->hooks.before_model.n == 0;
+        return is_plain && lint_agent_calls_model(a) && a->hooks.before_model.n == 0;
     return 1 + (is_plain && begins_inner); /* an inner run can end with a stated outcome in its first stage */
 }
 
@@ -34,7 +34,7 @@ static void spread(const struct lint_arcs *arcs, const int64_t *weights, int64_t
         changed = false;
         for (size_t i = arcs->n; i-- > 0;) {
             const struct lint_arc *arc = &arcs->items[i];
-            int64_t most = dist[arc->to] < 0 || arc->is_branch ? -1 : rv_sat_add(dist[arc->to], weights[i]);
+            int64_t most = dist[arc->to] < 0 || arc->is_branch ? -1 : lint_sat_add(dist[arc->to], weights[i]);
             if (most < 0 || (dist[arc->from] >= 0 && dist[arc->from] <= most))
                 continue;
             dist[arc->from] = most;
@@ -81,7 +81,7 @@ static int64_t group_cost(const struct lint_arcs *arcs, const struct lint_arc *a
         const struct rv_branch_target *b = &arc->list->items[i];
         if (b->when || b->target < 0 || b->target == arc->to)
             continue;
-        sum = rv_sat_add(sum, whole && dist[b->target] >= 0 ? dist[b->target] : what == VISITS);
+        sum = lint_sat_add(sum, whole && dist[b->target] >= 0 ? dist[b->target] : what == VISITS);
     }
     return sum;
 }

@@ -29,7 +29,7 @@ static struct lint_arc *put_arc(struct lint_arcs *arcs, const struct rv_route *r
 /* Each branch is a way on; behind all of them the join is next, or the end. */
 static void add_list(struct lint_arcs *arcs, const struct rv_route *route)
 {
-    const struct rv_branches *list = rv_route_branches(arcs->p, route);
+    const struct rv_branches *list = lint_route_branches(arcs->p, route);
 
     for (size_t i = 0; i < list->n; i++)
         put_arc(arcs, route, list->items[i].target)->is_branch = true;
@@ -160,7 +160,7 @@ static int reach_build(const struct rv_pipeline *p, const struct rv_routes *rout
     int rc;
 
     r->arcs.p = p;
-    r->arcs.items = calloc(rv_routes_most_ways(p, routes) + 1, sizeof(*r->arcs.items));
+    r->arcs.items = calloc(lint_routes_most_ways(p, routes) + 1, sizeof(*r->arcs.items));
     r->hops = distances(n, 0);
     r->to_end = distances(n, n - 1);
     r->queue = calloc(2 * n, sizeof(*r->queue));
@@ -182,7 +182,7 @@ static int reach_build(const struct rv_pipeline *p, const struct rv_routes *rout
 
 static int lint_bounds(const struct rv_pipeline *p, const struct reach *r, rv_findings *findings, rv_err **err)
 {
-    struct rv_src src = rv_lint_bounds_src(p);
+    struct rv_src src = lint_bounds_src(p);
     int64_t hops = 0, calls = 0;
     int rc = lint_least(&r->arcs, &hops, &calls, err);
 
@@ -216,7 +216,7 @@ static void lint_stages(const struct rv_pipeline *p, const struct reach *r, rv_f
 {
     for (size_t i = 0; i < p->n_agents; i++) {
         const struct rv_agent *a = &p->agents[i];
-        struct rv_src src = rv_lint_stage_src(a);
+        struct rv_src src = lint_stage_src(a);
 
         if (r->hops[i] < 0)
             rv_findings_add_as(findings, RV_SEVERITY_WARNING, "unreachable", &src,
@@ -231,7 +231,7 @@ static void lint_stages(const struct rv_pipeline *p, const struct reach *r, rv_f
     }
 }
 
-int rv_lint_reach(const struct rv_pipeline *p, const struct rv_routes *routes, rv_findings *findings, rv_err **err)
+int lint_reachable(const struct rv_pipeline *p, const struct rv_routes *routes, rv_findings *findings, rv_err **err)
 {
     struct reach r = {0};
     int rc = 0;

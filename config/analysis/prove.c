@@ -63,7 +63,7 @@ static bool run_batch(struct batch_run *run)
 
     for (size_t i = 0; i < n; i++) {
         const struct rv_agent *a = &run->p->agents[run->ready[i]];
-        int64_t calls = rv_agent_most_calls(run->p, a);
+        int64_t calls = lint_agent_most_calls(run->p, a);
 
         if (run->visits >= run->max_hops || (calls > 0 && run->calls >= run->max_calls)) {
             all = false;
@@ -73,10 +73,10 @@ static bool run_batch(struct batch_run *run)
         run->states[run->ready[i]] = fails(run, run->ready[i]) ? RV_STAGE_FAILED : RV_STAGE_COMPLETED;
         if (calls > 0) {
             run->calls++;
-            extra = rv_sat_add(extra, run->want_calls ? calls - 1 : 0);
+            extra = lint_sat_add(extra, run->want_calls ? calls - 1 : 0);
         }
     }
-    extra = rv_sat_add(run->calls, extra);
+    extra = lint_sat_add(run->calls, extra);
     run->calls = extra < run->max_calls ? extra : run->max_calls;
     return all;
 }
@@ -134,14 +134,14 @@ static int find_ceiling(const struct rv_pipeline *p, struct ceiling *out, rv_err
         return RV_FAIL(err, RV_E_NOMEM, "count the calls of a parallel run");
     *out = (struct ceiling){0};
     for (size_t i = 0; i < p->n_agents; i++) {
-        calls[i] = rv_agent_most_calls(p, &p->agents[i]);
-        out->asks_again |= rv_agent_may_ask_again(&p->agents[i]);
+        calls[i] = lint_agent_most_calls(p, &p->agents[i]);
+        out->asks_again |= lint_agent_may_ask_again(&p->agents[i]);
         callers += calls[i] > 0 && !may_skip_call(&p->agents[i]);
     }
     if (n > 1)
         qsort(calls, p->n_agents, sizeof(*calls), by_size_down);
     for (int64_t i = 0; i < n && i < max_hops; i++)
-        out->calls = rv_sat_add(out->calls, calls[i]);
+        out->calls = lint_sat_add(out->calls, calls[i]);
     out->calls = out->calls < max_calls ? out->calls : max_calls;
     out->mocked_visits = n < max_hops ? n : max_hops;
     out->visits = n - callers + (callers < max_calls ? callers : max_calls);
@@ -222,16 +222,16 @@ static int search_best(const struct rv_walk_graph *g, enum rv_walk_goal goal, bo
 
     for (;;) {
         struct rv_walk walk = {0};
-        int rc = rv_walk_find(g, &search, &walk, err);
+        int rc = lint_walk_find(g, &search, &walk, err);
 
         if (rc < 0)
             return rc;
         if (!walk.is_answer)
             return 0;
-        rv_walk_fini(&out->walk);
+        lint_walk_fini(&out->walk);
         out->walk = walk;
         out->bound = walk.best < out->bound ? walk.best : out->bound;
-        rc = rv_walk_check(g, goal, &out->walk, &out->verdict, &fault, err);
+        rc = lint_walk_check(g, goal, &out->walk, &out->verdict, &fault, err);
         if (rc < 0)
             return rc;
         if (out->verdict != RV_WALK_LIMITED || !add_counter(&search, &fault))
@@ -258,7 +258,7 @@ static int answer(const struct rv_walk_graph *g, enum rv_walk_goal goal, struct 
     struct finding all = {.verdict = RV_WALK_LIMITED, .bound = INT64_MAX};
     struct finding sure = {.verdict = RV_WALK_LIMITED, .bound = INT64_MAX};
     const struct finding *shown = &all;
-    int rc = rv_walk_closed_bound(g, goal, &out->bound, err);
+    int rc = lint_walk_closed_bound(g, goal, &out->bound, err);
 
     if (rc < 0)
         return rc;
@@ -277,8 +277,8 @@ static int answer(const struct rv_walk_graph *g, enum rv_walk_goal goal, struct 
     if (shown->walk.is_answer && shown->verdict != RV_WALK_LIMITED)
         rc = proof_set_path(shown->walk.stages, shown->walk.n, &out->path, &out->n_path, err);
 done:
-    rv_walk_fini(&all.walk);
-    rv_walk_fini(&sure.walk);
+    lint_walk_fini(&all.walk);
+    lint_walk_fini(&sure.walk);
     return rc;
 }
 
@@ -286,7 +286,7 @@ static int prove_sequential(const struct rv_pipeline *p, struct rv_proof *out, r
 {
     struct rv_walk_graph g = {0};
     struct answer visits = {0}, calls = {0}, mocked = {0};
-    int rc = rv_walk_graph_build(p, &g, err);
+    int rc = lint_walk_graph_build(p, &g, err);
 
     if (rc < 0)
         return rc;
@@ -314,22 +314,22 @@ done:
     free(visits.path);
     free(calls.path);
     free(mocked.path);
-    rv_walk_graph_fini(&g);
+    lint_walk_graph_fini(&g);
     return rc;
 }
 
-int rv_prove_at(const struct rv_pipeline *p, enum rv_run_mode mode, int depth, struct rv_proof *out, rv_err **err)
+int lint_prove_at(const struct rv_pipeline *p, enum rv_run_mode mode, int depth, struct rv_proof *out, rv_err **err)
 {
     bool is_parallel = (int)mode == RV_UNSET ? p->default_run_mode == RV_MODE_PARALLEL : mode == RV_MODE_PARALLEL;
 
     if (is_parallel)
-        return rv_needs_group_proof(p) ? rv_prove_once_each(p, depth, out, err) : prove_parallel(p, out, err);
-    return rv_needs_group_proof(p) ? rv_prove_groups(p, depth, out, err) : prove_sequential(p, out, err);
+        return lint_needs_group_proof(p) ? lint_prove_once_each(p, depth, out, err) : prove_parallel(p, out, err);
+    return lint_needs_group_proof(p) ? lint_prove_groups(p, depth, out, err) : prove_sequential(p, out, err);
 }
 
 int rv_pipeline_prove(const struct rv_pipeline *p, enum rv_run_mode mode, struct rv_proof *out, rv_err **err)
 {
-    int rc = rv_prove_at(p, mode, 0, out, err);
+    int rc = lint_prove_at(p, mode, 0, out, err);
 
     return rc < 0 ? RV_WRAP(err, rc, "prove the bounds of pipeline \"%s\"", p->name) : 0;
 }
@@ -339,7 +339,7 @@ int rv_pipeline_prove(const struct rv_pipeline *p, enum rv_run_mode mode, struct
  */
 static bool can_ask(const struct rv_agent *a)
 {
-    bool is_text = rv_agent_calls_model(a) && !a->has_tools && a->output.mode == RV_OUTPUT_TEXT && !a->output.schema;
+    bool is_text = lint_agent_calls_model(a) && !a->has_tools && a->output.mode == RV_OUTPUT_TEXT && !a->output.schema;
     bool is_plan = rv_plans(&a->planning) && a->planning.confirmer == RV_CONFIRMER_NONE;
     bool asks =
         !(is_text || is_plan) || a->has_policies || a->hooks.pre_process[0] || a->hooks.post_process[0] ||
@@ -378,7 +378,7 @@ static int64_t dearest_visit(const struct rv_pipeline *p)
     int64_t most = 0;
 
     for (size_t i = 0; i < p->n_agents; i++) {
-        int64_t calls = rv_agent_most_calls(p, &p->agents[i]);
+        int64_t calls = lint_agent_most_calls(p, &p->agents[i]);
 
         most = calls > most ? calls : most;
     }
@@ -387,12 +387,12 @@ static int64_t dearest_visit(const struct rv_pipeline *p)
 
 struct rv_whole_run rv_proof_with_answers(const struct rv_pipeline *p, const struct rv_proof *part, int64_t answers)
 {
-    int64_t parts = rv_sat_add(answers > 0 ? answers : 0, 1);
-    int64_t visits = rv_sat_mul(part->max_visits, parts), calls = rv_sat_mul(part->max_llm_calls, parts);
+    int64_t parts = lint_sat_add(answers > 0 ? answers : 0, 1);
+    int64_t visits = lint_sat_mul(part->max_visits, parts), calls = lint_sat_mul(part->max_llm_calls, parts);
 
     if (part->spans_answers && repeats_one_visit(p)) {
-        visits = rv_sat_add(part->max_visits, parts - 1);
-        calls = rv_sat_add(part->max_llm_calls, rv_sat_mul(parts - 1, dearest_visit(p)));
+        visits = lint_sat_add(part->max_visits, parts - 1);
+        calls = lint_sat_add(part->max_llm_calls, lint_sat_mul(parts - 1, dearest_visit(p)));
     }
 
     return (struct rv_whole_run){.max_visits = visits < p->max_agent_hops ? visits : p->max_agent_hops,

@@ -38,8 +38,8 @@ struct rv_walk_graph {
     int64_t loops; /* loop-backs that a run can follow */
     bool is_whole; /* false: too many edges, they were left out */
 };
-RV_MUST_CHECK int rv_walk_graph_build(const struct rv_pipeline *p, struct rv_walk_graph *out, rv_err **err);
-void rv_walk_graph_fini(struct rv_walk_graph *g);
+RV_MUST_CHECK int lint_walk_graph_build(const struct rv_pipeline *p, struct rv_walk_graph *out, rv_err **err);
+void lint_walk_graph_fini(struct rv_walk_graph *g);
 
 enum rv_walk_goal {
     RV_WALK_VISITS,        /* most visits, model budget respected */
@@ -61,9 +61,9 @@ struct rv_walk {
     bool is_answer; /* the search was small enough */
 };
 /** Find the best walk. A search that would be too large gives is_answer false. RV_E_NOMEM. */
-RV_MUST_CHECK int rv_walk_find(const struct rv_walk_graph *g, const struct rv_walk_search *search, struct rv_walk *out,
-                               rv_err **err);
-void rv_walk_fini(struct rv_walk *walk);
+RV_MUST_CHECK int lint_walk_find(const struct rv_walk_graph *g, const struct rv_walk_search *search,
+                                 struct rv_walk *out, rv_err **err);
+void lint_walk_fini(struct rv_walk *walk);
 
 enum rv_walk_verdict {
     RV_WALK_REAL,    /* a run can go this way and reach the number */
@@ -75,22 +75,22 @@ struct rv_walk_fault { /* LIMITED: what is broken first */
     size_t at; /* index of the edge, or of the stage */
 };
 /** Walk it again, with everything counted. RV_E_NOMEM. */
-RV_MUST_CHECK int rv_walk_check(const struct rv_walk_graph *g, enum rv_walk_goal goal, const struct rv_walk *walk,
-                                enum rv_walk_verdict *verdict, struct rv_walk_fault *fault, rv_err **err);
+RV_MUST_CHECK int lint_walk_check(const struct rv_walk_graph *g, enum rv_walk_goal goal, const struct rv_walk *walk,
+                                  enum rv_walk_verdict *verdict, struct rv_walk_fault *fault, rv_err **err);
 /** Index of the edge, or SIZE_MAX. */
-size_t rv_walk_edge_at(const struct rv_walk_graph *g, int from, int to);
+size_t lint_walk_edge_at(const struct rv_walk_graph *g, int from, int to);
 /** An upper bound without a search: the longest way forward, once for each loop-back and once more. */
-RV_MUST_CHECK int rv_walk_closed_bound(const struct rv_walk_graph *g, enum rv_walk_goal goal, int64_t *out,
-                                       rv_err **err);
+RV_MUST_CHECK int lint_walk_closed_bound(const struct rv_walk_graph *g, enum rv_walk_goal goal, int64_t *out,
+                                         rv_err **err);
 
 /** a * b and a + b for non-negative numbers, INT64_MAX when that is too large. */
-int64_t rv_sat_mul(int64_t a, int64_t b);
-int64_t rv_sat_add(int64_t a, int64_t b);
+int64_t lint_sat_mul(int64_t a, int64_t b);
+int64_t lint_sat_add(int64_t a, int64_t b);
 
 /** Does a visit go on with a further call after a reply: to call tools, or to have the output repaired? */
-bool rv_agent_may_ask_again(const struct rv_agent *a);
+bool lint_agent_may_ask_again(const struct rv_agent *a);
 /** Model calls of one visit at most: each reply that is needed, and its retries, which are max_retries but never more
  * than execution.max_llm_retries; with those of agents that it asks. */
-int64_t rv_agent_most_calls(const struct rv_pipeline *p, const struct rv_agent *a);
+int64_t lint_agent_most_calls(const struct rv_pipeline *p, const struct rv_agent *a);
 
 #endif

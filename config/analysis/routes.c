@@ -176,7 +176,7 @@ static void try_samples(struct sampler *s, struct rv_route *routes, size_t n_ope
     }
 }
 
-int rv_witness_routes(const struct rv_agent *a, struct rv_route *routes, rv_err **err)
+int lint_witness_routes(const struct rv_agent *a, struct rv_route *routes, rv_err **err)
 {
     struct sampler s = {.agent = a};
     size_t n_open = 0;
@@ -232,8 +232,8 @@ static void try_branches(struct sampler *s, int route, const struct rv_branches 
     }
 }
 
-int rv_witness_branches(const struct rv_agent *a, const struct rv_route *routes, const struct rv_route *route,
-                        const struct rv_branches *list, bool *active, bool *found, rv_err **err)
+int lint_witness_branches(const struct rv_agent *a, const struct rv_route *routes, const struct rv_route *route,
+                          const struct rv_branches *list, bool *active, bool *found, rv_err **err)
 {
     struct sampler s = {.agent = a};
     bool any_when = false, *tried;
@@ -263,7 +263,7 @@ int rv_witness_branches(const struct rv_agent *a, const struct rv_route *routes,
 
 /* --- Routes --- */
 
-bool rv_agent_calls_model(const struct rv_agent *a)
+bool lint_agent_calls_model(const struct rv_agent *a)
 {
     return a->has_llm && !(a->hooks.mock && a->hooks.mock_handler[0]);
 }
@@ -382,7 +382,7 @@ static void add_agent(const struct rv_agent *a, int from, struct rv_routes *rout
     }
 }
 
-int rv_routes_build(const struct rv_pipeline *p, struct rv_routes *out, rv_err **err)
+int lint_routes_build(const struct rv_pipeline *p, struct rv_routes *out, rv_err **err)
 {
     struct rv_routes routes = {NULL, 0, NULL};
     size_t max = 0;
@@ -392,7 +392,7 @@ int rv_routes_build(const struct rv_pipeline *p, struct rv_routes *out, rv_err *
     routes.items = calloc(max + 1, sizeof(*routes.items));
     routes.start = calloc(p->n_agents + 1, sizeof(*routes.start));
     if (!routes.items || !routes.start) {
-        rv_routes_fini(&routes);
+        lint_routes_fini(&routes);
         return RV_FAIL(err, RV_E_NOMEM, "list the routes between stages");
     }
     for (size_t s = 0; s < p->n_agents; s++) {
@@ -405,7 +405,7 @@ int rv_routes_build(const struct rv_pipeline *p, struct rv_routes *out, rv_err *
     return 0;
 }
 
-const struct rv_branches *rv_route_branches(const struct rv_pipeline *p, const struct rv_route *route)
+const struct rv_branches *lint_route_branches(const struct rv_pipeline *p, const struct rv_route *route)
 {
     static const struct rv_branches none = {0};
     const struct rv_agent *a = &p->agents[route->from];
@@ -415,18 +415,18 @@ const struct rv_branches *rv_route_branches(const struct rv_pipeline *p, const s
     return route->kind == RV_WAY_RULE ? &a->routing.rules[route->rule].branches : &a->routing.branches;
 }
 
-size_t rv_routes_most_ways(const struct rv_pipeline *p, const struct rv_routes *routes)
+size_t lint_routes_most_ways(const struct rv_pipeline *p, const struct rv_routes *routes)
 {
     size_t n = 0;
 
     for (size_t i = 0; i < routes->n; i++)
-        n += rv_route_branches(p, &routes->items[i])->n + 1;
+        n += lint_route_branches(p, &routes->items[i])->n + 1;
     for (size_t i = 0; i < p->n_agents; i++)
         n += p->agents[i].ask.n_routes;
     return n;
 }
 
-void rv_routes_fini(struct rv_routes *routes)
+void lint_routes_fini(struct rv_routes *routes)
 {
     free(routes->items);
     free(routes->start);

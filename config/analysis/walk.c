@@ -43,11 +43,11 @@ static int64_t spent_size(const struct rv_walk_graph *g, const struct rv_walk_se
     }
     switch (search->goal) {
     case RV_WALK_VISITS:
-        if (g->max_calls >= g->max_hops || g->max_calls >= rv_sat_mul(callers, layers))
+        if (g->max_calls >= g->max_hops || g->max_calls >= lint_sat_mul(callers, layers))
             return 0;
         return g->max_calls + 1;
     case RV_WALK_CALLS:
-        return g->max_hops >= rv_sat_mul(stages, layers) ? 0 : g->max_hops;
+        return g->max_hops >= lint_sat_mul(stages, layers) ? 0 : g->max_hops;
     case RV_WALK_MOCKED_VISITS:
         break;
     }
@@ -56,26 +56,26 @@ static int64_t spent_size(const struct rv_walk_graph *g, const struct rv_walk_se
 
 static bool fits(const struct table *t, int64_t layers, int64_t counts, int64_t spent)
 {
-    int64_t each = rv_sat_mul(rv_sat_mul(layers, counts), spent);
+    int64_t each = lint_sat_mul(lint_sat_mul(layers, counts), spent);
 
-    return rv_sat_mul(each, (int64_t)t->g->n) <= (int64_t)RV_PROVE_MAX_STATES &&
-           rv_sat_mul(each, (int64_t)t->g->n_edges) <= (int64_t)RV_PROVE_MAX_STEPS;
+    return lint_sat_mul(each, (int64_t)t->g->n) <= (int64_t)RV_PROVE_MAX_STATES &&
+           lint_sat_mul(each, (int64_t)t->g->n_edges) <= (int64_t)RV_PROVE_MAX_STEPS;
 }
 
 /* Sizes of all dimensions. Too large with `spent`: without it the answer is larger or equal. */
 static bool set_sizes(struct table *t)
 {
     const struct rv_walk_search *search = t->search;
-    int64_t layers = rv_sat_add(t->g->loops, 1), counts = 1, spent = spent_size(t->g, search, layers);
+    int64_t layers = lint_sat_add(t->g->loops, 1), counts = 1, spent = spent_size(t->g, search, layers);
     size_t n = 0;
 
     for (size_t i = 0; i < search->n_edge_counters + search->n_stage_counters; i++) {
         bool is_edge = i < search->n_edge_counters;
         size_t at = is_edge ? search->edge_counters[i] : search->stage_counters[i - search->n_edge_counters];
-        int64_t size = rv_sat_add(is_edge ? t->g->edges[at].limit : t->g->visit_limit[at], 1);
+        int64_t size = lint_sat_add(is_edge ? t->g->edges[at].limit : t->g->visit_limit[at], 1);
 
         t->counters[n++] = (struct counter){(size_t)counts, (size_t)size};
-        counts = rv_sat_mul(counts, size);
+        counts = lint_sat_mul(counts, size);
         if (!fits(t, layers, counts, 1))
             return false;
         (is_edge ? t->edge_counter : t->stage_counter)[at] = (unsigned char)n;
@@ -111,7 +111,7 @@ static bool visits_call(const struct table *t, size_t stage)
 /* Visit `to` with a value of `before` so far. */
 static void visit(struct table *t, size_t layer, size_t to, size_t count, size_t spent, int64_t before, size_t parent)
 {
-    int64_t value = rv_sat_add(before, t->search->goal == RV_WALK_CALLS ? t->g->calls[to] : 1);
+    int64_t value = lint_sat_add(before, t->search->goal == RV_WALK_CALLS ? t->g->calls[to] : 1);
     size_t state;
 
     if (!use(t, t->stage_counter[to], &count))
@@ -177,7 +177,7 @@ static int read_back(const struct table *t, size_t state, struct rv_walk *out, r
     for (size_t at = state; at != UINT32_MAX; at = t->parent[at])
         out->stages[--n] = (int)stage_of(t, at);
     for (n = 0; n < out->n && (int64_t)n < t->g->max_hops; n++) {
-        calls = rv_sat_add(calls, t->g->calls[out->stages[n]]);
+        calls = lint_sat_add(calls, t->g->calls[out->stages[n]]);
         if (t->search->goal == RV_WALK_CALLS && calls >= t->g->max_calls) {
             n++;
             break;
@@ -208,7 +208,8 @@ static int take_best(const struct table *t, struct rv_walk *out, rv_err **err)
     return read_back(t, best, out, err);
 }
 
-int rv_walk_find(const struct rv_walk_graph *g, const struct rv_walk_search *search, struct rv_walk *out, rv_err **err)
+int lint_walk_find(const struct rv_walk_graph *g, const struct rv_walk_search *search, struct rv_walk *out,
+                   rv_err **err)
 {
     struct table t = {.g = g, .search = search};
     struct rv_walk walk = {0};
@@ -248,7 +249,7 @@ done:
     return rc;
 }
 
-void rv_walk_fini(struct rv_walk *walk)
+void lint_walk_fini(struct rv_walk *walk)
 {
     free(walk->stages);
     *walk = (struct rv_walk){0};
@@ -299,7 +300,7 @@ static void pay(struct tally *t, int stage, const struct rv_walk_edge *e)
         return;
     case RV_WALK_CALLS:
         t->is_sure &= !t->g->asks_again[stage];
-        t->calls_surely = rv_sat_add(t->calls_surely, calls);
+        t->calls_surely = lint_sat_add(t->calls_surely, calls);
         if (t->calls_surely > t->g->max_calls)
             t->calls_surely = t->g->max_calls;
         t->calls_at_least = t->calls_surely;
@@ -309,7 +310,7 @@ static void pay(struct tally *t, int stage, const struct rv_walk_edge *e)
 
 static bool leave_to(struct tally *t, int from, int to)
 {
-    size_t at = rv_walk_edge_at(t->g, from, to);
+    size_t at = lint_walk_edge_at(t->g, from, to);
     const struct rv_walk_edge *e;
 
     if (at == SIZE_MAX)
@@ -338,8 +339,8 @@ static bool walk_all(struct tally *t, const struct rv_walk *walk)
     return true;
 }
 
-int rv_walk_check(const struct rv_walk_graph *g, enum rv_walk_goal goal, const struct rv_walk *walk,
-                  enum rv_walk_verdict *verdict, struct rv_walk_fault *fault, rv_err **err)
+int lint_walk_check(const struct rv_walk_graph *g, enum rv_walk_goal goal, const struct rv_walk *walk,
+                    enum rv_walk_verdict *verdict, struct rv_walk_fault *fault, rv_err **err)
 {
     struct tally t = {.g = g, .goal = goal, .is_sure = walk->n == 0 || walk->stages[0] == 0};
     int rc = 0;
@@ -373,8 +374,8 @@ static int64_t heaviest_segment(const struct rv_walk_graph *g, enum rv_walk_goal
 
         if (!g->reached[s])
             continue;
-        all = rv_sat_add(all, own);
-        longest[s] = rv_sat_add(longest[s], own);
+        all = lint_sat_add(all, own);
+        longest[s] = lint_sat_add(longest[s], own);
         best = longest[s] > best ? longest[s] : best;
         for (size_t i = g->start[s]; g->is_whole && i < g->start[s + 1]; i++) {
             int to = g->edges[i].to;
@@ -386,18 +387,18 @@ static int64_t heaviest_segment(const struct rv_walk_graph *g, enum rv_walk_goal
     return g->is_whole ? best : all;
 }
 
-int rv_walk_closed_bound(const struct rv_walk_graph *g, enum rv_walk_goal goal, int64_t *out, rv_err **err)
+int lint_walk_closed_bound(const struct rv_walk_graph *g, enum rv_walk_goal goal, int64_t *out, rv_err **err)
 {
     int64_t *longest = calloc(g->n + 1, sizeof(*longest));
     int64_t most, dearest = 0, bound;
 
     if (!longest)
         return RV_FAIL(err, RV_E_NOMEM, "bound the length of a walk");
-    bound = rv_sat_mul(heaviest_segment(g, goal, longest), rv_sat_add(g->loops, 1));
+    bound = lint_sat_mul(heaviest_segment(g, goal, longest), lint_sat_add(g->loops, 1));
     free(longest);
     for (size_t s = 0; s < g->n; s++)
         dearest = g->reached[s] && g->calls[s] > dearest ? g->calls[s] : dearest;
-    most = goal == RV_WALK_CALLS ? rv_sat_mul(dearest, g->max_hops) : g->max_hops;
+    most = goal == RV_WALK_CALLS ? lint_sat_mul(dearest, g->max_hops) : g->max_hops;
     if (goal == RV_WALK_CALLS && g->max_calls < most)
         most = g->max_calls;
     *out = bound < most ? bound : most;

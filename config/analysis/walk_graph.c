@@ -5,23 +5,23 @@
 
 #include "config/analysis/prove_internal.h"
 
-int64_t rv_sat_mul(int64_t a, int64_t b)
+int64_t lint_sat_mul(int64_t a, int64_t b)
 {
     int64_t out = 0;
 
     return __builtin_mul_overflow(a, b, &out) ? INT64_MAX : out;
 }
 
-int64_t rv_sat_add(int64_t a, int64_t b)
+int64_t lint_sat_add(int64_t a, int64_t b)
 {
     int64_t out = 0;
 
     return __builtin_add_overflow(a, b, &out) ? INT64_MAX : out;
 }
 
-bool rv_agent_may_ask_again(const struct rv_agent *a)
+bool lint_agent_may_ask_again(const struct rv_agent *a)
 {
-    return rv_agent_calls_model(a) && (a->has_tools || a->output.schema);
+    return lint_agent_calls_model(a) && (a->has_tools || a->output.schema);
 }
 
 /* Replies that a visit can go on from: rounds of tools, calls of tools that were not offered, repairs. */
@@ -30,12 +30,12 @@ static int64_t most_replies(const struct rv_agent *a)
     const struct rv_agent_planning *plans = &a->planning;
 
     if (rv_plans(&a->planning)) /* the plans, and the answer with its repairs */
-        return rv_sat_add(rv_sat_mul(plans->max_repairs + 1, plans->max_replans + 1),
-                          rv_sat_add(1, a->output.schema ? a->limits.max_repairs : 0));
+        return lint_sat_add(lint_sat_mul(plans->max_repairs + 1, plans->max_replans + 1),
+                            lint_sat_add(1, a->output.schema ? a->limits.max_repairs : 0));
     int64_t bad = a->limits.max_bad_calls < a->limits.max_rounds ? a->limits.max_bad_calls : a->limits.max_rounds;
     int64_t rounds = a->has_tools ? a->limits.max_rounds : a->output.schema ? bad : 0;
 
-    return rv_sat_add(1, rv_sat_add(rounds, a->output.schema ? a->limits.max_repairs : 0));
+    return lint_sat_add(1, lint_sat_add(rounds, a->output.schema ? a->limits.max_repairs : 0));
 }
 
 /* The agents that it asks make calls, too, and may ask others: only the pipeline bounds them. */
@@ -56,10 +56,10 @@ static bool tools_may_ask_models(const struct rv_pipeline *p, const struct rv_ag
     return false;
 }
 
-int64_t rv_agent_most_calls(const struct rv_pipeline *p, const struct rv_agent *a)
+int64_t lint_agent_most_calls(const struct rv_pipeline *p, const struct rv_agent *a)
 {
     int64_t cap = p->execution.max_llm_retries, retries = a->limits.max_retries < cap ? a->limits.max_retries : cap;
-    int64_t calls = rv_sat_mul(most_replies(a), rv_sat_add(1, retries > 0 ? retries : 0));
+    int64_t calls = lint_sat_mul(most_replies(a), lint_sat_add(1, retries > 0 ? retries : 0));
 
     if (a->limits.llm.request_limit > 0 && calls > a->limits.llm.request_limit)
         calls = a->limits.llm.request_limit;
@@ -68,7 +68,7 @@ int64_t rv_agent_most_calls(const struct rv_pipeline *p, const struct rv_agent *
         calls = p->max_llm_calls;
     if (is_open)
         return calls;
-    return rv_agent_calls_model(a) ? calls : 0;
+    return lint_agent_calls_model(a) ? calls : 0;
 }
 
 /* Edges of one stage while they are gathered: slot[to] is 1 + the index of the edge to that stage. */
@@ -135,7 +135,7 @@ static void add_stage(struct gather *ga, const struct rv_routes *routes, size_t 
     g->start[stage + 1] = g->n_edges;
 }
 
-size_t rv_walk_edge_at(const struct rv_walk_graph *g, int from, int to)
+size_t lint_walk_edge_at(const struct rv_walk_graph *g, int from, int to)
 {
     size_t low, high;
 
@@ -209,12 +209,12 @@ static int64_t count_loops(const struct rv_walk_graph *g, int64_t *into)
         const struct rv_walk_edge *e = &g->edges[i];
 
         if (e->to <= e->from && g->reached[e->from])
-            into[e->to] = rv_sat_add(into[e->to], e->limit > 0 ? e->limit : INT64_MAX);
+            into[e->to] = lint_sat_add(into[e->to], e->limit > 0 ? e->limit : INT64_MAX);
     }
     for (size_t s = 0; s < g->n; s++) {
         int64_t most = g->visit_limit[s] > 0 && g->visit_limit[s] < into[s] ? g->visit_limit[s] : into[s];
 
-        all = rv_sat_add(all, most);
+        all = lint_sat_add(all, most);
     }
     return all;
 }
@@ -250,8 +250,8 @@ static void set_costs(const struct rv_pipeline *p, struct rv_walk_graph *g)
     for (size_t s = 0; s < g->n; s++) {
         const struct rv_agent *a = &p->agents[s];
 
-        g->calls[s] = rv_agent_most_calls(p, a);
-        g->asks_again[s] = rv_agent_may_ask_again(a);
+        g->calls[s] = lint_agent_most_calls(p, a);
+        g->asks_again[s] = lint_agent_may_ask_again(a);
         g->visit_limit[s] = a->limits.max_visits > 0 ? a->limits.max_visits : 0;
     }
 }
@@ -271,7 +271,7 @@ static int gather_edges(const struct rv_pipeline *p, struct rv_walk_graph *g, rv
     struct rv_routes routes = {NULL, 0, NULL};
     struct gather ga = {g, p, NULL};
     size_t max;
-    int rc = rv_routes_build(p, &routes, err);
+    int rc = lint_routes_build(p, &routes, err);
 
     if (rc < 0)
         return rc;
@@ -289,14 +289,14 @@ static int gather_edges(const struct rv_pipeline *p, struct rv_walk_graph *g, rv
         goto done;
     }
     for (size_t s = 0; s < g->n && rc == 0; s++) {
-        rc = rv_witness_routes(&p->agents[s], &routes.items[routes.start[s]], err);
+        rc = lint_witness_routes(&p->agents[s], &routes.items[routes.start[s]], err);
         if (rc == 0)
             add_stage(&ga, &routes, s);
     }
     if (rc < 0)
         goto done;
     for (size_t i = 0; i < p->n_edge_limits; i++) {
-        size_t at = rv_walk_edge_at(g, p->edge_limits[i].from, p->edge_limits[i].to);
+        size_t at = lint_walk_edge_at(g, p->edge_limits[i].from, p->edge_limits[i].to);
 
         if (at != SIZE_MAX && p->edge_limits[i].max_count > 0)
             g->edges[at].limit = p->edge_limits[i].max_count;
@@ -305,11 +305,11 @@ static int gather_edges(const struct rv_pipeline *p, struct rv_walk_graph *g, rv
     rc = mark_reached(g, err);
 done:
     free(ga.slot);
-    rv_routes_fini(&routes);
+    lint_routes_fini(&routes);
     return rc;
 }
 
-int rv_walk_graph_build(const struct rv_pipeline *p, struct rv_walk_graph *out, rv_err **err)
+int lint_walk_graph_build(const struct rv_pipeline *p, struct rv_walk_graph *out, rv_err **err)
 {
     struct rv_walk_graph g = {.n = p->n_agents};
     int rc;
@@ -334,11 +334,11 @@ int rv_walk_graph_build(const struct rv_pipeline *p, struct rv_walk_graph *out, 
     *out = g;
     g = (struct rv_walk_graph){0};
 done:
-    rv_walk_graph_fini(&g);
+    lint_walk_graph_fini(&g);
     return rc;
 }
 
-void rv_walk_graph_fini(struct rv_walk_graph *g)
+void lint_walk_graph_fini(struct rv_walk_graph *g)
 {
     free(g->edges);
     free(g->start);

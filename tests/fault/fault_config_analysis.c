@@ -36,10 +36,10 @@ static int lint(const struct rv_pipeline *p, int mode)
 
 static int link_stages(const struct rv_pipeline *p, int mode)
 {
-    int rc = rv_pipeline_link((struct rv_pipeline *)(uintptr_t)p, NULL);
+    int rc = config_pipeline_link((struct rv_pipeline *)(uintptr_t)p, NULL);
 
     (void)mode;
-    rv_links_fini(&p->internal->links);
+    config_links_fini(&p->internal->links);
     return rc;
 }
 

@@ -179,7 +179,7 @@ START_TEST(values_are_written_as_python_does)
     json_object *v = rv_kit_json(values[_i].json);
     rv_buf out = RV_BUF_INIT(1 << 10);
 
-    rv_python_str(v, &out);
+    agentdoc_python_str(v, &out);
     ck_assert_str_eq(rv_buf_cstr(&out), values[_i].want);
     rv_buf_fini(&out);
     json_object_put(v);

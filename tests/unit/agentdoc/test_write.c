@@ -154,7 +154,7 @@ START_TEST(the_schema_has_every_key)
     rv_jw w = rv_jw_on(&out);
     json_object *schema = NULL, *properties;
     size_t n;
-    const struct rv_agentdoc_key *rows = rv_agentdoc_keys(&n);
+    const struct rv_agentdoc_key *rows = agentdoc_keys(&n);
 
     rv_agentdoc_write_schema(&w);
     ck_assert_int_eq(rv_json_parse(rv_buf_str(&out), NULL, &schema, NULL), 0);
@@ -229,7 +229,7 @@ START_TEST(the_reference_has_every_key)
 {
     rv_buf out = RV_BUF_INIT(1 << 20);
     size_t n;
-    const struct rv_agentdoc_key *rows = rv_agentdoc_keys(&n);
+    const struct rv_agentdoc_key *rows = agentdoc_keys(&n);
 
     rv_agentdoc_write_reference(&out);
     ck_assert_int_eq(out.rc, 0);

@@ -19,10 +19,10 @@ static json_object *schema(void)
 }
 
 static const struct rv_key_table *const tables[] = {
-    &rv_pipeline_table,   &rv_agent_table,      &rv_rule_table,        &rv_edge_limit_table,
-    &rv_model_table,      &rv_price_table,      &rv_prompt_table,      &rv_capability_table,
-    &rv_mcp_server_table, &rv_mcp_tool_table,   &rv_execution_table,   &rv_state_field_table,
-    &rv_test_table,       &rv_test_input_table, &rv_test_expect_table, &rv_test_error_table,
+    &config_pipeline_table,   &config_agent_table,      &config_rule_table,        &config_edge_limit_table,
+    &config_model_table,      &config_price_table,      &config_prompt_table,      &config_capability_table,
+    &config_mcp_server_table, &config_mcp_tool_table,   &config_execution_table,   &config_state_field_table,
+    &config_test_table,       &config_test_input_table, &config_test_expect_table, &config_test_error_table,
 };
 
 START_TEST(every_key_of_a_table_is_in_the_schema_and_no_other)

@@ -107,7 +107,7 @@ START_TEST(graph_is_as_the_golden_file)
     struct world *w = world_new(pipelines[_i].n);
 
     pipelines[_i].build(w);
-    ck_assert_int_eq(rv_pipeline_link(&w->p, NULL), 0);
+    ck_assert_int_eq(config_pipeline_link(&w->p, NULL), 0);
     for (size_t i = 0; i < RV_COUNT(formats); i++) {
         rv_buf text = RV_BUF_INIT(1 << 20);
         char name[64];

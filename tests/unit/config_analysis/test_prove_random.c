@@ -210,7 +210,7 @@ START_TEST(parallel_bounds_hold_against_trying_everything)
         if (chance(&state, 50)) { /* else what default_next and rules name runs beside the others */
             for (int s = 0; s < (int)w->p.n_agents; s++)
                 world_default(w, s, RV_TARGET_NONE);
-            rv_pipeline_mark_fallbacks(&w->p);
+            config_pipeline_mark_fallbacks(&w->p);
         }
         check_parallel(w, &n_exact);
         world_free(w);

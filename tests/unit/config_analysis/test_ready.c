@@ -141,7 +141,7 @@ START_TEST(dependents_are_listed_once_in_stage_order)
     world_after(w, 0, 3);
     world_require(w, 1, 2);
     w->agents[1].order.required_index[0] = -1; /* an unknown name is of no stage */
-    ck_assert_int_eq(rv_pipeline_link(&w->p, NULL), 0);
+    ck_assert_int_eq(config_pipeline_link(&w->p, NULL), 0);
     ck_dependents(w, 0, "24");
     ck_dependents(w, 1, "4");
     ck_dependents(w, 2, "");

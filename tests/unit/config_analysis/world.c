@@ -60,7 +60,7 @@ void world_free(struct world *w)
             rv_expr_free(w->agents[i].routing.rules[j].when);
         }
     }
-    rv_links_fini(&w->internal.links);
+    config_links_fini(&w->internal.links);
     free(w);
 }
 

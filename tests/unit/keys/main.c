@@ -151,7 +151,7 @@ START_TEST(every_key_of_an_agent_document_has_a_row)
 {
     rv_buf missing = RV_BUF_INIT((size_t)1 << 20);
     size_t n;
-    const struct rv_agentdoc_key *keys = rv_agentdoc_keys(&n);
+    const struct rv_agentdoc_key *keys = agentdoc_keys(&n);
 
     for (size_t i = 0; i < n; i++) {
         rv_buf path = RV_BUF_INIT(400);
@@ -165,7 +165,7 @@ START_TEST(every_key_of_an_agent_document_has_a_row)
     }
     for (size_t i = 0; i < RV_AGENTDOC_LIMITS; i++) { /* their members have a table of their own */
         rv_buf path = RV_BUF_INIT(400);
-        rv_buf_printf(&path, "agentdoc.limits.%s", rv_agentdoc_limit_keys[i].name);
+        rv_buf_printf(&path, "agentdoc.limits.%s", agentdoc_limit_keys[i].name);
         if (!has_row(rv_buf_cstr(&path)))
             rv_buf_printf(&missing, "%s\n", rv_buf_cstr(&path));
         rv_buf_fini(&path);
