@@ -156,9 +156,9 @@ static inline int rv_visit_stage_of(const struct rv_visit *v)
 
 /* --- phase.c: what all phases use --- */
 #define RV_ARBITER "arbiter" /* the output key by which the rules know the arbiter */
-const char *rv_visit_role(const rv_visit *v);
-const struct rv_model_config *rv_visit_model(const rv_visit *v); /* NULL: the role has none */
-int64_t rv_visit_max_tokens(const rv_visit *v);
+const char *visit_role(const rv_visit *v);
+const struct rv_model_config *visit_model(const rv_visit *v); /* NULL: the role has none */
+int64_t visit_max_tokens(const rv_visit *v);
 struct visit_call {
     enum rv_effect_kind kind;
     enum rv_name_kind entry;
@@ -170,56 +170,56 @@ struct visit_call {
     int64_t attempt; /* 0: the visit's */
 };
 /** Ask for a call; the visit then waits. Takes the bytes of request. A passed stage deadline ends the visit instead. */
-RV_MUST_CHECK int rv_visit_call(rv_visit *v, const struct visit_call *call, rv_buf *request, struct rv_effects *out,
-                                rv_err **err);
+RV_MUST_CHECK int agent_visit_call(rv_visit *v, const struct visit_call *call, rv_buf *request, struct rv_effects *out,
+                                   rv_err **err);
 /** A timer that is told to observers as a retry: its id, or 0 when the deadline does not leave the time (or memory is
  * short, which sticks in out). */
-int64_t rv_visit_wait(rv_visit *v, int64_t wait_us, int64_t attempt, const char *why, struct rv_effects *out);
+int64_t visit_wait(rv_visit *v, int64_t wait_us, int64_t attempt, const char *why, struct rv_effects *out);
 /** A timer that no event tells of: its id, or 0 when memory is short, which sticks in out. */
-int64_t rv_visit_arm(const rv_visit *v, int64_t at_us, struct rv_effects *out);
+int64_t visit_arm(const rv_visit *v, int64_t at_us, struct rv_effects *out);
 /** Tells whether no call may begin in the visit any more: its run has hit a bound, or its time is up. */
-bool rv_visit_must_end(const rv_visit *v);
-/** As rv_visit_wait() before another attempt of something that was tried `attempt` times. */
-int64_t rv_visit_back_off(rv_visit *v, int64_t attempt, const char *why, struct rv_effects *out);
+bool visit_must_end(const rv_visit *v);
+/** As visit_wait() before another attempt of something that was tried `attempt` times. */
+int64_t visit_back_off(rv_visit *v, int64_t attempt, const char *why, struct rv_effects *out);
 /** Wait before the next attempt; false if there is none (attempts, deadline or model calls are used up). */
-bool rv_visit_retry(rv_visit *v, int64_t max_retries, bool needs_llm, const char *why, struct rv_effects *out);
+bool visit_retry(rv_visit *v, int64_t max_retries, bool needs_llm, const char *why, struct rv_effects *out);
 /** Raise an interrupt on the envelope unless one is pending. data is borrowed or NULL. A question about a call's
  * outcome never expires. */
-RV_MUST_CHECK int rv_visit_raise(rv_visit *v, enum rv_interrupt_kind kind, rv_str text, json_object *data,
-                                 char id[RV_ID_MAX], rv_err **err);
+RV_MUST_CHECK int visit_raise(rv_visit *v, enum rv_interrupt_kind kind, rv_str text, json_object *data,
+                              char id[RV_ID_MAX], rv_err **err);
 struct visit_question { /* borrowed for the call */
     enum rv_interrupt_kind kind;
     rv_str text;
     json_object *data;
     int64_t ttl_us; /* 0: it never expires; < 0: after the time of its kind */
 };
-RV_MUST_CHECK int rv_visit_raise_for(rv_visit *v, const struct visit_question *q, char id[RV_ID_MAX], rv_err **err);
+RV_MUST_CHECK int visit_raise_for(rv_visit *v, const struct visit_question *q, char id[RV_ID_MAX], rv_err **err);
 /** Of the run, the stage and, outside of the main branch, the branch: what ids of calls and questions follow from. */
-uint64_t rv_visit_identity(const rv_visit *v);
+uint64_t visit_identity(const rv_visit *v);
 /** The visit fails with that error, once the current phase returns to the driver. Its code follows from the type. */
 #define rv_visit_fail(v, type, err, ...)                                                                               \
-    rv_visit_fail_at((v), RV_FAILURE_NONE, (type), __FILE__, __LINE__, (err), __VA_ARGS__)
+    visit_fail_at((v), RV_FAILURE_NONE, (type), __FILE__, __LINE__, (err), __VA_ARGS__)
 /** The same with a code that is finer than the type. */
 #define rv_visit_fail_as(v, code, type, err, ...)                                                                      \
-    rv_visit_fail_at((v), (code), (type), __FILE__, __LINE__, (err), __VA_ARGS__)
-int rv_visit_fail_at(rv_visit *v, enum rv_failure code, const char *type, const char *c_file, int c_line, rv_err **err,
-                     const char *fmt, ...) RV_PRINTF(7, 8);
+    visit_fail_at((v), (code), (type), __FILE__, __LINE__, (err), __VA_ARGS__)
+int visit_fail_at(rv_visit *v, enum rv_failure code, const char *type, const char *c_file, int c_line, rv_err **err,
+                  const char *fmt, ...) RV_PRINTF(7, 8);
 /** The same with the chain of `cause` (taken) as text; RV_E_NOMEM in it is passed up instead. */
-int rv_visit_fail_cause(rv_visit *v, const char *type, rv_err *cause, rv_err **err);
+int visit_fail_cause(rv_visit *v, const char *type, rv_err *cause, rv_err **err);
 /** After a failure by a call: its last link becomes one that says so much, and the causes of the call below. */
-void rv_visit_fail_by(rv_visit *v, const struct rv_event *ev, const char *fmt, ...) RV_PRINTF(3, 4);
+void visit_fail_by(rv_visit *v, const struct rv_event *ev, const char *fmt, ...) RV_PRINTF(3, 4);
 /** The code of a failed call. */
-enum rv_failure rv_event_failure(const struct rv_event *ev);
+enum rv_failure agent_event_failure(const struct rv_event *ev);
 /** The code of an entry of `results`, by its error type. */
-enum rv_failure rv_failure_of_tool(const char *type);
+enum rv_failure agent_failure_of_tool(const char *type);
 /** Member `code` of an event; NULL: none, by the rules of the run or since there is no failure. Static. */
-const char *rv_visit_code_text(const rv_visit *v, enum rv_failure code);
+const char *visit_code_text(const rv_visit *v, enum rv_failure code);
 
 /* --- cancelled.c --- */
 /** The visit fails because the question was cancelled, for that reason; ptr NULL: none. */
-RV_MUST_CHECK int rv_visit_fail_cancelled(rv_visit *v, rv_str reason, rv_err **err);
+RV_MUST_CHECK int visit_fail_cancelled(rv_visit *v, rv_str reason, rv_err **err);
 /** The same with the reason that rv_visit_cancel_question() kept. */
-RV_MUST_CHECK int rv_visit_take_cancellation(rv_visit *v, rv_err **err);
+RV_MUST_CHECK int visit_take_cancellation(rv_visit *v, rv_err **err);
 
 /* --- outside.c: work that is not the visit's own --- */
 static inline bool rv_visit_is_element(const rv_visit *v)
@@ -227,74 +227,73 @@ static inline bool rv_visit_is_element(const rv_visit *v)
     return v->place.index >= 0;
 }
 /** A stage with for_each begins: finds the list. */
-RV_MUST_CHECK int rv_visit_list(rv_visit *v, rv_err **err);
+RV_MUST_CHECK int visit_list(rv_visit *v, rv_err **err);
 /** The stage runs another pipeline: builds its inputs. */
-RV_MUST_CHECK int rv_visit_inner(rv_visit *v, rv_err **err);
+RV_MUST_CHECK int visit_inner(rv_visit *v, rv_err **err);
 /** The inner run waits for a person: so does the stage. */
-RV_MUST_CHECK int rv_visit_wait_inside(rv_visit *v, const struct rv_outside_end *end, struct rv_effects *out,
-                                       rv_err **err);
+RV_MUST_CHECK int visit_wait_inside(rv_visit *v, const struct rv_outside_end *end, struct rv_effects *out,
+                                    rv_err **err);
 #define RV_KEPT_PIPELINE "pipeline" /* kind of suspended work */
 /** A person has answered: the inner run goes on. */
-void rv_visit_resume_inner(rv_visit *v, json_object *kept);
+void visit_resume_inner(rv_visit *v, json_object *kept);
 /** The stage has `set`: builds the output. */
-RV_MUST_CHECK int rv_visit_set(rv_visit *v, rv_err **err);
+RV_MUST_CHECK int visit_set(rv_visit *v, rv_err **err);
 
 /* --- hooks.c --- */
-RV_MUST_CHECK int rv_visit_pre(rv_visit *v, struct rv_effects *out, rv_err **err);
-RV_MUST_CHECK int rv_visit_mock(rv_visit *v, struct rv_effects *out, rv_err **err);
-RV_MUST_CHECK int rv_visit_policy(rv_visit *v, struct rv_effects *out, rv_err **err);
-RV_MUST_CHECK int rv_visit_post(rv_visit *v, struct rv_effects *out, rv_err **err);
-RV_MUST_CHECK int rv_visit_route(rv_visit *v, struct rv_effects *out, rv_err **err);
-RV_MUST_CHECK int rv_visit_hook_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int visit_pre(rv_visit *v, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int visit_mock(rv_visit *v, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int visit_policy(rv_visit *v, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int visit_post(rv_visit *v, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int visit_route(rv_visit *v, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int visit_hook_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
 
 /* --- outcome.c --- */
 /** Where the stage is the arbiter and has nothing to judge: its output is made and stored, and only routing is left. */
-RV_MUST_CHECK int rv_visit_sit_out(rv_visit *v, rv_err **err);
-RV_MUST_CHECK int rv_visit_check(rv_visit *v, struct rv_effects *out, rv_err **err);
-RV_MUST_CHECK int rv_visit_store(rv_visit *v, rv_err **err);
-RV_MUST_CHECK int rv_visit_settle(rv_visit *v, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int visit_sit_out(rv_visit *v, rv_err **err);
+RV_MUST_CHECK int visit_check(rv_visit *v, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int visit_store(rv_visit *v, rv_err **err);
+RV_MUST_CHECK int visit_settle(rv_visit *v, struct rv_effects *out, rv_err **err);
 /** The text of the first of two members of an output that is there; second may be NULL. Borrowed; NULL: neither. */
-const char *rv_output_text(json_object *output, const char *first, const char *second);
+const char *agent_output_text(json_object *output, const char *first, const char *second);
 
 /* --- ask.c --- */
 /** Put it, and stay. A question that cannot be written fails the visit; its output stands. */
-RV_MUST_CHECK int rv_visit_ask(rv_visit *v, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int visit_ask(rv_visit *v, struct rv_effects *out, rv_err **err);
 /** Go on with the answer: see rv_visit_goes_on(). */
-RV_MUST_CHECK int rv_visit_go_on(rv_visit *v, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int visit_go_on(rv_visit *v, struct rv_effects *out, rv_err **err);
 /** Tells whether the stage waits, or waited, with its question. */
-bool rv_visit_is_ask(const struct rv_visit_shared *shared, int stage, const rv_envelope *env);
+bool visit_is_ask(const struct rv_visit_shared *shared, int stage, const rv_envelope *env);
 #define RV_QUESTION_MAX_SHOWN ((size_t)256 << 10) /* bytes of what a question shows */
 #define RV_QUESTION_MAX_BYTES ((size_t)64 << 10)  /* of its text */
 /** The question of a tool that requires confirmation, from its arguments, and what it shows. message stays empty where
  * the tool has no question, or these arguments lack what is in it. */
-RV_MUST_CHECK int rv_question_of_tool(const struct rv_tool_info *info, json_object *arguments, rv_buf *message,
-                                      json_object *data, rv_err **err);
+RV_MUST_CHECK int agent_question_of_tool(const struct rv_tool_info *info, json_object *arguments, rv_buf *message,
+                                         json_object *data, rv_err **err);
 /** Set `shown` of the data of a question, unless it is too long for a person. shown: borrowed; NULL is null. */
-RV_MUST_CHECK int rv_question_show(json_object *data, json_object *shown, rv_err **err);
+RV_MUST_CHECK int agent_question_show(json_object *data, json_object *shown, rv_err **err);
 
 /* --- branches.c --- */
 /** It routes to a list: decide which branches start. A condition that cannot be decided fails the visit. */
-RV_MUST_CHECK int rv_visit_choose_branches(rv_visit *v, rv_err **err);
+RV_MUST_CHECK int visit_choose_branches(rv_visit *v, rv_err **err);
 
 /* --- end.c --- */
-RV_MUST_CHECK int rv_visit_finish(rv_visit *v, struct rv_effects *out, rv_err **err); /* routed_* are set */
-RV_MUST_CHECK int rv_visit_stay(rv_visit *v, struct rv_effects *out,
-                                rv_err **err); /* an interrupt keeps the run here */
-RV_MUST_CHECK int rv_visit_failed(rv_visit *v, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int visit_finish(rv_visit *v, struct rv_effects *out, rv_err **err); /* routed_* are set */
+RV_MUST_CHECK int visit_stay(rv_visit *v, struct rv_effects *out, rv_err **err);   /* an interrupt keeps the run here */
+RV_MUST_CHECK int visit_failed(rv_visit *v, struct rv_effects *out, rv_err **err);
 /** Ask what the output wants to know, and stay. kind: CLARIFY or CONFIRM. */
-RV_MUST_CHECK int rv_end_ask(rv_visit *v, enum rv_outcome kind, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int agent_end_ask(rv_visit *v, enum rv_outcome kind, struct rv_effects *out, rv_err **err);
 /** A person said yes where a route asked: tells observers where it leads, and asks where that is `clarification`. */
-RV_MUST_CHECK int rv_end_approved(rv_visit *v, int to, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int agent_end_approved(rv_visit *v, int to, struct rv_effects *out, rv_err **err);
 
 /* --- rows.c: the turn as rows --- */
 /** Have the rows of the turn kept; nothing where no session is kept, or they are kept already. */
-RV_MUST_CHECK int rv_visit_keep_rows(rv_visit *v, enum rv_turn_status status, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int visit_keep_rows(rv_visit *v, enum rv_turn_status status, struct rv_effects *out, rv_err **err);
 /** The rows of the chained call. */
-RV_MUST_CHECK int rv_visit_keep_chain(rv_visit *v, const char *call_id, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int visit_keep_chain(rv_visit *v, const char *call_id, struct rv_effects *out, rv_err **err);
 /** Keep the rows of the agent that the call asked until the turn has its rows. Takes rows; NULL: no memory. */
-RV_MUST_CHECK int rv_rows_keep_child(struct model_progress *t, rv_str call_id, struct rv_turn *rows, rv_err **err);
+RV_MUST_CHECK int agent_rows_keep_child(struct model_progress *t, rv_str call_id, struct rv_turn *rows, rv_err **err);
 #define RV_MESSAGE_METADATA "message"          /* of the metadata of a run: what the message has beside its text */
 #define RV_ROWS_MAX         ((size_t)63 << 20) /* bytes of the rows of one turn */
 /** A UUID that follows from the run, the visit and n. */
-void rv_visit_uuid(const rv_visit *v, const char *what, int64_t n, char out[RV_UUID_MAX]);
+void visit_uuid(const rv_visit *v, const char *what, int64_t n, char out[RV_UUID_MAX]);
 #endif

@@ -15,7 +15,7 @@ static int fail(rv_visit *v, const char *type, const char *what, rv_err *cause, 
     int rc = RV_WRAP(&cause, rv_err_code(cause), "%s of agent \"%s\"", what, v->agent->name);
 
     RV_IGNORE(rc, "the chain carries it");
-    return rv_visit_fail_cause(v, type, cause, err);
+    return visit_fail_cause(v, type, cause, err);
 }
 
 static int write_question(rv_visit *v, rv_buf *out, rv_err **err)
@@ -68,7 +68,7 @@ static int set_options(const struct rv_agent_ask *ask, json_object *data, rv_err
     return rc;
 }
 
-int rv_question_show(json_object *data, json_object *shown, rv_err **err)
+int agent_question_show(json_object *data, json_object *shown, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(RV_QUESTION_MAX_SHOWN);
 
@@ -103,8 +103,8 @@ static int write_tool_question(const char *text, json_object *arguments, rv_buf 
     return 0;
 }
 
-int rv_question_of_tool(const struct rv_tool_info *info, json_object *arguments, rv_buf *message, json_object *data,
-                        rv_err **err)
+int agent_question_of_tool(const struct rv_tool_info *info, json_object *arguments, rv_buf *message, json_object *data,
+                           rv_err **err)
 {
     const char *text = NULL, *show = NULL;
     json_object *shown = NULL;
@@ -115,7 +115,7 @@ int rv_question_of_tool(const struct rv_tool_info *info, json_object *arguments,
                  : 0;
     if (rc == 0 && is_map && rv_json_get_text(info->confirm, "show", &show) &&
         json_object_object_get_ex(arguments, show, &shown))
-        rc = rv_question_show(data, shown, err);
+        rc = agent_question_show(data, shown, err);
     return rc;
 }
 
@@ -128,7 +128,7 @@ static int describe(rv_visit *v, json_object *shown, json_object *data, rv_err *
         rc = set_options(&v->agent->ask, data, err);
     if (rc == 0)
         rc = rv_json_set_text(data, "output_key", v->agent->output.key, err);
-    return rc == 0 ? rv_question_show(data, shown, err) : rc;
+    return rc == 0 ? agent_question_show(data, shown, err) : rc;
 }
 
 /* What it takes to go on with the answer. */
@@ -152,7 +152,7 @@ static int raise(rv_visit *v, rv_str question, json_object *shown, rv_err **err)
 
     int rc = data ? describe(v, shown, data, err) : RV_FAIL(err, RV_E_NOMEM, "ask a person");
     if (rc == 0)
-        rc = rv_visit_raise_for(
+        rc = visit_raise_for(
             v,
             &(struct visit_question){.kind = ask->any_text ? RV_INTERRUPT_CLARIFICATION : RV_INTERRUPT_CONFIRMATION,
                                      .text = question,
@@ -165,7 +165,7 @@ static int raise(rv_visit *v, rv_str question, json_object *shown, rv_err **err)
     return rc;
 }
 
-int rv_visit_ask(rv_visit *v, struct rv_effects *out, rv_err **err)
+int visit_ask(rv_visit *v, struct rv_effects *out, rv_err **err)
 {
     rv_buf question = RV_BUF_INIT(RV_QUESTION_MAX_BYTES);
     json_object *shown = NULL;
@@ -178,7 +178,7 @@ int rv_visit_ask(rv_visit *v, struct rv_effects *out, rv_err **err)
         rc = raise(v, rv_buf_str(&question), shown, err);
     if (rc == 0 && v->phase != PHASE_FAILED) {
         v->asks = true;
-        rc = rv_visit_stay(v, out, err);
+        rc = visit_stay(v, out, err);
     }
     json_object_put(shown);
     rv_buf_fini(&question);
@@ -189,10 +189,10 @@ int rv_visit_ask(rv_visit *v, struct rv_effects *out, rv_err **err)
 
 static json_object *kept_of(const struct rv_visit_shared *shared, int stage, const rv_envelope *env)
 {
-    return shared->pipeline->agents[stage].ask.question ? rv_visit_kept(shared, stage, env, ASK) : NULL;
+    return shared->pipeline->agents[stage].ask.question ? visit_kept(shared, stage, env, ASK) : NULL;
 }
 
-bool rv_visit_is_ask(const struct rv_visit_shared *shared, int stage, const rv_envelope *env)
+bool visit_is_ask(const struct rv_visit_shared *shared, int stage, const rv_envelope *env)
 {
     return kept_of(shared, stage, env) != NULL;
 }
@@ -262,7 +262,7 @@ static int go_on(rv_visit *v, json_object *answer, struct rv_effects *out, rv_er
     if ((expired || cancelled) && !route) {
         v->output = json_object_get(rv_envelope_output(v->env, rv_str_of(v->agent->output.key), NULL));
         if (cancelled)
-            return rv_visit_fail_cancelled(v, rv_json_str(text), err);
+            return visit_fail_cancelled(v, rv_json_str(text), err);
         return rv_visit_fail(v, rv_error_timeout, err, "no one answered the question of stage \"%s\" within %lld s",
                              v->agent->name, (long long)v->agent->ask.expires_seconds);
     }
@@ -275,10 +275,10 @@ static int go_on(rv_visit *v, json_object *answer, struct rv_effects *out, rv_er
         return 0;
     v->routed_to = route->target;
     v->routed_by = RV_ROUTE_ANSWER;
-    return rv_visit_finish(v, out, err);
+    return visit_finish(v, out, err);
 }
 
-int rv_visit_go_on(rv_visit *v, struct rv_effects *out, rv_err **err)
+int visit_go_on(rv_visit *v, struct rv_effects *out, rv_err **err)
 {
     rv_str name = rv_str_of(v->agent->name);
     json_object *kept = json_object_get(kept_of(v->shared, v->agent->index, v->env));

@@ -42,7 +42,7 @@ static int note_names(rv_visit *v, rv_err **err)
     return rc;
 }
 
-int rv_visit_choose_branches(rv_visit *v, rv_err **err)
+int visit_choose_branches(rv_visit *v, rv_err **err)
 {
     const struct rv_branches *list = rv_agent_list(v->agent, v->routed_by == RV_ROUTE_RULE ? v->routed_rule : -1);
     struct rv_stage_scope values;
@@ -57,7 +57,7 @@ int rv_visit_choose_branches(rv_visit *v, rv_err **err)
     int rc = rv_branches_choose(list, &scope, v->taken, &cause);
     rv_stage_scope_fini(&values);
     if (rc < 0)
-        return rv_visit_fail_cause(v, rv_error_expression, cause, err);
+        return visit_fail_cause(v, rv_error_expression, cause, err);
     v->result.branches = list;
     v->result.taken = v->taken;
     return note_names(v, err);

@@ -26,7 +26,7 @@ static const struct {
 };
 RV_EACH_HAS_ROW(places, N_HOOK_PLACES);
 
-const struct rv_str_list *rv_hooks_of(const rv_visit *v, enum hook_place place)
+const struct rv_str_list *agent_hooks_of(const rv_visit *v, enum hook_place place)
 {
     const struct rv_agent_hooks *hooks = &v->agent->hooks;
 
@@ -44,10 +44,10 @@ const struct rv_str_list *rv_hooks_of(const rv_visit *v, enum hook_place place)
     return &hooks->after_tool;
 }
 
-int rv_hooks_ask(rv_visit *v, enum hook_place place, size_t at, json_object *shown, struct rv_effects *out,
-                 rv_err **err)
+int agent_hooks_ask(rv_visit *v, enum hook_place place, size_t at, json_object *shown, struct rv_effects *out,
+                    rv_err **err)
 {
-    const char *entry = rv_hooks_of(v, place)->items[at];
+    const char *entry = agent_hooks_of(v, place)->items[at];
     const struct rv_entry_info *info =
         v->shared->catalog.entry(v->shared->catalog.self, RV_NAME_HOOK, rv_str_of(entry));
     struct visit_call call = {.kind = RV_EFFECT_CALL_HOOK,
@@ -64,12 +64,12 @@ int rv_hooks_ask(rv_visit *v, enum hook_place place, size_t at, json_object *sho
     rv_jw_kv_text(&w, "stage", v->agent->name);
     rv_jw_kv_int(&w, "visit", v->visit_no);
     rv_jw_key(&w, "envelope");
-    rv_hooks_write_view(v, info ? &info->sees : NULL, &w);
+    agent_hooks_write_view(v, info ? &info->sees : NULL, &w);
     json_object_object_foreach (shown, name, value)
         rv_jw_kv_value(&w, name, value);
     rv_jw_obj_end(&w);
     v->waiting_for = 0;
-    int rc = rv_visit_call(v, &call, &request, out, err);
+    int rc = agent_visit_call(v, &call, &request, out, err);
     v->last_call = last; /* events name the call that the hook looks at */
     return rc;
 }
@@ -160,17 +160,17 @@ static int read_action(enum hook_place place, struct hook_answer *out, rv_err **
                    places[place].answers ? "answer, " : "");
 }
 
-int rv_hooks_fail(rv_visit *v, enum hook_place place, size_t at, rv_err *cause, rv_err **err)
+int agent_hooks_fail(rv_visit *v, enum hook_place place, size_t at, rv_err *cause, rv_err **err)
 {
-    int rc = RV_WRAP(&cause, rv_err_code(cause), "hook \"%s\" of agent \"%s\"", rv_hooks_of(v, place)->items[at],
+    int rc = RV_WRAP(&cause, rv_err_code(cause), "hook \"%s\" of agent \"%s\"", agent_hooks_of(v, place)->items[at],
                      v->agent->name);
 
     RV_IGNORE(rc, "the chain carries it");
-    return rv_visit_fail_cause(v, rv_error_hook, cause, err);
+    return visit_fail_cause(v, rv_error_hook, cause, err);
 }
 
-bool rv_hooks_read(rv_visit *v, enum hook_place place, size_t at, const struct rv_event *ev, struct hook_answer *out,
-                   int *rc, rv_err **err)
+bool agent_hooks_read(rv_visit *v, enum hook_place place, size_t at, const struct rv_event *ev, struct hook_answer *out,
+                      int *rc, rv_err **err)
 {
     const struct rv_json_opts opts = {.what = "answer of a capability"};
     rv_err *cause = NULL;
@@ -181,7 +181,7 @@ bool rv_hooks_read(rv_visit *v, enum hook_place place, size_t at, const struct r
         bool timeout = rv_error_is(ev->error_type, rv_error_timeout);
         *rc =
             rv_visit_fail(v, timeout ? ev->error_type : rv_error_hook, err, "hook \"%s\" of agent \"%s\" failed: %.*s",
-                          rv_hooks_of(v, place)->items[at], v->agent->name, RV_STR_ARG(ev->error));
+                          agent_hooks_of(v, place)->items[at], v->agent->name, RV_STR_ARG(ev->error));
         return false;
     }
     if (rv_str_trim(ev->reply).len == 0)
@@ -196,6 +196,6 @@ bool rv_hooks_read(rv_visit *v, enum hook_place place, size_t at, const struct r
         return true;
     json_object_put(out->json);
     *out = (struct hook_answer){.action = HOOK_CONTINUES};
-    *rc = rv_hooks_fail(v, place, at, cause, err);
+    *rc = agent_hooks_fail(v, place, at, cause, err);
     return false;
 }

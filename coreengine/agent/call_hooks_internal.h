@@ -26,7 +26,7 @@ struct tool_hooks {
     json_object *arguments; /* as hooks left them; owned; NULL: as they were asked for */
     json_object *entry;     /* AFTER, DONE: what the call came to; owned */
 };
-void rv_tool_hooks_fini(struct tool_hooks *h); /* and zeroed */
+void agent_tool_hooks_fini(struct tool_hooks *h); /* and zeroed */
 
 /* Of one request to a model. */
 struct model_hooks {
@@ -40,7 +40,7 @@ struct model_hooks {
     char *opaque;         /* AFTER: of the reply; owned; NULL: none */
     int finish;           /* AFTER: enum rv_finish_reason or RV_UNSET */
 };
-void rv_model_hooks_fini(struct model_hooks *h);
+void agent_model_hooks_fini(struct model_hooks *h);
 
 /* What one hook answered. */
 enum hook_action { HOOK_CONTINUES, HOOK_REPLACES, HOOK_ANSWERS, HOOK_BLOCKS };
@@ -53,51 +53,52 @@ struct hook_answer {
 
 /* hooks.c */
 /** The parts of the envelope that an entry sees. */
-void rv_hooks_write_view(const rv_visit *v, const struct rv_str_list *sees, rv_jw *w);
+void agent_hooks_write_view(const rv_visit *v, const struct rv_str_list *sees, rv_jw *w);
 
 /* call_hooks.c */
-const struct rv_str_list *rv_hooks_of(const rv_visit *v, enum hook_place place);
+const struct rv_str_list *agent_hooks_of(const rv_visit *v, enum hook_place place);
 /** Ask the hook at `at` of that place; the visit then waits. shown: an object, whose members it is shown; borrowed. A
  *  passed stage deadline ends the visit instead: waiting_for is 0 then. */
-RV_MUST_CHECK int rv_hooks_ask(rv_visit *v, enum hook_place place, size_t at, json_object *shown,
-                               struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int agent_hooks_ask(rv_visit *v, enum hook_place place, size_t at, json_object *shown,
+                                  struct rv_effects *out, rv_err **err);
 /** Read its answer. False: the visit failed by it (*rc 0), or *rc says that memory is short. The caller frees
  *  out->json. */
-bool rv_hooks_read(rv_visit *v, enum hook_place place, size_t at, const struct rv_event *ev, struct hook_answer *out,
-                   int *rc, rv_err **err);
+bool agent_hooks_read(rv_visit *v, enum hook_place place, size_t at, const struct rv_event *ev, struct hook_answer *out,
+                      int *rc, rv_err **err);
 /** What the hook answered cannot be used: the visit fails and names it. Takes cause. */
-RV_MUST_CHECK int rv_hooks_fail(rv_visit *v, enum hook_place place, size_t at, rv_err *cause, rv_err **err);
+RV_MUST_CHECK int agent_hooks_fail(rv_visit *v, enum hook_place place, size_t at, rv_err *cause, rv_err **err);
 
 /* tool_hooks.c */
 /** Ask the hooks before the call of a step. Without any the side is PASSED at once. */
-RV_MUST_CHECK int rv_step_hooks_before(rv_visit *v, size_t index, struct tool_hooks *h, struct rv_effects *out,
-                                       rv_err **err);
+RV_MUST_CHECK int agent_step_hooks_before(rv_visit *v, size_t index, struct tool_hooks *h, struct rv_effects *out,
+                                          rv_err **err);
 /** Ask the hooks after it. Takes entry, what the call came to. Without any the side is DONE at once. */
-RV_MUST_CHECK int rv_step_hooks_after(rv_visit *v, size_t index, struct tool_hooks *h, json_object *entry,
-                                      int64_t call_id, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int agent_step_hooks_after(rv_visit *v, size_t index, struct tool_hooks *h, json_object *entry,
+                                         int64_t call_id, struct rv_effects *out, rv_err **err);
 /** One of them answered. The side then says what is due: BEFORE, AFTER: another hook is asked; PASSED: the call; DONE:
  *  the entry is final. The phase is FAILED if the answer cannot be used. */
-RV_MUST_CHECK int rv_step_hooks_on(rv_visit *v, size_t index, struct tool_hooks *h, const struct rv_event *ev,
-                                   struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int agent_step_hooks_on(rv_visit *v, size_t index, struct tool_hooks *h, const struct rv_event *ev,
+                                      struct rv_effects *out, rv_err **err);
 
 /* model_hooks.c */
 /** Hand over a request that is ready to be sent: hooks look at it, and the bound of the context holds. Takes the bytes
  *  of request. *send: it may be sent, and `request` has its bytes; else the visit waits, has its answer, or failed. */
-RV_MUST_CHECK int rv_model_hooks_before(rv_visit *v, rv_buf *request, bool *send, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int agent_model_hooks_before(rv_visit *v, rv_buf *request, bool *send, struct rv_effects *out,
+                                           rv_err **err);
 /** Has the model's reply looked at; ev has neither failed nor is it invalid. */
-RV_MUST_CHECK int rv_model_hooks_after(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
-RV_MUST_CHECK int rv_model_hooks_on(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int agent_model_hooks_after(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int agent_model_hooks_on(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
 
 /* request_change.c */
 /** Put the members that a hook gives in place of those of the request. RV_E_INVALID says what may not be changed so. */
-RV_MUST_CHECK int rv_request_change(const rv_visit *v, json_object *request, json_object *given, rv_err **cause);
+RV_MUST_CHECK int agent_request_change(const rv_visit *v, json_object *request, json_object *given, rv_err **cause);
 /** Has the object no other members? */
-bool rv_hooks_know_keys(json_object *object, const char *const *known, size_t n);
+bool agent_hooks_know_keys(json_object *object, const char *const *known, size_t n);
 
 /* context_bound.c */
 /** Leave the oldest messages out of a request until its estimate is within max tokens. *tokens: what counts beside its
  *  texts, then all that is left; *n_left_out: messages; *fits false: even so it is too long. */
-RV_MUST_CHECK int rv_context_bound(json_object *request, int64_t max, int64_t *tokens, int64_t *n_left_out, bool *fits,
-                                   rv_err **err);
+RV_MUST_CHECK int agent_context_bound(json_object *request, int64_t max, int64_t *tokens, int64_t *n_left_out,
+                                      bool *fits, rv_err **err);
 
 #endif

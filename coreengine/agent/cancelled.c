@@ -7,7 +7,7 @@
 
 bool rv_visit_is_cancelled(const struct rv_visit_shared *shared, int stage, const rv_envelope *env)
 {
-    return rv_visit_kept(shared, stage, env, CANCELLED) != NULL;
+    return visit_kept(shared, stage, env, CANCELLED) != NULL;
 }
 
 int rv_visit_cancel_question(const struct rv_visit_shared *shared, int stage, rv_envelope *env, rv_str reason,
@@ -22,7 +22,7 @@ int rv_visit_cancel_question(const struct rv_visit_shared *shared, int stage, rv
     return rc;
 }
 
-int rv_visit_fail_cancelled(rv_visit *v, rv_str reason, rv_err **err)
+int visit_fail_cancelled(rv_visit *v, rv_str reason, rv_err **err)
 {
     bool has_reason = rv_str_trim(reason).len > 0;
 
@@ -30,14 +30,14 @@ int rv_visit_fail_cancelled(rv_visit *v, rv_str reason, rv_err **err)
                          v->agent->name, has_reason ? ": " : "", RV_STR_ARG(has_reason ? reason : RV_STR_LIT("")));
 }
 
-int rv_visit_take_cancellation(rv_visit *v, rv_err **err)
+int visit_take_cancellation(rv_visit *v, rv_err **err)
 {
-    json_object *kept = json_object_get(rv_visit_kept(v->shared, v->agent->index, v->env, CANCELLED)), *reason = NULL;
+    json_object *kept = json_object_get(visit_kept(v->shared, v->agent->index, v->env, CANCELLED)), *reason = NULL;
 
     json_object_object_get_ex(kept, "reason", &reason);
     int rc = rv_envelope_set_suspended(v->env, rv_str_of(v->agent->name), NULL, err);
     if (rc == 0)
-        rc = rv_visit_fail_cancelled(v, rv_json_str(reason), err);
+        rc = visit_fail_cancelled(v, rv_json_str(reason), err);
     json_object_put(kept);
     return rc;
 }

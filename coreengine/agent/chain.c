@@ -44,7 +44,7 @@ static int arguments(const rv_visit *v, const struct rv_tool_info *info, json_ob
     }
     json_object_put(given);
     if (rc == 0 && info && info->input_json)
-        rv_output_drop_nulls(info->input_json, args);
+        agent_output_drop_nulls(info->input_json, args);
     if (rc < 0) {
         json_object_put(args);
         return rc;
@@ -61,14 +61,14 @@ static int settle(rv_visit *v, json_object *result, struct rv_effects *out, rv_e
 
     v->chained = result;
     v->phase = PHASE_SETTLE;
-    rv_visit_uuid(v, "chained_call", 0, id);
+    visit_uuid(v, "chained_call", 0, id);
     rv_buf_printf(&key, "%s%s", v->agent->output.key, CHAINED);
     int rc = rv_buf_check(&key, "an output key", err);
     if (rc == 0)
         rc = rv_envelope_set_output(v->env, rv_buf_str(&key), result, err);
     rv_buf_fini(&key);
     if (rc == 0)
-        rc = rv_visit_keep_chain(v, id, out, err);
+        rc = visit_keep_chain(v, id, out, err);
     if (rc == 0) {
         const char *status = "success", *text = NULL;
         if (!rv_json_get_text(result, "status", &status))
@@ -121,7 +121,7 @@ static int check(const rv_visit *v, const struct rv_tool_info *info, json_object
                       v->agent->tools.chained, rv_cannot(v));
         return 0;
     }
-    if (rv_tool_is_refused(v, rv_str_of(v->agent->tools.chained), why))
+    if (agent_tool_is_refused(v, rv_str_of(v->agent->tools.chained), why))
         return 0;
     int rc = info->input ? rv_schema_check(info->input, args, &cause) : 0;
     if (rc < 0 && !rv_err_is(cause, RV_E_NOMEM))
@@ -139,14 +139,14 @@ static int call_tool(rv_visit *v, const struct rv_tool_info *info, json_object *
     char id[RV_UUID_MAX];
 
     rv_json_write(args, &request);
-    rv_visit_uuid(v, "chained_call", 0, id); /* the key: once, however often it is tried */
+    visit_uuid(v, "chained_call", 0, id); /* the key: once, however often it is tried */
     v->attempt = 1;
     const struct visit_call call = {.kind = RV_EFFECT_CALL_TOOL,
                                     .copy_name = rv_str_of(v->agent->tools.chained),
                                     .timeout_ms = info->timeout_ms > 0 ? info->timeout_ms : x->tool_timeout_ms,
                                     .effect_class = rv_tool_effect(info),
-                                    .key = rv_tools_have_keys(v) ? id : NULL};
-    int rc = rv_visit_call(v, &call, &request, out, err);
+                                    .key = agent_tools_have_keys(v) ? id : NULL};
+    int rc = agent_visit_call(v, &call, &request, out, err);
     if (rc < 0 || !v->waiting_for)
         return rc;
     v->chain_call = v->waiting_for;
@@ -163,7 +163,7 @@ static int show_call(rv_visit *v, json_object *shown, rv_err **err)
     const struct tool_hooks *h = &v->chain_hooks;
     char id[RV_UUID_MAX];
 
-    rv_visit_uuid(v, "chained_call", 0, id);
+    visit_uuid(v, "chained_call", 0, id);
     int rc = rv_json_set_text(shown, "tool", v->agent->tools.chained, err);
     if (rc == 0)
         rc = rv_json_set_text(shown, "step_id", id, err);
@@ -180,17 +180,17 @@ static int go_on(rv_visit *v, struct rv_effects *out, rv_err **err)
     struct tool_hooks *h = &v->chain_hooks;
     enum hook_place place = h->side == HOOKS_BEFORE ? BEFORE_TOOL : AFTER_TOOL;
 
-    if (h->at < rv_hooks_of(v, place)->n) {
+    if (h->at < agent_hooks_of(v, place)->n) {
         json_object *shown = json_object_new_object();
         int rc = shown ? show_call(v, shown, err) : RV_FAIL(err, RV_E_NOMEM, "show a call to a hook");
         if (rc == 0)
-            rc = rv_hooks_ask(v, place, h->at, shown, out, err);
+            rc = agent_hooks_ask(v, place, h->at, shown, out, err);
         json_object_put(shown);
         return rc;
     }
     if (place == BEFORE_TOOL) {
         h->side = HOOKS_PASSED;
-        return call_tool(v, rv_visit_tool(v, rv_str_of(v->agent->tools.chained)), h->arguments, out, err);
+        return call_tool(v, visit_tool(v, rv_str_of(v->agent->tools.chained)), h->arguments, out, err);
     }
     json_object *result = h->entry;
     h->entry = NULL;
@@ -213,14 +213,14 @@ static int came(rv_visit *v, json_object *result, struct rv_effects *out, rv_err
 static int replace_arguments(rv_visit *v, json_object *arguments, rv_err **err)
 {
     struct tool_hooks *h = &v->chain_hooks;
-    const struct rv_tool_info *info = rv_visit_tool(v, rv_str_of(v->agent->tools.chained));
+    const struct rv_tool_info *info = visit_tool(v, rv_str_of(v->agent->tools.chained));
     rv_err *cause = NULL;
     int rc = info->input ? rv_schema_check(info->input, arguments, &cause) : 0;
 
     if (rc < 0) {
         rc = RV_WRAP(&cause, rc, "its arguments do not fit tool \"%s\"", v->agent->tools.chained);
         RV_IGNORE(rc, "the chain carries it");
-        return rv_hooks_fail(v, BEFORE_TOOL, h->at, cause, err);
+        return agent_hooks_fail(v, BEFORE_TOOL, h->at, cause, err);
     }
     json_object_put(h->arguments);
     h->arguments = json_object_get(arguments);
@@ -231,7 +231,7 @@ static int blocked(rv_visit *v, enum hook_place place, rv_str reason, struct rv_
 {
     rv_buf why = RV_BUF_INIT(8192);
 
-    rv_buf_printf(&why, "hook \"%.200s\" blocked it: %.*s", rv_hooks_of(v, place)->items[v->chain_hooks.at],
+    rv_buf_printf(&why, "hook \"%.200s\" blocked it: %.*s", agent_hooks_of(v, place)->items[v->chain_hooks.at],
                   RV_STR_ARG(reason));
     int rc = rv_buf_check(&why, "why a call is blocked", err);
     if (rc == 0)
@@ -240,14 +240,14 @@ static int blocked(rv_visit *v, enum hook_place place, rv_str reason, struct rv_
     return rc;
 }
 
-int rv_visit_chain_hook_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
+int visit_chain_hook_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
 {
     struct tool_hooks *h = &v->chain_hooks;
     enum hook_place place = h->side == HOOKS_BEFORE ? BEFORE_TOOL : AFTER_TOOL;
     struct hook_answer answer;
     int rc = 0;
 
-    if (!rv_hooks_read(v, place, h->at, ev, &answer, &rc, err))
+    if (!agent_hooks_read(v, place, h->at, ev, &answer, &rc, err))
         return rc;
     v->last_call = v->chain_call;
     if (answer.action == HOOK_BLOCKS) {
@@ -269,7 +269,7 @@ int rv_visit_chain_hook_done(rv_visit *v, const struct rv_event *ev, struct rv_e
     return rc;
 }
 
-int rv_visit_chain(rv_visit *v, struct rv_effects *out, rv_err **err)
+int visit_chain(rv_visit *v, struct rv_effects *out, rv_err **err)
 {
     rv_buf why = RV_BUF_INIT(RV_JSON_MAX_BYTES);
     json_object *args = NULL;
@@ -280,11 +280,11 @@ int rv_visit_chain(rv_visit *v, struct rv_effects *out, rv_err **err)
     if (!v->agent->tools.chained[0] || !v->agent->output.schema ||
         !json_object_is_type(rv_visit_answer(v), json_type_object))
         return 0;
-    const struct rv_tool_info *info = rv_visit_tool(v, rv_str_of(v->agent->tools.chained));
+    const struct rv_tool_info *info = visit_tool(v, rv_str_of(v->agent->tools.chained));
     v->phase = PHASE_CHAIN;
-    int rc = rv_visit_keep_rows(v, RV_TURN_COMPLETED, out, err); /* first: the output outlives whatever happens now */
+    int rc = visit_keep_rows(v, RV_TURN_COMPLETED, out, err); /* first: the output outlives whatever happens now */
     if (rc == 0)
-        rc = rv_visible_output(v, out, err);
+        rc = agent_visible_output(v, out, err);
     if (rc == 0)
         rc = arguments(v, info, &args, err);
     if (rc == 0)
@@ -305,7 +305,7 @@ int rv_visit_chain(rv_visit *v, struct rv_effects *out, rv_err **err)
     return rc;
 }
 
-int rv_visit_chain_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
+int visit_chain_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
 {
     const struct rv_json_opts opts = {.refuse_big_ints = rv_visit_refuses_big_ints(v), .what = "tool result"};
     json_object *result = NULL, *held = NULL;

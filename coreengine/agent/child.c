@@ -65,7 +65,7 @@ void rv_visit_shared_fini(struct rv_visit_shared *s)
     s->delegated = NULL;
 }
 
-void rv_child_free(struct child *c)
+void agent_child_free(struct child *c)
 {
     if (!c)
         return;
@@ -164,7 +164,7 @@ static int new_envelope(const rv_visit *v, size_t index, const struct ask *ask, 
     if (v->place.path && v->place.path[0])
         rv_buf_printf(&name, "%s/", v->place.path);
     rv_buf_printf(&name, "%s/%lld/%zu/%.*s", v->agent->name, (long long)v->visit_no, v->model.steps_before + index,
-                  RV_STR_ARG(rv_step_id(v, index, scratch, sizeof scratch)));
+                  RV_STR_ARG(agent_step_id(v, index, scratch, sizeof scratch)));
     int rc = rv_buf_check(&prompt, "the question to an agent", err);
     if (rc == 0)
         rc = rv_buf_check(&name, "the id of a tool call", err);
@@ -195,7 +195,7 @@ static void set_up(rv_visit *v, struct child *c, const struct ask *ask, const st
                                          .pipeline = p,
                                          .catalog = root->catalog,
                                          .rules = root->rules,
-                                         .is_hidden = rv_visible_hides_child(v),
+                                         .is_hidden = agent_visible_hides_child(v),
                                          .origin = origin,
                                          .asking_stage = rv_visit_stage_of(v),
                                          .deadline_us = v->now_us + c->timeout_us};
@@ -218,7 +218,7 @@ static int check_tools(const rv_visit *v, const struct rv_pipeline *p, rv_err **
     const struct rv_str_list *tools = &p->agents[0].tools.allowed;
 
     for (size_t i = 0; i < tools->n; i++)
-        if (!rv_visit_tool(v, rv_str_of(rv_agent_callee(&p->agents[0], tools->items[i]))))
+        if (!visit_tool(v, rv_str_of(rv_agent_callee(&p->agents[0], tools->items[i]))))
             return RV_FAIL(cause, RV_E_NOT_FOUND, "it names tool \"%s\", which nothing has", tools->items[i]);
     return 0;
 }
@@ -227,11 +227,11 @@ static int begin(rv_visit *v, size_t index, const struct ask *ask, rv_str docume
                  struct rv_effects *fx, rv_err **cause)
 {
     char scratch[48];
-    rv_str call_id = rv_step_id(v, index, scratch, sizeof scratch);
+    rv_str call_id = agent_step_id(v, index, scratch, sizeof scratch);
     const struct rv_delegate want = {.name = ask->agent,
                                      .document = document,
                                      .structured = ask->structured,
-                                     .model_role = rv_visit_role(v),
+                                     .model_role = visit_role(v),
                                      .child_text = v->agent->session.child_text};
     struct rv_delegated *d = delegated(v);
     const struct rv_pipeline *p = NULL;
@@ -253,7 +253,7 @@ static int begin(rv_visit *v, size_t index, const struct ask *ask, rv_str docume
         rc = rv_visit_begin(&c->shared, &(struct rv_visit_start){.env = c->env}, v->now_us, fx, &c->visit, cause);
     }
     if (rc < 0) {
-        rv_child_free(c);
+        agent_child_free(c);
         return rc;
     }
     *out = c;
@@ -268,8 +268,8 @@ static const rv_err *root_of(const rv_err *err)
     return err;
 }
 
-int rv_child_begin(rv_visit *v, size_t index, rv_str answer, struct child **child, json_object **entry,
-                   struct rv_effects *out, rv_err **err)
+int agent_child_begin(rv_visit *v, size_t index, rv_str answer, struct child **child, json_object **entry,
+                      struct rv_effects *out, rv_err **err)
 {
     const struct rv_json_opts opts = {.what = "the document of an agent"};
     json_object *json = NULL, *text = NULL;
@@ -281,13 +281,13 @@ int rv_child_begin(rv_visit *v, size_t index, rv_str answer, struct child **chil
     if (rc == 0 && json_object_is_type(json, json_type_object))
         json_object_object_get_ex(json, "agent_document", &text);
     if (rc == 0 && json_object_is_type(text, json_type_string) &&
-        rv_ask_allowed(v, rv_step_parameters(v, index), &ask, &why)) {
+        agent_ask_allowed(v, agent_step_parameters(v, index), &ask, &why)) {
         rc = begin(v, index, &ask, rv_json_str(text), child, out, &cause);
         if (rc < 0 && !rv_err_is(cause, RV_E_NOMEM)) {
             rv_buf_printf(&why, "agent \"%s\" %s be asked: %s", ask.agent, rv_cannot(v), rv_err_text(root_of(cause)));
             rc = rv_buf_check(&why, "why an agent is not asked", err);
             if (rc == 0)
-                rc = rv_child_refuse(v, index, rv_buf_cstr(&why), entry, err);
+                rc = agent_child_refuse(v, index, rv_buf_cstr(&why), entry, err);
             rv_err_free(cause);
             cause = NULL;
         }
@@ -305,7 +305,7 @@ int rv_child_begin(rv_visit *v, size_t index, rv_str answer, struct child **chil
 
 /* --- working --- */
 
-int rv_child_recover(struct child *c, int64_t gap_us, struct rv_effects *out, rv_err **err)
+int agent_child_recover(struct child *c, int64_t gap_us, struct rv_effects *out, rv_err **err)
 {
     c->shared.deadline_us += gap_us < INT64_MAX - c->shared.deadline_us ? gap_us : 0;
     return rv_visit_is_done(c->visit) ? 0 : rv_visit_recover(c->visit, gap_us, out, err);
@@ -337,7 +337,7 @@ static int result_map(const rv_visit *v, size_t index, const struct ending *e, j
     if (!error && !structured)
         json_object_object_get_ex(child->output, "response", &text);
     bool has_asked = !error && v->shared->rules >= RV_RULES_2 &&
-                     rv_json_get_text(rv_step_parameters(v, index), "input_text", &asked); /* remlight 8 */
+                     rv_json_get_text(agent_step_parameters(v, index), "input_text", &asked); /* remlight 8 */
     if (rc == 0)
         rc = RV_SET(map, err, RV_M_TEXT("status", error ? "error" : "success"),
                     structured ? RV_M_OF(VALUE, "output", child->output) : RV_M_STR("output", rv_json_str(text)),
@@ -359,9 +359,9 @@ static int entry_of(rv_visit *v, size_t index, const struct ending *e, json_obje
                     rv_err **err)
 {
     char scratch[48];
-    struct rv_step_result r = {.step_id = rv_step_id(v, index, scratch, sizeof scratch),
-                               .tool = rv_step_tool(v, index),
-                               .parameters = rv_step_parameters(v, index),
+    struct rv_step_result r = {.step_id = agent_step_id(v, index, scratch, sizeof scratch),
+                               .tool = agent_step_tool(v, index),
+                               .parameters = agent_step_parameters(v, index),
                                .execution_ms = e->ms};
     json_object *standard = json_object_new_object(), *fault = NULL;
     int rc = standard ? 0 : RV_FAIL(err, RV_E_NOMEM, "end a delegation");
@@ -381,7 +381,7 @@ static int entry_of(rv_visit *v, size_t index, const struct ending *e, json_obje
     r.standard = standard;
     if (rc == 0)
         rc = rv_tool_step_result(&r, entry, err);
-    if (rc == 0 && (rc = rv_planned_code(v, *entry, NULL, err)) < 0) {
+    if (rc == 0 && (rc = planned_code(v, *entry, NULL, err)) < 0) {
         json_object_put(*entry);
         *entry = NULL;
     }
@@ -398,9 +398,9 @@ static int result_entry(rv_visit *v, size_t index, const struct ending *e, json_
     return rc < 0 ? rc : entry_of(v, index, e, map, entry, err);
 }
 
-int rv_child_refuse(rv_visit *v, size_t index, const char *why, json_object **entry, rv_err **err)
+int agent_child_refuse(rv_visit *v, size_t index, const char *why, json_object **entry, rv_err **err)
 {
-    json_object *parameters = rv_step_parameters(v, index);
+    json_object *parameters = agent_step_parameters(v, index);
     const char *agent = "";
 
     if (parameters && !rv_json_get_text(parameters, "agent_name", &agent))
@@ -448,10 +448,10 @@ static int roll_up(rv_visit *v, size_t index, struct child *c, rv_err **err)
     rv_envelope_add_usage(v->env, &used);
     v->llm_calls += rv_envelope_fields(c->env)->llm_call_count;
     child->rows = NULL;
-    return rows ? rv_rows_keep_child(&v->model, rv_step_id(v, index, scratch, sizeof scratch), rows, err) : 0;
+    return rows ? agent_rows_keep_child(&v->model, agent_step_id(v, index, scratch, sizeof scratch), rows, err) : 0;
 }
 
-int rv_child_end(rv_visit *v, size_t index, struct child *c, int64_t ms, json_object **entry, rv_err **err)
+int agent_child_end(rv_visit *v, size_t index, struct child *c, int64_t ms, json_object **entry, rv_err **err)
 {
     struct ending e = {.agent = c->visit->shared->origin->agent, .child = c->visit, .ms = ms};
     rv_buf why = RV_BUF_INIT(RV_JSON_MAX_BYTES);
@@ -462,13 +462,13 @@ int rv_child_end(rv_visit *v, size_t index, struct child *c, int64_t ms, json_ob
     if (rc == 0)
         rc = result_entry(v, index, &e, entry, err);
     if (rc == 0)
-        rv_visible_child(v, c->visit, e.fault != NULL);
+        agent_visible_child(v, c->visit, e.fault != NULL);
     rv_buf_fini(&why);
     return rc;
 }
 
-int rv_child_give_up(rv_visit *v, size_t index, struct child *c, json_object *partials, struct rv_effects *out,
-                     rv_err **err)
+int agent_child_give_up(rv_visit *v, size_t index, struct child *c, json_object *partials, struct rv_effects *out,
+                        rv_err **err)
 {
     int rc = rv_visit_is_done(c->visit)
                  ? 0
@@ -477,6 +477,6 @@ int rv_child_give_up(rv_visit *v, size_t index, struct child *c, json_object *pa
     if (rc == 0)
         rc = roll_up(v, index, c, err);
     if (rc == 0)
-        rv_visible_child(v, c->visit, true);
+        agent_visible_child(v, c->visit, true);
     return rc;
 }

@@ -16,7 +16,7 @@
 static int is_clients(const rv_visit *v, size_t index, bool *yes, rv_err **err)
 {
     struct step_judgement j;
-    int rc = rv_step_judge(v, index, &j, err);
+    int rc = agent_step_judge(v, index, &j, err);
 
     *yes = rc == 0 && j.verdict == STEP_IS_CLIENTS;
     if (rc == 0)
@@ -46,19 +46,19 @@ static int move_back(rv_visit *v, bool *moved, rv_err **err)
 
 static int list_call(rv_visit *v, size_t index, json_object *calls, struct rv_effects *out, rv_err **err)
 {
-    json_object *call = json_object_new_object(), *parameters = rv_step_parameters(v, index);
+    json_object *call = json_object_new_object(), *parameters = agent_step_parameters(v, index);
     char scratch[48];
-    rv_str id = rv_step_id(v, index, scratch, sizeof scratch);
+    rv_str id = agent_step_id(v, index, scratch, sizeof scratch);
     int rc = rv_json_push_take(calls, call, err);
 
     if (rc == 0)
-        rc = RV_SET(call, err, RV_M_STR("id", id), RV_M_STR("tool", rv_step_tool(v, index)));
+        rc = RV_SET(call, err, RV_M_STR("id", id), RV_M_STR("tool", agent_step_tool(v, index)));
     if (rc == 0)
         rc = parameters ? rv_json_set_ref(call, "parameters", parameters, err)
                         : rv_json_set_take(call, "parameters", json_object_new_object(), err);
     if (rc < 0)
         return rc;
-    rv_visit_emit(v, out, RV_EMIT_TOOL_CALL_START, RV_M_STR("tool", rv_step_tool(v, index)), RV_M_STR("step_id", id),
+    rv_visit_emit(v, out, RV_EMIT_TOOL_CALL_START, RV_M_STR("tool", agent_step_tool(v, index)), RV_M_STR("step_id", id),
                   RV_M_INT("step_number", (int64_t)index + 1),
                   RV_M_INT("total_steps", (int64_t)json_object_array_length(v->tools.steps)), RV_M_BOOL("client", true),
                   RV_M_ARGUMENTS(v, parameters));
@@ -81,7 +81,7 @@ static int ask_client(rv_visit *v, struct rv_effects *out, rv_err **err)
     if (rc == 0)
         rc = rv_buf_check(&message, "a question", err);
     if (rc == 0)
-        rc = rv_visit_pause(
+        rc = visit_pause(
             v,
             &(struct visit_question){
                 .kind = RV_INTERRUPT_AGENT_REVIEW, .text = rv_buf_str(&message), .data = data, .ttl_us = WAIT_US},
@@ -92,7 +92,7 @@ static int ask_client(rv_visit *v, struct rv_effects *out, rv_err **err)
     return rc;
 }
 
-int rv_client_calls_wait(rv_visit *v, struct rv_effects *out, rv_err **err)
+int agent_client_calls_wait(rv_visit *v, struct rv_effects *out, rv_err **err)
 {
     bool moved = false;
     int rc = move_back(v, &moved, err);
@@ -122,10 +122,10 @@ static void write_reply(json_object *content, rv_buf *out)
     json_object_put(parsed);
 }
 
-int rv_client_call_take(rv_visit *v, rv_buf *reply, struct rv_event *told, rv_err **err)
+int agent_client_call_take(rv_visit *v, rv_buf *reply, struct rv_event *told, rv_err **err)
 {
     char scratch[48];
-    rv_str id = rv_step_id(v, v->tools.at, scratch, sizeof scratch);
+    rv_str id = agent_step_id(v, v->tools.at, scratch, sizeof scratch);
     json_object *result = NULL, *content = NULL;
     const char *error = NOT_MADE;
     char *key = rv_str_dup(id);
@@ -146,13 +146,13 @@ int rv_client_call_take(rv_visit *v, rv_buf *reply, struct rv_event *told, rv_er
     return rv_buf_check(reply, "the result of a client", err);
 }
 
-int rv_client_calls_over(rv_visit *v, rv_err **err)
+int agent_client_calls_over(rv_visit *v, rv_err **err)
 {
     json_object *messages = v->model.messages;
 
     if (!v->tools.client_text)
         return 0;
-    int rc = rv_messages_add_user(v, rv_json_str(v->tools.client_text), err);
+    int rc = agent_messages_add_user(v, rv_json_str(v->tools.client_text), err);
     if (rc < 0)
         return rc;
     messages = v->model.messages;

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-void rv_client_tools_fini(rv_visit *v)
+void agent_client_tools_fini(rv_visit *v)
 {
     for (size_t i = 0; i < v->n_client_tools; i++)
         rv_schema_free((rv_schema *)v->client_tools[i].input);
@@ -12,7 +12,7 @@ void rv_client_tools_fini(rv_visit *v)
     v->n_client_tools = 0;
 }
 
-int rv_client_tools_open(rv_visit *v, rv_err **err)
+int agent_client_tools_open(rv_visit *v, rv_err **err)
 {
     const struct rv_agent_tools *t = &v->agent->tools;
     int rc = 0;
@@ -37,7 +37,7 @@ int rv_client_tools_open(rv_visit *v, rv_err **err)
     return rc;
 }
 
-const struct rv_tool_info *rv_client_tool(const rv_visit *v, rv_str name)
+const struct rv_tool_info *agent_client_tool(const rv_visit *v, rv_str name)
 {
     for (size_t i = 0; i < v->n_client_tools; i++)
         if (rv_str_is(name, v->client_tools[i].name))
@@ -45,7 +45,7 @@ const struct rv_tool_info *rv_client_tool(const rv_visit *v, rv_str name)
     return NULL;
 }
 
-int rv_client_calls_answered(rv_visit *v, json_object *answer, rv_err **err)
+int agent_client_calls_answered(rv_visit *v, json_object *answer, rv_err **err)
 {
     json_object *text = NULL, *data = rv_json_get_obj(answer, "data");
     json_object *results = data ? rv_json_get_obj(data, RV_CLIENT_RESULTS) : NULL;

@@ -76,7 +76,8 @@ static int keep_from(json_object *request, const char *key, json_object *message
     return 0;
 }
 
-int rv_context_bound(json_object *request, int64_t max, int64_t *tokens, int64_t *n_left_out, bool *fits, rv_err **err)
+int agent_context_bound(json_object *request, int64_t max, int64_t *tokens, int64_t *n_left_out, bool *fits,
+                        rv_err **err)
 {
     json_object *history = rv_json_get_arr(request, "history"), *turns = rv_json_get_arr(request, "turns"),
                 *examples = rv_json_get_arr(request, "examples");

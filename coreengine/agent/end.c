@@ -20,7 +20,7 @@ static int64_t counted_llm_calls(const rv_visit *v)
 static void emit_completed(rv_visit *v, const char *status, const char *next, struct rv_effects *out)
 {
     bool failed = v->error_text != NULL;
-    const char *code = rv_visit_code_text(v, v->code);
+    const char *code = visit_code_text(v, v->code);
 
     if (v->goes_on) /* told when the visit ended with the question */
         return;
@@ -74,9 +74,9 @@ static int record(rv_visit *v, enum rv_history_status status, struct rv_effects 
         return 0;
     }
     if (!is_suspended(v)) {
-        int rc = rv_visit_keep_rows(v, turn_status(v), out, err);
+        int rc = visit_keep_rows(v, turn_status(v), out, err);
         if (rc == 0 && turn_status(v) == RV_TURN_COMPLETED && !v->is_list)
-            rc = rv_visible_output(v, out, err);
+            rc = agent_visible_output(v, out, err);
         if (rc < 0)
             return rc;
     }
@@ -106,7 +106,7 @@ static void find_feedback(rv_visit *v)
 /* Outcome terminate takes effect after routing, so that a stage that cannot be routed fails instead. */
 static int end_run(rv_visit *v, rv_err **err)
 {
-    const char *why = v->end_text ? v->end_text : rv_output_text(v->output, "reason", NULL);
+    const char *why = v->end_text ? v->end_text : agent_output_text(v->output, "reason", NULL);
     bool breaks = v->breaks;
 
     if (v->shared->rules >= RV_RULES_2 && !v->end_text && json_object_is_type(v->output, json_type_object))
@@ -120,7 +120,7 @@ static enum rv_history_status ok_status(const rv_visit *v)
     return v->result.outcome == RV_OUTCOME_SKIP ? RV_HISTORY_SKIPPED : RV_HISTORY_SUCCESS;
 }
 
-int rv_visit_stay(rv_visit *v, struct rv_effects *out, rv_err **err)
+int visit_stay(rv_visit *v, struct rv_effects *out, rv_err **err)
 {
     v->result.end = RV_VISIT_STAYED;
     v->result.next = v->agent->index;
@@ -145,7 +145,7 @@ int rv_visit_stay(rv_visit *v, struct rv_effects *out, rv_err **err)
 static int raise_interrupt(rv_visit *v, enum rv_interrupt_kind kind, const char *text, json_object *data, rv_err **err)
 {
     char id[RV_ID_MAX];
-    int rc = rv_visit_raise(v, kind, rv_str_of(text), data, id, err);
+    int rc = visit_raise(v, kind, rv_str_of(text), data, id, err);
     if (rc < 0 || !v->confirm_message)
         return rc;
     json_object *kept = json_object_new_object(); /* so that the policy is not asked forever */
@@ -187,7 +187,7 @@ static int describe(const rv_visit *v, enum rv_outcome kind, rv_str output, json
     else if (rc == 0)
         rc = rv_json_set_text(data, "output_key", v->agent->output.key, err);
     if (rc == 0 && kind == RV_OUTCOME_CONFIRM && v->has_confirm_show)
-        rc = rv_question_show(data, v->confirm_show, err);
+        rc = agent_question_show(data, v->confirm_show, err);
     if (rc == 0 && kind == RV_OUTCOME_CONFIRM && v->routed_to == RV_TARGET_CONFIRMATION)
         rc = rv_json_set_text(data, RV_ASKED_NEXT, rv_pipeline_approved_name(v->shared->pipeline, v->agent), err);
     return rc;
@@ -228,9 +228,9 @@ static int ask_more(rv_visit *v, enum rv_outcome kind, const char *text, rv_err 
 static int ask(rv_visit *v, enum rv_outcome kind, rv_err **err)
 {
     bool clarifies = kind == RV_OUTCOME_CLARIFY;
-    const char *text = clarifies            ? rv_output_text(v->output, "clarification_question", "question")
+    const char *text = clarifies            ? agent_output_text(v->output, "clarification_question", "question")
                        : v->confirm_message ? v->confirm_message
-                                            : rv_output_text(v->output, "confirmation_message", "message");
+                                            : agent_output_text(v->output, "confirmation_message", "message");
 
     if (says_more(v))
         return ask_more(v, kind, text, err);
@@ -239,14 +239,14 @@ static int ask(rv_visit *v, enum rv_outcome kind, rv_err **err)
     return raise_interrupt(v, clarifies ? RV_INTERRUPT_CLARIFICATION : RV_INTERRUPT_CONFIRMATION, text, NULL, err);
 }
 
-int rv_end_ask(rv_visit *v, enum rv_outcome kind, struct rv_effects *out, rv_err **err)
+int agent_end_ask(rv_visit *v, enum rv_outcome kind, struct rv_effects *out, rv_err **err)
 {
     int rc = ask(v, kind, err);
 
-    return rc < 0 ? rc : rv_visit_stay(v, out, err);
+    return rc < 0 ? rc : visit_stay(v, out, err);
 }
 
-int rv_end_approved(rv_visit *v, int to, struct rv_effects *out, rv_err **err)
+int agent_end_approved(rv_visit *v, int to, struct rv_effects *out, rv_err **err)
 {
     emit_decision(v, to, v->agent->routing.default_target == to ? RV_ROUTE_DEFAULT : RV_ROUTE_NO_MATCH, out);
     return to == RV_TARGET_CLARIFICATION ? ask(v, RV_OUTCOME_CLARIFY, err) : 0;
@@ -309,7 +309,7 @@ static void keep_partial(rv_visit *v)
     v->routed_by = goes_on ? RV_ROUTE_DEFAULT : RV_ROUTE_NO_MATCH;
 }
 
-int rv_visit_finish(rv_visit *v, struct rv_effects *out, rv_err **err)
+int visit_finish(rv_visit *v, struct rv_effects *out, rv_err **err)
 {
     int rc = 0;
 
@@ -321,12 +321,12 @@ int rv_visit_finish(rv_visit *v, struct rv_effects *out, rv_err **err)
             return rc;
     } else if (v->route && (v->routed_to == RV_TARGET_CLARIFICATION || v->routed_to == RV_TARGET_CONFIRMATION)) {
         v->result.outcome = v->routed_to == RV_TARGET_CLARIFICATION ? RV_OUTCOME_CLARIFY : RV_OUTCOME_CONFIRM;
-        rc = rv_end_ask(v, v->result.outcome, out, err);
+        rc = agent_end_ask(v, v->result.outcome, out, err);
         if (rc == 0)
             emit_decision(v, v->routed_to, v->routed_by, out);
         return rc;
     } else if (v->route && v->routed_to == RV_TARGET_LIST) {
-        rc = rv_visit_choose_branches(v, err);
+        rc = visit_choose_branches(v, err);
         if (rc < 0 || v->phase == PHASE_FAILED)
             return rc;
     }
@@ -424,7 +424,7 @@ static bool is_bound_hard(const rv_visit *v)
     return v->shared->rules >= RV_RULES_4 || v->is_bound_hard || rv_visit_is_element(v) || v->bound_of != v->shared;
 }
 
-int rv_visit_failed(rv_visit *v, struct rv_effects *out, rv_err **err)
+int visit_failed(rv_visit *v, struct rv_effects *out, rv_err **err)
 {
     const char *type = v->error_type;
     enum visit_phase failed_in = v->failed_in;
@@ -433,7 +433,7 @@ int rv_visit_failed(rv_visit *v, struct rv_effects *out, rv_err **err)
     bool cancelled = rv_error_is(type, rv_error_cancelled);
 
     if (v->model.new_calls) { /* they become rows, with the reason why they were not made */
-        int named = rv_messages_tell_apart(v, v->model.new_calls, err);
+        int named = agent_messages_tell_apart(v, v->model.new_calls, err);
         if (named < 0)
             return named;
     }
@@ -447,7 +447,7 @@ int rv_visit_failed(rv_visit *v, struct rv_effects *out, rv_err **err)
     v->result.code = v->code;
     v->result.attempt = v->attempt;
     v->result.reason = v->place.failed ? v->place.failed->reason : reason_of(v, type, failed_in);
-    rv_visible_partial(v);
+    agent_visible_partial(v);
     v->result.error_type = type;
     v->result.error_stage = v->error_stage;
     v->result.code = v->code;

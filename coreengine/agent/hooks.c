@@ -63,7 +63,7 @@ static bool wants(const struct rv_str_list *sees, const char *part)
     return false;
 }
 
-void rv_hooks_write_view(const rv_visit *v, const struct rv_str_list *sees, rv_jw *w)
+void agent_hooks_write_view(const rv_visit *v, const struct rv_str_list *sees, rv_jw *w)
 {
     const struct rv_envelope_fields *f = rv_envelope_fields(v->env);
 
@@ -124,17 +124,17 @@ static int ask(rv_visit *v, enum rv_name_kind kind, const char *hook, const char
     rv_jw_kv_text(&w, "stage", v->agent->name);
     rv_jw_kv_int(&w, "visit", v->visit_no);
     rv_jw_key(&w, "envelope");
-    rv_hooks_write_view(v, info ? &info->sees : NULL, &w);
+    agent_hooks_write_view(v, info ? &info->sees : NULL, &w);
     if (output)
         rv_jw_kv_value(&w, "output", output);
     rv_jw_obj_end(&w);
     v->attempt = 1; /* whatever the main phase needed */
     struct visit_call call = {
         .kind = RV_EFFECT_CALL_HOOK, .entry = kind, .name = name, .timeout_ms = info ? info->timeout_ms : 0};
-    return rv_visit_call(v, &call, &request, out, err);
+    return agent_visit_call(v, &call, &request, out, err);
 }
 
-int rv_visit_pre(rv_visit *v, struct rv_effects *out, rv_err **err)
+int visit_pre(rv_visit *v, struct rv_effects *out, rv_err **err)
 {
     if (v->resumed || !v->agent->hooks.pre_process[0]) {
         v->phase = PHASE_MAIN;
@@ -148,13 +148,13 @@ static bool is_scripted(const rv_visit *v)
     return v->shared->scripted_stages && v->shared->scripted_stages[v->agent->index];
 }
 
-int rv_visit_mock(rv_visit *v, struct rv_effects *out, rv_err **err)
+int visit_mock(rv_visit *v, struct rv_effects *out, rv_err **err)
 {
     const char *name = is_scripted(v) ? SCRIPT_ENTRY : v->agent->hooks.mock_handler;
     return ask(v, RV_NAME_MOCK, NULL, name, NULL, out, err);
 }
 
-int rv_visit_policy(rv_visit *v, struct rv_effects *out, rv_err **err)
+int visit_policy(rv_visit *v, struct rv_effects *out, rv_err **err)
 {
     if (!v->agent->has_policies || v->policy_at >= v->agent->hooks.policies.n) {
         v->phase = PHASE_STORE;
@@ -163,7 +163,7 @@ int rv_visit_policy(rv_visit *v, struct rv_effects *out, rv_err **err)
     return ask(v, RV_NAME_POLICY, NULL, v->agent->hooks.policies.items[v->policy_at], v->output, out, err);
 }
 
-int rv_visit_post(rv_visit *v, struct rv_effects *out, rv_err **err)
+int visit_post(rv_visit *v, struct rv_effects *out, rv_err **err)
 {
     if (!v->agent->hooks.post_process[0]) {
         v->phase = PHASE_CHAIN;
@@ -172,10 +172,10 @@ int rv_visit_post(rv_visit *v, struct rv_effects *out, rv_err **err)
     return ask(v, RV_NAME_HOOK, "post_process", v->agent->hooks.post_process, v->output, out, err);
 }
 
-int rv_visit_route(rv_visit *v, struct rv_effects *out, rv_err **err)
+int visit_route(rv_visit *v, struct rv_effects *out, rv_err **err)
 {
     if (!v->route)
-        return rv_visit_finish(v, out, err);
+        return visit_finish(v, out, err);
     if (v->agent->routing.function[0] && v->routed_to == RV_TARGET_NONE)
         return ask(v, RV_NAME_ROUTE, NULL, v->agent->routing.function, v->output, out, err);
 
@@ -186,9 +186,9 @@ int rv_visit_route(rv_visit *v, struct rv_effects *out, rv_err **err)
     int rc = rv_route(v->agent, v->output, &scope, &v->routed_to, &v->routed_by, &v->routed_rule, &cause);
     rv_stage_scope_fini(&values);
     if (rc < 0)
-        return rv_visit_fail_cause(v, v->shared->rules >= RV_RULES_4 ? rv_error_expression : rv_error_processing, cause,
-                                   err);
-    return rv_visit_finish(v, out, err);
+        return visit_fail_cause(v, v->shared->rules >= RV_RULES_4 ? rv_error_expression : rv_error_processing, cause,
+                                err);
+    return visit_finish(v, out, err);
 }
 
 /* --- answers --- */
@@ -271,7 +271,7 @@ static int raise_scripted(rv_visit *v, json_object *raise, rv_err **err)
         return rc;
     if (!rv_json_get_text(raise, "question", &text) && !rv_json_get_text(raise, "message", &text))
         text = "";
-    return rv_visit_raise(v, kind, rv_str_of(text), rv_json_get_obj(raise, "data"), id, err);
+    return visit_raise(v, kind, rv_str_of(text), rv_json_get_obj(raise, "data"), id, err);
 }
 
 static int mock_reply(rv_visit *v, json_object *reply, rv_err **err)
@@ -359,7 +359,7 @@ static int route_by_default(rv_visit *v, struct rv_effects *out, rv_err **err)
 
     v->routed_to = has_default ? v->agent->routing.default_target : RV_TARGET_END;
     v->routed_by = has_default ? RV_ROUTE_DEFAULT : RV_ROUTE_NO_MATCH;
-    return rv_visit_finish(v, out, err);
+    return visit_finish(v, out, err);
 }
 
 /* The routing function chose what is not a target. */
@@ -413,7 +413,7 @@ static int route_reply(rv_visit *v, json_object *reply, struct rv_effects *out, 
         return route_by_default(v, out, err);
     }
     v->routed_by = RV_ROUTE_FUNCTION;
-    return rv_visit_finish(v, out, err);
+    return visit_finish(v, out, err);
 }
 
 /* Who is asked in this phase, for messages. */
@@ -458,14 +458,14 @@ static const char *phase_error(const rv_visit *v)
 /* A mock plays failures of the stage: NONE leaves the code to the type. */
 static enum rv_failure hook_failure(const rv_visit *v, const struct rv_event *ev)
 {
-    enum rv_failure code = rv_event_failure(ev);
+    enum rv_failure code = agent_event_failure(ev);
 
     if (v->phase == PHASE_MAIN && !ev->code)
         return RV_FAILURE_NONE;
     return v->phase == PHASE_POLICY && code == RV_FAILURE_HOOK_FAILED ? RV_FAILURE_POLICY_FAILED : code;
 }
 
-int rv_visit_hook_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
+int visit_hook_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
 {
     const struct rv_json_opts opts = {.refuse_big_ints = rv_visit_refuses_big_ints(v),
                                       .what = "answer of a capability"};
@@ -483,7 +483,7 @@ int rv_visit_hook_done(rv_visit *v, const struct rv_event *ev, struct rv_effects
         rc = rv_visit_fail_as(v, hook_failure(v, ev), type, err, "%s \"%s\" of agent \"%s\" failed: %.*s", kind, name,
                               v->agent->name, RV_STR_ARG(ev->error));
         if (rc == 0)
-            rv_visit_fail_by(v, ev, "%s \"%s\" of agent \"%s\" failed", kind, name, v->agent->name);
+            visit_fail_by(v, ev, "%s \"%s\" of agent \"%s\" failed", kind, name, v->agent->name);
         return rc;
     }
     if (rv_str_trim(ev->reply).len) { /* no bytes: nothing to change (W26) */
@@ -506,7 +506,7 @@ int rv_visit_hook_done(rv_visit *v, const struct rv_event *ev, struct rv_effects
         const char *type = phase_error(v);
         rc = RV_WRAP(&cause, rv_err_code(cause), "%s \"%s\" of agent \"%s\"", phase_kind(v), asked(v), v->agent->name);
         RV_IGNORE(rc, "the chain carries it");
-        rc = rv_visit_fail_cause(v, type, cause, err);
+        rc = visit_fail_cause(v, type, cause, err);
     }
     json_object_put(reply);
     return rc;

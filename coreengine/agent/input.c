@@ -66,8 +66,8 @@ static bool may_ask_again(const rv_visit *v)
     return !v->tools.input || !rv_json_get_int(v->tools.input, "round", &round) || round < RV_TOOL_MAX_ROUNDS;
 }
 
-int rv_input_asked(rv_visit *v, const struct rv_event *ev, int64_t ms, json_object **entry, struct rv_effects *out,
-                   rv_err **err)
+int agent_input_asked(rv_visit *v, const struct rv_event *ev, int64_t ms, json_object **entry, struct rv_effects *out,
+                      rv_err **err)
 {
     const struct rv_json_opts opts = {.what = "what a tool asks"};
     json_object *asked = NULL, *input = NULL;
@@ -83,10 +83,10 @@ int rv_input_asked(rv_visit *v, const struct rv_event *ev, int64_t ms, json_obje
         why = "the tool asks again and again, and got " RV_LIMIT_TEXT(RV_TOOL_MAX_ROUNDS) " answers";
     if (why) {
         json_object_put(asked);
-        rc = rv_step_error(v, v->tools.at,
-                           &(struct step_failure){.type = rv_error_tool, .message = rv_str_of(why), .ms = ms}, entry,
-                           err);
-        if (rc == 0 && (rc = rv_planned_code(v, *entry, "tool_error", err)) < 0) {
+        rc = agent_step_error(v, v->tools.at,
+                              &(struct step_failure){.type = rv_error_tool, .message = rv_str_of(why), .ms = ms}, entry,
+                              err);
+        if (rc == 0 && (rc = planned_code(v, *entry, "tool_error", err)) < 0) {
             json_object_put(*entry);
             *entry = NULL;
         }
@@ -98,33 +98,33 @@ int rv_input_asked(rv_visit *v, const struct rv_event *ev, int64_t ms, json_obje
         return rc;
     json_object_put(v->tools.input);
     v->tools.input = input;
-    return rv_input_ask(v, out, err);
+    return agent_input_ask(v, out, err);
 }
 
 /* --- the question --- */
 
-int rv_input_ask(rv_visit *v, struct rv_effects *out, rv_err **err)
+int agent_input_ask(rv_visit *v, struct rv_effects *out, rv_err **err)
 {
-    json_object *one = rv_input_open(v), *data = json_object_new_object(),
-                *parameters = rv_step_parameters(v, v->tools.at);
+    json_object *one = agent_input_open(v), *data = json_object_new_object(),
+                *parameters = agent_step_parameters(v, v->tools.at);
     rv_buf message = RV_BUF_INIT(MAX_MESSAGE + 1024);
     char scratch[48];
 
     const char *text = rv_json_text_or(one, "message", "");
     const char *server = rv_json_text_or(v->tools.input, "server", "");
-    int rc = RV_SET(data, err, RV_M_TEXT("reason", RV_TOOL_INPUT), RV_M_STR("tool", rv_step_tool(v, v->tools.at)),
-                    RV_M_STR("step_id", rv_step_id(v, v->tools.at, scratch, sizeof scratch)),
+    int rc = RV_SET(data, err, RV_M_TEXT("reason", RV_TOOL_INPUT), RV_M_STR("tool", agent_step_tool(v, v->tools.at)),
+                    RV_M_STR("step_id", agent_step_id(v, v->tools.at, scratch, sizeof scratch)),
                     RV_M_TEXT("stage", v->agent->name), RV_M_TEXT("server", server),
                     RV_M_OF(VALUE, "schema", rv_json_get_obj(one, "schema")),
                     RV_M_IF(parameters, RV_M_OF(VALUE, "parameters", parameters)));
     rv_buf_printf(&message, "MCP server \"%.*s\" asks for its tool \"%.*s\": %.*s",
                   RV_STR_ARG(rv_utf8_cut(rv_str_of(server), 100)),
-                  RV_STR_ARG(rv_utf8_cut(rv_step_tool(v, v->tools.at), 200)),
+                  RV_STR_ARG(rv_utf8_cut(agent_step_tool(v, v->tools.at), 200)),
                   RV_STR_ARG(rv_utf8_cut(rv_str_of(text), MAX_MESSAGE)));
     if (rc == 0)
         rc = rv_buf_check(&message, "a question", err);
     if (rc == 0)
-        rc = rv_visit_pause(
+        rc = visit_pause(
             v,
             &(struct visit_question){
                 .kind = RV_INTERRUPT_AGENT_REVIEW, .text = rv_buf_str(&message), .data = data, .ttl_us = WAIT_US},

@@ -2,7 +2,7 @@
  * input.c has what is kept. */
 #include "coreengine/agent/tools_internal.h"
 
-json_object *rv_input_open(const rv_visit *v)
+json_object *agent_input_open(const rv_visit *v)
 {
     json_object *list = v->tools.input ? rv_json_get_arr(v->tools.input, "requests") : NULL;
 
@@ -79,9 +79,9 @@ static int note_answer(const rv_visit *v, json_object *one, json_object *answer,
     return b.rc;
 }
 
-int rv_input_answered(rv_visit *v, json_object *answer, rv_err **err)
+int agent_input_answered(rv_visit *v, json_object *answer, rv_err **err)
 {
-    json_object *one = rv_input_open(v), *noted = NULL;
+    json_object *one = agent_input_open(v), *noted = NULL;
     json_object *answers = one ? rv_json_get_arr(v->tools.input, "answers") : NULL;
 
     if (!one || !answer || !answers)
@@ -94,7 +94,7 @@ int rv_input_answered(rv_visit *v, json_object *answer, rv_err **err)
     return rc;
 }
 
-int rv_input_write(const rv_visit *v, char **out, size_t *len, rv_err **err)
+int agent_input_write(const rv_visit *v, char **out, size_t *len, rv_err **err)
 {
     static const char *const keys[] = {"round", "state", "answers"};
     rv_buf text = RV_BUF_INIT(RV_JSON_MAX_BYTES);

@@ -71,7 +71,7 @@ static int render(rv_visit *v, rv_buf *prompt, rv_err **err)
         rv_buf_add(prompt, f->raw_input, f->raw_input_len);
         return rv_buf_check(prompt, "prompt", err);
     }
-    return rv_prompt_render(v, &v->agent->places.prompt_key, v->agent->model.prompt_key, prompt, err);
+    return agent_prompt_render(v, &v->agent->places.prompt_key, v->agent->model.prompt_key, prompt, err);
 }
 
 /* Once a visit: what follows in `turns` answers to this very text. */
@@ -110,8 +110,8 @@ static const char *parts_error(const rv_visit *v)
         return rv_error_processing;
     if (fails_at_attachments(v))
         return rv_error_expression;
-    return rv_prompt_is_known(v, m->prompt_key) && rv_prompt_is_known(v, m->system_key) ? rv_error_template
-                                                                                        : rv_error_processing;
+    return agent_prompt_is_known(v, m->prompt_key) && agent_prompt_is_known(v, m->system_key) ? rv_error_template
+                                                                                              : rv_error_processing;
 }
 
 /* --- the request --- */
@@ -122,7 +122,7 @@ static void write_options(const rv_visit *v, const struct rv_model_config *model
 
     rv_jw_key(w, "options");
     rv_jw_obj(w);
-    rv_jw_kv_int(w, "num_predict", rv_visit_max_tokens(v));
+    rv_jw_kv_int(w, "num_predict", visit_max_tokens(v));
     rv_jw_kv_int(w, "num_ctx", RV_LLM_CONTEXT_TOKENS);
     if (!a->model.no_temperature && (a->model.has_temperature || (model && model->has_temperature))) {
         rv_jw_key(w, "temperature");
@@ -187,7 +187,7 @@ static bool wants_text(const rv_visit *v)
 
 static int write_request(const rv_visit *v, json_object *offered, rv_buf *request, rv_err **err)
 {
-    const struct rv_model_config *model = rv_visit_model(v);
+    const struct rv_model_config *model = visit_model(v);
     json_object *turns = NULL, *made = NULL;
     rv_jw w = rv_jw_on(request);
     int found = find_turns(v, &turns, &made, err);
@@ -196,12 +196,12 @@ static int write_request(const rv_visit *v, json_object *offered, rv_buf *reques
         return found;
 
     rv_jw_obj(&w);
-    rv_jw_kv_text(&w, "role", rv_visit_role(v));
+    rv_jw_kv_text(&w, "role", visit_role(v));
     rv_jw_kv_text(&w, "provider", model ? model->provider : NULL);
     rv_jw_kv_text(&w, "model", model ? model->model : NULL);
-    rv_parts_write_system(v, &w);
+    agent_parts_write_system(v, &w);
     int rc = write_layers(v, &w, err);
-    rv_parts_write(v, &w);
+    agent_parts_write(v, &w);
     rv_jw_kv_str(&w, "prompt", (rv_str){v->model.prompt, v->model.prompt_len});
     if (turns)
         rv_jw_kv_value(&w, "turns", turns);
@@ -248,12 +248,12 @@ static const char *request_limit_key(const struct rv_agent *a)
     return by_cap ? "max_iterations" : "limits.request_limit";
 }
 
-bool rv_model_may_ask(rv_visit *v, int *rc, rv_err **err)
+bool agent_model_may_ask(rv_visit *v, int *rc, rv_err **err)
 {
     int64_t limit = v->agent->limits.llm.request_limit;
 
     if (limit == 0 || v->model.requests < limit)
-        return rv_money_within_limits(v, rc, err) && take_call(v, rc, err);
+        return money_within_limits(v, rc, err) && take_call(v, rc, err);
     *rc = rv_visit_fail(v, rv_error_limit, err,
                         "agent \"%s\": the next request would exceed %s (%lld); raise it, or give the model less to do",
                         v->agent->name, request_limit_key(v->agent), (long long)limit);
@@ -265,7 +265,7 @@ static void write_key(const rv_visit *v, rv_buf *key)
 {
     const struct rv_execution_config *x = &v->shared->pipeline->execution;
     const char *id = rv_envelope_fields(v->env)->envelope_id;
-    uint64_t h = rv_visit_identity(v);
+    uint64_t h = visit_identity(v);
     bool wanted = v->shared->rules >= RV_RULES_2 && x->enable_idempotency && x->enforce_idempotency_for_agents;
 
     if (wanted)
@@ -273,74 +273,73 @@ static void write_key(const rv_visit *v, rv_buf *key)
                       (long long)v->visit_no, (long long)(v->model.requests - v->model.repeats + 1 - v->attempt));
 }
 
-int rv_model_call(rv_visit *v, rv_buf *request, struct rv_effects *out, rv_err **err)
+int agent_model_call(rv_visit *v, rv_buf *request, struct rv_effects *out, rv_err **err)
 {
-    const struct rv_model_config *model = rv_visit_model(v);
+    const struct rv_model_config *model = visit_model(v);
     rv_buf key = RV_BUF_INIT(RV_KEY_MAX);
-    struct visit_call call = {.kind = RV_EFFECT_CALL_LLM,
-                              .name = rv_visit_role(v),
-                              .timeout_ms = v->shared->pipeline->execution.llm_timeout_ms};
+    struct visit_call call = {
+        .kind = RV_EFFECT_CALL_LLM, .name = visit_role(v), .timeout_ms = v->shared->pipeline->execution.llm_timeout_ms};
     size_t before = out->n, request_bytes = request->len;
 
     write_key(v, &key);
     call.key = key.len > 0 ? rv_buf_cstr(&key) : NULL;
     int rc = rv_buf_check(&key, "idempotency key", err);
     if (rc == 0)
-        rc = rv_visit_call(v, &call, request, out, err);
+        rc = agent_visit_call(v, &call, request, out, err);
     else
         rv_buf_fini(request);
     rv_buf_fini(&key);
     if (rc < 0 || !v->waiting_for || out->n == before) {
-        rv_money_release(v);
+        money_release(v);
         return rc;
     }
     v->llm_calls++;
     v->model.requests++;
     v->model.call_id = v->waiting_for;
     v->model.has_call = false;
-    out->items[out->n - 1].worst_tokens = rv_money_worst_tokens(v, request_bytes);
+    out->items[out->n - 1].worst_tokens = money_worst_tokens(v, request_bytes);
     out->items[out->n - 1].worst_micro_usd = v->model.reserved_micro_usd;
     bool plans = v->planned && v->planned->part == PLANNED_PLAN;
-    out->items[out->n - 1].is_hidden = rv_visible_is_hidden(v) || v->agent->hooks.after_model.n > 0 || plans;
+    out->items[out->n - 1].is_hidden = agent_visible_is_hidden(v) || v->agent->hooks.after_model.n > 0 || plans;
     out->items[out->n - 1].ids_upto = v->model.ids_upto;
     out->items[out->n - 1].ids = v->model.ids ? json_object_get(v->model.ids) : NULL;
-    rv_visit_emit(v, out, RV_EMIT_LLM_CALL_START, RV_M_INT("call_id", v->waiting_for),
-                  RV_M_TEXT("role", rv_visit_role(v)), RV_M_TEXT("model", model ? model->model : NULL),
+    rv_visit_emit(v, out, RV_EMIT_LLM_CALL_START, RV_M_INT("call_id", v->waiting_for), RV_M_TEXT("role", visit_role(v)),
+                  RV_M_TEXT("model", model ? model->model : NULL),
                   RV_M_IF(model && v->shared->rules >= RV_RULES_8, RV_M_TEXT("provider", model->provider)),
                   RV_M_INT("attempt", v->attempt), RV_M_INT("prompt_bytes", (int64_t)v->model.prompt_len),
                   RV_M_IF(v->model.rounds > 0, RV_M_INT("round", v->model.rounds + 1)),
                   RV_M_IF(v->planned, RV_M_TEXT("part", plans ? "plan" : "respond")),
-                  RV_M_IF(rv_visible_is_hidden(v), RV_M_BOOL("muted", true)),
+                  RV_M_IF(agent_visible_is_hidden(v), RV_M_BOOL("muted", true)),
                   RV_M_IF(v->model.hooks.n_left_out > 0, RV_M_INT("messages_left_out", v->model.hooks.n_left_out)));
     return 0;
 }
 
-int rv_visit_ask_model(rv_visit *v, struct rv_effects *out, rv_err **err)
+int visit_ask_model(rv_visit *v, struct rv_effects *out, rv_err **err)
 {
     rv_buf request = RV_BUF_INIT(MAX_REQUEST);
     json_object *offered = NULL;
     rv_err *cause = NULL;
 
-    int rc = rv_parts_make(v, &cause);
+    int rc = agent_parts_make(v, &cause);
     if (rc == 0)
         rc = ensure_prompt(v, &cause);
     if (rc < 0)
-        return rv_visit_fail_cause(v, parts_error(v), cause, err);
-    if (!rv_model_may_ask(v, &rc, err))
+        return visit_fail_cause(v, parts_error(v), cause, err);
+    if (!agent_model_may_ask(v, &rc, err))
         return rc;
-    rc = v->planned ? rv_planned_offer(v, &offered, err) : rv_tools_offered(v, &offered, err);
+    rc = v->planned ? planned_offer(v, &offered, err) : agent_tools_offered(v, &offered, err);
     if (rc == 0 && offered) /* for those who watch the reply: its calls are named as it comes */
-        rc = rv_messages_collect_ids(v, err);
+        rc = agent_messages_collect_ids(v, err);
     if (rc < 0)
         return rc;
     if (write_request(v, offered, &request, &cause) < 0 || rv_buf_check(&request, "model request", &cause) < 0) {
         rv_buf_fini(&request);
-        return rv_visit_fail_cause(v, rv_error_processing, cause, err);
+        return visit_fail_cause(v, rv_error_processing, cause, err);
     }
     bool send = false;
-    rc = rv_model_hooks_before(v, &request, &send, out, err);
+    rc = agent_model_hooks_before(v, &request, &send, out, err);
     if (rc == 0 && send)
-        return rv_model_send(v, &request, out, err);
+        return agent_model_send(v, &request, out, err);
     rv_buf_fini(&request);
     return rc;
 }

@@ -56,7 +56,7 @@ static int64_t ids_upto(const rv_visit *v)
     return c && v->agent->declared.doc && v->shared->rules >= RV_RULES_2 ? c->upto_seq : 0;
 }
 
-int rv_messages_collect_ids(rv_visit *v, rv_err **err)
+int agent_messages_collect_ids(rv_visit *v, rv_err **err)
 {
     const struct rv_conversation *c = v->shared->conversation;
     struct model_progress *t = &v->model;
@@ -133,9 +133,9 @@ int rv_call_name(json_object *taken, int64_t upto, const struct rv_origin *origi
     return rc == 0 ? note(taken, is_own ? id : rv_buf_cstr(out), err) : rc;
 }
 
-int rv_messages_tell_apart(rv_visit *v, json_object *calls, rv_err **err)
+int agent_messages_tell_apart(rv_visit *v, json_object *calls, rv_err **err)
 {
-    int rc = rv_messages_collect_ids(v, err);
+    int rc = agent_messages_collect_ids(v, err);
 
     for (size_t i = 0; i < json_object_array_length(calls) && rc == 0; i++) {
         json_object *call = json_object_array_get_idx(calls, i);
@@ -151,7 +151,7 @@ int rv_messages_tell_apart(rv_visit *v, json_object *calls, rv_err **err)
 #define ERROR_MAX ((size_t)64 << 10) /* of the message of an error result */
 #define TYPE_MAX  200                /* of its type: a tool may have made it up */
 
-void rv_messages_drop_new_calls(struct model_progress *t)
+void agent_messages_drop_new_calls(struct model_progress *t)
 {
     json_object_put(t->new_calls);
     t->new_calls = NULL;
@@ -168,7 +168,7 @@ static int new_message(rv_visit *v, const char *role, json_object **out, rv_err 
     return rc == 0 ? rv_json_set_text(*out, "role", role, err) : rc;
 }
 
-int rv_messages_add_reply(rv_visit *v, const struct rv_event *ev, json_object *calls, rv_err **err)
+int agent_messages_add_reply(rv_visit *v, const struct rv_event *ev, json_object *calls, rv_err **err)
 {
     const struct rv_json_opts opts = {.max_bytes = RV_LLM_MAX_REPLY,
                                       .refuse_big_ints = rv_visit_refuses_big_ints(v),
@@ -178,8 +178,8 @@ int rv_messages_add_reply(rv_visit *v, const struct rv_event *ev, json_object *c
 
     if (!has_text && !calls && ev->llm.opaque.len == 0)
         return 0; /* an empty reply: providers refuse an empty message */
-    int rc = calls ? rv_messages_tell_apart(v, calls, err) : 0;
-    rv_messages_drop_new_calls(&v->model);
+    int rc = calls ? agent_messages_tell_apart(v, calls, err) : 0;
+    agent_messages_drop_new_calls(&v->model);
     if (rc == 0)
         rc = new_message(v, "assistant", &message, err);
     if (rc == 0 && has_text)
@@ -201,7 +201,7 @@ int rv_messages_add_reply(rv_visit *v, const struct rv_event *ev, json_object *c
     return rv_json_set_take(message, "opaque", opaque, err);
 }
 
-int rv_messages_add_user(rv_visit *v, rv_str text, rv_err **err)
+int agent_messages_add_user(rv_visit *v, rv_str text, rv_err **err)
 {
     json_object *message = NULL;
     int rc = new_message(v, "user", &message, err);
@@ -209,7 +209,7 @@ int rv_messages_add_user(rv_visit *v, rv_str text, rv_err **err)
     return rc == 0 ? rv_json_set_str(message, "content", text, err) : rc;
 }
 
-int rv_messages_add_result(rv_visit *v, rv_str id, rv_str name, rv_str content, bool is_error, rv_err **err)
+int agent_messages_add_result(rv_visit *v, rv_str id, rv_str name, rv_str content, bool is_error, rv_err **err)
 {
     json_object *message = NULL;
     int rc = new_message(v, "tool", &message, err);
@@ -219,7 +219,7 @@ int rv_messages_add_result(rv_visit *v, rv_str id, rv_str name, rv_str content, 
                            RV_M_STR("content", content), RV_M_IF(is_error, RV_M_BOOL("is_error", true)));
 }
 
-void rv_messages_write_error(const char *type, const char *text, rv_buf *out)
+void agent_messages_write_error(const char *type, const char *text, rv_buf *out)
 {
     rv_jw w = rv_jw_on(out);
     rv_str head = rv_utf8_cut(rv_str_of(text), ERROR_MAX);
@@ -242,7 +242,7 @@ static bool says_itself(json_object *entry)
            rv_json_get_obj(entry, "data");
 }
 
-void rv_messages_write_result(json_object *entry, rv_buf *out, bool *is_error)
+void agent_messages_write_result(json_object *entry, rv_buf *out, bool *is_error)
 {
     const char *status = NULL, *type = rv_error_tool, *text = "it failed";
     json_object *error = rv_json_get_obj(entry, "error"), *data = NULL, *content = rv_json_get_arr(entry, "content");
@@ -264,12 +264,12 @@ void rv_messages_write_result(json_object *entry, rv_buf *out, bool *is_error)
         text = rv_json_text_or(error, "message", text);
     }
     rv_buf_clear(out);
-    rv_messages_write_error(type, text, out);
+    agent_messages_write_error(type, text, out);
 }
 
 /* --- the calls of a reply --- */
 
-int rv_messages_read_calls(const struct rv_event *ev, json_object **out, rv_err **cause)
+int agent_messages_read_calls(const struct rv_event *ev, json_object **out, rv_err **cause)
 {
     const struct rv_json_opts opts = {.max_bytes = 4 * RV_LLM_MAX_REPLY, .what = "tool calls"};
 

@@ -8,7 +8,7 @@
 
 #define MAX_REQUEST (16 * RV_TEMPLATE_MAX_OUTPUT) /* as a request without hooks */
 
-void rv_model_hooks_fini(struct model_hooks *h)
+void agent_model_hooks_fini(struct model_hooks *h)
 {
     json_object_put(h->request);
     json_object_put(h->reply);
@@ -31,7 +31,7 @@ static int bound_context(rv_visit *v, rv_err **err)
         return 0;
     json_object *list = v->shared->rules >= RV_RULES_4 ? rv_json_get_arr(v->model.hooks.request, "attachments") : NULL;
     int64_t beside = rv_attachments_estimate(list), tokens = beside;
-    int rc = rv_context_bound(v->model.hooks.request, max, &tokens, &n, &fits, err);
+    int rc = agent_context_bound(v->model.hooks.request, max, &tokens, &n, &fits, err);
     v->model.hooks.n_left_out += n;
     if (rc < 0 || fits)
         return rc;
@@ -55,7 +55,7 @@ static int write_request(rv_visit *v, rv_buf *request, bool *send, rv_err **err)
 
     rv_json_write(h->request, request);
     if (rv_buf_check(request, "model request", &cause) < 0)
-        return rv_visit_fail_cause(v, rv_error_processing, cause, err);
+        return visit_fail_cause(v, rv_error_processing, cause, err);
     *send = true;
     return 0;
 }
@@ -67,7 +67,7 @@ static int show(rv_visit *v, const char *key, json_object *value, enum hook_plac
     int rc = shown ? rv_json_set_ref(shown, key, value, err) : RV_FAIL(err, RV_E_NOMEM, "show a call to a hook");
 
     if (rc == 0)
-        rc = rv_hooks_ask(v, place, v->model.hooks.at, shown, out, err);
+        rc = agent_hooks_ask(v, place, v->model.hooks.at, shown, out, err);
     json_object_put(shown);
     return rc;
 }
@@ -84,7 +84,7 @@ static int ask_before(rv_visit *v, rv_buf *request, bool *send, struct rv_effect
     return write_request(v, request, send, err);
 }
 
-int rv_model_hooks_before(rv_visit *v, rv_buf *request, bool *send, struct rv_effects *out, rv_err **err)
+int agent_model_hooks_before(rv_visit *v, rv_buf *request, bool *send, struct rv_effects *out, rv_err **err)
 {
     const struct rv_json_opts opts = {
         .max_bytes = MAX_REQUEST, .max_depth = RV_STATE_MAX_DEPTH, .what = "model request"};
@@ -102,10 +102,10 @@ int rv_model_hooks_before(rv_visit *v, rv_buf *request, bool *send, struct rv_ef
         rv_buf_clear(request);
         return write_request(v, request, send, err);
     }
-    rv_model_hooks_fini(h);
+    agent_model_hooks_fini(h);
     h->n_left_out = 0;
     if (rv_json_parse(rv_buf_str(request), &opts, &h->request, &cause) < 0)
-        return rv_visit_fail_cause(v, rv_error_processing, cause, err);
+        return visit_fail_cause(v, rv_error_processing, cause, err);
     rv_buf_clear(request);
     int rc = bound_context(v, err);
     return rc < 0 || v->phase == PHASE_FAILED ? rc : ask_before(v, request, send, out, err);
@@ -124,7 +124,7 @@ static int given_text(json_object *given, json_object **text, bool *is_output, r
 
     *text = NULL;
     *is_output = json_object_object_get_ex(given, "output", &part);
-    if (json_object_object_length(given) != 1 || !rv_hooks_know_keys(given, keys, RV_COUNT(keys)))
+    if (json_object_object_length(given) != 1 || !agent_hooks_know_keys(given, keys, RV_COUNT(keys)))
         return RV_FAIL(cause, RV_E_INVALID, "its reply must have either text or output, and nothing else");
     if (!*is_output)
         json_object_object_get_ex(given, "text", &part);
@@ -206,9 +206,9 @@ static int take_reply(rv_visit *v, struct rv_effects *out, rv_err **err)
     ev.llm.finish = was.finish;
     int rc = rv_buf_check(&written, "tool calls", err);
     if (rc == 0)
-        rc = rv_reply_take(v, &ev, out, err);
+        rc = agent_reply_take(v, &ev, out, err);
     rv_buf_fini(&written);
-    rv_model_hooks_fini(&was);
+    agent_model_hooks_fini(&was);
     return rc;
 }
 
@@ -222,9 +222,9 @@ static int ask_after(rv_visit *v, struct rv_effects *out, rv_err **err)
     return show(v, "reply", h->reply, AFTER_MODEL, out, err);
 }
 
-int rv_model_hooks_after(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
+int agent_model_hooks_after(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
 {
-    rv_model_hooks_fini(&v->model.hooks);
+    agent_model_hooks_fini(&v->model.hooks);
     int rc = keep_reply(v, ev, err);
     return rc < 0 ? rc : ask_after(v, out, err);
 }
@@ -234,7 +234,7 @@ int rv_model_hooks_after(rv_visit *v, const struct rv_event *ev, struct rv_effec
 static int blocked(rv_visit *v, enum hook_place place, rv_str reason, rv_err **err)
 {
     return rv_visit_fail(v, rv_error_policy, err, "hook \"%s\" blocked the %s of agent \"%s\": %.*s",
-                         rv_hooks_of(v, place)->items[v->model.hooks.at],
+                         agent_hooks_of(v, place)->items[v->model.hooks.at],
                          place == BEFORE_MODEL ? "model call" : "reply", v->agent->name, RV_STR_ARG(reason));
 }
 
@@ -252,7 +252,7 @@ static int answer_in_place(rv_visit *v, json_object *given, struct rv_effects *o
         json_object_put(text);
         return RV_FAIL(err, RV_E_NOMEM, "take the reply of a hook");
     }
-    rv_model_hooks_fini(h);
+    agent_model_hooks_fini(h);
     h->reply = reply;
     h->finish = RV_FINISH_STOP;
     h->has_answered = true;
@@ -273,7 +273,7 @@ static int on_request(rv_visit *v, const struct hook_answer *a, struct rv_effect
     if (a->action == HOOK_ANSWERS)
         return answer_in_place(v, a->value, out, cause, err);
     if (a->action == HOOK_REPLACES)
-        rc = rv_request_change(v, h->request, a->value, cause);
+        rc = agent_request_change(v, h->request, a->value, cause);
     if (rc == 0 && a->action == HOOK_REPLACES)
         rc = bound_context(v, err);
     if (rc < 0 || v->phase == PHASE_FAILED)
@@ -281,7 +281,7 @@ static int on_request(rv_visit *v, const struct hook_answer *a, struct rv_effect
     h->at++;
     rc = ask_before(v, &request, &send, out, err);
     if (rc == 0 && send)
-        return rv_model_send(v, &request, out, err);
+        return agent_model_send(v, &request, out, err);
     rv_buf_fini(&request);
     return rc;
 }
@@ -300,7 +300,7 @@ static int on_reply(rv_visit *v, const struct hook_answer *a, struct rv_effects 
     return ask_after(v, out, err);
 }
 
-int rv_model_hooks_on(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
+int agent_model_hooks_on(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
 {
     enum hook_place place = v->model.hooks.side == HOOKS_BEFORE ? BEFORE_MODEL : AFTER_MODEL;
     size_t at = v->model.hooks.at;
@@ -308,14 +308,14 @@ int rv_model_hooks_on(rv_visit *v, const struct rv_event *ev, struct rv_effects 
     rv_err *cause = NULL;
     int rc = 0;
 
-    if (!rv_hooks_read(v, place, at, ev, &answer, &rc, err))
+    if (!agent_hooks_read(v, place, at, ev, &answer, &rc, err))
         return rc;
     if (place == BEFORE_MODEL)
         rc = on_request(v, &answer, out, &cause, err);
     else
         rc = on_reply(v, &answer, out, &cause, err);
     if (cause)
-        rc = rv_hooks_fail(v, place, at, cause, err);
+        rc = agent_hooks_fail(v, place, at, cause, err);
     json_object_put(answer.json);
     return rc;
 }

@@ -17,7 +17,7 @@ static const struct rv_price *price_of(const struct rv_model_config *model)
  * which only the window of the model bounds. */
 static int64_t worst_input(const rv_visit *v, const struct rv_model_config *model, int64_t bytes)
 {
-    int64_t attached = rv_parts_worst_tokens(v), sum = rv_plus(bytes, attached);
+    int64_t attached = agent_parts_worst_tokens(v), sum = rv_plus(bytes, attached);
 
     return attached > 0 && model && model->max_input_tokens > 0 && model->max_input_tokens < sum
                ? model->max_input_tokens
@@ -27,8 +27,8 @@ static int64_t worst_input(const rv_visit *v, const struct rv_model_config *mode
 /* The most that the call can cost, whether the role or one of its fallbacks answers it. */
 static int64_t worst_cost(const rv_visit *v, size_t request_bytes)
 {
-    const struct rv_model_config *model = rv_visit_model(v);
-    int64_t bytes = (int64_t)request_bytes, tokens = rv_visit_max_tokens(v);
+    const struct rv_model_config *model = visit_model(v);
+    int64_t bytes = (int64_t)request_bytes, tokens = visit_max_tokens(v);
     int64_t worst = rv_llm_worst_cost(price_of(model), worst_input(v, model, bytes), tokens);
 
     for (size_t i = 0; model && model->fallback_models && i < model->fallback.n; i++) {
@@ -39,9 +39,9 @@ static int64_t worst_cost(const rv_visit *v, size_t request_bytes)
     return worst;
 }
 
-int64_t rv_money_worst_tokens(const rv_visit *v, size_t request_bytes)
+int64_t money_worst_tokens(const rv_visit *v, size_t request_bytes)
 {
-    return rv_plus(worst_input(v, rv_visit_model(v), (int64_t)request_bytes), rv_visit_max_tokens(v));
+    return rv_plus(worst_input(v, visit_model(v), (int64_t)request_bytes), visit_max_tokens(v));
 }
 
 static int fail_for_money(rv_visit *v, const struct rv_visit_shared *s, int64_t needed, rv_err **err)
@@ -99,7 +99,7 @@ static const struct rv_visit_shared *find_exhausted(const rv_visit *v, int64_t c
     *waits = false;
     if (v->shared->rules < RV_RULES_4 || exhausted || !reserved)
         return v->shared->rules < RV_RULES_4 ? reserved : exhausted;
-    *waits = !rv_visit_must_end(v);
+    *waits = !visit_must_end(v);
     return *waits ? reserved : NULL;
 }
 
@@ -109,7 +109,7 @@ static void set_aside(rv_visit *v, int64_t cost)
     reserve_all(v, cost);
 }
 
-void rv_money_release(rv_visit *v)
+void money_release(rv_visit *v)
 {
     if (v->model.reserved_micro_usd > 0)
         rv_visit_root(v->shared)->looks_for_money = true;
@@ -137,7 +137,7 @@ static int keep_request(rv_visit *v, const rv_buf *request, rv_err **err)
 /* Until its time is up. */
 static int wait(rv_visit *v, int64_t cost, struct rv_effects *out, rv_err **err)
 {
-    v->waiting_for = rv_visit_arm(v, v->deadline_us, out);
+    v->waiting_for = visit_arm(v, v->deadline_us, out);
     v->waiting_kind = RV_EVENT_TIMER;
     if (!v->waiting_for)
         return RV_FAIL(err, RV_E_NOMEM, "wait for money");
@@ -148,7 +148,7 @@ static int wait(rv_visit *v, int64_t cost, struct rv_effects *out, rv_err **err)
     return 0;
 }
 
-void rv_money_stop_waiting(rv_visit *v)
+void money_stop_waiting(rv_visit *v)
 {
     if (v->model.is_short)
         rv_visit_root(v->shared)->n_short--;
@@ -169,7 +169,7 @@ static int send_kept(rv_visit *v, struct rv_effects *out, rv_err **err)
     }
     rv_visit_root(v->shared)->n_short--;
     v->model.is_short = false;
-    return rv_model_call(v, &request, out, err);
+    return agent_model_call(v, &request, out, err);
 }
 
 static int drop_timer(rv_visit *v, int64_t timer, struct rv_effects *out, rv_err **err)
@@ -183,7 +183,7 @@ static int drop_timer(rv_visit *v, int64_t timer, struct rv_effects *out, rv_err
     return 0;
 }
 
-int rv_money_look(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
+int money_look(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
 {
     bool is_timer = rv_visit_root(v->shared)->told_to_look != ev->call_id, waits = false;
     int64_t cost = v->model.cost_micro_usd;
@@ -199,7 +199,7 @@ int rv_money_look(rv_visit *v, const struct rv_event *ev, struct rv_effects *out
     if (rc < 0)
         return rc;
     if (exhausted) {
-        rv_money_stop_waiting(v);
+        money_stop_waiting(v);
         return fail_for_money(v, exhausted, cost, err);
     }
     set_aside(v, cost);
@@ -224,7 +224,7 @@ int rv_visit_find_short(const rv_visit *v, struct rv_short *out, rv_err **err)
     return rc;
 }
 
-int rv_model_send(rv_visit *v, rv_buf *request, struct rv_effects *out, rv_err **err)
+int agent_model_send(rv_visit *v, rv_buf *request, struct rv_effects *out, rv_err **err)
 {
     int64_t cost = worst_cost(v, request->len);
     bool waits = false, keeps = cost > 0 && v->shared->rules >= RV_RULES_4 && is_paid(v);
@@ -233,7 +233,7 @@ int rv_model_send(rv_visit *v, rv_buf *request, struct rv_effects *out, rv_err *
     int rc = keeps ? keep_request(v, request, err) : 0;
     if (rc == 0 && !exhausted) {
         set_aside(v, cost);
-        return rv_model_call(v, request, out, err);
+        return agent_model_call(v, request, out, err);
     }
     rv_buf_fini(request);
     if (rc < 0)
@@ -255,16 +255,16 @@ static const struct rv_price *answering_price(const rv_visit *v, const char *rol
 {
     const struct rv_model_config *fallback = role ? rv_pipeline_find_model(v->shared->pipeline, rv_str_of(role)) : NULL;
 
-    return price_of(fallback ? fallback : rv_visit_model(v));
+    return price_of(fallback ? fallback : visit_model(v));
 }
 
-void rv_money_settle(rv_visit *v, const struct rv_event *ev)
+void money_settle(rv_visit *v, const struct rv_event *ev)
 {
     const struct rv_llm_answer *a = &ev->llm;
     struct rv_usage used = a->has_usage ? a->usage : (struct rv_usage){0};
     int64_t worst = v->model.reserved_micro_usd;
 
-    rv_money_release(v);
+    money_release(v);
     forget_request(v);
     v->model.is_scripted = a->is_scripted && !a->has_usage && v->shared->rules >= RV_RULES_2;
     if (v->model.is_scripted && !a->may_be_billed)
@@ -281,7 +281,7 @@ void rv_money_settle(rv_visit *v, const struct rv_event *ev)
     count(v, &used);
 }
 
-void rv_money_count_asked(rv_visit *v, const struct rv_event *ev)
+void money_count_asked(rv_visit *v, const struct rv_event *ev)
 {
     const struct rv_usage *used = &ev->llm.usage;
 
@@ -292,25 +292,25 @@ void rv_money_count_asked(rv_visit *v, const struct rv_event *ev)
     count(v, used);
 }
 
-void rv_money_lose(rv_visit *v, const char *why, struct rv_effects *out)
+void money_lose(rv_visit *v, const char *why, struct rv_effects *out)
 {
     int64_t worst = v->model.reserved_micro_usd;
     const struct rv_usage used = {.calls = 1, .cost_micro_usd = worst, .estimated = true};
 
     if (worst == 0)
         return;
-    rv_money_release(v);
+    money_release(v);
     count(v, &used);
     rv_visit_emit(v, out, RV_EMIT_WARNING, RV_M_TEXT("message", why), RV_M_INT("call_id", v->last_call),
                   RV_M_INT("cost_micro_usd", worst));
 }
 
-bool rv_money_recover(rv_visit *v, struct rv_effects *out, int *rc, rv_err **err)
+bool money_recover(rv_visit *v, struct rv_effects *out, int *rc, rv_err **err)
 {
     int64_t cost = v->model.reserved_micro_usd;
     bool waits = false;
 
-    rv_money_lose(v, "nobody knows what became of a model call: it counts as charged for, and is made again", out);
+    money_lose(v, "nobody knows what became of a model call: it counts as charged for, and is made again", out);
     const struct rv_visit_shared *exhausted = cost > 0 ? find_exhausted(v, cost, &waits) : NULL;
     if (!exhausted) {
         set_aside(v, cost);
@@ -321,7 +321,7 @@ bool rv_money_recover(rv_visit *v, struct rv_effects *out, int *rc, rv_err **err
         return false;
     }
     if (v->shared->rules >= RV_RULES_5) { /* the lost call may have been made: this is one more, and has its key */
-        if (!rv_model_may_ask(v, rc, err))
+        if (!agent_model_may_ask(v, rc, err))
             return false;
         v->model.repeats++;
     } else {
@@ -344,7 +344,7 @@ static bool within(rv_visit *v, const char *key, int64_t used, int64_t limit, in
     return false;
 }
 
-bool rv_money_within_limits(rv_visit *v, int *rc, rv_err **err)
+bool money_within_limits(rv_visit *v, int *rc, rv_err **err)
 {
     const struct rv_llm_limits *l = &v->agent->limits.llm;
     const struct rv_usage *u = &v->model.usage;
@@ -354,7 +354,7 @@ bool rv_money_within_limits(rv_visit *v, int *rc, rv_err **err)
            within(v, "total_tokens_limit", rv_plus(u->input_tokens, u->output_tokens), l->total_tokens_limit, rc, err);
 }
 
-int rv_money_count_tools(rv_visit *v, int64_t n, rv_err **err)
+int money_count_tools(rv_visit *v, int64_t n, rv_err **err)
 {
     int64_t limit = v->agent->limits.llm.tool_calls_limit;
 

@@ -9,15 +9,15 @@
 
 #define MAX_TIMEOUT_S INT64_C(86400) /* a day: a model may say it; a longer one counts as this */
 
-const struct rv_tool_info *rv_visit_tool(const rv_visit *v, rv_str name)
+const struct rv_tool_info *visit_tool(const rv_visit *v, rv_str name)
 {
     const struct rv_catalog *catalog = &v->shared->catalog;
 
-    const struct rv_tool_info *resource = rv_resource_tool(v, name);
+    const struct rv_tool_info *resource = agent_resource_tool(v, name);
 
     if (resource)
         return resource;
-    const struct rv_tool_info *client = rv_client_tool(v, name);
+    const struct rv_tool_info *client = agent_client_tool(v, name);
     if (client)
         return client;
     return rv_str_is(name, RV_TOOL_ASK_AGENT) ? &rv_tool_ask_agent : catalog->tool(catalog->self, name);
@@ -157,7 +157,7 @@ static bool is_in_bounds(const rv_visit *v, const char *agent, rv_buf *why)
     return true;
 }
 
-bool rv_ask_allowed(const rv_visit *v, json_object *parameters, struct ask *out, rv_buf *why)
+bool agent_ask_allowed(const rv_visit *v, json_object *parameters, struct ask *out, rv_buf *why)
 {
     *out = (struct ask){.structured = RV_UNSET};
     return read_ask(parameters, out, why) && is_own_user(v, parameters, why) && is_in_bounds(v, out->agent, why);
@@ -245,8 +245,8 @@ static int look_up(rv_visit *v, rv_err **err)
     int rc = names_on_offer(v, &names, &n, err);
     for (size_t i = 0; i < n && rc == 0; i++) {
         rv_str name = rv_str_of(names[i]);
-        const struct rv_tool_info *info = rv_visit_tool(v, name);
-        if (info && is_new(names, i) && !rv_client_tool(v, name) &&
+        const struct rv_tool_info *info = visit_tool(v, name);
+        if (info && is_new(names, i) && !agent_client_tool(v, name) &&
             rv_tool_allowed(v->agent->tools.access, &v->agent->tools.allowed, name, info, NULL))
             rc = describe_tool(info, v->model.offered, err);
     }
@@ -256,7 +256,7 @@ static int look_up(rv_visit *v, rv_err **err)
     return rc;
 }
 
-int rv_tools_offered(rv_visit *v, json_object **offered, rv_err **err)
+int agent_tools_offered(rv_visit *v, json_object **offered, rv_err **err)
 {
     int rc = v->model.offered ? 0 : look_up(v, err);
 

@@ -31,7 +31,7 @@ static bool only_reads(const rv_visit *v, json_object *step)
     const char *tool = NULL;
     const struct rv_tool_info *info =
         json_object_is_type(step, json_type_object) && rv_json_get_text(step, "tool", &tool)
-            ? rv_visit_tool(v, rv_str_of(tool))
+            ? visit_tool(v, rv_str_of(tool))
             : NULL;
 
     return info && (rv_tool_risk(info) == RV_RISK_READ_ONLY || rv_tool_risk(info) == RV_RISK_LOW);
@@ -39,7 +39,7 @@ static bool only_reads(const rv_visit *v, json_object *step)
 
 static bool plan_only_reads(const rv_visit *v)
 {
-    json_object *steps = rv_visit_plan(v);
+    json_object *steps = visit_plan(v);
     size_t n = json_object_is_type(steps, json_type_array) ? json_object_array_length(steps) : 0;
 
     for (size_t i = 0; i < n; i++)
@@ -57,7 +57,7 @@ static bool plan_is_unsure(const rv_visit *v)
            confidence < knobs(v)->high_confidence_threshold;
 }
 
-int rv_visit_sit_out(rv_visit *v, rv_err **err)
+int visit_sit_out(rv_visit *v, rv_err **err)
 {
     if (v->shared->rules < RV_RULES_2 || strcmp(v->agent->output.key, RV_ARBITER) != 0)
         return 0;
@@ -70,7 +70,7 @@ int rv_visit_sit_out(rv_visit *v, rv_err **err)
     if (rc == 0)
         rc = rv_json_set_text(v->output, "verdict", rv_verdict_text(RV_VERDICT_PROCEED), err);
     if (rc == 0)
-        rc = rv_visit_store(v, err);
+        rc = visit_store(v, err);
     v->phase = PHASE_SETTLE; /* no hook, no policy, no tool: it takes no part */
     if (v->model.has_call) {
         v->model.has_call = false;
@@ -118,8 +118,8 @@ static int validate_verdict(rv_visit *v, struct rv_effects *out, rv_err **err)
         v->shared->origin || !contradicts_itself(v, &verdict))
         return 0;
     if (!v->asked_twice && (!needs_llm || !rv_bound_of(v->shared, RV_NEEDS_CALL, &reason))) {
-        int64_t timer = rv_visit_wait(v, knobs(v)->meta_validation_delay_ms * RV_US_PER_MS, v->attempt,
-                                      "the verdict of the output contradicts its outcome", out);
+        int64_t timer = visit_wait(v, knobs(v)->meta_validation_delay_ms * RV_US_PER_MS, v->attempt,
+                                   "the verdict of the output contradicts its outcome", out);
         if (timer) {
             if (needs_llm) {
                 rv_visit_note_calls(v->shared, 1);
@@ -139,7 +139,7 @@ static int validate_verdict(rv_visit *v, struct rv_effects *out, rv_err **err)
                          v->agent->name, verdict, outcome);
 }
 
-const char *rv_output_text(json_object *output, const char *first, const char *second)
+const char *agent_output_text(json_object *output, const char *first, const char *second)
 {
     const char *text = NULL;
     if (rv_json_get_text(output, first, &text) || (second && rv_json_get_text(output, second, &text)))
@@ -172,7 +172,7 @@ static bool refused_by_outcome(rv_visit *v, int *rc, rv_err **err)
         return true;
     }
     if (o == RV_OUTCOME_ERROR) {
-        why = rv_output_text(v->output, "error", "reason");
+        why = agent_output_text(v->output, "error", "reason");
         *rc = why ? rv_visit_fail(v, rv_error_processing, err, "%s", why)
                   : rv_visit_fail(v, rv_error_processing, err, "agent \"%s\" reported an error without saying which",
                                   v->agent->name);
@@ -185,7 +185,7 @@ static bool refused_by_outcome(rv_visit *v, int *rc, rv_err **err)
     return false;
 }
 
-int rv_visit_check(rv_visit *v, struct rv_effects *out, rv_err **err)
+int visit_check(rv_visit *v, struct rv_effects *out, rv_err **err)
 {
     const struct rv_str_list *need = &v->agent->output.required_fields;
     int rc = 0;
@@ -204,7 +204,7 @@ int rv_visit_check(rv_visit *v, struct rv_effects *out, rv_err **err)
     return validate_verdict(v, out, err);
 }
 
-int rv_visit_store(rv_visit *v, rv_err **err)
+int visit_store(rv_visit *v, rv_err **err)
 {
     rv_str key = rv_str_of(v->agent->output.key);
 
@@ -222,7 +222,7 @@ static bool asks(const rv_visit *v)
            !rv_envelope_has_interrupt(v->env); /* a hook's question is answered first, by another visit */
 }
 
-int rv_visit_settle(rv_visit *v, struct rv_effects *out, rv_err **err)
+int visit_settle(rv_visit *v, struct rv_effects *out, rv_err **err)
 {
     rv_str key = rv_str_of(v->agent->output.key);
     int rc = 0;
@@ -237,7 +237,7 @@ int rv_visit_settle(rv_visit *v, struct rv_effects *out, rv_err **err)
     if (v->confirm_message)
         v->result.outcome = RV_OUTCOME_CONFIRM;
     if (v->result.outcome == RV_OUTCOME_CLARIFY || v->result.outcome == RV_OUTCOME_CONFIRM)
-        return rv_end_ask(v, v->result.outcome, out, err);
+        return agent_end_ask(v, v->result.outcome, out, err);
     v->phase = asks(v) ? PHASE_ASK : PHASE_ROUTE;
     return 0;
 }

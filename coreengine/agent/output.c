@@ -262,7 +262,7 @@ static void drop_nulls(json_object *root, json_object *schema, json_object *valu
     }
 }
 
-void rv_output_drop_nulls(json_object *schema, json_object *value)
+void agent_output_drop_nulls(json_object *schema, json_object *value)
 {
     drop_nulls(schema, schema, value, 0);
 }
@@ -297,7 +297,7 @@ static int add_missing(const rv_visit *v, json_object *value, int rc, rv_err **c
     return rc;
 }
 
-int rv_output_check(rv_visit *v, json_object *value, rv_err **err)
+int agent_output_check(rv_visit *v, json_object *value, rv_err **err)
 {
     json_object *copy = NULL;
     rv_err *cause = NULL;
@@ -309,7 +309,7 @@ int rv_output_check(rv_visit *v, json_object *value, rv_err **err)
         return rc;
     if (!copy)
         copy = json_object_get(value);
-    rv_output_drop_nulls(v->agent->output.schema, copy);
+    agent_output_drop_nulls(v->agent->output.schema, copy);
     rc = rv_schema_check(v->model.schema, copy, &cause);
     if (!rv_err_is(cause, RV_E_NOMEM))
         rc = add_missing(v, copy, rc, &cause);

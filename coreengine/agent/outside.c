@@ -157,10 +157,10 @@ static int make(rv_visit *v, const struct rv_built *b, const char *key, json_obj
     int rc = rv_built_eval(b, &scope, where.len > 0 ? rv_buf_cstr(&where) : NULL, out, &cause);
     rv_buf_fini(&where);
     rv_stage_scope_fini(&values);
-    return rc < 0 ? rv_visit_fail_cause(v, rc == RV_E_LIMIT ? rv_error_limit : rv_error_expression, cause, err) : 0;
+    return rc < 0 ? visit_fail_cause(v, rc == RV_E_LIMIT ? rv_error_limit : rv_error_expression, cause, err) : 0;
 }
 
-int rv_visit_set(rv_visit *v, rv_err **err)
+int visit_set(rv_visit *v, rv_err **err)
 {
     int rc = make(v, v->agent->set, "set", &v->output, err);
 
@@ -176,7 +176,7 @@ json_object *rv_visit_outside_state(const rv_visit *v)
     return v->outside_state;
 }
 
-void rv_visit_resume_inner(rv_visit *v, json_object *kept)
+void visit_resume_inner(rv_visit *v, json_object *kept)
 {
     v->outside_state = json_object_get(rv_json_get_obj(kept, "state"));
     v->outside_value = json_object_get(rv_json_get_obj(kept, "inputs"));
@@ -209,7 +209,7 @@ static int keep_inner(rv_visit *v, json_object *state, const char *id, rv_err **
     return rc;
 }
 
-int rv_visit_wait_inside(rv_visit *v, const struct rv_outside_end *end, struct rv_effects *out, rv_err **err)
+int visit_wait_inside(rv_visit *v, const struct rv_outside_end *end, struct rv_effects *out, rv_err **err)
 {
     struct rv_interrupt in = rv_envelope_interrupt(end->asks);
     struct rv_interrupt_spec spec = {.kind = in.kind,
@@ -233,10 +233,10 @@ int rv_visit_wait_inside(rv_visit *v, const struct rv_outside_end *end, struct r
     if (!v->output)
         return RV_FAIL(err, RV_E_NOMEM, "pause stage \"%s\"", v->agent->name);
     v->result.outcome = RV_OUTCOME_SKIP; /* nothing was made yet */
-    return rv_visit_stay(v, out, err);
+    return visit_stay(v, out, err);
 }
 
-int rv_visit_inner(rv_visit *v, rv_err **err)
+int visit_inner(rv_visit *v, rv_err **err)
 {
     int rc = 0;
 
@@ -263,7 +263,7 @@ static int too_long(rv_visit *v, size_t n, rv_err **err)
         v->agent->name, n, (long long)v->agent->each.max_items);
 }
 
-int rv_visit_list(rv_visit *v, rv_err **err)
+int visit_list(rv_visit *v, rv_err **err)
 {
     struct rv_stage_scope values;
     struct rv_scope scope = rv_stage_scope_init(&values, v->shared->pipeline, v->env, NULL, false);
@@ -280,7 +280,7 @@ int rv_visit_list(rv_visit *v, rv_err **err)
                             rv_expr_text(v->agent->each.list));
         if (rc != RV_E_NOMEM && v->shared->rules >= RV_RULES_6)
             rc = RV_WRAP(&cause, rc, "agent \"%s\"", v->agent->name);
-        return rv_visit_fail_cause(v, rv_error_expression, cause, err);
+        return visit_fail_cause(v, rv_error_expression, cause, err);
     }
     if (!json_object_is_type(list, json_type_array)) {
         rc = rv_visit_fail(v, rv_error_expression, err,

@@ -11,7 +11,7 @@
 static int is_eligible(const rv_visit *v, size_t index, bool *yes, rv_err **err)
 {
     struct step_judgement j;
-    int rc = rv_step_judge(v, index, &j, err);
+    int rc = agent_step_judge(v, index, &j, err);
 
     *yes = rc == 0 && j.verdict == STEP_RUNS && rv_tool_effect(j.info) == RV_EFFECT_SAFE && !j.info->may_ask;
     if (rc == 0)
@@ -41,7 +41,7 @@ static int ended(rv_visit *v, struct pending_call *call, int64_t call_id, struct
     size_t step = v->tools.at + (size_t)(call - v->tools.pending);
 
     v->tools.n_answered++;
-    return rv_step_ended(v, step, call->entry, call_id, out, err);
+    return agent_step_ended(v, step, call->entry, call_id, out, err);
 }
 
 /* May that agent be asked? If not, that is what the call comes to. */
@@ -51,10 +51,10 @@ static int check_ask(rv_visit *v, size_t i, bool *refused, struct rv_effects *ou
     rv_buf why = RV_BUF_INIT(RV_JSON_MAX_BYTES);
     struct ask ask;
 
-    *refused = !rv_ask_allowed(v, rv_step_parameters(v, step), &ask, &why);
+    *refused = !agent_ask_allowed(v, agent_step_parameters(v, step), &ask, &why);
     int rc = rv_buf_check(&why, "a refusal", err);
     if (rc == 0 && *refused)
-        rc = rv_child_refuse(v, step, rv_buf_cstr(&why), &v->tools.pending[i].entry, err);
+        rc = agent_child_refuse(v, step, rv_buf_cstr(&why), &v->tools.pending[i].entry, err);
     rv_buf_fini(&why);
     return rc == 0 && *refused ? ended(v, &v->tools.pending[i], 0, out, err) : rc;
 }
@@ -66,17 +66,17 @@ static int check_breaker(rv_visit *v, size_t i, bool *refused, struct rv_effects
     size_t step = v->tools.at + i;
     rv_buf why = RV_BUF_INIT(RV_JSON_MAX_BYTES);
 
-    *refused = rv_tool_is_refused(v, rv_step_tool(v, step), &why);
+    *refused = agent_tool_is_refused(v, agent_step_tool(v, step), &why);
     int rc = rv_buf_check(&why, "a refusal", err);
     if (rc == 0 && *refused)
-        rc = rv_step_error(v, step,
-                           &(struct step_failure){.type = rv_error_tool,
-                                                  .message = rv_buf_str(&why),
-                                                  .recoverable = true,
-                                                  .ms = (v->now_us - call->started_us) / RV_US_PER_MS},
-                           &call->entry, err);
+        rc = agent_step_error(v, step,
+                              &(struct step_failure){.type = rv_error_tool,
+                                                     .message = rv_buf_str(&why),
+                                                     .recoverable = true,
+                                                     .ms = (v->now_us - call->started_us) / RV_US_PER_MS},
+                              &call->entry, err);
     if (rc == 0 && *refused)
-        rc = rv_planned_code(v, call->entry, "tool_blocked", err);
+        rc = planned_code(v, call->entry, "tool_blocked", err);
     rv_buf_fini(&why);
     if (rc < 0 || !*refused)
         return rc;
@@ -105,7 +105,7 @@ static int entry_is_final(rv_visit *v, struct pending_call *call, struct rv_effe
         return rc;
     error = rv_json_get_obj(call->entry, "error");
     RV_IGNORE(!error || !rv_json_get_text(error, "message", &why), "absent: empty");
-    return rv_tools_count_bad(v, why, err);
+    return agent_tools_count_bad(v, why, err);
 }
 
 /* Goes on where the hooks of a call leave it. rc: of asking them or of what they said. */
@@ -132,25 +132,25 @@ static int call_ended(rv_visit *v, struct pending_call *call, int64_t call_id, s
     if (v->agent->hooks.after_tool.n == 0)
         return ended(v, call, call_id, out, err);
     call->entry = NULL;
-    return hooks_asked(v, call, rv_step_hooks_after(v, step, &call->hooks, entry, call_id, out, err), out, err);
+    return hooks_asked(v, call, agent_step_hooks_after(v, step, &call->hooks, entry, call_id, out, err), out, err);
 }
 
 static int start_call(rv_visit *v, size_t i, struct rv_effects *out, rv_err **err)
 {
     struct pending_call *call = &v->tools.pending[i];
-    const struct rv_tool_info *info = rv_visit_tool(v, rv_step_tool(v, v->tools.at + i));
+    const struct rv_tool_info *info = visit_tool(v, agent_step_tool(v, v->tools.at + i));
 
     call->waits = false;
     v->waiting_for = PENDING_CALLS;
     if (call->hooks.side == HOOKS_NOT_ASKED && v->agent->hooks.before_tool.n > 0)
-        return hooks_asked(v, call, rv_step_hooks_before(v, v->tools.at + i, &call->hooks, out, err), out, err);
+        return hooks_asked(v, call, agent_step_hooks_before(v, v->tools.at + i, &call->hooks, out, err), out, err);
     if (call->attempt > 1) {
         bool refused = false;
         int checked = check_breaker(v, i, &refused, out, err);
         if (checked < 0 || refused)
             return checked;
     }
-    if (rv_step_asks_agent(v, v->tools.at + i)) {
+    if (agent_step_asks_agent(v, v->tools.at + i)) {
         bool refused = false;
         int checked = check_ask(v, i, &refused, out, err);
         if (checked < 0 || refused)
@@ -158,7 +158,7 @@ static int start_call(rv_visit *v, size_t i, struct rv_effects *out, rv_err **er
     }
     if (call->attempt == 1)
         call->started_us = v->now_us; /* hooks before it have looked */
-    int rc = rv_step_call(v, v->tools.at + i, call->attempt, info, &call->call_id, out, err);
+    int rc = agent_step_call(v, v->tools.at + i, call->attempt, info, &call->call_id, out, err);
     if (rc == 0 && call->call_id) /* else the visit ended instead, and with it the others */
         v->waiting_for = PENDING_CALLS;
     return rc;
@@ -176,7 +176,7 @@ static int complete(rv_visit *v, rv_err **err)
         rc = rv_json_push_take(t->results, entry, err);
     }
     for (size_t i = 0; i < t->n_pending; i++)
-        rv_tool_hooks_fini(&t->pending[i].hooks);
+        agent_tool_hooks_fini(&t->pending[i].hooks);
     t->at += t->n_pending;
     free(t->pending);
     t->pending = NULL;
@@ -189,7 +189,7 @@ static int complete(rv_visit *v, rv_err **err)
     return rc;
 }
 
-int rv_pending_begin(rv_visit *v, size_t *n, struct rv_effects *out, rv_err **err)
+int agent_pending_begin(rv_visit *v, size_t *n, struct rv_effects *out, rv_err **err)
 {
     struct tool_progress *t = &v->tools;
     size_t eligible = 0;
@@ -198,7 +198,7 @@ int rv_pending_begin(rv_visit *v, size_t *n, struct rv_effects *out, rv_err **er
     int rc = count_eligible(v, &eligible, err);
     if (rc == 0 && eligible > 1 && (!v->model.acting || v->planned))
         eligible = 1; /* the steps of a plan follow each other */
-    if (rc < 0 || eligible == 0 || (eligible == 1 && !rv_step_asks_agent(v, t->at)))
+    if (rc < 0 || eligible == 0 || (eligible == 1 && !agent_step_asks_agent(v, t->at)))
         return rc;
     t->pending = calloc(eligible, sizeof *t->pending);
     if (!t->pending)
@@ -231,14 +231,14 @@ static int refuse(rv_visit *v, struct pending_call *call, const struct step_judg
 {
     size_t step = v->tools.at + (size_t)(call - v->tools.pending);
     json_object *entry = NULL;
-    int rc = rv_step_error(
+    int rc = agent_step_error(
         v, step,
         &(struct step_failure){.type = j->error_type, .message = rv_buf_str(&j->text), .recoverable = j->recoverable},
         &entry, err);
 
     call->entry = entry;
     if (rc == 0)
-        rc = rv_planned_set_code(v, entry, NULL, false, err);
+        rc = planned_set_code(v, entry, NULL, false, err);
     return rc == 0 ? ended(v, call, 0, out, err) : rc;
 }
 
@@ -246,13 +246,13 @@ static int begin_call(rv_visit *v, struct pending_call *call, struct rv_effects 
 {
     size_t i = (size_t)(call - v->tools.pending), step = v->tools.at + i;
     struct step_judgement j;
-    int rc = rv_planned_prepare(v, step, &call->entry, err);
+    int rc = planned_prepare(v, step, &call->entry, err);
 
     if (rc < 0)
         return rc;
     if (call->entry)
         return ended(v, call, 0, out, err);
-    rc = rv_step_judge(v, step, &j, err);
+    rc = agent_step_judge(v, step, &j, err);
     if (rc < 0)
         return rc;
     call->started_us = v->now_us;
@@ -266,7 +266,7 @@ static int begin_if_ready(rv_visit *v, struct pending_call *call, bool *moved, s
 {
     size_t step = v->tools.at + (size_t)(call - v->tools.pending);
     bool waits = false;
-    int rc = rv_planned_skip(v, step, &waits, &call->entry, err);
+    int rc = planned_skip(v, step, &waits, &call->entry, err);
 
     if (rc == 0 && call->entry)
         v->tools.n_answered++;
@@ -292,7 +292,7 @@ static int begin_ready(rv_visit *v, struct rv_effects *out, rv_err **err)
     return rc;
 }
 
-int rv_pending_begin_planned(rv_visit *v, size_t n, struct rv_effects *out, rv_err **err)
+int agent_pending_begin_planned(rv_visit *v, size_t n, struct rv_effects *out, rv_err **err)
 {
     struct tool_progress *t = &v->tools;
 
@@ -319,7 +319,7 @@ static struct pending_call *find(const rv_visit *v, int64_t call_id)
     return NULL;
 }
 
-bool rv_pending_wait_for(const rv_visit *v, int64_t call_id)
+bool agent_pending_wait_for(const rv_visit *v, int64_t call_id)
 {
     return v->waiting_for == PENDING_CALLS && call_id != 0 && find(v, call_id);
 }
@@ -328,9 +328,9 @@ bool rv_pending_wait_for(const rv_visit *v, int64_t call_id)
 static int child_ended(rv_visit *v, struct pending_call *call, struct rv_effects *out, rv_err **err)
 {
     size_t step = v->tools.at + (size_t)(call - v->tools.pending);
-    int rc = rv_child_end(v, step, call->child, (v->now_us - call->started_us) / RV_US_PER_MS, &call->entry, err);
+    int rc = agent_child_end(v, step, call->child, (v->now_us - call->started_us) / RV_US_PER_MS, &call->entry, err);
 
-    rv_child_free(call->child);
+    agent_child_free(call->child);
     call->child = NULL;
     return rc == 0 ? call_ended(v, call, 0, out, err) : rc;
 }
@@ -342,7 +342,7 @@ static int not_found(rv_visit *v, size_t step, rv_str why, json_object **entry, 
 
     if (!text)
         return RV_FAIL(err, RV_E_NOMEM, "ask an agent");
-    int rc = rv_child_refuse(v, step, text, entry, err);
+    int rc = agent_child_refuse(v, step, text, entry, err);
     free(text);
     return rc;
 }
@@ -353,12 +353,12 @@ static int answered(rv_visit *v, struct pending_call *call, const struct rv_even
     size_t step = v->tools.at + (size_t)(call - v->tools.pending);
     int64_t retries = 0, call_id = call->call_id;
 
-    rv_money_count_asked(v, ev);
-    if (rv_step_may_repeat(v, step, ev, &retries) && call->attempt <= retries) {
+    money_count_asked(v, ev);
+    if (agent_step_may_repeat(v, step, ev, &retries) && call->attempt <= retries) {
         char *why = rv_str_dup(ev->error);
         if (!why)
             return RV_FAIL(err, RV_E_NOMEM, "repeat a call of stage \"%s\"", v->agent->name);
-        call->call_id = rv_visit_back_off(v, call->attempt, why, out);
+        call->call_id = visit_back_off(v, call->attempt, why, out);
         call->waits = call->call_id != 0;
         free(why);
         call->attempt += call->waits;
@@ -367,12 +367,12 @@ static int answered(rv_visit *v, struct pending_call *call, const struct rv_even
     }
     call->call_id = 0;
     int rc = 0;
-    if (rv_step_asks_agent(v, step) && !ev->failed && !ev->asks)
-        rc = rv_child_begin(v, step, ev->reply, &call->child, &call->entry, out, err);
+    if (agent_step_asks_agent(v, step) && !ev->failed && !ev->asks)
+        rc = agent_child_begin(v, step, ev->reply, &call->child, &call->entry, out, err);
     if (rc == 0 && call->child)
         return rv_visit_is_done(call->child->visit) ? child_ended(v, call, out, err) : 0;
     if (rc == 0 && ev->asks) {
-        rc = rv_step_error(
+        rc = agent_step_error(
             v, step,
             &(struct step_failure){
                 .type = rv_error_tool,
@@ -380,12 +380,12 @@ static int answered(rv_visit *v, struct pending_call *call, const struct rv_even
                 .ms = (v->now_us - call->started_us) / RV_US_PER_MS},
             &call->entry, err);
         if (rc == 0)
-            rc = rv_planned_code(v, call->entry, "tool_error", err);
+            rc = planned_code(v, call->entry, "tool_error", err);
     }
-    if (rc == 0 && rv_step_asks_agent(v, step) && ev->failed)
+    if (rc == 0 && agent_step_asks_agent(v, step) && ev->failed)
         rc = not_found(v, step, ev->error, &call->entry, err);
     if (rc == 0 && !call->entry)
-        rc = rv_step_entry(v, step, ev, (v->now_us - call->started_us) / RV_US_PER_MS, &call->entry, err);
+        rc = agent_step_entry(v, step, ev, (v->now_us - call->started_us) / RV_US_PER_MS, &call->entry, err);
     return rc == 0 ? call_ended(v, call, call_id, out, err) : rc;
 }
 
@@ -395,7 +395,7 @@ static int hook_answered(rv_visit *v, struct pending_call *call, const struct rv
     size_t step = v->tools.at + (size_t)(call - v->tools.pending);
 
     call->call_id = 0;
-    return hooks_asked(v, call, rv_step_hooks_on(v, step, &call->hooks, ev, out, err), out, err);
+    return hooks_asked(v, call, agent_step_hooks_on(v, step, &call->hooks, ev, out, err), out, err);
 }
 
 static int on_child(rv_visit *v, struct pending_call *call, const struct rv_event *ev, struct rv_effects *out,
@@ -406,7 +406,7 @@ static int on_child(rv_visit *v, struct pending_call *call, const struct rv_even
     return rc == 0 && rv_visit_is_done(call->child->visit) ? child_ended(v, call, out, err) : rc;
 }
 
-int rv_pending_on(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
+int agent_pending_on(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
 {
     struct pending_call *call = find(v, ev->call_id);
     enum rv_event_kind fits = asks_hook(call) ? RV_EVENT_HOOK_DONE : call->waits ? RV_EVENT_TIMER : RV_EVENT_TOOL_DONE;
@@ -427,7 +427,7 @@ int rv_pending_on(rv_visit *v, const struct rv_event *ev, struct rv_effects *out
     return rc == 0 && all && v->phase == PHASE_MAIN ? complete(v, err) : rc;
 }
 
-int rv_pending_recover(rv_visit *v, int64_t gap_us, struct rv_effects *out, rv_err **err)
+int agent_pending_recover(rv_visit *v, int64_t gap_us, struct rv_effects *out, rv_err **err)
 {
     int rc = 0;
 
@@ -436,7 +436,7 @@ int rv_pending_recover(rv_visit *v, int64_t gap_us, struct rv_effects *out, rv_e
         call->started_us += gap_us;
         if (!call->child)
             continue;
-        rc = rv_child_recover(call->child, gap_us, out, err);
+        rc = agent_child_recover(call->child, gap_us, out, err);
         if (rc == 0 && rv_visit_is_done(call->child->visit))
             rc = child_ended(v, call, out, err);
     }
@@ -446,13 +446,13 @@ int rv_pending_recover(rv_visit *v, int64_t gap_us, struct rv_effects *out, rv_e
     return rc == 0 && all ? complete(v, err) : rc;
 }
 
-int rv_pending_cancel(rv_visit *v, json_object *partials, struct rv_effects *out, rv_err **err)
+int agent_pending_cancel(rv_visit *v, json_object *partials, struct rv_effects *out, rv_err **err)
 {
     for (size_t i = 0; i < v->tools.n_pending; i++) {
         struct pending_call *call = &v->tools.pending[i];
         if (call->child) {
-            int rc = rv_child_give_up(v, v->tools.at + i, call->child, partials, out, err);
-            rv_child_free(call->child);
+            int rc = agent_child_give_up(v, v->tools.at + i, call->child, partials, out, err);
+            agent_child_free(call->child);
             call->child = NULL;
             if (rc < 0)
                 return rc;

@@ -36,21 +36,21 @@ bool rv_stage_calls_llm(const struct rv_visit_shared *shared, int stage)
     return !shared->pipeline->agents[stage].each.list && rv_element_calls_llm(shared, stage);
 }
 
-const char *rv_visit_role(const rv_visit *v)
+const char *visit_role(const rv_visit *v)
 {
     return v->agent->model.role[0] ? v->agent->model.role : "default";
 }
 
-const struct rv_model_config *rv_visit_model(const rv_visit *v)
+const struct rv_model_config *visit_model(const rv_visit *v)
 {
-    return v->agent->has_llm ? v->asked : rv_pipeline_find_model(v->shared->pipeline, rv_str_of(rv_visit_role(v)));
+    return v->agent->has_llm ? v->asked : rv_pipeline_find_model(v->shared->pipeline, rv_str_of(visit_role(v)));
 }
 
-int64_t rv_visit_max_tokens(const rv_visit *v)
+int64_t visit_max_tokens(const rv_visit *v)
 {
     if (v->agent->model.has_max_tokens)
         return v->agent->model.max_tokens;
-    const struct rv_model_config *model = rv_visit_model(v);
+    const struct rv_model_config *model = visit_model(v);
     return model && model->has_max_tokens ? model->max_tokens : RV_LLM_DEFAULT_MAX_TOKENS;
 }
 
@@ -82,7 +82,7 @@ static enum rv_failure failure_of_stage(const char *type)
     return RV_FAILURE_STAGE_FAILED;
 }
 
-enum rv_failure rv_failure_of_tool(const char *type)
+enum rv_failure agent_failure_of_tool(const char *type)
 {
     static const struct {
         const char *type;
@@ -99,7 +99,7 @@ enum rv_failure rv_failure_of_tool(const char *type)
     return RV_FAILURE_TOOL_FAILED;
 }
 
-enum rv_failure rv_event_failure(const struct rv_event *ev)
+enum rv_failure agent_event_failure(const struct rv_event *ev)
 {
     bool is_timeout = rv_error_is(ev->error_type, rv_error_timeout);
     enum rv_failure code;
@@ -107,19 +107,19 @@ enum rv_failure rv_event_failure(const struct rv_event *ev)
     if (ev->code && rv_failure_of(rv_str_of(ev->code), &code, NULL) == 0)
         return code;
     if (ev->kind == RV_EVENT_TOOL_DONE)
-        return rv_failure_of_tool(ev->error_type);
+        return agent_failure_of_tool(ev->error_type);
     if (ev->kind == RV_EVENT_HOOK_DONE)
         return is_timeout ? RV_FAILURE_HOOK_TIMED_OUT : RV_FAILURE_HOOK_FAILED;
     return ev->llm.error_kind < 0 && is_timeout ? RV_FAILURE_MODEL_TIMED_OUT : rv_llm_error_code(ev->llm.error_kind);
 }
 
-const char *rv_visit_code_text(const rv_visit *v, enum rv_failure code)
+const char *visit_code_text(const rv_visit *v, enum rv_failure code)
 {
     return v->shared->rules >= RV_RULES_3 && code != RV_FAILURE_NONE ? rv_failure_text(code) : NULL;
 }
 
-int rv_visit_fail_at(rv_visit *v, enum rv_failure code, const char *type, const char *c_file, int c_line, rv_err **err,
-                     const char *fmt, ...)
+int visit_fail_at(rv_visit *v, enum rv_failure code, const char *type, const char *c_file, int c_line, rv_err **err,
+                  const char *fmt, ...)
 {
     rv_buf text = RV_BUF_INIT(RV_JSON_MAX_BYTES);
     va_list ap;
@@ -149,7 +149,7 @@ int rv_visit_fail_at(rv_visit *v, enum rv_failure code, const char *type, const 
     return 0;
 }
 
-void rv_visit_fail_by(rv_visit *v, const struct rv_event *ev, const char *fmt, ...)
+void visit_fail_by(rv_visit *v, const struct rv_event *ev, const char *fmt, ...)
 {
     const rv_err *last = v->failure;
     rv_buf text = RV_BUF_INIT(RV_JSON_MAX_BYTES);
@@ -171,7 +171,7 @@ void rv_visit_fail_by(rv_visit *v, const struct rv_event *ev, const char *fmt, .
     *ev->causes = NULL;
 }
 
-int rv_visit_fail_cause(rv_visit *v, const char *type, rv_err *cause, rv_err **err)
+int visit_fail_cause(rv_visit *v, const char *type, rv_err *cause, rv_err **err)
 {
     if (rv_err_is(cause, RV_E_NOMEM)) {
         rv_err_pass(err, cause);
@@ -244,7 +244,7 @@ static int64_t money_left(const struct rv_visit_shared *s)
     return left;
 }
 
-int rv_visit_call(rv_visit *v, const struct visit_call *call, rv_buf *request, struct rv_effects *out, rv_err **err)
+int agent_visit_call(rv_visit *v, const struct visit_call *call, rv_buf *request, struct rv_effects *out, rv_err **err)
 {
     const char *label = call->copy_name.ptr ? "call" : call->name;
 
@@ -261,7 +261,7 @@ int rv_visit_call(rv_visit *v, const struct visit_call *call, rv_buf *request, s
     rv_err *cause = NULL;
     if (rv_buf_check(request, "call arguments", &cause) < 0) {
         rv_buf_fini(request);
-        return rv_visit_fail_cause(v, rv_error_processing, cause, err);
+        return visit_fail_cause(v, rv_error_processing, cause, err);
     }
     struct rv_effect *e = rv_effects_add(out, call->kind);
     if (!e) {
@@ -301,12 +301,12 @@ int rv_visit_call(rv_visit *v, const struct visit_call *call, rv_buf *request, s
     return 0;
 }
 
-bool rv_visit_must_end(const rv_visit *v)
+bool visit_must_end(const rv_visit *v)
 {
     return run_stops(v) || v->now_us >= v->deadline_us;
 }
 
-int64_t rv_visit_arm(const rv_visit *v, int64_t at_us, struct rv_effects *out)
+int64_t visit_arm(const rv_visit *v, int64_t at_us, struct rv_effects *out)
 {
     struct rv_effect *e = rv_effects_add(out, RV_EFFECT_ARM_TIMER);
 
@@ -320,23 +320,23 @@ int64_t rv_visit_arm(const rv_visit *v, int64_t at_us, struct rv_effects *out)
     return e->call_id;
 }
 
-int64_t rv_visit_wait(rv_visit *v, int64_t wait, int64_t attempt, const char *why, struct rv_effects *out)
+int64_t visit_wait(rv_visit *v, int64_t wait, int64_t attempt, const char *why, struct rv_effects *out)
 {
     if (v->now_us + wait >= v->deadline_us || run_stops(v))
         return 0;
 
     rv_visit_emit(v, out, RV_EMIT_RETRY, RV_M_INT("attempt", attempt), RV_M_INT("wait_ms", wait / 1000),
                   RV_M_TEXT("error", why));
-    return rv_visit_arm(v, v->now_us + wait, out); /* 0: the step fails as a whole */
+    return visit_arm(v, v->now_us + wait, out); /* 0: the step fails as a whole */
 }
 
-int64_t rv_visit_back_off(rv_visit *v, int64_t attempt, const char *why, struct rv_effects *out)
+int64_t visit_back_off(rv_visit *v, int64_t attempt, const char *why, struct rv_effects *out)
 {
     int64_t wait = BACKOFF_FIRST_US;
 
     for (int64_t i = 1; i < attempt && wait < BACKOFF_MAX_US; i++)
         wait *= 2;
-    return rv_visit_wait(v, wait > BACKOFF_MAX_US ? BACKOFF_MAX_US : wait, attempt, why, out);
+    return visit_wait(v, wait > BACKOFF_MAX_US ? BACKOFF_MAX_US : wait, attempt, why, out);
 }
 
 /* Another attempt would be made, had the run a model call left. */
@@ -347,19 +347,19 @@ static bool lacks_call(rv_visit *v, int64_t max_retries, bool needs_llm)
 
     if (!of)
         return false;
-    if (v->shared->rules >= RV_RULES_4 && v->attempt <= max_retries && !rv_visit_must_end(v)) {
+    if (v->shared->rules >= RV_RULES_4 && v->attempt <= max_retries && !visit_must_end(v)) {
         v->bound_of = of; /* a bound ends the run, no matter which branch used the last call */
         v->bound = reason;
     }
     return true;
 }
 
-bool rv_visit_retry(rv_visit *v, int64_t max_retries, bool needs_llm, const char *why, struct rv_effects *out)
+bool visit_retry(rv_visit *v, int64_t max_retries, bool needs_llm, const char *why, struct rv_effects *out)
 {
     needs_llm = needs_llm && !v->model.has_call; /* one that a hook answered was not made */
     if (v->attempt > max_retries || lacks_call(v, max_retries, needs_llm))
         return false;
-    int64_t timer = rv_visit_back_off(v, v->attempt, why, out);
+    int64_t timer = visit_back_off(v, v->attempt, why, out);
     if (!timer)
         return false;
     if (needs_llm) {
@@ -379,7 +379,7 @@ static uint64_t hash(uint64_t h, const char *text)
     return rv_fnv_add(h, (rv_str){text, strlen(text) + 1});
 }
 
-uint64_t rv_visit_identity(const rv_visit *v)
+uint64_t visit_identity(const rv_visit *v)
 {
     const char *id = rv_envelope_fields(v->env)->envelope_id, *path = v->place.path;
     uint64_t h = hash(hash(1469598103934665603u, id), v->agent->name);
@@ -391,7 +391,7 @@ uint64_t rv_visit_identity(const rv_visit *v)
 static void interrupt_id(const rv_visit *v, char id[RV_ID_MAX])
 {
     static const char hex[] = "0123456789abcdef";
-    uint64_t h = rv_visit_identity(v);
+    uint64_t h = visit_identity(v);
 
     h = (h ^ (uint64_t)v->visit_no) * 1099511628211u;
     h = (h ^ v->n_interrupts) * 1099511628211u;
@@ -401,16 +401,16 @@ static void interrupt_id(const rv_visit *v, char id[RV_ID_MAX])
     id[20] = '\0';
 }
 
-int rv_visit_raise(rv_visit *v, enum rv_interrupt_kind kind, rv_str text, json_object *data, char id[RV_ID_MAX],
-                   rv_err **err)
+int visit_raise(rv_visit *v, enum rv_interrupt_kind kind, rv_str text, json_object *data, char id[RV_ID_MAX],
+                rv_err **err)
 {
     const struct visit_question q = {
         .kind = kind, .text = text, .data = data, .ttl_us = rv_interrupt_asks_outcome(kind, data) ? 0 : -1};
 
-    return rv_visit_raise_for(v, &q, id, err);
+    return visit_raise_for(v, &q, id, err);
 }
 
-int rv_visit_raise_for(rv_visit *v, const struct visit_question *q, char id[RV_ID_MAX], rv_err **err)
+int visit_raise_for(rv_visit *v, const struct visit_question *q, char id[RV_ID_MAX], rv_err **err)
 {
     interrupt_id(v, id);
     v->n_interrupts++;

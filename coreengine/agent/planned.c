@@ -11,19 +11,19 @@
 #define DESCRIPTION "Answer the user directly, or plan all tool calls that the answer needs. Call this once."
 #define MAX_TOLD    ((size_t)256 << 10) /* of what is wrong with a plan, as the model reads it */
 
-int rv_planned_new(struct planned **out, rv_err **err)
+int planned_new(struct planned **out, rv_err **err)
 {
     struct planned *p = calloc(1, sizeof *p);
 
     if (!p || !(p->steps = json_object_new_array()) || !(p->results = json_object_new_array())) {
-        rv_planned_free(p);
+        planned_free(p);
         return RV_FAIL(err, RV_E_NOMEM, "begin a stage that plans");
     }
     *out = p;
     return 0;
 }
 
-void rv_planned_free(struct planned *p)
+void planned_free(struct planned *p)
 {
     if (!p)
         return;
@@ -44,7 +44,7 @@ void rv_planned_free(struct planned *p)
 static int make_catalog(rv_visit *v, rv_err **err)
 {
     json_object *real = NULL;
-    int rc = rv_tools_offered(v, &real, err);
+    int rc = agent_tools_offered(v, &real, err);
     size_t n = rc == 0 && real ? json_object_array_length(real) : 0;
     struct rv_plan_tool *tools = calloc(n + 1, sizeof *tools);
 
@@ -54,7 +54,7 @@ static int make_catalog(rv_visit *v, rv_err **err)
         json_object *tool = json_object_array_get_idx(real, i);
         const char *name = rv_json_text_or(tool, "name", "");
         const char *description = rv_json_text_or(tool, "description", NULL);
-        const struct rv_tool_info *info = rv_visit_tool(v, rv_str_of(name));
+        const struct rv_tool_info *info = visit_tool(v, rv_str_of(name));
         tools[i] = (struct rv_plan_tool){
             .name = name,
             .description = description,
@@ -134,7 +134,7 @@ static int make_offer(rv_visit *v, rv_err **err)
     return 0;
 }
 
-void rv_planned_forget_brief(struct planned *p)
+void planned_forget_brief(struct planned *p)
 {
     free(p->brief);
     json_object_put(p->offered);
@@ -142,7 +142,7 @@ void rv_planned_forget_brief(struct planned *p)
     p->offered = NULL;
 }
 
-int rv_planned_offer(rv_visit *v, json_object **offered, rv_err **err)
+int planned_offer(rv_visit *v, json_object **offered, rv_err **err)
 {
     struct planned *p = v->planned;
     int rc = p->catalog ? 0 : make_catalog(v, err);
@@ -177,21 +177,21 @@ static int take_direct(rv_visit *v, rv_str content, rv_err **err)
 
     if (!v->agent->output.schema) {
         v->planned->part = PLANNED_OVER;
-        rv_visible_own(v, content, false);
-        return rv_planned_answer(v, content, err);
+        agent_visible_own(v, content, false);
+        return planned_answer(v, content, err);
     }
     int rc = rv_extract_object(content, need->items, need->n, v->shared->rules, &v->output, &cause);
     if (rc == 0)
-        rc = rv_output_check(v, v->output, &cause);
+        rc = agent_output_check(v, v->output, &cause);
     bool no_memory = rv_err_is(cause, RV_E_NOMEM);
     rv_err_free(cause);
     if (rc == 0)
-        return rv_planned_end(v, err);
+        return planned_end(v, err);
     json_object_put(v->output);
     v->output = NULL;
     if (no_memory || !(v->planned->draft = rv_str_dup(content)))
         return RV_FAIL(err, RV_E_NOMEM, "keep an answer");
-    return rv_planned_ask_response(v, err);
+    return planned_ask_response(v, err);
 }
 
 static int keep_errors(struct planned *p, const struct rv_plan_check *check, rv_err **err)
@@ -238,19 +238,19 @@ static int refuse(rv_visit *v, const struct rv_plan_check *check, struct rv_effe
         return rc;
     tell_plan(v, "error", p->errors, out);
     if (p->repairs >= v->agent->planning.max_repairs)
-        return rv_planned_ask_response(v, err);
+        return planned_ask_response(v, err);
     p->repairs++;
     rv_visit_emit(v, out, RV_EMIT_RETRY, RV_M_INT("repair", p->repairs), RV_M_INT("wait_ms", 0),
                   RV_M_TEXT("error", p->refusal));
     if (json_object_array_length(p->results) > 0) /* a later round of planning */
-        rc = rv_planned_write_results(v, &text, err);
+        rc = planned_write_results(v, &text, err);
     rv_buf_printf(&text,
                   "%s\n\nNo tool was called. Call " RV_PLAN_TOOL " again, with a plan that has none of these faults.",
                   p->refusal);
     if (rc == 0)
         rc = rv_buf_check(&text, "a repair message", err);
     if (rc == 0)
-        rc = rv_planned_say(v, rv_buf_str(&text), err);
+        rc = agent_planned_say(v, rv_buf_str(&text), err);
     rv_buf_fini(&text);
     v->attempt = 1;
     v->phase = PHASE_MAIN;
@@ -362,14 +362,14 @@ static int accept(rv_visit *v, const struct rv_plan *plan, const struct rv_plan_
     struct planned *p = v->planned;
     json_object *calls = NULL;
 
-    int rc = rv_money_count_tools(v, (int64_t)plan->n_calls, err);
+    int rc = money_count_tools(v, (int64_t)plan->n_calls, err);
     if (rc < 0 || v->phase == PHASE_FAILED)
         return rc;
     rc = keep_plan(p, plan, check, err);
     if (rc == 0)
         rc = list_calls(plan, check, &calls, err);
     if (rc == 0)
-        rc = rv_messages_add_reply(v, &said, calls, err);
+        rc = agent_messages_add_reply(v, &said, calls, err);
     if (rc == 0 && (!(v->tools.steps = json_object_new_array()) || !(v->tools.results = json_object_new_array())))
         rc = RV_FAIL(err, RV_E_NOMEM, "begin a plan");
     for (size_t i = 0; i < plan->n_calls && rc == 0; i++) {
@@ -436,8 +436,8 @@ static int list_done(const struct planned *p, struct rv_plan_done **out, size_t 
         const char *tool = rv_json_text_or(json_object_array_get_idx(p->steps, i), "tool", "");
         (*out)[i] = (struct rv_plan_done){.tool = tool,
                                           .usable = rv_planned_is_good(entry),
-                                          .value = rv_planned_output_of(entry),
-                                          .artifact_id = rv_planned_artifact_id(entry)};
+                                          .value = planned_output_of(entry),
+                                          .artifact_id = planned_artifact_id(entry)};
     }
     return 0;
 }
@@ -461,7 +461,7 @@ static int judge(rv_visit *v, const struct rv_plan *plan, struct rv_effects *out
     return rc;
 }
 
-int rv_planned_take(rv_visit *v, const struct rv_event *ev, json_object *calls, struct rv_effects *out, rv_err **err)
+int planned_take(rv_visit *v, const struct rv_event *ev, json_object *calls, struct rv_effects *out, rv_err **err)
 {
     struct rv_plan plan = {0};
     int rc = read_plan(v, ev, calls, &plan, err);

@@ -25,7 +25,7 @@ static const char *const shared_members[] = {"mcp_schema", "rendering_hints"};
 static int result_of(const struct rv_tool_info *info, json_object *raw, bool is_result, json_object *entry,
                      json_object **result, rv_err **err)
 {
-    json_object *data = rv_planned_output_of(entry), *made;
+    json_object *data = planned_output_of(entry), *made;
 
     *result = is_result ? json_object_get(raw) : NULL;
     if (is_result || !(rv_artifact_is_declared(info->output_json) || rv_artifact_is_wrapped(data)))
@@ -48,7 +48,7 @@ static int write_fresh_id(const rv_visit *v, size_t index, rv_buf *out, rv_err *
     unsigned char bytes[16];
 
     rv_buf_printf(&text, "artifact\n%s\n%s\n%016llx\n%lld\n%zu", rv_envelope_fields(v->env)->envelope_id,
-                  v->agent->name, (unsigned long long)rv_visit_identity(v), (long long)v->visit_no,
+                  v->agent->name, (unsigned long long)visit_identity(v), (long long)v->visit_no,
                   v->model.steps_before + index);
     int rc = rv_buf_check(&text, "the id of an artifact", err);
     rv_hash_of(rv_buf_str(&text), hash);
@@ -91,10 +91,9 @@ static int keep(const struct rv_artifact *a, const char *title, json_object *ent
                         RV_M_OF(VALUE, PARTS, a->parts), RV_M_OF(VALUE, METADATA, a->metadata));
 }
 
-int rv_planned_find_artifact(rv_visit *v, size_t index, json_object *raw, bool is_result, json_object *entry,
-                             rv_err **err)
+int planned_find_artifact(rv_visit *v, size_t index, json_object *raw, bool is_result, json_object *entry, rv_err **err)
 {
-    const struct rv_tool_info *info = rv_visit_tool(v, rv_step_tool(v, index));
+    const struct rv_tool_info *info = visit_tool(v, agent_step_tool(v, index));
     const struct rv_envelope_fields *env = rv_envelope_fields(v->env);
     /* That of an agent that was asked is made of its document alone. */
     const struct rv_pipeline *pipeline = v->shared->origin ? rv_visit_root(v->shared)->pipeline : v->shared->pipeline;
@@ -113,7 +112,7 @@ int rv_planned_find_artifact(rv_visit *v, size_t index, json_object *raw, bool i
     rv_time_format(v->now_us, at);
     const struct rv_artifact_source source = {
         .tool = info->name,
-        .arguments = rv_step_parameters(v, index),
+        .arguments = agent_step_parameters(v, index),
         .result = result,
         .schema = info->output_json,
         .index = json_object_array_length(v->planned->results) + index,
@@ -218,13 +217,13 @@ static int keep_content(rv_visit *v, json_object *artifact, rv_str step_id, stru
 static int tell(rv_visit *v, size_t index, json_object *artifact, int64_t call_id, struct rv_effects *out, rv_err **err)
 {
     char scratch[48], sha256[RV_HASH_MAX];
-    rv_str id = rv_step_id(v, index, scratch, sizeof scratch);
+    rv_str id = agent_step_id(v, index, scratch, sizeof scratch);
     int64_t bytes = 0;
     int rc = keep_content(v, artifact, id, out, sha256, &bytes, err);
 
     if (rc == 0)
         rv_visit_emit(v, out, RV_EMIT_ARTIFACT, RV_M_IF(call_id, RV_M_INT("call_id", call_id)),
-                      RV_M_STR("tool", rv_step_tool(v, index)), RV_M_STR("step_id", id),
+                      RV_M_STR("tool", agent_step_tool(v, index)), RV_M_STR("step_id", id),
                       RV_M_TEXT("artifact_id", rv_planned_text(artifact, "id")),
                       RV_M_TEXT("title", rv_planned_text(artifact, "title")),
                       RV_M_TEXT("artifact_type", rv_planned_text(artifact, "type")), RV_M_INT("bytes", bytes),
@@ -244,8 +243,8 @@ static void shrink(json_object *entry, json_object *artifact)
     json_object_object_del(artifact, WARNING);
 }
 
-int rv_planned_tell_artifact(rv_visit *v, size_t index, json_object *entry, int64_t call_id, struct rv_effects *out,
-                             rv_err **err)
+int planned_tell_artifact(rv_visit *v, size_t index, json_object *entry, int64_t call_id, struct rv_effects *out,
+                          rv_err **err)
 {
     json_object *artifact = rv_json_get_obj(entry, PLANNED_ARTIFACT);
     int rc = 0;
@@ -254,14 +253,14 @@ int rv_planned_tell_artifact(rv_visit *v, size_t index, json_object *entry, int6
         return 0;
     if (rv_planned_text(artifact, WARNING)[0])
         rv_visit_emit(v, out, RV_EMIT_WARNING, RV_M_TEXT("message", rv_planned_text(artifact, WARNING)),
-                      RV_M_STR("tool", rv_step_tool(v, index)));
+                      RV_M_STR("tool", agent_step_tool(v, index)));
     if (rv_json_get_arr(artifact, PARTS))
         rc = tell(v, index, artifact, call_id, out, err);
     shrink(entry, artifact);
     return rc;
 }
 
-json_object *rv_planned_artifact_id(json_object *entry)
+json_object *planned_artifact_id(json_object *entry)
 {
     json_object *artifact = rv_planned_is_good(entry) ? rv_json_get_obj(entry, PLANNED_ARTIFACT) : NULL;
 

@@ -5,7 +5,7 @@
 #include "coreengine/plan/artifact.h"
 #include "envelope/error_types.h"
 
-json_object *rv_planned_output_of(json_object *entry)
+json_object *planned_output_of(json_object *entry)
 {
     json_object *value = NULL;
 
@@ -16,7 +16,7 @@ json_object *rv_planned_output_of(json_object *entry)
     return value;
 }
 
-bool rv_planned_confirms(const rv_visit *v, const struct rv_tool_info *info)
+bool planned_confirms(const rv_visit *v, const struct rv_tool_info *info)
 {
     bool is_destructive = rv_risk_needs_confirmation(rv_tool_risk(info)),
          only_reads = rv_tool_effect(info) == RV_EFFECT_SAFE;
@@ -45,7 +45,7 @@ bool rv_planned_confirms(const rv_visit *v, const struct rv_tool_info *info)
 static bool may_have_happened(const rv_visit *v, json_object *entry)
 {
     const char *tool = "";
-    const struct rv_tool_info *info = rv_json_get_text(entry, "tool", &tool) ? rv_visit_tool(v, rv_str_of(tool)) : NULL;
+    const struct rv_tool_info *info = rv_json_get_text(entry, "tool", &tool) ? visit_tool(v, rv_str_of(tool)) : NULL;
 
     return !info || rv_tool_effect(info) == RV_EFFECT_NON_IDEMPOTENT;
 }
@@ -87,7 +87,7 @@ static const char *code_of(const rv_visit *v, json_object *entry, const char *ty
                                                         : "tool_error";
 }
 
-int rv_planned_set_code(const rv_visit *v, json_object *entry, const char *code, bool was_called, rv_err **err)
+int planned_set_code(const rv_visit *v, json_object *entry, const char *code, bool was_called, rv_err **err)
 {
     json_object *error = rv_json_get_obj(entry, "error");
 
@@ -97,11 +97,11 @@ int rv_planned_set_code(const rv_visit *v, json_object *entry, const char *code,
     return rv_json_set_text(error, "code", code ? code : code_of(v, entry, type, was_called), err);
 }
 
-int rv_planned_code(const rv_visit *v, json_object *entry, const char *code, rv_err **err)
+int planned_code(const rv_visit *v, json_object *entry, const char *code, rv_err **err)
 {
     bool has_code = v->planned && v->shared->rules >= RV_RULES_7;
 
-    return has_code ? rv_planned_set_code(v, entry, code, !code, err) : 0;
+    return has_code ? planned_set_code(v, entry, code, !code, err) : 0;
 }
 
 /* --- results of `tools/call` --- */
@@ -127,8 +127,8 @@ static int standard_error(const char *code, const char *text, json_object *stand
                         RV_M_TEXT("message", text), RV_M_BOOL("recoverable", false));
 }
 
-int rv_planned_read_result(const struct rv_tool_info *info, json_object *raw, json_object **standard,
-                           json_object **value, const char **code, rv_err **err)
+int planned_read_result(const struct rv_tool_info *info, json_object *raw, json_object **standard, json_object **value,
+                        const char **code, rv_err **err)
 {
     const struct rv_output_promise promise = {.has_schema = info && info->output,
                                               .check = RV_OUTPUT_STRICT,

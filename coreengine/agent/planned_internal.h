@@ -61,9 +61,9 @@ static inline bool rv_planned_is_good(json_object *entry)
 }
 
 /* --- planned.c: PLAN --- */
-RV_MUST_CHECK int rv_planned_new(struct planned **out, rv_err **err);
-void rv_planned_free(struct planned *p);
-void rv_planned_forget_brief(struct planned *p); /* what was told about planning does not hold any more */
+RV_MUST_CHECK int planned_new(struct planned **out, rv_err **err);
+void planned_free(struct planned *p);
+void planned_forget_brief(struct planned *p); /* what was told about planning does not hold any more */
 /** Does a visit plan its tool calls? Older rules know only what a file says itself. */
 static inline bool rv_stage_plans(const struct rv_visit_shared *shared, const struct rv_agent *a)
 {
@@ -77,61 +77,61 @@ static inline bool rv_tells_model(const struct rv_visit_shared *shared, const st
 }
 
 /** The tools of the next request; NULL in *offered: none. */
-RV_MUST_CHECK int rv_planned_offer(rv_visit *v, json_object **offered, rv_err **err);
+RV_MUST_CHECK int planned_offer(rv_visit *v, json_object **offered, rv_err **err);
 /** A reply of the model that neither failed nor was refused. calls: NULL when there are none. */
-RV_MUST_CHECK int rv_planned_take(rv_visit *v, const struct rv_event *ev, json_object *calls, struct rv_effects *out,
-                                  rv_err **err);
+RV_MUST_CHECK int planned_take(rv_visit *v, const struct rv_event *ev, json_object *calls, struct rv_effects *out,
+                               rv_err **err);
 /* --- planned_steps.c: EXECUTE --- */
 /** Make the step ready: its references become values. *entry: what it comes to instead, the caller's; NULL: it is
  *  ready. */
-RV_MUST_CHECK int rv_planned_prepare(rv_visit *v, size_t index, json_object **entry, rv_err **err);
+RV_MUST_CHECK int planned_prepare(rv_visit *v, size_t index, json_object **entry, rv_err **err);
 /** The step will not be made; *entry is the caller's, NULL: it will, or it has to wait (*waits). */
-RV_MUST_CHECK int rv_planned_skip(const rv_visit *v, size_t index, bool *waits, json_object **entry, rv_err **err);
+RV_MUST_CHECK int planned_skip(const rv_visit *v, size_t index, bool *waits, json_object **entry, rv_err **err);
 /** The entry of a step whose confirmation was denied, or could not be asked for. */
-RV_MUST_CHECK int rv_planned_deny(rv_visit *v, size_t index, const char *why, json_object **entry, rv_err **err);
+RV_MUST_CHECK int planned_deny(rv_visit *v, size_t index, const char *why, json_object **entry, rv_err **err);
 /** The entry of a step whose outcome is unknown. */
-RV_MUST_CHECK int rv_planned_unknown(rv_visit *v, size_t index, int64_t ms, json_object **entry, rv_err **err);
+RV_MUST_CHECK int planned_unknown(rv_visit *v, size_t index, int64_t ms, json_object **entry, rv_err **err);
 /** A step has its entry, which is final. */
-void rv_planned_ended(rv_visit *v, size_t index, json_object *entry);
+void planned_ended(rv_visit *v, size_t index, json_object *entry);
 /** How many steps from the one at hand on may overlap; 0 or 1: none. */
-size_t rv_planned_overlap(const rv_visit *v);
+size_t planned_overlap(const rv_visit *v);
 /** Every step has its entry: another plan, or the answer. */
-RV_MUST_CHECK int rv_planned_executed(rv_visit *v, rv_err **err);
+RV_MUST_CHECK int planned_executed(rv_visit *v, rv_err **err);
 
 /* --- planned_call.c: what its calls differ in --- */
 /** Has a call of that tool to be confirmed? */
-bool rv_planned_confirms(const rv_visit *v, const struct rv_tool_info *info);
+bool planned_confirms(const rv_visit *v, const struct rv_tool_info *info);
 /** Give the entry of a failed step its code. code NULL: it follows from the error and from whether the call was made.
  */
-RV_MUST_CHECK int rv_planned_set_code(const rv_visit *v, json_object *entry, const char *code, bool was_called,
-                                      rv_err **err);
+RV_MUST_CHECK int planned_set_code(const rv_visit *v, json_object *entry, const char *code, bool was_called,
+                                   rv_err **err);
 /** The same for an entry that another part made, of a call that was made if code is NULL; nothing where there is no
  * plan, and in runs of older rules. */
-RV_MUST_CHECK int rv_planned_code(const rv_visit *v, json_object *entry, const char *code, rv_err **err);
+RV_MUST_CHECK int planned_code(const rv_visit *v, json_object *entry, const char *code, rv_err **err);
 /** Read a result of `tools/call`: *standard is the caller's, *value is its output if that is not an object, *code of a
  * failure. */
-RV_MUST_CHECK int rv_planned_read_result(const struct rv_tool_info *info, json_object *raw, json_object **standard,
-                                         json_object **value, const char **code, rv_err **err);
+RV_MUST_CHECK int planned_read_result(const struct rv_tool_info *info, json_object *raw, json_object **standard,
+                                      json_object **value, const char **code, rv_err **err);
 /** The output of a successful step, borrowed: NULL is null. */
-json_object *rv_planned_output_of(json_object *entry);
+json_object *planned_output_of(json_object *entry);
 
 /* --- planned_artifact.c: what a call made for people --- */
 /** Find the artifact of a call that has its entry. raw: the result; is_result: it has the form of `tools/call`. */
-RV_MUST_CHECK int rv_planned_find_artifact(rv_visit *v, size_t index, json_object *raw, bool is_result,
-                                           json_object *entry, rv_err **err);
+RV_MUST_CHECK int planned_find_artifact(rv_visit *v, size_t index, json_object *raw, bool is_result, json_object *entry,
+                                        rv_err **err);
 /** The entry is final: tell its artifact and keep it. */
-RV_MUST_CHECK int rv_planned_tell_artifact(rv_visit *v, size_t index, json_object *entry, int64_t call_id,
-                                           struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int planned_tell_artifact(rv_visit *v, size_t index, json_object *entry, int64_t call_id,
+                                        struct rv_effects *out, rv_err **err);
 /** A string, borrowed; NULL: the call made none. */
-json_object *rv_planned_artifact_id(json_object *entry);
+json_object *planned_artifact_id(json_object *entry);
 
 /* --- planned_say.c: what its model is told --- */
 /** The next request has this message behind the prompt, and none of those before. */
-RV_MUST_CHECK int rv_planned_say(rv_visit *v, rv_str text, rv_err **err);
+RV_MUST_CHECK int agent_planned_say(rv_visit *v, rv_str text, rv_err **err);
 /** Append the results as a person reads them. */
-RV_MUST_CHECK int rv_planned_sum_up(const rv_visit *v, rv_buf *out, rv_err **err);
+RV_MUST_CHECK int planned_sum_up(const rv_visit *v, rv_buf *out, rv_err **err);
 /** Append the results as a model reads them. */
-RV_MUST_CHECK int rv_planned_write_results(const rv_visit *v, rv_buf *out, rv_err **err);
+RV_MUST_CHECK int planned_write_results(const rv_visit *v, rv_buf *out, rv_err **err);
 
 /* --- planned_respond.c: RESPOND --- */
 /** The answer in the output of a stage: what its model said last. Borrowed. */
@@ -145,17 +145,17 @@ static inline json_object *rv_visit_answer(const rv_visit *v)
     return response;
 }
 /** Ask for the answer. */
-RV_MUST_CHECK int rv_planned_ask_response(rv_visit *v, rv_err **err);
+RV_MUST_CHECK int planned_ask_response(rv_visit *v, rv_err **err);
 /** v->output is the answer: the output is made around it. */
-RV_MUST_CHECK int rv_planned_end(rv_visit *v, rv_err **err);
+RV_MUST_CHECK int planned_end(rv_visit *v, rv_err **err);
 /** That text is the answer. */
-RV_MUST_CHECK int rv_planned_answer(rv_visit *v, rv_str text, rv_err **err);
+RV_MUST_CHECK int planned_answer(rv_visit *v, rv_str text, rv_err **err);
 /** The visit has failed: is there an answer for want of one of the model? Then the visit goes on with that. */
-RV_MUST_CHECK int rv_planned_degrade(rv_visit *v, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int planned_degrade(rv_visit *v, struct rv_effects *out, rv_err **err);
 
 /* --- planned_keep.c: while it waits for a person --- */
-RV_MUST_CHECK int rv_planned_keep(const rv_visit *v, json_object *kept, rv_err **err);
+RV_MUST_CHECK int agent_planned_keep(const rv_visit *v, json_object *kept, rv_err **err);
 /** False: what was kept is not whole, and the stage begins again. */
-RV_MUST_CHECK int rv_planned_resume(rv_visit *v, json_object *kept, bool *is_whole, rv_err **err);
+RV_MUST_CHECK int planned_resume(rv_visit *v, json_object *kept, bool *is_whole, rv_err **err);
 
 #endif

@@ -5,7 +5,7 @@
 
 #define KEPT "planned"
 
-int rv_planned_keep(const rv_visit *v, json_object *kept, rv_err **err)
+int agent_planned_keep(const rv_visit *v, json_object *kept, rv_err **err)
 {
     const struct planned *p = v->planned;
     json_object *own = json_object_new_object();
@@ -15,10 +15,10 @@ int rv_planned_keep(const rv_visit *v, json_object *kept, rv_err **err)
         rc = RV_SET(own, err, RV_M_INT("repairs", p->repairs), RV_M_INT("replans", p->replans),
                     RV_M_INT("left_us", p->until_us - v->now_us), RV_M_INT("turns_at", (int64_t)p->turns_at));
     if (rc == 0)
-        rc = rv_visit_keep_copy(own, "plan", p->plan, err);
+        rc = visit_keep_copy(own, "plan", p->plan, err);
     if (rc == 0)
-        rc = rv_visit_keep_copy(own, "steps", p->steps, err);
-    return rc == 0 ? rv_visit_keep_copy(own, "results", p->results, err) : rc;
+        rc = visit_keep_copy(own, "steps", p->steps, err);
+    return rc == 0 ? visit_keep_copy(own, "results", p->results, err) : rc;
 }
 
 /* A count that was written here. */
@@ -39,7 +39,7 @@ static int copy_list(json_object *from, json_object **to, rv_err **err)
     return 0;
 }
 
-int rv_planned_resume(rv_visit *v, json_object *kept, bool *is_whole, rv_err **err)
+int planned_resume(rv_visit *v, json_object *kept, bool *is_whole, rv_err **err)
 {
     struct planned *p = v->planned;
     json_object *own = rv_json_get_obj(kept, KEPT), *plan = own ? rv_json_get_obj(own, "plan") : NULL;

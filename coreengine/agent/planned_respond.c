@@ -11,14 +11,14 @@
 
 /* --- asking --- */
 
-int rv_planned_ask_response(rv_visit *v, rv_err **err)
+int planned_ask_response(rv_visit *v, rv_err **err)
 {
     struct planned *p = v->planned;
     rv_buf text = RV_BUF_INIT(2 * PLANNED_MAX_MESSAGE);
     int rc = 0;
 
     if (json_object_array_length(p->results) > 0)
-        rc = rv_planned_write_results(v, &text, err);
+        rc = planned_write_results(v, &text, err);
     if (p->refusal)
         rv_buf_printf(&text, "%s\n\nNo tool of that plan was called.\n\n", p->refusal);
     if (p->draft)
@@ -29,7 +29,7 @@ int rv_planned_ask_response(rv_visit *v, rv_err **err)
     if (rc == 0)
         rc = rv_buf_check(&text, "the results of a plan", err);
     if (rc == 0)
-        rc = rv_planned_say(v, rv_buf_str(&text), err);
+        rc = agent_planned_say(v, rv_buf_str(&text), err);
     rv_buf_fini(&text);
     p->part = PLANNED_RESPOND;
     v->attempt = 1;
@@ -43,7 +43,7 @@ int rv_planned_ask_response(rv_visit *v, rv_err **err)
 static int add_result(json_object *step, json_object *entry, json_object *list, rv_err **err)
 {
     json_object *one = json_object_new_object(), *error = rv_json_get_obj(entry, "error");
-    json_object *arguments = rv_json_get_obj(step, "parameters"), *id = rv_planned_artifact_id(entry);
+    json_object *arguments = rv_json_get_obj(step, "parameters"), *id = planned_artifact_id(entry);
     int rc = rv_json_push_take(list, one, err);
     int64_t ms = rv_json_int_or(entry, "execution_time_ms", 0);
 
@@ -51,7 +51,7 @@ static int add_result(json_object *step, json_object *entry, json_object *list, 
                   : RV_SET(one, err, RV_M_TEXT("tool_name", rv_planned_text(entry, "tool")),
                            RV_M_OF(VALUE, "arguments", arguments ? arguments : rv_json_get_obj(step, PLANNED_TEMPLATE)),
                            RV_M_BOOL("success", rv_planned_is_good(entry)),
-                           RV_M_OF(VALUE, "output", rv_planned_output_of(entry)),
+                           RV_M_OF(VALUE, "output", planned_output_of(entry)),
                            RV_M_TEXT("error", error ? rv_planned_text(error, "message") : NULL),
                            RV_M_IF(error, RV_M_TEXT("code", rv_planned_text(error, "code"))),
                            RV_M_IF(id, RV_M_OF(VALUE, "artifact_id", id)), RV_M_INT("duration_ms", ms));
@@ -138,7 +138,7 @@ static int end(rv_visit *v, json_object *response, rv_err **err)
     return 0;
 }
 
-int rv_planned_end(rv_visit *v, rv_err **err)
+int planned_end(rv_visit *v, rv_err **err)
 {
     json_object *response = v->output;
 
@@ -146,7 +146,7 @@ int rv_planned_end(rv_visit *v, rv_err **err)
     return end(v, response, err);
 }
 
-int rv_planned_answer(rv_visit *v, rv_str text, rv_err **err)
+int planned_answer(rv_visit *v, rv_str text, rv_err **err)
 {
     return end(v, json_object_new_string_len(text.ptr ? text.ptr : "", (int)text.len), err); /* a reply has a ceiling */
 }
@@ -163,7 +163,7 @@ static bool can_degrade(const rv_visit *v)
     size_t good = 0;
 
     if (v->planned->part != PLANNED_RESPOND || v->agent->output.schema || v->bound != RV_REASON_NONE ||
-        rv_visit_must_end(v) || (v->failed_in != PHASE_MAIN && v->failed_in != PHASE_BACKOFF))
+        visit_must_end(v) || (v->failed_in != PHASE_MAIN && v->failed_in != PHASE_BACKOFF))
         return false;
     for (size_t i = 0; i < RV_COUNT(types); i++)
         is_of_model |= strcmp(types[i], v->error_type) == 0;
@@ -183,10 +183,10 @@ static void forget_failure(rv_visit *v)
     v->failure = NULL;
     v->code = RV_FAILURE_NONE;
     rv_buf_clear(&v->partial);
-    rv_messages_drop_new_calls(&v->model);
+    agent_messages_drop_new_calls(&v->model);
 }
 
-int rv_planned_degrade(rv_visit *v, struct rv_effects *out, rv_err **err)
+int planned_degrade(rv_visit *v, struct rv_effects *out, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(PLANNED_MAX_MESSAGE), why = RV_BUF_INIT(PLANNED_MAX_MESSAGE);
 
@@ -195,13 +195,13 @@ int rv_planned_degrade(rv_visit *v, struct rv_effects *out, rv_err **err)
     rv_buf_printf(&why, "the model gave no answer, so the results are the answer: %s", v->error_text);
     int rc = rv_buf_check(&why, "why an answer is degraded", err);
     if (rc == 0)
-        rc = rv_planned_sum_up(v, &text, err);
+        rc = planned_sum_up(v, &text, err);
     if (rc == 0) {
         rv_visit_emit(v, out, RV_EMIT_WARNING, RV_M_STR("message", rv_buf_str(&why)));
         forget_failure(v);
         v->planned->degraded = true;
-        rv_visible_own(v, rv_buf_str(&text), false);
-        rc = rv_planned_answer(v, rv_buf_str(&text), err);
+        agent_visible_own(v, rv_buf_str(&text), false);
+        rc = planned_answer(v, rv_buf_str(&text), err);
     }
     rv_buf_fini(&text);
     rv_buf_fini(&why);

@@ -12,10 +12,10 @@
 
 /* --- messages --- */
 
-int rv_planned_say(rv_visit *v, rv_str text, rv_err **err)
+int agent_planned_say(rv_visit *v, rv_str text, rv_err **err)
 {
     v->planned->turns_at = v->model.messages ? json_object_array_length(v->model.messages) : 0;
-    return rv_messages_add_user(v, text, err);
+    return agent_messages_add_user(v, text, err);
 }
 
 /* --- the summary --- */
@@ -32,7 +32,7 @@ static int write_one(json_object *entry, rv_buf *out, rv_err **err)
     json_object *error = rv_json_get_obj(entry, "error");
 
     if (rv_planned_is_good(entry))
-        rv_json_write_pretty(rv_planned_output_of(entry), out);
+        rv_json_write_pretty(planned_output_of(entry), out);
     else if (error)
         rv_buf_printf(out, "%s: %s", rv_planned_text(error, "code"), rv_planned_text(error, "message"));
     else
@@ -79,7 +79,7 @@ static void write_step(size_t number, json_object *entry, const struct told *t, 
                                                                                      : "Error");
     write_told(t, out);
     rv_buf_putc(out, '\n');
-    if (rv_planned_artifact_id(entry)) {
+    if (planned_artifact_id(entry)) {
         json_object *artifact = rv_json_get_obj(entry, PLANNED_ARTIFACT);
         rv_buf_printf(out, "   Artifact: %s (%s), id %s; the user can see it\n", rv_planned_text(artifact, "title"),
                       rv_planned_text(artifact, "type"), rv_planned_text(artifact, "id"));
@@ -87,7 +87,7 @@ static void write_step(size_t number, json_object *entry, const struct told *t, 
 }
 
 /* All steps of all plans. */
-int rv_planned_sum_up(const rv_visit *v, rv_buf *out, rv_err **err)
+int planned_sum_up(const rv_visit *v, rv_buf *out, rv_err **err)
 {
     const struct rv_agent_planning *a = &v->agent->planning;
     json_object *results = v->planned->results;
@@ -109,11 +109,11 @@ int rv_planned_sum_up(const rv_visit *v, rv_buf *out, rv_err **err)
     return rc == 0 ? rv_buf_check(out, "a summary of results", err) : rc;
 }
 
-int rv_planned_write_results(const rv_visit *v, rv_buf *out, rv_err **err)
+int planned_write_results(const rv_visit *v, rv_buf *out, rv_err **err)
 {
     rv_buf summary = RV_BUF_INIT(PLANNED_MAX_MESSAGE);
     char hash[RV_HASH_MAX];
-    int rc = rv_planned_sum_up(v, &summary, err);
+    int rc = planned_sum_up(v, &summary, err);
 
     rv_hash_of(rv_buf_str(&summary), hash);
     rv_buf_printf(out,

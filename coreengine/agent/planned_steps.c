@@ -38,8 +38,8 @@ static int list_outputs(const rv_visit *v, size_t index, struct rv_plan_step_out
     for (size_t i = 0; i < *n; i++) {
         json_object *entry = i < before ? json_object_array_get_idx(v->planned->results, i) : entry_at(v, i - before);
         (*out)[i] = (struct rv_plan_step_output){.usable = rv_planned_is_good(entry),
-                                                 .value = rv_planned_output_of(entry),
-                                                 .artifact_id = rv_planned_artifact_id(entry)};
+                                                 .value = planned_output_of(entry),
+                                                 .artifact_id = planned_artifact_id(entry)};
     }
     return 0;
 }
@@ -51,9 +51,9 @@ static int fail_step(rv_visit *v, size_t index, struct step_failure why, const c
     json_object *made = NULL;
 
     why.message = rv_utf8_cut(why.message, MAX_WHY);
-    int rc = rv_step_error(v, index, &why, &made, err);
+    int rc = agent_step_error(v, index, &why, &made, err);
     if (rc == 0)
-        rc = rv_planned_set_code(v, made, code, false, err);
+        rc = planned_set_code(v, made, code, false, err);
     if (rc < 0)
         json_object_put(made);
     else
@@ -94,7 +94,7 @@ static int keep_arguments(rv_visit *v, json_object *step, json_object *arguments
 /* Has an earlier plan made that call, with success? One that only reads may be made again. */
 static bool is_done(const rv_visit *v, size_t index)
 {
-    const struct rv_tool_info *info = rv_visit_tool(v, rv_step_tool(v, index));
+    const struct rv_tool_info *info = visit_tool(v, agent_step_tool(v, index));
     json_object *arguments = rv_json_get_obj(step_at(v, index), "parameters");
     const struct planned *p = v->planned;
 
@@ -102,13 +102,13 @@ static bool is_done(const rv_visit *v, size_t index)
         json_object *step = json_object_array_get_idx(p->steps, i);
         const char *tool = "";
         if (rv_planned_is_good(json_object_array_get_idx(p->results, i)) && rv_json_get_text(step, "tool", &tool) &&
-            rv_str_is(rv_step_tool(v, index), tool) && rv_json_equal(rv_json_get_obj(step, "parameters"), arguments))
+            rv_str_is(agent_step_tool(v, index), tool) && rv_json_equal(rv_json_get_obj(step, "parameters"), arguments))
             return info && rv_tool_effect(info) != RV_EFFECT_SAFE;
     }
     return false;
 }
 
-int rv_planned_prepare(rv_visit *v, size_t index, json_object **entry, rv_err **err)
+int planned_prepare(rv_visit *v, size_t index, json_object **entry, rv_err **err)
 {
     json_object *step = step_at(v, index), *template = rv_json_get_obj(step, PLANNED_TEMPLATE);
     struct rv_plan_step_output *outputs = NULL;
@@ -185,7 +185,7 @@ static int skip(const rv_visit *v, size_t index, const char *why, json_object **
     return rc;
 }
 
-int rv_planned_skip(const rv_visit *v, size_t index, bool *waits, json_object **entry, rv_err **err)
+int planned_skip(const rv_visit *v, size_t index, bool *waits, json_object **entry, rv_err **err)
 {
     rv_buf why = RV_BUF_INIT(128);
     size_t needed = 0;
@@ -205,13 +205,13 @@ int rv_planned_skip(const rv_visit *v, size_t index, bool *waits, json_object **
     return rc;
 }
 
-int rv_planned_deny(rv_visit *v, size_t index, const char *why, json_object **entry, rv_err **err)
+int planned_deny(rv_visit *v, size_t index, const char *why, json_object **entry, rv_err **err)
 {
     return fail_step(v, index, (struct step_failure){.type = rv_error_access_denied, .message = rv_str_of(why)},
                      "confirmation_denied", entry, err);
 }
 
-int rv_planned_unknown(rv_visit *v, size_t index, int64_t ms, json_object **entry, rv_err **err)
+int planned_unknown(rv_visit *v, size_t index, int64_t ms, json_object **entry, rv_err **err)
 {
     return fail_step(v, index,
                      (struct step_failure){
@@ -225,22 +225,22 @@ int rv_planned_unknown(rv_visit *v, size_t index, int64_t ms, json_object **entr
 
 /* --- the order --- */
 
-void rv_planned_ended(rv_visit *v, size_t index, json_object *entry)
+void planned_ended(rv_visit *v, size_t index, json_object *entry)
 {
     if (!rv_planned_is_good(entry) && !continues(v, index))
         v->planned->halted = true;
 }
 
-size_t rv_planned_overlap(const rv_visit *v)
+size_t planned_overlap(const rv_visit *v)
 {
     size_t n = json_object_array_length(v->tools.steps), at = v->tools.at;
 
     if (v->agent->planning.parallelism < 2)
         return 0;
     while (at < n) {
-        const struct rv_tool_info *info = rv_visit_tool(v, rv_step_tool(v, at));
+        const struct rv_tool_info *info = visit_tool(v, agent_step_tool(v, at));
         bool is_alone = info && info->may_ask && v->shared->rules >= RV_RULES_6;
-        if (!info || rv_tool_effect(info) != RV_EFFECT_SAFE || is_alone || rv_planned_confirms(v, info))
+        if (!info || rv_tool_effect(info) != RV_EFFECT_SAFE || is_alone || planned_confirms(v, info))
             break;
         at++;
     }
@@ -260,13 +260,13 @@ static int add_results(rv_visit *v, rv_err **err)
         bool is_error = true;
 
         if (rv_json_get_text(entry, PLANNED_REASON, &why))
-            rv_messages_write_error("Skipped", why, &content);
+            agent_messages_write_error("Skipped", why, &content);
         else
-            rv_messages_write_result(entry, &content, &is_error);
+            agent_messages_write_result(entry, &content, &is_error);
         rc = rv_buf_check(&content, "tool result", err);
         if (rc == 0)
-            rc = rv_messages_add_result(v, rv_step_id(v, i, scratch, sizeof scratch), rv_step_tool(v, i),
-                                        rv_buf_str(&content), is_error, err);
+            rc = agent_messages_add_result(v, agent_step_id(v, i, scratch, sizeof scratch), agent_step_tool(v, i),
+                                           rv_buf_str(&content), is_error, err);
         rv_buf_fini(&content);
     }
     return rc;
@@ -296,10 +296,10 @@ static bool all_succeeded(json_object *results)
 static int plan_again(rv_visit *v, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(2 * PLANNED_MAX_MESSAGE);
-    int rc = rv_planned_write_results(v, &text, err);
+    int rc = planned_write_results(v, &text, err);
     size_t n = json_object_array_length(v->planned->results);
 
-    rv_planned_forget_brief(v->planned); /* it says how calls are numbered */
+    planned_forget_brief(v->planned); /* it says how calls are numbered */
     v->planned->part = PLANNED_PLAN;
     v->planned->replans++;
     v->planned->repairs = 0;
@@ -312,12 +312,12 @@ static int plan_again(rv_visit *v, rv_err **err)
     if (rc == 0)
         rc = rv_buf_check(&text, "results of a plan", err);
     if (rc == 0)
-        rc = rv_planned_say(v, rv_buf_str(&text), err);
+        rc = agent_planned_say(v, rv_buf_str(&text), err);
     rv_buf_fini(&text);
     return rc;
 }
 
-int rv_planned_executed(rv_visit *v, rv_err **err)
+int planned_executed(rv_visit *v, rv_err **err)
 {
     bool good = all_succeeded(v->tools.results);
     int rc = add_results(v, err);
@@ -330,5 +330,5 @@ int rv_planned_executed(rv_visit *v, rv_err **err)
     if (rc < 0)
         return rc;
     return !good && v->planned->replans < v->agent->planning.max_replans ? plan_again(v, err)
-                                                                         : rv_planned_ask_response(v, err);
+                                                                         : planned_ask_response(v, err);
 }

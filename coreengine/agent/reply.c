@@ -22,9 +22,9 @@ static void emit_reply(rv_visit *v, const struct rv_event *ev, json_object *call
 {
     const struct rv_llm_answer *a = &ev->llm;
     bool failed = ev->failed, good = !failed, is_open = !is_guarded(v);
-    bool is_hidden = good && rv_visible_is_hidden(v), has_usage = a->has_usage;
+    bool is_hidden = good && agent_visible_is_hidden(v), has_usage = a->has_usage;
     int64_t cost = v->model.usage.cost_micro_usd - spent_before;
-    const char *code = failed ? rv_visit_code_text(v, rv_event_failure(ev)) : NULL;
+    const char *code = failed ? visit_code_text(v, agent_event_failure(ev)) : NULL;
 
     rv_visit_emit(
         v, out, RV_EMIT_LLM_RESULT, RV_M_INT("call_id", ev->call_id), RV_M_TEXT("status", failed ? "error" : "success"),
@@ -77,22 +77,21 @@ static int no_call_left(rv_visit *v, rv_err *cause, rv_err **err)
                      v->agent->name, (long long)v->bound_of->pipeline->max_llm_calls);
 
     RV_IGNORE(rc, "the chain carries it");
-    return rv_visit_fail_cause(v, rv_error_limit, cause, err);
+    return visit_fail_cause(v, rv_error_limit, cause, err);
 }
 
 /* The attempt failed: try again if that may help, else the stage fails. Takes cause. */
 static int attempt_failed(rv_visit *v, const char *type, bool retryable, rv_err *cause, struct rv_effects *out,
                           rv_err **err)
 {
-    if (retryable && !rv_err_is(cause, RV_E_NOMEM) &&
-        rv_visit_retry(v, max_retries(v), true, rv_err_text(cause), out)) {
+    if (retryable && !rv_err_is(cause, RV_E_NOMEM) && visit_retry(v, max_retries(v), true, rv_err_text(cause), out)) {
         rv_err_free(cause);
         v->model.hooks.is_repeated = true;
         return 0;
     }
     if (v->bound != RV_REASON_NONE && !rv_err_is(cause, RV_E_NOMEM))
         return no_call_left(v, cause, err);
-    return rv_visit_fail_cause(v, type, cause, err);
+    return visit_fail_cause(v, type, cause, err);
 }
 
 #define NAMES_MAX 400 /* bytes of the names that one message lists; further ones are left out */
@@ -160,12 +159,12 @@ static int begin_calls(rv_visit *v, const struct rv_event *ev, json_object *call
                              "agent \"%s\": the model called tools in %lld rounds and wants more, max_rounds is %lld: "
                              "raise it, or tell the model when to stop",
                              a->name, (long long)v->model.rounds, (long long)a->limits.max_rounds);
-    int rc = rv_money_count_tools(v, n, err);
+    int rc = money_count_tools(v, n, err);
     if (rc < 0 || v->phase == PHASE_FAILED)
         return rc;
     v->model.rounds++;
     v->model.bad_before = v->model.bad_calls;
-    rc = rv_messages_add_reply(v, ev, calls, err);
+    rc = agent_messages_add_reply(v, ev, calls, err);
     v->tools.all_succeeded = true;
     if (rc == 0 && (!(v->tools.steps = json_object_new_array()) || !(v->tools.results = json_object_new_array())))
         rc = RV_FAIL(err, RV_E_NOMEM, "call the tools of agent \"%s\"", a->name);
@@ -228,7 +227,7 @@ static int ask_again(rv_visit *v, const struct rv_event *ev, json_object *calls,
 {
     rv_buf text = RV_BUF_INIT(2 * REPAIR_MAX);
     json_object *given = output_call(calls);
-    int rc = rv_messages_add_reply(v, ev, calls, err);
+    int rc = agent_messages_add_reply(v, ev, calls, err);
 
     rv_buf_printf(&text, "This does not fit the schema of the answer: %.*s. Correct it and answer again.",
                   RV_STR_ARG(rv_utf8_cut(rv_str_of(fault), REPAIR_MAX)));
@@ -238,10 +237,10 @@ static int ask_again(rv_visit *v, const struct rv_event *ev, json_object *calls,
         json_object *call = json_object_array_get_idx(calls, i);
         rv_str content =
             call == given ? rv_buf_str(&text) : RV_STR_LIT("Not called: a final answer was given as well.");
-        rc = rv_messages_add_result(v, rv_call_text(call, "id"), rv_call_text(call, "name"), content, true, err);
+        rc = agent_messages_add_result(v, rv_call_text(call, "id"), rv_call_text(call, "name"), content, true, err);
     }
     if (rc == 0 && !calls)
-        rc = rv_messages_add_user(v, rv_buf_str(&text), err);
+        rc = agent_messages_add_user(v, rv_buf_str(&text), err);
     rv_buf_fini(&text);
     return rc;
 }
@@ -251,14 +250,14 @@ static int repair(rv_visit *v, const struct rv_event *ev, json_object *calls, en
                   struct rv_effects *out, rv_err **err)
 {
     if (rv_err_is(cause, RV_E_NOMEM))
-        return rv_visit_fail_cause(v, rv_error_validation, cause, err);
+        return visit_fail_cause(v, rv_error_validation, cause, err);
     if (v->model.repairs >= v->agent->limits.max_repairs) {
         int rc = RV_WRAP(&cause, rv_err_code(cause),
                          "agent \"%s\": the output does not fit output_schema, after %lld "
                          "of max_repairs (%lld) repairs: raise it, or say in the prompt what is wanted",
                          v->agent->name, (long long)v->model.repairs, (long long)v->agent->limits.max_repairs);
         RV_IGNORE(rc, "the error carries it");
-        rc = rv_visit_fail_cause(v, rv_error_parse, cause, err);
+        rc = visit_fail_cause(v, rv_error_parse, cause, err);
         v->code = code;
         return rc;
     }
@@ -274,7 +273,7 @@ static int repair(rv_visit *v, const struct rv_event *ev, json_object *calls, en
 
 static int cut_off(const rv_visit *v, int rc, rv_err **cause)
 {
-    return RV_WRAP(cause, rc, "the reply was cut off at max_tokens (%lld)", (long long)rv_visit_max_tokens(v));
+    return RV_WRAP(cause, rc, "the reply was cut off at max_tokens (%lld)", (long long)visit_max_tokens(v));
 }
 
 /* Tells whether an object lacks a field that output_schema or required_output_fields want at its top level. */
@@ -307,7 +306,7 @@ static int structured_output(rv_visit *v, const struct rv_event *ev, json_object
     int rc = given ? read_arguments(v, rv_call_text(given, "arguments"), &value, &cause)
                    : rv_extract_object(ev->reply, need->items, need->n, v->shared->rules, &value, &cause);
     if (rc == 0)
-        rc = rv_output_check(v, value, &cause);
+        rc = agent_output_check(v, value, &cause);
     else if (rc != RV_E_NOMEM && ev->llm.finish == RV_FINISH_LENGTH)
         rc = cut_off(v, rc, &cause);
     if (rc == 0) {
@@ -315,7 +314,7 @@ static int structured_output(rv_visit *v, const struct rv_event *ev, json_object
         v->phase = PHASE_CHECK;
         warn_of_cut(v, ev, out);
         v->model.final_calls = given ? json_object_get(calls) : NULL;
-        return given ? rv_messages_tell_apart(v, calls, err) : 0;
+        return given ? agent_messages_tell_apart(v, calls, err) : 0;
     }
     if (value)
         code = lacks_field(v, value) ? RV_FAILURE_OUTPUT_MISSING_FIELD : RV_FAILURE_OUTPUT_INVALID;
@@ -375,7 +374,7 @@ static int quota_refused(rv_visit *v, rv_err *cause, rv_err **err)
         s = s->up;
     v->bound = RV_REASON_QUOTA;
     v->bound_of = s;
-    return rv_visit_fail_cause(v, rv_error_limit, cause, err);
+    return visit_fail_cause(v, rv_error_limit, cause, err);
 }
 
 static int call_failed(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
@@ -387,12 +386,12 @@ static int call_failed(rv_visit *v, const struct rv_event *ev, struct rv_effects
     int rc = RV_FAIL(&cause, timeout ? RV_E_TIMEOUT : RV_E_PROVIDER, "agent \"%s\": generation failed: %.*s",
                      v->agent->name, RV_STR_ARG(ev->error));
     RV_IGNORE(rc, "the error carries it");
-    rc = rv_event_failure(ev) == RV_FAILURE_QUOTA_EXCEEDED
+    rc = agent_event_failure(ev) == RV_FAILURE_QUOTA_EXCEEDED
              ? quota_refused(v, cause, err)
              : attempt_failed(v, type, ev->retryable || timeout, cause, out, err);
     if (rc == 0 && v->phase == PHASE_FAILED) {
-        v->code = rv_event_failure(ev);
-        rv_visit_fail_by(v, ev, "agent \"%s\": generation failed", v->agent->name);
+        v->code = agent_event_failure(ev);
+        visit_fail_by(v, ev, "agent \"%s\": generation failed", v->agent->name);
     }
     return rc;
 }
@@ -413,7 +412,7 @@ static int go_on(rv_visit *v, const struct rv_event *ev, rv_err **err)
                              v->agent->name, (long long)v->model.rounds, (long long)v->agent->limits.max_rounds);
     v->model.rounds++;
     v->phase = PHASE_MAIN;
-    return rv_messages_add_reply(v, ev, NULL, err);
+    return agent_messages_add_reply(v, ev, NULL, err);
 }
 
 static int refused(rv_visit *v, const struct rv_event *ev, rv_err **err)
@@ -437,12 +436,12 @@ static int planned_reply(rv_visit *v, const struct rv_event *ev, json_object *ca
 
     v->model.rounds++;
     if (v->planned->part == PLANNED_PLAN)
-        return rv_planned_take(v, ev, calls, out, err);
+        return planned_take(v, ev, calls, out, err);
     if (calls && (has_schema ? !output_call(calls) : !has_text))
         return unoffered_calls(v, calls, out, err);
     if (has_schema) {
         int rc = structured_output(v, ev, calls, out, err);
-        return rc == 0 && v->phase == PHASE_CHECK ? rv_planned_end(v, err) : rc;
+        return rc == 0 && v->phase == PHASE_CHECK ? planned_end(v, err) : rc;
     }
     if (!has_text) {
         int rc = RV_FAIL(&cause, RV_E_PARSE, "agent \"%s\": the reply has no text", v->agent->name);
@@ -450,7 +449,7 @@ static int planned_reply(rv_visit *v, const struct rv_event *ev, json_object *ca
         return attempt_failed(v, rv_error_llm, true, cause, out, err);
     }
     warn_of_cut(v, ev, out);
-    return rv_planned_answer(v, ev->reply, err);
+    return planned_answer(v, ev->reply, err);
 }
 
 /* calls: NULL when there are none. */
@@ -464,7 +463,7 @@ static int take_reply(rv_visit *v, const struct rv_event *ev, json_object *calls
         return planned_reply(v, ev, calls, out, err);
     if (v->agent->output.schema && (!calls || output_call(calls)))
         return ev->llm.finish == RV_FINISH_PAUSE ? go_on(v, ev, err) : structured_output(v, ev, calls, out, err);
-    int rc = calls ? rv_tools_offered(v, &offered, err) : 0;
+    int rc = calls ? agent_tools_offered(v, &offered, err) : 0;
     if (rc < 0)
         return rc;
     if (calls)
@@ -484,10 +483,10 @@ static int judge(rv_visit *v, const struct rv_event *ev, json_object *calls, int
         rc = RV_FAIL(&cause, RV_E_PARSE, "agent \"%s\": the model reply is not valid UTF-8", v->agent->name);
     if (rc < 0)
         rc = attempt_failed(v, rv_error_parse, true, cause, out, err);
-    else if (rv_money_within_limits(v, &rc, err))
+    else if (money_within_limits(v, &rc, err))
         rc = take_reply(v, ev, calls, out, err);
     if (v->phase != PHASE_FAILED) /* else they become rows */
-        rv_messages_drop_new_calls(&v->model);
+        agent_messages_drop_new_calls(&v->model);
     json_object_put(calls);
     return rc;
 }
@@ -498,40 +497,40 @@ static int hear(rv_visit *v, const struct rv_event *ev, json_object *calls, rv_e
     if (ev->failed && !is_guarded(v))
         rv_buf_add_str(&v->partial, ev->reply);
     if (!ev->failed && !(v->planned && v->planned->part == PLANNED_PLAN))
-        rv_visible_own(v, ev->reply, calls != NULL);
+        agent_visible_own(v, ev->reply, calls != NULL);
     v->model.finish = ev->failed ? RV_UNSET : ev->llm.finish;
     if (v->partial.rc == RV_E_NOMEM || v->model.visible.rc == RV_E_NOMEM) {
         rv_err_free(cause);
         json_object_put(calls);
         return RV_FAIL(err, RV_E_NOMEM, "keep what agent \"%s\" said", v->agent->name);
     }
-    rv_messages_drop_new_calls(&v->model);
+    agent_messages_drop_new_calls(&v->model);
     v->model.new_calls = json_object_get(calls);
     return 0;
 }
 
-int rv_reply_take(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
+int agent_reply_take(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
 {
     json_object *calls = NULL;
     rv_err *cause = NULL;
-    int rc = rv_messages_read_calls(ev, &calls, &cause), heard = hear(v, ev, calls, cause, err);
+    int rc = agent_messages_read_calls(ev, &calls, &cause), heard = hear(v, ev, calls, cause, err);
 
     return heard < 0 ? heard : judge(v, ev, calls, rc, cause, out, err);
 }
 
-int rv_visit_llm_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
+int visit_llm_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
 {
     int64_t spent = v->model.usage.cost_micro_usd;
     json_object *calls = NULL;
     rv_err *cause = NULL;
 
-    rv_money_settle(v, ev);
+    money_settle(v, ev);
     rv_buf_clear(&v->partial);
-    int rc = rv_messages_read_calls(ev, &calls, &cause);
+    int rc = agent_messages_read_calls(ev, &calls, &cause);
     if (rc == 0 && !ev->failed && is_guarded(v) && rv_utf8_valid(ev->reply, NULL)) {
         emit_reply(v, ev, calls, spent, out);
         json_object_put(calls);
-        return rv_money_within_limits(v, &rc, err) ? rv_model_hooks_after(v, ev, out, err) : rc;
+        return money_within_limits(v, &rc, err) ? agent_model_hooks_after(v, ev, out, err) : rc;
     }
     int heard = hear(v, ev, calls, cause, err);
     if (heard < 0)

@@ -11,7 +11,7 @@ static bool has_text(json_object *object, const char *key)
     return json_object_object_get_ex(object, key, &part) && json_object_is_type(part, json_type_string);
 }
 
-bool rv_hooks_know_keys(json_object *object, const char *const *known, size_t n)
+bool agent_hooks_know_keys(json_object *object, const char *const *known, size_t n)
 {
     json_object_object_foreach (object, key, value) {
         size_t i = 0;
@@ -28,7 +28,7 @@ static bool is_call(json_object *call)
 {
     static const char *const keys[] = {"id", "name", "arguments"};
 
-    return json_object_is_type(call, json_type_object) && rv_hooks_know_keys(call, keys, RV_COUNT(keys)) &&
+    return json_object_is_type(call, json_type_object) && agent_hooks_know_keys(call, keys, RV_COUNT(keys)) &&
            has_text(call, "id") && has_text(call, "name") && has_text(call, "arguments");
 }
 
@@ -37,7 +37,7 @@ static bool is_said_by_model(json_object *m)
     static const char *const keys[] = {"role", "content", "tool_calls", "opaque"};
     json_object *calls = NULL, *part = NULL;
 
-    if (!rv_hooks_know_keys(m, keys, RV_COUNT(keys)))
+    if (!agent_hooks_know_keys(m, keys, RV_COUNT(keys)))
         return false;
     if (json_object_object_get_ex(m, "content", &part) && !json_object_is_type(part, json_type_string))
         return false;
@@ -56,7 +56,7 @@ static bool is_said_to_model(json_object *m)
 {
     static const char *const keys[] = {"role", "content"};
 
-    return rv_hooks_know_keys(m, keys, RV_COUNT(keys)) && has_text(m, "content");
+    return agent_hooks_know_keys(m, keys, RV_COUNT(keys)) && has_text(m, "content");
 }
 
 static bool is_result_of(json_object *m, json_object *call)
@@ -64,7 +64,7 @@ static bool is_result_of(json_object *m, json_object *call)
     static const char *const keys[] = {"role", "tool_call_id", "name", "content", "is_error"};
     json_object *flag = NULL;
 
-    if (!json_object_is_type(m, json_type_object) || !rv_hooks_know_keys(m, keys, RV_COUNT(keys)) ||
+    if (!json_object_is_type(m, json_type_object) || !agent_hooks_know_keys(m, keys, RV_COUNT(keys)) ||
         !has_text(m, "content"))
         return false;
     if (json_object_object_get_ex(m, "is_error", &flag) && !json_object_is_type(flag, json_type_boolean))
@@ -137,10 +137,10 @@ static int set_option(const rv_visit *v, json_object *options, const char *key, 
         return RV_FAIL(cause, RV_E_INVALID, "its request.options.temperature must be a number from 0 to 2, or null");
     }
     if (strcmp(key, "num_predict") == 0) {
-        if (n >= 1 && n <= rv_visit_max_tokens(v))
+        if (n >= 1 && n <= visit_max_tokens(v))
             return rv_json_set_ref(options, key, value, cause);
         return RV_FAIL(cause, RV_E_INVALID, "its request.options.num_predict must be a whole number from 1 to %lld",
-                       (long long)rv_visit_max_tokens(v));
+                       (long long)visit_max_tokens(v));
     }
     if (strcmp(key, "seed") == 0) {
         if (rv_json_is_int(value))
@@ -201,7 +201,7 @@ static int set_attachments(json_object *request, json_object *given, rv_err **ca
     return rc;
 }
 
-int rv_request_change(const rv_visit *v, json_object *request, json_object *given, rv_err **cause)
+int agent_request_change(const rv_visit *v, json_object *request, json_object *given, rv_err **cause)
 {
     static const char *const texts[] = {"system", "instructions", "prompt"};
     int rc = 0;

@@ -23,12 +23,12 @@ static const rv_template *find_prompt(const rv_visit *v, const char *name)
     return own ? own->compiled : v->shared->catalog.prompt(v->shared->catalog.self, rv_str_of(name));
 }
 
-bool rv_prompt_is_known(const rv_visit *v, const char *name)
+bool agent_prompt_is_known(const rv_visit *v, const char *name)
 {
     return !name[0] || find_prompt(v, name);
 }
 
-int rv_prompt_render(const rv_visit *v, const struct rv_src *place, const char *name, rv_buf *out, rv_err **err)
+int agent_prompt_render(const rv_visit *v, const struct rv_src *place, const char *name, rv_buf *out, rv_err **err)
 {
     const rv_template *t = find_prompt(v, name);
 
@@ -43,7 +43,7 @@ int rv_prompt_render(const rv_visit *v, const struct rv_src *place, const char *
 static int make_system(rv_visit *v, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(RV_TEMPLATE_MAX_OUTPUT);
-    int rc = rv_prompt_render(v, &v->agent->places.system_key, v->agent->model.system_key, &text, err);
+    int rc = agent_prompt_render(v, &v->agent->places.system_key, v->agent->model.system_key, &text, err);
 
     if (rc == 0 && !(v->model.system = rv_str_dup(rv_buf_str(&text))))
         rc = RV_FAIL(err, RV_E_NOMEM, "render a prompt");
@@ -126,7 +126,7 @@ static int make_attachments(rv_visit *v, rv_err **err)
     return 0;
 }
 
-int rv_parts_make(rv_visit *v, rv_err **err)
+int agent_parts_make(rv_visit *v, rv_err **err)
 {
     int rc = 0;
 
@@ -139,13 +139,13 @@ int rv_parts_make(rv_visit *v, rv_err **err)
     return rc;
 }
 
-void rv_parts_write_system(const rv_visit *v, rv_jw *w)
+void agent_parts_write_system(const rv_visit *v, rv_jw *w)
 {
     if (v->model.system_len > 0)
         rv_jw_kv_str(w, "system", (rv_str){v->model.system, v->model.system_len});
 }
 
-void rv_parts_write(const rv_visit *v, rv_jw *w)
+void agent_parts_write(const rv_visit *v, rv_jw *w)
 {
     if (v->model.examples)
         rv_jw_kv_value(w, "examples", v->model.examples);
@@ -161,7 +161,7 @@ static json_object *attachments_of(const rv_visit *v)
     return request ? rv_json_get_arr(request, "attachments") : v->model.attachments;
 }
 
-int64_t rv_parts_worst_tokens(const rv_visit *v)
+int64_t agent_parts_worst_tokens(const rv_visit *v)
 {
     json_object *list = attachments_of(v);
     size_t n = list ? json_object_array_length(list) : 0;
@@ -178,16 +178,16 @@ int64_t rv_parts_worst_tokens(const rv_visit *v)
 
 /* --- while the stage waits for a person --- */
 
-int rv_parts_keep(const struct model_progress *t, json_object *kept, rv_err **err)
+int agent_parts_keep(const struct model_progress *t, json_object *kept, rv_err **err)
 {
     int rc = t->system ? rv_json_set_str(kept, "system", (rv_str){t->system, t->system_len}, err) : 0;
 
     if (rc == 0)
-        rc = rv_visit_keep_copy(kept, "examples", t->examples, err);
-    return rc == 0 ? rv_visit_keep_copy(kept, "attachments", t->attachments, err) : rc;
+        rc = visit_keep_copy(kept, "examples", t->examples, err);
+    return rc == 0 ? visit_keep_copy(kept, "attachments", t->attachments, err) : rc;
 }
 
-int rv_parts_take(struct model_progress *t, json_object *kept, rv_err **err)
+int agent_parts_take(struct model_progress *t, json_object *kept, rv_err **err)
 {
     json_object *system = NULL, *examples = rv_json_get_arr(kept, "examples"),
                 *attachments = rv_json_get_arr(kept, "attachments");

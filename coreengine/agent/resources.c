@@ -148,7 +148,7 @@ static int open_one(struct resource *r, const struct rv_agentdoc_tool *tool, con
     return rc == 0 ? describe(r, err) : rc;
 }
 
-void rv_resources_fini(rv_visit *v)
+void agent_resources_fini(rv_visit *v)
 {
     for (size_t i = 0; i < v->n_resources; i++) {
         rv_schema_free((rv_schema *)v->resources[i].info.input);
@@ -160,7 +160,7 @@ void rv_resources_fini(rv_visit *v)
     v->n_resources = 0;
 }
 
-int rv_resources_open(rv_visit *v, rv_err **err)
+int agent_resources_open(rv_visit *v, rv_err **err)
 {
     const struct rv_agentdoc *doc = v->agent->declared.doc;
     const struct rv_catalog *c = &v->shared->catalog;
@@ -191,14 +191,14 @@ static const struct resource *find(const rv_visit *v, rv_str name)
     return NULL;
 }
 
-const struct rv_tool_info *rv_resource_tool(const rv_visit *v, rv_str name)
+const struct rv_tool_info *agent_resource_tool(const rv_visit *v, rv_str name)
 {
     const struct resource *r = find(v, name);
 
     return r ? &r->info : NULL;
 }
 
-bool rv_resource_lacks(const rv_visit *v, rv_str name, rv_str *word)
+bool agent_resource_lacks(const rv_visit *v, rv_str name, rv_str *word)
 {
     const struct resource *r = find(v, name);
 
@@ -219,7 +219,7 @@ static void put_argument(json_object *arguments, rv_str word, rv_buf *out)
             rv_buf_add_str(out, rv_json_str(value));
 }
 
-bool rv_resource_request(const rv_visit *v, rv_str name, json_object *arguments, rv_buf *out)
+bool agent_resource_request(const rv_visit *v, rv_str name, json_object *arguments, rv_buf *out)
 {
     const struct resource *r = find(v, name);
     rv_buf uri = RV_BUF_INIT(MAX_URI);

@@ -42,35 +42,35 @@ static int write_arguments(const struct rows *r, json_object *call, rv_jw *w, rv
 
 static int call_row(struct rows *r, json_object *call, rv_err **err)
 {
-    rv_row_begin(r, RV_MESSAGE_TOOL_CALL, r->v->now_us);
-    rv_jw *w = rv_row_json(r, &r->calls);
+    agent_row_begin(r, RV_MESSAGE_TOOL_CALL, r->v->now_us);
+    rv_jw *w = agent_row_json(r, &r->calls);
     rv_jw_kv_str(w, "name", rv_call_text(call, "name"));
     rv_jw_kv_str(w, "id", rv_call_text(call, "id"));
     int rc = write_arguments(r, call, w, err);
     rv_jw_obj_end(w);
-    rv_row_end(r);
+    agent_row_end(r);
     return rc;
 }
 
-void rv_row_response(struct rows *r, rv_str name, rv_str id, rv_str content, bool is_error)
+void agent_row_response(struct rows *r, rv_str name, rv_str id, rv_str content, bool is_error)
 {
-    rv_row_begin(r, RV_MESSAGE_TOOL_RESPONSE, r->v->now_us);
-    rv_row_content(r, r->is_lean && content.len > LEAN_MAX ? RV_STR_LIT(LEAN_NOTE) : content);
-    rv_jw *w = rv_row_json(r, &r->calls);
+    agent_row_begin(r, RV_MESSAGE_TOOL_RESPONSE, r->v->now_us);
+    agent_row_content(r, r->is_lean && content.len > LEAN_MAX ? RV_STR_LIT(LEAN_NOTE) : content);
+    rv_jw *w = agent_row_json(r, &r->calls);
     rv_jw_kv_str(w, "name", name);
     rv_jw_kv_str(w, "id", id);
     rv_jw_obj_end(w);
     if (is_error) {
-        w = rv_row_json(r, &r->metadata);
+        w = agent_row_json(r, &r->metadata);
         rv_jw_kv_bool(w, "is_error", true);
         rv_jw_obj_end(w);
     }
-    rv_row_end(r);
+    agent_row_end(r);
 }
 
 static void response_row(struct rows *r, json_object *call, rv_str content, bool is_error)
 {
-    rv_row_response(r, rv_call_text(call, "name"), rv_call_text(call, "id"), content, is_error);
+    agent_row_response(r, rv_call_text(call, "name"), rv_call_text(call, "id"), content, is_error);
 }
 
 static json_object *tool_message(json_object *messages, size_t after, json_object *call)
@@ -115,7 +115,7 @@ static int refused_response(struct rows *r, json_object *call, rv_err **err)
 {
     rv_buf content = RV_BUF_INIT(RV_MESSAGES_RESULT_MAX);
 
-    rv_messages_write_error(r->v->error_type, r->v->error_text, &content);
+    agent_messages_write_error(r->v->error_type, r->v->error_text, &content);
     int rc = rv_buf_check(&content, "tool result", err);
     if (rc == 0)
         response_row(r, call, rv_buf_str(&content), true);
@@ -133,7 +133,7 @@ static int response_so_far(struct rows *r, json_object *call, size_t index, rv_e
         return r->status == RV_TURN_FAILED && r->v->error_text && !is_begun(r->v, index)
                    ? refused_response(r, call, err)
                    : 0;
-    rv_messages_write_result(entry, &content, &is_error);
+    agent_messages_write_result(entry, &content, &is_error);
     int rc = rv_buf_check(&content, "tool result", err);
     if (rc == 0)
         response_row(r, call, rv_buf_str(&content), is_error);
@@ -167,12 +167,12 @@ static int turn_rows(struct rows *r, size_t at, rv_err **err)
     int rc = 0;
 
     if (is_said(json_object_array_get_idx(messages, at))) {
-        rv_row_begin(r, RV_MESSAGE_USER, r->v->now_us);
-        rv_row_content(r, rv_call_text(json_object_array_get_idx(messages, at), "content"));
-        rv_row_end(r);
+        agent_row_begin(r, RV_MESSAGE_USER, r->v->now_us);
+        agent_row_content(r, rv_call_text(json_object_array_get_idx(messages, at), "content"));
+        agent_row_end(r);
         return 0;
     }
-    rv_row_before_calls(r, at);
+    agent_row_before_calls(r, at);
     for (size_t i = 0; i < n && rc == 0; i++) {
         json_object *call = json_object_array_get_idx(calls, i), *message = tool_message(messages, at + 1, call);
         bool is_error = false;
@@ -182,13 +182,13 @@ static int turn_rows(struct rows *r, size_t at, rv_err **err)
             is_error = rv_json_bool_or(message, "is_error", false);
             response_row(r, call, rv_call_text(message, "content"), is_error);
         } else if (rc == 0) {
-            rc = response_so_far(r, call, rv_step_of_call(r->v, call, i), err);
+            rc = response_so_far(r, call, agent_step_of_call(r->v, call, i), err);
         }
     }
     return rc;
 }
 
-int rv_rows_calls(struct rows *r, rv_err **err)
+int agent_rows_calls(struct rows *r, rv_err **err)
 {
     const struct model_progress *t = &r->v->model;
     size_t n = t->messages ? json_object_array_length(t->messages) : 0;

@@ -46,7 +46,7 @@ static void add_number(struct id_text *t, int64_t n)
 /* A branch's path may be longer than there is room for. */
 static void add_path(struct id_text *t, const rv_visit *v)
 {
-    uint64_t h = rv_visit_identity(v);
+    uint64_t h = visit_identity(v);
     char hex[17];
 
     for (int i = 0; i < 16; i++)
@@ -55,7 +55,7 @@ static void add_path(struct id_text *t, const rv_visit *v)
     add_part(t, (rv_str){hex, sizeof hex});
 }
 
-void rv_visit_uuid(const rv_visit *v, const char *what, int64_t n, char out[RV_UUID_MAX])
+void visit_uuid(const rv_visit *v, const char *what, int64_t n, char out[RV_UUID_MAX])
 {
     struct id_text key = {.len = 0};
 
@@ -99,12 +99,12 @@ static void set_ids(struct rows *r)
     r->trace[2 * sizeof trace] = r->span[2 * sizeof span] = '\0';
 }
 
-void rv_row_begin(struct rows *r, enum rv_message_type type, int64_t at_us)
+void agent_row_begin(struct rows *r, enum rv_message_type type, int64_t at_us)
 {
     const rv_visit *v = r->v;
     const struct rv_origin *o = v->shared->origin;
 
-    rv_visit_uuid(v, v->kept_rows ? "chain" : "row", r->n++, r->id);
+    visit_uuid(v, v->kept_rows ? "chain" : "row", r->n++, r->id);
     rv_buf_clear(&r->calls);
     rv_buf_clear(&r->metadata);
     r->row = (struct rv_message){
@@ -120,21 +120,21 @@ void rv_row_begin(struct rows *r, enum rv_message_type type, int64_t at_us)
     };
 }
 
-void rv_row_content(struct rows *r, rv_str text)
+void agent_row_content(struct rows *r, rv_str text)
 {
     r->row.has_content = true;
     r->row.content = text;
     r->row.token_count = rv_tokens_estimate(text);
 }
 
-rv_jw *rv_row_json(struct rows *r, rv_buf *text)
+rv_jw *agent_row_json(struct rows *r, rv_buf *text)
 {
     r->w = rv_jw_on(text);
     rv_jw_obj(&r->w);
     return &r->w;
 }
 
-void rv_row_end(struct rows *r)
+void agent_row_end(struct rows *r)
 {
     r->row.tool_calls = rv_buf_str(&r->calls);
     r->row.metadata = rv_buf_str(&r->metadata);
@@ -173,11 +173,11 @@ static void user_row(struct rows *r)
 
     if (v->shared->origin) /* its question stands in the arguments of the call */
         return;
-    rv_row_begin(r, RV_MESSAGE_USER, v->started_us);
-    rv_row_content(r, v->model.prompt ? (rv_str){v->model.prompt, v->model.prompt_len}
-                                      : (rv_str){f->raw_input, f->raw_input_len});
+    agent_row_begin(r, RV_MESSAGE_USER, v->started_us);
+    agent_row_content(r, v->model.prompt ? (rv_str){v->model.prompt, v->model.prompt_len}
+                                         : (rv_str){f->raw_input, f->raw_input_len});
     write_message_metadata(r);
-    rv_row_end(r);
+    agent_row_end(r);
 }
 
 static void write_usage(rv_jw *w, const char *key, const struct rv_usage *u)
@@ -195,7 +195,7 @@ static void write_metadata(struct rows *r)
 
     if (!asked && !v->error_text && !is_cut && !has_text)
         return;
-    rv_jw *w = rv_row_json(r, &r->metadata);
+    rv_jw *w = agent_row_json(r, &r->metadata);
     if (asked) {
         write_usage(w, "own_usage", &v->model.usage);
         write_usage(w, "delegated_usage", &v->model.child_usage);
@@ -253,7 +253,7 @@ static void answer_text(const struct rows *r, rv_buf *out)
             rv_json_write(rv_visit_answer(v), out);
         return;
     }
-    rv_rows_answer(v, out);
+    agent_rows_answer(v, out);
     if (v->model.visible.len == 0 && r->status == RV_TURN_COMPLETED && v->output) /* of a mock */
         add_response(v->output, out);
     if (out->len == 0 && v->model.visible.len == 0 && r->status == RV_TURN_COMPLETED)
@@ -263,7 +263,7 @@ static void answer_text(const struct rows *r, rv_buf *out)
 static void add_took(struct rows *r, rv_buf *model_name)
 {
     const rv_visit *v = r->v;
-    const struct rv_model_config *model = rv_visit_model(v);
+    const struct rv_model_config *model = visit_model(v);
     struct rv_usage all = v->model.usage;
 
     rv_usage_add(&all, &v->model.child_usage);
@@ -290,14 +290,14 @@ static int assistant_row(struct rows *r, rv_err **err)
     if (rc == 0)
         rc = rv_buf_check(&text, "the answer of a turn", err);
     if (rc == 0) {
-        rv_row_begin(r, RV_MESSAGE_ASSISTANT, r->v->now_us);
-        rv_row_content(r, rv_buf_str(&text));
+        agent_row_begin(r, RV_MESSAGE_ASSISTANT, r->v->now_us);
+        agent_row_content(r, rv_buf_str(&text));
         add_took(r, &model);
         write_metadata(r);
         if (model.rc == RV_E_NOMEM)
             rc = rv_buf_check(&model, "the name of a model", err);
         else
-            rv_row_end(r);
+            agent_row_end(r);
     }
     rv_buf_fini(&model);
     rv_buf_fini(&text);
@@ -306,7 +306,7 @@ static int assistant_row(struct rows *r, rv_err **err)
 
 /* --- handing them over --- */
 
-int rv_rows_keep_child(struct model_progress *t, rv_str call_id, struct rv_turn *rows, rv_err **err)
+int agent_rows_keep_child(struct model_progress *t, rv_str call_id, struct rv_turn *rows, rv_err **err)
 {
     struct child_rows **at = &t->child_rows;
 
@@ -425,13 +425,13 @@ static void rows_fini(struct rows *r)
 static int make_turn(struct rows *r, rv_err **err)
 {
     user_row(r);
-    int rc = rv_rows_calls(r, err);
+    int rc = agent_rows_calls(r, err);
     if (rc == 0)
         rc = assistant_row(r, err);
     return rc == 0 ? rv_turn_check(r->turn, err) : rc;
 }
 
-int rv_visit_keep_rows(rv_visit *v, enum rv_turn_status status, struct rv_effects *out, rv_err **err)
+int visit_keep_rows(rv_visit *v, enum rv_turn_status status, struct rv_effects *out, rv_err **err)
 {
     rv_err *cause = NULL;
     struct rows r;
@@ -461,7 +461,7 @@ int rv_visit_keep_rows(rv_visit *v, enum rv_turn_status status, struct rv_effect
     return rc;
 }
 
-int rv_visit_keep_chain(rv_visit *v, const char *call_id, struct rv_effects *out, rv_err **err)
+int visit_keep_chain(rv_visit *v, const char *call_id, struct rv_effects *out, rv_err **err)
 {
     rv_str name = rv_str_of(v->agent->tools.chained), id = rv_str_of(call_id);
     rv_buf content = RV_BUF_INIT(MAX_ROWS);
@@ -474,14 +474,14 @@ int rv_visit_keep_chain(rv_visit *v, const char *call_id, struct rv_effects *out
     if (rc == 0)
         rc = rv_buf_check(&content, "a chained result", err);
     if (rc == 0) {
-        rv_row_begin(&r, RV_MESSAGE_TOOL_CALL, v->now_us);
-        rv_jw *w = rv_row_json(&r, &r.calls);
+        agent_row_begin(&r, RV_MESSAGE_TOOL_CALL, v->now_us);
+        rv_jw *w = agent_row_json(&r, &r.calls);
         rv_jw_kv_str(w, "name", name);
         rv_jw_kv_str(w, "id", id);
         rv_jw_kv_value(w, "arguments", rv_visit_answer(v));
         rv_jw_obj_end(w);
-        rv_row_end(&r);
-        rv_row_response(&r, name, id, rv_buf_str(&content), false);
+        agent_row_end(&r);
+        agent_row_response(&r, name, id, rv_buf_str(&content), false);
         rc = hand_over(v, &r, out, err);
     }
     rv_buf_fini(&content);

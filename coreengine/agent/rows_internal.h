@@ -19,21 +19,22 @@ struct rows {
 };
 
 /* rows.c */
-void rv_row_begin(struct rows *r, enum rv_message_type type, int64_t at_us);
-void rv_row_content(struct rows *r, rv_str text);
-rv_jw *rv_row_json(struct rows *r, rv_buf *text); /* its `calls` or `metadata` begins: an object, the caller ends it */
-void rv_row_end(struct rows *r);
+void agent_row_begin(struct rows *r, enum rv_message_type type, int64_t at_us);
+void agent_row_content(struct rows *r, rv_str text);
+rv_jw *agent_row_json(struct rows *r,
+                      rv_buf *text); /* its `calls` or `metadata` begins: an object, the caller ends it */
+void agent_row_end(struct rows *r);
 
 /* visible.c */
 /** The row of the text before the calls of that message of the turn, if it has some that was shown. */
-void rv_row_before_calls(struct rows *r, size_t turn);
+void agent_row_before_calls(struct rows *r, size_t turn);
 /** Append the text that was shown to people but is not in such rows. */
-void rv_rows_answer(const rv_visit *v, rv_buf *out);
+void agent_rows_answer(const rv_visit *v, rv_buf *out);
 
 /* row_calls.c */
 /** Every call of the turn with its result, and what the agents that were asked did. */
-RV_MUST_CHECK int rv_rows_calls(struct rows *r, rv_err **err);
+RV_MUST_CHECK int agent_rows_calls(struct rows *r, rv_err **err);
 /** The row of a result. */
-void rv_row_response(struct rows *r, rv_str name, rv_str id, rv_str content, bool is_error);
+void agent_row_response(struct rows *r, rv_str name, rv_str id, rv_str content, bool is_error);
 
 #endif

@@ -13,7 +13,7 @@ static json_object *step_of(const rv_visit *v, size_t index)
     return json_object_array_get_idx(v->tools.steps, index);
 }
 
-json_object *rv_visit_plan(const rv_visit *v)
+json_object *visit_plan(const rv_visit *v)
 {
     json_object *plan = rv_envelope_output(v->env, rv_str_of(v->agent->tools.plan_from), NULL), *steps = NULL;
 
@@ -35,7 +35,7 @@ static rv_str numbered_step(size_t index, char *out, size_t size)
     return (rv_str){out + at, size - at};
 }
 
-rv_str rv_step_id(const rv_visit *v, size_t index, char *scratch, size_t size)
+rv_str agent_step_id(const rv_visit *v, size_t index, char *scratch, size_t size)
 {
     json_object *id = NULL;
     json_object *step = step_of(v, index);
@@ -46,7 +46,7 @@ rv_str rv_step_id(const rv_visit *v, size_t index, char *scratch, size_t size)
     return numbered_step(index, scratch, size);
 }
 
-size_t rv_step_of_call(const rv_visit *v, json_object *call, size_t index)
+size_t agent_step_of_call(const rv_visit *v, json_object *call, size_t index)
 {
     size_t n = v->tools.steps ? json_object_array_length(v->tools.steps) : 0;
     json_object *id = NULL;
@@ -54,12 +54,12 @@ size_t rv_step_of_call(const rv_visit *v, json_object *call, size_t index)
 
     json_object_object_get_ex(call, "id", &id);
     for (size_t i = 0; v->n_client_tools > 0 && i < n; i++)
-        if (rv_str_eq(rv_step_id(v, i, scratch, sizeof scratch), rv_json_str(id)))
+        if (rv_str_eq(agent_step_id(v, i, scratch, sizeof scratch), rv_json_str(id)))
             return i;
     return index;
 }
 
-rv_str rv_step_tool(const rv_visit *v, size_t index)
+rv_str agent_step_tool(const rv_visit *v, size_t index)
 {
     json_object *tool = NULL;
     json_object *step = step_of(v, index);
@@ -78,7 +78,7 @@ static json_object *changed_parameters(const rv_visit *v, size_t index)
     return index == t->at ? t->hooks.arguments : NULL;
 }
 
-json_object *rv_step_parameters(const rv_visit *v, size_t index)
+json_object *agent_step_parameters(const rv_visit *v, size_t index)
 {
     json_object *changed = changed_parameters(v, index);
 
@@ -87,12 +87,12 @@ json_object *rv_step_parameters(const rv_visit *v, size_t index)
     return rv_json_get_obj(step_of(v, index), "parameters");
 }
 
-bool rv_step_asks_agent(const rv_visit *v, size_t index)
+bool agent_step_asks_agent(const rv_visit *v, size_t index)
 {
-    return rv_str_is(rv_step_tool(v, index), RV_TOOL_ASK_AGENT);
+    return rv_str_is(agent_step_tool(v, index), RV_TOOL_ASK_AGENT);
 }
 
-bool rv_tools_have_keys(const rv_visit *v)
+bool agent_tools_have_keys(const rv_visit *v)
 {
     const struct rv_execution_config *x = &v->shared->pipeline->execution;
 
@@ -100,10 +100,10 @@ bool rv_tools_have_keys(const rv_visit *v)
 }
 
 /* The same for every attempt, another one for every step of every visit: the hash keeps apart what was cut off. */
-void rv_step_write_key(const rv_visit *v, size_t index, int64_t since_us, rv_buf *key)
+void agent_step_write_key(const rv_visit *v, size_t index, int64_t since_us, rv_buf *key)
 {
     const char *id = rv_envelope_fields(v->env)->envelope_id, *name = v->agent->name;
-    uint64_t h = rv_visit_identity(v);
+    uint64_t h = visit_identity(v);
     int64_t renewals = (v->now_us - since_us) / (v->shared->pipeline->execution.idempotency_ttl_ms * RV_US_PER_MS);
 
     rv_buf_printf(key, "%.*s/%.*s/%016llx/%lld/%zu", RV_STR_ARG(rv_utf8_cut(rv_str_of(id), 40)),
@@ -153,7 +153,7 @@ static void bad(struct step_judgement *j, const char *type, bool recoverable, co
 static int check_parameters(const rv_visit *v, size_t index, const struct rv_tool_info *info,
                             struct step_judgement *out, rv_err **err)
 {
-    json_object *params = rv_step_parameters(v, index), *empty = NULL;
+    json_object *params = agent_step_parameters(v, index), *empty = NULL;
     rv_err *cause = NULL;
 
     if (!info->input)
@@ -164,7 +164,7 @@ static int check_parameters(const rv_visit *v, size_t index, const struct rv_too
     json_object_put(empty);
     bool no_memory = rv_err_is(cause, RV_E_NOMEM);
     if (rc < 0 && !no_memory)
-        bad(out, rv_error_validation, true, "parameters of tool \"%.*s\": %s", RV_STR_ARG(rv_step_tool(v, index)),
+        bad(out, rv_error_validation, true, "parameters of tool \"%.*s\": %s", RV_STR_ARG(agent_step_tool(v, index)),
             rv_err_text(cause));
     rv_err_free(cause);
     return no_memory ? RV_FAIL(err, RV_E_NOMEM, "check tool parameters") : 0;
@@ -209,7 +209,7 @@ static void judge_name(const rv_visit *v, rv_str tool, const struct rv_tool_info
     }
 }
 
-bool rv_tool_is_refused(const rv_visit *v, rv_str tool, rv_buf *why)
+bool agent_tool_is_refused(const rv_visit *v, rv_str tool, rv_buf *why)
 {
     json_object *blocked = rv_visit_root(v->shared)->blocked;
     bool is_listed = false;
@@ -226,26 +226,26 @@ bool rv_tool_is_refused(const rv_visit *v, rv_str tool, rv_buf *why)
 /* The tool that is called. */
 static rv_str callee_of(const rv_visit *v, rv_str tool)
 {
-    return rv_resource_tool(v, tool) ? RV_STR_LIT(RV_TOOL_READ_RESOURCE) : tool;
+    return agent_resource_tool(v, tool) ? RV_STR_LIT(RV_TOOL_READ_RESOURCE) : tool;
 }
 
-int rv_step_judge(const rv_visit *v, size_t index, struct step_judgement *out, rv_err **err)
+int agent_step_judge(const rv_visit *v, size_t index, struct step_judgement *out, rv_err **err)
 {
     const char *fault = step_fault(v, index);
-    rv_str tool = rv_step_tool(v, index);
-    const struct rv_tool_info *info = fault ? NULL : rv_visit_tool(v, tool);
+    rv_str tool = agent_step_tool(v, index);
+    const struct rv_tool_info *info = fault ? NULL : visit_tool(v, tool);
 
     *out = (struct step_judgement){.verdict = STEP_RUNS, .text = RV_BUF_INIT(RV_JSON_MAX_BYTES)};
     if (fault)
         bad(out, v->model.acting ? rv_error_validation : rv_error_invalid_step, false, "step %zu %s be run: %s", index,
             rv_cannot(v), fault);
-    else if (!rv_client_tool(v, tool))
+    else if (!agent_client_tool(v, tool))
         judge_name(v, tool, info, out);
     int rc = out->verdict == STEP_RUNS ? check_parameters(v, index, info, out, err) : 0;
     rv_str word;
-    if (rc == 0 && out->verdict == STEP_RUNS && rv_resource_lacks(v, tool, &word))
+    if (rc == 0 && out->verdict == STEP_RUNS && agent_resource_lacks(v, tool, &word))
         bad(out, rv_error_validation, false, "Error: %.*s not available in context", RV_STR_ARG(word));
-    if (rc == 0 && out->verdict == STEP_RUNS && rv_tool_is_refused(v, callee_of(v, tool), &out->text)) {
+    if (rc == 0 && out->verdict == STEP_RUNS && agent_tool_is_refused(v, callee_of(v, tool), &out->text)) {
         out->verdict = STEP_IS_BLOCKED;
         out->error_type = rv_error_tool;
         out->recoverable = true;
@@ -257,13 +257,13 @@ int rv_step_judge(const rv_visit *v, size_t index, struct step_judgement *out, r
         return rc;
     }
     out->info = info;
-    if (out->verdict == STEP_RUNS && rv_client_tool(v, tool)) {
+    if (out->verdict == STEP_RUNS && agent_client_tool(v, tool)) {
         out->verdict = STEP_IS_CLIENTS;
         return 0;
     }
     bool is_gated = v->shared->pipeline->execution.require_confirmation_for_destructive && info &&
                     rv_risk_needs_confirmation(rv_tool_risk(info));
-    bool asks = out->verdict == STEP_RUNS && (v->planned ? rv_planned_confirms(v, info) : is_gated || info->confirm);
+    bool asks = out->verdict == STEP_RUNS && (v->planned ? planned_confirms(v, info) : is_gated || info->confirm);
     if (asks)
         out->verdict = STEP_ASKS;
     return 0;
@@ -280,22 +280,22 @@ static int64_t planned_timeout_ms(const rv_visit *v, const struct rv_tool_info *
     return left < ms ? (left > 0 ? left : 1) : ms;
 }
 
-int rv_step_call(rv_visit *v, size_t index, int64_t attempt, const struct rv_tool_info *info, int64_t *call_id,
-                 struct rv_effects *out, rv_err **err)
+int agent_step_call(rv_visit *v, size_t index, int64_t attempt, const struct rv_tool_info *info, int64_t *call_id,
+                    struct rv_effects *out, rv_err **err)
 {
     rv_buf request = RV_BUF_INIT(RV_JSON_MAX_BYTES), key = RV_BUF_INIT(RV_KEY_MAX);
-    json_object *params = rv_step_parameters(v, index);
+    json_object *params = agent_step_parameters(v, index);
     const struct rv_execution_config *x = &v->shared->pipeline->execution;
     char scratch[48];
 
     *call_id = 0;
-    bool reads = rv_resource_request(v, rv_step_tool(v, index), params, &request);
+    bool reads = agent_resource_request(v, agent_step_tool(v, index), params, &request);
     if (!reads && params)
         rv_json_write(params, &request);
     else if (!reads)
         rv_buf_puts(&request, "{}");
     const struct pending_call *f = v->tools.n_pending > 0 ? &v->tools.pending[index - v->tools.at] : NULL;
-    rv_step_write_key(v, index, f ? f->started_us : v->tools.called_us, &key);
+    agent_step_write_key(v, index, f ? f->started_us : v->tools.called_us, &key);
     int rc = rv_buf_check(&key, "idempotency key", err);
     if (rc < 0) {
         rv_buf_fini(&request);
@@ -304,19 +304,19 @@ int rv_step_call(rv_visit *v, size_t index, int64_t attempt, const struct rv_too
     }
     struct visit_call call = {
         .kind = RV_EFFECT_CALL_TOOL,
-        .copy_name = callee_of(v, rv_step_tool(v, index)),
+        .copy_name = callee_of(v, agent_step_tool(v, index)),
         .timeout_ms = v->planned             ? planned_timeout_ms(v, info)
                       : info->timeout_ms > 0 ? info->timeout_ms
                                              : x->tool_timeout_ms,
         .effect_class = rv_tool_effect(info),
-        .key = rv_tools_have_keys(v) ? rv_buf_cstr(&key) : NULL,
+        .key = agent_tools_have_keys(v) ? rv_buf_cstr(&key) : NULL,
         .attempt = attempt,
     };
     v->waiting_for = 0; /* others may be under way: this one may end the visit */
-    rc = rv_visit_call(v, &call, &request, out, err);
+    rc = agent_visit_call(v, &call, &request, out, err);
     bool asked = rc == 0 && v->waiting_for;
     if (asked && index == v->tools.at && !f)
-        rc = rv_input_write(v, &out->items[out->n - 1].about, &out->items[out->n - 1].about_len, err);
+        rc = agent_input_write(v, &out->items[out->n - 1].about, &out->items[out->n - 1].about_len, err);
     if (rc < 0) {
         rv_buf_fini(&key);
         return rc;
@@ -327,8 +327,8 @@ int rv_step_call(rv_visit *v, size_t index, int64_t attempt, const struct rv_too
         *call_id = v->waiting_for;
     if (asked)
         rv_visit_emit(v, out, RV_EMIT_TOOL_CALL_START, RV_M_INT("call_id", *call_id),
-                      RV_M_STR("tool", rv_step_tool(v, index)),
-                      RV_M_STR("step_id", rv_step_id(v, index, scratch, sizeof scratch)),
+                      RV_M_STR("tool", agent_step_tool(v, index)),
+                      RV_M_STR("step_id", agent_step_id(v, index, scratch, sizeof scratch)),
                       RV_M_INT("step_number", (int64_t)index + 1),
                       RV_M_INT("total_steps", (int64_t)json_object_array_length(v->tools.steps)),
                       RV_M_INT("attempt", attempt), RV_M_PREVIEW("params_preview", sent), RV_M_ARGUMENTS(v, params));
@@ -336,9 +336,9 @@ int rv_step_call(rv_visit *v, size_t index, int64_t attempt, const struct rv_too
     return rc;
 }
 
-bool rv_step_may_repeat(const rv_visit *v, size_t index, const struct rv_event *ev, int64_t *max_retries)
+bool agent_step_may_repeat(const rv_visit *v, size_t index, const struct rv_event *ev, int64_t *max_retries)
 {
-    const struct rv_tool_info *info = rv_visit_tool(v, rv_step_tool(v, index));
+    const struct rv_tool_info *info = visit_tool(v, agent_step_tool(v, index));
     bool may_help = ev->retryable || rv_error_is(ev->error_type, rv_error_timeout);
     int64_t cap = v->shared->pipeline->execution.max_tool_retries;
 
@@ -352,13 +352,13 @@ static int entry_of(rv_visit *v, size_t index, struct rv_step_result *r, json_ob
 {
     char scratch[48];
 
-    r->step_id = rv_step_id(v, index, scratch, sizeof scratch);
-    r->tool = rv_step_tool(v, index);
-    r->parameters = json_object_is_type(step_of(v, index), json_type_object) ? rv_step_parameters(v, index) : NULL;
+    r->step_id = agent_step_id(v, index, scratch, sizeof scratch);
+    r->tool = agent_step_tool(v, index);
+    r->parameters = json_object_is_type(step_of(v, index), json_type_object) ? agent_step_parameters(v, index) : NULL;
     return rv_tool_step_result(r, out, err);
 }
 
-int rv_step_error(rv_visit *v, size_t index, const struct step_failure *why, json_object **out, rv_err **err)
+int agent_step_error(rv_visit *v, size_t index, const struct step_failure *why, json_object **out, rv_err **err)
 {
     struct rv_step_result r = {.execution_ms = why->ms,
                                .error_type = why->type,
@@ -401,7 +401,7 @@ static int check_data(const struct rv_tool_info *info, json_object *standard, rv
 static int mark(const rv_visit *v, json_object **entry, bool has_output, json_object *value, const char *code,
                 rv_err **err)
 {
-    int rc = rv_planned_set_code(v, *entry, code, true, err);
+    int rc = planned_set_code(v, *entry, code, true, err);
 
     if (rc == 0 && has_output && !json_object_is_type(value, json_type_object))
         rc = rv_json_set_ref(*entry, PLANNED_OUTPUT, value, err);
@@ -419,7 +419,7 @@ static bool has_form_of_result(json_object *raw)
     static const char *const keys[] = {"content", "structuredContent", "isError", "_meta", "resultType"};
     json_object *content = json_object_is_type(raw, json_type_object) ? rv_json_get_arr(raw, "content") : NULL;
 
-    if (!content || !rv_hooks_know_keys(raw, keys, RV_COUNT(keys)))
+    if (!content || !agent_hooks_know_keys(raw, keys, RV_COUNT(keys)))
         return false;
     for (size_t i = 0; i < json_object_array_length(content); i++) {
         json_object *block = json_object_array_get_idx(content, i);
@@ -432,7 +432,7 @@ static bool has_form_of_result(json_object *raw)
 
 static int good_entry(rv_visit *v, size_t index, rv_str reply, int64_t ms, json_object **out, rv_err **err)
 {
-    const struct rv_tool_info *info = rv_visit_tool(v, rv_step_tool(v, index));
+    const struct rv_tool_info *info = visit_tool(v, agent_step_tool(v, index));
     const struct rv_json_opts opts = {.refuse_big_ints = rv_visit_refuses_big_ints(v), .what = "tool result"};
     json_object *raw = NULL, *standard = NULL, *value = NULL;
     const char *status = NULL, *type = rv_error_execution, *code = NULL;
@@ -441,7 +441,7 @@ static int good_entry(rv_visit *v, size_t index, rv_str reply, int64_t ms, json_
     int rc = rv_json_parse(reply, &opts, &raw, &cause);
     bool is_result = rc == 0 && v->planned && has_form_of_result(raw);
     if (rc == 0)
-        rc = is_result ? rv_planned_read_result(info, raw, &standard, &value, &code, &cause)
+        rc = is_result ? planned_read_result(info, raw, &standard, &value, &code, &cause)
                        : rv_tool_result_normalize(raw, &standard, &cause);
     bool success = rc == 0 && rv_json_get_text(standard, "status", &status) && strcmp(status, "success") == 0;
     if (success && !is_result)
@@ -462,12 +462,13 @@ static int good_entry(rv_visit *v, size_t index, rv_str reply, int64_t ms, json_
         rc = RV_FAIL(err, RV_E_NOMEM, "read a tool result");
     } else {
         /* not RV_E_NOMEM */
-        rc = rv_step_error(v, index, &(struct step_failure){type, rv_str_of(rv_err_text(cause)), false, ms}, out, err);
+        rc = agent_step_error(v, index, &(struct step_failure){type, rv_str_of(rv_err_text(cause)), false, ms}, out,
+                              err);
         rv_err_free(cause);
     }
     if (rc == 0 && v->planned)
         rc = mark(v, out, success && is_result, value, code, err);
-    if (rc == 0 && v->planned && (rc = rv_planned_find_artifact(v, index, raw, is_result, *out, err)) < 0) {
+    if (rc == 0 && v->planned && (rc = planned_find_artifact(v, index, raw, is_result, *out, err)) < 0) {
         json_object_put(*out);
         *out = NULL;
     }
@@ -477,15 +478,15 @@ static int good_entry(rv_visit *v, size_t index, rv_str reply, int64_t ms, json_
     return rc;
 }
 
-int rv_step_entry(rv_visit *v, size_t index, const struct rv_event *ev, int64_t ms, json_object **out, rv_err **err)
+int agent_step_entry(rv_visit *v, size_t index, const struct rv_event *ev, int64_t ms, json_object **out, rv_err **err)
 {
     if (!ev->failed)
         return good_entry(v, index, ev->reply, ms, out, err);
-    int rc = rv_step_error(v, index,
-                           &(struct step_failure){.type = ev->error_type ? ev->error_type : rv_error_execution,
-                                                  .message = ev->error,
-                                                  .recoverable = ev->retryable,
-                                                  .ms = ms},
-                           out, err);
+    int rc = agent_step_error(v, index,
+                              &(struct step_failure){.type = ev->error_type ? ev->error_type : rv_error_execution,
+                                                     .message = ev->error,
+                                                     .recoverable = ev->retryable,
+                                                     .ms = ms},
+                              out, err);
     return rc == 0 && v->planned ? mark(v, out, false, NULL, NULL, err) : rc;
 }

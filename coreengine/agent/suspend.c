@@ -102,7 +102,7 @@ static int take_rows(struct model_progress *t, const char *call_id, rv_str text,
     json_object_put(json);
     rv_buf_fini(&array);
     if (rc == 0)
-        return rv_rows_keep_child(t, rv_str_of(call_id), rows, err);
+        return agent_rows_keep_child(t, rv_str_of(call_id), rows, err);
     rv_turn_free(rows);
     return rc;
 }
@@ -144,9 +144,9 @@ static int keep_conversation(const rv_visit *v, json_object **out, rv_err **err)
     if (rc == 0)
         rc = rv_json_set_str(kept, "prompt", (rv_str){t->prompt, t->prompt_len}, err);
     if (rc == 0)
-        rc = rv_parts_keep(t, kept, err);
+        rc = agent_parts_keep(t, kept, err);
     if (rc == 0)
-        rc = rv_visit_keep_copy(kept, "turns", t->messages, err);
+        rc = visit_keep_copy(kept, "turns", t->messages, err);
     if (rc == 0)
         rc = keep_counts(t, kept, err);
     if (rc == 0)
@@ -204,7 +204,7 @@ static int take_conversation(rv_visit *v, json_object *kept, rv_err **err)
     t->prompt_len = text.len;
     if (!t->prompt)
         return RV_FAIL(err, RV_E_NOMEM, "go on with a conversation");
-    int rc = rv_parts_take(t, kept, err);
+    int rc = agent_parts_take(t, kept, err);
     if (rc == 0 && messages)
         rc = rv_json_dup(messages, &t->messages, err);
     if (rc == 0)
@@ -230,20 +230,20 @@ static int take_conversation(rv_visit *v, json_object *kept, rv_err **err)
 /* What is asked about a step: {tool, step_id, stage, parameters}. */
 static int describe_step(const rv_visit *v, json_object *data, rv_err **err)
 {
-    json_object *parameters = rv_step_parameters(v, v->tools.at);
+    json_object *parameters = agent_step_parameters(v, v->tools.at);
     char scratch[48];
-    int rc = RV_SET(data, err, RV_M_STR("tool", rv_step_tool(v, v->tools.at)),
-                    RV_M_STR("step_id", rv_step_id(v, v->tools.at, scratch, sizeof scratch)),
+    int rc = RV_SET(data, err, RV_M_STR("tool", agent_step_tool(v, v->tools.at)),
+                    RV_M_STR("step_id", agent_step_id(v, v->tools.at, scratch, sizeof scratch)),
                     RV_M_TEXT("stage", v->agent->name), RV_M_IF(parameters, RV_M_OF(VALUE, "parameters", parameters)));
 
     return rc == 0 && !parameters ? rv_json_set_take(data, "parameters", json_object_new_object(), err) : rc;
 }
 
-int rv_visit_pause(rv_visit *v, const struct visit_question *q, const char *work, struct rv_effects *out, rv_err **err)
+int visit_pause(rv_visit *v, const struct visit_question *q, const char *work, struct rv_effects *out, rv_err **err)
 {
     char interrupt[RV_ID_MAX];
     json_object *kept = json_object_new_object();
-    int rc = kept ? rv_visit_raise_for(v, q, interrupt, err) : RV_FAIL(err, RV_E_NOMEM, "keep the work of a stage");
+    int rc = kept ? visit_raise_for(v, q, interrupt, err) : RV_FAIL(err, RV_E_NOMEM, "keep the work of a stage");
 
     if (rc == 0)
         rc = RV_SET(kept, err, RV_M_TEXT("kind", work), RV_M_TEXT("interrupt_id", interrupt),
@@ -257,25 +257,25 @@ int rv_visit_pause(rv_visit *v, const struct visit_question *q, const char *work
     if (rc == 0 && v->tools.hooks.arguments)
         rc = rv_json_set_ref(kept, "arguments", v->tools.hooks.arguments, err);
     if (rc == 0)
-        rc = rv_visit_keep_copy(kept, "input", v->tools.input, err);
+        rc = visit_keep_copy(kept, "input", v->tools.input, err);
     json_object *kept_model = NULL;
     if (rc == 0 && v->model.acting)
         rc = keep_conversation(v, &kept_model, err);
     if (rc == 0 && kept_model)
         rc = rv_json_set_take(kept, "talk", kept_model, err);
     if (rc == 0 && v->planned)
-        rc = rv_planned_keep(v, kept, err);
+        rc = agent_planned_keep(v, kept, err);
     if (rc == 0)
         rc = rv_envelope_set_suspended(v->env, rv_str_of(v->agent->name), kept, err);
     if (rc == 0) {
         v->result.outcome = RV_OUTCOME_SKIP; /* nothing more was done in this visit */
-        rc = rv_visit_stay(v, out, err);
+        rc = visit_stay(v, out, err);
     }
     json_object_put(kept);
     return rc;
 }
 
-int rv_visit_suspend(rv_visit *v, const struct rv_tool_info *info, struct rv_effects *out, rv_err **err)
+int visit_suspend(rv_visit *v, const struct rv_tool_info *info, struct rv_effects *out, rv_err **err)
 {
     rv_buf message = RV_BUF_INIT(RV_QUESTION_MAX_BYTES);
     json_object *data = json_object_new_object(), *parameters = NULL;
@@ -284,16 +284,16 @@ int rv_visit_suspend(rv_visit *v, const struct rv_tool_info *info, struct rv_eff
     if (rc == 0)
         json_object_object_get_ex(data, "parameters", &parameters);
     if (rc == 0 && info->confirm)
-        rc = rv_question_of_tool(info, parameters, &message, data, err);
+        rc = agent_question_of_tool(info, parameters, &message, data, err);
     if (rc == 0 && message.len == 0)
         rv_buf_printf(&message, "tool \"%.*s\" %s%s: may it run with these parameters?",
-                      RV_STR_ARG(rv_utf8_cut(rv_step_tool(v, v->tools.at), 200)),
+                      RV_STR_ARG(rv_utf8_cut(agent_step_tool(v, v->tools.at), 200)),
                       rv_risk_needs_confirmation(rv_tool_risk(info)) ? "is " : "requires approval",
                       rv_risk_needs_confirmation(rv_tool_risk(info)) ? rv_risk_text(rv_tool_risk(info)) : "");
     if (rc == 0)
         rc = rv_buf_check(&message, "confirmation message", err);
     if (rc == 0)
-        rc = rv_visit_pause(
+        rc = visit_pause(
             v,
             &(struct visit_question){
                 .kind = RV_INTERRUPT_CONFIRMATION, .text = rv_buf_str(&message), .data = data, .ttl_us = -1},
@@ -303,7 +303,7 @@ int rv_visit_suspend(rv_visit *v, const struct rv_tool_info *info, struct rv_eff
     return rc;
 }
 
-int rv_visit_ask_outcome(rv_visit *v, struct rv_effects *out, rv_err **err)
+int visit_ask_outcome(rv_visit *v, struct rv_effects *out, rv_err **err)
 {
     rv_buf message = RV_BUF_INIT(4096), key = RV_BUF_INIT(RV_KEY_MAX);
     json_object *data = json_object_new_object();
@@ -311,19 +311,19 @@ int rv_visit_ask_outcome(rv_visit *v, struct rv_effects *out, rv_err **err)
     int rc = data ? describe_step(v, data, err) : RV_FAIL(err, RV_E_NOMEM, "ask for the outcome of a call");
 
     rv_time_format(v->tools.called_us, started);
-    rv_step_write_key(v, v->tools.at, v->now_us, &key); /* such a call was not tried twice */
+    agent_step_write_key(v, v->tools.at, v->now_us, &key); /* such a call was not tried twice */
     if (rc == 0)
         rc = rv_buf_check(&key, "idempotency key", err);
     if (rc == 0)
         rc = RV_SET(data, err, RV_M_TEXT("reason", RV_OUTCOME_UNKNOWN),
-                    RV_M_IF(rv_tools_have_keys(v), RV_M_TEXT("idempotency_key", rv_buf_cstr(&key))),
+                    RV_M_IF(agent_tools_have_keys(v), RV_M_TEXT("idempotency_key", rv_buf_cstr(&key))),
                     RV_M_TEXT("started_at", started));
     rv_buf_printf(&message, "tool \"%.*s\" was called at %s and nobody knows whether it ran: did it happen?",
-                  RV_STR_ARG(rv_utf8_cut(rv_step_tool(v, v->tools.at), 200)), started);
+                  RV_STR_ARG(rv_utf8_cut(agent_step_tool(v, v->tools.at), 200)), started);
     if (rc == 0)
         rc = rv_buf_check(&message, "review message", err);
     if (rc == 0)
-        rc = rv_visit_pause(
+        rc = visit_pause(
             v, &(struct visit_question){.kind = RV_INTERRUPT_AGENT_REVIEW, .text = rv_buf_str(&message), .data = data},
             OUTCOME, out, err);
     json_object_put(data);
@@ -431,10 +431,10 @@ static int take_input(rv_visit *v, json_object *kept, rv_err **err)
 {
     take_call_times(v, kept);
     v->tools.approved = true;
-    return rv_input_answered(v, answer_to(v, kept), err);
+    return agent_input_answered(v, answer_to(v, kept), err);
 }
 
-json_object *rv_visit_kept(const struct rv_visit_shared *shared, int stage, const rv_envelope *env, const char *kind)
+json_object *visit_kept(const struct rv_visit_shared *shared, int stage, const rv_envelope *env, const char *kind)
 {
     json_object *kept = rv_envelope_suspended(env, rv_str_of(shared->pipeline->agents[stage].name));
     const char *is = NULL;
@@ -445,7 +445,7 @@ json_object *rv_visit_kept(const struct rv_visit_shared *shared, int stage, cons
                : NULL;
 }
 
-int rv_visit_resume_work(rv_visit *v, rv_err **err)
+int visit_resume_work(rv_visit *v, rv_err **err)
 {
     rv_str name = rv_str_of(v->agent->name);
     json_object *kept = rv_envelope_suspended(v->env, name);
@@ -456,7 +456,7 @@ int rv_visit_resume_work(rv_visit *v, rv_err **err)
         return 0;
     if (strcmp(kind, RV_KEPT_PIPELINE) == 0) {
         if (v->agent->inner.pipeline && answer_to(v, kept))
-            rv_visit_resume_inner(v, kept);
+            visit_resume_inner(v, kept);
     } else if (strcmp(kind, POLICY) == 0) {
         int rc = approved(v, kept) ? approve_policy(v, kept, err) : 0;
         if (rc < 0)
@@ -467,9 +467,9 @@ int rv_visit_resume_work(rv_visit *v, rv_err **err)
         json_object *steps = rv_json_get_arr(kept, "steps"), *results = rv_json_get_arr(kept, "results");
         /* A plan that was replaced meanwhile starts from its first step; the approval was for the old plan. */
         json_object *kept_model = v->agent->has_llm ? rv_json_get_obj(kept, "talk") : NULL;
-        bool same_plan = kept_model || (!v->agent->has_llm && rv_json_equal(steps, rv_visit_plan(v)));
+        bool same_plan = kept_model || (!v->agent->has_llm && rv_json_equal(steps, visit_plan(v)));
         bool whole = steps && results && same_plan && is_whole(steps, results, kept_model, (size_t)at);
-        int took = whole && v->planned ? rv_planned_resume(v, kept, &whole, err) : 0;
+        int took = whole && v->planned ? planned_resume(v, kept, &whole, err) : 0;
         if (took < 0)
             return took;
         if (whole) { /* a copy: the kept results must not change if this visit fails */
@@ -478,7 +478,7 @@ int rv_visit_resume_work(rv_visit *v, rv_err **err)
                 rc = take_conversation(v, kept_model, err);
             if (rc == 0 && kept_model && v->shared->rules >= RV_RULES_2) { /* errors name the tools that there are */
                 json_object *offered = NULL;
-                rc = rv_tools_offered(v, &offered, err);
+                rc = agent_tools_offered(v, &offered, err);
             }
             if (rc < 0)
                 return rc;
@@ -493,7 +493,7 @@ int rv_visit_resume_work(rv_visit *v, rv_err **err)
             else if (strcmp(kind, RV_TOOL_INPUT) == 0)
                 rc = take_input(v, kept, err);
             else if (strcmp(kind, RV_CLIENT_TOOLS) == 0)
-                rc = answer_to(v, kept) ? rv_client_calls_answered(v, answer_to(v, kept), err) : 0;
+                rc = answer_to(v, kept) ? agent_client_calls_answered(v, answer_to(v, kept), err) : 0;
             else
                 take_approval(v, kept);
             v->tools.all_succeeded = true;
@@ -518,7 +518,7 @@ static json_object *kept_call(const struct rv_visit_shared *shared, const rv_env
     if (!json_object_is_type(data, json_type_object) || !rv_json_get_text(data, "stage", &name))
         return NULL;
     int stage = rv_pipeline_find_stage(shared->pipeline, rv_str_of(name));
-    json_object *kept = stage >= 0 ? rv_visit_kept(shared, stage, env, GATE) : NULL;
+    json_object *kept = stage >= 0 ? visit_kept(shared, stage, env, GATE) : NULL;
     if (!kept)
         return NULL;
     *agent = &shared->pipeline->agents[stage];
@@ -567,7 +567,7 @@ int rv_visit_check_answer(const struct rv_visit_shared *shared, const rv_envelop
     return rc < 0 || !response->arguments ? rc : check_arguments(shared, env, response, err);
 }
 
-int rv_visit_keep_copy(json_object *kept, const char *key, json_object *value, rv_err **err)
+int visit_keep_copy(json_object *kept, const char *key, json_object *value, rv_err **err)
 {
     json_object *copy = NULL;
     int rc = value ? rv_json_dup(value, &copy, err) : 0;

@@ -3,7 +3,7 @@
 #include "coreengine/agent/tools_internal.h"
 #include "envelope/error_types.h"
 
-void rv_tool_hooks_fini(struct tool_hooks *h)
+void agent_tool_hooks_fini(struct tool_hooks *h)
 {
     json_object_put(h->arguments);
     json_object_put(h->entry);
@@ -14,12 +14,12 @@ void rv_tool_hooks_fini(struct tool_hooks *h)
 
 static int show_call(rv_visit *v, size_t index, json_object *shown, rv_err **err)
 {
-    json_object *arguments = rv_step_parameters(v, index);
+    json_object *arguments = agent_step_parameters(v, index);
     char scratch[48];
-    int rc = rv_json_set_str(shown, "tool", rv_step_tool(v, index), err);
+    int rc = rv_json_set_str(shown, "tool", agent_step_tool(v, index), err);
 
     if (rc == 0)
-        rc = rv_json_set_str(shown, "step_id", rv_step_id(v, index, scratch, sizeof scratch), err);
+        rc = rv_json_set_str(shown, "step_id", agent_step_id(v, index, scratch, sizeof scratch), err);
     if (rc < 0)
         return rc;
     return arguments ? rv_json_set_ref(shown, "arguments", arguments, err)
@@ -47,7 +47,7 @@ static int ask(rv_visit *v, size_t index, struct tool_hooks *h, struct rv_effect
     if (rc == 0 && !is_before)
         rc = show_entry(h->entry, shown, err);
     if (rc == 0)
-        rc = rv_hooks_ask(v, is_before ? BEFORE_TOOL : AFTER_TOOL, h->at, shown, out, err);
+        rc = agent_hooks_ask(v, is_before ? BEFORE_TOOL : AFTER_TOOL, h->at, shown, out, err);
     json_object_put(shown);
     return rc;
 }
@@ -57,21 +57,21 @@ static int ask_next(rv_visit *v, size_t index, struct tool_hooks *h, struct rv_e
 {
     bool is_before = h->side == HOOKS_BEFORE;
 
-    if (h->at < rv_hooks_of(v, is_before ? BEFORE_TOOL : AFTER_TOOL)->n)
+    if (h->at < agent_hooks_of(v, is_before ? BEFORE_TOOL : AFTER_TOOL)->n)
         return ask(v, index, h, out, err);
     h->side = is_before ? HOOKS_PASSED : HOOKS_DONE;
     return 0;
 }
 
-int rv_step_hooks_before(rv_visit *v, size_t index, struct tool_hooks *h, struct rv_effects *out, rv_err **err)
+int agent_step_hooks_before(rv_visit *v, size_t index, struct tool_hooks *h, struct rv_effects *out, rv_err **err)
 {
     h->side = HOOKS_BEFORE;
     h->at = 0;
     return ask_next(v, index, h, out, err);
 }
 
-int rv_step_hooks_after(rv_visit *v, size_t index, struct tool_hooks *h, json_object *entry, int64_t call_id,
-                        struct rv_effects *out, rv_err **err)
+int agent_step_hooks_after(rv_visit *v, size_t index, struct tool_hooks *h, json_object *entry, int64_t call_id,
+                           struct rv_effects *out, rv_err **err)
 {
     json_object_put(h->entry);
     h->entry = entry;
@@ -86,15 +86,15 @@ int rv_step_hooks_after(rv_visit *v, size_t index, struct tool_hooks *h, json_ob
 /* Other arguments: they have to fit the tool, as those of a model have to. */
 static int replace_arguments(rv_visit *v, size_t index, struct tool_hooks *h, json_object *arguments, rv_err **err)
 {
-    rv_str tool = rv_step_tool(v, index);
-    const struct rv_tool_info *info = rv_visit_tool(v, tool);
+    rv_str tool = agent_step_tool(v, index);
+    const struct rv_tool_info *info = visit_tool(v, tool);
     rv_err *cause = NULL;
     int rc = info && info->input ? rv_schema_check(info->input, arguments, &cause) : 0;
 
     if (rc < 0) {
         rc = RV_WRAP(&cause, rc, "its arguments do not fit tool \"%.*s\"", RV_STR_ARG(rv_utf8_cut(tool, 200)));
         RV_IGNORE(rc, "the chain carries it");
-        return rv_hooks_fail(v, BEFORE_TOOL, h->at, cause, err);
+        return agent_hooks_fail(v, BEFORE_TOOL, h->at, cause, err);
     }
     if (v->tools.approved && rv_json_equal(arguments, h->arguments))
         return 0;
@@ -115,7 +115,7 @@ static int entry_of_result(rv_visit *v, size_t index, json_object *result, int64
     int rc = rv_buf_check(&text, "the result of a hook", err);
     const struct rv_event told = {.kind = RV_EVENT_TOOL_DONE, .reply = rv_buf_str(&text)};
     if (rc == 0)
-        rc = rv_step_entry(v, index, &told, ms, entry, err);
+        rc = agent_step_entry(v, index, &told, ms, entry, err);
     rv_buf_fini(&text);
     return rc;
 }
@@ -136,23 +136,23 @@ static int replace_result(rv_visit *v, size_t index, struct tool_hooks *h, json_
 /* The call is not made, or its result is not used: the model learns why, as of a tool that it may not call. */
 static int block(rv_visit *v, size_t index, struct tool_hooks *h, enum hook_place place, rv_str reason, rv_err **err)
 {
-    const char *hook = rv_hooks_of(v, place)->items[h->at];
+    const char *hook = agent_hooks_of(v, place)->items[h->at];
     rv_buf text = RV_BUF_INIT(8192);
     json_object *entry = NULL;
     int64_t ms = 0;
 
     rv_buf_printf(&text, "hook \"%.200s\" blocked %s \"%.*s\": %.*s", hook,
                   place == BEFORE_TOOL ? "tool" : "the result of tool",
-                  RV_STR_ARG(rv_utf8_cut(rv_step_tool(v, index), 200)), RV_STR_ARG(reason));
+                  RV_STR_ARG(rv_utf8_cut(agent_step_tool(v, index), 200)), RV_STR_ARG(reason));
     if (h->entry)
         ms = rv_json_int_or(h->entry, "execution_time_ms", 0);
     int rc = rv_buf_check(&text, "why a call is blocked", err);
     if (rc == 0)
-        rc = rv_step_error(
+        rc = agent_step_error(
             v, index, &(struct step_failure){.type = rv_error_access_denied, .message = rv_buf_str(&text), .ms = ms},
             &entry, err);
     if (rc == 0)
-        rc = rv_planned_code(v, entry, "access_denied", err);
+        rc = planned_code(v, entry, "access_denied", err);
     rv_buf_fini(&text);
     if (rc < 0) {
         json_object_put(entry);
@@ -165,15 +165,15 @@ static int block(rv_visit *v, size_t index, struct tool_hooks *h, enum hook_plac
     return 0;
 }
 
-int rv_step_hooks_on(rv_visit *v, size_t index, struct tool_hooks *h, const struct rv_event *ev, struct rv_effects *out,
-                     rv_err **err)
+int agent_step_hooks_on(rv_visit *v, size_t index, struct tool_hooks *h, const struct rv_event *ev,
+                        struct rv_effects *out, rv_err **err)
 {
     enum hook_place place = h->side == HOOKS_BEFORE ? BEFORE_TOOL : AFTER_TOOL;
     struct hook_answer answer;
     json_object *entry = NULL;
     int rc = 0;
 
-    if (!rv_hooks_read(v, place, h->at, ev, &answer, &rc, err))
+    if (!agent_hooks_read(v, place, h->at, ev, &answer, &rc, err))
         return rc;
     switch (answer.action) {
     case HOOK_CONTINUES:
@@ -190,7 +190,7 @@ int rv_step_hooks_on(rv_visit *v, size_t index, struct tool_hooks *h, const stru
         break;
     }
     if (rc == 0 && entry) /* hooks after the call see it, too */
-        rc = rv_step_hooks_after(v, index, h, entry, 0, out, err);
+        rc = agent_step_hooks_after(v, index, h, entry, 0, out, err);
     else if (rc == 0 && answer.action != HOOK_BLOCKS && v->phase != PHASE_FAILED) {
         h->at++;
         rc = ask_next(v, index, h, out, err);

@@ -16,7 +16,7 @@ static int bad_marker(rv_visit *v, size_t index, const char *what, struct rv_eff
     rv_buf text = RV_BUF_INIT(1024);
 
     rv_buf_printf(&text, "tool \"%.*s\" gave an action that is none: %s",
-                  RV_STR_ARG(rv_utf8_cut(rv_step_tool(v, index), 200)), what);
+                  RV_STR_ARG(rv_utf8_cut(agent_step_tool(v, index), 200)), what);
     int rc = rv_buf_check(&text, "a warning", err);
     if (rc == 0)
         rv_visit_emit(v, out, RV_EMIT_WARNING, RV_M_STR("message", rv_buf_str(&text)));
@@ -82,8 +82,8 @@ static void tell(rv_visit *v, size_t index, const char *type, json_object *paylo
     char scratch[48];
 
     rv_visit_emit(v, out, RV_EMIT_ACTION, RV_M_TEXT("action_type", type), RV_M_OF(OBJECT, "payload", payload),
-                  RV_M_STR("tool", rv_step_tool(v, index)),
-                  RV_M_STR("tool_call_id", rv_step_id(v, index, scratch, sizeof scratch)));
+                  RV_M_STR("tool", agent_step_tool(v, index)),
+                  RV_M_STR("tool_call_id", agent_step_id(v, index, scratch, sizeof scratch)));
 }
 
 /* Only the stage's own agent may name the session. */
@@ -157,31 +157,32 @@ static void tell_result(rv_visit *v, size_t index, json_object *entry, int64_t c
     bool has_text = error && rv_json_get_text(error, "message", &text);
     json_object_object_get_ex(entry, "data", &data);
     if (!v->event_code || rv_failure_of(rv_str_of(v->event_code), &code, NULL) < 0)
-        code = rv_failure_of_tool(type);
+        code = agent_failure_of_tool(type);
     v->event_code = NULL; /* the next step is another call */
-    const char *code_text = has_type ? rv_visit_code_text(v, code) : NULL;
-    bool by_client = v->tools.client && rv_client_tool(v, rv_step_tool(v, index));
+    const char *code_text = has_type ? visit_code_text(v, code) : NULL;
+    bool by_client = v->tools.client && agent_client_tool(v, agent_step_tool(v, index));
     rv_visit_emit(v, out, RV_EMIT_TOOL_RESULT, RV_M_IF(call_id, RV_M_INT("call_id", call_id)),
-                  RV_M_STR("tool", rv_step_tool(v, index)),
-                  RV_M_STR("step_id", rv_step_id(v, index, scratch, sizeof scratch)), RV_M_TEXT("status", status),
+                  RV_M_STR("tool", agent_step_tool(v, index)),
+                  RV_M_STR("step_id", agent_step_id(v, index, scratch, sizeof scratch)), RV_M_TEXT("status", status),
                   RV_M_INT("execution_time_ms", ms), RV_M_IF(by_client, RV_M_BOOL("client", true)),
                   RV_M_IF(has_type, RV_M_TEXT("error_type", type)), RV_M_IF(code_text, RV_M_TEXT("code", code_text)),
                   RV_M_IF(has_text, RV_M_PREVIEW("error", rv_str_of(text))),
-                  RV_M_ARGUMENTS(v, rv_step_parameters(v, index)), RV_M_RESULT(v, data, call_id));
+                  RV_M_ARGUMENTS(v, agent_step_parameters(v, index)), RV_M_RESULT(v, data, call_id));
 }
 
-int rv_step_ended(rv_visit *v, size_t index, json_object *entry, int64_t call_id, struct rv_effects *out, rv_err **err)
+int agent_step_ended(rv_visit *v, size_t index, json_object *entry, int64_t call_id, struct rv_effects *out,
+                     rv_err **err)
 {
     int rc = act_on(v, index, entry, out, err);
 
     if (v->planned)
-        rv_planned_ended(v, index, entry);
+        planned_ended(v, index, entry);
     if (rc == 0)
         tell_result(v, index, entry, call_id, out);
-    return rc == 0 && v->planned ? rv_planned_tell_artifact(v, index, entry, call_id, out, err) : rc;
+    return rc == 0 && v->planned ? planned_tell_artifact(v, index, entry, call_id, out, err) : rc;
 }
 
-void rv_visit_tools_fini(struct tool_progress *t)
+void visit_tools_fini(struct tool_progress *t)
 {
     json_object_put(t->steps);
     json_object_put(t->results);
@@ -192,23 +193,23 @@ void rv_visit_tools_fini(struct tool_progress *t)
     json_object_put(t->client_text);
     for (size_t i = 0; i < t->n_pending; i++) {
         json_object_put(t->pending[i].entry);
-        rv_child_free(t->pending[i].child);
-        rv_tool_hooks_fini(&t->pending[i].hooks);
+        agent_child_free(t->pending[i].child);
+        agent_tool_hooks_fini(&t->pending[i].hooks);
     }
     free(t->pending);
-    rv_tool_hooks_fini(&t->hooks);
+    agent_tool_hooks_fini(&t->hooks);
 }
 
 static void clear(struct tool_progress *t)
 {
-    rv_visit_tools_fini(t);
+    visit_tools_fini(t);
     *t = (struct tool_progress){0};
 }
 
 /* Find the plan's steps; a plan that is absent has none. */
 static int begin_plan(rv_visit *v, rv_err **err)
 {
-    json_object *steps = rv_visit_plan(v);
+    json_object *steps = visit_plan(v);
     int64_t limit = v->shared->pipeline->execution.max_plan_steps;
 
     v->tools.all_succeeded = true;
@@ -234,10 +235,10 @@ static int step_ended(rv_visit *v, json_object *entry, struct rv_effects *out, r
 
     if (rc < 0)
         return rc;
-    rc = rv_step_ended(v, v->tools.at, entry, v->last_call, out, err);
+    rc = agent_step_ended(v, v->tools.at, entry, v->last_call, out, err);
     if (rc < 0)
         return rc;
-    rv_tool_hooks_fini(&v->tools.hooks);
+    agent_tool_hooks_fini(&v->tools.hooks);
     json_object_put(v->tools.input);
     v->tools.input = NULL;
     v->tools.at++;
@@ -249,7 +250,7 @@ static int step_ended(rv_visit *v, json_object *entry, struct rv_effects *out, r
     return 0;
 }
 
-int rv_tools_count_bad(rv_visit *v, const char *why, rv_err **err)
+int agent_tools_count_bad(rv_visit *v, const char *why, rv_err **err)
 {
     bool untold =
         v->model.bad_before == 0 && v->agent->limits.max_bad_calls > 0; /* of the first ones it learns in any case */
@@ -267,20 +268,20 @@ int rv_tools_count_bad(rv_visit *v, const char *why, rv_err **err)
 static int bad_step(rv_visit *v, const struct step_judgement *j, struct rv_effects *out, rv_err **err)
 {
     json_object *entry = NULL;
-    int rc = rv_step_error(
+    int rc = agent_step_error(
         v, v->tools.at,
         &(struct step_failure){.type = j->error_type, .message = rv_buf_str(&j->text), .recoverable = j->recoverable},
         &entry, err);
 
     if (rc == 0 && v->planned)
-        rc = rv_planned_set_code(v, entry, NULL, false, err);
+        rc = planned_set_code(v, entry, NULL, false, err);
     if (rc == 0)
         rc = step_ended(v, entry, out, err);
     else
         json_object_put(entry);
     if (rc < 0 || j->verdict == STEP_IS_BLOCKED) /* that is not the model's fault */
         return rc;
-    return rv_tools_count_bad(v, rv_buf_cstr(&j->text), err);
+    return agent_tools_count_bad(v, rv_buf_cstr(&j->text), err);
 }
 
 static int run_step(rv_visit *v, const struct rv_tool_info *info, struct rv_effects *out, rv_err **err)
@@ -289,15 +290,15 @@ static int run_step(rv_visit *v, const struct rv_tool_info *info, struct rv_effe
 
     if (v->attempt == 1)
         v->tools.call_started_us = v->tools.called_us = v->now_us;
-    return rv_step_call(v, v->tools.at, v->attempt, info, &call_id, out, err);
+    return agent_step_call(v, v->tools.at, v->attempt, info, &call_id, out, err);
 }
 
 /* A call that a person would have to confirm, where there is no one to ask. */
 static int deny(rv_visit *v, struct rv_effects *out, rv_err **err)
 {
     json_object *entry = NULL;
-    int rc = rv_planned_deny(v, v->tools.at, "the call needs a confirmation, and the stage has no one who gives it",
-                             &entry, err);
+    int rc = planned_deny(v, v->tools.at, "the call needs a confirmation, and the stage has no one who gives it",
+                          &entry, err);
 
     return rc < 0 ? rc : step_ended(v, entry, out, err);
 }
@@ -307,7 +308,7 @@ static int prepare(rv_visit *v, bool *is_over, struct rv_effects *out, rv_err **
 {
     json_object *entry = NULL;
     bool waits = false;
-    int rc = rv_planned_skip(v, v->tools.at, &waits, &entry, err);
+    int rc = planned_skip(v, v->tools.at, &waits, &entry, err);
 
     *is_over = rc == 0 && entry;
     if (*is_over) {
@@ -315,7 +316,7 @@ static int prepare(rv_visit *v, bool *is_over, struct rv_effects *out, rv_err **
         return rv_json_push_take(v->tools.results, entry, err);
     }
     if (rc == 0)
-        rc = rv_planned_prepare(v, v->tools.at, &entry, err);
+        rc = planned_prepare(v, v->tools.at, &entry, err);
     *is_over = rc == 0 && entry;
     return *is_over ? step_ended(v, entry, out, err) : rc;
 }
@@ -327,30 +328,30 @@ static int try_step(rv_visit *v, struct rv_effects *out, rv_err **err)
     bool is_over = false;
 
     bool may_overlap = v->attempt == 1 && v->tools.hooks.side == HOOKS_NOT_ASKED && !v->tools.approved &&
-                       (v->model.acting || rv_step_asks_agent(v, at));
-    size_t overlap = v->planned && may_overlap ? rv_planned_overlap(v) : 0;
+                       (v->model.acting || agent_step_asks_agent(v, at));
+    size_t overlap = v->planned && may_overlap ? planned_overlap(v) : 0;
     if (overlap > 1)
-        return rv_pending_begin_planned(v, overlap, out, err);
+        return agent_pending_begin_planned(v, overlap, out, err);
     int rc = v->planned ? prepare(v, &is_over, out, err) : 0;
     if (rc < 0 || is_over)
         return rc;
-    rc = may_overlap ? rv_pending_begin(v, &n_begun, out, err) : 0;
+    rc = may_overlap ? agent_pending_begin(v, &n_begun, out, err) : 0;
     if (rc < 0 || n_begun > 0)
         return rc;
-    rc = rv_step_judge(v, at, &j, err);
+    rc = agent_step_judge(v, at, &j, err);
     if (rc < 0)
         return rc;
     if (j.verdict == STEP_IS_BAD || j.verdict == STEP_IS_BLOCKED) {
         rc = bad_step(v, &j, out, err);
     } else if (j.verdict == STEP_IS_CLIENTS) {
-        rc = rv_client_calls_wait(v, out, err);
+        rc = agent_client_calls_wait(v, out, err);
     } else if (v->tools.hooks.side == HOOKS_NOT_ASKED && v->agent->hooks.before_tool.n > 0) {
-        rc = rv_step_hooks_before(v, at, &v->tools.hooks, out, err); /* a person approves what hooks have left */
+        rc = agent_step_hooks_before(v, at, &v->tools.hooks, out, err); /* a person approves what hooks have left */
     } else if (j.verdict == STEP_ASKS && !v->tools.approved && v->planned &&
                v->agent->planning.confirmer == RV_CONFIRMER_NONE) {
         rc = deny(v, out, err);
     } else if (j.verdict == STEP_ASKS && !v->tools.approved) {
-        rc = rv_visit_suspend(v, j.info, out, err);
+        rc = visit_suspend(v, j.info, out, err);
     } else {
         rc = run_step(v, j.info, out, err);
     }
@@ -367,20 +368,20 @@ static int return_results(rv_visit *v, rv_err **err)
     int rc = 0;
 
     for (size_t k = 0; k < n && rc == 0; k++) {
-        size_t i = rv_step_of_call(v, json_object_array_get_idx(calls, k), k);
+        size_t i = agent_step_of_call(v, json_object_array_get_idx(calls, k), k);
         rv_buf content = RV_BUF_INIT(RV_MESSAGES_RESULT_MAX);
         char scratch[48];
         bool is_error = false;
 
-        rv_messages_write_result(json_object_array_get_idx(v->tools.results, i), &content, &is_error);
+        agent_messages_write_result(json_object_array_get_idx(v->tools.results, i), &content, &is_error);
         rc = rv_buf_check(&content, "tool result", err);
         if (rc == 0)
-            rc = rv_messages_add_result(v, rv_step_id(v, i, scratch, sizeof scratch), rv_step_tool(v, i),
-                                        rv_buf_str(&content), is_error, err);
+            rc = agent_messages_add_result(v, agent_step_id(v, i, scratch, sizeof scratch), agent_step_tool(v, i),
+                                           rv_buf_str(&content), is_error, err);
         rv_buf_fini(&content);
     }
     if (rc == 0)
-        rc = rv_client_calls_over(v, err);
+        rc = agent_client_calls_over(v, err);
     v->model.steps_before += n;
     v->model.acting = false;
     clear(&v->tools);
@@ -391,7 +392,7 @@ static int return_results(rv_visit *v, rv_err **err)
 /* The steps of a plan are over. */
 static int executed(rv_visit *v, rv_err **err)
 {
-    int rc = rv_planned_executed(v, err);
+    int rc = planned_executed(v, err);
 
     clear(&v->tools);
     return rc;
@@ -421,16 +422,18 @@ static int take_denial(rv_visit *v, struct rv_effects *out, rv_err **err)
     json_object_object_get_ex(v->tools.denial, "text", &words);
     rv_str said = rv_str_trim(rv_json_str(words));
     rv_buf_printf(&text, "a person refused the call of tool \"%.*s\"%s%.*s",
-                  RV_STR_ARG(rv_utf8_cut(rv_step_tool(v, v->tools.at), 200)), said.len ? ": " : "", RV_STR_ARG(said));
+                  RV_STR_ARG(rv_utf8_cut(agent_step_tool(v, v->tools.at), 200)), said.len ? ": " : "",
+                  RV_STR_ARG(said));
     json_object_put(v->tools.denial);
     v->tools.denial = NULL;
     int rc = rv_buf_check(&text, "why a call is refused", err);
     if (rc == 0)
-        rc = v->planned
-                 ? rv_planned_deny(v, v->tools.at, rv_buf_cstr(&text), &entry, err)
-                 : rv_step_error(v, v->tools.at,
-                                 &(struct step_failure){.type = rv_error_access_denied, .message = rv_buf_str(&text)},
-                                 &entry, err);
+        rc =
+            v->planned
+                ? planned_deny(v, v->tools.at, rv_buf_cstr(&text), &entry, err)
+                : agent_step_error(v, v->tools.at,
+                                   &(struct step_failure){.type = rv_error_access_denied, .message = rv_buf_str(&text)},
+                                   &entry, err);
     rv_buf_fini(&text);
     return rc < 0 ? rc : step_ended(v, entry, out, err);
 }
@@ -438,7 +441,7 @@ static int take_denial(rv_visit *v, struct rv_effects *out, rv_err **err)
 static int take_review(rv_visit *v, struct rv_effects *out, rv_err **err); /* below: it ends like a reply */
 static int take_client(rv_visit *v, struct rv_effects *out, rv_err **err); /* the same */
 
-int rv_visit_tools(rv_visit *v, struct rv_effects *out, rv_err **err)
+int visit_tools(rv_visit *v, struct rv_effects *out, rv_err **err)
 {
     int rc = 0;
 
@@ -452,7 +455,7 @@ int rv_visit_tools(rv_visit *v, struct rv_effects *out, rv_err **err)
             return rv_visit_fail(v, rv_error_timeout, err, "stage \"%s\" ran out of time before step %zu",
                                  v->agent->name, v->tools.at);
         rc = v->tools.denial                  ? take_denial(v, out, err)
-             : rv_input_open(v)               ? rv_input_ask(v, out, err)
+             : agent_input_open(v)            ? agent_input_ask(v, out, err)
              : v->tools.review != REVIEW_NONE ? take_review(v, out, err)
              : v->tools.client                ? take_client(v, out, err)
                                               : try_step(v, out, err);
@@ -473,7 +476,7 @@ static int entry_is_final(rv_visit *v, struct rv_effects *out, rv_err **err)
     if (rc < 0 || !is_refused)
         return rc;
     RV_IGNORE(!error || !rv_json_get_text(error, "message", &why), "absent: empty"); /* the results have the entry */
-    return rv_tools_count_bad(v, why, err);
+    return agent_tools_count_bad(v, why, err);
 }
 
 /* Takes entry: what the call at hand came to. */
@@ -483,13 +486,13 @@ static int call_ended(rv_visit *v, json_object *entry, struct rv_effects *out, r
 
     if (v->agent->hooks.after_tool.n == 0)
         return step_ended(v, entry, out, err);
-    return rv_step_hooks_after(v, v->tools.at, h, entry, v->last_call, out, err);
+    return agent_step_hooks_after(v, v->tools.at, h, entry, v->last_call, out, err);
 }
 
-int rv_visit_tool_hook_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
+int visit_tool_hook_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
 {
     struct tool_hooks *h = &v->tools.hooks;
-    int rc = rv_step_hooks_on(v, v->tools.at, h, ev, out, err);
+    int rc = agent_step_hooks_on(v, v->tools.at, h, ev, out, err);
 
     return rc == 0 && v->phase != PHASE_FAILED && h->side == HOOKS_DONE ? entry_is_final(v, out, err) : rc;
 }
@@ -497,7 +500,7 @@ int rv_visit_tool_hook_done(rv_visit *v, const struct rv_event *ev, struct rv_ef
 static int step_answered(rv_visit *v, const struct rv_event *ev, int64_t ms, struct rv_effects *out, rv_err **err)
 {
     json_object *entry = NULL;
-    int rc = rv_step_entry(v, v->tools.at, ev, ms, &entry, err);
+    int rc = agent_step_entry(v, v->tools.at, ev, ms, &entry, err);
 
     return rc < 0 ? rc : call_ended(v, entry, out, err);
 }
@@ -507,12 +510,12 @@ static int take_review(rv_visit *v, struct rv_effects *out, rv_err **err)
 {
     rv_buf reply = RV_BUF_INIT(RV_JSON_MAX_BYTES);
     int review = v->tools.review;
-    rv_str tool = rv_utf8_cut(rv_step_tool(v, v->tools.at), 200);
+    rv_str tool = rv_utf8_cut(agent_step_tool(v, v->tools.at), 200);
 
     v->tools.review = REVIEW_NONE;
     v->tools.call_started_us = v->now_us; /* perhaps in another life */
     if (review == REVIEW_ASK)
-        return rv_visit_ask_outcome(v, out, err);
+        return visit_ask_outcome(v, out, err);
     if (review == REVIEW_FAIL)
         return rv_visit_fail(v, rv_error_tool, err,
                              "agent \"%s\": nobody knows whether tool \"%.*s\" ran, and the review gave it up",
@@ -536,34 +539,34 @@ static int take_client(rv_visit *v, struct rv_effects *out, rv_err **err)
     struct rv_event told;
 
     v->tools.call_started_us = v->now_us;
-    int rc = rv_client_call_take(v, &reply, &told, err);
+    int rc = agent_client_call_take(v, &reply, &told, err);
     if (rc == 0)
         rc = step_answered(v, &told, 0, out, err);
     rv_buf_fini(&reply);
     return rc;
 }
 
-int rv_visit_tool_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
+int visit_tool_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
 {
     int64_t ms = (v->now_us - v->tools.call_started_us) / RV_US_PER_MS, retries = 0;
 
     if (ev->unknown && v->planned && v->agent->planning.confirmer == RV_CONFIRMER_NONE) {
         json_object *entry = NULL;
-        int made = rv_planned_unknown(v, v->tools.at, ms, &entry, err);
+        int made = planned_unknown(v, v->tools.at, ms, &entry, err);
         return made < 0 ? made : call_ended(v, entry, out, err);
     }
     if (ev->unknown)
-        return rv_visit_ask_outcome(v, out, err);
+        return visit_ask_outcome(v, out, err);
     if (ev->asks) {
         json_object *entry = NULL;
-        int asked = rv_input_asked(v, ev, ms, &entry, out, err);
+        int asked = agent_input_asked(v, ev, ms, &entry, out, err);
         return asked < 0 || !entry ? asked : call_ended(v, entry, out, err);
     }
-    if (rv_step_may_repeat(v, v->tools.at, ev, &retries)) {
+    if (agent_step_may_repeat(v, v->tools.at, ev, &retries)) {
         char *why = rv_str_dup(ev->error);
         if (!why)
             return RV_FAIL(err, RV_E_NOMEM, "repeat a call of stage \"%s\"", v->agent->name);
-        bool again = rv_visit_retry(v, retries, false, why, out);
+        bool again = visit_retry(v, retries, false, why, out);
         free(why);
         if (again)
             return 0;

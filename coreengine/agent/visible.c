@@ -24,7 +24,7 @@ static enum rv_child_text child_text_of(const rv_visit *v)
     return (enum rv_child_text)how;
 }
 
-void rv_visible_init(struct model_progress *t)
+void agent_visible_init(struct model_progress *t)
 {
     t->visible = RV_BUF_INIT(4 * RV_LLM_MAX_REPLY);
     t->answer_at = SIZE_MAX;
@@ -51,7 +51,7 @@ static bool is_shown(const rv_visit *v, rv_str text, bool has_calls)
     return v->agent->declared.doc && !is_output && !is_plan && !v->model.is_hidden && rv_utf8_valid(text, NULL);
 }
 
-void rv_visible_own(rv_visit *v, rv_str text, bool has_calls)
+void agent_visible_own(rv_visit *v, rv_str text, bool has_calls)
 {
     if (!is_shown(v, text, has_calls))
         return;
@@ -63,14 +63,14 @@ void rv_visible_own(rv_visit *v, rv_str text, bool has_calls)
 }
 
 /* An answer that broke off concludes nothing: the text of the asked agents stays. */
-void rv_visible_partial(rv_visit *v)
+void agent_visible_partial(rv_visit *v)
 {
     if (is_shown(v, rv_buf_str(&v->partial), false))
         add(v, rv_buf_str(&v->partial));
     rv_buf_clear(&v->partial);
 }
 
-void rv_visible_child(rv_visit *v, const rv_visit *child, bool failed)
+void agent_visible_child(rv_visit *v, const rv_visit *child, bool failed)
 {
     enum rv_child_text how = child_text_of(v);
     rv_str text = rv_buf_str(&child->model.visible);
@@ -84,12 +84,12 @@ void rv_visible_child(rv_visit *v, const rv_visit *child, bool failed)
     v->model.is_hidden = how == RV_CHILD_TEXT_CHILD && !failed && !v->agent->session.child_text_resets;
 }
 
-bool rv_visible_is_hidden(const rv_visit *v)
+bool agent_visible_is_hidden(const rv_visit *v)
 {
     return v->shared->rules >= RV_RULES_2 && v->agent->declared.doc && (v->model.is_hidden || v->shared->is_hidden);
 }
 
-bool rv_visible_hides_child(const rv_visit *v)
+bool agent_visible_hides_child(const rv_visit *v)
 {
     return v->shared->is_hidden || child_text_of(v) == RV_CHILD_TEXT_PARENT;
 }
@@ -106,7 +106,7 @@ static int output_id(const rv_visit *v, rv_buf *id, rv_err **err)
     return rv_buf_check(id, "the id of an output", err);
 }
 
-int rv_visible_output(rv_visit *v, struct rv_effects *out, rv_err **err)
+int agent_visible_output(rv_visit *v, struct rv_effects *out, rv_err **err)
 {
     rv_buf id = RV_BUF_INIT(RV_JSON_MAX_BYTES), text = RV_BUF_INIT(RV_EFFECTS_MAX_TEXT);
 
@@ -171,7 +171,7 @@ static bool tells_apart(const rv_visit *v)
     return v->shared->rules >= RV_RULES_2 && !v->agent->output.schema && v->model.messages;
 }
 
-void rv_row_before_calls(struct rows *r, size_t turn)
+void agent_row_before_calls(struct rows *r, size_t turn)
 {
     rv_str visible = rv_buf_str(&r->v->model.visible), part;
     size_t at = 0;
@@ -179,12 +179,12 @@ void rv_row_before_calls(struct rows *r, size_t turn)
     if (!tells_apart(r->v) || !find_part(visible, r->visible_at, part = text_before_calls(r->v, turn), &at))
         return;
     r->visible_at = at + part.len;
-    rv_row_begin(r, RV_MESSAGE_ASSISTANT, r->v->now_us);
-    rv_row_content(r, part);
-    rv_jw *w = rv_row_json(r, &r->metadata);
+    agent_row_begin(r, RV_MESSAGE_ASSISTANT, r->v->now_us);
+    agent_row_content(r, part);
+    rv_jw *w = agent_row_json(r, &r->metadata);
     rv_jw_kv_bool(w, "before_calls", true); /* it is not the answer */
     rv_jw_obj_end(w);
-    rv_row_end(r);
+    agent_row_end(r);
 }
 
 static void add_part(rv_buf *out, rv_str text)
@@ -198,7 +198,7 @@ static void add_part(rv_buf *out, rv_str text)
     rv_buf_add_str(out, part);
 }
 
-void rv_rows_answer(const rv_visit *v, rv_buf *out)
+void agent_rows_answer(const rv_visit *v, rv_buf *out)
 {
     rv_str visible = rv_buf_str(&v->model.visible);
     size_t from = 0, n = v->model.messages ? json_object_array_length(v->model.messages) : 0;

@@ -41,7 +41,7 @@ static int new_visit(struct rv_visit_shared *shared, int stage, rv_envelope *env
     v->agent = agent;
     v->env = env;
     if (agent->has_llm)
-        v->asked = rv_pipeline_find_model(shared->pipeline, rv_str_of(rv_visit_role(v)));
+        v->asked = rv_pipeline_find_model(shared->pipeline, rv_str_of(visit_role(v)));
     v->place = RV_VISIT_PLACE_NONE;
     v->given_reason = RV_REASON_NONE;
     v->bound = RV_REASON_NONE;
@@ -54,15 +54,15 @@ static int new_visit(struct rv_visit_shared *shared, int stage, rv_envelope *env
     v->result.next = RV_TARGET_NONE;
     v->result.reason = RV_REASON_NONE;
     v->partial = RV_BUF_INIT(RV_LLM_MAX_REPLY);
-    rv_visible_init(&v->model);
+    agent_visible_init(&v->model);
     v->routing = RV_ROUTING_INIT;
     if (shared->conversation && shared->conversation->has_routing)
         v->routing = shared->conversation->routing;
-    int rc = rv_resources_open(v, err);
+    int rc = agent_resources_open(v, err);
     if (rc == 0)
-        rc = rv_client_tools_open(v, err);
+        rc = agent_client_tools_open(v, err);
     if (rc == 0 && rv_stage_plans(shared, agent))
-        rc = rv_planned_new(&v->planned, err);
+        rc = planned_new(&v->planned, err);
     if (rc == 0)
         *out = v;
     else
@@ -88,7 +88,7 @@ int rv_visit_begin(struct rv_visit_shared *shared, const struct rv_visit_start *
     v->route = start->route;
     if (rv_visit_goes_on(shared, stage, env)) {
         rv_visit_note_calls(shared, -(int64_t)start->llm_reserved); /* no model is asked */
-        int went = rv_visit_go_on(v, out, err);
+        int went = visit_go_on(v, out, err);
         if (went == 0)
             went = advance(v, out, err);
         if (went < 0)
@@ -112,14 +112,14 @@ int rv_visit_begin(struct rv_visit_shared *shared, const struct rv_visit_start *
         v->model.has_call = v->is_list = false;
     }
     if (is_cancelled) {
-        rc = rv_visit_take_cancellation(v, err);
+        rc = visit_take_cancellation(v, err);
     } else if (v->place.failed) {
         rc = rv_visit_fail_as(v, v->place.failed->code, v->place.failed->type, err, "%s", v->place.failed->text);
     } else {
-        rc = v->is_list ? rv_visit_list(v, err) : rv_visit_resume_work(v, err);
+        rc = v->is_list ? visit_list(v, err) : visit_resume_work(v, err);
     }
     if (rc == 0 && !v->is_list && !v->resumed && !v->place.failed && !is_cancelled)
-        rc = rv_visit_sit_out(v, err);
+        rc = visit_sit_out(v, err);
     if (rc == 0)
         rc = advance(v, out, err);
     if (rc < 0)
@@ -151,19 +151,19 @@ static void free_progress(struct model_progress *t)
     json_object_put(t->arguments);
     json_object_put(t->final_calls);
     json_object_put(t->new_calls);
-    rv_model_hooks_fini(&t->hooks);
+    agent_model_hooks_fini(&t->hooks);
 }
 
 void rv_visit_free(rv_visit *v)
 {
     if (!v)
         return;
-    rv_money_stop_waiting(v);
-    rv_visit_tools_fini(&v->tools);
-    rv_resources_fini(v);
-    rv_client_tools_fini(v);
+    money_stop_waiting(v);
+    visit_tools_fini(&v->tools);
+    agent_resources_fini(v);
+    agent_client_tools_fini(v);
     free_progress(&v->model);
-    rv_planned_free(v->planned);
+    planned_free(v->planned);
     json_object_put(v->output);
     json_object_put(v->previous);
     json_object_put(v->caught);
@@ -176,7 +176,7 @@ void rv_visit_free(rv_visit *v)
     json_object_put(v->chosen);
     free(v->taken);
     rv_turn_free(v->rows);
-    rv_tool_hooks_fini(&v->chain_hooks);
+    agent_tool_hooks_fini(&v->chain_hooks);
     rv_buf_fini(&v->partial);
     free(v->session_name);
     free(v->confirm_message);
@@ -194,16 +194,16 @@ void rv_visit_free(rv_visit *v)
 static int main_phase(rv_visit *v, struct rv_effects *out, rv_err **err)
 {
     if (rv_stage_is_mocked(v->shared, v->agent->index))
-        return rv_visit_mock(v, out, err);
+        return visit_mock(v, out, err);
     if (v->agent->set)
-        return rv_visit_set(v, err);
+        return visit_set(v, err);
     if (v->agent->inner.pipeline)
-        return rv_visit_inner(v, err);
+        return visit_inner(v, err);
     v->llm_path |= v->agent->has_llm;
     if (v->agent->has_llm && !v->model.acting)
-        return rv_visit_ask_model(v, out, err);
+        return visit_ask_model(v, out, err);
     if (v->agent->has_llm || v->agent->has_tools)
-        return rv_visit_tools(v, out, err);
+        return visit_tools(v, out, err);
     v->output = json_object_new_object(); /* service: hooks do the work */
     if (!v->output)
         return RV_FAIL(err, RV_E_NOMEM, "make the output of a service stage");
@@ -215,9 +215,9 @@ static int main_phase(rv_visit *v, struct rv_effects *out, rv_err **err)
 static int after_list(rv_visit *v, struct rv_effects *out, rv_err **err)
 {
     if (v->phase == PHASE_STORE)
-        return rv_visit_store(v, err);
+        return visit_store(v, err);
     v->phase = PHASE_SETTLE;
-    return rv_visit_settle(v, out, err);
+    return visit_settle(v, out, err);
 }
 
 static int run_phase(rv_visit *v, struct rv_effects *out, rv_err **err)
@@ -228,32 +228,33 @@ static int run_phase(rv_visit *v, struct rv_effects *out, rv_err **err)
         return after_list(v, out, err);
     switch (v->phase) {
     case PHASE_PRE:
-        return rv_visit_pre(v, out, err);
+        return visit_pre(v, out, err);
     case PHASE_MAIN:
     case PHASE_BACKOFF:
         return main_phase(v, out, err);
     case PHASE_CHECK:
-        return rv_visit_check(v, out, err);
+        return visit_check(v, out, err);
     case PHASE_POLICY:
-        return rv_visit_policy(v, out, err);
+        return visit_policy(v, out, err);
     case PHASE_STORE:
-        return rv_visit_store(v, err);
+        return visit_store(v, err);
     case PHASE_POST:
-        return rv_visit_post(v, out, err);
+        return visit_post(v, out, err);
     case PHASE_CHAIN:
-        return rv_visit_chain(v, out, err);
+        return visit_chain(v, out, err);
     case PHASE_SETTLE:
-        return rv_visit_settle(v, out, err);
+        return visit_settle(v, out, err);
     case PHASE_ASK:
-        return rv_visit_ask(v, out, err);
+        return visit_ask(v, out, err);
     case PHASE_ROUTE:
-        return rv_visit_route(v, out, err);
+        return visit_route(v, out, err);
     case PHASE_FAILED:
-        rc = v->planned ? rv_planned_degrade(v, out, err) : 0;
+        rc = v->planned ? planned_degrade(v, out, err) : 0;
         if (rc < 0 || v->phase != PHASE_FAILED)
             return rc;
-        rc = rv_pending_cancel(v, NULL, out, err); /* what the agents that were asked have done belongs to the rows */
-        return rc < 0 ? rc : rv_visit_failed(v, out, err);
+        rc =
+            agent_pending_cancel(v, NULL, out, err); /* what the agents that were asked have done belongs to the rows */
+        return rc < 0 ? rc : visit_failed(v, out, err);
     case PHASE_DONE:
         break;
     }
@@ -271,7 +272,7 @@ static int advance(rv_visit *v, struct rv_effects *out, rv_err **err)
 
 bool rv_visit_waits_for(const rv_visit *v, int64_t call_id)
 {
-    return (v->waiting_for == call_id && call_id != 0) || rv_pending_wait_for(v, call_id);
+    return (v->waiting_for == call_id && call_id != 0) || agent_pending_wait_for(v, call_id);
 }
 
 /* The error as text that may be kept and shown: valid UTF-8 and of bounded size, even when a plugin or model wrote
@@ -317,25 +318,25 @@ int rv_visit_on(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, 
         v->waiting_for = has_pending ? PENDING_CALLS : 0;
         v->event_code = ev->failed ? ev->code : NULL;
         if (!has_pending)
-            rv_money_count_asked(v, ev);
+            money_count_asked(v, ev);
         if (has_pending)
-            rc = rv_pending_on(v, &clean, out, err);
+            rc = agent_pending_on(v, &clean, out, err);
         else if (ev->kind == RV_EVENT_LLM_DONE)
-            rc = rv_visit_llm_done(v, &clean, out, err);
+            rc = visit_llm_done(v, &clean, out, err);
         else if (ev->kind == RV_EVENT_TOOL_DONE && v->phase == PHASE_CHAIN)
-            rc = rv_visit_chain_done(v, &clean, out, err);
+            rc = visit_chain_done(v, &clean, out, err);
         else if (ev->kind == RV_EVENT_TOOL_DONE)
-            rc = rv_visit_tool_done(v, &clean, out, err);
+            rc = visit_tool_done(v, &clean, out, err);
         else if (ev->kind == RV_EVENT_HOOK_DONE && v->phase == PHASE_CHAIN)
-            rc = rv_visit_chain_hook_done(v, &clean, out, err);
+            rc = visit_chain_hook_done(v, &clean, out, err);
         else if (ev->kind == RV_EVENT_HOOK_DONE && is_asked(v->model.hooks.side))
-            rc = rv_model_hooks_on(v, &clean, out, err);
+            rc = agent_model_hooks_on(v, &clean, out, err);
         else if (ev->kind == RV_EVENT_HOOK_DONE && is_asked(v->tools.hooks.side))
-            rc = rv_visit_tool_hook_done(v, &clean, out, err);
+            rc = visit_tool_hook_done(v, &clean, out, err);
         else if (ev->kind == RV_EVENT_HOOK_DONE)
-            rc = rv_visit_hook_done(v, &clean, out, err);
+            rc = visit_hook_done(v, &clean, out, err);
         else if (v->model.is_short)
-            rc = rv_money_look(v, &clean, out, err);
+            rc = money_look(v, &clean, out, err);
         else
             v->phase = PHASE_MAIN; /* the wait between two attempts is over */
     }
@@ -355,7 +356,7 @@ int rv_visit_outside_end(rv_visit *v, const struct rv_outside_end *end, int64_t 
     v->outside = RV_OUTSIDE_NONE;
     v->llm_calls += end->llm_calls;
     if (end->asks)
-        return rv_visit_wait_inside(v, end, out, err);
+        return visit_wait_inside(v, end, out, err);
     if (end->stage && !(v->error_stage = rv_str_dup(rv_str_of(end->stage))))
         return RV_FAIL(err, RV_E_NOMEM, "report the failure of stage \"%s\"", v->agent->name);
     if (end->output) {
@@ -402,7 +403,7 @@ int rv_visit_cancel(rv_visit *v, const char *why, json_object *partials, int64_t
     if (taken < 0)
         return taken;
     if (v->waiting_for == PENDING_CALLS) {
-        int rc = rv_pending_cancel(v, partials, out, err);
+        int rc = agent_pending_cancel(v, partials, out, err);
         if (rc < 0)
             return rc;
     } else if (v->waiting_for) {
@@ -414,8 +415,8 @@ int rv_visit_cancel(rv_visit *v, const char *why, json_object *partials, int64_t
     }
     v->waiting_for = 0;
     v->outside = RV_OUTSIDE_NONE;
-    rv_money_stop_waiting(v);
-    rv_money_lose(v, "a model call was cancelled under way: it counts as charged for", out);
+    money_stop_waiting(v);
+    money_lose(v, "a model call was cancelled under way: it counts as charged for", out);
     int rc = rv_visit_fail(v, rv_error_cancelled, err, "%s", why);
     return rc < 0 ? rc : advance(v, out, err);
 }
@@ -426,7 +427,7 @@ int rv_visit_give_up(struct rv_visit_shared *shared, int stage, rv_envelope *env
     const struct rv_agent *agent = &shared->pipeline->agents[stage];
 
     if (!agent->declared.doc || !rv_envelope_suspended(env, rv_str_of(agent->name)) ||
-        rv_visit_is_ask(shared, stage, env)) /* its turn was over when it asked */
+        visit_is_ask(shared, stage, env)) /* its turn was over when it asked */
         return 0;
     rv_visit *v = NULL;
     int rc = new_visit(shared, stage, env, out->now_us, &v, err);
@@ -435,9 +436,9 @@ int rv_visit_give_up(struct rv_visit_shared *shared, int stage, rv_envelope *env
     v->visit_no = rv_envelope_visits(env, rv_str_of(agent->name));
     v->error_type = rv_error_cancelled;
     v->error_text = rv_str_dup(rv_str_of(why));
-    rc = v->error_text ? rv_visit_resume_work(v, err) : RV_FAIL(err, RV_E_NOMEM, "give up stage \"%s\"", agent->name);
+    rc = v->error_text ? visit_resume_work(v, err) : RV_FAIL(err, RV_E_NOMEM, "give up stage \"%s\"", agent->name);
     if (rc == 0)
-        rc = rv_visit_keep_rows(v, RV_TURN_CANCELLED, out, err);
+        rc = visit_keep_rows(v, RV_TURN_CANCELLED, out, err);
     rv_visit_free(v);
     return rc;
 }
@@ -469,7 +470,7 @@ int rv_visit_approve(struct rv_visit_shared *shared, int stage, rv_envelope *env
     if (!v->output && !(v->output = json_object_new_object()))
         rc = RV_FAIL(err, RV_E_NOMEM, "go on after stage \"%s\"", agent->name);
     if (rc == 0)
-        rc = rv_end_approved(v, *to, out, err);
+        rc = agent_end_approved(v, *to, out, err);
     rv_visit_free(v);
     return rc;
 }
@@ -499,12 +500,12 @@ int rv_visit_recover(rv_visit *v, int64_t gap_us, struct rv_effects *out, rv_err
     if (v->outside != RV_OUTSIDE_NONE)
         return 0;
     if (call == PENDING_CALLS) { /* an agent that was asked may end here, and then nothing else would wake its visit */
-        rc = rv_pending_recover(v, gap_us, out, err);
+        rc = agent_pending_recover(v, gap_us, out, err);
         return rc == 0 && !v->waiting_for ? advance(v, out, err) : rc;
     }
     if (!call || v->waiting_kind != RV_EVENT_LLM_DONE)
         return rc;
-    bool goes_on = rv_money_recover(v, out, &rc, err);
+    bool goes_on = money_recover(v, out, &rc, err);
     if (rc < 0 || (goes_on && v->waiting_for == call))
         return rc;
     if (!goes_on)

@@ -56,7 +56,7 @@ START_TEST(the_oldest_messages_are_left_out_and_calls_stay_whole)
     int64_t tokens = 0, n = 0;
     bool fits = false;
 
-    ck_assert_int_eq(rv_context_bound(r, bounds[_i].max, &tokens, &n, &fits, NULL), 0);
+    ck_assert_int_eq(agent_context_bound(r, bounds[_i].max, &tokens, &n, &fits, NULL), 0);
     ck_assert_int_eq(tokens, bounds[_i].tokens);
     ck_assert_int_eq(n, bounds[_i].left_out);
     ck_assert_int_eq(fits, bounds[_i].fits);
