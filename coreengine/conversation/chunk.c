@@ -90,11 +90,11 @@ void rv_chunk_add(struct rv_chunk *c, const struct rv_message *m)
     c->first_us = is_first || m->created_us < c->first_us ? m->created_us : c->first_us;
     c->last_us = is_first || m->created_us > c->last_us ? m->created_us : c->last_us;
     if (!m->type || rv_message_type_of(rv_str_of(m->type)) != RV_MESSAGE_ASSISTANT || !m->has_content ||
-        rv_message_is_blank(m->content))
+        conversation_message_is_blank(m->content))
         return;
     if (c->points > 0)
         add_words(c, RV_STR_LIT("\n"));
-    add_words(c, rv_message_clean(m->content, &room));
+    add_words(c, conversation_message_clean(m->content, &room));
     if (room.rc < 0)
         c->head.rc = room.rc;
     rv_buf_fini(&room);

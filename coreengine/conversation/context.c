@@ -104,7 +104,7 @@ static int check_text(rv_str text, const char *what, size_t max, bool has_lines,
     return 0;
 }
 
-int rv_text_of_json(json_object *v, const char *what, const char **out, rv_err **err)
+int conversation_text_of_json(json_object *v, const char *what, const char **out, rv_err **err)
 {
     rv_str text = rv_json_str(v);
 
@@ -119,7 +119,7 @@ int rv_text_of_json(json_object *v, const char *what, const char **out, rv_err *
     return 0;
 }
 
-void rv_text_line(rv_buf *out, rv_str text)
+void conversation_text_line(rv_buf *out, rv_str text)
 {
     size_t from = 0, i = 0;
 
@@ -142,7 +142,7 @@ void rv_text_line(rv_buf *out, rv_str text)
     {                                                                                                                  \
 #name, header, offsetof(struct rv_context, name), max, has_lines                                               \
     }
-const struct rv_context_member rv_context_members[RV_N_CONTEXT_MEMBERS] = {
+const struct rv_context_member conversation_context_members[RV_N_CONTEXT_MEMBERS] = {
     ROW(user_id, "X-User-Id", RV_CONTEXT_MAX_TEXT, false),
     ROW(tenant_id, "X-Tenant-Id", RV_CONTEXT_MAX_TEXT, false),
     ROW(session_id, "X-Session-Id", RV_CONTEXT_MAX_TEXT, false),
@@ -154,7 +154,7 @@ const struct rv_context_member rv_context_members[RV_N_CONTEXT_MEMBERS] = {
     ROW(user_name, "X-User-Name", RV_CONTEXT_MAX_TEXT, false),
 };
 
-const char **rv_context_slot(struct rv_context *c, const struct rv_context_member *m)
+const char **conversation_context_slot(struct rv_context *c, const struct rv_context_member *m)
 {
     return (const char **)(void *)((char *)c + m->at);
 }
@@ -167,8 +167,8 @@ static const char *text_of(const struct rv_context *c, const struct rv_context_m
 static const struct rv_context_member *member_of(const char *name)
 {
     for (size_t i = 0; i < RV_N_CONTEXT_MEMBERS; i++)
-        if (strcmp(rv_context_members[i].name, name) == 0)
-            return &rv_context_members[i];
+        if (strcmp(conversation_context_members[i].name, name) == 0)
+            return &conversation_context_members[i];
     return NULL;
 }
 
@@ -186,7 +186,7 @@ struct rv_context rv_context_child(const struct rv_context *parent, const char *
 int rv_context_check(const struct rv_context *c, rv_err **err)
 {
     for (size_t i = 0; i < RV_N_CONTEXT_MEMBERS; i++) {
-        const struct rv_context_member *m = &rv_context_members[i];
+        const struct rv_context_member *m = &conversation_context_members[i];
         int rc = check_text(rv_str_of(text_of(c, m)), m->name, m->max, m->has_lines, err);
 
         if (rc < 0)
@@ -199,10 +199,10 @@ void rv_context_write_json(const struct rv_context *c, rv_jw *w)
 {
     rv_jw_obj(w);
     for (size_t i = 0; i < RV_N_CONTEXT_MEMBERS; i++) {
-        const char *text = text_of(c, &rv_context_members[i]);
+        const char *text = text_of(c, &conversation_context_members[i]);
 
         if (rv_has_text(text))
-            rv_jw_kv_text(w, rv_context_members[i].name, text);
+            rv_jw_kv_text(w, conversation_context_members[i].name, text);
     }
     if (c->is_eval)
         rv_jw_kv_bool(w, "is_eval", true);
@@ -223,9 +223,9 @@ static int read_member(const char *key, json_object *value, struct rv_context *c
     }
     if (!m)
         return RV_FAIL(err, RV_E_INVALID, "unknown member \"%.*s\"", RV_STR_ARG(rv_utf8_cut(rv_str_of(key), 64)));
-    rc = rv_text_of_json(value, key, &text, err);
+    rc = conversation_text_of_json(value, key, &text, err);
     if (rc == 0 && rv_has_text(text))
-        *rv_context_slot(c, m) = text;
+        *conversation_context_slot(c, m) = text;
     return rc;
 }
 
@@ -324,13 +324,13 @@ int rv_context_from_headers(const struct rv_context_source *from, rv_arena *room
     int rc = override(room, from->default_model, "default model", &c.default_model, err);
 
     for (size_t i = 0; rc == 0 && i < RV_N_CONTEXT_MEMBERS; i++) {
-        const struct rv_context_member *m = &rv_context_members[i];
+        const struct rv_context_member *m = &conversation_context_members[i];
 
         if (!m->header)
             continue;
         rc = find(from, m->header, &value, err);
         if (rc == 0 && value.len > 0)
-            rc = keep(room, value, rv_context_slot(&c, m), err);
+            rc = keep(room, value, conversation_context_slot(&c, m), err);
     }
     if (rc == 0)
         rc = find(from, "X-Is-Eval", &value, err);

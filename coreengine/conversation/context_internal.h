@@ -13,10 +13,10 @@ struct rv_context_member {
     bool has_lines;     /* the value may contain line feeds and tabs */
 };
 #define RV_N_CONTEXT_MEMBERS 9 /* rows of the table */
-extern const struct rv_context_member rv_context_members[RV_N_CONTEXT_MEMBERS];
+extern const struct rv_context_member conversation_context_members[RV_N_CONTEXT_MEMBERS];
 #define RV_DEFAULT_TENANT "default"
 
-const char **rv_context_slot(struct rv_context *c, const struct rv_context_member *m);
+const char **conversation_context_slot(struct rv_context *c, const struct rv_context_member *m);
 
 static inline bool rv_has_text(const char *text)
 {
@@ -24,14 +24,14 @@ static inline bool rv_has_text(const char *text)
 }
 
 /** The string of a JSON member as C text, NULL for null and for none; RV_E_INVALID: another type, or a NUL inside. */
-RV_MUST_CHECK int rv_text_of_json(json_object *v, const char *what, const char **out, rv_err **err);
+RV_MUST_CHECK int conversation_text_of_json(json_object *v, const char *what, const char **out, rv_err **err);
 /** Append in one line: what would break it becomes a blank. */
-void rv_text_line(rv_buf *out, rv_str text);
+void conversation_text_line(rv_buf *out, rv_str text);
 
 /** Tells whether a model may see that member of a session's metadata. */
-bool rv_metadata_is_shown(const char *key);
-bool rv_metadata_has_shown(json_object *metadata); /* any of them; NULL: no */
+bool conversation_metadata_is_shown(const char *key);
+bool conversation_metadata_has_shown(json_object *metadata); /* any of them; NULL: no */
 /** The part of a session's name that is shown and kept. */
-rv_str rv_session_name_of(const struct rv_conversation *c);
+rv_str conversation_session_name_of(const struct rv_conversation *c);
 
 #endif

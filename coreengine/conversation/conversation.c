@@ -231,12 +231,12 @@ int rv_conversation_check(const struct rv_conversation *c, rv_err **err)
 
 static void write_metadata(json_object *metadata, rv_jw *w)
 {
-    if (!rv_metadata_has_shown(metadata))
+    if (!conversation_metadata_has_shown(metadata))
         return;
     rv_jw_key(w, "session_metadata");
     rv_jw_obj(w);
     json_object_object_foreach (metadata, key, value) {
-        if (rv_metadata_is_shown(key))
+        if (conversation_metadata_is_shown(key))
             rv_jw_kv_value(w, key, value);
     }
     rv_jw_obj_end(w);
@@ -248,7 +248,7 @@ void rv_conversation_write_json(const struct rv_conversation *c, rv_jw *w)
     rv_jw_key(w, "context");
     rv_context_write_json(&c->context, w);
     if (rv_has_text(c->session_name))
-        rv_jw_kv_str(w, "session_name", rv_session_name_of(c));
+        rv_jw_kv_str(w, "session_name", conversation_session_name_of(c));
     write_metadata(c->session_metadata, w);
     if (c->has_routing) {
         rv_jw_key(w, "routing");
@@ -290,7 +290,7 @@ static int read_context(json_object *v, struct read_one *to, rv_err **err)
     int rc = rv_context_read_json(v, c, err);
 
     for (size_t i = 0; rc == 0 && i < RV_N_CONTEXT_MEMBERS; i++) {
-        const char **slot = rv_context_slot(c, &rv_context_members[i]);
+        const char **slot = conversation_context_slot(c, &conversation_context_members[i]);
 
         if (*slot)
             rc = keep(to, *slot, slot, err);
@@ -301,7 +301,7 @@ static int read_context(json_object *v, struct read_one *to, rv_err **err)
 static int read_session_name(json_object *v, struct read_one *to, rv_err **err)
 {
     const char *text;
-    int rc = rv_text_of_json(v, "session_name", &text, err);
+    int rc = conversation_text_of_json(v, "session_name", &text, err);
 
     if (rc == 0 && rv_str_of(text).len > RV_CONVERSATION_MAX_NAME)
         return RV_FAIL(err, RV_E_INVALID, "session_name has more than %d bytes", RV_CONVERSATION_MAX_NAME);
@@ -341,7 +341,7 @@ static int read_sections(json_object *v, struct read_one *to, rv_err **err)
         if (total > RV_CONVERSATION_SECTION_BYTES) /* before it is copied */
             return RV_FAIL(err, RV_E_INVALID, "sections have more than %zu bytes together",
                            RV_CONVERSATION_SECTION_BYTES);
-        rc = rv_text_of_json(item, "a section", &text, err);
+        rc = conversation_text_of_json(item, "a section", &text, err);
         if (rc == 0)
             rc = keep(to, text, &to->c.sections[i], err);
     }

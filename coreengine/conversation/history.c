@@ -174,7 +174,7 @@ int rv_history_new(const char *session, const struct rv_history_opts *opts, rv_h
 static void free_shown(struct shown *s)
 {
     rv_buf_fini(&s->text);
-    rv_message_call_fini(&s->call);
+    conversation_message_call_fini(&s->call);
     free(s);
 }
 
@@ -197,7 +197,7 @@ void rv_history_free(rv_history *h)
 
 /* --- the budget --- */
 
-bool rv_history_fits(const struct rv_history *h, int64_t tokens)
+bool history_fits(const struct rv_history *h, int64_t tokens)
 {
     const struct rv_history_opts *o = &h->opts;
 
@@ -225,7 +225,7 @@ static void forget_waiting(struct rv_history *h)
 {
     for (size_t i = 0; i < h->n_waiting; i++)
         if (h->waiting[i].shown)
-            rv_history_drop(h, h->waiting[i].shown);
+            history_drop(h, h->waiting[i].shown);
     h->n_waiting = 0;
 }
 
@@ -235,19 +235,19 @@ static void end_walk(struct rv_history *h)
     h->is_full = true;
 }
 
-void rv_history_leave_out(struct rv_history *h)
+void history_leave_out(struct rv_history *h)
 {
     if (h->opts.count_tool_rows)
         end_walk(h);
 }
 
-void rv_history_charge(struct rv_history *h, int64_t tokens)
+void history_charge(struct rv_history *h, int64_t tokens)
 {
     use_up(h, tokens, 1);
     h->n_shown++;
 }
 
-int rv_history_push(struct rv_history *h, int64_t tokens, struct shown **out, rv_err **err)
+int history_push(struct rv_history *h, int64_t tokens, struct shown **out, rv_err **err)
 {
     struct shown *s;
 
@@ -259,12 +259,12 @@ int rv_history_push(struct rv_history *h, int64_t tokens, struct shown **out, rv
     rv_buf_init(&s->text, MESSAGE_MAX_TEXT);
     s->tokens = tokens;
     h->items[h->n_items++] = s;
-    rv_history_charge(h, tokens);
+    history_charge(h, tokens);
     *out = s;
     return 0;
 }
 
-void rv_history_drop(struct rv_history *h, struct shown *s)
+void history_drop(struct rv_history *h, struct shown *s)
 {
     size_t at = h->n_items;
 
@@ -285,13 +285,13 @@ static rv_str content_of(const struct rv_message *row)
     return row->has_content ? row->content : (rv_str){NULL, 0};
 }
 
-int rv_history_pass(struct rv_history *h, const struct rv_message *row)
+int history_pass(struct rv_history *h, const struct rv_message *row)
 {
     int64_t tokens = row->token_count >= 0 ? row->token_count : rv_tokens_estimate(content_of(row));
 
     if (!h->opts.count_tool_rows)
         return 0;
-    if (rv_history_fits(h, tokens))
+    if (history_fits(h, tokens))
         use_up(h, tokens, 1);
     else
         end_walk(h);
@@ -328,12 +328,12 @@ static int push_text(struct rv_history *h, const struct rv_message *row, enum rv
 
     if (tokens < 0 || is_changed)
         tokens = (int64_t)((rv_utf8_count(before) + rv_utf8_count(text)) / MESSAGE_POINTS_PER_TOKEN);
-    if (before.len + text.len > MESSAGE_MAX_TEXT || !rv_history_fits(h, tokens)) {
+    if (before.len + text.len > MESSAGE_MAX_TEXT || !history_fits(h, tokens)) {
         end_walk(h);
         return 0;
     }
     h->is_in_run = false;
-    rc = rv_history_push(h, tokens, &s, err);
+    rc = history_push(h, tokens, &s, err);
     if (rc < 0)
         return rc;
     s->role = role_of(type);
@@ -355,9 +355,9 @@ static int add_text(struct rv_history *h, const struct rv_message *row, enum rv_
         history_settle(h);
         h->is_in_run = false;
     }
-    if (rv_message_is_blank(text)) /* providers refuse it */
-        return rv_history_pass(h, row);
-    text = rv_message_clean(text, &cleaned);
+    if (conversation_message_is_blank(text)) /* providers refuse it */
+        return history_pass(h, row);
+    text = conversation_message_clean(text, &cleaned);
     is_changed = cleaned.len > 0;
     rc = rv_buf_check(&cleaned, "a row of a history", err);
     if (rc == 0 && shorten(h, row, type, text, &shorter)) {
@@ -377,7 +377,7 @@ static bool is_part_of_failed(const struct rv_message *row, int type)
 {
     return rv_turn_status_of(rv_str_of(row->status)) == RV_TURN_FAILED &&
            (type == RV_MESSAGE_TOOL_CALL || type == RV_MESSAGE_TOOL_RESPONSE || type == RV_MESSAGE_TOOL ||
-            (type == RV_MESSAGE_ASSISTANT && !rv_message_is_blank(content_of(row))));
+            (type == RV_MESSAGE_ASSISTANT && !conversation_message_is_blank(content_of(row))));
 }
 
 /* A message of which nothing came but a failure. Each later turn would fail by it, too. */
@@ -400,11 +400,11 @@ static int add_row(struct rv_history *h, const struct rv_message *row, rv_err **
     bool shows_tools = h->opts.policy == RV_REPLAY_SYNTHESISE;
 
     if (type < 0 || (row->parent_call_id && row->parent_call_id[0]))
-        return rv_history_pass(h, row);
+        return history_pass(h, row);
     if (is_failed_message(h, row, type)) { /* the turn begins there all the same */
         history_settle(h);
         h->is_in_run = false;
-        return rv_history_pass(h, row);
+        return history_pass(h, row);
     }
     switch ((enum rv_message_type)type) {
     case RV_MESSAGE_USER:
@@ -414,17 +414,17 @@ static int add_row(struct rv_history *h, const struct rv_message *row, rv_err **
     case RV_MESSAGE_MEMORY:
         return add_text(h, row, (enum rv_message_type)type, err);
     case RV_MESSAGE_TOOL_CALL:
-        return shows_tools ? rv_history_add_call(h, row, err) : rv_history_pass(h, row);
+        return shows_tools ? history_add_call(h, row, err) : history_pass(h, row);
     case RV_MESSAGE_TOOL_RESPONSE:
-        return shows_tools ? rv_history_add_response(h, row, err) : rv_history_pass(h, row);
+        return shows_tools ? history_add_response(h, row, err) : history_pass(h, row);
     case RV_MESSAGE_TOOL:
-        return shows_tools ? rv_history_add_tool(h, row, err) : rv_history_pass(h, row);
+        return shows_tools ? history_add_tool(h, row, err) : history_pass(h, row);
     case RV_MESSAGE_THINK:
     case RV_MESSAGE_TOOL_RESULT:
     case RV_N_MESSAGE_TYPES:
         break;
     }
-    return rv_history_pass(h, row);
+    return history_pass(h, row);
 }
 
 int rv_history_add(rv_history *h, const struct rv_message *row, bool *full, rv_err **err)

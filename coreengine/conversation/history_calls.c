@@ -94,7 +94,7 @@ static int write_arguments(json_object *value, rv_buf *out, rv_err **err)
     json_object *parsed = NULL;
     int rc = 0;
 
-    if (rv_message_is_blank(text)) {
+    if (conversation_message_is_blank(text)) {
         if (json_object_is_type(value, json_type_object))
             rv_json_write(value, out);
     } else {
@@ -153,7 +153,7 @@ static int read_content(rv_str content, struct call_parts *call, bool *is_json, 
     return rc;
 }
 
-void rv_message_call_fini(struct call_parts *c)
+void conversation_message_call_fini(struct call_parts *c)
 {
     rv_buf_fini(&c->arguments);
 }
@@ -198,10 +198,10 @@ static int read_result(const struct rv_message *row, struct result *r, rv_err **
         rv_buf_printf(&r->room, "a result of %zu bytes was recorded; it is too long to be shown", content.len);
         r->text = rv_buf_str(&r->room);
         r->is_too_long = true;
-    } else if (rv_message_is_blank(content)) {
+    } else if (conversation_message_is_blank(content)) {
         r->text = RV_STR_LIT(NOTHING);
     } else {
-        r->text = rv_message_clean(content, &r->room);
+        r->text = conversation_message_clean(content, &r->room);
     }
     rc = rv_buf_check(&r->room, "the result of a tool call", err);
     r->tokens = r->text.ptr == content.ptr && row->token_count >= 0 ? row->token_count : rv_tokens_estimate(r->text);
@@ -230,7 +230,7 @@ static void result_fini(struct result *r)
 static int push_result(struct rv_history *h, const struct rv_message *row, const struct result *r, struct shown **out,
                        rv_err **err)
 {
-    int rc = rv_history_push(h, r->tokens, out, err);
+    int rc = history_push(h, r->tokens, out, err);
 
     if (rc < 0)
         return rc;
@@ -291,7 +291,7 @@ static void give_call(struct rv_history *h, struct shown *s, struct call_parts *
 {
     if (!call->name[0])
         memcpy(call->name, s->call.name, sizeof call->name);
-    rv_message_call_fini(&s->call);
+    conversation_message_call_fini(&s->call);
     s->call = *call;
     *call = (struct call_parts){0};
     s->seq = seq;
@@ -306,8 +306,8 @@ static int show_unanswered(struct rv_history *h, const struct rv_message *row, s
     int rc;
 
     none.tokens = rv_tokens_estimate(none.text) + rv_tokens_estimate(rv_buf_str(&call->arguments));
-    if (!rv_history_fits(h, none.tokens)) {
-        rv_history_leave_out(h);
+    if (!history_fits(h, none.tokens)) {
+        history_leave_out(h);
         return 0;
     }
     rc = push_result(h, row, &none, &s, err);
@@ -321,12 +321,12 @@ static void show_answered(struct rv_history *h, const struct rv_message *row, st
 {
     int64_t tokens = rv_tokens_estimate(rv_buf_str(&call->arguments));
 
-    if (rv_history_fits(h, tokens)) {
-        rv_history_charge(h, tokens);
+    if (history_fits(h, tokens)) {
+        history_charge(h, tokens);
         give_call(h, result, call, row->seq, h->n_runs);
     } else {
-        rv_history_drop(h, result);
-        rv_history_leave_out(h);
+        history_drop(h, result);
+        history_leave_out(h);
     }
 }
 
@@ -336,15 +336,15 @@ static bool is_output(const struct rv_history *h, const struct call_parts *call)
     return h->opts.version >= RV_HISTORY_2 && strcmp(call->name, RV_OUTPUT_TOOL) == 0;
 }
 
-int rv_history_add_call(struct rv_history *h, const struct rv_message *row, rv_err **err)
+int history_add_call(struct rv_history *h, const struct rv_message *row, rv_err **err)
 {
     struct call_parts call = {0};
     struct waiting found;
     int rc = read_call(row->tool_calls, &call_keys, &call, err);
 
     if (rc == 0 && is_output(h, &call)) {
-        rv_message_call_fini(&call);
-        return rv_history_pass(h, row);
+        conversation_message_call_fini(&call);
+        return history_pass(h, row);
     }
     if (!h->is_in_run)
         h->n_runs++; /* from 1 */
@@ -353,11 +353,11 @@ int rv_history_add_call(struct rv_history *h, const struct rv_message *row, rv_e
         rc = show_unanswered(h, row, &call, err);
     else if (rc == 0 && found.shown)
         show_answered(h, row, &call, found.shown);
-    rv_message_call_fini(&call);
+    conversation_message_call_fini(&call);
     return rc;
 }
 
-int rv_history_add_response(struct rv_history *h, const struct rv_message *row, rv_err **err)
+int history_add_response(struct rv_history *h, const struct rv_message *row, rv_err **err)
 {
     struct call_parts call = {0};
     struct result r = {0};
@@ -366,15 +366,15 @@ int rv_history_add_response(struct rv_history *h, const struct rv_message *row, 
     bool fits;
 
     if (rc == 0 && is_output(h, &call)) {
-        rv_message_call_fini(&call);
-        return rv_history_pass(h, row);
+        conversation_message_call_fini(&call);
+        return history_pass(h, row);
     }
     h->is_in_run = false;
     if (rc == 0)
         rc = read_result(row, &r, err);
-    fits = rc == 0 && rv_history_fits(h, r.tokens);
+    fits = rc == 0 && history_fits(h, r.tokens);
     if (rc == 0 && !fits)
-        rv_history_leave_out(h);
+        history_leave_out(h);
     if (fits)
         rc = push_result(h, row, &r, &s, err);
     if (s)
@@ -382,13 +382,13 @@ int rv_history_add_response(struct rv_history *h, const struct rv_message *row, 
     if (rc == 0)
         rc = wait_for_call(h, s, s ? &s->call : &call, err);
     result_fini(&r);
-    rv_message_call_fini(&call);
+    conversation_message_call_fini(&call);
     return rc;
 }
 
 /* A call and its result in one row (remlight 12): the content is the result, and the arguments where the metadata has
  * none (remlight 14, rules 10 and 11). */
-int rv_history_add_tool(struct rv_history *h, const struct rv_message *row, rv_err **err)
+int history_add_tool(struct rv_history *h, const struct rv_message *row, rv_err **err)
 {
     struct call_parts call = {0};
     struct result r = {0};
@@ -397,8 +397,8 @@ int rv_history_add_tool(struct rv_history *h, const struct rv_message *row, rv_e
     int rc = read_call(row->metadata, &tool_keys, &call, err);
 
     if (rc == 0 && is_output(h, &call)) {
-        rv_message_call_fini(&call);
-        return rv_history_pass(h, row);
+        conversation_message_call_fini(&call);
+        return history_pass(h, row);
     }
     h->is_in_run = false;
     if (rc == 0)
@@ -408,8 +408,8 @@ int rv_history_add_tool(struct rv_history *h, const struct rv_message *row, rv_e
     if (rc == 0 && !is_json)
         rc = wrap_raw(&r, err);
     r.tokens = r.tokens > INT64_MAX / 2 ? r.tokens : r.tokens + rv_tokens_estimate(rv_buf_str(&call.arguments));
-    if (rc == 0 && !rv_history_fits(h, r.tokens))
-        rv_history_leave_out(h);
+    if (rc == 0 && !history_fits(h, r.tokens))
+        history_leave_out(h);
     else if (rc == 0)
         rc = push_result(h, row, &r, &s, err);
     if (s) {
@@ -417,6 +417,6 @@ int rv_history_add_tool(struct rv_history *h, const struct rv_message *row, rv_e
         s->is_one_row = true;
     }
     result_fini(&r);
-    rv_message_call_fini(&call);
+    conversation_message_call_fini(&call);
     return rc;
 }

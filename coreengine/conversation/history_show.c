@@ -28,10 +28,10 @@ static void make_id(struct shown *s, size_t salt)
     size_t len = sizeof MADE_UP - 1;
 
     memcpy(s->call.id, MADE_UP, len);
-    len += rv_message_digits(s->seq, s->call.id + len);
+    len += conversation_message_digits(s->seq, s->call.id + len);
     if (salt) {
         char digits[MESSAGE_MAX_DIGITS];
-        size_t n = rv_message_digits((int64_t)(salt & SALT_MASK), digits);
+        size_t n = conversation_message_digits((int64_t)(salt & SALT_MASK), digits);
         s->call.id[len++] = '_';
         memcpy(s->call.id + len, digits, n + 1);
     }

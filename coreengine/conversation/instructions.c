@@ -108,7 +108,7 @@ static void line(rv_buf *out, const char *label, rv_str value)
         return;
     rv_buf_putc(out, '\n');
     rv_buf_puts(out, label);
-    rv_text_line(out, value);
+    conversation_text_line(out, value);
 }
 
 static void write_time(rv_buf *out, int64_t now_us, int zone_minutes)
@@ -130,17 +130,17 @@ static void write_time(rv_buf *out, int64_t now_us, int zone_minutes)
         rv_buf_printf(out, " %c%02d:%02d", zone < 0 ? '-' : '+', minutes / 60, minutes % 60);
 }
 
-bool rv_metadata_is_shown(const char *key)
+bool conversation_metadata_is_shown(const char *key)
 {
     return key[0] != '_' && strcmp(key, "routing") != 0;
 }
 
-bool rv_metadata_has_shown(json_object *metadata)
+bool conversation_metadata_has_shown(json_object *metadata)
 {
     if (json_object_is_type(metadata, json_type_object)) {
         json_object_object_foreach (metadata, key, value) {
             (void)value;
-            if (rv_metadata_is_shown(key))
+            if (conversation_metadata_is_shown(key))
                 return true;
         }
     }
@@ -174,7 +174,7 @@ static void write_metadata(rv_buf *out, json_object *metadata)
 
     rv_buf_putc(&shown, '{');
     json_object_object_foreach (metadata, key, value) {
-        int rc = rv_metadata_is_shown(key) ? add_member(&shown, key, value) : 0;
+        int rc = conversation_metadata_is_shown(key) ? add_member(&shown, key, value) : 0;
 
         if (rc == RV_E_LIMIT)
             n_left++;
@@ -192,19 +192,19 @@ static void write_metadata(rv_buf *out, json_object *metadata)
     rv_buf_fini(&shown);
 }
 
-rv_str rv_session_name_of(const struct rv_conversation *c)
+rv_str conversation_session_name_of(const struct rv_conversation *c)
 {
     return rv_utf8_cut(rv_str_of(c->session_name), RV_CONVERSATION_MAX_NAME);
 }
 
 static void write_session(rv_buf *out, const struct rv_conversation *c, bool can_look_up)
 {
-    bool has_metadata = rv_metadata_has_shown(c->session_metadata);
+    bool has_metadata = conversation_metadata_has_shown(c->session_metadata);
 
     if (!rv_has_text(c->session_name) && !has_metadata)
         return;
     rv_buf_puts(out, "\n\n## Session Context");
-    line(out, "Session: ", rv_session_name_of(c));
+    line(out, "Session: ", conversation_session_name_of(c));
     if (has_metadata)
         write_metadata(out, c->session_metadata);
     if (can_look_up)

@@ -59,12 +59,12 @@ int64_t rv_tokens_estimate(rv_str text)
     return (int64_t)(rv_utf8_count(text) / MESSAGE_POINTS_PER_TOKEN);
 }
 
-bool rv_message_is_blank(rv_str text)
+bool conversation_message_is_blank(rv_str text)
 {
     return rv_str_trim(text).len == 0;
 }
 
-rv_str rv_message_clean(rv_str text, rv_buf *room)
+rv_str conversation_message_clean(rv_str text, rv_buf *room)
 {
     size_t bad = 0;
 
@@ -82,7 +82,7 @@ rv_str rv_message_clean(rv_str text, rv_buf *room)
     return rv_buf_str(room);
 }
 
-size_t rv_message_digits(int64_t i, char out[MESSAGE_MAX_DIGITS])
+size_t conversation_message_digits(int64_t i, char out[MESSAGE_MAX_DIGITS])
 {
     char reversed[MESSAGE_MAX_DIGITS];
     uint64_t rest = i < 0 ? (uint64_t) - (i + 1) + 1 : (uint64_t)i;
@@ -123,7 +123,7 @@ bool rv_message_compress(rv_str text, const char *key, size_t keep, rv_buf *out)
         return false;
     omitted = points - 2 * keep;
     if (!key)
-        middle = (rv_str){digits, rv_message_digits((int64_t)omitted, digits)};
+        middle = (rv_str){digits, conversation_message_digits((int64_t)omitted, digits)};
     if (omitted <= before.len + rv_utf8_count(middle) + after.len)
         return false;
     head = offset_of(text, keep);

@@ -12,12 +12,12 @@
 #define MESSAGE_MAX_DIGITS 21                /* of an int64_t, with its NUL */
 
 /* messages.c */
-#define MESSAGE_POINTS_PER_TOKEN 4     /* p8-data 4.4 */
-bool rv_message_is_blank(rv_str text); /* what wires take for no text */
+#define MESSAGE_POINTS_PER_TOKEN 4               /* p8-data 4.4 */
+bool conversation_message_is_blank(rv_str text); /* what wires take for no text */
 /** Returns text; when text is not UTF-8, writes its valid parts to room and returns those. */
-rv_str rv_message_clean(rv_str text, rv_buf *room);
+rv_str conversation_message_clean(rv_str text, rv_buf *room);
 /** Decimal digits with a NUL; the number of digits. */
-size_t rv_message_digits(int64_t i, char out[MESSAGE_MAX_DIGITS]);
+size_t conversation_message_digits(int64_t i, char out[MESSAGE_MAX_DIGITS]);
 
 /* history_calls.c: what a row says of a call. Anything may be missing or wrong. */
 struct call_parts {
@@ -26,7 +26,7 @@ struct call_parts {
     rv_buf arguments;            /* text of a JSON object, if asked for */
     bool has_arguments;          /* the row has the member, whatever is in it */
 };
-void rv_message_call_fini(struct call_parts *c);
+void conversation_message_call_fini(struct call_parts *c);
 
 /* An item that is shown: a text, or a call of a tool with its result. */
 struct shown {
@@ -65,18 +65,18 @@ struct rv_history {
 
 /* history.c */
 /** A row that is not shown. As p8 counts, it takes room all the same. */
-RV_MUST_CHECK int rv_history_pass(struct rv_history *h, const struct rv_message *row);
-bool rv_history_fits(const struct rv_history *h, int64_t tokens);
+RV_MUST_CHECK int history_pass(struct rv_history *h, const struct rv_message *row);
+bool history_fits(const struct rv_history *h, int64_t tokens);
 /** What does not fit. Where all rows count it ends the walk, as any other; else it is just left out. */
-void rv_history_leave_out(struct rv_history *h);
+void history_leave_out(struct rv_history *h);
 /** One more item, for one row: counted, empty, the caller's to fill (on failure, too). */
-RV_MUST_CHECK int rv_history_push(struct rv_history *h, int64_t tokens, struct shown **out, rv_err **err);
-void rv_history_charge(struct rv_history *h, int64_t tokens); /* one more row of an item */
-void rv_history_drop(struct rv_history *h, struct shown *s);  /* an item of one row, and what was set aside for it */
+RV_MUST_CHECK int history_push(struct rv_history *h, int64_t tokens, struct shown **out, rv_err **err);
+void history_charge(struct rv_history *h, int64_t tokens); /* one more row of an item */
+void history_drop(struct rv_history *h, struct shown *s);  /* an item of one row, and what was set aside for it */
 
 /* history_calls.c: rows of tools */
-RV_MUST_CHECK int rv_history_add_call(struct rv_history *h, const struct rv_message *row, rv_err **err);
-RV_MUST_CHECK int rv_history_add_response(struct rv_history *h, const struct rv_message *row, rv_err **err);
-RV_MUST_CHECK int rv_history_add_tool(struct rv_history *h, const struct rv_message *row, rv_err **err);
+RV_MUST_CHECK int history_add_call(struct rv_history *h, const struct rv_message *row, rv_err **err);
+RV_MUST_CHECK int history_add_response(struct rv_history *h, const struct rv_message *row, rv_err **err);
+RV_MUST_CHECK int history_add_tool(struct rv_history *h, const struct rv_message *row, rv_err **err);
 
 #endif

@@ -184,7 +184,7 @@ static void add_metadata(struct rv_json_build *b, const struct rv_artifact_sourc
     for (size_t i = 0; i < n; i++)
         rv_json_build_text(b, m, needed[i].key, needed[i].text);
     rv_json_build_text(b, m, "source", "mcp_tool");
-    rv_artifact_add_hints(b, m, out->type, s->schema);
+    plan_artifact_add_hints(b, m, out->type, s->schema);
     add_text(b, m, "mcp_execution_id", execution_of(s, f));
     if (s->schema)
         rv_artifact_share(b, m, "mcp_schema", s->schema);
@@ -327,8 +327,8 @@ static int build(const struct rv_artifact_source *s, struct rv_artifact *out, rv
         }
     if (!id)
         return 0;
-    rv_artifact_infer(s->schema, out->payload, out->type);
-    rv_artifact_check(out->type, out->payload, faults);
+    plan_artifact_infer(s->schema, out->payload, out->type);
+    plan_artifact_check(out->type, out->payload, faults);
     add_metadata(&b, s, &f, needed, RV_COUNT(needed), out);
     out->id = b.rc == 0 ? json_object_new_string(id) : NULL;
     out->exists = out->id != NULL;

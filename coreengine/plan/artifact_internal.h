@@ -29,15 +29,15 @@ static inline void rv_artifact_share(struct rv_json_build *b, json_object *to, c
 
 /* wrapper.c */
 /** Add {"type": type} under key, or to an array with key NULL; returns it, borrowed. */
-json_object *rv_plan_typed_schema(struct rv_json_build *b, json_object *to, const char *key, const char *type);
+json_object *plan_typed_schema(struct rv_json_build *b, json_object *to, const char *key, const char *type);
 
 /* artifact_type.c */
 /** The type of a payload, in lower case, and how it is rendered.
  *  @param schema of the tool; NULL: none */
-void rv_artifact_infer(json_object *schema, json_object *payload, char type[RV_ARTIFACT_MAX_TYPE + 1]);
+void plan_artifact_infer(json_object *schema, json_object *payload, char type[RV_ARTIFACT_MAX_TYPE + 1]);
 /** Set rendering_hints of the metadata, if the type has some. */
-void rv_artifact_add_hints(struct rv_json_build *b, json_object *metadata, const char *type, json_object *schema);
+void plan_artifact_add_hints(struct rv_json_build *b, json_object *metadata, const char *type, json_object *schema);
 /** Append what a payload of this type lacks. */
-void rv_artifact_check(const char *type, json_object *payload, rv_buf *faults);
+void plan_artifact_check(const char *type, json_object *payload, rv_buf *faults);
 
 #endif

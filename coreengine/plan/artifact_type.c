@@ -22,7 +22,7 @@ static bool is_typed(json_object *schema, const char *type)
 
 bool rv_artifact_is_declared(json_object *schema)
 {
-    return rv_shape_artifact_type(schema) != NULL;
+    return shape_artifact_type(schema) != NULL;
 }
 
 static const char *unless_cli(const char *tag)
@@ -77,7 +77,7 @@ static const char *form_of_payload(json_object *payload)
     return json_object_is_type(payload, json_type_object) ? "data" : "text";
 }
 
-void rv_artifact_infer(json_object *schema, json_object *payload, char type[RV_ARTIFACT_MAX_TYPE + 1])
+void plan_artifact_infer(json_object *schema, json_object *payload, char type[RV_ARTIFACT_MAX_TYPE + 1])
 {
     const char *found = tag_of_schema(schema);
 
@@ -162,7 +162,7 @@ static void add_form(struct rv_json_build *b, json_object *hints, json_object *s
     rv_json_build_text(b, hints, "layout", "vertical");
 }
 
-void rv_artifact_add_hints(struct rv_json_build *b, json_object *metadata, const char *type, json_object *schema)
+void plan_artifact_add_hints(struct rv_json_build *b, json_object *metadata, const char *type, json_object *schema)
 {
     static const struct {
         const char *type, *key;
@@ -226,7 +226,7 @@ static void check_items(const struct shape *s, json_object *list, rv_buf *faults
             }
 }
 
-void rv_artifact_check(const char *type, json_object *payload, rv_buf *faults)
+void plan_artifact_check(const char *type, json_object *payload, rv_buf *faults)
 {
     json_object *value = NULL;
 

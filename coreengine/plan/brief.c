@@ -77,11 +77,11 @@ static void put_field(struct listing *l, rv_str path, const struct rv_shape *sha
 
     if (!l->json) {
         rv_buf_printf(l->out, "- %.*s: ", RV_STR_ARG(path));
-        rv_shape_write(shape, l->out);
+        shape_write(shape, l->out);
         rv_buf_puts(l->out, l->marks_required && !shape->is_optional ? " (required)\n" : "\n");
         return;
     }
-    rv_shape_write(shape, &types);
+    shape_write(shape, &types);
     rv_jw_obj(l->json);
     rv_jw_kv_str(l->json, "path", path);
     rv_jw_kv_str(l->json, "type", rv_buf_str(&types));
@@ -99,7 +99,7 @@ static void list_field(struct listing *l, const struct rv_shape *shape, rv_buf *
     put_field(l, rv_buf_str(path), shape);
     if (level == MAX_LEVELS)
         return;
-    while (path->len < MAX_PATH / 2 && rv_shape_items(&inner, &items)) {
+    while (path->len < MAX_PATH / 2 && shape_items(&inner, &items)) {
         rv_buf_puts(path, "[n]");
         inner = items;
     }
@@ -111,12 +111,12 @@ static void list_fields(struct listing *l, struct rv_shape shape, const rv_buf *
     struct rv_shape_names names = {0}, unused;
 
     shape.is_optional = false;
-    rv_shape_names(&shape, &names);
+    shape_names(&shape, &names);
     for (size_t i = 0; i < names.n && l->n < MAX_LINES; i++) {
         struct rv_plan_accessor key = {RV_ACCESSOR_KEY, rv_str_of(names.items[i]), SIZE_MAX, NULL};
         struct rv_shape field;
         rv_buf name = RV_BUF_INIT(MAX_PATH);
-        if (!rv_shape_step(&shape, &key, &field, &unused))
+        if (!shape_step(&shape, &key, &field, &unused))
             continue;
         l->n++;
         rv_buf_add_str(&name, rv_buf_str(path));
@@ -139,7 +139,7 @@ static void list(json_object *schema, bool marks_required, const char *title, co
 
     rv_buf_printf(out, "%s\n", title);
     before = out->len;
-    list_fields(&l, rv_shape_of(schema), &root, 1);
+    list_fields(&l, plan_shape_of(schema), &root, 1);
     if (l.n == MAX_LINES)
         rv_buf_puts(out, "- further fields are not listed\n");
     if (out->rc == 0 && out->len == before)
@@ -151,11 +151,11 @@ static void list(json_object *schema, bool marks_required, const char *title, co
 /* A9: the engine gives the artifact an id that the schema does not declare. */
 static bool has_artifact_id(json_object *schema)
 {
-    struct rv_shape shape = rv_shape_of(schema), id;
+    struct rv_shape shape = plan_shape_of(schema), id;
     struct rv_plan_accessor key = {RV_ACCESSOR_KEY, RV_STR_LIT("artifact_id"), SIZE_MAX, NULL};
     struct rv_shape_names names = {0};
 
-    return rv_shape_artifact_type(schema) && !rv_shape_step(&shape, &key, &id, &names);
+    return shape_artifact_type(schema) && !shape_step(&shape, &key, &id, &names);
 }
 
 void rv_plan_fields_write(json_object *schema, rv_jw *w)
@@ -164,7 +164,7 @@ void rv_plan_fields_write(json_object *schema, rv_jw *w)
     rv_buf root = {0};
 
     rv_jw_arr(w);
-    list_fields(&l, rv_shape_of(schema), &root, 1);
+    list_fields(&l, plan_shape_of(schema), &root, 1);
     if (has_artifact_id(schema)) {
         rv_jw_obj(w);
         rv_jw_kv_text(w, "path", "artifact_id");

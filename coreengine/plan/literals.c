@@ -67,25 +67,25 @@ static void note_fault(void *self, const struct rv_schema_fault *fault)
         return; /* V9 has said so */
     for (size_t i = 0; i < fault->n_steps; i++) {
         at = enter(at, fault->steps[i].key, fault->steps[i].i, &order);
-        rv_validation_write_step(fault->steps[i].key, fault->steps[i].i, &path);
+        validation_write_step(fault->steps[i].key, fault->steps[i].i, &path);
     }
     bool is_unknown = fault->kind == RV_SCHEMA_FAULT_UNKNOWN;
     if (is_unknown) {
         enter(at, fault->name, 0, &order);
-        rv_validation_write_step(fault->name, 0, &path);
+        validation_write_step(fault->name, 0, &path);
     }
-    const char *argument = rv_validation_keep(c, &path),
+    const char *argument = validation_keep(c, &path),
                *name = fault->name ? rv_arena_dup(c->arena, rv_str_of(fault->name)) : NULL;
     const char *text = rv_arena_dup(c->arena, rv_str_of(fault->text));
     if (!text || (fault->name && !name)) {
-        rv_validation_no_memory(c);
+        validation_no_memory(c);
         return;
     }
     if (fault->properties)
-        rv_shape_note_names(&names, fault->properties);
-    const char *const *allowed = is_unknown ? rv_validation_names(c, &names) : NULL;
+        shape_note_names(&names, fault->properties);
+    const char *const *allowed = is_unknown ? validation_names(c, &names) : NULL;
     struct rv_plan_error *e =
-        rv_validation_add_plain(c, is_unknown ? RV_PLAN_ERROR_UNKNOWN_ARGUMENT : RV_PLAN_ERROR_INVALID_ARGUMENT, order);
+        validation_add_plain(c, is_unknown ? RV_PLAN_ERROR_UNKNOWN_ARGUMENT : RV_PLAN_ERROR_INVALID_ARGUMENT, order);
     if (e) {
         e->argument = argument;
         e->tool = c->tool->visible;
@@ -97,7 +97,7 @@ static void note_fault(void *self, const struct rv_schema_fault *fault)
 }
 
 /* The literals fit the schema, whatever the references become. */
-void rv_validation_check_literals(struct rv_validation *c, json_object *arguments)
+void validation_check_literals(struct rv_validation *c, json_object *arguments)
 {
     struct literals literals = {c, arguments};
     struct rv_schema_partial partial = {c->hole, MAX_FAULTS, note_fault, &literals};
@@ -108,12 +108,12 @@ void rv_validation_check_literals(struct rv_validation *c, json_object *argument
         return;
     int rc = rv_schema_check_partial(c->tool->input_schema, arguments, &partial, &n_faults, &why);
     if (rc == RV_E_NOMEM) {
-        rv_validation_no_memory(c);
+        validation_no_memory(c);
     } else if (rc < 0) {
         const char *text = rv_arena_dup(c->arena, rv_str_of(rv_err_text(why)));
-        struct rv_plan_error *e = text ? rv_validation_add_plain(c, RV_PLAN_ERROR_INVALID_ARGUMENT, 0) : NULL;
+        struct rv_plan_error *e = text ? validation_add_plain(c, RV_PLAN_ERROR_INVALID_ARGUMENT, 0) : NULL;
         if (!text)
-            rv_validation_no_memory(c);
+            validation_no_memory(c);
         if (e) {
             e->tool = c->tool->visible;
             e->text = text;

@@ -7,8 +7,8 @@ static const char *shape_text(struct rv_validation *c, const struct rv_shape *sh
 {
     rv_buf text = RV_BUF_INIT(200);
 
-    rv_shape_write(shape, &text);
-    return rv_validation_keep(c, &text);
+    shape_write(shape, &text);
+    return validation_keep(c, &text);
 }
 
 /* What the tool wants where the string is. */
@@ -17,10 +17,10 @@ static struct rv_shape target_of(struct rv_validation *c, const struct rv_place 
     struct rv_shape above, here;
 
     if (!at->up)
-        return rv_shape_of(c->tool ? c->tool->input : NULL);
+        return plan_shape_of(c->tool ? c->tool->input : NULL);
     above = target_of(c, at->up);
     struct rv_plan_accessor a = {at->key ? RV_ACCESSOR_KEY : RV_ACCESSOR_INDEX, rv_str_of(at->key), at->i, NULL};
-    return rv_shape_step(&above, &a, &here, c->names) ? here : rv_shape_of(NULL);
+    return shape_step(&above, &a, &here, c->names) ? here : plan_shape_of(NULL);
 }
 
 /* V8 */
@@ -29,14 +29,14 @@ static void check_types(struct rv_validation *c, const struct rv_place *at, rv_s
 {
     struct rv_shape text = {.types = RV_SHAPE_STRING}, target = target_of(c, at);
     const struct rv_shape *given = whole ? source : &text;
-    enum rv_shape_fit fit = rv_shape_compare(given, &target);
+    enum rv_shape_fit fit = shape_compare(given, &target);
 
     c->needs[c->call].n_optional += source->is_optional;
     c->needs[c->call].n_deferred += fit == RV_SHAPE_MAY_FIT || source->is_any;
     if (fit != RV_SHAPE_NEVER_FITS)
         return;
     const char *source_type = shape_text(c, given), *target_type = shape_text(c, &target);
-    struct rv_plan_error *e = rv_validation_add(c, RV_PLAN_ERROR_TYPE_MISMATCH, at, template);
+    struct rv_plan_error *e = validation_add(c, RV_PLAN_ERROR_TYPE_MISMATCH, at, template);
     if (e) {
         e->tool = tool;
         e->subject = field;
@@ -53,11 +53,11 @@ static const char *field_of(struct rv_validation *c, const struct rv_plan_ref *r
     rv_buf text = RV_BUF_INIT(RV_PLAN_MAX_PATH);
 
     for (const struct rv_plan_accessor *a = ref->path; a; a = a->next) {
-        rv_validation_write_step(a->kind == RV_ACCESSOR_INDEX ? NULL : a->key.ptr, a->index, &text);
+        validation_write_step(a->kind == RV_ACCESSOR_INDEX ? NULL : a->key.ptr, a->index, &text);
         if (a == last)
             break;
     }
-    return rv_validation_keep(c, &text);
+    return validation_keep(c, &text);
 }
 
 /* A9: a tool that makes artifacts has their id, declared or not. */
@@ -65,33 +65,33 @@ static bool is_artifact_id(const struct rv_plan_tool *tool, const struct rv_plan
                            const struct rv_plan_accessor *a)
 {
     return a == ref->path && a->kind != RV_ACCESSOR_INDEX && rv_str_is(a->key, "artifact_id") &&
-           rv_shape_artifact_type(tool->output);
+           shape_artifact_type(tool->output);
 }
 
 /* V6, V7, V8 */
 static void check_field(struct rv_validation *c, const struct rv_place *at, rv_str template, bool whole,
                         const struct rv_plan_ref *ref, const struct rv_plan_tool *tool)
 {
-    struct rv_shape from = rv_shape_of(tool->output), to;
+    struct rv_shape from = plan_shape_of(tool->output), to;
     struct rv_plan_error *e;
     int depth = 0;
 
     if (!tool->output && !c->rules->defer_unschematized) {
-        e = rv_validation_add(c, RV_PLAN_ERROR_NO_OUTPUT_SCHEMA, at, template);
+        e = validation_add(c, RV_PLAN_ERROR_NO_OUTPUT_SCHEMA, at, template);
         if (e)
             e->tool = tool->visible;
         return;
     }
     for (const struct rv_plan_accessor *a = ref->path; a; a = a->next, from = to) {
-        if (depth++ < RV_JSON_MAX_DEPTH && rv_shape_step(&from, a, &to, c->names)) /* no output is deeper */
+        if (depth++ < RV_JSON_MAX_DEPTH && shape_step(&from, a, &to, c->names)) /* no output is deeper */
             continue;
         if (is_artifact_id(tool, ref, a)) {
             to = (struct rv_shape){.types = RV_SHAPE_STRING};
             continue;
         }
         const char *field = field_of(c, ref, a);
-        const char *const *names = rv_validation_names(c, c->names);
-        e = rv_validation_add(c, RV_PLAN_ERROR_FIELD_NOT_FOUND, at, template);
+        const char *const *names = validation_names(c, c->names);
+        e = validation_add(c, RV_PLAN_ERROR_FIELD_NOT_FOUND, at, template);
         if (e) {
             e->tool = tool->visible;
             e->subject = field;
@@ -116,29 +116,29 @@ static void check_done(struct rv_validation *c, const struct rv_place *at, rv_st
     if (!done->usable)
         rv_buf_printf(&reason, "call %zu did not succeed", ref->call);
     if (done->usable && rv_plan_step_look_up(&output, 1, &first, &value, &reason)) {
-        struct rv_shape shape = {.types = rv_shape_types_of(value)};
+        struct rv_shape shape = {.types = shape_types_of(value)};
         rv_buf_fini(&reason);
         check_types(c, at, template, whole, done->tool, field_of(c, ref, NULL), &shape);
         return;
     }
-    const char *why = rv_validation_keep(c, &reason);
-    struct rv_plan_error *e = rv_validation_add(c, RV_PLAN_ERROR_UNRESOLVED_REFERENCE, at, template);
+    const char *why = validation_keep(c, &reason);
+    struct rv_plan_error *e = validation_add(c, RV_PLAN_ERROR_UNRESOLVED_REFERENCE, at, template);
     if (e)
         e->subject = why;
 }
 
 /* V2 to V8 */
-void rv_validation_check_ref(struct rv_validation *c, const struct rv_place *at, rv_str template, bool whole,
-                             const struct rv_plan_ref *ref)
+void validation_check_ref(struct rv_validation *c, const struct rv_place *at, rv_str template, bool whole,
+                          const struct rv_plan_ref *ref)
 {
     size_t n_done = c->rules->n_done, own = n_done + c->call, n = n_done + c->plan->n_calls;
     struct rv_plan_error *e;
 
     if (ref->call == own) {
-        rv_validation_add(c, RV_PLAN_ERROR_SELF_REFERENCE, at, template);
+        validation_add(c, RV_PLAN_ERROR_SELF_REFERENCE, at, template);
     } else if (ref->call > own) {
-        e = rv_validation_add(c, ref->call >= n ? RV_PLAN_ERROR_INDEX_OUT_OF_BOUNDS : RV_PLAN_ERROR_FORWARD_REFERENCE,
-                              at, template);
+        e = validation_add(c, ref->call >= n ? RV_PLAN_ERROR_INDEX_OUT_OF_BOUNDS : RV_PLAN_ERROR_FORWARD_REFERENCE, at,
+                           template);
         if (e) {
             e->referenced_index = ref->call;
             e->max_index = own == 0 ? SIZE_MAX : own - 1;

@@ -141,7 +141,7 @@ static void relax(struct relaxing *r, json_object *from, bool wrapped, int depth
         json_object *either = rv_json_build(r->b, to, key, json_object_new_object());
         json_object *list = rv_json_build(r->b, either, "anyOf", json_object_new_array());
         relax(r, from, false, depth + 1, list, NULL);
-        json_object *reference = rv_plan_typed_schema(r->b, list, NULL, "string");
+        json_object *reference = plan_typed_schema(r->b, list, NULL, "string");
         rv_json_build_text(r->b, reference, "pattern", REFERENCE);
         return;
     }
@@ -160,9 +160,9 @@ static void relax(struct relaxing *r, json_object *from, bool wrapped, int depth
 
 static void build_options(struct rv_json_build *b, json_object *properties)
 {
-    json_object *after = rv_plan_typed_schema(b, properties, "after", "array");
-    rv_plan_typed_schema(b, after, "items", "integer");
-    json_object *on_failure = rv_plan_typed_schema(b, properties, "on_failure", "string");
+    json_object *after = plan_typed_schema(b, properties, "after", "array");
+    plan_typed_schema(b, after, "items", "integer");
+    json_object *on_failure = plan_typed_schema(b, properties, "on_failure", "string");
     json_object *words = rv_json_build(b, on_failure, "enum", json_object_new_array());
     rv_json_build(b, words, NULL, text_of("halt"));
     rv_json_build(b, words, NULL, text_of("continue"));
@@ -179,14 +179,14 @@ struct choice {
 static json_object *build_call(struct rv_json_build *b, struct choice of, json_object *into, const char *key,
                                json_object **properties)
 {
-    json_object *call = rv_plan_typed_schema(b, into, key, "object");
+    json_object *call = plan_typed_schema(b, into, key, "object");
 
     *properties = rv_json_build(b, call, "properties", json_object_new_object());
-    json_object *name = rv_plan_typed_schema(b, *properties, "tool_name", "string");
+    json_object *name = plan_typed_schema(b, *properties, "tool_name", "string");
     json_object *names = rv_json_build(b, name, "enum", json_object_new_array());
     for (size_t i = of.from; i < of.to; i++)
         rv_json_build(b, names, NULL, text_of(of.catalog->tools[i].visible));
-    rv_plan_typed_schema(b, *properties, "arguments", "object");
+    plan_typed_schema(b, *properties, "arguments", "object");
     if (of.has_options)
         build_options(b, *properties);
     json_object *required = rv_json_build(b, call, "required", json_object_new_array());
@@ -209,7 +209,7 @@ static void build_each_call(struct rv_json_build *b, const rv_plan_catalog *c, c
             continue;
         relax(&r, c->tools[i].input, false, 0, properties, "arguments");
         if (r.is_open)
-            rv_plan_typed_schema(b, properties, "arguments", "object");
+            plan_typed_schema(b, properties, "arguments", "object");
         else if (b->rc == 0)
             rv_json_build_text(b, rv_json_get_obj(properties, "arguments"), "type", "object");
     }
@@ -218,7 +218,7 @@ static void build_each_call(struct rv_json_build *b, const rv_plan_catalog *c, c
 static void build_calls(struct rv_json_build *b, const rv_plan_catalog *c, const struct rv_planner_opts *opts,
                         json_object *properties)
 {
-    json_object *calls = rv_plan_typed_schema(b, properties, "calls", "array"), *unused = NULL;
+    json_object *calls = plan_typed_schema(b, properties, "calls", "array"), *unused = NULL;
 
     rv_json_build_int(b, calls, "minItems", 1);
     rv_json_build_int(b, calls, "maxItems", (int64_t)(opts->max_calls ? opts->max_calls : RV_PLAN_MAX_CALLS));
@@ -233,14 +233,14 @@ static void build_plan(struct rv_json_build *b, const rv_plan_catalog *c, const 
 {
     rv_json_build_text(b, root, "type", "object");
     json_object *properties = rv_json_build(b, root, "properties", json_object_new_object());
-    json_object *type = rv_plan_typed_schema(b, properties, "type", "string");
+    json_object *type = plan_typed_schema(b, properties, "type", "string");
     json_object *forms = rv_json_build(b, type, "enum", json_object_new_array());
     rv_json_build(b, forms, NULL, text_of("direct_response"));
-    json_object *content = rv_plan_typed_schema(b, properties, "content", "string");
+    json_object *content = plan_typed_schema(b, properties, "content", "string");
     rv_json_build_text(b, content, "description", "the answer; for direct_response");
     if (c->n > 0) {
         rv_json_build(b, forms, NULL, text_of("tool_calls"));
-        json_object *reasoning = rv_plan_typed_schema(b, properties, "reasoning", "string");
+        json_object *reasoning = plan_typed_schema(b, properties, "reasoning", "string");
         rv_json_build_text(b, reasoning, "description", "why these calls; for tool_calls");
         build_calls(b, c, opts, properties);
     }

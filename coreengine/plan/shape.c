@@ -145,7 +145,7 @@ static unsigned type_of_word(rv_str word)
     return 0;
 }
 
-unsigned rv_shape_types_of(json_object *value)
+unsigned shape_types_of(json_object *value)
 {
     return type_of_word(rv_str_of(rv_json_type_text(value)));
 }
@@ -153,7 +153,7 @@ unsigned rv_shape_types_of(json_object *value)
 /* Of a value in a schema: 1.0 may be given as 1, too. */
 static unsigned types_of_constant(json_object *value)
 {
-    unsigned type = rv_shape_types_of(value);
+    unsigned type = shape_types_of(value);
 
     return type & RV_SHAPE_NUMBER ? RV_SHAPE_NUMBER : type;
 }
@@ -217,7 +217,7 @@ static void add_schema(struct rv_shape *shape, json_object *schema)
         shape->schemas[shape->n++] = schema;
 }
 
-struct rv_shape rv_shape_of(json_object *schema)
+struct rv_shape plan_shape_of(json_object *schema)
 {
     struct rv_shape shape = {.root = schema};
 
@@ -225,7 +225,7 @@ struct rv_shape rv_shape_of(json_object *schema)
     return shape;
 }
 
-const char *rv_shape_artifact_type(json_object *schema)
+const char *shape_artifact_type(json_object *schema)
 {
     const char *type = NULL;
 
@@ -253,7 +253,7 @@ static bool is_key(const struct rv_plan_accessor *a)
     return a->kind != RV_ACCESSOR_INDEX && !memchr(a->key.ptr, '\0', a->key.len);
 }
 
-void rv_shape_note_names(struct rv_shape_names *names, json_object *properties)
+void shape_note_names(struct rv_shape_names *names, json_object *properties)
 {
     json_object_object_foreach (properties, key, value) {
         bool is_new = true;
@@ -329,7 +329,7 @@ static bool step_object(struct stepping *s, const struct walk *w)
     }
     for (size_t i = 0; i < w->n_parts; i++)
         if (json_object_is_type(rv_json_member(w->parts[i], "properties"), json_type_object))
-            rv_shape_note_names(s->names, rv_json_member(w->parts[i], "properties"));
+            shape_note_names(s->names, rv_json_member(w->parts[i], "properties"));
     return false;
 }
 
@@ -372,8 +372,8 @@ static void step(void *self, struct walk *w)
     s->to->is_optional = s->to->is_optional || used != types;
 }
 
-bool rv_shape_step(const struct rv_shape *from, const struct rv_plan_accessor *a, struct rv_shape *to,
-                   struct rv_shape_names *names)
+bool shape_step(const struct rv_shape *from, const struct rv_plan_accessor *a, struct rv_shape *to,
+                struct rv_shape_names *names)
 {
     struct stepping s = {a, to, names, from->is_any};
 
@@ -390,10 +390,10 @@ static void list_names(void *self, struct walk *w)
 {
     for (size_t i = 0; i < w->n_parts; i++)
         if (json_object_is_type(rv_json_member(w->parts[i], "properties"), json_type_object))
-            rv_shape_note_names(self, rv_json_member(w->parts[i], "properties"));
+            shape_note_names(self, rv_json_member(w->parts[i], "properties"));
 }
 
-void rv_shape_names(const struct rv_shape *shape, struct rv_shape_names *names)
+void shape_names(const struct rv_shape *shape, struct rv_shape_names *names)
 {
     for (size_t i = 0; i < shape->n; i++)
         each_alternative(shape->root, shape->schemas[i], list_names, names);
@@ -424,7 +424,7 @@ static void add_items(void *self, struct walk *w)
     c->is_open = c->is_open || !found;
 }
 
-bool rv_shape_items(const struct rv_shape *shape, struct rv_shape *to)
+bool shape_items(const struct rv_shape *shape, struct rv_shape *to)
 {
     struct collecting c = {to, shape->is_any};
 
@@ -442,8 +442,7 @@ static enum rv_shape_fit compare(const struct rv_shape *source, const struct rv_
 
     if (both == 0)
         return RV_SHAPE_NEVER_FITS;
-    if ((both & RV_SHAPE_ARRAY) && depth < MAX_ITEMS && rv_shape_items(source, &items) &&
-        rv_shape_items(target, &wanted)) {
+    if ((both & RV_SHAPE_ARRAY) && depth < MAX_ITEMS && shape_items(source, &items) && shape_items(target, &wanted)) {
         enum rv_shape_fit fit = compare(&items, &wanted, depth + 1);
         if (fit == RV_SHAPE_NEVER_FITS && both == RV_SHAPE_ARRAY)
             return fit;
@@ -453,7 +452,7 @@ static enum rv_shape_fit compare(const struct rv_shape *source, const struct rv_
     return from & ~to ? RV_SHAPE_MAY_FIT : RV_SHAPE_FITS;
 }
 
-enum rv_shape_fit rv_shape_compare(const struct rv_shape *source, const struct rv_shape *target)
+enum rv_shape_fit shape_compare(const struct rv_shape *source, const struct rv_shape *target)
 {
     return compare(source, target, 0);
 }
@@ -480,7 +479,7 @@ static void write(const struct rv_shape *shape, int depth, rv_buf *out)
             continue;
         rv_buf_printf(out, "%s%s", left == types ? "" : " or ", words[i].word);
         left &= ~words[i].types;
-        if (words[i].types == RV_SHAPE_ARRAY && depth < 2 && rv_shape_items(shape, &items) &&
+        if (words[i].types == RV_SHAPE_ARRAY && depth < 2 && shape_items(shape, &items) &&
             types_of(&items) != RV_SHAPE_ANY) {
             rv_buf_puts(out, " of ");
             write(&items, depth + 1, out);
@@ -488,7 +487,7 @@ static void write(const struct rv_shape *shape, int depth, rv_buf *out)
     }
 }
 
-void rv_shape_write(const struct rv_shape *shape, rv_buf *out)
+void shape_write(const struct rv_shape *shape, rv_buf *out)
 {
     write(shape, 0, out);
 }

@@ -37,26 +37,26 @@ struct rv_shape_names {
 };
 
 /** The fields that are declared of a place. */
-void rv_shape_names(const struct rv_shape *shape, struct rv_shape_names *names);
+void shape_names(const struct rv_shape *shape, struct rv_shape_names *names);
 /** Add the keys of an object that are not there yet. */
-void rv_shape_note_names(struct rv_shape_names *names, json_object *properties);
+void shape_note_names(struct rv_shape_names *names, json_object *properties);
 
-struct rv_shape rv_shape_of(json_object *schema); /* NULL: anything */
+struct rv_shape plan_shape_of(json_object *schema); /* NULL: anything */
 /** One step down; false: there is no such field, and names has those that there are. */
-bool rv_shape_step(const struct rv_shape *from, const struct rv_plan_accessor *a, struct rv_shape *to,
-                   struct rv_shape_names *names);
+bool shape_step(const struct rv_shape *from, const struct rv_plan_accessor *a, struct rv_shape *to,
+                struct rv_shape_names *names);
 /** The items of the lists that may be there; false: nothing is declared about them. */
-bool rv_shape_items(const struct rv_shape *shape, struct rv_shape *to);
+bool shape_items(const struct rv_shape *shape, struct rv_shape *to);
 /** Does the schema say what kind of artifact its values are? */
-const char *rv_shape_artifact_type(json_object *schema);
+const char *shape_artifact_type(json_object *schema);
 
 /** The types of a value: one bit. */
-unsigned rv_shape_types_of(json_object *value);
+unsigned shape_types_of(json_object *value);
 
 /* How a value of one shape fits another one. */
 enum rv_shape_fit { RV_SHAPE_FITS, RV_SHAPE_MAY_FIT, RV_SHAPE_NEVER_FITS };
-enum rv_shape_fit rv_shape_compare(const struct rv_shape *source, const struct rv_shape *target);
+enum rv_shape_fit shape_compare(const struct rv_shape *source, const struct rv_shape *target);
 /** "string or null", "array of integer", "any". */
-void rv_shape_write(const struct rv_shape *shape, rv_buf *out);
+void shape_write(const struct rv_shape *shape, rv_buf *out);
 
 #endif

@@ -9,7 +9,7 @@
 
 #define MAX_ARENA ((size_t)64 << 20) /* bytes of the types of a plan's results */
 
-int rv_validation_no_memory(struct rv_validation *c)
+int validation_no_memory(struct rv_validation *c)
 {
     if (c->rc == 0)
         c->rc = RV_FAIL(c->err, RV_E_NOMEM, "no memory to validate a plan");
@@ -21,11 +21,11 @@ static void *take(struct rv_validation *c, size_t size)
     void *p = rv_arena_alloc(c->arena, size);
 
     if (!p)
-        rv_validation_no_memory(c);
+        validation_no_memory(c);
     return p;
 }
 
-const char *rv_validation_keep(struct rv_validation *c, rv_buf *text)
+const char *validation_keep(struct rv_validation *c, rv_buf *text)
 {
     rv_str whole = rv_buf_str(text);
     const char *copy = NULL;
@@ -36,13 +36,13 @@ const char *rv_validation_keep(struct rv_validation *c, rv_buf *text)
         copy = rv_arena_dup(c->arena, whole);
     rv_buf_fini(text);
     if (!copy)
-        rv_validation_no_memory(c);
+        validation_no_memory(c);
     return copy ? copy : "";
 }
 
 /* --- errors --- */
 
-void rv_validation_write_step(const char *key, size_t i, rv_buf *out)
+void validation_write_step(const char *key, size_t i, rv_buf *out)
 {
     if (key)
         rv_buf_printf(out, "%s%s", out->len > 0 ? "." : "", key);
@@ -54,7 +54,7 @@ static void write_place(const struct rv_place *at, rv_buf *out)
 {
     if (at && at->up) {
         write_place(at->up, out);
-        rv_validation_write_step(at->key, at->i, out);
+        validation_write_step(at->key, at->i, out);
     }
 }
 
@@ -63,10 +63,10 @@ static const char *path_of(struct rv_validation *c, const struct rv_place *at)
     rv_buf path = RV_BUF_INIT(RV_PLAN_MAX_PATH);
 
     write_place(at, &path);
-    return rv_validation_keep(c, &path);
+    return validation_keep(c, &path);
 }
 
-struct rv_plan_error *rv_validation_add_plain(struct rv_validation *c, enum rv_plan_error_type type, size_t order)
+struct rv_plan_error *validation_add_plain(struct rv_validation *c, enum rv_plan_error_type type, size_t order)
 {
     if (c->rc < 0)
         return NULL;
@@ -75,7 +75,7 @@ struct rv_plan_error *rv_validation_add_plain(struct rv_validation *c, enum rv_p
         return NULL;
     }
     if (!rv_has_room(&c->errors, &c->cap, c->n + 1, sizeof *c->errors)) {
-        rv_validation_no_memory(c);
+        validation_no_memory(c);
         return NULL;
     }
     struct rv_plan_placed_error *p = &c->errors[c->n];
@@ -88,11 +88,11 @@ struct rv_plan_error *rv_validation_add_plain(struct rv_validation *c, enum rv_p
     return &p->e;
 }
 
-struct rv_plan_error *rv_validation_add(struct rv_validation *c, enum rv_plan_error_type type,
-                                        const struct rv_place *at, rv_str template)
+struct rv_plan_error *validation_add(struct rv_validation *c, enum rv_plan_error_type type, const struct rv_place *at,
+                                     rv_str template)
 {
     const char *path = path_of(c, at);
-    struct rv_plan_error *e = rv_validation_add_plain(c, type, at->order);
+    struct rv_plan_error *e = validation_add_plain(c, type, at->order);
 
     if (e) {
         e->argument = path;
@@ -112,7 +112,7 @@ static int compare_errors(const void *a, const void *b)
     return x->number < y->number ? -1 : 1;
 }
 
-const char *const *rv_validation_names(struct rv_validation *c, const struct rv_shape_names *names)
+const char *const *validation_names(struct rv_validation *c, const struct rv_shape_names *names)
 {
     const char **copy = take(c, (names->n + 1) * sizeof *copy);
 
@@ -126,7 +126,7 @@ const char *const *rv_validation_names(struct rv_validation *c, const struct rv_
 /* T9: one error for the plan, at the first reference that is too many. */
 static void note_too_many(struct rv_validation *c, const struct rv_place *at, rv_str template)
 {
-    struct rv_plan_error *e = rv_validation_add(c, RV_PLAN_ERROR_TOO_MANY_REFERENCES, at, template);
+    struct rv_plan_error *e = validation_add(c, RV_PLAN_ERROR_TOO_MANY_REFERENCES, at, template);
 
     if (e)
         e->max = RV_PLAN_MAX_REFS;
@@ -146,7 +146,7 @@ static json_object *literal_of(struct rv_validation *c, const struct rv_plan_arg
         value = json_object_new_string_len(rv_buf_cstr(&text), (int)text.len);
     rv_buf_fini(&text);
     if (!value)
-        rv_validation_no_memory(c);
+        validation_no_memory(c);
     return value;
 }
 
@@ -165,7 +165,7 @@ static json_object *check_string(struct rv_validation *c, const struct rv_place 
         if (t.fault == RV_PLAN_ERROR_TOO_MANY_REFERENCES)
             note_too_many(c, at, text);
         else
-            rv_validation_add(c, t.fault, at, text);
+            validation_add(c, t.fault, at, text);
         return json_object_get(c->hole);
     }
     if (t.n_refs == 0)
@@ -175,7 +175,7 @@ static json_object *check_string(struct rv_validation *c, const struct rv_place 
         if (!p->ref)
             continue;
         if (c->n_refs++ < RV_PLAN_MAX_REFS)
-            rv_validation_check_ref(c, at, text, t.whole, p->ref);
+            validation_check_ref(c, at, text, t.whole, p->ref);
         else if (c->n_refs == RV_PLAN_MAX_REFS + 1)
             note_too_many(c, at, text);
     }
@@ -216,7 +216,7 @@ static json_object *check_value(struct rv_validation *c, struct rv_place *at, js
     if (!is_object && !json_object_is_type(value, json_type_array))
         return json_object_get(value);
     if (at->depth >= RV_PLAN_MAX_DEPTH) {
-        struct rv_plan_error *e = rv_validation_add(c, RV_PLAN_ERROR_INVALID_ARGUMENT, at, RV_STR_LIT(""));
+        struct rv_plan_error *e = validation_add(c, RV_PLAN_ERROR_INVALID_ARGUMENT, at, RV_STR_LIT(""));
         if (e) {
             e->tool = c->tool ? c->tool->visible : "";
             e->text = "the arguments have more than " RV_LIMIT_TEXT(RV_PLAN_MAX_DEPTH) " levels";
@@ -227,7 +227,7 @@ static json_object *check_value(struct rv_validation *c, struct rv_place *at, js
     if (copy)
         check_members(c, at, value, copy);
     else
-        rv_validation_no_memory(c);
+        validation_no_memory(c);
     return copy;
 }
 
@@ -261,9 +261,9 @@ static void find_tool(struct rv_validation *c, rv_str name)
     const char *copy = rv_arena_dup(c->arena, rv_utf8_cut(name, RV_PLAN_MAX_PATH));
     const char *const *names = n == 0 ? list_tools(c) : list_candidates(c, name, n);
     if (!copy)
-        rv_validation_no_memory(c);
+        validation_no_memory(c);
     struct rv_plan_error *e =
-        rv_validation_add_plain(c, n == 0 ? RV_PLAN_ERROR_UNKNOWN_TOOL : RV_PLAN_ERROR_AMBIGUOUS_TOOL, 0);
+        validation_add_plain(c, n == 0 ? RV_PLAN_ERROR_UNKNOWN_TOOL : RV_PLAN_ERROR_AMBIGUOUS_TOOL, 0);
     if (e) {
         e->tool = copy;
         e->names = names;
@@ -273,7 +273,7 @@ static void find_tool(struct rv_validation *c, rv_str name)
 
 static void refuse_option(struct rv_validation *c, const char *option, const char *why)
 {
-    struct rv_plan_error *e = rv_validation_add_plain(c, RV_PLAN_ERROR_INVALID_CALL_OPTION, 0);
+    struct rv_plan_error *e = validation_add_plain(c, RV_PLAN_ERROR_INVALID_CALL_OPTION, 0);
 
     if (e) {
         e->subject = option;
@@ -342,7 +342,7 @@ static void check_required(struct rv_validation *c, json_object *arguments)
         const char *name = json_object_get_string(json_object_array_get_idx(required, i));
         if (json_object_object_get_ex(arguments, name, NULL))
             continue;
-        struct rv_plan_error *e = rv_validation_add_plain(c, RV_PLAN_ERROR_MISSING_REQUIRED_ARGUMENT, 0);
+        struct rv_plan_error *e = validation_add_plain(c, RV_PLAN_ERROR_MISSING_REQUIRED_ARGUMENT, 0);
         if (e) {
             e->tool = c->tool->visible;
             e->subject = name;
@@ -359,7 +359,7 @@ static void check_call(struct rv_validation *c, const struct rv_plan_call *call)
     find_tool(c, call->tool);
     check_options(c, call);
     if (!call->arguments) {
-        struct rv_plan_error *e = rv_validation_add_plain(c, RV_PLAN_ERROR_ARGUMENTS_NOT_OBJECT, 0);
+        struct rv_plan_error *e = validation_add_plain(c, RV_PLAN_ERROR_ARGUMENTS_NOT_OBJECT, 0);
         if (e)
             e->subject = call->actual_type;
     } else {
@@ -367,7 +367,7 @@ static void check_call(struct rv_validation *c, const struct rv_plan_call *call)
             check_required(c, call->arguments);
         json_object *rest = check_value(c, &top, call->arguments);
         if (c->tool)
-            rv_validation_check_literals(c, rest);
+            validation_check_literals(c, rest);
         json_object_put(rest);
     }
     note_needs(c);
@@ -378,7 +378,7 @@ static void check_call(struct rv_validation *c, const struct rv_plan_call *call)
 static void note_fault_of_plan(struct rv_validation *c)
 {
     const struct rv_plan *p = c->plan;
-    struct rv_plan_error *e = rv_validation_add_plain(c, p->fault, 0);
+    struct rv_plan_error *e = validation_add_plain(c, p->fault, 0);
 
     if (!e)
         return;
@@ -399,7 +399,7 @@ static void check_calls(struct rv_validation *c)
     c->names = take(c, sizeof *c->names);
     c->hole = json_object_new_string("");
     if (!c->hole || !c->tools || !c->needs || !c->needed || !c->names) {
-        rv_validation_no_memory(c);
+        validation_no_memory(c);
         return;
     }
     c->out->tools = c->tools;

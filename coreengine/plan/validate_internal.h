@@ -48,24 +48,24 @@ struct rv_validation {
 
 /* validate.c */
 /** The text of a buffer, kept; of an overlong one its beginning. Ends the buffer. */
-const char *rv_validation_keep(struct rv_validation *c, rv_buf *text);
+const char *validation_keep(struct rv_validation *c, rv_buf *text);
 /** A new error about a string of this call, or NULL: there are enough, or memory was short. */
-struct rv_plan_error *rv_validation_add(struct rv_validation *c, enum rv_plan_error_type type,
-                                        const struct rv_place *at, rv_str template);
+struct rv_plan_error *validation_add(struct rv_validation *c, enum rv_plan_error_type type, const struct rv_place *at,
+                                     rv_str template);
 /** The same about a value with that place in the document, with neither argument nor template. */
-struct rv_plan_error *rv_validation_add_plain(struct rv_validation *c, enum rv_plan_error_type type, size_t order);
-int rv_validation_no_memory(struct rv_validation *c);
-const char *const *rv_validation_names(struct rv_validation *c, const struct rv_shape_names *names);
+struct rv_plan_error *validation_add_plain(struct rv_validation *c, enum rv_plan_error_type type, size_t order);
+int validation_no_memory(struct rv_validation *c);
+const char *const *validation_names(struct rv_validation *c, const struct rv_shape_names *names);
 /** Append a step of a path: ".key" or "[i]". */
-void rv_validation_write_step(const char *key, size_t i, rv_buf *out);
+void validation_write_step(const char *key, size_t i, rv_buf *out);
 
 /* literals.c */
 /** V10: its arguments, with holes for references, fit the input schema. */
-void rv_validation_check_literals(struct rv_validation *c, json_object *arguments);
+void validation_check_literals(struct rv_validation *c, json_object *arguments);
 
 /* references.c */
 /** V2 to V8 of one reference in the string at a place of this call. */
-void rv_validation_check_ref(struct rv_validation *c, const struct rv_place *at, rv_str template, bool whole,
-                             const struct rv_plan_ref *ref);
+void validation_check_ref(struct rv_validation *c, const struct rv_place *at, rv_str template, bool whole,
+                          const struct rv_plan_ref *ref);
 
 #endif

@@ -1,7 +1,7 @@
 /* How tools that this engine serves return artifacts: the standard schema, and the wrapper around a payload. */
 #include "coreengine/plan/artifact_internal.h"
 
-json_object *rv_plan_typed_schema(struct rv_json_build *b, json_object *to, const char *key, const char *type)
+json_object *plan_typed_schema(struct rv_json_build *b, json_object *to, const char *key, const char *type)
 {
     json_object *schema = rv_json_build(b, to, key, json_object_new_object());
 
@@ -19,19 +19,19 @@ int rv_artifact_schema(json_object *artifact, json_object **out, rv_err **err)
         return RV_FAIL(err, RV_E_NOMEM, "no memory for a schema of artifacts");
     rv_json_build_text(&b, root, "type", "object");
     json_object *properties = rv_json_build(&b, root, "properties", json_object_new_object());
-    json_object *id = rv_plan_typed_schema(&b, properties, "artifact_id", "string");
+    json_object *id = plan_typed_schema(&b, properties, "artifact_id", "string");
     rv_json_build_text(&b, id, "description", "the id of the artifact");
     if (artifact) {
         rv_artifact_share(&b, properties, "artifact", artifact);
     } else {
-        json_object *any = rv_plan_typed_schema(&b, properties, "artifact", "object");
+        json_object *any = plan_typed_schema(&b, properties, "artifact", "object");
         rv_json_build_text(&b, any, "description", "the artifact");
     }
-    json_object *inner = rv_json_build(&b, rv_plan_typed_schema(&b, properties, "_metadata", "object"), "properties",
+    json_object *inner = rv_json_build(&b, plan_typed_schema(&b, properties, "_metadata", "object"), "properties",
                                        json_object_new_object());
     for (size_t i = 0; i < RV_COUNT(members); i++)
-        rv_plan_typed_schema(&b, inner, members[i], "string");
-    json_object *at = rv_plan_typed_schema(&b, inner, "executed_at", "string");
+        plan_typed_schema(&b, inner, members[i], "string");
+    json_object *at = plan_typed_schema(&b, inner, "executed_at", "string");
     rv_json_build_text(&b, at, "format", "date-time");
     json_object *required = rv_json_build(&b, root, "required", json_object_new_array());
     rv_json_build_text(&b, required, NULL, "artifact_id");

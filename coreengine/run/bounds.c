@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-void rv_totals_fini(struct totals *t)
+void run_totals_fini(struct totals *t)
 {
     free(t->of_stage);
     free(t->rejections);
@@ -42,7 +42,7 @@ static void add_branch(rv_run *run, const struct branch *b)
     }
 }
 
-int rv_totals_begin(rv_run *run, rv_err **err)
+int run_totals_begin(rv_run *run, rv_err **err)
 {
     const struct rv_pipeline *p = run->pipeline;
     const struct rv_envelope_fields *f = rv_envelope_fields(run->env);
@@ -68,7 +68,7 @@ int rv_totals_begin(rv_run *run, rv_err **err)
         t->rejections[i] = rv_envelope_loops(run->env, RV_LOOP_REJECTION, name);
         t->replans += rv_envelope_loops(run->env, RV_LOOP_REPLAN, name);
     }
-    for (struct branch *b = &run->main; b; b = rv_branch_next(b)) /* a loaded run has other branches already */
+    for (struct branch *b = &run->main; b; b = run_branch_next(b)) /* a loaded run has other branches already */
         if (b->group)
             add_branch(run, b);
     for (size_t i = 0; i < p->n_edge_limits; i++)
@@ -80,14 +80,14 @@ int rv_totals_begin(rv_run *run, rv_err **err)
     return 0;
 }
 
-bool rv_branch_calls_llm(const rv_run *run, const struct branch *b, int stage)
+bool run_branch_calls_llm(const rv_run *run, const struct branch *b, int stage)
 {
     return rv_stage_calls_llm(&run->shared, stage) && !b->missed.text &&
            !rv_visit_is_cancelled(&run->shared, stage, b->env);
 }
 
 /* Rule: visits of the stage, loop-backs, model calls, visits. The limit of an edge is looked at when it is taken. */
-enum rv_reason rv_run_bound_at(const rv_run *run, const struct branch *b, int stage)
+enum rv_reason run_bound_at(const rv_run *run, const struct branch *b, int stage)
 {
     const struct rv_pipeline *p = run->pipeline;
     const struct rv_agent *a = &p->agents[stage];
@@ -98,12 +98,12 @@ enum rv_reason rv_run_bound_at(const rv_run *run, const struct branch *b, int st
         return RV_REASON_MAX_VISITS;
     if (t->iterations > p->max_iterations)
         return RV_REASON_MAX_ITERATIONS;
-    if (rv_branch_calls_llm(run, b, stage) && run->shared.llm_left <= 0)
+    if (run_branch_calls_llm(run, b, stage) && run->shared.llm_left <= 0)
         return RV_REASON_MAX_LLM_CALLS;
     return run->shared.hops_left <= 0 ? RV_REASON_MAX_HOPS : RV_REASON_NONE;
 }
 
-int64_t rv_run_count_edge(rv_run *run, int from, int to, int64_t of_branch)
+int64_t run_count_edge(rv_run *run, int from, int to, int64_t of_branch)
 {
     int at = rv_pipeline_edge_limit_at(run->pipeline, from, to);
 
@@ -112,14 +112,14 @@ int64_t rv_run_count_edge(rv_run *run, int from, int to, int64_t of_branch)
 
 /* --- stopping --- */
 
-int64_t rv_bound_most(const struct rv_pipeline *p, enum rv_reason reason)
+int64_t run_bound_most(const struct rv_pipeline *p, enum rv_reason reason)
 {
     return reason == RV_REASON_MAX_ITERATIONS  ? p->max_iterations
            : reason == RV_REASON_MAX_LLM_CALLS ? p->max_llm_calls
                                                : p->max_agent_hops;
 }
 
-void rv_bound_write(enum rv_reason reason, int64_t most, const char *stage, rv_buf *out)
+void run_bound_write(enum rv_reason reason, int64_t most, const char *stage, rv_buf *out)
 {
     switch (reason) {
     case RV_REASON_MAX_ITERATIONS:
@@ -155,23 +155,23 @@ void rv_bound_write(enum rv_reason reason, int64_t most, const char *stage, rv_b
     assert(false); /* the caller has met one of the four bounds of visits */
 }
 
-int rv_run_end_halted(rv_run *run, struct rv_effects *out, rv_err **err)
+int run_end_halted(rv_run *run, struct rv_effects *out, rv_err **err)
 {
     char *text = run->halt.text;
 
     run->halt.text = NULL;
-    int rc = rv_run_fail(run, run->halt.status, run->halt.reason, text, out, err);
+    int rc = run_fail(run, run->halt.status, run->halt.reason, text, out, err);
     free(text);
     return rc;
 }
 
-int rv_run_halt(rv_run *run, enum rv_run_status status, enum rv_reason reason, const char *text, struct rv_effects *out,
-                rv_err **err)
+int run_halt(rv_run *run, enum rv_run_status status, enum rv_reason reason, const char *text, struct rv_effects *out,
+             rv_err **err)
 {
     if (run->halt.is_set)
         return 0;
     if (run->n_working == 0)
-        return rv_run_fail(run, status, reason, text, out, err);
+        return run_fail(run, status, reason, text, out, err);
     char *kept = rv_str_dup(rv_str_of(text));
     if (!kept)
         return RV_FAIL(err, RV_E_NOMEM, "stop a run");
@@ -181,7 +181,7 @@ int rv_run_halt(rv_run *run, enum rv_run_status status, enum rv_reason reason, c
     return 0;
 }
 
-int rv_run_halt_outside(rv_run *run, bool llm, bool *stopped, struct rv_effects *out, rv_err **err)
+int run_halt_outside(rv_run *run, bool llm, bool *stopped, struct rv_effects *out, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(1024);
     enum rv_reason reason;
@@ -192,19 +192,19 @@ int rv_run_halt_outside(rv_run *run, bool llm, bool *stopped, struct rv_effects 
     if (!by)
         return 0;
     run->stopped_by = by;
-    rv_bound_write(reason, rv_bound_most(by->pipeline, reason), NULL, &text);
+    run_bound_write(reason, run_bound_most(by->pipeline, reason), NULL, &text);
     int rc = rv_buf_check(&text, "reason", err);
     if (rc == 0)
-        rc = rv_run_halt(run, RV_RUN_TERMINATED, reason, rv_buf_cstr(&text), out, err);
+        rc = run_halt(run, RV_RUN_TERMINATED, reason, rv_buf_cstr(&text), out, err);
     rv_buf_fini(&text);
     return rc;
 }
 
-void rv_run_write_bound(const rv_run *run, enum rv_reason reason, int stage, rv_buf *out)
+void run_write_bound(const rv_run *run, enum rv_reason reason, int stage, rv_buf *out)
 {
     const struct rv_agent *a = reason == RV_REASON_MAX_VISITS ? &run->pipeline->agents[stage] : NULL;
 
-    rv_bound_write(reason, a ? a->limits.max_visits : rv_bound_most(run->pipeline, reason), a ? a->name : NULL, out);
+    run_bound_write(reason, a ? a->limits.max_visits : run_bound_most(run->pipeline, reason), a ? a->name : NULL, out);
 }
 
 /* --- what is used --- */

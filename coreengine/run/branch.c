@@ -10,7 +10,7 @@
 
 /* --- the queue of those that can move --- */
 
-void rv_branch_ready(rv_run *run, struct branch *b)
+void run_branch_ready(rv_run *run, struct branch *b)
 {
     if (b->is_ready)
         return;
@@ -23,7 +23,7 @@ void rv_branch_ready(rv_run *run, struct branch *b)
     run->last_ready = b;
 }
 
-void rv_branch_ready_first(rv_run *run, struct branch *b)
+void run_branch_ready_first(rv_run *run, struct branch *b)
 {
     if (b->is_ready)
         return;
@@ -47,7 +47,7 @@ static struct branch *take_ready(rv_run *run)
     return b;
 }
 
-void rv_branch_forget_ready(rv_run *run)
+void run_branch_forget_ready(rv_run *run)
 {
     struct branch *b = run->first_ready;
 
@@ -57,14 +57,14 @@ void rv_branch_forget_ready(rv_run *run)
 
         b->is_ready = false;
         if (b->state == BRANCH_ALIVE)
-            rv_branch_ready(run, b);
+            run_branch_ready(run, b);
         b = next;
     }
 }
 
 /* --- the tree --- */
 
-struct branch *rv_branch_next(struct branch *b)
+struct branch *run_branch_next(struct branch *b)
 {
     if (b->opened)
         return &b->opened->items[0];
@@ -78,21 +78,21 @@ struct branch *rv_branch_next(struct branch *b)
     return NULL;
 }
 
-void rv_branch_fini(struct branch *b)
+void run_branch_fini(struct branch *b)
 {
-    rv_group_free(b->opened);
-    rv_work_free(b->work);
+    run_group_free(b->opened);
+    run_work_free(b->work);
     free(b->path);
     free(b->held_taken);
     json_object_put(b->joined);
-    rv_failure_fini(&b->missed);
-    rv_failure_fini(&b->failure);
+    run_failure_fini(&b->missed);
+    run_failure_fini(&b->failure);
     *b = (struct branch){.asked_by = -1};
 }
 
 /* --- a visit begins --- */
 
-struct rv_visit_place rv_branch_place(const rv_run *run, const struct branch *b)
+struct rv_visit_place run_branch_place(const rv_run *run, const struct branch *b)
 {
     struct rv_visit_place place = run->place;
 
@@ -101,15 +101,15 @@ struct rv_visit_place rv_branch_place(const rv_run *run, const struct branch *b)
     return place;
 }
 
-struct left rv_run_left(const rv_run *run)
+struct left run_left(const rv_run *run)
 {
     return (struct left){run->shared.llm_left, run->shared.hops_left};
 }
 
-void rv_branch_worked(rv_run *run, struct branch *b, struct left before)
+void run_branch_worked(rv_run *run, struct branch *b, struct left before)
 {
     const struct rv_envelope_fields *f = rv_envelope_fields(b->env);
-    bool is_done = rv_work_is_done(b->work);
+    bool is_done = run_work_is_done(b->work);
 
     if (is_done)
         run->n_working--;
@@ -140,8 +140,8 @@ static void take(rv_run *run, struct branch *b, bool llm)
 static int begin_visit(rv_run *run, struct branch *b, int stage, struct rv_effects *out, rv_err **err)
 {
     const struct failure *m = &b->missed;
-    bool llm = rv_branch_calls_llm(run, b, stage);
-    struct rv_visit_place place = rv_branch_place(run, b);
+    bool llm = run_branch_calls_llm(run, b, stage);
+    struct rv_visit_place place = run_branch_place(run, b);
     struct left before;
 
     b->asked_by = -1;
@@ -153,17 +153,17 @@ static int begin_visit(rv_run *run, struct branch *b, int stage, struct rv_effec
     b->passed = (struct rv_failed){m->stage, m->type, m->text, m->code, m->reason, m->attempt};
     place.group = b->joined;
     place.failed = m->text ? &b->passed : NULL;
-    before = rv_run_left(run);
+    before = run_left(run);
     take(run, b, llm);
     run->n_working++;
     size_t from = out->n;
     const struct rv_visit_start start = {
         .stage = stage, .env = b->env, .place = &place, .route = true, .llm_reserved = llm};
-    int rc = rv_work_begin(&run->shared, &start, out, &b->work, err);
+    int rc = run_work_begin(&run->shared, &start, out, &b->work, err);
     if (rc == 0)
-        rc = rv_calls_note(run, b, out, from, err);
+        rc = run_calls_note(run, b, out, from, err);
     if (rc == 0)
-        rv_branch_worked(run, b, before);
+        run_branch_worked(run, b, before);
     return rc;
 }
 
@@ -171,10 +171,10 @@ static int stop_at(rv_run *run, enum rv_reason reason, int stage, struct rv_effe
 {
     rv_buf text = RV_BUF_INIT(1024);
 
-    rv_run_write_bound(run, reason, stage, &text);
+    run_write_bound(run, reason, stage, &text);
     int rc = rv_buf_check(&text, "reason", err);
     if (rc == 0)
-        rc = rv_run_halt(run, RV_RUN_TERMINATED, reason, rv_buf_cstr(&text), out, err);
+        rc = run_halt(run, RV_RUN_TERMINATED, reason, rv_buf_cstr(&text), out, err);
     rv_buf_fini(&text);
     return rc;
 }
@@ -182,20 +182,20 @@ static int stop_at(rv_run *run, enum rv_reason reason, int stage, struct rv_effe
 /* Begin the visit, unless a bound forbids it: those of the runs around this one are checked first. */
 static int begin_in_bounds(rv_run *run, struct branch *b, int stage, struct rv_effects *out, rv_err **err)
 {
-    bool llm = rv_branch_calls_llm(run, b, stage), stopped = false;
+    bool llm = run_branch_calls_llm(run, b, stage), stopped = false;
 
     if (!rv_visit_goes_on(&run->shared, stage, b->env)) {
-        int rc = rv_run_halt_outside(run, llm, &stopped, out, err);
+        int rc = run_halt_outside(run, llm, &stopped, out, err);
         if (rc < 0 || stopped)
             return rc;
-        enum rv_reason reason = rv_run_bound_at(run, b, stage);
+        enum rv_reason reason = run_bound_at(run, b, stage);
         if (reason != RV_REASON_NONE)
             return stop_at(run, reason, stage, out, err);
     }
     return begin_visit(run, b, stage, out, err);
 }
 
-int rv_branch_begin(rv_run *run, struct branch *b, struct rv_effects *out, rv_err **err)
+int run_branch_begin(rv_run *run, struct branch *b, struct rv_effects *out, rv_err **err)
 {
     return begin_in_bounds(run, b, b->first, out, err);
 }
@@ -204,12 +204,12 @@ int rv_branch_begin(rv_run *run, struct branch *b, struct rv_effects *out, rv_er
 
 static int fail_branch(rv_run *run, struct branch *b, const struct failure *f, struct rv_effects *out, rv_err **err)
 {
-    int rc = rv_failure_copy(f, &b->failure, err);
+    int rc = run_failure_copy(f, &b->failure, err);
 
     if (rc == 0 && !b->group)
-        return rv_run_fail_with(run, &b->failure, out, err);
+        return run_fail_with(run, &b->failure, out, err);
     if (rc == 0)
-        rv_group_branch_over(run, b, BRANCH_FAILED, out);
+        run_group_branch_over(run, b, BRANCH_FAILED, out);
     return rc;
 }
 
@@ -219,18 +219,18 @@ static int arrive(rv_run *run, struct branch *b, int stage, struct rv_effects *o
     const char *name = run->pipeline->agents[stage].name;
 
     if (b->group && b->group->join == stage) {
-        rv_group_branch_over(run, b, BRANCH_ARRIVED, out);
+        run_group_branch_over(run, b, BRANCH_ARRIVED, out);
         return 0;
     }
-    return rv_run_stop(run, RV_RUN_FAILED, RV_REASON_JOIN, out, err,
-                       "stage \"%.*s\" is a join, and no group that it could join is open here",
-                       RV_STR_ARG(rv_run_shown(name)));
+    return run_stop(run, RV_RUN_FAILED, RV_REASON_JOIN, out, err,
+                    "stage \"%.*s\" is a join, and no group that it could join is open here",
+                    RV_STR_ARG(rv_run_shown(name)));
 }
 
 static int unknown_stage(rv_run *run, struct branch *b, struct rv_effects *out, rv_err **err)
 {
-    return rv_run_stop(run, RV_RUN_FAILED, RV_REASON_TOOL_FAILED, out, err, "unknown stage \"%.*s\"",
-                       RV_STR_ARG(rv_run_shown(rv_envelope_fields(b->env)->current_stage)));
+    return run_stop(run, RV_RUN_FAILED, RV_REASON_TOOL_FAILED, out, err, "unknown stage \"%.*s\"",
+                    RV_STR_ARG(rv_run_shown(rv_envelope_fields(b->env)->current_stage)));
 }
 
 static bool is_at_join(const rv_run *run, const struct branch *b, int stage)
@@ -245,7 +245,7 @@ static int open_held(rv_run *run, struct branch *b, struct rv_effects *out, rv_e
 
     b->held = NULL;
     b->held_taken = NULL;
-    int rc = rv_group_open(run, b, b->held_by, list, taken, out, err);
+    int rc = run_group_open(run, b, b->held_by, list, taken, out, err);
     free(taken);
     return rc;
 }
@@ -258,28 +258,28 @@ static int next_of_main(rv_run *run, struct rv_effects *out, rv_err **err)
     enum rv_reason reason = RV_REASON_NONE;
 
     if (f->terminated)
-        return rv_run_finish(run, RV_RUN_TERMINATED, NULL, out, err);
+        return run_finish(run, RV_RUN_TERMINATED, NULL, out, err);
     if (b->held && !f->interrupt_pending)
         return open_held(run, b, out, err);
     if (strcmp(f->current_stage, RV_STAGE_END) == 0)
-        return rv_run_finish(run, f->interrupt_pending ? RV_RUN_INTERRUPTED : RV_RUN_COMPLETED, NULL, out, err);
+        return run_finish(run, f->interrupt_pending ? RV_RUN_INTERRUPTED : RV_RUN_COMPLETED, NULL, out, err);
     int stage = rv_pipeline_find_stage(run->pipeline, rv_str_of(f->current_stage));
-    bool llm = stage >= 0 && rv_branch_calls_llm(run, b, stage);
+    bool llm = stage >= 0 && run_branch_calls_llm(run, b, stage);
     if (stage >= 0 && !f->interrupt_pending && rv_visit_goes_on(&run->shared, stage, run->env))
         return begin_visit(run, b, stage, out, err);
     bool stopped = false;
-    int rc = rv_run_stop_outside(run, llm, &stopped, out, err);
+    int rc = run_stop_outside(run, llm, &stopped, out, err);
     if (rc < 0 || stopped)
         return rc;
     if (!rv_envelope_can_continue(run->env, llm, &reason))
-        return reason == RV_REASON_NONE ? rv_run_finish(run, RV_RUN_INTERRUPTED, NULL, out, err)
-                                        : rv_run_stop_at_bound(run, reason, out, err);
+        return reason == RV_REASON_NONE ? run_finish(run, RV_RUN_INTERRUPTED, NULL, out, err)
+                                        : run_stop_at_bound(run, reason, out, err);
     if (stage < 0)
         return unknown_stage(run, b, out, err);
     if (is_at_join(run, b, stage))
         return arrive(run, b, stage, out, err);
-    if (!rv_run_visits_left(run, stage))
-        return rv_run_stop_at_visits(run, stage, out, err);
+    if (!run_visits_left(run, stage))
+        return run_stop_at_visits(run, stage, out, err);
     return begin_visit(run, b, stage, out, err);
 }
 
@@ -289,14 +289,14 @@ static int next_of_branch(rv_run *run, struct branch *b, struct rv_effects *out,
 
     if (f->terminated) {
         rv_envelope_copy_end(run->env, b->env);
-        return rv_run_finish(run, RV_RUN_TERMINATED, NULL, out, err);
+        return run_finish(run, RV_RUN_TERMINATED, NULL, out, err);
     }
     if (f->interrupt_pending)
         return 0; /* it waits for a person */
     if (b->held)
         return open_held(run, b, out, err);
     if (strcmp(f->current_stage, RV_STAGE_END) == 0) {
-        rv_group_branch_over(run, b, BRANCH_ENDED, out);
+        run_group_branch_over(run, b, BRANCH_ENDED, out);
         return 0;
     }
     int stage = rv_pipeline_find_stage(run->pipeline, rv_str_of(f->current_stage));
@@ -309,13 +309,13 @@ static int next_of_branch(rv_run *run, struct branch *b, struct rv_effects *out,
 
 static int next_step(rv_run *run, struct branch *b, struct rv_effects *out, rv_err **err)
 {
-    rv_run_hold_bounds(run, b);
+    run_hold_bounds(run, b);
     return b->group ? next_of_branch(run, b, out, err) : next_of_main(run, out, err);
 }
 
 /* --- a visit is over --- */
 
-int rv_branch_hold(struct branch *b, int stage, const struct rv_branches *list, const bool *taken, rv_err **err)
+int run_branch_hold(struct branch *b, int stage, const struct rv_branches *list, const bool *taken, rv_err **err)
 {
     bool *copy = calloc(list->n, sizeof *copy);
 
@@ -343,9 +343,9 @@ static int follow(rv_run *run, struct branch *b, int from, const struct rv_visit
         rc = rv_envelope_add_feedback(b->env, rv_json_str(r->feedback), err);
     const struct edge edge = {.from = from, .to = r->next, .outcome = r->outcome, .feedback = r->feedback};
     if (rc == 0 && moves)
-        rc = rv_run_take_edge(run, b, &edge, out, err);
+        rc = run_take_edge(run, b, &edge, out, err);
     if (rc == 0 && leaves && r->next == RV_TARGET_LIST && r->branches)
-        rc = rv_branch_hold(b, from, r->branches, r->taken, err);
+        rc = run_branch_hold(b, from, r->branches, r->taken, err);
     return rc;
 }
 
@@ -353,17 +353,17 @@ static int note_failure(rv_run *run, int stage, const struct rv_visit_result *r,
 {
     rv_buf name = RV_BUF_INIT(RV_JSON_MAX_BYTES);
 
-    int rc = rv_run_write_failed_stage(run, stage, r, &name, err);
+    int rc = run_write_failed_stage(run, stage, r, &name, err);
     const struct failure f = {.stage = (char *)rv_buf_cstr(&name),
                               .type = (char *)r->error_type,
                               .text = (char *)r->error_text,
                               .code = r->code,
                               .reason = r->reason,
-                              .status = rv_run_failure_status(r),
+                              .status = run_failure_status(r),
                               .attempt = r->attempt,
                               .bound_of = r->bound_of};
     if (rc == 0)
-        rc = rv_failure_copy(&f, out, err);
+        rc = run_failure_copy(&f, out, err);
     rv_buf_fini(&name);
     return rc;
 }
@@ -376,7 +376,7 @@ static void leave_place(struct branch *b, const struct rv_visit_result *r)
         return;
     json_object_put(b->joined);
     b->joined = NULL;
-    rv_failure_fini(&b->missed);
+    run_failure_fini(&b->missed);
 }
 
 /* A visit has failed, and no error route leads on. */
@@ -384,11 +384,11 @@ static int failed(rv_run *run, struct branch *b, const struct failure *f, struct
 {
     if (b->group && f->status != RV_RUN_FAILED) { /* by a bound, or cancelled at one */
         if (run->halt.is_set) {
-            rv_group_branch_over(run, b, BRANCH_CANCELLED, out);
+            run_group_branch_over(run, b, BRANCH_CANCELLED, out);
             return 0;
         }
         run->stopped_by = f->bound_of != &run->shared ? f->bound_of : NULL;
-        return rv_run_halt(run, f->status, f->reason, f->text, out, err);
+        return run_halt(run, f->status, f->reason, f->text, out, err);
     }
     return fail_branch(run, b, f, out, err);
 }
@@ -396,9 +396,9 @@ static int failed(rv_run *run, struct branch *b, const struct failure *f, struct
 static int after_visit(rv_run *run, struct branch *b, struct rv_effects *out, rv_err **err)
 {
     rv_work *work = b->work;
-    const struct rv_visit_result *r = rv_work_result(work);
+    const struct rv_visit_result *r = run_work_result(work);
     bool is_main = !b->group, is_failure = r->end == RV_VISIT_FAILED;
-    int from = rv_work_stage(work), rc = 0;
+    int from = run_work_stage(work), rc = 0;
     struct failure f = {0};
 
     b->work = NULL;
@@ -408,13 +408,13 @@ static int after_visit(rv_run *run, struct branch *b, struct rv_effects *out, rv
         rc = follow(run, b, from, r, out, err);
         if (rc == 0 && !run->finished) {
             leave_place(b, r);
-            rc = rv_run_save(run, out, err);
+            rc = run_save(run, out, err);
         }
     } else if (rc == 0) {
         rc = failed(run, b, &f, out, err);
     }
-    rv_failure_fini(&f);
-    rv_work_free(work);
+    run_failure_fini(&f);
+    run_work_free(work);
     if (is_main || !run->finished)
         b->asked_by = rv_envelope_has_interrupt(b->env) ? from : -1;
     if (!is_main && !run->finished && rv_branch_asks(b))
@@ -429,9 +429,9 @@ static int move(rv_run *run, struct branch *b, struct rv_effects *out, rv_err **
     int rc = 0;
 
     if (b->opened && b->opened->is_settled)
-        rc = rv_group_settle(run, b, out, err);
+        rc = run_group_settle(run, b, out, err);
     while (rc == 0 && !run->finished && b->state == BRANCH_ALIVE && !b->opened) {
-        if (b->work && !rv_work_is_done(b->work))
+        if (b->work && !run_work_is_done(b->work))
             return 0;
         if (b->work)
             rc = after_visit(run, b, out, err);
@@ -448,13 +448,13 @@ static int stand_still(rv_run *run, struct rv_effects *out, rv_err **err)
     if (run->n_working > 0)
         return 0;
     if (run->halt.is_set)
-        return rv_run_end_halted(run, out, err);
-    if (rv_questions_first(run))
-        return rv_run_finish(run, RV_RUN_INTERRUPTED, NULL, out, err);
+        return run_end_halted(run, out, err);
+    if (questions_first(run))
+        return run_finish(run, RV_RUN_INTERRUPTED, NULL, out, err);
     return RV_FAIL(err, RV_E_STATE, "no branch of the run can move, and none waits");
 }
 
-int rv_run_go(rv_run *run, struct rv_effects *out, rv_err **err)
+int run_go(rv_run *run, struct rv_effects *out, rv_err **err)
 {
     int rc = 0;
 
@@ -479,14 +479,14 @@ static int cancel_opened(rv_run *run, struct branch *b, const char *why, json_ob
 
     for (size_t i = 0; i < g->n && rc == 0; i++)
         if (g->items[i].state == BRANCH_ALIVE)
-            rc = rv_branch_cancel(run, &g->items[i], why, partials, out, err);
+            rc = run_branch_cancel(run, &g->items[i], why, partials, out, err);
     for (size_t i = 0; i < g->n && rc == 0; i++)
         rc = rv_envelope_join(b->env, g->items[i].env, rv_str_of(g->items[i].name), false, &j, err);
     rv_joining_fini(&j);
     if (rc < 0)
         return rc;
-    rv_branch_forget_ready(run);
-    rv_group_free(g);
+    run_branch_forget_ready(run);
+    run_group_free(g);
     b->opened = NULL;
     return 0;
 }
@@ -494,18 +494,18 @@ static int cancel_opened(rv_run *run, struct branch *b, const char *why, json_ob
 static int cancel_visit(rv_run *run, struct branch *b, const char *why, json_object *partials, struct rv_effects *out,
                         rv_err **err)
 {
-    struct left left = rv_run_left(run);
+    struct left left = run_left(run);
     size_t from = out->n;
     int rc = 0;
 
-    if (!rv_work_is_done(b->work)) {
-        rc = rv_work_cancel(b->work, why, partials, out, err);
+    if (!run_work_is_done(b->work)) {
+        rc = run_work_cancel(b->work, why, partials, out, err);
         if (rc == 0)
-            rc = rv_calls_note(run, b, out, from, err);
+            rc = run_calls_note(run, b, out, from, err);
         if (rc == 0)
-            rv_branch_worked(run, b, left);
+            run_branch_worked(run, b, left);
     }
-    rv_work_free(b->work);
+    run_work_free(b->work);
     b->work = NULL;
     return rc;
 }
@@ -515,12 +515,12 @@ static int give_up(rv_run *run, struct branch *b, const char *why, struct rv_eff
 {
     int stage = rv_pipeline_find_stage(run->pipeline, rv_str_of(rv_envelope_fields(b->env)->current_stage));
 
-    int rc = rv_questions_withdraw(run, b, err);
-    return rc < 0 || stage < 0 ? rc : rv_work_give_up(&run->shared, stage, b->env, why, out, err);
+    int rc = questions_withdraw(run, b, err);
+    return rc < 0 || stage < 0 ? rc : run_work_give_up(&run->shared, stage, b->env, why, out, err);
 }
 
-int rv_branch_cancel(rv_run *run, struct branch *b, const char *why, json_object *partials, struct rv_effects *out,
-                     rv_err **err)
+int run_branch_cancel(rv_run *run, struct branch *b, const char *why, json_object *partials, struct rv_effects *out,
+                      rv_err **err)
 {
     int rc = 0;
 
@@ -531,6 +531,6 @@ int rv_branch_cancel(rv_run *run, struct branch *b, const char *why, json_object
     else if (rv_branch_asks(b))
         rc = give_up(run, b, why, out, err);
     if (rc == 0 && b->group)
-        rv_group_branch_over(run, b, BRANCH_CANCELLED, out);
+        run_group_branch_over(run, b, BRANCH_CANCELLED, out);
     return rc;
 }

@@ -74,7 +74,7 @@ static void take_out(struct call_table *t, int64_t id)
     t->items[at].branch = NULL;
 }
 
-int rv_calls_note(rv_run *run, struct branch *b, const struct rv_effects *out, size_t from, rv_err **err)
+int run_calls_note(rv_run *run, struct branch *b, const struct rv_effects *out, size_t from, rv_err **err)
 {
     int rc = 0;
 
@@ -90,7 +90,7 @@ int rv_calls_note(rv_run *run, struct branch *b, const struct rv_effects *out, s
     return rc;
 }
 
-struct branch *rv_calls_branch(rv_run *run, int64_t call_id)
+struct branch *run_calls_branch(rv_run *run, int64_t call_id)
 {
     struct branch *b = &run->main;
 
@@ -98,23 +98,23 @@ struct branch *rv_calls_branch(rv_run *run, int64_t call_id)
         const struct call_table *t = &run->calls;
         b = t->cap ? t->items[place_of(t, call_id)].branch : NULL;
     }
-    return b && b->work && rv_work_waits_for(b->work, call_id) ? b : NULL;
+    return b && b->work && run_work_waits_for(b->work, call_id) ? b : NULL;
 }
 
-void rv_calls_answered(rv_run *run, int64_t call_id)
+void run_calls_answered(rv_run *run, int64_t call_id)
 {
     take_out(&run->calls, call_id);
 }
 
 /* Only of a branch that is freed with calls that no one cancelled: of a run that could not end. */
-void rv_calls_forget(rv_run *run, struct branch *b)
+void run_calls_forget(rv_run *run, struct branch *b)
 {
     for (size_t i = 0; b->n_calls > 0 && i < run->calls.cap; i++)
         while (run->calls.items[i].branch == b)
             take_out(&run->calls, run->calls.items[i].id);
 }
 
-void rv_calls_fini(struct call_table *t)
+void run_calls_fini(struct call_table *t)
 {
     free(t->items);
     *t = (struct call_table){0};

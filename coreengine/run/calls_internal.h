@@ -16,10 +16,11 @@ struct call_table {
 };
 
 /** The effects from that one on were asked for by the visit of the branch. */
-RV_MUST_CHECK int rv_calls_note(rv_run *run, struct branch *b, const struct rv_effects *out, size_t from, rv_err **err);
-struct branch *rv_calls_branch(rv_run *run, int64_t call_id); /* that waits for the call; NULL: none does */
-void rv_calls_answered(rv_run *run, int64_t call_id);
-void rv_calls_forget(rv_run *run, struct branch *b); /* before it is freed */
-void rv_calls_fini(struct call_table *t);
+RV_MUST_CHECK int run_calls_note(rv_run *run, struct branch *b, const struct rv_effects *out, size_t from,
+                                 rv_err **err);
+struct branch *run_calls_branch(rv_run *run, int64_t call_id); /* that waits for the call; NULL: none does */
+void run_calls_answered(rv_run *run, int64_t call_id);
+void run_calls_forget(rv_run *run, struct branch *b); /* before it is freed */
+void run_calls_fini(struct call_table *t);
 
 #endif

@@ -37,12 +37,12 @@ static int end(rv_run *run, rv_str reason, struct rv_effects *out, rv_err **err)
                   RV_STR_ARG(has_reason ? reason : RV_STR_LIT("")));
     int rc = rv_buf_check(&text, "reason", err);
     if (rc == 0)
-        rc = rv_run_fail(run, RV_RUN_TERMINATED, RV_REASON_USER_CANCELLED, rv_buf_cstr(&text), out, err);
+        rc = run_fail(run, RV_RUN_TERMINATED, RV_REASON_USER_CANCELLED, rv_buf_cstr(&text), out, err);
     rv_buf_fini(&text);
     return rc;
 }
 
-int rv_question_cancelled(rv_run *run, struct branch *b, rv_str reason, struct rv_effects *out, rv_err **err)
+int run_question_cancelled(rv_run *run, struct branch *b, rv_str reason, struct rv_effects *out, rv_err **err)
 {
     const struct rv_interrupt in = rv_envelope_interrupt(b->env);
 
@@ -56,6 +56,6 @@ int rv_question_cancelled(rv_run *run, struct branch *b, rv_str reason, struct r
     b->held = NULL; /* a list that an answer would have led to */
     free(b->held_taken);
     b->held_taken = NULL;
-    int rc = rv_work_give_up(&run->shared, stage, b->env, "the question was cancelled", out, err);
+    int rc = run_work_give_up(&run->shared, stage, b->env, "the question was cancelled", out, err);
     return rc < 0 ? rc : rv_visit_cancel_question(&run->shared, stage, b->env, reason, err);
 }

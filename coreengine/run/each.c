@@ -50,7 +50,7 @@ static void each_free(rv_work *w)
     if (!e)
         return;
     for (size_t i = 0; i < e->n_slots; i++)
-        rv_work_free(e->slots[i].work);
+        run_work_free(e->slots[i].work);
     for (size_t i = 0; i < e->n_begun; i++) {
         rv_envelope_free(e->elements[i].fork);
         json_object_put(e->elements[i].output);
@@ -123,7 +123,7 @@ static int begin_element(rv_work *w, bool llm, struct rv_effects *out, rv_err **
     rc = rv_envelope_fork(w->env, &el->fork, err);
     const struct rv_visit_start start = {.stage = stage, .env = el->fork, .place = &place, .llm_reserved = llm};
     if (rc == 0)
-        rc = rv_work_begin(w->shared, &start, out, &slot->work, err);
+        rc = run_work_begin(w->shared, &start, out, &slot->work, err);
     if (rc == 0)
         e->n_slots++;
     return rc;
@@ -171,7 +171,7 @@ static int end_element(rv_work *w, size_t at, rv_err **err)
     struct each *e = w->each;
     struct under_way slot = e->slots[at];
     struct element *el = &e->elements[slot.index];
-    const struct rv_visit_result *r = rv_work_result(slot.work);
+    const struct rv_visit_result *r = run_work_result(slot.work);
     int rc = 0;
 
     for (size_t i = at + 1; i < e->n_slots; i++)
@@ -185,7 +185,7 @@ static int end_element(rv_work *w, size_t at, rv_err **err)
         rc = note_failure(w, el, r, err);
     }
     rv_envelope_keep_back(el->fork, rv_str_of(agent_of(w)->output.key));
-    rv_work_free(slot.work);
+    run_work_free(slot.work);
     return rc;
 }
 
@@ -196,7 +196,7 @@ static int cancel_elements(rv_work *w, const char *why, json_object *partials, s
 
     while (e->n_slots > 0 && rc == 0) {
         e->elements[e->slots[0].index].is_cancelled = true;
-        rc = rv_work_cancel(e->slots[0].work, why, partials, out, err);
+        rc = run_work_cancel(e->slots[0].work, why, partials, out, err);
         if (rc == 0)
             rc = end_element(w, 0, err);
     }
@@ -213,7 +213,7 @@ static int each_advance(rv_work *w, struct rv_effects *out, bool *ended, rv_err 
 
     for (;;) {
         for (size_t i = 0; i < e->n_slots && rc == 0;)
-            if (rv_work_is_done(e->slots[i].work))
+            if (run_work_is_done(e->slots[i].work))
                 rc = end_element(w, i, err);
             else
                 i++;
@@ -238,7 +238,7 @@ static bool each_waits_for(const rv_work *w, int64_t call_id)
     const struct each *e = w->each;
 
     for (size_t i = 0; i < e->n_slots; i++)
-        if (rv_work_waits_for(e->slots[i].work, call_id))
+        if (run_work_waits_for(e->slots[i].work, call_id))
             return true;
     return false;
 }
@@ -249,7 +249,7 @@ static int each_find_short(const rv_work *w, struct rv_short *out, rv_err **err)
     int rc = 0;
 
     for (size_t i = 0; i < e->n_slots && rc == 0; i++)
-        rc = rv_work_find_short(e->slots[i].work, out, err);
+        rc = run_work_find_short(e->slots[i].work, out, err);
     return rc;
 }
 
@@ -258,8 +258,8 @@ static int each_on(rv_work *w, const struct rv_event *ev, struct rv_effects *out
     struct each *e = w->each;
 
     for (size_t i = 0; i < e->n_slots; i++)
-        if (rv_work_waits_for(e->slots[i].work, ev->call_id))
-            return rv_work_on(e->slots[i].work, ev, out, err);
+        if (run_work_waits_for(e->slots[i].work, ev->call_id))
+            return run_work_on(e->slots[i].work, ev, out, err);
     return 0;
 }
 
@@ -269,7 +269,7 @@ static int each_recover(rv_work *w, int64_t gap_us, struct rv_effects *out, rv_e
     int rc = 0;
 
     for (size_t i = 0; i < e->n_slots && rc == 0; i++)
-        rc = rv_work_recover(e->slots[i].work, gap_us, out, err);
+        rc = run_work_recover(e->slots[i].work, gap_us, out, err);
     return rc;
 }
 
@@ -349,7 +349,7 @@ static int end_at_bound(rv_work *w, struct rv_outside_end *end, rv_err **err)
         if (e->elements[i].error && e->elements[i].reason == e->bound)
             rv_buf_puts(&e->text, e->elements[i].error); /* an element hit the bound, and its error says so */
     if (e->text.len == 0) {
-        rv_bound_write(e->bound, rv_bound_most(p, e->bound), NULL, &e->text);
+        run_bound_write(e->bound, run_bound_most(p, e->bound), NULL, &e->text);
         rv_buf_printf(&e->text, ", and %zu of %zu elements of stage \"%s\" have begun", e->n_begun, e->n,
                       agent_of(w)->name);
     }
@@ -390,7 +390,7 @@ static int each_end(rv_work *w, struct rv_outside_end *end, rv_err **err)
     return gather(w, &end->output, err);
 }
 
-const struct rv_work_kind rv_each_kind = {
+const struct rv_work_kind run_each_kind = {
     .begin = each_begin,
     .advance = each_advance,
     .waits_for = each_waits_for,

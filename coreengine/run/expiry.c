@@ -17,7 +17,7 @@ static const rv_envelope *due_in(rv_run *run, int64_t now_us, rv_str *id, int64_
 
     if (is_paused(run))
         return rv_envelope_due_ask(run->env, now_us, id, expired_us) ? run->env : NULL;
-    for (struct branch *b = run->finished ? NULL : rv_questions_first(run); b; b = rv_branch_next(b)) {
+    for (struct branch *b = run->finished ? NULL : questions_first(run); b; b = run_branch_next(b)) {
         rv_str one;
         int64_t at_us;
 
@@ -49,7 +49,7 @@ int64_t rv_run_next_expiry(rv_run *run)
 
     if (is_paused(run))
         return rv_envelope_next_expiry(run->env);
-    for (struct branch *b = run->finished ? NULL : rv_questions_first(run); b; b = rv_branch_next(b)) {
+    for (struct branch *b = run->finished ? NULL : questions_first(run); b; b = run_branch_next(b)) {
         int64_t at_us = rv_branch_asks(b) ? rv_envelope_next_expiry(b->env) : 0;
 
         next_us = at_us && (!next_us || at_us < next_us) ? at_us : next_us;

@@ -22,7 +22,7 @@ static bool count_boundary(rv_run *run)
     return false;
 }
 
-int rv_run_save(rv_run *run, struct rv_effects *out, rv_err **err)
+int run_save(rv_run *run, struct rv_effects *out, rv_err **err)
 {
     rv_buf state = RV_BUF_INIT(STATE_MAX_BYTES);
 
@@ -98,10 +98,10 @@ static void emit_end(rv_run *run, const char *error_text, struct rv_effects *out
                 RV_M_IF(!rv_usage_is_zero(&f->usage), RV_M_USAGE("usage", &f->usage)));
 }
 
-int rv_run_finish(rv_run *run, enum rv_run_status status, const char *error_text, struct rv_effects *out, rv_err **err)
+int run_finish(rv_run *run, enum rv_run_status status, const char *error_text, struct rv_effects *out, rv_err **err)
 {
-    int rc = status == RV_RUN_INTERRUPTED ? rv_questions_show(run, err)
-                                          : rv_group_close_all(run, "the run has ended", NULL, out, err);
+    int rc = status == RV_RUN_INTERRUPTED ? questions_show(run, err)
+                                          : run_group_close_all(run, "the run has ended", NULL, out, err);
 
     if (rc == 0 && !run->is_inner)
         rc = rv_envelope_add_withdrawn(run->env, run->shared.withdrawn, err);
@@ -114,7 +114,7 @@ int rv_run_finish(rv_run *run, enum rv_run_status status, const char *error_text
         rv_envelope_complete(run->env, out->now_us);
     if (run->is_inner) /* the visit around it tells how it ended */
         return 0;
-    rc = rv_run_save(run, out, err);
+    rc = run_save(run, out, err);
     if (rc < 0)
         return rc;
     if (status == RV_RUN_INTERRUPTED)
@@ -127,7 +127,7 @@ int rv_run_finish(rv_run *run, enum rv_run_status status, const char *error_text
     return 0;
 }
 
-enum rv_run_status rv_run_failure_status(const struct rv_visit_result *r)
+enum rv_run_status run_failure_status(const struct rv_visit_result *r)
 {
     enum rv_reason reason = r->reason;
 
@@ -140,22 +140,22 @@ enum rv_run_status rv_run_failure_status(const struct rv_visit_result *r)
     return reason == RV_REASON_USER_CANCELLED ? RV_RUN_CANCELLED : RV_RUN_FAILED;
 }
 
-int rv_run_fail(rv_run *run, enum rv_run_status status, enum rv_reason reason, const char *text, struct rv_effects *out,
-                rv_err **err)
+int run_fail(rv_run *run, enum rv_run_status status, enum rv_reason reason, const char *text, struct rv_effects *out,
+             rv_err **err)
 {
     if (rv_envelope_fields(run->env)->terminated) /* the first termination wins (W12); a failure stays in `errors` */
-        return rv_run_finish(run, RV_RUN_TERMINATED, NULL, out, err);
+        return run_finish(run, RV_RUN_TERMINATED, NULL, out, err);
     char *kept = rv_str_dup(rv_str_of(text)); /* text may belong to a visit or to the envelope */
     if (!kept)
         return RV_FAIL(err, RV_E_NOMEM, "end a run");
     int rc = rv_envelope_terminate(run->env, rv_str_of(kept), reason, out->now_us, err);
     if (rc == 0)
-        rc = rv_run_finish(run, status, status == RV_RUN_FAILED ? kept : NULL, out, err);
+        rc = run_finish(run, status, status == RV_RUN_FAILED ? kept : NULL, out, err);
     free(kept);
     return rc;
 }
 
-void rv_run_hold_bounds(rv_run *run, struct branch *b)
+void run_hold_bounds(rv_run *run, struct branch *b)
 {
     const struct rv_pipeline *p = run->pipeline;
 
@@ -164,8 +164,8 @@ void rv_run_hold_bounds(rv_run *run, struct branch *b)
         rv_envelope_set_parallel(b->env, run->parallel);
 }
 
-int rv_run_stop(rv_run *run, enum rv_run_status status, enum rv_reason reason, struct rv_effects *out, rv_err **err,
-                const char *fmt, ...)
+int run_stop(rv_run *run, enum rv_run_status status, enum rv_reason reason, struct rv_effects *out, rv_err **err,
+             const char *fmt, ...)
 {
     rv_buf text = RV_BUF_INIT(RV_JSON_MAX_BYTES);
     va_list args;
@@ -175,7 +175,7 @@ int rv_run_stop(rv_run *run, enum rv_run_status status, enum rv_reason reason, s
     va_end(args);
     int rc = rv_buf_check(&text, "reason", err);
     if (rc == 0)
-        rc = rv_run_fail(run, status, reason, rv_buf_cstr(&text), out, err);
+        rc = run_fail(run, status, reason, rv_buf_cstr(&text), out, err);
     rv_buf_fini(&text);
     return rc;
 }
@@ -185,15 +185,15 @@ static int stop_with(rv_run *run, enum rv_reason reason, int64_t most, const cha
 {
     rv_buf text = RV_BUF_INIT(RV_JSON_MAX_BYTES);
 
-    rv_bound_write(reason, most, stage, &text);
+    run_bound_write(reason, most, stage, &text);
     int rc = rv_buf_check(&text, "reason", err);
     if (rc == 0)
-        rc = rv_run_fail(run, RV_RUN_TERMINATED, reason, rv_buf_cstr(&text), out, err);
+        rc = run_fail(run, RV_RUN_TERMINATED, reason, rv_buf_cstr(&text), out, err);
     rv_buf_fini(&text);
     return rc;
 }
 
-int rv_run_stop_at_bound(rv_run *run, enum rv_reason reason, struct rv_effects *out, rv_err **err)
+int run_stop_at_bound(rv_run *run, enum rv_reason reason, struct rv_effects *out, rv_err **err)
 {
     const struct rv_envelope_fields *f = rv_envelope_fields(run->env);
     int64_t most = reason == RV_REASON_MAX_ITERATIONS  ? f->max_iterations
@@ -203,7 +203,7 @@ int rv_run_stop_at_bound(rv_run *run, enum rv_reason reason, struct rv_effects *
     return stop_with(run, reason, most, NULL, out, err);
 }
 
-int rv_run_stop_outside(rv_run *run, bool llm, bool *stopped, struct rv_effects *out, rv_err **err)
+int run_stop_outside(rv_run *run, bool llm, bool *stopped, struct rv_effects *out, rv_err **err)
 {
     enum rv_reason reason;
 
@@ -211,7 +211,7 @@ int rv_run_stop_outside(rv_run *run, bool llm, bool *stopped, struct rv_effects 
     *stopped = run->stopped_by != NULL;
     if (!*stopped)
         return 0;
-    return stop_with(run, reason, rv_bound_most(run->stopped_by->pipeline, reason), NULL, out, err);
+    return stop_with(run, reason, run_bound_most(run->stopped_by->pipeline, reason), NULL, out, err);
 }
 
 /* Copies, because the visit that failed is freed before the caller of the run reads them. */
@@ -226,7 +226,7 @@ static int keep_type(rv_run *run, const char *type, rv_err **err)
     return 0;
 }
 
-int rv_run_write_failed_stage(const rv_run *run, int stage, const struct rv_visit_result *r, rv_buf *out, rv_err **err)
+int run_write_failed_stage(const rv_run *run, int stage, const struct rv_visit_result *r, rv_buf *out, rv_err **err)
 {
     rv_buf_puts(out, run->pipeline->agents[stage].name);
     if (r->error_stage)
@@ -234,23 +234,23 @@ int rv_run_write_failed_stage(const rv_run *run, int stage, const struct rv_visi
     return rv_buf_check(out, "the name of a stage", err);
 }
 
-int rv_run_fail_by(rv_run *run, rv_work *work, struct rv_effects *out, rv_err **err)
+int run_fail_by(rv_run *run, rv_work *work, struct rv_effects *out, rv_err **err)
 {
-    const struct rv_visit_result *r = rv_work_result(work);
+    const struct rv_visit_result *r = run_work_result(work);
     rv_buf stage = RV_BUF_INIT(RV_JSON_MAX_BYTES);
 
     run->stopped_by = r->bound_of != &run->shared ? r->bound_of : NULL;
     run->failed_code = r->code;
-    int rc = rv_run_write_failed_stage(run, rv_work_stage(work), r, &stage, err);
+    int rc = run_write_failed_stage(run, run_work_stage(work), r, &stage, err);
     if (rc == 0)
         rc = keep_type(run, r->error_type, err);
     free(run->failed_stage);
     run->failed_stage = rc == 0 ? rv_buf_steal(&stage, NULL) : NULL;
     rv_buf_fini(&stage);
-    return rc < 0 ? rc : rv_run_fail(run, rv_run_failure_status(r), r->reason, r->error_text, out, err);
+    return rc < 0 ? rc : run_fail(run, run_failure_status(r), r->reason, r->error_text, out, err);
 }
 
-int rv_run_fail_with(rv_run *run, const struct failure *f, struct rv_effects *out, rv_err **err)
+int run_fail_with(rv_run *run, const struct failure *f, struct rv_effects *out, rv_err **err)
 {
     char *stage = rv_str_dup(rv_str_of(f->stage));
 
@@ -263,10 +263,10 @@ int rv_run_fail_with(rv_run *run, const struct failure *f, struct rv_effects *ou
     int rc = keep_type(run, f->type, err);
     if (rc < 0)
         return rc;
-    return rv_run_fail(run, f->status, f->reason, f->text, out, err);
+    return run_fail(run, f->status, f->reason, f->text, out, err);
 }
 
-bool rv_run_visits_left(const rv_run *run, int stage)
+bool run_visits_left(const rv_run *run, int stage)
 {
     const struct rv_agent *a = &run->pipeline->agents[stage];
     rv_str name = rv_str_of(a->name);
@@ -276,7 +276,7 @@ bool rv_run_visits_left(const rv_run *run, int stage)
     return rv_envelope_suspended(run->env, name) != NULL; /* it goes on with a visit that was paused */
 }
 
-int rv_run_stop_at_visits(rv_run *run, int stage, struct rv_effects *out, rv_err **err)
+int run_stop_at_visits(rv_run *run, int stage, struct rv_effects *out, rv_err **err)
 {
     const struct rv_agent *a = &run->pipeline->agents[stage];
 

@@ -7,13 +7,13 @@
 
 #define PATH_MAX_BYTES ((size_t)1 << 20) /* names have 128 bytes and groups 64 levels */
 
-void rv_group_free(struct group *g)
+void run_group_free(struct group *g)
 {
     if (!g)
         return;
     for (size_t i = 0; i < g->n; i++) {
         rv_envelope *env = g->items[i].env;
-        rv_branch_fini(&g->items[i]);
+        run_branch_fini(&g->items[i]);
         rv_envelope_free(env); /* after the groups whose branches were forked from it */
     }
     free(g->items);
@@ -39,7 +39,7 @@ static int make_prefix(const rv_run *run, struct group *g, rv_err **err)
     return rc == 0 && !g->prefix ? RV_FAIL(err, RV_E_NOMEM, "open a group") : rc;
 }
 
-int rv_group_add(struct group *g, const struct rv_branch_target *target, rv_err **err)
+int run_group_add(struct group *g, const struct rv_branch_target *target, rv_err **err)
 {
     struct branch *b = &g->items[g->n++];
     size_t len = strlen(target->name);
@@ -53,7 +53,7 @@ int rv_group_add(struct group *g, const struct rv_branch_target *target, rv_err 
     return 0;
 }
 
-int rv_group_new(rv_run *run, struct branch *b, int stage, const struct rv_branches *list, rv_err **err)
+int run_group_new(rv_run *run, struct branch *b, int stage, const struct rv_branches *list, rv_err **err)
 {
     struct group *g = calloc(1, sizeof *g);
 
@@ -69,13 +69,13 @@ int rv_group_new(rv_run *run, struct branch *b, int stage, const struct rv_branc
 static int make_group(rv_run *run, struct branch *opener, int stage, const struct rv_branches *list, const bool *taken,
                       rv_err **err)
 {
-    int rc = rv_group_new(run, opener, stage, list, err);
+    int rc = run_group_new(run, opener, stage, list, err);
 
     for (size_t i = 0; i < list->n && rc == 0; i++) {
         struct group *g = opener->opened;
         struct branch *b = &g->items[i];
 
-        rc = rv_group_add(g, &list->items[i], err);
+        rc = run_group_add(g, &list->items[i], err);
         b->state = taken[i] ? BRANCH_ALIVE : BRANCH_ENDED;
         g->n_alive += taken[i];
         if (rc == 0)
@@ -97,18 +97,18 @@ static void tell_ended(rv_run *run, const struct branch *b, struct rv_effects *o
     bool failed = b->state == BRANCH_FAILED;
 
     rv_branch_emit(run, b, out, RV_EMIT_BRANCH_ENDED, RV_M_TEXT("name", b->name),
-                   RV_M_TEXT("end", rv_branch_states[b->state]),
+                   RV_M_TEXT("end", run_branch_states[b->state]),
                    RV_M_IF(b->state == BRANCH_ARRIVED, RV_M_TEXT("join", rv_envelope_fields(b->env)->current_stage)),
                    RV_M_IF(failed, RV_M_TEXT("error_type", b->failure.type)),
                    RV_M_IF(failed, RV_M_TEXT("error", b->failure.text)));
 }
 
-void rv_group_look_at(rv_run *run, struct group *g)
+void run_group_look_at(rv_run *run, struct group *g)
 {
-    if (g->is_settled || !rv_join_verdict(run, g).is_settled)
+    if (g->is_settled || !run_join_verdict(run, g).is_settled)
         return;
     g->is_settled = true;
-    rv_branch_ready_first(run, g->opener);
+    run_branch_ready_first(run, g->opener);
 }
 
 /* In the order of the list: the edge is counted, limits are looked at, the first visit begins. */
@@ -122,24 +122,24 @@ static int begin_all(rv_run *run, struct group *g, struct rv_effects *out, rv_er
         if (b->state != BRANCH_ALIVE)
             continue;
         const struct edge edge = {.from = g->stage, .to = b->first, .outcome = RV_OUTCOME_SUCCESS};
-        rc = rv_run_take_edge(run, b, &edge, out, err);
+        rc = run_take_edge(run, b, &edge, out, err);
         if (rc < 0 || run->finished || run->halt.is_set)
             return rc;
         tell_started(run, b, out);
-        rc = rv_branch_begin(run, b, out, err);
+        rc = run_branch_begin(run, b, out, err);
         if (rc < 0 || run->finished || run->halt.is_set)
             return rc;
     }
     for (size_t i = 0; i < g->n && rc == 0; i++)
         if (g->items[i].state == BRANCH_ALIVE)
-            rv_branch_ready(run, &g->items[i]);
+            run_branch_ready(run, &g->items[i]);
     return rc;
 }
 
-int rv_group_open(rv_run *run, struct branch *b, int stage, const struct rv_branches *list, const bool *taken,
-                  struct rv_effects *out, rv_err **err)
+int run_group_open(rv_run *run, struct branch *b, int stage, const struct rv_branches *list, const bool *taken,
+                   struct rv_effects *out, rv_err **err)
 {
-    int rc = rv_totals_begin(run, err);
+    int rc = run_totals_begin(run, err);
 
     if (rc == 0)
         rc = make_group(run, b, stage, list, taken, err);
@@ -149,24 +149,24 @@ int rv_group_open(rv_run *run, struct branch *b, int stage, const struct rv_bran
     for (size_t i = 0; i < g->n; i++)
         if (g->items[i].state != BRANCH_ALIVE) /* its condition is false */
             tell_ended(run, &g->items[i], out);
-    rv_group_look_at(run, g);
+    run_group_look_at(run, g);
     return g->is_settled ? 0 : begin_all(run, g, out, err);
 }
 
-void rv_group_branch_over(rv_run *run, struct branch *b, enum branch_state state, struct rv_effects *out)
+void run_group_branch_over(rv_run *run, struct branch *b, enum branch_state state, struct rv_effects *out)
 {
     struct group *g = b->group;
 
     b->state = state;
     if (b->n_calls > 0)
-        rv_calls_forget(run, b);
+        run_calls_forget(run, b);
     g->n_alive--;
     g->n_arrived += state == BRANCH_ARRIVED;
     if (state == BRANCH_FAILED && !g->failed_first)
         g->failed_first = b;
     tell_ended(run, b, out);
     if (!run->halt.is_set && state != BRANCH_CANCELLED)
-        rv_group_look_at(run, g);
+        run_group_look_at(run, g);
 }
 
 /* --- settling --- */
@@ -217,8 +217,8 @@ static int cancel_alive(rv_run *run, struct group *g, struct rv_effects *out, rv
 
     for (size_t i = 0; i < g->n && rc == 0; i++)
         if (g->items[i].state == BRANCH_ALIVE)
-            rc = rv_branch_cancel(run, &g->items[i], "the group was settled without this branch", NULL, out, err);
-    rv_branch_forget_ready(run);
+            rc = run_branch_cancel(run, &g->items[i], "the group was settled without this branch", NULL, out, err);
+    run_branch_forget_ready(run);
     return rc;
 }
 
@@ -238,58 +238,58 @@ static int end_opener(rv_run *run, struct branch *b, const struct failure *failu
 {
     if (!failure->text)
         return rv_envelope_set_stage(b->env, RV_STR_LIT(RV_STAGE_END), err);
-    int rc = rv_failure_copy(failure, &b->failure, err);
+    int rc = run_failure_copy(failure, &b->failure, err);
     if (rc == 0 && !b->group)
-        return rv_run_fail_with(run, &b->failure, out, err);
+        return run_fail_with(run, &b->failure, out, err);
     if (rc == 0)
-        rv_group_branch_over(run, b, BRANCH_FAILED, out);
+        run_group_branch_over(run, b, BRANCH_FAILED, out);
     return rc;
 }
 
-int rv_group_settle(rv_run *run, struct branch *b, struct rv_effects *out, rv_err **err)
+int run_group_settle(rv_run *run, struct branch *b, struct rv_effects *out, rv_err **err)
 {
     struct group *g = b->opened;
     int join = g->join;
-    struct verdict v = rv_join_verdict(run, g);
+    struct verdict v = run_join_verdict(run, g);
     struct failure failure = {0};
     json_object *described = NULL;
 
     int rc = cancel_alive(run, g, out, err);
     if (rc == 0)
-        rc = rv_join_describe(g, &described, err);
+        rc = run_join_describe(g, &described, err);
     if (rc == 0 && join >= 0 && !v.is_satisfied)
-        rc = rv_join_failure(run, g, &failure, err);
-    else if (rc == 0 && join < 0 && rv_join_first_failed(g))
-        rc = rv_failure_copy(&rv_join_first_failed(g)->failure, &failure, err);
+        rc = run_join_failure(run, g, &failure, err);
+    else if (rc == 0 && join < 0 && run_join_first_failed(g))
+        rc = run_failure_copy(&run_join_first_failed(g)->failure, &failure, err);
     if (rc == 0)
         rc = merge(run, g, v, out, err);
     if (rc == 0) {
         tell_settled(run, g, v, described, out);
-        rv_group_free(g);
+        run_group_free(g);
         b->opened = NULL;
     }
     if (rc == 0 && join >= 0) {
         rc = rv_envelope_set_stage(b->env, rv_str_of(run->pipeline->agents[join].name), err);
         json_object_put(b->joined);
         b->joined = json_object_get(described);
-        rv_failure_fini(&b->missed);
+        run_failure_fini(&b->missed);
         b->missed = failure;
         failure = (struct failure){0};
     } else if (rc == 0) {
         rc = end_opener(run, b, &failure, out, err);
     }
     if (rc == 0 && !run->finished)
-        rc = rv_run_save(run, out, err);
-    rv_failure_fini(&failure);
+        rc = run_save(run, out, err);
+    run_failure_fini(&failure);
     json_object_put(described);
     return rc;
 }
 
-int rv_group_close_all(rv_run *run, const char *why, json_object *partials, struct rv_effects *out, rv_err **err)
+int run_group_close_all(rv_run *run, const char *why, json_object *partials, struct rv_effects *out, rv_err **err)
 {
-    int rc = run->main.opened ? rv_run_keep_tree(run, err) : 0; /* the values of branches that are not merged */
+    int rc = run->main.opened ? run_keep_tree(run, err) : 0; /* the values of branches that are not merged */
 
     if (rc < 0 || !run->main.opened)
         return rc;
-    return rv_branch_cancel(run, &run->main, why, partials, out, err);
+    return run_branch_cancel(run, &run->main, why, partials, out, err);
 }

@@ -62,7 +62,7 @@ static struct rv_envelope_used used_by(rv_run *run)
 {
     struct rv_envelope_used all = rv_envelope_used(run->env);
 
-    for (struct branch *b = &run->main; b; b = rv_branch_next(b)) {
+    for (struct branch *b = &run->main; b; b = run_branch_next(b)) {
         if (!b->group)
             continue;
         struct rv_envelope_used own = rv_envelope_used(b->env), under = rv_envelope_used(b->group->opener->env);
@@ -150,7 +150,7 @@ static int start(rv_work *w, json_object *state, struct rv_effects *out, rv_err 
         rc = rv_response_read_json(asked.response, &ev.response, &cause);
         ev.response.interrupt_id = rv_str_of(asked.id);
         if (rc == 0)
-            rc = rv_run_load_tree(w->inner->run, &cause);
+            rc = run_load_tree(w->inner->run, &cause);
     }
     if (rc == 0 && state)
         w->inner->before = used_by(w->inner->run);
@@ -211,12 +211,12 @@ static int inner_begin(rv_work *w, struct rv_effects *out, rv_err **err)
 
 static bool inner_waits_for(const rv_work *w, int64_t call_id)
 {
-    return w->inner->run && rv_run_waits_for(w->inner->run, call_id);
+    return w->inner->run && run_waits_for(w->inner->run, call_id);
 }
 
 static int inner_find_short(const rv_work *w, struct rv_short *out, rv_err **err)
 {
-    return w->inner->run ? rv_run_find_short(w->inner->run, out, err) : 0;
+    return w->inner->run ? run_find_short(w->inner->run, out, err) : 0;
 }
 
 static int inner_on(rv_work *w, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
@@ -227,13 +227,13 @@ static int inner_on(rv_work *w, const struct rv_event *ev, struct rv_effects *ou
     if (rc < 0 || rv_run_is_finished(in->run) || ev->now_us < rv_visit_deadline(w->visit))
         return rc;
     in->is_late = true; /* nothing inside may go on, not even stages that need no call */
-    return rv_run_cancel(in->run, "the stage that runs the pipeline is out of time", NULL, out, err);
+    return run_cancel(in->run, "the stage that runs the pipeline is out of time", NULL, out, err);
 }
 
 static int inner_cancel(rv_work *w, const char *why, json_object *partials, struct rv_effects *out, rv_err **err)
 {
     int rc =
-        !w->inner->run || rv_run_is_finished(w->inner->run) ? 0 : rv_run_cancel(w->inner->run, why, partials, out, err);
+        !w->inner->run || rv_run_is_finished(w->inner->run) ? 0 : run_cancel(w->inner->run, why, partials, out, err);
 
     if (rc < 0 || !w->inner->run)
         return rc;
@@ -248,7 +248,7 @@ static int inner_recover(rv_work *w, int64_t gap_us, struct rv_effects *out, rv_
     struct rv_visit_shared *s = &w->inner->run->shared;
 
     s->deadline_us += gap_us < INT64_MAX - s->deadline_us ? gap_us : 0;
-    return rv_run_recover(w->inner->run, gap_us, out, err);
+    return run_recover(w->inner->run, gap_us, out, err);
 }
 
 static int inner_advance(rv_work *w, struct rv_effects *out, bool *ended, rv_err **err)
@@ -365,7 +365,7 @@ static int inner_end(rv_work *w, struct rv_outside_end *end, rv_err **err)
     return rc;
 }
 
-const struct rv_work_kind rv_inner_kind = {
+const struct rv_work_kind run_inner_kind = {
     .begin = inner_begin,
     .advance = inner_advance,
     .waits_for = inner_waits_for,

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-void rv_failure_fini(struct failure *f)
+void run_failure_fini(struct failure *f)
 {
     free(f->stage);
     free(f->type);
@@ -13,7 +13,7 @@ void rv_failure_fini(struct failure *f)
     *f = (struct failure){0};
 }
 
-int rv_failure_copy(const struct failure *from, struct failure *to, rv_err **err)
+int run_failure_copy(const struct failure *from, struct failure *to, rv_err **err)
 {
     struct failure f = *from;
 
@@ -21,10 +21,10 @@ int rv_failure_copy(const struct failure *from, struct failure *to, rv_err **err
     f.type = rv_str_dup(rv_str_of(from->type));
     f.text = rv_str_dup(rv_str_of(from->text));
     if (!f.stage || !f.type || !f.text) {
-        rv_failure_fini(&f);
+        run_failure_fini(&f);
         return RV_FAIL(err, RV_E_NOMEM, "keep a failure");
     }
-    rv_failure_fini(to);
+    run_failure_fini(to);
     *to = f;
     return 0;
 }
@@ -39,7 +39,7 @@ static size_t count(const struct group *g, enum branch_state state)
 }
 
 /* The table of joins. A group without a join is settled, and merged, as by a join that waits for all. */
-struct verdict rv_join_verdict(const rv_run *run, const struct group *g)
+struct verdict run_join_verdict(const rv_run *run, const struct group *g)
 {
     static const struct rv_agent_join none = {.wait = RV_WAIT_ALL, .failures = RV_FAILURES_DRAIN};
     const struct rv_agent_join *join = g->join >= 0 ? &run->pipeline->agents[g->join].join : &none;
@@ -63,7 +63,7 @@ struct verdict rv_join_verdict(const rv_run *run, const struct group *g)
     return v;
 }
 
-const struct branch *rv_join_first_failed(const struct group *g)
+const struct branch *run_join_first_failed(const struct group *g)
 {
     for (size_t i = 0; i < g->n; i++)
         if (g->items[i].state == BRANCH_FAILED)
@@ -75,7 +75,7 @@ const struct branch *rv_join_first_failed(const struct group *g)
 static int too_few(const rv_run *run, const struct group *g, struct failure *out, rv_err **err)
 {
     const struct rv_agent *at = &run->pipeline->agents[g->join];
-    const struct branch *failed = rv_join_first_failed(g);
+    const struct branch *failed = run_join_first_failed(g);
     int64_t wanted = at->join.wait == RV_WAIT_COUNT ? at->join.count : 1;
     rv_buf text = RV_BUF_INIT(RV_JSON_MAX_BYTES);
 
@@ -92,19 +92,19 @@ static int too_few(const rv_run *run, const struct group *g, struct failure *out
                               .status = RV_RUN_FAILED,
                               .attempt = 1};
     if (rc == 0)
-        rc = rv_failure_copy(&f, out, err);
+        rc = run_failure_copy(&f, out, err);
     rv_buf_fini(&text);
     return rc;
 }
 
-int rv_join_failure(const rv_run *run, const struct group *g, struct failure *out, rv_err **err)
+int run_join_failure(const rv_run *run, const struct group *g, struct failure *out, rv_err **err)
 {
     const struct rv_agent_join *join = &run->pipeline->agents[g->join].join;
 
     if (join->wait != RV_WAIT_ALL)
         return too_few(run, g, out, err);
-    const struct branch *b = join->failures == RV_FAILURES_FAST ? g->failed_first : rv_join_first_failed(g);
-    return rv_failure_copy(&b->failure, out, err);
+    const struct branch *b = join->failures == RV_FAILURES_FAST ? g->failed_first : run_join_first_failed(g);
+    return run_failure_copy(&b->failure, out, err);
 }
 
 static int names(const struct group *g, enum branch_state state, json_object *to, const char *key, rv_err **err)
@@ -139,7 +139,7 @@ static int failures(const struct group *g, json_object *to, rv_err **err)
     return rc;
 }
 
-int rv_join_describe(const struct group *g, json_object **out, rv_err **err)
+int run_join_describe(const struct group *g, json_object **out, rv_err **err)
 {
     json_object *obj = json_object_new_object();
     int rc = obj ? names(g, BRANCH_ARRIVED, obj, "arrived", err) : RV_FAIL(err, RV_E_NOMEM, "describe a group");

@@ -4,16 +4,16 @@
 
 #include <stdlib.h>
 
-int rv_run_find_short(rv_run *run, struct rv_short *out, rv_err **err)
+int run_find_short(rv_run *run, struct rv_short *out, rv_err **err)
 {
     int rc = 0;
 
-    for (struct branch *b = &run->main; b && rc == 0; b = rv_branch_next(b))
+    for (struct branch *b = &run->main; b && rc == 0; b = run_branch_next(b))
         if (b->work)
-            rc = rv_work_find_short(b->work, out, err);
+            rc = run_work_find_short(b->work, out, err);
     for (size_t i = 0; i < run->n_begun && rc == 0; i++)
         if (run->batch_stages[run->batch[i]].work)
-            rc = rv_work_find_short(run->batch_stages[run->batch[i]].work, out, err);
+            rc = run_work_find_short(run->batch_stages[run->batch[i]].work, out, err);
     return rc;
 }
 
@@ -27,13 +27,13 @@ static int look(rv_run *run, const struct rv_short *list, struct rv_effects *out
             .kind = RV_EVENT_TIMER, .now_us = out->now_us, .call_id = list->timers[i], .llm = RV_LLM_ANSWER_NONE};
 
         root->told_to_look = ev.call_id;
-        rc = rv_run_on_done(run, &ev, out, err); /* no effect where the call was cancelled meanwhile */
+        rc = run_on_done(run, &ev, out, err); /* no effect where the call was cancelled meanwhile */
         root->told_to_look = 0;
     }
     return rc;
 }
 
-int rv_run_look_for_money(rv_run *run, struct rv_effects *out, rv_err **err)
+int run_look_for_money(rv_run *run, struct rv_effects *out, rv_err **err)
 {
     struct rv_visit_shared *root = &run->shared;
     struct rv_short list = {0};
@@ -42,7 +42,7 @@ int rv_run_look_for_money(rv_run *run, struct rv_effects *out, rv_err **err)
     while (rc == 0 && root->looks_for_money && root->n_short > 0 && !run->finished) {
         root->looks_for_money = false;
         list.n = 0;
-        rc = rv_run_find_short(run, &list, err);
+        rc = run_find_short(run, &list, err);
         if (rc == 0)
             rc = look(run, &list, out, err);
     }

@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-void rv_run_parallel_fini(rv_run *run)
+void run_parallel_fini(rv_run *run)
 {
     for (size_t i = 0; i < run->n_batch; i++) {
         struct batch_stage *b = &run->batch_stages[run->batch[i]];
-        rv_work_free(b->work);
+        run_work_free(b->work);
         rv_envelope_free(b->fork);
     }
     free(run->states);
@@ -62,7 +62,7 @@ static void skip_as_before(rv_run *run)
     }
 }
 
-int rv_run_parallel_begin(rv_run *run, rv_err **err)
+int run_parallel_begin(rv_run *run, rv_err **err)
 {
     const struct rv_pipeline *p = run->pipeline;
     size_t n = p->n_agents ? p->n_agents : 1;
@@ -131,7 +131,7 @@ static size_t reserve(rv_run *run, const int *ready, size_t n, int *over_visits)
             run->batch[taken++] = ready[i];
             continue;
         }
-        if (!rv_run_visits_left(run, ready[i])) {
+        if (!run_visits_left(run, ready[i])) {
             if (*over_visits < 0)
                 *over_visits = ready[i];
         } else if (left.hops <= 0) {
@@ -157,9 +157,9 @@ static size_t reserve(rv_run *run, const int *ready, size_t n, int *over_visits)
 static int stop_at_bound(rv_run *run, struct rv_effects *out, rv_err **err)
 {
     bool stopped = false;
-    int rc = rv_run_stop_outside(run, run->bound == RV_REASON_MAX_LLM_CALLS, &stopped, out, err);
+    int rc = run_stop_outside(run, run->bound == RV_REASON_MAX_LLM_CALLS, &stopped, out, err);
 
-    return rc < 0 || stopped ? rc : rv_run_stop_at_bound(run, run->bound, out, err);
+    return rc < 0 || stopped ? rc : run_stop_at_bound(run, run->bound, out, err);
 }
 
 static int start_batch(rv_run *run, const int *ready, size_t n, struct rv_effects *out, rv_err **err)
@@ -176,7 +176,7 @@ static int start_batch(rv_run *run, const int *ready, size_t n, struct rv_effect
         rc = set_first_open(run, err);
         if (rc < 0)
             return rc;
-        return over_visits >= 0 ? rv_run_stop_at_visits(run, over_visits, out, err) : stop_at_bound(run, out, err);
+        return over_visits >= 0 ? run_stop_at_visits(run, over_visits, out, err) : stop_at_bound(run, out, err);
     }
     run->n_batch = taken;
     run->n_begun = run->n_done = run->first_open = 0;
@@ -203,12 +203,12 @@ static int advance_batch(rv_run *run, struct rv_effects *out, rv_err **err)
         if (rc == 0) {
             start.llm_reserved =
                 rv_stage_calls_llm(&run->shared, stage) && !rv_visit_goes_on(&run->shared, stage, b->fork);
-            rc = rv_work_begin(&run->shared, &start, out, &b->work, err);
+            rc = run_work_begin(&run->shared, &start, out, &b->work, err);
         }
         if (rc < 0)
             return rc;
         run->n_begun++;
-        if (rv_work_is_done(b->work))
+        if (run_work_is_done(b->work))
             run->n_done++;
     }
     return 0;
@@ -226,7 +226,7 @@ static void changed(rv_run *run, int stage)
 static int merge_branch(rv_run *run, int stage, struct rv_merge *m, rv_err **err)
 {
     struct batch_stage *b = &run->batch_stages[stage];
-    const struct rv_visit_result *r = rv_work_result(b->work);
+    const struct rv_visit_result *r = run_work_result(b->work);
     rv_str name = rv_str_of(run->pipeline->agents[stage].name);
 
     int rc = rv_envelope_merge(run->env, b->fork, name, m, err);
@@ -273,8 +273,8 @@ static int end_batch(rv_run *run, int failed, struct rv_effects *out, rv_err **e
     if (run->cancelled)
         return 0; /* ended by the one who cancels */
     if (failed >= 0)
-        return rv_run_fail_by(run, run->batch_stages[failed].work, out, err);
-    rc = rv_run_save(run, out, err);
+        return run_fail_by(run, run->batch_stages[failed].work, out, err);
+    rc = run_save(run, out, err);
     if (rc < 0 || run->bound == RV_REASON_NONE || rv_envelope_fields(run->env)->terminated ||
         rv_envelope_fields(run->env)->interrupt_pending)
         return rc;
@@ -291,7 +291,7 @@ static int hand_over(rv_run *run, int failed, int handler, rv_err **err)
     return rv_envelope_set_caught(run->env, name, rv_envelope_caught(run->batch_stages[failed].fork, name), err);
 }
 
-int rv_run_batch_merge(rv_run *run, struct rv_effects *out, rv_err **err)
+int run_batch_merge(rv_run *run, struct rv_effects *out, rv_err **err)
 {
     const struct rv_pipeline *p = run->pipeline;
     struct rv_merge m = {NULL, NULL};
@@ -300,7 +300,7 @@ int rv_run_batch_merge(rv_run *run, struct rv_effects *out, rv_err **err)
     for (size_t i = 0; i < run->n_begun && rc == 0; i++) {
         int stage = run->batch[i];
         rc = merge_branch(run, stage, &m, err);
-        const struct rv_visit_result *r = rv_work_result(run->batch_stages[stage].work);
+        const struct rv_visit_result *r = run_work_result(run->batch_stages[stage].work);
         if (failed < 0 && r->end == RV_VISIT_FAILED && r->next == RV_TARGET_NONE)
             failed = stage;
     }
@@ -323,7 +323,7 @@ int rv_run_batch_merge(rv_run *run, struct rv_effects *out, rv_err **err)
     rv_merge_fini(&m);
     for (size_t i = 0; i < run->n_begun; i++) {
         struct batch_stage *b = &run->batch_stages[run->batch[i]];
-        rv_work_free(b->work);
+        run_work_free(b->work);
         rv_envelope_free(b->fork);
         *b = (struct batch_stage){NULL, NULL};
     }
@@ -475,7 +475,7 @@ static int fail_blocked(rv_run *run, struct rv_effects *out, rv_err **err)
     if (rc == 0)
         rc = set_first_open(run, err);
     if (rc == 0)
-        rc = rv_run_fail(run, RV_RUN_FAILED, RV_REASON_TOOL_FAILED, rv_buf_cstr(&text), out, err);
+        rc = run_fail(run, RV_RUN_FAILED, RV_REASON_TOOL_FAILED, rv_buf_cstr(&text), out, err);
     rv_buf_fini(&text);
     return rc;
 }
@@ -493,14 +493,14 @@ static int nothing_ready(rv_run *run, struct rv_effects *out, rv_err **err)
     if (rc < 0)
         return rc;
     if (more)
-        return rv_run_finish(run, RV_RUN_INTERRUPTED, NULL, out, err);
+        return run_finish(run, RV_RUN_INTERRUPTED, NULL, out, err);
     rc = skip_a_fallback(run, &more, out, err);
     if (rc < 0 || more)
         return rc;
     for (size_t i = 0; i < run->pipeline->n_agents; i++)
         if (run->states[i] == RV_STAGE_WAITING)
             return fail_blocked(run, out, err);
-    return rv_run_finish(run, RV_RUN_COMPLETED, NULL, out, err);
+    return run_finish(run, RV_RUN_COMPLETED, NULL, out, err);
 }
 
 /* Between batches. */
@@ -508,24 +508,24 @@ static int next_batch(rv_run *run, struct rv_effects *out, rv_err **err)
 {
     enum rv_reason reason = RV_REASON_NONE;
 
-    rv_run_hold_bounds(run, &run->main);
+    run_hold_bounds(run, &run->main);
     if (rv_envelope_fields(run->env)->terminated)
-        return rv_run_finish(run, RV_RUN_TERMINATED, NULL, out, err);
+        return run_finish(run, RV_RUN_TERMINATED, NULL, out, err);
     size_t n = take_ready(run);
     if (rv_envelope_fields(run->env)->interrupt_pending) {
         int rc = set_first_open(run, err);
-        return rc < 0 ? rc : rv_run_finish(run, RV_RUN_INTERRUPTED, NULL, out, err);
+        return rc < 0 ? rc : run_finish(run, RV_RUN_INTERRUPTED, NULL, out, err);
     }
     if (n == 0)
         return nothing_ready(run, out, err);
     if (!rv_envelope_can_continue(run->env, false, &reason)) {
         int rc = set_first_open(run, err);
-        return rc < 0 ? rc : rv_run_stop_at_bound(run, reason, out, err);
+        return rc < 0 ? rc : run_stop_at_bound(run, reason, out, err);
     }
     return start_batch(run, run->candidates, n, out, err);
 }
 
-int rv_run_parallel(rv_run *run, struct rv_effects *out, rv_err **err)
+int run_parallel(rv_run *run, struct rv_effects *out, rv_err **err)
 {
     int rc = 0;
 
@@ -537,7 +537,7 @@ int rv_run_parallel(rv_run *run, struct rv_effects *out, rv_err **err)
         rc = advance_batch(run, out, err);
         if (rc < 0 || run->n_done < run->n_batch)
             return rc;
-        rc = rv_run_batch_merge(run, out, err);
+        rc = run_batch_merge(run, out, err);
     }
     return rc;
 }

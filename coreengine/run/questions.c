@@ -6,28 +6,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct branch *rv_questions_first(rv_run *run)
+struct branch *questions_first(rv_run *run)
 {
-    struct branch *b = run->main.opened ? rv_branch_next(&run->main) : NULL;
+    struct branch *b = run->main.opened ? run_branch_next(&run->main) : NULL;
 
     while (b && !rv_branch_asks(b))
-        b = rv_branch_next(b);
+        b = run_branch_next(b);
     return b;
 }
 
 /* The branch whose open question has that id; id ptr NULL: the first one. NULL: none. */
 static struct branch *find(rv_run *run, rv_str id)
 {
-    struct branch *b = rv_questions_first(run);
+    struct branch *b = questions_first(run);
 
-    for (; b && id.ptr; b = rv_branch_next(b))
+    for (; b && id.ptr; b = run_branch_next(b))
         if (rv_branch_asks(b) && rv_str_is(id, rv_envelope_interrupt(b->env).id))
             break;
     return b;
 }
 
 /* A question of an inner run counts with the run around it, too: people know its id from there. */
-int rv_questions_withdraw(rv_run *run, struct branch *b, rv_err **err)
+int questions_withdraw(rv_run *run, struct branch *b, rv_err **err)
 {
     struct rv_visit_shared *root = rv_visit_root(&run->shared);
 
@@ -49,7 +49,7 @@ static bool was_withdrawn(rv_run *run, rv_str id)
     return rv_envelope_was_withdrawn(run->env, id); /* before it was loaded */
 }
 
-int rv_questions_refuse_withdrawn(rv_run *run, const struct rv_response *r, rv_err **err)
+int questions_refuse_withdrawn(rv_run *run, const struct rv_response *r, rv_err **err)
 {
     if (!was_withdrawn(run, r->interrupt_id))
         return 0;
@@ -61,7 +61,7 @@ static void name_open(rv_run *run, rv_buf *out)
 {
     const char *sep = "waiting: ";
 
-    for (struct branch *b = rv_questions_first(run); b; b = rv_branch_next(b))
+    for (struct branch *b = questions_first(run); b; b = run_branch_next(b))
         if (rv_branch_asks(b)) {
             rv_buf_printf(out, "%s%.40s", sep, rv_envelope_interrupt(b->env).id);
             sep = ", ";
@@ -70,14 +70,14 @@ static void name_open(rv_run *run, rv_buf *out)
         rv_buf_puts(out, "nothing waits for an answer");
 }
 
-int rv_questions_check(rv_run *run, const struct rv_response *r, int64_t now_us, rv_err **err)
+int questions_check(rv_run *run, const struct rv_response *r, int64_t now_us, rv_err **err)
 {
     struct branch *b = find(run, r->interrupt_id);
     rv_buf hint = RV_BUF_INIT(1024);
 
     if (b)
         return rv_visit_check_answer(&run->shared, b->env, r, now_us, err);
-    int rc = rv_questions_refuse_withdrawn(run, r, err);
+    int rc = questions_refuse_withdrawn(run, r, err);
     if (rc < 0)
         return rc;
     if (!r->interrupt_id.ptr)
@@ -96,7 +96,7 @@ int rv_questions_check(rv_run *run, const struct rv_response *r, int64_t now_us,
 static int hold_list(rv_run *run, struct branch *b, int from, json_object *output, rv_err **err)
 {
     const struct rv_branches *list = rv_agent_list(&run->pipeline->agents[from], -1);
-    struct rv_visit_place place = rv_branch_place(run, b);
+    struct rv_visit_place place = run_branch_place(run, b);
     bool *taken = calloc(list->n, sizeof *taken);
     struct rv_stage_scope values;
 
@@ -108,7 +108,7 @@ static int hold_list(rv_run *run, struct branch *b, int from, json_object *outpu
     int rc = rv_branches_choose(list, &scope, taken, err);
     rv_stage_scope_fini(&values);
     if (rc == 0)
-        rc = rv_branch_hold(b, from, list, taken, err);
+        rc = run_branch_hold(b, from, list, taken, err);
     free(taken);
     return rc;
 }
@@ -122,14 +122,14 @@ static int hold_list_or_fail(rv_run *run, struct branch *b, int from, json_objec
     if (rc == 0)
         return 0;
     if (rc != RV_E_NOMEM)
-        rc = rv_run_fail(run, RV_RUN_FAILED, RV_REASON_EXPRESSION, rv_err_text(cause), out, err);
+        rc = run_fail(run, RV_RUN_FAILED, RV_REASON_EXPRESSION, rv_err_text(cause), out, err);
     else
         RV_IGNORE(RV_FAIL(err, RV_E_NOMEM, "open a group"), "told by rc");
     rv_err_free(cause);
     return rc;
 }
 
-int rv_questions_go_on_approved(rv_run *run, struct branch *b, int from, struct rv_effects *out, rv_err **err)
+int questions_go_on_approved(rv_run *run, struct branch *b, int from, struct rv_effects *out, rv_err **err)
 {
     const struct rv_agent *asker = &run->pipeline->agents[from];
     json_object *output = rv_envelope_output(b->env, rv_str_of(asker->output.key), NULL), *feedback = NULL;
@@ -149,10 +149,10 @@ int rv_questions_go_on_approved(rv_run *run, struct branch *b, int from, struct 
             feedback = NULL;
         json_object_get(feedback); /* a loop-back may clear the output */
         const struct edge edge = {.from = from, .to = to, .outcome = RV_OUTCOME_SUCCESS, .feedback = feedback};
-        rc = rv_run_take_edge(run, b, &edge, out, err);
+        rc = run_take_edge(run, b, &edge, out, err);
         json_object_put(feedback);
     }
-    return rc < 0 || run->finished ? rc : rv_run_save(run, out, err);
+    return rc < 0 || run->finished ? rc : run_save(run, out, err);
 }
 
 /* The branch goes on where the answer leads; a denial ends the run. */
@@ -162,28 +162,27 @@ static int take(rv_run *run, struct branch *b, struct rv_interrupt in, const str
     int asker;
 
     if (r->cancelled)
-        return rv_question_cancelled(run, b, r->text, out, err);
+        return run_question_cancelled(run, b, r->text, out, err);
     if (rv_interrupt_is_ask(in.data))
         return rv_visit_answered(&run->shared, b->env, err);
     if (rv_interrupt_goes_on(in.kind, in.data))
         return 0;
     if (in.kind == RV_INTERRUPT_CONFIRMATION && !r->approved)
-        return rv_visit_tells_denial(&run->shared, b->env)
-                   ? 0
-                   : rv_run_fail(run, RV_RUN_TERMINATED, RV_REASON_USER_CANCELLED, "the user denied the confirmation",
-                                 out, err);
+        return rv_visit_tells_denial(&run->shared, b->env) ? 0
+                                                           : run_fail(run, RV_RUN_TERMINATED, RV_REASON_USER_CANCELLED,
+                                                                      "the user denied the confirmation", out, err);
     if (in.kind == RV_INTERRUPT_CONFIRMATION) {
         asker = rv_visit_asked_by_route(&run->shared, b->env, in.data);
-        return asker >= 0 ? rv_questions_go_on_approved(run, b, asker, out, err) : 0;
+        return asker >= 0 ? questions_go_on_approved(run, b, asker, out, err) : 0;
     }
     if (in.kind == RV_INTERRUPT_AGENT_REVIEW && rv_str_is(r->decision, "reject"))
-        return rv_run_fail(run, RV_RUN_TERMINATED, RV_REASON_USER_CANCELLED, "the review rejected it", out, err);
+        return run_fail(run, RV_RUN_TERMINATED, RV_REASON_USER_CANCELLED, "the review rejected it", out, err);
     if (in.kind == RV_INTERRUPT_AGENT_REVIEW && rv_str_is(r->decision, "modify") && r->text.ptr)
         return rv_envelope_add_feedback(b->env, r->text, err);
     return 0;
 }
 
-int rv_questions_answer(rv_run *run, const struct rv_response *r, struct rv_effects *out, rv_err **err)
+int questions_answer(rv_run *run, const struct rv_response *r, struct rv_effects *out, rv_err **err)
 {
     struct branch *b = find(run, r->interrupt_id);
     struct rv_interrupt in = rv_envelope_interrupt(b->env);
@@ -196,15 +195,15 @@ int rv_questions_answer(rv_run *run, const struct rv_response *r, struct rv_effe
         rc = take(run, b, in, r, out, err);
     json_object_put(data);
     if (rc == 0 && !run->finished)
-        rv_branch_ready(run, b);
+        run_branch_ready(run, b);
     return rc;
 }
 
-int rv_questions_show(rv_run *run, rv_err **err)
+int questions_show(rv_run *run, rv_err **err)
 {
     int rc = 0;
 
-    for (struct branch *b = rv_questions_first(run); b && rc == 0; b = rv_branch_next(b))
+    for (struct branch *b = questions_first(run); b && rc == 0; b = run_branch_next(b))
         if (rv_branch_asks(b)) {
             int stage = b->asked_by;
             const char *name =
@@ -212,10 +211,10 @@ int rv_questions_show(rv_run *run, rv_err **err)
             rc = rv_envelope_show_question(run->env, b->env, rv_str_of(name), rv_str_of(b->path), err);
             run->shown = true;
         }
-    return rc == 0 ? rv_run_keep_tree(run, err) : rc;
+    return rc == 0 ? run_keep_tree(run, err) : rc;
 }
 
-int rv_questions_hide(rv_run *run, rv_err **err)
+int questions_hide(rv_run *run, rv_err **err)
 {
     json_object *kept = rv_envelope_branches(run->env);
     int rc = 0;
@@ -247,7 +246,7 @@ int rv_run_check_branch_answer(rv_run *run, const struct rv_response *r, int64_t
         return RV_FAIL(err, RV_E_STATE, "the run is over");
     if (!run->main.opened)
         return RV_FAIL(err, RV_E_STATE, "the run waits for no answer");
-    int rc = rv_questions_check(run, r, now_us, err);
+    int rc = questions_check(run, r, now_us, err);
     if (rc < 0)
         return rc;
     const char *which = rv_envelope_interrupt(b->env).id;
@@ -264,9 +263,9 @@ int64_t rv_run_n_asked(const rv_run *run)
 
 const rv_envelope *rv_run_question_envelope(rv_run *run, size_t i, const char **stage)
 {
-    struct branch *b = rv_questions_first(run);
+    struct branch *b = questions_first(run);
 
-    for (; b; b = rv_branch_next(b))
+    for (; b; b = run_branch_next(b))
         if (rv_branch_asks(b) && i-- == 0)
             break;
     if (!b)

@@ -13,7 +13,7 @@ static int give_up_waiting(rv_run *run, const char *why, struct rv_effects *out,
     int rc = 0;
 
     for (size_t i = 0; i < run->pipeline->n_agents && rc == 0; i++)
-        rc = rv_work_give_up(&run->shared, (int)i, run->env, why, out, err);
+        rc = run_work_give_up(&run->shared, (int)i, run->env, why, out, err);
     return rc;
 }
 
@@ -38,12 +38,12 @@ static int begin(rv_run *run, bool resumed, struct rv_effects *out, rv_err **err
     int rc = 0;
 
     rv_envelope_set_branches(run->env, NULL); /* they are in the run now */
-    rv_run_hold_bounds(run, &run->main);
+    run_hold_bounds(run, &run->main);
     if (strcmp(f->current_stage, RV_STAGE_START) == 0)
         rc = initialise(run, err);
     run->parallel = f->parallel_mode;
     if (rc == 0 && run->parallel)
-        rc = rv_run_parallel_begin(run, err);
+        rc = run_parallel_begin(run, err);
     if (rc < 0)
         return rc;
     run->started = true;
@@ -74,7 +74,7 @@ static int go_to(rv_run *run, const char *stage, rv_err **err)
 static int deny(rv_run *run, const char *text, struct rv_effects *out, rv_err **err)
 {
     int rc = give_up_waiting(run, text, out, err);
-    return rc < 0 ? rc : rv_run_fail(run, RV_RUN_TERMINATED, RV_REASON_USER_CANCELLED, text, out, err);
+    return rc < 0 ? rc : run_fail(run, RV_RUN_TERMINATED, RV_REASON_USER_CANCELLED, text, out, err);
 }
 
 static int choose_stage(rv_run *run, enum rv_interrupt_kind kind, const struct rv_response *r, struct rv_effects *out,
@@ -94,7 +94,7 @@ static int choose_stage(rv_run *run, enum rv_interrupt_kind kind, const struct r
         asker = run->parallel || p->confirmation_resume_stage[0]
                     ? -1
                     : rv_visit_asked_by_route(&run->shared, run->env, rv_envelope_interrupt(run->env).data);
-        return asker >= 0 ? rv_questions_go_on_approved(run, &run->main, asker, out, err)
+        return asker >= 0 ? questions_go_on_approved(run, &run->main, asker, out, err)
                           : go_to(run, p->confirmation_resume_stage, err);
     case RV_INTERRUPT_AGENT_REVIEW:
         if (rv_str_is(r->decision, "reject")) {
@@ -134,7 +134,7 @@ static int answer(rv_run *run, const struct rv_response *response, struct rv_eff
     if (rc == 0)
         rc = begin(run, true, out, err);
     if (rc == 0 && response->cancelled)
-        return rv_question_cancelled(run, &run->main, response->text, out, err);
+        return run_question_cancelled(run, &run->main, response->text, out, err);
     if (rc < 0 || goes_on || (asks_inside && !denies)) /* the stage that asked goes on with it */
         return rc;
     if (rv_interrupt_is_ask(in.data))
@@ -143,7 +143,7 @@ static int answer(rv_run *run, const struct rv_response *response, struct rv_eff
 }
 
 static const struct rv_work_kind *const outside_kinds[] = {
-    [RV_OUTSIDE_NONE] = NULL, [RV_OUTSIDE_LIST] = &rv_each_kind, [RV_OUTSIDE_PIPELINE] = &rv_inner_kind};
+    [RV_OUTSIDE_NONE] = NULL, [RV_OUTSIDE_LIST] = &run_each_kind, [RV_OUTSIDE_PIPELINE] = &run_inner_kind};
 RV_EACH_HAS_ROW(outside_kinds, RV_N_OUTSIDES);
 
 int rv_run_new(const struct rv_pipeline *pipeline, const struct rv_catalog *catalog, const struct rv_run_opts *opts,
@@ -187,12 +187,12 @@ void rv_run_free(rv_run *run)
 {
     if (!run)
         return;
-    rv_calls_fini(&run->calls);
-    rv_branch_fini(&run->main);
-    rv_totals_fini(&run->totals);
+    run_calls_fini(&run->calls);
+    run_branch_fini(&run->main);
+    run_totals_fini(&run->totals);
     free(run->halt.text);
     json_object_put(run->shared.withdrawn);
-    rv_run_parallel_fini(run);
+    run_parallel_fini(run);
     free(run->failed_stage);
     free(run->failed_type);
     rv_visit_shared_fini(&run->shared);
@@ -208,9 +208,9 @@ static void rearm(rv_run *run)
         run->finished = false;
         return;
     }
-    rv_work_free(run->main.work);
+    run_work_free(run->main.work);
     run->main.work = NULL;
-    rv_run_parallel_fini(run);
+    run_parallel_fini(run);
     run->started = run->finished = run->parallel = run->cancelled = false;
     run->bound = RV_REASON_NONE;
 }
@@ -225,64 +225,64 @@ static int advance(rv_run *run, struct rv_effects *out, rv_err **err)
     if (run->finished)
         return 0;
     if (run->parallel)
-        return rv_run_parallel(run, out, err);
+        return run_parallel(run, out, err);
     if (!run->main.opened)
-        rv_branch_ready(run, &run->main);
-    return rv_run_go(run, out, err);
+        run_branch_ready(run, &run->main);
+    return run_go(run, out, err);
 }
 
 /* The visit that waits for a call, or NULL: its answer is not wanted any more. */
 static rv_work *waiting_work(rv_run *run, int64_t call_id)
 {
-    while (run->first_open < run->n_begun && rv_work_is_done(run->batch_stages[run->batch[run->first_open]].work))
+    while (run->first_open < run->n_begun && run_work_is_done(run->batch_stages[run->batch[run->first_open]].work))
         run->first_open++; /* mostly answered in order: do not look at the finished ones again */
     for (size_t i = run->first_open; i < run->n_begun; i++) {
         rv_work *w = run->batch_stages[run->batch[i]].work;
-        if (!rv_work_is_done(w) && rv_work_waits_for(w, call_id))
+        if (!run_work_is_done(w) && run_work_waits_for(w, call_id))
             return w;
     }
     return NULL;
 }
 
-bool rv_run_waits_for(rv_run *run, int64_t call_id)
+bool run_waits_for(rv_run *run, int64_t call_id)
 {
     if (run->finished)
         return false;
-    return run->parallel ? waiting_work(run, call_id) != NULL : rv_calls_branch(run, call_id) != NULL;
+    return run->parallel ? waiting_work(run, call_id) != NULL : run_calls_branch(run, call_id) != NULL;
 }
 
 static int on_done_of_branch(rv_run *run, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
 {
-    struct branch *b = rv_calls_branch(run, ev->call_id);
-    struct left left = rv_run_left(run);
+    struct branch *b = run_calls_branch(run, ev->call_id);
+    struct left left = run_left(run);
     size_t from = out->n;
 
     if (!b)
         return 0;
-    int rc = rv_work_on(b->work, ev, out, err);
-    if (rc == 0 && !rv_work_waits_for(b->work, ev->call_id))
-        rv_calls_answered(run, ev->call_id);
+    int rc = run_work_on(b->work, ev, out, err);
+    if (rc == 0 && !run_work_waits_for(b->work, ev->call_id))
+        run_calls_answered(run, ev->call_id);
     if (rc == 0)
-        rc = rv_calls_note(run, b, out, from, err);
+        rc = run_calls_note(run, b, out, from, err);
     if (rc < 0)
         return rc;
-    rv_branch_worked(run, b, left);
-    if (rv_work_is_done(b->work))
-        rv_branch_ready(run, b);
-    return rv_run_go(run, out, err);
+    run_branch_worked(run, b, left);
+    if (run_work_is_done(b->work))
+        run_branch_ready(run, b);
+    return run_go(run, out, err);
 }
 
-int rv_run_on_done(rv_run *run, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
+int run_on_done(rv_run *run, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
 {
     if (!run->parallel)
         return on_done_of_branch(run, ev, out, err);
     rv_work *w = waiting_work(run, ev->call_id);
     if (!w)
         return 0;
-    int rc = rv_work_on(w, ev, out, err);
+    int rc = run_work_on(w, ev, out, err);
     if (rc < 0)
         return rc;
-    run->n_done += rv_work_is_done(w);
+    run->n_done += run_work_is_done(w);
     return advance(run, out, err);
 }
 
@@ -292,26 +292,26 @@ static int give_up_all(rv_run *run, const char *why, json_object *partials, stru
     int rc = 0;
 
     if (run->main.work || run->main.opened)
-        rc = rv_branch_cancel(run, &run->main, why, partials, out, err);
+        rc = run_branch_cancel(run, &run->main, why, partials, out, err);
     if (run->parallel && run->n_batch > 0) {
         for (size_t i = 0; i < run->n_begun && rc == 0; i++) {
             rv_work *w = run->batch_stages[run->batch[i]].work;
-            if (!rv_work_is_done(w))
-                rc = rv_work_cancel(w, why, partials, out, err);
+            if (!run_work_is_done(w))
+                rc = run_work_cancel(w, why, partials, out, err);
         }
         run->n_done = run->n_begun;
         run->cancelled = true;
         if (rc == 0)
-            rc = rv_run_batch_merge(run, out, err);
+            rc = run_batch_merge(run, out, err);
     }
     return rc == 0 && !run->finished ? give_up_waiting(run, why, out, err) : rc;
 }
 
-int rv_run_cancel(rv_run *run, const char *why, json_object *partials, struct rv_effects *out, rv_err **err)
+int run_cancel(rv_run *run, const char *why, json_object *partials, struct rv_effects *out, rv_err **err)
 {
     int rc = give_up_all(run, why, partials, out, err);
 
-    return rc < 0 || run->finished ? rc : rv_run_fail(run, RV_RUN_CANCELLED, RV_REASON_USER_CANCELLED, why, out, err);
+    return rc < 0 || run->finished ? rc : run_fail(run, RV_RUN_CANCELLED, RV_REASON_USER_CANCELLED, why, out, err);
 }
 
 /* The engine cannot go on with the run. It ends even if what is under way cannot be given up for the same reason. */
@@ -328,7 +328,7 @@ static int end_failed(rv_run *run, rv_str why, struct rv_effects *out, rv_err **
         rc = rv_envelope_add_error(run->env, rv_str_of(f->current_stage), why, rv_error_execution, code, out->now_us,
                                    err);
     if (rc == 0 && !run->finished)
-        rc = rv_run_fail(run, RV_RUN_FAILED, RV_REASON_TOOL_FAILED, text, out, err);
+        rc = run_fail(run, RV_RUN_FAILED, RV_REASON_TOOL_FAILED, text, out, err);
     free(text);
     return rc;
 }
@@ -345,7 +345,7 @@ static int on_cancel(rv_run *run, const struct rv_event *ev, struct rv_effects *
     if (rc == 0 && partials && !json_object_is_type(partials, json_type_array))
         rc = RV_FAIL(err, RV_E_INVALID, "what had come of model calls must be a list");
     if (rc == 0)
-        rc = rv_run_cancel(run, "cancelled by the caller", partials, out, err);
+        rc = run_cancel(run, "cancelled by the caller", partials, out, err);
     json_object_put(partials);
     return rc;
 }
@@ -353,38 +353,38 @@ static int on_cancel(rv_run *run, const struct rv_event *ev, struct rv_effects *
 static int recover_branch(rv_run *run, struct branch *b, int64_t gap_us, struct rv_effects *out, bool *ended,
                           rv_err **err)
 {
-    struct left left = rv_run_left(run);
+    struct left left = run_left(run);
     size_t from = out->n;
 
-    int rc = rv_work_recover(b->work, gap_us, out, err);
+    int rc = run_work_recover(b->work, gap_us, out, err);
     if (rc == 0)
-        rc = rv_calls_note(run, b, out, from, err);
+        rc = run_calls_note(run, b, out, from, err);
     if (rc < 0)
         return rc;
-    rv_branch_worked(run, b, left);
-    if (rv_work_is_done(b->work)) {
+    run_branch_worked(run, b, left);
+    if (run_work_is_done(b->work)) {
         *ended = true;
-        rv_branch_ready(run, b);
+        run_branch_ready(run, b);
     }
     return 0;
 }
 
 /* The process that replays the run makes the pending calls again; this function corrects time and cost. */
-int rv_run_recover(rv_run *run, int64_t gap_us, struct rv_effects *out, rv_err **err)
+int run_recover(rv_run *run, int64_t gap_us, struct rv_effects *out, rv_err **err)
 {
     bool ended = false;
     int rc = 0;
 
-    for (struct branch *b = &run->main; b && rc == 0; b = rv_branch_next(b))
-        if (b->work && !rv_work_is_done(b->work))
+    for (struct branch *b = &run->main; b && rc == 0; b = run_branch_next(b))
+        if (b->work && !run_work_is_done(b->work))
             rc = recover_branch(run, b, gap_us, out, &ended, err);
     for (size_t i = 0; i < run->n_begun && rc == 0; i++) {
         rv_work *w = run->batch_stages[run->batch[i]].work;
-        if (!w || rv_work_is_done(w))
+        if (!w || run_work_is_done(w))
             continue;
-        rc = rv_work_recover(w, gap_us, out, err);
-        run->n_done += rv_work_is_done(w);
-        ended = ended || rv_work_is_done(w);
+        rc = run_work_recover(w, gap_us, out, err);
+        run->n_done += run_work_is_done(w);
+        ended = ended || run_work_is_done(w);
     }
     return rc == 0 && ended ? advance(run, out, err) : rc;
 }
@@ -393,7 +393,7 @@ int rv_run_recover(rv_run *run, int64_t gap_us, struct rv_effects *out, rv_err *
 static int answer_branch(rv_run *run, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
 {
     if (is_paused(run) || !run->started) {
-        int rc = rv_questions_hide(run, err);
+        int rc = questions_hide(run, err);
         if (rc < 0)
             return rc;
         rearm(run);
@@ -401,13 +401,13 @@ static int answer_branch(rv_run *run, const struct rv_event *ev, struct rv_effec
         if (rc < 0)
             return rc;
     }
-    int rc = rv_questions_answer(run, &ev->response, out, err);
-    return rc < 0 || run->finished ? rc : rv_run_go(run, out, err);
+    int rc = questions_answer(run, &ev->response, out, err);
+    return rc < 0 || run->finished ? rc : run_go(run, out, err);
 }
 
 int rv_run_check_answer(rv_run *run, const struct rv_response *r, int64_t now_us, rv_err **err)
 {
-    return run->main.opened ? rv_questions_check(run, r, now_us, err)
+    return run->main.opened ? questions_check(run, r, now_us, err)
                             : rv_visit_check_answer(&run->shared, run->env, r, now_us, err);
 }
 
@@ -419,7 +419,7 @@ static int load_branches(rv_run *run, const struct rv_event *ev, rv_err **err)
 
     if (run->started || run->main.opened || !goes_on || rv_envelope_fields(run->env)->terminated)
         return 0;
-    return rv_run_load_tree(run, err);
+    return run_load_tree(run, err);
 }
 
 /* A run that waits for people hears their answers and a cancellation; *is_heard false: the event says nothing to it. */
@@ -429,14 +429,14 @@ static int wake(rv_run *run, const struct rv_event *ev, bool *is_heard, rv_err *
     int rc = 0;
 
     if (ev->kind == RV_EVENT_ANSWER) {
-        rc = rv_questions_refuse_withdrawn(run, &ev->response, err);
+        rc = questions_refuse_withdrawn(run, &ev->response, err);
         if (rc == 0 && waits)
             rc = rv_visit_check_answer(&run->shared, run->env, &ev->response, ev->now_us, err);
     } else if (run->main.opened && (waits || !run->started)) {
         *is_heard = !waits || ev->kind == RV_EVENT_CANCEL;
         waits = *is_heard;
         if (*is_heard)
-            rc = rv_questions_hide(run, err);
+            rc = questions_hide(run, err);
     } else {
         waits = waits && ev->kind == RV_EVENT_CANCEL;
     }
@@ -473,11 +473,11 @@ static int hear(rv_run *run, const struct rv_event *ev, struct rv_effects *out, 
     case RV_EVENT_TOOL_DONE:
     case RV_EVENT_HOOK_DONE:
     case RV_EVENT_TIMER:
-        return rv_run_on_done(run, ev, out, err);
+        return run_on_done(run, ev, out, err);
     case RV_EVENT_CANCEL:
         return on_cancel(run, ev, out, err);
     case RV_EVENT_RECOVER:
-        return rv_run_recover(run, ev->now_us > run->last_us ? ev->now_us - run->last_us : 0, out, err);
+        return run_recover(run, ev->now_us > run->last_us ? ev->now_us - run->last_us : 0, out, err);
     }
     return RV_FAIL(err, RV_E_INVALID, "unknown event kind %d", (int)ev->kind);
 }
@@ -488,7 +488,7 @@ static int step(rv_run *run, const struct rv_event *ev, struct rv_effects *out, 
     int rc = load_branches(run, ev, err);
 
     if (rc == 0 && ev->kind == RV_EVENT_ANSWER && run->main.opened) {
-        rc = rv_questions_check(run, &ev->response, ev->now_us, err);
+        rc = questions_check(run, &ev->response, ev->now_us, err);
         return rc < 0 ? rc : answer_branch(run, ev, out, err);
     }
     if (rc == 0)
@@ -504,7 +504,7 @@ int rv_run_step(rv_run *run, const struct rv_event *ev, struct rv_effects *out, 
     run->shared.blocked = run->shared.rules >= RV_RULES_2 ? ev->blocked : NULL;
     int rc = step(run, ev, out, err);
     if (rc == 0 && !run->is_inner)
-        rc = rv_run_look_for_money(run, out, err);
+        rc = run_look_for_money(run, out, err);
     run->shared.blocked = NULL;
     if (rc == 0 && ev->now_us > run->last_us)
         run->last_us = ev->now_us;

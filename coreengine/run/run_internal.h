@@ -22,7 +22,7 @@ struct failure {
     int64_t attempt;
     const struct rv_visit_shared *bound_of; /* a bound of that run, which no stage can catch; NULL: none */
 };
-void rv_failure_fini(struct failure *f);
+void run_failure_fini(struct failure *f);
 
 /* --- Branches and groups ---
  *
@@ -138,28 +138,27 @@ static inline rv_str rv_run_shown(const char *stage)
 #define rv_run_emit(run, out, kind, ...)                                                                               \
     RV_EMIT(&(run)->shared, out, (&(const struct rv_emit_head){kind, -1, 0, &(run)->place, (out)->now_us}), __VA_ARGS__)
 
-struct rv_visit_place rv_branch_place(const rv_run *run, const struct branch *b);
+struct rv_visit_place run_branch_place(const rv_run *run, const struct branch *b);
 /** As rv_run_emit() in a branch. */
 #define rv_branch_emit(run, b, out, kind, ...)                                                                         \
     RV_EMIT(&(run)->shared, out,                                                                                       \
-            (&(const struct rv_emit_head){kind, -1, 0, (const struct rv_visit_place[]){rv_branch_place((run), (b))},   \
+            (&(const struct rv_emit_head){kind, -1, 0, (const struct rv_visit_place[]){run_branch_place((run), (b))},  \
                                           (out)->now_us}),                                                             \
             __VA_ARGS__)
 
 /* run.c */
-bool rv_run_waits_for(rv_run *run, int64_t call_id);
+bool run_waits_for(rv_run *run, int64_t call_id);
 /** The answer to a call, or a timer. */
-RV_MUST_CHECK int rv_run_on_done(rv_run *run, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int run_on_done(rv_run *run, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
 /** Cancel all that is under way, and end. */
-RV_MUST_CHECK int rv_run_cancel(rv_run *run, const char *why, json_object *partials, struct rv_effects *out,
-                                rv_err **err);
-RV_MUST_CHECK int rv_run_recover(rv_run *run, int64_t gap_us, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int run_cancel(rv_run *run, const char *why, json_object *partials, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int run_recover(rv_run *run, int64_t gap_us, struct rv_effects *out, rv_err **err);
 
 /* money.c: visits whose model call waits until others need less of a budget */
-RV_MUST_CHECK int rv_run_find_short(rv_run *run, struct rv_short *out, rv_err **err);
+RV_MUST_CHECK int run_find_short(rv_run *run, struct rv_short *out, rv_err **err);
 /** At the end of a step: when some of that money was given back, these visits check again, in the order of the lists.
  */
-RV_MUST_CHECK int rv_run_look_for_money(rv_run *run, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int run_look_for_money(rv_run *run, struct rv_effects *out, rv_err **err);
 
 /* sequential.c */
 /* A passage from one stage to another. */
@@ -170,117 +169,117 @@ struct edge {
 };
 /** Count the edge. A loop-back is told to observers and clears outputs by the reset rules of the pipeline; a limit
  * stops the run. */
-RV_MUST_CHECK int rv_run_take_edge(rv_run *run, struct branch *branch, const struct edge *edge, struct rv_effects *out,
-                                   rv_err **err);
+RV_MUST_CHECK int run_take_edge(rv_run *run, struct branch *branch, const struct edge *edge, struct rv_effects *out,
+                                rv_err **err);
 
 /* branch.c: what a branch does next */
 /** Let everything move that can; then finish the run where nothing is left to do, or only questions are. */
-RV_MUST_CHECK int rv_run_go(rv_run *run, struct rv_effects *out, rv_err **err);
-void rv_branch_fini(struct branch *b);                     /* its group and its visit, too; not its envelope */
-void rv_branch_ready(rv_run *run, struct branch *b);       /* it can move */
-void rv_branch_ready_first(rv_run *run, struct branch *b); /* before all others */
-void rv_branch_forget_ready(rv_run *run);                  /* take those that are over out of the queue */
+RV_MUST_CHECK int run_go(rv_run *run, struct rv_effects *out, rv_err **err);
+void run_branch_fini(struct branch *b);                     /* its group and its visit, too; not its envelope */
+void run_branch_ready(rv_run *run, struct branch *b);       /* it can move */
+void run_branch_ready_first(rv_run *run, struct branch *b); /* before all others */
+void run_branch_forget_ready(rv_run *run);                  /* take those that are over out of the queue */
 /** The branch opens that list as soon as no question is open. */
-RV_MUST_CHECK int rv_branch_hold(struct branch *b, int stage, const struct rv_branches *list, const bool *taken,
-                                 rv_err **err);
+RV_MUST_CHECK int run_branch_hold(struct branch *b, int stage, const struct rv_branches *list, const bool *taken,
+                                  rv_err **err);
 /** The visit under way may have moved: note what it used. */
 struct left {
     int64_t calls, hops;
 };
-struct left rv_run_left(const rv_run *run); /* before it */
-void rv_branch_worked(rv_run *run, struct branch *b, struct left before);
+struct left run_left(const rv_run *run); /* before it */
+void run_branch_worked(rv_run *run, struct branch *b, struct left before);
 /** Begin the first visit of a branch whose group was just opened, unless a bound forbids it. */
-RV_MUST_CHECK int rv_branch_begin(rv_run *run, struct branch *b, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int run_branch_begin(rv_run *run, struct branch *b, struct rv_effects *out, rv_err **err);
 /** The next one in list order, those that wait for a group before its branches; NULL after the last one. */
-struct branch *rv_branch_next(struct branch *b);
+struct branch *run_branch_next(struct branch *b);
 static inline bool rv_branch_asks(const struct branch *b)
 {
     return b->state == BRANCH_ALIVE && !b->opened && !b->work && rv_envelope_has_interrupt(b->env);
 }
 /** Give up what is under way in the branch and in all that it opened. */
-RV_MUST_CHECK int rv_branch_cancel(rv_run *run, struct branch *b, const char *why, json_object *partials,
-                                   struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int run_branch_cancel(rv_run *run, struct branch *b, const char *why, json_object *partials,
+                                    struct rv_effects *out, rv_err **err);
 
 /* bounds.c: what all branches have used together */
-RV_MUST_CHECK int rv_totals_begin(rv_run *run, rv_err **err); /* when the first group opens */
-void rv_totals_fini(struct totals *t);
+RV_MUST_CHECK int run_totals_begin(rv_run *run, rv_err **err); /* when the first group opens */
+void run_totals_fini(struct totals *t);
 /** Will its visit of the stage call a model, rather than fail before its work? */
-bool rv_branch_calls_llm(const rv_run *run, const struct branch *b, int stage);
+bool run_branch_calls_llm(const rv_run *run, const struct branch *b, int stage);
 /** Which bound keeps a visit of that stage from beginning; RV_REASON_NONE: none does. */
-enum rv_reason rv_run_bound_at(const rv_run *run, const struct branch *b, int stage);
+enum rv_reason run_bound_at(const rv_run *run, const struct branch *b, int stage);
 /** Count an edge that the branch has now taken of_branch times. Where the edge has a limit: how often all branches have
  * taken it. */
-int64_t rv_run_count_edge(rv_run *run, int from, int to, int64_t of_branch);
+int64_t run_count_edge(rv_run *run, int from, int to, int64_t of_branch);
 /** What a pipeline allows: MAX_ITERATIONS, MAX_LLM_CALLS or MAX_HOPS. */
-int64_t rv_bound_most(const struct rv_pipeline *p, enum rv_reason reason);
+int64_t run_bound_most(const struct rv_pipeline *p, enum rv_reason reason);
 /** Which bound was hit, for people; a replay compares it. The three, and MAX_VISITS, which is of a stage. */
-void rv_bound_write(enum rv_reason reason, int64_t most, const char *stage, rv_buf *out);
+void run_bound_write(enum rv_reason reason, int64_t most, const char *stage, rv_buf *out);
 /** The same of a bound of the run itself. */
-void rv_run_write_bound(const rv_run *run, enum rv_reason reason, int stage, rv_buf *out);
+void run_write_bound(const rv_run *run, enum rv_reason reason, int stage, rv_buf *out);
 /** End the run, now where nothing else is under way in it, else when that is done. Nothing new begins. */
-RV_MUST_CHECK int rv_run_halt(rv_run *run, enum rv_run_status status, enum rv_reason reason, const char *text,
-                              struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int run_halt(rv_run *run, enum rv_run_status status, enum rv_reason reason, const char *text,
+                           struct rv_effects *out, rv_err **err);
 /** A bound of a run around this one leaves no room for a visit: halt. */
-RV_MUST_CHECK int rv_run_halt_outside(rv_run *run, bool llm, bool *stopped, struct rv_effects *out, rv_err **err);
-RV_MUST_CHECK int rv_run_end_halted(rv_run *run, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int run_halt_outside(rv_run *run, bool llm, bool *stopped, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int run_end_halted(rv_run *run, struct rv_effects *out, rv_err **err);
 
 /* tree.c: the branches in the state of a run */
-RV_MUST_CHECK int rv_run_keep_tree(rv_run *run, rv_err **err);
+RV_MUST_CHECK int run_keep_tree(rv_run *run, rv_err **err);
 /** The branches that a loaded envelope has, once; nothing where it has none. On failure there are none. */
-RV_MUST_CHECK int rv_run_load_tree(rv_run *run, rv_err **err);
+RV_MUST_CHECK int run_load_tree(rv_run *run, rv_err **err);
 
 /* questions.c: questions of branches */
-struct branch *rv_questions_first(rv_run *run); /* in the order of the lists; NULL: none is open */
-RV_MUST_CHECK int rv_questions_withdraw(rv_run *run, struct branch *b, rv_err **err);
-RV_MUST_CHECK int rv_questions_refuse_withdrawn(rv_run *run, const struct rv_response *r, rv_err **err);
-RV_MUST_CHECK int rv_questions_show(rv_run *run, rv_err **err);
+struct branch *questions_first(rv_run *run); /* in the order of the lists; NULL: none is open */
+RV_MUST_CHECK int questions_withdraw(rv_run *run, struct branch *b, rv_err **err);
+RV_MUST_CHECK int questions_refuse_withdrawn(rv_run *run, const struct rv_response *r, rv_err **err);
+RV_MUST_CHECK int questions_show(rv_run *run, rv_err **err);
 /** Before the run goes on. */
-RV_MUST_CHECK int rv_questions_hide(rv_run *run, rv_err **err);
-RV_MUST_CHECK int rv_questions_check(rv_run *run, const struct rv_response *r, int64_t now_us, rv_err **err);
-RV_MUST_CHECK int rv_questions_answer(rv_run *run, const struct rv_response *r, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int questions_hide(rv_run *run, rv_err **err);
+RV_MUST_CHECK int questions_check(rv_run *run, const struct rv_response *r, int64_t now_us, rv_err **err);
+RV_MUST_CHECK int questions_answer(rv_run *run, const struct rv_response *r, struct rv_effects *out, rv_err **err);
 /** Along the edge that the asking stage would have taken, with the output that the person saw. */
-RV_MUST_CHECK int rv_questions_go_on_approved(rv_run *run, struct branch *b, int from, struct rv_effects *out,
-                                              rv_err **err);
+RV_MUST_CHECK int questions_go_on_approved(rv_run *run, struct branch *b, int from, struct rv_effects *out,
+                                           rv_err **err);
 
 /* cancelled.c */
 /** The question of that branch, which is resolved, was cancelled. */
-RV_MUST_CHECK int rv_question_cancelled(rv_run *run, struct branch *b, rv_str reason, struct rv_effects *out,
-                                        rv_err **err);
+RV_MUST_CHECK int run_question_cancelled(rv_run *run, struct branch *b, rv_str reason, struct rv_effects *out,
+                                         rv_err **err);
 
 /* parallel.c */
-RV_MUST_CHECK int rv_run_parallel_begin(rv_run *run, rv_err **err);
-RV_MUST_CHECK int rv_run_parallel(rv_run *run, struct rv_effects *out, rv_err **err);
-void rv_run_parallel_fini(rv_run *run);
+RV_MUST_CHECK int run_parallel_begin(rv_run *run, rv_err **err);
+RV_MUST_CHECK int run_parallel(rv_run *run, struct rv_effects *out, rv_err **err);
+void run_parallel_fini(rv_run *run);
 /** Merge the branches of the batch under way, and end the run where that follows from them. */
-RV_MUST_CHECK int rv_run_batch_merge(rv_run *run, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int run_batch_merge(rv_run *run, struct rv_effects *out, rv_err **err);
 
 /* finish.c */
 /** Restore the bounds of the pipeline and the mode of the run where a hook has overwritten them. */
-void rv_run_hold_bounds(rv_run *run, struct branch *b);
-bool rv_run_visits_left(const rv_run *run, int stage);
+void run_hold_bounds(rv_run *run, struct branch *b);
+bool run_visits_left(const rv_run *run, int stage);
 /** A bound of a run around this one leaves no room for a visit: end. *stopped false: there is room. */
-RV_MUST_CHECK int rv_run_stop_outside(rv_run *run, bool llm, bool *stopped, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int run_stop_outside(rv_run *run, bool llm, bool *stopped, struct rv_effects *out, rv_err **err);
 /** "stage", and of a failure inside of the stage "stage/inner". */
-RV_MUST_CHECK int rv_run_write_failed_stage(const rv_run *run, int stage, const struct rv_visit_result *r, rv_buf *out,
-                                            rv_err **err);
+RV_MUST_CHECK int run_write_failed_stage(const rv_run *run, int stage, const struct rv_visit_result *r, rv_buf *out,
+                                         rv_err **err);
 /** The run ends by a failure that nothing caught; the failure lives as long as the run. */
-RV_MUST_CHECK int rv_run_fail_with(rv_run *run, const struct failure *f, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int run_fail_with(rv_run *run, const struct failure *f, struct rv_effects *out, rv_err **err);
 /** The same of a visit. */
-RV_MUST_CHECK int rv_run_fail_by(rv_run *run, rv_work *work, struct rv_effects *out, rv_err **err);
-RV_MUST_CHECK int rv_run_stop_at_bound(rv_run *run, enum rv_reason reason, struct rv_effects *out, rv_err **err);
-RV_MUST_CHECK int rv_run_stop_at_visits(rv_run *run, int stage, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int run_fail_by(rv_run *run, rv_work *work, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int run_stop_at_bound(rv_run *run, enum rv_reason reason, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int run_stop_at_visits(rv_run *run, int stage, struct rv_effects *out, rv_err **err);
 /** A stage or batch is over: save the state if opts.saves says so. */
-RV_MUST_CHECK int rv_run_save(rv_run *run, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int run_save(rv_run *run, struct rv_effects *out, rv_err **err);
 /** The last effects of a run: its end with that status. error_text may be NULL. */
-RV_MUST_CHECK int rv_run_finish(rv_run *run, enum rv_run_status status, const char *error_text, struct rv_effects *out,
-                                rv_err **err);
+RV_MUST_CHECK int run_finish(rv_run *run, enum rv_run_status status, const char *error_text, struct rv_effects *out,
+                             rv_err **err);
 /** The status of a run that ends by that result: a stage that was cancelled did not fail. */
-enum rv_run_status rv_run_failure_status(const struct rv_visit_result *r);
+enum rv_run_status run_failure_status(const struct rv_visit_result *r);
 /** Terminate the envelope, then finish. */
-RV_MUST_CHECK int rv_run_fail(rv_run *run, enum rv_run_status status, enum rv_reason reason, const char *text,
-                              struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int run_fail(rv_run *run, enum rv_run_status status, enum rv_reason reason, const char *text,
+                           struct rv_effects *out, rv_err **err);
 /** The same with a text that is written here. */
-RV_MUST_CHECK int rv_run_stop(rv_run *run, enum rv_run_status status, enum rv_reason reason, struct rv_effects *out,
-                              rv_err **err, const char *fmt, ...) RV_PRINTF(6, 7);
+RV_MUST_CHECK int run_stop(rv_run *run, enum rv_run_status status, enum rv_reason reason, struct rv_effects *out,
+                           rv_err **err, const char *fmt, ...) RV_PRINTF(6, 7);
 
 #endif

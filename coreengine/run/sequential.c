@@ -64,7 +64,7 @@ static int stop_at_edge(rv_run *run, struct branch *b, const struct edge *e, con
     if (rc == 0)
         rc = rv_buf_check(&text, "reason", err);
     if (rc == 0)
-        rc = rv_run_halt(run, RV_RUN_TERMINATED, RV_REASON_MAX_LOOP, rv_buf_cstr(&text), out, err);
+        rc = run_halt(run, RV_RUN_TERMINATED, RV_REASON_MAX_LOOP, rv_buf_cstr(&text), out, err);
     rv_buf_fini(&text);
     return rc;
 }
@@ -86,7 +86,7 @@ static int loop_back(rv_run *run, struct branch *b, const struct edge *e, struct
 }
 
 /* Rule 7.4, in this order: count, loop back, limits. A self-edge is a loop-back (W04). */
-int rv_run_take_edge(rv_run *run, struct branch *branch, const struct edge *edge, struct rv_effects *out, rv_err **err)
+int run_take_edge(rv_run *run, struct branch *branch, const struct edge *edge, struct rv_effects *out, rv_err **err)
 {
     int from = edge->from, to = edge->to;
     rv_str a = rv_str_of(run->pipeline->agents[from].name), b = rv_str_of(run->pipeline->agents[to].name);
@@ -94,7 +94,7 @@ int rv_run_take_edge(rv_run *run, struct branch *branch, const struct edge *edge
     rv_buf why = RV_BUF_INIT(512);
 
     int rc = rv_envelope_note_passage(branch->env, a, b, &used, err);
-    used = rv_run_count_edge(run, from, to, used);
+    used = run_count_edge(run, from, to, used);
     if (rc == 0 && to <= from && !run->pipeline->execution.enable_loop_back)
         return stop_at_edge(run, branch, edge, "loops back, which execution.enable_loop_back forbids", out, err);
     if (rc == 0 && to <= from) {

@@ -8,11 +8,11 @@
 
 #define TREE_MAX_BYTES RV_STATE_MAX_BYTES
 
-const char *const rv_branch_states[] = {
+const char *const run_branch_states[] = {
     [BRANCH_ALIVE] = "alive",   [BRANCH_ARRIVED] = "arrived",     [BRANCH_ENDED] = "ended",
     [BRANCH_FAILED] = "failed", [BRANCH_CANCELLED] = "cancelled",
 };
-RV_EACH_HAS_ROW(rv_branch_states, N_BRANCH_STATES);
+RV_EACH_HAS_ROW(run_branch_states, N_BRANCH_STATES);
 
 /* --- writing --- */
 
@@ -81,7 +81,7 @@ static int write_branch(const rv_run *run, const struct branch *b, rv_jw *w, rv_
     if (b->group) {
         rv_jw_kv_text(w, "name", b->name);
         rv_jw_kv_text(w, "path", b->path);
-        rv_jw_kv_text(w, "state", rv_branch_states[b->state]);
+        rv_jw_kv_text(w, "state", run_branch_states[b->state]);
         rc = rv_envelope_write_branch(b->env, w, err);
     } else {
         rv_envelope_write_hidden(run->env, w);
@@ -99,7 +99,7 @@ static int write_branch(const rv_run *run, const struct branch *b, rv_jw *w, rv_
     return rc;
 }
 
-int rv_run_keep_tree(rv_run *run, rv_err **err)
+int run_keep_tree(rv_run *run, rv_err **err)
 {
     const struct rv_json_opts opts = {
         .max_bytes = TREE_MAX_BYTES, .max_depth = RV_STATE_MAX_DEPTH, .what = "the branches of a run"};
@@ -113,7 +113,7 @@ int rv_run_keep_tree(rv_run *run, rv_err **err)
         return 0;
     }
     rv_jw_arr(&w);
-    for (struct branch *b = &run->main; b && rc == 0; b = rv_branch_next(b))
+    for (struct branch *b = &run->main; b && rc == 0; b = run_branch_next(b))
         rc = write_branch(run, b, &w, err);
     rv_jw_arr_end(&w);
     if (rc == 0)
@@ -169,7 +169,7 @@ static int read_failure(struct reader *rd, json_object *entry, const char *key, 
     f.stage = (char *)stage;
     f.type = (char *)type;
     f.text = (char *)text;
-    return rv_failure_copy(&f, out, rd->err);
+    return run_failure_copy(&f, out, rd->err);
 }
 
 /* The list that a stage and a rule name; NULL: there is none. */
@@ -203,7 +203,7 @@ static int read_held(struct reader *rd, json_object *entry, struct branch *b)
         return RV_FAIL(rd->err, RV_E_NOMEM, "load a branch");
     for (size_t i = 0; i < list->n; i++)
         words[i] = json_object_get_boolean(json_object_array_get_idx(taken, i));
-    int rc = rv_branch_hold(b, stage, list, words, rd->err);
+    int rc = run_branch_hold(b, stage, list, words, rd->err);
     free(words);
     return rc;
 }
@@ -236,7 +236,7 @@ static int read_items(struct reader *rd, struct group *g, const struct rv_branch
         if (!json_object_is_type(entry, json_type_object) || !rv_json_get_text(entry, "name", &name) ||
             strcmp(name, list->items[i].name) != 0)
             return bad(rd, "is not the branch that stands there in the pipeline");
-        rc = rv_group_add(g, &list->items[i], rd->err);
+        rc = run_group_add(g, &list->items[i], rd->err);
         if (rc == 0)
             rc = read_branch(rd, &g->items[i], entry);
     }
@@ -251,7 +251,7 @@ static int read_group(struct reader *rd, struct branch *b, json_object *obj)
 
     if (!list)
         return bad(rd, "opened a list that the pipeline does not have");
-    int rc = rv_group_new(rd->run, b, stage, list, rd->err);
+    int rc = run_group_new(rd->run, b, stage, list, rd->err);
     rd->at++;
     if (rc == 0)
         rc = read_items(rd, b->opened, list);
@@ -272,7 +272,7 @@ static int read_branch(struct reader *rd, struct branch *b, json_object *entry)
 
     if (b->group) {
         while (state < N_BRANCH_STATES && rv_json_get_text(entry, "state", &word) &&
-               strcmp(rv_branch_states[state], word) != 0)
+               strcmp(run_branch_states[state], word) != 0)
             state++;
         if (!word || state == N_BRANCH_STATES)
             return bad(rd, "is in no known state");
@@ -295,15 +295,15 @@ static int read_branch(struct reader *rd, struct branch *b, json_object *entry)
 /* No branch could move when the run paused; in a state that a person has edited one may. */
 static void wake(rv_run *run)
 {
-    for (struct branch *b = &run->main; b; b = rv_branch_next(b)) {
+    for (struct branch *b = &run->main; b; b = run_branch_next(b)) {
         if (b->opened)
-            rv_group_look_at(run, b->opened);
+            run_group_look_at(run, b->opened);
         else if (b->state == BRANCH_ALIVE)
-            rv_branch_ready(run, b);
+            run_branch_ready(run, b);
     }
 }
 
-int rv_run_load_tree(rv_run *run, rv_err **err)
+int run_load_tree(rv_run *run, rv_err **err)
 {
     struct reader rd = {.run = run, .entries = rv_envelope_branches(run->env), .err = err};
     json_object *entry = rd.entries ? json_object_array_get_idx(rd.entries, 0) : NULL;
@@ -317,9 +317,9 @@ int rv_run_load_tree(rv_run *run, rv_err **err)
     if (rc == 0 && rd.at != json_object_array_length(rd.entries))
         rc = bad(&rd, "belongs to no group");
     if (rc == 0 && run->main.opened)
-        rc = rv_totals_begin(run, err);
+        rc = run_totals_begin(run, err);
     if (rc < 0) { /* as if it had not been tried */
-        rv_branch_fini(&run->main);
+        run_branch_fini(&run->main);
         run->main.env = run->env;
         return rc;
     }

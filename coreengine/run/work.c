@@ -36,8 +36,8 @@ static int advance(rv_work *w, struct rv_effects *out, rv_err **err)
     return rc;
 }
 
-int rv_work_begin(struct rv_visit_shared *shared, const struct rv_visit_start *start, struct rv_effects *out,
-                  rv_work **work, rv_err **err)
+int run_work_begin(struct rv_visit_shared *shared, const struct rv_visit_start *start, struct rv_effects *out,
+                   rv_work **work, rv_err **err)
 {
     rv_work *w = calloc(1, sizeof *w);
 
@@ -50,31 +50,31 @@ int rv_work_begin(struct rv_visit_shared *shared, const struct rv_visit_start *s
     if (rc == 0)
         rc = advance(w, out, err);
     if (rc < 0) {
-        rv_work_free(w);
+        run_work_free(w);
         return rc;
     }
     *work = w;
     return 0;
 }
 
-bool rv_work_waits_for(const rv_work *w, int64_t call_id)
+bool run_work_waits_for(const rv_work *w, int64_t call_id)
 {
     return w->kind ? w->kind->waits_for(w, call_id) : rv_visit_waits_for(w->visit, call_id);
 }
 
-int rv_work_find_short(const rv_work *w, struct rv_short *out, rv_err **err)
+int run_work_find_short(const rv_work *w, struct rv_short *out, rv_err **err)
 {
     return w->kind ? w->kind->find_short(w, out, err) : rv_visit_find_short(w->visit, out, err);
 }
 
-int rv_work_on(rv_work *w, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
+int run_work_on(rv_work *w, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
 {
     int rc = w->kind ? w->kind->on(w, ev, out, err) : rv_visit_on(w->visit, ev, out, err);
 
     return rc < 0 ? rc : advance(w, out, err);
 }
 
-int rv_work_cancel(rv_work *w, const char *why, json_object *partials, struct rv_effects *out, rv_err **err)
+int run_work_cancel(rv_work *w, const char *why, json_object *partials, struct rv_effects *out, rv_err **err)
 {
     int rc = w->kind ? w->kind->cancel(w, why, partials, out, err) : 0;
 
@@ -82,13 +82,13 @@ int rv_work_cancel(rv_work *w, const char *why, json_object *partials, struct rv
     return rc < 0 ? rc : rv_visit_cancel(w->visit, why, partials, out->now_us, out, err);
 }
 
-int rv_work_give_up(struct rv_visit_shared *shared, int stage, rv_envelope *env, const char *why,
-                    struct rv_effects *out, rv_err **err)
+int run_work_give_up(struct rv_visit_shared *shared, int stage, rv_envelope *env, const char *why,
+                     struct rv_effects *out, rv_err **err)
 {
     return rv_visit_give_up(shared, stage, env, why, out, err);
 }
 
-int rv_work_recover(rv_work *w, int64_t gap_us, struct rv_effects *out, rv_err **err)
+int run_work_recover(rv_work *w, int64_t gap_us, struct rv_effects *out, rv_err **err)
 {
     int rc = rv_visit_recover(w->visit, gap_us, out, err);
 
@@ -97,22 +97,22 @@ int rv_work_recover(rv_work *w, int64_t gap_us, struct rv_effects *out, rv_err *
     return rc < 0 ? rc : advance(w, out, err); /* a call that must not be paid twice has ended */
 }
 
-bool rv_work_is_done(const rv_work *w)
+bool run_work_is_done(const rv_work *w)
 {
     return rv_visit_is_done(w->visit);
 }
 
-const struct rv_visit_result *rv_work_result(const rv_work *w)
+const struct rv_visit_result *run_work_result(const rv_work *w)
 {
     return rv_visit_result(w->visit);
 }
 
-int rv_work_stage(const rv_work *w)
+int run_work_stage(const rv_work *w)
 {
     return rv_visit_stage(w->visit);
 }
 
-void rv_work_free(rv_work *w)
+void run_work_free(rv_work *w)
 {
     if (!w)
         return;

@@ -13,7 +13,7 @@ struct rv_work_kind {
     /* Begin as much as is allowed; *ended: nothing is under way any more. */
     int (*advance)(rv_work *w, struct rv_effects *out, bool *ended, rv_err **err);
     bool (*waits_for)(const rv_work *w, int64_t call_id);
-    int (*find_short)(const rv_work *w, struct rv_short *out, rv_err **err); /* as rv_work_find_short() */
+    int (*find_short)(const rv_work *w, struct rv_short *out, rv_err **err); /* as run_work_find_short() */
     int (*on)(rv_work *w, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
     /* Give up what is under way; what has ended keeps its history. */
     int (*cancel)(rv_work *w, const char *why, json_object *partials, struct rv_effects *out, rv_err **err);
@@ -21,8 +21,8 @@ struct rv_work_kind {
     int (*end)(rv_work *w, struct rv_outside_end *end, rv_err **err); /* its result; texts live until free */
     void (*free)(rv_work *w);
 };
-extern const struct rv_work_kind rv_each_kind;  /* each.c: the elements of a list */
-extern const struct rv_work_kind rv_inner_kind; /* inner.c: another pipeline; goes on after a person's answer, too */
+extern const struct rv_work_kind run_each_kind;  /* each.c: the elements of a list */
+extern const struct rv_work_kind run_inner_kind; /* inner.c: another pipeline; goes on after a person's answer, too */
 
 struct rv_work {
     struct rv_visit_shared *shared;  /* borrowed */

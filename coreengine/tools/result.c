@@ -17,46 +17,46 @@ static int put(json_object *obj, const char *key, json_object *val, rv_err **err
     return 0;
 }
 
-int rv_tool_put_take(json_object *obj, const char *key, json_object *val, rv_err **err)
+int tools_tool_put_take(json_object *obj, const char *key, json_object *val, rv_err **err)
 {
     if (!val)
         return RV_FAIL(err, RV_E_NOMEM, "no memory for field \"%s\" of a tool result", key);
     return put(obj, key, val, err);
 }
 
-int rv_tool_put_null(json_object *obj, const char *key, rv_err **err)
+int tools_tool_put_null(json_object *obj, const char *key, rv_err **err)
 {
     return put(obj, key, NULL, err);
 }
 
-int rv_tool_put_ref(json_object *obj, const char *key, json_object *val, rv_err **err)
+int tools_tool_put_ref(json_object *obj, const char *key, json_object *val, rv_err **err)
 {
     return put(obj, key, json_object_get(val), err);
 }
 
-int rv_tool_put_str(json_object *obj, const char *key, rv_str s, rv_err **err)
+int tools_tool_put_str(json_object *obj, const char *key, rv_str s, rv_err **err)
 {
     if (s.len > INT_MAX - 1) /* json-c counts in int */
         return RV_FAIL(err, RV_E_LIMIT, "field \"%s\" of a tool result is longer than %d bytes", key, INT_MAX - 1);
-    return rv_tool_put_take(obj, key, json_object_new_string_len(s.len ? s.ptr : "", (int)s.len), err);
+    return tools_tool_put_take(obj, key, json_object_new_string_len(s.len ? s.ptr : "", (int)s.len), err);
 }
 
-int rv_tool_put_text_of(json_object *obj, const char *key, json_object *val, rv_err **err)
+int tools_tool_put_text_of(json_object *obj, const char *key, json_object *val, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(RV_TOOL_MAX_TEXT);
     int rc;
 
     if (json_object_is_type(val, json_type_string))
-        return rv_tool_put_ref(obj, key, val, err);
+        return tools_tool_put_ref(obj, key, val, err);
     rv_json_write(val, &text);
     rc = rv_buf_check(&text, "the text form of a value", err);
     if (rc == 0)
-        rc = rv_tool_put_str(obj, key, (rv_str){text.ptr, text.len}, err);
+        rc = tools_tool_put_str(obj, key, (rv_str){text.ptr, text.len}, err);
     rv_buf_fini(&text);
     return rc;
 }
 
-int rv_tool_data_object(json_object *data, json_object **out, rv_err **err)
+int tools_tool_data_object(json_object *data, json_object **out, rv_err **err)
 {
     json_object *wrapped;
     int rc;
@@ -68,7 +68,7 @@ int rv_tool_data_object(json_object *data, json_object **out, rv_err **err)
     wrapped = json_object_new_object();
     if (!wrapped)
         return RV_FAIL(err, RV_E_NOMEM, "no memory for the data of a tool result");
-    rc = rv_tool_put_ref(wrapped, "value", data, err);
+    rc = tools_tool_put_ref(wrapped, "value", data, err);
     if (rc < 0)
         json_object_put(wrapped);
     else
@@ -273,18 +273,19 @@ static enum shape shape_of(const struct raw *r)
 
 static int put_message(const struct raw *r, json_object *result, rv_err **err)
 {
-    return json_object_is_type(r->message, json_type_string) ? rv_tool_put_ref(result, "message", r->message, err) : 0;
+    return json_object_is_type(r->message, json_type_string) ? tools_tool_put_ref(result, "message", r->message, err)
+                                                             : 0;
 }
 
 static int fill_success(const struct raw *r, enum shape shape, json_object *result, rv_err **err)
 {
     json_object *data = NULL;
-    int rc = rv_tool_put_str(result, "status", RV_STR_LIT("success"), err);
+    int rc = tools_tool_put_str(result, "status", RV_STR_LIT("success"), err);
 
     if (rc == 0)
-        rc = rv_tool_data_object(shape == SHAPE_STANDARD_BUT_DATA ? r->data : r->whole, &data, err);
+        rc = tools_tool_data_object(shape == SHAPE_STANDARD_BUT_DATA ? r->data : r->whole, &data, err);
     if (rc == 0)
-        rc = rv_tool_put_take(result, "data", data, err);
+        rc = tools_tool_put_take(result, "data", data, err);
     return rc == 0 ? put_message(r, result, err) : rc;
 }
 
@@ -301,10 +302,10 @@ static bool is_recoverable(const struct raw *r)
 static int put_fallback_text(const struct raw *r, json_object *details, rv_err **err)
 {
     if (json_object_is_type(r->message, json_type_string))
-        return rv_tool_put_ref(details, "message", r->message, err);
+        return tools_tool_put_ref(details, "message", r->message, err);
     if (says_error(r))
-        return rv_tool_put_text_of(details, "message", r->error, err);
-    return rv_tool_put_str(details, "message", RV_STR_LIT("Unknown error"), err);
+        return tools_tool_put_text_of(details, "message", r->error, err);
+    return tools_tool_put_str(details, "message", RV_STR_LIT("Unknown error"), err);
 }
 
 static json_object *text_under(json_object *obj, const char *key)
@@ -322,25 +323,25 @@ static int fill_details(const struct raw *r, json_object *details, rv_err **err)
     json_object *text = is_object ? text_under(r->error, "message") : says_error(r) ? r->error : NULL;
     int rc;
 
-    rc = rv_json_str(type).len ? rv_tool_put_ref(details, "error_type", type, err)
-                               : rv_tool_put_str(details, "error_type", rv_str_of(rv_error_tool), err);
+    rc = rv_json_str(type).len ? tools_tool_put_ref(details, "error_type", type, err)
+                               : tools_tool_put_str(details, "error_type", rv_str_of(rv_error_tool), err);
     if (rc == 0)
-        rc = json_object_is_type(text, json_type_string) ? rv_tool_put_ref(details, "message", text, err)
+        rc = json_object_is_type(text, json_type_string) ? tools_tool_put_ref(details, "message", text, err)
                                                          : put_fallback_text(r, details, err);
     if (rc == 0 && is_object)
-        rc = rv_tool_put_ref(details, "details", r->error, err);
+        rc = tools_tool_put_ref(details, "details", r->error, err);
     if (rc == 0)
-        rc = rv_tool_put_take(details, "recoverable", json_object_new_boolean(is_recoverable(r)), err);
+        rc = tools_tool_put_take(details, "recoverable", json_object_new_boolean(is_recoverable(r)), err);
     return rc;
 }
 
 static int fill_failure(const struct raw *r, json_object *result, rv_err **err)
 {
     json_object *details;
-    int rc = rv_tool_put_str(result, "status", RV_STR_LIT("error"), err);
+    int rc = tools_tool_put_str(result, "status", RV_STR_LIT("error"), err);
 
     if (rc == 0 && json_object_is_type(r->data, json_type_object))
-        rc = rv_tool_put_ref(result, "data", r->data, err);
+        rc = tools_tool_put_ref(result, "data", r->data, err);
     if (rc < 0)
         return rc;
     details = json_object_new_object();
@@ -349,7 +350,7 @@ static int fill_failure(const struct raw *r, json_object *result, rv_err **err)
         json_object_put(details);
         return rc;
     }
-    rc = rv_tool_put_take(result, "error", details, err);
+    rc = tools_tool_put_take(result, "error", details, err);
     return rc == 0 ? put_message(r, result, err) : rc;
 }
 

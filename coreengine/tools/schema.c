@@ -93,7 +93,7 @@ static int resolve(struct rv_schema_compiler *c, struct rv_schema_node *n)
     }
     pointer = pointer_of_ref(c, n);
     if (!pointer)
-        return rv_schema_nomem(c);
+        return tools_schema_nomem(c);
     i = rv_index_get(&c->by_pointer, rv_str_of(pointer));
     if (i < 0 && c->is_foreign)
         return 0;
@@ -176,12 +176,12 @@ static int schema_link(struct rv_schema_compiler *c)
 typedef struct rv_schema_node node;
 typedef struct rv_schema_path path;
 
-bool rv_schema_fits(struct rv_schema_check *c, const node *n, json_object *v, const path *at)
+bool tools_schema_fits(struct rv_schema_check *c, const node *n, json_object *v, const path *at)
 {
     bool ok;
 
     c->quiet++;
-    ok = rv_schema_check_node(c, n, v, at);
+    ok = tools_schema_check_node(c, n, v, at);
     c->quiet--;
     return ok;
 }
@@ -200,21 +200,21 @@ static void say_alternatives(struct rv_schema_check *c, const struct rv_schema_l
     size_t i;
     rv_buf line;
 
-    if (!rv_schema_begin_fault(c, at, &line))
+    if (!tools_schema_begin_fault(c, at, &line))
         return;
     rv_buf_puts(&line, "expected ");
     for (i = 0; i < list->n; i++)
         types |= behind_refs(list->items[i])->types;
-    if (types && !(types & rv_schema_types_of(v))) {
-        rv_schema_write_types(types, &line);
+    if (types && !(types & tools_schema_types_of(v))) {
+        tools_schema_write_types(types, &line);
     } else {
         for (i = 0; i < list->n; i++) {
             if (i)
                 rv_buf_puts(&line, ", or ");
-            rv_schema_write_expected(list->items[i], &line);
+            tools_schema_write_expected(list->items[i], &line);
         }
     }
-    rv_schema_fault_found(c, &line, v);
+    tools_schema_fault_found(c, &line, v);
 }
 
 /* The alternative that v was most likely meant to be: the one that found fault deepest inside v, else the only one that
@@ -228,11 +228,11 @@ static const node *nearest_alternative(struct rv_schema_check *c, const struct r
 
     for (i = 0; i < list->n && !c->rc; i++) {
         c->deepest = 0;
-        if (!rv_schema_fits(c, list->items[i], v, at) && c->deepest > depth) {
+        if (!tools_schema_fits(c, list->items[i], v, at) && c->deepest > depth) {
             depth = c->deepest;
             deepest = list->items[i];
         }
-        if (behind_refs(list->items[i])->types & rv_schema_types_of(v)) {
+        if (behind_refs(list->items[i])->types & tools_schema_types_of(v)) {
             typed = list->items[i];
             n_typed++;
         }
@@ -247,7 +247,7 @@ static bool fault_no_alternative(struct rv_schema_check *c, const struct rv_sche
     const node *nearest = c->quiet ? NULL : nearest_alternative(c, list, v, at);
 
     if (nearest)
-        return rv_schema_check_node(c, nearest, v, at);
+        return tools_schema_check_node(c, nearest, v, at);
     say_alternatives(c, list, v, at);
     return false;
 }
@@ -257,7 +257,7 @@ static bool check_any_of(struct rv_schema_check *c, const struct rv_schema_list 
     size_t i;
 
     for (i = 0; i < list->n && !c->rc; i++)
-        if (rv_schema_fits(c, list->items[i], v, at))
+        if (tools_schema_fits(c, list->items[i], v, at))
             return true;
     return fault_no_alternative(c, list, v, at);
 }
@@ -268,38 +268,38 @@ static bool check_one_of(struct rv_schema_check *c, const struct rv_schema_list 
     rv_buf line;
 
     for (i = 0; i < list->n && !c->rc; i++)
-        n_fit += rv_schema_fits(c, list->items[i], v, at);
-    if (n_fit == 1 || (n_fit > 1 && rv_schema_has_hole(c, v)))
+        n_fit += tools_schema_fits(c, list->items[i], v, at);
+    if (n_fit == 1 || (n_fit > 1 && tools_schema_has_hole(c, v)))
         return true;
     if (n_fit == 0)
         return fault_no_alternative(c, list, v, at);
-    if (!rv_schema_begin_fault(c, at, &line))
+    if (!tools_schema_begin_fault(c, at, &line))
         return false;
     rv_buf_printf(&line, "expected to fit exactly one of %zu alternatives, fits %zu", list->n, n_fit);
-    return rv_schema_end_fault(c, &line);
+    return tools_schema_end_fault(c, &line);
 }
 
 static bool check_not(struct rv_schema_check *c, const node *n, json_object *v, const path *at)
 {
-    bool fits = rv_schema_fits(c, n->not_schema, v, at);
+    bool fits = tools_schema_fits(c, n->not_schema, v, at);
     rv_buf line;
 
-    if (!fits || c->rc || rv_schema_has_hole(c, v))
+    if (!fits || c->rc || tools_schema_has_hole(c, v))
         return !c->rc;
-    if (!rv_schema_begin_fault(c, at, &line))
+    if (!tools_schema_begin_fault(c, at, &line))
         return false;
     rv_buf_puts(&line, "expected anything but ");
-    rv_schema_write_expected(n->not_schema, &line);
-    return rv_schema_fault_found(c, &line, v);
+    tools_schema_write_expected(n->not_schema, &line);
+    return tools_schema_fault_found(c, &line, v);
 }
 
-bool rv_schema_check_combined(struct rv_schema_check *c, const node *n, json_object *v, const path *at)
+bool tools_schema_check_combined(struct rv_schema_check *c, const node *n, json_object *v, const path *at)
 {
-    bool ok = !n->target || rv_schema_check_node(c, n->target, v, at);
+    bool ok = !n->target || tools_schema_check_node(c, n->target, v, at);
     size_t i;
 
     for (i = 0; i < n->all_of.n && (ok || !c->quiet); i++)
-        if (!rv_schema_check_node(c, n->all_of.items[i], v, at))
+        if (!tools_schema_check_node(c, n->all_of.items[i], v, at))
             ok = false;
     if (n->any_of.n && (ok || !c->quiet) && !check_any_of(c, &n->any_of, v, at))
         ok = false;
@@ -335,7 +335,7 @@ static int compile(json_object *schema, const char *what, bool is_foreign, rv_sc
         goto done;
     }
     s->document = json_object_get(schema);
-    rc = rv_schema_compile_root(&c);
+    rc = tools_schema_compile_root(&c);
     if (rc < 0)
         goto done;
     rc = schema_link(&c);

@@ -9,7 +9,7 @@
 typedef struct rv_schema_node node;
 typedef struct rv_schema_path path;
 
-bool rv_schema_matches(struct rv_schema_check *c, const rv_pattern *p, rv_str text)
+bool tools_schema_matches(struct rv_schema_check *c, const rv_pattern *p, rv_str text)
 {
     bool found = false;
 
@@ -19,10 +19,10 @@ bool rv_schema_matches(struct rv_schema_check *c, const rv_pattern *p, rv_str te
     return found && !c->rc;
 }
 
-bool rv_schema_has_pattern_for(struct rv_schema_check *c, const node *n, const char *name)
+bool tools_schema_has_pattern_for(struct rv_schema_check *c, const node *n, const char *name)
 {
     for (const struct rv_schema_pattern_property *p = n->pattern_properties; p; p = p->next)
-        if (rv_schema_matches(c, p->pattern, rv_str_of(name)))
+        if (tools_schema_matches(c, p->pattern, rv_str_of(name)))
             return true;
     return false;
 }
@@ -34,7 +34,8 @@ static bool check_pattern_properties(struct rv_schema_check *c, const node *n, j
     json_object_object_foreach (v, key, child) {
         path here = {at, key, 0, at->depth + 1};
         for (const struct rv_schema_pattern_property *p = n->pattern_properties; p && (ok || !c->quiet); p = p->next)
-            if (rv_schema_matches(c, p->pattern, rv_str_of(key)) && !rv_schema_check_node(c, p->schema, child, &here))
+            if (tools_schema_matches(c, p->pattern, rv_str_of(key)) &&
+                !tools_schema_check_node(c, p->schema, child, &here))
                 ok = false;
         if ((!ok && c->quiet) || c->rc)
             break;
@@ -52,18 +53,18 @@ static bool check_names(struct rv_schema_check *c, const node *n, json_object *v
         (void)unused;
         if (!name)
             c->rc = RV_E_NOMEM;
-        bool fits = !c->rc && rv_schema_fits(c, n->names, name, at);
+        bool fits = !c->rc && tools_schema_fits(c, n->names, name, at);
         json_object_put(name);
         if (c->rc)
             return false;
         if (fits)
             continue;
         ok = false;
-        if (!rv_schema_begin_fault(c, at, &line))
+        if (!tools_schema_begin_fault(c, at, &line))
             break; /* a question: one fault is enough */
         rv_buf_printf(&line, "the name of property \"%s\" does not fit: expected ", key);
-        rv_schema_write_expected(n->names, &line);
-        rv_schema_end_fault(c, &line);
+        tools_schema_write_expected(n->names, &line);
+        tools_schema_end_fault(c, &line);
     }
     return ok;
 }
@@ -80,12 +81,12 @@ static bool check_dependent(struct rv_schema_check *c, const struct rv_schema_de
         if (json_object_object_get_ex(v, json_object_get_string(name), NULL))
             continue;
         ok = false;
-        if (!rv_schema_begin_fault(c, at, &line))
+        if (!tools_schema_begin_fault(c, at, &line))
             continue;
         rv_buf_printf(&line, "missing property \"%s\", which \"%s\" requires", json_object_get_string(name), d->name);
-        rv_schema_end_fault(c, &line);
+        tools_schema_end_fault(c, &line);
     }
-    if (d->schema && (ok || !c->quiet) && !rv_schema_check_node(c, d->schema, v, at))
+    if (d->schema && (ok || !c->quiet) && !tools_schema_check_node(c, d->schema, v, at))
         ok = false;
     return ok;
 }
@@ -98,18 +99,18 @@ static bool check_contains(struct rv_schema_check *c, const node *n, json_object
 
     for (size_t i = 0; i < len && !c->rc; i++) {
         path here = {at, NULL, i, at->depth + 1};
-        n_fit += rv_schema_fits(c, n->contains, json_object_array_get_idx(v, i), &here);
+        n_fit += tools_schema_fits(c, n->contains, json_object_array_get_idx(v, i), &here);
     }
     is_few = n_fit < n->contains_range.min;
-    if (c->rc || (!is_few && (n_fit <= n->contains_range.max || rv_schema_has_hole(c, v))))
+    if (c->rc || (!is_few && (n_fit <= n->contains_range.max || tools_schema_has_hole(c, v))))
         return !c->rc;
-    if (!rv_schema_begin_fault(c, at, &line))
+    if (!tools_schema_begin_fault(c, at, &line))
         return false;
     rv_buf_printf(&line, "expected at %s %zu items that are ", is_few ? "least" : "most",
                   is_few ? n->contains_range.min : n->contains_range.max);
-    rv_schema_write_expected(n->contains, &line);
+    tools_schema_write_expected(n->contains, &line);
     rv_buf_printf(&line, ", found %zu", n_fit);
-    return rv_schema_end_fault(c, &line);
+    return tools_schema_end_fault(c, &line);
 }
 
 static bool check_object(struct rv_schema_check *c, const node *n, json_object *v, const path *at)
@@ -126,7 +127,7 @@ static bool check_object(struct rv_schema_check *c, const node *n, json_object *
     return ok;
 }
 
-bool rv_schema_check_applied(struct rv_schema_check *c, const node *n, json_object *v, const path *at)
+bool tools_schema_check_applied(struct rv_schema_check *c, const node *n, json_object *v, const path *at)
 {
     bool ok = true;
 
@@ -135,12 +136,12 @@ bool rv_schema_check_applied(struct rv_schema_check *c, const node *n, json_obje
     if (n->contains && json_object_is_type(v, json_type_array))
         ok = check_contains(c, n, v, at);
     if (n->if_schema && (n->then_schema || n->else_schema) && (ok || !c->quiet) && !c->rc) {
-        bool fits = rv_schema_fits(c, n->if_schema, v, at);
+        bool fits = tools_schema_fits(c, n->if_schema, v, at);
         const node *next = fits ? n->then_schema : n->else_schema;
-        bool may_be_other = fits && rv_schema_has_hole(c, v); /* then else counts, too */
-        if (may_be_other && (!n->else_schema || rv_schema_fits(c, n->else_schema, v, at)))
+        bool may_be_other = fits && tools_schema_has_hole(c, v); /* then else counts, too */
+        if (may_be_other && (!n->else_schema || tools_schema_fits(c, n->else_schema, v, at)))
             next = NULL;
-        if (next && !c->rc && !rv_schema_check_node(c, next, v, at))
+        if (next && !c->rc && !tools_schema_check_node(c, next, v, at))
             ok = false;
     }
     return ok && !c->rc;
@@ -165,7 +166,7 @@ static void see(struct rv_schema_check *c, const node *n, json_object *v, const 
 /* Schemas that look at the value itself: each that it fits. */
 static void see_if_fits(struct rv_schema_check *c, const node *n, json_object *v, const path *at, struct seen *s)
 {
-    if (n && !c->rc && rv_schema_fits(c, n, v, at))
+    if (n && !c->rc && tools_schema_fits(c, n, v, at))
         see(c, n, v, at, s);
 }
 
@@ -185,7 +186,7 @@ static void see_properties(struct rv_schema_check *c, const node *n, json_object
     json_object_object_foreach (v, key, unused) {
         (void)unused;
         if (!s->member[i] && ((n->property_names && json_object_object_get_ex(n->property_names, key, NULL)) ||
-                              rv_schema_has_pattern_for(c, n, key)))
+                              tools_schema_has_pattern_for(c, n, key)))
             s->member[i] = true;
         i++;
     }
@@ -199,7 +200,7 @@ static void see_items(struct rv_schema_check *c, const node *n, json_object *v, 
         s->member[i] = true;
     for (size_t i = 0; i < s->n && n->contains && !c->rc; i++) {
         path here = {at, NULL, i, at->depth + 1};
-        if (!s->member[i] && rv_schema_fits(c, n->contains, json_object_array_get_idx(v, i), &here))
+        if (!s->member[i] && tools_schema_fits(c, n->contains, json_object_array_get_idx(v, i), &here))
             s->member[i] = true;
     }
 }
@@ -216,7 +217,7 @@ static void see(struct rv_schema_check *c, const node *n, json_object *v, const 
     see_list(c, &n->all_of, v, at, s);
     see_list(c, &n->any_of, v, at, s);
     see_list(c, &n->one_of, v, at, s);
-    if (n->if_schema && rv_schema_fits(c, n->if_schema, v, at)) {
+    if (n->if_schema && tools_schema_fits(c, n->if_schema, v, at)) {
         see(c, n->if_schema, v, at, s);
         see_if_fits(c, n->then_schema, v, at, s);
     } else if (n->if_schema) {
@@ -231,7 +232,7 @@ static bool fault_unseen(struct rv_schema_check *c, const char *key, size_t i, c
 {
     rv_buf line;
 
-    if (!rv_schema_begin_fault(c, at, &line))
+    if (!tools_schema_begin_fault(c, at, &line))
         return false;
     if (key) {
         c->fault.kind = RV_SCHEMA_FAULT_UNKNOWN;
@@ -240,7 +241,7 @@ static bool fault_unseen(struct rv_schema_check *c, const char *key, size_t i, c
     } else {
         rv_buf_printf(&line, "unexpected item %zu", i);
     }
-    return rv_schema_end_fault(c, &line);
+    return tools_schema_end_fault(c, &line);
 }
 
 static bool check_unseen(struct rv_schema_check *c, const node *rest, const char *key, size_t i, json_object *child,
@@ -248,10 +249,10 @@ static bool check_unseen(struct rv_schema_check *c, const node *rest, const char
 {
     path here = {at, key, i, at->depth + 1};
 
-    return rest->is_never ? fault_unseen(c, key, i, at) : rv_schema_check_node(c, rest, child, &here);
+    return rest->is_never ? fault_unseen(c, key, i, at) : tools_schema_check_node(c, rest, child, &here);
 }
 
-bool rv_schema_check_unevaluated(struct rv_schema_check *c, const node *n, json_object *v, const path *at)
+bool tools_schema_check_unevaluated(struct rv_schema_check *c, const node *n, json_object *v, const path *at)
 {
     bool is_object = json_object_is_type(v, json_type_object);
     const node *rest = is_object                                 ? n->unevaluated_properties
@@ -261,7 +262,7 @@ bool rv_schema_check_unevaluated(struct rv_schema_check *c, const node *n, json_
     bool ok = true;
     size_t i = 0;
 
-    if (!rest || c->rc || rv_schema_has_hole(c, v)) /* which alternatives have looked depends on the hole */
+    if (!rest || c->rc || tools_schema_has_hole(c, v)) /* which alternatives have looked depends on the hole */
         return !c->rc;
     s.n = is_object ? (size_t)json_object_object_length(v) : json_object_array_length(v);
     s.member = calloc(s.n + 1, sizeof *s.member);

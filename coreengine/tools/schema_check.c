@@ -80,7 +80,7 @@ static void write_found(json_object *v, rv_buf *b)
     write_value(v, b);
 }
 
-void rv_schema_write_types(unsigned types, rv_buf *b)
+void tools_schema_write_types(unsigned types, rv_buf *b)
 {
     static const char *const words[] = {"null", "boolean", "integer", "number", "string", "array", "object"};
     bool is_first = true;
@@ -109,7 +109,7 @@ static void write_values(json_object *values, rv_buf *b)
         rv_buf_printf(b, " or one of %zu more", n - MAX_LISTED);
 }
 
-void rv_schema_write_expected(const struct rv_schema_node *n, rv_buf *b)
+void tools_schema_write_expected(const struct rv_schema_node *n, rv_buf *b)
 {
     while (n->target && !n->types && !n->enum_values && !n->has_const)
         n = n->target; /* ends: linking refused cycles */
@@ -125,7 +125,7 @@ void rv_schema_write_expected(const struct rv_schema_node *n, rv_buf *b)
         rv_buf_puts(b, "object with ");
         write_values(n->required, b);
     } else if (n->types) {
-        rv_schema_write_types(n->types, b);
+        tools_schema_write_types(n->types, b);
         if (n->format)
             rv_buf_printf(b, " (%s)", n->format->name);
     } else if (n->title) {
@@ -135,7 +135,7 @@ void rv_schema_write_expected(const struct rv_schema_node *n, rv_buf *b)
     }
 }
 
-bool rv_schema_begin_fault(struct rv_schema_check *c, const struct rv_schema_path *at, rv_buf *line)
+bool tools_schema_begin_fault(struct rv_schema_check *c, const struct rv_schema_path *at, rv_buf *line)
 {
     if (at->depth > c->deepest)
         c->deepest = at->depth;
@@ -154,12 +154,12 @@ bool rv_schema_begin_fault(struct rv_schema_check *c, const struct rv_schema_pat
     return true;
 }
 
-bool rv_schema_end_fault(struct rv_schema_check *c, rv_buf *line)
+bool tools_schema_end_fault(struct rv_schema_check *c, rv_buf *line)
 {
     if (line->rc == RV_E_NOMEM) {
         c->rc = RV_E_NOMEM;
     } else if (c->partial) {
-        rv_schema_report(c, line);
+        tools_schema_report(c, line);
     } else if (line->len && c->text.len + line->len + 5 <= c->text.max) {
         if (c->text.len)
             rv_buf_puts(&c->text, "; ");
@@ -174,11 +174,11 @@ bool rv_schema_end_fault(struct rv_schema_check *c, rv_buf *line)
     return false;
 }
 
-bool rv_schema_fault_found(struct rv_schema_check *c, rv_buf *line, json_object *v)
+bool tools_schema_fault_found(struct rv_schema_check *c, rv_buf *line, json_object *v)
 {
     rv_buf_puts(line, ", ");
     write_found(v, line);
-    return rv_schema_end_fault(c, line);
+    return tools_schema_end_fault(c, line);
 }
 
 static bool fault_expected(struct rv_schema_check *c, const struct rv_schema_path *at, const struct rv_schema_node *n,
@@ -186,11 +186,11 @@ static bool fault_expected(struct rv_schema_check *c, const struct rv_schema_pat
 {
     rv_buf line;
 
-    if (!rv_schema_begin_fault(c, at, &line))
+    if (!tools_schema_begin_fault(c, at, &line))
         return false;
     rv_buf_puts(&line, "expected ");
-    rv_schema_write_expected(n, &line);
-    return rv_schema_fault_found(c, &line, v);
+    tools_schema_write_expected(n, &line);
+    return tools_schema_fault_found(c, &line, v);
 }
 
 /* --- Values --- */
@@ -212,14 +212,14 @@ static bool fault_bound(struct rv_schema_check *c, const path *at, const char *e
 {
     rv_buf line;
 
-    if (!rv_schema_begin_fault(c, at, &line))
+    if (!tools_schema_begin_fault(c, at, &line))
         return false;
     rv_buf_printf(&line, "expected %s ", expected);
     write_value(bound, &line);
-    return rv_schema_fault_found(c, &line, v);
+    return tools_schema_fault_found(c, &line, v);
 }
 
-unsigned rv_schema_types_of(json_object *v)
+unsigned tools_schema_types_of(json_object *v)
 {
     switch (json_object_get_type(v)) {
     case json_type_null:
@@ -229,7 +229,7 @@ unsigned rv_schema_types_of(json_object *v)
     case json_type_int:
         return RV_SCHEMA_INTEGER | RV_SCHEMA_NUMBER;
     case json_type_double:
-        return rv_schema_is_integral(v) ? RV_SCHEMA_INTEGER | RV_SCHEMA_NUMBER : RV_SCHEMA_NUMBER;
+        return tools_schema_is_integral(v) ? RV_SCHEMA_INTEGER | RV_SCHEMA_NUMBER : RV_SCHEMA_NUMBER;
     case json_type_string:
         return RV_SCHEMA_STRING;
     case json_type_array:
@@ -249,30 +249,30 @@ static bool check_range(struct rv_schema_check *c, const struct rv_schema_range 
 
     if (!is_low && n <= range->max)
         return true;
-    if (!rv_schema_begin_fault(c, at, &line))
+    if (!tools_schema_begin_fault(c, at, &line))
         return false;
     rv_buf_printf(&line, "expected at %s %zu %s, found %zu", is_low ? "least" : "most", bound, unit, n);
-    return rv_schema_end_fault(c, &line);
+    return tools_schema_end_fault(c, &line);
 }
 
 static bool fault_format(struct rv_schema_check *c, const node *n, json_object *v, const path *at)
 {
     rv_buf line;
 
-    if (!rv_schema_begin_fault(c, at, &line))
+    if (!tools_schema_begin_fault(c, at, &line))
         return false;
     rv_buf_printf(&line, "expected %s such as \"%s\"", n->format->name, n->format->example);
-    return rv_schema_fault_found(c, &line, v);
+    return tools_schema_fault_found(c, &line, v);
 }
 
 static bool fault_pattern(struct rv_schema_check *c, const node *n, json_object *v, const path *at)
 {
     rv_buf line;
 
-    if (!rv_schema_begin_fault(c, at, &line))
+    if (!tools_schema_begin_fault(c, at, &line))
         return false;
     rv_buf_printf(&line, "expected text that matches %s", rv_pattern_text(n->pattern));
-    return rv_schema_fault_found(c, &line, v);
+    return tools_schema_fault_found(c, &line, v);
 }
 
 static bool check_string(struct rv_schema_check *c, const node *n, json_object *v, const path *at)
@@ -283,7 +283,7 @@ static bool check_string(struct rv_schema_check *c, const node *n, json_object *
         ok = check_range(c, &n->length, rv_utf8_count(rv_json_str(v)), "characters", at);
     if (n->format && !n->format->fits(rv_json_str(v)))
         ok = fault_format(c, n, v, at);
-    if (n->pattern && !rv_schema_matches(c, n->pattern, rv_json_str(v)))
+    if (n->pattern && !tools_schema_matches(c, n->pattern, rv_json_str(v)))
         ok = !c->rc && fault_pattern(c, n, v, at);
     return ok;
 }
@@ -292,15 +292,15 @@ static bool check_number(struct rv_schema_check *c, const node *n, json_object *
 {
     bool ok = true;
 
-    if (n->minimum && rv_schema_number_cmp(v, n->minimum) < 0)
+    if (n->minimum && tools_schema_number_cmp(v, n->minimum) < 0)
         ok = fault_bound(c, at, "at least", n->minimum, v);
-    if (n->maximum && rv_schema_number_cmp(v, n->maximum) > 0)
+    if (n->maximum && tools_schema_number_cmp(v, n->maximum) > 0)
         ok = fault_bound(c, at, "at most", n->maximum, v);
-    if (n->exclusive_minimum && rv_schema_number_cmp(v, n->exclusive_minimum) <= 0)
+    if (n->exclusive_minimum && tools_schema_number_cmp(v, n->exclusive_minimum) <= 0)
         ok = fault_bound(c, at, "more than", n->exclusive_minimum, v);
-    if (n->exclusive_maximum && rv_schema_number_cmp(v, n->exclusive_maximum) >= 0)
+    if (n->exclusive_maximum && tools_schema_number_cmp(v, n->exclusive_maximum) >= 0)
         ok = fault_bound(c, at, "less than", n->exclusive_maximum, v);
-    if (n->multiple_of && !rv_schema_is_multiple(v, n->multiple_of))
+    if (n->multiple_of && !tools_schema_is_multiple(v, n->multiple_of))
         ok = fault_bound(c, at, "a multiple of", n->multiple_of, v);
     return ok;
 }
@@ -311,7 +311,7 @@ static bool check_unique(struct rv_schema_check *c, json_object *v, const path *
     bool found;
     rv_buf line;
 
-    if (rv_schema_find_equal(v, &c->steps, &found, pair) < 0) {
+    if (tools_schema_find_equal(v, &c->steps, &found, pair) < 0) {
         c->rc = RV_E_NOMEM;
         return false;
     }
@@ -319,10 +319,10 @@ static bool check_unique(struct rv_schema_check *c, json_object *v, const path *
         return give_up(c);
     if (!found)
         return true;
-    if (!rv_schema_begin_fault(c, at, &line))
+    if (!tools_schema_begin_fault(c, at, &line))
         return false;
     rv_buf_printf(&line, "expected no equal items, items %zu and %zu are equal", pair[0], pair[1]);
-    return rv_schema_end_fault(c, &line);
+    return tools_schema_end_fault(c, &line);
 }
 
 static bool check_array(struct rv_schema_check *c, const node *n, json_object *v, const path *at)
@@ -330,7 +330,7 @@ static bool check_array(struct rv_schema_check *c, const node *n, json_object *v
     size_t i, len = json_object_array_length(v);
     bool ok = check_range(c, &n->items_range, len, "items", at);
 
-    if (n->unique_items && !rv_schema_has_hole(c, v) && !check_unique(c, v, at))
+    if (n->unique_items && !tools_schema_has_hole(c, v) && !check_unique(c, v, at))
         ok = false;
     if (!n->items && !n->prefix_items.n)
         return ok;
@@ -339,7 +339,7 @@ static bool check_array(struct rv_schema_check *c, const node *n, json_object *v
         path here = {at, NULL, i, at->depth + 1};
         if (!item)
             break;
-        if (!rv_schema_check_node(c, item, json_object_array_get_idx(v, i), &here))
+        if (!tools_schema_check_node(c, item, json_object_array_get_idx(v, i), &here))
             ok = false;
     }
     return ok;
@@ -349,13 +349,13 @@ static bool fault_missing(struct rv_schema_check *c, json_object *name, const pa
 {
     rv_buf line;
 
-    if (!rv_schema_begin_fault(c, at, &line))
+    if (!tools_schema_begin_fault(c, at, &line))
         return false;
     c->fault.kind = RV_SCHEMA_FAULT_MISSING;
     c->fault.name = json_object_get_string(name);
     rv_buf_puts(&line, "missing required property ");
     write_value(name, &line);
-    return rv_schema_end_fault(c, &line);
+    return tools_schema_end_fault(c, &line);
 }
 
 static bool fault_unknown(struct rv_schema_check *c, const node *n, const char *name, const path *at)
@@ -365,7 +365,7 @@ static bool fault_unknown(struct rv_schema_check *c, const node *n, const char *
     size_t n_names = 0;
     rv_buf line;
 
-    if (!rv_schema_begin_fault(c, at, &line))
+    if (!tools_schema_begin_fault(c, at, &line))
         return false;
     c->fault.kind = RV_SCHEMA_FAULT_UNKNOWN;
     c->fault.name = name;
@@ -378,7 +378,7 @@ static bool fault_unknown(struct rv_schema_check *c, const node *n, const char *
     near = rv_nearest(rv_str_of(name), names, n_names);
     if (near)
         rv_buf_printf(&line, " (did you mean \"%s\"?)", near);
-    return rv_schema_end_fault(c, &line);
+    return tools_schema_end_fault(c, &line);
 }
 
 static bool check_additional(struct rv_schema_check *c, const node *n, json_object *v, const path *at)
@@ -389,10 +389,10 @@ static bool check_additional(struct rv_schema_check *c, const node *n, json_obje
         path here = {at, key, 0, at->depth + 1};
         if (n->property_names && json_object_object_get_ex(n->property_names, key, NULL))
             continue;
-        if (rv_schema_has_pattern_for(c, n, key))
+        if (tools_schema_has_pattern_for(c, n, key))
             continue;
         if (n->additional->is_never ? !fault_unknown(c, n, key, at)
-                                    : !rv_schema_check_node(c, n->additional, child, &here))
+                                    : !tools_schema_check_node(c, n->additional, child, &here))
             ok = false;
         if ((!ok && c->quiet) || c->rc)
             break;
@@ -414,7 +414,7 @@ static bool check_properties(struct rv_schema_check *c, const node *n, json_obje
         if (!json_object_object_get_ex(v, here.key, &child))
             continue;
         left--;
-        if (!rv_schema_check_node(c, n->properties.items[i], child, &here))
+        if (!tools_schema_check_node(c, n->properties.items[i], child, &here))
             ok = false;
     }
     return ok;
@@ -471,11 +471,11 @@ static bool fault_type(struct rv_schema_check *c, const node *n, json_object *v,
 {
     rv_buf line;
 
-    if (!rv_schema_begin_fault(c, at, &line))
+    if (!tools_schema_begin_fault(c, at, &line))
         return false;
     rv_buf_puts(&line, "expected ");
-    rv_schema_write_types(n->types, &line);
-    return rv_schema_fault_found(c, &line, v);
+    tools_schema_write_types(n->types, &line);
+    return tools_schema_fault_found(c, &line, v);
 }
 
 static bool check_rules(struct rv_schema_check *c, const node *n, json_object *v, const path *at)
@@ -484,23 +484,23 @@ static bool check_rules(struct rv_schema_check *c, const node *n, json_object *v
 
     if (n->is_never)
         return fault_expected(c, at, n, v);
-    if (n->types && !(n->types & rv_schema_types_of(v)))
+    if (n->types && !(n->types & tools_schema_types_of(v)))
         return fault_type(c, n, v, at); /* whatever else is asked follows from the type */
-    if (n->has_const && !rv_json_equal(n->const_value, v) && !rv_schema_has_hole(c, v))
+    if (n->has_const && !rv_json_equal(n->const_value, v) && !tools_schema_has_hole(c, v))
         return fault_expected(c, at, n, v);
-    if (n->enum_values && !rv_schema_has_hole(c, v) && !check_enum(c, n, v, at))
+    if (n->enum_values && !tools_schema_has_hole(c, v) && !check_enum(c, n, v, at))
         return false;
     ok = check_by_type(c, n, v, at);
-    if ((ok || !c->quiet) && !rv_schema_check_applied(c, n, v, at))
+    if ((ok || !c->quiet) && !tools_schema_check_applied(c, n, v, at))
         ok = false;
-    if ((ok || !c->quiet) && !rv_schema_check_combined(c, n, v, at))
+    if ((ok || !c->quiet) && !tools_schema_check_combined(c, n, v, at))
         ok = false;
-    if (ok && !rv_schema_check_unevaluated(c, n, v, at))
+    if (ok && !tools_schema_check_unevaluated(c, n, v, at))
         ok = false;
     return ok;
 }
 
-bool rv_schema_check_node(struct rv_schema_check *c, const node *n, json_object *v, const path *at)
+bool tools_schema_check_node(struct rv_schema_check *c, const node *n, json_object *v, const path *at)
 {
     bool ok;
 
@@ -517,7 +517,7 @@ bool rv_schema_check_node(struct rv_schema_check *c, const node *n, json_object 
     return ok && !c->rc;
 }
 
-int rv_schema_unfinished(const rv_schema *s, const struct rv_schema_check *c, rv_err **err)
+int tools_schema_unfinished(const rv_schema *s, const struct rv_schema_check *c, rv_err **err)
 {
     if (c->failed)
         return RV_FAIL(err, c->rc, "%s: %s", s->what, rv_err_text(c->failed));
@@ -531,11 +531,11 @@ int rv_schema_check(const rv_schema *s, json_object *value, rv_err **err)
 {
     struct rv_schema_check c = {.text = RV_BUF_INIT(RV_SCHEMA_MAX_TEXT), .steps = RV_SCHEMA_MAX_STEPS};
     path top = {NULL, NULL, 0, 0};
-    bool ok = rv_schema_check_node(&c, s->root, value, &top);
+    bool ok = tools_schema_check_node(&c, s->root, value, &top);
     int rc = 0;
 
     if (c.rc)
-        rc = rv_schema_unfinished(s, &c, err);
+        rc = tools_schema_unfinished(s, &c, err);
     else if (!ok && c.n_faults > c.n_listed)
         rc = RV_FAIL(err, RV_E_INVALID, "%s: %s; and %zu more", s->what, c.text.len ? c.text.ptr : "",
                      c.n_faults - c.n_listed);

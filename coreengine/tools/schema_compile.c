@@ -13,7 +13,7 @@
 static int compile_node(struct rv_schema_compiler *c, json_object *doc, const char *pointer, int depth,
                         struct rv_schema_node **out);
 
-int rv_schema_fail(struct rv_schema_compiler *c, const char *at, const char *fmt, ...)
+int tools_schema_fail(struct rv_schema_compiler *c, const char *at, const char *fmt, ...)
 {
     char text[1024];
     va_list ap;
@@ -24,7 +24,7 @@ int rv_schema_fail(struct rv_schema_compiler *c, const char *at, const char *fmt
     return RV_FAIL(c->err, RV_E_INVALID, "schema of %s: %s: %s", c->schema->what, at[0] ? at : "(root)", text);
 }
 
-int rv_schema_nomem(struct rv_schema_compiler *c)
+int tools_schema_nomem(struct rv_schema_compiler *c)
 {
     return RV_FAIL(c->err, RV_E_NOMEM, "no memory to compile the schema of %s", c->schema->what);
 }
@@ -134,7 +134,7 @@ static int list_alloc(struct place *p, size_t n, struct rv_schema_list *list)
 {
     list->items = rv_arena_alloc(p->c->schema->arena, (n ? n : 1) * sizeof *list->items);
     list->n = n;
-    return list->items ? 0 : rv_schema_nomem(p->c);
+    return list->items ? 0 : tools_schema_nomem(p->c);
 }
 
 static int read_schema_list(struct place *p, json_object *v, void *slot)
@@ -149,7 +149,7 @@ static int read_schema_list(struct place *p, json_object *v, void *slot)
     for (i = 0; rc == 0 && i < list->n; i++) {
         const char *at = pointer_of_item(p->c, p->at, i);
         if (!at)
-            return rv_schema_nomem(p->c);
+            return tools_schema_nomem(p->c);
         rc = compile_node(p->c, json_object_array_get_idx(v, i), at, p->depth + 1, &list->items[i]);
     }
     return rc;
@@ -168,7 +168,7 @@ static int read_schema_map(struct place *p, json_object *v, struct rv_schema_lis
     json_object_object_foreach (v, key, child) {
         const char *at = pointer_of(p->c, p->at, key);
         if (!at)
-            return rv_schema_nomem(p->c);
+            return tools_schema_nomem(p->c);
         rc = compile_node(p->c, child, at, p->depth + 1, &list->items[i++]);
         if (rc < 0)
             return rc;
@@ -190,13 +190,13 @@ static int keep_pattern(struct place *p, rv_str text, rv_pattern **out)
     rv_schema *s = p->c->schema;
 
     if (!rv_has_room(&s->patterns, &s->cap_patterns, s->n_patterns + 1, sizeof *s->patterns))
-        return rv_schema_nomem(p->c);
+        return tools_schema_nomem(p->c);
     rv_err *why = NULL;
     int rc = rv_pattern_new(text, out, &why);
     if (rc == 0)
         s->patterns[s->n_patterns++] = *out;
     else if (rc == RV_E_NOMEM)
-        rc = rv_schema_nomem(p->c);
+        rc = tools_schema_nomem(p->c);
     else
         rc = RV_SCHEMA_FAIL(p->c, p->at, "%s", rv_err_text(why));
     rv_err_free(why);
@@ -223,7 +223,7 @@ static int read_pattern_properties(struct place *p, json_object *v, void *slot)
         (void)unused;
         *to = rv_arena_alloc(p->c->schema->arena, sizeof **to);
         if (!*to)
-            return rv_schema_nomem(p->c);
+            return tools_schema_nomem(p->c);
         (*to)->schema = list.items[i++];
         rc = keep_pattern(p, rv_str_of(text), &(*to)->pattern);
         if (rc < 0)
@@ -247,7 +247,7 @@ static int read_dependents(struct place *p, json_object *v, void *slot)
         struct place below = {p->c, p->node, pointer_of(p->c, p->at, name), p->depth};
         int rc;
         if (!d || !below.at)
-            return rv_schema_nomem(p->c);
+            return tools_schema_nomem(p->c);
         d->name = name;
         d->next = *all;
         *all = d;
@@ -278,7 +278,7 @@ static int read_definitions(struct place *p, json_object *v, void *slot)
 
 static int read_size(struct place *p, json_object *v, void *slot)
 {
-    double d = rv_schema_is_integral(v) ? json_object_get_double(v) : -1;
+    double d = tools_schema_is_integral(v) ? json_object_get_double(v) : -1;
 
     if (d < 0 || d > (double)INT32_MAX)
         return RV_SCHEMA_FAIL(p->c, p->at, "expected a whole number from 0 to %d", (int)INT32_MAX);
@@ -393,7 +393,7 @@ static int read_format(struct place *p, json_object *v, void *slot)
     const char *unused;
 
     (void)slot;
-    p->node->format = rv_schema_format_of(rv_json_str(v));
+    p->node->format = tools_schema_format_of(rv_json_str(v));
     return read_text(p, v, &unused);
 }
 
@@ -511,10 +511,10 @@ static int new_node(struct rv_schema_compiler *c, const char *pointer, struct rv
     if (c->n_nodes == RV_SCHEMA_MAX_NODES)
         return RV_FAIL(c->err, RV_E_LIMIT, "schema of %s: more than %d schemas", c->schema->what, RV_SCHEMA_MAX_NODES);
     if (!rv_has_room(&c->nodes, &c->cap_nodes, c->n_nodes + 1, sizeof *c->nodes))
-        return rv_schema_nomem(c);
+        return tools_schema_nomem(c);
     n = rv_arena_alloc(c->schema->arena, sizeof *n);
     if (!n || rv_index_add(&c->by_pointer, rv_str_of(pointer), (int)c->n_nodes) < 0)
-        return rv_schema_nomem(c);
+        return tools_schema_nomem(c);
     n->pointer = pointer;
     n->length.max = n->items_range.max = n->properties_range.max = n->contains_range.max = SIZE_MAX;
     n->contains_range.min = 1;
@@ -545,7 +545,7 @@ static int read_keywords(struct place *p, json_object *doc, const char *pointer)
         }
         p->at = pointer_of(p->c, pointer, name);
         if (!p->at)
-            return rv_schema_nomem(p->c);
+            return tools_schema_nomem(p->c);
         int rc = k->read(p, value, (char *)p->node + k->slot);
         if (rc < 0)
             return rc;
@@ -582,7 +582,7 @@ static int compile_node(struct rv_schema_compiler *c, json_object *doc, const ch
     return rc;
 }
 
-int rv_schema_compile_root(struct rv_schema_compiler *c)
+int tools_schema_compile_root(struct rv_schema_compiler *c)
 {
     c->base = "";
     return compile_node(c, c->schema->document, "", 0, &c->schema->root);

@@ -343,7 +343,7 @@ static const struct rv_schema_format formats[] = {
     {"uuid", is_uuid, "0b8f4c1e-2d6a-4f0e-9c3b-5a7d1e9f2c48"},
 };
 
-const struct rv_schema_format *rv_schema_format_of(rv_str name)
+const struct rv_schema_format *tools_schema_format_of(rv_str name)
 {
     for (size_t i = 0; i < RV_COUNT(formats); i++)
         if (rv_str_is(name, formats[i].name))

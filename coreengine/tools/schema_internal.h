@@ -39,7 +39,7 @@ struct rv_schema_format {
     bool (*fits)(rv_str text);
     const char *example;
 };
-const struct rv_schema_format *rv_schema_format_of(rv_str name); /* NULL: of that name none is */
+const struct rv_schema_format *tools_schema_format_of(rv_str name); /* NULL: of that name none is */
 
 /* What an object has to have when it has a property: the keywords dependentRequired, dependentSchemas, dependencies. It
  * lives in the arena of the schema; required is borrowed from its source. */
@@ -107,20 +107,20 @@ struct rv_schema_compiler {
 };
 
 /** Fails with "what: pointer: text". */
-#define RV_SCHEMA_FAIL(c, at, ...) rv_schema_fail((c), (at), __VA_ARGS__)
-int rv_schema_fail(struct rv_schema_compiler *c, const char *at, const char *fmt, ...) RV_PRINTF(3, 4);
-int rv_schema_nomem(struct rv_schema_compiler *c);
+#define RV_SCHEMA_FAIL(c, at, ...) tools_schema_fail((c), (at), __VA_ARGS__)
+int tools_schema_fail(struct rv_schema_compiler *c, const char *at, const char *fmt, ...) RV_PRINTF(3, 4);
+int tools_schema_nomem(struct rv_schema_compiler *c);
 
 /** Compile the document's root into c->schema->root; references are left open. */
-RV_MUST_CHECK int rv_schema_compile_root(struct rv_schema_compiler *c);
+RV_MUST_CHECK int tools_schema_compile_root(struct rv_schema_compiler *c);
 
 /* --- numbers --- */
-bool rv_schema_is_integral(json_object *v); /* 1.0 is, too */
-int rv_schema_number_cmp(json_object *a, json_object *b);
-bool rv_schema_is_multiple(json_object *v, json_object *of);
+bool tools_schema_is_integral(json_object *v); /* 1.0 is, too */
+int tools_schema_number_cmp(json_object *a, json_object *b);
+bool tools_schema_is_multiple(json_object *v, json_object *of);
 
 /** Tells whether two items are equal. *steps counts down; 0 means that it gave up. RV_E_NOMEM or 0. */
-RV_MUST_CHECK int rv_schema_find_equal(json_object *array, size_t *steps, bool *found, size_t pair[2]);
+RV_MUST_CHECK int tools_schema_find_equal(json_object *array, size_t *steps, bool *found, size_t pair[2]);
 
 /* --- checking --- */
 /* Where the check is in the value: a chain of frames on the stack. What it points to is borrowed for the check. */
@@ -145,40 +145,43 @@ struct rv_schema_check {
     rv_err *failed;                          /* of rc, when a pattern failed; owned */
 };
 /** Tells whether v fits; faults go into c. */
-bool rv_schema_check_node(struct rv_schema_check *c, const struct rv_schema_node *n, json_object *v,
-                          const struct rv_schema_path *at);
-/** Does v fit? Faults are not listed. */
-bool rv_schema_fits(struct rv_schema_check *c, const struct rv_schema_node *n, json_object *v,
-                    const struct rv_schema_path *at);
-/** Does the text match? false, too, when c->rc says that it failed. */
-bool rv_schema_matches(struct rv_schema_check *c, const rv_pattern *p, rv_str text);
-/** Does patternProperties have a pattern for this name? */
-bool rv_schema_has_pattern_for(struct rv_schema_check *c, const struct rv_schema_node *n, const char *name);
-/** contains, propertyNames, patternProperties, dependentRequired, dependentSchemas, if. */
-bool rv_schema_check_applied(struct rv_schema_check *c, const struct rv_schema_node *n, json_object *v,
+bool tools_schema_check_node(struct rv_schema_check *c, const struct rv_schema_node *n, json_object *v,
                              const struct rv_schema_path *at);
+/** Does v fit? Faults are not listed. */
+bool tools_schema_fits(struct rv_schema_check *c, const struct rv_schema_node *n, json_object *v,
+                       const struct rv_schema_path *at);
+/** Does the text match? false, too, when c->rc says that it failed. */
+bool tools_schema_matches(struct rv_schema_check *c, const rv_pattern *p, rv_str text);
+/** Does patternProperties have a pattern for this name? */
+bool tools_schema_has_pattern_for(struct rv_schema_check *c, const struct rv_schema_node *n, const char *name);
+/** contains, propertyNames, patternProperties, dependentRequired, dependentSchemas, if. */
+bool tools_schema_check_applied(struct rv_schema_check *c, const struct rv_schema_node *n, json_object *v,
+                                const struct rv_schema_path *at);
 /** unevaluatedItems, unevaluatedProperties: what no other keyword of n has looked at. v fits all of those. */
-bool rv_schema_check_unevaluated(struct rv_schema_check *c, const struct rv_schema_node *n, json_object *v,
-                                 const struct rv_schema_path *at);
+bool tools_schema_check_unevaluated(struct rv_schema_check *c, const struct rv_schema_node *n, json_object *v,
+                                    const struct rv_schema_path *at);
 /** $ref, allOf, anyOf, oneOf, not. */
-bool rv_schema_check_combined(struct rv_schema_check *c, const struct rv_schema_node *n, json_object *v,
-                              const struct rv_schema_path *at);
+bool tools_schema_check_combined(struct rv_schema_check *c, const struct rv_schema_node *n, json_object *v,
+                                 const struct rv_schema_path *at);
 /** Hand the fault that was begun to the caller. */
-void rv_schema_report(struct rv_schema_check *c, rv_buf *line);
+void tools_schema_report(struct rv_schema_check *c, rv_buf *line);
 /** Why the check could not be finished. */
-RV_MUST_CHECK int rv_schema_unfinished(const rv_schema *s, const struct rv_schema_check *c, rv_err **err);
+RV_MUST_CHECK int tools_schema_unfinished(const rv_schema *s, const struct rv_schema_check *c, rv_err **err);
 /** Does v hold a value that is not known yet? */
-bool rv_schema_has_hole(struct rv_schema_check *c, json_object *v);
-unsigned rv_schema_types_of(json_object *v); /* all that fit: 1 is an integer and a number */
+bool tools_schema_has_hole(struct rv_schema_check *c, json_object *v);
+unsigned tools_schema_types_of(json_object *v); /* all that fit: 1 is an integer and a number */
 
-/** Notes a fault. True when its text is wanted: the caller writes on into *line and ends with rv_schema_end_fault(). */
-bool rv_schema_begin_fault(struct rv_schema_check *c, const struct rv_schema_path *at, rv_buf *line);
-/* These return false, so that a check reads "return rv_schema_end_fault(...)". */
-bool rv_schema_end_fault(struct rv_schema_check *c, rv_buf *line);
-bool rv_schema_fault_found(struct rv_schema_check *c, rv_buf *line, json_object *v); /* adds ", found ..." and ends */
+/** Notes a fault. True when its text is wanted: the caller writes on into *line and ends with tools_schema_end_fault().
+ */
+bool tools_schema_begin_fault(struct rv_schema_check *c, const struct rv_schema_path *at, rv_buf *line);
+/* These return false, so that a check reads "return tools_schema_end_fault(...)". */
+bool tools_schema_end_fault(struct rv_schema_check *c, rv_buf *line);
+bool tools_schema_fault_found(struct rv_schema_check *c, rv_buf *line,
+                              json_object *v); /* adds ", found ..." and ends */
 
 /* Texts. */
-void rv_schema_write_types(unsigned types, rv_buf *b);                    /* string or null */
-void rv_schema_write_expected(const struct rv_schema_node *n, rv_buf *b); /* what a schema asks for, in a few words */
+void tools_schema_write_types(unsigned types, rv_buf *b); /* string or null */
+void tools_schema_write_expected(const struct rv_schema_node *n,
+                                 rv_buf *b); /* what a schema asks for, in a few words */
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "coreengine/tools/schema_internal.h"
 
-void rv_schema_report(struct rv_schema_check *c, rv_buf *line)
+void tools_schema_report(struct rv_schema_check *c, rv_buf *line)
 {
     size_t n = (size_t)c->fault_at->depth, i = n;
     struct rv_schema_step *steps = calloc(n + 1, sizeof *steps);
@@ -24,7 +24,7 @@ void rv_schema_report(struct rv_schema_check *c, rv_buf *line)
     free(steps);
 }
 
-bool rv_schema_has_hole(struct rv_schema_check *c, json_object *v)
+bool tools_schema_has_hole(struct rv_schema_check *c, json_object *v)
 {
     bool found = c->partial && v && v == c->partial->hole;
 
@@ -37,11 +37,11 @@ bool rv_schema_has_hole(struct rv_schema_check *c, json_object *v)
     c->steps--;
     if (json_object_is_type(v, json_type_array)) {
         for (size_t i = 0; !found && i < json_object_array_length(v); i++)
-            found = rv_schema_has_hole(c, json_object_array_get_idx(v, i));
+            found = tools_schema_has_hole(c, json_object_array_get_idx(v, i));
     } else if (json_object_is_type(v, json_type_object)) {
         json_object_object_foreach (v, key, child) {
             (void)key;
-            found = found || rv_schema_has_hole(c, child);
+            found = found || tools_schema_has_hole(c, child);
         }
     }
     return found;
@@ -53,9 +53,9 @@ int rv_schema_check_partial(const rv_schema *s, json_object *value, const struct
     struct rv_schema_check c = {.steps = RV_SCHEMA_MAX_STEPS, .partial = partial};
     struct rv_schema_path top = {NULL, NULL, 0, 0};
 
-    rv_schema_check_node(&c, s->root, value, &top);
+    tools_schema_check_node(&c, s->root, value, &top);
     *n_faults = c.n_faults;
-    int rc = c.rc ? rv_schema_unfinished(s, &c, err) : 0;
+    int rc = c.rc ? tools_schema_unfinished(s, &c, err) : 0;
     rv_err_free(c.failed);
     return rc;
 }

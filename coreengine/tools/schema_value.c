@@ -21,7 +21,7 @@ static long double value_of(json_object *v)
     return i == INT64_MAX ? (long double)json_object_get_uint64(v) : (long double)i;
 }
 
-bool rv_schema_is_integral(json_object *v)
+bool tools_schema_is_integral(json_object *v)
 {
     double d;
 
@@ -33,14 +33,14 @@ bool rv_schema_is_integral(json_object *v)
     return isfinite(d) && d == trunc(d);
 }
 
-int rv_schema_number_cmp(json_object *a, json_object *b)
+int tools_schema_number_cmp(json_object *a, json_object *b)
 {
     long double x = value_of(a), y = value_of(b);
 
     return (x > y) - (x < y);
 }
 
-bool rv_schema_is_multiple(json_object *v, json_object *of)
+bool tools_schema_is_multiple(json_object *v, json_object *of)
 {
     long double x = value_of(v), step = value_of(of), q = x / step, distance;
 
@@ -143,7 +143,7 @@ static bool same(json_object *array, size_t i, size_t k, size_t *steps)
     return rv_json_equal(json_object_array_get_idx(array, i), json_object_array_get_idx(array, k));
 }
 
-int rv_schema_find_equal(json_object *array, size_t *steps, bool *found, size_t pair[2])
+int tools_schema_find_equal(json_object *array, size_t *steps, bool *found, size_t pair[2])
 {
     size_t n = json_object_array_length(array), i, k;
     struct hashed *items = NULL;

@@ -19,7 +19,7 @@ static json_object *given(json_object *entry, const char *key)
 
 static int put_text_or(json_object *obj, const char *key, json_object *v, const char *otherwise, rv_err **err)
 {
-    return v ? rv_tool_put_text_of(obj, key, v, err) : rv_tool_put_str(obj, key, rv_str_of(otherwise), err);
+    return v ? tools_tool_put_text_of(obj, key, v, err) : tools_tool_put_str(obj, key, rv_str_of(otherwise), err);
 }
 
 static int item_entry(json_object *entry, json_object **out, rv_err **err)
@@ -33,15 +33,15 @@ static int item_entry(json_object *entry, json_object **out, rv_err **err)
 static int fill_discovery(json_object *entry, json_object *identifier, json_object *d, rv_err **err)
 {
     json_object *location = given(entry, "location"), *metadata = rv_json_get_obj(entry, "metadata");
-    int rc = rv_tool_put_text_of(d, "identifier", identifier, err);
+    int rc = tools_tool_put_text_of(d, "identifier", identifier, err);
 
     if (rc == 0)
         rc = put_text_or(d, "item_type", given(entry, "item_type"), "item", err);
     if (rc == 0)
-        rc = location ? rv_tool_put_ref(d, "location", location, err) : rv_tool_put_null(d, "location", err);
+        rc = location ? tools_tool_put_ref(d, "location", location, err) : tools_tool_put_null(d, "location", err);
     if (rc == 0)
-        rc = metadata ? rv_tool_put_ref(d, "metadata", metadata, err)
-                      : rv_tool_put_take(d, "metadata", json_object_new_object(), err);
+        rc = metadata ? tools_tool_put_ref(d, "metadata", metadata, err)
+                      : tools_tool_put_take(d, "metadata", json_object_new_object(), err);
     return rc;
 }
 
@@ -56,8 +56,8 @@ static int fill_evidence(json_object *entry, json_object *content, json_object *
         rc = put_text_or(e, "relevance", relevance, "", err);
     if (rc == 0)
         rc = rv_json_is_number(confidence)
-                 ? rv_tool_put_ref(e, "confidence", confidence, err)
-                 : rv_tool_put_take(e, "confidence", rv_json_double(RV_TOOL_DEFAULT_CONFIDENCE), err);
+                 ? tools_tool_put_ref(e, "confidence", confidence, err)
+                 : tools_tool_put_take(e, "confidence", rv_json_double(RV_TOOL_DEFAULT_CONFIDENCE), err);
     return rc;
 }
 
@@ -136,12 +136,12 @@ int rv_tool_result_data(json_object *raw, json_object **out, size_t *n_dropped, 
         return RV_FAIL(err, RV_E_NOMEM, "no memory for result data");
     for (i = 0; rc == 0 && i < RV_COUNT(lists); i++) {
         json_object *list = json_object_new_array();
-        rc = rv_tool_put_take(result, lists[i].key, list, err);
+        rc = tools_tool_put_take(result, lists[i].key, list, err);
         if (rc == 0)
             rc = fill_list(raw, lists[i].key, lists[i].read, list, &dropped, err);
     }
     if (rc == 0)
-        rc = rv_tool_put_ref(result, "raw", raw, err);
+        rc = tools_tool_put_ref(result, "raw", raw, err);
     if (rc < 0) {
         json_object_put(result);
         return rc;
@@ -162,26 +162,26 @@ static int fill_error(const struct rv_step_result *s, json_object *error, rv_err
 
     /* A failed result without details has no text of its own. */
     if (s->error_type || !from || !json_object_object_get_ex(from, "error_type", &v))
-        rc = rv_tool_put_str(error, "type", rv_str_of(s->error_type ? s->error_type : rv_error_tool), err);
+        rc = tools_tool_put_str(error, "type", rv_str_of(s->error_type ? s->error_type : rv_error_tool), err);
     else
-        rc = rv_tool_put_ref(error, "type", v, err);
+        rc = tools_tool_put_ref(error, "type", v, err);
     if (rc < 0)
         return rc;
     if (s->error_type || !from || !json_object_object_get_ex(from, "message", &v))
-        rc = rv_tool_put_str(error, "message", s->error_type ? s->error_message : RV_STR_LIT("Unknown error"), err);
+        rc = tools_tool_put_str(error, "message", s->error_type ? s->error_message : RV_STR_LIT("Unknown error"), err);
     else
-        rc = rv_tool_put_ref(error, "message", v, err);
+        rc = tools_tool_put_ref(error, "message", v, err);
     if (rc < 0)
         return rc;
     if (!s->error_type) {
         recoverable = rv_json_bool_or(from, "recoverable", recoverable);
         details = rv_json_get_obj(from, "details");
     }
-    rc = rv_tool_put_take(error, "recoverable", json_object_new_boolean(recoverable), err);
+    rc = tools_tool_put_take(error, "recoverable", json_object_new_boolean(recoverable), err);
     if (rc < 0)
         return rc;
-    return details ? rv_tool_put_ref(error, "details", details, err)
-                   : rv_tool_put_take(error, "details", json_object_new_object(), err);
+    return details ? tools_tool_put_ref(error, "details", details, err)
+                   : tools_tool_put_take(error, "details", json_object_new_object(), err);
 }
 
 static int put_error(const struct rv_step_result *s, json_object *result, rv_err **err)
@@ -193,7 +193,7 @@ static int put_error(const struct rv_step_result *s, json_object *result, rv_err
         json_object_put(error);
         return rc;
     }
-    return rv_tool_put_take(result, "error", error, err);
+    return tools_tool_put_take(result, "error", error, err);
 }
 
 /* Of a success always; of a failure the part that it got done, if any. */
@@ -203,18 +203,18 @@ static int put_data(const struct rv_step_result *s, bool failed, json_object *re
     int rc;
 
     if (!json_object_object_get_ex(s->standard, "data", &data))
-        return failed ? 0 : rv_tool_put_take(result, "data", json_object_new_object(), err);
+        return failed ? 0 : tools_tool_put_take(result, "data", json_object_new_object(), err);
     if (failed && !data)
         return 0;
-    rc = rv_tool_data_object(data, &held, err);
-    return rc == 0 ? rv_tool_put_take(result, "data", held, err) : rc;
+    rc = tools_tool_data_object(data, &held, err);
+    return rc == 0 ? tools_tool_put_take(result, "data", held, err) : rc;
 }
 
 static int put_content(const struct rv_step_result *s, json_object *result, rv_err **err)
 {
     json_object *content = s->has_content ? rv_json_get_arr(s->standard, "content") : NULL;
 
-    return content ? rv_tool_put_ref(result, "content", content, err) : 0;
+    return content ? tools_tool_put_ref(result, "content", content, err) : 0;
 }
 
 static int fill(const struct rv_step_result *s, json_object *result, rv_err **err)
@@ -222,17 +222,17 @@ static int fill(const struct rv_step_result *s, json_object *result, rv_err **er
     json_object *status = NULL;
     bool failed = s->error_type || !json_object_object_get_ex(s->standard, "status", &status) ||
                   !rv_str_eq(rv_json_str(status), RV_STR_LIT("success"));
-    int rc = rv_tool_put_str(result, "step_id", s->step_id, err);
+    int rc = tools_tool_put_str(result, "step_id", s->step_id, err);
 
     if (rc == 0)
-        rc = rv_tool_put_str(result, "tool", s->tool, err);
+        rc = tools_tool_put_str(result, "tool", s->tool, err);
     if (rc == 0)
-        rc = s->parameters ? rv_tool_put_ref(result, "parameters", s->parameters, err)
-                           : rv_tool_put_take(result, "parameters", json_object_new_object(), err);
+        rc = s->parameters ? tools_tool_put_ref(result, "parameters", s->parameters, err)
+                           : tools_tool_put_take(result, "parameters", json_object_new_object(), err);
     if (rc == 0)
-        rc = rv_tool_put_str(result, "status", failed ? RV_STR_LIT("error") : RV_STR_LIT("success"), err);
+        rc = tools_tool_put_str(result, "status", failed ? RV_STR_LIT("error") : RV_STR_LIT("success"), err);
     if (rc == 0)
-        rc = rv_tool_put_take(result, "execution_time_ms", json_object_new_int64(s->execution_ms), err);
+        rc = tools_tool_put_take(result, "execution_time_ms", json_object_new_int64(s->execution_ms), err);
     if (rc == 0)
         rc = put_data(s, failed, result, err);
     if (rc == 0 && !failed)

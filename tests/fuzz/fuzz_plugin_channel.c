@@ -18,7 +18,7 @@ static void look_at(const struct rv_frame *frame)
     if (!json_object_is_type(frame->head, json_type_object) || frame->body.len > MAX_BODY)
         abort();
     if (json_object_object_get_ex(frame->head, "error", &fault)) {
-        int rc = rv_channel_read_err(fault, &err);
+        int rc = channel_read_err(fault, &err);
         if (rc >= 0 || rc < -RV_N_CODES || rc == RV_E_NOMEM || rv_err_code(err) != rc)
             abort();
     }
@@ -36,13 +36,13 @@ RV_FUZZ_TARGET(plugin_channel)
     if (size > 0 && send(ends[1], data, size, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)size)
         size = 0;
     close(ends[1]);
-    rv_channel_init(&channel, ends[0], MAX_BODY);
-    while ((rc = rv_channel_receive(&channel, &frame, NULL, NULL)) == 0) {
+    channel_init(&channel, ends[0], MAX_BODY);
+    while ((rc = channel_receive(&channel, &frame, NULL, NULL)) == 0) {
         look_at(&frame);
         json_object_put(frame.head);
     }
     if (rc != RV_E_IO && rc != RV_E_PLUGIN)
         abort();
-    rv_channel_fini(&channel);
+    channel_fini(&channel);
     return 0;
 }

@@ -12,7 +12,7 @@ static int judge(enum rv_name_kind kind, rv_str text, rv_err **err)
     const struct rv_plugin_said said = {.n_replies = 1};
     const rv_buf out = {.ptr = (char *)text.ptr, .len = text.len};
 
-    return rv_plugin_judge(kind, &said, &out, 0, err);
+    return plugin_judge(kind, &said, &out, 0, err);
 }
 
 static void look_at_call(json_object *list, size_t i)
@@ -70,10 +70,10 @@ static bool as_piece(rv_str text)
     const struct rv_plugin_call call = {.on_emit = hear, .emit_self = &heard};
     struct rv_plugin_pieces pieces = {.call = &call};
     rv_err *err = NULL;
-    bool enough = rv_plugin_piece(&pieces, text);
-    int rc = rv_plugin_pieces_check(&pieces, RV_PIECE_GOOD, &err);
+    bool enough = plugin_piece(&pieces, text);
+    int rc = plugin_pieces_check(&pieces, RV_PIECE_GOOD, &err);
 
-    rv_plugin_pieces_fini(&pieces);
+    plugin_pieces_fini(&pieces);
     if (enough != (rc < 0) || (rc < 0) != (err != NULL) || (rc < 0 && heard.ptr))
         abort();
     rv_err_free(err);

@@ -183,7 +183,7 @@ static int take(rv_mcp_tools *t, const struct rv_mcp_tools_opts *o, struct quest
         q->tools = unique;
     }
     if (q->tools && o->state && needs_approval(q->server)) {
-        rc = rv_mcp_pins_filter(o, q->server, q->tools, &approved, err);
+        rc = mcptools_mcp_pins_filter(o, q->server, q->tools, &approved, err);
         if (rc < 0)
             return RV_WRAP(err, rc, "MCP server \"%s\"", q->server->name);
         json_object_put(q->tools);

@@ -41,16 +41,16 @@ struct rv_mcp_stdio {
     struct rv_mcp_link_user user;
 };
 /** Start the server. RV_E_NOT_FOUND, RV_E_IO: it cannot be started; RV_E_LIMIT, RV_E_NOMEM. */
-RV_MUST_CHECK int rv_mcp_stdio_open(const struct rv_mcp_stdio *how, struct rv_mcp_link *out, rv_err **err);
+RV_MUST_CHECK int mcptools_mcp_stdio_open(const struct rv_mcp_stdio *how, struct rv_mcp_link *out, rv_err **err);
 
 /* --- roots.c --- */
 /** The folders that a server is told of: [{uri, name}], the caller's. RV_E_NOT_FOUND: one is not there; RV_E_NOMEM. */
-RV_MUST_CHECK int rv_mcp_roots(const struct rv_mcp_server_config *server, json_object **out, rv_err **err);
+RV_MUST_CHECK int mcptools_mcp_roots(const struct rv_mcp_server_config *server, json_object **out, rv_err **err);
 
 /* --- pins.c --- */
 /** Those of a server's tools that are approved, a new array; first sight pins, unless the server is strict. */
-RV_MUST_CHECK int rv_mcp_pins_filter(const struct rv_mcp_tools_opts *o, const struct rv_mcp_server_config *s,
-                                     json_object *tools, json_object **approved, rv_err **err);
+RV_MUST_CHECK int mcptools_mcp_pins_filter(const struct rv_mcp_tools_opts *o, const struct rv_mcp_server_config *s,
+                                           json_object *tools, json_object **approved, rv_err **err);
 
 /* --- lists.c --- */
 /** A hash of all that decides which server answers, and to whom: where it is, how it is started, the credentials. */
@@ -70,11 +70,12 @@ void mcptools_lists_drop(struct rv_mcp_lists *l, const struct rv_mcp_server_conf
 
 /* --- outer.c --- */
 struct rv_mcp_outer; /* the pool's loop, hung into another one */
-RV_MUST_CHECK int rv_mcp_outer_new(uv_loop_t *inner, uv_loop_t *loop, void (*turn)(void *self), void *self,
-                                   struct rv_mcp_outer **out, rv_err **err);
-uv_loop_t *rv_mcp_outer_loop(const struct rv_mcp_outer *o);
+RV_MUST_CHECK int mcptools_mcp_outer_new(uv_loop_t *inner, uv_loop_t *loop, void (*turn)(void *self), void *self,
+                                         struct rv_mcp_outer **out, rv_err **err);
+uv_loop_t *mcptools_mcp_outer_loop(const struct rv_mcp_outer *o);
 /** The inner loop has to run as soon as the outer one does. */
-void rv_mcp_outer_wake(struct rv_mcp_outer *o);
-void rv_mcp_outer_free(struct rv_mcp_outer *o); /* NULL is fine; its handles are closed when the outer loop runs */
+void mcptools_mcp_outer_wake(struct rv_mcp_outer *o);
+void mcptools_mcp_outer_free(
+    struct rv_mcp_outer *o); /* NULL is fine; its handles are closed when the outer loop runs */
 
 #endif

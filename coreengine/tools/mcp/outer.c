@@ -48,8 +48,8 @@ static void set_timer(struct rv_mcp_outer *o)
         uv_timer_start(&o->timer, on_timer, wait_ms > 0 ? (uint64_t)wait_ms : 1, 0);
 }
 
-int rv_mcp_outer_new(uv_loop_t *inner, uv_loop_t *loop, void (*turn)(void *self), void *self, struct rv_mcp_outer **out,
-                     rv_err **err)
+int mcptools_mcp_outer_new(uv_loop_t *inner, uv_loop_t *loop, void (*turn)(void *self), void *self,
+                           struct rv_mcp_outer **out, rv_err **err)
 {
     struct rv_mcp_outer *o = calloc(1, sizeof *o);
 
@@ -65,21 +65,21 @@ int rv_mcp_outer_new(uv_loop_t *inner, uv_loop_t *loop, void (*turn)(void *self)
     o->poll.data = o->timer.data = o;
     rc = uv_poll_start(&o->poll, UV_READABLE, on_poll);
     if (rc < 0) {
-        rv_mcp_outer_free(o);
+        mcptools_mcp_outer_free(o);
         return RV_FAIL_SYSTEM(err, rc, "connections to MCP servers");
     }
     uv_unref((uv_handle_t *)&o->poll); /* an idle connection does not keep the program alive */
-    rv_mcp_outer_wake(o);
+    mcptools_mcp_outer_wake(o);
     *out = o;
     return 0;
 }
 
-uv_loop_t *rv_mcp_outer_loop(const struct rv_mcp_outer *o)
+uv_loop_t *mcptools_mcp_outer_loop(const struct rv_mcp_outer *o)
 {
     return o->poll.loop;
 }
 
-void rv_mcp_outer_wake(struct rv_mcp_outer *o)
+void mcptools_mcp_outer_wake(struct rv_mcp_outer *o)
 {
     uv_timer_start(&o->timer, on_timer, 0, 0);
 }
@@ -92,7 +92,7 @@ static void on_closed(uv_handle_t *h)
         free(o);
 }
 
-void rv_mcp_outer_free(struct rv_mcp_outer *o)
+void mcptools_mcp_outer_free(struct rv_mcp_outer *o)
 {
     if (!o)
         return;

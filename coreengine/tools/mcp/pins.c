@@ -94,8 +94,8 @@ static void show(json_object *pins, json_object *tool, const char *server, const
     rv_mcp_pin_diff(pins, tool, out);
 }
 
-int rv_mcp_pins_filter(const struct rv_mcp_tools_opts *o, const struct rv_mcp_server_config *s, json_object *tools,
-                       json_object **approved, rv_err **err)
+int mcptools_mcp_pins_filter(const struct rv_mcp_tools_opts *o, const struct rv_mcp_server_config *s,
+                             json_object *tools, json_object **approved, rv_err **err)
 {
     RV_AUTO(rv_buf_fini) rv_buf path = RV_BUF_INIT(4096);
     json_object *pins = NULL, *out = json_object_new_array();

@@ -113,7 +113,7 @@ static void on_noise(void *self, bool is_error_output, rv_str line)
 static int check_roots(const struct rv_mcp_server_config *server, rv_err **err)
 {
     json_object *roots = NULL;
-    int rc = server->roots.is_set ? rv_mcp_roots(server, &roots, err) : 0;
+    int rc = server->roots.is_set ? mcptools_mcp_roots(server, &roots, err) : 0;
 
     json_object_put(roots);
     return rc;
@@ -129,7 +129,7 @@ static int open_link(struct mcp_connection *c, rv_err **err)
         return rc;
     if (c->server->command.is_set) {
         const struct rv_mcp_stdio how = {.loop = &p->loop, .server = c->server, .user = user};
-        return rv_mcp_stdio_open(&how, &c->link, err);
+        return mcptools_mcp_stdio_open(&how, &c->link, err);
     }
     if (!p->http.open)
         return RV_FAIL(err, RV_E_NOT_FOUND, "MCP server \"%s\": servers over HTTP cannot be reached from here",
@@ -191,7 +191,7 @@ static void close_connection(struct mcp_connection *c)
 static int begin(struct mcp_connection *c, rv_err **err)
 {
     json_object *roots = NULL;
-    int rc = c->server->roots.is_set ? rv_mcp_roots(c->server, &roots, NULL) : 0;
+    int rc = c->server->roots.is_set ? mcptools_mcp_roots(c->server, &roots, NULL) : 0;
     const struct rv_mcp_client_opts opts = {.server = c->server->name,
                                             .era = c->era,
                                             .elicits = c->server->elicitation,
@@ -426,7 +426,7 @@ int rv_mcp_pool_ask(rv_mcp_pool *p, const struct rv_mcp_server_config *server, c
     /* no callback from here: the loop does the rest */
     uv_timer_start(&p->timer, on_timer, 0, 0);
     if (p->outer)
-        rv_mcp_outer_wake(p->outer);
+        mcptools_mcp_outer_wake(p->outer);
     return 0;
 }
 
@@ -439,7 +439,7 @@ void rv_mcp_pool_sampled(struct rv_mcp_call *call, int64_t sample, json_object *
     sampled(c, call->ask, sample, result, why);
     uv_timer_start(&c->pool->timer, on_timer, 0, 0);
     if (c->pool->outer)
-        rv_mcp_outer_wake(c->pool->outer);
+        mcptools_mcp_outer_wake(c->pool->outer);
 }
 
 void rv_mcp_pool_cancel(struct rv_mcp_call *call)
@@ -454,7 +454,7 @@ void rv_mcp_pool_cancel(struct rv_mcp_call *call)
     note(c, rc, err);
     uv_timer_start(&c->pool->timer, on_timer, 0, 0);
     if (c->pool->outer)
-        rv_mcp_outer_wake(c->pool->outer);
+        mcptools_mcp_outer_wake(c->pool->outer);
 }
 
 void rv_mcp_pool_wait(rv_mcp_pool *p, int64_t max_us)
@@ -505,7 +505,7 @@ int rv_mcp_pool_new(const struct rv_mcp_pool_opts *opts, rv_mcp_pool **out, rv_e
 
 static void destroy(rv_mcp_pool *p)
 {
-    rv_mcp_outer_free(p->outer);
+    mcptools_mcp_outer_free(p->outer);
     uv_close((uv_handle_t *)&p->timer, NULL);
     int rc = uv_loop_close(&p->loop);
     for (int i = 1; i < MAX_TURNS && rc == UV_EBUSY; i++) {
@@ -540,16 +540,16 @@ static void say_the_rest(struct mcp_connection *c)
 
 int rv_mcp_pool_attach(rv_mcp_pool *p, struct uv_loop_s *loop, rv_err **err)
 {
-    if (p->outer && rv_mcp_outer_loop(p->outer) == loop)
+    if (p->outer && mcptools_mcp_outer_loop(p->outer) == loop)
         return 0;
     rv_mcp_pool_detach(p);
     p->thread = pthread_self();
-    return rv_mcp_outer_new(&p->loop, loop, turn, p, &p->outer, err);
+    return mcptools_mcp_outer_new(&p->loop, loop, turn, p, &p->outer, err);
 }
 
 void rv_mcp_pool_detach(rv_mcp_pool *p)
 {
-    rv_mcp_outer_free(p->outer);
+    mcptools_mcp_outer_free(p->outer);
     p->outer = NULL;
 }
 
@@ -567,7 +567,7 @@ void rv_mcp_pool_free(rv_mcp_pool *p)
     uv_timer_stop(&p->timer);
     p->is_ended = true;
     if (p->outer && p->n_links > 0) {
-        rv_mcp_outer_wake(p->outer);
+        mcptools_mcp_outer_wake(p->outer);
         return;
     }
     int64_t until_us = pool_now_us(p) + END_US;

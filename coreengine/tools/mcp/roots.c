@@ -55,7 +55,7 @@ static int find_root(const struct rv_mcp_server_config *server, const char *path
     return rc;
 }
 
-int rv_mcp_roots(const struct rv_mcp_server_config *server, json_object **out, rv_err **err)
+int mcptools_mcp_roots(const struct rv_mcp_server_config *server, json_object **out, rv_err **err)
 {
     json_object *list = json_object_new_array();
     int rc = list ? 0 : RV_FAIL(err, RV_E_NOMEM, "find roots");

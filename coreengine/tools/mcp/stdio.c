@@ -435,7 +435,7 @@ static int open_handles(struct stdio_link *l, uv_loop_t *loop)
     return rc ? rc : uv_pipe_init(loop, &l->error, 0);
 }
 
-int rv_mcp_stdio_open(const struct rv_mcp_stdio *how, struct rv_mcp_link *out, rv_err **err)
+int mcptools_mcp_stdio_open(const struct rv_mcp_stdio *how, struct rv_mcp_link *out, rv_err **err)
 {
     struct stdio_link *l = calloc(1, sizeof *l);
     char **env = calloc(MAX_ENV + 32, sizeof *env), **argv = calloc(how->server->command.n + 1, sizeof *argv);

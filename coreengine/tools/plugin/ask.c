@@ -97,8 +97,8 @@ static int check(const struct rv_plugin_asks *a, const char *service, rv_str arg
     return 0;
 }
 
-int rv_plugin_ask(struct rv_plugin_asks *a, const struct rv_plugin_callbacks *callbacks, const char *service,
-                  const char *args, const char **answer)
+int plugin_ask(struct rv_plugin_asks *a, const struct rv_plugin_callbacks *callbacks, const char *service,
+               const char *args, const char **answer)
 {
     rv_str text = {args ? args : "{}", args ? strnlen(args, RV_SERVICE_MAX_ARGS + 1) : 2};
     rv_buf out = RV_BUF_INIT(RV_SERVICE_MAX_ANSWER);
@@ -125,7 +125,7 @@ int rv_plugin_ask(struct rv_plugin_asks *a, const struct rv_plugin_callbacks *ca
     return rc < 0 || !kept;
 }
 
-void rv_plugin_asks_fini(struct rv_plugin_asks *a)
+void plugin_asks_fini(struct rv_plugin_asks *a)
 {
     while (a->answers) {
         struct rv_plugin_answer *item = a->answers;
@@ -145,8 +145,8 @@ static bool is_declared(const struct rv_plugin_entry *e, const char *service)
     return false;
 }
 
-int rv_plugin_pass_on(const struct rv_plugin_entry *e, const struct rv_plugin_call *call, const char *service,
-                      rv_str args, int64_t until_us, rv_buf *answer, rv_err **err)
+int plugin_pass_on(const struct rv_plugin_entry *e, const struct rv_plugin_call *call, const char *service, rv_str args,
+                   int64_t until_us, rv_buf *answer, rv_err **err)
 {
     const struct rv_service_ask ask = {.service = service,
                                        .args = args,

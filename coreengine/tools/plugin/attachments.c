@@ -11,7 +11,7 @@
 
 static_assert(RV_CAP_MAX_ATTACHMENTS == RV_LLM_MAX_ATTACHMENTS, "a hook sees all attachments of a request");
 
-void rv_plugin_attached_fini(struct rv_plugin_attached *a)
+void plugin_attached_fini(struct rv_plugin_attached *a)
 {
     json_object_put(a->args);
     *a = (struct rv_plugin_attached){0};
@@ -40,7 +40,7 @@ static void read_all(struct rv_plugin_attached *a, const char *args)
     }
 }
 
-const struct rv_cap_attachment *rv_plugin_attached(struct rv_plugin_attached *a, const char *args, uint32_t *n)
+const struct rv_cap_attachment *plugin_attached(struct rv_plugin_attached *a, const char *args, uint32_t *n)
 {
     if (!a->is_read)
         read_all(a, args);
@@ -78,8 +78,8 @@ static void write_item(const struct rv_cap_attachment *item, rv_jw *w)
     rv_jw_obj_end(w);
 }
 
-void rv_plugin_write_attachments(const struct rv_plugin_attached *a, const struct rv_cap_attachment *items, uint32_t n,
-                                 rv_buf *out)
+void plugin_write_attachments(const struct rv_plugin_attached *a, const struct rv_cap_attachment *items, uint32_t n,
+                              rv_buf *out)
 {
     rv_jw w = rv_jw_on(out);
 

@@ -25,7 +25,7 @@ struct rv_plugin_logging {
     int64_t left_out;     /* not told yet */
 };
 
-struct rv_plugin_logging *rv_plugin_logging_new(void)
+struct rv_plugin_logging *plugin_logging_new(void)
 {
     struct rv_plugin_logging *l = calloc(1, sizeof *l);
 
@@ -44,7 +44,7 @@ static void tell_left_out(const struct rv_plugin *pl, int64_t n)
         RV_LOG(pl->log, WARN, "capability.log_left_out", RV_F_TEXT("capability", pl->name), RV_F_I64("lines", n));
 }
 
-void rv_plugin_logging_free(struct rv_plugin *pl)
+void plugin_logging_free(struct rv_plugin *pl)
 {
     if (!pl->logging)
         return;
@@ -71,8 +71,8 @@ static bool take_turn(struct rv_plugin_logging *l, int64_t now_us, int64_t *left
     return may;
 }
 
-void rv_plugin_log(const struct rv_plugin_entry *e, const struct rv_plugin_call *call, enum rv_log_level level,
-                   const char *message)
+void plugin_log(const struct rv_plugin_entry *e, const struct rv_plugin_call *call, enum rv_log_level level,
+                const char *message)
 {
     rv_log *log = e->owner->log;
     char text[RV_PLUGIN_MAX_TEXT + 1];
@@ -84,7 +84,7 @@ void rv_plugin_log(const struct rv_plugin_entry *e, const struct rv_plugin_call 
     tell_left_out(e->owner, left_out);
     if (!may)
         return;
-    rv_plugin_clean(text, sizeof text, message);
+    plugin_clean(text, sizeof text, message);
     const struct rv_field fields[] = {RV_F_TEXT("capability", e->owner->name),
                                       RV_F_TEXT("entry", e->name),
                                       RV_F_TEXT("run_id", call->run_id),
@@ -126,7 +126,7 @@ static int host_cancelled(const struct rv_cap_call *call)
     return s->callbacks->cancelled(s->callbacks->self);
 }
 
-bool rv_plugin_said_reply(struct rv_plugin_said *said, rv_buf *out, const char *json)
+bool plugin_said_reply(struct rv_plugin_said *said, rv_buf *out, const char *json)
 {
     size_t len = json ? strnlen(json, (size_t)RV_CAP_MAX_REPLY + 1) : 0;
 
@@ -144,7 +144,7 @@ static int host_reply(struct rv_cap_call *call, const char *json)
 {
     const struct call_state *s = state_of(call);
 
-    return rv_plugin_said_reply(s->said, s->out, json);
+    return plugin_said_reply(s->said, s->out, json);
 }
 
 static const struct rv_cap_attachment *host_attachments(struct rv_cap_call *call, uint32_t *n)
@@ -157,7 +157,7 @@ static const struct rv_cap_attachment *host_attachments(struct rv_cap_call *call
         return NULL;
     if (!s->attached)
         s->attached = calloc(1, sizeof *s->attached);
-    const struct rv_cap_attachment *all = s->attached ? rv_plugin_attached(s->attached, s->args, n) : NULL;
+    const struct rv_cap_attachment *all = s->attached ? plugin_attached(s->attached, s->args, n) : NULL;
     if (!s->attached || s->attached->is_short) /* what the hook says of a request without them does not count */
         s->out->rc = RV_E_NOMEM;
     return all;
@@ -170,22 +170,22 @@ static int host_replace_attachments(struct rv_cap_call *call, const struct rv_ca
     rv_buf text = RV_BUF_INIT((size_t)RV_CAP_MAX_REPLY + 1);
 
     if (n > RV_CAP_MAX_ATTACHMENTS || (n > 0 && !items)) {
-        rv_plugin_said_failure(s->said, rv_error_execution,
-                               n > RV_CAP_MAX_ATTACHMENTS
-                                   ? "it gave more than " RV_LIMIT_TEXT(RV_CAP_MAX_ATTACHMENTS) " attachments"
-                                   : "it gave attachments without a list of them");
+        plugin_said_failure(s->said, rv_error_execution,
+                            n > RV_CAP_MAX_ATTACHMENTS
+                                ? "it gave more than " RV_LIMIT_TEXT(RV_CAP_MAX_ATTACHMENTS) " attachments"
+                                : "it gave attachments without a list of them");
         return 1;
     }
-    rv_plugin_write_attachments(s->attached ? s->attached : &none, items, n, &text);
+    plugin_write_attachments(s->attached ? s->attached : &none, items, n, &text);
     if (text.rc == RV_E_LIMIT) {
         s->said->n_replies++;
         s->said->too_large = true;
     } else if (text.rc < 0) {
-        rv_plugin_said_failure(s->said, rv_error_execution,
-                               text.rc == RV_E_NOMEM ? "no memory for its attachments"
-                                                     : "it gave an attachment that is not UTF-8");
+        plugin_said_failure(s->said, rv_error_execution,
+                            text.rc == RV_E_NOMEM ? "no memory for its attachments"
+                                                  : "it gave an attachment that is not UTF-8");
     }
-    int refused = text.rc < 0 || rv_plugin_said_reply(s->said, s->out, rv_buf_cstr(&text));
+    int refused = text.rc < 0 || plugin_said_reply(s->said, s->out, rv_buf_cstr(&text));
     rv_buf_fini(&text);
     return refused;
 }
@@ -197,7 +197,7 @@ static int host_ask(struct rv_cap_call *call, const char *service, const char *a
     struct call_state *s = state_of(call);
 
     if (s->said->n_replies == 0 && s->said->n_failures == 0)
-        return rv_plugin_ask(&s->asks, s->callbacks, service, args, answer);
+        return plugin_ask(&s->asks, s->callbacks, service, args, answer);
     if (answer)
         *answer = over;
     return 1;
@@ -210,8 +210,8 @@ static int host_fail_as_asked(struct rv_cap_call *call)
 
     if (s->asks.failure)
         RV_IGNORE(rv_json_parse(rv_str_of(s->asks.failure), NULL, &failure, NULL), "the usual type then");
-    rv_plugin_said_failure(s->said, rv_json_text_or(failure, "type", ""),
-                           rv_json_text_or(failure, "message", "it fails as its last ask did, and no ask has failed"));
+    plugin_said_failure(s->said, rv_json_text_or(failure, "type", ""),
+                        rv_json_text_or(failure, "message", "it fails as its last ask did, and no ask has failed"));
     json_object_put(failure);
     return 1;
 }
@@ -220,7 +220,7 @@ static uint64_t host_later(struct rv_cap_call *call)
 {
     const struct call_state *s = state_of(call);
 
-    return rv_late_take(s->entry, s->work);
+    return plugin_late_take(s->entry, s->work);
 }
 
 static bool is_type_name(rv_str type)
@@ -236,7 +236,7 @@ static bool is_type_name(rv_str type)
 }
 
 /* For people and for a model: no control characters that would steer a terminal. */
-void rv_plugin_clean(char *out, size_t size, const char *text)
+void plugin_clean(char *out, size_t size, const char *text)
 {
     const char *bytes = text ? text : "";
     size_t len = rv_utf8_cut((rv_str){bytes, strnlen(bytes, size)}, size - 1).len, from = 0, bad = 0;
@@ -252,7 +252,7 @@ void rv_plugin_clean(char *out, size_t size, const char *text)
             out[i + n - 1] = ' ';
 }
 
-void rv_plugin_said_failure(struct rv_plugin_said *said, const char *type, const char *message)
+void plugin_said_failure(struct rv_plugin_said *said, const char *type, const char *message)
 {
     const char *text = type ? type : "";
     rv_str given = {text, strnlen(text, RV_PLUGIN_MAX_NAME + 1)};
@@ -263,12 +263,12 @@ void rv_plugin_said_failure(struct rv_plugin_said *said, const char *type, const
         given = rv_str_of(rv_error_execution);
     memcpy(said->type, given.ptr, given.len);
     said->type[given.len] = '\0';
-    rv_plugin_clean(said->message, sizeof said->message, message);
+    plugin_clean(said->message, sizeof said->message, message);
 }
 
 static int host_fail(struct rv_cap_call *call, const char *type, const char *message)
 {
-    rv_plugin_said_failure(state_of(call)->said, type, message);
+    plugin_said_failure(state_of(call)->said, type, message);
     return 1;
 }
 
@@ -280,7 +280,7 @@ static int refuse_piece(struct call_state *s, enum rv_piece_fault fault)
     return 1;
 }
 
-/* The rules that need no look into the piece, where the function runs; rv_plugin_piece() has the rest. */
+/* The rules that need no look into the piece, where the function runs; plugin_piece() has the rest. */
 static int host_emit(struct rv_cap_call *call, const char *json)
 {
     struct call_state *s = state_of(call);
@@ -308,7 +308,7 @@ static int host_progress(struct rv_cap_call *call, double done, double total, co
 
     if (s->entry->kind == RV_NAME_TOOL && s->said->n_replies == 0 && s->said->n_failures == 0 && isfinite(done) &&
         isfinite(total)) {
-        rv_plugin_clean(words, sizeof words, text);
+        plugin_clean(words, sizeof words, text);
         const struct rv_tool_progress p = {.progress = done, .total = total, .text = rv_str_of(words)};
         s->callbacks->progress(s->callbacks->self, &p);
     }
@@ -363,8 +363,7 @@ static int check_reply(enum rv_name_kind kind, rv_str text, rv_err **err)
 }
 
 /* What the plugin did, in the order that tells most. */
-int rv_plugin_judge(enum rv_name_kind kind, const struct rv_plugin_said *s, const rv_buf *out, size_t start,
-                    rv_err **err)
+int plugin_judge(enum rv_name_kind kind, const struct rv_plugin_said *s, const rv_buf *out, size_t start, rv_err **err)
 {
     int rc;
 
@@ -395,7 +394,7 @@ static const char *text_of(const char *text)
     return text ? text : "";
 }
 
-int rv_plugin_fail_unknown(const rv_plugins *p, enum rv_name_kind kind, const char *name, rv_err **err)
+int plugin_fail_unknown(const rv_plugins *p, enum rv_name_kind kind, const char *name, rv_err **err)
 {
     const char *word = rv_name_kind_text(kind), *nearest = NULL;
     bool callable = (unsigned)kind < RV_N_NAME_KINDS && kind != RV_NAME_PROMPT;
@@ -408,8 +407,8 @@ int rv_plugin_fail_unknown(const rv_plugins *p, enum rv_name_kind kind, const ch
     return rc;
 }
 
-void rv_plugin_run(const struct rv_plugin_entry *e, const struct rv_plugin_call *call, const char *args,
-                   const struct rv_plugin_callbacks *callbacks, rv_buf *out, struct rv_plugin_said *said)
+void plugin_run(const struct rv_plugin_entry *e, const struct rv_plugin_call *call, const char *args,
+                const struct rv_plugin_callbacks *callbacks, rv_buf *out, struct rv_plugin_said *said)
 {
     struct call_state state = {.magic = CALL_MAGIC,
                                .entry = e,
@@ -444,9 +443,9 @@ void rv_plugin_run(const struct rv_plugin_entry *e, const struct rv_plugin_call 
 
     said->returned = e->fn(e->owner->self, &view);
     if (state.attached)
-        rv_plugin_attached_fini(state.attached);
+        plugin_attached_fini(state.attached);
     free(state.attached);
-    rv_plugin_asks_fini(&state.asks);
+    plugin_asks_fini(&state.asks);
 }
 
 struct here {
@@ -467,14 +466,14 @@ static void log_here(void *self, enum rv_log_level level, const char *text)
 {
     const struct here *here = self;
 
-    rv_plugin_log(here->entry, here->pieces->call, level, text);
+    plugin_log(here->entry, here->pieces->call, level, text);
 }
 
 static bool emit_here(void *self, rv_str json)
 {
     const struct here *here = self;
 
-    return rv_plugin_piece(here->pieces, json);
+    return plugin_piece(here->pieces, json);
 }
 
 static void progress_here(void *self, const struct rv_tool_progress *p)
@@ -492,7 +491,7 @@ static int ask_here(void *self, const char *service, rv_str args, rv_buf *answer
     const struct here *here = self;
 
     const struct rv_plugin_mark before = plugin_mark(NULL, NULL); /* the engine's own code, until it is back */
-    int rc = rv_plugin_pass_on(here->entry, here->pieces->call, service, args, here->until_us, answer, err);
+    int rc = plugin_pass_on(here->entry, here->pieces->call, service, args, here->until_us, answer, err);
 
     plugin_mark(before.path, before.entry);
     return rc;
@@ -520,7 +519,7 @@ static int call_here(const struct rv_plugin_entry *e, struct rv_plugin_pieces *p
     if (!args)
         return RV_FAIL(err, RV_E_NOMEM, "copy the arguments");
     const struct rv_plugin_mark before = plugin_mark(e->owner->path, e->bare);
-    rv_plugin_run(e, call, args, &callbacks, out, said);
+    plugin_run(e, call, args, &callbacks, out, said);
     plugin_mark(before.path, before.entry);
     free(args);
     return 0;
@@ -542,26 +541,26 @@ static int leave(const struct rv_plugin_entry *e, const struct rv_plugin_call *c
 
 int rv_plugins_call(rv_plugins *p, const struct rv_plugin_call *call, rv_buf *out, rv_err **err)
 {
-    const struct rv_plugin_entry *e = rv_plugin_find(p, call->kind, rv_str_of(call->name));
+    const struct rv_plugin_entry *e = plugin_find(p, call->kind, rv_str_of(call->name));
     struct rv_plugin_pieces pieces = {.call = call};
     struct rv_plugin_said said;
     size_t start = out->len;
     int rc;
 
     if (!e || !e->fn)
-        return rv_plugin_fail_unknown(p, call->kind, call->name, err);
+        return plugin_fail_unknown(p, call->kind, call->name, err);
     said.n_replies = said.n_failures = said.returned = 0; /* the texts are kilobytes that are not needed until then */
     said.no_text = said.too_large = false;
     said.piece_fault = RV_PIECE_GOOD;
-    rc = e->owner->isolated ? rv_isolated_call(e, &pieces, out, &said, err) : call_here(e, &pieces, out, &said, err);
+    rc =
+        e->owner->isolated ? plugin_isolated_call(e, &pieces, out, &said, err) : call_here(e, &pieces, out, &said, err);
     if (rc == 0)
-        rc = rv_plugin_pieces_check(&pieces, said.piece_fault, err);
-    rv_plugin_pieces_fini(&pieces);
+        rc = plugin_pieces_check(&pieces, said.piece_fault, err);
+    plugin_pieces_fini(&pieces);
     if (rc == 0)
-        rc = said.returned == RV_CAP_LATER ? leave(e, call, &said, err)
-                                           : rv_plugin_judge(e->kind, &said, out, start, err);
+        rc = said.returned == RV_CAP_LATER ? leave(e, call, &said, err) : plugin_judge(e->kind, &said, out, start, err);
     if (rc != RV_PLUGIN_LATE)
-        rv_late_return(call->work);
+        plugin_late_return(call->work);
     if (rc < 0 && out->len > start)
         rv_buf_truncate(out, start);
     if (rc < 0 && rc != RV_E_TOOL) /* a tool's own words stay alone: they go to models and people as they are */

@@ -35,7 +35,7 @@ static bool is_called(const struct rv_agentdoc *doc, const char *entry)
     return !doc->name[i] && !entry[i];
 }
 
-int rv_plugin_read_agent(struct rv_plugin_agent *a, const char *name, const char *text, rv_err **err)
+int plugin_read_agent(struct rv_plugin_agent *a, const char *name, const char *text, rv_err **err)
 {
     rv_str given = {text, text ? strnlen(text, RV_AGENTDOC_MAX_BYTES + 1) : 0};
     rv_err *why = NULL;
@@ -61,7 +61,7 @@ int rv_plugin_read_agent(struct rv_plugin_agent *a, const char *name, const char
     return rc;
 }
 
-void rv_plugin_agents_free(struct rv_plugin *pl)
+void plugin_agents_free(struct rv_plugin *pl)
 {
     for (size_t i = 0; i < pl->n_agents; i++) {
         rv_agentdoc_free(pl->agents[i].doc);
@@ -80,7 +80,7 @@ static bool has_agent(const struct rv_plugin *pl, size_t n, const char *name)
     return false;
 }
 
-int rv_plugin_check_agents(const struct rv_plugins *p, const struct rv_plugin *pl, rv_err **err)
+int plugin_check_agents(const struct rv_plugins *p, const struct rv_plugin *pl, rv_err **err)
 {
     for (size_t i = 0; i < pl->n_agents; i++) {
         const char *name = pl->agents[i].doc->name;
@@ -154,7 +154,7 @@ static void write_agents(const struct rv_plugin *pl, rv_jw *w)
 
 /* --- names to entries --- */
 
-void rv_plugin_names_fini(struct rv_plugin_names *names)
+void plugin_names_fini(struct rv_plugin_names *names)
 {
     for (int kind = 0; kind < RV_N_NAME_KINDS; kind++) {
         rv_index_fini(&names->index[kind]);
@@ -209,7 +209,7 @@ static int make_lists(struct rv_plugin_names *names, rv_err **err)
     return 0;
 }
 
-int rv_plugin_names_build(const struct rv_plugins *p, struct rv_plugin *more, struct rv_plugin_names *out, rv_err **err)
+int plugin_names_build(const struct rv_plugins *p, struct rv_plugin *more, struct rv_plugin_names *out, rv_err **err)
 {
     struct rv_plugin_names names = {0};
     size_t n = more ? more->n_entries : 0;
@@ -227,14 +227,14 @@ int rv_plugin_names_build(const struct rv_plugins *p, struct rv_plugin *more, st
     if (rc == 0)
         rc = make_lists(&names, err);
     if (rc < 0) {
-        rv_plugin_names_fini(&names);
+        plugin_names_fini(&names);
         return rc;
     }
     *out = names;
     return 0;
 }
 
-struct rv_plugin_entry *rv_plugin_find(const struct rv_plugins *p, enum rv_name_kind kind, rv_str name)
+struct rv_plugin_entry *plugin_find(const struct rv_plugins *p, enum rv_name_kind kind, rv_str name)
 {
     int at;
 
@@ -246,7 +246,7 @@ struct rv_plugin_entry *rv_plugin_find(const struct rv_plugins *p, enum rv_name_
 
 static const struct rv_tool_info *find_tool(void *self, rv_str name)
 {
-    const struct rv_plugin_entry *e = rv_plugin_find(self, RV_NAME_TOOL, name);
+    const struct rv_plugin_entry *e = plugin_find(self, RV_NAME_TOOL, name);
 
     return e ? &e->tool : NULL;
 }
@@ -256,13 +256,13 @@ static const struct rv_entry_info *find_entry(void *self, enum rv_name_kind kind
     const struct rv_plugin_entry *e = NULL;
 
     if (kind != RV_NAME_TOOL && kind != RV_NAME_PROMPT)
-        e = rv_plugin_find(self, kind, name);
+        e = plugin_find(self, kind, name);
     return e ? &e->info : NULL;
 }
 
 static const rv_template *find_prompt(void *self, rv_str key)
 {
-    const struct rv_plugin_entry *e = rv_plugin_find(self, RV_NAME_PROMPT, key);
+    const struct rv_plugin_entry *e = plugin_find(self, RV_NAME_PROMPT, key);
 
     return e ? e->prompt : NULL;
 }

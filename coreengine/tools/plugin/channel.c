@@ -18,20 +18,20 @@ struct lengths {
     uint32_t head, body;
 };
 
-int64_t rv_channel_now_us(void)
+int64_t channel_now_us(void)
 {
     struct rv_clock clock = rv_clock_system();
 
     return clock.now_us(clock.self);
 }
 
-void rv_channel_init(struct rv_channel *c, int fd, size_t max_body)
+void channel_init(struct rv_channel *c, int fd, size_t max_body)
 {
     *c = (struct rv_channel){.fd = fd, .max_body = max_body};
     rv_buf_init(&c->in, sizeof(struct lengths) + RV_CHANNEL_MAX_HEAD + RV_CHANNEL_MAX_ARGS + CHUNK);
 }
 
-void rv_channel_fini(struct rv_channel *c)
+void channel_fini(struct rv_channel *c)
 {
     if (c->fd >= 0)
         close(c->fd);
@@ -39,7 +39,7 @@ void rv_channel_fini(struct rv_channel *c)
     rv_buf_fini(&c->in);
 }
 
-bool rv_channel_is_ready(const struct rv_channel *c)
+bool channel_is_ready(const struct rv_channel *c)
 {
     struct pollfd p = {.fd = c->fd, .events = POLLIN};
 
@@ -52,11 +52,11 @@ static int time_left(const struct rv_wait *wait, int64_t *left_us, rv_err **err)
     if (wait && wait->cancelled && atomic_load_explicit(wait->cancelled, memory_order_relaxed))
         return RV_FAIL(err, RV_E_CANCELLED, "it was cancelled");
     if (wait && wait->until_us != RV_NEVER)
-        *left_us = wait->until_us - rv_channel_now_us();
+        *left_us = wait->until_us - channel_now_us();
     return *left_us > 0 ? 0 : RV_FAIL(err, RV_E_TIMEOUT, "there was no answer in time");
 }
 
-int rv_channel_may_wait(const struct rv_wait *wait, rv_err **err)
+int channel_may_wait(const struct rv_wait *wait, rv_err **err)
 {
     int64_t left_us;
 
@@ -95,7 +95,7 @@ static void advance(struct iovec *parts, size_t n, size_t sent)
     }
 }
 
-int rv_channel_send(struct rv_channel *c, const rv_buf *head, rv_str body, const struct rv_wait *wait, rv_err **err)
+int channel_send(struct rv_channel *c, const rv_buf *head, rv_str body, const struct rv_wait *wait, rv_err **err)
 {
     struct lengths lengths = {(uint32_t)head->len, (uint32_t)body.len};
     struct iovec parts[] = {
@@ -164,7 +164,7 @@ static void compact(struct rv_channel *c)
     }
 }
 
-int rv_channel_receive(struct rv_channel *c, struct rv_frame *out, const struct rv_wait *wait, rv_err **err)
+int channel_receive(struct rv_channel *c, struct rv_frame *out, const struct rv_wait *wait, rv_err **err)
 {
     const struct rv_json_opts opts = {
         .max_bytes = RV_CHANNEL_MAX_HEAD, .max_depth = 8, .what = "message of a capability's process"};
@@ -191,7 +191,7 @@ int rv_channel_receive(struct rv_channel *c, struct rv_frame *out, const struct 
     return 0;
 }
 
-void rv_channel_write_err(rv_jw *w, const rv_err *fault)
+void channel_write_err(rv_jw *w, const rv_err *fault)
 {
     char text[RV_PLUGIN_MAX_TEXT + 1];
 
@@ -200,10 +200,10 @@ void rv_channel_write_err(rv_jw *w, const rv_err *fault)
     for (int n = 0; fault && n < MAX_LINKS; fault = rv_err_cause(fault), n++) {
         rv_jw_obj(w);
         rv_jw_kv_int(w, "code", rv_err_code(fault));
-        rv_plugin_clean(text, sizeof text, rv_err_text(fault));
+        plugin_clean(text, sizeof text, rv_err_text(fault));
         rv_jw_kv_text(w, "text", text);
         if (rv_err_hint_text(fault)) {
-            rv_plugin_clean(text, sizeof text, rv_err_hint_text(fault));
+            plugin_clean(text, sizeof text, rv_err_hint_text(fault));
             rv_jw_kv_text(w, "hint", text);
         }
         rv_jw_obj_end(w);
@@ -221,7 +221,7 @@ static int code_of(json_object *link)
     return code == RV_E_NOMEM ? RV_E_LIMIT : (int)code;
 }
 
-int rv_channel_read_err(json_object *list, rv_err **err)
+int channel_read_err(json_object *list, rv_err **err)
 {
     size_t n = json_object_is_type(list, json_type_array) ? json_object_array_length(list) : 0;
     char clean[RV_PLUGIN_MAX_TEXT + 1];
@@ -236,10 +236,10 @@ int rv_channel_read_err(json_object *list, rv_err **err)
             continue;
         const char *text = rv_json_text_or(link, "text", "");
         const char *hint = rv_json_text_or(link, "hint", NULL);
-        rv_plugin_clean(clean, sizeof clean, text);
+        plugin_clean(clean, sizeof clean, text);
         rc = RV_WRAP(err, code_of(link), "%s", clean);
         if (hint) {
-            rv_plugin_clean(clean, sizeof clean, hint);
+            plugin_clean(clean, sizeof clean, hint);
             rv_err_hint(err, "%s", clean);
         }
     }

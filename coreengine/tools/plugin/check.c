@@ -366,7 +366,7 @@ static int check_config_schema(struct rv_plugin *pl, rv_err **err)
     return rc;
 }
 
-int rv_plugin_check_desc(const struct rv_cap_desc *given, struct rv_plugin *pl, rv_err **err)
+int plugin_check_desc(const struct rv_cap_desc *given, struct rv_plugin *pl, rv_err **err)
 {
     rv_str name;
     int rc;
@@ -380,7 +380,7 @@ int rv_plugin_check_desc(const struct rv_cap_desc *given, struct rv_plugin *pl, 
     memcpy(&pl->desc, given, given->size < sizeof pl->desc ? given->size : sizeof pl->desc);
 
     name = (rv_str){pl->desc.name, pl->desc.name ? strnlen(pl->desc.name, RV_PLUGIN_MAX_NAME + 1) : 0};
-    if (!rv_plugin_name_ok(name, true))
+    if (!plugin_name_ok(name, true))
         return advise(RV_FAIL(err, RV_E_PLUGIN,
                               "it calls itself \"%.*s\", which is not a name (a-z, 0-9, _ and -, at most %d)",
                               RV_STR_ARG(name), RV_PLUGIN_MAX_NAME),
@@ -424,7 +424,7 @@ static int check_row(const struct rv_cap_entry *given, size_t i, rv_err **err)
         return RV_FAIL(err, RV_E_PLUGIN, "entry %zu: there is no kind %d", i, given->kind);
     noun = kinds[given->kind].noun;
     name = (rv_str){given->name, given->name ? strnlen(given->name, RV_PLUGIN_MAX_NAME + 1) : 0};
-    if (!rv_plugin_name_ok(name, false))
+    if (!plugin_name_ok(name, false))
         return RV_FAIL(err, RV_E_PLUGIN, "entry %zu: \"%.*s\" is not a name of a %s (a-z, 0-9 and _, at most %d)", i,
                        RV_STR_ARG(name), noun, RV_PLUGIN_MAX_NAME);
     if (has_function && !given->fn)
@@ -452,7 +452,7 @@ static int read_row(struct rv_plugin *pl, const struct rv_cap_entry *given, size
     if (rc < 0)
         return rc;
     if (given->kind == RV_CAP_AGENT) {
-        rc = rv_plugin_read_agent(&pl->agents[pl->n_agents++], given->name, given->spec, err);
+        rc = plugin_read_agent(&pl->agents[pl->n_agents++], given->name, given->spec, err);
     } else {
         struct rv_plugin_entry *e = &pl->entries[pl->n_entries++];
         e->owner = pl;
@@ -480,7 +480,7 @@ static int match_probes(struct rv_plugin *pl, rv_err **err)
     return 0;
 }
 
-int rv_plugin_check_entries(struct rv_plugin *pl, rv_err **err)
+int plugin_check_entries(struct rv_plugin *pl, rv_err **err)
 {
     const char *row = (const char *)pl->desc.entries;
     struct rv_cap_entry given;

@@ -153,10 +153,10 @@ static int send_error(struct host *h, rv_err *fault, rv_err **err)
     rv_jw w = rv_jw_on(&head);
 
     rv_jw_obj(&w);
-    rv_channel_write_err(&w, fault);
+    channel_write_err(&w, fault);
     rv_jw_obj_end(&w);
     rv_err_free(fault);
-    return rv_channel_send(&h->channel, &head, (rv_str){NULL, 0}, NULL, err);
+    return channel_send(&h->channel, &head, (rv_str){NULL, 0}, NULL, err);
 }
 
 static int send_done(struct host *h, const char *key, rv_str body, rv_err **err)
@@ -167,7 +167,7 @@ static int send_done(struct host *h, const char *key, rv_str body, rv_err **err)
     rv_jw_obj(&w);
     rv_jw_kv_bool(&w, key, true);
     rv_jw_obj_end(&w);
-    return rv_channel_send(&h->channel, &head, body, NULL, err);
+    return channel_send(&h->channel, &head, body, NULL, err);
 }
 
 static int read_plugin(struct host *h, json_object *head, rv_buf *manifest, rv_err **err)
@@ -182,8 +182,8 @@ static int read_plugin(struct host *h, json_object *head, rv_buf *manifest, rv_e
     h->base_dir = rv_str_dup(rv_str_of(base_dir));
     if (!h->plugin || !h->base_dir || !(h->plugin->path = rv_str_dup(rv_str_of(path))))
         return RV_FAIL(err, RV_E_NOMEM, "load a capability");
-    if ((rc = settle(h, head, err)) < 0 || (rc = rv_plugin_fetch(h->plugin, &desc, err)) < 0 ||
-        (rc = rv_plugin_check_desc(desc, h->plugin, err)) < 0 || (rc = rv_plugin_check_entries(h->plugin, err)) < 0)
+    if ((rc = settle(h, head, err)) < 0 || (rc = plugin_fetch(h->plugin, &desc, err)) < 0 ||
+        (rc = plugin_check_desc(desc, h->plugin, err)) < 0 || (rc = plugin_check_entries(h->plugin, err)) < 0)
         return rc;
     write_manifest(h->plugin, &w);
     return rv_buf_check(manifest, "manifest", err);
@@ -202,7 +202,7 @@ static int open_it(struct host *h, rv_str config, rv_err **err)
 {
     char *text = rv_str_dup(config);
     rv_err *fault = NULL;
-    int rc = text ? rv_plugin_open(h->plugin, h->base_dir, text, &fault)
+    int rc = text ? plugin_open(h->plugin, h->base_dir, text, &fault)
                   : RV_FAIL(&fault, RV_E_NOMEM, "read the configuration of a capability");
 
     free(text);
@@ -216,7 +216,7 @@ static bool is_cancelled(void *self)
 {
     struct host_call *call = self;
 
-    call->cancelled = call->cancelled || rv_channel_is_ready(&call->host->channel);
+    call->cancelled = call->cancelled || channel_is_ready(&call->host->channel);
     return call->cancelled;
 }
 
@@ -229,12 +229,12 @@ static void send_log(void *self, enum rv_log_level level, const char *message)
 
     if (level < call->level)
         return;
-    rv_plugin_clean(text, sizeof text, message);
+    plugin_clean(text, sizeof text, message);
     rv_jw_obj(&w);
     rv_jw_kv_int(&w, "log", level);
     rv_jw_kv_text(&w, "text", text);
     rv_jw_obj_end(&w);
-    RV_IGNORE(rv_channel_send(&call->host->channel, &head, (rv_str){NULL, 0}, NULL, NULL),
+    RV_IGNORE(channel_send(&call->host->channel, &head, (rv_str){NULL, 0}, NULL, NULL),
               "a log line is worth no failure");
 }
 
@@ -245,7 +245,7 @@ static bool send_piece(void *self, rv_str json)
     RV_AUTO(rv_buf_fini) rv_buf head = RV_BUF_INIT(64);
 
     rv_buf_puts(&head, "{\"emit\":true}");
-    return rv_channel_send(&call->host->channel, &head, json, NULL, NULL) < 0;
+    return channel_send(&call->host->channel, &head, json, NULL, NULL) < 0;
 }
 
 static void send_progress(void *self, const struct rv_tool_progress *p)
@@ -260,7 +260,7 @@ static void send_progress(void *self, const struct rv_tool_progress *p)
     rv_jw_key(&w, "total");
     rv_jw_double(&w, p->total);
     rv_jw_obj_end(&w);
-    RV_IGNORE(rv_channel_send(&call->host->channel, &head, p->text, NULL, NULL), "progress is worth no failure");
+    RV_IGNORE(channel_send(&call->host->channel, &head, p->text, NULL, NULL), "progress is worth no failure");
 }
 
 static int send_ask(struct host *h, const char *service, rv_str args, rv_err **err)
@@ -271,7 +271,7 @@ static int send_ask(struct host *h, const char *service, rv_str args, rv_err **e
     rv_jw_obj(&w);
     rv_jw_kv_text(&w, "ask", service);
     rv_jw_obj_end(&w);
-    return rv_channel_send(&h->channel, &head, args, NULL, err);
+    return channel_send(&h->channel, &head, args, NULL, err);
 }
 
 /* What the engine says while it is asked: the answer, why there is none, or that nothing is wanted any more. After the
@@ -281,7 +281,7 @@ static int hear_answer(struct host_call *call, const struct rv_frame *frame, rv_
     json_object *error = NULL;
 
     if (json_object_object_get_ex(frame->head, "error", &error))
-        return rv_channel_read_err(error, err);
+        return channel_read_err(error, err);
     if (json_object_object_get_ex(frame->head, "answered", NULL)) {
         rv_buf_add_str(answer, frame->body);
         return rv_buf_check(answer, "answer of a service", err);
@@ -299,7 +299,7 @@ static int ask(void *self, const char *service, rv_str args, rv_buf *answer, rv_
         return RV_FAIL(err, RV_E_CANCELLED, "the answer of this call is not wanted any more");
     int rc = send_ask(call->host, service, args, err);
     if (rc == 0)
-        rc = rv_channel_receive(&call->host->channel, &frame, NULL, err);
+        rc = channel_receive(&call->host->channel, &frame, NULL, err);
     if (rc < 0)
         return rc;
     rc = hear_answer(call, &frame, answer, err);
@@ -331,7 +331,7 @@ static int send_said(struct host *h, const struct rv_plugin_said *said, const rv
         rv_jw_kv_text(&w, "message", said->message);
     }
     rv_jw_obj_end(&w);
-    return rv_channel_send(&h->channel, &head, rv_buf_str(reply), NULL, err);
+    return channel_send(&h->channel, &head, rv_buf_str(reply), NULL, err);
 }
 
 static const struct rv_plugin_entry *entry_of(const struct host *h, json_object *head)
@@ -365,7 +365,7 @@ static int call(struct host *h, const struct rv_plugin_entry *e, const struct rv
     state.cancelled = rv_json_bool_or(frame->head, "cancelled", state.cancelled);
     state.level = (enum rv_log_level)rv_json_int_or(frame->head, "log", RV_LOG_OFF);
     atomic_store(&h->busy, true);
-    rv_plugin_run(e, &view, args, &callbacks, &reply, &said);
+    plugin_run(e, &view, args, &callbacks, &reply, &said);
     free(args);
     int rc = send_said(h, &said, &reply, err);
     atomic_store(&h->busy, false);
@@ -400,14 +400,14 @@ int rv_plugin_host(int fd)
      * engine's life, which a daemon would otherwise hold forever. */
     fcntl(fd, F_SETFD, FD_CLOEXEC);
     fcntl(fd + 1, F_SETFD, FD_CLOEXEC);
-    rv_channel_init(&h.channel, fd, RV_CHANNEL_MAX_ARGS);
-    while ((rc = rv_channel_receive(&h.channel, &frame, NULL, NULL)) == 0) {
+    channel_init(&h.channel, fd, RV_CHANNEL_MAX_ARGS);
+    while ((rc = channel_receive(&h.channel, &frame, NULL, NULL)) == 0) {
         rc = answer(&h, &frame, NULL);
         json_object_put(frame.head);
         if (rc < 0)
             break;
     }
-    rv_plugin_free(h.plugin);
+    plugin_free(h.plugin);
     free(h.base_dir);
     /* The socket stays open: the thread that watches it still does. */
     rv_buf_fini(&h.channel.in);

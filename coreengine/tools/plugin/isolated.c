@@ -73,7 +73,7 @@ static int start_process(const char *program, struct rv_process **out, rv_err **
         free(c);
         return RV_FAIL_SYSTEM(err, rc, "start \"%s\" for a capability", program);
     }
-    rv_channel_init(&c->channel, ends[0], RV_CHANNEL_MAX_MANIFEST);
+    channel_init(&c->channel, ends[0], RV_CHANNEL_MAX_MANIFEST);
     *out = c;
     return 0;
 }
@@ -91,11 +91,11 @@ static bool has_ended(struct rv_process *c, int *status)
 
 static bool ends_within(struct rv_process *c, int64_t us, int *status)
 {
-    int64_t until_us = rv_channel_now_us() + us;
+    int64_t until_us = channel_now_us() + us;
 
     while (!has_ended(c, status)) {
         struct timespec step = {0, STEP_NS};
-        if (rv_channel_now_us() > until_us)
+        if (channel_now_us() > until_us)
             return false;
         nanosleep(&step, NULL);
     }
@@ -114,14 +114,14 @@ static void end_by_force(struct rv_process *c)
     c->pid = 0;
 }
 
-void rv_process_kill(struct rv_process *c)
+void plugin_process_kill(struct rv_process *c)
 {
     end_by_force(c);
-    rv_channel_fini(&c->channel);
+    channel_fini(&c->channel);
     free(c);
 }
 
-void rv_process_bury(struct rv_process *c, rv_buf *how)
+void plugin_process_bury(struct rv_process *c, rv_buf *how)
 {
     int status = 0;
 
@@ -133,23 +133,23 @@ void rv_process_bury(struct rv_process *c, rv_buf *how)
         rv_buf_printf(how, "its process died of signal %d", WTERMSIG(status));
     else
         rv_buf_printf(how, "its process ended with status %d", WEXITSTATUS(status));
-    rv_process_kill(c);
+    plugin_process_kill(c);
 }
 
 /* Ask all idle children to exit at the same time; kill those that still run after a moment. */
 static void dismiss(struct rv_process *list)
 {
-    int64_t until_us = rv_channel_now_us() + LEAVE_US;
+    int64_t until_us = channel_now_us() + LEAVE_US;
 
     for (struct rv_process *c = list; c; c = c->next)
-        rv_channel_fini(&c->channel); /* the end of its input is what tells a child to leave */
+        channel_fini(&c->channel); /* the end of its input is what tells a child to leave */
     while (list) {
         struct rv_process *next = list->next;
-        int64_t left_us = until_us - rv_channel_now_us();
+        int64_t left_us = until_us - channel_now_us();
         int status;
 
         RV_IGNORE(ends_within(list, left_us > 0 ? left_us : 0, &status), "it is killed then");
-        rv_process_kill(list);
+        plugin_process_kill(list);
         list = next;
     }
 }
@@ -194,10 +194,10 @@ static int explain_end(struct rv_process *c, int rc, rv_err **err)
 
     if (rc == RV_E_IO) {
         rv_err_free(rv_err_steal(err));
-        rv_process_bury(c, &how);
+        plugin_process_bury(c, &how);
         return RV_FAIL(err, RV_E_PLUGIN, "%s while it was loaded", rv_buf_cstr(&how));
     }
-    rv_process_kill(c);
+    plugin_process_kill(c);
     return rc;
 }
 
@@ -207,14 +207,14 @@ static int ask(struct rv_process *c, const rv_buf *head, rv_str body, const char
 {
     json_object *fault = NULL;
     bool yes = false;
-    int rc = rv_channel_send(&c->channel, head, body, wait, err);
+    int rc = channel_send(&c->channel, head, body, wait, err);
 
     if (rc == 0)
-        rc = rv_channel_receive(&c->channel, out, wait, err);
+        rc = channel_receive(&c->channel, out, wait, err);
     if (rc < 0)
         return rc;
     if (json_object_object_get_ex(out->head, "error", &fault))
-        rc = rv_channel_read_err(fault, err);
+        rc = channel_read_err(fault, err);
     else if (!rv_json_get_bool(out->head, key, &yes) || !yes)
         rc = RV_FAIL(err, RV_E_PLUGIN, "its process answered something else than was asked");
     json_object_put(out->head);
@@ -260,10 +260,10 @@ static int ask_to_open(const struct rv_isolated *iso, struct rv_process *c, cons
     return rc;
 }
 
-int rv_isolated_start(const struct rv_isolated *iso, const struct rv_wait *wait, struct rv_process **out,
-                      json_object **manifest, rv_err **err)
+int plugin_isolated_start(const struct rv_isolated *iso, const struct rv_wait *wait, struct rv_process **out,
+                          json_object **manifest, rv_err **err)
 {
-    int64_t until_us = rv_channel_now_us() + (int64_t)LOAD_MS * 1000;
+    int64_t until_us = channel_now_us() + (int64_t)LOAD_MS * 1000;
     struct rv_wait patience = {until_us, wait ? wait->cancelled : NULL};
     struct rv_process *c = NULL;
     int rc;
@@ -344,8 +344,8 @@ static struct rv_isolated *isolated_new(const struct rv_plugins *p, const struct
     return iso;
 }
 
-int rv_isolated_fetch(const struct rv_plugins *p, const struct rv_capability_config *which, struct rv_plugin *pl,
-                      const struct rv_cap_desc **out, rv_err **err)
+int plugin_isolated_fetch(const struct rv_plugins *p, const struct rv_capability_config *which, struct rv_plugin *pl,
+                          const struct rv_cap_desc **out, rv_err **err)
 {
     struct rv_isolated *iso = pl->isolated = isolated_new(p, which);
     int rc;
@@ -355,7 +355,7 @@ int rv_isolated_fetch(const struct rv_plugins *p, const struct rv_capability_con
     iso->owner = pl;
     rc = find_program(p, &iso->program, err);
     if (rc == 0)
-        rc = rv_isolated_start(iso, NULL, &iso->idle, &iso->manifest, err);
+        rc = plugin_isolated_start(iso, NULL, &iso->idle, &iso->manifest, err);
     if (rc < 0)
         return rc;
     iso->n_children = 1;
@@ -364,9 +364,9 @@ int rv_isolated_fetch(const struct rv_plugins *p, const struct rv_capability_con
     return rc;
 }
 
-int rv_isolated_open(struct rv_isolated *iso, rv_buf *config, rv_err **err)
+int plugin_isolated_open(struct rv_isolated *iso, rv_buf *config, rv_err **err)
 {
-    const struct rv_wait patience = {rv_channel_now_us() + (int64_t)LOAD_MS * 1000, NULL};
+    const struct rv_wait patience = {channel_now_us() + (int64_t)LOAD_MS * 1000, NULL};
     struct rv_process *c = iso->idle;
     int rc;
 
@@ -382,7 +382,7 @@ int rv_isolated_open(struct rv_isolated *iso, rv_buf *config, rv_err **err)
     return 0;
 }
 
-void rv_isolated_free(struct rv_isolated *iso)
+void plugin_isolated_free(struct rv_isolated *iso)
 {
     if (!iso)
         return;

@@ -42,7 +42,7 @@ static void count_death(struct rv_isolated *iso)
         for (int i = 2; i < iso->n_deaths && delay_us < MAX_BACKOFF_US; i++)
             delay_us *= 2;
     }
-    iso->not_before_us = rv_channel_now_us() + (delay_us < MAX_BACKOFF_US ? delay_us : MAX_BACKOFF_US);
+    iso->not_before_us = channel_now_us() + (delay_us < MAX_BACKOFF_US ? delay_us : MAX_BACKOFF_US);
     iso->n_children--;
     pthread_cond_signal(&iso->freed);
     pthread_mutex_unlock(&iso->lock);
@@ -56,7 +56,7 @@ static int wait_for_room(struct rv_isolated *iso, const struct rv_wait *wait, rv
     if (wait->cancelled && atomic_load_explicit(wait->cancelled, memory_order_relaxed))
         return RV_FAIL(err, RV_E_CANCELLED, "it was cancelled while %d other calls ran", RV_ISOLATED_MAX_CHILDREN);
     if (wait->until_us != RV_NEVER)
-        left_us = wait->until_us - rv_channel_now_us();
+        left_us = wait->until_us - channel_now_us();
     if (left_us <= 0)
         return RV_FAIL(err, RV_E_TIMEOUT, "its turn did not come in time: %d other calls ran",
                        RV_ISOLATED_MAX_CHILDREN);
@@ -80,7 +80,7 @@ static int take_or_reserve(struct rv_isolated *iso, const struct rv_wait *wait, 
         iso->idle = (*out)->next;
         (*out)->next = NULL;
     } else if (rc == 0) {
-        int64_t left_us = iso->not_before_us - rv_channel_now_us();
+        int64_t left_us = iso->not_before_us - channel_now_us();
         if (iso->n_deaths > 1 && left_us > 0)
             rc = RV_FAIL(err, RV_E_PLUGIN, "its process died %d times in a row and is not started again for %lld ms",
                          iso->n_deaths, (long long)(left_us + 999) / 1000);
@@ -102,12 +102,12 @@ static int take(struct rv_isolated *iso, const struct rv_wait *wait, struct rv_p
             return rc;
         if (!*out)
             break;
-        if (!rv_channel_is_ready(&(*out)->channel))
+        if (!channel_is_ready(&(*out)->channel))
             return 0;
-        rv_process_kill(*out); /* nothing is due from an idle child: it died, or talks out of turn */
+        plugin_process_kill(*out); /* nothing is due from an idle child: it died, or talks out of turn */
         leave(iso);
     }
-    rc = rv_isolated_start(iso, wait, out, NULL, err);
+    rc = plugin_isolated_start(iso, wait, out, NULL, err);
     if (rc == RV_E_CANCELLED || rc == RV_E_TIMEOUT || rc == RV_E_NOMEM || rc == RV_E_IO || rc == RV_E_NOT_FOUND ||
         rc == RV_E_DENIED || rv_code_is_scarce(rc)) /* no process was there that could die */
         leave(iso);
@@ -141,7 +141,7 @@ static int send_call(const struct rv_plugin_entry *e, const struct rv_plugin_cal
     if (call->cancelled && atomic_load_explicit(call->cancelled, memory_order_relaxed))
         rv_jw_kv_bool(&w, "cancelled", true);
     rv_jw_obj_end(&w);
-    return rv_channel_send(&c->channel, &head, call->args.len ? call->args : RV_STR_LIT("{}"), wait, err);
+    return channel_send(&c->channel, &head, call->args.len ? call->args : RV_STR_LIT("{}"), wait, err);
 }
 
 static int count_of(json_object *head, const char *key)
@@ -175,7 +175,7 @@ static int read_said(json_object *head, struct rv_plugin_said *said, bool *spent
     if (n_failures > 0) {
         type = rv_json_text_or(head, "type", NULL);
         message = rv_json_text_or(head, "message", NULL);
-        rv_plugin_said_failure(said, type, message);
+        plugin_said_failure(said, type, message);
     }
     return 0;
 }
@@ -197,8 +197,8 @@ static void pass_on_log(const struct exchange *t, json_object *head, int64_t lev
 {
     const char *text = rv_json_text_or(head, "text", "");
 
-    rv_plugin_log(t->entry, t->pieces->call,
-                  level < RV_LOG_TRACE || level > RV_LOG_ERROR ? RV_LOG_ERROR : (enum rv_log_level)level, text);
+    plugin_log(t->entry, t->pieces->call,
+               level < RV_LOG_TRACE || level > RV_LOG_ERROR ? RV_LOG_ERROR : (enum rv_log_level)level, text);
 }
 
 static int tell_enough(struct exchange *t, const struct rv_wait *wait, rv_err **err)
@@ -207,7 +207,7 @@ static int tell_enough(struct exchange *t, const struct rv_wait *wait, rv_err **
 
     t->told = true;
     rv_buf_puts(&head, "{\"cancel\":true}");
-    return rv_channel_send(&t->child->channel, &head, (rv_str){NULL, 0}, wait, err);
+    return channel_send(&t->child->channel, &head, (rv_str){NULL, 0}, wait, err);
 }
 
 /* The host in the child keeps the limit by itself: a piece beyond it is not the host's. */
@@ -218,9 +218,9 @@ static int take_piece(struct exchange *t, rv_str json, const struct rv_wait *wai
     if (t->entry->kind != RV_NAME_PROVIDER)
         return RV_FAIL(err, RV_E_PLUGIN, "its process sent what is not an answer");
     if (json.len > RV_CAP_MAX_REPLY - t->emitted)
-        return rv_plugin_pieces_fail(RV_PIECE_LARGE, err);
+        return plugin_pieces_fail(RV_PIECE_LARGE, err);
     t->emitted += json.len;
-    enough = rv_plugin_piece(t->pieces, json);
+    enough = plugin_piece(t->pieces, json);
     return enough && !t->told ? tell_enough(t, wait, err) : 0;
 }
 
@@ -238,7 +238,7 @@ static int take_progress(const struct exchange *t, json_object *head, rv_str tex
         return RV_FAIL(err, RV_E_PLUGIN, "its process sent what is not an answer");
     RV_AUTO(rv_buf_fini) rv_buf copy = RV_BUF_INIT(RV_PLUGIN_MAX_TEXT);
     rv_buf_add_str(&copy, text);
-    rv_plugin_clean(words, sizeof words, rv_buf_cstr(&copy));
+    plugin_clean(words, sizeof words, rv_buf_cstr(&copy));
     const struct rv_tool_progress p = {json_object_get_double(done), json_object_get_double(total), rv_str_of(words)};
     if (call->on_progress && !t->told)
         call->on_progress(call->progress_self, &p);
@@ -253,11 +253,11 @@ static int send_answer(struct exchange *t, const rv_buf *answer, const rv_err *w
 
     rv_jw_obj(&w);
     if (why)
-        rv_channel_write_err(&w, why);
+        channel_write_err(&w, why);
     else
         rv_jw_kv_bool(&w, "answered", true);
     rv_jw_obj_end(&w);
-    return rv_channel_send(&t->child->channel, &head, why ? (rv_str){NULL, 0} : rv_buf_str(answer), wait, err);
+    return channel_send(&t->child->channel, &head, why ? (rv_str){NULL, 0} : rv_buf_str(answer), wait, err);
 }
 
 /* The child waits for the answer, and is not read meanwhile. */
@@ -271,7 +271,7 @@ static int take_ask(struct exchange *t, const char *service, rv_str args, const 
     if (++t->n_asks > RV_CAP_MAX_ASKS || strlen(service) > RV_SERVICE_MAX_NAME)
         return RV_FAIL(err, RV_E_PLUGIN, "its process asks more than %d times, or for a name of more than %d bytes",
                        RV_CAP_MAX_ASKS, RV_SERVICE_MAX_NAME);
-    int rc = rv_plugin_pass_on(t->entry, t->pieces->call, service, args, wait->until_us, &answer, &why);
+    int rc = plugin_pass_on(t->entry, t->pieces->call, service, args, wait->until_us, &answer, &why);
     if (rc == 0)
         rc = rv_buf_check(&answer, "answer of a service", &why);
     rc = send_answer(t, &answer, rc < 0 ? why : NULL, wait, err);
@@ -297,7 +297,7 @@ static int hear_on_the_way(struct exchange *t, const struct rv_frame *frame, con
     else
         return 0;
     if (rc == 0) /* a child that talks without a pause has no longer than one that is silent */
-        rc = rv_channel_may_wait(wait, err);
+        rc = channel_may_wait(wait, err);
     return rc < 0 ? rc : 1;
 }
 
@@ -320,7 +320,7 @@ static int hear(struct exchange *t, const struct rv_wait *wait, rv_err **err)
     int rc;
 
     do {
-        rc = rv_channel_receive(&t->child->channel, &frame, wait, err);
+        rc = channel_receive(&t->child->channel, &frame, wait, err);
         if (rc < 0)
             return rc;
         rc = hear_on_the_way(t, &frame, wait, err);
@@ -334,7 +334,7 @@ static int hear(struct exchange *t, const struct rv_wait *wait, rv_err **err)
 /* The answer is not wanted any more: say so, and give the function a moment to come back. True: it did. */
 static bool comes_back(struct exchange *t)
 {
-    const struct rv_wait grace = {rv_channel_now_us() + GRACE_US, NULL};
+    const struct rv_wait grace = {channel_now_us() + GRACE_US, NULL};
 
     t->pieces->enough = true;
     return (t->told || tell_enough(t, &grace, NULL) == 0) && hear(t, &grace, NULL) == 0;
@@ -345,7 +345,7 @@ static int fail_dead(const struct rv_plugin_entry *e, const struct rv_plugin_cal
 {
     RV_AUTO(rv_buf_fini) rv_buf how = RV_BUF_INIT(256);
 
-    rv_process_bury(c, &how);
+    plugin_process_bury(c, &how);
     count_death(e->owner->isolated);
     RV_LOG(e->owner->log, WARN, "capability.process_ended", RV_F_TEXT("capability", e->owner->name),
            RV_F_TEXT("entry", e->name), RV_F_TEXT("run_id", call->run_id), RV_F_TEXT("stage", call->stage),
@@ -369,12 +369,12 @@ static int give_up(struct exchange *t, int rc, bool *usable, rv_err **err)
     return rc;
 }
 
-int rv_isolated_call(const struct rv_plugin_entry *e, struct rv_plugin_pieces *pieces, rv_buf *out,
-                     struct rv_plugin_said *said, rv_err **err)
+int plugin_isolated_call(const struct rv_plugin_entry *e, struct rv_plugin_pieces *pieces, rv_buf *out,
+                         struct rv_plugin_said *said, rv_err **err)
 {
     const struct rv_plugin_call *call = pieces->call;
     struct rv_isolated *iso = e->owner->isolated;
-    int64_t now_us = rv_channel_now_us();
+    int64_t now_us = channel_now_us();
     bool has_end = call->timeout_ms > 0 && call->timeout_ms <= RV_PLUGIN_MAX_TIMEOUT_MS;
     const struct rv_wait wait = {has_end ? now_us + call->timeout_ms * RV_US_PER_MS : RV_NEVER, call->cancelled};
     struct exchange exchange = {.entry = e, .pieces = pieces, .out = out, .said = said};
@@ -398,7 +398,7 @@ int rv_isolated_call(const struct rv_plugin_entry *e, struct rv_plugin_pieces *p
     if (usable && !exchange.spent) {
         give_back(iso, exchange.child);
     } else {
-        rv_process_kill(exchange.child);
+        plugin_process_kill(exchange.child);
         leave(iso);
     }
     return rc;

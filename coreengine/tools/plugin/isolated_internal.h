@@ -47,25 +47,24 @@ struct rv_frame {
 };
 
 /* channel.c */
-void rv_channel_init(struct rv_channel *c, int fd, size_t max_body);
-void rv_channel_fini(struct rv_channel *c); /* closes */
+void channel_init(struct rv_channel *c, int fd, size_t max_body);
+void channel_fini(struct rv_channel *c); /* closes */
 /** Send one frame. RV_E_IO (the other side is gone), RV_E_TIMEOUT, RV_E_CANCELLED, RV_E_LIMIT. After a failure the
  * channel is of no use: part of the frame may be on its way. */
-RV_MUST_CHECK int rv_channel_send(struct rv_channel *c, const rv_buf *head, rv_str body, const struct rv_wait *wait,
-                                  rv_err **err);
+RV_MUST_CHECK int channel_send(struct rv_channel *c, const rv_buf *head, rv_str body, const struct rv_wait *wait,
+                               rv_err **err);
 /** The next frame. RV_E_IO (the other side is gone), RV_E_TIMEOUT, RV_E_CANCELLED (both: ask again later), RV_E_PLUGIN
  * (no frame). */
-RV_MUST_CHECK int rv_channel_receive(struct rv_channel *c, struct rv_frame *out, const struct rv_wait *wait,
-                                     rv_err **err);
+RV_MUST_CHECK int channel_receive(struct rv_channel *c, struct rv_frame *out, const struct rv_wait *wait, rv_err **err);
 /** Check whether there is time left, for a reader that takes messages as fast as they come. RV_E_TIMEOUT,
  * RV_E_CANCELLED. */
-RV_MUST_CHECK int rv_channel_may_wait(const struct rv_wait *wait, rv_err **err);
+RV_MUST_CHECK int channel_may_wait(const struct rv_wait *wait, rv_err **err);
 /** Tells whether bytes, or the end, can be read now. */
-bool rv_channel_is_ready(const struct rv_channel *c);
-int64_t rv_channel_now_us(void);
+bool channel_is_ready(const struct rv_channel *c);
+int64_t channel_now_us(void);
 /** Write an error as the value of "error"; read it back as a chain below *err, with codes that can be believed. */
-void rv_channel_write_err(rv_jw *w, const rv_err *fault);
-RV_MUST_CHECK int rv_channel_read_err(json_object *list, rv_err **err);
+void channel_write_err(rv_jw *w, const rv_err *fault);
+RV_MUST_CHECK int channel_read_err(json_object *list, rv_err **err);
 
 /* isolated.c */
 struct rv_process {
@@ -74,8 +73,8 @@ struct rv_process {
     struct rv_process *next; /* owned by the list that it is in */
 };
 /** It is gone or about to be: wait for it, by force if need be, and say how it ended. */
-void rv_process_bury(struct rv_process *c, rv_buf *how);
-void rv_process_kill(struct rv_process *c);
+void plugin_process_bury(struct rv_process *c, rv_buf *how);
+void plugin_process_kill(struct rv_process *c);
 
 /* isolated.c */
 #define RV_ISOLATED_MAX_CHILDREN 16 /* of one capability: calls beyond it wait */
@@ -98,7 +97,7 @@ struct rv_isolated {
     int64_t not_before_us;
 };
 /** A child that has loaded the capability, and opened it when iso->config is there. *manifest is its first word. */
-RV_MUST_CHECK int rv_isolated_start(const struct rv_isolated *iso, const struct rv_wait *wait, struct rv_process **out,
-                                    json_object **manifest, rv_err **err);
+RV_MUST_CHECK int plugin_isolated_start(const struct rv_isolated *iso, const struct rv_wait *wait,
+                                        struct rv_process **out, json_object **manifest, rv_err **err);
 
 #endif

@@ -6,7 +6,7 @@
 /* Weak: a program that has any defines the list itself. */
 __attribute__((weak)) const struct rv_capability_linked rv_capabilities_linked[] = {{NULL, NULL}};
 
-const struct rv_capability_linked *rv_plugin_linked(const char *name)
+const struct rv_capability_linked *plugin_linked(const char *name)
 {
     for (const struct rv_capability_linked *c = rv_capabilities_linked; c->name; c++)
         if (strcmp(c->name, name) == 0)

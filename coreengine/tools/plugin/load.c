@@ -103,7 +103,7 @@ static int call_entry_point(struct rv_plugin *pl, const struct rv_cap_desc **out
     const struct rv_cap_desc *(*entry_point)(void);
     const size_t len = sizeof RV_LINKED_FOLDER - 1;
     const struct rv_capability_linked *linked =
-        strncmp(pl->path, RV_LINKED_FOLDER, len) == 0 ? rv_plugin_linked(pl->path + len) : NULL;
+        strncmp(pl->path, RV_LINKED_FOLDER, len) == 0 ? plugin_linked(pl->path + len) : NULL;
     void *symbol;
 
     if (linked) {
@@ -126,7 +126,7 @@ static int call_entry_point(struct rv_plugin *pl, const struct rv_cap_desc **out
     return 0;
 }
 
-int rv_plugin_fetch(struct rv_plugin *pl, const struct rv_cap_desc **out, rv_err **err)
+int plugin_fetch(struct rv_plugin *pl, const struct rv_cap_desc **out, rv_err **err)
 {
     const struct rv_plugin_mark before = plugin_mark(pl->path, NULL);
     int rc = call_entry_point(pl, out, err);
@@ -142,13 +142,13 @@ static int call_open(struct rv_plugin *pl, const char *config, char why[OPEN_ERR
     return rc;
 }
 
-int rv_plugin_open(struct rv_plugin *pl, const char *base_dir, const char *config, rv_err **err)
+int plugin_open(struct rv_plugin *pl, const char *base_dir, const char *config, rv_err **err)
 {
     char why[OPEN_ERROR_SIZE] = "";
 
     pl->host = (struct rv_cap_host){
         .size = sizeof pl->host, .abi = RV_CAP_ABI, .engine_version = rv_version(), .base_dir = base_dir};
-    rv_late_offer(&pl->host);
+    plugin_late_offer(&pl->host);
     if (call_open(pl, config, why) != 0) {
         why[sizeof why - 1] = '\0'; /* the function may have filled the whole buffer */
         int rc = RV_FAIL(err, RV_E_PLUGIN, "it failed to open: %s", *why ? why : "it does not say why");
@@ -177,7 +177,7 @@ static void entries_free(struct rv_plugin *pl)
     pl->n_entries = 0;
 }
 
-void rv_plugin_free(struct rv_plugin *pl)
+void plugin_free(struct rv_plugin *pl)
 {
     if (!pl)
         return;
@@ -186,12 +186,12 @@ void rv_plugin_free(struct rv_plugin *pl)
         pl->desc.close(pl->self);
         plugin_mark(before.path, before.entry);
     }
-    bool may_run = rv_late_close(pl); /* a thread that has not answered would return to code that is gone */
+    bool may_run = plugin_late_close(pl); /* a thread that has not answered would return to code that is gone */
     if (may_run)
         RV_LOG(pl->log, WARN, "capability.late", RV_F_TEXT("capability", pl->name));
-    rv_isolated_free(pl->isolated);
-    rv_plugin_logging_free(pl);
-    rv_plugin_agents_free(pl);
+    plugin_isolated_free(pl->isolated);
+    plugin_logging_free(pl);
+    plugin_agents_free(pl);
     entries_free(pl);
     rv_schema_free(pl->config_schema);
     json_object_put(pl->config_schema_json);
@@ -201,7 +201,7 @@ void rv_plugin_free(struct rv_plugin *pl)
     free(pl->path);
     if (pl->handle && !may_run)
         dlclose(pl->handle);
-    rv_plugin_key_free(pl->key); /* which has the folder that it was opened with */
+    plugin_key_free(pl->key); /* which has the folder that it was opened with */
     free(pl);
 }
 
@@ -226,7 +226,7 @@ int rv_plugins_new(const struct rv_plugins_opts *opts, rv_plugins **out, rv_err 
         if (!p->dirs[p->n_dirs])
             goto nomem;
     }
-    rc = rv_plugin_names_build(p, NULL, &p->names, err);
+    rc = plugin_names_build(p, NULL, &p->names, err);
     if (rc < 0) {
         rv_plugins_free(p);
         return rc;
@@ -242,16 +242,16 @@ nomem:
 static void let_go(struct rv_plugins *p, struct rv_plugin *pl)
 {
     if (pl->key)
-        rv_plugin_pool_return(p->pool, pl);
+        plugin_pool_return(p->pool, pl);
     else
-        rv_plugin_free(pl);
+        plugin_free(pl);
 }
 
 void rv_plugins_free(rv_plugins *p)
 {
     if (!p)
         return;
-    rv_plugin_names_fini(&p->names);
+    plugin_names_fini(&p->names);
     while (p->n_loaded > 0) /* last opened, first closed */
         let_go(p, p->loaded[--p->n_loaded]);
     free(p->loaded);
@@ -331,22 +331,22 @@ static void identify(struct rv_plugin *pl, const char *base_dir, rv_str config)
 static int open_plugin(const struct rv_plugins *p, struct rv_plugin *pl, json_object *given, rv_err **err)
 {
     RV_AUTO(rv_buf_fini) rv_buf config = RV_BUF_INIT(RV_PLUGIN_MAX_CONFIG);
-    const char *base_dir = pl->key ? rv_plugin_key_base_dir(pl->key) : p->base_dir;
+    const char *base_dir = pl->key ? plugin_key_base_dir(pl->key) : p->base_dir;
     int rc = config_text(pl, given, &config, err);
 
     if (rc < 0)
         return rc;
     identify(pl, base_dir, rv_buf_str(&config));
-    return pl->isolated ? rv_isolated_open(pl->isolated, &config, err)
-                        : rv_plugin_open(pl, base_dir, rv_buf_cstr(&config), err);
+    return pl->isolated ? plugin_isolated_open(pl->isolated, &config, err)
+                        : plugin_open(pl, base_dir, rv_buf_cstr(&config), err);
 }
 
 /* The descriptor: from the shared object, or from the process that has it instead. */
 static int fetch(const struct rv_plugins *p, const struct rv_capability_config *which, struct rv_plugin *pl,
                  const struct rv_cap_desc **out, rv_err **err)
 {
-    return which->isolation == RV_ISOLATION_PROCESS ? rv_isolated_fetch(p, which, pl, out, err)
-                                                    : rv_plugin_fetch(pl, out, err);
+    return which->isolation == RV_ISOLATION_PROCESS ? plugin_isolated_fetch(p, which, pl, out, err)
+                                                    : plugin_fetch(pl, out, err);
 }
 
 static int reserve_place(struct rv_plugins *p, rv_err **err)
@@ -369,20 +369,20 @@ static int read_new(const struct rv_plugins *p, const struct rv_capability_confi
 
     if (!pl) {
         free(path);
-        rv_plugin_key_free(key);
+        plugin_key_free(key);
         return RV_FAIL(err, RV_E_NOMEM, "load capability \"%s\"", which->name);
     }
     pl->path = path;
     pl->key = key;
     pl->log = p->log;
-    pl->logging = rv_plugin_logging_new();
+    pl->logging = plugin_logging_new();
     if (!pl->logging)
         rc = RV_FAIL(err, RV_E_NOMEM, "keep count of log lines");
-    else if ((rc = fetch(p, which, pl, &desc, err)) == 0 && (rc = rv_plugin_check_desc(desc, pl, err)) == 0 &&
+    else if ((rc = fetch(p, which, pl, &desc, err)) == 0 && (rc = plugin_check_desc(desc, pl, err)) == 0 &&
              (rc = check_own_name(pl, err)) == 0 && (rc = check_not_loaded(p, pl, err)) == 0)
-        rc = rv_plugin_check_entries(pl, err);
+        rc = plugin_check_entries(pl, err);
     if (rc < 0)
-        rv_plugin_free(pl);
+        plugin_free(pl);
     else
         *out = pl;
     return rc;
@@ -395,16 +395,16 @@ static int join(struct rv_plugins *p, const struct rv_capability_config *which, 
     struct rv_plugin_names names;
     int rc;
 
-    if ((rc = check_not_loaded(p, pl, err)) < 0 || (rc = rv_plugin_check_agents(p, pl, err)) < 0 ||
-        (rc = reserve_place(p, err)) < 0 || (rc = rv_plugin_names_build(p, pl, &names, err)) < 0)
+    if ((rc = check_not_loaded(p, pl, err)) < 0 || (rc = plugin_check_agents(p, pl, err)) < 0 ||
+        (rc = reserve_place(p, err)) < 0 || (rc = plugin_names_build(p, pl, &names, err)) < 0)
         return rc;
     rc = is_open ? 0 : open_plugin(p, pl, which->config, err);
     if (rc < 0) {
-        rv_plugin_names_fini(&names);
+        plugin_names_fini(&names);
         return rc;
     }
     p->loaded[p->n_loaded++] = pl;
-    rv_plugin_names_fini(&p->names);
+    plugin_names_fini(&p->names);
     p->names = names;
     return 0;
 }
@@ -415,7 +415,7 @@ static int load_shared(struct rv_plugins *p, const struct rv_capability_config *
     int rc = join(p, which, pl, true, err);
 
     if (rc < 0)
-        rv_plugin_pool_return(p->pool, pl);
+        plugin_pool_return(p->pool, pl);
     return rc;
 }
 
@@ -425,9 +425,9 @@ static int load(struct rv_plugins *p, const struct rv_capability_config *which, 
     struct rv_plugin_key *key = NULL;
     char *path = NULL;
 
-    int rc = rv_plugin_locate(p, which->name, &path, err);
+    int rc = plugin_locate(p, which->name, &path, err);
     if (rc == 0 && p->pool && which->isolation != RV_ISOLATION_PROCESS)
-        rc = rv_plugin_pool_take(p->pool, p, which, path, &key, &pl, err);
+        rc = plugin_pool_take(p->pool, p, which, path, &key, &pl, err);
     if (rc < 0 || pl) {
         free(path);
         return rc < 0 ? rc : load_shared(p, which, pl, err);
@@ -437,11 +437,11 @@ static int load(struct rv_plugins *p, const struct rv_capability_config *which, 
         return rc;
     rc = join(p, which, pl, false, err);
     if (rc < 0) {
-        rv_plugin_free(pl);
+        plugin_free(pl);
         return rc;
     }
     if (pl->key)
-        rv_plugin_pool_put(p->pool, pl);
+        plugin_pool_put(p->pool, pl);
     RV_LOG(p->log, DEBUG, "capability.load", RV_F_TEXT("name", pl->name), RV_F_TEXT("path", pl->path),
            RV_F_I64("entries", pl->n_rows));
     return 0;
@@ -490,15 +490,14 @@ int rv_plugins_version(rv_plugins *p, const char *name, rv_buf *version, rv_err 
     if (!pl)
         return RV_FAIL(err, RV_E_NOMEM, "look at capability \"%s\"", name);
     pl->log = p->log;
-    pl->logging = rv_plugin_logging_new();
-    int rc =
-        pl->logging ? rv_plugin_locate(p, name, &pl->path, err) : RV_FAIL(err, RV_E_NOMEM, "keep count of log lines");
+    pl->logging = plugin_logging_new();
+    int rc = pl->logging ? plugin_locate(p, name, &pl->path, err) : RV_FAIL(err, RV_E_NOMEM, "keep count of log lines");
     if (rc == 0)
         rc = fetch(p, &which, pl, &desc, err);
     if (rc == 0)
-        rc = rv_plugin_check_desc(desc, pl, err);
+        rc = plugin_check_desc(desc, pl, err);
     if (rc == 0)
         rv_buf_puts(version, pl->version);
-    rv_plugin_free(pl);
+    plugin_free(pl);
     return rc < 0 ? RV_WRAP(err, rc, "look at capability \"%s\"", name) : rv_buf_check(version, "version", err);
 }

@@ -129,7 +129,7 @@ int rv_plugins_path(const char *const *extra, size_t n_extra, const char *base_d
     return 0;
 }
 
-bool rv_plugin_name_ok(rv_str name, bool dashes)
+bool plugin_name_ok(rv_str name, bool dashes)
 {
     if (name.len == 0 || name.len > RV_PLUGIN_MAX_NAME || name.ptr[0] < 'a' || name.ptr[0] > 'z')
         return false;
@@ -162,7 +162,7 @@ static int list_dir(const char *dir, struct texts *list, rv_err **err)
         if (len <= strlen(SUFFIX) || strcmp(entry->d_name + len - strlen(SUFFIX), SUFFIX) != 0)
             continue;
         stem = (rv_str){entry->d_name, len - strlen(SUFFIX)};
-        if (rv_plugin_name_ok(stem, true))
+        if (plugin_name_ok(stem, true))
             rc = texts_add(list, stem, MAX_AVAILABLE, err);
     }
     closedir(d);
@@ -245,7 +245,7 @@ static int try_program(const char *name, char **out, rv_err **err)
 {
     RV_AUTO(rv_buf_fini) rv_buf path = RV_BUF_INIT(PATH_MAX);
 
-    if (!rv_plugin_linked(name))
+    if (!plugin_linked(name))
         return 0;
     rv_buf_printf(&path, RV_LINKED_FOLDER "%s", name);
     int rc = rv_buf_check(&path, "path of a capability", err);
@@ -255,7 +255,7 @@ static int try_program(const char *name, char **out, rv_err **err)
     return *out ? 0 : RV_FAIL(err, RV_E_NOMEM, "path of a capability");
 }
 
-int rv_plugin_locate(const struct rv_plugins *p, const char *name, char **out, rv_err **err)
+int plugin_locate(const struct rv_plugins *p, const char *name, char **out, rv_err **err)
 {
     int rc = 0;
 
@@ -268,7 +268,7 @@ int rv_plugin_locate(const struct rv_plugins *p, const char *name, char **out, r
         }
         return rc;
     }
-    if (!rv_plugin_name_ok(rv_str_of(name), true)) {
+    if (!plugin_name_ok(rv_str_of(name), true)) {
         rc = RV_FAIL(err, RV_E_INVALID, "\"%s\" is not a name of a capability", name);
         rv_err_hint(err, "a name has a-z, 0-9, _ and -; a path to a file needs a slash, such as ./x.so");
         return rc;

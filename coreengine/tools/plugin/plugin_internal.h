@@ -91,31 +91,31 @@ struct rv_plugins {
 
 /* path.c */
 /** Where `name` is: a path (with a slash) as it is, else a name on the path. *out is the caller's. */
-RV_MUST_CHECK int rv_plugin_locate(const struct rv_plugins *p, const char *name, char **out, rv_err **err);
-bool rv_plugin_name_ok(rv_str name, bool dashes);
+RV_MUST_CHECK int plugin_locate(const struct rv_plugins *p, const char *name, char **out, rv_err **err);
+bool plugin_name_ok(rv_str name, bool dashes);
 
 /* linked.c */
 #define RV_LINKED_FOLDER "built-in/" /* what stands for the folder in the path of a capability of the program */
 /** NULL: the program has none of that name. */
-const struct rv_capability_linked *rv_plugin_linked(const char *name);
+const struct rv_capability_linked *plugin_linked(const char *name);
 
 /* check.c */
 /** Look at a descriptor as the plugin gave it, in the order in which it may be believed, and copy it. */
-RV_MUST_CHECK int rv_plugin_check_desc(const struct rv_cap_desc *given, struct rv_plugin *pl, rv_err **err);
+RV_MUST_CHECK int plugin_check_desc(const struct rv_cap_desc *given, struct rv_plugin *pl, rv_err **err);
 /** Read pl->desc.entries into pl->entries. */
-RV_MUST_CHECK int rv_plugin_check_entries(struct rv_plugin *pl, rv_err **err);
+RV_MUST_CHECK int plugin_check_entries(struct rv_plugin *pl, rv_err **err);
 
 /* catalog.c */
 /** Read the document of the agent that the capability calls `name`. */
-RV_MUST_CHECK int rv_plugin_read_agent(struct rv_plugin_agent *a, const char *name, const char *text, rv_err **err);
-void rv_plugin_agents_free(struct rv_plugin *pl);
+RV_MUST_CHECK int plugin_read_agent(struct rv_plugin_agent *a, const char *name, const char *text, rv_err **err);
+void plugin_agents_free(struct rv_plugin *pl);
 /** RV_E_EXISTS when an agent of pl is there already; RV_E_PLUGIN: twice in pl itself. */
-RV_MUST_CHECK int rv_plugin_check_agents(const struct rv_plugins *p, const struct rv_plugin *pl, rv_err **err);
+RV_MUST_CHECK int plugin_check_agents(const struct rv_plugins *p, const struct rv_plugin *pl, rv_err **err);
 /** Names of all of p and of `more` (may be NULL). RV_E_EXISTS says which two capabilities collide. */
-RV_MUST_CHECK int rv_plugin_names_build(const struct rv_plugins *p, struct rv_plugin *more, struct rv_plugin_names *out,
-                                        rv_err **err);
-void rv_plugin_names_fini(struct rv_plugin_names *names);
-struct rv_plugin_entry *rv_plugin_find(const struct rv_plugins *p, enum rv_name_kind kind, rv_str name);
+RV_MUST_CHECK int plugin_names_build(const struct rv_plugins *p, struct rv_plugin *more, struct rv_plugin_names *out,
+                                     rv_err **err);
+void plugin_names_fini(struct rv_plugin_names *names);
+struct rv_plugin_entry *plugin_find(const struct rv_plugins *p, enum rv_name_kind kind, rv_str name);
 
 /* load.c */
 /* Whose code runs on a thread, for the message of a crash; borrowed while it runs. */
@@ -126,22 +126,22 @@ struct rv_plugin_mark {
 /** Mark this thread; returns the mark before, which is set again when that code has returned: calls may be nested. */
 struct rv_plugin_mark plugin_mark(const char *path, const char *entry);
 /** dlopen() pl->path, unless it is part of the program, and ask for its descriptor. */
-RV_MUST_CHECK int rv_plugin_fetch(struct rv_plugin *pl, const struct rv_cap_desc **out, rv_err **err);
-RV_MUST_CHECK int rv_plugin_open(struct rv_plugin *pl, const char *base_dir, const char *config, rv_err **err);
-void rv_plugin_free(struct rv_plugin *pl); /* closes it, with all that it has */
+RV_MUST_CHECK int plugin_fetch(struct rv_plugin *pl, const struct rv_cap_desc **out, rv_err **err);
+RV_MUST_CHECK int plugin_open(struct rv_plugin *pl, const char *base_dir, const char *config, rv_err **err);
+void plugin_free(struct rv_plugin *pl); /* closes it, with all that it has */
 
 /* pool.c */
 /** One that is open already, with the caller as another user; NULL: there is none. *key: with which the caller may put
  * the one that it opens; NULL: it keeps that one for itself. */
-RV_MUST_CHECK int rv_plugin_pool_take(rv_plugin_pool *pool, const struct rv_plugins *p,
-                                      const struct rv_capability_config *which, const char *path,
-                                      struct rv_plugin_key **key, struct rv_plugin **out, rv_err **err);
+RV_MUST_CHECK int plugin_pool_take(rv_plugin_pool *pool, const struct rv_plugins *p,
+                                   const struct rv_capability_config *which, const char *path,
+                                   struct rv_plugin_key **key, struct rv_plugin **out, rv_err **err);
 /** Share pl, which is open, has a key, and has the caller as its user. */
-void rv_plugin_pool_put(rv_plugin_pool *pool, struct rv_plugin *pl);
+void plugin_pool_put(rv_plugin_pool *pool, struct rv_plugin *pl);
 /** One user less. */
-void rv_plugin_pool_return(rv_plugin_pool *pool, struct rv_plugin *pl);
-const char *rv_plugin_key_base_dir(const struct rv_plugin_key *key);
-void rv_plugin_key_free(struct rv_plugin_key *key);
+void plugin_pool_return(rv_plugin_pool *pool, struct rv_plugin *pl);
+const char *plugin_key_base_dir(const struct rv_plugin_key *key);
+void plugin_key_free(struct rv_plugin_key *key);
 
 /* provider.c */
 enum rv_piece_fault { RV_PIECE_GOOD, RV_PIECE_NULL, RV_PIECE_LARGE, RV_PIECE_LATE, RV_N_PIECE_FAULTS };
@@ -153,21 +153,21 @@ struct rv_plugin_pieces {
     int rc;                            /* of the first piece that was none; 0: all were good */
     rv_err *err;                       /* owned */
 };
-void rv_plugin_pieces_fini(struct rv_plugin_pieces *p);
+void plugin_pieces_fini(struct rv_plugin_pieces *p);
 /** Check the next piece and pass it on. Returns true when no more pieces are wanted. */
-bool rv_plugin_piece(struct rv_plugin_pieces *p, rv_str json);
+bool plugin_piece(struct rv_plugin_pieces *p, rv_str json);
 /** 0, or RV_E_PLUGIN and what was wrong with a piece: as seen here, or where the function ran. */
-RV_MUST_CHECK int rv_plugin_pieces_check(struct rv_plugin_pieces *p, enum rv_piece_fault fault, rv_err **err);
-RV_MUST_CHECK int rv_plugin_pieces_fail(enum rv_piece_fault fault, rv_err **err);
+RV_MUST_CHECK int plugin_pieces_check(struct rv_plugin_pieces *p, enum rv_piece_fault fault, rv_err **err);
+RV_MUST_CHECK int plugin_pieces_fail(enum rv_piece_fault fault, rv_err **err);
 
 /* work.c: answers that come after the function of the call has returned */
 /** A ticket for the call; 0: it has to be answered at once, or too many tickets of the capability are open. */
-uint64_t rv_late_take(const struct rv_plugin_entry *e, struct rv_plugin_work *w);
-void rv_late_return(struct rv_plugin_work *w); /* the call was answered at once: the ticket ends none */
+uint64_t plugin_late_take(const struct rv_plugin_entry *e, struct rv_plugin_work *w);
+void plugin_late_return(struct rv_plugin_work *w); /* the call was answered at once: the ticket ends none */
 /** The capability was closed: its tickets end no call. True: it has some left, and perhaps threads. */
-bool rv_late_close(const struct rv_plugin *pl);
-bool rv_late_any(const struct rv_plugin *pl); /* has it tickets that it has not answered? */
-void rv_late_offer(struct rv_cap_host *host); /* the functions that end a call */
+bool plugin_late_close(const struct rv_plugin *pl);
+bool plugin_late_any(const struct rv_plugin *pl); /* has it tickets that it has not answered? */
+void plugin_late_offer(struct rv_cap_host *host); /* the functions that end a call */
 
 /* attachments.c */
 /* What a hook is shown of a request's images and files; zeroed: not asked for yet. */
@@ -179,12 +179,12 @@ struct rv_plugin_attached {
 };
 #define RV_PLUGIN_MAX_SHOWN       (32 * RV_JSON_MAX_BYTES) /* as a hook is shown at most */
 #define RV_PLUGIN_MAX_SHOWN_DEPTH (2 * RV_JSON_MAX_DEPTH)  /* levels of a specification as it is printed */
-const struct rv_cap_attachment *rv_plugin_attached(struct rv_plugin_attached *a, const char *args, uint32_t *n);
+const struct rv_cap_attachment *plugin_attached(struct rv_plugin_attached *a, const char *args, uint32_t *n);
 /** The reply of a hook that gives this list. items[0..n) are the capability's: texts may be anything. out is bounded by
  * the caller. */
-void rv_plugin_write_attachments(const struct rv_plugin_attached *a, const struct rv_cap_attachment *items, uint32_t n,
-                                 rv_buf *out);
-void rv_plugin_attached_fini(struct rv_plugin_attached *a);
+void plugin_write_attachments(const struct rv_plugin_attached *a, const struct rv_cap_attachment *items, uint32_t n,
+                              rv_buf *out);
+void plugin_attached_fini(struct rv_plugin_attached *a);
 
 /* ask.c */
 /* What a call has asked so far. Zeroed: nothing. */
@@ -195,13 +195,13 @@ struct rv_plugin_asks {
     const char *failure;              /* the last one; one of the answers; borrowed */
 };
 struct rv_plugin_callbacks;
-/** Ask as struct rv_cap_call says. Any texts, NULL too. *answer lives until rv_plugin_asks_fini(). */
-int rv_plugin_ask(struct rv_plugin_asks *a, const struct rv_plugin_callbacks *callbacks, const char *service,
-                  const char *args, const char **answer);
-void rv_plugin_asks_fini(struct rv_plugin_asks *a);
+/** Ask as struct rv_cap_call says. Any texts, NULL too. *answer lives until plugin_asks_fini(). */
+int plugin_ask(struct rv_plugin_asks *a, const struct rv_plugin_callbacks *callbacks, const char *service,
+               const char *args, const char **answer);
+void plugin_asks_fini(struct rv_plugin_asks *a);
 /** In the engine's process: have the caller's engine answer. until_us: of the system's clock; RV_NEVER: no limit. */
-RV_MUST_CHECK int rv_plugin_pass_on(const struct rv_plugin_entry *e, const struct rv_plugin_call *call,
-                                    const char *service, rv_str args, int64_t until_us, rv_buf *answer, rv_err **err);
+RV_MUST_CHECK int plugin_pass_on(const struct rv_plugin_entry *e, const struct rv_plugin_call *call,
+                                 const char *service, rv_str args, int64_t until_us, rv_buf *answer, rv_err **err);
 
 /* call.c */
 /* The actions of a capability in one call, besides the bytes of its reply. Judged after the call, by the engine's
@@ -224,39 +224,39 @@ struct rv_plugin_callbacks {
     void *self; /* borrowed for the call */
 };
 /** Run the entry's function in this process; args ends with NUL. The reply is appended to out. */
-void rv_plugin_run(const struct rv_plugin_entry *e, const struct rv_plugin_call *call, const char *args,
-                   const struct rv_plugin_callbacks *callbacks, rv_buf *out, struct rv_plugin_said *said);
+void plugin_run(const struct rv_plugin_entry *e, const struct rv_plugin_call *call, const char *args,
+                const struct rv_plugin_callbacks *callbacks, rv_buf *out, struct rv_plugin_said *said);
 /** Note a reply and append it to out; any text, NULL too. Returns true when it is refused. */
-bool rv_plugin_said_reply(struct rv_plugin_said *said, rv_buf *out, const char *json);
+bool plugin_said_reply(struct rv_plugin_said *said, rv_buf *out, const char *json);
 /** What the capability did in a call whose reply begins at `start` of out. A reply is one strict JSON object within the
  * limits, and of a probe one of its three answers. RV_E_TOOL, RV_E_PLUGIN say why not. */
-RV_MUST_CHECK int rv_plugin_judge(enum rv_name_kind kind, const struct rv_plugin_said *said, const rv_buf *out,
-                                  size_t start, rv_err **err);
+RV_MUST_CHECK int plugin_judge(enum rv_name_kind kind, const struct rv_plugin_said *said, const rv_buf *out,
+                               size_t start, rv_err **err);
 /** Note a failure; texts may be anything. */
-void rv_plugin_said_failure(struct rv_plugin_said *said, const char *type, const char *message);
+void plugin_said_failure(struct rv_plugin_said *said, const char *type, const char *message);
 /** Copy for people: UTF-8, without control characters. Cuts at size. */
-void rv_plugin_clean(char *out, size_t size, const char *text);
+void plugin_clean(char *out, size_t size, const char *text);
 /** RV_E_NOT_FOUND: no entry of that kind and name; the hint has the nearest one. */
-RV_MUST_CHECK int rv_plugin_fail_unknown(const rv_plugins *p, enum rv_name_kind kind, const char *name, rv_err **err);
+RV_MUST_CHECK int plugin_fail_unknown(const rv_plugins *p, enum rv_name_kind kind, const char *name, rv_err **err);
 
-struct rv_plugin_logging *rv_plugin_logging_new(void); /* NULL: no memory */
+struct rv_plugin_logging *plugin_logging_new(void); /* NULL: no memory */
 /** Tells what was left out since it was told last. */
-void rv_plugin_logging_free(struct rv_plugin *pl);
+void plugin_logging_free(struct rv_plugin *pl);
 /** A log line of an entry, unless its capability has had too many just now; the text may be anything. */
-void rv_plugin_log(const struct rv_plugin_entry *e, const struct rv_plugin_call *call, enum rv_log_level level,
-                   const char *text);
+void plugin_log(const struct rv_plugin_entry *e, const struct rv_plugin_call *call, enum rv_log_level level,
+                const char *text);
 
 /* isolated.c */
 /** Start the process that loads pl->path; the descriptor is what that process says. */
-RV_MUST_CHECK int rv_isolated_fetch(const struct rv_plugins *p, const struct rv_capability_config *which,
-                                    struct rv_plugin *pl, const struct rv_cap_desc **out, rv_err **err);
+RV_MUST_CHECK int plugin_isolated_fetch(const struct rv_plugins *p, const struct rv_capability_config *which,
+                                        struct rv_plugin *pl, const struct rv_cap_desc **out, rv_err **err);
 /** Open it there. The bytes of config are taken. */
-RV_MUST_CHECK int rv_isolated_open(struct rv_isolated *iso, rv_buf *config, rv_err **err);
-void rv_isolated_free(struct rv_isolated *iso);
+RV_MUST_CHECK int plugin_isolated_open(struct rv_isolated *iso, rv_buf *config, rv_err **err);
+void plugin_isolated_free(struct rv_isolated *iso);
 
 /* isolated_call.c */
 /** One call in a process of its own. *said is filled when this gives 0. */
-RV_MUST_CHECK int rv_isolated_call(const struct rv_plugin_entry *e, struct rv_plugin_pieces *pieces, rv_buf *out,
-                                   struct rv_plugin_said *said, rv_err **err);
+RV_MUST_CHECK int plugin_isolated_call(const struct rv_plugin_entry *e, struct rv_plugin_pieces *pieces, rv_buf *out,
+                                       struct rv_plugin_said *said, rv_err **err);
 
 #endif

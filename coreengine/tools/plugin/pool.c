@@ -37,12 +37,12 @@ int rv_plugin_pool_new(rv_plugin_pool **out, rv_err **err)
     return 0;
 }
 
-const char *rv_plugin_key_base_dir(const struct rv_plugin_key *key)
+const char *plugin_key_base_dir(const struct rv_plugin_key *key)
 {
     return key->base_dir;
 }
 
-void rv_plugin_key_free(struct rv_plugin_key *key)
+void plugin_key_free(struct rv_plugin_key *key)
 {
     if (!key)
         return;
@@ -68,7 +68,7 @@ static struct rv_plugin *take_superfluous(rv_plugin_pool *pool)
     size_t n_idle = 0;
 
     for (struct rv_plugin_key *k = pool->first; k; k = k->next) {
-        if (k->n_users > 0 || (++n_idle <= MAX_IDLE && !k->is_stale && !pool->is_over && !rv_late_any(k->plugin)))
+        if (k->n_users > 0 || (++n_idle <= MAX_IDLE && !k->is_stale && !pool->is_over && !plugin_late_any(k->plugin)))
             continue;
         unlink_key(pool, k);
         return k->plugin;
@@ -113,7 +113,7 @@ static void close_superfluous(rv_plugin_pool *pool)
         pl = take_superfluous(pool);
         bool is_empty = pool->is_over && !pool->first;
         pthread_mutex_unlock(&pool->lock);
-        rv_plugin_free(pl);
+        plugin_free(pl);
         if (!is_empty)
             continue;
         pthread_mutex_destroy(&pool->lock);
@@ -149,14 +149,14 @@ static int new_key(const struct rv_plugins *p, const struct rv_capability_config
     if (rc == 0 && (!key || !key->base_dir || !key->config))
         rc = RV_FAIL(err, RV_E_NOMEM, "share a capability");
     if (rc < 0)
-        rv_plugin_key_free(key);
+        plugin_key_free(key);
     else
         *out = key;
     return rc;
 }
 
-int rv_plugin_pool_take(rv_plugin_pool *pool, const struct rv_plugins *p, const struct rv_capability_config *which,
-                        const char *path, struct rv_plugin_key **key, struct rv_plugin **out, rv_err **err)
+int plugin_pool_take(rv_plugin_pool *pool, const struct rv_plugins *p, const struct rv_capability_config *which,
+                     const char *path, struct rv_plugin_key **key, struct rv_plugin **out, rv_err **err)
 {
     struct rv_plugin_key *wanted = NULL;
     bool is_held = false;
@@ -165,7 +165,7 @@ int rv_plugin_pool_take(rv_plugin_pool *pool, const struct rv_plugins *p, const 
     if (rc < 0)
         return rc;
     if (stat(path, &wanted->file) < 0) { /* to load it says what is wrong */
-        rv_plugin_key_free(wanted);
+        plugin_key_free(wanted);
         return 0;
     }
     pthread_mutex_lock(&pool->lock);
@@ -179,14 +179,14 @@ int rv_plugin_pool_take(rv_plugin_pool *pool, const struct rv_plugins *p, const 
     }
     pthread_mutex_unlock(&pool->lock);
     if (found || is_held)
-        rv_plugin_key_free(wanted);
+        plugin_key_free(wanted);
     else
         *key = wanted;
     close_superfluous(pool);
     return 0;
 }
 
-void rv_plugin_pool_put(rv_plugin_pool *pool, struct rv_plugin *pl)
+void plugin_pool_put(rv_plugin_pool *pool, struct rv_plugin *pl)
 {
     struct rv_plugin_key *key = pl->key;
 
@@ -198,7 +198,7 @@ void rv_plugin_pool_put(rv_plugin_pool *pool, struct rv_plugin *pl)
     pthread_mutex_unlock(&pool->lock);
 }
 
-void rv_plugin_pool_return(rv_plugin_pool *pool, struct rv_plugin *pl)
+void plugin_pool_return(rv_plugin_pool *pool, struct rv_plugin *pl)
 {
     pthread_mutex_lock(&pool->lock);
     pl->key->n_users--;

@@ -13,13 +13,13 @@
 
 /* --- pieces --- */
 
-void rv_plugin_pieces_fini(struct rv_plugin_pieces *p)
+void plugin_pieces_fini(struct rv_plugin_pieces *p)
 {
     rv_err_free(p->err);
     p->err = NULL;
 }
 
-int rv_plugin_pieces_fail(enum rv_piece_fault fault, rv_err **err)
+int plugin_pieces_fail(enum rv_piece_fault fault, rv_err **err)
 {
     switch (fault) {
     case RV_PIECE_GOOD:
@@ -35,10 +35,10 @@ int rv_plugin_pieces_fail(enum rv_piece_fault fault, rv_err **err)
     return 0;
 }
 
-int rv_plugin_pieces_check(struct rv_plugin_pieces *p, enum rv_piece_fault fault, rv_err **err)
+int plugin_pieces_check(struct rv_plugin_pieces *p, enum rv_piece_fault fault, rv_err **err)
 {
     if (p->rc == 0)
-        return rv_plugin_pieces_fail(fault, err);
+        return plugin_pieces_fail(fault, err);
     rv_err_pass(err, p->err);
     p->err = NULL;
     return p->rc;
@@ -80,7 +80,7 @@ static int check_piece(rv_str json, bool *is_empty, rv_err **err)
     return rc;
 }
 
-bool rv_plugin_piece(struct rv_plugin_pieces *p, rv_str json)
+bool plugin_piece(struct rv_plugin_pieces *p, rv_str json)
 {
     const struct rv_plugin_call *call = p->call;
     bool is_empty = false;

@@ -11,7 +11,7 @@
 static const struct rv_tool_info *find(void *self, rv_str name)
 {
     const struct rv_plugin_tools *t = self;
-    const struct rv_plugin_entry *e = rv_plugin_find(t->plugins, RV_NAME_TOOL, name);
+    const struct rv_plugin_entry *e = plugin_find(t->plugins, RV_NAME_TOOL, name);
 
     return e ? &e->tool : NULL;
 }
@@ -19,7 +19,7 @@ static const struct rv_tool_info *find(void *self, rv_str name)
 static bool identity(void *self, rv_str name, char out[RV_HASH_MAX])
 {
     const struct rv_plugin_tools *t = self;
-    const struct rv_plugin_entry *e = rv_plugin_find(t->plugins, RV_NAME_TOOL, name);
+    const struct rv_plugin_entry *e = plugin_find(t->plugins, RV_NAME_TOOL, name);
 
     if (e)
         memcpy(out, e->owner->identity, RV_HASH_MAX);
@@ -65,7 +65,7 @@ static int call(void *self, struct rv_tool_call *c, rv_err **err)
     rv_jw json = rv_jw_on(&context);
 
     if (!find(self, rv_str_of(c->tool)))
-        return rv_plugin_fail_unknown(t->plugins, RV_NAME_TOOL, c->tool, err);
+        return plugin_fail_unknown(t->plugins, RV_NAME_TOOL, c->tool, err);
     rv_context_write_json(c->context, &json);
     const struct rv_plugin_call what = {.kind = RV_NAME_TOOL,
                                         .name = c->tool,

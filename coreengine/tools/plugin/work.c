@@ -41,7 +41,7 @@ static size_t count(const struct rv_plugin *pl)
     return n;
 }
 
-uint64_t rv_late_take(const struct rv_plugin_entry *e, struct rv_plugin_work *w)
+uint64_t plugin_late_take(const struct rv_plugin_entry *e, struct rv_plugin_work *w)
 {
     if (!w || e->kind == RV_NAME_PROVIDER || w->ticket)
         return w ? w->ticket : 0;
@@ -60,7 +60,7 @@ uint64_t rv_late_take(const struct rv_plugin_entry *e, struct rv_plugin_work *w)
     return w->ticket;
 }
 
-void rv_late_return(struct rv_plugin_work *w)
+void plugin_late_return(struct rv_plugin_work *w)
 {
     if (!w || !w->ticket)
         return;
@@ -84,7 +84,7 @@ static void forget(struct rv_plugin_work *w)
     pthread_mutex_unlock(&lock);
 }
 
-bool rv_late_any(const struct rv_plugin *pl)
+bool plugin_late_any(const struct rv_plugin *pl)
 {
     pthread_mutex_lock(&lock);
     bool any = count(pl) > 0;
@@ -92,7 +92,7 @@ bool rv_late_any(const struct rv_plugin *pl)
     return any;
 }
 
-bool rv_late_close(const struct rv_plugin *pl)
+bool plugin_late_close(const struct rv_plugin *pl)
 {
     bool any = false;
 
@@ -146,7 +146,7 @@ static int answer(uint64_t number, struct rv_plugin_said *said, rv_buf *reply)
     const struct ticket *t = *find(number);
     enum rv_name_kind kind = t && t->work ? t->work->call.kind : RV_NAME_TOOL;
     pthread_mutex_unlock(&lock);
-    int rc = rv_plugin_judge(kind, said, reply, 0, &failure);
+    int rc = plugin_judge(kind, said, reply, 0, &failure);
     return end(number, rc, reply, failure);
 }
 
@@ -155,7 +155,7 @@ static int late_reply(uint64_t ticket, const char *json)
     rv_buf reply = RV_BUF_INIT(RV_CAP_MAX_REPLY);
     struct rv_plugin_said said = {0};
 
-    RV_IGNORE(rv_plugin_said_reply(&said, &reply, json), "the judge says what is wrong");
+    RV_IGNORE(plugin_said_reply(&said, &reply, json), "the judge says what is wrong");
     return answer(ticket, &said, &reply);
 }
 
@@ -164,7 +164,7 @@ static int late_fail(uint64_t ticket, const char *type, const char *message)
     rv_buf reply = RV_BUF_INIT(0);
     struct rv_plugin_said said = {0};
 
-    rv_plugin_said_failure(&said, type, message);
+    plugin_said_failure(&said, type, message);
     return answer(ticket, &said, &reply);
 }
 
@@ -178,7 +178,7 @@ static int late_cancelled(uint64_t ticket)
     return !is_wanted;
 }
 
-void rv_late_offer(struct rv_cap_host *host)
+void plugin_late_offer(struct rv_cap_host *host)
 {
     host->late_reply = late_reply;
     host->late_fail = late_fail;
@@ -292,7 +292,7 @@ struct rv_plugin_work *rv_plugin_work_new(rv_plugins *p, const struct rv_plugin_
 {
     const char *ids[] = {call->name,       call->run_id,          call->stage,  call->user_id,
                          call->session_id, call->idempotency_key, call->context};
-    const struct rv_plugin_entry *e = rv_plugin_find(p, call->kind, rv_str_of(call->name));
+    const struct rv_plugin_entry *e = plugin_find(p, call->kind, rv_str_of(call->name));
     size_t size = sizeof(struct rv_plugin_work) + call->args.len + 1;
 
     for (size_t i = 0; i < RV_COUNT(ids); i++)

@@ -10,7 +10,7 @@ static void finding(struct script_reader *r, const struct rv_src *src, const cha
     rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, src, hint, "%s", text);
 }
 
-bool rv_script_keep(struct script_reader *r, rv_buf *b, rv_str *out)
+bool script_keep(struct script_reader *r, rv_buf *b, rv_str *out)
 {
     char *copy = b->rc < 0 ? NULL : rv_arena_dup(r->s->arena, rv_buf_str(b));
 
@@ -58,7 +58,7 @@ static void fail_model(struct script_reader *r, const struct script_raw_error *e
         rv_buf_printf(&text, " (status %lld)", (long long)e->status);
     if (e->retry_after_ms && !has_message) /* a recorded message has it in the provider's words, or not at all */
         rv_buf_printf(&text, " (retry after %lld ms)", (long long)e->retry_after_ms);
-    rv_script_keep(r, &text, &kept);
+    script_keep(r, &text, &kept);
     out->error = kept.ptr;
 }
 
@@ -82,7 +82,7 @@ static void make_chunks(struct script_reader *r, const struct script_raw_entry *
 {
     if (raw->n_chunks == 0)
         return;
-    out->deltas = rv_script_array(r, raw->n_chunks, sizeof *out->deltas);
+    out->deltas = script_array(r, raw->n_chunks, sizeof *out->deltas);
     if (!out->deltas)
         return;
     out->n_deltas = raw->n_chunks;
@@ -133,7 +133,7 @@ static void make_model(struct script_reader *r, struct script_raw_entry *raw, st
         rv_buf_add_str(&body, raw->text);
     else
         make_chunks(r, raw, out, &body);
-    rv_script_keep(r, &body, &out->body);
+    script_keep(r, &body, &out->body);
 }
 
 /* --- stages, tools and hooks --- */
@@ -174,7 +174,7 @@ static void make_stage(struct script_reader *r, struct script_raw_entry *raw, st
     if (raw->has_raise && raw->raise_kind != RV_UNSET)
         write_raise(raw, &w);
     rv_jw_obj_end(&w);
-    rv_script_keep(r, &body, &out->body);
+    script_keep(r, &body, &out->body);
 }
 
 /* key: what it calls its answer. */
@@ -191,7 +191,7 @@ static void make_tool(struct script_reader *r, const struct script_raw_entry *ra
                         is_hook ? "reply: {...}, or error: \"why\"" : "result: {...}, or error: \"why\"",
                         "has neither a %s nor an error", key);
     rv_json_write(raw->result, &body);
-    rv_script_keep(r, &body, &out->body);
+    script_keep(r, &body, &out->body);
 }
 
 static const char *matcher(const char *text)
@@ -199,7 +199,7 @@ static const char *matcher(const char *text)
     return text && text[0] ? text : NULL;
 }
 
-void rv_script_raw_fini(struct script_raw_entry *raw)
+void script_raw_fini(struct script_raw_entry *raw)
 {
     json_object_put(raw->json);
     json_object_put(raw->output);
@@ -207,8 +207,8 @@ void rv_script_raw_fini(struct script_raw_entry *raw)
     json_object_put(raw->result);
 }
 
-void rv_script_entry_make(struct script_reader *r, enum rv_script_kind kind, struct script_raw_entry *raw,
-                          struct script_entry *out)
+void script_entry_make(struct script_reader *r, enum rv_script_kind kind, struct script_raw_entry *raw,
+                       struct script_entry *out)
 {
     *out = (struct script_entry){.stage = matcher(raw->stage),
                                  .tool = matcher(raw->tool),
@@ -240,5 +240,5 @@ void rv_script_entry_make(struct script_reader *r, enum rv_script_kind kind, str
     }
     if (raw->has_error)
         make_error(r, kind, &raw->error, out);
-    rv_script_raw_fini(raw);
+    script_raw_fini(raw);
 }

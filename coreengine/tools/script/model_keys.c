@@ -54,7 +54,7 @@ static void read_error(struct rv_key_reader *r, const struct rv_node *node, void
     if (node->kind == RV_NODE_STR)
         raw->error.message = node->text.ptr;
     else if (node->kind == RV_NODE_MAP)
-        rv_script_read_within(r, node, "error.", error_keys, RV_COUNT(error_keys), raw);
+        script_read_within(r, node, "error.", error_keys, RV_COUNT(error_keys), raw);
     else
         rv_keys_wrong_type(r, node, "error", "a text or a map");
 }
@@ -86,7 +86,7 @@ static void read_json_text(struct rv_key_reader *r, const struct rv_node *node, 
     rv_keys_json(r, node, &json);
     if (json) {
         rv_json_write(json, &text);
-        rv_script_keep(r->user, &text, out);
+        script_keep(r->user, &text, out);
     }
     json_object_put(json);
     rv_buf_fini(&text);
@@ -160,7 +160,7 @@ static void read_chunk(struct rv_key_reader *r, const struct rv_node *node, stru
         rv_keys_wrong_type(r, node, "a chunk", "a text or a map");
         return;
     }
-    rv_script_read_within(r, node, "chunks.", chunk_keys, RV_COUNT(chunk_keys), out);
+    script_read_within(r, node, "chunks.", chunk_keys, RV_COUNT(chunk_keys), out);
     if (out->has_text && out->has_thinking)
         rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, "make it two chunks",
                         "chunks: a chunk has either text or thinking");
@@ -174,7 +174,7 @@ static void read_chunks(struct rv_key_reader *r, const struct rv_node *node, voi
         rv_keys_wrong_type(r, node, "chunks", "a list of texts and maps");
         return;
     }
-    raw->chunks = rv_script_array(r->user, node->n, sizeof *raw->chunks);
+    raw->chunks = script_array(r->user, node->n, sizeof *raw->chunks);
     for (size_t i = 0; raw->chunks && i < node->n && r->rc == 0; i++)
         read_chunk(r, node->items[i], &raw->chunks[raw->n_chunks++]);
 }
@@ -243,7 +243,7 @@ static void number_calls(struct rv_key_reader *r, struct raw_call *calls, size_t
         while (!calls[i].id && r->rc == 0) {
             rv_buf text = RV_BUF_INIT(64);
             rv_buf_printf(&text, "call_%zu", number);
-            if (!rv_script_keep(reader, &text, &id))
+            if (!script_keep(reader, &text, &id))
                 return;
             if (is_id_taken(calls, n, id.ptr))
                 number++;
@@ -267,7 +267,7 @@ static void write_calls(struct rv_key_reader *r, const struct raw_call *calls, s
         rv_jw_obj_end(&w);
     }
     rv_jw_arr_end(&w);
-    rv_script_keep(r->user, &text, out);
+    script_keep(r->user, &text, out);
 }
 
 static void read_tool_calls(struct rv_key_reader *r, const struct rv_node *node, void *target)
@@ -280,11 +280,11 @@ static void read_tool_calls(struct rv_key_reader *r, const struct rv_node *node,
                         RV_LLM_MAX_TOOL_CALLS);
         return;
     }
-    struct raw_call *calls = rv_script_array(r->user, node->n, sizeof *calls);
+    struct raw_call *calls = script_array(r->user, node->n, sizeof *calls);
     size_t before = rv_findings_n_errors(r->findings);
     for (size_t i = 0; calls && i < node->n && r->rc == 0; i++) {
         calls[i] = (struct raw_call){.arguments = RV_STR_LIT("{}"), .src = node->items[i]->src};
-        rv_script_read_within(r, node->items[i], "tool_calls.", call_keys, RV_COUNT(call_keys), &calls[i]);
+        script_read_within(r, node->items[i], "tool_calls.", call_keys, RV_COUNT(call_keys), &calls[i]);
         if (calls[i].id && !calls[i].id[0])
             calls[i].id = NULL;
         if (node->items[i]->kind == RV_NODE_MAP && !calls[i].has_name)
@@ -404,6 +404,6 @@ static const struct rv_key model_keys[] = {
             "beside it came before it broke."},
 };
 
-const struct script_table rv_script_model_table = {"model reply", model_keys, RV_COUNT(model_keys)};
-const struct script_table rv_script_chunk_table = {"chunk", chunk_keys, RV_COUNT(chunk_keys)};
-const struct script_table rv_script_call_table = {"tool call", call_keys, RV_COUNT(call_keys)};
+const struct script_table script_model_table = {"model reply", model_keys, RV_COUNT(model_keys)};
+const struct script_table script_chunk_table = {"chunk", chunk_keys, RV_COUNT(chunk_keys)};
+const struct script_table script_call_table = {"tool call", call_keys, RV_COUNT(call_keys)};

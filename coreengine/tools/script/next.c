@@ -154,7 +154,7 @@ void rv_script_reply_fini(struct rv_script_reply *r)
 
 /* --- answers of people --- */
 
-void rv_script_questions_fini(rv_script *s)
+void script_questions_fini(rv_script *s)
 {
     for (size_t i = 0; i < s->n_questions; i++) {
         free(s->questions[i].id);
@@ -180,7 +180,7 @@ int rv_script_waits(rv_script *s, const rv_envelope *env, const char *asked_by, 
     size_t n = rv_envelope_n_queued(env);
     int rc = 0;
 
-    rv_script_questions_fini(s);
+    script_questions_fini(s);
     s->questions = calloc(n + 1, sizeof *s->questions);
     if (!s->questions)
         return RV_FAIL(err, RV_E_NOMEM, "look at what a run waits for");

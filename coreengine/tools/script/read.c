@@ -6,7 +6,7 @@
 
 #include "coreengine/tools/script/script_internal.h"
 
-void *rv_script_array(struct script_reader *r, size_t n, size_t size)
+void *script_array(struct script_reader *r, size_t n, size_t size)
 {
     void *items = rv_arena_alloc(r->s->arena, (n ? n : 1) * size);
     if (!items)
@@ -17,24 +17,24 @@ void *rv_script_array(struct script_reader *r, size_t n, size_t size)
 static void read_entry(struct script_reader *r, enum rv_script_kind kind, const struct rv_node *node,
                        struct script_entry *out)
 {
-    const struct script_table *t = rv_script_table(kind);
+    const struct script_table *t = script_table_of(kind);
     struct script_raw_entry raw = {.outcome = RV_UNSET, .raise_kind = RV_UNSET, .finish = RV_UNSET, .src = node->src};
 
     size_t before = rv_findings_n_errors(r->keys.findings);
     rv_keys_read(&r->keys, node, t->keys, t->n_keys, &raw);
     if (rv_findings_n_errors(r->keys.findings) == before && r->keys.rc == 0) {
-        rv_script_entry_make(r, kind, &raw, out);
+        script_entry_make(r, kind, &raw, out);
         return;
     }
     *out = (struct script_entry){.stage = raw.stage, .tool = raw.tool, .src = raw.src}; /* enough said about the rest */
-    rv_script_raw_fini(&raw);
+    script_raw_fini(&raw);
 }
 
 /* Entries of one list. key: what the list belongs to, for messages. */
 static void read_list(struct script_reader *r, enum rv_script_kind kind, const char *key, const struct rv_node *node,
                       struct script_list *out)
 {
-    const struct script_table *t = rv_script_table(kind);
+    const struct script_table *t = script_table_of(kind);
 
     if (!out->name) /* a named one is known by its name */
         out->src = node->src;
@@ -45,7 +45,7 @@ static void read_list(struct script_reader *r, enum rv_script_kind kind, const c
     if (node->n == 0)
         rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &node->src, "leave the name out, or give it an entry",
                         "%s has no entries", key);
-    out->items = rv_script_array(r, node->n, sizeof *out->items);
+    out->items = script_array(r, node->n, sizeof *out->items);
     const char *outer_kind = r->keys.owner_kind, *outer_name = r->keys.owner_name;
     r->keys.owner_kind = t->what;
     r->keys.owner_name = out->name;
@@ -90,7 +90,7 @@ static const struct rv_node *add_tool(struct script_reader *r, const char *name,
     }
     s->n_tools++;
     if (node && node->kind == RV_NODE_MAP) {
-        const struct script_table *table = &rv_script_tool_table;
+        const struct script_table *table = &script_tool_table;
         const char *outer_kind = r->keys.owner_kind;
         r->keys.owner_kind = table->what;
         r->keys.owner_name = name;
@@ -112,7 +112,7 @@ static const struct rv_node *add_tool(struct script_reader *r, const char *name,
 
 static void add_flat_tools(struct script_reader *r, const struct script_list *list)
 {
-    r->s->tools = rv_script_array(r, list->n, sizeof *r->s->tools);
+    r->s->tools = script_array(r, list->n, sizeof *r->s->tools);
     for (size_t i = 0; i < list->n && r->keys.rc == 0; i++) {
         const struct script_entry *e = &list->items[i];
         if (e->tool)
@@ -132,7 +132,7 @@ static void sort_tool_names(struct script_reader *r)
 {
     rv_script *s = r->s;
 
-    s->tool_names = rv_script_array(r, s->n_tools, sizeof *s->tool_names);
+    s->tool_names = script_array(r, s->n_tools, sizeof *s->tool_names);
     if (!s->tool_names)
         return;
     for (size_t i = 0; i < s->n_tools; i++)
@@ -157,9 +157,9 @@ static void read_named(struct script_reader *r, enum rv_script_kind kind, const 
 {
     struct script_section *section = &r->s->sections[kind];
 
-    section->lists = rv_script_array(r, node->n, sizeof *section->lists);
+    section->lists = script_array(r, node->n, sizeof *section->lists);
     if (kind == RV_SCRIPT_TOOL)
-        r->s->tools = rv_script_array(r, node->n, sizeof *r->s->tools);
+        r->s->tools = script_array(r, node->n, sizeof *r->s->tools);
     for (size_t i = 0; i < node->n && r->keys.rc == 0; i++) {
         struct script_list *list = &section->lists[section->n];
         const struct rv_node *entries = node->items[i];
@@ -185,7 +185,7 @@ static void read_section(struct script_reader *r, enum rv_script_kind kind, cons
     if (node->kind == RV_NODE_MAP) {
         read_named(r, kind, node);
     } else if (node->kind == RV_NODE_LIST) {
-        section->lists = rv_script_array(r, 1, sizeof *section->lists);
+        section->lists = script_array(r, 1, sizeof *section->lists);
         if (!section->lists)
             return;
         section->is_flat = true;
@@ -232,7 +232,7 @@ static void read_hooks(struct rv_key_reader *r, const struct rv_node *node, void
 
 static void read_answer(struct script_reader *r, const struct rv_node *node, struct script_answer *out)
 {
-    const struct script_table *t = &rv_script_answer_table;
+    const struct script_table *t = &script_answer_table;
     struct script_raw_answer raw = {.decision = RV_UNSET};
 
     rv_keys_read(&r->keys, node, t->keys, t->n_keys, &raw);
@@ -246,7 +246,7 @@ static void read_answer(struct script_reader *r, const struct rv_node *node, str
     if (raw.has_text)
         out->response.text = rv_str_of(raw.text);
     if (raw.decision != RV_UNSET)
-        out->response.decision = rv_str_of(rv_script_decision_text(raw.decision));
+        out->response.decision = rv_str_of(script_decision_text(raw.decision));
     out->delay_ms = raw.delay_ms;
 }
 
@@ -259,8 +259,8 @@ static void read_answers(struct rv_key_reader *keys, const struct rv_node *node,
         rv_keys_wrong_type(keys, node, "answers", "a list of answers, in the order of the questions");
         return;
     }
-    r->s->answers = rv_script_array(r, node->n, sizeof *r->s->answers);
-    keys->owner_kind = rv_script_answer_table.what;
+    r->s->answers = script_array(r, node->n, sizeof *r->s->answers);
+    keys->owner_kind = script_answer_table.what;
     for (size_t i = 0; r->s->answers && i < node->n && keys->rc == 0; i++)
         read_answer(r, node->items[i], &r->s->answers[r->s->n_answers++]);
     keys->owner_kind = "script";
@@ -299,7 +299,7 @@ static const struct rv_key script_keys[] = {
      .doc = "The last entry that matches answers all further calls."},
 };
 
-const struct rv_key *rv_script_keys(size_t *n)
+const struct rv_key *script_all_keys(size_t *n)
 {
     *n = RV_COUNT(script_keys);
     return script_keys;
@@ -390,7 +390,7 @@ void rv_script_free(rv_script *s)
         json_object_put(s->answers[i].response.data);
         json_object_put(s->answers[i].response.arguments);
     }
-    rv_script_questions_fini(s);
+    script_questions_fini(s);
     for (size_t i = 0; i < s->n_tools; i++) {
         rv_schema_free(s->tools[i].input);
         json_object_put(s->tools[i].info.input_json);

@@ -133,9 +133,9 @@ struct script_table {
     const struct rv_key *keys;
     size_t n_keys;
 };
-const struct script_table *rv_script_table(enum rv_script_kind kind);
-extern const struct script_table rv_script_model_table, rv_script_chunk_table, rv_script_call_table,
-    rv_script_answer_table, rv_script_tool_table;
+const struct script_table *script_table_of(enum rv_script_kind kind);
+extern const struct script_table script_model_table, script_chunk_table, script_call_table, script_answer_table,
+    script_tool_table;
 
 /* A declared tool or an answer as it is read. Texts live in the arena of the script; JSON is owned until the tool is
  * made. */
@@ -154,7 +154,7 @@ struct script_raw_answer {
     json_object *data, *arguments;
     const char *choice, *stage;
 };
-const char *rv_script_decision_text(int decision);
+const char *script_decision_text(int decision);
 
 /* The rows that entries of every kind have. */
 #define SCRIPT_AT(member) offsetof(struct script_raw_entry, member)
@@ -192,19 +192,19 @@ const char *rv_script_decision_text(int decision);
     "{\"anyOf\":[{\"type\":\"string\"},{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{" members   \
     "}}]}"
 /** Reads a map that is the value of a key; path: "error." and the like. */
-void rv_script_read_within(struct rv_key_reader *r, const struct rv_node *node, const char *path,
-                           const struct rv_key *keys, size_t n, void *target);
+void script_read_within(struct rv_key_reader *r, const struct rv_node *node, const char *path,
+                        const struct rv_key *keys, size_t n, void *target);
 
 /** Make an entry ready from what was read; frees the raw one's values. Faults become findings. */
-void rv_script_entry_make(struct script_reader *r, enum rv_script_kind kind, struct script_raw_entry *raw,
-                          struct script_entry *out);
-void rv_script_raw_fini(struct script_raw_entry *raw); /* its values */
+void script_entry_make(struct script_reader *r, enum rv_script_kind kind, struct script_raw_entry *raw,
+                       struct script_entry *out);
+void script_raw_fini(struct script_raw_entry *raw); /* its values */
 /** The text of a buffer in the arena, and the buffer is freed; false: a finding was made, or memory is short. */
-bool rv_script_keep(struct script_reader *r, rv_buf *b, rv_str *out);
+bool script_keep(struct script_reader *r, rv_buf *b, rv_str *out);
 /** The rows of the whole file. */
-const struct rv_key *rv_script_keys(size_t *n);
-void rv_script_questions_fini(rv_script *s);
+const struct rv_key *script_all_keys(size_t *n);
+void script_questions_fini(rv_script *s);
 /** Memory for n items in the arena; NULL is recorded in the reader. */
-void *rv_script_array(struct script_reader *r, size_t n, size_t size);
+void *script_array(struct script_reader *r, size_t n, size_t size);
 
 #endif

@@ -38,7 +38,7 @@ static const struct rv_term decision_terms[] = {{"approve", "go on"},
                                                 {"cancel", "it is dismissed"}};
 static const struct rv_term_list decisions = {"decision", "decision", decision_terms, RV_COUNT(decision_terms)};
 
-const char *rv_script_decision_text(int decision)
+const char *script_decision_text(int decision)
 {
     return decision >= 0 && decision < (int)RV_COUNT(decision_terms) ? decision_terms[decision].text : NULL;
 }
@@ -79,8 +79,8 @@ static void wrong_error(struct rv_key_reader *r, const struct rv_node *node)
     rv_keys_wrong_type(r, node, "error", "a text or a map");
 }
 
-void rv_script_read_within(struct rv_key_reader *r, const struct rv_node *node, const char *path,
-                           const struct rv_key *keys, size_t n, void *target)
+void script_read_within(struct rv_key_reader *r, const struct rv_node *node, const char *path,
+                        const struct rv_key *keys, size_t n, void *target)
 {
     const char *outer = r->path;
     r->path = path;
@@ -96,7 +96,7 @@ static void read_stage_error(struct rv_key_reader *r, const struct rv_node *node
     if (node->kind == RV_NODE_STR)
         e.error.message = node->text.ptr;
     else if (node->kind == RV_NODE_MAP)
-        rv_script_read_within(r, node, "error.", stage_error_keys, RV_COUNT(stage_error_keys), &e);
+        script_read_within(r, node, "error.", stage_error_keys, RV_COUNT(stage_error_keys), &e);
     else
         wrong_error(r, node);
     raw->error.message = e.error.message;
@@ -110,7 +110,7 @@ static void read_tool_error(struct rv_key_reader *r, const struct rv_node *node,
     if (node->kind == RV_NODE_STR)
         raw->error.message = node->text.ptr;
     else if (node->kind == RV_NODE_MAP)
-        rv_script_read_within(r, node, "error.", tool_error_keys, RV_COUNT(tool_error_keys), raw);
+        script_read_within(r, node, "error.", tool_error_keys, RV_COUNT(tool_error_keys), raw);
     else
         wrong_error(r, node);
 }
@@ -259,9 +259,9 @@ static const struct script_table stage_table = {"stage entry", stage_keys, RV_CO
 static const struct script_table tool_table = {"tool entry", tool_keys, RV_COUNT(tool_keys)};
 static const struct script_table hook_table = {"hook entry", hook_keys, RV_COUNT(hook_keys)};
 
-const struct script_table *rv_script_table(enum rv_script_kind kind)
+const struct script_table *script_table_of(enum rv_script_kind kind)
 {
-    return kind == RV_SCRIPT_MODEL   ? &rv_script_model_table
+    return kind == RV_SCRIPT_MODEL   ? &script_model_table
            : kind == RV_SCRIPT_STAGE ? &stage_table
            : kind == RV_SCRIPT_TOOL  ? &tool_table
                                      : &hook_table;
@@ -301,7 +301,7 @@ static const struct rv_key answer_keys[] = {
      .max = RV_SCRIPT_MAX_DELAY_MS,
      .doc = "How long the person takes."},
 };
-const struct script_table rv_script_answer_table = {"answer", answer_keys, RV_COUNT(answer_keys)};
+const struct script_table script_answer_table = {"answer", answer_keys, RV_COUNT(answer_keys)};
 
 #undef AT
 #define AT(member) offsetof(struct script_raw_tool, member)
@@ -328,7 +328,7 @@ static const struct rv_key declaration_keys[] = {
      .schema = "{\"$ref\":\"#/$defs/tool_entries\"}",
      .doc = "The entries; may be empty for a tool that is not called."},
 };
-const struct script_table rv_script_tool_table = {"tool", declaration_keys, RV_COUNT(declaration_keys)};
+const struct script_table script_tool_table = {"tool", declaration_keys, RV_COUNT(declaration_keys)};
 
 /* --- the JSON Schema --- */
 
@@ -387,7 +387,7 @@ static void write_section(rv_jw *w, const char *name, const char *entries, const
 void rv_script_write_schema(rv_jw *w)
 {
     size_t n;
-    const struct rv_key *keys = rv_script_keys(&n);
+    const struct rv_key *keys = script_all_keys(&n);
 
     rv_jw_obj(w);
     rv_jw_kv_text(w, "$schema", "https://json-schema.org/draft/2020-12/schema");
@@ -396,14 +396,14 @@ void rv_script_write_schema(rv_jw *w)
     OPEN(w, "$defs");
     rv_jw_key(w, "script");
     rv_keys_write_schema(keys, n, w);
-    write_table(w, "model_entry", rv_script_table(RV_SCRIPT_MODEL));
-    write_table(w, "chunk", &rv_script_chunk_table);
-    write_table(w, "tool_call", &rv_script_call_table);
-    write_table(w, "stage_entry", rv_script_table(RV_SCRIPT_STAGE));
-    write_table(w, "tool_entry", rv_script_table(RV_SCRIPT_TOOL));
-    write_table(w, "hook_entry", rv_script_table(RV_SCRIPT_HOOK));
-    write_table(w, "tool", &rv_script_tool_table);
-    write_table(w, "answer", &rv_script_answer_table);
+    write_table(w, "model_entry", script_table_of(RV_SCRIPT_MODEL));
+    write_table(w, "chunk", &script_chunk_table);
+    write_table(w, "tool_call", &script_call_table);
+    write_table(w, "stage_entry", script_table_of(RV_SCRIPT_STAGE));
+    write_table(w, "tool_entry", script_table_of(RV_SCRIPT_TOOL));
+    write_table(w, "hook_entry", script_table_of(RV_SCRIPT_HOOK));
+    write_table(w, "tool", &script_tool_table);
+    write_table(w, "answer", &script_answer_table);
     write_list(w, "model_entries", "#/$defs/model_entry");
     write_list(w, "stage_entries", "#/$defs/stage_entry");
     write_list(w, "tool_entries", "#/$defs/tool_entry");

@@ -126,7 +126,7 @@ static int open_stdio(struct world *w, const struct rv_mcp_link_user *user, rv_e
         .name = "peer", .url = "", .cwd = "", .command = {.items = command, .n = RV_COUNT(command), .is_set = true}};
     const struct rv_mcp_stdio how = {.loop = &w->loop, .server = &server, .user = *user};
 
-    return rv_mcp_stdio_open(&how, &w->link, err);
+    return mcptools_mcp_stdio_open(&how, &w->link, err);
 }
 
 static int open_http(struct world *w, const struct rv_mcp_link_user *user, rv_err **err)

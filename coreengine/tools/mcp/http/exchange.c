@@ -33,8 +33,8 @@ static void stream_settled(struct web *w)
     w->stream_ms = 0;
     for (struct exchange *x = w->exchanges; x; x = x->next)
         if (x->waits_for_stream)
-            x->due_ms = rv_web_now(w);
-    rv_web_arm(w);
+            x->due_ms = web_now(w);
+    web_arm(w);
 }
 
 /* Was that the last of what requests wait for: the end of the handshake, which opens the stream, and the stream? */
@@ -69,7 +69,7 @@ static void exchange_free(struct exchange *x)
     free(x->url);
     free(x->body);
     free(x);
-    rv_web_settle(w);
+    web_settle(w);
 }
 
 /* It is over. */
@@ -79,7 +79,7 @@ static void let_go(struct exchange *x)
         exchange_free(x);
 }
 
-void rv_web_sweep(struct web *w)
+void web_sweep(struct web *w)
 {
     struct exchange *next;
 
@@ -90,7 +90,7 @@ void rv_web_sweep(struct web *w)
     }
 }
 
-void rv_web_exchange_drop(struct exchange *x)
+void web_exchange_drop(struct exchange *x)
 {
     if (x->call)
         rv_http_cancel(x->call);
@@ -265,7 +265,7 @@ static int redirect(struct exchange *x, rv_err **err)
         return 0;
     int rc = rv_mcp_web_redirect(x->w->http, x->location, &x->n_redirects, &x->url, err);
     if (rc == 0)
-        rc = rv_web_exchange_start(x, err);
+        rc = web_exchange_start(x, err);
     return rc < 0 ? rc : 1;
 }
 
@@ -281,7 +281,7 @@ static void on_token(struct rv_mcp_wait *wait, bool has_token, const char *why)
     f.status = x->answer.head.status;
     if (!has_token)
         fail(x, &f);
-    else if (rv_web_exchange_start(x, &problem) < 0)
+    else if (web_exchange_start(x, &problem) < 0)
         fail_err(x, RV_MCP_FAULT_LOCAL, problem);
     leave(x);
 }
@@ -298,7 +298,7 @@ static int renew(struct exchange *x, const struct rv_mcp_failure *f, rv_err **er
     int rc = rv_mcp_tokens_renew(x->w->tokens, &refusal, &x->wait, err);
     x->waits = rc == 0;
     if (rc == 1)
-        rc = rv_web_exchange_start(x, err);
+        rc = web_exchange_start(x, err);
     return rc < 0 ? rc : 1;
 }
 
@@ -312,8 +312,8 @@ static void wait_to_resume(struct exchange *x)
     if (ms >= 0)
         x->retry_ms = ms < MIN_RETRY_MS ? MIN_RETRY_MS : ms < MAX_RETRY_MS ? ms : MAX_RETRY_MS;
     x->is_stream = true;
-    x->due_ms = rv_web_now(x->w) + (uint64_t)x->retry_ms;
-    rv_web_arm(x->w);
+    x->due_ms = web_now(x->w) + (uint64_t)x->retry_ms;
+    web_arm(x->w);
 }
 
 static void over_badly(struct exchange *x, struct rv_mcp_failure *f)
@@ -354,14 +354,14 @@ static void conclude(struct exchange *x, bool cut)
         break;
     }
     if (x->opens_stream && x->answer.head.status >= 200 && x->answer.head.status < 300)
-        rv_web_open_stream(x->w);
+        web_open_stream(x->w);
 }
 
 /* May more be read in this turn? Else the rest waits for the next one. Only events are many; other bodies are kept, and
  * bounded. */
 static bool may_go_on(struct exchange *x, size_t n_bytes)
 {
-    uint64_t now = rv_web_now(x->w);
+    uint64_t now = web_now(x->w);
 
     x->turn_bytes = x->turn_ms == now ? x->turn_bytes + n_bytes : n_bytes;
     x->turn_ms = now;
@@ -369,7 +369,7 @@ static bool may_go_on(struct exchange *x, size_t n_bytes)
         return true;
     if (!x->is_encoded) {
         x->is_held = true;
-        rv_web_arm(x->w);
+        web_arm(x->w);
         return false;
     }
     if (x->turn_bytes > RV_MCP_MAX_MESSAGE) {
@@ -444,7 +444,7 @@ static int stream_headers(struct exchange *x, struct rv_mcp_headers *to, rv_err 
     return rv_mcp_headers_of_stream(x->w->version, x->w->session, x->is_end ? NULL : x->last_id, to, err);
 }
 
-int rv_web_exchange_start(struct exchange *x, rv_err **err)
+int web_exchange_start(struct exchange *x, rv_err **err)
 {
     static const struct rv_http_events none = {on_head, on_body, on_end, NULL};
     const struct web *w = x->w;
@@ -480,7 +480,7 @@ int rv_web_exchange_start(struct exchange *x, rv_err **err)
     return rc;
 }
 
-struct exchange *rv_web_exchange_new(struct web *w, int64_t id)
+struct exchange *web_exchange_new(struct web *w, int64_t id)
 {
     struct exchange *x = calloc(1, sizeof *x);
 
@@ -501,7 +501,7 @@ struct exchange *rv_web_exchange_new(struct web *w, int64_t id)
     return NULL;
 }
 
-void rv_web_exchange_resume(struct exchange *x)
+void web_exchange_resume(struct exchange *x)
 {
     rv_err *why = NULL;
 
@@ -515,7 +515,7 @@ void rv_web_exchange_resume(struct exchange *x)
     x->due_ms = 0;
     x->waits_for_stream = false;
     x->in_callback = true;
-    if (rv_web_exchange_start(x, &why) < 0)
+    if (web_exchange_start(x, &why) < 0)
         fail_err(x, RV_MCP_FAULT_LOCAL, why);
     leave(x);
 }

@@ -10,7 +10,7 @@
 #define STREAM_MS   2000 /* that a server has to open its stream; some send no head before the first event */
 #define GRACE_MS    2000 /* that a server has to take what was cancelled before the close, then for the session's end */
 
-uint64_t rv_web_now(const struct web *w)
+uint64_t web_now(const struct web *w)
 {
     return uv_now(w->loop);
 }
@@ -57,7 +57,7 @@ static void drop_all(struct web *w, bool but_cancels)
     for (struct exchange *x = w->exchanges; x; x = next) {
         next = x->next;
         if (!x->is_over && !(but_cancels && x->is_cancel && x->call))
-            rv_web_exchange_drop(x);
+            web_exchange_drop(x);
     }
 }
 
@@ -73,18 +73,18 @@ static void on_grace_over(uv_timer_t *timer)
 
 static void end_session(struct web *w)
 {
-    struct exchange *x = w->session[0] && !w->has_left ? rv_web_exchange_new(w, 0) : NULL;
+    struct exchange *x = w->session[0] && !w->has_left ? web_exchange_new(w, 0) : NULL;
 
     w->has_left = true;
     if (!x)
         return;
     x->is_end = true;
     set_timer(w, on_grace_over, GRACE_MS);
-    if (rv_web_exchange_start(x, NULL) < 0)
-        rv_web_exchange_drop(x);
+    if (web_exchange_start(x, NULL) < 0)
+        web_exchange_drop(x);
 }
 
-void rv_web_settle(struct web *w)
+void web_settle(struct web *w)
 {
     if (!w->is_closing || w->n_exchanges > 0)
         return;
@@ -98,21 +98,21 @@ void rv_web_settle(struct web *w)
 static void on_timer(uv_timer_t *timer)
 {
     struct web *w = timer->data;
-    uint64_t now = rv_web_now(w);
+    uint64_t now = web_now(w);
 
     w->is_walking = true; /* one that cannot go on is told, and the user may close them all */
     for (struct exchange *x = w->exchanges; x; x = x->next)
         if (!x->is_over && (x->is_held || (x->due_ms && x->due_ms <= now)))
-            rv_web_exchange_resume(x);
+            web_exchange_resume(x);
     w->is_walking = false;
-    rv_web_sweep(w);
+    web_sweep(w);
     if (!w->is_closing)
-        rv_web_arm(w);
+        web_arm(w);
 }
 
-void rv_web_arm(struct web *w)
+void web_arm(struct web *w)
 {
-    uint64_t due = 0, now = rv_web_now(w);
+    uint64_t due = 0, now = web_now(w);
 
     if (w->is_closing)
         return;
@@ -124,15 +124,15 @@ void rv_web_arm(struct web *w)
               "the timer is open");
 }
 
-void rv_web_open_stream(struct web *w)
+void web_open_stream(struct web *w)
 {
-    struct exchange *x = w->is_closing ? NULL : rv_web_exchange_new(w, 0);
+    struct exchange *x = w->is_closing ? NULL : web_exchange_new(w, 0);
 
     if (!x)
         return;
     x->is_stream = true;
-    if (rv_web_exchange_start(x, NULL) < 0) /* the stream is an extra: requests have their answers without it */
-        rv_web_exchange_drop(x);
+    if (web_exchange_start(x, NULL) < 0) /* the stream is an extra: requests have their answers without it */
+        web_exchange_drop(x);
 }
 
 /* --- what the session asks for --- */
@@ -145,7 +145,7 @@ static void drop_streams(struct web *w)
     for (struct exchange *x = w->exchanges; x; x = next) {
         next = x->next;
         if (x->is_stream && !x->id && !x->is_over)
-            rv_web_exchange_drop(x);
+            web_exchange_drop(x);
     }
 }
 
@@ -194,22 +194,22 @@ static int web_send(void *self, const struct rv_mcp_send *m, rv_err **err)
         drop_streams(w);
         w->stream_ms = 0;
     }
-    struct exchange *x = rv_web_exchange_new(w, m->id);
+    struct exchange *x = web_exchange_new(w, m->id);
     if (!x)
         return RV_FAIL(err, RV_E_NOMEM, "send a message");
     int rc = copy_message(x, m, err);
-    if (rc == 0 && m->id && w->stream_ms > rv_web_now(w)) {
+    if (rc == 0 && m->id && w->stream_ms > web_now(w)) {
         x->waits_for_stream = true;
         x->due_ms = w->stream_ms;
-        rv_web_arm(w);
+        web_arm(w);
         return 0;
     }
     if (rc == 0)
-        rc = rv_web_exchange_start(x, err);
+        rc = web_exchange_start(x, err);
     if (rc < 0)
-        rv_web_exchange_drop(x);
+        web_exchange_drop(x);
     else if (x->opens_stream && w->awaits_stream)
-        w->stream_ms = rv_web_now(w) + STREAM_MS;
+        w->stream_ms = web_now(w) + STREAM_MS;
     return rc;
 }
 
@@ -219,7 +219,7 @@ static void web_cancel(void *self, int64_t id)
 
     for (struct exchange *x = w->exchanges; x; x = x->next)
         if (x->id == id && !x->is_over) {
-            rv_web_exchange_drop(x);
+            web_exchange_drop(x);
             return;
         }
 }
@@ -233,7 +233,7 @@ static void web_close(void *self, void (*closed)(void *arg), void *arg)
     drop_all(w, true);
     set_timer(w, on_grace_over, GRACE_MS);
     w->is_closing = true;
-    rv_web_settle(w);
+    web_settle(w);
 }
 
 /* --- how it begins --- */

@@ -64,16 +64,16 @@ struct web {
 };
 
 /* link.c */
-uint64_t rv_web_now(const struct web *w); /* of the loop, in milliseconds */
-void rv_web_arm(struct web *w);           /* an exchange has a new due_ms */
-void rv_web_open_stream(struct web *w);
-void rv_web_settle(struct web *w); /* an exchange is gone: if a close waited for it, the session ends, and then w */
+uint64_t web_now(const struct web *w); /* of the loop, in milliseconds */
+void web_arm(struct web *w);           /* an exchange has a new due_ms */
+void web_open_stream(struct web *w);
+void web_settle(struct web *w); /* an exchange is gone: if a close waited for it, the session ends, and then w */
 
 /* exchange.c */
-struct exchange *rv_web_exchange_new(struct web *w, int64_t id); /* NULL: no memory */
-RV_MUST_CHECK int rv_web_exchange_start(struct exchange *x, rv_err **err);
-void rv_web_exchange_resume(struct exchange *x);
-void rv_web_exchange_drop(struct exchange *x); /* ends it without a callback */
-void rv_web_sweep(struct web *w);              /* frees those that are over; no callback of one of them is under way */
+struct exchange *web_exchange_new(struct web *w, int64_t id); /* NULL: no memory */
+RV_MUST_CHECK int web_exchange_start(struct exchange *x, rv_err **err);
+void web_exchange_resume(struct exchange *x);
+void web_exchange_drop(struct exchange *x); /* ends it without a callback */
+void web_sweep(struct web *w);              /* frees those that are over; no callback of one of them is under way */
 
 #endif
