@@ -42,7 +42,7 @@ void rv_mcp_catalog_free(rv_mcp_catalog *c)
     if (!c)
         return;
     for (size_t i = 0; i < c->n; i++) {
-        rv_mcp_tool_fini(c->tools[i]);
+        mcp_tool_fini(c->tools[i]);
         free(c->tools[i]);
     }
     rv_index_fini(&c->by_name);
@@ -107,7 +107,7 @@ static int keep_take(rv_mcp_catalog *c, struct rv_mcp_tool *t, rv_err **err)
 {
     if (!rv_has_room(&c->tools, &c->cap, c->n + 1, sizeof(struct rv_mcp_tool *)) ||
         rv_index_add(&c->by_name, rv_str_of(t->qualified), (int)c->n) < 0) {
-        rv_mcp_tool_fini(t);
+        mcp_tool_fini(t);
         free(t);
         return NOMEM(err);
     }
@@ -124,7 +124,7 @@ static int add_tool(rv_mcp_catalog *c, const struct rv_mcp_server_config *s, jso
 
     if (!t)
         return NOMEM(err);
-    int rc = rv_mcp_tool_init(t, s, definition, kind, &why, err);
+    int rc = mcp_tool_init(t, s, definition, kind, &why, err);
     if (rc == 0 && why.len == 0 && rv_index_get(&c->by_name, rv_str_of(t->qualified)) >= 0)
         rv_buf_puts(&why, IS_SECOND);
     if (rc == 0)
@@ -136,7 +136,7 @@ static int add_tool(rv_mcp_catalog *c, const struct rv_mcp_server_config *s, jso
     if (rc == 0)
         warn(findings, s, t->name, rv_buf_cstr(&why));
     rv_buf_fini(&why);
-    rv_mcp_tool_fini(t);
+    mcp_tool_fini(t);
     free(t);
     return rc;
 }

@@ -48,7 +48,7 @@ static struct rv_mcp_open *open_of(const rv_mcp_client *c, int64_t id)
 
 static int end_with(rv_mcp_client *c, struct rv_mcp_open *o, json_object *result, bool asks, rv_err **err)
 {
-    int rc = rv_mcp_put_result(c, o, result, asks, err);
+    int rc = mcp_put_result(c, o, result, asks, err);
 
     if (rc < 0)
         return rc;
@@ -57,23 +57,23 @@ static int end_with(rv_mcp_client *c, struct rv_mcp_open *o, json_object *result
     return 0;
 }
 
-int rv_mcp_end_ok(rv_mcp_client *c, struct rv_mcp_open *o, json_object *result, rv_err **err)
+int mcp_end_ok(rv_mcp_client *c, struct rv_mcp_open *o, json_object *result, rv_err **err)
 {
     return end_with(c, o, result, false, err);
 }
 
-int rv_mcp_end_asks(rv_mcp_client *c, struct rv_mcp_open *o, json_object *requests, rv_err **err)
+int mcp_end_asks(rv_mcp_client *c, struct rv_mcp_open *o, json_object *requests, rv_err **err)
 {
     return end_with(c, o, requests, true, err);
 }
 
-int rv_mcp_end_failed(rv_mcp_client *c, struct rv_mcp_open *o, const struct rv_mcp_trouble *t, rv_err **err)
+int mcp_end_failed(rv_mcp_client *c, struct rv_mcp_open *o, const struct rv_mcp_trouble *t, rv_err **err)
 {
     struct rv_mcp_trouble of = *t;
 
     of.is_unsent =
         t->is_unsent && !o->task && !o->samples; /* the server has begun, whatever became of a question after that */
-    int rc = rv_mcp_put_trouble(c, o->ask, &of, err);
+    int rc = mcp_put_trouble(c, o->ask, &of, err);
     if (rc < 0) /* its end cannot be told: it stays open */
         return rc;
     open_unlink(c, o);
@@ -81,7 +81,7 @@ int rv_mcp_end_failed(rv_mcp_client *c, struct rv_mcp_open *o, const struct rv_m
     return 0;
 }
 
-int rv_mcp_die(rv_mcp_client *c, const struct rv_mcp_trouble *t, rv_err **err)
+int mcp_die(rv_mcp_client *c, const struct rv_mcp_trouble *t, rv_err **err)
 {
     int rc = 0;
 
@@ -90,9 +90,9 @@ int rv_mcp_die(rv_mcp_client *c, const struct rv_mcp_trouble *t, rv_err **err)
     while (c->open && rc == 0) {
         struct rv_mcp_trouble of = *t;
         of.is_unsent = !c->open->id;
-        rc = rv_mcp_end_failed(c, c->open, &of, err);
+        rc = mcp_end_failed(c, c->open, &of, err);
     }
-    return rc < 0 ? rc : rv_mcp_put_trouble(c, 0, t, err);
+    return rc < 0 ? rc : mcp_put_trouble(c, 0, t, err);
 }
 
 /* --- what is sent --- */
@@ -124,7 +124,7 @@ static int write_meta(const rv_mcp_client *c, const struct rv_mcp_open *o, json_
     if (rc == 0 && o->wants_progress)
         rc = rv_json_set_int(meta, "progressToken", o->id, err);
     if (rc == 0 && c->era == RV_MCP_ERA_MODERN)
-        rc = rv_mcp_add_meta(c, meta, c->version, err);
+        rc = mcp_add_meta(c, meta, c->version, err);
     if (rc == 0 && json_object_object_length(meta) > 0)
         return rv_json_set_take(params, "_meta", meta, err);
     json_object_put(meta);
@@ -132,9 +132,9 @@ static int write_meta(const rv_mcp_client *c, const struct rv_mcp_open *o, json_
 }
 
 /* Sent, or sent again as the server wants it: each time with an id of its own. */
-int rv_mcp_send_open(rv_mcp_client *c, struct rv_mcp_open *o, rv_err **err)
+int mcp_send_open(rv_mcp_client *c, struct rv_mcp_open *o, rv_err **err)
 {
-    int resumed = rv_mcp_task_resume(c, o, err);
+    int resumed = mcp_task_resume(c, o, err);
     json_object *params = resumed < 0 ? NULL : json_object_new_object();
 
     if (!params)
@@ -151,31 +151,31 @@ int rv_mcp_send_open(rv_mcp_client *c, struct rv_mcp_open *o, rv_err **err)
     if (rc == 0 && o->state)
         rc = rv_json_set_ref(params, "requestState", o->state, err);
     if (rc == 0 && o->input && c->era == RV_MCP_ERA_MODERN && strcmp(o->method, "tasks/get") != 0)
-        rc = rv_mcp_add_input(c, o, params, err);
+        rc = mcp_add_input(c, o, params, err);
     if (rc == 0)
-        rc = rv_mcp_task_wish(c, o, params, err);
+        rc = mcp_task_wish(c, o, params, err);
     if (rc == 0)
         rc = write_meta(c, o, params, err);
     bool any = json_object_object_length(params) > 0;
     if (rc == 0)
-        rc = rv_mcp_put_request(c,
-                                &(struct mcp_request){.id = o->id,
-                                                      .method = o->method,
-                                                      .params = any ? params : NULL,
-                                                      .headers = o->headers,
-                                                      .is_modern = c->era == RV_MCP_ERA_MODERN,
-                                                      .version = c->version},
-                                err);
+        rc = mcp_put_request(c,
+                             &(struct mcp_request){.id = o->id,
+                                                   .method = o->method,
+                                                   .params = any ? params : NULL,
+                                                   .headers = o->headers,
+                                                   .is_modern = c->era == RV_MCP_ERA_MODERN,
+                                                   .version = c->version},
+                             err);
     json_object_put(params);
     if (rc != RV_E_LIMIT)
         return rc;
     rv_err_free(rv_err_steal(err));
     o->id = 0;
-    return rv_mcp_end_failed(c, o,
-                             &(struct rv_mcp_trouble){.code = rv_mcp_fault_code(RV_MCP_FAULT_TOO_LARGE),
-                                                      .text = "the request is larger than a message may be",
-                                                      .is_unsent = true},
-                             err);
+    return mcp_end_failed(c, o,
+                          &(struct rv_mcp_trouble){.code = rv_mcp_fault_code(RV_MCP_FAULT_TOO_LARGE),
+                                                   .text = "the request is larger than a message may be",
+                                                   .is_unsent = true},
+                          err);
 }
 
 int rv_mcp_client_ask(rv_mcp_client *c, const struct rv_mcp_ask *ask, int64_t now_us, int64_t *out, rv_err **err)
@@ -201,7 +201,7 @@ int rv_mcp_client_ask(rv_mcp_client *c, const struct rv_mcp_ask *ask, int64_t no
     c->open_end = &o->next;
     c->n_open++;
     int64_t name = o->ask; /* one that is too large to send is over, and freed, at once */
-    int rc = c->phase == RV_MCP_READY ? rv_mcp_send_open(c, o, err) : 0;
+    int rc = c->phase == RV_MCP_READY ? mcp_send_open(c, o, err) : 0;
     if (rc < 0) {
         open_unlink(c, o);
         open_free(o);
@@ -211,13 +211,13 @@ int rv_mcp_client_ask(rv_mcp_client *c, const struct rv_mcp_ask *ask, int64_t no
     return 0;
 }
 
-int rv_mcp_withdraw(rv_mcp_client *c, const struct rv_mcp_open *o, const char *reason, rv_err **err)
+int mcp_withdraw(rv_mcp_client *c, const struct rv_mcp_open *o, const char *reason, rv_err **err)
 {
     struct rv_json_build b = {.err = err};
     int rc = 0;
 
     if (c->phase == RV_MCP_READY && o->task)
-        rc = rv_mcp_task_cancel(c, o, err);
+        rc = mcp_task_cancel(c, o, err);
     if (rc < 0 || !o->id || c->phase == RV_MCP_DEAD)
         return rc;
     if (!(c->is_http && c->era == RV_MCP_ERA_MODERN)) { /* there closing the stream says it */
@@ -226,10 +226,10 @@ int rv_mcp_withdraw(rv_mcp_client *c, const struct rv_mcp_open *o, const char *r
             return NOMEM(err);
         rv_json_build_int(&b, params, "requestId", o->id);
         rv_json_build_text(&b, params, "reason", reason);
-        rc = b.rc < 0 ? b.rc : rv_mcp_put_notification(c, "notifications/cancelled", params, err);
+        rc = b.rc < 0 ? b.rc : mcp_put_notification(c, "notifications/cancelled", params, err);
         json_object_put(params);
     }
-    return rc < 0 ? rc : rv_mcp_put_simple(c, RV_MCP_OUT_FORGET, o->id, err);
+    return rc < 0 ? rc : mcp_put_simple(c, RV_MCP_OUT_FORGET, o->id, err);
 }
 
 int rv_mcp_client_give_up(rv_mcp_client *c, int64_t ask, rv_err **err)
@@ -240,7 +240,7 @@ int rv_mcp_client_give_up(rv_mcp_client *c, int64_t ask, rv_err **err)
         o = o->next;
     if (!o)
         return 0;
-    int rc = rv_mcp_withdraw(c, o, "the caller does not want the answer any more", err);
+    int rc = mcp_withdraw(c, o, "the caller does not want the answer any more", err);
     open_unlink(c, o);
     open_free(o);
     return rc;
@@ -270,7 +270,7 @@ static int progressed(rv_mcp_client *c, json_object *params, rv_err **err)
     json_object_object_get_ex(params, "message", &text);
     o->has_progress = true;
     o->progress = progress;
-    return rv_mcp_put_progress(c, o->ask, progress, isfinite(total) && total > 0 ? total : 0, rv_json_str(text), err);
+    return mcp_put_progress(c, o->ask, progress, isfinite(total) && total > 0 ? total : 0, rv_json_str(text), err);
 }
 
 static int noticed(rv_mcp_client *c, const struct rv_mcp_message *m, rv_err **err)
@@ -279,7 +279,7 @@ static int noticed(rv_mcp_client *c, const struct rv_mcp_message *m, rv_err **er
         return m->params ? progressed(c, m->params, err) : 0;
     if (strcmp(m->method, "notifications/tools/list_changed") == 0 && !c->is_change_told) {
         c->is_change_told = true;
-        return rv_mcp_put_simple(c, RV_MCP_OUT_CHANGED, 0, err);
+        return mcp_put_simple(c, RV_MCP_OUT_CHANGED, 0, err);
     }
     return 0;
 }
@@ -287,10 +287,10 @@ static int noticed(rv_mcp_client *c, const struct rv_mcp_message *m, rv_err **er
 static int asked_for_roots(rv_mcp_client *c, json_object *id, rv_err **err)
 {
     json_object *roots = NULL;
-    int rc = rv_mcp_write_roots(c, &roots, err);
+    int rc = mcp_write_roots(c, &roots, err);
 
     if (rc == 0)
-        rc = rv_mcp_put_answer(c, id, roots, 0, NULL, err);
+        rc = mcp_put_answer(c, id, roots, 0, NULL, err);
     json_object_put(roots);
     return rc;
 }
@@ -299,16 +299,16 @@ static int asked_for_roots(rv_mcp_client *c, json_object *id, rv_err **err)
 static int asked(rv_mcp_client *c, const struct rv_mcp_message *m, rv_err **err)
 {
     if (c->era == RV_MCP_ERA_MODERN)
-        return rv_mcp_put_note(c, err, "the server sent a request, which its revision forbids");
+        return mcp_put_note(c, err, "the server sent a request, which its revision forbids");
     if (strcmp(m->method, "ping") == 0)
-        return rv_mcp_put_answer(c, m->id, NULL, 0, NULL, err);
+        return mcp_put_answer(c, m->id, NULL, 0, NULL, err);
     if (c->elicits && strcmp(m->method, "elicitation/create") == 0)
-        return rv_mcp_elicited(c, m, err);
+        return mcp_elicited(c, m, err);
     if (c->roots && strcmp(m->method, "roots/list") == 0)
         return asked_for_roots(c, m->id, err);
     if (c->max_samples > 0 && strcmp(m->method, "sampling/createMessage") == 0)
-        return rv_mcp_sample_asked(c, m, err);
-    return rv_mcp_put_answer(c, m->id, NULL, RV_MCP_METHOD_NOT_FOUND, "the client has not declared this", err);
+        return mcp_sample_asked(c, m, err);
+    return mcp_put_answer(c, m->id, NULL, RV_MCP_METHOD_NOT_FOUND, "the client has not declared this", err);
 }
 
 static int64_t id_of(json_object *id)
@@ -322,14 +322,14 @@ static int answered(rv_mcp_client *c, const struct rv_mcp_message *m, rv_err **e
     struct rv_mcp_open *o = id > 0 ? open_of(c, id) : NULL;
 
     if (id > 0 && id == c->handshake_id)
-        return rv_mcp_handshake_answer(c, m, err);
+        return mcp_handshake_answer(c, m, err);
     if (id > 0 && id == c->probe_id)
-        return rv_mcp_handshake_probed(c, m, err);
+        return mcp_handshake_probed(c, m, err);
     if (o)
-        return rv_mcp_answered(c, o, m, err);
+        return mcp_answered(c, o, m, err);
     if (id > 0 && id <= c->last_id)
         return 0; /* given up, or answered before */
-    return rv_mcp_put_note(c, err, "the server answered a request that was not made");
+    return mcp_put_note(c, err, "the server answered a request that was not made");
 }
 
 int rv_mcp_client_message(rv_mcp_client *c, rv_str json, rv_err **err)
@@ -344,7 +344,7 @@ int rv_mcp_client_message(rv_mcp_client *c, rv_str json, rv_err **err)
     if (rc == RV_E_NOMEM || rv_err_is(why, RV_E_NOMEM))
         rc = NOMEM(err);
     else if (rc < 0)
-        rc = rv_mcp_misread(c, &m, json, rv_err_cause(why) ? rv_err_text(rv_err_cause(why)) : rv_err_text(why), err);
+        rc = mcp_misread(c, &m, json, rv_err_cause(why) ? rv_err_text(rv_err_cause(why)) : rv_err_text(why), err);
     else if (m.kind == RV_MCP_REQUEST)
         rc = asked(c, &m, err);
     else if (m.kind == RV_MCP_NOTIFICATION)
@@ -375,13 +375,13 @@ static int failed_one(rv_mcp_client *c, struct rv_mcp_open *o, const struct rv_m
     if (f->body.len > 0) {
         int rc = rv_mcp_read(f->body, &m, NULL, NULL);
         if (rc == 0 && m.kind == RV_MCP_ERROR)
-            rc = rv_mcp_answered(c, o, &m, err);
+            rc = mcp_answered(c, o, &m, err);
         else
-            rc = rc == RV_E_NOMEM ? NOMEM(err) : rv_mcp_end_failed(c, o, &t, err);
+            rc = rc == RV_E_NOMEM ? NOMEM(err) : mcp_end_failed(c, o, &t, err);
         rv_mcp_message_fini(&m);
         return rc;
     }
-    return rv_mcp_end_failed(c, o, &t, err);
+    return mcp_end_failed(c, o, &t, err);
 }
 
 int rv_mcp_client_failed(rv_mcp_client *c, int64_t id, const struct rv_mcp_failure *failure, int64_t now_us,
@@ -391,10 +391,10 @@ int rv_mcp_client_failed(rv_mcp_client *c, int64_t id, const struct rv_mcp_failu
         return 0;
     if (id == 0) {
         const struct rv_mcp_trouble t = trouble_of(failure);
-        return rv_mcp_die(c, &t, err);
+        return mcp_die(c, &t, err);
     }
     if (id == c->handshake_id)
-        return rv_mcp_handshake_failed(c, failure, err);
+        return mcp_handshake_failed(c, failure, err);
     struct rv_mcp_open *o = open_of(c, id);
     if (!o)
         return 0;
@@ -402,7 +402,7 @@ int rv_mcp_client_failed(rv_mcp_client *c, int64_t id, const struct rv_mcp_failu
         return failed_one(c, o, failure, err);
     o->was_refused = true; /* nothing was done: once more, in a new session */
     o->id = 0;
-    return c->phase == RV_MCP_READY ? rv_mcp_handshake_begin(c, now_us, err) : 0;
+    return c->phase == RV_MCP_READY ? mcp_handshake_begin(c, now_us, err) : 0;
 }
 
 /* --- time --- */
@@ -420,18 +420,18 @@ static int time_out(rv_mcp_client *c, struct rv_mcp_open *o, rv_err **err)
     static const char reason[] = "no answer in time";
     rv_buf text = RV_BUF_INIT(MAX_LATE);
     bool sent = o->id != 0;
-    int rc = rv_mcp_withdraw(c, o, reason, err);
+    int rc = mcp_withdraw(c, o, reason, err);
 
     if (rc == 0)
         rc = write_late(&text, "the server did not answer in time", o->heard_misread ? c->misread : NULL, err);
     if (rc == 0)
-        rc = rv_mcp_end_failed(c, o,
-                               &(struct rv_mcp_trouble){.code = "timed_out",
-                                                        .text = rv_buf_cstr(&text),
-                                                        .is_unsent = !sent,
-                                                        .retryable = true,
-                                                        .is_timeout = true},
-                               err);
+        rc = mcp_end_failed(c, o,
+                            &(struct rv_mcp_trouble){.code = "timed_out",
+                                                     .text = rv_buf_cstr(&text),
+                                                     .is_unsent = !sent,
+                                                     .retryable = true,
+                                                     .is_timeout = true},
+                            err);
     rv_buf_fini(&text);
     return rc;
 }
@@ -442,18 +442,18 @@ static int handshake_late(rv_mcp_client *c, rv_err **err)
 
     if (c->phase == RV_MCP_PROBING && c->era == RV_MCP_ERA_UNKNOWN && c->phase_due_us < c->handshake_due_us) {
         c->probe_id = c->handshake_id;
-        return rv_mcp_handshake_initialize(c, err);
+        return mcp_handshake_initialize(c, err);
     }
     c->handshake_id = 0;
     int rc = write_late(&text, "the server did not begin the connection in time", c->misread, err);
     if (rc == 0)
-        rc = rv_mcp_die(c,
-                        &(struct rv_mcp_trouble){.code = "timed_out",
-                                                 .text = rv_buf_cstr(&text),
-                                                 .is_unsent = true,
-                                                 .retryable = true,
-                                                 .is_timeout = true},
-                        err);
+        rc = mcp_die(c,
+                     &(struct rv_mcp_trouble){.code = "timed_out",
+                                              .text = rv_buf_cstr(&text),
+                                              .is_unsent = true,
+                                              .retryable = true,
+                                              .is_timeout = true},
+                     err);
     rv_buf_fini(&text);
     return rc;
 }
@@ -466,7 +466,7 @@ int rv_mcp_client_tick(rv_mcp_client *c, int64_t now_us, rv_err **err)
         rc = handshake_late(c, err);
     for (struct rv_mcp_open *o = c->open, *next; o && rc == 0; o = next) {
         next = o->next;
-        rc = now_us >= o->due_us ? time_out(c, o, err) : rv_mcp_task_tick(c, o, now_us, err);
+        rc = now_us >= o->due_us ? time_out(c, o, err) : mcp_task_tick(c, o, now_us, err);
     }
     return rc;
 }
@@ -500,7 +500,7 @@ int rv_mcp_client_new(const struct rv_mcp_client_opts *opts, int64_t now_us, rv_
                          .handshake_us = opts->handshake_us ? opts->handshake_us : RV_MCP_HANDSHAKE_US};
     c->end = &c->first;
     c->open_end = &c->open;
-    int rc = c->server ? rv_mcp_handshake_begin(c, now_us, err) : NOMEM(err);
+    int rc = c->server ? mcp_handshake_begin(c, now_us, err) : NOMEM(err);
     if (rc < 0) {
         rv_mcp_client_free(c);
         return rc;
@@ -518,7 +518,7 @@ void rv_mcp_client_free(rv_mcp_client *c)
         open_unlink(c, o);
         open_free(o);
     }
-    rv_mcp_queue_free(c);
+    mcp_queue_free(c);
     json_object_put(c->answer);
     json_object_put(c->roots);
     free(c->misread);

@@ -7,7 +7,7 @@
 
 static int invalid(rv_mcp_client *c, struct rv_mcp_open *o, const char *text, rv_err **err)
 {
-    return rv_mcp_end_failed(c, o, &(struct rv_mcp_trouble){.code = "invalid_answer", .text = text}, err);
+    return mcp_end_failed(c, o, &(struct rv_mcp_trouble){.code = "invalid_answer", .text = text}, err);
 }
 
 static int too_long(rv_mcp_client *c, struct rv_mcp_open *o, const char *what, rv_err **err)
@@ -17,8 +17,7 @@ static int too_long(rv_mcp_client *c, struct rv_mcp_open *o, const char *what, r
     rv_buf_printf(&text, "the list of %s does not end: %s", o->list, what);
     int rc = rv_buf_check(&text, "reason", err);
     if (rc == 0)
-        rc = rv_mcp_end_failed(c, o, &(struct rv_mcp_trouble){.code = "too_many_pages", .text = rv_buf_cstr(&text)},
-                               err);
+        rc = mcp_end_failed(c, o, &(struct rv_mcp_trouble){.code = "too_many_pages", .text = rv_buf_cstr(&text)}, err);
     rv_buf_fini(&text);
     return rc;
 }
@@ -63,7 +62,7 @@ static int next_page(rv_mcp_client *c, struct rv_mcp_open *o, json_object *curso
         return too_long(c, o, "a cursor came twice", err);
     json_object_put(o->cursor);
     o->cursor = json_object_get(cursor);
-    return rv_mcp_send_open(c, o, err);
+    return mcp_send_open(c, o, err);
 }
 
 /* A page without `ttlMs`, or with one that is not a whole number above 0, is not to be kept. */
@@ -94,7 +93,7 @@ static int listed(rv_mcp_client *c, struct rv_mcp_open *o, json_object *result, 
         return next_page(c, o, cursor, err);
     json_object *items = o->items;
     o->items = NULL;
-    return rv_mcp_end_ok(c, o, items, err);
+    return mcp_end_ok(c, o, items, err);
 }
 
 /* --- results that are not the last word --- */
@@ -123,8 +122,8 @@ static int again(rv_mcp_client *c, struct rv_mcp_open *o, json_object *state, js
     o->responses = json_object_get(responses);
     json_object_put(o->input); /* it was answered, and is not sent twice */
     o->input = NULL;
-    return samples && json_object_object_length(samples) > 0 ? rv_mcp_ask_model(c, o, samples, err)
-                                                             : rv_mcp_send_open(c, o, err);
+    return samples && json_object_object_length(samples) > 0 ? mcp_ask_model(c, o, samples, err)
+                                                             : mcp_send_open(c, o, err);
 }
 
 static bool can_answer(const rv_mcp_client *c)
@@ -138,8 +137,8 @@ static int refuse_input(rv_mcp_client *c, struct rv_mcp_open *o, rv_err **err)
                                "too much"; /* of the last one: max_samplings says how much */
     static const char none[] = "the tool asks for input from a person or a model while it runs, which was not declared";
 
-    return rv_mcp_end_failed(
-        c, o, &(struct rv_mcp_trouble){.code = "input_required", .text = can_answer(c) ? some : none}, err);
+    return mcp_end_failed(c, o, &(struct rv_mcp_trouble){.code = "input_required", .text = can_answer(c) ? some : none},
+                          err);
 }
 
 static int wanted(rv_mcp_client *c, struct rv_mcp_open *o, json_object *questions, json_object *state, rv_err **err)
@@ -147,22 +146,21 @@ static int wanted(rv_mcp_client *c, struct rv_mcp_open *o, json_object *question
     struct rv_mcp_wanted w = {0};
     json_object *responses = NULL;
 
-    int rc = rv_mcp_read_requests(c, questions, &w, err);
+    int rc = mcp_read_requests(c, questions, &w, err);
     int64_t n_samples = rc == 0 ? json_object_object_length(w.samples) : 0;
     bool is_mixed = n_samples > 0 && json_object_array_length(w.forms) > 0; /* the call would end between the two */
     if (rc == 0 && (w.is_refused || is_mixed || (n_samples > 0 && o->n_samples + n_samples > c->max_samples))) {
         rc = refuse_input(c, o, err);
     } else if (rc == 0 && json_object_array_length(w.forms) > 0) {
-        rc = rv_mcp_ask_person(c, o, &w, state, err);
+        rc = mcp_ask_person(c, o, &w, state, err);
     } else if (rc == 0) {
         responses = json_object_new_object();
-        rc =
-            responses ? rv_mcp_add_roots(c, w.roots, responses, err) : RV_FAIL(err, RV_E_NOMEM, "answer an MCP server");
+        rc = responses ? mcp_add_roots(c, w.roots, responses, err) : RV_FAIL(err, RV_E_NOMEM, "answer an MCP server");
         if (rc == 0)
             rc = again(c, o, state, responses, w.samples, err);
     }
     json_object_put(responses);
-    rv_mcp_wanted_fini(&w);
+    mcp_wanted_fini(&w);
     return rc;
 }
 
@@ -191,20 +189,20 @@ static int succeeded(rv_mcp_client *c, struct rv_mcp_open *o, json_object *resul
         if (rv_str_is(rv_json_str(type), "input_required"))
             return input_required(c, o, result, err);
         if (rv_str_is(rv_json_str(type), "task"))
-            return rv_mcp_task_begun(c, o, result, err);
+            return mcp_task_begun(c, o, result, err);
         if (!rv_str_is(rv_json_str(type), "complete"))
             return invalid(c, o, "resultType is none of complete, input_required and task", err);
     }
     if (o->asked_for_task && rv_json_get_obj(result, "task")) {
         o->asked_for_task = false;
-        return rv_mcp_task_begun(c, o, rv_json_get_obj(result, "task"), err);
+        return mcp_task_begun(c, o, rv_json_get_obj(result, "task"), err);
     }
     if (o->task)
-        return rv_mcp_task_told(c, o, result, err);
-    return o->list ? listed(c, o, result, err) : rv_mcp_end_ok(c, o, json_object_get(result), err);
+        return mcp_task_told(c, o, result, err);
+    return o->list ? listed(c, o, result, err) : mcp_end_ok(c, o, json_object_get(result), err);
 }
 
-int rv_mcp_refused(rv_mcp_client *c, struct rv_mcp_open *o, int code, const char *words, rv_err **err)
+int mcp_refused(rv_mcp_client *c, struct rv_mcp_open *o, int code, const char *words, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(RV_MCP_MAX_WORDS + 128);
     rv_str said = rv_utf8_cut(rv_str_of(words), RV_MCP_MAX_WORDS);
@@ -212,15 +210,15 @@ int rv_mcp_refused(rv_mcp_client *c, struct rv_mcp_open *o, int code, const char
     rv_buf_printf(&text, "the server answers with error %d: %.*s", code, RV_STR_ARG(said));
     int rc = rv_buf_check(&text, "error of an MCP server", err);
     if (rc == 0)
-        rc = rv_mcp_end_failed(
+        rc = mcp_end_failed(
             c, o, &(struct rv_mcp_trouble){.code = "rejected", .text = rv_buf_cstr(&text), .rpc_code = code}, err);
     rv_buf_fini(&text);
     return rc;
 }
 
-int rv_mcp_answered(rv_mcp_client *c, struct rv_mcp_open *o, const struct rv_mcp_message *m, rv_err **err)
+int mcp_answered(rv_mcp_client *c, struct rv_mcp_open *o, const struct rv_mcp_message *m, rv_err **err)
 {
-    return m->kind == RV_MCP_ERROR ? rv_mcp_refused(c, o, m->code, m->text, err) : succeeded(c, o, m->result, err);
+    return m->kind == RV_MCP_ERROR ? mcp_refused(c, o, m->code, m->text, err) : succeeded(c, o, m->result, err);
 }
 
 /* --- what cannot be read --- */
@@ -271,11 +269,11 @@ static int remember_misread(rv_mcp_client *c, rv_str why, rv_err **err)
     c->misread = text;
     for (struct rv_mcp_open *o = c->open; o; o = o->next)
         o->heard_misread = o->id != 0;
-    return rv_mcp_put_note(c, err, "the server sent what is not a message: %s", text);
+    return mcp_put_note(c, err, "the server sent what is not a message: %s", text);
 }
 
 /* Not a message: of a known request, or of the only one, it is the answer, and a bad one. */
-int rv_mcp_misread(rv_mcp_client *c, const struct rv_mcp_message *m, rv_str json, const char *why, rv_err **err)
+int mcp_misread(rv_mcp_client *c, const struct rv_mcp_message *m, rv_str json, const char *why, rv_err **err)
 {
     const struct rv_mcp_trouble bad = {.code = rv_mcp_fault_code(RV_MCP_FAULT_BAD_MESSAGE), .text = why};
     bool is_answer = !m->root && looks_like_answer(json);
@@ -285,9 +283,9 @@ int rv_mcp_misread(rv_mcp_client *c, const struct rv_mcp_message *m, rv_str json
     if (is_answer && c->phase == RV_MCP_INITIALIZING && !o && !c->probe_id) {
         struct rv_mcp_trouble of_all = bad;
         of_all.is_unsent = true;
-        return rv_mcp_die(c, &of_all, err);
+        return mcp_die(c, &of_all, err);
     }
     if (o && (id > 0 || c->phase == RV_MCP_READY))
-        return rv_mcp_end_failed(c, o, &bad, err);
+        return mcp_end_failed(c, o, &bad, err);
     return remember_misread(c, rv_utf8_cut(rv_str_of(why), 300), err);
 }

@@ -68,7 +68,7 @@ static int write_asks(json_object *forms, json_object *state, json_object **out,
     return b.rc;
 }
 
-void rv_mcp_wanted_fini(struct rv_mcp_wanted *w)
+void mcp_wanted_fini(struct rv_mcp_wanted *w)
 {
     json_object_put(w->forms);
     json_object_put(w->roots);
@@ -103,7 +103,7 @@ static int read_request(const rv_mcp_client *c, const char *key, json_object *re
     return rc;
 }
 
-int rv_mcp_read_requests(const rv_mcp_client *c, json_object *requests, struct rv_mcp_wanted *out, rv_err **err)
+int mcp_read_requests(const rv_mcp_client *c, json_object *requests, struct rv_mcp_wanted *out, rv_err **err)
 {
     int rc = 0;
 
@@ -140,8 +140,8 @@ static int write_state(const struct rv_mcp_open *o, const struct rv_mcp_wanted *
     return b.rc;
 }
 
-int rv_mcp_ask_person(rv_mcp_client *c, struct rv_mcp_open *o, const struct rv_mcp_wanted *w, json_object *state,
-                      rv_err **err)
+int mcp_ask_person(rv_mcp_client *c, struct rv_mcp_open *o, const struct rv_mcp_wanted *w, json_object *state,
+                   rv_err **err)
 {
     json_object *asks = NULL, *both = NULL;
     int rc = o->task || json_object_array_length(w->roots) > 0 ? write_state(o, w, state, &both, err) : 0;
@@ -149,7 +149,7 @@ int rv_mcp_ask_person(rv_mcp_client *c, struct rv_mcp_open *o, const struct rv_m
     if (rc == 0)
         rc = write_asks(w->forms, both ? both : state, &asks, err);
     json_object_put(both);
-    return rc < 0 ? rc : rv_mcp_end_asks(c, o, asks, err);
+    return rc < 0 ? rc : mcp_end_asks(c, o, asks, err);
 }
 
 /* --- answers --- */
@@ -173,7 +173,7 @@ static int write_answer(json_object *answer, json_object **out, rv_err **err)
     return b.rc;
 }
 
-int rv_mcp_add_input(const rv_mcp_client *c, const struct rv_mcp_open *o, json_object *params, rv_err **err)
+int mcp_add_input(const rv_mcp_client *c, const struct rv_mcp_open *o, json_object *params, rv_err **err)
 {
     json_object *answers = rv_json_get_arr(o->input, "answers"), *to = json_object_new_object();
     json_object *state = NULL, *both = rv_json_get_obj(o->input, "state"); /* as write_state() wrote it */
@@ -193,7 +193,7 @@ int rv_mcp_add_input(const rv_mcp_client *c, const struct rv_mcp_open *o, json_o
     }
     json_object *roots = both ? rv_json_get_arr(both, "roots") : NULL;
     if (rc == 0 && roots && c->roots)
-        rc = rv_mcp_add_roots(c, roots, to, err);
+        rc = mcp_add_roots(c, roots, to, err);
     if (rc == 0 && json_object_object_get_ex(both ? both : o->input, "state", &state) && state)
         rc = rv_json_set_ref(params, "requestState", state, err);
     return rc;
@@ -215,7 +215,7 @@ static json_object *answer_of(const struct rv_mcp_open *o, const char *message, 
     return NULL;
 }
 
-struct rv_mcp_open *rv_mcp_call_under_way(const rv_mcp_client *c, json_object *params)
+struct rv_mcp_open *mcp_call_under_way(const rv_mcp_client *c, json_object *params)
 {
     json_object *task = NULL, *meta = rv_json_get_obj(params, "_meta");
 
@@ -235,7 +235,7 @@ struct rv_mcp_open *rv_mcp_call_under_way(const rv_mcp_client *c, json_object *p
     return found;
 }
 
-int rv_mcp_mark_task(const struct rv_mcp_open *o, json_object *answer, rv_err **err)
+int mcp_relate_task(const struct rv_mcp_open *o, json_object *answer, rv_err **err)
 {
     struct rv_json_build b = {.err = err};
 
@@ -253,9 +253,9 @@ static int cancel_question(rv_mcp_client *c, const struct rv_mcp_message *m, con
     int rc = none ? write_answer(none, &answer, err) : RV_FAIL(err, RV_E_NOMEM, "answer an MCP server");
 
     if (rc == 0)
-        rc = rv_mcp_mark_task(o, answer, err);
+        rc = mcp_relate_task(o, answer, err);
     if (rc == 0)
-        rc = rv_mcp_put_answer(c, m->id, answer, 0, NULL, err);
+        rc = mcp_put_answer(c, m->id, answer, 0, NULL, err);
     json_object_put(none);
     json_object_put(answer);
     return rc;
@@ -273,17 +273,17 @@ static int ask_again_later(rv_mcp_client *c, struct rv_mcp_open *o, const char *
         rc = write_asks(list, NULL, &all, err);
     json_object_put(list);
     if (rc == 0)
-        rc = rv_mcp_withdraw(c, o, "a person is asked, and the call is made again with the answer", err);
+        rc = mcp_withdraw(c, o, "a person is asked, and the call is made again with the answer", err);
     if (rc < 0) {
         json_object_put(all);
         return rc;
     }
-    return rv_mcp_end_asks(c, o, all, err);
+    return mcp_end_asks(c, o, all, err);
 }
 
-int rv_mcp_elicited(rv_mcp_client *c, const struct rv_mcp_message *m, rv_err **err)
+int mcp_elicited(rv_mcp_client *c, const struct rv_mcp_message *m, rv_err **err)
 {
-    struct rv_mcp_open *o = rv_mcp_call_under_way(c, m->params);
+    struct rv_mcp_open *o = mcp_call_under_way(c, m->params);
     const char *message = NULL;
     json_object *schema = NULL, *known, *answer = NULL;
 
@@ -291,18 +291,18 @@ int rv_mcp_elicited(rv_mcp_client *c, const struct rv_mcp_message *m, rv_err **e
     if (rc < 0)
         return rc;
     if (!schema)
-        return rv_mcp_put_answer(c, m->id, NULL, RV_MCP_INVALID_PARAMS, "only forms are put to a person", err);
+        return mcp_put_answer(c, m->id, NULL, RV_MCP_INVALID_PARAMS, "only forms are put to a person", err);
     if (!o)
-        return rv_mcp_put_answer(c, m->id, NULL, RV_MCP_INVALID_REQUEST,
-                                 "no call is under way, or several are: it is not known who is asked", err);
+        return mcp_put_answer(c, m->id, NULL, RV_MCP_INVALID_REQUEST,
+                              "no call is under way, or several are: it is not known who is asked", err);
     known = answer_of(o, message, schema);
     if (!known)
         return o->is_repeatable ? ask_again_later(c, o, message, schema, err) : cancel_question(c, m, o, err);
     rc = write_answer(known, &answer, err);
     if (rc == 0)
-        rc = rv_mcp_mark_task(o, answer, err);
+        rc = mcp_relate_task(o, answer, err);
     if (rc == 0)
-        rc = rv_mcp_put_answer(c, m->id, answer, 0, NULL, err);
+        rc = mcp_put_answer(c, m->id, answer, 0, NULL, err);
     json_object_put(answer);
     return rc;
 }

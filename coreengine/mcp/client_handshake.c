@@ -15,12 +15,12 @@ static json_object *client_info(struct rv_json_build *b, json_object *to, const 
     return info;
 }
 
-int rv_mcp_add_meta(const rv_mcp_client *c, json_object *meta, enum rv_mcp_version version, rv_err **err)
+int mcp_add_meta(const rv_mcp_client *c, json_object *meta, enum rv_mcp_version version, rv_err **err)
 {
     struct rv_json_build b = {.err = err};
 
     rv_json_build_text(&b, meta, META "protocolVersion", rv_mcp_version_text(version));
-    rv_json_build(&b, meta, META "clientCapabilities", rv_mcp_capabilities(c, true));
+    rv_json_build(&b, meta, META "clientCapabilities", mcp_capabilities(c, true));
     client_info(&b, meta, META "clientInfo");
     return b.rc;
 }
@@ -31,23 +31,23 @@ static int discover(rv_mcp_client *c, rv_err **err)
     json_object *params = json_object_new_object();
     json_object *meta = params ? rv_json_build(&b, params, "_meta", json_object_new_object()) : NULL;
 
-    int rc = meta       ? rv_mcp_add_meta(c, meta, RV_MCP_2026_07_28, err)
+    int rc = meta       ? mcp_add_meta(c, meta, RV_MCP_2026_07_28, err)
              : b.rc < 0 ? b.rc
                         : RV_FAIL(err, RV_E_NOMEM, "begin a connection to an MCP server");
     c->handshake_id = ++c->last_id;
     if (rc == 0)
-        rc = rv_mcp_put_request(c,
-                                &(struct mcp_request){.id = c->handshake_id,
-                                                      .method = "server/discover",
-                                                      .params = params,
-                                                      .is_modern = true,
-                                                      .version = RV_MCP_2026_07_28},
-                                err);
+        rc = mcp_put_request(c,
+                             &(struct mcp_request){.id = c->handshake_id,
+                                                   .method = "server/discover",
+                                                   .params = params,
+                                                   .is_modern = true,
+                                                   .version = RV_MCP_2026_07_28},
+                             err);
     json_object_put(params);
     return rc;
 }
 
-int rv_mcp_handshake_initialize(rv_mcp_client *c, rv_err **err)
+int mcp_handshake_initialize(rv_mcp_client *c, rv_err **err)
 {
     struct rv_json_build b = {.err = err};
     json_object *params = json_object_new_object();
@@ -55,14 +55,14 @@ int rv_mcp_handshake_initialize(rv_mcp_client *c, rv_err **err)
     if (!params)
         return RV_FAIL(err, RV_E_NOMEM, "begin a connection to an MCP server");
     rv_json_build_text(&b, params, "protocolVersion", rv_mcp_version_text(RV_MCP_NEWEST_LEGACY));
-    rv_json_build(&b, params, "capabilities", rv_mcp_capabilities(c, false));
+    rv_json_build(&b, params, "capabilities", mcp_capabilities(c, false));
     client_info(&b, params, "clientInfo");
     int rc = b.rc;
     c->phase = RV_MCP_INITIALIZING;
     c->phase_due_us = c->handshake_due_us;
     c->handshake_id = ++c->last_id;
     if (rc == 0)
-        rc = rv_mcp_put_request(
+        rc = mcp_put_request(
             c,
             &(struct mcp_request){
                 .id = c->handshake_id, .method = "initialize", .params = params, .version = RV_MCP_NEWEST_LEGACY},
@@ -71,11 +71,11 @@ int rv_mcp_handshake_initialize(rv_mcp_client *c, rv_err **err)
     return rc;
 }
 
-int rv_mcp_handshake_begin(rv_mcp_client *c, int64_t now_us, rv_err **err)
+int mcp_handshake_begin(rv_mcp_client *c, int64_t now_us, rv_err **err)
 {
     c->handshake_due_us = now_us + c->handshake_us;
     if (c->era == RV_MCP_ERA_LEGACY)
-        return rv_mcp_handshake_initialize(c, err);
+        return mcp_handshake_initialize(c, err);
     c->phase = RV_MCP_PROBING;
     /* a server that is known to be new, or that HTTP will hear of, has all the time */
     c->phase_due_us = c->era == RV_MCP_ERA_MODERN || c->is_http || c->handshake_us < RV_MCP_PROBE_US
@@ -90,7 +90,7 @@ static int die_of(rv_mcp_client *c, const char *code, int rpc_code, rv_buf *text
     int rc = rv_buf_check(text, "reason", err);
 
     if (rc == 0)
-        rc = rv_mcp_die(
+        rc = mcp_die(
             c,
             &(struct rv_mcp_trouble){.code = code, .text = rv_buf_cstr(text), .rpc_code = rpc_code, .is_unsent = true},
             err);
@@ -122,13 +122,13 @@ static int be_ready(rv_mcp_client *c, enum rv_mcp_era era, enum rv_mcp_version v
     json_object_put(c->answer);
     c->answer = json_object_get(answer);
     if (era == RV_MCP_ERA_LEGACY)
-        rc = rv_mcp_put_notification(c, "notifications/initialized", NULL, err);
+        rc = mcp_put_notification(c, "notifications/initialized", NULL, err);
     if (rc == 0)
-        rc = rv_mcp_put_simple(c, RV_MCP_OUT_READY, 0, err);
+        rc = mcp_put_simple(c, RV_MCP_OUT_READY, 0, err);
     for (struct rv_mcp_open *o = c->open, *next; o && rc == 0; o = next) {
         next = o->next;
         if (!o->id)
-            rc = rv_mcp_send_open(c, o, err);
+            rc = mcp_send_open(c, o, err);
     }
     return rc;
 }
@@ -190,7 +190,7 @@ static int discovered(rv_mcp_client *c, const struct rv_mcp_message *m, rv_err *
         return choose(c, versions, NULL, err);
     if (c->era == RV_MCP_ERA_MODERN || (m->kind == RV_MCP_ERROR && is_modern_code(m->code)))
         return m->kind == RV_MCP_ERROR ? rejected(c, m, err) : refuse_version(c, RV_STR_LIT("unknown"), err);
-    return rv_mcp_handshake_initialize(c, err);
+    return mcp_handshake_initialize(c, err);
 }
 
 static int initialized(rv_mcp_client *c, const struct rv_mcp_message *m, rv_err **err)
@@ -204,13 +204,13 @@ static int initialized(rv_mcp_client *c, const struct rv_mcp_message *m, rv_err 
     return be_ready(c, RV_MCP_ERA_LEGACY, version, m->result, err);
 }
 
-int rv_mcp_handshake_answer(rv_mcp_client *c, const struct rv_mcp_message *m, rv_err **err)
+int mcp_handshake_answer(rv_mcp_client *c, const struct rv_mcp_message *m, rv_err **err)
 {
     c->handshake_id = 0;
     return c->phase == RV_MCP_PROBING ? discovered(c, m, err) : initialized(c, m, err);
 }
 
-int rv_mcp_handshake_probed(rv_mcp_client *c, const struct rv_mcp_message *m, rv_err **err)
+int mcp_handshake_probed(rv_mcp_client *c, const struct rv_mcp_message *m, rv_err **err)
 {
     json_object *versions = m->kind == RV_MCP_RESULT ? rv_json_get_arr(m->result, "supportedVersions") : NULL;
 
@@ -227,7 +227,7 @@ static bool means_legacy(const rv_mcp_client *c, const struct rv_mcp_failure *f)
            f->status >= 400 && f->status < 500;
 }
 
-int rv_mcp_handshake_failed(rv_mcp_client *c, const struct rv_mcp_failure *f, rv_err **err)
+int mcp_handshake_failed(rv_mcp_client *c, const struct rv_mcp_failure *f, rv_err **err)
 {
     struct rv_mcp_message m = {0};
     int rc = 0;
@@ -245,13 +245,13 @@ int rv_mcp_handshake_failed(rv_mcp_client *c, const struct rv_mcp_failure *f, rv
             return RV_FAIL(err, RV_E_NOMEM, "begin a connection to an MCP server");
     }
     if (means_legacy(c, f))
-        return rv_mcp_handshake_initialize(c, err);
-    return rv_mcp_die(c,
-                      &(struct rv_mcp_trouble){.code = rv_mcp_fault_code(f->fault),
-                                               .text = f->text,
-                                               .status = f->status,
-                                               .is_unsent = true,
-                                               .retryable = f->retryable,
-                                               .is_timeout = f->fault == RV_MCP_FAULT_TIMED_OUT},
-                      err);
+        return mcp_handshake_initialize(c, err);
+    return mcp_die(c,
+                   &(struct rv_mcp_trouble){.code = rv_mcp_fault_code(f->fault),
+                                            .text = f->text,
+                                            .status = f->status,
+                                            .is_unsent = true,
+                                            .retryable = f->retryable,
+                                            .is_timeout = f->fault == RV_MCP_FAULT_TIMED_OUT},
+                   err);
 }

@@ -25,7 +25,7 @@ static void item_free(struct rv_mcp_item *item)
     free(item);
 }
 
-void rv_mcp_queue_free(rv_mcp_client *c)
+void mcp_queue_free(rv_mcp_client *c)
 {
     item_free(c->shown);
     while (c->first) {
@@ -74,7 +74,7 @@ static const char *name_of(json_object *params)
                : NULL;
 }
 
-int rv_mcp_put_request(rv_mcp_client *c, const struct mcp_request *r, rv_err **err)
+int mcp_put_request(rv_mcp_client *c, const struct mcp_request *r, rv_err **err)
 {
     struct rv_mcp_item *item;
 
@@ -92,7 +92,7 @@ int rv_mcp_put_request(rv_mcp_client *c, const struct mcp_request *r, rv_err **e
     return put_message(c, item, rv_mcp_write_request(r->id, r->method, r->params, &item->body, err));
 }
 
-int rv_mcp_put_notification(rv_mcp_client *c, const char *method, json_object *params, rv_err **err)
+int mcp_put_notification(rv_mcp_client *c, const char *method, json_object *params, rv_err **err)
 {
     struct rv_mcp_item *item;
 
@@ -104,7 +104,7 @@ int rv_mcp_put_notification(rv_mcp_client *c, const char *method, json_object *p
     return put_message(c, item, rv_mcp_write_notification(method, params, &item->body, err));
 }
 
-int rv_mcp_put_answer(rv_mcp_client *c, json_object *id, json_object *result, int code, const char *text, rv_err **err)
+int mcp_put_answer(rv_mcp_client *c, json_object *id, json_object *result, int code, const char *text, rv_err **err)
 {
     struct rv_mcp_item *item;
 
@@ -117,7 +117,7 @@ int rv_mcp_put_answer(rv_mcp_client *c, json_object *id, json_object *result, in
                             : rv_mcp_write_result(id, result, &item->body, err));
 }
 
-int rv_mcp_put_simple(rv_mcp_client *c, enum rv_mcp_out_kind kind, int64_t id, rv_err **err)
+int mcp_put_simple(rv_mcp_client *c, enum rv_mcp_out_kind kind, int64_t id, rv_err **err)
 {
     struct rv_mcp_item *item;
 
@@ -128,7 +128,7 @@ int rv_mcp_put_simple(rv_mcp_client *c, enum rv_mcp_out_kind kind, int64_t id, r
     return put_take(c, item);
 }
 
-int rv_mcp_put_result(rv_mcp_client *c, const struct rv_mcp_open *o, json_object *result, bool asks, rv_err **err)
+int mcp_put_result(rv_mcp_client *c, const struct rv_mcp_open *o, json_object *result, bool asks, rv_err **err)
 {
     struct rv_mcp_item *item;
 
@@ -154,7 +154,7 @@ static int set_text(struct rv_mcp_item *item, rv_str text, rv_err **err)
     return 0;
 }
 
-int rv_mcp_put_trouble(rv_mcp_client *c, int64_t ask, const struct rv_mcp_trouble *t, rv_err **err)
+int mcp_put_trouble(rv_mcp_client *c, int64_t ask, const struct rv_mcp_trouble *t, rv_err **err)
 {
     struct rv_mcp_item *item;
 
@@ -169,7 +169,7 @@ int rv_mcp_put_trouble(rv_mcp_client *c, int64_t ask, const struct rv_mcp_troubl
     return put_take(c, item);
 }
 
-int rv_mcp_put_progress(rv_mcp_client *c, int64_t ask, double progress, double total, rv_str text, rv_err **err)
+int mcp_put_progress(rv_mcp_client *c, int64_t ask, double progress, double total, rv_str text, rv_err **err)
 {
     struct rv_mcp_item *item;
 
@@ -184,7 +184,7 @@ int rv_mcp_put_progress(rv_mcp_client *c, int64_t ask, double progress, double t
     return put_take(c, item);
 }
 
-int rv_mcp_put_sample(rv_mcp_client *c, int64_t ask, int64_t sample, json_object *params, rv_err **err)
+int mcp_put_sample(rv_mcp_client *c, int64_t ask, int64_t sample, json_object *params, rv_err **err)
 {
     struct rv_mcp_item *item;
 
@@ -197,7 +197,7 @@ int rv_mcp_put_sample(rv_mcp_client *c, int64_t ask, int64_t sample, json_object
     return put_take(c, item);
 }
 
-int rv_mcp_put_note(rv_mcp_client *c, rv_err **err, const char *fmt, ...)
+int mcp_put_note(rv_mcp_client *c, rv_err **err, const char *fmt, ...)
 {
     rv_buf text = RV_BUF_INIT(RV_MCP_MAX_WORDS);
     struct rv_mcp_item *item = NULL;

@@ -2,7 +2,7 @@
  * pipeline names as roots. The list does not change while a connection is open, so no notification is declared. */
 #include "coreengine/mcp/client_internal.h"
 
-json_object *rv_mcp_capabilities(const rv_mcp_client *c, bool is_modern)
+json_object *mcp_capabilities(const rv_mcp_client *c, bool is_modern)
 {
     struct rv_json_build b = {0};
     json_object *all = json_object_new_object();
@@ -24,7 +24,7 @@ json_object *rv_mcp_capabilities(const rv_mcp_client *c, bool is_modern)
     return NULL;
 }
 
-int rv_mcp_write_roots(const rv_mcp_client *c, json_object **out, rv_err **err)
+int mcp_write_roots(const rv_mcp_client *c, json_object **out, rv_err **err)
 {
     json_object *to = json_object_new_object();
 
@@ -38,13 +38,13 @@ int rv_mcp_write_roots(const rv_mcp_client *c, json_object **out, rv_err **err)
     return rc;
 }
 
-int rv_mcp_add_roots(const rv_mcp_client *c, json_object *keys, json_object *responses, rv_err **err)
+int mcp_add_roots(const rv_mcp_client *c, json_object *keys, json_object *responses, rv_err **err)
 {
     json_object *roots = NULL;
     int rc = 0;
 
     for (size_t i = 0; i < json_object_array_length(keys) && rc == 0; i++) {
-        rc = rv_mcp_write_roots(c, &roots, err);
+        rc = mcp_write_roots(c, &roots, err);
         if (rc == 0)
             rc = rv_json_set_take(responses, json_object_get_string(json_object_array_get_idx(keys, i)), roots, err);
     }

@@ -24,25 +24,25 @@ static int ask_model(rv_mcp_client *c, struct rv_mcp_open *o, json_object *param
     if (rc == 0)
         rc = rv_json_set_ref(o->samples, rv_buf_cstr(&key), name, err);
     rv_buf_fini(&key);
-    return rc < 0 ? rc : rv_mcp_put_sample(c, o->ask, o->n_samples, params, err);
+    return rc < 0 ? rc : mcp_put_sample(c, o->ask, o->n_samples, params, err);
 }
 
-int rv_mcp_sample_asked(rv_mcp_client *c, const struct rv_mcp_message *m, rv_err **err)
+int mcp_sample_asked(rv_mcp_client *c, const struct rv_mcp_message *m, rv_err **err)
 {
-    struct rv_mcp_open *o = rv_mcp_call_under_way(c, m->params);
+    struct rv_mcp_open *o = mcp_call_under_way(c, m->params);
 
     if (!m->params)
-        return rv_mcp_put_answer(c, m->id, NULL, RV_MCP_INVALID_PARAMS, "the request has no params", err);
+        return mcp_put_answer(c, m->id, NULL, RV_MCP_INVALID_PARAMS, "the request has no params", err);
     if (!o)
-        return rv_mcp_put_answer(c, m->id, NULL, RV_MCP_INVALID_REQUEST,
-                                 "no call is under way, or several are: it is not known which one asks", err);
+        return mcp_put_answer(c, m->id, NULL, RV_MCP_INVALID_REQUEST,
+                              "no call is under way, or several are: it is not known which one asks", err);
     if (o->n_samples >= c->max_samples)
-        return rv_mcp_put_answer(c, m->id, NULL, RV_MCP_NO_COMPLETION,
-                                 "this call has asked for as many completions as it may", err);
+        return mcp_put_answer(c, m->id, NULL, RV_MCP_NO_COMPLETION,
+                              "this call has asked for as many completions as it may", err);
     return ask_model(c, o, m->params, m->id, err);
 }
 
-int rv_mcp_ask_model(rv_mcp_client *c, struct rv_mcp_open *o, json_object *samples, rv_err **err)
+int mcp_ask_model(rv_mcp_client *c, struct rv_mcp_open *o, json_object *samples, rv_err **err)
 {
     int rc = 0;
 
@@ -80,8 +80,7 @@ static int fail_call(rv_mcp_client *c, struct rv_mcp_open *o, const char *why, r
     rv_buf_printf(&text, "the tool asks a model, and gets no answer: %.*s", RV_STR_ARG(said));
     int rc = rv_buf_check(&text, "reason", err);
     if (rc == 0)
-        rc = rv_mcp_end_failed(c, o, &(struct rv_mcp_trouble){.code = "input_required", .text = rv_buf_cstr(&text)},
-                               err);
+        rc = mcp_end_failed(c, o, &(struct rv_mcp_trouble){.code = "input_required", .text = rv_buf_cstr(&text)}, err);
     rv_buf_fini(&text);
     return rc;
 }
@@ -98,15 +97,15 @@ int rv_mcp_client_sampled(rv_mcp_client *c, int64_t ask, int64_t sample, json_ob
     if (!name)
         return rc;
     if (c->era == RV_MCP_ERA_LEGACY) {
-        rc = result ? rv_mcp_mark_task(o, result, err) : 0;
+        rc = result ? mcp_relate_task(o, result, err) : 0;
         if (rc == 0)
-            rc = rv_mcp_put_answer(c, name, result, RV_MCP_NO_COMPLETION, result ? NULL : why, err);
+            rc = mcp_put_answer(c, name, result, RV_MCP_NO_COMPLETION, result ? NULL : why, err);
     } else if (!result) {
         rc = fail_call(c, o, why, err);
     } else {
         rc = rv_json_set_ref(o->responses, json_object_get_string(name), result, err);
         if (rc == 0 && json_object_object_length(o->samples) == 0)
-            rc = rv_mcp_send_open(c, o, err);
+            rc = mcp_send_open(c, o, err);
     }
     json_object_put(name);
     return rc;

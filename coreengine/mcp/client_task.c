@@ -15,7 +15,7 @@
 
 static int invalid(rv_mcp_client *c, struct rv_mcp_open *o, const char *text, rv_err **err)
 {
-    return rv_mcp_end_failed(c, o, &(struct rv_mcp_trouble){.code = "invalid_answer", .text = text}, err);
+    return mcp_end_failed(c, o, &(struct rv_mcp_trouble){.code = "invalid_answer", .text = text}, err);
 }
 
 static int64_t interval_of(json_object *task)
@@ -51,7 +51,7 @@ static json_object *tasks_of(const rv_mcp_client *c)
                                            : NULL;
 }
 
-int rv_mcp_task_wish(const rv_mcp_client *c, struct rv_mcp_open *o, json_object *params, rv_err **err)
+int mcp_task_wish(const rv_mcp_client *c, struct rv_mcp_open *o, json_object *params, rv_err **err)
 {
     json_object *tools = rv_json_get_obj(rv_json_get_obj(tasks_of(c), "requests"), "tools");
 
@@ -67,7 +67,7 @@ static int poll_later(struct rv_mcp_open *o, json_object *task)
     return 0;
 }
 
-int rv_mcp_task_begun(rv_mcp_client *c, struct rv_mcp_open *o, json_object *result, rv_err **err)
+int mcp_task_begun(rv_mcp_client *c, struct rv_mcp_open *o, json_object *result, rv_err **err)
 {
     json_object *id = NULL, *params = NULL;
 
@@ -106,20 +106,20 @@ static int failed(rv_mcp_client *c, struct rv_mcp_open *o, json_object *task, rv
     if (!rv_json_get_text(error, "message", &said) || !rv_json_get_int(error, "code", &code) || code < INT32_MIN ||
         code > INT32_MAX)
         return invalid(c, o, "a task that failed has no error", err);
-    return rv_mcp_refused(c, o, (int)code, said, err);
+    return mcp_refused(c, o, (int)code, said, err);
 }
 
 static int refuse_input(rv_mcp_client *c, struct rv_mcp_open *o, rv_err **err)
 {
-    int rc = rv_mcp_task_cancel(c, o, err);
+    int rc = mcp_task_cancel(c, o, err);
 
     return rc < 0 ? rc
-                  : rv_mcp_end_failed(c, o,
-                                      &(struct rv_mcp_trouble){.code = "input_required",
-                                                               .text = "the task asks for input that was not declared, "
-                                                                       "that is not a form for a person, or for too "
-                                                                       "much"},
-                                      err);
+                  : mcp_end_failed(c, o,
+                                   &(struct rv_mcp_trouble){.code = "input_required",
+                                                            .text = "the task asks for input that was not declared, "
+                                                                    "that is not a form for a person, or for too "
+                                                                    "much"},
+                                   err);
 }
 
 /* Answers that are known without a person. */
@@ -131,13 +131,13 @@ static int answer_roots(rv_mcp_client *c, struct rv_mcp_open *o, json_object *ke
     o->responses = json_object_new_object();
     if (!o->responses)
         return RV_FAIL(err, RV_E_NOMEM, "answer an MCP server");
-    int rc = rv_mcp_add_roots(c, keys, o->responses, err);
+    int rc = mcp_add_roots(c, keys, o->responses, err);
     if (rc < 0)
         return rc;
     json_object_put(o->input); /* it was answered before */
     o->input = NULL;
     o->method = "tasks/update";
-    return rv_mcp_send_open(c, o, err);
+    return mcp_send_open(c, o, err);
 }
 
 /* Was that request answered with what the caller gave? */
@@ -159,7 +159,7 @@ static bool is_answered(const struct rv_mcp_open *o, const char *key)
 }
 
 /* Of 2026-07-28. The call ends with what a person is asked, and the task goes on; when the call is made again with the
- * answers, they are sent to the task (rv_mcp_task_resume()). */
+ * answers, they are sent to the task (mcp_task_resume()). */
 static int asks(rv_mcp_client *c, struct rv_mcp_open *o, json_object *task, rv_err **err)
 {
     json_object *requests = rv_json_get_obj(task, "inputRequests");
@@ -172,18 +172,18 @@ static int asks(rv_mcp_client *c, struct rv_mcp_open *o, json_object *task, rv_e
         if (is_answered(o, key))
             return poll_later(o, task); /* the server has not looked at the answer yet */
     }
-    int rc = rv_mcp_read_requests(c, requests, &w, err);
+    int rc = mcp_read_requests(c, requests, &w, err);
     if (rc == 0 && (w.is_refused || json_object_object_length(w.samples) > 0))
         rc = refuse_input(c, o, err);
     else if (rc == 0 && json_object_array_length(w.forms) > 0)
-        rc = rv_mcp_ask_person(c, o, &w, NULL, err);
+        rc = mcp_ask_person(c, o, &w, NULL, err);
     else if (rc == 0)
         rc = answer_roots(c, o, w.roots, err);
-    rv_mcp_wanted_fini(&w);
+    mcp_wanted_fini(&w);
     return rc;
 }
 
-int rv_mcp_task_resume(const rv_mcp_client *c, struct rv_mcp_open *o, rv_err **err)
+int mcp_task_resume(const rv_mcp_client *c, struct rv_mcp_open *o, rv_err **err)
 {
     json_object *state = o->input ? rv_json_get_obj(o->input, "state") : NULL, *task = NULL, *params = NULL;
 
@@ -209,14 +209,14 @@ static int legacy_told(rv_mcp_client *c, struct rv_mcp_open *o, json_object *tas
     bool is_over = strcmp(status, "completed") == 0 || strcmp(status, "failed") == 0;
 
     if (strcmp(o->method, "tasks/result") == 0)
-        return rv_mcp_end_ok(c, o, json_object_get(task), err);
+        return mcp_end_ok(c, o, json_object_get(task), err);
     if (!is_over && !(strcmp(status, "input_required") == 0 && c->elicits))
         return 1;
     o->method = "tasks/result";
-    return rv_mcp_send_open(c, o, err);
+    return mcp_send_open(c, o, err);
 }
 
-int rv_mcp_task_told(rv_mcp_client *c, struct rv_mcp_open *o, json_object *task, rv_err **err)
+int mcp_task_told(rv_mcp_client *c, struct rv_mcp_open *o, json_object *task, rv_err **err)
 {
     const char *status = "";
     bool has_status = rv_json_get_text(task, "status", &status);
@@ -236,13 +236,13 @@ int rv_mcp_task_told(rv_mcp_client *c, struct rv_mcp_open *o, json_object *task,
         return invalid(c, o, "a task has no status", err);
     if (strcmp(status, "completed") == 0) {
         json_object *result = rv_json_get_obj(task, "result");
-        return result ? rv_mcp_end_ok(c, o, json_object_get(result), err)
+        return result ? mcp_end_ok(c, o, json_object_get(result), err)
                       : invalid(c, o, "a task that completed has no result", err);
     }
     if (strcmp(status, "failed") == 0)
         return failed(c, o, task, err);
     if (strcmp(status, "cancelled") == 0)
-        return rv_mcp_end_failed(
+        return mcp_end_failed(
             c, o, &(struct rv_mcp_trouble){.code = "rejected", .text = "the server cancelled the task"}, err);
     if (strcmp(status, "input_required") == 0)
         return asks(c, o, task, err);
@@ -251,7 +251,7 @@ int rv_mcp_task_told(rv_mcp_client *c, struct rv_mcp_open *o, json_object *task,
     return poll_later(o, task);
 }
 
-int rv_mcp_task_tick(rv_mcp_client *c, struct rv_mcp_open *o, int64_t now_us, rv_err **err)
+int mcp_task_tick(rv_mcp_client *c, struct rv_mcp_open *o, int64_t now_us, rv_err **err)
 {
     if (!o->task || c->phase != RV_MCP_READY || o->id)
         return 0;
@@ -260,10 +260,10 @@ int rv_mcp_task_tick(rv_mcp_client *c, struct rv_mcp_open *o, int64_t now_us, rv
     if (now_us < o->poll_at_us)
         return 0;
     o->poll_at_us = RV_NEVER;
-    return rv_mcp_send_open(c, o, err);
+    return mcp_send_open(c, o, err);
 }
 
-int rv_mcp_task_cancel(rv_mcp_client *c, const struct rv_mcp_open *o, rv_err **err)
+int mcp_task_cancel(rv_mcp_client *c, const struct rv_mcp_open *o, rv_err **err)
 {
     bool is_modern = c->era == RV_MCP_ERA_MODERN;
     json_object *params = NULL, *meta = NULL;
@@ -273,21 +273,20 @@ int rv_mcp_task_cancel(rv_mcp_client *c, const struct rv_mcp_open *o, rv_err **e
     int rc = params_of(o->task, &params, err);
     if (rc == 0 && is_modern) {
         meta = json_object_new_object();
-        rc = meta ? rv_mcp_add_meta(c, meta, c->version, err)
-                  : RV_FAIL(err, RV_E_NOMEM, "cancel a task of an MCP server");
+        rc = meta ? mcp_add_meta(c, meta, c->version, err) : RV_FAIL(err, RV_E_NOMEM, "cancel a task of an MCP server");
         if (rc == 0) {
             rc = rv_json_set_take(params, "_meta", meta, err);
             meta = NULL;
         }
     }
     if (rc == 0) /* its answer changes nothing */
-        rc = rv_mcp_put_request(c,
-                                &(struct mcp_request){.id = ++c->last_id,
-                                                      .method = "tasks/cancel",
-                                                      .params = params,
-                                                      .is_modern = is_modern,
-                                                      .version = c->version},
-                                err);
+        rc = mcp_put_request(c,
+                             &(struct mcp_request){.id = ++c->last_id,
+                                                   .method = "tasks/cancel",
+                                                   .params = params,
+                                                   .is_modern = is_modern,
+                                                   .version = c->version},
+                             err);
     json_object_put(params);
     json_object_put(meta);
     return rc;

@@ -35,7 +35,7 @@ void rv_oauth_free(rv_oauth *o)
 {
     if (!o)
         return;
-    rv_oauth_drop_candidates(o);
+    oauth_drop_candidates(o);
     free(o->issuer);
     json_object_put(o->resource);
     json_object_put(o->metadata);
@@ -71,7 +71,7 @@ static void take_random(rv_oauth *o, const unsigned char *random)
 {
     rv_buf word = RV_BUF_INIT(100);
 
-    rv_oauth_base64url(random, 32, &word);
+    oauth_base64url(random, 32, &word);
     if (word.len + 1 == sizeof o->verifier && word.rc == 0) { /* else there was no memory, and it stays empty */
         memcpy(o->verifier, word.ptr, word.len);
         rv_wipe(word.ptr, word.len);
@@ -107,7 +107,7 @@ int rv_oauth_new(const struct rv_oauth_config *config, json_object *kept, int st
     if (rc == 0)
         rc = rv_buf_check(&o->challenge_metadata, "a challenge", err);
     if (rc == 0)
-        rc = rv_oauth_find_resource(o, err);
+        rc = oauth_find_resource(o, err);
     if (rc < 0) {
         rv_oauth_free(o);
         return rc;
@@ -151,7 +151,7 @@ static int choose_scope(rv_oauth *o, rv_err **err)
     for (size_t i = 0;
          !o->challenge_scope.len && !o->config.scope && supported && i < json_object_array_length(supported); i++)
         add_scope(&o->scope, rv_json_str(json_object_array_get_idx(supported, i)));
-    if (o->config.grant == RV_OAUTH_PERSON && rv_oauth_supports(o->metadata, "scopes_supported", "offline_access"))
+    if (o->config.grant == RV_OAUTH_PERSON && oauth_supports(o->metadata, "scopes_supported", "offline_access"))
         add_scope(&o->scope, RV_STR_LIT("offline_access"));
     return rv_buf_check(&o->scope, "a scope", err);
 }
@@ -185,7 +185,7 @@ static int ask_person(rv_oauth *o, rv_err **err)
         rv_err_hint(err, "run `reeve mcp login PIPELINE %s`", o->config.server);
         return rc;
     }
-    return rv_oauth_client(o, &secret) ? rv_oauth_write_person(o, err) : rv_oauth_write_registration(o, err);
+    return oauth_client(o, &secret) ? oauth_write_person(o, err) : oauth_write_registration(o, err);
 }
 
 static int begin_token(rv_oauth *o, rv_err **err)
@@ -198,18 +198,18 @@ static int begin_token(rv_oauth *o, rv_err **err)
     if (rc < 0)
         return rc;
     if (o->status != 403 && o->config.grant == RV_OAUTH_PERSON && !o->config.redirect_uri &&
-        rv_json_get_text(o->kept, "refresh_token", &refresh) && rv_oauth_client(o, &secret)) {
+        rv_json_get_text(o->kept, "refresh_token", &refresh) && oauth_client(o, &secret)) {
         o->state = OAUTH_REFRESH;
-        return rv_oauth_write_token(o, err);
+        return oauth_write_token(o, err);
     }
     if (o->config.grant == RV_OAUTH_PERSON)
         return ask_person(o, err);
-    if (o->config.grant == RV_OAUTH_CLIENT && (!rv_oauth_client(o, &secret) || !(secret || o->config.private_key)))
+    if (o->config.grant == RV_OAUTH_CLIENT && (!oauth_client(o, &secret) || !(secret || o->config.private_key)))
         return RV_FAIL(err, RV_E_DENIED, "the client credentials of the server are not configured");
     if (o->config.grant == RV_OAUTH_ID_TOKEN)
-        return rv_oauth_write_exchange(o, err);
+        return oauth_write_exchange(o, err);
     o->state = OAUTH_TOKEN;
-    return rv_oauth_write_token(o, err);
+    return oauth_write_token(o, err);
 }
 
 /* --- answers --- */
@@ -222,7 +222,7 @@ static int next_candidate(rv_oauth *o, rv_err **err)
     if (o->state == OAUTH_RESOURCE && o->is_malformed) /* it has metadata: what they say must not be guessed */
         return RV_FAIL(err, RV_E_PARSE, "the metadata of the server are not a JSON object");
     if (o->state == OAUTH_RESOURCE) {
-        int rc = rv_oauth_find_issuer(o, err);
+        int rc = oauth_find_issuer(o, err);
         return rc < 0 ? rc : fetch_candidate(o);
     }
     if (!o->is_old)
@@ -235,12 +235,12 @@ static int read_document(rv_oauth *o, json_object *doc, rv_err **err)
     int rc;
 
     if (o->state == OAUTH_RESOURCE) {
-        rc = rv_oauth_read_resource(o, doc, err);
+        rc = oauth_read_resource(o, doc, err);
         if (rc == 0)
-            rc = rv_oauth_find_issuer(o, err);
+            rc = oauth_find_issuer(o, err);
         return rc < 0 ? rc : fetch_candidate(o);
     }
-    rc = rv_oauth_read_issuer(o, doc, err);
+    rc = oauth_read_issuer(o, doc, err);
     return rc < 0 ? rc : begin_token(o, err);
 }
 
@@ -278,7 +278,7 @@ static int keep_client(rv_oauth *o, json_object *doc, rv_err **err)
         return rc;
     }
     rc = rv_json_set_take(o->kept, "client", client, err);
-    return rc < 0 ? rc : rv_oauth_write_person(o, err);
+    return rc < 0 ? rc : oauth_write_person(o, err);
 }
 
 static int keep_token(rv_oauth *o, json_object *doc, int64_t now_us, rv_err **err)
@@ -343,7 +343,7 @@ static int answer(rv_oauth *o, int status, json_object *doc, int64_t now_us, rv_
         json_object_object_del(o->kept, "access_token");
         return ask_person(o, err);
     case OAUTH_EXCHANGE:
-        return is_good ? rv_oauth_read_exchange(o, doc, err) : refused(o, status, doc, err);
+        return is_good ? oauth_read_exchange(o, doc, err) : refused(o, status, doc, err);
     case OAUTH_TOKEN:
         return is_good ? keep_token(o, doc, now_us, err) : refused(o, status, doc, err);
     case OAUTH_PERSON:
@@ -418,7 +418,7 @@ int rv_oauth_redirected(rv_oauth *o, rv_str query, int64_t now_us, rv_err **err)
         return RV_FAIL(err, RV_E_PARSE, "the answer of the authorization server has no code");
     o->state = OAUTH_TOKEN;
     o->now_us = now_us;
-    return rv_oauth_write_token(o, err);
+    return oauth_write_token(o, err);
 }
 
 /* --- what is kept --- */

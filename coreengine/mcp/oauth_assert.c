@@ -13,7 +13,7 @@
 
 static void put_part(rv_buf *json, rv_buf *out)
 {
-    rv_oauth_base64url((const unsigned char *)json->ptr, json->len, out);
+    oauth_base64url((const unsigned char *)json->ptr, json->len, out);
     if (json->rc < 0)
         out->rc = json->rc;
     rv_buf_clear(json);
@@ -66,7 +66,7 @@ static int sign(const rv_oauth *o, const struct rv_signer *key, const char *clie
     return rc < 0 ? rc : rv_buf_check(out, "an assertion", err);
 }
 
-int rv_oauth_put_assertion(rv_oauth *o, const char *client_id, rv_err **err)
+int oauth_put_assertion(rv_oauth *o, const char *client_id, rv_err **err)
 {
     static const char key_name[] = "token_endpoint_auth_signing_alg_values_supported";
     RV_AUTO(rv_buf_fini) rv_buf jwt = RV_BUF_INIT(OAUTH_MAX_TEXT);
@@ -76,7 +76,7 @@ int rv_oauth_put_assertion(rv_oauth *o, const char *client_id, rv_err **err)
     if (rc < 0)
         return rc;
     if (o->metadata && rv_json_get_arr(o->metadata, key_name) &&
-        !rv_oauth_supports(o->metadata, key_name, rv_signer_algorithm(&key))) {
+        !oauth_supports(o->metadata, key_name, rv_signer_algorithm(&key))) {
         rc = RV_FAIL(err, RV_E_DENIED, "the authorization server takes no assertion signed with %s",
                      rv_signer_algorithm(&key));
         rv_err_hint(err, "write a private_key on P-256 for ES256, or of RSA for RS256");
@@ -86,43 +86,42 @@ int rv_oauth_put_assertion(rv_oauth *o, const char *client_id, rv_err **err)
     rv_wipe(&key, sizeof key);
     if (rc < 0)
         return rc;
-    rv_oauth_put(&o->body, "client_id", rv_str_of(client_id));
-    rv_oauth_put(&o->body, "client_assertion_type",
-                 RV_STR_LIT("urn:ietf:params:oauth:client-assertion-type:jwt-bearer"));
-    rv_oauth_put(&o->body, "client_assertion", rv_buf_str(&jwt));
+    oauth_put(&o->body, "client_id", rv_str_of(client_id));
+    oauth_put(&o->body, "client_assertion_type", RV_STR_LIT("urn:ietf:params:oauth:client-assertion-type:jwt-bearer"));
+    oauth_put(&o->body, "client_assertion", rv_buf_str(&jwt));
     return 0;
 }
 
 /* --- an identity provider makes an assertion --- */
 
-int rv_oauth_write_exchange(rv_oauth *o, rv_err **err)
+int oauth_write_exchange(rv_oauth *o, rv_err **err)
 {
     const struct rv_oauth_config *c = &o->config;
 
     if (!c->id_token || !c->idp_token_endpoint || !c->idp_client_id)
         return RV_FAIL(err, RV_E_DENIED, "auth needs id_token, idp_token_endpoint and idp_client_id for its grant");
-    int rc = rv_oauth_check_url(c->idp_token_endpoint, "idp_token_endpoint", err);
+    int rc = oauth_check_url(c->idp_token_endpoint, "idp_token_endpoint", err);
     if (rc < 0)
         return rc;
     o->state = OAUTH_EXCHANGE;
     rv_buf_clear(&o->body);
     rv_buf_clear(&o->authorization);
-    rv_oauth_put(&o->body, "grant_type", RV_STR_LIT("urn:ietf:params:oauth:grant-type:token-exchange"));
-    rv_oauth_put(&o->body, "requested_token_type", RV_STR_LIT(TOKEN_TYPE "id-jag"));
-    rv_oauth_put(&o->body, "audience", rv_str_of(o->issuer));
-    rv_oauth_put(&o->body, "resource", rv_oauth_resource(o));
+    oauth_put(&o->body, "grant_type", RV_STR_LIT("urn:ietf:params:oauth:grant-type:token-exchange"));
+    oauth_put(&o->body, "requested_token_type", RV_STR_LIT(TOKEN_TYPE "id-jag"));
+    oauth_put(&o->body, "audience", rv_str_of(o->issuer));
+    oauth_put(&o->body, "resource", oauth_resource(o));
     if (o->scope.len)
-        rv_oauth_put(&o->body, "scope", rv_buf_str(&o->scope));
-    rv_oauth_put(&o->body, "subject_token", rv_str_of(c->id_token));
-    rv_oauth_put(&o->body, "subject_token_type", RV_STR_LIT(TOKEN_TYPE "id_token"));
+        oauth_put(&o->body, "scope", rv_buf_str(&o->scope));
+    oauth_put(&o->body, "subject_token", rv_str_of(c->id_token));
+    oauth_put(&o->body, "subject_token_type", RV_STR_LIT(TOKEN_TYPE "id_token"));
     if (c->idp_client_secret)
-        rv_oauth_put_basic(o, c->idp_client_id, c->idp_client_secret);
+        oauth_put_basic(o, c->idp_client_id, c->idp_client_secret);
     else
-        rv_oauth_put(&o->body, "client_id", rv_str_of(c->idp_client_id));
-    return rv_oauth_post(o, c->idp_token_endpoint, "application/x-www-form-urlencoded", err);
+        oauth_put(&o->body, "client_id", rv_str_of(c->idp_client_id));
+    return oauth_post(o, c->idp_token_endpoint, "application/x-www-form-urlencoded", err);
 }
 
-int rv_oauth_read_exchange(rv_oauth *o, json_object *doc, rv_err **err)
+int oauth_read_exchange(rv_oauth *o, json_object *doc, rv_err **err)
 {
     const char *token = NULL, *type = NULL;
 
@@ -133,7 +132,7 @@ int rv_oauth_read_exchange(rv_oauth *o, json_object *doc, rv_err **err)
     rv_buf_puts(&o->code, token);
     int rc = rv_buf_check(&o->code, "an assertion", err);
     o->state = OAUTH_TOKEN;
-    return rc < 0 ? rc : rv_oauth_write_token(o, err);
+    return rc < 0 ? rc : oauth_write_token(o, err);
 }
 
 /* --- an assertion is sent to the server that it is for, and to no other --- */
@@ -177,7 +176,7 @@ static int claims_of(rv_str jwt, json_object **out, rv_err **err)
     return 0;
 }
 
-int rv_oauth_assertion(rv_oauth *o, rv_str *out, rv_err **err)
+int oauth_assertion(rv_oauth *o, rv_str *out, rv_err **err)
 {
     rv_str jwt =
         o->config.grant == RV_OAUTH_ASSERTION ? rv_str_trim(rv_str_of(o->config.assertion)) : rv_buf_str(&o->code);

@@ -8,7 +8,7 @@
 #define OAUTH_SUFFIX    "/.well-known/oauth-authorization-server"
 #define OPENID_SUFFIX   "/.well-known/openid-configuration"
 
-void rv_oauth_drop_candidates(rv_oauth *o)
+void oauth_drop_candidates(rv_oauth *o)
 {
     for (size_t i = 0; i < o->n_candidates; i++)
         free(o->candidates[i]);
@@ -46,14 +46,14 @@ static int read_url(const char *text, const char *what, struct rv_mcp_url *out, 
     return 0;
 }
 
-int rv_oauth_check_url(const char *text, const char *what, rv_err **err)
+int oauth_check_url(const char *text, const char *what, rv_err **err)
 {
     struct rv_mcp_url u;
 
     return read_url(text, what, &u, err);
 }
 
-int rv_oauth_find_resource(rv_oauth *o, rv_err **err)
+int oauth_find_resource(rv_oauth *o, rv_err **err)
 {
     struct rv_mcp_url u;
     const rv_str none = {NULL, 0};
@@ -61,9 +61,9 @@ int rv_oauth_find_resource(rv_oauth *o, rv_err **err)
 
     o->state = OAUTH_RESOURCE;
     o->is_malformed = false;
-    rv_oauth_drop_candidates(o);
+    oauth_drop_candidates(o);
     if (rc == 0 && o->challenge_metadata.len) {
-        rc = rv_oauth_check_url(rv_buf_cstr(&o->challenge_metadata), "the metadata of the server", err);
+        rc = oauth_check_url(rv_buf_cstr(&o->challenge_metadata), "the metadata of the server", err);
         return rc < 0 ? rc : add(o, rv_buf_str(&o->challenge_metadata), "", none, none, err);
     }
     rv_str path = without_slash(u.path);
@@ -85,7 +85,7 @@ static bool is_resource(const char *server, const char *named)
            (s.path.len == path.len || s.path.ptr[path.len] == '/');
 }
 
-int rv_oauth_read_resource(rv_oauth *o, json_object *doc, rv_err **err)
+int oauth_read_resource(rv_oauth *o, json_object *doc, rv_err **err)
 {
     const char *named = NULL;
     json_object *servers = rv_json_get_arr(doc, "authorization_servers");
@@ -115,7 +115,7 @@ static int use_origin(rv_oauth *o, rv_err **err)
     return o->issuer ? 0 : RV_FAIL(err, RV_E_NOMEM, "name the authorization server");
 }
 
-int rv_oauth_find_issuer(rv_oauth *o, rv_err **err)
+int oauth_find_issuer(rv_oauth *o, rv_err **err)
 {
     struct rv_mcp_url u;
     const rv_str none = {NULL, 0};
@@ -126,7 +126,7 @@ int rv_oauth_find_issuer(rv_oauth *o, rv_err **err)
     if (rc < 0)
         return rc;
     o->state = OAUTH_ISSUER;
-    rv_oauth_drop_candidates(o);
+    oauth_drop_candidates(o);
     rv_str path = without_slash(u.path);
     rc = add(o, u.origin, OAUTH_SUFFIX, path, none, err);
     if (rc == 0)
@@ -136,7 +136,7 @@ int rv_oauth_find_issuer(rv_oauth *o, rv_err **err)
     return rc;
 }
 
-int rv_oauth_read_issuer(rv_oauth *o, json_object *doc, rv_err **err)
+int oauth_read_issuer(rv_oauth *o, json_object *doc, rv_err **err)
 {
     const char *named = NULL, *url = NULL;
 
@@ -145,12 +145,12 @@ int rv_oauth_read_issuer(rv_oauth *o, json_object *doc, rv_err **err)
         if (!o->is_old || !rv_str_is(origin, o->issuer)) /* an old server's is known by its origin only */
             return RV_FAIL(err, RV_E_DENIED, "the metadata of the authorization server names another issuer");
     }
-    if (o->config.grant == RV_OAUTH_PERSON && !rv_oauth_supports(doc, "code_challenge_methods_supported", "S256"))
+    if (o->config.grant == RV_OAUTH_PERSON && !oauth_supports(doc, "code_challenge_methods_supported", "S256"))
         return RV_FAIL(err, RV_E_DENIED, "the authorization server does not support PKCE with S256");
     json_object_put(o->metadata);
     o->metadata = json_object_get(doc);
     o->has_metadata = true;
-    int rc = rv_oauth_endpoint(o, "token_endpoint", &url, err);
+    int rc = oauth_endpoint(o, "token_endpoint", &url, err);
     if (rc == 0 && !url)
         rc = RV_FAIL(err, RV_E_PARSE, "the metadata of the authorization server has no token endpoint");
     return rc;

@@ -45,39 +45,39 @@ struct rv_oauth {
 
 /* oauth_assert.c */
 /** Append the form of a client that signs who it is. */
-RV_MUST_CHECK int rv_oauth_put_assertion(rv_oauth *o, const char *client_id, rv_err **err);
+RV_MUST_CHECK int oauth_put_assertion(rv_oauth *o, const char *client_id, rv_err **err);
 /** rv_oauth_step: the identity provider is asked for an assertion. */
-RV_MUST_CHECK int rv_oauth_write_exchange(rv_oauth *o, rv_err **err);
+RV_MUST_CHECK int oauth_write_exchange(rv_oauth *o, rv_err **err);
 /** Its answer. */
-RV_MUST_CHECK int rv_oauth_read_exchange(rv_oauth *o, json_object *doc, rv_err **err);
+RV_MUST_CHECK int oauth_read_exchange(rv_oauth *o, json_object *doc, rv_err **err);
 /** The assertion for a token. RV_E_DENIED: it is for another authorization server, which could use it as its own. */
-RV_MUST_CHECK int rv_oauth_assertion(rv_oauth *o, rv_str *out, rv_err **err);
+RV_MUST_CHECK int oauth_assertion(rv_oauth *o, rv_str *out, rv_err **err);
 
 /* oauth_text.c */
-void rv_oauth_base64url(const unsigned char *bytes, size_t n, rv_buf *out);
-void rv_oauth_put(rv_buf *out, const char *name, rv_str value); /* one member of a form or of a query */
+void oauth_base64url(const unsigned char *bytes, size_t n, rv_buf *out);
+void oauth_put(rv_buf *out, const char *name, rv_str value); /* one member of a form or of a query */
 /** The header of a client with a secret. */
-void rv_oauth_put_basic(rv_oauth *o, const char *id, const char *secret);
+void oauth_put_basic(rv_oauth *o, const char *id, const char *secret);
 /** rv_oauth_step: what is in o->body, to that address. */
-RV_MUST_CHECK int rv_oauth_post(rv_oauth *o, const char *url, const char *content_type, rv_err **err);
-rv_str rv_oauth_resource(const rv_oauth *o);
+RV_MUST_CHECK int oauth_post(rv_oauth *o, const char *url, const char *content_type, rv_err **err);
+rv_str oauth_resource(const rv_oauth *o);
 /** rv_oauth_step for the state: an address with parameters, a form. */
-RV_MUST_CHECK int rv_oauth_write_person(rv_oauth *o, rv_err **err);
-RV_MUST_CHECK int rv_oauth_write_registration(rv_oauth *o, rv_err **err);
-RV_MUST_CHECK int rv_oauth_write_token(rv_oauth *o, rv_err **err);
+RV_MUST_CHECK int oauth_write_person(rv_oauth *o, rv_err **err);
+RV_MUST_CHECK int oauth_write_registration(rv_oauth *o, rv_err **err);
+RV_MUST_CHECK int oauth_write_token(rv_oauth *o, rv_err **err);
 /** The endpoint of that name; NULL: there is none. *err only for one that must not be used. */
-RV_MUST_CHECK int rv_oauth_endpoint(rv_oauth *o, const char *name, const char **out, rv_err **err);
+RV_MUST_CHECK int oauth_endpoint(rv_oauth *o, const char *name, const char **out, rv_err **err);
 /** The client: its id and its secret (NULL: none), as configured or kept for this issuer. */
-const char *rv_oauth_client(const rv_oauth *o, const char **secret);
+const char *oauth_client(const rv_oauth *o, const char **secret);
 /** Does an array of texts in the metadata have that text? false where it is absent. */
-bool rv_oauth_supports(json_object *metadata, const char *key, const char *text);
+bool oauth_supports(json_object *metadata, const char *key, const char *text);
 
 /* oauth_discovery.c */
-RV_MUST_CHECK int rv_oauth_find_resource(rv_oauth *o, rv_err **err); /* fills in candidates */
-RV_MUST_CHECK int rv_oauth_read_resource(rv_oauth *o, json_object *doc, rv_err **err);
-RV_MUST_CHECK int rv_oauth_find_issuer(rv_oauth *o, rv_err **err);
-RV_MUST_CHECK int rv_oauth_read_issuer(rv_oauth *o, json_object *doc, rv_err **err);
-void rv_oauth_drop_candidates(rv_oauth *o);
-RV_MUST_CHECK int rv_oauth_check_url(const char *text, const char *what, rv_err **err);
+RV_MUST_CHECK int oauth_find_resource(rv_oauth *o, rv_err **err); /* fills in candidates */
+RV_MUST_CHECK int oauth_read_resource(rv_oauth *o, json_object *doc, rv_err **err);
+RV_MUST_CHECK int oauth_find_issuer(rv_oauth *o, rv_err **err);
+RV_MUST_CHECK int oauth_read_issuer(rv_oauth *o, json_object *doc, rv_err **err);
+void oauth_drop_candidates(rv_oauth *o);
+RV_MUST_CHECK int oauth_check_url(const char *text, const char *what, rv_err **err);
 
 #endif

@@ -9,7 +9,7 @@
 
 /* --- small texts --- */
 
-void rv_oauth_base64url(const unsigned char *bytes, size_t n, rv_buf *out)
+void oauth_base64url(const unsigned char *bytes, size_t n, rv_buf *out)
 {
     size_t from = out->len;
 
@@ -29,10 +29,10 @@ static void put_challenge(const char *verifier, rv_buf *out)
     rv_hash_of(rv_str_of(verifier), hex);
     for (size_t i = 0; i < DIGEST; i++)
         digest[i] = (unsigned char)(rv_hex_digit(hex[2 * i]) << 4 | rv_hex_digit(hex[2 * i + 1]));
-    rv_oauth_base64url(digest, DIGEST, out);
+    oauth_base64url(digest, DIGEST, out);
 }
 
-void rv_oauth_put(rv_buf *out, const char *name, rv_str value)
+void oauth_put(rv_buf *out, const char *name, rv_str value)
 {
     bool is_first = out->len == 0 || out->ptr[out->len - 1] == '?' || out->ptr[out->len - 1] == '&';
 
@@ -40,7 +40,7 @@ void rv_oauth_put(rv_buf *out, const char *name, rv_str value)
     rv_mcp_url_encode(value, out);
 }
 
-bool rv_oauth_supports(json_object *metadata, const char *key, const char *text)
+bool oauth_supports(json_object *metadata, const char *key, const char *text)
 {
     json_object *list = metadata ? rv_json_get_arr(metadata, key) : NULL;
 
@@ -71,11 +71,11 @@ static int old_endpoint(rv_oauth *o, const char *name, const char **out, rv_err 
     return rc == 0 && rv_json_get_text(o->metadata, name, out) ? 0 : rc;
 }
 
-int rv_oauth_endpoint(rv_oauth *o, const char *name, const char **out, rv_err **err)
+int oauth_endpoint(rv_oauth *o, const char *name, const char **out, rv_err **err)
 {
     *out = NULL;
     if (o->metadata && rv_json_get_text(o->metadata, name, out))
-        return rv_oauth_check_url(*out, "an endpoint of the authorization server", err);
+        return oauth_check_url(*out, "an endpoint of the authorization server", err);
     return o->is_old && !o->has_metadata ? old_endpoint(o, name, out, err) : 0;
 }
 
@@ -94,7 +94,7 @@ static json_object *kept_client(const rv_oauth *o)
     return client;
 }
 
-const char *rv_oauth_client(const rv_oauth *o, const char **secret)
+const char *oauth_client(const rv_oauth *o, const char **secret)
 {
     json_object *client = kept_client(o);
     const char *id = NULL;
@@ -116,7 +116,7 @@ const char *rv_oauth_client(const rv_oauth *o, const char **secret)
 
 /* --- requests --- */
 
-int rv_oauth_post(rv_oauth *o, const char *url, const char *content_type, rv_err **err)
+int oauth_post(rv_oauth *o, const char *url, const char *content_type, rv_err **err)
 {
     rv_buf_clear(&o->url);
     rv_buf_puts(&o->url, url);
@@ -135,7 +135,7 @@ int rv_oauth_post(rv_oauth *o, const char *url, const char *content_type, rv_err
 }
 
 /* As the server itself writes it, to the letter: authorization servers compare texts. */
-rv_str rv_oauth_resource(const rv_oauth *o)
+rv_str oauth_resource(const rv_oauth *o)
 {
     const char *named = o->config.resource;
 
@@ -143,11 +143,11 @@ rv_str rv_oauth_resource(const rv_oauth *o)
     return rv_str_of(named);
 }
 
-int rv_oauth_write_person(rv_oauth *o, rv_err **err)
+int oauth_write_person(rv_oauth *o, rv_err **err)
 {
     RV_AUTO(rv_buf_fini) rv_buf challenge = RV_BUF_INIT(100);
-    const char *url = NULL, *secret, *id = rv_oauth_client(o, &secret);
-    int rc = rv_oauth_endpoint(o, "authorization_endpoint", &url, err);
+    const char *url = NULL, *secret, *id = oauth_client(o, &secret);
+    int rc = oauth_endpoint(o, "authorization_endpoint", &url, err);
 
     if (rc == 0 && !url)
         rc = RV_FAIL(err, RV_E_PARSE, "the authorization server has no address where a person can approve");
@@ -156,15 +156,15 @@ int rv_oauth_write_person(rv_oauth *o, rv_err **err)
     put_challenge(o->verifier, &challenge);
     rv_buf_clear(&o->url);
     rv_buf_printf(&o->url, "%s%s", url, strchr(url, '?') ? "&" : "?");
-    rv_oauth_put(&o->url, "response_type", RV_STR_LIT("code"));
-    rv_oauth_put(&o->url, "client_id", rv_str_of(id));
-    rv_oauth_put(&o->url, "redirect_uri", rv_str_of(o->config.redirect_uri));
-    rv_oauth_put(&o->url, "code_challenge", rv_buf_str(&challenge));
-    rv_oauth_put(&o->url, "code_challenge_method", RV_STR_LIT("S256"));
-    rv_oauth_put(&o->url, "state", rv_str_of(o->state_word));
-    rv_oauth_put(&o->url, "resource", rv_oauth_resource(o));
+    oauth_put(&o->url, "response_type", RV_STR_LIT("code"));
+    oauth_put(&o->url, "client_id", rv_str_of(id));
+    oauth_put(&o->url, "redirect_uri", rv_str_of(o->config.redirect_uri));
+    oauth_put(&o->url, "code_challenge", rv_buf_str(&challenge));
+    oauth_put(&o->url, "code_challenge_method", RV_STR_LIT("S256"));
+    oauth_put(&o->url, "state", rv_str_of(o->state_word));
+    oauth_put(&o->url, "resource", oauth_resource(o));
     if (o->scope.len)
-        rv_oauth_put(&o->url, "scope", rv_buf_str(&o->scope));
+        oauth_put(&o->url, "scope", rv_buf_str(&o->scope));
     rc = rv_buf_check(&o->url, "an address", err);
     if (rc == 0)
         rc = rv_buf_check(&challenge, "an address", err);
@@ -178,15 +178,15 @@ static const char *method_for_registration(const rv_oauth *o)
     static const char *const methods[] = {"none", "client_secret_basic", "client_secret_post"};
 
     for (size_t i = 0; i < RV_COUNT(methods); i++)
-        if (rv_oauth_supports(o->metadata, "token_endpoint_auth_methods_supported", methods[i]))
+        if (oauth_supports(o->metadata, "token_endpoint_auth_methods_supported", methods[i]))
             return methods[i];
     return "none";
 }
 
-int rv_oauth_write_registration(rv_oauth *o, rv_err **err)
+int oauth_write_registration(rv_oauth *o, rv_err **err)
 {
     const char *url = NULL;
-    int rc = rv_oauth_endpoint(o, "registration_endpoint", &url, err);
+    int rc = oauth_endpoint(o, "registration_endpoint", &url, err);
 
     if (rc == 0 && !url) {
         rc = RV_FAIL(err, RV_E_DENIED, "the authorization server wants a client id");
@@ -218,7 +218,7 @@ int rv_oauth_write_registration(rv_oauth *o, rv_err **err)
         rv_jw_kv_str(&w, "scope", rv_buf_str(&o->scope));
     rv_jw_obj_end(&w);
     o->state = OAUTH_REGISTER;
-    return rv_oauth_post(o, url, "application/json", err);
+    return oauth_post(o, url, "application/json", err);
 }
 
 /* How the client shows who it is: in the header, unless the server or its registration says in the form. */
@@ -230,11 +230,11 @@ static bool uses_form(const rv_oauth *o)
 
     if (client && rv_json_get_text(client, "method", &method))
         return strcmp(method, "client_secret_post") == 0;
-    return rv_oauth_supports(o->metadata, key, "client_secret_post") &&
-           !rv_oauth_supports(o->metadata, key, "client_secret_basic");
+    return oauth_supports(o->metadata, key, "client_secret_post") &&
+           !oauth_supports(o->metadata, key, "client_secret_basic");
 }
 
-void rv_oauth_put_basic(rv_oauth *o, const char *id, const char *secret)
+void oauth_put_basic(rv_oauth *o, const char *id, const char *secret)
 {
     RV_AUTO(rv_buf_fini) rv_buf pair = RV_BUF_INIT(OAUTH_MAX_TEXT);
 
@@ -250,26 +250,26 @@ void rv_oauth_put_basic(rv_oauth *o, const char *id, const char *secret)
 
 static int put_client(rv_oauth *o, rv_err **err)
 {
-    const char *secret, *id = rv_oauth_client(o, &secret);
+    const char *secret, *id = oauth_client(o, &secret);
 
     if (!id) /* an assertion may say enough */
         return 0;
     if (o->config.private_key && (id == o->config.client_id || id == o->config.metadata_url))
-        return rv_oauth_put_assertion(o, id, err);
+        return oauth_put_assertion(o, id, err);
     if (secret && !uses_form(o)) {
-        rv_oauth_put_basic(o, id, secret);
+        oauth_put_basic(o, id, secret);
         return 0;
     }
-    rv_oauth_put(&o->body, "client_id", rv_str_of(id));
+    oauth_put(&o->body, "client_id", rv_str_of(id));
     if (secret)
-        rv_oauth_put(&o->body, "client_secret", rv_str_of(secret));
+        oauth_put(&o->body, "client_secret", rv_str_of(secret));
     return 0;
 }
 
 static void put_scope(rv_oauth *o)
 {
     if (o->scope.len)
-        rv_oauth_put(&o->body, "scope", rv_buf_str(&o->scope));
+        oauth_put(&o->body, "scope", rv_buf_str(&o->scope));
 }
 
 /* Why the client may have a token. */
@@ -280,39 +280,39 @@ static int put_grant(rv_oauth *o, rv_err **err)
     int rc = 0;
 
     if (o->state == OAUTH_REFRESH && rv_json_get_text(o->kept, "refresh_token", &refresh)) {
-        rv_oauth_put(&o->body, "grant_type", RV_STR_LIT("refresh_token"));
-        rv_oauth_put(&o->body, "refresh_token", rv_str_of(refresh));
+        oauth_put(&o->body, "grant_type", RV_STR_LIT("refresh_token"));
+        oauth_put(&o->body, "refresh_token", rv_str_of(refresh));
         return 0;
     }
     switch (o->config.grant) {
     case RV_OAUTH_PERSON:
     case RV_N_OAUTH_GRANTS:
-        rv_oauth_put(&o->body, "grant_type", RV_STR_LIT("authorization_code"));
-        rv_oauth_put(&o->body, "code", rv_buf_str(&o->code));
-        rv_oauth_put(&o->body, "redirect_uri", rv_str_of(o->config.redirect_uri));
-        rv_oauth_put(&o->body, "code_verifier", rv_str_of(o->verifier));
+        oauth_put(&o->body, "grant_type", RV_STR_LIT("authorization_code"));
+        oauth_put(&o->body, "code", rv_buf_str(&o->code));
+        oauth_put(&o->body, "redirect_uri", rv_str_of(o->config.redirect_uri));
+        oauth_put(&o->body, "code_verifier", rv_str_of(o->verifier));
         break;
     case RV_OAUTH_CLIENT:
-        rv_oauth_put(&o->body, "grant_type", RV_STR_LIT("client_credentials"));
+        oauth_put(&o->body, "grant_type", RV_STR_LIT("client_credentials"));
         put_scope(o);
         break;
     case RV_OAUTH_ASSERTION:
     case RV_OAUTH_ID_TOKEN:
-        rc = rv_oauth_assertion(o, &assertion, err);
+        rc = oauth_assertion(o, &assertion, err);
         if (rc < 0)
             return rc;
-        rv_oauth_put(&o->body, "grant_type", RV_STR_LIT("urn:ietf:params:oauth:grant-type:jwt-bearer"));
-        rv_oauth_put(&o->body, "assertion", assertion);
+        oauth_put(&o->body, "grant_type", RV_STR_LIT("urn:ietf:params:oauth:grant-type:jwt-bearer"));
+        oauth_put(&o->body, "assertion", assertion);
         put_scope(o);
         break;
     }
     return 0;
 }
 
-int rv_oauth_write_token(rv_oauth *o, rv_err **err)
+int oauth_write_token(rv_oauth *o, rv_err **err)
 {
     const char *url = NULL;
-    int rc = rv_oauth_endpoint(o, "token_endpoint", &url, err);
+    int rc = oauth_endpoint(o, "token_endpoint", &url, err);
 
     rv_buf_clear(&o->body);
     rv_buf_clear(&o->authorization);
@@ -320,7 +320,7 @@ int rv_oauth_write_token(rv_oauth *o, rv_err **err)
         rc = put_grant(o, err);
     if (rc < 0)
         return rc;
-    rv_oauth_put(&o->body, "resource", rv_oauth_resource(o));
+    oauth_put(&o->body, "resource", oauth_resource(o));
     rc = put_client(o, err);
-    return rc < 0 ? rc : rv_oauth_post(o, url, "application/x-www-form-urlencoded", err);
+    return rc < 0 ? rc : oauth_post(o, url, "application/x-www-form-urlencoded", err);
 }

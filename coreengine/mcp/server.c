@@ -24,7 +24,7 @@ int rv_mcp_server_new(const struct rv_mcp_server_opts *opts, rv_mcp_server **out
 void rv_mcp_server_free(rv_mcp_server *s)
 {
     while (s && s->n_calls > 0)
-        rv_mcp_end_call(s, &s->calls[0]);
+        mcp_end_call(s, &s->calls[0]);
     free(s);
 }
 
@@ -96,7 +96,7 @@ static int answer(const struct asking *a,
 
     if (write && b.rc == 0)
         write(a, &b, result);
-    int rc = b.rc < 0 ? b.rc : rv_mcp_answer(a->m->id, result, a->orders, err);
+    int rc = b.rc < 0 ? b.rc : mcp_answer(a->m->id, result, a->orders, err);
     json_object_put(result);
     return rc;
 }
@@ -105,7 +105,7 @@ static void write_handshake(const struct asking *a, struct rv_json_build *b, jso
 {
     rv_json_build_text(b, to, "protocolVersion", rv_mcp_version_text(a->s->version));
     write_capabilities(a, b, to);
-    rv_mcp_server_info(a->s, b, to, "serverInfo");
+    mcp_server_info(a->s, b, to, "serverInfo");
 }
 
 static int initialize(const struct asking *a, rv_err **err)
@@ -134,7 +134,7 @@ static void write_discovery(const struct asking *a, struct rv_json_build *b, jso
     write_capabilities(a, b, to);
     rv_json_build_int(b, to, "ttlMs", 0);
     rv_json_build_text(b, to, "cacheScope", "private");
-    rv_mcp_mark_modern(a->s, b, to, "complete");
+    mcp_mark_modern(a->s, b, to, "complete");
 }
 
 static int discover(const struct asking *a, rv_err **err)
@@ -312,7 +312,7 @@ static int begin_call(const struct asking *a, const struct method *method, rv_er
         return invalid(a, "\"cursor\" is not one of this list", err);
     if (s->n_calls == RV_MCP_MAX_CALLS)
         return refuse(a, RV_MCP_INTERNAL_ERROR, "too many requests at once: wait for an answer", NULL, err);
-    struct rv_mcp_order *order = rv_mcp_order_new(a->orders, RV_MCP_DO, s->last_call + 1, err);
+    struct rv_mcp_order *order = mcp_order_new(a->orders, RV_MCP_DO, s->last_call + 1, err);
     if (!order)
         return RV_E_NOMEM;
     c.n = ++s->last_call;
@@ -365,7 +365,7 @@ static int check_modern(struct asking *a, bool *ok, rv_err **err)
     return 0;
 }
 
-json_object *rv_mcp_tasks_wanted(struct rv_json_build *b)
+json_object *mcp_tasks_wanted(struct rv_json_build *b)
 {
     static const char *const path[] = {"requiredCapabilities", "extensions", MCP_TASKS};
     json_object *data = json_object_new_object(), *to = data;
@@ -381,7 +381,7 @@ json_object *rv_mcp_tasks_wanted(struct rv_json_build *b)
 static int missing_tasks(const struct asking *a, rv_err **err)
 {
     struct rv_json_build b = {.err = err};
-    json_object *data = rv_mcp_tasks_wanted(&b);
+    json_object *data = mcp_tasks_wanted(&b);
     int rc = b.rc < 0
                  ? b.rc
                  : refuse(a, RV_MCP_MISSING_CAPABILITY, "the client does not declare \"" MCP_TASKS "\"", data, err);
@@ -443,10 +443,10 @@ static int take_notification(rv_mcp_server *s, const struct rv_mcp_message *m, s
         return 0; /* of the others none changes anything here */
     for (size_t i = 0; id && i < s->n_calls; i++)
         if (rv_json_equal(s->calls[i].id, id)) {
-            struct rv_mcp_order *order = rv_mcp_order_new(orders, RV_MCP_STOP, s->calls[i].n, err);
+            struct rv_mcp_order *order = mcp_order_new(orders, RV_MCP_STOP, s->calls[i].n, err);
             if (!order)
                 return RV_E_NOMEM;
-            rv_mcp_end_call(s, &s->calls[i]);
+            mcp_end_call(s, &s->calls[i]);
             return 0;
         }
     return 0; /* its answer is on its way */
@@ -461,7 +461,7 @@ static int take_answer(rv_mcp_server *s, const struct rv_mcp_message *m, struct 
         struct mcp_call *c = &s->calls[i];
         if (!c->asked || c->asked != json_object_get_int64(m->id))
             continue;
-        struct rv_mcp_order *order = rv_mcp_order_new(orders, RV_MCP_ANSWERED, c->n, err);
+        struct rv_mcp_order *order = mcp_order_new(orders, RV_MCP_ANSWERED, c->n, err);
         if (!order)
             return RV_E_NOMEM;
         c->asked = 0;
@@ -513,7 +513,7 @@ int rv_mcp_server_read(rv_mcp_server *s, rv_str bytes, struct rv_mcp_orders *ord
 
 int rv_mcp_server_log(rv_mcp_server *s, int64_t call, json_object *data, struct rv_mcp_orders *orders, rv_err **err)
 {
-    struct mcp_call *c = rv_mcp_find_call(s, call);
+    struct mcp_call *c = mcp_find_call(s, call);
     json_object *params = NULL;
 
     if (!c || c->version == RV_MCP_2026_07_28 || s->level == MCP_LOG_NONE || s->level > INFO)
@@ -523,7 +523,7 @@ int rv_mcp_server_log(rv_mcp_server *s, int64_t call, json_object *data, struct 
     rv_json_build_text(&b, params, "level", levels[INFO]);
     rv_json_build_text(&b, params, "logger", s->opts.name);
     rv_json_build(&b, params, "data", b.rc < 0 ? NULL : json_object_get(data));
-    struct rv_mcp_order *order = b.rc < 0 ? NULL : rv_mcp_order_new(orders, RV_MCP_SEND, call, err);
+    struct rv_mcp_order *order = b.rc < 0 ? NULL : mcp_order_new(orders, RV_MCP_SEND, call, err);
     int rc = b.rc < 0 ? b.rc : order ? 0 : RV_E_NOMEM;
     if (rc == 0)
         rc = rv_mcp_write_notification("notifications/message", params, &order->bytes, err);

@@ -6,8 +6,8 @@
 
 /* --- orders --- */
 
-struct rv_mcp_order *rv_mcp_order_new(struct rv_mcp_orders *orders, enum rv_mcp_order_kind kind, int64_t call,
-                                      rv_err **err)
+struct rv_mcp_order *mcp_order_new(struct rv_mcp_orders *orders, enum rv_mcp_order_kind kind, int64_t call,
+                                   rv_err **err)
 {
     if (!rv_has_room(&orders->items, &orders->cap, orders->n + 1, sizeof *orders->items)) {
         RV_IGNORE(RV_FAIL(err, RV_E_NOMEM, "answer a client of MCP"), "the caller returns the code");
@@ -31,7 +31,7 @@ void rv_mcp_orders_fini(struct rv_mcp_orders *orders)
 
 /* --- calls --- */
 
-struct mcp_call *rv_mcp_find_call(const rv_mcp_server *s, int64_t call)
+struct mcp_call *mcp_find_call(const rv_mcp_server *s, int64_t call)
 {
     for (size_t i = 0; i < s->n_calls; i++)
         if (s->calls[i].n == call)
@@ -39,7 +39,7 @@ struct mcp_call *rv_mcp_find_call(const rv_mcp_server *s, int64_t call)
     return NULL;
 }
 
-void rv_mcp_end_call(rv_mcp_server *s, struct mcp_call *c)
+void mcp_end_call(rv_mcp_server *s, struct mcp_call *c)
 {
     json_object_put(c->id);
     json_object_put(c->token);
@@ -55,26 +55,26 @@ int64_t rv_mcp_server_last_call(const rv_mcp_server *s)
 
 bool rv_mcp_server_has_call(const rv_mcp_server *s, int64_t call)
 {
-    return rv_mcp_find_call(s, call) != NULL;
+    return mcp_find_call(s, call) != NULL;
 }
 
 bool rv_mcp_server_listens(const rv_mcp_server *s, int64_t call)
 {
-    const struct mcp_call *c = rv_mcp_find_call(s, call);
+    const struct mcp_call *c = mcp_find_call(s, call);
 
     return c && (c->token || s->level != MCP_LOG_NONE);
 }
 
 bool rv_mcp_server_takes_tasks(const rv_mcp_server *s, int64_t call)
 {
-    const struct mcp_call *c = rv_mcp_find_call(s, call);
+    const struct mcp_call *c = mcp_find_call(s, call);
 
     return c && c->takes_tasks;
 }
 
 int rv_mcp_server_needs_task(rv_mcp_server *s, int64_t call, struct rv_mcp_orders *orders, rv_err **err)
 {
-    const struct mcp_call *c = rv_mcp_find_call(s, call);
+    const struct mcp_call *c = mcp_find_call(s, call);
     struct rv_json_build b = {.err = err};
 
     if (!c)
@@ -82,7 +82,7 @@ int rv_mcp_server_needs_task(rv_mcp_server *s, int64_t call, struct rv_mcp_order
     if (c->version != RV_MCP_2026_07_28)
         return rv_mcp_server_fail(s, call, RV_MCP_METHOD_NOT_FOUND, "this tool needs the parameter \"task\"", NULL,
                                   orders, err);
-    json_object *data = rv_mcp_tasks_wanted(&b);
+    json_object *data = mcp_tasks_wanted(&b);
     int rc = b.rc < 0
                  ? b.rc
                  : rv_mcp_server_fail(s, call, RV_MCP_MISSING_CAPABILITY,
@@ -93,16 +93,16 @@ int rv_mcp_server_needs_task(rv_mcp_server *s, int64_t call, struct rv_mcp_order
 
 bool rv_mcp_server_can_ask(const rv_mcp_server *s, int64_t call)
 {
-    const struct mcp_call *c = rv_mcp_find_call(s, call);
+    const struct mcp_call *c = mcp_find_call(s, call);
 
     return c && c->can_ask;
 }
 
 /* --- answers --- */
 
-int rv_mcp_answer(json_object *id, json_object *result, struct rv_mcp_orders *orders, rv_err **err)
+int mcp_answer(json_object *id, json_object *result, struct rv_mcp_orders *orders, rv_err **err)
 {
-    struct rv_mcp_order *order = rv_mcp_order_new(orders, RV_MCP_SEND, 0, err);
+    struct rv_mcp_order *order = mcp_order_new(orders, RV_MCP_SEND, 0, err);
 
     if (!order)
         return RV_E_NOMEM;
@@ -113,7 +113,7 @@ int rv_mcp_answer(json_object *id, json_object *result, struct rv_mcp_orders *or
 static int refuse_at(int64_t call, json_object *id, int code, const char *text, json_object *data,
                      struct rv_mcp_orders *orders, rv_err **err)
 {
-    struct rv_mcp_order *order = rv_mcp_order_new(orders, RV_MCP_SEND, call, err);
+    struct rv_mcp_order *order = mcp_order_new(orders, RV_MCP_SEND, call, err);
 
     if (!order)
         return RV_E_NOMEM;
@@ -131,19 +131,19 @@ int rv_mcp_server_refuse(json_object *id, int code, const char *text, json_objec
 int rv_mcp_server_fail(rv_mcp_server *s, int64_t call, int code, const char *text, json_object *data,
                        struct rv_mcp_orders *orders, rv_err **err)
 {
-    struct mcp_call *c = rv_mcp_find_call(s, call);
+    struct mcp_call *c = mcp_find_call(s, call);
 
     if (!c)
         return 0;
     int rc = refuse_at(call, c->id, code, text, data, orders, err);
-    rv_mcp_end_call(s, c);
+    mcp_end_call(s, c);
     return rc;
 }
 
 int rv_mcp_server_no_resource(rv_mcp_server *s, int64_t call, const char *uri, struct rv_mcp_orders *orders,
                               rv_err **err)
 {
-    struct mcp_call *c = rv_mcp_find_call(s, call);
+    struct mcp_call *c = mcp_find_call(s, call);
     json_object *data = c ? json_object_new_object() : NULL;
 
     if (!c)
@@ -159,20 +159,20 @@ int rv_mcp_server_no_resource(rv_mcp_server *s, int64_t call, const char *uri, s
 
 int rv_mcp_server_give(rv_mcp_server *s, int64_t call, json_object *result, struct rv_mcp_orders *orders, rv_err **err)
 {
-    struct mcp_call *c = rv_mcp_find_call(s, call);
+    struct mcp_call *c = mcp_find_call(s, call);
     json_object *shaped = NULL;
 
     if (!c)
         return 0;
-    int rc = rv_mcp_shape(s, c, result, &shaped, err);
+    int rc = mcp_shape(s, c, result, &shaped, err);
     if (rc < 0)
         return rc;
-    struct rv_mcp_order *order = rv_mcp_order_new(orders, RV_MCP_SEND, call, err);
+    struct rv_mcp_order *order = mcp_order_new(orders, RV_MCP_SEND, call, err);
     rc = order ? rv_mcp_write_result(c->id, shaped, &order->bytes, err) : RV_E_NOMEM;
     if (order)
         order->is_answer = true;
     json_object_put(shaped);
-    rv_mcp_end_call(s, c);
+    mcp_end_call(s, c);
     return rc;
 }
 
@@ -185,7 +185,7 @@ int rv_mcp_server_give_list(rv_mcp_server *s, int64_t call, json_object *entries
                                                      [RV_MCP_WANT_LIST_TEMPLATES] = "resourceTemplates",
                                                      [RV_MCP_WANT_LIST_PROMPTS] = "prompts",
                                                      [RV_MCP_WANT_LIST_TASKS] = "tasks"};
-    struct mcp_call *c = rv_mcp_find_call(s, call);
+    struct mcp_call *c = mcp_find_call(s, call);
     json_object *result = c ? json_object_new_object() : NULL;
     rv_buf cursor = RV_BUF_INIT(32);
 
@@ -210,7 +210,7 @@ int rv_mcp_server_give_list(rv_mcp_server *s, int64_t call, json_object *entries
 int rv_mcp_server_progress(rv_mcp_server *s, int64_t call, int64_t n, int64_t total, const char *text,
                            struct rv_mcp_orders *orders, rv_err **err)
 {
-    struct mcp_call *c = rv_mcp_find_call(s, call);
+    struct mcp_call *c = mcp_find_call(s, call);
 
     if (!c || !c->token || n <= c->progress)
         return 0;
@@ -222,7 +222,7 @@ int rv_mcp_server_progress(rv_mcp_server *s, int64_t call, int64_t n, int64_t to
         rv_json_build_int(&b, params, "total", total);
     if (text && c->version >= RV_MCP_2025_03_26)
         rv_json_build_text(&b, params, "message", text);
-    struct rv_mcp_order *order = b.rc < 0 ? NULL : rv_mcp_order_new(orders, RV_MCP_SEND, call, err);
+    struct rv_mcp_order *order = b.rc < 0 ? NULL : mcp_order_new(orders, RV_MCP_SEND, call, err);
     int rc = b.rc < 0 ? b.rc : order ? 0 : RV_E_NOMEM;
     if (rc == 0)
         rc = rv_mcp_write_notification("notifications/progress", params, &order->bytes, err);
@@ -250,7 +250,7 @@ static int ask_legacy(rv_mcp_server *s, struct mcp_call *c, const struct rv_mcp_
     struct rv_json_build b = {err, params ? 0 : RV_FAIL(err, RV_E_NOMEM, "ask a client of MCP")};
 
     write_form(c, q, &b, params);
-    struct rv_mcp_order *order = b.rc < 0 ? NULL : rv_mcp_order_new(orders, RV_MCP_SEND, c->n, err);
+    struct rv_mcp_order *order = b.rc < 0 ? NULL : mcp_order_new(orders, RV_MCP_SEND, c->n, err);
     int rc = b.rc < 0 ? b.rc : order ? 0 : RV_E_NOMEM;
     if (rc == 0)
         rc = rv_mcp_write_request(++s->last_asked, "elicitation/create", params, &order->bytes, err);
@@ -263,7 +263,7 @@ static int ask_legacy(rv_mcp_server *s, struct mcp_call *c, const struct rv_mcp_
 int rv_mcp_server_ask(rv_mcp_server *s, int64_t call, const struct rv_mcp_question *q, struct rv_mcp_orders *orders,
                       rv_err **err)
 {
-    struct mcp_call *c = rv_mcp_find_call(s, call);
+    struct mcp_call *c = mcp_find_call(s, call);
 
     if (!c)
         return 0;
@@ -277,14 +277,14 @@ int rv_mcp_server_ask(rv_mcp_server *s, int64_t call, const struct rv_mcp_questi
     json_object *params = rv_json_build(&b, one, "params", b.rc < 0 ? NULL : json_object_new_object());
     write_form(c, q, &b, params);
     rv_json_build_text(&b, result, "requestState", q->state);
-    rv_mcp_mark_modern(s, &b, result, "input_required");
-    struct rv_mcp_order *order = b.rc < 0 ? NULL : rv_mcp_order_new(orders, RV_MCP_SEND, call, err);
+    mcp_mark_modern(s, &b, result, "input_required");
+    struct rv_mcp_order *order = b.rc < 0 ? NULL : mcp_order_new(orders, RV_MCP_SEND, call, err);
     int rc = b.rc < 0 ? b.rc : order ? 0 : RV_E_NOMEM;
     if (rc == 0) {
         order->is_answer = true;
         rc = rv_mcp_write_result(c->id, result, &order->bytes, err);
     }
     json_object_put(result);
-    rv_mcp_end_call(s, c);
+    mcp_end_call(s, c);
     return rc;
 }

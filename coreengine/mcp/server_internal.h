@@ -37,21 +37,21 @@ struct rv_mcp_server {
 
 /* server.c */
 /** data of an error for a client that does not declare tasks. */
-json_object *rv_mcp_tasks_wanted(struct rv_json_build *b);
+json_object *mcp_tasks_wanted(struct rv_json_build *b);
 
 /* server_calls.c */
 /** Append an order; NULL: no memory. */
-struct rv_mcp_order *rv_mcp_order_new(struct rv_mcp_orders *orders, enum rv_mcp_order_kind kind, int64_t call,
-                                      rv_err **err);
-struct mcp_call *rv_mcp_find_call(const rv_mcp_server *s, int64_t call); /* NULL: it is not under way */
-void rv_mcp_end_call(rv_mcp_server *s, struct mcp_call *c);
+struct rv_mcp_order *mcp_order_new(struct rv_mcp_orders *orders, enum rv_mcp_order_kind kind, int64_t call,
+                                   rv_err **err);
+struct mcp_call *mcp_find_call(const rv_mcp_server *s, int64_t call); /* NULL: it is not under way */
+void mcp_end_call(rv_mcp_server *s, struct mcp_call *c);
 /** An answer to a request that did not become a call; result is borrowed. */
-RV_MUST_CHECK int rv_mcp_answer(json_object *id, json_object *result, struct rv_mcp_orders *orders, rv_err **err);
+RV_MUST_CHECK int mcp_answer(json_object *id, json_object *result, struct rv_mcp_orders *orders, rv_err **err);
 
 /* server_result.c */
 /** Make a result what the client of that revision can read. *out is the caller's. */
-RV_MUST_CHECK int rv_mcp_shape(const rv_mcp_server *s, const struct mcp_call *c, json_object *result, json_object **out,
-                               rv_err **err);
+RV_MUST_CHECK int mcp_shape(const rv_mcp_server *s, const struct mcp_call *c, json_object *result, json_object **out,
+                            rv_err **err);
 /** The task that a message to a legacy client belongs to, in _meta. Nothing to do for a call without one. */
 static inline void mcp_mark_task(const struct mcp_call *c, struct rv_json_build *b, json_object *to)
 {
@@ -62,8 +62,8 @@ static inline void mcp_mark_task(const struct mcp_call *c, struct rv_json_build 
     rv_json_build(b, task, "taskId", b->rc < 0 ? NULL : json_object_get(c->task));
 }
 /** Members that each result of a modern request has. */
-void rv_mcp_mark_modern(const rv_mcp_server *s, struct rv_json_build *b, json_object *result, const char *type);
+void mcp_mark_modern(const rv_mcp_server *s, struct rv_json_build *b, json_object *result, const char *type);
 /** {name, version, title?} of the program. */
-json_object *rv_mcp_server_info(const rv_mcp_server *s, struct rv_json_build *b, json_object *to, const char *key);
+json_object *mcp_server_info(const rv_mcp_server *s, struct rv_json_build *b, json_object *to, const char *key);
 
 #endif

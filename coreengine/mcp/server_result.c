@@ -5,7 +5,7 @@
 
 #define LIST_TTL_MS 5000 /* a list may be reused for so long: files of pipelines change while the server goes on */
 
-json_object *rv_mcp_server_info(const rv_mcp_server *s, struct rv_json_build *b, json_object *to, const char *key)
+json_object *mcp_server_info(const rv_mcp_server *s, struct rv_json_build *b, json_object *to, const char *key)
 {
     json_object *info = rv_json_build(b, to, key, b->rc < 0 ? NULL : json_object_new_object());
 
@@ -16,14 +16,14 @@ json_object *rv_mcp_server_info(const rv_mcp_server *s, struct rv_json_build *b,
     return info;
 }
 
-void rv_mcp_mark_modern(const rv_mcp_server *s, struct rv_json_build *b, json_object *result, const char *type)
+void mcp_mark_modern(const rv_mcp_server *s, struct rv_json_build *b, json_object *result, const char *type)
 {
     json_object *meta = rv_json_get_obj(result, "_meta");
 
     rv_json_build_text(b, result, "resultType", type);
     if (!meta)
         meta = rv_json_build(b, result, "_meta", b->rc < 0 ? NULL : json_object_new_object());
-    rv_mcp_server_info(s, b, meta, MCP_META_SERVER);
+    mcp_server_info(s, b, meta, MCP_META_SERVER);
 }
 
 /* A copy of the object's members, without one. */
@@ -162,7 +162,7 @@ static bool is_list(enum rv_mcp_want want)
            want == RV_MCP_WANT_LIST_PROMPTS;
 }
 
-int rv_mcp_shape(const rv_mcp_server *s, const struct mcp_call *c, json_object *result, json_object **out, rv_err **err)
+int mcp_shape(const rv_mcp_server *s, const struct mcp_call *c, json_object *result, json_object **out, rv_err **err)
 {
     struct rv_json_build b = {err, 0};
     bool is_old = c->version < RV_MCP_2025_06_18;
@@ -190,7 +190,7 @@ int rv_mcp_shape(const rv_mcp_server *s, const struct mcp_call *c, json_object *
             rv_json_build_text(&b, copy, "cacheScope", "private");
         }
         bool is_task = rv_str_is(rv_json_member_str(result, "resultType"), "task");
-        rv_mcp_mark_modern(s, &b, copy, is_task ? "task" : "complete");
+        mcp_mark_modern(s, &b, copy, is_task ? "task" : "complete");
     }
     mcp_mark_task(c, &b, copy);
     if (b.rc < 0)

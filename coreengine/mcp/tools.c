@@ -156,8 +156,8 @@ static void read_headers(struct rv_mcp_tool *t, rv_buf *why)
     }
 }
 
-int rv_mcp_tool_init(struct rv_mcp_tool *t, const struct rv_mcp_server_config *server, json_object *definition,
-                     enum rv_mcp_tool_kind kind, rv_buf *why, rv_err **err)
+int mcp_tool_init(struct rv_mcp_tool *t, const struct rv_mcp_server_config *server, json_object *definition,
+                  enum rv_mcp_tool_kind kind, rv_buf *why, rv_err **err)
 {
     json_object *name = NULL;
 
@@ -184,7 +184,7 @@ int rv_mcp_tool_init(struct rv_mcp_tool *t, const struct rv_mcp_server_config *s
     return rc == 0 ? judge(t, err) : rc;
 }
 
-void rv_mcp_tool_fini(struct rv_mcp_tool *t)
+void mcp_tool_fini(struct rv_mcp_tool *t)
 {
     rv_schema_free(t->input);
     rv_schema_free(t->output);

@@ -9,8 +9,8 @@
 
 /** definition: an object with a legal name. why: not empty when the tool cannot be used, for the message that says so.
  * t is to be finished in any case. */
-RV_MUST_CHECK int rv_mcp_tool_init(struct rv_mcp_tool *t, const struct rv_mcp_server_config *server,
-                                   json_object *definition, enum rv_mcp_tool_kind kind, rv_buf *why, rv_err **err);
-void rv_mcp_tool_fini(struct rv_mcp_tool *t);
+RV_MUST_CHECK int mcp_tool_init(struct rv_mcp_tool *t, const struct rv_mcp_server_config *server,
+                                json_object *definition, enum rv_mcp_tool_kind kind, rv_buf *why, rv_err **err);
+void mcp_tool_fini(struct rv_mcp_tool *t);
 
 #endif

@@ -39,9 +39,9 @@ struct rv_app_mcp_aside {
 
 static void put(struct queue *q, struct rv_app_mcp_job *job)
 {
-    mcp_job_place(job)->next = NULL;
+    app_mcp_job_place(job)->next = NULL;
     *q->end = job;
-    q->end = &mcp_job_place(job)->next;
+    q->end = &app_mcp_job_place(job)->next;
     q->n++;
 }
 
@@ -51,7 +51,7 @@ static struct rv_app_mcp_job *get(struct queue *q)
 
     if (!job)
         return NULL;
-    q->first = mcp_job_place(job)->next;
+    q->first = app_mcp_job_place(job)->next;
     if (!q->first)
         q->end = &q->first;
     q->n--;
@@ -63,17 +63,17 @@ static void drop(struct queue *q, const struct rv_app_mcp_job *job)
     struct rv_app_mcp_job **at = &q->first;
 
     while (*at != job)
-        at = &mcp_job_place(*at)->next;
-    *at = mcp_job_place(*at)->next;
+        at = &app_mcp_job_place(*at)->next;
+    *at = app_mcp_job_place(*at)->next;
     q->n--;
     for (q->end = &q->first; *q->end;)
-        q->end = &mcp_job_place(*q->end)->next;
+        q->end = &app_mcp_job_place(*q->end)->next;
 }
 
 static void stop_all(const struct queue *q)
 {
-    for (struct rv_app_mcp_job *job = q->first; job; job = mcp_job_place(job)->next)
-        mcp_job_stop(job);
+    for (struct rv_app_mcp_job *job = q->first; job; job = app_mcp_job_place(job)->next)
+        app_mcp_job_stop(job);
 }
 
 /* --- the threads --- */
@@ -81,7 +81,7 @@ static void stop_all(const struct queue *q)
 /* store: the thread's, which its first job opens. */
 static void do_job(rv_store **store, struct rv_worker_stop *worker, struct rv_app_mcp_job *job)
 {
-    const struct rv_app app = *mcp_job_place(job)->app;
+    const struct rv_app app = *app_mcp_job_place(job)->app;
     struct rv_app_sources sources = {.scope = app.scope};
     rv_err *why = NULL;
 
@@ -215,8 +215,8 @@ void rv_app_mcp_aside_add(rv_app_mcp_aside *a, rv_app_mcp_job *job, const struct
     const uint64_t one = 1;
     rv_err *why = NULL;
 
-    mcp_job_place(job)->app = app;
-    mcp_job_place(job)->owner = owner;
+    app_mcp_job_place(job)->app = app;
+    app_mcp_job_place(job)->owner = owner;
     pthread_mutex_lock(&a->lock);
     a->n_open++;
     put(&c->jobs, job);
@@ -245,6 +245,6 @@ rv_app_mcp_job *rv_app_mcp_aside_steal(rv_app_mcp_aside *a, void **owner)
     a->n_open -= job != NULL;
     pthread_mutex_unlock(&a->lock);
     if (job)
-        *owner = mcp_job_place(job)->owner;
+        *owner = app_mcp_job_place(job)->owner;
     return job;
 }

@@ -10,19 +10,19 @@
 
 /* --- tasks --- */
 
-int mcp_give_task(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struct rv_mcp_order *o,
-                  const struct mcp_task *task, rv_err **err)
+int app_mcp_give_task(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struct rv_mcp_order *o,
+                      const struct mcp_task *task, rv_err **err)
 {
     json_object *result = NULL;
     rv_err *why = NULL;
-    int rc = mcp_task_do(at, o, task, rv_mcp_server_can_ask(m->session, o->call), &result, &why);
+    int rc = app_mcp_task_do(at, o, task, rv_mcp_server_can_ask(m->session, o->call), &result, &why);
 
-    rc = rc < 0 ? mcp_fail(m, at, o->call, why, err) : mcp_give_and_put(m, o->call, result, err);
+    rc = rc < 0 ? app_mcp_fail(m, at, o->call, why, err) : app_mcp_give_and_put(m, o->call, result, err);
     rv_err_free(why);
     return rc;
 }
 
-int mcp_refuse(rv_app_mcp *m, int64_t call, int code, json_object *result, rv_err **err)
+int app_mcp_refuse(rv_app_mcp *m, int64_t call, int code, json_object *result, rv_err **err)
 {
     json_object *said = json_object_array_get_idx(rv_json_get_arr(result, "content"), 0);
     int rc =
@@ -32,20 +32,20 @@ int mcp_refuse(rv_app_mcp *m, int64_t call, int code, json_object *result, rv_er
     return rc;
 }
 
-int mcp_on_task(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struct rv_mcp_order *o, rv_err **err)
+int app_mcp_on_task(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struct rv_mcp_order *o, rv_err **err)
 {
     json_object *id = NULL;
     struct mcp_task task;
     rv_err *why = NULL;
 
     json_object_object_get_ex(o->params, "taskId", &id);
-    int rc = mcp_task_read(rv_json_str(id), &task, &why);
+    int rc = app_mcp_task_read(rv_json_str(id), &task, &why);
     if (rc < 0)
-        rc = mcp_fail(m, at, o->call, why, err);
+        rc = app_mcp_fail(m, at, o->call, why, err);
     else if (o->want == RV_MCP_WANT_TASK_RESULT)
-        rc = mcp_watch(m, o, &task, "", err);
+        rc = app_mcp_watch(m, o, &task, "", err);
     else
-        rc = mcp_give_task(m, at, o, &task, err);
+        rc = app_mcp_give_task(m, at, o, &task, err);
     rv_err_free(why);
     return rc;
 }
@@ -71,19 +71,19 @@ static int give_started(rv_app_mcp *m, const struct rv_app_mcp_at *at, const str
         return rv_mcp_server_needs_task(m->session, o->call, m->out, err);
     if (result) /* it failed before a run began: there is neither a task nor a document */
         return (o->tasks == RV_MCP_TASK_MUST && offer->kind != OFFER_QUERY) || o->want != RV_MCP_WANT_CALL_TOOL
-                   ? mcp_refuse(m, o->call, RV_MCP_INVALID_PARAMS, result, err)
-                   : mcp_give_and_put(m, o->call, result, err);
+                   ? app_mcp_refuse(m, o->call, RV_MCP_INVALID_PARAMS, result, err)
+                   : app_mcp_give_and_put(m, o->call, result, err);
     snprintf(task.tool, sizeof task.tool, "%s", offer->name);
     memcpy(task.run, started->run, sizeof task.run);
-    return o->tasks == RV_MCP_TASK_MUST ? mcp_give_task(m, at, o, &task, err)
-                                        : mcp_watch(m, o, &task, started->answered, err);
+    return o->tasks == RV_MCP_TASK_MUST ? app_mcp_give_task(m, at, o, &task, err)
+                                        : app_mcp_watch(m, o, &task, started->answered, err);
 }
 
 /* --- jobs --- */
 
 struct rv_app_mcp_job {
     struct rv_app_mcp_job *next; /* of its client */
-    struct mcp_job_place place;
+    struct app_mcp_job_place place;
     const struct rv_app_mcp_opts *opts;
     int64_t call;
     enum rv_mcp_want want;
@@ -101,7 +101,7 @@ struct rv_app_mcp_job {
 
 static void free_job(struct rv_app_mcp_job *job)
 {
-    mcp_offer_fini(&job->offer);
+    app_mcp_offer_fini(&job->offer);
     json_object_put(job->params);
     free(job->trace);
     json_object_put(job->started.result);
@@ -167,7 +167,7 @@ void rv_app_mcp_job_do(rv_app_mcp_job *job, const struct rv_app_mcp_at *at)
     here.app = &app;
     here.trace = job->trace;
     here.trusts_trace = job->trusts_trace;
-    job->is_done = mcp_start(job->opts, &here, &job->offer, call, &job->started, &job->why) == 0;
+    job->is_done = app_mcp_start(job->opts, &here, &job->offer, call, &job->started, &job->why) == 0;
 }
 
 void rv_app_mcp_job_fail(rv_app_mcp_job *job, rv_err *why)
@@ -180,21 +180,21 @@ bool rv_app_mcp_job_is_query(const rv_app_mcp_job *job)
     return job->offer.kind == OFFER_QUERY;
 }
 
-struct mcp_job_place *mcp_job_place(struct rv_app_mcp_job *job)
+struct app_mcp_job_place *app_mcp_job_place(struct rv_app_mcp_job *job)
 {
     return &job->place;
 }
 
-void mcp_job_stop(struct rv_app_mcp_job *job)
+void app_mcp_job_stop(struct rv_app_mcp_job *job)
 {
     atomic_store(&job->is_stopped, true);
 }
 
-void mcp_stop_jobs(rv_app_mcp *m, int64_t call)
+void app_mcp_stop_jobs(rv_app_mcp *m, int64_t call)
 {
     for (struct rv_app_mcp_job *job = m->jobs; job; job = job->next)
         if (call == 0 || job->call == call)
-            mcp_job_stop(job);
+            app_mcp_job_stop(job);
 }
 
 int rv_app_mcp_finish(rv_app_mcp *m, const struct rv_app_mcp_at *at, rv_app_mcp_job *job, struct rv_mcp_orders *out,
@@ -210,11 +210,11 @@ int rv_app_mcp_finish(rv_app_mcp *m, const struct rv_app_mcp_at *at, rv_app_mcp_
     m->out = out;
     if (atomic_load(&job->is_stopped) || !rv_mcp_server_has_call(m->session, job->call)) {
         if (job->started.run[0])
-            mcp_cancel_run(at, job->started.run);
+            app_mcp_cancel_run(at, job->started.run);
     } else if (job->is_done) {
         rc = give_started(m, at, &o, &job->offer, &job->started, err);
     } else {
-        rc = mcp_fail(m, at, job->call, job->why, err);
+        rc = app_mcp_fail(m, at, job->call, job->why, err);
     }
     m->out = NULL;
     free_job(job);
@@ -232,10 +232,10 @@ static int call_offer(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struc
                                   .takes_tasks = rv_mcp_server_takes_tasks(m->session, o->call)};
     struct mcp_started started = {.result = NULL};
     rv_err *why = NULL;
-    int rc = mcp_start(m->opts, at, offer, call, &started, &why);
+    int rc = app_mcp_start(m->opts, at, offer, call, &started, &why);
 
     if (rc < 0)
-        rc = mcp_fail(m, at, o->call, why, err);
+        rc = app_mcp_fail(m, at, o->call, why, err);
     else if (started.waits)
         rc = make_job(m, at, o, offer, err);
     else
@@ -244,21 +244,21 @@ static int call_offer(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struc
     return rc;
 }
 
-int mcp_call_tool(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struct rv_mcp_order *o, rv_err **err)
+int app_mcp_call_tool(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struct rv_mcp_order *o, rv_err **err)
 {
     struct offer offer = {.name = NULL};
     rv_err *why = NULL;
-    int rc = mcp_find_offer(m->opts, at, o->params, &offer, &why);
+    int rc = app_mcp_find_offer(m->opts, at, o->params, &offer, &why);
 
-    rc = rc < 0 ? mcp_fail(m, at, o->call, why, err) : call_offer(m, at, o, &offer, err);
+    rc = rc < 0 ? app_mcp_fail(m, at, o->call, why, err) : call_offer(m, at, o, &offer, err);
     rv_err_free(why);
-    mcp_offer_fini(&offer);
+    app_mcp_offer_fini(&offer);
     return rc;
 }
 
 /* The request is a call whose arguments are those of the run; what else it has (an address, answers) stays. */
-int mcp_run_document(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struct rv_mcp_order *o,
-                     struct mcp_document *d, rv_err **err)
+int app_mcp_run_document(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struct rv_mcp_order *o,
+                         struct mcp_document *d, rv_err **err)
 {
     struct rv_mcp_order as_call = *o;
     int rc = rv_json_dup(o->params, &as_call.params, err);

@@ -103,7 +103,8 @@ static struct watched *find(const rv_app_mcp *m, int64_t call)
     return w;
 }
 
-int mcp_watch(rv_app_mcp *m, const struct rv_mcp_order *o, const struct mcp_task *t, const char *answered, rv_err **err)
+int app_mcp_watch(rv_app_mcp *m, const struct rv_mcp_order *o, const struct mcp_task *t, const char *answered,
+                  rv_err **err)
 {
     struct watched *w = calloc(1, sizeof *w);
     json_object *uri = NULL;
@@ -130,7 +131,7 @@ int mcp_watch(rv_app_mcp *m, const struct rv_mcp_order *o, const struct mcp_task
 
 /* --- results --- */
 
-int mcp_fail(rv_app_mcp *m, const struct rv_app_mcp_at *at, int64_t call, const rv_err *why, rv_err **err)
+int app_mcp_fail(rv_app_mcp *m, const struct rv_app_mcp_at *at, int64_t call, const rv_err *why, rv_err **err)
 {
     int code = rv_err_code(why);
     rv_buf text = RV_BUF_INIT(MAX_SAID);
@@ -153,7 +154,7 @@ int mcp_fail(rv_app_mcp *m, const struct rv_app_mcp_at *at, int64_t call, const 
     return rc;
 }
 
-int mcp_give_and_put(rv_app_mcp *m, int64_t call, json_object *result, rv_err **err)
+int app_mcp_give_and_put(rv_app_mcp *m, int64_t call, json_object *result, rv_err **err)
 {
     int rc = rv_mcp_server_give(m->session, call, result, m->out, err);
 
@@ -172,19 +173,19 @@ static int list(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struct rv_m
     int rc = entries ? 0 : RV_FAIL(&why, RV_E_NOMEM, "list for a client");
 
     if (rc == 0 && o->want == RV_MCP_WANT_LIST_TOOLS)
-        rc = mcp_tools_list(m->opts, at, o->first, entries, &has_more, &why);
+        rc = app_mcp_tools_list(m->opts, at, o->first, entries, &has_more, &why);
     else if (rc == 0 && o->want == RV_MCP_WANT_LIST_RESOURCES)
-        rc = mcp_resources_list(m->opts, at, o->first, entries, &has_more, &why);
+        rc = app_mcp_resources_list(m->opts, at, o->first, entries, &has_more, &why);
     else if (rc == 0 && o->want == RV_MCP_WANT_LIST_TEMPLATES)
-        rc = mcp_templates_list(m->opts, at, entries, &why);
+        rc = app_mcp_templates_list(m->opts, at, entries, &why);
     else if (rc == 0 && o->want == RV_MCP_WANT_LIST_TASKS)
-        rc = mcp_tasks_list(at, o->first, entries, &next, &why);
+        rc = app_mcp_tasks_list(at, o->first, entries, &next, &why);
     else if (rc == 0)
-        rc = mcp_prompts_list(m->opts, at, o->first, entries, &has_more, &why);
+        rc = app_mcp_prompts_list(m->opts, at, o->first, entries, &has_more, &why);
     if (rc == 0 && has_more)
         next = o->first + (int64_t)json_object_array_length(entries);
     rc = rc == 0 ? rv_mcp_server_give_list(m->session, o->call, entries, next, m->out, err)
-                 : mcp_fail(m, at, o->call, why, err);
+                 : app_mcp_fail(m, at, o->call, why, err);
     rv_err_free(why);
     json_object_put(entries);
     return rc;
@@ -199,33 +200,33 @@ static int read_document(rv_app_mcp *m, const struct rv_app_mcp_at *at, const st
 
     if (o->want == RV_MCP_WANT_READ_RESOURCE) {
         json_object_object_get_ex(o->params, "uri", &uri);
-        rc = mcp_resource_read(m->opts, at, rv_json_str(uri), &d, &why);
+        rc = app_mcp_resource_read(m->opts, at, rv_json_str(uri), &d, &why);
     } else if (o->want == RV_MCP_WANT_GET_PROMPT) {
-        rc = mcp_prompt_get(m->opts, at, o->params, &d, &why);
+        rc = app_mcp_prompt_get(m->opts, at, o->params, &d, &why);
     } else {
-        rc = mcp_complete(at, o->params, &d.result, &why);
+        rc = app_mcp_complete(at, o->params, &d.result, &why);
     }
     if (rc == 0 && d.offer.name)
-        rc = mcp_run_document(m, at, o, &d, err);
+        rc = app_mcp_run_document(m, at, o, &d, err);
     else if (rc == 0)
         rc = rv_mcp_server_give(m->session, o->call, d.result, m->out, err);
     else if (rc == RV_E_NOT_FOUND && uri)
         rc = rv_mcp_server_no_resource(m->session, o->call, json_object_get_string(uri), m->out, err);
     else
-        rc = mcp_fail(m, at, o->call, why, err);
-    mcp_document_fini(&d);
+        rc = app_mcp_fail(m, at, o->call, why, err);
+    app_mcp_document_fini(&d);
     rv_err_free(why);
     return rc;
 }
 
 void rv_app_mcp_cancel(rv_app_mcp *m, const struct rv_app_mcp_at *at, int64_t call)
 {
-    mcp_stop_jobs(m, call);
+    app_mcp_stop_jobs(m, call);
     for (struct watched *w = m->first; w; w = w->next)
         if ((call == 0 || w->call == call) && !w->is_dropped) {
             w->is_dropped = true;
             if (!w->is_task)
-                mcp_cancel_run(at, w->run);
+                app_mcp_cancel_run(at, w->run);
         }
 }
 
@@ -238,15 +239,15 @@ static int take_answer(rv_app_mcp *m, const struct rv_app_mcp_at *at, const stru
 
     if (!w || !w->is_asking)
         return 0;
-    int rc = mcp_enqueue_answer(at, w->run, w->answered, o->action, o->content, &done, &why);
+    int rc = app_mcp_enqueue_answer(at, w->run, w->answered, o->action, o->content, &done, &why);
     if (rc == 0) {
         w->is_asking = false;
     } else { /* the run waits on; the model behind the client is told why */
         w->is_dropped = true;
-        rc =
-            rv_err_is(why, RV_E_NOMEM) ? RV_FAIL(err, RV_E_NOMEM, "take an answer") : mcp_failure_of(why, &result, err);
+        rc = rv_err_is(why, RV_E_NOMEM) ? RV_FAIL(err, RV_E_NOMEM, "take an answer")
+                                        : app_mcp_failure_of(why, &result, err);
         if (rc == 0)
-            rc = mcp_give_and_put(m, o->call, result, err);
+            rc = app_mcp_give_and_put(m, o->call, result, err);
     }
     rv_err_free(why);
     return rc;
@@ -267,7 +268,7 @@ static int perform(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struct r
     }
     switch (o->want) {
     case RV_MCP_WANT_CALL_TOOL:
-        return mcp_call_tool(m, at, o, err);
+        return app_mcp_call_tool(m, at, o, err);
     case RV_MCP_WANT_LIST_TOOLS:
     case RV_MCP_WANT_LIST_RESOURCES:
     case RV_MCP_WANT_LIST_TEMPLATES:
@@ -282,7 +283,7 @@ static int perform(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struct r
     case RV_MCP_WANT_UPDATE_TASK:
     case RV_MCP_WANT_CANCEL_TASK:
     case RV_MCP_WANT_TASK_RESULT:
-        return mcp_on_task(m, at, o, err);
+        return app_mcp_on_task(m, at, o, err);
     case RV_N_MCP_WANTS:
         break;
     }
@@ -395,20 +396,20 @@ static int ask(rv_app_mcp *m, const struct rv_app_mcp_at *at, struct watched *w,
 {
     json_object *form = NULL, *result = NULL;
     rv_buf state = RV_BUF_INIT(4096), key = RV_BUF_INIT(4096);
-    int rc = mcp_form_of(q, &form, err);
+    int rc = app_mcp_form_of(q, &form, err);
 
     if (rc == 0 && is_document(w) && (!form || !rv_mcp_server_can_ask(m->session, w->call))) {
-        mcp_cancel_run(at, w->run); /* a document has no answer_run */
+        app_mcp_cancel_run(at, w->run); /* a document has no answer_run */
         rc = rv_mcp_server_fail(m->session, w->call, RV_MCP_INVALID_PARAMS,
                                 "a person has to be asked first, which needs a client with elicitation", NULL, m->out,
                                 err);
     } else if (rc == 0 && (!form || !rv_mcp_server_can_ask(m->session, w->call))) {
-        rc = mcp_waiting(about, q, &result, err);
+        rc = app_mcp_waiting(about, q, &result, err);
         if (rc == 0)
-            rc = mcp_give_and_put(m, w->call, result, err);
+            rc = app_mcp_give_and_put(m, w->call, result, err);
     } else if (rc == 0) {
-        mcp_state_write(w->tool, w->run, q->id, &state);
-        rc = mcp_question_key(at, w->run, q->id, &key, err);
+        app_mcp_state_write(w->tool, w->run, q->id, &state);
+        rc = app_mcp_question_key(at, w->run, q->id, &key, err);
         if (rc == 0)
             rc = rv_buf_check(&state, "state of a call", err);
         const struct rv_mcp_question question = {
@@ -430,7 +431,7 @@ static int on_question(rv_app_mcp *m, const struct rv_app_mcp_at *at, struct wat
 {
     struct rv_app_question q = {.n = 0};
     bool waits = false;
-    int rc = mcp_question_of(at, row, NULL, &q, err);
+    int rc = app_mcp_question_of(at, row, NULL, &q, err);
 
     if (rc == RV_E_STATE || rc == RV_E_TIMEOUT) { /* it goes on right now */
         rv_app_question_fini(&q);
@@ -438,7 +439,7 @@ static int on_question(rv_app_mcp *m, const struct rv_app_mcp_at *at, struct wat
         return 0;
     }
     if (rc == 0 && strcmp(q.id, w->answered) == 0) {
-        rc = w->is_asking ? 0 : mcp_question_is_answered(at, row, q.id, &waits, err);
+        rc = w->is_asking ? 0 : app_mcp_question_is_answered(at, row, q.id, &waits, err);
         w->n_stuck = waits || w->is_asking ? 0 : w->n_stuck + 1; /* between the two reads it may have gone on */
         if (rc == 0 && w->n_stuck > MAX_STUCK)
             rc = RV_FAIL(err, RV_E_STATE, "the run \"%s\" did not take the answer", w->run);
@@ -459,10 +460,10 @@ static int give_document(rv_app_mcp *m, struct watched *w, const struct rv_pipel
     json_object *out = NULL;
 
     if (json_object_object_get_ex(result, "isError", NULL))
-        return mcp_refuse(m, w->call, RV_MCP_INTERNAL_ERROR, result, err);
-    int rc = mcp_show(&shown, result, &out, err);
+        return app_mcp_refuse(m, w->call, RV_MCP_INTERNAL_ERROR, result, err);
+    int rc = app_mcp_show(&shown, result, &out, err);
     json_object_put(result);
-    return rc < 0 ? rc : mcp_give_and_put(m, w->call, out, err);
+    return rc < 0 ? rc : app_mcp_give_and_put(m, w->call, out, err);
 }
 
 static int on_end(rv_app_mcp *m, const struct rv_app_mcp_at *at, struct watched *w, const struct mcp_about *about,
@@ -475,12 +476,12 @@ static int on_end(rv_app_mcp *m, const struct rv_app_mcp_at *at, struct watched 
     if (rc < 0)
         return rc;
     enum offer_kind kind = w->kind == OFFER_ANSWER ? OFFER_PIPELINE : w->kind;
-    rc = mcp_result_of_run(about, kind, w->past.row.status, rv_app_past_pipeline(&w->past), rv_run_envelope(r.run),
-                           &result, err);
+    rc = app_mcp_result_of_run(about, kind, w->past.row.status, rv_app_past_pipeline(&w->past), rv_run_envelope(r.run),
+                               &result, err);
     rv_replayed_fini(&r);
     if (rc == 0 && is_document(w))
-        return give_document(m, w, mcp_offered(rv_app_past_pipeline(&w->past)), result, err);
-    return rc == 0 ? mcp_give_and_put(m, w->call, result, err) : rc;
+        return give_document(m, w, app_mcp_offered(rv_app_past_pipeline(&w->past)), result, err);
+    return rc == 0 ? app_mcp_give_and_put(m, w->call, result, err) : rc;
 }
 
 /* The call has taken long enough: its client may ask for it later. */
@@ -491,7 +492,7 @@ static int become_task(rv_app_mcp *m, const struct rv_app_mcp_at *at, const stru
 
     snprintf(task.tool, sizeof task.tool, "%s", w->tool);
     memcpy(task.run, w->run, sizeof task.run);
-    return mcp_give_task(m, at, &o, &task, err);
+    return app_mcp_give_task(m, at, &o, &task, err);
 }
 
 static int look_at(rv_app_mcp *m, const struct rv_app_mcp_at *at, struct watched *w, rv_err **err)
@@ -533,7 +534,7 @@ int rv_app_mcp_look(rv_app_mcp *m, const struct rv_app_mcp_at *at, struct rv_mcp
         struct watched *w = *p;
         rv_err *why = NULL;
         if (!w->is_dropped && look_at(m, at, w, &why) < 0)
-            rc = mcp_fail(m, at, w->call, why, err);
+            rc = app_mcp_fail(m, at, w->call, why, err);
         rv_err_free(why);
         if (rc == 0 && (w->is_dropped || !rv_mcp_server_has_call(m->session, w->call))) {
             *p = w->next;

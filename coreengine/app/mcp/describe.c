@@ -62,7 +62,7 @@ static const struct rv_tool_info *tool_of(const struct offer *o, const struct rv
     return c.tool(c.self, rv_str_of(o->name));
 }
 
-int mcp_input_schema(const struct offer *o, const struct rv_app_loaded *l, json_object **out, rv_err **err)
+int app_mcp_input_schema(const struct offer *o, const struct rv_app_loaded *l, json_object **out, rv_err **err)
 {
     const struct rv_tool_info *tool;
     const struct rv_pipeline *p;
@@ -73,7 +73,7 @@ int mcp_input_schema(const struct offer *o, const struct rv_app_loaded *l, json_
     case OFFER_ANSWER:
         return parse(answer_schema, out, err);
     case OFFER_PIPELINE:
-        p = mcp_offered(l->pipeline);
+        p = app_mcp_offered(l->pipeline);
         return p && p->inputs.is_set ? declared_inputs(p, out, err) : parse(run_schema, out, err);
     case OFFER_AGENT:
         return parse(run_schema, out, err);
@@ -143,7 +143,7 @@ static int write(const struct offer *o, const struct rv_app_loaded *l, const cha
     rv_json_build_text(&b, tool, "name", o->name);
     rv_json_build_text(&b, tool, "description", description);
     if (b.rc == 0)
-        b.rc = mcp_input_schema(o, l, &input, err);
+        b.rc = app_mcp_input_schema(o, l, &input, err);
     rv_json_build(&b, tool, "inputSchema", input);
     if (b.rc == 0)
         b.rc = rv_artifact_schema(NULL, &output, err);
@@ -151,7 +151,7 @@ static int write(const struct offer *o, const struct rv_app_loaded *l, const cha
     write_hints(&b, tool, hints);
     if (o->kind != OFFER_QUERY) { /* each of the others is a run, which may take its time */
         json_object *execution = rv_json_build(&b, tool, "execution", b.rc < 0 ? NULL : json_object_new_object());
-        bool needs = o->kind == OFFER_PIPELINE && mcp_offered(l->pipeline)->mcp.tasks == RV_MCP_TASKS_REQUIRED;
+        bool needs = o->kind == OFFER_PIPELINE && app_mcp_offered(l->pipeline)->mcp.tasks == RV_MCP_TASKS_REQUIRED;
         rv_json_build_text(&b, execution, "taskSupport", needs ? "required" : "optional");
     }
     if (b.rc < 0)
@@ -178,7 +178,7 @@ static int write_loaded(const struct rv_app_mcp_at *at, const struct offer *o, s
                                                                   : "the capability does not offer this tool"));
         return 0;
     }
-    if (o->kind == OFFER_PIPELINE && mcp_offered(l->pipeline)->mcp.kind != RV_MCP_OFFER_TOOL)
+    if (o->kind == OFFER_PIPELINE && app_mcp_offered(l->pipeline)->mcp.kind != RV_MCP_OFFER_TOOL)
         return 0;
     if (o->kind == OFFER_AGENT) {
         const struct rv_agentdoc *doc = l->pipeline->agents[0].declared.doc;
@@ -191,12 +191,12 @@ static int write_loaded(const struct rv_app_mcp_at *at, const struct offer *o, s
         rc = write(o, l, tool->description && tool->description[0] ? tool->description : o->name, hints_of_tool(tool),
                    out, err);
     } else {
-        const char *said = mcp_offered(l->pipeline)->description;
+        const char *said = app_mcp_offered(l->pipeline)->description;
         rv_buf_printf(&text, "Run the pipeline %s.", o->name);
         rc = rv_buf_check(&text, "the description of a tool", err);
         if (rc == 0)
-            rc = write(o, l, said && said[0] ? said : rv_buf_cstr(&text), hints_of_pipeline(mcp_offered(l->pipeline)),
-                       out, err);
+            rc = write(o, l, said && said[0] ? said : rv_buf_cstr(&text),
+                       hints_of_pipeline(app_mcp_offered(l->pipeline)), out, err);
     }
     rv_buf_fini(&text);
     return rc;
@@ -207,7 +207,7 @@ static int check_tool(const struct rv_app_mcp_opts *opts, const struct rv_app_mc
 {
     struct rv_app_loaded l;
     size_t n = 0;
-    int rc = mcp_offer_load(opts, at, o, false, &l, err);
+    int rc = app_mcp_offer_load(opts, at, o, false, &l, err);
 
     if (rc < 0)
         return rc;
@@ -234,7 +234,7 @@ int rv_app_mcp_check(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp
         rv_buf_puts(&target, opts->tools[i]);
         struct offer o = {.name = rv_buf_steal(&name, NULL), .kind = OFFER_TOOL, .target = rv_buf_steal(&target, NULL)};
         rc = o.name && o.target ? check_tool(opts, at, &o, err) : RV_FAIL(err, RV_E_NOMEM, "look for a tool");
-        mcp_offer_fini(&o);
+        app_mcp_offer_fini(&o);
         rv_buf_fini(&name);
         rv_buf_fini(&target);
     }
@@ -258,7 +258,7 @@ static int describe(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_
                      "Answer the question that a run waits with; the result is that of the run when it is over. "
                      "Only a person may decide this: ask them first.",
                      (struct hints){.destroys = true, .is_open = true}, out, err);
-    int rc = mcp_offer_load(opts, at, o, false, &l, &why);
+    int rc = app_mcp_offer_load(opts, at, o, false, &l, &why);
     if (rc == 0) {
         rc = write_loaded(at, o, &l, out, err);
         rv_app_loaded_fini(&l);
@@ -272,11 +272,11 @@ static int describe(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_
     return rc == RV_E_NOMEM ? rc : 0;
 }
 
-int mcp_tools_list(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, int64_t first, json_object *list,
-                   bool *has_more, rv_err **err)
+int app_mcp_tools_list(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, int64_t first,
+                       json_object *list, bool *has_more, rv_err **err)
 {
     struct offers offers;
-    int rc = mcp_offers_list(opts, at, &offers, err);
+    int rc = app_mcp_offers_list(opts, at, &offers, err);
 
     if (rc < 0)
         return rc;
@@ -294,7 +294,7 @@ int mcp_tools_list(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_a
         if (*has_more)
             break;
     }
-    mcp_offers_fini(&offers);
+    app_mcp_offers_fini(&offers);
     return rc;
 }
 
@@ -306,7 +306,7 @@ int rv_app_mcp_tools(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp
 
     while (has_more && rc == 0) {
         has_more = false;
-        rc = mcp_tools_list(opts, at, (int64_t)json_object_array_length(list), list, &has_more, err);
+        rc = app_mcp_tools_list(opts, at, (int64_t)json_object_array_length(list), list, &has_more, err);
     }
     return rc;
 }

@@ -37,8 +37,8 @@ static int look_into(void *self, const char *file, rv_err **err)
     return rc;
 }
 
-int mcp_pipelines_each(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, mcp_each_pipeline each,
-                       void *self, rv_err **err)
+int app_mcp_pipelines_each(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, mcp_each_pipeline each,
+                           void *self, rv_err **err)
 {
     struct walk w = {opts, at, each, self};
 
@@ -47,12 +47,12 @@ int mcp_pipelines_each(const struct rv_app_mcp_opts *opts, const struct rv_app_m
     return rv_app_list_pipelines(opts->pipelines, look_into, &w, err);
 }
 
-int mcp_offer_of(const char *name, const char *path, enum rv_mcp_offer_kind kind, struct offer *out, rv_err **err)
+int app_mcp_offer_of(const char *name, const char *path, enum rv_mcp_offer_kind kind, struct offer *out, rv_err **err)
 {
     *out = (struct offer){rv_str_dup(rv_str_of(name)), OFFER_PIPELINE, rv_str_dup(rv_str_of(path)), kind};
     if (out->name && out->target)
         return 0;
-    mcp_offer_fini(out);
+    app_mcp_offer_fini(out);
     return RV_FAIL(err, RV_E_NOMEM, "offer a pipeline");
 }
 
@@ -78,7 +78,7 @@ static size_t input_length(rv_str left, rv_str follows, bool is_last)
 
 static int add_input(json_object *to, rv_str name, rv_str part, bool *fits, rv_err **err)
 {
-    char *value = mcp_uri_decode(part), *key = rv_str_dup(name);
+    char *value = app_mcp_uri_decode(part), *key = rv_str_dup(name);
     int rc = key ? 0 : RV_FAIL(err, RV_E_NOMEM, "read an address");
 
     *fits = value != NULL;
@@ -133,7 +133,7 @@ static int take_resource(void *self, const char *name, const char *path, const s
     int rc = inputs ? read_inputs(rv_str_of(p->mcp.uri), r->uri, inputs, &fits, err)
                     : RV_FAIL(err, RV_E_NOMEM, "read an address");
     if (rc == 0 && fits)
-        rc = mcp_offer_of(name, path, RV_MCP_OFFER_RESOURCE, &r->out->offer, err);
+        rc = app_mcp_offer_of(name, path, RV_MCP_OFFER_RESOURCE, &r->out->offer, err);
     if (rc < 0 || !fits) {
         json_object_put(inputs);
         return rc;
@@ -142,20 +142,20 @@ static int take_resource(void *self, const char *name, const char *path, const s
     return MCP_FOUND;
 }
 
-int mcp_find_resource(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, rv_str uri,
-                      struct mcp_document *out, rv_err **err)
+int app_mcp_find_resource(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, rv_str uri,
+                          struct mcp_document *out, rv_err **err)
 {
     struct reading r = {uri, out};
-    int rc = mcp_pipelines_each(opts, at, take_resource, &r, err);
+    int rc = app_mcp_pipelines_each(opts, at, take_resource, &r, err);
 
     return rc == MCP_FOUND ? 0 : rc;
 }
 
-void mcp_document_fini(struct mcp_document *d)
+void app_mcp_document_fini(struct mcp_document *d)
 {
     json_object_put(d->result);
     json_object_put(d->arguments);
-    mcp_offer_fini(&d->offer);
+    app_mcp_offer_fini(&d->offer);
 }
 
 /* --- what a run said --- */
@@ -192,7 +192,7 @@ static json_object *own_messages(json_object *result)
         json_object *one = json_object_array_get_idx(list, i), *content = member(one, "content");
         rv_str role = rv_json_str(member(one, "role"));
         bool is_text = json_object_is_type(content, json_type_string);
-        if ((!rv_str_is(role, "user") && !rv_str_is(role, "assistant")) || (!is_text && !mcp_is_block(content)))
+        if ((!rv_str_is(role, "user") && !rv_str_is(role, "assistant")) || (!is_text && !app_mcp_is_block(content)))
             return NULL;
     }
     return list && json_object_array_length(list) > 0 ? list : NULL;
@@ -235,7 +235,7 @@ static void write_contents(struct rv_json_build *b, const struct mcp_shown *show
     }
 }
 
-int mcp_show(const struct mcp_shown *shown, json_object *result, json_object **out, rv_err **err)
+int app_mcp_show(const struct mcp_shown *shown, json_object *result, json_object **out, rv_err **err)
 {
     struct rv_json_build b = {.err = err};
 

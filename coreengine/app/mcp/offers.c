@@ -93,8 +93,8 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const struct offer *)a)->name, ((const struct offer *)b)->name);
 }
 
-int mcp_offers_list(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, struct offers *out,
-                    rv_err **err)
+int app_mcp_offers_list(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, struct offers *out,
+                        rv_err **err)
 {
     struct listing l = {out, opts, at};
     int rc = 0;
@@ -112,28 +112,28 @@ int mcp_offers_list(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_
     if (rc == 0 && opts->agents && mcp_may(at, RV_APP_MCP_CHAT))
         rc = rv_agents_list(at->sources->agents, &at->app->scope, add_agent, &l, err);
     if (rc < 0)
-        mcp_offers_fini(out);
+        app_mcp_offers_fini(out);
     else
         qsort(out->items, out->n, sizeof *out->items, by_name);
     return rc;
 }
 
-void mcp_offer_fini(struct offer *o)
+void app_mcp_offer_fini(struct offer *o)
 {
     free(o->name);
     free(o->target);
     *o = (struct offer){.kind = o->kind};
 }
 
-void mcp_offers_fini(struct offers *offers)
+void app_mcp_offers_fini(struct offers *offers)
 {
     for (size_t i = 0; i < offers->n; i++)
-        mcp_offer_fini(&offers->items[i]);
+        app_mcp_offer_fini(&offers->items[i]);
     free(offers->items);
     *offers = (struct offers){NULL, 0, 0};
 }
 
-struct offer *mcp_offers_find(const struct offers *offers, rv_str name)
+struct offer *app_mcp_offers_find(const struct offers *offers, rv_str name)
 {
     for (size_t i = 0; i < offers->n; i++)
         if (rv_str_is(name, offers->items[i].name))
@@ -206,7 +206,7 @@ static int write_outer(const struct offer *o, const struct rv_pipeline *inner, r
     return rc;
 }
 
-const struct rv_pipeline *mcp_offered(const struct rv_pipeline *p)
+const struct rv_pipeline *app_mcp_offered(const struct rv_pipeline *p)
 {
     return p && p->n_agents == 1 && strcmp(p->agents[0].name, OUTER_STAGE) == 0 && p->agents[0].inner.pipeline
                ? p->agents[0].inner.pipeline
@@ -229,8 +229,8 @@ static int load_outer(const struct rv_app_mcp_at *at, const struct offer *o, str
     return rc;
 }
 
-int mcp_offer_load(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, const struct offer *o,
-                   bool connects, struct rv_app_loaded *out, rv_err **err)
+int app_mcp_offer_load(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, const struct offer *o,
+                       bool connects, struct rv_app_loaded *out, rv_err **err)
 {
     struct rv_app_load_opts load = {.connects = connects, .keeps = true, .store = at->sources->store};
     rv_buf text = RV_BUF_INIT(16 << 10), script = RV_BUF_INIT(8192);

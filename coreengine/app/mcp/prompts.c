@@ -115,7 +115,7 @@ static int look_into(void *self, const char *file, const char *path, const struc
 /* MCP_FOUND ends it. */
 static int search(struct search *s, rv_err **err)
 {
-    return mcp_pipelines_each(s->opts, s->at, look_into, s, err);
+    return app_mcp_pipelines_each(s->opts, s->at, look_into, s, err);
 }
 
 /* --- the list --- */
@@ -155,8 +155,8 @@ static int list_one(struct search *s, const char *name, const char *path, const 
     return b.rc;
 }
 
-int mcp_prompts_list(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, int64_t first,
-                     json_object *list, bool *has_more, rv_err **err)
+int app_mcp_prompts_list(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, int64_t first,
+                         json_object *list, bool *has_more, rv_err **err)
 {
     struct search s = {.opts = opts, .at = at, .each = list_one, .list = list, .first = first};
     int rc = search(&s, err);
@@ -199,7 +199,7 @@ static int take_one(struct search *s, const char *name, const char *path, const 
     if (!rv_str_is(s->wanted, name))
         return 0;
     int rc =
-        prompt ? render(s, prompt, &text, err) : mcp_offer_of(name, path, RV_MCP_OFFER_PROMPT, &s->out->offer, err);
+        prompt ? render(s, prompt, &text, err) : app_mcp_offer_of(name, path, RV_MCP_OFFER_PROMPT, &s->out->offer, err);
     if (rc == 0 && prompt) {
         s->out->result = json_object_new_object();
         struct rv_json_build b = {err, s->out->result ? 0 : RV_FAIL(err, RV_E_NOMEM, "render a prompt")};
@@ -218,8 +218,8 @@ static int take_one(struct search *s, const char *name, const char *path, const 
     return rc < 0 ? rc : MCP_FOUND;
 }
 
-int mcp_prompt_get(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, json_object *params,
-                   struct mcp_document *out, rv_err **err)
+int app_mcp_prompt_get(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, json_object *params,
+                       struct mcp_document *out, rv_err **err)
 {
     json_object *given = rv_json_get_obj(params, "arguments"), *name = NULL;
     struct search s = {.opts = opts, .at = at, .each = take_one, .arguments = given, .out = out};

@@ -67,7 +67,7 @@ static void add_options(struct form *f, json_object *options)
     }
 }
 
-int mcp_form_of(const struct rv_app_question *q, json_object **out, rv_err **err)
+int app_mcp_form_of(const struct rv_app_question *q, json_object **out, rv_err **err)
 {
     static const char *const outcomes[] = {"happened", "not_happened", "fail"};
     static const char *const reviews[] = {"approve", "reject", "modify"};
@@ -111,8 +111,8 @@ static rv_str text_member(json_object *content, const char *key)
     return text.ptr ? text : RV_STR_LIT("");
 }
 
-int mcp_response_of(const struct rv_app_question *q, enum rv_mcp_action action, json_object *content,
-                    struct rv_response *out, rv_err **err)
+int app_mcp_response_of(const struct rv_app_question *q, enum rv_mcp_action action, json_object *content,
+                        struct rv_response *out, rv_err **err)
 {
     *out = (struct rv_response){.text = {NULL, 0}};
     out->interrupt_id = rv_str_of(q->id);
@@ -156,8 +156,8 @@ static int take_first(void *self, const struct rv_pending *p, rv_err **err)
     return 0;
 }
 
-int mcp_question_of(const struct rv_app_mcp_at *at, const struct rv_run_row *row, const char *id,
-                    struct rv_app_question *out, rv_err **err)
+int app_mcp_question_of(const struct rv_app_mcp_at *at, const struct rv_run_row *row, const char *id,
+                        struct rv_app_question *out, rv_err **err)
 {
     struct first f = {""};
     int rc = 0;
@@ -187,7 +187,7 @@ static int take_stage(void *self, const struct rv_pending *p, rv_err **err)
     return 0;
 }
 
-int mcp_question_key(const struct rv_app_mcp_at *at, const char *run, const char *id, rv_buf *key, rv_err **err)
+int app_mcp_question_key(const struct rv_app_mcp_at *at, const char *run, const char *id, rv_buf *key, rv_err **err)
 {
     struct asking a = {id, key};
     int rc = rv_store_list_pending(at->sources->store, &at->app->scope, run, take_stage, &a, err);
@@ -208,8 +208,8 @@ static int take_task(void *self, const struct rv_task_row *row, rv_err **err)
     return 0;
 }
 
-int mcp_question_is_answered(const struct rv_app_mcp_at *at, const struct rv_run_row *row, const char *id, bool *out,
-                             rv_err **err)
+int app_mcp_question_is_answered(const struct rv_app_mcp_at *at, const struct rv_run_row *row, const char *id,
+                                 bool *out, rv_err **err)
 {
     const struct rv_store_scope scope = {row->tenant, NULL};
     rv_buf key = RV_BUF_INIT(2 * RV_STORE_MAX_ID + 2);
@@ -226,7 +226,7 @@ int mcp_question_is_answered(const struct rv_app_mcp_at *at, const struct rv_run
 
 /* --- without a client that can ask a person --- */
 
-int mcp_waiting(const struct mcp_about *about, const struct rv_app_question *q, json_object **out, rv_err **err)
+int app_mcp_waiting(const struct mcp_about *about, const struct rv_app_question *q, json_object **out, rv_err **err)
 {
     json_object *data = json_object_new_object(), *form = NULL;
     struct rv_json_build b = {err, data ? 0 : RV_FAIL(err, RV_E_NOMEM, "answer a call")};
@@ -238,7 +238,7 @@ int mcp_waiting(const struct mcp_about *about, const struct rv_app_question *q, 
     rv_json_build_text(&b, data, "kind", rv_interrupt_kind_text(q->kind));
     rv_json_build_text(&b, data, "asks", rv_buf_cstr(&q->text));
     if (b.rc == 0)
-        b.rc = mcp_form_of(q, &form, err);
+        b.rc = app_mcp_form_of(q, &form, err);
     if (form)
         rv_json_build(&b, data, "answer", form);
     rv_buf_printf(&text,
@@ -249,7 +249,7 @@ int mcp_waiting(const struct mcp_about *about, const struct rv_app_question *q, 
         b.rc = rv_buf_check(&text, "answer of a call", err);
     const rv_str said = rv_buf_str(&text);
     if (b.rc == 0)
-        b.rc = mcp_success(about, &said, data, out, err);
+        b.rc = app_mcp_success(about, &said, data, out, err);
     rv_buf_fini(&text);
     json_object_put(data);
     return b.rc;
@@ -269,7 +269,7 @@ static void write_mark(const char *tool, rv_str ids, char out[RV_HASH_MAX])
     rv_hash_hex(&h, out);
 }
 
-void mcp_state_write(const char *tool, const char *run, const char *interrupt, rv_buf *out)
+void app_mcp_state_write(const char *tool, const char *run, const char *interrupt, rv_buf *out)
 {
     char mark[RV_HASH_MAX];
 
@@ -278,8 +278,8 @@ void mcp_state_write(const char *tool, const char *run, const char *interrupt, r
     rv_buf_printf(out, ":%.*s", MARK, mark);
 }
 
-int mcp_state_read(rv_str text, const char *tool, char run[RV_STORE_MAX_ID + 1], char interrupt[RV_STORE_MAX_ID + 1],
-                   rv_err **err)
+int app_mcp_state_read(rv_str text, const char *tool, char run[RV_STORE_MAX_ID + 1],
+                       char interrupt[RV_STORE_MAX_ID + 1], rv_err **err)
 {
     const char *colon = text.len > 0 && text.len < MAX_STATE ? memchr(text.ptr, ':', text.len) : NULL;
     size_t n_run = colon ? (size_t)(colon - text.ptr) : 0;

@@ -35,7 +35,7 @@ static void write_encoded(const char *text, rv_buf *b)
             rv_buf_printf(b, "%%%02X", (unsigned)(unsigned char)*text);
 }
 
-char *mcp_uri_decode(rv_str part)
+char *app_mcp_uri_decode(rv_str part)
 {
     char *out = part.len > 0 ? malloc(part.len + 1) : NULL;
     size_t n = 0;
@@ -112,11 +112,11 @@ static int add_offered(void *self, const char *name, const char *path, const str
     return b.rc;
 }
 
-int mcp_resources_list(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, int64_t first,
-                       json_object *list, bool *has_more, rv_err **err)
+int app_mcp_resources_list(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, int64_t first,
+                           json_object *list, bool *has_more, rv_err **err)
 {
     struct offering offered = {.list = list, .first = first};
-    int rc = mcp_pipelines_each(opts, at, add_offered, &offered, err);
+    int rc = app_mcp_pipelines_each(opts, at, add_offered, &offered, err);
     int64_t n = (int64_t)json_object_array_length(list);
     const struct rv_session_filter filter = {.offset = first > offered.n ? first - offered.n : 0,
                                              .limit = RV_MCP_PAGE + 1 - n};
@@ -143,8 +143,8 @@ static void add_template(struct rv_json_build *b, json_object *list, const char 
     rv_json_build_text(b, one, "mimeType", JSON);
 }
 
-int mcp_templates_list(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, json_object *list,
-                       rv_err **err)
+int app_mcp_templates_list(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, json_object *list,
+                           rv_err **err)
 {
     struct offering offered = {.list = list, .has_inputs = true};
     struct rv_json_build b = {.err = err};
@@ -155,7 +155,7 @@ int mcp_templates_list(const struct rv_app_mcp_opts *opts, const struct rv_app_m
         add_template(&b, list, ENTITIES "{kind}/{key}", "entity", "an entity by its id, name or key");
     if (b.rc < 0)
         return b.rc;
-    int rc = mcp_pipelines_each(opts, at, add_offered, &offered, err);
+    int rc = app_mcp_pipelines_each(opts, at, add_offered, &offered, err);
     return rc == MCP_FOUND ? 0 : rc;
 }
 
@@ -199,7 +199,7 @@ static int write_resource(const struct rv_app_mcp_at *at, rv_str uri, rv_buf *ou
 
     if (uri.len > sizeof sessions - 1 && memcmp(uri.ptr, sessions, sizeof sessions - 1) == 0 &&
         mcp_may(at, RV_APP_MCP_SESSIONS)) {
-        char *id = mcp_uri_decode((rv_str){uri.ptr + sizeof sessions - 1, uri.len - sizeof sessions + 1});
+        char *id = app_mcp_uri_decode((rv_str){uri.ptr + sizeof sessions - 1, uri.len - sizeof sessions + 1});
         rc = id ? write_session(at, id, out, err) : rc;
         free(id);
     } else if (uri.len > sizeof entities - 1 && memcmp(uri.ptr, entities, sizeof entities - 1) == 0 &&
@@ -207,8 +207,8 @@ static int write_resource(const struct rv_app_mcp_at *at, rv_str uri, rv_buf *ou
         rv_str rest = {uri.ptr + sizeof entities - 1, uri.len - sizeof entities + 1};
         const char *slash = memchr(rest.ptr, '/', rest.len);
         size_t n = slash ? (size_t)(slash - rest.ptr) : 0;
-        char *kind = slash ? mcp_uri_decode((rv_str){rest.ptr, n}) : NULL;
-        char *word = slash ? mcp_uri_decode((rv_str){slash + 1, rest.len - n - 1}) : NULL;
+        char *kind = slash ? app_mcp_uri_decode((rv_str){rest.ptr, n}) : NULL;
+        char *word = slash ? app_mcp_uri_decode((rv_str){slash + 1, rest.len - n - 1}) : NULL;
         rc = kind && word ? write_entity(at, kind, word, out, err) : rc;
         free(kind);
         free(word);
@@ -248,13 +248,13 @@ static int read_row(const struct rv_app_mcp_at *at, rv_str uri, json_object **ou
     return rc;
 }
 
-int mcp_resource_read(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, rv_str uri,
-                      struct mcp_document *out, rv_err **err)
+int app_mcp_resource_read(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, rv_str uri,
+                          struct mcp_document *out, rv_err **err)
 {
     static const char scheme[] = SCHEME;
 
     if (uri.len < sizeof scheme - 1 || memcmp(uri.ptr, scheme, sizeof scheme - 1) != 0) {
-        int rc = uri.len <= MAX_URI ? mcp_find_resource(opts, at, uri, out, err) : 0;
+        int rc = uri.len <= MAX_URI ? app_mcp_find_resource(opts, at, uri, out, err) : 0;
         if (rc < 0 || out->offer.name)
             return rc;
     }
@@ -278,7 +278,7 @@ static int complete_kind(const struct filling *f, rv_err **err)
     return rc;
 }
 
-int mcp_complete(const struct rv_app_mcp_at *at, json_object *params, json_object **out, rv_err **err)
+int app_mcp_complete(const struct rv_app_mcp_at *at, json_object *params, json_object **out, rv_err **err)
 {
     json_object *argument = rv_json_get_obj(params, "argument"), *value = NULL, *result = json_object_new_object();
     struct rv_json_build b = {err, result ? 0 : RV_FAIL(err, RV_E_NOMEM, "complete an argument")};

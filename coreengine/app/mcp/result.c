@@ -26,7 +26,7 @@ static void add_text(struct rv_json_build *b, json_object *result, rv_str text)
     rv_json_build(b, block, "text", b->rc < 0 ? NULL : new_text(text));
 }
 
-bool mcp_is_block(json_object *block)
+bool app_mcp_is_block(json_object *block)
 {
     static const struct {
         const char *type, *needs[2];
@@ -54,7 +54,7 @@ static json_object *own_content(json_object *data)
     json_object *list = rv_json_get_arr(data, "content");
 
     for (size_t i = 0; list && i < json_object_array_length(list); i++)
-        if (!mcp_is_block(json_object_array_get_idx(list, i)))
+        if (!app_mcp_is_block(json_object_array_get_idx(list, i)))
             return NULL;
     return list && json_object_array_length(list) > 0 ? list : NULL;
 }
@@ -76,7 +76,7 @@ static int failure(rv_str text, json_object **out, rv_err **err)
     return b.rc;
 }
 
-int mcp_failure_of(const rv_err *why, json_object **out, rv_err **err)
+int app_mcp_failure_of(const rv_err *why, json_object **out, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(64 << 10);
 
@@ -121,7 +121,8 @@ static int wrap(const struct mcp_about *about, const char *text, json_object *ar
     return rv_artifact_wrap(&(struct rv_artifact_made){artifact, id, about->tool, time, text}, &context, out, err);
 }
 
-int mcp_success(const struct mcp_about *about, const rv_str *text, json_object *data, json_object **out, rv_err **err)
+int app_mcp_success(const struct mcp_about *about, const rv_str *text, json_object *data, json_object **out,
+                    rv_err **err)
 {
     json_object *content = own_content(data), *result = NULL;
     rv_buf json = RV_BUF_INIT(MCP_MAX_RESULT);
@@ -191,7 +192,7 @@ static int give_text(const struct mcp_about *about, rv_str text, json_object **o
         return failure(RV_STR_LIT("the result is larger than 12 MiB"), out, err);
     int rc = data_of_text(text, &data, &is_data, err);
     if (rc == 0)
-        rc = mcp_success(about, &text, data, out, err);
+        rc = app_mcp_success(about, &text, data, out, err);
     json_object_put(data);
     return rc;
 }
@@ -206,7 +207,8 @@ static int give_tool(const struct mcp_about *about, json_object *outputs, json_o
     if (message)
         return failure(rv_json_str(message), out, err);
     json_object *data = rv_json_get_obj(step, "data");
-    return data ? mcp_success(about, NULL, data, out, err) : failure(RV_STR_LIT("the tool gave no result"), out, err);
+    return data ? app_mcp_success(about, NULL, data, out, err)
+                : failure(RV_STR_LIT("the tool gave no result"), out, err);
 }
 
 /* An agent's words, or its structured output. */
@@ -222,7 +224,7 @@ static int give_agent(const struct mcp_about *about, json_object *outputs, json_
         if (json_object_object_length(output) == 1 && json_object_object_get_ex(output, words[i], &text) &&
             json_object_is_type(text, json_type_string))
             return give_text(about, rv_json_str(text), out, err);
-    return json_object_is_type(output, json_type_object) ? mcp_success(about, NULL, output, out, err)
+    return json_object_is_type(output, json_type_object) ? app_mcp_success(about, NULL, output, out, err)
                                                          : failure(RV_STR_LIT("the agent gave no answer"), out, err);
 }
 
@@ -234,7 +236,7 @@ static int give_outputs(const struct mcp_about *about, const struct rv_pipeline 
     json_object *data = p->response.output_key ? rv_json_get_obj(outputs, p->response.output_key) : NULL;
 
     if (data)
-        return mcp_success(about, NULL, data, out, err);
+        return app_mcp_success(about, NULL, data, out, err);
     data = outputs;
     if (json_object_object_length(outputs) == 1) {
         json_object_object_foreach (outputs, key, value) {
@@ -242,7 +244,7 @@ static int give_outputs(const struct mcp_about *about, const struct rv_pipeline 
             data = json_object_is_type(value, json_type_object) ? value : outputs;
         }
     }
-    return mcp_success(about, NULL, data, out, err);
+    return app_mcp_success(about, NULL, data, out, err);
 }
 
 /* The outputs of a pipeline that ran as a stage: the text where its own response is, else as above. */
@@ -273,12 +275,12 @@ static int give_failure(enum rv_run_status status, const rv_envelope *env, json_
     return rc;
 }
 
-int mcp_result_of_run(const struct mcp_about *about, enum offer_kind kind, enum rv_run_status status,
-                      const struct rv_pipeline *pipeline, const rv_envelope *env, json_object **out, rv_err **err)
+int app_mcp_result_of_run(const struct mcp_about *about, enum offer_kind kind, enum rv_run_status status,
+                          const struct rv_pipeline *pipeline, const rv_envelope *env, json_object **out, rv_err **err)
 {
     const struct rv_response_place place = {pipeline->response.output_key, pipeline->response.field};
     const struct rv_envelope_fields *f = rv_envelope_fields(env);
-    const struct rv_pipeline *inner = mcp_offered(pipeline);
+    const struct rv_pipeline *inner = app_mcp_offered(pipeline);
     struct mcp_about whole = *about;
     json_object *outputs = NULL;
     rv_str text;

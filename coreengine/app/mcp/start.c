@@ -61,7 +61,7 @@ static int check_arguments(const struct rv_app_mcp_at *at, const struct offer *o
     json_object *schema = NULL;
     rv_schema *compiled = NULL;
     rv_err *why = NULL;
-    int rc = mcp_input_schema(o, l, &schema, err);
+    int rc = app_mcp_input_schema(o, l, &schema, err);
 
     if (rc == 0) {
         bool fits = headers_fit(at, schema, arguments, &rc);
@@ -73,7 +73,7 @@ static int check_arguments(const struct rv_app_mcp_at *at, const struct offer *o
         rc = rv_schema_compile(schema, "arguments", &compiled, err);
     if (rc == 0 && !out->is_mismatch && rv_schema_check(compiled, arguments, &why) < 0)
         rc = rv_err_is(why, RV_E_NOMEM) ? RV_FAIL(err, RV_E_NOMEM, "check the arguments of a tool")
-                                        : mcp_failure_of(why, &out->result, err);
+                                        : app_mcp_failure_of(why, &out->result, err);
     rv_err_free(why);
     rv_schema_free(compiled);
     json_object_put(schema);
@@ -96,9 +96,9 @@ static int answer_query(const struct rv_app_mcp_at *at, json_object *arguments, 
     if (rc == RV_E_NOMEM)
         rc = RV_FAIL(err, rc, "answer a query");
     else if (rc < 0)
-        rc = mcp_failure_of(why, out, err);
+        rc = app_mcp_failure_of(why, out, err);
     else
-        rc = mcp_success(&about, NULL, answer, out, err);
+        rc = app_mcp_success(&about, NULL, answer, out, err);
     rv_err_free(why);
     json_object_put(answer);
     return rc;
@@ -106,8 +106,8 @@ static int answer_query(const struct rv_app_mcp_at *at, json_object *arguments, 
 
 /* --- answers --- */
 
-int mcp_enqueue_answer(const struct rv_app_mcp_at *at, const char *run, const char *interrupt,
-                       enum rv_mcp_action action, json_object *content, struct mcp_started *out, rv_err **err)
+int app_mcp_enqueue_answer(const struct rv_app_mcp_at *at, const char *run, const char *interrupt,
+                           enum rv_mcp_action action, json_object *content, struct mcp_started *out, rv_err **err)
 {
     rv_store *store = at->sources->store;
     struct rv_app_question q = {.n = 0};
@@ -118,9 +118,9 @@ int mcp_enqueue_answer(const struct rv_app_mcp_at *at, const char *run, const ch
 
     if (rc < 0)
         return rc;
-    rc = mcp_question_of(at, &row, interrupt, &q, err);
+    rc = app_mcp_question_of(at, &row, interrupt, &q, err);
     if (rc == 0)
-        rc = mcp_response_of(&q, action, content, &r, err);
+        rc = app_mcp_response_of(&q, action, content, &r, err);
     if (rc == 0)
         rc = rv_app_enqueue(store, &at->app->scope, row.id, &r, &is_new, err);
     if (rc == 0 && !is_new)
@@ -189,7 +189,7 @@ static int submit(const struct rv_app_mcp_at *at, const struct offer *o, struct 
     json_object *state = NULL;
     int rc = make_state(at, o, arguments, is_task, &state, err);
 
-    mcp_task_kind(o->kind, o->name, task);
+    app_mcp_task_kind(o->kind, o->name, task);
     run.task = is_task ? task : NULL;
     if (o->kind != OFFER_TOOL)
         run.session = rv_json_text_or(arguments, "session", NULL);
@@ -211,7 +211,7 @@ static int submit(const struct rv_app_mcp_at *at, const struct offer *o, struct 
     return rc;
 }
 
-void mcp_cancel_run(const struct rv_app_mcp_at *at, const char *run)
+void app_mcp_cancel_run(const struct rv_app_mcp_at *at, const char *run)
 {
     rv_store *store = at->sources->store;
     struct rv_run_row row;
@@ -252,11 +252,11 @@ static int begin(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at 
                  const struct mcp_call *call, struct mcp_started *out, rv_err **err)
 {
     struct rv_app_loaded l;
-    int rc = mcp_offer_load(opts, at, o, call->may_wait, &l, err);
+    int rc = app_mcp_offer_load(opts, at, o, call->may_wait, &l, err);
 
     if (rc < 0)
         return rc;
-    const struct rv_pipeline *offered = o->kind == OFFER_PIPELINE ? mcp_offered(l.pipeline) : NULL;
+    const struct rv_pipeline *offered = o->kind == OFFER_PIPELINE ? app_mcp_offered(l.pipeline) : NULL;
     out->is_unknown = offered && offered->mcp.kind != (int)o->as;
     out->needs_task = offered && offered->mcp.tasks == RV_MCP_TASKS_REQUIRED && !call->takes_tasks;
     if (out->is_unknown || out->needs_task) {
@@ -283,9 +283,9 @@ static int go_on(const struct rv_app_mcp_at *at, const struct offer *o, json_obj
     char run[RV_STORE_MAX_ID + 1], interrupt[RV_STORE_MAX_ID + 1];
 
     json_object_object_get_ex(params, "requestState", &state);
-    int rc = mcp_state_read(rv_json_str(state), o->name, run, interrupt, err);
+    int rc = app_mcp_state_read(rv_json_str(state), o->name, run, interrupt, err);
     if (rc == 0 && responses)
-        rc = mcp_question_key(at, run, interrupt, &key, err);
+        rc = app_mcp_question_key(at, run, interrupt, &key, err);
     if (rc < 0)
         return rc;
     answer = responses ? rv_json_get_obj(responses, rv_buf_cstr(&key)) : NULL;
@@ -295,11 +295,11 @@ static int go_on(const struct rv_app_mcp_at *at, const struct offer *o, json_obj
     }
     json_object_object_get_ex(answer, "action", &action);
     rv_str word = rv_json_str(action);
-    return mcp_enqueue_answer(at, run, interrupt,
-                              rv_str_is(word, "accept")    ? RV_MCP_ACCEPT
-                              : rv_str_is(word, "decline") ? RV_MCP_DECLINE
-                                                           : RV_MCP_CANCEL,
-                              rv_json_get_obj(answer, "content"), out, err);
+    return app_mcp_enqueue_answer(at, run, interrupt,
+                                  rv_str_is(word, "accept")    ? RV_MCP_ACCEPT
+                                  : rv_str_is(word, "decline") ? RV_MCP_DECLINE
+                                                               : RV_MCP_CANCEL,
+                                  rv_json_get_obj(answer, "content"), out, err);
 }
 
 static int start_offer(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, const struct offer *o,
@@ -317,10 +317,10 @@ static int start_offer(const struct rv_app_mcp_opts *opts, const struct rv_app_m
     out->waits = o->kind == OFFER_QUERY && !call->may_wait;
     if (out->waits)
         return 0;
-    return o->kind == OFFER_QUERY
-               ? answer_query(at, arguments, &out->result, err)
-               : mcp_enqueue_answer(at, rv_json_text_or(arguments, "run", NULL),
-                                    rv_json_text_or(arguments, "question", NULL), RV_MCP_ACCEPT, arguments, out, err);
+    return o->kind == OFFER_QUERY ? answer_query(at, arguments, &out->result, err)
+                                  : app_mcp_enqueue_answer(at, rv_json_text_or(arguments, "run", NULL),
+                                                           rv_json_text_or(arguments, "question", NULL), RV_MCP_ACCEPT,
+                                                           arguments, out, err);
 }
 
 /* A model reads it: what the client may use instead. How many there are only tools/list can tell, which loads them. */
@@ -342,29 +342,29 @@ static int refuse_name(rv_str name, const struct offers *offers, rv_err **err)
                    RV_STR_ARG(shown));
 }
 
-int mcp_find_offer(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, json_object *params,
-                   struct offer *out, rv_err **err)
+int app_mcp_find_offer(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, json_object *params,
+                       struct offer *out, rv_err **err)
 {
     json_object *name = NULL;
     struct offers offers;
 
     json_object_object_get_ex(params, "name", &name);
-    int rc = mcp_offers_list(opts, at, &offers, err);
+    int rc = app_mcp_offers_list(opts, at, &offers, err);
     if (rc < 0)
         return rc;
-    struct offer *o = mcp_offers_find(&offers, rv_json_str(name));
+    struct offer *o = app_mcp_offers_find(&offers, rv_json_str(name));
     if (o) {
         *out = *o;
         *o = (struct offer){.kind = o->kind}; /* moved */
     } else {
         rc = refuse_name(rv_json_str(name), &offers, err);
     }
-    mcp_offers_fini(&offers);
+    app_mcp_offers_fini(&offers);
     return rc;
 }
 
-int mcp_start(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, const struct offer *o,
-              struct mcp_call call, struct mcp_started *out, rv_err **err)
+int app_mcp_start(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, const struct offer *o,
+                  struct mcp_call call, struct mcp_started *out, rv_err **err)
 {
     json_object *arguments = rv_json_get_obj(call.params, "arguments");
     rv_err *why = NULL;
@@ -377,7 +377,7 @@ int mcp_start(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at
     if (rc == RV_E_NOMEM || is_state) {
         rc = is_state ? RV_FAIL(err, rc, "%s", rv_err_text(why)) : RV_FAIL(err, rc, "start a call");
     } else if (rc < 0) {
-        rc = mcp_failure_of(why, &out->result, err);
+        rc = app_mcp_failure_of(why, &out->result, err);
     }
     rv_err_free(why);
     json_object_put(call.arguments);

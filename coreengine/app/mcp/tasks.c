@@ -19,7 +19,7 @@ static const char letters[] = {
     [OFFER_QUERY] = 'q', [OFFER_ANSWER] = 'r', [OFFER_PIPELINE] = 'p', [OFFER_TOOL] = 't', [OFFER_AGENT] = 'a'};
 RV_EACH_HAS_ROW(letters, N_OFFERS);
 
-void mcp_task_kind(enum offer_kind kind, const char *tool, char *out)
+void app_mcp_task_kind(enum offer_kind kind, const char *tool, char *out)
 {
     snprintf(out, MCP_MAX_NAME + 2, "%c%s", letters[kind], tool);
 }
@@ -28,8 +28,8 @@ static int write_id(const struct mcp_task *t, rv_buf *out, rv_err **err)
 {
     char name[MCP_MAX_NAME + 2];
 
-    mcp_task_kind(t->kind, t->tool, name);
-    mcp_state_write(DOMAIN, t->run, name, out);
+    app_mcp_task_kind(t->kind, t->tool, name);
+    app_mcp_state_write(DOMAIN, t->run, name, out);
     return rv_buf_check(out, "id of a task", err);
 }
 
@@ -44,12 +44,12 @@ static bool read_kind(const char *name, struct mcp_task *out)
     return false;
 }
 
-int mcp_task_read(rv_str id, struct mcp_task *out, rv_err **err)
+int app_mcp_task_read(rv_str id, struct mcp_task *out, rv_err **err)
 {
     char name[RV_STORE_MAX_ID + 1];
 
     *out = (struct mcp_task){.kind = OFFER_QUERY};
-    int rc = mcp_state_read(id, DOMAIN, out->run, name, NULL);
+    int rc = app_mcp_state_read(id, DOMAIN, out->run, name, NULL);
     if (rc == 0 && read_kind(name, out))
         return 0;
     if (rc == RV_E_NOMEM)
@@ -93,7 +93,7 @@ static int list_open(const struct rv_app_mcp_at *at, const struct rv_run_row *ro
         rc = rv_store_list_interrupts(at->sources->store, &at->app->scope, &filter, take_open, out, err);
     for (size_t i = 0; i < out->n && rc == 0; i++) {
         bool is_queued = false;
-        rc = mcp_question_is_answered(at, row, out->items[i], &is_queued, err);
+        rc = app_mcp_question_is_answered(at, row, out->items[i], &is_queued, err);
         if (rc == 0 && !is_queued)
             memmove(out->items[n++], out->items[i], sizeof out->items[i]);
     }
@@ -110,11 +110,11 @@ static int write_question(const struct rv_app_mcp_at *at, const struct rv_run_ro
     json_object *form = NULL;
     rv_err *why = NULL;
 
-    b.rc = mcp_question_of(at, row, id, &q, &why);
+    b.rc = app_mcp_question_of(at, row, id, &q, &why);
     bool is_over =
         b.rc == RV_E_STATE || b.rc == RV_E_TIMEOUT || b.rc == RV_E_NOT_FOUND; /* answered or expired by now */
     if (b.rc == 0)
-        b.rc = mcp_form_of(&q, &form, &why);
+        b.rc = app_mcp_form_of(&q, &form, &why);
     if (b.rc < 0)
         b.rc = is_over ? 0 : RV_FAIL(err, b.rc, "a question of run \"%s\": %s", row->id, rv_err_text(why));
     if (form && b.rc == 0) {
@@ -162,8 +162,8 @@ static int write_end(const struct rv_app_mcp_at *at, const struct mcp_task *t, j
         return b.rc;
     b.rc = rv_app_past_replay(at->sources->store, &past, NULL, &r, err);
     if (b.rc == 0)
-        b.rc = mcp_result_of_run(&about, t->kind == OFFER_ANSWER ? OFFER_PIPELINE : t->kind, past.row.status,
-                                 rv_app_past_pipeline(&past), rv_run_envelope(r.run), &result, err);
+        b.rc = app_mcp_result_of_run(&about, t->kind == OFFER_ANSWER ? OFFER_PIPELINE : t->kind, past.row.status,
+                                     rv_app_past_pipeline(&past), rv_run_envelope(r.run), &result, err);
     if (b.rc == 0 && past.row.status == RV_RUN_FAILED) {
         json_object *said = json_object_array_get_idx(rv_json_get_arr(result, "content"), 0);
         json_object *error = rv_json_build(&b, task, "error", json_object_new_object());
@@ -246,11 +246,11 @@ static int update(const struct rv_app_mcp_at *at, const struct rv_run_row *row, 
             continue;
         json_object_object_get_ex(answer, "action", &action);
         rv_str word = rv_json_str(action);
-        rc = mcp_enqueue_answer(at, row->id, open.items[i],
-                                rv_str_is(word, "accept")    ? RV_MCP_ACCEPT
-                                : rv_str_is(word, "decline") ? RV_MCP_DECLINE
-                                                             : RV_MCP_CANCEL,
-                                rv_json_get_obj(answer, "content"), &done, err);
+        rc = app_mcp_enqueue_answer(at, row->id, open.items[i],
+                                    rv_str_is(word, "accept")    ? RV_MCP_ACCEPT
+                                    : rv_str_is(word, "decline") ? RV_MCP_DECLINE
+                                                                 : RV_MCP_CANCEL,
+                                    rv_json_get_obj(answer, "content"), &done, err);
     }
     return rc;
 }
@@ -269,12 +269,12 @@ static int perform(const struct rv_app_mcp_at *at, const struct rv_mcp_order *o,
         return update(at, row, rv_json_get_obj(o->params, "inputResponses"), err);
     if (rv_run_status_is_final(row->status))
         return o->tasks == RV_MCP_TASK_MUST ? RV_FAIL(err, RV_E_STATE, "the task is over") : 0;
-    mcp_cancel_run(at, t->run);
+    app_mcp_cancel_run(at, t->run);
     return o->tasks == RV_MCP_TASK_MUST ? write_task(t, row, "cancelled", out, err) : 0;
 }
 
-int mcp_task_do(const struct rv_app_mcp_at *at, const struct rv_mcp_order *o, const struct mcp_task *t, bool can_ask,
-                json_object **out, rv_err **err)
+int app_mcp_task_do(const struct rv_app_mcp_at *at, const struct rv_mcp_order *o, const struct mcp_task *t,
+                    bool can_ask, json_object **out, rv_err **err)
 {
     struct rv_run_row row;
     rv_err *why = NULL;
@@ -343,7 +343,7 @@ static int list_task(const struct rv_app_mcp_at *at, const char *run, json_objec
     int rc = rv_store_read(at->sources->store, &at->app->scope, &(struct rv_record_range){run, 1, 1}, take_kind, &task,
                            &why);
     if (rc == 0 && task.run[0] && task.kind != OFFER_QUERY)
-        rc = mcp_task_do(at, &brief, &task, false, &made, &why);
+        rc = app_mcp_task_do(at, &brief, &task, false, &made, &why);
     if (rc == RV_E_NOT_FOUND)
         rc = 0;
     else if (rc < 0)
@@ -352,7 +352,7 @@ static int list_task(const struct rv_app_mcp_at *at, const char *run, json_objec
     return made ? rv_json_push_take(list, made, err) : rc;
 }
 
-int mcp_tasks_list(const struct rv_app_mcp_at *at, int64_t first, json_object *list, int64_t *next, rv_err **err)
+int app_mcp_tasks_list(const struct rv_app_mcp_at *at, int64_t first, json_object *list, int64_t *next, rv_err **err)
 {
     const struct rv_run_filter filter = {.id_prefix = MCP_TASK_RUNS, .limit = first + RV_MCP_PAGE + 1};
     struct page page = {.first = first, .runs = calloc(RV_MCP_PAGE, sizeof *page.runs)};
