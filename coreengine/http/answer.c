@@ -44,7 +44,7 @@ static const char *fault_of(const struct rv_httpd_answer *a)
     if (a->type && !is_value(rv_str_of(a->type)))
         return "the content type has a control character";
     for (size_t i = 0; i < a->n_fields; i++) {
-        if (!rv_is_token(a->fields[i].name))
+        if (!httpd_is_token(a->fields[i].name))
             return "the name of a field is not a token";
         if (is_ours(a->fields[i].name))
             return "a field that the server sets itself";
@@ -100,7 +100,7 @@ static void put_out(rv_httpd_exchange *x, const rv_str *v, size_t n, rv_str last
     for (size_t i = 0; i < n; i++)
         x->n_out += v[i].len;
     x->n_out += last.len;
-    rv_conn_send(x->c, v, n, last, owner);
+    httpd_conn_send(x->c, v, n, last, owner);
 }
 
 static void complain(const rv_httpd_exchange *x, const char *fault)
@@ -146,7 +146,7 @@ static void send_failure(rv_httpd_exchange *x, const char *fault)
     complain(x, fault);
     x->c->closes = true;
     if (!send_whole(x, &failure))
-        rv_conn_break(x->c, RV_GONE_FAILED);
+        httpd_conn_break(x->c, RV_GONE_FAILED);
 }
 
 void rv_httpd_reply(rv_httpd_exchange *x, const struct rv_httpd_answer *a)
@@ -162,7 +162,7 @@ void rv_httpd_reply(rv_httpd_exchange *x, const struct rv_httpd_answer *a)
         send_failure(x, fault ? fault : "the head of the answer is too large, or memory is short");
     if (is_taken)
         free((char *)a->body.ptr);
-    rv_httpd_exchange_done(x);
+    httpd_exchange_done(x);
 }
 
 /* What the handler says of a refusal, or the detail alone. Returns the type. */
@@ -179,7 +179,7 @@ static const char *tell_refusal(rv_httpd *s, const struct rv_httpd_fault *why, c
     return type;
 }
 
-void rv_httpd_refuse_client(rv_httpd *s, const struct rv_httpd_fault *why, rv_buf *out)
+void httpd_refuse_client(rv_httpd *s, const struct rv_httpd_fault *why, rv_buf *out)
 {
     RV_AUTO(rv_buf_fini) rv_buf body = RV_BUF_INIT(MAX_REFUSAL);
     char id[RV_ID_MAX];
@@ -194,7 +194,7 @@ void rv_httpd_refuse_client(rv_httpd *s, const struct rv_httpd_fault *why, rv_bu
     rv_buf_add_str(out, text);
 }
 
-void rv_httpd_exchange_refuse(rv_httpd_exchange *x, const struct rv_httpd_fault *why)
+void httpd_exchange_refuse(rv_httpd_exchange *x, const struct rv_httpd_fault *why)
 {
     struct rv_httpd_field allow = {RV_STR_LIT("Allow"), RV_STR_LIT("GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS")};
     struct rv_httpd_field retry = {RV_STR_LIT("Retry-After"), RV_STR_LIT("5")};
@@ -233,15 +233,15 @@ static size_t put_chunk(rv_httpd_exchange *x, const rv_str *pieces, size_t n)
 
     if (!c || x->is_mute)
         return 0;
-    if (rv_out_unsent(c) > x->s->o.limits.max_unsent) {
+    if (httpd_out_unsent(c) > x->s->o.limits.max_unsent) {
         x->s->counts.dropped++;
-        rv_conn_break(c, RV_GONE_SLOW);
+        httpd_conn_break(c, RV_GONE_SLOW);
         return 0;
     }
     for (size_t i = 0; i < n; i++)
         len += pieces[i].len;
     if (len == 0) /* would be the last chunk */
-        return rv_out_unsent(c);
+        return httpd_out_unsent(c);
     if (x->is_chunked)
         v[n_v++] = (rv_str){size, (size_t)snprintf(size, sizeof size, "%zx\r\n", len)};
     for (size_t i = 0; i < n; i++)
@@ -249,7 +249,7 @@ static size_t put_chunk(rv_httpd_exchange *x, const rv_str *pieces, size_t n)
     put_out(x, v, n_v, x->is_chunked ? RV_STR_LIT("\r\n") : nothing, RV_BODY_BORROWED);
     if (!x->c) /* the write found the connection broken */
         return 0;
-    size_t unsent = rv_out_unsent(c);
+    size_t unsent = httpd_out_unsent(c);
     x->wants_drain = unsent > 0;
     return unsent;
 }
@@ -257,7 +257,7 @@ static size_t put_chunk(rv_httpd_exchange *x, const rv_str *pieces, size_t n)
 static void fail_stream(rv_httpd_exchange *x, const char *fault)
 {
     complain(x, fault);
-    rv_conn_break(x->c, RV_GONE_FAILED);
+    httpd_conn_break(x->c, RV_GONE_FAILED);
 }
 
 static void begin(rv_httpd_exchange *x, const struct rv_httpd_answer *a)
@@ -273,7 +273,7 @@ static void begin(rv_httpd_exchange *x, const struct rv_httpd_answer *a)
     if (fault) {
         send_failure(x, fault);
         if (x->c)
-            rv_conn_break(x->c, RV_GONE_FAILED);
+            httpd_conn_break(x->c, RV_GONE_FAILED);
         return;
     }
     if (!x->c)
@@ -288,7 +288,7 @@ void rv_httpd_begin(rv_httpd_exchange *x, const struct rv_httpd_answer *a)
     begin(x, a);
     if (a->body.len > 0) /* which may be that of the request */
         put_chunk(x, &a->body, 1);
-    rv_httpd_exchange_let_body_go(x);
+    httpd_exchange_let_body_go(x);
     if (a->owner == RV_BODY_TAKEN)
         free((char *)a->body.ptr);
 }
@@ -304,7 +304,7 @@ void rv_httpd_end(rv_httpd_exchange *x)
     assert(x->phase == RV_EXCHANGE_STREAM);
     if (x->c && x->is_chunked && !x->is_mute)
         put_out(x, NULL, 0, last_chunk, RV_BODY_STATIC);
-    rv_httpd_exchange_done(x);
+    httpd_exchange_done(x);
 }
 
 void rv_httpd_drop(rv_httpd_exchange *x)
@@ -312,13 +312,13 @@ void rv_httpd_drop(rv_httpd_exchange *x)
     assert(x->phase != RV_EXCHANGE_ENDED);
     x->is_held = true;
     if (x->c && x->phase == RV_EXCHANGE_STREAM)
-        rv_conn_break(x->c, RV_GONE_FAILED);
+        httpd_conn_break(x->c, RV_GONE_FAILED);
     else if (x->c)
         send_failure(x, "the handler gave up");
-    rv_httpd_exchange_done(x);
+    httpd_exchange_done(x);
 }
 
-void rv_httpd_exchange_last_word(rv_httpd_exchange *x)
+void httpd_exchange_last_word(rv_httpd_exchange *x)
 {
     static const struct rv_httpd_field retry = {RV_STR_LIT("Retry-After"), RV_STR_LIT("5")};
     static const struct rv_httpd_answer stopped = {.status = 503, .fields = &retry, .n_fields = 1};
@@ -326,7 +326,7 @@ void rv_httpd_exchange_last_word(rv_httpd_exchange *x)
     if (x->phase == RV_EXCHANGE_OPEN)
         RV_IGNORE(!send_whole(x, &stopped), "the connection is closed in any case");
     else
-        rv_conn_break(x->c, RV_GONE_STOPPED);
+        httpd_conn_break(x->c, RV_GONE_STOPPED);
 }
 
 /* --- server-sent events --- */
@@ -342,17 +342,17 @@ void rv_httpd_begin_events(rv_httpd_exchange *x, const struct rv_httpd_answer *a
     }
     x->is_events = true;
     begin(x, &a);
-    rv_httpd_exchange_let_body_go(x);
+    httpd_exchange_let_body_go(x);
     int len = retry_ms > 0 ? snprintf(first, sizeof first, ":\nretry: %d\n\n", retry_ms)
                            : snprintf(first, sizeof first, ":\n\n");
     put_chunk(x, &(rv_str){first, (size_t)len}, 1);
     if (x->c)
-        rv_conn_arm(x->c);
+        httpd_conn_arm(x->c);
 }
 
-void rv_httpd_exchange_heartbeat(rv_httpd_exchange *x)
+void httpd_exchange_heartbeat(rv_httpd_exchange *x)
 {
-    if (rv_out_unsent(x->c) == 0) /* else there is something to read */
+    if (httpd_out_unsent(x->c) == 0) /* else there is something to read */
         put_chunk(x, &RV_STR_LIT(":\n\n"), 1);
     else
         x->c->spoke_us = rv_httpd_now(x->s);

@@ -66,7 +66,7 @@ static bool is_framing_right(struct rv_body *b)
     return true;
 }
 
-int rv_body_read(struct rv_body *b, rv_str bytes, size_t *used, struct rv_httpd_fault *why)
+int httpd_body_read(struct rv_body *b, rv_str bytes, size_t *used, struct rv_httpd_fault *why)
 {
     b->parser.settings = (void *)&settings;
     b->parser.data = b;

@@ -64,20 +64,20 @@ static int64_t due_us(const struct rv_conn *c)
     return RV_NEVER;
 }
 
-void rv_conn_arm(struct rv_conn *c)
+void httpd_conn_arm(struct rv_conn *c)
 {
     int64_t due = due_us(c);
 
     if (c->state == RV_CONN_CLOSED || (c->clock.next && c->clock.due_us <= due))
         return; /* a later time is found when the earlier one comes */
-    rv_wheel_set(c->s->wheel, &c->clock, due);
-    rv_httpd_arm(c->s);
+    httpd_wheel_set(c->s->wheel, &c->clock, due);
+    httpd_arm(c->s);
 }
 
 /* True if the client has taken nothing since stall_us. */
 static bool is_stalled(struct rv_conn *c, int64_t now_us)
 {
-    uint64_t taken = c->n_sent - rv_out_unsent(c);
+    uint64_t taken = c->n_sent - httpd_out_unsent(c);
 
     if (stall_due(c) > now_us)
         return false;
@@ -93,19 +93,19 @@ static void on_late_head(struct rv_conn *c)
     static const struct rv_httpd_fault late = {408, "request_timeout", "the request did not come in time"};
 
     c->s->counts.dropped += !c->is_used || c->has_spoken;
-    if (c->has_spoken && (!c->tls || rv_tls_is_up(c->tls)))
+    if (c->has_spoken && (!c->tls || tls_is_up(c->tls)))
         refuse(c, &late);
     else
-        rv_conn_close(c, RV_GONE_LEFT);
+        httpd_conn_close(c, RV_GONE_LEFT);
 }
 
-void rv_conn_tick(struct rv_conn *c, int64_t now_us)
+void httpd_conn_tick(struct rv_conn *c, int64_t now_us)
 {
     static const struct rv_httpd_fault slow = {408, "request_timeout", "the body of the request came too slowly"};
 
     if (is_stalled(c, now_us)) {
         c->s->counts.dropped++;
-        rv_conn_close(c, RV_GONE_SLOW);
+        httpd_conn_close(c, RV_GONE_SLOW);
     } else if (due_us(c) <= now_us) {
         if (c->state == RV_CONN_HEAD)
             on_late_head(c);
@@ -113,11 +113,11 @@ void rv_conn_tick(struct rv_conn *c, int64_t now_us)
             c->s->counts.dropped++;
             refuse(c, &slow);
         } else if (c->state == RV_CONN_ANSWER)
-            rv_httpd_exchange_heartbeat(c->x);
+            httpd_exchange_heartbeat(c->x);
         else
-            rv_conn_close(c, RV_GONE_LEFT);
+            httpd_conn_close(c, RV_GONE_LEFT);
     }
-    rv_conn_arm(c);
+    httpd_conn_arm(c);
 }
 
 /* --- end --- */
@@ -127,16 +127,16 @@ static void on_closed(uv_handle_t *handle)
     struct rv_conn *c = handle->data;
     rv_httpd *s = c->s;
 
-    rv_out_fini(c);
+    httpd_out_fini(c);
     rv_buf_fini(&c->in);
     if (c->body) {
         s->n_body_bytes -= c->body->bytes.cap;
         rv_buf_fini(&c->body->bytes);
     }
     free(c->body);
-    rv_tls_free(c->tls);
+    tls_free(c->tls);
     free(c);
-    rv_httpd_handle_closed(s);
+    httpd_handle_closed(s);
 }
 
 /* It is closed before the loop came to it. */
@@ -150,7 +150,7 @@ static void leave_broken(struct rv_conn *c)
         *at = c->broken_next;
 }
 
-void rv_conn_close(struct rv_conn *c, enum rv_gone why)
+void httpd_conn_close(struct rv_conn *c, enum rv_gone why)
 {
     rv_httpd *s = c->s;
 
@@ -159,28 +159,28 @@ void rv_conn_close(struct rv_conn *c, enum rv_gone why)
     c->state = RV_CONN_CLOSED;
     leave_broken(c);
     if (c->x)
-        rv_httpd_exchange_lost(c->x, why);
-    rv_wheel_remove(s->wheel, &c->clock);
-    rv_peers_remove(s->peers, &c->peer);
+        httpd_exchange_lost(c->x, why);
+    httpd_wheel_remove(s->wheel, &c->clock);
+    httpd_peers_remove(s->peers, &c->peer);
     if (c->next)
         c->next->prev = c->prev;
     *(c->prev ? &c->prev->next : &s->conns) = c->next;
     s->counts.connections--;
     if (!c->ends_stream || uv_tcp_close_reset(&c->tcp, (uv_close_cb)on_closed) < 0)
         uv_close((uv_handle_t *)&c->tcp, on_closed);
-    rv_httpd_look(s);
+    httpd_look(s);
 }
 
-void rv_conn_break(struct rv_conn *c, enum rv_gone why)
+void httpd_conn_break(struct rv_conn *c, enum rv_gone why)
 {
     if (c->is_broken || c->state == RV_CONN_CLOSED)
         return;
     c->is_broken = true;
     if (c->x)
-        rv_httpd_exchange_lost(c->x, why);
+        httpd_exchange_lost(c->x, why);
     c->broken_next = c->s->broken;
     c->s->broken = c;
-    rv_httpd_look(c->s);
+    httpd_look(c->s);
 }
 
 static void on_shut(uv_shutdown_t *req, int status)
@@ -200,15 +200,15 @@ static void linger(struct rv_conn *c)
     c->since_us = rv_httpd_now(c->s);
     c->is_shut = true;
     if (c->tls)
-        rv_tls_end(c->tls);
+        tls_end(c->tls);
     if (!req || uv_shutdown(req, (uv_stream_t *)&c->tcp, on_shut) < 0) {
         free(req);
-        rv_conn_close(c, RV_GONE_LEFT);
+        httpd_conn_close(c, RV_GONE_LEFT);
         return;
     }
     if (c->n_excess >= MAX_EXCESS) /* reading was stopped */
         start_reading(c);
-    rv_conn_arm(c);
+    httpd_conn_arm(c);
 }
 
 /* --- answers --- */
@@ -221,24 +221,24 @@ static void begin_head(struct rv_conn *c)
     c->has_spoken = false;
     c->n_excess = 0;
     c->scan = (struct rv_head_scan){0};
-    rv_conn_arm(c);
+    httpd_conn_arm(c);
 }
 
-void rv_conn_drained(struct rv_conn *c)
+void httpd_conn_drained(struct rv_conn *c)
 {
     c->stall_us = 0;
     if (c->x && c->x->phase != RV_EXCHANGE_ENDED)
-        rv_httpd_exchange_drained(c->x);
+        httpd_exchange_drained(c->x);
     else
-        rv_conn_answered(c);
+        httpd_conn_answered(c);
 }
 
-void rv_conn_answered(struct rv_conn *c)
+void httpd_conn_answered(struct rv_conn *c)
 {
-    if (c->state != RV_CONN_ANSWER || c->is_broken || rv_out_unsent(c) > 0)
+    if (c->state != RV_CONN_ANSWER || c->is_broken || httpd_out_unsent(c) > 0)
         return;
     if (c->x)
-        rv_httpd_exchange_sent(c->x);
+        httpd_exchange_sent(c->x);
     if (c->closes || c->s->is_draining)
         linger(c);
     else
@@ -248,16 +248,16 @@ void rv_conn_answered(struct rv_conn *c)
 static void refuse(struct rv_conn *c, const struct rv_httpd_fault *why)
 {
     if (!c->x)
-        c->x = rv_httpd_exchange_new(c, NULL);
+        c->x = httpd_exchange_new(c, NULL);
     c->state = RV_CONN_ANSWER;
     c->closes = true;
     if (c->x)
-        rv_httpd_exchange_refuse(c->x, why);
+        httpd_exchange_refuse(c->x, why);
     else
-        rv_conn_close(c, RV_GONE_FAILED);
+        httpd_conn_close(c, RV_GONE_FAILED);
 }
 
-void rv_conn_stop(struct rv_conn *c)
+void httpd_conn_stop(struct rv_conn *c)
 {
     static const struct rv_httpd_fault stopping = {503, "stopping", "the server is shutting down"};
 
@@ -268,10 +268,10 @@ void rv_conn_stop(struct rv_conn *c)
     if (!c->x || c->x->phase == RV_EXCHANGE_ENDED)
         return;
     c->closes = true;
-    rv_httpd_exchange_last_word(c->x);
+    httpd_exchange_last_word(c->x);
     if (c->x)
-        rv_httpd_exchange_lost(c->x, RV_GONE_STOPPED);
-    rv_conn_answered(c);
+        httpd_exchange_lost(c->x, RV_GONE_STOPPED);
+    httpd_conn_answered(c);
 }
 
 /* --- requests --- */
@@ -291,8 +291,8 @@ static void deliver(struct rv_conn *c)
         c->body = NULL;
     }
     c->state = RV_CONN_ANSWER;
-    rv_conn_arm(c);
-    rv_httpd_exchange_deliver(x);
+    httpd_conn_arm(c);
+    httpd_exchange_deliver(x);
 }
 
 /* Takes what belongs to the body; what is behind it makes the connection close after the answer. */
@@ -302,7 +302,7 @@ static void read_body(struct rv_conn *c, rv_str bytes)
     struct rv_httpd_fault why;
     size_t used = 0, before = c->body->bytes.cap;
 
-    int rc = rv_body_read(c->body, bytes, &used, &why);
+    int rc = httpd_body_read(c->body, bytes, &used, &why);
     c->s->n_body_bytes += c->body->bytes.cap - before;
     if (c->s->n_body_bytes > c->s->o.limits.max_bodies) {
         why = full;
@@ -329,7 +329,7 @@ static bool begin_body(struct rv_conn *c, const llhttp_t *parser)
     c->body->bytes = RV_BUF_INIT(c->x->plan.max_body);
     c->state = RV_CONN_BODY;
     c->since_us = rv_httpd_now(c->s);
-    rv_conn_arm(c);
+    httpd_conn_arm(c);
     return true;
 }
 
@@ -345,7 +345,7 @@ static void take_body(struct rv_conn *c, const llhttp_t *parser, rv_str rest)
         refuse(c, &no_memory);
     } else {
         if (h->wants_continue && rest.len == 0)
-            rv_conn_send(c, &RV_STR_LIT(go_on), 1, (rv_str){NULL, 0}, RV_BODY_BORROWED);
+            httpd_conn_send(c, &RV_STR_LIT(go_on), 1, (rv_str){NULL, 0}, RV_BODY_BORROWED);
         if (rest.len > 0)
             read_body(c, rest);
     }
@@ -360,23 +360,23 @@ static void take_head(struct rv_conn *c, rv_str bytes, rv_str rest)
     struct rv_httpd_fault why;
     llhttp_t parser;
 
-    if (!rv_head_read(bytes, &c->scan, &s->o.limits, &head, &parser, &why)) {
+    if (!httpd_head_read(bytes, &c->scan, &s->o.limits, &head, &parser, &why)) {
         refuse(c, &why);
         return;
     }
-    c->x = rv_httpd_exchange_new(c, &head);
+    c->x = httpd_exchange_new(c, &head);
     c->state = RV_CONN_ANSWER;
     if (!c->x) {
         free(head.block);
-        rv_conn_close(c, RV_GONE_FAILED);
+        httpd_conn_close(c, RV_GONE_FAILED);
         return;
     }
-    if (!rv_head_is_ours(head.req.host, s->hosts, s->o.n_hosts, c->at->is_loopback)) {
+    if (!httpd_head_is_ours(head.req.host, s->hosts, s->o.n_hosts, c->at->is_loopback)) {
         refuse(c, &not_ours);
         return;
     }
     c->closes = true; /* until the whole request is here: an answer before that leaves the rest unread */
-    rv_httpd_exchange_plan(c->x);
+    httpd_exchange_plan(c->x);
     if (c->state != RV_CONN_ANSWER || !c->x || c->x->phase != RV_EXCHANGE_HEAD)
         return;
     c->closes = c->x->head.wants_close || c->x->head.is_chunked;
@@ -396,14 +396,14 @@ static void read_head(struct rv_conn *c, rv_str bytes)
     if (!c->has_spoken && c->is_used) {
         c->since_us = rv_httpd_now(c->s);
         c->has_spoken = true;
-        rv_conn_arm(c);
+        httpd_conn_arm(c);
     }
     c->has_spoken = true;
     if (c->in.len > 0) {
         rv_buf_add_str(&c->in, bytes);
         bytes = rv_buf_str(&c->in);
     }
-    ptrdiff_t n = c->in.rc != 0 ? 0 : rv_head_scan(&c->scan, &c->s->o.limits, bytes, &why);
+    ptrdiff_t n = c->in.rc != 0 ? 0 : httpd_head_scan(&c->scan, &c->s->o.limits, bytes, &why);
     if (c->in.rc == 0 && n == 0 && c->in.len == 0)
         rv_buf_add_str(&c->in, bytes);
     if (c->in.rc != 0)
@@ -428,12 +428,12 @@ static void throw_away(struct rv_conn *c, rv_str bytes)
     if (c->n_excess < max)
         return;
     if (c->state == RV_CONN_LINGER)
-        rv_conn_close(c, RV_GONE_LEFT);
+        httpd_conn_close(c, RV_GONE_LEFT);
     else
         uv_read_stop((uv_stream_t *)&c->tcp); /* it is up to the client to see that */
 }
 
-void rv_conn_input(struct rv_conn *c, rv_str bytes)
+void httpd_conn_input(struct rv_conn *c, rv_str bytes)
 {
     if (c->is_broken)
         return;
@@ -455,14 +455,14 @@ void rv_conn_input(struct rv_conn *c, rv_str bytes)
 
 /* --- the socket --- */
 
-void rv_conn_send(struct rv_conn *c, const rv_str *v, size_t n, rv_str last, enum rv_body_owner owner)
+void httpd_conn_send(struct rv_conn *c, const rv_str *v, size_t n, rv_str last, enum rv_body_owner owner)
 {
     c->spoke_us = rv_httpd_now(c->s);
     if (!c->tls) {
-        rv_out_raw(c, v, n, last, owner);
+        httpd_out_raw(c, v, n, last, owner);
         return;
     }
-    rv_tls_write(c->tls, v, n, last);
+    tls_write(c->tls, v, n, last);
     if (owner == RV_BODY_TAKEN)
         free((char *)last.ptr);
 }
@@ -483,20 +483,20 @@ static void on_bytes(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
         return;
     if (n < 0) { /* also when only the client's side was closed: an answer that it still waits for cannot be told from
                     one that it gave up */
-        rv_conn_close(c, RV_GONE_LEFT);
+        httpd_conn_close(c, RV_GONE_LEFT);
         return;
     }
     rv_str bytes = {buf->base, (size_t)n};
     if (!c->tls)
-        rv_conn_input(c, bytes);
-    else if (!rv_tls_read(c->tls, bytes))
-        rv_conn_close(c, RV_GONE_LEFT);
+        httpd_conn_input(c, bytes);
+    else if (!tls_read(c->tls, bytes))
+        httpd_conn_close(c, RV_GONE_LEFT);
 }
 
 static void start_reading(struct rv_conn *c)
 {
     if (uv_read_start((uv_stream_t *)&c->tcp, on_room, on_bytes) < 0)
-        rv_conn_break(c, RV_GONE_LEFT);
+        httpd_conn_break(c, RV_GONE_LEFT);
 }
 
 static void on_unwelcome_closed(uv_handle_t *handle)
@@ -504,9 +504,9 @@ static void on_unwelcome_closed(uv_handle_t *handle)
     struct rv_conn *c = handle->data;
     rv_httpd *s = c->s;
 
-    rv_tls_free(c->tls);
+    tls_free(c->tls);
     free(c);
-    rv_httpd_handle_closed(s);
+    httpd_handle_closed(s);
 }
 
 /* It is told why if that can be said at once; why NULL: it has left. */
@@ -516,7 +516,7 @@ static void send_away(struct rv_conn *c, const struct rv_httpd_fault *why)
 
     c->s->counts.dropped++;
     if (why && !c->at->tls_ctx) {
-        rv_httpd_refuse_client(c->s, why, &text);
+        httpd_refuse_client(c->s, why, &text);
         uv_buf_t buf = uv_buf_init(text.ptr, text.rc == 0 ? (unsigned)text.len : 0);
         RV_IGNORE(uv_try_write((uv_stream_t *)&c->tcp, &buf, 1), "it is sent away in any case");
     }
@@ -535,11 +535,11 @@ static void link_in(struct rv_conn *c)
     c->state = RV_CONN_HEAD;
     c->in = RV_BUF_INIT(s->o.limits.max_head + RV_HTTPD_READ_BYTES);
     c->since_us = rv_httpd_now(s);
-    rv_conn_arm(c);
+    httpd_conn_arm(c);
     start_reading(c);
 }
 
-void rv_conn_accept(struct rv_listener *at)
+void httpd_conn_accept(struct rv_listener *at)
 {
     rv_httpd *s = at->s;
     struct rv_conn *c = calloc(1, sizeof *c);
@@ -548,7 +548,7 @@ void rv_conn_accept(struct rv_listener *at)
 
     at->owes_accept = !c;
     if (!c) {
-        rv_httpd_arm(s);
+        httpd_arm(s);
         return;
     }
     c->s = s;
@@ -563,13 +563,13 @@ void rv_conn_accept(struct rv_listener *at)
         return;
     }
     RV_IGNORE(rv_address_of((struct sockaddr *)&address, &c->peer), "clients of another family count as one");
-    const struct rv_httpd_fault *why = rv_httpd_unwelcome(s, &c->tcp, &c->peer);
+    const struct rv_httpd_fault *why = httpd_unwelcome(s, &c->tcp, &c->peer);
     if (why) {
         send_away(c, why);
         return;
     }
-    if (at->tls_ctx && !(c->tls = rv_tls_new(at->tls_ctx, c))) {
-        rv_peers_remove(s->peers, &c->peer);
+    if (at->tls_ctx && !(c->tls = tls_new(at->tls_ctx, c))) {
+        httpd_peers_remove(s->peers, &c->peer);
         send_away(c, NULL);
         return;
     }

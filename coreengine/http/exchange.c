@@ -29,7 +29,7 @@ static void name(rv_httpd_exchange *x)
     }
 }
 
-rv_httpd_exchange *rv_httpd_exchange_new(struct rv_conn *c, const struct rv_head *head)
+rv_httpd_exchange *httpd_exchange_new(struct rv_conn *c, const struct rv_head *head)
 {
     rv_httpd *s = c->s;
     rv_httpd_exchange *x = calloc(1, sizeof *x);
@@ -58,7 +58,7 @@ rv_httpd_exchange *rv_httpd_exchange_new(struct rv_conn *c, const struct rv_head
 }
 
 /* When an answer begins: a stream may be open for hours, and bodies may be large. */
-void rv_httpd_exchange_let_body_go(rv_httpd_exchange *x)
+void httpd_exchange_let_body_go(rv_httpd_exchange *x)
 {
     if (x->s)
         x->s->n_body_bytes -= x->body.cap;
@@ -71,7 +71,7 @@ static void release(rv_httpd_exchange *x)
 {
     if (x->is_held || x->c || x->is_listed || x->is_planning)
         return;
-    rv_httpd_exchange_let_body_go(x);
+    httpd_exchange_let_body_go(x);
     if (x->s) {
         if (x->next)
             x->next->prev = x->prev;
@@ -85,7 +85,7 @@ static void release(rv_httpd_exchange *x)
     free(x);
 }
 
-void rv_httpd_exchange_orphan(rv_httpd_exchange *x)
+void httpd_exchange_orphan(rv_httpd_exchange *x)
 {
     x->s = NULL;
     x->prev = x->next = NULL;
@@ -116,7 +116,7 @@ static void log_access(rv_httpd_exchange *x, bool was_cut)
         h->on_access(h->self, &line);
 }
 
-void rv_httpd_exchange_sent(rv_httpd_exchange *x)
+void httpd_exchange_sent(rv_httpd_exchange *x)
 {
     log_access(x, false);
     x->c->x = NULL;
@@ -124,7 +124,7 @@ void rv_httpd_exchange_sent(rv_httpd_exchange *x)
     release(x);
 }
 
-void rv_httpd_exchange_lost(rv_httpd_exchange *x, enum rv_gone why)
+void httpd_exchange_lost(rv_httpd_exchange *x, enum rv_gone why)
 {
     log_access(x, true);
     x->c->x = NULL;
@@ -132,23 +132,23 @@ void rv_httpd_exchange_lost(rv_httpd_exchange *x, enum rv_gone why)
     x->is_gone = true;
     x->why = why;
     if (x->is_held)
-        rv_httpd_exchange_note(x, RV_NOTE_GONE);
+        httpd_exchange_note(x, RV_NOTE_GONE);
     release(x);
 }
 
-void rv_httpd_exchange_done(rv_httpd_exchange *x)
+void httpd_exchange_done(rv_httpd_exchange *x)
 {
     x->phase = RV_EXCHANGE_ENDED;
     x->is_held = false;
     if (x->c)
-        rv_conn_answered(x->c); /* which may free it */
+        httpd_conn_answered(x->c); /* which may free it */
     else
         release(x);
 }
 
 /* --- from the connection to the handler --- */
 
-void rv_httpd_exchange_plan(rv_httpd_exchange *x)
+void httpd_exchange_plan(rv_httpd_exchange *x)
 {
     const struct rv_httpd_handler *h = &x->s->o.handler;
 
@@ -160,7 +160,7 @@ void rv_httpd_exchange_plan(rv_httpd_exchange *x)
     release(x);
 }
 
-void rv_httpd_exchange_deliver(rv_httpd_exchange *x)
+void httpd_exchange_deliver(rv_httpd_exchange *x)
 {
     const struct rv_httpd_handler *h = &x->s->o.handler;
 
@@ -170,7 +170,7 @@ void rv_httpd_exchange_deliver(rv_httpd_exchange *x)
     x->phase = RV_EXCHANGE_OPEN;
     x->is_held = true;
     if (x->s->is_draining)
-        rv_httpd_exchange_note(x, RV_NOTE_STOP);
+        httpd_exchange_note(x, RV_NOTE_STOP);
     h->on_request(h->self, x);
 }
 
@@ -186,7 +186,7 @@ bool rv_httpd_is_gone(const rv_httpd_exchange *x)
 
 /* --- what the handler is told, from the loop --- */
 
-void rv_httpd_exchange_note(rv_httpd_exchange *x, unsigned note)
+void httpd_exchange_note(rv_httpd_exchange *x, unsigned note)
 {
     x->notes |= note & ~x->told;
     if (x->is_listed || x->notes == 0 || !x->s)
@@ -195,7 +195,7 @@ void rv_httpd_exchange_note(rv_httpd_exchange *x, unsigned note)
     x->todo_next = NULL;
     *x->s->todo_end = x;
     x->s->todo_end = &x->todo_next;
-    rv_httpd_look(x->s);
+    httpd_look(x->s);
 }
 
 void rv_httpd_watch(rv_httpd_exchange *x, const struct rv_httpd_watch *watch)
@@ -204,13 +204,13 @@ void rv_httpd_watch(rv_httpd_exchange *x, const struct rv_httpd_watch *watch)
 
     x->watch = *watch;
     if (notes)
-        rv_httpd_exchange_note(x, notes);
+        httpd_exchange_note(x, notes);
 }
 
-void rv_httpd_exchange_drained(rv_httpd_exchange *x)
+void httpd_exchange_drained(rv_httpd_exchange *x)
 {
     if (x->wants_drain)
-        rv_httpd_exchange_note(x, RV_NOTE_DRAIN);
+        httpd_exchange_note(x, RV_NOTE_DRAIN);
     x->wants_drain = false;
 }
 
@@ -238,7 +238,7 @@ static void tell(rv_httpd_exchange *x)
     }
 }
 
-void rv_httpd_exchange_tell_all(rv_httpd *s)
+void httpd_exchange_tell_all(rv_httpd *s)
 {
     rv_httpd_exchange *x = s->todo;
 
@@ -249,7 +249,7 @@ void rv_httpd_exchange_tell_all(rv_httpd *s)
         tell(x);
         x->is_listed = false;
         if (x->notes)
-            rv_httpd_exchange_note(x, x->notes);
+            httpd_exchange_note(x, x->notes);
         release(x);
         x = next;
     }

@@ -33,7 +33,7 @@ const char *rv_method_text(enum rv_method method)
     return texts[method];
 }
 
-bool rv_is_token(rv_str s)
+bool httpd_is_token(rv_str s)
 {
     for (size_t i = 0; i < s.len; i++)
         if (!rv_is_letter(s.ptr[i]) && !rv_is_digit(s.ptr[i]) &&
@@ -84,8 +84,8 @@ static int end_line(struct rv_head_scan *s, rv_str bytes, struct rv_httpd_fault 
     return is_empty ? 2 : 1;
 }
 
-ptrdiff_t rv_head_scan(struct rv_head_scan *s, const struct rv_httpd_limits *limits, rv_str bytes,
-                       struct rv_httpd_fault *why)
+ptrdiff_t httpd_head_scan(struct rv_head_scan *s, const struct rv_httpd_limits *limits, rv_str bytes,
+                          struct rv_httpd_fault *why)
 {
     for (int step = 1; step == 1 && s->at < bytes.len;) {
         while (s->at < bytes.len && is_plain(bytes.ptr[s->at]))
@@ -118,7 +118,7 @@ static bool method_of(rv_str word, enum rv_method *out, struct rv_httpd_fault *w
         }
     if (rv_str_is(word, "CONNECT") || rv_str_is(word, "TRACE"))
         return refuse(why, 405, "method_not_allowed", "this method is not offered here");
-    if (!rv_is_token(word))
+    if (!httpd_is_token(word))
         return bad(why, "the request does not begin with a method");
     return refuse(why, 501, "not_implemented", "unknown method");
 }
@@ -161,7 +161,7 @@ static bool field_of(rv_str line, struct rv_httpd_field *out, struct rv_httpd_fa
 
     if (name.ptr + name.len == line.ptr) /* no colon */
         return bad(why, "a line of the head has no colon");
-    if (!rv_is_token(name))
+    if (!httpd_is_token(name))
         return bad(why, "the name of a field has a character that is not allowed there");
     while (line.len > 0 && (line.ptr[0] == ' ' || line.ptr[0] == '\t'))
         line.ptr++, line.len--;
@@ -350,7 +350,7 @@ static int pause_parser(llhttp_t *p)
     return HPE_PAUSED;
 }
 
-/* They stay with the parser until rv_body_read() gives it its own. */
+/* They stay with the parser until httpd_body_read() gives it its own. */
 static const llhttp_settings_t judge_settings = {.on_header_field = on_name,
                                                  .on_header_value = on_value,
                                                  .on_headers_complete = on_head,
@@ -439,12 +439,12 @@ static bool read_lines(rv_str bytes, const struct rv_httpd_limits *limits, size_
     if (!read_host(h, why) || !read_framing(h, why) || !has_plain_body(h, why))
         return false;
     read_connection(h);
-    return rv_target_read(r.target, &h->req, (rv_str *)h->req.segments, (struct rv_httpd_field *)h->req.query,
-                          (char *)bytes.ptr + bytes.len, why);
+    return httpd_target_read(r.target, &h->req, (rv_str *)h->req.segments, (struct rv_httpd_field *)h->req.query,
+                             (char *)bytes.ptr + bytes.len, why);
 }
 
-bool rv_head_read(rv_str bytes, const struct rv_head_scan *scan, const struct rv_httpd_limits *limits,
-                  struct rv_head *out, llhttp_t *parser, struct rv_httpd_fault *why)
+bool httpd_head_read(rv_str bytes, const struct rv_head_scan *scan, const struct rv_httpd_limits *limits,
+                     struct rv_head *out, llhttp_t *parser, struct rv_httpd_fault *why)
 {
     struct rv_head h = {.req.method = RV_METHOD_GET};
     rv_str rest = bytes;
@@ -462,7 +462,7 @@ bool rv_head_read(rv_str bytes, const struct rv_head_scan *scan, const struct rv
     return true;
 }
 
-bool rv_head_is_ours(rv_str host, char *const *names, size_t n_names, bool is_loopback)
+bool httpd_head_is_ours(rv_str host, char *const *names, size_t n_names, bool is_loopback)
 {
     const char *colon = host.len > 0 && host.ptr[host.len - 1] == ']' ? NULL : memrchr(host.ptr, ':', host.len);
     rv_str name = {host.ptr, colon ? (size_t)(colon - host.ptr) : host.len};

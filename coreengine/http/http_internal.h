@@ -26,8 +26,8 @@ struct rv_head_scan {
 };
 /** Looks through bytes that may be the beginning of a request, which grow from call to call. Positive: the head has so
  * many bytes. 0: it is not complete. Negative: it breaks a rule that no parser may be trusted with, or a limit. */
-ptrdiff_t rv_head_scan(struct rv_head_scan *scan, const struct rv_httpd_limits *limits, rv_str bytes,
-                       struct rv_httpd_fault *why);
+ptrdiff_t httpd_head_scan(struct rv_head_scan *scan, const struct rv_httpd_limits *limits, rv_str bytes,
+                          struct rv_httpd_fault *why);
 
 struct rv_head {
     struct rv_httpd_request req; /* but for id, peer, is_tls and body */
@@ -35,17 +35,17 @@ struct rv_head {
     uint64_t length; /* of the body, if it is not chunked */
     void *block;     /* owned: all that req points to */
 };
-/** A head that rv_head_scan() has passed. *parser: fed with the head, so that it can go on with the body. False: it is
- * refused, or memory is short (status 500). */
-RV_MUST_CHECK bool rv_head_read(rv_str bytes, const struct rv_head_scan *scan, const struct rv_httpd_limits *limits,
-                                struct rv_head *out, llhttp_t *parser, struct rv_httpd_fault *why);
+/** A head that httpd_head_scan() has passed. *parser: fed with the head, so that it can go on with the body. False: it
+ * is refused, or memory is short (status 500). */
+RV_MUST_CHECK bool httpd_head_read(rv_str bytes, const struct rv_head_scan *scan, const struct rv_httpd_limits *limits,
+                                   struct rv_head *out, llhttp_t *parser, struct rv_httpd_fault *why);
 /** True if a request may be addressed to that host. */
-bool rv_head_is_ours(rv_str host, char *const *names, size_t n_names, bool is_loopback);
+bool httpd_head_is_ours(rv_str host, char *const *names, size_t n_names, bool is_loopback);
 /** Path and query of a target. segments, query: room for as many as there are separators, and one more; text: room for
  * target.len bytes. False: why. */
-RV_MUST_CHECK bool rv_target_read(rv_str target, struct rv_httpd_request *req, rv_str *segments,
-                                  struct rv_httpd_field *query, char *text, struct rv_httpd_fault *why);
-bool rv_is_token(rv_str s); /* of HTTP, not empty */
+RV_MUST_CHECK bool httpd_target_read(rv_str target, struct rv_httpd_request *req, rv_str *segments,
+                                     struct rv_httpd_field *query, char *text, struct rv_httpd_fault *why);
+bool httpd_is_token(rv_str s); /* of HTTP, not empty */
 
 /* --- body.c: pure --- */
 
@@ -59,7 +59,7 @@ struct rv_body {
 };
 /** Takes what belongs to the body from the front of bytes. 1: it is complete, *used bytes belonged to it. 0: all was
  * used and more is needed. Negative: why. */
-RV_MUST_CHECK int rv_body_read(struct rv_body *b, rv_str bytes, size_t *used, struct rv_httpd_fault *why);
+RV_MUST_CHECK int httpd_body_read(struct rv_body *b, rv_str bytes, size_t *used, struct rv_httpd_fault *why);
 
 /* --- wheel.c: pure --- */
 
@@ -78,22 +78,22 @@ struct rv_wheel {
     struct rv_wheel_entry due;                   /* the head of a ring: found due, and not given out yet */
     int64_t tick;                                /* everything before it has been given out */
 };
-void rv_wheel_init(struct rv_wheel *w, int64_t now_us);
-void rv_wheel_set(struct rv_wheel *w, struct rv_wheel_entry *e, int64_t due_us); /* also if it is in it */
-void rv_wheel_remove(struct rv_wheel *w, struct rv_wheel_entry *e);
+void httpd_wheel_init(struct rv_wheel *w, int64_t now_us);
+void httpd_wheel_set(struct rv_wheel *w, struct rv_wheel_entry *e, int64_t due_us); /* also if it is in it */
+void httpd_wheel_remove(struct rv_wheel *w, struct rv_wheel_entry *e);
 /** Removes and returns an entry that is due, or NULL. */
-struct rv_wheel_entry *rv_wheel_pop(struct rv_wheel *w, int64_t now_us);
+struct rv_wheel_entry *httpd_wheel_pop(struct rv_wheel *w, int64_t now_us);
 /** When to look again: never later than a tick after the first entry is due. RV_NEVER: the wheel is empty. */
-int64_t rv_wheel_next_us(const struct rv_wheel *w);
+int64_t httpd_wheel_next_us(const struct rv_wheel *w);
 
 /* --- peers.c --- */
 
 struct rv_peers;
-struct rv_peers *rv_peers_new(uint64_t seed); /* NULL: no memory */
-void rv_peers_free(struct rv_peers *t);
+struct rv_peers *httpd_peers_new(uint64_t seed); /* NULL: no memory */
+void httpd_peers_free(struct rv_peers *t);
 /** One more connection. RV_E_LIMIT: there are max (0: any number) already; RV_E_NOMEM. */
-RV_MUST_CHECK int rv_peers_add(struct rv_peers *t, const struct rv_address *p, size_t max);
-void rv_peers_remove(struct rv_peers *t, const struct rv_address *p);
+RV_MUST_CHECK int httpd_peers_add(struct rv_peers *t, const struct rv_address *p, size_t max);
+void httpd_peers_remove(struct rv_peers *t, const struct rv_address *p);
 
 /* --- the objects --- */
 
@@ -215,67 +215,67 @@ struct rv_httpd {
 
 /* --- server.c --- */
 
-void rv_httpd_arm(rv_httpd *s); /* set the timer to what is due next */
+void httpd_arm(rv_httpd *s); /* set the timer to what is due next */
 /** Another client was accepted: NULL, and it is one of its peer's connections, or why it is sent away. */
-const struct rv_httpd_fault *rv_httpd_unwelcome(rv_httpd *s, const uv_tcp_t *taken, struct rv_address *peer);
-void rv_httpd_look(rv_httpd *s); /* there is work for the loop: broken connections, notes, the end of a drain */
-void rv_httpd_handle_closed(rv_httpd *s); /* one of s->n_handles */
+const struct rv_httpd_fault *httpd_unwelcome(rv_httpd *s, const uv_tcp_t *taken, struct rv_address *peer);
+void httpd_look(rv_httpd *s);          /* there is work for the loop: broken connections, notes, the end of a drain */
+void httpd_handle_closed(rv_httpd *s); /* one of s->n_handles */
 
 /* --- connection.c --- */
 
-void rv_conn_accept(struct rv_listener *at);
-void rv_conn_input(struct rv_conn *c, rv_str bytes);     /* decrypted */
-void rv_conn_arm(struct rv_conn *c);                     /* something may be due earlier than before */
-void rv_conn_tick(struct rv_conn *c, int64_t now_us);    /* its entry of the wheel came */
-void rv_conn_close(struct rv_conn *c, enum rv_gone why); /* at once */
-void rv_conn_break(struct rv_conn *c, enum rv_gone why); /* from the loop; its exchange is lost at once */
-void rv_conn_drained(struct rv_conn *c);                 /* the system has taken all */
-void rv_conn_answered(struct rv_conn *c);                /* its exchange may have ended and all may be sent */
-void rv_conn_stop(struct rv_conn *c);                    /* the deadline of a drain */
+void httpd_conn_accept(struct rv_listener *at);
+void httpd_conn_input(struct rv_conn *c, rv_str bytes);     /* decrypted */
+void httpd_conn_arm(struct rv_conn *c);                     /* something may be due earlier than before */
+void httpd_conn_tick(struct rv_conn *c, int64_t now_us);    /* its entry of the wheel came */
+void httpd_conn_close(struct rv_conn *c, enum rv_gone why); /* at once */
+void httpd_conn_break(struct rv_conn *c, enum rv_gone why); /* from the loop; its exchange is lost at once */
+void httpd_conn_drained(struct rv_conn *c);                 /* the system has taken all */
+void httpd_conn_answered(struct rv_conn *c);                /* its exchange may have ended and all may be sent */
+void httpd_conn_stop(struct rv_conn *c);                    /* the deadline of a drain */
 /** Send v[0..n), n <= 12, and last, which has that owner and is taken on every path. The connection may be broken
  * then. */
-void rv_conn_send(struct rv_conn *c, const rv_str *v, size_t n, rv_str last, enum rv_body_owner owner);
+void httpd_conn_send(struct rv_conn *c, const rv_str *v, size_t n, rv_str last, enum rv_body_owner owner);
 
 /* --- out.c --- */
 
-void rv_out_raw(struct rv_conn *c, const rv_str *v, size_t n, rv_str last, enum rv_body_owner owner); /* encrypted */
-size_t rv_out_unsent(const struct rv_conn *c);
-void rv_out_fini(struct rv_conn *c);
+void httpd_out_raw(struct rv_conn *c, const rv_str *v, size_t n, rv_str last, enum rv_body_owner owner); /* encrypted */
+size_t httpd_out_unsent(const struct rv_conn *c);
+void httpd_out_fini(struct rv_conn *c);
 
 /* --- exchange.c, answer.c --- */
 
-rv_httpd_exchange *rv_httpd_exchange_new(struct rv_conn *c,
-                                         const struct rv_head *head); /* head: taken; NULL: unreadable */
-void rv_httpd_exchange_plan(rv_httpd_exchange *x);                    /* may free it */
-void rv_httpd_exchange_deliver(rv_httpd_exchange *x);
-void rv_httpd_exchange_refuse(rv_httpd_exchange *x, const struct rv_httpd_fault *why);
+rv_httpd_exchange *httpd_exchange_new(struct rv_conn *c,
+                                      const struct rv_head *head); /* head: taken; NULL: unreadable */
+void httpd_exchange_plan(rv_httpd_exchange *x);                    /* may free it */
+void httpd_exchange_deliver(rv_httpd_exchange *x);
+void httpd_exchange_refuse(rv_httpd_exchange *x, const struct rv_httpd_fault *why);
 /** The whole answer to a client of which no request is read. */
-void rv_httpd_refuse_client(rv_httpd *s, const struct rv_httpd_fault *why, rv_buf *out);
-void rv_httpd_exchange_last_word(rv_httpd_exchange *x); /* the server ends it: 503, or the last chunk */
-void rv_httpd_exchange_let_body_go(rv_httpd_exchange *x);
-void rv_httpd_exchange_heartbeat(rv_httpd_exchange *x);
-void rv_httpd_exchange_drained(rv_httpd_exchange *x);
-void rv_httpd_exchange_done(rv_httpd_exchange *x);                   /* its handler has ended it */
-void rv_httpd_exchange_sent(rv_httpd_exchange *x);                   /* its connection is done with it */
-void rv_httpd_exchange_lost(rv_httpd_exchange *x, enum rv_gone why); /* it has no connection any more */
-void rv_httpd_exchange_note(rv_httpd_exchange *x, unsigned note);
-void rv_httpd_exchange_tell_all(rv_httpd *s);
-void rv_httpd_exchange_orphan(rv_httpd_exchange *x); /* the server is freed */
+void httpd_refuse_client(rv_httpd *s, const struct rv_httpd_fault *why, rv_buf *out);
+void httpd_exchange_last_word(rv_httpd_exchange *x); /* the server ends it: 503, or the last chunk */
+void httpd_exchange_let_body_go(rv_httpd_exchange *x);
+void httpd_exchange_heartbeat(rv_httpd_exchange *x);
+void httpd_exchange_drained(rv_httpd_exchange *x);
+void httpd_exchange_done(rv_httpd_exchange *x);                   /* its handler has ended it */
+void httpd_exchange_sent(rv_httpd_exchange *x);                   /* its connection is done with it */
+void httpd_exchange_lost(rv_httpd_exchange *x, enum rv_gone why); /* it has no connection any more */
+void httpd_exchange_note(rv_httpd_exchange *x, unsigned note);
+void httpd_exchange_tell_all(rv_httpd *s);
+void httpd_exchange_orphan(rv_httpd_exchange *x); /* the server is freed */
 
 /* --- tls.c --- */
 
 /** RV_E_INVALID, RV_E_NOT_FOUND, RV_E_VERSION, RV_E_NOMEM. */
-RV_MUST_CHECK int rv_tls_ctx_new(const char *certificate, const char *key, struct rv_tls_ctx **out, rv_err **err);
-void rv_tls_ctx_free(struct rv_tls_ctx *t);
-struct rv_tls_room *rv_tls_room_new(void); /* NULL: no memory */
-void rv_tls_room_free(struct rv_tls_room *room);
-struct rv_tls *rv_tls_new(const struct rv_tls_ctx *ctx, struct rv_conn *c); /* NULL: no memory */
-void rv_tls_free(struct rv_tls *t);
-bool rv_tls_is_up(const struct rv_tls *t); /* the handshake is done */
-/** Bytes from the socket; rv_conn_input() gets what is in them. False: the connection is to be closed. */
-RV_MUST_CHECK bool rv_tls_read(struct rv_tls *t, rv_str bytes);
-void rv_tls_write(struct rv_tls *t, const rv_str *v, size_t n, rv_str last);
-void rv_tls_end(struct rv_tls *t); /* say farewell */
+RV_MUST_CHECK int tls_ctx_new(const char *certificate, const char *key, struct rv_tls_ctx **out, rv_err **err);
+void tls_ctx_free(struct rv_tls_ctx *t);
+struct rv_tls_room *tls_room_new(void); /* NULL: no memory */
+void tls_room_free(struct rv_tls_room *room);
+struct rv_tls *tls_new(const struct rv_tls_ctx *ctx, struct rv_conn *c); /* NULL: no memory */
+void tls_free(struct rv_tls *t);
+bool tls_is_up(const struct rv_tls *t); /* the handshake is done */
+/** Bytes from the socket; httpd_conn_input() gets what is in them. False: the connection is to be closed. */
+RV_MUST_CHECK bool tls_read(struct rv_tls *t, rv_str bytes);
+void tls_write(struct rv_tls *t, const rv_str *v, size_t n, rv_str last);
+void tls_end(struct rv_tls *t); /* say farewell */
 
 static inline int64_t rv_httpd_now(const rv_httpd *s)
 {

@@ -32,14 +32,14 @@ static void free_pieces(struct rv_out *p)
     }
 }
 
-void rv_out_fini(struct rv_conn *c)
+void httpd_out_fini(struct rv_conn *c)
 {
     free_pieces(c->out);
     c->out = c->out_last = NULL;
     c->n_waiting = 0;
 }
 
-size_t rv_out_unsent(const struct rv_conn *c)
+size_t httpd_out_unsent(const struct rv_conn *c)
 {
     return c->n_waiting + c->tcp.write_queue_size;
 }
@@ -59,11 +59,11 @@ static void on_written(uv_write_t *req, int status)
     if (c->state == RV_CONN_CLOSED)
         return;
     if (status < 0)
-        rv_conn_break(c, RV_GONE_LEFT);
+        httpd_conn_break(c, RV_GONE_LEFT);
     else if (c->out)
         write_on(c);
     else
-        rv_conn_drained(c);
+        httpd_conn_drained(c);
 }
 
 /* Hands the first pieces to the loop. */
@@ -75,7 +75,7 @@ static void write_on(struct rv_conn *c)
     struct rv_out *last = NULL;
 
     if (!w) {
-        rv_conn_break(c, RV_GONE_FAILED);
+        httpd_conn_break(c, RV_GONE_FAILED);
         return;
     }
     *w = (struct rv_out_write){.c = c, .first = c->out};
@@ -95,7 +95,7 @@ static void write_on(struct rv_conn *c)
     c->under_way = NULL;
     free_pieces(w->first);
     free(w);
-    rv_conn_break(c, RV_GONE_LEFT);
+    httpd_conn_break(c, RV_GONE_LEFT);
 }
 
 /* --- what waits --- */
@@ -165,14 +165,14 @@ static void begin_waiting(struct rv_conn *c)
         return;
     if (c->stall_us == 0) {
         c->stall_us = rv_httpd_now(c->s);
-        c->stall_base = c->n_sent - rv_out_unsent(c);
-        rv_conn_arm(c);
+        c->stall_base = c->n_sent - httpd_out_unsent(c);
+        httpd_conn_arm(c);
     }
     if (!c->under_way)
         write_on(c);
 }
 
-void rv_out_raw(struct rv_conn *c, const rv_str *v, size_t n, rv_str last, enum rv_body_owner owner)
+void httpd_out_raw(struct rv_conn *c, const rv_str *v, size_t n, rv_str last, enum rv_body_owner owner)
 {
     rv_str all[MAX_BUFS];
     char *owned = owner == RV_BODY_TAKEN ? (char *)last.ptr : NULL;
@@ -188,7 +188,7 @@ void rv_out_raw(struct rv_conn *c, const rv_str *v, size_t n, rv_str last, enum 
         taken = try_write(c, all, n + 1);
     if (taken < 0) {
         free(owned);
-        rv_conn_break(c, RV_GONE_LEFT);
+        httpd_conn_break(c, RV_GONE_LEFT);
         return;
     }
     size_t skip = (size_t)taken;
@@ -210,5 +210,5 @@ void rv_out_raw(struct rv_conn *c, const rv_str *v, size_t n, rv_str last, enum 
     if (is_well)
         begin_waiting(c);
     else
-        rv_conn_break(c, RV_GONE_FAILED);
+        httpd_conn_break(c, RV_GONE_FAILED);
 }

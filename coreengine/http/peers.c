@@ -15,7 +15,7 @@ struct rv_peers {
     struct peer_count *buckets[N_BUCKETS]; /* owned */
 };
 
-struct rv_peers *rv_peers_new(uint64_t seed)
+struct rv_peers *httpd_peers_new(uint64_t seed)
 {
     struct rv_peers *t = calloc(1, sizeof *t);
 
@@ -24,7 +24,7 @@ struct rv_peers *rv_peers_new(uint64_t seed)
     return t;
 }
 
-void rv_peers_free(struct rv_peers *t)
+void httpd_peers_free(struct rv_peers *t)
 {
     for (size_t i = 0; t && i < N_BUCKETS; i++)
         while (t->buckets[i]) {
@@ -56,7 +56,7 @@ static struct peer_count **find(struct rv_peers *t, const struct rv_address *key
     return at;
 }
 
-int rv_peers_add(struct rv_peers *t, const struct rv_address *p, size_t max)
+int httpd_peers_add(struct rv_peers *t, const struct rv_address *p, size_t max)
 {
     struct rv_address key = key_of(p);
     struct peer_count **at = find(t, &key);
@@ -73,7 +73,7 @@ int rv_peers_add(struct rv_peers *t, const struct rv_address *p, size_t max)
     return 0;
 }
 
-void rv_peers_remove(struct rv_peers *t, const struct rv_address *p)
+void httpd_peers_remove(struct rv_peers *t, const struct rv_address *p)
 {
     struct rv_address key = key_of(p);
     struct peer_count **at = find(t, &key), *gone = *at;

@@ -23,7 +23,7 @@ static bool owes_accept(const rv_httpd *s)
 
 static int64_t next_us(const rv_httpd *s)
 {
-    int64_t next = rv_wheel_next_us(s->wheel), retry = rv_httpd_now(s) + ACCEPT_US;
+    int64_t next = httpd_wheel_next_us(s->wheel), retry = rv_httpd_now(s) + ACCEPT_US;
 
     if (s->is_draining && s->conns && s->deadline_us < next)
         next = s->deadline_us;
@@ -38,7 +38,7 @@ static void on_timer(uv_timer_t *timer)
     rv_httpd_tick(s);
 }
 
-void rv_httpd_arm(rv_httpd *s)
+void httpd_arm(rv_httpd *s)
 {
     int64_t next = next_us(s), now = rv_httpd_now(s);
     uint64_t ms = next <= now ? 0 : (uint64_t)(next - now + 999) / 1000;
@@ -55,14 +55,14 @@ static void close_broken(rv_httpd *s)
     while (s->broken) {
         struct rv_conn *c = s->broken;
         s->broken = c->broken_next;
-        rv_conn_close(c, RV_GONE_LEFT);
+        httpd_conn_close(c, RV_GONE_LEFT);
     }
 }
 
 static void work(rv_httpd *s)
 {
     close_broken(s);
-    rv_httpd_exchange_tell_all(s);
+    httpd_exchange_tell_all(s);
     if (!s->todo && !s->broken)
         uv_idle_stop(&s->idle);
     if (s->is_draining && !s->conns && s->done) {
@@ -77,7 +77,7 @@ static void on_idle(uv_idle_t *idle)
     work(idle->data);
 }
 
-void rv_httpd_look(rv_httpd *s)
+void httpd_look(rv_httpd *s)
 {
     if (!s->is_freed)
         uv_idle_start(&s->idle, on_idle); /* nothing happens if it runs */
@@ -104,9 +104,9 @@ static void free_memory(rv_httpd *s)
         free(s->hosts[i]);
     free(s->hosts);
     free(s->wheel);
-    rv_peers_free(s->peers);
+    httpd_peers_free(s->peers);
     free(s->read_room);
-    rv_tls_room_free(s->tls_room);
+    tls_room_free(s->tls_room);
     free(s);
 }
 
@@ -142,13 +142,13 @@ int rv_httpd_new(const struct rv_httpd_opts *opts, rv_httpd **out, rv_err **err)
         return RV_FAIL(err, RV_E_NOMEM, "make a server");
     fill_in(s, opts);
     s->wheel = malloc(sizeof *s->wheel);
-    s->peers = rv_peers_new(rv_rand_u64(s->o.rand));
+    s->peers = httpd_peers_new(rv_rand_u64(s->o.rand));
     s->read_room = malloc(RV_HTTPD_READ_BYTES);
     if (!copy_hosts(s, opts) || !s->wheel || !s->peers || !s->read_room) {
         free_memory(s);
         return RV_FAIL(err, RV_E_NOMEM, "make a server");
     }
-    rv_wheel_init(s->wheel, rv_httpd_now(s));
+    httpd_wheel_init(s->wheel, rv_httpd_now(s));
     uv_timer_init(s->loop, &s->timer);
     uv_idle_init(s->loop, &s->idle);
     s->timer.data = s->idle.data = s;
@@ -161,7 +161,7 @@ int rv_httpd_new(const struct rv_httpd_opts *opts, rv_httpd **out, rv_err **err)
 
 static void free_listener(struct rv_listener *l)
 {
-    rv_tls_ctx_free(l->tls_ctx);
+    tls_ctx_free(l->tls_ctx);
     free(l->certificate);
     free(l->key);
     free(l);
@@ -178,7 +178,7 @@ static void free_all(rv_httpd *s)
     free_memory(s);
 }
 
-void rv_httpd_handle_closed(rv_httpd *s)
+void httpd_handle_closed(rv_httpd *s)
 {
     if (--s->n_handles == 0 && s->is_freed && !s->is_freeing)
         free_all(s);
@@ -186,12 +186,12 @@ void rv_httpd_handle_closed(rv_httpd *s)
 
 static void on_handle_closed(uv_handle_t *handle)
 {
-    rv_httpd_handle_closed(handle->data);
+    httpd_handle_closed(handle->data);
 }
 
 static void on_listener_closed(uv_handle_t *handle)
 {
-    rv_httpd_handle_closed(((struct rv_listener *)handle->data)->s);
+    httpd_handle_closed(((struct rv_listener *)handle->data)->s);
 }
 
 /* Of a listener that could not listen. */
@@ -200,7 +200,7 @@ static void on_refused_closed(uv_handle_t *handle)
     rv_httpd *s = ((struct rv_listener *)handle->data)->s;
 
     free_listener(handle->data);
-    rv_httpd_handle_closed(s);
+    httpd_handle_closed(s);
 }
 
 static void stop_listening(rv_httpd *s)
@@ -221,16 +221,16 @@ void rv_httpd_free(rv_httpd *s)
     stop_listening(s);
     for (struct rv_conn *c = s->conns, *next; c; c = next) {
         next = c->next;
-        rv_conn_close(c, RV_GONE_STOPPED);
+        httpd_conn_close(c, RV_GONE_STOPPED);
     }
     s->broken = NULL;
     while (s->todo)
-        rv_httpd_exchange_tell_all(s);
+        httpd_exchange_tell_all(s);
     s->is_freed = true;
     while (s->exchanges) {
         rv_httpd_exchange *x = s->exchanges;
         s->exchanges = x->next;
-        rv_httpd_exchange_orphan(x);
+        httpd_exchange_orphan(x);
     }
     uv_close((uv_handle_t *)&s->timer, on_handle_closed);
     uv_close((uv_handle_t *)&s->idle, on_handle_closed);
@@ -258,7 +258,7 @@ static bool is_short(rv_httpd *s, const uv_tcp_t *taken)
     return is;
 }
 
-const struct rv_httpd_fault *rv_httpd_unwelcome(rv_httpd *s, const uv_tcp_t *taken, struct rv_address *peer)
+const struct rv_httpd_fault *httpd_unwelcome(rv_httpd *s, const uv_tcp_t *taken, struct rv_address *peer)
 {
     static const struct rv_httpd_fault drains = {503, "draining", "the server is about to stop; ask again"},
                                        is_full = {503, "too_many_connections",
@@ -280,7 +280,7 @@ const struct rv_httpd_fault *rv_httpd_unwelcome(rv_httpd *s, const uv_tcp_t *tak
         return &is_full;
     if (is_short(s, taken))
         return &no_files;
-    int rc = rv_peers_add(s->peers, peer, s->o.limits.max_per_peer);
+    int rc = httpd_peers_add(s->peers, peer, s->o.limits.max_per_peer);
     return rc == RV_E_NOMEM ? &no_memory : rc < 0 ? &is_greedy : NULL;
 }
 
@@ -289,7 +289,7 @@ static void on_connection(uv_stream_t *stream, int status)
     struct rv_listener *l = stream->data;
 
     if (status == 0)
-        rv_conn_accept(l);
+        httpd_conn_accept(l);
 }
 
 static int fail_uv(int rc, rv_err **err)
@@ -344,10 +344,10 @@ static int set_up_tls(struct rv_listener *l, const struct rv_httpd_listen *at, r
     l->certificate = rv_str_dup(rv_str_of(at->certificate));
     l->key = rv_str_dup(rv_str_of(at->key));
     if (!s->tls_room)
-        s->tls_room = rv_tls_room_new();
+        s->tls_room = tls_room_new();
     if (!l->certificate || !l->key || !s->tls_room)
         return RV_FAIL(err, RV_E_NOMEM, "listen at %s", at->address);
-    return rv_tls_ctx_new(l->certificate, l->key, &l->tls_ctx, err);
+    return tls_ctx_new(l->certificate, l->key, &l->tls_ctx, err);
 }
 
 int rv_httpd_listen(rv_httpd *s, const struct rv_httpd_listen *at, int *port, rv_err **err)
@@ -387,10 +387,10 @@ int rv_httpd_reload(rv_httpd *s, rv_err **err)
         struct rv_tls_ctx *fresh = NULL;
         if (!l->tls_ctx)
             continue;
-        int rc = rv_tls_ctx_new(l->certificate, l->key, &fresh, err);
+        int rc = tls_ctx_new(l->certificate, l->key, &fresh, err);
         if (rc < 0)
             return rc;
-        rv_tls_ctx_free(l->tls_ctx);
+        tls_ctx_free(l->tls_ctx);
         l->tls_ctx = fresh;
     }
     return 0;
@@ -402,7 +402,7 @@ void rv_httpd_drain(rv_httpd *s, int64_t grace_us, void (*done)(void *self), voi
 {
     s->deadline_us = rv_httpd_now(s) + grace_us;
     if (s->is_draining) {
-        rv_httpd_arm(s);
+        httpd_arm(s);
         return;
     }
     s->is_draining = true;
@@ -412,12 +412,12 @@ void rv_httpd_drain(rv_httpd *s, int64_t grace_us, void (*done)(void *self), voi
     for (struct rv_conn *c = s->conns, *next; c; c = next) {
         next = c->next;
         if (c->state == RV_CONN_HEAD && !c->has_spoken && c->is_used)
-            rv_conn_close(c, RV_GONE_STOPPED);
+            httpd_conn_close(c, RV_GONE_STOPPED);
     }
     for (rv_httpd_exchange *x = s->exchanges; x; x = x->next)
-        rv_httpd_exchange_note(x, RV_NOTE_STOP);
-    rv_httpd_arm(s);
-    rv_httpd_look(s);
+        httpd_exchange_note(x, RV_NOTE_STOP);
+    httpd_arm(s);
+    httpd_look(s);
 }
 
 /* The deadline of a drain: a last word to everyone, and soon the end. */
@@ -430,9 +430,9 @@ static void end_all(rv_httpd *s)
     for (struct rv_conn *c = s->conns, *next; c; c = next) {
         next = c->next;
         if (is_last || c->state == RV_CONN_HEAD)
-            rv_conn_close(c, RV_GONE_STOPPED);
+            httpd_conn_close(c, RV_GONE_STOPPED);
         else if (c->state == RV_CONN_BODY || c->state == RV_CONN_ANSWER)
-            rv_conn_stop(c);
+            httpd_conn_stop(c);
     }
 }
 
@@ -441,15 +441,15 @@ void rv_httpd_tick(rv_httpd *s)
     int64_t now = rv_httpd_now(s);
     struct rv_wheel_entry *e;
 
-    while ((e = rv_wheel_pop(s->wheel, now)))
-        rv_conn_tick((struct rv_conn *)(void *)((char *)e - offsetof(struct rv_conn, clock)), now);
+    while ((e = httpd_wheel_pop(s->wheel, now)))
+        httpd_conn_tick((struct rv_conn *)(void *)((char *)e - offsetof(struct rv_conn, clock)), now);
     for (struct rv_listener *l = s->listeners; l; l = l->next)
         if (l->owes_accept)
-            rv_conn_accept(l);
+            httpd_conn_accept(l);
     if (s->is_draining && s->conns && now >= s->deadline_us)
         end_all(s);
     work(s);
-    rv_httpd_arm(s);
+    httpd_arm(s);
 }
 
 void rv_httpd_counts(const rv_httpd *s, struct rv_httpd_counts *out)

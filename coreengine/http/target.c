@@ -116,8 +116,8 @@ static bool take_origin(rv_str *target, rv_str host, struct rv_httpd_fault *why)
     return target->len > 0 && target->ptr[0] == '/' ? true : bad(why, "the request target has no path behind its host");
 }
 
-bool rv_target_read(rv_str target, struct rv_httpd_request *req, rv_str *segments, struct rv_httpd_field *query,
-                    char *text, struct rv_httpd_fault *why)
+bool httpd_target_read(rv_str target, struct rv_httpd_request *req, rv_str *segments, struct rv_httpd_field *query,
+                       char *text, struct rv_httpd_fault *why)
 {
     for (size_t i = 0; i < target.len; i++)
         if (target.ptr[i] <= ' ' || target.ptr[i] > '~' || strchr("<>\"#\\", target.ptr[i]))

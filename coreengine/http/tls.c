@@ -61,7 +61,7 @@ static int openssl_open(const struct rv_openssl **out, rv_err **err)
 
 /* --- certificates --- */
 
-void rv_tls_ctx_free(struct rv_tls_ctx *t)
+void tls_ctx_free(struct rv_tls_ctx *t)
 {
     if (t)
         t->lib->SSL_CTX_free(t->ctx); /* connections hold it until they end */
@@ -125,7 +125,7 @@ static int load(struct rv_tls_ctx *t, const char *certificate, const char *key, 
     return 0;
 }
 
-int rv_tls_ctx_new(const char *certificate, const char *key, struct rv_tls_ctx **out, rv_err **err)
+int tls_ctx_new(const char *certificate, const char *key, struct rv_tls_ctx **out, rv_err **err)
 {
     struct rv_tls_ctx *t = calloc(1, sizeof *t);
 
@@ -141,7 +141,7 @@ int rv_tls_ctx_new(const char *certificate, const char *key, struct rv_tls_ctx *
     if (rc == 0)
         *out = t;
     else
-        rv_tls_ctx_free(t);
+        tls_ctx_free(t);
     return rc;
 }
 
@@ -159,12 +159,12 @@ struct rv_tls_room {
     char in[RECORD_BYTES], out[RECORD_BYTES];
 };
 
-struct rv_tls_room *rv_tls_room_new(void)
+struct rv_tls_room *tls_room_new(void)
 {
     return malloc(sizeof(struct rv_tls_room));
 }
 
-void rv_tls_room_free(struct rv_tls_room *room)
+void tls_room_free(struct rv_tls_room *room)
 {
     free(room);
 }
@@ -180,7 +180,7 @@ static int bio_write(BIO *bio, const char *bytes, int len)
 {
     struct rv_tls *t = of_bio(bio);
 
-    rv_out_raw(t->c, NULL, 0, (rv_str){bytes, (size_t)len}, RV_BODY_BORROWED);
+    httpd_out_raw(t->c, NULL, 0, (rv_str){bytes, (size_t)len}, RV_BODY_BORROWED);
     return len; /* what went wrong is known to the connection */
 }
 
@@ -207,7 +207,7 @@ static long bio_ctrl(BIO *bio, int cmd, long num, void *ptr)
 
 /* --- for the connection --- */
 
-struct rv_tls *rv_tls_new(const struct rv_tls_ctx *ctx, struct rv_conn *c)
+struct rv_tls *tls_new(const struct rv_tls_ctx *ctx, struct rv_conn *c)
 {
     const struct rv_openssl *lib = ctx->lib;
     struct rv_tls *t = calloc(1, sizeof *t);
@@ -233,7 +233,7 @@ struct rv_tls *rv_tls_new(const struct rv_tls_ctx *ctx, struct rv_conn *c)
     return t;
 }
 
-void rv_tls_free(struct rv_tls *t)
+void tls_free(struct rv_tls *t)
 {
     if (!t)
         return;
@@ -241,12 +241,12 @@ void rv_tls_free(struct rv_tls *t)
     free(t);
 }
 
-bool rv_tls_is_up(const struct rv_tls *t)
+bool tls_is_up(const struct rv_tls *t)
 {
     return t->lib->SSL_is_init_finished(t->ssl) && !t->is_failed;
 }
 
-bool rv_tls_read(struct rv_tls *t, rv_str bytes)
+bool tls_read(struct rv_tls *t, rv_str bytes)
 {
     const struct rv_openssl *lib = t->lib;
     char *room = t->c->s->tls_room->in;
@@ -258,7 +258,7 @@ bool rv_tls_read(struct rv_tls *t, rv_str bytes)
         if (t->c->state == RV_CONN_CLOSED)
             return true;
         if (n > 0) {
-            rv_conn_input(t->c, (rv_str){room, (size_t)n});
+            httpd_conn_input(t->c, (rv_str){room, (size_t)n});
             continue;
         }
         int why = lib->SSL_get_error(t->ssl, n);
@@ -280,14 +280,14 @@ static void write_record(struct rv_tls *t, rv_str bytes)
         if (n <= 0) {
             t->lib->ERR_clear_error();
             t->is_failed = true;
-            rv_conn_break(t->c, RV_GONE_FAILED);
+            httpd_conn_break(t->c, RV_GONE_FAILED);
             return;
         }
         bytes = (rv_str){bytes.ptr + n, bytes.len - (size_t)n};
     }
 }
 
-void rv_tls_write(struct rv_tls *t, const rv_str *v, size_t n, rv_str last)
+void tls_write(struct rv_tls *t, const rv_str *v, size_t n, rv_str last)
 {
     char *room = t->c->s->tls_room->out;
     size_t len = 0;
@@ -308,9 +308,9 @@ void rv_tls_write(struct rv_tls *t, const rv_str *v, size_t n, rv_str last)
     write_record(t, (rv_str){room, len});
 }
 
-void rv_tls_end(struct rv_tls *t)
+void tls_end(struct rv_tls *t)
 {
-    if (!rv_tls_is_up(t))
+    if (!tls_is_up(t))
         return;
     t->lib->ERR_clear_error();
     RV_IGNORE(t->lib->SSL_shutdown(t->ssl) < 0, "a farewell; the client may be gone");

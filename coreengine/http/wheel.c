@@ -12,7 +12,7 @@ static size_t slot_of(int64_t tick)
     return (size_t)((uint64_t)tick % RV_WHEEL_SLOTS);
 }
 
-void rv_wheel_init(struct rv_wheel *w, int64_t now_us)
+void httpd_wheel_init(struct rv_wheel *w, int64_t now_us)
 {
     *w = (struct rv_wheel){.tick = tick_of(now_us)};
     w->due.prev = w->due.next = &w->due;
@@ -27,7 +27,7 @@ static void append(struct rv_wheel_entry *head, struct rv_wheel_entry *e)
     e->prev->next = e->next->prev = e;
 }
 
-void rv_wheel_remove(struct rv_wheel *w, struct rv_wheel_entry *e)
+void httpd_wheel_remove(struct rv_wheel *w, struct rv_wheel_entry *e)
 {
     if (!e->next)
         return;
@@ -40,9 +40,9 @@ void rv_wheel_remove(struct rv_wheel *w, struct rv_wheel_entry *e)
     e->prev = e->next = NULL;
 }
 
-void rv_wheel_set(struct rv_wheel *w, struct rv_wheel_entry *e, int64_t due_us)
+void httpd_wheel_set(struct rv_wheel *w, struct rv_wheel_entry *e, int64_t due_us)
 {
-    rv_wheel_remove(w, e);
+    httpd_wheel_remove(w, e);
     e->due_us = due_us;
     if (due_us == RV_NEVER)
         return;
@@ -76,7 +76,7 @@ static void collect(struct rv_wheel *w, struct rv_wheel_entry *head, int64_t now
         next = e->next;
         if (e->due_us > now_us)
             continue;
-        rv_wheel_remove(w, e);
+        httpd_wheel_remove(w, e);
         append(&w->due, e);
     }
 }
@@ -87,11 +87,11 @@ static struct rv_wheel_entry *take_due(struct rv_wheel *w)
 
     if (e == &w->due)
         return NULL;
-    rv_wheel_remove(w, e);
+    httpd_wheel_remove(w, e);
     return e;
 }
 
-struct rv_wheel_entry *rv_wheel_pop(struct rv_wheel *w, int64_t now_us)
+struct rv_wheel_entry *httpd_wheel_pop(struct rv_wheel *w, int64_t now_us)
 {
     int64_t last = tick_of(now_us);
     struct rv_wheel_entry *first = take_due(w);
@@ -117,7 +117,7 @@ struct rv_wheel_entry *rv_wheel_pop(struct rv_wheel *w, int64_t now_us)
     return NULL;
 }
 
-int64_t rv_wheel_next_us(const struct rv_wheel *w)
+int64_t httpd_wheel_next_us(const struct rv_wheel *w)
 {
     size_t n = distance(w, w->tick);
 

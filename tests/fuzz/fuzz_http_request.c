@@ -29,7 +29,7 @@ static void check_head(const struct rv_head *h)
         check_text(req->query[i].value);
     }
     for (size_t i = 0; i < req->n_fields; i++) {
-        require(rv_is_token(req->fields[i].name));
+        require(httpd_is_token(req->fields[i].name));
         for (size_t j = 0; j < req->fields[i].value.len; j++)
             require(!strchr("\r\n", req->fields[i].value.ptr[j]));
     }
@@ -49,7 +49,7 @@ static void read_body(struct rv_head *h, const llhttp_t *parser, rv_str rest, si
     int rc = 0;
 
     while (rc == 0 && rest.len > 0) {
-        rc = rv_body_read(&b, (rv_str){rest.ptr, step < rest.len ? step : rest.len}, &used, &why);
+        rc = httpd_body_read(&b, (rv_str){rest.ptr, step < rest.len ? step : rest.len}, &used, &why);
         rest = (rv_str){rest.ptr + used, rest.len - used};
         total += used;
     }
@@ -71,9 +71,9 @@ static void read_request(rv_str bytes, size_t step, rv_buf *log)
 
     for (size_t len = 0; n == 0 && len < bytes.len;) {
         len = step < bytes.len - len ? len + step : bytes.len;
-        n = rv_head_scan(&scan, &limits, (rv_str){bytes.ptr, len}, &why);
+        n = httpd_head_scan(&scan, &limits, (rv_str){bytes.ptr, len}, &why);
     }
-    if (n <= 0 || !rv_head_read((rv_str){bytes.ptr, (size_t)n}, &scan, &limits, &h, &parser, &why)) {
+    if (n <= 0 || !httpd_head_read((rv_str){bytes.ptr, (size_t)n}, &scan, &limits, &h, &parser, &why)) {
         /* Which of two faults is met first may depend on the pieces, not whether there is one. */
         rv_buf_printf(log, "%s\n", n == 0 ? "more" : "refused");
         return;

@@ -122,13 +122,13 @@ static size_t on_header(char *bytes, size_t size, size_t n, void *self)
 
     if (c->is_cancelled || c->fault != RV_HTTP_OK)
         return 0;
-    c->last_us = rv_http_now();
+    c->last_us = http_now();
     bool is_complete = head_line(&c->head, (rv_str){bytes, len});
     if (c->head.problem)
         return refuse(c, c->head.text.rc == RV_E_NOMEM ? RV_HTTP_LOCAL : RV_HTTP_BAD_ANSWER, c->head.problem);
     if (!c->answer_us && c->head.phase != RV_HEAD_STATUS && c->head.status >= 200) {
         c->answer_us = c->last_us;
-        rv_http_due_update(c);
+        http_due_update(c);
     }
     if (is_complete) {
         struct rv_http_head head;
@@ -157,13 +157,13 @@ static size_t on_write(char *bytes, size_t size, size_t n, void *self)
     if (len > c->max_body - c->n_body)
         return refuse(c, RV_HTTP_TOO_LARGE, NULL);
     c->n_body += len;
-    c->last_us = rv_http_now();
+    c->last_us = http_now();
     bool goes_on = c->events.on_body(c->events.self, (rv_str){bytes, len});
     if (c->is_cancelled)
         return 0;
     if (!goes_on) {
         c->is_held = true;
-        rv_http_due_update(c);
+        http_due_update(c);
         RV_IGNORE(c->h->curl->easy_pause(c->easy, CURLPAUSE_RECV), "in its own callback a transfer can be paused");
     }
     return len;
@@ -178,10 +178,10 @@ static int on_connected(void *self, char *ip, char *local_ip, int port, int loca
     (void)ip, (void)local_ip, (void)port, (void)local_port;
     if (c->is_cancelled || c->fault != RV_HTTP_OK)
         return CURL_PREREQFUNC_ABORT;
-    c->sent_us = rv_http_now();
+    c->sent_us = http_now();
     if (!c->connected_us)
         c->connected_us = c->sent_us;
-    rv_http_due_update(c);
+    http_due_update(c);
     return CURL_PREREQFUNC_OK;
 }
 
@@ -196,16 +196,16 @@ static curl_socket_t on_socket(void *self, curlsocktype purpose, struct curl_soc
     if (c->egress && !rv_egress_allows(c->egress, rv_str_of(c->host), c->port, &address->addr, &why)) {
         c->is_denied = true;
         refuse(c, RV_HTTP_LOCAL, why);
-        rv_http_todo(c);
+        http_todo(c);
         return CURL_SOCKET_BAD;
     }
     int fd = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
     if (fd >= 0)
         return fd;
     c->os_error = errno;
-    if (rv_http_is_scarce(c->os_error) && !c->is_cancelled) {
+    if (http_is_scarce(c->os_error) && !c->is_cancelled) {
         refuse(c, RV_HTTP_LOCAL, NULL);
-        rv_http_todo(c);
+        http_todo(c);
     }
     return CURL_SOCKET_BAD;
 }
@@ -260,8 +260,8 @@ static void unlink_call(rv_http_call *c)
 {
     rv_http *h = c->h;
 
-    rv_http_todo_drop(c);
-    rv_http_due_remove(c);
+    http_todo_drop(c);
+    http_due_remove(c);
     if (!c->is_fresh)
         RV_IGNORE(h->curl->multi_remove_handle(h->multi, c->easy), "it was added");
     if (c->prev)
@@ -306,7 +306,7 @@ static rv_http_call *new_call(rv_http *h, const struct rv_http_request *req, con
     rv_buf_init(&c->head.text, RV_HTTP_MAX_HEAD + RV_HTTP_MAX_HEADERS);
     c->egress = req->egress;
     c->log = req->log ? req->log : c->h->log;
-    c->start_us = rv_http_now();
+    c->start_us = http_now();
     c->easy = h->curl->easy_init();
     if (!c->easy) {
         free_call(c);
@@ -321,27 +321,27 @@ int rv_http_start(rv_http *h, const struct rv_http_request *req, const struct rv
     rv_http_call *c = new_call(h, req, events);
     if (!c)
         return RV_FAIL(err, RV_E_NOMEM, "start a request");
-    int rc = rv_http_configure(c, req, err);
+    int rc = http_configure(c, req, err);
     if (rc == 0 && set_callbacks(c) != CURLE_OK)
         rc = RV_FAIL(err, RV_E_INTERNAL, "start a request to %s: libcurl does not know an option", c->origin);
     if (rc == 0)
-        rc = rv_http_due_add(c, err);
+        rc = http_due_add(c, err);
     if (rc < 0) {
         free_call(c);
         return rc;
     }
     link_call(c);
     if (h->in_curl > 0)
-        rv_http_todo(c);
+        http_todo(c);
     else {
         CURLMcode code = add_to_curl(c);
         if (code != CURLM_OK) {
             rc = RV_FAIL(err, code == CURLM_OUT_OF_MEMORY ? RV_E_NOMEM : RV_E_INTERNAL, "start a request to %s: %s",
                          c->origin, h->curl->multi_strerror(code));
-            rv_http_call_drop(c);
+            http_call_drop(c);
             return rc;
         }
-        rv_http_arm(h);
+        http_arm(h);
     }
     *out = c;
     return 0;
@@ -352,8 +352,8 @@ void rv_http_resume(rv_http_call *c)
     if (!c->is_held || c->wants_resume || c->is_cancelled || c->is_ended)
         return;
     c->wants_resume = true;
-    rv_http_todo(c);
-    rv_http_arm(c->h);
+    http_todo(c);
+    http_arm(c->h);
 }
 
 void rv_http_cancel(rv_http_call *c)
@@ -361,25 +361,25 @@ void rv_http_cancel(rv_http_call *c)
     if (c->is_ended || c->is_cancelled)
         return;
     if (c->h->in_curl == 0) {
-        rv_http_call_drop(c);
+        http_call_drop(c);
         return;
     }
     c->is_cancelled = true;
-    rv_http_todo(c);
+    http_todo(c);
     /* Before libcurl comes to this call again its body may be gone: nothing more is to be sent. Of a call without a
      * connection this is refused; on_connected() stops that one. */
     if (!c->is_fresh)
         RV_IGNORE(c->h->curl->easy_pause(c->easy, CURLPAUSE_ALL), "it is ending anyway");
 }
 
-void rv_http_call_drop(rv_http_call *c)
+void http_call_drop(rv_http_call *c)
 {
     rv_http *h = c->h;
 
     c->is_ended = true;
     unlink_call(c);
     free_call(c);
-    rv_http_arm(h);
+    http_arm(h);
 }
 
 static int64_t since_start(const rv_http_call *c, int64_t us)
@@ -390,16 +390,16 @@ static int64_t since_start(const rv_http_call *c, int64_t us)
 static void end_call(rv_http_call *c)
 {
     char text[RV_HTTP_TEXT_MAX];
-    struct rv_http_end end = {.fault = rv_http_fault_of(c),
+    struct rv_http_end end = {.fault = http_fault_of(c),
                               .was_sent = c->sent_us != 0,
                               .is_denied = c->is_denied,
-                              .refused_code = rv_http_is_scarce(c->os_error) ? rv_code_of_system(c->os_error) : 0,
+                              .refused_code = http_is_scarce(c->os_error) ? rv_code_of_system(c->os_error) : 0,
                               .text = text,
                               .connect_us = since_start(c, c->connected_us),
                               .first_byte_us = since_start(c, c->answer_us),
-                              .total_us = since_start(c, rv_http_now())};
+                              .total_us = since_start(c, http_now())};
 
-    rv_http_fault_text(c, end.fault, text);
+    http_fault_text(c, end.fault, text);
     c->is_ended = true;
     unlink_call(c);
     RV_LOG(c->log, DEBUG, "http.end", RV_F_TEXT("host", c->origin), RV_F_I64("status", c->head.status),
@@ -409,12 +409,12 @@ static void end_call(rv_http_call *c)
     free_call(c);
 }
 
-void rv_http_call_over(rv_http_call *c, CURLcode rc)
+void http_call_over(rv_http_call *c, CURLcode rc)
 {
     c->code = rc;
     c->is_over = true;
     if (c->is_cancelled)
-        rv_http_call_drop(c);
+        http_call_drop(c);
     else if (!c->is_held || rc != CURLE_OK || c->fault != RV_HTTP_OK)
         end_call(c);
     /* else in go_on(): nothing follows on hold. (libcurl 7.88 does not finish a paused transfer, but nowhere says so.)
@@ -426,8 +426,8 @@ static void go_on(rv_http_call *c)
     rv_http *h = c->h;
 
     c->wants_resume = c->is_held = false;
-    c->last_us = rv_http_now();
-    rv_http_due_update(c);
+    c->last_us = http_now();
+    http_due_update(c);
     if (c->is_over) {
         end_call(c);
         return;
@@ -436,13 +436,13 @@ static void go_on(rv_http_call *c)
     CURLcode rc = h->curl->easy_pause(c->easy, CURLPAUSE_CONT);
     h->in_curl--;
     if (rc != CURLE_OK)
-        rv_http_call_over(c, rc);
+        http_call_over(c, rc);
 }
 
-void rv_http_call_act(rv_http_call *c)
+void http_call_act(rv_http_call *c)
 {
     if (c->is_cancelled)
-        rv_http_call_drop(c);
+        http_call_drop(c);
     else if (c->fault != RV_HTTP_OK)
         end_call(c);
     else if (c->is_fresh) {

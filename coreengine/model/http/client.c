@@ -67,7 +67,7 @@ static void sift(rv_http_call *c)
     put(h, slot, c);
 }
 
-int rv_http_due_add(rv_http_call *c, rv_err **err)
+int http_due_add(rv_http_call *c, rv_err **err)
 {
     rv_http *h = c->h;
 
@@ -80,11 +80,11 @@ int rv_http_due_add(rv_http_call *c, rv_err **err)
         h->due_cap = cap;
     }
     put(h, h->n_calls++, c);
-    rv_http_due_update(c);
+    http_due_update(c);
     return 0;
 }
 
-void rv_http_due_remove(rv_http_call *c)
+void http_due_remove(rv_http_call *c)
 {
     rv_http *h = c->h;
     rv_http_call *last = h->due[--h->n_calls];
@@ -95,7 +95,7 @@ void rv_http_due_remove(rv_http_call *c)
     }
 }
 
-void rv_http_due_update(rv_http_call *c)
+void http_due_update(rv_http_call *c)
 {
     enum rv_http_fault fault;
 
@@ -126,10 +126,10 @@ static void http_due_expire(rv_http *h, int64_t now_us)
                 c->last_us = now_us;
             else {
                 c->fault = fault;
-                rv_http_todo(c);
+                http_todo(c);
             }
         }
-        rv_http_due_update(c);
+        http_due_update(c);
     }
 }
 
@@ -140,14 +140,14 @@ struct watch {
     curl_socket_t fd;
 };
 
-int64_t rv_http_now(void)
+int64_t http_now(void)
 {
     return (int64_t)(uv_hrtime() / 1000);
 }
 
 /* --- things to do --------------------------------------------------------------------------------------------------*/
 
-void rv_http_todo(rv_http_call *c)
+void http_todo(rv_http_call *c)
 {
     rv_http *h = c->h;
 
@@ -159,7 +159,7 @@ void rv_http_todo(rv_http_call *c)
     h->todo_end = &c->todo_next;
 }
 
-void rv_http_todo_drop(rv_http_call *c)
+void http_todo_drop(rv_http_call *c)
 {
     rv_http *h = c->h;
 
@@ -183,7 +183,7 @@ static void read_messages(rv_http *h)
         void *call = NULL;
         CURLcode rc = msg->data.result; /* gone with the handle */
         if (msg->msg == CURLMSG_DONE && h->curl->easy_getinfo(msg->easy_handle, CURLINFO_PRIVATE, &call) == CURLE_OK)
-            rv_http_call_over(call, rc);
+            http_call_over(call, rc);
     }
 }
 
@@ -200,11 +200,11 @@ static void leave(rv_http *h)
     read_messages(h);
     while (h->todo) {
         rv_http_call *c = h->todo;
-        rv_http_todo_drop(c);
-        rv_http_call_act(c);
+        http_todo_drop(c);
+        http_call_act(c);
         read_messages(h);
     }
-    rv_http_arm(h);
+    http_arm(h);
 }
 
 /* --- time ----------------------------------------------------------------------------------------------------------*/
@@ -215,11 +215,11 @@ static void on_clock(uv_timer_t *timer)
 
     h->armed_us = RV_NEVER;
     enter(h); /* so that all callbacks come from one place, below */
-    http_due_expire(h, rv_http_now());
+    http_due_expire(h, http_now());
     leave(h);
 }
 
-void rv_http_arm(rv_http *h)
+void http_arm(rv_http *h)
 {
     int64_t due_us = h->todo ? 0 : h->n_calls > 0 ? h->due[0]->due_us : RV_NEVER;
 
@@ -230,7 +230,7 @@ void rv_http_arm(rv_http *h)
         uv_timer_stop(&h->clock);
         return;
     }
-    int64_t wait_us = due_us - rv_http_now();
+    int64_t wait_us = due_us - http_now();
     uv_timer_start(&h->clock, on_clock, wait_us > 0 ? (uint64_t)(wait_us + 999) / 1000 : 0, 0);
 }
 
@@ -316,8 +316,8 @@ static int fail_watch(rv_http *h, CURL *easy)
     if (c->fault == RV_HTTP_OK && !c->is_ended) {
         c->fault = RV_HTTP_LOCAL;
         c->reason = "its socket cannot be watched";
-        rv_http_todo(c);
-        rv_http_arm(h);
+        http_todo(c);
+        http_arm(h);
     }
     return 0;
 }
@@ -379,7 +379,7 @@ static void free_parts(rv_http *h)
 int rv_http_new(const struct rv_http_opts *opts, rv_http **out, rv_err **err)
 {
     const struct rv_curl *curl;
-    int rc = rv_curl_open(&curl, err);
+    int rc = http_curl_open(&curl, err);
     if (rc < 0)
         return rc;
     rv_http *h = calloc(1, sizeof *h);
@@ -414,7 +414,7 @@ void rv_http_free(rv_http *h)
     assert(h->in_curl == 0); /* not from a callback */
     uv_loop_t *loop = h->runs_on ? NULL : h->loop;
     while (h->calls)
-        rv_http_call_drop(h->calls);
+        http_call_drop(h->calls);
     free_parts(h);
     uv_close((uv_handle_t *)&h->curl_timer, on_timer_closed);
     uv_close((uv_handle_t *)&h->clock, on_timer_closed);

@@ -76,7 +76,7 @@ static int open_once(rv_err **err)
     return 0;
 }
 
-int rv_curl_open(const struct rv_curl **out, rv_err **err)
+int http_curl_open(const struct rv_curl **out, rv_err **err)
 {
     pthread_mutex_lock(&lock);
     int rc = open_once(err);
@@ -353,7 +353,7 @@ static CURLcode set_policy(rv_http_call *c)
     return rc;
 }
 
-int rv_http_configure(rv_http_call *c, const struct rv_http_request *req, rv_err **err)
+int http_configure(rv_http_call *c, const struct rv_http_request *req, rv_err **err)
 {
     if (!req->method || req->method[0] == '\0' || req->method[token_length(req->method)] != '\0')
         return RV_FAIL(err, RV_E_INVALID, "the method of the request is not a word");
@@ -402,12 +402,12 @@ static bool is_local(CURLcode code)
     return false;
 }
 
-bool rv_http_is_scarce(int os_error)
+bool http_is_scarce(int os_error)
 {
     return os_error == EMFILE || os_error == ENFILE || os_error == ENOBUFS || os_error == ENOMEM;
 }
 
-enum rv_http_fault rv_http_fault_of(const rv_http_call *c)
+enum rv_http_fault http_fault_of(const rv_http_call *c)
 {
     bool was_sent = c->sent_us != 0;
 
@@ -431,7 +431,7 @@ static const char *reason_of(const rv_http_call *c)
 {
     if (c->reason)
         return c->reason;
-    if (rv_http_is_scarce(c->os_error))
+    if (http_is_scarce(c->os_error))
         return strerror(c->os_error);
     if (c->code == CURLE_OK)
         return "it ended in the head of the answer";
@@ -445,7 +445,7 @@ static void no_control_characters(char *text)
             text[n - 1] = ' ';
 }
 
-void rv_http_fault_text(const rv_http_call *c, enum rv_http_fault fault, char out[RV_HTTP_TEXT_MAX])
+void http_fault_text(const rv_http_call *c, enum rv_http_fault fault, char out[RV_HTTP_TEXT_MAX])
 {
     const size_t max = RV_HTTP_TEXT_MAX;
 

@@ -107,30 +107,30 @@ struct rv_http {
 
 /** Opens libcurl once in a process; never closed. Any thread. RV_E_NOT_FOUND, RV_E_VERSION, RV_E_NOMEM, RV_E_INTERNAL.
  */
-RV_MUST_CHECK int rv_curl_open(const struct rv_curl **out, rv_err **err);
+RV_MUST_CHECK int http_curl_open(const struct rv_curl **out, rv_err **err);
 
-int64_t rv_http_now(void); /* monotonic, in microseconds */
+int64_t http_now(void); /* monotonic, in microseconds */
 
 /* client.c */
-void rv_http_todo(rv_http_call *c);                               /* have rv_http_call_act() run from the loop */
-void rv_http_todo_drop(rv_http_call *c);                          /* not any more */
-void rv_http_arm(rv_http *h);                                     /* set the clock to what is due next */
-RV_MUST_CHECK int rv_http_due_add(rv_http_call *c, rv_err **err); /* counts it in h->n_calls */
-void rv_http_due_remove(rv_http_call *c);
-void rv_http_due_update(rv_http_call *c); /* its limits moved */
+void http_todo(rv_http_call *c);                               /* have http_call_act() run from the loop */
+void http_todo_drop(rv_http_call *c);                          /* not any more */
+void http_arm(rv_http *h);                                     /* set the clock to what is due next */
+RV_MUST_CHECK int http_due_add(rv_http_call *c, rv_err **err); /* counts it in h->n_calls */
+void http_due_remove(rv_http_call *c);
+void http_due_update(rv_http_call *c); /* its limits moved */
 
 /* call.c */
-void rv_http_call_act(rv_http_call *c);               /* outside libcurl: what was noted in its callbacks */
-void rv_http_call_over(rv_http_call *c, CURLcode rc); /* libcurl is done with it */
-void rv_http_call_drop(rv_http_call *c);              /* ends it without a callback */
+void http_call_act(rv_http_call *c);               /* outside libcurl: what was noted in its callbacks */
+void http_call_over(rv_http_call *c, CURLcode rc); /* libcurl is done with it */
+void http_call_drop(rv_http_call *c);              /* ends it without a callback */
 
 /* curl.c */
 /** Checks the request and sets it on c->easy; sets c->origin and c->headers. */
-RV_MUST_CHECK int rv_http_configure(rv_http_call *c, const struct rv_http_request *req, rv_err **err);
+RV_MUST_CHECK int http_configure(rv_http_call *c, const struct rv_http_request *req, rv_err **err);
 
-bool rv_http_is_scarce(int os_error); /* an errno that says that this process or machine has run out of something */
-enum rv_http_fault rv_http_fault_of(const rv_http_call *c);
+bool http_is_scarce(int os_error); /* an errno that says that this process or machine has run out of something */
+enum rv_http_fault http_fault_of(const rv_http_call *c);
 #define RV_HTTP_TEXT_MAX 1024 /* bytes of a text for people */
-void rv_http_fault_text(const rv_http_call *c, enum rv_http_fault fault, char out[RV_HTTP_TEXT_MAX]);
+void http_fault_text(const rv_http_call *c, enum rv_http_fault fault, char out[RV_HTTP_TEXT_MAX]);
 
 #endif

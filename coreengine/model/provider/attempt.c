@@ -11,7 +11,7 @@ static bool is_good(int status)
     return status >= 200 && status < 300;
 }
 
-void rv_attempt_fini(rv_exchange *x)
+void provider_attempt_fini(rv_exchange *x)
 {
     rv_wire_reader_free(x->reader);
     x->reader = NULL;
@@ -19,11 +19,11 @@ void rv_attempt_fini(rv_exchange *x)
     rv_buf_fini(&x->content_type);
 }
 
-void rv_attempt_start(rv_exchange *x)
+void provider_attempt_start(rv_exchange *x)
 {
     const struct rv_call_options *call = &x->endpoint.call;
 
-    rv_attempt_fini(x);
+    provider_attempt_fini(x);
     rv_buf_init(&x->error_body, RV_WIRE_MAX_ERROR);
     rv_buf_init(&x->content_type, MAX_TYPE);
     x->hints = (struct rv_hints){.retry_after_us = -1, .should_retry = -1};
@@ -63,10 +63,10 @@ static void take_delta(void *self, const struct rv_llm_delta *d)
         x->opts.on_delta(x->opts.self, d);
 }
 
-int rv_attempt_head(rv_exchange *x, const struct rv_http_head *head, rv_err **err)
+int provider_attempt_head(rv_exchange *x, const struct rv_http_head *head, rv_err **err)
 {
     x->status = head->status;
-    rv_hints_read(head, x->now_us, x->endpoint.call.max_retry_wait_us, &x->hints);
+    provider_hints_read(head, x->now_us, x->endpoint.call.max_retry_wait_us, &x->hints);
     rv_buf_add(&x->content_type, head->content_type.ptr,
                head->content_type.len < MAX_TYPE ? head->content_type.len : MAX_TYPE);
     if (x->content_type.rc == RV_E_NOMEM)
@@ -76,7 +76,7 @@ int rv_attempt_head(rv_exchange *x, const struct rv_http_head *head, rv_err **er
     return rv_wire_reader_new(&x->endpoint.target, head->content_type, take_delta, x, &x->reader, err);
 }
 
-int rv_attempt_body(rv_exchange *x, rv_str bytes, rv_err **err)
+int provider_attempt_body(rv_exchange *x, rv_str bytes, rv_err **err)
 {
     size_t room;
 
@@ -174,7 +174,7 @@ static void heed_hints(rv_exchange *x)
         r->answer.retry_after_us = x->hints.retry_after_us;
 }
 
-int rv_attempt_end(rv_exchange *x, const struct rv_http_end *end, rv_err **err)
+int provider_attempt_end(rv_exchange *x, const struct rv_http_end *end, rv_err **err)
 {
     rv_buf why = RV_BUF_INIT(RV_WIRE_MAX_ERROR);
     bool good = is_good(x->status) && x->reader;

@@ -98,7 +98,7 @@ static void hide(struct rv_endpoint *e, rv_str secret)
 
 static void hide_user(struct rv_endpoint *e, const char *url)
 {
-    rv_str user = rv_url_user(rv_str_of(url));
+    rv_str user = provider_url_user(rv_str_of(url));
     const char *colon = user.len ? memchr(user.ptr, ':', user.len) : NULL;
 
     hide(e, user);
@@ -131,7 +131,7 @@ static int find_base(struct building *b, rv_err **err)
     if (!said) {
         said = variable(b, info->base_url_env);
         if (said && b->ways->env_port) {
-            said = rv_url_of_host(b->e->arena, rv_str_of(said), b->ways->env_port);
+            said = provider_url_of_host(b->e->arena, rv_str_of(said), b->ways->env_port);
             if (!said)
                 return no_memory(err);
         }
@@ -148,16 +148,16 @@ static int find_base(struct building *b, rv_err **err)
     if (!b->base)
         return no_memory(err);
     rv_str host;
-    int rc = rv_url_check(rv_str_of(b->base), &host, err);
+    int rc = provider_url_check(rv_str_of(b->base), &host, err);
     if (rc < 0)
         return rc;
     b->e->host = rv_arena_dup(b->e->arena, host);
     if (!b->e->host)
         return no_memory(err);
-    b->at_home = !info->base_url || (rv_url_check(rv_str_of(info->base_url), &home, NULL) == 0 &&
+    b->at_home = !info->base_url || (provider_url_check(rv_str_of(info->base_url), &home, NULL) == 0 &&
                                      home.len == host.len && strncasecmp(home.ptr, host.ptr, host.len) == 0);
     hide_user(b->e, b->base);
-    hide_query(b->e, rv_url_query(rv_str_of(b->base)));
+    hide_query(b->e, provider_url_query(rv_str_of(b->base)));
     return 0;
 }
 
@@ -168,23 +168,24 @@ static int make_url(struct building *b, rv_err **err)
     const char *path = b->want->is_embedding ? rv_wire_embed_path(b->e->info->wire) : rv_wire_path(b->e->info->wire);
 
     if (b->ways->has_deployments) {
-        bool is_bare = rv_url_is_bare(rv_str_of(b->base));
+        bool is_bare = provider_url_is_bare(rv_str_of(b->base));
         const char *version = option(b, "api_version");
         if (!version)
             version = variable(b, "OPENAI_API_VERSION");
         if (is_bare) {
-            const char *model = rv_url_escape(a, b->want->model);
+            const char *model = provider_url_escape(a, b->want->model);
             rv_buf deployment = RV_BUF_INIT(RV_PROVIDER_MAX_VALUE);
             rv_buf_printf(&deployment, "/openai/deployments/%s", model ? model : "");
-            b->base =
-                model && deployment.rc == 0 ? rv_url_join(a, rv_str_of(b->base), rv_buf_cstr(&deployment), NULL) : NULL;
+            b->base = model && deployment.rc == 0
+                          ? provider_url_join(a, rv_str_of(b->base), rv_buf_cstr(&deployment), NULL)
+                          : NULL;
             rv_buf_fini(&deployment);
             if (!b->base)
                 return no_memory(err);
         }
         if (version || is_bare) {
             rv_buf text = RV_BUF_INIT(RV_PROVIDER_MAX_VALUE);
-            const char *escaped = rv_url_escape(a, version ? version : AZURE_VERSION);
+            const char *escaped = provider_url_escape(a, version ? version : AZURE_VERSION);
             rv_buf_printf(&text, "api-version=%s", escaped ? escaped : "");
             query = escaped && text.rc == 0 ? rv_arena_dup(a, rv_buf_str(&text)) : NULL;
             rv_buf_fini(&text);
@@ -192,8 +193,8 @@ static int make_url(struct building *b, rv_err **err)
                 return no_memory(err);
         }
     }
-    b->e->url = rv_url_join(a, rv_str_of(b->base), path, query);
-    b->e->address = rv_url_shown(a, rv_str_of(b->base));
+    b->e->url = provider_url_join(a, rv_str_of(b->base), path, query);
+    b->e->address = provider_url_shown(a, rv_str_of(b->base));
     return b->e->url && b->e->address ? 0 : no_memory(err);
 }
 
@@ -349,11 +350,12 @@ static void make_target(struct building *b)
     json_object *said = b->want->options ? rv_json_get_obj(b->want->options, "quirks") : NULL;
     unsigned quirks = b->ways->quirks | (b->at_home ? 0 : b->ways->elsewhere_quirks);
 
-    rv_model_quirks(b->e->info, b->want->model, b->at_home, &quirks);
+    provider_model_quirks(b->e->info, b->want->model, b->at_home, &quirks);
     if (said) {
         json_object_object_foreach (said, key, value) {
             if (json_object_is_type(value, json_type_boolean))
-                quirks = json_object_get_boolean(value) ? quirks | rv_quirk_of(key) : quirks & ~rv_quirk_of(key);
+                quirks =
+                    json_object_get_boolean(value) ? quirks | provider_quirk_of(key) : quirks & ~provider_quirk_of(key);
         }
     }
     *t = (struct rv_wire_target){
@@ -410,8 +412,8 @@ static int find_info(struct building *b, rv_err **err)
     return RV_E_INVALID;
 }
 
-int rv_endpoint_init(struct rv_endpoint *out, struct rv_provider_env env, const struct rv_endpoint_want *want,
-                     rv_err **err)
+int provider_endpoint_init(struct rv_endpoint *out, struct rv_provider_env env, const struct rv_endpoint_want *want,
+                           rv_err **err)
 {
     struct building b = {.e = out, .env = env, .want = want};
     int rc;
@@ -424,7 +426,7 @@ int rv_endpoint_init(struct rv_endpoint *out, struct rv_provider_env env, const 
         rc = RV_FAIL(err, RV_E_INVALID, "no model of provider \"%s\" is named", want->provider);
     if (rc < 0)
         return rc;
-    b.ways = rv_provider_ways_of(out->info);
+    b.ways = provider_ways_of(out->info);
     if (want->is_embedding && (b.ways->no_embeddings || !rv_wire_embed_path(out->info->wire)))
         return RV_FAIL(err, RV_E_INVALID, "provider \"%s\" has no embeddings", want->provider);
     out->call = call_options_of(want->options);
@@ -442,7 +444,7 @@ int rv_endpoint_init(struct rv_endpoint *out, struct rv_provider_env env, const 
     return 0;
 }
 
-void rv_endpoint_fini(struct rv_endpoint *e)
+void provider_endpoint_fini(struct rv_endpoint *e)
 {
     rv_arena_free(e->arena);
     *e = (struct rv_endpoint){.arena = NULL};
@@ -456,7 +458,7 @@ int rv_provider_embed_target(struct rv_provider_env env, const char *provider, c
     struct rv_endpoint_want want = {.provider = provider, .model = model, .options = options, .is_embedding = true};
     struct rv_embed_target t = {.url = NULL};
     struct rv_endpoint e;
-    int rc = rv_endpoint_init(&e, env, &want, err);
+    int rc = provider_endpoint_init(&e, env, &want, err);
 
     if (rc < 0)
         goto done;
@@ -477,7 +479,7 @@ int rv_provider_embed_target(struct rv_provider_env env, const char *provider, c
     t = (struct rv_embed_target){.url = NULL};
 done:
     rv_embed_target_fini(&t);
-    rv_endpoint_fini(&e);
+    provider_endpoint_fini(&e);
     return rc == RV_E_DENIED ? RV_WRAP(err, RV_E_INVALID, "embeddings of \"%s\"", provider ? provider : "") : rc;
 }
 

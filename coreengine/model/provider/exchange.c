@@ -17,13 +17,13 @@ static struct rv_llm_reply *reply_of(rv_exchange *x)
 static void wake(struct rv_gate *g)
 {
     if (g)
-        rv_gate_wake(g);
+        provider_gate_wake(g);
 }
 
 static void leave(rv_exchange *x)
 {
     if (x->ticket.gate)
-        rv_gate_leave(&x->ticket);
+        provider_gate_leave(&x->ticket);
 }
 
 /* --- How it ends --- */
@@ -40,7 +40,7 @@ static void finish(rv_exchange *x)
     r->answer.may_be_billed = r->failed && x->may_be_billed;
     r->retryable = r->failed && (r->retryable || x->any_retryable);
     leave(x);
-    rv_attempt_fini(x);
+    provider_attempt_fini(x);
     rv_buf_fini(&x->body);
 }
 
@@ -72,7 +72,7 @@ static void fail_with(rv_exchange *x, enum rv_llm_error kind, const rv_err *why)
     }
     if (hint)
         rv_buf_printf(&text, " (%s)", hint);
-    rv_report_fail_at(x, kind, file, line, "%s", rv_buf_cstr(&text));
+    provider_report_fail_at(x, kind, file, line, "%s", rv_buf_cstr(&text));
     if (text.rc == RV_E_NOMEM)
         x->reply.error.rc = text.rc;
     rv_buf_fini(&text);
@@ -81,7 +81,7 @@ static void fail_with(rv_exchange *x, enum rv_llm_error kind, const rv_err *why)
 static int write_body(rv_exchange *x, rv_err **err)
 {
     json_object *request = NULL;
-    int rc = rv_fallback_request(x->asked, x->model, x->opts.request, &request, err);
+    int rc = provider_fallback_request(x->asked, x->model, x->opts.request, &request, err);
 
     rv_buf_fini(&x->body);
     rv_buf_init(&x->body, RV_PROVIDER_MAX_BODY);
@@ -104,7 +104,7 @@ static int prepare(rv_exchange *x, rv_err **err)
 {
     struct rv_endpoint_want want = {
         .provider = x->model->provider, .model = x->model->model, .options = x->model->options};
-    int rc = rv_endpoint_init(&x->endpoint, x->providers->env, &want, err);
+    int rc = provider_endpoint_init(&x->endpoint, x->providers->env, &want, err);
 
     if (rc == 0)
         rc = write_body(x, err);
@@ -114,7 +114,7 @@ static int prepare(rv_exchange *x, rv_err **err)
     if (x->model->max_request_bytes > 0 && x->body.len > (uint64_t)x->model->max_request_bytes)
         return RV_FAIL(err, RV_E_LIMIT, "the request has %zu bytes, and max_request_bytes of the role is %" PRId64,
                        x->body.len, x->model->max_request_bytes);
-    x->ticket.gate = rv_providers_gate(x->providers, &x->endpoint);
+    x->ticket.gate = provider_providers_gate(x->providers, &x->endpoint);
     return x->ticket.gate ? 0 : RV_FAIL(err, RV_E_NOMEM, "prepare a request to a model");
 }
 
@@ -125,8 +125,8 @@ static int start_role(rv_exchange *x, const struct rv_model_config *model, bool 
     rv_err *why = NULL;
     int rc;
 
-    rv_attempt_fini(x);
-    rv_endpoint_fini(&x->endpoint);
+    provider_attempt_fini(x);
+    provider_endpoint_fini(&x->endpoint);
     x->ticket.gate = NULL;
     x->model = model;
     x->role_attempts = 0;
@@ -158,20 +158,20 @@ static int role_over(rv_exchange *x, rv_err **err)
 {
     for (bool is_off = true; is_off;) {
         const struct rv_model_config *next;
-        int rc = rv_report_role(x, err);
+        int rc = provider_report_role(x, err);
         if (rc < 0)
             return finish_without_memory(x);
         x->any_retryable |= x->reply.retryable;
-        next = rv_fallback_wanted(x) ? rv_fallback_next(x) : NULL;
+        next = provider_fallback_wanted(x) ? provider_fallback_next(x) : NULL;
         if (!next) {
-            rc = rv_report_end(x, err);
+            rc = provider_report_end(x, err);
             if (rc < 0)
                 return finish_without_memory(x);
             finish(x);
             return 0;
         }
-        rv_report_retry(x, next);
-        rv_report_remember(x);
+        provider_report_retry(x, next);
+        provider_report_remember(x);
         rc = start_role(x, next, &is_off, err);
         if (rc < 0)
             return finish_without_memory(x);
@@ -222,8 +222,8 @@ void rv_exchange_free(rv_exchange *x)
         return;
     gate = x->ticket.gate;
     leave(x);
-    rv_attempt_fini(x);
-    rv_endpoint_fini(&x->endpoint);
+    provider_attempt_fini(x);
+    provider_endpoint_fini(&x->endpoint);
     json_object_put(x->opts.request);
     rv_buf_fini(&x->body);
     rv_buf_fini(&x->story);
@@ -281,10 +281,10 @@ static bool waits_for_place(rv_exchange *x, int64_t *at_us)
         give_up(x, RV_LLM_ERROR_TIMEOUT, why);
         return false;
     }
-    switch (rv_gate_enter(&x->ticket, limits, (int64_t)(x->body.len / BYTES_PER_TOKEN), x->now_us, at_us)) {
+    switch (provider_gate_enter(&x->ticket, limits, (int64_t)(x->body.len / BYTES_PER_TOKEN), x->now_us, at_us)) {
     case RV_GATE_IN:
         x->state = RV_EXCHANGE_SENT;
-        rv_attempt_start(x);
+        provider_attempt_start(x);
         return false;
     case RV_GATE_REFUSED:
         say_refused(x, why, sizeof why);
@@ -360,7 +360,7 @@ int rv_exchange_on_head(rv_exchange *x, const struct rv_http_head *head, int64_t
     if (x->state != RV_EXCHANGE_SENT)
         return 0;
     x->now_us = now_us;
-    return taken_in(x, rv_attempt_head(x, head, err));
+    return taken_in(x, provider_attempt_head(x, head, err));
 }
 
 int rv_exchange_on_body(rv_exchange *x, rv_str bytes, int64_t now_us, rv_err **err)
@@ -368,7 +368,7 @@ int rv_exchange_on_body(rv_exchange *x, rv_str bytes, int64_t now_us, rv_err **e
     if (x->state != RV_EXCHANGE_SENT)
         return 0;
     x->now_us = now_us;
-    return taken_in(x, rv_attempt_body(x, bytes, err));
+    return taken_in(x, provider_attempt_body(x, bytes, err));
 }
 
 int rv_exchange_on_end(rv_exchange *x, const struct rv_http_end *end, int64_t now_us, rv_err **err)
@@ -379,17 +379,17 @@ int rv_exchange_on_end(rv_exchange *x, const struct rv_http_end *end, int64_t no
     if (x->state != RV_EXCHANGE_SENT)
         return 0;
     x->now_us = now_us;
-    rc = rv_attempt_end(x, end, err);
+    rc = provider_attempt_end(x, end, err);
     if (rc < 0)
         return taken_in(x, rc);
     leave(x);
-    rv_gate_told(x);
+    provider_gate_told(x);
     if (!x->reply.failed) {
         finish(x);
-    } else if (rv_retry_wanted(x)) {
+    } else if (provider_retry_wanted(x)) {
         x->state = RV_EXCHANGE_BACKOFF;
-        rv_report_retry(x, NULL);
-        rv_attempt_fini(x);
+        provider_report_retry(x, NULL);
+        provider_attempt_fini(x);
     } else {
         rc = role_over(x, err);
     }

@@ -216,7 +216,7 @@ static void copy_shown(char *out, size_t size, rv_str s, const char *stops)
     out[n] = '\0';
 }
 
-void rv_hints_read(const struct rv_http_head *head, int64_t now_us, int64_t max_wait_us, struct rv_hints *out)
+void provider_hints_read(const struct rv_http_head *head, int64_t now_us, int64_t max_wait_us, struct rv_hints *out)
 {
     static const char *const id_names[] = {"x-request-id", "request-id", "apim-request-id"};
     rv_str should = value_of(head, "x-should-retry"), id = {NULL, 0};

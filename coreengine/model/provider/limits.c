@@ -108,8 +108,8 @@ static void unlink_ticket(struct rv_ticket *t)
     g->n_waiting--;
 }
 
-enum rv_gate_verdict rv_gate_enter(struct rv_ticket *t, const struct rv_call_options *limits, int64_t tokens,
-                                   int64_t now_us, int64_t *at_us)
+enum rv_gate_verdict provider_gate_enter(struct rv_ticket *t, const struct rv_call_options *limits, int64_t tokens,
+                                         int64_t now_us, int64_t *at_us)
 {
     struct rv_gate *g = t->gate;
     int64_t request_cost = cost_of(1, limits->requests_per_minute);
@@ -155,7 +155,7 @@ enum rv_gate_verdict rv_gate_enter(struct rv_ticket *t, const struct rv_call_opt
     return RV_GATE_IN;
 }
 
-void rv_gate_leave(struct rv_ticket *t)
+void provider_gate_leave(struct rv_ticket *t)
 {
     unlink_ticket(t);
     if (!t->is_inside)
@@ -182,7 +182,7 @@ static void close_until(struct rv_gate *g, int64_t until_us)
 
 /* A callback may start a request, and that may make the next exchange due: use a loop, so that a long queue does not
  * become a deep stack. */
-void rv_gate_wake(struct rv_gate *g)
+void provider_gate_wake(struct rv_gate *g)
 {
     g->wake_again = true;
     if (g->is_waking)
@@ -208,7 +208,7 @@ static bool is_servers_failure(int kind)
 }
 
 /* What the attempt says of its address, for all that go there. */
-void rv_gate_told(rv_exchange *x)
+void provider_gate_told(rv_exchange *x)
 {
     struct rv_gate *gate = x->ticket.gate;
     const struct rv_call_options *call = &x->endpoint.call;
@@ -250,7 +250,7 @@ void rv_providers_free(rv_providers *p)
     free(p);
 }
 
-struct rv_gate *rv_providers_gate(rv_providers *p, const struct rv_endpoint *e)
+struct rv_gate *provider_providers_gate(rv_providers *p, const struct rv_endpoint *e)
 {
     struct rv_gate *g;
 

@@ -37,12 +37,12 @@ struct rv_provider_ways {
     int env_port;              /* its variable may hold a host alone: the port then; 0: it may not */
     bool no_embeddings;
 };
-const struct rv_provider_ways *rv_provider_ways_of(const struct rv_provider_info *info);
+const struct rv_provider_ways *provider_ways_of(const struct rv_provider_info *info);
 /** What a model with this name wants added to, or taken from, the quirks of where it is. at_home: at the provider's own
  * address. */
-void rv_model_quirks(const struct rv_provider_info *info, const char *model, bool at_home, unsigned *quirks);
+void provider_model_quirks(const struct rv_provider_info *info, const char *model, bool at_home, unsigned *quirks);
 /** The quirk that a key of `quirks` in the options names; 0: none. */
-unsigned rv_quirk_of(const char *key);
+unsigned provider_quirk_of(const char *key);
 
 /* --- endpoint.c: what a role's options say about how it is called, defaults filled in --- */
 struct rv_call_options {
@@ -55,21 +55,21 @@ struct rv_call_options {
 /* --- url.c --- */
 /** An address without a path below it: "http://host:port" of what OLLAMA_HOST and its like may hold. NULL: no memory.
  */
-char *rv_url_of_host(rv_arena *a, rv_str host, int port);
+char *provider_url_of_host(rv_arena *a, rv_str host, int port);
 /** Check an address. RV_E_INVALID: no http(s), no host, blanks or control characters. *host: with its port. */
-RV_MUST_CHECK int rv_url_check(rv_str url, rv_str *host, rv_err **err);
+RV_MUST_CHECK int provider_url_check(rv_str url, rv_str *host, rv_err **err);
 /** base and path, with the base's query at the end and `query` (may be NULL) added; NULL: no memory. */
-char *rv_url_join(rv_arena *a, rv_str base, const char *path, const char *query);
+char *provider_url_join(rv_arena *a, rv_str base, const char *path, const char *query);
 /** As it may be shown: no user, no query. NULL: no memory. */
-char *rv_url_shown(rv_arena *a, rv_str url);
+char *provider_url_shown(rv_arena *a, rv_str url);
 /** The "user:password" of an address; empty: none. */
-rv_str rv_url_user(rv_str url);
+rv_str provider_url_user(rv_str url);
 /** What stands behind its "?"; empty: nothing. */
-rv_str rv_url_query(rv_str url);
+rv_str provider_url_query(rv_str url);
 /** True if nothing but an optional "/" follows the host. */
-bool rv_url_is_bare(rv_str url);
+bool provider_url_is_bare(rv_str url);
 /** text with everything but letters, digits and "-._~" as %XX. NULL: no memory. */
-char *rv_url_escape(rv_arena *a, const char *text);
+char *provider_url_escape(rv_arena *a, const char *text);
 
 /* --- endpoint.c --- */
 struct rv_endpoint {
@@ -91,9 +91,9 @@ struct rv_endpoint_want {
     bool is_embedding;
 };
 /** RV_E_DENIED: no key. RV_E_INVALID: no such provider, no or a bad address, a bad header. Zeroes out first. */
-RV_MUST_CHECK int rv_endpoint_init(struct rv_endpoint *out, struct rv_provider_env env,
-                                   const struct rv_endpoint_want *want, rv_err **err);
-void rv_endpoint_fini(struct rv_endpoint *e);
+RV_MUST_CHECK int provider_endpoint_init(struct rv_endpoint *out, struct rv_provider_env env,
+                                         const struct rv_endpoint_want *want, rv_err **err);
+void provider_endpoint_fini(struct rv_endpoint *e);
 
 /* --- hints.c: what the headers of an answer hint at --- */
 struct rv_hints {
@@ -103,7 +103,7 @@ struct rv_hints {
     char request_id[128];    /* printable; "" none */
     char location[256];      /* of a redirection, without its query; "" none */
 };
-void rv_hints_read(const struct rv_http_head *head, int64_t now_us, int64_t max_wait_us, struct rv_hints *out);
+void provider_hints_read(const struct rv_http_head *head, int64_t now_us, int64_t max_wait_us, struct rv_hints *out);
 
 /* --- limits.c: is it worth asking? --- */
 #define RV_BREAKER_OPENS 5
@@ -136,20 +136,20 @@ struct rv_gate {
 };
 enum rv_gate_verdict { RV_GATE_IN, RV_GATE_LATER, RV_GATE_REFUSED };
 /** *at_us: when to ask again; RV_NEVER: on_ready tells. */
-enum rv_gate_verdict rv_gate_enter(struct rv_ticket *t, const struct rv_call_options *limits, int64_t tokens,
-                                   int64_t now_us, int64_t *at_us);
-/** Out of the queue or the place, whichever it is in. Follow it by rv_gate_wake(), last of all. */
-void rv_gate_leave(struct rv_ticket *t);
+enum rv_gate_verdict provider_gate_enter(struct rv_ticket *t, const struct rv_call_options *limits, int64_t tokens,
+                                         int64_t now_us, int64_t *at_us);
+/** Out of the queue or the place, whichever it is in. Follow it by provider_gate_wake(), last of all. */
+void provider_gate_leave(struct rv_ticket *t);
 /** Tell the first exchange of the queue that there may be a place: calls its on_ready. */
-void rv_gate_wake(struct rv_gate *g);
-/** What the attempt that ended says of its address, for all that go there. After rv_gate_leave(). */
-void rv_gate_told(rv_exchange *x);
+void provider_gate_wake(struct rv_gate *g);
+/** What the attempt that ended says of its address, for all that go there. After provider_gate_leave(). */
+void provider_gate_told(rv_exchange *x);
 
 struct rv_providers {
     struct rv_provider_env env;
     struct rv_gate *gates; /* owned list */
 };
-struct rv_gate *rv_providers_gate(rv_providers *p, const struct rv_endpoint *e); /* NULL: no memory */
+struct rv_gate *provider_providers_gate(rv_providers *p, const struct rv_endpoint *e); /* NULL: no memory */
 
 /* --- exchange: exchange.c, attempt.c, retry.c, report.c --- */
 enum rv_exchange_state { RV_EXCHANGE_PLACE, RV_EXCHANGE_SENT, RV_EXCHANGE_BACKOFF, RV_EXCHANGE_OVER };
@@ -191,37 +191,37 @@ struct rv_exchange {
 };
 
 /* attempt.c: one request and its answer. */
-void rv_attempt_start(rv_exchange *x);
-RV_MUST_CHECK int rv_attempt_head(rv_exchange *x, const struct rv_http_head *head, rv_err **err);
-RV_MUST_CHECK int rv_attempt_body(rv_exchange *x, rv_str bytes, rv_err **err);
+void provider_attempt_start(rv_exchange *x);
+RV_MUST_CHECK int provider_attempt_head(rv_exchange *x, const struct rv_http_head *head, rv_err **err);
+RV_MUST_CHECK int provider_attempt_body(rv_exchange *x, rv_str bytes, rv_err **err);
 /** Makes x->reply from it. */
-RV_MUST_CHECK int rv_attempt_end(rv_exchange *x, const struct rv_http_end *end, rv_err **err);
-void rv_attempt_fini(rv_exchange *x);
+RV_MUST_CHECK int provider_attempt_end(rv_exchange *x, const struct rv_http_end *end, rv_err **err);
+void provider_attempt_fini(rv_exchange *x);
 
 /* retry.c */
 /** Tells whether to repeat the failed attempt; x->wait_until_us is then the time. */
-bool rv_retry_wanted(rv_exchange *x);
+bool provider_retry_wanted(rv_exchange *x);
 
 /** Tells whether another role may be asked instead. */
-bool rv_fallback_wanted(const rv_exchange *x);
+bool provider_fallback_wanted(const rv_exchange *x);
 /** The next role that is there; NULL: none is left. */
-const struct rv_model_config *rv_fallback_next(rv_exchange *x);
+const struct rv_model_config *provider_fallback_next(rv_exchange *x);
 /** The request as that model is asked it; *out is the caller's. */
-RV_MUST_CHECK int rv_fallback_request(const struct rv_model_config *asked, const struct rv_model_config *model,
-                                      json_object *request, json_object **out, rv_err **err);
+RV_MUST_CHECK int provider_fallback_request(const struct rv_model_config *asked, const struct rv_model_config *model,
+                                            json_object *request, json_object **out, rv_err **err);
 
 /* report.c: texts of failures */
 /** Replace x->reply by a failure of ours. */
-#define rv_report_fail(x, kind, ...) rv_report_fail_at((x), (kind), __FILE__, __LINE__, __VA_ARGS__)
-void rv_report_fail_at(rv_exchange *x, enum rv_llm_error kind, const char *c_file, int c_line, const char *fmt, ...)
-    RV_PRINTF(5, 6);
+#define rv_report_fail(x, kind, ...) provider_report_fail_at((x), (kind), __FILE__, __LINE__, __VA_ARGS__)
+void provider_report_fail_at(rv_exchange *x, enum rv_llm_error kind, const char *c_file, int c_line, const char *fmt,
+                             ...) RV_PRINTF(5, 6);
 /** Say in x->reply's error who failed, where and how often, and hide the secrets. */
-RV_MUST_CHECK int rv_report_role(rv_exchange *x, rv_err **err);
+RV_MUST_CHECK int provider_report_role(rv_exchange *x, rv_err **err);
 /** Tell on_retry of the failure that x->reply has; next: the role that is asked instead; NULL: this one again. */
-void rv_report_retry(const rv_exchange *x, const struct rv_model_config *next);
+void provider_report_retry(const rv_exchange *x, const struct rv_model_config *next);
 /** Keep what this role's failure was for the end, should the next one fail too. */
-void rv_report_remember(rv_exchange *x);
+void provider_report_remember(rv_exchange *x);
 /** The last failure, and those before it. */
-RV_MUST_CHECK int rv_report_end(rv_exchange *x, rv_err **err);
+RV_MUST_CHECK int provider_report_end(rv_exchange *x, rv_err **err);
 
 #endif

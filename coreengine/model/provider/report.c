@@ -13,7 +13,8 @@
 #define MIN_PART     8     /* bytes of a secret: fewer may be a word of any text */
 #define MIN_CUT_PART 4     /* the same, at a cut */
 
-void rv_report_fail_at(rv_exchange *x, enum rv_llm_error kind, const char *c_file, int c_line, const char *fmt, ...)
+void provider_report_fail_at(rv_exchange *x, enum rv_llm_error kind, const char *c_file, int c_line, const char *fmt,
+                             ...)
 {
     rv_buf text = RV_BUF_INIT(MAX_TEXT);
     va_list args;
@@ -24,7 +25,7 @@ void rv_report_fail_at(rv_exchange *x, enum rv_llm_error kind, const char *c_fil
     rv_llm_reply_fini(&x->reply);
     rv_llm_reply_init(&x->reply);
     rv_llm_reply_fail_at(&x->reply, kind, c_file, c_line, "%s", rv_buf_cstr(&text));
-    if (text.rc < 0) /* rv_report_role() tells */
+    if (text.rc < 0) /* provider_report_role() tells */
         x->reply.error.rc = text.rc;
     rv_buf_fini(&text);
 }
@@ -140,7 +141,7 @@ static void add_role(const rv_exchange *x, rv_buf *text)
     add_end(x, text);
 }
 
-int rv_report_role(rv_exchange *x, rv_err **err)
+int provider_report_role(rv_exchange *x, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(MAX_TEXT);
 
@@ -150,7 +151,7 @@ int rv_report_role(rv_exchange *x, rv_err **err)
     return put(x, &text, err);
 }
 
-void rv_report_retry(const rv_exchange *x, const struct rv_model_config *next)
+void provider_report_retry(const rv_exchange *x, const struct rv_model_config *next)
 {
     rv_buf text = RV_BUF_INIT(MAX_TEXT), clean = RV_BUF_INIT(MAX_TEXT);
     struct rv_exchange_retry retry = {.attempt = x->role_attempts,
@@ -162,7 +163,7 @@ void rv_report_retry(const rv_exchange *x, const struct rv_model_config *next)
 
     if (!x->opts.on_retry)
         return;
-    if (next) /* rv_report_role() has made the text already */
+    if (next) /* provider_report_role() has made the text already */
         rv_buf_add_str(&clean, rv_buf_str(&x->reply.error));
     else
         add_role(x, &text);
@@ -174,7 +175,7 @@ void rv_report_retry(const rv_exchange *x, const struct rv_model_config *next)
     rv_buf_fini(&clean);
 }
 
-void rv_report_remember(rv_exchange *x)
+void provider_report_remember(rv_exchange *x)
 {
     if (x->story.len)
         rv_buf_puts(&x->story, "; ");
@@ -182,7 +183,7 @@ void rv_report_remember(rv_exchange *x)
     rv_buf_add_str(&x->story, rv_utf8_cut(rv_buf_str(&x->reply.error), MAX_STORY));
 }
 
-int rv_report_end(rv_exchange *x, rv_err **err)
+int provider_report_end(rv_exchange *x, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(MAX_TEXT);
 

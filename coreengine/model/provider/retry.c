@@ -26,7 +26,7 @@ static bool no_repeat(rv_exchange *x, const char *why)
     return false;
 }
 
-bool rv_retry_wanted(rv_exchange *x)
+bool provider_retry_wanted(rv_exchange *x)
 {
     int64_t hint = x->hints.retry_after_us, wait;
 
@@ -56,13 +56,13 @@ static bool may_another_help(const rv_exchange *x)
     return kind != RV_LLM_ERROR_CANCELLED;
 }
 
-bool rv_fallback_wanted(const rv_exchange *x)
+bool provider_fallback_wanted(const rv_exchange *x)
 {
     return may_another_help(x) && !x->has_begun && !(x->opts.charged && x->may_be_billed) &&
            !(x->opts.deadline_us && x->now_us >= x->opts.deadline_us);
 }
 
-const struct rv_model_config *rv_fallback_next(rv_exchange *x)
+const struct rv_model_config *provider_fallback_next(rv_exchange *x)
 {
     const struct rv_model_config *m = NULL;
 
@@ -111,8 +111,8 @@ static int copy_but(json_object *from, const char *but, json_object **out, rv_er
     return rc;
 }
 
-int rv_fallback_request(const struct rv_model_config *asked, const struct rv_model_config *model, json_object *request,
-                        json_object **out, rv_err **err)
+int provider_fallback_request(const struct rv_model_config *asked, const struct rv_model_config *model,
+                              json_object *request, json_object **out, rv_err **err)
 {
     json_object *options = rv_json_get_obj(request, "options"), *copy = NULL, *own = NULL;
     int rc;

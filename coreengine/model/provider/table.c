@@ -137,7 +137,7 @@ bool rv_provider_is_capability(const char *name)
     return name && strchr(name, '.');
 }
 
-const struct rv_provider_ways *rv_provider_ways_of(const struct rv_provider_info *info)
+const struct rv_provider_ways *provider_ways_of(const struct rv_provider_info *info)
 {
     assert(info >= infos && info < infos + N_KNOWN);
     return &ways[info - infos];
@@ -150,7 +150,7 @@ static size_t fits(const char *name, const char *prefix)
     return strncmp(name, prefix, len) == 0 && (!name[len] || strchr("-.:", name[len])) ? len : 0;
 }
 
-void rv_model_quirks(const struct rv_provider_info *info, const char *model, bool at_home, unsigned *quirks)
+void provider_model_quirks(const struct rv_provider_info *info, const char *model, bool at_home, unsigned *quirks)
 {
     const char *slash = strrchr(model, '/'); /* routers write "vendor/model" */
     const char *name = slash ? slash + 1 : model;
@@ -172,7 +172,7 @@ void rv_model_quirks(const struct rv_provider_info *info, const char *model, boo
         *quirks |= models[best].adds_at_home;
 }
 
-unsigned rv_quirk_of(const char *key)
+unsigned provider_quirk_of(const char *key)
 {
     for (size_t i = 0; i < RV_COUNT(quirk_keys); i++)
         if (strcmp(key, quirk_keys[i].key) == 0)

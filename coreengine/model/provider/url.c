@@ -55,7 +55,7 @@ static struct parts split(rv_str url)
     return p;
 }
 
-int rv_url_check(rv_str url, rv_str *host, rv_err **err)
+int provider_url_check(rv_str url, rv_str *host, rv_err **err)
 {
     struct parts p;
 
@@ -82,7 +82,7 @@ static char *taken(rv_arena *a, rv_buf *b)
     return s;
 }
 
-char *rv_url_of_host(rv_arena *a, rv_str text, int port)
+char *provider_url_of_host(rv_arena *a, rv_str text, int port)
 {
     struct parts p = split(rv_str_trim(text));
     rv_buf b = RV_BUF_INIT(2 * RV_PROVIDER_MAX_VALUE);
@@ -111,7 +111,7 @@ char *rv_url_of_host(rv_arena *a, rv_str text, int port)
     return taken(a, &b);
 }
 
-char *rv_url_join(rv_arena *a, rv_str base, const char *path, const char *query)
+char *provider_url_join(rv_arena *a, rv_str base, const char *path, const char *query)
 {
     struct parts p = split(base);
     rv_buf b = RV_BUF_INIT(4 * RV_PROVIDER_MAX_VALUE);
@@ -133,7 +133,7 @@ char *rv_url_join(rv_arena *a, rv_str base, const char *path, const char *query)
     return taken(a, &b);
 }
 
-char *rv_url_shown(rv_arena *a, rv_str url)
+char *provider_url_shown(rv_arena *a, rv_str url)
 {
     struct parts p = split(url);
     rv_buf b = RV_BUF_INIT(2 * RV_PROVIDER_MAX_VALUE);
@@ -144,22 +144,22 @@ char *rv_url_shown(rv_arena *a, rv_str url)
     return taken(a, &b);
 }
 
-rv_str rv_url_user(rv_str url)
+rv_str provider_url_user(rv_str url)
 {
     return split(url).user;
 }
 
-rv_str rv_url_query(rv_str url)
+rv_str provider_url_query(rv_str url)
 {
     return split(url).query;
 }
 
-bool rv_url_is_bare(rv_str url)
+bool provider_url_is_bare(rv_str url)
 {
     return split(url).path.len == 0;
 }
 
-char *rv_url_escape(rv_arena *a, const char *text)
+char *provider_url_escape(rv_arena *a, const char *text)
 {
     rv_buf b = RV_BUF_INIT(4 * RV_PROVIDER_MAX_VALUE);
 

@@ -102,7 +102,7 @@ static int write_tools_of_before(const struct rv_wire_target *t, json_object *re
         for (size_t i = 0; rc == 0 && list && i < json_object_array_length(list); i++)
             rc = add_called(json_object_array_get_idx(list, i), names, err);
     }
-    if (rc == 0 && json_object_object_length(names) > 0 && !rv_body_has_extra(t, "tool_choice")) {
+    if (rc == 0 && json_object_object_length(names) > 0 && !wire_body_has_extra(t, "tool_choice")) {
         rv_jw_key(w, "tool_choice");
         rv_jw_obj(w);
         rv_jw_kv_text(w, "type", "none");
@@ -179,15 +179,15 @@ static void write_options(const struct rv_wire_target *t, json_object *request, 
     json_object *options = rv_json_get_obj(request, "options"), *temperature = NULL;
     int64_t max_tokens = 0;
 
-    if (!rv_body_has_extra(t, "model"))
+    if (!wire_body_has_extra(t, "model"))
         rv_jw_kv_text(w, "model", t->model);
     if (!options || !rv_json_get_int(options, "num_predict", &max_tokens) || max_tokens <= 0)
         max_tokens = DEFAULT_MAX_TOKENS;
-    if (!rv_body_has_extra(t, "max_tokens"))
+    if (!wire_body_has_extra(t, "max_tokens"))
         rv_jw_kv_int(w, "max_tokens", max_tokens);
-    if (!rv_body_has_extra(t, "stream"))
+    if (!wire_body_has_extra(t, "stream"))
         rv_jw_kv_bool(w, "stream", true);
-    if (options && !t->no_sampling && !rv_body_has_extra(t, "temperature") &&
+    if (options && !t->no_sampling && !wire_body_has_extra(t, "temperature") &&
         json_object_object_get_ex(options, "temperature", &temperature) && temperature)
         rv_jw_kv_value(w, "temperature", temperature);
 }
@@ -197,7 +197,7 @@ static void write_options(const struct rv_wire_target *t, json_object *request, 
 static int close_schema(const struct rv_wire_target *t, json_object *request, struct wire_output *output, rv_err **err)
 {
     json_object *strict = NULL;
-    int rc = rv_schema_to_strict(output->schema, &strict, err);
+    int rc = wire_schema_to_strict(output->schema, &strict, err);
 
     if (rc < 0)
         return rc;
@@ -210,8 +210,8 @@ static int close_schema(const struct rv_wire_target *t, json_object *request, st
     return 0;
 }
 
-int rv_anthropic_request(const struct rv_wire_target *t, json_object *request, struct wire_output *output, rv_jw *w,
-                         rv_err **err)
+int wire_anthropic_request(const struct rv_wire_target *t, json_object *request, struct wire_output *output, rv_jw *w,
+                           rv_err **err)
 {
     json_object *tools = rv_json_get_arr(request, "tools");
     int rc = output->via == WIRE_VIA_NATIVE ? close_schema(t, request, output, err) : 0;
@@ -221,15 +221,15 @@ int rv_anthropic_request(const struct rv_wire_target *t, json_object *request, s
         return rc;
     rv_jw_obj(w);
     write_options(t, request, w);
-    rc = rv_anthropic_messages(t, request, output->via == WIRE_VIA_PROMPT ? output->schema : NULL, w, err);
+    rc = wire_anthropic_messages(t, request, output->via == WIRE_VIA_PROMPT ? output->schema : NULL, w, err);
     if (rc < 0)
         return rc;
     if ((tools && json_object_array_length(tools)) || by_tool) {
-        if (!rv_body_has_extra(t, "tools"))
+        if (!wire_body_has_extra(t, "tools"))
             rc = write_tools(tools, by_tool ? output->schema : NULL, w, err);
-        if (!rv_body_has_extra(t, "tool_choice"))
+        if (!wire_body_has_extra(t, "tool_choice"))
             write_tool_choice(t, request, by_tool, w);
-    } else if (!t->no_tools && !rv_body_has_extra(t, "tools")) {
+    } else if (!t->no_tools && !wire_body_has_extra(t, "tools")) {
         rc = write_tools_of_before(t, request, w, err);
     }
     if (is_native)

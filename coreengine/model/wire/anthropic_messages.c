@@ -120,7 +120,7 @@ static int write_call(struct conversation *c, json_object *call, rv_err **err)
     write_id(c->w, "id", id, p->repeat);
     rv_jw_kv_str(c->w, "name", rv_wire_text(call, "name"));
     rv_jw_key(c->w, "input");
-    rc = rv_body_write_arguments(rv_wire_text(call, "arguments"), c->w, err);
+    rc = wire_body_write_arguments(rv_wire_text(call, "arguments"), c->w, err);
     rv_jw_obj_end(c->w);
     return rc;
 }
@@ -260,7 +260,7 @@ static int write_attachment(const struct conversation *c, size_t i, rv_err **err
 {
     static const char *const images[] = {"image/jpeg", "image/png", "image/gif", "image/webp"};
     static const char *const documents[] = {"application/pdf", "text/plain"};
-    struct wire_attachment a = rv_parts_at(c->attachments, i);
+    struct wire_attachment a = wire_parts_at(c->attachments, i);
     /* Behind an address only PDF is known. */
     size_t n = a.is_image ? RV_COUNT(images) : a.url.len > 0 ? 1 : RV_COUNT(documents);
 
@@ -287,7 +287,7 @@ static int add_prompt(struct conversation *c, rv_str text, rv_err **err)
 
     if (c->ask) {
         rv_buf_add_str(&asking, text);
-        rv_body_ask_for_json(c->ask, &asking);
+        wire_body_ask_for_json(c->ask, &asking);
         text = rv_buf_str(&asking);
     }
     open_turn(c, "user");
@@ -350,24 +350,24 @@ static int add_system(void *self, const char *role, json_object *message, rv_str
     return 0;
 }
 
-int rv_anthropic_messages(const struct rv_wire_target *t, json_object *request, json_object *ask, rv_jw *w,
-                          rv_err **err)
+int wire_anthropic_messages(const struct rv_wire_target *t, json_object *request, json_object *ask, rv_jw *w,
+                            rv_err **err)
 {
     rv_buf system = RV_BUF_INIT(SIZE_MAX / 2);
-    struct conversation c = {.target = t, .ask = ask, .attachments = rv_parts_of(request), .w = w, .system = &system};
-    int rc = rv_body_messages(request, add_system, &c, err);
+    struct conversation c = {.target = t, .ask = ask, .attachments = wire_parts_of(request), .w = w, .system = &system};
+    int rc = wire_body_messages(request, add_system, &c, err);
 
     if (rc == 0)
         rc = rv_buf_check(&system, "the system text", err);
-    if (rc == 0 && system.len && !rv_body_has_extra(t, "system"))
+    if (rc == 0 && system.len && !wire_body_has_extra(t, "system"))
         rv_jw_kv_str(w, "system", rv_buf_str(&system));
     rv_buf_fini(&system);
-    if (rc < 0 || rv_body_has_extra(t, "messages"))
+    if (rc < 0 || wire_body_has_extra(t, "messages"))
         return rc;
     c.has_begun = false;
     rv_jw_key(w, "messages");
     rv_jw_arr(w);
-    rc = rv_body_messages(request, add_message, &c, err);
+    rc = wire_body_messages(request, add_message, &c, err);
     if (rc == 0)
         rc = settle_calls(&c, err);
     close_turn(&c);

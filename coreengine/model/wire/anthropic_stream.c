@@ -23,8 +23,8 @@ static int keep_block_take(rv_wire_reader *r, json_object *block, rv_err **err)
     rv_json_write(block, &json);
     if (json.rc == RV_E_LIMIT || json.len > MAX_KEPT_BYTES - r->block_bytes ||
         (r->blocks && json_object_array_length(r->blocks) == MAX_KEPT_BLOCKS)) {
-        rv_reader_break(r, RV_LLM_ERROR_PROTOCOL, "the thinking that is to be handed back is longer than %zu bytes",
-                        MAX_KEPT_BYTES);
+        wire_reader_break(r, RV_LLM_ERROR_PROTOCOL, "the thinking that is to be handed back is longer than %zu bytes",
+                          MAX_KEPT_BYTES);
         goto done;
     }
     rc = rv_buf_check(&json, "a thinking block", err);
@@ -48,7 +48,7 @@ done:
 static int open_thinking(rv_wire_reader *r, int64_t index)
 {
     if (r->block_kind == BLOCK_THINKING) {
-        rv_reader_break(r, RV_LLM_ERROR_PROTOCOL, "a thinking block begins within another");
+        wire_reader_break(r, RV_LLM_ERROR_PROTOCOL, "a thinking block begins within another");
         return 0;
     }
     r->block_kind = BLOCK_THINKING;
@@ -60,21 +60,21 @@ static int open_thinking(rv_wire_reader *r, int64_t index)
 
 static int add_thinking(rv_wire_reader *r, rv_str text, rv_err **err)
 {
-    rv_str joined = rv_half_join(&r->block_half, r->has_halves, text, &r->joined);
+    rv_str joined = wire_half_join(&r->block_half, r->has_halves, text, &r->joined);
 
     rv_buf_add_str(&r->block_text, joined);
     if (r->joined.rc)
         return rv_buf_check(&r->joined, "thinking", err);
     if (r->block_text.rc == RV_E_NOMEM)
         return rv_buf_check(&r->block_text, "thinking", err);
-    return rv_reader_thinking(r, text, err); /* counts, too: what is too long for the block is too long for it */
+    return wire_reader_thinking(r, text, err); /* counts, too: what is too long for the block is too long for it */
 }
 
 static int add_signature(rv_wire_reader *r, rv_str text, rv_err **err)
 {
     rv_buf_add_str(&r->block_signature, text);
     if (r->block_signature.rc == RV_E_LIMIT) {
-        rv_reader_break(r, RV_LLM_ERROR_PROTOCOL, "the signature of a thinking block is too long");
+        wire_reader_break(r, RV_LLM_ERROR_PROTOCOL, "the signature of a thinking block is too long");
         return 0;
     }
     return rv_buf_check(&r->block_signature, "a signature", err);
@@ -88,7 +88,7 @@ static int close_thinking(rv_wire_reader *r, rv_err **err)
     int rc;
 
     r->block_kind = BLOCK_NONE;
-    if (rv_half_is_lost(&r->block_half, &lost))
+    if (wire_half_is_lost(&r->block_half, &lost))
         rv_buf_add_str(&r->block_text, lost);
     if (r->block_text.rc == RV_E_NOMEM)
         return rv_buf_check(&r->block_text, "thinking", err);
@@ -125,15 +125,15 @@ static int start_call(rv_wire_reader *r, int64_t index, json_object *block, rv_e
     int rc;
 
     if (find_call(r, index)) {
-        rv_reader_break(r, RV_LLM_ERROR_PROTOCOL, "two tool calls have the same place in the reply");
+        wire_reader_break(r, RV_LLM_ERROR_PROTOCOL, "two tool calls have the same place in the reply");
         return 0;
     }
-    c = rv_reader_call(r, index, &rc, err);
+    c = wire_reader_call(r, index, &rc, err);
     if (!c)
         return rc;
     rv_buf_add_str(&c->id, rv_wire_text(block, "id"));
     rv_buf_add_str(&c->name, rv_wire_text(block, "name"));
-    return rv_reader_call_starts(r, c, err);
+    return wire_reader_call_starts(r, c, err);
 }
 
 /* --- blocks --- */
@@ -145,7 +145,7 @@ static int start_block(rv_wire_reader *r, int64_t index, json_object *block, rv_
     int rc;
 
     if (rv_str_is(type, "text"))
-        return rv_reader_text(r, rv_wire_text(block, "text"), err);
+        return wire_reader_text(r, rv_wire_text(block, "text"), err);
     if (rv_str_is(type, "tool_use"))
         return start_call(r, index, block, err);
     if (rv_str_is(type, "thinking")) {
@@ -165,7 +165,7 @@ static int stop_block(rv_wire_reader *r, int64_t index, rv_err **err)
     struct wire_call *c = find_call(r, index);
 
     if (c)
-        rv_reader_call_ends(r, c);
+        wire_reader_call_ends(r, c);
     return r->block_kind == BLOCK_THINKING && r->block_index == index ? close_thinking(r, err) : 0;
 }
 
@@ -175,10 +175,10 @@ static int read_delta(rv_wire_reader *r, int64_t index, json_object *delta, rv_e
     struct wire_call *c;
 
     if (rv_str_is(type, "text_delta"))
-        return rv_reader_text(r, rv_wire_text(delta, "text"), err);
+        return wire_reader_text(r, rv_wire_text(delta, "text"), err);
     if (rv_str_is(type, "input_json_delta")) {
         c = find_call(r, index); /* other blocks have input, too: those of tools that the server runs */
-        return c ? rv_reader_arguments(r, c, rv_wire_text(delta, "partial_json"), err) : 0;
+        return c ? wire_reader_arguments(r, c, rv_wire_text(delta, "partial_json"), err) : 0;
     }
     if (r->block_kind != BLOCK_THINKING || r->block_index != index)
         return 0;
@@ -194,7 +194,7 @@ static void overwrite(json_object *usage, const char *key, int64_t *count)
     int64_t n;
 
     if (rv_json_get_int(usage, key, &n) && n >= 0)
-        *count = n <= RV_USAGE_MAX ? n : RV_USAGE_MAX + 1; /* too large to be true: rv_reader_usage() refuses it */
+        *count = n <= RV_USAGE_MAX ? n : RV_USAGE_MAX + 1; /* too large to be true: wire_reader_usage() refuses it */
 }
 
 /* Counters are totals of the whole reply; what is not said stays. Their input is without what a cache read or wrote. */
@@ -211,7 +211,7 @@ static void read_usage(rv_wire_reader *r, json_object *usage)
     overwrite(usage, "output_tokens", &u.output_tokens);
     u.input_tokens = plain + u.cached_tokens + u.cache_write_tokens;
     if (u.input_tokens || u.output_tokens) /* zeros are of a server that does not count */
-        rv_reader_usage(r, &u);
+        wire_reader_usage(r, &u);
 }
 
 static void read_stop_reason(rv_wire_reader *r, json_object *from)
@@ -231,11 +231,11 @@ static void read_stop_reason(rv_wire_reader *r, json_object *from)
         return;
     for (size_t i = 0; i < RV_COUNT(reasons); i++) {
         if (rv_str_is(text, reasons[i].text)) {
-            rv_reader_finish(r, (int)reasons[i].finish);
+            wire_reader_finish(r, (int)reasons[i].finish);
             return;
         }
     }
-    rv_reader_finish(r, RV_FINISH_OTHER);
+    wire_reader_finish(r, RV_FINISH_OTHER);
 }
 
 static int end_message(rv_wire_reader *r, rv_err **err)
@@ -281,14 +281,14 @@ static int take_event(rv_wire_reader *r, json_object *ev, rv_err **err)
     if (rv_str_is(type, "message_stop"))
         return end_message(r, err);
     if (rv_str_is(type, "error") || (!type.len && rv_json_get_obj(ev, "error")))
-        return rv_reader_fault(r, ev, err);
+        return wire_reader_fault(r, ev, err);
     return 0; /* a ping, or new */
 }
 
 static int read_event(rv_wire_reader *r, rv_str name, rv_str data, rv_err **err)
 {
     json_object *ev = NULL;
-    int rc = rv_reader_json(r, data, &ev, err);
+    int rc = wire_reader_json(r, data, &ev, err);
 
     (void)name; /* the data says it again */
     if (rc == 0 && ev)
@@ -303,7 +303,7 @@ static int read_input(rv_wire_reader *r, int64_t index, json_object *block, rv_e
     struct wire_call *c = find_call(r, index);
     json_object *input = rv_json_get_obj(block, "input");
 
-    return c && input ? rv_reader_arguments_object(r, c, input, err) : 0;
+    return c && input ? wire_reader_arguments_object(r, c, input, err) : 0;
 }
 
 static int read_whole(rv_wire_reader *r, json_object *reply, rv_err **err)
@@ -313,9 +313,9 @@ static int read_whole(rv_wire_reader *r, json_object *reply, rv_err **err)
     int rc = 0;
 
     if (rv_str_is(rv_wire_text(reply, "type"), "error") || rv_json_get_obj(reply, "error"))
-        return rv_reader_fault(r, reply, err);
+        return wire_reader_fault(r, reply, err);
     if (!content) {
-        rv_reader_break(r, RV_LLM_ERROR_PROTOCOL, "the answer has no content");
+        wire_reader_break(r, RV_LLM_ERROR_PROTOCOL, "the answer has no content");
         return 0;
     }
     read_usage(r, rv_json_get_obj(reply, "usage"));
@@ -389,7 +389,7 @@ static void read_fault(json_object *body, int status, int *kind, bool *retryable
             *kind = (int)bad_requests[i].kind;
 }
 
-const struct wire_codec rv_wire_anthropic = {.request = rv_anthropic_request,
+const struct wire_codec wire_of_anthropic = {.request = wire_anthropic_request,
                                              .event = read_event,
                                              .whole = read_whole,
                                              .fault = read_fault,

@@ -41,7 +41,7 @@ static int choose_via(const struct rv_wire_target *t, json_object *output, enum 
     return 0;
 }
 
-int rv_body_output(const struct rv_wire_target *t, json_object *request, struct wire_output *out, rv_err **err)
+int wire_body_output(const struct rv_wire_target *t, json_object *request, struct wire_output *out, rv_err **err)
 {
     json_object *output = rv_json_get_obj(request, "output"), *schema;
 
@@ -59,7 +59,7 @@ int rv_body_output(const struct rv_wire_target *t, json_object *request, struct 
     return rc;
 }
 
-void rv_body_ask_for_json(json_object *schema, rv_buf *text)
+void wire_body_ask_for_json(json_object *schema, rv_buf *text)
 {
     rv_buf_puts(text, ASK_FOR_JSON);
     rv_json_write(schema, text);
@@ -84,7 +84,7 @@ static int each_message(json_object *request, const char *key, rv_body_message_f
     return 0;
 }
 
-int rv_body_messages(json_object *request, rv_body_message_fn fn, void *self, rv_err **err)
+int wire_body_messages(json_object *request, rv_body_message_fn fn, void *self, rv_err **err)
 {
     static const char *const layers[] = {"system", "instructions"};
     int rc = 0;
@@ -103,31 +103,31 @@ int rv_body_messages(json_object *request, rv_body_message_fn fn, void *self, rv
     return rc < 0 ? rc : each_message(request, "turns", fn, self, err);
 }
 
-int rv_body_write_messages(const struct rv_wire_target *t, json_object *request, rv_body_message_fn fn, void *self,
-                           rv_jw *w, rv_err **err)
+int wire_body_write_messages(const struct rv_wire_target *t, json_object *request, rv_body_message_fn fn, void *self,
+                             rv_jw *w, rv_err **err)
 {
     int rc;
 
-    if (!rv_body_key(t, w, "messages"))
+    if (!wire_body_key(t, w, "messages"))
         return 0;
     rv_jw_arr(w);
-    rc = rv_body_messages(request, fn, self, err);
+    rc = wire_body_messages(request, fn, self, err);
     rv_jw_arr_end(w);
     return rc;
 }
 
-int rv_body_prompt(rv_str content, json_object *ask, rv_buf *out, rv_err **err)
+int wire_body_prompt(rv_str content, json_object *ask, rv_buf *out, rv_err **err)
 {
     rv_buf_add_str(out, content);
     if (ask)
-        rv_body_ask_for_json(ask, out);
+        wire_body_ask_for_json(ask, out);
     return rv_buf_check(out, "a prompt", err);
 }
 
-int rv_body_write_prompt(rv_str content, json_object *ask, rv_jw *w, rv_err **err)
+int wire_body_write_prompt(rv_str content, json_object *ask, rv_jw *w, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(SIZE_MAX / 2);
-    int rc = rv_body_prompt(content, ask, &text, err);
+    int rc = wire_body_prompt(content, ask, &text, err);
 
     if (rc == 0)
         rv_jw_kv_str(w, "content", rv_buf_str(&text));
@@ -289,7 +289,7 @@ static int resolve(json_object *schema, json_object **out, rv_err **err)
 
 /* --- tools --- */
 
-int rv_body_check_output_tool(json_object *schema, rv_err **err)
+int wire_body_check_output_tool(json_object *schema, rv_err **err)
 {
     if (json_object_object_get_ex(schema, "type", NULL) && !rv_str_is(rv_wire_text(schema, "type"), "object"))
         return RV_FAIL(err, RV_E_INVALID,
@@ -334,7 +334,7 @@ static int write_tool(rv_str name, rv_str description, json_object *parameters, 
     return 0;
 }
 
-int rv_body_write_tools(json_object *tools, json_object *output_schema, bool is_plain, rv_jw *w, rv_err **err)
+int wire_body_write_tools(json_object *tools, json_object *output_schema, bool is_plain, rv_jw *w, rv_err **err)
 {
     size_t n = tools ? json_object_array_length(tools) : 0;
     int rc = 0;
@@ -354,7 +354,7 @@ int rv_body_write_tools(json_object *tools, json_object *output_schema, bool is_
     return rc;
 }
 
-int rv_body_write_arguments(rv_str text, rv_jw *w, rv_err **err)
+int wire_body_write_arguments(rv_str text, rv_jw *w, rv_err **err)
 {
     static const struct rv_json_opts opts = {
         .max_bytes = RV_LLM_MAX_REPLY, .allow_duplicates = true, .what = "arguments"};
@@ -371,7 +371,7 @@ int rv_body_write_arguments(rv_str text, rv_jw *w, rv_err **err)
     return rc == RV_E_NOMEM ? RV_FAIL(err, RV_E_NOMEM, "no memory for the arguments of a tool call") : 0;
 }
 
-int rv_body_write_calls(json_object *calls, bool is_plain, rv_jw *w, rv_err **err)
+int wire_body_write_calls(json_object *calls, bool is_plain, rv_jw *w, rv_err **err)
 {
     size_t n = json_object_array_length(calls);
     int rc = 0;
@@ -391,7 +391,7 @@ int rv_body_write_calls(json_object *calls, bool is_plain, rv_jw *w, rv_err **er
         rv_jw_kv_str(w, "name", rv_wire_text(call, "name"));
         rv_jw_key(w, "arguments");
         if (is_plain)
-            rc = rv_body_write_arguments(rv_wire_text(call, "arguments"), w, err);
+            rc = wire_body_write_arguments(rv_wire_text(call, "arguments"), w, err);
         else
             rv_jw_str(w, rv_wire_text(call, "arguments"));
         rv_jw_obj_end(w);
@@ -403,20 +403,20 @@ int rv_body_write_calls(json_object *calls, bool is_plain, rv_jw *w, rv_err **er
 
 /* --- what the target adds --- */
 
-bool rv_body_has_extra(const struct rv_wire_target *t, const char *key)
+bool wire_body_has_extra(const struct rv_wire_target *t, const char *key)
 {
     return t->extra_body && json_object_object_get_ex(t->extra_body, key, NULL);
 }
 
-bool rv_body_key(const struct rv_wire_target *t, rv_jw *w, const char *key)
+bool wire_body_key(const struct rv_wire_target *t, rv_jw *w, const char *key)
 {
-    if (rv_body_has_extra(t, key))
+    if (wire_body_has_extra(t, key))
         return false;
     rv_jw_key(w, key);
     return true;
 }
 
-void rv_body_write_extra(const struct rv_wire_target *t, rv_jw *w)
+void wire_body_write_extra(const struct rv_wire_target *t, rv_jw *w)
 {
     if (!t->extra_body)
         return;

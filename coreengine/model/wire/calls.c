@@ -16,14 +16,14 @@ static int make_call(rv_wire_reader *r, int64_t key, rv_err **err)
     return 0;
 }
 
-struct wire_call *rv_reader_call(rv_wire_reader *r, int64_t key, int *rc, rv_err **err)
+struct wire_call *wire_reader_call(rv_wire_reader *r, int64_t key, int *rc, rv_err **err)
 {
     *rc = 0;
     for (size_t i = r->n_calls; key >= 0 && i-- > 0;)
         if (r->calls[i].key == key)
             return &r->calls[i];
     if (r->n_calls == RV_LLM_MAX_TOOL_CALLS) {
-        rv_reader_break(r, RV_LLM_ERROR_PROTOCOL, "the reply has more than %d tool calls", RV_LLM_MAX_TOOL_CALLS);
+        wire_reader_break(r, RV_LLM_ERROR_PROTOCOL, "the reply has more than %d tool calls", RV_LLM_MAX_TOOL_CALLS);
         return NULL;
     }
     *rc = make_call(r, key, err);
@@ -45,8 +45,8 @@ static int name_call(rv_wire_reader *r, struct wire_call *c, rv_err **err)
         rv_buf_printf(&c->id, "call_%zu", n);
     }
     if (c->id.rc == RV_E_LIMIT || c->name.rc == RV_E_LIMIT) {
-        rv_reader_break(r, RV_LLM_ERROR_PROTOCOL, "the id or the name of a tool call is longer than %zu bytes",
-                        MAX_NAME);
+        wire_reader_break(r, RV_LLM_ERROR_PROTOCOL, "the id or the name of a tool call is longer than %zu bytes",
+                          MAX_NAME);
         return 0;
     }
     return c->id.rc ? rv_buf_check(&c->id, "a tool call", err) : rv_buf_check(&c->name, "a tool call", err);
@@ -60,7 +60,7 @@ static size_t index_of(const rv_wire_reader *r, const struct wire_call *c)
 static void hand_arguments(rv_wire_reader *r, const struct wire_call *c, rv_str text)
 {
     if (text.len)
-        rv_reader_hand(
+        wire_reader_hand(
             r, (struct rv_llm_delta){.kind = RV_LLM_DELTA_TOOL_ARGUMENTS, .index = index_of(r, c), .text = text});
 }
 
@@ -75,14 +75,14 @@ static int end_those_before(rv_wire_reader *r, const struct wire_call *next, rv_
         bool is_complete = false;
         if (c == next || !c->started || c->ended)
             continue;
-        rc = rv_reader_call_is_complete(c, &is_complete, err);
+        rc = wire_reader_call_is_complete(c, &is_complete, err);
         if (rc == 0 && is_complete)
-            rv_reader_call_ends(r, c);
+            wire_reader_call_ends(r, c);
     }
     return rc;
 }
 
-int rv_reader_call_starts(rv_wire_reader *r, struct wire_call *c, rv_err **err)
+int wire_reader_call_starts(rv_wire_reader *r, struct wire_call *c, rv_err **err)
 {
     int rc;
 
@@ -94,24 +94,24 @@ int rv_reader_call_starts(rv_wire_reader *r, struct wire_call *c, rv_err **err)
     if (rc < 0 || r->is_broken)
         return rc;
     c->started = true;
-    rv_reader_hand(r, (struct rv_llm_delta){.kind = RV_LLM_DELTA_TOOL_START,
-                                            .index = index_of(r, c),
-                                            .id = rv_buf_str(&c->id),
-                                            .name = rv_buf_str(&c->name)});
+    wire_reader_hand(r, (struct rv_llm_delta){.kind = RV_LLM_DELTA_TOOL_START,
+                                              .index = index_of(r, c),
+                                              .id = rv_buf_str(&c->id),
+                                              .name = rv_buf_str(&c->name)});
     hand_arguments(r, c, rv_buf_str(&c->arguments));
     return 0;
 }
 
-int rv_reader_arguments(rv_wire_reader *r, struct wire_call *c, rv_str text, rv_err **err)
+int wire_reader_arguments(rv_wire_reader *r, struct wire_call *c, rv_str text, rv_err **err)
 {
-    text = rv_half_join(&c->half, r->has_halves, text, &r->joined);
+    text = wire_half_join(&c->half, r->has_halves, text, &r->joined);
     if (r->joined.rc)
         return rv_buf_check(&r->joined, "the reply", err);
     if (c->ended && rv_str_trim(text).len == 0)
         return 0;
     if (c->ended)
-        rv_reader_break(r, RV_LLM_ERROR_PROTOCOL, "arguments of a tool call came after its end");
-    if (!text.len || c->ended || !rv_reader_fits(r, text.len))
+        wire_reader_break(r, RV_LLM_ERROR_PROTOCOL, "arguments of a tool call came after its end");
+    if (!text.len || c->ended || !wire_reader_fits(r, text.len))
         return 0;
     rv_buf_add_str(&c->arguments, text);
     if (c->arguments.rc)
@@ -121,18 +121,18 @@ int rv_reader_arguments(rv_wire_reader *r, struct wire_call *c, rv_str text, rv_
     return 0;
 }
 
-int rv_reader_arguments_object(rv_wire_reader *r, struct wire_call *c, json_object *arguments, rv_err **err)
+int wire_reader_arguments_object(rv_wire_reader *r, struct wire_call *c, json_object *arguments, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(RV_LLM_MAX_REPLY);
     int rc = 0;
 
     rv_json_write(arguments, &text);
     if (text.rc == RV_E_LIMIT)
-        rv_reader_break(r, RV_LLM_ERROR_PROTOCOL, "the reply is longer than %zu bytes", RV_LLM_MAX_REPLY);
+        wire_reader_break(r, RV_LLM_ERROR_PROTOCOL, "the reply is longer than %zu bytes", RV_LLM_MAX_REPLY);
     else
         rc = rv_buf_check(&text, "the arguments of a tool call", err);
     if (rc == 0 && !r->is_broken)
-        rc = rv_reader_arguments(r, c, rv_buf_str(&text), err);
+        rc = wire_reader_arguments(r, c, rv_buf_str(&text), err);
     rv_buf_fini(&text);
     return rc;
 }
@@ -166,7 +166,7 @@ static void look_at(struct wire_brackets *b, char c)
     }
 }
 
-int rv_reader_call_is_complete(struct wire_call *c, bool *is, rv_err **err)
+int wire_reader_call_is_complete(struct wire_call *c, bool *is, rv_err **err)
 {
     struct wire_brackets *b = &c->brackets;
     int rc;
@@ -181,10 +181,10 @@ int rv_reader_call_is_complete(struct wire_call *c, bool *is, rv_err **err)
     return rc;
 }
 
-void rv_reader_call_ends(rv_wire_reader *r, struct wire_call *c)
+void wire_reader_call_ends(rv_wire_reader *r, struct wire_call *c)
 {
     if (c->started && !c->ended)
-        rv_reader_hand(r, (struct rv_llm_delta){.kind = RV_LLM_DELTA_TOOL_END, .index = index_of(r, c)});
+        wire_reader_hand(r, (struct rv_llm_delta){.kind = RV_LLM_DELTA_TOOL_END, .index = index_of(r, c)});
     c->ended = true;
 }
 
@@ -221,16 +221,16 @@ static int end_call(rv_wire_reader *r, struct wire_call *c, rv_jw *w, rv_err **e
     int rc = 0;
 
     if (!c->started) {
-        rv_reader_break(r, RV_LLM_ERROR_PROTOCOL, "a tool call has no name");
+        wire_reader_break(r, RV_LLM_ERROR_PROTOCOL, "a tool call has no name");
         return 0;
     }
-    if (!c->ended && rv_half_is_lost(&c->half, &lost)) {
+    if (!c->ended && wire_half_is_lost(&c->half, &lost)) {
         r->has_halves = false;
-        rc = rv_reader_arguments(r, c, lost, err);
+        rc = wire_reader_arguments(r, c, lost, err);
         if (rc < 0)
             return rc;
     }
-    rv_reader_call_ends(r, c);
+    wire_reader_call_ends(r, c);
     arguments = rv_buf_str(&c->arguments);
     if (rv_str_trim(arguments).len == 0)
         arguments = RV_STR_LIT("{}"); /* how many models call what takes nothing */
@@ -242,7 +242,7 @@ static int end_call(rv_wire_reader *r, struct wire_call *c, rv_jw *w, rv_err **e
     return 0;
 }
 
-int rv_reader_end_calls(rv_wire_reader *r, rv_buf *out, size_t *n_kept, rv_err **err)
+int wire_reader_end_calls(rv_wire_reader *r, rv_buf *out, size_t *n_kept, rv_err **err)
 {
     rv_jw w = rv_jw_on(out);
     int rc = 0;

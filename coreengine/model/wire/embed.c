@@ -44,20 +44,20 @@ int rv_wire_embed_request(const struct rv_wire_target *t, const rv_str *texts, s
     if (rc < 0)
         return rc;
     rv_jw_obj(&w);
-    if (!rv_body_has_extra(t, "model"))
+    if (!wire_body_has_extra(t, "model"))
         rv_jw_kv_text(&w, "model", t->model);
-    if (!rv_body_has_extra(t, "input")) {
+    if (!wire_body_has_extra(t, "input")) {
         rv_jw_key(&w, "input");
         rv_jw_arr(&w);
         for (size_t i = 0; i < n; i++)
             rv_jw_str(&w, texts[i]);
         rv_jw_arr_end(&w);
     }
-    if (dimensions && !rv_body_has_extra(t, "dimensions"))
+    if (dimensions && !wire_body_has_extra(t, "dimensions"))
         rv_jw_kv_int(&w, "dimensions", dimensions);
-    if (t->wire == RV_WIRE_OPENAI && !rv_body_has_extra(t, "encoding_format"))
+    if (t->wire == RV_WIRE_OPENAI && !wire_body_has_extra(t, "encoding_format"))
         rv_jw_kv_text(&w, "encoding_format", "base64"); /* a third of the bytes; numbers are read, too */
-    rv_body_write_extra(t, &w);
+    wire_body_write_extra(t, &w);
     rv_jw_obj_end(&w);
     return rv_buf_check(body, "the body of an embedding request", err);
 }
@@ -225,8 +225,8 @@ static int check_error(const struct rv_wire_target *t, json_object *body, rv_err
 
     if (!json_object_object_get_ex(body, "error", &error) || !error)
         return 0;
-    rv_wire_codec(t->wire)->fault(body, 0, &kind, &retryable, &text);
-    rv_wire_show(rv_buf_str(&text), &shown);
+    wire_codec_of(t->wire)->fault(body, 0, &kind, &retryable, &text);
+    wire_show(rv_buf_str(&text), &shown);
     rc = text.rc == RV_E_NOMEM ? rv_buf_check(&text, "the error of a provider", err)
                                : rv_buf_check(&shown, "the error of a provider", err);
     if (rc == 0)

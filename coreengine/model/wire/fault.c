@@ -1,7 +1,7 @@
 /* What goes wrong with answers: what a bad status means, and the words that say so. */
 #include "coreengine/model/wire/wire_internal.h"
 
-enum rv_llm_error rv_fault_kind(int status, bool *retryable)
+enum rv_llm_error wire_fault_kind(int status, bool *retryable)
 {
     static const struct {
         int status;
@@ -31,7 +31,7 @@ enum rv_llm_error rv_fault_kind(int status, bool *retryable)
     return status >= 400 ? RV_LLM_ERROR_BAD_REQUEST : RV_LLM_ERROR_PROTOCOL;
 }
 
-void rv_wire_show(rv_str bytes, rv_buf *out)
+void wire_show(rv_str bytes, rv_buf *out)
 {
     size_t i = 0, limit = bytes.len < WIRE_MAX_SHOWN ? bytes.len : WIRE_MAX_SHOWN;
     bool blank = true; /* nothing yet, or a blank: no further one */
@@ -66,7 +66,7 @@ void rv_wire_show(rv_str bytes, rv_buf *out)
         rv_buf_puts(out, "...");
 }
 
-void rv_wire_name_target(const struct rv_wire_target *t, rv_buf *out)
+void wire_name_target(const struct rv_wire_target *t, rv_buf *out)
 {
     rv_buf_printf(out, "%s:%s", t->provider ? t->provider : "model", t->model ? t->model : "?");
 }

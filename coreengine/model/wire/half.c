@@ -45,7 +45,7 @@ static void add_wide(rv_buf *b, unsigned cp)
     rv_buf_add(b, bytes, sizeof bytes);
 }
 
-void rv_half_mark(rv_str json, rv_buf *out, bool *has)
+void wire_half_mark(rv_str json, rv_buf *out, bool *has)
 {
     size_t i = 0, from = 0;
     unsigned unit, next;
@@ -102,7 +102,7 @@ static void join_unit(struct wire_half *h, unsigned unit, rv_buf *out)
         h->high = unit;
 }
 
-rv_str rv_half_join(struct wire_half *h, bool has_marks, rv_str text, rv_buf *scratch)
+rv_str wire_half_join(struct wire_half *h, bool has_marks, rv_str text, rv_buf *scratch)
 {
     size_t i = 0, from = 0;
 
@@ -128,7 +128,7 @@ rv_str rv_half_join(struct wire_half *h, bool has_marks, rv_str text, rv_buf *sc
     return rv_buf_str(scratch);
 }
 
-bool rv_half_is_lost(struct wire_half *h, rv_str *lost)
+bool wire_half_is_lost(struct wire_half *h, rv_str *lost)
 {
     bool was = h->high != 0;
 

@@ -22,7 +22,7 @@ static void write_images(const struct writer *x)
     rv_jw_key(x->w, "images");
     rv_jw_arr(x->w);
     for (size_t i = 0; i < json_object_array_length(x->attachments); i++)
-        rv_jw_str(x->w, rv_parts_at(x->attachments, i).data);
+        rv_jw_str(x->w, wire_parts_at(x->attachments, i).data);
     rv_jw_arr_end(x->w);
 }
 
@@ -35,13 +35,13 @@ static int write_message(void *self, const char *role, json_object *message, rv_
     rv_jw_obj(x->w);
     rv_jw_kv_text(x->w, "role", role);
     if (!message && x->ask && rv_str_is(rv_str_of(role), "user"))
-        rc = rv_body_write_prompt(content, x->ask, x->w, err);
+        rc = wire_body_write_prompt(content, x->ask, x->w, err);
     else
         rv_jw_kv_str(x->w, "content", content);
     if (!message && x->attachments && rv_str_is(rv_str_of(role), "user"))
         write_images(x);
     if (rc == 0 && calls && json_object_array_length(calls))
-        rc = rv_body_write_calls(calls, true, x->w, err);
+        rc = wire_body_write_calls(calls, true, x->w, err);
     if (message && rv_str_is(rv_str_of(role), "tool")) {
         rv_jw_kv_str(x->w, "tool_name", rv_wire_text(message, "name"));
         rv_jw_kv_str(x->w, "tool_call_id", rv_wire_text(message, "tool_call_id"));
@@ -53,13 +53,13 @@ static int write_message(void *self, const char *role, json_object *message, rv_
 static int write_tools(const struct writer *x, json_object *request, json_object *output_schema, rv_err **err)
 {
     json_object *tools = rv_json_get_arr(request, "tools");
-    int rc = output_schema ? rv_body_check_output_tool(output_schema, err) : 0;
+    int rc = output_schema ? wire_body_check_output_tool(output_schema, err) : 0;
 
     if (rv_str_is(rv_wire_text(request, "tool_choice"), "none"))
         tools = NULL; /* the only way to say it */
     if (rc < 0 || (!output_schema && (!tools || json_object_array_length(tools) == 0)))
         return rc;
-    return rv_body_key(x->t, x->w, "tools") ? rv_body_write_tools(tools, output_schema, true, x->w, err) : 0;
+    return wire_body_key(x->t, x->w, "tools") ? wire_body_write_tools(tools, output_schema, true, x->w, err) : 0;
 }
 
 /* --- the rest --- */
@@ -105,23 +105,23 @@ static void write_extra(const struct writer *x)
 static int write_request(const struct rv_wire_target *t, json_object *request, struct wire_output *output, rv_jw *w,
                          rv_err **err)
 {
-    struct writer x = {t, w, output->via == WIRE_VIA_PROMPT ? output->schema : NULL, rv_parts_of(request)};
+    struct writer x = {t, w, output->via == WIRE_VIA_PROMPT ? output->schema : NULL, wire_parts_of(request)};
     int rc;
 
     rv_jw_obj(w);
-    if (rv_body_key(t, w, "model"))
+    if (wire_body_key(t, w, "model"))
         rv_jw_text(w, t->model);
-    rc = rv_body_write_messages(t, request, write_message, &x, w, err);
+    rc = wire_body_write_messages(t, request, write_message, &x, w, err);
     if (rc == 0)
         rc = write_tools(&x, request, output->via == WIRE_VIA_TOOL ? output->schema : NULL, err);
     if (rc < 0)
         return rc;
-    if (output->via == WIRE_VIA_NATIVE && rv_body_key(t, w, "format"))
+    if (output->via == WIRE_VIA_NATIVE && wire_body_key(t, w, "format"))
         rv_jw_value(w, output->schema);
     write_options(&x, rv_json_get_obj(request, "options"));
-    if (rv_body_key(t, w, "truncate"))
+    if (wire_body_key(t, w, "truncate"))
         rv_jw_bool(w, false);
-    if (rv_body_key(t, w, "stream"))
+    if (wire_body_key(t, w, "stream"))
         rv_jw_bool(w, true);
     write_extra(&x);
     rv_jw_obj_end(w);
@@ -133,10 +133,10 @@ static int write_request(const struct rv_wire_target *t, json_object *request, s
 static int read_arguments(rv_wire_reader *r, struct wire_call *c, json_object *arguments, rv_err **err)
 {
     if (json_object_is_type(arguments, json_type_string))
-        return rv_reader_arguments(r, c, rv_json_str(arguments), err); /* what others write that speak like it */
+        return wire_reader_arguments(r, c, rv_json_str(arguments), err); /* what others write that speak like it */
     if (!arguments)
-        return rv_reader_arguments(r, c, RV_STR_LIT("{}"), err);
-    return rv_reader_arguments_object(r, c, arguments, err);
+        return wire_reader_arguments(r, c, RV_STR_LIT("{}"), err);
+    return wire_reader_arguments_object(r, c, arguments, err);
 }
 
 static int read_call(rv_wire_reader *r, json_object *call, rv_err **err)
@@ -147,18 +147,18 @@ static int read_call(rv_wire_reader *r, json_object *call, rv_err **err)
 
     if (!function)
         return 0;
-    c = rv_reader_call(r, -1, &rc, err);
+    c = wire_reader_call(r, -1, &rc, err);
     if (!c)
         return rc;
     rv_buf_add_str(&c->id, rv_wire_text(call, "id"));
     rv_buf_add_str(&c->name, rv_wire_text(function, "name"));
-    rc = rv_reader_call_starts(r, c, err);
+    rc = wire_reader_call_starts(r, c, err);
     if (rc < 0 || r->is_broken)
         return rc;
     json_object_object_get_ex(function, "arguments", &arguments);
     rc = read_arguments(r, c, arguments, err);
     if (rc == 0 && !r->is_broken)
-        rv_reader_call_ends(r, c);
+        wire_reader_call_ends(r, c);
     return rc;
 }
 
@@ -166,10 +166,10 @@ static int read_message(rv_wire_reader *r, json_object *message, rv_err **err)
 {
     json_object *calls = rv_json_get_arr(message, "tool_calls");
     size_t n = calls ? json_object_array_length(calls) : 0;
-    int rc = rv_reader_thinking(r, rv_wire_text(message, "thinking"), err);
+    int rc = wire_reader_thinking(r, rv_wire_text(message, "thinking"), err);
 
     if (rc == 0 && !r->is_broken)
-        rc = rv_reader_text(r, rv_wire_text(message, "content"), err);
+        rc = wire_reader_text(r, rv_wire_text(message, "content"), err);
     for (size_t i = 0; rc == 0 && i < n && !r->is_broken; i++) {
         json_object *call = json_object_array_get_idx(calls, i);
         if (json_object_is_type(call, json_type_object))
@@ -192,13 +192,13 @@ static void read_end(rv_wire_reader *r, json_object *line)
                               .output_tokens = count_of(line, "eval_count")};
 
     if (totals.input_tokens || totals.output_tokens)
-        rv_reader_usage(r, &totals);
+        wire_reader_usage(r, &totals);
     if (rv_str_is(reason, "length"))
-        rv_reader_finish(r, RV_FINISH_LENGTH);
+        wire_reader_finish(r, RV_FINISH_LENGTH);
     else if (rv_str_is(reason, "stop") || !reason.len) /* older servers give none */
-        rv_reader_finish(r, RV_FINISH_STOP);
+        wire_reader_finish(r, RV_FINISH_STOP);
     else
-        rv_reader_finish(r, RV_FINISH_OTHER);
+        wire_reader_finish(r, RV_FINISH_OTHER);
     r->saw_end = true;
 }
 
@@ -209,7 +209,7 @@ static int read_reply(rv_wire_reader *r, json_object *reply, rv_err **err)
     int rc = 0;
 
     if (json_object_object_get_ex(reply, "error", &error) && error)
-        return rv_reader_fault(r, reply, err);
+        return wire_reader_fault(r, reply, err);
     if (message)
         rc = read_message(r, message, err);
     if (rc == 0 && !r->is_broken && rv_json_get_bool(reply, "done", &is_done) && is_done)
@@ -220,7 +220,7 @@ static int read_reply(rv_wire_reader *r, json_object *reply, rv_err **err)
 static int read_line(rv_wire_reader *r, rv_str name, rv_str data, rv_err **err)
 {
     json_object *line = NULL;
-    int rc = rv_reader_json(r, data, &line, err);
+    int rc = wire_reader_json(r, data, &line, err);
 
     (void)name; /* lines have none */
     if (rc == 0 && line)
@@ -249,7 +249,7 @@ static void read_fault(json_object *body, int status, int *kind, bool *retryable
     }
 }
 
-const struct wire_codec rv_wire_ollama = {.request = write_request,
+const struct wire_codec wire_of_ollama = {.request = write_request,
                                           .event = read_line,
                                           .whole = read_reply,
                                           .fault = read_fault,

@@ -71,7 +71,7 @@ static int write_file(const struct wire_attachment *a, size_t number, rv_jw *w, 
 static int write_parts(const struct writer *x, rv_str content, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(SIZE_MAX / 2);
-    int rc = rv_body_prompt(content, x->via == WIRE_VIA_PROMPT ? x->schema : NULL, &text, err);
+    int rc = wire_body_prompt(content, x->via == WIRE_VIA_PROMPT ? x->schema : NULL, &text, err);
 
     rv_jw_key(x->w, "content");
     rv_jw_arr(x->w);
@@ -82,7 +82,7 @@ static int write_parts(const struct writer *x, rv_str content, rv_err **err)
         rv_jw_obj_end(x->w);
     }
     for (size_t i = 0; i < json_object_array_length(x->attachments) && rc == 0; i++) {
-        struct wire_attachment a = rv_parts_at(x->attachments, i);
+        struct wire_attachment a = wire_parts_at(x->attachments, i);
         rc = a.is_image ? write_image(&a, x->w, err) : write_file(&a, i + 1, x->w, err);
     }
     rv_jw_arr_end(x->w);
@@ -106,13 +106,13 @@ static int write_message(void *self, const char *role, json_object *message, rv_
     if (!message && x->attachments && rv_str_is(rv_str_of(role), "user"))
         rc = write_parts(x, content, err);
     else if (!message && x->via == WIRE_VIA_PROMPT && rv_str_is(rv_str_of(role), "user"))
-        rc = rv_body_write_prompt(content, x->schema, x->w, err);
+        rc = wire_body_write_prompt(content, x->schema, x->w, err);
     else if (has_calls && content.len == 0)
         rv_jw_kv_text(x->w, "content", NULL);
     else
         rv_jw_kv_str(x->w, "content", content);
     if (rc == 0 && has_calls)
-        rc = rv_body_write_calls(calls, false, x->w, err);
+        rc = wire_body_write_calls(calls, false, x->w, err);
     rv_jw_obj_end(x->w);
     return rc;
 }
@@ -125,19 +125,19 @@ static int write_tools(const struct writer *x, json_object *request, rv_err **er
     bool by_tool = x->via == WIRE_VIA_TOOL;
     const char *choice = NULL;
     bool has_choice = rv_json_get_text(request, "tool_choice", &choice);
-    int rc = by_tool ? rv_body_check_output_tool(x->schema, err) : 0;
+    int rc = by_tool ? wire_body_check_output_tool(x->schema, err) : 0;
 
     if (rc < 0 || (!by_tool && (!tools || json_object_array_length(tools) == 0)))
         return rc;
-    if (rv_body_key(x->t, x->w, "tools"))
-        rc = rv_body_write_tools(tools, by_tool ? x->schema : NULL, false, x->w, err);
+    if (wire_body_key(x->t, x->w, "tools"))
+        rc = wire_body_write_tools(tools, by_tool ? x->schema : NULL, false, x->w, err);
     if (rc < 0)
         return rc;
     if (by_tool)
         choice = "required"; /* the answer itself is a call */
-    if ((has_choice || by_tool) && rv_body_key(x->t, x->w, "tool_choice"))
+    if ((has_choice || by_tool) && wire_body_key(x->t, x->w, "tool_choice"))
         rv_jw_text(x->w, choice);
-    if (x->t->no_parallel_calls && rv_body_key(x->t, x->w, "parallel_tool_calls"))
+    if (x->t->no_parallel_calls && wire_body_key(x->t, x->w, "parallel_tool_calls"))
         rv_jw_bool(x->w, false);
     return 0;
 }
@@ -162,9 +162,9 @@ static int write_output(const struct writer *x, json_object *request, rv_err **e
     json_object *strict = NULL;
     int rc;
 
-    if (x->via != WIRE_VIA_NATIVE || !rv_body_key(x->t, x->w, "response_format"))
+    if (x->via != WIRE_VIA_NATIVE || !wire_body_key(x->t, x->w, "response_format"))
         return 0;
-    rc = x->t->no_strict_output ? 0 : rv_schema_to_strict(x->schema, &strict, err);
+    rc = x->t->no_strict_output ? 0 : wire_schema_to_strict(x->schema, &strict, err);
     if (rc < 0)
         return rc;
     rv_jw_obj(x->w);
@@ -195,24 +195,24 @@ static void write_sampling(const struct writer *x, json_object *options)
         json_object_object_get_ex(options, "temperature", &temperature);
         json_object_object_get_ex(options, "seed", &seed);
     }
-    if (temperature && rv_body_key(x->t, x->w, "temperature"))
+    if (temperature && wire_body_key(x->t, x->w, "temperature"))
         rv_jw_value(x->w, temperature);
-    if (seed && rv_body_key(x->t, x->w, "seed"))
+    if (seed && wire_body_key(x->t, x->w, "seed"))
         rv_jw_value(x->w, seed);
-    if (rv_json_get_int(options, "num_predict", &n) && n > 0 && rv_body_key(x->t, x->w, max_tokens))
+    if (rv_json_get_int(options, "num_predict", &n) && n > 0 && wire_body_key(x->t, x->w, max_tokens))
         rv_jw_int(x->w, n);
 }
 
-int rv_openai_request(const struct rv_wire_target *t, json_object *request, struct wire_output *output, rv_jw *w,
-                      rv_err **err)
+int wire_openai_request(const struct rv_wire_target *t, json_object *request, struct wire_output *output, rv_jw *w,
+                        rv_err **err)
 {
-    struct writer writer = {t, w, output->via, output->schema, rv_parts_of(request)}, *x = &writer;
+    struct writer writer = {t, w, output->via, output->schema, wire_parts_of(request)}, *x = &writer;
     int rc;
 
     rv_jw_obj(x->w);
-    if (rv_body_key(x->t, x->w, "model"))
+    if (wire_body_key(x->t, x->w, "model"))
         rv_jw_text(x->w, x->t->model);
-    rc = rv_body_write_messages(x->t, request, write_message, x, x->w, err);
+    rc = wire_body_write_messages(x->t, request, write_message, x, x->w, err);
     if (rc == 0)
         rc = write_tools(x, request, err);
     if (rc == 0)
@@ -220,14 +220,14 @@ int rv_openai_request(const struct rv_wire_target *t, json_object *request, stru
     if (rc < 0)
         return rc;
     write_sampling(x, rv_json_get_obj(request, "options"));
-    if (rv_body_key(x->t, x->w, "stream"))
+    if (wire_body_key(x->t, x->w, "stream"))
         rv_jw_bool(x->w, true);
-    if (!x->t->no_stream_usage && rv_body_key(x->t, x->w, "stream_options")) {
+    if (!x->t->no_stream_usage && wire_body_key(x->t, x->w, "stream_options")) {
         rv_jw_obj(x->w);
         rv_jw_kv_bool(x->w, "include_usage", true);
         rv_jw_obj_end(x->w);
     }
-    rv_body_write_extra(x->t, x->w);
+    wire_body_write_extra(x->t, x->w);
     rv_jw_obj_end(x->w);
     return 0;
 }

@@ -299,7 +299,7 @@ static bool read_chunk(struct cursor *c, struct piece *x)
     return !more && c->p == c->end;
 }
 
-bool rv_openai_short_chunk(rv_str data, rv_buf *scratch, rv_str *text, bool *is_thinking)
+bool wire_openai_short_chunk(rv_str data, rv_buf *scratch, rv_str *text, bool *is_thinking)
 {
     struct cursor c = {data.ptr, data.ptr + data.len};
     struct piece x = {.scratch = scratch};

@@ -25,7 +25,7 @@ static void read_usage(rv_wire_reader *r, json_object *usage)
                               .reasoning_tokens = count_of(out, "reasoning_tokens")};
 
     if (totals.input_tokens || totals.output_tokens) /* an object of zeros is a server that does not count */
-        rv_reader_usage(r, &totals);
+        wire_reader_usage(r, &totals);
 }
 
 /* --- tool calls --- */
@@ -47,11 +47,11 @@ static struct wire_call *call_with_id(rv_wire_reader *r, rv_str id)
  * another call then. */
 static struct wire_call *numbered_call(rv_wire_reader *r, int64_t index, rv_str id, rv_str name, int *rc, rv_err **err)
 {
-    struct wire_call *c = rv_reader_call(r, index, rc, err);
+    struct wire_call *c = wire_reader_call(r, index, rc, err);
 
     if (c && c->started && id.len && name.len && !rv_str_eq(rv_buf_str(&c->id), id)) {
         c->key = -1;
-        c = rv_reader_call(r, index, rc, err);
+        c = wire_reader_call(r, index, rc, err);
     }
     return c;
 }
@@ -66,13 +66,13 @@ static struct wire_call *unnumbered_call(rv_wire_reader *r, rv_str id, rv_str na
 
     *rc = 0;
     if (c && !id.len && name.len && c->started) {
-        *rc = rv_reader_call_is_complete(c, &is_complete, err);
+        *rc = wire_reader_call_is_complete(c, &is_complete, err);
         if (*rc < 0)
             return NULL;
         if (is_complete || !rv_str_eq(rv_buf_str(&c->name), name))
             c = NULL;
     }
-    return c ? c : rv_reader_call(r, -1, rc, err);
+    return c ? c : wire_reader_call(r, -1, rc, err);
 }
 
 static int read_arguments(rv_wire_reader *r, struct wire_call *c, json_object *arguments, rv_err **err)
@@ -80,11 +80,11 @@ static int read_arguments(rv_wire_reader *r, struct wire_call *c, json_object *a
     int rc;
 
     if (!json_object_is_type(arguments, json_type_object)) /* only the text is by the book */
-        return rv_reader_arguments(r, c, rv_json_str(arguments), err);
+        return wire_reader_arguments(r, c, rv_json_str(arguments), err);
     rv_buf_clear(&r->scratch);
     rv_json_write(arguments, &r->scratch);
     rc = rv_buf_check(&r->scratch, "the arguments of a tool call", err);
-    return rc < 0 ? rc : rv_reader_arguments(r, c, rv_buf_str(&r->scratch), err);
+    return rc < 0 ? rc : wire_reader_arguments(r, c, rv_buf_str(&r->scratch), err);
 }
 
 static int read_function(rv_wire_reader *r, struct wire_call *c, rv_str id, json_object *function, rv_err **err)
@@ -97,7 +97,7 @@ static int read_function(rv_wire_reader *r, struct wire_call *c, rv_str id, json
         if (c->name.len == 0)
             rv_buf_add_str(&c->name, rv_wire_text(function, "name"));
     }
-    rc = rv_reader_call_starts(r, c, err);
+    rc = wire_reader_call_starts(r, c, err);
     if (rc < 0 || r->is_broken)
         return rc;
     return read_arguments(r, c, rv_json_member(function, "arguments"), err);
@@ -132,7 +132,7 @@ static int read_calls(rv_wire_reader *r, json_object *delta, rv_err **err)
             rc = read_call(r, item, err);
     }
     if (rc == 0 && function && !r->is_broken) { /* the older form: one call without an id */
-        struct wire_call *c = rv_reader_call(r, 0, &rc, err);
+        struct wire_call *c = wire_reader_call(r, 0, &rc, err);
         if (c)
             rc = read_function(r, c, (rv_str){NULL, 0}, function, err);
     }
@@ -147,11 +147,11 @@ static int read_content(rv_wire_reader *r, json_object *content, rv_err **err)
     int rc = 0;
 
     if (!json_object_is_type(content, json_type_array))
-        return rv_reader_text(r, rv_json_str(content), err);
+        return wire_reader_text(r, rv_json_str(content), err);
     for (size_t i = 0; rc == 0 && i < json_object_array_length(content); i++) {
         json_object *part = json_object_array_get_idx(content, i);
         if (json_object_is_type(part, json_type_object))
-            rc = rv_reader_text(r, rv_wire_text(part, "text"), err);
+            rc = wire_reader_text(r, rv_wire_text(part, "text"), err);
     }
     return rc;
 }
@@ -163,12 +163,12 @@ static int read_delta(rv_wire_reader *r, json_object *delta, rv_err **err)
 
     if (thinking.len == 0)
         thinking = rv_wire_text(delta, "reasoning");
-    rc = rv_reader_thinking(r, thinking, err);
+    rc = wire_reader_thinking(r, thinking, err);
     if (rc == 0)
         rc = read_content(r, rv_json_member(delta, "content"), err);
     if (rc == 0 && refusal.len) {
-        rv_reader_finish(r, RV_FINISH_REFUSAL);
-        rc = rv_reader_text(r, refusal, err);
+        wire_reader_finish(r, RV_FINISH_REFUSAL);
+        rc = wire_reader_text(r, refusal, err);
     }
     return rc == 0 && !r->is_broken ? read_calls(r, delta, err) : rc;
 }
@@ -198,15 +198,15 @@ static void read_finish(rv_wire_reader *r, rv_str reason)
     if (reason.len == 0)
         return;
     if (rv_str_is(reason, "error") || rv_str_is(reason, "insufficient_system_resource")) {
-        rv_reader_break(r, RV_LLM_ERROR_OVERLOADED, "the provider broke off: finish reason \"%.*s\"",
-                        RV_STR_ARG(reason));
+        wire_reader_break(r, RV_LLM_ERROR_OVERLOADED, "the provider broke off: finish reason \"%.*s\"",
+                          RV_STR_ARG(reason));
         return;
     }
     for (size_t i = 0; i < RV_COUNT(reasons); i++)
         if (rv_str_is(reason, reasons[i].text))
             finish = (int)reasons[i].finish;
     if (r->finish != RV_FINISH_REFUSAL)
-        rv_reader_finish(r, finish);
+        wire_reader_finish(r, finish);
     r->may_end = true;
 }
 
@@ -243,16 +243,16 @@ static int read_event(rv_wire_reader *r, rv_str name, rv_str data, rv_err **err)
     if (rv_str_is(rv_str_trim(data), "[DONE]")) {
         r->saw_end = r->may_end;
         if (!r->may_end)
-            rv_reader_break(r, RV_LLM_ERROR_PROTOCOL, "the stream ended without a finish reason");
+            wire_reader_break(r, RV_LLM_ERROR_PROTOCOL, "the stream ended without a finish reason");
         return 0;
     }
-    if (!name.len && !r->no_short_way && rv_openai_short_chunk(data, &r->scratch, &text, &is_thinking))
-        return is_thinking ? rv_reader_thinking(r, text, err) : rv_reader_text(r, text, err);
+    if (!name.len && !r->no_short_way && wire_openai_short_chunk(data, &r->scratch, &text, &is_thinking))
+        return is_thinking ? wire_reader_thinking(r, text, err) : wire_reader_text(r, text, err);
     if (r->scratch.rc)
         return rv_buf_check(&r->scratch, "the reply", err);
-    rc = rv_reader_json(r, data, &chunk, err);
+    rc = wire_reader_json(r, data, &chunk, err);
     if (rc == 0 && chunk && (rv_json_member(chunk, "error") || rv_str_is(name, "error")))
-        rc = rv_reader_fault(r, chunk, err);
+        rc = wire_reader_fault(r, chunk, err);
     else if (rc == 0 && chunk)
         rc = read_answer(r, chunk, "delta", err);
     json_object_put(chunk);
@@ -264,9 +264,9 @@ static int read_whole(rv_wire_reader *r, json_object *reply, rv_err **err)
     json_object *choices = rv_json_get_arr(reply, "choices");
 
     if (rv_json_member(reply, "error"))
-        return rv_reader_fault(r, reply, err);
+        return wire_reader_fault(r, reply, err);
     if (!choices || json_object_array_length(choices) == 0) {
-        rv_reader_break(r, RV_LLM_ERROR_PROTOCOL, "the answer has no choices");
+        wire_reader_break(r, RV_LLM_ERROR_PROTOCOL, "the answer has no choices");
         return 0;
     }
     return read_answer(r, reply, "message", err);
@@ -353,7 +353,7 @@ static void read_fault(json_object *body, int status, int *kind, bool *retryable
     type = rv_wire_text(error, "type");
     if (status == 0 && rv_json_get_int(error, "code", &number) && number >= 400 && number < 600) {
         status = (int)number;
-        *kind = (int)rv_fault_kind(status, retryable);
+        *kind = (int)wire_fault_kind(status, retryable);
     }
     if (!apply_word(code, status, kind, retryable) && !apply_word(type, status, kind, retryable))
         apply_message(message, kind, retryable);
@@ -362,7 +362,7 @@ static void read_fault(json_object *body, int status, int *kind, bool *retryable
         rv_buf_printf(text, message.len ? " (%.*s)" : "%.*s", RV_STR_ARG(code.len ? code : type));
 }
 
-const struct wire_codec rv_wire_openai = {.request = rv_openai_request,
+const struct wire_codec wire_of_openai = {.request = wire_openai_request,
                                           .event = read_event,
                                           .whole = read_whole,
                                           .fault = read_fault,

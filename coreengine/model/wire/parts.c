@@ -6,14 +6,14 @@
 
 #include "coreengine/base/crypto.h"
 
-json_object *rv_parts_of(json_object *request)
+json_object *wire_parts_of(json_object *request)
 {
     json_object *list = rv_json_get_arr(request, "attachments");
 
     return list && json_object_array_length(list) > 0 ? list : NULL;
 }
 
-struct wire_attachment rv_parts_at(json_object *attachments, size_t i)
+struct wire_attachment wire_parts_at(json_object *attachments, size_t i)
 {
     json_object *item = json_object_array_get_idx(attachments, i);
 
@@ -50,9 +50,9 @@ static int check_one(const struct rv_wire_target *t, unsigned takes, const struc
                    t->model, t->provider, what_all);
 }
 
-int rv_parts_check(const struct rv_wire_target *t, unsigned takes, json_object *request, rv_err **err)
+int wire_parts_check(const struct rv_wire_target *t, unsigned takes, json_object *request, rv_err **err)
 {
-    json_object *list = rv_parts_of(request);
+    json_object *list = wire_parts_of(request);
     size_t n = list ? json_object_array_length(list) : 0;
     int rc = 0;
 
@@ -63,7 +63,7 @@ int rv_parts_check(const struct rv_wire_target *t, unsigned takes, json_object *
     for (size_t i = 0; i < n && rc == 0; i++) {
         if (!is_well_formed(json_object_array_get_idx(list, i)))
             return RV_FAIL(err, RV_E_INVALID, "attachment %zu of the request is malformed", i + 1);
-        struct wire_attachment a = rv_parts_at(list, i);
+        struct wire_attachment a = wire_parts_at(list, i);
         rc = check_one(t, takes, &a, i + 1, err);
     }
     return rc;

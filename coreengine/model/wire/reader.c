@@ -44,11 +44,11 @@ static void choose_frame(rv_wire_reader *r, rv_str type, bool *sse, bool *ndjson
     r->is_whole = is_type(type, "application/json");
     r->is_stranger = !*sse && !*ndjson && !r->is_whole;
     if (r->is_stranger)
-        rv_wire_show(type, &r->scratch);
+        wire_show(type, &r->scratch);
 }
 
-int rv_reader_new(const struct rv_wire_target *t, const struct wire_codec *codec, rv_str content_type,
-                  rv_llm_delta_fn on_delta, void *self, rv_wire_reader **out, rv_err **err)
+int wire_reader_new(const struct rv_wire_target *t, const struct wire_codec *codec, rv_str content_type,
+                    rv_llm_delta_fn on_delta, void *self, rv_wire_reader **out, rv_err **err)
 {
     rv_wire_reader *r = calloc(1, sizeof *r);
     bool sse = false, ndjson = false;
@@ -108,7 +108,7 @@ static int stopped(rv_wire_reader *r, int rc, rv_err *why, rv_err **err)
     if (rc < 0 && rv_err_is(why, RV_E_NOMEM)) /* also where only the words found none */
         rc = RV_FAIL(err, RV_E_NOMEM, "no memory to read an answer");
     else if (rc < 0)
-        rv_reader_break(r, RV_LLM_ERROR_PROTOCOL, "%s", rv_err_text(why));
+        wire_reader_break(r, RV_LLM_ERROR_PROTOCOL, "%s", rv_err_text(why));
     rv_err_free(why);
     return rc == RV_E_NOMEM ? rc : 0;
 }
@@ -119,7 +119,7 @@ static int read_whole(rv_wire_reader *r, rv_str bytes, rv_err **err)
         bytes.len = MAX_STRANGER - r->whole.len;
     rv_buf_add_str(&r->whole, bytes);
     if (r->whole.rc == RV_E_LIMIT) {
-        rv_reader_break(r, RV_LLM_ERROR_PROTOCOL, "the answer is longer than %zu MiB", WIRE_MAX_WHOLE >> 20);
+        wire_reader_break(r, RV_LLM_ERROR_PROTOCOL, "the answer is longer than %zu MiB", WIRE_MAX_WHOLE >> 20);
         return 0;
     }
     return rv_buf_check(&r->whole, "the answer", err);
@@ -145,7 +145,7 @@ bool rv_wire_is_done(const rv_wire_reader *r)
 
 /* --- what codecs tell --- */
 
-void rv_reader_break(rv_wire_reader *r, enum rv_llm_error kind, const char *fmt, ...)
+void wire_reader_break(rv_wire_reader *r, enum rv_llm_error kind, const char *fmt, ...)
 {
     va_list args;
 
@@ -171,7 +171,7 @@ static void hand_usage(rv_wire_reader *r)
 
 /* A piece of the answer itself. Usage that came before waits for the first: an answer that only said what it costs has
  * not begun, and may be asked for again. */
-void rv_reader_hand(rv_wire_reader *r, struct rv_llm_delta d)
+void wire_reader_hand(rv_wire_reader *r, struct rv_llm_delta d)
 {
     if (!r->has_begun) {
         r->has_begun = true;
@@ -182,41 +182,41 @@ void rv_reader_hand(rv_wire_reader *r, struct rv_llm_delta d)
     hand(r, &d);
 }
 
-bool rv_reader_fits(rv_wire_reader *r, size_t n)
+bool wire_reader_fits(rv_wire_reader *r, size_t n)
 {
     if (n <= RV_LLM_MAX_REPLY - r->total_bytes) {
         r->total_bytes += n;
         return true;
     }
-    rv_reader_break(r, RV_LLM_ERROR_PROTOCOL, "the reply is longer than %zu bytes", RV_LLM_MAX_REPLY);
+    wire_reader_break(r, RV_LLM_ERROR_PROTOCOL, "the reply is longer than %zu bytes", RV_LLM_MAX_REPLY);
     return false;
 }
 
-int rv_reader_text(rv_wire_reader *r, rv_str text, rv_err **err)
+int wire_reader_text(rv_wire_reader *r, rv_str text, rv_err **err)
 {
-    text = rv_half_join(&r->half, r->has_halves, text, &r->joined);
+    text = wire_half_join(&r->half, r->has_halves, text, &r->joined);
     if (r->joined.rc)
         return rv_buf_check(&r->joined, "the reply", err);
-    if (!text.len || !rv_reader_fits(r, text.len))
+    if (!text.len || !wire_reader_fits(r, text.len))
         return 0;
     rv_buf_add_str(&r->text, text);
     if (r->text.rc)
         return rv_buf_check(&r->text, "the reply", err);
-    rv_reader_hand(r, (struct rv_llm_delta){.kind = RV_LLM_DELTA_TEXT, .text = text});
+    wire_reader_hand(r, (struct rv_llm_delta){.kind = RV_LLM_DELTA_TEXT, .text = text});
     return 0;
 }
 
-int rv_reader_thinking(rv_wire_reader *r, rv_str text, rv_err **err)
+int wire_reader_thinking(rv_wire_reader *r, rv_str text, rv_err **err)
 {
-    text = rv_half_join(&r->thinking_half, r->has_halves, text, &r->joined);
+    text = wire_half_join(&r->thinking_half, r->has_halves, text, &r->joined);
     if (r->joined.rc)
         return rv_buf_check(&r->joined, "the reply", err);
-    if (text.len && rv_reader_fits(r, text.len))
-        rv_reader_hand(r, (struct rv_llm_delta){.kind = RV_LLM_DELTA_THINKING, .text = text});
+    if (text.len && wire_reader_fits(r, text.len))
+        wire_reader_hand(r, (struct rv_llm_delta){.kind = RV_LLM_DELTA_THINKING, .text = text});
     return 0;
 }
 
-void rv_reader_finish(rv_wire_reader *r, int finish)
+void wire_reader_finish(rv_wire_reader *r, int finish)
 {
     r->finish = finish;
 }
@@ -233,7 +233,7 @@ static bool is_count(int64_t n)
     return n >= 0 && n <= RV_USAGE_MAX;
 }
 
-void rv_reader_usage(rv_wire_reader *r, const struct rv_usage *totals)
+void wire_reader_usage(rv_wire_reader *r, const struct rv_usage *totals)
 {
     bool is_new = !r->has_usage || !same_usage(&r->usage, totals);
 
@@ -252,7 +252,7 @@ void rv_reader_usage(rv_wire_reader *r, const struct rv_usage *totals)
 
 /* --- JSON of an answer --- */
 
-int rv_reader_json(rv_wire_reader *r, rv_str text, json_object **out, rv_err **err)
+int wire_reader_json(rv_wire_reader *r, rv_str text, json_object **out, rv_err **err)
 {
     /* What servers write is taken as every other client takes it: the last of equal keys, big counters as they are. */
     static const struct rv_json_opts opts = {.max_bytes = WIRE_MAX_WHOLE, .allow_duplicates = true, .what = "its JSON"};
@@ -262,21 +262,21 @@ int rv_reader_json(rv_wire_reader *r, rv_str text, json_object **out, rv_err **e
     int rc;
 
     *out = NULL;
-    rv_half_mark(text, &marked, &r->has_halves);
+    wire_half_mark(text, &marked, &r->has_halves);
     rc = rv_buf_check(&marked, "an event", &why);
     if (rc == 0)
         rc = rv_json_parse(r->has_halves ? rv_buf_str(&marked) : text, &opts, &value, &why);
     if (rc < 0 || !json_object_is_type(value, json_type_object))
-        rv_wire_show(text, &shown);
+        wire_show(text, &shown);
     if (rv_err_is(why, RV_E_NOMEM) || shown.rc == RV_E_NOMEM) { /* also where only the words found none */
         rc = RV_FAIL(err, RV_E_NOMEM, "no memory to read an answer");
     } else if (rc < 0) {
-        rv_reader_break(r, RV_LLM_ERROR_PROTOCOL, "the answer cannot be understood: %s: %s", rv_err_text(why),
-                        rv_buf_cstr(&shown));
+        wire_reader_break(r, RV_LLM_ERROR_PROTOCOL, "the answer cannot be understood: %s: %s", rv_err_text(why),
+                          rv_buf_cstr(&shown));
         rc = 0;
     } else if (!json_object_is_type(value, json_type_object)) {
-        rv_reader_break(r, RV_LLM_ERROR_PROTOCOL, "the answer cannot be understood: it is not a JSON object: %s",
-                        rv_buf_cstr(&shown));
+        wire_reader_break(r, RV_LLM_ERROR_PROTOCOL, "the answer cannot be understood: it is not a JSON object: %s",
+                          rv_buf_cstr(&shown));
     } else {
         *out = value;
         value = NULL;
@@ -288,19 +288,19 @@ int rv_reader_json(rv_wire_reader *r, rv_str text, json_object **out, rv_err **e
     return rc;
 }
 
-int rv_reader_fault(rv_wire_reader *r, json_object *body, rv_err **err)
+int wire_reader_fault(rv_wire_reader *r, json_object *body, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(RV_WIRE_MAX_ERROR), shown = RV_BUF_INIT(WIRE_MAX_WHY / 2);
     int kind = RV_LLM_ERROR_OVERLOADED, rc;
     bool retryable = true;
 
     r->codec->fault(body, 0, &kind, &retryable, &text);
-    rv_wire_show(rv_buf_str(&text), &shown);
+    wire_show(rv_buf_str(&text), &shown);
     rc = text.rc == RV_E_NOMEM ? rv_buf_check(&text, "a provider's error", err)
                                : rv_buf_check(&shown, "a provider's error", err);
     if (rc == 0) {
-        rv_reader_break(r, (enum rv_llm_error)kind, "the provider broke off: %s",
-                        shown.len ? rv_buf_cstr(&shown) : "it does not say why");
+        wire_reader_break(r, (enum rv_llm_error)kind, "the provider broke off: %s",
+                          shown.len ? rv_buf_cstr(&shown) : "it does not say why");
         r->broken_for_good = !retryable;
     }
     rv_buf_fini(&text);
@@ -318,9 +318,9 @@ static int read_rest(rv_wire_reader *r, rv_err **err)
     int rc;
 
     if (r->is_stranger) {
-        rv_wire_show(rv_buf_str(&r->whole), &r->joined);
-        rv_reader_break(r, RV_LLM_ERROR_PROTOCOL, "the answer has the content type \"%s\": %s",
-                        rv_buf_cstr(&r->scratch), rv_buf_cstr(&r->joined));
+        wire_show(rv_buf_str(&r->whole), &r->joined);
+        wire_reader_break(r, RV_LLM_ERROR_PROTOCOL, "the answer has the content type \"%s\": %s",
+                          rv_buf_cstr(&r->scratch), rv_buf_cstr(&r->joined));
         return rv_buf_check(&r->joined, "the answer", err);
     }
     if (r->ndjson) {
@@ -330,7 +330,7 @@ static int read_rest(rv_wire_reader *r, rv_err **err)
     if (!r->is_whole)
         return 0;
     r->has_halves = false;
-    rc = rv_reader_json(r, rv_buf_str(&r->whole), &reply, err);
+    rc = wire_reader_json(r, rv_buf_str(&r->whole), &reply, err);
     if (rc == 0 && reply)
         rc = r->codec->whole(r, reply, err);
     json_object_put(reply);
@@ -353,12 +353,12 @@ static int end_well(rv_wire_reader *r, struct rv_llm_reply *out, rv_err **err)
     size_t n_calls = 0;
     int rc = 0;
 
-    if (rv_half_is_lost(&r->half, &lost)) {
+    if (wire_half_is_lost(&r->half, &lost)) {
         r->has_halves = false;
-        rc = rv_reader_text(r, lost, err);
+        rc = wire_reader_text(r, lost, err);
     }
     if (rc == 0)
-        rc = rv_reader_end_calls(r, &out->tool_calls, &n_calls, err);
+        rc = wire_reader_end_calls(r, &out->tool_calls, &n_calls, err);
     if (rc == 0 && r->blocks && !r->is_broken) {
         rv_jw w = rv_jw_on(&out->opaque);
         rv_jw_obj(&w);
@@ -366,7 +366,7 @@ static int end_well(rv_wire_reader *r, struct rv_llm_reply *out, rv_err **err)
         rv_jw_kv_value(&w, "blocks", r->blocks);
         rv_jw_obj_end(&w);
         if (out->opaque.rc == RV_E_LIMIT)
-            rv_reader_break(r, RV_LLM_ERROR_PROTOCOL, "what the provider wants back is too long");
+            wire_reader_break(r, RV_LLM_ERROR_PROTOCOL, "what the provider wants back is too long");
         else
             rc = rv_buf_check(&out->opaque, "what the provider wants back", err);
     }
@@ -387,7 +387,7 @@ static int end_badly(rv_wire_reader *r, const char *why, enum rv_llm_error kind,
         kind = (enum rv_llm_error)r->broken_kind;
     else if (!why)
         kind = RV_LLM_ERROR_PROTOCOL;
-    rv_wire_name_target(&r->target, &text);
+    wire_name_target(&r->target, &text);
     rv_buf_printf(&text, ": %s",
                   r->is_broken ? rv_buf_cstr(&r->broken_why)
                   : why        ? why

@@ -383,7 +383,7 @@ static void convert(struct strict *s, json_object *from, int nesting, bool nulla
     }
 }
 
-int rv_schema_to_strict(json_object *schema, json_object **out, rv_err **err)
+int wire_schema_to_strict(json_object *schema, json_object **out, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(RV_JSON_MAX_BYTES);
     struct strict s = {.root = schema, .w = rv_jw_on(&text)};

@@ -5,9 +5,9 @@ static const struct {
     const char *path;
     const struct wire_codec *codec;
 } wires[] = {
-    [RV_WIRE_OPENAI] = {"/chat/completions", &rv_wire_openai},
-    [RV_WIRE_ANTHROPIC] = {"/v1/messages", &rv_wire_anthropic},
-    [RV_WIRE_OLLAMA] = {"/api/chat", &rv_wire_ollama},
+    [RV_WIRE_OPENAI] = {"/chat/completions", &wire_of_openai},
+    [RV_WIRE_ANTHROPIC] = {"/v1/messages", &wire_of_anthropic},
+    [RV_WIRE_OLLAMA] = {"/api/chat", &wire_of_ollama},
 };
 RV_EACH_HAS_ROW(wires, RV_N_WIRES);
 
@@ -21,7 +21,7 @@ unsigned rv_wire_takes(enum rv_wire_kind wire)
     return wires[wire].codec->takes;
 }
 
-const struct wire_codec *rv_wire_codec(enum rv_wire_kind wire)
+const struct wire_codec *wire_codec_of(enum rv_wire_kind wire)
 {
     return wires[wire].codec;
 }
@@ -34,10 +34,10 @@ int rv_wire_request(const struct rv_wire_target *t, json_object *request, rv_buf
 
     if (t->no_tools && tools && json_object_array_length(tools) > 0)
         return RV_FAIL(err, RV_E_INVALID, "model \"%s\" cannot call tools", t->model);
-    int rc = rv_parts_check(t, wires[t->wire].codec->takes, request, err);
+    int rc = wire_parts_check(t, wires[t->wire].codec->takes, request, err);
     if (rc < 0)
         return rc;
-    rc = rv_body_output(t, request, &output, err);
+    rc = wire_body_output(t, request, &output, err);
     if (rc == 0)
         rc = wires[t->wire].codec->request(t, request, &output, &w, err);
     json_object_put(output.schema);
@@ -47,7 +47,7 @@ int rv_wire_request(const struct rv_wire_target *t, json_object *request, rv_buf
 int rv_wire_reader_new(const struct rv_wire_target *t, rv_str content_type, rv_llm_delta_fn on_delta, void *self,
                        rv_wire_reader **out, rv_err **err)
 {
-    return rv_reader_new(t, rv_wire_codec(t->wire), content_type, on_delta, self, out, err);
+    return wire_reader_new(t, wire_codec_of(t->wire), content_type, on_delta, self, out, err);
 }
 
 /* --- answers with a bad status --- */
@@ -72,15 +72,15 @@ static int read_object(rv_str body, json_object **out, rv_err **err)
 
 static void say(const struct rv_wire_target *t, int status, rv_str content_type, rv_str words, rv_buf *out)
 {
-    rv_wire_name_target(t, out);
+    wire_name_target(t, out);
     rv_buf_printf(out, " answered with status %d", status);
     if (content_type.len) {
         rv_buf_puts(out, " (");
-        rv_wire_show(content_type, out);
+        wire_show(content_type, out);
         rv_buf_puts(out, ")");
     }
     rv_buf_puts(out, words.len ? ": " : " and no text");
-    rv_wire_show(words, out);
+    wire_show(words, out);
 }
 
 int rv_wire_fault(const struct rv_wire_target *t, int status, rv_str content_type, rv_str body,
@@ -89,14 +89,14 @@ int rv_wire_fault(const struct rv_wire_target *t, int status, rv_str content_typ
     rv_buf text = RV_BUF_INIT(RV_WIRE_MAX_ERROR), message = RV_BUF_INIT(WIRE_MAX_WHY);
     json_object *object = NULL;
     bool retryable = false;
-    int kind = (int)rv_fault_kind(status, &retryable), rc;
+    int kind = (int)wire_fault_kind(status, &retryable), rc;
 
     rv_llm_reply_init(out);
     if (body.len > RV_WIRE_MAX_ERROR)
         body.len = RV_WIRE_MAX_ERROR;
     rc = read_object(body, &object, err);
     if (rc == 0 && object)
-        rv_wire_codec(t->wire)->fault(object, status, &kind, &retryable, &text);
+        wire_codec_of(t->wire)->fault(object, status, &kind, &retryable, &text);
     if (rc == 0 && text.rc == RV_E_NOMEM)
         rc = rv_buf_check(&text, "a provider's error", err);
     if (rc == 0) {

@@ -71,7 +71,7 @@ struct wire_output {
     json_object *schema; /* without its top-level description; owned by the caller of a codec; NULL: NONE */
 };
 
-/* The functions of a wire. Each returns 0 or RV_E_NOMEM; all other errors go through rv_reader_break(). */
+/* The functions of a wire. Each returns 0 or RV_E_NOMEM; all other errors go through wire_reader_break(). */
 struct wire_codec {
     int (*request)(const struct rv_wire_target *t, json_object *request, struct wire_output *output, rv_jw *w,
                    rv_err **err);
@@ -81,65 +81,65 @@ struct wire_codec {
     /* the error object of a body or event: *kind is set by the status before and may be changed */
     void (*fault)(json_object *body, int status, int *kind, bool *retryable, rv_buf *text);
 };
-extern const struct wire_codec rv_wire_openai, rv_wire_anthropic, rv_wire_ollama;
-const struct wire_codec *rv_wire_codec(enum rv_wire_kind wire);
+extern const struct wire_codec wire_of_openai, wire_of_anthropic, wire_of_ollama;
+const struct wire_codec *wire_codec_of(enum rv_wire_kind wire);
 
 /* reader.c */
-RV_MUST_CHECK int rv_reader_new(const struct rv_wire_target *t, const struct wire_codec *codec, rv_str content_type,
-                                rv_llm_delta_fn on_delta, void *self, rv_wire_reader **out, rv_err **err);
+RV_MUST_CHECK int wire_reader_new(const struct rv_wire_target *t, const struct wire_codec *codec, rv_str content_type,
+                                  rv_llm_delta_fn on_delta, void *self, rv_wire_reader **out, rv_err **err);
 /* reader.c, calls.c: what the codecs tell of the answer. Text is given to the caller in whole UTF-8 sequences. */
-RV_MUST_CHECK int rv_reader_text(rv_wire_reader *r, rv_str text, rv_err **err);
-RV_MUST_CHECK int rv_reader_thinking(rv_wire_reader *r, rv_str text, rv_err **err);
+RV_MUST_CHECK int wire_reader_text(rv_wire_reader *r, rv_str text, rv_err **err);
+RV_MUST_CHECK int wire_reader_thinking(rv_wire_reader *r, rv_str text, rv_err **err);
 /** The call with that key, made when it is new (with key -1 always); NULL (with rc in *rc: 0 when the reply was broken
  * for having too many). The pointer dies with the next new call. */
-struct wire_call *rv_reader_call(rv_wire_reader *r, int64_t key, int *rc, rv_err **err);
+struct wire_call *wire_reader_call(rv_wire_reader *r, int64_t key, int *rc, rv_err **err);
 /** Hands out its start, once, when it has a name. */
-RV_MUST_CHECK int rv_reader_call_starts(rv_wire_reader *r, struct wire_call *c, rv_err **err);
-RV_MUST_CHECK int rv_reader_arguments(rv_wire_reader *r, struct wire_call *c, rv_str text, rv_err **err);
+RV_MUST_CHECK int wire_reader_call_starts(rv_wire_reader *r, struct wire_call *c, rv_err **err);
+RV_MUST_CHECK int wire_reader_arguments(rv_wire_reader *r, struct wire_call *c, rv_str text, rv_err **err);
 /** The same, from arguments that came as a value. */
-RV_MUST_CHECK int rv_reader_arguments_object(rv_wire_reader *r, struct wire_call *c, json_object *arguments,
-                                             rv_err **err);
-void rv_reader_call_ends(rv_wire_reader *r, struct wire_call *c);
+RV_MUST_CHECK int wire_reader_arguments_object(rv_wire_reader *r, struct wire_call *c, json_object *arguments,
+                                               rv_err **err);
+void wire_reader_call_ends(rv_wire_reader *r, struct wire_call *c);
 /** Tells whether its arguments are one complete object by now; RV_E_NOMEM only. */
-RV_MUST_CHECK int rv_reader_call_is_complete(struct wire_call *c, bool *is, rv_err **err);
+RV_MUST_CHECK int wire_reader_call_is_complete(struct wire_call *c, bool *is, rv_err **err);
 /** At the end of the answer: those that are kept, as the JSON of a reply; none leaves out empty. */
-RV_MUST_CHECK int rv_reader_end_calls(rv_wire_reader *r, rv_buf *out, size_t *n_kept, rv_err **err);
-void rv_reader_finish(rv_wire_reader *r, int finish);
+RV_MUST_CHECK int wire_reader_end_calls(rv_wire_reader *r, rv_buf *out, size_t *n_kept, rv_err **err);
+void wire_reader_finish(rv_wire_reader *r, int finish);
 /** With one impossible count the answer has no usage from then on: a journal could not hold it. */
-void rv_reader_usage(rv_wire_reader *r, const struct rv_usage *totals);
+void wire_reader_usage(rv_wire_reader *r, const struct rv_usage *totals);
 /** Record that the answer is broken, and why; only the first reason is kept. */
-void rv_reader_break(rv_wire_reader *r, enum rv_llm_error kind, const char *fmt, ...) RV_PRINTF(3, 4);
+void wire_reader_break(rv_wire_reader *r, enum rv_llm_error kind, const char *fmt, ...) RV_PRINTF(3, 4);
 /** The same by an error object of the provider in the middle of the stream: the codec's fault() reads it, with status 0
  * and the kind "overloaded" to start from. */
-RV_MUST_CHECK int rv_reader_fault(rv_wire_reader *r, json_object *body, rv_err **err);
+RV_MUST_CHECK int wire_reader_fault(rv_wire_reader *r, json_object *body, rv_err **err);
 /** Parse one JSON object of the stream, capped; *out NULL (and the reply broken) when it is none. */
-RV_MUST_CHECK int rv_reader_json(rv_wire_reader *r, rv_str text, json_object **out, rv_err **err);
+RV_MUST_CHECK int wire_reader_json(rv_wire_reader *r, rv_str text, json_object **out, rv_err **err);
 
 #define WIRE_MAX_WHOLE (2 * RV_LLM_MAX_REPLY) /* of an answer that comes at once: its text with escapes */
 #define WIRE_MAX_WHY   ((size_t)8 << 10)      /* of the text that says why an answer is broken */
 /** Hand out a piece of the answer itself. */
-void rv_reader_hand(rv_wire_reader *r, struct rv_llm_delta d);
+void wire_reader_hand(rv_wire_reader *r, struct rv_llm_delta d);
 /** Count n more bytes; false (and the reply broken): they are too many. */
-bool rv_reader_fits(rv_wire_reader *r, size_t n);
+bool wire_reader_fits(rv_wire_reader *r, size_t n);
 
 /* half.c */
 /** The JSON text with each half of a surrogate pair that stands alone replaced by a mark; *has false: there is none,
  * and out is left alone. */
-void rv_half_mark(rv_str json, rv_buf *out, bool *has);
+void wire_half_mark(rv_str json, rv_buf *out, bool *has);
 /** text with its marks joined, to each other and to what waits in h; a half that will never be whole is U+FFFD. Either
  * text itself or a view of scratch, whose failure the caller checks. */
-rv_str rv_half_join(struct wire_half *h, bool has_marks, rv_str text, rv_buf *scratch);
+rv_str wire_half_join(struct wire_half *h, bool has_marks, rv_str text, rv_buf *scratch);
 /** At the end: true when a half still waits; what stands for it then. */
-bool rv_half_is_lost(struct wire_half *h, rv_str *lost);
+bool wire_half_is_lost(struct wire_half *h, rv_str *lost);
 
 /* fault.c */
 /** The meaning of a bad status; *retryable: whether the same request may succeed later. */
-enum rv_llm_error rv_fault_kind(int status, bool *retryable);
+enum rv_llm_error wire_fault_kind(int status, bool *retryable);
 #define WIRE_MAX_SHOWN 300 /* bytes of an answer that a message shows */
 /** Append the beginning of arbitrary bytes on one line; bytes that are not text are replaced. */
-void rv_wire_show(rv_str bytes, rv_buf *out);
+void wire_show(rv_str bytes, rv_buf *out);
 /** "provider:model". Appended. */
-void rv_wire_name_target(const struct rv_wire_target *t, rv_buf *out);
+void wire_name_target(const struct rv_wire_target *t, rv_buf *out);
 
 /** The string under key; empty for anything else. */
 static inline rv_str rv_wire_text(json_object *obj, const char *key)
@@ -151,39 +151,39 @@ static inline rv_str rv_wire_text(json_object *obj, const char *key)
 
 /* body.c: pieces of requests that wires share */
 /** Fills in out, whose schema is the caller's, even when it fails. */
-RV_MUST_CHECK int rv_body_output(const struct rv_wire_target *t, json_object *request, struct wire_output *out,
-                                 rv_err **err);
+RV_MUST_CHECK int wire_body_output(const struct rv_wire_target *t, json_object *request, struct wire_output *out,
+                                   rv_err **err);
 /** The words that ask for JSON of that schema (WIRE_VIA_PROMPT); appended. */
-void rv_body_ask_for_json(json_object *schema, rv_buf *text);
+void wire_body_ask_for_json(json_object *schema, rv_buf *text);
 /** Calls fn for system (role "system"), examples, history, prompt (role "user") and turns, in this order, as messages.
  * message is NULL for the system text and for the prompt, which are texts only. */
 typedef int (*rv_body_message_fn)(void *self, const char *role, json_object *message, rv_str content, rv_err **err);
-RV_MUST_CHECK int rv_body_messages(json_object *request, rv_body_message_fn fn, void *self, rv_err **err);
+RV_MUST_CHECK int wire_body_messages(json_object *request, rv_body_message_fn fn, void *self, rv_err **err);
 /** The member "messages", one by one as above. */
-RV_MUST_CHECK int rv_body_write_messages(const struct rv_wire_target *t, json_object *request, rv_body_message_fn fn,
-                                         void *self, rv_jw *w, rv_err **err);
+RV_MUST_CHECK int wire_body_write_messages(const struct rv_wire_target *t, json_object *request, rv_body_message_fn fn,
+                                           void *self, rv_jw *w, rv_err **err);
 /** Append the text of a prompt. ask: the schema that it has to ask for in words; NULL: none. */
-RV_MUST_CHECK int rv_body_prompt(rv_str content, json_object *ask, rv_buf *out, rv_err **err);
+RV_MUST_CHECK int wire_body_prompt(rv_str content, json_object *ask, rv_buf *out, rv_err **err);
 /** The member "content" of a prompt, as above. */
-RV_MUST_CHECK int rv_body_write_prompt(rv_str content, json_object *ask, rv_jw *w, rv_err **err);
+RV_MUST_CHECK int wire_body_write_prompt(rv_str content, json_object *ask, rv_jw *w, rv_err **err);
 /** RV_E_INVALID: a tool cannot return output of that schema. */
-RV_MUST_CHECK int rv_body_check_output_tool(json_object *schema, rv_err **err);
+RV_MUST_CHECK int wire_body_check_output_tool(json_object *schema, rv_err **err);
 /** An array of the tools, each as {type: "function", function}. output_schema: of the output tool, which is one more;
  * NULL: none. is_plain: the server reads parameters member by member, so that a tool without them has empty ones, and
  * references give way to what they name. */
-RV_MUST_CHECK int rv_body_write_tools(json_object *tools, json_object *output_schema, bool is_plain, rv_jw *w,
-                                      rv_err **err);
+RV_MUST_CHECK int wire_body_write_tools(json_object *tools, json_object *output_schema, bool is_plain, rv_jw *w,
+                                        rv_err **err);
 /** Members of extra_body over those written: call it at the end of the body's object. Keys it will write must be left
- * out by rv_body_has_extra(). */
-bool rv_body_has_extra(const struct rv_wire_target *t, const char *key);
+ * out by wire_body_has_extra(). */
+bool wire_body_has_extra(const struct rv_wire_target *t, const char *key);
 /** Writes the key, unless the target has a value of its own for it. */
-bool rv_body_key(const struct rv_wire_target *t, rv_jw *w, const char *key);
-void rv_body_write_extra(const struct rv_wire_target *t, rv_jw *w);
+bool wire_body_key(const struct rv_wire_target *t, rv_jw *w, const char *key);
+void wire_body_write_extra(const struct rv_wire_target *t, rv_jw *w);
 /** The member "tool_calls" of a message. is_plain: their arguments are values, and their type is not said. */
-RV_MUST_CHECK int rv_body_write_calls(json_object *calls, bool is_plain, rv_jw *w, rv_err **err);
+RV_MUST_CHECK int wire_body_write_calls(json_object *calls, bool is_plain, rv_jw *w, rv_err **err);
 /** The arguments of a call as an object; {} for a text that is none: it was answered with an error, and the turn has to
  * be sayable all the same. */
-RV_MUST_CHECK int rv_body_write_arguments(rv_str text, rv_jw *w, rv_err **err);
+RV_MUST_CHECK int wire_body_write_arguments(rv_str text, rv_jw *w, rv_err **err);
 
 /* parts.c: images and files of a prompt */
 struct wire_attachment {
@@ -191,28 +191,28 @@ struct wire_attachment {
     rv_str url, data, media_type, name; /* url or data, the other is empty; media_type of data is not; borrowed */
 };
 /** RV_E_INVALID: the target does not take one of the request's attachments, or it is malformed. */
-RV_MUST_CHECK int rv_parts_check(const struct rv_wire_target *t, unsigned takes, json_object *request, rv_err **err);
+RV_MUST_CHECK int wire_parts_check(const struct rv_wire_target *t, unsigned takes, json_object *request, rv_err **err);
 /** The attachments of a request; NULL: none. */
-json_object *rv_parts_of(json_object *request);
+json_object *wire_parts_of(json_object *request);
 /** One of those that were checked. */
-struct wire_attachment rv_parts_at(json_object *attachments, size_t i);
+struct wire_attachment wire_parts_at(json_object *attachments, size_t i);
 
 /* openai.c, anthropic.c, anthropic_messages.c: requests */
-RV_MUST_CHECK int rv_openai_request(const struct rv_wire_target *t, json_object *request, struct wire_output *output,
-                                    rv_jw *w, rv_err **err);
-RV_MUST_CHECK int rv_anthropic_request(const struct rv_wire_target *t, json_object *request, struct wire_output *output,
-                                       rv_jw *w, rv_err **err);
+RV_MUST_CHECK int wire_openai_request(const struct rv_wire_target *t, json_object *request, struct wire_output *output,
+                                      rv_jw *w, rv_err **err);
+RV_MUST_CHECK int wire_anthropic_request(const struct rv_wire_target *t, json_object *request,
+                                         struct wire_output *output, rv_jw *w, rv_err **err);
 /** The members "system" and "messages". ask: the schema that the prompt has to ask for in words; NULL: none. */
-RV_MUST_CHECK int rv_anthropic_messages(const struct rv_wire_target *t, json_object *request, json_object *ask,
-                                        rv_jw *w, rv_err **err);
+RV_MUST_CHECK int wire_anthropic_messages(const struct rv_wire_target *t, json_object *request, json_object *ask,
+                                          rv_jw *w, rv_err **err);
 
 /* openai_chunk.c */
 /** True: data is a chunk of the stream that holds nothing but one piece of text or of thinking, or nothing at all, and
  * here it is, a view of data or of scratch. False: it may be anything, parse it. */
-bool rv_openai_short_chunk(rv_str data, rv_buf *scratch, rv_str *text, bool *is_thinking);
+bool wire_openai_short_chunk(rv_str data, rv_buf *scratch, rv_str *text, bool *is_thinking);
 
 /* strict.c */
 /** The schema in the strict subset of OpenAI's structured outputs; *out NULL: the subset cannot express it. */
-RV_MUST_CHECK int rv_schema_to_strict(json_object *schema, json_object **out, rv_err **err);
+RV_MUST_CHECK int wire_schema_to_strict(json_object *schema, json_object **out, rv_err **err);
 
 #endif

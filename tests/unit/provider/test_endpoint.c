@@ -180,7 +180,8 @@ START_TEST(address_and_headers_follow_options_then_environment_then_table)
     const char *at = cases[_i].headers;
 
     want.options = options;
-    ck_assert_int_eq(rv_endpoint_init(&e, (struct rv_provider_env){get_env, (void *)cases[_i].env}, &want, NULL), 0);
+    ck_assert_int_eq(provider_endpoint_init(&e, (struct rv_provider_env){get_env, (void *)cases[_i].env}, &want, NULL),
+                     0);
     ck_assert_str_eq(e.url, cases[_i].url);
     while (*at) {
         const char *end = strchr(at, '\n');
@@ -188,7 +189,7 @@ START_TEST(address_and_headers_follow_options_then_environment_then_table)
         ck_assert_msg(has_line(&e, line) == (at[0] != '!'), "%s: %.*s", cases[_i].id, RV_STR_ARG(line));
         at += line.len + (end != NULL);
     }
-    rv_endpoint_fini(&e);
+    provider_endpoint_fini(&e);
     json_object_put(options);
 }
 END_TEST
@@ -271,12 +272,12 @@ START_TEST(what_can_not_be_sent_is_refused_and_says_what_to_do)
     char *text;
 
     want.options = refusals[_i].options ? rv_kit_json(refusals[_i].options) : NULL;
-    int rc = rv_endpoint_init(&e, (struct rv_provider_env){get_env, (void *)refusals[_i].env}, &want, &err);
+    int rc = provider_endpoint_init(&e, (struct rv_provider_env){get_env, (void *)refusals[_i].env}, &want, &err);
     ck_assert_msg(rc == refusals[_i].rc, "%s", refusals[_i].id);
     text = rv_kit_err_take(err);
     ck_assert_msg(strstr(text, refusals[_i].text), "%s: %s", refusals[_i].id, text);
     free(text);
-    rv_endpoint_fini(&e);
+    provider_endpoint_fini(&e);
     json_object_put(want.options);
 }
 END_TEST
@@ -294,8 +295,8 @@ START_TEST(too_many_headers_are_refused)
     }
     want.options = json_object_new_object();
     json_object_object_add(want.options, "headers", headers);
-    ck_assert_int_eq(rv_endpoint_init(&e, (struct rv_provider_env){NULL, NULL}, &want, NULL), RV_E_INVALID);
-    rv_endpoint_fini(&e);
+    ck_assert_int_eq(provider_endpoint_init(&e, (struct rv_provider_env){NULL, NULL}, &want, NULL), RV_E_INVALID);
+    provider_endpoint_fini(&e);
     json_object_put(want.options);
 }
 END_TEST
@@ -306,9 +307,9 @@ static struct rv_call_options call_options(json_object *options)
     struct rv_endpoint_want want = {.provider = "ollama", .model = "m", .options = options};
     struct rv_endpoint e;
 
-    ck_assert_int_eq(rv_endpoint_init(&e, (struct rv_provider_env){NULL, NULL}, &want, NULL), 0);
+    ck_assert_int_eq(provider_endpoint_init(&e, (struct rv_provider_env){NULL, NULL}, &want, NULL), 0);
     struct rv_call_options call = e.call;
-    rv_endpoint_fini(&e);
+    provider_endpoint_fini(&e);
     return call;
 }
 
@@ -364,13 +365,13 @@ START_TEST(quirks_come_from_table_address_model_and_options)
         struct rv_endpoint_want want = {.provider = rows[i].provider, .model = rows[i].model};
         struct rv_endpoint e;
         want.options = rows[i].options ? rv_kit_json(rows[i].options) : NULL;
-        ck_assert_int_eq(rv_endpoint_init(&e, (struct rv_provider_env){get_env, (void *)env}, &want, NULL), 0);
+        ck_assert_int_eq(provider_endpoint_init(&e, (struct rv_provider_env){get_env, (void *)env}, &want, NULL), 0);
         ck_assert_int_eq(e.target.old_max_tokens, rows[i].old_max_tokens);
         ck_assert_int_eq(e.target.developer_role, rows[i].developer);
         ck_assert_int_eq(e.target.no_strict_output, rows[i].no_strict);
         ck_assert_int_eq(e.target.no_sampling, rows[i].no_sampling);
         ck_assert_int_eq(e.target.no_tools, rows[i].no_tools);
-        rv_endpoint_fini(&e);
+        provider_endpoint_fini(&e);
         json_object_put(want.options);
     }
 }

@@ -235,7 +235,7 @@ START_TEST(the_request_keeps_its_limits_when_another_role_is_asked)
     json_object_object_add(request, "prompt", json_object_new_string("Hi"));
     json_object_object_add(request, "options", rv_kit_json(adapted[_i].options));
     ck_assert_int_eq(rv_json_dup(request, &kept, NULL), 0);
-    ck_assert_int_eq(rv_fallback_request(&asked, &model, request, &out, NULL), 0);
+    ck_assert_int_eq(provider_fallback_request(&asked, &model, request, &out, NULL), 0);
     ck_assert_msg(rv_json_equal(rv_json_get_obj(out, "options"), want), "%s", adapted[_i].id);
     ck_assert(json_object_object_length(out) == 2);
     ck_assert(rv_json_equal(request, kept)); /* it is borrowed */

@@ -43,7 +43,7 @@ START_TEST(durations_are_read_as_they_are_written)
                     {RV_STR_LIT("x-ratelimit-reset-requests"), rv_str_of(durations[_i].text)}}};
     struct rv_hints hints;
 
-    rv_hints_read(&head, START_US, 2 * 86400 * S, &hints);
+    provider_hints_read(&head, START_US, 2 * 86400 * S, &hints);
     int64_t got = hints.closed_until_us ? hints.closed_until_us - START_US : 0;
     ck_assert_msg(got == durations[_i].us, "%s: %lld", durations[_i].text, (long long)got);
 }
@@ -77,7 +77,7 @@ START_TEST(all_three_forms_of_dates_are_read)
     struct rv_hints hints;
     bool is_date = dates[_i].s >= 0;
 
-    rv_hints_read(&head, is_date ? (dates[_i].s - 5) * S : 0, S, &hints);
+    provider_hints_read(&head, is_date ? (dates[_i].s - 5) * S : 0, S, &hints);
     ck_assert_msg(hints.retry_after_us == (is_date ? 5 * S : -1), "%s: %lld", dates[_i].text,
                   (long long)hints.retry_after_us);
 }
@@ -129,7 +129,7 @@ START_TEST(heads_hint_at_waits_and_limits)
     char storage[2000];
 
     world_fill_head(&head, &a, storage, sizeof storage);
-    rv_hints_read(&head, START_US, 60 * S, &hints);
+    provider_hints_read(&head, START_US, 60 * S, &hints);
     ck_assert_msg(hints.retry_after_us == heads[_i].retry_after_us, "%s: %lld", heads[_i].id,
                   (long long)hints.retry_after_us);
     ck_assert_msg(hints.closed_until_us == (heads[_i].closed_after_us ? START_US + heads[_i].closed_after_us : 0), "%s",
@@ -147,13 +147,13 @@ START_TEST(request_ids_are_kept_when_they_can_be_shown)
     memset(longer, 'a', sizeof longer);
     head.headers[0].name = RV_STR_LIT("x-request-id");
     head.headers[0].value = RV_STR_LIT("req_1");
-    rv_hints_read(&head, START_US, S, &hints);
+    provider_hints_read(&head, START_US, S, &hints);
     ck_assert_str_eq(hints.request_id, "req_1");
     head.headers[0].value = RV_STR_LIT("a\x1b[31m");
-    rv_hints_read(&head, START_US, S, &hints);
+    provider_hints_read(&head, START_US, S, &hints);
     ck_assert_str_eq(hints.request_id, "");
     head.headers[0].value = (rv_str){longer, sizeof longer};
-    rv_hints_read(&head, START_US, S, &hints);
+    provider_hints_read(&head, START_US, S, &hints);
     ck_assert_uint_eq(strlen(hints.request_id), sizeof hints.request_id - 1);
 }
 END_TEST
@@ -182,7 +182,7 @@ START_TEST(any_bytes_are_no_worse_than_nothing)
         head.headers[RV_COUNT(names)].value = RV_STR_LIT("0");
         head.headers[RV_COUNT(names) + 1].name = RV_STR_LIT("anthropic-ratelimit-tokens-remaining");
         head.headers[RV_COUNT(names) + 1].value = RV_STR_LIT("0");
-        rv_hints_read(&head, START_US, 60 * S, &hints);
+        provider_hints_read(&head, START_US, 60 * S, &hints);
         ck_assert(hints.retry_after_us >= -1);
         ck_assert(hints.closed_until_us == 0 ||
                   (hints.closed_until_us > START_US && hints.closed_until_us <= START_US + 60 * S));

@@ -63,8 +63,8 @@ START_TEST(models_that_reason_refuse_sampling)
 {
     unsigned quirks = quirk_cases[_i].before;
 
-    rv_model_quirks(rv_provider_find(rv_str_of(quirk_cases[_i].provider)), quirk_cases[_i].model,
-                    quirk_cases[_i].at_home, &quirks);
+    provider_model_quirks(rv_provider_find(rv_str_of(quirk_cases[_i].provider)), quirk_cases[_i].model,
+                          quirk_cases[_i].at_home, &quirks);
     ck_assert_msg(quirks == quirk_cases[_i].after, "%s: %#x", quirk_cases[_i].model, quirks);
 }
 END_TEST

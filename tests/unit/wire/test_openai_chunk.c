@@ -58,9 +58,9 @@ START_TEST(only_the_commonest_chunk_goes_the_short_way)
     bool is_thinking = false;
 
     if (!chunks[_i].text) {
-        ck_assert(!rv_openai_short_chunk(rv_str_of(chunks[_i].chunk), &scratch, &text, &is_thinking));
+        ck_assert(!wire_openai_short_chunk(rv_str_of(chunks[_i].chunk), &scratch, &text, &is_thinking));
     } else {
-        ck_assert(rv_openai_short_chunk(rv_str_of(chunks[_i].chunk), &scratch, &text, &is_thinking));
+        ck_assert(wire_openai_short_chunk(rv_str_of(chunks[_i].chunk), &scratch, &text, &is_thinking));
         ck_assert(rv_str_is(text, chunks[_i].text));
         ck_assert_int_eq(is_thinking, chunks[_i].is_thinking);
     }

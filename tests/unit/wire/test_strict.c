@@ -76,7 +76,7 @@ START_TEST(a_schema_is_said_in_the_strict_subset_or_not_at_all)
     json_object *schema = rv_kit_json(schemas[_i].schema), *strict = NULL;
     char *before = rv_kit_text(schema);
 
-    ck_assert_int_eq(rv_schema_to_strict(schema, &strict, NULL), 0);
+    ck_assert_int_eq(wire_schema_to_strict(schema, &strict, NULL), 0);
     if (schemas[_i].want) {
         json_object *want = rv_kit_json(schemas[_i].want);
         char *text = rv_kit_text(want);
@@ -107,7 +107,7 @@ START_TEST(a_schema_with_too_much_in_it_is_not_said)
             rv_buf_printf(&text, "%s\"p%d\":{\"type\":\"string\"}", i ? "," : "", i);
         rv_buf_puts(&text, "}}");
         schema = rv_kit_json(rv_buf_cstr(&text));
-        ck_assert_int_eq(rv_schema_to_strict(schema, &strict, NULL), 0);
+        ck_assert_int_eq(wire_schema_to_strict(schema, &strict, NULL), 0);
         ck_assert_int_eq(strict != NULL, n == 100);
         json_object_put(strict);
         json_object_put(schema);
