@@ -10,7 +10,7 @@
 
 #define MAX_DAMAGE 600 /* bytes of a text that says what is damaged */
 
-int rv_store_check_text(const char *kind, const char *text, size_t max, rv_err **err)
+int store_check_text(const char *kind, const char *text, size_t max, rv_err **err)
 {
     size_t len;
 
@@ -24,15 +24,15 @@ int rv_store_check_text(const char *kind, const char *text, size_t max, rv_err *
     return 0;
 }
 
-int rv_store_check_id(const char *kind, const char *id, rv_err **err)
+int store_check_id(const char *kind, const char *id, rv_err **err)
 {
     if (id && !*id)
         return RV_FAIL(err, RV_E_INVALID, "the %s is empty", kind);
-    return rv_store_check_text(kind, id, RV_STORE_MAX_ID, err);
+    return store_check_text(kind, id, RV_STORE_MAX_ID, err);
 }
 
 /* Only of what is new: what an older version took stays reachable. */
-int rv_store_check_new_id(const char *kind, const char *id, rv_err **err)
+int store_check_new_id(const char *kind, const char *id, rv_err **err)
 {
     for (const char *p = id; p && *p; p++)
         if (rv_utf8_control(p, strlen(p)))
@@ -40,16 +40,16 @@ int rv_store_check_new_id(const char *kind, const char *id, rv_err **err)
     return 0;
 }
 
-int rv_store_check_optional(const char *kind, const char *text, size_t max, rv_err **err)
+int store_check_optional(const char *kind, const char *text, size_t max, rv_err **err)
 {
     if (!text)
         return 0;
     if (!*text)
         return RV_FAIL(err, RV_E_INVALID, "the %s is empty", kind);
-    return rv_store_check_text(kind, text, max, err);
+    return store_check_text(kind, text, max, err);
 }
 
-int rv_store_check_scope(const struct rv_store_scope *scope, struct rv_store_scope *out, rv_err **err)
+int store_check_scope(const struct rv_store_scope *scope, struct rv_store_scope *out, rv_err **err)
 {
     int rc;
 
@@ -58,21 +58,21 @@ int rv_store_check_scope(const struct rv_store_scope *scope, struct rv_store_sco
     *out = *scope;
     if (!out->tenant)
         out->tenant = RV_STORE_TENANT;
-    rc = rv_store_check_id("tenant", out->tenant, err);
+    rc = store_check_id("tenant", out->tenant, err);
     if (rc == 0 && out->user)
-        rc = rv_store_check_text("user", out->user, RV_STORE_MAX_ID, err);
+        rc = store_check_text("user", out->user, RV_STORE_MAX_ID, err);
     return rc;
 }
 
-int rv_store_check_scoped(const struct rv_store_scope *scope, const char *kind, const char *id,
-                          struct rv_store_scope *out, rv_err **err)
+int store_check_scoped(const struct rv_store_scope *scope, const char *kind, const char *id, struct rv_store_scope *out,
+                       rv_err **err)
 {
-    int rc = rv_store_check_scope(scope, out, err);
+    int rc = store_check_scope(scope, out, err);
 
-    return rc < 0 ? rc : rv_store_check_id(kind, id, err);
+    return rc < 0 ? rc : store_check_id(kind, id, err);
 }
 
-int rv_store_check_hash(const char *hash, rv_err **err)
+int store_check_hash(const char *hash, rv_err **err)
 {
     if (!hash)
         return RV_FAIL(err, RV_E_INVALID, "no hash given");
@@ -81,7 +81,7 @@ int rv_store_check_hash(const char *hash, rv_err **err)
     return 0;
 }
 
-int rv_store_check_bytes(const char *kind, rv_str s, size_t max, rv_err **err)
+int store_check_bytes(const char *kind, rv_str s, size_t max, rv_err **err)
 {
     size_t bad = 0;
 
@@ -94,7 +94,7 @@ int rv_store_check_bytes(const char *kind, rv_str s, size_t max, rv_err **err)
     return 0;
 }
 
-int rv_store_check_time(const char *kind, int64_t us, rv_err **err)
+int store_check_time(const char *kind, int64_t us, rv_err **err)
 {
     return us < 0 ? RV_FAIL(err, RV_E_INVALID, "%s is %lld, before 1970", kind, (long long)us) : 0;
 }
@@ -119,12 +119,12 @@ static int not_an_object(const char *kind, rv_str text, const struct rv_json_opt
 }
 
 /* Checks the text without building a tree: it is stored unchanged. */
-int rv_store_check_object(const char *kind, rv_str json, size_t max, rv_err **err)
+int store_check_object(const char *kind, rv_str json, size_t max, rv_err **err)
 {
     const struct rv_json_opts opts = {.max_bytes = max};
     struct rv_json_scan scan = {0};
     rv_str text;
-    int rc = rv_store_check_bytes(kind, json, max, err);
+    int rc = store_check_bytes(kind, json, max, err);
 
     if (rc < 0 || json.len == 0)
         return rc;
@@ -135,7 +135,7 @@ int rv_store_check_object(const char *kind, rv_str json, size_t max, rv_err **er
     return rc;
 }
 
-int rv_store_check_members(const char *kind, json_object *v, rv_err **err)
+int store_check_members(const char *kind, json_object *v, rv_err **err)
 {
     if (v && !json_object_is_type(v, json_type_object))
         return RV_FAIL(err, RV_E_INVALID, "the %s is not a JSON object", kind);
@@ -144,7 +144,7 @@ int rv_store_check_members(const char *kind, json_object *v, rv_err **err)
 
 /* --- Rows that were read --- */
 
-int rv_store_damaged(const struct sql_store *st, rv_err **err, const char *fmt, ...)
+int store_damaged(const struct sql_store *st, rv_err **err, const char *fmt, ...)
 {
     char text[MAX_DAMAGE];
     va_list args;
@@ -152,22 +152,22 @@ int rv_store_damaged(const struct sql_store *st, rv_err **err, const char *fmt, 
     va_start(args, fmt);
     rv_vformat(text, sizeof text, fmt, args);
     va_end(args);
-    RV_FAIL(err, RV_E_IO, "\"%s\": %s", rv_sql_path(st), text);
+    RV_FAIL(err, RV_E_IO, "\"%s\": %s", sql_path(st), text);
     rv_err_hint(err, "`reeve store check` lists what else is");
     return RV_E_IO;
 }
 
-int rv_store_check_numbers(const struct sql_store *st, const char *kind, const char *id, const int64_t *numbers,
-                           size_t n, rv_err **err)
+int store_check_numbers(const struct sql_store *st, const char *kind, const char *id, const int64_t *numbers, size_t n,
+                        rv_err **err)
 {
     for (size_t i = 0; i < n; i++)
         if (numbers[i] < 0 || numbers[i] > RV_STORE_MAX_NUMBER)
-            return rv_store_damaged(st, err, "%s \"%s\" is damaged: %lld is not a number that it can have", kind, id,
-                                    (long long)numbers[i]);
+            return store_damaged(st, err, "%s \"%s\" is damaged: %lld is not a number that it can have", kind, id,
+                                 (long long)numbers[i]);
     return 0;
 }
 
-char *rv_store_pack(const struct rv_row_texts *row)
+char *store_pack(const struct rv_row_texts *row)
 {
     size_t size = 1;
     char *own, *at;
@@ -217,7 +217,7 @@ static size_t put_code_point(uint32_t c, unsigned char *at)
 
 /* The least text above all that begin with the prefix, which is UTF-8, in the order of bytes; "": there is none. Its
  * last character becomes the one behind it: what is not UTF-8 is not a text for every database. */
-void rv_store_prefix_end(const char *prefix, char end[RV_STORE_MAX_ID + 2])
+void store_prefix_end(const char *prefix, char end[RV_STORE_MAX_ID + 2])
 {
     size_t len = strlen(prefix);
 
@@ -266,8 +266,7 @@ static int parse_old(rv_str text, json_object **out, rv_err **err)
     return rc;
 }
 
-int rv_store_merge(rv_str old, json_object *patch, const char *const *remove, size_t n_remove, rv_buf *out,
-                   rv_err **err)
+int store_merge(rv_str old, json_object *patch, const char *const *remove, size_t n_remove, rv_buf *out, rv_err **err)
 {
     rv_jw w = rv_jw_on(out);
     json_object *present = NULL;
@@ -294,7 +293,7 @@ int rv_store_merge(rv_str old, json_object *patch, const char *const *remove, si
     return rv_buf_check(out, "metadata", err);
 }
 
-void rv_blob_hex(const unsigned char digest[RV_STORE_DIGEST], char out[RV_HASH_MAX])
+void store_blob_hex(const unsigned char digest[RV_STORE_DIGEST], char out[RV_HASH_MAX])
 {
     rv_hex(digest, RV_STORE_DIGEST, out);
     out[RV_HASH_MAX - 1] = 0;

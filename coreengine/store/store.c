@@ -54,7 +54,7 @@ static int leave_write(rv_store *s, int rc, rv_err **err)
     return leave(s, rc, err);
 }
 
-int rv_store_enter_read(rv_store *s, int rc, const char *op, rv_err **err)
+int store_enter_read(rv_store *s, int rc, const char *op, rv_err **err)
 {
     if (rc < 0)
         return RV_WRAP(err, rc, "%s", op);
@@ -63,37 +63,37 @@ int rv_store_enter_read(rv_store *s, int rc, const char *op, rv_err **err)
     return rc;
 }
 
-int rv_store_leave_read(rv_store *s, int rc, rv_err **err)
+int store_leave_read(rv_store *s, int rc, rv_err **err)
 {
     s->is_walking = false;
     return leave(s, rc, err);
 }
 
-int rv_store_enter_write(rv_store *s, int rc, const char *op, rv_err **err)
+int store_enter_write(rv_store *s, int rc, const char *op, rv_err **err)
 {
     if (rc < 0)
         return RV_WRAP(err, rc, "%s", op);
     rc = enter_write(s, op, err);
     if (rc == 0)
-        rc = rv_sql_begin_write(s->sql, op, err);
+        rc = sql_begin_write(s->sql, op, err);
     s->is_writing = rc == 0;
     return rc;
 }
 
-bool rv_store_repeats(rv_store *s, int *rc, rv_err **err)
+bool store_repeats(rv_store *s, int *rc, rv_err **err)
 {
     s->is_writing = false;
-    *rc = rv_sql_end_write(s->sql, *rc, s->op, err);
-    if (*rc >= 0 || s->in_group || !rv_sql_again(s->sql, err))
+    *rc = sql_end_write(s->sql, *rc, s->op, err);
+    if (*rc >= 0 || s->in_group || !sql_again(s->sql, err))
         return false;
-    *rc = rv_sql_begin_write(s->sql, s->op, err);
+    *rc = sql_begin_write(s->sql, s->op, err);
     s->is_writing = *rc == 0;
     return *rc == 0;
 }
 
-int rv_store_leave_write(rv_store *s, int rc, rv_err **err)
+int store_leave_write(rv_store *s, int rc, rv_err **err)
 {
-    assert(!s->is_writing); /* rv_store_repeats() has ended it */
+    assert(!s->is_writing); /* store_repeats() has ended it */
     return leave_write(s, rc, err);
 }
 
@@ -148,8 +148,8 @@ static int kind_of(const char *url, enum store_kind *kind, const char **path, rv
 static int open_kind(rv_store *s, enum store_kind kind, const char *path, rv_err **err)
 {
     if (kind == STORE_POSTGRES)
-        return rv_postgres_open(s->source, s->url, &s->opts, &s->sql, err);
-    return rv_sqlite_open(kind == STORE_MEMORY ? NULL : path, &s->opts, &s->sql, err);
+        return postgres_open(s->source, s->url, &s->opts, &s->sql, err);
+    return sqlite_open(kind == STORE_MEMORY ? NULL : path, &s->opts, &s->sql, err);
 }
 
 /* Half of a store would look like a whole one. */
@@ -157,12 +157,12 @@ static int check_whole(rv_store *s, rv_err **err)
 {
     rv_buf from = RV_BUF_INIT(2 * (size_t)RV_STORE_MAX_URL);
 
-    int rc = rv_about_get(s->sql, "copy_from", &from, err);
+    int rc = store_about_get(s->sql, "copy_from", &from, err);
     if (rc == 0 && from.len > 0)
-        rc = rv_store_fail_half(s->sql, rv_buf_cstr(&from), err);
+        rc = store_fail_half(s->sql, rv_buf_cstr(&from), err);
     rv_buf_fini(&from);
     if (rc < 0)
-        rv_sql_close(s->sql);
+        sql_close(s->sql);
     return rc;
 }
 
@@ -237,13 +237,13 @@ int rv_store_open(const char *url, const struct rv_store_opts *opts, rv_store **
         return RV_FAIL(err, RV_E_NOMEM, "open a store");
     rc = open_kind(s, kind, path, err);
     if (rc == 0)
-        s->sql->ring = rv_keyring_ref(opts->ring);
+        s->sql->ring = store_keyring_ref(opts->ring);
     if (rc == 0 && kind > 0 && !opts->takes_copy)
         rc = check_whole(s, err);
     if (rc == 0 && kind > 0 && !opts->takes_copy && !opts->read_only) {
-        rc = rv_keys_catch_up(s->sql, err);
+        rc = store_keys_catch_up(s->sql, err);
         if (rc < 0)
-            rv_sql_close(s->sql);
+            sql_close(s->sql);
     }
     if (rc < 0) {
         rc = fail_open(s->url, rc, err);
@@ -280,8 +280,8 @@ void rv_store_close(rv_store *s)
 {
     if (!s)
         return;
-    rv_search_cache_free(s->searched);
-    rv_sql_close(s->sql);
+    store_search_cache_free(s->searched);
+    sql_close(s->sql);
     destroy(s);
 }
 
@@ -293,25 +293,25 @@ void rv_store_defer_sync(rv_store *s, bool defers)
 
 void rv_store_set_wait(rv_store *s, int64_t ms)
 {
-    rv_sql_set_wait(s->sql, ms > 0 ? ms : 0);
+    sql_set_wait(s->sql, ms > 0 ? ms : 0);
 }
 
 /* text NULL: what was written goes. */
 static int write_probe(rv_store *s, const char *text, rv_err **err)
 {
-    int rc = rv_store_enter_write(s, 0, "probe", err);
+    int rc = store_enter_write(s, 0, "probe", err);
 
     if (rc != 0)
         return rc;
     do {
-        rv_sql_stmt *stmt = rv_sql_use(s->sql, text ? SQL_SET_ABOUT : SQL_DROP_PROBE);
+        rv_sql_stmt *stmt = sql_use(s->sql, text ? SQL_SET_ABOUT : SQL_DROP_PROBE);
         if (text) {
-            rv_sql_text(stmt, 1, "probe");
-            rv_sql_text(stmt, 2, text);
+            store_sql_text(stmt, 1, "probe");
+            store_sql_text(stmt, 2, text);
         }
-        rc = rv_sql_run(stmt, "probe", err);
-    } while (rv_store_repeats(s, &rc, err));
-    return rv_store_leave_write(s, rc, err);
+        rc = sql_run(stmt, "probe", err);
+    } while (store_repeats(s, &rc, err));
+    return store_leave_write(s, rc, err);
 }
 
 int rv_store_probe(rv_store *s, rv_err **err)
@@ -352,7 +352,7 @@ int rv_store_begin(rv_store *s, rv_err **err)
         return RV_FAIL(err, RV_E_STATE, "store \"%s\": a group is open already", s->url);
     if ((rc = enter_write(s, "begin", err)) != 0)
         return rc;
-    rc = rv_sql_begin(s->sql, err);
+    rc = sql_begin(s->sql, err);
     s->in_group = rc == 0;
     rc = leave_write(s, rc, err);
     if (rc != 0)
@@ -372,13 +372,13 @@ int rv_store_commit(rv_store *s, rv_err **err)
         return rc;
     }
     s->in_group = false;
-    return leave_write(s, rv_sql_commit(s->sql, err), err);
+    return leave_write(s, sql_commit(s->sql, err), err);
 }
 
 void rv_store_rollback(rv_store *s)
 {
     if (s->in_group && !s->is_walking)
-        rv_sql_rollback(s->sql);
+        sql_rollback(s->sql);
     s->in_group = s->in_group && s->is_walking;
 }
 
@@ -392,7 +392,7 @@ int rv_store_end(rv_store *s, int rc, rv_err **err)
 
 bool rv_store_again(rv_store *s, rv_err **err)
 {
-    return !s->in_group && rv_sql_again(s->sql, err);
+    return !s->in_group && sql_again(s->sql, err);
 }
 
 bool rv_store_has_one_writer(const rv_store *s)
@@ -447,11 +447,11 @@ static int enter_alone(rv_store *s, const char *op, rv_err **err)
 int rv_store_stats(rv_store *s, struct rv_store_stats *out, rv_err **err)
 {
     struct rv_store_stats got = {0};
-    int rc = rv_store_enter_read(s, 0, "stats", err);
+    int rc = store_enter_read(s, 0, "stats", err);
 
     if (rc != 0)
         return rc;
-    rc = rv_store_leave_read(s, rv_upkeep_stats(s->sql, &got, err), err);
+    rc = store_leave_read(s, store_upkeep_stats(s->sql, &got, err), err);
     if (rc == 0)
         *out = got;
     return rc;
@@ -468,7 +468,7 @@ int rv_store_sweep(rv_store *s, int64_t now_us, int64_t grace_us, int64_t *freed
         return RV_FAIL(err, RV_E_DENIED, "store \"%s\" is open for reading only", s->url);
     if ((rc = enter_alone(s, "sweep", err)) != 0)
         return rc;
-    rc = leave(s, rv_upkeep_sweep(s->sql, now_us, grace_us, &got, err), err);
+    rc = leave(s, store_upkeep_sweep(s->sql, now_us, grace_us, &got, err), err);
     if (rc == 0 && freed)
         *freed = got;
     return rc;
@@ -478,7 +478,7 @@ int rv_store_check(rv_store *s, rv_err **err)
 {
     int rc = enter_alone(s, "check", err);
 
-    return rc != 0 ? rc : leave(s, rv_upkeep_check(s->sql, err), err);
+    return rc != 0 ? rc : leave(s, store_upkeep_check(s->sql, err), err);
 }
 
 /* For a database whose pages cannot be copied. A backup that failed is deleted. */
@@ -488,16 +488,16 @@ static int back_up_rows(rv_store *s, const char *path, rv_err **err)
     const struct rv_store_opts opening = {.must_exist = true};
     struct rv_store_copied *out = calloc(1, sizeof *out);
     struct sql_store *to = NULL;
-    int rc = out ? rv_sqlite_make(path, err) : RV_FAIL(err, RV_E_NOMEM, "back up to \"%s\"", path);
+    int rc = out ? sqlite_make(path, err) : RV_FAIL(err, RV_E_NOMEM, "back up to \"%s\"", path);
 
     if (rc == 0) {
-        rc = rv_sqlite_open(path, &opening, &to, err);
+        rc = sqlite_open(path, &opening, &to, err);
         if (rc == 0) {
-            rc = rv_copy_rows(s->sql, to, &opts, out, err);
-            rv_sql_close(to);
+            rc = store_copy_rows(s->sql, to, &opts, out, err);
+            sql_close(to);
         }
         if (rc < 0)
-            rv_sqlite_remove(path);
+            sqlite_remove(path);
     }
     free(out);
     return rc;
@@ -531,16 +531,16 @@ int rv_store_copy(rv_store *from, rv_store *to, const struct rv_store_copy_opts 
     if (rc != 0)
         return rc;
     from->is_walking = to->is_walking = true;
-    rc = rv_copy_rows(from->sql, to->sql, opts, out, err);
+    rc = store_copy_rows(from->sql, to->sql, opts, out, err);
     from->is_walking = to->is_walking = false;
     return leave(to, rc, err);
 }
 
 int rv_store_list_leased(rv_store *from, const struct rv_store_copy_opts *opts, rv_err **err)
 {
-    int rc = rv_store_enter_read(from, 0, "list leased", err);
+    int rc = store_enter_read(from, 0, "list leased", err);
 
-    return rc != 0 ? rc : rv_store_leave_read(from, rv_copy_list_leased(from->sql, opts, err), err);
+    return rc != 0 ? rc : store_leave_read(from, store_copy_list_leased(from->sql, opts, err), err);
 }
 
 int rv_store_read_version(const char *url, struct rv_store_version *out, rv_err **err)
@@ -560,8 +560,7 @@ int rv_store_read_version(const char *url, struct rv_store_version *out, rv_err 
     rv_store_show_url(url, &shown);
     rc = rv_buf_check(&shown, "URL", err);
     if (rc == 0)
-        rc = kind == STORE_POSTGRES ? rv_postgres_look(url, rv_buf_cstr(&shown), out, err)
-                                    : rv_sqlite_look(path, out, err);
+        rc = kind == STORE_POSTGRES ? postgres_look(url, rv_buf_cstr(&shown), out, err) : sqlite_look(path, out, err);
     if (rc < 0)
         rc = fail_open(rv_buf_cstr(&shown), rc, err);
     rv_buf_fini(&shown);

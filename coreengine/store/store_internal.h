@@ -17,7 +17,7 @@ struct rv_store {
     struct rv_store_opts opts; /* as it was opened */
     const char *op;            /* under way, or the last one; static */
     bool in_group;
-    bool is_writing; /* between rv_store_enter_write() and rv_store_repeats() */
+    bool is_writing; /* between store_enter_write() and store_repeats() */
     bool is_walking; /* a read is under way, and its callback may not use the store */
     struct rv_store_faults faults;
     struct rv_search_cache *searched; /* owned: what searches keep in memory (search/refresh.c) */
@@ -26,50 +26,50 @@ struct rv_store {
 /* store.c. op: the function's name without rv_store_, in words. */
 /** rc: of the check of the arguments, which is passed on with the name of the operation. Else the call is refused if it
  * does not fit, passes the fault point, and (a write) opens its transaction. Not 0: the function returns that. */
-RV_MUST_CHECK int rv_store_enter_read(rv_store *s, int rc, const char *op, rv_err **err);
-RV_MUST_CHECK int rv_store_enter_write(rv_store *s, int rc, const char *op, rv_err **err);
+RV_MUST_CHECK int store_enter_read(rv_store *s, int rc, const char *op, rv_err **err);
+RV_MUST_CHECK int store_enter_write(rv_store *s, int rc, const char *op, rv_err **err);
 /** A write is committed, or undone when *rc is not 0; *rc says whether that succeeded. true: nothing was written
  * because another process was in the way or the connection broke, and the work is to be done once more. */
-RV_MUST_CHECK bool rv_store_repeats(rv_store *s, int *rc, rv_err **err);
+RV_MUST_CHECK bool store_repeats(rv_store *s, int *rc, rv_err **err);
 /** End it. If it went well, pass the point behind it. */
-RV_MUST_CHECK int rv_store_leave_read(rv_store *s, int rc, rv_err **err);
-RV_MUST_CHECK int rv_store_leave_write(rv_store *s, int rc, rv_err **err);
+RV_MUST_CHECK int store_leave_read(rv_store *s, int rc, rv_err **err);
+RV_MUST_CHECK int store_leave_write(rv_store *s, int rc, rv_err **err);
 
 /* copy.c */
 struct rv_store_copied;
 struct rv_store_copy_opts;
-RV_MUST_CHECK int rv_copy_rows(struct sql_store *from, struct sql_store *to, const struct rv_store_copy_opts *opts,
-                               struct rv_store_copied *out, rv_err **err);
-RV_MUST_CHECK int rv_copy_list_leased(struct sql_store *from, const struct rv_store_copy_opts *opts, rv_err **err);
+RV_MUST_CHECK int store_copy_rows(struct sql_store *from, struct sql_store *to, const struct rv_store_copy_opts *opts,
+                                  struct rv_store_copied *out, rv_err **err);
+RV_MUST_CHECK int store_copy_list_leased(struct sql_store *from, const struct rv_store_copy_opts *opts, rv_err **err);
 /** Append what the table "about" says under that name; nothing when it does not. */
-RV_MUST_CHECK int rv_about_get(struct sql_store *st, const char *name, rv_buf *out, rv_err **err);
-int rv_store_fail_half(struct sql_store *st, const char *from, rv_err **err);
+RV_MUST_CHECK int store_about_get(struct sql_store *st, const char *name, rv_buf *out, rv_err **err);
+int store_fail_half(struct sql_store *st, const char *from, rv_err **err);
 
 /* args.c: RV_E_INVALID or RV_E_LIMIT that names the argument. */
-void rv_blob_hex(const unsigned char digest[RV_STORE_DIGEST], char out[RV_HASH_MAX]);
-RV_MUST_CHECK int rv_store_check_id(const char *kind, const char *id, rv_err **err);
+void store_blob_hex(const unsigned char digest[RV_STORE_DIGEST], char out[RV_HASH_MAX]);
+RV_MUST_CHECK int store_check_id(const char *kind, const char *id, rv_err **err);
 /** Check that a new id has no control characters. id may be NULL. */
-RV_MUST_CHECK int rv_store_check_new_id(const char *kind, const char *id, rv_err **err);
-RV_MUST_CHECK int rv_store_check_scope(const struct rv_store_scope *scope, struct rv_store_scope *out, rv_err **err);
+RV_MUST_CHECK int store_check_new_id(const char *kind, const char *id, rv_err **err);
+RV_MUST_CHECK int store_check_scope(const struct rv_store_scope *scope, struct rv_store_scope *out, rv_err **err);
 /** The scope, which names its tenant afterwards, and an id. */
-RV_MUST_CHECK int rv_store_check_scoped(const struct rv_store_scope *scope, const char *kind, const char *id,
-                                        struct rv_store_scope *out, rv_err **err);
-RV_MUST_CHECK int rv_store_check_hash(const char *hash, rv_err **err);
-RV_MUST_CHECK int rv_store_check_text(const char *kind, const char *text, size_t max, rv_err **err);
+RV_MUST_CHECK int store_check_scoped(const struct rv_store_scope *scope, const char *kind, const char *id,
+                                     struct rv_store_scope *out, rv_err **err);
+RV_MUST_CHECK int store_check_hash(const char *hash, rv_err **err);
+RV_MUST_CHECK int store_check_text(const char *kind, const char *text, size_t max, rv_err **err);
 /** May be NULL; if it is there, it says something. */
-RV_MUST_CHECK int rv_store_check_optional(const char *kind, const char *text, size_t max, rv_err **err);
-RV_MUST_CHECK int rv_store_check_bytes(const char *kind, rv_str s, size_t max, rv_err **err);
-RV_MUST_CHECK int rv_store_check_time(const char *kind, int64_t us, rv_err **err);
-RV_MUST_CHECK int rv_store_check_object(const char *kind, rv_str json, size_t max, rv_err **err); /* may be empty */
-RV_MUST_CHECK int rv_store_check_members(const char *kind, json_object *v, rv_err **err);         /* may be NULL */
+RV_MUST_CHECK int store_check_optional(const char *kind, const char *text, size_t max, rv_err **err);
+RV_MUST_CHECK int store_check_bytes(const char *kind, rv_str s, size_t max, rv_err **err);
+RV_MUST_CHECK int store_check_time(const char *kind, int64_t us, rv_err **err);
+RV_MUST_CHECK int store_check_object(const char *kind, rv_str json, size_t max, rv_err **err); /* may be empty */
+RV_MUST_CHECK int store_check_members(const char *kind, json_object *v, rv_err **err);         /* may be NULL */
 
 /** The end of the ids that begin with the prefix (see args.c); "": there is none. */
-void rv_store_prefix_end(const char *prefix, char end[RV_STORE_MAX_ID + 2]);
+void store_prefix_end(const char *prefix, char end[RV_STORE_MAX_ID + 2]);
 /** RV_E_IO: what was read cannot be; with the place, and how to find what else is damaged. */
-int rv_store_damaged(const struct sql_store *st, rv_err **err, const char *fmt, ...) RV_PRINTF(3, 4);
+int store_damaged(const struct sql_store *st, rv_err **err, const char *fmt, ...) RV_PRINTF(3, 4);
 /** RV_E_IO: one of them is not a number that an object of that kind ("run") can have. */
-RV_MUST_CHECK int rv_store_check_numbers(const struct sql_store *st, const char *kind, const char *id,
-                                         const int64_t *numbers, size_t n, rv_err **err);
+RV_MUST_CHECK int store_check_numbers(const struct sql_store *st, const char *kind, const char *id,
+                                      const int64_t *numbers, size_t n, rv_err **err);
 /* The texts of a row, for code that treats them alike. What it points to is borrowed from the row. */
 struct rv_row_texts {
     const char **texts[16]; /* NULL texts stay NULL */
@@ -77,11 +77,11 @@ struct rv_row_texts {
     size_t n_texts, n_strs;
 };
 /** Copy them all into one block, which free() frees, and let the row point there. NULL: no memory, nothing changed. */
-char *rv_store_pack(const struct rv_row_texts *row);
+char *store_pack(const struct rv_row_texts *row);
 /** Append the JSON text of `old` (a JSON object or nothing) with the members of patch (NULL: none) put in, and those of
  *  remove taken out. RV_E_LIMIT; RV_E_INVALID: old is damaged. */
-RV_MUST_CHECK int rv_store_merge(rv_str old, json_object *patch, const char *const *remove, size_t n_remove,
-                                 rv_buf *out, rv_err **err);
+RV_MUST_CHECK int store_merge(rv_str old, json_object *patch, const char *const *remove, size_t n_remove, rv_buf *out,
+                              rv_err **err);
 
 typedef int rv_each_run(void *self, const struct rv_run_row *row, rv_err **err);
 typedef int rv_each_record(void *self, const struct rv_record *r, rv_err **err);
@@ -99,35 +99,35 @@ struct found_run {
     char owner[RV_STORE_MAX_ID + 1], tenant[RV_STORE_MAX_ID + 1];
 };
 /** RV_E_NOT_FOUND. scope NULL: any. */
-RV_MUST_CHECK int rv_run_find(struct sql_store *st, const struct rv_store_scope *scope, const char *id,
-                              struct found_run *out, rv_err **err);
+RV_MUST_CHECK int store_run_find(struct sql_store *st, const struct rv_store_scope *scope, const char *id,
+                                 struct found_run *out, rv_err **err);
 /** The same, and RV_E_STATE when the run has another fence. */
-RV_MUST_CHECK int rv_run_find_fenced(struct sql_store *st, const char *id, int64_t fence, struct found_run *out,
-                                     rv_err **err);
-int rv_store_fail_no_run(const char *run, rv_err **err);
-int rv_store_fail_leased(const char *run, const char *owner, int64_t until_us, rv_err **err);
+RV_MUST_CHECK int store_run_find_fenced(struct sql_store *st, const char *id, int64_t fence, struct found_run *out,
+                                        rv_err **err);
+int store_fail_no_run(const char *run, rv_err **err);
+int store_fail_leased(const char *run, const char *owner, int64_t until_us, rv_err **err);
 
 /* interrupts.c */
 typedef int rv_each_interrupt(void *self, const struct rv_interrupt_row *row, rv_err **err);
 typedef int rv_each_interrupt_count(void *self, const struct rv_interrupt_count *count, rv_err **err);
 /** What a step with set_pending changes, after the pending rows were written. */
-RV_MUST_CHECK int rv_interrupts_keep(struct sql_store *st, const struct found_run *run, const struct rv_store_append *a,
-                                     rv_err **err);
+RV_MUST_CHECK int store_interrupts_keep(struct sql_store *st, const struct found_run *run,
+                                        const struct rv_store_append *a, rv_err **err);
 
 /* webhooks.c */
 /** Queue what tells that the run ended or waits, when this step is the one that did that; after the status was written.
  */
-RV_MUST_CHECK int rv_webhooks_keep(struct sql_store *st, const struct found_run *run, const struct rv_store_append *a,
-                                   rv_err **err);
+RV_MUST_CHECK int store_webhooks_keep(struct sql_store *st, const struct found_run *run,
+                                      const struct rv_store_append *a, rv_err **err);
 
 /* runs_read.c */
 /** A row of RV_SQL_RUN. The texts stay valid until the statement moves; hash is where the bundle's name goes. */
-RV_MUST_CHECK int rv_run_row_of(struct sql_store *st, rv_sql_stmt *stmt, char hash[RV_HASH_MAX], struct rv_run_row *out,
-                                rv_err **err);
+RV_MUST_CHECK int store_run_row_of(struct sql_store *st, rv_sql_stmt *stmt, char hash[RV_HASH_MAX],
+                                   struct rv_run_row *out, rv_err **err);
 
 /* kinds.c */
-const char *rv_kind_type_text(enum rv_kind_type type); /* "text", "list of objects" */
-bool rv_kind_encrypts(const struct rv_kind *kind, const char *field);
+const char *store_kind_type_text(enum rv_kind_type type); /* "text", "list of objects" */
+bool store_kind_encrypts(const struct rv_kind *kind, const char *field);
 
 /* quotas_time.c */
 /* A window of a rate. Bucket i counts what happened in the tenths of the window whose number is i modulo 10; `head` is
@@ -136,22 +136,23 @@ struct rv_rate_window {
     int64_t head, n[RV_RATE_BUCKETS];
 };
 /** Drop what has left the window by now. A clock that went back changes nothing. */
-void rv_rate_move(struct rv_rate_window *w, enum rv_quota_span span, int64_t now_us);
-int64_t rv_rate_count(const struct rv_rate_window *w);
+void store_rate_move(struct rv_rate_window *w, enum rv_quota_span span, int64_t now_us);
+int64_t store_rate_count(const struct rv_rate_window *w);
 /** When, at the earliest, `n` more fit under the limit, if nothing else happens; 0: they never do. */
-int64_t rv_rate_fits_us(const struct rv_rate_window *w, enum rv_quota_span span, int64_t limit, int64_t n);
+int64_t store_rate_fits_us(const struct rv_rate_window *w, enum rv_quota_span span, int64_t limit, int64_t n);
 
 /* quotas_read.c */
-int rv_quota_kind_of(rv_str word); /* RV_UNSET: another word */
-bool rv_quota_has_span(bool is_rate, enum rv_quota_span span);
-int64_t rv_rate_us(enum rv_quota_span span); /* length of a window */
+int store_quota_kind_of(rv_str word); /* RV_UNSET: another word */
+bool store_quota_has_span(bool is_rate, enum rv_quota_span span);
+int64_t store_rate_us(enum rv_quota_span span); /* length of a window */
 /** The columns head, n0 to n9 of a row, from the first on. */
-RV_MUST_CHECK int rv_rate_read(struct sql_store *st, rv_sql_stmt *stmt, int first, struct rv_rate_window *w,
-                               rv_err **err);
+RV_MUST_CHECK int store_rate_read(struct sql_store *st, rv_sql_stmt *stmt, int first, struct rv_rate_window *w,
+                                  rv_err **err);
 
 /* upkeep.c */
-RV_MUST_CHECK int rv_upkeep_stats(struct sql_store *st, struct rv_store_stats *out, rv_err **err);
-RV_MUST_CHECK int rv_upkeep_sweep(struct sql_store *st, int64_t now_us, int64_t grace_us, int64_t *freed, rv_err **err);
+RV_MUST_CHECK int store_upkeep_stats(struct sql_store *st, struct rv_store_stats *out, rv_err **err);
+RV_MUST_CHECK int store_upkeep_sweep(struct sql_store *st, int64_t now_us, int64_t grace_us, int64_t *freed,
+                                     rv_err **err);
 
 /* What a check of the store found. */
 #define RV_REPORT_BYTES 700 /* an error's text has room for that; the count says how much more there is */
@@ -160,22 +161,22 @@ struct rv_report {
     rv_buf text;
     int n, n_index; /* problems; those of them that a new index mends */
 };
-void rv_report_add(struct rv_report *r, rv_str problem);
-void rv_report_add_more(struct rv_report *r, rv_str more);          /* of the problem that was added last */
-void rv_report_add_damage(struct rv_report *r, const char *damage); /* what the database says: once */
-void rv_report_add_index(struct rv_report *r, rv_str problem);
-bool rv_report_is_full(const struct rv_report *r);
+void store_report_add(struct rv_report *r, rv_str problem);
+void store_report_add_more(struct rv_report *r, rv_str more);          /* of the problem that was added last */
+void store_report_add_damage(struct rv_report *r, const char *damage); /* what the database says: once */
+void store_report_add_index(struct rv_report *r, rv_str problem);
+bool store_report_is_full(const struct rv_report *r);
 
 /* upkeep/check.c */
-RV_MUST_CHECK int rv_upkeep_check(struct sql_store *st, rv_err **err);
+RV_MUST_CHECK int store_upkeep_check(struct sql_store *st, rv_err **err);
 
 /* blobs.c */
 /** The blob's key; it is added if it is not there. *out 0: it is not there and data.ptr is NULL. */
-RV_MUST_CHECK int rv_blob_key(struct sql_store *st, rv_str data, const char *hash, int64_t now_us, int64_t *out,
-                              rv_err **err);
+RV_MUST_CHECK int store_blob_key(struct sql_store *st, rv_str data, const char *hash, int64_t now_us, int64_t *out,
+                                 rv_err **err);
 
 /* sessions.c */
-const char *rv_session_status_text(enum rv_session_status status);
+const char *store_session_status_text(enum rv_session_status status);
 struct found_session {
     int64_t key;
     bool is_deleted;
@@ -186,40 +187,42 @@ struct rv_session_at {
     int64_t key;
     char tenant[RV_STORE_MAX_ID + 1], user[RV_STORE_MAX_ID + 1], id[RV_STORE_MAX_ID + 1];
 };
-void rv_session_at(const struct found_session *found, struct rv_session_at *out);
+void store_session_at(const struct found_session *found, struct rv_session_at *out);
 /* Hint where an operator's id is that of several users. */
 #define RV_STORE_SAY_WHOSE "say whose it is: --user NAME, or the parameter `user` of a request"
 /** Find a session in the scope. Returns 1 when found, 0 when the scope has no session of that id. A deleted session is
- * found only when there is no other. The row is valid until rv_sql_done() of *stmt, which is the caller's in any case.
+ * found only when there is no other. The row is valid until sql_done() of *stmt, which is the caller's in any case.
  * RV_E_INVALID: several users have that id. */
-RV_MUST_CHECK int rv_session_find(struct sql_store *st, const struct rv_store_scope *scope, const char *id,
-                                  rv_sql_stmt **stmt, struct found_session *out, rv_err **err);
+RV_MUST_CHECK int store_session_find(struct sql_store *st, const struct rv_store_scope *scope, const char *id,
+                                     rv_sql_stmt **stmt, struct found_session *out, rv_err **err);
 /** As that; RV_E_NOT_FOUND when there is none, or it was deleted. */
-RV_MUST_CHECK int rv_session_see(struct sql_store *st, const struct rv_store_scope *scope, const char *id,
-                                 rv_sql_stmt **stmt, struct found_session *out, rv_err **err);
+RV_MUST_CHECK int store_session_see(struct sql_store *st, const struct rv_store_scope *scope, const char *id,
+                                    rv_sql_stmt **stmt, struct found_session *out, rv_err **err);
 /** The same with texts of its own: rv_session_row_fini(&out->row) in any case, so out starts zeroed. */
-RV_MUST_CHECK int rv_session_see_own(struct sql_store *st, const struct rv_store_scope *scope, const char *id,
-                                     struct found_session *out, rv_err **err);
-RV_MUST_CHECK int rv_session_add(struct sql_store *st, const struct rv_session_row *fresh, int64_t *key, rv_err **err);
-#define RV_STORE_NAME_ROOM (RV_STORE_MAX_ID + 8)                           /* bytes of an id with a short prefix */
-void rv_store_session_name(const char *id, char name[RV_STORE_NAME_ROOM]); /* "chat-<id>" */
-int rv_store_fail_no_session(const char *id, rv_err **err);
+RV_MUST_CHECK int store_session_see_own(struct sql_store *st, const struct rv_store_scope *scope, const char *id,
+                                        struct found_session *out, rv_err **err);
+RV_MUST_CHECK int store_session_add(struct sql_store *st, const struct rv_session_row *fresh, int64_t *key,
+                                    rv_err **err);
+#define RV_STORE_NAME_ROOM (RV_STORE_MAX_ID + 8)                        /* bytes of an id with a short prefix */
+void store_session_name(const char *id, char name[RV_STORE_NAME_ROOM]); /* "chat-<id>" */
+int store_fail_no_session(const char *id, rv_err **err);
 
 /* messages.c */
-RV_MUST_CHECK int rv_store_check_turn(const struct rv_turn *turn, rv_err **err);
+RV_MUST_CHECK int store_check_turn(const struct rv_turn *turn, rv_err **err);
 /** Messages of a session, as rv_store_read_messages(); upto_seq must be given. */
-RV_MUST_CHECK int rv_messages_walk(struct sql_store *st, const struct rv_session_at *session,
-                                   const struct rv_message_filter *f, rv_each_message *each, void *ctx, rv_err **err);
+RV_MUST_CHECK int store_messages_walk(struct sql_store *st, const struct rv_session_at *session,
+                                      const struct rv_message_filter *f, rv_each_message *each, void *ctx,
+                                      rv_err **err);
 /** The turns of an append to the run of that key, in its transaction. */
-RV_MUST_CHECK int rv_turns_keep(struct sql_store *st, int64_t run, const struct rv_store_append *a, rv_err **err);
+RV_MUST_CHECK int store_turns_keep(struct sql_store *st, int64_t run, const struct rv_store_append *a, rv_err **err);
 
 /* moments.c */
 /** As rv_store_build_moment(), in the transaction that writes a turn. It succeeds if no chunk can be made. */
-RV_MUST_CHECK int rv_moments_after_turn(struct sql_store *st, const struct rv_store_scope *owner,
-                                        const struct rv_turn *turn, int64_t now_us, rv_err **err);
+RV_MUST_CHECK int store_moments_after_turn(struct sql_store *st, const struct rv_store_scope *owner,
+                                           const struct rv_turn *turn, int64_t now_us, rv_err **err);
 /** A message of the session was deleted (seq), or the session is (0): its chunks do not keep the words. found: with its
  *  own copies of the texts. */
-RV_MUST_CHECK int rv_moments_forget(struct sql_store *st, const struct found_session *found, int64_t seq,
-                                    int64_t now_us, rv_err **err);
+RV_MUST_CHECK int store_moments_forget(struct sql_store *st, const struct found_session *found, int64_t seq,
+                                       int64_t now_us, rv_err **err);
 
 #endif

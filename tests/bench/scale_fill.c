@@ -26,8 +26,7 @@ struct sql_store *scale_open(const char *url)
     struct sql_store *st = NULL;
     rv_err *err = NULL;
 
-    int rc = rv_store_is_postgres(url) ? rv_postgres_open(url, url, &opts, &st, &err)
-                                       : rv_sqlite_open(url, &opts, &st, &err);
+    int rc = rv_store_is_postgres(url) ? postgres_open(url, url, &opts, &st, &err) : sqlite_open(url, &opts, &st, &err);
     if (rc < 0)
         die("open", err);
     return st;
@@ -126,7 +125,7 @@ static const char count_lanes[] =
 /* Patience is for databases that end what takes long. */
 static int begin(struct sql_store *st, rv_err **err)
 {
-    int rc = rv_sql_begin_write(st, "fill", err);
+    int rc = sql_begin_write(st, "fill", err);
 
     return rc < 0 || !st->driver->be_patient ? rc : st->driver->be_patient(st, err);
 }
@@ -139,12 +138,12 @@ void scale_run(struct sql_store *st, const char *text)
 
     rv_buf_puts(&sql, text);
     int rc = begin(st, &err);
-    rv_sql_stmt *stmt = rv_sql_prepare(st, &sql);
+    rv_sql_stmt *stmt = sql_prepare(st, &sql);
     if (rc == 0)
-        rc = rv_sql_end_write(st, rv_sql_run_counted(stmt, &n, "fill", &err), "fill", &err);
+        rc = sql_end_write(st, sql_run_counted(stmt, &n, "fill", &err), "fill", &err);
     if (rc < 0)
         die(text, err);
-    rv_sql_finish(stmt);
+    sql_finish(stmt);
     rv_buf_fini(&sql);
 }
 
@@ -156,7 +155,7 @@ static rv_sql_stmt *prepare(struct sql_store *st, const struct step *step)
     rv_buf_add(&sql, step->sql, mark ? (size_t)(mark - step->sql) : strlen(step->sql));
     if (mark)
         rv_buf_printf(&sql, "%s%s", hash_of(st), mark + strlen("@hash"));
-    rv_sql_stmt *stmt = rv_sql_prepare(st, &sql);
+    rv_sql_stmt *stmt = sql_prepare(st, &sql);
     rv_buf_fini(&sql);
     return stmt;
 }
@@ -170,19 +169,19 @@ static void fill_batch(struct sql_store *st, rv_sql_stmt *const *stmts, int64_t 
     memset(text, 'x', sizeof text);
     int rc = begin(st, &err);
     for (size_t i = 0; i < RV_COUNT(steps) && rc == 0; i++) {
-        rv_sql_int(stmts[i], 1, first);
-        rv_sql_int(stmts[i], 2, last);
+        sql_int(stmts[i], 1, first);
+        sql_int(stmts[i], 2, last);
         if (steps[i].has_records)
-            rv_sql_int(stmts[i], 3, n_records);
+            sql_int(stmts[i], 3, n_records);
         if (steps[i].has_body || steps[i].has_value)
-            rv_sql_str(stmts[i], 4, (rv_str){text, SCALE_BODY}); /* SQLite counts ?4 where there is a ?5 */
+            sql_str(stmts[i], 4, (rv_str){text, SCALE_BODY}); /* SQLite counts ?4 where there is a ?5 */
         if (steps[i].has_value)
-            rv_sql_str(stmts[i], 5, (rv_str){text, 600});
+            sql_str(stmts[i], 5, (rv_str){text, 600});
         if (steps[i].has_blob)
-            rv_sql_blob(stmts[i], 6, text, 1200);
-        rc = rv_sql_run_counted(stmts[i], &n, "fill", &err);
+            sql_blob(stmts[i], 6, text, 1200);
+        rc = sql_run_counted(stmts[i], &n, "fill", &err);
     }
-    rc = rv_sql_end_write(st, rc, "fill", &err);
+    rc = sql_end_write(st, rc, "fill", &err);
     if (rc < 0)
         die("fill", err);
 }
@@ -220,15 +219,15 @@ void scale_fill(const char *url, int64_t n_runs, int64_t n_records, bool says)
             fprintf(stderr, "%lld runs\n", (long long)(i + BATCH - 1));
     }
     for (size_t i = 0; i < RV_COUNT(steps); i++)
-        rv_sql_finish(stmts[i]);
+        sql_finish(stmts[i]);
     scale_run(st, count_lanes);
-    int rc = rv_sql_begin_write(st, "fill", &err);
-    for (size_t i = 0; i < rv_n_tables && rc == 0 && st->driver->end_table; i++)
-        rc = st->driver->end_table(st, rv_tables[i].name,
-                                   rv_tables[i].is_numbered ? rv_tables[i].columns[0].name : NULL, &err);
+    int rc = sql_begin_write(st, "fill", &err);
+    for (size_t i = 0; i < store_n_tables && rc == 0 && st->driver->end_table; i++)
+        rc = st->driver->end_table(st, store_tables[i].name,
+                                   store_tables[i].is_numbered ? store_tables[i].columns[0].name : NULL, &err);
     if (rc == 0)
-        rc = rv_sql_end_write(st, rc, "fill", &err);
+        rc = sql_end_write(st, rc, "fill", &err);
     if (rc < 0)
         die("end the tables", err);
-    rv_sql_close(st);
+    sql_close(st);
 }

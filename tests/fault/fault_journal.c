@@ -48,7 +48,7 @@ static int step(struct world *w, const struct rv_event *ev, rv_err **err)
         rc = rv_journal_step(w->j, ev, &w->fx, w->run, err);
     n_steps += rc == 0;
     for (size_t i = 0; rc == 0 && i < w->fx.n && w->n_calls < MAX_CALLS; i++)
-        if (rv_effect_is_call(&w->fx.items[i]) || w->fx.items[i].kind == RV_EFFECT_ARM_TIMER)
+        if (journal_effect_is_call(&w->fx.items[i]) || w->fx.items[i].kind == RV_EFFECT_ARM_TIMER)
             w->calls[w->n_calls++] = w->fx.items[i];
     return rc;
 }
@@ -184,8 +184,8 @@ static int scenario(void)
     if (rc == 0)
         rc = replay(&w, false, &err);
     if (rc == 0)
-        rc = rv_snapshot_put(w.store, &scope,
-                             &(struct snapshot_new){w.id, 1 + n_pauses, rv_journal_seq(w.j), w.now_us, w.run}, &err);
+        rc = journal_snapshot_put(
+            w.store, &scope, &(struct snapshot_new){w.id, 1 + n_pauses, rv_journal_seq(w.j), w.now_us, w.run}, &err);
     if (rc == 0)
         rc = replay(&w, true, &err);
     if (rc == 0)

@@ -17,9 +17,9 @@ static int check_text(struct rv_texts_walk *w, const struct rv_place *at, const 
     int rc = 0;
 
     (void)changed;
-    if (!rv_secret_is(rv_buf_str(text)) || c->is_full)
+    if (!store_secret_is(rv_buf_str(text)) || c->is_full)
         return 0;
-    rc = rv_secret_read(w->st, at, column, rv_buf_str(text), &plain, &why);
+    rc = store_secret_read(w->st, at, column, rv_buf_str(text), &plain, &why);
     if (plain.ptr)
         rv_wipe(plain.ptr, plain.cap);
     rv_buf_fini(&plain);
@@ -37,13 +37,13 @@ static int check_text(struct rv_texts_walk *w, const struct rv_place *at, const 
     return rc == RV_E_DENIED ? 0 : rc;
 }
 
-int rv_encryption_check(struct sql_store *st, bool (*tell)(void *self, const char *what), void *self, rv_err **err)
+int store_encryption_check(struct sql_store *st, bool (*tell)(void *self, const char *what), void *self, rv_err **err)
 {
     struct checking c = {.tell = tell, .self = self};
     struct rv_texts_walk w = {.st = st, .visit = check_text, .self = &c};
     bool is_used = false;
 
-    rv_vault_look_again(st);
-    int rc = rv_vault_is_used(st, &is_used, err);
-    return rc < 0 || !is_used ? rc : rv_texts_read(&w, err);
+    vault_look_again(st);
+    int rc = vault_is_used(st, &is_used, err);
+    return rc < 0 || !is_used ? rc : store_texts_read(&w, err);
 }

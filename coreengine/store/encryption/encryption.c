@@ -32,7 +32,7 @@ static int make_key(const rv_keyring *ring, const char *tenant, const struct rv_
     if (seal)
         rv_rsa_write(seal, &f->seal);
     rand.fill(rand.self, key, sizeof key);
-    int rc = rv_vault_wrap(ring, tenant, f->id, key, &f->wrapped, err);
+    int rc = vault_wrap(ring, tenant, f->id, key, &f->wrapped, err);
     rv_wipe(key, sizeof key);
     return rc < 0 ? rc : rv_buf_check(&f->seal, "a public key", err);
 }
@@ -41,37 +41,37 @@ static int make_key(const rv_keyring *ring, const char *tenant, const struct rv_
 static int set_mode(struct sql_store *st, const char *tenant, enum rv_encryption_mode mode, const struct fresh *f,
                     int64_t now_us, rv_err **err)
 {
-    int rc = rv_sql_run(rv_sql_use(st, SQL_COUNT_ENCRYPTION), "set the mode of encryption", err);
+    int rc = sql_run(sql_use(st, SQL_COUNT_ENCRYPTION), "set the mode of encryption", err);
 
     if (rc < 0)
         return rc;
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_RETIRE_KEY);
-    rv_sql_text(stmt, 1, tenant);
-    rv_sql_int(stmt, 2, now_us);
-    rc = rv_sql_run(stmt, "retire a key", err);
+    rv_sql_stmt *stmt = sql_use(st, SQL_RETIRE_KEY);
+    store_sql_text(stmt, 1, tenant);
+    sql_int(stmt, 2, now_us);
+    rc = sql_run(stmt, "retire a key", err);
     if (rc < 0)
         return rc;
-    stmt = rv_sql_use(st, SQL_ADD_TENANT_KEY);
-    rv_sql_text(stmt, 1, f->id);
-    rv_sql_text(stmt, 2, tenant);
-    rv_sql_text(stmt, 3, rv_encryption_mode_text(mode));
-    rv_sql_text(stmt, 4, f->seal.len > 0 ? ALGORITHM SEALS : f->has_key ? ALGORITHM : "");
-    rv_sql_text(stmt, 5, f->has_key ? rv_keyring_name(st->ring, 0) : "");
-    rv_sql_text(stmt, 6, rv_buf_cstr(&f->wrapped));
-    rv_sql_int(stmt, 7, now_us);
-    rv_sql_text(stmt, 8, f->seal.len > 0 ? rv_buf_cstr(&f->seal) : NULL);
-    return rv_sql_run(stmt, "write a key", err);
+    stmt = sql_use(st, SQL_ADD_TENANT_KEY);
+    store_sql_text(stmt, 1, f->id);
+    store_sql_text(stmt, 2, tenant);
+    store_sql_text(stmt, 3, rv_encryption_mode_text(mode));
+    store_sql_text(stmt, 4, f->seal.len > 0 ? ALGORITHM SEALS : f->has_key ? ALGORITHM : "");
+    store_sql_text(stmt, 5, f->has_key ? store_keyring_name(st->ring, 0) : "");
+    store_sql_text(stmt, 6, rv_buf_cstr(&f->wrapped));
+    sql_int(stmt, 7, now_us);
+    store_sql_text(stmt, 8, f->seal.len > 0 ? rv_buf_cstr(&f->seal) : NULL);
+    return sql_run(stmt, "write a key", err);
 }
 
 static int check_set(const rv_store *s, const char *tenant, enum rv_encryption_mode mode, const struct rv_rsa *seal,
                      int64_t now_us, rv_err **err)
 {
-    int rc = *tenant ? rv_store_check_new_id("tenant", tenant, err) : 0;
+    int rc = *tenant ? store_check_new_id("tenant", tenant, err) : 0;
 
     if (rc == 0 && *tenant)
-        rc = rv_store_check_id("tenant", tenant, err);
+        rc = store_check_id("tenant", tenant, err);
     if (rc == 0)
-        rc = rv_store_check_time("the time", now_us, err);
+        rc = store_check_time("the time", now_us, err);
     if (rc == 0 && (mode <= RV_ENCRYPTION_NONE || mode >= RV_N_ENCRYPTION_MODES))
         rc = RV_FAIL(err, RV_E_INVALID, "%d is not a mode of encryption that can be set", (int)mode);
     if (rc == 0 && (mode == RV_ENCRYPTION_SEALED) != (seal != NULL)) {
@@ -79,7 +79,7 @@ static int check_set(const rv_store *s, const char *tenant, enum rv_encryption_m
                      seal ? "a public key is for the mode sealed" : "the mode sealed needs the tenant's public key");
         rv_err_hint(err, "`openssl pkey -in private.pem -pubout -out public.pem` writes it");
     }
-    if (rc == 0 && mode >= RV_ENCRYPTION_PLATFORM && rv_keyring_size(s->sql->ring) == 0) {
+    if (rc == 0 && mode >= RV_ENCRYPTION_PLATFORM && store_keyring_size(s->sql->ring) == 0) {
         rc = RV_FAIL(err, RV_E_STATE, "no master key is given, so a key cannot be wrapped");
         rv_err_hint(err, "`reeve encryption new-key` makes one; REEVE_ENCRYPTION_KEY_FILE names its file");
     }
@@ -95,13 +95,13 @@ int rv_store_set_encryption(rv_store *s, const char *tenant, enum rv_encryption_
 
     if (rc == 0)
         rc = make_key(s->sql->ring, tenant, seal, &f, err);
-    rc = rv_store_enter_write(s, rc, "set encryption", err);
+    rc = store_enter_write(s, rc, "set encryption", err);
     if (rc == 0) {
         do {
             rc = set_mode(s->sql, tenant, mode, &f, now_us, err);
-            rv_vault_look_again(s->sql); /* a group goes on with the new rules */
-        } while (rv_store_repeats(s, &rc, err));
-        rc = rv_store_leave_write(s, rc, err);
+            vault_look_again(s->sql); /* a group goes on with the new rules */
+        } while (store_repeats(s, &rc, err));
+        rc = store_leave_write(s, rc, err);
     }
     if (rc == 0)
         memcpy(id, f.id, sizeof f.id);
@@ -115,23 +115,23 @@ int rv_store_set_encryption(rv_store *s, const char *tenant, enum rv_encryption_
 static int key_of(struct sql_store *st, rv_sql_stmt *stmt, struct rv_tenant_key *out, rv_err **err)
 {
     bool lacked = false;
-    rv_str mode = rv_sql_str_at(stmt, 2);
+    rv_str mode = sql_str_at(stmt, 2);
 
     *out = (struct rv_tenant_key){
-        .id = rv_sql_text_at(stmt, 0, &lacked),
-        .tenant = rv_sql_text_at(stmt, 1, &lacked),
-        .status = rv_sql_text_at(stmt, 3, &lacked),
-        .algorithm = rv_sql_text_at(stmt, 4, &lacked),
-        .master = rv_sql_text_at(stmt, 5, &lacked),
-        .created_us = rv_sql_int_at(stmt, 6),
-        .retired_us = rv_sql_int_at(stmt, 7),
-        .public_key = rv_sql_text_at(stmt, 9, &lacked),
+        .id = sql_text_at(stmt, 0, &lacked),
+        .tenant = sql_text_at(stmt, 1, &lacked),
+        .status = sql_text_at(stmt, 3, &lacked),
+        .algorithm = sql_text_at(stmt, 4, &lacked),
+        .master = sql_text_at(stmt, 5, &lacked),
+        .created_us = sql_int_at(stmt, 6),
+        .retired_us = sql_int_at(stmt, 7),
+        .public_key = sql_text_at(stmt, 9, &lacked),
     };
     if (lacked)
         return RV_FAIL(err, RV_E_NOMEM, "list keys");
     if (!out->id || !out->tenant || !out->status || !out->algorithm || !out->master ||
         rv_encryption_mode_of(mode, &out->mode, NULL) < 0)
-        return rv_store_damaged(st, err, "a key of a tenant is damaged");
+        return store_damaged(st, err, "a key of a tenant is damaged");
     return 0;
 }
 
@@ -139,11 +139,11 @@ typedef int each_key(void *self, const struct rv_tenant_key *key, rv_err **err);
 
 static int list(struct sql_store *st, const char *tenant, each_key *each, void *self, rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_TENANT_KEYS);
+    rv_sql_stmt *stmt = sql_use(st, SQL_TENANT_KEYS);
     int rc;
 
-    rv_sql_text(stmt, 1, tenant);
-    while ((rc = rv_sql_step(stmt, "list keys", err)) == 1) {
+    store_sql_text(stmt, 1, tenant);
+    while ((rc = sql_step(stmt, "list keys", err)) == 1) {
         struct rv_tenant_key key;
         rc = key_of(st, stmt, &key, err);
         if (rc == 0)
@@ -151,7 +151,7 @@ static int list(struct sql_store *st, const char *tenant, each_key *each, void *
         if (rc != 0)
             break;
     }
-    rv_sql_done(stmt);
+    sql_done(stmt);
     return rc;
 }
 
@@ -159,9 +159,9 @@ int rv_store_list_tenant_keys(rv_store *s, const char *tenant,
                               int (*each)(void *self, const struct rv_tenant_key *key, rv_err **err), void *self,
                               rv_err **err)
 {
-    int rc = rv_store_enter_read(s, 0, "list tenant keys", err);
+    int rc = store_enter_read(s, 0, "list tenant keys", err);
 
-    return rc != 0 ? rc : rv_store_leave_read(s, list(s->sql, tenant, each, self, err), err);
+    return rc != 0 ? rc : store_leave_read(s, list(s->sql, tenant, each, self, err), err);
 }
 
 /* --- Another master key --- */
@@ -189,37 +189,37 @@ static int rewrap(struct sql_store *st, rv_sql_stmt *stmt, struct rewrapping *r,
     struct rv_tenant_key key;
     int rc = key_of(st, stmt, &key, err);
 
-    if (rc < 0 || !*key.master || strcmp(key.master, rv_keyring_name(st->ring, 0)) == 0)
+    if (rc < 0 || !*key.master || strcmp(key.master, store_keyring_name(st->ring, 0)) == 0)
         return rc;
     if (!rv_has_room(&r->at, &r->cap, r->n + 1, sizeof *r->at))
         return RV_FAIL(err, RV_E_NOMEM, "wrap keys");
     struct rewrapped *to = &r->at[r->n++];
     *to = (struct rewrapped){.wrapped = RV_BUF_INIT(1024)};
     snprintf(to->id, sizeof to->id, "%s", key.id);
-    rc = rv_vault_unwrap(st->ring, key.tenant, key.id, key.master, rv_sql_str_at(stmt, 8), bytes, err);
+    rc = vault_unwrap(st->ring, key.tenant, key.id, key.master, sql_str_at(stmt, 8), bytes, err);
     if (rc == 0)
-        rc = rv_vault_wrap(st->ring, key.tenant, key.id, bytes, &to->wrapped, err);
+        rc = vault_wrap(st->ring, key.tenant, key.id, bytes, &to->wrapped, err);
     rv_wipe(bytes, sizeof bytes);
     return rc;
 }
 
 static int rewrap_all(struct sql_store *st, struct rewrapping *r, rv_err **err)
 {
-    int rc = rv_sql_run(rv_sql_use(st, SQL_COUNT_ENCRYPTION), "wrap keys", err);
+    int rc = sql_run(sql_use(st, SQL_COUNT_ENCRYPTION), "wrap keys", err);
 
     if (rc < 0)
         return rc;
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_TENANT_KEYS);
-    rv_sql_text(stmt, 1, NULL);
-    while ((rc = rv_sql_step(stmt, "list keys", err)) == 1 && (rc = rewrap(st, stmt, r, err)) == 0)
+    rv_sql_stmt *stmt = sql_use(st, SQL_TENANT_KEYS);
+    store_sql_text(stmt, 1, NULL);
+    while ((rc = sql_step(stmt, "list keys", err)) == 1 && (rc = rewrap(st, stmt, r, err)) == 0)
         continue;
-    rv_sql_done(stmt);
+    sql_done(stmt);
     for (size_t i = 0; i < r->n && rc == 0; i++) {
-        stmt = rv_sql_use(st, SQL_REWRAP_KEY);
-        rv_sql_text(stmt, 1, r->at[i].id);
-        rv_sql_text(stmt, 2, rv_keyring_name(st->ring, 0));
-        rv_sql_text(stmt, 3, rv_buf_cstr(&r->at[i].wrapped));
-        rc = rv_sql_run(stmt, "write a key", err);
+        stmt = sql_use(st, SQL_REWRAP_KEY);
+        store_sql_text(stmt, 1, r->at[i].id);
+        store_sql_text(stmt, 2, store_keyring_name(st->ring, 0));
+        store_sql_text(stmt, 3, rv_buf_cstr(&r->at[i].wrapped));
+        rc = sql_run(stmt, "write a key", err);
     }
     return rc;
 }
@@ -229,17 +229,17 @@ int rv_store_rewrap_keys(rv_store *s, int64_t *n, rv_err **err)
     struct rewrapping r = {0};
     int rc = 0;
 
-    if (rv_keyring_size(s->sql->ring) == 0)
+    if (store_keyring_size(s->sql->ring) == 0)
         rc = RV_FAIL(err, RV_E_STATE, "no master key is given");
-    if ((rc = rv_store_enter_write(s, rc, "rewrap keys", err)) != 0)
+    if ((rc = store_enter_write(s, rc, "rewrap keys", err)) != 0)
         return rc;
     do {
         rewrapping_fini(&r);
-        rc = rv_sql_begin_part(s->sql, err);
+        rc = sql_begin_part(s->sql, err);
         if (rc == 0)
-            rc = rv_sql_end_part(s->sql, rewrap_all(s->sql, &r, err), err);
-    } while (rv_store_repeats(s, &rc, err));
-    rc = rv_store_leave_write(s, rc, err);
+            rc = sql_end_part(s->sql, rewrap_all(s->sql, &r, err), err);
+    } while (store_repeats(s, &rc, err));
+    rc = store_leave_write(s, rc, err);
     if (rc == 0)
         *n = (int64_t)r.n;
     rewrapping_fini(&r);

@@ -185,7 +185,7 @@ static int add_private(rv_keyring *ring, struct rv_rsa *key, const char *source,
 
     if (!key->is_private)
         rc = RV_FAIL(err, RV_E_INVALID, "%s: a public key, which opens nothing", source);
-    else if (rv_keyring_private(ring, key))
+    else if (store_keyring_private(ring, key))
         rc = RV_FAIL(err, RV_E_INVALID, "%s: the same key twice", source);
     else if (ring->n_private == RV_KEYRING_PRIVATE)
         rc = RV_FAIL(err, RV_E_LIMIT, "%s has more than %d keys", source, RV_KEYRING_PRIVATE);
@@ -238,7 +238,7 @@ int rv_keyring_add_private(rv_keyring **ring, const char *path, rv_err **err)
     return rc;
 }
 
-const struct rv_rsa *rv_keyring_private(const rv_keyring *ring, const struct rv_rsa *seal)
+const struct rv_rsa *store_keyring_private(const rv_keyring *ring, const struct rv_rsa *seal)
 {
     for (size_t i = 0; ring && i < ring->n_private; i++)
         if (rv_rsa_same(ring->private[i], seal))
@@ -246,7 +246,7 @@ const struct rv_rsa *rv_keyring_private(const rv_keyring *ring, const struct rv_
     return NULL;
 }
 
-rv_keyring *rv_keyring_ref(rv_keyring *ring)
+rv_keyring *store_keyring_ref(rv_keyring *ring)
 {
     if (ring)
         atomic_fetch_add(&ring->refs, 1);
@@ -265,12 +265,12 @@ void rv_keyring_unref(rv_keyring *ring)
     free(ring);
 }
 
-size_t rv_keyring_size(const rv_keyring *ring)
+size_t store_keyring_size(const rv_keyring *ring)
 {
     return ring ? ring->n : 0;
 }
 
-const char *rv_keyring_name(const rv_keyring *ring, size_t i)
+const char *store_keyring_name(const rv_keyring *ring, size_t i)
 {
     return ring->keys[i].name;
 }
@@ -287,8 +287,8 @@ void rv_keyring_make(struct rv_rand rand, rv_buf *out, char name[RV_KEYRING_NAME
 
 /* --- Wrapping --- */
 
-void rv_keyring_wrap(const rv_keyring *ring, struct rv_rand rand, rv_str bound, const unsigned char key[RV_CIPHER_KEY],
-                     rv_buf *out)
+void store_keyring_wrap(const rv_keyring *ring, struct rv_rand rand, rv_str bound,
+                        const unsigned char key[RV_CIPHER_KEY], rv_buf *out)
 {
     unsigned char bytes[WRAPPED];
     struct rv_cipher c;
@@ -302,14 +302,14 @@ void rv_keyring_wrap(const rv_keyring *ring, struct rv_rand rand, rv_str bound, 
 
 static const struct master *find(const rv_keyring *ring, const char *name)
 {
-    for (size_t i = 0; i < rv_keyring_size(ring); i++)
+    for (size_t i = 0; i < store_keyring_size(ring); i++)
         if (strcmp(ring->keys[i].name, name) == 0)
             return &ring->keys[i];
     return NULL;
 }
 
-int rv_keyring_unwrap(const rv_keyring *ring, const char *name, rv_str bound, rv_str wrapped,
-                      unsigned char key[RV_CIPHER_KEY], rv_err **err)
+int store_keyring_unwrap(const rv_keyring *ring, const char *name, rv_str bound, rv_str wrapped,
+                         unsigned char key[RV_CIPHER_KEY], rv_err **err)
 {
     const struct master *m = find(ring, name);
     rv_buf bytes = RV_BUF_INIT(256);
@@ -318,7 +318,7 @@ int rv_keyring_unwrap(const rv_keyring *ring, const char *name, rv_str bound, rv
 
     if (!m) {
         RV_FAIL(err, RV_E_DENIED, "the master key %s is needed, and %s", name,
-                rv_keyring_size(ring) > 0 ? "is not among those given" : "no master key is given");
+                store_keyring_size(ring) > 0 ? "is not among those given" : "no master key is given");
         rv_err_hint(err, "REEVE_ENCRYPTION_KEY_FILE names a file with the master keys");
         return RV_E_DENIED;
     }

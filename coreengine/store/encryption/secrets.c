@@ -25,17 +25,17 @@ static char form_of(rv_str kept)
     return rv_is_digit(kept.ptr[N_MAGIC]) ? kept.ptr[N_MAGIC] : 0;
 }
 
-bool rv_secret_is(rv_str kept)
+bool store_secret_is(rv_str kept)
 {
     return form_of(kept) > '0';
 }
 
-bool rv_secret_is_sealed(rv_str kept)
+bool store_secret_is_sealed(rv_str kept)
 {
     return form_of(kept) == SEALED;
 }
 
-void rv_secret_key(rv_str kept, char id[RV_ENCRYPTION_ID])
+void store_secret_key(rv_str kept, char id[RV_ENCRYPTION_ID])
 {
     bool has =
         form_of(kept) >= RANDOM && form_of(kept) <= MATCHED && kept.len > N_SECRET && kept.ptr[N_SECRET - 1] == ':';
@@ -61,7 +61,7 @@ static char form_at(enum rv_encryption_mode mode, const struct rv_place *at, con
 {
     const struct rv_kind *kind = rv_kind_find(rv_str_of(at->table));
 
-    if (!kind || kind->place != RV_PLACE_ENTITIES || !rv_kind_encrypts(kind, column))
+    if (!kind || kind->place != RV_PLACE_ENTITIES || !store_kind_encrypts(kind, column))
         return RANDOM;
     if (mode == RV_ENCRYPTION_SEALED && kind->is_sealed)
         return SEALED;
@@ -141,23 +141,23 @@ static int encrypt(struct rv_vault_key *k, char form, const struct rv_place *at,
 static int key_at(struct sql_store *st, const struct rv_place *at, struct rv_vault_key **out, rv_err **err)
 {
     const struct rv_vault_rule *r = NULL;
-    int rc = rv_vault_rule(st, at->tenant, &r, err);
+    int rc = vault_rule(st, at->tenant, &r, err);
 
     *out = NULL;
     if (rc < 0 || !r || r->mode < RV_ENCRYPTION_PLATFORM)
         return rc;
-    rc = rv_vault_key_of(st, r->key, out, err);
-    return rc == 0 && !*out ? rv_store_damaged(st, err, "the key %s is missing", r->key) : rc;
+    rc = vault_key_of(st, r->key, out, err);
+    return rc == 0 && !*out ? store_damaged(st, err, "the key %s is missing", r->key) : rc;
 }
 
-int rv_secret_is_current(struct sql_store *st, const struct rv_place *at, const char *column, rv_str kept, bool *out,
-                         rv_err **err)
+int store_secret_is_current(struct sql_store *st, const struct rv_place *at, const char *column, rv_str kept, bool *out,
+                            rv_err **err)
 {
     const struct rv_vault_rule *r = NULL;
     char id[RV_ENCRYPTION_ID];
-    int rc = rv_vault_rule(st, at->tenant, &r, err);
+    int rc = vault_rule(st, at->tenant, &r, err);
 
-    rv_secret_key(kept, id);
+    store_secret_key(kept, id);
     if (r && r->mode >= RV_ENCRYPTION_PLATFORM)
         *out = strcmp(id, r->key) == 0 && form_of(kept) == form_at(r->mode, at, column);
     else
@@ -165,8 +165,8 @@ int rv_secret_is_current(struct sql_store *st, const struct rv_place *at, const 
     return rc;
 }
 
-int rv_secret_write(struct sql_store *st, const struct rv_place *at, const char *column, rv_str plain, rv_buf *out,
-                    rv_err **err)
+int store_secret_write(struct sql_store *st, const struct rv_place *at, const char *column, rv_str plain, rv_buf *out,
+                       rv_err **err)
 {
     struct rv_vault_key *k = NULL;
     int rc = key_at(st, at, &k, err);
@@ -190,9 +190,8 @@ static int fail_changed(struct sql_store *st, const struct rv_place *at, const c
             rv_buf_printf(&ids, "%s%s", ids.len ? "/" : "", at->ids[i]);
     if (at->seq > 0)
         rv_buf_printf(&ids, "/%lld", (long long)at->seq);
-    int rc =
-        rv_store_damaged(st, err, "%s of \"%s\" in %s cannot be decrypted: it was changed, or is that of another row",
-                         column, rv_buf_cstr(&ids), at->table);
+    int rc = store_damaged(st, err, "%s of \"%s\" in %s cannot be decrypted: it was changed, or is that of another row",
+                           column, rv_buf_cstr(&ids), at->table);
     rv_buf_fini(&ids);
     return rc;
 }
@@ -269,13 +268,13 @@ static int fail_form(struct sql_store *st, const struct rv_place *at, const char
     if (form >= RANDOM && form <= MATCHED)
         return fail_changed(st, at, column, err);
     RV_FAIL(err, RV_E_VERSION, "\"%s\": %s of a row of %s is encrypted in form %c, which this program does not know",
-            rv_sql_path(st), column, at->table, form);
+            sql_path(st), column, at->table, form);
     rv_err_hint(err, "use the newer program that wrote it");
     return RV_E_VERSION;
 }
 
-int rv_secret_read(struct sql_store *st, const struct rv_place *at, const char *column, rv_str kept, rv_buf *out,
-                   rv_err **err)
+int store_secret_read(struct sql_store *st, const struct rv_place *at, const char *column, rv_str kept, rv_buf *out,
+                      rv_err **err)
 {
     char form = form_of(kept), id[RV_ENCRYPTION_ID];
     struct rv_vault_key *k = NULL;
@@ -288,17 +287,17 @@ int rv_secret_read(struct sql_store *st, const struct rv_place *at, const char *
         rv_buf_add_str(out, kept);
         return rv_buf_check(out, column, err);
     }
-    rv_secret_key(kept, id);
+    store_secret_key(kept, id);
     if (!*id)
         return fail_form(st, at, column, form, err);
-    int rc = rv_vault_key_of(st, id, &k, err);
+    int rc = vault_key_of(st, id, &k, err);
     if (rc == 0 && (!k || k->mode < RV_ENCRYPTION_PLATFORM))
-        rc = rv_store_damaged(st, err, "the key %s, which encrypted it, is missing", id);
+        rc = store_damaged(st, err, "the key %s, which encrypted it, is missing", id);
     if (rc < 0)
         return RV_WRAP(err, rc, "decrypt %s of a row of %s", column, at->table);
     if (form == SEALED && !k->seal)
         return fail_changed(st, at, column, err);
-    const struct rv_rsa *by = form == SEALED ? rv_keyring_private(st->ring, k->seal) : NULL;
+    const struct rv_rsa *by = form == SEALED ? store_keyring_private(st->ring, k->seal) : NULL;
     if ((form == SEALED && !by) || (k->mode == RV_ENCRYPTION_CLIENT && !at->is_engines && !st->reveals)) {
         rv_buf_add_str(out, kept);
         return rv_buf_check(out, column, err);
@@ -310,25 +309,25 @@ int rv_secret_read(struct sql_store *st, const struct rv_place *at, const char *
 
 static int list_keys(struct sql_store *st, const char *tenant, char (*ids)[RV_ENCRYPTION_ID], size_t *n, rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_TENANT_KEYS);
+    rv_sql_stmt *stmt = sql_use(st, SQL_TENANT_KEYS);
     int rc;
 
-    rv_sql_text(stmt, 1, tenant);
-    while ((rc = rv_sql_step(stmt, "list keys", err)) == 1 && *n <= RV_SECRET_SPELLINGS) {
-        rv_str id = rv_sql_str_at(stmt, 0), master = rv_sql_str_at(stmt, 5);
+    store_sql_text(stmt, 1, tenant);
+    while ((rc = sql_step(stmt, "list keys", err)) == 1 && *n <= RV_SECRET_SPELLINGS) {
+        rv_str id = sql_str_at(stmt, 0), master = sql_str_at(stmt, 5);
         if (master.len > 0 && (*n)++ < RV_SECRET_SPELLINGS)
             snprintf(ids[*n - 1], RV_ENCRYPTION_ID, "%.*s", RV_STR_ARG(id));
     }
-    rv_sql_done(stmt);
+    sql_done(stmt);
     return rc < 0 ? rc : 0;
 }
 
-int rv_secret_spellings(struct sql_store *st, const struct rv_place *at, const char *column, rv_str plain,
-                        rv_buf out[RV_SECRET_SPELLINGS], size_t *n, rv_err **err)
+int store_secret_spellings(struct sql_store *st, const struct rv_place *at, const char *column, rv_str plain,
+                           rv_buf out[RV_SECRET_SPELLINGS], size_t *n, rv_err **err)
 {
     char ids[RV_SECRET_SPELLINGS][RV_ENCRYPTION_ID];
     bool is_used = false;
-    int rc = rv_vault_is_used(st, &is_used, err);
+    int rc = vault_is_used(st, &is_used, err);
 
     *n = 0;
     if (rc == 0 && is_used)
@@ -337,7 +336,7 @@ int rv_secret_spellings(struct sql_store *st, const struct rv_place *at, const c
         rc = list_keys(st, "", ids, n, err);
     for (size_t i = 0; i < *n && *n <= RV_SECRET_SPELLINGS && rc == 0; i++) {
         struct rv_vault_key *k = NULL;
-        rc = rv_vault_key_of(st, ids[i], &k, err);
+        rc = vault_key_of(st, ids[i], &k, err);
         if (rc == 0 && k)
             rc = encrypt(k, MATCHED, at, column, plain, &out[i], err);
     }
@@ -346,42 +345,43 @@ int rv_secret_spellings(struct sql_store *st, const struct rv_place *at, const c
 
 /* --- Arguments and columns --- */
 
-void rv_secret_bind(rv_sql_stmt *stmt, int i, enum sql_type type, const struct rv_place *at, const char *column,
-                    rv_str plain)
+void store_secret_bind(rv_sql_stmt *stmt, int i, enum sql_type type, const struct rv_place *at, const char *column,
+                       rv_str plain)
 {
     const struct rv_vault_rule *r = NULL;
 
     if (!stmt)
         return;
-    rv_sql_bind(stmt, i, (struct sql_value){.type = type, .bytes = plain});
+    sql_bind(stmt, i, (struct sql_value){.type = type, .bytes = plain});
     if (!plain.ptr || stmt->failed_rc < 0)
         return;
-    stmt->failed_rc = rv_vault_rule(stmt->st, at->tenant, &r, &stmt->failed);
+    stmt->failed_rc = vault_rule(stmt->st, at->tenant, &r, &stmt->failed);
     if (stmt->failed_rc < 0 || ((!r || r->mode < RV_ENCRYPTION_PLATFORM) && !form_of(plain)))
         return;
-    rv_buf *text = rv_sql_text_of(stmt, true, MAX_KEPT);
-    stmt->failed_rc = text ? rv_secret_write(stmt->st, at, column, plain, text, &stmt->failed)
+    rv_buf *text = sql_text_of(stmt, true, MAX_KEPT);
+    stmt->failed_rc = text ? store_secret_write(stmt->st, at, column, plain, text, &stmt->failed)
                            : RV_FAIL(&stmt->failed, RV_E_NOMEM, "encrypt a text");
     if (stmt->failed_rc == 0)
-        rv_sql_bind(stmt, i, (struct sql_value){.type = type, .bytes = rv_buf_str(text)});
+        sql_bind(stmt, i, (struct sql_value){.type = type, .bytes = rv_buf_str(text)});
 }
 
-int rv_secret_at(rv_sql_stmt *stmt, int i, const struct rv_place *at, const char *column, rv_str *out, rv_err **err)
+int store_secret_at(rv_sql_stmt *stmt, int i, const struct rv_place *at, const char *column, rv_str *out, rv_err **err)
 {
-    *out = rv_sql_str_at(stmt, i);
+    *out = sql_str_at(stmt, i);
     if (!out->ptr || !form_of(*out))
         return 0;
-    rv_buf *text = rv_sql_text_of(stmt, false, MAX_KEPT);
-    int rc = text ? rv_secret_read(stmt->st, at, column, *out, text, err) : RV_FAIL(err, RV_E_NOMEM, "decrypt a text");
+    rv_buf *text = sql_text_of(stmt, false, MAX_KEPT);
+    int rc =
+        text ? store_secret_read(stmt->st, at, column, *out, text, err) : RV_FAIL(err, RV_E_NOMEM, "decrypt a text");
     *out = rc < 0 ? (rv_str){NULL, 0} : (rv_str){rv_buf_cstr(text), text->len};
     return rc;
 }
 
-int rv_secret_text_at(rv_sql_stmt *stmt, int i, const struct rv_place *at, const char *column, const char **out,
-                      rv_err **err)
+int store_secret_text_at(rv_sql_stmt *stmt, int i, const struct rv_place *at, const char *column, const char **out,
+                         rv_err **err)
 {
     bool lacked = false;
-    const char *text = rv_sql_text_at(stmt, i, &lacked);
+    const char *text = sql_text_at(stmt, i, &lacked);
     rv_str plain;
 
     *out = text;
@@ -389,7 +389,7 @@ int rv_secret_text_at(rv_sql_stmt *stmt, int i, const struct rv_place *at, const
         return RV_FAIL(err, RV_E_NOMEM, "read %s", column);
     if (!text || !form_of(rv_str_of(text)))
         return 0;
-    int rc = rv_secret_at(stmt, i, at, column, &plain, err);
+    int rc = store_secret_at(stmt, i, at, column, &plain, err);
     *out = plain.ptr;
     return rc;
 }

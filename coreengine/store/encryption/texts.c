@@ -6,7 +6,7 @@
 
 #define N_BEFORE 7 /* columns of a statement before the texts */
 
-const struct rv_texts_table rv_texts_tables[] = {
+const struct rv_texts_table store_texts_tables[] = {
     {"sessions",
      "SELECT t.key, CAST(0 AS BIGINT), t.tenant_id, t.user_id, t.id, NULL, CAST(0 AS BIGINT), t.description, "
      "t.metadata FROM sessions t",
@@ -140,18 +140,18 @@ const struct rv_texts_table rv_texts_tables[] = {
      {{"secret", SQL_STR, OF_TEXT}}},
 };
 
-const size_t rv_n_texts_tables = RV_COUNT(rv_texts_tables);
+const size_t store_n_texts_tables = RV_COUNT(store_texts_tables);
 
 /* --- One row --- */
 
-void rv_texts_row_init(struct rv_texts_row *r, const struct rv_texts_table *t)
+void store_texts_row_init(struct rv_texts_row *r, const struct rv_texts_table *t)
 {
     *r = (struct rv_texts_row){.table = t};
     for (size_t i = 0; i < RV_MAX_TEXTS; i++)
         r->texts[i] = RV_BUF_INIT(2 * RV_STORE_MAX_VALUE);
 }
 
-void rv_texts_row_fini(struct rv_texts_row *r)
+void store_texts_row_fini(struct rv_texts_row *r)
 {
     for (size_t i = 0; i < RV_MAX_TEXTS; i++)
         rv_buf_fini(&r->texts[i]);
@@ -159,34 +159,34 @@ void rv_texts_row_fini(struct rv_texts_row *r)
 
 static void keep_id(rv_sql_stmt *stmt, int i, char out[RV_STORE_MAX_ID + 1])
 {
-    rv_str text = rv_sql_is_null(stmt, i) ? (rv_str){"", 0} : rv_sql_str_at(stmt, i);
+    rv_str text = sql_is_null(stmt, i) ? (rv_str){"", 0} : sql_str_at(stmt, i);
 
     snprintf(out, RV_STORE_MAX_ID + 1, "%.*s", RV_STR_ARG(text));
 }
 
-int rv_texts_take(rv_sql_stmt *stmt, struct rv_texts_row *r, rv_err **err)
+int store_texts_take(rv_sql_stmt *stmt, struct rv_texts_row *r, rv_err **err)
 {
     const struct rv_texts_table *t = r->table;
     int rc = 0;
 
-    r->key = rv_sql_int_at(stmt, 0);
+    r->key = sql_int_at(stmt, 0);
     if (t->second_is_text)
         keep_id(stmt, 1, r->second_text);
     else
-        r->second = rv_sql_int_at(stmt, 1);
+        r->second = sql_int_at(stmt, 1);
     keep_id(stmt, 2, r->tenant);
     for (int i = 0; i < 3; i++)
         keep_id(stmt, 3 + i, r->ids[i]);
-    r->seq = rv_sql_int_at(stmt, 6);
+    r->seq = sql_int_at(stmt, 6);
     r->changed = false;
     for (int i = 0; i < RV_MAX_TEXTS && t->columns[i].name && rc == 0; i++) {
-        rv_str text = rv_sql_str_at(stmt, N_BEFORE + i);
+        rv_str text = sql_str_at(stmt, N_BEFORE + i);
         rv_buf_clear(&r->texts[i]);
         r->has_text[i] = text.ptr != NULL;
         rv_buf_add_str(&r->texts[i], text);
         rc = rv_buf_check(&r->texts[i], "an encrypted text", err);
         if (t->columns[i].of == OF_VALUE)
-            r->has_blob = !rv_sql_is_null(stmt, N_BEFORE + i + 1);
+            r->has_blob = !sql_is_null(stmt, N_BEFORE + i + 1);
     }
     return rc;
 }
@@ -213,7 +213,7 @@ static int set_member(const struct rv_kind *kind, json_object *fields, const cha
     const struct rv_kind_field *f = rv_kind_find_field(kind, rv_str_of(name));
     json_object *v = NULL;
 
-    if (!f || f->type == RV_KIND_TEXT || rv_secret_is(text))
+    if (!f || f->type == RV_KIND_TEXT || store_secret_is(text))
         return rv_json_set_str(fields, name, text, err);
     int rc = rv_json_parse(text, NULL, &v, err);
     return rc < 0 ? rc : rv_json_set_take(fields, name, v, err);
@@ -224,7 +224,7 @@ static int visit_fields(struct rv_texts_walk *w, const struct rv_place *at, rv_b
 {
     const struct rv_kind *kind = rv_kind_find(rv_str_of(at->table));
     bool lacked = false, any = false;
-    json_object *fields = rv_entity_parse(rv_buf_str(text), json_type_object, &lacked);
+    json_object *fields = entity_parse(rv_buf_str(text), json_type_object, &lacked);
     int rc = lacked ? RV_FAIL(err, RV_E_NOMEM, "read a row") : 0;
 
     for (size_t i = 0; kind && fields && i < RV_KIND_MAX_NAMES && kind->encrypted[i] && rc == 0; i++) {
@@ -256,7 +256,7 @@ static int visit_fields(struct rv_texts_walk *w, const struct rv_place *at, rv_b
     return rc;
 }
 
-int rv_texts_visit(struct rv_texts_walk *w, struct rv_texts_row *r, rv_err **err)
+int store_texts_visit(struct rv_texts_walk *w, struct rv_texts_row *r, rv_err **err)
 {
     int rc = 0;
 
@@ -271,7 +271,7 @@ int rv_texts_visit(struct rv_texts_walk *w, struct rv_texts_row *r, rv_err **err
     return rc;
 }
 
-rv_sql_stmt *rv_texts_page(struct rv_texts_walk *w, const struct rv_texts_row *after, int64_t limit, bool locks)
+rv_sql_stmt *store_texts_page(struct rv_texts_walk *w, const struct rv_texts_row *after, int64_t limit, bool locks)
 {
     const struct rv_texts_table *t = after->table;
     rv_buf sql = RV_BUF_INIT(RV_SQL_MAX_TEXT);
@@ -281,15 +281,15 @@ rv_sql_stmt *rv_texts_page(struct rv_texts_walk *w, const struct rv_texts_row *a
     rv_buf_printf(&sql, " AND (?3 IS NULL OR %s = ?3) ORDER BY %s LIMIT ?4", t->tenant, t->keys);
     if (locks)
         rv_buf_printf(&sql, " /*! FOR UPDATE OF %s */", t->locks);
-    rv_sql_stmt *stmt = rv_sql_prepare(w->st, &sql);
+    rv_sql_stmt *stmt = sql_prepare(w->st, &sql);
     rv_buf_fini(&sql);
-    rv_sql_int(stmt, 1, after->key);
+    sql_int(stmt, 1, after->key);
     if (t->second_is_text)
-        rv_sql_text(stmt, 2, after->second_text);
+        store_sql_text(stmt, 2, after->second_text);
     else
-        rv_sql_int(stmt, 2, after->second);
-    rv_sql_text(stmt, 3, w->tenant);
-    rv_sql_int(stmt, 4, limit);
+        sql_int(stmt, 2, after->second);
+    store_sql_text(stmt, 3, w->tenant);
+    sql_int(stmt, 4, limit);
     return stmt;
 }
 
@@ -300,25 +300,25 @@ static int walk_table(struct rv_texts_walk *w, const struct rv_texts_table *t, r
     struct rv_texts_row r;
     int rc;
 
-    rv_texts_row_init(&r, t);
-    rv_sql_stmt *stmt = rv_texts_page(w, &r, INT64_MAX, false);
-    while ((rc = rv_sql_step(stmt, "read rows", err)) == 1) {
-        rc = rv_texts_take(stmt, &r, err);
+    store_texts_row_init(&r, t);
+    rv_sql_stmt *stmt = store_texts_page(w, &r, INT64_MAX, false);
+    while ((rc = sql_step(stmt, "read rows", err)) == 1) {
+        rc = store_texts_take(stmt, &r, err);
         if (rc == 0)
-            rc = rv_texts_visit(w, &r, err);
+            rc = store_texts_visit(w, &r, err);
         if (rc < 0)
             break;
     }
-    rv_sql_finish(stmt);
-    rv_texts_row_fini(&r);
+    sql_finish(stmt);
+    store_texts_row_fini(&r);
     return rc;
 }
 
-int rv_texts_read(struct rv_texts_walk *w, rv_err **err)
+int store_texts_read(struct rv_texts_walk *w, rv_err **err)
 {
     int rc = 0;
 
-    for (size_t i = 0; i < rv_n_texts_tables && rc == 0; i++)
-        rc = walk_table(w, &rv_texts_tables[i], err);
+    for (size_t i = 0; i < store_n_texts_tables && rc == 0; i++)
+        rc = walk_table(w, &store_texts_tables[i], err);
     return rc;
 }

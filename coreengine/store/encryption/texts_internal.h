@@ -26,8 +26,8 @@ struct rv_texts_table {
     struct rv_texts_column columns[RV_MAX_TEXTS];
 };
 
-extern const struct rv_texts_table rv_texts_tables[];
-extern const size_t rv_n_texts_tables;
+extern const struct rv_texts_table store_texts_tables[];
+extern const size_t store_n_texts_tables;
 
 struct rv_texts_row {
     const struct rv_texts_table *table; /* static */
@@ -49,14 +49,14 @@ struct rv_texts_walk {
     void *self;         /* of visit */
 };
 
-void rv_texts_row_init(struct rv_texts_row *r, const struct rv_texts_table *t);
-void rv_texts_row_fini(struct rv_texts_row *r);
-/** The statement that reads rows behind that one, which may be locked; rv_sql_finish() it. */
-rv_sql_stmt *rv_texts_page(struct rv_texts_walk *w, const struct rv_texts_row *after, int64_t limit, bool locks);
+void store_texts_row_init(struct rv_texts_row *r, const struct rv_texts_table *t);
+void store_texts_row_fini(struct rv_texts_row *r);
+/** The statement that reads rows behind that one, which may be locked; sql_finish() it. */
+rv_sql_stmt *store_texts_page(struct rv_texts_walk *w, const struct rv_texts_row *after, int64_t limit, bool locks);
 /** Take the row of a statement; visit each of its texts. */
-RV_MUST_CHECK int rv_texts_take(rv_sql_stmt *stmt, struct rv_texts_row *r, rv_err **err);
-RV_MUST_CHECK int rv_texts_visit(struct rv_texts_walk *w, struct rv_texts_row *r, rv_err **err);
+RV_MUST_CHECK int store_texts_take(rv_sql_stmt *stmt, struct rv_texts_row *r, rv_err **err);
+RV_MUST_CHECK int store_texts_visit(struct rv_texts_walk *w, struct rv_texts_row *r, rv_err **err);
 /** All texts, which stay as they are. */
-RV_MUST_CHECK int rv_texts_read(struct rv_texts_walk *w, rv_err **err);
+RV_MUST_CHECK int store_texts_read(struct rv_texts_walk *w, rv_err **err);
 
 #endif

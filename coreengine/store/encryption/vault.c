@@ -48,7 +48,7 @@ static void vault_free(struct rv_vault *v)
     free(v);
 }
 
-void rv_vault_look_again(struct sql_store *st)
+void vault_look_again(struct sql_store *st)
 {
     st->n_begun++;
     st->rules = 0;
@@ -72,7 +72,7 @@ static int read_mode(struct sql_store *st, rv_str text, enum rv_encryption_mode 
             *out = (enum rv_encryption_mode)i;
             return 0;
         }
-    return rv_store_damaged(st, err, "the mode of a tenant's key is \"%.*s\"", RV_STR_ARG(rv_utf8_cut(text, 40)));
+    return store_damaged(st, err, "the mode of a tenant's key is \"%.*s\"", RV_STR_ARG(rv_utf8_cut(text, 40)));
 }
 
 static void write_bound(const char *tenant, const char *id, rv_buf *out)
@@ -84,28 +84,28 @@ static void write_bound(const char *tenant, const char *id, rv_buf *out)
     rv_buf_puts(out, id);
 }
 
-int rv_vault_wrap(const rv_keyring *ring, const char *tenant, const char *id, const unsigned char key[RV_CIPHER_KEY],
-                  rv_buf *out, rv_err **err)
+int vault_wrap(const rv_keyring *ring, const char *tenant, const char *id, const unsigned char key[RV_CIPHER_KEY],
+               rv_buf *out, rv_err **err)
 {
     rv_buf bound = RV_BUF_INIT(MAX_BOUND);
 
     write_bound(tenant, id, &bound);
     int rc = rv_buf_check(&bound, "a key", err);
     if (rc == 0)
-        rv_keyring_wrap(ring, rv_rand_system(), rv_buf_str(&bound), key, out);
+        store_keyring_wrap(ring, rv_rand_system(), rv_buf_str(&bound), key, out);
     rv_buf_fini(&bound);
     return rc < 0 ? rc : rv_buf_check(out, "a key", err);
 }
 
-int rv_vault_unwrap(const rv_keyring *ring, const char *tenant, const char *id, const char *master, rv_str wrapped,
-                    unsigned char key[RV_CIPHER_KEY], rv_err **err)
+int vault_unwrap(const rv_keyring *ring, const char *tenant, const char *id, const char *master, rv_str wrapped,
+                 unsigned char key[RV_CIPHER_KEY], rv_err **err)
 {
     rv_buf bound = RV_BUF_INIT(MAX_BOUND);
 
     write_bound(tenant, id, &bound);
     int rc = rv_buf_check(&bound, "a key", err);
     if (rc == 0)
-        rc = rv_keyring_unwrap(ring, master, rv_buf_str(&bound), wrapped, key, err);
+        rc = store_keyring_unwrap(ring, master, rv_buf_str(&bound), wrapped, key, err);
     rv_buf_fini(&bound);
     if (rc < 0 && *tenant)
         RV_WRAP(err, rc, "key %s of tenant \"%s\"", id, tenant);
@@ -123,7 +123,7 @@ static int take_public(struct sql_store *st, rv_str text, struct rv_vault_key *k
         return RV_FAIL(err, RV_E_NOMEM, "read a key");
     int rc = rv_rsa_read(&text, "the public key of a tenant", k->seal, &why);
     if (rc < 0 && rc != RV_E_NOMEM)
-        rc = rv_store_damaged(st, err, "%s", rv_err_text(why));
+        rc = store_damaged(st, err, "%s", rv_err_text(why));
     else if (rc < 0)
         RV_FAIL(err, RV_E_NOMEM, "read a key");
     rv_err_free(why);
@@ -135,29 +135,29 @@ static int take_key(struct sql_store *st, rv_sql_stmt *stmt, struct rv_vault_key
 {
     unsigned char bytes[RV_CIPHER_KEY];
     bool lacked = false;
-    const char *id = rv_sql_text_at(stmt, 0, &lacked), *tenant = rv_sql_text_at(stmt, 1, &lacked),
-               *master = rv_sql_text_at(stmt, 3, &lacked);
-    int rc = read_mode(st, rv_sql_str_at(stmt, 2), &k->mode, err);
+    const char *id = sql_text_at(stmt, 0, &lacked), *tenant = sql_text_at(stmt, 1, &lacked),
+               *master = sql_text_at(stmt, 3, &lacked);
+    int rc = read_mode(st, sql_str_at(stmt, 2), &k->mode, err);
 
     if (rc < 0)
         return rc;
     if (lacked)
         return RV_FAIL(err, RV_E_NOMEM, "read a key");
     if (!id || !tenant || !master)
-        return rv_store_damaged(st, err, "a key of a tenant is damaged");
+        return store_damaged(st, err, "a key of a tenant is damaged");
     snprintf(k->id, sizeof k->id, "%s", id);
     if (k->mode == RV_ENCRYPTION_DISABLED)
         return 0;
-    rc = rv_vault_unwrap(st->ring, tenant, id, master, rv_sql_str_at(stmt, 4), bytes, err);
+    rc = vault_unwrap(st->ring, tenant, id, master, sql_str_at(stmt, 4), bytes, err);
     if (rc == 0) {
         rv_cipher_init(&k->cipher, bytes);
         rv_siv_init(&k->siv, bytes);
     }
     rv_wipe(bytes, sizeof bytes);
-    return rc < 0 || k->mode != RV_ENCRYPTION_SEALED ? rc : take_public(st, rv_sql_str_at(stmt, 5), k, err);
+    return rc < 0 || k->mode != RV_ENCRYPTION_SEALED ? rc : take_public(st, sql_str_at(stmt, 5), k, err);
 }
 
-int rv_vault_key_of(struct sql_store *st, const char *id, struct rv_vault_key **out, rv_err **err)
+int vault_key_of(struct sql_store *st, const char *id, struct rv_vault_key **out, rv_err **err)
 {
     struct rv_vault *v = NULL;
     int rc = vault_of(st, &v, err);
@@ -177,13 +177,13 @@ int rv_vault_key_of(struct sql_store *st, const char *id, struct rv_vault_key **
         free(k);
         return RV_FAIL(err, RV_E_NOMEM, "read a key");
     }
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_TENANT_KEY);
-    rv_sql_text(stmt, 1, id);
-    rc = rv_sql_step(stmt, "read a key", err);
+    rv_sql_stmt *stmt = sql_use(st, SQL_TENANT_KEY);
+    store_sql_text(stmt, 1, id);
+    rc = sql_step(stmt, "read a key", err);
     int found = rc;
     if (rc == 1)
         rc = take_key(st, stmt, k, err);
-    rv_sql_done(stmt);
+    sql_done(stmt);
     if (rc == 0 && found == 1) {
         *out = v->keys[v->n_keys++] = k;
     } else {
@@ -198,11 +198,11 @@ int rv_vault_key_of(struct sql_store *st, const char *id, struct rv_vault_key **
 
 static int read_version(struct sql_store *st, int64_t *out, rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_ENCRYPTION_VERSION);
-    int rc = rv_sql_step(stmt, "look up what is encrypted", err);
+    rv_sql_stmt *stmt = sql_use(st, SQL_ENCRYPTION_VERSION);
+    int rc = sql_step(stmt, "look up what is encrypted", err);
 
-    *out = rc == 1 ? rv_sql_int_at(stmt, 0) : 0;
-    rv_sql_done(stmt);
+    *out = rc == 1 ? sql_int_at(stmt, 0) : 0;
+    sql_done(stmt);
     return rc < 0 ? rc : 0;
 }
 
@@ -227,20 +227,20 @@ static int refresh(struct sql_store *st, struct rv_vault *v, rv_err **err)
 
 static int read_rule(struct sql_store *st, const char *tenant, struct rv_vault_rule *r, rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_TENANT_RULE);
+    rv_sql_stmt *stmt = sql_use(st, SQL_TENANT_RULE);
 
-    rv_sql_text(stmt, 1, tenant);
-    int rc = rv_sql_step(stmt, "look up what is encrypted", err);
+    store_sql_text(stmt, 1, tenant);
+    int rc = sql_step(stmt, "look up what is encrypted", err);
     if (rc == 1) {
-        rv_str id = rv_sql_str_at(stmt, 0);
+        rv_str id = sql_str_at(stmt, 0);
         snprintf(r->key, sizeof r->key, "%.*s", RV_STR_ARG(id));
-        rc = read_mode(st, rv_sql_str_at(stmt, 1), &r->mode, err);
+        rc = read_mode(st, sql_str_at(stmt, 1), &r->mode, err);
     }
-    rv_sql_done(stmt);
+    sql_done(stmt);
     return rc;
 }
 
-int rv_vault_rule(struct sql_store *st, const char *tenant, const struct rv_vault_rule **out, rv_err **err)
+int vault_rule(struct sql_store *st, const char *tenant, const struct rv_vault_rule **out, rv_err **err)
 {
     struct rv_vault *v = NULL;
     int rc = vault_of(st, &v, err);
@@ -268,7 +268,7 @@ int rv_vault_rule(struct sql_store *st, const char *tenant, const struct rv_vaul
     return rc;
 }
 
-int rv_vault_is_used(struct sql_store *st, bool *out, rv_err **err)
+int vault_is_used(struct sql_store *st, bool *out, rv_err **err)
 {
     struct rv_vault *v = NULL;
     int rc = vault_of(st, &v, err);
@@ -279,20 +279,20 @@ int rv_vault_is_used(struct sql_store *st, bool *out, rv_err **err)
     return rc;
 }
 
-int rv_vault_mode(struct sql_store *st, const char *tenant, enum rv_encryption_mode *out, rv_err **err)
+int vault_mode(struct sql_store *st, const char *tenant, enum rv_encryption_mode *out, rv_err **err)
 {
     const struct rv_vault_rule *r = NULL;
-    int rc = rv_vault_rule(st, tenant, &r, err);
+    int rc = vault_rule(st, tenant, &r, err);
 
     *out = rc == 0 && r ? r->mode : RV_ENCRYPTION_NONE;
     return rc;
 }
 
-int rv_vault_level(struct sql_store *st, const char *tenant, const char *table, const char **out, rv_err **err)
+int vault_level(struct sql_store *st, const char *tenant, const char *table, const char **out, rv_err **err)
 {
     enum rv_encryption_mode mode = RV_ENCRYPTION_NONE;
     const struct rv_kind *kind = rv_kind_find(rv_str_of(table));
-    int rc = rv_vault_mode(st, tenant, &mode, err);
+    int rc = vault_mode(st, tenant, &mode, err);
 
     if (mode == RV_ENCRYPTION_SEALED && (!kind || !kind->is_sealed))
         mode = RV_ENCRYPTION_PLATFORM;
@@ -300,7 +300,7 @@ int rv_vault_level(struct sql_store *st, const char *tenant, const char *table, 
     return rc;
 }
 
-bool rv_vault_is_ciphertext(json_object *whole)
+bool vault_is_ciphertext(json_object *whole)
 {
     const char *level = NULL;
 

@@ -36,13 +36,13 @@ static int bind_value(struct rv_texts_walk *w, const struct rv_texts_row *r, siz
     int rc = 0;
 
     if (!r->has_blob) {
-        rv_sql_str(stmt, 3 + (int)i, r->has_text[i] ? rv_buf_str(&r->texts[i]) : (rv_str){NULL, 0});
+        sql_str(stmt, 3 + (int)i, r->has_text[i] ? rv_buf_str(&r->texts[i]) : (rv_str){NULL, 0});
         return 0;
     }
     rv_hash_of(rv_buf_str(&r->texts[i]), hash);
-    rc = rv_blob_key(w->st, rv_buf_str(&r->texts[i]), hash, now_us, &blob, err);
-    rv_sql_str(stmt, 3 + (int)i, (rv_str){NULL, 0});
-    rv_sql_int(stmt, 3 + RV_MAX_TEXTS, blob);
+    rc = store_blob_key(w->st, rv_buf_str(&r->texts[i]), hash, now_us, &blob, err);
+    sql_str(stmt, 3 + (int)i, (rv_str){NULL, 0});
+    sql_int(stmt, 3 + RV_MAX_TEXTS, blob);
     return rc;
 }
 
@@ -52,7 +52,7 @@ static int update(struct rv_texts_walk *w, const struct rv_texts_row *r, int64_t
     rv_buf sql = RV_BUF_INIT(RV_SQL_MAX_TEXT);
     const char *level = NULL;
     const char *kind = strcmp(t->name, "entities") == 0 ? r->ids[2] : t->name;
-    int rc = t->has_level ? rv_vault_level(w->st, r->tenant, kind, &level, err) : 0;
+    int rc = t->has_level ? vault_level(w->st, r->tenant, kind, &level, err) : 0;
 
     if (rewriting_of(w)->row_is_sealed)
         level = rv_encryption_mode_text(RV_ENCRYPTION_SEALED);
@@ -65,26 +65,26 @@ static int update(struct rv_texts_walk *w, const struct rv_texts_row *r, int64_t
     if (t->has_level)
         rv_buf_printf(&sql, ", encryption_level = ?%d", 4 + RV_MAX_TEXTS);
     rv_buf_printf(&sql, " WHERE %s", t->where);
-    rv_sql_stmt *stmt = rv_sql_prepare(w->st, &sql);
+    rv_sql_stmt *stmt = sql_prepare(w->st, &sql);
     rv_buf_fini(&sql);
-    rv_sql_int(stmt, 1, r->key);
+    sql_int(stmt, 1, r->key);
     if (t->second_is_text)
-        rv_sql_text(stmt, 2, r->second_text);
+        store_sql_text(stmt, 2, r->second_text);
     else
-        rv_sql_int(stmt, 2, r->second);
+        sql_int(stmt, 2, r->second);
     for (size_t i = 0; i < RV_MAX_TEXTS && t->columns[i].name && rc == 0; i++) {
         struct sql_value v = {.type = t->columns[i].type, .bytes = rv_buf_str(&r->texts[i])};
         v.bytes.ptr = r->has_text[i] ? rv_buf_cstr(&r->texts[i]) : NULL;
         if (t->columns[i].of == OF_VALUE)
             rc = bind_value(w, r, i, stmt, now_us, err);
         else
-            rv_sql_bind(stmt, 3 + (int)i, v);
+            sql_bind(stmt, 3 + (int)i, v);
     }
     if (t->has_level)
-        rv_sql_text(stmt, 4 + RV_MAX_TEXTS, level);
+        store_sql_text(stmt, 4 + RV_MAX_TEXTS, level);
     if (rc == 0)
-        rc = rv_sql_run(stmt, "write a row", err);
-    rv_sql_finish(stmt);
+        rc = sql_run(stmt, "write a row", err);
+    sql_finish(stmt);
     return rc;
 }
 
@@ -99,7 +99,7 @@ static int index_row(struct sql_store *st, const struct rv_texts_row *r, rv_err 
 
     if (!r->table->is_indexed || !kind || !kind->is_indexed)
         return 0;
-    int rc = rv_entity_at(st, kind, r->key, &whole, &why);
+    int rc = entity_at(st, kind, r->key, &whole, &why);
     if (rc == RV_E_NOT_FOUND) { /* deleted: it is in no index */
         rv_err_free(why);
         return 0;
@@ -112,7 +112,7 @@ static int index_row(struct sql_store *st, const struct rv_texts_row *r, rv_err 
     if (json_object_object_get_ex(whole, column, &updated))
         rc = rv_time_parse(rv_json_str(updated), &us, err);
     if (rc == 0)
-        rc = rv_keys_put_row(st, &(struct rv_owned_row){kind, r->key, r->tenant, r->ids[0]}, whole, us, err);
+        rc = store_keys_put_row(st, &(struct rv_owned_row){kind, r->key, r->tenant, r->ids[0]}, whole, us, err);
     json_object_put(whole);
     return rc;
 }
@@ -122,12 +122,12 @@ static int rewrite(struct rv_texts_walk *w, const struct rv_place *at, const cha
                    rv_err **err)
 {
     rv_buf plain = RV_BUF_INIT(text->max), kept = RV_BUF_INIT(text->max);
-    int rc = rv_secret_read(w->st, at, column, rv_buf_str(text), &plain, err);
+    int rc = store_secret_read(w->st, at, column, rv_buf_str(text), &plain, err);
     bool is_locked =
-        rc == 0 && rv_secret_is_sealed(rv_buf_str(text)) && rv_str_eq(rv_buf_str(&plain), rv_buf_str(text));
+        rc == 0 && store_secret_is_sealed(rv_buf_str(text)) && rv_str_eq(rv_buf_str(&plain), rv_buf_str(text));
 
     if (rc == 0 && !is_locked)
-        rc = rv_secret_write(w->st, at, column, rv_buf_str(&plain), &kept, err);
+        rc = store_secret_write(w->st, at, column, rv_buf_str(&plain), &kept, err);
     if (rc == 0 && !is_locked) {
         rv_buf swapped = *text;
         *text = kept;
@@ -147,29 +147,29 @@ static int rewrite_text(struct rv_texts_walk *w, const struct rv_place *at, cons
                         bool *changed, rv_err **err)
 {
     bool is_current = false;
-    int rc = rv_secret_is_current(w->st, at, column, rv_buf_str(text), &is_current, err);
+    int rc = store_secret_is_current(w->st, at, column, rv_buf_str(text), &is_current, err);
 
     out_of(w)->texts++;
     if (rc == 0 && !is_current)
         rc = rewrite(w, at, column, text, changed, err);
-    rewriting_of(w)->row_is_sealed |= rv_secret_is_sealed(rv_buf_str(text));
+    rewriting_of(w)->row_is_sealed |= store_secret_is_sealed(rv_buf_str(text));
     return rc;
 }
 
 /* The next row behind *r, which it becomes. 1: there was one. */
 static int rewrite_next(struct rv_texts_walk *w, struct rv_texts_row *r, int64_t now_us, rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_texts_page(w, r, 1, true);
-    int rc = rv_sql_step(stmt, "read a row", err);
+    rv_sql_stmt *stmt = store_texts_page(w, r, 1, true);
+    int rc = sql_step(stmt, "read a row", err);
     bool found = rc == 1;
 
     if (found)
-        rc = rv_texts_take(stmt, r, err);
-    rv_sql_finish(stmt);
+        rc = store_texts_take(stmt, r, err);
+    sql_finish(stmt);
     if (rc < 0 || !found)
         return rc;
     rewriting_of(w)->row_is_sealed = false;
-    rc = rv_texts_visit(w, r, err);
+    rc = store_texts_visit(w, r, err);
     if (rc == 0 && r->changed)
         rc = update(w, r, now_us, err);
     if (rc == 0 && r->changed)
@@ -200,9 +200,9 @@ static int rewrite_table(rv_store *s, struct rv_texts_walk *w, const struct rv_t
     struct rv_texts_row r;
     int rc, more = 1;
 
-    rv_texts_row_init(&r, t);
+    store_texts_row_init(&r, t);
     do {
-        if ((rc = rv_store_enter_write(s, 0, "encrypt", err)) != 0)
+        if ((rc = store_enter_write(s, 0, "encrypt", err)) != 0)
             break;
         mark = (struct mark){.key = r.key, .second = r.second, .walked = *out_of(w)};
         snprintf(mark.second_text, sizeof mark.second_text, "%s", r.second_text);
@@ -213,12 +213,12 @@ static int rewrite_table(rv_store *s, struct rv_texts_walk *w, const struct rv_t
             *out_of(w) = mark.walked;
             rc = more = rewrite_some(w, &r, now_us, err);
             rc = rc > 0 ? 0 : rc;
-        } while (rv_store_repeats(s, &rc, err));
-        rc = rv_store_leave_write(s, rc, err);
+        } while (store_repeats(s, &rc, err));
+        rc = store_leave_write(s, rc, err);
         if (rc == 0 && more == 1)
-            rv_upkeep_pause(s->sql);
+            store_upkeep_pause(s->sql);
     } while (rc == 0 && more == 1);
-    rv_texts_row_fini(&r);
+    store_texts_row_fini(&r);
     return rc < 0 ? RV_WRAP(err, rc, "rewrite %s", t->name) : rc;
 }
 
@@ -226,14 +226,14 @@ int rv_store_encrypt(rv_store *s, const char *tenant, int64_t now_us, struct rv_
 {
     struct rewriting got = {.row_is_sealed = false};
     struct rv_texts_walk w = {.st = s->sql, .visit = rewrite_text, .tenant = tenant, .self = &got};
-    int rc = tenant ? rv_store_check_id("tenant", tenant, err) : 0;
+    int rc = tenant ? store_check_id("tenant", tenant, err) : 0;
 
     if (rc == 0)
-        rc = rv_store_check_time("the time", now_us, err);
+        rc = store_check_time("the time", now_us, err);
     if (rc == 0 && s->in_group)
         rc = RV_FAIL(err, RV_E_STATE, "store \"%s\": not before the group is committed", s->url);
-    for (size_t i = 0; i < rv_n_texts_tables && rc == 0; i++)
-        rc = rewrite_table(s, &w, &rv_texts_tables[i], now_us, err);
+    for (size_t i = 0; i < store_n_texts_tables && rc == 0; i++)
+        rc = rewrite_table(s, &w, &store_texts_tables[i], now_us, err);
     if (rc == 0 && s->sql->driver->scrub && (rc = s->sql->driver->scrub(s->sql, err)) < 0)
         RV_WRAP(err, rc, "all rows are rewritten, and their former bytes are still in the file");
     *out = got.walked;
@@ -256,7 +256,7 @@ static int note_key(struct rv_texts_walk *w, const struct rv_place *at, const ch
     (void)at;
     (void)column;
     (void)changed;
-    rv_secret_key(rv_buf_str(text), id);
+    store_secret_key(rv_buf_str(text), id);
     if (!*id)
         return 0;
     for (size_t i = u->n; i-- > 0;)
@@ -292,28 +292,28 @@ static int note_unneeded(void *self, const struct rv_tenant_key *key, rv_err **e
 
 static int drop_keys(struct sql_store *st, const struct unneeded *u, rv_err **err)
 {
-    int rc = rv_sql_run(rv_sql_use(st, SQL_COUNT_ENCRYPTION), "drop keys", err);
+    int rc = sql_run(sql_use(st, SQL_COUNT_ENCRYPTION), "drop keys", err);
 
     for (size_t i = 0; i < u->n && rc == 0; i++) {
-        rv_sql_stmt *stmt = rv_sql_use(st, SQL_DROP_TENANT_KEY);
-        rv_sql_text(stmt, 1, u->ids[i]);
-        rc = rv_sql_run(stmt, "drop a key", err);
+        rv_sql_stmt *stmt = sql_use(st, SQL_DROP_TENANT_KEY);
+        store_sql_text(stmt, 1, u->ids[i]);
+        rc = sql_run(stmt, "drop a key", err);
     }
     return rc;
 }
 
 static int list_used(rv_store *s, struct rv_texts_walk *w, rv_err **err)
 {
-    int rc = rv_store_enter_read(s, 0, "list used keys", err);
+    int rc = store_enter_read(s, 0, "list used keys", err);
     bool began = false;
 
     if (rc != 0)
         return rc;
-    rc = rv_sql_begin_read(s->sql, &began, err);
+    rc = sql_begin_read(s->sql, &began, err);
     if (rc == 0)
-        rc = rv_texts_read(w, err);
-    rv_sql_end_read(s->sql, began);
-    return rv_store_leave_read(s, rc, err);
+        rc = store_texts_read(w, err);
+    sql_end_read(s->sql, began);
+    return store_leave_read(s, rc, err);
 }
 
 int rv_store_prune_tenant_keys(rv_store *s, int64_t retired_before_us, int64_t *n, rv_err **err)
@@ -325,11 +325,11 @@ int rv_store_prune_tenant_keys(rv_store *s, int64_t retired_before_us, int64_t *
 
     if (rc == 0)
         rc = rv_store_list_tenant_keys(s, NULL, note_unneeded, &u, err);
-    if (rc == 0 && u.n > 0 && (rc = rv_store_enter_write(s, 0, "prune tenant keys", err)) == 0) {
+    if (rc == 0 && u.n > 0 && (rc = store_enter_write(s, 0, "prune tenant keys", err)) == 0) {
         do
             rc = drop_keys(s->sql, &u, err);
-        while (rv_store_repeats(s, &rc, err));
-        rc = rv_store_leave_write(s, rc, err);
+        while (store_repeats(s, &rc, err));
+        rc = store_leave_write(s, rc, err);
     }
     if (rc == 0)
         *n = (int64_t)u.n;

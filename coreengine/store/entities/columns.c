@@ -40,7 +40,7 @@ static int fail_column(const struct rv_kind *kind, rv_str column, rv_err **err)
     return RV_E_INVALID;
 }
 
-int rv_entity_check_column(const struct rv_kind *kind, const char *column, rv_err **err)
+int entity_check_column(const struct rv_kind *kind, const char *column, rv_err **err)
 {
     if (rv_kind_find_field(kind, rv_str_of(column)) || is_of(common, RV_COUNT(common), rv_str_of(column)))
         return 0;
@@ -93,7 +93,7 @@ static int check_list(const char *column, json_object *v, enum rv_kind_type type
     bool has_texts = type == RV_KIND_TEXTS;
 
     if (!json_object_is_type(v, json_type_array))
-        return fail_type(column, rv_kind_type_text(type), v, err);
+        return fail_type(column, store_kind_type_text(type), v, err);
     for (size_t i = 0; i < json_object_array_length(v); i++) {
         json_object *item = json_object_array_get_idx(v, i);
         if (!json_object_is_type(item, has_texts ? json_type_string : json_type_object))
@@ -120,7 +120,7 @@ static int check_number(const struct rv_kind_field *f, json_object *v, rv_err **
     return 0;
 }
 
-void rv_entity_time(int64_t us, char out[RV_TIME_MAX])
+void entity_time(int64_t us, char out[RV_TIME_MAX])
 {
     rv_time_format(us, out);
     snprintf(out + strlen(out) - 1, 7, "+00:00"); /* instead of the Z */
@@ -139,7 +139,7 @@ static int keep_time(const char *column, json_object *v, json_object **out, rv_e
         rv_err_hint(err, "write it as 2026-11-21T21:05:00Z");
         return RV_E_INVALID;
     }
-    rv_entity_time(us, text);
+    entity_time(us, text);
     *out = json_object_new_string(text);
     return *out ? 0 : RV_FAIL(err, RV_E_NOMEM, "read %s", column);
 }
@@ -232,7 +232,7 @@ static int check_edge(json_object *edge, size_t i, rv_err **err)
     return 0;
 }
 
-int rv_entity_check_edges(json_object *edges, rv_err **err)
+int entity_check_edges(json_object *edges, rv_err **err)
 {
     int rc = check_list("graph_edges", edges, RV_KIND_OBJECTS, err);
 
@@ -257,7 +257,7 @@ static int check_common(const char *column, json_object *v, rv_err **err)
     if (strcmp(column, "tags") == 0)
         return check_tags(v, err);
     if (strcmp(column, "graph_edges") == 0)
-        return rv_entity_check_edges(v, err);
+        return entity_check_edges(v, err);
     int rc = check_word(column, v, RV_STORE_MAX_ID, err);
     return rc < 0 ? rc : check_words(&level, v, err);
 }
@@ -286,7 +286,7 @@ static int take_user(json_object *v, const struct rv_store_scope *scope, struct 
     if (rc < 0)
         return rc;
     g->user = json_object_get_string(v);
-    rc = rv_store_check_new_id("user_id", g->user, err);
+    rc = store_check_new_id("user_id", g->user, err);
     if (rc == 0 && scope->user && strcmp(g->user, scope->user) != 0)
         rc = RV_FAIL(err, RV_E_DENIED, "user_id is not that of the caller");
     return rc;
@@ -335,8 +335,8 @@ static int take_column(struct rv_entity_given *g, const struct rv_store_scope *s
     return rc < 0 ? rc : keep(g, column, v, instead, err);
 }
 
-int rv_entity_check(const struct rv_kind *kind, const struct rv_store_scope *scope, json_object *row,
-                    struct rv_entity_given *out, rv_err **err)
+int entity_check(const struct rv_kind *kind, const struct rv_store_scope *scope, json_object *row,
+                 struct rv_entity_given *out, rv_err **err)
 {
     int rc = 0;
 
@@ -360,7 +360,7 @@ int rv_entity_check(const struct rv_kind *kind, const struct rv_store_scope *sco
     return 0;
 }
 
-void rv_entity_given_fini(struct rv_entity_given *g)
+void entity_given_fini(struct rv_entity_given *g)
 {
     json_object_put(g->columns);
     *g = (struct rv_entity_given){0};

@@ -47,9 +47,9 @@ static int decrypt_fields(struct sql_store *st, const struct rv_kind *kind, cons
         rv_buf text = RV_BUF_INIT(2 * RV_ENTITY_MAX_BYTES);
         json_object *v = NULL;
         if (json_object_object_get_ex(fields, kind->encrypted[i], &v) && json_object_is_type(v, json_type_string)) {
-            p->sealed[i] = rv_secret_is_sealed(rv_json_str(v));
+            p->sealed[i] = store_secret_is_sealed(rv_json_str(v));
             if (!p->sealed[i])
-                rc = rv_secret_read(st, at, kind->encrypted[i], rv_json_str(v), &text, err);
+                rc = store_secret_read(st, at, kind->encrypted[i], rv_json_str(v), &text, err);
             if (rc == 0 && !p->sealed[i])
                 rc = rv_json_set_str(fields, kind->encrypted[i], rv_buf_str(&text), err);
         }
@@ -66,21 +66,21 @@ static int take_present(rv_sql_stmt *stmt, const struct rv_store_scope *scope, c
     rv_str metadata;
 
     p->is_there = true;
-    p->key = rv_sql_int_at(stmt, 0);
-    rv_str user = rv_sql_str_at(stmt, 1);
+    p->key = sql_int_at(stmt, 0);
+    rv_str user = sql_str_at(stmt, 1);
     snprintf(p->user, sizeof p->user, "%.*s", RV_STR_ARG(user));
-    p->fields = rv_entity_parse(rv_sql_str_at(stmt, 3), json_type_object, &lacked);
-    struct rv_place at = rv_entity_place(g->kind, scope->tenant, p->user, g->id);
+    p->fields = entity_parse(sql_str_at(stmt, 3), json_type_object, &lacked);
+    struct rv_place at = entity_place(g->kind, scope->tenant, p->user, g->id);
     at.is_engines = true; /* what stays as it is is encrypted once more */
-    int rc = rv_secret_at(stmt, 4, &at, "metadata", &metadata, err);
+    int rc = store_secret_at(stmt, 4, &at, "metadata", &metadata, err);
     if (rc == 0 && p->fields)
         rc = decrypt_fields(stmt->st, g->kind, &at, p, err);
     if (rc < 0)
         return rc;
-    p->metadata = rv_entity_parse(metadata, json_type_object, &lacked);
-    p->tags = rv_entity_parse(rv_sql_str_at(stmt, 5), json_type_array, &lacked);
-    p->edges = rv_entity_parse(rv_sql_str_at(stmt, 6), json_type_array, &lacked);
-    if (lacked || dup_text(rv_sql_str_at(stmt, 2), &p->name) < 0 || dup_text(rv_sql_str_at(stmt, 7), &p->level) < 0)
+    p->metadata = entity_parse(metadata, json_type_object, &lacked);
+    p->tags = entity_parse(sql_str_at(stmt, 5), json_type_array, &lacked);
+    p->edges = entity_parse(sql_str_at(stmt, 6), json_type_array, &lacked);
+    if (lacked || dup_text(sql_str_at(stmt, 2), &p->name) < 0 || dup_text(sql_str_at(stmt, 7), &p->level) < 0)
         return RV_FAIL(err, RV_E_NOMEM, "read a row");
     return 0;
 }
@@ -93,11 +93,11 @@ static int choose(const struct rv_store_scope *scope, const struct rv_entity_giv
     size_t n = 0;
     int rc;
 
-    while ((rc = rv_sql_step(stmt, "look for a row", err)) == 1) {
-        rv_str user = rv_sql_str_at(stmt, 1);
+    while ((rc = sql_step(stmt, "look for a row", err)) == 1) {
+        rv_str user = sql_str_at(stmt, 1);
         n++;
         if (scope->user && !rv_str_is(user, owner))
-            return rv_entity_fail_shared(err); /* their own would have come before */
+            return entity_fail_shared(err); /* their own would have come before */
         if (is_named && !rv_str_is(user, owner))
             continue;
         if (p->is_there) {
@@ -117,14 +117,14 @@ static int choose(const struct rv_store_scope *scope, const struct rv_entity_giv
 static int look(struct sql_store *st, const struct rv_store_scope *scope, const struct rv_entity_given *g,
                 const char *owner, struct present *p, rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_SAME_ENTITY);
+    rv_sql_stmt *stmt = sql_use(st, SQL_SAME_ENTITY);
 
-    rv_sql_text(stmt, 1, scope->tenant);
-    rv_sql_text(stmt, 2, g->kind->name);
-    rv_sql_text(stmt, 3, g->id);
-    rv_sql_text(stmt, 4, scope->user);
+    store_sql_text(stmt, 1, scope->tenant);
+    store_sql_text(stmt, 2, g->kind->name);
+    store_sql_text(stmt, 3, g->id);
+    store_sql_text(stmt, 4, scope->user);
     int rc = choose(scope, g, owner, stmt, p, err);
-    rv_sql_done(stmt);
+    sql_done(stmt);
     return rc;
 }
 
@@ -190,8 +190,8 @@ static int write_secret(struct sql_store *st, const struct rv_place *at, const c
         rv_json_write(v, &json);
     int rc = rv_buf_check(&json, name, err);
     if (rc == 0)
-        rc = rv_secret_write(st, at, name, is_text ? rv_json_str(v) : rv_buf_str(&json), &kept, err);
-    if (rc == 0 && (is_text || rv_secret_is(rv_buf_str(&kept))))
+        rc = store_secret_write(st, at, name, is_text ? rv_json_str(v) : rv_buf_str(&json), &kept, err);
+    if (rc == 0 && (is_text || store_secret_is(rv_buf_str(&kept))))
         rv_jw_kv_str(w, name, rv_buf_str(&kept));
     else if (rc == 0)
         rv_jw_kv_value(w, name, v);
@@ -211,7 +211,7 @@ static int write_fields(struct sql_store *st, const struct rv_place *at, const s
     for (size_t i = 0; i < g->kind->n_fields && rc == 0; i++) {
         const char *name = g->kind->fields[i].name;
         json_object *v = strcmp(name, "name") == 0 ? NULL : field_of(g, p, name);
-        if (v && rv_kind_encrypts(g->kind, name) && !stays_sealed(g, p, name))
+        if (v && store_kind_encrypts(g->kind, name) && !stays_sealed(g, p, name))
             rc = write_secret(st, at, name, v, &w, err);
         else if (v)
             rv_jw_kv_value(&w, name, v);
@@ -274,34 +274,34 @@ static int make_texts(struct sql_store *st, const struct rv_place *at, const str
 static int write_row(struct sql_store *st, const struct rv_store_scope *scope, const struct rv_entity_given *g,
                      const char *owner, struct present *p, int64_t now_us, rv_err **err)
 {
-    const struct rv_place at = rv_entity_place(g->kind, scope->tenant, owner, g->id);
+    const struct rv_place at = entity_place(g->kind, scope->tenant, owner, g->id);
     const char *level = NULL;
     struct texts t;
     int rc = make_texts(st, &at, g, p, &t, err);
 
     if (rc == 0)
-        rc = rv_vault_level(st, scope->tenant, g->kind->name, &level, err);
+        rc = vault_level(st, scope->tenant, g->kind->name, &level, err);
     if (has_sealed(g, p))
         level = rv_encryption_mode_text(RV_ENCRYPTION_SEALED);
     if (rc == 0) {
-        rv_sql_stmt *stmt = rv_sql_use(st, p->is_there ? SQL_SET_ENTITY : SQL_ADD_ENTITY);
+        rv_sql_stmt *stmt = sql_use(st, p->is_there ? SQL_SET_ENTITY : SQL_ADD_ENTITY);
         if (p->is_there) {
-            rv_sql_int(stmt, 1, p->key);
+            sql_int(stmt, 1, p->key);
         } else {
-            rv_sql_text(stmt, 1, g->id);
-            rv_sql_text(stmt, 2, g->kind->name);
-            rv_sql_text(stmt, 3, scope->tenant);
-            rv_sql_text(stmt, 4, owner);
+            store_sql_text(stmt, 1, g->id);
+            store_sql_text(stmt, 2, g->kind->name);
+            store_sql_text(stmt, 3, scope->tenant);
+            store_sql_text(stmt, 4, owner);
         }
-        rv_sql_text(stmt, 5, word_of(g, "name", p->name));
-        rv_sql_text(stmt, 6, about_of(g, p));
-        rv_sql_text(stmt, 7, rv_buf_cstr(&t.fields));
-        rv_secret_bind(stmt, 8, SQL_TEXT, &at, "metadata", rv_buf_str(&t.metadata));
-        rv_sql_text(stmt, 9, rv_buf_cstr(&t.tags));
-        rv_sql_text(stmt, 10, rv_buf_cstr(&t.edges));
-        rv_sql_text(stmt, 11, level ? level : word_of(g, "encryption_level", p->level));
-        rv_sql_int(stmt, 12, now_us);
-        rc = p->is_there ? rv_sql_run(stmt, "write a row", err) : rv_sql_run_new(stmt, &p->key, "write a row", err);
+        store_sql_text(stmt, 5, word_of(g, "name", p->name));
+        store_sql_text(stmt, 6, about_of(g, p));
+        store_sql_text(stmt, 7, rv_buf_cstr(&t.fields));
+        store_secret_bind(stmt, 8, SQL_TEXT, &at, "metadata", rv_buf_str(&t.metadata));
+        store_sql_text(stmt, 9, rv_buf_cstr(&t.tags));
+        store_sql_text(stmt, 10, rv_buf_cstr(&t.edges));
+        store_sql_text(stmt, 11, level ? level : word_of(g, "encryption_level", p->level));
+        sql_int(stmt, 12, now_us);
+        rc = p->is_there ? sql_run(stmt, "write a row", err) : sql_run_new(stmt, &p->key, "write a row", err);
     }
     texts_fini(&t);
     return rc;
@@ -320,13 +320,13 @@ static int put_row(struct sql_store *st, const struct rv_store_scope *scope, con
     if (rc == 0 && p.is_there)
         owner = p.user;
     if (rc == 0)
-        rc = rv_entity_check_version(st, g->kind, p.is_there ? p.key : 0, g->version, g->is_stale, err);
+        rc = entity_check_version(st, g->kind, p.is_there ? p.key : 0, g->version, g->is_stale, err);
     if (rc == 0)
         rc = write_row(st, scope, g, owner, &p, now_us, err);
     if (rc == 0 && (g->kind->is_indexed || out))
-        rc = rv_entity_at(st, g->kind, p.key, &whole, err);
+        rc = entity_at(st, g->kind, p.key, &whole, err);
     if (rc == 0)
-        rc = rv_keys_put_row(st, &(struct rv_owned_row){g->kind, p.key, scope->tenant, owner}, whole, now_us, err);
+        rc = store_keys_put_row(st, &(struct rv_owned_row){g->kind, p.key, scope->tenant, owner}, whole, now_us, err);
     if (rc == 0 && out)
         rc = rv_json_push_ref(out, whole, err);
     json_object_put(whole);
@@ -334,8 +334,8 @@ static int put_row(struct sql_store *st, const struct rv_store_scope *scope, con
     return rc;
 }
 
-int rv_entity_put(struct sql_store *st, const struct rv_store_scope *scope, const struct rv_entity_given *g,
-                  int64_t now_us, json_object *out, rv_err **err)
+int entity_put(struct sql_store *st, const struct rv_store_scope *scope, const struct rv_entity_given *g,
+               int64_t now_us, json_object *out, rv_err **err)
 {
     return put_row(st, scope, g, now_us, out, err);
 }
@@ -344,7 +344,7 @@ static int put_rows(struct sql_store *st, const struct rv_store_scope *scope, co
                     const struct rv_entity_given *given, json_object *out, rv_err **err)
 {
     size_t n = put->n_rows;
-    int rc = rv_sql_begin_part(st, err);
+    int rc = sql_begin_part(st, err);
 
     if (rc < 0)
         return rc;
@@ -353,7 +353,7 @@ static int put_rows(struct sql_store *st, const struct rv_store_scope *scope, co
         if (rc < 0 && n > 1)
             RV_WRAP(err, rc, "row %zu of %zu", i + 1, n);
     }
-    return rv_sql_end_part(st, rc, err);
+    return sql_end_part(st, rc, err);
 }
 
 static void make_ids(struct rv_entity_given *given, size_t n, struct rv_rand rand)
@@ -367,16 +367,16 @@ static int check_put(const struct rv_entities_put *put, const struct rv_store_sc
                      struct rv_entity_given *given, rv_err **err)
 {
     const struct rv_kind *kind = NULL;
-    int rc = rv_store_check_time("the time", put->now_us, err);
+    int rc = store_check_time("the time", put->now_us, err);
 
     if (rc == 0)
         rc = rv_kind_of(rv_str_of(put->kind), &kind, err);
     if (rc == 0 && kind->place != RV_PLACE_ENTITIES)
-        rc = rv_entity_fail_place(kind, err);
+        rc = entity_fail_place(kind, err);
     if (rc == 0 && put->is_tenantless && scope->user)
         rc = RV_FAIL(err, RV_E_DENIED, "only an operator writes rows of every tenant");
     for (size_t i = 0; i < put->n_rows && rc == 0; i++) {
-        rc = rv_entity_check(kind, scope, put->rows[i], &given[i], err);
+        rc = entity_check(kind, scope, put->rows[i], &given[i], err);
         given[i].version = put->versions ? put->versions[i] : NULL;
         given[i].is_stale = put->is_stale;
         if (rc < 0 && put->n_rows > 1)
@@ -390,15 +390,15 @@ static int put_checked(rv_store *s, int rc, const struct rv_store_scope *scope, 
 {
     json_object *rows = NULL;
 
-    if ((rc = rv_store_enter_write(s, rc, "put entities", err)) != 0)
+    if ((rc = store_enter_write(s, rc, "put entities", err)) != 0)
         return rc;
     make_ids(given, put->n_rows, put->rand.fill ? put->rand : rv_rand_system());
     do {
         json_object_put(rows);
         rows = out ? json_object_new_array() : NULL;
         rc = out && !rows ? RV_FAIL(err, RV_E_NOMEM, "write rows") : put_rows(s->sql, scope, put, given, rows, err);
-    } while (rv_store_repeats(s, &rc, err));
-    rc = rv_store_leave_write(s, rc, err);
+    } while (store_repeats(s, &rc, err));
+    rc = store_leave_write(s, rc, err);
     if (rc == 0 && out)
         *out = rows;
     else
@@ -411,7 +411,7 @@ int rv_store_put_entities(rv_store *s, const struct rv_store_scope *scope, const
 {
     struct rv_store_scope sc;
     struct rv_entity_given *given = calloc(put->n_rows + 1, sizeof *given);
-    int rc = given ? rv_store_check_scope(scope, &sc, err) : RV_FAIL(err, RV_E_NOMEM, "write rows");
+    int rc = given ? store_check_scope(scope, &sc, err) : RV_FAIL(err, RV_E_NOMEM, "write rows");
 
     if (rc == 0)
         rc = check_put(put, &sc, given, err);
@@ -419,7 +419,7 @@ int rv_store_put_entities(rv_store *s, const struct rv_store_scope *scope, const
         sc.tenant = "";
     rc = put_checked(s, rc, &sc, put, given, out, err);
     for (size_t i = 0; given && i < put->n_rows; i++)
-        rv_entity_given_fini(&given[i]);
+        entity_given_fini(&given[i]);
     free(given);
     return rc;
 }
@@ -428,22 +428,22 @@ int rv_store_put_entities(rv_store *s, const struct rv_store_scope *scope, const
 
 static int delete_row(struct sql_store *st, const struct rv_kind *kind, int64_t key, int64_t now_us, rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_DELETE_ENTITY);
+    rv_sql_stmt *stmt = sql_use(st, SQL_DELETE_ENTITY);
 
-    rv_sql_int(stmt, 1, key);
-    rv_sql_int(stmt, 2, now_us);
-    int rc = rv_sql_run(stmt, "delete a row", err);
-    return rc < 0 ? rc : rv_keys_drop(st, kind->name, key, err);
+    sql_int(stmt, 1, key);
+    sql_int(stmt, 2, now_us);
+    int rc = sql_run(stmt, "delete a row", err);
+    return rc < 0 ? rc : store_keys_drop(st, kind->name, key, err);
 }
 
 static int delete_one(struct sql_store *st, const struct rv_store_scope *scope, const struct rv_entity_change *c,
                       rv_err **err)
 {
     struct rv_entity_found found;
-    int rc = rv_entity_see(st, scope, c->kind, c->id, &found, err);
+    int rc = entity_see(st, scope, c->kind, c->id, &found, err);
 
     if (rc == 0)
-        rc = rv_entity_check_owner(scope, found.tenant, found.user, err);
+        rc = entity_check_owner(scope, found.tenant, found.user, err);
     if (rc == 0)
         rc = delete_row(st, c->kind, found.key, c->now_us, err);
     json_object_put(found.row);
@@ -459,16 +459,16 @@ static int change_one(rv_store *s, const struct rv_store_scope *scope, const str
 {
     struct rv_store_scope sc;
     struct rv_entity_change c;
-    int rc = rv_entity_check_change(scope, at, &sc, &c, err);
+    int rc = entity_check_change(scope, at, &sc, &c, err);
 
     if (rc == 0 && c.kind->place != RV_PLACE_ENTITIES)
-        rc = rv_entity_fail_place(c.kind, err);
-    if ((rc = rv_store_enter_write(s, rc, what, err)) != 0)
+        rc = entity_fail_place(c.kind, err);
+    if ((rc = store_enter_write(s, rc, what, err)) != 0)
         return rc;
     do
         rc = one(s->sql, &sc, &c, err);
-    while (rv_store_repeats(s, &rc, err));
-    return rv_store_leave_write(s, rc, err);
+    while (store_repeats(s, &rc, err));
+    return store_leave_write(s, rc, err);
 }
 
 int rv_store_delete_entity(rv_store *s, const struct rv_store_scope *scope, const struct rv_entity_target *at,
@@ -484,21 +484,21 @@ static int redate_one(struct sql_store *st, const struct rv_store_scope *scope, 
 {
     struct rv_entity_found found;
     json_object *whole = NULL;
-    int rc = rv_entity_see(st, scope, c->kind, c->id, &found, err);
+    int rc = entity_see(st, scope, c->kind, c->id, &found, err);
 
     if (rc == 0)
-        rc = rv_entity_check_owner(scope, found.tenant, found.user, err);
+        rc = entity_check_owner(scope, found.tenant, found.user, err);
     if (rc == 0) {
-        rv_sql_stmt *stmt = rv_sql_use(st, SQL_REDATE_ENTITY);
-        rv_sql_int(stmt, 1, found.key);
-        rv_sql_int(stmt, 2, c->now_us);
-        rc = rv_sql_run(stmt, "date a row", err);
+        rv_sql_stmt *stmt = sql_use(st, SQL_REDATE_ENTITY);
+        sql_int(stmt, 1, found.key);
+        sql_int(stmt, 2, c->now_us);
+        rc = sql_run(stmt, "date a row", err);
     }
     if (rc == 0) /* searches order by the date */
-        rc = rv_entity_at(st, c->kind, found.key, &whole, err);
+        rc = entity_at(st, c->kind, found.key, &whole, err);
     if (rc == 0)
-        rc = rv_keys_put_row(st, &(struct rv_owned_row){c->kind, found.key, found.tenant, found.user}, whole, c->now_us,
-                             err);
+        rc = store_keys_put_row(st, &(struct rv_owned_row){c->kind, found.key, found.tenant, found.user}, whole,
+                                c->now_us, err);
     json_object_put(whole);
     json_object_put(found.row);
     return rc;
@@ -517,18 +517,18 @@ int rv_store_redate_entity(rv_store *s, const struct rv_store_scope *scope, cons
 static int delete_some(struct sql_store *st, const struct rv_store_scope *scope, const struct rv_entity_change *c,
                        size_t *n, rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_NAMED_ENTITIES);
+    rv_sql_stmt *stmt = sql_use(st, SQL_NAMED_ENTITIES);
     int64_t keys[AT_ONCE];
     int rc;
 
-    rv_sql_text(stmt, 1, scope->tenant);
-    rv_sql_text(stmt, 2, c->kind->name);
-    rv_sql_text(stmt, 3, c->id);
-    rv_sql_text(stmt, 4, scope->user);
+    store_sql_text(stmt, 1, scope->tenant);
+    store_sql_text(stmt, 2, c->kind->name);
+    store_sql_text(stmt, 3, c->id);
+    store_sql_text(stmt, 4, scope->user);
     *n = 0;
-    while (*n < AT_ONCE && (rc = rv_sql_step(stmt, "look for rows", err)) == 1)
-        keys[(*n)++] = rv_sql_int_at(stmt, 0);
-    rv_sql_done(stmt);
+    while (*n < AT_ONCE && (rc = sql_step(stmt, "look for rows", err)) == 1)
+        keys[(*n)++] = sql_int_at(stmt, 0);
+    sql_done(stmt);
     for (size_t i = 0; i < *n && rc >= 0; i++)
         rc = delete_row(st, c->kind, keys[i], c->now_us, err);
     return rc < 0 ? rc : 0;
@@ -557,19 +557,19 @@ int rv_store_delete_entities_named(rv_store *s, const struct rv_store_scope *sco
     struct rv_entity_change c;
     int64_t total = 0;
     const struct rv_entity_target any = {.kind = at->kind, .id = "-", .now_us = at->now_us};
-    int rc = rv_entity_check_change(scope, &any, &sc, &c, err);
+    int rc = entity_check_change(scope, &any, &sc, &c, err);
 
     if (rc == 0)
-        rc = rv_store_check_text("name", at->id, RV_ENTITY_MAX_NAME, err);
+        rc = store_check_text("name", at->id, RV_ENTITY_MAX_NAME, err);
     if (rc == 0 && c.kind->place != RV_PLACE_ENTITIES)
-        rc = rv_entity_fail_place(c.kind, err);
+        rc = entity_fail_place(c.kind, err);
     c.id = at->id;
-    if ((rc = rv_store_enter_write(s, rc, "delete entities named", err)) != 0)
+    if ((rc = store_enter_write(s, rc, "delete entities named", err)) != 0)
         return rc;
     do
         rc = delete_named(s->sql, &sc, &c, &total, err);
-    while (rv_store_repeats(s, &rc, err));
-    rc = rv_store_leave_write(s, rc, err);
+    while (store_repeats(s, &rc, err));
+    rc = store_leave_write(s, rc, err);
     if (rc == 0 && n)
         *n = total;
     return rc;

@@ -244,7 +244,7 @@ const struct rv_kind rv_kinds[] = {
 const size_t rv_n_kinds = RV_COUNT(rv_kinds);
 _Static_assert(RV_COUNT(rv_kinds) <= MAX_KINDS, "room for the names of all kinds");
 
-const char *rv_kind_type_text(enum rv_kind_type type)
+const char *store_kind_type_text(enum rv_kind_type type)
 {
     static const char *const texts[] = {
         [RV_KIND_TEXT] = "text",     [RV_KIND_INT] = "integer",         [RV_KIND_REAL] = "number",
@@ -294,7 +294,7 @@ const struct rv_kind_field *rv_kind_find_field(const struct rv_kind *kind, rv_st
     return NULL;
 }
 
-bool rv_kind_encrypts(const struct rv_kind *kind, const char *field)
+bool store_kind_encrypts(const struct rv_kind *kind, const char *field)
 {
     for (size_t i = 0; i < RV_KIND_MAX_NAMES && kind->encrypted[i]; i++)
         if (strcmp(kind->encrypted[i], field) == 0)

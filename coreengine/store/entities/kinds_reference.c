@@ -95,7 +95,7 @@ static void put_kind(const struct rv_kind *k, rv_buf *b)
 
 static void put_field(const struct rv_kind_field *f, rv_buf *b)
 {
-    rv_buf_printf(b, "| `%s` | %s | ", f->name, rv_kind_type_text(f->type));
+    rv_buf_printf(b, "| `%s` | %s | ", f->name, store_kind_type_text(f->type));
     if (f->fallback)
         rv_buf_printf(b, "`%s`", f->fallback);
     else if (f->type == RV_KIND_TEXTS || f->type == RV_KIND_OBJECTS)

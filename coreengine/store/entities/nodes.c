@@ -45,21 +45,21 @@ static int index_keys(struct nodes *l, const rv_str *keys, size_t n, rv_err **er
 static rv_str part(const rv_sql_stmt *stmt, int at)
 {
     for (int i = at; i < at + 6; i += 2)
-        if (!rv_sql_is_null(stmt, i))
-            return rv_sql_str_at(stmt, i);
+        if (!sql_is_null(stmt, i))
+            return sql_str_at(stmt, i);
     return (rv_str){"", 0};
 }
 
 /* A value that only a client can decrypt counts as absent. */
 static int read_metadata(rv_sql_stmt *stmt, const struct rv_key_hit *h, rv_str *out, rv_err **err)
 {
-    const struct rv_place at = rv_entity_place(h->kind, h->tenant, h->user, h->id);
+    const struct rv_place at = entity_place(h->kind, h->tenant, h->user, h->id);
     int i = N_BEFORE;
 
-    while (i < N_BEFORE + 4 && rv_sql_is_null(stmt, i))
+    while (i < N_BEFORE + 4 && sql_is_null(stmt, i))
         i += 2;
-    int rc = rv_secret_at(stmt, i, &at, "metadata", out, err);
-    if (rc == 0 && (!out->ptr || rv_secret_is(*out)))
+    int rc = store_secret_at(stmt, i, &at, "metadata", out, err);
+    if (rc == 0 && (!out->ptr || store_secret_is(*out)))
         *out = RV_STR_LIT("");
     return rc;
 }
@@ -71,7 +71,7 @@ static int keep(struct found *at, const struct rv_key_node *node, rv_err **err)
                                        .n_texts = 4,
                                        .strs = {&copy.hit.summary, &copy.metadata, &copy.edges},
                                        .n_strs = 3};
-    char *own = rv_store_pack(&texts);
+    char *own = store_pack(&texts);
 
     if (!own)
         return RV_FAIL(err, RV_E_NOMEM, "read rows of keys");
@@ -83,14 +83,14 @@ static int keep(struct found *at, const struct rv_key_node *node, rv_err **err)
 static int take(struct nodes *l, rv_sql_stmt *stmt, rv_err **err)
 {
     bool lacked = false;
-    struct rv_key_node node = {.hit = {.kind = rv_kind_find(rv_sql_str_at(stmt, 0)),
-                                       .row = rv_sql_int_at(stmt, 1),
-                                       .tenant = rv_sql_text_at(stmt, 2, &lacked),
-                                       .user = rv_sql_text_at(stmt, 3, &lacked),
-                                       .key = rv_sql_text_at(stmt, 4, &lacked),
-                                       .id = rv_sql_text_at(stmt, 5, &lacked),
-                                       .summary = rv_sql_str_at(stmt, 6),
-                                       .updated_us = rv_sql_int_at(stmt, 7)},
+    struct rv_key_node node = {.hit = {.kind = rv_kind_find(sql_str_at(stmt, 0)),
+                                       .row = sql_int_at(stmt, 1),
+                                       .tenant = sql_text_at(stmt, 2, &lacked),
+                                       .user = sql_text_at(stmt, 3, &lacked),
+                                       .key = sql_text_at(stmt, 4, &lacked),
+                                       .id = sql_text_at(stmt, 5, &lacked),
+                                       .summary = sql_str_at(stmt, 6),
+                                       .updated_us = sql_int_at(stmt, 7)},
                                .edges = part(stmt, N_BEFORE + 1)};
     const struct rv_key_hit *h = &node.hit;
 
@@ -99,7 +99,7 @@ static int take(struct nodes *l, rv_sql_stmt *stmt, rv_err **err)
     if (!h->kind || !h->tenant || !h->user || !h->key || !h->id || (!*h->tenant && !h->kind->is_shared))
         return 0; /* as a lookup does */
     int at = rv_index_get(&l->keys, rv_str_of(h->key));
-    if (at < 0 || (l->list[at].own && rv_key_compare(&l->list[at].node.hit, h) <= 0))
+    if (at < 0 || (l->list[at].own && store_key_compare(&l->list[at].node.hit, h) <= 0))
         return 0;
     int rc = read_metadata(stmt, h, &node.metadata, err);
     return rc < 0 ? rc : keep(&l->list[at], &node, err);
@@ -108,16 +108,16 @@ static int take(struct nodes *l, rv_sql_stmt *stmt, rv_err **err)
 static int read_rows(struct sql_store *st, const struct rv_store_scope *scope, const rv_buf *json, struct nodes *l,
                      rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_NODES);
+    rv_sql_stmt *stmt = sql_use(st, SQL_NODES);
     int rc;
 
-    rv_sql_text(stmt, 1, scope->tenant);
-    rv_sql_text(stmt, 2, scope->user);
-    rv_sql_text(stmt, 3, rv_buf_cstr(json));
-    while ((rc = rv_sql_step(stmt, "read rows of keys", err)) == 1)
+    store_sql_text(stmt, 1, scope->tenant);
+    store_sql_text(stmt, 2, scope->user);
+    store_sql_text(stmt, 3, rv_buf_cstr(json));
+    while ((rc = sql_step(stmt, "read rows of keys", err)) == 1)
         if ((rc = take(l, stmt, err)) < 0)
             break;
-    rv_sql_done(stmt);
+    sql_done(stmt);
     return rc;
 }
 
@@ -126,7 +126,7 @@ static int check_keys(const rv_str *keys, size_t n, rv_err **err)
     int rc = n >= 1 && n <= RV_NODES_MAX ? 0 : RV_FAIL(err, RV_E_LIMIT, "%zu keys: at most %d", n, RV_NODES_MAX);
 
     for (size_t i = 0; i < n && rc == 0; i++)
-        rc = rv_store_check_bytes("key", keys[i], RV_ENTITY_MAX_NAME, err);
+        rc = store_check_bytes("key", keys[i], RV_ENTITY_MAX_NAME, err);
     return rc;
 }
 
@@ -147,11 +147,11 @@ int rv_store_read_nodes(rv_store *s, const struct rv_store_scope *scope, const r
     struct rv_store_scope sc;
     struct nodes l = {.n = 0};
     rv_buf json = RV_BUF_INIT(MAX_KEYS_JSON);
-    int rc = rv_store_check_scope(scope, &sc, err);
+    int rc = store_check_scope(scope, &sc, err);
 
     if (rc == 0)
         rc = check_keys(keys, n_keys, err);
-    if ((rc = rv_store_enter_read(s, rc, "read nodes", err)) != 0)
+    if ((rc = store_enter_read(s, rc, "read nodes", err)) != 0)
         return rc;
     rc = index_keys(&l, keys, n_keys, err);
     if (rc == 0)
@@ -163,5 +163,5 @@ int rv_store_read_nodes(rv_store *s, const struct rv_store_scope *scope, const r
             rc = each(self, &l.list[i].node, err);
     drop(&l);
     rv_buf_fini(&json);
-    return rv_store_leave_read(s, rc < 0 ? rc : 0, err);
+    return store_leave_read(s, rc < 0 ? rc : 0, err);
 }

@@ -23,13 +23,13 @@ RV_EACH_HAS_ROW(places, RV_N_KIND_PLACES);
 static rv_sql_stmt *use_id(struct sql_store *st, const struct rv_store_scope *scope, const struct rv_kind *kind,
                            const char *id)
 {
-    rv_sql_stmt *stmt = rv_sql_use(st, places[kind->place].by_id);
+    rv_sql_stmt *stmt = sql_use(st, places[kind->place].by_id);
 
-    rv_sql_text(stmt, 1, scope->tenant);
-    rv_sql_text(stmt, 2, scope->user);
-    rv_sql_text(stmt, 3, id);
+    store_sql_text(stmt, 1, scope->tenant);
+    store_sql_text(stmt, 2, scope->user);
+    store_sql_text(stmt, 3, id);
     if (kind->place == RV_PLACE_ENTITIES)
-        rv_sql_text(stmt, 4, kind->name);
+        store_sql_text(stmt, 4, kind->name);
     return stmt;
 }
 
@@ -47,10 +47,10 @@ static int check_only(const struct rv_store_scope *scope, const struct rv_kind *
 
     if (scope->user)
         return 0;
-    rv_str first = rv_sql_str_at(stmt, 2);
+    rv_str first = sql_str_at(stmt, 2);
     snprintf(tenant, sizeof tenant, "%.*s", RV_STR_ARG(first));
-    int rc = rv_sql_step(stmt, "look for a row", err);
-    if (rc != 1 || !rv_str_is(rv_sql_str_at(stmt, 2), tenant))
+    int rc = sql_step(stmt, "look for a row", err);
+    if (rc != 1 || !rv_str_is(sql_str_at(stmt, 2), tenant))
         return rc < 0 ? rc : 0;
     RV_FAIL(err, RV_E_INVALID, "several users have a row \"%s\" of %s", id, kind->name);
     rv_err_hint(err, RV_STORE_SAY_WHOSE);
@@ -62,24 +62,24 @@ static void take_text(rv_str text, char out[RV_STORE_MAX_ID + 1])
     snprintf(out, RV_STORE_MAX_ID + 1, "%.*s", RV_STR_ARG(text));
 }
 
-int rv_entity_see(struct sql_store *st, const struct rv_store_scope *scope, const struct rv_kind *kind, const char *id,
-                  struct rv_entity_found *out, rv_err **err)
+int entity_see(struct sql_store *st, const struct rv_store_scope *scope, const struct rv_kind *kind, const char *id,
+               struct rv_entity_found *out, rv_err **err)
 {
     rv_sql_stmt *stmt = use_id(st, scope, kind, id);
-    int rc = rv_sql_step(stmt, "look for a row", err);
+    int rc = sql_step(stmt, "look for a row", err);
 
     *out = (struct rv_entity_found){0};
     if (rc == 1) {
-        out->key = rv_sql_int_at(stmt, 0);
-        take_text(rv_sql_str_at(stmt, 2), out->tenant);
-        take_text(rv_sql_str_at(stmt, 3), out->user);
-        rc = rv_entity_read(st, kind, stmt, &out->row, err);
+        out->key = sql_int_at(stmt, 0);
+        take_text(sql_str_at(stmt, 2), out->tenant);
+        take_text(sql_str_at(stmt, 3), out->user);
+        rc = entity_read(st, kind, stmt, &out->row, err);
         if (rc == 0)
             rc = check_only(scope, kind, id, stmt, err);
     } else if (rc == 0) {
         rc = fail_none(kind, id, err);
     }
-    rv_sql_done(stmt);
+    sql_done(stmt);
     if (rc < 0) {
         json_object_put(out->row);
         out->row = NULL;
@@ -90,7 +90,7 @@ int rv_entity_see(struct sql_store *st, const struct rv_store_scope *scope, cons
 static int check_one(const struct rv_store_scope *scope, const char *kind_name, struct rv_store_scope *sc,
                      const struct rv_kind **kind, rv_err **err)
 {
-    int rc = rv_store_check_scope(scope, sc, err);
+    int rc = store_check_scope(scope, sc, err);
 
     return rc < 0 ? rc : rv_kind_of(rv_str_of(kind_name), kind, err);
 }
@@ -104,10 +104,10 @@ int rv_store_get_entity(rv_store *s, const struct rv_store_scope *scope, const c
     int rc = check_one(scope, kind_name, &sc, &kind, err);
 
     if (rc == 0)
-        rc = rv_store_check_id("id", id, err);
-    if ((rc = rv_store_enter_read(s, rc, "get entity", err)) != 0)
+        rc = store_check_id("id", id, err);
+    if ((rc = store_enter_read(s, rc, "get entity", err)) != 0)
         return rc;
-    rc = rv_store_leave_read(s, rv_entity_see(s->sql, &sc, kind, id, &found, err), err);
+    rc = store_leave_read(s, entity_see(s->sql, &sc, kind, id, &found, err), err);
     if (rc == 0)
         *out = found.row;
     else
@@ -125,14 +125,14 @@ static bool sees(const struct rv_store_scope *scope, rv_str tenant, rv_str user)
 static int load(struct sql_store *st, const struct rv_store_scope *scope, const struct rv_kind *kind, int64_t row,
                 json_object **out, rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_entity_use(st, kind, row);
-    int rc = rv_sql_step(stmt, "read a row", err);
+    rv_sql_stmt *stmt = entity_use(st, kind, row);
+    int rc = sql_step(stmt, "read a row", err);
 
-    if (rc == 1 && sees(scope, rv_sql_str_at(stmt, 2), rv_sql_str_at(stmt, 3)))
-        rc = rv_entity_read(st, kind, stmt, out, err);
+    if (rc == 1 && sees(scope, sql_str_at(stmt, 2), sql_str_at(stmt, 3)))
+        rc = entity_read(st, kind, stmt, out, err);
     else if (rc >= 0)
         rc = RV_FAIL(err, RV_E_NOT_FOUND, "no row %lld of %s", (long long)row, kind->name);
-    rv_sql_done(stmt);
+    sql_done(stmt);
     return rc;
 }
 
@@ -142,11 +142,11 @@ int rv_store_load_entity(rv_store *s, const struct rv_store_scope *scope, const 
     struct rv_store_scope sc;
     const struct rv_kind *kind = NULL;
     json_object *got = NULL;
-    int rc = rv_store_enter_read(s, check_one(scope, kind_name, &sc, &kind, err), "load entity", err);
+    int rc = store_enter_read(s, check_one(scope, kind_name, &sc, &kind, err), "load entity", err);
 
     if (rc != 0)
         return rc;
-    rc = rv_store_leave_read(s, load(s->sql, &sc, kind, row, &got, err), err);
+    rc = store_leave_read(s, load(s->sql, &sc, kind, row, &got, err), err);
     if (rc == 0)
         *out = got;
     else
@@ -201,8 +201,8 @@ static int spell(struct sql_store *st, struct finding *f, rv_err **err)
     for (size_t i = 0; i < f->f->n_where; i++)
         if (is_matched(f, &f->f->where[i])) {
             f->spelt = &f->f->where[i];
-            return rv_secret_spellings(st, &at, f->kind->matched, rv_json_str(f->f->where[i].value), f->spellings,
-                                       &f->n_spellings, err);
+            return store_secret_spellings(st, &at, f->kind->matched, rv_json_str(f->f->where[i].value), f->spellings,
+                                          &f->n_spellings, err);
         }
     return 0;
 }
@@ -305,21 +305,21 @@ static void write_query(const struct finding *f, rv_buf *sql)
 
 static void bind_query(const struct finding *f, rv_sql_stmt *stmt)
 {
-    rv_sql_text(stmt, 1, f->scope->tenant);
+    store_sql_text(stmt, 1, f->scope->tenant);
     if (f->kind->place == RV_PLACE_ENTITIES)
-        rv_sql_text(stmt, 2, f->kind->name);
+        store_sql_text(stmt, 2, f->kind->name);
     if (f->scope->user)
-        rv_sql_text(stmt, 3, f->scope->user);
+        store_sql_text(stmt, 3, f->scope->user);
     if (f->f->name)
-        rv_sql_text(stmt, 4, f->f->name);
+        store_sql_text(stmt, 4, f->f->name);
     if (f->f->about)
-        rv_sql_text(stmt, 5, f->f->about);
+        store_sql_text(stmt, 5, f->f->about);
     if (f->f->since_us > 0)
-        rv_sql_int(stmt, 6, f->f->since_us);
+        sql_int(stmt, 6, f->f->since_us);
     if (f->f->until_us > 0)
-        rv_sql_int(stmt, 7, f->f->until_us);
+        sql_int(stmt, 7, f->f->until_us);
     for (size_t i = 0; i < n_bound(f); i++)
-        rv_sql_text(stmt, FIRST_MARK + (int)i, rv_buf_cstr(&f->marks[i]));
+        store_sql_text(stmt, FIRST_MARK + (int)i, rv_buf_cstr(&f->marks[i]));
 }
 
 static bool contains(json_object *list, rv_str text)
@@ -372,12 +372,12 @@ static int walk(struct sql_store *st, const struct finding *f, int (*each)(void 
     int rc = 1;
 
     write_query(f, &sql);
-    rv_sql_stmt *stmt = rv_sql_prepare(st, &sql);
+    rv_sql_stmt *stmt = sql_prepare(st, &sql);
     rv_buf_fini(&sql);
     bind_query(f, stmt);
-    while (left > 0 && (rc = rv_sql_step(stmt, "find rows", err)) == 1) {
+    while (left > 0 && (rc = sql_step(stmt, "find rows", err)) == 1) {
         json_object *row = NULL;
-        rc = rv_entity_read(st, f->kind, stmt, &row, err);
+        rc = entity_read(st, f->kind, stmt, &row, err);
         if (rc == 0 && fits(f, row) && skip-- <= 0) {
             left--;
             rc = each(self, row, err);
@@ -386,7 +386,7 @@ static int walk(struct sql_store *st, const struct finding *f, int (*each)(void 
         if (rc != 0)
             break;
     }
-    rv_sql_finish(stmt);
+    sql_finish(stmt);
     return rc < 0 ? rc : 0;
 }
 
@@ -395,17 +395,17 @@ static int check_wheres(const struct rv_kind *kind, const struct rv_entity_where
     int rc = 0;
 
     for (size_t i = 0; i < n && rc == 0; i++)
-        rc = list[i].column ? rv_entity_check_column(kind, list[i].column, err)
+        rc = list[i].column ? entity_check_column(kind, list[i].column, err)
                             : RV_FAIL(err, RV_E_INVALID, "a condition names no column");
     return rc;
 }
 
 static int check_filter(const struct rv_kind *kind, const struct rv_entity_filter *f, rv_err **err)
 {
-    int rc = f->name ? rv_store_check_text("name", f->name, RV_ENTITY_MAX_NAME, err) : 0;
+    int rc = f->name ? store_check_text("name", f->name, RV_ENTITY_MAX_NAME, err) : 0;
 
     if (rc == 0 && f->about)
-        rc = rv_store_check_text("text about", f->about, RV_ENTITY_MAX_NAME, err);
+        rc = store_check_text("text about", f->about, RV_ENTITY_MAX_NAME, err);
     if (rc == 0 && (f->limit < RV_ENTITY_ALL || f->limit > RV_ENTITY_MAX_FIND || f->offset < 0))
         rc = RV_FAIL(err, RV_E_INVALID, "%lld rows from the %lldth: a limit is from 1 to %d", (long long)f->limit,
                      (long long)f->offset, RV_ENTITY_MAX_FIND);
@@ -414,7 +414,7 @@ static int check_filter(const struct rv_kind *kind, const struct rv_entity_filte
     if (rc == 0 && f->about && !kind->about)
         rc = RV_FAIL(err, RV_E_INVALID, "%s belong to nothing", kind->name);
     for (size_t i = 0; i < f->n_tags && rc == 0; i++)
-        rc = rv_store_check_text("tag", f->tags[i], RV_ENTITY_MAX_BYTES, err);
+        rc = store_check_text("tag", f->tags[i], RV_ENTITY_MAX_BYTES, err);
     if (rc == 0)
         rc = check_wheres(kind, f->where, f->n_where, err);
     return rc < 0 ? rc : check_wheres(kind, f->lists, f->n_lists, err);
@@ -431,7 +431,7 @@ int rv_store_find_entities(rv_store *s, const struct rv_store_scope *scope, cons
 
     if (rc == 0)
         rc = check_filter(f.kind, f.f, err);
-    if ((rc = rv_store_enter_read(s, rc, "find entities", err)) != 0)
+    if ((rc = store_enter_read(s, rc, "find entities", err)) != 0)
         return rc;
     rc = spell(s->sql, &f, err);
     if (rc == 0)
@@ -444,5 +444,5 @@ int rv_store_find_entities(rv_store *s, const struct rv_store_scope *scope, cons
         rv_buf_fini(&f.spellings[i]);
     free(f.marks);
     free(f.is_or);
-    return rv_store_leave_read(s, rc, err);
+    return store_leave_read(s, rc, err);
 }

@@ -8,7 +8,7 @@
 
 #define N_COMMON 12 /* columns of RV_SQL_ROWS_* before the kind's own */
 
-json_object *rv_entity_parse(rv_str text, json_type type, bool *lacked)
+json_object *entity_parse(rv_str text, json_type type, bool *lacked)
 {
     static const struct rv_json_opts opts = {.max_bytes = RV_STORE_MAX_VALUE, .allow_duplicates = true};
     json_object *v = NULL, *inner = NULL;
@@ -54,7 +54,7 @@ static int set_fallback(json_object *row, const struct rv_kind_field *f, rv_err 
 static int set_json(json_object *row, const char *name, rv_str text, json_type type, rv_err **err)
 {
     bool lacked = false;
-    json_object *v = rv_entity_parse(text, type, &lacked);
+    json_object *v = entity_parse(text, type, &lacked);
 
     if (lacked) {
         json_object_put(v);
@@ -67,7 +67,7 @@ static int set_json(json_object *row, const char *name, rv_str text, json_type t
 
 /* --- Texts that may be encrypted --- */
 
-struct rv_place rv_entity_place(const struct rv_kind *kind, const char *tenant, const char *user, const char *id)
+struct rv_place entity_place(const struct rv_kind *kind, const char *tenant, const char *user, const char *id)
 {
     return (struct rv_place){tenant, kind->name, {user, id, NULL}, 0, false};
 }
@@ -76,12 +76,12 @@ struct rv_place rv_entity_place(const struct rv_kind *kind, const char *tenant, 
 static int place_of(const struct rv_kind *kind, rv_sql_stmt *stmt, struct rv_place *out, rv_err **err)
 {
     bool lacked = false;
-    const char *id = rv_sql_text_at(stmt, 1, &lacked), *tenant = rv_sql_text_at(stmt, 2, &lacked),
-               *user = rv_sql_text_at(stmt, 3, &lacked);
+    const char *id = sql_text_at(stmt, 1, &lacked), *tenant = sql_text_at(stmt, 2, &lacked),
+               *user = sql_text_at(stmt, 3, &lacked);
 
-    *out = rv_entity_place(kind, tenant, user, id);
+    *out = entity_place(kind, tenant, user, id);
     if (kind->place == RV_PLACE_MESSAGES)
-        *out = (struct rv_place){tenant, "messages", {user, rv_sql_text_at(stmt, 11, &lacked), id}, 0, false};
+        *out = (struct rv_place){tenant, "messages", {user, sql_text_at(stmt, 11, &lacked), id}, 0, false};
     return lacked ? RV_FAIL(err, RV_E_NOMEM, "read a row") : 0;
 }
 
@@ -102,11 +102,11 @@ static int set_json_at(json_object *row, const char *name, rv_sql_stmt *stmt, in
                        json_type type, rv_err **err)
 {
     rv_str text;
-    int rc = rv_secret_at(stmt, at, place, name, &text, err);
+    int rc = store_secret_at(stmt, at, place, name, &text, err);
 
     if (rc < 0)
         return rc;
-    return rv_secret_is(text) ? set_secret(row, name, text, err) : set_json(row, name, text, type, err);
+    return store_secret_is(text) ? set_secret(row, name, text, err) : set_json(row, name, text, type, err);
 }
 
 /* A kind's own columns that have columns of the table. */
@@ -119,13 +119,13 @@ static int set_columns(json_object *row, const struct rv_kind *kind, rv_sql_stmt
     for (size_t i = 0; i < kind->n_fields && rc == 0; i++) {
         const struct rv_kind_field *f = &kind->fields[i];
         int at = N_COMMON + (int)i;
-        if (rv_sql_is_null(stmt, at))
+        if (sql_is_null(stmt, at))
             rc = set_fallback(row, f, err);
         else if (f->type == RV_KIND_INT)
-            rc = rv_json_set_int(row, f->name, rv_sql_int_at(stmt, at), err);
+            rc = rv_json_set_int(row, f->name, sql_int_at(stmt, at), err);
         else if (is_json(f->type))
             rc = set_json_at(row, f->name, stmt, at, place, json_type_of(f->type), err);
-        else if ((rc = rv_secret_at(stmt, at, place, f->name, &text, err)) == 0)
+        else if ((rc = store_secret_at(stmt, at, place, f->name, &text, err)) == 0)
             rc = rv_json_set_str(row, f->name, text, err);
     }
     return rc;
@@ -140,7 +140,7 @@ static int set_field(json_object *row, const struct rv_kind_field *f, json_objec
 
     if (v && is_json(f->type) && !json_object_is_type(v, json_type_of(f->type))) {
         if (json_object_is_type(v, json_type_string))
-            inner = rv_entity_parse(rv_json_str(v), json_type_of(f->type), &lacked);
+            inner = entity_parse(rv_json_str(v), json_type_of(f->type), &lacked);
         if (lacked)
             return RV_FAIL(err, RV_E_NOMEM, "read %s", f->name);
         return inner ? rv_json_set_take(row, f->name, inner, err) : set_fallback(row, f, err);
@@ -154,9 +154,9 @@ static int set_secret_field(json_object *row, const struct rv_kind_field *f, jso
 {
     rv_buf text = RV_BUF_INIT(2 * RV_ENTITY_MAX_BYTES);
     json_object *plain = NULL;
-    int rc = rv_secret_read(st, place, f->name, rv_json_str(v), &text, err);
+    int rc = store_secret_read(st, place, f->name, rv_json_str(v), &text, err);
 
-    if (rc == 0 && rv_secret_is(rv_buf_str(&text)) && is_json(f->type)) {
+    if (rc == 0 && store_secret_is(rv_buf_str(&text)) && is_json(f->type)) {
         rc = set_secret(row, f->name, rv_buf_str(&text), err);
     } else if (rc == 0) {
         plain = json_object_new_string_len(rv_buf_cstr(&text), (int)text.len);
@@ -171,20 +171,20 @@ static int set_fields(json_object *row, const struct rv_kind *kind, rv_sql_stmt 
                       rv_err **err)
 {
     bool lacked = false;
-    json_object *fields = rv_entity_parse(rv_sql_str_at(stmt, N_COMMON + 1), json_type_object, &lacked);
+    json_object *fields = entity_parse(sql_str_at(stmt, N_COMMON + 1), json_type_object, &lacked);
     int rc = lacked ? RV_FAIL(err, RV_E_NOMEM, "read a row") : 0;
 
     for (size_t i = 0; i < kind->n_fields && rc == 0; i++) {
         const struct rv_kind_field *f = &kind->fields[i];
         json_object *v = NULL;
         if (strcmp(f->name, "name") == 0) {
-            rv_str name = rv_sql_str_at(stmt, N_COMMON);
+            rv_str name = sql_str_at(stmt, N_COMMON);
             rc = name.ptr ? rv_json_set_str(row, "name", name, err) : rv_json_set_null(row, "name", err);
             continue;
         }
         if (fields)
             json_object_object_get_ex(fields, f->name, &v);
-        bool may_be_secret = json_object_is_type(v, json_type_string) && rv_kind_encrypts(kind, f->name);
+        bool may_be_secret = json_object_is_type(v, json_type_string) && store_kind_encrypts(kind, f->name);
         rc = may_be_secret ? set_secret_field(row, f, v, stmt->st, place, err) : set_field(row, f, v, err);
     }
     json_object_put(fields);
@@ -193,7 +193,7 @@ static int set_fields(json_object *row, const struct rv_kind *kind, rv_sql_stmt 
 
 static int set_word(json_object *row, const char *name, rv_sql_stmt *stmt, int at, rv_err **err)
 {
-    rv_str text = rv_sql_str_at(stmt, at);
+    rv_str text = sql_str_at(stmt, at);
 
     return text.len > 0 ? rv_json_set_str(row, name, text, err) : rv_json_set_null(row, name, err);
 }
@@ -202,7 +202,7 @@ static int set_time(json_object *row, const char *name, int64_t us, rv_err **err
 {
     char text[RV_TIME_MAX];
 
-    rv_entity_time(us, text);
+    entity_time(us, text);
     return rv_json_set_text(row, name, text, err);
 }
 
@@ -223,19 +223,19 @@ static int fill(json_object *row, const struct rv_kind *kind, rv_sql_stmt *stmt,
     if (rc == 0)
         rc = set_json_at(row, "metadata", stmt, 4, &place, json_type_object, err);
     if (rc == 0)
-        rc = set_json(row, "tags", rv_sql_str_at(stmt, 5), json_type_array, err);
+        rc = set_json(row, "tags", sql_str_at(stmt, 5), json_type_array, err);
     if (rc == 0)
-        rc = set_json(row, "graph_edges", rv_sql_str_at(stmt, 6), json_type_array, err);
+        rc = set_json(row, "graph_edges", sql_str_at(stmt, 6), json_type_array, err);
     if (rc == 0)
         rc = set_word(row, "encryption_level", stmt, 7, err);
     if (rc == 0)
-        rc = set_time(row, "created_at", rv_sql_int_at(stmt, 8), err);
+        rc = set_time(row, "created_at", sql_int_at(stmt, 8), err);
     if (rc == 0)
-        rc = set_time(row, "updated_at", rv_sql_int_at(stmt, 9), err);
+        rc = set_time(row, "updated_at", sql_int_at(stmt, 9), err);
     return rc < 0 ? rc : rv_json_set_null(row, "deleted_at", err);
 }
 
-int rv_entity_read(struct sql_store *st, const struct rv_kind *kind, rv_sql_stmt *stmt, json_object **out, rv_err **err)
+int entity_read(struct sql_store *st, const struct rv_kind *kind, rv_sql_stmt *stmt, json_object **out, rv_err **err)
 {
     json_object *row = json_object_new_object();
     int rc = row ? fill(row, kind, stmt, err) : RV_FAIL(err, RV_E_NOMEM, "read a row");
@@ -256,26 +256,26 @@ static const enum sql_id by_key[] = {
 };
 RV_EACH_HAS_ROW(by_key, RV_N_KIND_PLACES);
 
-rv_sql_stmt *rv_entity_use(struct sql_store *st, const struct rv_kind *kind, int64_t row)
+rv_sql_stmt *entity_use(struct sql_store *st, const struct rv_kind *kind, int64_t row)
 {
-    rv_sql_stmt *stmt = rv_sql_use(st, by_key[kind->place]);
+    rv_sql_stmt *stmt = sql_use(st, by_key[kind->place]);
 
-    rv_sql_int(stmt, 1, row);
+    sql_int(stmt, 1, row);
     if (kind->place == RV_PLACE_ENTITIES)
-        rv_sql_text(stmt, 2, kind->name);
+        store_sql_text(stmt, 2, kind->name);
     return stmt;
 }
 
-int rv_entity_at(struct sql_store *st, const struct rv_kind *kind, int64_t row, json_object **out, rv_err **err)
+int entity_at(struct sql_store *st, const struct rv_kind *kind, int64_t row, json_object **out, rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_entity_use(st, kind, row);
-    int rc = rv_sql_step(stmt, "read a row", err);
+    rv_sql_stmt *stmt = entity_use(st, kind, row);
+    int rc = sql_step(stmt, "read a row", err);
 
     if (rc == 1)
-        rc = rv_entity_read(st, kind, stmt, out, err);
+        rc = entity_read(st, kind, stmt, out, err);
     else if (rc == 0)
         rc = RV_FAIL(err, RV_E_NOT_FOUND, "no row %lld of %s", (long long)row, kind->name);
-    rv_sql_done(stmt);
+    sql_done(stmt);
     return rc;
 }
 
@@ -307,8 +307,8 @@ int rv_entity_version(json_object *row, char out[RV_ENTITY_VERSION_MAX], rv_err 
     return rc;
 }
 
-int rv_entity_check_version(struct sql_store *st, const struct rv_kind *kind, int64_t row, const char *version,
-                            bool *is_stale, rv_err **err)
+int entity_check_version(struct sql_store *st, const struct rv_kind *kind, int64_t row, const char *version,
+                         bool *is_stale, rv_err **err)
 {
     char has[RV_ENTITY_VERSION_MAX] = "";
     json_object *now = NULL;
@@ -316,7 +316,7 @@ int rv_entity_check_version(struct sql_store *st, const struct rv_kind *kind, in
 
     if (!version)
         return 0;
-    int rc = row ? rv_entity_at(st, kind, row, &now, &why) : 0;
+    int rc = row ? entity_at(st, kind, row, &now, &why) : 0;
     if (rc == RV_E_NOT_FOUND) { /* it is deleted */
         rv_err_free(why);
         rc = 0;

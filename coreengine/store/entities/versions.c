@@ -3,20 +3,20 @@
 
 static int last_checksum(struct sql_store *st, int64_t schema, char out[RV_HASH_MAX], rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_LAST_VERSION);
+    rv_sql_stmt *stmt = sql_use(st, SQL_LAST_VERSION);
 
-    rv_sql_int(stmt, 1, schema);
-    int rc = rv_sql_step(stmt, "look for a version", err);
+    sql_int(stmt, 1, schema);
+    int rc = sql_step(stmt, "look for a version", err);
     out[0] = 0;
-    if (rc == 1 && rv_sql_str_at(stmt, 0).len == RV_HASH_MAX - 1)
-        memcpy(out, rv_sql_str_at(stmt, 0).ptr, RV_HASH_MAX - 1);
+    if (rc == 1 && sql_str_at(stmt, 0).len == RV_HASH_MAX - 1)
+        memcpy(out, sql_str_at(stmt, 0).ptr, RV_HASH_MAX - 1);
     out[RV_HASH_MAX - 1] = 0;
-    rv_sql_done(stmt);
+    sql_done(stmt);
     return rc < 0 ? rc : 0;
 }
 
-int rv_versions_keep(struct sql_store *st, int64_t schema, const char *operation, rv_str content, rv_str json_schema,
-                     int64_t now_us, rv_err **err)
+int store_versions_keep(struct sql_store *st, int64_t schema, const char *operation, rv_str content, rv_str json_schema,
+                        int64_t now_us, rv_err **err)
 {
     char checksum[RV_HASH_MAX], last[RV_HASH_MAX];
     struct rv_hash hash;
@@ -31,42 +31,42 @@ int rv_versions_keep(struct sql_store *st, int64_t schema, const char *operation
         if (rc < 0 || strcmp(last, checksum) == 0)
             return rc;
     }
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_ADD_VERSION);
-    rv_sql_int(stmt, 1, schema);
-    rv_sql_text(stmt, 2, operation);
-    rv_sql_text(stmt, 3, checksum);
-    rv_sql_int(stmt, 4, now_us);
-    return rv_sql_run(stmt, "keep a version", err);
+    rv_sql_stmt *stmt = sql_use(st, SQL_ADD_VERSION);
+    sql_int(stmt, 1, schema);
+    store_sql_text(stmt, 2, operation);
+    store_sql_text(stmt, 3, checksum);
+    sql_int(stmt, 4, now_us);
+    return sql_run(stmt, "keep a version", err);
 }
 
 static int version_of(rv_sql_stmt *stmt, struct rv_schema_version *v, rv_err **err)
 {
     bool lacked = false;
 
-    *v = (struct rv_schema_version){.schema_id = rv_sql_text_at(stmt, 0, &lacked),
-                                    .kind = rv_sql_text_at(stmt, 1, &lacked),
-                                    .user = rv_sql_text_at(stmt, 2, &lacked),
-                                    .operation = rv_sql_text_at(stmt, 3, &lacked),
-                                    .name = rv_sql_text_at(stmt, 4, &lacked),
-                                    .version = rv_sql_text_at(stmt, 5, &lacked),
-                                    .content = rv_sql_str_at(stmt, 6),
-                                    .json_schema = rv_sql_str_at(stmt, 7),
-                                    .checksum = rv_sql_text_at(stmt, 8, &lacked),
-                                    .recorded_us = rv_sql_int_at(stmt, 9)};
+    *v = (struct rv_schema_version){.schema_id = sql_text_at(stmt, 0, &lacked),
+                                    .kind = sql_text_at(stmt, 1, &lacked),
+                                    .user = sql_text_at(stmt, 2, &lacked),
+                                    .operation = sql_text_at(stmt, 3, &lacked),
+                                    .name = sql_text_at(stmt, 4, &lacked),
+                                    .version = sql_text_at(stmt, 5, &lacked),
+                                    .content = sql_str_at(stmt, 6),
+                                    .json_schema = sql_str_at(stmt, 7),
+                                    .checksum = sql_text_at(stmt, 8, &lacked),
+                                    .recorded_us = sql_int_at(stmt, 9)};
     return lacked ? RV_FAIL(err, RV_E_NOMEM, "read a version") : 0;
 }
 
 static int list(struct sql_store *st, const struct rv_store_scope *scope, const char *kind, const char *name,
                 int (*each)(void *self, const struct rv_schema_version *v, rv_err **err), void *self, rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_VERSIONS);
+    rv_sql_stmt *stmt = sql_use(st, SQL_VERSIONS);
     int rc;
 
-    rv_sql_text(stmt, 1, scope->tenant);
-    rv_sql_text(stmt, 2, kind);
-    rv_sql_text(stmt, 3, name);
-    rv_sql_text(stmt, 4, scope->user);
-    while ((rc = rv_sql_step(stmt, "list versions", err)) == 1) {
+    store_sql_text(stmt, 1, scope->tenant);
+    store_sql_text(stmt, 2, kind);
+    store_sql_text(stmt, 3, name);
+    store_sql_text(stmt, 4, scope->user);
+    while ((rc = sql_step(stmt, "list versions", err)) == 1) {
         struct rv_schema_version v;
         rc = version_of(stmt, &v, err);
         if (rc == 0)
@@ -74,7 +74,7 @@ static int list(struct sql_store *st, const struct rv_store_scope *scope, const 
         if (rc != 0)
             break;
     }
-    rv_sql_done(stmt);
+    sql_done(stmt);
     return rc < 0 ? rc : 0;
 }
 
@@ -83,10 +83,10 @@ int rv_store_list_schema_versions(rv_store *s, const struct rv_store_scope *scop
                                   rv_err **err)
 {
     struct rv_store_scope sc;
-    int rc = rv_store_check_scoped(scope, "schema's name", name, &sc, err);
+    int rc = store_check_scoped(scope, "schema's name", name, &sc, err);
 
     if (rc == 0)
-        rc = rv_store_check_id("kind", kind, err);
-    rc = rv_store_enter_read(s, rc, "list schema versions", err);
-    return rc != 0 ? rc : rv_store_leave_read(s, list(s->sql, &sc, kind, name, each, self, err), err);
+        rc = store_check_id("kind", kind, err);
+    rc = store_enter_read(s, rc, "list schema versions", err);
+    return rc != 0 ? rc : store_leave_read(s, list(s->sql, &sc, kind, name, each, self, err), err);
 }

@@ -9,7 +9,7 @@
 
 #define MAX_TEXT ((size_t)64 << 20) /* bytes of the input that a run's first record has: RV_STATE_MAX_BYTES */
 
-void rv_draft_free(struct draft *d)
+void journal_draft_free(struct draft *d)
 {
     if (!d)
         return;
@@ -40,7 +40,7 @@ static int own_texts(struct draft *d, rv_err **err)
 
 static int fill(struct draft *d, const struct rv_journal_start *s, rv_err **err)
 {
-    rv_record_put_begin(&s->begin, s->pipeline, s->now_us, &d->body);
+    journal_record_put_begin(&s->begin, s->pipeline, s->now_us, &d->body);
     rv_envelope_write_lean_state(s->env, &d->state);
     int rc = rv_buf_check(&d->body, "the beginning of a journal", err);
     if (rc == 0)
@@ -50,8 +50,8 @@ static int fill(struct draft *d, const struct rv_journal_start *s, rv_err **err)
     return rc < 0 ? rc : own_texts(d, err);
 }
 
-int rv_draft_new(const struct rv_journal_start *s, const char *owner, int64_t lease_until_us, struct draft **out,
-                 rv_err **err)
+int journal_draft_new(const struct rv_journal_start *s, const char *owner, int64_t lease_until_us, struct draft **out,
+                      rv_err **err)
 {
     const struct rv_envelope_fields *f = rv_envelope_fields(s->env);
     const struct rv_conversation *c = s->begin.conversation;
@@ -75,7 +75,7 @@ int rv_draft_new(const struct rv_journal_start *s, const char *owner, int64_t le
         .parent = s->parent,
         .parent_seq = s->parent_seq,
         .status = owner ? RV_RUN_RUNNING : RV_RUN_READY, /* its first step then changes no index of statuses */
-        .stage = rv_journal_stage_of(s->env, stage),
+        .stage = journal_stage_of(s->env, stage),
         .owner = owner,
         .now_us = s->now_us,
         .lease_until_us = owner ? lease_until_us : 0,
@@ -84,7 +84,7 @@ int rv_draft_new(const struct rv_journal_start *s, const char *owner, int64_t le
     };
     int rc = fill(d, s, err);
     if (rc < 0)
-        rv_draft_free(d);
+        journal_draft_free(d);
     else
         *out = d;
     return rc;
@@ -168,8 +168,8 @@ int rv_journal_read_history(rv_store *store, const struct rv_store_scope *scope,
                   : read_history(store, scope, c, 0, out, hash, err);
 }
 
-int rv_journal_same_history(rv_store *store, const struct rv_store_scope *scope, const struct rv_conversation *c,
-                            int64_t told_us, json_object **out, rv_err **err)
+int journal_same_history(rv_store *store, const struct rv_store_scope *scope, const struct rv_conversation *c,
+                         int64_t told_us, json_object **out, rv_err **err)
 {
     const char *user = c->context.user_id;
     const struct rv_store_scope owner = {.tenant = scope->tenant, .user = user ? user : ""};

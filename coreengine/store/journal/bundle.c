@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool rv_bundle_has_kind(enum rv_name_kind kind)
+bool journal_bundle_has_kind(enum rv_name_kind kind)
 {
     switch (kind) {
     case RV_NAME_HOOK:
@@ -280,7 +280,7 @@ static void write_entries(const struct rv_bundle_source *from, rv_jw *w)
     for (int k = 0; k < RV_N_NAME_KINDS; k++) {
         enum rv_name_kind kind = (enum rv_name_kind)k;
         size_t n = 0;
-        const char *const *names = rv_bundle_has_kind(kind) ? names_of(from, kind, &n) : NULL;
+        const char *const *names = journal_bundle_has_kind(kind) ? names_of(from, kind, &n) : NULL;
 
         if (n == 0)
             continue;

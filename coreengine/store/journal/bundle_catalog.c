@@ -12,7 +12,7 @@ static const char *const tool_keys[] = {"description",  "category",      "risk",
 static const char *const entry_keys[] = {"sees", "timeout_ms"};
 static const char *const catalog_keys[] = {"tools", "entries", "prompts"};
 
-int rv_bundle_check_keys(json_object *obj, const char *what, const char *const *keys, size_t n, rv_err **err)
+int journal_bundle_check_keys(json_object *obj, const char *what, const char *const *keys, size_t n, rv_err **err)
 {
     json_object_object_foreach (obj, key, value) {
         size_t i = 0;
@@ -26,7 +26,7 @@ int rv_bundle_check_keys(json_object *obj, const char *what, const char *const *
     return 0;
 }
 
-int rv_bundle_text(json_object *obj, const char *key, bool required, const char **out, rv_err **err)
+int journal_bundle_text(json_object *obj, const char *key, bool required, const char **out, rv_err **err)
 {
     json_object *value = NULL;
     rv_str text;
@@ -44,7 +44,7 @@ int rv_bundle_text(json_object *obj, const char *key, bool required, const char 
     return 0;
 }
 
-int rv_bundle_object(json_object *obj, const char *key, bool required, json_object **out, rv_err **err)
+int journal_bundle_object(json_object *obj, const char *key, bool required, json_object **out, rv_err **err)
 {
     json_object *value = NULL;
 
@@ -72,7 +72,7 @@ static int check_object(json_object *value, const char *what, const char *const 
 {
     if (!json_object_is_type(value, json_type_object))
         return RV_FAIL(err, RV_E_INVALID, "%s must be an object, not %s", what, rv_json_type_text(value));
-    return rv_bundle_check_keys(value, what, keys, n, err);
+    return journal_bundle_check_keys(value, what, keys, n, err);
 }
 
 /* Room for all members of a map and an index for their names. */
@@ -97,9 +97,9 @@ static int read_words(json_object *obj, struct rv_tool_info *info, rv_err **err)
     const char *category = NULL, *risk = NULL, *effect = NULL;
     int rc;
 
-    if ((rc = rv_bundle_text(obj, "category", false, &category, err)) < 0 ||
-        (rc = rv_bundle_text(obj, "risk", false, &risk, err)) < 0 ||
-        (rc = rv_bundle_text(obj, "effect", false, &effect, err)) < 0)
+    if ((rc = journal_bundle_text(obj, "category", false, &category, err)) < 0 ||
+        (rc = journal_bundle_text(obj, "risk", false, &risk, err)) < 0 ||
+        (rc = journal_bundle_text(obj, "effect", false, &effect, err)) < 0)
         return rc;
     return rv_tool_read_words(info, category, risk, effect, err);
 }
@@ -125,7 +125,7 @@ static int read_tool(const char *name, json_object *obj, struct bundle_tool *t, 
     int rc = check_object(obj, "it", tool_keys, RV_COUNT(tool_keys), err);
 
     t->info.name = name;
-    if (rc < 0 || (rc = rv_bundle_text(obj, "description", false, &t->info.description, err)) < 0 ||
+    if (rc < 0 || (rc = journal_bundle_text(obj, "description", false, &t->info.description, err)) < 0 ||
         (rc = read_words(obj, &t->info, err)) < 0 || (rc = read_timeout(obj, &t->info.timeout_ms, err)) < 0 ||
         (rc = read_probe(obj, &t->info.has_probe, err)) < 0 ||
         (rc = read_schema(obj, "input_schema", &t->info.input_json, &t->input, err)) < 0 ||
@@ -193,7 +193,7 @@ static bool find_kind(const char *text, enum rv_name_kind *out)
 {
     for (int k = 0; k < RV_N_NAME_KINDS; k++) {
         *out = (enum rv_name_kind)k;
-        if (rv_bundle_has_kind(*out) && strcmp(rv_name_kind_text(*out), text) == 0)
+        if (journal_bundle_has_kind(*out) && strcmp(rv_name_kind_text(*out), text) == 0)
             return true;
     }
     return false;
@@ -269,23 +269,23 @@ static int read_prompts(json_object *map, struct bundle_catalog *c, rv_err **err
     return 0;
 }
 
-int rv_bundle_catalog_read(json_object *json, struct bundle_catalog *out, rv_err **err)
+int journal_bundle_catalog_read(json_object *json, struct bundle_catalog *out, rv_err **err)
 {
     json_object *tools = NULL, *entries = NULL, *prompts = NULL;
     int rc;
 
     out->json = json_object_get(json);
-    if ((rc = rv_bundle_check_keys(json, "the catalog", catalog_keys, RV_COUNT(catalog_keys), err)) < 0 ||
-        (rc = rv_bundle_object(json, "tools", true, &tools, err)) < 0 ||
-        (rc = rv_bundle_object(json, "entries", true, &entries, err)) < 0 ||
-        (rc = rv_bundle_object(json, "prompts", true, &prompts, err)) < 0)
+    if ((rc = journal_bundle_check_keys(json, "the catalog", catalog_keys, RV_COUNT(catalog_keys), err)) < 0 ||
+        (rc = journal_bundle_object(json, "tools", true, &tools, err)) < 0 ||
+        (rc = journal_bundle_object(json, "entries", true, &entries, err)) < 0 ||
+        (rc = journal_bundle_object(json, "prompts", true, &prompts, err)) < 0)
         return rc;
     if ((rc = read_tools(tools, out, err)) < 0 || (rc = read_entries(entries, out, err)) < 0)
         return rc;
     return read_prompts(prompts, out, err);
 }
 
-void rv_bundle_catalog_fini(struct bundle_catalog *c)
+void journal_bundle_catalog_fini(struct bundle_catalog *c)
 {
     for (size_t i = 0; i < c->n_tools; i++) {
         rv_schema_free(c->tools[i].input);
@@ -338,7 +338,7 @@ static const char *tool_name(void *self, size_t i)
     return i < b->catalog.n_tools ? b->catalog.tools[i].info.name : NULL;
 }
 
-void rv_bundle_compose(rv_bundle *b)
+void journal_bundle_compose(rv_bundle *b)
 {
     b->tools = (struct rv_tool_set){.under = {find_tool, find_entry, find_prompt, b, tool_name}, .sources = b->sources};
     if (!b->script)

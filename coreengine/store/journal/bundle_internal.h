@@ -35,19 +35,20 @@ struct rv_bundle {
 };
 
 /** Tells whether the core calls entries of that kind by name; such a kind has its own map under catalog.entries. */
-bool rv_bundle_has_kind(enum rv_name_kind kind);
+bool journal_bundle_has_kind(enum rv_name_kind kind);
 /** json: {tools, entries, prompts}. Every member is checked. The caller finishes out even after a failure. */
-RV_MUST_CHECK int rv_bundle_catalog_read(json_object *json, struct bundle_catalog *out, rv_err **err);
+RV_MUST_CHECK int journal_bundle_catalog_read(json_object *json, struct bundle_catalog *out, rv_err **err);
 /** Compose its catalog with its script's tools, once both are read. */
-void rv_bundle_compose(rv_bundle *b);
-void rv_bundle_catalog_fini(struct bundle_catalog *c);
+void journal_bundle_compose(rv_bundle *b);
+void journal_bundle_catalog_fini(struct bundle_catalog *c);
 
 /* Reading objects in which every key is known. */
-RV_MUST_CHECK int rv_bundle_check_keys(json_object *obj, const char *what, const char *const *keys, size_t n,
-                                       rv_err **err);
+RV_MUST_CHECK int journal_bundle_check_keys(json_object *obj, const char *what, const char *const *keys, size_t n,
+                                            rv_err **err);
 /** A string without NULs; *out stays as it is when key is absent and that is allowed. */
-RV_MUST_CHECK int rv_bundle_text(json_object *obj, const char *key, bool required, const char **out, rv_err **err);
+RV_MUST_CHECK int journal_bundle_text(json_object *obj, const char *key, bool required, const char **out, rv_err **err);
 /** An object; NULL when key is absent and that is allowed. */
-RV_MUST_CHECK int rv_bundle_object(json_object *obj, const char *key, bool required, json_object **out, rv_err **err);
+RV_MUST_CHECK int journal_bundle_object(json_object *obj, const char *key, bool required, json_object **out,
+                                        rv_err **err);
 
 #endif

@@ -62,7 +62,7 @@ static int check_version(json_object *root, rv_err **err)
         rv_err_hint(err, "use the newer reeve that wrote it");
         return RV_E_VERSION;
     }
-    return rv_bundle_check_keys(root, "the bundle", bundle_keys, RV_COUNT(bundle_keys), err);
+    return journal_bundle_check_keys(root, "the bundle", bundle_keys, RV_COUNT(bundle_keys), err);
 }
 
 struct pipeline_parts {
@@ -96,12 +96,12 @@ static int read_amount(json_object *obj, const char *key, bool required, int64_t
 static int read_price(json_object *value, struct rv_chosen_model *m, rv_err **err)
 {
     json_object *price = NULL;
-    int rc = rv_bundle_object(value, "price", false, &price, err);
+    int rc = journal_bundle_object(value, "price", false, &price, err);
 
     m->price = (struct rv_price){.cached = RV_UNSET, .cache_write = RV_UNSET};
     if (rc < 0 || (rc = read_amount(value, "max_input_tokens", false, &m->max_input_tokens, err)) < 0 || !price)
         return rc;
-    if ((rc = rv_bundle_check_keys(price, "a price", price_keys, RV_COUNT(price_keys), err)) < 0 ||
+    if ((rc = journal_bundle_check_keys(price, "a price", price_keys, RV_COUNT(price_keys), err)) < 0 ||
         (rc = read_amount(price, "input", true, &m->price.input, err)) < 0 ||
         (rc = read_amount(price, "output", true, &m->price.output, err)) < 0 ||
         (rc = read_amount(price, "cached", false, &m->price.cached, err)) < 0 ||
@@ -128,9 +128,10 @@ static int read_models(json_object *map, struct rv_chosen_model **out, size_t *n
             return RV_FAIL(err, RV_E_INVALID, "model \"%s\" must be an object or null, not %s", role,
                            rv_json_type_text(value));
         m->replaces = rv_json_bool_or(value, "replaces", m->replaces);
-        if ((rc = rv_bundle_check_keys(value, "a model", model_keys, RV_COUNT(model_keys), err)) < 0 ||
-            (rc = rv_bundle_text(value, "provider", true, &m->provider, err)) < 0 ||
-            (rc = rv_bundle_text(value, "model", true, &m->model, err)) < 0 || (rc = read_price(value, m, err)) < 0)
+        if ((rc = journal_bundle_check_keys(value, "a model", model_keys, RV_COUNT(model_keys), err)) < 0 ||
+            (rc = journal_bundle_text(value, "provider", true, &m->provider, err)) < 0 ||
+            (rc = journal_bundle_text(value, "model", true, &m->model, err)) < 0 ||
+            (rc = read_price(value, m, err)) < 0)
             return RV_WRAP(err, rc, "model \"%s\"", role);
     }
     return 0;
@@ -152,7 +153,7 @@ static char *path_below(const struct pipeline_parts *parts, const char *base, co
 static int read_inner(json_object *obj, struct pipeline_parts *parts, const char *base, rv_err **err)
 {
     json_object *map = NULL;
-    int rc = rv_bundle_object(obj, "inner", false, &map, err);
+    int rc = journal_bundle_object(obj, "inner", false, &map, err);
 
     if (rc < 0 || !map)
         return rc;
@@ -185,9 +186,9 @@ static int find_agent(void *self, const char *name, rv_str *text, const char **p
         return RV_FAIL(err, RV_E_NOT_FOUND, "the bundle has no agent \"%s\"", name);
     if (!json_object_is_type(entry, json_type_object))
         return RV_FAIL(err, RV_E_INVALID, "it must be an object, not %s", rv_json_type_text(entry));
-    if ((rc = rv_bundle_check_keys(entry, "an agent", agent_keys, RV_COUNT(agent_keys), err)) < 0 ||
-        (rc = rv_bundle_text(entry, "place", true, place, err)) < 0 ||
-        (rc = rv_bundle_text(entry, "text", true, &said, err)) < 0)
+    if ((rc = journal_bundle_check_keys(entry, "an agent", agent_keys, RV_COUNT(agent_keys), err)) < 0 ||
+        (rc = journal_bundle_text(entry, "place", true, place, err)) < 0 ||
+        (rc = journal_bundle_text(entry, "text", true, &said, err)) < 0)
         return rc;
     *text = rv_str_of(said);
     return 0;
@@ -230,15 +231,15 @@ static int open_pipeline(rv_bundle *b, json_object *root, bool offline, rv_err *
     json_object *obj = NULL, *files = NULL, *agents = NULL, *models = NULL;
     int rc;
 
-    if ((rc = rv_bundle_object(root, "pipeline", true, &obj, err)) < 0 ||
-        (rc = rv_bundle_object(root, "agents", false, &agents, err)) < 0 ||
-        (rc = rv_bundle_object(root, "files", true, &files, err)) < 0 ||
-        (rc = rv_bundle_check_keys(obj, "\"pipeline\"", pipeline_keys, RV_COUNT(pipeline_keys), err)) < 0 ||
-        (rc = rv_bundle_text(obj, "file", true, &parts.file, err)) < 0 ||
-        (rc = rv_bundle_text(obj, "dir", true, &parts.dir, err)) < 0 ||
-        (rc = rv_bundle_text(obj, "base", false, &parts.base, err)) < 0 ||
-        (rc = rv_bundle_text(obj, "text", true, &parts.text, err)) < 0 ||
-        (rc = rv_bundle_object(obj, "models", true, &models, err)) < 0)
+    if ((rc = journal_bundle_object(root, "pipeline", true, &obj, err)) < 0 ||
+        (rc = journal_bundle_object(root, "agents", false, &agents, err)) < 0 ||
+        (rc = journal_bundle_object(root, "files", true, &files, err)) < 0 ||
+        (rc = journal_bundle_check_keys(obj, "\"pipeline\"", pipeline_keys, RV_COUNT(pipeline_keys), err)) < 0 ||
+        (rc = journal_bundle_text(obj, "file", true, &parts.file, err)) < 0 ||
+        (rc = journal_bundle_text(obj, "dir", true, &parts.dir, err)) < 0 ||
+        (rc = journal_bundle_text(obj, "base", false, &parts.base, err)) < 0 ||
+        (rc = journal_bundle_text(obj, "text", true, &parts.text, err)) < 0 ||
+        (rc = journal_bundle_object(obj, "models", true, &models, err)) < 0)
         return rc;
     const char *base = offline ? NULL : parts.base; /* no file is read then, and messages stay short */
     rc = read_models(models, &parts.models, &parts.n_models, err);
@@ -257,13 +258,13 @@ static int open_script(rv_bundle *b, json_object *root, rv_err **err)
     json_object *obj = NULL;
     const char *file = NULL, *text = NULL;
     rv_findings *findings;
-    int rc = rv_bundle_object(root, "script", false, &obj, err);
+    int rc = journal_bundle_object(root, "script", false, &obj, err);
 
     if (rc < 0 || !obj)
         return rc;
-    if ((rc = rv_bundle_check_keys(obj, "\"script\"", script_keys, RV_COUNT(script_keys), err)) < 0 ||
-        (rc = rv_bundle_text(obj, "file", true, &file, err)) < 0 ||
-        (rc = rv_bundle_text(obj, "text", true, &text, err)) < 0)
+    if ((rc = journal_bundle_check_keys(obj, "\"script\"", script_keys, RV_COUNT(script_keys), err)) < 0 ||
+        (rc = journal_bundle_text(obj, "file", true, &file, err)) < 0 ||
+        (rc = journal_bundle_text(obj, "text", true, &text, err)) < 0)
         return rc;
     findings = rv_findings_new();
     if (!findings)
@@ -282,15 +283,15 @@ static int open_parts(rv_bundle *b, json_object *root, bool offline, rv_err **er
     json_object *catalog = NULL;
     int rc = check_version(root, err);
 
-    if (rc < 0 || (rc = rv_bundle_object(root, "catalog", true, &catalog, err)) < 0 ||
+    if (rc < 0 || (rc = journal_bundle_object(root, "catalog", true, &catalog, err)) < 0 ||
         (rc = open_pipeline(b, root, offline, err)) < 0 || (rc = open_script(b, root, err)) < 0)
         return rc;
-    rc = rv_bundle_catalog_read(catalog, &b->catalog, err);
+    rc = journal_bundle_catalog_read(catalog, &b->catalog, err);
     if (rc == 0)
-        rc = rv_bundle_object(root, "mcp", false, &b->mcp, err);
+        rc = journal_bundle_object(root, "mcp", false, &b->mcp, err);
     b->mcp = json_object_get(b->mcp); /* its content is checked when servers are called */
     if (rc == 0)
-        rv_bundle_compose(b);
+        journal_bundle_compose(b);
     return rc;
 }
 
@@ -322,7 +323,7 @@ void rv_bundle_free(rv_bundle *b)
     rv_pipeline_free(b->pipeline);
     free(b->base);
     rv_script_free(b->script);
-    rv_bundle_catalog_fini(&b->catalog);
+    journal_bundle_catalog_fini(&b->catalog);
     json_object_put(b->mcp);
     free(b);
 }

@@ -7,7 +7,7 @@
 #define SHOWN_BYTES 160 /* of arguments, around the first difference */
 #define BEFORE      40  /* of them before it */
 
-bool rv_effect_is_call(const struct rv_effect *e)
+bool journal_effect_is_call(const struct rv_effect *e)
 {
     return e->kind == RV_EFFECT_CALL_LLM || e->kind == RV_EFFECT_CALL_TOOL || e->kind == RV_EFFECT_CALL_HOOK;
 }
@@ -48,7 +48,7 @@ static rv_str stage_label(const rv_envelope *env, int stage)
     return rv_json_str(json_object_array_get_idx(order, (size_t)stage));
 }
 
-void rv_record_put_started(const struct rv_effect *e, const rv_envelope *env, rv_buf *body)
+void journal_record_put_started(const struct rv_effect *e, const rv_envelope *env, rv_buf *body)
 {
     rv_str stage = stage_label(env, e->stage);
     rv_jw w = rv_jw_on(body);
@@ -74,14 +74,14 @@ void rv_record_put_started(const struct rv_effect *e, const rv_envelope *env, rv
 
 /* --- Compared --- */
 
-int rv_journal_diverged(rv_err **err, int rc)
+int journal_diverged(rv_err **err, int rc)
 {
     rv_err_hint(err, "another version of the engine, or another pipeline than the one the run was started with, does "
                      "not do the same; `reeve replay` with the engine that wrote the journal shows what it did");
     return rc;
 }
 
-void rv_call_describe(const struct rv_effect *e, const rv_envelope *env, rv_buf *out)
+void journal_call_describe(const struct rv_effect *e, const rv_envelope *env, rv_buf *out)
 {
     rv_str stage = stage_label(env, e->stage);
 
@@ -139,15 +139,15 @@ static int check_body(const struct rv_record *r, const struct rv_effect *e, cons
     struct started s = {0};
     json_object *body = NULL;
 
-    int rc = rv_record_get_body(r, &body, err);
+    int rc = journal_record_get_body(r, &body, err);
     if (rc == 0)
         rc = read_started(body, &s, err);
     if (rc == 0 && !same_call(&s, e, env)) {
         describe_started(&s, &then);
-        rv_call_describe(e, env, &now);
+        journal_call_describe(e, env, &now);
         rc = RV_FAIL(err, RV_E_STATE, "the core asked for %s; now it asks for %s", rv_buf_cstr(&then),
                      rv_buf_cstr(&now));
-        rv_journal_diverged(err, rc);
+        journal_diverged(err, rc);
     }
     rv_buf_fini(&then);
     rv_buf_fini(&now);
@@ -182,14 +182,14 @@ static int check_arguments(const struct rv_record *r, const struct rv_effect *e,
     RV_FAIL(err, RV_E_STATE, "call %lld of %s \"%s\" had other arguments, from byte %zu on: %.*s then, %.*s now",
             (long long)e->call_id, do_text(e), e->name, at, RV_STR_ARG(excerpt(then, at)),
             RV_STR_ARG(excerpt(now, at)));
-    return rv_journal_diverged(err, RV_E_STATE);
+    return journal_diverged(err, RV_E_STATE);
 }
 
-int rv_record_check_started(const struct rv_record *r, const struct rv_effect *e, const rv_envelope *env,
-                            rv_buf *scratch, rv_err **err)
+int journal_record_check_started(const struct rv_record *r, const struct rv_effect *e, const rv_envelope *env,
+                                 rv_buf *scratch, rv_err **err)
 {
     rv_buf_clear(scratch);
-    rv_record_put_started(e, env, scratch);
+    journal_record_put_started(e, env, scratch);
     int rc = rv_buf_check(scratch, "a call", err);
     if (rc == 0 && !rv_str_eq(rv_buf_str(scratch), r->body)) /* mostly it is equal as text */
         rc = check_body(r, e, env, err);

@@ -88,7 +88,7 @@ void rv_journal_free(rv_journal *j)
     free(j->tenant);
     free(j->before);
     free(j->records);
-    rv_draft_free(j->draft);
+    journal_draft_free(j->draft);
     forget_step(j);
     rv_buf_fini(&j->bodies);
     rv_buf_fini(&j->value);
@@ -131,7 +131,7 @@ void rv_journal_renewed(rv_journal *j, int64_t until_us)
     j->lease_until_us = until_us;
 }
 
-const char *rv_journal_stage_of(const rv_envelope *env, char room[RV_STAGE_LABEL_MAX + 1])
+const char *journal_stage_of(const rv_envelope *env, char room[RV_STAGE_LABEL_MAX + 1])
 {
     const char *stage = rv_envelope_fields(env)->current_stage;
 
@@ -154,7 +154,7 @@ int rv_journal_new(rv_store *store, const struct rv_journal_start *start, rv_jou
     if (rc < 0)
         return rc;
     j->lease_until_us = start->now_us + (start->lease_us > 0 ? start->lease_us : RV_LEASE_DEFAULT_US);
-    rc = rv_draft_new(start, start->owner, j->lease_until_us, &j->draft, err);
+    rc = journal_draft_new(start, start->owner, j->lease_until_us, &j->draft, err);
     if (rc < 0) {
         rv_journal_free(j);
         return RV_WRAP(err, rc, "begin the journal of run \"%s\"", id);
@@ -171,7 +171,7 @@ static void is_made(rv_journal *j)
     if (!j->draft)
         return;
     j->is_owned = j->draft->run.owner != NULL;
-    rv_draft_free(j->draft);
+    journal_draft_free(j->draft);
     j->draft = NULL;
 }
 
@@ -242,7 +242,7 @@ static int note_owner(rv_journal *j, const struct rv_store_scope *scope, const c
     int rc = rv_store_get_run(j->store, scope, j->run, &row, err);
     if (rc < 0)
         return rc;
-    rv_record_put_owner(owner, j->fence, now_us, &j->bodies);
+    journal_record_put_owner(owner, j->fence, now_us, &j->bodies);
     rc = rv_buf_check(&j->bodies, "the change of owner", err);
     const struct rv_record r = {.seq = j->seq + 1, .kind = RV_RECORD_OWNER, .body = rv_buf_str(&j->bodies)};
     const struct rv_store_append a = {.run = j->run,
@@ -318,22 +318,22 @@ static int write_records(rv_journal *j, const struct rv_event *ev, const struct 
     size_t n = 1, n_more = 0;
 
     for (size_t i = 0; i < effects->n; i++)
-        n_more += rv_effect_is_call(&effects->items[i]) || effects->items[i].kind == RV_EFFECT_ARTIFACT;
+        n_more += journal_effect_is_call(&effects->items[i]) || effects->items[i].kind == RV_EFFECT_ARTIFACT;
     int rc = make_room(j, 1 + n_more, err);
     if (rc < 0)
         return rc;
     rv_buf_clear(&j->bodies);
     rv_buf_clear(&j->value);
     struct rv_record *r = add_record(j, 0, RV_RECORD_EVENT);
-    r->value = rv_record_put_event(ev, &j->bodies, &j->value);
+    r->value = journal_record_put_event(ev, &j->bodies, &j->value);
     if (rv_run_status_is_final(j->append.status))
         journal_put_end(env, &j->bodies);
     for (size_t i = 0; i < effects->n; i++) {
         const struct rv_effect *e = &effects->items[i];
-        if (!rv_effect_is_call(e))
+        if (!journal_effect_is_call(e))
             continue;
         r = add_record(j, n++, RV_RECORD_STARTED);
-        rv_record_put_started(e, env, &j->bodies);
+        journal_record_put_started(e, env, &j->bodies);
         if (e->kind == RV_EFFECT_CALL_TOOL)
             r->value = (rv_str){e->request, e->request_len};
     }
@@ -366,11 +366,11 @@ static void keep_snapshot(rv_journal *j, rv_store *store, int64_t seq, int64_t n
     if (seq - (j->snapshot_seq > 0 ? j->snapshot_seq : 0) <= RV_SNAPSHOT_EVERY)
         return;
     if (j->snapshot_seq < 0)
-        j->snapshot_seq = rv_snapshot_seq(store, &scope, j->run);
+        j->snapshot_seq = journal_snapshot_seq(store, &scope, j->run);
     if (seq - j->snapshot_seq <= RV_SNAPSHOT_EVERY)
         return;
     j->snapshot_seq = seq; /* whether or not it succeeds: not tried again at once */
-    RV_IGNORE(rv_snapshot_put(store, &scope, &(struct snapshot_new){j->run, j->fence, seq, now_us, run}, NULL),
+    RV_IGNORE(journal_snapshot_put(store, &scope, &(struct snapshot_new){j->run, j->fence, seq, now_us, run}, NULL),
               "the journal is complete without it");
 }
 
@@ -436,7 +436,7 @@ static int take_stage(rv_journal *j, const rv_envelope *env, rv_err **err)
 
     if (strnlen(stage, RV_STAGE_LABEL_MAX + 1) > RV_STAGE_LABEL_MAX && !(j->stage = malloc(RV_STAGE_LABEL_MAX + 1)))
         return RV_FAIL(err, RV_E_NOMEM, "journal a step");
-    j->append.stage = rv_journal_stage_of(env, j->stage);
+    j->append.stage = journal_stage_of(env, j->stage);
     return 0;
 }
 

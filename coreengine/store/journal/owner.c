@@ -259,7 +259,7 @@ static int is_progress(const struct rv_record *r, bool *out, rv_err **err)
 
     *out = r->kind == RV_RECORD_BEGIN;
     if (r->kind == RV_RECORD_EVENT) {
-        rc = rv_record_get_body(r, &body, err);
+        rc = journal_record_get_body(r, &body, err);
         *out = rc == 0 && !(rv_json_get_text(body, "event", &event) && strcmp(event, "recover") == 0);
         json_object_put(body);
     }

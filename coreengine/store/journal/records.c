@@ -28,7 +28,8 @@ static int64_t a_time(int64_t us)
 
 /* --- Writing --- */
 
-void rv_record_put_begin(const struct rv_journal_begin *b, const struct rv_pipeline *p, int64_t now_us, rv_buf *body)
+void journal_record_put_begin(const struct rv_journal_begin *b, const struct rv_pipeline *p, int64_t now_us,
+                              rv_buf *body)
 {
     bool any = false;
     rv_jw w = rv_jw_on(body);
@@ -96,7 +97,7 @@ static void put_hex(rv_str bytes, rv_buf *out)
     }
 }
 
-rv_str rv_record_put_event(const struct rv_event *ev, rv_buf *body, rv_buf *value)
+rv_str journal_record_put_event(const struct rv_event *ev, rv_buf *body, rv_buf *value)
 {
     struct rv_event written = *ev;
     rv_jw w = rv_jw_on(body);
@@ -142,7 +143,7 @@ int rv_record_get_end(const struct rv_record *r, struct rv_journal_end *out, rv_
     *out = (struct rv_journal_end){.state_hash = ""};
     if (r->kind != RV_RECORD_EVENT || !memmem(r->body.ptr, r->body.len, key, sizeof key - 1))
         return 0;
-    int rc = rv_record_get_body(r, &body, err);
+    int rc = journal_record_get_body(r, &body, err);
     if (rc == 0 && rv_json_get_text(body, "engine", &engine) && rv_json_get_text(body, "state_sha256", &hash)) {
         snprintf(out->engine, sizeof out->engine, "%s", engine);
         snprintf(out->state_hash, sizeof out->state_hash, "%s", hash);
@@ -151,7 +152,7 @@ int rv_record_get_end(const struct rv_record *r, struct rv_journal_end *out, rv_
     return rc;
 }
 
-void rv_record_put_owner(const char *owner, int64_t fence, int64_t now_us, rv_buf *body)
+void journal_record_put_owner(const char *owner, int64_t fence, int64_t now_us, rv_buf *body)
 {
     rv_jw w = rv_jw_on(body);
 
@@ -169,7 +170,7 @@ static int fail_json(rv_err **err, int rc, const char *what)
     return rc == RV_E_NOMEM ? rc : RV_WRAP(err, RV_E_INVALID, "its %s cannot be read", what);
 }
 
-int rv_record_get_body(const struct rv_record *r, json_object **body, rv_err **err)
+int journal_record_get_body(const struct rv_record *r, json_object **body, rv_err **err)
 {
     const struct rv_json_opts opts = {.max_bytes = RV_STORE_MAX_BODY, .what = "body"};
     json_object *json = NULL;
@@ -229,13 +230,13 @@ static bool is_within(int64_t n, int64_t most)
     return n >= 0 && n <= most;
 }
 
-int rv_record_get_event(const struct rv_record *r, json_object **own, rv_buf *scratch, struct rv_event *ev,
-                        rv_err **err)
+int journal_record_get_event(const struct rv_record *r, json_object **own, rv_buf *scratch, struct rv_event *ev,
+                             rv_err **err)
 {
     const char *kind = NULL;
     bool is_hex = false;
 
-    int rc = rv_record_get_body(r, own, err);
+    int rc = journal_record_get_body(r, own, err);
     if (rc == 0 && rv_json_get_text(*own, "event", &kind) && strcmp(kind, "answer") == 0)
         rc = add_response(r, *own, err);
     if (rc == 0)
@@ -296,7 +297,7 @@ static int get_scripted(json_object *list, const struct rv_pipeline *p, struct r
         if (stage < 0) {
             RV_FAIL(err, RV_E_STATE, "stage \"%.*s\" was scripted, and pipeline \"%s\" has no such stage",
                     RV_STR_ARG(rv_utf8_cut(name, 200)), p->name);
-            return rv_journal_diverged(err, RV_E_STATE);
+            return journal_diverged(err, RV_E_STATE);
         }
         b->own[stage] = true;
     }
@@ -353,13 +354,13 @@ static int get_begin(json_object *body, const struct rv_pipeline *p, struct rv_j
     return scripted ? get_scripted(scripted, p, b, err) : 0;
 }
 
-int rv_record_get_begin(const struct rv_record *r, const struct rv_pipeline *p, struct rv_journal_begin *out,
-                        int64_t *now_us, rv_err **err)
+int journal_record_get_begin(const struct rv_record *r, const struct rv_pipeline *p, struct rv_journal_begin *out,
+                             int64_t *now_us, rv_err **err)
 {
     struct rv_journal_begin b = {.mode = RV_UNSET};
     json_object *body = NULL;
 
-    int rc = rv_record_get_body(r, &body, err);
+    int rc = journal_record_get_body(r, &body, err);
     if (rc == 0)
         rc = get_begin(body, p, &b, err);
     if (rc == 0 && (!rv_json_get_int(body, "now_us", now_us) || !is_within(*now_us, RV_JOURNAL_MAX_US)))
@@ -400,7 +401,7 @@ void rv_journal_begin_opts(const struct rv_journal_begin *b, struct rv_run_opts 
 
 /* --- states --- */
 
-int rv_journal_load_state(rv_str text, int64_t now_us, rv_envelope **out, rv_err **err)
+int journal_load_state(rv_str text, int64_t now_us, rv_envelope **out, rv_err **err)
 {
     const struct rv_json_opts opts = {
         .max_bytes = RV_STATE_MAX_BYTES, .max_depth = RV_STATE_MAX_DEPTH, .what = "state"};

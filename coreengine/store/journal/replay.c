@@ -105,7 +105,7 @@ static int fail_record(const struct rv_record *r, rv_err **err, int rc)
 /* The next call of the step that no STARTED record was seen for, or NULL. */
 static struct rv_effect *awaited(struct replay *r)
 {
-    while (r->next_call < r->step.n && !rv_effect_is_call(&r->step.items[r->next_call]))
+    while (r->next_call < r->step.n && !journal_effect_is_call(&r->step.items[r->next_call]))
         r->next_call++;
     return r->next_call < r->step.n ? &r->step.items[r->next_call] : NULL;
 }
@@ -118,16 +118,16 @@ static int settle(struct replay *r, bool may_be_cut, rv_err **err)
     int rc = 0;
 
     if (missing && !may_be_cut) {
-        rv_call_describe(missing, rv_run_envelope(r->out.run), &text);
+        journal_call_describe(missing, rv_run_envelope(r->out.run), &text);
         rc = RV_FAIL(err, RV_E_STATE, "after record %lld the core asks for %s now, and did not then",
                      (long long)r->out.seq, rv_buf_cstr(&text));
-        rv_journal_diverged(err, rc);
+        journal_diverged(err, rc);
         rv_buf_fini(&text);
         return rc;
     }
     for (size_t i = 0; i < r->step.n && rc == 0; i++) {
         struct rv_effect *e = &r->step.items[i];
-        if (rv_effect_is_call(e) || e->kind == RV_EFFECT_ARM_TIMER)
+        if (journal_effect_is_call(e) || e->kind == RV_EFFECT_ARM_TIMER)
             rc = add_open(&r->open, e, r->step_us, err);
         else if (e->kind == RV_EFFECT_CANCEL_CALL)
             end_open(&r->open, e->call_id);
@@ -149,7 +149,7 @@ static int on_event(struct replay *r, const struct rv_record *rec, rv_err **err)
     json_object *own = NULL;
     struct rv_event ev;
 
-    int rc = rv_record_get_event(rec, &own, &r->scratch, &ev, err);
+    int rc = journal_record_get_event(rec, &own, &r->scratch, &ev, err);
     if (rc < 0) {
         rc = fail_record(rec, err, rc);
         goto done;
@@ -159,7 +159,7 @@ static int on_event(struct replay *r, const struct rv_record *rec, rv_err **err)
     rc = rv_run_step(r->out.run, &ev, &r->step, err);
     if (rc < 0 && rc != RV_E_NOMEM) {
         rc = RV_WRAP(err, RV_E_STATE, "the core took it then, and refuses it now");
-        rc = fail_record(rec, err, rv_journal_diverged(err, rc));
+        rc = fail_record(rec, err, journal_diverged(err, rc));
     }
     if (rc < 0)
         goto done;
@@ -180,12 +180,12 @@ static int on_started(struct replay *r, const struct rv_record *rec, rv_err **er
     int rc;
 
     if (e) {
-        rc = rv_record_check_started(rec, e, rv_run_envelope(r->out.run), &r->scratch, err);
+        rc = journal_record_check_started(rec, e, rv_run_envelope(r->out.run), &r->scratch, err);
         r->next_call++;
     } else {
         rc = RV_FAIL(err, RV_E_STATE, "the core asked for a call then, %.*s, and asks for none now",
                      RV_STR_ARG(rv_utf8_cut(rec->body, 300)));
-        rv_journal_diverged(err, rc);
+        journal_diverged(err, rc);
     }
     return rc < 0 ? fail_record(rec, err, rc) : 0;
 }
@@ -195,7 +195,7 @@ static int on_owner(struct replay *r, const struct rv_record *rec, rv_err **err)
     json_object *body = NULL;
     int64_t us = 0;
 
-    int rc = rv_record_get_body(rec, &body, err);
+    int rc = journal_record_get_body(rec, &body, err);
     if (rc == 0 && rv_json_get_int(body, "now_us", &us) && us > r->out.last_us && us <= RV_JOURNAL_MAX_US)
         r->out.last_us = us;
     json_object_put(body);
@@ -265,7 +265,7 @@ static int get_state(const struct rv_record *r, int64_t now_us, rv_envelope **ou
 {
     if (!r->value.ptr)
         return RV_FAIL(err, RV_E_INVALID, "it has no state");
-    return rv_journal_load_state(r->value, now_us, out, err);
+    return journal_load_state(r->value, now_us, out, err);
 }
 
 static int make_run(struct replay *r, const struct rv_record *rec, rv_err **err)
@@ -274,7 +274,7 @@ static int make_run(struct replay *r, const struct rv_record *rec, rv_err **err)
     rv_envelope *env = r->snapshot.env;
     int64_t now_us = 0;
 
-    int rc = rv_record_get_begin(rec, r->opts->pipeline, &r->out.begin, &now_us, err);
+    int rc = journal_record_get_begin(rec, r->opts->pipeline, &r->out.begin, &now_us, err);
     if (rc < 0)
         return fail_record(rec, err, rc);
     if (r->opts->on_begin && !r->wanted && (rc = r->opts->on_begin(r->opts->self, &r->out.begin, err)) != 0)
@@ -355,7 +355,7 @@ static int read_history(struct replay *r, rv_store *store, const struct rv_store
     int64_t created_us = 0;
 
     int rc = look_at_row(store, scope, run, NULL, &created_us, err);
-    return rc < 0 ? rc : rv_journal_same_history(store, scope, r->wanted, created_us, &r->wanted->history, err);
+    return rc < 0 ? rc : journal_same_history(store, scope, r->wanted, created_us, &r->wanted->history, err);
 }
 
 /* Records behind a snapshot are read apart. */
@@ -382,7 +382,7 @@ static int replay(struct replay *r, rv_store *store, const struct rv_store_scope
         return rc;
     int64_t upto = r->opts->upto > 0 && r->opts->upto < end ? r->opts->upto : end;
     if (r->opts->from_snapshot && upto > RV_SNAPSHOT_EVERY) /* a shorter journal gets none */
-        rc = rv_snapshot_get(store, scope, run, upto, &r->snapshot, err);
+        rc = journal_snapshot_get(store, scope, run, upto, &r->snapshot, err);
     if (rc == 0)
         rc = read_all(r, store, scope, run, upto, err);
     return rc == 0 ? read_rest(r, store, scope, run, upto, upto < end, err) : rc;
@@ -394,7 +394,7 @@ static void fini(struct replay *r)
     clear_open(&r->open);
     rv_effects_fini(&r->open.all);
     rv_effects_fini(&r->step);
-    rv_snapshot_fini(&r->snapshot);
+    journal_snapshot_fini(&r->snapshot);
     rv_conversation_free(r->wanted);
     r->wanted = NULL;
     rv_buf_fini(&r->scratch);
@@ -507,7 +507,7 @@ static int read_begin(void *self, const struct rv_record *rec, rv_err **err)
     int rc = check_first(rec, err);
     if (rc < 0)
         return rc;
-    rc = rv_record_get_begin(rec, b->pipeline, &b->begin, &now_us, err);
+    rc = journal_record_get_begin(rec, b->pipeline, &b->begin, &now_us, err);
     b->found = rc == 0;
     return rc < 0 ? fail_record(rec, err, rc) : 0;
 }

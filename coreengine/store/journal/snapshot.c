@@ -43,13 +43,14 @@ static void write_snapshot(const struct snapshot *s, rv_str state, rv_buf *out)
     memcpy(out->ptr, hash, HASH_LEN);
 }
 
-int rv_snapshot_put(rv_store *store, const struct rv_store_scope *scope, const struct snapshot_new *of, rv_err **err)
+int journal_snapshot_put(rv_store *store, const struct rv_store_scope *scope, const struct snapshot_new *of,
+                         rv_err **err)
 {
     struct snapshot old = {0}, s = {.seq = of->seq, .counters = rv_run_counters(of->state), .last_us = of->last_us};
     rv_buf text = RV_BUF_INIT(RV_STATE_MAX_BYTES), out = RV_BUF_INIT(MAX_TEXT);
     struct count c = {0};
 
-    int rc = rv_snapshot_get(store, scope, of->run, of->seq - 1, &old, err);
+    int rc = journal_snapshot_get(store, scope, of->run, of->seq - 1, &old, err);
     if (rc == 0)
         rc =
             rv_store_read(store, scope, &(struct rv_record_range){of->run, old.seq + 1, of->seq}, count_event, &c, err);
@@ -64,7 +65,7 @@ int rv_snapshot_put(rv_store *store, const struct rv_store_scope *scope, const s
     }
     if (rc == 0)
         rc = rv_store_put_snapshot(store, of->run, of->fence, of->seq, rv_buf_str(&out), err);
-    rv_snapshot_fini(&old);
+    journal_snapshot_fini(&old);
     rv_buf_fini(&text);
     rv_buf_fini(&out);
     return rc;
@@ -115,11 +116,11 @@ static int read_snapshot(rv_str text, int64_t seq, struct snapshot *s, rv_err **
     int rc = read_members(json, s, &state, err);
     if (rc == 0 && s->seq != seq)
         rc = RV_FAIL(err, RV_E_INVALID, "it belongs to record %lld", (long long)s->seq);
-    return rc < 0 ? rc : rv_journal_load_state(state, s->last_us, &s->env, err);
+    return rc < 0 ? rc : journal_load_state(state, s->last_us, &s->env, err);
 }
 
-int rv_snapshot_get(rv_store *store, const struct rv_store_scope *scope, const char *run, int64_t upto,
-                    struct snapshot *out, rv_err **err)
+int journal_snapshot_get(rv_store *store, const struct rv_store_scope *scope, const char *run, int64_t upto,
+                         struct snapshot *out, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(MAX_TEXT);
     struct snapshot s = {0};
@@ -133,13 +134,13 @@ int rv_snapshot_get(rv_store *store, const struct rv_store_scope *scope, const c
     if (rc == 0)
         *out = s;
     else
-        rv_snapshot_fini(&s);
+        journal_snapshot_fini(&s);
     rv_buf_fini(&text);
     rv_err_free(why); /* a damaged snapshot is ignored: the journal has all records */
     return rc == RV_E_NOMEM ? RV_FAIL(err, RV_E_NOMEM, "read the snapshot of run \"%s\"", run) : 0;
 }
 
-int64_t rv_snapshot_seq(rv_store *store, const struct rv_store_scope *scope, const char *run)
+int64_t journal_snapshot_seq(rv_store *store, const struct rv_store_scope *scope, const char *run)
 {
     rv_buf text = RV_BUF_INIT(MAX_TEXT);
     int64_t seq = 0;
@@ -150,7 +151,7 @@ int64_t rv_snapshot_seq(rv_store *store, const struct rv_store_scope *scope, con
     return seq;
 }
 
-void rv_snapshot_fini(struct snapshot *s)
+void journal_snapshot_fini(struct snapshot *s)
 {
     rv_envelope_free(s->env);
     *s = (struct snapshot){0};

@@ -41,7 +41,7 @@ struct pg_asking {
 
 static int64_t left_ms(const struct pg_asking *a)
 {
-    int64_t ms = (a->until_ns - rv_pg_now_ns()) / RV_NS_PER_MS;
+    int64_t ms = (a->until_ns - store_pg_now_ns()) / RV_NS_PER_MS;
 
     return ms < 1 ? 1 : ms;
 }
@@ -85,7 +85,7 @@ static int refuse(const struct pg_asking *a, int rc, rv_err **err)
         return RV_E_TIMEOUT;
     }
     if (is_long(st))
-        return rv_ask_fail_long(err);
+        return store_ask_fail_long(err);
     if (needs_memory(st)) {
         RV_FAIL(err, RV_E_LIMIT, "the statement needs more memory than there is: %s", st->refused);
         rv_err_hint(err, "shorten texts: left(content, 1000)");
@@ -98,7 +98,7 @@ static int refuse(const struct pg_asking *a, int rc, rv_err **err)
 
 static int send(struct pg_asking *a, const char *sql, int n, const char *const *args, PGresult **out, rv_err **err)
 {
-    int rc = rv_pg_ask(a->st, sql, n, args, out, "ask", err);
+    int rc = store_pg_ask(a->st, sql, n, args, out, "ask", err);
 
     return rc < 0 ? refuse(a, rc, err) : 0;
 }
@@ -116,10 +116,10 @@ static int set_time(struct pg_asking *a, rv_err **err)
 /* The first statement of the transaction: after it nothing can make it write. */
 static int begin(struct pg_asking *a, rv_err **err)
 {
-    int rc = rv_pg_ready(a->st, err);
+    int rc = store_pg_ready(a->st, err);
 
     if (rc == 0)
-        rc = rv_pg_open_reading(a->st, err);
+        rc = store_pg_open_reading(a->st, err);
     if (rc == 0)
         rc = send(a,
                   "SELECT set_config('transaction_read_only', 'on', true), set_config('jit', 'off', true),"
@@ -128,7 +128,7 @@ static int begin(struct pg_asking *a, rv_err **err)
     if (rc == 0 && a->st->query_role[0]) {
         char sql[RV_PG_NAME_ROOM + 32];
         snprintf(sql, sizeof sql, "SET LOCAL ROLE \"%s\"", a->st->query_role);
-        rc = rv_pg_ask(a->st, sql, 0, NULL, NULL, "take the role of queries", err);
+        rc = store_pg_ask(a->st, sql, 0, NULL, NULL, "take the role of queries", err);
     }
     return rc < 0 ? rc : set_time(a, err);
 }
@@ -155,11 +155,11 @@ static int take_columns(struct pg_asking *a, const PGresult *res, rv_err **err)
 static int describe(struct pg_asking *a, const rv_buf *text, rv_err **err)
 {
     PGresult *res = NULL;
-    int rc = rv_pg_describe(a->st, rv_buf_cstr(text), a->n_args, &res, "ask", err);
+    int rc = store_pg_describe(a->st, rv_buf_cstr(text), a->n_args, &res, "ask", err);
 
     rc = rc < 0 ? refuse(a, rc, err) : take_columns(a, res, err);
     a->st->pq->clear(res);
-    return rc < 0 ? rc : rv_ask_columns(a->rows, (const char *const *)a->names, (size_t)a->n, err);
+    return rc < 0 ? rc : store_ask_columns(a->rows, (const char *const *)a->names, (size_t)a->n, err);
 }
 
 static bool is_text_type(unsigned type)
@@ -242,7 +242,7 @@ static int tell(struct pg_asking *a, const PGresult *res, rv_err **err)
     for (int row = 0; rc == 0 && row < a->st->pq->ntuples(res); row++) {
         for (int i = 0; i < a->n; i++)
             cells[i] = cell_at(a, res, row, i);
-        rc = rv_ask_row(a->rows, cells, (size_t)a->n, err);
+        rc = store_ask_row(a->rows, cells, (size_t)a->n, err);
     }
     free(cells);
     return rc;
@@ -293,8 +293,7 @@ static int carry_out(struct pg_asking *a, const rv_buf *text, rv_err **err)
     return rc < 0 ? rc : fetch_all(a, err);
 }
 
-int rv_postgres_ask(struct sql_store *base, const struct rv_store_scope *scope, struct rv_asking_rows *rows,
-                    rv_err **err)
+int postgres_ask(struct sql_store *base, const struct rv_store_scope *scope, struct rv_asking_rows *rows, rv_err **err)
 {
     struct postgres *st = (struct postgres *)base;
     struct pg_asking a = {.st = st, .scope = scope, .rows = rows};
@@ -302,16 +301,16 @@ int rv_postgres_ask(struct sql_store *base, const struct rv_store_scope *scope, 
     int rc;
 
     st->state[0] = 0;
-    a.until_ns = rv_pg_now_ns() + rows->ask->max_ms * RV_NS_PER_MS;
+    a.until_ns = store_pg_now_ns() + rows->ask->max_ms * RV_NS_PER_MS;
     a.args[0] = scope->tenant;
     a.args[1] = scope->user;
-    rv_ask_write(scope, rows->ask->sql, st->schema, rows->hides, &text);
+    store_ask_write(scope, rows->ask->sql, st->schema, rows->hides, &text);
     a.n_args = !strstr(rv_buf_cstr(&text), "$1") ? 0 : scope->user ? 2 : 1;
     rc = rv_buf_check(&text, "statement", err);
     if (rc == 0)
         rc = carry_out(&a, &text, err);
-    rv_pg_abandon(st);
-    rv_pg_done_trying(st);
+    store_pg_abandon(st);
+    store_pg_done_trying(st);
     for (int i = 0; a.names && i < a.n; i++)
         free(a.names[i]);
     free(a.names);

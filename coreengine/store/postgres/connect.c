@@ -13,7 +13,7 @@
 #define MAX_PAUSE  1000  /* ms between two of them */
 #define MAX_PARAMS 64    /* of a connection string: libpq knows fewer */
 
-int64_t rv_pg_now_ns(void)
+int64_t store_pg_now_ns(void)
 {
     struct timespec t;
 
@@ -21,21 +21,22 @@ int64_t rv_pg_now_ns(void)
     return (int64_t)t.tv_sec * 1000 * RV_NS_PER_MS + t.tv_nsec;
 }
 
-int64_t rv_pg_wait_ms(const struct postgres *st)
+int64_t store_pg_wait_ms(const struct postgres *st)
 {
     return st->wait_ms > 0 ? st->wait_ms : st->busy_ms;
 }
 
-void rv_pg_sleep_ms(int64_t ms)
+void store_pg_sleep_ms(int64_t ms)
 {
     nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * RV_NS_PER_MS}, NULL);
 }
 
-int rv_pg_poll(struct postgres *st, short events, int64_t until_ns)
+int store_pg_poll(struct postgres *st, short events, int64_t until_ns)
 {
     for (;;) {
         struct pollfd fd = {.fd = st->pq->socket(st->conn), .events = events};
-        int64_t left_ms = until_ns == INT64_MAX ? 60000 : (until_ns - rv_pg_now_ns() + RV_NS_PER_MS - 1) / RV_NS_PER_MS;
+        int64_t left_ms =
+            until_ns == INT64_MAX ? 60000 : (until_ns - store_pg_now_ns() + RV_NS_PER_MS - 1) / RV_NS_PER_MS;
         if (left_ms <= 0)
             return 0;
         int n = poll(&fd, 1, left_ms > 60000 ? 60000 : (int)left_ms);
@@ -46,7 +47,7 @@ int rv_pg_poll(struct postgres *st, short events, int64_t until_ns)
     }
 }
 
-bool rv_pg_lacks_memory(const struct postgres *st)
+bool store_pg_lacks_memory(const struct postgres *st)
 {
     static const char words[] = "out of memory";
     const char *text = st->pq->errorMessage(st->conn);
@@ -136,7 +137,7 @@ static int parse(struct postgres *st, const char *url, rv_err **err)
     return RV_E_INVALID;
 }
 
-int rv_pg_read_url(struct postgres *st, const char *url, rv_err **err)
+int store_pg_read_url(struct postgres *st, const char *url, rv_err **err)
 {
     rv_buf stripped = RV_BUF_INIT(RV_STORE_MAX_URL + 1);
     int rc = check_marks(st, url, err);
@@ -203,9 +204,9 @@ static int fail_attempt(struct postgres *st, const char *what, char state[6], rv
     split_reason(text, state);
     if (strstr(text, "no password supplied")) /* libpq's own, before the server can refuse */
         memcpy(state, "28P01", sizeof "28P01");
-    rv_pg_disconnect(st, text);
+    store_pg_disconnect(st, text);
     if (*state)
-        return rv_pg_fail_state(st, state, text, "connect", err);
+        return store_pg_fail_state(st, state, text, "connect", err);
     bool is_url = strncmp(text, "invalid ", strlen("invalid ")) == 0; /* libpq's word for a port, sslmode, ... */
     rc = strstr(text, "out of memory") ? RV_E_NOMEM : is_url ? RV_E_INVALID : RV_E_IO;
     RV_FAIL(err, rc, "\"%s\": %s", st->base.path, text);
@@ -232,12 +233,12 @@ static int attempt(struct postgres *st, int64_t until_ns, char state[6], rv_err 
     if (st->pq->status(st->conn) == CONNECTION_BAD)
         return fail_attempt(st, NULL, state, err);
     while (next != PGRES_POLLING_OK) {
-        if (rv_pg_poll(st, next == PGRES_POLLING_READING ? POLLIN : POLLOUT, until_ns) <= 0)
+        if (store_pg_poll(st, next == PGRES_POLLING_READING ? POLLIN : POLLOUT, until_ns) <= 0)
             return fail_attempt(st, "no answer from the server in time", state, err);
         next = st->pq->connectPoll(st->conn);
         if (next == PGRES_POLLING_FAILED)
             return fail_attempt(st, NULL, state, err);
-        if (next != PGRES_POLLING_OK && rv_pg_lacks_memory(st))
+        if (next != PGRES_POLLING_OK && store_pg_lacks_memory(st))
             return fail_attempt(st, "out of memory", state, err);
     }
     st->pq->setErrorVerbosity(st->conn, PQERRORS_DEFAULT);
@@ -265,35 +266,35 @@ static int set_up(struct postgres *st, rv_err **err)
     PGresult *res = NULL;
 
     snprintf(path, sizeof path, "\"%s\", pg_temp", st->schema);
-    snprintf(lock, sizeof lock, "%lld", (long long)rv_pg_wait_ms(st));
-    snprintf(statement, sizeof statement, "%lld", (long long)rv_pg_wait_ms(st) + RV_PG_STATEMENT_MS);
-    int rc = rv_pg_ask(st,
-                       "SELECT set_config('search_path', $1, false), set_config('lock_timeout', $2, false),"
-                       " set_config('statement_timeout', $3, false), set_config('synchronous_commit', $4, false),"
-                       " set_config('idle_in_transaction_session_timeout', '30000', false),"
-                       " set_config('TimeZone', 'UTC', false), (SELECT count(set_config(name, 'off', false))"
-                       " FROM pg_settings WHERE name IN ('enable_hashjoin', 'enable_mergejoin'))",
-                       (int)RV_COUNT(args), args, &res, "set up", err);
+    snprintf(lock, sizeof lock, "%lld", (long long)store_pg_wait_ms(st));
+    snprintf(statement, sizeof statement, "%lld", (long long)store_pg_wait_ms(st) + RV_PG_STATEMENT_MS);
+    int rc = store_pg_ask(st,
+                          "SELECT set_config('search_path', $1, false), set_config('lock_timeout', $2, false),"
+                          " set_config('statement_timeout', $3, false), set_config('synchronous_commit', $4, false),"
+                          " set_config('idle_in_transaction_session_timeout', '30000', false),"
+                          " set_config('TimeZone', 'UTC', false), (SELECT count(set_config(name, 'off', false))"
+                          " FROM pg_settings WHERE name IN ('enable_hashjoin', 'enable_mergejoin'))",
+                          (int)RV_COUNT(args), args, &res, "set up", err);
     st->pq->clear(res);
     return rc;
 }
 
-int rv_pg_connect(struct postgres *st, int64_t until_ns, bool opening, rv_err **err)
+int store_pg_connect(struct postgres *st, int64_t until_ns, bool opening, rv_err **err)
 {
     char state[6];
 
     for (int64_t pause_ms = 10;; pause_ms = pause_ms < MAX_PAUSE / 2 ? pause_ms * 2 : MAX_PAUSE) {
         rv_err *why = NULL;
-        int64_t now = rv_pg_now_ns(), attempt_ns = now + ATTEMPT_MS * RV_NS_PER_MS;
+        int64_t now = store_pg_now_ns(), attempt_ns = now + ATTEMPT_MS * RV_NS_PER_MS;
         int rc = attempt(st, attempt_ns < until_ns || opening ? attempt_ns : until_ns, state, &why);
         if (rc == 0) {
             st->n_conn++;
             rc = set_up(st, &why);
             if (rc == 0)
                 return 0;
-            rv_pg_disconnect(st, rv_err_text(why));
+            store_pg_disconnect(st, rv_err_text(why));
         }
-        now = rv_pg_now_ns();
+        now = store_pg_now_ns();
         if (now >= until_ns || !is_worth_waiting(state, rc, opening)) {
             rv_err_pass(err, why);
             return rc;
@@ -301,11 +302,11 @@ int rv_pg_connect(struct postgres *st, int64_t until_ns, bool opening, rv_err **
         rv_err_free(why);
         int64_t left_ms = (until_ns - now) / RV_NS_PER_MS + 1;
         int64_t ms = pause_ms / 2 + (int64_t)rv_rand_below(rv_rand_system(), (uint64_t)pause_ms);
-        rv_pg_sleep_ms(ms < left_ms ? ms : left_ms);
+        store_pg_sleep_ms(ms < left_ms ? ms : left_ms);
     }
 }
 
-void rv_pg_disconnect(struct postgres *st, const char *why)
+void store_pg_disconnect(struct postgres *st, const char *why)
 {
     if (why && why != st->why) {
         snprintf(st->why, sizeof st->why, "%s", why);

@@ -34,7 +34,7 @@ static int open_once(rv_err **err)
     return rc;
 }
 
-int rv_pq_open(const struct rv_pq **out, rv_err **err)
+int store_pq_open(const struct rv_pq **out, rv_err **err)
 {
     pthread_mutex_lock(&lock);
     int rc = open_once(err);

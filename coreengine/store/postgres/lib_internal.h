@@ -52,6 +52,6 @@ struct rv_pq {
 };
 /** The functions of libpq, for the life of the process. RV_E_IO names the package that is missing. Thread-safe.
  */
-RV_MUST_CHECK int rv_pq_open(const struct rv_pq **out, rv_err **err);
+RV_MUST_CHECK int store_pq_open(const struct rv_pq **out, rv_err **err);
 
 #endif

@@ -46,7 +46,7 @@ static const struct {
     {"", RV_E_INTERNAL, PG_RETRY_NOT, NULL}, /* arguments were checked, so these are ours */
 };
 
-int rv_pg_fail_state(struct postgres *st, const char *sqlstate, const char *text, const char *what, rv_err **err)
+int store_pg_fail_state(struct postgres *st, const char *sqlstate, const char *text, const char *what, rv_err **err)
 {
     size_t i = 0;
 
@@ -105,11 +105,11 @@ static int fail(struct postgres *st, const PGresult *res, const char *what, rv_e
     if (!st->conn)
         return fail_lost(st, what, err);
     if (st->pq->status(st->conn) == CONNECTION_BAD || is_told_end(st, res)) {
-        rv_pg_disconnect(st, st->pq->errorMessage(st->conn));
+        store_pg_disconnect(st, st->pq->errorMessage(st->conn));
         return fail_lost(st, what, err);
     }
     if (state)
-        return rv_pg_fail_state(st, state, text ? text : "", what, err);
+        return store_pg_fail_state(st, state, text ? text : "", what, err);
     text = st->pq->errorMessage(st->conn);
     st->retry = PG_RETRY_NOT;
     int rc = says_no_memory(text) || !*text ? RV_E_NOMEM : RV_E_INTERNAL;
@@ -118,10 +118,11 @@ static int fail(struct postgres *st, const PGresult *res, const char *what, rv_e
 
 #define ANSWER_MS INT64_C(15000) /* for an answer, beside what the server's own limits are */
 
-int64_t rv_pg_deadline(const struct postgres *st)
+int64_t store_pg_deadline(const struct postgres *st)
 {
-    return st->is_patient ? INT64_MAX
-                          : rv_pg_now_ns() + (rv_pg_wait_ms(st) + RV_PG_STATEMENT_MS + ANSWER_MS) * INT64_C(1000000);
+    return st->is_patient
+               ? INT64_MAX
+               : store_pg_now_ns() + (store_pg_wait_ms(st) + RV_PG_STATEMENT_MS + ANSWER_MS) * INT64_C(1000000);
 }
 
 /* Everything that is queued to the server; what it answers meanwhile is kept for later. */
@@ -130,7 +131,7 @@ static int push_out(struct postgres *st, int64_t until_ns)
     int n;
 
     while ((n = st->pq->flush(st->conn)) > 0)
-        if (rv_pg_poll(st, POLLIN | POLLOUT, until_ns) <= 0 || !st->pq->consumeInput(st->conn))
+        if (store_pg_poll(st, POLLIN | POLLOUT, until_ns) <= 0 || !st->pq->consumeInput(st->conn))
             return -1;
     return n;
 }
@@ -139,17 +140,17 @@ static int push_out(struct postgres *st, int64_t until_ns)
 static PGresult *next_result(struct postgres *st, int64_t until_ns)
 {
     while (st->pq->isBusy(st->conn)) {
-        if (rv_pg_lacks_memory(st)) {
-            rv_pg_disconnect(st, "out of memory");
+        if (store_pg_lacks_memory(st)) {
+            store_pg_disconnect(st, "out of memory");
             return NULL;
         }
-        int n = rv_pg_poll(st, POLLIN, until_ns);
+        int n = store_pg_poll(st, POLLIN, until_ns);
         if (n <= 0) {
-            rv_pg_disconnect(st, n == 0 ? "no answer from the server in time" : "poll");
+            store_pg_disconnect(st, n == 0 ? "no answer from the server in time" : "poll");
             return NULL;
         }
         if (!st->pq->consumeInput(st->conn)) {
-            rv_pg_disconnect(st, st->pq->errorMessage(st->conn));
+            store_pg_disconnect(st, st->pq->errorMessage(st->conn));
             return NULL;
         }
     }
@@ -184,7 +185,7 @@ static size_t list_values(struct postgres_stmt *stmt, struct values *v)
     size_t bytes = 64;
 
     for (int k = 0; stmt->many && k < stmt->n_params; k++) {
-        bytes += rv_pg_list_rows(stmt, k, &v->at[k], &v->lengths[k], &v->types[k]);
+        bytes += store_pg_list_rows(stmt, k, &v->at[k], &v->lengths[k], &v->types[k]);
         v->formats[k] = 1;
     }
     if (stmt->many)
@@ -225,13 +226,13 @@ static int send_values(struct postgres *st, struct postgres_stmt *stmt, const st
     return 0;
 }
 
-int rv_pg_send(struct postgres *st, struct postgres_stmt *stmt, const char *what, rv_err **err)
+int store_pg_send(struct postgres *st, struct postgres_stmt *stmt, const char *what, rv_err **err)
 {
     struct values v;
-    int rc = rv_pg_translate(stmt, err);
+    int rc = store_pg_translate(stmt, err);
 
     if (rc == 0 && (st->n_sent >= RV_PG_MAX_SENT || st->sent_bytes >= RV_PG_MAX_BYTES))
-        rc = rv_pg_settle(st, false, err);
+        rc = store_pg_settle(st, false, err);
     if (rc == 0 && !st->conn)
         rc = fail_lost(st, what, err);
     if (rc < 0)
@@ -240,9 +241,9 @@ int rv_pg_send(struct postgres *st, struct postgres_stmt *stmt, const char *what
     return send_values(st, stmt, &v, what, err);
 }
 
-int rv_pg_send_id(struct postgres *st, int id, const char *what, rv_err **err)
+int store_pg_send_id(struct postgres *st, int id, const char *what, rv_err **err)
 {
-    return rv_pg_send(st, rv_pg_stmt(st, id), what, err);
+    return store_pg_send(st, store_pg_stmt(st, id), what, err);
 }
 
 /* --- Answers --- */
@@ -291,13 +292,13 @@ static bool take_result(struct reading *r, struct pg_sent *sent, PGresult *res)
     if (sent->prepares)
         sent->prepares->prepared_on = 0;
     if (st->pq->status(st->conn) == CONNECTION_BAD || is_told_end(st, res)) {
-        rv_pg_disconnect(st, st->pq->errorMessage(st->conn));
+        store_pg_disconnect(st, st->pq->errorMessage(st->conn));
         st->pq->clear(res);
         return false;
     }
     if (status != PGRES_PIPELINE_ABORTED && sent->what && r->rc == 0) {
         r->rc = fail(st, res, sent->what, r->err);
-        rv_pg_tell_failed(st, sent->what, res);
+        store_pg_tell_failed(st, sent->what, res);
         st->is_spoilt = st->transaction != PG_IDLE;
     }
     st->pq->clear(res);
@@ -327,17 +328,17 @@ static int mark_end(struct postgres *st)
     return 0;
 }
 
-int rv_pg_settle(struct postgres *st, bool ask, rv_err **err)
+int store_pg_settle(struct postgres *st, bool ask, rv_err **err)
 {
     const char *what = st->n_sent > 0 && st->sent[st->n_sent - 1].what ? st->sent[st->n_sent - 1].what : "send";
-    struct reading r = {.st = st, .until_ns = rv_pg_deadline(st), .err = err};
+    struct reading r = {.st = st, .until_ns = store_pg_deadline(st), .err = err};
 
     if (!st->conn)
         return fail_lost(st, what, err);
     if (ask && st->n_sent > 0)
         st->sent[st->n_sent - 1].is_asked = true;
     if (mark_end(st) < 0 || push_out(st, r.until_ns) < 0)
-        rv_pg_disconnect(st, st->pq->errorMessage(st->conn));
+        store_pg_disconnect(st, st->pq->errorMessage(st->conn));
     while (st->conn && st->n_read < st->n_sent && read_entry(&r, &st->sent[st->n_read]))
         st->n_read++;
     if (!st->conn) {
@@ -355,25 +356,25 @@ int rv_pg_settle(struct postgres *st, bool ask, rv_err **err)
     return r.rc;
 }
 
-void rv_pg_push(struct postgres *st)
+void store_pg_push(struct postgres *st)
 {
     for (int i = st->n_read; i < st->n_sent; i++)
         st->sent[i].what = NULL;
-    if (mark_end(st) < 0 || push_out(st, rv_pg_deadline(st)) < 0)
-        rv_pg_disconnect(st, st->pq->errorMessage(st->conn));
+    if (mark_end(st) < 0 || push_out(st, store_pg_deadline(st)) < 0)
+        store_pg_disconnect(st, st->pq->errorMessage(st->conn));
 }
 
 /* --- Statements of their own --- */
 
-int rv_pg_ask(struct postgres *st, const char *sql, int n, const char *const *args, PGresult **out, const char *what,
-              rv_err **err)
+int store_pg_ask(struct postgres *st, const char *sql, int n, const char *const *args, PGresult **out, const char *what,
+                 rv_err **err)
 {
     if (!st->conn)
         return fail_lost(st, what, err);
     if (!st->pq->sendQueryParams(st->conn, sql, n, NULL, args, NULL, NULL, 0))
         return fail_send(st, what, err);
     note(st, what, NULL);
-    int rc = rv_pg_settle(st, true, err);
+    int rc = store_pg_settle(st, true, err);
     if (rc == 0 && out) {
         *out = st->asked;
         st->asked = NULL;
@@ -381,7 +382,7 @@ int rv_pg_ask(struct postgres *st, const char *sql, int n, const char *const *ar
     return rc;
 }
 
-int rv_pg_describe(struct postgres *st, const char *sql, int n, PGresult **out, const char *what, rv_err **err)
+int store_pg_describe(struct postgres *st, const char *sql, int n, PGresult **out, const char *what, rv_err **err)
 {
     static const Oid texts[] = {25, 25};
 
@@ -391,7 +392,7 @@ int rv_pg_describe(struct postgres *st, const char *sql, int n, PGresult **out, 
         return fail_send(st, what, err);
     note(st, what, NULL);
     note(st, what, NULL);
-    int rc = rv_pg_settle(st, true, err);
+    int rc = store_pg_settle(st, true, err);
     if (rc == 0) {
         *out = st->asked;
         st->asked = NULL;
@@ -399,7 +400,7 @@ int rv_pg_describe(struct postgres *st, const char *sql, int n, PGresult **out, 
     return rc;
 }
 
-int rv_pg_exec(struct postgres *st, const char *sql, int64_t until_ns, const char *what, rv_err **err)
+int store_pg_exec(struct postgres *st, const char *sql, int64_t until_ns, const char *what, rv_err **err)
 {
     PGresult *res;
     int rc = 0;
@@ -422,7 +423,7 @@ int rv_pg_exec(struct postgres *st, const char *sql, int64_t until_ns, const cha
     return rc;
 }
 
-int64_t rv_pg_number(const struct postgres *st, const PGresult *res, int row, int column)
+int64_t store_pg_number(const struct postgres *st, const PGresult *res, int row, int column)
 {
     return res ? strtoll(st->pq->getvalue(res, row, column), NULL, 10) : 0;
 }

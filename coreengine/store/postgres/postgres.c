@@ -25,16 +25,16 @@ static void notify(struct sql_store *base)
     st->tells = !st->cannot_tell;
 }
 
-int rv_pg_send_tidings(struct postgres *st, rv_err **err)
+int store_pg_send_tidings(struct postgres *st, rv_err **err)
 {
     if (!st->tells)
         return 0;
     st->tells = false;
-    return rv_pg_send_id(st, PG_TELL, tells, err);
+    return store_pg_send_id(st, PG_TELL, tells, err);
 }
 
 /* 0A: not supported; 42: no such function, or no right to it; 54: its queue is full. */
-void rv_pg_tell_failed(struct postgres *st, const char *what, const PGresult *res)
+void store_pg_tell_failed(struct postgres *st, const char *what, const PGresult *res)
 {
     const char *state = what == tells ? st->pq->resultErrorField(res, PG_DIAG_SQLSTATE) : NULL;
 
@@ -67,19 +67,19 @@ static struct postgres *new_ear(const struct postgres *st)
 static void connect_ear(struct postgres *st)
 {
     struct postgres *ear = st->ear;
-    int64_t now = rv_pg_now_ns();
+    int64_t now = store_pg_now_ns();
     char sql[RV_PG_NAME_ROOM + 20];
 
     if (st->is_deaf || now < st->listen_at_ns)
         return;
     st->listen_at_ns = now + PAUSE_MS * RV_NS_PER_MS;
-    if (rv_pg_connect(ear, now + WITHIN_MS * RV_NS_PER_MS, true, NULL) < 0)
+    if (store_pg_connect(ear, now + WITHIN_MS * RV_NS_PER_MS, true, NULL) < 0)
         return;
     snprintf(sql, sizeof sql, "LISTEN \"%s\"", ear->schema);
-    int rc = rv_pg_exec(ear, sql, rv_pg_now_ns() + WITHIN_MS * RV_NS_PER_MS, "listen", NULL);
+    int rc = store_pg_exec(ear, sql, store_pg_now_ns() + WITHIN_MS * RV_NS_PER_MS, "listen", NULL);
     st->is_deaf = rc < 0 && ear->conn;
     if (rc < 0)
-        rv_pg_disconnect(ear, NULL);
+        store_pg_disconnect(ear, NULL);
     st->has_heard = true;
 }
 
@@ -105,7 +105,7 @@ static bool was_notified(struct sql_store *base)
     if (!ear || !ear->conn)
         return heard;
     if (!st->pq->consumeInput(ear->conn)) {
-        rv_pg_disconnect(ear, NULL);
+        store_pg_disconnect(ear, NULL);
         return heard;
     }
     while ((note = st->pq->notifies(ear->conn))) {
@@ -119,7 +119,7 @@ static void stop_listening(struct postgres *st)
 {
     if (!st->ear)
         return;
-    rv_pg_disconnect(st->ear, NULL);
+    store_pg_disconnect(st->ear, NULL);
     for (size_t i = 0; i < PG_N_STATEMENTS; i++)
         free(st->ear->stmts[i].text);
     free(st->ear);
@@ -130,16 +130,16 @@ static void stop_listening(struct postgres *st)
 /* The row of the handle is not needed any more. What this cannot do, a sweep does a day later. */
 static void forget_handle(struct postgres *st)
 {
-    rv_sql_stmt *stmt = &rv_pg_stmt(st, PG_FORGET_HANDLE)->base;
+    rv_sql_stmt *stmt = &store_pg_stmt(st, PG_FORGET_HANDLE)->base;
 
-    rv_pg_abandon(st);
+    store_pg_abandon(st);
     if (!st->conn || !st->is_registered)
         return;
-    rv_sql_text(stmt, 1, st->id);
-    RV_IGNORE(rv_pg_send(st, (struct postgres_stmt *)stmt, "close", NULL), "a sweep does it");
-    rv_sql_done(stmt);
+    store_sql_text(stmt, 1, st->id);
+    RV_IGNORE(store_pg_send(st, (struct postgres_stmt *)stmt, "close", NULL), "a sweep does it");
+    sql_done(stmt);
     if (st->conn)
-        rv_pg_push(st);
+        store_pg_push(st);
 }
 
 static void close_it(struct sql_store *base)
@@ -149,12 +149,12 @@ static void close_it(struct sql_store *base)
     if (st->pq) {
         stop_listening(st);
         forget_handle(st);
-        rv_pg_disconnect(st, NULL);
+        store_pg_disconnect(st, NULL);
         st->pq->conninfoFree(st->options);
     }
     for (size_t i = 0; i < PG_N_STATEMENTS; i++) {
         free(st->stmts[i].text);
-        rv_pg_free_rows(&st->stmts[i]);
+        store_pg_free_rows(&st->stmts[i]);
     }
     free(base->path);
     free(base);
@@ -171,10 +171,10 @@ static void set_wait(struct sql_store *base, int64_t ms)
 static int64_t size(struct sql_store *base)
 {
     struct postgres *st = (struct postgres *)base;
-    rv_sql_stmt *stmt = &rv_pg_stmt(st, PG_SIZE)->base;
-    int64_t bytes = rv_sql_step(stmt, "count", NULL) == 1 ? rv_sql_int_at(stmt, 0) : 0;
+    rv_sql_stmt *stmt = &store_pg_stmt(st, PG_SIZE)->base;
+    int64_t bytes = sql_step(stmt, "count", NULL) == 1 ? sql_int_at(stmt, 0) : 0;
 
-    rv_sql_done(stmt);
+    sql_done(stmt);
     return bytes;
 }
 
@@ -185,10 +185,10 @@ static int give_back(struct sql_store *base, rv_err **err)
     int rc;
 
     do {
-        rc = rv_sql_begin_write(base, "sweep", err);
+        rc = sql_begin_write(base, "sweep", err);
         if (rc == 0)
-            rc = rv_sql_end_write(base, rv_sql_run(&rv_pg_stmt(st, PG_OLD_HANDLES)->base, "sweep", err), "sweep", err);
-    } while (rc < 0 && rv_sql_again(base, err));
+            rc = sql_end_write(base, sql_run(&store_pg_stmt(st, PG_OLD_HANDLES)->base, "sweep", err), "sweep", err);
+    } while (rc < 0 && sql_again(base, err));
     return rc;
 }
 
@@ -197,7 +197,7 @@ static int be_patient(struct sql_store *base, rv_err **err)
     struct postgres *st = (struct postgres *)base;
 
     st->is_patient = true;
-    return rv_pg_send_id(st, PG_NO_LIMITS, "begin", err);
+    return store_pg_send_id(st, PG_NO_LIMITS, "begin", err);
 }
 
 /* Damage that only PostgreSQL can detect shows as failures of the statements that read it. */
@@ -209,10 +209,10 @@ static int check(struct sql_store *base, struct rv_report *report, rv_err **err)
 
 static int run_text(struct sql_store *base, const rv_buf *sql, const char *what, rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_sql_prepare(base, sql);
-    int rc = rv_sql_step(stmt, what, err);
+    rv_sql_stmt *stmt = sql_prepare(base, sql);
+    int rc = sql_step(stmt, what, err);
 
-    rv_sql_finish(stmt);
+    sql_finish(stmt);
     return rc < 0 ? rc : 0;
 }
 
@@ -244,31 +244,31 @@ static const struct sql_driver postgres_driver = {
     .name = "PostgreSQL",
     .close = close_it,
     .set_wait = set_wait,
-    .use = rv_postgres_use,
-    .prepare = rv_postgres_prepare,
-    .finish = rv_postgres_finish,
-    .reset = rv_postgres_reset,
-    .step = rv_postgres_step,
-    .run = rv_postgres_run,
-    .column = rv_postgres_column,
-    .use_rows = rv_postgres_use_rows,
-    .add_row = rv_postgres_add_row,
-    .end_rows = rv_postgres_end_rows,
-    .begin_read = rv_postgres_begin_read,
-    .end_read = rv_postgres_end_read,
-    .begin_write = rv_postgres_begin_write,
-    .end_write = rv_postgres_end_write,
-    .begin_part = rv_postgres_begin_part,
-    .end_part = rv_postgres_end_part,
-    .begin = rv_postgres_begin,
-    .commit = rv_postgres_commit,
-    .rollback = rv_postgres_rollback,
-    .again = rv_postgres_again,
+    .use = postgres_use,
+    .prepare = postgres_prepare,
+    .finish = postgres_finish,
+    .reset = postgres_reset,
+    .step = postgres_step,
+    .run = postgres_run,
+    .column = postgres_column,
+    .use_rows = postgres_use_rows,
+    .add_row = postgres_add_row,
+    .end_rows = postgres_end_rows,
+    .begin_read = postgres_begin_read,
+    .end_read = postgres_end_read,
+    .begin_write = postgres_begin_write,
+    .end_write = postgres_end_write,
+    .begin_part = postgres_begin_part,
+    .end_part = postgres_end_part,
+    .begin = postgres_begin,
+    .commit = postgres_commit,
+    .rollback = postgres_rollback,
+    .again = postgres_again,
     .tell = notify,
-    .may_be_lost = rv_postgres_may_be_lost,
+    .may_be_lost = postgres_may_be_lost,
     .listen = start_listening,
     .heard = was_notified,
-    .ask = rv_postgres_ask,
+    .ask = postgres_ask,
     .schema = RV_POSTGRES_SCHEMA,
     .size = size,
     .give_back = give_back,
@@ -282,11 +282,11 @@ static const struct sql_driver postgres_driver = {
 
 static int connect_by(struct postgres *st, const char *url, rv_err **err)
 {
-    int rc = rv_pq_open(&st->pq, err);
+    int rc = store_pq_open(&st->pq, err);
 
     if (rc == 0)
-        rc = rv_pg_read_url(st, url, err);
-    return rc < 0 ? rc : rv_pg_connect(st, rv_pg_now_ns() + st->busy_ms * RV_NS_PER_MS, true, err);
+        rc = store_pg_read_url(st, url, err);
+    return rc < 0 ? rc : store_pg_connect(st, store_pg_now_ns() + st->busy_ms * RV_NS_PER_MS, true, err);
 }
 
 static int open_it(struct postgres *st, const char *url, const struct rv_store_opts *opts, rv_err **err)
@@ -294,7 +294,7 @@ static int open_it(struct postgres *st, const char *url, const struct rv_store_o
     int rc = connect_by(st, url, err);
 
     if (rc == 0)
-        rc = rv_pg_bring_forward(st, rv_postgres_schema, RV_POSTGRES_SCHEMA, opts->must_exist, err);
+        rc = store_pg_bring_forward(st, postgres_schema, RV_POSTGRES_SCHEMA, opts->must_exist, err);
     return rc;
 }
 
@@ -314,7 +314,7 @@ static struct postgres *new_store(const char *shown, const struct rv_store_opts 
     return st;
 }
 
-int rv_postgres_look(const char *url, const char *shown, struct rv_store_version *out, rv_err **err)
+int postgres_look(const char *url, const char *shown, struct rv_store_version *out, rv_err **err)
 {
     static const struct rv_store_opts opts = {.read_only = true};
     struct postgres *st = new_store(shown, &opts, err);
@@ -324,13 +324,13 @@ int rv_postgres_look(const char *url, const char *shown, struct rv_store_version
     *out = (struct rv_store_version){.current = RV_POSTGRES_SCHEMA};
     int rc = connect_by(st, url, err);
     if (rc == 0)
-        rc = rv_pg_read_version(st, out, err);
+        rc = store_pg_read_version(st, out, err);
     close_it(&st->base);
     return rc;
 }
 
-int rv_postgres_open(const char *url, const char *shown, const struct rv_store_opts *opts, struct sql_store **out,
-                     rv_err **err)
+int postgres_open(const char *url, const char *shown, const struct rv_store_opts *opts, struct sql_store **out,
+                  rv_err **err)
 {
     struct postgres *st = new_store(shown, opts, err);
 

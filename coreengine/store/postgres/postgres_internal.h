@@ -144,105 +144,104 @@ struct postgres {
 
 /* postgres/connect.c */
 /** Read the URL into st->options, st->schema and st->base.path. Errors never show a password. */
-RV_MUST_CHECK int rv_pg_read_url(struct postgres *st, const char *url, rv_err **err);
+RV_MUST_CHECK int store_pg_read_url(struct postgres *st, const char *url, rv_err **err);
 /** Connect and set the session up, in simple mode. until_ns: of the monotonic clock. opening: a server that refuses or
  * is not there is not waited for. */
-RV_MUST_CHECK int rv_pg_connect(struct postgres *st, int64_t until_ns, bool opening, rv_err **err);
+RV_MUST_CHECK int store_pg_connect(struct postgres *st, int64_t until_ns, bool opening, rv_err **err);
 /** Forget the connection and all that was queued. */
-void rv_pg_disconnect(struct postgres *st, const char *why);
-int64_t rv_pg_now_ns(void);
-int64_t rv_pg_wait_ms(const struct postgres *st); /* for a lock, or for the server to come back */
-void rv_pg_sleep_ms(int64_t ms);
+void store_pg_disconnect(struct postgres *st, const char *why);
+int64_t store_pg_now_ns(void);
+int64_t store_pg_wait_ms(const struct postgres *st); /* for a lock, or for the server to come back */
+void store_pg_sleep_ms(int64_t ms);
 /** Wait for the socket; 1: ready, 0: the time is over, negative: broken. */
-int rv_pg_poll(struct postgres *st, short events, int64_t until_ns);
+int store_pg_poll(struct postgres *st, short events, int64_t until_ns);
 /** libpq had no memory for an answer that it has taken from the connection, and would wait for it until the deadline.
  * It says so in a line of its own, and has no code for it; a server's line begins with "ERROR:". */
-bool rv_pg_lacks_memory(const struct postgres *st);
+bool store_pg_lacks_memory(const struct postgres *st);
 
 /* postgres/pipe.c: failures */
-int rv_pg_fail_state(struct postgres *st, const char *sqlstate, const char *text, const char *what, rv_err **err);
+int store_pg_fail_state(struct postgres *st, const char *sqlstate, const char *text, const char *what, rv_err **err);
 
 /* postgres/pipe.c */
 /** Queue one statement. */
-RV_MUST_CHECK int rv_pg_send(struct postgres *st, struct postgres_stmt *stmt, const char *what, rv_err **err);
-RV_MUST_CHECK int rv_pg_send_id(struct postgres *st, int id, const char *what, rv_err **err);
+RV_MUST_CHECK int store_pg_send(struct postgres *st, struct postgres_stmt *stmt, const char *what, rv_err **err);
+RV_MUST_CHECK int store_pg_send_id(struct postgres *st, int id, const char *what, rv_err **err);
 /** Send what is queued, and read all answers; the answer of the statement queued last goes to st->asked if ask is set.
  * The first failure is reported. */
-RV_MUST_CHECK int rv_pg_settle(struct postgres *st, bool ask, rv_err **err);
+RV_MUST_CHECK int store_pg_settle(struct postgres *st, bool ask, rv_err **err);
 /** Send what is queued, and leave the answers for later. A failure shows then. */
-void rv_pg_push(struct postgres *st);
+void store_pg_push(struct postgres *st);
 /** Until when the present statement may take: its limits at the server, and some time for the answer. */
-int64_t rv_pg_deadline(const struct postgres *st);
+int64_t store_pg_deadline(const struct postgres *st);
 /** Run one or several statements without arguments, in simple mode. INT64_MAX: for as long as they take. */
-RV_MUST_CHECK int rv_pg_exec(struct postgres *st, const char *sql, int64_t until_ns, const char *what, rv_err **err);
+RV_MUST_CHECK int store_pg_exec(struct postgres *st, const char *sql, int64_t until_ns, const char *what, rv_err **err);
 /** Run one statement with texts as arguments and columns. out (may be NULL): its result, to be cleared. */
-RV_MUST_CHECK int rv_pg_ask(struct postgres *st, const char *sql, int n, const char *const *args, PGresult **out,
-                            const char *what, rv_err **err);
+RV_MUST_CHECK int store_pg_ask(struct postgres *st, const char *sql, int n, const char *const *args, PGresult **out,
+                               const char *what, rv_err **err);
 /** Have the server read a statement with n parameters of type text. *out: its columns, to be cleared. */
-RV_MUST_CHECK int rv_pg_describe(struct postgres *st, const char *sql, int n, PGresult **out, const char *what,
-                                 rv_err **err);
-int64_t rv_pg_number(const struct postgres *st, const PGresult *res, int row, int column); /* as text, 0 for null */
+RV_MUST_CHECK int store_pg_describe(struct postgres *st, const char *sql, int n, PGresult **out, const char *what,
+                                    rv_err **err);
+int64_t store_pg_number(const struct postgres *st, const PGresult *res, int row, int column); /* as text, 0 for null */
 
 /* postgres/stmt.c */
-rv_sql_stmt *rv_postgres_use(struct sql_store *base, enum sql_id id);
-rv_sql_stmt *rv_postgres_prepare(struct sql_store *base, const rv_buf *sql);
-void rv_postgres_finish(rv_sql_stmt *base);
-void rv_postgres_reset(rv_sql_stmt *base);
-RV_MUST_CHECK int rv_postgres_step(rv_sql_stmt *base, const char *what, rv_err **err);
-RV_MUST_CHECK int rv_postgres_run(rv_sql_stmt *base, enum sql_wants wants, int64_t *out, const char *what,
-                                  rv_err **err);
-void rv_postgres_column(const rv_sql_stmt *base, int i, enum sql_type type, struct sql_value *out, bool *lacked);
+rv_sql_stmt *postgres_use(struct sql_store *base, enum sql_id id);
+rv_sql_stmt *postgres_prepare(struct sql_store *base, const rv_buf *sql);
+void postgres_finish(rv_sql_stmt *base);
+void postgres_reset(rv_sql_stmt *base);
+RV_MUST_CHECK int postgres_step(rv_sql_stmt *base, const char *what, rv_err **err);
+RV_MUST_CHECK int postgres_run(rv_sql_stmt *base, enum sql_wants wants, int64_t *out, const char *what, rv_err **err);
+void postgres_column(const rv_sql_stmt *base, int i, enum sql_type type, struct sql_value *out, bool *lacked);
 /** Its text in PostgreSQL's words. */
-RV_MUST_CHECK int rv_pg_translate(struct postgres_stmt *stmt, rv_err **err);
-struct postgres_stmt *rv_pg_stmt(struct postgres *st, int id);
+RV_MUST_CHECK int store_pg_translate(struct postgres_stmt *stmt, rv_err **err);
+struct postgres_stmt *store_pg_stmt(struct postgres *st, int id);
 /** The statement for many rows that is the other one for each of them. */
-int rv_pg_rows_of(enum sql_id id);
+int store_pg_rows_of(enum sql_id id);
 
 /* postgres/rows.c */
-rv_sql_stmt *rv_postgres_use_rows(struct sql_store *base, enum sql_id id);
-RV_MUST_CHECK int rv_postgres_add_row(const struct sql_rows *rows, rv_err **err);
-RV_MUST_CHECK int rv_postgres_end_rows(const struct sql_rows *rows, int rc, rv_err **err);
+rv_sql_stmt *postgres_use_rows(struct sql_store *base, enum sql_id id);
+RV_MUST_CHECK int postgres_add_row(const struct sql_rows *rows, rv_err **err);
+RV_MUST_CHECK int postgres_end_rows(const struct sql_rows *rows, int rc, rv_err **err);
 /** Write the text of a statement with `many`, for which arrays are bound. */
-void rv_pg_put_rows_text(struct postgres_stmt *stmt, const char *at, rv_buf *out);
+void store_pg_put_rows_text(struct postgres_stmt *stmt, const char *at, rv_buf *out);
 /** The array for $(k + 1), valid until the rows are forgotten. Returns its size. */
-size_t rv_pg_list_rows(struct postgres_stmt *stmt, int k, const char **at, int *len, uint32_t *type);
-void rv_pg_free_rows(struct postgres_stmt *stmt);
+size_t store_pg_list_rows(struct postgres_stmt *stmt, int k, const char **at, int *len, uint32_t *type);
+void store_pg_free_rows(struct postgres_stmt *stmt);
 
 /* postgres/transaction.c */
-RV_MUST_CHECK int rv_postgres_begin_read(struct sql_store *base, bool *began, rv_err **err);
-void rv_postgres_end_read(struct sql_store *base, bool began);
-RV_MUST_CHECK int rv_postgres_begin_write(struct sql_store *base, const char *what, rv_err **err);
-RV_MUST_CHECK int rv_postgres_end_write(struct sql_store *base, int rc, const char *what, rv_err **err);
-RV_MUST_CHECK int rv_postgres_begin_part(struct sql_store *base, rv_err **err);
-RV_MUST_CHECK int rv_postgres_end_part(struct sql_store *base, int rc, rv_err **err);
-RV_MUST_CHECK int rv_postgres_begin(struct sql_store *base, rv_err **err);
-RV_MUST_CHECK int rv_postgres_commit(struct sql_store *base, rv_err **err);
-void rv_postgres_rollback(struct sql_store *base);
-bool rv_postgres_again(struct sql_store *base);
-void rv_postgres_may_be_lost(struct sql_store *base);
+RV_MUST_CHECK int postgres_begin_read(struct sql_store *base, bool *began, rv_err **err);
+void postgres_end_read(struct sql_store *base, bool began);
+RV_MUST_CHECK int postgres_begin_write(struct sql_store *base, const char *what, rv_err **err);
+RV_MUST_CHECK int postgres_end_write(struct sql_store *base, int rc, const char *what, rv_err **err);
+RV_MUST_CHECK int postgres_begin_part(struct sql_store *base, rv_err **err);
+RV_MUST_CHECK int postgres_end_part(struct sql_store *base, int rc, rv_err **err);
+RV_MUST_CHECK int postgres_begin(struct sql_store *base, rv_err **err);
+RV_MUST_CHECK int postgres_commit(struct sql_store *base, rv_err **err);
+void postgres_rollback(struct sql_store *base);
+bool postgres_again(struct sql_store *base);
+void postgres_may_be_lost(struct sql_store *base);
 /** The statement that was repeated succeeded, or is given up. */
-void rv_pg_done_trying(struct postgres *st);
+void store_pg_done_trying(struct postgres *st);
 /** A connection in pipeline mode on which no transaction is open; made again if it was lost. */
-RV_MUST_CHECK int rv_pg_ready(struct postgres *st, rv_err **err);
+RV_MUST_CHECK int store_pg_ready(struct postgres *st, rv_err **err);
 /** A transaction that reads. */
-RV_MUST_CHECK int rv_pg_open_reading(struct postgres *st, rv_err **err);
+RV_MUST_CHECK int store_pg_open_reading(struct postgres *st, rv_err **err);
 /** End it, or roll a transaction back. The answers are read later. */
-void rv_pg_abandon(struct postgres *st);
+void store_pg_abandon(struct postgres *st);
 
 /* postgres/schema.c: step i takes the tables from version i to i + 1. */
 #define RV_POSTGRES_SCHEMA 11
-extern const char *const rv_postgres_schema[RV_POSTGRES_SCHEMA];
+extern const char *const postgres_schema[RV_POSTGRES_SCHEMA];
 /** Fill in is_there and has, and change nothing. RV_E_INVALID: tables of another program. */
-RV_MUST_CHECK int rv_pg_read_version(struct postgres *st, struct rv_store_version *out, rv_err **err);
+RV_MUST_CHECK int store_pg_read_version(struct postgres *st, struct rv_store_version *out, rv_err **err);
 /** Check that the schema of the database is a store, create it when it is empty, bring it forward when it is older. */
-RV_MUST_CHECK int rv_pg_bring_forward(struct postgres *st, const char *const *steps, int n_steps, bool must_exist,
-                                      rv_err **err);
+RV_MUST_CHECK int store_pg_bring_forward(struct postgres *st, const char *const *steps, int n_steps, bool must_exist,
+                                         rv_err **err);
 
 /* postgres.c: announcements */
 /** Queue the announcement of the transaction, if it has one, before its commit. */
-RV_MUST_CHECK int rv_pg_send_tidings(struct postgres *st, rv_err **err);
+RV_MUST_CHECK int store_pg_send_tidings(struct postgres *st, rv_err **err);
 /** A statement sent as `what` failed: if it was an announcement, the database has none, and the transaction is repeated
  * without. */
-void rv_pg_tell_failed(struct postgres *st, const char *what, const PGresult *res);
+void store_pg_tell_failed(struct postgres *st, const char *what, const PGresult *res);
 
 #endif

@@ -56,7 +56,7 @@ static int count_params(const char *at)
     return n;
 }
 
-void rv_pg_put_rows_text(struct postgres_stmt *stmt, const char *at, rv_buf *out)
+void store_pg_put_rows_text(struct postgres_stmt *stmt, const char *at, rv_buf *out)
 {
     bool is_insert = strncmp(at, "INSERT", 6) == 0;
     const char *where = strstr(at, is_insert ? " VALUES (" : " WHERE ");
@@ -137,7 +137,7 @@ static void forget(struct pg_many *many)
     }
 }
 
-void rv_pg_free_rows(struct postgres_stmt *stmt)
+void store_pg_free_rows(struct postgres_stmt *stmt)
 {
     for (size_t i = 0; stmt->many && i < RV_SQL_MAX_ARGS; i++)
         rv_buf_fini(&stmt->many->columns[i]);
@@ -145,7 +145,7 @@ void rv_pg_free_rows(struct postgres_stmt *stmt)
     stmt->many = NULL;
 }
 
-size_t rv_pg_list_rows(struct postgres_stmt *stmt, int k, const char **at, int *len, uint32_t *type)
+size_t store_pg_list_rows(struct postgres_stmt *stmt, int k, const char **at, int *len, uint32_t *type)
 {
     struct pg_many *many = stmt->many;
     rv_buf *column = &many->columns[k];
@@ -162,7 +162,7 @@ size_t rv_pg_list_rows(struct postgres_stmt *stmt, int k, const char **at, int *
 /* RETURNING gives these. */
 static int give_rows(struct postgres *st, struct postgres_stmt *stmt, const struct sql_rows *r, rv_err **err)
 {
-    int rc = rv_pg_settle(st, true, err);
+    int rc = store_pg_settle(st, true, err);
 
     if (rc < 0)
         return rc;
@@ -184,7 +184,7 @@ static int send_rows(const struct sql_rows *r, rv_err **err)
     for (size_t i = 0; i < RV_SQL_MAX_ARGS && rc == 0; i++)
         rc = rv_buf_check(&stmt->many->columns[i], r->what, err);
     if (rc == 0)
-        rc = rv_pg_send(st, stmt, r->what, err);
+        rc = store_pg_send(st, stmt, r->what, err);
     st->n_changes++;
     if (rc == 0 && r->each)
         rc = give_rows(st, stmt, r, err);
@@ -192,10 +192,10 @@ static int send_rows(const struct sql_rows *r, rv_err **err)
     return rc;
 }
 
-rv_sql_stmt *rv_postgres_use_rows(struct sql_store *base, enum sql_id id)
+rv_sql_stmt *postgres_use_rows(struct sql_store *base, enum sql_id id)
 {
     struct postgres *st = (struct postgres *)base;
-    struct postgres_stmt *stmt = rv_pg_stmt(st, rv_pg_rows_of(id));
+    struct postgres_stmt *stmt = store_pg_stmt(st, store_pg_rows_of(id));
 
     if (!stmt->many && !(stmt->many = calloc(1, sizeof *stmt->many)))
         return NULL;
@@ -203,7 +203,7 @@ rv_sql_stmt *rv_postgres_use_rows(struct sql_store *base, enum sql_id id)
     return &stmt->base;
 }
 
-int rv_postgres_add_row(const struct sql_rows *r, rv_err **err)
+int postgres_add_row(const struct sql_rows *r, rv_err **err)
 {
     struct pg_many *many = ((struct postgres_stmt *)r->stmt)->many;
     bool is_full = many->n + 1 >= MAX_ROWS;
@@ -220,7 +220,7 @@ int rv_postgres_add_row(const struct sql_rows *r, rv_err **err)
     return is_full ? send_rows(r, err) : 0;
 }
 
-int rv_postgres_end_rows(const struct sql_rows *r, int rc, rv_err **err)
+int postgres_end_rows(const struct sql_rows *r, int rc, rv_err **err)
 {
     struct pg_many *many = ((struct postgres_stmt *)r->stmt)->many;
 

@@ -17,7 +17,7 @@
 #define TEXT_HERE TEXT " NOT NULL"
 #define INT_HERE  "BIGINT NOT NULL"
 
-const char *const rv_postgres_schema[RV_POSTGRES_SCHEMA] = {
+const char *const postgres_schema[RV_POSTGRES_SCHEMA] = {
     /* 0 to 1. A step of a run changes no indexed column but the status, and finds room on the page of its row. */
     "CREATE TABLE store (version " INT_HERE ", made_us " INT_HERE ");"
     "INSERT INTO store VALUES (0, " RV_PG_NOW_US ");"
@@ -227,12 +227,12 @@ static int fail_foreign(struct postgres *st, rv_err **err)
 static int read_version(struct postgres *st, struct header *h, rv_err **err)
 {
     PGresult *res = NULL;
-    int rc = rv_pg_ask(st, "SELECT version FROM store", 0, NULL, &res, "read the version", err);
+    int rc = store_pg_ask(st, "SELECT version FROM store", 0, NULL, &res, "read the version", err);
 
     if (rc == 0 && st->pq->ntuples(res) != 1)
         rc = RV_FAIL(err, RV_E_INVALID, "\"%s\": the table \"store\" is not that of a store", st->base.path);
     if (rc == 0)
-        h->version = rv_pg_number(st, res, 0, 0);
+        h->version = store_pg_number(st, res, 0, 0);
     st->pq->clear(res);
     return rc;
 }
@@ -241,24 +241,25 @@ static int read_header(struct postgres *st, struct header *h, rv_err **err)
 {
     const char *args[] = {st->schema};
     PGresult *res = NULL;
-    int rc = rv_pg_ask(st,
-                       "SELECT (SELECT count(*) FROM pg_namespace WHERE nspname = $1), count(*),"
-                       " count(CASE WHEN c.relname = 'store' THEN 1 END), count(CASE WHEN c.relname = 'handles' THEN 1"
-                       " END) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1"
-                       " AND c.relkind IN ('r', 'p', 'v', 'm', 'f')",
-                       1, args, &res, "look at the schema", err);
+    int rc =
+        store_pg_ask(st,
+                     "SELECT (SELECT count(*) FROM pg_namespace WHERE nspname = $1), count(*),"
+                     " count(CASE WHEN c.relname = 'store' THEN 1 END), count(CASE WHEN c.relname = 'handles' THEN 1"
+                     " END) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1"
+                     " AND c.relkind IN ('r', 'p', 'v', 'm', 'f')",
+                     1, args, &res, "look at the schema", err);
 
     *h = (struct header){0};
     if (rc == 0) {
-        h->has_schema = rv_pg_number(st, res, 0, 0) > 0;
-        h->n_tables = rv_pg_number(st, res, 0, 1);
-        h->has_store = rv_pg_number(st, res, 0, 2) > 0 && rv_pg_number(st, res, 0, 3) > 0;
+        h->has_schema = store_pg_number(st, res, 0, 0) > 0;
+        h->n_tables = store_pg_number(st, res, 0, 1);
+        h->has_store = store_pg_number(st, res, 0, 2) > 0 && store_pg_number(st, res, 0, 3) > 0;
     }
     st->pq->clear(res);
     return rc == 0 && h->has_store ? read_version(st, h, err) : rc;
 }
 
-int rv_pg_read_version(struct postgres *st, struct rv_store_version *out, rv_err **err)
+int store_pg_read_version(struct postgres *st, struct rv_store_version *out, rv_err **err)
 {
     struct header h;
     int rc = read_header(st, &h, err);
@@ -280,7 +281,7 @@ static int compare(struct postgres *st, const struct header *h, int current, boo
         rv_err_hint(err, "the first run creates it; REEVE_STORE names another store");
         return RV_E_NOT_FOUND;
     }
-    return rv_sql_compare(&st->base, h->version, current, st->read_only, err);
+    return sql_compare(&st->base, h->version, current, st->read_only, err);
 }
 
 /* In the caller's transaction. */
@@ -290,12 +291,12 @@ static int take_steps(struct postgres *st, int64_t version, const char *const *s
     int rc = 0;
 
     for (int64_t i = version; i < n_steps && rc == 0; i++) {
-        rc = rv_pg_exec(st, steps[i], INT64_MAX, "change the schema", err);
+        rc = store_pg_exec(st, steps[i], INT64_MAX, "change the schema", err);
         if (rc < 0)
             RV_WRAP(err, rc, "from schema version %lld to %lld", (long long)i, (long long)i + 1);
     }
     snprintf(sql, sizeof sql, "UPDATE store SET version = %d", n_steps);
-    return rc < 0 ? rc : rv_pg_exec(st, sql, rv_pg_deadline(st), "note the schema version", err);
+    return rc < 0 ? rc : store_pg_exec(st, sql, store_pg_deadline(st), "note the schema version", err);
 }
 
 /* Other processes that create or migrate the tables at the same time wait for the row of the version or, when there is
@@ -305,26 +306,26 @@ static int change(struct postgres *st, const struct header *seen, const char *co
 {
     struct header h = *seen;
     char sql[RV_PG_NAME_ROOM + 40];
-    int rc = rv_pg_exec(st, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL statement_timeout = 0",
-                        rv_pg_deadline(st), "begin to change the schema", err);
+    int rc = store_pg_exec(st, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL statement_timeout = 0",
+                           store_pg_deadline(st), "begin to change the schema", err);
 
     snprintf(sql, sizeof sql, "CREATE SCHEMA \"%s\"", st->schema);
     if (rc == 0 && !h.has_schema)
-        rc = rv_pg_exec(st, sql, rv_pg_deadline(st), "make the schema", err);
+        rc = store_pg_exec(st, sql, store_pg_deadline(st), "make the schema", err);
     if (rc == 0 && h.has_store)
-        rc = rv_pg_exec(st, "SELECT version FROM store FOR UPDATE", INT64_MAX, "wait for others", err);
+        rc = store_pg_exec(st, "SELECT version FROM store FOR UPDATE", INT64_MAX, "wait for others", err);
     if (rc == 0 && h.has_store) /* again: another process may have done it meanwhile */
         rc = read_version(st, &h, err);
     if (rc == 0 && h.version < n_steps)
         rc = take_steps(st, h.version, steps, n_steps, err);
     if (rc == 0)
-        return rv_pg_exec(st, "COMMIT", INT64_MAX, "commit the schema", err);
+        return store_pg_exec(st, "COMMIT", INT64_MAX, "commit the schema", err);
     if (st->conn)
-        RV_IGNORE(rv_pg_exec(st, "ROLLBACK", rv_pg_deadline(st), "roll back", NULL), "the connection is broken");
+        RV_IGNORE(store_pg_exec(st, "ROLLBACK", store_pg_deadline(st), "roll back", NULL), "the connection is broken");
     return rc;
 }
 
-int rv_pg_bring_forward(struct postgres *st, const char *const *steps, int n_steps, bool must_exist, rv_err **err)
+int store_pg_bring_forward(struct postgres *st, const char *const *steps, int n_steps, bool must_exist, rv_err **err)
 {
     for (int n = 0;; n++) {
         rv_err *why = NULL;

@@ -93,7 +93,7 @@ static const char *text_of(int id, const char **end)
     return texts[id];
 }
 
-int rv_pg_rows_of(enum sql_id id)
+int store_pg_rows_of(enum sql_id id)
 {
     size_t i = 0;
 
@@ -152,7 +152,7 @@ static int translate(struct postgres_stmt *stmt, const char *text, const char *e
     if (stmt->is_walk)
         rv_buf_puts(&out, "DECLARE walk NO SCROLL CURSOR FOR ");
     if (stmt->many)
-        rv_pg_put_rows_text(stmt, text, &out);
+        store_pg_put_rows_text(stmt, text, &out);
     else
         put_text(stmt, text, &out);
     rv_buf_puts(&out, stmt->wants_key ? " RETURNING key" : end);
@@ -163,7 +163,7 @@ static int translate(struct postgres_stmt *stmt, const char *text, const char *e
     return rc;
 }
 
-int rv_pg_translate(struct postgres_stmt *stmt, rv_err **err)
+int store_pg_translate(struct postgres_stmt *stmt, rv_err **err)
 {
     const char *end;
 
@@ -173,7 +173,7 @@ int rv_pg_translate(struct postgres_stmt *stmt, rv_err **err)
     return translate(stmt, text, end, err);
 }
 
-struct postgres_stmt *rv_pg_stmt(struct postgres *st, int id)
+struct postgres_stmt *store_pg_stmt(struct postgres *st, int id)
 {
     struct postgres_stmt *stmt = &st->stmts[id];
 
@@ -182,17 +182,17 @@ struct postgres_stmt *rv_pg_stmt(struct postgres *st, int id)
     return stmt;
 }
 
-rv_sql_stmt *rv_postgres_use(struct sql_store *base, enum sql_id id)
+rv_sql_stmt *postgres_use(struct sql_store *base, enum sql_id id)
 {
     struct postgres *st = (struct postgres *)base;
 
     for (size_t i = 0; i < RV_COUNT(locks) && st->transaction == PG_WRITING; i++)
         if (locks[i].id == id)
-            return &rv_pg_stmt(st, locks[i].locked)->base;
-    return &rv_pg_stmt(st, (int)id)->base;
+            return &store_pg_stmt(st, locks[i].locked)->base;
+    return &store_pg_stmt(st, (int)id)->base;
 }
 
-rv_sql_stmt *rv_postgres_prepare(struct sql_store *base, const rv_buf *sql)
+rv_sql_stmt *postgres_prepare(struct sql_store *base, const rv_buf *sql)
 {
     struct postgres_stmt *stmt = calloc(1, sizeof *stmt);
 
@@ -219,26 +219,26 @@ static void drop_rows(struct postgres *st, struct postgres_stmt *stmt)
 }
 
 /* A cursor that is left goes with the next statement. */
-void rv_postgres_reset(rv_sql_stmt *base)
+void postgres_reset(rv_sql_stmt *base)
 {
     struct postgres *st = store_of(base);
     struct postgres_stmt *stmt = (struct postgres_stmt *)base;
 
     drop_rows(st, stmt);
     if (stmt->is_open && stmt->owns_reading)
-        rv_pg_abandon(st);
+        store_pg_abandon(st);
     else if (stmt->is_open && st->conn && st->transaction != PG_IDLE && !st->is_spoilt)
-        RV_IGNORE(rv_pg_send_id(st, PG_CLOSE_WALK, "end a walk", NULL), "what follows on the connection fails, too");
+        RV_IGNORE(store_pg_send_id(st, PG_CLOSE_WALK, "end a walk", NULL), "what follows on the connection fails, too");
     stmt->is_open = stmt->owns_reading = false;
 }
 
 /* Its preparation may have been sent, and not answered yet. */
-void rv_postgres_finish(rv_sql_stmt *base)
+void postgres_finish(rv_sql_stmt *base)
 {
     struct postgres *st = store_of(base);
     struct postgres_stmt *stmt = (struct postgres_stmt *)base;
 
-    rv_postgres_reset(base);
+    postgres_reset(base);
     for (int i = st->n_read; i < st->n_sent; i++)
         if (st->sent[i].prepares == stmt)
             st->sent[i].prepares = NULL;
@@ -261,19 +261,19 @@ static int ask(struct postgres *st, struct postgres_stmt *stmt, const char *what
     int rc = 0;
 
     if (stmt->is_walk && st->transaction == PG_IDLE) {
-        rc = rv_pg_open_reading(st, err);
+        rc = store_pg_open_reading(st, err);
         stmt->owns_reading = rc == 0;
     }
     if (rc == 0)
-        rc = rv_pg_send(st, stmt, what, err);
+        rc = store_pg_send(st, stmt, what, err);
     if (rc == 0 && stmt->is_walk)
-        rc = rv_pg_send_id(st, PG_FETCH_SOME, what, err);
+        rc = store_pg_send_id(st, PG_FETCH_SOME, what, err);
     if (rc == 0)
-        rc = rv_pg_settle(st, true, err);
+        rc = store_pg_settle(st, true, err);
     stmt->is_open = rc == 0 && stmt->is_walk;
     stmt->n_asked = SOME_ROWS;
     if (rc < 0 && stmt->owns_reading) {
-        rv_pg_abandon(st);
+        store_pg_abandon(st);
         stmt->owns_reading = false;
     }
     return rc;
@@ -282,10 +282,10 @@ static int ask(struct postgres *st, struct postgres_stmt *stmt, const char *what
 /* A statement that only reads, and whose rows were not given to the caller yet, is repeated on another connection. */
 static int ask_again(struct postgres *st, struct postgres_stmt *stmt, bool was_reading, const char *what, rv_err **err)
 {
-    int rc = rv_pg_ready(st, err);
+    int rc = store_pg_ready(st, err);
 
     if (rc == 0 && was_reading)
-        rc = rv_pg_open_reading(st, err);
+        rc = store_pg_open_reading(st, err);
     return rc < 0 ? rc : ask(st, stmt, what, err);
 }
 
@@ -293,18 +293,18 @@ static int first_rows(struct postgres *st, struct postgres_stmt *stmt, const cha
 {
     bool is_alone = st->transaction == PG_IDLE, was_reading = st->transaction == PG_READING && st->is_first;
     rv_err *why = NULL;
-    int rc = rv_pg_translate(stmt, &why);
+    int rc = store_pg_translate(stmt, &why);
 
     st->retry = PG_RETRY_NOT;
     if (rc == 0)
         rc = is_alone ? ask_again(st, stmt, false, what, &why) : ask(st, stmt, what, &why);
-    while (rc < 0 && (is_alone || was_reading) && st->retry == PG_RETRY_LOST && rv_postgres_again(&st->base)) {
+    while (rc < 0 && (is_alone || was_reading) && st->retry == PG_RETRY_LOST && postgres_again(&st->base)) {
         rv_err_free(why);
         why = NULL;
         rc = ask_again(st, stmt, was_reading, what, &why);
     }
     if (rc == 0 && (is_alone || was_reading))
-        rv_pg_done_trying(st);
+        store_pg_done_trying(st);
     rv_err_pass(err, why);
     st->is_first = st->is_first && rc < 0;
     return rc;
@@ -332,15 +332,15 @@ static int next_page(struct postgres *st, struct postgres_stmt *stmt, const char
     if (is_last)
         return 0;
     stmt->n_asked = id == PG_FETCH_ONE ? 1 : id == PG_FETCH_SOME ? SOME_ROWS : MANY_ROWS;
-    int rc = rv_pg_send_id(st, id, what, err);
+    int rc = store_pg_send_id(st, id, what, err);
     if (rc == 0)
-        rc = rv_pg_settle(st, true, err);
+        rc = store_pg_settle(st, true, err);
     if (rc == 0)
         take_rows(st, stmt);
     return rc;
 }
 
-int rv_postgres_step(rv_sql_stmt *base, const char *what, rv_err **err)
+int postgres_step(rv_sql_stmt *base, const char *what, rv_err **err)
 {
     struct postgres *st = store_of(base);
     struct postgres_stmt *stmt = (struct postgres_stmt *)base;
@@ -359,7 +359,7 @@ int rv_postgres_step(rv_sql_stmt *base, const char *what, rv_err **err)
     return stmt->rows && stmt->row < st->pq->ntuples(stmt->rows);
 }
 
-int rv_postgres_run(rv_sql_stmt *base, enum sql_wants wants, int64_t *out, const char *what, rv_err **err)
+int postgres_run(rv_sql_stmt *base, enum sql_wants wants, int64_t *out, const char *what, rv_err **err)
 {
     struct postgres *st = store_of(base);
     struct postgres_stmt *stmt = (struct postgres_stmt *)base;
@@ -367,9 +367,9 @@ int rv_postgres_run(rv_sql_stmt *base, enum sql_wants wants, int64_t *out, const
     int rc;
 
     stmt->wants_key = wants == SQL_WANTS_KEY;
-    rc = rv_pg_send(st, stmt, what, err);
+    rc = store_pg_send(st, stmt, what, err);
     if (rc == 0 && wants != SQL_WANTS_NOTHING)
-        rc = rv_pg_settle(st, true, err);
+        rc = store_pg_settle(st, true, err);
     if (rc == 0 && wants == SQL_WANTS_COUNT) {
         *out = strtoll(st->pq->cmdTuples(st->asked), NULL, 10);
         is_marked = *out == 0; /* nothing was changed */
@@ -377,7 +377,7 @@ int rv_postgres_run(rv_sql_stmt *base, enum sql_wants wants, int64_t *out, const
     if (rc == 0 && wants == SQL_WANTS_KEY) {
         take_rows(st, stmt);
         is_marked = st->pq->ntuples(stmt->rows) == 0;
-        *out = is_marked ? 0 : rv_sql_int_at(base, 0);
+        *out = is_marked ? 0 : sql_int_at(base, 0);
         drop_rows(st, stmt);
         if (!is_marked && *out == 0)
             rc = RV_FAIL(err, RV_E_INTERNAL, "\"%s\": %s: no key", st->base.path, what);
@@ -399,7 +399,7 @@ static int64_t number_at(const char *at, int len)
     return len == 2 ? (int16_t)(uint16_t)n : (int64_t)n;
 }
 
-void rv_postgres_column(const rv_sql_stmt *base, int i, enum sql_type type, struct sql_value *out, bool *lacked)
+void postgres_column(const rv_sql_stmt *base, int i, enum sql_type type, struct sql_value *out, bool *lacked)
 {
     const struct postgres_stmt *stmt = (const struct postgres_stmt *)base;
     const struct rv_pq *pq = store_of(base)->pq;

@@ -53,8 +53,8 @@ static int read_row(struct postgres *st, const PGresult *res, rv_err **err)
     }
     if (st->pq->ntuples(res) != 1)
         return fail_unknown(st, err);
-    st->n = rv_pg_number(st, res, 0, 0);
-    st->epoch = rv_pg_number(st, res, 0, 1);
+    st->n = store_pg_number(st, res, 0, 0);
+    st->epoch = store_pg_number(st, res, 0, 1);
     st->is_registered = true;
     st->is_unknown = st->recounts = st->owes_disk = false;
     st->was_committed = asks && st->n == before + 1;
@@ -69,12 +69,13 @@ static int raise_epoch(struct postgres *st, rv_err **err)
 {
     const char *args[] = {st->id};
     PGresult *res = NULL;
-    int rc = rv_pg_ask(st,
-                       st->is_registered ? "UPDATE handles SET epoch = epoch + 1 WHERE id = $1 RETURNING n, epoch"
-                                         : "INSERT INTO handles (id, epoch, n, seen_us) VALUES ($1, 2, 0, " RV_PG_NOW_US
-                                           ") ON CONFLICT (id) DO UPDATE SET epoch = handles.epoch + 1 RETURNING n,"
-                                           " epoch",
-                       1, args, &res, "ask for the outcome of a write", err);
+    int rc =
+        store_pg_ask(st,
+                     st->is_registered ? "UPDATE handles SET epoch = epoch + 1 WHERE id = $1 RETURNING n, epoch"
+                                       : "INSERT INTO handles (id, epoch, n, seen_us) VALUES ($1, 2, 0, " RV_PG_NOW_US
+                                         ") ON CONFLICT (id) DO UPDATE SET epoch = handles.epoch + 1 RETURNING n,"
+                                         " epoch",
+                     1, args, &res, "ask for the outcome of a write", err);
 
     if (rc == 0)
         rc = read_row(st, res, err);
@@ -90,7 +91,7 @@ static void look_alive(struct postgres *st)
     struct pollfd fd = {.fd = st->pq->socket(st->conn), .events = POLLIN};
 
     if (poll(&fd, 1, 0) > 0 && !st->pq->consumeInput(st->conn))
-        rv_pg_disconnect(st, st->pq->errorMessage(st->conn));
+        store_pg_disconnect(st, st->pq->errorMessage(st->conn));
 }
 
 static int fail_waited(struct postgres *st, int rc, rv_err **err)
@@ -98,32 +99,33 @@ static int fail_waited(struct postgres *st, int rc, rv_err **err)
     if (rc != RV_E_IO && rc != RV_E_TIMEOUT)
         return rc;
     RV_WRAP(err, RV_E_TIMEOUT, "\"%s\": no connection to the server within %lld ms", st->base.path,
-            (long long)rv_pg_wait_ms(st));
+            (long long)store_pg_wait_ms(st));
     rv_err_hint(err, "is the server running? `pg_isready` asks it");
     return RV_E_TIMEOUT;
 }
 
-int rv_pg_ready(struct postgres *st, rv_err **err)
+int store_pg_ready(struct postgres *st, rv_err **err)
 {
-    int64_t until_ns = st->tries_until_ns > 0 ? st->tries_until_ns : rv_pg_now_ns() + rv_pg_wait_ms(st) * RV_NS_PER_MS;
+    int64_t until_ns =
+        st->tries_until_ns > 0 ? st->tries_until_ns : store_pg_now_ns() + store_pg_wait_ms(st) * RV_NS_PER_MS;
 
     if (st->conn)
         look_alive(st);
     for (;;) {
         rv_err *why = NULL;
-        int rc = st->conn ? 0 : rv_pg_connect(st, until_ns, false, &why);
+        int rc = st->conn ? 0 : store_pg_connect(st, until_ns, false, &why);
         bool is_connected = rc == 0;
         if (rc == 0 && (st->is_unknown || st->recounts))
             rc = raise_epoch(st, &why);
         if (rc == 0)
             return 0;
-        if (is_connected && (st->is_unknown || st->recounts) && rv_pg_now_ns() < until_ns) {
+        if (is_connected && (st->is_unknown || st->recounts) && store_pg_now_ns() < until_ns) {
             rv_err_free(why);
             continue;
         }
         if (!is_connected)
             rc = fail_waited(st, rc, &why);
-        rv_pg_done_trying(st);
+        store_pg_done_trying(st);
         rv_err_pass(err, why);
         return rc;
     }
@@ -131,31 +133,31 @@ int rv_pg_ready(struct postgres *st, rv_err **err)
 
 /* --- Repeating --- */
 
-bool rv_postgres_again(struct sql_store *base)
+bool postgres_again(struct sql_store *base)
 {
     struct postgres *st = (struct postgres *)base;
     enum pg_retry retry = st->retry;
-    int64_t now = rv_pg_now_ns();
+    int64_t now = store_pg_now_ns();
 
     st->retry = PG_RETRY_NOT;
     if (retry != PG_RETRY_NOT && st->tries_until_ns == 0)
-        st->tries_until_ns = now + rv_pg_wait_ms(st) * RV_NS_PER_MS;
+        st->tries_until_ns = now + store_pg_wait_ms(st) * RV_NS_PER_MS;
     if (retry == PG_RETRY_NOT || now >= st->tries_until_ns || st->n_tries >= MAX_RACES) {
         st->n_tries = 0;
         st->tries_until_ns = 0;
         return false;
     }
     st->n_tries++;
-    rv_pg_sleep_ms((int64_t)rv_rand_below(rv_rand_system(), (uint64_t)st->n_tries * 4));
+    store_pg_sleep_ms((int64_t)rv_rand_below(rv_rand_system(), (uint64_t)st->n_tries * 4));
     return true;
 }
 
-void rv_postgres_may_be_lost(struct sql_store *base)
+void postgres_may_be_lost(struct sql_store *base)
 {
     ((struct postgres *)base)->is_losable = true;
 }
 
-void rv_pg_done_trying(struct postgres *st)
+void store_pg_done_trying(struct postgres *st)
 {
     st->n_tries = 0;
     st->tries_until_ns = 0;
@@ -164,9 +166,9 @@ void rv_pg_done_trying(struct postgres *st)
 
 /* --- Reading --- */
 
-int rv_pg_open_reading(struct postgres *st, rv_err **err)
+int store_pg_open_reading(struct postgres *st, rv_err **err)
 {
-    int rc = rv_pg_send_id(st, SQL_BEGIN_READ, "begin to read", err);
+    int rc = store_pg_send_id(st, SQL_BEGIN_READ, "begin to read", err);
 
     if (rc == 0) {
         st->transaction = PG_READING;
@@ -176,7 +178,7 @@ int rv_pg_open_reading(struct postgres *st, rv_err **err)
     return rc;
 }
 
-void rv_pg_abandon(struct postgres *st)
+void store_pg_abandon(struct postgres *st)
 {
     bool was_open = st->transaction != PG_IDLE;
 
@@ -185,30 +187,31 @@ void rv_pg_abandon(struct postgres *st)
     st->is_spoilt = st->is_first = st->is_patient = st->tells = st->is_losable = false;
     if (!st->conn || !was_open)
         return;
-    if (rv_pg_send_id(st, SQL_ROLLBACK, "roll back", NULL) < 0 && st->conn) /* no memory; the server rolls back, too */
-        rv_pg_disconnect(st, "a transaction could not be rolled back");
+    if (store_pg_send_id(st, SQL_ROLLBACK, "roll back", NULL) < 0 &&
+        st->conn) /* no memory; the server rolls back, too */
+        store_pg_disconnect(st, "a transaction could not be rolled back");
     if (st->conn)
-        rv_pg_push(st);
+        store_pg_push(st);
 }
 
-int rv_postgres_begin_read(struct sql_store *base, bool *began, rv_err **err)
+int postgres_begin_read(struct sql_store *base, bool *began, rv_err **err)
 {
     struct postgres *st = (struct postgres *)base;
 
     *began = false;
     if (st->transaction != PG_IDLE)
         return 0;
-    int rc = rv_pg_ready(st, err);
+    int rc = store_pg_ready(st, err);
     if (rc == 0)
-        rc = rv_pg_open_reading(st, err);
+        rc = store_pg_open_reading(st, err);
     *began = rc == 0;
     return rc;
 }
 
-void rv_postgres_end_read(struct sql_store *base, bool began)
+void postgres_end_read(struct sql_store *base, bool began)
 {
     if (began)
-        rv_pg_abandon((struct postgres *)base);
+        store_pg_abandon((struct postgres *)base);
 }
 
 /* --- Writing --- */
@@ -216,7 +219,7 @@ void rv_postgres_end_read(struct sql_store *base, bool began)
 static int count_write(struct postgres *st, const char *what, rv_err **err)
 {
     char lock[24], statement[24];
-    int64_t wait_ms = rv_pg_wait_ms(st);
+    int64_t wait_ms = store_pg_wait_ms(st);
 
     snprintf(lock, sizeof lock, "%lld", (long long)wait_ms);
     snprintf(statement, sizeof statement, "%lld", (long long)(wait_ms + RV_PG_STATEMENT_MS));
@@ -225,25 +228,25 @@ static int count_write(struct postgres *st, const char *what, rv_err **err)
         st->epoch = 1;
         st->n = 0;
     }
-    rv_sql_stmt *stmt = &rv_pg_stmt(st, st->is_registered ? PG_COUNT_WRITE : PG_COUNT_FIRST)->base;
-    rv_sql_text(stmt, 1, st->id);
-    rv_sql_int(stmt, 2, st->epoch);
-    rv_sql_text(stmt, 3, lock);
-    rv_sql_text(stmt, 4, statement);
-    int rc = rv_pg_send(st, (struct postgres_stmt *)stmt, what, err);
+    rv_sql_stmt *stmt = &store_pg_stmt(st, st->is_registered ? PG_COUNT_WRITE : PG_COUNT_FIRST)->base;
+    store_sql_text(stmt, 1, st->id);
+    sql_int(stmt, 2, st->epoch);
+    store_sql_text(stmt, 3, lock);
+    store_sql_text(stmt, 4, statement);
+    int rc = store_pg_send(st, (struct postgres_stmt *)stmt, what, err);
     if (rc == 0)
         st->sent[st->n_sent - 1].counts = true;
-    rv_sql_done(stmt);
+    sql_done(stmt);
     return rc;
 }
 
 static int open_writing(struct postgres *st, const char *what, rv_err **err)
 {
-    int rc = rv_pg_ready(st, err);
+    int rc = store_pg_ready(st, err);
 
     st->retry = PG_RETRY_NOT;
     if (rc == 0)
-        rc = rv_pg_send_id(st, SQL_BEGIN_WRITE, what, err);
+        rc = store_pg_send_id(st, SQL_BEGIN_WRITE, what, err);
     if (rc < 0)
         return rc;
     st->transaction = PG_WRITING;
@@ -252,7 +255,7 @@ static int open_writing(struct postgres *st, const char *what, rv_err **err)
     st->n_changes = st->n_changes_before = 0;
     rc = count_write(st, what, err);
     if (rc < 0)
-        rv_pg_abandon(st);
+        store_pg_abandon(st);
     return rc;
 }
 
@@ -263,7 +266,7 @@ static int find_out(struct postgres *st, rv_err **err)
 
     st->is_unknown = true;
     st->was_committed = false;
-    int rc = rv_pg_ready(st, &why);
+    int rc = store_pg_ready(st, &why);
     if (rc == 0 && st->was_committed) {
         rv_err_free(rv_err_steal(err));
         return 0;
@@ -285,24 +288,24 @@ static int find_out(struct postgres *st, rv_err **err)
 
 static int send_commit(struct postgres *st, const char *what, rv_err **err)
 {
-    int rc = rv_pg_send_tidings(st, err);
+    int rc = store_pg_send_tidings(st, err);
 
     if (rc == 0 && st->is_losable)
-        rc = rv_pg_send_id(st, PG_DO_NOT_WAIT, what, err);
+        rc = store_pg_send_id(st, PG_DO_NOT_WAIT, what, err);
     if (rc == 0)
-        rc = rv_pg_send_id(st, SQL_COMMIT, what, err);
+        rc = store_pg_send_id(st, SQL_COMMIT, what, err);
     if (rc < 0) {
-        rv_pg_abandon(st);
+        store_pg_abandon(st);
         return rc;
     }
     st->commit_s = boot_seconds();
-    rc = rv_pg_settle(st, true, err);
+    rc = store_pg_settle(st, true, err);
     if (rc == 0 && strcmp(st->pq->cmdStatus(st->asked), "COMMIT") != 0)
         rc = RV_FAIL(err, RV_E_INTERNAL, "\"%s\": %s: the server rolled back", st->base.path, what);
     if (rc < 0 && !st->conn)
         return find_out(st, err);
     if (rc < 0) {
-        rv_pg_abandon(st);
+        store_pg_abandon(st);
         return rc;
     }
     st->transaction = PG_IDLE;
@@ -324,10 +327,10 @@ static int commit(struct postgres *st, const char *what, rv_err **err)
         if (rc == 0)
             st->is_registered = true;
     } else {
-        rv_pg_abandon(st);
+        store_pg_abandon(st);
     }
     if (rc == 0)
-        rv_pg_done_trying(st);
+        store_pg_done_trying(st);
     else
         rv_err_pass(err, why);
     return rc;
@@ -338,7 +341,7 @@ static int fail_broken(const struct sql_store *base, rv_err **err)
     return RV_FAIL(err, base->broken, "\"%s\": the group was rolled back when a write in it failed", base->path);
 }
 
-int rv_postgres_begin_write(struct sql_store *base, const char *what, rv_err **err)
+int postgres_begin_write(struct sql_store *base, const char *what, rv_err **err)
 {
     struct postgres *st = (struct postgres *)base;
 
@@ -356,24 +359,24 @@ static bool is_whole(const struct postgres *st)
     return st->conn && st->transaction == PG_WRITING && !st->is_spoilt && st->n_changes == st->n_changes_before;
 }
 
-int rv_postgres_end_write(struct sql_store *base, int rc, const char *what, rv_err **err)
+int postgres_end_write(struct sql_store *base, int rc, const char *what, rv_err **err)
 {
     struct postgres *st = (struct postgres *)base;
 
     if (!base->in_group && rc == 0)
         return commit(st, what, err);
     if (!base->in_group || (rc < 0 && !is_whole(st))) {
-        rv_pg_abandon(st);
+        store_pg_abandon(st);
         base->broken = base->in_group ? rc : 0;
     }
     return rc;
 }
 
-int rv_postgres_begin_part(struct sql_store *base, rv_err **err)
+int postgres_begin_part(struct sql_store *base, rv_err **err)
 {
     struct postgres *st = (struct postgres *)base;
 
-    return base->in_group ? rv_pg_send_id(st, SQL_BEGIN_PART, "begin a part of the group", err) : 0;
+    return base->in_group ? store_pg_send_id(st, SQL_BEGIN_PART, "begin a part of the group", err) : 0;
 }
 
 static bool is_refusal(int rc)
@@ -382,26 +385,26 @@ static bool is_refusal(int rc)
            rc == RV_E_STATE;
 }
 
-int rv_postgres_end_part(struct sql_store *base, int rc, rv_err **err)
+int postgres_end_part(struct sql_store *base, int rc, rv_err **err)
 {
     struct postgres *st = (struct postgres *)base;
 
     if (!base->in_group)
         return rc;
     if (rc == 0)
-        return rv_pg_send_id(st, SQL_END_PART, "end a part of the group", err);
+        return store_pg_send_id(st, SQL_END_PART, "end a part of the group", err);
     if (!is_refusal(rc) || !st->conn || st->is_spoilt)
         return rc;
-    int undone = rv_pg_send_id(st, SQL_UNDO_PART, "undo a part of the group", NULL);
+    int undone = store_pg_send_id(st, SQL_UNDO_PART, "undo a part of the group", NULL);
     if (undone == 0)
-        undone = rv_pg_send_id(st, SQL_END_PART, "end a part of the group", NULL);
+        undone = store_pg_send_id(st, SQL_END_PART, "end a part of the group", NULL);
     if (undone < 0) /* that is what the group is given up for */
         return RV_WRAP(err, undone, "\"%s\": undo a part of the group", base->path);
     st->n_changes = st->n_changes_before;
     return rc;
 }
 
-int rv_postgres_begin(struct sql_store *base, rv_err **err)
+int postgres_begin(struct sql_store *base, rv_err **err)
 {
     int rc = open_writing((struct postgres *)base, "begin a group", err);
 
@@ -410,7 +413,7 @@ int rv_postgres_begin(struct sql_store *base, rv_err **err)
     return rc;
 }
 
-int rv_postgres_commit(struct sql_store *base, rv_err **err)
+int postgres_commit(struct sql_store *base, rv_err **err)
 {
     struct postgres *st = (struct postgres *)base;
 
@@ -418,8 +421,8 @@ int rv_postgres_commit(struct sql_store *base, rv_err **err)
     return base->broken ? fail_broken(base, err) : commit(st, "commit the group", err);
 }
 
-void rv_postgres_rollback(struct sql_store *base)
+void postgres_rollback(struct sql_store *base)
 {
     base->in_group = false;
-    rv_pg_abandon((struct postgres *)base);
+    store_pg_abandon((struct postgres *)base);
 }

@@ -1,5 +1,5 @@
 /* How an attempt ends: its worker, who holds the lease, completes it, fails it or hands it back; people cancel tasks or
- * put them back. Every change is made by rv_task_change(), which keeps the row, its events and its lane in step. */
+ * put them back. Every change is made by store_task_change(), which keeps the row, its events and its lane in step. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@ bool rv_task_status_is_final(enum rv_task_status status)
 
 /* --- Finding --- */
 
-int rv_task_fail_none(const char *id, rv_err **err)
+int store_task_fail_none(const char *id, rv_err **err)
 {
     return RV_FAIL(err, RV_E_NOT_FOUND, "there is no task \"%s\"", id);
 }
@@ -32,31 +32,31 @@ static bool keep(rv_str s, char out[RV_STORE_MAX_ID + 1])
     return true;
 }
 
-int rv_task_found(struct sql_store *st, rv_sql_stmt *stmt, struct found_task *out, rv_err **err)
+int store_task_found(struct sql_store *st, rv_sql_stmt *stmt, struct found_task *out, rv_err **err)
 {
     struct found_task got = {
-        .key = rv_sql_int_at(stmt, 0),
-        .lane = rv_sql_int_at(stmt, 1),
-        .cancel_requested = rv_sql_int_at(stmt, 3) != 0,
-        .attempt = rv_sql_int_at(stmt, 4),
-        .retry_count = rv_sql_int_at(stmt, 5),
-        .max_retries = rv_sql_int_at(stmt, 6),
-        .n_events = rv_sql_int_at(stmt, 7),
-        .claimed_us = rv_sql_int_at(stmt, 8),
-        .lease_until_us = rv_sql_int_at(stmt, 9),
-        .scheduled_us = rv_sql_int_at(stmt, 10),
+        .key = sql_int_at(stmt, 0),
+        .lane = sql_int_at(stmt, 1),
+        .cancel_requested = sql_int_at(stmt, 3) != 0,
+        .attempt = sql_int_at(stmt, 4),
+        .retry_count = sql_int_at(stmt, 5),
+        .max_retries = sql_int_at(stmt, 6),
+        .n_events = sql_int_at(stmt, 7),
+        .claimed_us = sql_int_at(stmt, 8),
+        .lease_until_us = sql_int_at(stmt, 9),
+        .scheduled_us = sql_int_at(stmt, 10),
     };
     const int64_t numbers[] = {got.attempt,    got.retry_count,    got.max_retries, got.n_events,
                                got.claimed_us, got.lease_until_us, got.scheduled_us};
-    rv_str status = rv_sql_str_at(stmt, 2);
+    rv_str status = sql_str_at(stmt, 2);
 
-    if (!keep(rv_sql_str_at(stmt, 11), got.worker) || !keep(rv_sql_str_at(stmt, 12), got.id) || !got.id[0] ||
-        !keep(rv_sql_str_at(stmt, 13), got.tenant))
-        return rv_store_damaged(st, err, "a task is damaged: its id or its worker is missing");
+    if (!keep(sql_str_at(stmt, 11), got.worker) || !keep(sql_str_at(stmt, 12), got.id) || !got.id[0] ||
+        !keep(sql_str_at(stmt, 13), got.tenant))
+        return store_damaged(st, err, "a task is damaged: its id or its worker is missing");
     if (rv_task_status_of(status, &got.status, NULL) < 0)
-        return rv_store_damaged(st, err, "task \"%s\" is damaged: \"%.*s\" is not a status", got.id,
-                                RV_STR_ARG(rv_utf8_cut(status, 40)));
-    int rc = rv_store_check_numbers(st, "task", got.id, numbers, RV_COUNT(numbers), err);
+        return store_damaged(st, err, "task \"%s\" is damaged: \"%.*s\" is not a status", got.id,
+                             RV_STR_ARG(rv_utf8_cut(status, 40)));
+    int rc = store_check_numbers(st, "task", got.id, numbers, RV_COUNT(numbers), err);
     if (rc == 0)
         *out = got;
     return rc;
@@ -66,18 +66,18 @@ int rv_task_found(struct sql_store *st, rv_sql_stmt *stmt, struct found_task *ou
 static int find_task(struct sql_store *st, const struct rv_store_scope *scope, const char *id, struct found_task *out,
                      rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_FIND_TASK);
+    rv_sql_stmt *stmt = sql_use(st, SQL_FIND_TASK);
     int rc;
 
-    rv_sql_text(stmt, 1, id);
-    rv_sql_text(stmt, 2, scope ? scope->tenant : NULL);
-    rv_sql_text(stmt, 3, scope ? scope->user : NULL);
-    rc = rv_sql_step(stmt, "look for a task", err);
+    store_sql_text(stmt, 1, id);
+    store_sql_text(stmt, 2, scope ? scope->tenant : NULL);
+    store_sql_text(stmt, 3, scope ? scope->user : NULL);
+    rc = sql_step(stmt, "look for a task", err);
     if (rc == 0)
-        rc = rv_task_fail_none(id, err);
+        rc = store_task_fail_none(id, err);
     else if (rc == 1)
-        rc = rv_task_found(st, stmt, out, err);
-    rv_sql_done(stmt);
+        rc = store_task_found(st, stmt, out, err);
+    sql_done(stmt);
     return rc;
 }
 
@@ -85,21 +85,21 @@ static int find_task(struct sql_store *st, const struct rv_store_scope *scope, c
 
 static void bind_event(rv_sql_stmt *stmt, int64_t key, const struct rv_task_event *e)
 {
-    rv_sql_int(stmt, 1, key);
-    rv_sql_int(stmt, 2, e->seq);
-    rv_sql_int(stmt, 3, e->at_us);
-    rv_sql_text(stmt, 4, e->kind);
-    rv_sql_int(stmt, 5, e->attempt);
-    rv_sql_text(stmt, 6, e->worker);
-    rv_sql_text(stmt, 7, e->text);
-    rv_sql_int(stmt, 8, e->retry);
-    rv_sql_int(stmt, 9, e->next_us);
+    sql_int(stmt, 1, key);
+    sql_int(stmt, 2, e->seq);
+    sql_int(stmt, 3, e->at_us);
+    store_sql_text(stmt, 4, e->kind);
+    sql_int(stmt, 5, e->attempt);
+    store_sql_text(stmt, 6, e->worker);
+    store_sql_text(stmt, 7, e->text);
+    sql_int(stmt, 8, e->retry);
+    sql_int(stmt, 9, e->next_us);
 }
 
-int rv_task_add_events(struct sql_store *st, const struct task_step *steps, size_t n, enum rv_task_event_kind kind,
-                       int64_t now_us, rv_err **err)
+int store_task_add_events(struct sql_store *st, const struct task_step *steps, size_t n, enum rv_task_event_kind kind,
+                          int64_t now_us, rv_err **err)
 {
-    const struct sql_rows rows = {.stmt = rv_sql_use_rows(st, SQL_ADD_EVENT), .what = "add events of tasks"};
+    const struct sql_rows rows = {.stmt = sql_use_rows(st, SQL_ADD_EVENT), .what = "add events of tasks"};
     int rc = 0;
 
     for (size_t i = 0; i < n && rc == 0; i++) {
@@ -111,9 +111,9 @@ int rv_task_add_events(struct sql_store *st, const struct task_step *steps, size
         if (steps[i].key == 0)
             continue;
         bind_event(rows.stmt, steps[i].key, &e);
-        rc = rv_sql_add_row(&rows, err);
+        rc = sql_add_row(&rows, err);
     }
-    return rv_sql_end_rows(&rows, rc, err);
+    return sql_end_rows(&rows, rc, err);
 }
 
 static int add_event(struct sql_store *st, const struct found_task *found, enum rv_task_event_kind kind,
@@ -134,33 +134,34 @@ static int add_event(struct sql_store *st, const struct found_task *found, enum 
     if (is_again || kind == RV_TASK_EVENT_QUOTA_EXCEEDED)
         e.next_us = change->scheduled_us;
     const struct rv_place at = rv_engine_place(found->tenant, "task_events", found->id, NULL, e.seq);
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_ADD_EVENT);
+    rv_sql_stmt *stmt = sql_use(st, SQL_ADD_EVENT);
     bind_event(stmt, found->key, &e);
-    rv_secret_bind(stmt, 7, SQL_TEXT, &at, "text", rv_str_of(text));
-    return rv_sql_run(stmt, "add an event of a task", err);
+    store_secret_bind(stmt, 7, SQL_TEXT, &at, "text", rv_str_of(text));
+    return sql_run(stmt, "add an event of a task", err);
 }
 
-int rv_task_change(struct sql_store *st, const struct found_task *found, const struct task_change *change, rv_err **err)
+int store_task_change(struct sql_store *st, const struct found_task *found, const struct task_change *change,
+                      rv_err **err)
 {
     const struct rv_place at = rv_task_place(found->tenant, found->id);
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_SET_TASK);
+    rv_sql_stmt *stmt = sql_use(st, SQL_SET_TASK);
     int rc;
 
-    rv_sql_int(stmt, 1, found->key);
-    rv_sql_text(stmt, 2, rv_task_status_text(change->status));
-    rv_sql_int(stmt, 3, change->now_us);
-    rv_sql_int(stmt, 4, change->retry_count);
-    rv_sql_int(stmt, 5, rv_task_status_is_final(change->status) ? change->now_us : 0);
-    rv_sql_int(stmt, 6, change->scheduled_us > 0 ? change->scheduled_us : found->scheduled_us);
-    rv_secret_bind(stmt, 7, SQL_TEXT, &at, "error", rv_str_of(change->error));
-    rv_secret_bind(stmt, 8, SQL_STR, &at, "result", change->result);
-    rc = rv_sql_run(stmt, "change a task", err);
+    sql_int(stmt, 1, found->key);
+    store_sql_text(stmt, 2, rv_task_status_text(change->status));
+    sql_int(stmt, 3, change->now_us);
+    sql_int(stmt, 4, change->retry_count);
+    sql_int(stmt, 5, rv_task_status_is_final(change->status) ? change->now_us : 0);
+    sql_int(stmt, 6, change->scheduled_us > 0 ? change->scheduled_us : found->scheduled_us);
+    store_secret_bind(stmt, 7, SQL_TEXT, &at, "error", rv_str_of(change->error));
+    store_secret_bind(stmt, 8, SQL_STR, &at, "result", change->result);
+    rc = sql_run(stmt, "change a task", err);
     if (rc == 0)
         rc = add_event(st, found, change->event, change->text, change, change->now_us, err);
     if (rc < 0)
         return rc;
-    return rv_lane_move(st, found->lane, (change->status == RV_TASK_PENDING) - (found->status == RV_TASK_PENDING),
-                        -(found->status == RV_TASK_PROCESSING), err);
+    return store_lane_move(st, found->lane, (change->status == RV_TASK_PENDING) - (found->status == RV_TASK_PENDING),
+                           -(found->status == RV_TASK_PROCESSING), err);
 }
 
 /* The task was to be cancelled, so it ends as cancelled and not as its holder says. */
@@ -173,21 +174,21 @@ static void cancel_instead(struct task_change *change)
 
 /* --- The end of an attempt --- */
 
-int rv_task_check_lease(const struct rv_task_lease *lease, int64_t now_us, rv_err **err)
+int store_task_check_lease(const struct rv_task_lease *lease, int64_t now_us, rv_err **err)
 {
     int rc;
 
     if (!lease)
         return RV_FAIL(err, RV_E_INVALID, "no lease given");
-    rc = rv_store_check_id("task's id", lease->id, err);
+    rc = store_check_id("task's id", lease->id, err);
     if (rc == 0)
-        rc = rv_store_check_id("worker", lease->worker, err);
+        rc = store_check_id("worker", lease->worker, err);
     if (rc == 0 && lease->attempt < 1)
         rc = RV_FAIL(err, RV_E_INVALID, "task \"%s\": attempt %lld", lease->id, (long long)lease->attempt);
-    return rc < 0 ? rc : rv_store_check_time("the time", now_us, err);
+    return rc < 0 ? rc : store_check_time("the time", now_us, err);
 }
 
-int rv_task_find_held(struct sql_store *st, const struct rv_task_lease *lease, struct found_task *out, rv_err **err)
+int store_task_find_held(struct sql_store *st, const struct rv_task_lease *lease, struct found_task *out, rv_err **err)
 {
     int rc = find_task(st, NULL, lease->id, out, err);
 
@@ -215,7 +216,7 @@ static int fail(struct sql_store *st, const struct rv_task_lease *lease, const s
                 const char *error, enum rv_task_status *now_is, rv_err **err)
 {
     struct found_task found;
-    int rc = rv_task_find_held(st, lease, &found, err);
+    int rc = store_task_find_held(st, lease, &found, err);
 
     if (rc < 0)
         return rc;
@@ -234,12 +235,12 @@ static int fail(struct sql_store *st, const struct rv_task_lease *lease, const s
         change.event = RV_TASK_EVENT_RETRYING;
     }
     *now_is = change.status;
-    return rv_task_change(st, &found, &change, err);
+    return store_task_change(st, &found, &change, err);
 }
 
 static int check_words(const char *kind, const char *text, rv_err **err)
 {
-    return rv_store_check_text(kind, text, RV_STORE_MAX_QUESTION, err);
+    return store_check_text(kind, text, RV_STORE_MAX_QUESTION, err);
 }
 
 /* The text as the store keeps it: no more than RV_TASK_MAX_ERROR bytes. */
@@ -251,7 +252,7 @@ static char *cut(const char *text)
 static int check_failure(const struct rv_task_lease *lease, const struct rv_task_failure *failure, rv_err **err)
 {
     int rc =
-        failure ? rv_task_check_lease(lease, failure->now_us, err) : RV_FAIL(err, RV_E_INVALID, "no failure given");
+        failure ? store_task_check_lease(lease, failure->now_us, err) : RV_FAIL(err, RV_E_INVALID, "no failure given");
 
     if (rc == 0)
         rc = check_words("error", failure->error, err);
@@ -270,12 +271,12 @@ int rv_store_fail_task(rv_store *s, const struct rv_task_lease *lease, const str
 
     if (rc == 0 && !(error = cut(failure->error)))
         rc = RV_FAIL(err, RV_E_NOMEM, "fail task");
-    rc = rv_store_enter_write(s, rc, "fail task", err);
+    rc = store_enter_write(s, rc, "fail task", err);
     if (rc == 0) {
         do
             rc = fail(s->sql, lease, failure, error, &status, err);
-        while (rv_store_repeats(s, &rc, err));
-        rc = rv_store_leave_write(s, rc, err);
+        while (store_repeats(s, &rc, err));
+        rc = store_leave_write(s, rc, err);
     }
     free(error);
     if (rc == 0 && now_is)
@@ -287,7 +288,7 @@ static int postpone(struct sql_store *st, const struct rv_task_lease *lease, int
                     int64_t now_us, rv_err **err)
 {
     struct found_task found;
-    int rc = rv_task_find_held(st, lease, &found, err);
+    int rc = store_task_find_held(st, lease, &found, err);
 
     if (rc < 0)
         return rc;
@@ -300,14 +301,14 @@ static int postpone(struct sql_store *st, const struct rv_task_lease *lease, int
                                  .text = why};
     if (found.cancel_requested)
         cancel_instead(&change);
-    return rv_task_change(st, &found, &change, err);
+    return store_task_change(st, &found, &change, err);
 }
 
 int rv_store_postpone_task(rv_store *s, const struct rv_task_lease *lease, int64_t until_us, const char *why,
                            int64_t now_us, rv_err **err)
 {
     char *text = NULL;
-    int rc = rv_task_check_lease(lease, now_us, err);
+    int rc = store_task_check_lease(lease, now_us, err);
 
     if (rc == 0 && (until_us <= 0 || until_us > RV_STORE_MAX_NUMBER))
         rc = RV_FAIL(err, RV_E_INVALID, "put off until %lld us, which is not a date", (long long)until_us);
@@ -315,12 +316,12 @@ int rv_store_postpone_task(rv_store *s, const struct rv_task_lease *lease, int64
         rc = check_words("reason", why, err);
     if (rc == 0 && !(text = cut(why)))
         rc = RV_FAIL(err, RV_E_NOMEM, "postpone task");
-    rc = rv_store_enter_write(s, rc, "postpone task", err);
+    rc = store_enter_write(s, rc, "postpone task", err);
     if (rc == 0) {
         do
             rc = postpone(s->sql, lease, until_us, text, now_us, err);
-        while (rv_store_repeats(s, &rc, err));
-        rc = rv_store_leave_write(s, rc, err);
+        while (store_repeats(s, &rc, err));
+        rc = store_leave_write(s, rc, err);
     }
     free(text);
     return rc;
@@ -329,7 +330,7 @@ int rv_store_postpone_task(rv_store *s, const struct rv_task_lease *lease, int64
 static int release(struct sql_store *st, const struct rv_task_lease *lease, int64_t now_us, rv_err **err)
 {
     struct found_task found;
-    int rc = rv_task_find_held(st, lease, &found, err);
+    int rc = store_task_find_held(st, lease, &found, err);
 
     if (rc < 0)
         return rc;
@@ -337,25 +338,25 @@ static int release(struct sql_store *st, const struct rv_task_lease *lease, int6
         .status = RV_TASK_PENDING, .now_us = now_us, .retry_count = found.retry_count, .event = RV_TASK_EVENT_RELEASED};
     if (found.cancel_requested)
         cancel_instead(&change);
-    return rv_task_change(st, &found, &change, err);
+    return store_task_change(st, &found, &change, err);
 }
 
 int rv_store_release_task(rv_store *s, const struct rv_task_lease *lease, int64_t now_us, rv_err **err)
 {
-    int rc = rv_store_enter_write(s, rv_task_check_lease(lease, now_us, err), "release task", err);
+    int rc = store_enter_write(s, store_task_check_lease(lease, now_us, err), "release task", err);
 
     if (rc != 0)
         return rc;
     do
         rc = release(s->sql, lease, now_us, err);
-    while (rv_store_repeats(s, &rc, err));
-    return rv_store_leave_write(s, rc, err);
+    while (store_repeats(s, &rc, err));
+    return store_leave_write(s, rc, err);
 }
 
 static int stop(struct sql_store *st, const struct rv_task_lease *lease, int64_t now_us, rv_err **err)
 {
     struct found_task found;
-    int rc = rv_task_find_held(st, lease, &found, err);
+    int rc = store_task_find_held(st, lease, &found, err);
 
     if (rc == 0 && !found.cancel_requested)
         rc = RV_FAIL(err, RV_E_STATE, "task \"%s\" is not to be cancelled", lease->id);
@@ -363,34 +364,34 @@ static int stop(struct sql_store *st, const struct rv_task_lease *lease, int64_t
         return rc;
     struct task_change change = {.now_us = now_us, .retry_count = found.retry_count};
     cancel_instead(&change);
-    return rv_task_change(st, &found, &change, err);
+    return store_task_change(st, &found, &change, err);
 }
 
 int rv_store_stop_task(rv_store *s, const struct rv_task_lease *lease, int64_t now_us, rv_err **err)
 {
-    int rc = rv_store_enter_write(s, rv_task_check_lease(lease, now_us, err), "stop task", err);
+    int rc = store_enter_write(s, store_task_check_lease(lease, now_us, err), "stop task", err);
 
     if (rc != 0)
         return rc;
     do
         rc = stop(s->sql, lease, now_us, err);
-    while (rv_store_repeats(s, &rc, err));
-    return rv_store_leave_write(s, rc, err);
+    while (store_repeats(s, &rc, err));
+    return store_leave_write(s, rc, err);
 }
 
 /* An event that leaves the task as it is, but for a request to cancel it. */
 static int mark(struct sql_store *st, const struct found_task *found, enum rv_task_event_kind kind, const char *text,
                 int64_t now_us, rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_MARK_TASK);
+    rv_sql_stmt *stmt = sql_use(st, SQL_MARK_TASK);
     int rc;
 
-    rv_sql_int(stmt, 1, found->key);
-    rv_sql_int(stmt, 2, kind == RV_TASK_EVENT_CANCEL_REQUESTED);
-    rv_sql_int(stmt, 3, now_us);
-    rc = rv_sql_run(stmt, "mark a task", err);
+    sql_int(stmt, 1, found->key);
+    sql_int(stmt, 2, kind == RV_TASK_EVENT_CANCEL_REQUESTED);
+    sql_int(stmt, 3, now_us);
+    rc = sql_run(stmt, "mark a task", err);
     if (kind == RV_TASK_EVENT_CANCEL_REQUESTED)
-        rv_sql_tell(st);
+        sql_tell(st);
     return rc < 0 ? rc : add_event(st, found, kind, text, NULL, now_us, err);
 }
 
@@ -399,9 +400,9 @@ static int mark(struct sql_store *st, const struct found_task *found, enum rv_ta
 static int check_person(const struct rv_store_scope *scope, const char *id, int64_t now_us, struct rv_store_scope *out,
                         rv_err **err)
 {
-    int rc = rv_store_check_scoped(scope, "task's id", id, out, err);
+    int rc = store_check_scoped(scope, "task's id", id, out, err);
 
-    return rc < 0 ? rc : rv_store_check_time("the time", now_us, err);
+    return rc < 0 ? rc : store_check_time("the time", now_us, err);
 }
 
 static int cancel(struct sql_store *st, const struct rv_store_scope *scope, const char *id, int64_t now_us,
@@ -419,7 +420,7 @@ static int cancel(struct sql_store *st, const struct rv_store_scope *scope, cons
         return found.cancel_requested ? 0 : mark(st, &found, RV_TASK_EVENT_CANCEL_REQUESTED, NULL, now_us, err);
     struct task_change change = {.now_us = now_us, .retry_count = found.retry_count};
     cancel_instead(&change);
-    return rv_task_change(st, &found, &change, err);
+    return store_task_change(st, &found, &change, err);
 }
 
 int rv_store_cancel_task(rv_store *s, const struct rv_store_scope *scope, const char *id, int64_t now_us,
@@ -427,14 +428,14 @@ int rv_store_cancel_task(rv_store *s, const struct rv_store_scope *scope, const 
 {
     enum rv_task_status status = RV_TASK_CANCELLED;
     struct rv_store_scope sc;
-    int rc = rv_store_enter_write(s, check_person(scope, id, now_us, &sc, err), "cancel task", err);
+    int rc = store_enter_write(s, check_person(scope, id, now_us, &sc, err), "cancel task", err);
 
     if (rc != 0)
         return rc;
     do
         rc = cancel(s->sql, &sc, id, now_us, &status, err);
-    while (rv_store_repeats(s, &rc, err));
-    rc = rv_store_leave_write(s, rc, err);
+    while (store_repeats(s, &rc, err));
+    rc = store_leave_write(s, rc, err);
     if (rc == 0 && now_is)
         *now_is = status;
     return rc;
@@ -443,15 +444,15 @@ int rv_store_cancel_task(rv_store *s, const struct rv_store_scope *scope, const 
 /* A key is unique among the tasks that are not over. */
 static int check_key(struct sql_store *st, const struct found_task *found, rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_SAME_KEY);
+    rv_sql_stmt *stmt = sql_use(st, SQL_SAME_KEY);
     int rc;
 
-    rv_sql_int(stmt, 1, found->key);
-    rc = rv_sql_step(stmt, "look for an idempotency key", err);
+    sql_int(stmt, 1, found->key);
+    rc = sql_step(stmt, "look for an idempotency key", err);
     if (rc == 1)
         rc = RV_FAIL(err, RV_E_EXISTS, "task \"%s\" has the key of task \"%.*s\", which is not over", found->id,
-                     RV_STR_ARG(rv_utf8_cut(rv_sql_str_at(stmt, 0), RV_STORE_MAX_ID)));
-    rv_sql_done(stmt);
+                     RV_STR_ARG(rv_utf8_cut(sql_str_at(stmt, 0), RV_STORE_MAX_ID)));
+    sql_done(stmt);
     return rc;
 }
 
@@ -469,18 +470,18 @@ static int retry(struct sql_store *st, const struct rv_store_scope *scope, const
         return rc;
     const struct task_change change = {
         .status = RV_TASK_PENDING, .now_us = now_us, .scheduled_us = now_us, .event = RV_TASK_EVENT_RETRIED};
-    return rv_task_change(st, &found, &change, err);
+    return store_task_change(st, &found, &change, err);
 }
 
 int rv_store_retry_task(rv_store *s, const struct rv_store_scope *scope, const char *id, int64_t now_us, rv_err **err)
 {
     struct rv_store_scope sc;
-    int rc = rv_store_enter_write(s, check_person(scope, id, now_us, &sc, err), "retry task", err);
+    int rc = store_enter_write(s, check_person(scope, id, now_us, &sc, err), "retry task", err);
 
     if (rc != 0)
         return rc;
     do
         rc = retry(s->sql, &sc, id, now_us, err);
-    while (rv_store_repeats(s, &rc, err));
-    return rv_store_leave_write(s, rc, err);
+    while (store_repeats(s, &rc, err));
+    return store_leave_write(s, rc, err);
 }

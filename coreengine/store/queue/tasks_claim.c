@@ -31,33 +31,33 @@ static int give_class(int64_t id, const char *tier, rv_str needs, char *room, rv
 static int list_classes(struct sql_store *st, rv_each_class *each, void *ctx, rv_err **err)
 {
     char room[RV_TASK_MAX_NEEDS * (RV_STORE_MAX_ID + 1)];
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_CLASSES);
+    rv_sql_stmt *stmt = sql_use(st, SQL_CLASSES);
     bool lacked = false;
     int rc;
 
-    while ((rc = rv_sql_step(stmt, "list classes of tasks", err)) == 1) {
-        int64_t id = rv_sql_int_at(stmt, 0);
-        const char *tier = rv_sql_text_at(stmt, 1, &lacked);
-        rv_str needs = rv_sql_str_at(stmt, 2);
+    while ((rc = sql_step(stmt, "list classes of tasks", err)) == 1) {
+        int64_t id = sql_int_at(stmt, 0);
+        const char *tier = sql_text_at(stmt, 1, &lacked);
+        rv_str needs = sql_str_at(stmt, 2);
         if (lacked)
             rc = RV_FAIL(err, RV_E_NOMEM, "list classes of tasks");
         else if (!tier || !needs.ptr || needs.len >= sizeof room)
-            rc = rv_store_damaged(st, err, "class %lld of tasks is damaged", (long long)id);
+            rc = store_damaged(st, err, "class %lld of tasks is damaged", (long long)id);
         else
             rc = give_class(id, tier, needs, room, each, ctx, err);
         if (rc != 0)
             break;
     }
-    rv_sql_done(stmt);
+    sql_done(stmt);
     return rc;
 }
 
 int rv_store_list_classes(rv_store *s, int (*each)(void *self, const struct rv_task_class *c, rv_err **err), void *self,
                           rv_err **err)
 {
-    int rc = rv_store_enter_read(s, 0, "list classes", err);
+    int rc = store_enter_read(s, 0, "list classes", err);
 
-    return rc != 0 ? rc : rv_store_leave_read(s, list_classes(s->sql, each, self, err), err);
+    return rc != 0 ? rc : store_leave_read(s, list_classes(s->sql, each, self, err), err);
 }
 
 /* --- What is next --- */
@@ -73,21 +73,21 @@ static int check_classes(const int64_t *classes, size_t n, rv_err **err)
 
 static int look_next(struct sql_store *st, const int64_t *classes, size_t n, struct rv_next_tasks *out, rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_NEXT_TASKS);
-    int rc = rv_sql_step(stmt, "look for tasks", err);
+    rv_sql_stmt *stmt = sql_use(st, SQL_NEXT_TASKS);
+    int rc = sql_step(stmt, "look for tasks", err);
 
     if (rc == 1)
-        *out = (struct rv_next_tasks){.n_classes = rv_sql_int_at(stmt, 0),
-                                      .due_us = rv_sql_int_at(stmt, 1),
-                                      .stale_us = rv_sql_int_at(stmt, 2),
-                                      .fires_us = rv_sql_int_at(stmt, 3)};
-    rv_sql_done(stmt);
+        *out = (struct rv_next_tasks){.n_classes = sql_int_at(stmt, 0),
+                                      .due_us = sql_int_at(stmt, 1),
+                                      .stale_us = sql_int_at(stmt, 2),
+                                      .fires_us = sql_int_at(stmt, 3)};
+    sql_done(stmt);
     for (size_t i = 0; i < n && rc >= 0 && !out->ready; i++) {
-        stmt = rv_sql_use(st, SQL_IS_OPEN);
-        rv_sql_int(stmt, 1, classes[i]);
-        rc = rv_sql_step(stmt, "look for tasks", err);
+        stmt = sql_use(st, SQL_IS_OPEN);
+        sql_int(stmt, 1, classes[i]);
+        rc = sql_step(stmt, "look for tasks", err);
         out->ready = rc == 1;
-        rv_sql_done(stmt);
+        sql_done(stmt);
     }
     return rc < 0 ? rc : 0;
 }
@@ -95,11 +95,11 @@ static int look_next(struct sql_store *st, const int64_t *classes, size_t n, str
 int rv_store_next_tasks(rv_store *s, const int64_t *classes, size_t n_classes, struct rv_next_tasks *out, rv_err **err)
 {
     struct rv_next_tasks got = {0};
-    int rc = rv_store_enter_read(s, check_classes(classes, n_classes, err), "next tasks", err);
+    int rc = store_enter_read(s, check_classes(classes, n_classes, err), "next tasks", err);
 
     if (rc != 0)
         return rc;
-    rc = rv_store_leave_read(s, look_next(s->sql, classes, n_classes, &got, err), err);
+    rc = store_leave_read(s, look_next(s->sql, classes, n_classes, &got, err), err);
     if (rc == 0)
         *out = got;
     return rc;
@@ -137,16 +137,16 @@ static void pass_over(struct claiming *c, rv_err *why)
 /* The first tasks of the lane, as they will be when they are claimed. */
 static int pick_of(struct claiming *c, int64_t lane, size_t room, size_t n_looked_at, rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_sql_use(c->st, SQL_CLAIMABLE);
+    rv_sql_stmt *stmt = sql_use(c->st, SQL_CLAIMABLE);
     size_t most = c->got.n + room;
     int rc;
 
-    rv_sql_int(stmt, 1, lane);
-    rv_sql_int(stmt, 2, (int64_t)n_looked_at);
-    while ((rc = rv_sql_step(stmt, "claim tasks", err)) == 1 && c->got.n < most) {
+    sql_int(stmt, 1, lane);
+    sql_int(stmt, 2, (int64_t)n_looked_at);
+    while ((rc = sql_step(stmt, "claim tasks", err)) == 1 && c->got.n < most) {
         struct read_task task;
         rv_err *cause = NULL;
-        rc = rv_task_read(c->st, stmt, &task, &cause);
+        rc = store_task_read(c->st, stmt, &task, &cause);
         if (rc == RV_E_DENIED) {
             pass_over(c, cause);
             continue;
@@ -160,13 +160,13 @@ static int pick_of(struct claiming *c, int64_t lane, size_t room, size_t n_looke
         task.row.worker = c->want->worker;
         task.row.claimed_us = task.row.started_us = task.row.updated_us = c->want->now_us;
         task.row.lease_until_us = c->want->until_us;
-        rc = rv_task_copy(&task.row, &c->got.rows[c->got.n], err);
+        rc = store_task_copy(&task.row, &c->got.rows[c->got.n], err);
         if (rc < 0)
             break;
         c->steps[c->got.n++] = (struct task_step){
             .key = task.key, .n_events = task.n_events + 1, .attempt = task.row.attempt, .worker = c->want->worker};
     }
-    rv_sql_done(stmt);
+    sql_done(stmt);
     return rc < 0 ? rc : 0;
 }
 
@@ -185,20 +185,20 @@ static int pick(struct claiming *c, int64_t lane, size_t room, rv_err **err)
 /* Those from `first` on. */
 static int claim_picked(struct claiming *c, size_t first, rv_err **err)
 {
-    const struct sql_rows rows = {.stmt = rv_sql_use_rows(c->st, SQL_CLAIM_TASK), .what = "claim tasks"};
+    const struct sql_rows rows = {.stmt = sql_use_rows(c->st, SQL_CLAIM_TASK), .what = "claim tasks"};
     int rc = 0;
 
     for (size_t i = first; i < c->got.n && rc == 0; i++) {
-        rv_sql_int(rows.stmt, 1, c->steps[i].key);
-        rv_sql_text(rows.stmt, 2, c->want->worker);
-        rv_sql_int(rows.stmt, 3, c->want->now_us);
-        rv_sql_int(rows.stmt, 4, c->want->until_us);
-        rc = rv_sql_add_row(&rows, err);
+        sql_int(rows.stmt, 1, c->steps[i].key);
+        store_sql_text(rows.stmt, 2, c->want->worker);
+        sql_int(rows.stmt, 3, c->want->now_us);
+        sql_int(rows.stmt, 4, c->want->until_us);
+        rc = sql_add_row(&rows, err);
     }
-    rc = rv_sql_end_rows(&rows, rc, err);
+    rc = sql_end_rows(&rows, rc, err);
     return rc < 0 ? rc
-                  : rv_task_add_events(c->st, c->steps + first, c->got.n - first, RV_TASK_EVENT_CLAIMED,
-                                       c->want->now_us, err);
+                  : store_task_add_events(c->st, c->steps + first, c->got.n - first, RV_TASK_EVENT_CLAIMED,
+                                          c->want->now_us, err);
 }
 
 struct lane {
@@ -208,17 +208,17 @@ struct lane {
 /* 1: the least served lane of the class from which something may be taken; 0: there is none. */
 static int next_lane(struct claiming *c, enum sql_id how, int64_t class_id, struct lane *out, rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_sql_use(c->st, how);
+    rv_sql_stmt *stmt = sql_use(c->st, how);
     int rc;
 
-    rv_sql_int(stmt, 1, class_id);
-    rc = rv_sql_step(stmt, "look for a lane", err);
+    sql_int(stmt, 1, class_id);
+    rc = sql_step(stmt, "look for a lane", err);
     if (rc == 1)
-        *out = (struct lane){rv_sql_int_at(stmt, 0), rv_sql_int_at(stmt, 1), rv_sql_int_at(stmt, 2)};
-    rv_sql_done(stmt);
+        *out = (struct lane){sql_int_at(stmt, 0), sql_int_at(stmt, 1), sql_int_at(stmt, 2)};
+    sql_done(stmt);
     if (rc == 1 && (out->room < 1 || out->weight < 1))
-        return rv_store_damaged(c->st, err, "lane %lld of tasks is damaged: its weight is %lld", (long long)out->key,
-                                (long long)out->weight);
+        return store_damaged(c->st, err, "lane %lld of tasks is damaged: its weight is %lld", (long long)out->key,
+                             (long long)out->weight);
     return rc;
 }
 
@@ -235,11 +235,11 @@ static int serve(struct claiming *c, const struct lane *lane, size_t *took, rv_e
     if (rc < 0)
         return rc;
     *took = c->got.n - before;
-    stmt = rv_sql_use(c->st, SQL_SERVE_LANE);
-    rv_sql_int(stmt, 1, lane->key);
-    rv_sql_int(stmt, 2, (int64_t)*took);
-    rv_sql_int(stmt, 3, (int64_t)(*took > 0 ? *took : 1) * TIME_PER_TASK / lane->weight);
-    return rv_sql_run(stmt, "serve a lane", err);
+    stmt = sql_use(c->st, SQL_SERVE_LANE);
+    sql_int(stmt, 1, lane->key);
+    sql_int(stmt, 2, (int64_t)*took);
+    sql_int(stmt, 3, (int64_t)(*took > 0 ? *took : 1) * TIME_PER_TASK / lane->weight);
+    return sql_run(stmt, "serve a lane", err);
 }
 
 static int claim_class(struct claiming *c, enum sql_id how, int64_t class_id, rv_err **err)
@@ -282,15 +282,15 @@ static int check_claim(const struct rv_claim_tasks *claim, rv_err **err)
 
     if (!claim)
         return RV_FAIL(err, RV_E_INVALID, "nothing to claim is given");
-    rc = rv_store_check_id("worker", claim->worker, err);
+    rc = store_check_id("worker", claim->worker, err);
     if (rc == 0)
-        rc = rv_store_check_new_id("worker", claim->worker, err);
+        rc = store_check_new_id("worker", claim->worker, err);
     if (rc == 0)
         rc = check_classes(claim->classes, claim->n_classes, err);
     if (rc == 0)
-        rc = rv_task_check_max(claim->n > INT32_MAX ? INT32_MAX : (int64_t)claim->n, err);
+        rc = store_task_check_max(claim->n > INT32_MAX ? INT32_MAX : (int64_t)claim->n, err);
     if (rc == 0)
-        rc = rv_store_check_time("the time", claim->now_us, err);
+        rc = store_check_time("the time", claim->now_us, err);
     if (rc == 0 && (claim->until_us <= claim->now_us || claim->until_us > RV_STORE_MAX_NUMBER))
         rc = RV_FAIL(err, RV_E_INVALID, "worker \"%s\": the lease would end before it begins", claim->worker);
     return rc;
@@ -320,14 +320,14 @@ int rv_store_claim_tasks(rv_store *s, const struct rv_claim_tasks *claim, struct
 
     if (rc == 0)
         rc = make_room(&c, err);
-    rc = rv_store_enter_write(s, rc, "claim tasks", err);
+    rc = store_enter_write(s, rc, "claim tasks", err);
     if (rc == 0) {
         do {
             forget(&c);
-            rv_sql_may_be_lost(s->sql); /* then the tasks are pending, and are claimed again */
+            sql_may_be_lost(s->sql); /* then the tasks are pending, and are claimed again */
             rc = claim_tasks(&c, err);
-        } while (rv_store_repeats(s, &rc, err));
-        rc = rv_store_leave_write(s, rc, err);
+        } while (store_repeats(s, &rc, err));
+        rc = store_leave_write(s, rc, err);
     }
     free(c.steps);
     if (rc == 0)
@@ -341,10 +341,10 @@ int rv_store_claim_tasks(rv_store *s, const struct rv_claim_tasks *claim, struct
 
 static int check_beat(const char *worker, int64_t now_us, int64_t until_us, rv_err **err)
 {
-    int rc = rv_store_check_id("worker", worker, err);
+    int rc = store_check_id("worker", worker, err);
 
     if (rc == 0)
-        rc = rv_store_check_time("the time", now_us, err);
+        rc = store_check_time("the time", now_us, err);
     if (rc == 0 && (until_us <= now_us || until_us > RV_STORE_MAX_NUMBER))
         rc = RV_FAIL(err, RV_E_INVALID, "worker \"%s\": the lease would end before it begins", worker);
     return rc;
@@ -353,19 +353,19 @@ static int check_beat(const char *worker, int64_t now_us, int64_t until_us, rv_e
 int rv_store_heartbeat(rv_store *s, const char *worker, int64_t now_us, int64_t until_us, int64_t *n, rv_err **err)
 {
     int64_t held = 0;
-    int rc = rv_store_enter_write(s, check_beat(worker, now_us, until_us, err), "heartbeat", err);
+    int rc = store_enter_write(s, check_beat(worker, now_us, until_us, err), "heartbeat", err);
 
     if (rc != 0)
         return rc;
     do {
-        rv_sql_may_be_lost(s->sql); /* the next one comes before the lease ends */
-        rv_sql_stmt *stmt = rv_sql_use(s->sql, SQL_HEARTBEAT);
-        rv_sql_text(stmt, 1, worker);
-        rv_sql_int(stmt, 2, now_us);
-        rv_sql_int(stmt, 3, until_us);
-        rc = rv_sql_run_counted(stmt, &held, "renew leases of tasks", err);
-    } while (rv_store_repeats(s, &rc, err));
-    rc = rv_store_leave_write(s, rc, err);
+        sql_may_be_lost(s->sql); /* the next one comes before the lease ends */
+        rv_sql_stmt *stmt = sql_use(s->sql, SQL_HEARTBEAT);
+        store_sql_text(stmt, 1, worker);
+        sql_int(stmt, 2, now_us);
+        sql_int(stmt, 3, until_us);
+        rc = sql_run_counted(stmt, &held, "renew leases of tasks", err);
+    } while (store_repeats(s, &rc, err));
+    rc = store_leave_write(s, rc, err);
     if (rc == 0 && n)
         *n = held;
     return rc;
@@ -373,19 +373,19 @@ int rv_store_heartbeat(rv_store *s, const char *worker, int64_t now_us, int64_t 
 
 static int list_held(struct sql_store *st, const char *worker, rv_each_lease *each, void *ctx, rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_HELD);
+    rv_sql_stmt *stmt = sql_use(st, SQL_HELD);
     bool lacked = false;
     int rc;
 
-    rv_sql_text(stmt, 1, worker);
-    while ((rc = rv_sql_step(stmt, "list tasks that are held", err)) == 1) {
-        struct rv_task_lease lease = {rv_sql_text_at(stmt, 0, &lacked), worker, rv_sql_int_at(stmt, 1)};
+    store_sql_text(stmt, 1, worker);
+    while ((rc = sql_step(stmt, "list tasks that are held", err)) == 1) {
+        struct rv_task_lease lease = {sql_text_at(stmt, 0, &lacked), worker, sql_int_at(stmt, 1)};
         rc = lacked ? RV_FAIL(err, RV_E_NOMEM, "list tasks that are held")
-                    : each(ctx, &lease, rv_sql_int_at(stmt, 2) != 0, err);
+                    : each(ctx, &lease, sql_int_at(stmt, 2) != 0, err);
         if (rc != 0)
             break;
     }
-    rv_sql_done(stmt);
+    sql_done(stmt);
     return rc;
 }
 
@@ -393,7 +393,7 @@ int rv_store_list_held(rv_store *s, const char *worker,
                        int (*each)(void *self, const struct rv_task_lease *lease, bool cancel_requested, rv_err **err),
                        void *self, rv_err **err)
 {
-    int rc = rv_store_enter_read(s, rv_store_check_id("worker", worker, err), "list held", err);
+    int rc = store_enter_read(s, store_check_id("worker", worker, err), "list held", err);
 
-    return rc != 0 ? rc : rv_store_leave_read(s, list_held(s->sql, worker, each, self, err), err);
+    return rc != 0 ? rc : store_leave_read(s, list_held(s->sql, worker, each, self, err), err);
 }

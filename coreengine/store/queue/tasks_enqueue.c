@@ -11,9 +11,9 @@
 
 static int check_word(const char *kind, const char *id, rv_err **err)
 {
-    int rc = rv_store_check_id(kind, id, err);
+    int rc = store_check_id(kind, id, err);
 
-    return rc < 0 ? rc : rv_store_check_new_id(kind, id, err);
+    return rc < 0 ? rc : store_check_new_id(kind, id, err);
 }
 
 static int check_needs(const struct rv_new_task *task, rv_err **err)
@@ -29,10 +29,10 @@ static int check_needs(const struct rv_new_task *task, rv_err **err)
 
 static int check_numbers(const struct rv_new_task *task, rv_err **err)
 {
-    int rc = rv_store_check_time("the time", task->now_us, err);
+    int rc = store_check_time("the time", task->now_us, err);
 
     if (rc == 0)
-        rc = rv_store_check_time("when it is due", task->scheduled_us, err);
+        rc = store_check_time("when it is due", task->scheduled_us, err);
     if (rc < 0)
         return rc;
     if (task->scheduled_us > RV_STORE_MAX_NUMBER || task->now_us > RV_STORE_MAX_NUMBER)
@@ -45,7 +45,7 @@ static int check_numbers(const struct rv_new_task *task, rv_err **err)
     return 0;
 }
 
-int rv_task_check(const struct rv_new_task *task, rv_err **err)
+int store_task_check(const struct rv_new_task *task, rv_err **err)
 {
     enum rv_task_tier tier;
     int rc;
@@ -54,12 +54,12 @@ int rv_task_check(const struct rv_new_task *task, rv_err **err)
         return RV_FAIL(err, RV_E_INVALID, "no task given");
     if ((rc = check_word("task's id", task->id, err)) < 0 ||
         (rc = task->tenant ? check_word("tenant", task->tenant, err) : 0) < 0 ||
-        (rc = task->user ? rv_store_check_text("user", task->user, RV_STORE_MAX_ID, err) : 0) < 0 ||
+        (rc = task->user ? store_check_text("user", task->user, RV_STORE_MAX_ID, err) : 0) < 0 ||
         (rc = check_word("task's type", task->type, err)) < 0 ||
         (rc = task->key ? check_word("idempotency key", task->key, err) : 0) < 0 ||
         (rc = task->tier ? rv_task_tier_of(rv_str_of(task->tier), &tier, err) : 0) < 0 ||
         (rc = check_needs(task, err)) < 0 ||
-        (rc = rv_store_check_object("payload", task->payload, RV_TASK_MAX_JSON, err)) < 0)
+        (rc = store_check_object("payload", task->payload, RV_TASK_MAX_JSON, err)) < 0)
         return rc;
     return check_numbers(task, err);
 }
@@ -88,19 +88,19 @@ static void write_needs(const struct rv_new_task *task, rv_buf *out)
 /* The number in the first column, or 0 when there is no row. */
 static int look_up(rv_sql_stmt *stmt, int64_t *out, const char *what, rv_err **err)
 {
-    int rc = rv_sql_step(stmt, what, err);
+    int rc = sql_step(stmt, what, err);
 
-    *out = rc == 1 ? rv_sql_int_at(stmt, 0) : 0;
-    rv_sql_done(stmt);
+    *out = rc == 1 ? sql_int_at(stmt, 0) : 0;
+    sql_done(stmt);
     return rc < 0 ? rc : 0;
 }
 
 static int find_class(struct sql_store *st, const char *tier, const char *needs, int64_t *out, rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_FIND_CLASS);
+    rv_sql_stmt *stmt = sql_use(st, SQL_FIND_CLASS);
 
-    rv_sql_text(stmt, 1, tier);
-    rv_sql_text(stmt, 2, needs);
+    store_sql_text(stmt, 1, tier);
+    store_sql_text(stmt, 2, needs);
     return look_up(stmt, out, "look for a class of tasks", err);
 }
 
@@ -116,10 +116,10 @@ static int class_of(struct sql_store *st, const struct rv_new_task *task, int64_
     if (rc == 0)
         rc = find_class(st, tier, rv_buf_cstr(&needs), out, err);
     if (rc == 0 && *out == 0) {
-        rv_sql_stmt *stmt = rv_sql_use(st, SQL_ADD_CLASS);
-        rv_sql_text(stmt, 1, tier);
-        rv_sql_text(stmt, 2, rv_buf_cstr(&needs));
-        rc = rv_sql_run(stmt, "add a class of tasks", err);
+        rv_sql_stmt *stmt = sql_use(st, SQL_ADD_CLASS);
+        store_sql_text(stmt, 1, tier);
+        store_sql_text(stmt, 2, rv_buf_cstr(&needs));
+        rc = sql_run(stmt, "add a class of tasks", err);
         if (rc == 0)
             rc = find_class(st, tier, rv_buf_cstr(&needs), out, err);
     }
@@ -129,10 +129,10 @@ static int class_of(struct sql_store *st, const struct rv_new_task *task, int64_
 
 static int find_lane(struct sql_store *st, const char *tenant, int64_t class_id, int64_t *out, rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_FIND_LANE);
+    rv_sql_stmt *stmt = sql_use(st, SQL_FIND_LANE);
 
-    rv_sql_text(stmt, 1, tenant);
-    rv_sql_int(stmt, 2, class_id);
+    store_sql_text(stmt, 1, tenant);
+    sql_int(stmt, 2, class_id);
     return look_up(stmt, out, "look for a lane", err);
 }
 
@@ -145,27 +145,27 @@ static int lane_of(struct sql_store *st, const struct rv_new_task *task, int64_t
         rc = find_lane(st, task->tenant, class_id, out, err);
     if (rc < 0 || *out != 0)
         return rc;
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_ADD_LANE);
-    rv_sql_text(stmt, 1, task->tenant);
-    rv_sql_int(stmt, 2, class_id);
-    rv_sql_int(stmt, 3, RV_STORE_MAX_NUMBER);
-    rc = rv_sql_run(stmt, "add a lane", err);
+    rv_sql_stmt *stmt = sql_use(st, SQL_ADD_LANE);
+    store_sql_text(stmt, 1, task->tenant);
+    sql_int(stmt, 2, class_id);
+    sql_int(stmt, 3, RV_STORE_MAX_NUMBER);
+    rc = sql_run(stmt, "add a lane", err);
     return rc < 0 ? rc : find_lane(st, task->tenant, class_id, out, err);
 }
 
-int rv_lane_move(struct sql_store *st, int64_t lane, int64_t pending, int64_t processing, rv_err **err)
+int store_lane_move(struct sql_store *st, int64_t lane, int64_t pending, int64_t processing, rv_err **err)
 {
     rv_sql_stmt *stmt;
 
     if (pending == 0 && processing == 0)
         return 0;
-    stmt = rv_sql_use(st, SQL_MOVE_LANE);
-    rv_sql_int(stmt, 1, lane);
-    rv_sql_int(stmt, 2, pending);
-    rv_sql_int(stmt, 3, processing);
+    stmt = sql_use(st, SQL_MOVE_LANE);
+    sql_int(stmt, 1, lane);
+    sql_int(stmt, 2, pending);
+    sql_int(stmt, 3, processing);
     if (pending > 0)
-        rv_sql_tell(st);
-    return rv_sql_run(stmt, "count the tasks of a lane", err);
+        sql_tell(st);
+    return sql_run(stmt, "count the tasks of a lane", err);
 }
 
 /* --- Enqueue --- */
@@ -179,20 +179,20 @@ static int find_key(struct sql_store *st, const struct rv_new_task *task, struct
 
     if (!task->key)
         return 0;
-    stmt = rv_sql_use(st, SQL_FIND_KEY);
-    rv_sql_text(stmt, 1, task->tenant);
-    rv_sql_text(stmt, 2, task->user);
-    rv_sql_text(stmt, 3, task->type);
-    rv_sql_text(stmt, 4, task->key);
-    rc = rv_sql_step(stmt, "look for an idempotency key", err);
+    stmt = sql_use(st, SQL_FIND_KEY);
+    store_sql_text(stmt, 1, task->tenant);
+    store_sql_text(stmt, 2, task->user);
+    store_sql_text(stmt, 3, task->type);
+    store_sql_text(stmt, 4, task->key);
+    rc = sql_step(stmt, "look for an idempotency key", err);
     if (rc == 1) {
-        id = rv_sql_str_at(stmt, 0);
+        id = sql_str_at(stmt, 0);
         if (!id.ptr || id.len > RV_STORE_MAX_ID)
-            rc = rv_store_damaged(st, err, "a task of type \"%s\" is damaged: its id is missing", task->type);
+            rc = store_damaged(st, err, "a task of type \"%s\" is damaged: its id is missing", task->type);
         else
             memcpy(out->id, id.ptr, id.len);
     }
-    rv_sql_done(stmt);
+    sql_done(stmt);
     return rc;
 }
 
@@ -200,21 +200,21 @@ static int insert(struct sql_store *st, const struct rv_new_task *task, int64_t 
 {
     bool is_due = task->scheduled_us <= task->now_us;
     const struct rv_place at = rv_task_place(task->tenant, task->id);
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_ADD_TASK);
+    rv_sql_stmt *stmt = sql_use(st, SQL_ADD_TASK);
 
-    rv_sql_text(stmt, 1, task->id);
-    rv_sql_int(stmt, 2, lane);
-    rv_sql_text(stmt, 3, task->tenant);
-    rv_sql_text(stmt, 4, task->user);
-    rv_sql_text(stmt, 5, task->type);
-    rv_sql_text(stmt, 6, task->key);
-    rv_secret_bind(stmt, 7, SQL_STR, &at, "payload", task->payload);
-    rv_sql_text(stmt, 8, rv_task_status_text(is_due ? RV_TASK_PENDING : RV_TASK_WAITING));
-    rv_sql_int(stmt, 9, task->priority);
-    rv_sql_int(stmt, 10, task->max_retries);
-    rv_sql_int(stmt, 11, task->now_us);
-    rv_sql_int(stmt, 12, task->scheduled_us > 0 ? task->scheduled_us : task->now_us);
-    return rv_sql_run_counted(stmt, n, "add a task", err);
+    store_sql_text(stmt, 1, task->id);
+    sql_int(stmt, 2, lane);
+    store_sql_text(stmt, 3, task->tenant);
+    store_sql_text(stmt, 4, task->user);
+    store_sql_text(stmt, 5, task->type);
+    store_sql_text(stmt, 6, task->key);
+    store_secret_bind(stmt, 7, SQL_STR, &at, "payload", task->payload);
+    store_sql_text(stmt, 8, rv_task_status_text(is_due ? RV_TASK_PENDING : RV_TASK_WAITING));
+    sql_int(stmt, 9, task->priority);
+    sql_int(stmt, 10, task->max_retries);
+    sql_int(stmt, 11, task->now_us);
+    sql_int(stmt, 12, task->scheduled_us > 0 ? task->scheduled_us : task->now_us);
+    return sql_run_counted(stmt, n, "add a task", err);
 }
 
 static int fail_taken(const char *id, rv_err **err)
@@ -225,10 +225,10 @@ static int fail_taken(const char *id, rv_err **err)
 static int add(struct sql_store *st, const struct rv_new_task *task, struct rv_enqueued *out, rv_err **err)
 {
     int64_t taken = 0, lane = 0, n = 0;
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_HAS_TASK);
+    rv_sql_stmt *stmt = sql_use(st, SQL_HAS_TASK);
     int rc;
 
-    rv_sql_text(stmt, 1, task->id);
+    store_sql_text(stmt, 1, task->id);
     rc = look_up(stmt, &taken, "look for a task", err);
     if (rc == 0 && taken)
         rc = fail_taken(task->id, err);
@@ -244,11 +244,11 @@ static int add(struct sql_store *st, const struct rv_new_task *task, struct rv_e
     }
     out->is_new = true;
     memcpy(out->id, task->id, strlen(task->id) + 1);
-    rv_sql_tell(st); /* also of one that is due later, which workers have to know */
-    return rv_lane_move(st, lane, task->scheduled_us <= task->now_us, 0, err);
+    sql_tell(st); /* also of one that is due later, which workers have to know */
+    return store_lane_move(st, lane, task->scheduled_us <= task->now_us, 0, err);
 }
 
-int rv_task_enqueue(struct sql_store *st, const struct rv_new_task *task, struct rv_enqueued *out, rv_err **err)
+int store_task_enqueue(struct sql_store *st, const struct rv_new_task *task, struct rv_enqueued *out, rv_err **err)
 {
     struct rv_new_task given = *task;
     int rc;
@@ -266,22 +266,22 @@ int rv_task_enqueue(struct sql_store *st, const struct rv_new_task *task, struct
 
 static int enqueue(struct sql_store *st, const struct rv_new_task *task, struct rv_enqueued *out, rv_err **err)
 {
-    int rc = rv_sql_begin_part(st, err);
+    int rc = sql_begin_part(st, err);
 
-    return rc < 0 ? rc : rv_sql_end_part(st, rv_task_enqueue(st, task, out, err), err);
+    return rc < 0 ? rc : sql_end_part(st, store_task_enqueue(st, task, out, err), err);
 }
 
 int rv_store_enqueue(rv_store *s, const struct rv_new_task *task, struct rv_enqueued *out, rv_err **err)
 {
     struct rv_enqueued got = {.is_new = false};
-    int rc = rv_store_enter_write(s, rv_task_check(task, err), "enqueue", err);
+    int rc = store_enter_write(s, store_task_check(task, err), "enqueue", err);
 
     if (rc != 0)
         return rc;
     do
         rc = enqueue(s->sql, task, &got, err);
-    while (rv_store_repeats(s, &rc, err));
-    rc = rv_store_leave_write(s, rc, err);
+    while (store_repeats(s, &rc, err));
+    rc = store_leave_write(s, rc, err);
     if (rc == 0 && out)
         *out = got;
     return rc;
@@ -311,23 +311,23 @@ static int set_share(struct sql_store *st, const char *tenant, const struct rv_t
     int rc = 0;
 
     for (size_t i = 0; i < RV_COUNT(steps) && rc == 0; i++) {
-        rv_sql_stmt *stmt = rv_sql_use(st, steps[i]);
-        rv_sql_text(stmt, 1, tenant);
-        rv_sql_int(stmt, 2, share->weight);
-        rv_sql_int(stmt, 3, share->cap > 0 ? share->cap : RV_STORE_MAX_NUMBER);
-        rc = rv_sql_run(stmt, "set the share of a tenant", err);
+        rv_sql_stmt *stmt = sql_use(st, steps[i]);
+        store_sql_text(stmt, 1, tenant);
+        sql_int(stmt, 2, share->weight);
+        sql_int(stmt, 3, share->cap > 0 ? share->cap : RV_STORE_MAX_NUMBER);
+        rc = sql_run(stmt, "set the share of a tenant", err);
     }
     return rc;
 }
 
 int rv_store_set_share(rv_store *s, const char *tenant, const struct rv_task_share *share, rv_err **err)
 {
-    int rc = rv_store_enter_write(s, check_share(tenant, share, err), "set share", err);
+    int rc = store_enter_write(s, check_share(tenant, share, err), "set share", err);
 
     if (rc != 0)
         return rc;
     do
         rc = set_share(s->sql, tenant ? tenant : RV_STORE_TENANT, share, err);
-    while (rv_store_repeats(s, &rc, err));
-    return rv_store_leave_write(s, rc, err);
+    while (store_repeats(s, &rc, err));
+    return store_leave_write(s, rc, err);
 }

@@ -8,7 +8,7 @@
 
 #define MAX_TEXT 80 /* bytes of what is said about a lease that ended */
 
-int rv_task_check_max(int64_t max, rv_err **err)
+int store_task_check_max(int64_t max, rv_err **err)
 {
     if (max < 1 || max > RV_TASK_MAX_CLAIM)
         return RV_FAIL(err, RV_E_INVALID, "%lld tasks at once: 1 to %d", (long long)max, RV_TASK_MAX_CLAIM);
@@ -17,9 +17,9 @@ int rv_task_check_max(int64_t max, rv_err **err)
 
 static int check_sweep(int64_t time_us, int64_t max, rv_err **err)
 {
-    int rc = rv_store_check_time("the time", time_us, err);
+    int rc = store_check_time("the time", time_us, err);
 
-    return rc < 0 ? rc : rv_task_check_max(max, err);
+    return rc < 0 ? rc : store_task_check_max(max, err);
 }
 
 /* --- Due --- */
@@ -37,34 +37,34 @@ static int by_lane(const void *a, const void *b)
 
 static int find_due(struct sql_store *st, int64_t now_us, int64_t max, struct due *due, size_t *n, rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_DUE_TASKS);
+    rv_sql_stmt *stmt = sql_use(st, SQL_DUE_TASKS);
     int rc;
 
-    rv_sql_int(stmt, 1, now_us);
-    rv_sql_int(stmt, 2, max);
-    while ((rc = rv_sql_step(stmt, "look for tasks that are due", err)) == 1)
-        due[(*n)++] = (struct due){rv_sql_int_at(stmt, 0), rv_sql_int_at(stmt, 1)};
-    rv_sql_done(stmt);
+    sql_int(stmt, 1, now_us);
+    sql_int(stmt, 2, max);
+    while ((rc = sql_step(stmt, "look for tasks that are due", err)) == 1)
+        due[(*n)++] = (struct due){sql_int_at(stmt, 0), sql_int_at(stmt, 1)};
+    sql_done(stmt);
     return rc;
 }
 
 /* Lanes in the order of their keys: two transactions that do this at once cannot wait for each other. */
 static int promote(struct sql_store *st, int64_t now_us, struct due *due, size_t n, rv_err **err)
 {
-    const struct sql_rows rows = {.stmt = rv_sql_use_rows(st, SQL_PROMOTE_TASK), .what = "promote tasks"};
+    const struct sql_rows rows = {.stmt = sql_use_rows(st, SQL_PROMOTE_TASK), .what = "promote tasks"};
     size_t counted = 0;
     int rc = 0;
 
     for (size_t i = 0; i < n && rc == 0; i++) {
-        rv_sql_int(rows.stmt, 1, due[i].key);
-        rv_sql_int(rows.stmt, 2, now_us);
-        rc = rv_sql_add_row(&rows, err);
+        sql_int(rows.stmt, 1, due[i].key);
+        sql_int(rows.stmt, 2, now_us);
+        rc = sql_add_row(&rows, err);
     }
-    rc = rv_sql_end_rows(&rows, rc, err);
+    rc = sql_end_rows(&rows, rc, err);
     qsort(due, n, sizeof *due, by_lane);
     for (size_t i = 0; i < n && rc == 0; i++)
         if (i + 1 == n || due[i + 1].lane != due[i].lane) {
-            rc = rv_lane_move(st, due[i].lane, (int64_t)(i + 1 - counted), 0, err);
+            rc = store_lane_move(st, due[i].lane, (int64_t)(i + 1 - counted), 0, err);
             counted = i + 1;
         }
     return rc;
@@ -78,15 +78,15 @@ int rv_store_promote_tasks(rv_store *s, int64_t now_us, int64_t max, int64_t *n,
 
     if (rc == 0 && !(due = calloc((size_t)max, sizeof *due)))
         rc = RV_FAIL(err, RV_E_NOMEM, "promote tasks");
-    rc = rv_store_enter_write(s, rc, "promote tasks", err);
+    rc = store_enter_write(s, rc, "promote tasks", err);
     if (rc == 0) {
         do {
             found = 0;
             rc = find_due(s->sql, now_us, max, due, &found, err);
             if (rc >= 0)
                 rc = promote(s->sql, now_us, due, found, err);
-        } while (rv_store_repeats(s, &rc, err));
-        rc = rv_store_leave_write(s, rc, err);
+        } while (store_repeats(s, &rc, err));
+        rc = store_leave_write(s, rc, err);
     }
     free(due);
     if (rc == 0 && n)
@@ -131,7 +131,7 @@ static int recover(struct sql_store *st, const struct found_task *found, int64_t
     out->n_pending += change.status == RV_TASK_PENDING;
     out->n_failed += change.status == RV_TASK_FAILED;
     out->n_cancelled += change.status == RV_TASK_CANCELLED;
-    return rv_task_change(st, found, &change, err);
+    return store_task_change(st, found, &change, err);
 }
 
 static int recover_tasks(struct sql_store *st, int64_t now_us, int64_t max, struct rv_recovered *out, rv_err **err)
@@ -140,13 +140,13 @@ static int recover_tasks(struct sql_store *st, int64_t now_us, int64_t max, stru
 
     for (int64_t i = 0; i < max; i++) {
         struct found_task found;
-        rv_sql_stmt *stmt = rv_sql_use(st, SQL_STALE_TASK);
-        rv_sql_int(stmt, 1, now_us);
-        rc = rv_sql_step(stmt, "look for leases that ended", err);
+        rv_sql_stmt *stmt = sql_use(st, SQL_STALE_TASK);
+        sql_int(stmt, 1, now_us);
+        rc = sql_step(stmt, "look for leases that ended", err);
         bool is_none = rc == 0;
         if (rc == 1)
-            rc = rv_task_found(st, stmt, &found, err);
-        rv_sql_done(stmt);
+            rc = store_task_found(st, stmt, &found, err);
+        sql_done(stmt);
         if (rc == 0 && !is_none)
             rc = recover(st, &found, now_us, out, err);
         if (rc < 0 || is_none)
@@ -158,15 +158,15 @@ static int recover_tasks(struct sql_store *st, int64_t now_us, int64_t max, stru
 int rv_store_recover_tasks(rv_store *s, int64_t now_us, int64_t max, struct rv_recovered *out, rv_err **err)
 {
     struct rv_recovered got = {0};
-    int rc = rv_store_enter_write(s, check_sweep(now_us, max, err), "recover tasks", err);
+    int rc = store_enter_write(s, check_sweep(now_us, max, err), "recover tasks", err);
 
     if (rc != 0)
         return rc;
     do {
         got = (struct rv_recovered){0};
         rc = recover_tasks(s->sql, now_us, max, &got, err);
-    } while (rv_store_repeats(s, &rc, err));
-    rc = rv_store_leave_write(s, rc, err);
+    } while (store_repeats(s, &rc, err));
+    rc = store_leave_write(s, rc, err);
     if (rc == 0 && out)
         *out = got;
     return rc;
@@ -177,17 +177,17 @@ int rv_store_recover_tasks(rv_store *s, int64_t now_us, int64_t max, struct rv_r
 int rv_store_prune_tasks(rv_store *s, int64_t before_us, int64_t max, int64_t *n, rv_err **err)
 {
     int64_t deleted = 0;
-    int rc = rv_store_enter_write(s, check_sweep(before_us, max, err), "prune tasks", err);
+    int rc = store_enter_write(s, check_sweep(before_us, max, err), "prune tasks", err);
 
     if (rc != 0)
         return rc;
     do {
-        rv_sql_stmt *stmt = rv_sql_use(s->sql, SQL_PRUNE_TASKS);
-        rv_sql_int(stmt, 1, before_us);
-        rv_sql_int(stmt, 2, max);
-        rc = rv_sql_run_counted(stmt, &deleted, "delete old tasks", err);
-    } while (rv_store_repeats(s, &rc, err));
-    rc = rv_store_leave_write(s, rc, err);
+        rv_sql_stmt *stmt = sql_use(s->sql, SQL_PRUNE_TASKS);
+        sql_int(stmt, 1, before_us);
+        sql_int(stmt, 2, max);
+        rc = sql_run_counted(stmt, &deleted, "delete old tasks", err);
+    } while (store_repeats(s, &rc, err));
+    rc = store_leave_write(s, rc, err);
     if (rc == 0 && n)
         *n = deleted;
     return rc;

@@ -13,17 +13,17 @@ static void digest_of(const char *hash, unsigned char digest[RV_STORE_DIGEST])
 
 static int find_blob(struct sql_store *st, const unsigned char digest[RV_STORE_DIGEST], int64_t *out, rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_FIND_BLOB);
+    rv_sql_stmt *stmt = sql_use(st, SQL_FIND_BLOB);
     int rc;
 
-    rv_sql_blob(stmt, 1, digest, RV_STORE_DIGEST);
-    rc = rv_sql_step(stmt, "look for a blob", err);
-    *out = rc == 1 ? rv_sql_int_at(stmt, 0) : 0;
-    rv_sql_done(stmt);
+    sql_blob(stmt, 1, digest, RV_STORE_DIGEST);
+    rc = sql_step(stmt, "look for a blob", err);
+    *out = rc == 1 ? sql_int_at(stmt, 0) : 0;
+    sql_done(stmt);
     return rc < 0 ? rc : 0;
 }
 
-int rv_blob_key(struct sql_store *st, rv_str data, const char *hash, int64_t now_us, int64_t *out, rv_err **err)
+int store_blob_key(struct sql_store *st, rv_str data, const char *hash, int64_t now_us, int64_t *out, rv_err **err)
 {
     unsigned char digest[RV_STORE_DIGEST];
     int rc;
@@ -32,11 +32,11 @@ int rv_blob_key(struct sql_store *st, rv_str data, const char *hash, int64_t now
     rc = find_blob(st, digest, out, err);
     if (rc < 0 || *out != 0 || !data.ptr)
         return rc;
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_ADD_BLOB);
-    rv_sql_blob(stmt, 1, digest, sizeof digest);
-    rv_sql_int(stmt, 2, now_us);
-    rv_sql_blob(stmt, 3, data.ptr, data.len);
-    return rv_sql_run_new(stmt, out, "write a blob", err);
+    rv_sql_stmt *stmt = sql_use(st, SQL_ADD_BLOB);
+    sql_blob(stmt, 1, digest, sizeof digest);
+    sql_int(stmt, 2, now_us);
+    sql_blob(stmt, 3, data.ptr, data.len);
+    return sql_run_new(stmt, out, "write a blob", err);
 }
 
 /* An existing blob gets a new date: a caller is about to refer to it, and its grace period begins again. */
@@ -44,14 +44,14 @@ static int put(struct sql_store *st, rv_str data, const char *hash, int64_t now_
 {
     rv_str given = {data.ptr ? data.ptr : "", data.len};
     int64_t key = 0;
-    int rc = rv_blob_key(st, given, hash, now_us, &key, err);
+    int rc = store_blob_key(st, given, hash, now_us, &key, err);
 
     if (rc < 0)
         return rc;
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_TOUCH_BLOB);
-    rv_sql_int(stmt, 1, key);
-    rv_sql_int(stmt, 2, now_us);
-    return rv_sql_run(stmt, "date a blob", err);
+    rv_sql_stmt *stmt = sql_use(st, SQL_TOUCH_BLOB);
+    sql_int(stmt, 1, key);
+    sql_int(stmt, 2, now_us);
+    return sql_run(stmt, "date a blob", err);
 }
 
 int rv_store_put_blob(rv_store *s, rv_str data, char hash[RV_STORE_HASH_MAX], rv_err **err)
@@ -66,12 +66,12 @@ int rv_store_put_blob(rv_store *s, rv_str data, char hash[RV_STORE_HASH_MAX], rv
         rc = RV_FAIL(err, RV_E_LIMIT, "%zu bytes, more than %zu", data.len, RV_STORE_MAX_VALUE);
     else
         rv_hash_of(data, name); /* before other writers have to wait */
-    if ((rc = rv_store_enter_write(s, rc, "put blob", err)) != 0)
+    if ((rc = store_enter_write(s, rc, "put blob", err)) != 0)
         return rc;
     do
         rc = put(s->sql, data, name, clock.now_us(clock.self), err);
-    while (rv_store_repeats(s, &rc, err));
-    rc = rv_store_leave_write(s, rc, err);
+    while (store_repeats(s, &rc, err));
+    rc = store_leave_write(s, rc, err);
     if (rc == 0)
         memcpy(hash, name, sizeof name);
     return rc;
@@ -80,15 +80,15 @@ int rv_store_put_blob(rv_store *s, rv_str data, char hash[RV_STORE_HASH_MAX], rv
 static int get(struct sql_store *st, const char *hash, rv_buf *out, rv_err **err)
 {
     unsigned char digest[RV_STORE_DIGEST];
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_GET_BLOB);
+    rv_sql_stmt *stmt = sql_use(st, SQL_GET_BLOB);
     int rc;
 
     digest_of(hash, digest);
-    rv_sql_blob(stmt, 1, digest, sizeof digest);
-    rc = rv_sql_step(stmt, "read a blob", err);
+    sql_blob(stmt, 1, digest, sizeof digest);
+    rc = sql_step(stmt, "read a blob", err);
     if (rc == 1)
-        rv_buf_add_str(out, rv_sql_str_at(stmt, 0));
-    rv_sql_done(stmt);
+        rv_buf_add_str(out, sql_str_at(stmt, 0));
+    sql_done(stmt);
     if (rc == 0)
         return RV_FAIL(err, RV_E_NOT_FOUND, "no blob %s", hash);
     return rc < 0 ? rc : rv_buf_check(out, "blob", err);
@@ -98,7 +98,7 @@ int rv_store_get_blob(rv_store *s, const char *hash, rv_buf *out, rv_err **err)
 {
     char found[RV_HASH_MAX];
     size_t before = out->len;
-    int rc = rv_store_enter_read(s, rv_store_check_hash(hash, err), "get blob", err);
+    int rc = store_enter_read(s, store_check_hash(hash, err), "get blob", err);
 
     if (rc != 0)
         return rc;
@@ -110,7 +110,7 @@ int rv_store_get_blob(rv_store *s, const char *hash, rv_buf *out, rv_err **err)
             rv_err_hint(err, "`reeve store check` lists what else is");
         }
     }
-    rc = rv_store_leave_read(s, rc, err);
+    rc = store_leave_read(s, rc, err);
     if (rc != 0 && out->rc == 0)
         rv_buf_truncate(out, before);
     return rc;

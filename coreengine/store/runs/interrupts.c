@@ -14,18 +14,18 @@ static int add(struct sql_store *st, const struct found_run *run, const char *id
                rv_err **err)
 {
     const struct rv_place at = rv_engine_place(run->tenant, "interrupts", id, p->id, 0);
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_ADD_INTERRUPT);
+    rv_sql_stmt *stmt = sql_use(st, SQL_ADD_INTERRUPT);
     rv_str text = {p->text.ptr ? p->text.ptr : "", p->text.len};
 
-    rv_sql_int(stmt, 1, run->key);
-    rv_sql_text(stmt, 2, p->id);
-    rv_sql_text(stmt, 3, p->kind);
-    rv_sql_text(stmt, 4, p->stage);
-    rv_secret_bind(stmt, 5, SQL_STR, &at, "text", rv_utf8_cut(text, MAX_SHOWN));
-    rv_sql_int(stmt, 6, p->created_us);
-    rv_sql_int(stmt, 7, p->expires_us);
-    rv_sql_text(stmt, 8, run->tenant);
-    return rv_sql_run(stmt, "write an interrupt", err);
+    sql_int(stmt, 1, run->key);
+    store_sql_text(stmt, 2, p->id);
+    store_sql_text(stmt, 3, p->kind);
+    store_sql_text(stmt, 4, p->stage);
+    store_secret_bind(stmt, 5, SQL_STR, &at, "text", rv_utf8_cut(text, MAX_SHOWN));
+    sql_int(stmt, 6, p->created_us);
+    sql_int(stmt, 7, p->expires_us);
+    store_sql_text(stmt, 8, run->tenant);
+    return sql_run(stmt, "write an interrupt", err);
 }
 
 /* The answer of a run that waits with one question need not name it. */
@@ -36,15 +36,15 @@ static int settle(struct sql_store *st, const struct found_run *run, const struc
 
     if (!a->settled.is_set || (!is_named && run->n_open != 1))
         return 0;
-    rv_sql_stmt *stmt = rv_sql_use(st, is_named ? SQL_SETTLE_INTERRUPT : SQL_SETTLE_ONLY);
-    rv_sql_int(stmt, n++, run->key);
+    rv_sql_stmt *stmt = sql_use(st, is_named ? SQL_SETTLE_INTERRUPT : SQL_SETTLE_ONLY);
+    sql_int(stmt, n++, run->key);
     if (is_named)
-        rv_sql_text(stmt, n++, a->settled.id);
-    rv_sql_text(stmt, n++, rv_interrupt_status_text(a->settled.status));
-    rv_sql_int(stmt, n++, a->now_us);
+        store_sql_text(stmt, n++, a->settled.id);
+    store_sql_text(stmt, n++, rv_interrupt_status_text(a->settled.status));
+    sql_int(stmt, n++, a->now_us);
     const struct rv_place at = rv_engine_place(run->tenant, "interrupts", a->run, NULL, 0);
-    rv_secret_bind(stmt, n, SQL_STR, &at, "reason", a->settled.reason);
-    return rv_sql_run(stmt, "settle an interrupt", err);
+    store_secret_bind(stmt, n, SQL_STR, &at, "reason", a->settled.reason);
+    return sql_run(stmt, "settle an interrupt", err);
 }
 
 /* Questions that the run no longer has are marked as withdrawn. */
@@ -54,13 +54,14 @@ static int close_rest(struct sql_store *st, const struct found_run *run, const s
 
     if (!stands && a->n_pending == 0)
         return 0;
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_CLOSE_INTERRUPTS);
-    rv_sql_int(stmt, 1, run->key);
-    rv_sql_int(stmt, 2, a->now_us);
-    return rv_sql_run(stmt, "close interrupts", err);
+    rv_sql_stmt *stmt = sql_use(st, SQL_CLOSE_INTERRUPTS);
+    sql_int(stmt, 1, run->key);
+    sql_int(stmt, 2, a->now_us);
+    return sql_run(stmt, "close interrupts", err);
 }
 
-int rv_interrupts_keep(struct sql_store *st, const struct found_run *run, const struct rv_store_append *a, rv_err **err)
+int store_interrupts_keep(struct sql_store *st, const struct found_run *run, const struct rv_store_append *a,
+                          rv_err **err)
 {
     int rc = run->n_open > 0 ? settle(st, run, a, err) : 0;
 
@@ -73,12 +74,12 @@ int rv_interrupts_keep(struct sql_store *st, const struct found_run *run, const 
 
 static int check_filter(const struct rv_interrupt_filter *f, rv_err **err)
 {
-    int rc = f->run ? rv_store_check_id("run id", f->run, err) : 0;
+    int rc = f->run ? store_check_id("run id", f->run, err) : 0;
 
     if (rc == 0 && f->session)
-        rc = rv_store_check_id("session", f->session, err);
+        rc = store_check_id("session", f->session, err);
     if (rc == 0 && f->kind)
-        rc = rv_store_check_text("kind", f->kind, RV_STORE_MAX_TEXT, err);
+        rc = store_check_text("kind", f->kind, RV_STORE_MAX_TEXT, err);
     if (rc == 0 && f->statuses >> RV_N_INTERRUPT_STATUS)
         rc = RV_FAIL(err, RV_E_INVALID, "interrupts have no such status");
     return rc == 0 && f->limit < 0 ? RV_FAIL(err, RV_E_INVALID, "a limit of %lld", (long long)f->limit) : rc;
@@ -113,15 +114,15 @@ static void write_filter(const struct rv_store_scope *scope, const struct rv_int
 
 static void bind_filter(rv_sql_stmt *stmt, const struct rv_store_scope *scope, const struct rv_interrupt_filter *f)
 {
-    rv_sql_text(stmt, 1, scope->tenant);
+    store_sql_text(stmt, 1, scope->tenant);
     if (scope->user)
-        rv_sql_text(stmt, 2, scope->user);
+        store_sql_text(stmt, 2, scope->user);
     if (f->run)
-        rv_sql_text(stmt, 3, f->run);
+        store_sql_text(stmt, 3, f->run);
     if (f->session)
-        rv_sql_text(stmt, 4, f->session);
+        store_sql_text(stmt, 4, f->session);
     if (f->kind)
-        rv_sql_text(stmt, 5, f->kind);
+        store_sql_text(stmt, 5, f->kind);
 }
 
 static int row_of(struct sql_store *st, rv_sql_stmt *stmt, struct rv_interrupt_row *out, rv_err **err)
@@ -129,26 +130,26 @@ static int row_of(struct sql_store *st, rv_sql_stmt *stmt, struct rv_interrupt_r
     bool lacked = false;
 
     *out = (struct rv_interrupt_row){
-        .run = rv_sql_text_at(stmt, 0, &lacked),
-        .id = rv_sql_text_at(stmt, 1, &lacked),
-        .tenant = rv_sql_text_at(stmt, 2, &lacked),
-        .user = rv_sql_text_at(stmt, 3, &lacked),
-        .session = rv_sql_text_at(stmt, 4, &lacked),
-        .kind = rv_sql_text_at(stmt, 5, &lacked),
-        .stage = rv_sql_text_at(stmt, 6, &lacked),
-        .created_us = rv_sql_int_at(stmt, 10),
-        .expires_us = rv_sql_int_at(stmt, 11),
-        .ended_us = rv_sql_int_at(stmt, 12),
+        .run = sql_text_at(stmt, 0, &lacked),
+        .id = sql_text_at(stmt, 1, &lacked),
+        .tenant = sql_text_at(stmt, 2, &lacked),
+        .user = sql_text_at(stmt, 3, &lacked),
+        .session = sql_text_at(stmt, 4, &lacked),
+        .kind = sql_text_at(stmt, 5, &lacked),
+        .stage = sql_text_at(stmt, 6, &lacked),
+        .created_us = sql_int_at(stmt, 10),
+        .expires_us = sql_int_at(stmt, 11),
+        .ended_us = sql_int_at(stmt, 12),
     };
     if (lacked)
         return RV_FAIL(err, RV_E_NOMEM, "list interrupts");
     if (!out->run || !out->id || !out->tenant || !out->user || !out->session || !out->kind || !out->stage ||
-        rv_interrupt_status_of(rv_sql_str_at(stmt, 9), &out->status, NULL) < 0)
-        return rv_store_damaged(st, err, "an interrupt of run \"%s\" is damaged", out->run ? out->run : "");
+        rv_interrupt_status_of(sql_str_at(stmt, 9), &out->status, NULL) < 0)
+        return store_damaged(st, err, "an interrupt of run \"%s\" is damaged", out->run ? out->run : "");
     struct rv_place at = rv_engine_place(out->tenant, "interrupts", out->run, out->id, 0);
-    int rc = rv_secret_at(stmt, 7, &at, "text", &out->text, err);
+    int rc = store_secret_at(stmt, 7, &at, "text", &out->text, err);
     at.ids[1] = NULL; /* an answer need not name its question */
-    return rc < 0 ? rc : rv_secret_at(stmt, 8, &at, "reason", &out->reason, err);
+    return rc < 0 ? rc : store_secret_at(stmt, 8, &at, "reason", &out->reason, err);
 }
 
 static int list(struct sql_store *st, const struct rv_store_scope *scope, const struct rv_interrupt_filter *f,
@@ -160,11 +161,11 @@ static int list(struct sql_store *st, const struct rv_store_scope *scope, const 
     rv_buf_puts(&sql, RV_SQL_INTERRUPT);
     write_filter(scope, f, &sql);
     rv_buf_puts(&sql, " ORDER BY i.created_us, r.id, i.id LIMIT ?6");
-    rv_sql_stmt *stmt = rv_sql_prepare(st, &sql);
+    rv_sql_stmt *stmt = sql_prepare(st, &sql);
     rv_buf_fini(&sql);
     bind_filter(stmt, scope, f);
-    rv_sql_int(stmt, 6, f->limit > 0 ? f->limit : INT64_MAX);
-    while ((rc = rv_sql_step(stmt, "list interrupts", err)) == 1) {
+    sql_int(stmt, 6, f->limit > 0 ? f->limit : INT64_MAX);
+    while ((rc = sql_step(stmt, "list interrupts", err)) == 1) {
         struct rv_interrupt_row row;
         rc = row_of(st, stmt, &row, err);
         if (rc == 0)
@@ -172,7 +173,7 @@ static int list(struct sql_store *st, const struct rv_store_scope *scope, const 
         if (rc != 0)
             break;
     }
-    rv_sql_finish(stmt);
+    sql_finish(stmt);
     return rc;
 }
 
@@ -183,14 +184,14 @@ int rv_store_list_interrupts(rv_store *s, const struct rv_store_scope *scope, co
                              rv_err **err)
 {
     struct rv_store_scope sc;
-    int rc = rv_store_check_scope(scope, &sc, err);
+    int rc = store_check_scope(scope, &sc, err);
 
     if (!filter)
         filter = &all;
     if (rc == 0)
         rc = check_filter(filter, err);
-    rc = rv_store_enter_read(s, rc, "list interrupts", err);
-    return rc != 0 ? rc : rv_store_leave_read(s, list(s->sql, &sc, filter, each, self, err), err);
+    rc = store_enter_read(s, rc, "list interrupts", err);
+    return rc != 0 ? rc : store_leave_read(s, list(s->sql, &sc, filter, each, self, err), err);
 }
 
 static int count(struct sql_store *st, const struct rv_store_scope *scope, const struct rv_interrupt_filter *f,
@@ -205,25 +206,25 @@ static int count(struct sql_store *st, const struct rv_store_scope *scope, const
                       " ELSE 0 END) AS BIGINT) FROM interrupts i");
     write_filter(scope, f, &sql);
     rv_buf_puts(&sql, " GROUP BY i.kind, i.status ORDER BY i.kind, i.status");
-    rv_sql_stmt *stmt = rv_sql_prepare(st, &sql);
+    rv_sql_stmt *stmt = sql_prepare(st, &sql);
     rv_buf_fini(&sql);
     bind_filter(stmt, scope, f);
-    while ((rc = rv_sql_step(stmt, "count interrupts", err)) == 1) {
-        struct rv_interrupt_count c = {.kind = rv_sql_text_at(stmt, 0, &lacked),
-                                       .n = rv_sql_int_at(stmt, 2),
-                                       .n_open = rv_sql_int_at(stmt, 3),
-                                       .oldest_us = rv_sql_int_at(stmt, 4),
-                                       .answer_sum_us = rv_sql_int_at(stmt, 5)};
+    while ((rc = sql_step(stmt, "count interrupts", err)) == 1) {
+        struct rv_interrupt_count c = {.kind = sql_text_at(stmt, 0, &lacked),
+                                       .n = sql_int_at(stmt, 2),
+                                       .n_open = sql_int_at(stmt, 3),
+                                       .oldest_us = sql_int_at(stmt, 4),
+                                       .answer_sum_us = sql_int_at(stmt, 5)};
         if (lacked)
             rc = RV_FAIL(err, RV_E_NOMEM, "count interrupts");
-        else if (!c.kind || rv_interrupt_status_of(rv_sql_str_at(stmt, 1), &c.status, NULL) < 0)
-            rc = rv_store_damaged(st, err, "an interrupt is damaged: it has no kind or status");
+        else if (!c.kind || rv_interrupt_status_of(sql_str_at(stmt, 1), &c.status, NULL) < 0)
+            rc = store_damaged(st, err, "an interrupt is damaged: it has no kind or status");
         else
             rc = each(self, &c, err);
         if (rc != 0)
             break;
     }
-    rv_sql_finish(stmt);
+    sql_finish(stmt);
     return rc;
 }
 
@@ -232,14 +233,14 @@ int rv_store_count_interrupts(rv_store *s, const struct rv_store_scope *scope, c
                               rv_err **err)
 {
     struct rv_store_scope sc;
-    int rc = rv_store_check_scope(scope, &sc, err);
+    int rc = store_check_scope(scope, &sc, err);
 
     if (!filter)
         filter = &all;
     if (rc == 0)
         rc = check_filter(filter, err);
-    rc = rv_store_enter_read(s, rc, "count interrupts", err);
-    return rc != 0 ? rc : rv_store_leave_read(s, count(s->sql, &sc, filter, each, self, err), err);
+    rc = store_enter_read(s, rc, "count interrupts", err);
+    return rc != 0 ? rc : store_leave_read(s, count(s->sql, &sc, filter, each, self, err), err);
 }
 
 /* --- the sweep, and the end --- */
@@ -248,22 +249,22 @@ int rv_store_count_interrupts(rv_store *s, const struct rv_store_scope *scope, c
 static int change(rv_store *s, enum sql_id id, const char *tenant, int64_t at_us, int64_t max, int64_t *n, rv_err **err)
 {
     int64_t changed = 0;
-    int rc = tenant ? rv_store_check_id("tenant", tenant, err) : 0;
+    int rc = tenant ? store_check_id("tenant", tenant, err) : 0;
 
     if (rc == 0)
-        rc = rv_store_check_time("the time", at_us, err);
-    rc = rv_store_enter_write(s, rc, "change interrupts", err);
+        rc = store_check_time("the time", at_us, err);
+    rc = store_enter_write(s, rc, "change interrupts", err);
     if (rc != 0)
         return rc;
     do {
-        rv_sql_stmt *stmt = rv_sql_use(s->sql, id);
-        rv_sql_int(stmt, 1, at_us);
-        rv_sql_text(stmt, 2, tenant);
+        rv_sql_stmt *stmt = sql_use(s->sql, id);
+        sql_int(stmt, 1, at_us);
+        store_sql_text(stmt, 2, tenant);
         if (max > 0)
-            rv_sql_int(stmt, 3, max);
-        rc = rv_sql_run_counted(stmt, &changed, "change interrupts", err);
-    } while (rv_store_repeats(s, &rc, err));
-    rc = rv_store_leave_write(s, rc, err);
+            sql_int(stmt, 3, max);
+        rc = sql_run_counted(stmt, &changed, "change interrupts", err);
+    } while (store_repeats(s, &rc, err));
+    rc = store_leave_write(s, rc, err);
     if (rc == 0)
         *n = changed;
     return rc;

@@ -24,9 +24,9 @@ static int check_records(const char *run, const struct rv_record *records, size_
         if (r->seq < 1 || r->seq - (int64_t)i != first_seq)
             return RV_FAIL(err, RV_E_INVALID, "run \"%s\": record %zu has seq %lld, not %lld", run, i,
                            (long long)r->seq, (long long)first_seq + (long long)i);
-        rc = rv_store_check_bytes("body", r->body, RV_STORE_MAX_BODY, err);
+        rc = store_check_bytes("body", r->body, RV_STORE_MAX_BODY, err);
         if (rc == 0)
-            rc = rv_store_check_bytes("value", r->value, RV_STORE_MAX_VALUE, err);
+            rc = store_check_bytes("value", r->value, RV_STORE_MAX_VALUE, err);
         if (rc < 0)
             return RV_WRAP(err, rc, "run \"%s\": record %lld", run, (long long)r->seq);
     }
@@ -46,22 +46,22 @@ static int check_new_run(const struct rv_store_new_run *run, rv_err **err)
 
     if (!run)
         return RV_FAIL(err, RV_E_INVALID, "no run given");
-    if ((rc = rv_store_check_id("run id", run->id, err)) < 0 ||
-        (rc = run->tenant ? rv_store_check_id("tenant", run->tenant, err) : 0) < 0 ||
-        (rc = rv_store_check_text("user", run->user, RV_STORE_MAX_ID, err)) < 0 ||
-        (rc = rv_store_check_text("session", run->session, RV_STORE_MAX_TEXT, err)) < 0 ||
-        (rc = rv_store_check_text("pipeline", run->pipeline, RV_STORE_MAX_TEXT, err)) < 0 ||
-        (rc = rv_store_check_hash(run->bundle, err)) < 0 ||
-        (rc = run->parent ? rv_store_check_id("parent run", run->parent, err) : 0) < 0 ||
-        (rc = rv_store_check_text("stage", run->stage, RV_STORE_MAX_TEXT, err)) < 0 ||
-        (rc = run->owner ? rv_store_check_id("owner", run->owner, err) : 0) < 0 ||
-        (rc = check_status(run->status, err)) < 0 || (rc = rv_store_check_time("the time", run->now_us, err)) < 0 ||
-        (rc = rv_store_check_time("the lease's end", run->lease_until_us, err)) < 0)
+    if ((rc = store_check_id("run id", run->id, err)) < 0 ||
+        (rc = run->tenant ? store_check_id("tenant", run->tenant, err) : 0) < 0 ||
+        (rc = store_check_text("user", run->user, RV_STORE_MAX_ID, err)) < 0 ||
+        (rc = store_check_text("session", run->session, RV_STORE_MAX_TEXT, err)) < 0 ||
+        (rc = store_check_text("pipeline", run->pipeline, RV_STORE_MAX_TEXT, err)) < 0 ||
+        (rc = store_check_hash(run->bundle, err)) < 0 ||
+        (rc = run->parent ? store_check_id("parent run", run->parent, err) : 0) < 0 ||
+        (rc = store_check_text("stage", run->stage, RV_STORE_MAX_TEXT, err)) < 0 ||
+        (rc = run->owner ? store_check_id("owner", run->owner, err) : 0) < 0 ||
+        (rc = check_status(run->status, err)) < 0 || (rc = store_check_time("the time", run->now_us, err)) < 0 ||
+        (rc = store_check_time("the lease's end", run->lease_until_us, err)) < 0)
         return rc;
-    if ((rc = rv_store_check_new_id("run id", run->id, err)) < 0 ||
-        (rc = rv_store_check_new_id("tenant", run->tenant, err)) < 0 ||
-        (rc = rv_store_check_new_id("user", run->user, err)) < 0 ||
-        (rc = rv_store_check_new_id("session", run->session, err)) < 0)
+    if ((rc = store_check_new_id("run id", run->id, err)) < 0 ||
+        (rc = store_check_new_id("tenant", run->tenant, err)) < 0 ||
+        (rc = store_check_new_id("user", run->user, err)) < 0 ||
+        (rc = store_check_new_id("session", run->session, err)) < 0)
         return rc;
     if (run->parent_seq < 0)
         return RV_FAIL(err, RV_E_INVALID, "run \"%s\": its parent has no record %lld", run->id,
@@ -74,13 +74,13 @@ static int check_pending(const struct rv_store_append *a, size_t i, rv_err **err
     const struct rv_pending *p = &a->pending[i];
     int rc;
 
-    if ((rc = rv_store_check_id("interrupt id", p->id, err)) < 0 ||
-        (rc = rv_store_check_text("kind", p->kind, RV_STORE_MAX_TEXT, err)) < 0 ||
-        (rc = rv_store_check_text("stage", p->stage, RV_STORE_MAX_TEXT, err)) < 0 ||
-        (rc = rv_store_check_bytes("text", p->text, RV_STORE_MAX_QUESTION, err)) < 0 ||
-        (rc = rv_store_check_bytes("body", p->body, RV_STORE_MAX_QUESTION, err)) < 0 ||
-        (rc = rv_store_check_time("the time", p->created_us, err)) < 0 ||
-        (rc = rv_store_check_time("the end", p->expires_us, err)) < 0)
+    if ((rc = store_check_id("interrupt id", p->id, err)) < 0 ||
+        (rc = store_check_text("kind", p->kind, RV_STORE_MAX_TEXT, err)) < 0 ||
+        (rc = store_check_text("stage", p->stage, RV_STORE_MAX_TEXT, err)) < 0 ||
+        (rc = store_check_bytes("text", p->text, RV_STORE_MAX_QUESTION, err)) < 0 ||
+        (rc = store_check_bytes("body", p->body, RV_STORE_MAX_QUESTION, err)) < 0 ||
+        (rc = store_check_time("the time", p->created_us, err)) < 0 ||
+        (rc = store_check_time("the end", p->expires_us, err)) < 0)
         return RV_WRAP(err, rc, "run \"%s\": pending interrupt %zu", a->run, i);
     for (size_t k = 0; k < i; k++)
         if (strcmp(a->pending[k].id, p->id) == 0)
@@ -110,9 +110,9 @@ static int check_append(const struct rv_store_append *a, rv_err **err)
     if (!a)
         return RV_FAIL(err, RV_E_INVALID, "nothing to append");
     first = a->n_records > 0 && a->records ? a->records[0].seq : 1;
-    if ((rc = rv_store_check_id("run id", a->run, err)) < 0 || (rc = check_status(a->status, err)) < 0 ||
-        (rc = rv_store_check_text("stage", a->stage, RV_STORE_MAX_TEXT, err)) < 0 ||
-        (rc = rv_store_check_time("the time", a->now_us, err)) < 0 ||
+    if ((rc = store_check_id("run id", a->run, err)) < 0 || (rc = check_status(a->status, err)) < 0 ||
+        (rc = store_check_text("stage", a->stage, RV_STORE_MAX_TEXT, err)) < 0 ||
+        (rc = store_check_time("the time", a->now_us, err)) < 0 ||
         (rc = check_records(a->run, a->records, a->n_records, first, err)) < 0)
         return rc;
     if (a->n_turns > MAX_TURNS)
@@ -120,12 +120,12 @@ static int check_append(const struct rv_store_append *a, rv_err **err)
     if (a->n_turns > 0 && !a->turns)
         return RV_FAIL(err, RV_E_INVALID, "run \"%s\": %zu turns and none given", a->run, a->n_turns);
     for (size_t i = 0; i < a->n_turns; i++) {
-        rc = rv_store_check_turn(&a->turns[i], err);
+        rc = store_check_turn(&a->turns[i], err);
         if (rc < 0)
             return RV_WRAP(err, rc, "run \"%s\": turn %zu", a->run, i);
     }
-    if (a->settled.is_set && ((a->settled.id && (rc = rv_store_check_id("interrupt id", a->settled.id, err)) < 0) ||
-                              (rc = rv_store_check_bytes("reason", a->settled.reason, RV_STORE_MAX_QUESTION, err)) < 0))
+    if (a->settled.is_set && ((a->settled.id && (rc = store_check_id("interrupt id", a->settled.id, err)) < 0) ||
+                              (rc = store_check_bytes("reason", a->settled.reason, RV_STORE_MAX_QUESTION, err)) < 0))
         return rc;
     return a->set_pending ? check_all_pending(a, err) : 0;
 }
@@ -137,12 +137,12 @@ bool rv_run_status_is_final(enum rv_run_status status)
     return status != RV_RUN_READY && status != RV_RUN_RUNNING && status != RV_RUN_INTERRUPTED;
 }
 
-int rv_store_fail_no_run(const char *run, rv_err **err)
+int store_fail_no_run(const char *run, rv_err **err)
 {
     return RV_FAIL(err, RV_E_NOT_FOUND, "no run \"%s\"", run);
 }
 
-int rv_store_fail_leased(const char *run, const char *owner, int64_t until_us, rv_err **err)
+int store_fail_leased(const char *run, const char *owner, int64_t until_us, rv_err **err)
 {
     char until[RV_TIME_MAX];
 
@@ -173,56 +173,56 @@ static void put_id(rv_str id, char out[RV_STORE_MAX_ID + 1])
 /* Each step looks: no text is copied twice. */
 static int read_found(struct sql_store *st, rv_sql_stmt *stmt, const char *id, struct found_run *out, rv_err **err)
 {
-    rv_str owner = rv_sql_str_at(stmt, 3);
+    rv_str owner = sql_str_at(stmt, 3);
 
-    out->key = rv_sql_int_at(stmt, 0);
-    out->fence = rv_sql_int_at(stmt, 1);
-    out->n_records = rv_sql_int_at(stmt, 2);
-    out->lease_until_us = rv_sql_int_at(stmt, 4);
-    out->n_pending = rv_sql_int_at(stmt, 6);
-    out->n_open = rv_sql_int_at(stmt, 7);
+    out->key = sql_int_at(stmt, 0);
+    out->fence = sql_int_at(stmt, 1);
+    out->n_records = sql_int_at(stmt, 2);
+    out->lease_until_us = sql_int_at(stmt, 4);
+    out->n_pending = sql_int_at(stmt, 6);
+    out->n_open = sql_int_at(stmt, 7);
     out->is_owned = owner.ptr != NULL;
     put_id(owner, out->owner);
-    int rc = rv_run_status_of(rv_sql_str_at(stmt, 5), &out->status, err);
-    put_id(rv_sql_str_at(stmt, 8), out->tenant);
+    int rc = rv_run_status_of(sql_str_at(stmt, 5), &out->status, err);
+    put_id(sql_str_at(stmt, 8), out->tenant);
     if (rc < 0)
-        return RV_WRAP(err, rc == RV_E_NOMEM ? rc : RV_E_IO, "\"%s\": run \"%s\" is damaged", rv_sql_path(st), id);
+        return RV_WRAP(err, rc == RV_E_NOMEM ? rc : RV_E_IO, "\"%s\": run \"%s\" is damaged", sql_path(st), id);
     const int64_t numbers[] = {out->fence, out->n_records, out->lease_until_us, out->n_pending, out->n_open};
-    return rv_store_check_numbers(st, "run", id, numbers, RV_COUNT(numbers), err);
+    return store_check_numbers(st, "run", id, numbers, RV_COUNT(numbers), err);
 }
 
 /* 1: found, 0: there is none. */
 static int look(struct sql_store *st, const struct rv_store_scope *scope, const char *id, struct found_run *out,
                 rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_FIND);
+    rv_sql_stmt *stmt = sql_use(st, SQL_FIND);
     int rc;
 
-    rv_sql_text(stmt, 1, id);
-    rv_sql_text(stmt, 2, scope ? scope->tenant : NULL);
-    rv_sql_text(stmt, 3, scope ? scope->user : NULL);
-    rc = rv_sql_step(stmt, "look for a run", err);
+    store_sql_text(stmt, 1, id);
+    store_sql_text(stmt, 2, scope ? scope->tenant : NULL);
+    store_sql_text(stmt, 3, scope ? scope->user : NULL);
+    rc = sql_step(stmt, "look for a run", err);
     if (rc == 1) {
         int failed = read_found(st, stmt, id, out, err);
         rc = failed < 0 ? failed : 1;
     }
-    rv_sql_done(stmt);
+    sql_done(stmt);
     return rc;
 }
 
-int rv_run_find(struct sql_store *st, const struct rv_store_scope *scope, const char *id, struct found_run *out,
-                rv_err **err)
+int store_run_find(struct sql_store *st, const struct rv_store_scope *scope, const char *id, struct found_run *out,
+                   rv_err **err)
 {
     int rc = look(st, scope, id, out, err);
 
     if (rc == 0)
-        return rv_store_fail_no_run(id, err);
+        return store_fail_no_run(id, err);
     return rc < 0 ? rc : 0;
 }
 
-int rv_run_find_fenced(struct sql_store *st, const char *id, int64_t fence, struct found_run *out, rv_err **err)
+int store_run_find_fenced(struct sql_store *st, const char *id, int64_t fence, struct found_run *out, rv_err **err)
 {
-    int rc = rv_run_find(st, NULL, id, out, err);
+    int rc = store_run_find(st, NULL, id, out, err);
 
     if (rc == 0 && out->fence != fence)
         rc = fail_fenced(id, fence, out->fence, out->is_owned ? out->owner : NULL, err);
@@ -244,14 +244,14 @@ static int add_blob(struct sql_store *st, const struct rv_place *at, rv_str valu
     rv_buf kept = RV_BUF_INIT(2 * RV_STORE_MAX_VALUE);
     enum rv_encryption_mode mode = RV_ENCRYPTION_NONE;
     char hash[RV_HASH_MAX];
-    int rc = rv_vault_mode(st, at->tenant, &mode, err);
+    int rc = vault_mode(st, at->tenant, &mode, err);
 
     if (rc == 0 && mode >= RV_ENCRYPTION_PLATFORM)
-        rc = rv_secret_write(st, at, "value", value, &kept, err);
+        rc = store_secret_write(st, at, "value", value, &kept, err);
     if (rc == 0) {
         rv_str data = mode >= RV_ENCRYPTION_PLATFORM ? rv_buf_str(&kept) : value;
         rv_hash_of(data, hash);
-        rc = rv_blob_key(st, data, hash, now_us, blob, err);
+        rc = store_blob_key(st, data, hash, now_us, blob, err);
     }
     rv_buf_fini(&kept);
     return rc;
@@ -268,16 +268,16 @@ static int add_record(struct sql_store *st, const struct run_at *run, const stru
 
     if (rc < 0)
         return rc;
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_ADD_RECORD);
-    rv_sql_int(stmt, 1, run->key);
-    rv_sql_int(stmt, 2, r->seq);
-    rv_sql_int(stmt, 3, r->kind);
-    rv_secret_bind(stmt, 4, SQL_STR, &at, "body", body);
+    rv_sql_stmt *stmt = sql_use(st, SQL_ADD_RECORD);
+    sql_int(stmt, 1, run->key);
+    sql_int(stmt, 2, r->seq);
+    sql_int(stmt, 3, r->kind);
+    store_secret_bind(stmt, 4, SQL_STR, &at, "body", body);
     if (is_large)
-        rv_sql_int(stmt, 6, blob);
+        sql_int(stmt, 6, blob);
     else
-        rv_secret_bind(stmt, 5, SQL_STR, &at, "value", r->value);
-    return rv_sql_run(stmt, "write a record", err);
+        store_secret_bind(stmt, 5, SQL_STR, &at, "value", r->value);
+    return sql_run(stmt, "write a record", err);
 }
 
 static int add_records(struct sql_store *st, const struct run_at *run, const struct rv_record *records, size_t n,
@@ -303,29 +303,29 @@ static void note_last(struct rv_store_last *out, int64_t key, enum rv_run_status
 /* *key 0: there is such a run. */
 static int add_run(struct sql_store *st, const struct rv_store_new_run *run, int64_t bundle, int64_t *key, rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_ADD_RUN);
+    rv_sql_stmt *stmt = sql_use(st, SQL_ADD_RUN);
 
-    rv_sql_text(stmt, 1, run->id);
-    rv_sql_text(stmt, 2, run->tenant);
-    rv_sql_text(stmt, 3, run->user);
-    rv_sql_text(stmt, 4, run->session);
-    rv_sql_text(stmt, 5, run->pipeline);
-    rv_sql_int(stmt, 6, bundle);
-    rv_sql_text(stmt, 7, run->parent);
-    rv_sql_int(stmt, 8, run->parent_seq);
-    rv_sql_text(stmt, 9, rv_run_status_text(run->status));
-    rv_sql_text(stmt, 10, run->stage);
-    rv_sql_int(stmt, 11, run->now_us);
-    rv_sql_int(stmt, 12, (int64_t)run->n_records);
-    rv_sql_text(stmt, 13, run->owner);
-    rv_sql_int(stmt, 14, run->owner ? run->lease_until_us : 0);
-    return rv_sql_run_new(stmt, key, "write a run", err);
+    store_sql_text(stmt, 1, run->id);
+    store_sql_text(stmt, 2, run->tenant);
+    store_sql_text(stmt, 3, run->user);
+    store_sql_text(stmt, 4, run->session);
+    store_sql_text(stmt, 5, run->pipeline);
+    sql_int(stmt, 6, bundle);
+    store_sql_text(stmt, 7, run->parent);
+    sql_int(stmt, 8, run->parent_seq);
+    store_sql_text(stmt, 9, rv_run_status_text(run->status));
+    store_sql_text(stmt, 10, run->stage);
+    sql_int(stmt, 11, run->now_us);
+    sql_int(stmt, 12, (int64_t)run->n_records);
+    store_sql_text(stmt, 13, run->owner);
+    sql_int(stmt, 14, run->owner ? run->lease_until_us : 0);
+    return sql_run_new(stmt, key, "write a run", err);
 }
 
 static int create_run(struct sql_store *st, const struct rv_store_new_run *run, rv_err **err)
 {
     int64_t bundle = 0, key = 0;
-    int rc = rv_blob_key(st, (rv_str){NULL, 0}, run->bundle, 0, &bundle, err);
+    int rc = store_blob_key(st, (rv_str){NULL, 0}, run->bundle, 0, &bundle, err);
 
     if (rc == 0 && bundle == 0)
         rc = RV_FAIL(err, RV_E_NOT_FOUND, "run \"%s\": the store has no bundle %s", run->id, run->bundle);
@@ -344,7 +344,7 @@ static int create_run(struct sql_store *st, const struct rv_store_new_run *run, 
 int rv_store_create_run(rv_store *s, const struct rv_store_new_run *run, rv_err **err)
 {
     struct rv_store_new_run given;
-    int rc = rv_store_enter_write(s, check_new_run(run, err), "create run", err);
+    int rc = store_enter_write(s, check_new_run(run, err), "create run", err);
 
     if (rc != 0)
         return rc;
@@ -353,8 +353,8 @@ int rv_store_create_run(rv_store *s, const struct rv_store_new_run *run, rv_err 
         given.tenant = RV_STORE_TENANT;
     do
         rc = create_run(s->sql, &given, err);
-    while (rv_store_repeats(s, &rc, err));
-    return rv_store_leave_write(s, rc, err);
+    while (store_repeats(s, &rc, err));
+    return store_leave_write(s, rc, err);
 }
 
 /* --- A step --- */
@@ -363,23 +363,23 @@ static int add_pending(struct sql_store *st, const struct run_at *run, size_t n,
                        rv_err **err)
 {
     const struct rv_place at = rv_engine_place(run->tenant, "pending", run->id, p->id, 0);
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_ADD_PENDING);
+    rv_sql_stmt *stmt = sql_use(st, SQL_ADD_PENDING);
 
-    rv_sql_int(stmt, 1, run->key);
-    rv_sql_int(stmt, 2, (int64_t)n);
-    rv_sql_text(stmt, 3, p->id);
-    rv_sql_text(stmt, 4, p->kind);
-    rv_sql_text(stmt, 5, p->stage);
-    rv_secret_bind(stmt, 6, SQL_STR, &at, "text", (rv_str){p->text.ptr ? p->text.ptr : "", p->text.len});
-    rv_secret_bind(stmt, 7, SQL_STR, &at, "body", (rv_str){p->body.ptr ? p->body.ptr : "", p->body.len});
-    rv_sql_int(stmt, 8, p->created_us);
-    rv_sql_int(stmt, 9, p->expires_us);
-    return rv_sql_run(stmt, "write a pending interrupt", err);
+    sql_int(stmt, 1, run->key);
+    sql_int(stmt, 2, (int64_t)n);
+    store_sql_text(stmt, 3, p->id);
+    store_sql_text(stmt, 4, p->kind);
+    store_sql_text(stmt, 5, p->stage);
+    store_secret_bind(stmt, 6, SQL_STR, &at, "text", (rv_str){p->text.ptr ? p->text.ptr : "", p->text.len});
+    store_secret_bind(stmt, 7, SQL_STR, &at, "body", (rv_str){p->body.ptr ? p->body.ptr : "", p->body.len});
+    sql_int(stmt, 8, p->created_us);
+    sql_int(stmt, 9, p->expires_us);
+    return sql_run(stmt, "write a pending interrupt", err);
 }
 
 static int set_pending(struct sql_store *st, const struct found_run *run, const struct rv_store_append *a, rv_err **err)
 {
-    int rc = run->n_pending == 0 ? 0 : rv_sql_run_key(st, SQL_CLEAR_PENDING, run->key, "drop pending interrupts", err);
+    int rc = run->n_pending == 0 ? 0 : sql_run_key(st, SQL_CLEAR_PENDING, run->key, "drop pending interrupts", err);
 
     for (size_t i = 0; i < a->n_pending && rc == 0; i++)
         rc = add_pending(st, &(struct run_at){run->key, run->tenant, a->run}, i, &a->pending[i], err);
@@ -415,18 +415,18 @@ static int advance(struct sql_store *st, const struct found_run *run, const stru
 
     if (has_asked)
         id = a->release ? SQL_ADVANCE_PARKED : SQL_ADVANCE_ASKING;
-    rv_sql_stmt *stmt = rv_sql_use(st, id);
-    rv_sql_int(stmt, 1, run->key);
-    rv_sql_text(stmt, 2, a->stage);
-    rv_sql_int(stmt, 3, a->now_us);
-    rv_sql_int(stmt, 4, (int64_t)a->n_records);
+    rv_sql_stmt *stmt = sql_use(st, id);
+    sql_int(stmt, 1, run->key);
+    store_sql_text(stmt, 2, a->stage);
+    sql_int(stmt, 3, a->now_us);
+    sql_int(stmt, 4, (int64_t)a->n_records);
     if (changes) {
-        rv_sql_text(stmt, 5, rv_run_status_text(a->status));
-        rv_sql_int(stmt, 6, rv_run_status_is_final(a->status));
+        store_sql_text(stmt, 5, rv_run_status_text(a->status));
+        sql_int(stmt, 6, rv_run_status_is_final(a->status));
     }
-    rv_sql_int(stmt, 7, has_asked ? (int64_t)a->n_pending : run->fence);
-    rv_sql_int(stmt, 8, has_asked ? first_expiry_us(a) : run->n_records);
-    return n ? rv_sql_run_counted(stmt, n, "write a run", err) : rv_sql_run(stmt, "write a run", err);
+    sql_int(stmt, 7, has_asked ? (int64_t)a->n_pending : run->fence);
+    sql_int(stmt, 8, has_asked ? first_expiry_us(a) : run->n_records);
+    return n ? sql_run_counted(stmt, n, "write a run", err) : sql_run(stmt, "write a run", err);
 }
 
 /* 1: the row was as the writer's last step had left it, and is advanced; 0: it has to be looked for. */
@@ -447,7 +447,7 @@ static int advance_from_last(struct sql_store *st, const struct rv_store_append 
 /* Its questions are counted in its row, which is written behind them. */
 static int look_and_advance(struct sql_store *st, const struct rv_store_append *a, struct found_run *run, rv_err **err)
 {
-    int rc = rv_run_find_fenced(st, a->run, a->fence, run, err);
+    int rc = store_run_find_fenced(st, a->run, a->fence, run, err);
 
     if (rc < 0)
         return rc;
@@ -457,7 +457,7 @@ static int look_and_advance(struct sql_store *st, const struct rv_store_append *
     if (a->set_pending)
         rc = set_pending(st, run, a, err);
     if (rc == 0 && a->set_pending)
-        rc = rv_interrupts_keep(st, run, a, err);
+        rc = store_interrupts_keep(st, run, a, err);
     return rc < 0 ? rc : advance(st, run, a, NULL, err);
 }
 
@@ -472,9 +472,9 @@ static int append(struct sql_store *st, const struct rv_store_append *a, rv_err 
         return rc;
     rc = add_records(st, &(struct run_at){run.key, run.tenant, a->run}, a->records, a->n_records, a->now_us, err);
     if (rc == 0 && a->n_turns > 0)
-        rc = rv_turns_keep(st, run.key, a, err);
+        rc = store_turns_keep(st, run.key, a, err);
     if (rc == 0)
-        rc = rv_webhooks_keep(st, &run, a, err);
+        rc = store_webhooks_keep(st, &run, a, err);
     if (rc == 0)
         note_last(a->next, run.key, a->status, run.n_pending > 0 || run.n_open > 0 || a->n_pending > 0, run.tenant);
     return rc;
@@ -483,45 +483,45 @@ static int append(struct sql_store *st, const struct rv_store_append *a, rv_err 
 /* A turn may be refused when the records are written already. */
 static int append_with_turns(struct sql_store *st, const struct rv_store_append *a, rv_err **err)
 {
-    int rc = rv_sql_begin_part(st, err);
+    int rc = sql_begin_part(st, err);
 
-    return rc < 0 ? rc : rv_sql_end_part(st, append(st, a, err), err);
+    return rc < 0 ? rc : sql_end_part(st, append(st, a, err), err);
 }
 
 int rv_store_append(rv_store *s, const struct rv_store_append *a, rv_err **err)
 {
-    int rc = rv_store_enter_write(s, check_append(a, err), "append", err);
+    int rc = store_enter_write(s, check_append(a, err), "append", err);
 
     if (rc != 0)
         return rc;
     do
         rc = a->n_turns == 0 ? append(s->sql, a, err) : append_with_turns(s->sql, a, err);
-    while (rv_store_repeats(s, &rc, err));
-    return rv_store_leave_write(s, rc, err);
+    while (store_repeats(s, &rc, err));
+    return store_leave_write(s, rc, err);
 }
 
 static int delete_run(struct sql_store *st, const struct rv_store_scope *scope, const char *id, int64_t now_us,
                       rv_err **err)
 {
     struct found_run run;
-    int rc = rv_run_find(st, scope, id, &run, err);
+    int rc = store_run_find(st, scope, id, &run, err);
 
     if (rc == 0 && run.is_owned && run.lease_until_us > now_us)
-        rc = rv_store_fail_leased(id, run.owner, run.lease_until_us, err);
+        rc = store_fail_leased(id, run.owner, run.lease_until_us, err);
     if (rc < 0)
         return rc;
-    return rv_sql_run_key(st, SQL_DELETE_RUN, run.key, "delete a run", err);
+    return sql_run_key(st, SQL_DELETE_RUN, run.key, "delete a run", err);
 }
 
 int rv_store_delete_run(rv_store *s, const struct rv_store_scope *scope, const char *run, int64_t now_us, rv_err **err)
 {
     struct rv_store_scope sc;
-    int rc = rv_store_enter_write(s, rv_store_check_scoped(scope, "run id", run, &sc, err), "delete run", err);
+    int rc = store_enter_write(s, store_check_scoped(scope, "run id", run, &sc, err), "delete run", err);
 
     if (rc != 0)
         return rc;
     do
         rc = delete_run(s->sql, &sc, run, now_us, err);
-    while (rv_store_repeats(s, &rc, err));
-    return rv_store_leave_write(s, rc, err);
+    while (store_repeats(s, &rc, err));
+    return store_leave_write(s, rc, err);
 }

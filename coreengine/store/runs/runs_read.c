@@ -12,7 +12,7 @@ static int copy_row(const struct rv_run_row *row, struct rv_run_row *out)
                                                  &copy.bundle, &copy.parent, &copy.stage, &copy.owner},
                                        .n_texts = 9};
 
-    copy.own = rv_store_pack(&texts);
+    copy.own = store_pack(&texts);
     if (!copy.own)
         return RV_E_NOMEM;
     *out = copy;
@@ -25,30 +25,31 @@ void rv_run_row_fini(struct rv_run_row *row)
     *row = (struct rv_run_row){0};
 }
 
-int rv_run_row_of(struct sql_store *st, rv_sql_stmt *stmt, char hash[RV_HASH_MAX], struct rv_run_row *out, rv_err **err)
+int store_run_row_of(struct sql_store *st, rv_sql_stmt *stmt, char hash[RV_HASH_MAX], struct rv_run_row *out,
+                     rv_err **err)
 {
     bool lacked = false;
-    rv_str digest = rv_sql_str_at(stmt, 5);
-    const char *status = rv_sql_text_at(stmt, 8, &lacked);
+    rv_str digest = sql_str_at(stmt, 5);
+    const char *status = sql_text_at(stmt, 8, &lacked);
     struct rv_run_row row = {
-        .id = rv_sql_text_at(stmt, 0, &lacked),
-        .tenant = rv_sql_text_at(stmt, 1, &lacked),
-        .user = rv_sql_text_at(stmt, 2, &lacked),
-        .session = rv_sql_text_at(stmt, 3, &lacked),
-        .pipeline = rv_sql_text_at(stmt, 4, &lacked),
+        .id = sql_text_at(stmt, 0, &lacked),
+        .tenant = sql_text_at(stmt, 1, &lacked),
+        .user = sql_text_at(stmt, 2, &lacked),
+        .session = sql_text_at(stmt, 3, &lacked),
+        .pipeline = sql_text_at(stmt, 4, &lacked),
         .bundle = hash,
-        .parent = rv_sql_text_at(stmt, 6, &lacked),
-        .parent_seq = rv_sql_int_at(stmt, 7),
-        .stage = rv_sql_text_at(stmt, 9, &lacked),
-        .created_us = rv_sql_int_at(stmt, 10),
-        .updated_us = rv_sql_int_at(stmt, 11),
-        .expires_us = rv_sql_int_at(stmt, 12),
-        .n_records = rv_sql_int_at(stmt, 13),
-        .owner = rv_sql_text_at(stmt, 14, &lacked),
-        .fence = rv_sql_int_at(stmt, 15),
-        .lease_until_us = rv_sql_int_at(stmt, 16),
-        .cancel_requested = (int)rv_sql_int_at(stmt, 17) != 0,
-        .n_pending = rv_sql_int_at(stmt, 18),
+        .parent = sql_text_at(stmt, 6, &lacked),
+        .parent_seq = sql_int_at(stmt, 7),
+        .stage = sql_text_at(stmt, 9, &lacked),
+        .created_us = sql_int_at(stmt, 10),
+        .updated_us = sql_int_at(stmt, 11),
+        .expires_us = sql_int_at(stmt, 12),
+        .n_records = sql_int_at(stmt, 13),
+        .owner = sql_text_at(stmt, 14, &lacked),
+        .fence = sql_int_at(stmt, 15),
+        .lease_until_us = sql_int_at(stmt, 16),
+        .cancel_requested = (int)sql_int_at(stmt, 17) != 0,
+        .n_pending = sql_int_at(stmt, 18),
     };
     int rc = 0;
 
@@ -60,17 +61,17 @@ int rv_run_row_of(struct sql_store *st, rv_sql_stmt *stmt, char hash[RV_HASH_MAX
     if (rc == 0)
         rc = rv_run_status_of(rv_str_of(status), &row.status, err);
     if (rc < 0) {
-        rc = RV_WRAP(err, rc == RV_E_NOMEM ? rc : RV_E_IO, "\"%s\": run \"%s\" is damaged", rv_sql_path(st),
+        rc = RV_WRAP(err, rc == RV_E_NOMEM ? rc : RV_E_IO, "\"%s\": run \"%s\" is damaged", sql_path(st),
                      row.id ? row.id : "");
         rv_err_hint(err, "`reeve store check` lists what else is");
         return rc;
     }
     const int64_t numbers[] = {row.parent_seq, row.created_us, row.updated_us,     row.expires_us,
                                row.n_records,  row.fence,      row.lease_until_us, row.n_pending};
-    rc = rv_store_check_numbers(st, "run", row.id, numbers, RV_COUNT(numbers), err);
+    rc = store_check_numbers(st, "run", row.id, numbers, RV_COUNT(numbers), err);
     if (rc < 0)
         return rc;
-    rv_blob_hex((const unsigned char *)digest.ptr, hash);
+    store_blob_hex((const unsigned char *)digest.ptr, hash);
     *out = row;
     return 0;
 }
@@ -80,20 +81,20 @@ static int get_run(struct sql_store *st, const struct rv_store_scope *scope, con
 {
     char hash[RV_HASH_MAX];
     struct rv_run_row row;
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_GET);
+    rv_sql_stmt *stmt = sql_use(st, SQL_GET);
     int rc;
 
-    rv_sql_text(stmt, 1, id);
-    rv_sql_text(stmt, 2, scope->tenant);
-    rv_sql_text(stmt, 3, scope->user);
-    rc = rv_sql_step(stmt, "read a run", err);
+    store_sql_text(stmt, 1, id);
+    store_sql_text(stmt, 2, scope->tenant);
+    store_sql_text(stmt, 3, scope->user);
+    rc = sql_step(stmt, "read a run", err);
     if (rc == 0)
-        rc = rv_store_fail_no_run(id, err);
+        rc = store_fail_no_run(id, err);
     else if (rc == 1)
-        rc = rv_run_row_of(st, stmt, hash, &row, err);
+        rc = store_run_row_of(st, stmt, hash, &row, err);
     if (rc == 0 && copy_row(&row, out) < 0)
         rc = RV_FAIL(err, RV_E_NOMEM, "read run \"%s\"", id);
-    rv_sql_done(stmt);
+    sql_done(stmt);
     return rc;
 }
 
@@ -102,11 +103,11 @@ int rv_store_get_run(rv_store *s, const struct rv_store_scope *scope, const char
 {
     struct rv_store_scope sc;
     struct rv_run_row row = {0};
-    int rc = rv_store_enter_read(s, rv_store_check_scoped(scope, "run id", id, &sc, err), "get run", err);
+    int rc = store_enter_read(s, store_check_scoped(scope, "run id", id, &sc, err), "get run", err);
 
     if (rc != 0)
         return rc;
-    rc = rv_store_leave_read(s, get_run(s->sql, &sc, id, &row, err), err);
+    rc = store_leave_read(s, get_run(s->sql, &sc, id, &row, err), err);
     if (rc == 0)
         *out = row;
     else
@@ -121,11 +122,11 @@ static int check_filter(const struct rv_run_filter *filter, rv_err **err)
     if (filter->limit < 0)
         return RV_FAIL(err, RV_E_INVALID, "a limit of %lld runs", (long long)filter->limit);
     if (filter->pipeline)
-        rc = rv_store_check_text("pipeline", filter->pipeline, RV_STORE_MAX_TEXT, err);
+        rc = store_check_text("pipeline", filter->pipeline, RV_STORE_MAX_TEXT, err);
     if (rc == 0 && filter->session)
-        rc = rv_store_check_text("session", filter->session, RV_STORE_MAX_TEXT, err);
+        rc = store_check_text("session", filter->session, RV_STORE_MAX_TEXT, err);
     if (rc == 0 && filter->id_prefix)
-        rc = rv_store_check_text("start of the id", filter->id_prefix, RV_STORE_MAX_ID, err);
+        rc = store_check_text("start of the id", filter->id_prefix, RV_STORE_MAX_ID, err);
     return rc;
 }
 
@@ -182,24 +183,24 @@ static void write_query(const struct rv_store_scope *scope, const struct rv_run_
 static void bind_query(rv_sql_stmt *stmt, const struct rv_store_scope *scope, const struct rv_run_filter *f,
                        const char *prefix_end)
 {
-    rv_sql_text(stmt, 1, scope->tenant);
+    store_sql_text(stmt, 1, scope->tenant);
     if (scope->user)
-        rv_sql_text(stmt, 2, scope->user);
+        store_sql_text(stmt, 2, scope->user);
     if (f->pipeline)
-        rv_sql_text(stmt, 3, f->pipeline);
+        store_sql_text(stmt, 3, f->pipeline);
     if (f->session)
-        rv_sql_text(stmt, 4, f->session);
+        store_sql_text(stmt, 4, f->session);
     if (f->id_prefix)
-        rv_sql_text(stmt, 5, f->id_prefix);
+        store_sql_text(stmt, 5, f->id_prefix);
     if (*prefix_end)
-        rv_sql_text(stmt, 6, prefix_end);
+        store_sql_text(stmt, 6, prefix_end);
     if (f->lease_before_us > 0)
-        rv_sql_int(stmt, 7, f->lease_before_us);
+        sql_int(stmt, 7, f->lease_before_us);
     if (f->updated_before_us > 0)
-        rv_sql_int(stmt, 8, f->updated_before_us);
-    rv_sql_int(stmt, 9, f->limit > 0 ? f->limit : INT64_MAX);
+        sql_int(stmt, 8, f->updated_before_us);
+    sql_int(stmt, 9, f->limit > 0 ? f->limit : INT64_MAX);
     if (f->record_kind > 0)
-        rv_sql_int(stmt, 10, f->record_kind);
+        sql_int(stmt, 10, f->record_kind);
 }
 
 static int list_runs(struct sql_store *st, const struct rv_store_scope *scope, const struct rv_run_filter *filter,
@@ -209,20 +210,20 @@ static int list_runs(struct sql_store *st, const struct rv_store_scope *scope, c
     rv_buf sql = RV_BUF_INIT(RV_SQL_MAX_TEXT);
     int rc;
 
-    rv_store_prefix_end(filter->id_prefix ? filter->id_prefix : "", prefix_end);
+    store_prefix_end(filter->id_prefix ? filter->id_prefix : "", prefix_end);
     write_query(scope, filter, prefix_end, &sql);
-    rv_sql_stmt *stmt = rv_sql_prepare(st, &sql);
+    rv_sql_stmt *stmt = sql_prepare(st, &sql);
     rv_buf_fini(&sql);
     bind_query(stmt, scope, filter, prefix_end);
-    while ((rc = rv_sql_step(stmt, "list runs", err)) == 1) {
+    while ((rc = sql_step(stmt, "list runs", err)) == 1) {
         struct rv_run_row row;
-        rc = rv_run_row_of(st, stmt, hash, &row, err);
+        rc = store_run_row_of(st, stmt, hash, &row, err);
         if (rc == 0)
             rc = each(ctx, &row, err);
         if (rc != 0)
             break;
     }
-    rv_sql_finish(stmt);
+    sql_finish(stmt);
     return rc;
 }
 
@@ -231,28 +232,28 @@ int rv_store_list_runs(rv_store *s, const struct rv_store_scope *scope, const st
 {
     static const struct rv_run_filter all = {0};
     struct rv_store_scope sc;
-    int rc = rv_store_check_scope(scope, &sc, err);
+    int rc = store_check_scope(scope, &sc, err);
 
     if (!filter)
         filter = &all;
     if (rc == 0)
         rc = check_filter(filter, err);
-    rc = rv_store_enter_read(s, rc, "list runs", err);
-    return rc != 0 ? rc : rv_store_leave_read(s, list_runs(s->sql, &sc, filter, each, self, err), err);
+    rc = store_enter_read(s, rc, "list runs", err);
+    return rc != 0 ? rc : store_leave_read(s, list_runs(s->sql, &sc, filter, each, self, err), err);
 }
 
 static int fail_gap(struct sql_store *st, const char *run, int64_t seq, rv_err **err)
 {
-    return rv_store_damaged(st, err, "run \"%s\" is damaged: record %lld or its value is missing", run, (long long)seq);
+    return store_damaged(st, err, "run \"%s\" is damaged: record %lld or its value is missing", run, (long long)seq);
 }
 
 static int read_texts(rv_sql_stmt *stmt, const char *tenant, const char *run, int value, struct rv_record *r,
                       rv_err **err)
 {
     const struct rv_place at = rv_engine_place(tenant, "records", run, NULL, r->seq);
-    int rc = rv_secret_at(stmt, 2, &at, "body", &r->body, err);
+    int rc = store_secret_at(stmt, 2, &at, "body", &r->body, err);
 
-    return rc < 0 ? rc : rv_secret_at(stmt, value, &at, "value", &r->value, err);
+    return rc < 0 ? rc : store_secret_at(stmt, value, &at, "value", &r->value, err);
 }
 
 static int read_records(struct sql_store *st, const struct found_run *found, const struct rv_record_range *range,
@@ -261,19 +262,19 @@ static int read_records(struct sql_store *st, const struct found_run *found, con
     const char *run = range->run;
     bool is_cut = range->upto > 0 && range->upto < found->n_records;
     int64_t next = range->from < 1 ? 1 : range->from, last = is_cut ? range->upto : found->n_records;
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_READ);
+    rv_sql_stmt *stmt = sql_use(st, SQL_READ);
     int rc;
 
-    rv_sql_int(stmt, 1, found->key);
-    rv_sql_int(stmt, 2, next);
-    rv_sql_int(stmt, 3, last);
-    while ((rc = rv_sql_step(stmt, "read records", err)) == 1) {
-        bool is_large = !rv_sql_is_null(stmt, 4);
+    sql_int(stmt, 1, found->key);
+    sql_int(stmt, 2, next);
+    sql_int(stmt, 3, last);
+    while ((rc = sql_step(stmt, "read records", err)) == 1) {
+        bool is_large = !sql_is_null(stmt, 4);
         struct rv_record r = {
-            .seq = rv_sql_int_at(stmt, 0),
-            .kind = (int)rv_sql_int_at(stmt, 1),
+            .seq = sql_int_at(stmt, 0),
+            .kind = (int)sql_int_at(stmt, 1),
         };
-        if (r.seq != next || (is_large && rv_sql_is_null(stmt, 5)))
+        if (r.seq != next || (is_large && sql_is_null(stmt, 5)))
             rc = fail_gap(st, run, next, err);
         else
             rc = read_texts(stmt, found->tenant, run, is_large ? 5 : 3, &r, err);
@@ -283,7 +284,7 @@ static int read_records(struct sql_store *st, const struct found_run *found, con
             break;
         next++;
     }
-    rv_sql_done(stmt);
+    sql_done(stmt);
     return rc == 0 && next <= last ? fail_gap(st, run, next, err) : rc;
 }
 
@@ -293,19 +294,19 @@ int rv_store_read(rv_store *s, const struct rv_store_scope *scope, const struct 
     struct rv_store_scope sc;
     struct found_run found;
     bool began = false;
-    int rc = rv_store_check_scoped(scope, "run id", range->run, &sc, err);
+    int rc = store_check_scoped(scope, "run id", range->run, &sc, err);
 
     if (rc == 0 && range->upto < 0)
         rc = RV_FAIL(err, RV_E_INVALID, "records of run \"%s\" up to %lld", range->run, (long long)range->upto);
-    if ((rc = rv_store_enter_read(s, rc, "read", err)) != 0)
+    if ((rc = store_enter_read(s, rc, "read", err)) != 0)
         return rc;
-    rc = rv_sql_begin_read(s->sql, &began, err);
+    rc = sql_begin_read(s->sql, &began, err);
     if (rc == 0)
-        rc = rv_run_find(s->sql, &sc, range->run, &found, err);
+        rc = store_run_find(s->sql, &sc, range->run, &found, err);
     if (rc == 0)
         rc = read_records(s->sql, &found, range, each, self, err);
-    rv_sql_end_read(s->sql, began);
-    return rv_store_leave_read(s, rc, err);
+    sql_end_read(s->sql, began);
+    return store_leave_read(s, rc, err);
 }
 
 static int pending_of(rv_sql_stmt *stmt, const char *tenant, struct rv_pending *out, rv_err **err)
@@ -313,21 +314,21 @@ static int pending_of(rv_sql_stmt *stmt, const char *tenant, struct rv_pending *
     bool lacked = false;
 
     *out = (struct rv_pending){
-        .run = rv_sql_text_at(stmt, 0, &lacked),
-        .id = rv_sql_text_at(stmt, 1, &lacked),
-        .kind = rv_sql_text_at(stmt, 2, &lacked),
-        .stage = rv_sql_text_at(stmt, 3, &lacked),
-        .user = rv_sql_text_at(stmt, 4, &lacked),
-        .created_us = rv_sql_int_at(stmt, 7),
-        .expires_us = rv_sql_int_at(stmt, 8),
+        .run = sql_text_at(stmt, 0, &lacked),
+        .id = sql_text_at(stmt, 1, &lacked),
+        .kind = sql_text_at(stmt, 2, &lacked),
+        .stage = sql_text_at(stmt, 3, &lacked),
+        .user = sql_text_at(stmt, 4, &lacked),
+        .created_us = sql_int_at(stmt, 7),
+        .expires_us = sql_int_at(stmt, 8),
     };
     if (lacked)
         return RV_FAIL(err, RV_E_NOMEM, "list pending interrupts");
     if (!out->run || !out->id || !out->kind || !out->stage || !out->user)
         return RV_FAIL(err, RV_E_IO, "a pending interrupt is damaged");
     const struct rv_place at = rv_engine_place(tenant, "pending", out->run, out->id, 0);
-    int rc = rv_secret_at(stmt, 5, &at, "text", &out->text, err);
-    return rc < 0 ? rc : rv_secret_at(stmt, 6, &at, "body", &out->body, err);
+    int rc = store_secret_at(stmt, 5, &at, "text", &out->text, err);
+    return rc < 0 ? rc : store_secret_at(stmt, 6, &at, "body", &out->body, err);
 }
 
 /* run NULL: of all that the scope sees. */
@@ -335,18 +336,18 @@ static int list_pending(struct sql_store *st, const struct rv_store_scope *scope
                         rv_each_pending *each, void *ctx, rv_err **err)
 {
     struct found_run found;
-    int rc = run ? rv_run_find(st, scope, run, &found, err) : 0;
+    int rc = run ? store_run_find(st, scope, run, &found, err) : 0;
 
     if (rc < 0)
         return rc;
-    rv_sql_stmt *stmt = rv_sql_use(st, run ? SQL_PENDING_OF : SQL_PENDING);
+    rv_sql_stmt *stmt = sql_use(st, run ? SQL_PENDING_OF : SQL_PENDING);
     if (run) {
-        rv_sql_int(stmt, 1, found.key);
+        sql_int(stmt, 1, found.key);
     } else {
-        rv_sql_text(stmt, 1, scope->tenant);
-        rv_sql_text(stmt, 2, scope->user);
+        store_sql_text(stmt, 1, scope->tenant);
+        store_sql_text(stmt, 2, scope->user);
     }
-    while ((rc = rv_sql_step(stmt, "list pending interrupts", err)) == 1) {
+    while ((rc = sql_step(stmt, "list pending interrupts", err)) == 1) {
         struct rv_pending p;
         rc = pending_of(stmt, scope->tenant, &p, err);
         if (rc == 0)
@@ -354,7 +355,7 @@ static int list_pending(struct sql_store *st, const struct rv_store_scope *scope
         if (rc != 0)
             break;
     }
-    rv_sql_done(stmt);
+    sql_done(stmt);
     return rc;
 }
 
@@ -363,15 +364,15 @@ int rv_store_list_pending(rv_store *s, const struct rv_store_scope *scope, const
 {
     struct rv_store_scope sc;
     bool began = false;
-    int rc = rv_store_check_scope(scope, &sc, err);
+    int rc = store_check_scope(scope, &sc, err);
 
     if (rc == 0 && run)
-        rc = rv_store_check_id("run id", run, err);
-    if ((rc = rv_store_enter_read(s, rc, "list pending", err)) != 0)
+        rc = store_check_id("run id", run, err);
+    if ((rc = store_enter_read(s, rc, "list pending", err)) != 0)
         return rc;
-    rc = rv_sql_begin_read(s->sql, &began, err);
+    rc = sql_begin_read(s->sql, &began, err);
     if (rc == 0)
         rc = list_pending(s->sql, &sc, run, each, self, err);
-    rv_sql_end_read(s->sql, began);
-    return rv_store_leave_read(s, rc, err);
+    sql_end_read(s->sql, began);
+    return store_leave_read(s, rc, err);
 }

@@ -20,10 +20,10 @@ void rv_webhook_fini(struct rv_webhook *w)
 
 static int check(const struct rv_webhook *hook, int64_t n, rv_err **err)
 {
-    int rc = rv_store_check_text("url", hook->url, RV_WEBHOOK_MAX_URL, err);
+    int rc = store_check_text("url", hook->url, RV_WEBHOOK_MAX_URL, err);
 
     if (rc == 0)
-        rc = rv_store_check_text("secret", hook->secret, RV_WEBHOOK_MAX_SECRET, err);
+        rc = store_check_text("secret", hook->secret, RV_WEBHOOK_MAX_SECRET, err);
     if (rc == 0 && (n < 0 || n >= RV_WEBHOOK_MAX || hook->events < 1 || hook->events > 3))
         rc = RV_FAIL(err, RV_E_INVALID, "webhook %lld with events %lld", (long long)n, (long long)hook->events);
     return rc;
@@ -38,35 +38,35 @@ static int add(struct sql_store *st, const struct rv_store_scope *scope, const c
                const struct rv_webhook *hook, rv_err **err)
 {
     struct found_run found;
-    int rc = rv_run_find(st, scope, run, &found, err);
+    int rc = store_run_find(st, scope, run, &found, err);
 
     if (rc < 0)
         return rc;
     const struct rv_place at = place_of(found.tenant, run, n);
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_ADD_WEBHOOK);
-    rv_sql_int(stmt, 1, found.key);
-    rv_sql_int(stmt, 2, n);
-    rv_sql_text(stmt, 3, hook->url);
-    rv_secret_bind(stmt, 4, SQL_STR, &at, "secret", rv_str_of(hook->secret));
-    rv_sql_int(stmt, 5, hook->events);
-    return rv_sql_run(stmt, "add a webhook", err);
+    rv_sql_stmt *stmt = sql_use(st, SQL_ADD_WEBHOOK);
+    sql_int(stmt, 1, found.key);
+    sql_int(stmt, 2, n);
+    store_sql_text(stmt, 3, hook->url);
+    store_secret_bind(stmt, 4, SQL_STR, &at, "secret", rv_str_of(hook->secret));
+    sql_int(stmt, 5, hook->events);
+    return sql_run(stmt, "add a webhook", err);
 }
 
 int rv_store_add_webhook(rv_store *s, const struct rv_store_scope *scope, const char *run, int64_t n,
                          const struct rv_webhook *hook, rv_err **err)
 {
     struct rv_store_scope sc;
-    int rc = rv_store_check_scoped(scope, "run id", run, &sc, err);
+    int rc = store_check_scoped(scope, "run id", run, &sc, err);
 
     if (rc == 0)
         rc = check(hook, n, err);
-    rc = rv_store_enter_write(s, rc, "add webhook", err);
+    rc = store_enter_write(s, rc, "add webhook", err);
     if (rc != 0)
         return rc;
     do
         rc = add(s->sql, &sc, run, n, hook, err);
-    while (rv_store_repeats(s, &rc, err));
-    return rv_store_leave_write(s, rc, err);
+    while (store_repeats(s, &rc, err));
+    return store_leave_write(s, rc, err);
 }
 
 static int get(struct sql_store *st, const struct rv_store_scope *scope, const char *run, int64_t n,
@@ -75,31 +75,31 @@ static int get(struct sql_store *st, const struct rv_store_scope *scope, const c
     struct found_run found;
     bool lacked = false;
     rv_str secret = {NULL, 0};
-    int rc = rv_run_find(st, scope, run, &found, err);
+    int rc = store_run_find(st, scope, run, &found, err);
 
     if (rc < 0)
         return rc;
     const struct rv_place at = place_of(found.tenant, run, n);
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_GET_WEBHOOK);
-    rv_sql_int(stmt, 1, found.key);
-    rv_sql_int(stmt, 2, n);
-    rc = rv_sql_step(stmt, "read a webhook", err);
+    rv_sql_stmt *stmt = sql_use(st, SQL_GET_WEBHOOK);
+    sql_int(stmt, 1, found.key);
+    sql_int(stmt, 2, n);
+    rc = sql_step(stmt, "read a webhook", err);
     if (rc == 0)
         rc = RV_FAIL(err, RV_E_NOT_FOUND, "run \"%s\" has no webhook %lld", run, (long long)n);
     else if (rc == 1)
-        rc = rv_secret_at(stmt, 1, &at, "secret", &secret, err);
+        rc = store_secret_at(stmt, 1, &at, "secret", &secret, err);
     if (rc == 0) {
-        struct rv_webhook row = {.url = rv_sql_text_at(stmt, 0, &lacked), .events = rv_sql_int_at(stmt, 2)};
+        struct rv_webhook row = {.url = sql_text_at(stmt, 0, &lacked), .events = sql_int_at(stmt, 2)};
         char *copy = rv_str_dup(secret);
         const struct rv_row_texts texts = {.texts = {&row.url, &row.secret}, .n_texts = 2};
         row.secret = copy;
-        if (lacked || !copy || !(row.own = rv_store_pack(&texts)))
+        if (lacked || !copy || !(row.own = store_pack(&texts)))
             rc = RV_FAIL(err, RV_E_NOMEM, "read a webhook");
         else
             *out = row;
         free(copy);
     }
-    rv_sql_done(stmt);
+    sql_done(stmt);
     return rc;
 }
 
@@ -108,12 +108,12 @@ int rv_store_get_webhook(rv_store *s, const struct rv_store_scope *scope, const 
 {
     struct rv_webhook row = {.url = NULL};
     struct rv_store_scope sc;
-    int rc = rv_store_check_scoped(scope, "run id", run, &sc, err);
+    int rc = store_check_scoped(scope, "run id", run, &sc, err);
 
-    rc = rv_store_enter_read(s, rc, "read webhook", err);
+    rc = store_enter_read(s, rc, "read webhook", err);
     if (rc != 0)
         return rc;
-    rc = rv_store_leave_read(s, get(s->sql, &sc, run, n, &row, err), err);
+    rc = store_leave_read(s, get(s->sql, &sc, run, n, &row, err), err);
     if (rc == 0)
         *out = row;
     else
@@ -131,20 +131,20 @@ struct due {
 
 static int find_due(struct sql_store *st, int64_t run, int64_t event, struct due *out, rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_WEBHOOKS_OF_RUN);
+    rv_sql_stmt *stmt = sql_use(st, SQL_WEBHOOKS_OF_RUN);
     bool lacked = false;
     int rc;
 
     *out = (struct due){.n_due = 0};
-    rv_sql_int(stmt, 1, run);
-    while ((rc = rv_sql_step(stmt, "look for webhooks", err)) == 1) {
-        const char *user = rv_sql_text_at(stmt, 2, &lacked);
+    sql_int(stmt, 1, run);
+    while ((rc = sql_step(stmt, "look for webhooks", err)) == 1) {
+        const char *user = sql_text_at(stmt, 2, &lacked);
         if (user)
             snprintf(out->user, sizeof out->user, "%s", user);
-        if (rv_sql_int_at(stmt, 1) & event && out->n_due < RV_WEBHOOK_MAX)
-            out->n[out->n_due++] = rv_sql_int_at(stmt, 0);
+        if (sql_int_at(stmt, 1) & event && out->n_due < RV_WEBHOOK_MAX)
+            out->n[out->n_due++] = sql_int_at(stmt, 0);
     }
-    rv_sql_done(stmt);
+    sql_done(stmt);
     return rc == 0 && lacked ? RV_FAIL(err, RV_E_NOMEM, "look for webhooks") : rc;
 }
 
@@ -209,12 +209,13 @@ static int queue(struct sql_store *st, const struct found_run *run, const struct
                                      .now_us = a->now_us};
     int rc = rv_buf_check(&payload, "payload of a webhook", err);
     if (rc == 0)
-        rc = rv_task_enqueue(st, &task, &done, err);
+        rc = store_task_enqueue(st, &task, &done, err);
     rv_buf_fini(&payload);
     return rc;
 }
 
-int rv_webhooks_keep(struct sql_store *st, const struct found_run *run, const struct rv_store_append *a, rv_err **err)
+int store_webhooks_keep(struct sql_store *st, const struct found_run *run, const struct rv_store_append *a,
+                        rv_err **err)
 {
     bool ends = rv_run_status_is_final(a->status), waits = a->status == RV_RUN_INTERRUPTED;
     struct due due;

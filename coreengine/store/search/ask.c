@@ -10,19 +10,19 @@ int rv_store_ask(rv_store *s, const struct rv_store_scope *scope, const struct r
     struct rv_store_scope sc;
     struct rv_store_asked got = {false, false};
     struct rv_asking_rows rows = {.ask = ask, .out = &got};
-    int rc = rv_store_check_scope(scope, &sc, err);
+    int rc = store_check_scope(scope, &sc, err);
 
     if (rc == 0 && s->in_group)
         rc = RV_FAIL(err, RV_E_STATE, "a statement cannot be part of a group");
     if (rc == 0 && (ask->max_rows < 1 || ask->max_ms < 1 || ask->max_cell < 4))
         rc = RV_FAIL(err, RV_E_INVALID, "a statement needs limits of its rows, time and cells");
-    if ((rc = rv_store_enter_read(s, rc, "ask", err)) != 0)
+    if ((rc = store_enter_read(s, rc, "ask", err)) != 0)
         return rc;
-    rv_vault_look_again(s->sql);
-    rc = rv_vault_is_used(s->sql, &rows.hides, err);
+    vault_look_again(s->sql);
+    rc = vault_is_used(s->sql, &rows.hides, err);
     if (rc == 0)
         rc = s->sql->driver->ask(s->sql, &sc, &rows, err);
     if (rc == 0)
         *out = got;
-    return rv_store_leave_read(s, rc, err);
+    return store_leave_read(s, rc, err);
 }

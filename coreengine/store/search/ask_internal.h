@@ -14,28 +14,28 @@
 /** The statement with the tables that it names, as the scope sees them. ?1 ($1) is the tenant, ?2 ($2) the user if the
  * scope has one. schema: of PostgreSQL, where its tables are; NULL: for SQLite. hides: columns
  * may be encrypted, and are null then. */
-void rv_ask_write(const struct rv_store_scope *scope, const struct rv_rem_sql *sql, const char *schema, bool hides,
-                  rv_buf *out);
-bool rv_ask_is_table(const char *name);
+void store_ask_write(const struct rv_store_scope *scope, const struct rv_rem_sql *sql, const char *schema, bool hides,
+                     rv_buf *out);
+bool store_ask_is_table(const char *name);
 
 /* ask_rows.c */
 /* What it points to is borrowed for the ask. */
 struct rv_asking_rows {
-    bool hides; /* as for rv_ask_write() */
+    bool hides; /* as for store_ask_write() */
     const struct rv_store_ask *ask;
     struct rv_store_asked *out;
     int64_t n;
     size_t bytes;
 };
-RV_MUST_CHECK int rv_ask_columns(struct rv_asking_rows *r, const char *const *names, size_t n, rv_err **err);
+RV_MUST_CHECK int store_ask_columns(struct rv_asking_rows *r, const char *const *names, size_t n, rv_err **err);
 /** The next row, whose texts are cut here. RV_STORE_ENOUGH: no more are wanted. */
-RV_MUST_CHECK int rv_ask_row(struct rv_asking_rows *r, struct rv_cell *cells, size_t n, rv_err **err);
+RV_MUST_CHECK int store_ask_row(struct rv_asking_rows *r, struct rv_cell *cells, size_t n, rv_err **err);
 
 /** RV_E_LIMIT: a value is longer than that. */
-int rv_ask_fail_long(rv_err **err);
+int store_ask_fail_long(rv_err **err);
 
 /* postgres/ask.c */
-RV_MUST_CHECK int rv_postgres_ask(struct sql_store *base, const struct rv_store_scope *scope,
-                                  struct rv_asking_rows *rows, rv_err **err);
+RV_MUST_CHECK int postgres_ask(struct sql_store *base, const struct rv_store_scope *scope, struct rv_asking_rows *rows,
+                               rv_err **err);
 
 #endif

@@ -1,12 +1,12 @@
 /* Rows of a statement that others wrote: both databases pass them here, where they are cut to the limits. */
 #include "coreengine/store/search/ask_internal.h"
 
-int rv_ask_columns(struct rv_asking_rows *r, const char *const *names, size_t n, rv_err **err)
+int store_ask_columns(struct rv_asking_rows *r, const char *const *names, size_t n, rv_err **err)
 {
     return r->ask->on_columns ? r->ask->on_columns(r->ask->self, names, n, err) : 0;
 }
 
-int rv_ask_row(struct rv_asking_rows *r, struct rv_cell *cells, size_t n, rv_err **err)
+int store_ask_row(struct rv_asking_rows *r, struct rv_cell *cells, size_t n, rv_err **err)
 {
     size_t bytes = 0;
 
@@ -31,7 +31,7 @@ int rv_ask_row(struct rv_asking_rows *r, struct rv_cell *cells, size_t n, rv_err
     return r->ask->on_row(r->ask->self, cells, n, err);
 }
 
-int rv_ask_fail_long(rv_err **err)
+int store_ask_fail_long(rv_err **err)
 {
     RV_FAIL(err, RV_E_LIMIT, "a value of the statement is longer than " RV_ASK_VALUE " bytes");
     rv_err_hint(err, "shorten texts: left(content, 1000)");

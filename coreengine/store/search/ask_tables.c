@@ -210,7 +210,7 @@ static void put_own(struct writing *w, const struct rv_kind_field *f)
     bool falls_back = f->fallback || f->type == RV_KIND_TEXTS || f->type == RV_KIND_OBJECTS;
     bool is_plain = strcmp(f->name, "name") == 0;
 
-    bool is_secret = rv_kind_encrypts(w->kind, f->name);
+    bool is_secret = store_kind_encrypts(w->kind, f->name);
     if (!begin(w, f->name))
         return;
     rv_buf_puts(w->out, falls_back ? "coalesce(" : "");
@@ -310,7 +310,7 @@ static void put_table(struct writing *w, const struct rv_rem_table *t)
     rv_buf_puts(w->out, ")");
 }
 
-bool rv_ask_is_table(const char *name)
+bool store_ask_is_table(const char *name)
 {
     size_t n;
     const struct rv_rem_table *tables = rv_rem_tables(&n);
@@ -340,8 +340,8 @@ static bool skip_word(rv_str *text, const char *word)
     return true;
 }
 
-void rv_ask_write(const struct rv_store_scope *scope, const struct rv_rem_sql *sql, const char *schema, bool hides,
-                  rv_buf *out)
+void store_ask_write(const struct rv_store_scope *scope, const struct rv_rem_sql *sql, const char *schema, bool hides,
+                     rv_buf *out)
 {
     bool is_postgres = schema != NULL;
     struct writing w = {

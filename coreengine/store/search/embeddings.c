@@ -11,39 +11,39 @@
 int rv_store_embedding_provider(rv_store *s, rv_buf *out, rv_err **err)
 {
     const char *name = NULL;
-    int rc = rv_store_enter_read(s, 0, "embedding provider", err);
+    int rc = store_enter_read(s, 0, "embedding provider", err);
 
     if (rc != 0)
         return rc;
-    rc = rv_tokens_provider(s->sql, true, &name, err);
+    rc = store_tokens_provider(s->sql, true, &name, err);
     if (rc == 0) {
         rv_buf_puts(out, name);
         rc = rv_buf_check(out, "provider of embeddings", err);
     }
-    return rv_store_leave_read(s, rc, err);
+    return store_leave_read(s, rc, err);
 }
 
 static int queue_all(struct sql_store *st, const char *provider, int64_t now_us, rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_QUEUE_EMBEDDINGS);
+    rv_sql_stmt *stmt = sql_use(st, SQL_QUEUE_EMBEDDINGS);
 
-    rv_sql_text(stmt, 1, provider);
-    rv_sql_int(stmt, 2, now_us);
-    return rv_sql_run(stmt, "queue rows for embedding", err);
+    store_sql_text(stmt, 1, provider);
+    sql_int(stmt, 2, now_us);
+    return sql_run(stmt, "queue rows for embedding", err);
 }
 
 static int set_provider(struct sql_store *st, const char *provider, int64_t now_us, rv_err **err)
 {
     const char *present = NULL;
-    int rc = rv_tokens_provider(st, true, &present, err);
+    int rc = store_tokens_provider(st, true, &present, err);
 
     if (rc == 0 && strcmp(present, provider) != 0) {
-        rc = rv_sql_run(rv_sql_use(st, SQL_REQUEUE_EMBEDDINGS), "queue rows for embedding", err);
-        rv_sql_stmt *stmt = rc == 0 ? rv_sql_use(st, SQL_SET_ABOUT) : NULL;
+        rc = sql_run(sql_use(st, SQL_REQUEUE_EMBEDDINGS), "queue rows for embedding", err);
+        rv_sql_stmt *stmt = rc == 0 ? sql_use(st, SQL_SET_ABOUT) : NULL;
         if (rc == 0) {
-            rv_sql_text(stmt, 1, "embedding");
-            rv_sql_text(stmt, 2, provider);
-            rc = rv_sql_run(stmt, "set the provider of embeddings", err);
+            store_sql_text(stmt, 1, "embedding");
+            store_sql_text(stmt, 2, provider);
+            rc = sql_run(stmt, "set the provider of embeddings", err);
         }
     }
     return rc < 0 ? rc : queue_all(st, provider, now_us, err);
@@ -51,20 +51,20 @@ static int set_provider(struct sql_store *st, const char *provider, int64_t now_
 
 int rv_store_set_embedding_provider(rv_store *s, const char *provider, int64_t now_us, rv_err **err)
 {
-    int rc = rv_store_check_text("provider", provider, RV_EMBED_MAX_NAME, err);
+    int rc = store_check_text("provider", provider, RV_EMBED_MAX_NAME, err);
 
     if (rc == 0 && !*provider)
         rc = RV_FAIL(err, RV_E_INVALID, "the provider of embeddings is empty");
     if (rc == 0)
-        rc = rv_store_check_time("the time", now_us, err);
-    if ((rc = rv_store_enter_write(s, rc, "set embedding provider", err)) != 0)
+        rc = store_check_time("the time", now_us, err);
+    if ((rc = store_enter_write(s, rc, "set embedding provider", err)) != 0)
         return rc;
     do
         rc = set_provider(s->sql, provider, now_us, err);
-    while (rv_store_repeats(s, &rc, err));
+    while (store_repeats(s, &rc, err));
     free(s->sql->embeds); /* the setting is read again at the next write */
     s->sql->embeds = NULL;
-    return rv_store_leave_write(s, rc, err);
+    return store_leave_write(s, rc, err);
 }
 
 /* --- Claiming --- */
@@ -80,22 +80,22 @@ void rv_embeddings_claimed_fini(struct rv_embeddings_claimed *list)
 static int list_pending(struct sql_store *st, const char *provider, size_t limit, int64_t now_us,
                         struct rv_embeddings_claimed *out, rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_PENDING_EMBEDDINGS);
+    rv_sql_stmt *stmt = sql_use(st, SQL_PENDING_EMBEDDINGS);
     int rc;
 
-    rv_sql_text(stmt, 1, provider);
-    rv_sql_int(stmt, 2, now_us - RV_EMBED_LEASE_US);
-    rv_sql_int(stmt, 3, (int64_t)limit);
-    while ((rc = rv_sql_step(stmt, "look for rows to embed", err)) == 1 && out->n < limit) {
+    store_sql_text(stmt, 1, provider);
+    sql_int(stmt, 2, now_us - RV_EMBED_LEASE_US);
+    sql_int(stmt, 3, (int64_t)limit);
+    while ((rc = sql_step(stmt, "look for rows to embed", err)) == 1 && out->n < limit) {
         struct rv_embedding *e = &out->at[out->n++];
-        *e = (struct rv_embedding){.key = rv_sql_int_at(stmt, 0),
-                                   .kind = rv_kind_find(rv_sql_str_at(stmt, 1)),
-                                   .row = rv_sql_int_at(stmt, 2),
-                                   .attempts = (int)rv_sql_int_at(stmt, 3) + 1};
-        rv_str hash = rv_sql_str_at(stmt, 4), has = rv_sql_str_at(stmt, 5);
+        *e = (struct rv_embedding){.key = sql_int_at(stmt, 0),
+                                   .kind = rv_kind_find(sql_str_at(stmt, 1)),
+                                   .row = sql_int_at(stmt, 2),
+                                   .attempts = (int)sql_int_at(stmt, 3) + 1};
+        rv_str hash = sql_str_at(stmt, 4), has = sql_str_at(stmt, 5);
         e->is_current = hash.len == 0 || rv_str_eq(hash, has);
     }
-    rv_sql_done(stmt);
+    sql_done(stmt);
     return rc < 0 ? rc : 0;
 }
 
@@ -103,7 +103,7 @@ static int read_text(struct sql_store *st, struct rv_embedding *e, rv_err **err)
 {
     json_object *whole = NULL;
     rv_err *why = NULL;
-    int rc = e->kind && !e->is_current ? rv_entity_at(st, e->kind, e->row, &whole, &why) : 0;
+    int rc = e->kind && !e->is_current ? entity_at(st, e->kind, e->row, &whole, &why) : 0;
     rv_str text = {"", 0};
 
     if (rc == RV_E_NOT_FOUND) {
@@ -113,7 +113,7 @@ static int read_text(struct sql_store *st, struct rv_embedding *e, rv_err **err)
         rv_err_pass(err, why);
     }
     if (rc == 0 && whole)
-        text = rv_tokens_text(e->kind, whole, e->hash);
+        text = store_tokens_text(e->kind, whole, e->hash);
     if (rc == 0 && !(e->text = rv_str_dup(text)))
         rc = RV_FAIL(err, RV_E_NOMEM, "read a row to embed");
     json_object_put(whole);
@@ -122,13 +122,13 @@ static int read_text(struct sql_store *st, struct rv_embedding *e, rv_err **err)
 
 static int claim_one(struct sql_store *st, struct rv_embedding *e, int64_t now_us, bool *got, rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_CLAIM_EMBEDDING);
+    rv_sql_stmt *stmt = sql_use(st, SQL_CLAIM_EMBEDDING);
     int64_t n = 0;
 
-    rv_sql_int(stmt, 1, e->key);
-    rv_sql_int(stmt, 2, now_us);
-    rv_sql_int(stmt, 3, now_us - RV_EMBED_LEASE_US);
-    int rc = rv_sql_run_counted(stmt, &n, "claim a row to embed", err);
+    sql_int(stmt, 1, e->key);
+    sql_int(stmt, 2, now_us);
+    sql_int(stmt, 3, now_us - RV_EMBED_LEASE_US);
+    int rc = sql_run_counted(stmt, &n, "claim a row to embed", err);
     *got = n == 1;
     return rc;
 }
@@ -154,16 +154,16 @@ static int claim(struct sql_store *st, const char *provider, size_t limit, int64
 int rv_store_claim_embeddings(rv_store *s, const char *provider, size_t limit, int64_t now_us,
                               struct rv_embeddings_claimed *out, rv_err **err)
 {
-    int rc = rv_store_check_text("provider", provider, RV_EMBED_MAX_NAME, err);
+    int rc = store_check_text("provider", provider, RV_EMBED_MAX_NAME, err);
 
     if (rc == 0)
-        rc = rv_store_check_time("the time", now_us, err);
+        rc = store_check_time("the time", now_us, err);
     if (rc == 0 && (limit < 1 || limit > RV_EMBED_MAX_BATCH))
         rc = RV_FAIL(err, RV_E_INVALID, "%zu rows at once: use 1 to %d", limit, RV_EMBED_MAX_BATCH);
     *out = (struct rv_embeddings_claimed){0};
     if (rc == 0 && !(out->at = calloc(limit, sizeof *out->at)))
         rc = RV_FAIL(err, RV_E_NOMEM, "claim rows to embed");
-    if ((rc = rv_store_enter_write(s, rc, "claim embeddings", err)) != 0) {
+    if ((rc = store_enter_write(s, rc, "claim embeddings", err)) != 0) {
         rv_embeddings_claimed_fini(out);
         return rc;
     }
@@ -173,8 +173,8 @@ int rv_store_claim_embeddings(rv_store *s, const char *provider, size_t limit, i
         memset(out->at, 0, limit * sizeof *out->at);
         out->n = 0;
         rc = claim(s->sql, provider, limit, now_us, out, err);
-    } while (rv_store_repeats(s, &rc, err));
-    rc = rv_store_leave_write(s, rc, err);
+    } while (store_repeats(s, &rc, err));
+    rc = store_leave_write(s, rc, err);
     if (rc < 0)
         rv_embeddings_claimed_fini(out);
     return rc;
@@ -185,12 +185,12 @@ int rv_store_claim_embeddings(rv_store *s, const char *provider, size_t limit, i
 /* *was_ours: the claim still held. It does not when the row was deleted or got another text, or its lease ended. */
 static int take_off(struct sql_store *st, const struct rv_embedding *e, bool *was_ours, rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_DONE_EMBEDDING);
+    rv_sql_stmt *stmt = sql_use(st, SQL_DONE_EMBEDDING);
     int64_t n = 0;
 
-    rv_sql_int(stmt, 1, e->key);
-    rv_sql_int(stmt, 2, e->attempts);
-    int rc = rv_sql_run_counted(stmt, &n, "take a row from the queue", err);
+    sql_int(stmt, 1, e->key);
+    sql_int(stmt, 2, e->attempts);
+    int rc = sql_run_counted(stmt, &n, "take a row from the queue", err);
     *was_ours = n == 1;
     return rc;
 }
@@ -203,50 +203,50 @@ static int put_vector(struct sql_store *st, const struct rv_embedding *e, const 
 
     if (rc < 0 || !is_ours)
         return rc;
-    rc = rv_vector_keep(st, &(struct rv_embedded_row){e->kind->name, e->row, e->hash}, vector, now_us, err);
-    return rc < 0 ? rc : rv_tokens_touch(st, e->kind->name, e->row, err);
+    rc = store_vector_keep(st, &(struct rv_embedded_row){e->kind->name, e->row, e->hash}, vector, now_us, err);
+    return rc < 0 ? rc : store_tokens_touch(st, e->kind->name, e->row, err);
 }
 
 int rv_store_put_vector(rv_store *s, const struct rv_embedding *row, const struct rv_vector *vector, int64_t now_us,
                         rv_err **err)
 {
-    int rc = rv_store_check_text("provider", vector->provider, RV_EMBED_MAX_NAME, err);
+    int rc = store_check_text("provider", vector->provider, RV_EMBED_MAX_NAME, err);
 
     if (rc == 0 && (vector->dims < 1 || vector->dims > RV_VECTOR_MAX_DIMS))
         rc = RV_FAIL(err, RV_E_INVALID, "a vector of %zu dimensions: use 1 to %d", vector->dims, RV_VECTOR_MAX_DIMS);
     if (rc == 0 && !rv_vector_is_finite(vector->values, vector->dims))
         rc = RV_FAIL(err, RV_E_INVALID, "a vector has an element that is not finite");
-    if ((rc = rv_store_enter_write(s, rc, "put vector", err)) != 0)
+    if ((rc = store_enter_write(s, rc, "put vector", err)) != 0)
         return rc;
     do
         rc = put_vector(s->sql, row, vector, now_us, err);
-    while (rv_store_repeats(s, &rc, err));
-    return rv_store_leave_write(s, rc, err);
+    while (store_repeats(s, &rc, err));
+    return store_leave_write(s, rc, err);
 }
 
 int rv_store_skip_embedding(rv_store *s, const struct rv_embedding *row, rv_err **err)
 {
     bool was_ours;
-    int rc = rv_store_enter_write(s, 0, "skip embedding", err);
+    int rc = store_enter_write(s, 0, "skip embedding", err);
 
     if (rc != 0)
         return rc;
     do
         rc = take_off(s->sql, row, &was_ours, err);
-    while (rv_store_repeats(s, &rc, err));
-    return rv_store_leave_write(s, rc, err);
+    while (store_repeats(s, &rc, err));
+    return store_leave_write(s, rc, err);
 }
 
 static int put_back(struct sql_store *st, const struct rv_embedding *e, const char *status, const char *why,
                     rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_FAIL_EMBEDDING);
+    rv_sql_stmt *stmt = sql_use(st, SQL_FAIL_EMBEDDING);
 
-    rv_sql_int(stmt, 1, e->key);
-    rv_sql_int(stmt, 2, e->attempts);
-    rv_sql_text(stmt, 3, status);
-    rv_sql_text(stmt, 4, why);
-    return rv_sql_run(stmt, "put a row back into the queue", err);
+    sql_int(stmt, 1, e->key);
+    sql_int(stmt, 2, e->attempts);
+    store_sql_text(stmt, 3, status);
+    store_sql_text(stmt, 4, why);
+    return sql_run(stmt, "put a row back into the queue", err);
 }
 
 int rv_store_fail_embedding(rv_store *s, const struct rv_embedding *row, const char *why, bool *failed, rv_err **err)
@@ -255,12 +255,12 @@ int rv_store_fail_embedding(rv_store *s, const struct rv_embedding *row, const c
     int rc = text ? 0 : RV_FAIL(err, RV_E_NOMEM, "put a row back into the queue");
 
     *failed = row->attempts >= RV_EMBED_MAX_TRIES;
-    rc = rv_store_enter_write(s, rc, "fail embedding", err);
+    rc = store_enter_write(s, rc, "fail embedding", err);
     if (rc == 0) {
         do
             rc = put_back(s->sql, row, *failed ? "failed" : "pending", text, err);
-        while (rv_store_repeats(s, &rc, err));
-        rc = rv_store_leave_write(s, rc, err);
+        while (store_repeats(s, &rc, err));
+        rc = store_leave_write(s, rc, err);
     }
     free(text);
     return rc;

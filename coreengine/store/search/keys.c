@@ -36,17 +36,17 @@ static int write_key(rv_str name, const char *id, rv_buf *out, rv_err **err)
 static int put_tokens(struct sql_store *st, struct rv_key_source k, rv_str key, rv_str summary, rv_err **err)
 {
     json_object *own = NULL;
-    int rc = k.whole ? 0 : rv_entity_at(st, rv_kind_find(rv_str_of(k.kind)), k.row, &own, err);
+    int rc = k.whole ? 0 : entity_at(st, rv_kind_find(rv_str_of(k.kind)), k.row, &own, err);
 
     if (own)
         k.whole = own;
     if (rc == 0)
-        rc = rv_tokens_put(st, &k, key, summary, err);
+        rc = store_tokens_put(st, &k, key, summary, err);
     json_object_put(own);
     return rc;
 }
 
-int rv_keys_put(struct sql_store *st, const struct rv_key_source *k, rv_err **err)
+int store_keys_put(struct sql_store *st, const struct rv_key_source *k, rv_err **err)
 {
     rv_buf key = RV_BUF_INIT(RV_ENTITY_MAX_KEY), summary = RV_BUF_INIT(MAX_SUMMARY);
 
@@ -55,16 +55,16 @@ int rv_keys_put(struct sql_store *st, const struct rv_key_source *k, rv_err **er
     if (rc == 0)
         rc = rv_buf_check(&summary, "summary", err);
     if (rc == 0) {
-        rv_sql_stmt *stmt = rv_sql_use(st, SQL_SET_KEY);
-        rv_sql_text(stmt, 1, k->kind);
-        rv_sql_int(stmt, 2, k->row);
-        rv_sql_text(stmt, 3, k->tenant);
-        rv_sql_text(stmt, 4, k->user);
-        rv_sql_text(stmt, 5, rv_buf_cstr(&key));
-        rv_sql_text(stmt, 6, k->id);
-        rv_sql_text(stmt, 7, rv_buf_cstr(&summary));
-        rv_sql_int(stmt, 8, k->updated_us);
-        rc = rv_sql_run(stmt, "write a key", err);
+        rv_sql_stmt *stmt = sql_use(st, SQL_SET_KEY);
+        store_sql_text(stmt, 1, k->kind);
+        sql_int(stmt, 2, k->row);
+        store_sql_text(stmt, 3, k->tenant);
+        store_sql_text(stmt, 4, k->user);
+        store_sql_text(stmt, 5, rv_buf_cstr(&key));
+        store_sql_text(stmt, 6, k->id);
+        store_sql_text(stmt, 7, rv_buf_cstr(&summary));
+        sql_int(stmt, 8, k->updated_us);
+        rc = sql_run(stmt, "write a key", err);
     }
     if (rc == 0)
         rc = put_tokens(st, *k, rv_buf_str(&key), rv_buf_str(&summary), err);
@@ -73,10 +73,10 @@ int rv_keys_put(struct sql_store *st, const struct rv_key_source *k, rv_err **er
     return rc;
 }
 
-int rv_keys_put_session(struct sql_store *st, int64_t row, const struct rv_session_row *session, rv_err **err)
+int store_keys_put_session(struct sql_store *st, int64_t row, const struct rv_session_row *session, rv_err **err)
 {
     enum rv_encryption_mode mode = RV_ENCRYPTION_NONE;
-    int rc = rv_vault_mode(st, session->tenant, &mode, err);
+    int rc = vault_mode(st, session->tenant, &mode, err);
     bool is_described = mode < RV_ENCRYPTION_PLATFORM && session->description && *session->description;
     const struct rv_key_source k = {.kind = "sessions",
                                     .row = row,
@@ -86,10 +86,10 @@ int rv_keys_put_session(struct sql_store *st, int64_t row, const struct rv_sessi
                                     .name = rv_str_of(session->name),
                                     .summary = rv_str_of(is_described ? session->description : session->name),
                                     .updated_us = session->created_us};
-    return rc < 0 ? rc : rv_keys_put(st, &k, err);
+    return rc < 0 ? rc : store_keys_put(st, &k, err);
 }
 
-int rv_keys_rename_session(struct sql_store *st, int64_t row, const char *id, const char *name, rv_err **err)
+int store_keys_rename_session(struct sql_store *st, int64_t row, const char *id, const char *name, rv_err **err)
 {
     rv_buf key = RV_BUF_INIT(RV_ENTITY_MAX_KEY), summary = RV_BUF_INIT(MAX_SUMMARY);
 
@@ -98,11 +98,11 @@ int rv_keys_rename_session(struct sql_store *st, int64_t row, const char *id, co
     if (rc == 0)
         rc = rv_buf_check(&summary, "summary", err);
     if (rc == 0) {
-        rv_sql_stmt *stmt = rv_sql_use(st, SQL_RENAME_SESSION_KEY);
-        rv_sql_int(stmt, 1, row);
-        rv_sql_text(stmt, 2, rv_buf_cstr(&key));
-        rv_sql_text(stmt, 3, rv_buf_cstr(&summary));
-        rc = rv_sql_run(stmt, "write a key", err);
+        rv_sql_stmt *stmt = sql_use(st, SQL_RENAME_SESSION_KEY);
+        sql_int(stmt, 1, row);
+        store_sql_text(stmt, 2, rv_buf_cstr(&key));
+        store_sql_text(stmt, 3, rv_buf_cstr(&summary));
+        rc = sql_run(stmt, "write a key", err);
     }
     if (rc == 0)
         rc = put_tokens(st, (struct rv_key_source){.kind = "sessions", .row = row}, rv_buf_str(&key),
@@ -112,14 +112,14 @@ int rv_keys_rename_session(struct sql_store *st, int64_t row, const char *id, co
     return rc;
 }
 
-int rv_keys_drop(struct sql_store *st, const char *kind, int64_t row, rv_err **err)
+int store_keys_drop(struct sql_store *st, const char *kind, int64_t row, rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_DROP_KEY);
+    rv_sql_stmt *stmt = sql_use(st, SQL_DROP_KEY);
 
-    rv_sql_text(stmt, 1, kind);
-    rv_sql_int(stmt, 2, row);
-    int rc = rv_sql_run(stmt, "drop a key", err);
-    return rc < 0 ? rc : rv_tokens_drop(st, kind, row, err);
+    store_sql_text(stmt, 1, kind);
+    sql_int(stmt, 2, row);
+    int rc = sql_run(stmt, "drop a key", err);
+    return rc < 0 ? rc : store_tokens_drop(st, kind, row, err);
 }
 
 /* The first field of the kind's rule that says something. An encrypted one is not copied. */
@@ -127,7 +127,7 @@ static rv_str summary_of(const struct rv_kind *kind, json_object *whole)
 {
     for (size_t i = 0; i < RV_KIND_MAX_NAMES && kind->summary[i]; i++) {
         json_object *v = NULL;
-        if (rv_kind_encrypts(kind, kind->summary[i]) && rv_vault_is_ciphertext(whole))
+        if (store_kind_encrypts(kind, kind->summary[i]) && vault_is_ciphertext(whole))
             continue;
         if (json_object_object_get_ex(whole, kind->summary[i], &v) && rv_json_str(v).len > 0)
             return rv_json_str(v);
@@ -135,8 +135,8 @@ static rv_str summary_of(const struct rv_kind *kind, json_object *whole)
     return (rv_str){NULL, 0};
 }
 
-int rv_keys_put_row(struct sql_store *st, const struct rv_owned_row *at, json_object *whole, int64_t updated_us,
-                    rv_err **err)
+int store_keys_put_row(struct sql_store *st, const struct rv_owned_row *at, json_object *whole, int64_t updated_us,
+                       rv_err **err)
 {
     if (!at->kind->is_indexed)
         return 0;
@@ -149,7 +149,7 @@ int rv_keys_put_row(struct sql_store *st, const struct rv_owned_row *at, json_ob
                                     .summary = summary_of(at->kind, whole),
                                     .updated_us = updated_us,
                                     .whole = whole};
-    return rv_keys_put(st, &k, err);
+    return store_keys_put(st, &k, err);
 }
 
 /* --- Rebuilding it --- */
@@ -183,20 +183,20 @@ static int read_page(struct sql_store *st, const struct rv_kind *kind, int64_t a
 
     rv_buf_printf(&sql, "%s WHERE e.key > ?1 AND e.deleted_us IS NULL%s ORDER BY e.key LIMIT %d", froms[kind->place],
                   kind->place == RV_PLACE_ENTITIES ? " AND e.kind = ?2" : "", PAGE_ROWS);
-    rv_sql_stmt *stmt = rv_sql_prepare(st, &sql);
+    rv_sql_stmt *stmt = sql_prepare(st, &sql);
     rv_buf_fini(&sql);
-    rv_sql_int(stmt, 1, after);
+    sql_int(stmt, 1, after);
     if (kind->place == RV_PLACE_ENTITIES)
-        rv_sql_text(stmt, 2, kind->name);
+        store_sql_text(stmt, 2, kind->name);
     p->n = 0;
-    while ((rc = rv_sql_step(stmt, "read rows", err)) == 1 && p->n < PAGE_ROWS) {
-        p->keys[p->n] = rv_sql_int_at(stmt, 0);
-        rc = rv_entity_read(st, kind, stmt, &p->rows[p->n], err);
+    while ((rc = sql_step(stmt, "read rows", err)) == 1 && p->n < PAGE_ROWS) {
+        p->keys[p->n] = sql_int_at(stmt, 0);
+        rc = entity_read(st, kind, stmt, &p->rows[p->n], err);
         if (rc < 0)
             break;
         p->n++;
     }
-    rv_sql_finish(stmt);
+    sql_finish(stmt);
     return rc < 0 ? rc : 0;
 }
 
@@ -212,7 +212,7 @@ static int write_page(struct sql_store *st, const struct rv_kind *kind, const st
 
     for (size_t i = 0; i < p->n && rc == 0; i++) {
         rv_str tenant = rv_json_member_str(p->rows[i], "tenant_id"), user = rv_json_member_str(p->rows[i], "user_id");
-        rc = rv_keys_put_row(
+        rc = store_keys_put_row(
             st, &(struct rv_owned_row){kind, p->keys[i], tenant.ptr ? tenant.ptr : "", user.ptr ? user.ptr : ""},
             p->rows[i], time_of(kind, p->rows[i]), err);
     }
@@ -241,12 +241,12 @@ static int index_kind(struct sql_store *st, const struct rv_kind *kind, struct p
 /* In a write transaction the row is locked, so that one of two processes does it. */
 static int is_behind(struct sql_store *st, bool *behind, rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_LOCK_SCHEMAS);
+    rv_sql_stmt *stmt = sql_use(st, SQL_LOCK_SCHEMAS);
 
-    rv_sql_text(stmt, 1, "keys");
-    int rc = rv_sql_step(stmt, "look at the keys", err);
-    *behind = rc == 1 && rv_sql_int_at(stmt, 0) == 0;
-    rv_sql_done(stmt);
+    store_sql_text(stmt, 1, "keys");
+    int rc = sql_step(stmt, "look at the keys", err);
+    *behind = rc == 1 && sql_int_at(stmt, 0) == 0;
+    sql_done(stmt);
     return rc < 0 ? rc : 0;
 }
 
@@ -255,7 +255,7 @@ static void say(struct rv_report *r, const struct rv_kind *kind, json_object *wh
     rv_buf said = RV_BUF_INIT(2 * RV_ENTITY_MAX_KEY);
 
     rv_buf_printf(&said, "row \"%.*s\" of %s %s", RV_STR_ARG(rv_json_member_str(whole, "id")), kind->name, what);
-    rv_report_add_index(r, rv_buf_str(&said));
+    store_report_add_index(r, rv_buf_str(&said));
     rv_buf_fini(&said);
 }
 
@@ -270,8 +270,8 @@ static int compare_row(struct rv_report *r, const struct rv_kind *kind, json_obj
     if (rc == 0)
         rc = rv_buf_check(&summary, "summary", err);
     if (rc == 0)
-        rc = rv_tokens_compare(&(struct rv_found_by){kind, whole, rv_buf_str(&key), rv_buf_str(&summary)}, provider,
-                               kept, &what, err);
+        rc = store_tokens_compare(&(struct rv_found_by){kind, whole, rv_buf_str(&key), rv_buf_str(&summary)}, provider,
+                                  kept, &what, err);
     if (rc == 0 && what)
         say(r, kind, whole, what);
     rv_buf_fini(&key);
@@ -283,16 +283,16 @@ static int compare_row(struct rv_report *r, const struct rv_kind *kind, json_obj
 static int compare_page(struct rv_report *r, const struct rv_kind *kind, const struct page *p, const char *provider,
                         rv_err **err)
 {
-    rv_sql_stmt *kept = rv_sql_use(r->st, SQL_INDEX_PAGE);
+    rv_sql_stmt *kept = sql_use(r->st, SQL_INDEX_PAGE);
     size_t i = 0;
     int rc;
 
-    rv_sql_text(kept, 1, kind->name);
-    rv_sql_int(kept, 2, p->keys[0] - 1);
-    rv_sql_int(kept, 3, p->keys[p->n - 1]);
-    rv_sql_text(kept, 4, provider);
-    while ((rc = rv_sql_step(kept, "check", err)) == 1) {
-        int64_t row = rv_sql_int_at(kept, 0);
+    store_sql_text(kept, 1, kind->name);
+    sql_int(kept, 2, p->keys[0] - 1);
+    sql_int(kept, 3, p->keys[p->n - 1]);
+    store_sql_text(kept, 4, provider);
+    while ((rc = sql_step(kept, "check", err)) == 1) {
+        int64_t row = sql_int_at(kept, 0);
         for (; i < p->n && p->keys[i] < row; i++)
             say(r, kind, p->rows[i], "is not in the index of words");
         if (i == p->n || p->keys[i] != row)
@@ -301,7 +301,7 @@ static int compare_page(struct rv_report *r, const struct rv_kind *kind, const s
         if (rc < 0)
             break;
     }
-    rv_sql_done(kept);
+    sql_done(kept);
     for (; rc == 0 && i < p->n; i++)
         say(r, kind, p->rows[i], "is not in the index of words");
     return rc;
@@ -320,11 +320,11 @@ static int compare_kind(struct rv_report *r, const struct rv_kind *kind, struct 
             rc = compare_page(r, kind, p, provider, err);
         }
         drop_rows(p);
-    } while (rc == 0 && p->n > 0 && !rv_report_is_full(r));
+    } while (rc == 0 && p->n > 0 && !store_report_is_full(r));
     return rc;
 }
 
-int rv_keys_compare(struct rv_report *r, rv_err **err)
+int store_keys_compare(struct rv_report *r, rv_err **err)
 {
     struct page p = {.rows = calloc(PAGE_ROWS, sizeof *p.rows), .keys = calloc(PAGE_ROWS, sizeof *p.keys)};
     const char *provider = NULL;
@@ -332,7 +332,7 @@ int rv_keys_compare(struct rv_report *r, rv_err **err)
     int rc = p.rows && p.keys ? is_behind(r->st, &behind, err) : RV_FAIL(err, RV_E_NOMEM, "check");
 
     if (rc == 0)
-        rc = rv_tokens_provider(r->st, true, &provider, err);
+        rc = store_tokens_provider(r->st, true, &provider, err);
     for (size_t i = 0; i < rv_n_kinds && rc == 0 && !behind; i++)
         if (rv_kinds[i].is_indexed)
             rc = compare_kind(r, &rv_kinds[i], &p, provider, err);
@@ -343,14 +343,14 @@ int rv_keys_compare(struct rv_report *r, rv_err **err)
 
 static int set_current(struct sql_store *st, rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_SET_COUNTER);
+    rv_sql_stmt *stmt = sql_use(st, SQL_SET_COUNTER);
 
-    rv_sql_text(stmt, 1, "keys");
-    rv_sql_int(stmt, 2, 1);
-    return rv_sql_run(stmt, "note that keys are current", err);
+    store_sql_text(stmt, 1, "keys");
+    sql_int(stmt, 2, 1);
+    return sql_run(stmt, "note that keys are current", err);
 }
 
-int rv_keys_rebuild(struct sql_store *st, int64_t *total, rv_err **err)
+int store_keys_rebuild(struct sql_store *st, int64_t *total, rv_err **err)
 {
     struct page p = {.rows = calloc(PAGE_ROWS, sizeof *p.rows), .keys = calloc(PAGE_ROWS, sizeof *p.keys)};
     int rc = p.rows && p.keys ? 0 : RV_FAIL(err, RV_E_NOMEM, "rebuild keys");
@@ -359,18 +359,18 @@ int rv_keys_rebuild(struct sql_store *st, int64_t *total, rv_err **err)
     if (rc == 0 && st->driver->be_patient)
         rc = st->driver->be_patient(st, err);
     if (rc == 0)
-        rc = rv_sql_run(rv_sql_use(st, SQL_DROP_KEYS), "rebuild keys", err);
+        rc = sql_run(sql_use(st, SQL_DROP_KEYS), "rebuild keys", err);
     if (rc == 0)
-        rc = rv_tokens_drop_all(st, err);
+        rc = store_tokens_drop_all(st, err);
     if (rc == 0)
-        rc = rv_vectors_mend(st, err);
+        rc = store_vectors_mend(st, err);
     st->as_kept = true; /* nothing encrypted is in the index */
     for (size_t i = 0; i < rv_n_kinds && rc == 0; i++)
         if (rv_kinds[i].is_indexed)
             rc = index_kind(st, &rv_kinds[i], &p, total, err);
     st->as_kept = false;
     if (rc == 0)
-        rc = rv_vectors_drop_lost(st, err);
+        rc = store_vectors_drop_lost(st, err);
     if (rc == 0)
         rc = set_current(st, err);
     free(p.rows);
@@ -382,17 +382,17 @@ static int try_catch_up(struct sql_store *st, rv_err **err)
 {
     int64_t total;
     bool behind = false;
-    int rc = rv_sql_begin_write(st, "index names", err);
+    int rc = sql_begin_write(st, "index names", err);
 
     if (rc < 0)
         return rc;
     rc = is_behind(st, &behind, err);
     if (rc == 0 && behind)
-        rc = rv_keys_rebuild(st, &total, err);
-    return rv_sql_end_write(st, rc, "index names", err);
+        rc = store_keys_rebuild(st, &total, err);
+    return sql_end_write(st, rc, "index names", err);
 }
 
-int rv_keys_catch_up(struct sql_store *st, rv_err **err)
+int store_keys_catch_up(struct sql_store *st, rv_err **err)
 {
     bool behind = false;
     int rc = is_behind(st, &behind, err);
@@ -401,6 +401,6 @@ int rv_keys_catch_up(struct sql_store *st, rv_err **err)
         return rc;
     do
         rc = try_catch_up(st, err);
-    while (rc < 0 && rv_sql_again(st, err));
+    while (rc < 0 && sql_again(st, err));
     return rc;
 }

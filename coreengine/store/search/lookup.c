@@ -23,7 +23,7 @@ static int add_hit(struct hits *l, struct rv_key_hit h, rv_err **err)
             return 0;
     if (!rv_has_room(&l->list, &l->cap, l->n + 1, sizeof *l->list))
         return RV_FAIL(err, RV_E_NOMEM, "look up a key");
-    char *own = rv_store_pack(&texts);
+    char *own = store_pack(&texts);
     if (!own)
         return RV_FAIL(err, RV_E_NOMEM, "look up a key");
     l->list[l->n++] = (struct hit){.h = h, .own = own};
@@ -33,14 +33,14 @@ static int add_hit(struct hits *l, struct rv_key_hit h, rv_err **err)
 static int take_key(struct hits *l, rv_sql_stmt *stmt, rv_err **err)
 {
     bool lacked = false;
-    struct rv_key_hit h = {.kind = rv_kind_find(rv_sql_str_at(stmt, 0)),
-                           .row = rv_sql_int_at(stmt, 1),
-                           .tenant = rv_sql_text_at(stmt, 2, &lacked),
-                           .user = rv_sql_text_at(stmt, 3, &lacked),
-                           .key = rv_sql_text_at(stmt, 4, &lacked),
-                           .id = rv_sql_text_at(stmt, 5, &lacked),
-                           .summary = rv_sql_str_at(stmt, 6),
-                           .updated_us = rv_sql_int_at(stmt, 7)};
+    struct rv_key_hit h = {.kind = rv_kind_find(sql_str_at(stmt, 0)),
+                           .row = sql_int_at(stmt, 1),
+                           .tenant = sql_text_at(stmt, 2, &lacked),
+                           .user = sql_text_at(stmt, 3, &lacked),
+                           .key = sql_text_at(stmt, 4, &lacked),
+                           .id = sql_text_at(stmt, 5, &lacked),
+                           .summary = sql_str_at(stmt, 6),
+                           .updated_us = sql_int_at(stmt, 7)};
 
     if (lacked)
         return RV_FAIL(err, RV_E_NOMEM, "look up a key");
@@ -53,18 +53,18 @@ static int take_key(struct hits *l, rv_sql_stmt *stmt, rv_err **err)
 static int find_keys(struct sql_store *st, enum sql_id how, const struct rv_store_scope *scope, const char *key,
                      struct hits *l, rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_sql_use(st, how);
+    rv_sql_stmt *stmt = sql_use(st, how);
     int rc;
 
-    rv_sql_text(stmt, 1, scope->tenant);
-    rv_sql_text(stmt, 2, scope->user);
-    rv_sql_text(stmt, 3, key);
-    while ((rc = rv_sql_step(stmt, "look up a key", err)) == 1) {
+    store_sql_text(stmt, 1, scope->tenant);
+    store_sql_text(stmt, 2, scope->user);
+    store_sql_text(stmt, 3, key);
+    while ((rc = sql_step(stmt, "look up a key", err)) == 1) {
         rc = take_key(l, stmt, err);
         if (rc < 0)
             break;
     }
-    rv_sql_done(stmt);
+    sql_done(stmt);
     return rc;
 }
 
@@ -80,29 +80,29 @@ static int find_message(struct sql_store *st, const struct rv_store_scope *scope
     if (!rv_message_key_read(text, &part, &seq, &is_cut) || is_cut || part.len == 0 || part.len > RV_STORE_MAX_ID)
         return 0;
     snprintf(session, sizeof session, "%.*s", RV_STR_ARG(part));
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_MESSAGE_BY_SEQ);
-    rv_sql_text(stmt, 1, scope->tenant);
-    rv_sql_text(stmt, 2, scope->user);
-    rv_sql_text(stmt, 3, session);
-    rv_sql_int(stmt, 4, seq);
-    int rc = rv_sql_step(stmt, "look up a message", err);
+    rv_sql_stmt *stmt = sql_use(st, SQL_MESSAGE_BY_SEQ);
+    store_sql_text(stmt, 1, scope->tenant);
+    store_sql_text(stmt, 2, scope->user);
+    store_sql_text(stmt, 3, session);
+    sql_int(stmt, 4, seq);
+    int rc = sql_step(stmt, "look up a message", err);
     if (rc == 1) {
         const struct rv_key_hit h = {.kind = rv_kind_find(RV_STR_LIT("messages")),
-                                     .row = rv_sql_int_at(stmt, 0),
-                                     .id = rv_sql_text_at(stmt, 1, &lacked),
-                                     .tenant = rv_sql_text_at(stmt, 2, &lacked),
-                                     .user = rv_sql_text_at(stmt, 3, &lacked),
+                                     .row = sql_int_at(stmt, 0),
+                                     .id = sql_text_at(stmt, 1, &lacked),
+                                     .tenant = sql_text_at(stmt, 2, &lacked),
+                                     .user = sql_text_at(stmt, 3, &lacked),
                                      .key = key,
                                      .summary = {"", 0},
-                                     .updated_us = rv_sql_int_at(stmt, 4)};
+                                     .updated_us = sql_int_at(stmt, 4)};
         rc = lacked || !h.id || !h.tenant || !h.user ? RV_FAIL(err, RV_E_NOMEM, "look up a message")
                                                      : add_hit(l, h, err);
     }
-    rv_sql_done(stmt);
+    sql_done(stmt);
     return rc < 0 ? rc : 0;
 }
 
-int rv_key_compare(const struct rv_key_hit *a, const struct rv_key_hit *b)
+int store_key_compare(const struct rv_key_hit *a, const struct rv_key_hit *b)
 {
     bool a_is_shared = !*a->user, b_is_shared = !*b->user;
 
@@ -122,7 +122,7 @@ static int compare(const void *one, const void *two)
 {
     const struct hit *a = one, *b = two;
 
-    return rv_key_compare(&a->h, &b->h);
+    return store_key_compare(&a->h, &b->h);
 }
 
 /* An earlier one has the name for that kind and owner. */
@@ -182,11 +182,11 @@ int rv_store_lookup(rv_store *s, const struct rv_store_scope *scope, rv_str key,
 {
     struct rv_store_scope sc;
     struct hits l = {0};
-    int rc = rv_store_check_scope(scope, &sc, err);
+    int rc = store_check_scope(scope, &sc, err);
 
     if (rc == 0)
-        rc = rv_store_check_bytes("key", key, RV_ENTITY_MAX_NAME, err);
-    if ((rc = rv_store_enter_read(s, rc, "lookup", err)) != 0)
+        rc = store_check_bytes("key", key, RV_ENTITY_MAX_NAME, err);
+    if ((rc = store_enter_read(s, rc, "lookup", err)) != 0)
         return rc;
     rc = look_up(s->sql, &sc, key, &l, err);
     if (rc == 0)
@@ -194,20 +194,20 @@ int rv_store_lookup(rv_store *s, const struct rv_store_scope *scope, rv_str key,
     for (size_t i = 0; i < l.n; i++)
         free(l.list[i].own);
     free(l.list);
-    return rv_store_leave_read(s, rc, err);
+    return store_leave_read(s, rc, err);
 }
 
 int rv_store_rebuild_keys(rv_store *s, int64_t *n, rv_err **err)
 {
     int64_t total = 0;
-    int rc = rv_store_enter_write(s, 0, "rebuild keys", err);
+    int rc = store_enter_write(s, 0, "rebuild keys", err);
 
     if (rc != 0)
         return rc;
     do
-        rc = rv_keys_rebuild(s->sql, &total, err);
-    while (rv_store_repeats(s, &rc, err));
-    rc = rv_store_leave_write(s, rc, err);
+        rc = store_keys_rebuild(s->sql, &total, err);
+    while (store_repeats(s, &rc, err));
+    rc = store_leave_write(s, rc, err);
     if (rc == 0 && n)
         *n = total;
     return rc;

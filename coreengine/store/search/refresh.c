@@ -79,7 +79,7 @@ static uint64_t hash_of(rv_str text)
     return rv_fnv_add(RV_FNV_START, text) >> 1; /* room behind it for those that share it */
 }
 
-uint32_t rv_doc_text(struct rv_search_index *x, rv_str text, bool make)
+uint32_t store_doc_text(struct rv_search_index *x, rv_str text, bool make)
 {
     uint64_t h = hash_of(text);
 
@@ -162,7 +162,7 @@ static int post_doc(struct rv_search_index *x, uint32_t term, uint32_t posting, 
     return 0;
 }
 
-const struct rv_posting_list *rv_doc_list(const struct rv_search_index *x, uint32_t term)
+const struct rv_posting_list *store_doc_list(const struct rv_search_index *x, uint32_t term)
 {
     static const struct rv_posting_list none = {0};
     const uint32_t *at = map_find(&x->terms, term);
@@ -203,7 +203,7 @@ struct rv_search_cache {
     int64_t n_searches;
 };
 
-void rv_search_cache_free(struct rv_search_cache *c)
+void store_search_cache_free(struct rv_search_cache *c)
 {
     if (!c)
         return;
@@ -277,12 +277,12 @@ static int add_content(struct rv_search_index *x, size_t doc, rv_sql_stmt *stmt,
 
     switch (x->of) {
     case RV_INDEX_NAMES:
-        rc = add_grams(x, doc, 0, rv_sql_value_at(stmt, 8, SQL_BLOB).bytes, err);
-        return rc < 0 ? rc : add_grams(x, doc, 1, rv_sql_value_at(stmt, 9, SQL_BLOB).bytes, err);
+        rc = add_grams(x, doc, 0, sql_value_at(stmt, 8, SQL_BLOB).bytes, err);
+        return rc < 0 ? rc : add_grams(x, doc, 1, sql_value_at(stmt, 9, SQL_BLOB).bytes, err);
     case RV_INDEX_WORDS:
-        return add_words(x, doc, rv_sql_int_at(stmt, 8), rv_sql_value_at(stmt, 9, SQL_BLOB).bytes, err);
+        return add_words(x, doc, sql_int_at(stmt, 8), sql_value_at(stmt, 9, SQL_BLOB).bytes, err);
     case RV_INDEX_VECTORS:
-        return add_vector(x, doc, rv_sql_int_at(stmt, 8), rv_sql_value_at(stmt, 9, SQL_BLOB).bytes, err);
+        return add_vector(x, doc, sql_int_at(stmt, 8), sql_value_at(stmt, 9, SQL_BLOB).bytes, err);
     case RV_N_INDEXES:
         break;
     }
@@ -292,29 +292,29 @@ static int add_content(struct rv_search_index *x, size_t doc, rv_sql_stmt *stmt,
 /* A row that cannot be found by this index is not in it. */
 static bool has_content(const struct rv_search_index *x, rv_sql_stmt *stmt)
 {
-    int64_t n = x->of == RV_INDEX_NAMES ? 1 : rv_sql_int_at(stmt, 8);
+    int64_t n = x->of == RV_INDEX_NAMES ? 1 : sql_int_at(stmt, 8);
 
     if (x->of != RV_INDEX_VECTORS)
         return n > 0;
-    return n >= 1 && n <= RV_VECTOR_MAX_DIMS && rv_sql_value_at(stmt, 9, SQL_BLOB).bytes.len == (size_t)n * 4;
+    return n >= 1 && n <= RV_VECTOR_MAX_DIMS && sql_value_at(stmt, 9, SQL_BLOB).bytes.len == (size_t)n * 4;
 }
 
 static int take_row(struct rv_search_index *x, rv_sql_stmt *stmt, rv_err **err)
 {
-    struct rv_index_doc doc = {.kind = rv_kind_find(rv_sql_str_at(stmt, 0)), .row = rv_sql_int_at(stmt, 1)};
+    struct rv_index_doc doc = {.kind = rv_kind_find(sql_str_at(stmt, 0)), .row = sql_int_at(stmt, 1)};
     size_t at = 0;
 
     if (!doc.kind) /* of a later version */
         return 0;
-    if (rv_sql_int_at(stmt, 7) != 0 || !has_content(x, stmt)) {
+    if (sql_int_at(stmt, 7) != 0 || !has_content(x, stmt)) {
         remove_doc(x, doc.kind, doc.row);
         return 0;
     }
-    if (rv_sql_str_at(stmt, 2).len == 0 && !doc.kind->is_shared)
+    if (sql_str_at(stmt, 2).len == 0 && !doc.kind->is_shared)
         return 0;
-    doc.category = rv_doc_text(x, rv_sql_str_at(stmt, 5), true);
-    doc.created_us = rv_sql_int_at(stmt, 6);
-    doc.id = rv_str_dup(rv_sql_str_at(stmt, 4));
+    doc.category = store_doc_text(x, sql_str_at(stmt, 5), true);
+    doc.created_us = sql_int_at(stmt, 6);
+    doc.id = rv_str_dup(sql_str_at(stmt, 4));
     if (!doc.id || doc.category == UINT32_MAX) {
         free(doc.id);
         return RV_FAIL(err, RV_E_NOMEM, "keep rows for searching");
@@ -329,12 +329,12 @@ static int take_row(struct rv_search_index *x, rv_sql_stmt *stmt, rv_err **err)
 
 static int read_mark(struct sql_store *st, int64_t *mark, rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_TOKENS_MARK);
-    int rc = rv_sql_step(stmt, "look for changes", err);
+    rv_sql_stmt *stmt = sql_use(st, SQL_TOKENS_MARK);
+    int rc = sql_step(stmt, "look for changes", err);
 
     if (rc == 1)
-        *mark = rv_sql_int_at(stmt, 0);
-    rv_sql_done(stmt);
+        *mark = sql_int_at(stmt, 0);
+    sql_done(stmt);
     return rc < 0 ? rc : 0;
 }
 
@@ -347,17 +347,17 @@ static rv_sql_stmt *changes_of(struct sql_store *st, const struct rv_search_inde
                                         [RV_INDEX_WORDS] = SQL_WORD_TOKENS_OF,
                                         [RV_INDEX_VECTORS] = SQL_VECTOR_TOKENS_OF};
     RV_EACH_HAS_ROW(owned, RV_N_INDEXES);
-    rv_sql_stmt *stmt = rv_sql_use(st, (x->owner ? owned : all)[x->of]);
+    rv_sql_stmt *stmt = sql_use(st, (x->owner ? owned : all)[x->of]);
     int n = 2;
 
-    rv_sql_text(stmt, 1, x->tenant);
-    rv_sql_int(stmt, 2, x->since);
+    store_sql_text(stmt, 1, x->tenant);
+    sql_int(stmt, 2, x->since);
     if (x->owner)
-        rv_sql_text(stmt, ++n, x->owner);
+        store_sql_text(stmt, ++n, x->owner);
     if (x->of != RV_INDEX_NAMES)
-        rv_sql_text(stmt, ++n, x->kind->name);
+        store_sql_text(stmt, ++n, x->kind->name);
     if (x->of == RV_INDEX_VECTORS)
-        rv_sql_text(stmt, ++n, x->provider);
+        store_sql_text(stmt, ++n, x->provider);
     return stmt;
 }
 
@@ -370,12 +370,12 @@ static int refresh(struct sql_store *st, struct rv_search_index *x, rv_err **err
     if (rc < 0 || (mark == x->since && st->driver->has_one_writer))
         return rc;
     rv_sql_stmt *stmt = changes_of(st, x);
-    while ((rc = rv_sql_step(stmt, "read what changed", err)) == 1) {
+    while ((rc = sql_step(stmt, "read what changed", err)) == 1) {
         rc = take_row(x, stmt, err);
         if (rc < 0)
             break;
     }
-    rv_sql_done(stmt);
+    sql_done(stmt);
     if (rc == 0)
         x->since = mark;
     return rc;
@@ -464,8 +464,9 @@ static int get(rv_store *s, const struct wanted *w, struct rv_search_index **out
     return rc;
 }
 
-int rv_search_indexes_get(rv_store *s, const struct rv_store_scope *scope, enum rv_index_of of,
-                          const struct rv_kind *kind, const char *provider, struct rv_search_indexes *out, rv_err **err)
+int store_search_indexes_get(rv_store *s, const struct rv_store_scope *scope, enum rv_index_of of,
+                             const struct rv_kind *kind, const char *provider, struct rv_search_indexes *out,
+                             rv_err **err)
 {
     const char *owners[] = {scope->user, ""};
     struct wanted w = {.of = of, .tenant = scope->tenant, .provider = provider ? provider : "", .kind = kind};

@@ -26,7 +26,7 @@ static struct view view_of(struct rv_search_index *x, rv_str category)
     struct view v = {.x = x, .category = ANY};
 
     if (category.ptr && x->kind && rv_kind_find_field(x->kind, RV_STR_LIT("category"))) {
-        v.category = rv_doc_text(x, category, false);
+        v.category = store_doc_text(x, category, false);
         if (v.category == UINT32_MAX || category.len == 0)
             v.category = ANY - 1; /* none has it */
     }
@@ -125,7 +125,7 @@ static int rank_names(const struct rv_search_index *x, const struct rv_grams *qu
     if (!shared)
         return RV_FAIL(err, RV_E_NOMEM, "search");
     for (size_t i = 0; i < query->n; i++) {
-        const struct rv_posting_list *list = rv_doc_list(x, query->at[i]);
+        const struct rv_posting_list *list = store_doc_list(x, query->at[i]);
         for (uint32_t k = 0; k < list->n; k++)
             shared[list->at[k]]++;
     }
@@ -146,10 +146,10 @@ static int rank_names(const struct rv_search_index *x, const struct rv_grams *qu
 static int check(const struct rv_store_scope *scope, struct rv_store_scope *sc, rv_str text, double least, size_t limit,
                  rv_err **err)
 {
-    int rc = rv_store_check_scope(scope, sc, err);
+    int rc = store_check_scope(scope, sc, err);
 
     if (rc == 0)
-        rc = rv_store_check_bytes("text", text, RV_SEARCH_MAX_TEXT, err);
+        rc = store_check_bytes("text", text, RV_SEARCH_MAX_TEXT, err);
     if (rc == 0 && (limit < 1 || limit > RV_SEARCH_MAX_LIMIT))
         rc = RV_FAIL(err, RV_E_INVALID, "a limit of %zu: use 1 to %d", limit, RV_SEARCH_MAX_LIMIT);
     if (rc == 0 && !(least >= 0 && least <= 1))
@@ -167,10 +167,10 @@ static int begin(struct founds *best, size_t limit, rv_err **err)
 static int leave(rv_store *s, int rc, struct rv_search_hits *out, rv_err **err)
 {
     if (s->in_group) {
-        rv_search_cache_free(s->searched);
+        store_search_cache_free(s->searched);
         s->searched = NULL;
     }
-    rc = rv_store_leave_read(s, rc, err);
+    rc = store_leave_read(s, rc, err);
     if (rc < 0)
         rv_search_hits_fini(out);
     return rc;
@@ -182,7 +182,7 @@ static int search_names(rv_store *s, const struct rv_store_scope *scope, const s
     struct rv_search_indexes in;
     struct founds best = {0};
     struct rv_grams query = {0};
-    int rc = rv_search_indexes_get(s, scope, RV_INDEX_NAMES, NULL, NULL, &in, err);
+    int rc = store_search_indexes_get(s, scope, RV_INDEX_NAMES, NULL, NULL, &in, err);
 
     if (rc == 0)
         rc = rv_grams_of(q->text, &query, err);
@@ -204,7 +204,7 @@ int rv_store_search_names(rv_store *s, const struct rv_store_scope *scope, const
     int rc = check(scope, &sc, query->text, query->threshold, query->limit, err);
 
     *out = (struct rv_search_hits){0};
-    if ((rc = rv_store_enter_read(s, rc, "search names", err)) != 0)
+    if ((rc = store_enter_read(s, rc, "search names", err)) != 0)
         return rc;
     return leave(s, search_names(s, &sc, query, out, err), out, err);
 }
@@ -212,23 +212,23 @@ int rv_store_search_names(rv_store *s, const struct rv_store_scope *scope, const
 static int read_key(struct sql_store *st, const struct rv_store_scope *scope, const struct rv_search_hit *hit,
                     rv_buf *key, rv_buf *summary, rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_KEY_OF_ROW);
+    rv_sql_stmt *stmt = sql_use(st, SQL_KEY_OF_ROW);
 
-    rv_sql_text(stmt, 1, hit->kind->name);
-    rv_sql_int(stmt, 2, hit->row);
-    rv_sql_text(stmt, 3, scope->tenant);
-    rv_sql_text(stmt, 4, scope->user);
-    int rc = rv_sql_step(stmt, "read a key", err);
+    store_sql_text(stmt, 1, hit->kind->name);
+    sql_int(stmt, 2, hit->row);
+    store_sql_text(stmt, 3, scope->tenant);
+    store_sql_text(stmt, 4, scope->user);
+    int rc = sql_step(stmt, "read a key", err);
     if (rc == 1) {
-        rv_buf_add_str(key, rv_sql_str_at(stmt, 0));
-        rv_buf_add_str(summary, rv_sql_str_at(stmt, 1));
+        rv_buf_add_str(key, sql_str_at(stmt, 0));
+        rv_buf_add_str(summary, sql_str_at(stmt, 1));
         rc = rv_buf_check(key, "key", err);
         if (rc == 0)
             rc = rv_buf_check(summary, "summary", err);
     } else if (rc == 0) {
         rc = RV_FAIL(err, RV_E_NOT_FOUND, "no key of row %lld of %s", (long long)hit->row, hit->kind->name);
     }
-    rv_sql_done(stmt);
+    sql_done(stmt);
     return rc;
 }
 
@@ -236,9 +236,9 @@ int rv_store_read_key(rv_store *s, const struct rv_store_scope *scope, const str
                       rv_buf *summary, rv_err **err)
 {
     struct rv_store_scope sc;
-    int rc = rv_store_enter_read(s, rv_store_check_scope(scope, &sc, err), "read key", err);
+    int rc = store_enter_read(s, store_check_scope(scope, &sc, err), "read key", err);
 
-    return rc != 0 ? rc : rv_store_leave_read(s, read_key(s->sql, &sc, hit, key, summary, err), err);
+    return rc != 0 ? rc : store_leave_read(s, read_key(s->sql, &sc, hit, key, summary, err), err);
 }
 
 /* --- Words --- */
@@ -293,14 +293,14 @@ static double score_words(const struct view *v, size_t n, const struct tally *t,
     double most = 0;
 
     for (size_t i = 0; i < query->n; i++) {
-        uint32_t word = rv_word_hash(query->at[i].text);
+        uint32_t word = store_word_hash(query->at[i].text);
         size_t n_with = 0;
         for (size_t k = 0; k < n; k++)
-            n_with += count_with(&v[k], rv_doc_list(v[k].x, word));
+            n_with += count_with(&v[k], store_doc_list(v[k].x, word));
         double rarity = rv_lexical_rarity(t->n, n_with);
         most += rv_lexical_most(rarity);
         for (size_t k = 0; k < n && n_with > 0; k++)
-            add_word(&v[k], t, rv_doc_list(v[k].x, word), rarity, scores[k]);
+            add_word(&v[k], t, store_doc_list(v[k].x, word), rarity, scores[k]);
     }
     return most;
 }
@@ -343,7 +343,7 @@ static int search_words(rv_store *s, const struct rv_store_scope *scope, const s
     struct rv_search_indexes in;
     struct founds best = {0};
     struct rv_terms query = {0};
-    int rc = rv_search_indexes_get(s, scope, RV_INDEX_WORDS, kind, NULL, &in, err);
+    int rc = store_search_indexes_get(s, scope, RV_INDEX_WORDS, kind, NULL, &in, err);
 
     if (rc == 0)
         rc = rv_terms_of(text, &query, err);
@@ -372,7 +372,7 @@ int rv_store_search_words(rv_store *s, const struct rv_store_scope *scope, const
     *out = (struct rv_search_hits){0};
     if (rc == 0)
         rc = kind_of(rows->kind, &kind, err);
-    if ((rc = rv_store_enter_read(s, rc, "search words", err)) != 0)
+    if ((rc = store_enter_read(s, rc, "search words", err)) != 0)
         return rc;
     return leave(s, search_words(s, &sc, kind, rows, text, out, err), out, err);
 }
@@ -422,7 +422,7 @@ static int search_vectors(rv_store *s, const struct rv_store_scope *scope, const
 {
     struct rv_search_indexes in;
     struct founds best = {0};
-    int rc = rv_search_indexes_get(s, scope, RV_INDEX_VECTORS, kind, rows->provider, &in, err);
+    int rc = store_search_indexes_get(s, scope, RV_INDEX_VECTORS, kind, rows->provider, &in, err);
 
     if (rc == 0)
         rc = begin(&best, rows->limit, err);
@@ -454,10 +454,10 @@ int rv_store_search_vectors(rv_store *s, const struct rv_store_scope *scope, con
     if (rc == 0)
         rc = kind_of(rows->kind, &kind, err);
     if (rc == 0)
-        rc = rv_store_check_text("provider", rows->provider, RV_EMBED_MAX_NAME, err);
+        rc = store_check_text("provider", rows->provider, RV_EMBED_MAX_NAME, err);
     if (rc == 0 && (!rows->vector || rows->dims < 1 || rows->dims > RV_VECTOR_MAX_DIMS))
         rc = RV_FAIL(err, RV_E_INVALID, "a vector of %zu dimensions: use 1 to %d", rows->dims, RV_VECTOR_MAX_DIMS);
-    if ((rc = rv_store_enter_read(s, rc, "search vectors", err)) != 0)
+    if ((rc = store_enter_read(s, rc, "search vectors", err)) != 0)
         return rc;
     return leave(s, search_vectors(s, &sc, kind, rows, out, err), out, err);
 }

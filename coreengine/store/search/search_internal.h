@@ -10,24 +10,24 @@
 /* --- tokens.c --- */
 /** What the row (k->whole) is found by, in its transaction; key and summary are those of the index of names. The vector
  * of a provider that needs no server is made at once; for others the row is queued when its text changed. */
-RV_MUST_CHECK int rv_tokens_put(struct sql_store *st, const struct rv_key_source *k, rv_str key, rv_str summary,
-                                rv_err **err);
-RV_MUST_CHECK int rv_tokens_drop(struct sql_store *st, const char *kind, int64_t row, rv_err **err);
-RV_MUST_CHECK int rv_tokens_drop_all(struct sql_store *st, rv_err **err);
+RV_MUST_CHECK int store_tokens_put(struct sql_store *st, const struct rv_key_source *k, rv_str key, rv_str summary,
+                                   rv_err **err);
+RV_MUST_CHECK int store_tokens_drop(struct sql_store *st, const char *kind, int64_t row, rv_err **err);
+RV_MUST_CHECK int store_tokens_drop_all(struct sql_store *st, rv_err **err);
 /** The row changed without its tokens: its vector did. */
-RV_MUST_CHECK int rv_tokens_touch(struct sql_store *st, const char *kind, int64_t row, rv_err **err);
-RV_MUST_CHECK int rv_tokens_copy_provider(struct sql_store *from, struct sql_store *to, rv_err **err);
+RV_MUST_CHECK int store_tokens_touch(struct sql_store *st, const char *kind, int64_t row, rv_err **err);
+RV_MUST_CHECK int store_tokens_copy_provider(struct sql_store *from, struct sql_store *to, rv_err **err);
 /** The text of a row that is embedded, and its hash ("": there is none). Borrowed from whole. */
-rv_str rv_tokens_text(const struct rv_kind *kind, json_object *whole, char hash[RV_HASH_MAX]);
+rv_str store_tokens_text(const struct rv_kind *kind, json_object *whole, char hash[RV_HASH_MAX]);
 /** The provider of the store, kept with the connection. */
-RV_MUST_CHECK int rv_tokens_provider(struct sql_store *st, bool again, const char **out, rv_err **err);
+RV_MUST_CHECK int store_tokens_provider(struct sql_store *st, bool again, const char **out, rv_err **err);
 struct rv_embedded_row { /* in the table of its kind; the hash of the text that was embedded; borrowed */
     const char *kind;
     int64_t row;
     const char *hash;
 };
-RV_MUST_CHECK int rv_vector_keep(struct sql_store *st, const struct rv_embedded_row *of, const struct rv_vector *vector,
-                                 int64_t now_us, rv_err **err);
+RV_MUST_CHECK int store_vector_keep(struct sql_store *st, const struct rv_embedded_row *of,
+                                    const struct rv_vector *vector, int64_t now_us, rv_err **err);
 /** Compare what is kept beside a row with what it says: kept is a row of SQL_INDEX_PAGE for that provider. *what: what
  *  differs, as a text of its own ("other trigrams than ..."); NULL: nothing. Static */
 struct rv_found_by {            /* what a row is found by; borrowed */
@@ -35,16 +35,16 @@ struct rv_found_by {            /* what a row is found by; borrowed */
     json_object *whole;         /* the row */
     rv_str key, summary;
 };
-RV_MUST_CHECK int rv_tokens_compare(const struct rv_found_by *row, const char *provider, rv_sql_stmt *kept,
-                                    const char **what, rv_err **err);
+RV_MUST_CHECK int store_tokens_compare(const struct rv_found_by *row, const char *provider, rv_sql_stmt *kept,
+                                       const char **what, rv_err **err);
 /** Before the tokens of all rows are written again: drop vectors that cannot be those of their rows. */
-RV_MUST_CHECK int rv_vectors_mend(struct sql_store *st, rv_err **err);
+RV_MUST_CHECK int store_vectors_mend(struct sql_store *st, rv_err **err);
 /** Behind that: drop vectors and places in the queue whose rows are gone. */
-RV_MUST_CHECK int rv_vectors_drop_lost(struct sql_store *st, rv_err **err);
+RV_MUST_CHECK int store_vectors_drop_lost(struct sql_store *st, rv_err **err);
 /** Whether bytes are a vector of dims elements. */
-bool rv_vector_is_whole(rv_str bytes, int64_t dims);
+bool store_vector_is_whole(rv_str bytes, int64_t dims);
 /** The 32-bit hash by which a word is found. */
-uint32_t rv_word_hash(rv_str word);
+uint32_t store_word_hash(rv_str word);
 
 /* --- search/refresh.c: what a handle has in memory --- */
 
@@ -90,8 +90,8 @@ struct rv_search_index {
     rv_matrix *matrix; /* of VECTORS, rows as docs; NULL while there is none; owned */
 };
 /** The number of a text, 0 for "" and NULL. make: give it one. UINT32_MAX: it has none, or no memory (make). */
-uint32_t rv_doc_text(struct rv_search_index *x, rv_str text, bool make);
-const struct rv_posting_list *rv_doc_list(const struct rv_search_index *x, uint32_t term);
+uint32_t store_doc_text(struct rv_search_index *x, rv_str text, bool make);
+const struct rv_posting_list *store_doc_list(const struct rv_search_index *x, uint32_t term);
 
 /* --- search/refresh.c --- */
 /* An index that is searched. A user's rows and those without an owner are two indexes, so that rows of other users are
@@ -101,10 +101,10 @@ struct rv_search_indexes {
     size_t n;
 };
 /** The indexes for that purpose of what the scope sees, as the rows are now. */
-RV_MUST_CHECK int rv_search_indexes_get(rv_store *s, const struct rv_store_scope *scope, enum rv_index_of of,
-                                        const struct rv_kind *kind, const char *provider, struct rv_search_indexes *out,
-                                        rv_err **err);
+RV_MUST_CHECK int store_search_indexes_get(rv_store *s, const struct rv_store_scope *scope, enum rv_index_of of,
+                                           const struct rv_kind *kind, const char *provider,
+                                           struct rv_search_indexes *out, rv_err **err);
 struct rv_search_cache;
-void rv_search_cache_free(struct rv_search_cache *cache);
+void store_search_cache_free(struct rv_search_cache *cache);
 
 #endif

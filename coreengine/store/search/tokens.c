@@ -20,17 +20,17 @@ bool rv_embedding_is_local(const char *provider)
 
 static int read_provider(struct sql_store *st, rv_buf *out, rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_ABOUT);
+    rv_sql_stmt *stmt = sql_use(st, SQL_ABOUT);
 
-    rv_sql_text(stmt, 1, EMBEDDING);
-    int rc = rv_sql_step(stmt, "read the provider of embeddings", err);
+    store_sql_text(stmt, 1, EMBEDDING);
+    int rc = sql_step(stmt, "read the provider of embeddings", err);
     if (rc == 1)
-        rv_buf_add_str(out, rv_sql_str_at(stmt, 0));
-    rv_sql_done(stmt);
+        rv_buf_add_str(out, sql_str_at(stmt, 0));
+    sql_done(stmt);
     return rc < 0 ? rc : 0;
 }
 
-int rv_tokens_provider(struct sql_store *st, bool again, const char **out, rv_err **err)
+int store_tokens_provider(struct sql_store *st, bool again, const char **out, rv_err **err)
 {
     rv_buf name = RV_BUF_INIT(RV_EMBED_MAX_NAME);
     int rc = 0;
@@ -67,12 +67,12 @@ static rv_str text_of(json_object *whole, const char *column)
 
 static rv_str embedded_of(const struct rv_kind *kind, json_object *whole)
 {
-    if (!kind->embedded || (rv_kind_encrypts(kind, kind->embedded) && rv_vault_is_ciphertext(whole)))
+    if (!kind->embedded || (store_kind_encrypts(kind, kind->embedded) && vault_is_ciphertext(whole)))
         return (rv_str){"", 0};
     return text_of(whole, kind->embedded);
 }
 
-rv_str rv_tokens_text(const struct rv_kind *kind, json_object *whole, char hash[RV_HASH_MAX])
+rv_str store_tokens_text(const struct rv_kind *kind, json_object *whole, char hash[RV_HASH_MAX])
 {
     rv_str text = rv_utf8_cut(embedded_of(kind, whole), RV_EMBED_MAX_TEXT);
 
@@ -105,7 +105,7 @@ static int write_grams(rv_str text, rv_buf *out, rv_err **err)
     return 0;
 }
 
-uint32_t rv_word_hash(rv_str word)
+uint32_t store_word_hash(rv_str word)
 {
     uint32_t h = UINT32_C(0x811c9dc5);
 
@@ -123,7 +123,7 @@ static int write_words(rv_str text, rv_buf *out, int64_t *n, rv_err **err)
     if (rc < 0)
         return rc;
     for (size_t i = 0; i < terms.n; i++) {
-        put_number(out, rv_word_hash(terms.at[i].text));
+        put_number(out, store_word_hash(terms.at[i].text));
         rv_buf_putc(out, (char)(terms.at[i].count > 255 ? 255 : terms.at[i].count));
     }
     *n += (int64_t)terms.length;
@@ -144,7 +144,7 @@ static int make(const struct rv_found_by *row, struct tokens *t, rv_err **err)
     json_object *whole = row->whole;
     rv_str key = row->key, summary = row->summary;
 
-    t->text = rv_tokens_text(kind, whole, t->hash);
+    t->text = store_tokens_text(kind, whole, t->hash);
     int rc = write_grams(key, &t->key, err);
     if (rc == 0 && !rv_str_eq(key, summary))
         rc = write_grams(summary, &t->summary, err);
@@ -163,12 +163,12 @@ static int make(const struct rv_found_by *row, struct tokens *t, rv_err **err)
 
 static int count(struct sql_store *st, rv_err **err)
 {
-    return st->driver->has_one_writer ? rv_sql_run(rv_sql_use(st, SQL_COUNT_TOKENS), "count a change", err) : 0;
+    return st->driver->has_one_writer ? sql_run(sql_use(st, SQL_COUNT_TOKENS), "count a change", err) : 0;
 }
 
 static void bind_bytes(rv_sql_stmt *stmt, int i, const rv_buf *bytes)
 {
-    rv_sql_bind(stmt, i, (struct sql_value){.type = SQL_BLOB, .bytes = rv_buf_str(bytes)});
+    sql_bind(stmt, i, (struct sql_value){.type = SQL_BLOB, .bytes = rv_buf_str(bytes)});
 }
 
 static int write(struct sql_store *st, const struct rv_kind *kind, int64_t row, json_object *whole,
@@ -183,45 +183,45 @@ static int write(struct sql_store *st, const struct rv_kind *kind, int64_t row, 
     if (rc < 0)
         return rc;
     json_object_object_get_ex(whole, "category", &category);
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_SET_TOKENS);
-    rv_sql_text(stmt, 1, kind->name);
-    rv_sql_int(stmt, 2, row);
-    rv_sql_bind(stmt, 3, (struct sql_value){.type = SQL_TEXT, .bytes = text_of(whole, "tenant_id")});
-    rv_sql_bind(stmt, 4, (struct sql_value){.type = SQL_TEXT, .bytes = text_of(whole, "user_id")});
-    rv_sql_bind(stmt, 5, (struct sql_value){.type = SQL_TEXT, .bytes = text_of(whole, "id")});
-    rv_sql_text(stmt, 6, json_object_is_type(category, json_type_string) ? json_object_get_string(category) : NULL);
-    rv_sql_int(stmt, 7, created_us);
-    rv_sql_text(stmt, 8, t->hash);
-    rv_sql_int(stmt, 9, t->n_words);
+    rv_sql_stmt *stmt = sql_use(st, SQL_SET_TOKENS);
+    store_sql_text(stmt, 1, kind->name);
+    sql_int(stmt, 2, row);
+    sql_bind(stmt, 3, (struct sql_value){.type = SQL_TEXT, .bytes = text_of(whole, "tenant_id")});
+    sql_bind(stmt, 4, (struct sql_value){.type = SQL_TEXT, .bytes = text_of(whole, "user_id")});
+    sql_bind(stmt, 5, (struct sql_value){.type = SQL_TEXT, .bytes = text_of(whole, "id")});
+    store_sql_text(stmt, 6, json_object_is_type(category, json_type_string) ? json_object_get_string(category) : NULL);
+    sql_int(stmt, 7, created_us);
+    store_sql_text(stmt, 8, t->hash);
+    sql_int(stmt, 9, t->n_words);
     bind_bytes(stmt, 10, &t->key);
     bind_bytes(stmt, 11, &t->summary);
     bind_bytes(stmt, 12, &t->words);
-    return rv_sql_run(stmt, "write what a row is found by", err);
+    return sql_run(stmt, "write what a row is found by", err);
 }
 
-int rv_tokens_touch(struct sql_store *st, const char *kind, int64_t row, rv_err **err)
+int store_tokens_touch(struct sql_store *st, const char *kind, int64_t row, rv_err **err)
 {
     int rc = count(st, err);
 
     if (rc < 0)
         return rc;
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_TOUCH_TOKENS);
-    rv_sql_text(stmt, 1, kind);
-    rv_sql_int(stmt, 2, row);
-    return rv_sql_run(stmt, "note a change", err);
+    rv_sql_stmt *stmt = sql_use(st, SQL_TOUCH_TOKENS);
+    store_sql_text(stmt, 1, kind);
+    sql_int(stmt, 2, row);
+    return sql_run(stmt, "note a change", err);
 }
 
 static int run_of_row(struct sql_store *st, enum sql_id id, const char *kind, int64_t row, const char *what,
                       rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_sql_use(st, id);
+    rv_sql_stmt *stmt = sql_use(st, id);
 
-    rv_sql_text(stmt, 1, kind);
-    rv_sql_int(stmt, 2, row);
-    return rv_sql_run(stmt, what, err);
+    store_sql_text(stmt, 1, kind);
+    sql_int(stmt, 2, row);
+    return sql_run(stmt, what, err);
 }
 
-int rv_tokens_drop(struct sql_store *st, const char *kind, int64_t row, rv_err **err)
+int store_tokens_drop(struct sql_store *st, const char *kind, int64_t row, rv_err **err)
 {
     int rc = count(st, err);
 
@@ -233,28 +233,28 @@ int rv_tokens_drop(struct sql_store *st, const char *kind, int64_t row, rv_err *
     return rc < 0 ? rc : run_of_row(st, SQL_DROP_VECTORS, kind, row, "drop vectors", err);
 }
 
-int rv_tokens_drop_all(struct sql_store *st, rv_err **err)
+int store_tokens_drop_all(struct sql_store *st, rv_err **err)
 {
-    return rv_sql_run(rv_sql_use(st, SQL_DROP_ALL_TOKENS), "drop what rows are found by", err);
+    return sql_run(sql_use(st, SQL_DROP_ALL_TOKENS), "drop what rows are found by", err);
 }
 
-int rv_tokens_copy_provider(struct sql_store *from, struct sql_store *to, rv_err **err)
+int store_tokens_copy_provider(struct sql_store *from, struct sql_store *to, rv_err **err)
 {
     const char *provider = NULL;
-    int rc = rv_tokens_provider(from, true, &provider, err);
+    int rc = store_tokens_provider(from, true, &provider, err);
 
     if (rc < 0 || strcmp(provider, RV_EMBED_NGRAM) == 0)
         return rc;
-    rv_sql_stmt *stmt = rv_sql_use(to, SQL_SET_ABOUT);
-    rv_sql_text(stmt, 1, EMBEDDING);
-    rv_sql_text(stmt, 2, provider);
-    return rv_sql_run(stmt, "set the provider of embeddings", err);
+    rv_sql_stmt *stmt = sql_use(to, SQL_SET_ABOUT);
+    store_sql_text(stmt, 1, EMBEDDING);
+    store_sql_text(stmt, 2, provider);
+    return sql_run(stmt, "set the provider of embeddings", err);
 }
 
 /* --- Vectors --- */
 
-int rv_vector_keep(struct sql_store *st, const struct rv_embedded_row *of, const struct rv_vector *vector,
-                   int64_t now_us, rv_err **err)
+int store_vector_keep(struct sql_store *st, const struct rv_embedded_row *of, const struct rv_vector *vector,
+                      int64_t now_us, rv_err **err)
 {
     size_t dims = vector->dims;
     uint32_t *bytes = calloc(dims + 1, sizeof *bytes);
@@ -264,15 +264,15 @@ int rv_vector_keep(struct sql_store *st, const struct rv_embedded_row *of, const
     memcpy(bytes, vector->values, dims * sizeof *bytes);
     for (size_t i = 0; i < dims; i++)
         bytes[i] = htole32(bytes[i]);
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_SET_VECTOR);
-    rv_sql_text(stmt, 1, of->kind);
-    rv_sql_int(stmt, 2, of->row);
-    rv_sql_text(stmt, 3, vector->provider);
-    rv_sql_int(stmt, 4, (int64_t)dims);
-    rv_sql_text(stmt, 5, of->hash);
-    rv_sql_blob(stmt, 6, bytes, dims * sizeof *bytes);
-    rv_sql_int(stmt, 7, now_us);
-    int rc = rv_sql_run(stmt, "keep a vector", err);
+    rv_sql_stmt *stmt = sql_use(st, SQL_SET_VECTOR);
+    store_sql_text(stmt, 1, of->kind);
+    sql_int(stmt, 2, of->row);
+    store_sql_text(stmt, 3, vector->provider);
+    sql_int(stmt, 4, (int64_t)dims);
+    store_sql_text(stmt, 5, of->hash);
+    sql_blob(stmt, 6, bytes, dims * sizeof *bytes);
+    sql_int(stmt, 7, now_us);
+    int rc = sql_run(stmt, "keep a vector", err);
     free(bytes);
     return rc;
 }
@@ -291,8 +291,8 @@ static int embed(struct sql_store *st, const struct rv_key_source *k, const char
                     : RV_FAIL(err, RV_E_NOMEM, "embed a row");
 
     if (rc == 0)
-        rc = rv_vector_keep(st, &(struct rv_embedded_row){k->kind, k->row, t->hash},
-                            &(struct rv_vector){provider, vector, dims}, k->updated_us, err);
+        rc = store_vector_keep(st, &(struct rv_embedded_row){k->kind, k->row, t->hash},
+                               &(struct rv_vector){provider, vector, dims}, k->updated_us, err);
     free(vector);
     return rc;
 }
@@ -300,26 +300,26 @@ static int embed(struct sql_store *st, const struct rv_key_source *k, const char
 static int has_vector(struct sql_store *st, const struct rv_key_source *k, const char *provider, const char *hash,
                       bool *has, rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_VECTOR_HASH);
+    rv_sql_stmt *stmt = sql_use(st, SQL_VECTOR_HASH);
 
-    rv_sql_text(stmt, 1, k->kind);
-    rv_sql_int(stmt, 2, k->row);
-    rv_sql_text(stmt, 3, provider);
-    int rc = rv_sql_step(stmt, "look for a vector", err);
-    *has = rc == 1 && rv_str_is(rv_sql_str_at(stmt, 0), hash);
-    rv_sql_done(stmt);
+    store_sql_text(stmt, 1, k->kind);
+    sql_int(stmt, 2, k->row);
+    store_sql_text(stmt, 3, provider);
+    int rc = sql_step(stmt, "look for a vector", err);
+    *has = rc == 1 && rv_str_is(sql_str_at(stmt, 0), hash);
+    sql_done(stmt);
     return rc < 0 ? rc : 0;
 }
 
 static int queue(struct sql_store *st, const struct rv_key_source *k, json_object *whole, rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_QUEUE_EMBEDDING);
+    rv_sql_stmt *stmt = sql_use(st, SQL_QUEUE_EMBEDDING);
 
-    rv_sql_text(stmt, 1, k->kind);
-    rv_sql_int(stmt, 2, k->row);
-    rv_sql_bind(stmt, 3, (struct sql_value){.type = SQL_TEXT, .bytes = text_of(whole, "tenant_id")});
-    rv_sql_int(stmt, 4, k->updated_us);
-    return rv_sql_run(stmt, "queue a row for embedding", err);
+    store_sql_text(stmt, 1, k->kind);
+    sql_int(stmt, 2, k->row);
+    sql_bind(stmt, 3, (struct sql_value){.type = SQL_TEXT, .bytes = text_of(whole, "tenant_id")});
+    sql_int(stmt, 4, k->updated_us);
+    return sql_run(stmt, "queue a row for embedding", err);
 }
 
 static int keep_vector(struct sql_store *st, const struct rv_key_source *k, json_object *whole, const struct tokens *t,
@@ -330,7 +330,7 @@ static int keep_vector(struct sql_store *st, const struct rv_key_source *k, json
 
     if (!t->hash[0])
         return run_of_row(st, SQL_DROP_VECTORS, k->kind, k->row, "drop vectors", err);
-    int rc = rv_tokens_provider(st, false, &provider, err);
+    int rc = store_tokens_provider(st, false, &provider, err);
     if (rc == 0)
         rc = has_vector(st, k, provider, t->hash, &has, err);
     if (rc < 0 || has)
@@ -338,7 +338,7 @@ static int keep_vector(struct sql_store *st, const struct rv_key_source *k, json
     return rv_embedding_is_local(provider) ? embed(st, k, provider, t, err) : queue(st, k, whole, err);
 }
 
-int rv_tokens_put(struct sql_store *st, const struct rv_key_source *k, rv_str key, rv_str summary, rv_err **err)
+int store_tokens_put(struct sql_store *st, const struct rv_key_source *k, rv_str key, rv_str summary, rv_err **err)
 {
     const struct rv_kind *kind = rv_kind_find(rv_str_of(k->kind));
     struct tokens t = {.key = RV_BUF_INIT(MAX_BLOB), .summary = RV_BUF_INIT(MAX_BLOB), .words = RV_BUF_INIT(MAX_BLOB)};
@@ -356,7 +356,7 @@ int rv_tokens_put(struct sql_store *st, const struct rv_key_source *k, rv_str ke
 
 /* --- Comparing and mending --- */
 
-bool rv_vector_is_whole(rv_str bytes, int64_t dims)
+bool store_vector_is_whole(rv_str bytes, int64_t dims)
 {
     if (dims < 1 || dims > RV_VECTOR_MAX_DIMS || bytes.len != (size_t)dims * sizeof(float))
         return false;
@@ -371,7 +371,7 @@ bool rv_vector_is_whole(rv_str bytes, int64_t dims)
 
 static bool is_text_at(rv_sql_stmt *stmt, int i, rv_str want)
 {
-    return rv_str_eq(rv_sql_str_at(stmt, i), want);
+    return rv_str_eq(sql_str_at(stmt, i), want);
 }
 
 /* Of a provider that needs no server: the bytes that its vector has. */
@@ -398,7 +398,7 @@ static int compare_vector(const struct tokens *t, const char *provider, rv_sql_s
     int rc = 0;
 
     if (!is_text_at(kept, 12, rv_str_of(t->hash))) {
-        if (rv_sql_int_at(kept, 14) == 0)
+        if (sql_int_at(kept, 14) == 0)
             *what = "has neither a vector nor a place in the queue of vectors";
         return 0;
     }
@@ -417,11 +417,11 @@ static bool has_owner(json_object *whole, rv_sql_stmt *kept)
 
     return is_text_at(kept, 1, text_of(whole, "tenant_id")) && is_text_at(kept, 2, text_of(whole, "user_id")) &&
            is_text_at(kept, 3, text_of(whole, "id")) && is_text_at(kept, 4, text_of(whole, "category")) &&
-           rv_time_parse(text_of(whole, "created_at"), &created_us, NULL) == 0 && rv_sql_int_at(kept, 5) == created_us;
+           rv_time_parse(text_of(whole, "created_at"), &created_us, NULL) == 0 && sql_int_at(kept, 5) == created_us;
 }
 
-int rv_tokens_compare(const struct rv_found_by *row, const char *provider, rv_sql_stmt *kept, const char **what,
-                      rv_err **err)
+int store_tokens_compare(const struct rv_found_by *row, const char *provider, rv_sql_stmt *kept, const char **what,
+                         rv_err **err)
 {
     struct tokens t = {.key = RV_BUF_INIT(MAX_BLOB), .summary = RV_BUF_INIT(MAX_BLOB), .words = RV_BUF_INIT(MAX_BLOB)};
     int rc = make(row, &t, err);
@@ -434,7 +434,7 @@ int rv_tokens_compare(const struct rv_found_by *row, const char *provider, rv_sq
             *what = "has another summary in the index of names";
         else if (!is_text_at(kept, 8, rv_buf_str(&t.key)) || !is_text_at(kept, 9, rv_buf_str(&t.summary)))
             *what = "is found by other trigrams than it has";
-        else if (!is_text_at(kept, 10, rv_buf_str(&t.words)) || rv_sql_int_at(kept, 7) != t.n_words)
+        else if (!is_text_at(kept, 10, rv_buf_str(&t.words)) || sql_int_at(kept, 7) != t.n_words)
             *what = "is found by other words than it has";
         else if (!is_text_at(kept, 6, rv_str_of(t.hash)))
             *what = "has another hash than its embedded text";
@@ -450,23 +450,23 @@ int rv_tokens_compare(const struct rv_found_by *row, const char *provider, rv_sq
 /* The vectors behind *after that are not vectors: up to n of them, and how many were looked at. */
 static int list_broken(struct sql_store *st, int64_t *after, int64_t *broken, size_t *n, size_t *n_seen, rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_VECTOR_PAGE);
+    rv_sql_stmt *stmt = sql_use(st, SQL_VECTOR_PAGE);
     int rc;
 
-    rv_sql_int(stmt, 1, *after);
-    rv_sql_int(stmt, 2, PAGE_VECTORS);
+    sql_int(stmt, 1, *after);
+    sql_int(stmt, 2, PAGE_VECTORS);
     *n = *n_seen = 0;
-    while ((rc = rv_sql_step(stmt, "look at vectors", err)) == 1 && *n_seen < PAGE_VECTORS) {
+    while ((rc = sql_step(stmt, "look at vectors", err)) == 1 && *n_seen < PAGE_VECTORS) {
         ++*n_seen;
-        *after = rv_sql_int_at(stmt, 0);
-        if (!rv_vector_is_whole(rv_sql_str_at(stmt, 2), rv_sql_int_at(stmt, 1)))
+        *after = sql_int_at(stmt, 0);
+        if (!store_vector_is_whole(sql_str_at(stmt, 2), sql_int_at(stmt, 1)))
             broken[(*n)++] = *after;
     }
-    rv_sql_done(stmt);
+    sql_done(stmt);
     return rc < 0 ? rc : 0;
 }
 
-int rv_vectors_mend(struct sql_store *st, rv_err **err)
+int store_vectors_mend(struct sql_store *st, rv_err **err)
 {
     int64_t broken[PAGE_VECTORS], after = 0;
     size_t n, n_seen;
@@ -476,23 +476,23 @@ int rv_vectors_mend(struct sql_store *st, rv_err **err)
     do {
         rc = list_broken(st, &after, broken, &n, &n_seen, err);
         for (size_t i = 0; rc == 0 && i < n; i++) {
-            rv_sql_stmt *stmt = rv_sql_use(st, SQL_DROP_VECTOR);
-            rv_sql_int(stmt, 1, broken[i]);
-            rc = rv_sql_run(stmt, "drop a vector", err);
+            rv_sql_stmt *stmt = sql_use(st, SQL_DROP_VECTOR);
+            sql_int(stmt, 1, broken[i]);
+            rc = sql_run(stmt, "drop a vector", err);
         }
     } while (rc == 0 && n_seen == PAGE_VECTORS);
     if (rc == 0)
-        rc = rv_tokens_provider(st, false, &provider, err);
+        rc = store_tokens_provider(st, false, &provider, err);
     if (rc < 0 || !rv_embedding_is_local(provider))
         return rc;
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_DROP_VECTORS_OF); /* they are made again with the tokens */
-    rv_sql_text(stmt, 1, provider);
-    return rv_sql_run(stmt, "drop vectors", err);
+    rv_sql_stmt *stmt = sql_use(st, SQL_DROP_VECTORS_OF); /* they are made again with the tokens */
+    store_sql_text(stmt, 1, provider);
+    return sql_run(stmt, "drop vectors", err);
 }
 
-int rv_vectors_drop_lost(struct sql_store *st, rv_err **err)
+int store_vectors_drop_lost(struct sql_store *st, rv_err **err)
 {
-    int rc = rv_sql_run(rv_sql_use(st, SQL_DROP_LOST_VECTORS), "drop vectors", err);
+    int rc = sql_run(sql_use(st, SQL_DROP_LOST_VECTORS), "drop vectors", err);
 
-    return rc < 0 ? rc : rv_sql_run(rv_sql_use(st, SQL_DROP_LOST_EMBEDDINGS), "drop places in the queue", err);
+    return rc < 0 ? rc : sql_run(sql_use(st, SQL_DROP_LOST_EMBEDDINGS), "drop places in the queue", err);
 }

@@ -39,7 +39,7 @@ static void building_fini(struct building *b)
 {
     rv_buf_fini(&b->metadata);
     rv_chunk_fini(&b->chunk);
-    rv_entity_given_fini(&b->given);
+    entity_given_fini(&b->given);
 }
 
 static int take_session(struct building *b, const struct found_session *found, rv_err **err)
@@ -48,7 +48,7 @@ static int take_session(struct building *b, const struct found_session *found, r
     json_object *metadata = NULL;
     rv_err *cause = NULL;
 
-    rv_session_at(found, &b->at);
+    store_session_at(found, &b->at);
     b->owner = (struct rv_store_scope){b->at.tenant, b->at.user};
     b->total_tokens = row->total_tokens;
     b->n_messages = row->n_messages;
@@ -85,7 +85,7 @@ static int name_of(struct sql_store *st, const struct building *b, int64_t index
     if (index < 0)
         return 0;
     rv_chunk_id(b->at.id, index, id);
-    int rc = rv_entity_see(st, &b->owner, rv_kind_find(RV_STR_LIT("moments")), id, &found, &cause);
+    int rc = entity_see(st, &b->owner, rv_kind_find(RV_STR_LIT("moments")), id, &found, &cause);
     if (rc == 0 && strcmp(found.user, b->at.user) == 0 && rv_json_get_text(found.row, "name", &text))
         snprintf(name, RV_CHUNK_NAME_MAX, "%s", text);
     json_object_put(found.row);
@@ -99,14 +99,14 @@ static int name_of(struct sql_store *st, const struct building *b, int64_t index
 
 static int is_taken(struct sql_store *st, const struct building *b, rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_NAMED_ENTITIES);
+    rv_sql_stmt *stmt = sql_use(st, SQL_NAMED_ENTITIES);
 
-    rv_sql_text(stmt, 1, b->at.tenant);
-    rv_sql_text(stmt, 2, "moments");
-    rv_sql_text(stmt, 3, b->name);
-    rv_sql_text(stmt, 4, b->at.user);
-    int rc = rv_sql_step(stmt, "look for a moment", err);
-    rv_sql_done(stmt);
+    store_sql_text(stmt, 1, b->at.tenant);
+    store_sql_text(stmt, 2, "moments");
+    store_sql_text(stmt, 3, b->name);
+    store_sql_text(stmt, 4, b->at.user);
+    int rc = sql_step(stmt, "look for a moment", err);
+    sql_done(stmt);
     return rc;
 }
 
@@ -137,11 +137,11 @@ static int make_row(struct building *b, rv_err **err)
 
     int rc = rv_chunk_row(&b->chunk, &at, &row, &metadata, err);
     if (rc == 0)
-        rc = rv_store_merge(rv_buf_str(&b->metadata), metadata, NULL, 0, &merged, err);
+        rc = store_merge(rv_buf_str(&b->metadata), metadata, NULL, 0, &merged, err);
     if (rc == 0)
         rc = rv_buf_check(&merged, "the metadata of a session", err);
     if (rc == 0)
-        rc = rv_entity_check(rv_kind_find(RV_STR_LIT("moments")), &b->owner, row, &b->given, err);
+        rc = entity_check(rv_kind_find(RV_STR_LIT("moments")), &b->owner, row, &b->given, err);
     rv_buf_fini(&b->metadata);
     b->metadata = merged;
     json_object_put(row);
@@ -155,16 +155,16 @@ static int prepare(struct sql_store *st, const struct rv_store_scope *scope, con
 {
     struct found_session found;
     rv_sql_stmt *stmt = NULL;
-    int rc = rv_session_see(st, scope, session, &stmt, &found, err);
+    int rc = store_session_see(st, scope, session, &stmt, &found, err);
 
     if (rc == 0)
         rc = take_session(b, &found, err);
-    rv_sql_done(stmt);
+    sql_done(stmt);
     if (rc < 0 || !rv_memory_is_due(&b->memory, b->total_tokens, b->n_messages, threshold))
         return rc;
     const struct rv_message_filter fresh = {
         .from_seq = b->memory.through_seq + 1, .upto_seq = b->n_messages, .for_agents = true};
-    rc = rv_messages_walk(st, &b->at, &fresh, add_message, b, err);
+    rc = store_messages_walk(st, &b->at, &fresh, add_message, b, err);
     if (rc < 0 || b->chunk.n_messages == 0)
         return rc;
     b->chunk.through_seq = b->n_messages; /* with what was deleted, and what agents asked each other */
@@ -178,20 +178,20 @@ static int prepare(struct sql_store *st, const struct rv_store_scope *scope, con
 
 static int write_chunk(struct sql_store *st, struct building *b, int64_t now_us, json_object *out, rv_err **err)
 {
-    int rc = rv_entity_put(st, &b->owner, &b->given, now_us, out, err);
+    int rc = entity_put(st, &b->owner, &b->given, now_us, out, err);
 
     if (rc < 0)
         return rc;
     const struct rv_place at = rv_session_place(b->at.tenant, b->at.user, b->at.id);
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_CHANGE_SESSION);
-    rv_sql_int(stmt, 1, b->at.key);
-    rv_sql_text(stmt, 2, NULL);
-    rv_sql_text(stmt, 3, NULL);
-    rv_secret_bind(stmt, 4, SQL_STR, &at, "metadata", rv_buf_str(&b->metadata));
-    rv_sql_int(stmt, 5, now_us);
-    rv_sql_text(stmt, 6, NULL);
-    rv_sql_text(stmt, 7, NULL);
-    return rv_sql_run(stmt, "write a session", err);
+    rv_sql_stmt *stmt = sql_use(st, SQL_CHANGE_SESSION);
+    sql_int(stmt, 1, b->at.key);
+    store_sql_text(stmt, 2, NULL);
+    store_sql_text(stmt, 3, NULL);
+    store_secret_bind(stmt, 4, SQL_STR, &at, "metadata", rv_buf_str(&b->metadata));
+    sql_int(stmt, 5, now_us);
+    store_sql_text(stmt, 6, NULL);
+    store_sql_text(stmt, 7, NULL);
+    return sql_run(stmt, "write a session", err);
 }
 
 /* An agent is to write the summary of a chunk. Its task is part of the transaction that writes the chunk, and has
@@ -219,9 +219,9 @@ static int queue_summary(struct sql_store *st, const struct building *b, const c
                                      .now_us = now_us};
     int rc = rv_buf_check(&payload, "payload", err);
     if (rc == 0)
-        rc = rv_task_check(&task, err);
+        rc = store_task_check(&task, err);
     if (rc == 0)
-        rc = rv_task_enqueue(st, &task, &done, err);
+        rc = store_task_enqueue(st, &task, &done, err);
     rv_buf_fini(&payload);
     return rc;
 }
@@ -232,8 +232,8 @@ static bool is_refusal(int rc)
     return rc == RV_E_INVALID || rc == RV_E_LIMIT || rc == RV_E_DENIED || rc == RV_E_EXISTS || rc == RV_E_NOT_FOUND;
 }
 
-int rv_moments_after_turn(struct sql_store *st, const struct rv_store_scope *owner, const struct rv_turn *turn,
-                          int64_t now_us, rv_err **err)
+int store_moments_after_turn(struct sql_store *st, const struct rv_store_scope *owner, const struct rv_turn *turn,
+                             int64_t now_us, rv_err **err)
 {
     struct building b;
     rv_err *cause = NULL;
@@ -262,7 +262,7 @@ static int build(struct sql_store *st, const struct rv_store_scope *scope, const
                  int64_t now_us, json_object *out, rv_err **err)
 {
     struct building b;
-    int rc = rv_sql_begin_part(st, err);
+    int rc = sql_begin_part(st, err);
 
     if (rc < 0)
         return rc;
@@ -271,7 +271,7 @@ static int build(struct sql_store *st, const struct rv_store_scope *scope, const
     if (rc == 1)
         rc = write_chunk(st, &b, now_us, out, err);
     building_fini(&b);
-    return rv_sql_end_part(st, rc, err);
+    return sql_end_part(st, rc, err);
 }
 
 int rv_store_build_moment(rv_store *s, const struct rv_store_scope *scope, const char *session, int64_t threshold,
@@ -279,22 +279,22 @@ int rv_store_build_moment(rv_store *s, const struct rv_store_scope *scope, const
 {
     struct rv_store_scope sc;
     json_object *rows = NULL;
-    int rc = rv_store_check_scoped(scope, "session id", session, &sc, err);
+    int rc = store_check_scoped(scope, "session id", session, &sc, err);
 
     *out = NULL;
     if (rc == 0)
-        rc = rv_store_check_time("the time", now_us, err);
+        rc = store_check_time("the time", now_us, err);
     if (rc == 0 && threshold < 0)
         rc = RV_FAIL(err, RV_E_INVALID, "a threshold of %lld tokens", (long long)threshold);
-    if ((rc = rv_store_enter_write(s, rc, "build moment", err)) != 0)
+    if ((rc = store_enter_write(s, rc, "build moment", err)) != 0)
         return rc;
     do {
         json_object_put(rows);
         rows = json_object_new_array();
         rc = rows ? build(s->sql, &sc, session, threshold, now_us, rows, err)
                   : RV_FAIL(err, RV_E_NOMEM, "build a moment");
-    } while (rv_store_repeats(s, &rc, err));
-    rc = rv_store_leave_write(s, rc, err);
+    } while (store_repeats(s, &rc, err));
+    rc = store_leave_write(s, rc, err);
     if (rc == 0 && json_object_array_length(rows) > 0)
         *out = json_object_get(json_object_array_get_idx(rows, 0));
     json_object_put(rows);
@@ -311,31 +311,31 @@ struct keys {
 static int list_chunks(struct sql_store *st, const struct rv_store_scope *owner, const char *session, struct keys *k,
                        rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_CHUNKS);
+    rv_sql_stmt *stmt = sql_use(st, SQL_CHUNKS);
     int rc;
 
-    rv_sql_text(stmt, 1, owner->tenant);
-    rv_sql_text(stmt, 2, session);
-    rv_sql_text(stmt, 3, owner->user);
-    while ((rc = rv_sql_step(stmt, "look for chunks", err)) == 1) {
+    store_sql_text(stmt, 1, owner->tenant);
+    store_sql_text(stmt, 2, session);
+    store_sql_text(stmt, 3, owner->user);
+    while ((rc = sql_step(stmt, "look for chunks", err)) == 1) {
         if (!rv_has_room(&k->list, &k->cap, k->n + 1, sizeof *k->list)) {
             rc = RV_FAIL(err, RV_E_NOMEM, "look for chunks");
             break;
         }
-        k->list[k->n++] = rv_sql_int_at(stmt, 0);
+        k->list[k->n++] = sql_int_at(stmt, 0);
     }
-    rv_sql_done(stmt);
+    sql_done(stmt);
     return rc;
 }
 
 static int drop_chunk(struct sql_store *st, int64_t key, int64_t now_us, rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_DELETE_ENTITY);
+    rv_sql_stmt *stmt = sql_use(st, SQL_DELETE_ENTITY);
 
-    rv_sql_int(stmt, 1, key);
-    rv_sql_int(stmt, 2, now_us);
-    int rc = rv_sql_run(stmt, "delete a chunk", err);
-    return rc == 0 ? rv_keys_drop(st, "moments", key, err) : rc;
+    sql_int(stmt, 1, key);
+    sql_int(stmt, 2, now_us);
+    int rc = sql_run(stmt, "delete a chunk", err);
+    return rc == 0 ? store_keys_drop(st, "moments", key, err) : rc;
 }
 
 /* Its words without those of messages that are gone. */
@@ -346,7 +346,7 @@ static int say_anew(struct sql_store *st, struct building *b, json_object *row, 
     rv_buf summary = RV_BUF_INIT(RV_STORE_MAX_META), merged = RV_BUF_INIT(RV_STORE_MAX_META);
     json_object *change = json_object_new_object(), *patch = json_object_new_object(), *id = NULL;
     const char *agent = NULL;
-    int rc = change && patch ? rv_messages_walk(st, &b->at, &range, add_message, b, err)
+    int rc = change && patch ? store_messages_walk(st, &b->at, &range, add_message, b, err)
                              : RV_FAIL(err, RV_E_NOMEM, "change a chunk");
 
     rv_chunk_summary(&b->chunk, &summary);
@@ -357,11 +357,11 @@ static int say_anew(struct sql_store *st, struct building *b, json_object *row, 
     if (rc == 0)
         rc = rv_json_set_str(change, "summary", rv_buf_str(&summary), err);
     if (rc == 0)
-        rc = rv_entity_check(rv_kind_find(RV_STR_LIT("moments")), &b->owner, change, &b->given, err);
+        rc = entity_check(rv_kind_find(RV_STR_LIT("moments")), &b->owner, change, &b->given, err);
     if (rc == 0 && b->is_latest)
         rc = rv_json_set_str(patch, "latest_summary", rv_utf8_first(rv_buf_str(&summary), RV_CHUNK_MAX_LATEST), err);
     if (rc == 0)
-        rc = rv_store_merge(rv_buf_str(&b->metadata), patch, NULL, 0, &merged, err);
+        rc = store_merge(rv_buf_str(&b->metadata), patch, NULL, 0, &merged, err);
     rv_buf_fini(&b->metadata);
     b->metadata = merged;
     if (rc == 0)
@@ -380,7 +380,7 @@ static int forget_message(struct sql_store *st, const struct found_session *sess
     struct building b;
     json_object *row = NULL, *metadata;
     int64_t from = 0, upto = 0;
-    int rc = rv_entity_at(st, rv_kind_find(RV_STR_LIT("moments")), key, &row, err);
+    int rc = entity_at(st, rv_kind_find(RV_STR_LIT("moments")), key, &row, err);
 
     building_init(&b);
     metadata = rc == 0 ? rv_json_get_obj(row, "metadata") : NULL;
@@ -396,8 +396,8 @@ static int forget_message(struct sql_store *st, const struct found_session *sess
     return rc;
 }
 
-int rv_moments_forget(struct sql_store *st, const struct found_session *found, int64_t seq, int64_t now_us,
-                      rv_err **err)
+int store_moments_forget(struct sql_store *st, const struct found_session *found, int64_t seq, int64_t now_us,
+                         rv_err **err)
 {
     const struct rv_store_scope owner = {found->row.tenant, found->row.user};
     struct keys k = {0};

@@ -17,7 +17,7 @@ static int copy_row(const struct rv_session_row *row, struct rv_session_row *out
                                        .strs = {&copy.metadata},
                                        .n_strs = 1};
 
-    copy.own = rv_store_pack(&texts);
+    copy.own = store_pack(&texts);
     if (!copy.own)
         return RV_E_NOMEM;
     *out = copy;
@@ -30,7 +30,7 @@ void rv_session_row_fini(struct rv_session_row *row)
     *row = (struct rv_session_row){0};
 }
 
-const char *rv_session_status_text(enum rv_session_status status)
+const char *store_session_status_text(enum rv_session_status status)
 {
 #define TEXT(n, t, m) t,
     static const char *const texts[] = {RV_SESSION_STATUSES(TEXT)};
@@ -38,7 +38,7 @@ const char *rv_session_status_text(enum rv_session_status status)
     return texts[status];
 }
 
-void rv_store_session_name(const char *id, char name[RV_STORE_NAME_ROOM])
+void store_session_name(const char *id, char name[RV_STORE_NAME_ROOM])
 {
     snprintf(name, RV_STORE_NAME_ROOM, "chat-%s", id);
 }
@@ -48,7 +48,7 @@ static int check_status(const char *status, rv_err **err)
     if (!status)
         return 0;
     for (int i = 0; i < RV_N_SESSION_STATUSES; i++)
-        if (strcmp(status, rv_session_status_text((enum rv_session_status)i)) == 0)
+        if (strcmp(status, store_session_status_text((enum rv_session_status)i)) == 0)
             return 0;
     return RV_FAIL(err, RV_E_INVALID, "a session has no status \"%.40s\"", status);
 }
@@ -59,22 +59,22 @@ static int check_session(const struct rv_session_row *row, rv_err **err)
 
     if (!row)
         return RV_FAIL(err, RV_E_INVALID, "no session given");
-    if ((rc = rv_store_check_id("session id", row->id, err)) < 0 ||
-        (rc = rv_store_check_id("tenant", row->tenant, err)) < 0 ||
-        (rc = rv_store_check_text("user", row->user, RV_STORE_MAX_ID, err)) < 0 ||
-        (rc = rv_store_check_optional("name", row->name, RV_STORE_MAX_TEXT, err)) < 0 ||
-        (rc = rv_store_check_optional("mode", row->mode, RV_STORE_MAX_TEXT, err)) < 0 ||
+    if ((rc = store_check_id("session id", row->id, err)) < 0 ||
+        (rc = store_check_id("tenant", row->tenant, err)) < 0 ||
+        (rc = store_check_text("user", row->user, RV_STORE_MAX_ID, err)) < 0 ||
+        (rc = store_check_optional("name", row->name, RV_STORE_MAX_TEXT, err)) < 0 ||
+        (rc = store_check_optional("mode", row->mode, RV_STORE_MAX_TEXT, err)) < 0 ||
         (rc = check_status(row->status, err)) < 0 ||
-        (rc = rv_store_check_optional("agent's name", row->agent_name, RV_STORE_MAX_TEXT, err)) < 0 ||
-        (rc = row->description ? rv_store_check_text("description", row->description, RV_STORE_MAX_QUESTION, err) : 0) <
+        (rc = store_check_optional("agent's name", row->agent_name, RV_STORE_MAX_TEXT, err)) < 0 ||
+        (rc = row->description ? store_check_text("description", row->description, RV_STORE_MAX_QUESTION, err) : 0) <
             0 ||
-        (rc = rv_store_check_object("metadata", row->metadata, RV_STORE_MAX_META, err)) < 0)
+        (rc = store_check_object("metadata", row->metadata, RV_STORE_MAX_META, err)) < 0)
         return rc;
-    if ((rc = rv_store_check_new_id("session id", row->id, err)) < 0 ||
-        (rc = rv_store_check_new_id("tenant", row->tenant, err)) < 0 ||
-        (rc = rv_store_check_new_id("user", row->user, err)) < 0)
+    if ((rc = store_check_new_id("session id", row->id, err)) < 0 ||
+        (rc = store_check_new_id("tenant", row->tenant, err)) < 0 ||
+        (rc = store_check_new_id("user", row->user, err)) < 0)
         return rc;
-    return rv_store_check_time("the time", row->created_us, err);
+    return store_check_time("the time", row->created_us, err);
 }
 
 static int check_change(const struct rv_session_change *change, rv_err **err)
@@ -83,17 +83,17 @@ static int check_change(const struct rv_session_change *change, rv_err **err)
 
     if (!change)
         return RV_FAIL(err, RV_E_INVALID, "no change given");
-    if ((rc = rv_store_check_optional("name", change->name, RV_STORE_MAX_TEXT, err)) < 0 ||
-        (rc = rv_store_check_optional("mode", change->mode, RV_STORE_MAX_TEXT, err)) < 0 ||
+    if ((rc = store_check_optional("name", change->name, RV_STORE_MAX_TEXT, err)) < 0 ||
+        (rc = store_check_optional("mode", change->mode, RV_STORE_MAX_TEXT, err)) < 0 ||
         (rc = check_status(change->status, err)) < 0 ||
-        (rc = rv_store_check_optional("description", change->description, RV_STORE_MAX_QUESTION, err)) < 0 ||
-        (rc = rv_store_check_members("metadata", change->metadata, err)) < 0 ||
-        (rc = rv_store_check_time("the time", change->now_us, err)) < 0)
+        (rc = store_check_optional("description", change->description, RV_STORE_MAX_QUESTION, err)) < 0 ||
+        (rc = store_check_members("metadata", change->metadata, err)) < 0 ||
+        (rc = store_check_time("the time", change->now_us, err)) < 0)
         return rc;
     if (change->n_remove > 0 && !change->remove)
         return RV_FAIL(err, RV_E_INVALID, "%zu members to remove and none given", change->n_remove);
     for (size_t i = 0; i < change->n_remove && rc == 0; i++)
-        rc = rv_store_check_text("member to remove", change->remove[i], RV_STORE_MAX_META, err);
+        rc = store_check_text("member to remove", change->remove[i], RV_STORE_MAX_META, err);
     return rc;
 }
 
@@ -104,20 +104,20 @@ static int check_filter(const struct rv_session_filter *filter, rv_err **err)
     if (filter->limit < 0 || filter->offset < 0)
         return RV_FAIL(err, RV_E_INVALID, "%lld sessions from the %lldth", (long long)filter->limit,
                        (long long)filter->offset);
-    rc = filter->agent_name ? rv_store_check_text("agent's name", filter->agent_name, RV_STORE_MAX_TEXT, err) : 0;
+    rc = filter->agent_name ? store_check_text("agent's name", filter->agent_name, RV_STORE_MAX_TEXT, err) : 0;
     if (rc == 0 && filter->name_contains)
-        rc = rv_store_check_text("part of the name", filter->name_contains, RV_STORE_MAX_TEXT, err);
+        rc = store_check_text("part of the name", filter->name_contains, RV_STORE_MAX_TEXT, err);
     return rc == 0 ? check_status(filter->status, err) : rc;
 }
 
 /* --- One session --- */
 
-int rv_store_fail_no_session(const char *id, rv_err **err)
+int store_fail_no_session(const char *id, rv_err **err)
 {
     return RV_FAIL(err, RV_E_NOT_FOUND, "no session \"%s\"", id);
 }
 
-void rv_session_at(const struct found_session *found, struct rv_session_at *out)
+void store_session_at(const struct found_session *found, struct rv_session_at *out)
 {
     out->key = found->key;
     snprintf(out->tenant, sizeof out->tenant, "%s", found->row.tenant);
@@ -129,40 +129,40 @@ void rv_session_at(const struct found_session *found, struct rv_session_at *out)
 static int read_texts(rv_sql_stmt *stmt, struct rv_session_row *row, rv_err **err)
 {
     struct rv_place at = rv_session_place(row->tenant, row->user, row->id);
-    int rc = rv_secret_at(stmt, 10, &at, "metadata", &row->metadata, err);
+    int rc = store_secret_at(stmt, 10, &at, "metadata", &row->metadata, err);
 
     at.is_engines = false;
-    return rc < 0 ? rc : rv_secret_text_at(stmt, 5, &at, "description", &row->description, err);
+    return rc < 0 ? rc : store_secret_text_at(stmt, 5, &at, "description", &row->description, err);
 }
 
 static int row_of(struct sql_store *st, rv_sql_stmt *stmt, struct found_session *out, rv_err **err)
 {
     bool lacked = false;
     struct found_session got = {
-        .key = rv_sql_int_at(stmt, 0),
-        .is_deleted = !rv_sql_is_null(stmt, 13),
-        .row = {.id = rv_sql_text_at(stmt, 1, &lacked),
-                .tenant = rv_sql_text_at(stmt, 2, &lacked),
-                .user = rv_sql_text_at(stmt, 3, &lacked),
-                .name = rv_sql_text_at(stmt, 4, &lacked),
-                .description = rv_sql_text_at(stmt, 5, &lacked),
-                .agent_name = rv_sql_text_at(stmt, 6, &lacked),
-                .mode = rv_sql_text_at(stmt, 7, &lacked),
-                .total_tokens = rv_sql_int_at(stmt, 8),
-                .n_messages = rv_sql_int_at(stmt, 9),
-                .metadata = rv_sql_str_at(stmt, 10),
-                .created_us = rv_sql_int_at(stmt, 11),
-                .updated_us = rv_sql_int_at(stmt, 12),
-                .status = rv_sql_text_at(stmt, 14, &lacked)},
+        .key = sql_int_at(stmt, 0),
+        .is_deleted = !sql_is_null(stmt, 13),
+        .row = {.id = sql_text_at(stmt, 1, &lacked),
+                .tenant = sql_text_at(stmt, 2, &lacked),
+                .user = sql_text_at(stmt, 3, &lacked),
+                .name = sql_text_at(stmt, 4, &lacked),
+                .description = sql_text_at(stmt, 5, &lacked),
+                .agent_name = sql_text_at(stmt, 6, &lacked),
+                .mode = sql_text_at(stmt, 7, &lacked),
+                .total_tokens = sql_int_at(stmt, 8),
+                .n_messages = sql_int_at(stmt, 9),
+                .metadata = sql_str_at(stmt, 10),
+                .created_us = sql_int_at(stmt, 11),
+                .updated_us = sql_int_at(stmt, 12),
+                .status = sql_text_at(stmt, 14, &lacked)},
     };
     const struct rv_session_row *row = &got.row;
 
     if (lacked)
         return RV_FAIL(err, RV_E_NOMEM, "read a session");
     if (!row->id || !row->tenant || !row->user || !row->name || !row->mode || !row->metadata.ptr || !row->status)
-        return rv_store_damaged(st, err, "session \"%s\" is damaged: a text is missing", row->id ? row->id : "");
+        return store_damaged(st, err, "session \"%s\" is damaged: a text is missing", row->id ? row->id : "");
     const int64_t numbers[] = {row->total_tokens, row->n_messages, row->created_us, row->updated_us};
-    int rc = rv_store_check_numbers(st, "session", row->id, numbers, RV_COUNT(numbers), err);
+    int rc = store_check_numbers(st, "session", row->id, numbers, RV_COUNT(numbers), err);
     if (rc == 0)
         rc = read_texts(stmt, &got.row, err);
     if (rc == 0)
@@ -184,30 +184,30 @@ static int is_only_one(struct sql_store *st, const struct rv_store_scope *scope,
 
     if (scope->user)
         return 0;
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_COUNT_SESSIONS);
+    rv_sql_stmt *stmt = sql_use(st, SQL_COUNT_SESSIONS);
     int rc;
-    rv_sql_text(stmt, 1, scope->tenant);
-    rv_sql_text(stmt, 2, id);
-    rc = rv_sql_step(stmt, "look for a session", err);
-    n = rc == 1 ? rv_sql_int_at(stmt, 0) : 0;
-    rv_sql_done(stmt);
+    store_sql_text(stmt, 1, scope->tenant);
+    store_sql_text(stmt, 2, id);
+    rc = sql_step(stmt, "look for a session", err);
+    n = rc == 1 ? sql_int_at(stmt, 0) : 0;
+    sql_done(stmt);
     if (rc < 0)
         return rc;
     return n > 1 ? fail_ambiguous(id, err) : 0;
 }
 
-int rv_session_find(struct sql_store *st, const struct rv_store_scope *scope, const char *id, rv_sql_stmt **stmt,
-                    struct found_session *out, rv_err **err)
+int store_session_find(struct sql_store *st, const struct rv_store_scope *scope, const char *id, rv_sql_stmt **stmt,
+                       struct found_session *out, rv_err **err)
 {
     int rc = is_only_one(st, scope, id, err);
 
     if (rc < 0)
         return rc;
-    *stmt = rv_sql_use(st, SQL_FIND_SESSION);
-    rv_sql_text(*stmt, 1, scope->tenant);
-    rv_sql_text(*stmt, 2, id);
-    rv_sql_text(*stmt, 3, scope->user);
-    rc = rv_sql_step(*stmt, "look for a session", err);
+    *stmt = sql_use(st, SQL_FIND_SESSION);
+    store_sql_text(*stmt, 1, scope->tenant);
+    store_sql_text(*stmt, 2, id);
+    store_sql_text(*stmt, 3, scope->user);
+    rc = sql_step(*stmt, "look for a session", err);
     if (rc == 1) {
         int failed = row_of(st, *stmt, out, err);
         rc = failed < 0 ? failed : 1;
@@ -215,52 +215,52 @@ int rv_session_find(struct sql_store *st, const struct rv_store_scope *scope, co
     return rc;
 }
 
-int rv_session_see(struct sql_store *st, const struct rv_store_scope *scope, const char *id, rv_sql_stmt **stmt,
-                   struct found_session *out, rv_err **err)
+int store_session_see(struct sql_store *st, const struct rv_store_scope *scope, const char *id, rv_sql_stmt **stmt,
+                      struct found_session *out, rv_err **err)
 {
-    int rc = rv_session_find(st, scope, id, stmt, out, err);
+    int rc = store_session_find(st, scope, id, stmt, out, err);
 
     if (rc == 0 || (rc == 1 && out->is_deleted))
-        rc = rv_store_fail_no_session(id, err);
+        rc = store_fail_no_session(id, err);
     return rc < 0 ? rc : 0;
 }
 
-int rv_session_see_own(struct sql_store *st, const struct rv_store_scope *scope, const char *id,
-                       struct found_session *out, rv_err **err)
+int store_session_see_own(struct sql_store *st, const struct rv_store_scope *scope, const char *id,
+                          struct found_session *out, rv_err **err)
 {
     struct rv_session_row row = {0};
     rv_sql_stmt *stmt = NULL;
-    int rc = rv_session_see(st, scope, id, &stmt, out, err);
+    int rc = store_session_see(st, scope, id, &stmt, out, err);
 
     if (rc == 0 && copy_row(&out->row, &row) < 0)
         rc = RV_FAIL(err, RV_E_NOMEM, "read session \"%s\"", id);
-    rv_sql_done(stmt);
+    sql_done(stmt);
     out->row = row;
     return rc;
 }
 
-int rv_session_add(struct sql_store *st, const struct rv_session_row *fresh, int64_t *key, rv_err **err)
+int store_session_add(struct sql_store *st, const struct rv_session_row *fresh, int64_t *key, rv_err **err)
 {
     const struct rv_place at = rv_session_place(fresh->tenant, fresh->user, fresh->id);
     const char *level = NULL;
-    int rc = rv_vault_level(st, fresh->tenant, "sessions", &level, err);
+    int rc = vault_level(st, fresh->tenant, "sessions", &level, err);
 
     if (rc < 0)
         return rc;
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_ADD_SESSION);
-    rv_sql_text(stmt, 1, fresh->id);
-    rv_sql_text(stmt, 2, fresh->tenant);
-    rv_sql_text(stmt, 3, fresh->user);
-    rv_sql_text(stmt, 4, fresh->name);
-    rv_secret_bind(stmt, 5, SQL_TEXT, &at, "description", rv_str_of(fresh->description));
-    rv_sql_text(stmt, 6, fresh->agent_name);
-    rv_sql_text(stmt, 7, fresh->mode);
-    rv_secret_bind(stmt, 8, SQL_STR, &at, "metadata", fresh->metadata);
-    rv_sql_int(stmt, 9, fresh->created_us);
-    rv_sql_text(stmt, 10, fresh->status);
-    rv_sql_text(stmt, 11, level);
-    rc = rv_sql_run_new(stmt, key, "write a session", err);
-    return rc < 0 ? rc : rv_keys_put_session(st, *key, fresh, err);
+    rv_sql_stmt *stmt = sql_use(st, SQL_ADD_SESSION);
+    store_sql_text(stmt, 1, fresh->id);
+    store_sql_text(stmt, 2, fresh->tenant);
+    store_sql_text(stmt, 3, fresh->user);
+    store_sql_text(stmt, 4, fresh->name);
+    store_secret_bind(stmt, 5, SQL_TEXT, &at, "description", rv_str_of(fresh->description));
+    store_sql_text(stmt, 6, fresh->agent_name);
+    store_sql_text(stmt, 7, fresh->mode);
+    store_secret_bind(stmt, 8, SQL_STR, &at, "metadata", fresh->metadata);
+    sql_int(stmt, 9, fresh->created_us);
+    store_sql_text(stmt, 10, fresh->status);
+    store_sql_text(stmt, 11, level);
+    rc = sql_run_new(stmt, key, "write a session", err);
+    return rc < 0 ? rc : store_keys_put_session(st, *key, fresh, err);
 }
 
 static int copy(const struct rv_session_row *row, struct rv_session_row *out, rv_err **err)
@@ -283,15 +283,15 @@ static int ensure(struct sql_store *st, const struct rv_session_row *fresh, stru
     struct found_session found;
     rv_sql_stmt *stmt = NULL;
     int64_t key = 0;
-    int rc = rv_session_find(st, &owner, fresh->id, &stmt, &found, err), is_there = rc;
+    int rc = store_session_find(st, &owner, fresh->id, &stmt, &found, err), is_there = rc;
 
     if (rc == 1 && found.is_deleted)
         rc = fail_deleted(fresh->id, err);
     else if (rc >= 0)
         rc = copy(is_there ? &found.row : fresh, out, err);
-    rv_sql_done(stmt);
+    sql_done(stmt);
     if (rc == 0 && !is_there)
-        rc = rv_session_add(st, fresh, &key, err);
+        rc = store_session_add(st, fresh, &key, err);
     return rc;
 }
 
@@ -299,15 +299,15 @@ int rv_store_ensure_session(rv_store *s, const struct rv_session_row *fresh, str
 {
     char name[RV_STORE_NAME_ROOM];
     struct rv_session_row given, got = {0};
-    int rc = rv_store_enter_write(s, check_session(fresh, err), "ensure session", err);
+    int rc = store_enter_write(s, check_session(fresh, err), "ensure session", err);
 
     if (rc != 0)
         return rc;
     given = *fresh;
-    rv_store_session_name(given.id, name);
+    store_session_name(given.id, name);
     given.name = given.name ? given.name : name;
     given.mode = given.mode ? given.mode : "chat";
-    given.status = given.status ? given.status : rv_session_status_text(RV_SESSION_ACTIVE);
+    given.status = given.status ? given.status : store_session_status_text(RV_SESSION_ACTIVE);
     given.metadata = given.metadata.len > 0 ? given.metadata : RV_STR_LIT("{}");
     given.updated_us = given.created_us;
     given.total_tokens = given.n_messages = 0;
@@ -315,8 +315,8 @@ int rv_store_ensure_session(rv_store *s, const struct rv_session_row *fresh, str
     do {
         rv_session_row_fini(&got);
         rc = ensure(s->sql, &given, out ? &got : NULL, err);
-    } while (rv_store_repeats(s, &rc, err));
-    rc = rv_store_leave_write(s, rc, err);
+    } while (store_repeats(s, &rc, err));
+    rc = store_leave_write(s, rc, err);
     if (rc == 0 && out)
         *out = got;
     else
@@ -331,15 +331,15 @@ int rv_store_get_session(rv_store *s, const struct rv_store_scope *scope, const 
     struct found_session found;
     struct rv_session_row row = {0};
     rv_sql_stmt *stmt = NULL;
-    int rc = rv_store_enter_read(s, rv_store_check_scoped(scope, "session id", id, &sc, err), "get session", err);
+    int rc = store_enter_read(s, store_check_scoped(scope, "session id", id, &sc, err), "get session", err);
 
     if (rc != 0)
         return rc;
-    rc = rv_session_see(s->sql, &sc, id, &stmt, &found, err);
+    rc = store_session_see(s->sql, &sc, id, &stmt, &found, err);
     if (rc == 0)
         rc = copy(&found.row, &row, err);
-    rv_sql_done(stmt);
-    rc = rv_store_leave_read(s, rc, err);
+    sql_done(stmt);
+    rc = store_leave_read(s, rc, err);
     if (rc == 0)
         *out = row;
     else
@@ -353,10 +353,10 @@ static int index_again(struct sql_store *st, const struct rv_session_at *here, i
 {
     const struct rv_kind *kind = rv_kind_find(RV_STR_LIT("sessions"));
     json_object *whole = NULL;
-    int rc = rv_entity_at(st, kind, key, &whole, err);
+    int rc = entity_at(st, kind, key, &whole, err);
 
     if (rc == 0)
-        rc = rv_keys_put_row(st, &(struct rv_owned_row){kind, key, here->tenant, here->user}, whole, now_us, err);
+        rc = store_keys_put_row(st, &(struct rv_owned_row){kind, key, here->tenant, here->user}, whole, now_us, err);
     json_object_put(whole);
     return rc;
 }
@@ -367,29 +367,29 @@ static int change_session(struct sql_store *st, const struct rv_store_scope *sco
     struct found_session found;
     struct rv_session_at here;
     rv_sql_stmt *stmt = NULL;
-    int rc = rv_session_see(st, scope, id, &stmt, &found, err);
+    int rc = store_session_see(st, scope, id, &stmt, &found, err);
     bool is_merged = change->metadata || change->n_remove > 0;
 
     if (rc == 0)
-        rv_session_at(&found, &here);
+        store_session_at(&found, &here);
     if (rc == 0 && is_merged)
-        rc = rv_store_merge(found.row.metadata, change->metadata, change->remove, change->n_remove, metadata, err);
-    rv_sql_done(stmt);
+        rc = store_merge(found.row.metadata, change->metadata, change->remove, change->n_remove, metadata, err);
+    sql_done(stmt);
     if (rc < 0)
         return rc;
     const struct rv_place at = rv_session_place(here.tenant, here.user, here.id);
-    stmt = rv_sql_use(st, SQL_CHANGE_SESSION);
-    rv_sql_int(stmt, 1, found.key);
-    rv_sql_text(stmt, 2, change->name);
-    rv_sql_text(stmt, 3, change->mode);
+    stmt = sql_use(st, SQL_CHANGE_SESSION);
+    sql_int(stmt, 1, found.key);
+    store_sql_text(stmt, 2, change->name);
+    store_sql_text(stmt, 3, change->mode);
     if (is_merged)
-        rv_secret_bind(stmt, 4, SQL_STR, &at, "metadata", rv_buf_str(metadata));
-    rv_sql_int(stmt, 5, change->now_us);
-    rv_sql_text(stmt, 6, change->status);
-    rv_secret_bind(stmt, 7, SQL_TEXT, &at, "description", rv_str_of(change->description));
-    rc = rv_sql_run(stmt, "write a session", err);
+        store_secret_bind(stmt, 4, SQL_STR, &at, "metadata", rv_buf_str(metadata));
+    sql_int(stmt, 5, change->now_us);
+    store_sql_text(stmt, 6, change->status);
+    store_secret_bind(stmt, 7, SQL_TEXT, &at, "description", rv_str_of(change->description));
+    rc = sql_run(stmt, "write a session", err);
     if (rc == 0 && change->name)
-        rc = rv_keys_rename_session(st, found.key, id, change->name, err);
+        rc = store_keys_rename_session(st, found.key, id, change->name, err);
     return rc < 0 || !change->description ? rc : index_again(st, &here, found.key, change->now_us, err);
 }
 
@@ -398,36 +398,36 @@ int rv_store_change_session(rv_store *s, const struct rv_store_scope *scope, con
 {
     struct rv_store_scope sc;
     rv_buf metadata = RV_BUF_INIT(RV_STORE_MAX_META);
-    int rc = rv_store_check_scoped(scope, "session id", id, &sc, err);
+    int rc = store_check_scoped(scope, "session id", id, &sc, err);
 
     if (rc == 0)
         rc = check_change(change, err);
-    if ((rc = rv_store_enter_write(s, rc, "change session", err)) != 0)
+    if ((rc = store_enter_write(s, rc, "change session", err)) != 0)
         return rc;
     do {
         rv_buf_clear(&metadata);
         rc = change_session(s->sql, &sc, id, change, &metadata, err);
-    } while (rv_store_repeats(s, &rc, err));
+    } while (store_repeats(s, &rc, err));
     rv_buf_fini(&metadata);
-    return rv_store_leave_write(s, rc, err);
+    return store_leave_write(s, rc, err);
 }
 
 static int delete_session(struct sql_store *st, const struct rv_store_scope *scope, const char *id, int64_t now_us,
                           rv_err **err)
 {
     struct found_session found = {0};
-    int rc = rv_session_see_own(st, scope, id, &found, err);
+    int rc = store_session_see_own(st, scope, id, &found, err);
 
     if (rc == 0) {
-        rv_sql_stmt *stmt = rv_sql_use(st, SQL_DELETE_SESSION);
-        rv_sql_int(stmt, 1, found.key);
-        rv_sql_int(stmt, 2, now_us);
-        rc = rv_sql_run(stmt, "delete a session", err);
+        rv_sql_stmt *stmt = sql_use(st, SQL_DELETE_SESSION);
+        sql_int(stmt, 1, found.key);
+        sql_int(stmt, 2, now_us);
+        rc = sql_run(stmt, "delete a session", err);
     }
     if (rc == 0)
-        rc = rv_keys_drop(st, "sessions", found.key, err);
+        rc = store_keys_drop(st, "sessions", found.key, err);
     if (rc == 0)
-        rc = rv_moments_forget(st, &found, 0, now_us, err);
+        rc = store_moments_forget(st, &found, 0, now_us, err);
     rv_session_row_fini(&found.row);
     return rc;
 }
@@ -436,17 +436,17 @@ int rv_store_delete_session(rv_store *s, const struct rv_store_scope *scope, con
                             rv_err **err)
 {
     struct rv_store_scope sc;
-    int rc = rv_store_check_scoped(scope, "session id", id, &sc, err);
+    int rc = store_check_scoped(scope, "session id", id, &sc, err);
 
     if (rc == 0)
-        rc = rv_store_check_time("the time", now_us, err);
-    rc = rv_store_enter_write(s, rc, "delete session", err);
+        rc = store_check_time("the time", now_us, err);
+    rc = store_enter_write(s, rc, "delete session", err);
     if (rc != 0)
         return rc;
     do
         rc = delete_session(s->sql, &sc, id, now_us, err);
-    while (rv_store_repeats(s, &rc, err));
-    return rv_store_leave_write(s, rc, err);
+    while (store_repeats(s, &rc, err));
+    return store_leave_write(s, rc, err);
 }
 
 /* --- Lists --- */
@@ -475,22 +475,22 @@ static int list(struct sql_store *st, const struct rv_store_scope *scope, const 
     int rc;
 
     write_query(scope, filter, &sql);
-    rv_sql_stmt *stmt = rv_sql_prepare(st, &sql);
+    rv_sql_stmt *stmt = sql_prepare(st, &sql);
     rv_buf_fini(&sql);
-    rv_sql_text(stmt, 1, scope->tenant);
+    store_sql_text(stmt, 1, scope->tenant);
     if (scope->user)
-        rv_sql_text(stmt, 2, scope->user);
+        store_sql_text(stmt, 2, scope->user);
     if (filter->agent_name)
-        rv_sql_text(stmt, 3, filter->agent_name);
+        store_sql_text(stmt, 3, filter->agent_name);
     if (filter->name_contains)
-        rv_sql_text(stmt, 4, filter->name_contains);
+        store_sql_text(stmt, 4, filter->name_contains);
     if (filter->since_us > 0)
-        rv_sql_int(stmt, 5, filter->since_us);
+        sql_int(stmt, 5, filter->since_us);
     if (filter->status)
-        rv_sql_text(stmt, 8, filter->status);
-    rv_sql_int(stmt, 6, filter->limit > 0 ? filter->limit : INT64_MAX);
-    rv_sql_int(stmt, 7, filter->offset);
-    while ((rc = rv_sql_step(stmt, "list sessions", err)) == 1) {
+        store_sql_text(stmt, 8, filter->status);
+    sql_int(stmt, 6, filter->limit > 0 ? filter->limit : INT64_MAX);
+    sql_int(stmt, 7, filter->offset);
+    while ((rc = sql_step(stmt, "list sessions", err)) == 1) {
         struct found_session found;
         rc = row_of(st, stmt, &found, err);
         if (rc == 0)
@@ -498,7 +498,7 @@ static int list(struct sql_store *st, const struct rv_store_scope *scope, const 
         if (rc != 0)
             break;
     }
-    rv_sql_finish(stmt);
+    sql_finish(stmt);
     return rc == RV_STORE_ENOUGH ? 0 : rc;
 }
 
@@ -508,12 +508,12 @@ int rv_store_list_sessions(rv_store *s, const struct rv_store_scope *scope, cons
 {
     static const struct rv_session_filter all = {0};
     struct rv_store_scope sc;
-    int rc = rv_store_check_scope(scope, &sc, err);
+    int rc = store_check_scope(scope, &sc, err);
 
     if (!filter)
         filter = &all;
     if (rc == 0)
         rc = check_filter(filter, err);
-    rc = rv_store_enter_read(s, rc, "list sessions", err);
-    return rc != 0 ? rc : rv_store_leave_read(s, list(s->sql, &sc, filter, each, self, err), err);
+    rc = store_enter_read(s, rc, "list sessions", err);
+    return rc != 0 ? rc : store_leave_read(s, list(s->sql, &sc, filter, each, self, err), err);
 }

@@ -21,11 +21,11 @@ struct sql_driver {
     rv_sql_stmt *(*prepare)(struct sql_store *st, const rv_buf *sql); /* NULL: no memory */
     void (*finish)(rv_sql_stmt *stmt);                                /* of prepare() */
     void (*reset)(rv_sql_stmt *stmt);
-    int (*step)(rv_sql_stmt *stmt, const char *what, rv_err **err); /* as rv_sql_step() */
+    int (*step)(rv_sql_stmt *stmt, const char *what, rv_err **err); /* as sql_step() */
     int (*run)(rv_sql_stmt *stmt, enum sql_wants wants, int64_t *out, const char *what, rv_err **err);
     /* Column i from 0 as that type; out stays as it is for null. *lacked: no memory for it. */
     void (*column)(const rv_sql_stmt *stmt, int i, enum sql_type type, struct sql_value *out, bool *lacked);
-    rv_sql_stmt *(*use_rows)(struct sql_store *st, enum sql_id id); /* as rv_sql_use_rows(); so the next two */
+    rv_sql_stmt *(*use_rows)(struct sql_store *st, enum sql_id id); /* as sql_use_rows(); so the next two */
     int (*add_row)(const struct sql_rows *rows, rv_err **err);
     int (*end_rows)(const struct sql_rows *rows, int rc, rv_err **err);
     /* Transactions, as the functions of these names. */
@@ -38,10 +38,10 @@ struct sql_driver {
     int (*begin)(struct sql_store *st, rv_err **err);
     int (*commit)(struct sql_store *st, rv_err **err);
     void (*rollback)(struct sql_store *st);
-    bool (*again)(struct sql_store *st); /* as rv_sql_again(); NULL: never */
-    /* As rv_sql_tell(), rv_store_listen() and rv_store_was_notified(); NULL: the database tells nothing. */
+    bool (*again)(struct sql_store *st); /* as sql_again(); NULL: never */
+    /* As sql_tell(), rv_store_listen() and rv_store_was_notified(); NULL: the database tells nothing. */
     void (*tell)(struct sql_store *st);
-    void (*may_be_lost)(struct sql_store *st); /* as rv_sql_may_be_lost(); NULL: does nothing */
+    void (*may_be_lost)(struct sql_store *st); /* as sql_may_be_lost(); NULL: does nothing */
     int (*listen)(struct sql_store *st, int *fd, rv_err **err);
     bool (*heard)(struct sql_store *st);
     /* A statement of others, see search.h. */
@@ -66,11 +66,10 @@ struct sql_driver {
 };
 
 /** Between two short transactions of long work, so that others have their turn (upkeep.c). */
-void rv_upkeep_pause(const struct sql_store *st);
+void store_upkeep_pause(const struct sql_store *st);
 
 /** 1: a schema of that version has to come forward to the current one, 0: it is current. RV_E_VERSION: the program is
  * too old for it, or it may only be read. */
-RV_MUST_CHECK int rv_sql_compare(const struct sql_store *st, int64_t version, int current, bool read_only,
-                                 rv_err **err);
+RV_MUST_CHECK int sql_compare(const struct sql_store *st, int64_t version, int current, bool read_only, rv_err **err);
 
 #endif

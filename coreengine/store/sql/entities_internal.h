@@ -2,7 +2,7 @@
 #ifndef RV_STORE_SQL_ENTITIES_INTERNAL_H
 #define RV_STORE_SQL_ENTITIES_INTERNAL_H
 
-/* The rows of each place as `e`, in the order of rv_entity_read(): twelve columns that all have, and the kind's own. */
+/* The rows of each place as `e`, in the order of entity_read(): twelve columns that all have, and the kind's own. */
 #define RV_SQL_ROWS_ENTITIES                                                                                           \
     "SELECT e.key, e.id, e.tenant_id, e.user_id, e.metadata, e.tags, e.graph_edges, e.encryption_level,"               \
     " e.created_us, e.updated_us, e.deleted_us, e.about, e.name, e.fields FROM entities e"

@@ -15,7 +15,7 @@
     " t.scheduled_us, t.started_us, t.completed_us, t.claimed_us, t.lease_until_us, t.key, t.n_events FROM tasks t"    \
     " JOIN lanes l ON l.key = t.lane JOIN classes c ON c.id = l.class"
 
-/* In the order of rv_task_found() in tasks.c. */
+/* In the order of store_task_found() in tasks.c. */
 #define RV_SQL_FOUND_TASK                                                                                              \
     "SELECT key, lane, status, cancel, attempt, retry_count, max_retries, n_events, claimed_us, lease_until_us,"       \
     " scheduled_us, worker, id, tenant FROM tasks"

@@ -4,7 +4,7 @@
 
 #include "coreengine/store/sql/driver_internal.h"
 
-void rv_sql_close(struct sql_store *st)
+void sql_close(struct sql_store *st)
 {
     free(st->embeds);
     if (st->vault)
@@ -13,17 +13,17 @@ void rv_sql_close(struct sql_store *st)
     st->driver->close(st);
 }
 
-void rv_sql_set_wait(struct sql_store *st, int64_t ms)
+void sql_set_wait(struct sql_store *st, int64_t ms)
 {
     st->driver->set_wait(st, ms);
 }
 
-const char *rv_sql_path(const struct sql_store *st)
+const char *sql_path(const struct sql_store *st)
 {
     return st->path;
 }
 
-int rv_sql_compare(const struct sql_store *st, int64_t version, int current, bool read_only, rv_err **err)
+int sql_compare(const struct sql_store *st, int64_t version, int current, bool read_only, rv_err **err)
 {
     if (version < 0)
         return RV_FAIL(err, RV_E_INVALID, "\"%s\" has schema version %lld, which there never was", st->path,
@@ -80,7 +80,7 @@ static int check_texts(rv_sql_stmt *stmt, rv_err **err)
     return stmt->failed_rc;
 }
 
-rv_buf *rv_sql_text_of(rv_sql_stmt *stmt, bool is_argument, size_t max)
+rv_buf *sql_text_of(rv_sql_stmt *stmt, bool is_argument, size_t max)
 {
     struct sql_text *t = calloc(1, sizeof *t), **list = is_argument ? &stmt->bound : &stmt->opened;
 
@@ -94,17 +94,17 @@ rv_buf *rv_sql_text_of(rv_sql_stmt *stmt, bool is_argument, size_t max)
 
 /* --- Statements --- */
 
-rv_sql_stmt *rv_sql_use(struct sql_store *st, enum sql_id id)
+rv_sql_stmt *sql_use(struct sql_store *st, enum sql_id id)
 {
     return st->driver->use(st, id);
 }
 
-rv_sql_stmt *rv_sql_prepare(struct sql_store *st, const rv_buf *sql)
+rv_sql_stmt *sql_prepare(struct sql_store *st, const rv_buf *sql)
 {
     return sql->rc < 0 ? NULL : st->driver->prepare(st, sql);
 }
 
-void rv_sql_done(rv_sql_stmt *stmt)
+void sql_done(rv_sql_stmt *stmt)
 {
     if (!stmt)
         return;
@@ -115,7 +115,7 @@ void rv_sql_done(rv_sql_stmt *stmt)
     stmt->is_running = false;
 }
 
-void rv_sql_finish(rv_sql_stmt *stmt)
+void sql_finish(rv_sql_stmt *stmt)
 {
     if (!stmt)
         return;
@@ -123,7 +123,7 @@ void rv_sql_finish(rv_sql_stmt *stmt)
     stmt->st->driver->finish(stmt);
 }
 
-void rv_sql_bind(rv_sql_stmt *stmt, int i, struct sql_value v)
+void sql_bind(rv_sql_stmt *stmt, int i, struct sql_value v)
 {
     if (!stmt)
         return;
@@ -132,27 +132,27 @@ void rv_sql_bind(rv_sql_stmt *stmt, int i, struct sql_value v)
         stmt->n_args = i;
 }
 
-void rv_sql_int(rv_sql_stmt *stmt, int i, int64_t v)
+void sql_int(rv_sql_stmt *stmt, int i, int64_t v)
 {
-    rv_sql_bind(stmt, i, (struct sql_value){.type = SQL_INT, .number = v});
+    sql_bind(stmt, i, (struct sql_value){.type = SQL_INT, .number = v});
 }
 
-void rv_sql_text(rv_sql_stmt *stmt, int i, const char *text)
+void store_sql_text(rv_sql_stmt *stmt, int i, const char *text)
 {
-    rv_sql_bind(stmt, i, (struct sql_value){.type = SQL_TEXT, .bytes = {text, text ? strlen(text) : 0}});
+    sql_bind(stmt, i, (struct sql_value){.type = SQL_TEXT, .bytes = {text, text ? strlen(text) : 0}});
 }
 
-void rv_sql_str(rv_sql_stmt *stmt, int i, rv_str s)
+void sql_str(rv_sql_stmt *stmt, int i, rv_str s)
 {
-    rv_sql_bind(stmt, i, (struct sql_value){.type = SQL_STR, .bytes = s});
+    sql_bind(stmt, i, (struct sql_value){.type = SQL_STR, .bytes = s});
 }
 
-void rv_sql_blob(rv_sql_stmt *stmt, int i, const void *bytes, size_t len)
+void sql_blob(rv_sql_stmt *stmt, int i, const void *bytes, size_t len)
 {
-    rv_sql_bind(stmt, i, (struct sql_value){.type = SQL_BLOB, .bytes = {len > 0 ? bytes : "", len}});
+    sql_bind(stmt, i, (struct sql_value){.type = SQL_BLOB, .bytes = {len > 0 ? bytes : "", len}});
 }
 
-int rv_sql_step(rv_sql_stmt *stmt, const char *what, rv_err **err)
+int sql_step(rv_sql_stmt *stmt, const char *what, rv_err **err)
 {
     int rc = stmt ? check_texts(stmt, err) : RV_FAIL(err, RV_E_NOMEM, "%s", what);
 
@@ -165,53 +165,53 @@ static int run(rv_sql_stmt *stmt, enum sql_wants wants, int64_t *out, const char
 
     if (rc == 0)
         rc = stmt->st->driver->run(stmt, wants, out, what, err);
-    rv_sql_done(stmt);
+    sql_done(stmt);
     return rc;
 }
 
-int rv_sql_run(rv_sql_stmt *stmt, const char *what, rv_err **err)
+int sql_run(rv_sql_stmt *stmt, const char *what, rv_err **err)
 {
     return run(stmt, SQL_WANTS_NOTHING, NULL, what, err);
 }
 
-int rv_sql_run_new(rv_sql_stmt *stmt, int64_t *key, const char *what, rv_err **err)
+int sql_run_new(rv_sql_stmt *stmt, int64_t *key, const char *what, rv_err **err)
 {
     return run(stmt, SQL_WANTS_KEY, key, what, err);
 }
 
-int rv_sql_run_counted(rv_sql_stmt *stmt, int64_t *n_rows, const char *what, rv_err **err)
+int sql_run_counted(rv_sql_stmt *stmt, int64_t *n_rows, const char *what, rv_err **err)
 {
     return run(stmt, SQL_WANTS_COUNT, n_rows, what, err);
 }
 
-int rv_sql_run_key(struct sql_store *st, enum sql_id id, int64_t key, const char *what, rv_err **err)
+int sql_run_key(struct sql_store *st, enum sql_id id, int64_t key, const char *what, rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_sql_use(st, id);
+    rv_sql_stmt *stmt = sql_use(st, id);
 
-    rv_sql_int(stmt, 1, key);
-    return rv_sql_run(stmt, what, err);
+    sql_int(stmt, 1, key);
+    return sql_run(stmt, what, err);
 }
 
 /* --- Many rows --- */
 
-rv_sql_stmt *rv_sql_use_rows(struct sql_store *st, enum sql_id id)
+rv_sql_stmt *sql_use_rows(struct sql_store *st, enum sql_id id)
 {
     return st->driver->use_rows(st, id);
 }
 
-int rv_sql_add_row(const struct sql_rows *rows, rv_err **err)
+int sql_add_row(const struct sql_rows *rows, rv_err **err)
 {
     int rc = rows->stmt ? check_texts(rows->stmt, err) : RV_FAIL(err, RV_E_NOMEM, "%s", rows->what);
 
     return rc < 0 ? rc : rows->stmt->st->driver->add_row(rows, err);
 }
 
-int rv_sql_end_rows(const struct sql_rows *rows, int rc, rv_err **err)
+int sql_end_rows(const struct sql_rows *rows, int rc, rv_err **err)
 {
     if (!rows->stmt)
         return rc < 0 ? rc : RV_FAIL(err, RV_E_NOMEM, "%s", rows->what);
     rc = rows->stmt->st->driver->end_rows(rows, rc, err);
-    rv_sql_done(rows->stmt);
+    sql_done(rows->stmt);
     return rc;
 }
 
@@ -225,27 +225,27 @@ static struct sql_value column(const rv_sql_stmt *stmt, int i, enum sql_type typ
     return v;
 }
 
-int64_t rv_sql_int_at(const rv_sql_stmt *stmt, int i)
+int64_t sql_int_at(const rv_sql_stmt *stmt, int i)
 {
     return column(stmt, i, SQL_INT, NULL).number;
 }
 
-bool rv_sql_is_null(const rv_sql_stmt *stmt, int i)
+bool sql_is_null(const rv_sql_stmt *stmt, int i)
 {
     return column(stmt, i, SQL_INT, NULL).type == SQL_NULL;
 }
 
-const char *rv_sql_text_at(const rv_sql_stmt *stmt, int i, bool *lacked)
+const char *sql_text_at(const rv_sql_stmt *stmt, int i, bool *lacked)
 {
     return column(stmt, i, SQL_TEXT, lacked).bytes.ptr;
 }
 
-rv_str rv_sql_str_at(const rv_sql_stmt *stmt, int i)
+rv_str sql_str_at(const rv_sql_stmt *stmt, int i)
 {
     return column(stmt, i, SQL_STR, NULL).bytes;
 }
 
-struct sql_value rv_sql_value_at(const rv_sql_stmt *stmt, int i, enum sql_type type)
+struct sql_value sql_value_at(const rv_sql_stmt *stmt, int i, enum sql_type type)
 {
     struct sql_value v = column(stmt, i, type == SQL_TEXT ? SQL_STR : type, NULL);
 
@@ -256,17 +256,17 @@ struct sql_value rv_sql_value_at(const rv_sql_stmt *stmt, int i, enum sql_type t
 
 /* --- Transactions --- */
 
-int rv_sql_begin_read(struct sql_store *st, bool *began, rv_err **err)
+int sql_begin_read(struct sql_store *st, bool *began, rv_err **err)
 {
     return st->driver->begin_read(st, began, err);
 }
 
-void rv_sql_end_read(struct sql_store *st, bool began)
+void sql_end_read(struct sql_store *st, bool began)
 {
     st->driver->end_read(st, began);
 }
 
-int rv_sql_begin_write(struct sql_store *st, const char *what, rv_err **err)
+int sql_begin_write(struct sql_store *st, const char *what, rv_err **err)
 {
     free(st->embeds); /* another process may have set another provider since */
     st->embeds = NULL;
@@ -274,38 +274,38 @@ int rv_sql_begin_write(struct sql_store *st, const char *what, rv_err **err)
     return st->driver->begin_write(st, what, err);
 }
 
-int rv_sql_end_write(struct sql_store *st, int rc, const char *what, rv_err **err)
+int sql_end_write(struct sql_store *st, int rc, const char *what, rv_err **err)
 {
     return st->driver->end_write(st, rc, what, err);
 }
 
-int rv_sql_begin_part(struct sql_store *st, rv_err **err)
+int sql_begin_part(struct sql_store *st, rv_err **err)
 {
     return st->driver->begin_part(st, err);
 }
 
-int rv_sql_end_part(struct sql_store *st, int rc, rv_err **err)
+int sql_end_part(struct sql_store *st, int rc, rv_err **err)
 {
     return st->driver->end_part(st, rc, err);
 }
 
-int rv_sql_begin(struct sql_store *st, rv_err **err)
+int sql_begin(struct sql_store *st, rv_err **err)
 {
     st->n_begun++;
     return st->driver->begin(st, err);
 }
 
-int rv_sql_commit(struct sql_store *st, rv_err **err)
+int sql_commit(struct sql_store *st, rv_err **err)
 {
     return st->driver->commit(st, err);
 }
 
-void rv_sql_rollback(struct sql_store *st)
+void sql_rollback(struct sql_store *st)
 {
     st->driver->rollback(st);
 }
 
-bool rv_sql_again(struct sql_store *st, rv_err **err)
+bool sql_again(struct sql_store *st, rv_err **err)
 {
     if (!st->driver->again || !st->driver->again(st))
         return false;
@@ -313,13 +313,13 @@ bool rv_sql_again(struct sql_store *st, rv_err **err)
     return true;
 }
 
-void rv_sql_tell(struct sql_store *st)
+void sql_tell(struct sql_store *st)
 {
     if (st->driver->tell)
         st->driver->tell(st);
 }
 
-void rv_sql_may_be_lost(struct sql_store *st)
+void sql_may_be_lost(struct sql_store *st)
 {
     if (st->driver->may_be_lost && !st->in_group)
         st->driver->may_be_lost(st);

@@ -92,14 +92,14 @@ static bool is_in(const char *word, const char *const *list, size_t n)
  * database, and without a column where none of theirs is read. */
 static int may_read(const char *table, const char *column, const char *database, const char *within)
 {
-    bool is_base = is_in(table, base_tables, RV_COUNT(base_tables)), is_ours = within && rv_ask_is_table(within);
+    bool is_base = is_in(table, base_tables, RV_COUNT(base_tables)), is_ours = within && store_ask_is_table(within);
 
     if (strcasecmp(table, "json_each") == 0)
         return SQLITE_OK;
     if (is_base && is_ours)
         return SQLITE_OK;
     if (!database && !*column)
-        return is_base && !rv_ask_is_table(table) ? SQLITE_DENY : SQLITE_OK;
+        return is_base && !store_ask_is_table(table) ? SQLITE_DENY : SQLITE_OK;
     return SQLITE_DENY;
 }
 
@@ -175,7 +175,7 @@ static int open_reader(struct sqlite *st, rv_err **err)
                           NULL, NULL, NULL);
     if (rc == SQLITE_OK)
         return 0;
-    rc = rv_sqlite_fail(st, rc, "open for statements", err);
+    rc = sqlite_fail(st, rc, "open for statements", err);
     sqlite3_close(st->asks);
     st->asks = NULL;
     return rc;
@@ -205,7 +205,7 @@ static int refuse(struct sqlite *st, sqlite3 *db, int rc, const struct clock *cl
         }
         break;
     case SQLITE_TOOBIG:
-        return rv_ask_fail_long(err);
+        return store_ask_fail_long(err);
     case SQLITE_FULL:
         return RV_FAIL(err, RV_E_LIMIT, "the statement needs more room for its rows than there is");
     case SQLITE_ERROR:
@@ -238,7 +238,7 @@ static struct rv_cell cell_at(sqlite3_stmt *stmt, int i)
         c.type = isfinite(c.real) ? RV_CELL_REAL : RV_CELL_NULL;
         break;
     case SQLITE_TEXT:
-        c.text = rv_sqlite_str_at(stmt, i);
+        c.text = sqlite_str_at(stmt, i);
         c.type = c.text.ptr && rv_utf8_valid(c.text, NULL) ? RV_CELL_TEXT : RV_CELL_NULL;
         break;
     default: /* bytes are not in the dialect */
@@ -261,11 +261,11 @@ static int read_rows(sqlite3_stmt *stmt, struct rv_asking_rows *rows, int *nativ
     if (rc == 0 && n > MAX_COLUMNS)
         rc = RV_FAIL(err, RV_E_LIMIT, "more than %d columns", MAX_COLUMNS);
     if (rc == 0)
-        rc = rv_ask_columns(rows, names, (size_t)n, err);
+        rc = store_ask_columns(rows, names, (size_t)n, err);
     while (rc == 0 && (*native = sqlite3_step(stmt)) == SQLITE_ROW) {
         for (int i = 0; i < n; i++)
             cells[i] = cell_at(stmt, i);
-        rc = rv_ask_row(rows, cells, (size_t)n, err);
+        rc = store_ask_row(rows, cells, (size_t)n, err);
     }
     free(cells);
     return rc;
@@ -300,7 +300,7 @@ static int carry_out(struct sqlite *st, sqlite3 *db, const struct rv_store_scope
     return rc;
 }
 
-int rv_sqlite_ask(struct sql_store *base, const struct rv_store_scope *scope, struct rv_asking_rows *rows, rv_err **err)
+int sqlite_ask(struct sql_store *base, const struct rv_store_scope *scope, struct rv_asking_rows *rows, rv_err **err)
 {
     struct sqlite *st = (struct sqlite *)base;
     struct clock clock = {.until_ns = now_ns() + rows->ask->max_ms * INT64_C(1000000)};
@@ -311,7 +311,7 @@ int rv_sqlite_ask(struct sql_store *base, const struct rv_store_scope *scope, st
 
     if (rc < 0)
         return rc;
-    rv_ask_write(scope, rows->ask->sql, NULL, rows->hides, &text);
+    store_ask_write(scope, rows->ask->sql, NULL, rows->hides, &text);
     rc = rv_buf_check(&text, "statement", err);
     if (rc == 0) {
         guard(&g, db, &clock);

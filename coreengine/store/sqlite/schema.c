@@ -7,7 +7,7 @@
 
 #define APPLICATION 0x72656576 /* "reev", in the file's header: this is a store of ours */
 
-const char *const rv_sqlite_schema[RV_SQLITE_SCHEMA] = {
+const char *const store_sqlite_schema[RV_SQLITE_SCHEMA] = {
     /* 0 to 1. Rows refer to runs and blobs by small integers; texts of a run stand once, in its row. */
     "CREATE TABLE blobs (key INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, created_us INTEGER NOT NULL,"
     " data BLOB NOT NULL);"
@@ -234,7 +234,7 @@ const char *const rv_sqlite_schema[RV_SQLITE_SCHEMA] = {
 /* The result of all steps, for a store that is made now: the steps rewrite tables that were made a moment before, which
  * takes twice as long. A test compares the two. Indexes stand in the order in which the steps make them, since of two
  * that look alike SQLite takes the newer one. */
-const char rv_sqlite_tables[] =
+const char sqlite_tables[] =
     "CREATE TABLE blobs (key INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, created_us INTEGER NOT NULL, data BLOB"
     " NOT NULL);"
     "CREATE TABLE runs (key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, tenant TEXT NOT NULL, user TEXT NOT NULL,"
@@ -415,15 +415,15 @@ struct header {
 static int read_header(struct sqlite *st, struct header *h, rv_err **err)
 {
     bool began = false;
-    int rc = rv_sqlite_begin_read(&st->base, &began, err);
+    int rc = sqlite_begin_read(&st->base, &began, err);
 
     if (rc == 0)
-        rc = rv_sqlite_number(st, "PRAGMA application_id", &h->application, "read", err);
+        rc = sqlite_number(st, "PRAGMA application_id", &h->application, "read", err);
     if (rc == 0)
-        rc = rv_sqlite_number(st, "PRAGMA user_version", &h->version, "read", err);
+        rc = sqlite_number(st, "PRAGMA user_version", &h->version, "read", err);
     if (rc == 0)
-        rc = rv_sqlite_number(st, "SELECT count(*) FROM sqlite_schema", &h->n_tables, "read", err);
-    rv_sqlite_end_read(&st->base, began);
+        rc = sqlite_number(st, "SELECT count(*) FROM sqlite_schema", &h->n_tables, "read", err);
+    sqlite_end_read(&st->base, began);
     return rc;
 }
 
@@ -439,7 +439,7 @@ static bool is_fresh(const struct header *h)
     return h->application == 0 && h->version == 0 && h->n_tables == 0;
 }
 
-int rv_sqlite_read_version(struct sqlite *st, struct rv_store_version *out, rv_err **err)
+int sqlite_read_version(struct sqlite *st, struct rv_store_version *out, rv_err **err)
 {
     struct header h = {0};
     int rc = read_header(st, &h, err);
@@ -458,7 +458,7 @@ static int compare(struct sqlite *st, const struct header *h, int current, rv_er
         return RV_FAIL(err, RV_E_INVALID, "\"%s\" is empty, no store was made in it yet", st->base.path);
     if (!is_fresh(h) && h->application != APPLICATION)
         return fail_foreign(st, err);
-    return rv_sql_compare(&st->base, h->version, current, st->read_only, err);
+    return sql_compare(&st->base, h->version, current, st->read_only, err);
 }
 
 /* The caller's transaction. */
@@ -467,7 +467,7 @@ static int take_steps(struct sqlite *st, int64_t version, const char *const *ste
     int rc = 0;
 
     for (int64_t i = version; i < n_steps && rc == 0; i++) {
-        rc = rv_sqlite_exec(st, steps[i], "change the schema", err);
+        rc = sqlite_exec(st, steps[i], "change the schema", err);
         if (rc < 0)
             RV_WRAP(err, rc, "from schema version %lld to %lld", (long long)i, (long long)i + 1);
     }
@@ -479,10 +479,10 @@ static int note_version(struct sqlite *st, int version, rv_err **err)
     char pragma[80];
 
     snprintf(pragma, sizeof pragma, "PRAGMA application_id = %d; PRAGMA user_version = %d", APPLICATION, version);
-    return rv_sqlite_exec(st, pragma, "note the schema version", err);
+    return sqlite_exec(st, pragma, "note the schema version", err);
 }
 
-int rv_sqlite_bring_forward(struct sqlite *st, const char *tables, const char *const *steps, int n_steps, rv_err **err)
+int sqlite_bring_forward(struct sqlite *st, const char *tables, const char *const *steps, int n_steps, rv_err **err)
 {
     struct header h = {0};
     int rc = read_header(st, &h, err);
@@ -492,19 +492,19 @@ int rv_sqlite_bring_forward(struct sqlite *st, const char *tables, const char *c
     if (rc <= 0)
         return rc;
     /* The mode that allows to give space back must be set before the first table; later it has no effect. */
-    rc = is_fresh(&h) ? rv_sqlite_exec(st, "PRAGMA auto_vacuum = INCREMENTAL", "set up", err) : 0;
+    rc = is_fresh(&h) ? sqlite_exec(st, "PRAGMA auto_vacuum = INCREMENTAL", "set up", err) : 0;
     if (rc == 0)
-        rc = rv_sqlite_begin_write(&st->base, "begin to change the schema", err);
+        rc = sqlite_begin_write(&st->base, "begin to change the schema", err);
     if (rc < 0)
         return rc;
     rc = read_header(st, &h, err); /* again: another process may have done it meanwhile */
     if (rc == 0)
         rc = compare(st, &h, n_steps, err);
     if (rc == 1 && tables && is_fresh(&h))
-        rc = rv_sqlite_exec(st, tables, "create the tables", err);
+        rc = sqlite_exec(st, tables, "create the tables", err);
     else if (rc == 1)
         rc = take_steps(st, h.version, steps, n_steps, err);
     if (rc == 0)
         rc = note_version(st, n_steps, err);
-    return rv_sqlite_end_write(&st->base, rc, "commit the schema", err);
+    return sqlite_end_write(&st->base, rc, "commit the schema", err);
 }

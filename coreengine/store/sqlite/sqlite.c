@@ -80,7 +80,7 @@ static int prepare_file(struct sqlite *st, const struct rv_store_opts *opts, rv_
         if (!S_ISREG(info.st_mode))
             return RV_FAIL(err, RV_E_IO, "\"%s\" is not a regular file", st->base.path);
         /* SQLite takes a file of one byte for an empty one, and would write over it. */
-        return info.st_size == 1 ? rv_sqlite_fail(st, SQLITE_NOTADB, "open", err) : 0;
+        return info.st_size == 1 ? sqlite_fail(st, SQLITE_NOTADB, "open", err) : 0;
     }
     if (errno != ENOENT)
         return fail_errno(st->base.path, "look at the file", err);
@@ -98,19 +98,19 @@ static int connect_to(struct sqlite *st, const char *name, int flags, rv_err **e
     if (rc == SQLITE_OK)
         rc = sqlite3_extended_result_codes(st->link->db, 1);
     if (rc == SQLITE_OK)
-        rc = sqlite3_busy_handler(st->link->db, rv_sqlite_wait_turn, st);
+        rc = sqlite3_busy_handler(st->link->db, sqlite_wait_turn, st);
     if (rc == SQLITE_OK)
         rc = sqlite3_db_config(st->link->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-    return rc == SQLITE_OK ? 0 : rv_sqlite_fail(st, rc, "open", err);
+    return rc == SQLITE_OK ? 0 : sqlite_fail(st, rc, "open", err);
 }
 
-void rv_sqlite_disconnect(struct sqlite_link *l)
+void sqlite_disconnect(struct sqlite_link *l)
 {
     for (size_t i = 0; i < SQL_N_STATEMENTS; i++) {
         sqlite3_finalize(l->stmts[i].native);
         l->stmts[i].native = NULL;
     }
-    rv_sqlite_drop_spare(l);
+    sqlite_drop_spare(l);
     sqlite3_close(l->db); /* all statements are gone, so closing cannot be refused */
     l->db = NULL;
 }
@@ -119,10 +119,10 @@ static void disconnect(struct sqlite *st)
 {
     sqlite3_close(st->asks);
     st->asks = NULL;
-    rv_sqlite_disconnect(&st->own);
+    sqlite_disconnect(&st->own);
 }
 
-int rv_sqlite_set_sync(struct sqlite *st, enum rv_store_sync sync, rv_err **err)
+int sqlite_set_sync(struct sqlite *st, enum rv_store_sync sync, rv_err **err)
 {
     static const char *const pragmas[] = {
         [RV_STORE_SYNC_FULL] = "PRAGMA synchronous = FULL",
@@ -131,16 +131,16 @@ int rv_sqlite_set_sync(struct sqlite *st, enum rv_store_sync sync, rv_err **err)
     };
     RV_EACH_HAS_ROW(pragmas, RV_N_STORE_SYNCS);
 
-    return rv_sqlite_exec(st, pragmas[sync], "set up", err);
+    return sqlite_exec(st, pragmas[sync], "set up", err);
 }
 
-int rv_sqlite_connect(struct sqlite *st, rv_err **err)
+int sqlite_connect(struct sqlite *st, rv_err **err)
 {
     int rc = connect_to(st, st->base.path, SQLITE_OPEN_READWRITE, err);
 
     if (rc == 0)
-        rc = rv_sqlite_exec(st, SETTINGS, "set up", err);
-    return rc < 0 ? rc : rv_sqlite_set_sync(st, st->sync, err);
+        rc = sqlite_exec(st, SETTINGS, "set up", err);
+    return rc < 0 ? rc : sqlite_set_sync(st, st->sync, err);
 }
 
 /* On a read-only medium the shared index of the log cannot be made, and is not needed. */
@@ -156,7 +156,7 @@ static bool is_on_read_only_medium(const char *path)
 static bool is_put_away(const char *path)
 {
     rv_buf log = RV_BUF_INIT(2 * (size_t)RV_STORE_MAX_URL), folder = RV_BUF_INIT(2 * (size_t)RV_STORE_MAX_URL);
-    const char *slash = strrchr(path, '/'); /* there is one: see rv_sqlite_open() */
+    const char *slash = strrchr(path, '/'); /* there is one: see sqlite_open() */
 
     rv_buf_printf(&log, "%s-wal", path);
     rv_buf_add(&folder, path, (size_t)(slash - path) + 1);
@@ -198,9 +198,9 @@ static int enter_wal(struct sqlite *st, rv_err **err)
         if (rc == SQLITE_OK)
             rc = sqlite3_step(stmt);
         if (rc == SQLITE_ROW)
-            is_wal = rv_str_is(rv_sqlite_str_at(stmt, 0), "wal");
-        if (rc != SQLITE_ROW && !((rc & 0xff) == SQLITE_BUSY && rv_sqlite_wait_turn(st, n))) {
-            rc = rv_sqlite_fail(st, rc, "use a write-ahead log", err);
+            is_wal = rv_str_is(sqlite_str_at(stmt, 0), "wal");
+        if (rc != SQLITE_ROW && !((rc & 0xff) == SQLITE_BUSY && sqlite_wait_turn(st, n))) {
+            rc = sqlite_fail(st, rc, "use a write-ahead log", err);
             sqlite3_finalize(stmt);
             return rc;
         }
@@ -214,12 +214,12 @@ static int enter_wal(struct sqlite *st, rv_err **err)
 
 static int set_up(struct sqlite *st, enum rv_store_sync sync, rv_err **err)
 {
-    int rc = rv_sqlite_exec(st, SETTINGS, "set up", err);
+    int rc = sqlite_exec(st, SETTINGS, "set up", err);
 
     if (rc == 0)
-        rc = rv_sqlite_set_sync(st, sync, err);
+        rc = sqlite_set_sync(st, sync, err);
     if (rc == 0)
-        rc = rv_sqlite_bring_forward(st, rv_sqlite_tables, rv_sqlite_schema, RV_SQLITE_SCHEMA, err);
+        rc = sqlite_bring_forward(st, sqlite_tables, store_sqlite_schema, RV_SQLITE_SCHEMA, err);
     /* Only now it is known to be ours. A file that is not stays as it is. */
     if (rc == 0 && !st->read_only && !st->is_memory)
         rc = enter_wal(st, err);
@@ -235,7 +235,7 @@ static void undo_what_was_begun(struct sqlite *st)
     rv_buf_printf(&journal, "%s-journal", st->base.path);
     if (journal.rc == 0 && access(rv_buf_cstr(&journal), F_OK) == 0 &&
         connect_to(st, st->base.path, SQLITE_OPEN_READWRITE, NULL) == 0)
-        RV_IGNORE(rv_sqlite_exec(st, "SELECT count(*) FROM sqlite_schema", "look", NULL), "opening says what is wrong");
+        RV_IGNORE(sqlite_exec(st, "SELECT count(*) FROM sqlite_schema", "look", NULL), "opening says what is wrong");
     disconnect(st);
     rv_buf_fini(&journal);
 }
@@ -264,7 +264,7 @@ static int open_file(struct sqlite *st, const struct rv_store_opts *opts, rv_err
 
     if (rc == 0)
         rc = set_up(st, opts->sync, err);
-    return rc < 0 || opts->read_only ? rc : rv_sqlite_join(st, err);
+    return rc < 0 || opts->read_only ? rc : sqlite_join(st, err);
 }
 
 /* A database that only this handle sees and that ends with it: no file, no lock, no log. */
@@ -277,8 +277,8 @@ static int open_memory(struct sqlite *st, rv_err **err)
 
 static void close_it(struct sql_store *base)
 {
-    rv_sqlite_rollback(base); /* it may be closed within a group */
-    rv_sqlite_leave((struct sqlite *)base);
+    sqlite_rollback(base); /* it may be closed within a group */
+    sqlite_leave((struct sqlite *)base);
     disconnect((struct sqlite *)base);
     free(base->path);
     free(base);
@@ -294,39 +294,39 @@ static void defer_sync(struct sql_store *base, bool defers)
     ((struct sqlite *)base)->defers_sync = defers;
 }
 
-const struct sql_driver rv_sqlite_driver = {
+const struct sql_driver sqlite_driver = {
     .name = "SQLite",
     .has_one_writer = true,
     .close = close_it,
     .set_wait = set_wait,
     .defer_sync = defer_sync,
-    .use = rv_sqlite_use,
-    .prepare = rv_sqlite_prepare,
-    .finish = rv_sqlite_finish,
-    .reset = rv_sqlite_reset,
-    .step = rv_sqlite_step,
-    .run = rv_sqlite_run,
-    .column = rv_sqlite_column,
-    .use_rows = rv_sqlite_use_rows,
-    .add_row = rv_sqlite_add_row,
-    .end_rows = rv_sqlite_end_rows,
-    .begin_read = rv_sqlite_begin_read,
-    .end_read = rv_sqlite_end_read,
-    .begin_write = rv_sqlite_begin_write,
-    .end_write = rv_sqlite_end_write,
-    .begin_part = rv_sqlite_begin_part,
-    .end_part = rv_sqlite_end_part,
-    .begin = rv_sqlite_begin,
-    .commit = rv_sqlite_commit,
-    .rollback = rv_sqlite_rollback,
-    .ask = rv_sqlite_ask,
+    .use = sqlite_use,
+    .prepare = sqlite_prepare,
+    .finish = sqlite_finish,
+    .reset = sqlite_reset,
+    .step = sqlite_step,
+    .run = sqlite_run,
+    .column = sqlite_column,
+    .use_rows = sqlite_use_rows,
+    .add_row = sqlite_add_row,
+    .end_rows = sqlite_end_rows,
+    .begin_read = sqlite_begin_read,
+    .end_read = sqlite_end_read,
+    .begin_write = sqlite_begin_write,
+    .end_write = sqlite_end_write,
+    .begin_part = sqlite_begin_part,
+    .end_part = sqlite_end_part,
+    .begin = sqlite_begin,
+    .commit = sqlite_commit,
+    .rollback = sqlite_rollback,
+    .ask = sqlite_ask,
     .schema = RV_SQLITE_SCHEMA,
-    .size = rv_sqlite_size,
-    .give_back = rv_sqlite_give_back,
-    .scrub = rv_sqlite_scrub,
-    .backup = rv_sqlite_backup,
-    .check = rv_sqlite_check,
-    .damage = rv_sqlite_damage,
+    .size = sqlite_size,
+    .give_back = sqlite_give_back,
+    .scrub = sqlite_scrub,
+    .backup = sqlite_backup,
+    .check = sqlite_check,
+    .damage = sqlite_damage,
 };
 
 static struct sqlite *new_store(const char *path, const struct rv_store_opts *opts, rv_err **err)
@@ -340,7 +340,7 @@ static struct sqlite *new_store(const char *path, const struct rv_store_opts *op
         RV_IGNORE(RV_FAIL(err, RV_E_NOMEM, "open \"%s\"", name), "NULL says it");
         return NULL;
     }
-    st->base.driver = &rv_sqlite_driver;
+    st->base.driver = &sqlite_driver;
     st->link = &st->own;
     st->sync = opts->sync;
     /* SQLite gives some names a meaning of their own, such as ":memory:"; none begins like this. */
@@ -351,7 +351,7 @@ static struct sqlite *new_store(const char *path, const struct rv_store_opts *op
     return st;
 }
 
-int rv_sqlite_look(const char *path, struct rv_store_version *out, rv_err **err)
+int sqlite_look(const char *path, struct rv_store_version *out, rv_err **err)
 {
     static const struct rv_store_opts opts = {.read_only = true};
     struct sqlite *st = new_store(path, &opts, err);
@@ -369,7 +369,7 @@ int rv_sqlite_look(const char *path, struct rv_store_version *out, rv_err **err)
     if (rc == 0)
         rc = open_plain(st, &opts, &why);
     if (rc == 0)
-        rc = rv_sqlite_read_version(st, out, &why);
+        rc = sqlite_read_version(st, out, &why);
     close_it(&st->base);
     if (rc < 0)
         rv_err_pass(err, why);
@@ -423,7 +423,7 @@ static int check_same_file(struct rv_store_health *h, const char *path, rv_err *
     return was == 0 || was == is ? 0 : fail_other_file(h, path, err);
 }
 
-int rv_sqlite_open(const char *path, const struct rv_store_opts *opts, struct sql_store **out, rv_err **err)
+int sqlite_open(const char *path, const struct rv_store_opts *opts, struct sql_store **out, rv_err **err)
 {
     uint64_t before = file_before(opts->health, path);
     struct rv_store_opts how = *opts;

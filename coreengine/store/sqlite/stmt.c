@@ -110,7 +110,7 @@ static bool has_reason(int rc)
     return kind != SQLITE_CORRUPT && kind != SQLITE_ERROR && kind != SQLITE_SCHEMA && kind != SQLITE_MISMATCH;
 }
 
-int rv_sqlite_fail(struct sqlite *st, int rc, const char *what, rv_err **err)
+int sqlite_fail(struct sqlite *st, int rc, const char *what, rv_err **err)
 {
     const char *text = sqlite3_errstr(rc), *reason = "";
     int code, number = 0;
@@ -146,7 +146,7 @@ static const struct pace {
 } paces[] = {
     {20, 2 * RV_NS_PER_MS}, {1000, 16 * RV_NS_PER_MS}, {4000, 8 * RV_NS_PER_MS}, {INT64_MAX, 3 * RV_NS_PER_MS}};
 
-int64_t rv_sqlite_now_ns(void)
+int64_t sqlite_now_ns(void)
 {
     struct timespec t;
 
@@ -155,11 +155,11 @@ int64_t rv_sqlite_now_ns(void)
 }
 
 /* SQLite asks whether to try again; n times it has for this lock. */
-int rv_sqlite_wait_turn(void *self, int n)
+int sqlite_wait_turn(void *self, int n)
 {
     struct sqlite *st = self;
     const struct pace *pace = paces;
-    int64_t now = rv_sqlite_now_ns();
+    int64_t now = sqlite_now_ns();
 
     if (n == 0 && !st->has_queued)
         st->waits_since_ns = now;
@@ -190,7 +190,7 @@ static struct sqlite *store_of(const rv_sql_stmt *stmt)
     return (struct sqlite *)stmt->st;
 }
 
-rv_sql_stmt *rv_sqlite_use(struct sql_store *base, enum sql_id id)
+rv_sql_stmt *sqlite_use(struct sql_store *base, enum sql_id id)
 {
     struct sqlite *st = (struct sqlite *)base;
     struct sqlite_stmt *stmt = &st->link->stmts[id];
@@ -216,7 +216,7 @@ static struct sqlite_stmt *take_spare(struct sqlite_link *l, const char *sql)
     return NULL;
 }
 
-rv_sql_stmt *rv_sqlite_prepare(struct sql_store *base, const rv_buf *sql)
+rv_sql_stmt *sqlite_prepare(struct sql_store *base, const rv_buf *sql)
 {
     struct sqlite *st = (struct sqlite *)base;
     struct sqlite_stmt *stmt = take_spare(st->link, rv_buf_cstr(sql));
@@ -238,7 +238,7 @@ static void free_stmt(struct sqlite_stmt *stmt)
     free(stmt);
 }
 
-void rv_sqlite_drop_spare(struct sqlite_link *l)
+void sqlite_drop_spare(struct sqlite_link *l)
 {
     for (size_t i = 0; i < RV_SQLITE_SPARE; i++) {
         free_stmt(l->spare[i]);
@@ -246,7 +246,7 @@ void rv_sqlite_drop_spare(struct sqlite_link *l)
     }
 }
 
-void rv_sqlite_finish(rv_sql_stmt *base)
+void sqlite_finish(rv_sql_stmt *base)
 {
     struct sqlite_stmt *stmt = (struct sqlite_stmt *)base;
     struct sqlite_link *l = stmt->link;
@@ -255,13 +255,13 @@ void rv_sqlite_finish(rv_sql_stmt *base)
         free_stmt(stmt);
         return;
     }
-    rv_sqlite_reset(base);
+    sqlite_reset(base);
     free_stmt(l->spare[RV_SQLITE_SPARE - 1]);
     memmove(l->spare + 1, l->spare, (RV_SQLITE_SPARE - 1) * sizeof l->spare[0]);
     l->spare[0] = stmt;
 }
 
-void rv_sqlite_reset(rv_sql_stmt *base)
+void sqlite_reset(rv_sql_stmt *base)
 {
     struct sqlite_stmt *stmt = (struct sqlite_stmt *)base;
 
@@ -298,7 +298,7 @@ static int begin(struct sqlite_stmt *stmt)
     return rc;
 }
 
-int rv_sqlite_step(rv_sql_stmt *base, const char *what, rv_err **err)
+int sqlite_step(rv_sql_stmt *base, const char *what, rv_err **err)
 {
     struct sqlite_stmt *stmt = (struct sqlite_stmt *)base;
     int rc = base->is_running ? SQLITE_OK : begin(stmt);
@@ -307,13 +307,13 @@ int rv_sqlite_step(rv_sql_stmt *base, const char *what, rv_err **err)
         rc = sqlite3_step(stmt->native);
     if (rc == SQLITE_ROW)
         return 1;
-    return rc == SQLITE_DONE ? 0 : rv_sqlite_fail(store_of(base), rc, what, err);
+    return rc == SQLITE_DONE ? 0 : sqlite_fail(store_of(base), rc, what, err);
 }
 
-int rv_sqlite_run(rv_sql_stmt *base, enum sql_wants wants, int64_t *out, const char *what, rv_err **err)
+int sqlite_run(rv_sql_stmt *base, enum sql_wants wants, int64_t *out, const char *what, rv_err **err)
 {
     struct sqlite *st = store_of(base);
-    int rc = rv_sqlite_step(base, what, err);
+    int rc = sqlite_step(base, what, err);
 
     if (rc < 0)
         return rc;
@@ -324,32 +324,32 @@ int rv_sqlite_run(rv_sql_stmt *base, enum sql_wants wants, int64_t *out, const c
     return 0;
 }
 
-rv_sql_stmt *rv_sqlite_use_rows(struct sql_store *base, enum sql_id id)
+rv_sql_stmt *sqlite_use_rows(struct sql_store *base, enum sql_id id)
 {
-    return rv_sqlite_use(base, id);
+    return sqlite_use(base, id);
 }
 
 /* At once. */
-int rv_sqlite_add_row(const struct sql_rows *r, rv_err **err)
+int sqlite_add_row(const struct sql_rows *r, rv_err **err)
 {
     int rc;
 
-    while ((rc = rv_sqlite_step(r->stmt, r->what, err)) == 1)
+    while ((rc = sqlite_step(r->stmt, r->what, err)) == 1)
         if (r->each && (rc = r->each(r->self, r->stmt, err)) != 0)
             break;
-    rv_sqlite_reset(r->stmt);
+    sqlite_reset(r->stmt);
     r->stmt->is_running = false;
     return rc;
 }
 
-int rv_sqlite_end_rows(const struct sql_rows *r, int rc, rv_err **err)
+int sqlite_end_rows(const struct sql_rows *r, int rc, rv_err **err)
 {
     (void)r;
     (void)err;
     return rc;
 }
 
-rv_str rv_sqlite_str_at(sqlite3_stmt *stmt, int i)
+rv_str sqlite_str_at(sqlite3_stmt *stmt, int i)
 {
     const char *bytes;
 
@@ -359,7 +359,7 @@ rv_str rv_sqlite_str_at(sqlite3_stmt *stmt, int i)
     return (rv_str){bytes ? bytes : "", bytes ? (size_t)sqlite3_column_bytes(stmt, i) : 0};
 }
 
-void rv_sqlite_column(const rv_sql_stmt *base, int i, enum sql_type type, struct sql_value *out, bool *lacked)
+void sqlite_column(const rv_sql_stmt *base, int i, enum sql_type type, struct sql_value *out, bool *lacked)
 {
     sqlite3_stmt *stmt = ((const struct sqlite_stmt *)base)->native;
     const char *text;
@@ -378,7 +378,7 @@ void rv_sqlite_column(const rv_sql_stmt *base, int i, enum sql_type type, struct
         break;
     case SQL_STR:
     case SQL_BLOB:
-        out->bytes = rv_sqlite_str_at(stmt, i);
+        out->bytes = sqlite_str_at(stmt, i);
         break;
     case SQL_NULL:
     case SQL_N_TYPES:
@@ -386,14 +386,14 @@ void rv_sqlite_column(const rv_sql_stmt *base, int i, enum sql_type type, struct
     }
 }
 
-int rv_sqlite_exec(struct sqlite *st, const char *sql, const char *what, rv_err **err)
+int sqlite_exec(struct sqlite *st, const char *sql, const char *what, rv_err **err)
 {
     int rc = sqlite3_exec(st->link->db, sql, NULL, NULL, NULL);
 
-    return rc == SQLITE_OK ? 0 : rv_sqlite_fail(st, rc, what, err);
+    return rc == SQLITE_OK ? 0 : sqlite_fail(st, rc, what, err);
 }
 
-int rv_sqlite_number(struct sqlite *st, const char *sql, int64_t *out, const char *what, rv_err **err)
+int sqlite_number(struct sqlite *st, const char *sql, int64_t *out, const char *what, rv_err **err)
 {
     sqlite3_stmt *stmt = NULL;
     int rc = sqlite3_prepare_v2(st->link->db, sql, -1, &stmt, NULL);
@@ -403,7 +403,7 @@ int rv_sqlite_number(struct sqlite *st, const char *sql, int64_t *out, const cha
     if (rc == SQLITE_ROW)
         *out = sqlite3_column_int64(stmt, 0);
     else
-        rc = rv_sqlite_fail(st, rc, what, err);
+        rc = sqlite_fail(st, rc, what, err);
     sqlite3_finalize(stmt);
     return rc == SQLITE_ROW ? 0 : rc;
 }

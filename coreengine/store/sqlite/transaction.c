@@ -4,7 +4,7 @@
 
 static int run_id(struct sqlite *st, enum sql_id id, const char *what, rv_err **err)
 {
-    return rv_sql_run(rv_sql_use(&st->base, id), what, err);
+    return sql_run(sql_use(&st->base, id), what, err);
 }
 
 /* A number that changes with each commit of whichever connection. */
@@ -46,7 +46,7 @@ static void give_up(struct sqlite *st)
     st->base.rules = 0;
 }
 
-int rv_sqlite_begin_read(struct sql_store *base, bool *began, rv_err **err)
+int sqlite_begin_read(struct sql_store *base, bool *began, rv_err **err)
 {
     struct sqlite *st = (struct sqlite *)base;
 
@@ -57,7 +57,7 @@ int rv_sqlite_begin_read(struct sql_store *base, bool *began, rv_err **err)
     return run_id(st, SQL_BEGIN_READ, "begin to read", err);
 }
 
-void rv_sqlite_end_read(struct sql_store *base, bool began)
+void sqlite_end_read(struct sql_store *base, bool began)
 {
     struct sqlite *st = (struct sqlite *)base;
 
@@ -89,18 +89,18 @@ static int begin_turn(struct sqlite *st, const char *what, rv_err **err)
     int rc = check_file(st, err);
 
     if (rc == 0)
-        rc = rv_sqlite_take_turn(st, what, err);
+        rc = sqlite_take_turn(st, what, err);
     if (rc < 0)
         return rc;
     rc = run_id(st, SQL_BEGIN_WRITE, what, err);
     if (rc < 0)
-        rv_sqlite_give_turn(st);
+        sqlite_give_turn(st);
     else
         begun(st);
     return rc;
 }
 
-int rv_sqlite_begin_write(struct sql_store *base, const char *what, rv_err **err)
+int sqlite_begin_write(struct sql_store *base, const char *what, rv_err **err)
 {
     struct sqlite *st = (struct sqlite *)base;
 
@@ -111,7 +111,7 @@ int rv_sqlite_begin_write(struct sql_store *base, const char *what, rv_err **err
     return rc;
 }
 
-int rv_sqlite_end_write(struct sql_store *base, int rc, const char *what, rv_err **err)
+int sqlite_end_write(struct sql_store *base, int rc, const char *what, rv_err **err)
 {
     struct sqlite *st = (struct sqlite *)base;
 
@@ -129,11 +129,11 @@ int rv_sqlite_end_write(struct sql_store *base, int rc, const char *what, rv_err
         give_up(st);
     else
         committed(st);
-    rv_sqlite_give_turn(st);
+    sqlite_give_turn(st);
     return rc;
 }
 
-int rv_sqlite_begin_part(struct sql_store *base, rv_err **err)
+int sqlite_begin_part(struct sql_store *base, rv_err **err)
 {
     struct sqlite *st = (struct sqlite *)base;
 
@@ -147,7 +147,7 @@ static bool is_refusal(int rc)
            rc == RV_E_STATE;
 }
 
-int rv_sqlite_end_part(struct sql_store *base, int rc, rv_err **err)
+int sqlite_end_part(struct sql_store *base, int rc, rv_err **err)
 {
     struct sqlite *st = (struct sqlite *)base;
     int undone;
@@ -168,7 +168,7 @@ int rv_sqlite_end_part(struct sql_store *base, int rc, rv_err **err)
     return rc;
 }
 
-int rv_sqlite_begin(struct sql_store *base, rv_err **err)
+int sqlite_begin(struct sql_store *base, rv_err **err)
 {
     struct sqlite *st = (struct sqlite *)base;
     int rc = begin_turn(st, "begin a group", err);
@@ -178,7 +178,7 @@ int rv_sqlite_begin(struct sql_store *base, rv_err **err)
     return rc;
 }
 
-int rv_sqlite_commit(struct sql_store *base, rv_err **err)
+int sqlite_commit(struct sql_store *base, rv_err **err)
 {
     struct sqlite *st = (struct sqlite *)base;
     int rc;
@@ -189,16 +189,16 @@ int rv_sqlite_commit(struct sql_store *base, rv_err **err)
         give_up(st);
     else
         committed(st);
-    rv_sqlite_give_turn(st);
+    sqlite_give_turn(st);
     return rc;
 }
 
-void rv_sqlite_rollback(struct sql_store *base)
+void sqlite_rollback(struct sql_store *base)
 {
     struct sqlite *st = (struct sqlite *)base;
 
     base->in_group = false;
     if (st->link->db)
         give_up(st);
-    rv_sqlite_give_turn(st);
+    sqlite_give_turn(st);
 }

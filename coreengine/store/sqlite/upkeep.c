@@ -13,7 +13,7 @@
 #define CUT_WAIT_MS 200  /* for readers of the log; then it is cut the next time */
 
 /* The file and its log; in memory its pages. */
-int64_t rv_sqlite_size(struct sql_store *base)
+int64_t sqlite_size(struct sql_store *base)
 {
     struct sqlite *st = (struct sqlite *)base;
     rv_buf wal = RV_BUF_INIT(RV_STORE_MAX_URL + 16);
@@ -21,8 +21,8 @@ int64_t rv_sqlite_size(struct sql_store *base)
     int64_t bytes = 0;
 
     if (st->is_memory)
-        return rv_sqlite_number(st, "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size", &bytes,
-                                "count", NULL) < 0
+        return sqlite_number(st, "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size", &bytes,
+                             "count", NULL) < 0
                    ? 0
                    : bytes;
     if (stat(st->base.path, &info) == 0)
@@ -38,21 +38,21 @@ int64_t rv_sqlite_size(struct sql_store *base)
 static int cut_pages(struct sqlite *st, rv_err **err)
 {
     int64_t free_pages = 0, before;
-    int rc = rv_sqlite_number(st, "PRAGMA freelist_count", &free_pages, "sweep", err);
+    int rc = sqlite_number(st, "PRAGMA freelist_count", &free_pages, "sweep", err);
 
     do {
         before = free_pages;
         if (rc == 0 && free_pages > 0)
-            rc = rv_sqlite_exec(st, "PRAGMA incremental_vacuum(256)", "give space back", err);
+            rc = sqlite_exec(st, "PRAGMA incremental_vacuum(256)", "give space back", err);
         if (rc == 0 && free_pages > 0)
-            rv_upkeep_pause(&st->base);
+            store_upkeep_pause(&st->base);
         if (rc == 0 && free_pages > 0)
-            rc = rv_sqlite_number(st, "PRAGMA freelist_count", &free_pages, "sweep", err);
+            rc = sqlite_number(st, "PRAGMA freelist_count", &free_pages, "sweep", err);
     } while (rc == 0 && free_pages > 0 && free_pages < before);
     return rc;
 }
 
-int rv_sqlite_give_back(struct sql_store *base, rv_err **err)
+int sqlite_give_back(struct sql_store *base, rv_err **err)
 {
     struct sqlite *st = (struct sqlite *)base;
     int rc = cut_pages(st, err);
@@ -65,7 +65,7 @@ int rv_sqlite_give_back(struct sql_store *base, rv_err **err)
     rc = sqlite3_wal_checkpoint_v2(st->link->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
     st->wait_ms = 0;
     if (rc != SQLITE_OK && (rc & 0xff) != SQLITE_BUSY && (rc & 0xff) != SQLITE_LOCKED)
-        return rv_sqlite_fail(st, rc, "write the log back", err);
+        return sqlite_fail(st, rc, "write the log back", err);
     return 0;
 }
 
@@ -105,21 +105,21 @@ static int copy_pages(struct sqlite *st, struct sqlite *to, rv_err **err)
     int rc = sqlite3_open_v2(to->base.path, &to->link->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
 
     if (rc != SQLITE_OK)
-        return rv_sqlite_fail(to, rc, "open the copy", err);
+        return sqlite_fail(to, rc, "open the copy", err);
     copy = sqlite3_backup_init(to->link->db, "main", st->link->db, "main");
     if (!copy)
-        return rv_sqlite_fail(to, sqlite3_errcode(to->link->db), "copy", err);
+        return sqlite_fail(to, sqlite3_errcode(to->link->db), "copy", err);
     rc = sqlite3_backup_step(copy, -1);
     rc = sqlite3_backup_finish(copy) == SQLITE_OK && rc == SQLITE_DONE ? SQLITE_OK : rc;
-    return rc == SQLITE_OK ? 0 : rv_sqlite_fail(to, rc, "copy", err);
+    return rc == SQLITE_OK ? 0 : sqlite_fail(to, rc, "copy", err);
 }
 
-int rv_sqlite_make(const char *path, rv_err **err)
+int sqlite_make(const char *path, rv_err **err)
 {
     return mknod(path, S_IFREG | BACKUP_MODE, 0) < 0 ? fail_file(path, "make the copy", err) : 0;
 }
 
-void rv_sqlite_remove(const char *path)
+void sqlite_remove(const char *path)
 {
     static const char *const ends[] = {"", "-wal", "-shm"};
 
@@ -132,7 +132,7 @@ void rv_sqlite_remove(const char *path)
     }
 }
 
-int rv_sqlite_backup(struct sql_store *base, const char *path, rv_err **err)
+int sqlite_backup(struct sql_store *base, const char *path, rv_err **err)
 {
     struct sqlite *st = (struct sqlite *)base;
     struct sqlite to = {.busy_ms = st->busy_ms, .link = &to.own};
@@ -143,7 +143,7 @@ int rv_sqlite_backup(struct sql_store *base, const char *path, rv_err **err)
     if (!to.base.path)
         return RV_FAIL(err, RV_E_NOMEM, "back up to \"%s\"", path);
     snprintf(to.base.path, size, "%s%s", *path == '/' ? "" : "./", path);
-    rc = rv_sqlite_make(to.base.path, err);
+    rc = sqlite_make(to.base.path, err);
     if (rc < 0) {
         free(to.base.path);
         return rc;
@@ -162,13 +162,13 @@ int rv_sqlite_backup(struct sql_store *base, const char *path, rv_err **err)
 
 /* Pages and the log still have what rows had before they were rewritten: the file is written again. Others must not be
  * using it at that moment. */
-int rv_sqlite_scrub(struct sql_store *base, rv_err **err)
+int sqlite_scrub(struct sql_store *base, rv_err **err)
 {
     struct sqlite *st = (struct sqlite *)base;
-    int rc = rv_sqlite_exec(st, "VACUUM", "write the file again", err);
+    int rc = sqlite_exec(st, "VACUUM", "write the file again", err);
 
     return rc < 0 || st->is_memory ? rc
-                                   : rv_sqlite_exec(st, "PRAGMA wal_checkpoint(TRUNCATE)", "write the file again", err);
+                                   : sqlite_exec(st, "PRAGMA wal_checkpoint(TRUNCATE)", "write the file again", err);
 }
 
 /* --- Is the file whole? What SQLite can tell; upkeep.c asks the rest. --- */
@@ -195,7 +195,7 @@ static bool is_damage(int rc)
     return (rc & 0xff) == SQLITE_CORRUPT || (rc & 0xff) == SQLITE_NOTADB;
 }
 
-const char *rv_sqlite_damage(struct sql_store *base)
+const char *sqlite_damage(struct sql_store *base)
 {
     struct sqlite *st = (struct sqlite *)base;
 
@@ -209,29 +209,29 @@ static int ask(struct rv_report *r, const char *sql, rv_err **err)
     sqlite3_stmt *stmt = NULL;
     int rc = sqlite3_prepare_v2(st->link->db, sql, -1, &stmt, NULL);
 
-    while (rc == SQLITE_OK && !rv_report_is_full(r)) {
+    while (rc == SQLITE_OK && !store_report_is_full(r)) {
         rc = sqlite3_step(stmt);
         if (rc != SQLITE_ROW)
             break;
-        rv_str problem = rv_sqlite_str_at(stmt, 0);
+        rv_str problem = sqlite_str_at(stmt, 0);
         if (is_for_want_of_memory(problem)) {
             rc = SQLITE_NOMEM;
             break;
         }
         if (!rv_str_is(problem, "ok"))
-            rv_report_add(r, problem);
+            store_report_add(r, problem);
         rc = SQLITE_OK;
     }
     if (is_damage(rc)) {
-        rv_report_add_damage(r, sqlite3_errmsg(st->link->db));
+        store_report_add_damage(r, sqlite3_errmsg(st->link->db));
         rc = SQLITE_DONE;
     }
-    rc = rc == SQLITE_DONE || rc == SQLITE_OK ? 0 : rv_sqlite_fail(st, rc, "check", err);
+    rc = rc == SQLITE_DONE || rc == SQLITE_OK ? 0 : sqlite_fail(st, rc, "check", err);
     sqlite3_finalize(stmt);
     return rc;
 }
 
-int rv_sqlite_check(struct sql_store *base, struct rv_report *report, rv_err **err)
+int sqlite_check(struct sql_store *base, struct rv_report *report, rv_err **err)
 {
     int rc = ask(report, "PRAGMA integrity_check(100)", err);
 

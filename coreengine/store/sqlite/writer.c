@@ -38,7 +38,7 @@ static struct sqlite_writer *writers;
 
 static void writer_free(struct sqlite_writer *w)
 {
-    rv_sqlite_disconnect(&w->link);
+    sqlite_disconnect(&w->link);
     pthread_mutex_destroy(&w->lock);
     free(w);
 }
@@ -56,7 +56,7 @@ static struct sqlite_writer *writer_new(const struct stat *info)
     return w;
 }
 
-int rv_sqlite_join(struct sqlite *st, rv_err **err)
+int sqlite_join(struct sqlite *st, rv_err **err)
 {
     struct stat info;
     struct sqlite_writer *w;
@@ -81,7 +81,7 @@ int rv_sqlite_join(struct sqlite *st, rv_err **err)
     return w ? 0 : RV_FAIL(err, RV_E_NOMEM, "open \"%s\"", st->base.path);
 }
 
-void rv_sqlite_leave(struct sqlite *st)
+void sqlite_leave(struct sqlite *st)
 {
     struct sqlite_writer *w = st->writer, **at = &writers;
 
@@ -129,7 +129,7 @@ static bool wait_in(struct sqlite_writer *w, int64_t until_ns)
 /* 1: the handle has the turn, 0: it needs none. */
 static int enter(struct sqlite *st, struct sqlite_writer *w, const char *what, rv_err **err)
 {
-    int64_t began_ns = rv_sqlite_now_ns(), wait_ms = st->wait_ms > 0 ? st->wait_ms : st->busy_ms;
+    int64_t began_ns = sqlite_now_ns(), wait_ms = st->wait_ms > 0 ? st->wait_ms : st->busy_ms;
     int rc = 1;
 
     pthread_mutex_lock(&w->lock);
@@ -146,10 +146,10 @@ static int enter(struct sqlite *st, struct sqlite_writer *w, const char *what, r
     pthread_mutex_unlock(&w->lock);
     if (rc < 0)
         st->has_queued = false;
-    return rc < 0 ? rv_sqlite_fail(st, SQLITE_BUSY, what, err) : rc;
+    return rc < 0 ? sqlite_fail(st, SQLITE_BUSY, what, err) : rc;
 }
 
-int rv_sqlite_take_turn(struct sqlite *st, const char *what, rv_err **err)
+int sqlite_take_turn(struct sqlite *st, const char *what, rv_err **err)
 {
     struct sqlite_writer *w = st->writer;
     int rc = w ? enter(st, w, what, err) : 0;
@@ -158,23 +158,23 @@ int rv_sqlite_take_turn(struct sqlite *st, const char *what, rv_err **err)
         return rc;
     st->link = &w->link;
     if (!w->link.db) {
-        rc = rv_sqlite_connect(st, err);
+        rc = sqlite_connect(st, err);
         w->sync = st->sync;
     } else {
-        sqlite3_busy_handler(w->link.db, rv_sqlite_wait_turn, st);
+        sqlite3_busy_handler(w->link.db, sqlite_wait_turn, st);
         rc = 0;
     }
     enum rv_store_sync sync = st->defers_sync && st->sync == RV_STORE_SYNC_FULL ? RV_STORE_SYNC_NORMAL : st->sync;
-    if (rc == 0 && w->sync != sync && (rc = rv_sqlite_set_sync(st, sync, err)) == 0)
+    if (rc == 0 && w->sync != sync && (rc = sqlite_set_sync(st, sync, err)) == 0)
         w->sync = sync;
     if (rc < 0) {
-        rv_sqlite_disconnect(&w->link);
-        rv_sqlite_give_turn(st);
+        sqlite_disconnect(&w->link);
+        sqlite_give_turn(st);
     }
     return rc;
 }
 
-void rv_sqlite_give_turn(struct sqlite *st)
+void sqlite_give_turn(struct sqlite *st)
 {
     struct sqlite_writer *w = st->writer;
 

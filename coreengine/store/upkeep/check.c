@@ -13,7 +13,7 @@ static int complain(struct rv_report *r, rv_sql_stmt *stmt, const char *const *n
 {
     (void)names;
     (void)err;
-    rv_report_add(r, rv_sql_str_at(stmt, 0));
+    store_report_add(r, sql_str_at(stmt, 0));
     return 0;
 }
 
@@ -21,7 +21,7 @@ static int complain_of_index(struct rv_report *r, rv_sql_stmt *stmt, const char 
 {
     (void)names;
     (void)err;
-    rv_report_add_index(r, rv_sql_str_at(stmt, 0));
+    store_report_add_index(r, sql_str_at(stmt, 0));
     return 0;
 }
 
@@ -29,24 +29,24 @@ static int check_vector(struct rv_report *r, rv_sql_stmt *stmt, const char *cons
 {
     (void)names;
     (void)err;
-    if (!rv_vector_is_whole(rv_sql_str_at(stmt, 2), rv_sql_int_at(stmt, 1)))
-        rv_report_add_index(r, rv_sql_str_at(stmt, 0));
+    if (!store_vector_is_whole(sql_str_at(stmt, 2), sql_int_at(stmt, 1)))
+        store_report_add_index(r, sql_str_at(stmt, 0));
     return 0;
 }
 
 static int check_blob(struct rv_report *r, rv_sql_stmt *stmt, const char *const *names, rv_err **err)
 {
-    rv_str digest = rv_sql_str_at(stmt, 0);
+    rv_str digest = sql_str_at(stmt, 0);
     char name[RV_HASH_MAX] = "?", found[RV_HASH_MAX];
 
     (void)names;
     (void)err;
     if (digest.len == RV_STORE_DIGEST)
-        rv_blob_hex((const unsigned char *)digest.ptr, name);
-    rv_hash_of(rv_sql_str_at(stmt, 1), found);
+        store_blob_hex((const unsigned char *)digest.ptr, name);
+    rv_hash_of(sql_str_at(stmt, 1), found);
     if (strcmp(name, found) != 0) {
-        rv_report_add(r, RV_STR_LIT("the bytes of a blob are not those of its hash "));
-        rv_report_add_more(r, rv_str_of(name));
+        store_report_add(r, RV_STR_LIT("the bytes of a blob are not those of its hash "));
+        store_report_add_more(r, rv_str_of(name));
     }
     return 0;
 }
@@ -57,21 +57,21 @@ static int check_document(struct rv_report *r, rv_sql_stmt *stmt, const char *co
 
     (void)names;
     (void)err;
-    rv_hash_of(rv_sql_str_at(stmt, 1), found);
-    if (!rv_str_is(rv_sql_str_at(stmt, 0), found)) {
-        rv_report_add(r, RV_STR_LIT("the document of a schema is not that of its checksum: "));
-        rv_report_add_more(r, rv_sql_str_at(stmt, 2));
+    rv_hash_of(sql_str_at(stmt, 1), found);
+    if (!rv_str_is(sql_str_at(stmt, 0), found)) {
+        store_report_add(r, RV_STR_LIT("the document of a schema is not that of its checksum: "));
+        store_report_add_more(r, sql_str_at(stmt, 2));
     }
     return 0;
 }
 
 static void complain_of_column(struct rv_report *r, rv_sql_stmt *stmt, const char *column, const char *type)
 {
-    rv_report_add(r, rv_sql_str_at(stmt, 0));
-    rv_report_add_more(r, RV_STR_LIT(" has "));
-    rv_report_add_more(r, rv_str_of(column));
-    rv_report_add_more(r, RV_STR_LIT(" that is not a JSON "));
-    rv_report_add_more(r, rv_str_of(type));
+    store_report_add(r, sql_str_at(stmt, 0));
+    store_report_add_more(r, RV_STR_LIT(" has "));
+    store_report_add_more(r, rv_str_of(column));
+    store_report_add_more(r, RV_STR_LIT(" that is not a JSON "));
+    store_report_add_more(r, rv_str_of(type));
 }
 
 /* The columns behind the first, which have these names, are JSON objects, or null. Not asked in SQL: there, for want of
@@ -79,11 +79,11 @@ static void complain_of_column(struct rv_report *r, rv_sql_stmt *stmt, const cha
 static int check_objects(struct rv_report *r, rv_sql_stmt *stmt, const char *const *names, rv_err **err)
 {
     for (int i = 0; names[i]; i++) {
-        rv_str json = rv_sql_str_at(stmt, i + 1);
+        rv_str json = sql_str_at(stmt, i + 1);
         rv_err *why = NULL;
-        if (rv_secret_is(json)) /* rv_encryption_check() looks at it */
+        if (store_secret_is(json)) /* store_encryption_check() looks at it */
             continue;
-        int rc = json.ptr ? rv_store_check_object("text", json, RV_STORE_MAX_BODY, &why) : 0;
+        int rc = json.ptr ? store_check_object("text", json, RV_STORE_MAX_BODY, &why) : 0;
         bool lacks = rc < 0 && rv_err_is(why, RV_E_NOMEM);
         rv_err_free(why);
         if (lacks)
@@ -100,7 +100,7 @@ static int check_lists(struct rv_report *r, rv_sql_stmt *stmt, const char *const
 {
     for (int i = 0; names[i]; i++) {
         bool lacked = false;
-        json_object *list = rv_entity_parse(rv_sql_str_at(stmt, i + 1), json_type_array, &lacked);
+        json_object *list = entity_parse(sql_str_at(stmt, i + 1), json_type_array, &lacked);
         if (lacked) {
             json_object_put(list);
             return RV_FAIL(err, RV_E_NOMEM, "check");
@@ -116,18 +116,18 @@ static int check_lists(struct rv_report *r, rv_sql_stmt *stmt, const char *const
 static int check_key(struct rv_report *r, rv_sql_stmt *stmt, const char *const *names, rv_err **err)
 {
     rv_buf key = RV_BUF_INIT(RV_ENTITY_MAX_KEY), said = RV_BUF_INIT(2 * RV_ENTITY_MAX_KEY);
-    rv_str kind = rv_sql_str_at(stmt, 0), has = rv_sql_str_at(stmt, 1), name = rv_sql_str_at(stmt, 2);
+    rv_str kind = sql_str_at(stmt, 0), has = sql_str_at(stmt, 1), name = sql_str_at(stmt, 2);
 
     (void)names;
     if (name.ptr)
         rv_match_key(name, &key);
     if (key.len == 0)
-        rv_buf_add_str(&key, rv_sql_str_at(stmt, 3));
+        rv_buf_add_str(&key, sql_str_at(stmt, 3));
     int rc = rv_buf_check(&key, "key", err);
     if (rc == 0 && !rv_str_eq(rv_buf_str(&key), has)) {
         rv_buf_printf(&said, "a row of %.*s has the key \"%.*s\", not \"%s\"", RV_STR_ARG(kind), RV_STR_ARG(has),
                       rv_buf_cstr(&key));
-        rv_report_add_index(r, rv_buf_str(&said));
+        store_report_add_index(r, rv_buf_str(&said));
     }
     rv_buf_fini(&key);
     rv_buf_fini(&said);
@@ -282,7 +282,7 @@ static int forgive(struct rv_report *r, int rc, rv_err *why, rv_err **err)
     const char *damage = rc < 0 && !rv_err_is(why, RV_E_NOMEM) ? r->st->driver->damage(r->st) : NULL;
 
     if (damage)
-        rv_report_add_damage(r, damage);
+        store_report_add_damage(r, damage);
     if (rc >= 0 || damage) {
         rv_err_free(why);
         return 0;
@@ -294,17 +294,17 @@ static int forgive(struct rv_report *r, int rc, rv_err *why, rv_err **err)
 /* Look at each row of the query. */
 static int look_at(struct rv_report *r, const rv_buf *sql, look_fn *each, const char *const *names, rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_sql_prepare(r->st, sql);
+    rv_sql_stmt *stmt = sql_prepare(r->st, sql);
     rv_err *why = NULL;
     int rc = 1;
 
-    while (rc == 1 && !rv_report_is_full(r)) {
-        rc = rv_sql_step(stmt, "check", &why);
+    while (rc == 1 && !store_report_is_full(r)) {
+        rc = sql_step(stmt, "check", &why);
         if (rc == 1 && each(r, stmt, names, &why) < 0)
             rc = rv_err_code(why);
     }
     rc = forgive(r, rc, why, err);
-    rv_sql_finish(stmt);
+    sql_finish(stmt);
     return rc;
 }
 
@@ -318,7 +318,7 @@ static int look_at_text(struct rv_report *r, const char *text, look_fn *each, co
     return rc;
 }
 
-/* --- Numbers that make a row unreadable, see rv_store_check_numbers() --- */
+/* --- Numbers that make a row unreadable, see store_check_numbers() --- */
 
 static void put_bounds(rv_buf *sql, const char *const *columns, size_t n)
 {
@@ -383,37 +383,37 @@ static int look_at_all(struct rv_report *r, rv_err **err)
     if (rc < 0 || r->n > r->n_index) /* rows that are damaged cannot be compared with their index */
         return rc;
     rv_err *why = NULL;
-    rc = rv_keys_compare(r, &why);
+    rc = store_keys_compare(r, &why);
     return forgive(r, rc, why, err);
 }
 
 static bool report_text(void *self, const char *what)
 {
-    rv_report_add(self, rv_str_of(what));
-    return rv_report_is_full(self);
+    store_report_add(self, rv_str_of(what));
+    return store_report_is_full(self);
 }
 
-int rv_upkeep_check(struct sql_store *st, rv_err **err)
+int store_upkeep_check(struct sql_store *st, rv_err **err)
 {
     struct rv_report r = {.st = st, .text = RV_BUF_INIT(2 * RV_REPORT_BYTES)};
     bool began = false;
     rv_err *why = NULL;
-    int rc = rv_sql_begin_read(st, &began, err);
+    int rc = sql_begin_read(st, &began, err);
 
     st->as_kept = true;
     if (rc == 0)
         rc = look_at_all(&r, err);
     st->as_kept = false;
     if (rc == 0) {
-        rc = rv_encryption_check(st, report_text, &r, &why);
+        rc = store_encryption_check(st, report_text, &r, &why);
         rc = forgive(&r, rc, why, err);
     }
-    rv_sql_end_read(st, began);
+    sql_end_read(st, began);
     if (rc == 0)
         rc = rv_buf_check(&r.text, "list of damages", err);
     if (rc == 0 && r.n > 0) {
-        rc = RV_FAIL(err, RV_E_INVALID, "\"%s\" is damaged (%d%s): %s", rv_sql_path(st), r.n,
-                     rv_report_is_full(&r) ? " or more" : "", rv_buf_cstr(&r.text));
+        rc = RV_FAIL(err, RV_E_INVALID, "\"%s\" is damaged (%d%s): %s", sql_path(st), r.n,
+                     store_report_is_full(&r) ? " or more" : "", rv_buf_cstr(&r.text));
         rv_err_hint(err, r.n_index == r.n
                              ? "`reeve entities reindex` writes what rows are found by again, from the rows"
                              : "restore it from a backup");

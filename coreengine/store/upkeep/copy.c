@@ -36,39 +36,39 @@ static int run_text(const struct copy *c, const char *text, rv_err **err)
     rv_buf sql = RV_BUF_INIT(RV_SQL_MAX_TEXT);
 
     rv_buf_puts(&sql, text);
-    rv_sql_stmt *stmt = rv_sql_prepare(c->to, &sql);
-    int rc = rv_sql_run(stmt, "copy", err);
-    rv_sql_finish(stmt);
+    rv_sql_stmt *stmt = sql_prepare(c->to, &sql);
+    int rc = sql_run(stmt, "copy", err);
+    sql_finish(stmt);
     rv_buf_fini(&sql);
     return rc;
 }
 
 /* --- Marks --- */
 
-int rv_about_get(struct sql_store *st, const char *name, rv_buf *out, rv_err **err)
+int store_about_get(struct sql_store *st, const char *name, rv_buf *out, rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_ABOUT);
+    rv_sql_stmt *stmt = sql_use(st, SQL_ABOUT);
 
-    rv_sql_text(stmt, 1, name);
-    int rc = rv_sql_step(stmt, "look at the store", err);
+    store_sql_text(stmt, 1, name);
+    int rc = sql_step(stmt, "look at the store", err);
     if (rc == 1)
-        rv_buf_add_str(out, rv_sql_str_at(stmt, 0));
-    rv_sql_done(stmt);
+        rv_buf_add_str(out, sql_str_at(stmt, 0));
+    sql_done(stmt);
     return rc < 0 ? rc : rv_buf_check(out, "text about the store", err);
 }
 
 static int set_about(const struct copy *c, const char *name, const char *value, rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_sql_use(c->to, SQL_SET_ABOUT);
+    rv_sql_stmt *stmt = sql_use(c->to, SQL_SET_ABOUT);
 
-    rv_sql_text(stmt, 1, name);
-    rv_sql_text(stmt, 2, value);
-    return rv_sql_run(stmt, "mark the copy", err);
+    store_sql_text(stmt, 1, name);
+    store_sql_text(stmt, 2, value);
+    return sql_run(stmt, "mark the copy", err);
 }
 
-int rv_store_fail_half(struct sql_store *st, const char *from, rv_err **err)
+int store_fail_half(struct sql_store *st, const char *from, rv_err **err)
 {
-    RV_FAIL(err, RV_E_STATE, "\"%s\" has an unfinished copy of \"%s\" and cannot be used", rv_sql_path(st), from);
+    RV_FAIL(err, RV_E_STATE, "\"%s\" has an unfinished copy of \"%s\" and cannot be used", sql_path(st), from);
     rv_err_hint(err, "`reeve store copy` with the same two stores finishes it");
     return RV_E_STATE;
 }
@@ -76,26 +76,26 @@ int rv_store_fail_half(struct sql_store *st, const char *from, rv_err **err)
 /* The call that began last has the mark; it waits for a transaction of the one before. */
 static int check_mark(const struct copy *c, rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_sql_use(c->to, SQL_STILL_COPIES);
+    rv_sql_stmt *stmt = sql_use(c->to, SQL_STILL_COPIES);
     int64_t n = 0;
 
-    rv_sql_text(stmt, 1, c->id);
-    int rc = rv_sql_run_counted(stmt, &n, "copy", err);
+    store_sql_text(stmt, 1, c->id);
+    int rc = sql_run_counted(stmt, &n, "copy", err);
     if (rc == 0 && n != 1)
-        rc = RV_FAIL(err, RV_E_STATE, "\"%s\": another process continues this copy", rv_sql_path(c->to));
+        rc = RV_FAIL(err, RV_E_STATE, "\"%s\": another process continues this copy", sql_path(c->to));
     return rc;
 }
 
 static int begin_batch(const struct copy *c, rv_err **err)
 {
-    int rc = rv_sql_begin_write(c->to, "copy", err);
+    int rc = sql_begin_write(c->to, "copy", err);
 
     if (rc < 0)
         return rc;
     rc = c->to->driver->be_patient ? c->to->driver->be_patient(c->to, err) : 0;
     if (rc == 0)
         rc = check_mark(c, err);
-    return rc < 0 ? rv_sql_end_write(c->to, rc, "copy", err) : 0;
+    return rc < 0 ? sql_end_write(c->to, rc, "copy", err) : 0;
 }
 
 /* --- Before the first row --- */
@@ -103,16 +103,16 @@ static int begin_batch(const struct copy *c, rv_err **err)
 static int each_leased(struct sql_store *from, const struct rv_store_copy_opts *opts, enum sql_id id, const char *what,
                        rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_sql_use(from, id);
+    rv_sql_stmt *stmt = sql_use(from, id);
     bool lacked = false;
     int rc;
 
-    rv_sql_int(stmt, 1, opts->now_us);
-    while ((rc = rv_sql_step(stmt, "look for leases", err)) == 1) {
+    sql_int(stmt, 1, opts->now_us);
+    while ((rc = sql_step(stmt, "look for leases", err)) == 1) {
         const struct rv_store_leased l = {.what = what,
-                                          .id = rv_sql_text_at(stmt, 0, &lacked),
-                                          .owner = rv_sql_text_at(stmt, 1, &lacked),
-                                          .until_us = rv_sql_int_at(stmt, 2)};
+                                          .id = sql_text_at(stmt, 0, &lacked),
+                                          .owner = sql_text_at(stmt, 1, &lacked),
+                                          .until_us = sql_int_at(stmt, 2)};
         if (lacked)
             rc = RV_FAIL(err, RV_E_NOMEM, "look for leases");
         else if (l.id && l.owner)
@@ -120,11 +120,11 @@ static int each_leased(struct sql_store *from, const struct rv_store_copy_opts *
         if (rc < 0)
             break;
     }
-    rv_sql_done(stmt);
+    sql_done(stmt);
     return rc;
 }
 
-int rv_copy_list_leased(struct sql_store *from, const struct rv_store_copy_opts *opts, rv_err **err)
+int store_copy_list_leased(struct sql_store *from, const struct rv_store_copy_opts *opts, rv_err **err)
 {
     int rc = opts->on_leased ? each_leased(from, opts, SQL_LEASED_RUNS, "run", err) : 0;
 
@@ -133,18 +133,18 @@ int rv_copy_list_leased(struct sql_store *from, const struct rv_store_copy_opts 
 
 static int check_empty(const struct copy *c, rv_err **err)
 {
-    for (size_t i = 0; i < rv_n_tables; i++) {
-        const struct rv_table *t = &rv_tables[i];
+    for (size_t i = 0; i < store_n_tables; i++) {
+        const struct rv_table *t = &store_tables[i];
         struct rv_rows rows;
         if (t->is_seeded)
             continue;
-        rv_rows_begin(&rows, c->to, t);
-        int rc = rv_rows_next(&rows, err);
-        rv_rows_end(&rows);
+        store_rows_begin(&rows, c->to, t);
+        int rc = store_rows_next(&rows, err);
+        store_rows_end(&rows);
         if (rc < 0)
             return rc;
         if (rc == 1) {
-            RV_FAIL(err, RV_E_STATE, "\"%s\" is not empty: its table \"%s\" has rows", rv_sql_path(c->to), t->name);
+            RV_FAIL(err, RV_E_STATE, "\"%s\" is not empty: its table \"%s\" has rows", sql_path(c->to), t->name);
             rv_err_hint(err, "a store is copied into one that does not exist yet, or is empty");
             return RV_E_STATE;
         }
@@ -172,7 +172,7 @@ static int read_marks(const struct copy *c, struct marks *m, rv_err **err)
     for (size_t i = 0; i < RV_COUNT(reads); i++)
         rv_buf_init(reads[i].out, 2 * (size_t)RV_STORE_MAX_URL);
     for (size_t i = 0; i < RV_COUNT(reads) && rc == 0; i++)
-        rc = rv_about_get(reads[i].st, reads[i].name, reads[i].out, err);
+        rc = store_about_get(reads[i].st, reads[i].name, reads[i].out, err);
     return rc;
 }
 
@@ -187,22 +187,22 @@ static void free_marks(struct marks *m)
 
 static int fail_finished(const struct copy *c, rv_err **err)
 {
-    RV_FAIL(err, RV_E_STATE, "\"%s\" already has a finished copy of \"%s\"", rv_sql_path(c->to), rv_sql_path(c->from));
+    RV_FAIL(err, RV_E_STATE, "\"%s\" already has a finished copy of \"%s\"", sql_path(c->to), sql_path(c->from));
     rv_err_hint(err, "name another store to copy to, or delete that one first");
     return RV_E_STATE;
 }
 
 static int check_marks(const struct copy *c, struct marks *m, rv_err **err)
 {
-    const char *to = rv_sql_path(c->to), *id = rv_buf_cstr(&m->id);
+    const char *to = sql_path(c->to), *id = rv_buf_cstr(&m->id);
 
     if (!*id)
-        return RV_FAIL(err, RV_E_INVALID, "\"%s\" lacks its id in the table \"about\"", rv_sql_path(c->from));
+        return RV_FAIL(err, RV_E_INVALID, "\"%s\" lacks its id in the table \"about\"", sql_path(c->from));
     if (strcmp(id, rv_buf_cstr(&m->to_id)) == 0)
         return RV_FAIL(err, RV_E_STATE, "\"%s\" and \"%s\" are the same store, or copies of the same file",
-                       rv_sql_path(c->from), to);
+                       sql_path(c->from), to);
     if (m->copy_of.len > 0 && strcmp(id, rv_buf_cstr(&m->copy_of)) != 0)
-        return rv_store_fail_half(c->to, rv_buf_cstr(&m->copy_from), err);
+        return store_fail_half(c->to, rv_buf_cstr(&m->copy_from), err);
     if (m->copy_of.len == 0 && strcmp(id, rv_buf_cstr(&m->copied_of)) == 0)
         return fail_finished(c, err);
     return m->copy_of.len > 0 ? 0 : check_empty(c, err);
@@ -213,9 +213,9 @@ static int drop_seeds(const struct copy *c, rv_err **err)
     char sql[80];
     int rc = 0;
 
-    for (size_t i = 0; i < rv_n_tables && rc == 0; i++) {
-        snprintf(sql, sizeof sql, "DELETE FROM %s", rv_tables[i].name);
-        rc = rv_tables[i].is_seeded ? run_text(c, sql, err) : 0;
+    for (size_t i = 0; i < store_n_tables && rc == 0; i++) {
+        snprintf(sql, sizeof sql, "DELETE FROM %s", store_tables[i].name);
+        rc = store_tables[i].is_seeded ? run_text(c, sql, err) : 0;
     }
     return rc;
 }
@@ -224,7 +224,7 @@ static int drop_seeds(const struct copy *c, rv_err **err)
 static int try_mark(const struct copy *c, rv_err **err)
 {
     struct marks m = {0};
-    int rc = rv_sql_begin_write(c->to, "begin the copy", err);
+    int rc = sql_begin_write(c->to, "begin the copy", err);
 
     if (rc < 0)
         return rc;
@@ -237,11 +237,11 @@ static int try_mark(const struct copy *c, rv_err **err)
     if (rc == 0)
         rc = set_about(c, "copy_of", rv_buf_cstr(&m.id), err);
     if (rc == 0)
-        rc = set_about(c, "copy_from", rv_sql_path(c->from), err);
+        rc = set_about(c, "copy_from", sql_path(c->from), err);
     if (rc == 0)
         rc = set_about(c, "copy_by", c->id, err);
     free_marks(&m);
-    return rv_sql_end_write(c->to, rc, "begin the copy", err);
+    return sql_end_write(c->to, rc, "begin the copy", err);
 }
 
 static int mark(const struct copy *c, rv_err **err)
@@ -250,7 +250,7 @@ static int mark(const struct copy *c, rv_err **err)
 
     do
         rc = try_mark(c, err);
-    while (rc < 0 && rv_sql_again(c->to, err));
+    while (rc < 0 && sql_again(c->to, err));
     return rc;
 }
 
@@ -282,7 +282,7 @@ static int sum_rows(const struct copy *c, struct rv_rows *rows, enum rv_store_co
     int rc = 1;
 
     while (rc == 1 && (n < 0 || sum->n < n)) {
-        rc = rv_rows_next(rows, err);
+        rc = store_rows_next(rows, err);
         if (rc == 1)
             sum_add(sum, rows);
         int told = rc == 1 && sum->n % LOOK_ROWS == 0 ? tell(c, phase, rows->table, sum, err) : 0;
@@ -305,15 +305,15 @@ static int sum_there(const struct copy *c, const struct rv_table *t, enum rv_sto
     bool began = false;
 
     sum_init(sum);
-    int rc = rv_sql_begin_read(c->to, &began, err);
+    int rc = sql_begin_read(c->to, &began, err);
     if (rc < 0)
         return rc;
     rc = c->to->driver->be_patient ? c->to->driver->be_patient(c->to, err) : 0;
-    rv_rows_begin(&rows, c->to, t);
+    store_rows_begin(&rows, c->to, t);
     if (rc == 0)
         rc = sum_rows(c, &rows, phase, -1, sum, err);
-    rv_rows_end(&rows);
-    rv_sql_end_read(c->to, began);
+    store_rows_end(&rows);
+    sql_end_read(c->to, began);
     return rc;
 }
 
@@ -353,9 +353,9 @@ static int check_texts(const struct copy *c, const struct rv_rows *rows, rv_err 
         if (!has_nul && rv_utf8_valid(v->bytes, &bad))
             continue;
         rv_buf key = RV_BUF_INIT(1000);
-        rv_rows_write_key(rows, &key);
+        store_rows_write_key(rows, &key);
         RV_FAIL(err, RV_E_INVALID, "\"%s\": table \"%s\", row %s: the column \"%s\" %s, which %s cannot keep",
-                rv_sql_path(c->from), rows->table->name, rv_buf_cstr(&key), rows->table->columns[i].name,
+                sql_path(c->from), rows->table->name, rv_buf_cstr(&key), rows->table->columns[i].name,
                 has_nul ? "contains a NUL character" : "is not valid UTF-8", c->to->driver->name);
         rv_err_hint(err, "correct or delete that row, then repeat the command");
         rv_buf_fini(&key);
@@ -369,8 +369,8 @@ static int insert(const struct copy *c, const struct rv_rows *rows, rv_sql_stmt 
     int rc = c->to->driver->refuses_bytes ? check_texts(c, rows, err) : 0;
 
     for (int i = 0; i < rows->table->n_columns && rc == 0 && stmt; i++)
-        rv_sql_bind(stmt, i + 1, rows->values[i]);
-    return rc < 0 ? rc : rv_sql_run(stmt, "copy", err);
+        sql_bind(stmt, i + 1, rows->values[i]);
+    return rc < 0 ? rc : sql_run(stmt, "copy", err);
 }
 
 static rv_sql_stmt *prepare_insert(const struct copy *c, const struct rv_table *t)
@@ -384,7 +384,7 @@ static rv_sql_stmt *prepare_insert(const struct copy *c, const struct rv_table *
     for (int i = 0; i < t->n_columns; i++)
         rv_buf_printf(&sql, "%s?%d", i ? ", " : "", i + 1);
     rv_buf_puts(&sql, ")");
-    rv_sql_stmt *stmt = rv_sql_prepare(c->to, &sql);
+    rv_sql_stmt *stmt = sql_prepare(c->to, &sql);
     rv_buf_fini(&sql);
     return stmt;
 }
@@ -403,13 +403,13 @@ static int copy_batch(struct copy *c, struct rv_rows *rows, rv_err **err)
         if (rc < 0)
             break;
         sum_add(&c->sum, rows);
-        more = rv_rows_next(rows, err);
+        more = store_rows_next(rows, err);
         rc = more < 0 ? more : 0;
         if (c->sum.n - before.n >= BATCH_ROWS || c->sum.bytes - before.bytes >= BATCH_BYTES)
             break;
     }
-    rv_sql_finish(stmt);
-    rc = rv_sql_end_write(c->to, rc, "copy", err);
+    sql_finish(stmt);
+    rc = sql_end_write(c->to, rc, "copy", err);
     if (rc == 0)
         rc = tell(c, RV_STORE_COPY_WRITES, rows->table, &c->sum, err);
     return rc < 0 ? rc : more;
@@ -418,13 +418,13 @@ static int copy_batch(struct copy *c, struct rv_rows *rows, rv_err **err)
 static int write_rows(struct copy *c, struct rv_rows *rows, struct rv_store_table *out, rv_err **err)
 {
     int64_t n_before = c->sum.n;
-    int rc = rv_rows_next(rows, err);
+    int rc = store_rows_next(rows, err);
 
     while (rc == 1)
         rc = copy_batch(c, rows, err);
     out->n_copied = c->sum.n - n_before;
     if (rc == RV_E_INTERNAL) {
-        rc = RV_WRAP(err, RV_E_INVALID, "the rows of \"%s\" do not belong together", rv_sql_path(c->from));
+        rc = RV_WRAP(err, RV_E_INVALID, "the rows of \"%s\" do not belong together", sql_path(c->from));
         rv_err_hint(err, "`reeve store check` lists the damage");
     }
     return rc < 0 ? RV_WRAP(err, rc, "copy the table \"%s\"", rows->table->name) : 0;
@@ -435,11 +435,11 @@ static int copy_table(struct copy *c, const struct rv_table *t, struct rv_store_
     struct rv_rows rows;
 
     sum_init(&c->sum);
-    rv_rows_begin(&rows, c->from, t);
+    store_rows_begin(&rows, c->from, t);
     int rc = compare(c, &rows, err);
     if (rc == 0)
         rc = write_rows(c, &rows, out, err);
-    rv_rows_end(&rows);
+    store_rows_end(&rows);
     out->name = t->name;
     out->n_rows = c->sum.n;
     out->bytes = c->sum.bytes;
@@ -454,11 +454,11 @@ static int empty_tables(const struct copy *c, rv_err **err)
     char sql[80];
     int rc = 0;
 
-    for (size_t i = rv_n_tables; i-- > 0 && rc == 0;) {
+    for (size_t i = store_n_tables; i-- > 0 && rc == 0;) {
         rc = begin_batch(c, err);
-        snprintf(sql, sizeof sql, "DELETE FROM %s", rv_tables[i].name);
+        snprintf(sql, sizeof sql, "DELETE FROM %s", store_tables[i].name);
         if (rc == 0)
-            rc = rv_sql_end_write(c->to, run_text(c, sql, err), "delete the old copy", err);
+            rc = sql_end_write(c->to, run_text(c, sql, err), "delete the old copy", err);
     }
     return rc;
 }
@@ -469,10 +469,10 @@ static int copy_tables(struct copy *c, rv_err **err)
     int rc = 0;
 
     out->n_tables = 0;
-    while (out->n_tables < rv_n_tables && rc == 0) {
+    while (out->n_tables < store_n_tables && rc == 0) {
         struct rv_store_table *t = &out->tables[out->n_tables];
         *t = (struct rv_store_table){0};
-        rc = copy_table(c, &rv_tables[out->n_tables++], t, err);
+        rc = copy_table(c, &store_tables[out->n_tables++], t, err);
     }
     if (rc != DIFFERS)
         return rc;
@@ -488,17 +488,17 @@ static int verify(const struct copy *c, rv_err **err)
     int rc = 0;
 
     rv_hash_init(&all);
-    for (size_t i = 0; i < rv_n_tables && rc == 0; i++) {
+    for (size_t i = 0; i < store_n_tables && rc == 0; i++) {
         const struct rv_store_table *t = &c->out->tables[i];
         struct rv_rows_sum there;
         char hex[RV_HASH_MAX];
-        rc = sum_there(c, &rv_tables[i], RV_STORE_COPY_VERIFIES, &there, err);
+        rc = sum_there(c, &store_tables[i], RV_STORE_COPY_VERIFIES, &there, err);
         if (rc < 0)
             break;
         sum_hex(&there, hex);
         if (strcmp(hex, t->hash) != 0) {
             RV_FAIL(err, RV_E_INVALID, "\"%s\": the table \"%s\" has %lld rows that are not the %lld of \"%s\"",
-                    rv_sql_path(c->to), t->name, (long long)there.n, (long long)t->n_rows, rv_sql_path(c->from));
+                    sql_path(c->to), t->name, (long long)there.n, (long long)t->n_rows, sql_path(c->from));
             rv_err_hint(err, "another program changed the copy; repeat the command: it copies again what differs");
             return RV_E_INVALID;
         }
@@ -512,9 +512,9 @@ static int end_tables(struct sql_store *to, rv_err **err)
 {
     int rc = 0;
 
-    for (size_t i = 0; i < rv_n_tables && rc == 0 && to->driver->end_table; i++)
-        rc = to->driver->end_table(to, rv_tables[i].name,
-                                   rv_tables[i].is_numbered ? rv_tables[i].columns[0].name : NULL, err);
+    for (size_t i = 0; i < store_n_tables && rc == 0 && to->driver->end_table; i++)
+        rc = to->driver->end_table(to, store_tables[i].name,
+                                   store_tables[i].is_numbered ? store_tables[i].columns[0].name : NULL, err);
     return rc;
 }
 
@@ -525,19 +525,19 @@ static int finish(const struct copy *c, rv_err **err)
 
     if (rc < 0)
         return rc;
-    rc = rv_about_get(c->to, "copy_of", &id, err);
+    rc = store_about_get(c->to, "copy_of", &id, err);
     if (rc == 0 && !c->opts->is_backup)
-        rc = rv_sql_run(rv_sql_use(c->to, SQL_NEW_FENCES), "finish the copy", err);
+        rc = sql_run(sql_use(c->to, SQL_NEW_FENCES), "finish the copy", err);
     if (rc == 0)
         rc = end_tables(c->to, err);
     if (rc == 0)
         rc = set_about(c, "copied_of", rv_buf_cstr(&id), err);
     if (rc == 0)
-        rc = rv_tokens_copy_provider(c->from, c->to, err);
+        rc = store_tokens_copy_provider(c->from, c->to, err);
     if (rc == 0)
-        rc = rv_sql_run(rv_sql_use(c->to, SQL_DROP_COPY_MARK), "finish the copy", err);
+        rc = sql_run(sql_use(c->to, SQL_DROP_COPY_MARK), "finish the copy", err);
     rv_buf_fini(&id);
-    return rv_sql_end_write(c->to, rc, "finish the copy", err);
+    return sql_end_write(c->to, rc, "finish the copy", err);
 }
 
 /* Within the snapshot of `from`. */
@@ -546,7 +546,7 @@ static int copy_all(struct copy *c, rv_err **err)
     int rc = c->from->driver->be_patient ? c->from->driver->be_patient(c->from, err) : 0;
 
     if (rc == 0)
-        rc = rv_copy_list_leased(c->from, c->opts, err);
+        rc = store_copy_list_leased(c->from, c->opts, err);
     if (rc == 0)
         rc = mark(c, err);
     if (rc == 0)
@@ -556,18 +556,18 @@ static int copy_all(struct copy *c, rv_err **err)
     return rc < 0 ? rc : finish(c, err);
 }
 
-int rv_copy_rows(struct sql_store *from, struct sql_store *to, const struct rv_store_copy_opts *opts,
-                 struct rv_store_copied *out, rv_err **err)
+int store_copy_rows(struct sql_store *from, struct sql_store *to, const struct rv_store_copy_opts *opts,
+                    struct rv_store_copied *out, rv_err **err)
 {
     struct copy c = {.from = from, .to = to, .opts = opts, .out = out};
     bool began = false;
 
     memset(out, 0, sizeof *out);
     rv_id_make(rv_rand_system(), "copy_", c.id);
-    int rc = rv_sql_begin_read(from, &began, err);
+    int rc = sql_begin_read(from, &began, err);
     if (rc < 0)
         return rc;
     rc = copy_all(&c, err);
-    rv_sql_end_read(from, began);
+    sql_end_read(from, began);
     return rc;
 }

@@ -64,18 +64,18 @@ static int open_statement(struct rv_rows *r, rv_err **err)
     else
         put_all(&sql, r->table);
     int rc = rv_buf_check(&sql, "statement", err);
-    if (rc == 0 && !(r->stmt = rv_sql_prepare(r->st, &sql)))
+    if (rc == 0 && !(r->stmt = sql_prepare(r->st, &sql)))
         rc = RV_FAIL(err, RV_E_NOMEM, "read the table \"%s\"", r->table->name);
     rv_buf_fini(&sql);
     for (int i = 0; rc == 0 && r->is_paged && r->has_key && i < r->table->n_key; i++)
-        rv_sql_bind(r->stmt, i + 1, r->keys[i]);
+        sql_bind(r->stmt, i + 1, r->keys[i]);
     r->n_page = 0;
     return rc;
 }
 
 /* --- Rows --- */
 
-void rv_rows_begin(struct rv_rows *r, struct sql_store *st, const struct rv_table *table)
+void store_rows_begin(struct rv_rows *r, struct sql_store *st, const struct rv_table *table)
 {
     memset(r, 0, sizeof *r);
     r->st = st;
@@ -107,16 +107,16 @@ static int take_row(struct rv_rows *r, rv_err **err)
     r->n_page++;
     for (int i = 0; i < r->table->n_columns; i++)
         r->values[i] = r->table->columns[i].is_own ? (struct sql_value){.type = SQL_INT}
-                                                   : rv_sql_value_at(r->stmt, i, r->table->columns[i].type);
+                                                   : sql_value_at(r->stmt, i, r->table->columns[i].type);
     return keep_key(r, err);
 }
 
-int rv_rows_next(struct rv_rows *r, rv_err **err)
+int store_rows_next(struct rv_rows *r, rv_err **err)
 {
     for (;;) {
         int rc = r->stmt ? 0 : open_statement(r, err);
         if (rc == 0)
-            rc = rv_sql_step(r->stmt, "read", err);
+            rc = sql_step(r->stmt, "read", err);
         if (rc < 0)
             return RV_WRAP(err, rc, "table \"%s\"", r->table->name);
         if (rc == 1) {
@@ -125,20 +125,20 @@ int rv_rows_next(struct rv_rows *r, rv_err **err)
         }
         if (!r->is_paged || r->n_page == 0)
             return 0;
-        rv_sql_finish(r->stmt);
+        sql_finish(r->stmt);
         r->stmt = NULL;
     }
 }
 
-void rv_rows_end(struct rv_rows *r)
+void store_rows_end(struct rv_rows *r)
 {
-    rv_sql_finish(r->stmt);
+    sql_finish(r->stmt);
     r->stmt = NULL;
     for (int i = 0; i < RV_TABLE_MAX_KEY; i++)
         rv_buf_fini(&r->key_text[i]);
 }
 
-void rv_rows_write_key(const struct rv_rows *r, rv_buf *out)
+void store_rows_write_key(const struct rv_rows *r, rv_buf *out)
 {
     for (int i = 0; i < r->table->n_key; i++) {
         rv_buf_puts(out, i ? ", " : "");

@@ -168,7 +168,7 @@ static const struct rv_column stream_parts[] = {NUMBER("stream"), NUMBER("n"), N
 static const struct rv_column webhooks[] = {NUMBER("run"), NUMBER("n"), WORD("url"), WORDS("secret"), NUMBER("events")};
 
 #define TABLE(name, keys) .columns = (name), .n_columns = RV_COUNT(name), .n_key = (keys)
-const struct rv_table rv_tables[] = {
+const struct rv_table store_tables[] = {
     {"blobs", TABLE(blobs, 1), .is_numbered = true},
     {"runs", TABLE(runs, 1), .is_numbered = true},
     {"records", TABLE(records, 2)},
@@ -202,5 +202,5 @@ const struct rv_table rv_tables[] = {
     {"stream_parts", TABLE(stream_parts, 2)},
     {"webhooks", TABLE(webhooks, 2)},
 };
-_Static_assert(RV_COUNT(rv_tables) <= RV_STORE_MAX_TABLES, "struct rv_store_copied has room for all tables");
-const size_t rv_n_tables = RV_COUNT(rv_tables);
+_Static_assert(RV_COUNT(store_tables) <= RV_STORE_MAX_TABLES, "struct rv_store_copied has room for all tables");
+const size_t store_n_tables = RV_COUNT(store_tables);

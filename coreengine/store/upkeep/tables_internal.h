@@ -22,8 +22,8 @@ struct rv_table {
     bool is_seeded;   /* a fresh store has such rows, which a copy replaces */
 };
 /* In an order in which rows refer to earlier tables only. */
-extern const struct rv_table rv_tables[];
-extern const size_t rv_n_tables;
+extern const struct rv_table store_tables[];
+extern const size_t store_n_tables;
 
 /* Reading the rows of a table in the order of their keys, a few at a time where a database gives them in pages. What it
  * points to is borrowed for the walk. */
@@ -38,13 +38,13 @@ struct rv_rows {
     rv_buf key_text[RV_TABLE_MAX_KEY];
     struct sql_value values[RV_TABLE_MAX_COLUMNS]; /* of the present row; borrowed until the next one is read */
 };
-/** table is borrowed. Call it within a transaction that reads; rv_rows_end() in any case. */
-void rv_rows_begin(struct rv_rows *r, struct sql_store *st, const struct rv_table *table);
+/** table is borrowed. Call it within a transaction that reads; store_rows_end() in any case. */
+void store_rows_begin(struct rv_rows *r, struct sql_store *st, const struct rv_table *table);
 /** 1: r->values has the next row, 0: no more. */
-RV_MUST_CHECK int rv_rows_next(struct rv_rows *r, rv_err **err);
-void rv_rows_end(struct rv_rows *r);
+RV_MUST_CHECK int store_rows_next(struct rv_rows *r, rv_err **err);
+void store_rows_end(struct rv_rows *r);
 /** The key of the present row for a message: "7", "7, 2" or a text, cut. */
-void rv_rows_write_key(const struct rv_rows *r, rv_buf *out);
+void store_rows_write_key(const struct rv_rows *r, rv_buf *out);
 
 /* A sum over rows. */
 struct rv_rows_sum {

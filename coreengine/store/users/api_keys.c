@@ -10,9 +10,9 @@
 
 static int check_key_id(const char *id, rv_err **err)
 {
-    int rc = rv_store_check_id("key", id, err);
+    int rc = store_check_id("key", id, err);
 
-    return rc < 0 ? rc : rv_store_check_new_id("key", id, err);
+    return rc < 0 ? rc : store_check_new_id("key", id, err);
 }
 
 static int check_level(const struct rv_api_key_row *row, rv_err **err)
@@ -33,19 +33,18 @@ static int check_key(const struct rv_api_key_row *row, const char *tenant, rv_er
 {
     int rc;
 
-    if ((rc = check_key_id(row->id, err)) < 0 || (rc = rv_store_check_hash(row->hash, err)) < 0 ||
-        (rc = rv_store_check_id("tenant", tenant, err)) < 0 ||
-        (rc = rv_store_check_new_id("tenant", tenant, err)) < 0 || (rc = check_level(row, err)) < 0)
+    if ((rc = check_key_id(row->id, err)) < 0 || (rc = store_check_hash(row->hash, err)) < 0 ||
+        (rc = store_check_id("tenant", tenant, err)) < 0 || (rc = store_check_new_id("tenant", tenant, err)) < 0 ||
+        (rc = check_level(row, err)) < 0)
         return rc;
     if (row->user && row->user[0] &&
-        ((rc = rv_store_check_id("user", row->user, err)) < 0 ||
-         (rc = rv_store_check_new_id("user", row->user, err)) < 0))
+        ((rc = store_check_id("user", row->user, err)) < 0 || (rc = store_check_new_id("user", row->user, err)) < 0))
         return rc;
-    if ((rc = rv_store_check_text("list of scopes", row->scopes, RV_API_KEY_MAX_TEXT, err)) < 0 ||
-        (rc = rv_store_check_text("note", row->note ? row->note : "", RV_API_KEY_MAX_TEXT, err)) < 0 ||
-        (rc = rv_store_check_time("the time", row->created_us, err)) < 0)
+    if ((rc = store_check_text("list of scopes", row->scopes, RV_API_KEY_MAX_TEXT, err)) < 0 ||
+        (rc = store_check_text("note", row->note ? row->note : "", RV_API_KEY_MAX_TEXT, err)) < 0 ||
+        (rc = store_check_time("the time", row->created_us, err)) < 0)
         return rc;
-    return row->expires_us == 0 ? 0 : rv_store_check_time("the end of the key", row->expires_us, err);
+    return row->expires_us == 0 ? 0 : store_check_time("the end of the key", row->expires_us, err);
 }
 
 static int fail_none(const char *id, rv_err **err)
@@ -67,7 +66,7 @@ static int copy_row(const struct rv_api_key_row *row, struct rv_api_key_row *out
     const struct rv_row_texts texts = {
         .texts = {&copy.id, &copy.hash, &copy.level, &copy.tenant, &copy.user, &copy.scopes, &copy.note}, .n_texts = 7};
 
-    copy.own = rv_store_pack(&texts);
+    copy.own = store_pack(&texts);
     if (!copy.own)
         return RV_FAIL(err, RV_E_NOMEM, "read API key \"%s\"", row->id);
     *out = copy;
@@ -78,25 +77,25 @@ static int copy_row(const struct rv_api_key_row *row, struct rv_api_key_row *out
 static int row_of(struct sql_store *st, rv_sql_stmt *stmt, struct rv_api_key_row *out, rv_err **err)
 {
     bool lacked = false;
-    const struct rv_api_key_row row = {.id = rv_sql_text_at(stmt, 0, &lacked),
-                                       .hash = rv_sql_text_at(stmt, 1, &lacked),
-                                       .level = rv_sql_text_at(stmt, 2, &lacked),
-                                       .tenant = rv_sql_text_at(stmt, 3, &lacked),
-                                       .user = rv_sql_text_at(stmt, 4, &lacked),
-                                       .scopes = rv_sql_text_at(stmt, 5, &lacked),
-                                       .note = rv_sql_text_at(stmt, 6, &lacked),
-                                       .created_us = rv_sql_int_at(stmt, 7),
-                                       .expires_us = rv_sql_int_at(stmt, 8),
-                                       .used_us = rv_sql_int_at(stmt, 9),
-                                       .revoked_us = rv_sql_int_at(stmt, 10)};
+    const struct rv_api_key_row row = {.id = sql_text_at(stmt, 0, &lacked),
+                                       .hash = sql_text_at(stmt, 1, &lacked),
+                                       .level = sql_text_at(stmt, 2, &lacked),
+                                       .tenant = sql_text_at(stmt, 3, &lacked),
+                                       .user = sql_text_at(stmt, 4, &lacked),
+                                       .scopes = sql_text_at(stmt, 5, &lacked),
+                                       .note = sql_text_at(stmt, 6, &lacked),
+                                       .created_us = sql_int_at(stmt, 7),
+                                       .expires_us = sql_int_at(stmt, 8),
+                                       .used_us = sql_int_at(stmt, 9),
+                                       .revoked_us = sql_int_at(stmt, 10)};
     const int64_t numbers[] = {row.created_us, row.expires_us, row.used_us, row.revoked_us};
 
     if (lacked)
         return RV_FAIL(err, RV_E_NOMEM, "read an API key");
     if (!row.id || !row.hash || !row.level || !row.tenant || !row.user || !row.scopes || !row.note)
-        return rv_store_damaged(st, err, "API key \"%s\" is damaged: a text is missing", row.id ? row.id : "");
+        return store_damaged(st, err, "API key \"%s\" is damaged: a text is missing", row.id ? row.id : "");
     *out = row;
-    return rv_store_check_numbers(st, "API key", row.id, numbers, RV_COUNT(numbers), err);
+    return store_check_numbers(st, "API key", row.id, numbers, RV_COUNT(numbers), err);
 }
 
 /* The row of a statement that has one at most, with its own texts; 0: it is there, 1: it is not. Takes the statement.
@@ -104,7 +103,7 @@ static int row_of(struct sql_store *st, rv_sql_stmt *stmt, struct rv_api_key_row
 static int one_row(struct sql_store *st, rv_sql_stmt *stmt, struct rv_api_key_row *out, rv_err **err)
 {
     struct rv_api_key_row borrowed;
-    int rc = rv_sql_step(stmt, "read an API key", err);
+    int rc = sql_step(stmt, "read an API key", err);
 
     if (rc == 1)
         rc = row_of(st, stmt, &borrowed, err);
@@ -112,7 +111,7 @@ static int one_row(struct sql_store *st, rv_sql_stmt *stmt, struct rv_api_key_ro
         rc = 1;
     if (rc == 0)
         rc = copy_row(&borrowed, out, err);
-    rv_sql_done(stmt);
+    sql_done(stmt);
     return rc;
 }
 
@@ -120,25 +119,25 @@ static int one_row(struct sql_store *st, rv_sql_stmt *stmt, struct rv_api_key_ro
 
 static int add_key(struct sql_store *st, const struct rv_api_key_row *row, const char *tenant, int64_t *n, rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_ADD_API_KEY);
+    rv_sql_stmt *stmt = sql_use(st, SQL_ADD_API_KEY);
 
-    rv_sql_text(stmt, 1, row->id);
-    rv_sql_text(stmt, 2, row->hash);
-    rv_sql_text(stmt, 3, row->level);
-    rv_sql_text(stmt, 4, tenant);
-    rv_sql_text(stmt, 5, row->user ? row->user : "");
-    rv_sql_text(stmt, 6, row->scopes);
-    rv_sql_text(stmt, 7, row->note ? row->note : "");
-    rv_sql_int(stmt, 8, row->created_us);
-    rv_sql_int(stmt, 9, row->expires_us);
-    return rv_sql_run_counted(stmt, n, "add an API key", err);
+    store_sql_text(stmt, 1, row->id);
+    store_sql_text(stmt, 2, row->hash);
+    store_sql_text(stmt, 3, row->level);
+    store_sql_text(stmt, 4, tenant);
+    store_sql_text(stmt, 5, row->user ? row->user : "");
+    store_sql_text(stmt, 6, row->scopes);
+    store_sql_text(stmt, 7, row->note ? row->note : "");
+    sql_int(stmt, 8, row->created_us);
+    sql_int(stmt, 9, row->expires_us);
+    return sql_run_counted(stmt, n, "add an API key", err);
 }
 
 int rv_store_add_api_key(rv_store *s, const struct rv_api_key_row *row, rv_err **err)
 {
     const char *tenant = row->tenant ? row->tenant : RV_STORE_TENANT;
     int64_t n = 0;
-    int rc = rv_store_enter_write(s, check_key(row, tenant, err), "add api key", err);
+    int rc = store_enter_write(s, check_key(row, tenant, err), "add api key", err);
 
     if (rc != 0)
         return rc;
@@ -146,21 +145,21 @@ int rv_store_add_api_key(rv_store *s, const struct rv_api_key_row *row, rv_err *
         rc = add_key(s->sql, row, tenant, &n, err);
         if (rc == 0 && n == 0)
             rc = RV_FAIL(err, RV_E_EXISTS, "there is an API key \"%s\" already", row->id);
-    } while (rv_store_repeats(s, &rc, err));
-    return rv_store_leave_write(s, rc, err);
+    } while (store_repeats(s, &rc, err));
+    return store_leave_write(s, rc, err);
 }
 
 int rv_store_get_api_key(rv_store *s, const char *id, struct rv_api_key_row *out, rv_err **err)
 {
     struct rv_api_key_row row = {0};
-    int rc = rv_store_enter_read(s, rv_store_check_id("key", id, err), "get api key", err);
+    int rc = store_enter_read(s, store_check_id("key", id, err), "get api key", err);
 
     if (rc != 0)
         return rc;
-    rv_sql_stmt *stmt = rv_sql_use(s->sql, SQL_GET_API_KEY);
-    rv_sql_text(stmt, 1, id);
+    rv_sql_stmt *stmt = sql_use(s->sql, SQL_GET_API_KEY);
+    store_sql_text(stmt, 1, id);
     rc = one_row(s->sql, stmt, &row, err);
-    rc = rv_store_leave_read(s, rc == 1 ? fail_none(id, err) : rc, err);
+    rc = store_leave_read(s, rc == 1 ? fail_none(id, err) : rc, err);
     if (rc == 0)
         *out = row;
     else
@@ -171,22 +170,22 @@ int rv_store_get_api_key(rv_store *s, const char *id, struct rv_api_key_row *out
 static int list_keys(struct sql_store *st, const struct rv_store_scope *scope, bool all, int64_t now_us,
                      int (*each)(void *self, const struct rv_api_key_row *row, rv_err **err), void *self, rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_API_KEYS);
+    rv_sql_stmt *stmt = sql_use(st, SQL_API_KEYS);
     struct rv_api_key_row row;
     int rc;
 
-    rv_sql_text(stmt, 1, scope->tenant);
-    rv_sql_text(stmt, 2, scope->user);
-    rv_sql_int(stmt, 3, all);
-    rv_sql_int(stmt, 4, now_us);
-    while ((rc = rv_sql_step(stmt, "list API keys", err)) == 1) {
+    store_sql_text(stmt, 1, scope->tenant);
+    store_sql_text(stmt, 2, scope->user);
+    sql_int(stmt, 3, all);
+    sql_int(stmt, 4, now_us);
+    while ((rc = sql_step(stmt, "list API keys", err)) == 1) {
         rc = row_of(st, stmt, &row, err);
         if (rc == 0)
             rc = each(self, &row, err);
         if (rc != 0)
             break;
     }
-    rv_sql_done(stmt);
+    sql_done(stmt);
     return rc;
 }
 
@@ -195,25 +194,25 @@ int rv_store_list_api_keys(rv_store *s, const struct rv_store_scope *scope, bool
                            rv_err **err)
 {
     struct rv_store_scope sc;
-    int rc = rv_store_check_scope(scope, &sc, err);
+    int rc = store_check_scope(scope, &sc, err);
 
     if (rc == 0)
-        rc = rv_store_check_time("the time", now_us, err);
-    rc = rv_store_enter_read(s, rc, "list api keys", err);
-    return rc != 0 ? rc : rv_store_leave_read(s, list_keys(s->sql, &sc, all, now_us, each, self, err), err);
+        rc = store_check_time("the time", now_us, err);
+    rc = store_enter_read(s, rc, "list api keys", err);
+    return rc != 0 ? rc : store_leave_read(s, list_keys(s->sql, &sc, all, now_us, each, self, err), err);
 }
 
 int rv_store_has_api_keys(rv_store *s, int64_t now_us, bool *has, rv_err **err)
 {
-    int rc = rv_store_enter_read(s, rv_store_check_time("the time", now_us, err), "has api keys", err);
+    int rc = store_enter_read(s, store_check_time("the time", now_us, err), "has api keys", err);
 
     if (rc != 0)
         return rc;
-    rv_sql_stmt *stmt = rv_sql_use(s->sql, SQL_HAS_API_KEYS);
-    rv_sql_int(stmt, 1, now_us);
-    int n = rv_sql_step(stmt, "look for API keys", err);
-    rv_sql_done(stmt);
-    rc = rv_store_leave_read(s, n < 0 ? n : 0, err);
+    rv_sql_stmt *stmt = sql_use(s->sql, SQL_HAS_API_KEYS);
+    sql_int(stmt, 1, now_us);
+    int n = sql_step(stmt, "look for API keys", err);
+    sql_done(stmt);
+    rc = store_leave_read(s, n < 0 ? n : 0, err);
     if (rc == 0)
         *has = n == 1;
     return rc;
@@ -221,23 +220,23 @@ int rv_store_has_api_keys(rv_store *s, int64_t now_us, bool *has, rv_err **err)
 
 static int run_of_key(struct sql_store *st, enum sql_id id, const char *key, const char *what, rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_sql_use(st, id);
+    rv_sql_stmt *stmt = sql_use(st, id);
 
-    rv_sql_text(stmt, 1, key);
-    return rv_sql_run(stmt, what, err);
+    store_sql_text(stmt, 1, key);
+    return sql_run(stmt, what, err);
 }
 
 static int revoke(struct sql_store *st, const struct rv_store_scope *scope, const char *id, int64_t now_us,
                   rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_REVOKE_API_KEY);
+    rv_sql_stmt *stmt = sql_use(st, SQL_REVOKE_API_KEY);
     int64_t n = 0;
 
-    rv_sql_text(stmt, 1, id);
-    rv_sql_text(stmt, 2, scope->tenant);
-    rv_sql_text(stmt, 3, scope->user);
-    rv_sql_int(stmt, 4, now_us);
-    int rc = rv_sql_run_counted(stmt, &n, "revoke an API key", err);
+    store_sql_text(stmt, 1, id);
+    store_sql_text(stmt, 2, scope->tenant);
+    store_sql_text(stmt, 3, scope->user);
+    sql_int(stmt, 4, now_us);
+    int rc = sql_run_counted(stmt, &n, "revoke an API key", err);
     if (rc == 0 && n == 0)
         rc = fail_none(id, err);
     return rc < 0 ? rc : run_of_key(st, SQL_DROP_KEYS_LOGINS, id, "end the logins of an API key", err);
@@ -247,36 +246,36 @@ int rv_store_revoke_api_key(rv_store *s, const struct rv_store_scope *scope, con
                             rv_err **err)
 {
     struct rv_store_scope sc;
-    int rc = rv_store_check_scoped(scope, "key", id, &sc, err);
+    int rc = store_check_scoped(scope, "key", id, &sc, err);
 
     if (rc == 0)
-        rc = rv_store_check_time("the time", now_us, err);
-    rc = rv_store_enter_write(s, rc, "revoke api key", err);
+        rc = store_check_time("the time", now_us, err);
+    rc = store_enter_write(s, rc, "revoke api key", err);
     if (rc != 0)
         return rc;
     do
         rc = revoke(s->sql, &sc, id, now_us, err);
-    while (rv_store_repeats(s, &rc, err));
-    return rv_store_leave_write(s, rc, err);
+    while (store_repeats(s, &rc, err));
+    return store_leave_write(s, rc, err);
 }
 
 int rv_store_note_api_key(rv_store *s, const char *id, int64_t now_us, rv_err **err)
 {
-    int rc = rv_store_check_id("key", id, err);
+    int rc = store_check_id("key", id, err);
 
     if (rc == 0)
-        rc = rv_store_check_time("the time", now_us, err);
-    rc = rv_store_enter_write(s, rc, "note api key", err);
+        rc = store_check_time("the time", now_us, err);
+    rc = store_enter_write(s, rc, "note api key", err);
     if (rc != 0)
         return rc;
     do {
-        rv_sql_stmt *stmt = rv_sql_use(s->sql, SQL_NOTE_API_KEY);
-        rv_sql_text(stmt, 1, id);
-        rv_sql_int(stmt, 2, now_us);
-        rv_sql_int(stmt, 3, now_us - RV_API_KEY_USED_US);
-        rc = rv_sql_run(stmt, "note the use of an API key", err);
-    } while (rv_store_repeats(s, &rc, err));
-    return rv_store_leave_write(s, rc, err);
+        rv_sql_stmt *stmt = sql_use(s->sql, SQL_NOTE_API_KEY);
+        store_sql_text(stmt, 1, id);
+        sql_int(stmt, 2, now_us);
+        sql_int(stmt, 3, now_us - RV_API_KEY_USED_US);
+        rc = sql_run(stmt, "note the use of an API key", err);
+    } while (store_repeats(s, &rc, err));
+    return store_leave_write(s, rc, err);
 }
 
 /* --- logins --- */
@@ -284,65 +283,64 @@ int rv_store_note_api_key(rv_store *s, const char *id, int64_t now_us, rv_err **
 static int add_login(struct sql_store *st, const char *hash, const char *key, int64_t now_us, int64_t expires_us,
                      rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_OPENING_KEY);
+    rv_sql_stmt *stmt = sql_use(st, SQL_OPENING_KEY);
     int64_t n = 0;
 
-    rv_sql_text(stmt, 1, key);
-    int rc = rv_sql_step(stmt, "look for the key of a login", err);
-    rv_sql_done(stmt);
+    store_sql_text(stmt, 1, key);
+    int rc = sql_step(stmt, "look for the key of a login", err);
+    sql_done(stmt);
     if (rc <= 0)
         return rc < 0 ? rc : fail_none(key, err);
-    stmt = rv_sql_use(st, SQL_ADD_LOGIN);
-    rv_sql_text(stmt, 1, hash);
-    rv_sql_text(stmt, 2, key);
-    rv_sql_int(stmt, 3, now_us);
-    rv_sql_int(stmt, 4, expires_us);
-    rc = rv_sql_run_counted(stmt, &n, "add a login", err);
+    stmt = sql_use(st, SQL_ADD_LOGIN);
+    store_sql_text(stmt, 1, hash);
+    store_sql_text(stmt, 2, key);
+    sql_int(stmt, 3, now_us);
+    sql_int(stmt, 4, expires_us);
+    rc = sql_run_counted(stmt, &n, "add a login", err);
     if (rc == 0 && n == 0)
         rc = RV_FAIL(err, RV_E_EXISTS, "there is such a login already");
     if (rc < 0)
         return rc;
-    stmt = rv_sql_use(st, SQL_DROP_OLD_LOGINS);
-    rv_sql_text(stmt, 1, key);
-    rv_sql_int(stmt, 2, RV_API_KEY_MAX_LOGINS);
-    return rv_sql_run(stmt, "end the oldest logins of an API key", err);
+    stmt = sql_use(st, SQL_DROP_OLD_LOGINS);
+    store_sql_text(stmt, 1, key);
+    sql_int(stmt, 2, RV_API_KEY_MAX_LOGINS);
+    return sql_run(stmt, "end the oldest logins of an API key", err);
 }
 
 int rv_store_add_login(rv_store *s, const char *hash, const char *key, int64_t now_us, int64_t expires_us, rv_err **err)
 {
-    int rc = rv_store_check_hash(hash, err);
+    int rc = store_check_hash(hash, err);
 
     if (rc == 0)
-        rc = rv_store_check_id("key", key, err);
+        rc = store_check_id("key", key, err);
     if (rc == 0)
-        rc = rv_store_check_time("the time", now_us, err);
+        rc = store_check_time("the time", now_us, err);
     if (rc == 0)
-        rc = rv_store_check_time("the end of the login", expires_us, err);
-    rc = rv_store_enter_write(s, rc, "add login", err);
+        rc = store_check_time("the end of the login", expires_us, err);
+    rc = store_enter_write(s, rc, "add login", err);
     if (rc != 0)
         return rc;
     do
         rc = add_login(s->sql, hash, key, now_us, expires_us, err);
-    while (rv_store_repeats(s, &rc, err));
-    return rv_store_leave_write(s, rc, err);
+    while (store_repeats(s, &rc, err));
+    return store_leave_write(s, rc, err);
 }
 
 int rv_store_find_login(rv_store *s, const char *hash, int64_t now_us, struct rv_api_key_row *out, rv_err **err)
 {
     struct rv_api_key_row row = {0};
-    int rc = rv_store_check_hash(hash, err);
+    int rc = store_check_hash(hash, err);
 
     if (rc == 0)
-        rc = rv_store_check_time("the time", now_us, err);
-    rc = rv_store_enter_read(s, rc, "find login", err);
+        rc = store_check_time("the time", now_us, err);
+    rc = store_enter_read(s, rc, "find login", err);
     if (rc != 0)
         return rc;
-    rv_sql_stmt *stmt = rv_sql_use(s->sql, SQL_FIND_LOGIN);
-    rv_sql_text(stmt, 1, hash);
-    rv_sql_int(stmt, 2, now_us);
+    rv_sql_stmt *stmt = sql_use(s->sql, SQL_FIND_LOGIN);
+    store_sql_text(stmt, 1, hash);
+    sql_int(stmt, 2, now_us);
     rc = one_row(s->sql, stmt, &row, err);
-    rc =
-        rv_store_leave_read(s, rc == 1 ? RV_FAIL(err, RV_E_NOT_FOUND, "the login is unknown or has expired") : rc, err);
+    rc = store_leave_read(s, rc == 1 ? RV_FAIL(err, RV_E_NOT_FOUND, "the login is unknown or has expired") : rc, err);
     if (rc == 0)
         *out = row;
     else
@@ -352,44 +350,44 @@ int rv_store_find_login(rv_store *s, const char *hash, int64_t now_us, struct rv
 
 int rv_store_delete_login(rv_store *s, const char *hash, rv_err **err)
 {
-    int rc = rv_store_enter_write(s, rv_store_check_hash(hash, err), "drop login", err);
+    int rc = store_enter_write(s, store_check_hash(hash, err), "drop login", err);
 
     if (rc != 0)
         return rc;
     do
         rc = run_of_key(s->sql, SQL_DROP_LOGIN, hash, "end a login", err);
-    while (rv_store_repeats(s, &rc, err));
-    return rv_store_leave_write(s, rc, err);
+    while (store_repeats(s, &rc, err));
+    return store_leave_write(s, rc, err);
 }
 
 /* The logins of a key go with it. */
 static int prune(struct sql_store *st, int64_t before_us, int64_t now_us, int64_t *n, rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_PRUNE_LOGINS);
+    rv_sql_stmt *stmt = sql_use(st, SQL_PRUNE_LOGINS);
 
-    rv_sql_int(stmt, 1, now_us);
-    int rc = rv_sql_run(stmt, "forget logins that are over", err);
+    sql_int(stmt, 1, now_us);
+    int rc = sql_run(stmt, "forget logins that are over", err);
     if (rc < 0)
         return rc;
-    stmt = rv_sql_use(st, SQL_PRUNE_API_KEYS);
-    rv_sql_int(stmt, 1, before_us);
-    return rv_sql_run_counted(stmt, n, "forget API keys that are over", err);
+    stmt = sql_use(st, SQL_PRUNE_API_KEYS);
+    sql_int(stmt, 1, before_us);
+    return sql_run_counted(stmt, n, "forget API keys that are over", err);
 }
 
 int rv_store_prune_api_keys(rv_store *s, int64_t before_us, int64_t now_us, int64_t *n, rv_err **err)
 {
     int64_t gone = 0;
-    int rc = rv_store_check_time("the time", before_us, err);
+    int rc = store_check_time("the time", before_us, err);
 
     if (rc == 0)
-        rc = rv_store_check_time("the time", now_us, err);
-    rc = rv_store_enter_write(s, rc, "prune api keys", err);
+        rc = store_check_time("the time", now_us, err);
+    rc = store_enter_write(s, rc, "prune api keys", err);
     if (rc != 0)
         return rc;
     do
         rc = prune(s->sql, before_us, now_us, &gone, err);
-    while (rv_store_repeats(s, &rc, err));
-    rc = rv_store_leave_write(s, rc, err);
+    while (store_repeats(s, &rc, err));
+    rc = store_leave_write(s, rc, err);
     if (rc == 0 && n)
         *n = gone;
     return rc;

@@ -21,7 +21,7 @@ static int check_amounts(const char *what, const int64_t amounts[RV_N_QUOTA], rv
 
 static int check_hold(const char *run, int64_t fence, int64_t call_id, rv_err **err)
 {
-    int rc = rv_store_check_id("run", run, err);
+    int rc = store_check_id("run", run, err);
 
     if (rc == 0 && (fence < 1 || call_id < 1))
         rc = RV_FAIL(err, RV_E_INVALID, "a reservation of run \"%s\" needs a fence and a call", run);
@@ -30,15 +30,15 @@ static int check_hold(const char *run, int64_t fence, int64_t call_id, rv_err **
 
 static int check_ask(const struct rv_quota_ask *ask, rv_err **err)
 {
-    int rc = rv_store_check_id("tenant", ask->tenant, err);
+    int rc = store_check_id("tenant", ask->tenant, err);
 
     if (rc == 0 && ask->user[0])
-        rc = rv_store_check_id("user", ask->user, err);
+        rc = store_check_id("user", ask->user, err);
     if (rc == 0 && ask->n_limits > RV_QUOTA_MAX_LIMITS)
         rc = RV_FAIL(err, RV_E_INVALID, "%zu limits are more than %d", ask->n_limits, RV_QUOTA_MAX_LIMITS);
     for (size_t i = 0; rc == 0 && i < ask->n_limits; i++) {
         const struct rv_quota_limit *l = &ask->limits[i];
-        if (l->limit < 1 || l->limit > RV_QUOTA_MAX_LIMIT || !rv_quota_has_span(l->is_rate, l->span))
+        if (l->limit < 1 || l->limit > RV_QUOTA_MAX_LIMIT || !store_quota_has_span(l->is_rate, l->span))
             rc = RV_FAIL(err, RV_E_INVALID, "limit %zu of %" PRId64 " %s is not one", i, l->limit,
                          rv_quota_kind_text(l->kind));
     }
@@ -48,18 +48,18 @@ static int check_ask(const struct rv_quota_ask *ask, rv_err **err)
         rc = check_amounts("reserve", ask->reserves, err);
     if (rc == 0 && ask->run)
         rc = check_hold(ask->run, ask->fence, ask->call_id, err);
-    return rc < 0 ? rc : rv_store_check_time("the time", ask->now_us, err);
+    return rc < 0 ? rc : store_check_time("the time", ask->now_us, err);
 }
 
 /* --- one counter --- */
 
 static void bind_counter(rv_sql_stmt *stmt, const struct rv_quota_ask *ask, const struct rv_quota_limit *l)
 {
-    rv_sql_text(stmt, 1, ask->tenant);
-    rv_sql_int(stmt, 2, l->is_tenants);
-    rv_sql_text(stmt, 3, l->is_tenants ? "" : ask->user);
-    rv_sql_text(stmt, 4, rv_quota_kind_text(l->kind));
-    rv_sql_text(stmt, 5, rv_quota_span_text(l->span));
+    store_sql_text(stmt, 1, ask->tenant);
+    sql_int(stmt, 2, l->is_tenants);
+    store_sql_text(stmt, 3, l->is_tenants ? "" : ask->user);
+    store_sql_text(stmt, 4, rv_quota_kind_text(l->kind));
+    store_sql_text(stmt, 5, rv_quota_span_text(l->span));
 }
 
 static void note_near(const struct rv_quota_limit *l, size_t at, int64_t before, int64_t after,
@@ -119,29 +119,29 @@ static int refuse(const struct rv_quota_ask *ask, const struct rv_quota_limit *l
 static int find_usage(struct sql_store *st, const struct rv_quota_ask *ask, const struct rv_quota_limit *l,
                       int64_t start_us, int64_t out[3], rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_FIND_USAGE);
+    rv_sql_stmt *stmt = sql_use(st, SQL_FIND_USAGE);
 
     bind_counter(stmt, ask, l);
-    rv_sql_int(stmt, 6, start_us);
-    int rc = rv_sql_step(stmt, "look at a quota", err);
+    sql_int(stmt, 6, start_us);
+    int rc = sql_step(stmt, "look at a quota", err);
     for (int i = 0; i < 3; i++)
-        out[i] = rc == 1 ? rv_sql_int_at(stmt, i) : 0;
-    rv_sql_done(stmt);
+        out[i] = rc == 1 ? sql_int_at(stmt, i) : 0;
+    sql_done(stmt);
     if (rc == 1)
-        rc = rv_store_check_numbers(st, "quota", rv_quota_kind_text(l->kind), out, 3, err);
+        rc = store_check_numbers(st, "quota", rv_quota_kind_text(l->kind), out, 3, err);
     return rc;
 }
 
 static int add_hold(struct sql_store *st, const struct rv_quota_ask *ask, int64_t usage, int64_t amount, rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_ADD_HOLD);
+    rv_sql_stmt *stmt = sql_use(st, SQL_ADD_HOLD);
 
-    rv_sql_text(stmt, 1, ask->run);
-    rv_sql_int(stmt, 2, ask->fence);
-    rv_sql_int(stmt, 3, ask->call_id);
-    rv_sql_int(stmt, 4, usage);
-    rv_sql_int(stmt, 5, amount);
-    return rv_sql_run(stmt, "reserve", err);
+    store_sql_text(stmt, 1, ask->run);
+    sql_int(stmt, 2, ask->fence);
+    sql_int(stmt, 3, ask->call_id);
+    sql_int(stmt, 4, usage);
+    sql_int(stmt, 5, amount);
+    return sql_run(stmt, "reserve", err);
 }
 
 /* What is counted once, however often the call is made: a reservation of nothing, which is never settled, says so. */
@@ -161,14 +161,14 @@ static int take_quota(struct sql_store *st, const struct rv_quota_ask *ask, size
     int64_t n_rows = 0;
 
     rv_quota_period(l->span, ask->now_us, &start_us, &end_us);
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_RESERVE);
+    rv_sql_stmt *stmt = sql_use(st, SQL_RESERVE);
     bind_counter(stmt, ask, l);
-    rv_sql_int(stmt, 6, start_us);
-    rv_sql_int(stmt, 7, end_us);
-    rv_sql_int(stmt, 8, n);
-    rv_sql_int(stmt, 9, held);
-    rv_sql_int(stmt, 10, l->limit);
-    int rc = rv_sql_run_counted(stmt, &n_rows, "reserve", err);
+    sql_int(stmt, 6, start_us);
+    sql_int(stmt, 7, end_us);
+    sql_int(stmt, 8, n);
+    sql_int(stmt, 9, held);
+    sql_int(stmt, 10, l->limit);
+    int rc = sql_run_counted(stmt, &n_rows, "reserve", err);
     if (rc == 0)
         rc = find_usage(st, ask, l, start_us, row, err);
     if (rc < 0)
@@ -193,24 +193,24 @@ static int take_quota(struct sql_store *st, const struct rv_quota_ask *ask, size
 static int lock_rate(struct sql_store *st, const struct rv_quota_ask *ask, const struct rv_quota_limit *l, int64_t *key,
                      struct rv_rate_window *w, rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_LOCK_RATE);
+    rv_sql_stmt *stmt = sql_use(st, SQL_LOCK_RATE);
     int64_t n = 0;
 
     bind_counter(stmt, ask, l);
-    rv_sql_int(stmt, 6, ask->now_us + rv_rate_us(l->span));
-    int rc = rv_sql_run_counted(stmt, &n, "count", err);
+    sql_int(stmt, 6, ask->now_us + store_rate_us(l->span));
+    int rc = sql_run_counted(stmt, &n, "count", err);
     if (rc < 0)
         return rc;
-    stmt = rv_sql_use(st, SQL_FIND_RATE);
+    stmt = sql_use(st, SQL_FIND_RATE);
     bind_counter(stmt, ask, l);
-    rc = rv_sql_step(stmt, "look at a rate", err);
+    rc = sql_step(stmt, "look at a rate", err);
     if (rc == 1) {
-        *key = rv_sql_int_at(stmt, 0);
-        rc = rv_rate_read(st, stmt, 1, w, err);
+        *key = sql_int_at(stmt, 0);
+        rc = store_rate_read(st, stmt, 1, w, err);
     } else if (rc == 0) {
-        rc = rv_store_damaged(st, err, "the window of a rate is gone");
+        rc = store_damaged(st, err, "the window of a rate is gone");
     }
-    rv_sql_done(stmt);
+    sql_done(stmt);
     return rc;
 }
 
@@ -224,21 +224,21 @@ static int take_rate(struct sql_store *st, const struct rv_quota_ask *ask, size_
 
     if (rc < 0)
         return rc;
-    rv_rate_move(&w, l->span, ask->now_us);
-    int64_t before = rv_rate_count(&w);
+    store_rate_move(&w, l->span, ask->now_us);
+    int64_t before = store_rate_count(&w);
     if (before + n > l->limit) {
         *out = (struct rv_quota_answer){
-            .at = at, .used = before, .wanted = n, .again_us = rv_rate_fits_us(&w, l->span, l->limit, n)};
+            .at = at, .used = before, .wanted = n, .again_us = store_rate_fits_us(&w, l->span, l->limit, n)};
         return refuse(ask, l, out, err);
     }
     w.n[w.head % RV_RATE_BUCKETS] += n;
     note_near(l, at, before, before + n, out);
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_SET_RATE);
-    rv_sql_int(stmt, 1, key);
-    rv_sql_int(stmt, 2, w.head);
+    rv_sql_stmt *stmt = sql_use(st, SQL_SET_RATE);
+    sql_int(stmt, 1, key);
+    sql_int(stmt, 2, w.head);
     for (int i = 0; i < RV_RATE_BUCKETS; i++)
-        rv_sql_int(stmt, 3 + i, w.n[i]);
-    return rv_sql_run(stmt, "count", err);
+        sql_int(stmt, 3 + i, w.n[i]);
+    return sql_run(stmt, "count", err);
 }
 
 /* --- reserving --- */
@@ -248,13 +248,13 @@ static int has_hold(struct sql_store *st, const struct rv_quota_ask *ask, bool *
     *out = false;
     if (!ask->run)
         return 0;
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_HAS_HOLD);
-    rv_sql_text(stmt, 1, ask->run);
-    rv_sql_int(stmt, 2, ask->fence);
-    rv_sql_int(stmt, 3, ask->call_id);
-    int rc = rv_sql_step(stmt, "look for a reservation", err);
-    *out = rc == 1 && rv_sql_int_at(stmt, 0) > 0;
-    rv_sql_done(stmt);
+    rv_sql_stmt *stmt = sql_use(st, SQL_HAS_HOLD);
+    store_sql_text(stmt, 1, ask->run);
+    sql_int(stmt, 2, ask->fence);
+    sql_int(stmt, 3, ask->call_id);
+    int rc = sql_step(stmt, "look for a reservation", err);
+    *out = rc == 1 && sql_int_at(stmt, 0) > 0;
+    sql_done(stmt);
     return rc < 0 ? rc : 0;
 }
 
@@ -278,13 +278,13 @@ static int reserve(struct sql_store *st, const struct rv_quota_ask *ask, struct 
     bool held = false;
 
     *out = (struct rv_quota_answer){0};
-    int rc = rv_sql_begin_part(st, err);
+    int rc = sql_begin_part(st, err);
     if (rc < 0)
         return rc;
     rc = has_hold(st, ask, &held, err);
     if (rc == 0 && !held)
         rc = take_all(st, ask, out, err);
-    return rv_sql_end_part(st, rc, err);
+    return sql_end_part(st, rc, err);
 }
 
 int rv_store_reserve(rv_store *s, const struct rv_quota_ask *ask, struct rv_quota_answer *out, rv_err **err)
@@ -293,13 +293,13 @@ int rv_store_reserve(rv_store *s, const struct rv_quota_ask *ask, struct rv_quot
 
     whole.tenant = ask->tenant ? ask->tenant : RV_STORE_TENANT;
     whole.user = ask->user ? ask->user : "";
-    int rc = rv_store_enter_write(s, check_ask(&whole, err), "reserve", err);
+    int rc = store_enter_write(s, check_ask(&whole, err), "reserve", err);
     if (rc != 0)
         return rc;
     do
         rc = reserve(s->sql, &whole, out, err);
-    while (rv_store_repeats(s, &rc, err));
-    return rv_store_leave_write(s, rc, err);
+    while (store_repeats(s, &rc, err));
+    return store_leave_write(s, rc, err);
 }
 
 /* --- settling --- */
@@ -317,37 +317,37 @@ static int read_holds(struct sql_store *st, rv_sql_stmt *stmt, struct held list[
     int rc;
 
     *n = 0;
-    while ((rc = rv_sql_step(stmt, "look for reservations", err)) == 1) {
-        struct held h = {rv_sql_int_at(stmt, 0), rv_sql_int_at(stmt, 1),
-                         rv_quota_kind_of(rv_str_of(rv_sql_text_at(stmt, 2, &lacked)))};
+    while ((rc = sql_step(stmt, "look for reservations", err)) == 1) {
+        struct held h = {sql_int_at(stmt, 0), sql_int_at(stmt, 1),
+                         store_quota_kind_of(rv_str_of(sql_text_at(stmt, 2, &lacked)))};
         if (lacked || h.kind < 0 || *n == RV_QUOTA_MAX_LIMITS) {
             rc = lacked ? RV_FAIL(err, RV_E_NOMEM, "look for reservations")
-                        : rv_store_damaged(st, err, "the reservations of a call are damaged");
+                        : store_damaged(st, err, "the reservations of a call are damaged");
             break;
         }
         list[(*n)++] = h;
     }
-    rv_sql_done(stmt);
+    sql_done(stmt);
     return rc < 0 ? rc : 0;
 }
 
 static int settle_one(struct sql_store *st, const struct held *h, int64_t used, rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_SETTLE);
+    rv_sql_stmt *stmt = sql_use(st, SQL_SETTLE);
 
-    rv_sql_int(stmt, 1, h->usage);
-    rv_sql_int(stmt, 2, used);
-    rv_sql_int(stmt, 3, h->amount);
-    return rv_sql_run(stmt, "settle", err);
+    sql_int(stmt, 1, h->usage);
+    sql_int(stmt, 2, used);
+    sql_int(stmt, 3, h->amount);
+    return sql_run(stmt, "settle", err);
 }
 
 static rv_sql_stmt *use_holds(struct sql_store *st, enum sql_id id, const char *run, int64_t fence, int64_t call_id)
 {
-    rv_sql_stmt *stmt = rv_sql_use(st, id);
+    rv_sql_stmt *stmt = sql_use(st, id);
 
-    rv_sql_text(stmt, 1, run);
-    rv_sql_int(stmt, 2, fence);
-    rv_sql_int(stmt, 3, call_id);
+    store_sql_text(stmt, 1, run);
+    sql_int(stmt, 2, fence);
+    sql_int(stmt, 3, call_id);
     return stmt;
 }
 
@@ -361,7 +361,7 @@ static int settle(struct sql_store *st, const struct rv_settlement *c, int64_t *
     for (size_t i = 0; rc == 0 && i < n_held; i++)
         rc = settle_one(st, &list[i], c->used ? c->used[list[i].kind] : list[i].amount, err);
     if (rc == 0 && n_held > 0)
-        rc = rv_sql_run(use_holds(st, SQL_DROP_HOLDS, c->run, c->fence, c->call_id), "settle", err);
+        rc = sql_run(use_holds(st, SQL_DROP_HOLDS, c->run, c->fence, c->call_id), "settle", err);
     *n += (int64_t)n_held;
     return rc;
 }
@@ -370,16 +370,16 @@ static int settle(struct sql_store *st, const struct rv_settlement *c, int64_t *
 static int find_left(struct sql_store *st, const char *run, int64_t before, int64_t *fence, int64_t *call_id,
                      rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_sql_use(st, SQL_HOLD_LEFT);
+    rv_sql_stmt *stmt = sql_use(st, SQL_HOLD_LEFT);
 
-    rv_sql_text(stmt, 1, run);
-    rv_sql_int(stmt, 2, before);
-    int rc = rv_sql_step(stmt, "look for reservations", err);
+    store_sql_text(stmt, 1, run);
+    sql_int(stmt, 2, before);
+    int rc = sql_step(stmt, "look for reservations", err);
     if (rc == 1) {
-        *fence = rv_sql_int_at(stmt, 0);
-        *call_id = rv_sql_int_at(stmt, 1);
+        *fence = sql_int_at(stmt, 0);
+        *call_id = sql_int_at(stmt, 1);
     }
-    rv_sql_done(stmt);
+    sql_done(stmt);
     return rc;
 }
 
@@ -399,26 +399,26 @@ static int settle_left(struct sql_store *st, const char *run, int64_t before, in
 /* call_id 0: all of earlier fences. */
 static int settle_part(struct sql_store *st, const struct rv_settlement *c, int64_t *n, rv_err **err)
 {
-    int rc = rv_sql_begin_part(st, err);
+    int rc = sql_begin_part(st, err);
 
     *n = 0;
     if (rc < 0)
         return rc;
     rc = c->call_id > 0 ? settle(st, c, n, err) : settle_left(st, c->run, c->fence, n, err);
-    return rv_sql_end_part(st, rc, err);
+    return sql_end_part(st, rc, err);
 }
 
 static int settle_in(rv_store *s, int rc, const char *op, const struct rv_settlement *c, int64_t *n, rv_err **err)
 {
     int64_t changed = 0;
 
-    rc = rv_store_enter_write(s, rc, op, err);
+    rc = store_enter_write(s, rc, op, err);
     if (rc != 0)
         return rc;
     do
         rc = settle_part(s->sql, c, &changed, err);
-    while (rv_store_repeats(s, &rc, err));
-    rc = rv_store_leave_write(s, rc, err);
+    while (store_repeats(s, &rc, err));
+    rc = store_leave_write(s, rc, err);
     if (rc == 0 && n)
         *n = changed;
     return rc;
@@ -450,11 +450,11 @@ static int prune(struct sql_store *st, int64_t before_us, int64_t now_us, int64_
 
     *n = 0;
     for (size_t i = 0; rc == 0 && i < RV_COUNT(ids); i++) {
-        rv_sql_stmt *stmt = rv_sql_use(st, ids[i]);
+        rv_sql_stmt *stmt = sql_use(st, ids[i]);
         int64_t n_rows = 0;
-        rv_sql_int(stmt, 1, upto_us[i]);
-        rv_sql_int(stmt, 2, max);
-        rc = rv_sql_run_counted(stmt, &n_rows, "forget what was used", err);
+        sql_int(stmt, 1, upto_us[i]);
+        sql_int(stmt, 2, max);
+        rc = sql_run_counted(stmt, &n_rows, "forget what was used", err);
         *n += n_rows;
     }
     return rc;
@@ -463,19 +463,19 @@ static int prune(struct sql_store *st, int64_t before_us, int64_t now_us, int64_
 int rv_store_prune_usage(rv_store *s, int64_t before_us, int64_t now_us, int64_t max, int64_t *n, rv_err **err)
 {
     int64_t pruned = 0;
-    int rc = rv_store_check_time("the time", before_us, err);
+    int rc = store_check_time("the time", before_us, err);
 
     if (rc == 0)
-        rc = rv_store_check_time("the time", now_us, err);
+        rc = store_check_time("the time", now_us, err);
     if (rc == 0 && (max < 1 || max > MAX_PRUNE))
         rc = RV_FAIL(err, RV_E_INVALID, "%" PRId64 " is not a number of counters to forget at once", max);
-    rc = rv_store_enter_write(s, rc, "prune usage", err);
+    rc = store_enter_write(s, rc, "prune usage", err);
     if (rc != 0)
         return rc;
     do
         rc = prune(s->sql, before_us, now_us, max, &pruned, err);
-    while (rv_store_repeats(s, &rc, err));
-    rc = rv_store_leave_write(s, rc, err);
+    while (store_repeats(s, &rc, err));
+    rc = store_leave_write(s, rc, err);
     if (rc == 0 && n)
         *n = pruned;
     return rc;

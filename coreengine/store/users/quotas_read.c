@@ -22,7 +22,7 @@ const char *rv_quota_span_text(enum rv_quota_span span)
     return words[span];
 }
 
-int rv_quota_kind_of(rv_str word)
+int store_quota_kind_of(rv_str word)
 {
     for (int i = 0; i < RV_N_QUOTA; i++)
         if (rv_str_is(word, rv_quota_kind_text((enum rv_quota_kind)i)))
@@ -55,23 +55,23 @@ void rv_quota_write(const struct rv_quota_limit *limit, int64_t amount, rv_buf *
     rv_buf_printf(out, limit->span == RV_SPAN_HOUR ? " an %s" : " a %s", rv_quota_span_text(limit->span));
 }
 
-bool rv_quota_has_span(bool is_rate, enum rv_quota_span span)
+bool store_quota_has_span(bool is_rate, enum rv_quota_span span)
 {
     if (is_rate)
         return span == RV_SPAN_MINUTE || span == RV_SPAN_HOUR || span == RV_SPAN_DAY;
     return span == RV_SPAN_DAY || span == RV_SPAN_WEEK || span == RV_SPAN_MONTH;
 }
 
-int rv_rate_read(struct sql_store *st, rv_sql_stmt *stmt, int first, struct rv_rate_window *w, rv_err **err)
+int store_rate_read(struct sql_store *st, rv_sql_stmt *stmt, int first, struct rv_rate_window *w, rv_err **err)
 {
-    w->head = rv_sql_int_at(stmt, first);
+    w->head = sql_int_at(stmt, first);
     for (int i = 0; i < RV_RATE_BUCKETS; i++)
-        w->n[i] = rv_sql_int_at(stmt, first + 1 + i);
-    int rc = rv_store_check_numbers(st, "rate", "window", &w->head, 1, err);
-    return rc < 0 ? rc : rv_store_check_numbers(st, "rate", "window", w->n, RV_RATE_BUCKETS, err);
+        w->n[i] = sql_int_at(stmt, first + 1 + i);
+    int rc = store_check_numbers(st, "rate", "window", &w->head, 1, err);
+    return rc < 0 ? rc : store_check_numbers(st, "rate", "window", w->n, RV_RATE_BUCKETS, err);
 }
 
-int64_t rv_rate_us(enum rv_quota_span span)
+int64_t store_rate_us(enum rv_quota_span span)
 {
     return INT64_C(1000000) * (span == RV_SPAN_MINUTE ? 60 : span == RV_SPAN_HOUR ? 3600 : 86400);
 }
@@ -91,54 +91,54 @@ static int row_of(struct sql_store *st, rv_sql_stmt *stmt, const struct listing 
                   rv_err **err)
 {
     bool lacked = false;
-    const char *user = rv_sql_text_at(stmt, 0, &lacked);
-    int kind = rv_quota_kind_of(rv_str_of(rv_sql_text_at(stmt, 2, &lacked)));
-    int span = span_of(rv_str_of(rv_sql_text_at(stmt, 3, &lacked)));
+    const char *user = sql_text_at(stmt, 0, &lacked);
+    int kind = store_quota_kind_of(rv_str_of(sql_text_at(stmt, 2, &lacked)));
+    int span = span_of(rv_str_of(sql_text_at(stmt, 3, &lacked)));
 
     if (lacked)
         return RV_FAIL(err, RV_E_NOMEM, "list what was used");
-    if (!user || kind < 0 || span < 0 || !rv_quota_has_span(l->is_rate, (enum rv_quota_span)span))
-        return rv_store_damaged(st, err, "a counter of a quota is damaged");
+    if (!user || kind < 0 || span < 0 || !store_quota_has_span(l->is_rate, (enum rv_quota_span)span))
+        return store_damaged(st, err, "a counter of a quota is damaged");
     *out = (struct rv_usage_row){.tenant = l->scope->tenant,
                                  .user = user,
-                                 .is_tenants = rv_sql_int_at(stmt, 1) != 0,
+                                 .is_tenants = sql_int_at(stmt, 1) != 0,
                                  .is_rate = l->is_rate,
                                  .kind = (enum rv_quota_kind)kind,
                                  .span = (enum rv_quota_span)span};
     if (l->is_rate) {
         struct rv_rate_window w;
-        int rc = rv_rate_read(st, stmt, 4, &w, err);
+        int rc = store_rate_read(st, stmt, 4, &w, err);
         if (rc < 0)
             return rc;
-        rv_rate_move(&w, out->span, l->now_us);
-        out->used = rv_rate_count(&w);
+        store_rate_move(&w, out->span, l->now_us);
+        out->used = store_rate_count(&w);
         out->end_us = l->now_us;
-        out->start_us = l->now_us - rv_rate_us(out->span);
+        out->start_us = l->now_us - store_rate_us(out->span);
         return 0;
     }
     int64_t *numbers[] = {&out->start_us, &out->end_us, &out->used, &out->reserved};
     for (int i = 0; i < 4; i++)
-        *numbers[i] = rv_sql_int_at(stmt, 4 + i);
+        *numbers[i] = sql_int_at(stmt, 4 + i);
     return 0;
 }
 
 static int list(struct sql_store *st, const struct listing *l, each_usage *each, void *self, rv_err **err)
 {
-    rv_sql_stmt *stmt = rv_sql_use(st, l->is_rate ? SQL_RATES : SQL_USAGE);
+    rv_sql_stmt *stmt = sql_use(st, l->is_rate ? SQL_RATES : SQL_USAGE);
     struct rv_usage_row row;
     int rc;
 
-    rv_sql_text(stmt, 1, l->scope->tenant);
-    rv_sql_text(stmt, 2, l->scope->user);
-    rv_sql_int(stmt, 3, l->now_us);
-    while ((rc = rv_sql_step(stmt, "list what was used", err)) == 1) {
+    store_sql_text(stmt, 1, l->scope->tenant);
+    store_sql_text(stmt, 2, l->scope->user);
+    sql_int(stmt, 3, l->now_us);
+    while ((rc = sql_step(stmt, "list what was used", err)) == 1) {
         rc = row_of(st, stmt, l, &row, err);
         if (rc == 0)
             rc = each(self, &row, err);
         if (rc != 0)
             break;
     }
-    rv_sql_done(stmt);
+    sql_done(stmt);
     return rc;
 }
 
@@ -146,15 +146,15 @@ int rv_store_list_usage(rv_store *s, const struct rv_store_scope *scope, int64_t
                         int (*each)(void *self, const struct rv_usage_row *row, rv_err **err), void *self, rv_err **err)
 {
     struct rv_store_scope sc;
-    int rc = rv_store_check_scope(scope, &sc, err);
+    int rc = store_check_scope(scope, &sc, err);
 
     if (rc == 0)
-        rc = rv_store_check_time("the time", now_us, err);
-    rc = rv_store_enter_read(s, rc, "list usage", err);
+        rc = store_check_time("the time", now_us, err);
+    rc = store_enter_read(s, rc, "list usage", err);
     if (rc != 0)
         return rc;
     rc = list(s->sql, &(struct listing){&sc, false, now_us}, each, self, err);
     if (rc == 0)
         rc = list(s->sql, &(struct listing){&sc, true, now_us}, each, self, err);
-    return rv_store_leave_read(s, rc, err);
+    return store_leave_read(s, rc, err);
 }

@@ -56,7 +56,7 @@ static int64_t tenth_us(enum rv_quota_span span)
            RV_RATE_BUCKETS;
 }
 
-void rv_rate_move(struct rv_rate_window *w, enum rv_quota_span span, int64_t now_us)
+void store_rate_move(struct rv_rate_window *w, enum rv_quota_span span, int64_t now_us)
 {
     int64_t head = floor_div(now_us, tenth_us(span));
 
@@ -66,7 +66,7 @@ void rv_rate_move(struct rv_rate_window *w, enum rv_quota_span span, int64_t now
         w->n[(w->head + 1) % RV_RATE_BUCKETS] = 0;
 }
 
-int64_t rv_rate_count(const struct rv_rate_window *w)
+int64_t store_rate_count(const struct rv_rate_window *w)
 {
     int64_t sum = 0;
 
@@ -75,9 +75,9 @@ int64_t rv_rate_count(const struct rv_rate_window *w)
     return sum;
 }
 
-int64_t rv_rate_fits_us(const struct rv_rate_window *w, enum rv_quota_span span, int64_t limit, int64_t n)
+int64_t store_rate_fits_us(const struct rv_rate_window *w, enum rv_quota_span span, int64_t limit, int64_t n)
 {
-    int64_t sum = rv_rate_count(w), tenth = w->head - RV_RATE_BUCKETS + 1;
+    int64_t sum = store_rate_count(w), tenth = w->head - RV_RATE_BUCKETS + 1;
 
     if (n > limit)
         return 0;

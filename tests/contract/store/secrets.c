@@ -70,11 +70,11 @@ char *kept(struct world *w, const char *sql)
     rv_buf text = RV_BUF_INIT(4096);
 
     rv_buf_puts(&text, sql);
-    rv_sql_stmt *stmt = rv_sql_prepare(w->s->sql, &text);
+    rv_sql_stmt *stmt = sql_prepare(w->s->sql, &text);
     rv_buf_fini(&text);
-    ck_assert_int_eq(rv_sql_step(stmt, "look", NULL), 1);
-    char *got = rv_str_dup(rv_sql_str_at(stmt, 0));
-    rv_sql_finish(stmt);
+    ck_assert_int_eq(sql_step(stmt, "look", NULL), 1);
+    char *got = rv_str_dup(sql_str_at(stmt, 0));
+    sql_finish(stmt);
     return got;
 }
 
@@ -83,12 +83,12 @@ void change(struct world *w, const char *sql, const char *text, enum sql_type ty
     rv_buf b = RV_BUF_INIT(4096);
 
     rv_buf_puts(&b, sql);
-    OK(rv_sql_begin_write(w->s->sql, "change", &w->err));
-    rv_sql_stmt *stmt = rv_sql_prepare(w->s->sql, &b);
-    rv_sql_bind(stmt, 1, (struct sql_value){.type = type, .bytes = rv_str_of(text)});
-    int rc = rv_sql_run(stmt, "change", &w->err);
-    rv_sql_finish(stmt);
-    OK(rv_sql_end_write(w->s->sql, rc, "change", &w->err));
+    OK(sql_begin_write(w->s->sql, "change", &w->err));
+    rv_sql_stmt *stmt = sql_prepare(w->s->sql, &b);
+    sql_bind(stmt, 1, (struct sql_value){.type = type, .bytes = rv_str_of(text)});
+    int rc = sql_run(stmt, "change", &w->err);
+    sql_finish(stmt);
+    OK(sql_end_write(w->s->sql, rc, "change", &w->err));
     rv_buf_fini(&b);
 }
 

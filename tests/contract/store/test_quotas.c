@@ -437,22 +437,22 @@ START_TEST(a_window_counts_the_last_nine_to_ten_tenths)
     for (int n = 0; n < 300; n++) {
         int64_t least = 0, most = 0;
         now_us += (int64_t)rv_rand_below(rand, (uint64_t)(length / 7));
-        rv_rate_move(&w, span, now_us);
+        store_rate_move(&w, span, now_us);
         for (int i = 0; i < n; i++) {
             least += times[i] > now_us - length / 10 * 9;
             most += times[i] > now_us - length;
         }
-        ck_assert_int_ge(rv_rate_count(&w), least);
-        ck_assert_int_le(rv_rate_count(&w), most);
-        int64_t limit = 1 + (int64_t)rv_rand_below(rand, 8), fits_us = rv_rate_fits_us(&w, span, limit, 1);
-        if (rv_rate_count(&w) + 1 > limit) {
+        ck_assert_int_ge(store_rate_count(&w), least);
+        ck_assert_int_le(store_rate_count(&w), most);
+        int64_t limit = 1 + (int64_t)rv_rand_below(rand, 8), fits_us = store_rate_fits_us(&w, span, limit, 1);
+        if (store_rate_count(&w) + 1 > limit) {
             struct rv_rate_window later = w;
-            rv_rate_move(&later, span, fits_us - 1);
-            ck_assert_int_gt(rv_rate_count(&later) + 1, limit);
-            rv_rate_move(&later, span, fits_us);
-            ck_assert_int_le(rv_rate_count(&later) + 1, limit);
+            store_rate_move(&later, span, fits_us - 1);
+            ck_assert_int_gt(store_rate_count(&later) + 1, limit);
+            store_rate_move(&later, span, fits_us);
+            ck_assert_int_le(store_rate_count(&later) + 1, limit);
         }
-        ck_assert_int_eq(rv_rate_fits_us(&w, span, limit, limit + 1), 0);
+        ck_assert_int_eq(store_rate_fits_us(&w, span, limit, limit + 1), 0);
         w.n[w.head % RV_RATE_BUCKETS]++;
         times[n] = now_us;
     }

@@ -114,11 +114,11 @@ void fill_strangely(const char *path)
     sqlite3 *db = NULL;
 
     ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
-    for (size_t k = 0; k < rv_n_tables; k++) {
-        for (int i = 0; i < rv_tables[k].n_columns; i++)
-            look_up(db, &rv_tables[k], i, &columns[i]);
+    for (size_t k = 0; k < store_n_tables; k++) {
+        for (int i = 0; i < store_tables[k].n_columns; i++)
+            look_up(db, &store_tables[k], i, &columns[i]);
         for (int row = 0; row < N_STRANGE; row++)
-            add_row(db, &rv_tables[k], columns, row);
+            add_row(db, &store_tables[k], columns, row);
     }
     sqlite3_close(db);
 }

@@ -82,9 +82,9 @@ START_TEST(the_list_has_every_table_and_column)
         rv_buf here = RV_BUF_INIT(10000), there = RV_BUF_INIT(10000);
         if (is_left_out(name))
             continue;
-        for (size_t i = 0; i < rv_n_tables; i++)
-            if (strcmp(rv_tables[i].name, name) == 0)
-                write_listed(&rv_tables[i], &here);
+        for (size_t i = 0; i < store_n_tables; i++)
+            if (strcmp(store_tables[i].name, name) == 0)
+                write_listed(&store_tables[i], &here);
         ck_assert_msg(here.len > 0, "the table \"%s\" is not in tables.c: a copy would lose its rows", name);
         write_columns(path, name, &there);
         ck_assert_str_eq(rv_buf_cstr(&here), rv_buf_cstr(&there));
@@ -92,7 +92,7 @@ START_TEST(the_list_has_every_table_and_column)
         rv_buf_fini(&there);
         n++;
     }
-    ck_assert_uint_eq(n, rv_n_tables);
+    ck_assert_uint_eq(n, store_n_tables);
     sqlite3_finalize(stmt);
     sqlite3_close(db);
     free(path);
@@ -104,7 +104,7 @@ END_TEST
 
 static void equal(const struct rv_store_copied *a, const struct rv_store_copied *b)
 {
-    ck_assert_uint_eq(a->n_tables, rv_n_tables);
+    ck_assert_uint_eq(a->n_tables, store_n_tables);
     for (size_t i = 0; i < a->n_tables; i++) {
         ck_assert_msg(a->tables[i].n_rows == b->tables[i].n_rows, "%s", a->tables[i].name);
         ck_assert_msg(strcmp(a->tables[i].hash, b->tables[i].hash) == 0, "%s differs", a->tables[i].name);

@@ -141,12 +141,12 @@ static int bring_forward(struct world *w, const char *step_1, const char *step_2
     const struct rv_store_opts opts = {.busy_ms = 1000, .read_only = read_only};
     struct sql_store *st = NULL;
 
-    memcpy(steps, rv_postgres_schema, sizeof rv_postgres_schema);
+    memcpy(steps, postgres_schema, sizeof postgres_schema);
     steps[RV_POSTGRES_SCHEMA] = step_1;
     steps[RV_POSTGRES_SCHEMA + 1] = step_2;
-    OK(rv_postgres_open(w->url, w->url, &opts, &st, &w->err));
-    int rc = rv_pg_bring_forward((struct postgres *)st, steps, (int)RV_COUNT(steps), false, &w->err);
-    rv_sql_close(st);
+    OK(postgres_open(w->url, w->url, &opts, &st, &w->err));
+    int rc = store_pg_bring_forward((struct postgres *)st, steps, (int)RV_COUNT(steps), false, &w->err);
+    sql_close(st);
     return rc;
 }
 

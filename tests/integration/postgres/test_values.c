@@ -7,7 +7,7 @@ static struct sql_store *open_sql(struct world *w)
     const struct rv_store_opts opts = {.sync = RV_STORE_SYNC_OFF};
     struct sql_store *st = NULL;
 
-    OK(rv_postgres_open(w->url, w->url, &opts, &st, &w->err));
+    OK(postgres_open(w->url, w->url, &opts, &st, &w->err));
     return st;
 }
 
@@ -16,7 +16,7 @@ static rv_sql_stmt *prepare(struct sql_store *st, const char *text)
     rv_buf sql = RV_BUF_INIT(1000);
 
     rv_buf_puts(&sql, text);
-    rv_sql_stmt *stmt = rv_sql_prepare(st, &sql);
+    rv_sql_stmt *stmt = sql_prepare(st, &sql);
     rv_buf_fini(&sql);
     ck_assert_ptr_nonnull(stmt);
     return stmt;
@@ -31,17 +31,17 @@ START_TEST(numbers_of_all_sizes_come_back)
     struct sql_store *st = open_sql(w);
     for (size_t i = 0; i < RV_COUNT(numbers); i++) {
         rv_sql_stmt *stmt = prepare(st, "SELECT ?1, ?1 - 0, CAST(1 AS BIGINT), ?2");
-        rv_sql_int(stmt, 1, numbers[i]);
-        rv_sql_text(stmt, 2, NULL);
-        ck_assert_int_eq(rv_sql_step(stmt, "ask", &w->err), 1);
-        ck_assert_int_eq(rv_sql_int_at(stmt, 0), numbers[i]);
-        ck_assert_int_eq(rv_sql_int_at(stmt, 1), numbers[i]);
-        ck_assert_int_eq(rv_sql_int_at(stmt, 2), 1);
-        ck_assert(rv_sql_is_null(stmt, 3));
-        ck_assert_int_eq(rv_sql_step(stmt, "ask", &w->err), 0);
-        rv_sql_finish(stmt);
+        sql_int(stmt, 1, numbers[i]);
+        store_sql_text(stmt, 2, NULL);
+        ck_assert_int_eq(sql_step(stmt, "ask", &w->err), 1);
+        ck_assert_int_eq(sql_int_at(stmt, 0), numbers[i]);
+        ck_assert_int_eq(sql_int_at(stmt, 1), numbers[i]);
+        ck_assert_int_eq(sql_int_at(stmt, 2), 1);
+        ck_assert(sql_is_null(stmt, 3));
+        ck_assert_int_eq(sql_step(stmt, "ask", &w->err), 0);
+        sql_finish(stmt);
     }
-    rv_sql_close(st);
+    sql_close(st);
     world_close(w);
 }
 END_TEST
@@ -60,20 +60,20 @@ START_TEST(texts_and_bytes_of_all_sizes_come_back)
     struct sql_store *st = open_sql(w);
     for (size_t i = 0; i < RV_COUNT(sizes); i++) {
         rv_sql_stmt *stmt = prepare(st, "SELECT ?1, ?2, ?3");
-        rv_sql_str(stmt, 1, (rv_str){bytes, sizes[i]});
-        rv_sql_blob(stmt, 2, bytes, sizes[i]);
-        rv_sql_text(stmt, 3, "words, \xc3\xa4 and \xf0\x9f\x99\x82");
-        ck_assert_int_eq(rv_sql_step(stmt, "ask", &w->err), 1);
+        sql_str(stmt, 1, (rv_str){bytes, sizes[i]});
+        sql_blob(stmt, 2, bytes, sizes[i]);
+        store_sql_text(stmt, 3, "words, \xc3\xa4 and \xf0\x9f\x99\x82");
+        ck_assert_int_eq(sql_step(stmt, "ask", &w->err), 1);
         for (int k = 0; k < 2; k++) {
-            rv_str got = rv_sql_str_at(stmt, k);
+            rv_str got = sql_str_at(stmt, k);
             ck_assert_ptr_nonnull(got.ptr);
             ck_assert_uint_eq(got.len, sizes[i]);
             ck_assert(memcmp(got.ptr, bytes, got.len) == 0);
         }
-        ck_assert_str_eq(rv_sql_text_at(stmt, 2, &lacked), "words, \xc3\xa4 and \xf0\x9f\x99\x82");
-        rv_sql_finish(stmt);
+        ck_assert_str_eq(sql_text_at(stmt, 2, &lacked), "words, \xc3\xa4 and \xf0\x9f\x99\x82");
+        sql_finish(stmt);
     }
-    rv_sql_close(st);
+    sql_close(st);
     free(bytes);
     world_close(w);
 }
@@ -91,19 +91,19 @@ START_TEST(a_walk_over_many_rows_gives_each_once)
             rv_sql_stmt *stmt = prepare(st, "SELECT i, repeat('x', CAST(i % 7 * ?2 AS INT)) FROM"
                                             " generate_series(1, ?1) i ORDER BY 1");
             int64_t seen = 0;
-            rv_sql_int(stmt, 1, n);
-            rv_sql_int(stmt, 2, n % 2 ? 10 : 30000);
-            while (rv_sql_step(stmt, "walk", &w->err) == 1 && !(stops && seen == n / 2)) {
-                ck_assert_int_eq(rv_sql_int_at(stmt, 0), ++seen);
-                ck_assert_uint_eq(rv_sql_str_at(stmt, 1).len, (size_t)(seen % 7 * (n % 2 ? 10 : 30000)));
+            sql_int(stmt, 1, n);
+            sql_int(stmt, 2, n % 2 ? 10 : 30000);
+            while (sql_step(stmt, "walk", &w->err) == 1 && !(stops && seen == n / 2)) {
+                ck_assert_int_eq(sql_int_at(stmt, 0), ++seen);
+                ck_assert_uint_eq(sql_str_at(stmt, 1).len, (size_t)(seen % 7 * (n % 2 ? 10 : 30000)));
             }
             ck_assert_int_eq(seen, stops ? n / 2 : n);
             for (int again = 0; again < 2 && !stops; again++) /* behind the end is the end */
-                ck_assert_int_eq(rv_sql_step(stmt, "walk", &w->err), 0);
-            rv_sql_finish(stmt);
+                ck_assert_int_eq(sql_step(stmt, "walk", &w->err), 0);
+            sql_finish(stmt);
         }
     }
-    rv_sql_close(st);
+    sql_close(st);
     world_close(w);
 }
 END_TEST

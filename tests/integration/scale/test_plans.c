@@ -190,7 +190,7 @@ START_TEST(sqlite_reads_no_large_table_from_end_to_end)
     fill_known(st);
     ck_assert_int_eq(look_at_file(path), 0); /* as it is in use: SQLite gathers no figures by itself */
     scale_run(st, "ANALYZE");
-    rv_sql_close(st);
+    sql_close(st);
     ck_assert_int_eq(look_at_file(path), 0);
     free(path);
     rv_kit_tmpdir_remove(dir);
@@ -323,9 +323,9 @@ static int look_at_schema(const struct rv_kit_postgres *server, struct sql_store
     int n = 0;
 
     for (size_t i = 0; i < RV_COUNT(statements); i++) {
-        struct postgres_stmt *stmt = rv_pg_stmt((struct postgres *)st, (int)i);
+        struct postgres_stmt *stmt = store_pg_stmt((struct postgres *)st, (int)i);
         rv_buf sql = RV_BUF_INIT(20000);
-        ck_assert_int_eq(rv_pg_translate(stmt, NULL), 0);
+        ck_assert_int_eq(store_pg_translate(stmt, NULL), 0);
         if (!has_plan(statements[i].text))
             continue;
         put_explain(stmt, schema, &sql);
@@ -349,7 +349,7 @@ START_TEST(postgresql_reads_no_large_table_from_end_to_end)
     fill_known(st);
     free(rv_kit_postgres_sql(server, "ANALYZE"));
     ck_assert_int_eq(look_at_schema(server, st, strstr(url, "schema=") + 7), 0);
-    rv_sql_close(st);
+    sql_close(st);
     free(url);
 }
 END_TEST

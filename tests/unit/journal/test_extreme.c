@@ -104,7 +104,7 @@ static char *shown(const struct rv_event *ev)
 {
     rv_buf body = RV_BUF_INIT(LIVE_MAX_TEXT), value = RV_BUF_INIT(LIVE_MAX_TEXT);
 
-    rv_str text = rv_record_put_event(ev, &body, &value);
+    rv_str text = journal_record_put_event(ev, &body, &value);
     ck_assert_int_eq(body.rc, 0);
     ck_assert_int_eq(value.rc, 0);
     rv_buf_putc(&body, '\n');
@@ -122,9 +122,9 @@ static void check_event(const struct rv_event *ev)
     struct rv_event got;
     rv_err *err = NULL;
 
-    r.value = rv_record_put_event(ev, &body, &value);
+    r.value = journal_record_put_event(ev, &body, &value);
     r.body = rv_buf_str(&body);
-    ck_assert_msg(rv_record_get_event(&r, &own, &scratch, &got, &err) == 0, "%.300s: %s", rv_buf_cstr(&body),
+    ck_assert_msg(journal_record_get_event(&r, &own, &scratch, &got, &err) == 0, "%.300s: %s", rv_buf_cstr(&body),
                   rv_err_text(err));
     char *a = shown(ev), *b = shown(&got);
     ck_assert_str_eq(a, b);
@@ -203,12 +203,12 @@ START_TEST(every_begin_that_can_be_written_can_be_read)
         rv_err *err = NULL;
         int64_t now_us;
 
-        rv_record_put_begin(&b, &none, an_int(r), &body);
+        journal_record_put_begin(&b, &none, an_int(r), &body);
         ck_assert_int_eq(body.rc, 0);
         const struct rv_record record = {1, RV_RECORD_BEGIN, rv_buf_str(&body), {NULL, 0}};
-        int rc = rv_record_get_begin(&record, &none, &got, &now_us, &err);
+        int rc = journal_record_get_begin(&record, &none, &got, &now_us, &err);
         ck_assert_msg(rc == 0, "%.300s: %s", rv_buf_cstr(&body), rv_err_text(err));
-        rv_record_put_begin(&got, &none, now_us, &again);
+        journal_record_put_begin(&got, &none, now_us, &again);
         ck_assert_str_eq(rv_buf_cstr(&body), rv_buf_cstr(&again));
         rv_journal_begin_fini(&got);
         json_object_put(b.script_at);
@@ -243,10 +243,10 @@ START_TEST(every_call_that_can_be_written_is_known_again)
         rv_buf body = RV_BUF_INIT(LIVE_MAX_TEXT), scratch = RV_BUF_INIT(LIVE_MAX_TEXT);
         rv_err *err = NULL;
 
-        rv_record_put_started(&e, env, &body);
+        journal_record_put_started(&e, env, &body);
         rv_buf_putc(&body, ' ');
         const struct rv_record record = {2, RV_RECORD_STARTED, rv_buf_str(&body), n % 2 ? request : (rv_str){NULL, 0}};
-        ck_assert_msg(rv_record_check_started(&record, &e, env, &scratch, &err) == 0, "%s", rv_err_text(err));
+        ck_assert_msg(journal_record_check_started(&record, &e, env, &scratch, &err) == 0, "%s", rv_err_text(err));
         rv_buf_fini(&body);
         rv_buf_fini(&scratch);
     }
@@ -266,9 +266,9 @@ START_TEST(every_owner_that_can_be_written_can_be_read)
         rv_buf text = RV_BUF_INIT(LIVE_MAX_TEXT);
         json_object *body = NULL;
 
-        rv_record_put_owner(owner, fence, an_int(r), &text);
+        journal_record_put_owner(owner, fence, an_int(r), &text);
         const struct rv_record record = {3, RV_RECORD_OWNER, rv_buf_str(&text), {NULL, 0}};
-        ck_assert_msg(rv_record_get_body(&record, &body, NULL) == 0, "%s", rv_buf_cstr(&text));
+        ck_assert_msg(journal_record_get_body(&record, &body, NULL) == 0, "%s", rv_buf_cstr(&text));
         ck_assert(rv_json_get_text(body, "owner", &got) && rv_json_get_int(body, "fence", &got_fence));
         ck_assert_str_eq(got, owner);
         ck_assert_int_eq(got_fence, fence);
@@ -315,10 +315,10 @@ START_TEST(every_snapshot_that_can_be_written_can_be_read)
 
         if (last_us < 0) /* times are cut off where they are taken in */
             continue;
-        int rc =
-            rv_snapshot_put(store, &scope, &(struct snapshot_new){LIVE_RUN, row.fence, seq, last_us, l->run}, &err);
+        int rc = journal_snapshot_put(store, &scope, &(struct snapshot_new){LIVE_RUN, row.fence, seq, last_us, l->run},
+                                      &err);
         ck_assert_msg(rc == 0, "%s", rv_err_text(err));
-        ck_assert_int_eq(rv_snapshot_get(store, &scope, LIVE_RUN, seq, &got, NULL), 0);
+        ck_assert_int_eq(journal_snapshot_get(store, &scope, LIVE_RUN, seq, &got, NULL), 0);
         ck_assert_msg(got.seq == seq && got.env, "a snapshot at %lld is not read", (long long)last_us);
         char *text = state_text(got.env);
         ck_assert_str_eq(text, wanted);
@@ -326,7 +326,7 @@ START_TEST(every_snapshot_that_can_be_written_can_be_read)
         ck_assert_int_eq(got.counters.next_seq, rv_run_counters(l->run).next_seq);
         ck_assert_int_eq(got.counters.next_call_id, rv_run_counters(l->run).next_call_id);
         free(text);
-        rv_snapshot_fini(&got);
+        journal_snapshot_fini(&got);
     }
     free(wanted);
     rv_run_row_fini(&row);
@@ -354,7 +354,7 @@ START_TEST(a_time_that_an_older_engine_wrote_is_read)
 
     rv_buf_printf(&body, "{\"event\":\"llm_done\",\"now_us\":5,\"call_id\":1,\"failed\":true,%s}", old[_i].members);
     const struct rv_record r = {2, RV_RECORD_EVENT, rv_buf_str(&body), RV_STR_LIT("busy")};
-    ck_assert_int_eq(rv_record_get_event(&r, &own, &scratch, &got, NULL), old[_i].rc);
+    ck_assert_int_eq(journal_record_get_event(&r, &own, &scratch, &got, NULL), old[_i].rc);
     if (old[_i].rc == 0)
         ck_assert_int_eq(got.llm.retry_after_us, old[_i].us);
     json_object_put(own);

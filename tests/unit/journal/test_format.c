@@ -54,9 +54,9 @@ static void check_round_trip(const struct rv_event *ev)
     json_object *own = NULL;
     struct rv_event got;
 
-    r.value = rv_record_put_event(ev, &body, &value);
+    r.value = journal_record_put_event(ev, &body, &value);
     r.body = rv_buf_str(&body);
-    ck_assert_int_eq(rv_record_get_event(&r, &own, &scratch, &got, NULL), 0);
+    ck_assert_int_eq(journal_record_get_event(&r, &own, &scratch, &got, NULL), 0);
     char *a = event_text(ev), *b = event_text(&got);
     ck_assert_str_eq(a, b);
     free(a);
@@ -92,10 +92,10 @@ START_TEST(bytes_that_are_no_text_come_back)
     json_object *own = NULL;
     struct rv_event got;
 
-    r.value = rv_record_put_event(&ev, &body, &value);
+    r.value = journal_record_put_event(&ev, &body, &value);
     r.body = rv_buf_str(&body);
     ck_assert(rv_str_is(r.value, "00ff102078"));
-    ck_assert_int_eq(rv_record_get_event(&r, &own, &scratch, &got, NULL), 0);
+    ck_assert_int_eq(journal_record_get_event(&r, &own, &scratch, &got, NULL), 0);
     ck_assert(rv_str_eq(got.reply, ev.reply));
     json_object_put(own);
     rv_buf_fini(&body);
@@ -201,7 +201,7 @@ START_TEST(the_page_tells_of_every_member)
                                          .script_at = rv_kit_json("{}"),
                                          .conversation = &conversation,
                                          .task = "pgreet"};
-        rv_record_put_begin(&begin, l->p, 5, &b);
+        journal_record_put_begin(&begin, l->p, 5, &b);
         rv_journal_begin_fini(&begin);
         must_tell_all(reader.page, "begin", rv_buf_str(&b));
         rv_buf_fini(&b);
@@ -213,7 +213,7 @@ START_TEST(the_page_tells_of_every_member)
                       rv_record_kind_text(kind));
     for (size_t i = 0; i < RV_COUNT(events); i++) {
         rv_buf body = RV_BUF_INIT(4096), value = RV_BUF_INIT(4096);
-        rv_record_put_event(&events[i], &body, &value);
+        journal_record_put_event(&events[i], &body, &value);
         must_tell_all(reader.page, "event", rv_buf_str(&body));
         if (events[i].kind == RV_EVENT_ANSWER)
             must_tell_all(reader.page, "answer", rv_buf_str(&value));
@@ -261,7 +261,7 @@ START_TEST(the_examples_are_records)
         if (r.kind == RV_RECORD_EVENT) { /* and one that is understood */
             json_object *own = NULL;
             struct rv_event ev;
-            ck_assert_int_eq(rv_record_get_event(&r, &own, &text, &ev, NULL), 0);
+            ck_assert_int_eq(journal_record_get_event(&r, &own, &text, &ev, NULL), 0);
             json_object_put(own);
         }
         json_object_put(json);

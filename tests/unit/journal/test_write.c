@@ -115,9 +115,9 @@ START_TEST(a_begin_names_stages_inside_of_stages)
     ck_assert(p->is_sound);
     for (int i = 0; i < 2; i++) {
         rv_buf_clear(&body);
-        rv_record_put_begin(&begin, p, 1, &body);
+        journal_record_put_begin(&begin, p, 1, &body);
         const struct rv_record record = {.kind = RV_RECORD_BEGIN, .body = rv_buf_str(&body)};
-        int rc = rv_record_get_begin(&record, p, &got, &now_us, NULL);
+        int rc = journal_record_get_begin(&record, p, &got, &now_us, NULL);
         ck_assert_int_eq(rc, i == 0 ? 0 : RV_E_STATE);
         if (rc == 0) {
             ck_assert_str_eq(json_object_to_json_string_ext(got.scripted_inner, JSON_C_TO_STRING_PLAIN),

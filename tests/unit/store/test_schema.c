@@ -9,7 +9,7 @@ static int n_later;
 static void plan(const char *step_1, const char *step_2)
 {
     n_later = RV_SQLITE_SCHEMA + 2;
-    memcpy(later, rv_sqlite_schema, RV_SQLITE_SCHEMA * sizeof *later);
+    memcpy(later, store_sqlite_schema, RV_SQLITE_SCHEMA * sizeof *later);
     later[RV_SQLITE_SCHEMA] = step_1;
     later[RV_SQLITE_SCHEMA + 1] = step_2;
 }
@@ -38,12 +38,12 @@ static const char *said(const char *format)
 static int bring_forward(struct world *w, bool read_only)
 {
     struct sqlite st = {
-        .base = {.driver = &rv_sqlite_driver, .path = w->path}, .link = &st.own, .busy_ms = 50, .read_only = read_only};
+        .base = {.driver = &sqlite_driver, .path = w->path}, .link = &st.own, .busy_ms = 50, .read_only = read_only};
     int rc;
 
     ck_assert_int_eq(sqlite3_open(w->path, &st.own.db), SQLITE_OK);
-    rc = rv_sqlite_bring_forward(&st, NULL, later, n_later, &w->err);
-    rv_sqlite_disconnect(&st.own);
+    rc = sqlite_bring_forward(&st, NULL, later, n_later, &w->err);
+    sqlite_disconnect(&st.own);
     return rc;
 }
 
@@ -138,22 +138,22 @@ static rv_buf made(const char *tables)
         "PRAGMA application_id",
         "PRAGMA user_version",
         "PRAGMA auto_vacuum"};
-    struct sqlite st = {.base = {.driver = &rv_sqlite_driver, .path = ":memory:"}, .link = &st.own};
+    struct sqlite st = {.base = {.driver = &sqlite_driver, .path = ":memory:"}, .link = &st.own};
     rv_buf text = RV_BUF_INIT(1 << 20);
     rv_err *err = NULL;
 
     ck_assert_int_eq(sqlite3_open(":memory:", &st.own.db), SQLITE_OK);
-    ck_assert_int_eq(rv_sqlite_bring_forward(&st, tables, rv_sqlite_schema, RV_SQLITE_SCHEMA, &err), 0);
+    ck_assert_int_eq(sqlite_bring_forward(&st, tables, store_sqlite_schema, RV_SQLITE_SCHEMA, &err), 0);
     for (size_t i = 0; i < RV_COUNT(asked); i++)
         ck_assert_int_eq(sqlite3_exec(st.own.db, asked[i], add_row, &text, NULL), SQLITE_OK);
-    rv_sqlite_disconnect(&st.own);
+    sqlite_disconnect(&st.own);
     ck_assert_int_eq(text.rc, 0);
     return text;
 }
 
 START_TEST(a_store_made_at_once_is_one_that_took_all_steps)
 {
-    rv_buf at_once = made(rv_sqlite_tables), by_steps = made(NULL);
+    rv_buf at_once = made(sqlite_tables), by_steps = made(NULL);
     const char *a = rv_buf_cstr(&at_once), *b = rv_buf_cstr(&by_steps);
     size_t same = 0;
 

@@ -19,7 +19,7 @@ static const char *const old_rows =
 static void write_version_one(struct world *w)
 {
     world_sql(w->path, "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA application_id = 0x72656576; PRAGMA user_version = 1");
-    world_sql(w->path, rv_sqlite_schema[0]);
+    world_sql(w->path, store_sqlite_schema[0]);
     world_sql(w->path, old_rows);
 }
 

@@ -236,7 +236,7 @@ END_TEST
 
 START_TEST(a_file_of_version_3_gets_the_queue_and_keeps_its_data)
 {
-    struct sqlite st = {.base = {.driver = &rv_sqlite_driver}, .link = &st.own, .busy_ms = 50};
+    struct sqlite st = {.base = {.driver = &sqlite_driver}, .link = &st.own, .busy_ms = 50};
     struct rv_new_task task = {.id = "t", .type = "news", .now_us = T0, .max_retries = RV_UNSET};
     struct world world, *w = &world;
     struct rv_store_stats stats;
@@ -245,8 +245,8 @@ START_TEST(a_file_of_version_3_gets_the_queue_and_keeps_its_data)
     world_open(w, -1);
     st.base.path = w->path;
     ck_assert_int_eq(sqlite3_open(w->path, &st.own.db), SQLITE_OK);
-    OK(rv_sqlite_bring_forward(&st, NULL, rv_sqlite_schema, 3, &w->err)); /* as that version of the program did */
-    rv_sqlite_disconnect(&st.own);
+    OK(sqlite_bring_forward(&st, NULL, store_sqlite_schema, 3, &w->err)); /* as that version of the program did */
+    sqlite_disconnect(&st.own);
     world_sql(w->path,
               "INSERT INTO blobs VALUES (1, X'1e6ed65d77d6364eeaed5a745ba5c4985ae2b700dd85d7cf7f027bdf294a33fc', 5, "
               "CAST('bundle' AS BLOB));"
