@@ -8,7 +8,7 @@
 #define MAX_DOCUMENT (2 * RV_AGENTDOC_MAX_BYTES) /* bytes of a document as JSON, with its escapes */
 #define MAX_CONTEXT  ((size_t)64 << 10)          /* bytes of the context that a call names: ids, names and a role */
 
-struct rv_context rv_call_who(const struct call *c)
+struct rv_context engine_call_who(const struct call *c)
 {
     const struct rv_conversation *conversation = c->x->opts.conversation;
     const struct rv_envelope_fields *f = rv_envelope_fields(rv_run_envelope(c->x->run));
@@ -25,9 +25,9 @@ struct rv_context rv_call_who(const struct call *c)
     return a->declared.doc ? rv_context_child(&base, a->declared.doc->name, NULL) : base;
 }
 
-char *rv_call_context(const struct call *c)
+char *engine_call_context(const struct call *c)
 {
-    const struct rv_context context = rv_call_who(c);
+    const struct rv_context context = engine_call_who(c);
     rv_buf text = RV_BUF_INIT(MAX_CONTEXT);
     rv_jw w = rv_jw_on(&text);
 
@@ -135,7 +135,7 @@ static void close(void *self)
 static const struct rv_tool_source_ops ops = {
     .name = "agents", .find = find, .names = names, .call = call, .cancel = cancel, .close = close};
 
-struct rv_tool_source *rv_ask_tools_init(struct ask_tools *t, const struct rv_exec_opts *o, rv_log *log)
+struct rv_tool_source *engine_ask_tools_init(struct ask_tools *t, const struct rv_exec_opts *o, rv_log *log)
 {
     *t = (struct ask_tools){.source = {.ops = &ops, .self = t, .is_engines = true},
                             .find_agent = o->find_agent,

@@ -18,7 +18,7 @@ struct asks {
     void *wake_self;
 };
 
-struct asks *rv_asks_new(void (*wake)(void *self), void *self)
+struct asks *asks_new(void (*wake)(void *self), void *self)
 {
     struct asks *d = calloc(1, sizeof *d);
     pthread_condattr_t attr;
@@ -35,7 +35,7 @@ struct asks *rv_asks_new(void (*wake)(void *self), void *self)
     return d;
 }
 
-void rv_asks_free(struct asks *d)
+void asks_free(struct asks *d)
 {
     if (!d)
         return;
@@ -44,7 +44,7 @@ void rv_asks_free(struct asks *d)
     free(d);
 }
 
-void rv_ask_free(struct ask *a)
+void engine_ask_free(struct ask *a)
 {
     if (a->job)
         a->job->free(a->job);
@@ -148,8 +148,8 @@ static int wait_for(struct asks *d, struct ask *a)
     return a->is_dropped ? RV_E_CANCELLED : a->state == ASK_DONE ? 0 : RV_E_TIMEOUT;
 }
 
-int rv_asks_put(struct asks *d, const struct rv_tool_work *work, const struct rv_service_ask *q, rv_buf *answer,
-                rv_err **err)
+int asks_put(struct asks *d, const struct rv_tool_work *work, const struct rv_service_ask *q, rv_buf *answer,
+             rv_err **err)
 {
     struct ask *a = new_ask(d, work, q);
 
@@ -184,13 +184,13 @@ int rv_asks_put(struct asks *d, const struct rv_tool_work *work, const struct rv
     } else if (rc == 0) {
         rv_buf_add_str(answer, rv_buf_str(&a->answer));
     }
-    rv_ask_free(a);
+    engine_ask_free(a);
     return rc;
 }
 
 /* --- the loop's side --- */
 
-struct ask *rv_asks_take(struct asks *d, enum ask_state *was)
+struct ask *asks_take(struct asks *d, enum ask_state *was)
 {
     pthread_mutex_lock(&d->lock);
     struct ask *a = d->list;
@@ -206,7 +206,7 @@ struct ask *rv_asks_take(struct asks *d, enum ask_state *was)
     return a;
 }
 
-void rv_asks_run(struct asks *d, struct ask *a, struct rv_service_job *job)
+void asks_run(struct asks *d, struct ask *a, struct rv_service_job *job)
 {
     pthread_mutex_lock(&d->lock);
     a->job = job;
@@ -216,7 +216,7 @@ void rv_asks_run(struct asks *d, struct ask *a, struct rv_service_job *job)
     pthread_mutex_unlock(&d->lock);
 }
 
-void rv_asks_done(struct asks *d, struct ask *a, rv_err *why)
+void asks_done(struct asks *d, struct ask *a, rv_err *why)
 {
     pthread_mutex_lock(&d->lock);
     if (a->is_left) { /* it is freed when it is taken */
@@ -232,7 +232,7 @@ void rv_asks_done(struct asks *d, struct ask *a, rv_err *why)
     pthread_mutex_unlock(&d->lock);
 }
 
-bool rv_asks_drop(struct asks *d, const struct rv_tool_work *work, uint64_t *id)
+bool asks_drop(struct asks *d, const struct rv_tool_work *work, uint64_t *id)
 {
     pthread_mutex_lock(&d->lock);
     struct ask *a = d->list;
@@ -247,11 +247,11 @@ bool rv_asks_drop(struct asks *d, const struct rv_tool_work *work, uint64_t *id)
     }
     pthread_mutex_unlock(&d->lock);
     if (is_left)
-        rv_ask_free(a);
+        engine_ask_free(a);
     return a != NULL;
 }
 
-void rv_asks_stop(struct asks *d)
+void asks_stop(struct asks *d)
 {
     pthread_mutex_lock(&d->lock);
     d->is_stopped = true;

@@ -90,43 +90,43 @@ static inline struct call *rv_due_top(const struct due_queue *q)
 {
     return q->n ? q->items[0] : NULL;
 }
-void rv_due_moved(struct due_queue *q, struct call *c); /* its due time was changed */
+void engine_due_moved(struct due_queue *q, struct call *c); /* its due time was changed */
 
-struct call *rv_call_new(rv_exec *x, enum call_kind kind, int64_t due_us,
-                         int64_t call_id); /* queued; NULL: no memory */
-void rv_call_detach(struct call *c);       /* out of the queue and of its run's list */
-void rv_call_free(struct call *c);         /* gives up its job */
-void rv_call_free_all(rv_exec *x);
-struct call *rv_call_find(rv_exec *x, int64_t call_id);
-const char *rv_call_stage(const struct call *c); /* the name of its stage, borrowed; NULL: it has none */
-void rv_call_park(struct call *c);               /* it happens once the run is unparked */
-void rv_calls_unpark(rv_exec *x);
+struct call *engine_call_new(rv_exec *x, enum call_kind kind, int64_t due_us,
+                             int64_t call_id); /* queued; NULL: no memory */
+void engine_call_detach(struct call *c);       /* out of the queue and of its run's list */
+void engine_call_free(struct call *c);         /* gives up its job */
+void engine_call_free_all(rv_exec *x);
+struct call *engine_call_find(rv_exec *x, int64_t call_id);
+const char *engine_call_stage(const struct call *c); /* the name of its stage, borrowed; NULL: it has none */
+void engine_call_park(struct call *c);               /* it happens once the run is unparked */
+void engine_calls_unpark(rv_exec *x);
 /** End the call as failed: text from a format; type "" for the kind's default. The core receives the failure at
  * due_us. */
-void rv_call_fail(struct call *c, const char *type, bool retryable, const char *fmt, ...) RV_PRINTF(4, 5);
+void engine_call_fail(struct call *c, const char *type, bool retryable, const char *fmt, ...) RV_PRINTF(4, 5);
 /** End the call as failed because it could not be made; takes *err, the reason. RV_E_NOMEM: nothing is taken. */
-RV_MUST_CHECK int rv_call_fail_with(struct call *c, const char *type, int rc, rv_err **err);
-void rv_call_timed_out(struct call *c);
-bool rv_call_is_under_way(const struct call *c); /* a worker or a source has it and has not answered yet */
+RV_MUST_CHECK int engine_call_fail_with(struct call *c, const char *type, int rc, rv_err **err);
+void engine_call_timed_out(struct call *c);
+bool engine_call_is_under_way(const struct call *c); /* a worker or a source has it and has not answered yet */
 /** The call is under way: it is due at its deadline. */
-void rv_call_await(struct call *c);
-void rv_call_say_limit(struct call *c); /* appends to the text of a timeout which key gives the model more time */
+void engine_call_await(struct call *c);
+void engine_call_say_limit(struct call *c); /* appends to the text of a timeout which key gives the model more time */
 /** The result of a model call; its views stay borrowed from reply. */
-void rv_call_take_llm(struct call *c, const struct rv_llm_reply *reply);
-void rv_call_answered(struct call *c); /* its answer is there: it is due now */
+void engine_call_take_llm(struct call *c, const struct rv_llm_reply *reply);
+void engine_call_answered(struct call *c); /* its answer is there: it is due now */
 /** Append the partial answers of the pending model calls in that list, as [{call_id, text}]; nothing if there are none.
  * If they exceed the limit of out, each is cut to an equal share and ends with three dots. */
-void rv_heard_write(const struct call *calls, rv_buf *out);
+void engine_heard_write(const struct call *calls, rv_buf *out);
 
 /* --- answers that a host gives while the run works --- */
 
-/** Deep copies, which rv_response_fini() frees. RV_E_NOMEM: *to can be freed. */
-RV_MUST_CHECK int rv_response_copy(const struct rv_response *from, struct rv_response *to, rv_err **err);
-void rv_response_fini(struct rv_response *r);
+/** Deep copies, which engine_response_fini() frees. RV_E_NOMEM: *to can be freed. */
+RV_MUST_CHECK int engine_response_copy(const struct rv_response *from, struct rv_response *to, rv_err **err);
+void engine_response_fini(struct rv_response *r);
 /** An answer to a question of a branch while others run: told to the core in the next turn. */
-RV_MUST_CHECK int rv_exec_tell_later(rv_exec *x, const struct rv_response *response, rv_err **err);
+RV_MUST_CHECK int exec_tell_later(rv_exec *x, const struct rv_response *response, rv_err **err);
 /** The run waits, and no answer is on its way: it is over, until its first question expires where it is held. */
-RV_MUST_CHECK int rv_exec_pause(rv_exec *x, rv_err **err);
-bool rv_exec_is_told(const rv_exec *x); /* is an answer on its way? */
+RV_MUST_CHECK int exec_pause(rv_exec *x, rv_err **err);
+bool exec_is_told(const rv_exec *x); /* is an answer on its way? */
 
 #endif

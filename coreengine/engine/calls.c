@@ -61,7 +61,7 @@ static int push(struct due_queue *q, struct call *c)
     return 0;
 }
 
-void rv_due_moved(struct due_queue *q, struct call *c)
+void engine_due_moved(struct due_queue *q, struct call *c)
 {
     up(q, c->heap_at);
     down(q, c->heap_at);
@@ -75,7 +75,7 @@ static void remove_due(struct due_queue *q, struct call *c)
     if (last == c)
         return;
     put(q, at, last);
-    rv_due_moved(q, last);
+    engine_due_moved(q, last);
 }
 
 /* --- items --- */
@@ -90,7 +90,7 @@ rv_log *rv_engine_log(const rv_engine *e)
     return e->opts.log;
 }
 
-struct call *rv_call_new(rv_exec *x, enum call_kind kind, int64_t due_us, int64_t call_id)
+struct call *engine_call_new(rv_exec *x, enum call_kind kind, int64_t due_us, int64_t call_id)
 {
     struct call *c = calloc(1, sizeof *c);
 
@@ -117,12 +117,12 @@ struct call *rv_call_new(rv_exec *x, enum call_kind kind, int64_t due_us, int64_
     return c;
 }
 
-const char *rv_call_stage(const struct call *c)
+const char *engine_call_stage(const struct call *c)
 {
     return c->stage >= 0 ? c->x->opts.pipeline->agents[c->stage].name : NULL;
 }
 
-void rv_call_detach(struct call *c)
+void engine_call_detach(struct call *c)
 {
     rv_exec *x = c->x;
 
@@ -138,12 +138,12 @@ void rv_call_detach(struct call *c)
         c->next->prev = c->prev;
 }
 
-bool rv_call_is_under_way(const struct call *c)
+bool engine_call_is_under_way(const struct call *c)
 {
     return c->work || c->tool.source;
 }
 
-void rv_call_await(struct call *c)
+void engine_call_await(struct call *c)
 {
     rv_engine *e = c->x->engine;
 
@@ -152,12 +152,12 @@ void rv_call_await(struct call *c)
         return;
     }
     c->due_us = c->deadline_us ? c->deadline_us : RV_NEVER;
-    rv_due_moved(&e->due, c);
+    engine_due_moved(&e->due, c);
 }
 
 static void give_up(struct call *c)
 {
-    const struct rv_tool_workers workers = rv_engine_pool(c->x->engine);
+    const struct rv_tool_workers workers = engine_pool(c->x->engine);
 
     if (c->work)
         workers.give_up(workers.self, &c->work->work);
@@ -165,13 +165,13 @@ static void give_up(struct call *c)
     rv_tool_call_cancel(&c->tool);
 }
 
-void rv_call_free(struct call *c)
+void engine_call_free(struct call *c)
 {
     give_up(c);
     if (c->hold)
         c->hold->release(c);
-    rv_call_detach(c);
-    rv_model_free(c->model);
+    engine_call_detach(c);
+    engine_model_free(c->model);
     if (c->llm)
         rv_llm_reply_fini(c->llm);
     free(c->llm);
@@ -179,22 +179,22 @@ void rv_call_free(struct call *c)
     rv_err_free(c->causes);
     rv_buf_fini(&c->partial);
     rv_buf_fini(&c->heard);
-    rv_call_forget_asked(c);
+    engine_call_forget_asked(c);
     if (c->kind == CALL_TOLD)
-        rv_response_fini(&c->response);
+        engine_response_fini(&c->response);
     json_object_put(c->ids);
     json_object_put(c->taken);
     free(c->name);
     free(c);
 }
 
-void rv_call_free_all(rv_exec *x)
+void engine_call_free_all(rv_exec *x)
 {
     while (x->calls)
-        rv_call_free(x->calls);
+        engine_call_free(x->calls);
 }
 
-struct call *rv_call_find(rv_exec *x, int64_t call_id)
+struct call *engine_call_find(rv_exec *x, int64_t call_id)
 {
     struct call *c = x->calls;
 
@@ -203,14 +203,14 @@ struct call *rv_call_find(rv_exec *x, int64_t call_id)
     return c;
 }
 
-void rv_call_park(struct call *c)
+void engine_call_park(struct call *c)
 {
     c->is_parked = true;
     c->due_us = RV_NEVER;
-    rv_due_moved(&c->x->engine->due, c);
+    engine_due_moved(&c->x->engine->due, c);
 }
 
-void rv_calls_unpark(rv_exec *x)
+void engine_calls_unpark(rv_exec *x)
 {
     int64_t now_us = rv_engine_now_us(x->engine);
 
@@ -220,7 +220,7 @@ void rv_calls_unpark(rv_exec *x)
         c->is_parked = false;
         if (c->due_us > now_us)
             c->due_us = now_us;
-        rv_due_moved(&x->engine->due, c);
+        engine_due_moved(&x->engine->due, c);
     }
 }
 
@@ -245,7 +245,7 @@ static void keep_cause(struct call *c, int code, const char *c_file, int c_line)
     RV_IGNORE(rv_err_add_at(&c->causes, code, c_file, c_line, NULL, "%s", rv_buf_cstr(&c->text)), "the text is kept");
 }
 
-void rv_call_fail(struct call *c, const char *type, bool retryable, const char *fmt, ...)
+void engine_call_fail(struct call *c, const char *type, bool retryable, const char *fmt, ...)
 {
     va_list args;
 
@@ -255,7 +255,7 @@ void rv_call_fail(struct call *c, const char *type, bool retryable, const char *
     va_end(args);
 }
 
-int rv_call_fail_with(struct call *c, const char *type, int rc, rv_err **err)
+int engine_call_fail_with(struct call *c, const char *type, int rc, rv_err **err)
 {
     if (rc == RV_E_NOMEM)
         return rc;
@@ -267,7 +267,7 @@ int rv_call_fail_with(struct call *c, const char *type, int rc, rv_err **err)
 }
 
 /* Names the key that limited the time of a model call. */
-void rv_call_say_limit(struct call *c)
+void engine_call_say_limit(struct call *c)
 {
     const struct rv_execution_config *e = &c->x->opts.pipeline->execution;
     const struct rv_agent *a = &c->pipeline->agents[c->agent];
@@ -285,28 +285,28 @@ void rv_call_say_limit(struct call *c)
                       (long long)a->limits.timeout_seconds, a->name);
 }
 
-void rv_call_timed_out(struct call *c)
+void engine_call_timed_out(struct call *c)
 {
     int64_t us =
         c->allowed_us ? c->allowed_us : c->deadline_us - c->started_us; /* the request began some time after the step */
 
     give_up(c);
-    rv_call_fail(c, rv_error_timeout, true, "%s \"%s\" did not answer within %lld ms", c->what, c->name,
-                 (long long)(us + 999) / 1000);
+    engine_call_fail(c, rv_error_timeout, true, "%s \"%s\" did not answer within %lld ms", c->what, c->name,
+                     (long long)(us + 999) / 1000);
     if (c->has_own_limit) {
         rv_buf_puts(&c->text, ": its own limit, timeout_ms of its specification");
         c->code =
             rv_failure_text(RV_FAILURE_HOOK_TIMED_OUT); /* also of a mock, for which the stage's limit is not it */
     }
     if (c->event == RV_EVENT_LLM_DONE) {
-        rv_call_say_limit(c);
+        engine_call_say_limit(c);
         c->answer = RV_LLM_ANSWER_NONE;
         c->answer.error_kind = RV_LLM_ERROR_TIMEOUT;
         c->answer.may_be_billed = true;
     }
 }
 
-void rv_call_take_llm(struct call *c, const struct rv_llm_reply *reply)
+void engine_call_take_llm(struct call *c, const struct rv_llm_reply *reply)
 {
     c->failed = reply->failed;
     c->answer = rv_llm_reply_answer(reply);
@@ -329,14 +329,14 @@ void rv_call_take_llm(struct call *c, const struct rv_llm_reply *reply)
     }
 }
 
-void rv_call_answered(struct call *c)
+void engine_call_answered(struct call *c)
 {
     rv_engine *e = c->x->engine;
 
     if (e->opts.virtual_time)
         return; /* it has its place in the queue since it started */
     c->due_us = rv_engine_now_us(e);
-    rv_due_moved(&e->due, c);
+    engine_due_moved(&e->due, c);
 }
 
 /* --- partial answers --- */
@@ -378,7 +378,7 @@ static void write_heard(const struct call *calls, size_t most, rv_buf *out)
     rv_buf_fini(&text);
 }
 
-void rv_heard_write(const struct call *calls, rv_buf *out)
+void engine_heard_write(const struct call *calls, rv_buf *out)
 {
     size_t n = 0;
 

@@ -27,19 +27,19 @@ static int64_t real_now(void)
 /* Tells whether the first call of the queue is due now; waits a little for it when it is not. */
 static bool virtual_ready(rv_engine *e, struct call *c)
 {
-    if (!rv_call_is_under_way(c)) {
+    if (!engine_call_is_under_way(c)) {
         if (c->due_us > e->virtual_us)
             e->virtual_us = c->due_us;
         return true;
     }
     int64_t left = c->patience_us - real_now();
     if (left > 0) {
-        rv_pool_wait(e->pool, left);
+        engine_pool_wait(e->pool, left);
         return false;
     }
-    rv_call_timed_out(c);
+    engine_call_timed_out(c);
     c->due_us = c->deadline_us;
-    rv_due_moved(&e->due, c);
+    engine_due_moved(&e->due, c);
     return false;
 }
 
@@ -50,11 +50,11 @@ static void tell(rv_exec *x, const struct rv_event *ev)
 {
     rv_err *err = NULL;
 
-    int rc = rv_exec_step(x, ev, &err);
+    int rc = exec_step(x, ev, &err);
     if (rc < 0)
-        rv_exec_break(x, rc, err);
+        exec_break(x, rc, err);
     else if (!x->is_keeping)
-        rv_exec_perform(x);
+        exec_perform(x);
 }
 
 /* Hand out one part of a streamed reply; false: that was not the last. */
@@ -66,11 +66,11 @@ static bool stream(struct call *c)
     const struct rv_llm_delta piece = {.kind = d->is_thinking ? RV_LLM_DELTA_THINKING : RV_LLM_DELTA_TEXT,
                                        .text = d->text};
     if (d->text.len > 0)
-        RV_IGNORE(!rv_delta_tell(c, &piece), "what a script says does not have to be held");
+        RV_IGNORE(!engine_delta_tell(c, &piece), "what a script says does not have to be held");
     if (++c->delta_at == c->n_deltas)
         return true;
     c->delay_us = c->deltas[c->delta_at].delay_ms * RV_US_PER_MS;
-    rv_call_schedule(c);
+    engine_call_schedule(c);
     return false;
 }
 
@@ -80,10 +80,10 @@ static bool is_held_back(struct call *c)
     rv_exec *x = c->x;
     rv_err *err = NULL;
     int rc = 0;
-    bool is = rv_quota_waits(c, &rc, &err);
+    bool is = engine_quota_waits(c, &rc, &err);
 
     if (rc < 0)
-        rv_exec_break(x, rc, err);
+        exec_break(x, rc, err);
     return is;
 }
 
@@ -93,29 +93,29 @@ static void answer(struct call *c)
 
     if (c->hold && is_held_back(c))
         return;
-    if (c->model && !rv_model_due(c))
+    if (c->model && !engine_model_due(c))
         return;
-    if (rv_call_is_under_way(c)) { /* due because no answer came in time */
-        RV_LOG(x->log, WARN, "call.timeout", RV_F_TEXT("stage", rv_call_stage(c)), RV_F_I64("visit", c->visit),
+    if (engine_call_is_under_way(c)) { /* due because no answer came in time */
+        RV_LOG(x->log, WARN, "call.timeout", RV_F_TEXT("stage", engine_call_stage(c)), RV_F_I64("visit", c->visit),
                RV_F_I64("call_id", c->call_id), RV_F_TEXT("kind", c->what), RV_F_TEXT("name", c->name));
-        rv_call_timed_out(c);
+        engine_call_timed_out(c);
     }
     if (!stream(c))
         return;
     if (x->is_keeping) {
-        rv_call_park(c);
+        engine_call_park(c);
         return;
     }
-    if (c->asked && !rv_call_probed(c))
+    if (c->asked && !engine_call_probed(c))
         return;
     if (c->event == RV_EVENT_LLM_DONE)
-        rv_delta_tell_rest(c);
+        engine_delta_tell_rest(c);
     if (c->hold)
-        rv_quota_settle(c);
-    rv_call_detach(c); /* the run may end in this event, and with it all that is left */
-    rv_health_note(c);
+        engine_quota_settle(c);
+    engine_call_detach(c); /* the run may end in this event, and with it all that is left */
+    engine_health_note(c);
     struct rv_event ev = {.kind = c->event,
-                          .now_us = rv_exec_now_us(x),
+                          .now_us = exec_now_us(x),
                           .call_id = c->call_id,
                           .failed = c->failed,
                           .error_type = c->error_type[0] ? c->error_type : NULL,
@@ -136,25 +136,25 @@ static void answer(struct call *c)
         ev.reply = rv_buf_str(&c->text);
     }
     tell(x, &ev);
-    rv_call_free(c);
+    engine_call_free(c);
 }
 
 /* The interrupt is answered by the script: the run goes on. */
 static void resume(struct call *c)
 {
     rv_exec *x = c->x;
-    struct rv_event ev = {.kind = RV_EVENT_ANSWER, .now_us = rv_exec_now_us(x), .response = c->response};
+    struct rv_event ev = {.kind = RV_EVENT_ANSWER, .now_us = exec_now_us(x), .response = c->response};
     rv_err *err = NULL;
 
-    rv_call_detach(c); /* the run may end in this event, and with it all that is left */
-    int rc = rv_exec_step(x, &ev, &err);
-    rv_call_free(c);
+    engine_call_detach(c); /* the run may end in this event, and with it all that is left */
+    int rc = exec_step(x, &ev, &err);
+    engine_call_free(c);
     if (rc < 0 && rc != RV_E_NOMEM)
         rc = RV_WRAP(&err, rc, "the script's answer does not fit");
     if (rc < 0)
-        rv_exec_break(x, rc, err);
+        exec_break(x, rc, err);
     else if (!x->is_keeping)
-        rv_exec_perform(x);
+        exec_perform(x);
 }
 
 /* What a person said while other branches ran. It was checked when it came; what happened since may have withdrawn the
@@ -165,28 +165,28 @@ static void told(struct call *c)
     rv_err *err = NULL;
 
     if (x->is_keeping) {
-        rv_call_park(c);
+        engine_call_park(c);
         return;
     }
-    rv_call_detach(c);    /* the run may end in this event, and with it all that is left */
-    if (x->effects.n > 0) /* of its recovery */
-        rv_exec_perform(x);
-    struct rv_event ev = {.kind = RV_EVENT_ANSWER, .now_us = rv_exec_now_us(x), .response = c->response};
-    int rc = x->over ? rv_exec_answer(x, &c->response, &err) : rv_exec_step(x, &ev, &err);
-    rv_call_free(c);
+    engine_call_detach(c); /* the run may end in this event, and with it all that is left */
+    if (x->effects.n > 0)  /* of its recovery */
+        exec_perform(x);
+    struct rv_event ev = {.kind = RV_EVENT_ANSWER, .now_us = exec_now_us(x), .response = c->response};
+    int rc = x->over ? rv_exec_answer(x, &c->response, &err) : exec_step(x, &ev, &err);
+    engine_call_free(c);
     if (rc == 0) {
         if (!x->is_keeping)
-            rv_exec_perform(x);
+            exec_perform(x);
         return;
     }
     if (rc != RV_E_NOMEM && !x->is_unkept && x->rc == 0) {
         RV_LOG(x->log, WARN, "answer.refused", RV_F_ERR("error", err));
         rv_err_free(err);
         err = NULL;
-        rc = rv_run_is_finished(x->run) && !x->over && !rv_exec_is_told(x) ? rv_exec_pause(x, &err) : 0;
+        rc = rv_run_is_finished(x->run) && !x->over && !exec_is_told(x) ? exec_pause(x, &err) : 0;
     }
     if (rc < 0)
-        rv_exec_break(x, rc, err);
+        exec_break(x, rc, err);
 }
 
 /* A question of a run that is held has expired: the run goes on by that. */
@@ -198,12 +198,12 @@ static void expire(struct call *c)
     rv_err *err = NULL;
 
     if (x->is_keeping) {
-        rv_call_park(c);
+        engine_call_park(c);
         return;
     }
-    rv_call_free(c);
+    engine_call_free(c);
     x->expiry_us = 0;
-    if (!rv_run_due_question(x->run, rv_exec_now_us(x), id, &response))
+    if (!rv_run_due_question(x->run, exec_now_us(x), id, &response))
         return;
     int rc = rv_exec_answer(x, &response, &err);
     if (rc < 0)
@@ -217,8 +217,8 @@ static void happen(struct call *c)
 
     switch (c->kind) {
     case CALL_BEGIN:
-        rv_call_free(c);
-        rv_exec_perform(x);
+        engine_call_free(c);
+        exec_perform(x);
         break;
     case CALL_ANSWER:
         answer(c);
@@ -233,8 +233,8 @@ static void happen(struct call *c)
         expire(c);
         break;
     case CALL_STUCK:
-        rv_call_free(c);
-        rv_stuck_end(x);
+        engine_call_free(c);
+        engine_stuck_end(x);
         break;
     }
 }
@@ -242,12 +242,12 @@ static void happen(struct call *c)
 static void tell_cancel(rv_exec *x)
 {
     rv_buf heard = RV_BUF_INIT(MAX_HEARD);
-    struct rv_event ev = {.kind = RV_EVENT_CANCEL, .now_us = rv_exec_now_us(x)};
+    struct rv_event ev = {.kind = RV_EVENT_CANCEL, .now_us = exec_now_us(x)};
 
-    rv_heard_write(x->calls, &heard);
+    engine_heard_write(x->calls, &heard);
     if (heard.rc < 0) {
         rv_err *err = NULL;
-        rv_exec_break(x, RV_FAIL(&err, RV_E_NOMEM, "cancel a run"), err);
+        exec_break(x, RV_FAIL(&err, RV_E_NOMEM, "cancel a run"), err);
     } else {
         ev.reply = rv_buf_str(&heard);
         tell(x, &ev);
@@ -260,12 +260,12 @@ static void cancel(rv_exec *x)
     if (x->over || x->is_keeping || x->is_opening || x->is_stuck) /* heard when the step is kept, or the journal open */
         return;
     if (rv_run_is_finished(x->run)) { /* it waits for the script's answer: then it stays interrupted */
-        rv_call_free_all(x);
-        rv_exec_end(x);
+        engine_call_free_all(x);
+        exec_end(x);
         return;
     }
     if (x->effects.n > 0) /* of its first step */
-        rv_exec_perform(x);
+        exec_perform(x);
     if (!x->over)
         tell_cancel(x);
 }
@@ -289,8 +289,8 @@ static bool cancel_asked(rv_engine *e)
 /* True: steps became durable, and more may be waiting. */
 static bool collect(rv_engine *e)
 {
-    rv_pool_collect(e->pool);
-    struct write *w = e->writer ? rv_writer_take_done(e->writer, MAX_KEPT) : NULL;
+    engine_pool_collect(e->pool);
+    struct write *w = e->writer ? engine_writer_take_done(e->writer, MAX_KEPT) : NULL;
     bool any = w != NULL;
     while (w) {
         struct write *next = w->next;
@@ -379,16 +379,16 @@ static void tell_over(rv_engine *e)
 static void let_go(rv_engine *e)
 {
     for (rv_exec *x = e->n_held > 0 ? e->execs : NULL; x; x = x->next)
-        if (x->is_held && rv_subscribers_let_go(x))
-            rv_exec_tell_over(x);
+        if (x->is_held && engine_subscribers_let_go(x))
+            exec_tell_over(x);
 }
 
 static bool let_happen(rv_engine *e)
 {
     bool any = collect(e);
 
-    rv_services_tick(e);
-    rv_leases_tick(e);
+    engine_services_tick(e);
+    engine_leases_tick(e);
     if (cancel_asked(e))
         return true;
     struct call *c = rv_due_top(&e->due);
@@ -409,7 +409,7 @@ static bool engine_turn(rv_engine *e)
 {
     bool any = let_happen(e);
 
-    rv_handovers_tick(e);
+    engine_handovers_tick(e);
     let_go(e);
     any = any || e->n_untold > 0 || e->n_asking > 0;
     tell_asking(e);
@@ -421,7 +421,7 @@ static bool engine_turn(rv_engine *e)
 static int64_t due_in_us(const rv_engine *e)
 {
     const struct call *c = rv_due_top(&e->due);
-    int64_t due_us = c ? c->due_us : RV_NEVER, renew_us = rv_leases_due_us(e), ask_us = rv_services_due_us(e);
+    int64_t due_us = c ? c->due_us : RV_NEVER, renew_us = engine_leases_due_us(e), ask_us = engine_services_due_us(e);
 
     renew_us = renew_us < ask_us ? renew_us : ask_us;
     due_us = due_us < renew_us ? due_us : renew_us;
@@ -446,16 +446,16 @@ int rv_engine_new(const struct rv_engine_opts *opts, rv_engine **out, rv_err **e
     e->virtual_us = opts->virtual_start_us;
     e->turn = engine_turn;
     e->due_in_us = due_in_us;
-    e->gate = rv_quota_call;
+    e->gate = engine_quota_call;
     atomic_init(&e->cancel_all, false);
-    int rc = e->opts.handle_signals ? rv_signals_watch(e, err) : 0;
+    int rc = e->opts.handle_signals ? engine_signals_watch(e, err) : 0;
     if (rc < 0) {
         free(e);
         return rc;
     }
-    rc = e->opts.loop ? rv_loop_ensure(e, err) : 0;
+    rc = e->opts.loop ? engine_loop_ensure(e, err) : 0;
     if (rc == 0)
-        rc = rv_writer_start(e, err);
+        rc = engine_writer_start(e, err);
     if (rc < 0) {
         rv_engine_free(e);
         return rc;
@@ -470,30 +470,30 @@ void rv_engine_free(rv_engine *e)
         return;
     for (rv_exec *x = e->execs, *next; x; x = next) {
         next = x->next;
-        rv_keep_wait(x);
+        engine_keep_wait(x);
         if (x->is_freed) {
             rv_exec_free(x);
             continue;
         }
         if (x->own)
-            rv_own_end(x->own);
+            engine_own_end(x->own);
         x->own = NULL;
-        rv_call_free_all(x);
-        rv_subscribers_stop(x);
+        engine_call_free_all(x);
+        engine_subscribers_stop(x);
         x->over = true;
         x->engine = NULL;
         x->prev = x->next = NULL;
     }
-    rv_signals_unwatch(e);
-    rv_leases_free(e);
-    rv_writer_stop(e);
-    rv_quotas_free_left(e);
-    rv_services_free(e);
-    rv_models_free(e);
-    rv_pool_free(e->pool);
-    rv_loop_free(e->loop);
+    engine_signals_unwatch(e);
+    engine_leases_free(e);
+    engine_writer_stop(e);
+    engine_quotas_free_left(e);
+    engine_services_free(e);
+    engine_models_free(e);
+    engine_pool_free(e->pool);
+    engine_loop_free(e->loop);
     free(e->due.items);
-    rv_tool_records_fini(&e->tools);
+    engine_tool_records_fini(&e->tools);
     free(e);
 }
 
@@ -512,8 +512,8 @@ void rv_engine_close(rv_engine *e, void (*on_closed)(void *self), void *self)
     e->close = close_now;
     e->on_closed = on_closed;
     e->closed_self = self;
-    rv_loop_hold(e->loop);
-    rv_loop_wake(e->loop);
+    engine_loop_hold(e->loop);
+    engine_loop_wake(e->loop);
 }
 
 void rv_engine_cancel_all(rv_engine *e)
@@ -522,9 +522,9 @@ void rv_engine_cancel_all(rv_engine *e)
     struct shell_loop *loop = e->loop;
     struct pool *pool = e->pool;
     if (loop)
-        rv_loop_wake(loop);
+        engine_loop_wake(loop);
     else if (pool)
-        rv_pool_poke(pool);
+        engine_pool_poke(pool);
 }
 
 void rv_engine_forget_cancel(rv_engine *e)
@@ -541,9 +541,9 @@ int rv_engine_wait(rv_engine *e, rv_exec *x, rv_err **err)
                      ? 0
                      : RV_FAIL(err, RV_E_INTERNAL, "the run waits for nothing");
         if (rc == 0 && !engine_turn(e) && (!is_virtual || x->is_held))
-            rc = rv_loop_run(e, true, err);
+            rc = engine_loop_run(e, true, err);
         else if (rc == 0 && ++e->n_turns % LOOK_EVERY == 0 && e->loop)
-            rc = rv_loop_run(e, false, err);
+            rc = engine_loop_run(e, false, err);
         if (rc < 0)
             return rc;
     }

@@ -13,15 +13,15 @@
 struct pool;
 /** The engine's workers, as sources use them; made when the first call needs them. Work that never blocks runs on the
  * loop. begin: RV_E_LIMIT when too many calls are stuck, RV_E_THREADS when the system starts none. */
-struct rv_tool_workers rv_engine_pool(rv_engine *e);
+struct rv_tool_workers engine_pool(rv_engine *e);
 /** The on_emit of a provider's call: passes the piece to the loop. */
-int rv_pool_take_piece(void *work, rv_str json);
+int engine_pool_take_piece(void *work, rv_str json);
 /** Ends the workers and waits for them, except for workers whose work was given up. Give up all work before. */
-void rv_pool_free(struct pool *p);
-void rv_pool_collect(struct pool *p); /* passes on the pieces and answers that have arrived */
+void engine_pool_free(struct pool *p);
+void engine_pool_collect(struct pool *p); /* passes on the pieces and answers that have arrived */
 /** Wait until some work is done, was poked, or that long has passed. */
-void rv_pool_wait(struct pool *p, int64_t us);
-void rv_pool_poke(struct pool *p); /* any thread */
+void engine_pool_wait(struct pool *p, int64_t us);
+void engine_pool_poke(struct pool *p); /* any thread */
 
 /* --- engine --- */
 
@@ -155,143 +155,143 @@ struct rv_exec {
 /* --- exec.c --- */
 
 /** The time that the core of that run is told now. */
-int64_t rv_exec_now_us(rv_exec *x);
+int64_t exec_now_us(rv_exec *x);
 /** When a time that its core has named comes, by the engine's clock. */
-int64_t rv_exec_due_us(const rv_exec *x, int64_t run_us);
+int64_t exec_due_us(const rv_exec *x, int64_t run_us);
 /** A run of e with everything but its rv_run. */
-RV_MUST_CHECK int rv_exec_new(rv_engine *e, const struct rv_exec_opts *opts, rv_exec **out, rv_err **err);
-void rv_exec_bind_log(rv_exec *x, const char *run); /* once its id is known */
+RV_MUST_CHECK int exec_new(rv_engine *e, const struct rv_exec_opts *opts, rv_exec **out, rv_err **err);
+void exec_bind_log(rv_exec *x, const char *run); /* once its id is known */
 /** Tell the core, and the journal. Performs nothing: the effects wait in x->effects. */
-RV_MUST_CHECK int rv_exec_step(rv_exec *x, const struct rv_event *ev, rv_err **err);
+RV_MUST_CHECK int exec_step(rv_exec *x, const struct rv_event *ev, rv_err **err);
 /** Have the effects at hand performed in the next turn. */
-RV_MUST_CHECK int rv_exec_begin(rv_exec *x, rv_err **err);
-void rv_exec_end(rv_exec *x);       /* it is over; on_ended is told at the end of the turn */
-void rv_exec_tell_over(rv_exec *x); /* it was held; the same */
+RV_MUST_CHECK int exec_begin(rv_exec *x, rv_err **err);
+void exec_end(rv_exec *x);       /* it is over; on_ended is told at the end of the turn */
+void exec_tell_over(rv_exec *x); /* it was held; the same */
 /** Break a run: it is over, rv_engine_wait() reports rc. Takes err. */
-void rv_exec_break(rv_exec *x, int rc, rv_err *err);
+void exec_break(rv_exec *x, int rc, rv_err *err);
 
 /* --- observe.c: what observers and logs are told --- */
 
-bool rv_observes(const rv_exec *x); /* the caller wants the observable events */
-void rv_observe(rv_exec *x, const struct rv_effect *e);
-void rv_observe_bounds(rv_exec *x); /* logs, once each, of which bounds of the run 80 % are used */
+bool engine_observes(const rv_exec *x); /* the caller wants the observable events */
+void engine_observe(rv_exec *x, const struct rv_effect *e);
+void engine_observe_bounds(rv_exec *x); /* logs, once each, of which bounds of the run 80 % are used */
 /** False: the stream is to be held. */
-bool rv_delta_tell(struct call *c, const struct rv_llm_delta *d);
+bool engine_delta_tell(struct call *c, const struct rv_llm_delta *d);
 /** Pass on the parts of a whole answer that were not sent as pieces: its text, calls, usage and end. */
-void rv_delta_tell_rest(struct call *c);
+void engine_delta_tell_rest(struct call *c);
 /** A provider handed out a piece. */
-void rv_delta_piece(struct call *c, bool is_thinking, rv_str text);
+void engine_delta_piece(struct call *c, bool is_thinking, rv_str text);
 
 /* --- subscribers.c --- */
 
-/** On failure rv_subscribers_stop() is still needed. */
-RV_MUST_CHECK int rv_subscribers_init(rv_exec *x, rv_err **err);
-void rv_subscribers_stop(rv_exec *x); /* gives up what is under way; not for a run whose engine is gone */
+/** On failure engine_subscribers_stop() is still needed. */
+RV_MUST_CHECK int engine_subscribers_init(rv_exec *x, rv_err **err);
+void engine_subscribers_stop(rv_exec *x); /* gives up what is under way; not for a run whose engine is gone */
 /** There are some: they are told. */
-void rv_subscribers_tell(rv_exec *x, enum rv_emit_kind kind, rv_str line);
-/** The run is over: does it wait for them? Then it is_held until rv_subscribers_let_go() says true. */
-bool rv_subscribers_hold(rv_exec *x);
-bool rv_subscribers_let_go(rv_exec *x);
-void rv_subscribers_go_on(rv_exec *x); /* the run that is held goes on */
+void engine_subscribers_tell(rv_exec *x, enum rv_emit_kind kind, rv_str line);
+/** The run is over: does it wait for them? Then it is_held until engine_subscribers_let_go() says true. */
+bool engine_subscribers_hold(rv_exec *x);
+bool engine_subscribers_let_go(rv_exec *x);
+void engine_subscribers_go_on(rv_exec *x); /* the run that is held goes on */
 
 /* --- tools.c --- */
 
 /** The sources of a run; borrows o. e NULL: for a look at the catalog only. t stays where it is. */
-void rv_run_tools_init(struct run_tools *t, const struct rv_exec_opts *o, rv_engine *e);
-void rv_run_tools_fini(struct run_tools *t);
+void engine_run_tools_init(struct run_tools *t, const struct rv_exec_opts *o, rv_engine *e);
+void engine_run_tools_fini(struct run_tools *t);
 /** Call a tool, or find out whether it was called by a process that died. */
-RV_MUST_CHECK int rv_call_tool(struct call *c, struct rv_effect *e, rv_err **err);
+RV_MUST_CHECK int engine_call_tool(struct call *c, struct rv_effect *e, rv_err **err);
 /** The probe has answered (or failed): true when that settles the call; else it is made now. */
-bool rv_call_probed(struct call *c);
-void rv_call_forget_asked(struct call *c);
+bool engine_call_probed(struct call *c);
+void engine_call_forget_asked(struct call *c);
 
 /* --- scripted.c --- */
 
 /** The name by which scripts and messages know who makes the call: the agent's, else the stage's. */
-const char *rv_effect_who(const struct rv_pipeline *p, const struct rv_effect *e);
+const char *engine_effect_who(const struct rv_pipeline *p, const struct rv_effect *e);
 /** The first stage of the branch of a group that it belongs to; ptr NULL: of the main branch. Borrowed from e. */
-rv_str rv_effect_branch(const struct rv_effect *e);
-bool rv_script_plays(const rv_exec *x, const struct rv_effect *e);
+rv_str engine_effect_branch(const struct rv_effect *e);
+bool engine_script_plays(const rv_exec *x, const struct rv_effect *e);
 /** Have the script answer the call. */
-RV_MUST_CHECK int rv_call_script(struct call *c, const struct rv_effect *e, rv_err **err);
+RV_MUST_CHECK int engine_call_script(struct call *c, const struct rv_effect *e, rv_err **err);
 /** Say when a scripted call's next part is due, or its timeout. */
-void rv_call_schedule(struct call *c);
+void engine_call_schedule(struct call *c);
 
 /* For a run that is continued: the answers that its script gave before to calls which were under way. */
-struct kept_replies *rv_kept_new(void); /* NULL: no memory */
-void rv_kept_free(struct kept_replies *kept);
+struct kept_replies *engine_kept_new(void); /* NULL: no memory */
+void engine_kept_free(struct kept_replies *kept);
 /** Have the script answer this call as it did before. A reply that it lacks is reported again when the call is made. */
-RV_MUST_CHECK int rv_kept_ask(rv_exec *x, const struct rv_effect *e, rv_err **err);
+RV_MUST_CHECK int engine_kept_ask(rv_exec *x, const struct rv_effect *e, rv_err **err);
 /** The script's reply to that call, once. False: there is none. */
-bool rv_kept_take(rv_exec *x, int64_t call_id, struct rv_script_reply *out);
+bool engine_kept_take(rv_exec *x, int64_t call_id, struct rv_script_reply *out);
 
 /* --- keep.c: steps that the store thread keeps, and leases --- */
 
 /** The thread of a store whose writes wait, for an engine on a given loop. */
-RV_MUST_CHECK int rv_writer_start(rv_engine *e, rv_err **err);
+RV_MUST_CHECK int engine_writer_start(rv_engine *e, rv_err **err);
 /** Write the step that the effects at hand belong to: now, or by the store thread (is_keeping); then they are performed
  * when it is durable. */
-RV_MUST_CHECK int rv_keep(rv_exec *x, const struct rv_event *ev, rv_err **err);
-void rv_keep_wait(rv_exec *x); /* blocks while the step is written; its effects are not performed */
+RV_MUST_CHECK int engine_keep(rv_exec *x, const struct rv_event *ev, rv_err **err);
+void engine_keep_wait(rv_exec *x); /* blocks while the step is written; its effects are not performed */
 /** Renew what is due, and cancel what others asked to be cancelled. */
-void rv_leases_tick(rv_engine *e);
-void rv_leases_free(rv_engine *e);            /* blocks while the store thread works on them */
-int64_t rv_leases_due_us(const rv_engine *e); /* when it is to be called next; RV_NEVER: not at all */
+void engine_leases_tick(rv_engine *e);
+void engine_leases_free(rv_engine *e);            /* blocks while the store thread works on them */
+int64_t engine_leases_due_us(const rv_engine *e); /* when it is to be called next; RV_NEVER: not at all */
 /** Check whether this run may begin an effect that must not be done twice. RV_E_STATE: its lease has run out. */
-RV_MUST_CHECK int rv_lease_check(const rv_exec *x, rv_err **err);
+RV_MUST_CHECK int engine_lease_check(const rv_exec *x, rv_err **err);
 
 /* --- handover.c: runs that another process goes on with --- */
-void rv_handovers_tick(rv_engine *e); /* end those that have nothing under way */
+void engine_handovers_tick(rv_engine *e); /* end those that have nothing under way */
 
 /* --- own.c: journals that runs have for themselves --- */
 
-void rv_writer_stop(rv_engine *e); /* blocks until all is written */
+void engine_writer_stop(rv_engine *e); /* blocks until all is written */
 /** scope and run are copied. NULL: no memory. */
-struct own_journal *rv_own_new(rv_exec *x, const struct rv_store_scope *scope, const char *run);
-void rv_own_orphan(struct own_journal *o); /* its run is freed while the store thread opens it */
-void rv_own_unlink(struct own_journal *o); /* the store thread has done what was asked */
+struct own_journal *engine_own_new(rv_exec *x, const struct rv_store_scope *scope, const char *run);
+void engine_own_orphan(struct own_journal *o); /* its run is freed while the store thread opens it */
+void engine_own_unlink(struct own_journal *o); /* the store thread has done what was asked */
 /** Give up the journal and free o: on the store thread, if there is one. */
-void rv_own_end(struct own_journal *o);
+void engine_own_end(struct own_journal *o);
 /** Copy the answer for the time when the journal is open. RV_E_STATE: there is one. */
-RV_MUST_CHECK int rv_own_answer(struct own_journal *o, const struct rv_response *response, rv_err **err);
+RV_MUST_CHECK int engine_own_answer(struct own_journal *o, const struct rv_response *response, rv_err **err);
 
 /* --- perform.c --- */
 
 /** Ask the capability. */
-RV_MUST_CHECK int rv_call_capability(rv_exec *x, struct call *c, const struct rv_effect *e, rv_err **err);
+RV_MUST_CHECK int engine_call_capability(rv_exec *x, struct call *c, const struct rv_effect *e, rv_err **err);
 /** Perform the effects of a step. Breaks the run when memory is short. */
-void rv_exec_perform(rv_exec *x);
+void exec_perform(rv_exec *x);
 
 /* --- model.c: models over HTTP --- */
 
 /** Ask the provider of the call's role. */
-RV_MUST_CHECK int rv_model_ask(struct call *c, json_object *request, rv_err **err);
+RV_MUST_CHECK int engine_model_ask(struct call *c, json_object *request, rv_err **err);
 /** It is due: a wait is over, or the deadline has come. True: the call is answered. */
-bool rv_model_due(struct call *c);
-void rv_model_read_on(struct call *c); /* if its stream was held */
-void rv_model_free(struct model_call *m);
-void rv_models_free(rv_engine *e); /* connections and what the runs share; before the loop goes */
+bool engine_model_due(struct call *c);
+void engine_model_read_on(struct call *c); /* if its stream was held */
+void engine_model_free(struct model_call *m);
+void engine_models_free(rv_engine *e); /* connections and what the runs share; before the loop goes */
 
 /* --- ask.c: agents that are asked --- */
 
-struct rv_tool_source *rv_ask_tools_init(struct ask_tools *t, const struct rv_exec_opts *o, rv_log *log);
+struct rv_tool_source *engine_ask_tools_init(struct ask_tools *t, const struct rv_exec_opts *o, rv_log *log);
 /** The context of the agent that makes the call; an asked agent has its own name in it. Borrows from the run. */
-struct rv_context rv_call_who(const struct call *c);
+struct rv_context engine_call_who(const struct call *c);
 /** The context of the call in the form that tools receive: JSON text, the caller's. NULL: no memory. */
-char *rv_call_context(const struct call *c);
+char *engine_call_context(const struct call *c);
 
 /* --- loop.c: the engine on a uv loop --- */
 
-RV_MUST_CHECK int rv_loop_ensure(rv_engine *e, rv_err **err);
-struct uv_loop_s *rv_loop_uv(struct shell_loop *l);
+RV_MUST_CHECK int engine_loop_ensure(rv_engine *e, rv_err **err);
+struct uv_loop_s *engine_loop_uv(struct shell_loop *l);
 /** One pass of the loop. waits: it may sleep until something is due, or happens. */
-RV_MUST_CHECK int rv_loop_run(rv_engine *e, bool waits, rv_err **err);
-void rv_loop_wake(void *loop);           /* any thread */
-void rv_loop_hold(struct shell_loop *l); /* a run goes on: a given loop stays alive */
-void rv_loop_free(struct shell_loop *l);
+RV_MUST_CHECK int engine_loop_run(rv_engine *e, bool waits, rv_err **err);
+void engine_loop_wake(void *loop);           /* any thread */
+void engine_loop_hold(struct shell_loop *l); /* a run goes on: a given loop stays alive */
+void engine_loop_free(struct shell_loop *l);
 
 /** RV_E_STATE when another engine watches already. */
-RV_MUST_CHECK int rv_signals_watch(rv_engine *e, rv_err **err);
-void rv_signals_unwatch(rv_engine *e); /* puts back what was in force; nothing to do when e does not watch */
+RV_MUST_CHECK int engine_signals_watch(rv_engine *e, rv_err **err);
+void engine_signals_unwatch(rv_engine *e); /* puts back what was in force; nothing to do when e does not watch */
 
 #endif

@@ -94,7 +94,7 @@ int rv_exec_check(const struct rv_exec_opts *o, rv_findings *findings, rv_err **
 
     if (!scripted)
         return RV_FAIL(err, RV_E_NOMEM, "check a pipeline");
-    rv_run_tools_init(&tools, o, NULL);
+    engine_run_tools_init(&tools, o, NULL);
     const struct rv_catalog catalog = rv_tool_set_catalog(&tools.set);
     if (o->script)
         rv_script_stages(o->script, p, scripted);
@@ -119,18 +119,18 @@ static int64_t run_time_us(const rv_exec *x)
     return now_us > x->last_us ? now_us : x->last_us;
 }
 
-int64_t rv_exec_now_us(rv_exec *x)
+int64_t exec_now_us(rv_exec *x)
 {
     x->last_us = run_time_us(x);
     return x->last_us;
 }
 
-int64_t rv_exec_due_us(const rv_exec *x, int64_t run_us)
+int64_t exec_due_us(const rv_exec *x, int64_t run_us)
 {
     return run_us > x->ahead_us ? run_us - x->ahead_us : run_us;
 }
 
-void rv_exec_bind_log(rv_exec *x, const char *run)
+void exec_bind_log(rv_exec *x, const char *run)
 {
     const struct rv_field fields[] = {RV_F_TEXT("run_id", run), RV_F_TEXT("pipeline", x->opts.pipeline->name)};
 
@@ -147,7 +147,7 @@ static int new_run(rv_exec *x, rv_envelope *env, rv_err **err)
                                      .use_mocks = o->use_mocks,
                                      .scripted_stages = x->scripted,
                                      .scripted_inner = x->scripted_inner,
-                                     .emits = rv_observes(x),
+                                     .emits = engine_observes(x),
                                      .saves = o->saves,
                                      .conversation = o->conversation,
                                      .max_parallel = o->max_parallel ? o->max_parallel : RV_ENGINE_MAX_PARALLEL};
@@ -161,7 +161,7 @@ static int prepare(rv_exec *x, rv_err **err)
     size_t n = o->pipeline->n_agents;
 
     x->under = o->plugins ? rv_plugins_catalog(o->plugins) : rv_catalog_empty;
-    rv_run_tools_init(&x->tools, o, x->engine);
+    engine_run_tools_init(&x->tools, o, x->engine);
     x->catalog = rv_tool_set_catalog(&x->tools.set);
     if (!o->script)
         return 0;
@@ -183,7 +183,7 @@ static bool is_of_the_step(int rc)
     return rc == RV_E_INVALID || rc == RV_E_PARSE || rc == RV_E_LIMIT || rc == RV_E_INTERNAL;
 }
 
-bool rv_exec_note_stuck(rv_exec *x, int rc, const rv_err *err)
+bool exec_note_stuck(rv_exec *x, int rc, const rv_err *err)
 {
     bool is_kept = x->opts.journal && rv_journal_is_kept(x->opts.journal);
 
@@ -191,20 +191,20 @@ bool rv_exec_note_stuck(rv_exec *x, int rc, const rv_err *err)
     return x->is_stuck;
 }
 
-int rv_exec_explain(rv_exec *x, int rc, rv_err **err)
+int exec_explain(rv_exec *x, int rc, rv_err **err)
 {
     const struct rv_envelope_fields *f = rv_envelope_fields(rv_run_envelope(x->run));
 
     if (rc == RV_E_NOMEM)
         return rc;
-    rv_exec_note_stuck(x, rc, err ? *err : NULL);
+    exec_note_stuck(x, rc, err ? *err : NULL);
     return RV_WRAP(err, rc, "run \"%s\" of pipeline \"%s\", at stage \"%.200s\"", f->envelope_id,
                    x->opts.pipeline->name, f->current_stage);
 }
 
-bool rv_exec_ends_later(rv_exec *x, rv_err **err)
+bool exec_ends_later(rv_exec *x, rv_err **err)
 {
-    if (!x->is_stuck || !rv_call_new(x, CALL_STUCK, rv_engine_now_us(x->engine), 0))
+    if (!x->is_stuck || !engine_call_new(x, CALL_STUCK, rv_engine_now_us(x->engine), 0))
         return false;
     rv_err_free(x->err);
     x->err = rv_err_steal(err);
@@ -218,16 +218,16 @@ static int step(rv_exec *x, const struct rv_event *ev, rv_err **err)
     x->is_answer = ev->kind == RV_EVENT_ANSWER;
     int rc = rv_run_step(x->run, ev, &x->effects, err);
     if (rc < 0 && !x->is_answer) /* a refused answer changes nothing */
-        return rv_exec_explain(x, rc, err);
-    return rc < 0 || !x->opts.journal ? rc : rv_keep(x, ev, err);
+        return exec_explain(x, rc, err);
+    return rc < 0 || !x->opts.journal ? rc : engine_keep(x, ev, err);
 }
 
-int rv_exec_step(rv_exec *x, const struct rv_event *ev, rv_err **err)
+int exec_step(rv_exec *x, const struct rv_event *ev, rv_err **err)
 {
     struct rv_event told = *ev;
     json_object *blocked = NULL;
 
-    int rc = rv_health_blocked(x, &blocked, err);
+    int rc = engine_health_blocked(x, &blocked, err);
     told.blocked = blocked;
     if (ev->kind == RV_EVENT_ANSWER)
         told.response.asker = rv_run_question_stage_of(x->run, ev->response.interrupt_id);
@@ -237,26 +237,26 @@ int rv_exec_step(rv_exec *x, const struct rv_event *ev, rv_err **err)
     return rc;
 }
 
-int rv_exec_begin(rv_exec *x, rv_err **err)
+int exec_begin(rv_exec *x, rv_err **err)
 {
     if (x->is_keeping) /* they are performed when it is kept */
         return 0;
-    return rv_call_new(x, CALL_BEGIN, rv_engine_now_us(x->engine), 0) ? 0 : RV_FAIL(err, RV_E_NOMEM, "start a run");
+    return engine_call_new(x, CALL_BEGIN, rv_engine_now_us(x->engine), 0) ? 0 : RV_FAIL(err, RV_E_NOMEM, "start a run");
 }
 
 static int first_step(rv_exec *x, const struct rv_response *response, rv_err **err)
 {
-    struct rv_event ev = {.kind = RV_EVENT_START, .now_us = rv_exec_now_us(x)};
+    struct rv_event ev = {.kind = RV_EVENT_START, .now_us = exec_now_us(x)};
 
     if (response) {
         ev.kind = RV_EVENT_ANSWER;
         ev.response = *response;
     }
-    int rc = rv_exec_step(x, &ev, err);
-    return rc < 0 ? rc : rv_exec_begin(x, err);
+    int rc = exec_step(x, &ev, err);
+    return rc < 0 ? rc : exec_begin(x, err);
 }
 
-int rv_exec_new(rv_engine *e, const struct rv_exec_opts *opts, rv_exec **out, rv_err **err)
+int exec_new(rv_engine *e, const struct rv_exec_opts *opts, rv_exec **out, rv_err **err)
 {
     const struct rv_store_scope all = {0};
     rv_exec *x = calloc(1, sizeof *x);
@@ -264,7 +264,7 @@ int rv_exec_new(rv_engine *e, const struct rv_exec_opts *opts, rv_exec **out, rv
     if (x)
         x->engine = e;
     if (x && opts->takes_journal)
-        x->own = rv_own_new(x, &all, rv_journal_run(opts->journal));
+        x->own = engine_own_new(x, &all, rv_journal_run(opts->journal));
     if (!x || (opts->takes_journal && !x->own)) {
         if (opts->takes_journal)
             rv_journal_free(opts->journal);
@@ -285,10 +285,10 @@ int rv_exec_new(rv_engine *e, const struct rv_exec_opts *opts, rv_exec **out, rv
     e->execs = x;
     e->n_live++;
     if (e->opts.loop)
-        rv_loop_hold(e->loop);
+        engine_loop_hold(e->loop);
     int rc = prepare(x, err);
     if (rc == 0)
-        rc = rv_subscribers_init(x, err);
+        rc = engine_subscribers_init(x, err);
     if (rc < 0) {
         rv_exec_free(x);
         return rc;
@@ -302,7 +302,7 @@ int rv_engine_start(rv_engine *e, const struct rv_exec_opts *opts, rv_envelope *
 {
     rv_exec *x = NULL;
 
-    int rc = rv_exec_new(e, opts, &x, err);
+    int rc = exec_new(e, opts, &x, err);
     if (rc < 0) {
         rv_envelope_free(env);
         return rc;
@@ -314,7 +314,7 @@ int rv_engine_start(rv_engine *e, const struct rv_exec_opts *opts, rv_envelope *
         rv_exec_free(x);
         return rc;
     }
-    rv_exec_bind_log(x, rv_envelope_fields(env)->envelope_id);
+    exec_bind_log(x, rv_envelope_fields(env)->envelope_id);
     rv_err *why = NULL;
     rc = new_run(x, env, &why);
     if (rc == 0)
@@ -329,16 +329,16 @@ int rv_engine_start(rv_engine *e, const struct rv_exec_opts *opts, rv_envelope *
     return 0;
 }
 
-void rv_exec_end(rv_exec *x)
+void exec_end(rv_exec *x)
 {
     if (x->over)
         return;
     x->over = true;
-    if (!rv_subscribers_hold(x))
-        rv_exec_tell_over(x);
+    if (!engine_subscribers_hold(x))
+        exec_tell_over(x);
 }
 
-void rv_exec_tell_over(rv_exec *x)
+void exec_tell_over(rv_exec *x)
 {
     x->is_untold = true;
     x->engine->n_live--;
@@ -368,23 +368,23 @@ static bool is_told_already(const rv_exec *x, const char *id)
     return false;
 }
 
-int rv_exec_tell_later(rv_exec *x, const struct rv_response *response, rv_err **err)
+int exec_tell_later(rv_exec *x, const struct rv_response *response, rv_err **err)
 {
     struct rv_response told = *response;
     char id[RV_ID_MAX];
 
-    int rc = rv_run_check_branch_answer(x->run, response, rv_exec_now_us(x), id, err);
+    int rc = rv_run_check_branch_answer(x->run, response, exec_now_us(x), id, err);
     if (rc < 0)
         return rc;
     if (is_told_already(x, id))
         return RV_FAIL(err, RV_E_STATE, "question \"%s\" has an answer already", id);
-    struct call *c = rv_call_new(x, CALL_TOLD, rv_engine_now_us(x->engine), 0);
+    struct call *c = engine_call_new(x, CALL_TOLD, rv_engine_now_us(x->engine), 0);
     if (!c)
         return RV_FAIL(err, RV_E_NOMEM, "answer a question");
     told.interrupt_id = rv_str_of(id);
-    rc = rv_response_copy(&told, &c->response, err);
+    rc = engine_response_copy(&told, &c->response, err);
     if (rc < 0)
-        rv_call_free(c);
+        engine_call_free(c);
     else
         forget_told(x, told.interrupt_id);
     return rc;
@@ -398,27 +398,27 @@ int rv_exec_answer(rv_exec *x, const struct rv_response *response, rv_err **err)
     if (x->is_stuck)
         return RV_FAIL(err, RV_E_STATE, "the run ends: the engine cannot go on with it");
     if (e && x->is_opening)
-        return rv_own_answer(x->own, response, err);
+        return engine_own_answer(x->own, response, err);
     if (e && !x->over)
-        return rv_exec_tell_later(x, response, err);
+        return exec_tell_later(x, response, err);
     if (!e || !x->over || x->rc < 0 || x->status != RV_RUN_INTERRUPTED)
         return RV_FAIL(err, RV_E_STATE, "the run waits for no answer");
     if (x->opts.journal && !x->answers && !x->opts.holds)
         return RV_FAIL(err, RV_E_STATE, "run \"%s\" was given up when it paused; open its journal again",
                        rv_journal_run(x->opts.journal));
-    ev.now_us = rv_exec_now_us(x);
-    int rc = rv_exec_step(x, &ev, err);
+    ev.now_us = exec_now_us(x);
+    int rc = exec_step(x, &ev, err);
     if (rc == 0)
-        rv_call_free_all(x); /* the expiry of what was asked */
+        engine_call_free_all(x); /* the expiry of what was asked */
     if (rc == 0)
-        rc = rv_exec_begin(x, err);
+        rc = exec_begin(x, err);
     if (rc < 0) {
         if (x->is_unkept || rc == RV_E_NOMEM) /* what the core was told cannot be undone */
             x->rc = rc;
         return rc;
     }
     if (x->is_held) /* it did not count as over yet */
-        rv_subscribers_go_on(x);
+        engine_subscribers_go_on(x);
     else
         e->n_live++;
     e->n_untold -= x->is_untold;
@@ -426,7 +426,7 @@ int rv_exec_answer(rv_exec *x, const struct rv_response *response, rv_err **err)
     forget_told(x, response->interrupt_id);
     x->status = RV_RUN_RUNNING;
     if (e->opts.loop)
-        rv_loop_hold(e->loop);
+        engine_loop_hold(e->loop);
     return 0;
 }
 
@@ -437,9 +437,9 @@ int rv_exec_check_answer(const rv_exec *x, const struct rv_response *response, r
     return rv_run_check_answer(x->run, response, run_time_us(x), err);
 }
 
-void rv_exec_break(rv_exec *x, int rc, rv_err *err)
+void exec_break(rv_exec *x, int rc, rv_err *err)
 {
-    rv_call_free_all(x);
+    engine_call_free_all(x);
     if (x->is_keeping) {
         x->is_broken = true;
         x->rc = rc;
@@ -448,9 +448,9 @@ void rv_exec_break(rv_exec *x, int rc, rv_err *err)
         return;
     }
     rv_effects_clear(&x->effects);
-    if (rv_exec_ends_later(x, &err))
+    if (exec_ends_later(x, &err))
         return;
-    rv_exec_end(x);
+    exec_end(x);
     rv_exec_tell_end(x, err);
     if (rc == RV_E_NOMEM || rc == RV_E_INTERNAL)
         x->status = RV_RUN_FAILED;
@@ -462,7 +462,7 @@ void rv_exec_break(rv_exec *x, int rc, rv_err *err)
 void rv_exec_read_on(rv_exec *x)
 {
     for (struct call *c = x->calls; c; c = c->next)
-        rv_model_read_on(c);
+        engine_model_read_on(c);
 }
 
 void rv_exec_cancel(rv_exec *x)
@@ -507,7 +507,7 @@ rv_envelope *rv_exec_steal_envelope(rv_exec *x)
 static void free_later(rv_exec *x)
 {
     x->is_freed = true;
-    rv_call_free_all(x);
+    engine_call_free_all(x);
     x->opts.observer = (struct rv_observer){0};
     x->opts.on_piece = NULL;
     x->opts.on_payload = NULL;
@@ -521,14 +521,14 @@ static void leave_engine(rv_exec *x)
     rv_engine *e = x->engine;
 
     if (x->is_opening)
-        rv_own_orphan(x->own);
+        engine_own_orphan(x->own);
     else
-        rv_keep_wait(x);
+        engine_keep_wait(x);
     if (x->own && !x->is_opening)
-        rv_own_end(x->own);
-    rv_call_free_all(x);
+        engine_own_end(x->own);
+    engine_call_free_all(x);
     e->n_live -= !x->over || x->is_held;
-    rv_subscribers_stop(x);
+    engine_subscribers_stop(x);
     e->n_untold -= x->is_untold;
     e->n_asking -= x->is_asking;
     if (x->prev)
@@ -551,15 +551,15 @@ void rv_exec_free(rv_exec *x)
     void *self = x->opts.self;
     if (x->engine)
         leave_engine(x);
-    rv_run_tools_fini(&x->tools);
-    rv_tool_records_fini(&x->played);
+    engine_run_tools_fini(&x->tools);
+    engine_tool_records_fini(&x->played);
     rv_log_free(x->log);
     rv_run_free(x->run);
     rv_conversation_free(x->conversation);
     rv_effects_fini(&x->effects);
     json_object_put(x->told);
     rv_turn_free(x->unkept);
-    rv_kept_free(x->kept);
+    engine_kept_free(x->kept);
     free(x->scripted);
     json_object_put(x->scripted_inner);
     free(x->refused);

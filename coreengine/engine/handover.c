@@ -13,7 +13,7 @@ void rv_exec_hand_over(rv_exec *x)
         return;
     x->hands_over = e->any_hands_over = true;
     if (e->opts.loop)
-        rv_loop_wake(e->loop);
+        engine_loop_wake(e->loop);
 }
 
 bool rv_exec_is_handed_over(const rv_exec *x)
@@ -32,7 +32,7 @@ static bool is_quiet(const rv_exec *x)
     return true;
 }
 
-void rv_handovers_tick(rv_engine *e)
+void engine_handovers_tick(rv_engine *e)
 {
     if (!e->any_hands_over)
         return;
@@ -41,8 +41,8 @@ void rv_handovers_tick(rv_engine *e)
         if (!x->hands_over || x->over)
             continue;
         if (is_quiet(x)) {
-            rv_call_free_all(x);
-            rv_exec_end(x);
+            engine_call_free_all(x);
+            exec_end(x);
         } else {
             e->any_hands_over = true;
         }

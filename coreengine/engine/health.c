@@ -40,14 +40,14 @@ static struct tool_records *records_of(const struct call *c)
     return c->is_played ? &c->x->played : &c->x->engine->tools;
 }
 
-void rv_health_bind(struct call *c, const struct rv_tool_source *s)
+void engine_health_bind(struct call *c, const struct rv_tool_source *s)
 {
     c->is_played = s && s->stands_in;
-    if (!key_of(c->x, s, c->name, c->health_key) || !rv_tool_records_take(records_of(c), c->health_key, c->name))
-        rv_health_unbind(c); /* no memory: not counted */
+    if (!key_of(c->x, s, c->name, c->health_key) || !engine_tool_records_take(records_of(c), c->health_key, c->name))
+        engine_health_unbind(c); /* no memory: not counted */
 }
 
-void rv_health_unbind(struct call *c)
+void engine_health_unbind(struct call *c)
 {
     c->health_key[0] = 0;
 }
@@ -59,9 +59,9 @@ static bool is_open(const rv_exec *x, const struct tool_record *t)
     return rv_tool_breaker_open(&t->health, rv_engine_now_us(x->engine));
 }
 
-bool rv_health_blocks(const struct call *c)
+bool engine_health_blocks(const struct call *c)
 {
-    const struct tool_record *t = c->health_key[0] ? rv_tool_records_find(records_of(c), c->health_key) : NULL;
+    const struct tool_record *t = c->health_key[0] ? engine_tool_records_find(records_of(c), c->health_key) : NULL;
 
     return t && is_open(c->x, t);
 }
@@ -81,12 +81,12 @@ static void note_error(struct rv_tool_health *h, const struct call *c)
     json_object_put(standard);
 }
 
-void rv_health_note(struct call *c)
+void engine_health_note(struct call *c)
 {
     rv_engine *e = c->x->engine;
     int64_t now = rv_engine_now_us(e);
     bool ok = c->failed ? rv_tool_is_callers_fault(c->error_type) : !c->reports_error;
-    struct tool_record *t = c->health_key[0] ? rv_tool_records_take(records_of(c), c->health_key, c->name) : NULL;
+    struct tool_record *t = c->health_key[0] ? engine_tool_records_take(records_of(c), c->health_key, c->name) : NULL;
 
     if (!t)
         return;
@@ -106,7 +106,7 @@ static bool is_of(const rv_exec *x, const struct tool_record *t)
     return found.info && key_of(x, found.source, t->name, key) && strcmp(key, t->key) == 0;
 }
 
-int rv_health_blocked(const rv_exec *x, json_object **out, rv_err **err)
+int engine_health_blocked(const rv_exec *x, json_object **out, rv_err **err)
 {
     const struct tool_records *const all[] = {&x->engine->tools, &x->played};
     int rc = 0;

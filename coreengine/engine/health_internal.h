@@ -27,20 +27,20 @@ struct tool_records {
     uint64_t n_uses;
 };
 /** The record with that key, made if it is not there. NULL: no memory. */
-struct tool_record *rv_tool_records_take(struct tool_records *r, const char *key, const char *name);
+struct tool_record *engine_tool_records_take(struct tool_records *r, const char *key, const char *name);
 /** NULL: there is none. */
-const struct tool_record *rv_tool_records_find(const struct tool_records *r, const char *key);
-void rv_tool_records_fini(struct tool_records *r);
+const struct tool_record *engine_tool_records_find(const struct tool_records *r, const char *key);
+void engine_tool_records_fini(struct tool_records *r);
 
 /* --- health.c --- */
 
 /** Name the record of the tool that c calls of that source; NULL: of none. Calls of the engine's own tools are not
  * counted. */
-void rv_health_bind(struct call *c, const struct rv_tool_source *s);
-void rv_health_unbind(struct call *c); /* the call is not counted */
-bool rv_health_blocks(const struct call *c);
-void rv_health_note(struct call *c); /* how the call ended */
+void engine_health_bind(struct call *c, const struct rv_tool_source *s);
+void engine_health_unbind(struct call *c); /* the call is not counted */
+bool engine_health_blocks(const struct call *c);
+void engine_health_note(struct call *c); /* how the call ended */
 /** The names of the run's tools whose breaker is open; *out is the caller's, NULL: none. */
-RV_MUST_CHECK int rv_health_blocked(const rv_exec *x, json_object **out, rv_err **err);
+RV_MUST_CHECK int engine_health_blocked(const rv_exec *x, json_object **out, rv_err **err);
 
 #endif

@@ -199,14 +199,14 @@ static bool renew_aside(rv_engine *e, int64_t now_us, bool renews)
                               .until_us = now_us + lease_us(e),
                               .cancels = RV_BUF_INIT(MAX_CANCELS)};
     e->lease_write = l;
-    rv_writer_submit(e->writer, &l->write);
+    engine_writer_submit(e->writer, &l->write);
     return true;
 }
 
-void rv_leases_free(rv_engine *e)
+void engine_leases_free(rv_engine *e)
 {
     if (e->lease_write)
-        rv_writer_wait_for(e->writer, &e->lease_write->write);
+        engine_writer_wait_for(e->writer, &e->lease_write->write);
     lease_write_free(e->lease_write);
     e->lease_write = NULL;
 }
@@ -229,7 +229,7 @@ static void maintain(rv_engine *e, int64_t now_us)
     e->look_at_us = now_us + LOOK_EVERY_US;
 }
 
-void rv_leases_tick(rv_engine *e)
+void engine_leases_tick(rv_engine *e)
 {
     if (!e->opts.store || e->opts.virtual_time || e->lease_write)
         return;
@@ -238,7 +238,7 @@ void rv_leases_tick(rv_engine *e)
         maintain(e, now_us);
 }
 
-int64_t rv_leases_due_us(const rv_engine *e)
+int64_t engine_leases_due_us(const rv_engine *e)
 {
     if (e->lease_write || !keeps_leases(e)) /* the loop is woken when the write under way is done */
         return RV_NEVER;
@@ -257,7 +257,7 @@ static void lease_proved(rv_exec *x)
     x->hoped_until_us = 0;
 }
 
-int rv_lease_check(const rv_exec *x, rv_err **err)
+int engine_lease_check(const rv_exec *x, rv_err **err)
 {
     if (!x->opts.journal || x->engine->opts.virtual_time)
         return 0;
@@ -283,13 +283,13 @@ static bool keeps_aside(const rv_exec *x)
     return e->writer && x->opts.journal && !rv_store_in_group(e->opts.store);
 }
 
-int rv_writer_start(rv_engine *e, rv_err **err)
+int engine_writer_start(rv_engine *e, rv_err **err)
 {
     rv_err *none = NULL;
 
     if (!e->opts.loop || !e->opts.store)
         return 0;
-    int rc = rv_writer_new(e->opts.store, e->clock, rv_loop_wake, e->loop, &e->writer, &none);
+    int rc = engine_writer_new(e->opts.store, e->clock, engine_loop_wake, e->loop, &e->writer, &none);
     if (rc == RV_E_STATE) { /* it writes without waiting */
         rv_err_free(none);
         return 0;
@@ -334,7 +334,7 @@ static void unkept_by(rv_exec *x, int rc, rv_err **err)
     save_unkept(x);
     if (rc == RV_E_STATE)
         RV_LOG(x->log, WARN, "lease.lost", RV_F_TEXT("reason", "another process has the run"));
-    if (!rv_exec_note_stuck(x, rc, err ? *err : NULL))
+    if (!exec_note_stuck(x, rc, err ? *err : NULL))
         rv_err_hint(err,
                     "nothing was done that its journal does not have; `reeve runs recover %s` goes on with the run",
                     rv_journal_run(x->opts.journal));
@@ -369,13 +369,13 @@ static void step_done(struct write *w)
         rv_err_free(err);
         err = x->err;
         x->err = NULL;
-        rv_exec_break(x, x->rc, err);
+        exec_break(x, x->rc, err);
     } else if (rc < 0) {
-        rv_exec_break(x, rc, err);
+        exec_break(x, rc, err);
     } else {
-        rv_calls_unpark(x);
+        engine_calls_unpark(x);
         x->engine->any_cancel = x->engine->any_cancel || x->cancel_asked;
-        rv_exec_perform(x);
+        exec_perform(x);
     }
 }
 
@@ -389,11 +389,11 @@ static int keep_aside(rv_exec *x, const struct rv_event *ev, rv_err **err)
     x->write = (struct write){
         .write = write_step, .rest = write_rest, .done = step_done, .until_us = rv_journal_lease_until_us(j)};
     x->is_keeping = true;
-    rv_writer_submit(x->engine->writer, &x->write);
+    engine_writer_submit(x->engine->writer, &x->write);
     return 0;
 }
 
-int rv_keep(rv_exec *x, const struct rv_event *ev, rv_err **err)
+int engine_keep(rv_exec *x, const struct rv_event *ev, rv_err **err)
 {
     int rc;
 
@@ -411,17 +411,17 @@ int rv_keep(rv_exec *x, const struct rv_event *ev, rv_err **err)
     return rc;
 }
 
-void rv_keep_wait(rv_exec *x)
+void engine_keep_wait(rv_exec *x)
 {
     rv_err *err = NULL;
 
     if (x->is_opening) {
-        rv_writer_wait_for(x->engine->writer, &x->own->write);
+        engine_writer_wait_for(x->engine->writer, &x->own->write);
         x->is_opening = false;
     }
     if (!x->is_keeping)
         return;
-    rv_writer_wait_for(x->engine->writer, &x->write);
+    engine_writer_wait_for(x->engine->writer, &x->write);
     RV_IGNORE(kept(x, &err), "the caller ends the run now");
     rv_err_free(err);
 }

@@ -31,7 +31,7 @@ static void cancel_all(rv_engine *e)
 
     atomic_store(&e->cancel_all, true);
     if (loop)
-        rv_loop_wake(loop);
+        engine_loop_wake(loop);
 }
 
 static void on_signal(int number)
@@ -47,7 +47,7 @@ static void on_signal(int number)
     errno = saved;
 }
 
-int rv_signals_watch(rv_engine *e, rv_err **err)
+int engine_signals_watch(rv_engine *e, rv_err **err)
 {
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
     rv_engine *none = NULL;
@@ -62,7 +62,7 @@ int rv_signals_watch(rv_engine *e, rv_err **err)
     return 0;
 }
 
-void rv_signals_unwatch(rv_engine *e)
+void engine_signals_unwatch(rv_engine *e)
 {
     rv_engine *mine = e;
 
@@ -155,7 +155,7 @@ static void on_closed(uv_handle_t *handle)
         free(l);
 }
 
-void rv_loop_free(struct shell_loop *l)
+void engine_loop_free(struct shell_loop *l)
 {
     if (!l)
         return;
@@ -191,7 +191,7 @@ static int open_handles(struct shell_loop *l, rv_engine *e, rv_err **err)
     return 0;
 }
 
-int rv_loop_ensure(rv_engine *e, rv_err **err)
+int engine_loop_ensure(rv_engine *e, rv_err **err)
 {
     struct uv_loop_s *given = e->opts.loop;
 
@@ -209,25 +209,25 @@ int rv_loop_ensure(rv_engine *e, rv_err **err)
     return open_handles(l, e, err);
 }
 
-struct uv_loop_s *rv_loop_uv(struct shell_loop *l)
+struct uv_loop_s *engine_loop_uv(struct shell_loop *l)
 {
     return l->uv;
 }
 
-void rv_loop_wake(void *loop)
+void engine_loop_wake(void *loop)
 {
     struct shell_loop *l = loop;
     RV_IGNORE(uv_async_send(&l->async), "the handle is open as long as a thread can call this");
 }
 
-void rv_loop_hold(struct shell_loop *l)
+void engine_loop_hold(struct shell_loop *l)
 {
     hold(l, true);
 }
 
-int rv_loop_run(rv_engine *e, bool waits, rv_err **err)
+int engine_loop_run(rv_engine *e, bool waits, rv_err **err)
 {
-    int rc = rv_loop_ensure(e, err);
+    int rc = engine_loop_ensure(e, err);
 
     if (rc < 0 || atomic_load(&e->cancel_all)) /* a request to cancel that came before there was a loop to wake */
         return rc;

@@ -34,19 +34,19 @@ static struct rv_provider_env env_of(const rv_engine *e)
     return e->opts.env.get ? e->opts.env : (struct rv_provider_env){environment, NULL};
 }
 
-const char *rv_engine_env(const rv_engine *e, const char *name)
+const char *engine_env(const rv_engine *e, const char *name)
 {
     const struct rv_provider_env env = env_of(e);
 
     return env.get(env.self, name);
 }
 
-int rv_engine_http(rv_engine *e, rv_err **err)
+int engine_http(rv_engine *e, rv_err **err)
 {
-    int rc = rv_loop_ensure(e, err);
+    int rc = engine_loop_ensure(e, err);
     if (rc < 0 || e->http)
         return rc;
-    const struct rv_http_opts opts = {.loop = rv_loop_uv(e->loop), .runs_on = true, .log = e->opts.log};
+    const struct rv_http_opts opts = {.loop = engine_loop_uv(e->loop), .runs_on = true, .log = e->opts.log};
     return rv_http_new(&opts, &e->http, err);
 }
 
@@ -54,10 +54,10 @@ static int ensure_client(rv_engine *e, rv_err **err)
 {
     if (!e->providers && !(e->providers = rv_providers_new(env_of(e))))
         return RV_FAIL(err, RV_E_NOMEM, "make the clients of providers");
-    return rv_engine_http(e, err);
+    return engine_http(e, err);
 }
 
-void rv_models_free(rv_engine *e)
+void engine_models_free(rv_engine *e)
 {
     rv_http_free(e->http);
     rv_providers_free(e->providers);
@@ -77,20 +77,20 @@ static void due_at(struct call *c, int64_t us)
     rv_engine *e = c->x->engine;
 
     c->due_us = us;
-    rv_due_moved(&e->due, c);
+    engine_due_moved(&e->due, c);
 }
 
 /* Memory ran out: the run cannot go on. */
 static void give_up(struct model_call *m, int rc, rv_err *err)
 {
-    rv_exec_break(m->call->x, rc, err); /* m is gone with its call */
+    exec_break(m->call->x, rc, err); /* m is gone with its call */
 }
 
 static void on_delta(void *self, const struct rv_llm_delta *d)
 {
     struct model_call *m = self;
 
-    if (!rv_delta_tell(m->call, d))
+    if (!engine_delta_tell(m->call, d))
         m->held = true;
 }
 
@@ -144,7 +144,7 @@ static void on_ready(void *self)
 
 /* --- requests --- */
 
-bool rv_exec_trace(const rv_exec *x, int64_t call_id, struct rv_trace_headers *out)
+bool exec_trace(const rv_exec *x, int64_t call_id, struct rv_trace_headers *out)
 {
     const rv_envelope *env = rv_run_envelope(x->run);
     const char *said[2] = {NULL, NULL}, *const keys[2] = {RV_TRACE_PARENT, RV_TRACE_STATE};
@@ -158,8 +158,8 @@ bool rv_exec_trace(const rv_exec *x, int64_t call_id, struct rv_trace_headers *o
                             out);
 }
 
-size_t rv_trace_lines(const struct rv_trace_headers *t, const char *const *headers, size_t n, const char **lines,
-                      char parent[RV_TRACE_LINE_MAX], char state[RV_TRACE_LINE_MAX])
+size_t engine_trace_lines(const struct rv_trace_headers *t, const char *const *headers, size_t n, const char **lines,
+                          char parent[RV_TRACE_LINE_MAX], char state[RV_TRACE_LINE_MAX])
 {
     for (size_t i = 0; i < n; i++) {
         if (strncasecmp(headers[i], "traceparent:", 12) == 0) /* who set it knows better */
@@ -180,7 +180,7 @@ size_t rv_trace_lines(const struct rv_trace_headers *t, const char *const *heade
 static rv_log *request_log(struct model_call *m)
 {
     const struct call *c = m->call;
-    const struct rv_field fields[] = {RV_F_TEXT("stage", rv_call_stage(c)), RV_F_I64("visit", c->visit),
+    const struct rv_field fields[] = {RV_F_TEXT("stage", engine_call_stage(c)), RV_F_I64("visit", c->visit),
                                       RV_F_I64("call_id", c->call_id),
                                       RV_F_I64("attempt", rv_exchange_attempt(m->exchange))};
 
@@ -195,11 +195,11 @@ static void on_retry(void *self, const struct rv_exchange_retry *r)
     const char *code = rv_failure_text(r->code);
 
     if (r->to)
-        RV_LOG(c->x->log, WARN, "model.fallback", RV_F_TEXT("stage", rv_call_stage(c)), RV_F_I64("visit", c->visit),
+        RV_LOG(c->x->log, WARN, "model.fallback", RV_F_TEXT("stage", engine_call_stage(c)), RV_F_I64("visit", c->visit),
                RV_F_I64("call_id", c->call_id), RV_F_TEXT("role", r->role), RV_F_TEXT("to", r->to),
                RV_F_STR("error", r->error), RV_F_TEXT("code", code));
     else
-        RV_LOG(c->x->log, WARN, "model.retry", RV_F_TEXT("stage", rv_call_stage(c)), RV_F_I64("visit", c->visit),
+        RV_LOG(c->x->log, WARN, "model.retry", RV_F_TEXT("stage", engine_call_stage(c)), RV_F_I64("visit", c->visit),
                RV_F_I64("call_id", c->call_id), RV_F_I64("attempt", r->attempt), RV_F_I64("of", r->of),
                RV_F_I64("wait_ms", r->wait_us / RV_US_PER_MS), RV_F_STR("error", r->error), RV_F_TEXT("code", code));
 }
@@ -215,11 +215,11 @@ static int start_http(struct model_call *m, const struct rv_http_request *reques
     const char **lines = NULL;
 
     named.log = request_log(m);
-    if (rv_exec_trace(c->x, c->call_id, &t)) {
+    if (exec_trace(c->x, c->call_id, &t)) {
         lines = malloc((request->n_headers + 2) * sizeof *lines);
         if (!lines)
             return RV_FAIL(err, RV_E_NOMEM, "ask a model");
-        size_t n = rv_trace_lines(&t, request->headers, request->n_headers, lines, parent, state);
+        size_t n = engine_trace_lines(&t, request->headers, request->n_headers, lines, parent, state);
         if (n > 0) {
             named.headers = lines;
             named.n_headers = n;
@@ -268,10 +268,10 @@ static void done(struct model_call *m)
     struct call *c = m->call;
 
     m->is_done = true;
-    rv_call_take_llm(c, reply);
+    engine_call_take_llm(c, reply);
     if (reply->failed && reply->answer.error_kind == RV_LLM_ERROR_TIMEOUT && c->deadline_us &&
         now_us(m) + DEADLINE_SLACK_US >= c->deadline_us)
-        rv_call_say_limit(c);
+        engine_call_say_limit(c);
     due_at(c, now_us(m));
 }
 
@@ -282,7 +282,7 @@ static void wait_until(struct model_call *m, int64_t at_us)
 
     if (c->deadline_us && now_us(m) >= c->deadline_us) {
         m->is_done = true;
-        rv_call_timed_out(c);
+        engine_call_timed_out(c);
         at_us = c->deadline_us;
     }
     due_at(c, c->deadline_us && at_us > c->deadline_us ? c->deadline_us : at_us);
@@ -327,7 +327,7 @@ static void end_request(struct model_call *m)
         advance(m);
 }
 
-bool rv_model_due(struct call *c)
+bool engine_model_due(struct call *c)
 {
     struct model_call *m = c->model;
 
@@ -340,7 +340,7 @@ bool rv_model_due(struct call *c)
     return false; /* the call is due again, or was freed with its run */
 }
 
-void rv_model_read_on(struct call *c)
+void engine_model_read_on(struct call *c)
 {
     struct model_call *m = c->model;
 
@@ -351,7 +351,7 @@ void rv_model_read_on(struct call *c)
         rv_http_resume(m->http);
 }
 
-void rv_model_free(struct model_call *m)
+void engine_model_free(struct model_call *m)
 {
     if (!m)
         return;
@@ -372,7 +372,7 @@ static uint64_t jitter_of(const rv_exec *x, const struct call *c)
     return (h ^ (uint64_t)c->call_id) * 1099511628211u;
 }
 
-int rv_model_ask(struct call *c, json_object *request, rv_err **err)
+int engine_model_ask(struct call *c, json_object *request, rv_err **err)
 {
     rv_exec *x = c->x;
     rv_engine *e = x->engine;
@@ -398,7 +398,7 @@ int rv_model_ask(struct call *c, json_object *request, rv_err **err)
                                           .self = m};
     rc = rv_exchange_new(e->providers, &opts, &m->exchange, err);
     if (rc < 0) {
-        rv_model_free(m);
+        engine_model_free(m);
         return rc;
     }
     c->model = m;

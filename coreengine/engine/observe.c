@@ -78,7 +78,7 @@ static bool tell_watcher(struct call *c, const struct rv_delta_from *from, const
     return goes_on;
 }
 
-bool rv_delta_tell(struct call *c, const struct rv_llm_delta *d)
+bool engine_delta_tell(struct call *c, const struct rv_llm_delta *d)
 {
     const struct rv_exec_opts *o = &c->x->opts;
     const struct rv_delta_from from = {c->stage, c->call_id, c->origin, c->is_muted};
@@ -114,7 +114,7 @@ static rv_str member(json_object *call, const char *key)
 
 static void tell(struct call *c, const struct rv_llm_delta *d)
 {
-    RV_IGNORE(!rv_delta_tell(c, d), "there is no stream to hold: everything is here");
+    RV_IGNORE(!engine_delta_tell(c, d), "there is no stream to hold: everything is here");
 }
 
 static void tell_calls(struct call *c)
@@ -138,7 +138,7 @@ static void tell_calls(struct call *c)
     json_object_put(calls);
 }
 
-void rv_delta_tell_rest(struct call *c)
+void engine_delta_tell_rest(struct call *c)
 {
     rv_str text = rv_buf_str(&c->text);
 
@@ -155,7 +155,7 @@ void rv_delta_tell_rest(struct call *c)
         tell(c, &(struct rv_llm_delta){.kind = RV_LLM_DELTA_FINISH, .finish = c->answer.finish});
 }
 
-void rv_delta_piece(struct call *c, bool is_thinking, rv_str text)
+void engine_delta_piece(struct call *c, bool is_thinking, rv_str text)
 {
     if (!is_thinking) { /* kept for the case that the call fails */
         if (c->partial.max == 0)
@@ -279,7 +279,7 @@ static const struct {
 #undef X
 };
 
-bool rv_observes(const rv_exec *x)
+bool engine_observes(const rv_exec *x)
 {
     return x->subscribers || x->opts.observer.on_event || x->opts.observer.on_delta || x->opts.on_effect ||
            rv_log_on(x->engine->opts.log, RV_LOG_WARN);
@@ -343,7 +343,7 @@ static void record(const rv_exec *x, const struct rv_effect *e, rv_str line)
     json_object_put(members);
 }
 
-void rv_observe(rv_exec *x, const struct rv_effect *e)
+void engine_observe(rv_exec *x, const struct rv_effect *e)
 {
     rv_str line = rv_effect_text(&x->effects, e);
 
@@ -353,10 +353,10 @@ void rv_observe(rv_exec *x, const struct rv_effect *e)
     if (x->opts.observer.on_event)
         x->opts.observer.on_event(x->opts.observer.self, e, line);
     if (x->subscribers)
-        rv_subscribers_tell(x, e->emit, line);
+        engine_subscribers_tell(x, e->emit, line);
 }
 
-void rv_observe_unkept(rv_exec *x, enum rv_emit_kind kind, rv_str line)
+void engine_observe_unkept(rv_exec *x, enum rv_emit_kind kind, rv_str line)
 {
     const struct rv_effect e = {.kind = RV_EFFECT_EMIT, .emit = kind, .stage = -1};
 
@@ -364,10 +364,10 @@ void rv_observe_unkept(rv_exec *x, enum rv_emit_kind kind, rv_str line)
     if (x->opts.observer.on_event)
         x->opts.observer.on_event(x->opts.observer.self, &e, line);
     if (x->subscribers)
-        rv_subscribers_tell(x, e.emit, line);
+        engine_subscribers_tell(x, e.emit, line);
 }
 
-void rv_observe_bounds(rv_exec *x)
+void engine_observe_bounds(rv_exec *x)
 {
     struct rv_bound_use bounds[RV_RUN_BOUNDS];
     size_t n = rv_log_on(x->log, RV_LOG_WARN) && x->run ? rv_run_bounds(x->run, bounds) : 0;

@@ -3,7 +3,7 @@
 
 #include "coreengine/engine/engine_internal.h"
 
-void rv_response_fini(struct rv_response *r)
+void engine_response_fini(struct rv_response *r)
 {
     char *const texts[] = {(char *)r->text.ptr, (char *)r->decision.ptr, (char *)r->interrupt_id.ptr,
                            (char *)r->choice.ptr};
@@ -16,7 +16,7 @@ void rv_response_fini(struct rv_response *r)
 
 static void own_free(struct own_journal *o)
 {
-    rv_response_fini(&o->response);
+    engine_response_fini(&o->response);
     free(o->run);
     free(o->tenant);
     free(o->user);
@@ -31,7 +31,7 @@ static bool dup_text(char **out, const char *text)
     return *out || !text;
 }
 
-struct own_journal *rv_own_new(rv_exec *x, const struct rv_store_scope *scope, const char *run)
+struct own_journal *engine_own_new(rv_exec *x, const struct rv_store_scope *scope, const char *run)
 {
     struct own_journal *o = calloc(1, sizeof *o);
 
@@ -51,7 +51,7 @@ static bool copy_text(rv_str *to, rv_str from)
     return !from.ptr || to->ptr;
 }
 
-int rv_response_copy(const struct rv_response *from, struct rv_response *to, rv_err **err)
+int engine_response_copy(const struct rv_response *from, struct rv_response *to, rv_err **err)
 {
     *to = (struct rv_response){.has_approved = from->has_approved,
                                .approved = from->approved,
@@ -66,12 +66,12 @@ int rv_response_copy(const struct rv_response *from, struct rv_response *to, rv_
     return ok ? 0 : RV_FAIL(err, RV_E_NOMEM, "keep an answer");
 }
 
-int rv_own_answer(struct own_journal *o, const struct rv_response *response, rv_err **err)
+int engine_own_answer(struct own_journal *o, const struct rv_response *response, rv_err **err)
 {
     if (o->has_response)
         return RV_FAIL(err, RV_E_STATE, "run \"%s\" has an answer and is being opened", o->run);
     o->has_response = true;
-    return rv_response_copy(response, &o->response, err);
+    return engine_response_copy(response, &o->response, err);
 }
 
 static struct own_journal *own_of(struct write *w)
@@ -96,7 +96,7 @@ static void link_own(struct own_journal *o)
     o->engine->given_up = o;
 }
 
-void rv_own_unlink(struct own_journal *o)
+void engine_own_unlink(struct own_journal *o)
 {
     struct own_journal **at = &o->engine->given_up;
 
@@ -107,18 +107,18 @@ void rv_own_unlink(struct own_journal *o)
 
 static void given_up(struct write *w)
 {
-    rv_own_unlink(own_of(w));
+    engine_own_unlink(own_of(w));
     own_free(own_of(w));
 }
 
-void rv_own_orphan(struct own_journal *o)
+void engine_own_orphan(struct own_journal *o)
 {
     o->x = NULL;
     o->is_orphan = true;
     link_own(o);
 }
 
-void rv_own_end(struct own_journal *o)
+void engine_own_end(struct own_journal *o)
 {
     rv_engine *e = o->engine;
 
@@ -130,20 +130,20 @@ void rv_own_end(struct own_journal *o)
     o->x = NULL;
     link_own(o);
     o->write = (struct write){.write = give_up, .done = given_up, .is_alone = true};
-    rv_writer_submit(e->writer, &o->write);
+    engine_writer_submit(e->writer, &o->write);
 }
 
-void rv_writer_stop(rv_engine *e)
+void engine_writer_stop(rv_engine *e)
 {
     for (struct own_journal *o = e->given_up, *next; o; o = next) {
         next = o->next;
         if (!o->is_orphan)
             continue;
-        rv_writer_wait_for(e->writer, &o->write);
-        rv_own_unlink(o);
-        rv_own_end(o);
+        engine_writer_wait_for(e->writer, &o->write);
+        engine_own_unlink(o);
+        engine_own_end(o);
     }
-    rv_writer_free(e->writer);
+    engine_writer_free(e->writer);
     for (struct own_journal *o = e->given_up, *next; o; o = next) {
         next = o->next;
         own_free(o);

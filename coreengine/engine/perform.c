@@ -11,7 +11,7 @@
 
 static int model_failed(struct call *c, int rc, enum rv_llm_error kind, rv_err **err)
 {
-    rc = rv_call_fail_with(c, rv_error_llm, rc, err);
+    rc = engine_call_fail_with(c, rv_error_llm, rc, err);
     c->answer.error_kind = (int)kind;
     return rc;
 }
@@ -19,18 +19,19 @@ static int model_failed(struct call *c, int rc, enum rv_llm_error kind, rv_err *
 static void no_provider(struct call *c, const char *provider, const char *model)
 {
     if (provider && strcmp(provider, "scripted") == 0)
-        rv_call_fail(c, rv_error_llm, false,
-                     "model role \"%s\" has the scripted provider, and there is no script: give one with --script",
-                     c->name);
+        engine_call_fail(c, rv_error_llm, false,
+                         "model role \"%s\" has the scripted provider, and there is no script: give one with --script",
+                         c->name);
     else if (provider)
-        rv_call_fail(
+        engine_call_fail(
             c, rv_error_llm, false,
             "model role \"%s\" is %s:%s, which takes real time, and this run's time is simulated: a script can "
             "answer for it, or `reeve test --live` asks it",
             c->name, provider, model ? model : "");
     else
-        rv_call_fail(c, rv_error_llm, false,
-                     "model role \"%s\" has no model: name one under models, or answer for it with --script", c->name);
+        engine_call_fail(c, rv_error_llm, false,
+                         "model role \"%s\" has no model: name one under models, or answer for it with --script",
+                         c->name);
     c->answer.error_kind = RV_LLM_ERROR_BAD_REQUEST;
 }
 
@@ -56,9 +57,9 @@ static int call_provider(rv_exec *x, struct call *c, struct rv_effect *e, json_o
 
     if (provider && rv_provider_is_capability(provider)) {
         if (takes(x, provider, request))
-            return rv_call_capability(x, c, e, err);
-        rv_call_fail(c, rv_error_llm, false, "provider \"%s\" takes no attachments, and the request has some",
-                     provider);
+            return engine_call_capability(x, c, e, err);
+        engine_call_fail(c, rv_error_llm, false, "provider \"%s\" takes no attachments, and the request has some",
+                         provider);
         c->answer.error_kind = RV_LLM_ERROR_BAD_REQUEST;
         return 0;
     }
@@ -66,7 +67,7 @@ static int call_provider(rv_exec *x, struct call *c, struct rv_effect *e, json_o
         no_provider(c, provider, model);
         return 0;
     }
-    int rc = rv_model_ask(c, request, err);
+    int rc = engine_model_ask(c, request, err);
     return rc < 0 ? model_failed(c, rc, RV_LLM_ERROR_CONNECTION, err) : 0;
 }
 
@@ -84,8 +85,8 @@ static int call_model(rv_exec *x, struct call *c, struct rv_effect *e, rv_err **
     const struct rv_json_opts opts = {.max_bytes = e->request_len + 1, .what = "model request"};
     json_object *request = NULL;
 
-    if (rv_script_plays(x, e)) {
-        int rc = rv_call_script(c, e, err);
+    if (engine_script_plays(x, e)) {
+        int rc = engine_call_script(c, e, err);
         return rc < 0 ? script_failed(c, rc, model_failed(c, rc, RV_LLM_ERROR_BAD_REQUEST, err)) : 0;
     }
     int rc = rv_json_parse((rv_str){e->request, e->request_len}, &opts, &request, err);
@@ -122,7 +123,7 @@ static void entry_done(struct rv_plugin_work *w)
     if (w->llm) {
         c->llm = w->llm;
         w->llm = NULL;
-        rv_call_take_llm(c, c->llm);
+        engine_call_take_llm(c, c->llm);
     } else if (c->causes) {
         snprintf(c->error_type, sizeof c->error_type, "%s", rv_plugin_error_type(c->causes));
         c->text = RV_BUF_INIT(RV_ENGINE_MAX_ERROR);
@@ -131,7 +132,7 @@ static void entry_done(struct rv_plugin_work *w)
         c->text = w->reply;
         w->reply = RV_BUF_INIT(0);
     }
-    rv_call_answered(c);
+    engine_call_answered(c);
 }
 
 /* The work has copies of all texts: a call that was given up may outlast its run. */
@@ -139,7 +140,7 @@ static struct rv_plugin_work *new_work(rv_exec *x, struct call *c, const struct 
 {
     const struct rv_envelope *env = rv_run_envelope(x->run);
     const struct rv_envelope_fields *f = rv_envelope_fields(env);
-    char *context = rv_call_context(c);
+    char *context = engine_call_context(c);
     const struct rv_plugin_call what = {.kind = e->kind == RV_EFFECT_CALL_LLM ? RV_NAME_PROVIDER : e->entry,
                                         .name = entry_of(x, e),
                                         .args = {e->request, e->request_len},
@@ -152,40 +153,40 @@ static struct rv_plugin_work *new_work(rv_exec *x, struct call *c, const struct 
                                         .context = context,
                                         .timeout_ms =
                                             c->deadline_us ? (c->deadline_us - c->started_us) / RV_US_PER_MS : 0,
-                                        .on_emit = rv_pool_take_piece};
+                                        .on_emit = engine_pool_take_piece};
     struct rv_plugin_work *w = context ? rv_plugin_work_new(x->opts.plugins, &what, entry_done, c) : NULL;
 
     free(context);
     return w;
 }
 
-int rv_call_capability(rv_exec *x, struct call *c, const struct rv_effect *e, rv_err **err)
+int engine_call_capability(rv_exec *x, struct call *c, const struct rv_effect *e, rv_err **err)
 {
     if (!x->opts.plugins) {
-        rv_call_fail(c, rv_error_not_found, false, "no capability is loaded that has %s \"%s\"", c->what, c->name);
+        engine_call_fail(c, rv_error_not_found, false, "no capability is loaded that has %s \"%s\"", c->what, c->name);
         return 0;
     }
     struct rv_plugin_work *w = c->work = new_work(x, c, e);
     if (!w)
         return RV_FAIL(err, RV_E_NOMEM, "call %s \"%s\"", c->what, c->name);
-    const struct rv_tool_workers workers = rv_engine_pool(x->engine);
+    const struct rv_tool_workers workers = engine_pool(x->engine);
     int rc = workers.begin(workers.self, &w->work, err);
     if (rc < 0) {
         c->work = NULL;
         w->work.free(&w->work);
-        return rv_call_fail_with(c, rv_error_execution, rc, err);
+        return engine_call_fail_with(c, rv_error_execution, rc, err);
     }
     if (c->work) /* it has not answered yet */
-        rv_call_await(c);
+        engine_call_await(c);
     return 0;
 }
 
 static int call_hook(rv_exec *x, struct call *c, struct rv_effect *e, rv_err **err)
 {
-    if (!rv_script_plays(x, e))
-        return rv_call_capability(x, c, e, err);
-    int rc = rv_call_script(c, e, err);
-    return rc < 0 ? script_failed(c, rc, rv_call_fail_with(c, rv_error_processing, rc, err)) : 0;
+    if (!engine_script_plays(x, e))
+        return engine_call_capability(x, c, e, err);
+    int rc = engine_call_script(c, e, err);
+    return rc < 0 ? script_failed(c, rc, engine_call_fail_with(c, rv_error_processing, rc, err)) : 0;
 }
 
 static const char *what_of(const struct rv_effect *e)
@@ -209,7 +210,7 @@ static bool has_own_limit(const rv_exec *x, const struct call *c, const struct r
 
 static int start_call(rv_exec *x, struct rv_effect *e, rv_err **err)
 {
-    struct call *c = rv_call_new(x, CALL_ANSWER, rv_engine_now_us(x->engine), e->call_id);
+    struct call *c = engine_call_new(x, CALL_ANSWER, rv_engine_now_us(x->engine), e->call_id);
 
     if (c)
         c->name = rv_str_dup(rv_str_of(e->name));
@@ -224,7 +225,7 @@ static int start_call(rv_exec *x, struct rv_effect *e, rv_err **err)
     c->ids = e->ids ? json_object_get(e->ids) : NULL;
     if (e->pipeline)
         c->pipeline = e->pipeline;
-    c->deadline_us = e->deadline_us ? rv_exec_due_us(x, e->deadline_us) : 0;
+    c->deadline_us = e->deadline_us ? exec_due_us(x, e->deadline_us) : 0;
     c->allowed_us = e->deadline_us && !x->recovers ? e->deadline_us - x->last_us : 0;
     c->has_own_limit = has_own_limit(x, c, e);
     c->is_once = e->kind == RV_EFFECT_CALL_TOOL && e->effect_class == RV_EFFECT_NON_IDEMPOTENT;
@@ -234,14 +235,14 @@ static int start_call(rv_exec *x, struct rv_effect *e, rv_err **err)
         return x->engine->gate(c, e, call_model, err);
     }
     c->event = e->kind == RV_EFFECT_CALL_TOOL ? RV_EVENT_TOOL_DONE : RV_EVENT_HOOK_DONE;
-    return e->kind == RV_EFFECT_CALL_TOOL ? rv_call_tool(c, e, err) : call_hook(x, c, e, err);
+    return e->kind == RV_EFFECT_CALL_TOOL ? engine_call_tool(c, e, err) : call_hook(x, c, e, err);
 }
 
 /* --- the rest --- */
 
 static int arm_timer(rv_exec *x, const struct rv_effect *e, rv_err **err)
 {
-    struct call *c = rv_call_new(x, CALL_ANSWER, rv_exec_due_us(x, e->at_us), e->call_id);
+    struct call *c = engine_call_new(x, CALL_ANSWER, exec_due_us(x, e->at_us), e->call_id);
 
     if (!c)
         return RV_FAIL(err, RV_E_NOMEM, "arm a timer");
@@ -251,9 +252,9 @@ static int arm_timer(rv_exec *x, const struct rv_effect *e, rv_err **err)
 
 static void cancel_call(rv_exec *x, int64_t call_id)
 {
-    struct call *c = rv_call_find(x, call_id);
+    struct call *c = engine_call_find(x, call_id);
     if (c)
-        rv_call_free(c);
+        engine_call_free(c);
 }
 
 /* The run waits, and the script answers. An answer that comes after the expiry of a question comes too late: that one
@@ -261,8 +262,8 @@ static void cancel_call(rv_exec *x, int64_t call_id)
 static int resume_later(rv_exec *x, const struct rv_response *response, int64_t delay_ms, rv_err **err)
 {
     int64_t due_us = rv_engine_now_us(x->engine) + delay_ms * RV_US_PER_MS, expiry_us = rv_run_next_expiry(x->run);
-    bool expires = expiry_us != 0 && (response->expired || rv_exec_due_us(x, expiry_us) <= due_us);
-    struct call *c = rv_call_new(x, CALL_RESUME, expires ? rv_exec_due_us(x, expiry_us) : due_us, 0);
+    bool expires = expiry_us != 0 && (response->expired || exec_due_us(x, expiry_us) <= due_us);
+    struct call *c = engine_call_new(x, CALL_RESUME, expires ? exec_due_us(x, expiry_us) : due_us, 0);
 
     if (!c)
         return RV_FAIL(err, RV_E_NOMEM, "answer an interrupt");
@@ -272,7 +273,7 @@ static int resume_later(rv_exec *x, const struct rv_response *response, int64_t 
     return 0;
 }
 
-bool rv_exec_is_told(const rv_exec *x)
+bool exec_is_told(const rv_exec *x)
 {
     const struct call *c = x->calls;
 
@@ -281,14 +282,14 @@ bool rv_exec_is_told(const rv_exec *x)
     return c;
 }
 
-int rv_exec_pause(rv_exec *x, rv_err **err)
+int exec_pause(rv_exec *x, rv_err **err)
 {
     bool is_held = x->opts.holds || !x->opts.journal; /* it can be answered here */
     bool waits = x->status == RV_RUN_INTERRUPTED && !x->cancel_asked;
 
-    rv_exec_end(x);
+    exec_end(x);
     int64_t expiry_us = waits && is_held ? rv_run_next_expiry(x->run) : 0;
-    if (expiry_us && !rv_call_new(x, CALL_EXPIRE, rv_exec_due_us(x, expiry_us), 0))
+    if (expiry_us && !engine_call_new(x, CALL_EXPIRE, exec_due_us(x, expiry_us), 0))
         return RV_FAIL(err, RV_E_NOMEM, "wait for the expiry of a question");
     return 0;
 }
@@ -299,7 +300,7 @@ static void drop_calls(rv_exec *x, bool but_told)
     for (struct call *c = x->calls, *next; c; c = next) {
         next = c->next;
         if (!but_told || c->kind != CALL_TOLD)
-            rv_call_free(c);
+            engine_call_free(c);
     }
 }
 
@@ -312,7 +313,7 @@ static int finish(rv_exec *x, enum rv_run_status status, rv_err **err)
     drop_calls(x, waits);
     x->expiry_us = 0;
     x->status = status;
-    if (rv_exec_is_told(x))
+    if (exec_is_told(x))
         return 0;
     int rc = waits && x->answers
                  ? rv_script_waits(x->opts.script, rv_run_envelope(x->run), rv_run_question_stage(x->run), err)
@@ -321,7 +322,7 @@ static int finish(rv_exec *x, enum rv_run_status status, rv_err **err)
         return rc;
     if (waits && x->answers && rv_script_answer(x->opts.script, &response, &delay_ms))
         return resume_later(x, &response, delay_ms, err);
-    return rv_exec_pause(x, err);
+    return exec_pause(x, err);
 }
 
 /* Of questions of branches while others run. */
@@ -334,10 +335,10 @@ static int watch_expiry(rv_exec *x, rv_err **err)
     for (struct call *c = x->calls, *next; c; c = next) {
         next = c->next;
         if (c->kind == CALL_EXPIRE)
-            rv_call_free(c);
+            engine_call_free(c);
     }
     x->expiry_us = expiry_us;
-    if (expiry_us && !rv_call_new(x, CALL_EXPIRE, rv_exec_due_us(x, expiry_us), 0))
+    if (expiry_us && !engine_call_new(x, CALL_EXPIRE, exec_due_us(x, expiry_us), 0))
         return RV_FAIL(err, RV_E_NOMEM, "wait for the expiry of a question");
     return 0;
 }
@@ -357,7 +358,7 @@ static int perform(rv_exec *x, struct rv_effect *e, rv_err **err)
     case RV_EFFECT_ARM_TIMER:
         return arm_timer(x, e, err);
     case RV_EFFECT_EMIT:
-        rv_observe(x, e);
+        engine_observe(x, e);
         return 0;
     case RV_EFFECT_SAVE:
         if (o->on_state)
@@ -396,7 +397,7 @@ static bool is_left(const rv_exec *x, const struct rv_effect *e)
     return false;
 }
 
-void rv_exec_perform(rv_exec *x)
+void exec_perform(rv_exec *x)
 {
     rv_err *err = NULL;
     int rc = 0;
@@ -409,7 +410,7 @@ void rv_exec_perform(rv_exec *x)
     }
     rv_effects_fini(&x->effects); /* a waiting run does not keep memory for its next step */
     x->recovers = false;
-    rv_observe_bounds(x);
+    engine_observe_bounds(x);
     if (rc == 0 && !rv_run_is_finished(x->run) && (x->n_asked > 0 || rv_run_n_asked(x->run) > 0))
         rc = watch_expiry(x, &err);
     if (rc == 0 && !x->over && rv_run_n_asked(x->run) != x->n_asked) {
@@ -418,5 +419,5 @@ void rv_exec_perform(rv_exec *x)
         x->is_asking = true;
     }
     if (rc < 0)
-        rv_exec_break(x, rv_exec_explain(x, rc, &err), err);
+        exec_break(x, exec_explain(x, rc, &err), err);
 }

@@ -22,7 +22,7 @@ struct pieces {
     void *wake_self;
 };
 
-struct pieces *rv_pieces_new(void (*wake)(void *self), void *self)
+struct pieces *engine_pieces_new(void (*wake)(void *self), void *self)
 {
     struct pieces *p = calloc(1, sizeof *p);
 
@@ -45,7 +45,7 @@ static void free_list(struct piece *piece)
     }
 }
 
-void rv_pieces_free(struct pieces *p)
+void engine_pieces_free(struct pieces *p)
 {
     if (!p)
         return;
@@ -61,7 +61,7 @@ static void tell(const struct piece *p)
     if (p->kind == PIECE_PROGRESS)
         p->work->on_progress(p->work, &progress);
     else
-        rv_delta_piece(((const struct rv_plugin_work *)p->work)->self, p->kind == PIECE_THINKING, progress.text);
+        engine_delta_piece(((const struct rv_plugin_work *)p->work)->self, p->kind == PIECE_THINKING, progress.text);
 }
 
 /* A report of progress of the same work that was not passed on yet: it gets the values of the new one. The lock is
@@ -105,7 +105,7 @@ static int put(struct pieces *p, struct piece *piece)
     return is_wanted ? 0 : -1;
 }
 
-int rv_pieces_put(struct pieces *p, struct rv_tool_work *w, rv_str json)
+int engine_pieces_put(struct pieces *p, struct rv_tool_work *w, rv_str json)
 {
     struct piece *piece = calloc(1, sizeof *piece);
     json_object *said = NULL, *text = NULL;
@@ -125,7 +125,7 @@ int rv_pieces_put(struct pieces *p, struct rv_tool_work *w, rv_str json)
     return -1;
 }
 
-void rv_pieces_put_progress(struct pieces *p, struct rv_tool_work *w, const struct rv_tool_progress *progress)
+void engine_pieces_put_progress(struct pieces *p, struct rv_tool_work *w, const struct rv_tool_progress *progress)
 {
     struct piece *piece = calloc(1, sizeof *piece);
     char *text = piece ? rv_str_dup(progress->text) : NULL;
@@ -143,7 +143,7 @@ void rv_pieces_put_progress(struct pieces *p, struct rv_tool_work *w, const stru
     RV_IGNORE(put(p, piece), "its work is told otherwise");
 }
 
-void rv_pieces_drop(struct pieces *p, const struct rv_tool_work *w)
+void engine_pieces_drop(struct pieces *p, const struct rv_tool_work *w)
 {
     pthread_mutex_lock(&p->lock);
     struct piece **at = &p->list;
@@ -162,7 +162,7 @@ void rv_pieces_drop(struct pieces *p, const struct rv_tool_work *w)
     pthread_mutex_unlock(&p->lock);
 }
 
-void rv_pieces_tell(struct pieces *p)
+void engine_pieces_tell(struct pieces *p)
 {
     pthread_mutex_lock(&p->lock);
     struct piece *list = p->list;

@@ -95,7 +95,7 @@ static void settlement_done(struct write *w)
 
 static void free_quota_call(struct quota_call *q);
 
-void rv_quotas_free_left(rv_engine *e)
+void engine_quotas_free_left(rv_engine *e)
 {
     for (struct quota_call *q = e->left_asks, *next; q; q = next) {
         next = q->next;
@@ -130,7 +130,7 @@ static void submit(rv_engine *e, const struct settlement *from)
     if (s->next)
         s->next->at = &s->next;
     e->settlements = s;
-    rv_writer_submit(e->writer, &s->write);
+    engine_writer_submit(e->writer, &s->write);
 }
 
 static struct settlement settlement_of(const struct quota_call *q)
@@ -141,7 +141,7 @@ static struct settlement settlement_of(const struct quota_call *q)
     return s;
 }
 
-void rv_quotas_recover(const rv_exec *x)
+void engine_quotas_recover(const rv_exec *x)
 {
     if (!has_quotas(x) || rv_journal_fence(x->opts.journal) <= 1)
         return;
@@ -174,7 +174,7 @@ static struct quota_call *quota_of(const struct call *c)
     return (struct quota_call *)c->hold; /* its first member */
 }
 
-void rv_quota_settle(struct call *c)
+void engine_quota_settle(struct call *c)
 {
     struct quota_call *q = quota_of(c);
 
@@ -260,14 +260,14 @@ static void hand_over(struct call *c, const struct quota_call *q, const rv_err *
     }
     x->hands_over = e->any_hands_over = true; /* as rv_exec_hand_over() */
     if (e->opts.loop)
-        rv_loop_wake(e->loop);
-    rv_call_free(c);
+        engine_loop_wake(e->loop);
+    engine_call_free(c);
 }
 
 static void due_at(struct call *c, int64_t us)
 {
     c->due_us = us;
-    rv_due_moved(&c->x->engine->due, c);
+    engine_due_moved(&c->x->engine->due, c);
 }
 
 /* Only the reservations of calls under way exceed the limit: ask again until the time of the call is up. */
@@ -288,14 +288,14 @@ static int refused(struct call *c, struct quota_call *q, rv_err **err)
         rv_err_free(rv_err_steal(err));
         return 0;
     }
-    RV_LOG(x->log, WARN, "quota.exceeded", RV_F_TEXT("stage", rv_call_stage(c)), RV_F_I64("visit", c->visit),
+    RV_LOG(x->log, WARN, "quota.exceeded", RV_F_TEXT("stage", engine_call_stage(c)), RV_F_I64("visit", c->visit),
            RV_F_I64("call_id", c->call_id), RV_F_ERR("error", *err));
     if (x->opts.quotas->hands_over && q->answer.again_us > 0) {
         hand_over(c, q, *err);
         rv_err_free(rv_err_steal(err));
         return 0;
     }
-    int rc = rv_call_fail_with(c, rv_error_limit, RV_E_QUOTA, err);
+    int rc = engine_call_fail_with(c, rv_error_limit, RV_E_QUOTA, err);
     c->code = rv_failure_text(RV_FAILURE_QUOTA_EXCEEDED);
     due_at(c, rv_engine_now_us(x->engine));
     return rc;
@@ -311,7 +311,7 @@ static int answered(struct call *c, int rc, rv_err **err)
         return refused(c, q, err);
     if (rc < 0) { /* without an answer of the store the call is not made; the reservation may exist */
         q->is_held = true;
-        rc = rv_call_fail_with(c, rv_error_llm, rc, err);
+        rc = engine_call_fail_with(c, rv_error_llm, rc, err);
         if (rc == 0)
             due_at(c, rv_engine_now_us(x->engine));
         return rc;
@@ -377,14 +377,14 @@ static int ask(struct call *c, rv_err **err)
         q->is_asking = true;
         q->write = (struct write){.write = write_ask, .done = ask_done, .is_alone = true};
         due_at(c, RV_NEVER);
-        rv_writer_submit(e->writer, &q->write);
+        engine_writer_submit(e->writer, &q->write);
         return 0;
     }
     int rc = rv_store_reserve(e->opts.store, &q->ask, &q->answer, &why);
     return pass_on(c, rc, why, err);
 }
 
-bool rv_quota_waits(struct call *c, int *rc, rv_err **err)
+bool engine_quota_waits(struct call *c, int *rc, rv_err **err)
 {
     struct quota_call *q = quota_of(c);
 
@@ -433,8 +433,8 @@ static int copy_limits(struct quota_call *q, const struct rv_exec_quotas *of)
     return ok ? 0 : RV_E_NOMEM;
 }
 
-int rv_quota_call(struct call *c, struct rv_effect *e,
-                  int (*make)(rv_exec *x, struct call *c, struct rv_effect *e, rv_err **err), rv_err **err)
+int engine_quota_call(struct call *c, struct rv_effect *e,
+                      int (*make)(rv_exec *x, struct call *c, struct rv_effect *e, rv_err **err), rv_err **err)
 {
     rv_exec *x = c->x;
     const struct rv_exec_quotas *of = x->opts.quotas;

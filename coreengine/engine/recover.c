@@ -45,15 +45,15 @@ static int on_step(void *self, const struct rv_record *record, const struct rv_e
         p->told_us = ev->now_us;
     if (rc < 0 || !x->kept)
         return rc;
-    if (ev->call_id && rv_kept_take(x, ev->call_id, &answered))
+    if (ev->call_id && engine_kept_take(x, ev->call_id, &answered))
         rv_script_reply_fini(&answered);
     if (ev->kind == RV_EVENT_ANSWER && x->answers)
         RV_IGNORE(!rv_script_answer(x->opts.script, &response, NULL), "it only moves on: the journal has the answer");
     if (x->answers && rv_run_is_finished(run) && rv_run_status(run) == RV_RUN_INTERRUPTED)
         rc = rv_script_waits(x->opts.script, rv_run_envelope(run), rv_run_question_stage(run), err);
     for (size_t i = 0; rc == 0 && i < effects->n; i++)
-        if (rv_script_plays(x, &effects->items[i]))
-            rc = rv_kept_ask(x, &effects->items[i], err);
+        if (engine_script_plays(x, &effects->items[i]))
+            rc = engine_kept_ask(x, &effects->items[i], err);
     return rc;
 }
 
@@ -71,12 +71,12 @@ static int on_begin(void *self, const struct rv_journal_begin *begin, rv_err **e
         rc = RV_FAIL(err, RV_E_STATE, "the run was started with a script, and there is none");
     } else if (!begin->has_script) {
         x->opts.script = NULL;
-        rv_run_tools_fini(&x->tools); /* so it does not answer for tools either */
-        rv_run_tools_init(&x->tools, &x->opts, x->engine);
+        engine_run_tools_fini(&x->tools); /* so it does not answer for tools either */
+        engine_run_tools_init(&x->tools, &x->opts, x->engine);
     } else {
         x->answers = begin->answers_from_script;
         rv_journal_hold(x->opts.journal, x->answers || x->opts.holds);
-        x->kept = rv_kept_new();
+        x->kept = engine_kept_new();
         rc = x->kept ? 0 : RV_FAIL(err, RV_E_NOMEM, "recover a run");
         if (rc == 0 && begin->script_at) /* of a run that began where another one stood */
             rc = rv_script_set_position(x->opts.script, begin->script_at, err);
@@ -93,12 +93,12 @@ static void keep_time(rv_exec *x, int64_t last_us)
     x->ahead_us = last_us > now_us ? last_us - now_us : 0;
 }
 
-void rv_exec_take_replayed(rv_exec *x, struct rv_replayed *r)
+void exec_take_replayed(rv_exec *x, struct rv_replayed *r)
 {
     rv_run_free(x->run);
     x->run = r->run;
     r->run = NULL;
-    rv_run_set_emits(x->run, rv_observes(x));
+    rv_run_set_emits(x->run, engine_observes(x));
     rv_run_set_saves(x->run, x->opts.saves);
     if (r->begin.own) { /* the run borrows it until it is freed */
         free(x->scripted);
@@ -134,7 +134,7 @@ static int replay(struct past *p, const struct rv_store_scope *scope, struct rv_
     int rc = rv_journal_replay(x->engine->opts.store, scope, rv_journal_run(x->opts.journal), &opts, &r, err);
     if (rc < 0)
         return rc;
-    rv_exec_take_replayed(x, &r);
+    exec_take_replayed(x, &r);
     *open = r.open;
     memset(&r.open, 0, sizeof r.open);
     p->n_events = r.n_events;
@@ -275,18 +275,18 @@ static int step_on(rv_exec *x, const struct rv_store_scope *scope, const struct 
 
     int rc = replay(&p, scope, &open, err);
     if (rc == 0) {
-        ev.now_us = rv_exec_now_us(x);
+        ev.now_us = exec_now_us(x);
         rc = next_event(x, told, p.n_events, id, &ev, err);
     }
     if (rc == 0)
-        rc = rv_exec_step(x, &ev, err);
+        rc = exec_step(x, &ev, err);
     if (rc == 0 && ev.kind == RV_EVENT_RECOVER) {
         RV_LOG(x->log, INFO, "run.recover", RV_F_I64("events", p.n_events), RV_F_I64("open_calls", open.n));
         rc = note_gap(&p, ev.now_us, x->run, err);
         if (rc == 0)
             rc = ask_again(&p, &open, err);
         if (rc == 0 && told->response)
-            rc = rv_exec_tell_later(x, told->response, err);
+            rc = exec_tell_later(x, told->response, err);
     }
     rv_effects_fini(&open);
     free(p.gaps);
@@ -297,18 +297,18 @@ static int go_on(rv_exec *x, const struct rv_store_scope *scope, const struct to
 {
     const char *before = rv_journal_owner_before(x->opts.journal);
 
-    rv_exec_bind_log(x, rv_journal_run(x->opts.journal));
+    exec_bind_log(x, rv_journal_run(x->opts.journal));
     if (before[0])
         RV_LOG(x->log, INFO, "run.takeover", RV_F_TEXT("owner", before),
                RV_F_BOOL("may_live", rv_journal_owner_may_live(x->opts.journal)));
-    rv_quotas_recover(x);
+    engine_quotas_recover(x);
     rv_err *why = NULL;
     int rc = step_on(x, scope, told, &why);
-    if (rc < 0 && rv_exec_ends_later(x, &why))
+    if (rc < 0 && exec_ends_later(x, &why))
         return 0;
     if (rc < 0)
         return rv_err_pass(err, why);
-    return rv_exec_begin(x, err);
+    return exec_begin(x, err);
 }
 
 static int continue_run(rv_engine *e, const struct rv_exec_opts *opts, const struct rv_store_scope *scope,
@@ -316,7 +316,7 @@ static int continue_run(rv_engine *e, const struct rv_exec_opts *opts, const str
 {
     rv_exec *x = NULL;
 
-    int rc = rv_exec_new(e, opts, &x, err);
+    int rc = exec_new(e, opts, &x, err);
     if (rc < 0)
         return rc;
     rv_err *why = NULL;
@@ -384,8 +384,8 @@ static void open_done(struct write *w)
     w->err = NULL;
     if (!x) { /* it was freed meanwhile */
         rv_err_free(err);
-        rv_own_unlink(o);
-        rv_own_end(o);
+        engine_own_unlink(o);
+        engine_own_end(o);
         return;
     }
     x->is_opening = false;
@@ -393,7 +393,7 @@ static void open_done(struct write *w)
     if (rc == 0)
         rc = opened(o, &err);
     if (rc < 0)
-        rv_exec_break(x, rc, err);
+        exec_break(x, rc, err);
 }
 
 int rv_engine_open(rv_engine *e, const struct rv_exec_opts *opts, const struct rv_store_scope *scope,
@@ -401,20 +401,20 @@ int rv_engine_open(rv_engine *e, const struct rv_exec_opts *opts, const struct r
 {
     rv_exec *x = NULL;
 
-    int rc = rv_exec_new(e, opts, &x, err);
+    int rc = exec_new(e, opts, &x, err);
     if (rc < 0)
         return rc;
-    rv_exec_bind_log(x, what->run);
-    x->own = rv_own_new(x, scope, what->run);
+    exec_bind_log(x, what->run);
+    x->own = engine_own_new(x, scope, what->run);
     rc = x->own ? 0 : RV_FAIL(err, RV_E_NOMEM, "open a run");
     if (rc == 0 && what->response)
-        rc = rv_own_answer(x->own, what->response, err);
+        rc = engine_own_answer(x->own, what->response, err);
     if (rc == 0)
         x->own->cancels = what->cancels;
     if (rc == 0 && e->writer) {
         x->is_opening = true;
         x->own->write = (struct write){.write = open_journal, .done = open_done, .is_alone = true};
-        rv_writer_submit(e->writer, &x->own->write);
+        engine_writer_submit(e->writer, &x->own->write);
     } else if (rc == 0) {
         rc = open_journal(&x->own->write, e->opts.store, err);
         if (rc == 0)

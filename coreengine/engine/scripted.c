@@ -25,7 +25,7 @@ static struct kept_reply *find(struct kept_replies *kept, int64_t call_id)
     return NULL;
 }
 
-struct kept_replies *rv_kept_new(void)
+struct kept_replies *engine_kept_new(void)
 {
     return calloc(1, sizeof(struct kept_replies));
 }
@@ -35,7 +35,7 @@ static void drop(struct kept_replies *kept, struct kept_reply *r)
     *r = kept->items[--kept->n];
 }
 
-bool rv_kept_take(rv_exec *x, int64_t call_id, struct rv_script_reply *out)
+bool engine_kept_take(rv_exec *x, int64_t call_id, struct rv_script_reply *out)
 {
     struct kept_reply *r = find(x->kept, call_id);
 
@@ -46,7 +46,7 @@ bool rv_kept_take(rv_exec *x, int64_t call_id, struct rv_script_reply *out)
     return true;
 }
 
-void rv_kept_free(struct kept_replies *kept)
+void engine_kept_free(struct kept_replies *kept)
 {
     for (size_t i = 0; kept && i < kept->n; i++)
         rv_script_reply_fini(&kept->items[i].reply);
@@ -65,12 +65,12 @@ static bool plays_model(const rv_script *script, const struct rv_pipeline *p, co
     return rv_script_has_models(script) || !model || strcmp(model->provider, "scripted") == 0;
 }
 
-const char *rv_effect_who(const struct rv_pipeline *p, const struct rv_effect *e)
+const char *engine_effect_who(const struct rv_pipeline *p, const struct rv_effect *e)
 {
     return e->origin ? e->origin->agent : e->label ? e->label : p->agents[e->stage].name;
 }
 
-rv_str rv_effect_branch(const struct rv_effect *e)
+rv_str engine_effect_branch(const struct rv_effect *e)
 {
     const char *from = e->path ? strrchr(e->path, ':') : NULL;
 
@@ -86,7 +86,7 @@ static bool plays(const rv_script *script, const struct rv_pipeline *p, const bo
     if (e->kind == RV_EFFECT_CALL_TOOL)
         return rv_script_has_tool(script, rv_str_of(e->name));
     if (e->kind == RV_EFFECT_CALL_HOOK && e->entry == RV_NAME_HOOK)
-        return rv_script_has_hook(script, rv_str_of(e->name), rv_effect_who(p, e));
+        return rv_script_has_hook(script, rv_str_of(e->name), engine_effect_who(p, e));
     if (e->kind == RV_EFFECT_CALL_HOOK && e->label)
         return e->entry == RV_NAME_MOCK && strcmp(e->name, SCRIPT_ENTRY) == 0 &&
                rv_script_has_stage(script, rv_str_of(e->label));
@@ -95,7 +95,7 @@ static bool plays(const rv_script *script, const struct rv_pipeline *p, const bo
     return false;
 }
 
-bool rv_script_plays(const rv_exec *x, const struct rv_effect *e)
+bool engine_script_plays(const rv_exec *x, const struct rv_effect *e)
 {
     return plays(x->opts.script, x->opts.pipeline, x->scripted, e);
 }
@@ -146,11 +146,11 @@ static int ask(rv_script *script, const struct rv_pipeline *p, const struct rv_e
                                           : is_hook                        ? RV_SCRIPT_HOOK
                                           : e->kind == RV_EFFECT_CALL_HOOK ? RV_SCRIPT_STAGE
                                                                            : RV_SCRIPT_MODEL,
-                                  .stage = rv_effect_who(p, e),
+                                  .stage = engine_effect_who(p, e),
                                   .tool = e->kind == RV_EFFECT_CALL_TOOL || is_hook ? e->name : NULL,
                                   .visit = e->visit,
                                   .index = e->index,
-                                  .branch = rv_effect_branch(e),
+                                  .branch = engine_effect_branch(e),
                                   .text = {e->request, e->request_len}};
     int rc = 0;
 
@@ -194,7 +194,7 @@ int rv_engine_pass_script(rv_script *script, const struct rv_pipeline *p, const 
 
 /* The script has answered this call before, so it does now. A reply that it lacks is reported again when the call is
  * made. */
-int rv_kept_ask(rv_exec *x, const struct rv_effect *e, rv_err **err)
+int engine_kept_ask(rv_exec *x, const struct rv_effect *e, rv_err **err)
 {
     struct kept_replies *kept = x->kept;
     struct rv_script_reply reply;
@@ -210,16 +210,16 @@ int rv_kept_ask(rv_exec *x, const struct rv_effect *e, rv_err **err)
     return 0;
 }
 
-void rv_call_schedule(struct call *c)
+void engine_call_schedule(struct call *c)
 {
     rv_engine *e = c->x->engine;
 
     c->due_us = rv_engine_now_us(e) + c->delay_us;
     if (c->deadline_us && c->due_us > c->deadline_us) {
         c->due_us = c->deadline_us;
-        rv_call_timed_out(c);
+        engine_call_timed_out(c);
     }
-    rv_due_moved(&e->due, c);
+    engine_due_moved(&e->due, c);
 }
 
 static void take_reply(struct call *c, bool is_model, struct rv_script_reply *reply)
@@ -230,21 +230,21 @@ static void take_reply(struct call *c, bool is_model, struct rv_script_reply *re
     c->answer = reply->answer;
     c->answer.is_scripted = is_model && !reply->answer.has_usage;
     if (reply->failed)
-        rv_call_fail(c, reply->error_type, reply->retryable, "%s", reply->error);
+        engine_call_fail(c, reply->error_type, reply->retryable, "%s", reply->error);
     rv_buf_fini(body);
     *body = reply->body;
     reply->body = RV_BUF_INIT(0);
     c->deltas = reply->deltas;
     c->n_deltas = reply->n_deltas;
     rv_script_reply_fini(reply);
-    rv_call_schedule(c);
+    engine_call_schedule(c);
 }
 
-int rv_call_script(struct call *c, const struct rv_effect *e, rv_err **err)
+int engine_call_script(struct call *c, const struct rv_effect *e, rv_err **err)
 {
     struct rv_script_reply reply;
 
-    int rc = rv_kept_take(c->x, c->call_id, &reply) ? 0 : ask_script(c->x, e, &reply, err);
+    int rc = engine_kept_take(c->x, c->call_id, &reply) ? 0 : ask_script(c->x, e, &reply, err);
     if (rc == 0)
         take_reply(c, e->kind == RV_EFFECT_CALL_LLM, &reply);
     return rc;

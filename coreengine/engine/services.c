@@ -124,7 +124,7 @@ static int publish(const struct service_call *c, rv_err **err)
     if (rc < 0)
         return rc;
     c->x->n_published++;
-    rv_observe_unkept(c->x, RV_EMIT_CUSTOM, rv_buf_str(&line));
+    engine_observe_unkept(c->x, RV_EMIT_CUSTOM, rv_buf_str(&line));
     rv_service_answer(c->e, c->id, NULL, NULL);
     return 0;
 }
@@ -139,15 +139,15 @@ static const struct row {
     {"engine.health", health, NULL},
     {"engine.tools", tools, NULL},
     {"events.publish", publish, NULL},
-    {"http.get", rv_service_http, rv_service_http_give_up},
-    {"http.request", rv_service_http, rv_service_http_give_up},
+    {"http.get", engine_service_http, engine_service_http_give_up},
+    {"http.request", engine_service_http, engine_service_http_give_up},
 };
 
 /* --- handlers of the bus --- */
 
 static struct asks *asks_of(const rv_engine *e)
 {
-    return e->pool ? rv_pool_asks(e->pool) : NULL;
+    return e->pool ? engine_pool_asks(e->pool) : NULL;
 }
 
 /* The run is looked for by its id: a call that was given up may outlive it. */
@@ -171,7 +171,7 @@ static int begin_job(const struct service_call *c, rv_err **err)
     c->ask->q.script = c->x->opts.script;
     int rc = s->make(s->self, &c->ask->q, c->args, &job, err);
     if (rc == 0)
-        rv_asks_run(c->ask->list, c->ask, job);
+        asks_run(c->ask->list, c->ask, job);
     return rc;
 }
 
@@ -323,7 +323,7 @@ static void done(void *self, struct rv_bus_outcome *o)
         rv_buf_add_str(&a->answer, o->text.len ? o->text : RV_STR_LIT("{}"));
     if (!why)
         RV_IGNORE(rv_buf_check(&a->answer, "answer of a service", &why), "the error says it");
-    rv_asks_done(a->list, a, why);
+    asks_done(a->list, a, why);
 }
 
 /* A new request goes to the bus. */
@@ -342,20 +342,20 @@ static void put(rv_engine *e, struct ask *a)
     if (rc == 0)
         rc = rv_bus_ask(e->services->bus, &q, &a->id, &err);
     if (rc < 0)
-        rv_asks_done(a->list, a, err);
+        asks_done(a->list, a, err);
 }
 
-void rv_services_tick(rv_engine *e)
+void engine_services_tick(rv_engine *e)
 {
     struct asks *d = asks_of(e);
     enum ask_state was;
     struct ask *a;
 
-    while (d && (a = rv_asks_take(d, &was))) {
+    while (d && (a = asks_take(d, &was))) {
         if (a->is_left) {
             if (a->id)
                 withdraw(e, a->id);
-            rv_ask_free(a);
+            engine_ask_free(a);
         } else if (was == ASK_NEW) {
             put(e, a);
         } else {
@@ -368,19 +368,19 @@ void rv_services_tick(rv_engine *e)
         rv_bus_tick(e->services->bus);
 }
 
-int64_t rv_services_due_us(const rv_engine *e)
+int64_t engine_services_due_us(const rv_engine *e)
 {
     return e->services ? rv_bus_due_us(e->services->bus) : RV_NEVER;
 }
 
-void rv_services_free(rv_engine *e)
+void engine_services_free(rv_engine *e)
 {
     struct asks *d = asks_of(e);
     uint64_t id = 0;
 
     if (d)
-        rv_asks_stop(d);
-    while (d && rv_asks_drop(d, NULL, &id))
+        asks_stop(d);
+    while (d && asks_drop(d, NULL, &id))
         if (id)
             withdraw(e, id);
     services_free(e->services); /* gives up what is under way */

@@ -354,7 +354,7 @@ static int start(struct fetch *f, rv_err **err)
     if (left_us <= 0)
         return RV_FAIL(err, RV_E_TIMEOUT, "its redirects took too long");
     if (f->is_traced)
-        n = rv_trace_lines(&f->trace, (const char *const *)f->headers, f->n_headers, lines, parent, state);
+        n = engine_trace_lines(&f->trace, (const char *const *)f->headers, f->n_headers, lines, parent, state);
     if (n > 0) { /* no byte is sent before the policy has allowed the address: it is asked about each socket */
         req.headers = lines;
         req.n_headers = n;
@@ -368,13 +368,13 @@ static int ensure(rv_engine *e, rv_err **err)
 {
     if (e->opts.virtual_time)
         return RV_FAIL(err, RV_E_STATE, "a request takes real time, and the time of this run is simulated");
-    int rc = rv_engine_http(e, err);
+    int rc = engine_http(e, err);
     if (rc == 0 && !e->services->egress)
-        rc = rv_egress_new(rv_engine_env(e, ALLOW_NET), &e->services->egress, err);
+        rc = rv_egress_new(engine_env(e, ALLOW_NET), &e->services->egress, err);
     return rc == RV_E_PARSE || rc == RV_E_LIMIT ? RV_WRAP(err, RV_E_STATE, "the variable %s", ALLOW_NET) : rc;
 }
 
-int rv_service_http(const struct service_call *c, rv_err **err)
+int engine_service_http(const struct service_call *c, rv_err **err)
 {
     struct services *s = c->e->services;
     size_t n = 0;
@@ -393,7 +393,7 @@ int rv_service_http(const struct service_call *c, rv_err **err)
     f->id = c->id;
     f->next = s->fetches;
     s->fetches = f;
-    f->is_traced = rv_exec_trace(c->x, c->ask->q.call_id, &f->trace);
+    f->is_traced = exec_trace(c->x, c->ask->q.call_id, &f->trace);
     if (f->is_traced && f->trace.state) { /* the run may be over before its redirects are */
         snprintf(f->tracestate, sizeof f->tracestate, "%s", f->trace.state);
         f->trace.state = f->tracestate;
@@ -407,7 +407,7 @@ int rv_service_http(const struct service_call *c, rv_err **err)
     return rc;
 }
 
-void rv_service_http_give_up(rv_engine *e, uint64_t id)
+void engine_service_http_give_up(rv_engine *e, uint64_t id)
 {
     for (struct fetch *f = e->services->fetches; f; f = f->next)
         if (f->id == id) {

@@ -33,33 +33,33 @@ struct ask {
 };
 
 /* asks.c. Those of a pool of workers. */
-struct asks *rv_asks_new(void (*wake)(void *self), void *self); /* NULL: no memory. wake: any thread */
-void rv_asks_free(struct asks *d);                              /* no worker is left */
+struct asks *asks_new(void (*wake)(void *self), void *self); /* NULL: no memory. wake: any thread */
+void asks_free(struct asks *d);                              /* no worker is left */
 /** Worker: ask and wait. As `ask` of struct rv_tool_work. */
-RV_MUST_CHECK int rv_asks_put(struct asks *d, const struct rv_tool_work *work, const struct rv_service_ask *q,
-                              rv_buf *answer, rv_err **err);
+RV_MUST_CHECK int asks_put(struct asks *d, const struct rv_tool_work *work, const struct rv_service_ask *q,
+                           rv_buf *answer, rv_err **err);
 /** Loop: the next one that is new (then it is the loop's), has run its job, or was left; NULL: there is none. One that
  * was left is out of the list, and the caller frees it. */
-struct ask *rv_asks_take(struct asks *d, enum ask_state *was);
-void rv_ask_free(struct ask *a);
-void rv_asks_run(struct asks *d, struct ask *a, struct rv_service_job *job); /* loop: the worker runs that; taken */
+struct ask *asks_take(struct asks *d, enum ask_state *was);
+void engine_ask_free(struct ask *a);
+void asks_run(struct asks *d, struct ask *a, struct rv_service_job *job); /* loop: the worker runs that; taken */
 /** Loop: the answer is a->answer, or why (taken). The worker may free a at once. */
-void rv_asks_done(struct asks *d, struct ask *a, rv_err *why);
+void asks_done(struct asks *d, struct ask *a, rv_err *why);
 /** Loop: the next ask of that work (NULL: of any) is dropped. Gives its id of the bus, 0: the bus has not seen it;
  * false: there is none. */
-bool rv_asks_drop(struct asks *d, const struct rv_tool_work *work, uint64_t *id);
-void rv_asks_stop(struct asks *d); /* loop: no answers and no wakes from now on */
+bool asks_drop(struct asks *d, const struct rv_tool_work *work, uint64_t *id);
+void asks_stop(struct asks *d); /* loop: no answers and no wakes from now on */
 
 /* pieces.c. What the calls of a pool say before they end. */
 struct pieces;
-struct pieces *rv_pieces_new(void (*wake)(void *self), void *self); /* NULL: no memory. wake: any thread; or NULL */
-void rv_pieces_free(struct pieces *p);
+struct pieces *engine_pieces_new(void (*wake)(void *self), void *self); /* NULL: no memory. wake: any thread; or NULL */
+void engine_pieces_free(struct pieces *p);
 /** Worker: a piece of the answer of a provider, {"text": ...} or {"thinking": ...}. Not 0: no more are wanted. */
-int rv_pieces_put(struct pieces *p, struct rv_tool_work *w, rv_str json);
-void rv_pieces_put_progress(struct pieces *p, struct rv_tool_work *w, const struct rv_tool_progress *progress);
+int engine_pieces_put(struct pieces *p, struct rv_tool_work *w, rv_str json);
+void engine_pieces_put_progress(struct pieces *p, struct rv_tool_work *w, const struct rv_tool_progress *progress);
 /** Loop: nothing of that work, which is cancelled, is told any more; NULL: of any, and no wakes from now on. */
-void rv_pieces_drop(struct pieces *p, const struct rv_tool_work *w);
-void rv_pieces_tell(struct pieces *p); /* loop: what has come since it was called last */
+void engine_pieces_drop(struct pieces *p, const struct rv_tool_work *w);
+void engine_pieces_tell(struct pieces *p); /* loop: what has come since it was called last */
 
 struct services {
     rv_bus *bus;              /* owned */
@@ -84,29 +84,29 @@ static inline void rv_service_answer(const rv_engine *e, uint64_t id, const rv_b
 
 /* --- services.c --- */
 
-void rv_services_tick(rv_engine *e); /* takes up what workers ask, and ends what is late */
+void engine_services_tick(rv_engine *e); /* takes up what workers ask, and ends what is late */
 int64_t
-rv_services_due_us(const rv_engine *e); /* when it is to be called next, by the real clock; RV_NEVER: not at all */
-void rv_services_free(rv_engine *e);    /* before the workers and the client of HTTP */
+engine_services_due_us(const rv_engine *e); /* when it is to be called next, by the real clock; RV_NEVER: not at all */
+void engine_services_free(rv_engine *e);    /* before the workers and the client of HTTP */
 
 /* workers.c, observe.c, model.c */
-struct asks *rv_pool_asks(struct pool *p);
+struct asks *engine_pool_asks(struct pool *p);
 /** An event that the core did not make: no journal has it. */
-void rv_observe_unkept(rv_exec *x, enum rv_emit_kind kind, rv_str line);
-RV_MUST_CHECK int rv_engine_http(rv_engine *e, rv_err **err); /* e->http is there */
+void engine_observe_unkept(rv_exec *x, enum rv_emit_kind kind, rv_str line);
+RV_MUST_CHECK int engine_http(rv_engine *e, rv_err **err); /* e->http is there */
 /** An environment variable, as the engine's caller lets it see them. NULL: not set. */
-const char *rv_engine_env(const rv_engine *e, const char *name);
+const char *engine_env(const rv_engine *e, const char *name);
 
 #define RV_TRACE_LINE_MAX (RV_TRACESTATE_MAX + 16) /* of a header with its name */
 /** model.c: what a request of that call says about the trace of its run; false: nothing. */
-bool rv_exec_trace(const rv_exec *x, int64_t call_id, struct rv_trace_headers *out);
+bool exec_trace(const rv_exec *x, int64_t call_id, struct rv_trace_headers *out);
 /** The headers of a request with those of its trace behind them: lines has room for n + 2, parent and state are their
  * memory. 0: the request names a trace by itself. */
-size_t rv_trace_lines(const struct rv_trace_headers *t, const char *const *headers, size_t n, const char **lines,
-                      char parent[RV_TRACE_LINE_MAX], char state[RV_TRACE_LINE_MAX]);
+size_t engine_trace_lines(const struct rv_trace_headers *t, const char *const *headers, size_t n, const char **lines,
+                          char parent[RV_TRACE_LINE_MAX], char state[RV_TRACE_LINE_MAX]);
 
 /* services_http.c */
-RV_MUST_CHECK int rv_service_http(const struct service_call *c, rv_err **err);
-void rv_service_http_give_up(rv_engine *e, uint64_t id);
+RV_MUST_CHECK int engine_service_http(const struct service_call *c, rv_err **err);
+void engine_service_http_give_up(rv_engine *e, uint64_t id);
 
 #endif

@@ -21,7 +21,7 @@ static int go_back(rv_exec *x, rv_err **err)
         return rc;
     bool is_over = rv_run_is_finished(r.run);
     if (!is_over)
-        rv_exec_take_replayed(x, &r);
+        exec_take_replayed(x, &r);
     rv_replayed_fini(&r);
     return is_over ? RV_FAIL(err, RV_E_STATE, "the run had ended or paused before that step") : 0;
 }
@@ -40,15 +40,15 @@ static int end(rv_exec *x, const rv_err *why, rv_err **err)
     if (rc == 0) {
         rv_journal_forgive(x->opts.journal);
         x->is_unkept = false;
-        ev.now_us = rv_exec_now_us(x);
+        ev.now_us = exec_now_us(x);
         ev.error = rv_buf_str(&text);
-        rc = rv_exec_step(x, &ev, err);
+        rc = exec_step(x, &ev, err);
     }
     rv_buf_fini(&text);
     return rc;
 }
 
-void rv_stuck_end(rv_exec *x)
+void engine_stuck_end(rv_exec *x)
 {
     rv_err *why = x->err, *other = NULL;
 
@@ -59,11 +59,11 @@ void rv_stuck_end(rv_exec *x)
     if (rc < 0) {
         RV_LOG(x->log, ERROR, "run.unended", RV_F_ERR("error", other));
         rv_err_free(other);
-        rv_exec_break(x, rv_err_code(why), why);
+        exec_break(x, rv_err_code(why), why);
         return;
     }
     RV_LOG(x->log, WARN, "run.stop", RV_F_ERR("error", why));
     rv_err_free(why);
     if (!x->is_keeping)
-        rv_exec_perform(x);
+        exec_perform(x);
 }

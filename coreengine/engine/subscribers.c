@@ -55,7 +55,7 @@ static int deliver(void *self, uint64_t sub, const char *type, rv_str line, rv_e
                                         .session_id = f->session_id,
                                         .idempotency_key = "",
                                         .timeout_ms = r->timeout_ms};
-    const struct rv_tool_workers workers = rv_engine_pool(r->x->engine);
+    const struct rv_tool_workers workers = engine_pool(r->x->engine);
 
     (void)type;
     r->id = sub;
@@ -74,7 +74,7 @@ static int deliver(void *self, uint64_t sub, const char *type, rv_str line, rv_e
 static void give_up(void *self)
 {
     struct reader *r = self;
-    const struct rv_tool_workers workers = rv_engine_pool(r->x->engine);
+    const struct rv_tool_workers workers = engine_pool(r->x->engine);
 
     if (r->work)
         workers.give_up(workers.self, &r->work->work);
@@ -115,7 +115,7 @@ static int subscribe(rv_exec *x, struct reader *r, const char *name, rv_err **er
     return rv_bus_subscribe(x->subscribers->bus, &how, &r->id, err);
 }
 
-int rv_subscribers_init(rv_exec *x, rv_err **err)
+int engine_subscribers_init(rv_exec *x, rv_err **err)
 {
     size_t n = 0;
 
@@ -145,7 +145,7 @@ static void leave(const rv_exec *x, const struct reader *r, rv_bus *bus)
     rv_bus_unsubscribe(bus, r->id);
 }
 
-void rv_subscribers_stop(rv_exec *x)
+void engine_subscribers_stop(rv_exec *x)
 {
     struct subscribers *s = x->subscribers;
 
@@ -162,13 +162,13 @@ void rv_subscribers_stop(rv_exec *x)
     free(s);
 }
 
-void rv_subscribers_tell(rv_exec *x, enum rv_emit_kind kind, rv_str line)
+void engine_subscribers_tell(rv_exec *x, enum rv_emit_kind kind, rv_str line)
 {
     rv_bus_tick(x->subscribers->bus);
     rv_bus_publish(x->subscribers->bus, rv_emit_text(kind), line);
 }
 
-bool rv_subscribers_hold(rv_exec *x)
+bool engine_subscribers_hold(rv_exec *x)
 {
     struct subscribers *s = x->subscribers;
 
@@ -180,19 +180,19 @@ bool rv_subscribers_hold(rv_exec *x)
     return true;
 }
 
-void rv_subscribers_go_on(rv_exec *x)
+void engine_subscribers_go_on(rv_exec *x)
 {
     x->is_held = false;
     x->engine->n_held--;
 }
 
-bool rv_subscribers_let_go(rv_exec *x)
+bool engine_subscribers_let_go(rv_exec *x)
 {
     struct subscribers *s = x->subscribers;
 
     rv_bus_tick(s->bus);
     if (!rv_bus_is_idle(s->bus) && real_us(x) < s->held_until_us)
         return false;
-    rv_subscribers_go_on(x);
+    engine_subscribers_go_on(x);
     return true;
 }

@@ -4,7 +4,7 @@
 
 #include "coreengine/engine/health_internal.h"
 
-const struct tool_record *rv_tool_records_find(const struct tool_records *r, const char *key)
+const struct tool_record *engine_tool_records_find(const struct tool_records *r, const char *key)
 {
     int at = rv_index_get(&r->index, rv_str_of(key));
 
@@ -39,11 +39,11 @@ static bool drop_half(struct tool_records *r)
     for (size_t i = 0; i < r->n && ok; i++)
         ok = rv_index_add(&r->index, rv_str_of(r->items[i]->key), (int)i) == 0;
     if (!ok)
-        rv_tool_records_fini(r);
+        engine_tool_records_fini(r);
     return ok;
 }
 
-struct tool_record *rv_tool_records_take(struct tool_records *r, const char *key, const char *name)
+struct tool_record *engine_tool_records_take(struct tool_records *r, const char *key, const char *name)
 {
     int at = rv_index_get(&r->index, rv_str_of(key));
 
@@ -69,7 +69,7 @@ struct tool_record *rv_tool_records_take(struct tool_records *r, const char *key
     return t;
 }
 
-void rv_tool_records_fini(struct tool_records *r)
+void engine_tool_records_fini(struct tool_records *r)
 {
     for (size_t i = 0; i < r->n; i++)
         free_record(r->items[i]);

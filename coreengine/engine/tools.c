@@ -15,15 +15,15 @@
 
 /* --- sources --- */
 
-void rv_run_tools_init(struct run_tools *t, const struct rv_exec_opts *o, rv_engine *e)
+void engine_run_tools_init(struct run_tools *t, const struct rv_exec_opts *o, rv_engine *e)
 {
-    const struct rv_tool_workers workers = rv_engine_pool(e);
+    const struct rv_tool_workers workers = engine_pool(e);
     struct rv_catalog under = o->plugins ? rv_plugins_catalog(o->plugins) : rv_catalog_empty;
     size_t n = 0;
 
     under.tool = rv_catalog_empty.tool; /* their source has them */
     under.tool_name = NULL;
-    t->sources[n++] = rv_ask_tools_init(&t->asked, o, e ? e->opts.log : NULL);
+    t->sources[n++] = engine_ask_tools_init(&t->asked, o, e ? e->opts.log : NULL);
     if (o->plugins)
         t->sources[n++] = rv_plugin_tools_init(&t->capabilities, o->plugins, &workers);
     if (o->script) {
@@ -40,7 +40,7 @@ void rv_run_tools_init(struct run_tools *t, const struct rv_exec_opts *o, rv_eng
                                   .n_sources = n};
 }
 
-void rv_run_tools_fini(struct run_tools *t)
+void engine_run_tools_fini(struct run_tools *t)
 {
     for (size_t i = 0; i < t->set.n_sources; i++)
         rv_tool_source_close(t->sources[i]);
@@ -66,9 +66,9 @@ static void take_reply(struct call *c, struct rv_tool_reply *reply)
     reply->text = reply->partial = RV_BUF_INIT(0);
     if (reply->after_us > 0) {
         c->delay_us = reply->after_us;
-        rv_call_schedule(c);
+        engine_call_schedule(c);
     } else {
-        rv_call_answered(c);
+        engine_call_answered(c);
     }
 }
 
@@ -87,7 +87,7 @@ static void progressed(struct rv_tool_call *t, const struct rv_tool_progress *p)
     rv_jw w = rv_jw_on(&line);
 
     if (c->n_progress >= MAX_PROGRESS || (c->n_progress > 0 && now_us - c->progress_us < PROGRESS_US) ||
-        !rv_observes(c->x))
+        !engine_observes(c->x))
         return;
     c->n_progress++;
     c->progress_us = now_us;
@@ -109,7 +109,7 @@ static void progressed(struct rv_tool_call *t, const struct rv_tool_progress *p)
         rv_jw_kv_str(&w, "message", rv_utf8_cut(p->text, MAX_PROGRESS_WORDS));
     rv_jw_obj_end(&w);
     if (line.rc == 0)
-        rv_observe_unkept(c->x, RV_EMIT_TOOL_PROGRESS, rv_buf_str(&line));
+        engine_observe_unkept(c->x, RV_EMIT_TOOL_PROGRESS, rv_buf_str(&line));
     rv_buf_fini(&line);
 }
 
@@ -122,9 +122,9 @@ static int attach_mcp(rv_exec *x, rv_err **err)
         return 0; /* the source says so */
     if (x->engine->opts.virtual_time)
         return RV_FAIL(err, RV_E_STATE, "MCP servers are not called in simulated time: a script can play their tools");
-    int rc = rv_loop_ensure(x->engine, err);
+    int rc = engine_loop_ensure(x->engine, err);
     if (rc == 0)
-        rc = rv_mcp_pool_attach(pool, rv_loop_uv(x->engine->loop), err);
+        rc = rv_mcp_pool_attach(pool, engine_loop_uv(x->engine->loop), err);
     if (rc == 0 && !x->engine->opts.loop) /* a loop of the engine, which ends before the connections do */
         x->tools.attached = pool;
     return rc;
@@ -135,18 +135,18 @@ static int call_source(struct rv_tool_source *s, struct call *c, const struct rv
     rv_exec *x = c->x;
     const struct rv_envelope *env = rv_run_envelope(x->run);
     const struct rv_envelope_fields *f = rv_envelope_fields(env);
-    const struct rv_context context = rv_call_who(c);
+    const struct rv_context context = engine_call_who(c);
     struct rv_trace_headers trace;
-    bool has_trace = rv_exec_trace(x, c->call_id, &trace);
+    bool has_trace = exec_trace(x, c->call_id, &trace);
 
     c->tool = (struct rv_tool_call){.tool = c->name,
                                     .args = {e->request, e->request_len},
                                     .input = {e->about, e->about_len},
                                     .stage = x->opts.pipeline->agents[c->stage].name,
-                                    .agent = rv_effect_who(x->opts.pipeline, e),
+                                    .agent = engine_effect_who(x->opts.pipeline, e),
                                     .visit = e->visit,
                                     .index = e->index,
-                                    .branch = rv_effect_branch(e),
+                                    .branch = engine_effect_branch(e),
                                     .run_id = f->envelope_id,
                                     .call_id = c->call_id,
                                     .user_id = rv_envelope_user(env),
@@ -165,8 +165,8 @@ static int call_source(struct rv_tool_source *s, struct call *c, const struct rv
     int rc = s == &x->tools.mcp ? attach_mcp(x, err) : 0;
     if (rc == 0)
         rc = rv_tool_source_call(s, &c->tool, err);
-    if (rc == 0 && rv_call_is_under_way(c))
-        rv_call_await(c);
+    if (rc == 0 && engine_call_is_under_way(c))
+        engine_call_await(c);
     return rc;
 }
 
@@ -183,32 +183,32 @@ static int make_call(struct rv_tool_source *s, struct call *c, const struct rv_e
     rv_exec *x = c->x;
     struct rv_script_reply kept;
 
-    rv_health_bind(c, s);
-    if (!rv_run_checks_breakers(x->run) && rv_health_blocks(c)) {
-        rv_health_unbind(c);
-        rv_call_fail(c, rv_error_tool, true, "tool \"%s\" is blocked: it failed %d times within %d s", c->name,
-                     RV_BREAKER_ERRORS, (int)(RV_BREAKER_WINDOW_US / RV_US_PER_S));
+    engine_health_bind(c, s);
+    if (!rv_run_checks_breakers(x->run) && engine_health_blocks(c)) {
+        engine_health_unbind(c);
+        engine_call_fail(c, rv_error_tool, true, "tool \"%s\" is blocked: it failed %d times within %d s", c->name,
+                         RV_BREAKER_ERRORS, (int)(RV_BREAKER_WINDOW_US / RV_US_PER_S));
         return 0;
     }
-    if (s && s->stands_in && rv_kept_take(x, c->call_id, &kept)) {
+    if (s && s->stands_in && engine_kept_take(x, c->call_id, &kept)) {
         struct rv_tool_reply reply = rv_script_tool_reply(&kept);
         take_reply(c, &reply);
         return 0;
     }
     if (!s) {
-        rv_call_fail(c, rv_error_not_found, false, "no capability is loaded that has tool \"%s\"", c->name);
+        engine_call_fail(c, rv_error_not_found, false, "no capability is loaded that has tool \"%s\"", c->name);
         return 0;
     }
     int rc = call_source(s, c, e, err);
     if (rc == RV_E_NOT_FOUND)
-        rv_health_unbind(c); /* a reply that the script lacks is not a failure of the tool */
-    return rc < 0 ? rv_call_fail_with(c, rv_error_execution, rc, err) : 0;
+        engine_health_unbind(c); /* a reply that the script lacks is not a failure of the tool */
+    return rc < 0 ? engine_call_fail_with(c, rv_error_execution, rc, err) : 0;
 }
 
 /* --- calls that may have happened: a non_idempotent tool call was started by a process that died. The engine asks the
  * capability's probe, if there is one; if the probe cannot tell, the engine asks a person --- */
 
-void rv_call_forget_asked(struct call *c)
+void engine_call_forget_asked(struct call *c)
 {
     if (!c->asked)
         return;
@@ -225,7 +225,7 @@ static void unknown(struct call *c)
     c->failed = false;
     c->unknown = true;
     c->due_us = rv_engine_now_us(c->x->engine);
-    rv_due_moved(&c->x->engine->due, c);
+    engine_due_moved(&c->x->engine->due, c);
 }
 
 /* The effect becomes the call's own, so that it can be made after all. */
@@ -278,7 +278,7 @@ static int probe(rv_exec *x, struct call *c, rv_err **err)
     if (rc == 0 && !ask.request)
         rc = RV_FAIL(err, RV_E_NOMEM, "ask a probe");
     if (rc == 0)
-        rc = rv_call_capability(x, c, &ask, err);
+        rc = engine_call_capability(x, c, &ask, err);
     free(ask.request);
     rv_buf_fini(&args);
     return rc;
@@ -289,10 +289,10 @@ static int find_outcome(rv_exec *x, struct call *c, struct rv_effect *e, rv_err 
 {
     const struct rv_tool_info *info = x->under.tool(x->under.self, rv_str_of(e->name));
 
-    RV_LOG(x->log, WARN, "call.outcome_unknown", RV_F_TEXT("stage", rv_call_stage(c)), RV_F_I64("visit", e->visit),
+    RV_LOG(x->log, WARN, "call.outcome_unknown", RV_F_TEXT("stage", engine_call_stage(c)), RV_F_I64("visit", e->visit),
            RV_F_I64("call_id", e->call_id), RV_F_TEXT("tool", e->name), RV_F_TEXT("key", e->key ? e->key : ""));
     /* an owner that still lives may yet make the call that the probe does not see */
-    bool settled = rv_exec_now_us(x) >= x->under_way_until_us;
+    bool settled = exec_now_us(x) >= x->under_way_until_us;
     if (!e->key || !x->opts.plugins || !info || !info->has_probe || !settled) {
         unknown(c);
         return 0;
@@ -313,18 +313,18 @@ static bool make_it(struct call *c)
     rv_buf_fini(&c->text);
     c->text = RV_BUF_INIT(RV_ENGINE_MAX_ERROR);
     c->due_us = c->started_us = rv_engine_now_us(x->engine);
-    c->deadline_us = e.deadline_us ? rv_exec_due_us(x, e.deadline_us) : 0; /* it was the probe's */
-    rv_due_moved(&x->engine->due, c);
-    int rc = rv_lease_check(x, &err);
+    c->deadline_us = e.deadline_us ? exec_due_us(x, e.deadline_us) : 0; /* it was the probe's */
+    engine_due_moved(&x->engine->due, c);
+    int rc = engine_lease_check(x, &err);
     if (rc == 0)
         rc = make_call(source_of(x, e.name), c, &e, &err);
     rv_effect_fini(&e);
     if (rc < 0)
-        rv_exec_break(x, rc, err);
+        exec_break(x, rc, err);
     return false;
 }
 
-bool rv_call_probed(struct call *c)
+bool engine_call_probed(struct call *c)
 {
     const struct rv_json_opts opts = {.what = "answer of a probe"};
     json_object *answer = NULL, *result;
@@ -335,7 +335,7 @@ bool rv_call_probed(struct call *c)
                   "an answer that cannot be read says nothing");
     if (!answer || !rv_json_get_bool(answer, "happened", &happened)) {
         json_object_put(answer);
-        rv_call_forget_asked(c);
+        engine_call_forget_asked(c);
         unknown(c);
         return true;
     }
@@ -343,7 +343,7 @@ bool rv_call_probed(struct call *c)
         json_object_put(answer);
         return make_it(c);
     }
-    rv_call_forget_asked(c);
+    engine_call_forget_asked(c);
     rv_buf_fini(&c->text);
     c->text = RV_BUF_INIT(RV_JSON_MAX_BYTES);
     result = rv_json_get_obj(answer, "result");
@@ -355,13 +355,13 @@ bool rv_call_probed(struct call *c)
     return true;
 }
 
-int rv_call_tool(struct call *c, struct rv_effect *e, rv_err **err)
+int engine_call_tool(struct call *c, struct rv_effect *e, rv_err **err)
 {
     struct rv_tool_source *s = source_of(c->x, e->name);
     bool once = e->effect_class == RV_EFFECT_NON_IDEMPOTENT;
 
     if (once && c->x->recovers && !(s && s->stands_in))
         return find_outcome(c->x, c, e, err);
-    int rc = once ? rv_lease_check(c->x, err) : 0;
+    int rc = once ? engine_lease_check(c->x, err) : 0;
     return rc < 0 ? rc : make_call(s, c, e, err);
 }

@@ -29,7 +29,7 @@ struct job {
 struct pool {
     pthread_mutex_t lock; /* guards all below; leaf: the wake takes none */
     pthread_cond_t work;  /* something is queued, or the pool ends */
-    pthread_cond_t done;  /* a job is done, a worker has ended, or rv_pool_poke() was called */
+    pthread_cond_t done;  /* a job is done, a worker has ended, or engine_pool_poke() was called */
     struct job *queue, **queue_end;
     struct job *finished, **finished_end;
     size_t n_queued, n_running;
@@ -71,8 +71,8 @@ static void unref_and_unlock(struct pool *p)
     pthread_cond_destroy(&p->work);
     pthread_cond_destroy(&p->done);
     pthread_mutex_destroy(&p->lock);
-    rv_asks_free(p->asks);
-    rv_pieces_free(p->pieces);
+    asks_free(p->asks);
+    engine_pieces_free(p->pieces);
     free(p);
 }
 
@@ -114,7 +114,7 @@ static int ask(struct rv_tool_work *w, const struct rv_service_ask *q, rv_buf *a
 {
     const struct job *j = w->host;
 
-    return rv_asks_put(j->pool->asks, w, q, answer, err);
+    return asks_put(j->pool->asks, w, q, answer, err);
 }
 
 /* The first of the queue; the lock is held before and after. */
@@ -145,19 +145,19 @@ static void run_next(struct pool *p)
     pthread_cond_broadcast(&p->done);
 }
 
-int rv_pool_take_piece(void *work, rv_str json)
+int engine_pool_take_piece(void *work, rv_str json)
 {
     struct rv_tool_work *w = work;
     const struct job *j = w->host;
 
-    return rv_pieces_put(j->pool->pieces, w, json);
+    return engine_pieces_put(j->pool->pieces, w, json);
 }
 
 static void send_progress(struct rv_tool_work *w, const struct rv_tool_progress *p)
 {
     const struct job *j = w->host;
 
-    rv_pieces_put_progress(j->pool->pieces, w, p);
+    engine_pieces_put_progress(j->pool->pieces, w, p);
 }
 
 /* The lock is held. False: nothing came for a while. */
@@ -217,10 +217,10 @@ static int staff(struct pool *p, rv_err **err)
 
 static void poke(void *pool)
 {
-    rv_pool_poke(pool);
+    engine_pool_poke(pool);
 }
 
-struct asks *rv_pool_asks(struct pool *p)
+struct asks *engine_pool_asks(struct pool *p)
 {
     return p->asks;
 }
@@ -233,18 +233,18 @@ static int ensure_pool(rv_engine *e, rv_err **err)
 
     if (e->pool)
         return 0;
-    int rc = o->virtual_time ? 0 : rv_loop_ensure(e, err);
+    int rc = o->virtual_time ? 0 : engine_loop_ensure(e, err);
     if (rc < 0)
         return rc;
     struct pool *p = calloc(1, sizeof *p);
     if (p)
-        p->asks = o->virtual_time ? rv_asks_new(poke, p) : rv_asks_new(rv_loop_wake, e->loop);
+        p->asks = o->virtual_time ? asks_new(poke, p) : asks_new(engine_loop_wake, e->loop);
     if (p)
-        p->pieces = rv_pieces_new(o->virtual_time ? NULL : rv_loop_wake, e->loop);
+        p->pieces = engine_pieces_new(o->virtual_time ? NULL : engine_loop_wake, e->loop);
     if (!p || !p->asks || !p->pieces) {
         if (p) {
-            rv_asks_free(p->asks);
-            rv_pieces_free(p->pieces);
+            asks_free(p->asks);
+            engine_pieces_free(p->pieces);
         }
         free(p);
         return RV_FAIL(err, RV_E_NOMEM, "make the workers");
@@ -254,7 +254,7 @@ static int ensure_pool(rv_engine *e, rv_err **err)
     p->queue_end = &p->queue;
     p->finished_end = &p->finished;
     p->n_refs = 1;
-    p->wake = o->virtual_time ? NULL : rv_loop_wake;
+    p->wake = o->virtual_time ? NULL : engine_loop_wake;
     p->wake_self = e->loop;
     pthread_mutex_init(&p->lock, NULL);
     pthread_condattr_init(&attr);
@@ -266,11 +266,11 @@ static int ensure_pool(rv_engine *e, rv_err **err)
     return 0;
 }
 
-void rv_pool_free(struct pool *p)
+void engine_pool_free(struct pool *p)
 {
     if (!p)
         return;
-    rv_pieces_drop(p->pieces, NULL);
+    engine_pieces_drop(p->pieces, NULL);
     pthread_mutex_lock(&p->lock);
     p->stopping = true;
     p->wake = NULL;
@@ -367,7 +367,7 @@ static void drop_asks(rv_engine *e, const struct rv_tool_work *w)
 {
     uint64_t id = 0;
 
-    while (rv_asks_drop(e->pool->asks, w, &id))
+    while (asks_drop(e->pool->asks, w, &id))
         if (id)
             e->withdraw(e, id);
 }
@@ -380,7 +380,7 @@ static void give_up(void *self, struct rv_tool_work *w)
 
     atomic_store(&w->cancelled, true);
     drop_asks(self, w);
-    rv_pieces_drop(p->pieces, w);
+    engine_pieces_drop(p->pieces, w);
     pthread_mutex_lock(&p->lock);
     switch (j->state) {
     case JOB_QUEUED:
@@ -405,12 +405,12 @@ static void give_up(void *self, struct rv_tool_work *w)
         job_free(j);
 }
 
-struct rv_tool_workers rv_engine_pool(rv_engine *e)
+struct rv_tool_workers engine_pool(rv_engine *e)
 {
     return (struct rv_tool_workers){begin, give_up, e};
 }
 
-void rv_pool_collect(struct pool *p)
+void engine_pool_collect(struct pool *p)
 {
     if (!p)
         return;
@@ -419,13 +419,13 @@ void rv_pool_collect(struct pool *p)
     p->finished = NULL;
     p->finished_end = &p->finished;
     pthread_mutex_unlock(&p->lock);
-    rv_pieces_tell(p->pieces);
+    engine_pieces_tell(p->pieces);
     for (struct job *j = jobs; j; j = j->next)
         j->work->done(j->work);
     free_jobs(jobs);
 }
 
-void rv_pool_wait(struct pool *p, int64_t us)
+void engine_pool_wait(struct pool *p, int64_t us)
 {
     struct timespec until = rv_deadline_in(us);
 
@@ -436,7 +436,7 @@ void rv_pool_wait(struct pool *p, int64_t us)
     pthread_mutex_unlock(&p->lock);
 }
 
-void rv_pool_poke(struct pool *p)
+void engine_pool_poke(struct pool *p)
 {
     pthread_mutex_lock(&p->lock);
     p->poked = true;

@@ -203,8 +203,8 @@ static void destroy(struct writer *o)
     free(o);
 }
 
-int rv_writer_new(const rv_store *store, struct rv_clock clock, void (*wake)(void *self), void *self,
-                  struct writer **out, rv_err **err)
+int engine_writer_new(const rv_store *store, struct rv_clock clock, void (*wake)(void *self), void *self,
+                      struct writer **out, rv_err **err)
 {
     struct writer *o = calloc(1, sizeof *o);
 
@@ -232,7 +232,7 @@ int rv_writer_new(const rv_store *store, struct rv_clock clock, void (*wake)(voi
     return 0;
 }
 
-void rv_writer_free(struct writer *o)
+void engine_writer_free(struct writer *o)
 {
     if (!o)
         return;
@@ -244,7 +244,7 @@ void rv_writer_free(struct writer *o)
     destroy(o);
 }
 
-void rv_writer_submit(struct writer *o, struct write *w)
+void engine_writer_submit(struct writer *o, struct write *w)
 {
     w->is_written = false;
     w->rc = 0;
@@ -257,7 +257,7 @@ void rv_writer_submit(struct writer *o, struct write *w)
     pthread_mutex_unlock(&o->lock);
 }
 
-struct write *rv_writer_take_done(struct writer *o, size_t n)
+struct write *engine_writer_take_done(struct writer *o, size_t n)
 {
     pthread_mutex_lock(&o->lock);
     struct write *first = take(&o->written, n);
@@ -265,7 +265,7 @@ struct write *rv_writer_take_done(struct writer *o, size_t n)
     return first;
 }
 
-void rv_writer_wait_for(struct writer *o, struct write *w)
+void engine_writer_wait_for(struct writer *o, struct write *w)
 {
     struct write **at = &o->written.first;
 

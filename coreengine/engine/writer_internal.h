@@ -20,12 +20,12 @@ struct write {
 };
 struct writer;
 /** RV_E_STATE: that store writes without waiting. wake is called on the thread when something is done. */
-RV_MUST_CHECK int rv_writer_new(const rv_store *store, struct rv_clock clock, void (*wake)(void *self), void *self,
-                                struct writer **out, rv_err **err);
-void rv_writer_free(struct writer *o); /* when all is written */
-void rv_writer_submit(struct writer *o, struct write *w);
-struct write *rv_writer_take_done(struct writer *o, size_t n); /* at most n, by `next`, first written first */
+RV_MUST_CHECK int engine_writer_new(const rv_store *store, struct rv_clock clock, void (*wake)(void *self), void *self,
+                                    struct writer **out, rv_err **err);
+void engine_writer_free(struct writer *o); /* when all is written */
+void engine_writer_submit(struct writer *o, struct write *w);
+struct write *engine_writer_take_done(struct writer *o, size_t n); /* at most n, by `next`, first written first */
 /** Blocks until that one is written, and takes it: done is not called. */
-void rv_writer_wait_for(struct writer *o, struct write *w);
+void engine_writer_wait_for(struct writer *o, struct write *w);
 
 #endif

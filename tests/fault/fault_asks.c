@@ -190,13 +190,13 @@ static void *loop_thread(void *self)
         bool is_over = l->is_over;
         l->is_woken = false;
         pthread_mutex_unlock(&l->lock);
-        while ((a = rv_asks_take(l->asks, &was)))
+        while ((a = asks_take(l->asks, &was)))
             if (was == ASK_NEW) {
-                rv_asks_run(l->asks, a, &job);
+                asks_run(l->asks, a, &job);
             } else {
                 rv_err *why = a->why;
                 a->why = NULL;
-                rv_asks_done(l->asks, a, why);
+                asks_done(l->asks, a, why);
             }
         if (is_over)
             return NULL;
@@ -221,7 +221,7 @@ static int ask_once(struct loop *l)
     rv_err *err = NULL;
 
     rv_buf_init(&answer, 1 << 16);
-    int rc = rv_asks_put(l->asks, &work, &q, &answer, &err);
+    int rc = asks_put(l->asks, &work, &q, &answer, &err);
     if (rc == 0)
         rc = rv_buf_check(&answer, "answer", &err);
     if (rc == 0 && !strstr(rv_buf_cstr(&answer), "a job of the program"))
@@ -239,7 +239,7 @@ START_TEST(any_allocation_of_the_worker_may_fail)
 
     pthread_mutex_init(&l.lock, NULL);
     pthread_cond_init(&l.woken, NULL);
-    l.asks = rv_asks_new(on_wake, &l);
+    l.asks = asks_new(on_wake, &l);
     ck_assert_ptr_nonnull(l.asks);
     ck_assert_int_eq(pthread_create(&thread, NULL, loop_thread, &l), 0);
     for (n = 0;; n++) {
@@ -258,7 +258,7 @@ START_TEST(any_allocation_of_the_worker_may_fail)
     pthread_cond_signal(&l.woken);
     pthread_mutex_unlock(&l.lock);
     pthread_join(thread, NULL);
-    rv_asks_free(l.asks);
+    asks_free(l.asks);
     pthread_cond_destroy(&l.woken);
     pthread_mutex_destroy(&l.lock);
 }

@@ -51,7 +51,7 @@ START_TEST(a_call_may_be_cancelled_when_its_answer_is_on_the_way)
     world_open(&w, _i);
     must_call(&w, &seen, w.impl->good, w.impl->good_args);
     if (w.engine->pool) /* a worker has the answer, and the loop has not looked */
-        rv_pool_wait(w.engine->pool, 20 * 1000 * 1000);
+        engine_pool_wait(w.engine->pool, 20 * 1000 * 1000);
     int before = seen.n_done; /* the answer may have been there at once */
     rv_tool_call_cancel(&seen.call);
     must_call(&w, &other, w.impl->good, w.impl->good_args);

@@ -23,7 +23,7 @@ static void open_run(struct world *w)
 {
     const struct rv_exec_opts opts = {.plugins = w->plugins, .script = w->script, .find_agent = find_agent};
 
-    rv_run_tools_init(&w->tools, &opts, w->engine);
+    engine_run_tools_init(&w->tools, &opts, w->engine);
 }
 
 static void open_capabilities(struct world *w, int isolation)
@@ -101,7 +101,7 @@ void world_turn(struct world *w)
     if (w->mcp)
         peers_turn(w);
     if (w->engine->pool)
-        rv_pool_wait(w->engine->pool, WAIT_US / 1000);
+        engine_pool_wait(w->engine->pool, WAIT_US / 1000);
     w->engine->turn(w->engine);
 }
 

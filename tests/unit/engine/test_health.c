@@ -219,16 +219,16 @@ START_TEST(a_new_tool_takes_the_place_of_the_oldest)
 
     for (int i = 0; i <= RV_ENGINE_MAX_TOOLS; i++) {
         snprintf(key, sizeof key, "%d", i);
-        ck_assert_ptr_nonnull(rv_tool_records_take(&all, key, "look"));
+        ck_assert_ptr_nonnull(engine_tool_records_take(&all, key, "look"));
         if (i % 100 == 0)
-            ck_assert_ptr_nonnull(rv_tool_records_take(&all, "0", "look")); /* used all the time */
+            ck_assert_ptr_nonnull(engine_tool_records_take(&all, "0", "look")); /* used all the time */
     }
-    ck_assert_str_eq(rv_tool_records_find(&all, key)->key, key);
-    ck_assert_str_eq(rv_tool_records_find(&all, "0")->key, "0");
-    ck_assert_str_eq(rv_tool_records_find(&all, "9999")->key, "9999");
-    ck_assert_ptr_null(rv_tool_records_find(&all, "1"));
+    ck_assert_str_eq(engine_tool_records_find(&all, key)->key, key);
+    ck_assert_str_eq(engine_tool_records_find(&all, "0")->key, "0");
+    ck_assert_str_eq(engine_tool_records_find(&all, "9999")->key, "9999");
+    ck_assert_ptr_null(engine_tool_records_find(&all, "1"));
     ck_assert_uint_eq(all.n, RV_ENGINE_MAX_TOOLS / 2 + 1);
-    rv_tool_records_fini(&all);
+    engine_tool_records_fini(&all);
 }
 END_TEST
 

@@ -36,7 +36,7 @@ START_TEST(partial_answers_that_exceed_the_limit_are_cut_with_a_mark)
         for (size_t k = 0; k < 40; k++)
             rv_buf_puts(&c->heard, rows[_i].said);
     }
-    rv_heard_write(calls, &out);
+    engine_heard_write(calls, &out);
     ck_assert_int_eq(out.rc, 0);
     ck_assert_int_eq(rv_json_parse(rv_buf_str(&out), NULL, &list, NULL), 0);
     ck_assert_uint_eq(json_object_array_length(list), N_CALLS);

@@ -39,14 +39,14 @@ START_TEST(each_write_of_a_group_has_the_whole_reason_why_it_failed)
     snprintf(url, sizeof url, "sqlite:%s", path);
     ck_assert_int_eq(rv_store_open(url, &opts, &store, NULL), 0);
     ck_assert_int_eq(rv_store_open(url, &opts, &other, NULL), 0);
-    ck_assert_int_eq(rv_writer_new(store, (struct rv_clock){.now_us = now_us}, wake, NULL, &writer, NULL), 0);
+    ck_assert_int_eq(engine_writer_new(store, (struct rv_clock){.now_us = now_us}, wake, NULL, &writer, NULL), 0);
     ck_assert_int_eq(rv_store_begin(other, NULL), 0); /* another process has the store */
     for (size_t i = 0; i < N; i++) {
         writes[i] = (struct write){.write = write_nothing, .until_us = NOW_US + WAIT_US};
-        rv_writer_submit(writer, &writes[i]);
+        engine_writer_submit(writer, &writes[i]);
     }
     for (size_t i = 0; i < N; i++)
-        rv_writer_wait_for(writer, &writes[i]);
+        engine_writer_wait_for(writer, &writes[i]);
     ck_assert_int_eq(rv_store_end(other, 0, NULL), 0);
     for (size_t i = 0; i < N; i++) {
         const char *hint = rv_err_hint_text(writes[i].err);
@@ -57,7 +57,7 @@ START_TEST(each_write_of_a_group_has_the_whole_reason_why_it_failed)
         ck_assert_msg(strstr(rv_err_made_at(writes[i].err, &line), "store/"), "another place");
         rv_err_free(writes[i].err); /* each has one of its own */
     }
-    rv_writer_free(writer);
+    engine_writer_free(writer);
     rv_store_close(store);
     rv_store_close(other);
     free(path);
