@@ -3,7 +3,7 @@
 
 #include "coreengine/app/app_internal.h"
 
-int rv_app_findings_error(const rv_findings *f, rv_err **err)
+int app_findings_error(const rv_findings *f, rv_err **err)
 {
     size_t n = rv_findings_n_errors(f);
 
@@ -33,16 +33,16 @@ int rv_app_check(struct rv_app_loaded *l, bool use_mocks, rv_err **err)
     return rv_exec_check(&opts, l->findings, err);
 }
 
-int rv_app_check_all(struct rv_app_loaded *l, bool use_mocks, rv_err **err)
+int app_check_all(struct rv_app_loaded *l, bool use_mocks, rv_err **err)
 {
-    int rc = rv_app_findings_error(l->findings, err);
+    int rc = app_findings_error(l->findings, err);
 
     if (rc == 0)
         rc = rv_app_check(l, use_mocks, err);
-    return rc < 0 ? rc : rv_app_findings_error(l->findings, err);
+    return rc < 0 ? rc : app_findings_error(l->findings, err);
 }
 
-int rv_app_check_model(const char *model, rv_err **err)
+int app_check_model(const char *model, rv_err **err)
 {
     const char *colon = model ? strchr(model, ':') : NULL;
 
@@ -55,7 +55,7 @@ int rv_app_check_model(const char *model, rv_err **err)
     return rc;
 }
 
-int rv_app_check_replaced(const struct rv_pipeline *p, const char *model, rv_err **err)
+int app_check_replaced(const struct rv_pipeline *p, const char *model, rv_err **err)
 {
     size_t n = 0;
     struct rv_pipeline *const *inner = rv_pipeline_inner(p, &n);

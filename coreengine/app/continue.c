@@ -7,8 +7,8 @@
 #include <limits.h>
 #include <string.h>
 
-int rv_app_open_bundle(const struct rv_app *app, rv_store *store, const struct rv_run_row *row, unsigned use,
-                       struct rv_app_loaded *out, rv_err **err)
+int app_open_bundle(const struct rv_app *app, rv_store *store, const struct rv_run_row *row, unsigned use,
+                    struct rv_app_loaded *out, rv_err **err)
 {
     bool calls = use & RV_APP_MAKES_CALLS;
     const struct rv_bundle_opts opts = {.offline = !calls};
@@ -21,7 +21,7 @@ int rv_app_open_bundle(const struct rv_app *app, rv_store *store, const struct r
         rc = rv_bundle_open(rv_buf_str(&text), &opts, &bundle, err);
     rv_buf_fini(&text);
     if (rc == 0)
-        rc = rv_app_load_bundle(app, &load, bundle, calls, out, err);
+        rc = app_load_bundle(app, &load, bundle, calls, out, err);
     return rc < 0 ? RV_WRAP(err, rc, "open what run \"%s\" was started with", row->id) : 0;
 }
 
@@ -56,7 +56,7 @@ int rv_app_continue(struct rv_app_run *run, rv_store *store, const char *id, enu
     const struct rv_app *app = run->app;
     struct rv_run_row row = {0};
 
-    int rc = rv_app_run_prepare(run, err);
+    int rc = app_run_prepare(run, err);
     if (rc == 0 && !(run->state->id = rv_str_dup(rv_str_of(id))))
         rc = RV_FAIL(err, RV_E_NOMEM, "go on with a run");
     if (rc < 0)
@@ -68,14 +68,14 @@ int rv_app_continue(struct rv_app_run *run, rv_store *store, const char *id, enu
     rv_owner_name(run->owner);
     rc = rv_store_get_run(store, &app->scope, id, &row, err);
     if (rc == 0)
-        rv_app_limits_set(&run->state->limits, run->state->quotas, row.tenant, row.user);
+        app_limits_set(&run->state->limits, run->state->quotas, row.tenant, row.user);
     bool recovers = rc == 0 && go == RV_APP_RECOVER && (row.status == RV_RUN_READY || row.status == RV_RUN_RUNNING);
     if (recovers)
         rc = take_early(store, &app->scope, &row,
-                        (struct rv_journal_claim){.owner = run->owner, .lease_us = rv_app_lease_us(app)},
+                        (struct rv_journal_claim){.owner = run->owner, .lease_us = app_lease_us(app)},
                         &run->state->early, err);
     if (rc == 0)
-        rc = rv_app_open_bundle(app, store, &row, go != RV_APP_CANCEL ? RV_APP_MAKES_CALLS : 0, out, err);
+        rc = app_open_bundle(app, store, &row, go != RV_APP_CANCEL ? RV_APP_MAKES_CALLS : 0, out, err);
     rv_run_row_fini(&row);
     return rc;
 }
@@ -85,7 +85,7 @@ int rv_app_take_over(struct rv_app_run *run, rv_err **err)
 {
     struct rv_app_early *early = &run->state->early;
     struct rv_clock clock = rv_clock_system();
-    int64_t lease_us = rv_app_lease_us(run->app);
+    int64_t lease_us = app_lease_us(run->app);
 
     int rc = rv_store_begin(run->store, err); /* taking the run over and its next step are one commit */
     if (rc < 0)
@@ -184,7 +184,7 @@ static int keep_place(struct move *m, rv_err **err)
     return rc;
 }
 
-int rv_app_state_as(const rv_envelope *env, const char *id, rv_envelope **out, rv_err **err)
+int app_state_as(const rv_envelope *env, const char *id, rv_envelope **out, rv_err **err)
 {
     const struct rv_json_opts opts = {.max_bytes = RV_STATE_MAX_BYTES, .max_depth = RV_STATE_MAX_DEPTH};
     rv_buf text = RV_BUF_INIT(RV_STATE_MAX_BYTES);
@@ -234,12 +234,12 @@ static int move_over(struct move *m, const char *id, rv_err **err)
         .app = m->how->app, .loaded = m->next, .mode = m->how->mode, .use_mocks = m->how->use_mocks, .store = m->store};
 
     rv_owner_name(owner);
-    int rc = rv_app_state_as(rv_run_envelope(m->was.run), id, &env, err);
+    int rc = app_state_as(rv_run_envelope(m->was.run), id, &env, err);
     if (rc < 0)
         return rc;
     rc = rv_store_begin(m->store, err); /* once: the old run in memory moves on, too */
     if (rc == 0) {
-        rc = rv_app_keep(&run, env, &begin, err);
+        rc = app_keep(&run, env, &begin, err);
         rv_journal_free(run.journal);
         rc = rv_store_end(m->store, rc == 0 ? end_old(m, owner, err) : rc, err);
     }

@@ -231,11 +231,11 @@ int rv_app_dry_run(struct rv_app_loaded *l, json_object *state,
     struct rv_app_tools tools;
     size_t n = 0;
     struct rv_pipeline *const *inner = rv_pipeline_inner(l->pipeline, &n);
-    int rc = rv_app_tools_init(&tools, l, err);
+    int rc = app_tools_init(&tools, l, err);
 
     if (rc < 0)
         return rc;
-    const struct rv_catalog under = rv_app_tools_catalog(&tools);
+    const struct rv_catalog under = app_tools_catalog(&tools);
     d.catalog = l->script ? rv_script_catalog(l->script, &under) : under;
     for (size_t i = 0; rc == 0 && i <= n; i++) {
         d.pipeline = i == 0 ? l->pipeline : inner[n - i];
@@ -243,6 +243,6 @@ int rv_app_dry_run(struct rv_app_loaded *l, json_object *state,
     }
     forget(&d);
     rv_buf_fini(&d.why);
-    rv_app_tools_fini(&tools);
+    app_tools_fini(&tools);
     return rc;
 }

@@ -137,7 +137,7 @@ const struct rv_gallery_item *rv_gallery_at(const rv_gallery *g, size_t i)
     return &g->items[i];
 }
 
-const char *rv_gallery_folder(const rv_gallery *g)
+const char *app_gallery_folder(const rv_gallery *g)
 {
     return g->folder;
 }

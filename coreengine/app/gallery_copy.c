@@ -130,26 +130,26 @@ static void add_part(struct copy *c, const char *folder, const char *from, const
 static int name_parts(struct copy *c, const rv_gallery *g, const char *path, rv_err **err)
 {
     rv_buf whole = RV_BUF_INIT(PATH_MAX), from = RV_BUF_INIT(PATH_MAX), to = RV_BUF_INIT(PATH_MAX);
-    int rc = rv_app_path_of_pipeline(path, &whole, err);
+    int rc = app_path_of_pipeline(path, &whole, err);
 
     if (rc < 0) {
         rv_buf_fini(&whole);
         return rc;
     }
     const char *slash = strrchr(rv_buf_cstr(&whole), '/'), *file = slash ? slash + 1 : rv_buf_cstr(&whole);
-    rv_app_name_of_file(path, c->name);
+    app_name_of_file(path, c->name);
     rv_buf_add(&c->folder, whole.ptr, (size_t)(file - whole.ptr));
-    rv_app_write_word(rv_buf_str(&c->folder), &c->shown_folder);
+    app_write_word(rv_buf_str(&c->folder), &c->shown_folder);
     rv_buf_printf(&from, "%s.yaml", c->item->name);
-    add_part(c, rv_gallery_folder(g), rv_buf_cstr(&from), file, true);
-    rv_app_write_word(rv_buf_str(&c->parts[0].to), &c->shown);
+    add_part(c, app_gallery_folder(g), rv_buf_cstr(&from), file, true);
+    app_write_word(rv_buf_str(&c->parts[0].to), &c->shown);
     rc = rv_buf_check(&from, "a path", err);
     rv_buf_clear(&from);
     rv_buf_printf(&from, "scripts/%s.yaml", c->item->name);
     rv_buf_printf(&to, "scripts/%s.yaml", c->name);
-    add_part(c, rv_gallery_folder(g), rv_buf_cstr(&from), rv_buf_cstr(&to), true);
+    add_part(c, app_gallery_folder(g), rv_buf_cstr(&from), rv_buf_cstr(&to), true);
     for (size_t i = 0; i < c->item->n_files; i++)
-        add_part(c, rv_gallery_folder(g), c->item->files[i], c->item->files[i], false);
+        add_part(c, app_gallery_folder(g), c->item->files[i], c->item->files[i], false);
     if (rc == 0)
         rc = rv_buf_check(&to, "a path", err);
     const rv_buf *all[] = {&from, &c->folder, &c->shown, &c->shown_folder};

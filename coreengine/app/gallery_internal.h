@@ -4,6 +4,6 @@
 
 #include "coreengine/app/gallery.h"
 
-const char *rv_gallery_folder(const rv_gallery *g); /* of the pipelines; borrowed */
+const char *app_gallery_folder(const rv_gallery *g); /* of the pipelines; borrowed */
 
 #endif

@@ -62,13 +62,13 @@ static int read_result(struct rv_app_run *run, struct rv_app_result *out, rv_err
 
 int rv_app_run_drive(struct rv_app_run *run, rv_envelope *env, const struct rv_response *response, rv_err **err)
 {
-    int rc = rv_app_run_prepare(run, err);
+    int rc = app_run_prepare(run, err);
 
     if (rc < 0) {
         rv_envelope_free(env);
         return rc;
     }
-    return rv_app_run_drive_with(run, env, response, rv_app_services_init(&run->state->services, run->app), err);
+    return app_run_drive_with(run, env, response, rv_app_services_init(&run->state->services, run->app), err);
 }
 
 /* Takes env on every path. */
@@ -100,7 +100,7 @@ int rv_app_run(const struct rv_app *app, const struct rv_app_job *job, struct rv
     int rc = rv_app_load(app, job->pipeline, &opts, &loaded, err);
     if (rc < 0)
         return rc;
-    rc = rv_app_check_all(&loaded, job->use_mocks, err);
+    rc = app_check_all(&loaded, job->use_mocks, err);
     if (rc < 0)
         rc = RV_WRAP(err, rc, "load pipeline \"%s\"", job->pipeline);
     if (rc == 0)
@@ -129,7 +129,7 @@ static int go_on(struct rv_app_run *run, rv_store *store, const char *word, cons
                      rv_run_status_text(row.status));
     rv_run_row_fini(&row);
     if (rc == 0)
-        rc = rv_app_findings_error(loaded->findings, err);
+        rc = app_findings_error(loaded->findings, err);
     if (rc == 0)
         rc = rv_app_take_over(run, err);
     return rc < 0 ? rc : rv_app_run_drive(run, NULL, response, err);

@@ -230,7 +230,7 @@ static bool is_scripted(const struct rv_app_loaded *l)
     return false;
 }
 
-bool rv_app_plays_tool(const struct rv_app_loaded *l, rv_str tool)
+bool app_plays_tool(const struct rv_app_loaded *l, rv_str tool)
 {
     if (l->script && rv_script_has_tool(l->script, tool))
         return true;
@@ -292,14 +292,14 @@ static bool is_known_tool(const struct known *k, size_t n, const char *name)
 /* Names that a server may have whose list is not at hand: they cannot be checked, and pass with a warning. */
 static void let_unlisted_pass(const struct rv_app_loaded *l, const struct rv_pipeline *p, struct known *k)
 {
-    const char *server = rv_app_mcp_unlisted(l);
+    const char *server = app_mcp_unlisted(l);
     size_t n = k->n_tools;
 
     for (size_t i = 0; server && i < p->n_agents; i++) {
         const struct rv_agent *a = &p->agents[i];
         for (size_t t = 0; t < a->tools.allowed.n; t++) {
             const char *name = rv_agent_callee(a, a->tools.allowed.items[t]);
-            if (is_known_tool(k, n, name) || !rv_app_mcp_may_have(l, name))
+            if (is_known_tool(k, n, name) || !app_mcp_may_have(l, name))
                 continue;
             k->tools[k->n_tools++] = name;
             rv_findings_add_as(l->findings, RV_SEVERITY_WARNING, "mcp_unlisted", &a->tools.allowed.srcs[t],
@@ -345,7 +345,7 @@ static int check_names(struct rv_app_loaded *l, struct rv_pipeline *p, rv_err **
     for (size_t i = 0; scripted && i < p->n_agents; i++) {
         const struct rv_str_list *list = &p->agents[i].tools.allowed;
         for (size_t t = 0; t < list->n; t++)
-            if (rv_app_plays_tool(l, rv_str_of(rv_agent_callee(&p->agents[i], list->items[t]))))
+            if (app_plays_tool(l, rv_str_of(rv_agent_callee(&p->agents[i], list->items[t]))))
                 k.tools[k.n_tools++] = rv_agent_callee(&p->agents[i], list->items[t]);
     }
     let_unlisted_pass(l, p, &k);
@@ -495,8 +495,7 @@ static int load(const struct rv_app *app, const char *path, const struct rv_app_
 {
     memset(out, 0, sizeof *out);
     out->findings = rv_findings_new();
-    int rc =
-        out->findings ? rv_app_check_model(opts->model, err) : RV_FAIL(err, RV_E_NOMEM, "load pipeline \"%s\"", path);
+    int rc = out->findings ? app_check_model(opts->model, err) : RV_FAIL(err, RV_E_NOMEM, "load pipeline \"%s\"", path);
     if (rc == 0)
         rc = parse(path, opts, out, err);
     out->pipeline = out->own;
@@ -507,7 +506,7 @@ static int load(const struct rv_app *app, const char *path, const struct rv_app_
     if (rc == 0)
         rc = rv_findings_check(out->findings, err);
     if (rc == 0 && opts->model && out->pipeline)
-        rc = rv_app_check_replaced(out->pipeline, opts->model, err);
+        rc = app_check_replaced(out->pipeline, opts->model, err);
     if (rc < 0) {
         rv_app_loaded_fini(out);
         return rc;
@@ -528,8 +527,8 @@ int rv_app_load_plain(const struct rv_app *app, const char *path, const struct r
     return load(app, path, opts, true, out, err);
 }
 
-int rv_app_load_bundle(const struct rv_app *app, const struct rv_app_load_opts *opts, rv_bundle *bundle, bool calls,
-                       struct rv_app_loaded *out, rv_err **err)
+int app_load_bundle(const struct rv_app *app, const struct rv_app_load_opts *opts, rv_bundle *bundle, bool calls,
+                    struct rv_app_loaded *out, rv_err **err)
 {
     memset(out, 0, sizeof *out);
     out->bundle = bundle;
@@ -541,7 +540,7 @@ int rv_app_load_bundle(const struct rv_app *app, const struct rv_app_load_opts *
     if (rc == 0 && calls)
         rc = open_plugins(app, out, out->script != NULL, err);
     if (rc == 0 && calls)
-        rc = rv_app_mcp_reopen(app, out, err);
+        rc = app_mcp_reopen(app, out, err);
     if (rc == 0 && calls)
         rc = open_agents(app, opts, out, err); /* its own are in it, but they may ask others */
     if (rc == 0)

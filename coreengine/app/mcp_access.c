@@ -14,7 +14,7 @@
 
 #define LOGIN_US (10 * RV_US_PER_MIN) /* a person reads, and may have to find a password */
 
-int rv_app_mcp_state(rv_buf *out, rv_err **err)
+int app_mcp_state(rv_buf *out, rv_err **err)
 {
     int rc = rv_app_state_folder(out, err);
 
@@ -80,7 +80,7 @@ static bool has_own_token(const struct rv_mcp_server_config *s)
 static int token_path(const struct rv_mcp_server_config *s, rv_buf *out, rv_err **err)
 {
     RV_AUTO(rv_buf_fini) rv_buf folder = RV_BUF_INIT(PATH_MAX);
-    int rc = rv_app_mcp_state(&folder, err);
+    int rc = app_mcp_state(&folder, err);
 
     if (rc < 0)
         return rc;
@@ -109,7 +109,7 @@ static int open_rest(const struct rv_mcp_server_config *s, struct uv_loop_s *loo
                                       .document = s->openapi,
                                       .url = s->url,
                                       .headers = s->headers,
-                                      .allowed = rv_app_env("REEVE_ALLOW_NET"),
+                                      .allowed = app_env("REEVE_ALLOW_NET"),
                                       .user = *user};
 
     return rv_rest_open(&opts, out, err);
@@ -125,7 +125,7 @@ static int open_link(void *self, const struct rv_mcp_server_config *s, struct uv
     struct rv_mcp_web_auth auth = {.config = oauth_of(s)};
     struct rv_mcp_web_opts opts = {.loop = loop,
                                    .url = s->url,
-                                   .allowed = rv_app_env("REEVE_ALLOW_NET"),
+                                   .allowed = app_env("REEVE_ALLOW_NET"),
                                    .user = *user,
                                    .auth = &auth,
                                    .awaits_stream = s->elicitation};
@@ -145,7 +145,7 @@ static int open_link(void *self, const struct rv_mcp_server_config *s, struct uv
     return rc;
 }
 
-const struct rv_mcp_http_transport rv_app_mcp_http = {.open = open_link};
+const struct rv_mcp_http_transport app_mcp_http = {.open = open_link};
 
 /* --- logins --- */
 
@@ -173,7 +173,7 @@ int rv_app_mcp_login(const struct rv_app_loaded *l, const char *server, const ch
         return rc;
     const struct rv_mcp_web_auth auth = {.file = rv_buf_cstr(&path), .config = oauth_of(s)};
     const struct rv_mcp_login_opts opts = {.url = s->url,
-                                           .allowed = rv_app_env("REEVE_ALLOW_NET"),
+                                           .allowed = app_env("REEVE_ALLOW_NET"),
                                            .auth = &auth,
                                            .browser = browser,
                                            .max_us = LOGIN_US,

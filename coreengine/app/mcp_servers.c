@@ -48,12 +48,12 @@ static int open_tools(const struct rv_app *app, struct rv_app_loaded *l, const s
     if (l->pipeline->n_mcp_servers == 0)
         return 0;
     opts.pipeline = l->pipeline;
-    opts.http = rv_app_mcp_http;
+    opts.http = app_mcp_http;
     opts.log = app->log;
     opts.until = app->until;
     opts.kept = opts.approve.text ? NULL : app->mcp; /* a person looks at what the server says now */
     opts.findings = l->findings;
-    int rc = opts.connects ? rv_app_mcp_state(&state, err) : 0;
+    int rc = opts.connects ? app_mcp_state(&state, err) : 0;
     opts.state = state.len ? rv_buf_cstr(&state) : NULL;
     size_t first = rv_findings_n(l->findings);
     if (rc == 0)
@@ -71,7 +71,7 @@ static bool calls_servers(const struct rv_app_loaded *l, const struct rv_pipelin
             return true;
         for (size_t t = 0; t < a->tools.allowed.n; t++) {
             rv_str name = rv_str_of(rv_agent_callee(a, a->tools.allowed.items[t]));
-            if (!rv_app_plays_tool(l, name) && !plugins.tool(plugins.self, name))
+            if (!app_plays_tool(l, name) && !plugins.tool(plugins.self, name))
                 return true;
         }
     }
@@ -103,7 +103,7 @@ int rv_app_mcp_approve(const struct rv_app *app, struct rv_app_loaded *l, const 
         err);
 }
 
-int rv_app_mcp_reopen(const struct rv_app *app, struct rv_app_loaded *l, rv_err **err)
+int app_mcp_reopen(const struct rv_app *app, struct rv_app_loaded *l, rv_err **err)
 {
     return open_tools(app, l, &(struct rv_mcp_tools_opts){.is_called = true, .lists = rv_bundle_mcp(l->bundle)}, err);
 }
@@ -113,7 +113,7 @@ static bool is_listed(const struct rv_app_loaded *l, size_t server)
     return l->mcp && rv_mcp_catalog_has_server(rv_mcp_tools_catalog(l->mcp), l->pipeline->mcp_servers[server].name);
 }
 
-const char *rv_app_mcp_unlisted(const struct rv_app_loaded *l)
+const char *app_mcp_unlisted(const struct rv_app_loaded *l)
 {
     for (size_t i = 0; i < l->pipeline->n_mcp_servers; i++)
         if (!is_listed(l, i))
@@ -121,7 +121,7 @@ const char *rv_app_mcp_unlisted(const struct rv_app_loaded *l)
     return NULL;
 }
 
-bool rv_app_mcp_may_have(const struct rv_app_loaded *l, const char *tool)
+bool app_mcp_may_have(const struct rv_app_loaded *l, const char *tool)
 {
     bool any = false;
 
@@ -142,7 +142,7 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-int rv_app_tools_init(struct rv_app_tools *t, const struct rv_app_loaded *l, rv_err **err)
+int app_tools_init(struct rv_app_tools *t, const struct rv_app_loaded *l, rv_err **err)
 {
     size_t n = 0, n_mcp = 0;
     const char *const *of_servers = NULL;
@@ -187,7 +187,7 @@ static const rv_template *find_prompt(void *self, rv_str key)
     return t->plugins.prompt(t->plugins.self, key);
 }
 
-struct rv_catalog rv_app_tools_catalog(const struct rv_app_tools *t)
+struct rv_catalog app_tools_catalog(const struct rv_app_tools *t)
 {
     return (struct rv_catalog){
         .tool = find_tool, .entry = find_entry, .prompt = find_prompt, .self = (void *)(uintptr_t)t};
@@ -203,12 +203,12 @@ static const char *const *list_names(void *self, enum rv_name_kind kind, size_t 
     return t->names;
 }
 
-struct rv_known_names rv_app_tools_names(const struct rv_app_tools *t)
+struct rv_known_names app_tools_names(const struct rv_app_tools *t)
 {
     return (struct rv_known_names){.list = list_names, .self = (void *)(uintptr_t)t};
 }
 
-void rv_app_tools_fini(struct rv_app_tools *t)
+void app_tools_fini(struct rv_app_tools *t)
 {
     free(t->names);
     *t = (struct rv_app_tools){0};

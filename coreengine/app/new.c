@@ -62,7 +62,7 @@ static void fill(const struct words *w, rv_str text, rv_buf *out)
 static int write_template(const struct words *w, const char *name, const char *path, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(MAX_FILE_BYTES);
-    const struct rv_app_template *t = rv_app_templates;
+    const struct rv_app_template *t = app_templates;
 
     while (t->name && strcmp(t->name, name) != 0)
         t++;
@@ -109,7 +109,7 @@ static bool is_reserved(const char *name)
     return strcasecmp(name, "true") == 0 || strcasecmp(name, "false") == 0 || strcasecmp(name, "null") == 0;
 }
 
-void rv_app_name_of_file(const char *path, char out[RV_APP_MAX_NAME + 1])
+void app_name_of_file(const char *path, char out[RV_APP_MAX_NAME + 1])
 {
     const char *base = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
     size_t n = strcspn(base, "."), len = 0;
@@ -133,7 +133,7 @@ static bool ends_with(rv_str text, const char *end)
     return text.len >= n && memcmp(text.ptr + text.len - n, end, n) == 0;
 }
 
-int rv_app_path_of_pipeline(const char *path, rv_buf *out, rv_err **err)
+int app_path_of_pipeline(const char *path, rv_buf *out, rv_err **err)
 {
     rv_str text = rv_str_of(path);
 
@@ -151,7 +151,7 @@ int rv_app_path_of_pipeline(const char *path, rv_buf *out, rv_err **err)
     return rv_buf_check(out, "a path", err);
 }
 
-void rv_app_write_word(rv_str text, rv_buf *out)
+void app_write_word(rv_str text, rv_buf *out)
 {
     bool plain = true;
 
@@ -172,14 +172,14 @@ int rv_app_new_pipeline(const char *path, rv_buf *written, rv_err **err)
     rv_buf file = RV_BUF_INIT(PATH_MAX), word = RV_BUF_INIT(5 * PATH_MAX);
     struct words w = {0};
 
-    int rc = rv_app_path_of_pipeline(path, &file, err);
+    int rc = app_path_of_pipeline(path, &file, err);
     if (rc == 0) {
-        rv_app_write_word(rv_buf_str(&file), &word);
+        app_write_word(rv_buf_str(&file), &word);
         rc = rv_buf_check(&word, "a path", err);
     }
     if (rc == 0) {
         w.file = rv_buf_cstr(&word);
-        rv_app_name_of_file(path, w.name);
+        app_name_of_file(path, w.name);
         rc = write_template(&w, "pipeline.yaml", rv_buf_cstr(&file), err);
     }
     if (rc == 0)

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-const char *rv_app_env(const char *name)
+const char *app_env(const char *name)
 {
     const char *value = getenv(name);
     return value && value[0] ? value : NULL;
@@ -12,7 +12,7 @@ const char *rv_app_env(const char *name)
 /* A relative folder would be another store in each directory. */
 static const char *folder_from_environment(const char *name)
 {
-    const char *value = rv_app_env(name);
+    const char *value = app_env(name);
     return value && value[0] == '/' ? value : NULL;
 }
 
@@ -26,7 +26,7 @@ int rv_app_state_folder(rv_buf *out, rv_err **err)
     return rv_buf_check(out, "path", err);
 }
 
-int rv_app_config_file(const char *name, rv_buf *out, rv_err **err)
+int app_config_file(const char *name, rv_buf *out, rv_err **err)
 {
     const char *config = folder_from_environment("XDG_CONFIG_HOME"), *home = folder_from_environment("HOME");
 

@@ -452,14 +452,14 @@ static int read_sound(const char *path, rv_quotas **out, rv_err **err)
 
 int rv_app_quotas_path(const struct rv_app *app, rv_buf *out, rv_err **err)
 {
-    const char *named = app->quotas ? app->quotas : rv_app_env("REEVE_QUOTAS");
+    const char *named = app->quotas ? app->quotas : app_env("REEVE_QUOTAS");
 
     if (named) {
         rv_buf_puts(out, named);
         return rv_buf_check(out, "path of the quotas", err);
     }
     rv_err *cause = NULL;
-    int rc = rv_app_config_file("quotas.yaml", out, &cause);
+    int rc = app_config_file("quotas.yaml", out, &cause);
     if (rc == RV_E_NOT_FOUND) { /* no quotas */
         rv_err_free(cause);
         return 0;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-void rv_app_limits_set(struct rv_app_limits *l, const rv_quotas *q, const char *tenant, const char *user)
+void app_limits_set(struct rv_app_limits *l, const rv_quotas *q, const char *tenant, const char *user)
 {
     l->exec = (struct rv_exec_quotas){.tenant = l->tenant, .user = l->user, .limits = l->limits};
     l->once = NULL;
@@ -15,12 +15,12 @@ void rv_app_limits_set(struct rv_app_limits *l, const rv_quotas *q, const char *
     l->exec.n_limits = rv_quotas_limits(q, l->tenant, l->user, l->limits);
 }
 
-const struct rv_exec_quotas *rv_app_limits_exec(const struct rv_app_limits *l)
+const struct rv_exec_quotas *app_limits_exec(const struct rv_app_limits *l)
 {
     return l->exec.n_limits > 0 ? &l->exec : NULL;
 }
 
-int rv_app_limits_refuse(const struct rv_app_limits *l, rv_err **err)
+int app_limits_refuse(const struct rv_app_limits *l, rv_err **err)
 {
     int rc = RV_FAIL(err, RV_E_INVALID, "plan \"%s\" has limits, and what a run uses is counted in a store",
                      l->limits[0].plan);
@@ -29,8 +29,8 @@ int rv_app_limits_refuse(const struct rv_app_limits *l, rv_err **err)
     return rc;
 }
 
-int rv_app_limits_count(struct rv_app_limits *l, rv_store *store, enum rv_quota_kind kind, int64_t now_us, rv_log *log,
-                        rv_err **err)
+int app_limits_count(struct rv_app_limits *l, rv_store *store, enum rv_quota_kind kind, int64_t now_us, rv_log *log,
+                     rv_err **err)
 {
     struct rv_quota_ask ask = {
         .tenant = l->tenant, .user = l->user, .limits = l->limits, .n_limits = l->exec.n_limits, .now_us = now_us};

@@ -239,7 +239,7 @@ void rv_retention_write_reference(rv_buf *b)
 
 int rv_retention_path(rv_buf *path, rv_err **err)
 {
-    return rv_app_config_file("retention.yaml", path, err);
+    return app_config_file("retention.yaml", path, err);
 }
 
 /* --- the rules applied --- */

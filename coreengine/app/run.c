@@ -13,7 +13,7 @@
 
 /* --- what is kept before it begins --- */
 
-int64_t rv_app_lease_us(const struct rv_app *app)
+int64_t app_lease_us(const struct rv_app *app)
 {
     return app->lease_us ? app->lease_us : RV_LEASE_DEFAULT_US;
 }
@@ -22,12 +22,12 @@ int rv_app_bundle_write(const struct rv_app_loaded *l, rv_buf *out, rv_err **err
 {
     struct rv_app_tools tools;
     json_object *lists = NULL;
-    int rc = rv_app_tools_init(&tools, l, err);
+    int rc = app_tools_init(&tools, l, err);
 
     if (rc < 0)
         return rc;
-    const struct rv_catalog catalog = rv_app_tools_catalog(&tools);
-    const struct rv_known_names names = rv_app_tools_names(&tools);
+    const struct rv_catalog catalog = app_tools_catalog(&tools);
+    const struct rv_known_names names = app_tools_names(&tools);
     if (tools.mcp)
         rc = rv_mcp_catalog_write(tools.mcp, NULL, &lists, err);
     char base[PATH_MAX];
@@ -41,11 +41,11 @@ int rv_app_bundle_write(const struct rv_app_loaded *l, rv_buf *out, rv_err **err
     if (rc == 0)
         rc = rv_bundle_write(&from, out, NULL, err);
     json_object_put(lists);
-    rv_app_tools_fini(&tools);
+    app_tools_fini(&tools);
     return rc;
 }
 
-int rv_app_put_bundle(struct rv_app_run *run, char hash[RV_STORE_HASH_MAX], rv_err **err)
+int app_put_bundle(struct rv_app_run *run, char hash[RV_STORE_HASH_MAX], rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(RV_APP_MAX_BUNDLE);
 
@@ -56,7 +56,7 @@ int rv_app_put_bundle(struct rv_app_run *run, char hash[RV_STORE_HASH_MAX], rv_e
     return rc;
 }
 
-int rv_app_scripted_stages(const struct rv_app_loaded *l, bool **out, rv_err **err)
+int app_scripted_stages(const struct rv_app_loaded *l, bool **out, rv_err **err)
 {
     *out = NULL;
     if (!l->script)
@@ -68,7 +68,7 @@ int rv_app_scripted_stages(const struct rv_app_loaded *l, bool **out, rv_err **e
     return 0;
 }
 
-int rv_app_register_run_agents(const struct rv_app_run *run, rv_err **err)
+int app_register_run_agents(const struct rv_app_run *run, rv_err **err)
 {
     const struct rv_agents_opts opts = {
         .store = run->store, .plugins = run->loaded->plugins, .registers = true, .log = run->app->log};
@@ -95,7 +95,7 @@ static int create(struct rv_app_run *run, const struct rv_app_begin *begin, stru
 
     start->now_us = clock.now_us(clock.self); /* the lease begins when other writers are waited for */
     if (begin->limits)
-        rc = rv_app_limits_count(begin->limits, run->store, begin->counts, start->now_us, run->app->log, err);
+        rc = app_limits_count(begin->limits, run->store, begin->counts, start->now_us, run->app->log, err);
     return rc == 0 ? rv_journal_create(run->store, start, &run->journal, err) : rc;
 }
 
@@ -116,7 +116,7 @@ static int create_whole(struct rv_app_run *run, const struct rv_app_begin *begin
     return rc;
 }
 
-int rv_app_keep(struct rv_app_run *run, const rv_envelope *env, const struct rv_app_begin *begin, rv_err **err)
+int app_keep(struct rv_app_run *run, const rv_envelope *env, const struct rv_app_begin *begin, rv_err **err)
 {
     const struct rv_app_loaded *l = run->loaded;
     char hash[RV_STORE_HASH_MAX];
@@ -127,15 +127,15 @@ int rv_app_keep(struct rv_app_run *run, const rv_envelope *env, const struct rv_
                                      .pipeline = l->pipeline,
                                      .env = env,
                                      .owner = run->owner[0] ? run->owner : NULL,
-                                     .lease_us = rv_app_lease_us(run->app),
+                                     .lease_us = app_lease_us(run->app),
                                      .parent = begin->parent,
                                      .parent_seq = begin->parent_seq};
 
-    int rc = rv_app_register_run_agents(run, err);
+    int rc = app_register_run_agents(run, err);
     if (rc == 0 && !begin->bundle)
-        rc = rv_app_put_bundle(run, hash, err);
+        rc = app_put_bundle(run, hash, err);
     if (rc == 0)
-        rc = rv_app_scripted_stages(l, &scripted, err);
+        rc = app_scripted_stages(l, &scripted, err);
     if (rc == 0 && l->script)
         rc = rv_script_inner_stages(l->script, l->pipeline, &inner, err);
     start.begin = (struct rv_journal_begin){
@@ -263,7 +263,7 @@ static int converse(const struct rv_app_run *run, struct rv_app_conversation **o
 
 /* --- the run --- */
 
-int rv_app_run_prepare(struct rv_app_run *run, rv_err **err)
+int app_run_prepare(struct rv_app_run *run, rv_err **err)
 {
     if (run->state)
         return 0;
@@ -275,7 +275,7 @@ int rv_app_run_prepare(struct rv_app_run *run, rv_err **err)
 
 int rv_app_run_open(struct rv_app_run *run, rv_err **err)
 {
-    int rc = rv_app_run_prepare(run, err);
+    int rc = app_run_prepare(run, err);
 
     if (rc < 0)
         return rc;
@@ -299,8 +299,8 @@ static int keep_new(struct rv_app_run *run, const char *bundle, const rv_envelop
                                        .limits = &run->state->limits,
                                        .counts = counts};
 
-    rv_app_limits_set(&run->state->limits, run->state->quotas, run->app->scope.tenant, rv_envelope_user(env));
-    return rc < 0 ? rc : rv_app_keep(run, env, &begin, err);
+    app_limits_set(&run->state->limits, run->state->quotas, run->app->scope.tenant, rv_envelope_user(env));
+    return rc < 0 ? rc : app_keep(run, env, &begin, err);
 }
 
 int rv_app_run_keep(struct rv_app_run *run, const rv_envelope *env, rv_err **err)
@@ -308,17 +308,17 @@ int rv_app_run_keep(struct rv_app_run *run, const rv_envelope *env, rv_err **err
     return keep_new(run, NULL, env, false, RV_QUOTA_RUNS, err);
 }
 
-int rv_app_run_keep_in_group(struct rv_app_run *run, const rv_envelope *env, rv_err **err)
+int app_run_keep_in_group(struct rv_app_run *run, const rv_envelope *env, rv_err **err)
 {
     return keep_new(run, NULL, env, true, RV_QUOTA_RUNS, err);
 }
 
-int rv_app_run_keep_counted(struct rv_app_run *run, const rv_envelope *env, enum rv_quota_kind counts, rv_err **err)
+int app_run_keep_counted(struct rv_app_run *run, const rv_envelope *env, enum rv_quota_kind counts, rv_err **err)
 {
     return keep_new(run, NULL, env, true, counts, err);
 }
 
-int rv_app_run_keep_bundled(struct rv_app_run *run, const char *bundle, const rv_envelope *env, rv_err **err)
+int app_run_keep_bundled(struct rv_app_run *run, const char *bundle, const rv_envelope *env, rv_err **err)
 {
     return keep_new(run, bundle, env, true, RV_QUOTA_RUNS, err);
 }
@@ -389,7 +389,7 @@ static void fill_in(struct rv_app_run *run, struct rv_exec_opts *x)
     x->mcp = run->loaded->mcp;
     x->journal = run->journal;
     x->tenant = run->app->scope.tenant;
-    x->quotas = rv_app_limits_exec(&run->state->limits);
+    x->quotas = app_limits_exec(&run->state->limits);
     x->conversation = conversation_of(run->state->conversation);
     if (run->loaded->agents) {
         x->find_agent = rv_app_find_agent;
@@ -440,13 +440,12 @@ static int check_uncounted(struct rv_app_run *run, const rv_envelope *env, rv_er
 {
     struct rv_app_limits *l = &run->state->limits;
 
-    rv_app_limits_set(l, run->state->quotas, run->app->scope.tenant,
-                      env ? rv_envelope_user(env) : run->app->scope.user);
-    return rv_app_limits_exec(l) ? rv_app_limits_refuse(l, err) : 0;
+    app_limits_set(l, run->state->quotas, run->app->scope.tenant, env ? rv_envelope_user(env) : run->app->scope.user);
+    return app_limits_exec(l) ? app_limits_refuse(l, err) : 0;
 }
 
-int rv_app_run_drive_with(struct rv_app_run *run, rv_envelope *env, const struct rv_response *response,
-                          const struct rv_exec_services *services, rv_err **err)
+int app_run_drive_with(struct rv_app_run *run, rv_envelope *env, const struct rv_response *response,
+                       const struct rv_exec_services *services, rv_err **err)
 {
     const struct rv_engine_opts opts = {.workers = run->workers,
                                         .handle_signals = run->handle_signals,

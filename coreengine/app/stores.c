@@ -20,7 +20,7 @@ static int default_path(rv_buf *out, rv_err **err)
 
 static const char *named_store(const struct rv_app *app)
 {
-    return app->store ? app->store : rv_app_env("REEVE_STORE");
+    return app->store ? app->store : app_env("REEVE_STORE");
 }
 
 int rv_app_store_path(const struct rv_app *app, rv_buf *out, rv_err **err)
@@ -40,7 +40,7 @@ static int sync_of(const struct rv_app *app, enum rv_store_sync *out, rv_err **e
     static const char *const words[] = {
         [RV_STORE_SYNC_FULL] = "full", [RV_STORE_SYNC_NORMAL] = "normal", [RV_STORE_SYNC_OFF] = "off"};
     RV_EACH_HAS_ROW(words, RV_N_STORE_SYNCS);
-    const char *word = app->sync ? app->sync : rv_app_env("REEVE_SYNC");
+    const char *word = app->sync ? app->sync : app_env("REEVE_SYNC");
 
     *out = RV_STORE_SYNC_FULL;
     for (size_t i = 0; word && i < RV_COUNT(words); i++)
@@ -56,8 +56,8 @@ static int sync_of(const struct rv_app *app, enum rv_store_sync *out, rv_err **e
 /* The master keys and private keys that the environment names; NULL: none. The caller has a reference. */
 static int keyring_of(rv_keyring **out, rv_err **err)
 {
-    const char *file = rv_app_env("REEVE_ENCRYPTION_KEY_FILE"), *text = rv_app_env("REEVE_ENCRYPTION_KEY");
-    const char *private = rv_app_env("REEVE_PRIVATE_KEY_FILE");
+    const char *file = app_env("REEVE_ENCRYPTION_KEY_FILE"), *text = app_env("REEVE_ENCRYPTION_KEY");
+    const char *private = app_env("REEVE_PRIVATE_KEY_FILE");
     int rc = 0;
 
     *out = NULL;

@@ -12,14 +12,14 @@ struct rv_app_template {
     const char *text; /* not NUL-terminated */
     size_t len;
 };
-extern const struct rv_app_template rv_app_templates[]; /* ends with a NULL name */
+extern const struct rv_app_template app_templates[]; /* ends with a NULL name */
 
 #define RV_APP_MAX_NAME 40 /* characters of the name of a new pipeline or capability */
 /** The name of the file without folder and extension; what YAML would not take as plain text becomes "-". */
-void rv_app_name_of_file(const char *path, char out[RV_APP_MAX_NAME + 1]);
+void app_name_of_file(const char *path, char out[RV_APP_MAX_NAME + 1]);
 /** The path of the file that path names: with ".yaml" when it does not end with .yaml or .yml. */
-RV_MUST_CHECK int rv_app_path_of_pipeline(const char *path, rv_buf *out, rv_err **err);
+RV_MUST_CHECK int app_path_of_pipeline(const char *path, rv_buf *out, rv_err **err);
 /** Text as one word of a shell, or as the beginning of one. */
-void rv_app_write_word(rv_str text, rv_buf *out);
+void app_write_word(rv_str text, rv_buf *out);
 
 #endif

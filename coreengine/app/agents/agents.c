@@ -9,7 +9,7 @@
 
 /* --- cached answers. The asking user is part of the key: a user's own agent is not visible to others --- */
 
-void rv_agents_entry_fini(struct rv_agents_entry *agent)
+void agents_entry_fini(struct rv_agents_entry *agent)
 {
     rv_agentdoc_free(agent->doc);
     free(agent->text);
@@ -21,7 +21,7 @@ static void kept_free(struct rv_agents_kept *kept)
 {
     if (!kept)
         return;
-    rv_agents_entry_fini(&kept->agent);
+    agents_entry_fini(&kept->agent);
     free(kept->name);
     free(kept->tenant);
     free(kept->user);
@@ -80,7 +80,7 @@ static int cache_keep(struct rv_agents_cache *c, const struct rv_store_scope *sc
     }
     if (!kept || !kept->name || !kept->tenant || (scope->user && !kept->user)) {
         kept_free(kept);
-        rv_agents_entry_fini(agent);
+        agents_entry_fini(agent);
         return RV_FAIL(err, RV_E_NOMEM, "keep agent \"%s\"", name);
     }
     kept->agent = *agent;
@@ -222,7 +222,7 @@ static bool find_given(rv_agents *a, const char *name, struct given *out)
         out->place = capability;
         return true;
     }
-    file = rv_agents_find_file(a, name);
+    file = agents_find_file(a, name);
     if (!file)
         return false;
     *out = (struct given){{file->text, file->len}, "file", file->path};
@@ -324,8 +324,8 @@ static int register_it(rv_agents *a, const struct rv_store_scope *scope, const s
     return 0;
 }
 
-int rv_agents_look_up(rv_agents *a, const struct rv_store_scope *scope, const char *name, bool registers,
-                      struct rv_agents_entry *out, rv_err **err)
+int agents_look_up(rv_agents *a, const struct rv_store_scope *scope, const char *name, bool registers,
+                   struct rv_agents_entry *out, rv_err **err)
 {
     struct rv_schema_row row = {.id = NULL};
     struct given given;
@@ -341,7 +341,7 @@ int rv_agents_look_up(rv_agents *a, const struct rv_store_scope *scope, const ch
         if (rc == 0 && registers && !(has_row && rv_str_eq(row.document, given.text)))
             rc = register_it(a, scope, out, err);
     } else {
-        rc = rv_agents_fail_unknown(a, scope, name, err);
+        rc = agents_fail_unknown(a, scope, name, err);
     }
     rv_schema_row_fini(&row);
     return rc;
@@ -372,8 +372,8 @@ static int register_one(rv_agents *a, const struct rv_store_scope *scope, const 
 
     if (rc < 0 || current)
         return rc;
-    rc = a->registers ? rv_agents_look_up(a, scope, name, true, &agent, &fault) : 0;
-    rv_agents_entry_fini(&agent);
+    rc = a->registers ? agents_look_up(a, scope, name, true, &agent, &fault) : 0;
+    agents_entry_fini(&agent);
     if (rc == RV_E_NOMEM || rv_err_is(fault, RV_E_NOMEM)) {
         rv_err_free(fault);
         return RV_FAIL(err, RV_E_NOMEM, "register agent \"%s\"", name);
@@ -387,7 +387,7 @@ int rv_agents_register(rv_agents *a, const struct rv_store_scope *scope, size_t 
 {
     const char *name, *capability;
     rv_str text;
-    int rc = a->store ? rv_agents_catch_up(a, err) : 0;
+    int rc = a->store ? agents_catch_up(a, err) : 0;
 
     *n = 0;
     if (rc < 0 || !a->store)
@@ -444,7 +444,7 @@ int rv_agents_new(const struct rv_agents_opts *opts, rv_agents **out, rv_err **e
 void rv_agents_forget(rv_agents *a)
 {
     cache_clear(&a->cache);
-    rv_agents_files_fini(&a->files);
+    agents_files_fini(&a->files);
 }
 
 void rv_agents_free(rv_agents *a)
@@ -458,14 +458,14 @@ void rv_agents_free(rv_agents *a)
     free(a);
 }
 
-int rv_agents_catch_up(rv_agents *a, rv_err **err)
+int agents_catch_up(rv_agents *a, rv_err **err)
 {
     int64_t version = 0;
     bool changed = false;
 
     if (a->is_held && a->is_fresh)
         return 0;
-    int rc = rv_agents_refresh_files(a, a->clock.now_us(a->clock.self), &changed, err);
+    int rc = agents_refresh_files(a, a->clock.now_us(a->clock.self), &changed, err);
 
     if (rc == 0 && a->store)
         rc = rv_store_schemas_version(a->store, &version, err);
@@ -533,7 +533,7 @@ static int obey_env(struct rv_agents_entry *agent, rv_err **err)
         *agent = changed;
         changed = found;
     }
-    rv_agents_entry_fini(&changed);
+    agents_entry_fini(&changed);
     return rc;
 }
 
@@ -545,15 +545,15 @@ static int ask(rv_agents *a, const struct rv_store_scope *scope, const char *nam
     int rc = check_name(name, err);
 
     if (rc == 0)
-        rc = rv_agents_catch_up(a, err);
+        rc = agents_catch_up(a, err);
     if (rc < 0 || (*out = cache_recall(&a->cache, scope, name, now_us)))
         return rc;
-    rc = rv_agents_look_up(a, scope, name, a->registers, &agent, err);
+    rc = agents_look_up(a, scope, name, a->registers, &agent, err);
     if (rc == 0 && a->obeys_env)
         rc = obey_env(&agent, err);
     if (rc == 0)
         return cache_keep(&a->cache, scope, name, now_us + RV_AGENTS_TTL_US, &agent, out, err);
-    rv_agents_entry_fini(&agent);
+    agents_entry_fini(&agent);
     return rc;
 }
 

@@ -19,7 +19,7 @@ struct rv_agents_entry {
     const char *source;      /* static */
     char *place;             /* owned */
 };
-void rv_agents_entry_fini(struct rv_agents_entry *agent);
+void agents_entry_fini(struct rv_agents_entry *agent);
 
 /* A document of a store that was read a short time ago. It owns its texts. */
 struct rv_agents_kept {
@@ -48,23 +48,22 @@ struct rv_agents_files {
     bool was_read;
     int64_t read_us;
 };
-void rv_agents_files_fini(struct rv_agents_files *f);
+void agents_files_fini(struct rv_agents_files *f);
 /** Read the folders again if something in them has changed, or it is long ago. *changed: they were read. */
-RV_MUST_CHECK int rv_agents_refresh_files(rv_agents *a, int64_t now_us, bool *changed, rv_err **err);
-const struct rv_agents_file *rv_agents_find_file(const rv_agents *a, const char *name); /* NULL: none */
+RV_MUST_CHECK int agents_refresh_files(rv_agents *a, int64_t now_us, bool *changed, rv_err **err);
+const struct rv_agents_file *agents_find_file(const rv_agents *a, const char *name); /* NULL: none */
 
 /* agents.c */
 /** As rv_agents_find(), without the cache. registers: a source's text goes into the store. On RV_E_INVALID everything
  * but the document is in *out all the same, which the caller ends in any case. */
-RV_MUST_CHECK int rv_agents_look_up(rv_agents *a, const struct rv_store_scope *scope, const char *name, bool registers,
-                                    struct rv_agents_entry *out, rv_err **err);
+RV_MUST_CHECK int agents_look_up(rv_agents *a, const struct rv_store_scope *scope, const char *name, bool registers,
+                                 struct rv_agents_entry *out, rv_err **err);
 /** Forget answers that have changed since, and read the folders if necessary. */
-RV_MUST_CHECK int rv_agents_catch_up(rv_agents *a, rv_err **err);
+RV_MUST_CHECK int agents_catch_up(rv_agents *a, rv_err **err);
 
 /* list.c */
 /** RV_E_NOT_FOUND with what helps. */
-RV_MUST_CHECK int rv_agents_fail_unknown(rv_agents *a, const struct rv_store_scope *scope, const char *name,
-                                         rv_err **err);
+RV_MUST_CHECK int agents_fail_unknown(rv_agents *a, const struct rv_store_scope *scope, const char *name, rv_err **err);
 
 struct rv_agents {
     rv_store *store;     /* borrowed; NULL: none */

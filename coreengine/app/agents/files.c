@@ -17,7 +17,7 @@ static void file_fini(struct rv_agents_file *file)
     rv_err_free(file->fault);
 }
 
-void rv_agents_files_fini(struct rv_agents_files *f)
+void agents_files_fini(struct rv_agents_files *f)
 {
     for (size_t i = 0; i < f->n; i++)
         file_fini(&f->items[i]);
@@ -225,7 +225,7 @@ static int read_all(rv_agents *a, struct rv_agents_files *f, rv_err **err)
     return 0;
 }
 
-int rv_agents_refresh_files(rv_agents *a, int64_t now_us, bool *changed, rv_err **err)
+int agents_refresh_files(rv_agents *a, int64_t now_us, bool *changed, rv_err **err)
 {
     struct rv_agents_files now = {.items = NULL};
     int rc;
@@ -235,16 +235,16 @@ int rv_agents_refresh_files(rv_agents *a, int64_t now_us, bool *changed, rv_err 
         return 0;
     rc = scan(a, &now, err);
     if (rc == 0 && a->files.was_read && now_us - a->files.read_us < RV_AGENTS_TTL_US && are_same(&now, &a->files)) {
-        rv_agents_files_fini(&now);
+        agents_files_fini(&now);
         return 0;
     }
     if (rc == 0)
         rc = read_all(a, &now, err);
     if (rc < 0) {
-        rv_agents_files_fini(&now);
+        agents_files_fini(&now);
         return rc;
     }
-    rv_agents_files_fini(&a->files);
+    agents_files_fini(&a->files);
     a->files = now;
     a->files.was_read = true;
     a->files.read_us = now_us;
@@ -252,7 +252,7 @@ int rv_agents_refresh_files(rv_agents *a, int64_t now_us, bool *changed, rv_err 
     return 0;
 }
 
-const struct rv_agents_file *rv_agents_find_file(const rv_agents *a, const char *name)
+const struct rv_agents_file *agents_find_file(const rv_agents *a, const char *name)
 {
     for (size_t i = 0; i < a->files.n; i++)
         if (a->files.items[i].name && strcmp(a->files.items[i].name, name) == 0)

@@ -88,7 +88,7 @@ static void say_where(rv_agents *a, rv_buf *b)
         rv_buf_puts(b, ", no folder");
 }
 
-int rv_agents_fail_unknown(rv_agents *a, const struct rv_store_scope *scope, const char *name, rv_err **err)
+int agents_fail_unknown(rv_agents *a, const struct rv_store_scope *scope, const char *name, rv_err **err)
 {
     RV_AUTO(rv_buf_fini) rv_buf where = RV_BUF_INIT(RV_AGENTS_MAX_PATH);
     struct names names = {.items = NULL};
@@ -124,7 +124,7 @@ static int show(const struct listing *l, const char *name, rv_err **err)
     struct rv_agents_entry agent = {.text = NULL};
     struct rv_agents_found found;
     rv_err *fault = NULL;
-    int rc = rv_agents_look_up(l->a, l->scope, name, false, &agent, &fault);
+    int rc = agents_look_up(l->a, l->scope, name, false, &agent, &fault);
 
     if (rv_err_is(fault, RV_E_NOMEM)) /* also when only the message has suffered */
         rc = RV_E_NOMEM;
@@ -142,7 +142,7 @@ static int show(const struct listing *l, const char *name, rv_err **err)
         fault = NULL;
     }
     rv_err_free(fault);
-    rv_agents_entry_fini(&agent);
+    agents_entry_fini(&agent);
     return rc;
 }
 
@@ -169,7 +169,7 @@ int rv_agents_list(rv_agents *a, const struct rv_store_scope *scope,
 {
     const struct listing l = {a, scope, each, self};
     struct names names = {.items = NULL};
-    int rc = rv_agents_catch_up(a, err);
+    int rc = agents_catch_up(a, err);
 
     if (rc == 0)
         rc = collect(a, scope, &names, err);

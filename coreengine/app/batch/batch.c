@@ -192,13 +192,13 @@ static int make_scripts(struct batch *b, rv_err **err)
         rc = f ? rv_script_parse(rv_buf_str(&text), name, f, &b->scripts[i], err)
                : RV_FAIL(err, RV_E_NOMEM, "make a batch");
         if (rc == 0)
-            rc = rv_app_findings_error(f, err);
+            rc = app_findings_error(f, err);
         b->n_scripts += rc == 0;
         rv_findings_free(f);
     }
     rv_buf_fini(&text);
     if (rc == 0)
-        rc = rv_app_scripted_stages(l, &b->scripted, err);
+        rc = app_scripted_stages(l, &b->scripted, err);
     return rc < 0 ? rc : rv_script_inner_stages(l->script, l->pipeline, &b->inner, err);
 }
 
@@ -215,9 +215,9 @@ static int prepare(struct batch *b, rv_err **err)
     if (rc == 0)
         rc = rv_app_quotas_open(o->app, &b->quotas, err);
     if (rc == 0)
-        rc = rv_app_register_run_agents(&b->run, err);
+        rc = app_register_run_agents(&b->run, err);
     if (rc == 0)
-        rc = rv_app_put_bundle(&b->run, b->bundle, err);
+        rc = app_put_bundle(&b->run, b->bundle, err);
     if (rc == 0)
         rc = make_scripts(b, err);
     if (rc < 0)

@@ -165,7 +165,7 @@ static struct rv_exec_opts exec_opts(struct slot *s)
     x.script = s->script;
     x.mcp = l->mcp;
     x.tenant = b->opts->app->scope.tenant;
-    x.quotas = rv_app_limits_exec(&s->limits);
+    x.quotas = app_limits_exec(&s->limits);
     x.services = &b->services.exec;
     x.mode = b->opts->mode;
     x.use_mocks = b->opts->use_mocks;
@@ -194,14 +194,14 @@ static int new_journal(struct slot *s, const rv_envelope *env, rv_journal **out,
                                            .env = env,
                                            .owner = b->owner,
                                            .now_us = rv_app_now_us(),
-                                           .lease_us = rv_app_lease_us(b->opts->app)};
+                                           .lease_us = app_lease_us(b->opts->app)};
 
     return rv_journal_new(b->store, &start, out, err);
 }
 
 static void set_limits(struct slot *s, const char *user)
 {
-    rv_app_limits_set(&s->limits, s->b->quotas, s->b->opts->app->scope.tenant, user);
+    app_limits_set(&s->limits, s->b->quotas, s->b->opts->app->scope.tenant, user);
     s->limits.exec.hands_over = true;
 }
 
@@ -211,8 +211,8 @@ static int count_run(struct slot *s, const rv_envelope *env, rv_err **err)
     struct batch *b = s->b;
 
     set_limits(s, rv_envelope_user(env));
-    return rv_app_limits_exec(&s->limits)
-               ? rv_app_limits_count(&s->limits, b->store, RV_QUOTA_RUNS, rv_app_now_us(), b->opts->app->log, err)
+    return app_limits_exec(&s->limits)
+               ? app_limits_count(&s->limits, b->store, RV_QUOTA_RUNS, rv_app_now_us(), b->opts->app->log, err)
                : 0;
 }
 

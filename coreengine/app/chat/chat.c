@@ -359,9 +359,9 @@ static int open_limits(struct rv_app_chat *c, rv_err **err)
     c->limits = calloc(1, sizeof *c->limits);
     if (!c->limits)
         return RV_FAIL(err, RV_E_NOMEM, "open a chat");
-    rv_app_limits_set(c->limits, c->quotas, c->app->scope.tenant, c->app->scope.user);
-    c->opts.quotas = rv_app_limits_exec(c->limits);
-    return c->opts.quotas && c->app->no_store ? rv_app_limits_refuse(c->limits, err) : 0;
+    app_limits_set(c->limits, c->quotas, c->app->scope.tenant, c->app->scope.user);
+    c->opts.quotas = app_limits_exec(c->limits);
+    return c->opts.quotas && c->app->no_store ? app_limits_refuse(c->limits, err) : 0;
 }
 
 int rv_app_chat_open(struct rv_app_chat *c, rv_err **err)

@@ -13,7 +13,7 @@
 
 static int get_int(const char *name, int64_t least, int64_t *inout, rv_err **err)
 {
-    const char *text = rv_app_env(name);
+    const char *text = app_env(name);
     char *end = NULL;
 
     if (!text)
@@ -29,7 +29,7 @@ static int get_int(const char *name, int64_t least, int64_t *inout, rv_err **err
 
 static int get_temperature(struct rv_chat_settings *out, rv_err **err)
 {
-    const char *text = rv_app_env("P8_DEFAULT_TEMPERATURE");
+    const char *text = app_env("P8_DEFAULT_TEMPERATURE");
     char *end = NULL;
 
     if (!text)
@@ -44,7 +44,7 @@ static int get_temperature(struct rv_chat_settings *out, rv_err **err)
 
 static int get_policy(struct rv_history_opts *out, rv_err **err)
 {
-    const char *text = rv_app_env("P8_REPLAY_POLICY");
+    const char *text = app_env("P8_REPLAY_POLICY");
 
     if (!text)
         return 0;
@@ -57,7 +57,7 @@ static int get_policy(struct rv_history_opts *out, rv_err **err)
 
 static int get_compaction(struct rv_history_opts *out, rv_err **err)
 {
-    const char *text = rv_app_env("P8_COMPACTION");
+    const char *text = app_env("P8_COMPACTION");
 
     if (!text)
         return 0;
@@ -76,7 +76,7 @@ static int get_moments(struct rv_chat_settings *s, rv_err **err)
         rc = get_int("P8_MOMENT_MAX_INJECT", 0, &s->moments.max_inject, err);
     if (rc == 0)
         rc = get_int("P8_MOMENT_MAX_TOKENS", 0, &s->moments.max_tokens, err);
-    s->moment_summariser = rv_app_env("P8_MOMENT_SUMMARISER");
+    s->moment_summariser = app_env("P8_MOMENT_SUMMARISER");
     if (rc == 0 && s->moment_summariser && !rv_agentdoc_is_name(rv_str_of(s->moment_summariser)))
         rc = RV_FAIL(err, RV_E_INVALID, "P8_MOMENT_SUMMARISER must be the name of an agent, not \"%.60s\"",
                      s->moment_summariser);
@@ -90,7 +90,7 @@ int rv_chat_settings_read(struct rv_chat_settings *out, rv_err **err)
                                  .moments = RV_MOMENT_OPTS_INIT,
                                  .moment_token_threshold = DEFAULT_THRESHOLD};
 
-    s.default_model = rv_app_env("P8_DEFAULT_MODEL") ? rv_app_env("P8_DEFAULT_MODEL") : DEFAULT_MODEL;
+    s.default_model = app_env("P8_DEFAULT_MODEL") ? app_env("P8_DEFAULT_MODEL") : DEFAULT_MODEL;
     int rc = get_temperature(&s, err);
     if (rc == 0)
         rc = get_int("P8_DEFAULT_MAX_TOKENS", 1, &s.max_tokens, err);

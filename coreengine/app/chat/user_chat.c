@@ -32,7 +32,7 @@ static int set_limits(rv_app_user_chat *user_chat, const rv_quotas *quotas, rv_e
     user_chat->limits = calloc(1, sizeof *user_chat->limits);
     if (!user_chat->limits)
         return RV_FAIL(err, RV_E_NOMEM, "begin a chat");
-    rv_app_limits_set(user_chat->limits, quotas, user_chat->tenant, user_chat->user);
+    app_limits_set(user_chat->limits, quotas, user_chat->tenant, user_chat->user);
     return 0;
 }
 
@@ -61,7 +61,7 @@ int rv_app_user_chat_new(struct rv_app_chat *c, const struct rv_app_user_chat_op
     chat.services = rv_app_services_init_shared(&user_chat->services, &user_chat->app, handles);
     if (rc == 0)
         rc = set_limits(user_chat, c->quotas, err);
-    chat.quotas = user_chat->limits ? rv_app_limits_exec(user_chat->limits) : NULL;
+    chat.quotas = user_chat->limits ? app_limits_exec(user_chat->limits) : NULL;
     if (rc == 0)
         rc = rv_chat_new(&chat, &user_chat->chat, err);
     if (rc < 0) {

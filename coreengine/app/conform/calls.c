@@ -91,13 +91,13 @@ static void judge_reply(struct conform *c, const struct rv_tool_info *tool, cons
     rv_err *why = NULL;
 
     for (size_t i = 0; i < RV_COUNT(kept); i++)
-        rv_conform_keep(c, kept[i]);
+        app_conform_keep(c, kept[i]);
     if (!tool->output || rv_tool_reply_reports_error(reply) || rv_json_parse(reply, NULL, &value, NULL) < 0)
         return;
     if (rv_schema_check(tool->output, value, &why) < 0)
-        rv_conform_note(c, RV_CONFORM_CALL_SCHEMA, false, name, "%s", rv_err_text(why));
+        app_conform_note(c, RV_CONFORM_CALL_SCHEMA, false, name, "%s", rv_err_text(why));
     else
-        rv_conform_keep(c, RV_CONFORM_CALL_SCHEMA);
+        app_conform_keep(c, RV_CONFORM_CALL_SCHEMA);
     rv_err_free(why);
     json_object_put(value);
 }
@@ -119,12 +119,12 @@ static void call_once(struct conform *c, rv_plugins *p, const struct rv_tool_inf
     if (rc == 0)
         judge_reply(c, tool, name, rv_buf_str(&reply));
     else if (rc == RV_E_TIMEOUT)
-        rv_conform_note(c, RV_CONFORM_CALL_TIME, false, name, "it has not answered after %d ms", TIMEOUT_MS);
+        app_conform_note(c, RV_CONFORM_CALL_TIME, false, name, "it has not answered after %d ms", TIMEOUT_MS);
     else if (rc != RV_E_TOOL && rc != RV_E_CANCELLED) /* cancelled: the host ended it, which says nothing */
-        rv_conform_note_err(c, RV_CONFORM_CALL_LIVE, name, why);
+        app_conform_note_err(c, RV_CONFORM_CALL_LIVE, name, why);
     else if (rc == RV_E_TOOL)
-        rv_conform_note(c, RV_CONFORM_CALL_SAYS, !strstr(rv_err_text(why), "does not say why"), name,
-                        "it fails and does not say why");
+        app_conform_note(c, RV_CONFORM_CALL_SAYS, !strstr(rv_err_text(why), "does not say why"), name,
+                         "it fails and does not say why");
     rv_err_free(why);
     rv_buf_fini(&reply);
 }
@@ -149,7 +149,7 @@ static int call_tool(struct conform *c, rv_plugins *p, const struct rv_tool_info
     return rc;
 }
 
-int rv_conform_calls(struct conform *c, rv_plugins *p, json_object *cap, rv_err **err)
+int app_conform_calls(struct conform *c, rv_plugins *p, json_object *cap, rv_err **err)
 {
     json_object *tools = rv_json_get_arr(cap, "tools");
     struct rv_catalog catalog = rv_plugins_catalog(p);

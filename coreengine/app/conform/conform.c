@@ -38,9 +38,9 @@ static void check_bounds(struct conform *c, const char *tool, json_object *schem
     json_object *properties = rv_json_get_obj(schema, "properties"), *items = rv_json_get_obj(schema, "items");
 
     if (strcmp(type, "string") == 0)
-        rv_conform_note(c, RV_CONFORM_TOOL_BOUNDED, has_any(schema, of_texts), tool, "%s has no maxLength", path);
+        app_conform_note(c, RV_CONFORM_TOOL_BOUNDED, has_any(schema, of_texts), tool, "%s has no maxLength", path);
     if (strcmp(type, "array") == 0)
-        rv_conform_note(c, RV_CONFORM_TOOL_BOUNDED, has_any(schema, of_lists), tool, "%s has no maxItems", path);
+        app_conform_note(c, RV_CONFORM_TOOL_BOUNDED, has_any(schema, of_lists), tool, "%s has no maxItems", path);
     if (depth >= MAX_DEPTH)
         return;
     if (properties) {
@@ -63,12 +63,12 @@ static void check_tool(struct conform *c, json_object *tool)
     json_object *input = rv_json_get_obj(tool, "input_schema");
     const char *name = rv_json_text_or(tool, "name", "");
 
-    rv_conform_note(c, RV_CONFORM_TOOL_INPUT, input != NULL, name, "it has no input_schema");
-    rv_conform_note(c, RV_CONFORM_TOOL_OUTPUT, json_object_object_get_ex(tool, "output_schema", NULL), name,
-                    "it has no output_schema");
+    app_conform_note(c, RV_CONFORM_TOOL_INPUT, input != NULL, name, "it has no input_schema");
+    app_conform_note(c, RV_CONFORM_TOOL_OUTPUT, json_object_object_get_ex(tool, "output_schema", NULL), name,
+                     "it has no output_schema");
     if (!input)
         return;
-    rv_conform_note(c, RV_CONFORM_TOOL_CLOSED, is_closed(input), name, "its input_schema takes any further argument");
+    app_conform_note(c, RV_CONFORM_TOOL_CLOSED, is_closed(input), name, "its input_schema takes any further argument");
     check_bounds(c, name, input, "", 0);
 }
 
@@ -78,10 +78,10 @@ static void check_specs(struct conform *c, json_object *cap)
     static const char *const seeing[] = {"hooks", "policies", "routes"};
     json_object *config = rv_json_get_obj(cap, "config_schema");
 
-    rv_conform_note(c, RV_CONFORM_DESC_VERSION, *rv_json_text_or(cap, "version", ""), "", "it has no version");
-    rv_conform_note(c, RV_CONFORM_DESC_ABOUT, *rv_json_text_or(cap, "description", ""), "", "it has no description");
+    app_conform_note(c, RV_CONFORM_DESC_VERSION, *rv_json_text_or(cap, "version", ""), "", "it has no version");
+    app_conform_note(c, RV_CONFORM_DESC_ABOUT, *rv_json_text_or(cap, "description", ""), "", "it has no description");
     if (config)
-        rv_conform_note(c, RV_CONFORM_CONFIG_CLOSED, is_closed(config), "", "its config_schema takes any further key");
+        app_conform_note(c, RV_CONFORM_CONFIG_CLOSED, is_closed(config), "", "its config_schema takes any further key");
     json_object_object_foreach (cap, group, list) {
         bool sees = false;
         for (size_t i = 0; i < RV_COUNT(seeing); i++)
@@ -91,13 +91,13 @@ static void check_specs(struct conform *c, json_object *cap)
             json_object *entry = json_object_array_get_idx(list, i);
             const char *name = rv_json_text_or(entry, "name", "");
             if (strcmp(group, "probes") != 0)
-                rv_conform_note(c, RV_CONFORM_ENTRY_ABOUT, *rv_json_text_or(entry, "description", ""), name,
-                                "it has no description");
+                app_conform_note(c, RV_CONFORM_ENTRY_ABOUT, *rv_json_text_or(entry, "description", ""), name,
+                                 "it has no description");
             if (strcmp(group, "tools") == 0)
                 check_tool(c, entry);
             if (sees)
-                rv_conform_note(c, RV_CONFORM_HOOK_SEES, json_object_object_get_ex(entry, "sees", NULL), name,
-                                "it does not say what it sees");
+                app_conform_note(c, RV_CONFORM_HOOK_SEES, json_object_object_get_ex(entry, "sees", NULL), name,
+                                 "it does not say what it sees");
         }
     }
 }
@@ -186,8 +186,8 @@ static void add_finding(struct conform *c, enum rv_conform_rule rule, const char
     c->end = &f->next;
 }
 
-void rv_conform_note(struct conform *c, enum rv_conform_rule rule, bool is_kept, const char *entry, const char *fmt,
-                     ...)
+void app_conform_note(struct conform *c, enum rv_conform_rule rule, bool is_kept, const char *entry, const char *fmt,
+                      ...)
 {
     rv_buf text = RV_BUF_INIT(MAX_TEXT * 4);
     va_list ap;
@@ -203,13 +203,13 @@ void rv_conform_note(struct conform *c, enum rv_conform_rule rule, bool is_kept,
     rv_buf_fini(&text);
 }
 
-void rv_conform_keep(struct conform *c, enum rv_conform_rule rule)
+void app_conform_keep(struct conform *c, enum rv_conform_rule rule)
 {
     c->checked[rule]++;
     c->kept[rule]++;
 }
 
-void rv_conform_note_err(struct conform *c, enum rv_conform_rule otherwise, const char *entry, const rv_err *why)
+void app_conform_note_err(struct conform *c, enum rv_conform_rule otherwise, const char *entry, const rv_err *why)
 {
     rv_buf text = RV_BUF_INIT(MAX_TEXT * 4);
     enum rv_conform_rule rule = otherwise;
@@ -223,7 +223,7 @@ void rv_conform_note_err(struct conform *c, enum rv_conform_rule otherwise, cons
             rule = messages[i].rule;
             break;
         }
-    rv_conform_note(c, rule, false, entry, "%s", rv_buf_cstr(&text));
+    app_conform_note(c, rule, false, entry, "%s", rv_buf_cstr(&text));
     rv_buf_fini(&text);
 }
 
@@ -328,12 +328,12 @@ static void note_loaded(struct conform *c, json_object *cap)
                                                 RV_CONFORM_SPEC_TYPES};
 
     for (size_t i = 0; i < RV_COUNT(once); i++)
-        rv_conform_keep(c, once[i]);
+        app_conform_keep(c, once[i]);
     json_object_object_foreach (cap, group, list) {
         (void)group;
         for (size_t n = json_object_is_type(list, json_type_array) ? json_object_array_length(list) : 0; n > 0; n--)
             for (size_t i = 0; i < RV_COUNT(each); i++)
-                rv_conform_keep(c, each[i]);
+                app_conform_keep(c, each[i]);
     }
 }
 
@@ -346,7 +346,7 @@ static int look(struct conform *c, rv_plugins *plugins, json_object **list, rv_e
         return rc;
     note_loaded(c, cap);
     check_specs(c, cap);
-    return rv_conform_calls(c, plugins, cap, err);
+    return app_conform_calls(c, plugins, cap, err);
 }
 
 int rv_app_conform(const struct rv_plugins_opts *opts, const char *name, rv_jw *w, bool *ok, rv_err **err)
@@ -365,7 +365,7 @@ int rv_app_conform(const struct rv_plugins_opts *opts, const char *name, rv_jw *
         rv_err_pass(err, why);
         why = NULL;
     } else if (rc == 0 && loaded < 0) {
-        rv_conform_note_err(&c, loaded == RV_E_INVALID ? RV_CONFORM_OPEN_CONFIG : RV_CONFORM_LOAD_FILE, "", why);
+        app_conform_note_err(&c, loaded == RV_E_INVALID ? RV_CONFORM_OPEN_CONFIG : RV_CONFORM_LOAD_FILE, "", why);
     } else if (rc == 0) {
         rc = look(&c, plugins, &list, err);
     }

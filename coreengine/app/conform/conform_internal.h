@@ -17,13 +17,13 @@ struct conform {
 };
 
 /** One thing that a rule holds for: kept, or not and why. */
-void rv_conform_note(struct conform *c, enum rv_conform_rule rule, bool is_kept, const char *entry, const char *fmt,
-                     ...) RV_PRINTF(5, 6);
-void rv_conform_keep(struct conform *c, enum rv_conform_rule rule); /* one that was kept */
+void app_conform_note(struct conform *c, enum rv_conform_rule rule, bool is_kept, const char *entry, const char *fmt,
+                      ...) RV_PRINTF(5, 6);
+void app_conform_keep(struct conform *c, enum rv_conform_rule rule); /* one that was kept */
 /** A broken rule by the message of who found it: the loader, or the judge of a call. */
-void rv_conform_note_err(struct conform *c, enum rv_conform_rule otherwise, const char *entry, const rv_err *why);
+void app_conform_note_err(struct conform *c, enum rv_conform_rule otherwise, const char *entry, const rv_err *why);
 
 /* calls.c: what happens in calls. cap: one element of rv_app_capabilities(). */
-RV_MUST_CHECK int rv_conform_calls(struct conform *c, rv_plugins *p, json_object *cap, rv_err **err);
+RV_MUST_CHECK int app_conform_calls(struct conform *c, rv_plugins *p, json_object *cap, rv_err **err);
 
 #endif

@@ -20,8 +20,8 @@ static const char *agent_of(const struct rv_app_dream *dream)
     return dream->agent ? dream->agent : RV_DREAM_AGENT;
 }
 
-int rv_app_dream_id(const struct rv_store_scope *scope, const struct rv_app_dream *dream, int n,
-                    char out[RV_STORE_MAX_ID + 1], rv_err **err)
+int app_dream_id(const struct rv_store_scope *scope, const struct rv_app_dream *dream, int n,
+                 char out[RV_STORE_MAX_ID + 1], rv_err **err)
 {
     const char *parts[] = {scope->tenant ? scope->tenant : RV_STORE_TENANT, scope->user, agent_of(dream),
                            dream->salt ? dream->salt : ""};
@@ -98,7 +98,7 @@ static int load(struct rv_app_run *run, const struct rv_app_dream *dream, struct
     if (rc == 0)
         rc = rv_app_load(run->app, "dreaming", &opts, loaded, err);
     if (rc == 0)
-        rc = rv_app_check_all(loaded, false, err);
+        rc = app_check_all(loaded, false, err);
     rv_buf_fini(&text);
     return rc < 0 ? RV_WRAP(err, rc, "dream with agent \"%s\"", agent_of(dream)) : 0;
 }
@@ -143,14 +143,14 @@ static int keep_with_session(struct rv_app_run *run, const rv_envelope *env, rv_
             continue;
         rc = rv_store_ensure_session(run->store, &fresh, NULL, err);
         if (rc == 0)
-            rc = rv_app_run_keep_counted(run, env, RV_QUOTA_DREAMS, err);
+            rc = app_run_keep_counted(run, env, RV_QUOTA_DREAMS, err);
         rc = rv_store_end(run->store, rc, err);
     } while (rc < 0 && rv_store_again(run->store, err));
     return rc;
 }
 
-int rv_app_dream_keep(struct rv_app_run *run, const struct rv_app_dream *dream, const char *id,
-                      struct rv_app_loaded *loaded, rv_envelope **env, rv_err **err)
+int app_dream_keep(struct rv_app_run *run, const struct rv_app_dream *dream, const char *id,
+                   struct rv_app_loaded *loaded, rv_envelope **env, rv_err **err)
 {
     int rc = load(run, dream, loaded, err);
 
@@ -207,8 +207,8 @@ static const char *gather_error(const rv_envelope *env)
     return error && rv_json_get_text(error, "message", &message) ? message : NULL;
 }
 
-void rv_app_dream_result(const char *id, const struct rv_app_dream *dream, enum rv_run_status status,
-                         const rv_envelope *env, rv_buf *out)
+void app_dream_result(const char *id, const struct rv_app_dream *dream, enum rv_run_status status,
+                      const rv_envelope *env, rv_buf *out)
 {
     const struct rv_envelope_fields *f = rv_envelope_fields(env);
     json_object *recent = rv_envelope_output(env, RV_STR_LIT("recent"), NULL);
@@ -229,7 +229,7 @@ void rv_app_dream_result(const char *id, const struct rv_app_dream *dream, enum 
     rv_jw_obj_end(&w);
 }
 
-int rv_app_dream_is_empty(rv_store *store, const struct rv_store_scope *scope, const char *id, bool *out, rv_err **err)
+int app_dream_is_empty(rv_store *store, const struct rv_store_scope *scope, const char *id, bool *out, rv_err **err)
 {
     struct rv_app_past past;
     struct rv_replayed r = {0};
@@ -268,7 +268,7 @@ static int find(struct dreaming *d, enum rv_app_go *go, bool *is_new, rv_err **e
     for (int n = 1;; n++) {
         struct rv_run_row row = {0};
         rv_err *why = NULL;
-        int rc = rv_app_dream_id(&d->app->scope, d->what, n, d->out->run, err);
+        int rc = app_dream_id(&d->app->scope, d->what, n, d->out->run, err);
         if (rc < 0)
             return rc;
         rc = rv_store_get_run(d->store, &d->app->scope, d->out->run, &row, &why);
@@ -287,7 +287,7 @@ static int find(struct dreaming *d, enum rv_app_go *go, bool *is_new, rv_err **e
         bool is_empty = false;
         d->out->is_old = is_over && d->out->status == RV_RUN_COMPLETED && !d->what->again;
         if (d->out->is_old)
-            rc = rv_app_dream_is_empty(d->store, &d->app->scope, d->out->run, &is_empty, err);
+            rc = app_dream_is_empty(d->store, &d->app->scope, d->out->run, &is_empty, err);
         if (rc < 0 || !is_over || (d->out->is_old && !is_empty))
             return rc;
         d->out->is_old = false;
@@ -304,7 +304,7 @@ static int read_old(struct dreaming *d, rv_err **err)
         return rc;
     rc = rv_app_past_replay(d->store, &past, NULL, &r, err);
     if (rc == 0) {
-        rv_app_dream_result(d->out->run, d->what, d->out->status, rv_run_envelope(r.run), &d->out->result);
+        app_dream_result(d->out->run, d->what, d->out->status, rv_run_envelope(r.run), &d->out->result);
         rv_replayed_fini(&r);
     }
     rv_app_past_fini(&past);
@@ -313,12 +313,12 @@ static int read_old(struct dreaming *d, rv_err **err)
 
 static int begin(struct dreaming *d, rv_err **err)
 {
-    int rc = rv_app_run_prepare(&d->run, err);
+    int rc = app_run_prepare(&d->run, err);
 
     rv_owner_name(d->run.owner);
     d->run.store = d->store;
     if (rc == 0)
-        rc = rv_app_dream_keep(&d->run, d->what, d->out->run, &d->loaded, &d->env, err);
+        rc = app_dream_keep(&d->run, d->what, d->out->run, &d->loaded, &d->env, err);
     return rc;
 }
 
@@ -327,7 +327,7 @@ static int go_on(struct dreaming *d, enum rv_app_go go, rv_err **err)
     int rc = rv_app_continue(&d->run, d->store, d->out->run, go, &d->loaded, err);
 
     if (rc == 0)
-        rc = rv_app_findings_error(d->loaded.findings, err);
+        rc = app_findings_error(d->loaded.findings, err);
     return rc == 0 ? rv_app_take_over(&d->run, err) : rc;
 }
 
@@ -343,7 +343,7 @@ static int drive(struct dreaming *d, bool is_new, enum rv_app_go go, rv_err **er
     if (rc < 0)
         return rc;
     d->out->status = rv_exec_status(d->run.exec);
-    rv_app_dream_result(d->out->run, d->what, d->out->status, rv_exec_envelope(d->run.exec), &d->out->result);
+    app_dream_result(d->out->run, d->what, d->out->status, rv_exec_envelope(d->run.exec), &d->out->result);
     return rv_buf_check(&d->out->result, "the result of a dreaming", err);
 }
 

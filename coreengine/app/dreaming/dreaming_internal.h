@@ -28,17 +28,17 @@ RV_MUST_CHECK int dream_check_user(const struct rv_store_scope *scope, rv_err **
 /* --- dream.c, also for the worker --- */
 #define DREAM_MAX_ATTEMPTS 1000 /* runs of one dreaming that are looked at */
 /** The id of the n-th attempt, from 1. */
-RV_MUST_CHECK int rv_app_dream_id(const struct rv_store_scope *scope, const struct rv_app_dream *dream, int n,
-                                  char out[RV_STORE_MAX_ID + 1], rv_err **err);
+RV_MUST_CHECK int app_dream_id(const struct rv_store_scope *scope, const struct rv_app_dream *dream, int n,
+                               char out[RV_STORE_MAX_ID + 1], rv_err **err);
 /** Load the pipeline of the dreamer and keep the run of that id, with its session, in one transaction. run: app, store
  *  and prepared; loaded: the caller's. It counts as one of the quota `dreams`. */
-RV_MUST_CHECK int rv_app_dream_keep(struct rv_app_run *run, const struct rv_app_dream *dream, const char *id,
-                                    struct rv_app_loaded *loaded, rv_envelope **env, rv_err **err);
+RV_MUST_CHECK int app_dream_keep(struct rv_app_run *run, const struct rv_app_dream *dream, const char *id,
+                                 struct rv_app_loaded *loaded, rv_envelope **env, rv_err **err);
 /** Did that run, which is completed, find nothing new? Then the day may be dreamt once more. */
-RV_MUST_CHECK int rv_app_dream_is_empty(rv_store *store, const struct rv_store_scope *scope, const char *id, bool *out,
-                                        rv_err **err);
+RV_MUST_CHECK int app_dream_is_empty(rv_store *store, const struct rv_store_scope *scope, const char *id, bool *out,
+                                     rv_err **err);
 /** The result of a run that is over. */
-void rv_app_dream_result(const char *id, const struct rv_app_dream *dream, enum rv_run_status status,
-                         const rv_envelope *env, rv_buf *out);
+void app_dream_result(const char *id, const struct rv_app_dream *dream, enum rv_run_status status,
+                      const rv_envelope *env, rv_buf *out);
 
 #endif

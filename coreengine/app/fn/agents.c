@@ -14,7 +14,7 @@
 /* A document as text (YAML or JSON) or as a value. */
 static int text_of_document(json_object *in, rv_buf *text, rv_err **err)
 {
-    json_object *given = rv_fn_any(in, "document");
+    json_object *given = app_fn_any(in, "document");
 
     if (json_object_is_type(given, json_type_string))
         rv_buf_add_str(text, rv_json_str(given));
@@ -55,7 +55,7 @@ static int agent_prompt(json_object *in, rv_jw *out, rv_err **err)
     rv_buf text = RV_BUF_INIT(RV_AGENTDOC_MAX_BYTES), prompt = RV_BUF_INIT(RV_FN_MAX_REPLY);
     struct rv_agentdoc *d = NULL;
     json_object *schema = NULL;
-    int structured = rv_fn_any(in, "structured") ? rv_fn_flag(in, "structured") : RV_UNSET;
+    int structured = app_fn_any(in, "structured") ? app_fn_flag(in, "structured") : RV_UNSET;
     int rc = text_of_document(in, &text, err);
 
     if (rc == 0)
@@ -134,21 +134,21 @@ static int context_from_headers(json_object *in, rv_jw *out, rv_err **err)
 {
     json_object *who = rv_json_get_obj(in, "authenticated");
     struct rv_context_header headers[MAX_HEADERS];
-    struct rv_context_source from = {.headers = headers, .default_model = rv_fn_str(in, "default_model").ptr};
+    struct rv_context_source from = {.headers = headers, .default_model = app_fn_str(in, "default_model").ptr};
     rv_arena *room = rv_arena_new(CONTEXT_MEMORY);
     struct rv_context c;
     int rc = room ? 0 : RV_FAIL(err, RV_E_NOMEM, "no memory for an agent context");
 
     if (rc == 0 && who) {
-        rc = rv_fn_check_shape("{id?: word, tenant_id?: word, email?: word}", who, err);
+        rc = app_fn_check_shape("{id?: word, tenant_id?: word, email?: word}", who, err);
         if (rc < 0)
             rc = RV_WRAP(err, rc, "authenticated");
-        from.auth_user_id = rv_fn_str(who, "id").ptr;
-        from.auth_tenant_id = rv_fn_str(who, "tenant_id").ptr;
-        from.auth_email = rv_fn_str(who, "email").ptr;
+        from.auth_user_id = app_fn_str(who, "id").ptr;
+        from.auth_tenant_id = app_fn_str(who, "tenant_id").ptr;
+        from.auth_email = app_fn_str(who, "email").ptr;
     }
     if (rc == 0)
-        rc = read_headers(rv_fn_any(in, "headers"), headers, &from.n_headers, err);
+        rc = read_headers(app_fn_any(in, "headers"), headers, &from.n_headers, err);
     if (rc == 0)
         rc = rv_context_from_headers(&from, room, &c, err);
     if (rc == 0)
@@ -160,11 +160,11 @@ static int context_from_headers(json_object *in, rv_jw *out, rv_err **err)
 static int child_context(json_object *in, rv_jw *out, rv_err **err)
 {
     struct rv_context parent, child;
-    int rc = rv_context_read_json(rv_fn_any(in, "context"), &parent, err);
+    int rc = rv_context_read_json(app_fn_any(in, "context"), &parent, err);
 
     if (rc < 0)
         return rc;
-    child = rv_context_child(&parent, rv_fn_str(in, "agent").ptr, rv_fn_str(in, "model").ptr);
+    child = rv_context_child(&parent, app_fn_str(in, "agent").ptr, app_fn_str(in, "model").ptr);
     rc = rv_context_check(&child, err);
     if (rc == 0)
         write_context(&child, out);
@@ -176,7 +176,7 @@ static int entity_id(json_object *in, rv_jw *out, rv_err **err)
     char id[RV_UUID_MAX];
 
     (void)err;
-    rv_entity_id(rv_fn_str(in, "table").ptr, rv_fn_str(in, "key"), rv_fn_str(in, "user").ptr, id);
+    rv_entity_id(app_fn_str(in, "table").ptr, app_fn_str(in, "key"), app_fn_str(in, "user").ptr, id);
     rv_jw_text(out, id);
     return 0;
 }
@@ -186,7 +186,7 @@ static int user_id(json_object *in, rv_jw *out, rv_err **err)
     char id[RV_UUID_MAX];
 
     (void)err;
-    rv_user_id_of_email(rv_fn_str(in, "email"), id);
+    rv_user_id_of_email(app_fn_str(in, "email"), id);
     rv_jw_text(out, id);
     return 0;
 }
@@ -223,13 +223,13 @@ static int instructions(json_object *in, rv_jw *out, rv_err **err)
     struct rv_conversation *c = NULL;
     rv_buf text = RV_BUF_INIT(RV_FN_MAX_REPLY);
     struct rv_fn_source source;
-    int rc = rv_fn_source(in, &source, err);
+    int rc = app_fn_source(in, &source, err);
 
     if (rc == 0)
         rc = read_conversation(rv_json_get_obj(in, "conversation"), &c, err);
     if (rc == 0) {
         bool can_look_up = rv_json_bool_or(in, "look_up", true);
-        rv_instructions_write(c, rv_fn_str(in, "agent").ptr, can_look_up, source.now_us, &text);
+        rv_instructions_write(c, app_fn_str(in, "agent").ptr, can_look_up, source.now_us, &text);
         rc = rv_buf_check(&text, "instructions", err);
     }
     if (rc == 0)
@@ -241,11 +241,11 @@ static int instructions(json_object *in, rv_jw *out, rv_err **err)
 
 static int routing(json_object *in, rv_jw *out, rv_err **err)
 {
-    rv_str op = rv_fn_str(in, "op");
-    const char *agent = rv_fn_str(in, "agent").ptr;
+    rv_str op = app_fn_str(in, "op");
+    const char *agent = app_fn_str(in, "agent").ptr;
     struct rv_routing r;
 
-    rv_routing_read_json(rv_fn_any(in, "state"), &r);
+    rv_routing_read_json(app_fn_any(in, "state"), &r);
     int64_t max_turns = rv_json_int_or(in, "max_turns", 0);
     if (rv_str_is(op, "activate"))
         rv_routing_activate(&r, agent, max_turns);
@@ -254,7 +254,7 @@ static int routing(json_object *in, rv_jw *out, rv_err **err)
     else if (rv_str_is(op, "complete"))
         rv_routing_complete(&r);
     else if (rv_str_is(op, "escalate"))
-        rv_routing_escalate(&r, rv_fn_str(in, "why").ptr);
+        rv_routing_escalate(&r, app_fn_str(in, "why").ptr);
     else if (rv_str_is(op, "resolve"))
         rv_routing_resolve(&r);
     else if (!rv_str_is(op, "read"))
@@ -271,7 +271,7 @@ static int routing(json_object *in, rv_jw *out, rv_err **err)
 
 static int compress_message(json_object *in, rv_jw *out, rv_err **err)
 {
-    rv_str text = rv_fn_str(in, "text");
+    rv_str text = app_fn_str(in, "text");
     rv_buf shorter = RV_BUF_INIT(RV_FN_MAX_BYTES);
     bool compressed;
     int rc;
@@ -279,7 +279,7 @@ static int compress_message(json_object *in, rv_jw *out, rv_err **err)
 
     if (keep < 0)
         return RV_FAIL(err, RV_E_INVALID, "keep is negative");
-    compressed = rv_message_compress(text, rv_fn_str(in, "key").ptr, (size_t)keep, &shorter);
+    compressed = rv_message_compress(text, app_fn_str(in, "key").ptr, (size_t)keep, &shorter);
     rc = rv_buf_check(&shorter, "message", err);
     if (rc == 0) {
         rv_jw_obj(out);
@@ -294,10 +294,10 @@ static int compress_message(json_object *in, rv_jw *out, rv_err **err)
 /* The text of a value that rows hold as JSON text: a string is that text already, right or wrong. */
 static rv_str json_text(json_object *row, const char *key, rv_buf *keep)
 {
-    json_object *v = rv_fn_any(row, key);
+    json_object *v = app_fn_any(row, key);
 
     if (!v || json_object_is_type(v, json_type_string))
-        return rv_fn_str(row, key);
+        return app_fn_str(row, key);
     rv_json_write(v, keep);
     return rv_buf_str(keep);
 }
@@ -309,19 +309,19 @@ static int add_row(rv_history *h, json_object *row, size_t i, bool *full, rv_err
                                 "created_at?: string}";
     rv_buf calls = RV_BUF_INIT(RV_FN_MAX_BYTES), metadata = RV_BUF_INIT(RV_FN_MAX_BYTES);
     struct rv_message m = {.seq = (int64_t)i + 1, .token_count = RV_UNSET};
-    int rc = rv_fn_check_shape(shape, row, err);
+    int rc = app_fn_check_shape(shape, row, err);
 
-    if (rc == 0 && rv_fn_str(row, "created_at").ptr)
-        rc = rv_time_parse(rv_fn_str(row, "created_at"), &m.created_us, err);
+    if (rc == 0 && app_fn_str(row, "created_at").ptr)
+        rc = rv_time_parse(app_fn_str(row, "created_at"), &m.created_us, err);
     if (rc == 0) {
-        m.id = rv_fn_str(row, "id").ptr;
-        m.type = rv_fn_str(row, "type").ptr;
-        m.content = rv_fn_str(row, "content");
-        m.has_content = rv_fn_any(row, "content") != NULL;
+        m.id = app_fn_str(row, "id").ptr;
+        m.type = app_fn_str(row, "type").ptr;
+        m.content = app_fn_str(row, "content");
+        m.has_content = app_fn_any(row, "content") != NULL;
         m.tool_calls = json_text(row, "tool_calls", &calls);
         m.metadata = json_text(row, "metadata", &metadata);
-        m.parent_call_id = rv_fn_str(row, "parent_call_id").ptr;
-        m.status = rv_fn_str(row, "status").ptr;
+        m.parent_call_id = app_fn_str(row, "parent_call_id").ptr;
+        m.status = app_fn_str(row, "status").ptr;
         m.seq = rv_json_int_or(row, "seq", m.seq);
         m.token_count = rv_json_int_or(row, "token_count", m.token_count);
         rc = rv_buf_check(&calls, "tool_calls", err);
@@ -392,7 +392,7 @@ static int inject_moments(json_object *in, rv_jw *out, rv_err **err)
 
 static bool is_replayed(json_object *message)
 {
-    int type = rv_message_type_of(rv_fn_str(message, "type"));
+    int type = rv_message_type_of(app_fn_str(message, "type"));
 
     return type != RV_MESSAGE_TOOL_CALL && type != RV_MESSAGE_TOOL_RESPONSE && type != RV_MESSAGE_TOOL &&
            type != RV_MESSAGE_TOOL_RESULT && type != RV_MESSAGE_THINK;
@@ -406,8 +406,8 @@ static int write_compacted(json_object *message, json_object *notes, rv_jw *out,
     int rc = 0;
 
     int64_t seq = rv_json_int_or(message, "seq", 0);
-    if (rv_fn_str(message, "created_at").ptr)
-        rc = rv_time_parse(rv_fn_str(message, "created_at"), &created_us, err);
+    if (app_fn_str(message, "created_at").ptr)
+        rc = rv_time_parse(app_fn_str(message, "created_at"), &created_us, err);
     tokens = rv_moment_hint(notes, seq, created_us, true, &hint);
     if (rc == 0)
         rc = rv_buf_check(&hint, "a hint", err);
@@ -450,8 +450,8 @@ static int compact_messages(json_object *in, rv_jw *out, rv_err **err)
             json_object *m = json_object_array_get_idx(messages, i);
             bool is_old = at + (uint64_t)last < n_replayed && is_replayed(m);
             at += is_replayed(m);
-            if (compacts && is_old && rv_message_type_of(rv_fn_str(m, "type")) == RV_MESSAGE_ASSISTANT &&
-                rv_fn_str(m, "content").len > 0)
+            if (compacts && is_old && rv_message_type_of(app_fn_str(m, "type")) == RV_MESSAGE_ASSISTANT &&
+                app_fn_str(m, "content").len > 0)
                 rc = write_compacted(m, notes, out, err);
             else
                 rv_jw_value(out, m);
@@ -470,10 +470,10 @@ static int rebuild_messages(json_object *in, rv_jw *out, rv_err **err)
     struct rv_history_opts opts = RV_HISTORY_OPTS_INIT;
     rv_history *h = NULL;
     bool full = false;
-    int rc = rv_fn_any(in, "options") ? rv_history_opts_read(rv_fn_any(in, "options"), &opts, err) : 0;
+    int rc = app_fn_any(in, "options") ? rv_history_opts_read(app_fn_any(in, "options"), &opts, err) : 0;
 
     if (rc == 0)
-        rc = rv_history_new(rv_fn_str(in, "session").ptr, &opts, &h, err);
+        rc = rv_history_new(app_fn_str(in, "session").ptr, &opts, &h, err);
     for (size_t i = json_object_array_length(rows); rc == 0 && !full && i > 0; i--)
         rc = add_row(h, json_object_array_get_idx(rows, i - 1), i - 1, &full, err);
     if (rc == 0)
@@ -531,4 +531,4 @@ static const struct rv_fn items[] = {
      compact_messages},
 };
 
-const struct rv_fn_group rv_fn_group_agents = {items, RV_COUNT(items)};
+const struct rv_fn_group app_fn_group_agents = {items, RV_COUNT(items)};

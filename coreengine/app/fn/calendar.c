@@ -24,8 +24,8 @@ static int write_times(const struct rv_cron *cron, const rv_zone *zone, int64_t 
 
 static int cron_times(json_object *in, rv_jw *out, rv_err **err)
 {
-    rv_str name = rv_fn_str(in, "zone"), after = rv_fn_str(in, "after");
-    json_object *n = rv_fn_any(in, "n");
+    rv_str name = app_fn_str(in, "zone"), after = app_fn_str(in, "after");
+    json_object *n = app_fn_any(in, "n");
     int64_t count = n ? json_object_get_int64(n) : 5, after_us;
     struct rv_clock clock = rv_clock_system();
     const rv_zone *zone = rv_zone_utc();
@@ -35,7 +35,7 @@ static int cron_times(json_object *in, rv_jw *out, rv_err **err)
     after_us = clock.now_us(clock.self);
     if (count < 1 || count > MAX_TIMES)
         return RV_FAIL(err, RV_E_INVALID, "n is %lld, not 1 to %d", (long long)count, MAX_TIMES);
-    int rc = rv_cron_parse(rv_fn_str(in, "cron"), NULL, &cron, err);
+    int rc = rv_cron_parse(app_fn_str(in, "cron"), NULL, &cron, err);
     if (rc == 0 && after.ptr)
         rc = rv_time_parse(after, &after_us, err);
     if (rc < 0)
@@ -55,4 +55,4 @@ static const struct rv_fn items[] = {
      "(default UTC)",
      cron_times},
 };
-const struct rv_fn_group rv_fn_group_calendar = {items, RV_COUNT(items)};
+const struct rv_fn_group app_fn_group_calendar = {items, RV_COUNT(items)};

@@ -14,30 +14,30 @@ struct rv_fn_group {
     const struct rv_fn *items;
     size_t n;
 };
-extern const struct rv_fn_group rv_fn_group_words, rv_fn_group_tools, rv_fn_group_pipelines, rv_fn_group_runs,
-    rv_fn_group_agents, rv_fn_group_calendar, rv_fn_group_text, rv_fn_group_rem, rv_fn_group_pages, rv_fn_group_plans,
-    rv_fn_group_planning;
+extern const struct rv_fn_group app_fn_group_words, app_fn_group_tools, app_fn_group_pipelines, app_fn_group_runs,
+    app_fn_group_agents, app_fn_group_calendar, app_fn_group_text, app_fn_group_rem, app_fn_group_pages,
+    app_fn_group_plans, app_fn_group_planning;
 
 /* input.c */
 /** Check that the input has that shape. RV_E_INVALID names the key, the value that was found, and the legal values. */
-RV_MUST_CHECK int rv_fn_check_shape(const char *shape, json_object *in, rv_err **err);
+RV_MUST_CHECK int app_fn_check_shape(const char *shape, json_object *in, rv_err **err);
 /** The word or string under key; ptr NULL if absent. */
-rv_str rv_fn_str(json_object *in, const char *key);
-bool rv_fn_flag(json_object *in, const char *key);
+rv_str app_fn_str(json_object *in, const char *key);
+bool app_fn_flag(json_object *in, const char *key);
 /** The value under key whatever its type; NULL for null or absent. */
-json_object *rv_fn_any(json_object *in, const char *key);
+json_object *app_fn_any(json_object *in, const char *key);
 /** The words of a checked list, borrowed; free() the array. Absent: n 0. */
-RV_MUST_CHECK int rv_fn_words(json_object *in, const char *key, const char ***out, size_t *n, rv_err **err);
+RV_MUST_CHECK int app_fn_words(json_object *in, const char *key, const char ***out, size_t *n, rv_err **err);
 /** `now` (RFC 3339) and `seed` of the input, else the system's clock and randomness. */
 struct rv_fn_source {
     int64_t now_us;
     struct rv_rand rand;
     struct rv_rand_state state;
 };
-RV_MUST_CHECK int rv_fn_source(json_object *in, struct rv_fn_source *out, rv_err **err);
+RV_MUST_CHECK int app_fn_source(json_object *in, struct rv_fn_source *out, rv_err **err);
 /** The envelope of a state dict (may be partial). */
-RV_MUST_CHECK int rv_fn_envelope(json_object *state, json_object *in, rv_envelope **out, rv_err **err);
+RV_MUST_CHECK int app_fn_envelope(json_object *state, json_object *in, rv_envelope **out, rv_err **err);
 /** A sound pipeline from its JSON form. */
-RV_MUST_CHECK int rv_fn_pipeline(json_object *config, struct rv_pipeline **out, rv_err **err);
+RV_MUST_CHECK int app_fn_pipeline(json_object *config, struct rv_pipeline **out, rv_err **err);
 
 #endif

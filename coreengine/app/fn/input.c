@@ -147,7 +147,7 @@ static int check_keys(const struct field *fields, size_t n, json_object *in, rv_
     return 0;
 }
 
-int rv_fn_check_shape(const char *shape, json_object *in, rv_err **err)
+int app_fn_check_shape(const char *shape, json_object *in, rv_err **err)
 {
     struct field fields[MAX_FIELDS];
     size_t n = 0;
@@ -179,25 +179,25 @@ int rv_fn_check_shape(const char *shape, json_object *in, rv_err **err)
 
 /* --- inputs --- */
 
-rv_str rv_fn_str(json_object *in, const char *key)
+rv_str app_fn_str(json_object *in, const char *key)
 {
-    json_object *v = rv_fn_any(in, key);
+    json_object *v = app_fn_any(in, key);
     return json_object_is_type(v, json_type_string) ? rv_json_str(v) : (rv_str){NULL, 0};
 }
 
-bool rv_fn_flag(json_object *in, const char *key)
+bool app_fn_flag(json_object *in, const char *key)
 {
     bool flag = false;
     return rv_json_get_bool(in, key, &flag) && flag;
 }
 
-json_object *rv_fn_any(json_object *in, const char *key)
+json_object *app_fn_any(json_object *in, const char *key)
 {
     json_object *v = NULL;
     return json_object_object_get_ex(in, key, &v) ? v : NULL;
 }
 
-int rv_fn_words(json_object *in, const char *key, const char ***out, size_t *n, rv_err **err)
+int app_fn_words(json_object *in, const char *key, const char ***out, size_t *n, rv_err **err)
 {
     json_object *list = rv_json_get_arr(in, key);
     size_t count = list ? json_object_array_length(list) : 0;
@@ -212,10 +212,10 @@ int rv_fn_words(json_object *in, const char *key, const char ***out, size_t *n, 
     return 0;
 }
 
-int rv_fn_source(json_object *in, struct rv_fn_source *out, rv_err **err)
+int app_fn_source(json_object *in, struct rv_fn_source *out, rv_err **err)
 {
     struct rv_clock clock = rv_clock_system();
-    rv_str now = rv_fn_str(in, "now");
+    rv_str now = app_fn_str(in, "now");
     int64_t seed = 0;
 
     out->now_us = clock.now_us(clock.self);
@@ -223,14 +223,14 @@ int rv_fn_source(json_object *in, struct rv_fn_source *out, rv_err **err)
     return now.ptr ? rv_time_parse(now, &out->now_us, err) : 0;
 }
 
-int rv_fn_envelope(json_object *state, json_object *in, rv_envelope **out, rv_err **err)
+int app_fn_envelope(json_object *state, json_object *in, rv_envelope **out, rv_err **err)
 {
     struct rv_fn_source source;
-    int rc = rv_fn_source(in, &source, err);
+    int rc = app_fn_source(in, &source, err);
     return rc < 0 ? rc : rv_envelope_load(state, source.rand, source.now_us, out, err);
 }
 
-int rv_fn_pipeline(json_object *config, struct rv_pipeline **out, rv_err **err)
+int app_fn_pipeline(json_object *config, struct rv_pipeline **out, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(MAX_CONFIG_BYTES);
     rv_findings *findings = rv_findings_new();
@@ -244,7 +244,7 @@ int rv_fn_pipeline(json_object *config, struct rv_pipeline **out, rv_err **err)
     if (rc == 0)
         rc = rv_pipeline_parse_with(rv_buf_str(&text), "pipeline", ".", &opts, findings, &p, err);
     if (rc == 0)
-        rc = rv_app_findings_error(findings, err);
+        rc = app_findings_error(findings, err);
     if (rc == 0 && (!p || !p->is_sound))
         rc = RV_FAIL(err, RV_E_INVALID, "the pipeline is empty");
     if (rc < 0)

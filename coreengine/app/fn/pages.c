@@ -14,7 +14,7 @@ static int chunk_text(json_object *in, rv_jw *out, rv_err **err)
     if (max_chars < 1 || overlap < 0)
         return RV_FAIL(err, RV_E_INVALID, "max_chars is %lld and overlap %lld: use at least 1 and 0",
                        (long long)max_chars, (long long)overlap);
-    int rc = rv_chunks_of(rv_fn_str(in, "text"), (size_t)max_chars, (size_t)overlap, &chunks, err);
+    int rc = rv_chunks_of(app_fn_str(in, "text"), (size_t)max_chars, (size_t)overlap, &chunks, err);
     if (rc < 0)
         return rc;
     rv_jw_arr(out);
@@ -28,7 +28,7 @@ static int chunk_text(json_object *in, rv_jw *out, rv_err **err)
 static int markdown_links(json_object *in, rv_jw *out, rv_err **err)
 {
     json_object *edges = NULL;
-    int rc = rv_page_links(rv_fn_str(in, "text"), rv_fn_str(in, "path"), &edges, err);
+    int rc = rv_page_links(app_fn_str(in, "text"), app_fn_str(in, "path"), &edges, err);
 
     if (rc == 0)
         rv_jw_value(out, edges);
@@ -40,7 +40,7 @@ static int page_name(json_object *in, rv_jw *out, rv_err **err)
 {
     rv_buf name = RV_BUF_INIT(RV_FN_MAX_BYTES);
 
-    rv_page_name(rv_fn_str(in, "path"), &name);
+    rv_page_name(app_fn_str(in, "path"), &name);
     int rc = rv_buf_check(&name, "name", err);
     if (rc == 0)
         rv_jw_buf(out, &name);
@@ -52,7 +52,7 @@ static int merge_edges(json_object *in, rv_jw *out, rv_err **err)
 {
     json_object *edges = NULL;
     size_t n_refused = 0;
-    int rc = rv_edges_merge(rv_fn_any(in, "existing"), rv_fn_any(in, "new"), &edges, &n_refused, err);
+    int rc = rv_edges_merge(app_fn_any(in, "existing"), app_fn_any(in, "new"), &edges, &n_refused, err);
 
     if (rc == 0) {
         rv_jw_obj(out);
@@ -75,4 +75,4 @@ static const struct rv_fn items[] = {
     {"merge_edges", "{existing?: list|string, new?: list|string}", "{edges: list, refused: int}",
      "merge edges by key of target and relation: the greater weight is kept, at the place of the first", merge_edges},
 };
-const struct rv_fn_group rv_fn_group_pages = {items, RV_COUNT(items)};
+const struct rv_fn_group app_fn_group_pages = {items, RV_COUNT(items)};

@@ -174,7 +174,7 @@ static int write_route(const struct rv_pipeline *p, int stage, const rv_envelope
                        rv_err **err)
 {
     struct rv_stage_scope scope;
-    json_object *output = rv_fn_any(in, "output");
+    json_object *output = app_fn_any(in, "output");
     int target = RV_TARGET_END, rule = -1;
     enum rv_route_by by = RV_ROUTE_NO_MATCH;
 
@@ -207,7 +207,7 @@ static int route(json_object *in, rv_jw *out, rv_err **err)
 {
     json_object *agent = rv_json_get_obj(in, "agent"), *config = NULL, *none = json_object_new_object(),
                 *state = rv_json_get_obj(in, "envelope");
-    rv_str name = rv_fn_str(in, "agent");
+    rv_str name = app_fn_str(in, "agent");
     struct rv_pipeline *p = NULL;
     rv_envelope *env = NULL;
     int rc = none ? 0 : RV_FAIL(err, RV_E_NOMEM, "route"), stage = 0;
@@ -217,13 +217,13 @@ static int route(json_object *in, rv_jw *out, rv_err **err)
     else if (rc == 0 && !rv_json_get_obj(in, "pipeline"))
         rc = RV_FAIL(err, RV_E_INVALID, "an agent that is only named needs \"pipeline\"");
     if (rc == 0)
-        rc = rv_fn_pipeline(config ? config : rv_json_get_obj(in, "pipeline"), &p, err);
+        rc = app_fn_pipeline(config ? config : rv_json_get_obj(in, "pipeline"), &p, err);
     if (rc == 0 && agent)
-        name = rv_fn_str(agent, "name");
+        name = app_fn_str(agent, "name");
     if (rc == 0 && (stage = rv_pipeline_find_stage(p, name)) < 0)
         rc = unknown_stage(p, name, err);
     if (rc == 0)
-        rc = rv_fn_envelope(state ? state : none, in, &env, err);
+        rc = app_fn_envelope(state ? state : none, in, &env, err);
     if (rc == 0)
         rc = write_route(p, stage, env, in, out, err);
     rv_envelope_free(env);
@@ -254,7 +254,7 @@ static int ready_stages(json_object *in, rv_jw *out, rv_err **err)
     enum rv_stage_state *states = NULL;
     int *ready = NULL;
 
-    int rc = rv_fn_pipeline(rv_json_get_obj(in, "pipeline"), &p, err);
+    int rc = app_fn_pipeline(rv_json_get_obj(in, "pipeline"), &p, err);
     if (rc == 0) {
         states = calloc(p->n_agents + 1, sizeof *states);
         ready = calloc(p->n_agents + 1, sizeof *ready);
@@ -285,9 +285,9 @@ static int prove(json_object *in, rv_jw *out, rv_err **err)
     struct rv_pipeline *p = NULL;
     struct rv_proof proof = {0};
     enum rv_run_mode mode = RV_MODE_SEQUENTIAL;
-    rv_str word = rv_fn_str(in, "mode");
+    rv_str word = app_fn_str(in, "mode");
 
-    int rc = rv_fn_pipeline(rv_json_get_obj(in, "pipeline"), &p, err);
+    int rc = app_fn_pipeline(rv_json_get_obj(in, "pipeline"), &p, err);
     if (rc == 0 && word.ptr)
         rc = rv_run_mode_of(word, &mode, err);
     else if (rc == 0 && p->default_run_mode == RV_MODE_PARALLEL)
@@ -321,4 +321,4 @@ static const struct rv_fn items[] = {
     {"prove", "{pipeline: object, mode?: string}", "{max_visits: int, max_llm_calls: int, visits_path: words, ...}",
      "the bounds that no run of the pipeline passes", prove},
 };
-const struct rv_fn_group rv_fn_group_pipelines = {items, RV_COUNT(items)};
+const struct rv_fn_group app_fn_group_pipelines = {items, RV_COUNT(items)};

@@ -20,19 +20,19 @@ static int read_tool(json_object *item, size_t i, struct rv_plan_tool *out, rv_e
     json_object *annotations = rv_json_get_obj(item, "annotations");
     rv_json_get_text(item, "server", &out->server);
     rv_json_get_text(item, "description", &out->description);
-    out->input = rv_fn_any(item, "inputSchema");
-    out->output = rv_fn_any(item, "outputSchema");
+    out->input = app_fn_any(item, "inputSchema");
+    out->output = app_fn_any(item, "outputSchema");
     out->read_only = hint(annotations, "readOnlyHint", false);
     out->destructive = hint(annotations, "destructiveHint", true);
     out->idempotent = hint(annotations, "idempotentHint", false);
-    out->denied = rv_fn_flag(item, "denied");
-    out->is_http = rv_fn_flag(item, "http");
+    out->denied = app_fn_flag(item, "denied");
+    out->is_http = app_fn_flag(item, "http");
     return 0;
 }
 
 static int read_catalog(json_object *in, rv_plan_catalog **out, rv_err **err)
 {
-    json_object *list = rv_fn_any(in, "tools");
+    json_object *list = app_fn_any(in, "tools");
     size_t n = json_object_array_length(list);
     struct rv_plan_tool *tools = calloc(n + 1, sizeof *tools);
     int rc = tools ? 0 : RV_FAIL(err, RV_E_NOMEM, "no memory for tools");
@@ -86,7 +86,7 @@ static int read_done(json_object *list, struct rv_plan_rules *rules, struct rv_p
         if (!json_object_is_type(item, json_type_object) || !rv_json_get_text(item, "tool_name", &done->tool) ||
             !rv_json_get_bool(item, "success", &done->usable))
             return RV_FAIL(err, RV_E_INVALID, "done[%zu] has to be {tool_name: word, success: bool, output?: any}", i);
-        done->value = rv_fn_any(item, "output");
+        done->value = app_fn_any(item, "output");
     }
     rules->done = *out;
     rules->n_done = n;
@@ -151,7 +151,7 @@ static int parse_plan(json_object *given, size_t max, struct rv_plan *out, rv_er
 
 static int plan_validate(json_object *in, rv_jw *out, rv_err **err)
 {
-    rv_str unschematized = rv_fn_str(in, "unschematized");
+    rv_str unschematized = app_fn_str(in, "unschematized");
     struct rv_plan_rules rules = {.defer_unschematized = rv_str_is(unschematized, "defer")};
     struct rv_plan_done *done = NULL;
     struct rv_plan_check check = {0};
@@ -165,9 +165,9 @@ static int plan_validate(json_object *in, rv_jw *out, rv_err **err)
     if (rc == 0)
         rc = read_count(in, "max_calls", &max, err);
     if (rc == 0)
-        rc = read_done(rv_fn_any(in, "done"), &rules, &done, err);
+        rc = read_done(app_fn_any(in, "done"), &rules, &done, err);
     if (rc == 0)
-        rc = parse_plan(rv_fn_any(in, "plan"), max, &plan, err);
+        rc = parse_plan(app_fn_any(in, "plan"), max, &plan, err);
     if (rc == 0)
         rc = rv_plan_validate(&plan, catalog, &rules, &check, err);
     if (rc == 0)
@@ -183,7 +183,7 @@ static int plan_validate(json_object *in, rv_jw *out, rv_err **err)
 
 static int plan_schema(json_object *in, rv_jw *out, rv_err **err)
 {
-    struct rv_planner_opts opts = {.any_of = rv_fn_flag(in, "any_of"), .has_options = rv_fn_flag(in, "options")};
+    struct rv_planner_opts opts = {.any_of = app_fn_flag(in, "any_of"), .has_options = app_fn_flag(in, "options")};
     rv_buf text = RV_BUF_INIT(RV_JSON_MAX_BYTES);
     rv_plan_catalog *catalog = NULL;
     json_object *schema = NULL;
@@ -233,14 +233,14 @@ static int artifact(json_object *in, rv_jw *out, rv_err **err)
 {
     struct rv_artifact_source source = {
         .tool = rv_json_text_or(in, "tool", NULL),
-        .arguments = rv_fn_any(in, "arguments"),
-        .result = rv_fn_any(in, "result"),
-        .schema = rv_fn_any(in, "output_schema"),
+        .arguments = app_fn_any(in, "arguments"),
+        .result = app_fn_any(in, "result"),
+        .schema = app_fn_any(in, "output_schema"),
         .fresh_id = rv_json_text_or(in, "id", NULL),
         .created_at = rv_json_text_or(in, "now", NULL),
         .provenance = rv_json_text_or(in, "provenance_key", NULL),
-        .is_refused = rv_fn_flag(in, "refused"),
-        .context = read_context(rv_fn_any(in, "context")),
+        .is_refused = app_fn_flag(in, "refused"),
+        .context = read_context(app_fn_any(in, "context")),
     };
     struct rv_artifact made = {0};
     int64_t index = 0;
@@ -268,13 +268,13 @@ static int artifact(json_object *in, rv_jw *out, rv_err **err)
 
 static int artifact_wrap(json_object *in, rv_jw *out, rv_err **err)
 {
-    struct rv_artifact_context context = read_context(rv_fn_any(in, "context"));
+    struct rv_artifact_context context = read_context(app_fn_any(in, "context"));
     json_object *schema = NULL, *result = NULL;
     const char *summary = rv_json_text_or(in, "summary", NULL);
-    int rc = rv_artifact_schema(rv_fn_any(in, "artifact_schema"), &schema, err);
+    int rc = rv_artifact_schema(app_fn_any(in, "artifact_schema"), &schema, err);
 
     if (rc == 0)
-        rc = rv_artifact_wrap(&(struct rv_artifact_made){rv_fn_any(in, "artifact"), rv_json_text_or(in, "id", NULL),
+        rc = rv_artifact_wrap(&(struct rv_artifact_made){app_fn_any(in, "artifact"), rv_json_text_or(in, "id", NULL),
                                                          rv_json_text_or(in, "tool", NULL),
                                                          rv_json_text_or(in, "now", NULL), summary ? summary : ""},
                               &context, &result, err);
@@ -320,4 +320,4 @@ static const struct rv_fn items[] = {
      "execution_id?}",
      artifact_wrap},
 };
-const struct rv_fn_group rv_fn_group_planning = {items, RV_COUNT(items)};
+const struct rv_fn_group app_fn_group_planning = {items, RV_COUNT(items)};

@@ -45,7 +45,7 @@ static void write_plan(const struct rv_plan *plan, rv_jw *out)
 
 static int plan_parse(json_object *in, rv_jw *out, rv_err **err)
 {
-    struct rv_plan_reply reply = {rv_fn_str(in, "text"), rv_fn_any(in, "calls"), rv_fn_flag(in, "truncated")};
+    struct rv_plan_reply reply = {app_fn_str(in, "text"), app_fn_any(in, "calls"), app_fn_flag(in, "truncated")};
     struct rv_plan plan;
     int64_t max = RV_PLAN_MAX_CALLS;
 
@@ -69,7 +69,7 @@ static int output_fits(const void *schema, json_object *value, rv_err **err)
 static int read_word(json_object *in, const char *key, const char *const *words, size_t n, size_t *out, rv_err **err)
 {
     rv_buf hint = RV_BUF_INIT(200);
-    rv_str word = rv_fn_str(in, key);
+    rv_str word = app_fn_str(in, key);
 
     for (*out = 0; *out < n; ++*out)
         if (rv_str_is(word, words[*out]))
@@ -87,7 +87,7 @@ static int read_check(json_object *in, enum rv_output_check *out, rv_err **err)
         [RV_OUTPUT_STRICT] = "strict", [RV_OUTPUT_WARN] = "warn", [RV_OUTPUT_OFF] = "off"};
     RV_EACH_HAS_ROW(words, RV_N_OUTPUT_CHECKS);
     size_t i = RV_OUTPUT_STRICT;
-    int rc = rv_fn_any(in, "validation") ? read_word(in, "validation", words, RV_COUNT(words), &i, err) : 0;
+    int rc = app_fn_any(in, "validation") ? read_word(in, "validation", words, RV_COUNT(words), &i, err) : 0;
 
     *out = (enum rv_output_check)i;
     return rc;
@@ -96,7 +96,7 @@ static int read_check(json_object *in, enum rv_output_check *out, rv_err **err)
 static int tool_result_output(json_object *in, rv_jw *out, rv_err **err)
 {
     struct rv_output_promise promise = {.fits = output_fits};
-    json_object *given = rv_fn_any(in, "output_schema");
+    json_object *given = app_fn_any(in, "output_schema");
     struct rv_output output = {0};
     rv_schema *schema = NULL;
     int rc = read_check(in, &promise.check, err);
@@ -106,7 +106,7 @@ static int tool_result_output(json_object *in, rv_jw *out, rv_err **err)
     promise.has_schema = given != NULL;
     promise.schema = schema;
     if (rc == 0)
-        rc = rv_output_of(rv_fn_any(in, "result"), &promise, &output, err);
+        rc = rv_output_of(app_fn_any(in, "result"), &promise, &output, err);
     if (rc == 0) {
         rv_jw_obj(out);
         rv_jw_kv_bool(out, "success", !output.code);
@@ -135,7 +135,7 @@ static int read_outputs(json_object *list, struct rv_plan_step_output **out, siz
         json_object *item = json_object_array_get_idx(list, i);
         if (!json_object_is_type(item, json_type_object) || !rv_json_get_bool(item, "success", &(*out)[i].usable))
             return RV_FAIL(err, RV_E_INVALID, "outputs[%zu] has to be {success: bool, output?: any}", i);
-        (*out)[i].value = rv_fn_any(item, "output");
+        (*out)[i].value = app_fn_any(item, "output");
     }
     return 0;
 }
@@ -176,15 +176,15 @@ static int check_arguments(json_object *given, json_object *arguments, rv_err **
 
 static int plan_resolve(json_object *in, rv_jw *out, rv_err **err)
 {
-    json_object *schema = rv_fn_any(in, "input_schema");
+    json_object *schema = app_fn_any(in, "input_schema");
     struct rv_plan_step_output *outputs = NULL;
     struct rv_plan_resolution r = {0};
     rv_err *violation = NULL;
     size_t n = 0;
-    int rc = read_outputs(rv_fn_any(in, "outputs"), &outputs, &n, err);
+    int rc = read_outputs(app_fn_any(in, "outputs"), &outputs, &n, err);
 
     if (rc == 0)
-        rc = rv_plan_resolve(rv_fn_any(in, "arguments"), outputs, n, &r, err);
+        rc = rv_plan_resolve(app_fn_any(in, "arguments"), outputs, n, &r, err);
     if (rc == 0 && schema && r.arguments)
         rc = check_arguments(schema, r.arguments, &violation, err);
     if (rc == 0)
@@ -204,7 +204,7 @@ static int format_result(json_object *in, rv_jw *out, rv_err **err)
                                           [RV_RESULT_DISPLAY] = "display",
                                           [RV_RESULT_FALLBACK] = "fallback"};
     RV_EACH_HAS_ROW(formats, RV_N_RESULT_FORMATS);
-    json_object *results = rv_fn_any(in, "results");
+    json_object *results = app_fn_any(in, "results");
     rv_buf text = RV_BUF_INIT(RV_JSON_MAX_BYTES);
     struct rv_plan_result *items = NULL;
     const char **names = NULL;
@@ -215,7 +215,7 @@ static int format_result(json_object *in, rv_jw *out, rv_err **err)
     if (rc == 0 && rv_json_get_int(in, "limit", &limit) && limit < 1)
         rc = RV_FAIL(err, RV_E_INVALID, "limit is %lld: use at least 1", (long long)limit);
     if (rc == 0)
-        rc = rv_fn_words(in, "names", &names, &n, err);
+        rc = app_fn_words(in, "names", &names, &n, err);
     if (rc == 0 && n > json_object_array_length(results)) /* the shorter list decides */
         n = json_object_array_length(results);
     if (rc == 0 && !(items = calloc(n + 1, sizeof *items)))
@@ -252,4 +252,4 @@ static const struct rv_fn items[] = {
      "results of tools as text; format: model, synthesis, display or fallback; limit: bytes of each text",
      format_result},
 };
-const struct rv_fn_group rv_fn_group_plans = {items, RV_COUNT(items)};
+const struct rv_fn_group app_fn_group_plans = {items, RV_COUNT(items)};

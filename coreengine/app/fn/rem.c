@@ -102,7 +102,7 @@ static void write_query(rv_jw *out, const struct rv_rem_query *q)
 
 static int rem_parse(json_object *in, rv_jw *out, rv_err **err)
 {
-    rv_str natural = rv_fn_str(in, "natural_language");
+    rv_str natural = app_fn_str(in, "natural_language");
     struct rv_rem_opts opts = {.natural = RV_REM_NATURAL_REJECT};
     struct rv_rem_query q;
     struct rv_rem_fault fault;
@@ -113,7 +113,7 @@ static int rem_parse(json_object *in, rv_jw *out, rv_err **err)
     if (natural.ptr && !rv_rem_natural_of(natural, &opts.natural))
         return RV_FAIL(err, RV_E_INVALID, "natural_language is \"%.*s\", not reject, search or sql",
                        RV_STR_ARG(rv_utf8_cut(natural, 40)));
-    rc = rv_rem_parse(rv_fn_str(in, "query"), &opts, &q, &fault, &wrong);
+    rc = rv_rem_parse(app_fn_str(in, "query"), &opts, &q, &fault, &wrong);
     if (rc == 0) {
         write_query(out, &q);
         rv_rem_query_fini(&q);
@@ -129,10 +129,10 @@ static int rem_parse(json_object *in, rv_jw *out, rv_err **err)
 
 static int read_sql_options(json_object *in, struct rv_rem_sql_opts *opts, rv_err **err)
 {
-    rv_str policy = rv_fn_str(in, "policy"), backend = rv_fn_str(in, "backend"), now = rv_fn_str(in, "now");
+    rv_str policy = app_fn_str(in, "policy"), backend = app_fn_str(in, "backend"), now = app_fn_str(in, "now");
     struct rv_clock clock = rv_clock_system();
 
-    *opts = (struct rv_rem_sql_opts){.may_explain = rv_fn_flag(in, "may_explain"), .now_us = clock.now_us(clock.self)};
+    *opts = (struct rv_rem_sql_opts){.may_explain = app_fn_flag(in, "may_explain"), .now_us = clock.now_us(clock.self)};
     opts->tables = rv_rem_tables(&opts->n_tables);
     if (policy.ptr && !rv_str_is(policy, "strict") && !rv_str_is(policy, "compat"))
         return RV_FAIL(err, RV_E_INVALID, "policy is \"%.*s\", not strict or compat",
@@ -171,7 +171,7 @@ static int rem_sql_check(json_object *in, rv_jw *out, rv_err **err)
 
     if (rc < 0)
         return rc;
-    rc = rv_rem_sql(rv_fn_str(in, "sql"), &opts, &sql, &fault, &wrong);
+    rc = rv_rem_sql(app_fn_str(in, "sql"), &opts, &sql, &fault, &wrong);
     if (rc == 0) {
         write_sql(out, &sql);
         rv_rem_sql_fini(&sql);
@@ -197,4 +197,4 @@ static const struct rv_fn items[] = {
      "now is the time of now()",
      rem_sql_check},
 };
-const struct rv_fn_group rv_fn_group_rem = {items, RV_COUNT(items)};
+const struct rv_fn_group app_fn_group_rem = {items, RV_COUNT(items)};

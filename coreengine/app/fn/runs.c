@@ -21,16 +21,16 @@ static void write_state(const rv_envelope *env, rv_jw *w)
 /* An answer to an interrupt from {text?, approved?, decision?, data?}; borrows from json. */
 static int read_response(json_object *json, struct rv_response *out, rv_err **err)
 {
-    int rc = rv_fn_check_shape(
+    int rc = app_fn_check_shape(
         "{text?: string, approved?: bool, decision?: string, data?: object, choice?: string, arguments?: object}", json,
         err);
 
     if (rc < 0)
         return RV_WRAP(err, rc, "response");
-    *out = (struct rv_response){.text = rv_fn_str(json, "text"),
-                                .decision = rv_fn_str(json, "decision"),
+    *out = (struct rv_response){.text = app_fn_str(json, "text"),
+                                .decision = app_fn_str(json, "decision"),
                                 .data = rv_json_get_obj(json, "data"),
-                                .choice = rv_fn_str(json, "choice"),
+                                .choice = app_fn_str(json, "choice"),
                                 .arguments = rv_json_get_obj(json, "arguments")};
     out->has_approved = rv_json_get_bool(json, "approved", &out->approved);
     return 0;
@@ -40,14 +40,14 @@ static int create(json_object *in, rv_jw *out, rv_err **err)
 {
     struct rv_fn_source source;
     rv_envelope *env = NULL;
-    struct rv_envelope_seed seed = {.raw_input = rv_fn_str(in, "raw_input"),
-                                    .user_id = rv_fn_str(in, "user_id"),
-                                    .session_id = rv_fn_str(in, "session_id"),
-                                    .request_id = rv_fn_str(in, "request_id"),
+    struct rv_envelope_seed seed = {.raw_input = app_fn_str(in, "raw_input"),
+                                    .user_id = app_fn_str(in, "user_id"),
+                                    .session_id = app_fn_str(in, "session_id"),
+                                    .request_id = app_fn_str(in, "request_id"),
                                     .metadata = rv_json_get_obj(in, "metadata"),
                                     .stage_order = rv_json_get_arr(in, "stage_order")};
 
-    int rc = rv_fn_source(in, &source, err);
+    int rc = app_fn_source(in, &source, err);
     if (rc == 0)
         rc = rv_envelope_new(&seed, source.rand, source.now_us, &env, err);
     if (rc == 0)
@@ -60,7 +60,7 @@ static int can_continue(json_object *in, rv_jw *out, rv_err **err)
 {
     rv_envelope *env = NULL;
     enum rv_reason reason = RV_REASON_NONE;
-    int rc = rv_fn_envelope(in, NULL, &env, err);
+    int rc = app_fn_envelope(in, NULL, &env, err);
 
     if (rc < 0)
         return rc;
@@ -84,7 +84,7 @@ static int result(json_object *in, rv_jw *out, rv_err **err)
     rv_buf text = RV_BUF_INIT(RV_FN_MAX_REPLY);
     rv_envelope *env = NULL;
 
-    int rc = rv_fn_envelope(in, NULL, &env, err);
+    int rc = app_fn_envelope(in, NULL, &env, err);
     if (rc == 0) {
         rv_envelope_write_result(env, NULL, &text);
         rc = rv_buf_check(&text, "result", err);
@@ -101,7 +101,7 @@ static int validate(json_object *in, rv_jw *out, rv_err **err)
 {
     rv_envelope *env = NULL;
     rv_err *fault = NULL;
-    int rc = rv_fn_envelope(in, NULL, &env, &fault);
+    int rc = app_fn_envelope(in, NULL, &env, &fault);
 
     if (rc == RV_E_NOMEM) {
         rv_err_pass(err, fault);
@@ -124,11 +124,11 @@ static int validate(json_object *in, rv_jw *out, rv_err **err)
 
 static int final_response(json_object *in, rv_jw *out, rv_err **err)
 {
-    struct rv_response_place place = {rv_fn_str(in, "output_key").ptr, rv_fn_str(in, "field").ptr};
+    struct rv_response_place place = {app_fn_str(in, "output_key").ptr, app_fn_str(in, "field").ptr};
     rv_envelope *env = NULL;
     rv_str text;
 
-    int rc = rv_fn_envelope(rv_json_get_obj(in, "state"), in, &env, err);
+    int rc = app_fn_envelope(rv_json_get_obj(in, "state"), in, &env, err);
     if (rc < 0)
         return rc;
     if (rv_envelope_final_response(env, &place, &text))
@@ -141,26 +141,26 @@ static int final_response(json_object *in, rv_jw *out, rv_err **err)
 
 static int interrupt_raise(json_object *in, rv_jw *out, rv_err **err)
 {
-    struct rv_interrupt_spec spec = {.id = rv_fn_str(in, "id"),
-                                     .question = rv_fn_str(in, "question"),
-                                     .message = rv_fn_str(in, "message"),
+    struct rv_interrupt_spec spec = {.id = app_fn_str(in, "id"),
+                                     .question = app_fn_str(in, "question"),
+                                     .message = app_fn_str(in, "message"),
                                      .data = rv_json_get_obj(in, "data"),
                                      .ttl_us = -1,
-                                     .replace = rv_fn_flag(in, "replace")};
+                                     .replace = app_fn_flag(in, "replace")};
     struct rv_fn_source source;
     rv_envelope *env = NULL;
     int64_t ttl_ms = 0;
 
-    int rc = rv_interrupt_kind_of(rv_fn_str(in, "kind"), &spec.kind, err);
+    int rc = rv_interrupt_kind_of(app_fn_str(in, "kind"), &spec.kind, err);
     if (rc == 0)
-        rc = rv_fn_source(in, &source, err);
+        rc = app_fn_source(in, &source, err);
     if (rc == 0 && rv_json_get_int(in, "ttl_ms", &ttl_ms)) {
         if (ttl_ms < 0 || ttl_ms > INT64_MAX / 2000)
             rc = RV_FAIL(err, RV_E_INVALID, "ttl_ms must be from 0 to %lld", (long long)(INT64_MAX / 2000));
         spec.ttl_us = ttl_ms * RV_US_PER_MS;
     }
     if (rc == 0)
-        rc = rv_fn_envelope(rv_json_get_obj(in, "state"), in, &env, err);
+        rc = app_fn_envelope(rv_json_get_obj(in, "state"), in, &env, err);
     if (rc == 0)
         rc = rv_envelope_raise(env, &spec, source.now_us, err);
     if (rc == 0)
@@ -177,9 +177,9 @@ static int interrupt_resolve(json_object *in, rv_jw *out, rv_err **err)
 
     int rc = read_response(rv_json_get_obj(in, "response"), &response, err);
     if (rc == 0)
-        rc = rv_fn_source(in, &source, err);
+        rc = app_fn_source(in, &source, err);
     if (rc == 0)
-        rc = rv_fn_envelope(rv_json_get_obj(in, "state"), in, &env, err);
+        rc = app_fn_envelope(rv_json_get_obj(in, "state"), in, &env, err);
     if (rc == 0)
         rc = rv_envelope_check_response(env, &response, source.now_us, err);
     if (rc == 0)
@@ -194,7 +194,7 @@ static int interrupt_resolve(json_object *in, rv_jw *out, rv_err **err)
 
 static int load(json_object *in, rv_envelope **out, rv_err **err)
 {
-    return rv_fn_envelope(rv_json_get_obj(in, "state"), in, out, err);
+    return app_fn_envelope(rv_json_get_obj(in, "state"), in, out, err);
 }
 
 static int initialize_goals(json_object *in, rv_jw *out, rv_err **err)
@@ -205,7 +205,7 @@ static int initialize_goals(json_object *in, rv_jw *out, rv_err **err)
 
     int rc = load(in, &env, err);
     if (rc == 0)
-        rc = rv_fn_words(in, "goals", &goals, &n, err);
+        rc = app_fn_words(in, "goals", &goals, &n, err);
     if (rc == 0)
         rc = rv_envelope_init_goals(env, goals, n, err);
     if (rc == 0)
@@ -220,7 +220,7 @@ static int initialize_goals(json_object *in, rv_jw *out, rv_err **err)
 static int reset_rules(json_object *in, struct rv_pipeline **p, struct rv_reset_rules *out, rv_err **err)
 {
     json_object *config = rv_json_get_obj(in, "pipeline");
-    int rc = config ? rv_fn_pipeline(config, p, err) : 0;
+    int rc = config ? app_fn_pipeline(config, p, err) : 0;
 
     *out = rc == 0 && config ? rv_pipeline_reset_rules(*p) : (struct rv_reset_rules){0};
     return rc;
@@ -237,7 +237,7 @@ static int advance_stage(json_object *in, rv_jw *out, rv_err **err)
 
     int rc = load(in, &env, err);
     if (rc == 0)
-        rc = rv_fn_words(in, "satisfied", &satisfied, &n, err);
+        rc = app_fn_words(in, "satisfied", &satisfied, &n, err);
     if (rc == 0)
         rc = reset_rules(in, &p, &rules, err);
     if (rc == 0)
@@ -265,7 +265,7 @@ static int increment_iteration(json_object *in, rv_jw *out, rv_err **err)
     if (rc == 0)
         rc = reset_rules(in, &p, &rules, err);
     if (rc == 0)
-        rc = rv_envelope_increment_iteration(env, rv_fn_str(in, "feedback"), &rules, err);
+        rc = rv_envelope_increment_iteration(env, app_fn_str(in, "feedback"), &rules, err);
     if (rc == 0)
         write_state(env, out);
     rv_pipeline_free(p);
@@ -278,7 +278,7 @@ static int stage_context(json_object *in, rv_jw *out, rv_err **err)
     rv_envelope *env = NULL;
     json_object *context = NULL;
 
-    int rc = rv_fn_envelope(in, NULL, &env, err);
+    int rc = app_fn_envelope(in, NULL, &env, err);
     if (rc == 0)
         rc = rv_envelope_stage_context(env, &context, err);
     if (rc == 0)
@@ -308,11 +308,11 @@ static int merge_state(json_object *in, rv_jw *out, rv_err **err)
     enum rv_merge_mode how = RV_MERGE_REPLACE;
     json_object *state = NULL;
 
-    int rc = merge_of(rv_fn_str(in, "merge"), &how, err);
+    int rc = merge_of(app_fn_str(in, "merge"), &how, err);
     if (rc == 0)
         rc = load(in, &env, err);
     if (rc == 0)
-        rc = rv_envelope_merge_state(env, rv_fn_str(in, "key"), how, rv_fn_any(in, "value"), err);
+        rc = rv_envelope_merge_state(env, app_fn_str(in, "key"), how, app_fn_any(in, "value"), err);
     if (rc == 0)
         rc = rv_envelope_all_state(env, &state, err);
     if (rc == 0)
@@ -355,7 +355,7 @@ static int check_names(struct filter_run *r, rv_findings *findings, rv_err **err
         r->providers[i] = r->pipeline->models[i].provider;
     rv_pipeline_check_names(r->pipeline, &(struct rv_known_names){.list = list_known, .self = r}, findings);
     int rc = rv_schema_check_pipeline(r->pipeline, findings, err);
-    return rc < 0 ? rc : rv_app_findings_error(findings, err);
+    return rc < 0 ? rc : app_findings_error(findings, err);
 }
 
 static int read_script(struct filter_run *r, json_object *config, rv_findings *findings, rv_err **err)
@@ -371,7 +371,7 @@ static int read_script(struct filter_run *r, json_object *config, rv_findings *f
     if (rc == 0 && r->script)
         rv_script_check(r->script, r->pipeline, findings);
     rv_buf_fini(&text);
-    return rc < 0 ? rc : rv_app_findings_error(findings, err);
+    return rc < 0 ? rc : app_findings_error(findings, err);
 }
 
 static int prepare(struct filter_run *r, json_object *in, rv_err **err)
@@ -381,7 +381,7 @@ static int prepare(struct filter_run *r, json_object *in, rv_err **err)
     int rc = findings ? 0 : RV_FAIL(err, RV_E_NOMEM, "prepare a run");
 
     if (rc == 0)
-        rc = rv_fn_pipeline(rv_json_get_obj(in, "pipeline"), &r->pipeline, err);
+        rc = app_fn_pipeline(rv_json_get_obj(in, "pipeline"), &r->pipeline, err);
     if (rc == 0 && script)
         rc = read_script(r, script, findings, err);
     if (rc == 0)
@@ -394,7 +394,7 @@ static int run(struct filter_run *r, json_object *in, const struct rv_fn_source 
 {
     struct rv_engine_opts opts = {.workers = 1, .virtual_time = true, .virtual_start_us = source->now_us};
     struct rv_exec_opts x = RV_EXEC_OPTS_INIT;
-    rv_str mode = rv_fn_str(in, "mode");
+    rv_str mode = app_fn_str(in, "mode");
     struct rv_response response;
     bool answers = rv_json_get_obj(in, "response") != NULL;
     enum rv_run_mode which = RV_MODE_SEQUENTIAL;
@@ -427,7 +427,7 @@ static int process(json_object *in, rv_jw *out, rv_err **err)
     struct rv_fn_source source;
     rv_buf result = RV_BUF_INIT(RV_FN_MAX_REPLY);
 
-    int rc = rv_fn_source(in, &source, err);
+    int rc = app_fn_source(in, &source, err);
     if (rc == 0)
         rc = prepare(&r, in, err);
     if (rc == 0)
@@ -492,4 +492,4 @@ static const struct rv_fn items[] = {
      "run a pipeline in simulated time; the script stands in for everything outside", process},
 };
 
-const struct rv_fn_group rv_fn_group_runs = {items, RV_COUNT(items)};
+const struct rv_fn_group app_fn_group_runs = {items, RV_COUNT(items)};

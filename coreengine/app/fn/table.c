@@ -5,10 +5,10 @@
 
 size_t rv_fn_all(const struct rv_fn *out[RV_FN_MAX])
 {
-    const struct rv_fn_group *const groups[] = {&rv_fn_group_words, &rv_fn_group_tools,   &rv_fn_group_pipelines,
-                                                &rv_fn_group_runs,  &rv_fn_group_agents,  &rv_fn_group_calendar,
-                                                &rv_fn_group_text,  &rv_fn_group_rem,     &rv_fn_group_pages,
-                                                &rv_fn_group_plans, &rv_fn_group_planning};
+    const struct rv_fn_group *const groups[] = {&app_fn_group_words, &app_fn_group_tools,   &app_fn_group_pipelines,
+                                                &app_fn_group_runs,  &app_fn_group_agents,  &app_fn_group_calendar,
+                                                &app_fn_group_text,  &app_fn_group_rem,     &app_fn_group_pages,
+                                                &app_fn_group_plans, &app_fn_group_planning};
     size_t n = 0;
 
     for (size_t g = 0; g < RV_COUNT(groups); g++)
@@ -47,7 +47,7 @@ int rv_fn_call(const struct rv_fn *f, rv_str input, rv_buf *body, rv_err **err)
 
     int rc = rv_json_parse(input, &opts, &in, err);
     if (rc == 0)
-        rc = rv_fn_check_shape(f->takes, in, err);
+        rc = app_fn_check_shape(f->takes, in, err);
     if (rc == 0)
         rc = f->call(in, &w, err);
     if (rc == 0)

@@ -6,10 +6,10 @@
 
 static int normalize_key(json_object *in, rv_jw *out, rv_err **err)
 {
-    rv_str id = rv_fn_str(in, "id");
+    rv_str id = app_fn_str(in, "id");
     rv_buf key = RV_BUF_INIT(RV_MATCH_MAX_TEXT * 4);
 
-    rv_match_key(rv_fn_str(in, "name"), &key);
+    rv_match_key(app_fn_str(in, "name"), &key);
     int rc = rv_buf_check(&key, "key", err);
     if (rc == 0)
         rv_jw_str(out, key.len == 0 && id.ptr ? id : rv_buf_str(&key));
@@ -20,10 +20,10 @@ static int normalize_key(json_object *in, rv_jw *out, rv_err **err)
 static int trigram_similarity(json_object *in, rv_jw *out, rv_err **err)
 {
     struct rv_grams a = {NULL, 0}, b = {NULL, 0};
-    int rc = rv_grams_of(rv_fn_str(in, "a"), &a, err);
+    int rc = rv_grams_of(app_fn_str(in, "a"), &a, err);
 
     if (rc == 0)
-        rc = rv_grams_of(rv_fn_str(in, "b"), &b, err);
+        rc = rv_grams_of(app_fn_str(in, "b"), &b, err);
     if (rc == 0)
         rv_jw_double(out, rv_float_decimal(rv_grams_similarity(a.at, a.n, b.at, b.n)));
     rv_grams_fini(&a);
@@ -33,7 +33,7 @@ static int trigram_similarity(json_object *in, rv_jw *out, rv_err **err)
 
 static int embed_text(json_object *in, rv_jw *out, rv_err **err)
 {
-    rv_str provider = rv_fn_str(in, "provider");
+    rv_str provider = app_fn_str(in, "provider");
     int64_t dims = 0;
 
     if (!provider.ptr)
@@ -45,7 +45,7 @@ static int embed_text(json_object *in, rv_jw *out, rv_err **err)
     float *v = calloc((size_t)dims, sizeof *v);
     if (!v)
         return RV_FAIL(err, RV_E_NOMEM, "embed a text");
-    int rc = rv_embed_text(provider, rv_fn_str(in, "text"), (size_t)dims, v, err);
+    int rc = rv_embed_text(provider, app_fn_str(in, "text"), (size_t)dims, v, err);
     if (rc == 0) {
         rv_jw_arr(out);
         for (int64_t i = 0; i < dims; i++)
@@ -118,9 +118,9 @@ static int lexical_rank(json_object *in, rv_jw *out, rv_err **err)
     struct rv_terms query = {NULL, 0, 0, NULL};
     size_t n = 0;
 
-    int rc = rv_fn_words(in, "texts", &texts, &n, err);
+    int rc = app_fn_words(in, "texts", &texts, &n, err);
     if (rc == 0)
-        rc = rv_terms_of(rv_fn_str(in, "query"), &query, err);
+        rc = rv_terms_of(app_fn_str(in, "query"), &query, err);
     if (rc == 0)
         rc = rank_texts(&query, texts, n, out, err);
     rv_terms_fini(&query);
@@ -237,4 +237,4 @@ static const struct rv_fn items[] = {
     {"fuse_ranks", "{lists: list}", "list of {id: string, score: number}",
      "lists of names, best first, made into one: the sum of 1 / (60 + rank)", fuse_ranks},
 };
-const struct rv_fn_group rv_fn_group_text = {items, RV_COUNT(items)};
+const struct rv_fn_group app_fn_group_text = {items, RV_COUNT(items)};

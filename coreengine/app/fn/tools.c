@@ -71,18 +71,18 @@ static int tool_allowed(json_object *in, rv_jw *out, rv_err **err)
     enum rv_tool_access access = RV_ACCESS_UNSET;
     enum rv_risk risk = RV_RISK_WRITE;
     struct rv_str_list whitelist = {0};
-    rv_str level = rv_fn_str(in, "access"), danger = rv_fn_str(in, "risk");
+    rv_str level = app_fn_str(in, "access"), danger = app_fn_str(in, "risk");
     const char *why = NULL;
 
     int rc = level.ptr ? rv_tool_access_of(level, &access, err) : 0;
     if (rc == 0 && danger.ptr)
         rc = rv_risk_of(danger, &risk, err);
     if (rc == 0)
-        rc = read_whitelist(rv_fn_any(in, "allowed_tools"), &whitelist, err);
+        rc = read_whitelist(app_fn_any(in, "allowed_tools"), &whitelist, err);
     if (rc == 0) {
-        struct rv_tool_info info = {.name = rv_fn_str(in, "tool").ptr, .risk = (int)risk, .effect = RV_UNSET};
-        bool allowed = rv_tool_allowed((int)access, &whitelist, rv_fn_str(in, "tool"),
-                                       rv_fn_flag(in, "unknown") ? NULL : &info, &why);
+        struct rv_tool_info info = {.name = app_fn_str(in, "tool").ptr, .risk = (int)risk, .effect = RV_UNSET};
+        bool allowed = rv_tool_allowed((int)access, &whitelist, app_fn_str(in, "tool"),
+                                       app_fn_flag(in, "unknown") ? NULL : &info, &why);
         rv_jw_obj(out);
         rv_jw_kv_bool(out, "allowed", allowed);
         rv_jw_kv_text(out, "why", allowed ? NULL : why);
@@ -95,12 +95,12 @@ static int tool_allowed(json_object *in, rv_jw *out, rv_err **err)
 /* A schema that is wrong fails the call; a value that does not fit is an answer. */
 static int validate_schema(json_object *in, rv_jw *out, rv_err **err)
 {
-    json_object *value = rv_fn_any(in, "value");
+    json_object *value = app_fn_any(in, "value");
     rv_schema *schema = NULL;
     rv_err *fault = NULL;
 
-    int rc = rv_schema_compile(rv_fn_any(in, "schema"), "schema", &schema, err);
-    if (rc == 0 && rv_fn_flag(in, "fill_defaults") && json_object_is_type(value, json_type_object))
+    int rc = rv_schema_compile(app_fn_any(in, "schema"), "schema", &schema, err);
+    if (rc == 0 && app_fn_flag(in, "fill_defaults") && json_object_is_type(value, json_type_object))
         rc = rv_schema_fill_defaults(schema, value, err);
     if (rc == 0) {
         int fits = rv_schema_check(schema, value, &fault);
@@ -112,7 +112,7 @@ static int validate_schema(json_object *in, rv_jw *out, rv_err **err)
             rv_jw_obj(out);
             rv_jw_kv_bool(out, "valid", fits == 0);
             rv_jw_kv_text(out, "message", fault ? rv_err_text(fault) : NULL);
-            if (rv_fn_flag(in, "fill_defaults"))
+            if (app_fn_flag(in, "fill_defaults"))
                 rv_jw_kv_value(out, "value", value);
             rv_jw_obj_end(out);
         }
@@ -124,8 +124,8 @@ static int validate_schema(json_object *in, rv_jw *out, rv_err **err)
 
 static int tool_line(json_object *in, rv_jw *out, rv_err **err)
 {
-    rv_str description = rv_fn_str(in, "description");
-    struct rv_tool_info info = {.name = rv_fn_str(in, "name").ptr,
+    rv_str description = app_fn_str(in, "description");
+    struct rv_tool_info info = {.name = app_fn_str(in, "name").ptr,
                                 .description = description.ptr ? description.ptr : "",
                                 .risk = RV_UNSET,
                                 .effect = RV_UNSET,
@@ -146,16 +146,16 @@ static int record_calls(json_object *calls, struct rv_tool_health *h, int64_t *l
     for (size_t i = 0; i < json_object_array_length(calls); i++) {
         json_object *call = json_object_array_get_idx(calls, i);
         int64_t latency_ms = 0;
-        int rc = rv_fn_check_shape("{at: string, ok: bool, latency_ms?: int, error_type?: string, message?: string}",
-                                   call, err);
+        int rc = app_fn_check_shape("{at: string, ok: bool, latency_ms?: int, error_type?: string, message?: string}",
+                                    call, err);
         if (rc == 0)
-            rc = rv_time_parse(rv_fn_str(call, "at"), last_us, err);
+            rc = rv_time_parse(app_fn_str(call, "at"), last_us, err);
         if (rc < 0)
             return RV_WRAP(err, rc, "calls[%zu]", i);
         latency_ms = rv_json_int_or(call, "latency_ms", 0);
-        rv_tool_health_record(h, *last_us, rv_fn_flag(call, "ok"), latency_ms);
-        rv_str type = rv_fn_str(call, "error_type"), message = rv_fn_str(call, "message");
-        if (!rv_fn_flag(call, "ok") && (type.ptr || message.ptr))
+        rv_tool_health_record(h, *last_us, app_fn_flag(call, "ok"), latency_ms);
+        rv_str type = app_fn_str(call, "error_type"), message = app_fn_str(call, "message");
+        if (!app_fn_flag(call, "ok") && (type.ptr || message.ptr))
             rv_tool_health_note_error(h, type, message);
     }
     return 0;
@@ -164,7 +164,7 @@ static int record_calls(json_object *calls, struct rv_tool_health *h, int64_t *l
 static int tool_health(json_object *in, rv_jw *out, rv_err **err)
 {
     struct rv_tool_health h = {0};
-    rv_str now = rv_fn_str(in, "now");
+    rv_str now = app_fn_str(in, "now");
     int64_t now_us = 0;
 
     int rc = record_calls(rv_json_get_arr(in, "calls"), &h, &now_us, err);
@@ -200,4 +200,4 @@ static const struct rv_fn items[] = {
      "health, circuit breaker and kinds of errors after calls of {at, ok, latency_ms?, error_type?, message?}",
      tool_health},
 };
-const struct rv_fn_group rv_fn_group_tools = {items, RV_COUNT(items)};
+const struct rv_fn_group app_fn_group_tools = {items, RV_COUNT(items)};

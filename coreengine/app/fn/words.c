@@ -54,13 +54,13 @@ static const struct {
 static int parse_term(json_object *in, rv_jw *out, rv_err **err)
 {
     const char *names[RV_COUNT(readers)], *text = NULL;
-    rv_str list = rv_fn_str(in, "list");
+    rv_str list = app_fn_str(in, "list");
 
     for (size_t i = 0; i < RV_COUNT(readers); i++) {
         names[i] = readers[i].name;
         if (!rv_str_is(list, names[i]))
             continue;
-        int rc = readers[i].read(rv_fn_str(in, "text"), &text, err);
+        int rc = readers[i].read(app_fn_str(in, "text"), &text, err);
         if (rc == 0)
             rv_jw_text(out, text);
         return rc;
@@ -77,7 +77,7 @@ static int parse_term(json_object *in, rv_jw *out, rv_err **err)
 static int outcome(json_object *in, rv_jw *out, rv_err **err)
 {
     enum rv_outcome o;
-    int rc = rv_outcome_of(rv_fn_str(in, "outcome"), &o, err);
+    int rc = rv_outcome_of(app_fn_str(in, "outcome"), &o, err);
 
     if (rc < 0)
         return rc;
@@ -92,7 +92,7 @@ static int outcome(json_object *in, rv_jw *out, rv_err **err)
 static int tool_status(json_object *in, rv_jw *out, rv_err **err)
 {
     enum rv_tool_status status;
-    int rc = rv_tool_status_parse(rv_fn_str(in, "text"), &status, err);
+    int rc = rv_tool_status_parse(app_fn_str(in, "text"), &status, err);
 
     if (rc == 0)
         rv_jw_text(out, rv_tool_status_text(status));
@@ -102,7 +102,7 @@ static int tool_status(json_object *in, rv_jw *out, rv_err **err)
 static int effect_class_of_risk(json_object *in, rv_jw *out, rv_err **err)
 {
     enum rv_risk risk;
-    int rc = rv_risk_of(rv_fn_str(in, "risk"), &risk, err);
+    int rc = rv_risk_of(app_fn_str(in, "risk"), &risk, err);
 
     if (rc == 0)
         rv_jw_text(out, rv_effect_class_text(rv_effect_class_of_risk(risk)));
@@ -112,7 +112,7 @@ static int effect_class_of_risk(json_object *in, rv_jw *out, rv_err **err)
 static int reason_class(json_object *in, rv_jw *out, rv_err **err)
 {
     enum rv_reason reason;
-    int rc = rv_reason_of(rv_fn_str(in, "reason"), &reason, err);
+    int rc = rv_reason_of(app_fn_str(in, "reason"), &reason, err);
 
     if (rc == 0)
         rv_jw_text(out, rv_reason_class_text(rv_reason_class_for(reason)));
@@ -122,7 +122,7 @@ static int reason_class(json_object *in, rv_jw *out, rv_err **err)
 static int risk_needs_confirmation(json_object *in, rv_jw *out, rv_err **err)
 {
     enum rv_risk risk;
-    int rc = rv_risk_of(rv_fn_str(in, "risk"), &risk, err);
+    int rc = rv_risk_of(app_fn_str(in, "risk"), &risk, err);
 
     if (rc == 0)
         rv_jw_bool(out, rv_risk_needs_confirmation(risk));
@@ -132,7 +132,7 @@ static int risk_needs_confirmation(json_object *in, rv_jw *out, rv_err **err)
 static int interrupt_rule(json_object *in, rv_jw *out, rv_err **err)
 {
     enum rv_interrupt_kind kind;
-    int rc = rv_interrupt_kind_of(rv_fn_str(in, "kind"), &kind, err);
+    int rc = rv_interrupt_kind_of(app_fn_str(in, "kind"), &kind, err);
 
     if (rc < 0)
         return rc;
@@ -153,9 +153,9 @@ static int extract_json(json_object *in, rv_jw *out, rv_err **err)
     size_t n = 0;
     json_object *found = NULL;
 
-    int rc = rv_fn_words(in, "required_output_fields", &required, &n, err);
+    int rc = app_fn_words(in, "required_output_fields", &required, &n, err);
     if (rc == 0)
-        rc = rv_extract_object(rv_fn_str(in, "text"), required, n, RV_RULES_NEWEST, &found, err);
+        rc = rv_extract_object(app_fn_str(in, "text"), required, n, RV_RULES_NEWEST, &found, err);
     if (rc == 0)
         rv_jw_value(out, found);
     json_object_put(found);
@@ -169,7 +169,7 @@ static int render_prompt(json_object *in, rv_jw *out, rv_err **err)
     rv_buf text = RV_BUF_INIT(RV_TEMPLATE_MAX_OUTPUT);
     rv_template *t = NULL;
 
-    int rc = rv_template_compile(rv_fn_str(in, "template"), NULL, &t, err);
+    int rc = rv_template_compile(app_fn_str(in, "template"), NULL, &t, err);
     if (rc == 0)
         rc = rv_template_render(t, &scope, &text, err);
     if (rc == 0)
@@ -186,7 +186,7 @@ static int expr(json_object *in, rv_jw *out, rv_err **err)
     rv_expr *e = NULL;
 
     int rc =
-        none ? rv_expr_compile(rv_fn_str(in, "expr"), NULL, NULL, 0, &e, err) : RV_FAIL(err, RV_E_NOMEM, "evaluate");
+        none ? rv_expr_compile(app_fn_str(in, "expr"), NULL, NULL, 0, &e, err) : RV_FAIL(err, RV_E_NOMEM, "evaluate");
     if (rc == 0)
         rc = rv_expr_eval(e, &scope, &value, err);
     if (rc == 0)
@@ -200,7 +200,7 @@ static int expr(json_object *in, rv_jw *out, rv_err **err)
 static int time_parse(json_object *in, rv_jw *out, rv_err **err)
 {
     int64_t us = 0;
-    int rc = rv_time_parse(rv_fn_str(in, "text"), &us, err);
+    int rc = rv_time_parse(app_fn_str(in, "text"), &us, err);
 
     if (rc == 0)
         rv_jw_int(out, us);
@@ -224,9 +224,9 @@ static int nearest(json_object *in, rv_jw *out, rv_err **err)
     const char **names = NULL;
     size_t n = 0;
 
-    int rc = rv_fn_words(in, "names", &names, &n, err);
+    int rc = app_fn_words(in, "names", &names, &n, err);
     if (rc == 0)
-        rv_jw_text(out, rv_nearest(rv_fn_str(in, "name"), names, n));
+        rv_jw_text(out, rv_nearest(app_fn_str(in, "name"), names, n));
     free(names);
     return rc;
 }
@@ -257,4 +257,4 @@ static const struct rv_fn items[] = {
     {"nearest", "{name: string, names: words}", "string", "the likely meant name, or null", nearest},
 };
 
-const struct rv_fn_group rv_fn_group_words = {items, RV_COUNT(items)};
+const struct rv_fn_group app_fn_group_words = {items, RV_COUNT(items)};

@@ -261,7 +261,7 @@ static int take_page(const struct ingest *in, struct page *page, struct rv_inges
         rc = choose_name(in, page, old, err);
     told->outcome = !old ? RV_INGEST_ADDED : is_same(page, old) ? RV_INGEST_UNCHANGED : RV_INGEST_CHANGED;
     if (rc == 0 && (told->outcome != RV_INGEST_UNCHANGED || in->opts->again)) {
-        rc = rv_page_rows(page, now_us, &rows, err);
+        rc = app_page_rows(page, now_us, &rows, err);
         if (rc == 0 && old)
             rc = keep_edges(old, rows.file, err);
         if (rc == 0)
@@ -270,7 +270,7 @@ static int take_page(const struct ingest *in, struct page *page, struct rv_inges
         if (old)
             told->outcome = RV_INGEST_CHANGED;
     }
-    rv_page_rows_fini(&rows);
+    app_page_rows_fini(&rows);
     json_object_put(old);
     return rc;
 }
@@ -287,14 +287,14 @@ static int take_file(const struct ingest *in, struct ingest_file *file, struct r
     struct rv_ingested told = {.path = file->path, .why = file->why, .outcome = RV_INGEST_FAILED};
     struct page page = {0};
     rv_err *why = NULL;
-    int rc = file->why ? rv_err_code(file->why) : rv_page_read(file->path, in->user, &page, &why);
+    int rc = file->why ? rv_err_code(file->why) : app_page_read(file->path, in->user, &page, &why);
     size_t n_bytes = page.text.len;
 
     bool is_read = rc == 0;
     if (is_read && (rc = take_page(in, &page, &told, &why)) < 0) /* what cannot be read is named already */
         RV_WRAP(&why, rc, "keep \"%s\"", file->path);
     if (rc == RV_E_NOMEM || (is_read && rc < 0 && is_of_the_store(rc))) {
-        rv_page_fini(&page);
+        app_page_fini(&page);
         return why ? rv_err_pass(err, why) : RV_FAIL(err, rc, "keep \"%s\"", file->path);
     }
     told.name = page.name;
@@ -308,7 +308,7 @@ static int take_file(const struct ingest *in, struct ingest_file *file, struct r
     counts->n_chunks += (int64_t)told.n_chunks;
     counts->n_bytes += told.outcome == RV_INGEST_ADDED || told.outcome == RV_INGEST_CHANGED ? (int64_t)n_bytes : 0;
     rc = in->opts->on_file ? in->opts->on_file(in->opts->self, &told, err) : 0;
-    rv_page_fini(&page);
+    app_page_fini(&page);
     rv_err_free(why);
     return rc;
 }
@@ -334,7 +334,7 @@ int rv_app_ingest_text(const struct rv_app_ingest *opts, const char *path, rv_st
     int rc = begin(opts, &in, err);
 
     if (rc == 0)
-        rc = rv_page_sent(path, text, in.user, &page, err);
+        rc = app_page_sent(path, text, in.user, &page, err);
     if (rc < 0)
         return rc;
     rc = take_page(&in, &page, &told, err);
@@ -342,7 +342,7 @@ int rv_app_ingest_text(const struct rv_app_ingest *opts, const char *path, rv_st
     told.id = page.id;
     if (rc == 0 && opts->on_file)
         rc = opts->on_file(opts->self, &told, err);
-    rv_page_fini(&page);
+    app_page_fini(&page);
     return rc;
 }
 
@@ -401,17 +401,17 @@ int rv_app_ingest(const struct rv_app_ingest *opts, struct rv_ingest_counts *out
     int rc = begin(opts, &in, err);
     if (rc < 0)
         return rc;
-    rc = rv_ingest_find(opts->paths, opts->n_paths, &files, err);
+    rc = app_ingest_find(opts->paths, opts->n_paths, &files, err);
     if (rc < 0)
         return rc;
     out->n_passed_over = files.n_passed_over;
     for (size_t i = 0; i < files.n && rc == 0; i++)
         rc = take_file(&in, &files.at[i], out, err);
-    rv_ingest_files_fini(&files);
+    app_ingest_files_fini(&files);
     if (rc == 0)
-        rc = rv_ingest_missing(opts, &missing, err);
+        rc = app_ingest_missing(opts, &missing, err);
     for (size_t i = 0; i < missing.n && rc == 0; i++)
         rc = take_missing(&in, &missing.at[i], out, err);
-    rv_ingest_missing_fini(&missing);
+    app_ingest_missing_fini(&missing);
     return rc;
 }

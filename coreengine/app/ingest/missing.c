@@ -86,7 +86,7 @@ static int write_folder(const char *path, rv_buf *out, rv_err **err)
     struct stat st;
 
     if (real && stat(real, &st) == 0 && S_ISDIR(st.st_mode)) {
-        rv_ingest_write_uri("file://", real, out);
+        app_ingest_write_uri("file://", real, out);
         if (strcmp(real, "/") != 0)
             rv_buf_putc(out, '/');
     }
@@ -94,7 +94,7 @@ static int write_folder(const char *path, rv_buf *out, rv_err **err)
     return rv_buf_check(out, "address of the folder", err);
 }
 
-int rv_ingest_missing(const struct rv_app_ingest *opts, struct ingest_missing *out, rv_err **err)
+int app_ingest_missing(const struct rv_app_ingest *opts, struct ingest_missing *out, rv_err **err)
 {
     rv_buf *folders = calloc(opts->n_paths + 1, sizeof *folders);
     size_t n = 0, n_folders = 0;
@@ -112,11 +112,11 @@ int rv_ingest_missing(const struct rv_app_ingest *opts, struct ingest_missing *o
         rv_buf_fini(&folders[i]);
     free(folders);
     if (rc < 0)
-        rv_ingest_missing_fini(out);
+        app_ingest_missing_fini(out);
     return rc;
 }
 
-void rv_ingest_missing_fini(struct ingest_missing *files)
+void app_ingest_missing_fini(struct ingest_missing *files)
 {
     for (size_t i = 0; i < files->n; i++) {
         free(files->at[i].id);

@@ -13,7 +13,7 @@
 
 /* --- reading --- */
 
-void rv_ingest_write_uri(const char *scheme, const char *real, rv_buf *out)
+void app_ingest_write_uri(const char *scheme, const char *real, rv_buf *out)
 {
     rv_buf_puts(out, scheme);
     for (const char *p = real; *p; p++)
@@ -71,7 +71,7 @@ static int read_text(struct page *page, rv_err **err)
 
 static struct page page_of(const char *path)
 {
-    const char *mime = rv_ingest_mime(path);
+    const char *mime = app_ingest_mime(path);
 
     return (struct page){.path = path,
                          .uri = RV_BUF_INIT(RV_INGEST_MAX_URI),
@@ -97,7 +97,7 @@ static int name_page(const char *scheme, const char *place, const char *user, st
     int rc = check_text(out, err);
 
     if (rc == 0) {
-        rv_ingest_write_uri(scheme, place, &out->uri);
+        app_ingest_write_uri(scheme, place, &out->uri);
         rv_page_name(rv_str_of(place), &name);
         write_folder(place, &out->folder);
         rc = rv_buf_check(&out->uri, "address of the file", err);
@@ -116,7 +116,7 @@ static int name_page(const char *scheme, const char *place, const char *user, st
     return rc;
 }
 
-int rv_page_read(const char *path, const char *user, struct page *out, rv_err **err)
+int app_page_read(const char *path, const char *user, struct page *out, rv_err **err)
 {
     char *real = realpath(path, NULL);
 
@@ -129,7 +129,7 @@ int rv_page_read(const char *path, const char *user, struct page *out, rv_err **
     if (rc == 0)
         rc = name_page("file://", real, user, out, err);
     if (rc < 0)
-        rv_page_fini(out);
+        app_page_fini(out);
     free(real);
     return rc;
 }
@@ -150,7 +150,7 @@ static bool is_plain_path(const char *path)
     return true;
 }
 
-int rv_page_sent(const char *path, rv_str text, const char *user, struct page *out, rv_err **err)
+int app_page_sent(const char *path, rv_str text, const char *user, struct page *out, rv_err **err)
 {
     *out = page_of(path);
     int rc = is_plain_path(path) ? 0
@@ -164,11 +164,11 @@ int rv_page_sent(const char *path, rv_str text, const char *user, struct page *o
     if (rc == 0)
         rc = name_page("upload:///", path, user, out, err);
     if (rc < 0)
-        rv_page_fini(out);
+        app_page_fini(out);
     return rc;
 }
 
-void rv_page_fini(struct page *page)
+void app_page_fini(struct page *page)
 {
     rv_buf_fini(&page->uri);
     rv_buf_fini(&page->text);
@@ -283,7 +283,7 @@ static int build_links(const struct page *page, json_object *file, rv_err **err)
     return rc == 0 ? rv_json_set_take(file, "graph_edges", edges, err) : rc;
 }
 
-int rv_page_rows(const struct page *page, int64_t now_us, struct page_rows *out, rv_err **err)
+int app_page_rows(const struct page *page, int64_t now_us, struct page_rows *out, rv_err **err)
 {
     struct rv_json_build b = {.err = err};
     struct rv_chunks chunks = {0};
@@ -311,11 +311,11 @@ int rv_page_rows(const struct page *page, int64_t now_us, struct page_rows *out,
     }
     rv_chunks_fini(&chunks);
     if (rc < 0)
-        rv_page_rows_fini(out);
+        app_page_rows_fini(out);
     return rc;
 }
 
-void rv_page_rows_fini(struct page_rows *rows)
+void app_page_rows_fini(struct page_rows *rows)
 {
     for (size_t i = 0; rows->chunks && rows->chunks[i]; i++)
         json_object_put(rows->chunks[i]);

@@ -23,7 +23,7 @@ static const struct {
     {".yaml", "application/yaml"},  {".yml", "application/yaml"},
 };
 
-const char *rv_ingest_mime(const char *path)
+const char *app_ingest_mime(const char *path)
 {
     const char *dot = strrchr(path, '.');
 
@@ -149,7 +149,7 @@ static int walk(struct ingest_files *files, const char *path, int depth, rv_err 
             return (files->n_passed_over++, 0);
         return walk_folder(files, path, depth, err);
     }
-    if (depth > 0 && (!S_ISREG(st.st_mode) || !rv_ingest_mime(path)))
+    if (depth > 0 && (!S_ISREG(st.st_mode) || !app_ingest_mime(path)))
         return (files->n_passed_over++, 0);
     if (!S_ISREG(st.st_mode)) {
         rv_err *why = NULL;
@@ -159,7 +159,7 @@ static int walk(struct ingest_files *files, const char *path, int depth, rv_err 
     return add_file(files, path, NULL, err);
 }
 
-int rv_ingest_find(const char *const *paths, size_t n, struct ingest_files *out, rv_err **err)
+int app_ingest_find(const char *const *paths, size_t n, struct ingest_files *out, rv_err **err)
 {
     int rc = 0;
 
@@ -167,11 +167,11 @@ int rv_ingest_find(const char *const *paths, size_t n, struct ingest_files *out,
     for (size_t i = 0; i < n && rc == 0; i++)
         rc = walk(out, paths[i], 0, err);
     if (rc < 0)
-        rv_ingest_files_fini(out);
+        app_ingest_files_fini(out);
     return rc;
 }
 
-void rv_ingest_files_fini(struct ingest_files *files)
+void app_ingest_files_fini(struct ingest_files *files)
 {
     for (size_t i = 0; i < files->n; i++) {
         free(files->at[i].path);

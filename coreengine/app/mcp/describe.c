@@ -166,7 +166,7 @@ static int write_loaded(const struct rv_app_mcp_at *at, const struct offer *o, s
                         json_object **out, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(64 << 10);
-    bool is_known = l->pipeline && !rv_app_mcp_unlisted(l); /* what its servers have, a call finds out */
+    bool is_known = l->pipeline && !app_mcp_unlisted(l); /* what its servers have, a call finds out */
     int rc = is_known ? rv_app_check(l, false, err) : 0;
 
     if (rc < 0)
@@ -216,7 +216,7 @@ static int check_tool(const struct rv_app_mcp_opts *opts, const struct rv_app_mc
         const char *const *names = known.list(known.self, RV_NAME_TOOL, &n);
         const char *near = n > 0 ? rv_nearest(rv_str_of(o->name), names, n) : NULL;
         rc = n > 0 ? RV_FAIL(err, RV_E_NOT_FOUND, "tool %s: the capability does not have it", o->target)
-                   : rv_app_findings_error(l.findings, err);
+                   : app_findings_error(l.findings, err);
         if (near)
             rv_err_hint(err, "did you mean \"%s\"?", near);
     }

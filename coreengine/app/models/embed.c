@@ -85,7 +85,7 @@ static int wait_all(const struct rv_app *app, uv_loop_t *loop, const size_t *n_l
     return rc;
 }
 
-int rv_app_fetch_all(const struct rv_app *app, struct rv_app_fetch *fetches, size_t n, rv_err **err)
+int app_fetch_all(const struct rv_app *app, struct rv_app_fetch *fetches, size_t n, rv_err **err)
 {
     struct rv_http_opts opts = {.log = app->log};
     struct waiting *waiting = calloc(n ? n : 1, sizeof *waiting);
@@ -121,7 +121,7 @@ int rv_app_fetch_all(const struct rv_app *app, struct rv_app_fetch *fetches, siz
     return rc;
 }
 
-void rv_app_fetch_fini(struct rv_app_fetch *f)
+void app_fetch_fini(struct rv_app_fetch *f)
 {
     rv_buf_fini(&f->type);
     rv_buf_fini(&f->body);
@@ -224,7 +224,7 @@ int rv_app_embed(const struct rv_app *app, const struct rv_embed_target *target,
     int rc = rv_wire_embed_request(&target->wire, texts, n, dimensions, &body, err);
     fetch.request.body = rv_buf_str(&body);
     if (rc == 0)
-        rc = rv_app_fetch_all(app, &fetch, 1, err);
+        rc = app_fetch_all(app, &fetch, 1, err);
     if (rc == 0 && (fetch.fault != RV_HTTP_OK || fetch.status < 200 || fetch.status > 299)) {
         rc = refuse(target, &fetch, err);
     } else if (rc == 0) {
@@ -233,7 +233,7 @@ int rv_app_embed(const struct rv_app *app, const struct rv_embed_target *target,
             rc = RV_WRAP(err, rc == RV_E_PARSE ? RV_E_PROVIDER : rc, "read the embeddings of \"%s\"",
                          target->wire.provider);
     }
-    rv_app_fetch_fini(&fetch);
+    app_fetch_fini(&fetch);
     rv_buf_fini(&body);
     return rc;
 }

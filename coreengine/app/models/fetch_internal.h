@@ -15,7 +15,7 @@ struct rv_app_fetch {
 };
 /** All of them at once. What a server does is in its fetch; errors are those of this machine: no HTTP library
  * (RV_E_NOT_FOUND, RV_E_VERSION), an address or header that cannot be sent (RV_E_INVALID), no memory. */
-RV_MUST_CHECK int rv_app_fetch_all(const struct rv_app *app, struct rv_app_fetch *fetches, size_t n, rv_err **err);
-void rv_app_fetch_fini(struct rv_app_fetch *f);
+RV_MUST_CHECK int app_fetch_all(const struct rv_app *app, struct rv_app_fetch *fetches, size_t n, rv_err **err);
+void app_fetch_fini(struct rv_app_fetch *f);
 
 #endif

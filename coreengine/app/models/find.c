@@ -177,13 +177,13 @@ static int servers_ask(const struct rv_app *app, struct rv_app_models *m, rv_err
                                                       .total_us = TOTAL_US,
                                                       .max_body = MAX_LIST,
                                                       .proxy = ""};
-    int rc = rv_app_fetch_all(app, fetches, m->n_servers, err);
+    int rc = app_fetch_all(app, fetches, m->n_servers, err);
     if (rc == 0)
         read_version(m);
     for (size_t i = 0; i < m->n_servers; i++) {
         if (rc == 0)
             take_answer(&m->servers[i], &fetches[i]);
-        rv_app_fetch_fini(&fetches[i]);
+        app_fetch_fini(&fetches[i]);
     }
     if (rc < 0 && rc != RV_E_NOMEM) {
         rv_err_write_text(*err, false, &m->http_err);

@@ -332,12 +332,12 @@ static int tool_answer(const struct rv_record_call *c, const struct rv_event *ev
     return rc < 0 ? rc : put_wait(c->entry, wait_of(ms_until(c->start_us, ev->now_us), &passed_ms), err);
 }
 
-int rv_record_answer(const struct rv_record_call *c, const struct rv_event *ev, rv_err **err)
+int app_record_answer(const struct rv_record_call *c, const struct rv_event *ev, rv_err **err)
 {
     return c->is_model ? model_answer(c, ev, err) : tool_answer(c, ev, err);
 }
 
-int rv_record_no_answer(const struct rv_record_call *c, int64_t last_us, rv_err **err)
+int app_record_no_answer(const struct rv_record_call *c, int64_t last_us, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(c->text.max);
     size_t at = 0;
@@ -353,7 +353,7 @@ int rv_record_no_answer(const struct rv_record_call *c, int64_t last_us, rv_err 
                                 .error_type = rv_error_cancelled,
                                 .llm = RV_LLM_ANSWER_NONE};
     if (rc == 0)
-        rc = rv_record_answer(c, &ev, err);
+        rc = app_record_answer(c, &ev, err);
     rv_buf_fini(&text);
     return rc;
 }

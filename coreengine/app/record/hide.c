@@ -10,7 +10,7 @@
 
 #define MIN_SECRET 8 /* bytes: shorter ones would hide words that are none */
 
-void rv_record_secrets_fini(struct rv_record_secrets *s)
+void app_record_secrets_fini(struct rv_record_secrets *s)
 {
     for (size_t i = 0; i < s->n; i++)
         free(s->items[i]);
@@ -70,7 +70,7 @@ static int add_named(struct rv_record_secrets *s, json_object *value, bool named
     return rc;
 }
 
-int rv_record_secrets_of(struct rv_record_secrets *s, const struct rv_pipeline *p, rv_err **err)
+int app_record_secrets_of(struct rv_record_secrets *s, const struct rv_pipeline *p, rv_err **err)
 {
     int rc = 0;
 
@@ -91,7 +91,7 @@ static const char *find(rv_str text, const char *secret)
     return text.len ? memmem(text.ptr, text.len, secret, strlen(secret)) : NULL;
 }
 
-bool rv_record_has_secret(const struct rv_record_secrets *s, rv_str text)
+bool app_record_has_secret(const struct rv_record_secrets *s, rv_str text)
 {
     for (size_t i = 0; i < s->n; i++)
         if (find(text, s->items[i]))
@@ -121,7 +121,7 @@ static int hide_one(const char *secret, json_object *string, rv_err **err)
     return rc;
 }
 
-int rv_record_hide(const struct rv_record_secrets *s, json_object *tree, rv_err **err)
+int app_record_hide(const struct rv_record_secrets *s, json_object *tree, rv_err **err)
 {
     int rc = 0;
 
@@ -132,13 +132,13 @@ int rv_record_hide(const struct rv_record_secrets *s, json_object *tree, rv_err 
             rc = hide_one(s->items[i], tree, err);
     if (json_object_is_type(tree, json_type_array))
         for (size_t i = 0; rc == 0 && i < json_object_array_length(tree); i++)
-            rc = rv_record_hide(s, json_object_array_get_idx(tree, i), err);
+            rc = app_record_hide(s, json_object_array_get_idx(tree, i), err);
     if (!json_object_is_type(tree, json_type_object))
         return rc;
     json_object_object_foreach (tree, key, child) {
         (void)key;
         if (rc == 0)
-            rc = rv_record_hide(s, child, err);
+            rc = app_record_hide(s, child, err);
     }
     return rc;
 }

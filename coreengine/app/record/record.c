@@ -223,13 +223,13 @@ void rv_recorder_free(rv_recorder *r)
     json_object_put(r->declared);
     json_object_put(r->answers);
     json_object_put(r->requests);
-    rv_record_secrets_fini(&r->secrets);
+    app_record_secrets_fini(&r->secrets);
     free(r);
 }
 
 void rv_recorder_hide(rv_recorder *r, const struct rv_pipeline *p)
 {
-    r->failed |= rv_record_secrets_of(&r->secrets, p, NULL) < 0;
+    r->failed |= app_record_secrets_of(&r->secrets, p, NULL) < 0;
 }
 
 void rv_recorder_tools(rv_recorder *r, const struct rv_pipeline *p, const struct rv_catalog *c)
@@ -372,11 +372,11 @@ static int answer_call(rv_recorder *r, const struct rv_event *ev)
 
     if (!c)
         return 0;
-    if (rv_record_has_secret(&r->secrets, rv_buf_str(&c->text)))
+    if (app_record_has_secret(&r->secrets, rv_buf_str(&c->text)))
         c->is_whole = true; /* it may lie across pieces */
     int rc = name_request(r, c);
     if (rc == 0)
-        rc = rv_record_answer(c, ev, NULL);
+        rc = app_record_answer(c, ev, NULL);
     end_call(r, c);
     return rc;
 }
@@ -426,12 +426,12 @@ static int end_calls(rv_recorder *r, rv_err **err)
 
     while (rc == 0 && r->n_calls > 0) {
         struct rv_record_call *c = &r->calls[r->n_calls - 1];
-        if (rv_record_has_secret(&r->secrets, rv_buf_str(&c->text)))
+        if (app_record_has_secret(&r->secrets, rv_buf_str(&c->text)))
             c->is_whole = true;
         if (name_request(r, c) < 0)
             rc = RV_FAIL(err, RV_E_NOMEM, "end a recording");
         if (rc == 0)
-            rc = rv_record_no_answer(c, r->last_us, err);
+            rc = app_record_no_answer(c, r->last_us, err);
         end_call(r, c);
     }
     return rc;
@@ -449,10 +449,10 @@ static int close_calls(rv_recorder *r, rv_err **err)
     if (rc == 0)
         rc = join(r->declared, r->tools, err);
     if (rc == 0)
-        rc = rv_record_hide(&r->secrets, r->models, err);
+        rc = app_record_hide(&r->secrets, r->models, err);
     if (rc == 0)
-        rc = rv_record_hide(&r->secrets, r->tools, err);
-    return rc < 0 ? rc : rv_record_hide(&r->secrets, r->answers, err);
+        rc = app_record_hide(&r->secrets, r->tools, err);
+    return rc < 0 ? rc : app_record_hide(&r->secrets, r->answers, err);
 }
 
 static int write_text(const rv_recorder *r, const char *note, rv_buf *text, rv_err **err)

@@ -22,20 +22,20 @@ struct rv_record_call {
 };
 
 /** Fill the entry with what came of the call. */
-RV_MUST_CHECK int rv_record_answer(const struct rv_record_call *c, const struct rv_event *ev, rv_err **err);
+RV_MUST_CHECK int app_record_answer(const struct rv_record_call *c, const struct rv_event *ev, rv_err **err);
 /** The same for a call whose answer the run did not wait for: it took longer than until last_us. */
-RV_MUST_CHECK int rv_record_no_answer(const struct rv_record_call *c, int64_t last_us, rv_err **err);
+RV_MUST_CHECK int app_record_no_answer(const struct rv_record_call *c, int64_t last_us, rv_err **err);
 
 /* Values that must not be written down. */
 struct rv_record_secrets {
     char **items; /* owned */
     size_t n;
 };
-void rv_record_secrets_fini(struct rv_record_secrets *s);
+void app_record_secrets_fini(struct rv_record_secrets *s);
 /** Add what a pipeline's models and capabilities are given under names of secrets. */
-RV_MUST_CHECK int rv_record_secrets_of(struct rv_record_secrets *s, const struct rv_pipeline *p, rv_err **err);
-bool rv_record_has_secret(const struct rv_record_secrets *s, rv_str text);
+RV_MUST_CHECK int app_record_secrets_of(struct rv_record_secrets *s, const struct rv_pipeline *p, rv_err **err);
+bool app_record_has_secret(const struct rv_record_secrets *s, rv_str text);
 /** Overwrite them in all texts of a tree, in place. */
-RV_MUST_CHECK int rv_record_hide(const struct rv_record_secrets *s, json_object *tree, rv_err **err);
+RV_MUST_CHECK int app_record_hide(const struct rv_record_secrets *s, json_object *tree, rv_err **err);
 
 #endif

@@ -117,7 +117,7 @@ static int put(struct rv_app_run *run, const struct rv_app_schedule *s, const st
                struct rv_schedule_row *row, char id[RV_ID_MAX], rv_err **err)
 {
     char hash[RV_STORE_HASH_MAX];
-    int rc = rv_app_put_bundle(run, hash, err);
+    int rc = app_put_bundle(run, hash, err);
 
     row->bundle = hash;
     if (rc == 0)

@@ -158,7 +158,7 @@ static int fire_and_keep(struct firing *f, const struct rv_needs *needs, struct 
     if (rc == 0)
         rc = fire_with(f, needs, &task, id, err);
     if (rc == 0 && f->is_mine)
-        rc = rv_app_run_keep_bundled(run, f->row->bundle, env, err);
+        rc = app_run_keep_bundled(run, f->row->bundle, env, err);
     rv_buf_fini(&payload);
     return rc;
 }
@@ -192,7 +192,7 @@ static int make_run(struct firing *f, const struct rv_needs *needs, json_object 
                                  .session = session,
                                  .store = f->store};
         f->is_mine = false;
-        rc = rv_app_run_prepare(&run, err);
+        rc = app_run_prepare(&run, err);
         if (rc == 0)
             rc = rv_store_begin(f->store, err);
         if (rc == 0)
@@ -214,7 +214,7 @@ static int fire_run(struct firing *f, const struct rv_needs *needs, rv_err **err
     int rc = run_id(f, id, err);
     row.id = id;
     if (rc == 0)
-        rc = rv_app_open_bundle(f->app, f->store, &row, 0, &loaded, err);
+        rc = app_open_bundle(f->app, f->store, &row, 0, &loaded, err);
     if (rc < 0)
         return rc;
     rc = rv_json_parse(f->row->payload, &opts, &begin, err);

@@ -172,7 +172,7 @@ int app_files_read(const struct app_ask *a, rv_jw *w, rv_err **err)
     }
     if (rc < 0)
         return rc;
-    const char *mime = rv_ingest_mime(path);
+    const char *mime = app_ingest_mime(path);
     rv_jw_kv_text(w, "uri", path);
     write_hash(w, "uri_hash", rv_str_of(path));
     rv_jw_kv_text(w, "mime_type", mime ? mime : "text/plain");

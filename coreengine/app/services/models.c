@@ -165,7 +165,7 @@ static int load(struct calling *c, rv_err **err)
     if (rc == 0)
         rc = read_script(c, err);
     if (rc == 0)
-        rc = rv_app_check_all(&c->loaded, false, err);
+        rc = app_check_all(&c->loaded, false, err);
     rv_buf_fini(&text);
     return rc;
 }
@@ -194,7 +194,7 @@ static int envelope_of(struct calling *c, rv_err **err)
 
 static int begin(struct calling *c, rv_err **err)
 {
-    int rc = rv_app_run_prepare(&c->run, err);
+    int rc = app_run_prepare(&c->run, err);
 
     rv_owner_name(c->run.owner);
     if (rc == 0)
@@ -209,7 +209,7 @@ static int go_on(struct calling *c, rv_err **err)
     int rc = rv_app_continue(&c->run, c->run.store, c->id, RV_APP_RECOVER, &c->loaded, err);
 
     if (rc == 0)
-        rc = rv_app_findings_error(c->loaded.findings, err);
+        rc = app_findings_error(c->loaded.findings, err);
     return rc == 0 ? rv_app_take_over(&c->run, err) : rc;
 }
 
@@ -270,7 +270,7 @@ static int drive(struct calling *c, bool is_new, rv_jw *w, rv_err **err)
     int rc = is_new ? begin(c, err) : go_on(c, err);
 
     if (rc == 0) {
-        rc = rv_app_run_drive_with(&c->run, c->env, NULL, NULL, err); /* no capability: none asks */
+        rc = app_run_drive_with(&c->run, c->env, NULL, NULL, err); /* no capability: none asks */
         c->env = NULL;
     }
     if (rc < 0)

@@ -53,9 +53,9 @@ int app_quotas_take(const struct app_ask *a, rv_jw *w, rv_err **err)
         rc = rv_app_quotas_open(&a->app, &quotas, err);
     if (rc < 0)
         return rc;
-    rv_app_limits_set(&limits, quotas, a->app.scope.tenant, a->app.scope.user);
+    app_limits_set(&limits, quotas, a->app.scope.tenant, a->app.scope.user);
     limits.once = name;
-    rc = rv_app_limits_count(&limits, a->store, RV_QUOTA_WEB_SEARCHES, rv_app_now_us(), NULL, err);
+    rc = app_limits_count(&limits, a->store, RV_QUOTA_WEB_SEARCHES, rv_app_now_us(), NULL, err);
     rv_quotas_free(quotas);
     return rc;
 }

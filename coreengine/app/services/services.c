@@ -184,7 +184,7 @@ static int new_job(const struct rv_app_services *s, const struct row *row, const
                    struct job **out, rv_err **err)
 {
     const struct rv_app *app = s->app;
-    const char *files = app->files ? app->files : rv_app_env("REEVE_FILES");
+    const char *files = app->files ? app->files : app_env("REEVE_FILES");
     RV_AUTO(rv_buf_fini) rv_buf path = RV_BUF_INIT(4096);
     int rc = s->scratch || row->needs_none ? 0 : rv_app_store_path(app, &path, err);
 

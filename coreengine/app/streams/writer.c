@@ -314,7 +314,7 @@ int rv_app_streams_new(const struct rv_app_streams_opts *opts, rv_app_streams **
     pthread_cond_init(&w->wake, &attr);
     pthread_condattr_destroy(&attr);
     struct rv_app app = *opts->app;
-    const char *sync = app.sync ? app.sync : rv_app_env("REEVE_SYNC");
+    const char *sync = app.sync ? app.sync : app_env("REEVE_SYNC");
     if (!sync || strcmp(sync, "full") == 0)
         app.sync = "normal"; /* after a power cut a stream may lack its last lines; its clients have left anyway */
     w->batches = calloc(MAX_GROUP, sizeof *w->batches);

@@ -153,7 +153,7 @@ static int complain_that(struct rv_test_report *r, size_t i, json_object *end, r
     rv_err_free(fault);
     int rc = rv_buf_check(&text, "failure of a test", err);
     if (rc == 0)
-        rc = rv_test_complain(r, path, rv_buf_cstr(&text), err);
+        rc = app_test_complain(r, path, rv_buf_cstr(&text), err);
     rv_buf_fini(&text);
     return rc;
 }
@@ -215,7 +215,7 @@ static int compare_near_one(struct rv_test_report *r, const struct rv_test_near 
     rv_buf_printf(&path, "/near/%s", rv_expr_text(near->value));
     rc = rv_buf_check(&text, "failure of a test", err);
     if (rc == 0 && text.len > 0)
-        rc = rv_test_complain(r, rv_buf_cstr(&path), rv_buf_cstr(&text), err);
+        rc = app_test_complain(r, rv_buf_cstr(&path), rv_buf_cstr(&text), err);
     rv_buf_fini(&path);
     rv_buf_fini(&text);
     return rc;
@@ -251,7 +251,7 @@ static int complain_of_output(struct rv_test_report *r, const char *path, json_o
     rv_buf_puts(&text, n > 0 ? "" : "none");
     int rc = rv_buf_check(&text, "failure of a test", err);
     if (rc == 0)
-        rc = rv_test_complain(r, path, rv_buf_cstr(&text), err);
+        rc = app_test_complain(r, path, rv_buf_cstr(&text), err);
     rv_buf_fini(&text);
     return rc;
 }
@@ -273,7 +273,7 @@ static int compare_schema(struct rv_test_report *r, const struct rv_test_schema 
     if (rc == RV_E_NOMEM && fault)
         return rv_err_pass(err, fault);
     if (fault)
-        rc = rv_test_complain(r, path, rv_err_text(fault), err);
+        rc = app_test_complain(r, path, rv_err_text(fault), err);
     rv_err_free(fault);
     return rc;
 }
@@ -291,11 +291,11 @@ static int compare_call(struct rv_test_report *r, size_t i, json_object *want, j
     for (size_t k = 0; k < RV_COUNT(names) && rc == 0; k++)
         if (json_object_object_get_ex(want, names[k], &part)) {
             json_object_object_get_ex(found, names[k], &value);
-            rc = rv_test_same_part(r, &path, names[k], part, value, err);
+            rc = app_test_same_part(r, &path, names[k], part, value, err);
         }
     if (rc == 0 && json_object_object_get_ex(want, "arguments", &part)) {
         json_object_object_get_ex(found, "arguments", &value);
-        rc = rv_test_same_part(r, &path, "arguments", part, value, err);
+        rc = app_test_same_part(r, &path, "arguments", part, value, err);
     }
     rv_buf_fini(&path);
     return rc;
@@ -317,7 +317,7 @@ static int complain_of_number(struct rv_test_report *r, size_t n_wanted, rv_err 
     }
     int rc = rv_buf_check(&text, "failure of a test", err);
     if (rc == 0)
-        rc = rv_test_complain(r, "/tool_calls", rv_buf_cstr(&text), err);
+        rc = app_test_complain(r, "/tool_calls", rv_buf_cstr(&text), err);
     rv_buf_fini(&text);
     return rc;
 }
@@ -346,7 +346,7 @@ static int compare_similar(const struct rv_pipeline *p, const rv_envelope *env, 
     if (!r->test->similar_to)
         return 0;
     if (!rv_envelope_final_response(env, &p->response, &response))
-        return rv_test_lacks_response(p, r, "/similar", err);
+        return app_test_lacks_response(p, r, "/similar", err);
     int rc = rv_grams_of(rv_str_of(r->test->similar_to), &want, err);
     if (rc == 0)
         rc = rv_grams_of(response, &found, err);
@@ -363,13 +363,13 @@ static int compare_similar(const struct rv_pipeline *p, const rv_envelope *env, 
                       r->test->similar_at_least);
         rc = rv_buf_check(&text, "failure of a test", err);
         if (rc == 0)
-            rc = rv_test_complain(r, "/similar", rv_buf_cstr(&text), err);
+            rc = app_test_complain(r, "/similar", rv_buf_cstr(&text), err);
         rv_buf_fini(&text);
     }
     return rc;
 }
 
-int rv_test_assert(const struct rv_pipeline *p, const rv_envelope *env, struct rv_test_report *r, rv_err **err)
+int app_test_assert(const struct rv_pipeline *p, const rv_envelope *env, struct rv_test_report *r, rv_err **err)
 {
     int rc = compare_calls(r, err);
 

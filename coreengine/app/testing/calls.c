@@ -62,7 +62,7 @@ static int note_end(struct rv_test_report *r, json_object *event, rv_err **err)
     return rc == 0 ? take_members(call, event, keys, RV_COUNT(keys), err) : rc;
 }
 
-int rv_test_note_call(struct rv_test_report *r, const struct rv_effect *e, rv_str line, rv_err **err)
+int app_test_note_call(struct rv_test_report *r, const struct rv_effect *e, rv_str line, rv_err **err)
 {
     const struct rv_json_opts opts = {.max_bytes = TEST_MAX_LINE, .max_depth = RV_STATE_MAX_DEPTH};
     json_object *event = NULL, *call = NULL;

@@ -109,7 +109,7 @@ static int merge(const rv_script *own, json_object *cassette, json_object **out,
     if (own) {
         rc = rv_script_source(own, &name, &text, err);
         if (rc == 0)
-            rc = rv_test_yaml_json(rv_buf_str(&text), name, &all, err);
+            rc = app_test_yaml_json(rv_buf_str(&text), name, &all, err);
     } else if (!(all = json_object_new_object())) {
         rc = RV_FAIL(err, RV_E_NOMEM, "read a cassette");
     }
@@ -169,7 +169,7 @@ static int read_cassette(const rv_script *own, const char *path, rv_script **out
     if (rc == 0)
         rc = parse(rv_buf_str(&text), path, &alone, err);
     if (rc == 0)
-        rc = rv_test_yaml_json(rv_buf_str(&text), path, &cassette, err);
+        rc = app_test_yaml_json(rv_buf_str(&text), path, &cassette, err);
     if (rc == 0)
         rc = merge(own, cassette, &all, err);
     if (rc == 0)
@@ -183,8 +183,8 @@ static int read_cassette(const rv_script *own, const char *path, rv_script **out
 
 /* --- open, write, free --- */
 
-int rv_cassette_open(const struct rv_app_loaded *l, size_t i, const struct rv_test_opts *opts, int64_t number,
-                     struct rv_cassette *out, rv_err **err)
+int app_cassette_open(const struct rv_app_loaded *l, size_t i, const struct rv_test_opts *opts, int64_t number,
+                      struct rv_cassette *out, rv_err **err)
 {
     struct stat st;
 
@@ -228,7 +228,7 @@ static void on_effect(void *self, const struct rv_effects *all, const struct rv_
     rv_recorder_request(c->recorder, c->pipeline, e);
 }
 
-void rv_cassette_record(struct rv_cassette *c, struct rv_exec_opts *x)
+void app_cassette_record(struct rv_cassette *c, struct rv_exec_opts *x)
 {
     struct rv_catalog catalog = x->plugins ? rv_plugins_catalog(x->plugins) : rv_catalog_empty;
 
@@ -245,7 +245,7 @@ void rv_cassette_record(struct rv_cassette *c, struct rv_exec_opts *x)
     x->self = c;
 }
 
-int rv_cassette_write(struct rv_cassette *c, rv_err **err)
+int app_cassette_write(struct rv_cassette *c, rv_err **err)
 {
     const char *path = rv_buf_cstr(&c->path);
 
@@ -253,7 +253,7 @@ int rv_cassette_write(struct rv_cassette *c, rv_err **err)
     return rc == 0 ? rv_recorder_write(c->recorder, NOTE, path, err) : rc;
 }
 
-void rv_cassette_fini(struct rv_cassette *c)
+void app_cassette_fini(struct rv_cassette *c)
 {
     rv_buf_fini(&c->path);
     rv_script_free(c->script);

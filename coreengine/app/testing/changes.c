@@ -53,7 +53,7 @@ static void add_text(rv_buf *b, rv_str text)
     rv_buf_add_str(b, text);
 }
 
-int rv_test_yaml_json(rv_str text, const char *name, json_object **out, rv_err **err)
+int app_test_yaml_json(rv_str text, const char *name, json_object **out, rv_err **err)
 {
     rv_findings *findings = rv_findings_new();
     rv_yaml *doc = NULL;
@@ -205,7 +205,7 @@ static int hash_part(const struct rv_app *app, const struct rv_app_loaded *l, en
 
     switch (part) {
     case PART_PIPELINE:
-        rc = rv_test_yaml_json(rv_pipeline_text(l->pipeline), l->pipeline->file, &keys, err);
+        rc = app_test_yaml_json(rv_pipeline_text(l->pipeline), l->pipeline->file, &keys, err);
         if (rc == 0) {
             json_object_object_del(keys, "tests");
             rv_json_write(keys, &b);

@@ -27,7 +27,7 @@ static int differ(struct rv_test_report *r, const char *path, json_object *expec
     return rc;
 }
 
-int rv_test_complain(struct rv_test_report *r, const char *path, const char *message, rv_err **err)
+int app_test_complain(struct rv_test_report *r, const char *path, const char *message, rv_err **err)
 {
     json_object *entry = json_object_new_object();
     int rc = entry ? 0 : RV_FAIL(err, RV_E_NOMEM, "report a failure");
@@ -42,7 +42,7 @@ int rv_test_complain(struct rv_test_report *r, const char *path, const char *mes
     return rc;
 }
 
-int rv_test_lacks_response(const struct rv_pipeline *p, struct rv_test_report *r, const char *path, rv_err **err)
+int app_test_lacks_response(const struct rv_pipeline *p, struct rv_test_report *r, const char *path, rv_err **err)
 {
     const char *key = p->response.output_key ? p->response.output_key : "integration";
     const char *field = p->response.field ? p->response.field : "final_response";
@@ -52,7 +52,7 @@ int rv_test_lacks_response(const struct rv_pipeline *p, struct rv_test_report *r
              "there is no response: the output \"%.100s\" has no text \"%.100s\" (the key `response` of the pipeline "
              "names where it is)",
              key, field);
-    return rv_test_complain(r, path, text, err);
+    return app_test_complain(r, path, text, err);
 }
 
 static int same(struct rv_test_report *r, const char *path, json_object *expected, json_object *found, rv_err **err)
@@ -131,8 +131,8 @@ static int contains(struct rv_test_report *r, rv_buf *path, json_object *expecte
     return same(r, rv_buf_cstr(path), expected, found, err);
 }
 
-int rv_test_same_part(struct rv_test_report *r, rv_buf *path, const char *key, json_object *expected,
-                      json_object *found, rv_err **err)
+int app_test_same_part(struct rv_test_report *r, rv_buf *path, const char *key, json_object *expected,
+                       json_object *found, rv_err **err)
 {
     size_t len = step_into(path, key);
     int rc = contains(r, path, expected, found, err);
@@ -233,7 +233,7 @@ static int compare_duration(struct rv_test_report *r, json_object *expected, rv_
     return r->duration_ms <= most ? 0 : same_int(r, "/max_duration_ms", expected, r->duration_ms, err);
 }
 
-/* Keys that rv_test_assert() and rv_test_ask_judge() look at. */
+/* Keys that app_test_assert() and app_test_ask_judge() look at. */
 static bool is_assertion(const char *key)
 {
     static const char *const keys[] = {"that", "schema", "tool_calls", "similar", "near", "judge"};
@@ -345,12 +345,12 @@ static int compare_outcome(const rv_envelope *env, struct rv_test_report *r, rv_
     rv_buf_printf(&text, " (set expect.status to %s if that is meant)", rv_run_status_text(r->status));
     int rc = rv_buf_check(&text, "failure of a test", err);
     if (rc == 0)
-        rc = rv_test_complain(r, "/status", rv_buf_cstr(&text), err);
+        rc = app_test_complain(r, "/status", rv_buf_cstr(&text), err);
     rv_buf_fini(&text);
     return rc;
 }
 
-int rv_test_compare(const struct rv_pipeline *p, const rv_envelope *env, struct rv_test_report *r, rv_err **err)
+int app_test_compare(const struct rv_pipeline *p, const rv_envelope *env, struct rv_test_report *r, rv_err **err)
 {
     int rc = compare_outcome(env, r, err);
 
@@ -361,5 +361,5 @@ int rv_test_compare(const struct rv_pipeline *p, const rv_envelope *env, struct 
         if (rc < 0)
             return rc;
     }
-    return rv_test_assert(p, env, r, err);
+    return app_test_assert(p, env, r, err);
 }

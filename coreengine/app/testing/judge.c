@@ -194,7 +194,7 @@ static int run_vote(struct judging *j, const struct rv_pipeline *p, int64_t numb
     x.plugins = j->l->plugins;
     x.script = place->script;
     if (place->cassette->recorder) {
-        rv_cassette_record(place->cassette, &x);
+        app_cassette_record(place->cassette, &x);
         x.observer.on_event = on_event;
         x.observer.self = place->cassette->recorder;
     }
@@ -206,7 +206,7 @@ static int run_vote(struct judging *j, const struct rv_pipeline *p, int64_t numb
     if (place->cassette->recorder)
         rv_recorder_run_over(place->cassette->recorder);
     if (rc == 0)
-        rc = rv_test_read_state(rv_exec_envelope(exec), &state, err);
+        rc = app_test_read_state(rv_exec_envelope(exec), &state, err);
     if (rc == 0)
         rc = read_vote(j, rv_exec_status(exec), state, vote, err);
     json_object_put(state);
@@ -256,7 +256,7 @@ static int complain(const struct judging *j, struct rv_test_report *r, const cha
     }
     int rc = rv_buf_check(&text, "failure of a test", err);
     if (rc == 0)
-        rc = rv_test_complain(r, "/judge", rv_buf_cstr(&text), err);
+        rc = app_test_complain(r, "/judge", rv_buf_cstr(&text), err);
     rv_buf_fini(&text);
     return rc;
 }
@@ -294,7 +294,7 @@ static int vote(struct judging *j, struct rv_test_report *r, rv_err **err)
     return rc == 0 && 2 * j->n_for <= judge->votes ? complain(j, r, stopped_by, err) : rc;
 }
 
-bool rv_judge_failed(const struct rv_test_report *r)
+bool app_judge_failed(const struct rv_test_report *r)
 {
     json_object *votes = rv_json_get_arr(r->judge, "votes");
 
@@ -304,15 +304,15 @@ bool rv_judge_failed(const struct rv_test_report *r)
     return false;
 }
 
-int rv_test_ask_judge(const struct rv_app_loaded *l, const struct rv_judge_place *place, rv_str response,
-                      struct rv_test_report *r, rv_err **err)
+int app_test_ask_judge(const struct rv_app_loaded *l, const struct rv_judge_place *place, rv_str response,
+                       struct rv_test_report *r, rv_err **err)
 {
     const struct rv_test_judge *judge = &r->test->judge;
     rv_buf prompt = RV_BUF_INIT(MAX_PROMPT);
     json_object *input = NULL;
 
     if (!response.ptr)
-        return rv_test_lacks_response(l->pipeline, r, "/judge", err);
+        return app_test_lacks_response(l->pipeline, r, "/judge", err);
     r->judge = json_object_new_object();
     json_object *votes = json_object_new_array();
     int rc = r->judge ? rv_json_set_take(r->judge, "votes", votes, err) : RV_FAIL(err, RV_E_NOMEM, "ask a judge");

@@ -6,14 +6,14 @@
 
 #define MAX_KEPT_BYTES ((size_t)64 << 10) /* of one event; of a longer one only its type is told */
 
-void rv_test_recent_fini(struct rv_test_recent *recent)
+void app_test_recent_fini(struct rv_test_recent *recent)
 {
     for (size_t i = 0; i < RV_TEST_RECENT; i++)
         free(recent->lines[i]);
     *recent = (struct rv_test_recent){0};
 }
 
-void rv_test_recent_note(struct rv_test_recent *recent, const struct rv_effect *e, rv_str line)
+void app_test_recent_note(struct rv_test_recent *recent, const struct rv_effect *e, rv_str line)
 {
     char **slot = &recent->lines[recent->n++ % RV_TEST_RECENT];
 
@@ -43,7 +43,7 @@ static void describe(json_object *event, rv_buf *b)
     }
 }
 
-int rv_test_recent_list(const struct rv_test_recent *recent, json_object *list, rv_err **err)
+int app_test_recent_list(const struct rv_test_recent *recent, json_object *list, rv_err **err)
 {
     size_t first = recent->n > RV_TEST_RECENT ? recent->n - RV_TEST_RECENT : 0;
     int rc = 0;

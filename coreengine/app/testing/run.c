@@ -71,11 +71,11 @@ static void on_event(void *self, const struct rv_effect *e, rv_str line)
         rv_recorder_event(o->cassette.recorder, e, line);
     if (o->rc < 0)
         return;
-    rv_test_recent_note(&o->recent, e, line);
+    app_test_recent_note(&o->recent, e, line);
     if (e->emit == RV_EMIT_INTERRUPT_PENDING)
         o->rc = note_question(o, line, &o->err);
     else if (e->emit == RV_EMIT_TOOL_CALL_START || e->emit == RV_EMIT_TOOL_RESULT)
-        o->rc = rv_test_note_call(o->report, e, line, &o->err);
+        o->rc = app_test_note_call(o->report, e, line, &o->err);
     else if (e->emit == RV_EMIT_STAGE_SKIPPED)
         o->rc = rv_json_push_take(o->skipped, json_object_new_int(e->stage), &o->err);
     if (o->coverage)
@@ -101,9 +101,9 @@ static int end_cassette(struct observer *o, rv_err **err)
 
     if (c->recorder) {
         bool is_whole =
-            o->report->status != RV_RUN_CANCELLED && !model_failed(o->report) && !rv_judge_failed(o->report);
+            o->report->status != RV_RUN_CANCELLED && !model_failed(o->report) && !app_judge_failed(o->report);
         o->report->was_recorded = is_whole;
-        return is_whole ? rv_cassette_write(c, err) : 0;
+        return is_whole ? app_cassette_write(c, err) : 0;
     }
     if (!c->script || rv_script_n_holes(c->script) == 0)
         return 0;
@@ -113,7 +113,7 @@ static int end_cassette(struct observer *o, rv_err **err)
                   rv_buf_cstr(&c->path));
     int rc = rv_buf_check(&text, "failure of a test", err);
     if (rc == 0)
-        rc = rv_test_complain(o->report, "/cassette", rv_buf_cstr(&text), err);
+        rc = app_test_complain(o->report, "/cassette", rv_buf_cstr(&text), err);
     rv_buf_fini(&text);
     return rc;
 }
@@ -229,7 +229,7 @@ static int list_failures(const struct rv_pipeline *p, const rv_envelope *env, st
     return 0;
 }
 
-int rv_test_read_state(const rv_envelope *env, json_object **out, rv_err **err)
+int app_test_read_state(const rv_envelope *env, json_object **out, rv_err **err)
 {
     const struct rv_json_opts opts = {.max_bytes = TEST_MAX_LINE, .max_depth = RV_STATE_MAX_DEPTH};
     rv_buf text = RV_BUF_INIT(TEST_MAX_LINE);
@@ -245,12 +245,12 @@ int rv_test_read_state(const rv_envelope *env, json_object **out, rv_err **err)
 static int read_end(const struct rv_pipeline *p, const rv_envelope *env, struct observer *o, size_t n_before,
                     rv_err **err)
 {
-    int rc = rv_test_read_state(env, &o->report->state, err);
+    int rc = app_test_read_state(env, &o->report->state, err);
     if (rc == 0)
         rc = list_visits(p, o, n_before, err);
     if (rc == 0)
         rc = list_failures(p, env, o->report, err);
-    return rc == 0 ? rv_test_compare(p, env, o->report, err) : rc;
+    return rc == 0 ? app_test_compare(p, env, o->report, err) : rc;
 }
 
 /* A run that failed has nothing to judge, and is not worth a vote. */
@@ -265,7 +265,7 @@ static int ask_judge(const struct rv_app_loaded *l, rv_engine *engine, rv_script
 
     if (!rv_envelope_final_response(env, &l->pipeline->response, &response))
         response = (rv_str){NULL, 0};
-    return rv_test_ask_judge(l, &place, response, o->report, err);
+    return app_test_ask_judge(l, &place, response, o->report, err);
 }
 
 /* A pause that the test begins with is answered like one that comes up on the way. */
@@ -308,7 +308,7 @@ static int run(const struct rv_app *app, struct rv_app_loaded *l, size_t i, stru
         rv_script_leave_models(x.script, false);
     }
     if (is_recorded)
-        rv_cassette_record(&o->cassette, &x);
+        app_cassette_record(&o->cassette, &x);
     int rc = rv_engine_new(&opts, &o->engine, err);
     if (rc == 0)
         rc = load_envelope(test, o->number, &env, err);
@@ -365,7 +365,7 @@ static int complain_of_missing(const struct rv_app_loaded *l, struct rv_test_rep
                       f.text);
         rc = rv_buf_check(&text, "what a test lacks", err);
         if (rc == 0)
-            rc = rv_test_complain(out, "/capabilities", rv_buf_cstr(&text), err);
+            rc = app_test_complain(out, "/capabilities", rv_buf_cstr(&text), err);
         rv_buf_fini(&text);
     }
     return rc;
@@ -394,7 +394,7 @@ static int report_error(const struct rv_app *app, struct rv_test_report *out, rv
     rv_str trimmed = rv_str_trim(rv_buf_str(&text));
     rv_buf_truncate(&text, trimmed.len);
     rv_err_free(rv_err_steal(err));
-    int rc = rv_test_complain(out, "", rv_buf_cstr(&text), err);
+    int rc = app_test_complain(out, "", rv_buf_cstr(&text), err);
     rv_buf_fini(&text);
     return rc;
 }
@@ -420,18 +420,18 @@ static int run_once(const struct rv_app *app, struct rv_app_loaded *l, size_t i,
     if (rc == 0 && !o.skipped)
         rc = RV_FAIL(err, RV_E_NOMEM, "run test \"%s\"", out->test->name);
     if (rc == 0)
-        rc = rv_test_load_variant(app, l, out->test, opts, &has_variant, &variant, err);
+        rc = app_test_load_variant(app, l, out->test, opts, &has_variant, &variant, err);
     if (rc == 0 && has_variant)
         l = &variant;
     o.pipeline = l->pipeline;
     if (rc == 0)
         rc = complain_of_missing(l, out, err);
     if (rc == 0 && opts->is_live)
-        rc = rv_cassette_open(l, i, opts, number, &o.cassette, err);
+        rc = app_cassette_open(l, i, opts, number, &o.cassette, err);
     if (rc == 0)
         rc = run(app, l, i, &o, &services.exec, err);
     if (rc == 0 && !run_passed(out))
-        rc = rv_test_recent_list(&o.recent, out->events, err);
+        rc = app_test_recent_list(&o.recent, out->events, err);
     if (rc < 0 && rc != RV_E_NOMEM)
         rc = report_error(app, out, err);
     rv_exec_free(o.exec);
@@ -442,10 +442,10 @@ static int run_once(const struct rv_app *app, struct rv_app_loaded *l, size_t i,
     }
     if (o.cassette.script || out->was_recorded)
         out->cassette = rv_buf_steal(&o.cassette.path, NULL);
-    rv_cassette_fini(&o.cassette);
+    app_cassette_fini(&o.cassette);
     rv_app_loaded_fini(&variant);
     rv_err_free(o.err);
-    rv_test_recent_fini(&o.recent);
+    app_test_recent_fini(&o.recent);
     json_object_put(o.skipped);
     if (rc < 0)
         rv_test_report_fini(out);

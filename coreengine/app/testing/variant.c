@@ -3,8 +3,8 @@
 
 #include "coreengine/app/testing/testing_internal.h"
 
-int rv_test_load_variant(const struct rv_app *app, const struct rv_app_loaded *l, const struct rv_test_config *test,
-                         const struct rv_test_opts *how, bool *is_one, struct rv_app_loaded *out, rv_err **err)
+int app_test_load_variant(const struct rv_app *app, const struct rv_app_loaded *l, const struct rv_test_config *test,
+                          const struct rv_test_opts *how, bool *is_one, struct rv_app_loaded *out, rv_err **err)
 {
     const struct rv_app_load_opts opts = {.tests = true,
                                           .connects = how->is_live,

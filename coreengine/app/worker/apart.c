@@ -33,7 +33,7 @@ static void write_words(struct work_apart *a, const struct work_job *j)
     const struct rv_app *app = &j->app;
     char seconds[32];
 
-    snprintf(seconds, sizeof seconds, "%lld", (long long)((rv_app_lease_us(app) + RV_US_PER_S - 1) / RV_US_PER_S));
+    snprintf(seconds, sizeof seconds, "%lld", (long long)((app_lease_us(app) + RV_US_PER_S - 1) / RV_US_PER_S));
     add(a, "", "reeve");
     add(a, "", "run-host");
     add(a, "--quiet", "");
@@ -66,8 +66,8 @@ static void on_ended(uv_process_t *process, int64_t status, int number)
     a->on_exit(j, (int)status, number);
 }
 
-int rv_work_apart_begin(struct work_job *j, struct uv_loop_s *loop,
-                        void (*exits)(struct work_job *j, int status, int number), rv_err **err)
+int app_work_apart_begin(struct work_job *j, struct uv_loop_s *loop,
+                         void (*exits)(struct work_job *j, int status, int number), rv_err **err)
 {
     struct work_apart *a = calloc(1, sizeof *a);
     char *words[MAX_WORDS + 1] = {NULL};
@@ -100,7 +100,7 @@ int rv_work_apart_begin(struct work_job *j, struct uv_loop_s *loop,
     return 0;
 }
 
-void rv_work_apart_kill(struct work_job *j)
+void app_work_apart_kill(struct work_job *j)
 {
     if (j->apart)
         RV_IGNORE(uv_process_kill(&j->apart->process, SIGKILL), "it may have ended just now");

@@ -35,7 +35,7 @@ static void let_go(struct work_dispatcher *d, struct work_job *j)
     while (*at != j)
         at = &(*at)->next_held;
     *at = j->next_held;
-    rv_work_list_add(&d->unloads, j);
+    app_work_list_add(&d->unloads, j);
     d->poll_at_us = 0; /* there is room for another */
     pthread_mutex_lock(&d->lock);
     d->n_held--;
@@ -59,7 +59,7 @@ static bool end_job(struct work_dispatcher *d, struct work_job *j)
     rv_log *log = d->worker->app.log;
     rv_err *err = NULL;
 
-    int rc = j->is_told ? 0 : rv_work_tell_end(d->store, j, &err);
+    int rc = j->is_told ? 0 : app_work_tell_end(d->store, j, &err);
     bool is_lost = rc == RV_E_STATE || rc == RV_E_NOT_FOUND;
     if (is_lost)
         RV_LOG(log, WARN, "task.lost", RV_F_TEXT("task_id", j->task.id), RV_F_ERR("error", err));
@@ -83,11 +83,11 @@ static void unload(struct work_dispatcher *d, bool at_the_end)
     bool settled = rv_engine_is_settled(w->engine);
     if (!settled && !at_the_end)
         return;
-    for (struct work_job *j = rv_work_list_take(&d->unloads), *next; j; j = next) {
+    for (struct work_job *j = app_work_list_take(&d->unloads), *next; j; j = next) {
         next = j->next;
         j->loaded.plugins_busy |= !settled;
         if (j->end != WORK_LEFT) /* else its run uses what was loaded until the process ends */
-            rv_work_job_free(j);
+            app_work_job_free(j);
     }
 }
 
@@ -135,7 +135,7 @@ static int look_at_held(struct work_dispatcher *d, rv_err **err)
     pthread_mutex_unlock(&d->lock);
     for (size_t i = 0; rc == 0 && !is_draining && i < s.n; i++) {
         RV_LOG(d->worker->app.log, WARN, "task.stray", RV_F_TEXT("task_id", s.tasks[i].id));
-        rv_dispatcher_hand_back(d, s.tasks[i].id, s.tasks[i].attempt);
+        app_dispatcher_hand_back(d, s.tasks[i].id, s.tasks[i].attempt);
     }
     return rc;
 }
@@ -196,7 +196,7 @@ static int sweep(struct work_dispatcher *d, rv_err **err)
     int rc = rv_store_claim_duty(d->store, SWEEP_DUTY, d->worker->owner, now_us, now_us + 2 * SWEEP_US, &is_mine, err);
     if (rc < 0 || !is_mine)
         return rc;
-    rc = rv_work_sweep(d->store, now_us, &n, err);
+    rc = app_work_sweep(d->store, now_us, &n, err);
     if (rc == 0 && d->worker->quotas && now_us >= d->prune_at_us) {
         d->prune_at_us = now_us + PRUNE_US;
         rc = rv_store_prune_usage(d->store, now_us - RV_USAGE_KEPT_US, now_us, MAX_PRUNED, NULL, err);
@@ -253,7 +253,7 @@ static void be_due(struct work_dispatcher *d)
         report(d, "look for cancellations", err);
         err = NULL;
     }
-    if (rv_app_now_us() >= d->poll_at_us && !is_draining && rv_dispatcher_look(d, &err) < 0) {
+    if (rv_app_now_us() >= d->poll_at_us && !is_draining && app_dispatcher_look(d, &err) < 0) {
         d->poll_at_us = rv_app_now_us() + RETRY_US;
         report(d, "look for tasks", err);
     }
@@ -267,24 +267,24 @@ static void end_jobs(struct work_dispatcher *d, struct work_list *untold)
 
     pthread_mutex_lock(&d->lock);
     bool is_due = d->ended.first || d->is_ending || now_us >= d->untold_at_us;
-    for (j = rv_work_list_take(&d->ended); j;) {
+    for (j = app_work_list_take(&d->ended); j;) {
         struct work_job *next = j->next;
-        rv_work_list_add(untold, j);
+        app_work_list_add(untold, j);
         j = next;
     }
     pthread_mutex_unlock(&d->lock);
     if (!is_due)
         return;
-    j = rv_work_list_take(untold);
+    j = app_work_list_take(untold);
     for (struct work_job *each = j; each; each = each->next) {
         rv_journal_free(each->journal); /* of one that never came to the loop's engine */
         each->journal = NULL;
     }
-    rv_work_tell_done(d->store, j);
+    app_work_tell_done(d->store, j);
     while (j) {
         struct work_job *next = j->next;
         if (!end_job(d, j))
-            rv_work_list_add(untold, j);
+            app_work_list_add(untold, j);
         j = next;
     }
     d->untold_at_us = untold->first ? now_us + RETRY_US : 0;
@@ -310,8 +310,8 @@ static int64_t wait_us(struct work_dispatcher *d, bool is_pressed)
     if (!is_draining && d->sweep_at_us < until_us)
         until_us = d->sweep_at_us;
     if (is_pressed || d->unloads.first)
-        until_us = rv_dispatcher_earlier(until_us, now_us + RETRY_US);
-    until_us = rv_dispatcher_earlier(until_us, d->cancels_at_us);
+        until_us = app_dispatcher_earlier(until_us, now_us + RETRY_US);
+    until_us = app_dispatcher_earlier(until_us, d->cancels_at_us);
     return until_us > now_us ? until_us - now_us : 0;
 }
 
@@ -363,7 +363,7 @@ static void *work(void *self)
     struct work_list untold;
     bool is_ending = false;
 
-    rv_work_list_init(&untold);
+    app_work_list_init(&untold);
     while (!is_ending) {
         end_jobs(d, &untold);
         be_due(d);
@@ -386,7 +386,7 @@ static void *work(void *self)
 
 /* --- for the loop --- */
 
-void rv_work_dispatcher_tell(struct work_dispatcher *d)
+void app_work_dispatcher_tell(struct work_dispatcher *d)
 {
     pthread_mutex_lock(&d->lock);
     d->is_told = true;
@@ -394,7 +394,7 @@ void rv_work_dispatcher_tell(struct work_dispatcher *d)
     ring(d);
 }
 
-void rv_work_dispatcher_drain(struct work_dispatcher *d)
+void app_work_dispatcher_drain(struct work_dispatcher *d)
 {
     int64_t grace_us = rv_worker_grace_us(d->worker->opts->grace_us);
 
@@ -405,23 +405,23 @@ void rv_work_dispatcher_drain(struct work_dispatcher *d)
     ring(d);
 }
 
-void rv_work_dispatcher_give(struct work_dispatcher *d, struct work_job *j)
+void app_work_dispatcher_give(struct work_dispatcher *d, struct work_job *j)
 {
     pthread_mutex_lock(&d->lock);
-    rv_work_list_add(&d->ended, j);
+    app_work_list_add(&d->ended, j);
     pthread_mutex_unlock(&d->lock);
     ring(d);
 }
 
-struct work_job *rv_work_dispatcher_take(struct work_dispatcher *d)
+struct work_job *app_work_dispatcher_take(struct work_dispatcher *d)
 {
     pthread_mutex_lock(&d->lock);
-    struct work_job *first = rv_work_list_take(&d->begins);
+    struct work_job *first = app_work_list_take(&d->begins);
     pthread_mutex_unlock(&d->lock);
     return first;
 }
 
-bool rv_work_dispatcher_is_empty(struct work_dispatcher *d)
+bool app_work_dispatcher_is_empty(struct work_dispatcher *d)
 {
     pthread_mutex_lock(&d->lock);
     bool is = d->n_held == 0;
@@ -429,7 +429,7 @@ bool rv_work_dispatcher_is_empty(struct work_dispatcher *d)
     return is;
 }
 
-bool rv_work_dispatcher_end_if_idle(struct work_dispatcher *d)
+bool app_work_dispatcher_end_if_idle(struct work_dispatcher *d)
 {
     pthread_mutex_lock(&d->lock);
     bool is = d->is_idle && d->n_held == 0;
@@ -438,7 +438,7 @@ bool rv_work_dispatcher_end_if_idle(struct work_dispatcher *d)
     return is;
 }
 
-bool rv_work_dispatcher_heard_cancel(struct work_dispatcher *d)
+bool app_work_dispatcher_heard_cancel(struct work_dispatcher *d)
 {
     pthread_mutex_lock(&d->lock);
     bool heard = d->heard_cancel;
@@ -459,8 +459,8 @@ static void destroy(struct work_dispatcher *d)
     free(d);
 }
 
-int rv_work_dispatcher_new(struct rv_worker *w, const rv_store *store, void (*wake)(void *self), void *self,
-                           struct work_dispatcher **out, rv_err **err)
+int app_work_dispatcher_new(struct rv_worker *w, const rv_store *store, void (*wake)(void *self), void *self,
+                            struct work_dispatcher **out, rv_err **err)
 {
     struct work_dispatcher *d = calloc(1, sizeof *d);
 
@@ -468,9 +468,9 @@ int rv_work_dispatcher_new(struct rv_worker *w, const rv_store *store, void (*wa
         return RV_FAIL(err, RV_E_NOMEM, "make a worker");
     pthread_mutex_init(&d->lock, NULL);
     d->bell[0] = d->bell[1] = -1;
-    rv_work_list_init(&d->ended);
-    rv_work_list_init(&d->begins);
-    rv_work_list_init(&d->unloads);
+    app_work_list_init(&d->ended);
+    app_work_list_init(&d->begins);
+    app_work_list_init(&d->unloads);
     d->worker = w;
     d->wake = wake;
     d->wake_self = self;
@@ -500,7 +500,7 @@ int rv_work_dispatcher_new(struct rv_worker *w, const rv_store *store, void (*wa
     return rc;
 }
 
-void rv_work_dispatcher_free(struct work_dispatcher *d)
+void app_work_dispatcher_free(struct work_dispatcher *d)
 {
     if (!d)
         return;

@@ -44,11 +44,11 @@ struct work_dispatcher {
 /* dispatcher_look.c */
 /** Ask the store what there is to do: fire, promote and recover what is due, claim what there is room for, and plan the
  * next look. */
-RV_MUST_CHECK int rv_dispatcher_look(struct work_dispatcher *d, rv_err **err);
+RV_MUST_CHECK int app_dispatcher_look(struct work_dispatcher *d, rv_err **err);
 /** A task that is claimed and that nothing here can go on with is free again. If that fails, the next sign of life
  * finds it. */
-void rv_dispatcher_hand_back(struct work_dispatcher *d, const char *task, int64_t attempt);
+void app_dispatcher_hand_back(struct work_dispatcher *d, const char *task, int64_t attempt);
 /** The first of two times; b 0: there is none. */
-int64_t rv_dispatcher_earlier(int64_t a_us, int64_t b_us);
+int64_t app_dispatcher_earlier(int64_t a_us, int64_t b_us);
 
 #endif

@@ -67,9 +67,9 @@ static struct work_job *new_job(struct work_dispatcher *d, struct rv_task_row *t
 
 static void begin_job(struct work_dispatcher *d, struct work_job *j)
 {
-    rv_work_take_up(&d->taker, j);
+    app_work_take_up(&d->taker, j);
     pthread_mutex_lock(&d->lock);
-    rv_work_list_add(&d->begins, j);
+    app_work_list_add(&d->begins, j);
     pthread_mutex_unlock(&d->lock);
     d->wake(d->wake_self);
 }
@@ -106,7 +106,7 @@ static void tell_denied(struct work_dispatcher *d, const struct rv_claimed *got)
            RV_F_ERR("error", got->denied));
 }
 
-void rv_dispatcher_hand_back(struct work_dispatcher *d, const char *task, int64_t attempt)
+void app_dispatcher_hand_back(struct work_dispatcher *d, const char *task, int64_t attempt)
 {
     const struct rv_task_lease lease = {.id = task, .worker = d->worker->owner, .attempt = attempt};
 
@@ -131,7 +131,7 @@ static int claim(struct work_dispatcher *d, const int64_t *classes, size_t n_cla
     for (size_t i = 0; rc == 0 && i < got.n; i++) {
         struct work_job *j = new_job(d, &got.rows[i]);
         if (!j) { /* no memory: another worker takes it */
-            rv_dispatcher_hand_back(d, got.rows[i].id, got.rows[i].attempt);
+            app_dispatcher_hand_back(d, got.rows[i].id, got.rows[i].attempt);
             continue;
         }
         n++;
@@ -176,7 +176,7 @@ static int fire(struct work_dispatcher *d, const struct rv_next_tasks *next, rv_
     return rc;
 }
 
-int64_t rv_dispatcher_earlier(int64_t a_us, int64_t b_us)
+int64_t app_dispatcher_earlier(int64_t a_us, int64_t b_us)
 {
     return b_us > 0 && b_us < a_us ? b_us : a_us;
 }
@@ -192,16 +192,16 @@ static void plan_look(struct work_dispatcher *d, const struct rv_next_tasks *nex
         d->poll_us = d->poll_us * 2 < POLL_MAX_US ? d->poll_us * 2 : POLL_MAX_US;
     int64_t spread_us = (int64_t)rv_rand_below(rv_rand_system(), (uint64_t)d->poll_us / 4 + 1);
     d->poll_at_us = now_us + d->poll_us - spread_us;
-    d->poll_at_us = rv_dispatcher_earlier(d->poll_at_us, next->due_us);
-    d->poll_at_us = rv_dispatcher_earlier(d->poll_at_us, next->stale_us);
+    d->poll_at_us = app_dispatcher_earlier(d->poll_at_us, next->due_us);
+    d->poll_at_us = app_dispatcher_earlier(d->poll_at_us, next->stale_us);
     if (next->fires_us > now_us)
-        d->poll_at_us = rv_dispatcher_earlier(
+        d->poll_at_us = app_dispatcher_earlier(
             d->poll_at_us, next->fires_us + (int64_t)rv_rand_below(rv_rand_system(), FIRE_SPREAD_US));
     if (d->poll_at_us < now_us + RV_DISPATCHER_POLL_US / 5)
         d->poll_at_us = now_us + RV_DISPATCHER_POLL_US / 5;
 }
 
-int rv_dispatcher_look(struct work_dispatcher *d, rv_err **err)
+int app_dispatcher_look(struct work_dispatcher *d, rv_err **err)
 {
     int64_t classes[RV_TASK_MAX_CLASSES];
     struct rv_next_tasks next = {0};

@@ -52,7 +52,7 @@ static int load(const struct rv_app *app, const struct rv_worker_handler *given,
     if (rc == 0)
         rc = rv_app_load(app, path, &opts, &h->loaded, err);
     if (rc == 0)
-        rc = rv_app_check_all(&h->loaded, false, err);
+        rc = app_check_all(&h->loaded, false, err);
     if (rc == 0 && h->tool) {
         struct rv_catalog c = rv_plugins_catalog(h->loaded.plugins);
         if (!c.tool(c.self, rv_str_of(h->tool)))
@@ -62,8 +62,8 @@ static int load(const struct rv_app *app, const struct rv_worker_handler *given,
     return rc < 0 ? RV_WRAP(err, rc, "handler \"%s=%s\"", given->type, given->target) : 0;
 }
 
-int rv_work_handlers_load(const struct rv_app *app, const struct rv_worker_handler *given, size_t n,
-                          struct work_handler **out, rv_err **err)
+int app_work_handlers_load(const struct rv_app *app, const struct rv_worker_handler *given, size_t n,
+                           struct work_handler **out, rv_err **err)
 {
     struct work_handler *list = calloc(n + 1, sizeof *list);
     int rc = list ? 0 : RV_FAIL(err, RV_E_NOMEM, "load the handlers");
@@ -78,13 +78,13 @@ int rv_work_handlers_load(const struct rv_app *app, const struct rv_worker_handl
             rc = load(app, &given[i], &list[i], err);
     }
     if (rc < 0)
-        rv_work_handlers_free(list, n);
+        app_work_handlers_free(list, n);
     else
         *out = list;
     return rc;
 }
 
-void rv_work_handlers_free(struct work_handler *handlers, size_t n)
+void app_work_handlers_free(struct work_handler *handlers, size_t n)
 {
     for (size_t i = 0; handlers && i < n; i++)
         rv_app_loaded_fini(&handlers[i].loaded);
@@ -167,7 +167,7 @@ static int make_run(struct work_taker *t, struct work_job *j, const char *id, rv
     if (rc < 0)
         j->end = WORK_FATAL;
     if (rc == 0)
-        rc = rv_app_keep(&run, env, &begin, err);
+        rc = app_keep(&run, env, &begin, err);
     rv_journal_free(run.journal);
     rv_envelope_free(env);
     return rc;
@@ -184,7 +184,7 @@ static int read_result(struct work_taker *t, struct work_job *j, rv_err **err)
         return rc;
     rc = rv_app_past_replay(t->store, &past, NULL, &r, err);
     if (rc == 0) {
-        rv_work_handler_result(j, rv_run_status(r.run), rv_run_envelope(r.run));
+        app_work_handler_result(j, rv_run_status(r.run), rv_run_envelope(r.run));
         rv_replayed_fini(&r);
     }
     rv_app_past_fini(&past);
@@ -197,7 +197,7 @@ static int name_run(struct work_job *j, int n, rv_err **err)
     const struct rv_store_scope scope = {j->task.tenant, j->task.user};
 
     if (j->handler->dreams)
-        return rv_app_dream_id(&scope, &j->dream, n, j->run, err);
+        return app_dream_id(&scope, &j->dream, n, j->run, err);
     int len = n == 1 ? snprintf(j->run, sizeof j->run, RV_WORK_JOB_PREFIX "%s", j->task.id)
                      : snprintf(j->run, sizeof j->run, RV_WORK_JOB_PREFIX "%s.%d", j->task.id, n);
     return len < 0 || len >= (int)sizeof j->run
@@ -205,7 +205,7 @@ static int name_run(struct work_job *j, int n, rv_err **err)
                : 0;
 }
 
-int rv_work_handler_run(struct work_taker *t, struct work_job *j, struct rv_run_row *out, rv_err **err)
+int app_work_handler_run(struct work_taker *t, struct work_job *j, struct rv_run_row *out, rv_err **err)
 {
     for (int n = 1; n <= MAX_ATTEMPTS; n++) {
         rv_err *why = NULL;
@@ -226,7 +226,7 @@ int rv_work_handler_run(struct work_taker *t, struct work_job *j, struct rv_run_
         }
         bool is_empty = false;
         if (out->status == RV_RUN_COMPLETED && j->handler->dreams)
-            rc = rv_app_dream_is_empty(t->store, &j->app.scope, j->run, &is_empty, err);
+            rc = app_dream_is_empty(t->store, &j->app.scope, j->run, &is_empty, err);
         if (rc < 0)
             return rc;
         if (out->status == RV_RUN_COMPLETED && !is_empty)
@@ -242,14 +242,14 @@ int rv_work_handler_run(struct work_taker *t, struct work_job *j, struct rv_run_
 /* --- its result --- */
 
 /* What a handler says: an object whose status is not "ok" is a failure. */
-void rv_work_take_object(struct work_job *j, json_object *o)
+void app_work_take_object(struct work_job *j, json_object *o)
 {
     const char *status = NULL;
     json_object *v = NULL;
 
     if (json_object_object_get_ex(o, "status", &v) &&
         (!rv_json_get_text(o, "status", &status) || strcmp(status, "ok") != 0)) {
-        rv_work_not_done(j, status ? status : "the status of its result is not a text");
+        app_work_not_done(j, status ? status : "the status of its result is not a text");
         return;
     }
     rv_json_write(o, &j->result);
@@ -262,7 +262,7 @@ static void take_tool_result(struct work_job *j, const rv_envelope *env)
     const char *message = NULL;
 
     if (rv_envelope_outputs(env, &outputs, NULL) < 0) {
-        rv_work_not_done(j, "the result of the tool cannot be read");
+        app_work_not_done(j, "the result of the tool cannot be read");
         return;
     }
     json_object *list = rv_json_get_arr(rv_json_get_obj(outputs, OUTPUT), "results");
@@ -270,11 +270,11 @@ static void take_tool_result(struct work_job *j, const rv_envelope *env)
     json_object *data = first ? rv_json_get_obj(first, "data") : NULL;
     error = first ? rv_json_get_obj(first, "error") : NULL;
     if (error && rv_json_get_text(error, "message", &message))
-        rv_work_not_done(j, message);
+        app_work_not_done(j, message);
     else if (data)
-        rv_work_take_object(j, data);
+        app_work_take_object(j, data);
     else
-        rv_work_done(j, rv_run_status_text(RV_RUN_COMPLETED));
+        app_work_done(j, rv_run_status_text(RV_RUN_COMPLETED));
     json_object_put(outputs);
 }
 
@@ -285,9 +285,9 @@ static void take_response(struct work_job *j, rv_str response)
 
     int rc = rv_json_parse(response, NULL, &o, NULL);
     if (rc == RV_E_NOMEM) {
-        rv_work_not_done(j, "no memory to read the response of the run");
+        app_work_not_done(j, "no memory to read the response of the run");
     } else if (rc == 0 && json_object_is_type(o, json_type_object)) {
-        rv_work_take_object(j, o);
+        app_work_take_object(j, o);
     } else {
         rv_jw_obj(&w);
         rv_jw_kv_text(&w, "status", "ok");
@@ -299,7 +299,7 @@ static void take_response(struct work_job *j, rv_str response)
     json_object_put(o);
 }
 
-void rv_work_handler_result(struct work_job *j, enum rv_run_status status, const rv_envelope *env)
+void app_work_handler_result(struct work_job *j, enum rv_run_status status, const rv_envelope *env)
 {
     const struct rv_envelope_fields *f = rv_envelope_fields(env);
     rv_str response;
@@ -310,7 +310,7 @@ void rv_work_handler_result(struct work_job *j, enum rv_run_status status, const
         return;
     }
     if (!rv_app_has_answer(status, env)) {
-        rv_work_not_done(j, f->termination_reason ? f->termination_reason : rv_run_status_text(status));
+        app_work_not_done(j, f->termination_reason ? f->termination_reason : rv_run_status_text(status));
         return;
     }
     if (j->handler->tool)
@@ -318,7 +318,7 @@ void rv_work_handler_result(struct work_job *j, enum rv_run_status status, const
     else if (rv_envelope_final_response(env, &j->handler->loaded.pipeline->response, &response))
         take_response(j, response);
     else
-        rv_work_done(j, rv_run_status_text(status));
+        app_work_done(j, rv_run_status_text(status));
     if (j->end == WORK_DONE && j->result.rc < 0)
-        rv_work_not_done(j, "the result is too long for a task");
+        app_work_not_done(j, "the result is too long for a task");
 }

@@ -142,7 +142,7 @@ done:
 
 /* --- the task --- */
 
-void rv_work_hook_free(struct work_hook *h)
+void app_work_hook_free(struct work_hook *h)
 {
     if (!h)
         return;
@@ -172,7 +172,7 @@ static int make(struct work_taker *t, struct work_job *j, struct work_hook *h, r
     return rc;
 }
 
-int rv_work_hook_make(struct work_taker *t, struct work_job *j, rv_err **err)
+int app_work_hook_make(struct work_taker *t, struct work_job *j, rv_err **err)
 {
     bool is_ours = strncmp(j->task.id, RV_WEBHOOK_PREFIX, sizeof RV_WEBHOOK_PREFIX - 1) == 0;
     struct work_hook *h = is_ours ? calloc(1, sizeof *h) : NULL;
@@ -187,11 +187,11 @@ int rv_work_hook_make(struct work_taker *t, struct work_job *j, rv_err **err)
     rv_buf_init(&h->url, RV_WEBHOOK_MAX_URL + 1);
     for (size_t i = 0; i < WORK_HOOK_HEADERS; i++)
         rv_buf_init(&h->headers[i], MAX_HEADER);
-    rv_work_hook_free(j->hook); /* of an attempt whose connection to the store broke */
+    app_work_hook_free(j->hook); /* of an attempt whose connection to the store broke */
     j->hook = NULL;
     int rc = make(t, j, h, err);
     if (rc < 0) {
-        rv_work_hook_free(h);
+        app_work_hook_free(h);
         if (rc == RV_E_NOT_FOUND || rc == RV_E_INVALID) /* the run was deleted; someone else wrote the payload */
             j->end = WORK_FATAL;
         return rc;

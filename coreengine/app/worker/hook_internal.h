@@ -15,18 +15,18 @@ struct work_hook {
     int status;                           /* 0: no answer */
     void (*on_end)(struct work_job *j);
 };
-void rv_work_hook_free(struct work_hook *h);
+void app_work_hook_free(struct work_hook *h);
 
 /* --- hook.c, on the dispatcher's thread: an own handler (own.c) --- */
-RV_MUST_CHECK int rv_work_hook_make(struct work_taker *t, struct work_job *j, rv_err **err);
+RV_MUST_CHECK int app_work_hook_make(struct work_taker *t, struct work_job *j, rv_err **err);
 
 /* --- hook_send.c, on the loop --- */
 struct uv_loop_s;
 /** Send the request of a job; hooks: made when the first is sent, NULL before. on_end comes on the loop, with j->end,
  *  result and error set. RV_E_STATE: REEVE_ALLOW_NET cannot be read. */
-RV_MUST_CHECK int rv_work_hook_begin(struct work_job *j, struct uv_loop_s *loop, struct work_hooks **hooks,
-                                     void (*on_end)(struct work_job *j), rv_err **err);
-void rv_work_hook_cancel(struct work_job *j);      /* no on_end comes; a job without one is fine */
-void rv_work_hooks_free(struct work_hooks *hooks); /* the loop runs on; NULL is fine */
+RV_MUST_CHECK int app_work_hook_begin(struct work_job *j, struct uv_loop_s *loop, struct work_hooks **hooks,
+                                      void (*on_end)(struct work_job *j), rv_err **err);
+void app_work_hook_cancel(struct work_job *j);      /* no on_end comes; a job without one is fine */
+void app_work_hooks_free(struct work_hooks *hooks); /* the loop runs on; NULL is fine */
 
 #endif

@@ -18,7 +18,7 @@ struct work_hooks {
     rv_egress *egress; /* owned */
 };
 
-void rv_work_hooks_free(struct work_hooks *hooks)
+void app_work_hooks_free(struct work_hooks *hooks)
 {
     if (!hooks)
         return;
@@ -92,8 +92,8 @@ static void on_end(void *self, const struct rv_http_end *end)
     j->hook->on_end(j);
 }
 
-int rv_work_hook_begin(struct work_job *j, struct uv_loop_s *loop, struct work_hooks **hooks,
-                       void (*ended)(struct work_job *j), rv_err **err)
+int app_work_hook_begin(struct work_job *j, struct uv_loop_s *loop, struct work_hooks **hooks,
+                        void (*ended)(struct work_job *j), rv_err **err)
 {
     struct work_hook *h = j->hook;
     int rc = open_hooks(loop, &j->app, hooks, err);
@@ -118,7 +118,7 @@ int rv_work_hook_begin(struct work_job *j, struct uv_loop_s *loop, struct work_h
     return rv_http_start(h->hooks->http, &req, &events, &h->call, err);
 }
 
-void rv_work_hook_cancel(struct work_job *j)
+void app_work_hook_cancel(struct work_job *j)
 {
     if (j->hook && j->hook->call)
         rv_http_cancel(j->hook->call);

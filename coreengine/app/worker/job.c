@@ -6,36 +6,36 @@
 
 #define MAX_BACK 5 /* claims of a task that a store which cannot be reached does not make failures */
 
-void rv_work_list_init(struct work_list *l)
+void app_work_list_init(struct work_list *l)
 {
     l->first = NULL;
     l->end = &l->first;
 }
 
-void rv_work_list_add(struct work_list *l, struct work_job *j)
+void app_work_list_add(struct work_list *l, struct work_job *j)
 {
     j->next = NULL;
     *l->end = j;
     l->end = &j->next;
 }
 
-struct work_job *rv_work_list_take(struct work_list *l)
+struct work_job *app_work_list_take(struct work_list *l)
 {
     struct work_job *first = l->first;
 
-    rv_work_list_init(l);
+    app_work_list_init(l);
     return first;
 }
 
-void rv_work_job_free(struct work_job *j)
+void app_work_job_free(struct work_job *j)
 {
     if (!j)
         return;
     rv_journal_free(j->journal); /* gives the run up, if it is still the dispatcher's */
     rv_app_loaded_fini(&j->loaded);
-    rv_work_payload_fini(&j->payload);
+    app_work_payload_fini(&j->payload);
     json_object_put(j->asked);
-    rv_work_hook_free(j->hook);
+    app_work_hook_free(j->hook);
     rv_buf_fini(&j->summary.text);
     rv_buf_fini(&j->summary.said);
     rv_buf_fini(&j->result);
@@ -44,7 +44,7 @@ void rv_work_job_free(struct work_job *j)
     free(j);
 }
 
-void rv_work_fail(struct work_job *j, enum work_end end, rv_err *err)
+void app_work_fail(struct work_job *j, enum work_end end, rv_err *err)
 {
     j->end = end;
     rv_buf_clear(&j->error);
@@ -52,26 +52,26 @@ void rv_work_fail(struct work_job *j, enum work_end end, rv_err *err)
     rv_err_free(err);
 }
 
-bool rv_work_may_pass(int rc)
+bool app_work_may_pass(int rc)
 {
     return rc == RV_E_IO || rc == RV_E_TIMEOUT || rc == RV_E_UNAVAILABLE || rv_code_is_scarce(rc);
 }
 
-enum work_end rv_work_end_of(const struct work_job *j, int rc)
+enum work_end app_work_end_of(const struct work_job *j, int rc)
 {
     if (rc == RV_E_INVALID && j->answers)
         return WORK_FATAL;
-    return rv_work_may_pass(rc) && j->task.attempt <= MAX_BACK ? WORK_BACK : WORK_FAILED;
+    return app_work_may_pass(rc) && j->task.attempt <= MAX_BACK ? WORK_BACK : WORK_FAILED;
 }
 
-void rv_work_not_done(struct work_job *j, const char *text)
+void app_work_not_done(struct work_job *j, const char *text)
 {
     rv_buf_clear(&j->error);
     rv_buf_puts(&j->error, text);
     j->end = WORK_FAILED;
 }
 
-void rv_work_done(struct work_job *j, const char *run_status)
+void app_work_done(struct work_job *j, const char *run_status)
 {
     rv_jw w = rv_jw_on(&j->result);
 

@@ -54,7 +54,7 @@ static int add_written(struct rv_needs *needs, rv_buf *text, rv_err **err)
     return rc;
 }
 
-int rv_needs_add(struct rv_needs *needs, const char *text, rv_err **err)
+int app_needs_add(struct rv_needs *needs, const char *text, rv_err **err)
 {
     return add(needs, rv_str_dup(rv_str_of(text)), err);
 }

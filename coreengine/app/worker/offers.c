@@ -44,8 +44,8 @@ static int offer_all(const struct rv_app *app, const char *const *dirs, size_t n
     return rc;
 }
 
-int rv_work_offers(const struct rv_app *app, const char *const *labels, size_t n_labels, struct rv_needs *out,
-                   rv_err **err)
+int app_work_offers(const struct rv_app *app, const char *const *labels, size_t n_labels, struct rv_needs *out,
+                    rv_err **err)
 {
     char **dirs = NULL;
     size_t n_dirs = 0;

@@ -105,7 +105,7 @@ static int load(struct rv_app_run *run, const char *script, const char *agent, s
     if (rc == 0)
         rc = rv_app_load(run->app, "summary", &opts, loaded, err);
     if (rc == 0)
-        rc = rv_app_check_all(loaded, false, err);
+        rc = app_check_all(loaded, false, err);
     rv_buf_fini(&text);
     return rc < 0 ? RV_WRAP(err, rc, "summarise with agent \"%s\"", agent) : 0;
 }
@@ -137,14 +137,14 @@ static int summary_make(struct work_taker *t, struct work_job *j, const char *id
     struct rv_app_run run = {.app = &app, .loaded = &loaded, .mode = RV_UNSET, .store = t->store};
     rv_envelope *env = NULL;
     app.scope.user = j->task.user;
-    int rc = rv_app_run_prepare(&run, err);
+    int rc = app_run_prepare(&run, err);
 
     if (rc == 0)
         rc = load(&run, script_of(t, j), j->summary.agent, &loaded, err);
     if (rc == 0)
         rc = envelope_of(j, id, &env, err);
     if (rc == 0)
-        rc = rv_app_keep(&run, env, &begin, err);
+        rc = app_keep(&run, env, &begin, err);
     rv_journal_free(run.journal);
     run.journal = NULL;
     rv_envelope_free(env);
@@ -178,11 +178,11 @@ static void summary_result(struct work_job *j, enum rv_run_status status, const 
     rv_buf_fini(&s->said);
     s->said = RV_BUF_INIT(MAX_SAID);
     if (status != RV_RUN_COMPLETED) {
-        rv_work_not_done(j, f->termination_reason ? f->termination_reason : rv_run_status_text(status));
+        app_work_not_done(j, f->termination_reason ? f->termination_reason : rv_run_status_text(status));
         return;
     }
     if (rv_str_trim(rv_str_of(said)).len == 0) {
-        rv_work_not_done(j, "the agent wrote no summary");
+        app_work_not_done(j, "the agent wrote no summary");
         return;
     }
     snprintf(s->hash, sizeof s->hash, "%s", hash ? json_object_get_string(hash) : "");
@@ -195,7 +195,7 @@ static void summary_result(struct work_job *j, enum rv_run_status status, const 
     rv_jw_obj_end(&w);
     j->end = WORK_DONE;
     if (s->said.rc < 0)
-        rv_work_not_done(j, "the summary is too long");
+        app_work_not_done(j, "the summary is too long");
 }
 
 static int summary_keep(rv_store *store, const struct work_job *j, rv_err **err)
@@ -396,10 +396,10 @@ static int make_dream(struct work_taker *t, struct work_job *j, const char *id, 
     struct rv_app_run run = {.app = &app, .loaded = &loaded, .mode = RV_UNSET, .store = t->store};
     rv_envelope *env = NULL;
     app.scope.user = j->task.user;
-    int rc = rv_app_run_prepare(&run, err);
+    int rc = app_run_prepare(&run, err);
 
     if (rc == 0)
-        rc = rv_app_dream_keep(&run, &j->dream, id, &loaded, &env, err);
+        rc = app_dream_keep(&run, &j->dream, id, &loaded, &env, err);
     if (rc == RV_E_QUOTA)
         j->limits.again_us = run.state->limits.again_us;
     rv_envelope_free(env);
@@ -412,12 +412,12 @@ static void take_dream(struct work_job *j, enum rv_run_status status, const rv_e
 {
     json_object *o = NULL;
 
-    rv_app_dream_result(j->run, &j->dream, status, env, &j->result);
+    app_dream_result(j->run, &j->dream, status, env, &j->result);
     if (j->result.rc == 0 && rv_json_parse(rv_buf_str(&j->result), NULL, &o, NULL) == 0) {
         rv_buf_clear(&j->result);
-        rv_work_take_object(j, o);
+        app_work_take_object(j, o);
     } else {
-        rv_work_not_done(j, "the result of the dreaming cannot be read");
+        app_work_not_done(j, "the result of the dreaming cannot be read");
     }
     json_object_put(o);
 }
@@ -427,7 +427,7 @@ static void take_dream(struct work_job *j, enum rv_run_status status, const rv_e
 static const struct work_handler own[] = {
     {.type = RV_DREAM_TASK, .own = dream, .dreams = true, .make = make_dream, .result = take_dream},
     {.type = RV_NOTIFY_TASK, .own = notify},
-    {.type = RV_WEBHOOK_TASK, .own = rv_work_hook_make},
+    {.type = RV_WEBHOOK_TASK, .own = app_work_hook_make},
     {.type = RV_SUMMARY_TASK,
      .own = write_summary,
      .make = summary_make,
@@ -435,7 +435,7 @@ static const struct work_handler own[] = {
      .keep = summary_keep},
 };
 
-const struct work_handler *rv_work_own_handler(const char *type)
+const struct work_handler *app_work_own_handler(const char *type)
 {
     for (size_t i = 0; i < RV_COUNT(own); i++)
         if (strcmp(own[i].type, type) == 0)
@@ -443,7 +443,7 @@ const struct work_handler *rv_work_own_handler(const char *type)
     return NULL;
 }
 
-int rv_work_own(struct work_taker *t, struct work_job *j, rv_err **err)
+int app_work_own(struct work_taker *t, struct work_job *j, rv_err **err)
 {
     int rc = read_payload(j, err);
 

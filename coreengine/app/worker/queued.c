@@ -47,7 +47,7 @@ static int take_needs(void *self, const struct rv_task_class *c, rv_err **err)
     int rc = 0;
 
     for (size_t i = 0; c->id == q->class_id && rc == 0 && i < c->n_needs; i++)
-        rc = rv_needs_add(&q->needs, c->needs[i], err);
+        rc = app_needs_add(&q->needs, c->needs[i], err);
     return rc;
 }
 
@@ -88,7 +88,7 @@ static int find_workers(rv_store *store, struct rv_app_queued *q, rv_err **err)
     int rc = rv_store_list_workers(store, rv_app_now_us() - RV_WORKER_SEEN_US, look_at_worker, &f, err);
     for (size_t i = 0; rc == 0 && i < q->needs.n && i < RV_COUNT(f.met); i++)
         if (!f.met[i])
-            rc = rv_needs_add(&q->unmet, q->needs.items[i], err);
+            rc = app_needs_add(&q->unmet, q->needs.items[i], err);
     return rc;
 }
 

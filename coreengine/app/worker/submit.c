@@ -53,7 +53,7 @@ static void write_payload(const char *run, const struct rv_response *answer, con
     rv_jw_obj_end(&w);
 }
 
-int rv_work_read_payload(rv_str payload, struct rv_work_payload *out, rv_err **err)
+int app_work_read_payload(rv_str payload, struct rv_work_payload *out, rv_err **err)
 {
     const struct rv_json_opts opts = {.max_bytes = RV_TASK_MAX_JSON, .what = "payload of a task"};
     json_object *answer;
@@ -63,7 +63,7 @@ int rv_work_read_payload(rv_str payload, struct rv_work_payload *out, rv_err **e
     if (rc < 0)
         return rc;
     if (!json_object_is_type(out->json, json_type_object) || !rv_json_get_text(out->json, "run", &out->run)) {
-        rv_work_payload_fini(out);
+        app_work_payload_fini(out);
         return RV_FAIL(err, RV_E_INVALID, "the payload of a task of type \"%s\" needs \"run\", the id of a run",
                        RV_TASK_OF_RUN);
     }
@@ -84,7 +84,7 @@ int rv_work_read_payload(rv_str payload, struct rv_work_payload *out, rv_err **e
     return 0;
 }
 
-void rv_work_payload_fini(struct rv_work_payload *p)
+void app_work_payload_fini(struct rv_work_payload *p)
 {
     json_object_put(p->json);
     *p = (struct rv_work_payload){.run = NULL};
@@ -150,7 +150,7 @@ static int keep_and_enqueue(struct rv_app_run *run, const rv_envelope *env, cons
     struct rv_enqueued task;
     struct rv_run_row row;
 
-    int rc = rv_app_run_keep_in_group(run, env, err);
+    int rc = app_run_keep_in_group(run, env, err);
     if (rc == 0)
         rc = rv_store_get_run(run->store, &scope, rv_envelope_fields(env)->envelope_id, &row, err);
     if (rc < 0)
@@ -205,7 +205,7 @@ static int submit_named(struct rv_app_run *run, const rv_envelope *env, const st
                         const struct rv_needs *needs, struct rv_app_submitted *out, rv_err **err)
 {
     rv_envelope *named = NULL;
-    int rc = rv_app_state_as(env, out->run, &named, err);
+    int rc = app_state_as(env, out->run, &named, err);
 
     if (rc == 0)
         rc = keep_and_enqueue(run, named, opts, needs, err);
@@ -356,7 +356,7 @@ static int take_class(void *self, const struct rv_task_class *c, rv_err **err)
         return 0;
     s->is_found = true;
     for (size_t i = 0; rc == 0 && i < c->n_needs; i++)
-        rc = rv_needs_add(s->needs, c->needs[i], err);
+        rc = app_needs_add(s->needs, c->needs[i], err);
     return rc;
 }
 
@@ -393,8 +393,8 @@ static int needs_of_run(rv_store *store, const struct rv_store_scope *scope, con
     return rc;
 }
 
-int rv_work_enqueue_row(rv_store *store, const struct rv_run_row *row, const struct rv_response *answer, int64_t due_us,
-                        bool *is_new, rv_err **err)
+int app_work_enqueue_row(rv_store *store, const struct rv_run_row *row, const struct rv_response *answer,
+                         int64_t due_us, bool *is_new, rv_err **err)
 {
     const struct rv_store_scope scope = {row->tenant, NULL};
     rv_buf key = RV_BUF_INIT(RV_STORE_MAX_ID);
@@ -432,7 +432,7 @@ int rv_app_enqueue(rv_store *store, const struct rv_store_scope *scope, const ch
     int rc = rv_store_get_run(store, scope, run, &row, err);
     if (rc < 0)
         return rc;
-    rc = rv_work_enqueue_row(store, &row, answer, 0, is_new, err);
+    rc = app_work_enqueue_row(store, &row, answer, 0, is_new, err);
     rv_run_row_fini(&row);
     return rc;
 }

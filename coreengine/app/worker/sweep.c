@@ -63,7 +63,7 @@ static int queue_one(rv_store *store, const char *run, const char *tenant, int64
         rc = rv_store_list_pending(store, &scope, run, has_due, &goes_on, err);
     }
     if (rc == 0 && goes_on)
-        rc = rv_work_enqueue_row(store, &row, NULL, 0, &is_new, err);
+        rc = app_work_enqueue_row(store, &row, NULL, 0, &is_new, err);
     rv_run_row_fini(&row);
     *n += is_new;
     return rc;
@@ -105,7 +105,7 @@ static int sweep_dead(rv_store *store, int64_t now_us, struct found *out, rv_err
     return rc;
 }
 
-int rv_work_sweep(rv_store *store, int64_t now_us, int64_t *n, rv_err **err)
+int app_work_sweep(rv_store *store, int64_t now_us, int64_t *n, rv_err **err)
 {
     struct found found = {.texts = RV_BUF_INIT(MAX_TEXT)};
     int64_t n_expired = 0;

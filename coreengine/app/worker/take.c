@@ -47,7 +47,7 @@ static int judge_waiting(struct work_taker *t, struct work_job *j, const struct 
     if (rc == 0 && !due)
         rc = rv_store_list_pending(t->store, &j->app.scope, row->id, is_wanted, j, err);
     if (rc == 0 && !due && !j->answers)
-        rv_work_done(j, rv_run_status_text(row->status));
+        app_work_done(j, rv_run_status_text(row->status));
     return rc;
 }
 
@@ -83,11 +83,11 @@ static int judge(struct work_taker *t, struct work_job *j, const struct rv_run_r
 {
     switch (rv_app_recovery_of(row, rv_app_now_us(), &t->patience_us)) {
     case RV_APP_RECOVERY_ENDED:
-        rv_work_done(j, rv_run_status_text(row->status));
+        app_work_done(j, rv_run_status_text(row->status));
         return 0;
     case RV_APP_RECOVERY_OWNED: /* and when its owner dies, a sweep finds it */
         if (!j->payload.has_answer) {
-            rv_work_done(j, "elsewhere");
+            app_work_done(j, "elsewhere");
             return 0;
         }
         wait_for_run(j, row);
@@ -163,11 +163,11 @@ static int take_stream(struct work_taker *t, struct work_job *j, rv_err **err)
 
 static int load(struct work_taker *t, struct work_job *j, const struct rv_run_row *row, rv_err **err)
 {
-    int rc = rv_app_open_bundle(&j->app, t->store, row, (!j->cancels ? RV_APP_MAKES_CALLS : 0) | RV_APP_OWN_HANDLE,
-                                &j->loaded, err);
+    int rc = app_open_bundle(&j->app, t->store, row, (!j->cancels ? RV_APP_MAKES_CALLS : 0) | RV_APP_OWN_HANDLE,
+                             &j->loaded, err);
 
     if (rc == 0)
-        rc = rv_app_findings_error(j->loaded.findings, err);
+        rc = app_findings_error(j->loaded.findings, err);
     if (rc == 0 && j->loaded.bundle)
         j->catalog = rv_bundle_catalog(j->loaded.bundle);
     return rc;
@@ -176,13 +176,13 @@ static int load(struct work_taker *t, struct work_job *j, const struct rv_run_ro
 static int find_run(struct work_taker *t, struct work_job *j, struct rv_run_row *row, rv_err **err)
 {
     if (j->handler && j->handler->own) {
-        int done = rv_work_own(t, j, err);
+        int done = app_work_own(t, j, err);
         if (done < 0 || j->end != WORK_RUNS || j->hook)
             return done;
     }
     if (j->handler)
-        return rv_work_handler_run(t, j, row, err);
-    int rc = rv_work_read_payload(j->task.payload, &j->payload, err);
+        return app_work_handler_run(t, j, row, err);
+    int rc = app_work_read_payload(j->task.payload, &j->payload, err);
     if (rc == 0)
         rc = rv_store_get_run(t->store, &j->app.scope, j->payload.run, row, err);
     if (rc == 0)
@@ -197,7 +197,7 @@ static void start_over(struct work_job *j, struct rv_run_row *row)
 {
     rv_run_row_fini(row);
     *row = (struct rv_run_row){0};
-    rv_work_payload_fini(&j->payload);
+    app_work_payload_fini(&j->payload);
     json_object_put(j->asked);
     j->asked = NULL;
     j->dream = (struct rv_app_dream){.agent = NULL};
@@ -242,16 +242,16 @@ static const struct work_handler *handler_of(const struct work_taker *t, const c
     for (size_t i = 0; i < t->n_handlers; i++)
         if (strcmp(t->handlers[i].type, type) == 0)
             return &t->handlers[i];
-    return rv_work_own_handler(type);
+    return app_work_own_handler(type);
 }
 
-void rv_work_take_up(struct work_taker *t, struct work_job *j)
+void app_work_take_up(struct work_taker *t, struct work_job *j)
 {
     struct rv_run_row row = {0};
     rv_err *err = NULL;
 
     j->end = WORK_RUNS;
-    rv_app_limits_set(&j->limits, t->quotas, j->task.tenant, j->task.user);
+    app_limits_set(&j->limits, t->quotas, j->task.tenant, j->task.user);
     j->limits.exec.hands_over = true;
     j->handler = handler_of(t, j->task.type);
     int rc = 0;
@@ -271,6 +271,6 @@ void rv_work_take_up(struct work_taker *t, struct work_job *j)
     }
     /* What this worker cannot load, or has no memory for, another one may. */
     if (j->end == WORK_RUNS || rc == RV_E_NOMEM)
-        j->end = rc == RV_E_INVALID ? WORK_FAILED : rv_work_end_of(j, rc);
-    rv_work_fail(j, j->end, err);
+        j->end = rc == RV_E_INVALID ? WORK_FAILED : app_work_end_of(j, rc);
+    app_work_fail(j, j->end, err);
 }

@@ -69,7 +69,7 @@ static int put_off(rv_store *store, const struct work_job *j, const struct rv_ta
     if (rc == 0)
         rc = rv_store_get_run(store, &j->app.scope, j->run, &row, err);
     if (rc == 0)
-        rc = rv_work_enqueue_row(store, &row, answer, j->later_us, NULL, err);
+        rc = app_work_enqueue_row(store, &row, answer, j->later_us, NULL, err);
     rv_run_row_fini(&row);
     return rv_store_end(store, rc, err);
 }
@@ -100,12 +100,12 @@ static int complete(rv_store *store, struct work_job *j, const struct rv_task_le
     int rc = keeps ? complete_kept(store, j, lease, &cause)
                    : rv_store_complete_task(store, lease, rv_buf_str(&j->result), rv_app_now_us(), &cause);
     bool is_final =
-        keeps ? rc < 0 && rc != RV_E_NOMEM && !rv_work_may_pass(rc) : rc == RV_E_INVALID || rc == RV_E_LIMIT;
+        keeps ? rc < 0 && rc != RV_E_NOMEM && !app_work_may_pass(rc) : rc == RV_E_INVALID || rc == RV_E_LIMIT;
     if (!is_final) {
         rv_err_pass(err, cause);
         return rc;
     }
-    rv_work_fail(j, keeps ? WORK_FAILED : WORK_FATAL, cause); /* of a lost lease the store says so once more */
+    app_work_fail(j, keeps ? WORK_FAILED : WORK_FATAL, cause); /* of a lost lease the store says so once more */
     return tell_failure(store, j, lease, err);
 }
 
@@ -114,8 +114,8 @@ static bool is_done(const struct work_job *j)
     return j->end == WORK_DONE && !j->is_cancelled && !j->owes_answer && !(j->handler && j->handler->keep);
 }
 
-/* What this cannot do, rv_work_tell_end() does for each, or says why not. */
-void rv_work_tell_done(rv_store *store, struct work_job *first)
+/* What this cannot do, app_work_tell_end() does for each, or says why not. */
+void app_work_tell_done(rv_store *store, struct work_job *first)
 {
     struct rv_task_end *ends;
     size_t n = 0, i = 0;
@@ -136,7 +136,7 @@ void rv_work_tell_done(rv_store *store, struct work_job *first)
     free(ends);
 }
 
-int rv_work_tell_end(rv_store *store, struct work_job *j, rv_err **err)
+int app_work_tell_end(rv_store *store, struct work_job *j, rv_err **err)
 {
     const struct rv_task_lease lease = lease_of(j);
 
@@ -163,7 +163,7 @@ int rv_work_tell_end(rv_store *store, struct work_job *j, rv_err **err)
 
 /* --- told to the log --- */
 
-void rv_work_log_end(const struct work_job *j)
+void app_work_log_end(const struct work_job *j)
 {
     static const char *const words[] = {
         [WORK_RUNS] = "runs",        [WORK_FAILED] = "failed", [WORK_FATAL] = "failed",  [WORK_DONE] = "done",

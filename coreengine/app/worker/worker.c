@@ -99,8 +99,8 @@ static void maybe_end(struct shell *s)
 
     if (s->is_over || s->jobs)
         return;
-    if (s->is_draining ? rv_work_dispatcher_is_empty(s->dispatcher)
-                       : o->until_idle && rv_work_dispatcher_end_if_idle(s->dispatcher))
+    if (s->is_draining ? app_work_dispatcher_is_empty(s->dispatcher)
+                       : o->until_idle && app_work_dispatcher_end_if_idle(s->dispatcher))
         close_all(s);
 }
 
@@ -110,10 +110,10 @@ static void give_back(struct shell *s, struct work_job *j)
     s->done.n_failed += j->end == WORK_FAILED || j->end == WORK_FATAL;
     s->done.n_back += j->end == WORK_BACK || j->end == WORK_LATER || j->end == WORK_QUOTA;
     say_end(s, j);
-    rv_work_log_end(j);
+    app_work_log_end(j);
     if (j->loaded.mcp) /* the dispatcher frees it on another thread, which must not touch this loop */
         rv_mcp_pool_detach(rv_mcp_tools_pool(j->loaded.mcp));
-    rv_work_dispatcher_give(s->dispatcher, j);
+    app_work_dispatcher_give(s->dispatcher, j);
 }
 
 static void unlink_job(struct shell *s, struct work_job *j)
@@ -168,9 +168,9 @@ static void take_result(struct work_job *j, rv_exec *x)
     j->ends_stream = ends_stream(j, status);
     j->is_cancelled = status == RV_RUN_CANCELLED && atomic_load(&j->cancel_wanted);
     if (j->handler && rv_run_status_is_final(status))
-        rv_work_handler_result(j, status, rv_exec_envelope(x));
+        app_work_handler_result(j, status, rv_exec_envelope(x));
     else
-        rv_work_done(j, rv_run_status_text(status));
+        app_work_done(j, rv_run_status_text(status));
     if (j->end == WORK_DONE) /* for the line that people read */
         rv_buf_puts(&j->error, rv_run_status_text(status));
 }
@@ -214,7 +214,7 @@ static void on_ended(void *self, rv_exec *x, int rc, const rv_err *err)
     } else {
         rv_buf_clear(&j->error);
         rv_err_write_chain(err, &j->error);
-        j->end = rv_work_end_of(j, rc);
+        j->end = app_work_end_of(j, rc);
     }
     j->exec = NULL;
     rv_exec_free(x);
@@ -233,7 +233,7 @@ static void on_exit_apart(struct work_job *j, int status, int number)
     struct shell *s = shell_of(j);
 
     if (number == 0 && status != EXIT_REFUSED) {
-        rv_work_done(j, "went on in a process of its own");
+        app_work_done(j, "went on in a process of its own");
     } else if (s->is_draining) {
         j->end = WORK_BACK;
     } else if (number == 0) {
@@ -272,7 +272,7 @@ static int begin_run(struct shell *s, struct work_job *j, rv_err **err)
     x.journal = j->journal;
     x.takes_journal = true;
     x.tenant = j->app.scope.tenant;
-    x.quotas = rv_app_limits_exec(&j->limits);
+    x.quotas = app_limits_exec(&j->limits);
     x.services = rv_app_services_init_shared(&j->services, &j->app, s->worker.asked);
     x.answer_from_script = x.script != NULL;
     x.observer = (struct rv_observer){.on_ended = on_ended, .self = j};
@@ -306,12 +306,12 @@ static void begin(struct shell *s, struct work_job *j)
     }
     j->next = s->jobs;
     s->jobs = j;
-    int rc = j->hook       ? rv_work_hook_begin(j, &s->loop, &s->hooks, on_told, &err)
-             : j->is_apart ? rv_work_apart_begin(j, &s->loop, on_exit_apart, &err)
+    int rc = j->hook       ? app_work_hook_begin(j, &s->loop, &s->hooks, on_told, &err)
+             : j->is_apart ? app_work_apart_begin(j, &s->loop, on_exit_apart, &err)
                            : begin_run(s, j, &err);
     if (rc == 0)
         return;
-    rv_work_fail(j, rv_work_end_of(j, rc), err);
+    app_work_fail(j, app_work_end_of(j, rc), err);
     end_job(s, j);
 }
 
@@ -399,15 +399,15 @@ static void on_wake(uv_async_t *async)
     struct shell *s = async->data;
 
     if (!s->is_over && has_news(s))
-        rv_work_dispatcher_tell(s->dispatcher);
-    for (struct work_job *j = s->is_over ? NULL : rv_work_dispatcher_take(s->dispatcher), *next; j; j = next) {
+        app_work_dispatcher_tell(s->dispatcher);
+    for (struct work_job *j = s->is_over ? NULL : app_work_dispatcher_take(s->dispatcher), *next; j; j = next) {
         next = j->next;
         begin(s, j);
     }
     for (struct work_job *j = s->jobs; j; j = j->next)
         if (atomic_load(&j->cancel_wanted) && j->exec)
             rv_exec_cancel(j->exec);
-    if (!s->is_over && rv_work_dispatcher_heard_cancel(s->dispatcher))
+    if (!s->is_over && app_work_dispatcher_heard_cancel(s->dispatcher))
         rv_engine_check_cancels(s->worker.engine);
     if (!s->is_over && !s->is_draining && is_to_stop(s))
         drain(s);
@@ -426,10 +426,10 @@ static void wake(void *self)
 static void close_all(struct shell *s)
 {
     s->is_over = true;
-    rv_work_hooks_free(s->hooks);
+    app_work_hooks_free(s->hooks);
     s->hooks = NULL;
     set_wake(s, NULL);
-    rv_work_dispatcher_free(s->dispatcher);
+    app_work_dispatcher_free(s->dispatcher);
     s->dispatcher = NULL;
     uv_close((uv_handle_t *)&s->wake, NULL);
     uv_close((uv_handle_t *)&s->grace, NULL);
@@ -446,8 +446,8 @@ static void on_grace(uv_timer_t *timer)
 
     for (struct work_job *j = s->jobs, *next; j; j = next) {
         next = j->next;
-        rv_work_hook_cancel(j);
-        rv_work_apart_kill(j); /* its end is told */
+        app_work_hook_cancel(j);
+        app_work_apart_kill(j); /* its end is told */
         if (j->apart)
             continue;
         bool is_left = j->exec && rv_exec_is_unrepeatable(j->exec);
@@ -470,7 +470,7 @@ static void drain(struct shell *s)
         (long long)(grace_us / RV_US_PER_S));
     RV_LOG(s->worker.app.log, INFO, "worker.drain", RV_F_TEXT("owner", s->worker.owner),
            RV_F_I64("grace_ms", grace_us / RV_US_PER_MS));
-    rv_work_dispatcher_drain(s->dispatcher);
+    app_work_dispatcher_drain(s->dispatcher);
     uv_timer_start(&s->grace, on_grace, (uint64_t)(grace_us / RV_US_PER_MS), 0);
     for (struct work_job *j = s->jobs; j; j = j->next)
         if (j->exec)
@@ -514,7 +514,7 @@ static int prepare(struct shell *s, const struct rv_worker_opts *opts, rv_err **
     w->app = *opts->app;
     w->app.keeps_log_level = true; /* one log for all runs */
     w->app.scope = (struct rv_store_scope){NULL, NULL};
-    w->lease_us = rv_app_lease_us(&w->app);
+    w->lease_us = app_lease_us(&w->app);
     w->n_max = opts->concurrency ? opts->concurrency : RV_WORKER_CONCURRENCY;
     rv_owner_name(w->owner);
     w->asked = rv_app_handles_new();
@@ -524,8 +524,8 @@ static int prepare(struct shell *s, const struct rv_worker_opts *opts, rv_err **
     if (rc == 0)
         rc = rv_app_store_open(&w->app, RV_APP_STORE_MAKE, &s->store, err);
     if (rc == 0)
-        rc = rv_work_offers(&w->app, opts->labels, opts->n_labels, &w->offers, err);
-    return rc < 0 ? rc : rv_work_handlers_load(&w->app, opts->handlers, opts->n_handlers, &w->handlers, err);
+        rc = app_work_offers(&w->app, opts->labels, opts->n_labels, &w->offers, err);
+    return rc < 0 ? rc : app_work_handlers_load(&w->app, opts->handlers, opts->n_handlers, &w->handlers, err);
 }
 
 static int work(struct shell *s, rv_err **err)
@@ -542,7 +542,7 @@ static int work(struct shell *s, rv_err **err)
     open_handles(s);
     int rc = rv_engine_new(&opts, &w->engine, err);
     if (rc == 0)
-        rc = rv_work_dispatcher_new(w, s->store, wake, s, &s->dispatcher, err);
+        rc = app_work_dispatcher_new(w, s->store, wake, s, &s->dispatcher, err);
     if (rc == 0) {
         say(s, "working as %s: up to %zu runs at once", w->owner, w->n_max);
         RV_LOG(w->app.log, INFO, "worker.start", RV_F_TEXT("owner", w->owner), RV_F_I64("limit", w->n_max));
@@ -579,7 +579,7 @@ int rv_worker_run(const struct rv_worker_opts *opts, struct rv_worker_done *out,
     *out = s->done;
     if (s->done.n_left > 0)
         return rc;
-    rv_work_handlers_free(s->worker.handlers, opts->n_handlers);
+    app_work_handlers_free(s->worker.handlers, opts->n_handlers);
     rv_app_handles_free(s->worker.asked);
     rv_plugin_pool_free(s->worker.app.pool);
     rv_needs_fini(&s->worker.offers);

@@ -14,7 +14,7 @@
 
 /* --- needs.c --- */
 /** As it is written: "label:gpu". */
-RV_MUST_CHECK int rv_needs_add(struct rv_needs *needs, const char *text, rv_err **err);
+RV_MUST_CHECK int app_needs_add(struct rv_needs *needs, const char *text, rv_err **err);
 
 /* --- submit.c --- */
 /* The payload of a task of type `run`. */
@@ -26,11 +26,11 @@ struct rv_work_payload {
     bool trusts_trace;
     json_object *json; /* owned */
 };
-RV_MUST_CHECK int rv_work_read_payload(rv_str payload, struct rv_work_payload *out, rv_err **err);
-void rv_work_payload_fini(struct rv_work_payload *p);
+RV_MUST_CHECK int app_work_read_payload(rv_str payload, struct rv_work_payload *out, rv_err **err);
+void app_work_payload_fini(struct rv_work_payload *p);
 /** rv_app_enqueue() for a row, not before due_us. */
-RV_MUST_CHECK int rv_work_enqueue_row(rv_store *store, const struct rv_run_row *row, const struct rv_response *answer,
-                                      int64_t due_us, bool *is_new, rv_err **err);
+RV_MUST_CHECK int app_work_enqueue_row(rv_store *store, const struct rv_run_row *row, const struct rv_response *answer,
+                                       int64_t due_us, bool *is_new, rv_err **err);
 
 /* --- a task that a worker has claimed, until it has told the store how that ended --- */
 enum work_end {
@@ -104,20 +104,20 @@ struct work_job {
 struct work_list {
     struct work_job *first, **end;
 };
-void rv_work_list_init(struct work_list *l);
-void rv_work_list_add(struct work_list *l, struct work_job *j);
-struct work_job *rv_work_list_take(struct work_list *l); /* all of them, by `next` */
-void rv_work_job_free(struct work_job *j);
+void app_work_list_init(struct work_list *l);
+void app_work_list_add(struct work_list *l, struct work_job *j);
+struct work_job *app_work_list_take(struct work_list *l); /* all of them, by `next` */
+void app_work_job_free(struct work_job *j);
 /** The job ends as `end` says, by err, which is taken. */
-void rv_work_fail(struct work_job *j, enum work_end end, rv_err *err);
+void app_work_fail(struct work_job *j, enum work_end end, rv_err *err);
 /** Refusals of a store that it may take back by itself, such as a full disk; RV_E_NOMEM is not among them. */
-bool rv_work_may_pass(int rc);
+bool app_work_may_pass(int rc);
 /** How it ends when its run stops with an error: a store that cannot be reached is not a failure of the task. */
-enum work_end rv_work_end_of(const struct work_job *j, int rc);
+enum work_end app_work_end_of(const struct work_job *j, int rc);
 /** Its run is over and did not do it: this attempt failed by that text. */
-void rv_work_not_done(struct work_job *j, const char *text);
+void app_work_not_done(struct work_job *j, const char *text);
 /** It ends as done, with {"status": "ok", "run": ID, "run_status": status}. */
-void rv_work_done(struct work_job *j, const char *run_status);
+void app_work_done(struct work_job *j, const char *run_status);
 
 /* --- take.c, on the dispatcher's thread: from a claimed task to a run that can go on --- */
 /* What it points to is borrowed from the worker. */
@@ -133,41 +133,41 @@ struct work_taker {
     const struct rv_worker_opts *opts;
 };
 /** j->end says whether there is anything left to do. */
-void rv_work_take_up(struct work_taker *t, struct work_job *j);
+void app_work_take_up(struct work_taker *t, struct work_job *j);
 
 /* --- handler.c --- */
 /** Load the pipelines of all handlers. RV_E_INVALID. */
-RV_MUST_CHECK int rv_work_handlers_load(const struct rv_app *app, const struct rv_worker_handler *given, size_t n,
-                                        struct work_handler **out, rv_err **err);
-void rv_work_handlers_free(struct work_handler *handlers, size_t n);
+RV_MUST_CHECK int app_work_handlers_load(const struct rv_app *app, const struct rv_worker_handler *given, size_t n,
+                                         struct work_handler **out, rv_err **err);
+void app_work_handlers_free(struct work_handler *handlers, size_t n);
 /** Find the run of the task, or make it; j->run is its id. *status: of that run. */
-RV_MUST_CHECK int rv_work_handler_run(struct work_taker *t, struct work_job *j, struct rv_run_row *out, rv_err **err);
+RV_MUST_CHECK int app_work_handler_run(struct work_taker *t, struct work_job *j, struct rv_run_row *out, rv_err **err);
 /** An object is the result, or says by its member `status` that the task failed. */
-void rv_work_take_object(struct work_job *j, json_object *o);
+void app_work_take_object(struct work_job *j, json_object *o);
 /** What its task has as a result: j->end, result and error. */
-void rv_work_handler_result(struct work_job *j, enum rv_run_status status, const rv_envelope *env);
+void app_work_handler_result(struct work_job *j, enum rv_run_status status, const rv_envelope *env);
 
 /* --- own.c, on the dispatcher's thread --- */
-const struct work_handler *rv_work_own_handler(const char *type); /* NULL: there is none */
+const struct work_handler *app_work_own_handler(const char *type); /* NULL: there is none */
 /** What a handler of the worker itself does before any run: nothing is left to do, unless j->end is WORK_RUNS. */
-RV_MUST_CHECK int rv_work_own(struct work_taker *t, struct work_job *j, rv_err **err);
+RV_MUST_CHECK int app_work_own(struct work_taker *t, struct work_job *j, rv_err **err);
 
 /* --- tell.c, on the dispatcher's thread --- */
 /** What rv_store_complete_task() and its like say: RV_E_STATE when the worker lost the task. */
-RV_MUST_CHECK int rv_work_tell_end(rv_store *store, struct work_job *j, rv_err **err);
+RV_MUST_CHECK int app_work_tell_end(rv_store *store, struct work_job *j, rv_err **err);
 
 /** The same in one transaction for those of a list (by `next`) that are done: is_told of each that the store took. */
-void rv_work_tell_done(rv_store *store, struct work_job *first);
-void rv_work_log_end(const struct work_job *j); /* on the loop */
+void app_work_tell_done(rv_store *store, struct work_job *first);
+void app_work_log_end(const struct work_job *j); /* on the loop */
 
 /* --- sweep.c, on the dispatcher's thread --- */
 /** Queue the runs that no process drives. *n: how many. */
-RV_MUST_CHECK int rv_work_sweep(rv_store *store, int64_t now_us, int64_t *n, rv_err **err);
+RV_MUST_CHECK int app_work_sweep(rv_store *store, int64_t now_us, int64_t *n, rv_err **err);
 
 /* --- offers.c --- */
 /** The capabilities on the path of app, each looked at in a process of its own, and the labels. */
-RV_MUST_CHECK int rv_work_offers(const struct rv_app *app, const char *const *labels, size_t n_labels,
-                                 struct rv_needs *out, rv_err **err);
+RV_MUST_CHECK int app_work_offers(const struct rv_app *app, const char *const *labels, size_t n_labels,
+                                  struct rv_needs *out, rv_err **err);
 
 /* --- dispatcher.c: the thread that talks to the store --- */
 struct rv_worker {                     /* what does not change while it works */
@@ -185,26 +185,26 @@ struct rv_worker {                     /* what does not change while it works */
 struct work_dispatcher;
 /** w lives as long as the dispatcher, which has a handle of the store of its own. wake is called on its thread.
  * RV_E_STATE: the store keeps everything in memory. */
-RV_MUST_CHECK int rv_work_dispatcher_new(struct rv_worker *w, const rv_store *store, void (*wake)(void *self),
-                                         void *self, struct work_dispatcher **out, rv_err **err);
-void rv_work_dispatcher_tell(struct work_dispatcher *d);  /* something was queued, or is to be cancelled */
-void rv_work_dispatcher_drain(struct work_dispatcher *d); /* it claims nothing new */
-void rv_work_dispatcher_give(struct work_dispatcher *d, struct work_job *j); /* it has ended */
-struct work_job *rv_work_dispatcher_take(struct work_dispatcher *d);         /* those to begin, by `next` */
-bool rv_work_dispatcher_is_empty(struct work_dispatcher *d);                 /* it holds no task */
+RV_MUST_CHECK int app_work_dispatcher_new(struct rv_worker *w, const rv_store *store, void (*wake)(void *self),
+                                          void *self, struct work_dispatcher **out, rv_err **err);
+void app_work_dispatcher_tell(struct work_dispatcher *d);  /* something was queued, or is to be cancelled */
+void app_work_dispatcher_drain(struct work_dispatcher *d); /* it claims nothing new */
+void app_work_dispatcher_give(struct work_dispatcher *d, struct work_job *j); /* it has ended */
+struct work_job *app_work_dispatcher_take(struct work_dispatcher *d);         /* those to begin, by `next` */
+bool app_work_dispatcher_is_empty(struct work_dispatcher *d);                 /* it holds no task */
 /** True when it holds no task and there was none to be claimed: from then on it claims none, and is only to be freed.
  */
-bool rv_work_dispatcher_end_if_idle(struct work_dispatcher *d);
+bool app_work_dispatcher_end_if_idle(struct work_dispatcher *d);
 /** True once after something was announced that may be a request to cancel a run. */
-bool rv_work_dispatcher_heard_cancel(struct work_dispatcher *d);
-void rv_work_dispatcher_free(
+bool app_work_dispatcher_heard_cancel(struct work_dispatcher *d);
+void app_work_dispatcher_free(
     struct work_dispatcher *d); /* waits until the store was told what it was given; NULL is fine */
 
 /* --- apart.c, on the loop: a run in a process of its own --- */
 struct uv_loop_s;
 /** on_exit comes on the loop: by what signal it ended (0: none), and with what status. */
-RV_MUST_CHECK int rv_work_apart_begin(struct work_job *j, struct uv_loop_s *loop,
-                                      void (*on_exit)(struct work_job *j, int status, int number), rv_err **err);
-void rv_work_apart_kill(struct work_job *j);
+RV_MUST_CHECK int app_work_apart_begin(struct work_job *j, struct uv_loop_s *loop,
+                                       void (*on_exit)(struct work_job *j, int status, int number), rv_err **err);
+void app_work_apart_kill(struct work_job *j);
 
 #endif

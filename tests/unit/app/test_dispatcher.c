@@ -197,10 +197,10 @@ static void wait_for(struct bell *b)
 /* What the loop does while it drains: each task goes back. */
 static void give_all(struct work_dispatcher *d)
 {
-    for (struct work_job *j = rv_work_dispatcher_take(d), *next; j; j = next) {
+    for (struct work_job *j = app_work_dispatcher_take(d), *next; j; j = next) {
         next = j->next;
         j->end = WORK_BACK;
-        rv_work_dispatcher_give(d, j);
+        app_work_dispatcher_give(d, j);
     }
 }
 
@@ -215,19 +215,19 @@ static void end_while_a_task_comes(struct rv_worker *w, rv_store *s, struct bell
 
     snprintf(id, sizeof id, "task-%d", i);
     bell->n = 0;
-    int rc = rv_work_dispatcher_new(w, s, ring, bell, &d, &err);
+    int rc = app_work_dispatcher_new(w, s, ring, bell, &d, &err);
     ck_assert_msg(rc == 0, "%s", rv_kit_err_take(err));
     wait_for(bell);
     enqueue(s, id, 0);
-    rv_work_dispatcher_tell(d);
+    app_work_dispatcher_tell(d);
     for (int k = 0; k < i * 61 % MAX_YIELDS; k++) /* to meet the dispatcher at any point of its way to a claim */
         sched_yield();
-    if (!rv_work_dispatcher_end_if_idle(d)) {
-        rv_work_dispatcher_drain(d);
-        for (give_all(d); !rv_work_dispatcher_is_empty(d); give_all(d))
+    if (!app_work_dispatcher_end_if_idle(d)) {
+        app_work_dispatcher_drain(d);
+        for (give_all(d); !app_work_dispatcher_is_empty(d); give_all(d))
             wait_for(bell);
     }
-    rv_work_dispatcher_free(d);
+    app_work_dispatcher_free(d);
     struct rv_task_row row = task_of(s, id);
     ck_assert_msg(row.status != RV_TASK_PROCESSING, "%s was claimed by a worker that has ended", id);
     rv_task_row_fini(&row);
@@ -247,12 +247,12 @@ START_TEST(a_worker_that_ends_because_it_is_idle_claims_nothing_more)
     const struct rv_engine_opts engine = {.workers = 1};
     struct rv_worker w = {.opts = &opts, .app = place.app, .lease_us = 60000000, .n_max = 4};
     rv_owner_name(w.owner);
-    ck_assert_int_eq(rv_work_handlers_load(&w.app, &given, 1, &w.handlers, &err), 0);
+    ck_assert_int_eq(app_work_handlers_load(&w.app, &given, 1, &w.handlers, &err), 0);
     ck_assert_int_eq(rv_engine_new(&engine, &w.engine, &err), 0);
     for (int i = 0; i < rv_kit_sample(N_ENDS, N_SOAK_ENDS); i++)
         end_while_a_task_comes(&w, s, &bell, i);
     rv_engine_free(w.engine);
-    rv_work_handlers_free(w.handlers, 1);
+    app_work_handlers_free(w.handlers, 1);
     rv_store_close(s);
     close_place(&place);
 }
@@ -281,7 +281,7 @@ static struct work_job *wait_for_job(struct work_dispatcher *d, struct bell *bel
 {
     struct work_job *j;
 
-    while (!(j = rv_work_dispatcher_take(d)))
+    while (!(j = app_work_dispatcher_take(d)))
         wait_for(bell);
     return j;
 }
@@ -304,25 +304,25 @@ START_TEST(a_full_disk_delays_the_end_of_a_task_and_loses_it_not)
     struct rv_worker w = {.opts = &opts, .app = place.app, .lease_us = 60000000, .n_max = 1};
     rv_owner_name(w.owner);
     w.app.log = rv_log_new(&(struct rv_log_opts){.level = RV_LOG_WARN, .line = on_refusal, .line_self = &refused});
-    ck_assert_int_eq(rv_work_handlers_load(&w.app, &given, 1, &w.handlers, &err), 0);
+    ck_assert_int_eq(app_work_handlers_load(&w.app, &given, 1, &w.handlers, &err), 0);
     ck_assert_int_eq(rv_engine_new(&engine, &w.engine, &err), 0);
     enqueue(s, "paid", 0);
-    ck_assert_int_eq(rv_work_dispatcher_new(&w, s, ring, &bell, &d, &err), 0);
+    ck_assert_int_eq(app_work_dispatcher_new(&w, s, ring, &bell, &d, &err), 0);
     struct work_job *j = wait_for_job(d, &bell);
-    rv_work_done(j, "completed");
+    app_work_done(j, "completed");
     fill_disk(true);
-    rv_work_dispatcher_give(d, j);
+    app_work_dispatcher_give(d, j);
     wait_for(&refused);
     fill_disk(false);
-    while (!rv_work_dispatcher_is_empty(d))
+    while (!app_work_dispatcher_is_empty(d))
         wait_for(&bell);
     struct rv_task_row row = task_of(s, "paid");
     ck_assert_msg(row.status == RV_TASK_COMPLETED, "the store thinks that the task has not ended: %d", row.status);
     ck_assert_int_eq(row.attempt, 1);
     rv_task_row_fini(&row);
-    rv_work_dispatcher_free(d);
+    app_work_dispatcher_free(d);
     rv_engine_free(w.engine);
-    rv_work_handlers_free(w.handlers, 1);
+    app_work_handlers_free(w.handlers, 1);
     rv_log_free(w.app.log);
     rv_store_close(s);
     close_place(&place);
@@ -367,12 +367,12 @@ START_TEST(the_runs_of_a_dead_owner_are_found_behind_many_that_live)
         add_run(s, bundle, id, id);
     }
     ck_assert_int_eq(rv_store_end(s, 0, NULL), 0);
-    ck_assert_int_eq(rv_work_sweep(s, rv_app_now_us(), &n, NULL), 0);
+    ck_assert_int_eq(app_work_sweep(s, rv_app_now_us(), &n, NULL), 0);
     rv_owner_name(me);
     *strrchr(me, '/') = '\0'; /* the mark */
     memcpy(strrchr(me, '/'), "/1", 3);
     add_run(s, bundle, "left", me);
-    ck_assert_int_lt(rv_work_sweep(s, rv_app_now_us(), &n, &err), 0);
+    ck_assert_int_lt(app_work_sweep(s, rv_app_now_us(), &n, &err), 0);
     char *why = rv_kit_err_take(err);
     ck_assert_msg(strstr(why, "left"), "%s", why);
     free(why);

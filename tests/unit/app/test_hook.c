@@ -58,13 +58,13 @@ START_TEST(a_result_that_cannot_be_read_now_is_told_later)
 
     job.asked = rv_kit_json("{'run': 'env_1', 'n': 0, 'event': 'run.ended', 'at': '2025', 'status': 'completed'}");
     rv_store_set_faults(store, (struct rv_store_faults){fail_read, &code});
-    int rc = rv_work_hook_make(&taker, &job, &err);
+    int rc = app_work_hook_make(&taker, &job, &err);
     ck_assert_msg(rc == reads[_i].rc, "%d: %s", rc, rv_err_text(err));
     ck_assert_int_eq(job.end, WORK_RUNS); /* not fatal: there are retries */
     ck_assert_int_eq(job.hook != NULL, rc == 0);
     if (rc == 0)
         ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&job.hook->body), "\"result\":null"));
-    rv_work_hook_free(job.hook);
+    app_work_hook_free(job.hook);
     json_object_put(job.asked);
     rv_err_free(err);
     rv_store_close(store);
